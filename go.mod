@@ -1,0 +1,3 @@
+module github.com/rlx-go/rlx
+
+go 1.26
