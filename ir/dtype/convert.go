@@ -1,0 +1,92 @@
+package dtype
+
+import (
+	"math"
+
+	"github.com/x448/float16"
+)
+
+// The bulk converters fill dst from src element by element and stop at the end
+// of the shorter slice; they return the number of elements converted. dst and
+// src hold 16-bit values as their bit patterns. Widening is exact; narrowing
+// rounds to nearest, ties to even, overflows to infinity and keeps NaN a NaN.
+
+// F16ToF32 widens binary16 bit patterns.
+func F16ToF32(dst []float32, src []uint16) int {
+	n := min(len(dst), len(src))
+	for i, h := range src[:n] {
+		dst[i] = float16.Frombits(h).Float32()
+	}
+	return n
+}
+
+// F32ToF16 narrows to binary16 bit patterns.
+func F32ToF16(dst []uint16, src []float32) int {
+	n := min(len(dst), len(src))
+	for i, x := range src[:n] {
+		dst[i] = float16.Fromfloat32(x).Bits()
+	}
+	return n
+}
+
+// BF16ToF32 widens bfloat16 bit patterns.
+func BF16ToF32(dst []float32, src []uint16) int {
+	n := min(len(dst), len(src))
+	for i, h := range src[:n] {
+		dst[i] = math.Float32frombits(uint32(h) << 16)
+	}
+	return n
+}
+
+// F32ToBF16 narrows to bfloat16 bit patterns.
+func F32ToBF16(dst []uint16, src []float32) int {
+	n := min(len(dst), len(src))
+	for i, x := range src[:n] {
+		dst[i] = bf16Bits(math.Float32bits(x))
+	}
+	return n
+}
+
+// bf16Bits rounds the bits of a float32 to those of a bfloat16. Adding 0x7fff
+// plus the lowest kept bit carries into the kept half exactly when rounding to
+// nearest even goes up, and carries a number past the largest into infinity. A
+// NaN takes another way, as the carry could turn it into an infinity or lose
+// its payload: it is made quiet by setting the top bit of its significand.
+func bf16Bits(b uint32) uint16 {
+	if b&0x7fffffff > 0x7f800000 {
+		return uint16(b>>16) | 0x0040
+	}
+	return uint16((b + 0x7fff + b>>16&1) >> 16)
+}
+
+// FloatBits returns the bit pattern of float type d that represents x, rounded
+// as by Round. Types that are not floats give 0.
+func (d DType) FloatBits(x float64) uint64 {
+	switch d {
+	case F16:
+		return uint64(float16.Fromfloat32(float32(d.Round(x))).Bits())
+	case BF16:
+		return uint64(bf16Bits(math.Float32bits(float32(d.Round(x)))))
+	case F32:
+		return uint64(math.Float32bits(float32(x)))
+	case F64:
+		return math.Float64bits(x)
+	}
+	return 0
+}
+
+// FloatFromBits returns the value that the low bits of b represent in float
+// type d, exactly. Types that are not floats give 0.
+func (d DType) FloatFromBits(b uint64) float64 {
+	switch d {
+	case F16:
+		return float64(float16.Frombits(uint16(b)).Float32())
+	case BF16:
+		return float64(math.Float32frombits(uint32(b) << 16))
+	case F32:
+		return float64(math.Float32frombits(uint32(b)))
+	case F64:
+		return math.Float64frombits(b)
+	}
+	return 0
+}

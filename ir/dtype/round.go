@@ -1,0 +1,137 @@
+package dtype
+
+import "math"
+
+// format describes a binary floating-point format by the bits of its stored
+// significand and its range of exponents.
+type format struct {
+	mantissa int     // stored significand bits
+	minExp   int     // exponent of the smallest normal number
+	max      float64 // largest finite number
+}
+
+var (
+	binary16 = format{mantissa: 10, minExp: -14, max: 65504}
+	bfloat16 = format{mantissa: 7, minExp: -126, max: 0x1.fep127}
+	binary32 = format{mantissa: 23, minExp: -126, max: math.MaxFloat32}
+	binary64 = format{mantissa: 52, minExp: -1022, max: math.MaxFloat64}
+)
+
+// format returns the format of a float type or of the parts of a complex one,
+// nil for all others.
+func (d DType) format() *format {
+	switch d {
+	case F16:
+		return &binary16
+	case BF16:
+		return &bfloat16
+	case F32, C64:
+		return &binary32
+	case F64, C128:
+		return &binary64
+	}
+	return nil
+}
+
+// Round returns the value of float type d nearest to x, ties to even. A result
+// beyond the largest finite value is an infinity of the same sign, the sign of
+// zero and NaN are kept, and subnormal values are not flushed. Rounding is from
+// the float64 in one step, so it differs from going through float32. Types
+// other than f16, bf16 and f32 return x unchanged.
+func (d DType) Round(x float64) float64 {
+	switch d {
+	case F32:
+		return float64(float32(x))
+	case F16:
+		return binary16.round(x)
+	case BF16:
+		return bfloat16.round(x)
+	}
+	return x
+}
+
+// round scales x so that its last kept bit is the unit, rounds there, and
+// scales back; both scalings are exact because they are by powers of two.
+func (f *format) round(x float64) float64 {
+	if x == 0 || math.IsNaN(x) || math.IsInf(x, 0) {
+		return x
+	}
+	exp := max(math.Ilogb(x), f.minExp)
+	quantum := exp - f.mantissa
+	r := math.Ldexp(math.RoundToEven(math.Ldexp(x, -quantum)), quantum)
+	if math.Abs(r) > f.max {
+		return math.Inf(int(math.Copysign(1, x)))
+	}
+	return r
+}
+
+// Wrap returns x reduced to the width of integer type d in two's complement.
+// A u64 is kept as its bit pattern, so values of 2⁶³ and more are negative
+// here. Bool gives 1 for every x but 0. Other types return x unchanged.
+func (d DType) Wrap(x int64) int64 {
+	switch d {
+	case Bool:
+		if x != 0 {
+			return 1
+		}
+		return 0
+	case I8:
+		return int64(int8(x))
+	case I16:
+		return int64(int16(x))
+	case I32:
+		return int64(int32(x))
+	case U8:
+		return int64(uint8(x))
+	case U16:
+		return int64(uint16(x))
+	case U32:
+		return int64(uint32(x))
+	}
+	return x
+}
+
+// IntRange returns the smallest and largest value of Bool (0 and 1) or an
+// integer type. ok is false for all others and for u64, whose upper half does
+// not fit an int64.
+func (d DType) IntRange() (lo, hi int64, ok bool) {
+	bits := d.Bits()
+	switch {
+	case d == Bool:
+		return 0, 1, true
+	case d == U64:
+		return 0, 0, false
+	case d.IsSigned():
+		return -1 << (bits - 1), 1<<(bits-1) - 1, true
+	case d.IsUnsigned():
+		return 0, 1<<bits - 1, true
+	}
+	return 0, 0, false
+}
+
+// MaxFloat returns the largest finite value of a float type or of the parts of
+// a complex type, 0 for all others.
+func (d DType) MaxFloat() float64 {
+	if f := d.format(); f != nil {
+		return f.max
+	}
+	return 0
+}
+
+// SmallestNormal returns the smallest positive normal value of a float type or
+// of the parts of a complex type, 0 for all others.
+func (d DType) SmallestNormal() float64 {
+	if f := d.format(); f != nil {
+		return math.Ldexp(1, f.minExp)
+	}
+	return 0
+}
+
+// Epsilon returns the distance from 1 to the next larger value of a float type
+// or of the parts of a complex type, 0 for all others.
+func (d DType) Epsilon() float64 {
+	if f := d.format(); f != nil {
+		return math.Ldexp(1, -f.mantissa)
+	}
+	return 0
+}
