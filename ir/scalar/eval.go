@@ -1,0 +1,160 @@
+package scalar
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+)
+
+// Env is what the leaves of an expression stand for during an evaluation.
+type Env struct {
+	// Args holds the values of Arg leaves by number.
+	Args []Value
+	// Vars holds the values of variables by name.
+	Vars map[string]Value
+	// Slots, if not nil, holds the values of variables in the order of
+	// Program.Vars and is read instead of Vars.
+	Slots []Value
+	// Load returns an element of a buffer. An error ends the evaluation.
+	Load func(slot int, t dtype.DType, index int64) (Value, error)
+	// Mode says how results are rounded.
+	Mode Mode
+}
+
+// EvalError says which leaf an Env has no value for.
+type EvalError struct {
+	Leaf string
+}
+
+func (e *EvalError) Error() string {
+	return fmt.Sprintf("scalar: no value for %s", e.Leaf)
+}
+
+// Eval returns the value of e in env. The error is an *EvalError for a leaf
+// that env lacks, or what env.Load returned. To evaluate one expression many
+// times, Compile it.
+func Eval(e Expr, env *Env) (Value, error) {
+	v, err := Compile(e).Run(env, nil)
+	if err != nil {
+		return Value{}, err
+	}
+	return v[0], nil
+}
+
+// Program is a list of expressions made ready for repeated evaluation: their
+// nodes in an order where operands come first, each once. It is immutable, so
+// several goroutines may run it.
+type Program struct {
+	code  []instr
+	roots []int
+	vars  []string
+}
+
+// instr computes one node from earlier results.
+type instr struct {
+	node *Node
+	args [3]int // numbers of earlier instructions
+	slot int    // number of a Var in Program.vars
+}
+
+// Compile returns a program that evaluates roots.
+func Compile(roots ...Expr) *Program {
+	p := &Program{}
+	number := map[*Node]int{}
+	names := map[string]int{}
+	for _, r := range roots {
+		Walk(r, func(n Expr) {
+			if _, done := number[n]; done {
+				return
+			}
+			in := instr{node: n}
+			for i, a := range n.Args {
+				in.args[i] = number[a]
+			}
+			if n.Op == OpVar {
+				k, known := names[n.Name]
+				if !known {
+					k = len(p.vars)
+					names[n.Name] = k
+					p.vars = append(p.vars, n.Name)
+				}
+				in.slot = k
+			}
+			number[n] = len(p.code)
+			p.code = append(p.code, in)
+		})
+		p.roots = append(p.roots, number[r])
+	}
+	return p
+}
+
+// Vars returns the names of the variables of the program, each once, in the
+// order in which Env.Slots gives their values.
+func (p *Program) Vars() []string { return slices.Clone(p.vars) }
+
+// variable returns the value of the variable called name.
+func (env *Env) variable(name string, slot int) (Value, bool) {
+	if env.Slots == nil {
+		v, ok := env.Vars[name]
+		return v, ok
+	}
+	if slot >= len(env.Slots) {
+		return Value{}, false
+	}
+	return env.Slots[slot], true
+}
+
+// Run returns the values of the roots in env. scratch, if not nil, is reused as
+// the memory of the run and holds the results, so that repeated runs allocate
+// nothing; pass the slice that the last Run returned. Errors are those of Eval.
+func (p *Program) Run(env *Env, scratch []Value) ([]Value, error) {
+	need := len(p.roots) + len(p.code)
+	if cap(scratch) < need {
+		scratch = make([]Value, need)
+	}
+	scratch = scratch[:need]
+	out, regs := scratch[:len(p.roots)], scratch[len(p.roots):]
+	for i := range p.code {
+		v, err := p.step(&p.code[i], regs, env)
+		if err != nil {
+			return scratch[:0], err
+		}
+		regs[i] = v
+	}
+	for i, r := range p.roots {
+		out[i] = regs[r]
+	}
+	return out, nil
+}
+
+// step evaluates one instruction.
+func (p *Program) step(in *instr, regs []Value, env *Env) (Value, error) {
+	n := in.node
+	switch n.Op {
+	case OpConst:
+		v, _ := n.Value()
+		return v, nil
+	case OpArg:
+		if n.Ref < 0 || n.Ref >= len(env.Args) {
+			return Value{}, &EvalError{Leaf: fmt.Sprintf("argument %d", n.Ref)}
+		}
+		return env.Args[n.Ref].round(n.Type, env.Mode), nil
+	case OpVar:
+		v, ok := env.variable(n.Name, in.slot)
+		if !ok {
+			return Value{}, &EvalError{Leaf: fmt.Sprintf("variable %s", n.Name)}
+		}
+		return v.round(n.Type, env.Mode), nil
+	case OpLoad:
+		if env.Load == nil {
+			return Value{}, &EvalError{Leaf: fmt.Sprintf("buffer slot %d", n.Ref)}
+		}
+		return env.Load(n.Ref, n.Type, regs[in.args[0]].I)
+	}
+	var v [3]Value
+	for i := range n.Args {
+		v[i] = regs[in.args[i]]
+	}
+	return apply(n, v, env.Mode), nil
+}

@@ -1,0 +1,81 @@
+package scalar
+
+import "strconv"
+
+// Binding is a local variable that a printer declares: Var, a variable of
+// Value's type, stands for Value. Value refers only to variables bound before.
+type Binding struct {
+	Var   Expr
+	Value Expr
+}
+
+// Scheduled is the form in which a printer writes a list of expressions: the
+// bindings in order, then the roots with the bound parts replaced by their
+// variables.
+type Scheduled struct {
+	Bindings []Binding
+	Roots    []Expr
+}
+
+// Schedule binds each operation that roots use more than once, counting
+// structurally equal ones together, to a variable called prefix followed by a
+// number from 0 up. Leaves are not bound, nor are the negation, complement or
+// bitcast of a leaf. No variable in roots may have such a name. The result
+// depends on the structure of roots only.
+func Schedule(prefix string, roots ...Expr) Scheduled {
+	in := newInterner()
+	uses := map[*Node]int{}
+	out := Scheduled{Roots: make([]Expr, len(roots))}
+	for i, r := range roots {
+		out.Roots[i] = in.tree(r)
+	}
+	countUses(out.Roots, uses)
+
+	done := map[*Node]Expr{}
+	var visit func(n *Node) Expr
+	visit = func(n *Node) Expr {
+		if e, ok := done[n]; ok {
+			return e
+		}
+		e := withArgs(n, visit)
+		if uses[n] > 1 && !trivial(n) {
+			v := FreeVar(prefix+strconv.Itoa(len(out.Bindings)), n.Type)
+			out.Bindings = append(out.Bindings, Binding{Var: v, Value: e})
+			e = v
+		}
+		done[n] = e
+		return e
+	}
+	for i, r := range out.Roots {
+		out.Roots[i] = visit(r)
+	}
+	return out
+}
+
+// countUses counts, for every node of roots, its places as an operand or root.
+func countUses(roots []Expr, uses map[*Node]int) {
+	var visit func(n *Node)
+	visit = func(n *Node) {
+		if uses[n]++; uses[n] > 1 {
+			return
+		}
+		for _, a := range n.Args {
+			visit(a)
+		}
+	}
+	for _, r := range roots {
+		visit(r)
+	}
+}
+
+// trivial reports whether n costs no more than the variable that would hold it.
+func trivial(n *Node) bool {
+	switch n.Op {
+	case OpNeg, OpNot, OpBitcast:
+		return n.Args[0].Op.isLeaf()
+	case OpMakeComplex:
+		_, isConst := n.Value()
+		return isConst
+	}
+	return n.Op.isLeaf()
+}
