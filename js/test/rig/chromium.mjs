@@ -1,0 +1,159 @@
+// The real browser: Debian's Chromium, headless, with WebGPU on SwiftShader.
+//
+//   const browser = await openChromium();
+//   const page = await browser.open(`${server.origin}/`);
+//   ...
+//   await browser.close();
+//
+// page.problems holds what the page complained of: exceptions, console errors, and
+// requests to any host but the test's own.
+
+import { spawn } from 'node:child_process';
+import { existsSync, rmSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { chromium } from 'playwright-core';
+
+const executables = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+
+// Quiet flags: a fresh profile otherwise looks for updates and services on start.
+const quiet = [
+  '--no-first-run', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync',
+  '--disable-default-apps', '--disable-domain-reliability', '--no-pings',
+];
+
+// How a page finds WebGPU. Without --enable-unsafe-webgpu, requestAdapter() gives null on
+// a software adapter. No flag takes navigator.gpu away, but plain http does, in workers
+// too, on any host but the local one.
+const plainHost = 'plain.test';
+const webgpuFlags = {
+  swiftshader: ['--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader'],
+  'no adapter': [],
+  absent: [`--host-resolver-rules=MAP ${plainHost} 127.0.0.1`],
+};
+
+function findExecutable() {
+  const file = executables.find((name) => name && existsSync(name));
+  if (!file) throw new Error("rig: no Chromium here: run 'make deps', or name one in $CHROMIUM");
+  return file;
+}
+
+// watch collects a page's complaints in page.problems.
+function watch(page) {
+  page.problems = [];
+  page.on('pageerror', (error) => page.problems.push(`exception: ${error.message}`));
+  page.on('console', (message) => {
+    if (message.type() === 'error') page.problems.push(`console: ${message.text()} (${message.location().url})`);
+  });
+  page.on('request', (request) => {
+    const { protocol, hostname } = new URL(request.url());
+    if (protocol.startsWith('http') && !['127.0.0.1', 'localhost', plainHost].includes(hostname)) page.problems.push(`foreign request: ${request.url()}`);
+  });
+}
+
+// start runs Chromium and gives the address it listens on for the DevTools protocol.
+async function start(profile, args) {
+  const child = spawn(findExecutable(), [...args, `--user-data-dir=${profile}`, '--remote-debugging-port=0', 'about:blank'], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const reap = () => {
+    child.kill('SIGKILL');
+    rmSync(profile, { recursive: true, force: true, maxRetries: 3 });
+  };
+  process.once('exit', reap);
+  const ended = new Promise((resolve) => child.once('exit', resolve)).then(() => process.off('exit', reap));
+  const endpoint = await new Promise((resolve, reject) => {
+    let log = '';
+    child.stderr.setEncoding('utf8').on('data', (text) => {
+      log = (log + text).slice(-10_000);
+      const found = /DevTools listening on (\S+)/.exec(log);
+      if (found) resolve(found[1]);
+    });
+    child.once('exit', (code) => reject(new Error(`rig: Chromium ended with ${code} on its start:\n${log}`)));
+    child.once('error', reject);
+  });
+  return { child, endpoint, ended };
+}
+
+/**
+ * Starts Chromium with a profile of its own.
+ * @param {{webgpu?: 'swiftshader' | 'no adapter' | 'absent', background?: boolean, viewport?: {width: number, height: number}, touch?: boolean,
+ *   reducedMotion?: boolean, args?: string[]}} options webgpu says what a page finds: an adapter,
+ *   a navigator.gpu that has none, or no navigator.gpu (the page is then no secure context);
+ *   background true makes tabs as a visitor has them: they can be hidden, and are throttled then
+ *   (by default every tab believes that it is in front).
+ */
+export async function openChromium({ webgpu = 'swiftshader', background = false, viewport = { width: 1280, height: 800 }, touch = false, reducedMotion = false, args = [] } = {}) {
+  const profile = await mkdtemp(join(tmpdir(), 'rlx-chromium-'));
+  // '--headless=new' is the whole browser, without a window.
+  const flags = ['--headless=new', '--no-sandbox', `--window-size=${viewport.width},${viewport.height}`, ...quiet, ...webgpuFlags[webgpu], ...args];
+  const { child, endpoint, ended } = await start(profile, flags);
+  const browser = await chromium.connectOverCDP(endpoint, { noDefaults: background });
+  const context = background
+    ? browser.contexts()[0]
+    : await browser.newContext({ viewport, hasTouch: touch, reducedMotion: reducedMotion ? 'reduce' : null });
+  context.on('page', watch);
+  return {
+    context,
+    /** Opens a tab, at an address on 127.0.0.1 if one is given. */
+    async open(url) {
+      const page = await context.newPage();
+      if (url) await page.goto(webgpu === 'absent' ? url.replace('127.0.0.1', plainHost) : url);
+      return page;
+    },
+    async close() {
+      const session = await browser.newBrowserCDPSession();
+      await session.send('Browser.close').catch(() => child.kill('SIGKILL'));
+      await ended;
+      await rm(profile, { recursive: true, force: true, maxRetries: 3 });
+    },
+  };
+}
+
+/**
+ * Hides a page for some milliseconds, as switching to another tab does, and shows it
+ * again. Needs a browser opened with background: true.
+ */
+export async function hide(page, ms) {
+  const until = (state) => page.waitForFunction((wanted) => document.visibilityState === wanted, state, { polling: 100, timeout: 5000 });
+  const other = await page.context().newPage();
+  await other.bringToFront();
+  await until('hidden');
+  await new Promise((resolve) => setTimeout(resolve, ms));
+  await page.bringToFront();
+  await until('visible');
+  await other.close();
+}
+
+/** Ends the browser's GPU process: every GPUDevice in every page is lost. */
+export async function crashGPU(page) {
+  const session = await page.context().browser().newBrowserCDPSession();
+  await session.send('Browser.crashGpuProcess');
+  await session.detach();
+}
+
+/** Records every task of the main thread longer than 50 ms from now on; longTasks reads them. */
+export async function watchLongTasks(page) {
+  await page.addInitScript(() => {
+    globalThis.rigLongTasks = [];
+    new PerformanceObserver((list) => {
+      for (const { startTime, duration } of list.getEntries()) globalThis.rigLongTasks.push({ startTime, duration });
+    }).observe({ type: 'longtask', buffered: true });
+  });
+}
+
+/** The tasks over 50 ms that watchLongTasks saw: [{startTime, duration}] in milliseconds. */
+export const longTasks = (page) => page.evaluate(() => globalThis.rigLongTasks);
+
+/**
+ * Runs axe over the page and gives its violations at the given impacts or worse:
+ * [{id, impact, help, nodes}], nodes being selectors. A strict CSP does not stand in the way.
+ */
+export async function axe(page, impacts = ['serious', 'critical']) {
+  const source = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+  await page.evaluate(source);
+  const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
+  return violations
+    .filter(({ impact }) => impacts.includes(impact))
+    .map(({ id, impact, help, nodes }) => ({ id, impact, help, nodes: nodes.map((node) => node.target.join(' ')) }));
+}

@@ -1,0 +1,79 @@
+// Dawn (the WebGPU implementation of Chromium) inside Node, on a GPU made of software.
+//
+//   const { device, close } = await openDawn({ backend: 'swiftshader' });
+//
+// Run test files with `node --test --test-force-exit`: a map that never completes, on a
+// lost device say, would keep the process alive.
+
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+
+// Where a backend's Vulkan driver file may lie, best first. The null backend compiles
+// shaders and checks every call, but runs nothing.
+const drivers = {
+  lavapipe: ['lvp_icd.json', 'lvp_icd.x86_64.json', 'lvp_icd.aarch64.json'].flatMap((file) => [
+    `/usr/share/vulkan/icd.d/${file}`,
+    `/usr/local/share/vulkan/icd.d/${file}`,
+  ]),
+  swiftshader: ['/usr/lib/chromium/vk_swiftshader_icd.json', '/opt/google/chrome/vk_swiftshader_icd.json'],
+  null: [],
+  default: [], // whatever Vulkan driver the machine and its environment have
+};
+
+/** The backends openDawn knows, by name. */
+export const backends = Object.keys(drivers);
+
+function selectDriver(backend) {
+  if (!(backend in drivers)) throw new Error(`rig: unknown backend ${backend}: one of ${backends.join(', ')}`);
+  if (drivers[backend].length === 0) return;
+  const file = drivers[backend].find(existsSync);
+  if (!file) throw new Error(`rig: no ${backend} driver here (looked for ${drivers[backend].join(', ')}): run 'make deps'`);
+  // The Vulkan loader reads these when an instance is made, and process.env writes
+  // through to the C environment: no new process is needed.
+  process.env.VK_ICD_FILENAMES = file;
+  process.env.VK_DRIVER_FILES = file;
+  process.env.LP_NUM_THREADS = '1'; // Dawn polls busily: more of lavapipe's threads fight it for the cores
+}
+
+// Dawn in Node crashes when a GPU object is collected before its devices are.
+const alive = [];
+
+function loadDawn() {
+  // A dawn.node of one's own: for a machine without node_modules.
+  const addon = process.env.RLX_DAWN_NODE;
+  return createRequire(import.meta.url)(addon || 'webgpu');
+}
+
+/**
+ * Makes a GPU object, as navigator.gpu is one, and puts WebGPU's constants and
+ * classes (GPUBufferUsage and its kin) into the global scope.
+ * @param {{backend?: string, toggles?: string[]}} options toggles are Dawn's own,
+ *   such as 'enable-dawn-features=allow_unsafe_apis'.
+ */
+export function openGPU({ backend = 'lavapipe', toggles = [] } = {}) {
+  selectDriver(backend);
+  const dawn = loadDawn();
+  Object.assign(globalThis, dawn.globals);
+  const gpu = dawn.create(backend === 'null' ? ['backend=null', ...toggles] : toggles);
+  alive.push(gpu);
+  return gpu;
+}
+
+/**
+ * Opens an adapter and a device with the limits that every WebGPU device has: what
+ * needs more than the defaults fails here, however generous the software GPU is.
+ * An error that nobody caught in a scope ends the process, so that no test passes over it.
+ * @param {{backend?: string, features?: string[], toggles?: string[], onError?: (e: Error) => void}} options
+ * @returns {Promise<{gpu: GPU, adapter: GPUAdapter, device: GPUDevice, close: () => void}>}
+ */
+export async function openDawn({ backend = 'lavapipe', features = [], toggles = [], onError } = {}) {
+  const gpu = openGPU({ backend, toggles });
+  const adapter = await gpu.requestAdapter();
+  if (!adapter) throw new Error(`rig: Dawn finds no adapter on ${backend}`);
+  const missing = features.filter((name) => !adapter.features.has(name));
+  if (missing.length > 0) throw new Error(`rig: the ${backend} adapter lacks ${missing.join(', ')}`);
+  const device = await adapter.requestDevice({ requiredFeatures: features });
+  const report = onError ?? ((error) => { throw error; });
+  device.addEventListener('uncapturederror', (event) => report(new Error(`WebGPU: ${event.error.message}`)));
+  return { gpu, adapter, device, close: () => device.destroy() };
+}
