@@ -1,0 +1,207 @@
+package ir
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+)
+
+// Array is a value on the host, in the form that reference meanings compute
+// with: floats as float64, integers and booleans as int64 (u64 as its bit
+// pattern, booleans as 0 and 1), complex numbers as complex128. Elements are in
+// row-major order. Exactly one of F, I and C is used, as the element type says.
+type Array struct {
+	DType DType
+	Dims  []int
+	F     []float64
+	I     []int64
+	C     []complex128
+}
+
+// NewArray returns an array of zeros.
+func NewArray(d DType, dims ...int) *Array {
+	a := &Array{DType: d, Dims: dims}
+	n := a.Len()
+	switch {
+	case d.IsComplex():
+		a.C = make([]complex128, n)
+	case d.IsFloat():
+		a.F = make([]float64, n)
+	default:
+		a.I = make([]int64, n)
+	}
+	return a
+}
+
+// Floats returns an array of a floating element type with the given elements,
+// each rounded to it. The number of elements must be that of the dims; no dims
+// stand for a vector of all elements unless there is just one.
+func Floats(d DType, x []float64, dims ...int) *Array {
+	if dims == nil && len(x) != 1 {
+		dims = []int{len(x)}
+	}
+	a := NewArray(d, dims...)
+	copy(a.F, x)
+	a.Round()
+	return a
+}
+
+// Ints returns an array of an integer or boolean element type, like [Floats].
+func Ints(d DType, x []int64, dims ...int) *Array {
+	if dims == nil && len(x) != 1 {
+		dims = []int{len(x)}
+	}
+	a := NewArray(d, dims...)
+	copy(a.I, x)
+	a.Round()
+	return a
+}
+
+// Len returns the number of elements.
+func (a *Array) Len() int {
+	n := 1
+	for _, d := range a.Dims {
+		n *= d
+	}
+	return n
+}
+
+// Type returns the array's type.
+func (a *Array) Type() Type { return Type{a.DType, Dims(a.Dims...)} }
+
+// Clone returns a copy that shares nothing with a.
+func (a *Array) Clone() *Array {
+	return &Array{
+		DType: a.DType,
+		Dims:  append([]int(nil), a.Dims...),
+		F:     append([]float64(nil), a.F...),
+		I:     append([]int64(nil), a.I...),
+		C:     append([]complex128(nil), a.C...),
+	}
+}
+
+// Round rounds or wraps every element to the element type.
+func (a *Array) Round() {
+	for i, x := range a.F {
+		a.F[i] = a.DType.Round(x)
+	}
+	for i, x := range a.I {
+		a.I[i] = a.DType.Wrap(x)
+	}
+	if a.DType == C64 {
+		for i, x := range a.C {
+			a.C[i] = complex(dtype.F32.Round(real(x)), dtype.F32.Round(imag(x)))
+		}
+	}
+}
+
+// Float returns element i as a float64; for complex arrays its real part.
+func (a *Array) Float(i int) float64 {
+	switch {
+	case a.F != nil:
+		return a.F[i]
+	case a.C != nil:
+		return real(a.C[i])
+	case a.DType == U64:
+		return float64(uint64(a.I[i]))
+	}
+	return float64(a.I[i])
+}
+
+// Bytes returns the elements as a device stores them: little endian, row-major,
+// booleans as one byte.
+func (a *Array) Bytes() []byte {
+	size := a.DType.Size()
+	out := make([]byte, 0, size*a.Len())
+	for _, x := range a.F {
+		out = appendBits(out, size, floatBits(a.DType, x))
+	}
+	for _, x := range a.I {
+		out = appendBits(out, size, uint64(x))
+	}
+	for _, x := range a.C {
+		half := a.DType.Real()
+		out = appendBits(out, size/2, floatBits(half, real(x)))
+		out = appendBits(out, size/2, floatBits(half, imag(x)))
+	}
+	return out
+}
+
+// ArrayOf returns the array stored in data, which must have as many bytes as
+// the type needs. Packed element types are kept as bytes, one U8 element each.
+func ArrayOf(t Type, data []byte) (*Array, error) {
+	want, err := t.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	if want != len(data) {
+		return nil, Shapef("%s takes %d bytes, not %d", t, want, len(data))
+	}
+	if t.DType.IsPacked() {
+		t = Type{U8, Dims(len(data))}
+	}
+	dims, _ := t.Shape.Ints()
+	a := NewArray(t.DType, dims...)
+	size := t.DType.Size()
+	for i := range a.F {
+		a.F[i] = bitsFloat(t.DType, readBits(data[i*size:], size))
+	}
+	for i := range a.I {
+		a.I[i] = t.DType.Wrap(int64(readBits(data[i*size:], size)))
+	}
+	for i := range a.C {
+		half, h := t.DType.Real(), size/2
+		a.C[i] = complex(bitsFloat(half, readBits(data[i*size:], h)), bitsFloat(half, readBits(data[i*size+h:], h)))
+	}
+	return a, nil
+}
+
+func floatBits(d DType, x float64) uint64 {
+	switch d {
+	case F16:
+		return halfBits(dtype.F32ToF16, x)
+	case BF16:
+		return halfBits(dtype.F32ToBF16, x)
+	case F32:
+		return uint64(math.Float32bits(float32(x)))
+	}
+	return math.Float64bits(x)
+}
+
+func bitsFloat(d DType, bits uint64) float64 {
+	switch d {
+	case F16:
+		return halfValue(dtype.F16ToF32, bits)
+	case BF16:
+		return halfValue(dtype.BF16ToF32, bits)
+	case F32:
+		return float64(math.Float32frombits(uint32(bits)))
+	}
+	return math.Float64frombits(bits)
+}
+
+// halfBits converts a value that the 16-bit type holds exactly.
+func halfBits(convert func([]uint16, []float32) int, x float64) uint64 {
+	var h [1]uint16
+	convert(h[:], []float32{float32(x)})
+	return uint64(h[0])
+}
+
+func halfValue(convert func([]float32, []uint16) int, bits uint64) float64 {
+	var f [1]float32
+	convert(f[:], []uint16{uint16(bits)})
+	return float64(f[0])
+}
+
+func appendBits(out []byte, size int, bits uint64) []byte {
+	var buf [8]byte
+	binary.LittleEndian.PutUint64(buf[:], bits)
+	return append(out, buf[:size]...)
+}
+
+func readBits(data []byte, size int) uint64 {
+	var buf [8]byte
+	copy(buf[:size], data)
+	return binary.LittleEndian.Uint64(buf[:])
+}

@@ -1,0 +1,163 @@
+package ir
+
+import (
+	"slices"
+	"strconv"
+)
+
+// Attrs are the attributes of one op, a pointer to a struct of its own. Visit
+// shows every field to v under its name, always in the same order: that one
+// method is how attributes are printed, parsed, hashed and compared, and where
+// the TypeScript signature of the op comes from.
+type Attrs interface {
+	Visit(v AttrVisitor)
+}
+
+// AttrVisitor is shown the fields of an attribute struct. A printer reads
+// through the pointers, a parser writes through them.
+type AttrVisitor interface {
+	Int(name string, p *int)
+	Ints(name string, p *[]int)
+	Float(name string, p *float64)
+	Bool(name string, p *bool)
+	Text(name string, p *string)
+	DType(name string, p *DType)
+	// Dims is a list of sizes, symbolic ones included.
+	Dims(name string, p *[]Dim)
+}
+
+// ConstantAttrs hold a literal: its type and its elements, little endian and
+// in row-major order, as many bytes as [Type.Bytes] says.
+type ConstantAttrs struct {
+	Type Type
+	Data []byte
+}
+
+// Visit shows nothing: the text form writes constants by a syntax of its own.
+func (*ConstantAttrs) Visit(AttrVisitor) {}
+
+// PortAttrs tell which port of its graph a port node is.
+type PortAttrs struct {
+	Name string
+	Kind PortKind
+}
+
+// Visit shows nothing: the text form writes ports by a syntax of its own.
+func (*PortAttrs) Visit(AttrVisitor) {}
+
+func init() {
+	for _, d := range []*Def{
+		{Op: OpPort, Doc: "A value from outside: an input, a parameter or a state."},
+		{Op: OpConstant, Doc: "A literal."},
+	} {
+		d.Infer = func(n *Node) ([]Type, error) { return n.types, nil }
+		d.NoGrad, d.NoTranspose, d.NoBatch = "no operands", "no operands", "no operands"
+		if err := Register(d); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// FormatAttrs returns attributes as in the text form, "{axes=[0,1] keep=true}",
+// or "" where there are none.
+func FormatAttrs(a Attrs) string {
+	if a == nil {
+		return ""
+	}
+	f := &attrFormatter{}
+	a.Visit(f)
+	if len(f.out) == 0 {
+		return ""
+	}
+	return "{" + string(f.out) + "}"
+}
+
+// CopyAttrs returns a copy of a node's attributes that shares nothing with them.
+func CopyAttrs(n *Node) Attrs {
+	if n.attrs == nil {
+		return nil
+	}
+	r := &attrRecorder{}
+	n.attrs.Visit(r)
+	c := mustDef(n.op).NewAttrs()
+	c.Visit(&attrPlayer{r.fields})
+	return c
+}
+
+// attrFormatter prints the fields it is shown.
+type attrFormatter struct{ out []byte }
+
+func (f *attrFormatter) field(name string) {
+	if len(f.out) > 0 {
+		f.out = append(f.out, ' ')
+	}
+	f.out = append(append(f.out, name...), '=')
+}
+
+func (f *attrFormatter) Int(name string, p *int) {
+	f.field(name)
+	f.out = strconv.AppendInt(f.out, int64(*p), 10)
+}
+
+func (f *attrFormatter) Ints(name string, p *[]int) {
+	f.field(name)
+	f.out = append(f.out, '[')
+	for i, x := range *p {
+		if i > 0 {
+			f.out = append(f.out, ',')
+		}
+		f.out = strconv.AppendInt(f.out, int64(x), 10)
+	}
+	f.out = append(f.out, ']')
+}
+
+func (f *attrFormatter) Float(name string, p *float64) {
+	f.field(name)
+	f.out = strconv.AppendFloat(f.out, *p, 'g', -1, 64)
+}
+
+func (f *attrFormatter) Bool(name string, p *bool) {
+	f.field(name)
+	f.out = strconv.AppendBool(f.out, *p)
+}
+
+func (f *attrFormatter) Text(name string, p *string) {
+	f.field(name)
+	f.out = strconv.AppendQuote(f.out, *p)
+}
+
+func (f *attrFormatter) DType(name string, p *DType) {
+	f.field(name)
+	f.out = append(f.out, p.String()...)
+}
+
+func (f *attrFormatter) Dims(name string, p *[]Dim) {
+	f.field(name)
+	f.out = append(f.out, Shape(*p).String()...)
+}
+
+// attrRecorder keeps copies of the fields it is shown, attrPlayer writes them
+// into a struct of the same type.
+type attrRecorder struct{ fields []any }
+
+func (r *attrRecorder) Int(_ string, p *int)       { r.fields = append(r.fields, *p) }
+func (r *attrRecorder) Ints(_ string, p *[]int)    { r.fields = append(r.fields, slices.Clone(*p)) }
+func (r *attrRecorder) Float(_ string, p *float64) { r.fields = append(r.fields, *p) }
+func (r *attrRecorder) Bool(_ string, p *bool)     { r.fields = append(r.fields, *p) }
+func (r *attrRecorder) Text(_ string, p *string)   { r.fields = append(r.fields, *p) }
+func (r *attrRecorder) DType(_ string, p *DType)   { r.fields = append(r.fields, *p) }
+func (r *attrRecorder) Dims(_ string, p *[]Dim)    { r.fields = append(r.fields, slices.Clone(*p)) }
+
+type attrPlayer struct{ fields []any }
+
+func next[T any](pl *attrPlayer, p *T) {
+	*p, pl.fields = pl.fields[0].(T), pl.fields[1:]
+}
+
+func (pl *attrPlayer) Int(_ string, p *int)       { next(pl, p) }
+func (pl *attrPlayer) Ints(_ string, p *[]int)    { next(pl, p) }
+func (pl *attrPlayer) Float(_ string, p *float64) { next(pl, p) }
+func (pl *attrPlayer) Bool(_ string, p *bool)     { next(pl, p) }
+func (pl *attrPlayer) Text(_ string, p *string)   { next(pl, p) }
+func (pl *attrPlayer) DType(_ string, p *DType)   { next(pl, p) }
+func (pl *attrPlayer) Dims(_ string, p *[]Dim)    { next(pl, p) }

@@ -1,0 +1,126 @@
+package ir
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Def is all that is known of an op, in one place. A field that does not apply
+// is empty for a stated reason ([Def.NoGrad], [Def.NoBatch]) and never in
+// silence; a test walks all definitions.
+//
+// Exactly one of Scalar, Lower and Body is set. An op with Scalar or Lower is a
+// primitive. An op with Body is a composite: derivatives, batching and every
+// backend come through its body, and a backend may claim it by name.
+type Def struct {
+	Op  Op
+	Doc string
+	// Constraints are numbered C1, C2, ... in the documentation.
+	Constraints []string
+	// Operands are their names, as documentation and TypeScript show them. A
+	// last name that ends in "..." stands for any number, none included.
+	Operands []string
+	// Optional is how many of the last operands may be left out.
+	Optional int
+	// NewAttrs returns the zero attributes; nil where the op has none.
+	NewAttrs func() Attrs
+	// Subgraphs is how many graphs a node owns.
+	Subgraphs int
+
+	// Infer is the shape rule: the types of the results, or an error of kind
+	// ErrShape, ErrDType or ErrAttr. It sees a node whose results are not set.
+	Infer func(n *Node) ([]Type, error)
+	// Eval is the plain meaning, written for trust and not for speed, and
+	// without the lowering.
+	Eval func(c *EvalContext, n *Node, in []*Array) ([]*Array, error)
+
+	// JVP returns a tangent for each result, given the operands, the results
+	// and the tangents of the operands. An invalid Value is a tangent known to
+	// be zero, in both directions.
+	JVP func(b *Builder, n *Node, in, out, t []Value) []Value
+	// Transpose returns a cotangent for each operand marked linear, given the
+	// cotangents of the results (an invalid Value is zero) and the values of
+	// the operands not marked linear.
+	Transpose func(b *Builder, n *Node, linear []bool, in, ct []Value) []Value
+	// Batch returns the results of the op applied along a batch axis, and the
+	// position of that axis in each result (-1: not batched). axes tell where
+	// each operand has it (-1: not at all); at least one operand has it. It
+	// has length size.
+	Batch func(b *Builder, n *Node, in []Value, axes []int, size Dim) (out []Value, outAxes []int)
+	// Partial splits a node with subgraphs of whose operands only some are
+	// known: it adds to b a node for what the known ones determine and a node
+	// linear in the unknown ones (residuals pass from one to the other), and
+	// returns the results and which of them are unknown. Nil for ops without
+	// subgraphs.
+	Partial func(b *Builder, n *Node, in []Value, unknown []bool) (out []Value, outUnknown []bool)
+	// NoGrad says why there is no JVP, NoTranspose why there is no Transpose,
+	// NoBatch why there is no Batch.
+	NoGrad, NoTranspose, NoBatch string
+
+	// Scalar is the body of an elementwise op: one result element from the
+	// elements of the operands, all of one shape.
+	Scalar func(n *Node, x []scalar.Expr) scalar.Expr
+	// Lower is the loop structure of any other primitive.
+	Lower Lowering
+	// Body builds the composite from primitives and returns its results.
+	Body func(b *Builder, n *Node, in []Value) []Value
+
+	// Samples drive the generated tests. They are left out of the wasm module.
+	Samples func() []Sample
+}
+
+// Sample is one case of the generated tests of an op: operands and attributes.
+type Sample struct {
+	Name  string
+	Attrs Attrs
+	Subs  []*Graph
+	In    []*Array
+	// NoGrad leaves the case out of the gradient checks, for the reason it
+	// gives: a point where the function has no derivative, say.
+	NoGrad string
+	// Tol, where not zero, is a relative tolerance that this case needs in
+	// place of the one of the table, because of its conditioning.
+	Tol float64
+}
+
+// IsComposite reports whether the op is made of other ops.
+func (d *Def) IsComposite() bool { return d.Body != nil }
+
+// Variadic reports whether the op takes any number of operands.
+func (d *Def) Variadic() bool {
+	n := len(d.Operands)
+	return n > 0 && len(d.Operands[n-1]) > 3 && d.Operands[n-1][len(d.Operands[n-1])-3:] == "..."
+}
+
+var registry = map[Op]*Def{}
+
+// Register adds an op. It is called from init functions of package ops and of
+// packages that bring ops of their own, and returns an error of kind [ErrName]
+// where the name is taken.
+func Register(d *Def) error {
+	if d.Op == "" || registry[d.Op] != nil {
+		return Errorf(ErrName, "op %q is unnamed or defined twice", d.Op)
+	}
+	registry[d.Op] = d
+	return nil
+}
+
+// Lookup returns the definition of an op.
+func Lookup(op Op) (*Def, bool) {
+	d, ok := registry[op]
+	return d, ok
+}
+
+// Ops returns the names of all registered ops, sorted.
+func Ops() []Op {
+	out := make([]Op, 0, len(registry))
+	for op := range registry {
+		out = append(out, op)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// mustDef is for nodes, which exist only for registered ops.
+func mustDef(op Op) *Def { return registry[op] }

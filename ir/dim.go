@@ -1,0 +1,430 @@
+package ir
+
+import (
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// Dim is the size of an axis: a number, or a polynomial in named symbols with
+// exact rational coefficients, such as batch*seq or 1/2*n-3. Dims are
+// comparable: two of them are equal exactly when their normal forms are.
+type Dim struct {
+	n   int64
+	sym string // normal form of a polynomial that is no number, else ""
+}
+
+// invalidDim is the result of overflow and of negative sizes.
+var invalidDim = Dim{n: math.MinInt64}
+
+// maxDim bounds every number inside a Dim, so that products cannot overflow
+// unseen.
+const maxDim = 1 << 53
+
+// N returns a constant size; a negative one is not valid.
+func N(n int) Dim { return Dim{n: int64(n)} }
+
+// Sym returns the size named by a symbol: a letter or underscore followed by
+// letters, digits and underscores. Any other name gives a Dim that is not
+// valid.
+func Sym(name string) Dim {
+	if !isSymbol(name) {
+		return invalidDim
+	}
+	return Dim{sym: name}
+}
+
+// Valid reports whether d is a size at all: not negative and not the result of
+// an overflow.
+func (d Dim) Valid() bool { return d.sym != "" || d.n >= 0 }
+
+// Const returns the size as a number, or false where it is symbolic or not
+// valid.
+func (d Dim) Const() (int, bool) { return int(d.n), d.sym == "" && d.n >= 0 }
+
+// Is reports whether d is the constant n.
+func (d Dim) Is(n int) bool { return d.sym == "" && d.n == int64(n) }
+
+// String returns the normal form, as in "batch*seq", "1/2*n-3" or "4".
+func (d Dim) String() string {
+	switch {
+	case d.sym != "":
+		return d.sym
+	case d == invalidDim:
+		return "invalid"
+	}
+	return strconv.FormatInt(d.n, 10)
+}
+
+// Add returns d + e.
+func (d Dim) Add(e Dim) Dim { return combine(d, e, 1) }
+
+// Sub returns d − e.
+func (d Dim) Sub(e Dim) Dim { return combine(d, e, -1) }
+
+// Mul returns d · e.
+func (d Dim) Mul(e Dim) Dim {
+	if d.sym == "" && e.sym == "" {
+		return mulInt(d, e)
+	}
+	return dimOf(d.poly().mul(e.poly()))
+}
+
+// Div returns d / e where that is a polynomial, as in batch*seq/seq or n/2. A
+// constant must be divisible; a symbolic result must come out whole once its
+// symbols are bound. Otherwise the error is of kind [ErrShape].
+func (d Dim) Div(e Dim) (Dim, error) {
+	if e.Is(0) || !d.Valid() || !e.Valid() {
+		return invalidDim, Shapef("%s cannot be divided by %s", d, e)
+	}
+	q, ok := d.poly().div(e.poly())
+	if r := dimOf(q); ok && r.Valid() {
+		return r, nil
+	}
+	return invalidDim, Shapef("%s is not a multiple of %s", d, e)
+}
+
+// Symbols returns the names in d, sorted.
+func (d Dim) Symbols() []string {
+	set := map[string]bool{}
+	for _, t := range d.poly() {
+		for _, s := range t.symbols {
+			set[s] = true
+		}
+	}
+	return sortedKeys(set)
+}
+
+// Bind returns d with its symbols replaced by numbers. The error is of kind
+// [ErrSymbol] where one is missing, and [ErrShape] where the result is not a
+// whole, non-negative number.
+func (d Dim) Bind(values map[string]int) (int, error) {
+	if n, ok := d.Const(); ok {
+		return n, nil
+	}
+	sum := ratio{0, 1}
+	for _, t := range d.poly() {
+		c := t.coef
+		for _, s := range t.symbols {
+			v, ok := values[s]
+			if !ok {
+				return 0, Errorf(ErrSymbol, "%q in %s", s, d)
+			}
+			c = c.mul(ratio{int64(v), 1})
+		}
+		sum = sum.add(c)
+	}
+	if sum.den != 1 || sum.num < 0 || sum.num > maxDim {
+		return 0, Shapef("%s is not a size for the given symbols", d)
+	}
+	return int(sum.num), nil
+}
+
+// ParseDim reads the normal form that [Dim.String] writes, and any sum of
+// products like it.
+func ParseDim(s string) (Dim, error) {
+	p, ok := parsePoly(s)
+	d := dimOf(p)
+	if !ok || !d.Valid() {
+		return invalidDim, Errorf(ErrSyntax, "%q is not a size", s)
+	}
+	return d, nil
+}
+
+func combine(d, e Dim, sign int64) Dim {
+	if d == invalidDim || e == invalidDim {
+		return invalidDim
+	}
+	if d.sym == "" && e.sym == "" {
+		return limit(d.n + sign*e.n)
+	}
+	p := d.poly()
+	for _, t := range e.poly() {
+		p = append(p, term{t.coef.mul(ratio{sign, 1}), t.symbols})
+	}
+	return dimOf(p)
+}
+
+func limit(n int64) Dim {
+	if n > maxDim || n < -maxDim {
+		return invalidDim
+	}
+	return Dim{n: n}
+}
+
+func mulInt(d, e Dim) Dim {
+	if d == invalidDim || e == invalidDim {
+		return invalidDim
+	}
+	if d.n != 0 && e.n != 0 && math.Abs(float64(d.n))*math.Abs(float64(e.n)) > maxDim {
+		return invalidDim
+	}
+	return Dim{n: d.n * e.n}
+}
+
+// poly is a sum of terms. The normal form has no two terms with the same
+// symbols, none with coefficient 0, and is sorted by falling degree, then by
+// symbols.
+type poly []term
+
+type term struct {
+	coef    ratio
+	symbols []string // sorted, repeated for powers
+}
+
+func (d Dim) poly() poly {
+	if d.sym == "" {
+		return poly{{ratio{d.n, 1}, nil}}
+	}
+	p, _ := parsePoly(d.sym)
+	return p
+}
+
+func dimOf(p poly) Dim {
+	p, ok := p.normal()
+	switch {
+	case !ok:
+		return invalidDim
+	case len(p) == 0:
+		return Dim{}
+	case len(p) == 1 && len(p[0].symbols) == 0:
+		if p[0].coef.den != 1 {
+			return invalidDim
+		}
+		return limit(p[0].coef.num)
+	}
+	return Dim{sym: p.String()}
+}
+
+func (p poly) normal() (poly, bool) {
+	byKey := map[string]int{}
+	var out poly
+	for _, t := range p {
+		key := strings.Join(t.symbols, "*")
+		i, ok := byKey[key]
+		if !ok {
+			i, byKey[key] = len(out), len(out)
+			out = append(out, term{ratio{0, 1}, t.symbols})
+		}
+		out[i].coef = out[i].coef.add(t.coef)
+	}
+	out = slices.DeleteFunc(out, func(t term) bool { return t.coef.num == 0 })
+	sort.Slice(out, func(i, j int) bool { return out[i].before(out[j]) })
+	for _, t := range out {
+		if !t.coef.valid() {
+			return nil, false
+		}
+	}
+	return out, true
+}
+
+// before is a monomial order: it makes polynomial division well defined.
+func (t term) before(u term) bool {
+	if len(t.symbols) != len(u.symbols) {
+		return len(t.symbols) > len(u.symbols)
+	}
+	return slices.Compare(t.symbols, u.symbols) < 0
+}
+
+func (p poly) mul(q poly) poly {
+	var out poly
+	for _, t := range p {
+		for _, u := range q {
+			s := slices.Concat(t.symbols, u.symbols)
+			slices.Sort(s)
+			out = append(out, term{t.coef.mul(u.coef), s})
+		}
+	}
+	return out
+}
+
+// div is long division by the leading term; it reports whether it comes out
+// even.
+func (p poly) div(q poly) (poly, bool) {
+	p, okP := p.normal()
+	q, okQ := q.normal()
+	if !okP || !okQ || len(q) == 0 {
+		return nil, false
+	}
+	var out poly
+	for len(p) > 0 {
+		rest, ok := without(p[0].symbols, q[0].symbols)
+		if !ok || len(out) > 64 {
+			return nil, false
+		}
+		t := term{p[0].coef.mul(ratio{q[0].coef.den, q[0].coef.num}.reduced()), rest}
+		out = append(out, t)
+		for _, u := range (poly{{t.coef.mul(ratio{-1, 1}), t.symbols}}).mul(q) {
+			p = append(p, u)
+		}
+		if p, ok = p.normal(); !ok {
+			return nil, false
+		}
+	}
+	return out, true
+}
+
+// without removes the sorted symbols t from s, or reports that s lacks one.
+func without(s, t []string) ([]string, bool) {
+	var out []string
+	i := 0
+	for _, x := range s {
+		if i < len(t) && t[i] == x {
+			i++
+			continue
+		}
+		out = append(out, x)
+	}
+	return out, i == len(t)
+}
+
+func (p poly) String() string {
+	var sb strings.Builder
+	for i, t := range p {
+		c := t.coef
+		if c.num < 0 {
+			sb.WriteByte('-')
+			c.num = -c.num
+		} else if i > 0 {
+			sb.WriteByte('+')
+		}
+		factors := slices.Clone(t.symbols)
+		if c != (ratio{1, 1}) || len(factors) == 0 {
+			factors = slices.Insert(factors, 0, c.String())
+		}
+		sb.WriteString(strings.Join(factors, "*"))
+	}
+	return sb.String()
+}
+
+func parsePoly(s string) (poly, bool) {
+	var p poly
+	for len(s) > 0 {
+		sign := int64(1)
+		if s[0] == '+' || s[0] == '-' {
+			if s[0] == '-' {
+				sign = -1
+			}
+			s = s[1:]
+		} else if len(p) > 0 {
+			return nil, false
+		}
+		end := strings.IndexAny(s, "+-")
+		if end < 0 {
+			end = len(s)
+		}
+		t, ok := parseTerm(s[:end])
+		if !ok {
+			return nil, false
+		}
+		t.coef = t.coef.mul(ratio{sign, 1})
+		p, s = append(p, t), s[end:]
+	}
+	return p, len(p) > 0
+}
+
+func parseTerm(s string) (term, bool) {
+	t := term{coef: ratio{1, 1}}
+	for _, f := range strings.Split(s, "*") {
+		if isSymbol(f) {
+			t.symbols = append(t.symbols, f)
+			continue
+		}
+		num, den, hasDen := strings.Cut(f, "/")
+		a, err := strconv.ParseUint(num, 10, 53)
+		b := uint64(1)
+		if err == nil && hasDen {
+			b, err = strconv.ParseUint(den, 10, 53)
+		}
+		if err != nil || b == 0 {
+			return t, false
+		}
+		t.coef = t.coef.mul(ratio{int64(a), int64(b)}.reduced())
+	}
+	slices.Sort(t.symbols)
+	return t, t.coef.valid()
+}
+
+func isSymbol(s string) bool {
+	for i, c := range []byte(s) {
+		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// ratio is a reduced fraction with a positive denominator; a zero denominator
+// marks an overflow.
+type ratio struct{ num, den int64 }
+
+func (r ratio) valid() bool { return r.den > 0 }
+
+func (r ratio) reduced() ratio {
+	if r.den == 0 {
+		return ratio{}
+	}
+	g := gcd(r.num, r.den)
+	if r.den < 0 {
+		g = -g
+	}
+	r.num, r.den = r.num/g, r.den/g
+	if r.num > maxDim || r.num < -maxDim || r.den > maxDim {
+		return ratio{}
+	}
+	return r
+}
+
+func (r ratio) mul(s ratio) ratio {
+	if !r.valid() || !s.valid() {
+		return ratio{}
+	}
+	// Cross-reduce first so that the products stay as small as they can be.
+	a, b := ratio{r.num, s.den}.reduced(), ratio{s.num, r.den}.reduced()
+	if tooLarge(a.num, b.num) || tooLarge(a.den, b.den) {
+		return ratio{}
+	}
+	return ratio{a.num * b.num, a.den * b.den}.reduced()
+}
+
+func (r ratio) add(s ratio) ratio {
+	if !r.valid() || !s.valid() || tooLarge(r.num, s.den) || tooLarge(s.num, r.den) || tooLarge(r.den, s.den) {
+		return ratio{}
+	}
+	return ratio{r.num*s.den + s.num*r.den, r.den * s.den}.reduced()
+}
+
+func (r ratio) String() string {
+	s := strconv.FormatInt(r.num, 10)
+	if r.den != 1 {
+		s += "/" + strconv.FormatInt(r.den, 10)
+	}
+	return s
+}
+
+func tooLarge(a, b int64) bool {
+	return math.Abs(float64(a))*math.Abs(float64(b)) > maxDim
+}
+
+// gcd is never 0 for a non-zero second argument.
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	if a < 0 {
+		return -a
+	}
+	return a
+}
+
+func sortedKeys(set map[string]bool) []string {
+	out := make([]string, 0, len(set))
+	for k := range set {
+		out = append(out, k)
+	}
+	sort.Strings(out)
+	return out
+}

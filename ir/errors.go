@@ -1,0 +1,113 @@
+package ir
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The kinds of error a graph can have. Every error of this module that stems
+// from one of them says so to [errors.Is].
+var (
+	// ErrShape: sizes or ranks of operands do not fit the op.
+	ErrShape = errors.New("shape mismatch")
+	// ErrDType: an element type is not accepted here.
+	ErrDType = errors.New("dtype mismatch")
+	// ErrAttr: an attribute of an op is out of its domain.
+	ErrAttr = errors.New("bad attribute")
+	// ErrName: a name is unknown, empty, or used twice.
+	ErrName = errors.New("bad name")
+	// ErrIndex: a result, an axis or an element index is out of range.
+	ErrIndex = errors.New("index out of range")
+	// ErrGraph: the graph is not well formed, or a value of another graph was used.
+	ErrGraph = errors.New("malformed graph")
+	// ErrNoRule: the op lacks the rule a transform needs; the text says why.
+	ErrNoRule = errors.New("no rule")
+	// ErrUnsupported: the target cannot do this.
+	ErrUnsupported = errors.New("unsupported")
+	// ErrSymbol: a symbolic dimension is unbound, or bound twice differently.
+	ErrSymbol = errors.New("symbol not bound")
+	// ErrSyntax: text is not in the text form of a graph.
+	ErrSyntax = errors.New("syntax error")
+)
+
+// Shapef returns an error of kind [ErrShape] with a formatted reason.
+func Shapef(format string, args ...any) error { return kindf(ErrShape, format, args) }
+
+// DTypef returns an error of kind [ErrDType] with a formatted reason.
+func DTypef(format string, args ...any) error { return kindf(ErrDType, format, args) }
+
+// Attrf returns an error of kind [ErrAttr] with a formatted reason.
+func Attrf(format string, args ...any) error { return kindf(ErrAttr, format, args) }
+
+// Errorf returns an error of the given kind with a formatted reason.
+func Errorf(kind error, format string, args ...any) error { return kindf(kind, format, args) }
+
+func kindf(kind error, format string, args []any) error {
+	return &kindError{kind, fmt.Sprintf(format, args...)}
+}
+
+type kindError struct {
+	kind   error
+	reason string
+}
+
+func (e *kindError) Error() string { return e.kind.Error() + ": " + e.reason }
+func (e *kindError) Unwrap() error { return e.kind }
+
+// Pos is a place in the source of the program that built a graph. The zero Pos
+// is unknown; in the browser all are, since wasm keeps no line table.
+type Pos struct {
+	File string
+	Line int
+}
+
+// String returns "file.go:12", or "" for an unknown place.
+func (p Pos) String() string {
+	if p.File == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", p.File, p.Line)
+}
+
+// OpError says which op was asked for with which operands, where, and what is
+// wrong with it.
+type OpError struct {
+	Op    Op
+	In    []Type
+	Attrs string // attributes in the text form, "" without
+	Label string // the node's label, "" without
+	Pos   Pos
+	Err   error
+}
+
+// Error returns "file.go:12: mul(f32[2], f32[3]): shape mismatch: ...".
+func (e *OpError) Error() string {
+	var sb strings.Builder
+	if p := e.Pos.String(); p != "" {
+		sb.WriteString(p)
+		sb.WriteString(": ")
+	}
+	sb.WriteString(string(e.Op))
+	if e.Label != "" {
+		fmt.Fprintf(&sb, " %q", e.Label)
+	}
+	sb.WriteByte('(')
+	for i, t := range e.In {
+		if i > 0 {
+			sb.WriteString(", ")
+		}
+		sb.WriteString(t.String())
+	}
+	sb.WriteByte(')')
+	if e.Attrs != "" {
+		sb.WriteByte(' ')
+		sb.WriteString(e.Attrs)
+	}
+	sb.WriteString(": ")
+	sb.WriteString(e.Err.Error())
+	return sb.String()
+}
+
+// Unwrap returns the reason.
+func (e *OpError) Unwrap() error { return e.Err }

@@ -1,0 +1,115 @@
+package ir
+
+// EvalOptions steer [Eval].
+type EvalOptions struct {
+	// Reference computes floating values of any element type in float64
+	// without rounding them in between, which gives the true value that a
+	// device's result is measured against. Conversions between element types,
+	// bitcasts and random bits keep their meaning.
+	Reference bool
+}
+
+// EvalContext is what the meaning of an op may ask for beyond its operands.
+type EvalContext struct {
+	Options EvalOptions
+}
+
+// Round rounds an array to its element type, unless in reference mode.
+func (c *EvalContext) Round(a *Array) *Array {
+	if !c.Options.Reference || a.F == nil && a.C == nil {
+		a.Round()
+	}
+	return a
+}
+
+// Call evaluates a graph that a node owns; in are the values of its ports in
+// order, the results those of its outputs.
+func (c *EvalContext) Call(g *Graph, in []*Array) ([]*Array, error) {
+	values := map[string]*Array{}
+	for i, p := range g.ports {
+		values[p.Name] = in[i]
+	}
+	return evalGraph(c, g, values)
+}
+
+// Eval computes the outputs of a graph by the reference meaning of its ops, in
+// the order of [Graph.Outputs]. It is the standard that devices are held
+// against, not a way to run a model. All shapes must be constant; the error is
+// of kind [ErrName], [ErrShape] or [ErrDType] where an input is missing, not
+// known or of the wrong type.
+func Eval(g *Graph, inputs map[string]*Array, o EvalOptions) ([]*Array, error) {
+	for name := range inputs {
+		if _, ok := g.Port(name); !ok {
+			return nil, Errorf(ErrName, "graph %q has no port %q", g.name, name)
+		}
+	}
+	return evalGraph(&EvalContext{Options: o}, g, inputs)
+}
+
+func evalGraph(c *EvalContext, g *Graph, inputs map[string]*Array) ([]*Array, error) {
+	values := make([][]*Array, len(g.nodes))
+	at := func(v Value) *Array { return values[v.node.id][v.index] }
+	for _, n := range g.nodes {
+		results, err := evalNode(c, n, at, inputs)
+		if err != nil {
+			return nil, n.Fail(err)
+		}
+		values[n.id] = results
+	}
+	out := make([]*Array, len(g.outputs))
+	for i, o := range g.outputs {
+		out[i] = at(o.Value)
+	}
+	return out, nil
+}
+
+func evalNode(c *EvalContext, n *Node, at func(Value) *Array, inputs map[string]*Array) ([]*Array, error) {
+	switch a := n.attrs.(type) {
+	case *PortAttrs:
+		x, ok := inputs[a.Name]
+		if !ok {
+			return nil, Errorf(ErrName, "%s %q is missing", a.Kind, a.Name)
+		}
+		if x.DType != n.types[0].DType {
+			return nil, DTypef("%s %q is %s, not %s", a.Kind, a.Name, n.types[0], x.Type())
+		}
+		if !x.Type().Shape.Equal(n.types[0].Shape) {
+			return nil, Shapef("%s %q is %s, not %s", a.Kind, a.Name, n.types[0], x.Type())
+		}
+		return []*Array{x}, nil
+	case *ConstantAttrs:
+		x, err := ArrayOf(a.Type, a.Data)
+		return []*Array{x}, err
+	}
+	in := make([]*Array, len(n.inputs))
+	for i, v := range n.inputs {
+		in[i] = at(v)
+	}
+	d := mustDef(n.op)
+	if d.Eval != nil {
+		return d.Eval(c, n, in)
+	}
+	body, err := Inline(n)
+	if err != nil {
+		return nil, err
+	}
+	return c.Call(body, in)
+}
+
+// Inline returns the body of a composite as a graph of its own, with inputs
+// named "0", "1", … for the operands and outputs for the results.
+func Inline(n *Node) (*Graph, error) {
+	d := mustDef(n.op)
+	if d.Body == nil {
+		return nil, Errorf(ErrNoRule, "%s is a primitive", n.op)
+	}
+	return Build(string(n.op), func(b *Builder) {
+		in := make([]Value, len(n.inputs))
+		for i, v := range n.inputs {
+			in[i] = b.Port(InputPort, itoa(i), v.Type())
+		}
+		for i, v := range d.Body(b, n, in) {
+			b.Output(itoa(i), v)
+		}
+	})
+}

@@ -1,0 +1,235 @@
+package kernel
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Program is a graph cut into groups: each group becomes one kernel, or a few.
+// Nothing in it depends on a target; backends with code of their own for a
+// group (a matrix library, the CPU) read it at this level.
+type Program struct {
+	Graph *ir.Graph
+	// Tensors are the values that live in memory, ports first.
+	Tensors []*Tensor
+	// Items are what to do, in order: each is a [*Group] or a [*Loop].
+	Items []Item
+	// Scalars are the rank-0 inputs, passed by value with every run.
+	Scalars []ir.Port
+	// Pairs tell where the new value of each state is stored.
+	Pairs []Pair
+	// Outputs are the tensors of the plain outputs, by their place in
+	// Graph.Outputs (nil for state updates).
+	Outputs []*Tensor
+	// Checks are the nodes whose indices are checked on the device; a status
+	// code is a place in this list plus one.
+	Checks []*ir.Node
+
+	parent *Program // the program whose loop this is the body of
+}
+
+// Item is a step of a program.
+type Item interface {
+	// Reads and Writes are the tensors an item touches.
+	Reads() []*Tensor
+	Writes() []*Tensor
+}
+
+// Tensor is a value in memory, dense and row-major.
+type Tensor struct {
+	ID    int
+	Name  string
+	DType ir.DType
+	Dims  []int
+	// Port is set for values that come from outside.
+	Port *ir.Port
+	// Constant is set for literals.
+	Constant []byte
+	// Outer is set in the body of a loop for a value of the program around it.
+	// With PerStep it is the slice of Outer that belongs to the loop's count,
+	// from the end with Reverse.
+	Outer            *Tensor
+	PerStep, Reverse bool
+}
+
+// Len returns the number of elements.
+func (t *Tensor) Len() int { return product(t.Dims) }
+
+// Bytes returns the storage the tensor takes on a device, where booleans are
+// 32-bit words.
+func (t *Tensor) Bytes() int { return t.Len() * DeviceSize(t.DType) }
+
+// DeviceSize returns the bytes an element takes in device memory: booleans are
+// 32-bit words there.
+func DeviceSize(d ir.DType) int {
+	if d == ir.Bool {
+		return 4
+	}
+	return d.Size()
+}
+
+// Pair says that the new value of a state (or of a loop's carry) is to end up
+// where its old value is. New is Old itself where a group writes it in place.
+type Pair struct{ Old, New *Tensor }
+
+// Kind is the shape of a group, which decides how it can be scheduled.
+type Kind uint8
+
+// The kinds of group.
+const (
+	// MapKind computes each element by itself.
+	MapKind Kind = iota
+	// ReduceKind combines along inner coordinates, in one or more stages that
+	// may read each other, for each point of the outer ones.
+	ReduceKind
+	// ContractKind is a sum of products, with an epilogue.
+	ContractKind
+	// ScatterKind applies updates at computed positions.
+	ScatterKind
+	// PrefixKind is a running combination along one axis.
+	PrefixKind
+)
+
+// String returns the kind's name in lower case.
+func (k Kind) String() string {
+	return [...]string{"map", "reduce", "contract", "scatter", "prefix"}[k]
+}
+
+// Group is a set of nodes computed together.
+type Group struct {
+	Kind Kind
+	// Outer are the sizes of the coordinates that every element has. Axes of
+	// size 1 have no coordinate.
+	Outer []int
+	// Inner are the sizes of the coordinates that the reductions of a
+	// [ReduceKind] group run over.
+	Inner []int
+	// Members are the nodes in order, operands first.
+	Members []*Member
+	// Parts are the groups that a horizontal fusion put side by side; Members
+	// is empty then.
+	Parts []*Group
+
+	program *Program
+	reads   []*Tensor
+}
+
+// Member is a node of a group.
+type Member struct {
+	Node *ir.Node
+	// Reduced marks the reductions of a [ReduceKind] group; their results are
+	// had once for each point of the outer coordinates.
+	Reduced bool
+	// Coord gives for each axis of the results the coordinate of the group it
+	// runs along (outer ones first, then inner), -1 for axes of size 1.
+	Coord []int
+	// Inner gives, for a reduction, the coordinate that each axis of its
+	// reduced space runs along, -1 for axes of size 1.
+	Inner []int
+	// Store holds the tensor of each result that is kept, nil for others.
+	Store []*Tensor
+}
+
+// Level reports whether the member has an element for each point of the inner
+// coordinates too.
+func (m *Member) pointwise(outer int) bool {
+	for _, c := range m.Coord {
+		if c >= outer {
+			return true
+		}
+	}
+	return false
+}
+
+// Reads returns the tensors that the group loads, each once.
+func (g *Group) Reads() []*Tensor { return g.reads }
+
+// Writes returns the tensors that the group stores.
+func (g *Group) Writes() []*Tensor {
+	var out []*Tensor
+	for _, p := range g.Parts {
+		out = append(out, p.Writes()...)
+	}
+	for _, m := range g.Members {
+		for _, t := range m.Store {
+			if t != nil {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// Name returns a short name made of the group's ops, for labels and kernels.
+func (g *Group) Name() string {
+	if len(g.Parts) > 0 {
+		return g.Parts[0].Name() + "_x" + strconv.Itoa(len(g.Parts))
+	}
+	var words []string
+	for _, m := range g.Members {
+		w := string(m.Node.Op())
+		if m.Node.Label() != "" {
+			w = m.Node.Label()
+		}
+		if len(words) == 0 || words[len(words)-1] != w {
+			words = append(words, w)
+		}
+	}
+	if len(words) > 4 {
+		words = append(words[:2], words[len(words)-2:]...)
+	}
+	return identifier(g.Kind.String() + "_" + strings.Join(words, "_"))
+}
+
+// identifier keeps lower-case letters, digits and single underscores.
+func identifier(s string) string {
+	var sb strings.Builder
+	last := byte('_')
+	for _, c := range []byte(strings.ToLower(s)) {
+		if c < '0' || c > '9' && c < 'a' || c > 'z' {
+			c = '_'
+		}
+		if c != '_' || last != '_' {
+			sb.WriteByte(c)
+		}
+		last = c
+	}
+	return strings.TrimSuffix(sb.String(), "_")
+}
+
+// Loop is a scan: its body runs Count times.
+type Loop struct {
+	Node  *ir.Node
+	Count int
+	Body  *Program
+
+	reads, writes []*Tensor
+}
+
+// Reads returns the tensors of the outer program that the body reads.
+func (l *Loop) Reads() []*Tensor { return l.reads }
+
+// Writes returns the tensors of the outer program that the body writes: the
+// carries, and the stacked results slice by slice.
+func (l *Loop) Writes() []*Tensor { return l.writes }
+
+func product(dims []int) int {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return n
+}
+
+// squeeze returns the sizes other than 1.
+func squeeze(dims []int) []int {
+	var out []int
+	for _, d := range dims {
+		if d != 1 {
+			out = append(out, d)
+		}
+	}
+	return out
+}

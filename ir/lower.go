@@ -1,0 +1,119 @@
+package ir
+
+import "github.com/rlx-go/rlx/ir/scalar"
+
+// Lowering tells how the elements of an op's results come from the elements of
+// its operands, in scalar expressions and without any schedule: which thread
+// does what, in which order, is decided by package kernel for each target. It
+// is one of [*MapLowering], [*ReduceLowering], [*ContractLowering],
+// [*ScatterLowering], [*PrefixLowering] and [*ControlLowering].
+type Lowering interface{ lowering() }
+
+// Index is the position of an element: one I32 expression for each axis.
+type Index []scalar.Expr
+
+// Load gives the element of an operand at a position. What it returns need not
+// be a load: fusion puts the operand's own expression there.
+type Load func(operand int, at Index) scalar.Expr
+
+// MapLowering is an op of which each result element can be had by itself:
+// views of all kinds, gather, iota, random bits. Elementwise ops need none of
+// this, see [Def.Scalar].
+type MapLowering struct {
+	// Element returns the element at a position of the given result. It must
+	// guard its loads with scalar.Select where a position may lie outside.
+	Element func(n *Node, result int, at Index, load Load) scalar.Expr
+}
+
+// Accumulator is one running value of a reduction.
+type Accumulator struct {
+	DType DType
+	// Init is the neutral element.
+	Init scalar.Expr
+}
+
+// ReduceLowering is an op that combines, for each result element, the
+// elements of a space of its own: sums over axes, arg max, overlap-add.
+type ReduceLowering struct {
+	// Space returns the sizes of the reduced space for a node whose shapes are
+	// all constant.
+	Space func(n *Node) []int
+	// Accumulators returns the running values.
+	Accumulators func(n *Node) []Accumulator
+	// Element returns what the point r of the reduced space brings to the
+	// result element at a position: one expression for each accumulator.
+	Element func(n *Node, at, r Index, load Load) []scalar.Expr
+	// Combine merges two partial results. It is associative and commutative up
+	// to rounding.
+	Combine func(n *Node, a, b []scalar.Expr) []scalar.Expr
+	// Finish returns the element of each result from the accumulators; nil
+	// where they are the results.
+	Finish func(n *Node, at Index, acc []scalar.Expr) []scalar.Expr
+}
+
+// ContractLowering is a sum of products over a contracted space, the shape of
+// matrix products and convolutions, kept apart from [ReduceLowering] because
+// it is worth tiling.
+type ContractLowering struct {
+	Spec func(n *Node) Contraction
+}
+
+// Contraction describes result[batch, m, n] = Σ_k a[batch, m, k] · b[batch, k, n].
+// Each of the four spaces has any number of axes, none included.
+type Contraction struct {
+	Batch, M, N, K []int
+	// A and B return the position of the element of operand 0 and operand 1,
+	// and the condition under which there is one (nil: always); the factor is
+	// zero elsewhere.
+	A, B func(batch, free, k Index) (at Index, valid scalar.Expr)
+	// Out returns the position of the result element.
+	Out func(batch, m, n Index) Index
+	// Acc is the element type of the sum.
+	Acc DType
+}
+
+// ScatterMode says how an update meets the element it falls on.
+type ScatterMode uint8
+
+// The scatter modes.
+const (
+	ScatterAdd ScatterMode = iota
+	ScatterSet
+)
+
+// ScatterLowering is an op whose updates say where they go: the result is
+// operand 0 with the updates of operand 2 applied at the positions in operand
+// 1, in the order of their index, so that results are reproducible.
+type ScatterLowering struct {
+	Mode ScatterMode
+	// Space returns the sizes of the space of scatter positions (each holds one
+	// index tuple), and of the window that each of them moves.
+	Space func(n *Node) (positions, window []int)
+	// Target returns where the window element w of scatter position p goes in
+	// the result, and the condition under which it lies inside.
+	Target func(n *Node, p, w Index, load Load) (at Index, inside scalar.Expr)
+	// Update returns the position in the updates operand.
+	Update func(n *Node, p, w Index) Index
+}
+
+// PrefixLowering is a running combination along one axis: cumulative sums.
+type PrefixLowering struct {
+	Axis func(n *Node) int
+	// Reverse reports that the combination runs from the end.
+	Reverse func(n *Node) bool
+	// Exclusive reports that an element is not part of its own result.
+	Exclusive func(n *Node) bool
+	Init      func(n *Node) scalar.Expr
+	Combine   func(n *Node, a, b scalar.Expr) scalar.Expr
+}
+
+// ControlLowering marks ops that run their subgraphs; package kernel knows
+// them by name.
+type ControlLowering struct{}
+
+func (*MapLowering) lowering()      {}
+func (*ReduceLowering) lowering()   {}
+func (*ContractLowering) lowering() {}
+func (*ScatterLowering) lowering()  {}
+func (*PrefixLowering) lowering()   {}
+func (*ControlLowering) lowering()  {}

@@ -1,0 +1,155 @@
+package ir
+
+import "strconv"
+
+func itoa(i int) string { return strconv.Itoa(i) }
+
+// Splice adds all nodes of g to b, with in as the values of its ports in
+// order, and returns the values of its outputs. It is how a transform puts one
+// graph into another.
+func (b *Builder) Splice(g *Graph, in []Value) []Value {
+	m := NewMapping(g)
+	for i, p := range g.ports {
+		if i < len(in) {
+			m.Set(p.Value, in[i])
+		}
+	}
+	for _, n := range g.nodes {
+		if n.op == OpPort {
+			continue
+		}
+		m.SetAll(n, b.Copy(n, m.Inputs(n)))
+	}
+	out := make([]Value, len(g.outputs))
+	for i, o := range g.outputs {
+		out[i] = m.Get(o.Value)
+	}
+	return out
+}
+
+// Mapping takes the values of one graph to values of another while a
+// transform walks it.
+type Mapping struct {
+	to [][]Value // by node ID, then by result
+}
+
+// NewMapping returns an empty mapping for the values of g.
+func NewMapping(g *Graph) *Mapping { return &Mapping{make([][]Value, len(g.nodes))} }
+
+// Get returns what v was taken to, the zero Value for nothing.
+func (m *Mapping) Get(v Value) Value {
+	if v.node == nil || m.to[v.node.id] == nil {
+		return Value{}
+	}
+	return m.to[v.node.id][v.index]
+}
+
+// Set takes v to w.
+func (m *Mapping) Set(v, w Value) {
+	if m.to[v.node.id] == nil {
+		m.to[v.node.id] = make([]Value, len(v.node.types))
+	}
+	m.to[v.node.id][v.index] = w
+}
+
+// SetAll takes the results of n to the given values, in order.
+func (m *Mapping) SetAll(n *Node, out []Value) {
+	for i := range n.types {
+		if i < len(out) {
+			m.Set(n.Result(i), out[i])
+		}
+	}
+}
+
+// Inputs returns what the operands of n were taken to.
+func (m *Mapping) Inputs(n *Node) []Value {
+	in := make([]Value, len(n.inputs))
+	for i, v := range n.inputs {
+		in[i] = m.Get(v)
+	}
+	return in
+}
+
+// CopyPorts declares the ports of g in b under their own names and kinds and
+// maps them.
+func (b *Builder) CopyPorts(g *Graph, m *Mapping) {
+	for _, p := range g.ports {
+		m.Set(p.Value, b.Port(p.Kind, p.Name, p.Value.Type()))
+	}
+}
+
+// CopyOutput declares o, an output of another graph, with the value v of this
+// one.
+func (b *Builder) CopyOutput(o Output, v Value) {
+	if o.State {
+		b.SetState(o.Name, v)
+		return
+	}
+	b.Output(o.Name, v)
+}
+
+// Bind returns the graph with its symbolic dimensions replaced by numbers, all
+// the way into subgraphs. The error is of kind [ErrSymbol] where one is
+// missing, and [ErrShape] where a size does not come out whole or an op does
+// not accept it.
+func (g *Graph) Bind(values map[string]int) (*Graph, error) {
+	return Build(g.name, func(b *Builder) { bindInto(b, g, values) })
+}
+
+func bindInto(b *Builder, g *Graph, values map[string]int) {
+	m := NewMapping(g)
+	for _, n := range g.nodes {
+		if a, ok := n.attrs.(*PortAttrs); ok {
+			m.Set(n.Result(0), b.Port(a.Kind, a.Name, bindType(b, n.types[0], values)))
+			continue
+		}
+		subs := make([]*Graph, len(n.subs))
+		for i, s := range n.subs {
+			subs[i] = b.Subgraph(s.name, func(sb *Builder) { bindInto(sb, s, values) })
+		}
+		c := *n
+		c.attrs, c.subs = bindAttrs(b, n, values), subs
+		m.SetAll(n, b.Copy(&c, m.Inputs(n)))
+	}
+	for _, o := range g.outputs {
+		b.CopyOutput(o, m.Get(o.Value))
+	}
+}
+
+func bindType(b *Builder, t Type, values map[string]int) Type {
+	return Type{t.DType, bindDims(b, t.Shape, values)}
+}
+
+func bindDims(b *Builder, dims []Dim, values map[string]int) []Dim {
+	out := make([]Dim, len(dims))
+	for i, d := range dims {
+		n, err := d.Bind(values)
+		if err != nil {
+			b.Fail(err)
+		}
+		out[i] = N(n)
+	}
+	return out
+}
+
+// bindAttrs returns a copy of the node's attributes with every list of sizes
+// bound.
+func bindAttrs(b *Builder, n *Node, values map[string]int) Attrs {
+	if n.attrs == nil || n.op == OpConstant {
+		return n.attrs
+	}
+	c := CopyAttrs(n)
+	c.Visit(dimVisitor{func(p *[]Dim) { *p = bindDims(b, *p, values) }})
+	return c
+}
+
+// dimVisitor changes the lists of sizes of an attribute struct.
+type dimVisitor struct{ change func(p *[]Dim) }
+
+func (dimVisitor) Int(string, *int)          {}
+func (dimVisitor) Ints(string, *[]int)       {}
+func (dimVisitor) Float(string, *float64)    {}
+func (dimVisitor) Bool(string, *bool)        {}
+func (dimVisitor) Text(string, *string)      {}
+func (dimVisitor) DType(string, *DType)      {}
+func (v dimVisitor) Dims(_ string, p *[]Dim) { v.change(p) }
