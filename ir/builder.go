@@ -13,6 +13,7 @@ type Builder struct {
 	outputs []Output
 	err     error
 	label   string
+	at      Pos
 	done    bool
 }
 
@@ -179,6 +180,11 @@ func (b *Builder) Constant(t Type, data []byte) Value {
 // errors, in the text form and in the names of kernels.
 func (b *Builder) Label(label string) { b.label = label }
 
+// At sets the place of the nodes added until the next call. A transform gives
+// them the place of the node they derive from; with the zero Pos, as at the
+// start, a node's place is that of the caller.
+func (b *Builder) At(p Pos) { b.at = p }
+
 // Subgraph builds a closed graph for a node to own.
 func (b *Builder) Subgraph(name string, f func(b *Builder)) *Graph {
 	if b.err != nil {
@@ -223,6 +229,9 @@ func (b *Builder) Copy(n *Node, in []Value) []Value {
 func (b *Builder) insert(n *Node) []Value {
 	if b.err != nil {
 		return []Value{{}}
+	}
+	if n.pos == (Pos{}) {
+		n.pos = b.at
 	}
 	if n.pos == (Pos{}) {
 		n.pos = callerPos()

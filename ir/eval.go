@@ -97,7 +97,8 @@ func evalNode(c *EvalContext, n *Node, at func(Value) *Array, inputs map[string]
 }
 
 // Inline returns the body of a composite as a graph of its own, with inputs
-// named "0", "1", … for the operands and outputs for the results.
+// named "0", "1", … for the operands and outputs for the results. Its nodes
+// have the label and the place of n.
 func Inline(n *Node) (*Graph, error) {
 	d := mustDef(n.op)
 	if d.Body == nil {
@@ -108,6 +109,8 @@ func Inline(n *Node) (*Graph, error) {
 		for i, v := range n.inputs {
 			in[i] = b.Port(InputPort, itoa(i), v.Type())
 		}
+		b.Label(n.label)
+		b.At(n.pos)
 		for i, v := range d.Body(b, n, in) {
 			b.Output(itoa(i), v)
 		}

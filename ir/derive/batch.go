@@ -1,0 +1,106 @@
+package derive
+
+import "github.com/rlx-go/rlx/ir"
+
+// Batch adds the nodes of g to b so that they work on a whole batch at once.
+// in are the values of its ports; axes tell where each of them has the batch
+// axis of the given size, -1 for one that is the same for all. It returns the
+// values of the outputs and where they have the axis, -1 for an output that
+// does not depend on the batch. A composite without a rule of its own is taken
+// apart where a batch reaches it. The error is of kind [ir.ErrNoRule] for an
+// op that cannot be batched.
+func Batch(b *ir.Builder, g *ir.Graph, in []ir.Value, axes []int, size ir.Dim) (out []ir.Value, outAxes []int) {
+	defer restorePlace(b)()
+	m, at := ir.NewMapping(g), make([][]int, len(g.Nodes()))
+	for i, p := range g.Ports() {
+		m.Set(p.Value, in[i])
+		at[p.Value.Node().ID()] = []int{axes[i]}
+	}
+	for _, n := range g.Nodes() {
+		if n.Op() == ir.OpPort {
+			continue
+		}
+		if b.Err() != nil {
+			break
+		}
+		place(b, n)
+		inAxes := make([]int, len(n.Inputs()))
+		for i, v := range n.Inputs() {
+			inAxes[i] = at[v.Node().ID()][v.Index()]
+		}
+		results, resAxes := batchNode(b, n, m.Inputs(n), inAxes, size)
+		m.SetAll(n, results)
+		at[n.ID()] = resAxes
+	}
+	outAxes = make([]int, len(g.Outputs()))
+	for i, o := range g.Outputs() {
+		if a := at[o.Value.Node().ID()]; o.Value.Index() < len(a) {
+			outAxes[i] = a[o.Value.Index()]
+		}
+	}
+	return outputs(g, m), outAxes
+}
+
+func batchNode(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) (out []ir.Value, outAxes []int) {
+	d := n.Def()
+	switch {
+	case !anyBatched(axes):
+		outAxes = make([]int, n.NumResults())
+		for i := range outAxes {
+			outAxes[i] = -1
+		}
+		return b.Copy(n, in), outAxes
+	case d.Batch != nil:
+		out, outAxes = d.Batch(b, n, in, axes, size)
+		checkBatch(b, n, out, outAxes, size)
+		return out, outAxes
+	case d.Body != nil:
+		g, err := ir.Inline(n)
+		if err != nil {
+			b.Fail(n.Fail(err))
+			return nil, nil
+		}
+		return Batch(b, g, in, axes, size)
+	}
+	b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "%s cannot be batched: %s", n.Op(), d.NoBatch)))
+	return nil, nil
+}
+
+// checkBatch records an error where a batching rule gave something else than
+// the types of the results with the batch axis put in.
+func checkBatch(b *ir.Builder, n *ir.Node, out []ir.Value, axes []int, size ir.Dim) {
+	if b.Err() != nil {
+		return
+	}
+	if len(out) != n.NumResults() || len(axes) != n.NumResults() {
+		b.Fail(n.Fail(ir.Errorf(ir.ErrGraph, "the batching rule gave %d values and %d axes, not %d", len(out), len(axes), n.NumResults())))
+		return
+	}
+	for i, v := range out {
+		want := n.Types()[i]
+		if axes[i] >= 0 {
+			want = withAxis(want, axes[i], size)
+		}
+		if !v.Type().Equal(want) {
+			b.Fail(n.Fail(ir.Shapef("the batching rule gave %s for %s", v.Type(), want)))
+			return
+		}
+	}
+}
+
+// withAxis returns t with an axis of the given size inserted.
+func withAxis(t ir.Type, axis int, size ir.Dim) ir.Type {
+	s := make(ir.Shape, 0, len(t.Shape)+1)
+	axis = min(axis, len(t.Shape))
+	s = append(append(append(s, t.Shape[:axis]...), size), t.Shape[axis:]...)
+	return ir.Type{DType: t.DType, Shape: s}
+}
+
+func anyBatched(axes []int) bool {
+	for _, a := range axes {
+		if a >= 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,109 @@
+package derive
+
+import "github.com/rlx-go/rlx/ir"
+
+// JVP adds the nodes of g to b, with in as the values of its ports and t as
+// their tangents, and returns the values of its outputs and their tangents. A
+// composite without a rule of its own is taken apart where a tangent reaches
+// it. A tangent that meets an op without a derivative is zero from there on:
+// see [Blockers].
+func JVP(b *ir.Builder, g *ir.Graph, in, t []ir.Value) (out, tout []ir.Value) {
+	w := &jvp{b: b}
+	return w.graph(g, in, t)
+}
+
+// Blockers returns the nodes of g at which every derivative of the output by
+// the port ends: nodes that a tangent of the port reaches, that give none on,
+// and on which the output depends. It is how a missing gradient is explained.
+func Blockers(g *ir.Graph, port, output int) []*ir.Node {
+	var dead []*ir.Node
+	_, err := ir.Build(g.Name(), func(b *ir.Builder) {
+		w := &jvp{b: b, dead: func(n *ir.Node) { dead = append(dead, n) }}
+		in, t := make([]ir.Value, len(g.Ports())), make([]ir.Value, len(g.Ports()))
+		for i, p := range g.Ports() {
+			in[i] = b.Port(ir.InputPort, portName("", i), p.Value.Type())
+		}
+		t[port] = b.Port(ir.InputPort, portName("t", port), in[port].Type())
+		w.graph(g, in, t)
+	})
+	if err != nil {
+		return nil
+	}
+	live := liveNodes(g, g.Outputs()[output].Value)
+	var out []*ir.Node
+	for _, n := range dead {
+		if live[n.ID()] {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// jvp is one forward walk, through composites too.
+type jvp struct {
+	b *ir.Builder
+	// dead, where set, is told of the nodes of the outermost graph that get a
+	// tangent and give none.
+	dead func(n *ir.Node)
+}
+
+func (w *jvp) graph(g *ir.Graph, in, t []ir.Value) (out, tout []ir.Value) {
+	defer restorePlace(w.b)()
+	value, tangent := ir.NewMapping(g), ir.NewMapping(g)
+	for i, p := range g.Ports() {
+		value.Set(p.Value, in[i])
+		tangent.Set(p.Value, t[i])
+	}
+	for _, n := range g.Nodes() {
+		if n.Op() == ir.OpPort {
+			continue
+		}
+		if w.b.Err() != nil {
+			break
+		}
+		place(w.b, n)
+		results, tangents := w.node(n, value.Inputs(n), tangent.Inputs(n))
+		value.SetAll(n, results)
+		tangent.SetAll(n, tangents)
+		if w.dead != nil && anyValid(tangent.Inputs(n)) && !anyValid(tangents) {
+			w.dead(n)
+		}
+	}
+	return outputs(g, value), outputs(g, tangent)
+}
+
+func (w *jvp) node(n *ir.Node, in, t []ir.Value) (out, tout []ir.Value) {
+	d := n.Def()
+	if !anyValid(t) || d.JVP == nil && d.Body == nil {
+		return w.b.Copy(n, in), nil
+	}
+	if d.JVP == nil {
+		return w.body(n, in, t)
+	}
+	out = w.b.Copy(n, in)
+	if w.b.Err() != nil {
+		return nil, nil
+	}
+	tout = d.JVP(w.b, out[0].Node(), in, out, t)
+	for i := range tout {
+		if i < len(out) && !Differentiable(out[i].DType()) {
+			tout[i] = ir.Value{}
+		}
+	}
+	checkRule(w.b, n, "JVP", tout, out)
+	return out, tout
+}
+
+func (w *jvp) body(n *ir.Node, in, t []ir.Value) (out, tout []ir.Value) {
+	g, err := ir.Inline(n)
+	if err != nil {
+		w.b.Fail(n.Fail(err))
+		return nil, nil
+	}
+	inner := &jvp{b: w.b}
+	return inner.graph(g, in, t)
+}
+
+// Differentiable reports whether values of the element type have tangents:
+// floats and complex numbers do, integers and booleans do not.
+func Differentiable(d ir.DType) bool { return d.IsFloat() || d.IsComplex() }

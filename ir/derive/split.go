@@ -1,0 +1,239 @@
+package derive
+
+import "github.com/rlx-go/rlx/ir"
+
+// Halves is a graph cut in two by what is known of its ports.
+type Halves struct {
+	// Known computes all that the known ports determine. Its ports are the
+	// known ports of the graph in order, its outputs the known outputs in
+	// order and then the residuals.
+	Known *ir.Graph
+	// Linear computes the rest. Its ports are the residuals and then the
+	// unknown ports, its outputs the unknown outputs in order. Cut from a
+	// graph of tangents it is linear in the unknown ports.
+	Linear *ir.Graph
+	// OutUnknown tells for each output of the graph which half has it.
+	OutUnknown []bool
+	// ResidualPort tells for each residual the port of the graph whose value
+	// it is, -1 where it is a value computed from the ports. A scan need not
+	// stack what it already has.
+	ResidualPort []int
+}
+
+// Residuals returns the number of values that pass from one half to the other.
+func (h *Halves) Residuals() int { return len(h.ResidualPort) }
+
+// Split cuts g in two: unknown tells which of its ports are not known yet.
+// Outputs marked by force count as unknown even where they are not (nil: none
+// are). An op that owns subgraphs is cut by its Partial rule, a composite
+// without a transpose is taken apart.
+func Split(g *ir.Graph, unknown, force []bool) (*Halves, error) {
+	flat, err := flatten(g, unknown)
+	if err != nil {
+		return nil, err
+	}
+	c := &cut{g: flat, unknown: make([]bool, len(flat.Nodes())), port: map[ir.Value]int{}, seen: map[ir.Value]bool{}}
+	c.classify(unknown, force)
+	h := &Halves{OutUnknown: c.outUnknown}
+	for _, v := range c.residuals {
+		i, ok := c.port[v]
+		if !ok {
+			i = -1
+		}
+		h.ResidualPort = append(h.ResidualPort, i)
+	}
+	if h.Known, err = ir.Build(g.Name()+"/known", c.buildKnown); err != nil {
+		return nil, err
+	}
+	if h.Linear, err = ir.Build(g.Name()+"/linear", c.buildLinear); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// flatten returns g with each node either known or unknown as a whole, and
+// each unknown one transposable.
+func flatten(g *ir.Graph, unknown []bool) (*ir.Graph, error) {
+	return ir.Build(g.Name(), func(b *ir.Builder) {
+		in := make([]ir.Value, len(g.Ports()))
+		for i, p := range g.Ports() {
+			in[i] = b.Port(ir.InputPort, portName("", i), p.Value.Type())
+		}
+		out, _ := flattenInto(b, g, in, unknown)
+		for i, v := range out {
+			b.Output(portName("", i), v)
+		}
+	})
+}
+
+func flattenInto(b *ir.Builder, g *ir.Graph, in []ir.Value, unknown []bool) (out []ir.Value, outUnknown []bool) {
+	defer restorePlace(b)()
+	m, flags := ir.NewMapping(g), make([][]bool, len(g.Nodes()))
+	for i, p := range g.Ports() {
+		m.Set(p.Value, in[i])
+		flags[p.Value.Node().ID()] = []bool{unknown[i]}
+	}
+	live := liveNodes(g, outputValues(g)...)
+	for _, n := range g.Nodes() {
+		if n.Op() == ir.OpPort || !live[n.ID()] {
+			continue
+		}
+		if b.Err() != nil {
+			return make([]ir.Value, len(g.Outputs())), make([]bool, len(g.Outputs()))
+		}
+		place(b, n)
+		inUnknown := make([]bool, len(n.Inputs()))
+		for i, v := range n.Inputs() {
+			inUnknown[i] = flags[v.Node().ID()][v.Index()]
+		}
+		results, resUnknown := flattenNode(b, n, m.Inputs(n), inUnknown)
+		m.SetAll(n, results)
+		flags[n.ID()] = append(resUnknown, make([]bool, n.NumResults())...)
+	}
+	outUnknown = make([]bool, len(g.Outputs()))
+	for i, o := range g.Outputs() {
+		outUnknown[i] = flags[o.Value.Node().ID()][o.Value.Index()]
+	}
+	return outputs(g, m), outUnknown
+}
+
+func flattenNode(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool) (out []ir.Value, outUnknown []bool) {
+	d := n.Def()
+	switch {
+	case !anyTrue(unknown):
+		return b.Copy(n, in), make([]bool, n.NumResults())
+	case d.Partial != nil:
+		return d.Partial(b, n, in, unknown)
+	case d.Transpose == nil && d.Body != nil:
+		body, err := ir.Inline(n)
+		if err != nil {
+			b.Fail(n.Fail(err))
+			return nil, nil
+		}
+		return flattenInto(b, body, in, unknown)
+	}
+	outUnknown = make([]bool, n.NumResults())
+	for i := range outUnknown {
+		outUnknown[i] = true
+	}
+	return b.Copy(n, in), outUnknown
+}
+
+// cut collects what goes to which half of a flattened graph.
+type cut struct {
+	g          *ir.Graph
+	unknown    []bool // by node
+	outUnknown []bool
+	outLinear  []ir.Value // the unknown outputs
+	outKnown   []ir.Value // the known ones
+	residuals  []ir.Value
+	inLinear   []bool // by node: the linear half computes it
+	port       map[ir.Value]int
+	seen       map[ir.Value]bool // residuals
+}
+
+func (c *cut) classify(unknown, force []bool) {
+	for i, p := range c.g.Ports() {
+		c.unknown[p.Value.Node().ID()] = unknown[i]
+		c.port[p.Value] = i
+	}
+	for _, n := range c.g.Nodes() {
+		for _, v := range n.Inputs() {
+			c.unknown[n.ID()] = c.unknown[n.ID()] || c.unknown[v.Node().ID()]
+		}
+	}
+	for i, o := range c.g.Outputs() {
+		u := c.unknown[o.Value.Node().ID()]
+		forced := force != nil && force[i]
+		c.outUnknown = append(c.outUnknown, u || forced)
+		if u || forced {
+			c.outLinear = append(c.outLinear, o.Value)
+		} else {
+			c.outKnown = append(c.outKnown, o.Value)
+		}
+	}
+	c.inLinear = make([]bool, len(c.g.Nodes()))
+	for _, v := range c.outLinear {
+		c.need(v)
+	}
+	nodes := c.g.Nodes()
+	for i := len(nodes) - 1; i >= 0; i-- {
+		if c.inLinear[i] {
+			for _, v := range nodes[i].Inputs() {
+				c.need(v)
+			}
+		}
+	}
+}
+
+// need makes the linear half compute v if v is unknown or costs nothing, and
+// get it as a residual otherwise.
+func (c *cut) need(v ir.Value) {
+	switch {
+	case c.unknown[v.Node().ID()] || isFree(v.Node()):
+		c.inLinear[v.Node().ID()] = true
+	case !c.seen[v]:
+		c.seen[v] = true
+		c.residuals = append(c.residuals, v)
+	}
+}
+
+// isFree reports whether a node costs next to nothing to compute again: a
+// constant, or one that is spread, converted or counted up.
+func isFree(n *ir.Node) bool {
+	switch n.Op() {
+	case ir.OpConstant, "iota":
+		return true
+	case "broadcast_in_dim", "convert", "reshape":
+		return isFree(n.Input(0).Node())
+	}
+	return false
+}
+
+func (c *cut) buildKnown(b *ir.Builder) {
+	m := ir.NewMapping(c.g)
+	for i, p := range c.g.Ports() {
+		if !c.unknown[p.Value.Node().ID()] {
+			m.Set(p.Value, b.Port(ir.InputPort, portName("", i), p.Value.Type()))
+		}
+	}
+	wanted := append(append([]ir.Value(nil), c.outKnown...), c.residuals...)
+	c.copyNodes(b, m, liveNodes(c.g, wanted...))
+	for i, v := range wanted {
+		b.Output(portName("", i), m.Get(v))
+	}
+}
+
+func (c *cut) buildLinear(b *ir.Builder) {
+	m := ir.NewMapping(c.g)
+	for i, v := range c.residuals {
+		m.Set(v, b.Port(ir.InputPort, portName("residual", i), v.Type()))
+	}
+	for i, p := range c.g.Ports() {
+		if c.unknown[p.Value.Node().ID()] {
+			m.Set(p.Value, b.Port(ir.InputPort, portName("", i), p.Value.Type()))
+		}
+	}
+	c.copyNodes(b, m, c.inLinear)
+	for i, v := range c.outLinear {
+		b.Output(portName("", i), m.Get(v))
+	}
+}
+
+// copyNodes copies the marked nodes.
+func (c *cut) copyNodes(b *ir.Builder, m *ir.Mapping, marked []bool) {
+	for _, n := range c.g.Nodes() {
+		if n.Op() != ir.OpPort && marked[n.ID()] {
+			m.SetAll(n, b.Copy(n, m.Inputs(n)))
+		}
+	}
+}
+
+func anyTrue(s []bool) bool {
+	for _, x := range s {
+		if x {
+			return true
+		}
+	}
+	return false
+}

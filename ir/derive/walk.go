@@ -1,0 +1,86 @@
+package derive
+
+import (
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// place gives the nodes that b adds next the label and the place of n, from
+// which they derive.
+func place(b *ir.Builder, n *ir.Node) {
+	b.Label(n.Label())
+	b.At(n.Pos())
+}
+
+// restorePlace returns a function that ends what place began.
+func restorePlace(b *ir.Builder) func() {
+	return func() {
+		b.Label("")
+		b.At(ir.Pos{})
+	}
+}
+
+func portName(prefix string, i int) string { return prefix + strconv.Itoa(i) }
+
+func anyValid(vs []ir.Value) bool {
+	for _, v := range vs {
+		if v.Valid() {
+			return true
+		}
+	}
+	return false
+}
+
+func outputs(g *ir.Graph, m *ir.Mapping) []ir.Value {
+	out := make([]ir.Value, len(g.Outputs()))
+	for i, o := range g.Outputs() {
+		out[i] = m.Get(o.Value)
+	}
+	return out
+}
+
+// liveNodes marks, by ID, the nodes of g that the given values depend on.
+func liveNodes(g *ir.Graph, of ...ir.Value) []bool {
+	live := make([]bool, len(g.Nodes()))
+	for _, v := range of {
+		live[v.Node().ID()] = true
+	}
+	nodes := g.Nodes()
+	for i := len(nodes) - 1; i >= 0; i-- {
+		if !live[i] {
+			continue
+		}
+		for _, in := range nodes[i].Inputs() {
+			live[in.Node().ID()] = true
+		}
+	}
+	return live
+}
+
+// outputValues returns the values of the outputs of g.
+func outputValues(g *ir.Graph) []ir.Value {
+	out := make([]ir.Value, len(g.Outputs()))
+	for i, o := range g.Outputs() {
+		out[i] = o.Value
+	}
+	return out
+}
+
+// checkRule records an error where the rule of an op gave values that are not
+// of the types of their counterparts: a mistake in the op, not in the graph.
+func checkRule(b *ir.Builder, n *ir.Node, rule string, got, want []ir.Value) {
+	if b.Err() != nil {
+		return
+	}
+	if len(got) > len(want) {
+		b.Fail(n.Fail(ir.Errorf(ir.ErrGraph, "the %s rule gave %d values, not %d", rule, len(got), len(want))))
+		return
+	}
+	for i, v := range got {
+		if v.Valid() && want[i].Valid() && !v.Type().Equal(want[i].Type()) {
+			b.Fail(n.Fail(ir.Shapef("the %s rule gave %s for %s", rule, v.Type(), want[i].Type())))
+			return
+		}
+	}
+}
