@@ -1,6 +1,7 @@
 package scalar
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"math/cmplx"
@@ -239,7 +240,7 @@ func applyInt(op Op, t dtype.DType, a, b, c int64) Value {
 	case OpAbs:
 		return Value{I: max(a, -a)}
 	case OpSign:
-		return Value{I: int64(compareInt(a, 0))}
+		return Value{I: sign(a)}
 	case OpPopCount:
 		return Value{I: int64(bits.OnesCount64(uint64(a) << (64 - t.Bits())))}
 	case OpMin:
@@ -335,13 +336,5 @@ func divide(op Op, a, b int64) int64 {
 	return r
 }
 
-// compareInt returns the sign of a - b.
-func compareInt(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
+// sign returns -1, 0 or 1.
+func sign(a int64) int64 { return int64(cmp.Compare(a, 0)) }

@@ -21,16 +21,22 @@ import (
 // the fewest digits that give them back; NaN with its bits. Two expressions
 // print the same if and only if they are Equal.
 func Print(e Expr) string {
-	var b strings.Builder
-	s := Schedule(freePrefix(e), e)
+	p := printer{local: freePrefix(e)}
+	s := Schedule(p.local, e)
 	for _, l := range s.Bindings {
-		b.WriteString(l.Var.Name)
-		b.WriteString(" = ")
-		printTree(&b, l.Value)
-		b.WriteByte('\n')
+		p.WriteString(l.Var.Name + " = ")
+		p.tree(l.Value)
+		p.WriteByte('\n')
 	}
-	printTree(&b, s.Roots[0])
-	return b.String()
+	p.tree(s.Roots[0])
+	return p.String()
+}
+
+// printer collects the text of an expression. Variables whose name begins with
+// local are those that Print made.
+type printer struct {
+	strings.Builder
+	local string
 }
 
 // String returns Print(n), for use with package fmt.
@@ -48,55 +54,48 @@ func freePrefix(e Expr) string {
 	return prefix
 }
 
-func printTree(b *strings.Builder, n *Node) {
+func (p *printer) tree(n *Node) {
 	switch n.Op {
 	case OpConst:
-		b.WriteString(constText(n))
+		p.WriteString(constText(n))
 	case OpArg:
-		b.WriteByte('%')
-		b.WriteString(strconv.Itoa(n.Ref))
-		b.WriteByte(':')
-		b.WriteString(n.Type.String())
+		p.WriteString("%" + strconv.Itoa(n.Ref) + ":" + n.Type.String())
 	case OpVar:
-		printVar(b, n)
+		p.variable(n)
 	default:
-		printOp(b, n)
+		p.operation(n)
 	}
 }
 
-// printOp writes an operation and its operands.
-func printOp(b *strings.Builder, n *Node) {
-	b.WriteString(n.Op.String())
+// operation writes an operation and its operands.
+func (p *printer) operation(n *Node) {
+	p.WriteString(n.Op.String())
 	if n.Op.info().result == ofNode {
-		b.WriteByte('.')
-		b.WriteString(n.Type.String())
+		p.WriteString("." + n.Type.String())
 	}
-	b.WriteByte('(')
+	p.WriteByte('(')
 	if n.Op == OpLoad {
-		b.WriteString(strconv.Itoa(n.Ref))
-		b.WriteString(", ")
+		p.WriteString(strconv.Itoa(n.Ref) + ", ")
 	}
 	for i, a := range n.Args {
 		if i > 0 {
-			b.WriteString(", ")
+			p.WriteString(", ")
 		}
-		printTree(b, a)
+		p.tree(a)
 	}
-	b.WriteByte(')')
+	p.WriteByte(')')
 }
 
-// printVar writes a variable: its type and range too, unless it is a local that
-// Print made, which was defined above.
-func printVar(b *strings.Builder, n *Node) {
-	b.WriteString(n.Name)
-	b.WriteByte(':')
-	b.WriteString(n.Type.String())
+// variable writes a variable: one that Print made by its name alone, others
+// with type and range.
+func (p *printer) variable(n *Node) {
+	p.WriteString(n.Name)
+	if strings.HasPrefix(n.Name, p.local) {
+		return
+	}
+	p.WriteString(":" + n.Type.String())
 	if n.Lo <= n.Hi {
-		b.WriteByte('[')
-		b.WriteString(strconv.FormatInt(n.Lo, 10))
-		b.WriteString("..")
-		b.WriteString(strconv.FormatInt(n.Hi, 10))
-		b.WriteByte(']')
+		p.WriteString("[" + strconv.FormatInt(n.Lo, 10) + ".." + strconv.FormatInt(n.Hi, 10) + "]")
 	}
 }
 

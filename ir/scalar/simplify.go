@@ -1,5 +1,257 @@
 package scalar
 
+import "github.com/rlx-go/rlx/ir/dtype"
+
 // Simplify returns an expression with the value of e for all values of its
-// leaves within their ranges.
-func Simplify(e Expr) Expr { return newInterner().tree(e) }
+// leaves within their ranges. It
+//
+//   - writes sums of integers that cannot wrap as sums of terms with constant
+//     coefficients, in one order;
+//   - takes apart divisions and remainders by constants: with 0 ≤ j < n,
+//     (i·n + j)/n is i and (i·n + j)%n is j, and i·n + j put together from the
+//     quotient and remainder of x by n is x;
+//   - decides comparisons, Min, Max, Abs and Select by ranges;
+//   - orders operands that commute, and shares equal subexpressions.
+//
+// Floating-point arithmetic is left as it is, but for order. Simplify takes
+// each shared node once, and simplifying twice changes nothing more.
+func Simplify(e Expr) Expr {
+	s := newSimplifier()
+	return s.simplify(s.in.tree(e))
+}
+
+// simplifier holds what is known about the interned nodes of one expression.
+type simplifier struct {
+	in    *interner
+	done  map[*Node]Expr // the simplified form of a node
+	spans map[*Node]span
+	sums  map[*Node]linear
+}
+
+func newSimplifier() *simplifier {
+	return &simplifier{
+		in:    newInterner(),
+		done:  map[*Node]Expr{},
+		spans: map[*Node]span{},
+		sums:  map[*Node]linear{},
+	}
+}
+
+// simplify returns the simplified form of the interned node n.
+func (s *simplifier) simplify(n *Node) Expr {
+	if e, ok := s.done[n]; ok {
+		return e
+	}
+	args := make([]Expr, len(n.Args))
+	for i, a := range n.Args {
+		args[i] = s.simplify(a)
+	}
+	e := s.finish(Rebuild(n, args...))
+	s.done[n] = e
+	return e
+}
+
+// node returns op on simplified operands, simplified.
+func (s *simplifier) node(op Op, args ...Expr) Expr { return s.finish(New(op, args...)) }
+
+// finish interns a node made by a constructor from simplified operands and
+// applies the rules to it. An identity may have made the node deeper than one
+// level; what is below is simplified first.
+func (s *simplifier) finish(e Expr) Expr {
+	n := s.in.tree(e)
+	if r, ok := s.done[n]; ok {
+		return r
+	}
+	for _, a := range n.Args {
+		if _, ok := s.done[a]; !ok {
+			return s.simplify(n)
+		}
+	}
+	r := s.rules(n)
+	s.done[n] = r
+	s.done[r] = r
+	return r
+}
+
+// rules applies the rules for the operation of n, whose operands are
+// simplified, and returns a simplified node.
+func (s *simplifier) rules(n *Node) Expr {
+	if r := s.span(n); r.isPoint() && n.Op != OpConst {
+		return s.in.tree(constant(n.Type, Value{I: r.lo}))
+	}
+	switch {
+	case n.Op == OpSelect:
+		return s.selection(n)
+	case n.Op == OpNot && n.Type.IsBool():
+		return s.negation(n)
+	case n.Op.isCompare():
+		return s.comparison(n)
+	case n.Op == OpConvert && n.Type.IsInteger():
+		return s.conversion(n)
+	case n.Type.IsInteger():
+		return s.integer(n)
+	}
+	return s.commuted(n)
+}
+
+// commuted orders the operands of a commuting operation: constants last, else
+// by structure.
+func (s *simplifier) commuted(n *Node) Expr {
+	if !n.Op.Commutes() {
+		return n
+	}
+	a, b := n.Args[0], n.Args[1]
+	_, aConst := a.Value()
+	_, bConst := b.Value()
+	if aConst == bConst && compareNodes(a, b) <= 0 || bConst && !aConst {
+		return n
+	}
+	return s.in.tree(withArgs(n, func(x *Node) Expr {
+		if x == a {
+			return b
+		}
+		return a
+	}))
+}
+
+// selection drops a condition that an operand repeats.
+func (s *simplifier) selection(n *Node) Expr {
+	cond, a, b := n.Args[0], n.Args[1], n.Args[2]
+	switch {
+	case a.Op == OpSelect && a.Args[0] == cond:
+		return s.node(OpSelect, cond, a.Args[1], b)
+	case b.Op == OpSelect && b.Args[0] == cond:
+		return s.node(OpSelect, cond, a, b.Args[2])
+	}
+	return n
+}
+
+// negation turns the negation of a comparison into the opposite one. Lt and Le
+// have no opposite for floats, where NaN makes both false.
+func (s *simplifier) negation(n *Node) Expr {
+	c := n.Args[0]
+	switch {
+	case c.Op == OpEq:
+		return s.node(OpNe, c.Args...)
+	case c.Op == OpNe:
+		return s.node(OpEq, c.Args...)
+	case c.Op == OpLt && c.Args[0].Type.IsInteger():
+		return s.node(OpLe, c.Args[1], c.Args[0])
+	case c.Op == OpLe && c.Args[0].Type.IsInteger():
+		return s.node(OpLt, c.Args[1], c.Args[0])
+	}
+	return n
+}
+
+// comparison writes Gt and Ge as Lt and Le. What ranges decide has been decided
+// by span.
+func (s *simplifier) comparison(n *Node) Expr {
+	switch n.Op {
+	case OpGt:
+		return s.node(OpLt, n.Args[1], n.Args[0])
+	case OpGe:
+		return s.node(OpLe, n.Args[1], n.Args[0])
+	}
+	return s.commuted(n)
+}
+
+// decide returns what a comparison of integers is if the range of the
+// difference of its operands says so.
+func (s *simplifier) decide(n *Node) (result, ok bool) {
+	a, b := n.Args[0], n.Args[1]
+	d, fits := combine(s.linear(a), s.linear(b), -1)
+	r := s.spanLinear(d)
+	if !fits || !r.known {
+		return false, false
+	}
+	at := func(x int64) bool { return compare(n.Op, x, 0) }
+	if n.Op == OpEq || n.Op == OpNe {
+		if r.lo <= 0 && r.hi >= 0 && !r.isPoint() {
+			return false, false
+		}
+		return at(r.lo), true
+	}
+	return at(r.lo), at(r.lo) == at(r.hi)
+}
+
+// conversion drops a conversion there and back through an integer type that
+// holds the value.
+func (s *simplifier) conversion(n *Node) Expr {
+	a := n.Args[0]
+	if a.Op == OpConvert && a.Args[0].Type == n.Type && limits(a.Type).contains(s.span(a.Args[0])) {
+		return a.Args[0]
+	}
+	return n
+}
+
+// integer applies the rules of integer arithmetic.
+func (s *simplifier) integer(n *Node) Expr {
+	switch n.Op {
+	case OpNeg, OpAdd, OpSub, OpMul, OpShl:
+		if r := s.span(n); r.wraps || !r.known {
+			return s.wrapping(n)
+		}
+		if l := s.linear(n); len(l.terms) != 1 || l.terms[0].atom != n {
+			return s.emit(l, n.Type)
+		}
+	case OpDiv, OpFloorDiv, OpRem, OpMod:
+		return s.division(n)
+	case OpMin, OpMax:
+		a, b := n.Args[0], n.Args[1]
+		if n.Op == OpMax {
+			a, b = b, a
+		}
+		switch {
+		case s.ordered(a, b):
+			return n.Args[0]
+		case s.ordered(b, a):
+			return n.Args[1]
+		}
+	case OpClamp:
+		x, lo, hi := n.Args[0], n.Args[1], n.Args[2]
+		return s.node(OpMin, s.node(OpMax, x, lo), hi)
+	case OpAbs:
+		switch r := s.span(n.Args[0]); {
+		case r.known && r.lo >= 0:
+			return n.Args[0]
+		case r.known && r.hi <= 0:
+			return s.node(OpNeg, n.Args[0])
+		}
+	}
+	return s.commuted(n)
+}
+
+// ordered reports whether ranges say that a ≤ b.
+func (s *simplifier) ordered(a, b Expr) bool {
+	r, ok := s.decide(&Node{Op: OpLe, Type: dtype.Bool, Args: []Expr{a, b}})
+	return ok && r
+}
+
+// wrapping merges the constants of sums that may wrap, (x + c) + d, without
+// taking the sum apart: that would undo the sharing of what hash functions
+// compute in many steps.
+func (s *simplifier) wrapping(n *Node) Expr {
+	if n.Op != OpAdd && n.Op != OpSub {
+		return s.commuted(n)
+	}
+	a, b := n.Args[0], n.Args[1]
+	if _, ok := a.IntConst(); ok && n.Op == OpAdd {
+		a, b = b, a
+	}
+	d, ok := b.IntConst()
+	if !ok {
+		return s.commuted(n)
+	}
+	if n.Op == OpSub {
+		d = -d
+	}
+	if a.Op == OpAdd {
+		if c, ok := a.Args[1].IntConst(); ok {
+			return s.node(OpAdd, a.Args[0], ConstI(n.Type, c+d))
+		}
+	}
+	if n.Op == OpSub {
+		return s.node(OpAdd, a, ConstI(n.Type, d))
+	}
+	return s.commuted(n)
+}

@@ -1,0 +1,203 @@
+package scalar
+
+import "github.com/rlx-go/rlx/ir/dtype"
+
+// division simplifies the quotient or remainder of a sum by a positive
+// constant. Below, quotients are rounded down; a truncated one is the same
+// where the dividend is not negative, and left alone elsewhere.
+func (s *simplifier) division(n *Node) Expr {
+	a := n.Args[0]
+	d, ok := n.Args[1].IntConst()
+	r := s.span(a)
+	truncates := n.Op == OpDiv || n.Op == OpRem
+	if !ok || d <= 0 || !r.known || truncates && r.lo < 0 {
+		return n
+	}
+	l := s.linear(a)
+	if k := divide(OpFloorDiv, r.lo, d); k == divide(OpFloorDiv, r.hi, d) {
+		// The quotient is k; a constant quotient was found by its range.
+		if sum, fits := combine(l, linear{c: d}, -k); fits {
+			return s.emit(sum, n.Type)
+		}
+	}
+	if n.Op == OpDiv || n.Op == OpFloorDiv {
+		return s.quotient(l, d, n.Type)
+	}
+	return s.remainder(l, d, n.Type)
+}
+
+// quotient returns ⌊l/d⌋ in type t.
+func (s *simplifier) quotient(l linear, d int64, t dtype.DType) Expr {
+	whole, rest := splitMultiples(l, d)
+	if k, ok := s.constQuotient(rest, d); ok {
+		if sum, fits := combine(whole, linear{c: k}, 1); fits {
+			return s.emit(sum, t)
+		}
+	}
+	if !s.divisible(rest, l, t) {
+		whole, rest = linear{}, l
+	}
+	if g := gcdTerms(rest, d); g > 1 {
+		rest, d = quotientTerms(rest, g), d/g
+	}
+	q := s.quotientAtom(rest, d, t)
+	if sum, fits := combine(whole, s.linear(q), 1); fits {
+		return s.emit(sum, t)
+	}
+	return s.node(OpAdd, s.emit(whole, t), q)
+}
+
+// remainder returns l - d·⌊l/d⌋ in type t.
+func (s *simplifier) remainder(l linear, d int64, t dtype.DType) Expr {
+	rest := remainderTerms(l, d)
+	if k, ok := s.constQuotient(rest, d); ok {
+		if sum, fits := combine(rest, linear{c: d}, -k); fits {
+			return s.emit(sum, t)
+		}
+	}
+	if !s.divisible(rest, l, t) {
+		rest = l
+	}
+	g := gcdTerms(rest, d)
+	if g <= 1 {
+		return s.remainderAtom(rest, d, t)
+	}
+	// (g·x + c)%d = g·((x + ⌊c/g⌋)%(d/g)) + c%g, for d a multiple of g.
+	inner := s.remainder(quotientTerms(rest, g), d/g, t)
+	sum, fits := combine(linear{c: divide(OpMod, rest.c, g)}, s.linear(inner), g)
+	if !fits {
+		return s.remainderAtom(rest, d, t)
+	}
+	return s.emit(sum, t)
+}
+
+// divisible reports whether rest may stand for l as a dividend: it must fit the
+// type, and not turn a dividend that is never negative into one that may be,
+// which costs more to divide.
+func (s *simplifier) divisible(rest, l linear, t dtype.DType) bool {
+	r, old := s.spanLinear(rest), s.spanLinear(l)
+	return limits(t).contains(r) && (r.lo >= 0 || !old.known || old.lo < 0)
+}
+
+// constQuotient returns ⌊l/d⌋ if it is the same over the range of l.
+func (s *simplifier) constQuotient(l linear, d int64) (int64, bool) {
+	r := s.spanLinear(l)
+	if !r.known {
+		return 0, false
+	}
+	k := divide(OpFloorDiv, r.lo, d)
+	return k, k == divide(OpFloorDiv, r.hi, d)
+}
+
+// quotientAtom returns ⌊l/d⌋ as an operation, merged with a quotient or
+// remainder that is all of l.
+func (s *simplifier) quotientAtom(l linear, d int64, t dtype.DType) Expr {
+	if d == 1 {
+		return s.emit(l, t)
+	}
+	x, m, op := s.soleDivision(l)
+	switch op {
+	case OpDiv, OpFloorDiv: // ⌊⌊x/m⌋/d⌋ = ⌊x/(m·d)⌋
+		if md, fits := mul(m, d); fits && t.Wrap(md) == md {
+			return s.node(op, x, ConstI(t, md))
+		}
+	case OpRem, OpMod: // (x%m)/d = (x/d)%(m/d), for m a multiple of d
+		if m%d == 0 {
+			quot := OpDiv
+			if op == OpMod {
+				quot = OpFloorDiv
+			}
+			return s.node(op, s.node(quot, x, ConstI(t, d)), ConstI(t, m/d))
+		}
+	}
+	return s.divideNode(OpDiv, OpFloorDiv, l, d, t)
+}
+
+// remainderAtom returns l%d as an operation, merged with a remainder that is
+// all of l.
+func (s *simplifier) remainderAtom(l linear, d int64, t dtype.DType) Expr {
+	x, m, op := s.soleDivision(l)
+	if (op == OpRem || op == OpMod) && m%d == 0 {
+		return s.node(op, x, ConstI(t, d))
+	}
+	return s.divideNode(OpRem, OpMod, l, d, t)
+}
+
+// divideNode makes the division of l by d: truncating where l is not negative,
+// as that is what devices have, and flooring elsewhere.
+func (s *simplifier) divideNode(truncating, flooring Op, l linear, d int64, t dtype.DType) Expr {
+	a := s.emit(l, t)
+	op := flooring
+	if r := s.span(a); r.known && r.lo >= 0 {
+		op = truncating
+	}
+	n := s.in.tree(New(op, a, ConstI(t, d)))
+	s.done[n] = n
+	return n
+}
+
+// soleDivision takes apart an l that is one division of x by a positive
+// constant m; op is OpInvalid otherwise.
+func (s *simplifier) soleDivision(l linear) (x *Node, m int64, op Op) {
+	if len(l.terms) != 1 || l.terms[0].coef != 1 || l.c != 0 {
+		return nil, 0, OpInvalid
+	}
+	n := l.terms[0].atom
+	switch n.Op {
+	case OpDiv, OpRem, OpFloorDiv, OpMod:
+		m, ok := n.Args[1].IntConst()
+		r := s.span(n.Args[0])
+		floors := n.Op == OpFloorDiv || n.Op == OpMod || r.known && r.lo >= 0
+		if ok && m > 0 && floors {
+			return n.Args[0], m, n.Op
+		}
+	}
+	return nil, 0, OpInvalid
+}
+
+// splitMultiples splits l = d·whole + rest: whole takes the terms that d
+// divides and as much of the constant as leaves one in [0, d).
+func splitMultiples(l linear, d int64) (whole, rest linear) {
+	whole.c, rest.c = divide(OpFloorDiv, l.c, d), divide(OpMod, l.c, d)
+	for _, t := range l.terms {
+		if t.coef%d == 0 {
+			whole.terms = append(whole.terms, term{t.coef / d, t.atom})
+		} else {
+			rest.terms = append(rest.terms, t)
+		}
+	}
+	return whole, rest
+}
+
+// remainderTerms reduces the coefficients of l modulo d, keeping signs, and the
+// constant into [0, d).
+func remainderTerms(l linear, d int64) linear {
+	out := linear{c: divide(OpMod, l.c, d)}
+	for _, t := range l.terms {
+		if r := t.coef % d; r != 0 {
+			out.terms = append(out.terms, term{r, t.atom})
+		}
+	}
+	return out
+}
+
+// quotientTerms returns ⌊l/g⌋ for a g that divides all coefficients.
+func quotientTerms(l linear, g int64) linear {
+	out, _ := splitMultiples(l, g)
+	return out
+}
+
+// gcdTerms returns the greatest common divisor of d and the coefficients of l,
+// 1 if l has no terms.
+func gcdTerms(l linear, d int64) int64 {
+	if len(l.terms) == 0 {
+		return 1
+	}
+	for _, t := range l.terms {
+		a := magnitude(t.coef)
+		for a != 0 {
+			a, d = d%a, a
+		}
+	}
+	return d
+}

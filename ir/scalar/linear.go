@@ -1,0 +1,247 @@
+package scalar
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+)
+
+// linear is a sum of terms with integer coefficients and a constant, equal to
+// the value of an expression as a mathematical integer: it is only made where
+// ranges prove that nothing wraps.
+type linear struct {
+	terms []term // sorted, no two with one atom, no coefficient 0
+	c     int64
+}
+
+type term struct {
+	coef int64
+	atom *Node
+}
+
+// linear returns the linear form of the interned, simplified node n. A node
+// that is no sum, or that may wrap, is an atom.
+func (s *simplifier) linear(n *Node) linear {
+	if l, ok := s.sums[n]; ok {
+		return l
+	}
+	l, ok := s.linearOf(n)
+	if !ok {
+		l = linear{terms: []term{{1, n}}}
+	}
+	s.sums[n] = l
+	return l
+}
+
+func (s *simplifier) linearOf(n *Node) (linear, bool) {
+	if x, ok := n.IntConst(); ok {
+		return linear{c: x}, n.Type != dtype.U64 || x >= 0
+	}
+	if r := s.span(n); !r.known || r.wraps {
+		return linear{}, false
+	}
+	switch n.Op {
+	case OpNeg:
+		return scale(s.linear(n.Args[0]), -1)
+	case OpAdd, OpSub:
+		sign := int64(1)
+		if n.Op == OpSub {
+			sign = -1
+		}
+		return combine(s.linear(n.Args[0]), s.linear(n.Args[1]), sign)
+	case OpMul:
+		if c, ok := n.Args[1].IntConst(); ok {
+			return scale(s.linear(n.Args[0]), n.Type.Wrap(c))
+		}
+		if c, ok := n.Args[0].IntConst(); ok {
+			return scale(s.linear(n.Args[1]), n.Type.Wrap(c))
+		}
+	case OpShl:
+		if c, ok := n.Args[1].IntConst(); ok && c >= 0 && c < int64(n.Type.Bits()) && c < 62 {
+			return scale(s.linear(n.Args[0]), 1<<c)
+		}
+	}
+	return linear{}, false
+}
+
+// scale returns l·k, or false if a coefficient would not fit.
+func scale(l linear, k int64) (linear, bool) {
+	return combine(linear{}, l, k)
+}
+
+// combine returns a + k·b, or false if a coefficient would not fit.
+func combine(a, b linear, k int64) (linear, bool) {
+	fits := true
+	mulAdd := func(x, y int64) int64 {
+		p, ok := mul(y, k)
+		sum, ok2 := add(x, p)
+		fits = fits && ok && ok2 && sum != math.MinInt64
+		return sum
+	}
+	out := linear{c: mulAdd(a.c, b.c)}
+	i, j := 0, 0
+	for i < len(a.terms) || j < len(b.terms) {
+		var t term
+		switch order := compareHeads(a.terms[i:], b.terms[j:]); {
+		case order < 0:
+			t = a.terms[i]
+			i++
+		case order > 0:
+			t = term{mulAdd(0, b.terms[j].coef), b.terms[j].atom}
+			j++
+		default:
+			t = term{mulAdd(a.terms[i].coef, b.terms[j].coef), a.terms[i].atom}
+			i, j = i+1, j+1
+		}
+		if t.coef != 0 {
+			out.terms = append(out.terms, t)
+		}
+	}
+	return out, fits
+}
+
+// compareHeads compares the first atoms of two sorted lists; an empty list is
+// last.
+func compareHeads(a, b []term) int {
+	switch {
+	case len(a) == 0:
+		return 1
+	case len(b) == 0:
+		return -1
+	}
+	return compareNodes(a[0].atom, b[0].atom)
+}
+
+// spanLinear returns the range of a linear form.
+func (s *simplifier) spanLinear(l linear) span {
+	r := point(l.c)
+	for _, t := range l.terms {
+		a := s.span(t.atom)
+		if !a.known {
+			return span{}
+		}
+		r = hull(add, r, hull(mul, a, point(t.coef)))
+		if !r.known {
+			return span{}
+		}
+	}
+	return r
+}
+
+// emit returns the canonical expression of type t for l: terms by falling
+// coefficient, added or subtracted, the constant last. Its value is that of l
+// reduced to the width of t.
+func (s *simplifier) emit(l linear, t dtype.DType) Expr {
+	l, r := s.recombine(l), s.spanLinear(l)
+	terms := slices.Clone(l.terms)
+	slices.SortStableFunc(terms, func(a, b term) int {
+		return cmp.Or(
+			cmp.Compare(sign(b.coef), sign(a.coef)), // positive ones first
+			cmp.Compare(magnitude(b.coef), magnitude(a.coef)),
+		)
+	})
+	c := l.c
+	var e Expr
+	if len(terms) == 0 || terms[0].coef < 0 && c > 0 {
+		e, c = ConstI(t, c), 0
+	}
+	for _, m := range terms {
+		e = accumulate(e, m.atom, m.coef, t)
+	}
+	if c != 0 {
+		e = accumulate(e, ConstI(t, 1), c, t)
+	}
+	e = s.in.tree(e)
+	s.done[e] = e
+	s.sums[e] = l
+	if old := s.span(e); limits(t).contains(r) && !(old.known && r.contains(old)) {
+		s.spans[e] = r
+	}
+	return e
+}
+
+// accumulate returns e + coef·atom, e being nil for 0.
+func accumulate(e, atom Expr, coef int64, t dtype.DType) Expr {
+	if e == nil {
+		if coef == -1 {
+			return Neg(atom)
+		}
+		return Mul(atom, ConstI(t, coef))
+	}
+	if coef < 0 {
+		return Sub(e, Mul(atom, ConstI(t, -coef)))
+	}
+	return Add(e, Mul(atom, ConstI(t, coef)))
+}
+
+func magnitude(x int64) int64 { return max(x, -x) }
+
+// recombine undoes splits: c·n·(x/n) + c·(x%n) is c·x. It looks for the
+// quotient that belongs to each remainder.
+func (s *simplifier) recombine(l linear) linear {
+	for i := 0; i < len(l.terms); i++ {
+		rem := l.terms[i]
+		if rem.atom.Op != OpRem && rem.atom.Op != OpMod {
+			continue
+		}
+		x := rem.atom.Args[0]
+		n, ok := rem.atom.Args[1].IntConst()
+		k, fits := mul(rem.coef, n)
+		if !ok || n <= 0 || !fits {
+			continue
+		}
+		op := OpDiv
+		if rem.atom.Op == OpMod {
+			op = OpFloorDiv
+		}
+		quot := s.node(op, x, rem.atom.Args[1])
+		j := slices.IndexFunc(l.terms, func(t term) bool { return t.atom == quot && t.coef == k })
+		if j < 0 {
+			continue
+		}
+		sum, ok := combine(without(l, i, j), s.linear(x), rem.coef)
+		if !ok {
+			continue
+		}
+		l, i = sum, -1
+	}
+	return l
+}
+
+// without returns l without its terms i and j.
+func without(l linear, i, j int) linear {
+	out := linear{c: l.c}
+	for k, t := range l.terms {
+		if k != i && k != j {
+			out.terms = append(out.terms, t)
+		}
+	}
+	return out
+}
+
+// compareNodes orders interned nodes by structure, leaves first; it returns 0
+// only for one and the same node. As equal structures are one node, it descends
+// into the first operand that differs only, so it takes time linear in depth.
+func compareNodes(a, b *Node) int {
+	for a != b {
+		if order := cmp.Or(
+			cmp.Compare(a.Op, b.Op),
+			cmp.Compare(a.Type, b.Type),
+			cmp.Compare(a.Ref, b.Ref),
+			cmp.Compare(a.Name, b.Name),
+			cmp.Compare(int64(a.Bits), int64(b.Bits)),
+			cmp.Compare(a.Lo, b.Lo),
+			cmp.Compare(a.Hi, b.Hi),
+		); order != 0 {
+			return order
+		}
+		i := 0
+		for a.Args[i] == b.Args[i] {
+			i++
+		}
+		a, b = a.Args[i], b.Args[i]
+	}
+	return 0
+}

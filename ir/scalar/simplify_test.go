@@ -1,0 +1,112 @@
+package scalar
+
+import (
+	"testing"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+)
+
+func ivar(name string, lo, hi int64) Expr { return NewVar(name, dtype.I32, lo, hi) }
+
+func int32s(x int64) Expr { return ConstI(dtype.I32, x) }
+
+func TestSimplifyRewritesIndexArithmetic(t *testing.T) {
+	i, j, k := ivar("i", 0, 9), ivar("j", 0, 3), ivar("k", 0, 15)
+	x := ivar("x", 0, 1000)
+	c := int32s
+	flat := Add(Mul(i, c(4)), j)
+	nested := Add(Mul(Add(Mul(i, c(4)), j), c(16)), k)
+	for _, tt := range []struct {
+		name string
+		in   Expr
+		want string
+	}{
+		{"quotient of a row-major index", FloorDiv(flat, c(4)), "i:i32[0..9]"},
+		{"remainder of a row-major index", Mod(flat, c(4)), "j:i32[0..3]"},
+		{"truncating quotient", Div(flat, c(4)), "i:i32[0..9]"},
+		{"truncating remainder", Rem(flat, c(4)), "j:i32[0..3]"},
+		{"middle digit", Mod(FloorDiv(nested, c(16)), c(4)), "j:i32[0..3]"},
+		{"first digit", FloorDiv(nested, c(64)), "i:i32[0..9]"},
+		{"split and joined", Add(Mul(Div(x, c(7)), c(7)), Rem(x, c(7))), "x:i32[0..1000]"},
+		{"split in three and joined", Add(Add(Mul(Div(x, c(12)), c(12)), Mul(Rem(Div(x, c(4)), c(3)), c(4))), Rem(x, c(4))), "x:i32[0..1000]"},
+		{"nested quotients", Div(Div(x, c(4)), c(3)), "div(x:i32[0..1000], 12:i32)"},
+		{"nested remainders", Rem(Rem(x, c(12)), c(4)), "rem(x:i32[0..1000], 4:i32)"},
+		{"flooring becomes truncating", Mod(x, c(5)), "rem(x:i32[0..1000], 5:i32)"},
+		{"remainder lifted above zero", Mod(Sub(x, c(1)), c(5)), "rem(add(x:i32[0..1000], 4:i32), 5:i32)"},
+		{"flooring stays for negatives", Mod(Sub(x, i), c(5)), "mod(sub(x:i32[0..1000], i:i32[0..9]), 5:i32)"},
+		{"common factor of a quotient", Div(Mul(x, c(4)), c(12)), "div(x:i32[0..1000], 3:i32)"},
+		{"common factor of a remainder", Rem(Mul(x, c(4)), c(12)), "mul(rem(x:i32[0..1000], 3:i32), 4:i32)"},
+		{"terms cancel", Sub(Add(i, x), i), "x:i32[0..1000]"},
+		{"terms in one order", Add(Add(j, c(3)), Add(Mul(i, c(4)), j)), "add(add(mul(i:i32[0..9], 4:i32), mul(j:i32[0..3], 2:i32)), 3:i32)"},
+		{"bound that always holds", Select(Lt(flat, c(40)), x, c(0)), "x:i32[0..1000]"},
+		{"bound that never holds", Ge(flat, c(40)), "false"},
+		{"bound that may hold", Lt(flat, c(39)), "lt(add(mul(i:i32[0..9], 4:i32), j:i32[0..3]), 39:i32)"},
+		{"difference decides", Lt(x, Add(x, c(1))), "true"},
+		{"conjunction of a true bound", And(Ge(i, c(0)), Lt(i, j)), "lt(i:i32[0..9], j:i32[0..3])"},
+		{"negated bound", Not(Lt(i, j)), "le(j:i32[0..3], i:i32[0..9])"},
+		{"clamp of what is inside", Clamp(i, c(0), c(9)), "i:i32[0..9]"},
+		{"min by range", Min(i, c(9)), "i:i32[0..9]"},
+		{"single iteration", Add(ivar("n", 5, 5), i), "add(i:i32[0..9], 5:i32)"},
+		{"there and back", Convert(Convert(i, dtype.U32), dtype.I32), "i:i32[0..9]"},
+	} {
+		if got := Print(Simplify(tt.in)); got != tt.want {
+			t.Errorf("%s: Simplify(%s)\n got %s\nwant %s", tt.name, Print(tt.in), got, tt.want)
+		}
+	}
+}
+
+func TestSimplifyLeavesWrappingSumsShared(t *testing.T) {
+	// A sum that may wrap is not taken apart, so a chain that uses each sum
+	// twice keeps its length.
+	x, y := Arg(0, dtype.U32), Arg(1, dtype.U32)
+	for range 20 {
+		x = Add(x, y)
+		y = Xor(Mul(y, ConstI(dtype.U32, 3)), x)
+	}
+	if got, want := Count(Simplify(x)), Count(x); got > want {
+		t.Errorf("Count grew from %d to %d", want, got)
+	}
+}
+
+// checkSimplify compares an expression with its simplified form on every
+// assignment of its variables.
+func checkSimplify(t *testing.T, g *grower, e Expr) {
+	t.Helper()
+	s := Simplify(e)
+	lo, hi, ok := Range(e)
+	before, after := Compile(e), Compile(s)
+	var m1, m2 []Value
+	g.values(func(env *Env) {
+		m1, _ = before.Run(env, m1)
+		m2, _ = after.Run(env, m2)
+		if m1[0].I != m2[0].I {
+			t.Fatalf("%v: %d became %d\n%s\nsimplified to\n%s", env.Vars, m1[0].I, m2[0].I, Print(e), Print(s))
+		}
+		if ok && (m1[0].I < lo || m1[0].I > hi) {
+			t.Fatalf("%v: %d outside Range [%d, %d]\n%s", env.Vars, m1[0].I, lo, hi, Print(e))
+		}
+	})
+	if again := Simplify(s); !Equal(s, again) {
+		t.Fatalf("simplified again: %s\n%s\nbecame\n%s", Print(e), Print(s), Print(again))
+	}
+}
+
+func TestSimplifyKeepsValues(t *testing.T) {
+	for seed := range int64(6000) {
+		g := newGrower(pickRandom(seed), intTypes[seed%int64(len(intTypes))])
+		e := g.grow(2 + int(seed%11))
+		checkSimplify(t, g, e)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func FuzzSimplify(f *testing.F) {
+	f.Add([]byte{0, 4, 6, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		pick := pickBytes(data)
+		g := newGrower(pick, intTypes[pick(len(intTypes))])
+		checkSimplify(t, g, g.grow(min(len(data)/4, 30)))
+	})
+}
