@@ -14,18 +14,26 @@ import (
 // [LocalID], [GroupID], [RunScalar] and [Counter] return) and loads, whose slot
 // is the place of an array in Arrays. All sizes are literals. Indices are I32
 // and count elements of the array's dtype, or vectors where its Width is not 1.
+//
+// A kernel with [scalar.Check] in an expression has the status words as its
+// last storage array: four of U32, with Access Atomic.
+//
+// What holds for every kernel that is run or printed is what [Check] demands.
 type Kernel struct {
+	// Name is made of lower-case letters, digits and underscores.
 	Name   string
 	Arrays []Array
-	// Scalars are the members of the entry's uniform block that the kernel
-	// reads, by their place in that block.
+	// Scalars are the types of the first members of the entry's uniform block,
+	// as many as the kernel needs, Invalid (and 4 bytes wide) for those that it
+	// does not read. Each is aligned to its size; a Bool is a 32-bit word.
 	Scalars []dtype.DType
 	// Counters is how many enclosing repeats the kernel reads the count of.
 	Counters  int
 	Workgroup [3]int
 	Groups    [3]int
-	// Subgroup is the range of subgroup sizes a kernel with subgroup statements
-	// is right for; zero for kernels that have none.
+	// Subgroup is the range of subgroup sizes, powers of two, that a kernel
+	// with subgroup statements is right for; zero for kernels that have none.
+	// The number of threads is a multiple of the largest.
 	Subgroup [2]int
 	Body     []Stmt
 }
@@ -111,8 +119,9 @@ type StoreVec struct {
 	Values []scalar.Expr
 }
 
-// For runs Body for Var = Start, Start+Step, … while it is below End. Unroll
-// asks the printer to write the copies out; the bounds are then constants.
+// For runs Body for Var = Start, Start+Step, … while it is below End. The
+// bounds are evaluated once; Step is a positive constant. Unroll asks the
+// printer to write the copies out; all bounds are then constants.
 type For struct {
 	Var              string
 	Start, End, Step scalar.Expr
@@ -141,7 +150,7 @@ type AtomicOp struct {
 }
 
 // Subgroup combines a value over the subgroup and names the result, the same
-// in all its threads.
+// in all its threads. All threads of the workgroup must come to it.
 type Subgroup struct {
 	Op    scalar.Op // Add, Max, Min
 	Name  string
