@@ -2,7 +2,7 @@ package ir
 
 import (
 	"encoding/binary"
-	"math"
+	"slices"
 
 	"github.com/rlx-go/rlx/ir/dtype"
 )
@@ -21,7 +21,7 @@ type Array struct {
 
 // NewArray returns an array of zeros.
 func NewArray(d DType, dims ...int) *Array {
-	a := &Array{DType: d, Dims: dims}
+	a := &Array{DType: d, Dims: slices.Clone(dims)}
 	n := a.Len()
 	switch {
 	case d.IsComplex():
@@ -70,6 +70,27 @@ func (a *Array) Len() int {
 // Type returns the array's type.
 func (a *Array) Type() Type { return Type{a.DType, Dims(a.Dims...)} }
 
+// check makes sure that the array is one of type t: packed element types are
+// held as bytes, see [ArrayOf].
+func (a *Array) check(t Type) error {
+	if t.DType.IsPacked() {
+		n, err := t.Bytes()
+		if err != nil {
+			return err
+		}
+		t = Type{U8, Dims(n)}
+	}
+	switch {
+	case a.DType != t.DType:
+		return DTypef("%s where %s is wanted", a.Type(), t)
+	case !a.Type().Shape.Equal(t.Shape):
+		return Shapef("%s where %s is wanted", a.Type(), t)
+	case len(a.F)+len(a.I)+len(a.C) != a.Len():
+		return Shapef("%d elements in an array of %s", len(a.F)+len(a.I)+len(a.C), t)
+	}
+	return nil
+}
+
 // Clone returns a copy that shares nothing with a.
 func (a *Array) Clone() *Array {
 	return &Array{
@@ -115,15 +136,15 @@ func (a *Array) Bytes() []byte {
 	size := a.DType.Size()
 	out := make([]byte, 0, size*a.Len())
 	for _, x := range a.F {
-		out = appendBits(out, size, floatBits(a.DType, x))
+		out = appendBits(out, size, a.DType.FloatBits(x))
 	}
 	for _, x := range a.I {
 		out = appendBits(out, size, uint64(x))
 	}
 	for _, x := range a.C {
 		half := a.DType.Real()
-		out = appendBits(out, size/2, floatBits(half, real(x)))
-		out = appendBits(out, size/2, floatBits(half, imag(x)))
+		out = appendBits(out, size/2, half.FloatBits(real(x)))
+		out = appendBits(out, size/2, half.FloatBits(imag(x)))
 	}
 	return out
 }
@@ -145,53 +166,16 @@ func ArrayOf(t Type, data []byte) (*Array, error) {
 	a := NewArray(t.DType, dims...)
 	size := t.DType.Size()
 	for i := range a.F {
-		a.F[i] = bitsFloat(t.DType, readBits(data[i*size:], size))
+		a.F[i] = t.DType.FloatFromBits(readBits(data[i*size:], size))
 	}
 	for i := range a.I {
 		a.I[i] = t.DType.Wrap(int64(readBits(data[i*size:], size)))
 	}
 	for i := range a.C {
 		half, h := t.DType.Real(), size/2
-		a.C[i] = complex(bitsFloat(half, readBits(data[i*size:], h)), bitsFloat(half, readBits(data[i*size+h:], h)))
+		a.C[i] = complex(half.FloatFromBits(readBits(data[i*size:], h)), half.FloatFromBits(readBits(data[i*size+h:], h)))
 	}
 	return a, nil
-}
-
-func floatBits(d DType, x float64) uint64 {
-	switch d {
-	case F16:
-		return halfBits(dtype.F32ToF16, x)
-	case BF16:
-		return halfBits(dtype.F32ToBF16, x)
-	case F32:
-		return uint64(math.Float32bits(float32(x)))
-	}
-	return math.Float64bits(x)
-}
-
-func bitsFloat(d DType, bits uint64) float64 {
-	switch d {
-	case F16:
-		return halfValue(dtype.F16ToF32, bits)
-	case BF16:
-		return halfValue(dtype.BF16ToF32, bits)
-	case F32:
-		return float64(math.Float32frombits(uint32(bits)))
-	}
-	return math.Float64frombits(bits)
-}
-
-// halfBits converts a value that the 16-bit type holds exactly.
-func halfBits(convert func([]uint16, []float32) int, x float64) uint64 {
-	var h [1]uint16
-	convert(h[:], []float32{float32(x)})
-	return uint64(h[0])
-}
-
-func halfValue(convert func([]float32, []uint16) int, bits uint64) float64 {
-	var f [1]float32
-	convert(f[:], []uint16{uint16(bits)})
-	return float64(f[0])
 }
 
 func appendBits(out []byte, size int, bits uint64) []byte {

@@ -72,10 +72,11 @@ func FormatAttrs(a Attrs) string {
 	return "{" + string(f.out) + "}"
 }
 
-// CopyAttrs returns a copy of a node's attributes that shares nothing with them.
+// CopyAttrs returns a copy of a node's attributes that shares nothing with
+// them. Those of ports and constants never change and are returned as they are.
 func CopyAttrs(n *Node) Attrs {
-	if n.attrs == nil {
-		return nil
+	if n.attrs == nil || mustDef(n.op).NewAttrs == nil {
+		return n.attrs
 	}
 	r := &attrRecorder{}
 	n.attrs.Visit(r)

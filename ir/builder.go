@@ -1,6 +1,9 @@
 package ir
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Builder builds one graph. Its methods, and the op constructors of package
 // ops, return values and no errors: the first error is kept, with the place in
@@ -11,16 +14,39 @@ type Builder struct {
 	nodes   []*Node
 	ports   []Port
 	outputs []Output
+	named   map[portName]int // index in ports or outputs
 	err     error
 	label   string
 	at      Pos
 	done    bool
+
+	// placeless is set by the parser: its caller's line is no place of a node.
+	placeless bool
+}
+
+// portName is what must be unique: ports share one space of names, plain
+// outputs and state updates have one each.
+type portName struct {
+	name  string
+	space portSpace
+}
+
+type portSpace uint8
+
+const (
+	spacePorts portSpace = iota
+	spaceOutputs
+	spaceStates
+)
+
+func newBuilder(name string) *Builder {
+	return &Builder{name: name, named: map[portName]int{}}
 }
 
 // Build runs f on a new builder and returns the graph it built, or the first
 // error: an [*OpError] for an op that was refused.
 func Build(name string, f func(b *Builder)) (g *Graph, err error) {
-	b := &Builder{name: name}
+	b := newBuilder(name)
 	defer func() {
 		// After an error f works with zero Values and may well index an empty
 		// shape; what counts is the error it did not look at.
@@ -39,27 +65,12 @@ func (b *Builder) finish() (*Graph, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	g := &Graph{name: b.name, nodes: b.nodes, ports: b.ports, outputs: b.outputs}
-	if err := checkPairs(g); err != nil {
-		return nil, err
-	}
-	return g, nil
-}
-
-// checkPairs makes sure that each state has exactly one new value.
-func checkPairs(g *Graph) error {
-	updated := map[string]bool{}
-	for _, o := range g.outputs {
-		if o.State {
-			updated[o.Name] = true
+	for _, p := range b.ports {
+		if _, updated := b.named[portName{p.Name, spaceStates}]; p.Kind == StatePort && !updated {
+			return nil, Errorf(ErrGraph, "state %q of graph %q has no new value: set one with Builder.SetState", p.Name, b.name)
 		}
 	}
-	for _, p := range g.ports {
-		if p.Kind == StatePort && !updated[p.Name] {
-			return Errorf(ErrGraph, "state %q of graph %q has no new value: set one with Builder.SetState", p.Name, g.name)
-		}
-	}
-	return nil
+	return &Graph{name: b.name, nodes: b.nodes, ports: b.ports, outputs: b.outputs}, nil
 }
 
 // Err returns the first error, nil while there is none.
@@ -99,28 +110,37 @@ func (b *Builder) Port(kind PortKind, name string, t Type) Value {
 	if b.err != nil {
 		return Value{}
 	}
-	if err := checkType(t); err != nil {
-		b.Failf(OpPort, nil, fmt.Errorf("%s %q: %w", kind, name, err))
+	if err := b.checkPort(kind, name, t); err != nil {
+		b.Failf(OpPort, nil, err)
 		return Value{}
 	}
-	if name == "" {
-		b.Failf(OpPort, nil, Errorf(ErrName, "%s without a name", kind))
-		return Value{}
-	}
-	for _, p := range b.ports {
-		if p.Name == name {
-			b.Failf(OpPort, nil, Errorf(ErrName, "%q is declared twice", name))
-			return Value{}
-		}
-	}
-	n := b.append(&Node{op: OpPort, attrs: &PortAttrs{name, kind}, types: []Type{{t.DType, t.Shape.Clone()}}})
-	v := n.Result(0)
+	n := &Node{op: OpPort, attrs: &PortAttrs{name, kind}, types: []Type{{t.DType, t.Shape.Clone()}}}
+	v := b.place(n).Result(0)
+	b.named[portName{name, spacePorts}] = len(b.ports)
 	b.ports = append(b.ports, Port{name, kind, v})
 	return v
 }
 
+func (b *Builder) checkPort(kind PortKind, name string, t Type) error {
+	if kind > StatePort {
+		return Errorf(ErrGraph, "there is no port kind %d", kind)
+	}
+	if err := checkType(t); err != nil {
+		return fmt.Errorf("%s %q: %w", kind, name, err)
+	}
+	if name == "" {
+		return Errorf(ErrName, "%s without a name", kind)
+	}
+	if _, taken := b.named[portName{name, spacePorts}]; taken {
+		return Errorf(ErrName, "%q is declared twice", name)
+	}
+	return nil
+}
+
 // Output declares an output.
-func (b *Builder) Output(name string, v Value) { b.output(Output{Name: name, Value: v}) }
+func (b *Builder) Output(name string, v Value) {
+	b.output(spaceOutputs, Output{Name: name, Value: v})
+}
 
 // SetState declares the value a state has after a run. Its type must be that
 // of the state.
@@ -128,52 +148,58 @@ func (b *Builder) SetState(name string, v Value) {
 	if b.err != nil {
 		return
 	}
-	for _, p := range b.ports {
-		if p.Name == name && p.Kind == StatePort {
-			if b.owns(OpPort, v) && !p.Value.Type().Equal(v.Type()) {
-				b.Failf(OpPort, []Value{v}, Shapef("state %q is %s", name, p.Value.Type()))
-				return
-			}
-			b.output(Output{Name: name, State: true, Value: v})
-			return
-		}
+	i, ok := b.named[portName{name, spacePorts}]
+	if !ok || b.ports[i].Kind != StatePort {
+		b.Failf(OpPort, []Value{v}, Errorf(ErrName, "there is no state %q", name))
+		return
 	}
-	b.Failf(OpPort, []Value{v}, Errorf(ErrName, "there is no state %q", name))
+	if t := b.ports[i].Value.Type(); b.owns(OpPort, v) && !t.Equal(v.Type()) {
+		b.Failf(OpPort, []Value{v}, mismatch(t, v.Type(), "state %q is %s, its new value %s", name, t, v.Type()))
+		return
+	}
+	b.output(spaceStates, Output{Name: name, State: true, Value: v})
 }
 
-func (b *Builder) output(o Output) {
+func (b *Builder) output(space portSpace, o Output) {
 	if b.err != nil || !b.owns(OpPort, o.Value) {
 		return
 	}
-	for _, p := range b.outputs {
-		if p.Name == o.Name && p.State == o.State {
-			b.Failf(OpPort, []Value{o.Value}, Errorf(ErrName, "output %q is declared twice", o.Name))
-			return
-		}
+	key := portName{o.Name, space}
+	if _, taken := b.named[key]; taken {
+		b.Failf(OpPort, []Value{o.Value}, Errorf(ErrName, "output %q is declared twice", o.Name))
+		return
 	}
 	if o.Name == "" {
 		b.Failf(OpPort, []Value{o.Value}, Errorf(ErrName, "output without a name"))
 		return
 	}
+	b.named[key] = len(b.outputs)
 	b.outputs = append(b.outputs, o)
 }
 
 // Constant adds a literal from its type and its bytes (little endian,
-// row-major).
+// row-major), which are copied.
 func (b *Builder) Constant(t Type, data []byte) Value {
 	if b.err != nil {
 		return Value{}
 	}
-	size, err := t.Bytes()
-	if err == nil && size != len(data) {
-		err = Shapef("%s takes %d bytes, not %d", t, size, len(data))
-	}
-	if err != nil {
+	if err := checkConstant(t, data); err != nil {
 		b.Failf(OpConstant, nil, err)
 		return Value{}
 	}
-	n := b.append(&Node{op: OpConstant, attrs: &ConstantAttrs{t, data}, types: []Type{t}})
-	return n.Result(0)
+	return b.constant(Type{t.DType, t.Shape.Clone()}, slices.Clone(data))
+}
+
+// constant adds a literal that nothing else refers to. A boolean has one true
+// value, so that equal literals have equal bytes.
+func (b *Builder) constant(t Type, data []byte) Value {
+	if t.DType == Bool {
+		for i, x := range data {
+			data[i] = min(x, 1)
+		}
+	}
+	n := &Node{op: OpConstant, attrs: &ConstantAttrs{t, data}, types: []Type{t}, label: b.label}
+	return b.place(n).Result(0)
 }
 
 // Label sets the name of the nodes added until the next call: it shows in
@@ -217,10 +243,15 @@ func (b *Builder) AddNode(op Op, attrs Attrs, subs []*Graph, in ...Value) []Valu
 // Copy adds a node like n, of this or another graph, with the given operands.
 // Label and place stay those of n; the types of the results are inferred anew.
 func (b *Builder) Copy(n *Node, in []Value) []Value {
-	c := &Node{op: n.op, attrs: n.attrs, subs: n.subs, inputs: append([]Value(nil), in...), label: n.label, pos: n.pos}
-	if n.op == OpConstant {
-		a := n.attrs.(*ConstantAttrs)
-		return []Value{b.Constant(a.Type, a.Data)}
+	return b.CopyWith(n, n.attrs, n.subs, in)
+}
+
+// CopyWith is [Builder.Copy] with other attributes and subgraphs.
+func (b *Builder) CopyWith(n *Node, attrs Attrs, subs []*Graph, in []Value) []Value {
+	c := &Node{op: n.op, attrs: attrs, subs: subs, inputs: append([]Value(nil), in...), label: n.label, pos: n.pos}
+	if n.op == OpConstant && b.err == nil {
+		c.types = n.types // nothing to infer from, and checked already
+		return b.place(c).Results()
 	}
 	return b.insert(c)
 }
@@ -230,26 +261,31 @@ func (b *Builder) insert(n *Node) []Value {
 	if b.err != nil {
 		return []Value{{}}
 	}
-	if n.pos == (Pos{}) {
-		n.pos = b.at
-	}
-	if n.pos == (Pos{}) {
-		n.pos = callerPos()
-	}
 	types, err := b.check(n)
 	if err != nil {
+		n.pos = b.posOf(n)
 		b.Fail(n.Fail(err))
 		return []Value{{}}
 	}
 	n.types = types
-	return b.append(n).Results()
+	return b.place(n).Results()
 }
 
-func (b *Builder) check(n *Node) ([]Type, error) {
-	d, ok := Lookup(n.op)
-	if !ok {
-		return nil, Errorf(ErrName, "there is no op %q", string(n.op))
+// posOf returns the place of a node about to be added: its own, if it is a
+// copy, then what [Builder.At] says, then the caller's.
+func (b *Builder) posOf(n *Node) Pos {
+	switch {
+	case n.pos != Pos{}:
+		return n.pos
+	case b.at != Pos{} || b.placeless:
+		return b.at
 	}
+	return callerPos()
+}
+
+// check makes sure that the operands are values of this graph and that the
+// definition accepts the node, and returns the types of its results.
+func (b *Builder) check(n *Node) ([]Type, error) {
 	for i, v := range n.inputs {
 		if v.node == nil {
 			return nil, Errorf(ErrGraph, "operand %d is no value", i)
@@ -258,36 +294,15 @@ func (b *Builder) check(n *Node) ([]Type, error) {
 			return nil, Errorf(ErrGraph, "operand %d belongs to another graph", i)
 		}
 	}
-	most, least := len(d.Operands), len(d.Operands)-d.Optional
-	if d.Variadic() {
-		most, least = len(n.inputs), least-1
-	}
-	if len(n.inputs) < least || len(n.inputs) > most {
-		return nil, Shapef("%d operands given, %d wanted", len(n.inputs), len(d.Operands))
-	}
-	if (d.NewAttrs == nil) != (n.attrs == nil) {
-		return nil, Attrf("attributes missing or not wanted")
-	}
-	if len(n.subs) != d.Subgraphs {
-		return nil, Errorf(ErrGraph, "%d subgraphs given, %d wanted", len(n.subs), d.Subgraphs)
-	}
-	types, err := d.Infer(n)
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range types {
-		if err := checkType(t); err != nil {
-			return nil, err
-		}
-	}
-	return types, nil
+	return infer(n)
 }
 
-func (b *Builder) append(n *Node) *Node {
+// place makes n the next node of the graph.
+func (b *Builder) place(n *Node) *Node {
 	if b.done {
 		b.Fail(Errorf(ErrGraph, "graph %q is built already", b.name))
 	}
-	n.id, n.owner = len(b.nodes), b
+	n.id, n.owner, n.pos = len(b.nodes), b, b.posOf(n)
 	b.nodes = append(b.nodes, n)
 	return n
 }
@@ -305,21 +320,6 @@ func (b *Builder) owns(op Op, v Value) bool {
 		return false
 	}
 	return true
-}
-
-func checkType(t Type) error {
-	if t.DType == 0 {
-		return DTypef("no element type")
-	}
-	for i, d := range t.Shape {
-		if !d.Valid() {
-			return Shapef("axis %d of %s is negative or too large", i, t)
-		}
-	}
-	if !t.Shape.Size().Valid() {
-		return Shapef("%s has too many elements", t)
-	}
-	return nil
 }
 
 func typesOf(in []Value) []Type {

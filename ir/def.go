@@ -2,6 +2,7 @@ package ir
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -54,6 +55,11 @@ type Def struct {
 	// returns the results and which of them are unknown. Nil for ops without
 	// subgraphs.
 	Partial func(b *Builder, n *Node, in []Value, unknown []bool) (out []Value, outUnknown []bool)
+	// Prune adds a node that computes only the results marked used, at least
+	// one of them, and returns all results, those not used as invalid Values.
+	// The dead code it leaves in subgraphs is removed by the caller. Nil where
+	// there is nothing to gain: most ops have one result.
+	Prune func(b *Builder, n *Node, in []Value, used []bool) []Value
 	// NoGrad says why there is no JVP, NoTranspose why there is no Transpose,
 	// NoBatch why there is no Batch.
 	NoGrad, NoTranspose, NoBatch string
@@ -90,7 +96,16 @@ func (d *Def) IsComposite() bool { return d.Body != nil }
 // Variadic reports whether the op takes any number of operands.
 func (d *Def) Variadic() bool {
 	n := len(d.Operands)
-	return n > 0 && len(d.Operands[n-1]) > 3 && d.Operands[n-1][len(d.Operands[n-1])-3:] == "..."
+	return n > 0 && strings.HasSuffix(d.Operands[n-1], "...")
+}
+
+// arity returns the least and the greatest number of operands, -1 for any.
+func (d *Def) arity() (least, most int) {
+	least, most = len(d.Operands)-d.Optional, len(d.Operands)
+	if d.Variadic() {
+		return least - 1, -1
+	}
+	return least, most
 }
 
 var registry = map[Op]*Def{}

@@ -20,11 +20,16 @@ type Dim struct {
 var invalidDim = Dim{n: math.MinInt64}
 
 // maxDim bounds every number inside a Dim, so that products cannot overflow
-// unseen.
-const maxDim = 1 << 53
+// unseen. maxTerms and maxDegree bound the polynomials: repeated products would
+// grow them exponentially.
+const (
+	maxDim    = 1 << 53
+	maxTerms  = 64
+	maxDegree = 32
+)
 
-// N returns a constant size; a negative one is not valid.
-func N(n int) Dim { return Dim{n: int64(n)} }
+// N returns a constant size; a negative one and one above 2⁵³ are not valid.
+func N(n int) Dim { return limit(int64(n)) }
 
 // Sym returns the size named by a symbol: a letter or underscore followed by
 // letters, digits and underscores. Any other name gives a Dim that is not
@@ -112,6 +117,9 @@ func (d Dim) Bind(values map[string]int) (int, error) {
 			if !ok {
 				return 0, Errorf(ErrSymbol, "%q in %s", s, d)
 			}
+			if v < 0 {
+				return 0, Shapef("%q in %s is %d", s, d, v)
+			}
 			c = c.mul(ratio{int64(v), 1})
 		}
 		sum = sum.add(c)
@@ -123,7 +131,7 @@ func (d Dim) Bind(values map[string]int) (int, error) {
 }
 
 // ParseDim reads the normal form that [Dim.String] writes, and any sum of
-// products like it.
+// products like it, such as seq*2*batch-n/2+1.
 func ParseDim(s string) (Dim, error) {
 	p, ok := parsePoly(s)
 	d := dimOf(p)
@@ -210,14 +218,14 @@ func (p poly) normal() (poly, bool) {
 		}
 		out[i].coef = out[i].coef.add(t.coef)
 	}
-	out = slices.DeleteFunc(out, func(t term) bool { return t.coef.num == 0 })
-	sort.Slice(out, func(i, j int) bool { return out[i].before(out[j]) })
 	for _, t := range out {
-		if !t.coef.valid() {
+		if !t.coef.valid() || len(t.symbols) > maxDegree {
 			return nil, false
 		}
 	}
-	return out, true
+	out = slices.DeleteFunc(out, func(t term) bool { return t.coef.num == 0 })
+	sort.Slice(out, func(i, j int) bool { return out[i].before(out[j]) })
+	return out, len(out) <= maxTerms
 }
 
 // before is a monomial order: it makes polynomial division well defined.
@@ -316,7 +324,7 @@ func parsePoly(s string) (poly, bool) {
 			end = len(s)
 		}
 		t, ok := parseTerm(s[:end])
-		if !ok {
+		if !ok || len(p) == maxTerms {
 			return nil, false
 		}
 		t.coef = t.coef.mul(ratio{sign, 1})
@@ -327,14 +335,14 @@ func parsePoly(s string) (poly, bool) {
 
 func parseTerm(s string) (term, bool) {
 	t := term{coef: ratio{1, 1}}
-	for _, f := range strings.Split(s, "*") {
-		if isSymbol(f) {
-			t.symbols = append(t.symbols, f)
-			continue
-		}
+	for _, f := range strings.SplitN(s, "*", maxDegree+2) {
 		num, den, hasDen := strings.Cut(f, "/")
-		a, err := strconv.ParseUint(num, 10, 53)
-		b := uint64(1)
+		a, b, err := uint64(1), uint64(1), error(nil)
+		if isSymbol(num) {
+			t.symbols = append(t.symbols, num)
+		} else {
+			a, err = strconv.ParseUint(num, 10, 53)
+		}
 		if err == nil && hasDen {
 			b, err = strconv.ParseUint(den, 10, 53)
 		}

@@ -1,5 +1,7 @@
 package ir
 
+import "fmt"
+
 // EvalOptions steer [Eval].
 type EvalOptions struct {
 	// Reference computes floating values of any element type in float64
@@ -66,15 +68,12 @@ func evalGraph(c *EvalContext, g *Graph, inputs map[string]*Array) ([]*Array, er
 func evalNode(c *EvalContext, n *Node, at func(Value) *Array, inputs map[string]*Array) ([]*Array, error) {
 	switch a := n.attrs.(type) {
 	case *PortAttrs:
-		x, ok := inputs[a.Name]
-		if !ok {
+		x := inputs[a.Name]
+		if x == nil {
 			return nil, Errorf(ErrName, "%s %q is missing", a.Kind, a.Name)
 		}
-		if x.DType != n.types[0].DType {
-			return nil, DTypef("%s %q is %s, not %s", a.Kind, a.Name, n.types[0], x.Type())
-		}
-		if !x.Type().Shape.Equal(n.types[0].Shape) {
-			return nil, Shapef("%s %q is %s, not %s", a.Kind, a.Name, n.types[0], x.Type())
+		if err := x.check(n.types[0]); err != nil {
+			return nil, fmt.Errorf("%s %q: %w", a.Kind, a.Name, err)
 		}
 		return []*Array{x}, nil
 	case *ConstantAttrs:
@@ -86,14 +85,31 @@ func evalNode(c *EvalContext, n *Node, at func(Value) *Array, inputs map[string]
 		in[i] = at(v)
 	}
 	d := mustDef(n.op)
-	if d.Eval != nil {
-		return d.Eval(c, n, in)
+	if d.Eval == nil {
+		body, err := Inline(n)
+		if err != nil {
+			return nil, err
+		}
+		return c.Call(body, in)
 	}
-	body, err := Inline(n)
+	out, err := d.Eval(c, n, in)
 	if err != nil {
 		return nil, err
 	}
-	return c.Call(body, in)
+	return out, checkResults(n, out)
+}
+
+// checkResults holds what the meaning of an op gives against its shape rule.
+func checkResults(n *Node, out []*Array) error {
+	if len(out) != len(n.types) {
+		return Errorf(ErrGraph, "Eval gives %d results, Infer %d", len(out), len(n.types))
+	}
+	for i, x := range out {
+		if err := x.check(n.types[i]); err != nil {
+			return fmt.Errorf("result %d of Eval: %w", i, err)
+		}
+	}
+	return nil
 }
 
 // Inline returns the body of a composite as a graph of its own, with inputs

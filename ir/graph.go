@@ -252,14 +252,18 @@ type Module struct {
 }
 
 // NewModule returns a module, or an error of kind [ErrName] where two entries
-// have one name, and [ErrShape] or [ErrDType] where two entries hold a
-// persistent value of one name with different types.
+// have one name, [ErrShape] or [ErrDType] where two entries hold a persistent
+// value of one name with different types, and [ErrGraph] for an entry without
+// a graph.
 func NewModule(name string, entries ...Entry) (*Module, error) {
 	seen := map[string]bool{}
 	held := map[string]Type{}
 	for _, e := range entries {
 		if e.Name == "" || seen[e.Name] {
 			return nil, Errorf(ErrName, "entry %q of module %q is unnamed or named twice", e.Name, name)
+		}
+		if e.Graph == nil {
+			return nil, Errorf(ErrGraph, "entry %q of module %q has no graph", e.Name, name)
 		}
 		seen[e.Name] = true
 		for _, p := range e.Graph.ports {
@@ -268,7 +272,7 @@ func NewModule(name string, entries ...Entry) (*Module, error) {
 			}
 			t, ok := held[p.Name]
 			if ok && !t.Equal(p.Value.Type()) {
-				return nil, Shapef("%q is %s in one entry of module %q and %s in entry %q", p.Name, t, name, p.Value.Type(), e.Name)
+				return nil, mismatch(t, p.Value.Type(), "%q is %s in one entry of module %q and %s in entry %q", p.Name, t, name, p.Value.Type(), e.Name)
 			}
 			held[p.Name] = p.Value.Type()
 		}

@@ -107,9 +107,7 @@ func bindInto(b *Builder, g *Graph, values map[string]int) {
 		for i, s := range n.subs {
 			subs[i] = b.Subgraph(s.name, func(sb *Builder) { bindInto(sb, s, values) })
 		}
-		c := *n
-		c.attrs, c.subs = bindAttrs(b, n, values), subs
-		m.SetAll(n, b.Copy(&c, m.Inputs(n)))
+		m.SetAll(n, b.CopyWith(n, bindAttrs(b, n, values), subs, m.Inputs(n)))
 	}
 	for _, o := range g.outputs {
 		b.CopyOutput(o, m.Get(o.Value))
@@ -135,10 +133,10 @@ func bindDims(b *Builder, dims []Dim, values map[string]int) []Dim {
 // bindAttrs returns a copy of the node's attributes with every list of sizes
 // bound.
 func bindAttrs(b *Builder, n *Node, values map[string]int) Attrs {
-	if n.attrs == nil || n.op == OpConstant {
-		return n.attrs
-	}
 	c := CopyAttrs(n)
+	if c == nil {
+		return nil
+	}
 	c.Visit(dimVisitor{func(p *[]Dim) { *p = bindDims(b, *p, values) }})
 	return c
 }

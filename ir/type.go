@@ -63,6 +63,9 @@ func (s Shape) Equal(t Shape) bool {
 func (s Shape) Size() Dim {
 	n := N(1)
 	for _, d := range s {
+		if d.Is(0) {
+			return d // however large the other axes are
+		}
 		n = n.Mul(d)
 	}
 	return n
@@ -117,7 +120,7 @@ func (t Type) String() string { return t.DType.String() + t.Shape.String() }
 // shape is symbolic, too large, or not whole blocks of a packed element type.
 func (t Type) Bytes() (int, error) {
 	n, ok := t.Shape.Size().Const()
-	if !ok {
+	if _, whole := t.Shape.Ints(); !ok || !whole {
 		return 0, Shapef("%s has a symbolic or an overflowing size", t)
 	}
 	return t.DType.Bytes(n)

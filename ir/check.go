@@ -1,0 +1,103 @@
+package ir
+
+// infer holds a node against its definition and returns the types of its
+// results.
+func infer(n *Node) ([]Type, error) {
+	d, ok := Lookup(n.op)
+	if !ok {
+		return nil, Errorf(ErrName, "there is no op %q", string(n.op))
+	}
+	if n.op == OpPort || n.op == OpConstant {
+		return nil, Errorf(ErrGraph, "%s is added by a method of its own", n.op)
+	}
+	least, most := d.arity()
+	if len(n.inputs) < least || most >= 0 && len(n.inputs) > most {
+		return nil, Shapef("%d operands given, %s wanted", len(n.inputs), arityString(least, most))
+	}
+	if (d.NewAttrs == nil) != (n.attrs == nil) {
+		return nil, Attrf("attributes missing or not wanted")
+	}
+	if len(n.subs) != d.Subgraphs {
+		return nil, Errorf(ErrGraph, "%d subgraphs given, %d wanted", len(n.subs), d.Subgraphs)
+	}
+	for _, s := range n.subs {
+		if err := checkClosed(s); err != nil {
+			return nil, err
+		}
+	}
+	types, err := d.Infer(n)
+	if err != nil {
+		return nil, err
+	}
+	if len(types) == 0 {
+		return nil, Errorf(ErrGraph, "the shape rule gives no result")
+	}
+	for _, t := range types {
+		if err := checkType(t); err != nil {
+			return nil, err
+		}
+	}
+	return types, nil
+}
+
+// checkClosed makes sure that a graph can belong to a node: all it works with
+// comes in through plain inputs.
+func checkClosed(g *Graph) error {
+	if g == nil {
+		return Errorf(ErrGraph, "subgraph missing")
+	}
+	for _, p := range g.ports {
+		if p.Kind != InputPort {
+			return Errorf(ErrGraph, "%s %q in subgraph %q: a node can own no persistent values", p.Kind, p.Name, g.name)
+		}
+	}
+	return nil
+}
+
+func arityString(least, most int) string {
+	switch {
+	case most < 0:
+		return "at least " + itoa(least)
+	case least != most:
+		return itoa(least) + " to " + itoa(most)
+	}
+	return itoa(least)
+}
+
+// checkType makes sure that values of type t can exist.
+func checkType(t Type) error {
+	if !t.DType.Valid() {
+		return DTypef("no element type")
+	}
+	for i, d := range t.Shape {
+		if !d.Valid() {
+			return Shapef("axis %d of %s is negative or too large", i, t)
+		}
+	}
+	if !t.Shape.Size().Valid() {
+		return Shapef("%s has too many elements", t)
+	}
+	return nil
+}
+
+func checkConstant(t Type, data []byte) error {
+	if err := checkType(t); err != nil {
+		return err
+	}
+	size, err := t.Bytes()
+	if err != nil {
+		return err
+	}
+	if size != len(data) {
+		return Shapef("%s takes %d bytes, not %d", t, size, len(data))
+	}
+	return nil
+}
+
+// mismatch returns an error of kind ErrDType or ErrShape, whichever differs.
+func mismatch(a, b Type, format string, args ...any) error {
+	if a.DType != b.DType {
+		return kindf(ErrDType, format, args)
+	}
+	return kindf(ErrShape, format, args)
+}
