@@ -9,6 +9,11 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
+// Apply returns the value of the operation of node n for operand values v in
+// mode Exact, as Eval does. n has operands and is no Load; of a Check it is the
+// value only.
+func Apply(n Expr, v [3]Value) Value { return apply(n, v, Exact) }
+
 // apply returns the value of node n, which has operands, for operand values v.
 // Load is not among the operations it knows.
 func apply(n *Node, v [3]Value, mode Mode) Value {
@@ -23,6 +28,8 @@ func apply(n *Node, v [3]Value, mode Mode) Value {
 			return v[1]
 		}
 		return v[2]
+	case OpCheck:
+		return v[0]
 	}
 	var r Value
 	switch kindOf(from) {

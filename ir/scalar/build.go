@@ -4,7 +4,7 @@ import "github.com/rlx-go/rlx/ir/dtype"
 
 // New returns op applied to args, simplified where an identity applies. It
 // serves code that treats operations as data and all operations with operands
-// but Load, Convert and Bitcast, which need more than their operands.
+// but Load, Convert, Bitcast and Check, which need more than their operands.
 func New(op Op, args ...Expr) Expr {
 	if op.info().result == ofNode {
 		fail(op, nil, "has a constructor of its own")
@@ -30,6 +30,8 @@ func Rebuild(n Expr, args ...Expr) Expr {
 		return Convert(args[0], n.Type)
 	case OpBitcast:
 		return Bitcast(args[0], n.Type)
+	case OpCheck:
+		return Check(args[0], args[1], n.Ref)
 	}
 	return New(n.Op, args...)
 }
@@ -89,6 +91,18 @@ func Bitcast(a Expr, to dtype.DType) Expr {
 		return a
 	}
 	return reduce(&Node{Op: OpBitcast, Type: to, Args: []Expr{a}})
+}
+
+// Check returns x, and records code, a number above 0, in the status word of
+// the run where cond, a bool, is false. It has an effect only if the value is
+// used: put it around a result rather than around an index, which rewriting may
+// find to be constant, and keep the load in bounds by other means.
+func Check(x, cond Expr, code int) Expr {
+	checkOperands(OpCheck, []Expr{x, cond})
+	if cond.isInt(1) {
+		return x
+	}
+	return &Node{Op: OpCheck, Type: x.Type, Args: []Expr{x, cond}, Ref: code}
 }
 
 // Neg returns -a.

@@ -18,6 +18,9 @@ type Env struct {
 	Slots []Value
 	// Load returns an element of a buffer. An error ends the evaluation.
 	Load func(slot int, t dtype.DType, index int64) (Value, error)
+	// Failed, if not nil, is told the code of each Check whose condition is
+	// false.
+	Failed func(code int)
 	// Mode says how results are rounded.
 	Mode Mode
 }
@@ -155,6 +158,9 @@ func (p *Program) step(in *instr, regs []Value, env *Env) (Value, error) {
 	var v [3]Value
 	for i := range n.Args {
 		v[i] = regs[in.args[i]]
+	}
+	if n.Op == OpCheck && v[1].I == 0 && env.Failed != nil {
+		env.Failed(n.Ref)
 	}
 	return apply(n, v, env.Mode), nil
 }

@@ -85,7 +85,7 @@ func writeKey(b *strings.Builder, n *Node, number map[*Node]int) {
 	switch n.Op {
 	case OpConst:
 		field(int64(n.Bits))
-	case OpArg, OpLoad:
+	case OpArg, OpLoad, OpCheck:
 		field(int64(n.Ref))
 	case OpVar:
 		b.WriteByte(' ')

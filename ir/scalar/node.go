@@ -23,7 +23,8 @@ type Node struct {
 	// of an integer or bool. Complex constants are MakeComplex of two.
 	Bits uint64
 
-	// Ref is the number of an Arg or the buffer slot of a Load.
+	// Ref is the number of an Arg, the buffer slot of a Load or the code of a
+	// Check.
 	Ref int
 
 	// Name is the name of a Var.

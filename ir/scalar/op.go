@@ -84,6 +84,9 @@ const (
 	OpConvert
 	OpBitcast
 
+	// Effects.
+	OpCheck // operand 0; records code Node.Ref where operand 1, a bool, is false
+
 	opCount
 )
 
@@ -116,8 +119,8 @@ const (
 )
 
 // opInfo is what the package knows about an operation, apart from its meaning.
-// All operands have one type, drawn from operands; only the condition of
-// Select, its first operand, is Bool.
+// All operands have one type, drawn from operands; only the conditions of
+// Select, its first operand, and of Check, its second, are Bool.
 type opInfo struct {
 	name     string
 	arity    int
@@ -197,6 +200,8 @@ var opTable = [opCount]opInfo{
 
 	OpConvert: {"convert", 1, kAny, ofNode},
 	OpBitcast: {"bitcast", 1, kReal, ofNode},
+
+	OpCheck: {"check", 2, kAny, ofNode},
 }
 
 // String returns the operation's name in lower case, as Print writes it.

@@ -17,19 +17,26 @@ import (
 // Leaves carry their type: a constant is 0.5:f32, an argument %0:f32, a
 // variable i:i32, with its range if known as in i:i32[0..127]. Operations are
 // written by name; those whose type does not follow from the operands carry it:
-// load.f32(2, i:i32), convert.f16(x), bitcast.u32(x). Floats are written with
+// load.f32(2, i:i32), check.f32(code, x, cond), convert.f16(x). Floats are written with
 // the fewest digits that give them back; NaN with its bits. Two expressions
 // print the same if and only if they are Equal.
 func Print(e Expr) string {
-	p := printer{local: freePrefix(e)}
-	s := Schedule(p.local, e)
+	lines, text := PrintAll(e)
+	return strings.Join(append(lines, text[0]), "\n")
+}
+
+// PrintAll returns the texts of several expressions and, before them, a line
+// for each part that they use more than once, all in the form of [Print].
+func PrintAll(roots ...Expr) (lines, texts []string) {
+	p := printer{local: freePrefix(roots)}
+	s := Schedule(p.local, roots...)
 	for _, l := range s.Bindings {
-		p.WriteString(l.Var.Name + " = ")
-		p.tree(l.Value)
-		p.WriteByte('\n')
+		lines = append(lines, l.Var.Name+" = "+p.text(l.Value))
 	}
-	p.tree(s.Roots[0])
-	return p.String()
+	for _, r := range s.Roots {
+		texts = append(texts, p.text(r))
+	}
+	return lines, texts
 }
 
 // printer collects the text of an expression. Variables whose name begins with
@@ -43,15 +50,24 @@ type printer struct {
 func (n *Node) String() string { return Print(n) }
 
 // freePrefix returns t, or t with as many underscores as keep it from being the
-// beginning of a variable of e.
-func freePrefix(e Expr) string {
+// beginning of a variable of roots.
+func freePrefix(roots []Expr) string {
 	prefix := "t"
-	Walk(e, func(n Expr) {
-		for n.Op == OpVar && strings.HasPrefix(n.Name, prefix) {
-			prefix += "_"
-		}
-	})
+	for _, r := range roots {
+		Walk(r, func(n Expr) {
+			for n.Op == OpVar && strings.HasPrefix(n.Name, prefix) {
+				prefix += "_"
+			}
+		})
+	}
 	return prefix
+}
+
+// text returns the text of n, which shares no operations.
+func (p *printer) text(n *Node) string {
+	p.Reset()
+	p.tree(n)
+	return p.String()
 }
 
 func (p *printer) tree(n *Node) {
@@ -74,7 +90,7 @@ func (p *printer) operation(n *Node) {
 		p.WriteString("." + n.Type.String())
 	}
 	p.WriteByte('(')
-	if n.Op == OpLoad {
+	if n.Op == OpLoad || n.Op == OpCheck {
 		p.WriteString(strconv.Itoa(n.Ref) + ", ")
 	}
 	for i, a := range n.Args {

@@ -83,6 +83,8 @@ func (s *simplifier) spanOf(n *Node) span {
 		r = s.span(n.Args[0])
 	case OpSelect:
 		r = union(s.span(n.Args[1]), s.span(n.Args[2]))
+	case OpCheck:
+		return s.span(n.Args[0])
 	default:
 		r = s.spanArith(n)
 	}

@@ -14,7 +14,8 @@ import "github.com/rlx-go/rlx/ir/dtype"
 //   - orders operands that commute, and shares equal subexpressions.
 //
 // Floating-point arithmetic is left as it is, but for order. Simplify takes
-// each shared node once, and simplifying twice changes nothing more.
+// each shared node once. The result never wraps where e does not, but steps on
+// the way to it may: 64·j - 16 for 4·(16·j - 4), near the end of a type's range.
 func Simplify(e Expr) Expr {
 	s := newSimplifier()
 	return s.simplify(s.in.tree(e))
@@ -76,7 +77,7 @@ func (s *simplifier) finish(e Expr) Expr {
 // rules applies the rules for the operation of n, whose operands are
 // simplified, and returns a simplified node.
 func (s *simplifier) rules(n *Node) Expr {
-	if r := s.span(n); r.isPoint() && n.Op != OpConst {
+	if r := s.span(n); r.isPoint() && n.Op != OpConst && n.Op != OpCheck {
 		return s.in.tree(constant(n.Type, Value{I: r.lo}))
 	}
 	switch {

@@ -78,11 +78,15 @@ func checkOperands(op Op, args []Expr) {
 	if len(args) != info.arity || info.arity == 0 {
 		fail(op, types, fmt.Sprintf("takes %d operands", info.arity))
 	}
-	same := types
-	if op == OpSelect {
-		if same = types[1:]; types[0] != dtype.Bool {
-			fail(op, types, "the condition is not bool")
-		}
+	same, cond := types, dtype.Bool
+	switch op {
+	case OpSelect:
+		cond, same = types[0], types[1:]
+	case OpCheck:
+		cond, same = types[1], types[:1]
+	}
+	if cond != dtype.Bool {
+		fail(op, types, "the condition is not bool")
 	}
 	for _, t := range same {
 		if t != same[0] {
