@@ -44,8 +44,9 @@ func Substitute(e Expr, with func(Expr) (Expr, bool)) Expr {
 		}
 		r, replaced := with(n)
 		if !replaced {
+			r = n
 			if c := withArgs(n, visit); c != n {
-				n, r = c, Rebuild(c, c.Args...)
+				r = Rebuild(c, c.Args...)
 			}
 		}
 		done[n] = r
