@@ -64,8 +64,8 @@ async function answer(request, response, { mounts, headers }) {
  *   URL prefixes to folders (or single files), or URL paths to texts made on the spot.
  * @param {{csp?: string, headers?: Record<string, string>, port?: number}} options csp becomes the
  *   Content-Security-Policy of every answer; port 0, the default, takes any free one.
- * @returns {Promise<{origin: string, requests: string[], close: () => Promise<void>}>}
- *   requests lists the paths asked for so far, in order.
+ * @returns {Promise<{origin: string, requests: string[], server: import('node:http').Server, close: () => Promise<void>}>}
+ *   requests lists the paths asked for so far, in order; server.ref() keeps the process alive.
  */
 export async function serve(mounts, { csp, headers = {}, port = 0 } = {}) {
   const all = csp ? { 'content-security-policy': csp, ...headers } : headers;
@@ -83,5 +83,5 @@ export async function serve(mounts, { csp, headers = {}, port = 0 } = {}) {
     server.close(resolve);
     server.closeAllConnections();
   });
-  return { origin: `http://127.0.0.1:${server.address().port}`, requests, close };
+  return { origin: `http://127.0.0.1:${server.address().port}`, requests, server, close };
 }

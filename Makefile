@@ -1,0 +1,126 @@
+# rlx: `make help` lists the targets. Each prints the commands it runs.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GO       ?= go
+NODE     ?= node
+FUZZTIME ?= 30s
+# Devices whose absence fails a test instead of skipping it.
+RLX_REQUIRE ?= cpu,webgpu
+export RLX_REQUIRE
+
+WASM       := GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags='-s -w'
+NODE_TEST  := $(NODE) --test --test-force-exit
+JS_TOOLS   := js/node_modules/.package-lock.json
+PEERS      := js/bench/node_modules/.package-lock.json
+
+##@ Build
+
+.PHONY: help
+help: ## list the targets
+	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: deps
+deps: $(JS_TOOLS) ## install what the tests need (Debian packages: as root)
+	bash .ci/setup
+
+$(JS_TOOLS) $(PEERS): %/node_modules/.package-lock.json: %/package-lock.json
+	cd $* && npm ci --no-audit --no-fund --loglevel=error
+	touch $@
+
+.PHONY: build
+build: js ## build everything: Go packages, WebAssembly modules, the npm package
+	$(GO) build ./...
+
+.PHONY: wasm
+wasm: ## build the compiler and the CPU fallback for the browser
+	mkdir -p js/dist
+	$(WASM) -o js/dist/rlx.wasm ./wasm
+	$(WASM) -o js/dist/rlx-cpu.wasm ./wasm/cpu
+	cp "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" js/dist/wasm_exec.js
+
+.PHONY: js
+js: wasm $(JS_TOOLS) ## build the npm package into js/dist
+	$(NODE) js/build.mjs
+
+.PHONY: demo
+demo: build ## build everything and serve the demo on this machine
+	$(NODE) js/serve.mjs
+
+##@ Check
+
+.PHONY: test
+test: deps test-go test-wgsl test-js test-browser size ## run every test; a missing device or tool is a failure
+
+.PHONY: test-go
+test-go: ## run the Go tests, native WebGPU and CUDA kernels (compiled) included
+	$(GO) test ./...
+
+.PHONY: test-cuda
+test-cuda: ## compile every generated CUDA kernel with clang, no GPU needed
+	$(GO) test -count=1 ./native/cuda/...
+
+.PHONY: test-wgsl
+test-wgsl: $(JS_TOOLS) ## check every golden shader with Tint
+	$(NODE_TEST) webgpu/wgsl/check/*.test.mjs
+	$(NODE) webgpu/wgsl/check/tint.mjs webgpu/wgsl/testdata
+
+.PHONY: test-js
+test-js: js ## run the JavaScript tests in Node, over Dawn
+	$(NODE_TEST) js/test/*.test.mjs
+
+.PHONY: test-browser
+test-browser: js ## run the tests in Chromium
+	$(NODE_TEST) --test-concurrency=1 js/test/browser/*.test.mjs
+
+.PHONY: size
+size: js ## print what a page downloads; fail when a budget is broken
+	$(NODE) js/size.mjs
+
+.PHONY: lint
+lint: $(JS_TOOLS) ## check format, vet (also for js/wasm and macOS), staticcheck, types
+	out=$$($(GO) tool gofumpt -l .); [ -z "$$out" ] || { echo "run 'make fmt' for:"; echo "$$out"; exit 1; }
+	$(GO) mod tidy -diff
+	$(GO) vet ./...
+	GOOS=js GOARCH=wasm $(GO) vet ./wasm/...
+	GOOS=darwin CGO_ENABLED=0 $(GO) vet ./native/...
+	$(GO) tool staticcheck ./...
+	$(NODE) js/node_modules/typescript/lib/tsc.js -p js --noEmit
+
+.PHONY: fuzz
+fuzz: ## run each fuzzer for FUZZTIME (30s)
+	for package in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+	    ( set -x; $(GO) test -run='^$$' -fuzz="^$$target\$$" -fuzztime=$(FUZZTIME) $$package ); \
+	  done; \
+	done
+
+##@ Measure
+
+.PHONY: bench
+bench: js $(PEERS) ## host time per step against jax-js and TensorFlow.js; CPU kernels in Go
+	$(NODE) js/bench/run.mjs
+	$(GO) test -run='^$$' -bench=. -benchtime=200ms ./native/cpu/...
+
+.PHONY: bench-h200
+bench-h200: js $(PEERS) ## pack build/h200: benchmarks and conformance for a bare GPU machine
+	$(NODE) js/bench/h200/pack.mjs build/h200
+
+##@ Maintain
+
+.PHONY: generate
+generate: ## write what is generated from the op definitions again
+	$(GO) generate ./...
+
+.PHONY: golden
+golden: ## write the golden files again; look at the diff
+	$(GO) test ./webgpu/wgsl/... ./native/cuda/... ./ir/... -run Golden -update
+
+.PHONY: fmt
+fmt: ## format the Go code
+	$(GO) tool gofumpt -w $$(git ls-files '*.go')
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf js/dist build

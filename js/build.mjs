@@ -1,0 +1,47 @@
+// Builds the npm package's JavaScript and types into dist/: one file for each export of
+// package.json, shared code in chunks beside them (so that `new URL('./worker.js',
+// import.meta.url)` holds from any of them), and declarations by tsc. The WebAssembly
+// modules are built by `make wasm`.
+
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+
+const here = import.meta.dirname;
+const dist = join(here, 'dist');
+
+// entryPoints lists the sources of package.json's exports: ./dist/NAME.js is src/NAME.ts.
+function entryPoints() {
+  const { exports } = JSON.parse(readFileSync(join(here, 'package.json'), 'utf8'));
+  const targets = Object.values(exports).map((target) => target.types && target.default).filter(Boolean);
+  return targets.map((target) => join(here, target.replace(/^\.\/dist\/(.*)\.js$/, 'src/$1.ts')));
+}
+
+// removeOldCode empties dist of code and types, and leaves what `make wasm` put there.
+function removeOldCode() {
+  const kept = new Set(['rlx.wasm', 'rlx-cpu.wasm', 'wasm_exec.js']);
+  for (const name of readdirSync(dist, { withFileTypes: true })) {
+    if (!kept.has(name.name)) rmSync(join(dist, name.name), { recursive: true });
+  }
+}
+
+try {
+  removeOldCode();
+} catch (error) {
+  if (error.code !== 'ENOENT') throw error;
+}
+await build({
+  entryPoints: entryPoints(),
+  outdir: dist,
+  bundle: true,
+  splitting: true,
+  chunkNames: '[name]-[hash]',
+  format: 'esm',
+  platform: 'neutral',
+  target: 'es2022',
+  external: ['./wasm_exec.js', 'node:*'],
+  legalComments: 'none',
+  logLevel: 'warning',
+});
+execFileSync(process.execPath, [join(here, 'node_modules/typescript/lib/tsc.js'), '-p', here], { stdio: 'inherit' });
