@@ -1,0 +1,368 @@
+package plan
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"unicode/utf8"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel"
+)
+
+// Decode reads a plan file and validates the plan. The data of constants are
+// not copied: they are parts of b. Every error is a [*FormatError]; whatever
+// the bytes are, Decode neither panics nor allocates more than a small multiple
+// of their number.
+func Decode(b []byte) (*Plan, error) {
+	minor, err := checkHeader(b)
+	if err != nil {
+		return nil, err
+	}
+	p, err := decodeSections(b, minor, true)
+	if err != nil {
+		return nil, err
+	}
+	if err := Validate(p); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func damaged(offset int, format string, args ...any) error {
+	return &FormatError{Kind: ErrDamaged, Offset: offset, Msg: fmt.Sprintf(format, args...)}
+}
+
+// checkHeader returns the minor version of an intact file.
+func checkHeader(b []byte) (minor int, err error) {
+	if len(b) < 4 || string(b[:4]) != magic {
+		return 0, damaged(0, "not a plan: it does not begin with %q", magic)
+	}
+	if len(b) < headerBytes {
+		return 0, damaged(len(b), "the file is cut short in its header")
+	}
+	if major := int(binary.LittleEndian.Uint16(b[4:])); major != Major {
+		return 0, &FormatError{Kind: ErrVersion, Offset: 4, Msg: fmt.Sprintf("the file has major version %d, this reader reads %d", major, Major)}
+	}
+	if n := int(binary.LittleEndian.Uint32(b[8:])); n != len(b) {
+		return 0, damaged(8, "the file is %d bytes long but says %d", len(b), n)
+	}
+	if crc32.ChecksumIEEE(b[headerBytes:]) != binary.LittleEndian.Uint32(b[12:]) {
+		return 0, damaged(12, "the checksum is wrong")
+	}
+	return int(binary.LittleEndian.Uint16(b[6:])), nil
+}
+
+// sections are the readers of the known sections. Those in mandatory must be
+// there exactly once.
+var sections = map[string]func(*reader, *Plan){
+	tagMeta:     func(r *reader, p *Plan) { p.Name, p.Compiler, p.Target = r.str(), r.str(), r.str() },
+	tagRequires: func(r *reader, p *Plan) { p.Requires = r.requires() },
+	tagSymbols: func(r *reader, p *Plan) {
+		p.Symbols = items(r, func(s *Symbol) { s.Name, s.Value = r.str(), r.u64() })
+	},
+	tagBuffers: func(r *reader, p *Plan) {
+		p.Buffers = items(r, func(b *Buffer) { b.Kind, b.Bytes = BufferKind(r.upTo(int(bufferKinds), "buffer kind")), r.u64() })
+	},
+	tagSlots: func(r *reader, p *Plan) { p.Slots = items(r, r.slot) },
+	tagConstants: func(r *reader, p *Plan) {
+		p.Constants = items(r, func(c *Constant) { c.Buffer, c.Offset, c.Data = r.u32(), r.u64(), r.take(r.u32()) })
+	},
+	tagKernels: func(r *reader, p *Plan) { p.Kernels = items(r, r.kernel) },
+	tagEntries: func(r *reader, p *Plan) { p.Entries = items(r, r.entry) },
+	tagStatus: func(r *reader, p *Plan) {
+		p.Status = &Status{Buffer: r.u32(), Offset: r.u64()}
+		p.Status.Codes = items(r, func(c *StatusCode) { c.Code, c.Node, c.Message = uint32(r.u32()), r.str(), r.str() })
+	},
+}
+
+var mandatory = []string{tagMeta, tagRequires, tagBuffers, tagSlots, tagConstants, tagKernels, tagEntries}
+
+// decodeSections reads what follows the header of an intact file.
+func decodeSections(b []byte, minor int, variants bool) (*Plan, error) {
+	p := new(Plan)
+	r := &reader{buf: b, off: headerBytes, end: len(b), newer: minor > Minor}
+	seen := map[string]bool{}
+	for r.err == nil && r.off < len(b) {
+		start := r.off
+		r.section = ""
+		tag, flags, length := string(r.take(4)), r.u32(), r.u32()
+		r.section = tag
+		body := r.off
+		r.skip((length + 3) &^ 3)
+		if r.err != nil {
+			break
+		}
+		if tag == tagVariant && variants {
+			v, err := decodeVariant(b[body : body+length])
+			if err != nil {
+				return nil, err
+			}
+			p.Variants = append(p.Variants, v)
+			continue
+		}
+		read, known := sections[tag]
+		switch {
+		case known && seen[tag]:
+			r.failAt(start, ErrDamaged, "the section is there twice")
+		case known:
+			seen[tag] = true
+			inner := &reader{buf: b, off: body, end: body + length, newer: r.newer, section: tag}
+			read(inner, p)
+			inner.finish()
+			r.err = inner.err
+		case flags&flagRequired != 0:
+			r.failAt(start, ErrVersion, "section %q is required and not known to this reader", tag)
+		}
+	}
+	for _, tag := range mandatory {
+		if !seen[tag] && r.err == nil {
+			r.section = tag
+			r.failAt(len(b), ErrDamaged, "the section is missing")
+		}
+	}
+	return p, r.err
+}
+
+// decodeVariant reads a plan within a plan. Offsets in its errors count from
+// its own start.
+func decodeVariant(b []byte) (*Plan, error) {
+	minor, err := checkHeader(b)
+	if err != nil {
+		return nil, err
+	}
+	return decodeSections(b, minor, false)
+}
+
+// reader reads fields from buf[off:end]. After the first error it returns
+// zeros.
+type reader struct {
+	buf      []byte
+	off, end int
+	newer    bool // the file's minor version is above ours
+	section  string
+	err      error
+}
+
+func (r *reader) failAt(offset int, kind error, format string, args ...any) {
+	if r.err == nil {
+		r.err = &FormatError{Kind: kind, Offset: offset, Section: r.section, Msg: fmt.Sprintf(format, args...)}
+	}
+}
+
+func (r *reader) fail(format string, args ...any) { r.failAt(r.off, ErrDamaged, format, args...) }
+
+func (r *reader) take(n int) []byte {
+	if r.err == nil && (n < 0 || n > r.end-r.off) {
+		r.fail("%d bytes expected, %d left", n, r.end-r.off)
+	}
+	if r.err != nil {
+		return nil
+	}
+	r.off += n
+	return r.buf[r.off-n : r.off : r.off]
+}
+
+func (r *reader) skip(n int) { r.take(n) }
+
+func (r *reader) u32() int {
+	if b := r.take(4); b != nil {
+		return int(binary.LittleEndian.Uint32(b))
+	}
+	return 0
+}
+
+// i64 reads a number that is exact in JavaScript too.
+func (r *reader) i64() int {
+	b := r.take(8)
+	if b == nil {
+		return 0
+	}
+	v := int64(binary.LittleEndian.Uint64(b))
+	if v < -maxExact || v > maxExact {
+		r.fail("a number is out of range")
+		return 0
+	}
+	return int(v)
+}
+
+func (r *reader) u64() int {
+	v := r.i64()
+	if v < 0 {
+		r.fail("a number is out of range")
+		return 0
+	}
+	return v
+}
+
+// upTo reads a u32 below n.
+func (r *reader) upTo(n int, what string) int {
+	v := r.u32()
+	if v >= n {
+		r.fail("unknown %s %d", what, v)
+		return 0
+	}
+	return v
+}
+
+func (r *reader) str() string {
+	n := r.u32()
+	b := r.take(n)
+	r.skip(-n & 3)
+	if !utf8.Valid(b) {
+		r.fail("a string is not UTF-8")
+	}
+	if r.err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// count reads the length of a list whose items take at least size bytes each.
+func (r *reader) count(size int) int {
+	n := r.u32()
+	if n > (r.end-r.off)/size {
+		r.fail("a list of %d items in %d bytes", n, r.end-r.off)
+		return 0
+	}
+	return n
+}
+
+// finish ends a record or a section: what is left is either an addition of a
+// later version or a mistake.
+func (r *reader) finish() {
+	if r.off < r.end && !r.newer {
+		r.fail("%d bytes too many", r.end-r.off)
+	}
+	if r.err == nil {
+		r.off = r.end
+	}
+}
+
+// record reads u32 length and the fields that body reads.
+func (r *reader) record(body func()) {
+	n := r.u32()
+	if n > r.end-r.off {
+		r.fail("%d bytes expected, %d left", n, r.end-r.off)
+	}
+	if r.err != nil {
+		return
+	}
+	outer := r.end
+	r.end = r.off + n
+	body()
+	r.finish()
+	r.end = outer
+	r.skip(-n & 3)
+}
+
+// items reads a list of records.
+func items[T any](r *reader, item func(*T)) []T {
+	n := r.count(4)
+	if n == 0 {
+		return nil
+	}
+	out := make([]T, 0, min(n, 1024)) // grows with what is really there
+	for range n {
+		var t T
+		r.record(func() { item(&t) })
+		if r.err != nil {
+			return nil
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// numbers reads a list of numbers of size bytes each.
+func numbers(r *reader, size int, read func() int) []int {
+	n := r.count(size)
+	if n == 0 {
+		return nil
+	}
+	out := make([]int, n)
+	for i := range out {
+		out[i] = read()
+	}
+	return out
+}
+
+func (r *reader) triple() (v [3]int) {
+	for i := range v {
+		v[i] = r.u32()
+	}
+	return v
+}
+
+func (r *reader) requires() (q Requires) {
+	for range r.count(4) {
+		q.Features = append(q.Features, r.str())
+	}
+	for _, n := range q.Limits.fields() {
+		*n = r.u64()
+	}
+	q.Subgroup = [2]int{r.u32(), r.u32()}
+	return q
+}
+
+func (r *reader) slot(s *Slot) {
+	s.Name = r.str()
+	s.Role = Role(r.upTo(int(roles), "role"))
+	name := r.str()
+	var err error
+	if s.DType, err = dtype.Parse(name); err != nil {
+		r.fail("unknown dtype %q", name)
+	}
+	s.Dims = numbers(r, 8, r.u64)
+	s.Buffer, s.Offset, s.Bytes = r.u32(), r.u64(), r.u64()
+	s.Checked = r.upTo(2, "truth value") == 1
+	s.Lo, s.Hi = r.i64(), r.i64()
+}
+
+func (r *reader) kernel(k *Kernel) {
+	k.Name, k.Source = r.str(), r.str()
+	k.Workgroup = r.triple()
+	k.SharedBytes = r.u32()
+	for range r.count(4) {
+		k.Storage = append(k.Storage, kernel.Access(r.upTo(accesses, "access")))
+	}
+	k.ScalarBytes, k.Counters = r.u32(), r.u32()
+}
+
+func (r *reader) entry(e *Entry) {
+	e.Name = r.str()
+	e.Inputs, e.Scalars, e.Outputs = numbers(r, 4, r.u32), numbers(r, 4, r.u32), numbers(r, 4, r.u32)
+	e.UniformBytes = r.u32()
+	e.Steps = r.steps(0)
+}
+
+func (r *reader) steps(depth int) []Step {
+	if depth > MaxCounters {
+		r.fail("repeats are nested more than %d deep", MaxCounters)
+		return nil
+	}
+	return items(r, func(s *Step) {
+		switch kind := r.u32(); kind {
+		case stepDispatch:
+			*s = r.dispatch()
+		case stepCopy:
+			*s = &Copy{Src: r.u32(), SrcOffset: r.u64(), Dst: r.u32(), DstOffset: r.u64(), Bytes: r.u64()}
+		case stepRepeat:
+			*s = &Repeat{Count: r.u32(), Steps: r.steps(depth + 1)}
+		default:
+			r.failAt(r.off-4, ErrVersion, "a step of kind %d is not known to this reader", kind)
+		}
+	})
+}
+
+func (r *reader) dispatch() *Dispatch {
+	d := &Dispatch{Kernel: r.u32(), Groups: r.triple()}
+	n := r.count(20)
+	if n > 0 {
+		d.Bindings = make([]Binding, n)
+	}
+	for i := range d.Bindings {
+		d.Bindings[i] = Binding{Buffer: r.u32(), Offset: r.u64(), Bytes: r.u64()}
+	}
+	return d
+}

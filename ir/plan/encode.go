@@ -1,0 +1,256 @@
+package plan
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"math"
+)
+
+// Encode writes a plan file. Equal plans give equal bytes. The plan is
+// validated first; the error is a [*FormatError].
+//
+// A file is a header and sections up to its end, all little endian:
+//
+//	header   "RLXP"  u16 major  u16 minor  u32 bytes of the file  u32 CRC-32 (IEEE) of all after the header
+//	section  4 bytes tag  u32 flags (1 = required)  u32 length  payload, padded with zeros to 4
+//
+// Within sections a string is u32 length and UTF-8 padded with zeros to 4, a
+// list u32 count and items, a u64 two u32 with the low half first. A record,
+// marked {} below, is u32 length and fields; a reader steps over fields it does
+// not know at the end of a record, and of a section.
+//
+//	META  string name, compiler, target
+//	REQS  list of string features; u64 storage buffers, binding bytes, buffer bytes, shared bytes,
+//	      invocations, workgroup x y z, groups; u32 least and greatest subgroup size
+//	SYMS  list of {string name, u64 value}; optional
+//	BUFS  list of {u32 kind, u64 bytes}
+//	SLOT  list of {string name, u32 role, string dtype, list of u64 dims, u32 buffer, u64 offset,
+//	      u64 bytes, u32 checked, i64 lo, i64 hi}
+//	CNST  list of {u32 buffer, u64 offset, u32 length, data}
+//	KRNL  list of {string name, string source, u32 workgroup x y z, u32 shared bytes,
+//	      list of u32 access, u32 scalar bytes, u32 counters}
+//	ENTR  list of {string name, list of u32 inputs, scalars, outputs, u32 uniform bytes, steps}
+//	STAT  u32 buffer, u64 offset, list of {u32 code, string node, string message}; absent without status
+//	VARI  a plan file with other requirements; optional, any number of them
+//
+// Steps are a list of {u32 kind, fields}: 0, dispatch: u32 kernel, u32 groups
+// x y z, list of (u32 buffer, u64 offset, u64 bytes); 1, copy: u32 source,
+// u64 offset, u32 destination, u64 offset, u64 bytes; 2, repeat: u32 count,
+// steps.
+func Encode(p *Plan) ([]byte, error) {
+	if err := Validate(p); err != nil {
+		return nil, err
+	}
+	return encode(p)
+}
+
+func encode(p *Plan) ([]byte, error) {
+	w := &writer{buf: make([]byte, headerBytes, headerBytes+p.sizeHint())}
+	w.section(tagMeta, flagRequired, func() { w.str(p.Name); w.str(p.Compiler); w.str(p.Target) })
+	w.section(tagRequires, flagRequired, func() { w.requires(&p.Requires) })
+	if len(p.Symbols) > 0 {
+		w.section(tagSymbols, 0, func() {
+			list(w, p.Symbols, func(s *Symbol) { w.str(s.Name); w.u64(s.Value) })
+		})
+	}
+	w.section(tagBuffers, flagRequired, func() {
+		list(w, p.Buffers, func(b *Buffer) { w.u32(int(b.Kind)); w.u64(b.Bytes) })
+	})
+	w.section(tagSlots, flagRequired, func() { list(w, p.Slots, w.slot) })
+	w.section(tagConstants, flagRequired, func() {
+		list(w, p.Constants, func(c *Constant) {
+			w.u32(c.Buffer)
+			w.u64(c.Offset)
+			w.u32(len(c.Data))
+			w.buf = append(w.buf, c.Data...)
+		})
+	})
+	w.section(tagKernels, flagRequired, func() { list(w, p.Kernels, w.kernel) })
+	w.section(tagEntries, flagRequired, func() { list(w, p.Entries, w.entry) })
+	if s := p.Status; s != nil {
+		w.section(tagStatus, flagRequired, func() {
+			w.u32(s.Buffer)
+			w.u64(s.Offset)
+			list(w, s.Codes, func(c *StatusCode) { w.u32(int(c.Code)); w.str(c.Node); w.str(c.Message) })
+		})
+	}
+	for _, v := range p.Variants {
+		nested, err := encode(v)
+		if err != nil {
+			return nil, err
+		}
+		w.section(tagVariant, 0, func() { w.buf = append(w.buf, nested...) })
+	}
+	return w.finish()
+}
+
+// sizeHint is about the size of the encoded constants and sources.
+func (p *Plan) sizeHint() int {
+	n := 4096
+	for i := range p.Constants {
+		n += len(p.Constants[i].Data)
+	}
+	for i := range p.Kernels {
+		n += len(p.Kernels[i].Source) + 64
+	}
+	return n
+}
+
+// writer appends to buf. Its methods mirror those of reader.
+type writer struct{ buf []byte }
+
+func (w *writer) u32(v int) { w.buf = binary.LittleEndian.AppendUint32(w.buf, uint32(v)) }
+func (w *writer) u64(v int) { w.buf = binary.LittleEndian.AppendUint64(w.buf, uint64(v)) }
+
+func (w *writer) triple(v [3]int) {
+	for _, n := range v {
+		w.u32(n)
+	}
+}
+
+func (w *writer) str(s string) {
+	w.u32(len(s))
+	w.buf = append(w.buf, s...)
+	w.pad()
+}
+
+func (w *writer) pad() {
+	for len(w.buf)%4 != 0 {
+		w.buf = append(w.buf, 0)
+	}
+}
+
+// sized writes u32 length and what body writes, padded to 4; the length is
+// that without the padding.
+func (w *writer) sized(body func()) {
+	w.u32(0)
+	start := len(w.buf)
+	body()
+	binary.LittleEndian.PutUint32(w.buf[start-4:], uint32(len(w.buf)-start))
+	w.pad()
+}
+
+func (w *writer) section(tag string, flags int, body func()) {
+	w.buf = append(w.buf, tag...)
+	w.u32(flags)
+	w.sized(body)
+}
+
+// list writes a count and the items, each as a record.
+func list[T any](w *writer, items []T, item func(*T)) {
+	w.u32(len(items))
+	for i := range items {
+		w.sized(func() { item(&items[i]) })
+	}
+}
+
+func (w *writer) ints(v []int) {
+	w.u32(len(v))
+	for _, n := range v {
+		w.u32(n)
+	}
+}
+
+func (w *writer) requires(r *Requires) {
+	w.u32(len(r.Features))
+	for _, f := range r.Features {
+		w.str(f)
+	}
+	for _, n := range r.Limits.fields() {
+		w.u64(*n)
+	}
+	w.u32(r.Subgroup[0])
+	w.u32(r.Subgroup[1])
+}
+
+// fields lists the limits in the order of the file.
+func (l *Limits) fields() []*int {
+	return []*int{
+		&l.StorageBuffers, &l.BindingBytes, &l.BufferBytes, &l.SharedBytes, &l.Invocations,
+		&l.Workgroup[0], &l.Workgroup[1], &l.Workgroup[2], &l.Groups,
+	}
+}
+
+func (w *writer) slot(s *Slot) {
+	w.str(s.Name)
+	w.u32(int(s.Role))
+	w.str(s.DType.String())
+	w.u32(len(s.Dims))
+	for _, n := range s.Dims {
+		w.u64(n)
+	}
+	w.u32(s.Buffer)
+	w.u64(s.Offset)
+	w.u64(s.Bytes)
+	checked := 0
+	if s.Checked {
+		checked = 1
+	}
+	w.u32(checked)
+	w.u64(s.Lo)
+	w.u64(s.Hi)
+}
+
+func (w *writer) kernel(k *Kernel) {
+	w.str(k.Name)
+	w.str(k.Source)
+	w.triple(k.Workgroup)
+	w.u32(k.SharedBytes)
+	w.u32(len(k.Storage))
+	for _, a := range k.Storage {
+		w.u32(int(a))
+	}
+	w.u32(k.ScalarBytes)
+	w.u32(k.Counters)
+}
+
+func (w *writer) entry(e *Entry) {
+	w.str(e.Name)
+	w.ints(e.Inputs)
+	w.ints(e.Scalars)
+	w.ints(e.Outputs)
+	w.u32(e.UniformBytes)
+	w.steps(e.Steps)
+}
+
+func (w *writer) steps(steps []Step) {
+	list(w, steps, func(s *Step) {
+		switch s := (*s).(type) {
+		case *Dispatch:
+			w.u32(stepDispatch)
+			w.u32(s.Kernel)
+			w.triple(s.Groups)
+			w.u32(len(s.Bindings))
+			for _, b := range s.Bindings {
+				w.u32(b.Buffer)
+				w.u64(b.Offset)
+				w.u64(b.Bytes)
+			}
+		case *Copy:
+			w.u32(stepCopy)
+			w.u32(s.Src)
+			w.u64(s.SrcOffset)
+			w.u32(s.Dst)
+			w.u64(s.DstOffset)
+			w.u64(s.Bytes)
+		case *Repeat:
+			w.u32(stepRepeat)
+			w.u32(s.Count)
+			w.steps(s.Steps)
+		}
+	})
+}
+
+// finish fills in the header.
+func (w *writer) finish() ([]byte, error) {
+	if len(w.buf) > math.MaxUint32 {
+		return nil, &FormatError{Kind: ErrInvalid, Offset: -1, Msg: fmt.Sprintf("the file would be %d bytes long, the limit is 4 GiB", len(w.buf))}
+	}
+	h := append(w.buf[:0], magic...)
+	h = binary.LittleEndian.AppendUint16(h, Major)
+	h = binary.LittleEndian.AppendUint16(h, Minor)
+	h = binary.LittleEndian.AppendUint32(h, uint32(len(w.buf)))
+	binary.LittleEndian.AppendUint32(h, crc32.ChecksumIEEE(w.buf[headerBytes:]))
+	return w.buf, nil
+}

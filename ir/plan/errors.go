@@ -1,0 +1,44 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The kinds of error that reading a plan can end in; each [*FormatError] says
+// to [errors.Is] which it is.
+var (
+	// ErrDamaged: not a plan file, cut short, or changed after it was written.
+	ErrDamaged = errors.New("damaged plan")
+	// ErrVersion: made for a reader of another version.
+	ErrVersion = errors.New("plan of another version")
+	// ErrInvalid: well formed, but not a plan that can be run.
+	ErrInvalid = errors.New("invalid plan")
+)
+
+// FormatError says what is wrong with a plan, and where.
+type FormatError struct {
+	Kind error // ErrDamaged, ErrVersion or ErrInvalid
+	// Offset is in bytes from the start of the file, -1 where the plan was
+	// checked in memory.
+	Offset  int
+	Section string // the section's tag, or the part of the plan: "kernel 3 (sum_rows)"
+	Msg     string
+}
+
+// Error returns "damaged plan: section BUFS at byte 96: reason".
+func (e *FormatError) Error() string {
+	where := ""
+	switch {
+	case e.Section != "" && e.Offset >= 0:
+		where = fmt.Sprintf("section %s at byte %d: ", e.Section, e.Offset)
+	case e.Section != "":
+		where = e.Section + ": "
+	case e.Offset >= 0:
+		where = fmt.Sprintf("at byte %d: ", e.Offset)
+	}
+	return fmt.Sprintf("%v: %s%s", e.Kind, where, e.Msg)
+}
+
+// Unwrap returns the kind.
+func (e *FormatError) Unwrap() error { return e.Kind }

@@ -1,0 +1,49 @@
+package plan
+
+import "github.com/rlx-go/rlx/ir/kernel"
+
+// The version of the format that Encode writes. A reader reads every minor
+// version of its major: what a later minor version adds is a new section,
+// flagged as required if the plan cannot be run without it, or new fields at
+// the end of a record, which a reader steps over.
+const (
+	Major = 1
+	Minor = 0
+)
+
+const (
+	magic       = "RLXP"
+	headerBytes = 16
+	// flagRequired in a section's flags: who does not know the section must
+	// refuse the plan.
+	flagRequired = 1
+)
+
+// The tags of sections, in the order they are written.
+const (
+	tagMeta      = "META"
+	tagRequires  = "REQS"
+	tagSymbols   = "SYMS"
+	tagBuffers   = "BUFS"
+	tagSlots     = "SLOT"
+	tagConstants = "CNST"
+	tagKernels   = "KRNL"
+	tagEntries   = "ENTR"
+	tagStatus    = "STAT"
+	tagVariant   = "VARI"
+)
+
+// The numbers of step kinds.
+const (
+	stepDispatch = iota
+	stepCopy
+	stepRepeat
+)
+
+// maxExact bounds what is read into an int: JavaScript's numbers are exact up
+// to here.
+const maxExact = 1<<53 - 1
+
+// accesses is how many kinds of kernel.Access there are; their numbers are
+// those of the file.
+const accesses = int(kernel.Atomic) + 1

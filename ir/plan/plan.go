@@ -1,0 +1,240 @@
+package plan
+
+import (
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel"
+)
+
+// Alignments and sizes that hold on every WebGPU device with default limits.
+const (
+	// RowBytes is what strides of uniform rows, offsets of storage bindings and
+	// sizes of buffers are multiples of.
+	RowBytes = 256
+	// WordBytes is what offsets and sizes of slots, copies, constants and
+	// bindings are multiples of.
+	WordBytes = 4
+	// StatusBytes is the size of the status word with its details.
+	StatusBytes = 16
+	// MaxCounters is the greatest depth of repeats. A pipeline has at most 8
+	// uniform bindings with dynamic offsets by default; one is for scalars.
+	MaxCounters = 7
+	// MaxRepeat is the greatest count of a repeat: the counter buffer has one
+	// row for each.
+	MaxRepeat = 1 << 16
+	// MaxUniformBytes is the greatest size of an entry's row of scalars.
+	MaxUniformBytes = 16 << 10
+	// MaxDispatches is the greatest number of dispatches of one run of an
+	// entry, repeats written out.
+	MaxDispatches = 1 << 20
+)
+
+// Plan is a compiled module for one target.
+type Plan struct {
+	Name     string // of the module
+	Compiler string // name and version of what made the plan
+	Target   string // "webgpu"
+	Requires Requires
+	// Symbols are the bindings of symbolic dimensions this plan was
+	// specialised to.
+	Symbols   []Symbol
+	Buffers   []Buffer
+	Slots     []Slot
+	Constants []Constant
+	Kernels   []Kernel
+	Entries   []Entry
+	// Status says where kernels report failed checks; nil where none can fail.
+	Status *Status
+	// Variants are plans for the same module with other requirements, none of
+	// them with variants of its own. A runtime takes the first of this plan
+	// and its variants, in this order, whose requirements the device meets.
+	Variants []*Plan
+}
+
+// Symbol is a symbolic dimension and the size it stands for.
+type Symbol struct {
+	Name  string
+	Value int
+}
+
+// BufferKind says what a buffer is for.
+type BufferKind uint8
+
+// The kinds of buffer.
+const (
+	// ConstantBuffer: written once, when the session is made.
+	ConstantBuffer BufferKind = iota
+	// InputBuffer: written by the host before a run, never by a step.
+	InputBuffer
+	// StateBuffer: parameters and states.
+	StateBuffer
+	// TempBuffer: intermediate values and outputs; runs overwrite it.
+	TempBuffer
+	// StatusBuffer: the status word.
+	StatusBuffer
+
+	bufferKinds
+)
+
+var bufferKindNames = [bufferKinds]string{"constant", "input", "state", "temp", "status"}
+
+// String returns the kind in lower case: "constant", "input", …
+func (k BufferKind) String() string {
+	if k >= bufferKinds {
+		return "invalid"
+	}
+	return bufferKindNames[k]
+}
+
+// Buffer is one GPU buffer, an arena that many values share. Bytes is a
+// multiple of [RowBytes].
+type Buffer struct {
+	Kind  BufferKind
+	Bytes int
+}
+
+// Role is what a slot is to its user.
+type Role uint8
+
+// The roles of slots.
+const (
+	// Input: given with every run, or kept from the last time it was given.
+	Input Role = iota
+	// Scalar: given with every run, in the entry's row of scalars.
+	Scalar
+	// Param: persistent; what the model's file holds.
+	Param
+	// State: persistent; moments, counters, keys, running statistics.
+	State
+	// Output: the value of the last run.
+	Output
+
+	roles
+)
+
+var roleNames = [roles]string{"input", "scalar", "param", "state", "output"}
+
+// String returns the role in lower case: "input", "scalar", …
+func (r Role) String() string {
+	if r >= roles {
+		return "invalid"
+	}
+	return roleNames[r]
+}
+
+// Persistent reports whether a slot of this role keeps its value between runs
+// and is shared by all entries.
+func (r Role) Persistent() bool { return r == Param || r == State }
+
+// Slot is a named tensor that the host reads or writes, row-major, with no
+// gaps. Elements are laid out as in host memory, but a bool takes a u32.
+//
+// Names are unique among persistent slots; among the inputs and scalars of an
+// entry; and among the outputs of an entry and the persistent slots. Inputs of
+// two entries may have one name and different shapes: they are two slots.
+type Slot struct {
+	Name  string
+	Role  Role
+	DType dtype.DType
+	Dims  []int
+	// Buffer is an index into Plan.Buffers; 0 and not looked at for a scalar.
+	Buffer int
+	// Offset is in bytes, for a scalar in the entry's row of scalars.
+	Offset int
+	// Bytes is the size of the elements, rounded up to [WordBytes]. See
+	// [SlotBytes].
+	Bytes int
+	// Lo and Hi bound the elements of an integer input where Checked is set:
+	// the host refuses values outside [Lo, Hi).
+	Lo, Hi  int
+	Checked bool
+}
+
+// Constant is the first contents of a part of a buffer.
+type Constant struct {
+	Buffer int
+	Offset int
+	Data   []byte
+}
+
+// Kernel is a compute pipeline to build.
+type Kernel struct {
+	// Name is [a-z0-9_]+. It appears in labels and error messages.
+	Name   string
+	Source string
+	// Workgroup is the size of a workgroup, which Source states as well.
+	Workgroup [3]int
+	// SharedBytes is the workgroup memory Source declares.
+	SharedBytes int
+	// Storage says how the storage arrays are accessed; see the comment of the
+	// package for how they are bound.
+	Storage []kernel.Access
+	// ScalarBytes is how much of the entry's row of scalars the kernel's
+	// uniform block covers, 0 for a kernel that reads none.
+	ScalarBytes int
+	// Counters is how many enclosing repeats the kernel reads the count of,
+	// from the outermost.
+	Counters int
+}
+
+// Entry is one way to run the plan.
+type Entry struct {
+	Name string
+	// Inputs, Scalars and Outputs are indices into Plan.Slots. An output may
+	// also be a persistent slot.
+	Inputs, Scalars, Outputs []int
+	// UniformBytes is the size of the row of scalars.
+	UniformBytes int
+	Steps        []Step
+}
+
+// Step is [*Dispatch], [*Copy] or [*Repeat].
+type Step interface{ step() }
+
+// Dispatch runs a kernel over a grid of workgroups.
+type Dispatch struct {
+	Kernel int
+	Groups [3]int
+	// Bindings are the windows of the kernel's storage arrays, in order.
+	Bindings []Binding
+}
+
+// Binding is a window into a buffer.
+type Binding struct {
+	Buffer int
+	Offset int // a multiple of RowBytes
+	Bytes  int // a positive multiple of WordBytes
+}
+
+// Copy copies bytes between two different buffers. It ends the compute pass
+// that the dispatches before it are in, so entries that are run often do
+// better with a kernel.
+type Copy struct {
+	Src, SrcOffset int
+	Dst, DstOffset int
+	Bytes          int
+}
+
+// Repeat runs Steps Count times. Kernels in it can read the count of each
+// repeat they are in.
+type Repeat struct {
+	Count int
+	Steps []Step
+}
+
+func (*Dispatch) step() {}
+func (*Copy) step()     {}
+func (*Repeat) step()   {}
+
+// Status is the place of the status word and the meaning of its codes.
+type Status struct {
+	Buffer int
+	Offset int
+	Codes  []StatusCode
+}
+
+// StatusCode says what a code in the status word means.
+type StatusCode struct {
+	Code    uint32 // not 0
+	Node    string // the node of the graph, as its error messages name it
+	Message string
+}

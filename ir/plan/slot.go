@@ -1,0 +1,62 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+)
+
+// SlotBytes returns the bytes a slot of this type takes on the device: those of
+// its elements, where a bool is a u32, rounded up to [WordBytes]. The error says
+// why there is no such size.
+func SlotBytes(dt dtype.DType, dims []int) (int, error) {
+	if dt == dtype.Bool {
+		dt = dtype.U32
+	}
+	n := 1
+	for _, d := range dims {
+		if d < 0 {
+			return 0, fmt.Errorf("a dimension is %d", d)
+		}
+		if d > 0 && n > math.MaxInt/d {
+			return 0, fmt.Errorf("the number of elements overflows")
+		}
+		n *= d
+	}
+	bytes, err := dt.Bytes(n)
+	if err != nil {
+		return 0, err
+	}
+	if bytes > maxExact {
+		return 0, fmt.Errorf("%d bytes are too many", bytes)
+	}
+	return align(bytes, WordBytes), nil
+}
+
+// align rounds n up to a multiple of to, a power of two.
+func align(n, to int) int { return (n + to - 1) &^ (to - 1) }
+
+// UniformStride returns the distance between the rows of an entry's uniform
+// buffer.
+func (e *Entry) UniformStride() int { return align(e.UniformBytes, RowBytes) }
+
+// Entry returns the entry of that name, nil where there is none.
+func (p *Plan) Entry(name string) *Entry {
+	for i := range p.Entries {
+		if p.Entries[i].Name == name {
+			return &p.Entries[i]
+		}
+	}
+	return nil
+}
+
+// Lookup returns the persistent slot of that name, nil where there is none.
+func (p *Plan) Lookup(name string) *Slot {
+	for i := range p.Slots {
+		if s := &p.Slots[i]; s.Role.Persistent() && s.Name == name {
+			return s
+		}
+	}
+	return nil
+}

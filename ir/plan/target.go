@@ -1,0 +1,94 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel"
+)
+
+// Limits bound what a plan may use of a device. They are a subset of WebGPU's,
+// and other targets state theirs in the same terms.
+type Limits struct {
+	StorageBuffers int    // storage arrays of one kernel
+	BindingBytes   int    // one storage binding
+	BufferBytes    int    // one buffer
+	SharedBytes    int    // workgroup memory
+	Invocations    int    // threads of a workgroup
+	Workgroup      [3]int // threads of a workgroup along x, y, z
+	Groups         int    // workgroups along any one of x, y, z
+}
+
+// DefaultLimits returns what every WebGPU device can do.
+func DefaultLimits() Limits {
+	return Limits{
+		StorageBuffers: 8,
+		BindingBytes:   128 << 20,
+		BufferBytes:    256 << 20,
+		SharedBytes:    16 << 10,
+		Invocations:    256,
+		Workgroup:      [3]int{256, 256, 64},
+		Groups:         65535,
+	}
+}
+
+// within reports whether a device with the limits dev meets l.
+func (l Limits) within(dev Limits) bool {
+	return l.StorageBuffers <= dev.StorageBuffers &&
+		l.BindingBytes <= dev.BindingBytes &&
+		l.BufferBytes <= dev.BufferBytes &&
+		l.SharedBytes <= dev.SharedBytes &&
+		l.Invocations <= dev.Invocations &&
+		l.Workgroup[0] <= dev.Workgroup[0] &&
+		l.Workgroup[1] <= dev.Workgroup[1] &&
+		l.Workgroup[2] <= dev.Workgroup[2] &&
+		l.Groups <= dev.Groups
+}
+
+// Requires is what a device must have to run a plan.
+type Requires struct {
+	// Features are WebGPU's names, such as "shader-f16" and "subgroups".
+	Features []string
+	Limits   Limits
+	// Subgroup is the range of subgroup sizes that the kernels are right for;
+	// zero where none has subgroup statements.
+	Subgroup [2]int
+}
+
+// Met reports whether a device with these features, limits and range of
+// subgroup sizes can run the plan. The range may be zero where it is unknown:
+// then no plan with a range of its own fits.
+func (r Requires) Met(features []string, limits Limits, subgroup [2]int) bool {
+	for _, f := range r.Features {
+		if !slices.Contains(features, f) {
+			return false
+		}
+	}
+	fits := r.Subgroup == [2]int{} || (subgroup[0] >= max(r.Subgroup[0], 1) && subgroup[1] <= r.Subgroup[1])
+	return fits && r.Limits.within(limits)
+}
+
+// Target is what the compiler is told of a device: the dialect its kernels
+// are printed in, and its capabilities.
+type Target struct {
+	Name      string // "webgpu", "cuda", "metal"
+	Dialect   dtype.Dialect
+	Limits    Limits
+	F16       bool   // kernels may compute in f16
+	Subgroups bool   // kernels may have subgroup statements
+	Subgroup  [2]int // the range of subgroup sizes, where Subgroups is set
+}
+
+// WebGPU returns the target that every WebGPU device meets.
+func WebGPU() Target {
+	return Target{Name: "webgpu", Dialect: dtype.WGSL, Limits: DefaultLimits()}
+}
+
+// Printer writes kernels of the loop IR in one dialect. Print is a pure
+// function: the same kernel gives the same text.
+type Printer interface {
+	Dialect() dtype.Dialect
+	// Print returns the source text of a kernel. The error names what the
+	// dialect lacks.
+	Print(k *kernel.Kernel) (string, error)
+}
