@@ -112,13 +112,30 @@ var registry = map[Op]*Def{}
 
 // Register adds an op. It is called from init functions of package ops and of
 // packages that bring ops of their own, and returns an error of kind [ErrName]
-// where the name is taken.
+// where the name is taken or is not made of letters, digits, underscores and
+// dots: the text form could not hold it.
 func Register(d *Def) error {
-	if d.Op == "" || registry[d.Op] != nil {
-		return Errorf(ErrName, "op %q is unnamed or defined twice", d.Op)
+	if registry[d.Op] != nil {
+		return Errorf(ErrName, "op %q is defined twice", string(d.Op))
+	}
+	if !isOpName(d.Op) {
+		return Errorf(ErrName, "%q cannot be the name of an op", string(d.Op))
 	}
 	registry[d.Op] = d
 	return nil
+}
+
+func isOpName(op Op) bool {
+	switch op {
+	case "", "input", "param", "state": // the text form's words for a port
+		return false
+	}
+	for _, c := range []byte(op) {
+		if !isWordByte(c) {
+			return false
+		}
+	}
+	return true
 }
 
 // Lookup returns the definition of an op.

@@ -341,12 +341,12 @@ func parseTerm(s string) (term, bool) {
 		if isSymbol(num) {
 			t.symbols = append(t.symbols, num)
 		} else {
-			a, err = strconv.ParseUint(num, 10, 53)
+			a, err = strconv.ParseUint(num, 10, 64)
 		}
 		if err == nil && hasDen {
-			b, err = strconv.ParseUint(den, 10, 53)
+			b, err = strconv.ParseUint(den, 10, 64)
 		}
-		if err != nil || b == 0 {
+		if err != nil || b == 0 || max(a, b) > maxDim {
 			return t, false
 		}
 		t.coef = t.coef.mul(ratio{int64(a), int64(b)}.reduced())

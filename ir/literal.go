@@ -1,0 +1,221 @@
+package ir
+
+import (
+	"bytes"
+	"encoding/hex"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// A literal is written in one of three ways, always so that its bytes come
+// back exactly:
+//
+//	2.5         one element, or any number of equal ones
+//	[1, 2, 3]   the elements in row-major order
+//	0x0000203f  the bytes as they are stored; those of one element stand for
+//	            any number of equal ones
+//
+// Elements in decimal are numbers, true, false, inf, -inf and nan (the quiet
+// one without payload). All else is written as bytes: other NaNs, complex
+// numbers, packed blocks, and long lists.
+
+// maxListed is the greatest number of different elements written in decimal.
+const maxListed = 16
+
+// maxSplat bounds the bytes that the equal elements of all literals in a text
+// take together. Without it a line of text could ask for any amount of memory.
+const maxSplat = 16 << 20
+
+// splatBudget counts what has been used of maxSplat. Printer and parser count
+// alike, so that the printer knows when it has to write elements one by one.
+type splatBudget struct{ used int }
+
+func (s *splatBudget) spend(n int) bool {
+	if n > maxSplat-s.used {
+		return false
+	}
+	s.used += n
+	return true
+}
+
+func formatLiteral(a *ConstantAttrs, splats *splatBudget) string {
+	size := a.Type.DType.Size()
+	if len(a.Data) == 0 {
+		return "[]"
+	}
+	if size == 0 {
+		return "0x" + hex.EncodeToString(a.Data)
+	}
+	data := a.Data
+	if equalElements(data, size) && splats.spend(len(data)-size) {
+		data = data[:size]
+	}
+	elems, ok := formatElements(a.Type.DType, data)
+	switch {
+	case !ok:
+		return "0x" + hex.EncodeToString(data)
+	case len(data) == size:
+		return elems[0]
+	}
+	return "[" + strings.Join(elems, ", ") + "]"
+}
+
+func equalElements(data []byte, size int) bool {
+	return len(data) <= size || bytes.Equal(data[size:], data[:len(data)-size])
+}
+
+// formatElements returns the elements in decimal, or false where they are too
+// many or one of them has no such form.
+func formatElements(d DType, data []byte) ([]string, bool) {
+	size := d.Size()
+	if len(data) > maxListed*size {
+		return nil, false
+	}
+	var out []string
+	for ; len(data) > 0; data = data[size:] {
+		s, ok := formatElement(d, readBits(data, size))
+		if !ok {
+			return nil, false
+		}
+		out = append(out, s)
+	}
+	return out, true
+}
+
+func formatElement(d DType, bits uint64) (string, bool) {
+	switch {
+	case d == Bool:
+		return strconv.FormatBool(bits != 0), true
+	case d == U64:
+		return strconv.FormatUint(bits, 10), true
+	case d.IsInteger():
+		return strconv.FormatInt(d.Wrap(int64(bits)), 10), true
+	case !d.IsFloat():
+		return "", false
+	}
+	x := d.FloatFromBits(bits)
+	switch {
+	case math.IsNaN(x):
+		return "nan", bits == quietNaN(d)
+	case math.IsInf(x, 1):
+		return "inf", true
+	case math.IsInf(x, -1):
+		return "-inf", true
+	case d == F64:
+		return strconv.FormatFloat(x, 'g', -1, 64), true
+	}
+	return strconv.FormatFloat(x, 'g', -1, 32), true
+}
+
+// quietNaN returns the bits of the NaN that is written as "nan": positive,
+// with nothing but the quiet bit in its significand.
+func quietNaN(d DType) uint64 {
+	switch d {
+	case F16:
+		return 0x7e00
+	case BF16:
+		return 0x7fc0
+	case F32:
+		return 0x7fc00000
+	}
+	return 0x7ff8000000000000
+}
+
+// parseLiteral returns the bytes of a constant of type t.
+func parseLiteral(s string, t Type, splats *splatBudget) ([]byte, error) {
+	want, err := t.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	if list, ok := strings.CutPrefix(s, "["); ok {
+		return parseList(strings.TrimSuffix(list, "]"), t.DType)
+	}
+	var data []byte
+	if digits, ok := strings.CutPrefix(s, "0x"); ok {
+		data, err = hex.DecodeString(digits)
+	} else {
+		data, err = appendElement(nil, t.DType, s)
+	}
+	if err != nil {
+		return nil, Errorf(ErrSyntax, "%q is no literal of %s", abbreviate(s), t.DType)
+	}
+	if len(data) == 0 || len(data) != t.DType.Size() || len(data) == want {
+		return data, nil
+	}
+	if !splats.spend(max(want-len(data), 0)) {
+		return nil, Errorf(ErrSyntax, "the equal elements of all literals take more than %d bytes", maxSplat)
+	}
+	return bytes.Repeat(data, want/len(data)), nil
+}
+
+func parseList(s string, d DType) ([]byte, error) {
+	var data []byte
+	if strings.TrimSpace(s) == "" {
+		return data, nil
+	}
+	for part := range strings.SplitSeq(s, ",") {
+		var err error
+		if data, err = appendElement(data, d, strings.TrimSpace(part)); err != nil {
+			return nil, err
+		}
+	}
+	return data, nil
+}
+
+// appendElement appends the bytes of an element given in decimal.
+func appendElement(data []byte, d DType, s string) ([]byte, error) {
+	bits, ok := parseElement(d, s)
+	if !ok {
+		return nil, Errorf(ErrSyntax, "%q is no element of %s", abbreviate(s), d)
+	}
+	return appendBits(data, d.Size(), bits), nil
+}
+
+func parseElement(d DType, s string) (bits uint64, ok bool) {
+	switch {
+	case d == Bool:
+		if s == "true" {
+			return 1, true
+		}
+		return 0, s == "false"
+	case d.IsUnsigned():
+		x, err := strconv.ParseUint(s, 10, d.Bits())
+		return x, err == nil
+	case d.IsInteger():
+		x, err := strconv.ParseInt(s, 10, d.Bits())
+		return uint64(x), err == nil
+	case d.IsFloat():
+		return parseFloat(d, s)
+	}
+	return 0, false
+}
+
+func parseFloat(d DType, s string) (bits uint64, ok bool) {
+	switch s {
+	case "nan":
+		return quietNaN(d), true
+	case "inf":
+		return d.FloatBits(math.Inf(1)), true
+	case "-inf":
+		return d.FloatBits(math.Inf(-1)), true
+	}
+	// Rounding in one step: through a float64 an f32 could be rounded twice.
+	width := 64
+	if d == F32 {
+		width = 32
+	}
+	x, err := strconv.ParseFloat(s, width)
+	if err != nil || math.IsNaN(x) || math.IsInf(d.Round(x), 0) {
+		return 0, false
+	}
+	return d.FloatBits(x), true
+}
+
+// abbreviate keeps messages short whatever the text was.
+func abbreviate(s string) string {
+	if len(s) > 40 {
+		return s[:40] + "..."
+	}
+	return s
+}

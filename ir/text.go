@@ -1,0 +1,116 @@
+package ir
+
+import (
+	"strconv"
+	"strings"
+)
+
+// String returns the text form of the graph, which [Parse] reads back: one
+// line for each node, an indented block for each subgraph, and everything a
+// graph holds but the places in the source. Values are numbered in order.
+//
+//	graph "affine" {
+//	  %0 = input "x" : f32[batch,4]
+//	  %1 = constant 2.5 : f32[]
+//	  %2 = broadcast_in_dim(%1) {shape=[batch,4] axes=[]} : f32[batch,4]
+//	  %3 = mul(%0, %2) : f32[batch,4] #"scale"
+//	  output "y" = %3
+//	}
+func (g *Graph) String() string {
+	pr := &printer{}
+	pr.graph(g, "")
+	return pr.sb.String()
+}
+
+const indentStep = "  "
+
+type printer struct {
+	sb     strings.Builder
+	splats splatBudget
+}
+
+func (pr *printer) write(parts ...string) {
+	for _, s := range parts {
+		pr.sb.WriteString(s)
+	}
+}
+
+func (pr *printer) graph(g *Graph, indent string) {
+	first := make([]int, len(g.nodes)) // number of each node's first result
+	total := 0
+	for i, n := range g.nodes {
+		first[i], total = total, total+len(n.types)
+	}
+	name := func(v Value) string { return "%" + itoa(first[v.node.id]+v.index) }
+
+	pr.write(indent, "graph ", strconv.Quote(g.name), " {\n")
+	for _, n := range g.nodes {
+		pr.node(n, indent+indentStep, name)
+	}
+	for _, o := range g.outputs {
+		keyword := "output "
+		if o.State {
+			keyword = "state "
+		}
+		pr.write(indent, indentStep, keyword, strconv.Quote(o.Name), " = ", name(o.Value), "\n")
+	}
+	pr.write(indent, "}\n")
+}
+
+func (pr *printer) node(n *Node, indent string, name func(Value) string) {
+	pr.write(indent)
+	for i, v := range n.Results() {
+		if i > 0 {
+			pr.write(", ")
+		}
+		pr.write(name(v))
+	}
+	pr.write(" = ")
+	switch a := n.attrs.(type) {
+	case *PortAttrs:
+		pr.write(a.Kind.String(), " ", strconv.Quote(a.Name))
+	case *ConstantAttrs:
+		pr.write("constant ", formatLiteral(a, &pr.splats))
+	default:
+		pr.call(n, name)
+	}
+	pr.write(" : ", formatTypes(n.types))
+	if n.label != "" {
+		pr.write(" #", strconv.Quote(n.label))
+	}
+	pr.write("\n")
+	for _, s := range n.subs {
+		pr.graph(s, indent+indentStep)
+	}
+}
+
+func (pr *printer) call(n *Node, name func(Value) string) {
+	pr.write(string(n.op), "(")
+	for i, v := range n.inputs {
+		if i > 0 {
+			pr.write(", ")
+		}
+		pr.write(name(v))
+	}
+	pr.write(")")
+	if a := FormatAttrs(n.attrs); a != "" {
+		pr.write(" ", a)
+	}
+}
+
+// formatTypes returns "f32[4]" for one type and "(f32[4], i32[])" for others.
+func formatTypes(types []Type) string {
+	if len(types) == 1 {
+		return types[0].String()
+	}
+	var sb strings.Builder
+	sb.WriteByte('(')
+	for i, t := range types {
+		if i > 0 {
+			sb.WriteString(", ")
+		}
+		sb.WriteString(t.String())
+	}
+	sb.WriteByte(')')
+	return sb.String()
+}
