@@ -1,0 +1,183 @@
+package ops
+
+import (
+	"math"
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Positions of extrema.
+const (
+	OpArgMax ir.Op = "argmax"
+	OpArgMin ir.Op = "argmin"
+)
+
+// ArgAttrs hold the axis that is searched and the element type of the result.
+type ArgAttrs struct {
+	Axis  int
+	DType ir.DType
+}
+
+// Visit shows the attributes.
+func (a *ArgAttrs) Visit(v ir.AttrVisitor) {
+	v.Int("axis", &a.Axis)
+	v.DType("dtype", &a.DType)
+}
+
+func argAttrs(n *ir.Node) *ArgAttrs { return n.Attrs().(*ArgAttrs) }
+
+func init() {
+	defineArg(OpArgMax, "largest", -1, scalar.Gt)
+	defineArg(OpArgMin, "smallest", 1, scalar.Lt)
+}
+
+// defineArg defines the search for what is better than all else; the sign is
+// that of the value that everything is better than.
+func defineArg(op ir.Op, what string, sign int, better func(x, y scalar.Expr) scalar.Expr) {
+	noGrad := "integer result"
+	define(&ir.Def{
+		Op: op, Operands: []string{"x"}, NewAttrs: func() ir.Attrs { return &ArgAttrs{} },
+		Doc: "The position along an axis of the " + what + " element, the first one where several tie. A NaN counts as the " + what + ".",
+		Constraints: numbered(
+			"the element type of x is "+reals.String()+", that of the result is "+integers.String(),
+			"the axis is one of x, and its size is not 0; the result has the other axes",
+		),
+		Infer: inferArg,
+		Eval: func(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+			return evalArg(c, n, in[0], sign)
+		},
+		NoGrad: noGrad, NoTranspose: noGrad,
+		Batch: func(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, _ ir.Dim) ([]ir.Value, []int) {
+			a, at := *argAttrs(n), axes[0]
+			a.Axis = shifted([]int{a.Axis}, at)[0]
+			if a.Axis < at {
+				at--
+			}
+			return b.Add(n.Op(), &a, in[0]), []int{at}
+		},
+		Lower:   argLowering(sign, better),
+		Samples: samples(argSamples),
+	})
+}
+
+func inferArg(n *ir.Node) ([]ir.Type, error) {
+	a, x := argAttrs(n), n.Input(0)
+	if err := reals.check(x.DType()); err != nil {
+		return nil, err
+	}
+	if err := integers.check(a.DType); err != nil {
+		return nil, err
+	}
+	if err := checkAxes([]int{a.Axis}, x.Rank()); err != nil {
+		return nil, err
+	}
+	if x.Dim(a.Axis).Is(0) {
+		return nil, ir.Shapef("axis %d of %s has no elements to choose from", a.Axis, x.Type())
+	}
+	return []ir.Type{{DType: a.DType, Shape: slices.Delete(x.Shape().Clone(), a.Axis, a.Axis+1)}}, nil
+}
+
+func evalArg(c *ir.EvalContext, n *ir.Node, x *ir.Array, sign int) ([]*ir.Array, error) {
+	out, err := resultArray(n, 0)
+	if err != nil {
+		return nil, err
+	}
+	axis := argAttrs(n).Axis
+	positions(out.Dims, func(i int, pos []int) {
+		from := slices.Insert(slices.Clone(pos), axis, 0)
+		best := offset(x.Dims, from)
+		for k := 1; k < x.Dims[axis]; k++ {
+			from[axis] = k
+			if at := offset(x.Dims, from); beats(x, at, best, sign) {
+				best, out.I[i] = at, int64(k)
+			}
+		}
+	})
+	return []*ir.Array{c.Round(out)}, nil
+}
+
+// beats reports whether element i is better than element j, which comes before
+// it.
+func beats(x *ir.Array, i, j, sign int) bool {
+	if x.F == nil {
+		return compareInts(x.DType, x.I[i], x.I[j])*sign < 0
+	}
+	switch a, b := x.F[i], x.F[j]; {
+	case math.IsNaN(b):
+		return false
+	case math.IsNaN(a):
+		return true
+	case sign < 0:
+		return a > b
+	default:
+		return a < b
+	}
+}
+
+// argLowering carries the best value along with its position. Positions break
+// ties, so the order of combination does not matter.
+func argLowering(sign int, better func(x, y scalar.Expr) scalar.Expr) *ir.ReduceLowering {
+	return &ir.ReduceLowering{
+		Space: func(n *ir.Node) []int { return pick(sizes(n.Input(0).Shape()), []int{argAttrs(n).Axis}) },
+		Accumulators: func(n *ir.Node) []ir.Accumulator {
+			d := n.Input(0).DType()
+			return []ir.Accumulator{{DType: d, Init: farEnd(d, sign)}, {DType: ir.I32, Init: int32Const(math.MaxInt32)}}
+		},
+		Element: func(n *ir.Node, at, r ir.Index, load ir.Load) []scalar.Expr {
+			return []scalar.Expr{load(0, slices.Insert(slices.Clone(at), argAttrs(n).Axis, r[0])), r[0]}
+		},
+		Combine: func(n *ir.Node, x, y []scalar.Expr) []scalar.Expr {
+			first := scalar.Lt(x[1], y[1])
+			wins := scalar.Or(better(x[0], y[0]), scalar.And(scalar.Eq(x[0], y[0]), first))
+			if n.Input(0).DType().IsFloat() {
+				nanX, nanY := scalar.IsNaN(x[0]), scalar.IsNaN(y[0])
+				wins = scalar.Select(nanX, scalar.Or(scalar.Not(nanY), first), scalar.And(scalar.Not(nanY), wins))
+			}
+			return []scalar.Expr{scalar.Select(wins, x[0], y[0]), scalar.Select(wins, x[1], y[1])}
+		},
+		Finish: func(n *ir.Node, _ ir.Index, acc []scalar.Expr) []scalar.Expr {
+			return []scalar.Expr{scalar.Convert(acc[1], argAttrs(n).DType)}
+		},
+	}
+}
+
+func argSamples() []ir.Sample {
+	var out []ir.Sample
+	add := func(name string, axis int, d ir.DType, x *ir.Array) {
+		out = append(out, ir.Sample{Name: name, Attrs: &ArgAttrs{axis, d}, In: []*ir.Array{x}})
+	}
+	for _, c := range []struct {
+		axis int
+		dims []int
+	}{{0, []int{1}}, {0, []int{7}}, {1, []int{0, 3}}, {1, []int{67, 131}}, {0, []int{67, 131}}, {1, []int{2, 3, 4}}} {
+		add(shapeName(c.dims), c.axis, ir.I32, draw(1, ir.F32, -2, 2, c.dims...))
+	}
+	for _, d := range typesIn(reals)[1:] {
+		add(d.String(), 1, ir.I32, draw(2, d, -3, 3, 4, 5))
+	}
+	for _, d := range typesIn(integers) {
+		add("as "+d.String(), 0, d, draw(3, ir.F32, -3, 3, 5, 4))
+	}
+	row := func(x ...float64) *ir.Array { return ir.Floats(ir.F32, x, len(x)) }
+	inf := math.Inf(1)
+	add("ties", 0, ir.I32, row(1, 3, -1, 3, -1))
+	add("infinities", 0, ir.I32, row(-inf, -inf, inf, inf))
+	add("worst only", 0, ir.I32, row(-inf, -inf))
+	add("best only", 0, ir.I32, row(inf, inf))
+	add("nan", 0, ir.I32, row(1, math.NaN(), 3, math.NaN(), -1))
+	return out
+}
+
+// ArgMax returns the position of the largest element along an axis, the first
+// one at ties, as i32.
+func ArgMax(b *ir.Builder, x ir.Value, axis int) ir.Value { return arg(b, OpArgMax, x, axis) }
+
+// ArgMin returns the position of the smallest element along an axis, the first
+// one at ties, as i32.
+func ArgMin(b *ir.Builder, x ir.Value, axis int) ir.Value { return arg(b, OpArgMin, x, axis) }
+
+func arg(b *ir.Builder, op ir.Op, x ir.Value, axis int) ir.Value {
+	return b.Add1(op, &ArgAttrs{fromFront([]int{axis}, x.Rank())[0], ir.I32}, x)
+}

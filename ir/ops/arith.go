@@ -1,0 +1,293 @@
+package ops
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// The arithmetic ops.
+const (
+	OpAdd     ir.Op = "add"
+	OpSub     ir.Op = "sub"
+	OpMul     ir.Op = "mul"
+	OpMulZero ir.Op = "mul_zero"
+	OpDiv     ir.Op = "div"
+	OpRem     ir.Op = "rem"
+	OpNeg     ir.Op = "neg"
+	OpAbs     ir.Op = "abs"
+	OpSign    ir.Op = "sign"
+)
+
+func init() {
+	defineSums()
+	defineProducts()
+	defineQuotients()
+	defineSigns()
+}
+
+func defineSums() {
+	defineBinary(binary{
+		op: OpAdd, doc: "x + y. Integers wrap.", types: numbers, scalar: scalar.Add,
+		meaning: meaning{
+			float:    func(x []float64) float64 { return x[0] + x[1] },
+			integer:  func(_ ir.DType, x []int64) int64 { return x[0] + x[1] },
+			complexe: func(x []complex128) complex128 { return x[0] + x[1] },
+		},
+		jvp: func(b *ir.Builder, _ *ir.Node, _, _, t []ir.Value) []ir.Value {
+			return []ir.Value{addTangents(b, t[0], t[1])}
+		},
+		transpose: transposeEach(func(_ *ir.Builder, _ *ir.Node, _ int, _ []ir.Value, ct ir.Value) ir.Value {
+			return ct
+		}),
+	})
+	defineBinary(binary{
+		op: OpSub, doc: "x − y. Integers wrap.", types: numbers, scalar: scalar.Sub,
+		meaning: meaning{
+			float:    func(x []float64) float64 { return x[0] - x[1] },
+			integer:  func(_ ir.DType, x []int64) int64 { return x[0] - x[1] },
+			complexe: func(x []complex128) complex128 { return x[0] - x[1] },
+		},
+		jvp: func(b *ir.Builder, _ *ir.Node, _, _, t []ir.Value) []ir.Value {
+			switch {
+			case t[0].Valid() && t[1].Valid():
+				return []ir.Value{Sub(b, t[0], t[1])}
+			case t[1].Valid():
+				return []ir.Value{Neg(b, t[1])}
+			}
+			return []ir.Value{t[0]}
+		},
+		transpose: transposeEach(func(b *ir.Builder, _ *ir.Node, operand int, _ []ir.Value, ct ir.Value) ir.Value {
+			if operand == 1 {
+				return Neg(b, ct)
+			}
+			return ct
+		}),
+	})
+}
+
+func defineProducts() {
+	product := meaning{
+		float:    func(x []float64) float64 { return x[0] * x[1] },
+		integer:  func(_ ir.DType, x []int64) int64 { return x[0] * x[1] },
+		complexe: func(x []complex128) complex128 { return x[0] * x[1] },
+	}
+	masked := product
+	masked.float = func(x []float64) float64 {
+		if x[0] == 0 {
+			return 0
+		}
+		return x[0] * x[1]
+	}
+	masked.complexe = func(x []complex128) complex128 {
+		if x[0] == 0 {
+			return 0
+		}
+		return x[0] * x[1]
+	}
+	other := func(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
+		out := make([]ir.Value, 2)
+		if ct[0].Valid() && onlyLinear(b, n, linear, 0, 1) {
+			for i := range out {
+				if linear[i] {
+					out[i] = scale(b, ct[0], in[1-i])
+				}
+			}
+		}
+		return out
+	}
+	defineBinary(binary{
+		op: OpMul, doc: "x · y. Integers wrap.", types: numbers, scalar: scalar.Mul, meaning: product,
+		slopes: [2]slope2{
+			func(_ *ir.Builder, _, y, _ ir.Value) ir.Value { return y },
+			func(_ *ir.Builder, x, _, _ ir.Value) ir.Value { return x },
+		},
+		transpose: other,
+	})
+	defineBinary(binary{
+		op: OpMulZero, doc: "t · c, but 0 wherever t is 0, also if c is infinite or NaN there: the product of a " +
+			"tangent with a coefficient, which a masked tangent must survive.",
+		operands: []string{"t", "c"}, types: numbers, scalar: scalar.MulZero, meaning: masked,
+		jvp: jvpMulZero, transpose: transposeMulZero,
+		cases: []pair{
+			{name: "zero times anything", x: []float64{0, 0, 0, 2}, y: []float64{math.Inf(1), math.NaN(), 3, 0}, noGrad: "infinite and NaN coefficients"},
+		},
+	})
+}
+
+// jvpMulZero keeps both factors of the product safe: where t is 0, so is the
+// derivative by c, whatever the tangent of c.
+func jvpMulZero(b *ir.Builder, _ *ir.Node, in, _, t []ir.Value) []ir.Value {
+	by := [2]ir.Value{scale(b, t[0], in[1]), {}}
+	if t[1].Valid() {
+		by[1] = scale(b, whereNonzero(b, in[0], t[1]), in[0])
+	}
+	return []ir.Value{addTangents(b, by[0], by[1])}
+}
+
+func transposeMulZero(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
+	out := make([]ir.Value, 2)
+	switch {
+	case !ct[0].Valid() || !onlyLinear(b, n, linear, 0, 1):
+	case linear[0]:
+		out[0] = scale(b, ct[0], in[1])
+	case linear[1]:
+		out[1] = whereNonzero(b, in[0], scale(b, ct[0], in[0]))
+	}
+	return out
+}
+
+// whereNonzero returns v where t is not 0, and 0 elsewhere.
+func whereNonzero(b *ir.Builder, t, v ir.Value) ir.Value {
+	return Select(b, Ne(b, t, ZerosLike(b, t)), v, ZerosLike(b, v))
+}
+
+func defineQuotients() {
+	defineBinary(binary{
+		op: OpDiv, doc: "x / y. Integers are truncated toward zero; x / 0 is x for them.",
+		types: numbers, scalar: scalar.Div,
+		meaning: meaning{
+			float:    func(x []float64) float64 { return x[0] / x[1] },
+			integer:  func(d ir.DType, x []int64) int64 { q, _ := divideInts(d, x[0], x[1]); return q },
+			complexe: func(x []complex128) complex128 { return x[0] / x[1] },
+		},
+		jvp: jvpDiv,
+		transpose: func(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
+			out := make([]ir.Value, 2)
+			if ct[0].Valid() && onlyLinear(b, n, linear, 0) {
+				out[0] = overScale(b, ct[0], in[1])
+			}
+			return out
+		},
+		from: [2]float64{-2, 0.5}, to: [2]float64{2, 2},
+		cases: []pair{{name: "by zero", x: []float64{1, -1, 0}, y: []float64{0, 0, 0}, noGrad: "division by zero"}},
+	})
+	defineBinary(binary{
+		op: OpRem, doc: "What the quotient x / y truncated toward zero leaves: a number with the sign of x. For integers x rem 0 is 0.",
+		types: reals, scalar: scalar.Rem,
+		meaning: meaning{
+			float:   float2(math.Mod),
+			integer: func(d ir.DType, x []int64) int64 { _, r := divideInts(d, x[0], x[1]); return r },
+		},
+		jvp:         jvpRem,
+		noTranspose: "not linear in any operand",
+		from:        [2]float64{-5, 1.5}, to: [2]float64{5, 2},
+		cases: []pair{
+			{name: "multiples", x: []float64{4, -4, 0}, y: []float64{2, 2, 3}, noGrad: "jumps at multiples"},
+			{name: "signs", x: []float64{5, -5, 5, -5}, y: []float64{3, 3, -3, -3}},
+		},
+	})
+}
+
+// divideInts returns quotient and remainder of two integers; a divisor of zero
+// counts as one.
+func divideInts(d ir.DType, x, y int64) (quotient, remainder int64) {
+	if y == 0 {
+		y = 1
+	}
+	if d == ir.U64 {
+		return int64(uint64(x) / uint64(y)), int64(uint64(x) % uint64(y))
+	}
+	return x / y, x % y
+}
+
+// overScale returns t / c: a plain quotient where c is a finite constant with
+// no zero, and elsewhere a product that is zero for a zero t.
+func overScale(b *ir.Builder, t, c ir.Value) ir.Value {
+	if isFinite(c) && isNonzero(c) {
+		return Div(b, t, c)
+	}
+	return scale(b, t, Div(b, OnesLike(b, c), c))
+}
+
+func jvpDiv(b *ir.Builder, _ *ir.Node, in, out, t []ir.Value) []ir.Value {
+	by := [2]ir.Value{}
+	if t[0].Valid() {
+		by[0] = overScale(b, t[0], in[1])
+	}
+	if t[1].Valid() {
+		by[1] = scale(b, t[1], Neg(b, Div(b, out[0], in[1])))
+	}
+	return []ir.Value{addTangents(b, by[0], by[1])}
+}
+
+// jvpRem: x rem y is x − y·trunc(x/y), and the truncated quotient is constant
+// between its jumps.
+func jvpRem(b *ir.Builder, _ *ir.Node, in, _, t []ir.Value) []ir.Value {
+	if !t[1].Valid() {
+		return []ir.Value{t[0]}
+	}
+	quotient := Trunc(b, Div(b, in[0], in[1]))
+	return []ir.Value{addTangents(b, t[0], scale(b, t[1], Neg(b, quotient)))}
+}
+
+func defineSigns() {
+	defineUnary(unary{
+		op: OpNeg, doc: "−x. Unsigned integers wrap.", types: numbers, scalar: scalar.Neg,
+		meaning: meaning{
+			float:    func(x []float64) float64 { return -x[0] },
+			integer:  func(_ ir.DType, x []int64) int64 { return -x[0] },
+			complexe: func(x []complex128) complex128 { return -x[0] },
+		},
+		linear: Neg,
+		from:   -3, to: 3, at: []float64{0},
+	})
+	defineUnary(unary{
+		op: OpAbs, doc: "|x|. The derivative at 0 is 0. The smallest signed integer is its own absolute value.",
+		types: reals, scalar: scalar.Abs,
+		meaning: meaning{
+			float: float1(math.Abs),
+			integer: func(d ir.DType, x []int64) int64 {
+				if d.IsSigned() && x[0] < 0 {
+					return -x[0]
+				}
+				return x[0]
+			},
+		},
+		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Sign(b, x) },
+		from:  -3, to: 3, kinks: []float64{0},
+	})
+	defineUnary(unary{
+		op: OpSign, doc: "−1, 0 or 1 as x is negative, zero or positive; NaN for NaN. The derivative is 0, also at the jump.",
+		types: reals, scalar: scalar.Sign,
+		meaning: meaning{
+			float: func(x []float64) float64 {
+				if x[0] == 0 || math.IsNaN(x[0]) {
+					return x[0]
+				}
+				return math.Copysign(1, x[0])
+			},
+			integer: func(d ir.DType, x []int64) int64 { return int64(compareInts(d, x[0], 0)) },
+		},
+		from: -3, to: 3, kinks: []float64{0},
+	})
+}
+
+// Add returns x + y.
+func Add(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpAdd, nil, x, y) }
+
+// Sub returns x − y.
+func Sub(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpSub, nil, x, y) }
+
+// Mul returns x · y.
+func Mul(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpMul, nil, x, y) }
+
+// MulZero returns t · c, but 0 wherever t is 0, whatever c. It is linear in t,
+// and in c where t is not 0.
+func MulZero(b *ir.Builder, t, c ir.Value) ir.Value { return broadcasting(b, OpMulZero, nil, t, c) }
+
+// Div returns x / y, for integers truncated toward zero.
+func Div(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpDiv, nil, x, y) }
+
+// Rem returns the remainder of x / y truncated toward zero.
+func Rem(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpRem, nil, x, y) }
+
+// Neg returns −x.
+func Neg(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpNeg, nil, x) }
+
+// Abs returns |x|.
+func Abs(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpAbs, nil, x) }
+
+// Sign returns −1, 0 or 1 by the sign of x.
+func Sign(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpSign, nil, x) }

@@ -1,0 +1,54 @@
+package ops
+
+import "github.com/rlx-go/rlx/ir"
+
+// positions calls f for every position of a shape in row-major order, with its
+// place in that order. f must not keep pos.
+func positions(dims []int, f func(i int, pos []int)) {
+	count := 1
+	for _, d := range dims {
+		count *= d
+	}
+	pos := make([]int, len(dims))
+	for i := range count {
+		f(i, pos)
+		for a := len(dims) - 1; a >= 0; a-- {
+			if pos[a]++; pos[a] < dims[a] {
+				break
+			}
+			pos[a] = 0
+		}
+	}
+}
+
+// offset returns the place in row-major order of a position.
+func offset(dims, pos []int) int {
+	at := 0
+	for a, d := range dims {
+		at = at*d + pos[a]
+	}
+	return at
+}
+
+// copyElement sets element i of dst to element j of src, of the same type.
+func copyElement(dst *ir.Array, i int, src *ir.Array, j int) {
+	switch {
+	case dst.F != nil:
+		dst.F[i] = src.F[j]
+	case dst.C != nil:
+		dst.C[i] = src.C[j]
+	default:
+		dst.I[i] = src.I[j]
+	}
+}
+
+// resultArray returns an array of zeros of the type of a node's result, whose
+// shape must be constant.
+func resultArray(n *ir.Node, result int) (*ir.Array, error) {
+	t := n.Types()[result]
+	dims, ok := t.Shape.Ints()
+	if !ok {
+		return nil, ir.Errorf(ir.ErrSymbol, "%s has a symbolic size", t)
+	}
+	return ir.NewArray(t.DType, dims...), nil
+}

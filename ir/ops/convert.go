@@ -1,0 +1,221 @@
+package ops
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Changes of the element type, and of what derivatives see.
+const (
+	OpConvert      ir.Op = "convert"
+	OpBitcast      ir.Op = "bitcast"
+	OpStopGradient ir.Op = "stop_gradient"
+)
+
+func newDTypeAttrs() ir.Attrs { return &DTypeAttrs{} }
+
+func resultDType(n *ir.Node) ir.DType { return n.Attrs().(*DTypeAttrs).DType }
+
+func init() {
+	defineConvert()
+	defineBitcast()
+	defineStopGradient()
+}
+
+func defineConvert() {
+	define(&ir.Def{
+		Op: OpConvert, Operands: []string{"x"}, NewAttrs: newDTypeAttrs,
+		Doc: "x as another element type. Floats round to nearest, ties to even; a float becomes an integer by truncation, the " +
+			"nearest end of the range where it lies outside, 0 for NaN; integers wrap; a bool is x ≠ 0 one way, 0 or 1 the other. " +
+			"There is a derivative between floats, and between complex numbers.",
+		Constraints: numbered(
+			"both element types are "+(plain&^complexes).String()+", or both are complex",
+			"the result has the shape of the operand",
+		),
+		Infer: func(n *ir.Node) ([]ir.Type, error) {
+			from, to := n.Input(0).DType(), resultDType(n)
+			if (classOf(from) == complexes) != (classOf(to) == complexes) {
+				return nil, ir.DTypef("%s cannot be converted to %s", from, to)
+			}
+			if err := plain.check(from); err != nil {
+				return nil, err
+			}
+			return []ir.Type{{DType: to, Shape: n.Input(0).Shape()}}, plain.check(to)
+		},
+		Eval: evalConvert,
+		JVP: func(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
+			to := resultDType(n)
+			if !t[0].Valid() || classOf(to)&(floats|complexes) == 0 {
+				return []ir.Value{{}}
+			}
+			return []ir.Value{Convert(b, t[0], to)}
+		},
+		Transpose: transposeEach(func(b *ir.Builder, n *ir.Node, _ int, _ []ir.Value, ct ir.Value) ir.Value {
+			return Convert(b, ct, n.Input(0).DType())
+		}),
+		Batch:   batchElementwise,
+		Scalar:  func(n *ir.Node, x []scalar.Expr) scalar.Expr { return scalar.Convert(x[0], resultDType(n)) },
+		Samples: samples(convertSamples),
+	})
+}
+
+func evalConvert(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+	out, err := resultArray(n, 0)
+	if err != nil {
+		return nil, err
+	}
+	x := in[0]
+	copy(out.C, x.C)
+	for i := range out.F {
+		out.F[i] = x.Float(i)
+	}
+	for i := range out.I {
+		switch {
+		case x.I != nil:
+			out.I[i] = x.I[i]
+		case out.DType.IsBool() && x.F[i] != 0:
+			out.I[i] = 1
+		case !out.DType.IsBool():
+			out.I[i] = floatToInt(out.DType, x.F[i])
+		}
+	}
+	return []*ir.Array{c.Round(out)}, nil
+}
+
+// floatToInt truncates x into the range of an integer or boolean type.
+func floatToInt(d ir.DType, x float64) int64 {
+	x = math.Trunc(x)
+	lo, hi, ok := d.IntRange()
+	switch {
+	case math.IsNaN(x):
+		return 0
+	case !ok && x >= 1<<64: // u64, held as a bit pattern
+		return -1
+	case !ok:
+		return int64(uint64(max(x, 0)))
+	case x >= float64(hi):
+		return hi
+	case x <= float64(lo):
+		return lo
+	}
+	return int64(x)
+}
+
+func convertSamples() []ir.Sample {
+	var out []ir.Sample
+	add := func(name string, x *ir.Array, to ir.DType, noGrad string) {
+		out = append(out, ir.Sample{Name: name, Attrs: &DTypeAttrs{to}, In: []*ir.Array{x}, NoGrad: noGrad})
+	}
+	for _, dims := range sampleShapes {
+		add(shapeName(dims), draw(1, ir.F32, -3, 3, dims...), ir.F64, "")
+	}
+	for _, from := range typesIn(plain) {
+		for _, to := range typesIn(plain) {
+			if from.IsComplex() == to.IsComplex() {
+				add(from.String()+" to "+to.String(), draw(2, from, -100, 100, 6), to, "")
+			}
+		}
+	}
+	ends := []float64{0, -1.5, 1.5, 300, -300, 1e10, -1e10, 1e30, math.Inf(1), math.Inf(-1), math.NaN()}
+	for _, to := range typesIn(bits) {
+		add("ends to "+to.String(), numbersOf(ir.F32, ends), to, "")
+	}
+	add("ends of i64", edges(ir.I64), ir.F32, "")
+	add("ends of u64", edges(ir.U64), ir.F32, "")
+	add("beyond f16", ir.Floats(ir.F32, []float64{65504, 65519, 65520, 1e-8, 6e-8}), ir.F16, "overflow")
+	return out
+}
+
+func defineBitcast() {
+	define(&ir.Def{
+		Op: OpBitcast, Operands: []string{"x"}, NewAttrs: newDTypeAttrs,
+		Doc: "The bits of x read as another element type of the same width.",
+		Constraints: numbered(
+			"both element types are "+reals.String()+", of the same width",
+			"the result has the shape of the operand",
+		),
+		Infer: func(n *ir.Node) ([]ir.Type, error) {
+			from, to := n.Input(0).DType(), resultDType(n)
+			for _, d := range []ir.DType{from, to} {
+				if err := reals.check(d); err != nil {
+					return nil, err
+				}
+			}
+			if from.Size() != to.Size() {
+				return nil, ir.DTypef("%s and %s differ in width", from, to)
+			}
+			return []ir.Type{{DType: to, Shape: n.Input(0).Shape()}}, nil
+		},
+		Eval: func(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+			out, err := ir.ArrayOf(n.Types()[0], in[0].Bytes())
+			return []*ir.Array{out}, err
+		},
+		NoGrad: "bits are not numbers", NoTranspose: "bits are not numbers",
+		Batch:   batchElementwise,
+		Scalar:  func(n *ir.Node, x []scalar.Expr) scalar.Expr { return scalar.Bitcast(x[0], resultDType(n)) },
+		Samples: samples(bitcastSamples),
+	})
+}
+
+func bitcastSamples() []ir.Sample {
+	var out []ir.Sample
+	for _, dims := range sampleShapes {
+		out = append(out, ir.Sample{Name: shapeName(dims), Attrs: &DTypeAttrs{ir.U32}, In: []*ir.Array{draw(1, ir.F32, -3, 3, dims...)}})
+	}
+	for _, from := range typesIn(reals) {
+		for _, to := range typesIn(reals) {
+			if from.Size() == to.Size() {
+				x := draw(2, from, 1, 100, 5)
+				out = append(out, ir.Sample{Name: from.String() + " as " + to.String(), Attrs: &DTypeAttrs{to}, In: []*ir.Array{x}})
+			}
+		}
+	}
+	return append(out, ir.Sample{Name: "special floats", Attrs: &DTypeAttrs{ir.I32}, In: []*ir.Array{
+		ir.Floats(ir.F32, []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), 1e-45}),
+	}})
+}
+
+func defineStopGradient() {
+	define(&ir.Def{
+		Op: OpStopGradient, Operands: []string{"x"},
+		Doc: "x itself, with derivative 0.",
+		Constraints: numbered(
+			"the element type is "+plain.String(),
+			"the result has the type of the operand",
+		),
+		Infer: func(n *ir.Node) ([]ir.Type, error) {
+			t, err := sameTypes(n, plain)
+			return []ir.Type{t}, err
+		},
+		Eval:        func(_ *ir.EvalContext, _ *ir.Node, in []*ir.Array) ([]*ir.Array, error) { return in, nil },
+		JVP:         flatJVP,
+		NoTranspose: "its derivative is 0",
+		Batch:       batchElementwise,
+		Scalar:      func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return x[0] },
+		Samples: samples(func() []ir.Sample {
+			s := unarySamples(unary{types: plain, from: -2, to: 2})
+			for i := range s {
+				s[i].NoGrad = "the derivative is 0 by decree"
+			}
+			return s
+		}),
+	})
+}
+
+// Convert returns x as another element type, x itself where it has that type.
+func Convert(b *ir.Builder, x ir.Value, d ir.DType) ir.Value {
+	if x.Valid() && x.DType() == d {
+		return x
+	}
+	return b.Add1(OpConvert, &DTypeAttrs{d}, x)
+}
+
+// Bitcast returns the bits of x as an element type of the same width.
+func Bitcast(b *ir.Builder, x ir.Value, d ir.DType) ir.Value {
+	return b.Add1(OpBitcast, &DTypeAttrs{d}, x)
+}
+
+// StopGradient returns x, which derivatives take for a constant.
+func StopGradient(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpStopGradient, nil, x) }

@@ -1,0 +1,109 @@
+package ops
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// domain is a set of classes of element types.
+type domain uint8
+
+const (
+	bools domain = 1 << iota
+	signed
+	unsigned
+	floats
+	complexes
+
+	integers = signed | unsigned
+	reals    = integers | floats
+	numbers  = reals | complexes
+	bits     = bools | integers
+	plain    = bools | numbers
+)
+
+// classOf returns the class of an element type; packed and invalid types have
+// none.
+func classOf(d ir.DType) domain {
+	switch {
+	case d.IsBool():
+		return bools
+	case d.IsSigned():
+		return signed
+	case d.IsUnsigned():
+		return unsigned
+	case d.IsFloat():
+		return floats
+	case d.IsComplex():
+		return complexes
+	}
+	return 0
+}
+
+// String lists the classes, as in "signed, unsigned or float".
+func (d domain) String() string {
+	var names []string
+	for i, name := range []string{"bool", "signed", "unsigned", "float", "complex"} {
+		if d&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	if last := len(names) - 1; last > 0 {
+		return strings.Join(names[:last], ", ") + " or " + names[last]
+	}
+	return strings.Join(names, "")
+}
+
+// check returns an error of kind [ir.ErrDType] unless t is in the domain.
+func (d domain) check(t ir.DType) error {
+	if classOf(t)&d == 0 {
+		return ir.DTypef("%s is not %s", t, d)
+	}
+	return nil
+}
+
+// sameTypes returns the type that all operands of n have.
+func sameTypes(n *ir.Node, accepted domain) (ir.Type, error) {
+	t := n.Input(0).Type()
+	if err := accepted.check(t.DType); err != nil {
+		return t, err
+	}
+	for i, v := range n.Inputs() {
+		if v.DType() != t.DType {
+			return t, ir.DTypef("operand %d is %s, operand 0 is %s", i, v.DType(), t.DType)
+		}
+		if !v.Shape().Equal(t.Shape) {
+			return t, ir.Shapef("operand %d is %s, operand 0 is %s", i, v.Shape(), t.Shape)
+		}
+	}
+	return t, nil
+}
+
+// checkAxes returns an error of kind [ir.ErrAttr] unless the axes are distinct
+// and those of a value of that rank.
+func checkAxes(axes []int, rank int) error {
+	for i, a := range axes {
+		if a < 0 || a >= rank {
+			return ir.Attrf("axis %d of a value of rank %d", a, rank)
+		}
+		if slices.Contains(axes[:i], a) {
+			return ir.Attrf("axis %d is named twice", a)
+		}
+	}
+	return nil
+}
+
+// fromFront returns the axes counted from the front, those below zero being
+// counted from the end. Axes that do not exist are left for the shape rule.
+func fromFront(axes []int, rank int) []int {
+	out := make([]int, len(axes))
+	for i, a := range axes {
+		out[i] = a
+		if a < 0 {
+			out[i] = a + rank
+		}
+	}
+	return out
+}

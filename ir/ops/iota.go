@@ -1,0 +1,156 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Ops whose results depend on sizes alone.
+const (
+	OpIota    ir.Op = "iota"
+	OpDimSize ir.Op = "dim_size"
+)
+
+// IotaAttrs hold the type of the result and the axis along which it counts.
+type IotaAttrs struct {
+	DType ir.DType
+	Axis  int
+	Shape []ir.Dim
+}
+
+// Visit shows the attributes.
+func (a *IotaAttrs) Visit(v ir.AttrVisitor) {
+	v.DType("dtype", &a.DType)
+	v.Int("axis", &a.Axis)
+	v.Dims("shape", &a.Shape)
+}
+
+// DimSizeAttrs hold the element type of the result and the sizes it is the
+// product of.
+type DimSizeAttrs struct {
+	DType ir.DType
+	Sizes []ir.Dim
+}
+
+// Visit shows the attributes.
+func (a *DimSizeAttrs) Visit(v ir.AttrVisitor) {
+	v.DType("dtype", &a.DType)
+	v.Dims("sizes", &a.Sizes)
+}
+
+const noOperands = "no operands"
+
+func init() {
+	defineIota()
+	defineDimSize()
+}
+
+func defineIota() {
+	define(&ir.Def{
+		Op: OpIota, Doc: "The position of each element along an axis: 0, 1, 2, …", NewAttrs: func() ir.Attrs { return &IotaAttrs{} },
+		Constraints: numbered(
+			"the element type is "+reals.String(),
+			"axis is an axis of shape",
+		),
+		Infer: func(n *ir.Node) ([]ir.Type, error) {
+			a := n.Attrs().(*IotaAttrs)
+			if err := reals.check(a.DType); err != nil {
+				return nil, err
+			}
+			return []ir.Type{{DType: a.DType, Shape: a.Shape}}, checkAxes([]int{a.Axis}, len(a.Shape))
+		},
+		Eval: func(c *ir.EvalContext, n *ir.Node, _ []*ir.Array) ([]*ir.Array, error) {
+			out, err := resultArray(n, 0)
+			if err != nil {
+				return nil, err
+			}
+			axis := n.Attrs().(*IotaAttrs).Axis
+			positions(out.Dims, func(i int, pos []int) {
+				setElement(out, i, scalar.Value{F: float64(pos[axis]), I: int64(pos[axis])})
+			})
+			return []*ir.Array{c.Round(out)}, nil
+		},
+		NoGrad: noOperands, NoTranspose: noOperands, NoBatch: noOperands,
+		Lower: &ir.MapLowering{Element: func(n *ir.Node, _ int, at ir.Index, _ ir.Load) scalar.Expr {
+			a := n.Attrs().(*IotaAttrs)
+			return scalar.Convert(at[a.Axis], a.DType)
+		}},
+		Samples: samples(iotaSamples),
+	})
+}
+
+func iotaSamples() []ir.Sample {
+	var out []ir.Sample
+	add := func(d ir.DType, axis int, dims ...int) {
+		a := &IotaAttrs{d, axis, ir.Dims(dims...)}
+		out = append(out, ir.Sample{Name: ir.FormatAttrs(a), Attrs: a})
+	}
+	add(ir.I32, 0, 0)
+	add(ir.I32, 0, 1)
+	add(ir.I32, 1, 3, 0)
+	add(ir.I32, 0, 67, 131)
+	add(ir.I32, 1, 67, 131)
+	add(ir.U8, 0, 300)
+	for _, d := range typesIn(reals) {
+		add(d, 0, 5, 2)
+	}
+	return out
+}
+
+func defineDimSize() {
+	define(&ir.Def{
+		Op: OpDimSize, Doc: "The product of some sizes as a number, 1 of none. It makes a symbolic size a value.",
+		NewAttrs: func() ir.Attrs { return &DimSizeAttrs{} },
+		Constraints: numbered(
+			"the element type is "+numbers.String(),
+			"the result has rank 0",
+		),
+		Infer: func(n *ir.Node) ([]ir.Type, error) {
+			a := n.Attrs().(*DimSizeAttrs)
+			if !ir.Shape(a.Sizes).Size().Valid() {
+				return nil, ir.Attrf("%s is negative or too large", ir.Shape(a.Sizes))
+			}
+			return []ir.Type{{DType: a.DType}}, numbers.check(a.DType)
+		},
+		Eval: func(c *ir.EvalContext, n *ir.Node, _ []*ir.Array) ([]*ir.Array, error) {
+			size, ok := ir.Shape(n.Attrs().(*DimSizeAttrs).Sizes).Size().Const()
+			if !ok {
+				return nil, ir.Errorf(ir.ErrSymbol, "a size is symbolic")
+			}
+			out, err := resultArray(n, 0)
+			if err != nil {
+				return nil, err
+			}
+			setElement(out, 0, scalar.Value{F: float64(size), I: int64(size), C: complex(float64(size), 0)})
+			return []*ir.Array{c.Round(out)}, nil
+		},
+		NoGrad: noOperands, NoTranspose: noOperands, NoBatch: noOperands,
+		Lower: &ir.MapLowering{Element: func(n *ir.Node, _ int, _ ir.Index, _ ir.Load) scalar.Expr {
+			a := n.Attrs().(*DimSizeAttrs)
+			size, _ := ir.Shape(a.Sizes).Size().Const()
+			return scalar.Const(a.DType, float64(size))
+		}},
+		Samples: samples(func() []ir.Sample {
+			var out []ir.Sample
+			for i, d := range []ir.DType{ir.F32, ir.F64, ir.F16, ir.I32, ir.I64, ir.C64} {
+				a := &DimSizeAttrs{d, ir.Dims([]int{5, 4, 3, 2, 0, 7}[i:]...)}
+				out = append(out, ir.Sample{Name: ir.FormatAttrs(a), Attrs: a})
+			}
+			return out
+		}),
+	})
+}
+
+// Iota returns the position of each element along an axis, of a value of that
+// element type and shape.
+func Iota(b *ir.Builder, d ir.DType, axis int, shape ...ir.Dim) ir.Value {
+	return b.Add1(OpIota, &IotaAttrs{d, fromFront([]int{axis}, len(shape))[0], slices.Clone(shape)})
+}
+
+// DimSize returns the product of some sizes, symbolic ones included, as a
+// value of rank 0.
+func DimSize(b *ir.Builder, d ir.DType, of ...ir.Dim) ir.Value {
+	return b.Add1(OpDimSize, &DimSizeAttrs{d, slices.Clone(of)})
+}

@@ -1,0 +1,256 @@
+package ops
+
+import (
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// define registers an op. A refused definition is a mistake in this package
+// that no program can cause or mend.
+func define(d *ir.Def) {
+	if err := ir.Register(d); err != nil {
+		panic(err)
+	}
+}
+
+// samples keeps the samples of an op where they are wanted at all; elsewhere
+// the linker drops f and what it builds.
+func samples(f func() []ir.Sample) func() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	return f
+}
+
+// numbered puts C1, C2, … before constraints.
+func numbered(constraints ...string) []string {
+	out := make([]string, len(constraints))
+	for i, c := range constraints {
+		out[i] = "C" + strconv.Itoa(i+1) + ": " + c
+	}
+	return out
+}
+
+func elementwiseConstraints(types domain, more ...string) []string {
+	return numbered(append([]string{
+		"the operands have one element type, which is " + types.String(),
+		"the operands have one shape, which is that of the result",
+	}, more...)...)
+}
+
+// meaning is what an elementwise op makes of one element of each operand, for
+// the classes of element type that it accepts. Integer code is given the
+// element type and need not wrap its result; a u64 is a bit pattern.
+type meaning struct {
+	float    func(x []float64) float64
+	integer  func(d ir.DType, x []int64) int64
+	complexe func(x []complex128) complex128
+}
+
+func float1(f func(float64) float64) func([]float64) float64 {
+	return func(x []float64) float64 { return f(x[0]) }
+}
+
+func float2(f func(x, y float64) float64) func([]float64) float64 {
+	return func(x []float64) float64 { return f(x[0], x[1]) }
+}
+
+// eval is the Eval rule of an elementwise op whose result has the element type
+// of its operands.
+func (m meaning) eval(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+	out, err := resultArray(n, 0)
+	if err != nil {
+		return nil, err
+	}
+	x := operands{in: in}
+	for i := range out.F {
+		out.F[i] = m.float(x.floats(i))
+	}
+	for i := range out.I {
+		out.I[i] = m.integer(out.DType, x.integers(i))
+	}
+	for i := range out.C {
+		out.C[i] = m.complexe(x.complexes(i))
+	}
+	return []*ir.Array{c.Round(out)}, nil
+}
+
+// operands collects element i of each of some arrays, into memory that the
+// next call uses again.
+type operands struct {
+	in []*ir.Array
+	f  [3]float64
+	i  [3]int64
+	c  [3]complex128
+}
+
+func (o *operands) floats(i int) []float64 {
+	for k, a := range o.in {
+		o.f[k] = a.F[i]
+	}
+	return o.f[:len(o.in)]
+}
+
+func (o *operands) integers(i int) []int64 {
+	for k, a := range o.in {
+		o.i[k] = a.I[i]
+	}
+	return o.i[:len(o.in)]
+}
+
+func (o *operands) complexes(i int) []complex128 {
+	for k, a := range o.in {
+		o.c[k] = a.C[i]
+	}
+	return o.c[:len(o.in)]
+}
+
+// elementwise describes an op whose result elements come from the elements of
+// its operands at the same position, all of one element type, which is also
+// that of the result.
+type elementwise struct {
+	op          ir.Op
+	doc         string
+	constraints []string // beyond those all elementwise ops have
+	operands    []string
+	types       domain
+	meaning     meaning
+	scalar      func(x []scalar.Expr) scalar.Expr
+	jvp         jvpRule
+	transpose   transposeRule
+	noGrad      string
+	noTranspose string
+	samples     func() []ir.Sample
+}
+
+type (
+	jvpRule       = func(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value
+	transposeRule = func(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value
+)
+
+// notLinear is the reason most ops have no Transpose.
+const notLinear = "not linear in any operand"
+
+func defineElementwise(e elementwise) {
+	if e.transpose == nil && e.noTranspose == "" {
+		e.noTranspose = notLinear
+	}
+	define(&ir.Def{
+		Op: e.op, Doc: e.doc, Operands: e.operands,
+		Constraints: elementwiseConstraints(e.types, e.constraints...),
+		Infer: func(n *ir.Node) ([]ir.Type, error) {
+			t, err := sameTypes(n, e.types)
+			return []ir.Type{t}, err
+		},
+		Eval: e.meaning.eval,
+		JVP:  e.jvp, NoGrad: e.noGrad,
+		Transpose: e.transpose, NoTranspose: e.noTranspose,
+		Batch:   batchElementwise,
+		Scalar:  func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return e.scalar(x) },
+		Samples: samples(e.samples),
+	})
+}
+
+// unary describes an elementwise op of one operand.
+type unary struct {
+	op      ir.Op
+	doc     string
+	types   domain
+	meaning meaning
+	scalar  func(x scalar.Expr) scalar.Expr
+	// slope returns the derivative at x, where the result is y. Nil where the
+	// derivative is zero wherever there is one.
+	slope func(b *ir.Builder, x, y ir.Value) ir.Value
+	// linear returns the op applied to a cotangent, for ops that are their own
+	// transpose.
+	linear func(b *ir.Builder, ct ir.Value) ir.Value
+	noGrad string
+	// from and to bound the numbers that samples draw.
+	from, to float64
+	// at are sample points of special interest at which there is a derivative,
+	// kinks ones at which there is none.
+	at, kinks []float64
+}
+
+func defineUnary(u unary) {
+	e := elementwise{
+		op: u.op, doc: u.doc, operands: []string{"x"}, types: u.types, meaning: u.meaning, noGrad: u.noGrad,
+		scalar:  func(x []scalar.Expr) scalar.Expr { return u.scalar(x[0]) },
+		samples: func() []ir.Sample { return unarySamples(u) },
+	}
+	if u.noGrad == "" {
+		e.jvp = func(b *ir.Builder, _ *ir.Node, in, out, t []ir.Value) []ir.Value {
+			if u.slope == nil || !t[0].Valid() {
+				return []ir.Value{{}}
+			}
+			return []ir.Value{scale(b, t[0], u.slope(b, in[0], out[0]))}
+		}
+	}
+	if u.linear != nil {
+		e.jvp = linearJVP
+		e.transpose = transposeEach(func(b *ir.Builder, _ *ir.Node, _ int, _ []ir.Value, ct ir.Value) ir.Value {
+			return u.linear(b, ct)
+		})
+	}
+	defineElementwise(e)
+}
+
+// slope2 returns the derivative by one of two operands at x and y, where the
+// result is z.
+type slope2 = func(b *ir.Builder, x, y, z ir.Value) ir.Value
+
+// binary describes an elementwise op of two operands.
+type binary struct {
+	op          ir.Op
+	doc         string
+	operands    []string // "x" and "y" where nil
+	constraints []string
+	types       domain
+	meaning     meaning
+	scalar      func(x, y scalar.Expr) scalar.Expr
+	// slopes are the derivatives by each operand; jvp takes their place where
+	// there is more to it.
+	slopes      [2]slope2
+	jvp         jvpRule
+	transpose   transposeRule
+	noGrad      string
+	noTranspose string
+	// cases are the samples beyond those that all binary ops have: pairs of
+	// operands, with the reason why there is no derivative, if any.
+	cases []pair
+	// from and to bound the numbers that samples draw, for each operand.
+	from, to [2]float64
+}
+
+// pair is a sample of a binary op: points (x[i], y[i]).
+type pair struct {
+	name   string
+	x, y   []float64
+	noGrad string
+}
+
+func defineBinary(d binary) {
+	if d.operands == nil {
+		d.operands = []string{"x", "y"}
+	}
+	jvp := d.jvp
+	if jvp == nil && d.noGrad == "" {
+		jvp = func(b *ir.Builder, _ *ir.Node, in, out, t []ir.Value) []ir.Value {
+			var terms [2]ir.Value
+			for i, slope := range d.slopes {
+				if t[i].Valid() && slope != nil {
+					terms[i] = scale(b, t[i], slope(b, in[0], in[1], out[0]))
+				}
+			}
+			return []ir.Value{addTangents(b, terms[0], terms[1])}
+		}
+	}
+	defineElementwise(elementwise{
+		op: d.op, doc: d.doc, constraints: d.constraints, operands: d.operands, types: d.types,
+		meaning: d.meaning, jvp: jvp, transpose: d.transpose, noGrad: d.noGrad, noTranspose: d.noTranspose,
+		scalar:  func(x []scalar.Expr) scalar.Expr { return d.scalar(x[0], x[1]) },
+		samples: func() []ir.Sample { return binarySamples(d) },
+	})
+}

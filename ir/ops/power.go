@@ -1,0 +1,121 @@
+package ops
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Powers, exponentials and logarithms.
+const (
+	OpPow   ir.Op = "pow"
+	OpSqrt  ir.Op = "sqrt"
+	OpRsqrt ir.Op = "rsqrt"
+	OpExp   ir.Op = "exp"
+	OpExpm1 ir.Op = "expm1"
+	OpLog   ir.Op = "log"
+	OpLog1p ir.Op = "log1p"
+)
+
+func init() {
+	definePow()
+	defineRoots()
+	defineExponentials()
+}
+
+func definePow() {
+	defineBinary(binary{
+		op: OpPow, doc: "x to the power y: 1 for y = 0 and any x, NaN for a negative x unless y is whole.",
+		types: floats, scalar: scalar.Pow, meaning: meaning{float: float2(math.Pow)},
+		slopes: [2]slope2{powByBase, powByExponent},
+		from:   [2]float64{0.3, -2}, to: [2]float64{3, 2},
+		cases: []pair{
+			{name: "base zero", x: []float64{0, 0, 0, 0}, y: []float64{0, 1, 2, 0.5}, noGrad: "the edge of the domain"},
+			{name: "negative base", x: []float64{-2, -2, -1.5}, y: []float64{2, 3, -1}, noGrad: "no derivative by the exponent"},
+		},
+	})
+}
+
+// powByBase is y·x^(y−1), and 0 for y = 0 also where the power is infinite.
+func powByBase(b *ir.Builder, x, y, _ ir.Value) ir.Value {
+	zero := ZerosLike(b, y)
+	slope := Mul(b, y, Pow(b, x, Sub(b, y, OnesLike(b, y))))
+	return Select(b, Eq(b, y, zero), zero, slope)
+}
+
+// powByExponent is x^y·log x, and 0 where x^y is 0 and for 0^0.
+func powByExponent(b *ir.Builder, x, y, z ir.Value) ir.Value {
+	zero := ZerosLike(b, x)
+	corner := And(b, Eq(b, x, zero), Eq(b, y, zero))
+	return Select(b, Or(b, Eq(b, z, zero), corner), zero, Mul(b, z, Log(b, x)))
+}
+
+func defineRoots() {
+	defineUnary(unary{
+		op: OpSqrt, doc: "The square root of x, NaN below 0. The derivative at 0 is infinite.",
+		types: floats, scalar: scalar.Sqrt, meaning: meaning{float: float1(math.Sqrt)},
+		slope: func(b *ir.Builder, _, y ir.Value) ir.Value { return Div(b, ConstLike(b, y, 0.5), y) },
+		from:  0.2, to: 4, at: []float64{1, 4}, kinks: []float64{0, -1},
+	})
+	defineUnary(unary{
+		op: OpRsqrt, doc: "1 / √x: infinite at 0, NaN below.",
+		types: floats, scalar: scalar.Rsqrt,
+		meaning: meaning{float: func(x []float64) float64 { return 1 / math.Sqrt(x[0]) }},
+		slope: func(b *ir.Builder, _, y ir.Value) ir.Value {
+			return Mul(b, ConstLike(b, y, -0.5), Mul(b, y, Mul(b, y, y)))
+		},
+		from: 0.2, to: 4, at: []float64{1, 4}, kinks: []float64{0},
+	})
+}
+
+func defineExponentials() {
+	defineUnary(unary{
+		op: OpExp, doc: "e to the power x.",
+		types: floats, scalar: scalar.Exp, meaning: meaning{float: float1(math.Exp)},
+		slope: func(_ *ir.Builder, _, y ir.Value) ir.Value { return y },
+		from:  -3, to: 3, at: []float64{0}, kinks: []float64{math.Inf(1), math.Inf(-1)},
+	})
+	defineUnary(unary{
+		op: OpExpm1, doc: "e^x − 1, accurate also near 0.",
+		types: floats, scalar: scalar.Expm1, meaning: meaning{float: float1(math.Expm1)},
+		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Exp(b, x) },
+		from:  -3, to: 3, at: []float64{0, 1e-7},
+	})
+	defineUnary(unary{
+		op: OpLog, doc: "The natural logarithm of x: −∞ at 0, NaN below.",
+		types: floats, scalar: scalar.Log, meaning: meaning{float: float1(math.Log)},
+		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Div(b, OnesLike(b, x), x) },
+		from:  0.2, to: 4, at: []float64{1}, kinks: []float64{0, -1},
+	})
+	defineUnary(unary{
+		op: OpLog1p, doc: "log(1 + x), accurate also near 0.",
+		types: floats, scalar: scalar.Log1p, meaning: meaning{float: float1(math.Log1p)},
+		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value {
+			one := OnesLike(b, x)
+			return Div(b, one, Add(b, one, x))
+		},
+		from: -0.7, to: 4, at: []float64{0, 1e-7}, kinks: []float64{-1},
+	})
+}
+
+// Pow returns x to the power y.
+func Pow(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpPow, nil, x, y) }
+
+// Sqrt returns the square root of x.
+func Sqrt(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpSqrt, nil, x) }
+
+// Rsqrt returns 1 / √x.
+func Rsqrt(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpRsqrt, nil, x) }
+
+// Exp returns e to the power x.
+func Exp(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpExp, nil, x) }
+
+// Expm1 returns e^x − 1.
+func Expm1(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpExpm1, nil, x) }
+
+// Log returns the natural logarithm of x.
+func Log(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpLog, nil, x) }
+
+// Log1p returns log(1 + x).
+func Log1p(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpLog1p, nil, x) }

@@ -1,0 +1,48 @@
+package ops
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Rounding to whole numbers. Derivatives are 0, also at the jumps.
+const (
+	OpFloor ir.Op = "floor"
+	OpCeil  ir.Op = "ceil"
+	OpRound ir.Op = "round"
+	OpTrunc ir.Op = "trunc"
+)
+
+func init() {
+	for _, r := range []struct {
+		op     ir.Op
+		doc    string
+		float  func(float64) float64
+		scalar func(scalar.Expr) scalar.Expr
+	}{
+		{OpFloor, "The largest whole number not above x.", math.Floor, scalar.Floor},
+		{OpCeil, "The smallest whole number not below x.", math.Ceil, scalar.Ceil},
+		{OpRound, "The whole number nearest to x, ties to even.", math.RoundToEven, scalar.Round},
+		{OpTrunc, "x without its fraction.", math.Trunc, scalar.Trunc},
+	} {
+		defineUnary(unary{
+			op: r.op, doc: r.doc + " The derivative is 0, also at the jumps.",
+			types: floats, scalar: r.scalar, meaning: meaning{float: float1(r.float)},
+			from: -3, to: 3, at: []float64{0.25, -0.75}, kinks: []float64{-1.5, -0.5, 0, 0.5, 1.5, 2.5, 1},
+		})
+	}
+}
+
+// Floor returns the largest whole number not above x.
+func Floor(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpFloor, nil, x) }
+
+// Ceil returns the smallest whole number not below x.
+func Ceil(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpCeil, nil, x) }
+
+// Round returns the whole number nearest to x, ties to even.
+func Round(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpRound, nil, x) }
+
+// Trunc returns x without its fraction.
+func Trunc(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpTrunc, nil, x) }

@@ -1,0 +1,192 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// scale returns the tangent t times the coefficient c: a plain product where c
+// is a finite constant, and elsewhere one that a zero tangent always makes
+// zero. A tangent known to be zero stays so.
+func scale(b *ir.Builder, t, c ir.Value) ir.Value {
+	switch {
+	case !t.Valid():
+		return ir.Value{}
+	case isFinite(c):
+		return Mul(b, t, c)
+	}
+	return MulZero(b, t, c)
+}
+
+// isFinite reports whether a value is certain to have no infinite and no NaN
+// element: a constant, however moved.
+func isFinite(v ir.Value) bool {
+	return everyElement(v, func(x float64) bool { return x-x == 0 })
+}
+
+// isNonzero reports whether a value is certain to have no zero element: a
+// constant, however moved, or a size, by which nothing that exists is divided
+// where it is 0.
+func isNonzero(v ir.Value) bool {
+	return everyElement(v, func(x float64) bool { return x != 0 })
+}
+
+// everyElement reports whether a value is certain to have elements of one sort
+// only.
+func everyElement(v ir.Value, holds func(x float64) bool) bool {
+	n := v.Node()
+	if n == nil {
+		return false
+	}
+	switch n.Op() {
+	case ir.OpConstant:
+		return everyConstant(n, holds)
+	case OpBroadcastInDim, OpReshape, OpTranspose:
+		return everyElement(n.Input(0), holds)
+	case OpDimSize:
+		return holds(1)
+	}
+	return false
+}
+
+// everyConstant looks at the elements of a literal, if there are few.
+func everyConstant(n *ir.Node, holds func(x float64) bool) bool {
+	lit := n.Attrs().(*ir.ConstantAttrs)
+	if len(lit.Data) > 64 {
+		return false
+	}
+	a, err := ir.ArrayOf(lit.Type, lit.Data)
+	if err != nil || a.C != nil {
+		return false
+	}
+	for i := range a.Len() {
+		if !holds(a.Float(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+// addTangents returns x + y where either may be known to be zero.
+func addTangents(b *ir.Builder, x, y ir.Value) ir.Value {
+	switch {
+	case !x.Valid():
+		return y
+	case !y.Valid():
+		return x
+	}
+	return Add(b, x, y)
+}
+
+// orZeros returns t, or zeros like x where t is known to be zero.
+func orZeros(b *ir.Builder, t, x ir.Value) ir.Value {
+	if t.Valid() {
+		return t
+	}
+	return ZerosLike(b, x)
+}
+
+// linearJVP is the JVP rule of an op of one operand in which it is linear: the
+// op itself, applied to the tangent.
+func linearJVP(b *ir.Builder, n *ir.Node, _, _, t []ir.Value) []ir.Value {
+	if !t[0].Valid() {
+		return []ir.Value{{}}
+	}
+	return b.Add(n.Op(), n.Attrs(), t[0])
+}
+
+// flatJVP is the JVP rule of an op whose derivative is zero wherever there is
+// one.
+func flatJVP(_ *ir.Builder, n *ir.Node, _, _, _ []ir.Value) []ir.Value {
+	return make([]ir.Value, n.NumResults())
+}
+
+// transposeEach makes a Transpose rule for ops with one result from what each
+// linear operand gets when that result has a cotangent.
+func transposeEach(f func(b *ir.Builder, n *ir.Node, operand int, in []ir.Value, ct ir.Value) ir.Value) transposeRule {
+	return func(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
+		out := make([]ir.Value, len(linear))
+		for i, lin := range linear {
+			if lin && ct[0].Valid() {
+				out[i] = f(b, n, i, in, ct[0])
+			}
+		}
+		return out
+	}
+}
+
+// onlyLinear makes sure that a Transpose rule is asked for operands that the
+// op can be linear in: one of those given, and not two at once.
+func onlyLinear(b *ir.Builder, n *ir.Node, linear []bool, allowed ...int) bool {
+	count := 0
+	for i, lin := range linear {
+		if !lin {
+			continue
+		}
+		if count++; !slices.Contains(allowed, i) {
+			count = 2
+		}
+	}
+	if count > 1 {
+		b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "%s is not linear in these operands together", n.Op())))
+		return false
+	}
+	return true
+}
+
+// batchElementwise is the Batch rule of strict elementwise ops: all operands
+// get the batch axis where the first batched one has it.
+func batchElementwise(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
+	in, at := alignBatch(b, in, axes, size)
+	out := b.Add(n.Op(), n.Attrs(), in...)
+	outAxes := make([]int, len(out))
+	for i := range outAxes {
+		outAxes[i] = at
+	}
+	return out, outAxes
+}
+
+// alignBatch moves the batch axis of all operands, which have one shape
+// otherwise, to where the first batched one has it, and repeats the operands
+// that have none along it.
+func alignBatch(b *ir.Builder, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, int) {
+	at := 0
+	for _, a := range axes {
+		if a >= 0 {
+			at = a
+			break
+		}
+	}
+	out := make([]ir.Value, len(in))
+	for i, x := range in {
+		out[i] = batchAt(b, x, axes[i], at, size)
+	}
+	return out, at
+}
+
+// batchAt returns x with its batch axis moved from one place to another, or
+// repeated along a new one where it has none (from is -1).
+func batchAt(b *ir.Builder, x ir.Value, from, to int, size ir.Dim) ir.Value {
+	if from >= 0 {
+		return MoveAxis(b, x, from, to)
+	}
+	shape := slices.Insert(x.Shape().Clone(), to, size)
+	return BroadcastInDim(b, x, shape, withoutAxis(len(shape), to))
+}
+
+// shifted returns the axes as they are numbered once a batch axis is inserted
+// at a place.
+func shifted(axes []int, at int) []int {
+	out := make([]int, len(axes))
+	for i, a := range axes {
+		out[i] = a
+		if a >= at {
+			out[i]++
+		}
+	}
+	return out
+}
+
+// withoutAxis returns 0, 1, … rank-1 but for one of them.
+func withoutAxis(rank, axis int) []int { return otherAxes(rank, []int{axis}) }

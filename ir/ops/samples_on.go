@@ -1,0 +1,6 @@
+//go:build !js
+
+package ops
+
+// withSamples says that definitions carry their samples.
+const withSamples = true

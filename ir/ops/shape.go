@@ -1,0 +1,361 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Ops that give a value another shape.
+const (
+	OpReshape        ir.Op = "reshape"
+	OpTranspose      ir.Op = "transpose"
+	OpBroadcastInDim ir.Op = "broadcast_in_dim"
+)
+
+// ReshapeAttrs hold the shape of the result.
+type ReshapeAttrs struct {
+	Shape []ir.Dim
+}
+
+// Visit shows the attributes.
+func (a *ReshapeAttrs) Visit(v ir.AttrVisitor) { v.Dims("shape", &a.Shape) }
+
+// TransposeAttrs say which axis of the operand becomes axis i of the result.
+type TransposeAttrs struct {
+	Perm []int
+}
+
+// Visit shows the attributes.
+func (a *TransposeAttrs) Visit(v ir.AttrVisitor) { v.Ints("perm", &a.Perm) }
+
+// BroadcastAttrs hold the shape of the result, and which of its axes axis i of
+// the operand becomes.
+type BroadcastAttrs struct {
+	Shape []ir.Dim
+	Axes  []int
+}
+
+// Visit shows the attributes.
+func (a *BroadcastAttrs) Visit(v ir.AttrVisitor) {
+	v.Dims("shape", &a.Shape)
+	v.Ints("axes", &a.Axes)
+}
+
+func init() {
+	defineReshape()
+	defineTranspose()
+	defineBroadcastInDim()
+}
+
+func defineReshape() {
+	defineMove(move{
+		op: OpReshape, doc: "The elements of x in row-major order as another shape.",
+		constraints: []string{"shape has as many elements as x; with symbolic sizes the products are equal as polynomials"},
+		newAttrs:    func() ir.Attrs { return &ReshapeAttrs{} },
+		shape: func(n *ir.Node) (ir.Shape, error) {
+			to, from := ir.Shape(n.Attrs().(*ReshapeAttrs).Shape), n.Input(0).Shape()
+			if to.Size() != from.Size() {
+				return nil, ir.Shapef("%s elements do not make %s", from.Size(), to)
+			}
+			return to, nil
+		},
+		source: func(n *ir.Node, at, from []int) []int {
+			place := offset(sizes(n.Types()[0].Shape), at)
+			for a, d := range slices.Backward(sizes(n.Input(0).Shape())) {
+				from[a], place = place%d, place/d
+			}
+			return from
+		},
+		index: func(n *ir.Node, at ir.Index) ir.Index {
+			return unflatten(sizes(n.Input(0).Shape()), flatten(sizes(n.Types()[0].Shape), at))
+		},
+		transpose: func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
+			return Reshape(b, ct, n.Input(0).Shape()...)
+		},
+		batch: func(b *ir.Builder, n *ir.Node, x ir.Value, size ir.Dim) ir.Value {
+			return Reshape(b, x, slices.Insert(n.Types()[0].Shape.Clone(), 0, size)...)
+		},
+		samples: reshapeSamples,
+	})
+}
+
+// flatten returns the place in row-major order of a position.
+func flatten(dims []int, at ir.Index) scalar.Expr {
+	place := int32Const(0)
+	for a, d := range dims {
+		place = scalar.Add(scalar.Mul(place, int32Const(d)), at[a])
+	}
+	return place
+}
+
+// unflatten returns the position of a place in row-major order.
+func unflatten(dims []int, place scalar.Expr) ir.Index {
+	at := make(ir.Index, len(dims))
+	for a := len(dims) - 1; a >= 0; a-- {
+		if a == 0 {
+			at[a] = place
+			break
+		}
+		at[a] = scalar.Rem(place, int32Const(dims[a]))
+		place = scalar.Div(place, int32Const(dims[a]))
+	}
+	return at
+}
+
+func reshapeSamples() []ir.Sample {
+	var out []ir.Sample
+	for _, c := range []struct{ from, to []int }{
+		{[]int{}, []int{1, 1}}, {[]int{1}, []int{}}, {[]int{0, 3}, []int{5, 0}}, {[]int{6}, []int{2, 3}},
+		{[]int{2, 3, 4}, []int{4, 6}}, {[]int{67, 131}, []int{131, 67}}, {[]int{4, 1, 3}, []int{12}},
+	} {
+		out = append(out, ir.Sample{Name: shapeName(c.from), Attrs: &ReshapeAttrs{ir.Dims(c.to...)}, In: []*ir.Array{draw(1, ir.F32, -2, 2, c.from...)}})
+	}
+	return append(out, ofTypes(&ReshapeAttrs{ir.Dims(3, 2)}, 2, 3)...)
+}
+
+// ofTypes returns a sample of a move for each class of element type.
+func ofTypes(attrs ir.Attrs, dims ...int) []ir.Sample {
+	var out []ir.Sample
+	for _, d := range []ir.DType{ir.Bool, ir.I32, ir.U8, ir.U64, ir.F16, ir.F64, ir.C64} {
+		out = append(out, ir.Sample{Name: d.String(), Attrs: attrs, In: []*ir.Array{draw(1, d, -9, 9, dims...)}})
+	}
+	return out
+}
+
+func defineTranspose() {
+	defineMove(move{
+		op: OpTranspose, doc: "x with its axes in another order: axis i of the result is axis perm[i] of x.",
+		constraints: []string{"perm holds every axis of x once"},
+		newAttrs:    func() ir.Attrs { return &TransposeAttrs{} },
+		shape: func(n *ir.Node) (ir.Shape, error) {
+			perm, x := n.Attrs().(*TransposeAttrs).Perm, n.Input(0).Shape()
+			if len(perm) != len(x) {
+				return nil, ir.Attrf("%d axes are permuted, the operand has %d", len(perm), len(x))
+			}
+			if err := checkAxes(perm, len(x)); err != nil {
+				return nil, err
+			}
+			return pick(x, perm), nil
+		},
+		source: func(n *ir.Node, at, from []int) []int {
+			for i, a := range n.Attrs().(*TransposeAttrs).Perm {
+				from[a] = at[i]
+			}
+			return from
+		},
+		index: func(n *ir.Node, at ir.Index) ir.Index {
+			return pick(at, inverse(n.Attrs().(*TransposeAttrs).Perm))
+		},
+		transpose: func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
+			return Transpose(b, ct, inverse(n.Attrs().(*TransposeAttrs).Perm)...)
+		},
+		batch: func(b *ir.Builder, n *ir.Node, x ir.Value, _ ir.Dim) ir.Value {
+			return Transpose(b, x, slices.Insert(shifted(n.Attrs().(*TransposeAttrs).Perm, 0), 0, 0)...)
+		},
+		samples: transposeSamples,
+	})
+}
+
+// inverse returns the permutation that undoes one.
+func inverse(perm []int) []int {
+	out := make([]int, len(perm))
+	for i, a := range perm {
+		out[a] = i
+	}
+	return out
+}
+
+func transposeSamples() []ir.Sample {
+	var out []ir.Sample
+	for _, c := range []struct{ dims, perm []int }{
+		{[]int{}, []int{}}, {[]int{3}, []int{0}}, {[]int{2, 0}, []int{1, 0}}, {[]int{1, 1}, []int{1, 0}},
+		{[]int{67, 131}, []int{1, 0}}, {[]int{2, 3, 5}, []int{2, 0, 1}}, {[]int{2, 3, 5, 7}, []int{0, 2, 1, 3}},
+	} {
+		out = append(out, ir.Sample{Name: shapeName(c.dims), Attrs: &TransposeAttrs{c.perm}, In: []*ir.Array{draw(1, ir.F32, -2, 2, c.dims...)}})
+	}
+	return append(out, ofTypes(&TransposeAttrs{[]int{1, 0}}, 2, 3)...)
+}
+
+func defineBroadcastInDim() {
+	defineMove(move{
+		op: OpBroadcastInDim, doc: "x repeated to another shape: axis i of x is axis axes[i] of the result, along which it is repeated if " +
+			"its size is 1, and the result is the same all along its other axes.",
+		constraints: []string{
+			"axes has an entry for each axis of x, increasing",
+			"axis i of x has size 1 or that of axis axes[i] of shape",
+		},
+		newAttrs: func() ir.Attrs { return &BroadcastAttrs{} },
+		shape:    broadcastShape,
+		source: func(n *ir.Node, at, from []int) []int {
+			for i, a := range n.Attrs().(*BroadcastAttrs).Axes {
+				from[i] = at[a]
+				if n.Input(0).Dim(i).Is(1) {
+					from[i] = 0
+				}
+			}
+			return from
+		},
+		index: func(n *ir.Node, at ir.Index) ir.Index {
+			out := pick(at, n.Attrs().(*BroadcastAttrs).Axes)
+			for i := range out {
+				if n.Input(0).Dim(i).Is(1) {
+					out[i] = int32Const(0)
+				}
+			}
+			return out
+		},
+		transpose: transposeBroadcast,
+		batch: func(b *ir.Builder, n *ir.Node, x ir.Value, size ir.Dim) ir.Value {
+			a := n.Attrs().(*BroadcastAttrs)
+			return BroadcastInDim(b, x, slices.Insert(slices.Clone(a.Shape), 0, size), slices.Insert(shifted(a.Axes, 0), 0, 0))
+		},
+		samples: broadcastSamples,
+	})
+}
+
+func broadcastShape(n *ir.Node) (ir.Shape, error) {
+	a, x := n.Attrs().(*BroadcastAttrs), n.Input(0).Shape()
+	if len(a.Axes) != len(x) {
+		return nil, ir.Attrf("%d axes are given, the operand has %d", len(a.Axes), len(x))
+	}
+	if err := checkAxes(a.Axes, len(a.Shape)); err != nil {
+		return nil, err
+	}
+	if !slices.IsSorted(a.Axes) {
+		return nil, ir.Attrf("axes %v are not increasing", a.Axes)
+	}
+	for i, d := range x {
+		if to := a.Shape[a.Axes[i]]; !d.Is(1) && d != to {
+			return nil, ir.Shapef("axis %d of size %s cannot become axis %d of size %s", i, d, a.Axes[i], to)
+		}
+	}
+	return a.Shape, nil
+}
+
+// transposeBroadcast sums what the elements of x were repeated over.
+func transposeBroadcast(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
+	a, x := n.Attrs().(*BroadcastAttrs), n.Input(0).Shape()
+	var repeated []int
+	for axis, d := range a.Shape {
+		i := slices.Index(a.Axes, axis)
+		if i < 0 || x[i].Is(1) && !d.Is(1) {
+			repeated = append(repeated, axis)
+		}
+	}
+	return Reshape(b, sumOver(b, ct, repeated), x...)
+}
+
+func broadcastSamples() []ir.Sample {
+	var out []ir.Sample
+	for _, c := range []struct{ dims, shape, axes []int }{
+		{[]int{}, []int{}, []int{}}, {[]int{}, []int{67, 3}, []int{}}, {[]int{1}, []int{0}, []int{0}},
+		{[]int{0}, []int{0, 3}, []int{0}}, {[]int{3}, []int{3, 2}, []int{0}}, {[]int{2, 1}, []int{2, 131}, []int{0, 1}},
+		{[]int{1, 1}, []int{1, 1}, []int{0, 1}}, {[]int{3, 1, 2}, []int{3, 5, 4, 2}, []int{0, 2, 3}},
+	} {
+		out = append(out, ir.Sample{Name: shapeName(c.dims), Attrs: &BroadcastAttrs{ir.Dims(c.shape...), c.axes}, In: []*ir.Array{draw(1, ir.F32, -2, 2, c.dims...)}})
+	}
+	return append(out, ofTypes(&BroadcastAttrs{ir.Dims(2, 3), []int{1}}, 3)...)
+}
+
+// Reshape returns the elements of x in row-major order as another shape, x
+// itself where it has that shape.
+func Reshape(b *ir.Builder, x ir.Value, shape ...ir.Dim) ir.Value {
+	if x.Valid() && x.Shape().Equal(shape) {
+		return x
+	}
+	return b.Add1(OpReshape, &ReshapeAttrs{slices.Clone(shape)}, x)
+}
+
+// ExpandDims returns x with axes of size 1 inserted, at their places in the
+// result.
+func ExpandDims(b *ir.Builder, x ir.Value, axes ...int) ir.Value {
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	rank := x.Rank() + len(axes)
+	at := fromFront(axes, rank)
+	if err := checkAxes(at, rank); err != nil {
+		b.Failf(OpReshape, []ir.Value{x}, err)
+		return ir.Value{}
+	}
+	shape := make(ir.Shape, 0, rank)
+	for rest := x.Shape(); len(shape) < rank; {
+		if slices.Contains(at, len(shape)) {
+			shape = append(shape, ir.N(1))
+			continue
+		}
+		shape, rest = append(shape, rest[0]), rest[1:]
+	}
+	return Reshape(b, x, shape...)
+}
+
+// Squeeze returns x without the given axes, which must have size 1.
+func Squeeze(b *ir.Builder, x ir.Value, axes ...int) ir.Value {
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	drop := fromFront(axes, x.Rank())
+	err := checkAxes(drop, x.Rank())
+	for i := 0; i < len(drop) && err == nil; i++ {
+		if d := x.Dim(drop[i]); !d.Is(1) {
+			err = ir.Shapef("axis %d has size %s, not 1", drop[i], d)
+		}
+	}
+	if err != nil {
+		b.Failf(OpReshape, []ir.Value{x}, err)
+		return ir.Value{}
+	}
+	return Reshape(b, x, pick(x.Shape(), otherAxes(x.Rank(), drop))...)
+}
+
+// Transpose returns x with its axes in another order: axis i of the result is
+// axis perm[i] of x. No perm at all reverses the order.
+func Transpose(b *ir.Builder, x ir.Value, perm ...int) ir.Value {
+	p := fromFront(perm, x.Rank())
+	if len(perm) == 0 {
+		p = counting(0, x.Rank())
+		slices.Reverse(p)
+	}
+	if x.Valid() && slices.Equal(p, counting(0, x.Rank())) {
+		return x
+	}
+	return b.Add1(OpTranspose, &TransposeAttrs{p}, x)
+}
+
+// MoveAxis returns x with one axis moved to another place, the others keeping
+// their order.
+func MoveAxis(b *ir.Builder, x ir.Value, from, to int) ir.Value {
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	ends := fromFront([]int{from, to}, x.Rank())
+	for _, end := range ends {
+		if err := checkAxes([]int{end}, x.Rank()); err != nil {
+			b.Failf(OpTranspose, []ir.Value{x}, err)
+			return ir.Value{}
+		}
+	}
+	if x.Rank() == 1 {
+		return x
+	}
+	perm := slices.Insert(otherAxes(x.Rank(), ends[:1]), ends[1], ends[0])
+	return Transpose(b, x, perm...)
+}
+
+// BroadcastInDim returns x repeated to a shape, of which axis axes[i] is axis i
+// of x; x itself where nothing is repeated.
+func BroadcastInDim(b *ir.Builder, x ir.Value, shape ir.Shape, axes []int) ir.Value {
+	at := fromFront(axes, len(shape))
+	if x.Valid() && x.Shape().Equal(shape) && slices.Equal(at, counting(0, len(shape))) {
+		return x
+	}
+	return b.Add1(OpBroadcastInDim, &BroadcastAttrs{slices.Clone(shape), at}, x)
+}
+
+// BroadcastTo returns x repeated to a shape as NumPy does it: the axes of x are
+// the last ones of the shape, and have its sizes or size 1.
+func BroadcastTo(b *ir.Builder, x ir.Value, shape ir.Shape) ir.Value {
+	return BroadcastInDim(b, x, shape, counting(len(shape)-x.Rank(), x.Rank()))
+}
