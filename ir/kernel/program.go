@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // Program is a graph cut into groups: each group becomes one kernel, or a few.
@@ -23,12 +24,35 @@ type Program struct {
 	// Outputs are the tensors of the plain outputs, by their place in
 	// Graph.Outputs (nil for state updates).
 	Outputs []*Tensor
-	// Checks are the nodes whose indices are checked on the device; a status
-	// code is a place in this list plus one.
+	// Checks are the nodes whose indices are checked on the device. The first
+	// has the status code Options.FirstCode, the others the ones after it.
 	Checks []*ir.Node
 
-	parent *Program // the program whose loop this is the body of
+	parent  *Program // the program whose loop this is the body of
+	options Options
+	plan    *plan
+	spaces  map[*ir.Node]*nodeSpace
+	groups  []*Group
+	groupOf map[*ir.Node]*Group
+	after   map[*Group][]*Group // what must come before a group beyond what it reads
+	tensors map[ir.Value]*Tensor
+	nextID  *int
 }
+
+// Options steer [Build].
+type Options struct {
+	// Tensors is how many storage bindings a kernel has room for. A group with
+	// more is made only where its tensors together take no more than Bytes,
+	// since they can then share the bindings of the arenas they lie in.
+	Tensors, Bytes int
+	// FirstCode is the status code of the first check.
+	FirstCode int
+}
+
+// DefaultOptions fit WebGPU's default limits: 8 storage buffers, one of them
+// the status word, and bindings of 128 MiB, of which the tensors of one kernel
+// should fill no more than half.
+var DefaultOptions = Options{Tensors: 7, Bytes: 64 << 20, FirstCode: 1}
 
 // Item is a step of a program.
 type Item interface {
@@ -86,15 +110,15 @@ const (
 	ReduceKind
 	// ContractKind is a sum of products, with an epilogue.
 	ContractKind
-	// ScatterKind applies updates at computed positions.
-	ScatterKind
 	// PrefixKind is a running combination along one axis.
 	PrefixKind
+	// LoopKind is a scan. Its group becomes a [Loop].
+	LoopKind
 )
 
 // String returns the kind's name in lower case.
 func (k Kind) String() string {
-	return [...]string{"map", "reduce", "contract", "scatter", "prefix"}[k]
+	return [...]string{"map", "reduce", "contract", "prefix", "loop"}[k]
 }
 
 // Group is a set of nodes computed together.
@@ -111,9 +135,19 @@ type Group struct {
 	// Parts are the groups that a horizontal fusion put side by side; Members
 	// is empty then.
 	Parts []*Group
+	// Copies are values to be stored once more, one element for each point of
+	// the outer coordinates.
+	Copies []Copy
 
 	program *Program
 	reads   []*Tensor
+}
+
+// Copy stores what is in a tensor already, or a literal, in another tensor.
+type Copy struct {
+	From    *Tensor // nil for a literal
+	Literal scalar.Expr
+	To      *Tensor
 }
 
 // Member is a node of a group.
@@ -132,7 +166,7 @@ type Member struct {
 	Store []*Tensor
 }
 
-// Level reports whether the member has an element for each point of the inner
+// pointwise reports whether the member has an element for each point of the inner
 // coordinates too.
 func (m *Member) pointwise(outer int) bool {
 	for _, c := range m.Coord {
@@ -159,6 +193,9 @@ func (g *Group) Writes() []*Tensor {
 			}
 		}
 	}
+	for _, c := range g.Copies {
+		out = append(out, c.To)
+	}
 	return out
 }
 
@@ -168,6 +205,9 @@ func (g *Group) Name() string {
 		return g.Parts[0].Name() + "_x" + strconv.Itoa(len(g.Parts))
 	}
 	var words []string
+	if len(g.Copies) > 0 {
+		words = append(words, "copy")
+	}
 	for _, m := range g.Members {
 		w := string(m.Node.Op())
 		if m.Node.Label() != "" {

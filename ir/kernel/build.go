@@ -1,0 +1,172 @@
+package kernel
+
+import (
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Build cuts a graph into groups. The graph must be free of composites (package
+// passes inlines them) and of symbolic dimensions ([ir.Graph.Bind]). The error
+// is an [*ir.OpError] of kind [ir.ErrUnsupported] or [ir.ErrShape] that names
+// the node.
+func Build(g *ir.Graph, o Options) (*Program, error) {
+	next := 0
+	return build(&Program{Graph: g, options: o, nextID: &next})
+}
+
+func build(p *Program) (*Program, error) {
+	p.spaces, p.groupOf = map[*ir.Node]*nodeSpace{}, map[*ir.Node]*Group{}
+	p.after, p.tensors = map[*Group][]*Group{}, map[ir.Value]*Tensor{}
+	for _, n := range p.Graph.Nodes() {
+		if err := lowerable(n); err != nil {
+			return nil, n.Fail(err)
+		}
+	}
+	p.decide()
+	for _, n := range p.Graph.Nodes() {
+		if p.plan.stored(n) && !isLeaf(n) {
+			g := p.newGroup(n)
+			g.program = p
+			p.groups, p.groupOf[n] = append(p.groups, g), g
+		}
+	}
+	p.fuse()
+	p.fuseSideBySide()
+	p.placeLeaves()
+	p.placeResults()
+	return p, p.order()
+}
+
+// lowerable reports what keeps a node from being part of a kernel.
+func lowerable(n *ir.Node) error {
+	for _, t := range n.Types() {
+		if _, ok := t.Shape.Ints(); !ok {
+			return ir.Shapef("%s has a symbolic size: bind it first", t)
+		}
+	}
+	d := n.Def()
+	if d.Scalar == nil && d.Lower == nil && !isLeaf(n) {
+		return ir.Errorf(ir.ErrUnsupported, "no lowering: inline the composite first")
+	}
+	return nil
+}
+
+func isLeaf(n *ir.Node) bool { return n.Op() == ir.OpPort || n.Op() == ir.OpConstant }
+
+// depth is how many loops the program is inside of.
+func (p *Program) depth() int {
+	if p.parent == nil {
+		return 0
+	}
+	return p.parent.depth() + 1
+}
+
+// newTensor adds a tensor for values of a type.
+func (p *Program) newTensor(name string, t ir.Type) *Tensor {
+	dims, _ := t.Shape.Ints()
+	x := &Tensor{ID: *p.nextID, Name: name, DType: t.DType, Dims: dims}
+	*p.nextID++
+	p.Tensors = append(p.Tensors, x)
+	return x
+}
+
+// placeLeaves gives every port and every constant that is no literal a tensor.
+// The ports of a loop's body have theirs already.
+func (p *Program) placeLeaves() {
+	ports := p.Graph.Ports()
+	for i := range ports {
+		if _, ok := p.plan.literals[ports[i].Value]; ok || p.tensors[ports[i].Value] != nil {
+			continue
+		}
+		t := p.newTensor(ports[i].Name, ports[i].Value.Type())
+		t.Port = &ports[i]
+		p.tensors[ports[i].Value] = t
+	}
+	for _, n := range p.Graph.Nodes() {
+		a, ok := n.Attrs().(*ir.ConstantAttrs)
+		if !ok || !p.plan.stored(n) {
+			continue
+		}
+		t := p.newTensor("constant"+strconv.Itoa(n.ID()), a.Type)
+		t.Constant = a.Data
+		p.tensors[n.Result(0)] = t
+	}
+}
+
+// placeResults gives a tensor to every result that is read outside its group or
+// given out, and settles where states and outputs end up.
+func (p *Program) placeResults() {
+	needed := map[ir.Value]bool{}
+	for _, g := range p.groups {
+		for _, v := range p.readsOf(g) {
+			needed[v] = true
+		}
+	}
+	for _, o := range p.Graph.Outputs() {
+		needed[o.Value] = true
+	}
+	p.copyOutputs()
+	p.placeStates()
+	for _, g := range p.groups {
+		for _, part := range g.parts() {
+			for _, m := range part.Members {
+				p.placeMember(m, needed)
+			}
+		}
+	}
+	for i, o := range p.Graph.Outputs() {
+		if !o.State && p.Outputs[i] == nil {
+			p.Outputs[i] = p.tensors[o.Value]
+		}
+	}
+	p.copyBack()
+}
+
+func (p *Program) placeMember(m *Member, needed map[ir.Value]bool) {
+	for i, v := range m.Node.Results() {
+		if !needed[v] {
+			continue
+		}
+		if p.tensors[v] == nil {
+			p.tensors[v] = p.newTensor(resultName(v), v.Type())
+		}
+		m.Store[i] = p.tensors[v]
+	}
+}
+
+func resultName(v ir.Value) string {
+	n := v.Node()
+	name := string(n.Op()) + strconv.Itoa(n.ID())
+	if n.Label() != "" {
+		name = identifier(n.Label()) + "_" + name
+	}
+	if n.NumResults() > 1 {
+		name += "_" + strconv.Itoa(v.Index())
+	}
+	return name
+}
+
+// copyOutputs adds copies for plain outputs that no group computes, such as an
+// input passed through.
+func (p *Program) copyOutputs() {
+	p.Outputs = make([]*Tensor, len(p.Graph.Outputs()))
+	for i, o := range p.Graph.Outputs() {
+		if !o.State && p.groupOf[o.Value.Node()] == nil {
+			p.Outputs[i] = p.newTensor(o.Name, o.Value.Type())
+			p.addCopy(p.copyOf(o.Value, p.Outputs[i]))
+		}
+	}
+}
+
+// copyOf returns the copy of a value that no group computes.
+func (p *Program) copyOf(v ir.Value, to *Tensor) Copy {
+	return Copy{From: p.tensors[v], Literal: p.plan.literals[v], To: to}
+}
+
+// addCopy adds a group that stores a value anew.
+func (p *Program) addCopy(c Copy) *Group {
+	g := &Group{Kind: MapKind, Outer: squeeze(c.To.Dims), Copies: []Copy{c}, program: p}
+	p.groups = append(p.groups, g)
+	return g
+}

@@ -1,0 +1,211 @@
+package kernel
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Launch is a kernel with the tensors to bind to its storage arrays, in order;
+// the status words, where the kernel has them, stand as nil.
+type Launch struct {
+	Kernel *Kernel
+	Args   []*Tensor
+}
+
+// Device is what schedules need to know of a target.
+type Device struct {
+	// Threads is the most threads of a workgroup, SharedBytes its memory, and
+	// Groups the most workgroups along an axis of a dispatch.
+	Threads, SharedBytes, Groups int
+}
+
+// DefaultDevice is what WebGPU promises everywhere.
+var DefaultDevice = Device{Threads: 256, SharedBytes: 16 << 10, Groups: 65535}
+
+// emitter collects the pieces of one kernel. While it is built, loads and
+// stores name arrays by tensor ID, or by a negative slot for memory of the
+// kernel itself; finish numbers them as the kernel's arrays.
+type emitter struct {
+	p         *Program
+	device    Device
+	workgroup [3]int
+	groups    [3]int
+	own       []Array
+	fresh     int
+	unguarded bool // states are written whatever the status says
+}
+
+// statusSlot stands for the status words where a kernel only reads them.
+const statusSlot = -1 << 20
+
+// name returns a new variable name.
+func (e *emitter) name(prefix string) string {
+	e.fresh++
+	return prefix + strconv.Itoa(e.fresh)
+}
+
+// shared declares workgroup memory and returns its slot.
+func (e *emitter) shared(name string, d ir.DType, width, length int) int {
+	e.own = append(e.own, Array{Name: name, DType: d, Width: width, Len: length, Space: Shared})
+	return -len(e.own)
+}
+
+// store returns the statements that write an element of a tensor at a position.
+// A persistent tensor is left as it is once the status words tell of an error.
+func (e *emitter) store(t *Tensor, at ir.Index, value scalar.Expr) []Stmt {
+	root, offset := t.resolve(e.p.depth(), linear(t.Dims, at))
+	s := Stmt(&Store{Array: root.ID, At: scalar.Simplify(offset), Value: value})
+	if !root.Persistent() || !e.p.guarded() {
+		return []Stmt{s}
+	}
+	fine := scalar.Eq(scalar.LoadAt(statusSlot, ir.U32, integer(0)), scalar.ConstI(ir.U32, 0))
+	return []Stmt{&If{Cond: fine, Then: []Stmt{s}}}
+}
+
+// guarded reports whether any index is checked in the whole program.
+func (p *Program) guarded() bool {
+	for p.parent != nil {
+		p = p.parent
+	}
+	return len(p.Checks) > 0
+}
+
+// linearGroup lays n workgroups out in a grid, since an axis of a dispatch is
+// bounded, and returns the number of the workgroup that a thread is in. Numbers
+// from n on may come up and must do nothing.
+func (e *emitter) linearGroup(n int) scalar.Expr {
+	n = max(n, 1)
+	e.groups = [3]int{n, 1, 1}
+	if n <= e.device.Groups {
+		return GroupID(0, n)
+	}
+	rows := (n + e.device.Groups - 1) / e.device.Groups
+	cols := (n + rows - 1) / rows
+	e.groups = [3]int{cols, rows, 1}
+	return scalar.Add(GroupID(0, cols), scalar.Mul(GroupID(1, rows), integer(cols)))
+}
+
+// finish makes a kernel of its body: it gathers the tensors and numbers the
+// arrays, device memory first.
+func (e *emitter) finish(name string, body []Stmt) Launch {
+	f := &finisher{e: e, slot: map[int]int{}, written: map[int]bool{}}
+	walkStores(body, func(array int) { f.written[array] = true })
+	walkExprs(body, func(x scalar.Expr) scalar.Expr {
+		scalar.Walk(x, f.visit)
+		return x
+	})
+	for _, id := range sortedSlots(f.written) {
+		f.need(id)
+	}
+	k := &Kernel{Name: name, Workgroup: e.workgroup, Groups: e.groups, Scalars: f.scalars, Counters: f.counters}
+	args := f.layOut(k)
+	k.Body = walkExprs(body, f.renumber)
+	walkArrays(k.Body, func(array *int) { *array = f.slot[*array] })
+	return Launch{k, args}
+}
+
+// finisher numbers the arrays of a kernel.
+type finisher struct {
+	e        *emitter
+	order    []int
+	slot     map[int]int
+	written  map[int]bool
+	scalars  []ir.DType
+	counters int
+	checks   bool
+}
+
+func (f *finisher) visit(x scalar.Expr) {
+	switch x.Op {
+	case scalar.OpLoad:
+		f.need(x.Ref)
+	case scalar.OpCheck:
+		f.checks = true
+	case scalar.OpVar:
+		switch kind, i := BuiltinOf(x.Name); kind {
+		case BuiltinScalar:
+			for len(f.scalars) <= i {
+				f.scalars = append(f.scalars, 0)
+			}
+			f.scalars[i] = x.Type
+		case BuiltinCounter:
+			f.counters = max(f.counters, i+1)
+		}
+	}
+}
+
+func (f *finisher) need(id int) {
+	if !slices.Contains(f.order, id) {
+		f.order = append(f.order, id)
+	}
+}
+
+// layOut fills in the kernel's arrays: tensors, the status words last among
+// them, then the kernel's own memory.
+func (f *finisher) layOut(k *Kernel) []*Tensor {
+	var args []*Tensor
+	add := func(id int, a Array) {
+		f.slot[id] = len(k.Arrays)
+		k.Arrays = append(k.Arrays, a)
+	}
+	for _, id := range f.order {
+		if id < 0 {
+			continue
+		}
+		t := f.e.p.tensorByID(id)
+		a := Array{Name: identifier("t_" + t.Name), DType: t.DType, Width: 1, Len: t.Len()}
+		if f.written[id] {
+			a.Access = ReadWrite
+		}
+		add(id, a)
+		args = append(args, t)
+	}
+	status := Array{Name: "status", DType: ir.U32, Width: 1, Len: 4}
+	if f.checks {
+		status.Access = Atomic
+	}
+	if f.checks || slices.Contains(f.order, statusSlot) {
+		add(statusSlot, status)
+		args = append(args, nil)
+	}
+	for i, a := range f.e.own {
+		add(-1-i, a)
+	}
+	return args
+}
+
+func (f *finisher) renumber(x scalar.Expr) scalar.Expr {
+	return scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
+		if n.Op != scalar.OpLoad {
+			return nil, false
+		}
+		at := f.renumber(n.Args[0])
+		return scalar.LoadAt(f.slot[n.Ref], n.Type, at), true
+	})
+}
+
+// tensorByID finds a tensor of the program or of one around it.
+func (p *Program) tensorByID(id int) *Tensor {
+	for ; p != nil; p = p.parent {
+		for _, t := range p.Tensors {
+			if t.ID == id {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+func sortedSlots(set map[int]bool) []int {
+	out := make([]int, 0, len(set))
+	for id := range set {
+		out = append(out, id)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func integer(n int) scalar.Expr { return scalar.ConstI(ir.I32, int64(n)) }

@@ -1,0 +1,386 @@
+package kernel
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// splitReduce is the length from which on a reduction with few results is cut
+// over several workgroups, which a group of several stages cannot be.
+const splitReduce = 4096
+
+// enoughRows is the number of outer points that fill a device without that.
+const enoughRows = 64
+
+// fuse merges groups along the edges between them, as long as one of the rules
+// below allows it and no other group stands between the two.
+func (p *Program) fuse() {
+	for changed := true; changed; {
+		changed = false
+		for i := 0; i < len(p.groups); i++ {
+			for g := p.groups[i]; g != nil; {
+				if g = p.mergeInto(g); g != nil {
+					changed, i = true, slices.Index(p.groups, g)
+				}
+			}
+		}
+	}
+}
+
+// mergeInto merges b with one of the groups it reads, the nearest first, and
+// returns the result, or nil where no rule allows it.
+func (p *Program) mergeInto(b *Group) *Group {
+	producers := p.producers(b)
+	for i := len(producers) - 1; i >= 0; i-- {
+		a := producers[i]
+		if p.between(a, b) {
+			continue
+		}
+		m := p.merge(a, b)
+		if m == nil || p.tooManyTensors(m) {
+			continue
+		}
+		p.replace(a, b, m)
+		return m
+	}
+	return nil
+}
+
+// producers returns the groups that b reads, in program order.
+func (p *Program) producers(b *Group) []*Group {
+	set := map[*Group]bool{}
+	for _, v := range p.readsOf(b) {
+		if g := p.groupOf[v.Node()]; g != nil && g != b {
+			set[g] = true
+		}
+	}
+	var out []*Group
+	for _, g := range p.groups {
+		if set[g] {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// readsOf returns the stored values that a group reads and does not compute.
+func (p *Program) readsOf(g *Group) []ir.Value {
+	seen := map[ir.Value]bool{}
+	var out []ir.Value
+	for _, part := range g.parts() {
+		for _, m := range part.Members {
+			for _, a := range p.spaceOf(m.Node).reads {
+				if !seen[a.v] && p.groupOf[a.v.Node()] != g {
+					seen[a.v] = true
+					out = append(out, a.v)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// parts returns the groups side by side in g, or g itself.
+func (g *Group) parts() []*Group {
+	if len(g.Parts) > 0 {
+		return g.Parts
+	}
+	return []*Group{g}
+}
+
+// between reports whether there is a way from a to b through another group,
+// which merging the two would make a circle.
+func (p *Program) between(a, b *Group) bool {
+	seen := map[*Group]bool{b: true}
+	var reaches func(g *Group) bool
+	reaches = func(g *Group) bool {
+		if g == a {
+			return true
+		}
+		if seen[g] {
+			return false
+		}
+		seen[g] = true
+		return slices.ContainsFunc(p.producers(g), reaches)
+	}
+	for _, g := range p.producers(b) {
+		if g != a && reaches(g) {
+			return true
+		}
+	}
+	return false
+}
+
+// merge returns the group of a followed by b, which reads it, or nil where
+// they do not fit. Nothing is changed.
+func (p *Program) merge(a, b *Group) *Group {
+	switch {
+	case a.Kind == MapKind && b.Kind == MapKind, a.Kind == ContractKind && b.Kind == MapKind:
+		return p.mergeSame(a, b)
+	case a.Kind == ReduceKind && b.Kind == MapKind:
+		return p.mergeAfterReduce(a, b)
+	case a.Kind == ReduceKind && b.Kind == ReduceKind:
+		return p.mergeReductions(a, b)
+	case a.Kind == MapKind && b.Kind == ReduceKind:
+		return p.mergeBeforeReduce(a, b)
+	}
+	return nil
+}
+
+// align finds, from what b reads of a, which coordinate of a each coordinate of
+// b is; -1 for those that the reads do not tell. It fails where a read is no
+// projection: then an element of b needs elements of a that another thread has.
+func (p *Program) align(a, b *Group) ([]int, bool) {
+	phi := make([]int, len(b.Outer)+len(b.Inner))
+	for i := range phi {
+		phi[i] = -1
+	}
+	for _, m := range b.Members {
+		s := p.spaceOf(m.Node)
+		for _, acc := range s.reads {
+			from := a.member(acc.v)
+			if from == nil {
+				continue
+			}
+			for axis, e := range acc.at {
+				ca := from.Coord[axis]
+				if ca < 0 {
+					continue
+				}
+				own, ok := s.axisOf(e)
+				if !ok {
+					return nil, false
+				}
+				cb := m.coordOf(own)
+				if phi[cb] >= 0 && phi[cb] != ca {
+					return nil, false
+				}
+				phi[cb] = ca
+			}
+		}
+	}
+	return phi, injective(phi)
+}
+
+func injective(phi []int) bool {
+	seen := map[int]bool{}
+	for _, c := range phi {
+		if c >= 0 && seen[c] {
+			return false
+		}
+		seen[c] = true
+	}
+	return true
+}
+
+// mergeSame joins maps over one space, and maps to the contraction they follow.
+func (p *Program) mergeSame(a, b *Group) *Group {
+	phi, ok := p.align(a, b)
+	if !ok || !slices.Equal(a.Outer, b.Outer) {
+		return nil
+	}
+	for i, c := range phi {
+		if c != i {
+			return nil
+		}
+	}
+	return join(a.Kind, a.Outer, nil, a.Members, b.Members)
+}
+
+// mergeAfterReduce puts a map behind the reductions whose results it reads:
+// once for each outer point, or once for each inner one too.
+func (p *Program) mergeAfterReduce(a, b *Group) *Group {
+	phi, ok := p.align(a, b)
+	if !ok {
+		return nil
+	}
+	mapped, rest := split(phi)
+	outerDone := count(mapped, func(c int) bool { return c < len(a.Outer) }) == len(a.Outer)
+	all := len(a.Outer) + len(a.Inner)
+	switch {
+	case !outerDone:
+		return nil
+	case len(rest) == 0 && (len(mapped) == len(a.Outer) || len(mapped) == all):
+	case len(mapped) == len(a.Outer) && slices.Equal(sizes(b.Outer, rest), a.Inner):
+		for i, c := range rest {
+			phi[c] = len(a.Outer) + i
+		}
+	default:
+		return nil
+	}
+	pointwise := slices.ContainsFunc(phi, func(c int) bool { return c >= len(a.Outer) })
+	if pointwise && !rowsSuffice(a) {
+		return nil
+	}
+	return join(ReduceKind, a.Outer, a.Inner, a.Members, moved(b.Members, phi))
+}
+
+// mergeReductions makes b a further stage of a.
+func (p *Program) mergeReductions(a, b *Group) *Group {
+	phi, ok := p.align(a, b)
+	if !ok || len(a.Outer) != len(b.Outer) || len(a.Inner) != len(b.Inner) || !rowsSuffice(a) {
+		return nil
+	}
+	for i := range phi {
+		outer := i < len(b.Outer)
+		if phi[i] < 0 {
+			phi[i] = i
+		}
+		if outer != (phi[i] < len(a.Outer)) {
+			return nil
+		}
+	}
+	if !injective(phi) || !slices.Equal(sizes(append(slices.Clone(a.Outer), a.Inner...), phi), append(slices.Clone(b.Outer), b.Inner...)) {
+		return nil
+	}
+	return join(ReduceKind, a.Outer, a.Inner, a.Members, moved(b.Members, phi))
+}
+
+// mergeBeforeReduce computes a map inside the reductions that read it.
+func (p *Program) mergeBeforeReduce(a, b *Group) *Group {
+	phi, ok := p.align(a, b)
+	if !ok || !rowsSuffice(b) {
+		return nil
+	}
+	back := make([]int, len(a.Outer))
+	for i := range back {
+		back[i] = slices.Index(phi, i)
+		if back[i] < 0 {
+			return nil
+		}
+	}
+	inner := count(back, func(c int) bool { return c >= len(b.Outer) })
+	whole := inner == len(b.Inner) && len(back) == len(b.Outer)+len(b.Inner)
+	perRow := inner == 0 && len(back) == len(b.Outer)
+	if !whole && !perRow {
+		return nil
+	}
+	return join(ReduceKind, b.Outer, b.Inner, moved(a.Members, back), b.Members)
+}
+
+// rowsSuffice reports whether a reduction fills a device without cutting its
+// rows, so that more stages may depend on whole rows.
+func rowsSuffice(g *Group) bool {
+	return product(g.Outer) >= enoughRows || product(g.Inner) <= splitReduce
+}
+
+// tooManyTensors reports whether a group touches more tensors than a kernel can
+// bind one by one, and more bytes than one binding of an arena holds.
+func (p *Program) tooManyTensors(g *Group) bool {
+	n, bytes := 0, 0
+	seen := map[ir.Value]bool{}
+	add := func(v ir.Value) {
+		if seen[v] {
+			return
+		}
+		seen[v] = true
+		n++
+		size, _ := v.Shape().Size().Const()
+		bytes += size * DeviceSize(v.DType())
+	}
+	for _, part := range g.parts() {
+		for _, m := range part.Members {
+			for _, a := range p.spaceOf(m.Node).reads {
+				add(a.v)
+			}
+			for _, v := range m.Node.Results() {
+				add(v)
+			}
+		}
+	}
+	return n > p.options.Tensors && bytes > p.options.Bytes
+}
+
+func split(phi []int) (mapped, rest []int) {
+	for i, c := range phi {
+		if c < 0 {
+			rest = append(rest, i)
+		} else {
+			mapped = append(mapped, c)
+		}
+	}
+	return mapped, rest
+}
+
+func count(xs []int, ok func(int) bool) int {
+	n := 0
+	for _, x := range xs {
+		if ok(x) {
+			n++
+		}
+	}
+	return n
+}
+
+func sizes(dims, which []int) []int {
+	out := make([]int, len(which))
+	for i, c := range which {
+		out[i] = dims[c]
+	}
+	return out
+}
+
+// moved returns copies of members whose coordinates are taken through phi.
+func moved(members []*Member, phi []int) []*Member {
+	through := func(coord []int) []int {
+		if coord == nil {
+			return nil
+		}
+		out := make([]int, len(coord))
+		for i, c := range coord {
+			out[i] = c
+			if c >= 0 {
+				out[i] = phi[c]
+			}
+		}
+		return out
+	}
+	out := make([]*Member, len(members))
+	for i, m := range members {
+		c := *m
+		c.Coord, c.Inner = through(m.Coord), through(m.Inner)
+		out[i] = &c
+	}
+	return out
+}
+
+func join(kind Kind, outer, inner []int, a, b []*Member) *Group {
+	return &Group{Kind: kind, Outer: outer, Inner: inner, Members: slices.Concat(a, b)}
+}
+
+// replace puts m in the place of a and b.
+func (p *Program) replace(a, b, m *Group) {
+	m.program = p
+	for _, part := range m.parts() {
+		for _, mem := range part.Members {
+			p.groupOf[mem.Node] = m
+		}
+	}
+	at := slices.Index(p.groups, b)
+	p.groups[at] = m
+	p.groups = slices.DeleteFunc(p.groups, func(g *Group) bool { return g == a })
+	p.groups = p.sorted()
+}
+
+// sorted returns the groups in an order in which producers come first, and
+// otherwise as they were.
+func (p *Program) sorted() []*Group {
+	var out []*Group
+	done := map[*Group]bool{}
+	var visit func(g *Group)
+	visit = func(g *Group) {
+		if done[g] {
+			return
+		}
+		done[g] = true
+		for _, q := range p.producers(g) {
+			visit(q)
+		}
+		out = append(out, g)
+	}
+	for _, g := range p.groups {
+		visit(g)
+	}
+	return out
+}

@@ -1,0 +1,173 @@
+package kernel
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Bounds of what is computed again at each use instead of being stored. A
+// value with several users is repeated when that is cheaper than a round trip
+// through memory; a value with one user always is, until the expression gets
+// too long for registers.
+const (
+	cheapWeight    = 6   // simple operations that several users may repeat
+	scalarWeight   = 200 // the same for values of one element, however many read it
+	contractWeight = 1   // the same for operands of a contraction, read over and over
+	maxWeight      = 300 // length of one expression
+	maxLoads       = 12  // loads in one expression
+)
+
+// plan is what is decided about each node before groups are made.
+type plan struct {
+	virtual  []bool // by node ID: computed where it is used
+	weight   []int  // simple operations in the expression of a virtual node
+	loads    []int
+	literals map[ir.Value]scalar.Expr
+}
+
+func (pl *plan) stored(n *ir.Node) bool { return !pl.virtual[n.ID()] }
+
+// decide chooses which nodes are virtual.
+func (p *Program) decide() {
+	g := p.Graph
+	nodes := g.Nodes()
+	pl := &plan{
+		virtual: make([]bool, len(nodes)), weight: make([]int, len(nodes)), loads: make([]int, len(nodes)),
+		literals: map[ir.Value]scalar.Expr{},
+	}
+	p.plan = pl
+	p.findLiterals()
+	uses := g.Uses()
+	output := map[*ir.Node]bool{}
+	for _, o := range g.Outputs() {
+		output[o.Value.Node()] = true
+	}
+	for _, n := range nodes {
+		pl.measure(n)
+		_, literal := pl.literals[ir.Value(n.Result(0))]
+		pl.virtual[n.ID()] = literal || isMap(n) && !output[n] && pl.inlines(n, uses[n.ID()])
+	}
+}
+
+// findLiterals collects run scalars and constants that need no memory.
+func (p *Program) findLiterals() {
+	for _, n := range p.Graph.Nodes() {
+		switch a := n.Attrs().(type) {
+		case *ir.ConstantAttrs:
+			if e, ok := splat(a); ok {
+				p.plan.literals[n.Result(0)] = e
+			}
+		case *ir.PortAttrs:
+			if p.parent == nil && a.Kind == ir.InputPort && isRunScalar(n.Types()[0]) {
+				p.plan.literals[n.Result(0)] = RunScalar(len(p.Scalars), n.Types()[0].DType)
+				port, _ := p.Graph.Port(a.Name)
+				p.Scalars = append(p.Scalars, port)
+			}
+		}
+	}
+}
+
+// isRunScalar reports whether an input is passed by value: one 32-bit number.
+func isRunScalar(t ir.Type) bool {
+	return len(t.Shape) == 0 && (t.DType == ir.F32 || t.DType == ir.I32 || t.DType == ir.U32)
+}
+
+// isMap reports whether each element of a node can be had by itself.
+func isMap(n *ir.Node) bool {
+	d := n.Def()
+	_, ok := d.Lower.(*ir.MapLowering)
+	return d.Scalar != nil || ok
+}
+
+// measure finds the weight and the loads of a node's expression, with its
+// virtual operands in place.
+func (pl *plan) measure(n *ir.Node) {
+	if !isMap(n) {
+		return
+	}
+	w, l := ownWeight(n), 0
+	for _, in := range n.Inputs() {
+		id := in.Node().ID()
+		if pl.virtual[id] {
+			w, l = w+pl.weight[id], l+pl.loads[id]
+		} else {
+			l++
+		}
+	}
+	pl.weight[n.ID()], pl.loads[n.ID()] = w, l
+}
+
+// inlines reports whether a map node is better computed where it is used.
+func (pl *plan) inlines(n *ir.Node, users []*ir.Node) bool {
+	w, l := pl.weight[n.ID()], pl.loads[n.ID()]
+	if w > maxWeight || l > maxLoads || len(users) == 0 {
+		return false
+	}
+	size, _ := n.Types()[0].Shape.Size().Const()
+	repeated := w > cheapWeight && !(size == 1 && w <= scalarWeight)
+	for _, u := range users {
+		switch u.Def().Lower.(type) {
+		case *ir.ControlLowering:
+			return false
+		case *ir.ContractLowering:
+			if w > contractWeight || l > 1 {
+				return false
+			}
+		case *ir.PrefixLowering:
+			return w == 0 && l <= 1
+		}
+		if repeated && grows(n, u) {
+			return false
+		}
+	}
+	return len(users) == 1 || !repeated
+}
+
+// grows reports whether a user reads each element of n many times.
+func grows(n, u *ir.Node) bool {
+	if !isMap(u) {
+		return false
+	}
+	a, _ := n.Types()[0].Shape.Size().Const()
+	b, _ := u.Types()[0].Shape.Size().Const()
+	return b >= 8*a
+}
+
+// ownWeight counts the simple operations of a node itself. Index arithmetic is
+// free: it is there with or without fusion.
+func ownWeight(n *ir.Node) int {
+	var e scalar.Expr
+	d := n.Def()
+	if d.Scalar != nil {
+		x := make([]scalar.Expr, len(n.Inputs()))
+		for i, in := range n.Inputs() {
+			x[i] = scalar.Arg(i, in.DType())
+		}
+		e = d.Scalar(n, x)
+	} else {
+		dims, _ := n.Types()[0].Shape.Ints()
+		load := func(operand int, at ir.Index) scalar.Expr { return scalar.Arg(operand, n.Input(operand).DType()) }
+		e = d.Lower.(*ir.MapLowering).Element(n, 0, coords("a", dims), load)
+	}
+	w := 0
+	scalar.Walk(e, func(x scalar.Expr) {
+		switch {
+		case x.Op == scalar.OpConst || x.Op == scalar.OpArg || x.Op == scalar.OpVar || x.Type == ir.I32 || x.Type == ir.Bool:
+		case transcendental[x.Op]:
+			w += 8
+		default:
+			w++
+		}
+	})
+	if _, view := d.Lower.(*ir.MapLowering); view && w <= 2 {
+		return 0 // a select between loads, as pad and concatenate have
+	}
+	return w
+}
+
+var transcendental = map[scalar.Op]bool{
+	scalar.OpExp: true, scalar.OpExpm1: true, scalar.OpLog: true, scalar.OpLog1p: true,
+	scalar.OpSin: true, scalar.OpCos: true, scalar.OpTan: true, scalar.OpAsin: true, scalar.OpAcos: true,
+	scalar.OpAtan: true, scalar.OpAtan2: true, scalar.OpSinh: true, scalar.OpCosh: true, scalar.OpTanh: true,
+	scalar.OpSigmoid: true, scalar.OpErf: true, scalar.OpErfc: true, scalar.OpPow: true,
+}

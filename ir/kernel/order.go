@@ -1,0 +1,264 @@
+package kernel
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// fuseSideBySide puts independent maps into one kernel: all that nothing else
+// waits for (the updates of an optimiser), and those that become ready
+// together.
+func (p *Program) fuseSideBySide() {
+	levels := p.levels()
+	for i := 0; i < len(p.groups); i++ {
+		for j := i + 1; j < len(p.groups); j++ {
+			a, b := p.groups[i], p.groups[j]
+			if a.Kind != MapKind || b.Kind != MapKind || levels[a] != levels[b] {
+				continue
+			}
+			m := &Group{Kind: MapKind, Parts: slices.Concat(a.parts(), b.parts())}
+			if p.reaches(a, b) || p.reaches(b, a) || p.tooManyTensors(m) {
+				continue
+			}
+			p.replace(a, b, m)
+			levels[m] = levels[a]
+			i, j = slices.Index(p.groups, m), slices.Index(p.groups, m)
+		}
+	}
+}
+
+// sink is the level of groups that no other group reads.
+const sink = -1
+
+// levels tells for each group how many groups it has to wait for in a row.
+func (p *Program) levels() map[*Group]int {
+	level := map[*Group]int{}
+	read := map[*Group]bool{}
+	for _, g := range p.groups {
+		for _, q := range p.producers(g) {
+			level[g] = max(level[g], level[q]+1)
+			read[q] = true
+		}
+	}
+	for _, g := range p.groups {
+		if !read[g] {
+			level[g] = sink
+		}
+	}
+	return level
+}
+
+// reaches reports whether b has to wait for a.
+func (p *Program) reaches(a, b *Group) bool {
+	seen := map[*Group]bool{}
+	var from func(g *Group) bool
+	from = func(g *Group) bool {
+		if g == a {
+			return true
+		}
+		if seen[g] {
+			return false
+		}
+		seen[g] = true
+		return slices.ContainsFunc(p.before(g), from)
+	}
+	return from(b)
+}
+
+// before returns all groups that a group has to wait for directly.
+func (p *Program) before(g *Group) []*Group { return append(p.producers(g), p.after[g]...) }
+
+// placeStates decides for each state where its new value is written. In place
+// is best, and possible where every other group that reads the old value can
+// come first. Otherwise the new value has a tensor of its own and is copied at
+// the end, see copyBack.
+func (p *Program) placeStates() {
+	var computed []ir.Output
+	for _, o := range p.Graph.Outputs() {
+		port, _ := p.Graph.Port(o.Name)
+		switch {
+		case !o.State || o.Value == port.Value:
+		case p.groupOf[o.Value.Node()] != nil:
+			computed = append(computed, o)
+		default:
+			// A literal, an input or another state, which may have been
+			// overwritten by the time of the copy: set it aside first.
+			next := p.newTensor(o.Name+"_next", o.Value.Type())
+			p.addCopy(p.copyOf(o.Value, next))
+			p.Pairs = append(p.Pairs, Pair{p.tensors[port.Value], next})
+		}
+	}
+	for _, o := range computed {
+		port, _ := p.Graph.Port(o.Name)
+		old, g := p.tensors[port.Value], p.groupOf[o.Value.Node()]
+		switch {
+		case p.tensors[o.Value] == nil && p.inPlace(g, port.Value, o.Value):
+			p.tensors[o.Value] = old
+			p.Pairs = append(p.Pairs, Pair{old, old})
+		case p.tensors[o.Value] == nil:
+			p.tensors[o.Value] = p.newTensor(o.Name+"_next", o.Value.Type())
+			fallthrough
+		default:
+			p.Pairs = append(p.Pairs, Pair{old, p.tensors[o.Value]})
+		}
+	}
+}
+
+// copyBack adds one group that writes the states that were not written in
+// place, behind everything else.
+func (p *Program) copyBack() {
+	g := &Group{Kind: MapKind, program: p}
+	for _, pair := range p.Pairs {
+		if pair.Old != pair.New {
+			c := Copy{From: pair.New, To: pair.Old}
+			g.Parts = append(g.Parts, &Group{Kind: MapKind, Outer: squeeze(c.To.Dims), Copies: []Copy{c}, program: p})
+		}
+	}
+	if len(g.Parts) > 0 {
+		p.after[g] = slices.Clone(p.groups)
+		p.groups = append(p.groups, g)
+	}
+}
+
+// inPlace reports whether the group g may write the new value v of a state over
+// the old one, and if so makes all others that read the old value come first.
+func (p *Program) inPlace(g *Group, old, v ir.Value) bool {
+	if g.Kind != MapKind && g.Kind != ContractKind || p.checks(g) {
+		return false
+	}
+	var readers []*Group
+	for _, q := range p.groups {
+		switch {
+		case !p.readsValue(q, old):
+		case q == g && !p.readsOwnElement(g, old, v), q != g && p.reaches(g, q):
+			return false
+		case q != g:
+			readers = append(readers, q)
+		}
+	}
+	p.after[g] = append(p.after[g], readers...)
+	return true
+}
+
+func (p *Program) readsValue(g *Group, v ir.Value) bool {
+	for _, c := range g.Copies {
+		if c.From == p.tensors[v] {
+			return true
+		}
+	}
+	return slices.Contains(p.readsOf(g), v)
+}
+
+// readsOwnElement reports whether every read of old in g is of the very element
+// that the same thread then writes of v.
+func (p *Program) readsOwnElement(g *Group, old, v ir.Value) bool {
+	for _, part := range g.parts() {
+		target := part.member(v)
+		for _, m := range part.Members {
+			s := p.spaceOf(m.Node)
+			for _, a := range s.reads {
+				if a.v != old {
+					continue
+				}
+				if target == nil || m.Node == part.Members[0].Node && part.Kind == ContractKind {
+					return false
+				}
+				for axis, e := range a.at {
+					own, ok := s.axisOf(e)
+					if target.Coord[axis] >= 0 && (!ok || m.coordOf(own) != target.Coord[axis]) {
+						return false
+					}
+				}
+			}
+		}
+	}
+	return true
+}
+
+// order turns the groups into items: producers first, checks before anything
+// persistent is written, and otherwise as the graph has them.
+func (p *Program) order() error {
+	p.checksFirst()
+	var order []*Group
+	done := map[*Group]bool{}
+	var visit func(g *Group)
+	visit = func(g *Group) {
+		if done[g] {
+			return
+		}
+		done[g] = true
+		for _, q := range p.before(g) {
+			visit(q)
+		}
+		order = append(order, g)
+	}
+	for _, g := range p.groups {
+		visit(g)
+	}
+	for _, g := range order {
+		if g.Kind == LoopKind {
+			items, err := p.loop(g)
+			if err != nil {
+				return err
+			}
+			p.Items = append(p.Items, items...)
+			continue
+		}
+		p.collectReads(g)
+		p.Items = append(p.Items, g)
+	}
+	return nil
+}
+
+// checksFirst makes groups that write states wait for those that check indices,
+// so that a bad index leaves the states as they were.
+func (p *Program) checksFirst() {
+	var checking []*Group
+	for _, g := range p.groups {
+		if p.checks(g) {
+			checking = append(checking, g)
+		}
+	}
+	for _, g := range p.groups {
+		if !slices.ContainsFunc(g.Writes(), (*Tensor).Persistent) {
+			continue
+		}
+		for _, c := range checking {
+			if c != g && !p.reaches(g, c) {
+				p.after[g] = append(p.after[g], c)
+			}
+		}
+	}
+}
+
+func (p *Program) checks(g *Group) bool {
+	for _, part := range g.parts() {
+		for _, m := range part.Members {
+			if p.spaceOf(m.Node).checks {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Persistent reports whether the tensor keeps its value between runs.
+func (t *Tensor) Persistent() bool { return t.Port != nil && t.Port.Kind != ir.InputPort }
+
+// collectReads fills in the tensors a group loads.
+func (p *Program) collectReads(g *Group) {
+	add := func(t *Tensor) {
+		if t != nil && !slices.Contains(g.reads, t) {
+			g.reads = append(g.reads, t)
+		}
+	}
+	for _, v := range p.readsOf(g) {
+		add(p.tensors[v])
+	}
+	for _, part := range g.parts() {
+		for _, c := range part.Copies {
+			add(c.From)
+		}
+	}
+}

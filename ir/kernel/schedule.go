@@ -1,0 +1,69 @@
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Schedule returns the kernels of a group, in order. It may add tensors to the
+// program for what goes from one of them to the next. A compiler bug comes back
+// as an error that names the group.
+func (p *Program) Schedule(g *Group, d Device) (launches []Launch, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			launches, err = nil, fmt.Errorf("kernel: cannot schedule %s: %v", g.Name(), r)
+		}
+	}()
+	e := &emitter{p: g.program, device: d}
+	switch g.Kind {
+	case MapKind:
+		launches = scheduleMap(e, g)
+	case ReduceKind:
+		launches = scheduleReduce(e, g)
+	case ContractKind:
+		launches = scheduleContract(e, g)
+	case PrefixKind:
+		launches = schedulePrefix(e, g)
+	default:
+		return nil, ir.Errorf(ir.ErrUnsupported, "a %s group has no kernel of its own", g.Kind)
+	}
+	for _, l := range launches {
+		if err := Check(l.Kernel); err != nil {
+			return nil, fmt.Errorf("kernel: %s: %w", l.Kernel.Name, err)
+		}
+	}
+	return launches, nil
+}
+
+// isReduction reports whether a node is computed as a reduction.
+func isReduction(n *ir.Node) bool {
+	switch n.Def().Lower.(type) {
+	case *ir.ReduceLowering, *ir.ScatterLowering:
+		return true
+	}
+	return false
+}
+
+// lowering returns the reduction that a member of a reduce group is.
+func lowering(m *Member) *ir.ReduceLowering {
+	switch l := m.Node.Def().Lower.(type) {
+	case *ir.ReduceLowering:
+		return l
+	case *ir.ScatterLowering:
+		return scatterOf(m.Node).asReduction()
+	}
+	return contractionOf(m.Node).asReduction()
+}
+
+// finishReduction returns the results of a reduction from its running values.
+func finishReduction(m *Member, at ir.Index, acc []scalar.Expr, load ir.Load) []scalar.Expr {
+	if _, ok := m.Node.Def().Lower.(*ir.ScatterLowering); ok {
+		return []scalar.Expr{scatterOf(m.Node).finish(at, acc[0], load)}
+	}
+	if f := lowering(m).Finish; f != nil {
+		return f(m.Node, at, acc)
+	}
+	return acc
+}

@@ -1,0 +1,358 @@
+package kernel
+
+import (
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// tile is how a contraction is cut: a workgroup computes m×n results, each of
+// its threads rm×rn of them, in steps of k along the contracted space. m, n, rm
+// and rn are multiples of 4, the width of a vector.
+type tile struct{ m, n, k, rm, rn int }
+
+// tiles are the choices, largest first. Larger ones load less per result,
+// smaller ones make more workgroups.
+var tiles = []tile{
+	{128, 128, 8, 8, 8},
+	{64, 64, 16, 4, 4},
+	{32, 32, 16, 4, 4},
+}
+
+// enoughTiles is how many workgroups keep a large device busy; below that a
+// smaller tile is better.
+const enoughTiles = 200
+
+// Bounds for computing a contraction without tiles.
+const (
+	thinSide  = 2   // results this thin are a matrix times a vector
+	fewTiles  = 32  // so few of the smallest tiles leave most of a device idle,
+	deepSpace = 256 // which matters when each of them has this long to go
+)
+
+func (t tile) threads() int { return t.m / t.rm * (t.n / t.rn) }
+
+// sharedBytes is the workgroup memory of two buffers of both operands.
+func (t tile) sharedBytes() int { return 2 * t.k * (t.m + t.n) * 4 }
+
+func (t tile) count(c *contraction) int {
+	return product(c.Batch) * ceilDiv(product(c.M), t.m) * ceilDiv(product(c.N), t.n)
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }
+
+func scheduleContract(e *emitter, g *Group) []Launch {
+	c := contractionOf(g.Members[0].Node)
+	t, ok := e.chooseTile(c)
+	if !ok {
+		return scheduleReduce(e, g.reduction())
+	}
+	return []Launch{newTileEmitter(e, g, c, t).kernel()}
+}
+
+// chooseTile returns the largest tile that still makes enough workgroups, or
+// false where tiles do not pay.
+func (e *emitter) chooseTile(c *contraction) (tile, bool) {
+	m, n, k := product(c.M), product(c.N), product(c.K)
+	last := tiles[len(tiles)-1]
+	if c.Acc != ir.F32 || m*n*k == 0 || min(m, n) <= thinSide || last.count(c) < fewTiles && k >= deepSpace {
+		return tile{}, false
+	}
+	for _, t := range tiles {
+		if t.threads() <= e.device.Threads && t.sharedBytes() <= e.device.SharedBytes && t.count(c) >= enoughTiles {
+			return t, true
+		}
+	}
+	return last, true
+}
+
+// tileEmitter writes the kernel of a tiled contraction. Both operands are read
+// in tiles into workgroup memory, one tile ahead of the arithmetic, and from
+// there by vectors of 4 into registers.
+type tileEmitter struct {
+	*emitter
+	g     *Group
+	c     *contraction
+	t     tile
+	batch ir.Index
+	side  [2]side // operand 0 along m, operand 1 along n
+	lane  scalar.Expr
+	body  []Stmt
+}
+
+// side is what is the same for both operands of a contraction: a tile of free
+// positions by contracted ones.
+type side struct {
+	operand   int
+	free      []int // sizes of the free space
+	tile, reg int   // free positions of a workgroup and of a thread
+	thread    scalar.Expr
+	first     scalar.Expr // first free position of the workgroup
+	slot      int         // workgroup memory
+	kFast     bool        // neighbouring threads load along the contracted space
+	prefix    string
+}
+
+func newTileEmitter(e *emitter, g *Group, c *contraction, t tile) *tileEmitter {
+	te := &tileEmitter{emitter: e, g: g, c: c, t: t}
+	threads := t.threads()
+	e.workgroup = [3]int{threads, 1, 1}
+	te.lane = LocalID(0, threads)
+	across := t.n / t.rn
+	tilesM, tilesN := ceilDiv(product(c.M), t.m), ceilDiv(product(c.N), t.n)
+	group := e.linearGroup(product(c.Batch) * tilesM * tilesN)
+	column := scalar.Mod(group, integer(tilesN))
+	row := scalar.Mod(scalar.FloorDiv(group, integer(tilesN)), integer(tilesM))
+	batch := scalar.FloorDiv(group, integer(tilesN*tilesM))
+	if e.overshoots() {
+		batch = scalar.Min(batch, integer(product(c.Batch)-1))
+	}
+	te.batch = unflatten(te.let("batch", batch, product(c.Batch)-1), c.Batch)
+	te.side[0] = side{
+		operand: 0, free: c.M, tile: t.m, reg: t.rm, prefix: "a",
+		thread: te.let("ty", scalar.FloorDiv(te.lane, integer(across)), t.m/t.rm-1),
+		first:  te.let("m", scalar.Mul(row, integer(t.m)), (tilesM-1)*t.m),
+		slot:   e.shared("tile_a", ir.F32, 4, 2*t.k*t.m/4),
+	}
+	te.side[1] = side{
+		operand: 1, free: c.N, tile: t.n, reg: t.rn, prefix: "b",
+		thread: te.let("tx", scalar.Mod(te.lane, integer(across)), across-1),
+		first:  te.let("n", scalar.Mul(column, integer(t.n)), (tilesN-1)*t.n),
+		slot:   e.shared("tile_b", ir.F32, 4, 2*t.k*t.n/4),
+	}
+	for i := range te.side {
+		te.side[i].kFast = te.contiguousAlongK(&te.side[i])
+	}
+	return te
+}
+
+// let names an integer from 0 to hi.
+func (te *tileEmitter) let(prefix string, value scalar.Expr, hi int) scalar.Expr {
+	if hi <= 0 {
+		return integer(0)
+	}
+	name := te.name(prefix)
+	te.body = append(te.body, &Let{name, scalar.Simplify(value)})
+	return scalar.NewVar(name, ir.I32, 0, int64(hi))
+}
+
+// contiguousAlongK reports whether the last axis of an operand moves with the
+// last contracted coordinate.
+func (te *tileEmitter) contiguousAlongK(s *side) bool {
+	k := coords("k", te.c.K)
+	var at ir.Index
+	if s.operand == 0 {
+		at, _ = te.c.A(te.batch, coords("f", s.free), k)
+	} else {
+		at, _ = te.c.B(te.batch, k, coords("f", s.free))
+	}
+	if len(at) == 0 || len(k) == 0 {
+		return false
+	}
+	moves := false
+	scalar.Walk(at[len(at)-1], func(x scalar.Expr) {
+		moves = moves || x.Op == scalar.OpVar && x.Name == k[len(k)-1].Name
+	})
+	return moves
+}
+
+// kernel writes the whole kernel.
+func (te *tileEmitter) kernel() Launch {
+	for i := range te.t.rm * te.t.rn {
+		te.body = append(te.body, &Var{te.acc(i), scalar.ConstF(ir.F32, 0)})
+	}
+	length := product(te.c.K)
+	steps := ceilDiv(length, te.t.k)
+	te.declareAhead()
+	te.loadAhead(integer(0))
+	te.storeAhead(integer(0))
+	te.body = append(te.body, &Barrier{})
+
+	step := te.name("step")
+	at := scalar.NewVar(step, ir.I32, 0, int64(steps-1))
+	outer := te.body
+	te.body = nil
+	parity := te.let("buffer", scalar.Mod(at, integer(2)), 1)
+	if steps > 1 {
+		next := scalar.Min(scalar.Add(at, integer(1)), integer(steps-1))
+		te.loadAhead(te.let("k_next", scalar.Mul(next, integer(te.t.k)), (steps-1)*te.t.k))
+	}
+	te.multiply(parity)
+	if steps > 1 {
+		te.storeAhead(scalar.Sub(integer(1), parity))
+		te.body = append(te.body, &Barrier{})
+	}
+	loop := &For{Var: step, Start: integer(0), End: integer(steps), Step: integer(1), Body: te.body}
+	te.body = append(outer, loop)
+	te.epilogue()
+	return te.finish(te.g.Name(), te.body)
+}
+
+func (te *tileEmitter) acc(i int) string { return "acc" + strconv.Itoa(i) }
+
+// vectors is how many vectors of a side each thread moves per step.
+func (te *tileEmitter) vectors(s *side) int { return ceilDiv(s.tile/4*te.t.k, te.t.threads()) }
+
+// declareAhead declares the registers that hold the next tiles.
+func (te *tileEmitter) declareAhead() {
+	te.eachAhead(func(_ *side, _ int, names []string) {
+		for _, name := range names {
+			te.body = append(te.body, &Var{name, scalar.ConstF(ir.F32, 0)})
+		}
+	})
+}
+
+func (te *tileEmitter) eachAhead(f func(s *side, v int, names []string)) {
+	for i := range te.side {
+		s := &te.side[i]
+		for v := range te.vectors(s) {
+			names := make([]string, 4)
+			for j := range names {
+				names[j] = "next_" + s.prefix + strconv.Itoa(4*v+j)
+			}
+			f(s, v, names)
+		}
+	}
+}
+
+// vectorPlace returns which vector along the free positions, and which
+// contracted position, vector v of a thread is.
+func (te *tileEmitter) vectorPlace(s *side, v int) (vec, k scalar.Expr) {
+	threads, per := te.t.threads(), s.tile/4
+	id := scalar.Add(te.lane, integer(v*threads))
+	if s.kFast {
+		return scalar.Simplify(scalar.FloorDiv(id, integer(te.t.k))), scalar.Simplify(scalar.Mod(id, integer(te.t.k)))
+	}
+	return scalar.Simplify(scalar.Mod(id, integer(per))), scalar.Simplify(scalar.FloorDiv(id, integer(per)))
+}
+
+// loadAhead reads a thread's part of the tiles that start at contracted
+// position k into registers.
+func (te *tileEmitter) loadAhead(k scalar.Expr) {
+	rd := newReader(te.p)
+	load := rd.operand(te.c.n)
+	length := product(te.c.K)
+	te.eachAhead(func(s *side, v int, names []string) {
+		vec, kk := te.vectorPlace(s, v)
+		pos := scalar.Add(k, kk)
+		inside := scalar.ConstBool(true)
+		if length%te.t.k != 0 {
+			inside = scalar.Lt(pos, integer(length))
+			pos = scalar.Min(pos, integer(length-1))
+		}
+		kAt := unflatten(scalar.Simplify(pos), te.c.K)
+		values := make([]scalar.Expr, 4)
+		for j := range values {
+			f := scalar.Add(scalar.Add(s.first, scalar.Mul(vec, integer(4))), integer(j))
+			x := te.c.factor(s.operand, te.batch, te.freeAt(s, f), kAt, load)
+			values[j] = scalar.Select(inside, x, scalar.ConstF(ir.F32, 0))
+		}
+		te.body = append(te.body, te.nameAll(values)...)
+		for j, name := range names {
+			te.body = append(te.body, &Assign{name, values[j]})
+		}
+	})
+}
+
+// freeAt returns the free coordinates of position f, kept inside the operand:
+// what lies beyond is computed and not stored.
+func (te *tileEmitter) freeAt(s *side, f scalar.Expr) ir.Index {
+	n := product(s.free)
+	if n%s.tile != 0 {
+		f = scalar.Min(f, integer(n-1))
+	}
+	return unflatten(scalar.Simplify(f), s.free)
+}
+
+// storeAhead writes the registers into a buffer of workgroup memory: rows of
+// one contracted position.
+func (te *tileEmitter) storeAhead(buffer scalar.Expr) {
+	te.eachAhead(func(s *side, v int, names []string) {
+		vec, kk := te.vectorPlace(s, v)
+		values := make([]scalar.Expr, 4)
+		for j, name := range names {
+			values[j] = scalar.FreeVar(name, ir.F32)
+		}
+		at := scalar.Add(scalar.Mul(buffer, integer(te.t.k*s.tile/4)), scalar.Add(scalar.Mul(kk, integer(s.tile/4)), vec))
+		store := []Stmt{&StoreVec{s.slot, scalar.Simplify(at), values}}
+		if total := te.t.k * s.tile / 4; (v+1)*te.t.threads() > total {
+			store = guard(scalar.Lt(scalar.Add(te.lane, integer(v*te.t.threads())), integer(total)), store)
+		}
+		te.body = append(te.body, store...)
+	})
+}
+
+// multiply adds the products of one step. A thread's results lie in squares of
+// 4×4, spread over the tile so that neighbours read neighbouring vectors.
+func (te *tileEmitter) multiply(buffer scalar.Expr) {
+	name := te.name("k")
+	kk := scalar.NewVar(name, ir.I32, 0, int64(te.t.k-1))
+	var body []Stmt
+	var regs [2][]string
+	for i := range te.side {
+		s := &te.side[i]
+		for v := range s.reg / 4 {
+			names := make([]string, 4)
+			for j := range names {
+				names[j] = s.prefix + strconv.Itoa(4*v+j)
+			}
+			at := scalar.Add(scalar.Mul(buffer, integer(te.t.k*s.tile/4)), scalar.Mul(kk, integer(s.tile/4)))
+			at = scalar.Add(at, scalar.Add(s.thread, integer(v*s.tile/s.reg)))
+			body = append(body, &LoadVec{names, s.slot, scalar.Simplify(at)})
+			regs[i] = append(regs[i], names...)
+		}
+	}
+	for i, a := range regs[0] {
+		for j, b := range regs[1] {
+			acc := te.acc(i*te.t.rn + j)
+			x := scalar.Mul(scalar.FreeVar(a, ir.F32), scalar.FreeVar(b, ir.F32))
+			body = append(body, &Assign{acc, scalar.Add(scalar.FreeVar(acc, ir.F32), x)})
+		}
+	}
+	te.body = append(te.body, &For{Var: name, Start: integer(0), End: integer(te.t.k), Step: integer(1), Body: body})
+}
+
+// place returns the free position of a thread's register i.
+func (te *tileEmitter) place(s *side, i int) scalar.Expr {
+	vec := scalar.Add(s.thread, integer(i/4*(s.tile/s.reg)))
+	return scalar.Add(s.first, scalar.Add(scalar.Mul(vec, integer(4)), integer(i%4)))
+}
+
+// epilogue computes what follows the contraction in registers and stores.
+func (te *tileEmitter) epilogue() {
+	for i := range te.t.rm {
+		row := te.place(&te.side[0], i)
+		var inRow []Stmt
+		for j := range te.t.rn {
+			column := te.place(&te.side[1], j)
+			stores := te.results(te.acc(i*te.t.rn+j), te.freeAt(&te.side[0], row), te.freeAt(&te.side[1], column))
+			inRow = append(inRow, te.within(&te.side[1], column, stores)...)
+		}
+		te.body = append(te.body, te.within(&te.side[0], row, inRow)...)
+	}
+}
+
+// within keeps statements to free positions that exist.
+func (te *tileEmitter) within(s *side, f scalar.Expr, then []Stmt) []Stmt {
+	n := product(s.free)
+	if n%s.tile == 0 {
+		return then
+	}
+	return guard(scalar.Simplify(scalar.Lt(f, integer(n))), then)
+}
+
+// results stores the members of the group at one result of the contraction.
+func (te *tileEmitter) results(acc string, m, n ir.Index) []Stmt {
+	first := te.g.Members[0]
+	sum := scalar.Convert(scalar.FreeVar(acc, ir.F32), first.Node.Types()[0].DType)
+	at := make(ir.Index, len(te.g.Outer))
+	for axis, e := range te.c.Out(te.batch, m, n) {
+		if c := first.Coord[axis]; c >= 0 {
+			at[c] = e
+		}
+	}
+	rd := newReader(te.p)
+	rd.given = map[ir.Value]scalar.Expr{first.Node.Result(0): sum}
+	return te.points(te.g, rd, at, te.g.Members)
+}

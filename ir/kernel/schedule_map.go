@@ -1,0 +1,163 @@
+package kernel
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// mapThreads is the workgroup size of map kernels: a multiple of every
+// subgroup size, and what WebGPU allows everywhere.
+const mapThreads = 256
+
+// scheduleMap gives each thread one element. Groups side by side take
+// consecutive ranges of workgroups, so that no workgroup's threads diverge.
+func scheduleMap(e *emitter, g *Group) []Launch {
+	parts := g.parts()
+	starts := make([]int, len(parts)+1)
+	for i, part := range parts {
+		n := product(part.Outer)
+		starts[i+1] = starts[i] + (n+mapThreads-1)/mapThreads
+	}
+	if starts[len(parts)] == 0 {
+		return nil
+	}
+	e.workgroup = [3]int{mapThreads, 1, 1}
+	group := e.linearGroup(starts[len(parts)])
+	lane := LocalID(0, mapThreads)
+
+	var body []Stmt
+	for i := len(parts) - 1; i >= 0; i-- {
+		first := scalar.Sub(group, integer(starts[i]))
+		flat := scalar.Add(scalar.Mul(first, integer(mapThreads)), lane)
+		own := e.mapPart(parts[i], flat, (starts[i+1]-starts[i])*mapThreads)
+		if i == len(parts)-1 {
+			body = own
+			continue
+		}
+		body = []Stmt{&If{Cond: scalar.Lt(group, integer(starts[i+1])), Then: own, Else: body}}
+	}
+	return []Launch{e.finish(g.Name(), body)}
+}
+
+// mapPart computes one element of a part, the one with the given number; there
+// are threads for span of them.
+func (e *emitter) mapPart(part *Group, flat scalar.Expr, span int) []Stmt {
+	n := product(part.Outer)
+	name := e.name("i")
+	i := scalar.NewVar(name, ir.I32, 0, int64(n-1))
+	at := unflatten(i, part.Outer)
+	body := e.points(part, newReader(e.p), at, part.Members)
+	for _, c := range part.Copies {
+		body = append(body, e.copyElement(c, at)...)
+	}
+	if span != n || e.overshoots() {
+		body = []Stmt{&If{Cond: scalar.Lt(scalar.FreeVar(name, ir.I32), integer(n)), Then: body}}
+	}
+	return append([]Stmt{&Let{name, flat}}, body...)
+}
+
+// overshoots reports whether the grid has more workgroups than were asked for.
+func (e *emitter) overshoots() bool { return e.groups[1] > 1 }
+
+func (e *emitter) copyElement(c Copy, at ir.Index) []Stmt {
+	at = spread(at, c.To.Dims)
+	value := c.Literal
+	if c.From != nil {
+		value = c.From.load(e.p.depth(), at)
+	}
+	return e.store(c.To, at, value)
+}
+
+// points computes members at one point of a group and stores what is kept.
+// Values that several members need are named once by the printer.
+func (e *emitter) points(g *Group, r *reader, at ir.Index, members []*Member) []Stmt {
+	r.local = func(v ir.Value, pos ir.Index) (scalar.Expr, bool) {
+		if m := memberOf(members, v); m != nil {
+			return r.body(m.Node, v.Index(), pick(at, m.Coord)), true
+		}
+		return nil, false
+	}
+	type kept struct {
+		t     *Tensor
+		at    ir.Index
+		value scalar.Expr
+	}
+	var stores []kept
+	for _, m := range members {
+		for i, t := range m.Store {
+			if t != nil {
+				pos := pick(at, m.Coord)
+				stores = append(stores, kept{t, pos, r.element(m.Node.Result(i), pos)})
+			}
+		}
+	}
+	values := make([]scalar.Expr, len(stores))
+	for i, s := range stores {
+		values[i] = s.value
+	}
+	body := e.nameAll(values)
+	for i, s := range stores {
+		body = append(body, e.store(s.t, s.at, values[i])...)
+	}
+	return body
+}
+
+// nameAll names what several values share, and the values themselves where
+// there is more than one: their stores may overwrite what they are made of.
+func (e *emitter) nameAll(values []scalar.Expr) []Stmt {
+	if len(values) < 2 {
+		return nil
+	}
+	var body []Stmt
+	s := scalar.Schedule(e.name("s")+"_", values...)
+	for _, b := range s.Bindings {
+		body = append(body, &Let{b.Var.Name, b.Value})
+	}
+	for i, root := range s.Roots {
+		if root.Op == scalar.OpVar || root.Op == scalar.OpConst {
+			values[i] = root
+			continue
+		}
+		name := e.name("v")
+		body = append(body, &Let{name, root})
+		values[i] = scalar.FreeVar(name, root.Type)
+	}
+	return body
+}
+
+func memberOf(members []*Member, v ir.Value) *Member {
+	for _, m := range members {
+		if m.Node == v.Node() {
+			return m
+		}
+	}
+	return nil
+}
+
+// unflatten returns the coordinates of element number i in row-major order.
+func unflatten(i scalar.Expr, dims []int) ir.Index {
+	at := make(ir.Index, len(dims))
+	for k := len(dims) - 1; k >= 0; k-- {
+		if k == 0 {
+			at[k] = i
+			break
+		}
+		at[k] = scalar.Mod(i, integer(dims[k]))
+		i = scalar.FloorDiv(i, integer(dims[k]))
+	}
+	return simplifyAll(at)
+}
+
+// spread puts coordinates in the places of the axes longer than 1.
+func spread(at ir.Index, dims []int) ir.Index {
+	out := make(ir.Index, len(dims))
+	k := 0
+	for i, d := range dims {
+		out[i] = integer(0)
+		if d != 1 {
+			out[i] = at[k]
+			k++
+		}
+	}
+	return out
+}

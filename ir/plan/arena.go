@@ -1,0 +1,132 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel"
+)
+
+// region is where a tensor lies.
+type region struct{ buffer, offset, bytes int }
+
+// regionBytes is the room a tensor takes: bindings begin at multiples of
+// RowBytes, and none is empty.
+func regionBytes(t *kernel.Tensor) int { return align(max(t.Bytes(), 1), RowBytes) }
+
+// arenas hands out memory for values that are never given back: states,
+// inputs, constants. Buffers are filled one after the other, each as large as
+// one binding may be.
+type arenas struct {
+	p     *Plan
+	kind  BufferKind
+	limit int
+	own   []int // buffers of this kind
+}
+
+// place returns a region in the first buffer with room.
+func (a *arenas) place(t *kernel.Tensor) (region, error) {
+	bytes := regionBytes(t)
+	if bytes > a.limit {
+		return region{}, tooLarge(t, a.limit)
+	}
+	for _, b := range a.own {
+		if at := a.p.Buffers[b].Bytes; at+bytes <= a.limit {
+			a.p.Buffers[b].Bytes += bytes
+			return region{b, at, max(t.Bytes(), WordBytes)}, nil
+		}
+	}
+	a.own = append(a.own, len(a.p.Buffers))
+	a.p.Buffers = append(a.p.Buffers, Buffer{Kind: a.kind, Bytes: bytes})
+	return region{len(a.p.Buffers) - 1, 0, max(t.Bytes(), WordBytes)}, nil
+}
+
+func tooLarge(t *kernel.Tensor, limit int) error {
+	return ir.Errorf(ir.ErrUnsupported, "tensor %q (%s%v) takes %d bytes, and a binding of this target holds %d", t.Name, t.DType, t.Dims, t.Bytes(), limit)
+}
+
+// pool hands out memory for values with a lifetime: two of them may share a
+// place when their lifetimes do not overlap. Each of its buffers is an arena.
+// WebGPU tracks usage by buffer: a kernel that reads one part of a buffer and
+// writes another binds both for writing. So what a kernel writes is placed, if
+// that costs nothing, in another arena than what it reads.
+type pool struct {
+	p      *Plan
+	limit  int
+	blocks map[int][]block // by buffer, those placed so far
+}
+
+// block is a place with the lifetime of what lies there, in positions of the
+// entry's launches.
+type block struct{ offset, bytes, from, to int }
+
+// coloured is how many arenas the pool spreads over before it looks at size.
+const coloured = 2
+
+// place finds room for a tensor that lives from one launch to another. avoid
+// are buffers that its kernel reads.
+func (a *pool) place(t *kernel.Tensor, from, to int, avoid []int) (region, error) {
+	bytes := regionBytes(t)
+	if bytes > a.limit {
+		return region{}, tooLarge(t, a.limit)
+	}
+	var free, used []int
+	for b := range a.blocks {
+		if slices.Contains(avoid, b) {
+			used = append(used, b)
+		} else {
+			free = append(free, b)
+		}
+	}
+	slices.Sort(free)
+	slices.Sort(used)
+	if len(free) == 0 && len(used) < coloured {
+		free = append(free, a.grow())
+	}
+	for _, b := range append(free, used...) {
+		if at := a.gap(b, bytes, from, to); at+bytes <= a.limit {
+			return a.take(t, b, block{at, bytes, from, to}), nil
+		}
+	}
+	return a.take(t, a.grow(), block{0, bytes, from, to}), nil
+}
+
+func (a *pool) grow() int {
+	a.p.Buffers = append(a.p.Buffers, Buffer{Kind: TempBuffer})
+	b := len(a.p.Buffers) - 1
+	a.blocks[b] = nil
+	return b
+}
+
+func (a *pool) take(t *kernel.Tensor, b int, x block) region {
+	a.blocks[b] = append(a.blocks[b], x)
+	a.p.Buffers[b].Bytes = max(a.p.Buffers[b].Bytes, x.offset+x.bytes)
+	return region{b, x.offset, max(t.Bytes(), WordBytes)}
+}
+
+// gap returns the lowest offset at which nothing with an overlapping lifetime
+// lies.
+func (a *pool) gap(buffer, bytes, from, to int) int {
+	var alive []block
+	for _, x := range a.blocks[buffer] {
+		if x.from <= to && from <= x.to {
+			alive = append(alive, x)
+		}
+	}
+	slices.SortFunc(alive, func(x, y block) int { return x.offset - y.offset })
+	at := 0
+	for _, x := range alive {
+		if at+bytes <= x.offset {
+			break
+		}
+		at = max(at, x.offset+x.bytes)
+	}
+	return at
+}
+
+// reset forgets all blocks but keeps the buffers: entries share them.
+func (a *pool) reset() {
+	for b := range a.blocks {
+		a.blocks[b] = nil
+	}
+}

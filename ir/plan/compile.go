@@ -1,0 +1,165 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/passes"
+)
+
+// Version names this compiler in the plans it makes.
+const Version = "rlx 0.1.0"
+
+// Compile lowers a module to a plan for one target: passes, fusion, schedules,
+// memory, and last the text of the kernels, because how a kernel accesses its
+// arrays depends on where they lie. All dimensions must be constant
+// ([ir.Graph.Bind]). The same module and target give the same plan.
+//
+// Errors are of the kinds of package ir and name the node or the tensor:
+// [ir.ErrUnsupported] for what the target cannot do or hold, [ir.ErrShape] for
+// unbound symbols.
+func Compile(m *ir.Module, t Target, pr Printer) (*Plan, error) {
+	c := newCompiler(m, t, pr)
+	for _, e := range m.Entries {
+		if err := c.entry(e); err != nil {
+			return nil, fmt.Errorf("entry %q of module %q: %w", e.Name, m.Name, err)
+		}
+	}
+	c.status()
+	if err := Validate(c.plan); err != nil {
+		return nil, err
+	}
+	return c.plan, nil
+}
+
+// compiler makes one plan.
+type compiler struct {
+	plan       *Plan
+	module     *ir.Module
+	target     Target
+	printer    Printer
+	persistent map[string]region
+	slots      map[string]int // persistent slots by name
+	kernels    map[string]int // by source
+	states     arenas
+	inputs     arenas
+	constants  arenas
+	temps      pool
+	codes      []StatusCode
+	statusAt   int // the status buffer, -1 while there is none
+}
+
+func newCompiler(m *ir.Module, t Target, pr Printer) *compiler {
+	p := &Plan{Name: m.Name, Compiler: Version, Target: t.Name}
+	p.Requires.Limits = DefaultLimits()
+	limit := t.Limits.BindingBytes
+	return &compiler{
+		plan: p, module: m, target: t, printer: pr,
+		persistent: map[string]region{}, slots: map[string]int{}, kernels: map[string]int{},
+		states:    arenas{p: p, kind: StateBuffer, limit: limit},
+		inputs:    arenas{p: p, kind: InputBuffer, limit: limit},
+		constants: arenas{p: p, kind: ConstantBuffer, limit: limit},
+		temps:     pool{p: p, limit: limit, blocks: map[int][]block{}},
+		statusAt:  -1,
+	}
+}
+
+// entryCompiler adds one entry.
+type entryCompiler struct {
+	*compiler
+	program  *kernel.Program
+	entry    *Entry
+	launches []placedLaunch
+	regions  map[*kernel.Tensor]region
+}
+
+// placedLaunch is a launch with its position in the entry and the loops it is
+// in, outermost first.
+type placedLaunch struct {
+	kernel.Launch
+	loops []*kernel.Loop
+}
+
+func (c *compiler) entry(e ir.Entry) error {
+	g, err := passes.Run(e.Graph, passes.Options{})
+	if err != nil {
+		return err
+	}
+	o := kernel.DefaultOptions
+	o.Tensors = c.target.Limits.StorageBuffers - 1
+	o.Bytes = c.target.Limits.BindingBytes / 2
+	o.FirstCode = len(c.codes) + 1
+	prog, err := kernel.Build(g, o)
+	if err != nil {
+		return err
+	}
+	c.plan.Entries = append(c.plan.Entries, Entry{Name: e.Name})
+	ec := &entryCompiler{
+		compiler: c, program: prog, entry: &c.plan.Entries[len(c.plan.Entries)-1],
+		regions: map[*kernel.Tensor]region{},
+	}
+	c.addCodes(prog.Checks)
+	if err := ec.schedule(prog, nil); err != nil {
+		return err
+	}
+	if err := ec.placeAll(); err != nil {
+		return err
+	}
+	if err := ec.addSlots(); err != nil {
+		return err
+	}
+	return ec.addSteps()
+}
+
+// addCodes numbers the checks of an entry after those of the entries before.
+func (c *compiler) addCodes(checks []*ir.Node) {
+	for _, n := range checks {
+		name := n.Label()
+		if name == "" {
+			name = fmt.Sprintf("%s %d", n.Op(), n.ID())
+		}
+		message := "index out of range " + ir.FormatAttrs(n.Attrs())
+		c.codes = append(c.codes, StatusCode{Code: uint32(len(c.codes) + 1), Node: name, Message: message})
+	}
+}
+
+// schedule makes the kernels of all items, loops written out in place.
+func (c *entryCompiler) schedule(p *kernel.Program, loops []*kernel.Loop) error {
+	device := kernel.Device{
+		Threads: c.target.Limits.Invocations, SharedBytes: c.target.Limits.SharedBytes, Groups: c.target.Limits.Groups,
+	}
+	for _, item := range p.Items {
+		switch item := item.(type) {
+		case *kernel.Group:
+			launches, err := p.Schedule(item, device)
+			if err != nil {
+				return err
+			}
+			for _, l := range launches {
+				c.launches = append(c.launches, placedLaunch{l, loops})
+			}
+		case *kernel.Loop:
+			inner := append(append([]*kernel.Loop(nil), loops...), item)
+			if err := c.schedule(item.Body, inner); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// statusBuffer returns the buffer of the status words, made at first use.
+func (c *compiler) statusBuffer() int {
+	if c.statusAt < 0 {
+		c.statusAt = len(c.plan.Buffers)
+		c.plan.Buffers = append(c.plan.Buffers, Buffer{Kind: StatusBuffer, Bytes: RowBytes})
+	}
+	return c.statusAt
+}
+
+func (c *compiler) status() {
+	if c.statusAt >= 0 {
+		c.plan.Status = &Status{Buffer: c.statusAt, Codes: c.codes}
+	}
+}

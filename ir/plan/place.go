@@ -1,0 +1,160 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel"
+)
+
+// placeAll gives every tensor that a launch or the host touches its region.
+func (c *entryCompiler) placeAll() error {
+	if err := c.placeLeaves(c.program); err != nil {
+		return err
+	}
+	return c.placeTemps()
+}
+
+// placeLeaves places the ports and constants of a program and of the loops in
+// it.
+func (c *entryCompiler) placeLeaves(p *kernel.Program) error {
+	for _, t := range p.Tensors {
+		if err := c.placeLeaf(t); err != nil {
+			return err
+		}
+	}
+	for _, item := range p.Items {
+		if l, ok := item.(*kernel.Loop); ok {
+			if err := c.placeLeaves(l.Body); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// placeLeaf places ports and constants. Persistent ones lie where an earlier
+// entry has put them.
+func (c *entryCompiler) placeLeaf(t *kernel.Tensor) (err error) {
+	var r region
+	switch {
+	case t.Constant != nil:
+		if r, err = c.constants.place(t); err == nil {
+			c.plan.Constants = append(c.plan.Constants, Constant{r.buffer, r.offset, deviceBytes(t)})
+		}
+	case t.Port == nil:
+		return nil
+	case t.Port.Kind == ir.InputPort:
+		r, err = c.inputs.place(t)
+	default:
+		known, ok := c.persistent[t.Name]
+		if r = known; !ok {
+			r, err = c.states.place(t)
+			c.persistent[t.Name] = r
+		}
+	}
+	c.regions[t] = r
+	return err
+}
+
+// deviceBytes returns a constant as a device stores it: booleans as words, the
+// whole padded to words.
+func deviceBytes(t *kernel.Tensor) []byte {
+	data := t.Constant
+	if t.DType == ir.Bool {
+		wide := make([]byte, 4*len(data))
+		for i, x := range data {
+			wide[4*i] = x
+		}
+		data = wide
+	}
+	return append(slices.Clone(data), make([]byte, align(len(data), WordBytes)-len(data))...)
+}
+
+// lifetime is the span of launches between which a tensor must be kept.
+type lifetime struct {
+	t        *kernel.Tensor
+	from, to int
+	avoid    []*kernel.Tensor // what the kernel that writes it first reads
+}
+
+// placeTemps places everything else, in order of first use. Outputs live to the
+// end. Inside a loop a value lives from the first to the last iteration if it
+// belongs to a program further out.
+func (c *entryCompiler) placeTemps() error {
+	c.temps.reset()
+	lives := c.lifetimes()
+	for _, l := range lives {
+		var avoid []int
+		for _, t := range l.avoid {
+			if r, ok := c.regions[t]; ok {
+				avoid = append(avoid, r.buffer)
+			}
+		}
+		r, err := c.temps.place(l.t, l.from, l.to, avoid)
+		if err != nil {
+			return err
+		}
+		c.regions[l.t] = r
+	}
+	return nil
+}
+
+func (c *entryCompiler) lifetimes() []*lifetime {
+	found := map[*kernel.Tensor]*lifetime{}
+	var order []*lifetime
+	for i, l := range c.launches {
+		for _, t := range l.Args {
+			if t == nil || t.Constant != nil || t.Port != nil {
+				continue
+			}
+			from, to := c.span(i, t)
+			x := found[t]
+			if x == nil {
+				x = &lifetime{t: t, from: from, to: to, avoid: l.Args}
+				found[t] = x
+				order = append(order, x)
+			}
+			x.from, x.to = min(x.from, from), max(x.to, to)
+		}
+	}
+	for _, t := range c.program.Outputs {
+		if x := found[t]; t != nil && x != nil {
+			x.to = len(c.launches)
+		}
+	}
+	return order
+}
+
+// span widens the use of a tensor by launch i to the loops around the launch
+// that the tensor was not made in.
+func (c *entryCompiler) span(i int, t *kernel.Tensor) (from, to int) {
+	from, to = i, i
+	for depth, loop := range c.launches[i].loops {
+		if slices.Contains(loop.Body.Tensors, t) || madeInside(loop.Body, t) {
+			continue
+		}
+		for from > 0 && c.inLoop(from-1, depth, loop) {
+			from--
+		}
+		for to+1 < len(c.launches) && c.inLoop(to+1, depth, loop) {
+			to++
+		}
+	}
+	return from, to
+}
+
+func (c *entryCompiler) inLoop(i, depth int, loop *kernel.Loop) bool {
+	loops := c.launches[i].loops
+	return depth < len(loops) && loops[depth] == loop
+}
+
+// madeInside reports whether a tensor belongs to a loop inside a body.
+func madeInside(p *kernel.Program, t *kernel.Tensor) bool {
+	for _, item := range p.Items {
+		if l, ok := item.(*kernel.Loop); ok && (slices.Contains(l.Body.Tensors, t) || madeInside(l.Body, t)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,85 @@
+package plan
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// addSlots names what the host reads and writes of the entry.
+func (c *entryCompiler) addSlots() error {
+	for i, port := range c.program.Scalars {
+		at := WordBytes * i
+		c.entry.Scalars = append(c.entry.Scalars, c.slot(Slot{Name: port.Name, Role: Scalar, DType: port.Value.DType(), Offset: at, Bytes: WordBytes}))
+		c.entry.UniformBytes = at + WordBytes
+	}
+	for _, t := range c.program.Tensors {
+		if t.Port == nil {
+			continue
+		}
+		if t.Port.Kind != ir.InputPort {
+			c.persistentSlot(t)
+			continue
+		}
+		s := c.tensorSlot(t.Name, Input, t)
+		s.Lo, s.Hi, s.Checked = checkedRange(c.program.Graph, t.Port.Value)
+		c.entry.Inputs = append(c.entry.Inputs, c.slot(s))
+	}
+	for i, o := range c.program.Graph.Outputs() {
+		if t := c.program.Outputs[i]; t != nil {
+			c.entry.Outputs = append(c.entry.Outputs, c.slot(c.tensorSlot(o.Name, Output, t)))
+		}
+	}
+	return nil
+}
+
+func (c *entryCompiler) slot(s Slot) int {
+	c.plan.Slots = append(c.plan.Slots, s)
+	return len(c.plan.Slots) - 1
+}
+
+func (c *entryCompiler) tensorSlot(name string, role Role, t *kernel.Tensor) Slot {
+	r := c.regions[t]
+	return Slot{Name: name, Role: role, DType: t.DType, Dims: t.Dims, Buffer: r.buffer, Offset: r.offset, Bytes: align(t.Bytes(), WordBytes)}
+}
+
+// persistentSlot adds a parameter or state once for all entries. What some
+// entry only reads is a parameter, what all of them update a state.
+func (c *entryCompiler) persistentSlot(t *kernel.Tensor) {
+	if _, ok := c.slots[t.Name]; ok {
+		return
+	}
+	role := State
+	for _, e := range c.module.Entries {
+		if p, ok := e.Graph.Port(t.Name); ok && p.Kind == ir.ParamPort {
+			role = Param
+		}
+	}
+	c.slots[t.Name] = c.slot(c.tensorSlot(t.Name, role, t))
+}
+
+// checkedRange returns the bounds of an input whose elements are checked as
+// indices on the device, so that the host can refuse them before.
+func checkedRange(g *ir.Graph, v ir.Value) (lo, hi int, ok bool) {
+	for _, n := range g.Nodes() {
+		if n.Op() != ops.OpCheckIndex || rootOf(n.Input(0)) != v {
+			continue
+		}
+		if bound, known := n.Attrs().(*ops.CheckIndexAttrs).Bound.Const(); known && (!ok || bound < hi) {
+			lo, hi, ok = 0, bound, true
+		}
+	}
+	return lo, hi, ok
+}
+
+// rootOf goes back through ops that only move elements.
+func rootOf(v ir.Value) ir.Value {
+	for {
+		switch v.Node().Op() {
+		case ops.OpReshape, ops.OpTranspose, ops.OpBroadcastInDim, ops.OpConvert:
+			v = v.Node().Input(0)
+		default:
+			return v
+		}
+	}
+}
