@@ -23,6 +23,9 @@ const drivers = {
 /** The backends openDawn knows, by name. */
 export const backends = Object.keys(drivers);
 
+/** The backend that is used where none is named: $RLX_DAWN_BACKEND, or lavapipe. */
+export const defaultBackend = process.env.RLX_DAWN_BACKEND || 'lavapipe';
+
 function selectDriver(backend) {
   if (!(backend in drivers)) throw new Error(`rig: unknown backend ${backend}: one of ${backends.join(', ')}`);
   if (drivers[backend].length === 0) return;
@@ -50,7 +53,7 @@ function loadDawn() {
  * @param {{backend?: string, toggles?: string[]}} options toggles are Dawn's own,
  *   such as 'enable-dawn-features=allow_unsafe_apis'.
  */
-export function openGPU({ backend = 'lavapipe', toggles = [] } = {}) {
+export function openGPU({ backend = defaultBackend, toggles = [] } = {}) {
   selectDriver(backend);
   const dawn = loadDawn();
   Object.assign(globalThis, dawn.globals);
@@ -66,7 +69,7 @@ export function openGPU({ backend = 'lavapipe', toggles = [] } = {}) {
  * @param {{backend?: string, features?: string[], toggles?: string[], onError?: (e: Error) => void}} options
  * @returns {Promise<{gpu: GPU, adapter: GPUAdapter, device: GPUDevice, close: () => void}>}
  */
-export async function openDawn({ backend = 'lavapipe', features = [], toggles = [], onError } = {}) {
+export async function openDawn({ backend = defaultBackend, features = [], toggles = [], onError } = {}) {
   const gpu = openGPU({ backend, toggles });
   const adapter = await gpu.requestAdapter();
   if (!adapter) throw new Error(`rig: Dawn finds no adapter on ${backend}`);

@@ -1,0 +1,61 @@
+// Packs all that a GPU machine without a network needs into one folder: Node and Dawn
+// (compressed), the Vulkan loader, the benchmarks with their peers, and further programs.
+//
+//   node js/bench/h200/pack.mjs FOLDER [--program NAME=ENTRY.mjs]... [--data NAME=FOLDER]...
+//
+// There, `bash FOLDER/run.sh RESULTS` runs it all. A program is bundled to
+// programs/NAME/NAME.mjs and finds the data in $RLX_DATA; it ends with 0 if all went well.
+
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
+import { bundle } from '../bundle.mjs';
+
+const here = import.meta.dirname;
+const addon = join(dirname(createRequire(import.meta.url).resolve('webgpu')), `dist/${process.platform}-${process.arch}/dawn.node`);
+
+const newer = (made, from) => existsSync(made) && statSync(made).mtimeMs > statSync(from).mtimeMs;
+
+// compress writes FILE.xz into the folder. Python's lzma is what unpacks it there.
+function compress(file, name, folder) {
+  const target = join(folder, `${name}.xz`);
+  if (newer(target, file)) return;
+  const script = 'import lzma, shutil, sys; shutil.copyfileobj(open(sys.argv[1], "rb"), lzma.open(sys.argv[2], "wb", preset=6))';
+  execFileSync('python3', ['-c', script, file, target], { stdio: 'inherit' });
+}
+
+// vulkanLoader copies the loader's library: from this machine, or else out of Debian's package.
+function vulkanLoader(folder) {
+  const target = join(folder, 'libvulkan.so.1');
+  const local = ['/usr/lib/x86_64-linux-gnu/libvulkan.so.1', '/usr/lib64/libvulkan.so.1'].find(existsSync);
+  if (local) return cpSync(realpathSync(local), target);
+  const scratch = mkdtempSync(join(tmpdir(), 'rlx-vulkan-'));
+  execFileSync('apt-get', ['download', 'libvulkan1'], { cwd: scratch, stdio: 'inherit' });
+  execFileSync('dpkg', ['-x', readdirSync(scratch).find((name) => name.endsWith('.deb')), 'root'], { cwd: scratch });
+  cpSync(realpathSync(join(scratch, 'root/usr/lib/x86_64-linux-gnu/libvulkan.so.1')), target);
+  rmSync(scratch, { recursive: true });
+}
+
+// named splits NAME=PATH arguments that follow a flag.
+const named = (args, flag) => args.flatMap((arg, i) => (args[i - 1] === flag ? [arg.split('=')] : []));
+
+function sizeOf(path) {
+  const info = statSync(path);
+  return info.isDirectory() ? readdirSync(path).reduce((total, name) => total + sizeOf(join(path, name)), 0) : info.size;
+}
+
+const [folder, ...args] = process.argv.slice(2);
+if (!folder) throw new Error('usage: pack.mjs FOLDER [--program NAME=ENTRY.mjs]... [--data NAME=FOLDER]...');
+const out = resolve(folder);
+for (const name of ['bench', 'programs', 'data']) rmSync(join(out, name), { recursive: true, force: true });
+mkdirSync(join(out, 'programs'), { recursive: true });
+compress(process.execPath, 'node', out);
+compress(addon, 'dawn.node', out);
+vulkanLoader(out);
+await bundle(join(here, '../node.mjs'), join(out, 'bench'), 'node');
+for (const [name, entry] of named(args, '--program')) await bundle(entry, join(out, 'programs', name), 'node', name);
+for (const [name, from] of named(args, '--data')) cpSync(from, join(out, 'data', name), { recursive: true });
+for (const name of ['run.sh', 'table.mjs']) cpSync(join(here, name), join(out, name));
+console.log(`${basename(out)}: ${(sizeOf(out) / 2 ** 20).toFixed(1)} MiB in ${out}`);

@@ -1,0 +1,135 @@
+// The jobs that rlx and its peers are timed at, the data they get, and the clock.
+//
+// A peer is a module with `open(): Promise<Peer>`; a Peer makes jobs:
+//
+//   name, version           for the table
+//   matmul({ n })           C = A·B, n × n
+//   matvec({ n })           y = A·x, n × n by n
+//   softmax({ rows, cols }) along the rows
+//   mlp({ layers, batch, fresh, rate })
+//                           one Adam step of a ReLU network on cross-entropy; `fresh` gives each step
+//                           a batch from the host, otherwise the first stays on the device
+//
+// each a Promise<Job>:
+//
+//   step(i)    enqueues the job once and waits for nothing it need not wait for
+//   sync()     reads a number computed from the last step's result: all before it is done then
+//   loss()     (mlp) the loss of the last step, so that the peers can be seen to do the same work
+//   dispose()  gives the memory back
+//
+// Every peer gets the same numbers and its own library's best way to say the job.
+
+/** A generator of the same numbers everywhere: uniform in [-1, 1). */
+export function uniform(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 31 - 1;
+  };
+}
+
+/** A Float32Array of n uniform numbers in [-scale, scale). */
+export function randoms(n, seed, scale = 1) {
+  const next = uniform(seed), values = new Float32Array(n);
+  for (let i = 0; i < n; i++) values[i] = next() * scale;
+  return values;
+}
+
+/** The weights and biases a network starts with: [{ shape, data }], weight and bias by turns. */
+export function initialParameters(layers) {
+  return layers.slice(1).flatMap((outputs, i) => {
+    const inputs = layers[i];
+    return [
+      { shape: [inputs, outputs], data: randoms(inputs * outputs, 100 + i, Math.sqrt(3 / inputs)) },
+      { shape: [outputs], data: new Float32Array(outputs) },
+    ];
+  });
+}
+
+/** Batch number i: { x, labels (Int32Array), oneHot (Float32Array) }. Eight different ones exist. */
+export function makeBatches({ layers, batch }) {
+  const inputs = layers[0], classes = layers.at(-1);
+  return Array.from({ length: 8 }, (_, i) => {
+    const next = uniform(1000 + i);
+    const labels = Int32Array.from({ length: batch }, () => Math.floor((next() + 1) / 2 * classes));
+    const oneHot = new Float32Array(batch * classes);
+    labels.forEach((label, row) => { oneHot[row * classes + label] = 1; });
+    return { x: randoms(batch * inputs, 2000 + i), labels, oneHot };
+  });
+}
+
+/** Adam as in its paper, the same for every peer. */
+export const adam = { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
+
+const mlp = (layers, batch, fresh) => ({
+  name: `mlp ${layers.join('-')} batch ${batch}, ${fresh ? 'fresh' : 'resident'}`, kind: 'mlp',
+  options: { layers, batch, fresh, rate: 1e-3 }, rate: (ms) => `${(1e3 / ms).toFixed(0)} steps/s`,
+});
+
+const matmul = (n) => ({ name: `matmul ${n}`, kind: 'matmul', options: { n }, rate: (ms) => `${(2 * n ** 3 / ms / 1e9).toFixed(2)} TFLOP/s` });
+
+const digits = [64, 64, 10], large = [784, 512, 512, 10];
+
+/** Jobs small enough that the host's work is what counts. */
+export const hostJobs = [mlp(digits, 128, false), mlp(digits, 128, true)];
+
+/** Jobs for a real GPU. */
+export const gpuJobs = [
+  matmul(1024), matmul(2048), matmul(4096),
+  { name: 'matvec 4096', kind: 'matvec', options: { n: 4096 }, rate: (ms) => `${(4 * 4096 ** 2 / ms / 1e6).toFixed(0)} GB/s` },
+  { name: 'softmax 4096 × 4096', kind: 'softmax', options: { rows: 4096, cols: 4096 }, rate: (ms) => `${(8 * 4096 ** 2 / ms / 1e6).toFixed(0)} GB/s` },
+  mlp(large, 128, false), mlp(large, 128, true), mlp(large, 4096, false), mlp(large, 4096, true),
+];
+
+const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
+
+/** Makes a peer's job and takes three steps: everything is compiled then. @returns {Promise<{job: object, loss?: number}>} */
+export async function start(peer, { kind, options }) {
+  const job = await peer[kind](options);
+  for (let i = 0; i < 3; i++) await job.step(i);
+  const loss = await job.loss?.();
+  await job.sync();
+  return { job, loss };
+}
+
+/**
+ * Times a started job: `repeats` times `steps` steps and one sync, after as many that do not count
+ * (engines compile what runs often).
+ * @returns {Promise<{host: number, wall: number}>} milliseconds per step, medians over the repeats:
+ *   until the last step was enqueued, and until its result was read
+ */
+export async function time(job, { steps, repeats }) {
+  const host = [], wall = [];
+  for (let r = -repeats; r < repeats; r++) {
+    const begin = performance.now();
+    for (let i = 0; i < steps; i++) await job.step(i);
+    const enqueued = performance.now();
+    await job.sync();
+    if (r < 0) continue;
+    host.push((enqueued - begin) / steps);
+    wall.push((performance.now() - begin) / steps);
+  }
+  return { host: median(host), wall: median(wall) };
+}
+
+/**
+ * Runs jobs of one peer in turn.
+ * @returns {Promise<object[]>} for each { peer, version, job, host, wall, loss, rate }: milliseconds per
+ *   step, the loss of the third; or { peer, job, error } where the peer could not do it
+ */
+export async function runJobs(open, jobs, timing) {
+  const peer = await open();
+  const results = [];
+  for (const spec of jobs) {
+    const row = { peer: peer.name, version: peer.version, job: spec.name };
+    try {
+      const { job, loss } = await start(peer, spec);
+      const times = await time(job, timing);
+      results.push({ ...row, loss, ...times, rate: spec.rate(times.wall) });
+      job.dispose();
+    } catch (error) {
+      results.push({ ...row, error: String(error?.message ?? error) });
+    }
+  }
+  return results;
+}

@@ -1,0 +1,21 @@
+// The page's side of a benchmark in a browser: run.mjs calls these through the driver.
+
+import { hostJobs, start, time } from './jobs.mjs';
+import { peers } from './peers/index.mjs';
+
+let peer, job;
+
+globalThis.openPeer = async (name) => {
+  const { open } = await peers[name]();
+  peer = await open();
+  return { peer: peer.name, version: peer.version };
+};
+
+globalThis.startJob = async (index) => {
+  const started = await start(peer, hostJobs[index]);
+  job = started.job;
+  return started.loss;
+};
+
+globalThis.timeJob = (timing) => time(job, timing);
+globalThis.endJob = () => job.dispose();

@@ -1,0 +1,5 @@
+// The peers by the names that the programs take; each is loaded only when it is asked for.
+export const peers = {
+  jax: () => import('./jax.mjs'),
+  tfjs: () => import('./tfjs.mjs'),
+};
