@@ -101,8 +101,11 @@ func (c *compiler) operator(e scalar.Expr) column {
 			c.divisor(args[1])
 		}
 	}
-	s := floatStep(e, args, out)
-	if e.Args[len(e.Args)-1].Type.IsInteger() && e.Args[0].Type != dtype.U64 {
+	var s step
+	switch operand := e.Args[len(e.Args)-1].Type; {
+	case operand.IsFloat():
+		s = floatStep(e, args, out)
+	case operand.IsInteger() && operand != dtype.U64:
 		s = intStep(e, args, out)
 	}
 	if s == nil {
@@ -170,9 +173,6 @@ func rounder(t dtype.DType) func(float64) float64 {
 // floatStep is a faster way for the common operations on floats, nil for all
 // others.
 func floatStep(e scalar.Expr, args [3]column, out column) step {
-	if !e.Args[len(e.Args)-1].Type.IsFloat() {
-		return nil
-	}
 	a, b, c, o := args[0].f, args[1].f, args[2].f, out.f
 	round := rounder(e.Type)
 	switch e.Op {

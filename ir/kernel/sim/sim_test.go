@@ -1,8 +1,7 @@
 package sim_test
 
 import (
-	"errors"
-	"strings"
+	"strconv"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir/dtype"
@@ -42,4 +41,94 @@ func TestRunEqualsPlainLoops(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestSubgroupsOfEverySize(t *testing.T) {
+	sizes := [2]int{4, 128}
+	for lanes := sizes[0]; lanes <= sizes[1]; lanes *= 2 {
+		t.Run(strconv.Itoa(lanes), func(t *testing.T) {
+			li := kernel.LocalIndex(128)
+			k := &kernel.Kernel{
+				Name: "sums", Workgroup: [3]int{128, 1, 1}, Groups: [3]int{1, 1, 1}, Subgroup: sizes,
+				Arrays: []kernel.Array{{Name: "y", DType: dtype.I32, Width: 1, Len: 256, Access: kernel.ReadWrite}},
+				Body: []kernel.Stmt{
+					&kernel.Subgroup{Op: scalar.OpAdd, Name: "sum", Value: li},
+					store(0, li, scalar.FreeVar("sum", dtype.I32)),
+					store(0, scalar.Add(li, i32(128)), scalar.Sub(kernel.Lane(sizes), kernel.SubgroupSize(sizes))),
+				},
+			}
+			b := sim.Binding{Buffer: make([]byte, 1024), Bytes: 1024}
+			if err := sim.Run(k, sim.Launch{Arrays: []sim.Binding{b}}, sim.Options{Subgroup: lanes}); err != nil {
+				t.Fatal(err)
+			}
+			y := kerneltest.Decode(dtype.I32, b.Buffer)
+			for i := range 128 {
+				start := i / lanes * lanes
+				if want := float64(lanes*start + lanes*(lanes-1)/2); y[i] != want {
+					t.Fatalf("sum of thread %d is %v, not %v", i, y[i], want)
+				}
+				if want := float64(i%lanes - lanes); y[128+i] != want {
+					t.Fatalf("lane - size of thread %d is %v, not %v", i, y[128+i], want)
+				}
+			}
+		})
+	}
+}
+
+func TestSampleRunsFirstLastAndSomeBetween(t *testing.T) {
+	const n = 100
+	k := &kernel.Kernel{
+		Name: "mark", Workgroup: [3]int{1, 1, 1}, Groups: [3]int{10, 10, 1},
+		Arrays: []kernel.Array{{Name: "y", DType: dtype.F32, Width: 1, Len: n, Access: kernel.ReadWrite}},
+		Body: []kernel.Stmt{
+			store(0, scalar.Add(scalar.Mul(kernel.GroupID(1, 10), i32(10)), kernel.GroupID(0, 10)), f32(1)),
+		},
+	}
+	b := sim.Binding{Buffer: make([]byte, 4*n), Bytes: 4 * n}
+	if err := sim.Run(k, sim.Launch{Arrays: []sim.Binding{b}}, sim.Options{Sample: 4}); err != nil {
+		t.Fatal(err)
+	}
+	var ran []int
+	for i, y := range kerneltest.Decode(dtype.F32, b.Buffer) {
+		if y == 1 {
+			ran = append(ran, i)
+		}
+	}
+	if len(ran) != 4 || ran[0] != 0 || ran[3] != n-1 {
+		t.Errorf("workgroups %d ran", ran)
+	}
+}
+
+// A program is used again and again, as in a repeat.
+func TestProgramRunsAgain(t *testing.T) {
+	c := kernelNamed("slice_by_counter")
+	p, err := sim.Compile(c.Kernel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		l := launch(c)
+		l.Counters = []int{0, i}
+		if err := p.Run(l, sim.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if y := results(c, l)[1][2]; y != -3*c.Arrays[0][16*i+2] {
+			t.Errorf("count %d gives %v", i, y)
+		}
+	}
+}
+
+func BenchmarkMatmul(b *testing.B) {
+	c := kernelNamed("matmul_64")
+	p, err := sim.Compile(c.Kernel)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if err := p.Run(launch(c), sim.Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	flops := 2 * 64 * 128 * 64
+	b.ReportMetric(float64(flops)*float64(b.N)/b.Elapsed().Seconds()/1e6, "MFLOP/s")
 }
