@@ -1,19 +1,145 @@
 package scalar
 
+import "github.com/rlx-go/rlx/ir/dtype"
+
 // Level says how much Expand replaces.
 type Level uint8
 
 // The levels.
 const (
-	// Accurate is for dialects with a mathematical library of a few ULP that
-	// respects infinities and NaN: CUDA and the CPU. Only operations that no
-	// such library has are replaced.
+	// Accurate is for targets with a mathematical library good to a few ULP
+	// that respects infinities and NaN: CUDA and the CPU. Only operations that
+	// such libraries lack, or define otherwise, are replaced.
 	Accurate Level = iota
 	// Portable is for WGSL and MSL, whose built-in functions are loose or
 	// missing and whose compilers may assume that no infinity or NaN occurs.
 	Portable
 )
 
-// Expand replaces operations that a dialect of the given level lacks or
-// computes too loosely by sequences of others.
-func Expand(e Expr, level Level) Expr { return e }
+// Expand returns e with the operations that targets of the given level lack, or
+// compute otherwise than this package defines, replaced by sequences of
+// operations that they have. What may remain, besides leaves:
+//
+//   - integers and bools: arithmetic with Div and Rem (not FloorDiv and Mod),
+//     bit operations, comparisons, Select, PopCount. A divisor is never 0 nor
+//     overflows, and a shift count is below the width, whatever the target
+//     would do with others;
+//   - floats: Neg, Abs, Add, Sub, Mul, Div, Rem, Fma, Sqrt, Rsqrt, Floor, Ceil,
+//     Trunc, comparisons, Select, Convert, Bitcast;
+//   - at level Accurate also the functions of C's math library: Exp, Expm1,
+//     Log, Log1p, Pow, trigonometric and hyperbolic functions and their
+//     inverses, Erf, Erfc, Round, IsNaN and IsFinite.
+//
+// Functions are expanded for f32; f16 and bf16 go through f32 and back, and f64
+// is left alone, as no target of level Portable has it. Complex operations are
+// left alone too.
+//
+// The sequences are right for every argument of f32, infinities, NaN and signed
+// zeros included. They neither compute with infinities and NaN nor compare them:
+// these are told by the bits of the argument and made from constant bits, as a
+// compiler may drop what it takes for impossible. Nor do they rely on sums of
+// floats being evaluated in the order written (x + c - c) for more than their
+// last digits, as a compiler may reassociate: where exact steps matter they
+// pass through integers. Subnormal results may be flushed to zero by a device.
+// ErrorBound lists the error of each.
+func Expand(e Expr, level Level) Expr {
+	done := map[*Node]Expr{}
+	var visit func(n *Node) Expr
+	visit = func(n *Node) Expr {
+		if r, ok := done[n]; ok {
+			return r
+		}
+		r := withArgs(n, visit)
+		if len(r.Args) > 0 {
+			r = expandNode(Rebuild(r, r.Args...), level)
+		}
+		done[n] = r
+		return r
+	}
+	return visit(e)
+}
+
+// expandNode replaces n, whose operands are expanded, if its operation is.
+func expandNode(n Expr, level Level) Expr {
+	if n.Op == OpClamp {
+		atLeast := expandNode(Max(n.Args[0], n.Args[1]), level)
+		return expandNode(Min(atLeast, n.Args[2]), level)
+	}
+	if len(n.Args) == 0 {
+		return n
+	}
+	from := n.Args[len(n.Args)-1].Type
+	if rule := portableRules[n.Op]; rule != nil && level == Portable {
+		switch from {
+		case dtype.F32:
+			return rule(n)
+		case dtype.F16, dtype.BF16:
+			return throughF32(n, from, rule)
+		}
+	}
+	if rule := basicRules[n.Op]; rule != nil && !from.IsComplex() {
+		return rule(n)
+	}
+	return n
+}
+
+// throughF32 applies a rule for f32 to a node of a narrower float type.
+func throughF32(n *Node, narrow dtype.DType, rule func(n *Node) Expr) Expr {
+	wide := withArgs(n, func(a *Node) Expr { return Convert(a, dtype.F32) })
+	if n.Type == narrow {
+		wide.Type = dtype.F32
+	}
+	return Convert(rule(wide), n.Type)
+}
+
+// basicRules replace operations at every level, for every real type.
+var basicRules = [opCount]func(n *Node) Expr{
+	OpMulZero:  expandMulZero,
+	OpSign:     expandSign,
+	OpRecip:    func(n *Node) Expr { return Div(ConstF(n.Type, 1), n.Args[0]) },
+	OpSigmoid:  expandSigmoid,
+	OpMin:      expandExtreme,
+	OpMax:      expandExtreme,
+	OpDiv:      expandDiv,
+	OpRem:      expandDiv,
+	OpFloorDiv: expandFloorDiv,
+	OpMod:      expandFloorDiv,
+	OpShl:      expandShift,
+	OpShr:      expandShift,
+}
+
+// portableRules replace operations on f32 operands at level Portable.
+var portableRules = [opCount]func(n *Node) Expr{
+	OpMin:      extreme32,
+	OpMax:      extreme32,
+	OpConvert:  convert32,
+	OpRound:    of1(round32),
+	OpIsNaN:    of1(isNaN32),
+	OpIsFinite: of1(isFinite32),
+	OpSigmoid:  of1(sigmoid32),
+	OpExp:      of1(exp32),
+	OpExpm1:    of1(expm132),
+	OpLog:      of1(log32),
+	OpLog1p:    of1(log1p32),
+	OpSin:      of1(sin32),
+	OpCos:      of1(cos32),
+	OpTan:      of1(tan32),
+	OpAsin:     of1(asin32),
+	OpAcos:     of1(acos32),
+	OpAtan:     of1(atan32),
+	OpAtan2:    of2(atan232),
+	OpSinh:     of1(sinh32),
+	OpCosh:     of1(cosh32),
+	OpTanh:     of1(tanh32),
+	OpErf:      of1(erf32),
+	OpErfc:     of1(erfc32),
+	OpPow:      of2(pow32),
+}
+
+func of1(f func(x Expr) Expr) func(n *Node) Expr {
+	return func(n *Node) Expr { return f(n.Args[0]) }
+}
+
+func of2(f func(x, y Expr) Expr) func(n *Node) Expr {
+	return func(n *Node) Expr { return f(n.Args[0], n.Args[1]) }
+}

