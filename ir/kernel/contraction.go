@@ -47,13 +47,7 @@ func (c *contraction) factors(at, k ir.Index, load ir.Load) (a, b scalar.Expr) {
 
 // factor returns the factor that an operand brings, zero where it has none.
 func (c *contraction) factor(operand int, batch, free, k ir.Index, load ir.Load) scalar.Expr {
-	var at ir.Index
-	var valid scalar.Expr
-	if operand == 0 {
-		at, valid = c.A(batch, free, k)
-	} else {
-		at, valid = c.B(batch, k, free)
-	}
+	at, valid := c.address(operand, batch, free, k)
 	if valid == nil {
 		return c.widen(load(operand, at))
 	}
@@ -64,6 +58,14 @@ func (c *contraction) factor(operand int, batch, free, k ir.Index, load ir.Load)
 	}
 	x := c.widen(load(operand, inside))
 	return scalar.Select(valid, x, scalar.Const(c.Acc, 0))
+}
+
+// address returns where an operand has its factor, and whether it has one.
+func (c *contraction) address(operand int, batch, free, k ir.Index) (ir.Index, scalar.Expr) {
+	if operand == 0 {
+		return c.A(batch, free, k)
+	}
+	return c.B(batch, free, k)
 }
 
 func (c *contraction) widen(x scalar.Expr) scalar.Expr { return scalar.Convert(x, c.Acc) }

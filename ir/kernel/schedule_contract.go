@@ -141,12 +141,7 @@ func (te *tileEmitter) let(prefix string, value scalar.Expr, hi int) scalar.Expr
 // last contracted coordinate.
 func (te *tileEmitter) contiguousAlongK(s *side) bool {
 	k := coords("k", te.c.K)
-	var at ir.Index
-	if s.operand == 0 {
-		at, _ = te.c.A(te.batch, coords("f", s.free), k)
-	} else {
-		at, _ = te.c.B(te.batch, k, coords("f", s.free))
-	}
+	at, _ := te.c.address(s.operand, te.batch, coords("f", s.free), k)
 	if len(at) == 0 || len(k) == 0 {
 		return false
 	}

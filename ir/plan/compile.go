@@ -20,17 +20,25 @@ const Version = "rlx 0.1.0"
 // [ir.ErrUnsupported] for what the target cannot do or hold, [ir.ErrShape] for
 // unbound symbols.
 func Compile(m *ir.Module, t Target, pr Printer) (*Plan, error) {
+	p, _, err := CompileKernels(m, t, pr)
+	return p, err
+}
+
+// CompileKernels is [Compile] for those who also want the kernels in the loop
+// IR, as they were printed, in the order of the plan's Kernels: the simulator,
+// and tools that show them.
+func CompileKernels(m *ir.Module, t Target, pr Printer) (*Plan, []*kernel.Kernel, error) {
 	c := newCompiler(m, t, pr)
 	for _, e := range m.Entries {
 		if err := c.entry(e); err != nil {
-			return nil, fmt.Errorf("entry %q of module %q: %w", e.Name, m.Name, err)
+			return nil, nil, fmt.Errorf("entry %q of module %q: %w", e.Name, m.Name, err)
 		}
 	}
 	c.status()
 	if err := Validate(c.plan); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return c.plan, nil
+	return c.plan, c.printed, nil
 }
 
 // compiler makes one plan.
@@ -42,6 +50,7 @@ type compiler struct {
 	persistent map[string]region
 	slots      map[string]int // persistent slots by name
 	kernels    map[string]int // by source
+	printed    []*kernel.Kernel
 	states     arenas
 	inputs     arenas
 	constants  arenas

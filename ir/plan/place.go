@@ -119,9 +119,14 @@ func (c *entryCompiler) lifetimes() []*lifetime {
 		}
 	}
 	for _, t := range c.program.Outputs {
-		if x := found[t]; t != nil && x != nil {
-			x.to = len(c.launches)
+		if t == nil || t.Port != nil || t.Constant != nil {
+			continue
 		}
+		if found[t] == nil { // nothing to compute: an empty tensor
+			found[t] = &lifetime{t: t}
+			order = append(order, found[t])
+		}
+		found[t].to = len(c.launches)
 	}
 	return order
 }

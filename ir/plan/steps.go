@@ -154,5 +154,6 @@ func (c *entryCompiler) kernel(k *kernel.Kernel) (int, error) {
 	out.ScalarBytes = 4 * len(k.Scalars)
 	c.kernels[source] = len(c.plan.Kernels)
 	c.plan.Kernels = append(c.plan.Kernels, out)
+	c.printed = append(c.printed, k)
 	return len(c.plan.Kernels) - 1, nil
 }

@@ -1,0 +1,110 @@
+package plansim_test
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	_ "github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/ir/plan/plansim"
+)
+
+// TestSamplesOfAllOpsEqualTheirMeaning compiles every sample of every op, by
+// itself, runs the plan in the simulator and compares with the reference
+// meaning in float64.
+func TestSamplesOfAllOpsEqualTheirMeaning(t *testing.T) {
+	for _, op := range ir.Ops() {
+		d, _ := ir.Lookup(op)
+		if d.Samples == nil {
+			continue
+		}
+		t.Run(string(op), func(t *testing.T) {
+			for i, s := range d.Samples() {
+				t.Run(strconv.Itoa(i)+" "+s.Name, func(t *testing.T) { checkSample(t, op, s) })
+			}
+		})
+	}
+}
+
+func sampleGraph(op ir.Op, s ir.Sample) (*ir.Graph, map[string]*ir.Array, error) {
+	inputs := map[string]*ir.Array{}
+	g, err := ir.Build("sample", func(b *ir.Builder) {
+		var in []ir.Value
+		for i, a := range s.In {
+			name := "x" + strconv.Itoa(i)
+			inputs[name] = a
+			in = append(in, b.Port(ir.InputPort, name, a.Type()))
+		}
+		for i, v := range b.AddNode(op, s.Attrs, s.Subs, in...) {
+			b.Output("y"+strconv.Itoa(i), v)
+		}
+	})
+	return g, inputs, err
+}
+
+// runsOn reports whether all element types of a sample can be computed with on
+// WebGPU.
+func runsOn(g *ir.Graph) bool {
+	for _, n := range g.Nodes() {
+		for _, t := range n.Types() {
+			if t.DType.On(dtype.WGSL) != dtype.Arithmetic || t.DType == ir.F16 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func checkSample(t *testing.T, op ir.Op, s ir.Sample) {
+	g, inputs, err := sampleGraph(op, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !runsOn(g) {
+		return
+	}
+	want, err := ir.Eval(g, inputs, ir.EvalOptions{Reference: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := plansim.Open(m, plan.WebGPU())
+	if err != nil {
+		t.Fatal(err)
+	}
+	session.Options.ZeroDivisors = true
+	got, err := session.Run("run", inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range g.Outputs() {
+		if diff := compare(got[o.Name], want[i], 1e-5); diff != "" {
+			t.Errorf("%s: %s", o.Name, diff)
+		}
+	}
+}
+
+func compare(got, want *ir.Array, tol float64) string {
+	if !got.Type().Equal(want.Type()) {
+		return fmt.Sprintf("is %s, not %s", got.Type(), want.Type())
+	}
+	var bad []string
+	for i := range want.Len() {
+		a, b := got.Float(i), dtype.F32.Round(want.Float(i))
+		if a == b || math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= tol*math.Max(1, math.Abs(b)) {
+			continue
+		}
+		if len(bad) < 3 {
+			bad = append(bad, fmt.Sprintf("element %d is %v, not %v", i, a, b))
+		}
+	}
+	return strings.Join(bad, "; ")
+}
