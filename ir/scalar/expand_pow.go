@@ -58,8 +58,9 @@ func pow32(x, y Expr) Expr {
 	big := Mul(yHi, hi)
 	small := Add(Mul(Sub(yc, yHi), hi), Mul(yc, lo))
 
-	exponent := Add(big, small)
-	tooLarge, tooSmall := Ge(exponent, f32(128)), Lt(exponent, f32(-151))
+	// The sum of the parts may round up to 128; its distance from there does not.
+	tooLarge := Ge(Add(Sub(big, f32(128)), small), f32(0))
+	tooSmall := Lt(Add(big, small), f32(-151))
 	inside := Not(Or(tooLarge, tooSmall))
 	big, small = Select(inside, big, f32(0)), Select(inside, small, f32(0))
 	n := Floor(Add(Add(big, small), f32(0.5)))
