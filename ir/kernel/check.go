@@ -245,6 +245,12 @@ func (c *checker) assign(s *Assign, uniform bool) error {
 	return nil
 }
 
+// The ways to access an array.
+const (
+	loads  = false
+	stores = true
+)
+
 // access checks that array i exists and is accessed as it allows.
 func (c *checker) access(i, width int, write bool, at scalar.Expr) (Array, error) {
 	if i < 0 || i >= len(c.k.Arrays) {
@@ -252,8 +258,8 @@ func (c *checker) access(i, width int, write bool, at scalar.Expr) (Array, error
 	}
 	a := c.k.Arrays[i]
 	switch {
-	case a.Access == Atomic:
-		return a, c.fail("array %s is atomic and touched by atomic operations alone", a.Name)
+	case write && a.Access == Atomic:
+		return a, c.fail("array %s is atomic and changed by atomic operations alone", a.Name)
 	case a.Width != width:
 		return a, c.fail("array %s has width %d, the access %d", a.Name, a.Width, width)
 	case write && a.Space == Storage && a.Access == Read:
@@ -269,7 +275,7 @@ func (c *checker) store(i int, at scalar.Expr, width int, values ...scalar.Expr)
 	if _, err := c.exprs(dtype.I32, "the index", at); err != nil {
 		return err
 	}
-	a, err := c.access(i, width, true, at)
+	a, err := c.access(i, width, stores, at)
 	if err != nil {
 		return err
 	}
@@ -285,7 +291,7 @@ func (c *checker) loadVec(s *LoadVec) ([]string, error) {
 	if len(s.Names) == 1 {
 		return nil, c.fail("one name is no vector")
 	}
-	a, err := c.access(s.Array, len(s.Names), false, s.At)
+	a, err := c.access(s.Array, len(s.Names), loads, s.At)
 	if err != nil {
 		return nil, err
 	}

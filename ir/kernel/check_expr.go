@@ -40,7 +40,7 @@ func (c *checker) node(n scalar.Expr) (same bool, err error) {
 	case scalar.OpVar:
 		return c.variable(n)
 	case scalar.OpLoad:
-		a, err := c.access(n.Ref, 1, false, n.Args[0])
+		a, err := c.access(n.Ref, 1, loads, n.Args[0])
 		if err == nil && a.DType != n.Type {
 			err = c.fail("%s from array %s of %s", n.Type, a.Name, a.DType)
 		}

@@ -99,7 +99,7 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		{"a store to what is only read", kernelOf(store(in, i32(0), f32(0))), "only read"},
 		{"a plain access to vectors", kernelOf(store(vec, i32(0), f32(0))), "width 4, the access 1"},
 		{"a load of half a vector", kernelOf(&kernel.LoadVec{Names: []string{"a", "b"}, Array: vec, At: i32(0)}), "width 4, the access 2"},
-		{"a plain load of an atomic", kernelOf(let("x", scalar.LoadAt(words, dtype.U32, i32(0)))), "atomic operations alone"},
+		{"a plain store to an atomic", kernelOf(store(words, i32(0), scalar.ConstI(dtype.U32, 0))), "atomic operations alone"},
 		{"an atomic on a plain array", kernelOf(&kernel.AtomicOp{Op: scalar.OpAdd, Array: out, At: i32(0), Value: f32(0)}), "not atomic"},
 		{"an atomic product", kernelOf(&kernel.AtomicOp{Op: scalar.OpMul, Array: words, At: i32(0), Value: scalar.ConstI(dtype.U32, 0)}), "no atomic operation"},
 		{"an operand of a body", kernelOf(let("x", scalar.Arg(0, dtype.F32))), "%0 has no meaning"},

@@ -116,6 +116,8 @@ func (p *Program) between(a, b *Group) bool {
 // they do not fit. Nothing is changed.
 func (p *Program) merge(a, b *Group) *Group {
 	switch {
+	case a.Kind != MapKind && p.updates(b):
+		return nil
 	case a.Kind == MapKind && b.Kind == MapKind, a.Kind == ContractKind && b.Kind == MapKind:
 		return p.mergeSame(a, b)
 	case a.Kind == ReduceKind && b.Kind == MapKind:
@@ -126,6 +128,18 @@ func (p *Program) merge(a, b *Group) *Group {
 		return p.mergeBeforeReduce(a, b)
 	}
 	return nil
+}
+
+// updates reports whether a group computes the new value of a state. Such maps
+// stay maps: they write in place there, and side by side they make the whole
+// optimiser one kernel.
+func (p *Program) updates(g *Group) bool {
+	for _, o := range p.Graph.Outputs() {
+		if o.State && g.member(o.Value) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // align finds, from what b reads of a, which coordinate of a each coordinate of

@@ -59,7 +59,8 @@ type Access uint8
 const (
 	Read Access = iota
 	ReadWrite
-	// Atomic is 32-bit integer storage that is touched by [AtomicOp] alone.
+	// Atomic is 32-bit integer storage that is changed by [AtomicOp] alone. A
+	// load from it sees what some thread left there.
 	Atomic
 )
 

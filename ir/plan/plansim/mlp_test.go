@@ -1,0 +1,106 @@
+package plansim_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/ir/plan/plansim"
+)
+
+// mlp is the loss of a multi-layer perceptron with the given layer sizes.
+func mlp(batch int, layers ...int) (*ir.Graph, error) {
+	return ir.Build("mlp", func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.N(batch), ir.N(layers[0]))
+		labels := b.Input("labels", ir.I32, ir.N(batch))
+		for i := range layers[1:] {
+			w := b.Param("w"+strconv.Itoa(i), ir.F32, ir.N(layers[i]), ir.N(layers[i+1]))
+			bias := b.Param("b"+strconv.Itoa(i), ir.F32, ir.N(layers[i+1]))
+			if x = ops.Linear(b, x, w, bias); i < len(layers)-2 {
+				x = ops.Relu(b, x)
+			}
+		}
+		b.Output("loss", ops.CrossEntropyMean(b, x, labels))
+	})
+}
+
+func TestAdamStepOfAnMLP(t *testing.T) {
+	loss, err := mlp(8, 20, 16, 16, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := optim.Step(loss, "loss", optim.Adam{}, optim.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := ir.NewModule("mlp", ir.Entry{Name: "step", Graph: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := plansim.Open(m, plan.WebGPU())
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := s.Plan().Entries[0].Steps
+	for _, st := range steps {
+		d := st.(*plan.Dispatch)
+		t.Log(s.Plan().Kernels[d.Kernel].Name, d.Groups, len(d.Bindings))
+	}
+	if len(steps) > 20 {
+		t.Errorf("%d kernels, want at most 20", len(steps))
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	values := map[string]*ir.Array{}
+	for _, p := range g.Ports() {
+		dims, _ := p.Value.Shape().Ints()
+		a := ir.NewArray(p.Value.DType(), dims...)
+		if p.Kind != ir.StatePort || !optim.IsState(p) {
+			for i := range a.F {
+				a.F[i] = rng.NormFloat64() * 0.3
+			}
+		}
+		for i := range a.I {
+			if p.Kind == ir.InputPort {
+				a.I[i] = int64(rng.IntN(5))
+			}
+		}
+		a.Round()
+		values[p.Name] = a
+		if p.Kind != ir.InputPort {
+			if err := s.Set(p.Name, a); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if lr, ok := values["lr"]; ok {
+		lr.F[0] = ir.F32.Round(1e-2)
+	}
+	for step := range 5 {
+		want, err := ir.Eval(g, values, ir.EvalOptions{Reference: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Run("step", values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, o := range g.Outputs() {
+			a := got[o.Name]
+			if o.State {
+				if a, err = s.Get(o.Name); err != nil {
+					t.Fatal(err)
+				}
+				values[o.Name] = want[i]
+			}
+			if diff := compare(a, want[i], 2e-5); diff != "" {
+				t.Errorf("step %d: %s: %s", step, o.Name, diff)
+			}
+		}
+		t.Log(fmt.Sprint(got["loss"].F))
+	}
+}
