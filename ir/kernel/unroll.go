@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"maps"
 	"strconv"
 
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -27,8 +28,15 @@ type unroller struct {
 	taken map[string]bool
 }
 
-// binds says what variables stand for inside an unrolled body.
-type binds map[string]func(v scalar.Expr) scalar.Expr
+// bind is what a variable stands for inside an unrolled body: the variable
+// called name, or the number value where name is "".
+type bind struct {
+	name  string
+	value int64
+}
+
+// binds are the variables that stand for something else, by name.
+type binds map[string]bind
 
 // apply returns e with the variables of b replaced.
 func (b binds) apply(e scalar.Expr) scalar.Expr {
@@ -36,30 +44,23 @@ func (b binds) apply(e scalar.Expr) scalar.Expr {
 		return e
 	}
 	return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
-		if n.Op == scalar.OpVar && b[n.Name] != nil {
-			return b[n.Name](n), true
+		to, ok := b[n.Name]
+		switch {
+		case n.Op != scalar.OpVar || !ok:
+			return nil, false
+		case to.name == "":
+			return scalar.ConstI(n.Type, to.value), true
 		}
-		return nil, false
+		return scalar.NewVar(to.name, n.Type, n.Lo, n.Hi), true
 	})
 }
 
 // name returns the name that a variable defined as name has.
 func (b binds) name(name string) string {
-	if b[name] == nil {
-		return name
+	if to, ok := b[name]; ok {
+		return to.name
 	}
-	return b[name](scalar.FreeVar(name, 0)).Name
-}
-
-// with returns b and one more.
-func (b binds) with(name string, f func(scalar.Expr) scalar.Expr) binds {
-	out := binds{name: f}
-	for k, v := range b {
-		if k != name {
-			out[k] = v
-		}
-	}
-	return out
+	return name
 }
 
 func (u *unroller) block(body []Stmt, b binds) []Stmt {
@@ -81,9 +82,11 @@ func (u *unroller) loop(f *For, b binds) []Stmt {
 	step, _ := f.Step.IntConst()
 	var out []Stmt
 	for turn, at := 0, start; at < end; turn, at = turn+1, at+step {
-		inner := b.with(f.Var, func(v scalar.Expr) scalar.Expr { return scalar.ConstI(v.Type, at) })
+		inner := binds{}
+		maps.Copy(inner, b)
+		inner[f.Var] = bind{value: at}
 		walkNames(f.Body, func(name string) {
-			inner = inner.with(name, renamed(u.fresh(b.name(name), turn)))
+			inner[name] = bind{name: u.fresh(b.name(name), turn)}
 		})
 		out = append(out, u.block(f.Body, inner)...)
 	}
@@ -99,10 +102,6 @@ func (u *unroller) fresh(name string, turn int) string {
 	}
 	u.taken[out] = true
 	return out
-}
-
-func renamed(name string) func(scalar.Expr) scalar.Expr {
-	return func(v scalar.Expr) scalar.Expr { return scalar.NewVar(name, v.Type, v.Lo, v.Hi) }
 }
 
 // stmt returns a copy of s, not an unrolled loop, with b applied.
