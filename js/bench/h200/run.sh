@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs what pack.mjs packed, on a machine with an NVIDIA driver, python3 and no network.
 #
-#   bash run.sh RESULTS        writes RESULTS/*.json, *.log and table.txt
+#   bash run.sh RESULTS        writes RESULTS/PEER-STEPS.json, PROGRAM.log and table.txt
 #
 # PEERS (rlx jax tfjs), JOBS (gpu or host), STEPS (10 50: steps between two reads; the better
 # counts), REPEATS and LIMIT (seconds for one program's run) may be set.
@@ -17,13 +17,16 @@ unpack() {
 unpack node && unpack dawn.node || exit 1
 chmod +x "$scratch/node"
 
-# The driver's own description of itself, which the Vulkan loader needs by name.
+# The driver's own description of itself, which the Vulkan loader needs by name. It names
+# the library that is made for displays; the one for EGL gives the same Vulkan without
+# any display library.
 driver=${VK_DRIVER_FILES:-}
 for folder in /usr/local/nvidia/share/vulkan/icd.d /etc/vulkan/icd.d /usr/share/vulkan/icd.d /usr/local/share/vulkan/icd.d; do
   [ -n "$driver" ] || for file in "$folder"/nvidia_icd*.json; do [ -f "$file" ] && driver=$file && break; done
 done
 [ -n "$driver" ] || { echo "run.sh: no nvidia_icd.json found: name the driver's file in VK_DRIVER_FILES" >&2; exit 1; }
-export VK_DRIVER_FILES=$driver VK_ICD_FILENAMES=$driver
+sed 's/libGLX_nvidia/libEGL_nvidia/' "$driver" >"$scratch/driver.json"
+export VK_DRIVER_FILES=$scratch/driver.json VK_ICD_FILENAMES=$scratch/driver.json
 export RLX_DAWN_NODE=$scratch/dawn.node RLX_DAWN_BACKEND=default RLX_DATA=$packed/data
 cp "$packed/libvulkan.so.1" "$scratch/"
 export LD_LIBRARY_PATH=$scratch:/usr/local/nvidia/lib64:/usr/local/nvidia/lib:${LD_LIBRARY_PATH:-}
@@ -41,7 +44,7 @@ done
 for peer in ${PEERS:-rlx jax tfjs}; do
   for steps in ${STEPS:-10 50}; do
     timeout "${LIMIT:-240}" "$scratch/node" "$packed/bench/node.mjs" "$peer" default "${JOBS:-gpu}" "$steps" "${REPEATS:-5}" \
-      >"$results/$peer-$steps.json" 2>"$results/$peer-$steps.log" || { failed=1; echo "$peer with $steps steps failed"; tail -n 5 "$results/$peer-$steps.log"; }
+      >"$results/$peer-$steps.json" 2>"$scratch/log" || { failed=1; echo "$peer with $steps steps failed"; tail -n 5 "$scratch/log"; }
   done
 done
 "$scratch/node" "$packed/table.mjs" "$results" | tee "$results/table.txt"
