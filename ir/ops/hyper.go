@@ -47,7 +47,7 @@ func init() {
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value {
 			return Mul(b, ConstLike(b, x, 2/math.SqrtPi), Exp(b, Neg(b, Mul(b, x, x))))
 		},
-		from: -3, to: 3, at: []float64{0},
+		from: -3, to: 3, at: []float64{0}, rounded: true,
 	})
 }
 

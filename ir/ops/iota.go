@@ -49,7 +49,7 @@ func init() {
 
 func defineIota() {
 	define(&ir.Def{
-		Op: OpIota, Doc: "The position of each element along an axis: 0, 1, 2, …", NewAttrs: func() ir.Attrs { return &IotaAttrs{} },
+		Op: OpIota, Doc: "The position of each element along an axis, from 0.", NewAttrs: func() ir.Attrs { return &IotaAttrs{} },
 		Constraints: numbered(
 			"the element type is "+reals.String(),
 			"axis is an axis of shape",

@@ -172,6 +172,9 @@ type unary struct {
 	// at are sample points of special interest at which there is a derivative,
 	// kinks ones at which there is none.
 	at, kinks []float64
+	// rounded says that slope has constants that 16-bit types round, so that
+	// it cannot be measured with them.
+	rounded bool
 }
 
 func defineUnary(u unary) {

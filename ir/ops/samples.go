@@ -15,23 +15,23 @@ var sampleShapes = [][]int{{}, {0}, {2, 0, 3}, {1, 1}, {7}, {67, 131}}
 func shapeName(dims []int) string { return "f32" + ir.Dims(dims...).String() }
 
 // draw returns an array of numbers that look random but are always the same
-// for one seed: uniform in [lo, hi) for floats, in whole numbers from lo to hi
-// for integers (those not below 0 for unsigned types), even odds for booleans.
+// for one seed: from lo to hi, in whole numbers for integers (none below 0 for
+// unsigned types), with even odds for booleans. Floats keep a distance of 1/128
+// from all multiples of 1/32, where many ops have their kinks, and from those
+// of a seed of the other parity, so that comparisons do not tie; none occurs
+// twice before all in the range have occurred.
 func draw(seed uint64, d ir.DType, lo, hi float64, dims ...int) *ir.Array {
 	a := ir.NewArray(d, dims...)
-	state := seed * 0x9e3779b97f4a7c15
-	next := func() float64 {
-		state += 0x9e3779b97f4a7c15
-		z := state
-		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-		z = (z ^ z>>27) * 0x94d049bb133111eb
-		return float64((z^z>>31)>>11) / (1 << 53)
+	next := uniform(seed)
+	grid := shuffled(int(math.Ceil((hi-lo)*32)), next)
+	at := func(i int) float64 {
+		return math.Floor(lo*32)/32 + float64(grid[i%len(grid)])/32 + 1/(64*float64(2-seed%2))
 	}
 	for i := range a.F {
-		a.F[i] = lo + (hi-lo)*next()
+		a.F[i] = at(i)
 	}
 	for i := range a.C {
-		a.C[i] = complex(lo+(hi-lo)*next(), lo+(hi-lo)*next())
+		a.C[i] = complex(at(2*i), at(2*i+1))
 	}
 	if d.IsUnsigned() {
 		lo, hi = max(lo, 0), max(hi, 1)
@@ -41,6 +41,41 @@ func draw(seed uint64, d ir.DType, lo, hi float64, dims ...int) *ir.Array {
 		if d.IsBool() {
 			a.I[i] = int64(2 * next())
 		}
+	}
+	a.Round()
+	return a
+}
+
+// uniform returns a source of numbers in [0, 1): SplitMix64 (Steele, Lea and
+// Flood, 2014).
+func uniform(seed uint64) func() float64 {
+	return func() float64 {
+		seed += 0x9e3779b97f4a7c15
+		z := seed
+		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+		z = (z ^ z>>27) * 0x94d049bb133111eb
+		return float64((z^z>>31)>>11) / (1 << 53)
+	}
+}
+
+// shuffled returns 0, 1, … n-1 in an order that next makes; n counts as 1 at
+// least.
+func shuffled(n int, next func() float64) []int {
+	out := counting(0, max(n, 1))
+	for i := range out {
+		j := i + int(next()*float64(len(out)-i))
+		out[i], out[j] = out[j], out[i]
+	}
+	return out
+}
+
+// distinct returns an array of floats no two of which are equal or nearly so:
+// equally spaced numbers from lo to hi, out of order.
+func distinct(lo, hi float64, dims ...int) *ir.Array {
+	const stride = 7919 // a prime
+	a := ir.NewArray(ir.F32, dims...)
+	for i := range a.F {
+		a.F[i] = lo + (hi-lo)*float64(i*stride%len(a.F))/float64(len(a.F))
 	}
 	a.Round()
 	return a
@@ -95,8 +130,11 @@ func unarySamples(u unary) []ir.Sample {
 		out = append(out, ir.Sample{Name: x.Type().String(), In: []*ir.Array{x}})
 	}
 	for _, d := range types[1:] {
-		x := draw(2, d, u.from, u.to, 5)
-		out = append(out, ir.Sample{Name: d.String(), In: []*ir.Array{x}})
+		sample := ir.Sample{Name: d.String(), In: []*ir.Array{draw(2, d, u.from, u.to, 5)}}
+		if u.rounded && d.Size() == 2 {
+			sample.NoGrad = "constants of the derivative are rounded to 16 bits"
+		}
+		out = append(out, sample)
 		if d.IsInteger() {
 			out = append(out, ir.Sample{Name: d.String() + " edges", In: []*ir.Array{edges(d)}})
 		}
@@ -124,7 +162,11 @@ func binarySamples(d binary) []ir.Sample {
 		out = append(out, ir.Sample{Name: in[0].Type().String(), In: in})
 	}
 	for _, t := range types[1:] {
-		out = append(out, ir.Sample{Name: t.String(), In: two(5, t, 9)})
+		if classOf(t) == floats || d.types&floats == 0 {
+			out = append(out, ir.Sample{Name: t.String(), In: two(5, t, 9)})
+		} else {
+			out = append(out, ir.Sample{Name: t.String(), In: []*ir.Array{draw(5, t, -9, 9, 11), draw(6, t, -4, 4, 11)}})
+		}
 		if t.IsInteger() {
 			out = append(out, ir.Sample{Name: t.String() + " edges", In: []*ir.Array{edges(t), ir.Ints(t, []int64{1, 2, 0, 3, 7})}})
 		}

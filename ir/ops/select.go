@@ -139,12 +139,12 @@ func clampSamples() []ir.Sample {
 	var out []ir.Sample
 	for _, dims := range sampleShapes {
 		out = append(out, ir.Sample{Name: shapeName(dims), In: []*ir.Array{
-			draw(1, ir.F32, -3, 3, dims...), draw(2, ir.F32, -2, -1, dims...), draw(3, ir.F32, 0.5, 2, dims...),
+			draw(1, ir.F32, -3, 3, dims...), draw(2, ir.F32, -2, -1, dims...), draw(4, ir.F32, 0.5, 2, dims...),
 		}})
 	}
 	for _, d := range []ir.DType{ir.I32, ir.U8, ir.U64, ir.F16, ir.F64} {
 		out = append(out, ir.Sample{Name: d.String(), In: []*ir.Array{
-			draw(1, d, 0, 9, 7), draw(2, d, 2, 3, 7), draw(3, d, 5, 6, 7),
+			draw(1, d, 0, 9, 7), draw(2, d, 2, 3, 7), draw(4, d, 5, 6, 7),
 		}})
 	}
 	vec := func(x ...float64) *ir.Array { return ir.Floats(ir.F32, x, len(x)) }

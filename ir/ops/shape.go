@@ -357,5 +357,9 @@ func BroadcastInDim(b *ir.Builder, x ir.Value, shape ir.Shape, axes []int) ir.Va
 // BroadcastTo returns x repeated to a shape as NumPy does it: the axes of x are
 // the last ones of the shape, and have its sizes or size 1.
 func BroadcastTo(b *ir.Builder, x ir.Value, shape ir.Shape) ir.Value {
+	if x.Rank() > len(shape) {
+		b.Failf(OpBroadcastInDim, []ir.Value{x}, ir.Shapef("%s has fewer axes", shape))
+		return ir.Value{}
+	}
 	return BroadcastInDim(b, x, shape, counting(len(shape)-x.Rank(), x.Rank()))
 }

@@ -509,8 +509,11 @@ func Pad(b *ir.Builder, x, value ir.Value, low, high, interior []int) ir.Value {
 		return y
 	}
 	size := y.Shape().Clone()
-	for i := range size {
-		size[i] = size[i].Sub(cut[0][i]).Sub(cut[1][i])
+	for i, d := range size {
+		if size[i] = d.Sub(cut[0][i]).Sub(cut[1][i]); !size[i].Valid() {
+			b.Failf(OpPad, []ir.Value{x, value}, ir.Shapef("axis %d, of size %s once padded, is cut by more than that", i, d))
+			return ir.Value{}
+		}
 	}
 	return Slice(b, y, cut[0], size, nil)
 }
