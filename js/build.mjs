@@ -4,7 +4,7 @@
 // modules are built by `make wasm`.
 
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 
@@ -45,3 +45,4 @@ await build({
   logLevel: 'warning',
 });
 execFileSync(process.execPath, [join(here, 'node_modules/typescript/lib/tsc.js'), '-p', here], { stdio: 'inherit' });
+copyFileSync(join(here, '../LICENSE'), join(here, 'LICENSE')); // npm packs nothing from above

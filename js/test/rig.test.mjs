@@ -1,6 +1,7 @@
 // The Dawn rig itself: each software GPU computes, and gives no more than the default limits.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { countGPU } from './rig/counter.mjs';
 import { openDawn } from './rig/dawn.mjs';
 
 const doubling = `
@@ -53,4 +54,29 @@ test('an uncaught WebGPU error is reported', async () => {
 test('an unknown backend and a missing feature are named', async () => {
   await assert.rejects(openDawn({ backend: 'voodoo' }), /unknown backend voodoo/);
   await assert.rejects(openDawn({ backend: 'swiftshader', features: ['shader-f16'] }), /lacks shader-f16/);
+});
+
+test('the counter sees every call once', async () => {
+  const { device, close } = await openDawn({ backend: 'null' });
+  const counter = countGPU();
+  counter.take();
+  const before = counter.liveBuffers();
+  const kept = device.createBuffer({ size: 16, usage: GPUBufferUsage.COPY_DST });
+  const mapped = device.createBuffer({ size: 16, usage: GPUBufferUsage.COPY_SRC, mappedAtCreation: true });
+  mapped.unmap();
+  device.queue.writeBuffer(kept, 0, new Float32Array(4));
+  const encoder = device.createCommandEncoder();
+  encoder.copyBufferToBuffer(mapped, 0, kept, 0, 16);
+  encoder.beginComputePass().end();
+  device.queue.submit([encoder.finish()]);
+  mapped.destroy();
+  mapped.destroy();
+  assert.deepEqual(counter.writes(), [{ bytes: 16 }]);
+  assert.deepEqual(counter.take(), {
+    'device.createBuffer': 1, 'device.createBuffer(mapped)': 1, 'buffer.unmap': 1, 'queue.writeBuffer': 1, 'device.createCommandEncoder': 1,
+    'encoder.copyBufferToBuffer': 1, 'encoder.beginComputePass': 1, 'encoder.finish': 1, 'queue.submit': 1, 'buffer.destroy': 2,
+  });
+  assert.equal(counter.liveBuffers() - before, 1);
+  assert.deepEqual(counter.take(), {});
+  close();
 });
