@@ -1,0 +1,90 @@
+package autodiff
+
+import (
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Missing says what the gradient by a port is that the output does not depend
+// on in a differentiable way.
+type Missing uint8
+
+const (
+	// MissingIsError makes it an error, a [*NoPathError]: as a rule the graph
+	// is wrong.
+	MissingIsError Missing = iota
+	// MissingIsZero makes it zeros.
+	MissingIsZero
+)
+
+// GradOptions say what [GradWith] computes.
+type GradOptions struct {
+	// Loss names a plain output of rank 0 and of a floating element type.
+	Loss string
+	// Wrt names the ports that the derivative is by; none stands for all
+	// parameters of a floating or complex element type.
+	Wrt []string
+	// Missing says what to do about a port that the loss does not depend on.
+	Missing Missing
+	// DropOutputs leaves the plain outputs of the graph away. The updates of
+	// states always stay.
+	DropOutputs bool
+}
+
+// Grad returns a graph of the gradients "grad/x" of the output named loss, a
+// scalar, by the ports named in wrt; none stands for all parameters. The plain
+// outputs of g are dropped, the updates of states kept. A port that the loss
+// does not depend on is an error, see [GradWith].
+func Grad(g *ir.Graph, loss string, wrt ...string) (*ir.Graph, error) {
+	return GradWith(g, GradOptions{Loss: loss, Wrt: wrt, DropOutputs: true})
+}
+
+// ValueAndGrad is like [Grad] and keeps all outputs of g under their names.
+func ValueAndGrad(g *ir.Graph, loss string, wrt ...string) (*ir.Graph, error) {
+	return GradWith(g, GradOptions{Loss: loss, Wrt: wrt})
+}
+
+// GradWith is [Grad] and [ValueAndGrad] with options.
+func GradWith(g *ir.Graph, o GradOptions) (*ir.Graph, error) {
+	output, err := scalarOutput(g, o.Loss)
+	if err != nil {
+		return nil, wrap("grad", err)
+	}
+	if len(o.Wrt) == 0 {
+		o.Wrt = differentiable(g, ir.ParamPort)
+	}
+	if len(o.Wrt) == 0 {
+		return nil, wrap("grad", ir.Errorf(ir.ErrName, "graph %q has no parameters: name the ports to differentiate by", g.Name()))
+	}
+	r := reverse{name: "grad", wrt: o.Wrt, missing: o.Missing, outputs: []int{output}, cotangents: oneAt(g, output)}
+	if o.DropOutputs {
+		r.keep = func(string) bool { return false }
+	}
+	return r.apply(g)
+}
+
+// VJP returns a graph that computes, beside the outputs of g, the product of a
+// vector and the Jacobian. It adds an input "cotangent/y" for each plain output
+// of a floating or complex element type, and an output "grad/x" for each port
+// named in wrt (none: for every port of such a type), zeros where no output
+// depends on it.
+func VJP(g *ir.Graph, wrt ...string) (*ir.Graph, error) {
+	if len(wrt) == 0 {
+		wrt = differentiable(g)
+	}
+	prefix := freePrefix(g, cotangentPrefix)
+	outputs := plainOutputs(g)
+	r := reverse{name: "vjp", wrt: wrt, missing: MissingIsZero, outputs: outputs}
+	r.cotangents = func(b *ir.Builder, out []ir.Value) []ir.Value {
+		ct := make([]ir.Value, len(out))
+		for _, i := range outputs {
+			ct[i] = b.Port(ir.InputPort, prefix+g.Outputs()[i].Name, out[i].Type())
+		}
+		return ct
+	}
+	return r.apply(g)
+}
+
+// position names a port or an output after its place.
+func position(prefix string, i int) string { return prefix + strconv.Itoa(i) }

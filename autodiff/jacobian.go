@@ -1,0 +1,156 @@
+package autodiff
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/derive"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// JacobianName returns the name of the output that [JacobianForward] and
+// [JacobianReverse] add: "jacobian/y/x".
+func JacobianName(output, port string) string { return "jacobian/" + output + "/" + port }
+
+// HessianName returns the name of the output that [Hessian] adds:
+// "hessian/x/y".
+func HessianName(row, column string) string { return "hessian/" + row + "/" + column }
+
+// JacobianForward returns a graph that computes, beside the outputs of g, the
+// matrix of all derivatives of one output by each port named in wrt: output
+// "jacobian/y/x", whose shape is that of y followed by that of x. It runs the
+// forward derivative for all elements of a port at once, so it is the one to
+// use where ports are smaller than the output.
+func JacobianForward(g *ir.Graph, output string, wrt ...string) (*ir.Graph, error) {
+	return jacobian(g, output, wrt, columns)
+}
+
+// JacobianReverse is like [JacobianForward] and runs the reverse derivative for
+// all elements of the output at once: for outputs smaller than the ports.
+func JacobianReverse(g *ir.Graph, output string, wrt ...string) (*ir.Graph, error) {
+	return jacobian(g, output, wrt, rows)
+}
+
+// Hessian returns a graph that computes, beside the outputs of g, all second
+// derivatives of the output named loss, a scalar, by the ports named in wrt, in
+// pairs: output "hessian/x/z" has the shape of x followed by that of z. It is
+// forward over reverse; a port that the loss does not depend on is an error.
+func Hessian(g *ir.Graph, loss string, wrt ...string) (*ir.Graph, error) {
+	const transform = "hessian"
+	d, err := Grad(g, loss, wrt...)
+	if err != nil {
+		return nil, wrap(transform, err)
+	}
+	prefix := freePrefix(g, gradPrefix)
+	h, err := ir.Build(g.Name(), func(b *ir.Builder) {
+		m := ir.NewMapping(g)
+		b.CopyPorts(g, m)
+		in := portValues(g, m)
+		copyOutputs(b, g, b.Splice(g, in), nil)
+		for _, row := range wrt {
+			for _, column := range wrt {
+				b.Output(HessianName(row, column), columns(b, d, in, outputIndex(d, prefix+row), portIndex(g, column)))
+			}
+		}
+	})
+	return h, wrap(transform, err)
+}
+
+// dense adds the matrix of derivatives of an output of g by a port, given the
+// values of all ports.
+type dense func(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Value
+
+func jacobian(g *ir.Graph, output string, wrt []string, matrix dense) (*ir.Graph, error) {
+	const transform = "jacobian"
+	ports, err := portIndices(g, wrt)
+	if err != nil {
+		return nil, wrap(transform, err)
+	}
+	at := outputIndex(g, output)
+	if at < 0 || !derive.Differentiable(g.Outputs()[at].Value.DType()) {
+		return nil, wrap(transform, ir.Errorf(ir.ErrName, "graph %q has no output %q that has derivatives", g.Name(), output))
+	}
+	j, err := ir.Build(g.Name(), func(b *ir.Builder) {
+		m := ir.NewMapping(g)
+		b.CopyPorts(g, m)
+		in := portValues(g, m)
+		copyOutputs(b, g, b.Splice(g, in), nil)
+		for _, port := range ports {
+			b.Output(JacobianName(output, g.Ports()[port].Name), matrix(b, g, in, at, port))
+		}
+	})
+	return j, wrap(transform, err)
+}
+
+// outputIndex returns the place of a plain output, -1 for none of that name.
+func outputIndex(g *ir.Graph, name string) int {
+	for i, o := range g.Outputs() {
+		if o.Name == name && !o.State {
+			return i
+		}
+	}
+	return -1
+}
+
+// columns computes one column for each element of the port, by forward mode.
+func columns(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Value {
+	x, y := g.Ports()[port].Value.Type(), g.Outputs()[output].Value.Type()
+	tangent := b.Subgraph(g.Name(), func(b *ir.Builder) {
+		in, t := inputs(b, g), make([]ir.Value, len(g.Ports()))
+		t[port] = b.Port(ir.InputPort, freePrefix(g, tangentPrefix)+g.Ports()[port].Name, x)
+		out, tout := derive.JVP(b, g, in, t)
+		b.Output("tangent", orZeros(b, tout[output], out[output]))
+	})
+	all, axis := alongBasis(b, tangent, in, x)
+	all = moveBatch(b, all, axis, len(y.Shape), x.Shape.Size())
+	return reshape(b, all, y.Shape, x.Shape)
+}
+
+// rows computes one row for each element of the output, by reverse mode.
+func rows(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Value {
+	x, y := g.Ports()[port].Value.Type(), g.Outputs()[output].Value.Type()
+	p, err := linearise(g, []int{port})
+	if err != nil {
+		b.Fail(err)
+		return ir.Value{}
+	}
+	gradient := b.Subgraph(g.Name(), func(b *ir.Builder) {
+		in, ct := inputs(b, g), make([]ir.Value, len(g.Outputs()))
+		ct[output] = b.Port(ir.InputPort, freePrefix(g, cotangentPrefix)+g.Outputs()[output].Name, y)
+		_, residuals := p.forward(b, in)
+		b.Output("gradient", orZeros(b, p.backward(b, residuals, ct)[0], in[port]))
+	})
+	all, axis := alongBasis(b, gradient, in, y)
+	all = moveBatch(b, all, axis, 0, y.Shape.Size())
+	return reshape(b, all, y.Shape, x.Shape)
+}
+
+// inputs declares the ports of g as inputs.
+func inputs(b *ir.Builder, g *ir.Graph) []ir.Value {
+	in := make([]ir.Value, len(g.Ports()))
+	for i, p := range g.Ports() {
+		in[i] = b.Port(ir.InputPort, p.Name, p.Value.Type())
+	}
+	return in
+}
+
+// alongBasis adds g, a graph linear in its last port, for that port being each
+// vector of the basis of its type, and returns its output and the place of the
+// axis along which they lie.
+func alongBasis(b *ir.Builder, g *ir.Graph, in []ir.Value, t ir.Type) (ir.Value, int) {
+	if b.Err() != nil {
+		return ir.Value{}, -1
+	}
+	n := t.Shape.Size()
+	row, column := ops.Iota(b, ir.I32, 0, n, n), ops.Iota(b, ir.I32, 1, n, n)
+	basis := reshape(b, ops.Convert(b, ops.Eq(b, row, column), t.DType), ir.Shape{n}, t.Shape)
+	axes := make([]int, len(in)+1)
+	for i := range in {
+		axes[i] = -1
+	}
+	out, outAxes := derive.Batch(b, g, append(in[:len(in):len(in)], basis), axes, n)
+	return out[0], outAxes[0]
+}
+
+// reshape returns v with the axes of both shapes.
+func reshape(b *ir.Builder, v ir.Value, s, t ir.Shape) ir.Value {
+	return ops.Reshape(b, v, append(s.Clone(), t...)...)
+}

@@ -1,0 +1,65 @@
+package autodiff
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/derive"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// JVP returns a graph that computes, beside the outputs of g, their derivative
+// in a direction: the product of the Jacobian and a vector. It adds an input
+// "tangent/x" for each port named in wrt (none: for every port of a floating or
+// complex element type), and an output "tangent/y" for each plain output of
+// such a type, zeros where nothing depends on the ports.
+func JVP(g *ir.Graph, wrt ...string) (*ir.Graph, error) {
+	if len(wrt) == 0 {
+		wrt = differentiable(g)
+	}
+	prefix := freePrefix(g, tangentPrefix)
+	ports, err := portIndices(g, wrt)
+	if err != nil {
+		return nil, wrap("jvp", err)
+	}
+	j, err := ir.Build(g.Name(), func(b *ir.Builder) {
+		m := ir.NewMapping(g)
+		b.CopyPorts(g, m)
+		t := make([]ir.Value, len(g.Ports()))
+		for _, i := range ports {
+			p := g.Ports()[i]
+			t[i] = b.Port(ir.InputPort, prefix+p.Name, p.Value.Type())
+		}
+		out, tout := derive.JVP(b, g, portValues(g, m), t)
+		copyOutputs(b, g, out, nil)
+		for _, i := range plainOutputs(g) {
+			b.Output(prefix+g.Outputs()[i].Name, orZeros(b, tout[i], out[i]))
+		}
+	})
+	return j, wrap("jvp", err)
+}
+
+// portValues returns what the ports of g were taken to.
+func portValues(g *ir.Graph, m *ir.Mapping) []ir.Value {
+	in := make([]ir.Value, len(g.Ports()))
+	for i, p := range g.Ports() {
+		in[i] = m.Get(p.Value)
+	}
+	return in
+}
+
+// copyOutputs declares the outputs of g with the given values; of the plain
+// ones only those that keep accepts (nil: all).
+func copyOutputs(b *ir.Builder, g *ir.Graph, out []ir.Value, keep func(name string) bool) {
+	for i, o := range g.Outputs() {
+		if o.State || keep == nil || keep(o.Name) {
+			b.CopyOutput(o, out[i])
+		}
+	}
+}
+
+// orZeros returns t, or zeros like x where t is known to be zero.
+func orZeros(b *ir.Builder, t, x ir.Value) ir.Value {
+	if t.Valid() {
+		return t
+	}
+	return ops.ZerosLike(b, x)
+}

@@ -1,0 +1,139 @@
+package autodiff
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/derive"
+)
+
+// The prefixes of what transforms add.
+const (
+	tangentPrefix   = "tangent"
+	cotangentPrefix = "cotangent"
+	gradPrefix      = "grad"
+	hvpPrefix       = "hvp"
+)
+
+// TangentName returns the name of the input that JVP adds for a port, and of
+// the output that it adds for an output: "tangent/x".
+func TangentName(name string) string { return tangentPrefix + "/" + name }
+
+// CotangentName returns the name of the input that VJP adds for an output:
+// "cotangent/y".
+func CotangentName(name string) string { return cotangentPrefix + "/" + name }
+
+// GradName returns the name of the output that Grad, ValueAndGrad and VJP add
+// for a port: "grad/x".
+func GradName(name string) string { return gradPrefix + "/" + name }
+
+// HVPName returns the name of the output that HVP adds for a port: "hvp/x".
+func HVPName(name string) string { return hvpPrefix + "/" + name }
+
+// freePrefix returns the prefix, numbered where ports or outputs of g have it
+// already, with a slash at its end.
+func freePrefix(g *ir.Graph, prefix string) string {
+	for n := 1; ; n++ {
+		p := prefix + "/"
+		if n > 1 {
+			p = prefix + strconv.Itoa(n) + "/"
+		}
+		if !hasPrefix(g, p) {
+			return p
+		}
+	}
+}
+
+func hasPrefix(g *ir.Graph, prefix string) bool {
+	for _, p := range g.Ports() {
+		if strings.HasPrefix(p.Name, prefix) {
+			return true
+		}
+	}
+	for _, o := range g.Outputs() {
+		if strings.HasPrefix(o.Name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// portIndices returns the places of the named ports among those of g. The
+// error is of kind [ir.ErrName] for an unknown port or one named twice, and
+// [ir.ErrDType] for one whose element type has no derivatives.
+func portIndices(g *ir.Graph, names []string) ([]int, error) {
+	var out []int
+	seen := map[string]bool{}
+	for _, name := range names {
+		i := portIndex(g, name)
+		if i < 0 || seen[name] {
+			return nil, ir.Errorf(ir.ErrName, "graph %q has no port %q, or it is asked for twice", g.Name(), name)
+		}
+		if t := g.Ports()[i].Value.Type(); !derive.Differentiable(t.DType) {
+			return nil, ir.DTypef("port %q is %s, which has no derivatives", name, t)
+		}
+		seen[name] = true
+		out = append(out, i)
+	}
+	return out, nil
+}
+
+func portIndex(g *ir.Graph, name string) int {
+	for i, p := range g.Ports() {
+		if p.Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// differentiable returns the names of all ports of a kind, or of any kind for
+// kinds == nil, whose element type has derivatives.
+func differentiable(g *ir.Graph, kinds ...ir.PortKind) []string {
+	var out []string
+	for _, p := range g.Ports() {
+		if derive.Differentiable(p.Value.DType()) && (kinds == nil || contains(kinds, p.Kind)) {
+			out = append(out, p.Name)
+		}
+	}
+	return out
+}
+
+func contains(kinds []ir.PortKind, k ir.PortKind) bool {
+	for _, x := range kinds {
+		if x == k {
+			return true
+		}
+	}
+	return false
+}
+
+// plainOutputs returns the places of the plain outputs of g whose element type
+// has derivatives.
+func plainOutputs(g *ir.Graph) []int {
+	var out []int
+	for i, o := range g.Outputs() {
+		if !o.State && derive.Differentiable(o.Value.DType()) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// scalarOutput returns the place of a plain output that a gradient can be taken
+// of: one of rank 0 and of a real element type.
+func scalarOutput(g *ir.Graph, name string) (int, error) {
+	for i, o := range g.Outputs() {
+		if o.State || o.Name != name {
+			continue
+		}
+		if t := o.Value.Type(); len(t.Shape) != 0 {
+			return 0, ir.Shapef("output %q is %s; a gradient is that of a scalar", name, t)
+		} else if !t.DType.IsFloat() {
+			return 0, ir.DTypef("output %q is %s; a gradient is that of a real number", name, t)
+		}
+		return i, nil
+	}
+	return 0, ir.Errorf(ir.ErrName, "graph %q has no output %q", g.Name(), name)
+}

@@ -1,0 +1,95 @@
+package optim
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// Adam is the method of Kingma and Ba as torch.optim.Adam has it:
+//
+//	g ← g + WeightDecay·p
+//	m ← Beta1·m + (1−Beta1)·g
+//	v ← Beta2·v + (1−Beta2)·g²
+//	p ← p − lr/(1−Beta1ᵗ) · m / (√v/√(1−Beta2ᵗ) + Eps)
+//
+// where t counts the steps from 1. A zero field stands for its default.
+type Adam struct {
+	Beta1       float64 // in (0, 1); 0.9 by default
+	Beta2       float64 // in (0, 1); 0.999 by default
+	Eps         float64 // positive; 1e-8 by default
+	WeightDecay float64 // not negative; 0 for none
+}
+
+// AdamW is [Adam] with the decay taken from the parameter itself and not from
+// its gradient, after Loshchilov and Hutter, as torch.optim.AdamW has it: first
+// p ← p − lr·WeightDecay·p, then the update of Adam without decay. A zero field
+// stands for its default.
+type AdamW struct {
+	Beta1       float64 // in (0, 1); 0.9 by default
+	Beta2       float64 // in (0, 1); 0.999 by default
+	Eps         float64 // positive; 1e-8 by default
+	WeightDecay float64 // not negative; 0.01 by default
+}
+
+// Slots returns "m" and "v".
+func (Adam) Slots() []string { return []string{"m", "v"} }
+
+// Slots returns "m" and "v".
+func (AdamW) Slots() []string { return []string{"m", "v"} }
+
+// Begin checks the hyper-parameters, adds the bias corrections and returns the
+// rule.
+func (o Adam) Begin(b *ir.Builder, rate, count ir.Value) Rule {
+	return beginAdam(b, o, rate, count, func(b *ir.Builder, p, g, _ ir.Value) (ir.Value, ir.Value) {
+		return p, decayed(b, p, g, o.WeightDecay)
+	})
+}
+
+// Begin checks the hyper-parameters, adds the bias corrections and returns the
+// rule.
+func (o AdamW) Begin(b *ir.Builder, rate, count ir.Value) Rule {
+	decay := or(o.WeightDecay, 0.01)
+	base := Adam{o.Beta1, o.Beta2, o.Eps, decay}
+	return beginAdam(b, base, rate, count, func(b *ir.Builder, p, g, rate ir.Value) (ir.Value, ir.Value) {
+		return ops.Sub(b, p, ops.Mul(b, p, times(b, rate, decay))), g
+	})
+}
+
+// beginAdam is what Adam and AdamW share; decay returns the parameter and the
+// gradient that the update starts from, given the rate in their type.
+func beginAdam(b *ir.Builder, o Adam, rate, count ir.Value, decay func(b *ir.Builder, p, g, rate ir.Value) (ir.Value, ir.Value)) Rule {
+	o.Beta1, o.Beta2, o.Eps = or(o.Beta1, 0.9), or(o.Beta2, 0.999), or(o.Eps, 1e-8)
+	switch {
+	case !(o.Beta1 > 0 && o.Beta1 < 1 && o.Beta2 > 0 && o.Beta2 < 1):
+		b.Fail(ir.Attrf("adam: betas %v and %v are not in (0, 1)", o.Beta1, o.Beta2))
+	case !(o.Eps > 0 && o.WeightDecay >= 0):
+		b.Fail(ir.Attrf("adam: eps %v or weight decay %v is out of its domain", o.Eps, o.WeightDecay))
+	}
+	size := ops.Div(b, rate, correction(b, o.Beta1, count))
+	root := ops.Sqrt(b, correction(b, o.Beta2, count))
+	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
+		d := p.DType()
+		p, g = decay(b, p, g, ops.Convert(b, rate, d))
+		m := ops.Add(b, times(b, slots[0], o.Beta1), times(b, g, 1-o.Beta1))
+		v := ops.Add(b, times(b, slots[1], o.Beta2), times(b, ops.Mul(b, g, g), 1-o.Beta2))
+		denom := ops.Add(b, ops.Div(b, ops.Sqrt(b, v), ops.Convert(b, root, d)), ops.Const(b, d, o.Eps))
+		move := ops.Div(b, ops.Mul(b, m, ops.Convert(b, size, d)), denom)
+		return ops.Sub(b, p, move), []ir.Value{m, v}
+	}
+}
+
+// correction returns 1 − betaᵗ. The plain formula would lose half the digits of
+// an f32 for a beta near 1 at the first steps; −expm1(t·log beta) loses none.
+func correction(b *ir.Builder, beta float64, count ir.Value) ir.Value {
+	return ops.Neg(b, ops.Expm1(b, times(b, count, math.Log(beta))))
+}
+
+// or returns x, or what stands for zero.
+func or(x, otherwise float64) float64 {
+	if x == 0 {
+		return otherwise
+	}
+	return x
+}

@@ -1,0 +1,65 @@
+package optim
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// SGD is gradient descent as torch.optim.SGD with dampening 0:
+//
+//	g ← g + WeightDecay·p
+//	m ← Momentum·m + g
+//	p ← p − lr·m               or, with Nesterov, p − lr·(g + Momentum·m)
+//
+// Without momentum there is no m and the update is p − lr·g.
+type SGD struct {
+	Momentum    float64 // in [0, 1)
+	Nesterov    bool    // needs a momentum
+	WeightDecay float64 // not negative; 0 for none
+}
+
+// Slots returns "m" with momentum, nothing without.
+func (o SGD) Slots() []string {
+	if o.Momentum == 0 {
+		return nil
+	}
+	return []string{"m"}
+}
+
+// Begin checks the hyper-parameters and returns the rule.
+func (o SGD) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
+	switch {
+	case !(o.Momentum >= 0 && o.Momentum < 1):
+		b.Fail(ir.Attrf("sgd: momentum %v is not in [0, 1)", o.Momentum))
+	case !(o.WeightDecay >= 0):
+		b.Fail(ir.Attrf("sgd: weight decay %v is negative", o.WeightDecay))
+	case o.Nesterov && o.Momentum == 0:
+		b.Fail(ir.Attrf("sgd: nesterov needs a momentum"))
+	}
+	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
+		g = decayed(b, p, g, o.WeightDecay)
+		if o.Momentum != 0 {
+			m := ops.Add(b, times(b, slots[0], o.Momentum), g)
+			slots = []ir.Value{m}
+			if o.Nesterov {
+				g = ops.Add(b, g, times(b, m, o.Momentum))
+			} else {
+				g = m
+			}
+		}
+		return ops.Sub(b, p, ops.Mul(b, g, ops.Convert(b, rate, p.DType()))), slots
+	}
+}
+
+// decayed adds the gradient of decay·p²/2 to a gradient.
+func decayed(b *ir.Builder, p, g ir.Value, decay float64) ir.Value {
+	if decay == 0 {
+		return g
+	}
+	return ops.Add(b, g, times(b, p, decay))
+}
+
+// times returns x times a number.
+func times(b *ir.Builder, x ir.Value, by float64) ir.Value {
+	return ops.Mul(b, x, ops.Const(b, x.DType(), by))
+}

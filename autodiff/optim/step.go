@@ -1,0 +1,241 @@
+package optim
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+const (
+	// StatePrefix begins the names of all states of an optimiser.
+	StatePrefix = "optim/"
+	// StepState is the number of steps done, a rank-0 i32.
+	StepState = StatePrefix + "step"
+	// RateInput is the learning rate where there is no schedule, a rank-0 f32.
+	RateInput = "lr"
+)
+
+// SlotState returns the name of what an optimiser keeps for a parameter:
+// "optim/m/w" for slot "m" of parameter "w".
+func SlotState(slot, param string) string { return StatePrefix + slot + "/" + param }
+
+// Optimizer is an update rule.
+type Optimizer interface {
+	// Slots names the states that the rule keeps for each parameter, each of
+	// the parameter's shape. They start as zeros.
+	Slots() []string
+	// Begin adds what is computed once a step and returns the rule for one
+	// parameter. rate and count are of rank 0: the learning rate, an f32 or f64,
+	// and the number of this step, from 1, of the same type. Hyper-parameters
+	// out of their domain are recorded in b as an error of kind [ir.ErrAttr].
+	Begin(b *ir.Builder, rate, count ir.Value) Rule
+}
+
+// Rule returns the new value of a parameter and of its slots, given the
+// parameter, its gradient and the slots, all of one floating type and shape.
+type Rule func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value)
+
+// Options say how [Step] makes a training step.
+type Options struct {
+	// Schedule gives the learning rate; nil makes it the input [RateInput].
+	Schedule Schedule
+	// ClipNorm scales the gradients of all parameters down, where their norm,
+	// taken over all of them, is more than this; 0 leaves them. As in
+	// torch.nn.utils.clip_grad_norm_, the factor is ClipNorm/(norm+1e-6).
+	ClipNorm float64
+	// Frozen names parameters that stay as they are. They stay parameters in
+	// the step graph.
+	Frozen []string
+	// Missing says what to do about a trained parameter that the loss does not
+	// depend on.
+	Missing autodiff.Missing
+}
+
+// Step returns the graph of a training step: the outputs of the graph loss,
+// computed with the parameters as they are before the step, and the update of
+// all its parameters of floating type by the gradients of the output lossName.
+// The error is of kind [ir.ErrName] for an unknown loss or parameter,
+// [ir.ErrAttr] for a hyper-parameter out of its domain, or one of those of
+// [autodiff.GradWith].
+func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph, error) {
+	params, err := trained(loss, o.Frozen)
+	if err != nil {
+		return nil, err
+	}
+	grads, err := autodiff.GradWith(loss, autodiff.GradOptions{Loss: lossName, Wrt: params, Missing: o.Missing})
+	if err != nil {
+		return nil, err
+	}
+	s := &step{loss: loss, grads: grads, opt: opt, options: o}
+	for _, name := range params {
+		s.params = append(s.params, param{name: name})
+	}
+	return ir.Build(loss.Name(), s.build)
+}
+
+// trained returns the names of the parameters that are not frozen.
+func trained(g *ir.Graph, frozen []string) ([]string, error) {
+	for _, name := range frozen {
+		if p, ok := g.Port(name); !ok || p.Kind != ir.ParamPort {
+			return nil, ir.Errorf(ir.ErrName, "graph %q has no parameter %q to freeze", g.Name(), name)
+		}
+	}
+	var out []string
+	for _, p := range g.Ports() {
+		if p.Kind == ir.ParamPort && p.Value.DType().IsFloat() && !slices.Contains(frozen, p.Name) {
+			out = append(out, p.Name)
+		}
+	}
+	if out == nil {
+		return nil, ir.Errorf(ir.ErrName, "graph %q has no parameters to train", g.Name())
+	}
+	return out, nil
+}
+
+// step builds a training step.
+type step struct {
+	loss, grads *ir.Graph
+	opt         Optimizer
+	options     Options
+	params      []param
+}
+
+// param is a trained parameter: its value before the step, its gradient and its
+// slots, of which the last two are of the type it is updated in.
+type param struct {
+	name        string
+	value, grad ir.Value
+	slots       []ir.Value
+}
+
+func (s *step) build(b *ir.Builder) {
+	s.forward(b)
+	scalar := s.scalarType()
+	// The update reads the new count only: the old one can then be overwritten
+	// before it, in the kernel that is least in the way.
+	next := ops.Add(b, b.State(StepState, ir.I32), ops.Const(b, ir.I32, 1))
+	count := ops.Convert(b, next, scalar)
+	var rate ir.Value
+	if s.options.Schedule == nil {
+		rate = ops.Convert(b, b.Input(RateInput, ir.F32), scalar)
+	} else {
+		rate = s.options.Schedule(b, ops.Sub(b, count, ops.Const(b, scalar, 1)))
+	}
+	s.clip(b, scalar)
+	rule := s.opt.Begin(b, rate, count)
+	if b.Err() != nil {
+		return
+	}
+	for _, p := range s.params {
+		s.update(b, rule, p)
+	}
+	b.SetState(StepState, next)
+}
+
+// forward adds the loss and its gradients, with the trained parameters as
+// states, and declares the outputs of the loss graph.
+func (s *step) forward(b *ir.Builder) {
+	in := make([]ir.Value, len(s.grads.Ports()))
+	for i, port := range s.grads.Ports() {
+		k := s.find(port.Name)
+		if k < 0 {
+			in[i] = b.Port(port.Kind, port.Name, port.Value.Type())
+			continue
+		}
+		in[i] = b.Port(ir.StatePort, port.Name, port.Value.Type())
+		s.params[k].value = in[i]
+		for _, slot := range s.opt.Slots() {
+			v := b.State(SlotState(slot, port.Name), updateType(port.Value.DType()), port.Value.Shape()...)
+			s.params[k].slots = append(s.params[k].slots, v)
+		}
+	}
+	out := b.Splice(s.grads, in)
+	n := len(s.loss.Outputs())
+	for i, o := range s.grads.Outputs()[:n] {
+		b.CopyOutput(o, out[i])
+	}
+	for i := range s.params {
+		p := &s.params[i]
+		p.grad = ops.Convert(b, out[n+i], updateType(p.value.DType()))
+	}
+}
+
+// find returns the place of a trained parameter, -1 for any other port.
+func (s *step) find(name string) int {
+	return slices.IndexFunc(s.params, func(p param) bool { return p.name == name })
+}
+
+// scalarType is the type of the learning rate and what is made of it: f64 where
+// a parameter is f64.
+func (s *step) scalarType() ir.DType {
+	for _, p := range s.params {
+		if p.value.DType() == ir.F64 {
+			return ir.F64
+		}
+	}
+	return ir.F32
+}
+
+// updateType is the type in which a parameter is updated.
+func updateType(d ir.DType) ir.DType {
+	if d == ir.F64 {
+		return d
+	}
+	return ir.F32
+}
+
+// clip scales the gradients down to a global norm.
+func (s *step) clip(b *ir.Builder, scalar ir.DType) {
+	limit := s.options.ClipNorm
+	if limit == 0 {
+		return
+	}
+	if !(limit > 0) {
+		b.Fail(ir.Attrf("clip norm %v", limit))
+		return
+	}
+	grads := make([]ir.Value, len(s.params))
+	for i, p := range s.params {
+		grads[i] = ops.Convert(b, p.grad, scalar)
+	}
+	scale := clipFactor(b, GlobalNorm(b, grads), limit)
+	for i := range s.params {
+		p := &s.params[i]
+		p.grad = ops.Mul(b, p.grad, ops.Convert(b, scale, p.grad.DType()))
+	}
+}
+
+// update adds the update of one parameter.
+func (s *step) update(b *ir.Builder, rule Rule, p param) {
+	wide := ops.Convert(b, p.value, p.grad.DType())
+	value, slots := rule(b, wide, p.grad, p.slots)
+	b.SetState(p.name, ops.Convert(b, value, p.value.DType()))
+	for i, slot := range s.opt.Slots() {
+		b.SetState(SlotState(slot, p.name), slots[i])
+	}
+}
+
+// Init returns a graph that sets every state of the optimiser in a graph made
+// by [Step] to its initial value, which is zeros. The parameters are left to
+// their owner.
+func Init(step *ir.Graph) (*ir.Graph, error) {
+	return ir.Build(step.Name()+"/init", func(b *ir.Builder) {
+		for _, p := range step.Ports() {
+			if !IsState(p) {
+				continue
+			}
+			t := p.Value.Type()
+			b.Port(p.Kind, p.Name, t)
+			b.SetState(p.Name, ops.Zeros(b, t.DType, t.Shape...))
+		}
+	})
+}
+
+// IsState reports whether a port is a state of an optimiser, which starts as
+// zeros.
+func IsState(p ir.Port) bool {
+	return p.Kind == ir.StatePort && strings.HasPrefix(p.Name, StatePrefix)
+}

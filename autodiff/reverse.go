@@ -1,0 +1,165 @@
+package autodiff
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/derive"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// pullback is a graph split for reverse mode: known computes its outputs and
+// what the other half needs, linear takes tangents of the ports to tangents of
+// the outputs.
+type pullback struct {
+	g      *ir.Graph
+	ports  []int // the ports that the derivative is by
+	halves *derive.Halves
+	// linearOut tells for each output of g which output of the linear half is
+	// its tangent, -1 where that is zero.
+	linearOut []int
+}
+
+// linearise splits g for derivatives by some of its ports.
+func linearise(g *ir.Graph, ports []int) (*pullback, error) {
+	p := &pullback{g: g, ports: ports, linearOut: make([]int, len(g.Outputs()))}
+	tangents, err := ir.Build(g.Name(), p.buildTangents)
+	if err != nil {
+		return nil, err
+	}
+	unknown := make([]bool, len(tangents.Ports()))
+	for i := len(g.Ports()); i < len(unknown); i++ {
+		unknown[i] = true
+	}
+	// A tangent may turn out to depend on no port, a zero that a rule made
+	// explicit: it stays with the tangents.
+	force := make([]bool, len(tangents.Outputs()))
+	for i := len(g.Outputs()); i < len(force); i++ {
+		force[i] = true
+	}
+	p.halves, err = derive.Split(tangents, unknown, force)
+	return p, err
+}
+
+// buildTangents builds the graph of g's outputs and their tangents. Its ports
+// and outputs have positions for names.
+func (p *pullback) buildTangents(b *ir.Builder) {
+	in, t := make([]ir.Value, len(p.g.Ports())), make([]ir.Value, len(p.g.Ports()))
+	for i, port := range p.g.Ports() {
+		in[i] = b.Port(ir.InputPort, port.Name, port.Value.Type())
+	}
+	prefix := freePrefix(p.g, tangentPrefix)
+	for _, i := range p.ports {
+		t[i] = b.Port(ir.InputPort, prefix+p.g.Ports()[i].Name, in[i].Type())
+	}
+	out, tout := derive.JVP(b, p.g, in, t)
+	for i, v := range out {
+		b.Output(position("out", i), v)
+	}
+	count := 0
+	for i, o := range p.g.Outputs() {
+		p.linearOut[i] = -1
+		if tout[i].Valid() && !o.State {
+			p.linearOut[i] = count
+			count++
+			b.Output(position("tangent", i), tout[i])
+		}
+	}
+}
+
+// forward adds the known half and returns the values of g's outputs and the
+// residuals.
+func (p *pullback) forward(b *ir.Builder, in []ir.Value) (out, residuals []ir.Value) {
+	all := b.Splice(p.halves.Known, in)
+	n := len(p.g.Outputs())
+	return all[:n], all[n:]
+}
+
+// backward adds the transpose of the linear half: from cotangents of g's
+// outputs to those of the ports, an invalid Value where that is zero.
+func (p *pullback) backward(b *ir.Builder, residuals, ct []ir.Value) []ir.Value {
+	linear := p.halves.Linear
+	in, unknown := make([]ir.Value, len(linear.Ports())), make([]bool, len(linear.Ports()))
+	copy(in, residuals)
+	for i := len(residuals); i < len(in); i++ {
+		unknown[i] = true
+	}
+	linearCT := make([]ir.Value, len(linear.Outputs()))
+	for i, k := range p.linearOut {
+		if k >= 0 {
+			linearCT[k] = ct[i]
+		}
+	}
+	return derive.Transpose(b, linear, unknown, in, linearCT)[len(residuals):]
+}
+
+// reverse describes a reverse transform.
+type reverse struct {
+	name    string // of the transform
+	wrt     []string
+	missing Missing
+	outputs []int // the outputs that have cotangents
+	keep    func(name string) bool
+	// cotangents returns the cotangent of each output, given its value.
+	cotangents func(b *ir.Builder, out []ir.Value) []ir.Value
+}
+
+func (r reverse) apply(g *ir.Graph) (*ir.Graph, error) {
+	ports, err := portIndices(g, r.wrt)
+	if err != nil {
+		return nil, wrap(r.name, err)
+	}
+	p, err := linearise(g, ports)
+	if err != nil {
+		return nil, wrap(r.name, err)
+	}
+	prefix := freePrefix(g, gradPrefix)
+	d, err := ir.Build(g.Name(), func(b *ir.Builder) {
+		m := ir.NewMapping(g)
+		b.CopyPorts(g, m)
+		out, residuals := p.forward(b, portValues(g, m))
+		back := p.backward(b, residuals, r.cotangents(b, out))
+		if r.missing == MissingIsError {
+			b.Fail(r.missingPath(g, ports, back))
+		}
+		copyOutputs(b, g, out, r.keep)
+		for i, port := range ports {
+			b.Output(prefix+g.Ports()[port].Name, orZeros(b, back[i], m.Get(g.Ports()[port].Value)))
+		}
+	})
+	return d, wrap(r.name, err)
+}
+
+// missingPath returns a [*NoPathError] for the first port without a gradient.
+func (r reverse) missingPath(g *ir.Graph, ports []int, back []ir.Value) error {
+	for i, port := range ports {
+		if back[i].Valid() {
+			continue
+		}
+		e := &NoPathError{Port: g.Ports()[port].Name}
+		if len(r.outputs) == 1 {
+			e.Output = g.Outputs()[r.outputs[0]].Name
+		}
+		for _, o := range r.outputs {
+			for _, n := range derive.Blockers(g, port, o) {
+				e.Ends = append(e.Ends, PathEnd{n.Op(), n.Pos(), endReason(n)})
+			}
+		}
+		return e
+	}
+	return nil
+}
+
+func endReason(n *ir.Node) string {
+	if why := n.Def().NoGrad; why != "" {
+		return why
+	}
+	return "its derivative is zero everywhere"
+}
+
+// oneAt returns cotangents that are one for a single output.
+func oneAt(g *ir.Graph, output int) func(b *ir.Builder, out []ir.Value) []ir.Value {
+	return func(b *ir.Builder, out []ir.Value) []ir.Value {
+		ct := make([]ir.Value, len(g.Outputs()))
+		ct[output] = ops.OnesLike(b, out[output])
+		return ct
+	}
+}
