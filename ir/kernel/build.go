@@ -11,13 +11,21 @@ import (
 // is an [*ir.OpError] of kind [ir.ErrUnsupported] or [ir.ErrShape] that names
 // the node.
 func Build(g *ir.Graph, o Options) (*Program, error) {
+	g, err := selectBranches(g)
+	if err != nil {
+		return nil, err
+	}
 	next := 0
 	return build(&Program{Graph: g, options: o, nextID: &next})
 }
 
 func build(p *Program) (*Program, error) {
 	p.spaces, p.groupOf = map[*ir.Node]*nodeSpace{}, map[*ir.Node]*Group{}
-	p.after, p.tensors = map[*Group][]*Group{}, map[ir.Value]*Tensor{}
+	p.after = map[*Group][]*Group{}
+	if p.parent == nil {
+		p.tensors = map[ir.Value]*Tensor{}
+		p.findStates()
+	}
 	for _, n := range p.Graph.Nodes() {
 		if err := lowerable(n); err != nil {
 			return nil, n.Fail(err)
@@ -106,7 +114,10 @@ func (p *Program) placeResults() {
 	for _, o := range p.Graph.Outputs() {
 		needed[o.Value] = true
 	}
-	p.copyOutputs()
+	if p.parent == nil {
+		p.copyOutputs()
+	}
+	p.placeStacked()
 	p.placeStates()
 	for _, g := range p.groups {
 		for _, part := range g.parts() {
@@ -116,7 +127,7 @@ func (p *Program) placeResults() {
 		}
 	}
 	for i, o := range p.Graph.Outputs() {
-		if !o.State && p.Outputs[i] == nil {
+		if p.parent == nil && !o.State && p.Outputs[i] == nil {
 			p.Outputs[i] = p.tensors[o.Value]
 		}
 	}

@@ -1,7 +1,131 @@
 package kernel
 
-import "github.com/rlx-go/rlx/ir"
+import (
+	"slices"
 
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// loop turns the group of a scan into items: copies of the first carries to
+// where the loop keeps them, and the loop itself. The carries after the last
+// step stay there, as results of the scan.
 func (p *Program) loop(g *Group) ([]Item, error) {
-	return nil, g.Members[0].Node.Fail(ir.Errorf(ir.ErrUnsupported, "loops"))
+	m := g.Members[0]
+	a := m.Node.Attrs().(*ops.ScanAttrs)
+	count, _ := a.Length.Const()
+	for i, t := range m.Store {
+		if t == nil {
+			v := m.Node.Result(i)
+			m.Store[i] = p.newTensor(resultName(v), v.Type())
+		}
+	}
+	l := &Loop{Node: m.Node, Count: count, writes: m.Store}
+	first := &Group{Kind: MapKind, program: p}
+	for i := range a.Carries {
+		c := p.copyOf(m.Node.Input(a.Consts+i), m.Store[i])
+		first.Parts = append(first.Parts, &Group{Kind: MapKind, Outer: squeeze(c.To.Dims), Copies: []Copy{c}, program: p})
+	}
+	var items []Item
+	if len(first.Parts) > 0 {
+		p.collectReads(first)
+		items = append(items, first)
+	}
+	if count == 0 {
+		return items, nil
+	}
+	body, err := p.body(m, a)
+	l.Body = body
+	for _, v := range m.Node.Inputs() {
+		if t := p.tensors[v]; t != nil && !slices.Contains(l.reads, t) {
+			l.reads = append(l.reads, t)
+		}
+	}
+	return append(items, l), err
+}
+
+// body builds the program of a scan's step, whose ports are tensors of the
+// program around it.
+func (p *Program) body(m *Member, a *ops.ScanAttrs) (*Program, error) {
+	step, err := selectBranches(m.Node.Subgraphs()[0])
+	if err != nil {
+		return nil, err
+	}
+	b := &Program{Graph: step, parent: p, options: p.options, nextID: p.nextID}
+	b.tensors, b.given = map[ir.Value]*Tensor{}, map[ir.Value]scalar.Expr{}
+	for i, port := range step.Ports() {
+		v := m.Node.Input(i)
+		carry := i >= a.Consts && i < a.Consts+a.Carries
+		switch literal, ok := p.plan.literals[v]; {
+		case carry:
+			b.tensors[port.Value] = p.alias(port.Name, port.Value.Type(), m.Store[i-a.Consts])
+		case ok:
+			b.given[port.Value] = literal
+		default:
+			t := p.alias(port.Name, port.Value.Type(), p.tensors[v])
+			t.PerStep = i >= a.Consts
+			t.Reverse = a.Reverse && t.PerStep
+			b.tensors[port.Value] = t
+		}
+	}
+	for i, o := range step.Outputs() {
+		if i < a.Carries {
+			b.pairs = append(b.pairs, newValue{step.Ports()[a.Consts+i].Value, o.Value, o.Name})
+			continue
+		}
+		y := p.alias(o.Name, o.Value.Type(), m.Store[i])
+		y.PerStep, y.Reverse = true, a.Reverse
+		b.stacked = append(b.stacked, stackedOutput{o.Value, y})
+	}
+	return build(b)
+}
+
+// selectBranches returns the graph with both branches of each cond computed and
+// the result selected. Values are pure, so the other branch costs time and
+// nothing else; a launch that depends on data would cost a wait.
+func selectBranches(g *ir.Graph) (*ir.Graph, error) {
+	if !slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return n.Op() == ops.OpCond }) {
+		return g, nil
+	}
+	out, err := ir.Build(g.Name(), func(b *ir.Builder) {
+		m := ir.NewMapping(g)
+		b.CopyPorts(g, m)
+		for _, n := range g.Nodes() {
+			switch n.Op() {
+			case ir.OpPort:
+			case ops.OpCond:
+				in := m.Inputs(n)
+				yes, no := b.Splice(n.Subgraphs()[0], in[1:]), b.Splice(n.Subgraphs()[1], in[1:])
+				for i := range n.Types() {
+					m.Set(n.Result(i), ops.Select(b, in[0], yes[i], no[i]))
+				}
+			default:
+				m.SetAll(n, b.Copy(n, m.Inputs(n)))
+			}
+		}
+		for _, o := range g.Outputs() {
+			b.CopyOutput(o, m.Get(o.Value))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return selectBranches(out) // a branch may hold another cond
+}
+
+// alias returns a tensor for a value that a loop's body sees of outer.
+func (p *Program) alias(name string, t ir.Type, outer *Tensor) *Tensor {
+	dims, _ := t.Shape.Ints()
+	x := &Tensor{ID: *p.nextID, Name: name, DType: t.DType, Dims: dims, Outer: outer}
+	*p.nextID++
+	return x
+}
+
+// hasChecks reports whether a graph, or one that a node of it owns, checks
+// indices.
+func hasChecks(g *ir.Graph) bool {
+	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
+		return n.Op() == ops.OpCheckIndex || slices.ContainsFunc(n.Subgraphs(), hasChecks)
+	})
 }

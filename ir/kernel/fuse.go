@@ -134,12 +134,7 @@ func (p *Program) merge(a, b *Group) *Group {
 // stay maps: they write in place there, and side by side they make the whole
 // optimiser one kernel.
 func (p *Program) updates(g *Group) bool {
-	for _, o := range p.Graph.Outputs() {
-		if o.State && g.member(o.Value) != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.pairs, func(s newValue) bool { return g.member(s.new) != nil })
 }
 
 // align finds, from what b reads of a, which coordinate of a each coordinate of

@@ -51,6 +51,9 @@ func (p *Program) decide() {
 
 // findLiterals collects run scalars and constants that need no memory.
 func (p *Program) findLiterals() {
+	for v, e := range p.given {
+		p.plan.literals[v] = e
+	}
 	for _, n := range p.Graph.Nodes() {
 		switch a := n.Attrs().(type) {
 		case *ir.ConstantAttrs:

@@ -74,33 +74,57 @@ func (p *Program) before(g *Group) []*Group { return append(p.producers(g), p.af
 // come first. Otherwise the new value has a tensor of its own and is copied at
 // the end, see copyBack.
 func (p *Program) placeStates() {
-	var computed []ir.Output
-	for _, o := range p.Graph.Outputs() {
-		port, _ := p.Graph.Port(o.Name)
+	var computed []newValue
+	for _, s := range p.pairs {
 		switch {
-		case !o.State || o.Value == port.Value:
-		case p.groupOf[o.Value.Node()] != nil:
-			computed = append(computed, o)
+		case s.old == s.new:
+		case p.groupOf[s.new.Node()] != nil:
+			computed = append(computed, s)
 		default:
 			// A literal, an input or another state, which may have been
 			// overwritten by the time of the copy: set it aside first.
-			next := p.newTensor(o.Name+"_next", o.Value.Type())
-			p.addCopy(p.copyOf(o.Value, next))
-			p.Pairs = append(p.Pairs, Pair{p.tensors[port.Value], next})
+			next := p.newTensor(s.name+"_next", s.new.Type())
+			p.addCopy(p.copyOf(s.new, next))
+			p.Pairs = append(p.Pairs, Pair{p.tensors[s.old], next})
 		}
 	}
-	for _, o := range computed {
-		port, _ := p.Graph.Port(o.Name)
-		old, g := p.tensors[port.Value], p.groupOf[o.Value.Node()]
+	for _, s := range computed {
+		old, g := p.tensors[s.old], p.groupOf[s.new.Node()]
 		switch {
-		case p.tensors[o.Value] == nil && p.inPlace(g, port.Value, o.Value):
-			p.tensors[o.Value] = old
+		case p.tensors[s.new] == nil && p.inPlace(g, s.old, s.new):
+			p.tensors[s.new] = old
 			p.Pairs = append(p.Pairs, Pair{old, old})
-		case p.tensors[o.Value] == nil:
-			p.tensors[o.Value] = p.newTensor(o.Name+"_next", o.Value.Type())
+		case p.tensors[s.new] == nil:
+			p.tensors[s.new] = p.newTensor(s.name+"_next", s.new.Type())
 			fallthrough
 		default:
-			p.Pairs = append(p.Pairs, Pair{old, p.tensors[o.Value]})
+			p.Pairs = append(p.Pairs, Pair{old, p.tensors[s.new]})
+		}
+	}
+}
+
+// findStates collects the states of the graph with their new values.
+func (p *Program) findStates() {
+	for _, o := range p.Graph.Outputs() {
+		if port, ok := p.Graph.Port(o.Name); ok && o.State {
+			p.pairs = append(p.pairs, newValue{port.Value, o.Value, o.Name})
+		}
+	}
+}
+
+// placeStacked lets the groups of a loop's body write what is kept of each step
+// where it is kept. A value that no group computes, or that is kept twice, is
+// copied.
+func (p *Program) placeStacked() {
+	for _, s := range p.stacked {
+		switch {
+		case p.groupOf[s.v.Node()] == nil:
+			p.addCopy(p.copyOf(s.v, s.t))
+		case p.tensors[s.v] == nil:
+			p.tensors[s.v] = s.t
+		default:
+			g := p.addCopy(Copy{From: p.tensors[s.v], To: s.t})
+			p.after[g] = append(p.after[g], p.groupOf[s.v.Node()])
 		}
 	}
 }
@@ -235,7 +259,7 @@ func (p *Program) checksFirst() {
 func (p *Program) checks(g *Group) bool {
 	for _, part := range g.parts() {
 		for _, m := range part.Members {
-			if p.spaceOf(m.Node).checks {
+			if p.spaceOf(m.Node).checks || slices.ContainsFunc(m.Node.Subgraphs(), hasChecks) {
 				return true
 			}
 		}

@@ -37,6 +37,21 @@ type Program struct {
 	after   map[*Group][]*Group // what must come before a group beyond what it reads
 	tensors map[ir.Value]*Tensor
 	nextID  *int
+	pairs   []newValue               // states, or the carries of a loop
+	stacked []stackedOutput          // outputs of a loop's body that are kept of each step
+	given   map[ir.Value]scalar.Expr // ports of a loop's body that are literals outside
+}
+
+// newValue is the value that a state or a carry has after a run or a step.
+type newValue struct {
+	old, new ir.Value
+	name     string
+}
+
+// stackedOutput is an output of a loop's body with its slice of the whole.
+type stackedOutput struct {
+	v ir.Value
+	t *Tensor
 }
 
 // Options steer [Build].

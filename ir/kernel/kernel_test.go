@@ -1,0 +1,124 @@
+package kernel_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/ir/plan/plansim"
+)
+
+// run compiles a graph, runs it once in the simulator on random inputs, and
+// compares every output with the reference meaning. It returns the names of the
+// kernels.
+func run(t *testing.T, g *ir.Graph) []string {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, 2))
+	inputs := map[string]*ir.Array{}
+	for _, p := range g.Ports() {
+		dims, _ := p.Value.Shape().Ints()
+		a := ir.NewArray(p.Value.DType(), dims...)
+		for i := range a.F {
+			a.F[i] = rng.NormFloat64()
+		}
+		for i := range a.I {
+			a.I[i] = rng.Int64N(3)
+		}
+		a.Round()
+		inputs[p.Name] = a
+	}
+	want, err := ir.Eval(g, inputs, ir.EvalOptions{Reference: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := plansim.Open(m, plan.WebGPU())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range g.Ports() {
+		if p.Kind != ir.InputPort {
+			if err := s.Set(p.Name, inputs[p.Name]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	got, err := s.Run("run", inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range g.Outputs() {
+		a := got[o.Name]
+		if o.State {
+			if a, err = s.Get(o.Name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for j := range want[i].Len() {
+			x, y := a.Float(j), want[i].Float(j)
+			if math.Abs(x-y) > 1e-4*math.Max(1, math.Abs(y)) {
+				t.Fatalf("%s: element %d is %v, not %v", o.Name, j, x, y)
+			}
+		}
+	}
+	var names []string
+	for _, k := range s.Plan().Kernels {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+func build(t *testing.T, f func(b *ir.Builder)) *ir.Graph {
+	t.Helper()
+	g, err := ir.Build("g", f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestContractionsInEveryTile(t *testing.T) {
+	shapes := []struct{ m, n, k int }{{130, 70, 33}, {128, 128, 16}, {5, 200, 9}, {64, 64, 1}}
+	for i := range kernel.Tiles() {
+		for _, s := range shapes {
+			for _, layout := range []string{"nn", "tn", "nt"} {
+				t.Run(fmt.Sprintf("tile %d, %dx%dx%d %s", i, s.m, s.n, s.k, layout), func(t *testing.T) {
+					defer kernel.ForceTile(i)()
+					names := run(t, build(t, func(b *ir.Builder) { matmulRelu(b, s.m, s.n, s.k, layout) }))
+					if len(names) != 1 {
+						t.Errorf("kernels %v, want one", names)
+					}
+				})
+			}
+		}
+	}
+}
+
+// matmulRelu is a product of matrices, either of which may be stored
+// transposed, with a bias and a relu.
+func matmulRelu(b *ir.Builder, m, n, k int, layout string) {
+	dims := func(t byte, r, c int) []ir.Dim {
+		if t == 't' {
+			r, c = c, r
+		}
+		return ir.Dims(r, c)
+	}
+	x := b.Input("x", ir.F32, dims(layout[0], m, k)...)
+	y := b.Input("y", ir.F32, dims(layout[1], k, n)...)
+	if layout[0] == 't' {
+		x = ops.Transpose(b, x, 1, 0)
+	}
+	if layout[1] == 't' {
+		y = ops.Transpose(b, y, 1, 0)
+	}
+	bias := b.Param("bias", ir.F32, ir.N(n))
+	b.Output("z", ops.Relu(b, ops.Add(b, ops.MatMul(b, x, y), bias)))
+}
