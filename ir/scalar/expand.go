@@ -43,6 +43,13 @@ const (
 // pass through integers. Subnormal results may be flushed to zero by a device.
 // ErrorBound lists the error of each.
 func Expand(e Expr, level Level) Expr {
+	return ExpandExcept(e, level, func(Expr) bool { return false })
+}
+
+// ExpandExcept is Expand for printers that write some operations as calls of
+// functions of their own: nodes for which keep returns true stay as they are.
+// keep sees each node with its operands expanded.
+func ExpandExcept(e Expr, level Level, keep func(Expr) bool) Expr {
 	done := map[*Node]Expr{}
 	var visit func(n *Node) Expr
 	visit = func(n *Node) Expr {
@@ -53,7 +60,9 @@ func Expand(e Expr, level Level) Expr {
 		if r != n {
 			r = Rebuild(r, r.Args...)
 		}
-		r = expandNode(r, level)
+		if !keep(r) {
+			r = expandNode(r, level)
+		}
 		done[n] = r
 		return r
 	}
