@@ -94,24 +94,34 @@ var smooth = []function{
 		u := 1 / (1 + x*x)
 		return [4]float64{math.Atan(x), u, -2 * x * u * u, (6*x*x - 2) * u * u * u}
 	}},
-	{"reciprocal", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Div(b, constant(b, 1), x) }, at(-2, 0.5),
-		func(x float64) [4]float64 { return [4]float64{1 / x, -1 / x / x, 2 / x / x / x, -6 / x / x / x / x} }},
-	{"x to the 2.5", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Pow(b, x, constant(b, 2.5)) }, at(0.3, 4),
+	{
+		"reciprocal", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Div(b, constant(b, 1), x) }, at(-2, 0.5),
+		func(x float64) [4]float64 { return [4]float64{1 / x, -1 / x / x, 2 / x / x / x, -6 / x / x / x / x} },
+	},
+	{
+		"x to the 2.5", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Pow(b, x, constant(b, 2.5)) }, at(0.3, 4),
 		func(x float64) [4]float64 {
 			return [4]float64{math.Pow(x, 2.5), 2.5 * math.Pow(x, 1.5), 3.75 * math.Sqrt(x), 1.875 / math.Sqrt(x)}
-		}},
-	{"2.5 to the x", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Pow(b, constant(b, 2.5), x) }, at(-1, 0, 3),
+		},
+	},
+	{
+		"2.5 to the x", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Pow(b, constant(b, 2.5), x) }, at(-1, 0, 3),
 		func(x float64) [4]float64 {
 			y, l := math.Pow(2.5, x), math.Log(2.5)
 			return [4]float64{y, y * l, y * l * l, y * l * l * l}
-		}},
-	{"x to the x", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Pow(b, x, x) }, at(0.5, 2),
+		},
+	},
+	{
+		"x to the x", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Pow(b, x, x) }, at(0.5, 2),
 		func(x float64) [4]float64 {
 			y, l := math.Pow(x, x), math.Log(x)+1
 			return [4]float64{y, y * l, y * (l*l + 1/x), y * (l*l*l + 3*l/x - 1/x/x)}
-		}},
-	{"negative base cubed", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Pow(b, x, constant(b, 3)) }, at(-2, -0.5),
-		func(x float64) [4]float64 { return [4]float64{x * x * x, 3 * x * x, 6 * x, 6} }},
+		},
+	},
+	{
+		"negative base cubed", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Pow(b, x, constant(b, 3)) }, at(-2, -0.5),
+		func(x float64) [4]float64 { return [4]float64{x * x * x, 3 * x * x, 6 * x, 6} },
+	},
 	{"silu", ops.Silu, at(-3, 0, 2), func(x float64) [4]float64 {
 		s := 1 / (1 + math.Exp(-x))
 		d := s * (1 - s)

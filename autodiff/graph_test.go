@@ -56,20 +56,36 @@ func TestTransformsNameWhatTheyAdd(t *testing.T) {
 		apply          func() (*ir.Graph, error)
 		ports, outputs []string
 	}{
-		{"jvp", func() (*ir.Graph, error) { return autodiff.JVP(g, "w") },
-			with("input tangent/w"), []string{"loss", "y", "j", "state n", "tangent/loss", "tangent/y"}},
-		{"jvp by all", func() (*ir.Graph, error) { return autodiff.JVP(g) },
+		{
+			"jvp", func() (*ir.Graph, error) { return autodiff.JVP(g, "w") },
+			with("input tangent/w"),
+			[]string{"loss", "y", "j", "state n", "tangent/loss", "tangent/y"},
+		},
+		{
+			"jvp by all", func() (*ir.Graph, error) { return autodiff.JVP(g) },
 			with("input tangent/x", "input tangent/w", "input tangent/n"),
-			[]string{"loss", "y", "j", "state n", "tangent/loss", "tangent/y"}},
-		{"vjp", func() (*ir.Graph, error) { return autodiff.VJP(g, "w", "n") },
+			[]string{"loss", "y", "j", "state n", "tangent/loss", "tangent/y"},
+		},
+		{
+			"vjp", func() (*ir.Graph, error) { return autodiff.VJP(g, "w", "n") },
 			with("input cotangent/loss", "input cotangent/y"),
-			[]string{"loss", "y", "j", "state n", "grad/w", "grad/n"}},
-		{"grad", func() (*ir.Graph, error) { return autodiff.Grad(g, "loss") },
-			ports, []string{"state n", "grad/w"}},
-		{"value and grad", func() (*ir.Graph, error) { return autodiff.ValueAndGrad(g, "loss", "w", "x") },
-			ports, []string{"loss", "y", "j", "state n", "grad/w", "grad/x"}},
-		{"hvp", func() (*ir.Graph, error) { return autodiff.HVP(g, "loss") },
-			with("input tangent/w"), []string{"loss", "y", "j", "state n", "grad/w", "hvp/w"}},
+			[]string{"loss", "y", "j", "state n", "grad/w", "grad/n"},
+		},
+		{
+			"grad", func() (*ir.Graph, error) { return autodiff.Grad(g, "loss") },
+			ports,
+			[]string{"state n", "grad/w"},
+		},
+		{
+			"value and grad", func() (*ir.Graph, error) { return autodiff.ValueAndGrad(g, "loss", "w", "x") },
+			ports,
+			[]string{"loss", "y", "j", "state n", "grad/w", "grad/x"},
+		},
+		{
+			"hvp", func() (*ir.Graph, error) { return autodiff.HVP(g, "loss") },
+			with("input tangent/w"),
+			[]string{"loss", "y", "j", "state n", "grad/w", "hvp/w"},
+		},
 		{"vmap", func() (*ir.Graph, error) {
 			return autodiff.Vmap(g, ir.N(3), autodiff.VmapOptions{In: map[string]int{"x": 0, "n": 0}})
 		}, ports, outputNames(g)},
@@ -171,8 +187,10 @@ func TestTransformsRefuseBadInput(t *testing.T) {
 		{"vmap at an axis that is not there", batched(autodiff.VmapOptions{In: map[string]int{"x": 2}}, ir.N(2)), ir.ErrAttr},
 		{"vmap of a negative size", batched(autodiff.VmapOptions{}, ir.N(-1)), ir.ErrAttr},
 		{"vmap with a shared state that depends on the batch", batched(autodiff.VmapOptions{In: map[string]int{"x": 0}}, ir.N(2)), ir.ErrShape},
-		{"vmap with a shared output that depends on the batch",
-			batched(autodiff.VmapOptions{In: map[string]int{"x": 0, "n": 0}, Shared: []string{"loss"}}, ir.N(2)), ir.ErrShape},
+		{
+			"vmap with a shared output that depends on the batch",
+			batched(autodiff.VmapOptions{In: map[string]int{"x": 0, "n": 0}, Shared: []string{"loss"}}, ir.N(2)), ir.ErrShape,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := c.apply()
