@@ -12,64 +12,66 @@ import (
 // the lowest power up, the rest fitted anew after each. Comments give the form,
 // the interval and the relative error before evaluation is rounded.
 
-// ln 2 in two parts. The first has 16 bits, so that its product with a small
-// integer is exact.
+// ln 2 is 11629080·2⁻²⁴ + ln2Rest.
 const (
-	ln2Head = 45426.0 / 65536
-	ln2Tail = 1.4286068203094172e-6
+	ln2Fixed = 11629080
+	ln2Rest  = -1.9046542999577679e-9
 )
 
-// expPoly is q in exp(r) = 1 + r + r²·q(r), |r| ≤ 0.3475; 4.5e-10, relative to
+// expPoly is q in exp(r) = 1 + r + r²·q(r), |r| ≤ ½; 5.5e-9, relative to
 // exp(r) - 1.
 var expPoly = []float64{
-	0.5, 0.1666666567325592, 0.041666485369205475,
-	0.008333569392561913, 0.0013933011796325445, 0.0001974228216568008,
+	0.5000000596046448, 0.1666666865348816, 0.04166517034173012,
+	0.0083329351618886, 0.0014001468662172556, 0.0002006127469940111,
 }
 
 // reduceExp splits x + tail, for |x| ≤ 104 and a much smaller tail or nil, into
-// k·ln 2 + r with an integer k and |r| ≤ 0.3475. The product of k with the head
-// of ln 2 is made of integers: were it of floats, a compiler that reassociates
-// could join it with the product of the tail and round their sum.
+// k·ln 2 + r with an integer k and |r| ≤ ½. The subtraction that cancels is made
+// of integers, with 24 bits after the point: were it of floats, a compiler that
+// reassociates could add the small parts to the large ones first. Where x has
+// more bits after the point, below ½, k is 0 and r is x.
 func reduceExp(x, tail Expr) (k, r Expr) {
 	sum := x
 	if tail != nil {
 		sum = Add(x, tail)
 	}
-	kf := Floor(Add(Mul(sum, f32(math.Log2E)), f32(0.5)))
+	central := Lt(Abs(x), f32(0.5))
+	kf := Select(central, f32(0), Floor(Add(Mul(sum, f32(math.Log2E)), f32(0.5))))
 	k = Convert(kf, dtype.I32)
-	whole := Mul(Convert(Mul(k, i32(45426)), dtype.F32), f32(1.0/65536))
-	r = Sub(x, whole)
+	fixed := Sub(Convert(Mul(x, f32(1<<24)), dtype.I32), Mul(k, i32(ln2Fixed)))
+	r = Select(central, x, Mul(Convert(fixed, dtype.F32), f32(0x1p-24)))
+	r = Sub(r, Mul(kf, f32(ln2Rest)))
 	if tail != nil {
 		r = Add(r, tail)
 	}
-	return k, Sub(r, Mul(kf, f32(ln2Tail)))
+	return k, r
 }
 
-// expm1Reduced returns exp(r) - 1 for |r| ≤ 0.3475.
+// expm1Reduced returns exp(r) - 1 for |r| ≤ ½.
 func expm1Reduced(r Expr) Expr {
 	return Add(r, Mul(r, Mul(r, polynomial(r, expPoly...))))
 }
 
-// powerOfTwo returns 2^k for an i32 k in [-126, 127].
-func powerOfTwo(k Expr) Expr {
-	return Bitcast(Shl(Add(k, i32(127)), i32(23)), dtype.F32)
+// scale2 returns p·2^k for 2⁻⁵ ≤ p < 2 and an i32 k in [-180, 128], and an
+// unspecified number where that overflows. It adds k to the exponent; where the
+// result may be subnormal it adds 64 more and multiplies them away again, which
+// rounds once.
+func scale2(p, k Expr) Expr {
+	small := Lt(k, i32(-100))
+	up := Select(small, Add(k, i32(64)), k)
+	y := Add(Bitcast(p, dtype.I32), Shl(up, i32(23)))
+	return Mul(Bitcast(y, dtype.F32), Select(small, f32(0x1p-64), f32(1)))
 }
 
-// scale2 returns x·2^k for k in [-252, 254], in two steps, so that a result that
-// is subnormal is rounded once and none overflows on the way.
-func scale2(x, k Expr) Expr {
-	half := Shr(k, i32(1))
-	return Mul(Mul(x, powerOfTwo(half)), powerOfTwo(Sub(k, half)))
-}
-
-// expBounded returns exp(x) for -87 ≤ x ≤ 88.
+// expBounded returns exp(x) for -69 ≤ x ≤ 88.
 func expBounded(x Expr) Expr {
 	k, r := reduceExp(x, nil)
-	return Mul(Add(expm1Reduced(r), f32(1)), powerOfTwo(k))
+	p := Add(expm1Reduced(r), f32(1))
+	return Bitcast(Add(Bitcast(p, dtype.I32), Shl(k, i32(23))), dtype.F32)
 }
 
 // maxExp is the largest f32 whose exponential is finite.
-const maxExp = 88.72283935546875
+const maxExp = 88.72283172607422
 
 // overflow returns the bits of r, or of infinity where x > limit.
 func overflow(x Expr, limit float32, r Expr) Expr {
@@ -86,12 +88,12 @@ func exp32(x Expr) Expr {
 	return keepNaN(x, overflow(x, maxExp, y))
 }
 
-// expm132 computes 2·(2^(k-1)·(exp(r) - 1) + (2^(k-1) - 1/2)), where nothing
+// expm132 computes 2·(2^(k-1)·(exp(r) - 1) + (2^(k-1) - ½)), where nothing
 // overflows before the result does and the last bracket is exact up to k = 24.
 func expm132(x Expr) Expr {
 	k, r := reduceExp(atMost(atLeast(x, -30), 89), nil)
 	t := expm1Reduced(r)
-	s := powerOfTwo(Sub(k, i32(1)))
+	s := Bitcast(Shl(Add(k, i32(126)), i32(23)), dtype.F32) // 2^(k-1)
 	h := Add(Mul(s, t), Sub(s, f32(0.5)))
 	y := Select(Eq(k, i32(0)), t, Add(h, h))
 	return keepNaN(x, Or(overflow(x, maxExp, y), signOf(x)))
@@ -103,7 +105,7 @@ var sinhPoly = []float64{
 }
 
 // maxSinh is the largest f32 whose hyperbolic sine and cosine are finite.
-const maxSinh = 89.4159851074219
+const maxSinh = 89.41598510742188
 
 // halfExp returns exp(a)/2 for 0 ≤ a, with a cut at 90.
 func halfExp(a Expr) Expr {

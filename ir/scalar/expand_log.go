@@ -19,6 +19,13 @@ func reduceLog(x Expr) (k, m Expr) {
 	return k, Bitcast(Sub(u, Shl(k, i32(23))), dtype.F32)
 }
 
+// ln 2 in two parts. The first has 16 bits, so that its product with a small
+// integer is exact.
+const (
+	ln2Head = 45426.0 / 65536
+	ln2Tail = 1.4286068203094172e-6
+)
+
 // logSum returns log(1 + f) + k·ln 2 for f as in logPoly. That of the larger
 // parts comes last.
 func logSum(f, k Expr) Expr {
