@@ -1,0 +1,89 @@
+import { arrayType, type TensorData } from './dtype.js';
+import { RlxError } from './errors.js';
+import type { HostTensor, Inputs } from './session.js';
+
+/** What a last, smaller batch becomes. */
+export type LastBatch =
+  /** Its rows are left out of this epoch. */
+  | 'drop'
+  /** It is filled up with zeros, and the f32 input of this name is 1 for real rows and 0 for others. */
+  | { mask: string }
+  /** It is run by an entry of its own, compiled for just that many rows. */
+  | { entry: string };
+
+export interface BatchOptions {
+  /** Rows in a batch. */
+  size: number;
+  /** What to do with the rows left over. It must be said where the data is not a multiple of `size`. */
+  last?: LastBatch;
+  /** A seed: each epoch takes the rows in another order. Without it they come in their own. */
+  shuffle?: number;
+  /** How often to go through the data. Without end if not given. */
+  epochs?: number;
+}
+
+/** Inputs for a step, and the entry to run it with, if that is another one. */
+export interface Batch { inputs: Inputs; entry?: string; rows: number }
+
+/**
+ * Cuts data into batches along the first axis. The arrays of a batch are used again for the
+ * next one, so a batch is good until the next is asked for.
+ */
+export function* batches(data: Readonly<Record<string, HostTensor>>, options: BatchOptions): Generator<Batch, void, void> {
+  const { size, last, shuffle, epochs = Infinity } = options;
+  const columns = Object.entries(data), rows = columns[0]?.[1].shape[0] ?? 0;
+  for (const [name, { shape }] of columns) {
+    if (shape[0] !== rows) throw new RlxError('shape', `batches: ${name} has ${shape[0]} rows, others ${rows}`, { name, shape });
+  }
+  if (!(size >= 1) || rows === 0) throw new RlxError('shape', `batches: ${rows} rows cannot be cut into batches of ${size}: an empty batch has no result`);
+  if (rows % size !== 0 && !last) throw new RlxError('shape', `batches: ${rows % size} of ${rows} rows are left over: say with 'last' what to do with them`);
+  const order = Uint32Array.from({ length: rows }, (_, i) => i);
+  const full = collector(columns, size), short = last === 'drop' ? 0 : rows % size;
+  const rest = short > 0 && typeof last === 'object' && 'entry' in last ? collector(columns, short) : full;
+  const mask = typeof last === 'object' && 'mask' in last ? last.mask : undefined;
+  const random = shuffle === undefined ? undefined : generator(shuffle);
+  for (let epoch = 0; epoch < epochs; epoch++) {
+    if (random) shuffleRows(order, random);
+    for (let at = 0; at + size <= rows; at += size) yield { inputs: masked(full(order.subarray(at, at + size)), mask, size, size), rows: size };
+    if (short === 0) continue;
+    const inputs = rest(order.subarray(rows - short));
+    yield mask !== undefined || typeof last !== 'object' || !('entry' in last)
+      ? { inputs: masked(inputs, mask, size, short), rows: short }
+      : { inputs, entry: last.entry, rows: short };
+  }
+}
+
+/** Returns a function that collects rows into arrays made once; rows that are not there are zeros. */
+function collector(columns: [string, HostTensor][], size: number): (rows: Uint32Array) => Record<string, { data: TensorData; shape: number[] }> {
+  const into = columns.map(([name, { dtype, shape, data }]) => {
+    const width = data.length / shape[0]!, type = arrayType(dtype);
+    return { name, width, from: data, data: new type(new ArrayBuffer(size * width * type.BYTES_PER_ELEMENT), 0, size * width), shape: [size, ...shape.slice(1)] };
+  });
+  return (rows) => Object.fromEntries(into.map(({ name, width, from, data, shape }) => {
+    rows.forEach((row, i) => data.set(from.subarray(row * width, (row + 1) * width), i * width));
+    data.fill(0, rows.length * width);
+    return [name, { data, shape }];
+  }));
+}
+
+function masked(inputs: Inputs, mask: string | undefined, size: number, rows: number): Inputs {
+  return mask === undefined ? inputs : { ...inputs, [mask]: Float32Array.from({ length: size }, (_, i) => i < rows ? 1 : 0) };
+}
+
+function shuffleRows(order: Uint32Array, random: () => number): void {
+  for (let i = order.length - 1; i > 0; i--) {
+    const j = Math.floor(random() * (i + 1)), row = order[i]!;
+    order[i] = order[j]!;
+    order[j] = row;
+  }
+}
+
+/** Numbers in [0, 1), the same for the same seed: SplitMix32. */
+function generator(seed: number): () => number {
+  return () => {
+    seed = seed + 0x9e3779b9 | 0;
+    let z = Math.imul(seed ^ seed >>> 16, 0x21f0aaad);
+    z = Math.imul(z ^ z >>> 15, 0x735a2d97);
+    return ((z ^ z >>> 15) >>> 0) / 2 ** 32;
+  };
+}

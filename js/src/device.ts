@@ -1,0 +1,87 @@
+// Getting a GPUDevice, and knowing what one can do.
+
+import { RlxError } from './errors.js';
+import type { Plan, Requires } from './plan.js';
+
+/** Where a device comes from. */
+export interface DeviceOptions {
+  /** A device of your own. It is used as it is, and never destroyed by this library. */
+  device?: GPUDevice;
+  /** In place of `navigator.gpu`, as for Dawn in Node. */
+  gpu?: GPU;
+  powerPreference?: GPUPowerPreference;
+}
+
+/** A device, and whose it is. */
+export interface Device {
+  readonly gpu: GPUDevice;
+  /** False for a device that was given. */
+  readonly owned: boolean;
+  /** The adapter's own words for itself: "NVIDIA lovelace", say. */
+  readonly name: string;
+}
+
+type Capable = GPUAdapter | GPUDevice;
+
+const infoOf = (from: Capable): Partial<GPUAdapterInfo> =>
+  (from as GPUAdapter).info ?? (from as GPUDevice).adapterInfo ?? {};
+
+/** Whether an adapter or a device has what a plan requires. */
+export function meets(from: Capable, { features, limits, subgroup: [least, most] }: Requires): boolean {
+  const { subgroupMinSize = 0, subgroupMaxSize = Infinity } = infoOf(from);
+  const has = from.limits as unknown as Record<string, number>;
+  return features.every((name) => from.features.has(name as GPUFeatureName))
+    && Object.entries(limits).every(([name, n]) => n <= has[name]!)
+    && (most === 0 || (subgroupMinSize >= Math.max(least, 1) && subgroupMaxSize <= most));
+}
+
+/** The first of a plan and its variants that an adapter or a device can run. */
+export function pickVariant(plan: Plan, from: Capable): Plan {
+  const found = [plan, ...plan.variants].find(({ requires }) => meets(from, requires));
+  if (found) return found;
+  const has = from.limits as unknown as Record<string, number>;
+  const lacking = [
+    ...plan.requires.features.filter((name) => !from.features.has(name as GPUFeatureName)),
+    ...Object.entries(plan.requires.limits).filter(([name, n]) => n > has[name]!).map(([name, n]) => `${name} ${n} (here ${has[name]})`),
+  ];
+  throw new RlxError('limit', `plan ${plan.name}: the device lacks ${lacking.join(', ') || 'the subgroup sizes it is made for'}`, { op: plan.name });
+}
+
+/** Asks for an adapter. Rejects with an {@link RlxError} of kind `device` where there is none. */
+export async function requestAdapter({ gpu, powerPreference = 'high-performance' }: DeviceOptions = {}): Promise<GPUAdapter> {
+  gpu ??= globalThis.navigator?.gpu;
+  if (!gpu) throw new RlxError('device', 'WebGPU is not here: navigator.gpu is missing (it needs a secure context: https or localhost)');
+  const adapter = await gpu.requestAdapter({ powerPreference });
+  if (!adapter) throw new RlxError('device', 'WebGPU has no adapter here: the browser blocks the GPU, or there is no driver');
+  return adapter;
+}
+
+/**
+ * Opens a device with the features and limits given, and the default ones for the rest.
+ * Rejects with an {@link RlxError} of kind `device`.
+ */
+export async function requestDevice(adapter: GPUAdapter, requires: Pick<Requires, 'features' | 'limits'>): Promise<Device> {
+  try {
+    const gpu = await adapter.requestDevice({
+      label: 'rlx',
+      requiredFeatures: requires.features as GPUFeatureName[],
+      requiredLimits: requires.limits,
+    });
+    return describe(gpu, true, adapter);
+  } catch (cause) {
+    throw new RlxError('device', `the adapter gives no device: ${(cause as Error).message}`, { cause });
+  }
+}
+
+function describe(gpu: GPUDevice, owned: boolean, from: Capable): Device {
+  const { vendor, architecture, description } = infoOf(from);
+  return { gpu, owned, name: description || [vendor, architecture].filter(Boolean).join(' ') || 'WebGPU' };
+}
+
+/** A device that can run one of a plan's variants, and that variant. */
+export async function deviceFor(plan: Plan, options: DeviceOptions = {}): Promise<{ device: Device; plan: Plan }> {
+  if (options.device) return { device: describe(options.device, false, options.device), plan: pickVariant(plan, options.device) };
+  const adapter = await requestAdapter(options);
+  const variant = pickVariant(plan, adapter);
+  return { device: await requestDevice(adapter, variant.requires), plan: variant };
+}

@@ -1,0 +1,61 @@
+import { RlxError } from './errors.js';
+
+/** The element types a tensor on WebGPU can have. */
+export type DType = 'bool' | 'i8' | 'u8' | 'i16' | 'u16' | 'i32' | 'u32' | 'f16' | 'bf16' | 'f32';
+
+/**
+ * The elements of a tensor, row-major. A `bool` tensor is a Uint8Array of 0 and 1, `f16` and
+ * `bf16` are the bits in a Uint16Array, packed types are their bytes.
+ */
+export type TensorData = Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array | Uint32Array | Float32Array;
+
+type Maker = { new (buffer: ArrayBuffer, offset: number, length: number): TensorData; readonly BYTES_PER_ELEMENT: number };
+
+const makers: Record<string, Maker> = {
+  bool: Uint8Array, i8: Int8Array, u8: Uint8Array, i16: Int16Array, u16: Uint16Array,
+  i32: Int32Array, u32: Uint32Array, f16: Uint16Array, bf16: Uint16Array, f32: Float32Array,
+};
+
+/** The class of typed array that holds a dtype's elements. */
+export const arrayType = (dtype: string): Maker => makers[dtype] ?? Uint8Array;
+
+/** How many elements a shape has. */
+export const sizeOf = (shape: readonly number[]): number => shape.reduce((n, d) => n * d, 1);
+
+/**
+ * The bytes a tensor takes on the device, a multiple of 4 where a bool is a word. NaN for a
+ * dtype that is not known here: its size is whatever the plan says.
+ */
+export function deviceBytes(dtype: string, shape: readonly number[]): number {
+  const size = dtype === 'bool' ? 4 : makers[dtype]?.BYTES_PER_ELEMENT ?? NaN;
+  return Math.ceil(sizeOf(shape) * size / 4) * 4;
+}
+
+/** The length of the typed array that holds a tensor; `bytes` is its size on the device. */
+export const arrayLength = (dtype: string, shape: readonly number[], bytes: number): number => dtype in makers ? sizeOf(shape) : bytes;
+
+/** The elements of a tensor from its bytes on the device, which become the tensor's own. */
+export function fromDevice(dtype: string, shape: readonly number[], bytes: ArrayBuffer): TensorData {
+  if (dtype === 'bool') return Uint8Array.from(new Uint32Array(bytes));
+  return new (arrayType(dtype))(bytes, 0, arrayLength(dtype, shape, bytes.byteLength));
+}
+
+/** The bytes of a tensor as the device has them: a view where that can be, a copy otherwise. */
+export function toDevice(dtype: string, data: TensorData): Uint8Array<ArrayBuffer> {
+  const words = dtype === 'bool' ? Uint32Array.from(data as Uint8Array, Number) : data;
+  const bytes = new Uint8Array(words.buffer as ArrayBuffer, words.byteOffset, words.byteLength);
+  if (bytes.length % 4 === 0) return bytes;
+  const padded = new Uint8Array(Math.ceil(bytes.length / 4) * 4);
+  padded.set(bytes);
+  return padded;
+}
+
+/** Refuses elements of another class than the dtype's. `what` begins the message. */
+export function checkType(what: string, dtype: string, data: TensorData): void {
+  const type = arrayType(dtype);
+  const half = dtype === 'f16' && Object.prototype.toString.call(data) === '[object Float16Array]';
+  if (!(data instanceof type) && !half) {
+    const got = (data as object | null)?.constructor?.name ?? typeof data;
+    throw new RlxError('dtype', `${what} is ${dtype}, given as ${type.name}, not as ${got}`);
+  }
+}

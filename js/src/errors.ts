@@ -1,0 +1,56 @@
+/**
+ * What went wrong, as a word to branch on.
+ *
+ * - `shape`, `dtype`, `name`, `index`: an input is of another shape or element type, is
+ *   missing or unknown, or holds an index outside its range
+ * - `attr`, `graph`, `symbol`, `syntax`, `rule`, `unsupported`: the compiler refuses a graph
+ * - `plan`, `version`: a plan file is damaged, or made for another version
+ * - `limit`: more is needed than the device, or the call, allows
+ * - `device`: there is no WebGPU here, no adapter, or the adapter gives no device
+ * - `shader`: the browser refuses a kernel
+ * - `memory`: the device is out of memory
+ * - `gpu`: any other error the device reports; the session is of no use any more
+ * - `lost`: the device is gone, and all state on it
+ * - `closed`: the session, tensor or worker was closed before
+ * - `abort`: a signal said so
+ */
+export type ErrorKind =
+  | 'shape' | 'dtype' | 'name' | 'index'
+  | 'attr' | 'graph' | 'symbol' | 'syntax' | 'rule' | 'unsupported'
+  | 'plan' | 'version' | 'limit' | 'device' | 'shader' | 'memory' | 'gpu' | 'lost' | 'closed' | 'abort';
+
+/** Where an error comes from; what is not known is not there. */
+export interface ErrorPlace {
+  /** The op, entry point or kernel. */
+  op?: string;
+  /** The node of the graph. */
+  node?: string;
+  /** The input, output, parameter or state. */
+  name?: string;
+  /** The shape that was given. */
+  shape?: readonly number[];
+  /** The shape that was expected. */
+  expected?: readonly number[];
+  /** After a lost device: the steps run since the state was last saved. */
+  steps?: number;
+  cause?: unknown;
+}
+
+/** Every error this library makes. */
+export class RlxError extends Error {
+  override readonly name = 'RlxError';
+  readonly kind: ErrorKind;
+  /** Where the error comes from. */
+  readonly place: ErrorPlace;
+
+  constructor(kind: ErrorKind, message: string, place: ErrorPlace = {}) {
+    super(message, place);
+    this.kind = kind;
+    this.place = place;
+  }
+}
+
+/** Makes an RlxError of anything thrown. */
+export function asError(reason: unknown, kind: ErrorKind = 'gpu'): RlxError {
+  return reason instanceof RlxError ? reason : new RlxError(kind, (reason as Error)?.message ?? String(reason), { cause: reason });
+}

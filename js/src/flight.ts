@@ -1,0 +1,35 @@
+import type { RlxError } from './errors.js';
+
+/** Admits a number of submissions at a time, in the order they ask. */
+export class Flight {
+  #active = 0;
+  readonly #queue: { go(): void; stop(error: RlxError): void }[] = [];
+
+  readonly #limit: number;
+
+  constructor(limit: number) { this.#limit = limit; }
+
+  /** Whether somebody waits. */
+  get waiting(): boolean { return this.#queue.length > 0; }
+
+  /** Takes a place: at once, or when the promise resolves. */
+  enter(): Promise<void> | undefined {
+    if (this.#active < this.#limit && this.#queue.length === 0) {
+      this.#active++;
+      return undefined;
+    }
+    return new Promise((go, stop) => this.#queue.push({ go, stop }));
+  }
+
+  /** Gives a place to the next, or back. */
+  leave(): void {
+    const next = this.#queue.shift();
+    if (next) next.go();
+    else this.#active--;
+  }
+
+  /** Turns away all who wait. */
+  close(error: RlxError): void {
+    for (const { stop } of this.#queue.splice(0)) stop(error);
+  }
+}

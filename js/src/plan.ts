@@ -1,0 +1,277 @@
+// Reading a plan file. The format is described, and written, in the Go package ir/plan.
+
+import { RlxError } from './errors.js';
+import { validate } from './validate.js';
+
+/** What a device must have: WebGPU's names of features and limits, and the range of subgroup sizes. */
+export interface Requires {
+  features: string[];
+  limits: Record<string, number>;
+  /** The least and the greatest subgroup size the kernels are right for; zeros where any will do. */
+  subgroup: [number, number];
+}
+
+/** How a slot is used. Parameters and states persist between runs and belong to all entries. */
+export type Role = 'input' | 'scalar' | 'param' | 'state' | 'output';
+
+/** A named tensor. */
+export interface Slot {
+  name: string;
+  role: Role;
+  dtype: string;
+  shape: number[];
+  buffer: number;
+  /** In bytes; of a scalar, in the entry's row of scalars. */
+  offset: number;
+  bytes: number;
+  /** Where set, elements lie in [lo, hi), and the host checks it. */
+  range?: [lo: number, hi: number];
+}
+
+export type BufferKind = 'constant' | 'input' | 'state' | 'temp' | 'status';
+export type Access = 'read' | 'write' | 'atomic';
+
+export interface Binding { buffer: number; offset: number; bytes: number }
+
+export interface Kernel {
+  name: string;
+  source: string;
+  workgroup: number[];
+  sharedBytes: number;
+  storage: Access[];
+  scalarBytes: number;
+  counters: number;
+}
+
+export interface Dispatch { kind: 'dispatch'; kernel: number; groups: number[]; bindings: Binding[] }
+export interface Copy { kind: 'copy'; from: number; fromOffset: number; to: number; toOffset: number; bytes: number }
+export interface Repeat { kind: 'repeat'; count: number; steps: Step[] }
+export type Step = Dispatch | Copy | Repeat;
+
+/** One way to run a plan. Inputs, scalars and outputs are places in `slots`. */
+export interface Entry {
+  name: string;
+  inputs: number[];
+  scalars: number[];
+  outputs: number[];
+  uniformBytes: number;
+  steps: Step[];
+}
+
+/** Where kernels report failed checks, and what their codes mean. */
+export interface Status {
+  buffer: number;
+  offset: number;
+  codes: { code: number; node: string; message: string }[];
+}
+
+/** A compiled module for one kind of device. */
+export interface Plan {
+  name: string;
+  compiler: string;
+  target: string;
+  requires: Requires;
+  symbols: { name: string; value: number }[];
+  buffers: { kind: BufferKind; bytes: number }[];
+  slots: Slot[];
+  constants: { buffer: number; offset: number; data: Uint8Array<ArrayBuffer> }[];
+  kernels: Kernel[];
+  entries: Entry[];
+  status?: Status;
+  /** The same module for other devices. */
+  variants: Plan[];
+}
+
+const major = 1, minor = 0, headerBytes = 16;
+
+const kinds = ['constant', 'input', 'state', 'temp', 'status'] as const;
+const roles = ['input', 'scalar', 'param', 'state', 'output'] as const;
+const accesses = ['read', 'write', 'atomic'] as const;
+const limitNames = [
+  'maxStorageBuffersPerShaderStage', 'maxStorageBufferBindingSize', 'maxBufferSize', 'maxComputeWorkgroupStorageSize',
+  'maxComputeInvocationsPerWorkgroup', 'maxComputeWorkgroupSizeX', 'maxComputeWorkgroupSizeY', 'maxComputeWorkgroupSizeZ',
+  'maxComputeWorkgroupsPerDimension',
+];
+
+/**
+ * Reads a plan file. Whatever the bytes are, it ends soon, with a plan that can be run or an
+ * {@link RlxError} of kind `plan` or `version`. The plan's constants are views of the bytes.
+ */
+export function decodePlan(file: Uint8Array | ArrayBuffer): Plan {
+  const bytes = file instanceof Uint8Array ? file as Uint8Array<ArrayBuffer> : new Uint8Array(file);
+  const plan = readFile(bytes, true);
+  for (const one of [plan, ...plan.variants]) validate(one);
+  return plan;
+}
+
+function readFile(bytes: Uint8Array<ArrayBuffer>, outer: boolean): Plan {
+  const r = new Reader(bytes);
+  if (r.tag() !== 'RLXP') r.fail('it does not begin with RLXP');
+  const version = r.u32(), length = r.u32(), sum = r.u32();
+  if ((version & 0xffff) !== major) throw new RlxError('version', `plan: the file has major version ${version & 0xffff}, this reader reads ${major}`);
+  if (length !== bytes.length) r.fail(`it is ${bytes.length} bytes long but says ${length}`);
+  if (crc32(bytes.subarray(headerBytes)) !== sum) r.fail('its checksum is wrong');
+  r.newer = version >>> 16 > minor;
+  const plan = { symbols: [], variants: [] } as Partial<Plan> as Plan;
+  const seen: Record<string, boolean> = {};
+  while (r.at < r.end) {
+    const tag = r.where = r.tag(), required = r.u32() & 1, known = Object.hasOwn(sections, tag) && (outer || tag !== 'VARI');
+    if (!known && required) throw new RlxError('version', `plan: section ${tag} is required and not known to this reader`);
+    if (seen[tag] && known && tag !== 'VARI') r.fail('the section is there twice');
+    seen[tag] = true;
+    r.record(() => known ? sections[tag]!(r, plan) : r.at = r.end);
+  }
+  for (const tag of ['META', 'REQS', 'BUFS', 'SLOT', 'CNST', 'KRNL', 'ENTR']) if (!seen[tag]) r.fail(`section ${tag} is missing`);
+  return plan;
+}
+
+const sections: Record<string, (r: Reader, plan: Plan) => void> = {
+  META(r, plan) { plan.name = r.string(); plan.compiler = r.string(); plan.target = r.string(); },
+  REQS(r, plan) {
+    const features = r.list(() => r.string());
+    const limits = Object.fromEntries(limitNames.map((name) => [name, r.u64()]));
+    plan.requires = { features, limits, subgroup: [r.u32(), r.u32()] };
+  },
+  SYMS(r, plan) { plan.symbols = r.records(() => ({ name: r.string(), value: r.u64() })); },
+  BUFS(r, plan) { plan.buffers = r.records(() => ({ kind: r.oneOf(kinds), bytes: r.u64() })); },
+  SLOT(r, plan) { plan.slots = r.records(() => readSlot(r)); },
+  CNST(r, plan) { plan.constants = r.records(() => ({ buffer: r.u32(), offset: r.u64(), data: r.take(r.u32()) })); },
+  KRNL(r, plan) {
+    plan.kernels = r.records(() => ({
+      name: r.string(), source: r.string(), workgroup: r.triple(), sharedBytes: r.u32(),
+      storage: r.list(() => r.oneOf(accesses)), scalarBytes: r.u32(), counters: r.u32(),
+    }));
+  },
+  ENTR(r, plan) {
+    const numbers = () => r.list(() => r.u32());
+    plan.entries = r.records(() => ({
+      name: r.string(), inputs: numbers(), scalars: numbers(), outputs: numbers(), uniformBytes: r.u32(), steps: readSteps(r, 0),
+    }));
+  },
+  STAT(r, plan) {
+    plan.status = { buffer: r.u32(), offset: r.u64(), codes: r.records(() => ({ code: r.u32(), node: r.string(), message: r.string() })) };
+  },
+  VARI(r, plan) { plan.variants.push(readFile(r.take(r.end - r.at), false)); },
+};
+
+function readSlot(r: Reader): Slot {
+  const slot: Slot = {
+    name: r.string(), role: r.oneOf(roles), dtype: r.string(), shape: r.list(() => r.u64()),
+    buffer: r.u32(), offset: r.u64(), bytes: r.u64(),
+  };
+  const checked = r.u32(), range: [number, number] = [r.i64(), r.i64()];
+  if (checked) slot.range = range;
+  return slot;
+}
+
+function readSteps(r: Reader, depth: number): Step[] {
+  if (depth > 7) r.fail('repeats are nested too deep');
+  return r.records((): Step => {
+    const kind = r.u32();
+    switch (kind) {
+      case 0:
+        return {
+          kind: 'dispatch', kernel: r.u32(), groups: r.triple(),
+          bindings: r.list(() => ({ buffer: r.u32(), offset: r.u64(), bytes: r.u64() })),
+        };
+      case 1:
+        return { kind: 'copy', from: r.u32(), fromOffset: r.u64(), to: r.u32(), toOffset: r.u64(), bytes: r.u64() };
+      case 2:
+        return { kind: 'repeat', count: r.u32(), steps: readSteps(r, depth + 1) };
+    }
+    throw new RlxError('version', `plan: a step of kind ${kind} is not known to this reader`);
+  });
+}
+
+/** Reads fields between at and end, and throws where there is none. */
+class Reader {
+  at = 0;
+  end: number;
+  /** Whether the file's minor version is above ours: then records may have more fields. */
+  newer = false;
+  where = 'header';
+  readonly #bytes: Uint8Array<ArrayBuffer>;
+  readonly #view: DataView;
+
+  constructor(bytes: Uint8Array<ArrayBuffer>) {
+    this.#bytes = bytes;
+    this.end = bytes.length;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  }
+
+  fail(reason: string): never {
+    throw new RlxError('plan', `plan: ${this.where} at byte ${this.at}: ${reason}`);
+  }
+
+  take(n: number): Uint8Array<ArrayBuffer> {
+    if (n > this.end - this.at) this.fail(`${n} bytes expected, ${this.end - this.at} left`);
+    return this.#bytes.subarray(this.at, this.at += n);
+  }
+
+  tag(): string { return String.fromCharCode(...this.take(4)); }
+
+  u32(): number {
+    this.take(4);
+    return this.#view.getUint32(this.at - 4, true);
+  }
+
+  /** A number of 64 bits that is exact in JavaScript. */
+  i64(): number {
+    this.take(8);
+    const n = Number(this.#view.getBigInt64(this.at - 8, true));
+    return Number.isSafeInteger(n) ? n : this.fail('a number is out of range');
+  }
+
+  u64(): number {
+    const n = this.i64();
+    return n >= 0 ? n : this.fail('a number is out of range');
+  }
+
+  triple(): number[] { return [this.u32(), this.u32(), this.u32()]; }
+
+  oneOf<T>(values: readonly T[]): T { return values[this.u32()] ?? this.fail('a kind is unknown'); }
+
+  string(): string {
+    const bytes = this.take(this.u32());
+    this.take(-bytes.length & 3);
+    try {
+      return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    } catch {
+      return this.fail('a string is not UTF-8');
+    }
+  }
+
+  /** Every item takes at least 4 bytes, so the count is bounded by what is there. */
+  list<T>(item: () => T): T[] {
+    const n = this.u32();
+    if (n > (this.end - this.at) / 4) this.fail(`${n} items in ${this.end - this.at} bytes`);
+    return Array.from({ length: n }, item);
+  }
+
+  record<T>(body: () => T): T {
+    const n = this.u32(), outer = this.end;
+    if (n > outer - this.at) this.fail(`${n} bytes expected, ${outer - this.at} left`);
+    this.end = this.at + n;
+    const value = body();
+    if (this.at < this.end && !this.newer) this.fail(`${this.end - this.at} bytes too many`);
+    this.at = this.end;
+    this.end = outer;
+    this.take(-n & 3);
+    return value;
+  }
+
+  records<T>(item: () => T): T[] { return this.list(() => this.record(item)); }
+}
+
+let table: Uint32Array | undefined;
+
+/** CRC-32 as in IEEE 802.3. */
+function crc32(bytes: Uint8Array): number {
+  table ??= Uint32Array.from({ length: 256 }, (_, n) => {
+    for (let bit = 0; bit < 8; bit++) n = n & 1 ? n >>> 1 ^ 0xedb88320 : n >>> 1;
+    return n;
+  });
+  let c = -1;
+  for (let i = 0; i < bytes.length; i++) c = table[(c ^ bytes[i]!) & 255]! ^ c >>> 8;
+  return ~c >>> 0;
+}

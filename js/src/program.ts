@@ -1,0 +1,228 @@
+// A plan made into GPU objects, once: buffers, layouts, pipelines, bind groups.
+
+import { RlxError } from './errors.js';
+import { computeStage, usage } from './flags.js';
+import type { Access, Binding, Dispatch, Entry, Kernel, Plan, Step } from './plan.js';
+import { rowBytes } from './validate.js';
+
+/** A dispatch with its objects. */
+export interface DispatchOp {
+  kind: 'dispatch';
+  pipeline: GPUComputePipeline;
+  storage: GPUBindGroup;
+  /** The group of uniforms, absent where the kernel reads none. */
+  uniforms?: GPUBindGroup;
+  scalars: boolean;
+  counters: number;
+  groups: readonly number[];
+}
+export interface CopyOp { kind: 'copy'; from: GPUBuffer; fromOffset: number; to: GPUBuffer; toOffset: number; bytes: number }
+export interface RepeatOp { kind: 'repeat'; count: number; ops: Op[] }
+export type Op = DispatchOp | CopyOp | RepeatOp;
+
+/** An entry with its objects. */
+export interface ProgramEntry {
+  entry: Entry;
+  ops: Op[];
+  /** Rows of scalars, on the device and as the host fills them. */
+  uniforms?: GPUBuffer;
+  rows: DataView<ArrayBuffer>;
+  stride: number;
+  /** Whether a run has passed WebGPU's checks. */
+  proven: boolean;
+}
+
+export interface Program {
+  buffers: GPUBuffer[];
+  entries: Map<string, ProgramEntry>;
+  /** The most steps of one run: the rows of scalars there are. */
+  maxSteps: number;
+  destroy(): void;
+}
+
+/** Watches calls for errors that WebGPU does not throw: the promise gives the first. */
+export function watchErrors<T>(gpu: GPUDevice, what: string, calls: () => T): { value: T; error: Promise<RlxError | undefined> } {
+  const filters = ['validation', 'out-of-memory', 'internal'] as const;
+  for (const filter of filters) gpu.pushErrorScope(filter);
+  let popped: Promise<(GPUError | null)[]>;
+  let value: T;
+  try {
+    value = calls();
+  } finally {
+    popped = Promise.all(filters.map(() => gpu.popErrorScope().catch(() => null)));
+  }
+  const error = popped.then((errors) => {
+    const i = errors.findIndex(Boolean);
+    // Scopes pop from the innermost, so the second of three is out-of-memory.
+    return i < 0 ? undefined : new RlxError(i === 1 ? 'memory' : 'gpu', `${what}: ${errors[i]!.message}`, { op: what, cause: errors[i] });
+  });
+  return { value, error };
+}
+
+/**
+ * Builds a plan's objects, for runs of up to `maxSteps` steps. Rejects with
+ * an {@link RlxError} of kind `shader`, `memory` or `gpu`.
+ */
+export async function buildProgram(gpu: GPUDevice, plan: Plan, maxSteps: number): Promise<Program> {
+  const builder = new Builder(gpu, plan, maxSteps);
+  const watched = async <T>(calls: () => T): Promise<Awaited<T>> => {
+    const { value, error } = watchErrors(gpu, plan.name, calls);
+    const done = await value; // its own error says more than the scope's
+    const wrong = await error;
+    if (wrong) throw wrong;
+    return done;
+  };
+  try {
+    await watched(() => builder.makeBuffers());
+    const pipelines = await watched(() => Promise.all(builder.makePipelines()));
+    const entries = await watched(() => builder.makeEntries(pipelines));
+    return { buffers: builder.buffers, entries, maxSteps, destroy: () => builder.destroy() };
+  } catch (reason) {
+    builder.destroy();
+    throw reason;
+  }
+}
+
+class Builder {
+  readonly buffers: GPUBuffer[] = [];
+  readonly #owned: GPUBuffer[] = [];
+  readonly #cache = new Map<string, unknown>();
+  readonly #ids = new Map<object, number>();
+  #counters: GPUBuffer | undefined;
+
+  readonly #gpu: GPUDevice;
+  readonly #plan: Plan;
+  readonly #maxSteps: number;
+
+  constructor(gpu: GPUDevice, plan: Plan, maxSteps: number) {
+    this.#gpu = gpu;
+    this.#plan = plan;
+    this.#maxSteps = maxSteps;
+  }
+
+  /** Makes each key's object once. */
+  #once<T extends object>(key: string, make: () => T): T {
+    let made = this.#cache.get(key) as T | undefined;
+    if (!made) {
+      this.#cache.set(key, made = make());
+      this.#ids.set(made, this.#ids.size);
+    }
+    return made;
+  }
+
+  #label(what: string): string { return `rlx ${this.#plan.name} ${what}`; }
+
+  #buffer(what: string, size: number, flags: number): GPUBuffer {
+    const made = this.#gpu.createBuffer({ label: this.#label(what), size, usage: flags });
+    this.#owned.push(made);
+    return made;
+  }
+
+  makeBuffers(): void {
+    const flags = usage.storage | usage.copySrc | usage.copyDst;
+    this.#plan.buffers.forEach(({ kind, bytes }, i) => this.buffers.push(this.#buffer(`${kind} ${i}`, bytes, flags)));
+    for (const { buffer, offset, data } of this.#plan.constants) this.#gpu.queue.writeBuffer(this.buffers[buffer]!, offset, data);
+    const most = Math.max(0, ...this.#plan.entries.map(({ steps }) => mostRepeats(steps)));
+    if (most === 0 || !this.#plan.kernels.some(({ counters }) => counters > 0)) return;
+    const rows = new Uint32Array(most * rowBytes / 4);
+    for (let i = 0; i < most; i++) rows[i * rowBytes / 4] = i;
+    this.#counters = this.#buffer('counters', rows.byteLength, usage.uniform | usage.copyDst);
+    this.#gpu.queue.writeBuffer(this.#counters, 0, rows);
+  }
+
+  makePipelines(): Promise<GPUComputePipeline>[] {
+    return this.#plan.kernels.map(async (kernel) => {
+      const module = this.#gpu.createShaderModule({ label: this.#label(kernel.name), code: kernel.source });
+      const layout = this.#gpu.createPipelineLayout({ bindGroupLayouts: this.#layouts(kernel) });
+      try {
+        return await this.#gpu.createComputePipelineAsync({ label: this.#label(kernel.name), layout, compute: { module, entryPoint: 'main' } });
+      } catch (cause) {
+        const { messages } = await module.getCompilationInfo();
+        const lines = messages.filter(({ type }) => type === 'error').map(({ lineNum, linePos, message }) => `${lineNum}:${linePos}: ${message}`);
+        throw new RlxError('shader', `kernel ${kernel.name}: ${lines.join('\n') || (cause as Error).message}`, { op: kernel.name, cause });
+      }
+    });
+  }
+
+  #layouts(kernel: Kernel): GPUBindGroupLayout[] {
+    const layouts = [this.#storageLayout(kernel.storage)];
+    if (readsUniforms(kernel)) layouts.push(this.#uniformLayout(kernel));
+    return layouts;
+  }
+
+  #storageLayout(storage: Access[]): GPUBindGroupLayout {
+    return this.#once(`storage ${storage}`, () => this.#gpu.createBindGroupLayout({
+      entries: storage.map((access, binding) => ({
+        binding, visibility: computeStage, buffer: { type: access === 'read' ? 'read-only-storage' : 'storage' },
+      })),
+    }));
+  }
+
+  #uniformLayout(kernel: Kernel): GPUBindGroupLayout {
+    const bindings = uniformBindings(kernel);
+    return this.#once(`uniforms ${bindings}`, () => this.#gpu.createBindGroupLayout({
+      entries: bindings.map((binding) => ({ binding, visibility: computeStage, buffer: { type: 'uniform', hasDynamicOffset: true } })),
+    }));
+  }
+
+  makeEntries(pipelines: GPUComputePipeline[]): Map<string, ProgramEntry> {
+    return new Map(this.#plan.entries.map((entry) => {
+      const stride = Math.ceil(entry.uniformBytes / rowBytes) * rowBytes, rows = stride * this.#maxSteps;
+      const made: ProgramEntry = { entry, ops: [], rows: new DataView(new ArrayBuffer(rows)), stride, proven: false };
+      if (rows > 0) made.uniforms = this.#buffer(`${entry.name} scalars`, rows, usage.uniform | usage.copyDst);
+      made.ops = this.#ops(made, entry.steps, pipelines);
+      return [entry.name, made];
+    }));
+  }
+
+  #ops(entry: ProgramEntry, steps: Step[], pipelines: GPUComputePipeline[]): Op[] {
+    return steps.map((step): Op => {
+      switch (step.kind) {
+        case 'dispatch':
+          return this.#dispatch(entry, step, pipelines[step.kernel]!);
+        case 'copy':
+          return { ...step, from: this.buffers[step.from]!, to: this.buffers[step.to]! };
+        case 'repeat':
+          return { kind: 'repeat', count: step.count, ops: this.#ops(entry, step.steps, pipelines) };
+      }
+    });
+  }
+
+  #dispatch(entry: ProgramEntry, { kernel: index, bindings, groups }: Dispatch, pipeline: GPUComputePipeline): DispatchOp {
+    const kernel = this.#plan.kernels[index]!;
+    const storage = this.#group(kernel.name, this.#storageLayout(kernel.storage), bindings.map((b, binding) => [binding, this.buffers[b.buffer]!, b]));
+    const op: DispatchOp = { kind: 'dispatch', pipeline, storage, scalars: kernel.scalarBytes > 0, counters: kernel.counters, groups };
+    if (readsUniforms(kernel)) {
+      op.uniforms = this.#group(`${entry.entry.name} uniforms`, this.#uniformLayout(kernel), uniformBindings(kernel).map((binding) => [
+        binding, binding === 0 ? entry.uniforms! : this.#counters!, { offset: 0, bytes: binding === 0 ? entry.stride : rowBytes },
+      ]));
+    }
+    return op;
+  }
+
+  #group(what: string, layout: GPUBindGroupLayout, windows: [binding: number, buffer: GPUBuffer, at: Omit<Binding, 'buffer'>][]): GPUBindGroup {
+    const key = windows.map(([binding, buffer, { offset, bytes }]) => `${binding} ${this.#idOf(buffer)} ${offset} ${bytes}`);
+    return this.#once(`${this.#ids.get(layout)}: ${key}`, () => this.#gpu.createBindGroup({
+      label: this.#label(what), layout,
+      entries: windows.map(([binding, buffer, { offset, bytes }]) => ({ binding, resource: { buffer, offset, size: bytes } })),
+    }));
+  }
+
+  #idOf(buffer: GPUBuffer): number { return this.#owned.indexOf(buffer); }
+
+  destroy(): void {
+    for (const buffer of this.#owned) buffer.destroy();
+  }
+}
+
+const readsUniforms = ({ scalarBytes, counters }: Kernel): boolean => scalarBytes > 0 || counters > 0;
+
+/** Binding 0 is the row of scalars, 1 + d the counter of the repeat at depth d. */
+function uniformBindings({ scalarBytes, counters }: Kernel): number[] {
+  const bindings = Array.from({ length: counters }, (_, d) => 1 + d);
+  return scalarBytes > 0 ? [0, ...bindings] : bindings;
+}
+
+function mostRepeats(steps: Step[]): number {
+  return Math.max(0, ...steps.map((step) => step.kind === 'repeat' ? Math.max(step.count, mostRepeats(step.steps)) : 0));
+}

@@ -1,0 +1,114 @@
+// A session in a worker, with the same methods.
+
+import type { TensorData } from './dtype.js';
+import type { DeviceOptions } from './device.js';
+import { RlxError } from './errors.js';
+import type { GPUSessionOptions } from './gpu-session.js';
+import type { Plan } from './plan.js';
+import { Caller } from './rpc.js';
+import type { HostTensor, Input, Inputs, Reading, Run, RunOptions, Session } from './session.js';
+import { Tensor } from './tensor.js';
+
+export interface WorkerOptions {
+  /** Runs the session in a worker: true for one of its own, or a worker that runs this package's `worker.js`. */
+  worker?: boolean | Worker;
+}
+
+/** What the worker tells of a session it opened. */
+export interface RemoteInfo { session: number; plan: Plan; deviceName: string }
+/** A tensor as it is known on both sides. */
+export interface RemoteTensor { tensor: number; dtype: string; shape: readonly number[] }
+
+/** Starts a worker on this package's `worker.js`. */
+export function startWorker(): Worker {
+  const url = new URL('./worker.js', import.meta.url);
+  try {
+    return new Worker(url, { type: 'module', name: 'rlx' });
+  } catch { // from another origin: a worker of ours may still import it
+    const script = new Blob([`import ${JSON.stringify(url.href)}`], { type: 'text/javascript' });
+    return new Worker(URL.createObjectURL(script), { type: 'module', name: 'rlx' });
+  }
+}
+
+/** Opens a session in a worker. The plan's bytes are copied to it. */
+export async function openRemote(
+  file: Uint8Array | ArrayBuffer,
+  { worker, device, gpu, ...options }: WorkerOptions & DeviceOptions & GPUSessionOptions,
+): Promise<Session> {
+  if (device || gpu) throw new RlxError('device', 'a device of your own cannot be used in a worker');
+  const own = worker === true, port = own ? startWorker() : worker as Worker;
+  const caller = new Caller(port);
+  port.addEventListener('error', (event) => caller.end(new RlxError('device', `the worker failed: ${(event as ErrorEvent).message ?? 'it could not be loaded'}`)));
+  const end = () => own && port.terminate();
+  try {
+    return new RemoteSession(caller, await caller.call<RemoteInfo>('open', [file, options]), end);
+  } catch (reason) {
+    end();
+    throw reason;
+  }
+}
+
+class RemoteSession implements Session {
+  readonly plan: Plan;
+  readonly deviceName: string;
+  readonly lost: Promise<RlxError>;
+  steps = 0;
+  readonly #caller: Caller;
+  readonly #id: number;
+  readonly #onClose: () => void;
+
+  constructor(caller: Caller, { session, plan, deviceName }: RemoteInfo, onClose: () => void) {
+    this.#caller = caller;
+    this.#onClose = onClose;
+    this.#id = session;
+    this.plan = plan;
+    this.deviceName = deviceName;
+    this.lost = new Promise((resolve) => {
+      // The call is answered by the error, when there is one; closing ends it too.
+      this.#call('lost').catch((error: RlxError) => error.kind !== 'closed' && resolve(error));
+    });
+  }
+
+  #call<T>(method: string, ...args: unknown[]): Promise<T> {
+    return this.#caller.call<T>('call', [this.#id, method, args]);
+  }
+
+  /** Tensors stay where they are: only their numbers are sent. */
+  #pack(value: Input): unknown {
+    return value instanceof Tensor ? { tensor: value.handleOf(this) } : value;
+  }
+
+  #packAll(inputs: Inputs): Record<string, unknown> {
+    return Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, this.#pack(value)]));
+  }
+
+  #unpack({ tensor, dtype, shape }: RemoteTensor): Tensor {
+    const caller = this.#caller, id = this.#id;
+    const call = <T>(method: string) => caller.call<T>('call', [id, method, [tensor]]);
+    return new Tensor({ dtype, shape, owner: this, handle: tensor, data: () => call('data'), free: () => void call('free').catch(() => {}) });
+  }
+
+  async run(entry: string, inputs: Inputs = {}, options: RunOptions = {}): Promise<Run> {
+    const { step, reading } = await this.#call<{ step: number; reading?: number }>('run', entry, this.#packAll(inputs), options);
+    this.steps = step;
+    if (reading === undefined) return { step };
+    const promise = this.#call<Reading>('reading', reading);
+    promise.catch(() => {});
+    return { step, reading: promise };
+  }
+
+  async bind(entry: string, inputs: Inputs): Promise<void> { return this.#call('bind', entry, this.#packAll(inputs)); }
+  async read(name: string): Promise<TensorData> { return this.#call('read', name); }
+  async readAll(names: readonly string[]): Promise<Reading> { return this.#call('readAll', names); }
+  async write(name: string, value: Input): Promise<void> { return this.#call('write', name, this.#pack(value)); }
+  async upload(tensor: HostTensor): Promise<Tensor> { return this.#unpack(await this.#call('upload', tensor)); }
+  async keep(name: string): Promise<Tensor> { return this.#unpack(await this.#call('keep', name)); }
+  async save(): Promise<Record<string, HostTensor>> { return this.#call('save'); }
+  async load(tensors: Readonly<Record<string, HostTensor>>): Promise<void> { return this.#call('load', tensors); }
+
+  close(): void {
+    this.#call('close').catch(() => {});
+    this.#caller.end(new RlxError('closed', 'the session was closed'));
+    this.#onClose();
+  }
+}

@@ -1,0 +1,88 @@
+// What a session is, wherever it runs: on a GPU in this thread, or in a worker.
+
+import type { TensorData } from './dtype.js';
+import type { RlxError } from './errors.js';
+import type { Plan } from './plan.js';
+import type { Tensor } from './tensor.js';
+
+/** A tensor in host memory. */
+export interface HostTensor {
+  dtype: string;
+  shape: readonly number[];
+  data: TensorData;
+}
+
+/**
+ * A value for an input: its elements (with their shape, if it is to be checked), a tensor on
+ * the device, or a number for an input without axes. With several steps in one run, a scalar
+ * may be one number for each.
+ */
+export type Input = number | boolean | TensorData | { data: TensorData; shape: readonly number[] } | Tensor | readonly number[];
+
+/** Values for an entry's inputs and scalars, by name. */
+export type Inputs = Readonly<Record<string, Input>>;
+
+export interface RunOptions {
+  /** Outputs, parameters and states to read as they are after this run. The copy is part of the run's submission. */
+  read?: readonly string[];
+  /** How many times to run the entry, in one submission. Scalars may differ from one to the next. */
+  steps?: number;
+}
+
+/** Values as they were after a step. */
+export interface Reading {
+  /** How many steps had been run. */
+  step: number;
+  values: Record<string, TensorData>;
+}
+
+/** A run that was handed to the device. */
+export interface Run {
+  /** How many steps have been run, with this one. */
+  step: number;
+  /**
+   * What was asked for with `read`. It arrives when the device is done; nothing waits for it.
+   * If all staging buffers are in use the values are those of a later step, which it names.
+   */
+  reading?: Promise<Reading>;
+}
+
+/**
+ * A plan on a device: its buffers, its pipelines, its state. Every method rejects with an
+ * {@link RlxError}; once {@link Session.lost} has resolved, all of them reject with that error.
+ */
+export interface Session {
+  /** The plan, of its variants the one that runs. */
+  readonly plan: Plan;
+  /** What the device calls itself. */
+  readonly deviceName: string;
+  /** How many steps have been run. */
+  readonly steps: number;
+  /** Resolves when the session ends by anything but `close`: a lost device (kind `lost`), an error of the device. */
+  readonly lost: Promise<RlxError>;
+
+  /**
+   * Runs an entry. Resolves when its submission is made, and waits only while three others are
+   * under way. Every input must be given, unless it is bound; given arrays may be changed once
+   * the promise has resolved. Runs happen in the order of the calls.
+   */
+  run(entry: string, inputs?: Inputs, options?: RunOptions): Promise<Run>;
+  /** Uploads inputs that runs of the entry then need not give, until one does. */
+  bind(entry: string, inputs: Inputs): Promise<void>;
+  /** The value of an output of the last run, of a parameter or of a state, as of now. */
+  read(name: string): Promise<TensorData>;
+  /** Several values of the same moment, in one transfer. */
+  readAll(names: readonly string[]): Promise<Reading>;
+  /** Sets a parameter or a state. */
+  write(name: string, value: Input): Promise<void>;
+  /** Puts a tensor on the device, to be an input as often as you like. */
+  upload(tensor: HostTensor): Promise<Tensor>;
+  /** A copy, on the device, of an output, parameter or state as of now. */
+  keep(name: string): Promise<Tensor>;
+  /** All parameters and states. What a lost device costs is counted from here. */
+  save(): Promise<Record<string, HostTensor>>;
+  /** Sets parameters and states, as {@link Session.save} gave them. */
+  load(tensors: Readonly<Record<string, HostTensor>>): Promise<void>;
+  /** Gives back all memory. What is under way rejects. */
+  close(): void;
+}

@@ -1,0 +1,115 @@
+import { sizeOf, type TensorData } from './dtype.js';
+import { RlxError } from './errors.js';
+
+// `using` looks for this symbol; where the engine has none, compilers agree on the other.
+const disposeSymbol: typeof Symbol.dispose = Symbol.dispose ?? Symbol.for('Symbol.dispose');
+
+let live = 0;
+const scopes: TensorScope[] = [];
+
+/** How many tensors are not disposed of: a number that grows is a leak. */
+export const liveTensors = (): number => live;
+
+/** What a tensor is made of; `free` must not hold on to the tensor. */
+export interface TensorSource {
+  dtype: string;
+  shape: readonly number[];
+  /** The session it belongs to. */
+  owner: object;
+  /** What the owner knows it by. */
+  handle: unknown;
+  data(): Promise<TensorData>;
+  free(): void;
+}
+
+// Tensors that are dropped without dispose give their memory back some time later.
+const dropped = new FinalizationRegistry<TensorSource>((source) => {
+  live--;
+  source.free();
+});
+
+/**
+ * A tensor on the device. Using it as an input does not use it up. It lives until
+ * `dispose()`, the end of its `using` block or of its {@link scope}.
+ */
+export class Tensor {
+  #source: TensorSource | undefined;
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  declare readonly [Symbol.dispose]: () => void;
+
+  /** @internal */
+  constructor(source: TensorSource) {
+    this.#source = source;
+    this.dtype = source.dtype;
+    this.shape = source.shape;
+    live++;
+    dropped.register(this, source, this);
+    scopes.at(-1)?.add(this);
+  }
+
+  static {
+    Object.defineProperty(this.prototype, disposeSymbol, { value(this: Tensor) { this.dispose(); } });
+  }
+
+  /** The number of elements. */
+  get size(): number { return sizeOf(this.shape); }
+
+  /** The elements. */
+  async data(): Promise<TensorData> { return this.#live().data(); }
+
+  /** Gives the memory back. A second call does nothing. */
+  dispose(): void {
+    if (!this.#source) return;
+    live--;
+    dropped.unregister(this);
+    this.#source.free();
+    this.#source = undefined;
+  }
+
+  /** What `owner` knows the tensor by. @internal */
+  handleOf(owner: object): unknown {
+    const source = this.#live();
+    if (source.owner !== owner) throw new RlxError('name', 'the tensor belongs to another session');
+    return source.handle;
+  }
+
+  #live(): TensorSource {
+    if (!this.#source) throw new RlxError('closed', 'the tensor was disposed of');
+    return this.#source;
+  }
+}
+
+/** Owns the tensors made while it is the newest scope. Made by {@link scope}. */
+export class TensorScope {
+  readonly #tensors = new Set<Tensor>();
+  declare readonly [Symbol.dispose]: () => void;
+
+  static {
+    Object.defineProperty(this.prototype, disposeSymbol, { value(this: TensorScope) { this.dispose(); } });
+  }
+
+  /** Takes a tensor over. */
+  add(tensor: Tensor): void { this.#tensors.add(tensor); }
+
+  /** Lets a tensor outlive the scope, and returns it. */
+  release(tensor: Tensor): Tensor {
+    this.#tensors.delete(tensor);
+    return tensor;
+  }
+
+  /** Ends the scope and disposes of its tensors. */
+  dispose(): void {
+    const at = scopes.indexOf(this);
+    if (at >= 0) scopes.splice(at, 1);
+    for (const tensor of this.#tensors) tensor.dispose();
+    this.#tensors.clear();
+  }
+}
+
+/** Begins a scope: `using s = scope()`, or `const s = scope()` and `s.dispose()`. */
+export function scope(): TensorScope {
+  const made = new TensorScope();
+  scopes.push(made);
+  return made;
+}

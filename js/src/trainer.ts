@@ -1,0 +1,187 @@
+import type { Batch } from './batches.js';
+import type { TensorData } from './dtype.js';
+import { RlxError } from './errors.js';
+import type { Slot } from './plan.js';
+import type { HostTensor, Inputs, Reading, Run, RunOptions, Session } from './session.js';
+import { yieldTask } from './task.js';
+
+/** Names in the plan that a trainer uses. */
+export interface TrainerOptions {
+  /** The entry of a training step. `step` if not given. */
+  entry?: string;
+  /** The output to follow. `loss` if not given. */
+  loss?: string;
+}
+
+/** Where the inputs of a run of steps come from: an iterable, or a function of the step. */
+export type BatchSource = Iterable<Batch> | AsyncIterable<Batch> | ((step: number) => Inputs | Promise<Inputs>);
+
+export interface TrainOptions {
+  steps: number;
+  batches: BatchSource;
+  /** Inputs of every step besides its batch, such as a learning rate: looked at before each step. */
+  inputs?: Inputs | ((step: number) => Inputs);
+  /** Every how many steps losses are read. 10 if not given; at most the length of the plan's history. */
+  every?: number;
+  /** Stops before the next step; `run` then resolves with what was done. */
+  signal?: AbortSignal;
+  onProgress?: (progress: Progress) => void;
+}
+
+/** How far a run has come, by what has been read back. */
+export interface Progress {
+  /** Steps of the trainer's whole life, up to the last loss here. */
+  step: number;
+  /** The loss of each step since the last report, oldest first; only the last one where the plan has no history. */
+  losses: number[];
+  /** Steps done a second, over the whole run. */
+  stepsPerSecond: number;
+}
+
+export interface Summary {
+  /** Steps this run has made. */
+  steps: number;
+  /** The loss of the last step. */
+  loss: number;
+  seconds: number;
+  /** Whether the signal ended it. */
+  aborted: boolean;
+}
+
+/** The states of a plan that keep the losses of the last steps on the device: a ring, and how many were put in. */
+interface History { ring: Slot; count: Slot }
+
+/**
+ * Trains with an entry of a session. A plan with the states `history/loss` (f32, one axis) and
+ * `history/count` (an integer) keeps the losses of the last steps on the device; then every loss
+ * is reported, however seldom they are read.
+ */
+export class Trainer {
+  readonly session: Session;
+  readonly #entry: string;
+  readonly #loss: string;
+  readonly #history: History | undefined;
+  /** Losses of the history that were reported. */
+  #reported = 0;
+  #running = false;
+
+  constructor(session: Session, { entry = 'step', loss = 'loss' }: TrainerOptions = {}) {
+    this.session = session;
+    this.#entry = entry;
+    this.#loss = loss;
+    const state = (name: string) => session.plan.slots.find((slot) => slot.name === name && slot.role === 'state');
+    const ring = state(`history/${loss}`), count = state('history/count');
+    this.#history = ring && count && { ring, count };
+  }
+
+  /** One step. See {@link Session.run}. */
+  step(inputs: Inputs, options?: RunOptions): Promise<Run> { return this.session.run(this.#entry, inputs, options); }
+
+  /**
+   * Makes many steps. The page stays responsive, and a hidden tab goes on; losses are read every
+   * few steps with the step's own submission, and nothing waits for them.
+   */
+  async run({ steps, batches, inputs, every = 10, signal, onProgress }: TrainOptions): Promise<Summary> {
+    if (this.#running) throw new RlxError('name', 'the trainer is running already');
+    this.#running = true;
+    const begun = performance.now(), first = this.session.steps, next = puller(batches);
+    const seconds = () => (performance.now() - begun) / 1000;
+    if (this.#history) every = Math.min(every, this.#history.ring.shape[0]!);
+    const readings: Promise<void>[] = [];
+    let done = 0, loss = NaN;
+    const report = async (reading: Promise<Reading>) => {
+      const { step, values } = await reading;
+      const losses = this.#losses(values);
+      if (losses.length === 0) return;
+      loss = losses.at(-1)!;
+      onProgress?.({ step, losses, stepsPerSecond: (step - first) / seconds() });
+    };
+    try {
+      const pause = yieldTask();
+      while (done < steps && !signal?.aborted) {
+        const batch = await next(done);
+        if (!batch) break;
+        const last = done + 1 === steps, read = last || (done + 1) % every === 0;
+        const more = typeof inputs === 'function' ? inputs(done) : inputs;
+        const run = await this.session.run(batch.entry ?? this.#entry, { ...batch.inputs, ...more }, read ? { read: this.#names() } : {});
+        done++;
+        if (run.reading) {
+          const arrived = report(run.reading);
+          arrived.catch(() => {}); // it is awaited below
+          readings.push(arrived);
+        }
+        await pause();
+      }
+      await Promise.all(readings);
+      if (signal?.aborted && done > 0) await report(this.session.readAll(this.#names()));
+      return { steps: done, loss, seconds: seconds(), aborted: done < steps && signal?.aborted === true };
+    } finally {
+      this.#running = false;
+    }
+  }
+
+  #names(): string[] { return this.#history ? [this.#history.ring.name, this.#history.count.name] : [this.#loss]; }
+
+  /** The losses in a reading that were not reported before. */
+  #losses(values: Record<string, TensorData>): number[] {
+    if (!this.#history) return [values[this.#loss]![0]!];
+    const ring = values[this.#history.ring.name]!, count = values[this.#history.count.name]![0]!;
+    if (count < this.#reported) this.#reported = 0; // the state was set anew
+    const from = Math.max(this.#reported, count - ring.length);
+    this.#reported = count;
+    return Array.from({ length: count - from }, (_, i) => ring[(from + i) % ring.length]!);
+  }
+
+  /**
+   * Runs another entry over batches and gathers its outputs: the mean over rows of an output
+   * without axes, the concatenation of any other, without rows that a mask left out.
+   */
+  async evaluate({ entry = 'eval', batches }: { entry?: string; batches: Iterable<Batch> | AsyncIterable<Batch> }): Promise<Record<string, number | TensorData>> {
+    const pause = yieldTask(), parts: { rows: number; values: Record<string, TensorData> }[] = [];
+    const slots = (name: string) => {
+      const found = this.session.plan.entries.find((e) => e.name === name);
+      if (!found) throw new RlxError('name', `the plan has no entry ${name}`, { name });
+      return found.outputs.map((i) => this.session.plan.slots[i]!);
+    };
+    const outputs = slots(entry), next = puller(batches);
+    for (let batch = await next(0), i = 0; batch; batch = await next(++i)) {
+      const { reading } = await this.session.run(batch.entry ?? entry, batch.inputs, { read: outputs.map(({ name }) => name) });
+      parts.push({ rows: batch.rows, values: (await reading!).values });
+      await pause();
+    }
+    const rows = parts.reduce((sum, part) => sum + part.rows, 0);
+    return Object.fromEntries(outputs.map(({ name, shape }) => [name, shape.length === 0
+      ? parts.reduce((sum, part) => sum + part.values[name]![0]! * part.rows, 0) / rows
+      : concatenate(parts.map((part) => {
+        const data = part.values[name]!;
+        return data.subarray(0, Math.min(data.length, part.rows * shape.slice(1).reduce((n, d) => n * d, 1)));
+      }))]));
+  }
+
+  /** All parameters and states. */
+  save(): Promise<Record<string, HostTensor>> { return this.session.save(); }
+
+  /** Goes on from what {@link Trainer.save} gave. */
+  load(tensors: Readonly<Record<string, HostTensor>>): Promise<void> { return this.session.load(tensors); }
+}
+
+/** The next batch of any source, undefined at its end. */
+function puller(source: BatchSource): (step: number) => Promise<Batch | undefined> | Batch | undefined {
+  if (typeof source === 'function') return async (step) => ({ inputs: await source(step), rows: 0 });
+  const iterator = Symbol.iterator in source ? source[Symbol.iterator]() : source[Symbol.asyncIterator]();
+  return () => {
+    const next = iterator.next();
+    return next instanceof Promise ? next.then(({ value, done }) => done ? undefined : value) : next.done ? undefined : next.value;
+  };
+}
+
+function concatenate(parts: TensorData[]): TensorData {
+  const type = parts[0]!.constructor as { new (length: number): TensorData };
+  const all = new type(parts.reduce((n, { length }) => n + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}

@@ -1,0 +1,287 @@
+// A session over Dawn, on a software GPU with default limits.
+
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { openSession, RlxError } from '../dist/runtime.js';
+import { batch, close, linearPlan, linearPlanWith, reference } from './linear.mjs';
+import { openDawn, openGPU } from './rig/dawn.mjs';
+
+const isError = (kind, text) => (error) => {
+  assert.ok(error instanceof RlxError, `not an RlxError: ${error.stack}`);
+  assert.equal(error.kind, kind, error.message);
+  assert.match(error.message, text);
+  return true;
+};
+
+let dawn;
+before(async () => { dawn = await openDawn(); });
+after(() => dawn.close());
+
+/** A session on the test's own device, closed at the end of the test. */
+async function open(t, options = {}) {
+  const session = await openSession(linearPlan(), { device: dawn.device, ...options });
+  t.after(() => session.close());
+  return session;
+}
+
+/** A device besides the test's own: an adapter gives but one. */
+const newDevice = async () => (await dawn.gpu.requestAdapter()).requestDevice();
+
+test('losses and weights of 50 steps equal the reference', async (t) => {
+  const session = await open(t), want = reference();
+  await session.run('init');
+  assert.deepEqual([...await session.read('w')], [0.5, 1, 1.5]);
+  for (let i = 0; i < 50; i++) {
+    const { reading, step } = await session.run('step', { ...batch(i), rate: 0.3 }, { read: ['loss'] });
+    const { step: readAt, values } = await reading;
+    const loss = want.step(batch(i), Math.fround(0.3));
+    assert.equal(step, i + 2);
+    assert.equal(readAt, step);
+    assert.ok(close(values.loss, [loss]), `step ${i}: ${values.loss} instead of ${loss}`);
+  }
+  assert.ok(close(await session.read('w'), want.w));
+  assert.deepEqual([...await session.read('count')], [50]);
+});
+
+test('repeats count, nested, and a copy ends in a state', async (t) => {
+  const session = await open(t);
+  await session.run('fold', { seed: 5 });
+  let a = 5, b = 0;
+  for (let i = 0; i < 3; i++) for (let j = 0; j < 2; j++) a = 2 * a + i, b += 10 * i + j;
+  const { values } = await session.readAll(['folded', 'kept']);
+  assert.deepEqual([...values.folded], [a, b]);
+  assert.deepEqual([...values.kept], [a, b]);
+});
+
+test('several steps in one run take a scalar each', async (t) => {
+  const session = await open(t), want = reference(), rates = [0.3, 0.2, 0.1, 0.05];
+  await session.run('init');
+  await session.run('step', { ...batch(0), rate: rates }, { steps: 4 });
+  const losses = rates.map((rate) => want.step(batch(0), Math.fround(rate)));
+  assert.equal(session.steps, 5);
+  assert.ok(close((await session.read('history')).subarray(0, 4), losses));
+  await session.run('step', { ...batch(0), rate: 0.1 }, { steps: 3 });
+  for (let i = 0; i < 3; i++) losses.push(want.step(batch(0), Math.fround(0.1)));
+  assert.ok(close((await session.read('history')).subarray(0, 7), losses));
+});
+
+test('a bound input need not be given, until it is given once', async (t) => {
+  const session = await open(t), want = reference(), { x, t: targets } = batch(3);
+  await session.run('init');
+  await session.bind('step', { x, rate: 0.1 });
+  for (let i = 0; i < 3; i++) {
+    await session.run('step', { t: targets }, { steps: 2 });
+    want.step(batch(3), Math.fround(0.1));
+    want.step(batch(3), Math.fround(0.1));
+  }
+  assert.ok(close(await session.read('w'), want.w));
+  await session.run('step', { x, t: targets });
+  await assert.rejects(session.run('step', { t: targets }), isError('name', /input x is missing/));
+});
+
+test('runs that are not awaited happen in order', async (t) => {
+  const session = await open(t), want = reference();
+  const runs = [session.run('init')];
+  for (let i = 0; i < 20; i++) runs.push(session.run('step', { ...batch(i), rate: 0.1 }));
+  const steps = (await Promise.all(runs)).map(({ step }) => step);
+  assert.deepEqual(steps, Array.from({ length: 21 }, (_, i) => i + 1));
+  for (let i = 0; i < 20; i++) want.step(batch(i), Math.fround(0.1));
+  assert.ok(close(await session.read('w'), want.w));
+});
+
+test('a read has the values of the step it was asked after', async (t) => {
+  const session = await open(t);
+  await session.run('init');
+  const reads = [];
+  for (let i = 0; i < 3; i++) {
+    await session.run('step', { ...batch(i), rate: 0.1 });
+    reads.push(session.read('count'));
+  }
+  assert.deepEqual((await Promise.all(reads)).map(([n]) => n), [1, 2, 3]);
+});
+
+describe('wrong inputs are refused before anything is written', async () => {
+  const good = { ...batch(0), rate: 0.1 };
+  const rows = [
+    ['a shape of other sizes', 'step', { ...good, x: { data: new Float32Array(12), shape: [3, 4] } }, 'shape', /x is f32\[4,3\].*\[3,4\]/],
+    ['another rank', 'step', { ...good, x: { data: new Float32Array(12), shape: [12] } }, 'shape', /\[12\]/],
+    ['too many elements', 'step', { ...good, x: new Float32Array(15) }, 'shape', /12 elements, given with 15/],
+    ['an empty batch', 'step', { ...good, x: new Float32Array(0) }, 'shape', /empty batch/],
+    ['another dtype', 'step', { ...good, x: new Float64Array(12) }, 'dtype', /Float32Array, not as Float64Array/],
+    ['integers for floats', 'step', { ...good, t: new Int32Array(4) }, 'dtype', /t is f32/],
+    ['a list for a tensor', 'step', { ...good, t: [1, 2, 3, 4] }, 'dtype', /Array/],
+    ['nothing for a tensor', 'step', { ...good, t: null }, 'dtype', /t is f32/],
+    ['a number for a tensor', 'step', { ...good, t: 1 }, 'shape', /t is f32\[4\]/],
+    ['an unknown name', 'step', { ...good, y: 1 }, 'name', /no input y: it has x, t, rate/],
+    ['a missing tensor', 'step', { t: good.t, rate: 0.1 }, 'name', /input x is missing/],
+    ['a missing scalar', 'step', { x: good.x, t: good.t }, 'name', /input rate is missing/],
+    ['a tensor for a scalar', 'step', { ...good, rate: new Float32Array(1) }, 'dtype', /rate is one f32/],
+    ['a text for a scalar', 'step', { ...good, rate: '0.1' }, 'dtype', /rate is one f32/],
+    ['a fraction for an integer', 'fold', { seed: 1.5 }, 'dtype', /seed is u32, given as 1.5/],
+    ['a negative unsigned', 'fold', { seed: -1 }, 'dtype', /given as -1/],
+    ['a label above its range', 'pick', { label: Int32Array.of(0, 1, 4, 2), free: new Int32Array(4) }, 'index', /label has 4 as element 2, outside \[0, 4\)/],
+    ['a label below its range', 'pick', { label: Int32Array.of(-1, 0, 0, 0), free: new Int32Array(4) }, 'index', /-1 as element 0/],
+    ['an unknown entry', 'train', good, 'name', /no entry train: it has init, step/],
+  ];
+  for (const [what, entry, inputs, kind, text] of rows) {
+    test(what, async (t) => {
+      const session = await open(t);
+      await session.run('init');
+      await assert.rejects(session.run(entry, inputs), isError(kind, text));
+      assert.equal(session.steps, 1);
+      await session.run('step', good); // and the session goes on
+      assert.deepEqual([...await session.read('count')], [1]);
+    });
+  }
+  const calls = [
+    ['reading an unknown value', (s) => s.read('nothing'), 'name', /no value nothing/],
+    ['reading another entry\'s output', (s) => s.read('prediction'), 'name', /no value prediction/],
+    ['writing an output', (s) => s.write('loss', 1), 'name', /no parameter or state loss/],
+    ['writing another shape', (s) => s.write('w', new Float32Array(4)), 'shape', /w is f32\[3\]/],
+    ['loading another dtype', (s) => s.load({ w: { dtype: 'i32', shape: [3], data: new Int32Array(3) } }), 'dtype', /w is f32/],
+    ['loading another shape', (s) => s.load({ w: { dtype: 'f32', shape: [1, 3], data: new Float32Array(3) } }), 'shape', /\[1,3\]/],
+    ['too many steps in a run', (s) => s.run('step', good, { steps: 65 }), 'limit', /65 steps/],
+    ['no steps in a run', (s) => s.run('step', good, { steps: 0 }), 'limit', /0 steps/],
+    ['too few values for the steps', (s) => s.run('step', { ...good, rate: [1, 2] }, { steps: 3 }), 'shape', /2 values for 3 steps/],
+  ];
+  for (const [what, call, kind, text] of calls) {
+    test(what, async (t) => {
+      const session = await open(t);
+      await session.run('step', good);
+      await assert.rejects(call(session), isError(kind, text));
+    });
+  }
+});
+
+test('an index the device finds out of range is named, and no state changes', async (t) => {
+  const session = await open(t), label = Int32Array.of(0, 1, 2, 3);
+  await session.run('pick', { label, free: Int32Array.of(3, 2, 1, 0) });
+  assert.deepEqual([...await session.read('picked')], [5, 5, 5, 5]);
+  assert.deepEqual([...await session.read('count')], [1]);
+  await session.run('pick', { label, free: Int32Array.of(0, 9, 0, 0) });
+  const late = session.read('count'); // made before the error is known: it has it too
+  await assert.rejects(session.read('picked'), (error) => {
+    assert.equal(error.place.node, 'pick(free)');
+    return isError('index', /pick\(free\): index outside \[0, 4\) \(1,9,0\)/)(error);
+  });
+  await assert.rejects(late, isError('index', /pick/));
+  assert.deepEqual([...await session.read('count')], [1]); // reported once
+  await session.run('pick', { label, free: label });
+  assert.deepEqual([...await session.read('picked')], [2, 4, 6, 8]);
+  assert.deepEqual([...await session.read('count')], [2]);
+});
+
+test('a full ring postpones reads and stops nothing', async (t) => {
+  const session = await open(t, { staging: 3 });
+  await session.run('init');
+  const readings = [];
+  for (let i = 0; i < 12; i++) readings.push((await session.run('step', { ...batch(i), rate: 0.1 }, { read: ['count'] })).reading);
+  for (const { step, values } of await Promise.all(readings)) assert.equal(values.count[0], step - 1);
+  assert.deepEqual([...await session.read('count')], [12]);
+});
+
+test('more reads at once than there are staging buffers all arrive', async (t) => {
+  const session = await open(t, { staging: 3 });
+  await session.run('init');
+  const reads = await Promise.all(Array.from({ length: 10 }, () => session.read('w')));
+  assert.ok(reads.every((w) => close(w, [0.5, 1, 1.5])));
+});
+
+test('a saved state goes into another session', async (t) => {
+  const one = await open(t), other = await open(t);
+  await one.run('init');
+  for (let i = 0; i < 5; i++) await one.run('step', { ...batch(i), rate: 0.1 });
+  const saved = await one.save();
+  assert.deepEqual(Object.keys(saved).sort(), ['count', 'history', 'kept', 'w']);
+  assert.deepEqual(saved.history.shape, [8]);
+  await other.load(saved);
+  for (const session of [one, other]) await session.run('step', { ...batch(5), rate: 0.1 });
+  assert.deepEqual(await other.save(), await one.save());
+});
+
+test('a value that was written is read', async (t) => {
+  const session = await open(t);
+  await session.write('w', Float32Array.of(3, 1, 4));
+  await session.write('count', 15);
+  assert.deepEqual([...await session.read('w')], [3, 1, 4]);
+  assert.deepEqual([...await session.read('count')], [15]);
+});
+
+test('a device that was given outlives its session', async (t) => {
+  const first = await open(t);
+  await first.run('init');
+  first.close();
+  await assert.rejects(first.run('init'), isError('closed', /closed/));
+  await assert.rejects(first.read('w'), isError('closed', /closed/));
+  const second = await open(t);
+  await second.run('init');
+  assert.deepEqual([...await second.read('w')], [0.5, 1, 1.5]);
+});
+
+test('a device lost in the middle rejects what is under way and tells the steps', async () => {
+  const device = await newDevice();
+  const session = await openSession(linearPlan(), { device });
+  await session.run('init');
+  await session.save();
+  for (let i = 0; i < 7; i++) await session.run('step', { ...batch(i), rate: 0.1 });
+  const { reading } = await session.run('step', { ...batch(7), rate: 0.1 }, { read: ['loss'] });
+  device.destroy();
+  const lost = isError('lost', /8 steps/);
+  lost(await session.lost);
+  assert.equal((await session.lost).place.steps, 8);
+  // The reading may have made it; if not, it says why.
+  await reading.catch(lost);
+  await assert.rejects(session.run('step', { ...batch(8), rate: 0.1 }), lost);
+  await assert.rejects(session.read('w'), lost);
+  await assert.rejects(session.save(), lost);
+});
+
+test('a device lost before the session is there is an error of its own kind', async () => {
+  const device = await newDevice();
+  device.destroy();
+  await assert.rejects(openSession(linearPlan(), { device }), isError('lost', /lost/));
+});
+
+test('an error of the device ends the session, but not one of somebody else', async (t) => {
+  const device = await newDevice();
+  const seen = new Promise((resolve) => device.addEventListener('uncapturederror', resolve, { once: true }));
+  const session = await openSession(linearPlan(), { device });
+  t.after(() => device.destroy());
+  device.createBuffer({ label: 'of the page', size: 16, usage: 0xffff });
+  await seen;
+  await session.run('init');
+  device.createBuffer({ label: 'rlx fault', size: 16, usage: 0xffff });
+  isError('gpu', /rlx fault/)(await session.lost);
+  await assert.rejects(session.run('init'), isError('gpu', /rlx fault/));
+});
+
+const capabilities = ({ features, limits, info }) => ({ features, limits, info });
+
+describe('a session that cannot be opened says why', () => {
+  const rows = [
+    ['no WebGPU', () => openSession(linearPlan()), 'device', /navigator\.gpu is missing/],
+    ['no adapter', () => openSession(linearPlan(), { gpu: { requestAdapter: async () => null } }), 'device', /no adapter/],
+    ['no device', () => openSession(linearPlan(), { gpu: { requestAdapter: async () => ({ ...capabilities(dawn.adapter), requestDevice: async () => { throw new Error('busy'); } }) } }), 'device', /busy/],
+    ['a shader with an error', () => openSession(linearPlanWith('var sum = 0.0;', 'var sum = zer;'), { device: dawn.device }), 'shader', /kernel step: 14:\d+: .*zer/s],
+    ['a shader that does not fit its layout', () => openSession(linearPlanWith('read_write> w: array<f32, 3>;\n@group(0) @binding(3)', 'read_write> w: array<f32, 3>;\n@group(0) @binding(9)'), { device: dawn.device }), 'shader', /kernel step/],
+    ['a binding that is too small', () => openSession(linearPlanWith('x: array<f32, 12>;\n@group(0) @binding(1) var<storage, read> w', 'x: array<f32, 99>;\n@group(0) @binding(1) var<storage, read> w'), { device: dawn.device }).then((s) => s.run('predict', { x: new Float32Array(12) })), 'gpu', /predict/],
+  ];
+  for (const [what, call, kind, text] of rows) test(what, () => assert.rejects(call(), isError(kind, text)));
+});
+
+test('a device of the session\'s own has default limits and goes with it', async () => {
+  const gpu = openGPU();
+  let device;
+  const watched = { requestAdapter: async (options) => {
+    const adapter = await gpu.requestAdapter(options);
+    const { requestDevice } = adapter;
+    adapter.requestDevice = async (descriptor) => device = await requestDevice.call(adapter, descriptor);
+    return adapter;
+  } };
+  const session = await openSession(linearPlan(), { gpu: watched });
+  assert.equal(device.limits.maxStorageBuffersPerShaderStage, 8);
+  assert.equal(session.plan.name, 'linear');
+  assert.match(session.deviceName, /\w/);
+  session.close();
+  assert.equal((await device.lost).reason, 'destroyed');
+});
