@@ -161,13 +161,15 @@ func resultName(v ir.Value) string {
 // copyOutputs adds copies for plain outputs that no group computes, such as an
 // input passed through.
 func (p *Program) copyOutputs() {
+	var copies []Copy
 	p.Outputs = make([]*Tensor, len(p.Graph.Outputs()))
 	for i, o := range p.Graph.Outputs() {
 		if !o.State && p.groupOf[o.Value.Node()] == nil {
 			p.Outputs[i] = p.newTensor(o.Name, o.Value.Type())
-			p.addCopy(p.copyOf(o.Value, p.Outputs[i]))
+			copies = append(copies, p.copyOf(o.Value, p.Outputs[i]))
 		}
 	}
+	p.addCopies(copies)
 }
 
 // copyOf returns the copy of a value that no group computes.
@@ -175,9 +177,20 @@ func (p *Program) copyOf(v ir.Value, to *Tensor) Copy {
 	return Copy{From: p.tensors[v], Literal: p.plan.literals[v], To: to}
 }
 
-// addCopy adds a group that stores a value anew.
-func (p *Program) addCopy(c Copy) *Group {
-	g := &Group{Kind: MapKind, Outer: squeeze(c.To.Dims), Copies: []Copy{c}, program: p}
+// addCopies adds one group that stores values anew, nil for none.
+func (p *Program) addCopies(copies []Copy) *Group {
+	if len(copies) == 0 {
+		return nil
+	}
+	g := p.copyGroup(copies)
 	p.groups = append(p.groups, g)
+	return g
+}
+
+func (p *Program) copyGroup(copies []Copy) *Group {
+	g := &Group{Kind: MapKind, program: p}
+	for _, c := range copies {
+		g.Parts = append(g.Parts, &Group{Kind: MapKind, Outer: squeeze(c.To.Dims), Copies: []Copy{c}, program: p})
+	}
 	return g
 }

@@ -22,13 +22,13 @@ func (p *Program) loop(g *Group) ([]Item, error) {
 		}
 	}
 	l := &Loop{Node: m.Node, Count: count, writes: m.Store}
-	first := &Group{Kind: MapKind, program: p}
+	var copies []Copy
 	for i := range a.Carries {
-		c := p.copyOf(m.Node.Input(a.Consts+i), m.Store[i])
-		first.Parts = append(first.Parts, &Group{Kind: MapKind, Outer: squeeze(c.To.Dims), Copies: []Copy{c}, program: p})
+		copies = append(copies, p.copyOf(m.Node.Input(a.Consts+i), m.Store[i]))
 	}
 	var items []Item
-	if len(first.Parts) > 0 {
+	if len(copies) > 0 {
+		first := p.copyGroup(copies)
 		p.collectReads(first)
 		items = append(items, first)
 	}

@@ -122,3 +122,48 @@ func matmulRelu(b *ir.Builder, m, n, k int, layout string) {
 	bias := b.Param("bias", ir.F32, ir.N(n))
 	b.Output("z", ops.Relu(b, ops.Add(b, ops.MatMul(b, x, y), bias)))
 }
+
+func TestWhatFusesIntoHowManyKernels(t *testing.T) {
+	x := func(b *ir.Builder, dims ...int) ir.Value { return b.Input("x", ir.F32, ir.Dims(dims...)...) }
+	cases := []struct {
+		name    string
+		kernels int
+		f       func(b *ir.Builder)
+	}{
+		{"softmax of rows", 1, func(b *ir.Builder) { b.Output("y", ops.Softmax(b, x(b, 70, 300), -1)) }},
+		{"softmax of short rows", 1, func(b *ir.Builder) { b.Output("y", ops.Softmax(b, x(b, 130, 10), -1)) }},
+		{"softmax of columns", 1, func(b *ir.Builder) { b.Output("y", ops.Softmax(b, x(b, 50, 70), 0)) }},
+		{"log softmax of one long row", 1, func(b *ir.Builder) { b.Output("y", ops.LogSoftmax(b, x(b, 4000), 0)) }},
+		{"elementwise chain", 1, func(b *ir.Builder) {
+			v := x(b, 300)
+			b.Output("y", ops.Tanh(b, ops.Mul(b, ops.Add(b, v, v), ops.Exp(b, v))))
+		}},
+		{"transpose of a sum", 1, func(b *ir.Builder) {
+			v := x(b, 30, 20)
+			b.Output("y", ops.Transpose(b, ops.Add(b, v, v), 1, 0))
+		}},
+		{"sum of everything", 2, func(b *ir.Builder) { b.Output("y", ops.ReduceSum(b, x(b, 100, 1000))) }},
+		{"sum over the first axis", 1, func(b *ir.Builder) { b.Output("y", ops.ReduceSum(b, x(b, 40, 70), 0)) }},
+		{"max pool", 1, func(b *ir.Builder) { b.Output("y", ops.MaxPool(b, x(b, 2, 9, 9, 3), ops.PoolAttrs{Sizes: []int{2, 2}})) }},
+		{"states swapped", 2, func(b *ir.Builder) {
+			p, q := b.State("p", ir.F32, ir.N(5)), b.State("q", ir.F32, ir.N(5))
+			b.SetState("p", q)
+			b.SetState("q", p)
+		}},
+		{"state read out of place", 2, func(b *ir.Builder) {
+			p := b.State("p", ir.F32, ir.N(300))
+			b.SetState("p", ops.Add(b, ops.Reverse(b, p, 0), p))
+		}},
+		{"state in place", 1, func(b *ir.Builder) {
+			p := b.State("p", ir.F32, ir.N(300))
+			b.SetState("p", ops.Add(b, x(b, 300), p))
+		}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if names := run(t, build(t, c.f)); len(names) != c.kernels {
+				t.Errorf("kernels %v, want %d", names, c.kernels)
+			}
+		})
+	}
+}

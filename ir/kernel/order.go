@@ -75,6 +75,7 @@ func (p *Program) before(g *Group) []*Group { return append(p.producers(g), p.af
 // the end, see copyBack.
 func (p *Program) placeStates() {
 	var computed []newValue
+	var aside []Copy
 	for _, s := range p.pairs {
 		switch {
 		case s.old == s.new:
@@ -84,10 +85,11 @@ func (p *Program) placeStates() {
 			// A literal, an input or another state, which may have been
 			// overwritten by the time of the copy: set it aside first.
 			next := p.newTensor(s.name+"_next", s.new.Type())
-			p.addCopy(p.copyOf(s.new, next))
+			aside = append(aside, p.copyOf(s.new, next))
 			p.Pairs = append(p.Pairs, Pair{p.tensors[s.old], next})
 		}
 	}
+	p.addCopies(aside)
 	for _, s := range computed {
 		old, g := p.tensors[s.old], p.groupOf[s.new.Node()]
 		switch {
@@ -119,11 +121,11 @@ func (p *Program) placeStacked() {
 	for _, s := range p.stacked {
 		switch {
 		case p.groupOf[s.v.Node()] == nil:
-			p.addCopy(p.copyOf(s.v, s.t))
+			p.addCopies([]Copy{p.copyOf(s.v, s.t)})
 		case p.tensors[s.v] == nil:
 			p.tensors[s.v] = s.t
 		default:
-			g := p.addCopy(Copy{From: p.tensors[s.v], To: s.t})
+			g := p.addCopies([]Copy{{From: p.tensors[s.v], To: s.t}})
 			p.after[g] = append(p.after[g], p.groupOf[s.v.Node()])
 		}
 	}
@@ -132,16 +134,15 @@ func (p *Program) placeStacked() {
 // copyBack adds one group that writes the states that were not written in
 // place, behind everything else.
 func (p *Program) copyBack() {
-	g := &Group{Kind: MapKind, program: p}
+	var copies []Copy
 	for _, pair := range p.Pairs {
 		if pair.Old != pair.New {
-			c := Copy{From: pair.New, To: pair.Old}
-			g.Parts = append(g.Parts, &Group{Kind: MapKind, Outer: squeeze(c.To.Dims), Copies: []Copy{c}, program: p})
+			copies = append(copies, Copy{From: pair.New, To: pair.Old})
 		}
 	}
-	if len(g.Parts) > 0 {
-		p.after[g] = slices.Clone(p.groups)
-		p.groups = append(p.groups, g)
+	before := slices.Clone(p.groups)
+	if g := p.addCopies(copies); g != nil {
+		p.after[g] = before
 	}
 }
 
@@ -166,9 +167,11 @@ func (p *Program) inPlace(g *Group, old, v ir.Value) bool {
 }
 
 func (p *Program) readsValue(g *Group, v ir.Value) bool {
-	for _, c := range g.Copies {
-		if c.From == p.tensors[v] {
-			return true
+	for _, part := range g.parts() {
+		for _, c := range part.Copies {
+			if c.From == p.tensors[v] {
+				return true
+			}
 		}
 	}
 	return slices.Contains(p.readsOf(g), v)

@@ -1,0 +1,219 @@
+// Package clike writes kernels of the loop IR in languages whose statements are
+// those of C: WGSL, CUDA C++, MSL. What such a language does its own way is a
+// Dialect; the rest is written once, here.
+//
+// A statement's expressions become one line: parts used more than once, and
+// parts too long for a line, are bound to variables before it. Operations that
+// the dialect has no good form for (scalar.Expand tells) become calls of
+// functions that are written before the kernel, or, where short, their
+// expansion.
+package clike
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Dialect is what a language does its own way.
+type Dialect struct {
+	Name  string
+	Level scalar.Level
+	// Reserved reports whether a name means something in the language; such a
+	// name gets an underscore.
+	Reserved func(name string) bool
+	// Type returns the name of the type of a variable, "" where there is none.
+	Type func(t dtype.DType) string
+	// Literal returns a constant other than a bool.
+	Literal func(w *Writer, n scalar.Expr) string
+	// Form returns how an operation on operands of type t is written where
+	// that is not the common form.
+	Form func(op scalar.Op, t dtype.DType) (Form, bool)
+	// Convert returns x, of type from and standing alone, as type to.
+	Convert func(w *Writer, x string, from, to dtype.DType) string
+	// Let and Var return the statements that define a constant and a variable.
+	Let, Var func(t dtype.DType, name, value string) string
+	// Vector returns a vector of elements.
+	Vector func(t dtype.DType, elems []string) string
+	// AtomicLoad returns the load of an atomic element.
+	AtomicLoad func(element string) string
+	// Barrier returns the statements that make a workgroup meet. storage says
+	// that it exchanges values through storage arrays too.
+	Barrier func(storage bool) []string
+	// Subgroup returns the name of the function that combines a value.
+	Subgroup func(w *Writer, op scalar.Op, t dtype.DType) string
+	// Function returns the first line of the definition of a function whose
+	// parameters have the given names and types.
+	Function func(name string, params []scalar.Expr, result dtype.DType) string
+	// Helpers are functions by name, which a form or a literal may need.
+	Helpers map[string]string
+}
+
+// Form is how an operation is written: one of the fields is set.
+type Form struct {
+	Call   string // Call(a, b)
+	Prefix string // Prefix a
+	Infix  string // a Infix b
+	// Text has $0, $1 and $2 where the operands go. It must be safe to use as
+	// an operand: a call, or something in parentheses.
+	Text string
+	// Helper names the function that the form needs.
+	Helper string
+}
+
+// UnsupportedError names a type or an operation that a dialect lacks.
+type UnsupportedError struct {
+	Dialect, Kernel string
+	What            string
+}
+
+// Error returns "wgsl: kernel k: no type f64".
+func (e *UnsupportedError) Error() string {
+	return e.Dialect + ": kernel " + e.Kernel + ": no " + e.What
+}
+
+// Source is a kernel in the making: its body, and what has to stand around it.
+type Source struct {
+	// Kernel is the kernel that the body is of: with its loops unrolled.
+	Kernel *kernel.Kernel
+	// Body has the statements, indented by one step.
+	Body string
+	// Functions are the definitions that the body needs, in order.
+	Functions []string
+	// Builtins are the names of the built-in variables that the body uses.
+	Builtins []string
+	// Types are the element types that occur.
+	Types []dtype.DType
+	// Names gives each array the name that the body uses.
+	Names []string
+}
+
+// Uses reports whether the body uses a built-in variable of the given kind.
+func (s *Source) Uses(kind kernel.Builtin) bool {
+	return slices.ContainsFunc(s.Builtins, func(name string) bool {
+		k, _ := kernel.BuiltinOf(name)
+		return k == kind
+	})
+}
+
+// Write writes the body of a kernel. The error is a *kernel.CheckError or an
+// *UnsupportedError.
+func Write(k *kernel.Kernel, d *Dialect) (*Source, error) {
+	if err := kernel.Check(k); err != nil {
+		return nil, err
+	}
+	w := &Writer{
+		d: d, out: &Source{Kernel: kernel.Unroll(k)}, depth: 1,
+		taken: map[string]bool{}, alias: map[string]text{}, functions: map[string]bool{},
+	}
+	w.k = w.out.Kernel
+	w.names()
+	for _, a := range w.k.Arrays {
+		w.typeName(a.DType)
+	}
+	w.block(w.k.Body)
+	w.out.Body = w.sb.String()
+	return w.out, w.err
+}
+
+// Writer writes one kernel.
+type Writer struct {
+	d   *Dialect
+	k   *kernel.Kernel
+	out *Source
+	err error
+
+	sb    strings.Builder
+	depth int
+	taken map[string]bool
+	// alias says how a variable is written that is not written by its name.
+	alias     map[string]text
+	lets      int
+	vectors   int
+	functions map[string]bool // by name, those in out.Functions
+	storage   bool            // threads exchange values through storage arrays
+}
+
+// Fail records what the dialect lacks.
+func (w *Writer) Fail(format string, args ...any) {
+	if w.err == nil {
+		w.err = &UnsupportedError{w.d.Name, w.k.Name, fmt.Sprintf(format, args...)}
+	}
+}
+
+// Need has a helper written before the kernel.
+func (w *Writer) Need(helper string) {
+	if helper != "" && !w.functions[helper] {
+		w.functions[helper] = true
+		w.out.Functions = append(w.out.Functions, w.d.Helpers[helper])
+	}
+}
+
+// typeName returns the dialect's name of t and notes that t occurs.
+func (w *Writer) typeName(t dtype.DType) string {
+	name := w.d.Type(t)
+	if name == "" {
+		w.Fail("type %s", t)
+	}
+	if !slices.Contains(w.out.Types, t) {
+		w.out.Types = append(w.out.Types, t)
+	}
+	return name
+}
+
+// names finds out which names the kernel takes and renames reserved ones.
+func (w *Writer) names() {
+	define := func(name string) string {
+		w.taken[name] = true
+		if !w.d.Reserved(name) {
+			return name
+		}
+		w.alias[name] = atom(name + "_")
+		return name + "_"
+	}
+	for _, a := range w.k.Arrays {
+		w.out.Names = append(w.out.Names, define(a.Name))
+	}
+	loaded := map[int]bool{}
+	kernel.Walk(w.k.Body, func(s kernel.Stmt) {
+		for _, name := range kernel.Defines(s) {
+			define(name)
+		}
+		for _, e := range kernel.Exprs(s) {
+			scalar.Walk(e, func(n scalar.Expr) {
+				if n.Op == scalar.OpLoad {
+					loaded[n.Ref] = true
+				}
+			})
+		}
+		if s, ok := s.(*kernel.LoadVec); ok {
+			loaded[s.Array] = true
+		}
+	})
+	for i := range loaded {
+		a := w.k.Arrays[i]
+		w.storage = w.storage || a.Space == kernel.Storage && a.Access == kernel.ReadWrite
+	}
+}
+
+// fresh returns a new name: prefix and a number counted by n.
+func (w *Writer) fresh(prefix string, n *int) string {
+	for {
+		name := prefix + strconv.Itoa(*n)
+		*n++
+		if !w.taken[name] {
+			return name
+		}
+	}
+}
+
+func (w *Writer) line(s string) {
+	w.sb.WriteString(strings.Repeat("  ", w.depth))
+	w.sb.WriteString(s)
+	w.sb.WriteByte('\n')
+}

@@ -1,0 +1,235 @@
+package clike
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// How tightly an expression holds together, loosest first. WGSL wants more
+// parentheses than C does: bit operations and shifts take and give single
+// operands only, comparisons and different logical operators do not mix.
+const (
+	loose    = iota // a && b, a & b, a << b: an operand of nothing
+	relation        // a < b
+	sum             // a + b
+	product         // a * b
+	unary           // -a
+	single          // f(a), a[i], a, 1
+)
+
+// text is a written expression.
+type text struct {
+	s    string
+	hold int
+}
+
+func atom(s string) text { return text{s, single} }
+
+// at returns t for a place that wants it to hold at least so tightly.
+func (t text) at(hold int) string {
+	if t.hold < hold {
+		return "(" + t.s + ")"
+	}
+	return t.s
+}
+
+// longLine is the length from which an operand gets a line of its own.
+const longLine = 90
+
+// infix holds the operators: how they hold and what they take left and right.
+var infix = map[scalar.Op]struct {
+	sign              string
+	hold, left, right int
+}{
+	scalar.OpAdd: {"+", sum, sum, product},
+	scalar.OpSub: {"-", sum, sum, product},
+	scalar.OpMul: {"*", product, product, unary},
+	scalar.OpDiv: {"/", product, product, unary},
+	scalar.OpRem: {"%", product, product, unary},
+	scalar.OpEq:  {"==", relation, sum, sum},
+	scalar.OpNe:  {"!=", relation, sum, sum},
+	scalar.OpLt:  {"<", relation, sum, sum},
+	scalar.OpLe:  {"<=", relation, sum, sum},
+	scalar.OpGt:  {">", relation, sum, sum},
+	scalar.OpGe:  {">=", relation, sum, sum},
+	scalar.OpAnd: {"&", loose, single, single},
+	scalar.OpOr:  {"|", loose, single, single},
+	scalar.OpXor: {"^", loose, single, single},
+	scalar.OpShl: {"<<", loose, single, single},
+	scalar.OpShr: {">>", loose, single, single},
+}
+
+// expr writes e.
+func (w *Writer) expr(e scalar.Expr) text {
+	switch e.Op {
+	case scalar.OpConst:
+		return w.constant(e)
+	case scalar.OpVar:
+		return w.variable(e)
+	case scalar.OpLoad:
+		return w.load(e)
+	case scalar.OpConvert:
+		return atom(w.d.Convert(w, w.operand(e.Args[0], loose), e.Args[0].Type, e.Type))
+	case scalar.OpFma:
+		return w.expr(&scalar.Node{Op: scalar.OpAdd, Type: e.Type, Args: []scalar.Expr{
+			e.Args[2], {Op: scalar.OpMul, Type: e.Type, Args: e.Args[:2]},
+		}})
+	}
+	t := e.Args[len(e.Args)-1].Type
+	w.typeName(e.Type)
+	if name := functionName(e); w.functions[name] {
+		return atom(name + "(" + w.list(e.Args) + ")")
+	}
+	form, ok := w.d.Form(e.Op, t)
+	if !ok {
+		return w.common(e, t)
+	}
+	w.Need(form.Helper)
+	return w.form(form, e)
+}
+
+// common writes an operation that all dialects write the same way.
+func (w *Writer) common(e scalar.Expr, t dtype.DType) text {
+	if t.IsBool() {
+		switch e.Op {
+		case scalar.OpAnd:
+			return w.logical(e, "&&")
+		case scalar.OpOr:
+			return w.logical(e, "||")
+		case scalar.OpXor:
+			return text{w.operand(e.Args[0], sum) + " != " + w.operand(e.Args[1], sum), relation}
+		case scalar.OpNot:
+			return w.form(Form{Prefix: "!"}, e)
+		}
+	}
+	switch e.Op {
+	case scalar.OpNeg:
+		return w.form(Form{Prefix: "-"}, e)
+	case scalar.OpNot:
+		return w.form(Form{Prefix: "~"}, e)
+	}
+	if op, ok := infix[e.Op]; ok {
+		return text{w.operand(e.Args[0], op.left) + " " + op.sign + " " + w.operand(e.Args[1], op.right), op.hold}
+	}
+	w.Fail("operation %s of %s", e.Op, t)
+	return atom(e.Op.String())
+}
+
+// logical writes a chain of one logical operator without parentheses.
+func (w *Writer) logical(e scalar.Expr, sign string) text {
+	var parts []string
+	for _, a := range e.Args {
+		if a.Op == e.Op {
+			parts = append(parts, w.logical(a, sign).s)
+		} else {
+			parts = append(parts, w.operand(a, relation))
+		}
+	}
+	return text{strings.Join(parts, " "+sign+" "), loose}
+}
+
+// form writes e as f says.
+func (w *Writer) form(f Form, e scalar.Expr) text {
+	switch {
+	case f.Call != "":
+		return atom(f.Call + "(" + w.list(e.Args) + ")")
+	case f.Prefix != "":
+		return text{f.Prefix + w.operand(e.Args[0], single), unary}
+	case f.Infix != "":
+		return text{w.operand(e.Args[0], single) + " " + f.Infix + " " + w.operand(e.Args[1], single), loose}
+	}
+	s := f.Text
+	for i, a := range e.Args {
+		s = strings.ReplaceAll(s, "$"+strconv.Itoa(i), w.operand(a, single))
+	}
+	return atom(s)
+}
+
+// operand writes e as a part of a larger expression.
+func (w *Writer) operand(e scalar.Expr, hold int) string {
+	t := w.expr(e)
+	if len(t.s) > longLine {
+		return w.let(e.Type, t.s)
+	}
+	return t.at(hold)
+}
+
+func (w *Writer) list(args []scalar.Expr) string {
+	parts := make([]string, len(args))
+	for i, a := range args {
+		parts[i] = w.operand(a, loose)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (w *Writer) constant(e scalar.Expr) text {
+	w.typeName(e.Type)
+	if v, _ := e.Value(); e.Type.IsBool() {
+		return atom(strconv.FormatBool(v.I != 0))
+	}
+	s := w.d.Literal(w, e)
+	if s[0] == '-' {
+		return text{s, unary}
+	}
+	return atom(s)
+}
+
+func (w *Writer) variable(e scalar.Expr) text {
+	if t, ok := w.alias[e.Name]; ok {
+		return t
+	}
+	if kind, _ := kernel.BuiltinOf(e.Name); kind != kernel.NoBuiltin {
+		w.useBuiltin(e.Name)
+	}
+	return atom(e.Name)
+}
+
+func (w *Writer) useBuiltin(name string) {
+	for _, b := range w.out.Builtins {
+		if b == name {
+			return
+		}
+	}
+	w.out.Builtins = append(w.out.Builtins, name)
+}
+
+func (w *Writer) load(e scalar.Expr) text {
+	a := w.k.Arrays[e.Ref]
+	element := w.element(e.Ref, e.Args[0])
+	switch {
+	case a.Access == kernel.Atomic:
+		return atom(w.d.AtomicLoad(element))
+	case a.DType.IsBool():
+		return w.fromWord(element)
+	}
+	return atom(element)
+}
+
+func (w *Writer) element(array int, at scalar.Expr) string {
+	return w.out.Names[array] + "[" + w.operand(at, loose) + "]"
+}
+
+// fromWord returns the bool that a word holds.
+func (w *Writer) fromWord(word string) text {
+	return text{word + " != " + w.d.Literal(w, scalar.ConstI(dtype.U32, 0)), relation}
+}
+
+// inMemory returns a value as an array of its type holds it: a bool as a word.
+func inMemory(e scalar.Expr) scalar.Expr {
+	if e.Type.IsBool() {
+		return scalar.Convert(e, dtype.U32)
+	}
+	return e
+}
+
+// let binds a written value to a new variable and returns its name.
+func (w *Writer) let(t dtype.DType, value string) string {
+	name := w.fresh("t", &w.lets)
+	w.typeName(t)
+	w.line(w.d.Let(t, name, value))
+	return name
+}

@@ -1,0 +1,67 @@
+package clike
+
+import (
+	"strings"
+
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// longExpansion is the number of operations from which an expansion becomes a
+// function.
+const longExpansion = 6
+
+// functionName returns the name of the function that stands for the operation
+// of e: "tanh_f32", "convert_f32_i32".
+func functionName(e scalar.Expr) string {
+	name := e.Op.String() + "_" + e.Args[len(e.Args)-1].Type.String()
+	if e.Op == scalar.OpConvert {
+		name += "_" + e.Type.String()
+	}
+	return name
+}
+
+// expand returns e with operations replaced that the dialect has no form for,
+// but for those that get a function, which it writes.
+func (w *Writer) expand(e scalar.Expr) scalar.Expr {
+	return scalar.ExpandExcept(e, w.d.Level, w.outline)
+}
+
+// outline reports whether the operation of n is a function, and writes it if it
+// is new. Only functions of floats are: index arithmetic is better seen.
+func (w *Writer) outline(n scalar.Expr) bool {
+	if len(n.Args) == 0 || n.Op == scalar.OpLoad || n.Op == scalar.OpCheck {
+		return false
+	}
+	name := functionName(n)
+	if w.functions[name] {
+		return true
+	}
+	params := make([]scalar.Expr, len(n.Args))
+	for i, a := range n.Args {
+		if !a.Type.IsFloat() {
+			return false
+		}
+		params[i] = scalar.FreeVar(string("xyz"[i]), a.Type)
+	}
+	plain := scalar.Rebuild(n, params...)
+	body := scalar.Expand(plain, w.d.Level)
+	if plain == body || scalar.Count(body) < longExpansion {
+		return false
+	}
+	w.functions[name] = true
+	w.out.Functions = append(w.out.Functions, w.function(name, params, body))
+	return true
+}
+
+// function writes a function that returns body.
+func (w *Writer) function(name string, params []scalar.Expr, body scalar.Expr) string {
+	inner := &Writer{
+		d: w.d, k: w.k, out: w.out, err: w.err, depth: 1,
+		taken: map[string]bool{}, functions: w.functions,
+	}
+	value := inner.bind(body)[0]
+	inner.line("return " + inner.expr(value).s + ";")
+	w.err = inner.err
+	head := w.d.Function(name, params, body.Type)
+	return strings.Join([]string{head + " {\n", inner.sb.String(), "}\n"}, "")
+}

@@ -1,0 +1,210 @@
+package clike
+
+import (
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// boundPrefix begins the names that scalar.Schedule gives; no kernel has such.
+const boundPrefix = "%"
+
+// bind writes the lines that the expressions of a statement need before it:
+// definitions of the parts used more than once, and the checks among them. It
+// returns what is left of the expressions.
+func (w *Writer) bind(roots ...scalar.Expr) []scalar.Expr {
+	n := len(roots)
+	var codes []int
+	all := make([]scalar.Expr, n)
+	for i, r := range roots {
+		all[i] = w.expand(r)
+	}
+	for i, r := range all {
+		all[i] = takeChecks(r, func(cond scalar.Expr, code int) {
+			all, codes = append(all, scalar.Not(cond)), append(codes, code)
+		})
+	}
+	s := scalar.Schedule(boundPrefix, all...)
+	w.bound(s.Bindings)
+	for i, code := range codes {
+		w.check(s.Roots[n+i], code)
+	}
+	return s.Roots[:n]
+}
+
+// bound defines the variables of a schedule.
+func (w *Writer) bound(list []scalar.Binding) {
+	if w.alias == nil {
+		w.alias = map[string]text{}
+	}
+	for _, b := range list {
+		w.alias[b.Var.Name] = atom(w.let(b.Value.Type, w.expr(b.Value).s))
+	}
+}
+
+// takeChecks returns e without its checks and tells of each.
+func takeChecks(e scalar.Expr, f func(cond scalar.Expr, code int)) scalar.Expr {
+	return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
+		if n.Op != scalar.OpCheck {
+			return nil, false
+		}
+		f(takeChecks(n.Args[1], f), n.Ref)
+		return takeChecks(n.Args[0], f), true
+	})
+}
+
+// check records a code where failed holds: the largest of all codes stays.
+func (w *Writer) check(failed scalar.Expr, code int) {
+	status := w.out.Names[w.k.StatusArray()]
+	w.line("if (" + w.expr(failed).s + ") {")
+	w.depth++
+	w.line("atomicMax(&" + status + "[0], " + w.d.Literal(w, scalar.ConstI(dtype.U32, int64(code))) + ");")
+	w.depth--
+	w.line("}")
+}
+
+func (w *Writer) block(body []kernel.Stmt) {
+	for _, s := range body {
+		w.stmt(s)
+	}
+}
+
+func (w *Writer) nested(head string, body []kernel.Stmt) {
+	w.line(head + " {")
+	w.depth++
+	w.block(body)
+	w.depth--
+}
+
+func (w *Writer) name(name string) string {
+	if t, ok := w.alias[name]; ok {
+		return t.s
+	}
+	return name
+}
+
+func (w *Writer) stmt(s kernel.Stmt) {
+	switch s := s.(type) {
+	case *kernel.Let:
+		w.define(w.d.Let, s.Name, s.Value)
+	case *kernel.Var:
+		w.define(w.d.Var, s.Name, s.Init)
+	case *kernel.Assign:
+		w.assign(s)
+	case *kernel.Store:
+		e := w.bind(s.At, inMemory(s.Value))
+		value := w.expr(e[1]).s
+		w.line(w.element(s.Array, e[0]) + " = " + value + ";")
+	case *kernel.LoadVec:
+		w.loadVec(s)
+	case *kernel.StoreVec:
+		w.storeVec(s)
+	case *kernel.For:
+		w.loop(s)
+	case *kernel.If:
+		w.nested("if ("+w.expr(w.bind(s.Cond)[0]).s+")", s.Then)
+		if len(s.Else) > 0 {
+			w.nested("} else", s.Else)
+		}
+		w.line("}")
+	case *kernel.Barrier:
+		for _, line := range w.d.Barrier(w.storage) {
+			w.line(line)
+		}
+	case *kernel.AtomicOp:
+		w.atomic(s)
+	case *kernel.Subgroup:
+		t := s.Value.Type
+		call := w.d.Subgroup(w, s.Op, t)
+		w.line(w.d.Let(t, w.name(s.Name), call+"("+w.expr(w.bind(s.Value)[0]).s+")"))
+	}
+}
+
+// define writes a statement that makes a variable.
+func (w *Writer) define(form func(t dtype.DType, name, value string) string, name string, value scalar.Expr) {
+	w.typeName(value.Type)
+	text := w.expr(w.bind(value)[0]).s
+	w.line(form(value.Type, w.name(name), text))
+}
+
+// assign writes v = v + x as v += x.
+func (w *Writer) assign(s *kernel.Assign) {
+	e, name := w.bind(s.Value)[0], w.name(s.Name)
+	isSelf := func(x scalar.Expr) bool { return x.Op == scalar.OpVar && x.Name == s.Name }
+	if e.Op == scalar.OpFma && isSelf(e.Args[2]) {
+		e = scalar.Add(e.Args[2], scalar.Mul(e.Args[0], e.Args[1]))
+	}
+	switch e.Op {
+	case scalar.OpAdd, scalar.OpSub, scalar.OpMul:
+		if isSelf(e.Args[0]) {
+			value := w.expr(e.Args[1]).s
+			w.line(name + " " + infix[e.Op].sign + "= " + value + ";")
+			return
+		}
+	}
+	value := w.expr(e).s
+	w.line(name + " = " + value + ";")
+}
+
+var members = [4]string{".x", ".y", ".z", ".w"}
+
+// loadVec binds the vector; its elements are written as its members.
+func (w *Writer) loadVec(s *kernel.LoadVec) {
+	a := w.k.Arrays[s.Array]
+	vector := w.fresh("v", &w.vectors)
+	value := w.element(s.Array, w.bind(s.At)[0])
+	w.line(w.d.LetVector(a, vector, value))
+	for i, name := range s.Names {
+		member := vector + members[i]
+		w.alias[name] = atom(member)
+		if a.DType.IsBool() {
+			w.alias[name] = w.fromWord(member)
+		}
+	}
+}
+
+func (w *Writer) storeVec(s *kernel.StoreVec) {
+	roots := []scalar.Expr{s.At}
+	for _, v := range s.Values {
+		roots = append(roots, inMemory(v))
+	}
+	e := w.bind(roots...)
+	var elems []string
+	for _, v := range e[1:] {
+		elems = append(elems, w.operand(v, loose))
+	}
+	t := roots[1].Type
+	w.line(w.element(s.Array, e[0]) + " = " + w.d.Vector(t, elems) + ";")
+}
+
+// loop evaluates its bounds once: an end that is more than a name or a number
+// is bound before it.
+func (w *Writer) loop(s *kernel.For) {
+	e := w.bind(s.Start, s.End)
+	start, end := w.expr(e[0]).s, w.expr(e[1])
+	if isVar := e[1].Op == scalar.OpVar && w.constantName(e[1].Name); !isVar && e[1].Op != scalar.OpConst {
+		end = atom(w.let(dtype.I32, end.s))
+	}
+	v := w.name(s.Var)
+	advance := v + "++"
+	if step, _ := s.Step.IntConst(); step != 1 {
+		advance = v + " += " + strconv.FormatInt(step, 10)
+	}
+	w.nested("for ("+w.d.Var(dtype.I32, v, start)+" "+v+" < "+end.at(sum)+"; "+advance+")", s.Body)
+	w.line("}")
+}
+
+func (w *Writer) atomic(s *kernel.AtomicOp) {
+	e := w.bind(s.At, s.Value)
+	value := w.operand(e[1], loose)
+	call := map[scalar.Op]string{
+		scalar.OpAdd: "atomicAdd", scalar.OpMax: "atomicMax", scalar.OpMin: "atomicMin", scalar.OpOr: "atomicOr",
+	}[s.Op] + "(&" + w.element(s.Array, e[0]) + ", " + value + ")"
+	if s.Old == "" {
+		w.line(call + ";")
+		return
+	}
+	w.line(w.d.Let(s.Value.Type, w.name(s.Old), call))
+}
