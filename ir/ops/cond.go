@@ -1,0 +1,367 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/derive"
+)
+
+// OpCond runs one of two graphs.
+const OpCond ir.Op = "cond"
+
+func init() {
+	define(&ir.Def{
+		Op: OpCond,
+		Doc: "Runs the first graph where the predicate is true and the second one where it is false, on all other " +
+			"operands, and returns what it returns.",
+		Constraints: numbered(
+			"the predicate is a boolean of rank 0",
+			"both graphs take the other operands, and have neither parameters nor states",
+			"both graphs return values of the same types",
+		),
+		Operands:  []string{"predicate", "operands..."},
+		Subgraphs: 2,
+		Infer:     inferCond,
+		Eval: func(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+			if in[0].I[0] != 0 {
+				return c.Call(n.Subgraphs()[0], in[1:])
+			}
+			return c.Call(n.Subgraphs()[1], in[1:])
+		},
+		JVP:       jvpCond,
+		Partial:   partialCond,
+		Transpose: transposeCond,
+		Batch:     batchCond,
+		Lower:     &ir.ControlLowering{},
+		Samples:   samples(condSamples),
+	})
+}
+
+// Branch builds one of the graphs of a [Cond] from its operands.
+type Branch = func(b *ir.Builder, in []ir.Value) []ir.Value
+
+// Cond returns what one of two branches returns for the operands: the first
+// one where the predicate is true. Branches cannot use values of the graph
+// around them in any other way.
+func Cond(b *ir.Builder, predicate ir.Value, operands []ir.Value, whenTrue, whenFalse Branch) []ir.Value {
+	types := typesOf(operands)
+	branches := []*ir.Graph{closed(b, "when_true", types, whenTrue), closed(b, "when_false", types, whenFalse)}
+	return b.AddNode(OpCond, nil, branches, slices.Concat([]ir.Value{predicate}, operands)...)
+}
+
+func inferCond(n *ir.Node) ([]ir.Type, error) {
+	if len(n.Inputs()) == 0 || !n.Input(0).Type().Equal(ir.TypeOf(ir.Bool)) {
+		return nil, ir.DTypef("the predicate must be bool[]")
+	}
+	var out []ir.Type
+	for i, g := range n.Subgraphs() {
+		if err := checkClosed(g, n.InTypes()[1:]); err != nil {
+			return nil, err
+		}
+		types := outputTypes(g)
+		if i == 0 {
+			out = types
+			continue
+		}
+		if len(types) != len(out) {
+			return nil, ir.Errorf(ir.ErrGraph, "the graphs return %d and %d values", len(out), len(types))
+		}
+		for k, t := range types {
+			if !t.Equal(out[k]) {
+				return nil, ir.Shapef("result %d is %s of one graph and %s of the other", k, out[k], t)
+			}
+		}
+	}
+	return out, nil
+}
+
+// union marks what one of two lists marks.
+func union(x, y []bool) []bool {
+	out := slices.Clone(x)
+	for i := range out {
+		out[i] = out[i] || y[i]
+	}
+	return out
+}
+
+// jvpCond makes one node of the branches and their derivatives. A result has a
+// tangent if one of the branches gives it one.
+func jvpCond(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
+	branches := n.Subgraphs()
+	moving := validity(t[1:])
+	outMoving := union(tangentOutputs(b, branches[0], moving), tangentOutputs(b, branches[1], moving))
+	operands := slices.Concat(in[1:], pick(t[1:], where(moving)))
+	joint := make([]*ir.Graph, 2)
+	for k, g := range branches {
+		joint[k] = closed(b, g.Name(), typesOf(operands), func(s *ir.Builder, ports []ir.Value) []ir.Value {
+			tangents := make([]ir.Value, len(moving))
+			for i, at := range where(moving) {
+				tangents[at] = ports[len(moving)+i]
+			}
+			o, to := derive.JVP(s, g, ports[:len(moving)], tangents)
+			for _, i := range where(outMoving) {
+				to[i] = orZeros(s, to[i], o[i])
+			}
+			return slices.Concat(o, pick(to, where(outMoving)))
+		})
+	}
+	results := b.AddNode(OpCond, nil, joint, slices.Concat(in[:1], operands)...)
+	tangents := make([]ir.Value, len(out))
+	if b.Err() != nil {
+		return tangents
+	}
+	// The node gives the results without derivatives too: they take their place.
+	copy(out, results)
+	for i, at := range where(outMoving) {
+		tangents[at] = results[len(out)+i]
+	}
+	return tangents
+}
+
+// linearCond is the part of a cond that is linear in its unknown operands. Its
+// branches take the residuals and then the unknown operands.
+type linearCond struct {
+	branches   [2]*ir.Graph
+	residuals  []ir.Value
+	unknown    []int // the unknown operands, by their place after the predicate
+	outUnknown []bool
+	outTypes   []ir.Type // of the unknown results
+}
+
+// splitCond runs the known part in b and returns its results (invalid for
+// unknown ones), together with the linear part. in need not hold values for
+// unknown operands.
+func splitCond(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool) ([]ir.Value, *linearCond) {
+	out := make([]ir.Value, n.NumResults())
+	if unknown[0] {
+		b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "the predicate depends on a tangent")))
+		return out, nil
+	}
+	s := &condSplit{n: n, in: in[1:], unknown: unknown[1:]}
+	s.halve(b)
+	if b.Err() != nil {
+		return out, nil
+	}
+	s.assignSlots()
+	s.runKnown(b, in[0], out)
+	if b.Err() != nil {
+		return out, nil
+	}
+	return out, s.linear(b)
+}
+
+// condSplit is the work of [splitCond] on the halves of both branches.
+type condSplit struct {
+	n          *ir.Node
+	in         []ir.Value
+	unknown    []bool
+	h          [2]*derive.Halves
+	outUnknown []bool
+	// direct are the known operands that a linear branch needs as they are.
+	direct []int
+	// slots are the types of what the known node returns for the linear one.
+	// slot tells for each residual of each branch its slot, or, below zero, the
+	// operand -slot-1 in direct.
+	slots     []ir.Type
+	slot      [2][]int
+	slotValue []ir.Value
+}
+
+// halve cuts both branches, so that they agree on what is unknown.
+func (s *condSplit) halve(b *ir.Builder) {
+	var force []bool
+	for range 2 {
+		all := make([]bool, s.n.NumResults())
+		for k, g := range s.n.Subgraphs() {
+			h, err := derive.Split(g, s.unknown, force)
+			if err != nil {
+				b.Fail(err)
+				return
+			}
+			s.h[k], all = h, union(all, h.OutUnknown)
+		}
+		force = all
+	}
+	s.outUnknown = force
+}
+
+// assignSlots lets the residuals of the two branches share results of one type.
+func (s *condSplit) assignSlots() {
+	for k, h := range s.h {
+		taken := make([]bool, len(s.slots))
+		for r, port := range h.ResidualPort {
+			if port >= 0 {
+				at := slices.Index(s.direct, port)
+				if at < 0 {
+					at, s.direct = len(s.direct), append(s.direct, port)
+				}
+				s.slot[k] = append(s.slot[k], -at-1)
+				continue
+			}
+			t := h.Linear.Ports()[r].Value.Type()
+			at := 0
+			for at < len(taken) && (taken[at] || !s.slots[at].Equal(t)) {
+				at++
+			}
+			if at == len(taken) {
+				s.slots, taken = append(s.slots, t), append(taken, false)
+			}
+			taken[at] = true
+			s.slot[k] = append(s.slot[k], at)
+		}
+	}
+}
+
+// runKnown adds the node of what is known: the known results, then the slots,
+// zeros where a branch does not use one.
+func (s *condSplit) runKnown(b *ir.Builder, predicate ir.Value, out []ir.Value) {
+	known := where(not(s.outUnknown))
+	if len(known)+len(s.slots) == 0 {
+		return
+	}
+	operands := pick(s.in, where(not(s.unknown)))
+	branches := make([]*ir.Graph, 2)
+	for k, h := range s.h {
+		branches[k] = closed(b, h.Known.Name(), typesOf(operands), func(sb *ir.Builder, in []ir.Value) []ir.Value {
+			all := sb.Splice(h.Known, in)
+			slots := make([]ir.Value, len(s.slots))
+			for r, at := range s.slot[k] {
+				if at >= 0 {
+					slots[at] = all[len(known)+r]
+				}
+			}
+			for i, t := range s.slots {
+				slots[i] = orZerosOf(sb, slots[i], t)
+			}
+			return slices.Concat(all[:len(known)], slots)
+		})
+	}
+	results := b.AddNode(OpCond, nil, branches, slices.Concat([]ir.Value{predicate}, operands)...)
+	if b.Err() != nil {
+		return
+	}
+	for i, at := range known {
+		out[at] = results[i]
+	}
+	s.slotValue = results[len(known):]
+}
+
+// linear describes the linear branches with their residuals.
+func (s *condSplit) linear(b *ir.Builder) *linearCond {
+	l := &linearCond{
+		residuals: slices.Concat(pick(s.in, s.direct), s.slotValue), unknown: where(s.unknown), outUnknown: s.outUnknown,
+		outTypes: pick(s.n.Types(), where(s.outUnknown)),
+	}
+	unknownTypes := pick(s.n.InTypes()[1:], l.unknown)
+	for k, h := range s.h {
+		types := slices.Concat(typesOf(l.residuals), unknownTypes)
+		l.branches[k] = closed(b, h.Linear.Name(), types, func(sb *ir.Builder, in []ir.Value) []ir.Value {
+			var args []ir.Value
+			for _, at := range s.slot[k] {
+				if at < 0 {
+					at = -at - 1
+				} else {
+					at += len(s.direct)
+				}
+				args = append(args, in[at])
+			}
+			return sb.Splice(h.Linear, slices.Concat(args, in[len(l.residuals):]))
+		})
+	}
+	return l
+}
+
+func partialCond(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool) ([]ir.Value, []bool) {
+	out, l := splitCond(b, n, in, unknown)
+	if b.Err() != nil {
+		return out, make([]bool, len(out))
+	}
+	results := b.AddNode(OpCond, nil, l.branches[:], slices.Concat(in[:1], l.residuals, pick(in[1:], l.unknown))...)
+	if b.Err() != nil {
+		return out, make([]bool, len(out))
+	}
+	for i, at := range where(l.outUnknown) {
+		out[at] = results[i]
+	}
+	return out, l.outUnknown
+}
+
+func transposeCond(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
+	back := make([]ir.Value, len(in))
+	_, l := splitCond(b, n, in, linear)
+	if b.Err() != nil {
+		return back
+	}
+	cts := pick(ct, where(l.outUnknown))
+	given := where(validity(cts))
+	operands := slices.Concat(l.residuals, pick(cts, given))
+	branches := make([]*ir.Graph, 2)
+	for k, g := range l.branches {
+		branches[k] = closed(b, g.Name(), typesOf(operands), func(s *ir.Builder, ports []ir.Value) []ir.Value {
+			c := make([]ir.Value, len(cts))
+			for i, at := range given {
+				c[at] = ports[len(l.residuals)+i]
+			}
+			args := slices.Concat(ports[:len(l.residuals)], make([]ir.Value, len(l.unknown)))
+			out := derive.Transpose(s, g, not(validity(args)), args, c)[len(l.residuals):]
+			for i, at := range l.unknown {
+				out[i] = orZerosOf(s, out[i], n.InTypes()[1+at])
+			}
+			return out
+		})
+	}
+	results := b.AddNode(OpCond, nil, branches, slices.Concat(in[:1], operands)...)
+	if b.Err() != nil {
+		return back
+	}
+	for i, at := range l.unknown {
+		back[1+at] = results[i]
+	}
+	return back
+}
+
+// batchCond batches both branches. Where the predicate itself differs within
+// the batch both are computed, and each member takes what it asked for.
+func batchCond(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
+	batched := marked(axes[1:])
+	operands := frontAxes(b, in, axes)
+	branches := make([]*ir.Graph, 2)
+	want := make([]bool, n.NumResults())
+	for i := range want {
+		want[i] = axes[0] >= 0
+	}
+	for _, g := range n.Subgraphs() {
+		_, out := batchedGraph(b, g, batched, size, nil)
+		want = union(want, out)
+	}
+	for k, g := range n.Subgraphs() {
+		branches[k], _ = batchedGraph(b, g, batched, size, want)
+	}
+	if axes[0] < 0 || b.Err() != nil {
+		return b.AddNode(OpCond, nil, branches, operands...), axesAt(want)
+	}
+	whenTrue, whenFalse := b.Splice(branches[0], operands[1:]), b.Splice(branches[1], operands[1:])
+	out := make([]ir.Value, len(whenTrue))
+	for i, x := range whenTrue {
+		predicate := BroadcastInDim(b, operands[0], x.Shape(), []int{0})
+		out[i] = Select(b, predicate, x, whenFalse[i])
+	}
+	return out, axesAt(want)
+}
+
+func condSamples() []ir.Sample {
+	types := []ir.Type{ir.TypeOf(ir.F32, ir.N(2), ir.N(3)), ir.TypeOf(ir.F32, ir.N(3))}
+	branches := []*ir.Graph{
+		sampleGraph(types, func(b *ir.Builder, in []ir.Value) []ir.Value {
+			return []ir.Value{Mul(b, Sin(b, in[0]), in[1]), ReduceSum(b, in[1])}
+		}),
+		sampleGraph(types, func(b *ir.Builder, in []ir.Value) []ir.Value {
+			return []ir.Value{Add(b, Mul(b, in[0], in[0]), Exp(b, in[1])), Const(b, ir.F32, 2)}
+		}),
+	}
+	sample := func(name string, p int64) ir.Sample {
+		return ir.Sample{Name: name, Subs: branches, In: []*ir.Array{ir.Ints(ir.Bool, []int64{p}), drawn(ir.F32, 2, 3), drawn(ir.F32, 3)}}
+	}
+	return []ir.Sample{sample("true", 1), sample("false", 0)}
+}

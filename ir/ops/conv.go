@@ -1,0 +1,494 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// OpConvGeneral is convolution (cross-correlation) over any number of axes.
+const OpConvGeneral ir.Op = "conv_general"
+
+// ConvAttrs describe a convolution. Lhs, Rhs and Out say where the operands and
+// the result have their axes: Lhs and Out list the batch axis, the feature axis
+// and the spatial axes; Rhs lists the axis of output features, that of input
+// features and the spatial axes. The other lists have one entry for each
+// spatial axis. What is nil stands for the default: strides and dilations of 1,
+// no padding, axes in the order of the lists; a group count of 0 stands for 1.
+type ConvAttrs struct {
+	Strides      []int
+	PadLo, PadHi []int // elements added to lhs, after its dilation; negative ones are taken away
+	LhsDilation  []int // LhsDilation-1 zeros lie between the elements of lhs
+	RhsDilation  []int // and RhsDilation-1 between those of rhs
+	Lhs, Rhs     []int
+	Out          []int
+	// FeatureGroups cuts the input and output features into that many parts
+	// with a convolution each. BatchGroups cuts the batch and the output
+	// features. At most one of them differs from 1.
+	FeatureGroups, BatchGroups ir.Dim
+}
+
+// Visit shows the attributes.
+func (a *ConvAttrs) Visit(v ir.AttrVisitor) {
+	v.Ints("strides", &a.Strides)
+	v.Ints("pad_lo", &a.PadLo)
+	v.Ints("pad_hi", &a.PadHi)
+	v.Ints("lhs_dilation", &a.LhsDilation)
+	v.Ints("rhs_dilation", &a.RhsDilation)
+	v.Ints("lhs", &a.Lhs)
+	v.Ints("rhs", &a.Rhs)
+	v.Ints("out", &a.Out)
+	visitDim(v, "feature_groups", &a.FeatureGroups)
+	visitDim(v, "batch_groups", &a.BatchGroups)
+}
+
+func init() {
+	define(&ir.Def{
+		Op: OpConvGeneral,
+		Doc: "Convolves lhs with rhs, without flipping rhs: the result at a position is the sum of products of " +
+			"rhs with the part of the padded, dilated lhs that starts there. Sums of f16 and bf16 are taken in f32.",
+		Constraints: numbered(
+			"lhs and rhs have one numeric element type and one rank of at least 2.",
+			"lhs, rhs and out are permutations of the axes; the other lists have one entry for each spatial axis.",
+			"strides and dilations are at least 1.",
+			"feature_groups or batch_groups is 1; both are at least 1.",
+			"the input features of lhs are feature_groups times those of rhs.",
+			"the output features are a multiple of both group counts, the batch is one of batch_groups.",
+			"a result axis is empty where the dilated rhs is longer than the padded lhs.",
+		),
+		Operands:  []string{"lhs", "rhs"},
+		NewAttrs:  func() ir.Attrs { return &ConvAttrs{FeatureGroups: ir.N(1), BatchGroups: ir.N(1)} },
+		Infer:     inferConv,
+		Eval:      evalConv,
+		JVP:       bilinearJVP,
+		Transpose: transposeConv,
+		Batch:     batchConv,
+		Lower:     &ir.ContractLowering{Spec: convContraction},
+		Samples:   samples(convSamples),
+	})
+}
+
+// ConvGeneral returns the convolution of x with the kernel w.
+func ConvGeneral(b *ir.Builder, x, w ir.Value, a ConvAttrs) ir.Value {
+	a.complete(x.Rank())
+	return b.Add1(OpConvGeneral, &a, x, w)
+}
+
+// complete fills in what is left out, for operands of some rank.
+func (a *ConvAttrs) complete(rank int) {
+	spatial := max(rank-2, 0)
+	fillNil(repeatInt(1, spatial), &a.Strides, &a.LhsDilation, &a.RhsDilation)
+	fillNil(repeatInt(0, spatial), &a.PadLo, &a.PadHi)
+	fillNil(counting(0, rank), &a.Lhs, &a.Rhs, &a.Out)
+	for _, groups := range []*ir.Dim{&a.FeatureGroups, &a.BatchGroups} {
+		if groups.Is(0) {
+			*groups = ir.N(1)
+		}
+	}
+}
+
+func inferConv(n *ir.Node) ([]ir.Type, error) {
+	t, err := convType(n.Attrs().(*ConvAttrs), n.Input(0).Type(), n.Input(1).Type())
+	return []ir.Type{t}, err
+}
+
+// convType returns the type of the convolution of x with w.
+func convType(a *ConvAttrs, x, w ir.Type) (ir.Type, error) {
+	if x.DType != w.DType || !x.DType.IsNumeric() {
+		return ir.Type{}, ir.DTypef("%s and %s are not of one numeric type", x, w)
+	}
+	if err := checkConvAttrs(a, len(x.Shape), len(w.Shape)); err != nil {
+		return ir.Type{}, err
+	}
+	if err := checkConvGroups(a, x.Shape, w.Shape); err != nil {
+		return ir.Type{}, err
+	}
+	out := make(ir.Shape, len(x.Shape))
+	batch, err := x.Shape[a.Lhs[0]].Div(a.BatchGroups)
+	if err != nil {
+		return ir.Type{}, err
+	}
+	out[a.Out[0]], out[a.Out[1]] = batch, w.Shape[a.Rhs[0]]
+	for i := range a.Strides {
+		size, err := convSize(a, i, x.Shape[a.Lhs[i+2]], w.Shape[a.Rhs[i+2]])
+		if err != nil {
+			return ir.Type{}, err
+		}
+		out[a.Out[i+2]] = size
+	}
+	return ir.Type{DType: x.DType, Shape: out}, nil
+}
+
+func checkConvAttrs(a *ConvAttrs, rank, kernelRank int) error {
+	if rank < 2 || rank != kernelRank {
+		return ir.Shapef("lhs of rank %d and rhs of rank %d: both need one rank of 2 or more", rank, kernelRank)
+	}
+	for _, list := range [][]int{a.Strides, a.PadLo, a.PadHi, a.LhsDilation, a.RhsDilation} {
+		if len(list) != rank-2 {
+			return ir.Attrf("%d entries for %d spatial axes", len(list), rank-2)
+		}
+	}
+	for i := range a.Strides {
+		if a.Strides[i] < 1 || a.LhsDilation[i] < 1 || a.RhsDilation[i] < 1 {
+			return ir.Attrf("stride %d and dilations %d and %d must be 1 or more", a.Strides[i], a.LhsDilation[i], a.RhsDilation[i])
+		}
+	}
+	for _, axes := range [][]int{a.Lhs, a.Rhs, a.Out} {
+		if len(axes) != rank {
+			return ir.Attrf("%d axes are named, there are %d", len(axes), rank)
+		}
+		if err := checkAxes(axes, rank); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkConvGroups(a *ConvAttrs, x, w ir.Shape) error {
+	fg, bg := a.FeatureGroups, a.BatchGroups
+	if !fg.Valid() || !bg.Valid() || fg.Is(0) || bg.Is(0) || !fg.Is(1) && !bg.Is(1) {
+		return ir.Attrf("%s feature groups and %s batch groups", fg, bg)
+	}
+	if in := w[a.Rhs[1]].Mul(fg); x[a.Lhs[1]] != in {
+		return ir.Shapef("lhs has %s features, rhs takes %s in %s groups", x[a.Lhs[1]], in, fg)
+	}
+	for _, groups := range []ir.Dim{fg, bg} {
+		if _, err := w[a.Rhs[0]].Div(groups); err != nil {
+			return ir.Shapef("%s output features do not divide into %s groups", w[a.Rhs[0]], groups)
+		}
+	}
+	if _, err := x[a.Lhs[0]].Div(bg); err != nil {
+		return ir.Shapef("a batch of %s does not divide into %s groups", x[a.Lhs[0]], bg)
+	}
+	return nil
+}
+
+// convSize returns the size of spatial axis i of the result for sizes of lhs
+// and rhs.
+func convSize(a *ConvAttrs, i int, in, window ir.Dim) (ir.Dim, error) {
+	padded := dilated(in, a.LhsDilation[i]).Add(ir.N(a.PadLo[i])).Add(ir.N(a.PadHi[i]))
+	return windowCount(padded, dilated(window, a.RhsDilation[i]), a.Strides[i])
+}
+
+// convPoint is one spatial axis of a convolution.
+type convPoint struct{ stride, lo, lhsDilation, rhsDilation, size int }
+
+// at returns which element of lhs meets element k of the window at result
+// position o, or false where it is padding.
+func (p convPoint) at(o, k int) (int, bool) {
+	i := o*p.stride + k*p.rhsDilation - p.lo
+	if i < 0 || i%p.lhsDilation != 0 || i/p.lhsDilation >= p.size {
+		return 0, false
+	}
+	return i / p.lhsDilation, true
+}
+
+func convPoints(a *ConvAttrs, x ir.Shape) []convPoint {
+	out := make([]convPoint, len(a.Strides))
+	for i := range out {
+		size, _ := x[a.Lhs[i+2]].Const()
+		out[i] = convPoint{a.Strides[i], a.PadLo[i], a.LhsDilation[i], a.RhsDilation[i], size}
+	}
+	return out
+}
+
+// convSizes are the sizes that the features and the batch are cut into.
+type convSizes struct {
+	groups                   int // feature or batch groups
+	batch, outFeatures       int // of one group
+	inFeatures               int // of one group
+	batchGroups              bool
+	outSpatial, kernelExtent []int
+}
+
+func convSizesOf(n *ir.Node) convSizes {
+	a := n.Attrs().(*ConvAttrs)
+	x, w, y := sizes(n.Input(0).Shape()), sizes(n.Input(1).Shape()), sizes(n.Types()[0].Shape)
+	fg, _ := a.FeatureGroups.Const()
+	bg, _ := a.BatchGroups.Const()
+	return convSizes{
+		groups: fg * bg, batchGroups: bg > 1,
+		batch: x[a.Lhs[0]] / bg, outFeatures: w[a.Rhs[0]] / (fg * bg), inFeatures: w[a.Rhs[1]],
+		outSpatial: pick(y, a.Out[2:]), kernelExtent: pick(w, a.Rhs[2:]),
+	}
+}
+
+func evalConv(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+	out, err := resultArray(n, 0)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case out.DType.IsFloat():
+		convolve(n, out.F, in[0].F, in[1].F)
+	case out.DType.IsComplex():
+		convolve(n, out.C, in[0].C, in[1].C)
+	default:
+		convolve(n, out.I, in[0].I, in[1].I)
+	}
+	return []*ir.Array{c.Round(out)}, nil
+}
+
+// convolve walks the result in row-major order.
+func convolve[T float64 | int64 | complex128](n *ir.Node, out, x, w []T) {
+	a, s := n.Attrs().(*ConvAttrs), convSizesOf(n)
+	points := convPoints(a, n.Input(0).Shape())
+	xs, ws := strides(sizes(n.Input(0).Shape())), strides(sizes(n.Input(1).Shape()))
+	positions(sizes(n.Types()[0].Shape), func(o int, at []int) {
+		batch, feature := at[a.Out[0]], at[a.Out[1]]
+		group, first := feature/s.outFeatures, 0
+		if s.batchGroups {
+			batch += group * s.batch
+		} else {
+			first = group * s.inFeatures
+		}
+		var sum T
+		positions(s.kernelExtent, func(_ int, k []int) {
+			xo, wo, ok := batch*xs[a.Lhs[0]]+first*xs[a.Lhs[1]], feature*ws[a.Rhs[0]], true
+			for i, p := range points {
+				pos, inside := p.at(at[a.Out[i+2]], k[i])
+				ok = ok && inside
+				xo, wo = xo+pos*xs[a.Lhs[i+2]], wo+k[i]*ws[a.Rhs[i+2]]
+			}
+			for f := 0; ok && f < s.inFeatures; f++ {
+				sum += x[xo+f*xs[a.Lhs[1]]] * w[wo+f*ws[a.Rhs[1]]]
+			}
+		})
+		out[o] = sum
+	})
+}
+
+// convContraction contracts input features and window positions. The groups
+// are its batch; the free axes of lhs are the batch and the result positions.
+func convContraction(n *ir.Node) ir.Contraction {
+	a, s := n.Attrs().(*ConvAttrs), convSizesOf(n)
+	points := convPoints(a, n.Input(0).Shape())
+	c := ir.Contraction{
+		M: slices.Concat([]int{s.batch}, s.outSpatial), N: []int{s.outFeatures}, K: slices.Concat(s.kernelExtent, []int{s.inFeatures}),
+		Acc: sumType(n.Types()[0].DType),
+	}
+	last := len(points)
+	group := func(batch ir.Index, each int, rest scalar.Expr) scalar.Expr {
+		if len(batch) == 0 {
+			return rest
+		}
+		return scalar.Add(scalar.Mul(batch[0], int32Const(each)), rest)
+	}
+	if s.groups > 1 {
+		c.Batch = []int{s.groups}
+	}
+	c.A = func(batch, free, k ir.Index) (ir.Index, scalar.Expr) {
+		at := make(ir.Index, len(a.Lhs))
+		at[a.Lhs[0]], at[a.Lhs[1]] = free[0], k[last]
+		if s.batchGroups {
+			at[a.Lhs[0]] = group(batch, s.batch, free[0])
+		} else {
+			at[a.Lhs[1]] = group(batch, s.inFeatures, k[last])
+		}
+		var valid scalar.Expr
+		for i, p := range points {
+			pos, ok := p.position(free[i+1], k[i], s.outSpatial[i], s.kernelExtent[i])
+			at[a.Lhs[i+2]], valid = pos, both(valid, ok)
+		}
+		return at, valid
+	}
+	c.B = func(batch, free, k ir.Index) (ir.Index, scalar.Expr) {
+		at := make(ir.Index, len(a.Rhs))
+		at[a.Rhs[0]], at[a.Rhs[1]] = group(batch, s.outFeatures, free[0]), k[last]
+		for i := range points {
+			at[a.Rhs[i+2]] = k[i]
+		}
+		return at, nil
+	}
+	c.Out = func(batch, m, n ir.Index) ir.Index {
+		at := make(ir.Index, len(a.Out))
+		at[a.Out[0]], at[a.Out[1]] = m[0], group(batch, s.outFeatures, n[0])
+		for i := range points {
+			at[a.Out[i+2]] = m[i+1]
+		}
+		return at
+	}
+	return c
+}
+
+// position is [convPoint.at] in scalar code, for results and windows of the
+// given sizes: the element of lhs, 0 where there is none, and whether there is
+// one (nil where there always is).
+func (p convPoint) position(o, k scalar.Expr, results, window int) (scalar.Expr, scalar.Expr) {
+	i := scalar.Sub(
+		scalar.Add(scalar.Mul(o, int32Const(p.stride)), scalar.Mul(k, int32Const(p.rhsDilation))), int32Const(p.lo))
+	last := (results-1)*p.stride + (window-1)*p.rhsDilation - p.lo
+	return strided(i, p.lhsDilation, p.size, -p.lo, last)
+}
+
+// transposeConv writes the transpose by either operand as a convolution again.
+func transposeConv(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
+	out := make([]ir.Value, 2)
+	if !ct[0].Valid() || !onlyLinear(b, n, linear, 0, 1) {
+		return out
+	}
+	if linear[0] {
+		out[0] = convLhs(b, n, in[1], ct[0])
+	} else {
+		out[1] = convRhs(b, n, in[0], ct[0])
+	}
+	return out
+}
+
+// convLhs is the transpose by lhs: the cotangent, dilated by the strides, is
+// convolved with the reversed kernel, of which input and output features trade
+// places. Each group keeps to itself: its input features become output
+// features, to be laid beside those of the other groups.
+func convLhs(b *ir.Builder, n *ir.Node, w, ct ir.Value) ir.Value {
+	a := n.Attrs().(*ConvAttrs)
+	t := ConvAttrs{
+		Strides: a.LhsDilation, LhsDilation: a.Strides, RhsDilation: a.RhsDilation,
+		Lhs: a.Out, Rhs: swapFirst(a.Rhs), Out: a.Lhs,
+		FeatureGroups: a.FeatureGroups.Mul(a.BatchGroups), BatchGroups: ir.N(1),
+	}
+	for i := range a.Strides {
+		in, window, out := convExtents(n, i)
+		lo := window.Sub(ir.N(a.PadLo[i] + 1))
+		t.PadLo = append(t.PadLo, constantOf(b, n, lo))
+		t.PadHi = append(t.PadHi, constantOf(b, n, in.Add(window).Sub(ir.N(1)).Sub(out).Sub(lo)))
+	}
+	if !t.FeatureGroups.Is(1) {
+		w = regroup(b, w, a.Rhs[0], a.Rhs[1], t.FeatureGroups)
+	}
+	x := ConvGeneral(b, ct, Reverse(b, w, a.Rhs[2:]...), t)
+	if !a.BatchGroups.Is(1) {
+		x = regroup(b, x, a.Lhs[1], a.Lhs[0], a.BatchGroups)
+	}
+	return x
+}
+
+// convRhs is the transpose by rhs: lhs is convolved with the cotangent, strides
+// and kernel dilation trade places, and the sum runs over the batch, which
+// therefore is the feature axis here. Groups of features become groups of the
+// batch and the other way round.
+func convRhs(b *ir.Builder, n *ir.Node, x, ct ir.Value) ir.Value {
+	a := n.Attrs().(*ConvAttrs)
+	t := ConvAttrs{
+		Strides: a.RhsDilation, LhsDilation: a.LhsDilation, RhsDilation: a.Strides, PadLo: a.PadLo,
+		Lhs: swapFirst(a.Lhs), Rhs: swapFirst(a.Out), Out: swapFirst(a.Rhs),
+		FeatureGroups: a.BatchGroups, BatchGroups: a.FeatureGroups,
+	}
+	for i := range a.Strides {
+		in, window, out := convExtents(n, i)
+		t.PadHi = append(t.PadHi, constantOf(b, n, out.Sub(in).Add(window).Sub(ir.N(a.PadLo[i]+1))))
+	}
+	return ConvGeneral(b, x, ct, t)
+}
+
+// convExtents returns the extents along spatial axis i of lhs, rhs and the
+// result, dilated by their dilations and the strides.
+func convExtents(n *ir.Node, i int) (in, window, out ir.Dim) {
+	a := n.Attrs().(*ConvAttrs)
+	return dilated(n.Input(0).Dim(a.Lhs[i+2]), a.LhsDilation[i]),
+		dilated(n.Input(1).Dim(a.Rhs[i+2]), a.RhsDilation[i]),
+		dilated(n.Result(0).Dim(a.Out[i+2]), a.Strides[i])
+}
+
+// constantOf returns a padding as a number. It is one even along a symbolic
+// axis unless strides leave part of the axis out.
+func constantOf(b *ir.Builder, n *ir.Node, d ir.Dim) int {
+	const large = 1 << 40 // makes negative numbers valid sizes
+	x, ok := d.Add(ir.N(large)).Const()
+	if !ok {
+		b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "the padding of the transposed convolution, %s, depends on a symbolic size", d)))
+	}
+	return x - large
+}
+
+// swapFirst returns a list of axes with the first two in the other order.
+func swapFirst(axes []int) []int {
+	return slices.Concat([]int{axes[1], axes[0]}, axes[2:])
+}
+
+// regroup cuts an axis into groups and lays them along another axis, group
+// after group.
+func regroup(b *ir.Builder, x ir.Value, from, to int, groups ir.Dim) ir.Value {
+	return mergeAxes(b, MoveAxis(b, splitAxis(b, x, from, groups), from, to), to)
+}
+
+// batchConv lays the batch axis along another one: along the batch of lhs, along
+// the output features of rhs, or, where both operands have it, as a factor of
+// the groups.
+func batchConv(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
+	a := *n.Attrs().(*ConvAttrs)
+	x, w := in[0], in[1]
+	batch, feature, major := a.Out[0], a.Out[1], a.FeatureGroups.Mul(a.BatchGroups)
+	one := ir.N(1)
+	var y ir.Value
+	switch {
+	case axes[1] < 0:
+		x = foldBatch(b, x, axes[0], a.Lhs[0], a.BatchGroups)
+		y = unfoldBatch(b, ConvGeneral(b, x, w, a), batch, one, size)
+	case axes[0] < 0:
+		w = foldBatch(b, w, axes[1], a.Rhs[0], major)
+		y = unfoldBatch(b, ConvGeneral(b, x, w, a), feature, major, size)
+	default:
+		along := a.Lhs[1]
+		if a.BatchGroups.Is(1) {
+			a.FeatureGroups = a.FeatureGroups.Mul(size)
+		} else {
+			along, a.BatchGroups = a.Lhs[0], a.BatchGroups.Mul(size)
+		}
+		x, w = foldBatch(b, x, axes[0], along, one), foldBatch(b, w, axes[1], a.Rhs[0], one)
+		y = unfoldBatch(b, ConvGeneral(b, x, w, a), feature, one, size)
+	}
+	return []ir.Value{y}, []int{0}
+}
+
+// foldBatch lays the batch axis of x along another axis, inside the major part
+// of that one. The axis is numbered as without the batch axis.
+func foldBatch(b *ir.Builder, x ir.Value, batch, axis int, major ir.Dim) ir.Value {
+	x = MoveAxis(b, x, batch, 0)
+	if major.Is(1) {
+		return mergeAxes(b, MoveAxis(b, x, 0, axis), axis)
+	}
+	x = MoveAxis(b, splitAxis(b, x, axis+1, major), 0, axis+1)
+	return mergeAxes(b, mergeAxes(b, x, axis), axis)
+}
+
+// unfoldBatch undoes [foldBatch] and returns the value with the batch axis in
+// front.
+func unfoldBatch(b *ir.Builder, x ir.Value, axis int, major, size ir.Dim) ir.Value {
+	if major.Is(1) {
+		return MoveAxis(b, splitAxis(b, x, axis, size), axis, 0)
+	}
+	x = splitAxis(b, splitAxis(b, x, axis, major), axis+1, size)
+	return mergeAxes(b, MoveAxis(b, x, axis+1, 0), axis+1)
+}
+
+func convSamples() []ir.Sample {
+	sample := func(name string, d ir.DType, x, w []int, a ConvAttrs) ir.Sample {
+		a.complete(len(x))
+		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{drawn(d, x...), drawn(d, w...)}}
+	}
+	return []ir.Sample{
+		sample("plain", ir.F32, []int{2, 3, 5, 6}, []int{4, 3, 3, 2}, ConvAttrs{}),
+		sample("strides and padding", ir.F32, []int{1, 2, 7, 8}, []int{3, 2, 3, 3},
+			ConvAttrs{Strides: []int{2, 3}, PadLo: []int{1, 0}, PadHi: []int{2, 1}}),
+		sample("negative padding", ir.F32, []int{1, 1, 9}, []int{1, 1, 2}, ConvAttrs{PadLo: []int{-2}, PadHi: []int{-1}}),
+		sample("negative padding with dilation", ir.F32, []int{1, 1, 4}, []int{1, 1, 2},
+			ConvAttrs{PadLo: []int{-1}, PadHi: []int{1}, LhsDilation: []int{2}}),
+		sample("both dilations", ir.F32, []int{2, 2, 5, 4}, []int{2, 2, 2, 3},
+			ConvAttrs{Strides: []int{2, 1}, PadLo: []int{1, 2}, PadHi: []int{0, 3}, LhsDilation: []int{3, 2}, RhsDilation: []int{2, 3}}),
+		sample("feature groups", ir.F32, []int{2, 6, 5}, []int{9, 2, 3}, ConvAttrs{FeatureGroups: ir.N(3)}),
+		sample("depthwise", ir.F32, []int{1, 4, 5}, []int{4, 1, 3}, ConvAttrs{FeatureGroups: ir.N(4), PadLo: []int{1}, PadHi: []int{1}}),
+		sample("batch groups", ir.F32, []int{6, 2, 5}, []int{9, 2, 3}, ConvAttrs{BatchGroups: ir.N(3)}),
+		sample("channels last", ir.F32, []int{2, 5, 6, 3}, []int{3, 2, 3, 4},
+			ConvAttrs{Lhs: []int{0, 3, 1, 2}, Rhs: []int{3, 2, 0, 1}, Out: []int{0, 3, 1, 2}}),
+		sample("mixed layout", ir.F32, []int{5, 2, 3}, []int{2, 3, 4}, ConvAttrs{Lhs: []int{1, 2, 0}, Rhs: []int{2, 1, 0}, Out: []int{2, 0, 1}}),
+		sample("beyond a tile", ir.F32, []int{2, 17, 9, 8}, []int{33, 17, 3, 3}, ConvAttrs{PadLo: []int{1, 1}, PadHi: []int{1, 1}}),
+		sample("three spatial axes", ir.F32, []int{1, 2, 3, 4, 3}, []int{2, 2, 2, 2, 2}, ConvAttrs{}),
+		sample("no spatial axes", ir.F32, []int{3, 4}, []int{5, 4}, ConvAttrs{}),
+		sample("window too long", ir.F32, []int{1, 1, 2}, []int{1, 1, 4}, ConvAttrs{}),
+		sample("no batch", ir.F32, []int{0, 2, 5}, []int{3, 2, 2}, ConvAttrs{}),
+		sample("no features", ir.F32, []int{2, 0, 5}, []int{3, 0, 2}, ConvAttrs{}),
+		sample("one by one", ir.F32, []int{1, 1, 1, 1}, []int{1, 1, 1, 1}, ConvAttrs{}),
+		sample("half", ir.F16, []int{1, 3, 6}, []int{2, 3, 4}, ConvAttrs{}),
+	}
+}

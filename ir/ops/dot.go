@@ -1,0 +1,331 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// OpDotGeneral is the sum of products over paired axes.
+const OpDotGeneral ir.Op = "dot_general"
+
+// DotAttrs pair the axes of the operands of dot_general: axis LhsContract[i]
+// of the left one is summed against axis RhsContract[i] of the right one, and
+// LhsBatch[i] runs along with RhsBatch[i]. All other axes are free.
+type DotAttrs struct {
+	LhsContract, RhsContract []int
+	LhsBatch, RhsBatch       []int
+}
+
+// Visit shows the attributes.
+func (a *DotAttrs) Visit(v ir.AttrVisitor) {
+	v.Ints("lhs_contract", &a.LhsContract)
+	v.Ints("rhs_contract", &a.RhsContract)
+	v.Ints("lhs_batch", &a.LhsBatch)
+	v.Ints("rhs_batch", &a.RhsBatch)
+}
+
+func init() {
+	define(&ir.Def{
+		Op: OpDotGeneral,
+		Doc: "Sums products over the contracted axes. The result has the batch axes in the order given, " +
+			"then the free axes of lhs, then those of rhs. Sums of f16 and bf16 are taken in f32.",
+		Constraints: numbered(
+			"lhs and rhs have one numeric element type.",
+			"lhs_contract and rhs_contract have one length, and so do lhs_batch and rhs_batch.",
+			"no axis of an operand is named twice.",
+			"paired axes have the same size.",
+		),
+		Operands:  []string{"lhs", "rhs"},
+		NewAttrs:  func() ir.Attrs { return &DotAttrs{} },
+		Infer:     inferDot,
+		Eval:      evalDot,
+		JVP:       bilinearJVP,
+		Transpose: transposeDot,
+		Batch:     batchDot,
+		Lower:     &ir.ContractLowering{Spec: dotContraction},
+		Samples:   samples(dotSamples),
+	})
+}
+
+// DotGeneral returns the sum of products of x and y over the axes that d pairs.
+// Negative axes count from the last.
+func DotGeneral(b *ir.Builder, x, y ir.Value, d DotAttrs) ir.Value {
+	return b.Add1(OpDotGeneral, &DotAttrs{
+		LhsContract: fromFront(d.LhsContract, x.Rank()),
+		RhsContract: fromFront(d.RhsContract, y.Rank()),
+		LhsBatch:    fromFront(d.LhsBatch, x.Rank()),
+		RhsBatch:    fromFront(d.RhsBatch, y.Rank()),
+	}, x, y)
+}
+
+// MatMul returns the matrix product as NumPy defines it: of the last two axes,
+// with the axes before them broadcast against each other; a vector on the left
+// is a row and one on the right a column, and its axis is gone from the result.
+// An operand of rank 0 is an error of kind [ir.ErrShape].
+func MatMul(b *ir.Builder, x, y ir.Value) ir.Value {
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	if x.Rank() == 0 || y.Rank() == 0 {
+		b.Failf(OpDotGeneral, []ir.Value{x, y}, ir.Shapef("a matrix product of %s and %s needs operands of rank 1 or more", x.Type(), y.Type()))
+		return ir.Value{}
+	}
+	column := max(y.Rank()-2, 0)
+	if y.Rank() <= 2 || x.Rank() == 1 && y.Rank() == 2 {
+		return DotGeneral(b, x, y, DotAttrs{LhsContract: []int{-1}, RhsContract: []int{column}})
+	}
+	if x.Rank() == 1 {
+		return DotGeneral(b, x, y, DotAttrs{LhsContract: []int{0}, RhsContract: []int{column}})
+	}
+	return batchMatMul(b, x, y)
+}
+
+// batchMatMul is for a right operand of rank 3 or more and a left one of rank 2
+// or more: both get the same leading axes.
+func batchMatMul(b *ir.Builder, x, y ir.Value) ir.Value {
+	xs, ys := x.Shape(), y.Shape()
+	lead, err := BroadcastShapes(xs[:len(xs)-2], ys[:len(ys)-2])
+	if err != nil {
+		b.Failf(OpDotGeneral, []ir.Value{x, y}, err)
+		return ir.Value{}
+	}
+	x = BroadcastTo(b, x, slices.Concat(lead, xs[len(xs)-2:]))
+	y = BroadcastTo(b, y, slices.Concat(lead, ys[len(ys)-2:]))
+	batch := counting(0, len(lead))
+	return DotGeneral(b, x, y, DotAttrs{
+		LhsContract: []int{-1}, RhsContract: []int{len(lead)}, LhsBatch: batch, RhsBatch: batch,
+	})
+}
+
+func inferDot(n *ir.Node) ([]ir.Type, error) {
+	a := n.Attrs().(*DotAttrs)
+	x, y := n.Input(0).Type(), n.Input(1).Type()
+	if x.DType != y.DType || !x.DType.IsNumeric() {
+		return nil, ir.DTypef("%s and %s are not of one numeric type", x, y)
+	}
+	if err := checkPairedAxes("contracted", a.LhsContract, a.RhsContract, x.Shape, y.Shape); err != nil {
+		return nil, err
+	}
+	if err := checkPairedAxes("batch", a.LhsBatch, a.RhsBatch, x.Shape, y.Shape); err != nil {
+		return nil, err
+	}
+	if err := checkAxes(slices.Concat(a.LhsBatch, a.LhsContract), x.Shape.Rank()); err != nil {
+		return nil, err
+	}
+	if err := checkAxes(slices.Concat(a.RhsBatch, a.RhsContract), y.Shape.Rank()); err != nil {
+		return nil, err
+	}
+	d := dotDimsOf(a, x.Shape, y.Shape)
+	return []ir.Type{{DType: x.DType, Shape: slices.Concat(pick(x.Shape, a.LhsBatch), pick(x.Shape, d.lhsFree), pick(y.Shape, d.rhsFree))}}, nil
+}
+
+// checkPairedAxes makes sure that two lists of axes pair up and that paired
+// axes have one size.
+func checkPairedAxes(what string, lhs, rhs []int, x, y ir.Shape) error {
+	if len(lhs) != len(rhs) {
+		return ir.Attrf("%d %s axes of lhs and %d of rhs", len(lhs), what, len(rhs))
+	}
+	for i := range lhs {
+		if lhs[i] < 0 || lhs[i] >= len(x) || rhs[i] < 0 || rhs[i] >= len(y) {
+			return ir.Errorf(ir.ErrIndex, "%s axes %d and %d of operands of rank %d and %d", what, lhs[i], rhs[i], len(x), len(y))
+		}
+		if x[lhs[i]] != y[rhs[i]] {
+			return ir.Shapef("%s axis %d of lhs has size %s and axis %d of rhs has size %s", what, lhs[i], x[lhs[i]], rhs[i], y[rhs[i]])
+		}
+	}
+	return nil
+}
+
+// dotDims are the axes that the attributes leave free.
+type dotDims struct{ lhsFree, rhsFree []int }
+
+func dotDimsOf(a *DotAttrs, x, y ir.Shape) dotDims {
+	return dotDims{
+		lhsFree: otherAxes(len(x), a.LhsBatch, a.LhsContract),
+		rhsFree: otherAxes(len(y), a.RhsBatch, a.RhsContract),
+	}
+}
+
+func evalDot(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+	a := n.Attrs().(*DotAttrs)
+	d := dotDimsOf(a, n.Input(0).Shape(), n.Input(1).Shape())
+	x, y := in[0], in[1]
+	out, err := resultArray(n, 0)
+	if err != nil {
+		return nil, err
+	}
+	p := dotOffsets{
+		lhsBatch: offsets(x.Dims, a.LhsBatch), rhsBatch: offsets(y.Dims, a.RhsBatch),
+		lhsFree: offsets(x.Dims, d.lhsFree), rhsFree: offsets(y.Dims, d.rhsFree),
+		lhsSum: offsets(x.Dims, a.LhsContract), rhsSum: offsets(y.Dims, a.RhsContract),
+	}
+	switch {
+	case x.DType.IsFloat():
+		sumProducts(out.F, x.F, y.F, &p)
+	case x.DType.IsComplex():
+		sumProducts(out.C, x.C, y.C, &p)
+	default:
+		sumProducts(out.I, x.I, y.I, &p)
+	}
+	return []*ir.Array{c.Round(out)}, nil
+}
+
+// dotOffsets are the places, in row-major order, of the points of the spaces
+// that the axes of a product span.
+type dotOffsets struct{ lhsBatch, rhsBatch, lhsFree, rhsFree, lhsSum, rhsSum []int }
+
+func sumProducts[T float64 | int64 | complex128](out, x, y []T, p *dotOffsets) {
+	i := 0
+	for k := range p.lhsBatch {
+		for _, l := range p.lhsFree {
+			for _, r := range p.rhsFree {
+				var sum T
+				for s, ls := range p.lhsSum {
+					sum += x[p.lhsBatch[k]+l+ls] * y[p.rhsBatch[k]+r+p.rhsSum[s]]
+				}
+				out[i] = sum
+				i++
+			}
+		}
+	}
+}
+
+// transposeDot contracts the cotangent with the other operand over the other
+// operand's free axes. What comes out has the batch axes, the free axes and
+// the contracted axes of the operand sought, in this order.
+func transposeDot(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
+	a := n.Attrs().(*DotAttrs)
+	d := dotDimsOf(a, n.Input(0).Shape(), n.Input(1).Shape())
+	nb, nl := len(a.LhsBatch), len(d.lhsFree)
+	if !ct[0].Valid() || !onlyLinear(b, n, linear, 0, 1) {
+		return make([]ir.Value, 2)
+	}
+	batch := counting(0, nb)
+	ctLhs, ctRhs := counting(nb, nl), counting(nb+nl, len(d.rhsFree))
+	out := make([]ir.Value, 2)
+	if linear[0] {
+		g := DotGeneral(b, ct[0], in[1], DotAttrs{LhsContract: ctRhs, RhsContract: d.rhsFree, LhsBatch: batch, RhsBatch: a.RhsBatch})
+		out[0] = placeAxes(b, g, slices.Concat(a.LhsBatch, d.lhsFree, alongside(a.RhsContract, a.LhsContract)))
+	}
+	if linear[1] {
+		g := DotGeneral(b, ct[0], in[0], DotAttrs{LhsContract: ctLhs, RhsContract: d.lhsFree, LhsBatch: batch, RhsBatch: a.LhsBatch})
+		out[1] = placeAxes(b, g, slices.Concat(a.RhsBatch, d.rhsFree, alongside(a.LhsContract, a.RhsContract)))
+	}
+	return out
+}
+
+// alongside returns the values that belong to the keys when these are sorted.
+func alongside(keys, values []int) []int {
+	sorted := slices.Sorted(slices.Values(keys))
+	out := make([]int, len(keys))
+	for i, k := range keys {
+		out[slices.Index(sorted, k)] = values[i]
+	}
+	return out
+}
+
+// bilinearJVP is the JVP rule of an op of two operands that is linear in each
+// of them.
+func bilinearJVP(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
+	var terms [2]ir.Value
+	if t[0].Valid() {
+		terms[0] = b.Add1(n.Op(), n.Attrs(), t[0], in[1])
+	}
+	if t[1].Valid() {
+		terms[1] = b.Add1(n.Op(), n.Attrs(), in[0], t[1])
+	}
+	return []ir.Value{addTangents(b, terms[0], terms[1])}
+}
+
+// batchDot makes the batch axis one more batch axis of the product where both
+// operands have it, and a free one where one of them has.
+func batchDot(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, _ ir.Dim) ([]ir.Value, []int) {
+	a := n.Attrs().(*DotAttrs)
+	d := DotAttrs{
+		LhsContract: shiftedBy(a.LhsContract, axes[0]), LhsBatch: shiftedBy(a.LhsBatch, axes[0]),
+		RhsContract: shiftedBy(a.RhsContract, axes[1]), RhsBatch: shiftedBy(a.RhsBatch, axes[1]),
+	}
+	if axes[0] >= 0 && axes[1] >= 0 {
+		d.LhsBatch, d.RhsBatch = slices.Concat([]int{axes[0]}, d.LhsBatch), slices.Concat([]int{axes[1]}, d.RhsBatch)
+		return []ir.Value{DotGeneral(b, in[0], in[1], d)}, []int{0}
+	}
+	free := dotDimsOf(&d, in[0].Shape(), in[1].Shape())
+	at := len(d.LhsBatch)
+	if axes[0] >= 0 {
+		at += slices.Index(free.lhsFree, axes[0])
+	} else {
+		at += len(free.lhsFree) + slices.Index(free.rhsFree, axes[1])
+	}
+	return []ir.Value{DotGeneral(b, in[0], in[1], d)}, []int{at}
+}
+
+func dotContraction(n *ir.Node) ir.Contraction {
+	a := n.Attrs().(*DotAttrs)
+	x, y := n.Input(0).Shape(), n.Input(1).Shape()
+	d := dotDimsOf(a, x, y)
+	return ir.Contraction{
+		Batch: sizes(pick(x, a.LhsBatch)),
+		M:     sizes(pick(x, d.lhsFree)),
+		N:     sizes(pick(y, d.rhsFree)),
+		K:     sizes(pick(x, a.LhsContract)),
+		A: func(batch, free, k ir.Index) (ir.Index, scalar.Expr) {
+			return placeIndex(len(x), a.LhsBatch, batch, d.lhsFree, free, a.LhsContract, k), nil
+		},
+		B: func(batch, free, k ir.Index) (ir.Index, scalar.Expr) {
+			return placeIndex(len(y), a.RhsBatch, batch, d.rhsFree, free, a.RhsContract, k), nil
+		},
+		Out: func(batch, m, n ir.Index) ir.Index { return slices.Concat(batch, m, n) },
+		Acc: sumType(n.Types()[0].DType),
+	}
+}
+
+// placeIndex puts the coordinates of three groups of axes where those are.
+func placeIndex(rank int, a []int, ai ir.Index, b []int, bi ir.Index, c []int, ci ir.Index) ir.Index {
+	at := make(ir.Index, rank)
+	for i, axis := range a {
+		at[axis] = ai[i]
+	}
+	for i, axis := range b {
+		at[axis] = bi[i]
+	}
+	for i, axis := range c {
+		at[axis] = ci[i]
+	}
+	return at
+}
+
+func dotSamples() []ir.Sample {
+	sample := func(name string, d ir.DType, x, y []int, a DotAttrs) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{drawn(d, x...), drawn(d, y...)}}
+	}
+	rows := DotAttrs{LhsContract: []int{1}, RhsContract: []int{0}}
+	return []ir.Sample{
+		sample("matrix", ir.F32, []int{3, 4}, []int{4, 5}, rows),
+		sample("beyond a tile", ir.F32, []int{33, 65}, []int{65, 17}, rows),
+		sample("both transposed", ir.F32, []int{7, 9}, []int{5, 7}, DotAttrs{LhsContract: []int{0}, RhsContract: []int{1}}),
+		sample("batch last", ir.F32, []int{3, 4, 2}, []int{4, 2, 5},
+			DotAttrs{LhsContract: []int{1}, RhsContract: []int{0}, LhsBatch: []int{2}, RhsBatch: []int{1}}),
+		sample("two contracted axes", ir.F32, []int{2, 3, 4}, []int{4, 5, 2},
+			DotAttrs{LhsContract: []int{0, 2}, RhsContract: []int{2, 0}}),
+		sample("outer product", ir.F32, []int{3}, []int{4}, DotAttrs{}),
+		sample("inner product", ir.F32, []int{70}, []int{70}, DotAttrs{LhsContract: []int{0}, RhsContract: []int{0}}),
+		sample("scalars", ir.F32, nil, nil, DotAttrs{}),
+		sample("nothing to sum", ir.F32, []int{3, 0}, []int{0, 2}, rows),
+		sample("no rows", ir.F32, []int{0, 3}, []int{3, 2}, rows),
+		sample("one by one", ir.F32, []int{1, 1}, []int{1, 1}, rows),
+		sample("half precision", ir.F16, []int{3, 70}, []int{70, 2}, rows),
+		sample("integers", ir.I32, []int{3, 4}, []int{4, 2}, rows),
+	}
+}
+
+// drawn returns an operand for a sample: numbers in [-1, 1), or whole ones near
+// zero, that differ from one shape to another.
+func drawn(d ir.DType, dims ...int) *ir.Array {
+	limit := 1.0
+	if !d.IsFloat() && !d.IsComplex() {
+		limit = 5
+	}
+	return draw(uint64(11+offset(counting(7, len(dims)), dims)), d, -limit, limit, dims...)
+}

@@ -1,0 +1,147 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Layers that are a matrix product or a table look-up.
+const (
+	OpLinear    ir.Op = "linear"
+	OpEmbedding ir.Op = "embedding"
+)
+
+func init() {
+	define(&ir.Def{
+		Op:  OpLinear,
+		Doc: "The product of the last axis of x with the first axis of the weight, plus a bias.",
+		Constraints: numbered(
+			"all operands have one float type; x has rank 1 or more",
+			"weight has the shape [in, out], where in is the size of the last axis of x",
+			"bias, which may be left out, has the shape [out]",
+		),
+		Operands: []string{"x", "weight", "bias"}, Optional: 1,
+		Infer:       inferLinear,
+		NoTranspose: "taken of its body",
+		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+			return []ir.Value{addBias(b, MatMul(b, in[0], in[1]), in[2:])}
+		},
+		Samples: samples(linearSamples),
+	})
+	define(&ir.Def{
+		Op:  OpEmbedding,
+		Doc: "The rows of a table at the given indices. An index outside the table is an error when the graph runs.",
+		Constraints: numbered(
+			"table has rank 2, ids are integers",
+			"the result has the axes of ids and then the second axis of the table",
+		),
+		Operands:    []string{"table", "ids"},
+		Infer:       inferEmbedding,
+		NoTranspose: "taken of its body",
+		Body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) []ir.Value {
+			ids := CheckIndex(b, in[1], in[0].Dim(0), "embedding index")
+			return []ir.Value{Take(b, in[0], ids, 0, OutsideClip)}
+		},
+		Samples: samples(embeddingSamples),
+	})
+}
+
+// Linear returns x·weight + bias, where the weight has the shape [in, out]. The
+// bias may be left out (the zero Value).
+func Linear(b *ir.Builder, x, weight, bias ir.Value) ir.Value {
+	return b.Add1(OpLinear, nil, given(x, weight, bias)...)
+}
+
+// Embedding returns the rows of table at ids.
+func Embedding(b *ir.Builder, table, ids ir.Value) ir.Value {
+	return b.Add1(OpEmbedding, nil, table, ids)
+}
+
+// given drops the last operand where it is left out.
+func given(in ...ir.Value) []ir.Value {
+	if last := len(in) - 1; !in[last].Valid() {
+		return in[:last]
+	}
+	return in
+}
+
+// addBias adds a bias of the size of the last axis, if there is one.
+func addBias(b *ir.Builder, x ir.Value, bias []ir.Value) ir.Value {
+	if len(bias) == 0 {
+		return x
+	}
+	return Add(b, x, bias[0])
+}
+
+// checkBias makes sure that an optional bias fits: one type with the operands
+// before it, and a vector of the given size.
+func checkBias(n *ir.Node, size ir.Dim) error {
+	if len(n.Inputs()) < 3 {
+		return nil
+	}
+	if want := ir.TypeOf(n.Input(0).DType(), size); !n.Input(2).Type().Equal(want) {
+		return ir.Shapef("the bias is %s, not %s", n.Input(2).Type(), want)
+	}
+	return nil
+}
+
+func inferLinear(n *ir.Node) ([]ir.Type, error) {
+	x, w := n.Input(0).Type(), n.Input(1).Type()
+	if err := floats.check(x.DType); err != nil {
+		return nil, err
+	}
+	if w.DType != x.DType {
+		return nil, ir.DTypef("x is %s, the weight %s", x, w)
+	}
+	rank := len(x.Shape)
+	if rank == 0 || len(w.Shape) != 2 {
+		return nil, ir.Shapef("x of rank %d and a weight of rank %d, which must be 2", rank, len(w.Shape))
+	}
+	if x.Shape[rank-1] != w.Shape[0] {
+		return nil, ir.Shapef("x has %s features, the weight takes %s", x.Shape[rank-1], w.Shape[0])
+	}
+	if err := checkBias(n, w.Shape[1]); err != nil {
+		return nil, err
+	}
+	return []ir.Type{{DType: x.DType, Shape: slices.Concat(x.Shape[:rank-1], w.Shape[1:])}}, nil
+}
+
+func inferEmbedding(n *ir.Node) ([]ir.Type, error) {
+	table, ids := n.Input(0).Type(), n.Input(1).Type()
+	if err := integers.check(ids.DType); err != nil {
+		return nil, err
+	}
+	if len(table.Shape) != 2 {
+		return nil, ir.Shapef("the table is %s, not of rank 2", table)
+	}
+	return []ir.Type{{DType: table.DType, Shape: slices.Concat(ids.Shape, table.Shape[1:])}}, nil
+}
+
+func linearSamples() []ir.Sample {
+	sample := func(name string, d ir.DType, shapes ...[]int) ir.Sample {
+		s := ir.Sample{Name: name}
+		for _, dims := range shapes {
+			s.In = append(s.In, drawn(d, dims...))
+		}
+		return s
+	}
+	return []ir.Sample{
+		sample("batch", ir.F32, []int{5, 3}, []int{3, 4}, []int{4}),
+		sample("beyond a tile", ir.F32, []int{17, 70}, []int{70, 33}, []int{33}),
+		sample("no bias", ir.F32, []int{5, 3}, []int{3, 4}),
+		sample("vector", ir.F32, []int{3}, []int{3, 4}, []int{4}),
+		sample("rank 3", ir.F32, []int{2, 3, 4}, []int{4, 5}, []int{5}),
+		sample("no examples", ir.F32, []int{0, 3}, []int{3, 4}, []int{4}),
+		sample("no features", ir.F32, []int{2, 0}, []int{0, 4}, []int{4}),
+		sample("half", ir.F16, []int{3, 70}, []int{70, 5}, []int{5}),
+	}
+}
+
+func embeddingSamples() []ir.Sample {
+	return []ir.Sample{
+		{Name: "tokens", In: []*ir.Array{drawn(ir.F32, 11, 5), ir.Ints(ir.I32, []int64{10, 0, 3, 3, 7, 1}, 2, 3)}},
+		{Name: "one token", In: []*ir.Array{drawn(ir.F32, 3, 2), ir.Ints(ir.U8, []int64{2})}},
+		{Name: "no tokens", In: []*ir.Array{drawn(ir.F32, 3, 2), ir.NewArray(ir.I32, 0)}},
+	}
+}

@@ -1,0 +1,651 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/derive"
+)
+
+// OpScan is a loop of known length.
+const OpScan ir.Op = "scan"
+
+// ScanAttrs describe a loop. The first Consts operands are the same in every
+// step, the next Carries are handed from step to step, and of all others each
+// step gets its slice along the first axis, which has size Length. With Reverse
+// the steps start with the last slice.
+type ScanAttrs struct {
+	Consts, Carries int
+	Length          ir.Dim
+	Reverse         bool
+}
+
+// Visit shows the attributes.
+func (a *ScanAttrs) Visit(v ir.AttrVisitor) {
+	v.Int("consts", &a.Consts)
+	v.Int("carries", &a.Carries)
+	visitDim(v, "length", &a.Length)
+	v.Bool("reverse", &a.Reverse)
+}
+
+func init() {
+	define(&ir.Def{
+		Op: OpScan,
+		Doc: "Runs a graph once for each slice of its last operands. The graph takes the constants, the carries and " +
+			"the slices, and returns the new carries and any number of values. Results are the carries after the " +
+			"last step, and each of the values of all steps, stacked along a first axis in the order of the slices.",
+		Constraints: numbered(
+			"the graph takes as many operands as the node has, of their types; of each operand after the carries it takes a slice",
+			"the first axis of each operand after the carries has the size length",
+			"the first results of the graph have the types of the carries",
+			"the graph has neither parameters nor states",
+		),
+		Operands:  []string{"operands..."},
+		NewAttrs:  func() ir.Attrs { return &ScanAttrs{} },
+		Subgraphs: 1,
+		Infer:     inferScan,
+		Eval:      evalScan,
+		JVP:       jvpScan,
+		Partial:   partialScan,
+		Transpose: transposeScan,
+		Batch:     batchScan,
+		Lower:     &ir.ControlLowering{},
+		Samples:   samples(scanSamples),
+	})
+}
+
+// Loop describes a [Scan].
+type Loop struct {
+	// Consts are operands that are the same in every step. A body cannot use
+	// values of the graph around it in any other way.
+	Consts []ir.Value
+	// Carries are the values that the first step gets from the step before.
+	Carries []ir.Value
+	// Xs are cut into slices along their first axis, one for each step.
+	Xs []ir.Value
+	// Length is the number of steps; it may be left out where there are Xs.
+	Length  ir.Dim
+	Reverse bool
+	// Body is one step: it returns the carries for the next one and values to
+	// be stacked.
+	Body func(b *ir.Builder, consts, carries, xs []ir.Value) (next, ys []ir.Value)
+}
+
+// Scan runs a loop and returns the carries after its last step and the stacked
+// values of all steps.
+func Scan(b *ir.Builder, l Loop) (carries, ys []ir.Value) {
+	if b.Err() != nil {
+		return make([]ir.Value, len(l.Carries)), nil
+	}
+	a := &ScanAttrs{Consts: len(l.Consts), Carries: len(l.Carries), Length: l.Length, Reverse: l.Reverse}
+	types := slices.Concat(typesOf(l.Consts), typesOf(l.Carries))
+	for i, x := range l.Xs {
+		if i == 0 && x.Rank() > 0 {
+			a.Length = x.Dim(0)
+		}
+		types = append(types, ir.Type{DType: x.DType(), Shape: x.Shape()[min(1, x.Rank()):]})
+	}
+	body := closed(b, "step", types, func(s *ir.Builder, in []ir.Value) []ir.Value {
+		consts, carries, xs := scanGroups(a, in)
+		next, ys := l.Body(s, consts, carries, xs)
+		return slices.Concat(next, ys)
+	})
+	out := b.AddNode(OpScan, a, []*ir.Graph{body}, slices.Concat(l.Consts, l.Carries, l.Xs)...)
+	if b.Err() != nil {
+		return make([]ir.Value, len(l.Carries)), nil
+	}
+	return out[:a.Carries], out[a.Carries:]
+}
+
+// scanGroups cuts a list with an entry for each operand into those of the
+// constants, the carries and the rest.
+func scanGroups[T any](a *ScanAttrs, list []T) (consts, carries, xs []T) {
+	return list[:a.Consts], list[a.Consts : a.Consts+a.Carries], list[a.Consts+a.Carries:]
+}
+
+func scanOf(n *ir.Node) (*ScanAttrs, *ir.Graph) { return n.Attrs().(*ScanAttrs), n.Subgraphs()[0] }
+
+func inferScan(n *ir.Node) ([]ir.Type, error) {
+	a, body := scanOf(n)
+	if !a.Length.Valid() || a.Consts < 0 || a.Carries < 0 || a.Consts+a.Carries > len(n.Inputs()) {
+		return nil, ir.Attrf("%d constants and %d carries of %d operands, length %s", a.Consts, a.Carries, len(n.Inputs()), a.Length)
+	}
+	types := n.InTypes()
+	_, carries, xs := scanGroups(a, types)
+	for i, x := range xs {
+		if len(x.Shape) == 0 || x.Shape[0] != a.Length {
+			return nil, ir.Shapef("%s has no first axis of size %s", x, a.Length)
+		}
+		xs[i].Shape = x.Shape[1:]
+	}
+	if err := checkClosed(body, types); err != nil {
+		return nil, err
+	}
+	out := outputTypes(body)
+	if len(out) < a.Carries {
+		return nil, ir.Errorf(ir.ErrGraph, "the graph returns %d values for %d carries", len(out), a.Carries)
+	}
+	for i, c := range carries {
+		if !out[i].Equal(c) {
+			return nil, ir.Shapef("carry %d is %s before a step and %s after it", i, c, out[i])
+		}
+	}
+	for i := a.Carries; i < len(out); i++ {
+		out[i].Shape = slices.Concat(ir.Shape{a.Length}, out[i].Shape)
+	}
+	return out, nil
+}
+
+func evalScan(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+	a, body := scanOf(n)
+	length, _ := a.Length.Const()
+	consts, carries, xs := scanGroups(a, in)
+	ys := make([]*ir.Array, n.NumResults()-a.Carries)
+	for i := range ys {
+		var err error
+		if ys[i], err = resultArray(n, a.Carries+i); err != nil {
+			return nil, err
+		}
+	}
+	for step := range length {
+		if a.Reverse {
+			step = length - 1 - step
+		}
+		args := slices.Concat(consts, carries)
+		for _, x := range xs {
+			args = append(args, sliceOf(x, step))
+		}
+		out, err := c.Call(body, args)
+		if err != nil {
+			return nil, err
+		}
+		carries = out[:a.Carries]
+		for i, y := range out[a.Carries:] {
+			for e := range y.Len() {
+				copyElement(ys[i], step*y.Len()+e, y, e)
+			}
+		}
+	}
+	return slices.Concat(carries, ys), nil
+}
+
+// sliceOf returns slice i of x along the first axis.
+func sliceOf(x *ir.Array, i int) *ir.Array {
+	out := ir.NewArray(x.DType, x.Dims[1:]...)
+	for e := range out.Len() {
+		copyElement(out, e, x, i*out.Len()+e)
+	}
+	return out
+}
+
+// jvpScan makes one loop of the node's and its derivative: each group of
+// operands is followed by the tangents it has. A carry has a tangent if its
+// first value has one, or if a step gives it one.
+func jvpScan(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
+	a, body := scanOf(n)
+	moving := validity(t)
+	outMoving := settle(moving[a.Consts:a.Consts+a.Carries], func() []bool { return tangentOutputs(b, body, moving) })
+	var operands []ir.Value
+	var types []ir.Type
+	counts := [3]int{}
+	port := 0
+	for group, size := range []int{a.Consts, a.Carries, len(in) - a.Consts - a.Carries} {
+		for _, tangents := range []bool{false, true} {
+			for i := port; i < port+size; i++ {
+				if tangents && !moving[i] {
+					continue
+				}
+				v := in[i]
+				if tangents {
+					v = orZeros(b, t[i], in[i])
+				}
+				operands, types = append(operands, v), append(types, body.Ports()[i].Value.Type())
+				counts[group]++
+			}
+		}
+		port += size
+	}
+	joint := closed(b, body.Name(), types, func(s *ir.Builder, ports []ir.Value) []ir.Value {
+		values, tangents := unweave(a, ports, moving)
+		o, to := derive.JVP(s, body, values, tangents)
+		for _, i := range where(outMoving) {
+			to[i] = orZeros(s, to[i], o[i])
+		}
+		return slices.Concat(o[:a.Carries], pick(to, where(outMoving[:a.Carries])),
+			o[a.Carries:], pick(to[a.Carries:], where(outMoving[a.Carries:])))
+	})
+	attrs := &ScanAttrs{Consts: counts[0], Carries: counts[1], Length: a.Length, Reverse: a.Reverse}
+	results := b.AddNode(OpScan, attrs, []*ir.Graph{joint}, operands...)
+	tangents := make([]ir.Value, len(out))
+	if b.Err() != nil {
+		return tangents
+	}
+	// The loop gives the results of the node too: they take its place.
+	take := func(list []ir.Value) {
+		results = results[copy(list, results):]
+	}
+	for _, group := range [][2]int{{0, a.Carries}, {a.Carries, len(out)}} {
+		take(out[group[0]:group[1]])
+		for _, i := range where(outMoving[group[0]:group[1]]) {
+			take(tangents[group[0]+i : group[0]+i+1])
+		}
+	}
+	return tangents
+}
+
+// settle repeats a question about a step until the carries answer as they were
+// asked: what is true of a carry after a step is true before the next one. It
+// returns the last answer, by output.
+func settle(carries []bool, outputs func() []bool) []bool {
+	for {
+		out := outputs()
+		same := true
+		for i := range carries {
+			if out[i] && !carries[i] {
+				carries[i], same = true, false
+			}
+			out[i] = carries[i]
+		}
+		if same {
+			return out
+		}
+	}
+}
+
+// unweave takes the ports of a loop with tangents apart: in each group come the
+// values, then the tangents of those that move.
+func unweave(a *ScanAttrs, ports []ir.Value, moving []bool) (values, tangents []ir.Value) {
+	tangents = make([]ir.Value, len(moving))
+	start := 0
+	for _, size := range []int{a.Consts, a.Carries, len(moving) - a.Consts - a.Carries} {
+		values = append(values, ports[:size]...)
+		ports = ports[size:]
+		for _, i := range where(moving[start : start+size]) {
+			tangents[start+i], ports = ports[0], ports[1:]
+		}
+		start += size
+	}
+	return values, tangents
+}
+
+// linearScan is the part of a loop that is linear in its unknown operands. Its
+// body takes the residuals that are the same in every step, the unknown
+// constants, the unknown carries, the residuals of the step, and the unknown
+// slices.
+type linearScan struct {
+	body               *ir.Graph
+	fixed, stepped     []ir.Value // residuals: the same in every step, stacked
+	consts, carries    []int      // the unknown operands of each group,
+	xs                 []int      // by their place in the group
+	outCarries, outYs  []int      // the unknown results of each group
+	unknown            []bool     // by operand
+	constTypes, xTypes []ir.Type  // types of the unknown ones in the body
+	carryTypes, yTypes []ir.Type
+}
+
+// splitScan runs the known part of a loop in b and returns its results (invalid
+// for unknown ones), together with the linear part. in need not hold values for
+// unknown operands. What the linear part needs of the known one becomes a
+// residual: stacked where it changes from step to step, computed once before
+// the loop where it does not.
+func splitScan(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool) (out []ir.Value, l *linearScan) {
+	a, body := scanOf(n)
+	out = make([]ir.Value, n.NumResults())
+	unknown = slices.Clone(unknown)
+	var h *derive.Halves
+	carries := unknown[a.Consts : a.Consts+a.Carries]
+	outUnknown := settle(carries, func() []bool {
+		force := make([]bool, n.NumResults())
+		copy(force, carries)
+		var err error
+		if h, err = derive.Split(body, unknown, force); err != nil {
+			b.Fail(err)
+			return force
+		}
+		return slices.Clone(h.OutUnknown)
+	})
+	if b.Err() != nil {
+		return out, nil
+	}
+	s := &scanSplit{a: a, body: body, h: h, in: in, unknown: unknown, outUnknown: outUnknown}
+	s.sortResiduals()
+	s.runKnown(b, out)
+	return out, s.linear(b)
+}
+
+// scanSplit is the work of [splitScan] on the halves of a body.
+type scanSplit struct {
+	a                   *ScanAttrs
+	body                *ir.Graph
+	h                   *derive.Halves
+	in                  []ir.Value
+	unknown, outUnknown []bool
+	invariant           []int // residuals that no step changes,
+	stacked             []int // those that some step does and that must be stacked,
+	sliced              []int // and those that are slices of operands
+	values              map[int]ir.Value
+}
+
+// sortResiduals decides what becomes of each residual.
+func (s *scanSplit) sortResiduals() {
+	s.values = map[int]ir.Value{}
+	first := len(s.h.Known.Outputs()) - s.h.Residuals()
+	varies := s.varying()
+	for r, port := range s.h.ResidualPort {
+		switch {
+		case port >= s.a.Consts+s.a.Carries:
+			s.sliced, s.values[r] = append(s.sliced, r), s.in[port]
+		case varies[s.h.Known.Outputs()[first+r].Value.Node().ID()]:
+			s.stacked = append(s.stacked, r)
+		default:
+			s.invariant = append(s.invariant, r)
+		}
+	}
+}
+
+// varying tells which nodes of the known half depend on the step.
+func (s *scanSplit) varying() []bool {
+	known := s.h.Known
+	varies := make([]bool, len(known.Nodes()))
+	constants := len(where(not(s.unknown[:s.a.Consts])))
+	for _, p := range known.Ports()[constants:] {
+		varies[p.Value.Node().ID()] = true
+	}
+	for _, n := range known.Nodes() {
+		for _, v := range n.Inputs() {
+			varies[n.ID()] = varies[n.ID()] || varies[v.Node().ID()]
+		}
+	}
+	return varies
+}
+
+// runKnown computes the known results and the residuals.
+func (s *scanSplit) runKnown(b *ir.Builder, out []ir.Value) {
+	known, a := s.h.Known, s.a
+	first := len(known.Outputs()) - s.h.Residuals()
+	operands := pick(s.in, where(not(s.unknown)))
+	cut := func(at []int) *ir.Graph {
+		return closed(b, known.Name(), portTypes(known), func(sb *ir.Builder, in []ir.Value) []ir.Value {
+			return pick(spliceLive(sb, known, in, at), at)
+		})
+	}
+	residualOutputs := func(list []int) []int {
+		var at []int
+		for _, r := range list {
+			at = append(at, first+r)
+		}
+		return at
+	}
+	if len(s.invariant) > 0 {
+		at := residualOutputs(s.invariant)
+		for i, v := range pick(spliceLive(b, known, operands, at), at) {
+			s.values[s.invariant[i]] = v
+		}
+	}
+	at := slices.Concat(counting(0, first), residualOutputs(s.stacked))
+	if len(at) == 0 || b.Err() != nil {
+		return
+	}
+	knownCarries := where(not(s.unknown[a.Consts : a.Consts+a.Carries]))
+	attrs := &ScanAttrs{
+		Consts: len(where(not(s.unknown[:a.Consts]))), Carries: len(knownCarries), Length: a.Length, Reverse: a.Reverse,
+	}
+	results := b.AddNode(OpScan, attrs, []*ir.Graph{cut(at)}, operands...)
+	if b.Err() != nil {
+		return
+	}
+	for i, r := range where(not(s.outUnknown)) {
+		out[r] = results[i]
+	}
+	for i, r := range s.stacked {
+		s.values[r] = results[first+i]
+	}
+}
+
+// spliceLive is [ir.Builder.Splice] without the nodes that the outputs at some
+// places do not need; the others are invalid.
+func spliceLive(b *ir.Builder, g *ir.Graph, in []ir.Value, at []int) []ir.Value {
+	live := make([]bool, len(g.Nodes()))
+	for _, i := range at {
+		live[g.Outputs()[i].Value.Node().ID()] = true
+	}
+	for i := len(live) - 1; i >= 0; i-- {
+		for _, v := range g.Nodes()[i].Inputs() {
+			live[v.Node().ID()] = live[v.Node().ID()] || live[i]
+		}
+	}
+	m := ir.NewMapping(g)
+	for i, p := range g.Ports() {
+		m.Set(p.Value, in[i])
+	}
+	for _, n := range g.Nodes() {
+		if live[n.ID()] && n.Op() != ir.OpPort {
+			m.SetAll(n, b.Copy(n, m.Inputs(n)))
+		}
+	}
+	out := make([]ir.Value, len(g.Outputs()))
+	for i, o := range g.Outputs() {
+		out[i] = m.Get(o.Value)
+	}
+	return out
+}
+
+// linear describes the linear half with its residuals.
+func (s *scanSplit) linear(b *ir.Builder) *linearScan {
+	a, types := s.a, portTypes(s.body)
+	unknownConsts, unknownCarries, unknownXs := scanGroups(a, s.unknown)
+	consts, carries, xs := scanGroups(a, types)
+	out := outputTypes(s.body)
+	l := &linearScan{
+		consts: where(unknownConsts), carries: where(unknownCarries), xs: where(unknownXs), unknown: s.unknown,
+		outCarries: where(s.outUnknown[:a.Carries]), outYs: where(s.outUnknown[a.Carries:]),
+	}
+	l.constTypes, l.carryTypes, l.xTypes = pick(consts, l.consts), pick(carries, l.carries), pick(xs, l.xs)
+	l.yTypes = pick(out[a.Carries:], l.outYs)
+	stepped := slices.Concat(s.stacked, s.sliced)
+	residualTypes := portTypes(s.h.Linear)[:s.h.Residuals()]
+	for _, r := range s.invariant {
+		l.fixed = append(l.fixed, s.values[r])
+	}
+	for _, r := range stepped {
+		l.stepped = append(l.stepped, s.values[r])
+	}
+	ports := slices.Concat(pick(residualTypes, s.invariant), l.constTypes, l.carryTypes, pick(residualTypes, stepped), l.xTypes)
+	l.body = closed(b, s.h.Linear.Name(), ports, func(sb *ir.Builder, in []ir.Value) []ir.Value {
+		residuals := make([]ir.Value, s.h.Residuals())
+		for i, r := range s.invariant {
+			residuals[r] = in[i]
+		}
+		mid := in[len(s.invariant):]
+		for i, r := range stepped {
+			residuals[r] = mid[len(l.consts)+len(l.carries)+i]
+		}
+		return sb.Splice(s.h.Linear, slices.Concat(residuals,
+			mid[:len(l.consts)+len(l.carries)], mid[len(l.consts)+len(l.carries)+len(stepped):]))
+	})
+	return l
+}
+
+func partialScan(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool) ([]ir.Value, []bool) {
+	a, _ := scanOf(n)
+	outUnknown := make([]bool, n.NumResults())
+	out, l := splitScan(b, n, in, unknown)
+	if b.Err() != nil {
+		return out, outUnknown
+	}
+	consts, carries, xs := scanGroups(a, in)
+	attrs := &ScanAttrs{
+		Consts: len(l.fixed) + len(l.consts), Carries: len(l.carries), Length: a.Length, Reverse: a.Reverse,
+	}
+	results := b.AddNode(OpScan, attrs, []*ir.Graph{l.body},
+		slices.Concat(l.fixed, pick(consts, l.consts), pick(carries, l.carries), l.stepped, pick(xs, l.xs))...)
+	if b.Err() != nil {
+		return out, outUnknown
+	}
+	for i, c := range l.outCarries {
+		out[c], outUnknown[c] = results[i], true
+	}
+	for i, y := range l.outYs {
+		out[a.Carries+y], outUnknown[a.Carries+y] = results[len(l.carries)+i], true
+	}
+	return out, outUnknown
+}
+
+// transposeScan runs the steps the other way round. Cotangents of the carries
+// are its carries, and so are those of the linear constants, to which every
+// step adds; those of the slices are stacked.
+func transposeScan(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
+	a, _ := scanOf(n)
+	back := make([]ir.Value, len(in))
+	_, l := splitScan(b, n, in, linear)
+	if b.Err() != nil {
+		return back
+	}
+	cts := pick(ct[a.Carries:], l.outYs)
+	given := where(validity(cts)) // zero cotangents need not be stacked
+	var xsMoving []int
+	body := closed(b, l.body.Name(),
+		slices.Concat(typesOf(l.fixed), l.carryTypes, l.constTypes, l.steppedTypes(), pick(l.yTypes, given)),
+		func(s *ir.Builder, ports []ir.Value) []ir.Value {
+			var out []ir.Value
+			out, xsMoving = l.transposedStep(s, ports, given)
+			return out
+		})
+	operands := slices.Clone(l.fixed)
+	for i, c := range l.carries {
+		operands = append(operands, orZerosOf(b, ct[c], l.carryTypes[i]))
+	}
+	for _, t := range l.constTypes {
+		operands = append(operands, Zeros(b, t.DType, t.Shape...))
+	}
+	attrs := &ScanAttrs{
+		Consts: len(l.fixed), Carries: len(l.carries) + len(l.consts), Length: a.Length, Reverse: !a.Reverse,
+	}
+	results := b.AddNode(OpScan, attrs, []*ir.Graph{body}, slices.Concat(operands, l.stepped, pick(cts, given))...)
+	if b.Err() != nil {
+		return back
+	}
+	for i, c := range l.carries {
+		back[a.Consts+c] = results[i]
+	}
+	for i, c := range l.consts {
+		back[c] = results[len(l.carries)+i]
+	}
+	for i, x := range xsMoving {
+		back[a.Consts+a.Carries+l.xs[x]] = results[attrs.Carries+i]
+	}
+	return back
+}
+
+// transposedStep is a step of the transposed loop. Its ports are the fixed
+// residuals, the cotangents of carries, the sums for the constants, the
+// residuals of the step, and the given cotangents of stacked values. It returns
+// the next carries, the next sums and those cotangents of slices that are not
+// zero, with their places.
+func (l *linearScan) transposedStep(b *ir.Builder, ports []ir.Value, given []int) ([]ir.Value, []int) {
+	next := func(n int) []ir.Value {
+		list := ports[:n]
+		ports = ports[n:]
+		return list
+	}
+	fixed, carries := next(len(l.fixed)), next(len(l.carries))
+	sums, stepped := next(len(l.consts)), next(len(l.stepped))
+	ys := make([]ir.Value, len(l.outYs))
+	for i, y := range given {
+		ys[y] = ports[i]
+	}
+	none := func(n int) []ir.Value { return make([]ir.Value, n) }
+	in := slices.Concat(fixed, none(len(l.consts)+len(l.carries)), stepped, none(len(l.xs)))
+	back := derive.Transpose(b, l.body, not(validity(in)), in, slices.Concat(carries, ys))
+	if b.Err() != nil {
+		return nil, nil
+	}
+	back = back[len(fixed):]
+	out := make([]ir.Value, 0, len(back))
+	for i, c := range back[len(l.consts) : len(l.consts)+len(l.carries)] {
+		out = append(out, orZerosOf(b, c, l.carryTypes[i]))
+	}
+	for i, c := range back[:len(l.consts)] {
+		out = append(out, addTangents(b, sums[i], c))
+	}
+	xs := back[len(l.consts)+len(l.carries)+len(stepped):]
+	moving := where(validity(xs))
+	return append(out, pick(xs, moving)...), moving
+}
+
+func (l *linearScan) steppedTypes() []ir.Type {
+	out := typesOf(l.stepped)
+	for i, t := range out {
+		out[i].Shape = t.Shape[1:]
+	}
+	return out
+}
+
+// orZerosOf returns v, or zeros of a type where v is known to be zero.
+func orZerosOf(b *ir.Builder, v ir.Value, t ir.Type) ir.Value {
+	if v.Valid() {
+		return v
+	}
+	return Zeros(b, t.DType, t.Shape...)
+}
+
+// batchScan batches the step, with the batch axis in front of all that has it,
+// which is after the axis of the steps.
+func batchScan(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
+	a, body := scanOf(n)
+	batched := marked(axes)
+	carries := batched[a.Consts : a.Consts+a.Carries]
+	outBatched := settle(carries, func() []bool {
+		_, out := batchedGraph(b, body, batched, size, nil)
+		return slices.Clone(out)
+	})
+	step, _ := batchedGraph(b, body, batched, size, outBatched)
+	operands := slices.Clone(in)
+	for i := range in {
+		switch {
+		case !batched[i]:
+		case i < a.Consts+a.Carries:
+			operands[i] = batchAt(b, in[i], axes[i], 0, size)
+		default:
+			operands[i] = MoveAxis(b, in[i], axes[i], 1)
+		}
+	}
+	attrs := *a
+	out := b.AddNode(OpScan, &attrs, []*ir.Graph{step}, operands...)
+	at := axesAt(outBatched)
+	for i := a.Carries; i < len(at); i++ {
+		if at[i] == 0 {
+			at[i] = 1
+		}
+	}
+	return out, at
+}
+
+func scanSamples() []ir.Sample {
+	f32 := func(dims ...int) ir.Type { return ir.Type{DType: ir.F32, Shape: ir.Dims(dims...)} }
+	recurrent := sampleGraph([]ir.Type{f32(3, 3), f32(2, 3), f32(2, 3)}, func(b *ir.Builder, in []ir.Value) []ir.Value {
+		h := Tanh(b, Add(b, MatMul(b, in[1], in[0]), in[2]))
+		return []ir.Value{h, Mul(b, h, in[2])}
+	})
+	sum := sampleGraph([]ir.Type{f32(), f32()}, func(b *ir.Builder, in []ir.Value) []ir.Value {
+		return []ir.Value{Add(b, in[0], in[1])}
+	})
+	counter := sampleGraph([]ir.Type{{DType: ir.I32}, f32(2)}, func(b *ir.Builder, in []ir.Value) []ir.Value {
+		next := Add(b, in[0], Const(b, ir.I32, 1))
+		return []ir.Value{next, Mul(b, in[1], Convert(b, next, ir.F32))}
+	})
+	power := sampleGraph([]ir.Type{f32(4), f32(4)}, func(b *ir.Builder, in []ir.Value) []ir.Value {
+		return []ir.Value{Mul(b, in[0], in[1])}
+	})
+	one := ir.N(1)
+	recurrence := []*ir.Array{drawn(ir.F32, 3, 3), drawn(ir.F32, 2, 3), drawn(ir.F32, 5, 2, 3)}
+	return []ir.Sample{
+		{Name: "recurrent", Attrs: &ScanAttrs{1, 1, ir.N(5), false}, Subs: []*ir.Graph{recurrent}, In: recurrence},
+		{Name: "recurrent from the end", Attrs: &ScanAttrs{1, 1, ir.N(5), true}, Subs: []*ir.Graph{recurrent}, In: recurrence},
+		{Name: "no constants", Attrs: &ScanAttrs{0, 1, ir.N(7), false}, Subs: []*ir.Graph{sum}, In: []*ir.Array{drawn(ir.F32), drawn(ir.F32, 7)}},
+		{Name: "integer carry", Attrs: &ScanAttrs{0, 1, ir.N(3), true}, Subs: []*ir.Graph{counter}, In: []*ir.Array{ir.NewArray(ir.I32), drawn(ir.F32, 3, 2)}},
+		{Name: "no slices", Attrs: &ScanAttrs{1, 1, ir.N(3), false}, Subs: []*ir.Graph{power}, In: []*ir.Array{drawn(ir.F32, 4), drawn(ir.F32, 4)}},
+		{Name: "one step", Attrs: &ScanAttrs{0, 1, one, false}, Subs: []*ir.Graph{sum}, In: []*ir.Array{drawn(ir.F32), drawn(ir.F32, 1)}},
+		{Name: "no steps", Attrs: &ScanAttrs{0, 1, ir.N(0), false}, Subs: []*ir.Graph{sum}, In: []*ir.Array{drawn(ir.F32), drawn(ir.F32, 0)}},
+	}
+}

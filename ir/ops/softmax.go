@@ -1,0 +1,167 @@
+package ops
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Normalised exponentials along an axis.
+const (
+	OpSoftmax    ir.Op = "softmax"
+	OpLogSoftmax ir.Op = "log_softmax"
+	OpLogSumExp  ir.Op = "logsumexp"
+)
+
+func init() {
+	newAttrs := func() ir.Attrs { return &AxisAttrs{} }
+	constraints := numbered("x is of a float type", "axis is an axis of x")
+	define(&ir.Def{
+		Op: OpSoftmax,
+		Doc: "exp(x) divided by its sum along an axis. It does not overflow, elements of -Inf give 0, and where " +
+			"all elements along the axis are -Inf (a row that is masked whole) all results are 0.",
+		Constraints: constraints, Operands: []string{"x"}, NewAttrs: newAttrs,
+		Infer:       inferAlongAxis,
+		JVP:         jvpSoftmax,
+		NoTranspose: notLinear,
+		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+			axis := n.Attrs().(*AxisAttrs).Axis
+			e := Exp(b, Sub(b, in[0], finiteMax(b, in[0], axis)))
+			return []ir.Value{Div(b, e, positiveSum(b, e, axis))}
+		},
+		Samples: samples(softmaxSamples),
+	})
+	define(&ir.Def{
+		Op: OpLogSoftmax,
+		Doc: "The logarithm of softmax, without its rounding: x - log(sum(exp(x))). Elements of -Inf give -Inf, " +
+			"also where all elements along the axis are -Inf.",
+		Constraints: constraints, Operands: []string{"x"}, NewAttrs: newAttrs,
+		Infer:       inferAlongAxis,
+		JVP:         jvpLogSoftmax,
+		NoTranspose: notLinear,
+		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+			axis := n.Attrs().(*AxisAttrs).Axis
+			x := Sub(b, in[0], finiteMax(b, in[0], axis))
+			return []ir.Value{Sub(b, x, Log(b, positiveSum(b, Exp(b, x), axis)))}
+		},
+		Samples: samples(softmaxSamples),
+	})
+	define(&ir.Def{
+		Op: OpLogSumExp,
+		Doc: "log(sum(exp(x))) along an axis, which the result lacks. It does not overflow; it is -Inf where all " +
+			"elements along the axis are -Inf, and its derivative is 0 there.",
+		Constraints: constraints, Operands: []string{"x"}, NewAttrs: newAttrs,
+		Infer: func(n *ir.Node) ([]ir.Type, error) {
+			t, err := inferAlongAxis(n)
+			if err != nil {
+				return nil, err
+			}
+			return []ir.Type{{DType: t[0].DType, Shape: withoutDim(t[0].Shape, n.Attrs().(*AxisAttrs).Axis)}}, nil
+		},
+		JVP:         jvpLogSumExp,
+		NoTranspose: notLinear,
+		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+			axis := n.Attrs().(*AxisAttrs).Axis
+			m := finiteMax(b, in[0], axis)
+			s := ReduceSum(b, Exp(b, Sub(b, in[0], m)), axis)
+			return []ir.Value{Add(b, Log(b, s), Squeeze(b, m, axis))}
+		},
+		Samples: samples(softmaxSamples),
+	})
+}
+
+// Softmax returns exp(x) divided by its sum along an axis.
+func Softmax(b *ir.Builder, x ir.Value, axis int) ir.Value {
+	return b.Add1(OpSoftmax, axisAttrs(x, axis), x)
+}
+
+// LogSoftmax returns the logarithm of [Softmax].
+func LogSoftmax(b *ir.Builder, x ir.Value, axis int) ir.Value {
+	return b.Add1(OpLogSoftmax, axisAttrs(x, axis), x)
+}
+
+// LogSumExp returns log(sum(exp(x))) along an axis, without that axis.
+func LogSumExp(b *ir.Builder, x ir.Value, axis int) ir.Value {
+	return b.Add1(OpLogSumExp, axisAttrs(x, axis), x)
+}
+
+func axisAttrs(x ir.Value, axis int) *AxisAttrs {
+	return &AxisAttrs{fromFront([]int{axis}, x.Rank())[0]}
+}
+
+func inferAlongAxis(n *ir.Node) ([]ir.Type, error) {
+	t := n.Input(0).Type()
+	if err := floats.check(t.DType); err != nil {
+		return nil, err
+	}
+	return []ir.Type{t}, checkAxes([]int{n.Attrs().(*AxisAttrs).Axis}, len(t.Shape))
+}
+
+// withoutDim returns a shape without one of its axes.
+func withoutDim(s ir.Shape, axis int) ir.Shape { return pick(s, otherAxes(len(s), []int{axis})) }
+
+// finiteMax returns the largest element along an axis, kept with size 1, or 0
+// where that is -Inf: subtracting it then leaves -Inf as it is. No gradient
+// flows through it; it cancels out of what it is used for.
+func finiteMax(b *ir.Builder, x ir.Value, axis int) ir.Value {
+	m := ExpandDims(b, ReduceMax(b, StopGradient(b, x), axis), axis)
+	lowest := ConstLike(b, m, -x.DType().MaxFloat())
+	return Select(b, Ge(b, m, lowest), m, ZerosLike(b, m))
+}
+
+// positiveSum returns the sum along an axis, kept with size 1, of elements of
+// which one is 1 or all are 0; 1 in the latter case.
+func positiveSum(b *ir.Builder, e ir.Value, axis int) ir.Value {
+	s := ExpandDims(b, ReduceSum(b, e, axis), axis)
+	return Select(b, Gt(b, s, ZerosLike(b, s)), s, OnesLike(b, s))
+}
+
+// jvpSoftmax needs only the result y: its tangent is y·(t - Σ y·t).
+func jvpSoftmax(b *ir.Builder, n *ir.Node, _, out, t []ir.Value) []ir.Value {
+	if !t[0].Valid() {
+		return []ir.Value{{}}
+	}
+	axis, y := n.Attrs().(*AxisAttrs).Axis, out[0]
+	ty := MulZero(b, t[0], y)
+	mean := ExpandDims(b, ReduceSum(b, ty, axis), axis)
+	return []ir.Value{Sub(b, ty, MulZero(b, BroadcastTo(b, mean, y.Shape()), y))}
+}
+
+func jvpLogSoftmax(b *ir.Builder, n *ir.Node, _, out, t []ir.Value) []ir.Value {
+	if !t[0].Valid() {
+		return []ir.Value{{}}
+	}
+	axis := n.Attrs().(*AxisAttrs).Axis
+	mean := ReduceSum(b, MulZero(b, t[0], Exp(b, out[0])), axis)
+	return []ir.Value{Sub(b, t[0], ExpandDims(b, mean, axis))}
+}
+
+func jvpLogSumExp(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
+	if !t[0].Valid() {
+		return []ir.Value{{}}
+	}
+	axis := n.Attrs().(*AxisAttrs).Axis
+	lse := Select(b, Ge(b, out[0], ConstLike(b, out[0], -in[0].DType().MaxFloat())), out[0], ZerosLike(b, out[0]))
+	weights := Exp(b, Sub(b, in[0], ExpandDims(b, lse, axis)))
+	return []ir.Value{ReduceSum(b, MulZero(b, t[0], weights), axis)}
+}
+
+func softmaxSamples() []ir.Sample {
+	sample := func(name string, axis int, x *ir.Array) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &AxisAttrs{axis}, In: []*ir.Array{x}}
+	}
+	none := math.Inf(-1)
+	masked := sample("masked", 1, ir.Floats(ir.F32, []float64{1, none, 3, none, none, none, 0, 0, none}, 3, 3))
+	masked.NoGrad = "finite differences fail at infinity"
+	return []ir.Sample{
+		sample("rows", 1, drawn(ir.F32, 3, 5)),
+		sample("beyond a tile", 1, drawn(ir.F32, 5, 300)),
+		sample("first axis", 0, drawn(ir.F32, 7, 3)),
+		sample("inner axis", 1, drawn(ir.F32, 2, 9, 4)),
+		sample("one element", 0, drawn(ir.F32, 1)),
+		sample("no rows", 1, ir.NewArray(ir.F32, 0, 4)),
+		sample("large", 0, ir.Floats(ir.F32, []float64{1000, 999, -1000})),
+		sample("half", 1, drawn(ir.F16, 2, 6)),
+		masked,
+	}
+}

@@ -1,0 +1,207 @@
+package ops
+
+import (
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/derive"
+)
+
+// closed builds a graph for a node to own, from operands of the given types to
+// the values that f returns. It returns nil after an error, which b then has.
+func closed(b *ir.Builder, name string, types []ir.Type, f func(b *ir.Builder, in []ir.Value) []ir.Value) *ir.Graph {
+	return b.Subgraph(name, func(s *ir.Builder) {
+		for i, v := range f(s, declare(s, "in", types)) {
+			s.Output("out"+strconv.Itoa(i), v)
+		}
+	})
+}
+
+// declare declares inputs of the given types; an invalid type is left out, as
+// an invalid Value.
+func declare(b *ir.Builder, prefix string, types []ir.Type) []ir.Value {
+	in := make([]ir.Value, len(types))
+	for i, t := range types {
+		if t.DType.Valid() {
+			in[i] = b.Port(ir.InputPort, prefix+strconv.Itoa(i), t)
+		}
+	}
+	return in
+}
+
+// checkClosed returns an error of kind [ir.ErrGraph] unless g takes operands of
+// the given types and nothing else: a graph that a node owns has no parameters
+// and no state.
+func checkClosed(g *ir.Graph, operands []ir.Type) error {
+	ports := g.Ports()
+	if len(ports) != len(operands) {
+		return ir.Errorf(ir.ErrGraph, "graph %q takes %d operands, %d are given", g.Name(), len(ports), len(operands))
+	}
+	for i, p := range ports {
+		if p.Kind != ir.InputPort {
+			return ir.Errorf(ir.ErrGraph, "%q of graph %q is a %s", p.Name, g.Name(), p.Kind)
+		}
+		if !p.Value.Type().Equal(operands[i]) {
+			return ir.Shapef("operand %d of graph %q is %s, %s is given", i, g.Name(), p.Value.Type(), operands[i])
+		}
+	}
+	for _, o := range g.Outputs() {
+		if o.State {
+			return ir.Errorf(ir.ErrGraph, "output %q of graph %q is a state", o.Name, g.Name())
+		}
+	}
+	return nil
+}
+
+func portTypes(g *ir.Graph) []ir.Type {
+	out := make([]ir.Type, len(g.Ports()))
+	for i, p := range g.Ports() {
+		out[i] = p.Value.Type()
+	}
+	return out
+}
+
+func outputTypes(g *ir.Graph) []ir.Type {
+	out := make([]ir.Type, len(g.Outputs()))
+	for i, o := range g.Outputs() {
+		out[i] = o.Value.Type()
+	}
+	return out
+}
+
+func typesOf(in []ir.Value) []ir.Type {
+	out := make([]ir.Type, len(in))
+	for i, v := range in {
+		out[i] = v.Type()
+	}
+	return out
+}
+
+// where returns the places at which a list is true.
+func where(list []bool) []int {
+	var out []int
+	for i, x := range list {
+		if x {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// not returns a list with every entry negated.
+func not(list []bool) []bool {
+	out := make([]bool, len(list))
+	for i, x := range list {
+		out[i] = !x
+	}
+	return out
+}
+
+func validity(list []ir.Value) []bool {
+	out := make([]bool, len(list))
+	for i, v := range list {
+		out[i] = v.Valid()
+	}
+	return out
+}
+
+// tangentOutputs tells which outputs of g have a tangent where those of its
+// ports that are marked have one.
+func tangentOutputs(b *ir.Builder, g *ir.Graph, moving []bool) []bool {
+	out := make([]bool, len(g.Outputs()))
+	_, err := ir.Build(g.Name(), func(s *ir.Builder) {
+		types := portTypes(g)
+		in := declare(s, "in", types)
+		_, t := derive.JVP(s, g, in, declare(s, "t", only(types, moving)))
+		copy(out, validity(t))
+	})
+	if err != nil {
+		b.Fail(err)
+	}
+	return out
+}
+
+// only returns types with those that are not marked made invalid.
+func only(types []ir.Type, marked []bool) []ir.Type {
+	out := make([]ir.Type, len(types))
+	for _, i := range where(marked) {
+		out[i] = types[i]
+	}
+	return out
+}
+
+// batchedGraph returns g applied along a batch axis, which the ports that are
+// marked have in front, and which outputs have it, in front too. Where want is
+// not nil it says which outputs are to have it: others are summed over it, and
+// missing ones are repeated along it.
+func batchedGraph(b *ir.Builder, g *ir.Graph, batched []bool, size ir.Dim, want []bool) (*ir.Graph, []bool) {
+	types, axes := portTypes(g), make([]int, len(batched))
+	for i := range axes {
+		if axes[i] = -1; batched[i] {
+			axes[i] = 0
+			types[i].Shape = append(ir.Shape{size}, types[i].Shape...)
+		}
+	}
+	outBatched := make([]bool, len(g.Outputs()))
+	bg := closed(b, g.Name(), types, func(s *ir.Builder, in []ir.Value) []ir.Value {
+		out, at := derive.Batch(s, g, in, axes, size)
+		for i := range out {
+			outBatched[i] = at[i] >= 0
+			switch {
+			case outBatched[i] && want != nil && !want[i]:
+				out[i] = ReduceSum(s, out[i], at[i])
+			case outBatched[i] || want != nil && want[i]:
+				out[i] = batchAt(s, out[i], at[i], 0, size)
+			}
+		}
+		return out
+	})
+	if want != nil {
+		outBatched = want
+	}
+	return bg, outBatched
+}
+
+// frontAxes returns operands with their batch axis, where they have one, in
+// front.
+func frontAxes(b *ir.Builder, in []ir.Value, axes []int) []ir.Value {
+	out := make([]ir.Value, len(in))
+	for i, v := range in {
+		if out[i] = v; axes[i] >= 0 {
+			out[i] = MoveAxis(b, v, axes[i], 0)
+		}
+	}
+	return out
+}
+
+// marked tells which operands have a batch axis, and axesAt the other way
+// round where they have it in front.
+func marked(axes []int) []bool {
+	out := make([]bool, len(axes))
+	for i, a := range axes {
+		out[i] = a >= 0
+	}
+	return out
+}
+
+func axesAt(batched []bool) []int {
+	out := repeatInt(-1, len(batched))
+	for _, i := range where(batched) {
+		out[i] = 0
+	}
+	return out
+}
+
+// sampleGraph builds a graph for a node of a sample to own. A mistake in it
+// gives nil: the node is refused then, which tests see.
+func sampleGraph(types []ir.Type, f func(b *ir.Builder, in []ir.Value) []ir.Value) *ir.Graph {
+	g, err := ir.Build("step", func(b *ir.Builder) {
+		for i, v := range f(b, declare(b, "in", types)) {
+			b.Output("out"+strconv.Itoa(i), v)
+		}
+	})
+	if err != nil {
+		return nil
+	}
+	return g
+}

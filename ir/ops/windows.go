@@ -1,0 +1,304 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// The view of a value as overlapping windows, and its transpose.
+const (
+	OpWindows    ir.Op = "windows"
+	OpOverlapAdd ir.Op = "overlap_add"
+)
+
+// WindowsAttrs describe sliding windows along some axes; the lists have one
+// entry for each of them.
+type WindowsAttrs struct {
+	Axes, Sizes, Strides, Dilations []int
+}
+
+// Visit shows the attributes.
+func (a *WindowsAttrs) Visit(v ir.AttrVisitor) {
+	v.Ints("axes", &a.Axes)
+	v.Ints("sizes", &a.Sizes)
+	v.Ints("strides", &a.Strides)
+	v.Ints("dilations", &a.Dilations)
+}
+
+// OverlapAddAttrs describe the sum of windows laid along some axes. Dims are
+// the sizes that these axes of the result have.
+type OverlapAddAttrs struct {
+	Axes, Strides, Dilations []int
+	Dims                     []ir.Dim
+}
+
+// Visit shows the attributes.
+func (a *OverlapAddAttrs) Visit(v ir.AttrVisitor) {
+	v.Ints("axes", &a.Axes)
+	v.Ints("strides", &a.Strides)
+	v.Ints("dilations", &a.Dilations)
+	v.Dims("dims", &a.Dims)
+}
+
+func init() {
+	define(&ir.Def{
+		Op: OpWindows,
+		Doc: "Shows x as windows that slide along some of its axes. Each of these axes becomes one of window " +
+			"positions, and after all axes comes one more for each of them with the elements of the window: " +
+			"result[…, o, …, k] = x[…, o·stride + k·dilation, …]. Only whole windows count.",
+		Constraints: numbered(
+			"axes are distinct axes of x; the lists have one length.",
+			"sizes, strides and dilations are at least 1.",
+			"along a symbolic axis the number of windows must come out as a polynomial.",
+		),
+		Operands:  []string{"x"},
+		NewAttrs:  func() ir.Attrs { return &WindowsAttrs{} },
+		Infer:     inferWindows,
+		Eval:      evalWindows,
+		JVP:       linearJVP,
+		Transpose: transposeEach(transposeWindows),
+		Batch:     batchWindows,
+		Lower:     &ir.MapLowering{Element: windowsElement},
+		Samples:   samples(windowsSamples),
+	})
+	define(&ir.Def{
+		Op: OpOverlapAdd,
+		Doc: "Lays windows along some axes and adds them where they overlap: the transpose of windows. " +
+			"Elements that no window covers are zero.",
+		Constraints: numbered(
+			"axes are distinct and lie before the window axes, which come last, one for each of them.",
+			"strides and dilations are at least 1.",
+			"the number of windows along an axis is what windows would find in the size given by dims.",
+		),
+		Operands:  []string{"x"},
+		NewAttrs:  func() ir.Attrs { return &OverlapAddAttrs{} },
+		Infer:     inferOverlapAdd,
+		Eval:      evalOverlapAdd,
+		JVP:       linearJVP,
+		Transpose: transposeEach(transposeOverlapAdd),
+		Batch:     batchOverlapAdd,
+		Lower: &ir.ReduceLowering{
+			Space: func(n *ir.Node) []int { return sizes(windowDims(n)) },
+			Accumulators: func(n *ir.Node) []ir.Accumulator {
+				acc := sumType(n.Input(0).DType())
+				return []ir.Accumulator{{DType: acc, Init: scalar.Const(acc, 0)}}
+			},
+			Element: overlapAddElement,
+			Combine: func(_ *ir.Node, x, y []scalar.Expr) []scalar.Expr {
+				return []scalar.Expr{scalar.Add(x[0], y[0])}
+			},
+			Finish: func(n *ir.Node, _ ir.Index, acc []scalar.Expr) []scalar.Expr {
+				return []scalar.Expr{scalar.Convert(acc[0], n.Input(0).DType())}
+			},
+		},
+		Samples: samples(overlapAddSamples),
+	})
+}
+
+// Windows returns x seen as sliding windows along axes. Nil strides and
+// dilations are ones; negative axes count from the last.
+func Windows(b *ir.Builder, x ir.Value, a WindowsAttrs) ir.Value {
+	a.Axes = fromFront(a.Axes, x.Rank())
+	fillNil(repeatInt(1, len(a.Axes)), &a.Strides, &a.Dilations)
+	return b.Add1(OpWindows, &a, x)
+}
+
+// OverlapAdd returns the sum of windows, the transpose of [Windows].
+func OverlapAdd(b *ir.Builder, x ir.Value, a OverlapAddAttrs) ir.Value {
+	return b.Add1(OpOverlapAdd, &a, x)
+}
+
+func inferWindows(n *ir.Node) ([]ir.Type, error) {
+	a, x := n.Attrs().(*WindowsAttrs), n.Input(0).Type()
+	if err := checkWindows(a, len(x.Shape)); err != nil {
+		return nil, err
+	}
+	out := x.Shape.Clone()
+	for i, axis := range a.Axes {
+		count, err := windowCount(out[axis], dilated(ir.N(a.Sizes[i]), a.Dilations[i]), a.Strides[i])
+		if err != nil {
+			return nil, err
+		}
+		out[axis] = count
+	}
+	return []ir.Type{{DType: x.DType, Shape: slices.Concat(out, ir.Dims(a.Sizes...))}}, nil
+}
+
+func checkWindows(a *WindowsAttrs, rank int) error {
+	if len(a.Sizes) != len(a.Axes) || len(a.Strides) != len(a.Axes) || len(a.Dilations) != len(a.Axes) {
+		return ir.Attrf("%d sizes, %d strides and %d dilations for %d axes", len(a.Sizes), len(a.Strides), len(a.Dilations), len(a.Axes))
+	}
+	for i := range a.Axes {
+		if a.Sizes[i] < 1 || a.Strides[i] < 1 || a.Dilations[i] < 1 {
+			return ir.Attrf("size %d, stride %d and dilation %d must be 1 or more", a.Sizes[i], a.Strides[i], a.Dilations[i])
+		}
+	}
+	return checkAxes(a.Axes, rank)
+}
+
+func inferOverlapAdd(n *ir.Node) ([]ir.Type, error) {
+	a, x := n.Attrs().(*OverlapAddAttrs), n.Input(0).Type()
+	if !x.DType.IsNumeric() {
+		return nil, ir.DTypef("%s is not numeric", x)
+	}
+	if len(a.Dims) != len(a.Axes) {
+		return nil, ir.Attrf("%d dims for %d axes", len(a.Dims), len(a.Axes))
+	}
+	outer := len(x.Shape) - len(a.Axes)
+	if outer < len(a.Axes) {
+		return nil, ir.Shapef("%s lacks %d window axes", x, len(a.Axes))
+	}
+	window, ok := x.Shape[outer:].Ints()
+	if !ok {
+		return nil, ir.Shapef("the window sizes %s are not constant", x.Shape[outer:])
+	}
+	if err := checkWindows(&WindowsAttrs{a.Axes, window, a.Strides, a.Dilations}, outer); err != nil {
+		return nil, err
+	}
+	out := x.Shape[:outer].Clone()
+	for i, axis := range a.Axes {
+		count, err := windowCount(a.Dims[i], dilated(ir.N(window[i]), a.Dilations[i]), a.Strides[i])
+		if err != nil {
+			return nil, err
+		}
+		if count != out[axis] {
+			return nil, ir.Shapef("axis %d has %s windows, a result axis of size %s has %s", axis, out[axis], a.Dims[i], count)
+		}
+		out[axis] = a.Dims[i]
+	}
+	return []ir.Type{{DType: x.DType, Shape: out}}, nil
+}
+
+// windowDims returns the sizes of the windows of an overlap_add node.
+func windowDims(n *ir.Node) ir.Shape {
+	x := n.Input(0).Shape()
+	return x[len(x)-len(n.Attrs().(*OverlapAddAttrs).Axes):]
+}
+
+// windowPairs calls f with the place of each element of the windows and the
+// place of the element it shows. all are the sizes of the windowed value, base
+// those of the value it shows.
+func windowPairs(axes, steps, dilations, all, base []int, f func(window, element int)) {
+	outer, move := len(base), strides(base)
+	for i, axis := range axes {
+		move = append(move, move[axis]*dilations[i])
+	}
+	for i, axis := range axes {
+		move[axis] *= steps[i]
+	}
+	positions(all, func(w int, pos []int) {
+		element := 0
+		for axis, p := range pos[:outer+len(axes)] {
+			element += p * move[axis]
+		}
+		f(w, element)
+	})
+}
+
+func evalWindows(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+	a := n.Attrs().(*WindowsAttrs)
+	out, err := resultArray(n, 0)
+	if err != nil {
+		return nil, err
+	}
+	windowPairs(a.Axes, a.Strides, a.Dilations, out.Dims, in[0].Dims, func(w, e int) { copyElement(out, w, in[0], e) })
+	return []*ir.Array{out}, nil
+}
+
+func evalOverlapAdd(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+	a := n.Attrs().(*OverlapAddAttrs)
+	out, err := resultArray(n, 0)
+	if err != nil {
+		return nil, err
+	}
+	windowPairs(a.Axes, a.Strides, a.Dilations, in[0].Dims, out.Dims, func(w, e int) { addElement(out, e, in[0], w) })
+	return []*ir.Array{c.Round(out)}, nil
+}
+
+func transposeWindows(b *ir.Builder, n *ir.Node, _ int, _ []ir.Value, ct ir.Value) ir.Value {
+	a := n.Attrs().(*WindowsAttrs)
+	return OverlapAdd(b, ct, OverlapAddAttrs{
+		Axes: a.Axes, Strides: a.Strides, Dilations: a.Dilations, Dims: pick(n.Input(0).Shape(), a.Axes),
+	})
+}
+
+func transposeOverlapAdd(b *ir.Builder, n *ir.Node, _ int, _ []ir.Value, ct ir.Value) ir.Value {
+	a := n.Attrs().(*OverlapAddAttrs)
+	return Windows(b, ct, WindowsAttrs{
+		Axes: a.Axes, Sizes: sizes(windowDims(n)), Strides: a.Strides, Dilations: a.Dilations,
+	})
+}
+
+func batchWindows(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, _ ir.Dim) ([]ir.Value, []int) {
+	a := *n.Attrs().(*WindowsAttrs)
+	a.Axes = shiftedBy(a.Axes, axes[0])
+	return []ir.Value{Windows(b, in[0], a)}, axes
+}
+
+// batchOverlapAdd moves the batch axis to the front, as it may lie among the
+// window axes.
+func batchOverlapAdd(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, _ ir.Dim) ([]ir.Value, []int) {
+	a := *n.Attrs().(*OverlapAddAttrs)
+	a.Axes = shiftedBy(a.Axes, 0)
+	return []ir.Value{OverlapAdd(b, MoveAxis(b, in[0], axes[0], 0), a)}, []int{0}
+}
+
+func windowsElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr {
+	a := n.Attrs().(*WindowsAttrs)
+	outer := len(at) - len(a.Axes)
+	pos := slices.Concat(at[:outer])
+	for i, axis := range a.Axes {
+		pos[axis] = scalar.Add(
+			scalar.Mul(at[axis], int32Const(a.Strides[i])), scalar.Mul(at[outer+i], int32Const(a.Dilations[i])))
+	}
+	return load(0, pos)
+}
+
+// overlapAddElement brings the window element r to a position: the one of the
+// window that starts as many elements before it, if there is one.
+func overlapAddElement(n *ir.Node, at, r ir.Index, load ir.Load) []scalar.Expr {
+	a := n.Attrs().(*OverlapAddAttrs)
+	x, out, window := sizes(n.Input(0).Shape()), sizes(n.Types()[0].Shape), sizes(windowDims(n))
+	pos := slices.Concat(at, r)
+	var valid scalar.Expr
+	for i, axis := range a.Axes {
+		start := scalar.Sub(at[axis], scalar.Mul(r[i], int32Const(a.Dilations[i])))
+		first, last := -(window[i]-1)*a.Dilations[i], out[axis]-1
+		p, ok := strided(start, a.Strides[i], x[axis], first, last)
+		pos[axis], valid = p, both(valid, ok)
+	}
+	return []scalar.Expr{scalar.Convert(loadWhere(n, load, 0, pos, valid), sumType(n.Input(0).DType()))}
+}
+
+func windowsSamples() []ir.Sample {
+	sample := func(name string, a WindowsAttrs, dims ...int) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{drawn(ir.F32, dims...)}}
+	}
+	return []ir.Sample{
+		sample("images", WindowsAttrs{[]int{1, 2}, []int{2, 3}, []int{2, 1}, []int{1, 1}}, 2, 4, 5, 3),
+		sample("dilated", WindowsAttrs{[]int{0}, []int{3}, []int{2}, []int{3}}, 17, 2),
+		sample("axes out of order", WindowsAttrs{[]int{2, 0}, []int{2, 3}, []int{1, 2}, []int{2, 1}}, 5, 2, 6),
+		sample("strides skip elements", WindowsAttrs{[]int{0}, []int{1}, []int{4}, []int{1}}, 70),
+		sample("no window fits", WindowsAttrs{[]int{0}, []int{4}, []int{1}, []int{1}}, 3),
+		sample("empty", WindowsAttrs{[]int{1}, []int{2}, []int{1}, []int{1}}, 0, 3),
+		sample("no axes", WindowsAttrs{}, 2, 2),
+	}
+}
+
+func overlapAddSamples() []ir.Sample {
+	sample := func(name string, a OverlapAddAttrs, dims ...int) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{drawn(ir.F32, dims...)}}
+	}
+	half := sample("half", OverlapAddAttrs{[]int{0}, []int{1}, []int{1}, ir.Dims(9)}, 3, 7)
+	half.In = []*ir.Array{drawn(ir.F16, 3, 7)}
+	return []ir.Sample{
+		sample("images", OverlapAddAttrs{[]int{1, 2}, []int{2, 1}, []int{1, 1}, ir.Dims(4, 5)}, 2, 2, 3, 3, 2, 3),
+		sample("uncovered elements", OverlapAddAttrs{[]int{0}, []int{4}, []int{1}, ir.Dims(70)}, 18, 1),
+		sample("dilated", OverlapAddAttrs{[]int{0}, []int{2}, []int{3}, ir.Dims(17)}, 6, 2, 3),
+		sample("axes out of order", OverlapAddAttrs{[]int{2, 0}, []int{1, 2}, []int{2, 1}, ir.Dims(6, 5)}, 2, 2, 4, 2, 3),
+		sample("no windows", OverlapAddAttrs{[]int{0}, []int{1}, []int{1}, ir.Dims(3)}, 0, 4),
+		half,
+	}
+}
