@@ -144,7 +144,9 @@ func TestWhatFusesIntoHowManyKernels(t *testing.T) {
 		}},
 		{"sum of everything", 2, func(b *ir.Builder) { b.Output("y", ops.ReduceSum(b, x(b, 100, 1000))) }},
 		{"sum over the first axis", 1, func(b *ir.Builder) { b.Output("y", ops.ReduceSum(b, x(b, 40, 70), 0)) }},
-		{"max pool", 1, func(b *ir.Builder) { b.Output("y", ops.MaxPool(b, x(b, 2, 9, 9, 3), ops.PoolAttrs{Sizes: []int{2, 2}})) }},
+		{"max pool", 1, func(b *ir.Builder) {
+			b.Output("y", ops.MaxPool(b, x(b, 2, 9, 9, 3), ops.PoolAttrs{Sizes: []int{2, 2}}))
+		}},
 		{"states swapped", 2, func(b *ir.Builder) {
 			p, q := b.State("p", ir.F32, ir.N(5)), b.State("q", ir.F32, ir.N(5))
 			b.SetState("p", q)

@@ -1,0 +1,263 @@
+package kernel
+
+import (
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Code is what a group computes, as expressions in its coordinates and without
+// any schedule: the form in which a backend that runs groups by itself reads
+// it. Loads name tensors by their ID.
+type Code struct {
+	// Outer are the variables of the outer coordinates, of range [0, size).
+	Outer []scalar.Expr
+	// Inner are those of the inner coordinates, of reductions.
+	Inner []scalar.Expr
+	// Stages run in order for each outer point.
+	Stages []Stage
+	// Rows are stored once for each outer point after all stages, Points once
+	// for each inner point too. Values come before any of the stores.
+	Rows, Points []ElementStore
+}
+
+// Stage names row values and runs reductions over the inner points.
+type Stage struct {
+	// Lets are values of the outer point that later expressions refer to.
+	Lets       []scalar.Binding
+	Reductions []Reduction
+	// Contract is set instead for the one stage of a contraction.
+	Contract *Contract
+}
+
+// Reduction combines the elements of all inner points.
+type Reduction struct {
+	Accumulators []ir.Accumulator
+	// Elements are what an inner point brings, one for each accumulator.
+	Elements []scalar.Expr
+	// Combine merges two sets of running values.
+	Combine func(a, b []scalar.Expr) []scalar.Expr
+	// Results are named from the running values, which stand as variables
+	// Running.
+	Running []scalar.Expr
+	Results []scalar.Binding
+}
+
+// Contract is a sum of products. A and B are the factors in the coordinates of
+// their spaces; Sum is the variable that later expressions know the sum by.
+type Contract struct {
+	Batch, M, N, K []int
+	// The variables of the coordinates; axes of size 1 have the constant 0.
+	BatchAt, MAt, NAt, KAt ir.Index
+	A, B                   scalar.Expr
+	// Outer gives for each outer coordinate of the group the variable of a
+	// space that it is.
+	Outer ir.Index
+	Sum   scalar.Expr
+}
+
+// ElementStore writes one element of a tensor.
+type ElementStore struct {
+	Tensor *Tensor // the one that holds the memory
+	Offset scalar.Expr
+	Value  scalar.Expr
+	// Guarded stores must not happen once an index was found out of range.
+	Guarded bool
+}
+
+// Code returns the expressions of a group that is none of loops, prefixes and
+// groups side by side (for those, ask each of Parts).
+func (g *Group) Code() *Code {
+	c := &coder{g: g, named: map[ir.Value]scalar.Expr{}, code: &Code{}}
+	c.outer, c.inner = variables("o", g.Outer), variables("r", g.Inner)
+	c.code.Outer, c.code.Inner = c.outer, c.inner
+	switch g.Kind {
+	case ReduceKind:
+		c.reductions()
+	case ContractKind:
+		c.contraction()
+	}
+	for _, m := range g.Members {
+		c.stores(m)
+	}
+	for _, x := range g.Copies {
+		at := spread(c.outer, x.To.Dims)
+		value := x.Literal
+		if x.From != nil {
+			value = x.From.load(g.program.depth(), at)
+		}
+		c.code.Rows = append(c.code.Rows, c.store(x.To, at, value))
+	}
+	return c.code
+}
+
+// Prefix returns what a prefix group computes.
+func (g *Group) Prefix() *Prefix {
+	n := g.Members[0].Node
+	l := n.Def().Lower.(*ir.PrefixLowering)
+	out := g.Members[0].Store[0]
+	at := variables("o", out.Dims)
+	init := l.Init(n)
+	running := scalar.FreeVar("running", init.Type)
+	c := &coder{g: g}
+	return &Prefix{
+		Dims: out.Dims, Axis: l.Axis(n), Reverse: l.Reverse(n), Exclusive: l.Exclusive(n), At: at,
+		Init: init, Running: running,
+		Combined: l.Combine(n, running, scalar.Convert(newReader(g.program).element(n.Input(0), at), init.Type)),
+		Store:    c.store(out, at, scalar.Convert(running, out.DType)),
+	}
+}
+
+// Prefix is a running combination along one axis: for each point of the other
+// axes, Running begins as Init and becomes Combined with each element; Store
+// writes it, before that step where Exclusive is set and after it otherwise.
+type Prefix struct {
+	Dims               []int
+	Axis               int
+	Reverse, Exclusive bool
+	At                 ir.Index // the variables of the coordinates, one for each axis
+	Init               scalar.Expr
+	Running, Combined  scalar.Expr
+	Store              ElementStore
+}
+
+func variables(prefix string, dims []int) ir.Index {
+	at := make(ir.Index, len(dims))
+	for i, d := range dims {
+		at[i] = scalar.NewVar(prefix+strconv.Itoa(i), ir.I32, 0, int64(max(d-1, 0)))
+	}
+	return at
+}
+
+// coder writes the code of one group.
+type coder struct {
+	g            *Group
+	outer, inner ir.Index
+	named        map[ir.Value]scalar.Expr
+	code         *Code
+	vars         int
+}
+
+func (c *coder) reader() *reader {
+	rd := newReader(c.g.program)
+	at := append(append(ir.Index{}, c.outer...), c.inner...)
+	rd.local = func(v ir.Value, _ ir.Index) (scalar.Expr, bool) {
+		if x, ok := c.named[v]; ok {
+			return x, true
+		}
+		if m := c.g.member(v); m != nil && !m.Reduced {
+			return rd.body(m.Node, v.Index(), pick(at, m.Coord)), true
+		}
+		return nil, false
+	}
+	return rd
+}
+
+func (c *coder) variable(d ir.DType) scalar.Expr {
+	c.vars++
+	return scalar.FreeVar("v"+strconv.Itoa(c.vars), d)
+}
+
+// reductions adds the stages of a reduce group, and the row values that become
+// known between them.
+func (c *coder) reductions() {
+	levels := levelsOf(c.g)
+	last := 0
+	for _, level := range levels {
+		last = max(last, level)
+	}
+	for level := 0; level <= last; level++ {
+		var s Stage
+		for _, m := range c.g.Members {
+			if levels[m] == level && !m.Reduced && !m.pointwise(len(c.g.Outer)) {
+				s.Lets = append(s.Lets, c.rowValues(m)...)
+			}
+		}
+		for _, m := range c.g.Members {
+			if levels[m] == level && m.Reduced {
+				s.Reductions = append(s.Reductions, c.reduction(m))
+			}
+		}
+		c.code.Stages = append(c.code.Stages, s)
+	}
+}
+
+func (c *coder) rowValues(m *Member) []scalar.Binding {
+	var out []scalar.Binding
+	for i := range m.Node.Types() {
+		x := c.reader().body(m.Node, i, pick(c.outer, m.Coord))
+		v := c.variable(x.Type)
+		out = append(out, scalar.Binding{Var: v, Value: x})
+		c.named[m.Node.Result(i)] = v
+	}
+	return out
+}
+
+func (c *coder) reduction(m *Member) Reduction {
+	l := lowering(m)
+	at := append(append(ir.Index{}, c.outer...), c.inner...)
+	load := c.reader().operand(m.Node)
+	r := Reduction{
+		Accumulators: l.Accumulators(m.Node),
+		Elements:     l.Element(m.Node, pick(at, m.Coord), pick(at, m.Inner), load),
+		Combine:      func(a, b []scalar.Expr) []scalar.Expr { return l.Combine(m.Node, a, b) },
+	}
+	for _, a := range r.Accumulators {
+		r.Running = append(r.Running, c.variable(a.DType))
+	}
+	for i, x := range finishReduction(m, pick(c.outer, m.Coord), r.Running, load) {
+		v := c.variable(x.Type)
+		r.Results = append(r.Results, scalar.Binding{Var: v, Value: x})
+		c.named[m.Node.Result(i)] = v
+	}
+	return r
+}
+
+// contraction adds the one stage of a contraction. Its factors are written in
+// the coordinates of the four spaces.
+func (c *coder) contraction() {
+	m := c.g.Members[0]
+	k := contractionOf(m.Node)
+	x := &Contract{
+		Batch: k.Batch, M: k.M, N: k.N, K: k.K,
+		BatchAt: coords("b", k.Batch), MAt: coords("m", k.M), NAt: coords("n", k.N), KAt: coords("k", k.K),
+	}
+	load := newReader(c.g.program).operand(m.Node)
+	x.A = k.factor(0, x.BatchAt, x.MAt, x.KAt, load)
+	x.B = k.factor(1, x.BatchAt, x.NAt, x.KAt, load)
+	x.Outer = make(ir.Index, len(c.g.Outer))
+	for axis, e := range k.Out(x.BatchAt, x.MAt, x.NAt) {
+		if o := m.Coord[axis]; o >= 0 {
+			x.Outer[o] = e
+		}
+	}
+	x.Sum = c.variable(k.Acc)
+	c.named[m.Node.Result(0)] = scalar.Convert(x.Sum, m.Node.Types()[0].DType)
+	c.code.Stages = []Stage{{Contract: x}}
+}
+
+// stores adds what is kept of a member.
+func (c *coder) stores(m *Member) {
+	at := append(append(ir.Index{}, c.outer...), c.inner...)
+	for i, t := range m.Store {
+		if t == nil {
+			continue
+		}
+		pos := pick(at, m.Coord)
+		s := c.store(t, pos, c.reader().element(m.Node.Result(i), pos))
+		if m.pointwise(len(c.g.Outer)) {
+			c.code.Points = append(c.code.Points, s)
+		} else {
+			c.code.Rows = append(c.code.Rows, s)
+		}
+	}
+}
+
+func (c *coder) store(t *Tensor, at ir.Index, value scalar.Expr) ElementStore {
+	root, offset := t.resolve(c.g.program.depth(), linear(t.Dims, at))
+	return ElementStore{
+		Tensor: root, Offset: scalar.Simplify(offset), Value: value,
+		Guarded: root.Persistent() && c.g.program.guarded(),
+	}
+}
