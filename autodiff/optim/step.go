@@ -61,6 +61,9 @@ type Options struct {
 // [ir.ErrAttr] for a hyper-parameter out of its domain, or one of those of
 // [autodiff.GradWith].
 func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph, error) {
+	if opt == nil {
+		return nil, ir.Attrf("a training step without an optimizer")
+	}
 	params, err := trained(loss, o.Frozen)
 	if err != nil {
 		return nil, err
@@ -212,6 +215,10 @@ func (s *step) clip(b *ir.Builder, scalar ir.DType) {
 func (s *step) update(b *ir.Builder, rule Rule, p param) {
 	wide := ops.Convert(b, p.value, p.grad.DType())
 	value, slots := rule(b, wide, p.grad, p.slots)
+	if b.Err() == nil && len(slots) != len(p.slots) {
+		b.Fail(ir.Errorf(ir.ErrGraph, "the rule of the optimizer gave %d slots for %q, not %d", len(slots), p.name, len(p.slots)))
+		return
+	}
 	b.SetState(p.name, ops.Convert(b, value, p.value.DType()))
 	for i, slot := range s.opt.Slots() {
 		b.SetState(SlotState(slot, p.name), slots[i])

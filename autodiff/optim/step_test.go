@@ -316,6 +316,13 @@ func TestStatesOfTheLossGraphAreKept(t *testing.T) {
 	}
 }
 
+// forgetful is a wrong optimizer: it asks for a slot and gives no new value.
+type forgetful struct{ optim.Adam }
+
+func (forgetful) Begin(*ir.Builder, ir.Value, ir.Value) optim.Rule {
+	return func(_ *ir.Builder, p, _ ir.Value, _ []ir.Value) (ir.Value, []ir.Value) { return p, nil }
+}
+
 func TestStepRefusesBadInput(t *testing.T) {
 	good := lossGraph(t, ir.F32)
 	unused := build(t, func(b *ir.Builder) {
@@ -337,6 +344,8 @@ func TestStepRefusesBadInput(t *testing.T) {
 		{"all frozen", good, "loss", optim.SGD{}, optim.Options{Frozen: []string{"v", "w"}}, ir.ErrName},
 		{"no parameters", none, "loss", optim.SGD{}, optim.Options{}, ir.ErrName},
 		{"parameter the loss does not depend on", unused, "loss", optim.SGD{}, optim.Options{}, autodiff.ErrNoPath},
+		{"no optimizer", good, "loss", nil, optim.Options{}, ir.ErrAttr},
+		{"an optimizer that forgets its slots", good, "loss", forgetful{}, optim.Options{}, ir.ErrGraph},
 		{"momentum 1", good, "loss", optim.SGD{Momentum: 1}, optim.Options{}, ir.ErrAttr},
 		{"momentum NaN", good, "loss", optim.SGD{Momentum: math.NaN()}, optim.Options{}, ir.ErrAttr},
 		{"nesterov without momentum", good, "loss", optim.SGD{Nesterov: true}, optim.Options{}, ir.ErrAttr},
