@@ -129,7 +129,7 @@ func floatBinary(op Op, a, b float64) float64 {
 	case OpMul:
 		return a * b
 	case OpMulZero:
-		if a == 0 {
+		if a == 0 || b == 0 {
 			return 0
 		}
 		return a * b
@@ -196,7 +196,7 @@ func complexValue(op Op, a, b complex128) complex128 {
 	case OpMul:
 		return a * b
 	case OpMulZero:
-		if a == 0 {
+		if a == 0 || b == 0 {
 			return 0
 		}
 		return a * b

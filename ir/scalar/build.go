@@ -217,10 +217,11 @@ func Sub(a, b Expr) Expr { return New(OpSub, a, b) }
 // Mul returns a · b.
 func Mul(a, b Expr) Expr { return New(OpMul, a, b) }
 
-// MulZero returns 0 where t is 0, whatever c, and t · c elsewhere: the product
-// of a tangent t that may be masked out and a coefficient c that may be
-// infinite or NaN there. The sign of a zero result is not specified.
-func MulZero(t, c Expr) Expr { return New(OpMulZero, t, c) }
+// MulZero returns 0 where one of a and b is 0, whatever the other, and a · b
+// elsewhere: the product of a tangent that may be masked out and a coefficient
+// that may be infinite or NaN there. The sign of a zero result is not
+// specified.
+func MulZero(a, b Expr) Expr { return New(OpMulZero, a, b) }
 
 // Div returns a / b; of integers, truncated toward zero.
 func Div(a, b Expr) Expr { return New(OpDiv, a, b) }

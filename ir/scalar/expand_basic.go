@@ -7,9 +7,9 @@ import (
 )
 
 func expandMulZero(n *Node) Expr {
-	t, c := n.Args[0], n.Args[1]
+	a, b := n.Args[0], n.Args[1]
 	zero := Const(n.Type, 0)
-	return Select(Eq(t, zero), zero, Mul(t, c))
+	return Select(Or(Eq(a, zero), Eq(b, zero)), zero, Mul(a, b))
 }
 
 // expandSign returns the operand itself where it is ±0 or NaN.

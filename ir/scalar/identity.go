@@ -158,14 +158,15 @@ func identityMul(n *Node, a, b Expr) Expr {
 	case n.Op == OpMul:
 		return nil
 	}
-	if a.isFloat(0) || a.isFloat(negZero) {
-		return ConstF(n.Type, 0)
-	}
-	if v, ok := a.Value(); ok && n.Type.IsFloat() && v.F != 0 {
-		return Mul(a, b)
-	}
-	if v, ok := b.Value(); ok && n.Type.IsFloat() && isFinite(v.F) {
-		return Mul(a, b)
+	for _, c := range []Expr{a, b} {
+		v, ok := c.Value()
+		switch {
+		case !ok || !n.Type.IsFloat():
+		case v.F == 0:
+			return ConstF(n.Type, 0)
+		case isFinite(v.F):
+			return Mul(a, b)
+		}
 	}
 	return nil
 }

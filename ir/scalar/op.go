@@ -230,7 +230,7 @@ func (op Op) isCompare() bool { return op >= OpEq && op <= OpGe }
 // changing the value.
 func (op Op) Commutes() bool {
 	switch op {
-	case OpAdd, OpMul, OpMin, OpMax, OpAnd, OpOr, OpXor, OpEq, OpNe:
+	case OpAdd, OpMul, OpMulZero, OpMin, OpMax, OpAnd, OpOr, OpXor, OpEq, OpNe:
 		return true
 	}
 	return false
