@@ -2,7 +2,7 @@ import type { Batch } from './batches.js';
 import type { TensorData } from './dtype.js';
 import { RlxError } from './errors.js';
 import type { Slot } from './plan.js';
-import type { HostTensor, Inputs, Reading, Run, RunOptions, Session } from './session.js';
+import type { HostTensor, Inputs, Run, RunOptions, Session } from './session.js';
 import { yieldTask } from './task.js';
 
 /** Names in the plan that a trainer uses. */
@@ -11,6 +11,12 @@ export interface TrainerOptions {
   entry?: string;
   /** The output to follow. `loss` if not given. */
   loss?: string;
+  /**
+   * The states that keep the losses of the last steps on the device: `ring` (f32, one axis), where
+   * loss n lies at n modulo its length, and `count` (an integer), how many there were. If not given
+   * they are `history/loss`, after the output, and `history/count`; a plan may well have none.
+   */
+  history?: { ring: string; count: string };
 }
 
 /** Where the inputs of a run of steps come from: an iterable, or a function of the step. */
@@ -48,34 +54,37 @@ export interface Summary {
   aborted: boolean;
 }
 
-/** The states of a plan that keep the losses of the last steps on the device: a ring, and how many were put in. */
-interface History { ring: Slot; count: Slot }
-
 /**
- * Trains with an entry of a session. A plan with the states `history/loss` (f32, one axis) and
- * `history/count` (an integer) keeps the losses of the last steps on the device; then every loss
- * is reported, however seldom they are read.
+ * Trains with an entry of a session. A plan that keeps a history of losses on the device has every
+ * loss reported, however seldom they are read.
  */
 export class Trainer {
   readonly session: Session;
+  /** How many steps were made with this trainer. */
+  steps = 0;
   readonly #entry: string;
   readonly #loss: string;
-  readonly #history: History | undefined;
-  /** Losses of the history that were reported. */
+  readonly #history: { ring: Slot; count: Slot } | undefined;
+  /** How many losses of the history were reported. */
   #reported = 0;
   #running = false;
 
-  constructor(session: Session, { entry = 'step', loss = 'loss' }: TrainerOptions = {}) {
+  constructor(session: Session, { entry = 'step', loss = 'loss', history }: TrainerOptions = {}) {
     this.session = session;
     this.#entry = entry;
     this.#loss = loss;
     const state = (name: string) => session.plan.slots.find((slot) => slot.name === name && slot.role === 'state');
-    const ring = state(`history/${loss}`), count = state('history/count');
+    const ring = state(history?.ring ?? `history/${loss}`), count = state(history?.count ?? 'history/count');
+    if (history && !(ring && count)) throw new RlxError('name', `the plan has no states ${history.ring} and ${history.count}`, { name: history.ring });
     this.#history = ring && count && { ring, count };
   }
 
   /** One step. See {@link Session.run}. */
-  step(inputs: Inputs, options?: RunOptions): Promise<Run> { return this.session.run(this.#entry, inputs, options); }
+  async step(inputs: Inputs, options?: RunOptions): Promise<Run> {
+    const run = await this.session.run(this.#entry, inputs, options);
+    this.steps += options?.steps ?? 1;
+    return run;
+  }
 
   /**
    * Makes many steps. The page stays responsive, and a hidden tab goes on; losses are read every
@@ -84,36 +93,39 @@ export class Trainer {
   async run({ steps, batches, inputs, every = 10, signal, onProgress }: TrainOptions): Promise<Summary> {
     if (this.#running) throw new RlxError('name', 'the trainer is running already');
     this.#running = true;
-    const begun = performance.now(), first = this.session.steps, next = puller(batches);
+    const begun = performance.now(), first = this.steps, next = puller(batches), pause = yieldTask();
     const seconds = () => (performance.now() - begun) / 1000;
     if (this.#history) every = Math.min(every, this.#history.ring.shape[0]!);
-    const readings: Promise<void>[] = [];
-    let done = 0, loss = NaN;
-    const report = async (reading: Promise<Reading>) => {
-      const { step, values } = await reading;
+    const reports = new Set<Promise<void>>();
+    let loss = NaN, failure: unknown;
+    const report = async (run: Run) => {
+      const ahead = run.step - this.steps; // runs of other entries
+      const { step, values } = await run.reading!;
       const losses = this.#losses(values);
       if (losses.length === 0) return;
       loss = losses.at(-1)!;
-      onProgress?.({ step, losses, stepsPerSecond: (step - first) / seconds() });
+      onProgress?.({ step: step - ahead, losses, stepsPerSecond: (step - ahead - first) / seconds() });
+    };
+    const follow = (run: Run) => {
+      const arrival = report(run).catch((reason) => { failure ??= reason; }).finally(() => reports.delete(arrival));
+      reports.add(arrival);
     };
     try {
-      const pause = yieldTask();
-      while (done < steps && !signal?.aborted) {
+      let done = 0;
+      while (done < steps && !signal?.aborted && !failure) {
         const batch = await next(done);
         if (!batch) break;
-        const last = done + 1 === steps, read = last || (done + 1) % every === 0;
+        const read = done + 1 === steps || (done + 1) % every === 0;
         const more = typeof inputs === 'function' ? inputs(done) : inputs;
         const run = await this.session.run(batch.entry ?? this.#entry, { ...batch.inputs, ...more }, read ? { read: this.#names() } : {});
         done++;
-        if (run.reading) {
-          const arrived = report(run.reading);
-          arrived.catch(() => {}); // it is awaited below
-          readings.push(arrived);
-        }
+        this.steps++;
+        if (read) follow(run);
         await pause();
       }
-      await Promise.all(readings);
-      if (signal?.aborted && done > 0) await report(this.session.readAll(this.#names()));
+      if (!failure && done > 0 && done < steps) follow({ step: this.session.steps, reading: this.session.readAll(this.#names()) });
+      await Promise.all(reports);
+      if (failure) throw failure;
       return { steps: done, loss, seconds: seconds(), aborted: done < steps && signal?.aborted === true };
     } finally {
       this.#running = false;
@@ -137,13 +149,10 @@ export class Trainer {
    * without axes, the concatenation of any other, without rows that a mask left out.
    */
   async evaluate({ entry = 'eval', batches }: { entry?: string; batches: Iterable<Batch> | AsyncIterable<Batch> }): Promise<Record<string, number | TensorData>> {
-    const pause = yieldTask(), parts: { rows: number; values: Record<string, TensorData> }[] = [];
-    const slots = (name: string) => {
-      const found = this.session.plan.entries.find((e) => e.name === name);
-      if (!found) throw new RlxError('name', `the plan has no entry ${name}`, { name });
-      return found.outputs.map((i) => this.session.plan.slots[i]!);
-    };
-    const outputs = slots(entry), next = puller(batches);
+    const pause = yieldTask(), next = puller(batches), parts: { rows: number; values: Record<string, TensorData> }[] = [];
+    const { plan } = this.session, target = plan.entries.find(({ name }) => name === entry);
+    if (!target) throw new RlxError('name', `the plan has no entry ${entry}`, { name: entry });
+    const outputs = target.outputs.map((i) => plan.slots[i]!);
     for (let batch = await next(0), i = 0; batch; batch = await next(++i)) {
       const { reading } = await this.session.run(batch.entry ?? entry, batch.inputs, { read: outputs.map(({ name }) => name) });
       parts.push({ rows: batch.rows, values: (await reading!).values });

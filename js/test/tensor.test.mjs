@@ -1,0 +1,123 @@
+// Tensors on the device, and files of tensors.
+
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { liveTensors, openSession, scope } from '../dist/runtime.js';
+import { decodeSafetensors, encodeSafetensors } from '../dist/safetensors.js';
+import { batch, close, linearPlan, reference } from './linear.mjs';
+import { openDawn } from './rig/dawn.mjs';
+
+let dawn, session;
+before(async () => {
+  dawn = await openDawn();
+  session = await openSession(linearPlan(), { device: dawn.device });
+  await session.run('init');
+});
+after(() => {
+  session.close();
+  dawn.close();
+});
+
+const f32 = (shape, data) => ({ dtype: 'f32', shape, data: Float32Array.from(data) });
+
+test('a tensor is an input as often as you like', async () => {
+  const { x, t } = batch(1), want = reference();
+  const a = await session.upload(f32([4, 3], x)), b = await session.upload(f32([4], t));
+  for (let i = 0; i < 3; i++) {
+    const { reading } = await session.run('step', { x: a, t: b, rate: 0.1 }, { read: ['loss'] });
+    assert.ok(close((await reading).values.loss, [want.step(batch(1), Math.fround(0.1))]));
+  }
+  assert.deepEqual(await a.data(), x);
+  a.dispose();
+  b.dispose();
+});
+
+test('a kept tensor is a copy of its moment', async () => {
+  await session.run('init');
+  const kept = await session.keep('w');
+  await session.run('step', { ...batch(0), rate: 0.5 });
+  assert.deepEqual([...await kept.data()], [0.5, 1, 1.5]);
+  assert.notDeepEqual([...await session.read('w')], [0.5, 1, 1.5]);
+  await session.write('w', kept);
+  assert.deepEqual([...await session.read('w')], [0.5, 1, 1.5]);
+  assert.deepEqual([kept.dtype, kept.shape, kept.size], ['f32', [3], 3]);
+  kept.dispose();
+});
+
+test('wrong tensors are refused', async () => {
+  const { x, t } = batch(0), small = await session.upload(f32([3, 4], x)), integers = await session.upload({ dtype: 'i32', shape: [4, 3], data: new Int32Array(12) });
+  await assert.rejects(session.run('step', { x: small, t, rate: 0 }), { kind: 'shape', message: /\[3,4\]/ });
+  await assert.rejects(session.run('step', { x: integers, t, rate: 0 }), { kind: 'dtype', message: /given as i32/ });
+  await assert.rejects(session.upload(f32([2, 2], x)), { kind: 'shape' });
+  await assert.rejects(session.upload({ dtype: 'i32', shape: [12], data: x }), { kind: 'dtype' });
+  const other = await openSession(linearPlan(), { device: dawn.device });
+  await assert.rejects(other.run('step', { x: small, t, rate: 0 }), { kind: 'shape' });
+  const fits = await other.upload(f32([4, 3], x));
+  await assert.rejects(session.run('step', { x: fits, t, rate: 0 }), { kind: 'name', message: /another session/ });
+  for (const tensor of [small, integers, fits]) tensor.dispose();
+  other.close();
+  await assert.rejects(small.data(), { kind: 'closed' });
+  await assert.rejects(session.run('step', { x: small, t, rate: 0 }), (e) => e.kind === 'shape' || e.kind === 'closed');
+});
+
+test('live tensors are counted, and dispose twice is once', async () => {
+  const before = liveTensors(), a = await session.upload(f32([2], [1, 2])), b = await session.keep('w');
+  assert.equal(liveTensors(), before + 2);
+  a.dispose();
+  a.dispose();
+  b[Symbol.dispose]();
+  assert.equal(liveTensors(), before);
+});
+
+test('a scope disposes of what was made in it, but for what is released', async () => {
+  const before = liveTensors(), inner = scope();
+  const a = await session.upload(f32([1], [1])), b = inner.release(await session.upload(f32([1], [2])));
+  inner[Symbol.dispose]();
+  assert.equal(liveTensors(), before + 1);
+  await assert.rejects(a.data(), { kind: 'closed' });
+  assert.deepEqual([...await b.data()], [2]);
+  b.dispose();
+});
+
+describe('safetensors', () => {
+  const tensors = {
+    b: f32([2, 2], [1, 2, 3, 4]), a: { dtype: 'u8', shape: [3], data: Uint8Array.of(1, 2, 3) }, empty: f32([0, 4], []), one: { dtype: 'i32', shape: [], data: Int32Array.of(-7) },
+  };
+
+  test('a file gives back what was put in, and equal tensors equal bytes', () => {
+    const file = encodeSafetensors(tensors, { made: 'here' });
+    const { tensors: back, metadata } = decodeSafetensors(file);
+    assert.deepEqual(Object.fromEntries(Object.entries(back)), tensors);
+    assert.deepEqual(metadata, { made: 'here' });
+    assert.deepEqual(encodeSafetensors(Object.fromEntries(Object.entries(tensors).reverse()), { made: 'here' }), file);
+  });
+
+  test('the header is as the format says', () => {
+    const file = encodeSafetensors({ w: f32([2], [1, -1]) }), length = Number(new DataView(file.buffer).getBigUint64(0, true));
+    assert.equal(length % 8, 0);
+    assert.deepEqual(JSON.parse(Buffer.from(file.subarray(8, 8 + length)).toString()), { w: { dtype: 'F32', shape: [2], data_offsets: [0, 8] } });
+    assert.deepEqual(new Float32Array(file.slice(8 + length).buffer), Float32Array.of(1, -1));
+  });
+
+  const file = (header, bytes = 0) => {
+    const json = Buffer.from(typeof header === 'string' ? header : JSON.stringify(header)), out = Buffer.alloc(8 + json.length + bytes);
+    out.writeBigUInt64LE(BigInt(json.length));
+    json.copy(out, 8);
+    return new Uint8Array(out);
+  };
+  for (const [what, bytes, kind] of [
+    ['nothing', new Uint8Array(0), 'syntax'],
+    ['half a length', new Uint8Array(5), 'syntax'],
+    ['a length beyond the file', new Uint8Array(8).fill(255), 'syntax'],
+    ['no JSON', file('{"w'), 'syntax'],
+    ['no object', file('null'), 'syntax'],
+    ['a tensor without a place', file({ w: { dtype: 'F32', shape: [1] } }, 4), 'syntax'],
+    ['a place beyond the file', file({ w: { dtype: 'F32', shape: [1], data_offsets: [0, 4] } }), 'syntax'],
+    ['a place of another size', file({ w: { dtype: 'F32', shape: [1], data_offsets: [0, 8] } }, 8), 'syntax'],
+    ['a negative dimension', file({ w: { dtype: 'F32', shape: [-1], data_offsets: [4, 0] } }, 4), 'syntax'],
+    ['an unknown type', file({ w: { dtype: 'F8_E4M3', shape: [1], data_offsets: [0, 1] } }, 1), 'dtype'],
+    ['nothing for a tensor', file({ w: null }), 'dtype'],
+  ]) test(`refuses ${what}`, () => assert.throws(() => decodeSafetensors(bytes), { name: 'RlxError', kind }));
+
+  test('refuses to write what does not fit its shape', () => assert.throws(() => encodeSafetensors({ w: f32([3], [1]) }), { kind: 'shape' }));
+});

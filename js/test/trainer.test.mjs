@@ -1,0 +1,137 @@
+// The trainer, over Dawn.
+
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { batches, openSession, Trainer } from '../dist/runtime.js';
+import { batch, close, linearPlan, reference } from './linear.mjs';
+import { openDawn } from './rig/dawn.mjs';
+
+let dawn;
+before(async () => { dawn = await openDawn(); });
+after(() => dawn.close());
+
+async function train(t, options = {}) {
+  const session = await openSession(linearPlan(), { device: dawn.device });
+  t.after(() => session.close());
+  await session.run('init');
+  return new Trainer(session, options);
+}
+
+const history = { ring: 'history', count: 'count' };
+
+test('every loss is reported where the plan keeps a history', async (t) => {
+  const trainer = await train(t, { history }), want = reference(), losses = [];
+  const { loss, steps, aborted } = await trainer.run({ steps: 45, batches: batch, inputs: { rate: 0.2 }, every: 100, onProgress: (p) => losses.push(...p.losses) });
+  const all = Array.from({ length: 45 }, (_, i) => want.step(batch(i), Math.fround(0.2)));
+  assert.ok(close(losses, all, 1e-4), `${losses} instead of ${all}`);
+  assert.deepEqual([steps, aborted, loss], [45, false, losses.at(-1)]);
+});
+
+test('every few steps the last loss is reported where it keeps none', async (t) => {
+  const trainer = await train(t), want = reference(), seen = [];
+  await trainer.run({ steps: 24, batches: batch, inputs: { rate: 0.2 }, every: 10, onProgress: ({ step, losses }) => seen.push([step, ...losses]) });
+  const all = Array.from({ length: 24 }, (_, i) => want.step(batch(i), Math.fround(0.2)));
+  assert.deepEqual(seen.map(([step]) => step), [10, 20, 24]);
+  for (const [step, loss] of seen) assert.ok(close([loss], [all[step - 1]], 1e-4));
+});
+
+test('a rate is looked at before each step', async (t) => {
+  const trainer = await train(t), want = reference();
+  const rate = (i) => i < 5 ? 0.3 : 0.01;
+  const { loss } = await trainer.run({ steps: 10, batches: batch, inputs: (i) => ({ rate: rate(i) }) });
+  const all = Array.from({ length: 10 }, (_, i) => want.step(batch(i), Math.fround(rate(i))));
+  assert.ok(close([loss], [all[9]], 1e-4));
+});
+
+test('a signal stops it between two steps, and it goes on from there', async (t) => {
+  const trainer = await train(t, { history }), stop = new AbortController(), losses = [];
+  const onProgress = (p) => {
+    losses.push(...p.losses);
+    if (p.step >= 20) stop.abort();
+  };
+  const first = await trainer.run({ steps: 1000, batches: batch, inputs: { rate: 0.05 }, every: 4, signal: stop.signal, onProgress });
+  assert.ok(first.aborted && first.steps < 1000);
+  assert.equal(losses.length, first.steps);
+  assert.equal(trainer.steps, first.steps);
+  const second = await trainer.run({ steps: 8, batches: batch, inputs: { rate: 0.05 }, onProgress });
+  assert.equal(second.steps, 8);
+  assert.equal(losses.length, first.steps + 8);
+});
+
+test('the end of the batches ends it', async (t) => {
+  const trainer = await train(t);
+  const { steps, loss } = await trainer.run({ steps: 100, batches: [0, 1, 2].map((i) => ({ inputs: batch(i), rows: 4 })), inputs: { rate: 0.1 } });
+  assert.equal(steps, 3);
+  assert.ok(loss > 0);
+});
+
+test('asynchronous batches are waited for', async (t) => {
+  const trainer = await train(t), want = reference();
+  const slow = async function* () { for (let i = 0; i < 4; i++) yield new Promise((done) => setTimeout(() => done({ inputs: batch(i), rows: 4 }), 2)); };
+  const { loss } = await trainer.run({ steps: 4, batches: slow(), inputs: { rate: 0.1 } });
+  const all = Array.from({ length: 4 }, (_, i) => want.step(batch(i), Math.fround(0.1)));
+  assert.ok(close([loss], [all[3]]));
+});
+
+test('a failed check on the device ends it with the check\'s error', async (t) => {
+  const trainer = await train(t, { entry: 'pick', loss: 'picked' });
+  const given = (i) => ({ label: new Int32Array(4), free: Int32Array.of(0, 0, 0, i === 7 ? 99 : 0) });
+  await assert.rejects(trainer.run({ steps: 100_000, batches: given, every: 1 }), { kind: 'index', message: /pick\(free\)/ });
+});
+
+test('other tasks get their turn', async (t) => {
+  const trainer = await train(t);
+  let turns = 0, longest = 0, last = performance.now();
+  const timer = setInterval(() => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+    turns++;
+  }, 1);
+  await trainer.run({ steps: 3000, batches: batch, inputs: { rate: 0.01 } });
+  clearInterval(timer);
+  assert.ok(turns > 10, `${turns} turns, the longest wait ${longest} ms`);
+});
+
+test('evaluate averages scalars over rows and joins the rest', async (t) => {
+  const trainer = await train(t), rows = 10;
+  const x = Float32Array.from({ length: 3 * rows }, (_, i) => Math.cos(i));
+  const all = Array.from({ length: rows }, (_, r) => 0.5 * x[3 * r] + x[3 * r + 1] + 1.5 * x[3 * r + 2]);
+  const data = { x: { dtype: 'f32', shape: [rows, 3], data: x } };
+  const { prediction } = await trainer.evaluate({ entry: 'predict', batches: withoutMask(batches(data, { size: 4, last: { mask: 'mask' }, epochs: 1 })) });
+  assert.ok(close(prediction, all));
+  const { loss } = await trainer.evaluate({ entry: 'step', batches: [0, 1].map((i) => ({ inputs: { ...batch(i), rate: 0 }, rows: 4 })) });
+  assert.ok(close([loss], [(reference().step(batch(0), 0) + reference().step(batch(1), 0)) / 2]));
+});
+
+/** The linear plan has no mask input. */
+function* withoutMask(source) {
+  for (const { inputs: { mask, ...inputs }, rows } of source) {
+    assert.equal(mask.reduce((a, b) => a + b), rows);
+    yield { inputs, rows };
+  }
+}
+
+describe('batches', () => {
+  const data = { x: { dtype: 'f32', shape: [5, 2], data: Float32Array.from({ length: 10 }, (_, i) => i) }, y: { dtype: 'i32', shape: [5], data: Int32Array.of(0, 1, 2, 3, 4) } };
+  const list = (options) => [...batches(data, { epochs: 1, ...options })].length;
+  const rows = (options) => Array.from(batches(data, { epochs: 1, ...options }), ({ inputs, entry, rows }) => {
+    for (let i = 0; i < rows; i++) assert.deepEqual([...inputs.x.data.subarray(2 * i, 2 * i + 2)], [2 * inputs.y.data[i], 2 * inputs.y.data[i] + 1]);
+    return [entry, rows, inputs.y.shape[0], [...inputs.y.data]];
+  });
+
+  test('come in order', () => assert.deepEqual(rows({ size: 5 }), [[undefined, 5, 5, [0, 1, 2, 3, 4]]]));
+  test('drop what is left over', () => assert.deepEqual(rows({ size: 2, last: 'drop' }), [[undefined, 2, 2, [0, 1]], [undefined, 2, 2, [2, 3]]]));
+  test('mask what is left over', () => assert.deepEqual(rows({ size: 3, last: { mask: 'm' } }), [[undefined, 3, 3, [0, 1, 2]], [undefined, 2, 3, [3, 4, 0]]]));
+  test('give what is left over to another entry', () => assert.deepEqual(rows({ size: 3, last: { entry: 'short' } }), [[undefined, 3, 3, [0, 1, 2]], ['short', 2, 2, [3, 4]]]));
+  test('shuffle by seed, differently in each epoch', () => {
+    const order = (seed) => rows({ size: 5, shuffle: seed, epochs: 3 }).map(([, , , y]) => y.join(''));
+    assert.deepEqual(order(1), order(1));
+    assert.notDeepEqual(order(1), order(2));
+    assert.equal(new Set(order(3)).size, 3);
+    assert.ok(order(3).every((y) => [...y].sort().join('') === '01234'));
+  });
+  test('refuse to decide about a smaller last batch', () => assert.throws(() => list({ size: 2 }), { kind: 'shape', message: /1 of 5 rows are left over/ }));
+  test('refuse no rows', () => assert.throws(() => list({ size: 0 }), { kind: 'shape', message: /empty batch/ }));
+  test('refuse columns of different lengths', () => assert.throws(() => [...batches({ ...data, z: { dtype: 'f32', shape: [4], data: new Float32Array(4) } }, { size: 1 })], { kind: 'shape', message: /z has 4 rows/ }));
+});
