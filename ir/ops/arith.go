@@ -75,13 +75,13 @@ func defineProducts() {
 	}
 	masked := product
 	masked.float = func(x []float64) float64 {
-		if x[0] == 0 {
+		if x[0] == 0 || x[1] == 0 {
 			return 0
 		}
 		return x[0] * x[1]
 	}
 	masked.complexe = func(x []complex128) complex128 {
-		if x[0] == 0 {
+		if x[0] == 0 || x[1] == 0 {
 			return 0
 		}
 		return x[0] * x[1]
@@ -97,50 +97,25 @@ func defineProducts() {
 		}
 		return out
 	}
+	slopes := [2]slope2{
+		func(_ *ir.Builder, _, y, _ ir.Value) ir.Value { return y },
+		func(_ *ir.Builder, x, _, _ ir.Value) ir.Value { return x },
+	}
 	defineBinary(binary{
 		op: OpMul, doc: "x · y. Integers wrap.", types: numbers, scalar: scalar.Mul, meaning: product,
-		slopes: [2]slope2{
-			func(_ *ir.Builder, _, y, _ ir.Value) ir.Value { return y },
-			func(_ *ir.Builder, x, _, _ ir.Value) ir.Value { return x },
-		},
-		transpose: other,
+		slopes: slopes, transpose: other,
 	})
 	defineBinary(binary{
-		op: OpMulZero, doc: "t · c, but 0 wherever t is 0, also if c is infinite or NaN there: the product of a " +
-			"tangent with a coefficient, which a masked tangent must survive.",
-		operands: []string{"t", "c"}, types: numbers, scalar: scalar.MulZero, meaning: masked,
-		jvp: jvpMulZero, transpose: transposeMulZero,
-		cases: []pair{
-			{name: "zero times anything", x: []float64{0, 0, 0, 2}, y: []float64{math.Inf(1), math.NaN(), 3, 0}, noGrad: "infinite and NaN coefficients"},
-		},
+		op: OpMulZero, doc: "x · y, but 0 wherever one of them is 0, also if the other is infinite or NaN there: the product of a " +
+			"tangent with a coefficient, which a masked tangent must survive. Zero absorbs everything, so a product of many " +
+			"coefficients is the same in whatever order it is taken, forward or backward.",
+		types: numbers, scalar: scalar.MulZero, meaning: masked,
+		slopes: slopes, transpose: other,
+		cases: []pair{{
+			name: "zero times anything", noGrad: "infinite and NaN factors",
+			x: []float64{0, 0, 0, 2, math.Inf(1), math.NaN()}, y: []float64{math.Inf(1), math.NaN(), 3, 0, 0, 2},
+		}},
 	})
-}
-
-// jvpMulZero keeps both factors of the product safe: where t is 0, so is the
-// derivative by c, whatever the tangent of c.
-func jvpMulZero(b *ir.Builder, _ *ir.Node, in, _, t []ir.Value) []ir.Value {
-	by := [2]ir.Value{scale(b, t[0], in[1]), {}}
-	if t[1].Valid() {
-		by[1] = scale(b, whereNonzero(b, in[0], t[1]), in[0])
-	}
-	return []ir.Value{addTangents(b, by[0], by[1])}
-}
-
-func transposeMulZero(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
-	out := make([]ir.Value, 2)
-	switch {
-	case !ct[0].Valid() || !onlyLinear(b, n, linear, 0, 1):
-	case linear[0]:
-		out[0] = scale(b, ct[0], in[1])
-	case linear[1]:
-		out[1] = whereNonzero(b, in[0], scale(b, ct[0], in[0]))
-	}
-	return out
-}
-
-// whereNonzero returns v where t is not 0, and 0 elsewhere.
-func whereNonzero(b *ir.Builder, t, v ir.Value) ir.Value {
-	return Select(b, Ne(b, t, ZerosLike(b, t)), v, ZerosLike(b, v))
 }
 
 func defineQuotients() {
@@ -273,9 +248,8 @@ func Sub(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpSub, 
 // Mul returns x · y.
 func Mul(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpMul, nil, x, y) }
 
-// MulZero returns t · c, but 0 wherever t is 0, whatever c. It is linear in t,
-// and in c where t is not 0.
-func MulZero(b *ir.Builder, t, c ir.Value) ir.Value { return broadcasting(b, OpMulZero, nil, t, c) }
+// MulZero returns x · y, but 0 wherever one of them is 0, whatever the other.
+func MulZero(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpMulZero, nil, x, y) }
 
 // Div returns x / y, for integers truncated toward zero.
 func Div(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpDiv, nil, x, y) }

@@ -25,8 +25,9 @@
 //     the origin: 0.
 //
 // Where a derivative is infinite (sqrt, rsqrt and log at 0) it is infinite. It
-// does no harm where it is not wanted: rules multiply by [MulZero], which
-// gives 0 for a zero tangent whatever the coefficient, so a branch that
-// [Select] masks out never poisons a result, at any order. A plain [Mul] is
-// used only where the coefficient is a finite constant.
+// does no harm where it is not wanted: rules multiply by [MulZero], which is 0
+// where a factor is 0, whatever the other, so a branch that [Select] masks out
+// never poisons a result, at any order, and forward and reverse derivatives
+// agree where an infinite slope meets one of 0. A plain [Mul] is used only where
+// the coefficient is a finite constant other than 0.
 package ops

@@ -7,13 +7,13 @@ import (
 )
 
 // scale returns the tangent t times the coefficient c: a plain product where c
-// is a finite constant, and elsewhere one that a zero tangent always makes
+// is a finite constant other than 0, and elsewhere one that a zero always makes
 // zero. A tangent known to be zero stays so.
 func scale(b *ir.Builder, t, c ir.Value) ir.Value {
 	switch {
 	case !t.Valid():
 		return ir.Value{}
-	case isFinite(c):
+	case isFinite(c) && isNonzero(c):
 		return Mul(b, t, c)
 	}
 	return MulZero(b, t, c)
