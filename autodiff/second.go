@@ -51,46 +51,61 @@ func HVP(g *ir.Graph, loss string, wrt ...string) (*ir.Graph, error) {
 // the same.
 func NthOrder(g *ir.Graph, output, wrt string, n int) (*ir.Graph, error) {
 	const transform = "nth order"
+	port, ok := g.Port(wrt)
+	if ok && port.Value.Rank() != 0 {
+		return nil, wrap(transform, ir.Shapef("port %q is %s; derivatives of higher order are by a scalar", wrt, port.Value.Type()))
+	}
+	d, err := repeated(g, output, wrt, n, func(b *ir.Builder, _ int, x ir.Value) ir.Value { return ops.OnesLike(b, x) })
+	return d, wrap(transform, err)
+}
+
+// Directional returns a graph that computes, beside the outputs of g, the
+// derivatives of one of them up to order n along directions: input
+// "direction1/x" to "directionn/x" for the port x named in wrt. Output "dk/y" is
+// the k-th derivative contracted with the first k of them; for n = 2 and a
+// scalar it is ⟨u, H·v⟩.
+func Directional(g *ir.Graph, output, wrt string, n int) (*ir.Graph, error) {
+	d, err := repeated(g, output, wrt, n, func(b *ir.Builder, k int, x ir.Value) ir.Value {
+		return b.Port(ir.InputPort, position("direction", k)+"/"+wrt, x.Type())
+	})
+	return d, wrap("directional", err)
+}
+
+// direction returns the tangent of port x at the k-th differentiation.
+type direction func(b *ir.Builder, k int, x ir.Value) ir.Value
+
+// repeated differentiates an output n times by one port, forward.
+func repeated(g *ir.Graph, output, wrt string, n int, v direction) (*ir.Graph, error) {
 	ports, err := portIndices(g, []string{wrt})
 	if err != nil {
-		return nil, wrap(transform, err)
-	}
-	if p := g.Ports()[ports[0]]; p.Value.Rank() != 0 {
-		return nil, wrap(transform, ir.Shapef("port %q is %s; derivatives of higher order are by a scalar", wrt, p.Value.Type()))
+		return nil, err
 	}
 	o, ok := g.Output(output)
 	if !ok {
-		return nil, wrap(transform, ir.Errorf(ir.ErrName, "graph %q has no output %q", g.Name(), output))
+		return nil, ir.Errorf(ir.ErrName, "graph %q has no output %q", g.Name(), output)
 	}
-	if n < 1 || !o.Value.DType().IsFloat() {
-		return nil, wrap(transform, ir.Attrf("order %d of output %q, %s", n, output, o.Value.Type()))
+	if n < 1 || !derive.Differentiable(o.Value.DType()) {
+		return nil, ir.Attrf("derivative of order %d of output %q, %s", n, output, o.Value.Type())
 	}
-	for k := 1; k <= n; k++ {
-		if g, err = along(g, ports[0], output, orderName(k, o.Name)); err != nil {
-			return nil, wrap(transform, err)
-		}
-		output = orderName(k, o.Name)
+	for k := 1; k <= n && err == nil; k++ {
+		d := position("d", k) + "/" + o.Name
+		g, err = along(g, ports[0], output, d, func(b *ir.Builder, x ir.Value) ir.Value { return v(b, k, x) })
+		output = d
 	}
-	return g, nil
+	return g, err
 }
 
-// orderName names the k-th derivative of an output.
-func orderName(k int, output string) string { return position("d", k) + "/" + output }
-
-// along adds to the outputs of g the derivative of one of them by a port of
-// rank 0.
-func along(g *ir.Graph, port int, output, name string) (*ir.Graph, error) {
+// along adds to the outputs of g the derivative of one of them by a port in a
+// direction.
+func along(g *ir.Graph, port int, output, name string, v func(b *ir.Builder, x ir.Value) ir.Value) (*ir.Graph, error) {
 	return ir.Build(g.Name(), func(b *ir.Builder) {
 		m := ir.NewMapping(g)
 		b.CopyPorts(g, m)
 		in, t := portValues(g, m), make([]ir.Value, len(g.Ports()))
-		t[port] = ops.OnesLike(b, in[port])
+		t[port] = v(b, in[port])
 		out, tout := derive.JVP(b, g, in, t)
 		copyOutputs(b, g, out, nil)
-		for i, o := range g.Outputs() {
-			if o.Name == output && !o.State {
-				b.Output(name, orZeros(b, tout[i], out[i]))
-			}
-		}
+		at := outputIndex(g, output)
+		b.Output(name, orZeros(b, tout[at], out[at]))
 	})
 }

@@ -1,0 +1,96 @@
+package autodiff
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/derive"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// CustomVJP adds a function with a reverse derivative of its own and returns
+// its results. forward computes them from the operands, together with whatever
+// backward is to have of the way there. backward computes a cotangent for each
+// operand of a floating or complex element type, in order, given what forward
+// kept and a cotangent for each result of such a type; it is linear in these.
+// Both see no values but those they are given.
+//
+// Forward mode and higher orders work too: what is differentiated there is
+// backward, and forward for what it kept.
+func CustomVJP(b *ir.Builder, operands []ir.Value,
+	forward func(b *ir.Builder, in []ir.Value) (results, kept []ir.Value),
+	backward func(b *ir.Builder, kept, ct []ir.Value) []ir.Value,
+) []ir.Value {
+	var results, kept []ir.Type
+	f := b.Subgraph("forward", func(b *ir.Builder) {
+		r, k := forward(b, declare(b, "in", typesOf(operands)))
+		results, kept = typesOf(r), typesOf(k)
+		declareOutputs(b, append(append([]ir.Value(nil), r...), k...))
+	})
+	g := b.Subgraph("backward", func(b *ir.Builder) {
+		k := declare(b, "kept", kept)
+		declareOutputs(b, backward(b, k, declare(b, "cotangent", withTangents(results))))
+	})
+	if b.Err() != nil {
+		return make([]ir.Value, len(results))
+	}
+	out := ops.CustomVJP(b, f, g, len(results), operands...)
+	return out[:min(len(results), len(out))]
+}
+
+// CustomJVP adds a function with a forward derivative of its own and returns
+// its results. f computes them from the operands. jvp computes a tangent for
+// each result of a floating or complex element type, in order, given the
+// operands and a tangent for each of those of such a type; it is linear in the
+// tangents. Both see no values but those they are given. Reverse mode is the
+// transpose of jvp, and higher orders differentiate it.
+func CustomJVP(b *ir.Builder, operands []ir.Value,
+	f func(b *ir.Builder, in []ir.Value) []ir.Value,
+	jvp func(b *ir.Builder, in, t []ir.Value) []ir.Value,
+) []ir.Value {
+	types := typesOf(operands)
+	primal := b.Subgraph("function", func(b *ir.Builder) { declareOutputs(b, f(b, declare(b, "in", types))) })
+	tangent := b.Subgraph("tangent", func(b *ir.Builder) {
+		in := declare(b, "in", types)
+		declareOutputs(b, jvp(b, in, declare(b, "tangent", withTangents(types))))
+	})
+	if b.Err() != nil {
+		return make([]ir.Value, 1)
+	}
+	return ops.CustomJVP(b, primal, tangent, operands...)
+}
+
+// StopGradient returns x as a value that all derivatives take for a constant.
+func StopGradient(b *ir.Builder, x ir.Value) ir.Value { return ops.StopGradient(b, x) }
+
+func typesOf(values []ir.Value) []ir.Type {
+	out := make([]ir.Type, len(values))
+	for i, v := range values {
+		out[i] = v.Type()
+	}
+	return out
+}
+
+// withTangents returns the types that have tangents.
+func withTangents(types []ir.Type) []ir.Type {
+	var out []ir.Type
+	for _, t := range types {
+		if derive.Differentiable(t.DType) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// declare declares inputs of the given types, named after their places.
+func declare(b *ir.Builder, prefix string, types []ir.Type) []ir.Value {
+	in := make([]ir.Value, len(types))
+	for i, t := range types {
+		in[i] = b.Port(ir.InputPort, position(prefix, i), t)
+	}
+	return in
+}
+
+func declareOutputs(b *ir.Builder, values []ir.Value) {
+	for i, v := range values {
+		b.Output(position("out", i), v)
+	}
+}
