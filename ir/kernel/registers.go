@@ -30,34 +30,19 @@ func dynamicArrays(body []Stmt) map[int]bool {
 			out[array] = true
 		}
 	}
-	walkExprs(body, func(e scalar.Expr) scalar.Expr {
-		scalar.Walk(e, func(n scalar.Expr) {
-			if n.Op == scalar.OpLoad {
-				note(n.Ref, n.Args[0])
-			}
-		})
-		return e
-	})
-	walkAll(body, func(s Stmt) {
+	Walk(body, func(s Stmt) {
+		for _, e := range Exprs(s) {
+			scalar.Walk(e, func(n scalar.Expr) {
+				if n.Op == scalar.OpLoad {
+					note(n.Ref, n.Args[0])
+				}
+			})
+		}
 		if s, ok := s.(*Store); ok {
 			note(s.Array, s.At)
 		}
 	})
 	return out
-}
-
-// walkAll shows every statement, those of nested bodies after their own.
-func walkAll(body []Stmt, f func(Stmt)) {
-	for _, s := range body {
-		f(s)
-		switch s := s.(type) {
-		case *For:
-			walkAll(s.Body, f)
-		case *If:
-			walkAll(s.Then, f)
-			walkAll(s.Else, f)
-		}
-	}
 }
 
 // registers are the variables that one private array becomes.
@@ -134,11 +119,10 @@ func (r *registers) uses(s Stmt, i int64) bool { return r.usedIn([]Stmt{s}, i) }
 
 func (r *registers) usedIn(body []Stmt, i int64) bool {
 	found := false
-	walkExprs(body, func(e scalar.Expr) scalar.Expr {
-		found = found || r.loads(e, i)
-		return e
-	})
-	walkAll(body, func(s Stmt) {
+	Walk(body, func(s Stmt) {
+		for _, e := range Exprs(s) {
+			found = found || r.loads(e, i)
+		}
 		if s, ok := s.(*Store); ok && s.Array == r.array {
 			at, _ := s.At.IntConst()
 			found = found || at == i

@@ -136,28 +136,9 @@ func (u *unroller) stmt(s Stmt, b binds) Stmt {
 
 // walkNames shows every name that statements define.
 func walkNames(body []Stmt, f func(name string)) {
-	for _, s := range body {
-		switch s := s.(type) {
-		case *Let:
-			f(s.Name)
-		case *Var:
-			f(s.Name)
-		case *LoadVec:
-			for _, name := range s.Names {
-				f(name)
-			}
-		case *For:
-			f(s.Var)
-			walkNames(s.Body, f)
-		case *If:
-			walkNames(s.Then, f)
-			walkNames(s.Else, f)
-		case *AtomicOp:
-			if s.Old != "" {
-				f(s.Old)
-			}
-		case *Subgroup:
-			f(s.Name)
+	Walk(body, func(s Stmt) {
+		for _, name := range Defines(s) {
+			f(name)
 		}
-	}
+	})
 }

@@ -34,12 +34,17 @@ type Dialect struct {
 	// Form returns how an operation on operands of type t is written where
 	// that is not the common form.
 	Form func(op scalar.Op, t dtype.DType) (Form, bool)
-	// Convert returns x, of type from and standing alone, as type to.
-	Convert func(w *Writer, x string, from, to dtype.DType) string
+	// Convert returns x, of type from and standing alone, as type to; Bitcast
+	// its bits as type to.
+	Convert, Bitcast func(w *Writer, x string, from, to dtype.DType) string
 	// Let and Var return the statements that define a constant and a variable.
 	Let, Var func(t dtype.DType, name, value string) string
-	// Vector returns a vector of elements.
-	Vector func(t dtype.DType, elems []string) string
+	// Vector returns a vector of elements, as memory holds them, and LetVector
+	// the statement that names one of an array.
+	Vector    func(t dtype.DType, elems []string) string
+	LetVector func(a kernel.Array, name, value string) string
+	// UnsignedShift says that shifts count in u32 whatever they shift.
+	UnsignedShift bool
 	// AtomicLoad returns the load of an atomic element.
 	AtomicLoad func(element string) string
 	// Barrier returns the statements that make a workgroup meet. storage says
@@ -59,8 +64,8 @@ type Form struct {
 	Call   string // Call(a, b)
 	Prefix string // Prefix a
 	Infix  string // a Infix b
-	// Text has $0, $1 and $2 where the operands go. It must be safe to use as
-	// an operand: a call, or something in parentheses.
+	// Text has $0, $1 and $2, each once, where the operands go. It must be safe
+	// to use as an operand: a call, or something in parentheses.
 	Text string
 	// Helper names the function that the form needs.
 	Helper string
@@ -110,6 +115,7 @@ func Write(k *kernel.Kernel, d *Dialect) (*Source, error) {
 	w := &Writer{
 		d: d, out: &Source{Kernel: kernel.Unroll(k)}, depth: 1,
 		taken: map[string]bool{}, alias: map[string]text{}, functions: map[string]bool{},
+		mutable: map[string]bool{}, width: map[string]int{},
 	}
 	w.k = w.out.Kernel
 	w.names()
@@ -136,7 +142,10 @@ type Writer struct {
 	lets      int
 	vectors   int
 	functions map[string]bool // by name, those in out.Functions
-	storage   bool            // threads exchange values through storage arrays
+	inside    bool            // one of them is being written
+	width     map[string]int  // of the vectors by name
+	mutable   map[string]bool // variables that change
+	storage   bool            // threads may exchange values through storage arrays
 }
 
 // Fail records what the dialect lacks.
@@ -166,11 +175,21 @@ func (w *Writer) typeName(t dtype.DType) string {
 	return name
 }
 
+// FloatLiteral returns the fewest digits that give back x, a finite float of 32
+// or 64 bits, with a point or an exponent.
+func FloatLiteral(x float64, bits int) string {
+	s := strconv.FormatFloat(x, 'g', -1, bits)
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0"
+	}
+	return s
+}
+
 // names finds out which names the kernel takes and renames reserved ones.
 func (w *Writer) names() {
 	define := func(name string) string {
 		w.taken[name] = true
-		if !w.d.Reserved(name) {
+		if !w.d.Reserved(name) && !isFunctionName(name) {
 			return name
 		}
 		w.alias[name] = atom(name + "_")
@@ -191,8 +210,11 @@ func (w *Writer) names() {
 				}
 			})
 		}
-		if s, ok := s.(*kernel.LoadVec); ok {
+		switch s := s.(type) {
+		case *kernel.LoadVec:
 			loaded[s.Array] = true
+		case *kernel.Var:
+			w.mutable[s.Name] = true
 		}
 	})
 	for i := range loaded {

@@ -72,8 +72,8 @@ func (w *Writer) expr(e scalar.Expr) text {
 		return w.variable(e)
 	case scalar.OpLoad:
 		return w.load(e)
-	case scalar.OpConvert:
-		return atom(w.d.Convert(w, w.operand(e.Args[0], loose), e.Args[0].Type, e.Type))
+	case scalar.OpConvert, scalar.OpBitcast:
+		return w.conversion(e)
 	case scalar.OpFma:
 		return w.expr(&scalar.Node{Op: scalar.OpAdd, Type: e.Type, Args: []scalar.Expr{
 			e.Args[2], {Op: scalar.OpMul, Type: e.Type, Args: e.Args[:2]},
@@ -81,7 +81,7 @@ func (w *Writer) expr(e scalar.Expr) text {
 	}
 	t := e.Args[len(e.Args)-1].Type
 	w.typeName(e.Type)
-	if name := functionName(e); w.functions[name] {
+	if name := functionName(e); w.calls(name) {
 		return atom(name + "(" + w.list(e.Args) + ")")
 	}
 	form, ok := w.d.Form(e.Op, t)
@@ -90,6 +90,20 @@ func (w *Writer) expr(e scalar.Expr) text {
 	}
 	w.Need(form.Helper)
 	return w.form(form, e)
+}
+
+// conversion writes a change of type.
+func (w *Writer) conversion(e scalar.Expr) text {
+	from := e.Args[0].Type
+	w.typeName(e.Type)
+	if name := functionName(e); w.calls(name) {
+		return atom(name + "(" + w.list(e.Args) + ")")
+	}
+	x := w.operand(e.Args[0], loose)
+	if e.Op == scalar.OpBitcast {
+		return atom(w.d.Bitcast(w, x, from, e.Type))
+	}
+	return atom(w.d.Convert(w, x, from, e.Type))
 }
 
 // common writes an operation that all dialects write the same way.
@@ -113,7 +127,11 @@ func (w *Writer) common(e scalar.Expr, t dtype.DType) text {
 		return w.form(Form{Prefix: "~"}, e)
 	}
 	if op, ok := infix[e.Op]; ok {
-		return text{w.operand(e.Args[0], op.left) + " " + op.sign + " " + w.operand(e.Args[1], op.right), op.hold}
+		right := e.Args[1]
+		if w.d.UnsignedShift && (e.Op == scalar.OpShl || e.Op == scalar.OpShr) {
+			right = scalar.Convert(right, dtype.U32)
+		}
+		return text{w.operand(e.Args[0], op.left) + " " + op.sign + " " + w.operand(right, op.right), op.hold}
 	}
 	w.Fail("operation %s of %s", e.Op, t)
 	return atom(e.Op.String())
@@ -144,7 +162,7 @@ func (w *Writer) form(f Form, e scalar.Expr) text {
 	}
 	s := f.Text
 	for i, a := range e.Args {
-		s = strings.ReplaceAll(s, "$"+strconv.Itoa(i), w.operand(a, single))
+		s = strings.ReplaceAll(s, "$"+strconv.Itoa(i), w.operand(a, loose))
 	}
 	return atom(s)
 }

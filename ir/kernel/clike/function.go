@@ -3,6 +3,7 @@ package clike
 import (
 	"strings"
 
+	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -20,11 +21,22 @@ func functionName(e scalar.Expr) string {
 	return name
 }
 
+// isFunctionName reports whether a name could be one that functionName gives:
+// whether it ends in a type.
+func isFunctionName(name string) bool {
+	_, err := dtype.Parse(name[strings.LastIndexByte(name, '_')+1:])
+	return err == nil
+}
+
 // expand returns e with operations replaced that the dialect has no form for,
 // but for those that get a function, which it writes.
 func (w *Writer) expand(e scalar.Expr) scalar.Expr {
 	return scalar.ExpandExcept(e, w.d.Level, w.outline)
 }
+
+// calls reports whether the operation with that function name is a call of it
+// here. The body of a function has been expanded to the end.
+func (w *Writer) calls(name string) bool { return w.functions[name] && !w.inside }
 
 // outline reports whether the operation of n is a function, and writes it if it
 // is new. Only functions of floats are: index arithmetic is better seen.
@@ -49,19 +61,22 @@ func (w *Writer) outline(n scalar.Expr) bool {
 		return false
 	}
 	w.functions[name] = true
-	w.out.Functions = append(w.out.Functions, w.function(name, params, body))
+	definition := w.function(name, params, body)
+	w.out.Functions = append(w.out.Functions, definition)
 	return true
 }
 
 // function writes a function that returns body.
 func (w *Writer) function(name string, params []scalar.Expr, body scalar.Expr) string {
 	inner := &Writer{
-		d: w.d, k: w.k, out: w.out, err: w.err, depth: 1,
-		taken: map[string]bool{}, functions: w.functions,
+		d: w.d, k: w.k, out: w.out, err: w.err, depth: 1, inside: true,
+		taken: map[string]bool{}, alias: map[string]text{}, functions: w.functions,
 	}
-	value := inner.bind(body)[0]
+	s := scalar.Schedule(boundPrefix, body)
+	inner.bound(s.Bindings)
+	value := s.Roots[0]
 	inner.line("return " + inner.expr(value).s + ";")
 	w.err = inner.err
 	head := w.d.Function(name, params, body.Type)
-	return strings.Join([]string{head + " {\n", inner.sb.String(), "}\n"}, "")
+	return head + " {\n" + inner.sb.String() + "}\n"
 }

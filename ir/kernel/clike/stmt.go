@@ -2,6 +2,7 @@ package clike
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/kernel"
@@ -36,9 +37,6 @@ func (w *Writer) bind(roots ...scalar.Expr) []scalar.Expr {
 
 // bound defines the variables of a schedule.
 func (w *Writer) bound(list []scalar.Binding) {
-	if w.alias == nil {
-		w.alias = map[string]text{}
-	}
 	for _, b := range list {
 		w.alias[b.Var.Name] = atom(w.let(b.Value.Type, w.expr(b.Value).s))
 	}
@@ -156,6 +154,7 @@ func (w *Writer) loadVec(s *kernel.LoadVec) {
 	vector := w.fresh("v", &w.vectors)
 	value := w.element(s.Array, w.bind(s.At)[0])
 	w.line(w.d.LetVector(a, vector, value))
+	w.width[vector] = a.Width
 	for i, name := range s.Names {
 		member := vector + members[i]
 		w.alias[name] = atom(member)
@@ -175,8 +174,22 @@ func (w *Writer) storeVec(s *kernel.StoreVec) {
 	for _, v := range e[1:] {
 		elems = append(elems, w.operand(v, loose))
 	}
-	t := roots[1].Type
-	w.line(w.element(s.Array, e[0]) + " = " + w.d.Vector(t, elems) + ";")
+	vector, ok := w.whole(elems)
+	if !ok {
+		vector = w.d.Vector(roots[1].Type, elems)
+	}
+	w.line(w.element(s.Array, e[0]) + " = " + vector + ";")
+}
+
+// whole returns the vector that elems are all the members of, in order.
+func (w *Writer) whole(elems []string) (vector string, ok bool) {
+	vector, _, _ = strings.Cut(elems[0], ".")
+	for i, e := range elems {
+		if e != vector+members[i] {
+			return "", false
+		}
+	}
+	return vector, w.width[vector] == len(elems)
 }
 
 // loop evaluates its bounds once: an end that is more than a name or a number
@@ -184,7 +197,8 @@ func (w *Writer) storeVec(s *kernel.StoreVec) {
 func (w *Writer) loop(s *kernel.For) {
 	e := w.bind(s.Start, s.End)
 	start, end := w.expr(e[0]).s, w.expr(e[1])
-	if isVar := e[1].Op == scalar.OpVar && w.constantName(e[1].Name); !isVar && e[1].Op != scalar.OpConst {
+	isName := e[1].Op == scalar.OpVar && !w.mutable[e[1].Name]
+	if !isName && e[1].Op != scalar.OpConst {
 		end = atom(w.let(dtype.I32, end.s))
 	}
 	v := w.name(s.Var)

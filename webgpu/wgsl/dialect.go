@@ -1,0 +1,167 @@
+package wgsl
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/clike"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// dialect is what WGSL does its own way.
+var dialect = clike.Dialect{
+	Name:     "wgsl",
+	Level:    scalar.Portable,
+	Reserved: func(name string) bool { return reserved[name] },
+	Type:     func(t dtype.DType) string { return typeNames[t] },
+	Literal:  literal,
+	Form: func(op scalar.Op, t dtype.DType) (clike.Form, bool) {
+		f, ok := forms[op]
+		return f, ok
+	},
+	Convert: func(_ *clike.Writer, x string, _, to dtype.DType) string {
+		return typeNames[to] + "(" + x + ")"
+	},
+	Bitcast: func(_ *clike.Writer, x string, _, to dtype.DType) string {
+		return "bitcast<" + typeNames[to] + ">(" + x + ")"
+	},
+	Let: func(_ dtype.DType, name, value string) string { return "let " + name + " = " + value + ";" },
+	Var: func(_ dtype.DType, name, value string) string { return "var " + name + " = " + value + ";" },
+	Vector: func(t dtype.DType, elems []string) string {
+		return vectorType(t, len(elems)) + "(" + strings.Join(elems, ", ") + ")"
+	},
+	LetVector:     func(_ kernel.Array, name, value string) string { return "let " + name + " = " + value + ";" },
+	UnsignedShift: true,
+	AtomicLoad:    func(element string) string { return "atomicLoad(&" + element + ")" },
+	Barrier: func(storage bool) []string {
+		if storage {
+			return []string{"storageBarrier();", "workgroupBarrier();"}
+		}
+		return []string{"workgroupBarrier();"}
+	},
+	Subgroup: func(_ *clike.Writer, op scalar.Op, _ dtype.DType) string { return subgroupCalls[op] },
+	Function: function,
+	Helpers: map[string]string{
+		// A constant expression may not be infinite or NaN; a parameter is no
+		// constant.
+		"from_bits": "fn from_bits(bits: u32) -> f32 {\n  return bitcast<f32>(bits);\n}\n",
+	},
+}
+
+// typeNames are the types of variables. A bool lies in memory as a u32.
+var typeNames = map[dtype.DType]string{
+	dtype.Bool: "bool", dtype.I32: "i32", dtype.U32: "u32", dtype.F32: "f32", dtype.F16: "f16",
+}
+
+// elementType returns the type of an element in memory.
+func elementType(t dtype.DType) string {
+	if t.IsBool() {
+		return "u32"
+	}
+	return typeNames[t]
+}
+
+func vectorType(t dtype.DType, width int) string {
+	return fmt.Sprintf("vec%d<%s>", width, elementType(t))
+}
+
+// forms are the operations that are not written as operators. What is missing
+// here and no operator has been expanded.
+var forms = map[scalar.Op]clike.Form{
+	scalar.OpAbs:      {Call: "abs"},
+	scalar.OpFloor:    {Call: "floor"},
+	scalar.OpCeil:     {Call: "ceil"},
+	scalar.OpTrunc:    {Call: "trunc"},
+	scalar.OpSqrt:     {Call: "sqrt"},
+	scalar.OpRsqrt:    {Call: "inverseSqrt"},
+	scalar.OpPopCount: {Call: "countOneBits"},
+	scalar.OpMin:      {Call: "min"},
+	scalar.OpMax:      {Call: "max"},
+	scalar.OpSelect:   {Text: "select($2, $1, $0)"},
+}
+
+var subgroupCalls = map[scalar.Op]string{
+	scalar.OpAdd: "subgroupAdd", scalar.OpMax: "subgroupMax", scalar.OpMin: "subgroupMin",
+}
+
+func function(name string, params []scalar.Expr, result dtype.DType) string {
+	list := make([]string, len(params))
+	for i, p := range params {
+		list[i] = p.Name + ": " + typeNames[p.Type]
+	}
+	return "fn " + name + "(" + strings.Join(list, ", ") + ") -> " + typeNames[result]
+}
+
+// literal returns a constant of a type by itself, so that no literal takes its
+// type from what is around it: 1.5, 3u, 0.5h.
+func literal(w *clike.Writer, n scalar.Expr) string {
+	v, _ := n.Value()
+	switch n.Type {
+	case dtype.U32:
+		if v.I > math.MaxUint16 {
+			return fmt.Sprintf("0x%xu", v.I) // more likely bits than a count
+		}
+		return strconv.FormatInt(v.I, 10) + "u"
+	case dtype.I32:
+		if v.I == math.MinInt32 {
+			return "i32(" + strconv.FormatInt(v.I, 10) + ")"
+		}
+		return strconv.FormatInt(v.I, 10)
+	case dtype.F16:
+		if isFinite(v.F) {
+			return clike.FloatLiteral(v.F, 32) + "h"
+		}
+		return "f16(" + fromBits(w, v.F) + ")"
+	}
+	if !isFinite(v.F) {
+		return fromBits(w, v.F)
+	}
+	s := clike.FloatLiteral(v.F, 32)
+	if x, _ := strconv.ParseFloat(s, 64); math.Abs(x) > math.MaxFloat32 || float64(float32(x)) != v.F {
+		// A literal is read as an f64 first: it must not be beyond the largest
+		// f32, nor round to another one.
+		return strconv.FormatFloat(v.F, 'x', -1, 32)
+	}
+	return s
+}
+
+func isFinite(x float64) bool { return !math.IsInf(x, 0) && !math.IsNaN(x) }
+
+func fromBits(w *clike.Writer, x float64) string {
+	w.Need("from_bits")
+	return fmt.Sprintf("from_bits(0x%08xu)", math.Float32bits(float32(x)))
+}
+
+// reserved holds the names that a kernel's variables cannot have: keywords and
+// reserved words, and functions and types that the printed text relies on.
+var reserved = set(`
+	alias break case const const_assert continue continuing default diagnostic discard else enable false fn for if
+	let loop override requires return struct switch true var while
+	NULL Self abstract active alignas alignof as asm asm_fragment async attribute auto await become cast catch class
+	co_await co_return co_yield coherent column_major common compile compile_fragment concept const_cast consteval
+	constexpr constinit crate debugger decltype delete demote demote_to_helper do dynamic_cast enum explicit export
+	extends extern external fallthrough filter final finally friend from fxgroup get goto groupshared highp impl
+	implements import inline instanceof interface layout lowp macro macro_rules match mediump meta mod module move mut
+	mutable namespace new nil noexcept noinline nointerpolation non_coherent noncoherent noperspective null nullptr of
+	operator package packoffset partition pass patch pixelfragment precise precision premerge priv protected pub public
+	readonly ref regardless register reinterpret_cast require resource restrict self set shared sizeof smooth snorm
+	static static_assert static_cast std subroutine super target template this thread_local throw trait try type
+	typedef typeid typename typeof union unless unorm unsafe unsized use using varying virtual volatile wgsl where with
+	writeonly yield
+	array atomic bool f16 f32 i32 u32 vec2 vec3 vec4 bitcast
+	abs ceil countOneBits floor inverseSqrt max min select sqrt trunc
+	atomicAdd atomicLoad atomicMax atomicMin atomicOr subgroupAdd subgroupMax subgroupMin
+	storageBarrier workgroupBarrier
+	main run Run from_bits local_id local_number group_id subgroup_lane subgroup_lanes repeat0 repeat1 repeat2 repeat3`)
+
+func set(words string) map[string]bool {
+	out := map[string]bool{}
+	for _, word := range strings.Fields(words) {
+		out[word] = true
+	}
+	return out
+}

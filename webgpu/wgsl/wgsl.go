@@ -1,0 +1,194 @@
+// Package wgsl prints kernels of the loop IR as WGSL.
+//
+// Bindings are explicit: group 0 holds the storage arrays, in the order of the
+// kernel, group 1 the entry's uniform block (binding 0) and one counter for
+// each depth of enclosing repeats (binding 1 and on). The entry point is main.
+// All sizes are literals. A Bool is a u32 in memory.
+//
+// WGSL may evaluate a·b + c with one rounding or two, may flush subnormal
+// numbers to zero, and may assume that no infinity or NaN occurs. What package
+// scalar defines for those is kept by its portable expansions, which look at
+// bits; plain arithmetic on infinities and NaN is up to the device.
+package wgsl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/clike"
+)
+
+// Printer prints WGSL; it is the printer that package plan takes.
+type Printer struct{}
+
+// Dialect returns dtype.WGSL.
+func (Printer) Dialect() dtype.Dialect { return dtype.WGSL }
+
+// Print returns the WGSL source of a kernel, see the function [Print].
+func (Printer) Print(k *kernel.Kernel) (string, error) { return Print(k) }
+
+// Print returns the WGSL source of a kernel. The error is a *kernel.CheckError,
+// or a *clike.UnsupportedError for a type that WGSL lacks: 64-bit and complex
+// types, and 8- and 16-bit types but f16.
+func Print(k *kernel.Kernel) (string, error) {
+	src, err := clike.Write(k, &dialect)
+	if err != nil {
+		return "", err
+	}
+	for i, t := range k.Scalars {
+		if t != dtype.Invalid && (typeNames[t] == "" || t == dtype.F16) {
+			return "", &clike.UnsupportedError{Dialect: dialect.Name, Kernel: k.Name, What: fmt.Sprintf("scalar %d of type %s", i, t)}
+		}
+	}
+	p := printer{src: src, k: src.Kernel}
+	p.features()
+	p.line("// %s", k.Name)
+	p.bindings()
+	p.uniforms()
+	p.arrays(kernel.Shared)
+	for _, f := range src.Functions {
+		p.line("\n%s", strings.TrimSuffix(f, "\n"))
+	}
+	p.entry()
+	return p.sb.String(), nil
+}
+
+// printer puts what WGSL wants around a kernel's body.
+type printer struct {
+	src *clike.Source
+	k   *kernel.Kernel
+	sb  strings.Builder
+}
+
+func (p *printer) line(format string, args ...any) {
+	fmt.Fprintf(&p.sb, format+"\n", args...)
+}
+
+// features enables the language extensions that the kernel needs.
+func (p *printer) features() {
+	if slices.Contains(p.src.Types, dtype.F16) {
+		p.line("enable f16;")
+	}
+	if p.k.Subgroup != [2]int{} {
+		p.line("enable subgroups;")
+	}
+}
+
+func (p *printer) bindings() {
+	binding := 0
+	for i, a := range p.k.Arrays {
+		if a.Space != kernel.Storage {
+			continue
+		}
+		access := "read_write"
+		if a.Access == kernel.Read {
+			access = "read"
+		}
+		p.line("@group(0) @binding(%d) var<storage, %s> %s: %s;", binding, access, p.src.Names[i], arrayType(a))
+		binding++
+	}
+}
+
+// arrays declares workgroup memory, or the memory of a thread.
+func (p *printer) arrays(space kernel.Space) {
+	for i, a := range p.k.Arrays {
+		switch {
+		case a.Space != space:
+		case space == kernel.Shared:
+			p.line("var<workgroup> %s: %s;", p.src.Names[i], arrayType(a))
+		default:
+			p.line("  var %s: %s;", p.src.Names[i], arrayType(a))
+		}
+	}
+}
+
+func arrayType(a kernel.Array) string {
+	elem := elementType(a.DType)
+	switch {
+	case a.Access == kernel.Atomic:
+		elem = "atomic<" + elem + ">"
+	case a.Width > 1:
+		elem = vectorType(a.DType, a.Width)
+	}
+	return fmt.Sprintf("array<%s, %d>", elem, a.Len)
+}
+
+// uniforms declares the run's scalars and counters.
+func (p *printer) uniforms() {
+	if len(p.k.Scalars) > 0 {
+		p.line("\nstruct Run {")
+		for i, t := range p.k.Scalars {
+			if t == dtype.Invalid {
+				t = dtype.U32
+			}
+			p.line("  scalar%d: %s,", i, elementType(t))
+		}
+		p.line("}")
+		p.line("@group(1) @binding(0) var<uniform> run: Run;")
+	}
+	for d := range p.k.Counters {
+		p.line("@group(1) @binding(%d) var<uniform> repeat%d: u32;", 1+d, d)
+	}
+}
+
+// entry writes the entry point: its parameters are the built-in values that
+// the body uses, as unsigned numbers.
+func (p *printer) entry() {
+	var params []string
+	for _, v := range builtinValues {
+		if p.src.Uses(v.kind) {
+			params = append(params, fmt.Sprintf("@builtin(%s) %s: %s", v.builtin, v.param, v.typ))
+		}
+	}
+	size := fmt.Sprint(p.k.Workgroup[0])
+	if w := p.k.Workgroup; w[1] > 1 || w[2] > 1 {
+		size = fmt.Sprintf("%d, %d, %d", w[0], w[1], w[2])
+	}
+	p.line("\n@compute @workgroup_size(%s)", size)
+	p.line("fn main(%s) {", strings.Join(params, ", "))
+	slices.Sort(p.src.Builtins)
+	for _, name := range p.src.Builtins {
+		p.line("  let %s = %s;", name, p.builtin(name))
+	}
+	p.arrays(kernel.Private)
+	p.sb.WriteString(p.src.Body)
+	p.line("}")
+}
+
+// builtinValues are WGSL's names for what the built-in variables come from.
+var builtinValues = []struct {
+	kind                kernel.Builtin
+	builtin, param, typ string
+}{
+	{kernel.BuiltinLocalID, "local_invocation_id", "local_id", "vec3<u32>"},
+	{kernel.BuiltinLocalIndex, "local_invocation_index", "local_number", "u32"},
+	{kernel.BuiltinGroupID, "workgroup_id", "group_id", "vec3<u32>"},
+	{kernel.BuiltinLane, "subgroup_invocation_id", "subgroup_lane", "u32"},
+	{kernel.BuiltinSubgroupSize, "subgroup_size", "subgroup_lanes", "u32"},
+}
+
+// builtin returns the value of a built-in variable.
+func (p *printer) builtin(name string) string {
+	kind, i := kernel.BuiltinOf(name)
+	switch kind {
+	case kernel.BuiltinScalar:
+		if p.k.Scalars[i].IsBool() {
+			return fmt.Sprintf("run.scalar%d != 0u", i)
+		}
+		return fmt.Sprintf("run.scalar%d", i)
+	case kernel.BuiltinCounter:
+		return fmt.Sprintf("i32(repeat%d)", i)
+	}
+	for _, v := range builtinValues {
+		if v.kind == kind && v.typ == "u32" {
+			return "i32(" + v.param + ")"
+		}
+		if v.kind == kind {
+			return "i32(" + v.param + "." + "xyz"[i:i+1] + ")"
+		}
+	}
+	return name
+}

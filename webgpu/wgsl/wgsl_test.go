@@ -1,0 +1,37 @@
+package wgsl_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir/kernel/kerneltest"
+	"github.com/rlx-go/rlx/webgpu/wgsl"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func TestGoldenShaders(t *testing.T) {
+	for _, c := range kerneltest.Cases() {
+		t.Run(c.Kernel.Name, func(t *testing.T) {
+			got, err := wgsl.Print(c.Kernel)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join("testdata", c.Kernel.Name+".wgsl")
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("%s differs from what is printed; look at the difference, then run go test -update", file)
+			}
+		})
+	}
+}
