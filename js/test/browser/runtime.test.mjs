@@ -1,0 +1,119 @@
+// The runtime in Chromium: the page's thread and a worker, a hidden tab, a lost device.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { batch, close, linearPlan, reference } from '../linear.mjs';
+import { crashGPU, hide, openChromium } from '../rig/chromium.mjs';
+import { countGPU } from '../rig/counter.mjs';
+import { serve, strictCSP } from '../rig/serve.mjs';
+
+const html = '<!doctype html><html lang="en"><title>rlx</title><script type="module" src="/page.mjs"></script></html>';
+const script = `
+import { openSession, Trainer } from '/dist/runtime.js';
+const batch = ${batch};
+globalThis.open = async (options) => openSession(await (await fetch('/linear.rlxp')).arrayBuffer(), options);
+globalThis.train = async (options, run) => {
+  const session = globalThis.session = await globalThis.open(options);
+  await session.run('init');
+  const losses = globalThis.losses = [];
+  const trainer = new Trainer(session, { history: { ring: 'history', count: 'count' } });
+  const { steps, seconds } = await trainer.run({ batches: batch, inputs: { rate: 0.2 }, onProgress: (p) => losses.push(...p.losses), ...run });
+  return { losses, steps, seconds, w: [...await session.read('w')], device: session.deviceName };
+};
+globalThis.ready = true;
+`;
+
+let server;
+before(async () => {
+  server = await serve({
+    '/': { body: html, type: 'text/html' }, '/page.mjs': { body: script }, '/linear.rlxp': { body: Buffer.from(linearPlan()) },
+    '/dist': new URL('../../dist', import.meta.url).pathname, '/favicon.ico': { body: '' },
+  }, { csp: strictCSP });
+});
+after(() => server.close());
+
+async function open(t, { counted = false, ...options } = {}) {
+  const browser = await openChromium(options);
+  t.after(() => browser.close());
+  if (counted) await browser.context.addInitScript(countGPU);
+  const page = await browser.open(`${server.origin}/`);
+  await page.waitForFunction(() => globalThis.ready);
+  return page;
+}
+
+const expected = (steps) => {
+  const want = reference(), losses = Array.from({ length: steps }, (_, i) => want.step(batch(i), Math.fround(0.2)));
+  return { losses, w: want.w };
+};
+
+for (const worker of [false, true]) {
+  test(`trains as the reference does, ${worker ? 'in a worker' : 'in the page'}, and asks for no WebAssembly`, async (t) => {
+    const page = await open(t), want = expected(200);
+    const got = await page.evaluate((worker) => globalThis.train({ worker }, { steps: 200 }), worker);
+    assert.ok(close(got.losses, want.losses, 1e-4));
+    assert.ok(close(got.w, want.w, 1e-4));
+    assert.match(got.device, /swiftshader/i);
+    assert.deepEqual(page.problems, []);
+    assert.deepEqual(server.requests.filter((path) => path.endsWith('.wasm')), []);
+  });
+}
+
+test('a step is one encoder, one pass and one submission', async (t) => {
+  const page = await open(t, { counted: true });
+  const { counts, live } = await page.evaluate(async () => {
+    await globalThis.train({}, { steps: 20 });
+    const before = gpuCounter.liveBuffers();
+    gpuCounter.take();
+    for (let i = 0; i < 100; i++) await globalThis.session.run('step', { x: new Float32Array(12), t: new Float32Array(4), rate: 0.1 });
+    return { counts: gpuCounter.take(), live: gpuCounter.liveBuffers() - before };
+  });
+  assert.equal(live, 0);
+  assert.deepEqual(counts, {
+    'device.createCommandEncoder': 100, 'encoder.beginComputePass': 100, 'encoder.finish': 100, 'queue.submit': 100, 'queue.writeBuffer': 300,
+    'queue.onSubmittedWorkDone': 100, 'pass.dispatchWorkgroups': 200, 'pass.setPipeline': 200, 'pass.setBindGroup': 300,
+  });
+});
+
+for (const worker of [false, true]) {
+  test(`goes on in a hidden tab, ${worker ? 'in a worker' : 'in the page'}`, async (t) => {
+    const page = await open(t, { background: true });
+    const running = page.evaluate((worker) => {
+      globalThis.stop = new AbortController();
+      return globalThis.train({ worker }, { steps: 1e9, signal: globalThis.stop.signal });
+    }, worker);
+    await page.waitForFunction(() => globalThis.losses?.length > 50);
+    const before = await page.evaluate('losses.length');
+    await hide(page, 2000);
+    const after = await page.evaluate('losses.length');
+    await page.evaluate('stop.abort()');
+    await running;
+    assert.ok(after - before > 200, `${after - before} steps in 2 s`);
+  });
+}
+
+for (const worker of [false, true]) {
+  test(`tells of a lost device, ${worker ? 'in a worker' : 'in the page'}`, async (t) => {
+    const page = await open(t);
+    const failed = page.evaluate(async (worker) => {
+      try {
+        await globalThis.train({ worker }, { steps: 1e9 });
+      } catch ({ name, kind, message, place }) {
+        return { name, kind, message, steps: place.steps };
+      }
+    }, worker);
+    await page.waitForFunction(() => globalThis.losses?.length > 20);
+    await crashGPU(page);
+    const { name, kind, message, steps } = await failed;
+    assert.deepEqual([name, kind], ['RlxError', 'lost'], message);
+    assert.ok(steps > 20, message);
+  });
+}
+
+test('says what is missing where there is no adapter, and where there is no WebGPU', async (t) => {
+  for (const [webgpu, text] of [['no adapter', /no adapter/], ['absent', /navigator\.gpu is missing/]]) {
+    const page = await open(t, { webgpu });
+    const { kind, message } = await page.evaluate(() => globalThis.open({}).catch(({ kind, message }) => ({ kind, message })));
+    assert.equal(kind, 'device');
+    assert.match(message, text);
+  }
+});

@@ -1,0 +1,84 @@
+// A session in another thread, over Dawn: Node's worker is made to look like a browser's.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Worker as Thread } from 'node:worker_threads';
+import { liveTensors, openSession, Trainer } from '../dist/runtime.js';
+import { batch, close, linearPlan, linearPlanWith, reference } from './linear.mjs';
+
+const body = `
+import { parentPort } from 'node:worker_threads';
+const { openGPU } = await import(${JSON.stringify(new URL('rig/dawn.mjs', import.meta.url).href)});
+globalThis.navigator = { gpu: openGPU() };
+globalThis.addEventListener = (type, listener) => parentPort.on('message', (data) => listener({ data }));
+globalThis.postMessage = (message, transfer) => parentPort.postMessage(message, transfer);
+await import(${JSON.stringify(new URL('../dist/worker.js', import.meta.url).href)});
+`;
+
+/** A thread with the face of a Worker. */
+class BrowserWorker {
+  constructor() { this.thread = new Thread(new URL(`data:text/javascript,${encodeURIComponent(body)}`)); }
+  postMessage(message, transfer) { this.thread.postMessage(message, transfer); }
+  addEventListener(type, listener) { this.thread.on(type, (data) => listener(type === 'error' ? { message: data.message } : { data })); }
+  terminate() { this.thread.terminate(); }
+}
+
+let worker;
+before(() => { worker = new BrowserWorker(); });
+after(() => worker.terminate());
+
+test('a session in a worker has the same methods and gives the same values', async () => {
+  const session = await openSession(linearPlan(), { worker }), want = reference();
+  assert.equal(session.plan.kernels[0].name, 'init');
+  assert.match(session.deviceName, /\w/);
+  assert.equal((await session.run('init')).step, 1);
+  for (let i = 0; i < 10; i++) {
+    const { reading } = await session.run('step', { ...batch(i), rate: 0.2 }, { read: ['loss'] });
+    assert.ok(close((await reading).values.loss, [want.step(batch(i), Math.fround(0.2))]));
+  }
+  assert.equal(session.steps, 11);
+  const before = liveTensors(), kept = await session.keep('w');
+  assert.ok(close(await kept.data(), want.w));
+  await session.write('w', Float32Array.of(1, 2, 3));
+  assert.deepEqual([...await session.read('w')], [1, 2, 3]);
+  await session.write('w', kept);
+  const { w } = await session.save();
+  assert.ok(close(w.data, want.w));
+  await session.load({ w: { dtype: 'f32', shape: [3], data: Float32Array.of(0.5, 1, 1.5) } });
+  kept.dispose();
+  assert.equal(liveTensors(), before);
+  const { x, t } = batch(2), input = await session.upload({ dtype: 'f32', shape: [4, 3], data: x });
+  await session.bind('step', { x: input, rate: 0.1 });
+  const { step, reading } = await session.run('step', { t }, { read: ['loss', 'count'] });
+  const { values } = await reading;
+  assert.equal(step, session.steps);
+  assert.ok(close(values.loss, [reference().step(batch(2), 0)]));
+  assert.equal(values.count[0], 11);
+  session.close();
+});
+
+test('a trainer does not see the difference', async () => {
+  const session = await openSession(linearPlan(), { worker }), want = reference(), losses = [];
+  const trainer = new Trainer(session, { history: { ring: 'history', count: 'count' } });
+  await session.run('init');
+  await trainer.run({ steps: 40, batches: batch, inputs: { rate: 0.2 }, onProgress: (p) => losses.push(...p.losses) });
+  assert.ok(close(losses, Array.from({ length: 40 }, (_, i) => want.step(batch(i), Math.fround(0.2))), 1e-4));
+  session.close();
+});
+
+test('errors cross with their kind and place', async () => {
+  await assert.rejects(openSession(linearPlan().subarray(0, 99), { worker }), { name: 'RlxError', kind: 'plan' });
+  await assert.rejects(openSession(linearPlanWith('var sum = 0.0;', 'var sum = zer;'), { worker }), { kind: 'shader', message: /zer/ });
+  const session = await openSession(linearPlan(), { worker });
+  await assert.rejects(session.run('step', { ...batch(0), rate: 1, x: new Float32Array(1) }), (error) => {
+    assert.deepEqual([error.kind, error.place.name, error.place.expected], ['shape', 'x', [4, 3]]);
+    return true;
+  });
+  const bad = { label: new Int32Array(4), free: Int32Array.of(7, 0, 0, 0) };
+  const { reading } = await session.run('pick', bad, { read: ['picked'] });
+  await assert.rejects(reading, { kind: 'index', message: /pick\(free\)/ });
+  session.close();
+  await assert.rejects(session.read('w'), { kind: 'closed' });
+});
+
+test('a device of the page cannot be used in a worker', () => assert.rejects(openSession(linearPlan(), { worker, gpu: {} }), { kind: 'device' }));
