@@ -1,0 +1,20 @@
+package ops
+
+import "testing"
+
+// TestThreefryMatchesKnownAnswers uses the vectors for threefry2x32 with 20
+// rounds from the file kat_vectors of the Random123 library.
+func TestThreefryMatchesKnownAnswers(t *testing.T) {
+	for _, c := range []struct {
+		counter        uint64
+		k0, k1, x0, x1 uint32
+	}{
+		{0, 0, 0, 0x6b200159, 0x99ba4efe},
+		{0xffffffffffffffff, 0xffffffff, 0xffffffff, 0x1cb996fc, 0xbb002be7},
+		{0x243f6a8885a308d3, 0x13198a2e, 0x03707344, 0xc4923a9c, 0x483df7a0},
+	} {
+		if x0, x1 := threefryWords(c.k0, c.k1, c.counter); x0 != c.x0 || x1 != c.x1 {
+			t.Errorf("key %08x %08x, counter %016x: got %08x %08x, want %08x %08x", c.k0, c.k1, c.counter, x0, x1, c.x0, c.x1)
+		}
+	}
+}
