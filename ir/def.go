@@ -55,10 +55,11 @@ type Def struct {
 	// returns the results and which of them are unknown. Nil for ops without
 	// subgraphs.
 	Partial func(b *Builder, n *Node, in []Value, unknown []bool) (out []Value, outUnknown []bool)
-	// Prune adds a node that computes only the results marked used, at least
-	// one of them, and returns all results, those not used as invalid Values.
-	// The dead code it leaves in subgraphs is removed by the caller. Nil where
-	// there is nothing to gain: most ops have one result.
+	// Prune adds a node that computes the results marked used, at least one of
+	// them, and leaves out what it can of the others and of the operands: it
+	// returns all results, invalid Values for those that are gone, or nil where
+	// there is nothing to leave out. Dead code in its subgraphs is removed by
+	// the caller. Nil for ops without subgraphs.
 	Prune func(b *Builder, n *Node, in []Value, used []bool) []Value
 	// NoGrad says why there is no JVP, NoTranspose why there is no Transpose,
 	// NoBatch why there is no Batch.

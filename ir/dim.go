@@ -264,9 +264,7 @@ func (p poly) div(q poly) (poly, bool) {
 		}
 		t := term{p[0].coef.mul(ratio{q[0].coef.den, q[0].coef.num}.reduced()), rest}
 		out = append(out, t)
-		for _, u := range (poly{{t.coef.mul(ratio{-1, 1}), t.symbols}}).mul(q) {
-			p = append(p, u)
-		}
+		p = append(p, poly{{t.coef.mul(ratio{-1, 1}), t.symbols}}.mul(q)...)
 		if p, ok = p.normal(); !ok {
 			return nil, false
 		}

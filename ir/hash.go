@@ -1,10 +1,11 @@
 package ir
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"hash"
 	"hash/fnv"
+	"io"
 )
 
 // Hash identifies the structure of a graph, see [Graph.Hash].
@@ -21,28 +22,36 @@ func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 // bits it tells graphs apart by accident, not by intent: it is no protection
 // against somebody who makes two graphs collide.
 func (g *Graph) Hash() Hash {
-	d := &digest{h: fnv.New128a()}
-	d.graph(g)
+	h := fnv.New128a()
+	(&digest{h}).graph(g)
 	var out Hash
-	d.h.Sum(out[:0])
+	h.Sum(out[:0])
 	return out
 }
 
-// digest feeds a hash with items that each end where they say, so that no two
-// graphs feed it the same bytes.
-type digest struct{ h hash.Hash }
+// Equal reports whether two graphs agree in all that [Graph.Hash] counts.
+func (g *Graph) Equal(h *Graph) bool {
+	var a, b bytes.Buffer
+	(&digest{&a}).graph(g)
+	(&digest{&b}).graph(h)
+	return bytes.Equal(a.Bytes(), b.Bytes())
+}
+
+// digest writes what counts of a graph, as items that each end where they say,
+// so that no two graphs write the same. Neither a hash nor a buffer fails.
+type digest struct{ w io.Writer }
 
 func (d *digest) int(n int) {
 	var buf [8]byte
 	binary.LittleEndian.PutUint64(buf[:], uint64(n))
-	d.h.Write(buf[:])
+	d.w.Write(buf[:])
 }
 
 func (d *digest) text(s string) { d.bytes([]byte(s)) }
 
 func (d *digest) bytes(b []byte) {
 	d.int(len(b))
-	d.h.Write(b)
+	d.w.Write(b)
 }
 
 func (d *digest) value(v Value) {

@@ -62,13 +62,18 @@ func TestGraphsThatDifferHashDifferently(t *testing.T) {
 			b.Output("y", b.AddNode(opCall, nil, []*Graph{s}, x(b))[0])
 		},
 	}
-	seen := map[Hash]string{}
+	seen := map[string]*Graph{}
 	for name, f := range graphs {
-		h := build(t, f).Hash()
-		if other, ok := seen[h]; ok {
-			t.Errorf("%q and %q have one hash", name, other)
+		g := build(t, f)
+		if !g.Equal(build(t, f)) {
+			t.Errorf("%q does not equal itself", name)
 		}
-		seen[h] = name
+		for other, h := range seen {
+			if g.Hash() == h.Hash() || g.Equal(h) {
+				t.Errorf("%q and %q count as one", name, other)
+			}
+		}
+		seen[name] = g
 	}
 }
 

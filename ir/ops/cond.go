@@ -33,6 +33,7 @@ func init() {
 		Partial:   partialCond,
 		Transpose: transposeCond,
 		Batch:     batchCond,
+		Prune:     pruneCond,
 		Lower:     &ir.ControlLowering{},
 		Samples:   samples(condSamples),
 	})

@@ -49,6 +49,7 @@ func init() {
 		Partial:   partialScan,
 		Transpose: transposeScan,
 		Batch:     batchScan,
+		Prune:     pruneScan,
 		Lower:     &ir.ControlLowering{},
 		Samples:   samples(scanSamples),
 	})

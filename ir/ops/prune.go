@@ -1,0 +1,103 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// pruneScan leaves out values that are not used, carries that neither the
+// results nor the steps need, and operands that the steps do not look at.
+func pruneScan(b *ir.Builder, n *ir.Node, in []ir.Value, used []bool) []ir.Value {
+	a, body := scanOf(n)
+	out := slices.Clone(used)
+	takes := portsNeeded(body, out)
+	// What a step needs of a carry, the step before has to give.
+	for grown := true; grown; takes = portsNeeded(body, out) {
+		grown = false
+		for i, needed := range takes[a.Consts : a.Consts+a.Carries] {
+			if needed && !out[i] {
+				out[i], grown = true, true
+			}
+		}
+	}
+	copy(takes[a.Consts:], out[:a.Carries])
+	consts, carries, _ := scanGroups(a, takes)
+	attrs := *a
+	attrs.Consts, attrs.Carries = len(where(consts)), len(where(carries))
+	return prunedNode(b, n, &attrs, in, takes, out)
+}
+
+// pruneCond leaves out results that are not used, and operands that neither
+// branch looks at.
+func pruneCond(b *ir.Builder, n *ir.Node, in []ir.Value, used []bool) []ir.Value {
+	branches := n.Subgraphs()
+	takes := union(portsNeeded(branches[0], used), portsNeeded(branches[1], used))
+	return prunedNode(b, n, nil, in, slices.Insert(takes, 0, true), used)
+}
+
+// prunedNode adds a node like n with some of its operands and results. The
+// operands of its graphs are the last ones of the node.
+func prunedNode(b *ir.Builder, n *ir.Node, attrs ir.Attrs, in []ir.Value, takes, out []bool) []ir.Value {
+	if !slices.Contains(takes, false) && !slices.Contains(out, false) {
+		return nil
+	}
+	subs := make([]*ir.Graph, len(n.Subgraphs()))
+	for i, g := range n.Subgraphs() {
+		subs[i] = restricted(b, g, takes[len(takes)-len(g.Ports()):], out)
+	}
+	results := b.CopyWith(n, attrs, subs, pick(in, where(takes)))
+	all := make([]ir.Value, len(out))
+	if b.Err() != nil {
+		return all
+	}
+	for i, at := range where(out) {
+		all[at] = results[i]
+	}
+	return all
+}
+
+// nodesNeeded marks, by ID, the nodes that some of the outputs of g need.
+func nodesNeeded(g *ir.Graph, out []bool) []bool {
+	needed := make([]bool, len(g.Nodes()))
+	for _, i := range where(out) {
+		needed[g.Outputs()[i].Value.Node().ID()] = true
+	}
+	for _, n := range slices.Backward(g.Nodes()) {
+		for _, v := range n.Inputs() {
+			needed[v.Node().ID()] = needed[v.Node().ID()] || needed[n.ID()]
+		}
+	}
+	return needed
+}
+
+// portsNeeded marks the ports that some of the outputs of g need.
+func portsNeeded(g *ir.Graph, out []bool) []bool {
+	needed := nodesNeeded(g, out)
+	ports := make([]bool, len(g.Ports()))
+	for i, p := range g.Ports() {
+		ports[i] = needed[p.Value.Node().ID()]
+	}
+	return ports
+}
+
+// restricted returns g with some of its ports, which must be all that its
+// outputs out need, and those outputs.
+func restricted(b *ir.Builder, g *ir.Graph, ports, out []bool) *ir.Graph {
+	needed := nodesNeeded(g, out)
+	return b.Subgraph(g.Name(), func(s *ir.Builder) {
+		m := ir.NewMapping(g)
+		for _, i := range where(ports) {
+			p := g.Ports()[i]
+			m.Set(p.Value, s.Port(p.Kind, p.Name, p.Value.Type()))
+		}
+		for _, n := range g.Nodes() {
+			if needed[n.ID()] && n.Op() != ir.OpPort {
+				m.SetAll(n, s.Copy(n, m.Inputs(n)))
+			}
+		}
+		for _, i := range where(out) {
+			s.CopyOutput(g.Outputs()[i], m.Get(g.Outputs()[i].Value))
+		}
+	})
+}

@@ -1,0 +1,59 @@
+package passes
+
+import "github.com/rlx-go/rlx/ir"
+
+// dce drops what no output needs: nodes, and with [ir.Def.Prune] results and
+// operands of nodes that own subgraphs, such as an unused carry of a scan.
+// Ports stay: they are what the graph's caller knows it by.
+func dce(r *run, g *ir.Graph) (*ir.Graph, error) {
+	// Pruning a node frees operands and leaves dead code in its subgraphs.
+	for {
+		out, err := r.sweep(g)
+		if err != nil || out == g {
+			return out, err
+		}
+		g = out
+	}
+}
+
+// sweep goes once over g and its subgraphs.
+func (r *run) sweep(g *ir.Graph) (*ir.Graph, error) {
+	live := liveResults(g)
+	return r.walk(g, func(s site) ([]ir.Value, bool) {
+		used := live[s.n.ID()]
+		if used == nil {
+			return nil, true
+		}
+		if prune := s.n.Def().Prune; prune != nil {
+			if results := prune(s.b, s.n, s.in, used); results != nil {
+				return results, true
+			}
+		}
+		return r.copyNode(s, r.sweep)
+	})
+}
+
+// liveResults returns, by node ID, which results are needed; nil for a node of
+// which none is.
+func liveResults(g *ir.Graph) [][]bool {
+	live := make([][]bool, len(g.Nodes()))
+	mark := func(v ir.Value) {
+		n := v.Node()
+		if live[n.ID()] == nil {
+			live[n.ID()] = make([]bool, n.NumResults())
+		}
+		live[n.ID()][v.Index()] = true
+	}
+	for _, o := range g.Outputs() {
+		mark(o.Value)
+	}
+	for i := len(g.Nodes()) - 1; i >= 0; i-- {
+		if live[i] == nil {
+			continue
+		}
+		for _, v := range g.Nodes()[i].Inputs() {
+			mark(v)
+		}
+	}
+	return live
+}

@@ -1,0 +1,99 @@
+package passes
+
+import (
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// maxFolded bounds the elements of a literal that folding makes, and of those
+// that it reads.
+const maxFolded = 1 << 14
+
+// fold evaluates nodes whose operands are literals, by the meaning of their
+// ops with all its rounding. Results that are larger than what they come from
+// are not worth their bytes: broadcasts stay, and elementwise ops on broadcast
+// literals are evaluated for one element.
+func fold(r *run, g *ir.Graph) (*ir.Graph, error) {
+	return r.rewrite(g, func(s site) []ir.Value {
+		if len(s.in) == 0 || len(s.n.Subgraphs()) > 0 || s.n.Op() == ops.OpBroadcastInDim {
+			return nil
+		}
+		if v := foldSplats(s); v.Valid() {
+			return []ir.Value{v}
+		}
+		return foldLiterals(s)
+	})
+}
+
+// foldSplats evaluates an elementwise op for the one element that each operand
+// has everywhere.
+func foldSplats(s site) ir.Value {
+	if s.n.Def().Scalar == nil {
+		return ir.Value{}
+	}
+	in := make([]*ir.Array, len(s.in))
+	for i, v := range s.in {
+		var ok bool
+		if in[i], ok = splat(v); !ok {
+			return ir.Value{}
+		}
+	}
+	out, ok := evaluate(s.n, in)
+	if !ok {
+		return ir.Value{}
+	}
+	return ops.BroadcastTo(s.b, ops.Literal(s.b, out[0]), s.n.Types()[0].Shape)
+}
+
+func foldLiterals(s site) []ir.Value {
+	in := make([]*ir.Array, len(s.in))
+	read := 0
+	for i, v := range s.in {
+		c, ok := v.Node().Attrs().(*ir.ConstantAttrs)
+		if !ok || c.Type.DType.IsPacked() {
+			return nil
+		}
+		n, _ := c.Type.Shape.Size().Const()
+		if read += n; read > maxFolded {
+			return nil
+		}
+		in[i], _ = ir.ArrayOf(c.Type, c.Data)
+	}
+	for _, t := range s.n.Types() {
+		n, ok := t.Shape.Size().Const()
+		if !ok || n > max(2*read, 64) || t.DType.IsPacked() {
+			return nil
+		}
+	}
+	arrays, ok := evaluate(s.n, in)
+	if !ok {
+		return nil
+	}
+	out := make([]ir.Value, len(arrays))
+	for i, a := range arrays {
+		out[i] = ops.Literal(s.b, a)
+	}
+	return out
+}
+
+// evaluate returns what a node with its attributes makes of operands, which
+// may have other shapes than its own. What cannot be evaluated, as an index
+// that is out of range, is left for the run to report.
+func evaluate(n *ir.Node, in []*ir.Array) ([]*ir.Array, bool) {
+	g, err := ir.Build("fold", func(b *ir.Builder) {
+		operands := make([]ir.Value, len(in))
+		for i, a := range in {
+			operands[i] = ops.Literal(b, a)
+		}
+		for i, v := range b.Copy(n, operands) {
+			b.Output(strconv.Itoa(i), v)
+		}
+	})
+	if err != nil {
+		return nil, false
+	}
+	out, err := ir.Eval(g, nil, ir.EvalOptions{})
+	return out, err == nil
+}

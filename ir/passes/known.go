@@ -1,0 +1,120 @@
+package passes
+
+import (
+	"bytes"
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// literalOf returns the bytes of the element that all elements of v are, if
+// that is known.
+func literalOf(v ir.Value) ([]byte, bool) {
+	n := v.Node()
+	for n.Op() == ops.OpBroadcastInDim {
+		n = n.Input(0).Node()
+	}
+	c, ok := n.Attrs().(*ir.ConstantAttrs)
+	size := v.DType().Size()
+	if !ok || size == 0 || len(c.Data) == 0 || !bytes.Equal(c.Data[size:], c.Data[:len(c.Data)-size]) {
+		return nil, false
+	}
+	return c.Data[:size], true
+}
+
+// splat is [literalOf] as an array of rank 0.
+func splat(v ir.Value) (*ir.Array, bool) {
+	element, ok := literalOf(v)
+	if !ok {
+		return nil, false
+	}
+	a, err := ir.ArrayOf(ir.Type{DType: v.DType()}, element)
+	return a, err == nil
+}
+
+// is reports whether all elements of v are the number x; for floats 0 and −0
+// differ.
+// Complex numbers are left alone: their products have more terms than the
+// identities look at.
+func is(v ir.Value, x float64) bool {
+	a, ok := splat(v)
+	switch {
+	case !ok || a.C != nil:
+		return false
+	case a.F != nil:
+		return math.Float64bits(a.F[0]) == math.Float64bits(x)
+	}
+	return a.Float(0) == x
+}
+
+// isExact reports whether values of this type are whole: what holds in algebra
+// holds for them, up to wrapping on both sides.
+func isExact(v ir.Value) bool { return v.DType().IsInteger() || v.DType().IsBool() }
+
+// maxLook bounds how far back from a value the search goes.
+const maxLook = 8
+
+// hasNoNegativeZero reports whether v is certain to have no element −0, so
+// that adding 0 does not change it.
+func hasNoNegativeZero(v ir.Value) bool { return lacksNegativeZero(v, maxLook) }
+
+func lacksNegativeZero(v ir.Value, look int) bool {
+	if !v.DType().IsFloat() {
+		return isExact(v)
+	}
+	n := v.Node()
+	if look == 0 || n.Op() == ir.OpPort {
+		return false
+	}
+	switch n.Op() {
+	case ir.OpConstant:
+		return !constantHasNegativeZero(n)
+	case ops.OpAbs, ops.OpExp, ops.OpSigmoid, ops.OpIota, ops.OpDimSize:
+		return true
+	case ops.OpReduceSum: // starts from 0
+		return true
+	case ops.OpMul: // a square
+		return n.Input(0) == n.Input(1)
+	case ops.OpAdd: // −0 only from two of them
+		return lacksNegativeZero(n.Input(0), look-1) || lacksNegativeZero(n.Input(1), look-1)
+	case ops.OpConvert:
+		return !n.Input(0).DType().IsFloat()
+	case ops.OpBroadcastInDim, ops.OpReshape, ops.OpTranspose, ops.OpSlice, ops.OpPad, ops.OpConcatenate, ops.OpReverse, ops.OpSelect:
+		for _, in := range n.Inputs() {
+			if in.DType() == v.DType() && !lacksNegativeZero(in, look-1) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+func constantHasNegativeZero(n *ir.Node) bool {
+	c := n.Attrs().(*ir.ConstantAttrs)
+	size := c.Type.DType.Size()
+	for data := c.Data; len(data) > 0; data = data[size:] {
+		if data[size-1] == 0x80 && allZero(data[:size-1]) {
+			return true
+		}
+	}
+	return false
+}
+
+func allZero(b []byte) bool {
+	for _, x := range b {
+		if x != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// operandOf returns operand i of the node that makes v, if its op is this one.
+func operandOf(v ir.Value, op ir.Op, i int) (ir.Value, bool) {
+	if n := v.Node(); n.Op() == op {
+		return n.Input(i), true
+	}
+	return ir.Value{}, false
+}

@@ -1,0 +1,110 @@
+package passes
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// site is a node on its way into a new graph.
+type site struct {
+	b  *ir.Builder
+	n  *ir.Node    // as it is in the old graph, with its operands there
+	in []ir.Value  // its operands in the new graph
+	to *ir.Mapping // from the old graph to the new one, so far
+
+	users []int // of the old graph's nodes, outputs included
+}
+
+// sole reports whether n is the only user of the node that makes its operand.
+func (s site) sole(operand int) bool { return s.users[s.n.Input(operand).Node().ID()] == 1 }
+
+func countUsers(g *ir.Graph) []int {
+	users := make([]int, len(g.Nodes()))
+	for id, by := range g.Uses() {
+		users[id] = len(by)
+	}
+	for _, o := range g.Outputs() {
+		users[o.Value.Node().ID()]++
+	}
+	return users
+}
+
+// walk makes a new graph of g: node adds what takes the place of a node and
+// returns its results (the zero Value where nothing uses one), and whether
+// that differs from the node. Ports and outputs stay. Where nothing differs, g
+// itself is returned.
+func (r *run) walk(g *ir.Graph, node func(s site) ([]ir.Value, bool)) (*ir.Graph, error) {
+	changed := false
+	out, err := ir.Build(g.Name(), func(b *ir.Builder) {
+		to, users := ir.NewMapping(g), countUsers(g)
+		for _, n := range g.Nodes() {
+			if b.Err() != nil {
+				return
+			}
+			if p, ok := n.Attrs().(*ir.PortAttrs); ok {
+				to.Set(n.Result(0), b.Port(p.Kind, p.Name, n.Types()[0]))
+				continue
+			}
+			r.node = n
+			b.Label(n.Label())
+			b.At(n.Pos())
+			s := site{b, n, to.Inputs(n), to, users}
+			results, differs := node(s)
+			r.checkResults(s, results)
+			to.SetAll(n, results)
+			changed = changed || differs
+		}
+		if b.Err() != nil {
+			return
+		}
+		r.node = nil
+		for _, o := range g.Outputs() {
+			b.CopyOutput(o, to.Get(o.Value))
+		}
+	})
+	if err == nil && !changed {
+		return g, nil
+	}
+	return out, err
+}
+
+// checkResults makes sure that the types of a node's results stay.
+func (r *run) checkResults(s site, results []ir.Value) {
+	for i, v := range results {
+		if i >= s.n.NumResults() || v.Valid() && !v.Type().Equal(s.n.Types()[i]) {
+			s.b.Fail(ir.Errorf(ir.ErrGraph, "result %d is replaced by a %s", i, v.Type()))
+			return
+		}
+	}
+}
+
+// copyNode copies a node after working on its subgraphs.
+func (r *run) copyNode(s site, subgraph func(g *ir.Graph) (*ir.Graph, error)) (results []ir.Value, differs bool) {
+	subs := slices.Clone(s.n.Subgraphs())
+	for i, g := range subs {
+		var err error
+		if subs[i], err = subgraph(g); err != nil {
+			s.b.Fail(err)
+			return nil, false
+		}
+		differs = differs || subs[i] != g
+	}
+	r.node = s.n
+	return s.b.CopyWith(s.n, s.n.Attrs(), subs, s.in), differs
+}
+
+// rule returns values of the new graph in place of the results of a node, or
+// nil where it has nothing to say.
+type rule func(s site) []ir.Value
+
+// rewrite applies a rule to all nodes of g and of its subgraphs, operands
+// first.
+func (r *run) rewrite(g *ir.Graph, f rule) (*ir.Graph, error) {
+	return r.walk(g, func(s site) ([]ir.Value, bool) {
+		if results := f(s); results != nil {
+			return results, true
+		}
+		return r.copyNode(s, func(g *ir.Graph) (*ir.Graph, error) { return r.rewrite(g, f) })
+	})
+}

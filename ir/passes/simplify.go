@@ -1,0 +1,94 @@
+package passes
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// identity returns a plainer value for the result of a node, or the zero Value
+// where it has nothing to say. It holds for every value of the operands: for
+// floats with NaN, infinities and −0, for integers with wrapping. What it adds
+// before it gives up is dead code.
+type identity func(s site) ir.Value
+
+// identities lists what is tried for each op, in order.
+func identities() map[ir.Op][]identity {
+	t := map[ir.Op][]identity{ir.OpConstant: {spreadLiteral}}
+	for _, part := range []map[ir.Op][]identity{
+		arithmetic(), comparisons(), logic(), choices(), conversions(), shapes(), cuts(), reductions(), products(),
+	} {
+		for op, ids := range part {
+			t[op] = append(t[op], ids...)
+		}
+	}
+	return t
+}
+
+// simplify applies what holds by algebra.
+func simplify(r *run, g *ir.Graph) (*ir.Graph, error) {
+	one, many := identities(), control()
+	return r.rewrite(g, func(s site) []ir.Value {
+		if v := nothing(s); v.Valid() {
+			return []ir.Value{v}
+		}
+		for _, id := range one[s.n.Op()] {
+			if v := id(s); v.Valid() {
+				return []ir.Value{v}
+			}
+		}
+		for _, f := range many[s.n.Op()] {
+			if results := f(s); results != nil {
+				return results
+			}
+		}
+		return nil
+	})
+}
+
+// nothing takes a value without elements for zeros, so that what it came from
+// is not computed.
+func nothing(s site) ir.Value {
+	if s.n.NumResults() != 1 {
+		return ir.Value{}
+	}
+	t := s.n.Types()[0]
+	done := s.n.Op() == ops.OpBroadcastInDim && s.in[0].Node().Op() == ir.OpConstant
+	if !t.Shape.Size().Is(0) || t.DType.IsPacked() || done {
+		return ir.Value{}
+	}
+	return ops.Zeros(s.b, t.DType, t.Shape...)
+}
+
+// spreadLiteral writes a literal of equal elements as one element, repeated.
+func spreadLiteral(s site) ir.Value {
+	v := s.n.Result(0)
+	if v.Rank() == 0 {
+		return ir.Value{}
+	}
+	return spread(s, v)
+}
+
+// spread returns a value of the type of s's result that has everywhere the
+// element that v has everywhere.
+func spread(s site, v ir.Value) ir.Value {
+	element, ok := literalOf(v)
+	if !ok {
+		return ir.Value{}
+	}
+	t := s.n.Types()[0]
+	return ops.BroadcastTo(s.b, s.b.Constant(ir.Type{DType: t.DType}, element), t.Shape)
+}
+
+// either tries f with the two operands in both orders.
+func either(s site, f func(x, y ir.Value) ir.Value) ir.Value {
+	if v := f(s.in[0], s.in[1]); v.Valid() {
+		return v
+	}
+	return f(s.in[1], s.in[0])
+}
+
+// constant returns a value of the type of s's result with x everywhere.
+func constant(s site, x float64) ir.Value {
+	t := s.n.Types()[0]
+	return ops.Const(s.b, t.DType, x, t.Shape...)
+}
