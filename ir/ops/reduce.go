@@ -14,7 +14,6 @@ const (
 	OpReduceProd ir.Op = "reduce_prod"
 	OpReduceMax  ir.Op = "reduce_max"
 	OpReduceMin  ir.Op = "reduce_min"
-	OpMean       ir.Op = "mean"
 )
 
 // reduction describes an op that combines all elements along some axes, which
@@ -71,7 +70,6 @@ func init() {
 	})
 	defineReduce(extremum(OpReduceMax, "largest", "−∞", -1, scalar.Max, math.Max))
 	defineReduce(extremum(OpReduceMin, "smallest", "∞", 1, scalar.Min, math.Min))
-	defineMean()
 }
 
 func extremum(op ir.Op, what, empty string, sign int, combine func(x, y scalar.Expr) scalar.Expr, float func(x, y float64) float64) reduction {
@@ -332,33 +330,6 @@ func extremumSamples() []ir.Sample {
 	}
 }
 
-func defineMean() {
-	define(&ir.Def{
-		Op: OpMean, Operands: []string{"x"}, NewAttrs: func() ir.Attrs { return &AxesAttrs{} },
-		Doc: "The sum of the elements along some axes over their number, NaN of none. That of f16 and bf16 is taken in f32.",
-		Constraints: numbered(
-			"the element type is "+(floats|complexes).String(),
-			"the axes are distinct axes of x; the result has the others, in order",
-		),
-		Infer: func(n *ir.Node) ([]ir.Type, error) {
-			x := n.Input(0)
-			if err := (floats | complexes).check(x.DType()); err != nil {
-				return nil, err
-			}
-			return []ir.Type{{DType: x.DType(), Shape: pick(x.Shape(), keptAxes(n))}}, checkAxes(axesOf(n), x.Rank())
-		},
-		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
-			d := in[0].DType()
-			x := Convert(b, in[0], sumType(d))
-			count := DimSize(b, x.DType(), pick(x.Shape(), axesOf(n))...)
-			return []ir.Value{Convert(b, Div(b, sumOver(b, x, axesOf(n)), count), d)}
-		},
-		Samples: samples(func() []ir.Sample {
-			return reduceSamples(reduction{types: floats | complexes, noEmptyGrad: "NaN result"})
-		}),
-	})
-}
-
 // reduced adds a reduction over the given axes, or over all where none is
 // given.
 func reduced(b *ir.Builder, op ir.Op, x ir.Value, axes []int) ir.Value {
@@ -400,7 +371,3 @@ func ReduceMax(b *ir.Builder, x ir.Value, axes ...int) ir.Value {
 func ReduceMin(b *ir.Builder, x ir.Value, axes ...int) ir.Value {
 	return reduced(b, OpReduceMin, x, axes)
 }
-
-// Mean returns the mean of the elements of x along some axes; no axes stand
-// for all.
-func Mean(b *ir.Builder, x ir.Value, axes ...int) ir.Value { return reduced(b, OpMean, x, axes) }
