@@ -100,12 +100,14 @@ fuzz: ## run each fuzzer for FUZZTIME (30s)
 
 .PHONY: bench
 bench: js $(PEERS) ## host time per step against jax-js and TensorFlow.js; CPU kernels in Go
+	$(GO) run ./js/bench/plans build/plans
 	$(NODE) js/bench/run.mjs
 	$(GO) test -run='^$$' -bench=. -benchtime=200ms ./native/cpu/...
 
 .PHONY: bench-h200
 bench-h200: js $(PEERS) ## pack build/h200: benchmarks and conformance for a bare GPU machine
-	$(NODE) js/bench/h200/pack.mjs build/h200
+	$(GO) run ./js/bench/plans build/plans
+	$(NODE) js/bench/h200/pack.mjs build/h200 --plans build/plans
 
 ##@ Maintain
 

@@ -18,20 +18,17 @@ function entryPoints() {
   return targets.map((target) => join(here, target.replace(/^\.\/dist\/(.*)\.js$/, 'src/$1.ts')));
 }
 
-// removeOldCode empties dist of code and types, and leaves what `make wasm` put there.
-function removeOldCode() {
-  const kept = new Set(['rlx.wasm', 'rlx-cpu.wasm', 'wasm_exec.js']);
-  for (const name of readdirSync(dist, { withFileTypes: true })) {
-    if (!kept.has(name.name)) rmSync(join(dist, name.name), { recursive: true });
+// removeOldCode takes from dist what an earlier build left: code that is not among the
+// outputs of this one, and all types.
+function removeOldCode(outputs) {
+  const made = new Set(outputs.map((path) => join(here, path)));
+  for (const name of readdirSync(dist)) {
+    const path = join(dist, name);
+    if (name.endsWith('.d.ts') || (name.endsWith('.js') && name !== 'wasm_exec.js' && !made.has(path))) rmSync(path);
   }
 }
 
-try {
-  removeOldCode();
-} catch (error) {
-  if (error.code !== 'ENOENT') throw error;
-}
-await build({
+const { metafile } = await build({
   entryPoints: entryPoints(),
   outdir: dist,
   bundle: true,
@@ -43,6 +40,9 @@ await build({
   external: ['./wasm_exec.js', 'node:*'],
   legalComments: 'none',
   logLevel: 'warning',
+  metafile: true,
+  absWorkingDir: here,
 });
+removeOldCode(Object.keys(metafile.outputs));
 execFileSync(process.execPath, [join(here, 'node_modules/typescript/lib/tsc.js'), '-p', here], { stdio: 'inherit' });
 copyFileSync(join(here, '../LICENSE'), join(here, 'LICENSE')); // npm packs nothing from above

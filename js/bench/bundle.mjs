@@ -23,7 +23,8 @@ export async function bundle(entry, outdir, platform, name = basename(entry, '.m
     format: 'esm',
     target: 'es2022',
     platform,
-    ...(platform === 'node' && { mainFields: ['module', 'main'], external: ['node-fetch'], banner: { js: requireInModules } }),
+    external: ['node:*', 'node-fetch'],
+    ...(platform === 'node' && { mainFields: ['module', 'main'], banner: { js: requireInModules } }),
     legalComments: 'none',
     logLevel: 'error',
   });

@@ -20,6 +20,8 @@ function becomePage(backend) {
 const [peer, backend, set, steps, repeats] = process.argv.slice(2);
 becomePage(backend);
 const { open } = await peers[peer]();
-const results = await runJobs(open, set === 'gpu' ? gpuJobs : hostJobs, { steps: Number(steps), repeats: Number(repeats) });
+const results = await runJobs(open, set === 'gpu' ? gpuJobs : hostJobs, {
+  steps: Number(steps), repeats: Number(repeats), computes: backend !== 'null',
+});
 console.log(JSON.stringify(results));
 process.exit(0);

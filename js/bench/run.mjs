@@ -15,6 +15,7 @@ import { hostJobs } from './jobs.mjs';
 import { peers } from './peers/index.mjs';
 
 const here = import.meta.dirname;
+const plans = join(here, '../../build/plans'); // by plans/main.go
 
 // One result is read every ten steps, as a page that shows its loss does. jax-js gets
 // slower with every step that is enqueued and not yet waited for.
@@ -25,7 +26,7 @@ const addon = join(dirname(createRequire(import.meta.url).resolve('webgpu')), `d
 // inNode runs one peer in a process of its own.
 function inNode(program, peer, backend, repeats) {
   const output = execFileSync(process.execPath, [program, peer, backend, 'host', String(steps), String(repeats)], {
-    env: { ...process.env, RLX_DAWN_NODE: addon }, stdio: ['ignore', 'pipe', 'ignore'], encoding: 'utf8',
+    env: { ...process.env, RLX_DAWN_NODE: addon, RLX_PLANS: plans }, stdio: ['ignore', 'pipe', 'ignore'], encoding: 'utf8',
   });
   return JSON.parse(output);
 }
@@ -60,7 +61,7 @@ async function measureAll(names, folder) {
   await bundle(join(here, 'node.mjs'), join(folder, 'node'), 'node');
   await bundle(join(here, 'page.mjs'), join(folder, 'page'), 'browser');
   const html = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/page.mjs"></script>';
-  const server = await serve({ '/': join(folder, 'page'), '/bench.html': { body: html, type: 'text/html' } });
+  const server = await serve({ '/': join(folder, 'page'), '/plans': plans, '/bench.html': { body: html, type: 'text/html' } });
   const program = join(folder, 'node/node.mjs');
   const rows = [];
   for (const name of names) {

@@ -1,7 +1,9 @@
 // Packs all that a GPU machine without a network needs into one folder: Node and Dawn
 // (compressed), the Vulkan loader, the benchmarks with their peers, and further programs.
 //
-//   node js/bench/h200/pack.mjs FOLDER [--program NAME=ENTRY.mjs]... [--data NAME=FOLDER]...
+//   node js/bench/h200/pack.mjs FOLDER --plans FOLDER [--program NAME=ENTRY.mjs]... [--data NAME=FOLDER]...
+//
+// The plans are those that js/bench/plans writes.
 //
 // There, `bash FOLDER/run.sh RESULTS` runs it all. A program is bundled to
 // programs/NAME/NAME.mjs and finds the data in $RLX_DATA; it ends with 0 if all went well.
@@ -47,13 +49,15 @@ function sizeOf(path) {
 }
 
 const [folder, ...args] = process.argv.slice(2);
-if (!folder) throw new Error('usage: pack.mjs FOLDER [--program NAME=ENTRY.mjs]... [--data NAME=FOLDER]...');
+const plans = args[args.indexOf('--plans') + 1];
+if (!folder || !args.includes('--plans')) throw new Error('usage: pack.mjs FOLDER --plans FOLDER [--program NAME=ENTRY.mjs]... [--data NAME=FOLDER]...');
 const out = resolve(folder);
-for (const name of ['bench', 'programs', 'data']) rmSync(join(out, name), { recursive: true, force: true });
+for (const name of ['bench', 'plans', 'programs', 'data']) rmSync(join(out, name), { recursive: true, force: true });
 mkdirSync(join(out, 'programs'), { recursive: true });
 compress(process.execPath, 'node', out);
 compress(addon, 'dawn.node', out);
 vulkanLoader(out);
+cpSync(plans, join(out, 'plans'), { recursive: true });
 await bundle(join(here, '../node.mjs'), join(out, 'bench'), 'node');
 for (const [name, entry] of named(args, '--program')) await bundle(entry, join(out, 'programs', name), 'node', name);
 for (const [name, from] of named(args, '--data')) cpSync(from, join(out, 'data', name), { recursive: true });

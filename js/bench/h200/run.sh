@@ -27,7 +27,7 @@ done
 [ -n "$driver" ] || { echo "run.sh: no nvidia_icd.json found: name the driver's file in VK_DRIVER_FILES" >&2; exit 1; }
 sed 's/libGLX_nvidia/libEGL_nvidia/' "$driver" >"$scratch/driver.json"
 export VK_DRIVER_FILES=$scratch/driver.json VK_ICD_FILENAMES=$scratch/driver.json
-export RLX_DAWN_NODE=$scratch/dawn.node RLX_DAWN_BACKEND=default RLX_DATA=$packed/data
+export RLX_DAWN_NODE=$scratch/dawn.node RLX_DAWN_BACKEND=default RLX_DATA=$packed/data RLX_PLANS=$packed/plans
 cp "$packed/libvulkan.so.1" "$scratch/"
 export LD_LIBRARY_PATH=$scratch:/usr/local/nvidia/lib64:/usr/local/nvidia/lib:${LD_LIBRARY_PATH:-}
 

@@ -1,5 +1,6 @@
 // The peers by the names that the programs take; each is loaded only when it is asked for.
 export const peers = {
+  rlx: () => import('./rlx.mjs'),
   jax: () => import('./jax.mjs'),
   tfjs: () => import('./tfjs.mjs'),
 };

@@ -1,0 +1,54 @@
+// rlx: plans compiled ahead of time (plans/main.go), replayed by the runtime alone.
+
+import { openSession } from '../../dist/runtime.js';
+import { initialParameters, makeBatches, randoms } from '../jobs.mjs';
+
+// loadPlan reads a plan: from the page's server, or from a folder in Node.
+async function loadPlan(name) {
+  const folder = globalThis.process?.env.RLX_PLANS;
+  if (folder) return (await import('node:fs')).readFileSync(`${folder}/${name}.rlxp`);
+  return (await fetch(`/plans/${name}.rlxp`)).arrayBuffer();
+}
+
+const openPlan = async (name) => openSession(await loadPlan(name));
+
+// common is what every job has: a number of the last result, and its memory given back.
+const common = (session) => ({
+  async sync() {
+    const { reading } = await session.run('probe', {}, { read: ['first'] });
+    return (await reading).values.first[0];
+  },
+  dispose: () => session.close(),
+});
+
+// resident is a job whose inputs stay on the device.
+async function resident(plan, inputs) {
+  const session = await openPlan(plan);
+  await session.bind('step', inputs);
+  return { step: () => session.run('step'), ...common(session) };
+}
+
+async function mlp({ layers, batch, fresh, rate }) {
+  const session = await openPlan(`mlp-${layers.join('-')}-${batch}`);
+  for (const [i, { data }] of initialParameters(layers).entries()) await session.write(`${i % 2 ? 'b' : 'w'}${i >> 1}`, data);
+  const batches = makeBatches({ layers, batch }).map(({ x, labels }) => ({ x, labels, lr: rate }));
+  if (!fresh) await session.bind('step', { x: batches[0].x, labels: batches[0].labels });
+  const fixed = { lr: rate };
+  return {
+    step: (i) => session.run('step', fresh ? batches[i % batches.length] : fixed),
+    loss: async () => (await session.read('loss'))[0],
+    ...common(session),
+  };
+}
+
+/** Opens rlx; each job makes a device of its own from navigator.gpu. */
+export async function open() {
+  return {
+    name: 'rlx',
+    version: '0.1.0',
+    matmul: ({ n }) => resident(`matmul-${n}`, { a: randoms(n * n, 1), b: randoms(n * n, 2) }),
+    matvec: ({ n }) => resident(`matvec-${n}`, { a: randoms(n * n, 1), b: randoms(n, 2) }),
+    softmax: ({ rows, cols }) => resident(`softmax-${rows}x${cols}`, { a: randoms(rows * cols, 1) }),
+    mlp,
+  };
+}

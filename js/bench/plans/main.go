@@ -1,0 +1,146 @@
+// Command plans compiles the benchmark's jobs (js/bench/jobs.mjs) ahead of time, for the
+// runtime that has no compiler:
+//
+//	go run ./js/bench/plans FOLDER
+//
+// writes matmul-N, matvec-N, softmax-ROWSxCOLS and mlp-LAYERS-BATCH, each with the
+// extension .rlxp. Every plan has an entry "step", whose result is a state, and an entry
+// "probe", whose output "first" is one element of that result: reading it waits for all
+// steps and moves four bytes.
+package main
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/webgpu/wgsl"
+)
+
+// job is a module under the name of its file.
+type job struct {
+	name string
+	make func() (*ir.Module, error)
+}
+
+func main() {
+	log.SetFlags(0)
+	if len(os.Args) != 2 {
+		log.Fatal("usage: plans FOLDER")
+	}
+	if err := writeAll(os.Args[1], jobs()); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func jobs() []job {
+	all := []job{
+		{"matvec-4096", func() (*ir.Module, error) { return product(4096, 1) }},
+		{"softmax-4096x4096", func() (*ir.Module, error) { return softmax(4096, 4096) }},
+		{"mlp-64-64-10-128", func() (*ir.Module, error) { return mlp([]int{64, 64, 10}, 128) }},
+	}
+	for _, n := range []int{1024, 2048, 4096} {
+		all = append(all, job{fmt.Sprintf("matmul-%d", n), func() (*ir.Module, error) { return product(n, n) }})
+	}
+	for _, batch := range []int{128, 4096} {
+		all = append(all, job{fmt.Sprintf("mlp-784-512-512-10-%d", batch), func() (*ir.Module, error) {
+			return mlp([]int{784, 512, 512, 10}, batch)
+		}})
+	}
+	return all
+}
+
+func writeAll(folder string, jobs []job) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	for _, j := range jobs {
+		m, err := j.make()
+		if err != nil {
+			return fmt.Errorf("%s: %w", j.name, err)
+		}
+		p, err := plan.Compile(m, plan.WebGPU(), wgsl.Printer{})
+		if err != nil {
+			return fmt.Errorf("%s: %w", j.name, err)
+		}
+		file, err := plan.Encode(p)
+		if err != nil {
+			return fmt.Errorf("%s: %w", j.name, err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, j.name+".rlxp"), file, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// module joins a step with the probe of one of its states, of the given shape.
+func module(step *ir.Graph, state string, shape ...int) (*ir.Module, error) {
+	probe, err := ir.Build("probe", func(b *ir.Builder) {
+		v := b.Param(state, ir.F32, ir.Dims(shape...)...)
+		for range shape {
+			v = ops.Squeeze(b, ops.SliceAxis(b, v, 0, ir.N(0), ir.N(1)), 0)
+		}
+		b.Output("first", v)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ir.NewModule(step.Name(), ir.Entry{Name: "step", Graph: step}, ir.Entry{Name: "probe", Graph: probe})
+}
+
+// product is result = a·b, with a of n×n and b of n×columns.
+func product(n, columns int) (*ir.Module, error) {
+	step, err := ir.Build("product", func(b *ir.Builder) {
+		b.State("result", ir.F32, ir.Dims(n, columns)...)
+		a, c := b.Input("a", ir.F32, ir.Dims(n, n)...), b.Input("b", ir.F32, ir.Dims(n, columns)...)
+		b.SetState("result", ops.MatMul(b, a, c))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return module(step, "result", n, columns)
+}
+
+// softmax is result = softmax(a) along the rows.
+func softmax(rows, columns int) (*ir.Module, error) {
+	step, err := ir.Build("softmax", func(b *ir.Builder) {
+		b.State("result", ir.F32, ir.Dims(rows, columns)...)
+		b.SetState("result", ops.Softmax(b, b.Input("a", ir.F32, ir.Dims(rows, columns)...), 1))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return module(step, "result", rows, columns)
+}
+
+// mlp is one Adam step of a ReLU network on the mean cross-entropy of a batch. Its
+// parameters are w0, b0, w1 and on.
+func mlp(layers []int, batch int) (*ir.Module, error) {
+	loss, err := ir.Build("mlp", func(b *ir.Builder) {
+		h := b.Input("x", ir.F32, ir.Dims(batch, layers[0])...)
+		labels := b.Input("labels", ir.I32, ir.Dims(batch)...)
+		for i, outputs := range layers[1:] {
+			if i > 0 {
+				h = ops.Relu(b, h)
+			}
+			w := b.Param(fmt.Sprintf("w%d", i), ir.F32, ir.Dims(layers[i], outputs)...)
+			bias := b.Param(fmt.Sprintf("b%d", i), ir.F32, ir.Dims(outputs)...)
+			h = ops.Linear(b, h, w, bias)
+		}
+		b.Output("loss", ops.CrossEntropyMean(b, h, labels))
+	})
+	if err != nil {
+		return nil, err
+	}
+	step, err := optim.Step(loss, "loss", optim.Adam{}, optim.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return module(step, "w0", layers[0], layers[1])
+}
