@@ -36,7 +36,7 @@ var dialect = clike.Dialect{
 	},
 	LetVector:     func(_ kernel.Array, name, value string) string { return "let " + name + " = " + value + ";" },
 	UnsignedShift: true,
-	AtomicLoad:    func(element string) string { return "atomicLoad(&" + element + ")" },
+	AtomicLoad:    func(_ dtype.DType, element string) string { return "atomicLoad(&" + element + ")" },
 	Barrier: func(storage bool) []string {
 		if storage {
 			return []string{"storageBarrier();", "workgroupBarrier();"}

@@ -45,8 +45,8 @@ type Dialect struct {
 	LetVector func(a kernel.Array, name, value string) string
 	// UnsignedShift says that shifts count in u32 whatever they shift.
 	UnsignedShift bool
-	// AtomicLoad returns the load of an atomic element.
-	AtomicLoad func(element string) string
+	// AtomicLoad returns the load of an atomic element of type t.
+	AtomicLoad func(t dtype.DType, element string) string
 	// Barrier returns the statements that make a workgroup meet. storage says
 	// that it exchanges values through storage arrays too.
 	Barrier func(storage bool) []string

@@ -220,7 +220,7 @@ func (w *Writer) load(e scalar.Expr) text {
 	element := w.element(e.Ref, e.Args[0])
 	switch {
 	case a.Access == kernel.Atomic:
-		return atom(w.d.AtomicLoad(element))
+		return atom(w.d.AtomicLoad(a.DType, element))
 	case a.DType.IsBool():
 		return w.fromWord(element)
 	}

@@ -120,13 +120,16 @@ func EncodeScalars(types []dtype.DType, values []scalar.Value) []byte {
 	return out
 }
 
-// Cases returns the kernels, in a fixed order and with the same inputs every
-// time.
+// Wide returns kernels with types that only some dialects have: 64-bit ones.
+func Wide() []*Case { return []*Case{wideFloats(), wideIntegers()} }
+
+// Cases returns the kernels that every dialect has, in a fixed order and with
+// the same inputs every time.
 func Cases() []*Case {
 	return []*Case{
 		scaleTail(), reluVec4(), sumTree(), softmaxRow(),
 		matmul("matmul_64", 64, 128, 64, 64, 64, 4), matmul("matmul_32", 50, 64, 48, 32, 32, 2),
 		subgroupSum(), histogram(), gatherChecked(), sliceByCounter(),
-		activations(), integers(), threefry(), booleans(), conversions(), specials(), scanLoop(),
+		activations(), integers(), threefry(), booleans(), conversions(), specials(), scanLoop(), countedState(),
 	}
 }

@@ -30,7 +30,7 @@ func results(c *kerneltest.Case, l sim.Launch) [][]float64 {
 }
 
 func TestRunEqualsPlainLoops(t *testing.T) {
-	for _, c := range kerneltest.Cases() {
+	for _, c := range append(kerneltest.Cases(), kerneltest.Wide()...) {
 		t.Run(c.Kernel.Name, func(t *testing.T) {
 			l := launch(c)
 			if err := sim.Run(c.Kernel, l, sim.Options{ZeroDivisors: true}); err != nil {

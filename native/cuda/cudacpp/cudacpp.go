@@ -1,0 +1,165 @@
+// Package cudacpp prints kernels of the loop IR as CUDA C++ that needs no
+// header: NVRTC compiles it as it is.
+//
+// The parameters of a kernel are pointers to its storage arrays, in order, then
+// the run's scalars as one struct by value, where there are any, then one int
+// for the count of each enclosing repeat. A Bool is an unsigned int in memory.
+//
+// Arithmetic is that of CUDA: a product and a sum may be contracted to one
+// rounding, and signed integers are expected not to overflow.
+package cudacpp
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/clike"
+)
+
+// warp is the subgroup size of all CUDA devices.
+const warp = 32
+
+// Printer prints CUDA C++; it is the printer that package plan takes.
+type Printer struct{}
+
+// Dialect returns dtype.CUDA.
+func (Printer) Dialect() dtype.Dialect { return dtype.CUDA }
+
+// Print returns the CUDA C++ source of a kernel, see the function [Print].
+func (Printer) Print(k *kernel.Kernel) (string, error) { return Print(k) }
+
+// EntryPoint returns the name of a kernel's function.
+func EntryPoint(k *kernel.Kernel) string { return "k_" + k.Name }
+
+// Print returns the CUDA C++ source of a kernel. The error is a
+// *kernel.CheckError, or a *clike.UnsupportedError for 8- and 16-bit types and
+// complex ones, and for kernels that are not right for subgroups of 32.
+func Print(k *kernel.Kernel) (string, error) {
+	src, err := clike.Write(k, &dialect)
+	if err != nil {
+		return "", err
+	}
+	unsupported := func(format string, args ...any) (string, error) {
+		return "", &clike.UnsupportedError{Dialect: dialect.Name, Kernel: k.Name, What: fmt.Sprintf(format, args...)}
+	}
+	for i, t := range k.Scalars {
+		if t != dtype.Invalid && typeNames[t] == "" {
+			return unsupported("scalar %d of type %s", i, t)
+		}
+	}
+	if s := k.Subgroup; s != [2]int{} && (s[0] > warp || s[1] < warp) {
+		return unsupported("subgroups of %d to %d threads", s[0], s[1])
+	}
+	p := printer{src: src, k: src.Kernel}
+	p.line("// %s", k.Name)
+	p.types()
+	for _, f := range src.Functions {
+		p.line("\n%s", strings.TrimSuffix(f, "\n"))
+	}
+	p.entry()
+	return p.sb.String(), nil
+}
+
+// printer puts what CUDA wants around a kernel's body.
+type printer struct {
+	src *clike.Source
+	k   *kernel.Kernel
+	sb  strings.Builder
+}
+
+func (p *printer) line(format string, args ...any) {
+	fmt.Fprintf(&p.sb, format+"\n", args...)
+}
+
+// types declares short names for long types, and the struct of scalars.
+func (p *printer) types() {
+	uses := func(t dtype.DType) bool {
+		return slices.Contains(p.src.Types, t) || slices.Contains(p.k.Scalars, t)
+	}
+	if uses(dtype.I64) {
+		p.line("typedef long long i64;")
+	}
+	if uses(dtype.U64) {
+		p.line("typedef unsigned long long u64;")
+	}
+	if len(p.k.Scalars) == 0 {
+		return
+	}
+	p.line("\nstruct Run {")
+	for i, t := range p.k.Scalars {
+		if t == dtype.Invalid {
+			t = dtype.U32
+		}
+		p.line("  %s scalar%d;", elementType(t), i)
+	}
+	p.line("};")
+}
+
+func (p *printer) entry() {
+	var params []string
+	for i, a := range p.k.Arrays {
+		switch {
+		case a.Space != kernel.Storage:
+		case a.Access == kernel.Read:
+			params = append(params, fmt.Sprintf("const %s *__restrict__ %s", memoryType(a), p.src.Names[i]))
+		default:
+			params = append(params, fmt.Sprintf("%s *%s", memoryType(a), p.src.Names[i]))
+		}
+	}
+	if len(p.k.Scalars) > 0 {
+		params = append(params, "Run run")
+	}
+	for d := range p.k.Counters {
+		params = append(params, fmt.Sprintf("int counter%d", d))
+	}
+	p.line("\nextern \"C\" __global__ void __launch_bounds__(%d) %s(", p.k.Threads(), EntryPoint(p.k))
+	p.line("    %s) {", strings.Join(params, ",\n    "))
+	for i, a := range p.k.Arrays {
+		switch a.Space {
+		case kernel.Shared:
+			p.line("  __shared__ %s %s[%d];", memoryType(a), p.src.Names[i], a.Len)
+		case kernel.Private:
+			p.line("  %s %s[%d];", memoryType(a), p.src.Names[i], a.Len)
+		}
+	}
+	slices.Sort(p.src.Builtins)
+	for _, name := range p.src.Builtins {
+		if value, typ := p.builtin(name); value != "" {
+			p.line("  const %s %s = %s;", typ, name, value)
+		}
+	}
+	p.sb.WriteString(p.src.Body)
+	p.line("}")
+}
+
+// builtin returns the value and type of a built-in variable, "" for one that is
+// a parameter.
+func (p *printer) builtin(name string) (value, typ string) {
+	kind, i := kernel.BuiltinOf(name)
+	w := p.k.Workgroup
+	index := fmt.Sprintf("int(threadIdx.x + %du * (threadIdx.y + %du * threadIdx.z))", w[0], w[1])
+	if w[1] == 1 && w[2] == 1 {
+		index = "int(threadIdx.x)"
+	}
+	switch kind {
+	case kernel.BuiltinLocalID:
+		return "int(threadIdx." + "xyz"[i:i+1] + ")", "int"
+	case kernel.BuiltinGroupID:
+		return "int(blockIdx." + "xyz"[i:i+1] + ")", "int"
+	case kernel.BuiltinLocalIndex:
+		return index, "int"
+	case kernel.BuiltinLane:
+		return fmt.Sprintf("%s %% %d", index, warp), "int"
+	case kernel.BuiltinSubgroupSize:
+		return fmt.Sprint(warp), "int"
+	case kernel.BuiltinScalar:
+		if p.k.Scalars[i].IsBool() {
+			return fmt.Sprintf("run.scalar%d != 0u", i), "bool"
+		}
+		return fmt.Sprintf("run.scalar%d", i), typeNames[p.k.Scalars[i]]
+	}
+	return "", ""
+}

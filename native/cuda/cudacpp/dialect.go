@@ -1,0 +1,227 @@
+package cudacpp
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/clike"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// dialect is what CUDA C++ does its own way.
+var dialect = clike.Dialect{
+	Name:     "cuda",
+	Level:    scalar.Accurate,
+	Reserved: func(name string) bool { return reserved[name] },
+	Type:     func(t dtype.DType) string { return typeNames[t] },
+	Literal:  literal,
+	Form:     form,
+	Convert:  convert,
+	Bitcast: func(w *clike.Writer, x string, _, to dtype.DType) string {
+		w.Need("as_bits")
+		return "as_bits<" + typeNames[to] + ">(" + x + ")"
+	},
+	Let: func(t dtype.DType, name, value string) string {
+		return "const " + typeNames[t] + " " + name + " = " + value + ";"
+	},
+	Var: func(t dtype.DType, name, value string) string {
+		return typeNames[t] + " " + name + " = " + value + ";"
+	},
+	Vector: func(t dtype.DType, elems []string) string {
+		return fmt.Sprintf("make_%s%d(%s)", vectorNames[t], len(elems), strings.Join(elems, ", "))
+	},
+	LetVector: func(a kernel.Array, name, value string) string {
+		return "const " + memoryType(a) + " " + name + " = " + value + ";"
+	},
+	AtomicLoad: func(t dtype.DType, element string) string {
+		return "*(volatile const " + typeNames[t] + " *)&" + element
+	},
+	Barrier: func(bool) []string { return []string{"__syncthreads();"} },
+	Subgroup: func(w *clike.Writer, op scalar.Op, _ dtype.DType) string {
+		name := "warp_" + op.String()
+		w.Need(name)
+		return name
+	},
+	Function: func(name string, params []scalar.Expr, result dtype.DType) string {
+		list := make([]string, len(params))
+		for i, p := range params {
+			list[i] = typeNames[p.Type] + " " + p.Name
+		}
+		return "static __device__ " + typeNames[result] + " " + name + "(" + strings.Join(list, ", ") + ")"
+	},
+	Helpers: helpers,
+}
+
+// typeNames are the types of variables. A bool lies in memory as an unsigned.
+var typeNames = map[dtype.DType]string{
+	dtype.Bool: "bool", dtype.I32: "int", dtype.U32: "unsigned", dtype.I64: "i64", dtype.U64: "u64",
+	dtype.F32: "float", dtype.F64: "double",
+}
+
+// vectorNames begin the names of CUDA's vector types.
+var vectorNames = map[dtype.DType]string{
+	dtype.Bool: "uint", dtype.I32: "int", dtype.U32: "uint", dtype.I64: "longlong", dtype.U64: "ulonglong",
+	dtype.F32: "float", dtype.F64: "double",
+}
+
+// elementType returns the type of an element in memory.
+func elementType(t dtype.DType) string {
+	if t.IsBool() {
+		return "unsigned"
+	}
+	return typeNames[t]
+}
+
+// memoryType returns the type of what one index of an array holds.
+func memoryType(a kernel.Array) string {
+	if a.Width > 1 {
+		return fmt.Sprintf("%s%d", vectorNames[a.DType], a.Width)
+	}
+	return elementType(a.DType)
+}
+
+var helpers = map[string]string{
+	"as_bits": `template <class T, class S> static __device__ T as_bits(S from) {
+  union { S from; T to; } u;
+  u.from = from;
+  return u.to;
+}
+`,
+	// The hardware saturates, and gives 0 for some NaN and not for others.
+	"to_whole": `template <class T, class S> static __device__ T to_whole(S x) {
+  return x == x ? T(x) : T(0);
+}
+`,
+	"warp_add": warpHelper("add", "x + y"),
+	"warp_max": warpHelper("max", "x < y ? y : x"),
+	"warp_min": warpHelper("min", "y < x ? y : x"),
+}
+
+func warpHelper(name, combine string) string {
+	return `template <class T> static __device__ T warp_` + name + `(T x) {
+  for (int lanes = 16; lanes > 0; lanes >>= 1) {
+    const T y = __shfl_xor_sync(0xffffffffu, x, lanes);
+    x = ` + combine + `;
+  }
+  return x;
+}
+`
+}
+
+// mathNames are the functions of C that operations on floats are; those on f32
+// have an f behind.
+var mathNames = map[scalar.Op]string{
+	scalar.OpAbs: "fabs", scalar.OpFloor: "floor", scalar.OpCeil: "ceil", scalar.OpRound: "rint", scalar.OpTrunc: "trunc",
+	scalar.OpExp: "exp", scalar.OpExpm1: "expm1", scalar.OpLog: "log", scalar.OpLog1p: "log1p", scalar.OpPow: "pow",
+	scalar.OpSqrt: "sqrt", scalar.OpRsqrt: "rsqrt", scalar.OpSin: "sin", scalar.OpCos: "cos", scalar.OpTan: "tan",
+	scalar.OpAsin: "asin", scalar.OpAcos: "acos", scalar.OpAtan: "atan", scalar.OpAtan2: "atan2",
+	scalar.OpSinh: "sinh", scalar.OpCosh: "cosh", scalar.OpTanh: "tanh", scalar.OpErf: "erf", scalar.OpErfc: "erfc",
+	scalar.OpRem: "fmod",
+}
+
+// form returns how operations are written that are not operators.
+func form(op scalar.Op, t dtype.DType) (clike.Form, bool) {
+	switch op {
+	case scalar.OpSelect:
+		return clike.Form{Text: "($0 ? $1 : $2)"}, true
+	case scalar.OpIsNaN:
+		return clike.Form{Call: "isnan"}, true
+	case scalar.OpIsFinite:
+		return clike.Form{Call: "isfinite"}, true
+	}
+	if name := mathNames[op]; name != "" && t == dtype.F32 {
+		return clike.Form{Call: name + "f"}, true
+	} else if name != "" && t == dtype.F64 {
+		return clike.Form{Call: name}, true
+	}
+	if !t.IsInteger() {
+		return clike.Form{}, false
+	}
+	switch op {
+	case scalar.OpMin:
+		return clike.Form{Call: "min"}, true
+	case scalar.OpMax:
+		return clike.Form{Call: "max"}, true
+	case scalar.OpAbs:
+		return clike.Form{Call: map[bool]string{false: "abs", true: "llabs"}[t == dtype.I64]}, true
+	case scalar.OpPopCount:
+		call := "__popc"
+		if t.Size() == 8 {
+			call = "__popcll"
+		}
+		return clike.Form{Text: typeNames[t] + "(" + call + "($0))"}, true
+	}
+	return clike.Form{}, false
+}
+
+func convert(w *clike.Writer, x string, from, to dtype.DType) string {
+	if from.IsFloat() && to.IsInteger() {
+		w.Need("to_whole")
+		return "to_whole<" + typeNames[to] + ">(" + x + ")"
+	}
+	return typeNames[to] + "(" + x + ")"
+}
+
+// literal returns a constant with the suffix of its type.
+func literal(w *clike.Writer, n scalar.Expr) string {
+	v, _ := n.Value()
+	switch n.Type {
+	case dtype.U32:
+		return strconv.FormatInt(v.I, 10) + "u"
+	case dtype.U64:
+		return strconv.FormatUint(uint64(v.I), 10) + "ull"
+	case dtype.I32:
+		if v.I == math.MinInt32 {
+			return "(-2147483647 - 1)" // the minus is no part of a literal
+		}
+		return strconv.FormatInt(v.I, 10)
+	case dtype.I64:
+		if v.I == math.MinInt64 {
+			return "(-9223372036854775807ll - 1)"
+		}
+		return strconv.FormatInt(v.I, 10) + "ll"
+	}
+	finite := !math.IsInf(v.F, 0) && !math.IsNaN(v.F)
+	switch {
+	case n.Type == dtype.F32 && finite:
+		return clike.FloatLiteral(v.F, 32) + "f"
+	case n.Type == dtype.F32:
+		w.Need("as_bits")
+		return fmt.Sprintf("as_bits<float>(0x%08xu)", math.Float32bits(float32(v.F)))
+	case finite:
+		return clike.FloatLiteral(v.F, 64)
+	}
+	w.Need("as_bits")
+	return fmt.Sprintf("as_bits<double>(0x%016xull)", math.Float64bits(v.F))
+}
+
+// reserved holds the names that a kernel's variables cannot have: keywords, and
+// functions and types that the printed text relies on.
+var reserved = func() map[string]bool {
+	out := map[string]bool{}
+	for _, word := range strings.Fields(`
+		alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class compl const
+		constexpr const_cast continue decltype default delete do double dynamic_cast else enum explicit export extern
+		false float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or
+		or_eq private protected public register reinterpret_cast return short signed sizeof static static_assert
+		static_cast struct switch template this thread_local throw true try typedef typeid typename union unsigned
+		using virtual void volatile wchar_t while xor xor_eq
+		threadIdx blockIdx blockDim gridDim warpSize i64 u64 run Run
+		abs llabs min max isnan isfinite atomicAdd atomicMax atomicMin atomicOr as_bits to_whole warp_add warp_max
+		warp_min`) {
+		out[word] = true
+	}
+	for _, name := range mathNames {
+		out[name], out[name+"f"] = true, true
+	}
+	for _, name := range vectorNames {
+		for _, width := range []string{"2", "4"} {
+			out[name+width], out["make_"+name+width] = true, true
+		}
+	}
+	return out
+}()

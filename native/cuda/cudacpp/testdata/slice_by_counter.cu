@@ -1,0 +1,18 @@
+// slice_by_counter
+
+struct Run {
+  unsigned scalar0;
+  int scalar1;
+};
+
+extern "C" __global__ void __launch_bounds__(16) k_slice_by_counter(
+    const float *__restrict__ x,
+    float *y,
+    Run run,
+    int counter0,
+    int counter1) {
+  const int local_x = int(threadIdx.x);
+  const int scalar1 = run.scalar1;
+  const int i = local_x;
+  y[i] = x[counter1 * 16 + i] * float(scalar1);
+}
