@@ -1,6 +1,10 @@
 package scalar
 
-import "github.com/rlx-go/rlx/ir/dtype"
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+)
 
 // New returns op applied to args, simplified where an identity applies. It
 // serves code that treats operations as data and all operations with operands
@@ -48,7 +52,8 @@ func reduce(n *Node) Expr {
 	return n
 }
 
-// fold evaluates a node whose operands are all constants.
+// fold evaluates a node whose operands are all constants. The bits of a NaN stay
+// in a Bitcast, as a constant would not keep them.
 func fold(n *Node) Expr {
 	if n.Op == OpMakeComplex {
 		return nil // of two constants it is the constant
@@ -60,7 +65,11 @@ func fold(n *Node) Expr {
 			return nil
 		}
 	}
-	return constant(n.Type, apply(n, v, Exact))
+	r := apply(n, v, Exact)
+	if n.Op == OpBitcast && math.IsNaN(r.F) {
+		return nil
+	}
+	return constant(n.Type, r)
 }
 
 // Convert returns a as type to. Floats round to nearest even; float to integer

@@ -36,13 +36,17 @@ type Node struct {
 }
 
 // ConstF returns a constant of float type t, rounded to it; of complex type t,
-// the constant with imaginary part 0.
+// the constant with imaginary part 0. There is one NaN of each type.
 func ConstF(t dtype.DType, x float64) Expr {
 	if t.IsComplex() {
 		return ConstC(t, complex(x, 0))
 	}
 	checkLeaf(OpConst, t, kFloat)
-	return &Node{Op: OpConst, Type: t, Bits: math.Float64bits(t.Round(x))}
+	bits := math.Float64bits(t.Round(x))
+	if math.IsNaN(x) {
+		bits = 0x7ff8000000000000
+	}
+	return &Node{Op: OpConst, Type: t, Bits: bits}
 }
 
 // ConstC returns a constant of complex type t: MakeComplex of two constants.

@@ -17,9 +17,9 @@ import (
 // Leaves carry their type: a constant is 0.5:f32, an argument %0:f32, a
 // variable i:i32, with its range if known as in i:i32[0..127]. Operations are
 // written by name; those whose type does not follow from the operands carry it:
-// load.f32(2, i:i32), check.f32(code, x, cond), convert.f16(x). Floats are written with
-// the fewest digits that give them back; NaN with its bits. Two expressions
-// print the same if and only if they are Equal.
+// load.f32(2, i:i32), check.f32(code, x, cond), convert.f16(x). Floats are
+// written with the fewest digits that give them back. Two expressions print the
+// same if and only if they are Equal.
 func Print(e Expr) string {
 	lines, text := PrintAll(e)
 	return strings.Join(append(lines, text[0]), "\n")
@@ -127,7 +127,7 @@ func constText(n *Node) string {
 	case n.Type.IsInteger():
 		s = strconv.FormatInt(v.I, 10)
 	case math.IsNaN(v.F):
-		s = "nan(0x" + strconv.FormatUint(n.Bits, 16) + ")"
+		s = "nan"
 	case math.IsInf(v.F, 0):
 		s = strings.ToLower(strconv.FormatFloat(v.F, 'g', -1, 64))
 	case n.Type == dtype.F64:
