@@ -15,8 +15,9 @@ func define(d *ir.Def) {
 	}
 }
 
-// samples keeps the samples of an op where they are wanted at all; elsewhere
-// the linker drops f and what it builds.
+// samples keeps the samples of an op where they are wanted at all. It is called
+// right where f is named: elsewhere the compiler then drops f unseen, and the
+// linker what f builds.
 func samples(f func() []ir.Sample) func() []ir.Sample {
 	if !withSamples {
 		return nil
@@ -149,7 +150,7 @@ func defineElementwise(e elementwise) {
 		Transpose: e.transpose, NoTranspose: e.noTranspose,
 		Batch:   batchElementwise,
 		Scalar:  func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return e.scalar(x) },
-		Samples: samples(e.samples),
+		Samples: e.samples,
 	})
 }
 
@@ -181,7 +182,7 @@ func defineUnary(u unary) {
 	e := elementwise{
 		op: u.op, doc: u.doc, operands: []string{"x"}, types: u.types, meaning: u.meaning, noGrad: u.noGrad,
 		scalar:  func(x []scalar.Expr) scalar.Expr { return u.scalar(x[0]) },
-		samples: func() []ir.Sample { return unarySamples(u) },
+		samples: samples(func() []ir.Sample { return unarySamples(u) }),
 	}
 	if u.noGrad == "" {
 		e.jvp = func(b *ir.Builder, _ *ir.Node, in, out, t []ir.Value) []ir.Value {
@@ -254,6 +255,6 @@ func defineBinary(d binary) {
 		op: d.op, doc: d.doc, constraints: d.constraints, operands: d.operands, types: d.types,
 		meaning: d.meaning, jvp: jvp, transpose: d.transpose, noGrad: d.noGrad, noTranspose: d.noTranspose,
 		scalar:  func(x []scalar.Expr) scalar.Expr { return d.scalar(x[0], x[1]) },
-		samples: func() []ir.Sample { return binarySamples(d) },
+		samples: samples(func() []ir.Sample { return binarySamples(d) }),
 	})
 }

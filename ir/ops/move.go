@@ -57,6 +57,6 @@ func defineMove(m move) {
 		Lower: &ir.MapLowering{Element: func(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr {
 			return load(0, m.index(n, at))
 		}},
-		Samples: samples(m.samples),
+		Samples: m.samples,
 	})
 }

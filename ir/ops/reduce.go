@@ -66,7 +66,7 @@ func init() {
 		neutral: func(d ir.DType) scalar.Expr { return scalar.Const(d, 1) },
 		combine: scalar.Mul,
 		jvp:     jvpProduct,
-		samples: productSamples,
+		samples: samples(productSamples),
 	})
 	defineReduce(extremum(OpReduceMax, "largest", "−∞", -1, scalar.Max, math.Max))
 	defineReduce(extremum(OpReduceMin, "smallest", "∞", 1, scalar.Min, math.Min))
@@ -91,7 +91,7 @@ func extremum(op ir.Op, what, empty string, sign int, combine func(x, y scalar.E
 		jvp:     jvpExtremum,
 
 		noEmptyGrad: "infinite result",
-		samples:     extremumSamples,
+		samples:     samples(extremumSamples),
 	}
 }
 

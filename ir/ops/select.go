@@ -112,7 +112,7 @@ func defineClamp() {
 		},
 		scalar:  func(x []scalar.Expr) scalar.Expr { return scalar.Clamp(x[0], x[1], x[2]) },
 		jvp:     jvpClamp,
-		samples: clampSamples,
+		samples: samples(clampSamples),
 	})
 }
 

@@ -77,7 +77,7 @@ func defineReshape() {
 		batch: func(b *ir.Builder, n *ir.Node, x ir.Value, size ir.Dim) ir.Value {
 			return Reshape(b, x, slices.Insert(n.Types()[0].Shape.Clone(), 0, size)...)
 		},
-		samples: reshapeSamples,
+		samples: samples(reshapeSamples),
 	})
 }
 
@@ -154,7 +154,7 @@ func defineTranspose() {
 		batch: func(b *ir.Builder, n *ir.Node, x ir.Value, _ ir.Dim) ir.Value {
 			return Transpose(b, x, slices.Insert(shifted(n.Attrs().(*TransposeAttrs).Perm, 0), 0, 0)...)
 		},
-		samples: transposeSamples,
+		samples: samples(transposeSamples),
 	})
 }
 
@@ -211,7 +211,7 @@ func defineBroadcastInDim() {
 			a := n.Attrs().(*BroadcastAttrs)
 			return BroadcastInDim(b, x, slices.Insert(slices.Clone(a.Shape), 0, size), slices.Insert(shifted(a.Axes, 0), 0, 0))
 		},
-		samples: broadcastSamples,
+		samples: samples(broadcastSamples),
 	})
 }
 

@@ -62,7 +62,7 @@ func defineSlice() {
 			return Slice(b, x, slices.Insert(slices.Clone(a.Start), 0, ir.N(0)),
 				slices.Insert(slices.Clone(a.Size), 0, size), slices.Insert(slices.Clone(a.Stride), 0, 1))
 		},
-		samples: sliceSamples,
+		samples: samples(sliceSamples),
 	})
 }
 
@@ -144,17 +144,19 @@ func defineReverse() {
 		batch: func(b *ir.Builder, n *ir.Node, x ir.Value, _ ir.Dim) ir.Value {
 			return b.Add1(OpReverse, &AxesAttrs{shifted(axesOf(n), 0)}, x)
 		},
-		samples: func() []ir.Sample {
-			var out []ir.Sample
-			for _, c := range []struct{ dims, axes []int }{
-				{[]int{}, []int{}}, {[]int{5}, []int{0}}, {[]int{0, 2}, []int{0, 1}}, {[]int{1, 1}, []int{0}},
-				{[]int{67, 131}, []int{1}}, {[]int{2, 3, 4}, []int{0, 2}},
-			} {
-				out = append(out, ir.Sample{Name: shapeName(c.dims), Attrs: &AxesAttrs{c.axes}, In: []*ir.Array{draw(1, ir.F32, -2, 2, c.dims...)}})
-			}
-			return append(out, ofTypes(&AxesAttrs{[]int{1}}, 2, 3)...)
-		},
+		samples: samples(reverseSamples),
 	})
+}
+
+func reverseSamples() []ir.Sample {
+	var out []ir.Sample
+	for _, c := range []struct{ dims, axes []int }{
+		{[]int{}, []int{}}, {[]int{5}, []int{0}}, {[]int{0, 2}, []int{0, 1}}, {[]int{1, 1}, []int{0}},
+		{[]int{67, 131}, []int{1}}, {[]int{2, 3, 4}, []int{0, 2}},
+	} {
+		out = append(out, ir.Sample{Name: shapeName(c.dims), Attrs: &AxesAttrs{c.axes}, In: []*ir.Array{draw(1, ir.F32, -2, 2, c.dims...)}})
+	}
+	return append(out, ofTypes(&AxesAttrs{[]int{1}}, 2, 3)...)
 }
 
 // Slice returns part of x: for each axis, size elements from start on, stride
