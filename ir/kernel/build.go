@@ -40,6 +40,9 @@ func build(p *Program) (*Program, error) {
 		}
 	}
 	p.fuse()
+	if p.fuseSiblings() {
+		p.fuse()
+	}
 	p.fuseSideBySide()
 	p.placeLeaves()
 	p.placeResults()

@@ -6,6 +6,37 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
+// fuseSiblings merges independent reductions over the same space that read a
+// value in common, so that it is read once: the parts of a loss, or the sums of
+// a norm's gradient. It reports whether it found any.
+func (p *Program) fuseSiblings() bool {
+	found := false
+	for i := 0; i < len(p.groups); i++ {
+		for j := i + 1; j < len(p.groups); j++ {
+			a, b := p.groups[i], p.groups[j]
+			if !p.siblings(a, b) || p.reaches(a, b) || p.reaches(b, a) {
+				continue
+			}
+			m := join(ReduceKind, a.Outer, a.Inner, a.Members, b.Members)
+			if p.tooManyTensors(m) {
+				continue
+			}
+			p.replace(a, b, m)
+			found = true
+			i, j = slices.Index(p.groups, m), slices.Index(p.groups, m)
+		}
+	}
+	return found
+}
+
+func (p *Program) siblings(a, b *Group) bool {
+	if a.Kind != ReduceKind || b.Kind != ReduceKind || !slices.Equal(a.Outer, b.Outer) || !slices.Equal(a.Inner, b.Inner) {
+		return false
+	}
+	read := p.readsOf(a)
+	return rowsSuffice(a) && slices.ContainsFunc(p.readsOf(b), func(v ir.Value) bool { return slices.Contains(read, v) })
+}
+
 // fuseSideBySide puts independent maps into one kernel: all that nothing else
 // waits for (the updates of an optimiser), and those that become ready
 // together.
