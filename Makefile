@@ -117,7 +117,7 @@ generate: ## write what is generated from the op definitions again
 
 .PHONY: golden
 golden: ## write the golden files again; look at the diff
-	$(GO) test ./webgpu/wgsl/... ./native/cuda/... ./ir/... -run Golden -update
+	$(GO) test $$(grep -rl 'flag.Bool("update"' --include='*_test.go' . | xargs -n1 dirname | sort -u) -update
 
 .PHONY: fmt
 fmt: ## format the Go code
