@@ -211,6 +211,9 @@ func (b *Builder) Label(label string) { b.label = label }
 // start, a node's place is that of the caller.
 func (b *Builder) At(p Pos) { b.at = p }
 
+// Origin returns what Label and At have set, so that it can be set again.
+func (b *Builder) Origin() (label string, at Pos) { return b.label, b.at }
+
 // Subgraph builds a closed graph for a node to own.
 func (b *Builder) Subgraph(name string, f func(b *Builder)) *Graph {
 	if b.err != nil {

@@ -40,10 +40,10 @@ func names(g *ir.Graph) []string {
 
 func TestSplitComputesWhatIsKnownOnce(t *testing.T) {
 	g := build(t, func(b *ir.Builder) {
-		x, y, t := b.Input("x", ir.F32), b.Input("y", ir.F32), b.Input("t", ir.F32)
+		x, y, t := b.Input("x", ir.F32, ir.N(2)), b.Input("y", ir.F32, ir.N(2)), b.Input("t", ir.F32, ir.N(2))
 		e := ops.Exp(b, x)
 		b.Output("known", ops.Add(b, e, y))
-		b.Output("linear", ops.Mul(b, ops.Mul(b, t, e), ops.Const(b, ir.F32, 3)))
+		b.Output("linear", ops.Mul(b, ops.Mul(b, t, e), ops.ConstLike(b, e, 3)))
 		b.Output("by port", ops.Mul(b, t, y))
 		b.Output("unused twin", ops.Sin(b, x))
 	})

@@ -13,11 +13,13 @@ func place(b *ir.Builder, n *ir.Node) {
 	b.At(n.Pos())
 }
 
-// restorePlace returns a function that ends what place began.
+// restorePlace returns a function that ends what place began: a rule that
+// walks a graph of its own goes on as it was.
 func restorePlace(b *ir.Builder) func() {
+	label, at := b.Origin()
 	return func() {
-		b.Label("")
-		b.At(ir.Pos{})
+		b.Label(label)
+		b.At(at)
 	}
 }
 
