@@ -56,12 +56,12 @@ func inferCrossEntropy(n *ir.Node) ([]ir.Type, error) {
 // crossEntropyBody picks the label's logit by comparing class numbers and not
 // by a gather: that keeps the loss and its gradient in one pass over the rows.
 func crossEntropyBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
-	axis, logits := n.Attrs().(*AxisAttrs).Axis, in[0]
+	axis, logits := n.Attrs().(*AxisAttrs).Axis, wide(b, in[0])
 	labels := CheckIndex(b, in[1], logits.Dim(axis), "label")
 	wide := BroadcastInDim(b, Convert(b, labels, ir.I32), slices.Clone(logits.Shape()), otherAxes(logits.Rank(), []int{axis}))
 	hit := Eq(b, Iota(b, ir.I32, axis, logits.Shape()...), wide)
 	picked := ReduceSum(b, Select(b, hit, logits, ZerosLike(b, logits)), axis)
-	return []ir.Value{Sub(b, LogSumExp(b, logits, axis), picked)}
+	return []ir.Value{Convert(b, Sub(b, LogSumExp(b, logits, axis), picked), in[0].DType())}
 }
 
 func crossEntropySamples() []ir.Sample {

@@ -16,8 +16,9 @@ const (
 
 // activation describes a composite of one operand.
 type activation struct {
-	op    ir.Op
-	doc   string
+	op  ir.Op
+	doc string
+	// body is given its operand in f32 or f64.
 	body  func(b *ir.Builder, x ir.Value) ir.Value
 	kinks []float64
 }
@@ -51,8 +52,10 @@ func init() {
 			Constraints: numbered("x is of a float type"),
 			Infer:       inferFloat,
 			NoTranspose: notLinear,
-			Body:        func(b *ir.Builder, _ *ir.Node, in []ir.Value) []ir.Value { return []ir.Value{a.body(b, in[0])} },
-			Samples:     samples(func() []ir.Sample { return activationSamples(a) }),
+			Body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) []ir.Value {
+				return []ir.Value{inWide(b, in[0], a.body)}
+			},
+			Samples: samples(func() []ir.Sample { return activationSamples(a) }),
 		})
 	}
 }
@@ -80,6 +83,15 @@ func geluTanh(b *ir.Builder, x ir.Value) ir.Value {
 	t := Tanh(b, Mul(b, inner, ConstLike(b, x, math.Sqrt(2/math.Pi))))
 	return Mul(b, Mul(b, x, ConstLike(b, x, 0.5)), Add(b, t, OnesLike(b, x)))
 }
+
+// inWide returns f of x, computed in f32 where x is narrower and rounded to the
+// type of x at the end.
+func inWide(b *ir.Builder, x ir.Value, f func(b *ir.Builder, x ir.Value) ir.Value) ir.Value {
+	return Convert(b, f(b, wide(b, x)), x.DType())
+}
+
+// wide returns x in the type that sums of its elements are taken in.
+func wide(b *ir.Builder, x ir.Value) ir.Value { return Convert(b, x, sumType(x.DType())) }
 
 // inferFloat is the shape rule of ops whose results all have the type of
 // operand 0, which is of a float type.

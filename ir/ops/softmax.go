@@ -26,8 +26,10 @@ func init() {
 		NoTranspose: notLinear,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			axis := n.Attrs().(*AxisAttrs).Axis
-			e := Exp(b, Sub(b, in[0], finiteMax(b, in[0], axis)))
-			return []ir.Value{Div(b, e, positiveSum(b, e, axis))}
+			return []ir.Value{inWide(b, in[0], func(b *ir.Builder, x ir.Value) ir.Value {
+				e := Exp(b, Sub(b, x, finiteMax(b, x, axis)))
+				return Div(b, e, positiveSum(b, e, axis))
+			})}
 		},
 		Samples: samples(softmaxSamples),
 	})
@@ -41,8 +43,10 @@ func init() {
 		NoTranspose: notLinear,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			axis := n.Attrs().(*AxisAttrs).Axis
-			x := Sub(b, in[0], finiteMax(b, in[0], axis))
-			return []ir.Value{Sub(b, x, Log(b, positiveSum(b, Exp(b, x), axis)))}
+			return []ir.Value{inWide(b, in[0], func(b *ir.Builder, x ir.Value) ir.Value {
+				x = Sub(b, x, finiteMax(b, x, axis))
+				return Sub(b, x, Log(b, positiveSum(b, Exp(b, x), axis)))
+			})}
 		},
 		Samples: samples(softmaxSamples),
 	})
@@ -62,9 +66,11 @@ func init() {
 		NoTranspose: notLinear,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			axis := n.Attrs().(*AxisAttrs).Axis
-			m := finiteMax(b, in[0], axis)
-			s := ReduceSum(b, Exp(b, Sub(b, in[0], m)), axis)
-			return []ir.Value{Add(b, Log(b, s), Squeeze(b, m, axis))}
+			return []ir.Value{inWide(b, in[0], func(b *ir.Builder, x ir.Value) ir.Value {
+				m := finiteMax(b, x, axis)
+				s := ReduceSum(b, Exp(b, Sub(b, x, m)), axis)
+				return Add(b, Log(b, s), Squeeze(b, m, axis))
+			})}
 		},
 		Samples: samples(softmaxSamples),
 	})
@@ -121,10 +127,10 @@ func jvpSoftmax(b *ir.Builder, n *ir.Node, _, out, t []ir.Value) []ir.Value {
 	if !t[0].Valid() {
 		return []ir.Value{{}}
 	}
-	axis, y := n.Attrs().(*AxisAttrs).Axis, out[0]
-	ty := MulZero(b, t[0], y)
+	axis, y := n.Attrs().(*AxisAttrs).Axis, wide(b, out[0])
+	ty := MulZero(b, wide(b, t[0]), y)
 	mean := ExpandDims(b, ReduceSum(b, ty, axis), axis)
-	return []ir.Value{Sub(b, ty, MulZero(b, BroadcastTo(b, mean, y.Shape()), y))}
+	return []ir.Value{Convert(b, Sub(b, ty, MulZero(b, mean, y)), out[0].DType())}
 }
 
 func jvpLogSoftmax(b *ir.Builder, n *ir.Node, _, out, t []ir.Value) []ir.Value {
@@ -132,18 +138,19 @@ func jvpLogSoftmax(b *ir.Builder, n *ir.Node, _, out, t []ir.Value) []ir.Value {
 		return []ir.Value{{}}
 	}
 	axis := n.Attrs().(*AxisAttrs).Axis
-	mean := ReduceSum(b, MulZero(b, t[0], Exp(b, out[0])), axis)
-	return []ir.Value{Sub(b, t[0], ExpandDims(b, mean, axis))}
+	tx := wide(b, t[0])
+	mean := ReduceSum(b, MulZero(b, tx, Exp(b, wide(b, out[0]))), axis)
+	return []ir.Value{Convert(b, Sub(b, tx, ExpandDims(b, mean, axis)), out[0].DType())}
 }
 
 func jvpLogSumExp(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	if !t[0].Valid() {
 		return []ir.Value{{}}
 	}
-	axis := n.Attrs().(*AxisAttrs).Axis
-	lse := Select(b, Ge(b, out[0], ConstLike(b, out[0], -in[0].DType().MaxFloat())), out[0], ZerosLike(b, out[0]))
-	weights := Exp(b, Sub(b, in[0], ExpandDims(b, lse, axis)))
-	return []ir.Value{ReduceSum(b, MulZero(b, t[0], weights), axis)}
+	axis, lse := n.Attrs().(*AxisAttrs).Axis, wide(b, out[0])
+	lse = Select(b, Ge(b, lse, ConstLike(b, lse, -lse.DType().MaxFloat())), lse, ZerosLike(b, lse))
+	weights := Exp(b, Sub(b, wide(b, in[0]), ExpandDims(b, lse, axis)))
+	return []ir.Value{Convert(b, ReduceSum(b, MulZero(b, wide(b, t[0]), weights), axis), out[0].DType())}
 }
 
 func softmaxSamples() []ir.Sample {

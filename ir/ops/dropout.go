@@ -1,0 +1,61 @@
+package ops
+
+import "github.com/rlx-go/rlx/ir"
+
+// OpDropout sets random elements to zero.
+const OpDropout ir.Op = "dropout"
+
+// DropoutAttrs say how probable it is that an element is dropped.
+type DropoutAttrs struct{ Rate float64 }
+
+// Visit shows the attributes.
+func (a *DropoutAttrs) Visit(v ir.AttrVisitor) { v.Float("rate", &a.Rate) }
+
+func init() {
+	define(&ir.Def{
+		Op: OpDropout,
+		Doc: "x with each element set to 0 with the probability rate, by the random bits of the key, and divided by " +
+			"1 - rate otherwise, so that its mean stays.",
+		Constraints: numbered("x is of a float type", "key is u32[2]", "rate is in [0, 1]"),
+		Operands:    []string{"x", "key"},
+		NewAttrs:    func() ir.Attrs { return &DropoutAttrs{} },
+		Infer: func(n *ir.Node) ([]ir.Type, error) {
+			if rate := n.Attrs().(*DropoutAttrs).Rate; !(rate >= 0 && rate <= 1) {
+				return nil, ir.Attrf("a rate of %v is not in [0, 1]", rate)
+			}
+			t, err := inferFloat(n)
+			if err != nil {
+				return nil, err
+			}
+			return t, checkKey(n.Input(1).Type())
+		},
+		NoTranspose: "taken of its body",
+		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+			x, keep := in[0], 1-n.Attrs().(*DropoutAttrs).Rate
+			switch keep {
+			case 0:
+				return []ir.Value{ZerosLike(b, x)}
+			case 1:
+				return []ir.Value{x}
+			}
+			kept := Bernoulli(b, in[1], Const(b, ir.F32, keep), x.Shape()...)
+			return []ir.Value{Select(b, kept, Mul(b, x, ConstLike(b, x, 1/keep)), ZerosLike(b, x))}
+		},
+		Samples: samples(dropoutSamples),
+	})
+}
+
+// Dropout returns x with elements dropped at a rate.
+func Dropout(b *ir.Builder, x, key ir.Value, rate float64) ir.Value {
+	return b.Add1(OpDropout, &DropoutAttrs{rate}, x, key)
+}
+
+func dropoutSamples() []ir.Sample {
+	key := ir.Ints(ir.U32, []int64{6, 28})
+	sample := func(name string, rate float64, dims ...int) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &DropoutAttrs{rate}, In: []*ir.Array{drawn(ir.F32, dims...), key}}
+	}
+	return []ir.Sample{
+		sample("a quarter", 0.25, 7, 33), sample("none", 0, 5), sample("all", 1, 5), sample("empty", 0.5, 0, 2), sample("scalar", 0.5),
+	}
+}

@@ -1,0 +1,133 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Normalisation over the last axes.
+const (
+	OpLayerNorm ir.Op = "layer_norm"
+	OpRMSNorm   ir.Op = "rms_norm"
+)
+
+// NormAttrs say over how many of the last axes to normalise, and what is added
+// to the mean square so that it is never 0.
+type NormAttrs struct {
+	Axes    int
+	Epsilon float64
+}
+
+// Visit shows the attributes.
+func (a *NormAttrs) Visit(v ir.AttrVisitor) {
+	v.Int("axes", &a.Axes)
+	v.Float("epsilon", &a.Epsilon)
+}
+
+func init() {
+	define(&ir.Def{
+		Op: OpLayerNorm,
+		Doc: "(x - mean(x)) / √(mean((x - mean(x))²) + epsilon) over the last axes, times scale, plus bias (Ba, Kiros " +
+			"and Hinton, Layer Normalization). It is computed in f32 for narrower types.",
+		Constraints: numbered(normConstraints...),
+		Operands:    []string{"x", "scale", "bias"}, Optional: 2,
+		NewAttrs:    func() ir.Attrs { return &NormAttrs{Axes: 1} },
+		Infer:       inferNorm,
+		NoTranspose: notLinear,
+		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+			a, x := n.Attrs().(*NormAttrs), wide(b, in[0])
+			axes := lastAxes(x, a)
+			centred := Sub(b, x, ExpandDims(b, Mean(b, x, axes...), axes...))
+			return []ir.Value{normalised(b, centred, in, a)}
+		},
+		Samples: samples(func() []ir.Sample { return normSamples(3) }),
+	})
+	define(&ir.Def{
+		Op: OpRMSNorm,
+		Doc: "x / √(mean(x²) + epsilon) over the last axes, times scale (Zhang and Sennrich, Root Mean Square Layer " +
+			"Normalization). It is computed in f32 for narrower types.",
+		Constraints: numbered(normConstraints...),
+		Operands:    []string{"x", "scale"}, Optional: 1,
+		NewAttrs:    func() ir.Attrs { return &NormAttrs{Axes: 1} },
+		Infer:       inferNorm,
+		NoTranspose: notLinear,
+		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+			return []ir.Value{normalised(b, wide(b, in[0]), in, n.Attrs().(*NormAttrs))}
+		},
+		Samples: samples(func() []ir.Sample { return normSamples(2) }),
+	})
+}
+
+var normConstraints = []string{
+	"all operands have one float type",
+	"axes is at least 1 and at most the rank of x; epsilon is not negative",
+	"the operands after x, which may be left out, have the shape of the last axes of x",
+}
+
+// LayerNorm returns x normalised over as many of its last axes as scale has,
+// times scale, plus bias, which may be left out (the zero Value).
+func LayerNorm(b *ir.Builder, x, scale, bias ir.Value, epsilon float64) ir.Value {
+	return b.Add1(OpLayerNorm, &NormAttrs{scale.Rank(), epsilon}, given(x, scale, bias)...)
+}
+
+// RMSNorm returns x divided by its root mean square over as many of its last
+// axes as scale has, times scale.
+func RMSNorm(b *ir.Builder, x, scale ir.Value, epsilon float64) ir.Value {
+	return b.Add1(OpRMSNorm, &NormAttrs{scale.Rank(), epsilon}, x, scale)
+}
+
+func lastAxes(x ir.Value, a *NormAttrs) []int { return counting(x.Rank()-a.Axes, a.Axes) }
+
+// normalised divides by the root mean square, and applies what of scale and
+// bias there is.
+func normalised(b *ir.Builder, x ir.Value, in []ir.Value, a *NormAttrs) ir.Value {
+	axes := lastAxes(x, a)
+	square := ExpandDims(b, Mean(b, Mul(b, x, x), axes...), axes...)
+	y := Mul(b, x, Rsqrt(b, Add(b, square, ConstLike(b, square, a.Epsilon))))
+	if len(in) > 1 {
+		y = Mul(b, y, wide(b, in[1]))
+	}
+	if len(in) > 2 {
+		y = Add(b, y, wide(b, in[2]))
+	}
+	return Convert(b, y, in[0].DType())
+}
+
+func inferNorm(n *ir.Node) ([]ir.Type, error) {
+	a, x := n.Attrs().(*NormAttrs), n.Input(0).Type()
+	if err := floats.check(x.DType); err != nil {
+		return nil, err
+	}
+	if a.Axes < 1 || a.Axes > len(x.Shape) || !(a.Epsilon >= 0) {
+		return nil, ir.Attrf("%d axes of a value of rank %d, epsilon %v", a.Axes, len(x.Shape), a.Epsilon)
+	}
+	want := ir.Type{DType: x.DType, Shape: x.Shape[len(x.Shape)-a.Axes:]}
+	for i, v := range n.Inputs()[1:] {
+		if !v.Type().Equal(want) {
+			return nil, ir.Shapef("operand %d is %s, not %s", i+1, v.Type(), want)
+		}
+	}
+	return []ir.Type{x}, nil
+}
+
+// normSamples are samples with up to as many operands.
+func normSamples(operands int) []ir.Sample {
+	sample := func(name string, d ir.DType, axes, operands int, dims ...int) ir.Sample {
+		s := ir.Sample{Name: name, Attrs: &NormAttrs{axes, 1e-5}, In: []*ir.Array{drawn(d, dims...)}}
+		for i := range operands - 1 {
+			s.In = append(s.In, draw(uint64(i), d, 0.5, 1.5, dims[len(dims)-axes:]...))
+		}
+		return s
+	}
+	constant := ir.Sample{Name: "constant rows", Attrs: &NormAttrs{1, 1e-5}, In: []*ir.Array{ir.NewArray(ir.F32, 2, 3)}}
+	return slices.Concat([]ir.Sample{
+		sample("rows", ir.F32, 1, operands, 3, 7),
+		sample("beyond a tile", ir.F32, 1, operands, 5, 300),
+		sample("two axes", ir.F32, 2, operands, 2, 3, 4),
+		sample("plain", ir.F32, 1, 1, 2, 5),
+		sample("vector", ir.F32, 1, operands, 9),
+		sample("no rows", ir.F32, 1, operands, 0, 3),
+		sample("half", ir.F16, 1, operands, 2, 6),
+	}, []ir.Sample{constant})
+}
