@@ -308,3 +308,16 @@ func TestGradcheckFindsAWrongDerivative(t *testing.T) {
 		t.Errorf("error %v, want one that names x and y", err)
 	}
 }
+
+func TestGradientOfAMatrixProductIsTwoProductsWithoutTransposes(t *testing.T) {
+	g := build(t, func(b *ir.Builder) {
+		x, w := b.Input("x", ir.F32, ir.N(4), ir.N(3)), b.Param("w", ir.F32, ir.N(3), ir.N(2))
+		b.Output("y", ops.MatMul(b, x, w))
+	})
+	d, err := autodiff.VJP(g)
+	for _, n := range must(t, d, err).Nodes() {
+		if n.Op() != ir.OpPort && n.Op() != ops.OpDotGeneral {
+			t.Errorf("there is a %s", n.Op())
+		}
+	}
+}

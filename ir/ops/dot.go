@@ -210,8 +210,9 @@ func transposeDot(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) [
 		out[0] = placeAxes(b, g, slices.Concat(a.LhsBatch, d.lhsFree, alongside(a.RhsContract, a.LhsContract)))
 	}
 	if linear[1] {
-		g := DotGeneral(b, ct[0], in[0], DotAttrs{LhsContract: ctLhs, RhsContract: d.lhsFree, LhsBatch: batch, RhsBatch: a.LhsBatch})
-		out[1] = placeAxes(b, g, slices.Concat(a.RhsBatch, d.rhsFree, alongside(a.LhsContract, a.RhsContract)))
+		// With lhs first a plain matrix product needs no transpose of its result.
+		g := DotGeneral(b, in[0], ct[0], DotAttrs{LhsContract: d.lhsFree, RhsContract: ctLhs, LhsBatch: a.LhsBatch, RhsBatch: batch})
+		out[1] = placeAxes(b, g, slices.Concat(a.RhsBatch, alongside(a.LhsContract, a.RhsContract), d.rhsFree))
 	}
 	return out
 }
