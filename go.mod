@@ -2,7 +2,10 @@ module github.com/rlx-go/rlx
 
 go 1.26.0
 
-require github.com/x448/float16 v0.8.4
+require (
+	github.com/cogentcore/webgpu v0.23.0
+	github.com/x448/float16 v0.8.4
+)
 
 require (
 	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect
