@@ -130,11 +130,13 @@ func (p *Program) merge(a, b *Group) *Group {
 	return nil
 }
 
-// updates reports whether a group computes the new value of a state. Such maps
-// stay maps: they write in place there, and side by side they make the whole
-// optimiser one kernel.
+// updates reports whether a group computes the new value of a state from the
+// old one. Such maps stay maps: they write in place there, and side by side
+// they make the whole optimiser one kernel.
 func (p *Program) updates(g *Group) bool {
-	return slices.ContainsFunc(p.pairs, func(s newValue) bool { return g.member(s.new) != nil })
+	return slices.ContainsFunc(p.pairs, func(s newValue) bool {
+		return g.member(s.new) != nil && slices.Contains(p.readsOf(g), s.old)
+	})
 }
 
 // align finds, from what b reads of a, which coordinate of a each coordinate of

@@ -156,6 +156,10 @@ func TestWhatFusesIntoHowManyKernels(t *testing.T) {
 			p := b.State("p", ir.F32, ir.N(300))
 			b.SetState("p", ops.Add(b, ops.Reverse(b, p, 0), p))
 		}},
+		{"state that is only written", 1, func(b *ir.Builder) {
+			b.State("p", ir.F32, ir.N(70), ir.N(30))
+			b.SetState("p", ops.Softmax(b, x(b, 70, 30), -1))
+		}},
 		{"state in place", 1, func(b *ir.Builder) {
 			p := b.State("p", ir.F32, ir.N(300))
 			b.SetState("p", ops.Add(b, x(b, 300), p))

@@ -180,7 +180,8 @@ func (p *Program) copyBack() {
 // inPlace reports whether the group g may write the new value v of a state over
 // the old one, and if so makes all others that read the old value come first.
 func (p *Program) inPlace(g *Group, old, v ir.Value) bool {
-	if g.Kind != MapKind && g.Kind != ContractKind || p.checks(g) {
+	elementwise := g.Kind == MapKind || g.Kind == ContractKind
+	if g.Kind == LoopKind || p.checks(g) || !elementwise && p.readsValue(g, old) {
 		return false
 	}
 	var readers []*Group
