@@ -36,6 +36,7 @@ func TestSimplifyRewritesIndexArithmetic(t *testing.T) {
 		{"flooring stays for negatives", Mod(Sub(x, i), c(5)), "mod(sub(x:i32[0..1000], i:i32[0..9]), 5:i32)"},
 		{"common factor of a quotient", Div(Mul(x, c(4)), c(12)), "div(x:i32[0..1000], 3:i32)"},
 		{"common factor of a remainder", Rem(Mul(x, c(4)), c(12)), "mul(rem(x:i32[0..1000], 3:i32), 4:i32)"},
+		{"dividend kept from falling below zero", Div(Sub(Mul(ivar("r", 1, 9), c(8)), j), c(8)), "div(sub(mul(r:i32[1..9], 8:i32), j:i32[0..3]), 8:i32)"},
 		{"terms cancel", Sub(Add(i, x), i), "x:i32[0..1000]"},
 		{"terms in one order", Add(Add(j, c(3)), Add(Mul(i, c(4)), j)), "add(add(mul(i:i32[0..9], 4:i32), mul(j:i32[0..3], 2:i32)), 3:i32)"},
 		{"bound that always holds", Select(Lt(flat, c(40)), x, c(0)), "x:i32[0..1000]"},
@@ -65,6 +66,30 @@ func TestSimplifyLeavesWrappingSumsShared(t *testing.T) {
 	}
 	if got, want := Count(Simplify(x)), Count(x); got > want {
 		t.Errorf("Count grew from %d to %d", want, got)
+	}
+}
+
+func TestSimplifyKeepsDividendsInsideTheType(t *testing.T) {
+	// x - 7k + y fits a u8; x + y, which has the same remainder by 7, does not.
+	v := func(name string, lo, hi int64) Expr { return NewVar(name, dtype.U8, lo, hi) }
+	x, y, k := v("x", 240, 250), v("y", 0, 200), v("k", 30, 34)
+	seven := ConstI(dtype.U8, 7)
+	sum := Add(Sub(x, Mul(k, seven)), y)
+	for _, e := range []Expr{Rem(sum, seven), Div(sum, seven)} {
+		checkSimplify(t, &grower{vars: []Expr{x, y, k}, typ: dtype.U8}, e)
+	}
+}
+
+func TestSimplifyLeavesComparisonsWithNaN(t *testing.T) {
+	x, y := Arg(0, dtype.F32), Arg(1, dtype.F32)
+	for _, e := range []Expr{Not(Lt(x, y)), Not(Le(x, y)), Not(Eq(x, y)), Not(Ge(x, y)), Eq(x, x), Ne(x, x), Le(x, x)} {
+		for _, v := range someValues(dtype.F32) {
+			env := &Env{Args: []Value{v, {F: 1}}}
+			want, _ := Eval(e, env)
+			if got, _ := Eval(Simplify(e), env); got != want {
+				t.Errorf("%v at %v: %v, simplified to %v: %v", e, v.F, want.I, Simplify(e), got.I)
+			}
+		}
 	}
 }
 
