@@ -14,7 +14,7 @@ import (
 // applied to the members of the batch one by one: with the batch axis at the
 // front and at the end of all operands, and of each operand alone.
 func TestBatchingIsALoop(t *testing.T) {
-	eachSample(t, movers, func(t *testing.T, d *ir.Def, s ir.Sample) {
+	eachSample(t, ruled, func(t *testing.T, d *ir.Def, s ir.Sample) {
 		if len(s.In) == 0 {
 			return
 		}
