@@ -1,10 +1,6 @@
 package autodiff
 
-import (
-	"strconv"
-
-	"github.com/rlx-go/rlx/ir"
-)
+import "github.com/rlx-go/rlx/ir"
 
 // Missing says what the gradient by a port is that the output does not depend
 // on in a differentiable way.
@@ -85,6 +81,3 @@ func VJP(g *ir.Graph, wrt ...string) (*ir.Graph, error) {
 	}
 	return r.apply(g)
 }
-
-// position names a port or an output after its place.
-func position(prefix string, i int) string { return prefix + strconv.Itoa(i) }

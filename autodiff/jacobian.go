@@ -100,7 +100,7 @@ func columns(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Val
 		b.Output("tangent", orZeros(b, tout[output], out[output]))
 	})
 	all, axis := alongBasis(b, tangent, in, x)
-	all = moveBatch(b, all, axis, len(y.Shape), x.Shape.Size())
+	all = ops.BatchAt(b, all, axis, len(y.Shape), x.Shape.Size())
 	return reshape(b, all, y.Shape, x.Shape)
 }
 
@@ -119,7 +119,7 @@ func rows(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Value 
 		b.Output("gradient", orZeros(b, p.backward(b, residuals, ct)[0], in[port]))
 	})
 	all, axis := alongBasis(b, gradient, in, y)
-	all = moveBatch(b, all, axis, 0, y.Shape.Size())
+	all = ops.BatchAt(b, all, axis, 0, y.Shape.Size())
 	return reshape(b, all, y.Shape, x.Shape)
 }
 

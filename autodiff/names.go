@@ -1,6 +1,7 @@
 package autodiff
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -93,20 +94,11 @@ func portIndex(g *ir.Graph, name string) int {
 func differentiable(g *ir.Graph, kinds ...ir.PortKind) []string {
 	var out []string
 	for _, p := range g.Ports() {
-		if derive.Differentiable(p.Value.DType()) && (kinds == nil || contains(kinds, p.Kind)) {
+		if derive.Differentiable(p.Value.DType()) && (kinds == nil || slices.Contains(kinds, p.Kind)) {
 			out = append(out, p.Name)
 		}
 	}
 	return out
-}
-
-func contains(kinds []ir.PortKind, k ir.PortKind) bool {
-	for _, x := range kinds {
-		if x == k {
-			return true
-		}
-	}
-	return false
 }
 
 // plainOutputs returns the places of the plain outputs of g whose element type
@@ -120,6 +112,9 @@ func plainOutputs(g *ir.Graph) []int {
 	}
 	return out
 }
+
+// position names a port or an output after its place.
+func position(prefix string, i int) string { return prefix + strconv.Itoa(i) }
 
 // scalarOutput returns the place of a plain output that a gradient can be taken
 // of: one of rank 0 and of a real element type.

@@ -1,6 +1,8 @@
 package autodiff
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/derive"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -93,7 +95,7 @@ func (v *vmap) build(b *ir.Builder) {
 	for i, p := range v.g.Ports() {
 		t := p.Value.Type()
 		if v.axes[i] >= 0 {
-			t.Shape = insertAxis(t.Shape, v.axes[i], v.size)
+			t.Shape = slices.Insert(t.Shape.Clone(), v.axes[i], v.size)
 		}
 		in[i] = b.Port(p.Kind, p.Name, t)
 	}
@@ -107,7 +109,10 @@ func (v *vmap) build(b *ir.Builder) {
 			b.Fail(err)
 			return
 		}
-		b.CopyOutput(o, moveBatch(b, out[i], outAxes[i], want, v.size))
+		if want >= 0 {
+			out[i] = ops.BatchAt(b, out[i], outAxes[i], want, v.size)
+		}
+		b.CopyOutput(o, out[i])
 	}
 }
 
@@ -121,36 +126,11 @@ func (v *vmap) outAxis(o ir.Output, has int) (int, error) {
 		}
 		return want, nil
 	}
-	for _, name := range v.options.Shared {
-		if name == o.Name {
-			if has >= 0 {
-				return 0, ir.Shapef("output %q depends on the batch and cannot be shared", name)
-			}
-			return -1, nil
+	if slices.Contains(v.options.Shared, o.Name) {
+		if has >= 0 {
+			return 0, ir.Shapef("output %q depends on the batch and cannot be shared", o.Name)
 		}
+		return -1, nil
 	}
 	return placeOf(v.options.Out[o.Name], o.Value.Rank(), o.Name)
-}
-
-func insertAxis(s ir.Shape, axis int, size ir.Dim) ir.Shape {
-	out := make(ir.Shape, 0, len(s)+1)
-	return append(append(append(out, s[:axis]...), size), s[axis:]...)
-}
-
-// moveBatch returns v with its batch axis moved, repeated along a new one where
-// it has none (from is -1), or as it is where none is wanted (to is -1).
-func moveBatch(b *ir.Builder, v ir.Value, from, to int, size ir.Dim) ir.Value {
-	switch {
-	case from == to:
-		return v
-	case from >= 0:
-		return ops.MoveAxis(b, v, from, to)
-	}
-	var axes []int
-	for a := range v.Rank() + 1 {
-		if a != to {
-			axes = append(axes, a)
-		}
-	}
-	return ops.BroadcastInDim(b, v, insertAxis(v.Shape(), to, size), axes)
 }

@@ -403,7 +403,7 @@ func batchAttention(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size i
 			front[i] = v
 			continue
 		}
-		front[i] = batchAt(b, v, axes[i], 0, size)
+		front[i] = BatchAt(b, v, axes[i], 0, size)
 		missing := n.Input(0).Rank() - n.Input(i).Rank()
 		if i == mask && missing > 0 && b.Err() == nil {
 			front[i] = Reshape(b, front[i], slices.Insert(front[i].Shape().Clone(), 1, slices.Repeat(ir.Dims(1), missing)...)...)

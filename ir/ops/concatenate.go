@@ -40,7 +40,7 @@ func init() {
 		Batch: func(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
 			front := make([]ir.Value, len(in))
 			for i, x := range in {
-				front[i] = batchAt(b, x, axes[i], 0, size)
+				front[i] = BatchAt(b, x, axes[i], 0, size)
 			}
 			return []ir.Value{Concatenate(b, n.Attrs().(*AxisAttrs).Axis+1, front...)}, []int{0}
 		},

@@ -385,7 +385,7 @@ func batchGather(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, _ ir.Dim)
 // have it. Indices that lack it need no copy: the axis is one of the window.
 func batchScatterAdd(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
 	a := *n.Attrs().(*ScatterAttrs)
-	x, indices, u := batchAt(b, in[0], axes[0], 0, size), in[1], in[2]
+	x, indices, u := BatchAt(b, in[0], axes[0], 0, size), in[1], in[2]
 	at := axes[1]
 	if at >= 0 {
 		indices, at = MoveAxis(b, indices, at, 0), 0
@@ -394,7 +394,7 @@ func batchScatterAdd(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size 
 	if at < 0 {
 		at = indices.Rank() - 1 // the first axis of the window
 	}
-	u = batchAt(b, u, axes[2], at, size)
+	u = BatchAt(b, u, axes[2], at, size)
 	return []ir.Value{ScatterAdd(b, x, indices, u, a)}, []int{0}
 }
 

@@ -114,7 +114,7 @@ func transposePad(b *ir.Builder, n *ir.Node, operand int, _ []ir.Value, ct ir.Va
 // element by element.
 func batchPad(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
 	a := n.Attrs().(*PadAttrs)
-	x := batchAt(b, in[0], axes[0], 0, size)
+	x := BatchAt(b, in[0], axes[0], 0, size)
 	low, high := slices.Insert(slices.Clone(a.Low), 0, ir.N(0)), slices.Insert(slices.Clone(a.High), 0, ir.N(0))
 	interior := slices.Insert(slices.Clone(a.Interior), 0, 0)
 	if axes[1] < 0 {

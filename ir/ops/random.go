@@ -246,7 +246,7 @@ func evalRandomBits(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array,
 func batchRandomBits(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
 	front := make([]ir.Value, len(in))
 	for i, v := range in {
-		front[i] = batchAt(b, v, axes[i], 0, size)
+		front[i] = BatchAt(b, v, axes[i], 0, size)
 	}
 	return b.Add(OpRandomBits, n.Attrs(), front...), []int{0}
 }

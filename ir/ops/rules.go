@@ -160,14 +160,15 @@ func alignBatch(b *ir.Builder, in []ir.Value, axes []int, size ir.Dim) ([]ir.Val
 	}
 	out := make([]ir.Value, len(in))
 	for i, x := range in {
-		out[i] = batchAt(b, x, axes[i], at, size)
+		out[i] = BatchAt(b, x, axes[i], at, size)
 	}
 	return out, at
 }
 
-// batchAt returns x with its batch axis moved from one place to another, or
-// repeated along a new one where it has none (from is -1).
-func batchAt(b *ir.Builder, x ir.Value, from, to int, size ir.Dim) ir.Value {
+// BatchAt returns x with its batch axis moved from one place to another, or
+// repeated along a new one of the given size where it has none (from is -1). It
+// is what Batch rules bring their operands to one place with.
+func BatchAt(b *ir.Builder, x ir.Value, from, to int, size ir.Dim) ir.Value {
 	if from >= 0 {
 		return MoveAxis(b, x, from, to)
 	}

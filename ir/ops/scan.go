@@ -606,7 +606,7 @@ func batchScan(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim
 		switch {
 		case !batched[i]:
 		case i < a.Consts+a.Carries:
-			operands[i] = batchAt(b, in[i], axes[i], 0, size)
+			operands[i] = BatchAt(b, in[i], axes[i], 0, size)
 		default:
 			operands[i] = MoveAxis(b, in[i], axes[i], 1)
 		}

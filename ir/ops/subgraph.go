@@ -151,7 +151,7 @@ func batchedGraph(b *ir.Builder, g *ir.Graph, batched []bool, size ir.Dim, want 
 			case outBatched[i] && want != nil && !want[i]:
 				out[i] = ReduceSum(s, out[i], at[i])
 			case outBatched[i] || want != nil && want[i]:
-				out[i] = batchAt(s, out[i], at[i], 0, size)
+				out[i] = BatchAt(s, out[i], at[i], 0, size)
 			}
 		}
 		return out
