@@ -108,7 +108,7 @@ func scanOf(n *ir.Node) (*ScanAttrs, *ir.Graph) { return n.Attrs().(*ScanAttrs),
 
 func inferScan(n *ir.Node) ([]ir.Type, error) {
 	a, body := scanOf(n)
-	if !a.Length.Valid() || a.Consts < 0 || a.Carries < 0 || a.Consts+a.Carries > len(n.Inputs()) {
+	if !a.Length.Valid() || a.Consts < 0 || a.Carries < 0 || a.Consts > len(n.Inputs()) || a.Carries > len(n.Inputs())-a.Consts {
 		return nil, ir.Attrf("%d constants and %d carries of %d operands, length %s", a.Consts, a.Carries, len(n.Inputs()), a.Length)
 	}
 	types := n.InTypes()
