@@ -167,6 +167,7 @@ func argSamples() []ir.Sample {
 	add("worst only", 0, ir.I32, row(-inf, -inf))
 	add("best only", 0, ir.I32, row(inf, inf))
 	add("nan", 0, ir.I32, row(1, math.NaN(), 3, math.NaN(), -1))
+	add("nan only", 0, ir.I32, row(math.NaN(), math.NaN()))
 	return out
 }
 

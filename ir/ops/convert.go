@@ -118,7 +118,7 @@ func convertSamples() []ir.Sample {
 			}
 		}
 	}
-	ends := []float64{0, -1.5, 1.5, 300, -300, 1e10, -1e10, 1e30, math.Inf(1), math.Inf(-1), math.NaN()}
+	ends := []float64{0, -1.5, 1.5, 300, -300, 1e10, -1e10, 1e19, 1e30, math.Inf(1), math.Inf(-1), math.NaN()}
 	for _, to := range typesIn(bits) {
 		add("ends to "+to.String(), numbersOf(ir.F32, ends), to, "infinities and NaN")
 	}

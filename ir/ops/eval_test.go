@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
@@ -228,6 +229,39 @@ func TestIndexOutsideItsBoundIsAnError(t *testing.T) {
 		var op *ir.OpError
 		if !errors.Is(err, ir.ErrIndex) || !errors.As(err, &op) || op.Op != ops.OpCheckIndex {
 			t.Errorf("index %d: %v", bad, err)
+		}
+		s := ir.Sample{Attrs: &ops.CheckIndexAttrs{Bound: ir.N(3), What: "label"}, In: []*ir.Array{i32s(0, bad)}}
+		_, n, err := irtest.SampleGraph(ops.OpCheckIndex, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := irtest.EvalLowering(n, s.In, nil); !errors.Is(err, ir.ErrIndex) {
+			t.Errorf("index %d in the scalar body: %v", bad, err)
+		}
+	}
+}
+
+func TestShapesBroadcastAsNumPyDoes(t *testing.T) {
+	n := ir.Sym("n")
+	shape := func(d ...ir.Dim) ir.Shape { return d }
+	for _, c := range []struct{ x, y, want ir.Shape }{
+		{shape(), shape(n), shape(n)},
+		{shape(n, ir.N(1)), shape(ir.N(3)), shape(n, ir.N(3))},
+		{shape(ir.N(1)), shape(ir.N(0)), shape(ir.N(0))},
+		{shape(n), shape(n), shape(n)},
+		{shape(n), shape(ir.N(2)), nil},
+		{shape(n), shape(ir.Sym("m")), nil},
+		{shape(ir.N(2), ir.N(3)), shape(ir.N(2)), nil},
+	} {
+		got, err := ops.BroadcastShapes(c.x, c.y)
+		if c.want == nil {
+			if !errors.Is(err, ir.ErrShape) {
+				t.Errorf("%s with %s: %s, %v", c.x, c.y, got, err)
+			}
+			continue
+		}
+		if err != nil || !got.Equal(c.want) {
+			t.Errorf("%s with %s: %s, %v, want %s", c.x, c.y, got, err, c.want)
 		}
 	}
 }
