@@ -122,6 +122,9 @@ func (w *Writer) common(e scalar.Expr, t dtype.DType) text {
 	}
 	switch e.Op {
 	case scalar.OpNeg:
+		if t.IsUnsigned() { // WGSL has no such minus
+			return w.expr(&scalar.Node{Op: scalar.OpSub, Type: t, Args: []scalar.Expr{scalar.ConstI(t, 0), e.Args[0]}})
+		}
 		return w.form(Form{Prefix: "-"}, e)
 	case scalar.OpNot:
 		return w.form(Form{Prefix: "~"}, e)

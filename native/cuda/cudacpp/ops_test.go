@@ -1,0 +1,76 @@
+package cudacpp_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	_ "github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/native/cuda/check"
+	"github.com/rlx-go/rlx/native/cuda/cudacpp"
+)
+
+// TestClangAcceptsTheKernelsOfAllOps prints the kernels of every sample of
+// every op that the printer has types for, and compiles those of an op at once:
+// each in a namespace and with a name of its own.
+func TestClangAcceptsTheKernelsOfAllOps(t *testing.T) {
+	for _, op := range ir.Ops() {
+		d, _ := ir.Lookup(op)
+		if d.Samples == nil {
+			continue
+		}
+		t.Run(string(op), func(t *testing.T) {
+			t.Parallel()
+			var all strings.Builder
+			for i, s := range d.Samples() {
+				p, err := compileSample(op, s)
+				if err != nil {
+					t.Errorf("sample %d: %v", i, err)
+					continue
+				}
+				for j, k := range p.Kernels {
+					unique := fmt.Sprintf("sample_%d_%d", i, j)
+					source := strings.Replace(k.Source, " k_"+k.Name+"(", " "+unique+"(", 1)
+					fmt.Fprintf(&all, "namespace in_%s {\n%s}\n", unique, source)
+				}
+			}
+			if _, err := check.Compile(all.String()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// compileSample returns the plan of a sample, an empty one where the printer
+// lacks a type.
+func compileSample(op ir.Op, s ir.Sample) (*plan.Plan, error) {
+	g, err := ir.Build("sample", func(b *ir.Builder) {
+		var in []ir.Value
+		for i, a := range s.In {
+			in = append(in, b.Port(ir.InputPort, fmt.Sprintf("x%d", i), a.Type()))
+		}
+		for i, v := range b.AddNode(op, s.Attrs, s.Subs, in...) {
+			b.Output(fmt.Sprintf("y%d", i), v)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range g.Nodes() {
+		for _, t := range n.Types() {
+			if t.DType.On(dtype.CUDA) != dtype.Arithmetic || t.DType.Size() < 4 && t.DType != ir.Bool {
+				return &plan.Plan{}, nil
+			}
+		}
+	}
+	m, err := ir.NewModule("sample", ir.Entry{Name: "run", Graph: g})
+	if err != nil {
+		return nil, err
+	}
+	target := plan.WebGPU()
+	target.Name, target.Dialect = "cuda", dtype.CUDA
+	return plan.Compile(m, target, cudacpp.Printer{})
+}

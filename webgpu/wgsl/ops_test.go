@@ -1,0 +1,71 @@
+package wgsl_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	_ "github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/webgpu/wgsl"
+)
+
+// TestTintAcceptsTheKernelsOfAllOps prints the kernels of every sample of every
+// op that WebGPU has types for.
+func TestTintAcceptsTheKernelsOfAllOps(t *testing.T) {
+	folder := t.TempDir()
+	for _, op := range ir.Ops() {
+		d, _ := ir.Lookup(op)
+		if d.Samples == nil {
+			continue
+		}
+		for i, s := range d.Samples() {
+			p, err := compileSample(op, s)
+			if err != nil {
+				t.Errorf("%s, sample %d: %v", op, i, err)
+				continue
+			}
+			for j, k := range p.Kernels {
+				name := fmt.Sprintf("%s_%d_%d.wgsl", op, i, j)
+				if err := os.WriteFile(filepath.Join(folder, name), []byte(k.Source), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if out, err := node(t, nil, "check/tint.mjs", folder); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// compileSample returns the plan of a sample, an empty one where WebGPU lacks a
+// type.
+func compileSample(op ir.Op, s ir.Sample) (*plan.Plan, error) {
+	g, err := ir.Build("sample", func(b *ir.Builder) {
+		var in []ir.Value
+		for i, a := range s.In {
+			in = append(in, b.Port(ir.InputPort, fmt.Sprintf("x%d", i), a.Type()))
+		}
+		for i, v := range b.AddNode(op, s.Attrs, s.Subs, in...) {
+			b.Output(fmt.Sprintf("y%d", i), v)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range g.Nodes() {
+		for _, t := range n.Types() {
+			if t.DType.On(dtype.WGSL) != dtype.Arithmetic || t.DType == ir.F16 {
+				return &plan.Plan{}, nil
+			}
+		}
+	}
+	m, err := ir.NewModule("sample", ir.Entry{Name: "run", Graph: g})
+	if err != nil {
+		return nil, err
+	}
+	return plan.Compile(m, plan.WebGPU(), wgsl.Printer{})
+}
