@@ -20,7 +20,8 @@ type Builder struct {
 	at      Pos
 	done    bool
 
-	// placeless is set by the parser: its caller's line is no place of a node.
+	// placeless is set by parser and transforms, whose caller's line is no
+	// place of a node.
 	placeless bool
 }
 
@@ -45,8 +46,18 @@ func newBuilder(name string) *Builder {
 
 // Build runs f on a new builder and returns the graph it built, or the first
 // error: an [*OpError] for an op that was refused.
-func Build(name string, f func(b *Builder)) (g *Graph, err error) {
+func Build(name string, f func(b *Builder)) (*Graph, error) { return newBuilder(name).run(f) }
+
+// Transform is [Build] for graphs that are made of other ones: nodes have the
+// places that [Builder.Copy] and [Builder.At] give them, and never that of the
+// caller.
+func Transform(name string, f func(b *Builder)) (*Graph, error) {
 	b := newBuilder(name)
+	b.placeless = true
+	return b.run(f)
+}
+
+func (b *Builder) run(f func(b *Builder)) (g *Graph, err error) {
 	defer func() {
 		// After an error f works with zero Values and may well index an empty
 		// shape; what counts is the error it did not look at.
@@ -58,6 +69,13 @@ func Build(name string, f func(b *Builder)) (g *Graph, err error) {
 	}()
 	f(b)
 	return b.finish()
+}
+
+// NewBuilder returns a builder for hosts that build a graph over many calls, and
+// the function that ends it. [Build] is the way for everybody else.
+func NewBuilder(name string) (b *Builder, finish func() (*Graph, error)) {
+	b = &Builder{name: name}
+	return b, b.finish
 }
 
 func (b *Builder) finish() (*Graph, error) {
@@ -219,7 +237,9 @@ func (b *Builder) Subgraph(name string, f func(b *Builder)) *Graph {
 	if b.err != nil {
 		return nil
 	}
-	g, err := Build(name, f)
+	sub := newBuilder(name)
+	sub.placeless = b.placeless
+	g, err := sub.run(f)
 	if err != nil {
 		b.Fail(err)
 	}

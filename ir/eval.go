@@ -120,7 +120,7 @@ func Inline(n *Node) (*Graph, error) {
 	if d.Body == nil {
 		return nil, Errorf(ErrNoRule, "%s is a primitive", n.op)
 	}
-	return Build(string(n.op), func(b *Builder) {
+	return Transform(string(n.op), func(b *Builder) {
 		in := make([]Value, len(n.inputs))
 		for i, v := range n.inputs {
 			in[i] = b.Port(InputPort, itoa(i), v.Type())

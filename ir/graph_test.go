@@ -103,6 +103,11 @@ func TestBind(t *testing.T) {
 	if l := bound.Nodes()[3].Label(); l != "sum of x and w" {
 		t.Errorf("the label is %q", l)
 	}
+	for i, n := range bound.Nodes() {
+		if want := g.Nodes()[i].Pos(); n.Pos() != want {
+			t.Errorf("%s has moved from %s to %s", n.Op(), want, n.Pos())
+		}
+	}
 	if n := g.Nodes()[4].Attrs().(*allAttrs).N[1]; n.String() != "batch*batch-3" {
 		t.Errorf("Bind has changed the graph it was given: %s", n)
 	}

@@ -93,13 +93,14 @@ func (b *Builder) CopyOutput(o Output, v Value) {
 // missing, and [ErrShape] where a size does not come out whole or an op does
 // not accept it.
 func (g *Graph) Bind(values map[string]int) (*Graph, error) {
-	return Build(g.name, func(b *Builder) { bindInto(b, g, values) })
+	return Transform(g.name, func(b *Builder) { bindInto(b, g, values) })
 }
 
 func bindInto(b *Builder, g *Graph, values map[string]int) {
 	m := NewMapping(g)
 	for _, n := range g.nodes {
 		if a, ok := n.attrs.(*PortAttrs); ok {
+			b.At(n.pos)
 			m.Set(n.Result(0), b.Port(a.Kind, a.Name, bindType(b, n.types[0], values)))
 			continue
 		}

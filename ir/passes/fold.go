@@ -82,7 +82,7 @@ func foldLiterals(s site) []ir.Value {
 // may have other shapes than its own. What cannot be evaluated, as an index
 // that is out of range, is left for the run to report.
 func evaluate(n *ir.Node, in []*ir.Array) ([]*ir.Array, bool) {
-	g, err := ir.Build("fold", func(b *ir.Builder) {
+	g, err := ir.Transform("fold", func(b *ir.Builder) {
 		operands := make([]ir.Value, len(in))
 		for i, a := range in {
 			operands[i] = ops.Literal(b, a)

@@ -36,19 +36,19 @@ func countUsers(g *ir.Graph) []int {
 // itself is returned.
 func (r *run) walk(g *ir.Graph, node func(s site) ([]ir.Value, bool)) (*ir.Graph, error) {
 	changed := false
-	out, err := ir.Build(g.Name(), func(b *ir.Builder) {
+	out, err := ir.Transform(g.Name(), func(b *ir.Builder) {
 		to, users := ir.NewMapping(g), countUsers(g)
 		for _, n := range g.Nodes() {
 			if b.Err() != nil {
 				return
 			}
+			r.node = n
+			b.Label(n.Label())
+			b.At(n.Pos())
 			if p, ok := n.Attrs().(*ir.PortAttrs); ok {
 				to.Set(n.Result(0), b.Port(p.Kind, p.Name, n.Types()[0]))
 				continue
 			}
-			r.node = n
-			b.Label(n.Label())
-			b.At(n.Pos())
 			s := site{b, n, to.Inputs(n), to, users}
 			results, differs := node(s)
 			r.checkResults(s, results)
