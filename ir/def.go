@@ -38,7 +38,9 @@ type Def struct {
 
 	// JVP returns a tangent for each result, given the operands, the results
 	// and the tangents of the operands. An invalid Value is a tangent known to
-	// be zero, in both directions.
+	// be zero, in both directions. A rule that has to compute the results anew,
+	// as that of a loop does, may put its own into out: they are used from then
+	// on.
 	JVP func(b *Builder, n *Node, in, out, t []Value) []Value
 	// Transpose returns a cotangent for each operand marked linear, given the
 	// cotangents of the results (an invalid Value is zero) and the values of

@@ -406,15 +406,11 @@ func (s *scanSplit) runKnown(b *ir.Builder, out []ir.Value) {
 // spliceLive is [ir.Builder.Splice] without the nodes that the outputs at some
 // places do not need; the others are invalid.
 func spliceLive(b *ir.Builder, g *ir.Graph, in []ir.Value, at []int) []ir.Value {
-	live := make([]bool, len(g.Nodes()))
+	wanted := make([]bool, len(g.Outputs()))
 	for _, i := range at {
-		live[g.Outputs()[i].Value.Node().ID()] = true
+		wanted[i] = true
 	}
-	for i := len(live) - 1; i >= 0; i-- {
-		for _, v := range g.Nodes()[i].Inputs() {
-			live[v.Node().ID()] = live[v.Node().ID()] || live[i]
-		}
-	}
+	live := nodesNeeded(g, wanted)
 	m := ir.NewMapping(g)
 	for i, p := range g.Ports() {
 		m.Set(p.Value, in[i])
