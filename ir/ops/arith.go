@@ -31,9 +31,9 @@ func defineSums() {
 	defineBinary(binary{
 		op: OpAdd, doc: "x + y. Integers wrap.", types: numbers, scalar: scalar.Add,
 		meaning: meaning{
-			float:    func(x []float64) float64 { return x[0] + x[1] },
-			integer:  func(_ ir.DType, x []int64) int64 { return x[0] + x[1] },
-			complexe: func(x []complex128) complex128 { return x[0] + x[1] },
+			float:   func(x []float64) float64 { return x[0] + x[1] },
+			integer: func(_ ir.DType, x []int64) int64 { return x[0] + x[1] },
+			complex: func(x []complex128) complex128 { return x[0] + x[1] },
 		},
 		jvp: func(b *ir.Builder, _ *ir.Node, _, _, t []ir.Value) []ir.Value {
 			return []ir.Value{addTangents(b, t[0], t[1])}
@@ -45,9 +45,9 @@ func defineSums() {
 	defineBinary(binary{
 		op: OpSub, doc: "x − y. Integers wrap.", types: numbers, scalar: scalar.Sub,
 		meaning: meaning{
-			float:    func(x []float64) float64 { return x[0] - x[1] },
-			integer:  func(_ ir.DType, x []int64) int64 { return x[0] - x[1] },
-			complexe: func(x []complex128) complex128 { return x[0] - x[1] },
+			float:   func(x []float64) float64 { return x[0] - x[1] },
+			integer: func(_ ir.DType, x []int64) int64 { return x[0] - x[1] },
+			complex: func(x []complex128) complex128 { return x[0] - x[1] },
 		},
 		jvp: func(b *ir.Builder, _ *ir.Node, _, _, t []ir.Value) []ir.Value {
 			switch {
@@ -69,9 +69,9 @@ func defineSums() {
 
 func defineProducts() {
 	product := meaning{
-		float:    func(x []float64) float64 { return x[0] * x[1] },
-		integer:  func(_ ir.DType, x []int64) int64 { return x[0] * x[1] },
-		complexe: func(x []complex128) complex128 { return x[0] * x[1] },
+		float:   func(x []float64) float64 { return x[0] * x[1] },
+		integer: func(_ ir.DType, x []int64) int64 { return x[0] * x[1] },
+		complex: func(x []complex128) complex128 { return x[0] * x[1] },
 	}
 	masked := product
 	masked.float = func(x []float64) float64 {
@@ -80,7 +80,7 @@ func defineProducts() {
 		}
 		return x[0] * x[1]
 	}
-	masked.complexe = func(x []complex128) complex128 {
+	masked.complex = func(x []complex128) complex128 {
 		if x[0] == 0 || x[1] == 0 {
 			return 0
 		}
@@ -123,9 +123,9 @@ func defineQuotients() {
 		op: OpDiv, doc: "x / y. Integers are truncated toward zero; x / 0 is x for them.",
 		types: numbers, scalar: scalar.Div,
 		meaning: meaning{
-			float:    func(x []float64) float64 { return x[0] / x[1] },
-			integer:  func(d ir.DType, x []int64) int64 { q, _ := divideInts(d, x[0], x[1]); return q },
-			complexe: func(x []complex128) complex128 { return x[0] / x[1] },
+			float:   func(x []float64) float64 { return x[0] / x[1] },
+			integer: func(d ir.DType, x []int64) int64 { q, _ := divideInts(d, x[0], x[1]); return q },
+			complex: func(x []complex128) complex128 { return x[0] / x[1] },
 		},
 		jvp: jvpDiv,
 		transpose: func(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
@@ -201,9 +201,9 @@ func defineSigns() {
 	defineUnary(unary{
 		op: OpNeg, doc: "−x. Unsigned integers wrap.", types: numbers, scalar: scalar.Neg,
 		meaning: meaning{
-			float:    func(x []float64) float64 { return -x[0] },
-			integer:  func(_ ir.DType, x []int64) int64 { return -x[0] },
-			complexe: func(x []complex128) complex128 { return -x[0] },
+			float:   func(x []float64) float64 { return -x[0] },
+			integer: func(_ ir.DType, x []int64) int64 { return -x[0] },
+			complex: func(x []complex128) complex128 { return -x[0] },
 		},
 		linear: Neg,
 		from:   -3, to: 3, at: []float64{0},

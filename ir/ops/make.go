@@ -45,9 +45,9 @@ func elementwiseConstraints(types domain, more ...string) []string {
 // the classes of element type that it accepts. Integer code is given the
 // element type and need not wrap its result; a u64 is a bit pattern.
 type meaning struct {
-	float    func(x []float64) float64
-	integer  func(d ir.DType, x []int64) int64
-	complexe func(x []complex128) complex128
+	float   func(x []float64) float64
+	integer func(d ir.DType, x []int64) int64
+	complex func(x []complex128) complex128
 }
 
 func float1(f func(float64) float64) func([]float64) float64 {
@@ -73,7 +73,7 @@ func (m meaning) eval(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Arra
 		out.I[i] = m.integer(out.DType, x.integers(i))
 	}
 	for i := range out.C {
-		out.C[i] = m.complexe(x.complexes(i))
+		out.C[i] = m.complex(x.complexes(i))
 	}
 	return []*ir.Array{c.Round(out)}, nil
 }

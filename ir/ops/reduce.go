@@ -43,9 +43,9 @@ func init() {
 		op: OpReduceSum, types: numbers,
 		doc: "The sum of the elements along some axes, 0 of none. Sums of f16 and bf16 are taken in f32; integers wrap.",
 		meaning: meaning{
-			float:    func(x []float64) float64 { return x[0] + x[1] },
-			integer:  func(_ ir.DType, x []int64) int64 { return x[0] + x[1] },
-			complexe: func(x []complex128) complex128 { return x[0] + x[1] },
+			float:   func(x []float64) float64 { return x[0] + x[1] },
+			integer: func(_ ir.DType, x []int64) int64 { return x[0] + x[1] },
+			complex: func(x []complex128) complex128 { return x[0] + x[1] },
 		},
 		neutral: func(d ir.DType) scalar.Expr { return scalar.Const(d, 0) },
 		combine: scalar.Add,
@@ -59,17 +59,17 @@ func init() {
 		doc: "The product of the elements along some axes, 1 of none. Products of f16 and bf16 are taken in f32; integers wrap. " +
 			"The derivative is right with any number of zeros, at any order; it takes n² multiplications for n elements.",
 		meaning: meaning{
-			float:    func(x []float64) float64 { return x[0] * x[1] },
-			integer:  func(_ ir.DType, x []int64) int64 { return x[0] * x[1] },
-			complexe: func(x []complex128) complex128 { return x[0] * x[1] },
+			float:   func(x []float64) float64 { return x[0] * x[1] },
+			integer: func(_ ir.DType, x []int64) int64 { return x[0] * x[1] },
+			complex: func(x []complex128) complex128 { return x[0] * x[1] },
 		},
 		neutral: func(d ir.DType) scalar.Expr { return scalar.Const(d, 1) },
 		combine: scalar.Mul,
 		jvp:     jvpProduct,
 		samples: samples(productSamples),
 	})
-	defineReduce(extremum(OpReduceMax, "largest", "−∞", -1, scalar.Max, math.Max))
-	defineReduce(extremum(OpReduceMin, "smallest", "∞", 1, scalar.Min, math.Min))
+	defineReduce(extremum(OpReduceMax, "largest", "−∞", -1, scalar.Max, larger))
+	defineReduce(extremum(OpReduceMin, "smallest", "∞", 1, scalar.Min, smaller))
 }
 
 func extremum(op ir.Op, what, empty string, sign int, combine func(x, y scalar.Expr) scalar.Expr, float func(x, y float64) float64) reduction {
@@ -158,7 +158,7 @@ func (r reduction) eval(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Ar
 		case out.F != nil:
 			out.F[to] = r.meaning.float([]float64{out.F[to], in[0].F[i]})
 		case out.C != nil:
-			out.C[to] = r.meaning.complexe([]complex128{out.C[to], in[0].C[i]})
+			out.C[to] = r.meaning.complex([]complex128{out.C[to], in[0].C[i]})
 		default:
 			out.I[to] = r.meaning.integer(out.DType, []int64{out.I[to], in[0].I[i]})
 		}
