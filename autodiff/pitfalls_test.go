@@ -1,9 +1,11 @@
 package autodiff_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/autodiff/gradcheck"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -82,4 +84,52 @@ func TestGradientsBySizesThatAreZeroAreEmpty(t *testing.T) {
 		checkFloats(t, name, got[name], []float64{0, 0, 0}, 0)
 	}
 	checkFloats(t, "grad/x", got["grad/x"], nil, 0)
+}
+
+func TestAConstantExponentTakesNoLogarithm(t *testing.T) {
+	g := build(t, func(b *ir.Builder) {
+		b.Output("y", ops.Pow(b, b.Input("x", ir.F64), constant(b, 3)))
+	})
+	d, err := autodiff.Grad(g, "y", "x")
+	for _, n := range must(t, d, err).Nodes() {
+		if n.Op() == ops.OpLog {
+			t.Error("there is a log for a derivative by the exponent")
+		}
+	}
+}
+
+func TestAttentionGradientsKnowScaleSoftcapAndBias(t *testing.T) {
+	for name, a := range map[string]ops.AttentionAttrs{
+		"plain": {}, "scale": {Scale: 0.3}, "softcap": {Softcap: 0.7}, "both": {Scale: 1.9, Softcap: 1.1, Causal: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := values{"q": wave(1, 3, 2), "k": wave(2, 3, 2), "v": wave(3, 3, 2), "bias": wave(4, 3, 3)}
+			g := build(t, func(b *ir.Builder) {
+				var x [4]ir.Value
+				for i, port := range []string{"q", "k", "v", "bias"} {
+					x[i] = b.Port(ir.InputPort, port, in[port].Type())
+				}
+				b.Output("y", ops.Attention(b, x[0], x[1], x[2], x[3], a))
+			})
+			if err := gradcheck.Check(g, in, gradcheck.Options{Order: 2}); err != nil {
+				t.Error(err)
+			}
+			in["cotangent/y"] = wave(5, 3, 2)
+			d, err := autodiff.VJP(g)
+			got := eval(t, must(t, d, err), in)
+			for _, port := range []string{"q", "k", "v", "bias"} {
+				if sum := magnitude(got[autodiff.GradName(port)]); !(sum > 0.01) {
+					t.Errorf("the gradient by %s is %v in all", port, sum)
+				}
+			}
+		})
+	}
+}
+
+func magnitude(a *ir.Array) float64 {
+	sum := 0.0
+	for _, x := range a.F {
+		sum += math.Abs(x)
+	}
+	return sum
 }
