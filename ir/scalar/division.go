@@ -132,7 +132,7 @@ func (s *simplifier) divideNode(truncating, flooring Op, l linear, d int64, t dt
 		op = truncating
 	}
 	n := s.in.tree(New(op, a, ConstI(t, d)))
-	s.done[n] = n
+	s.fact(n).simple = n
 	return n
 }
 

@@ -42,8 +42,8 @@ const (
 // where that matters they pass through integers. (Compiled by a C compiler that
 // is told to do both, -ffast-math, all keep within 6 ULP, but for Pow, whose
 // parts are too many: it falls to 2⁻¹⁶ for the largest and smallest results.)
-// Subnormal results may be flushed to zero by a device. ErrorBound lists the
-// error of each.
+// A device may flush subnormal numbers to zero, on the way too. ErrorBound lists
+// the error of each.
 func Expand(e Expr, level Level) Expr {
 	return ExpandExcept(e, level, func(Expr) bool { return false })
 }
@@ -162,9 +162,10 @@ func of2(f func(x, y Expr) Expr) func(n *Node) Expr {
 // were measured with every step rounded correctly, as Eval does in Exact mode,
 // on every fifth f32 (for two operands, on 20 million pairs), and are rounded
 // up; a test samples them again.
-// A device that is looser in division (2.5 ULP in WGSL) or square root adds
-// about that where they occur: in asin and acos, atan and atan2, tan, sinh and
-// cosh, tanh, sigmoid, erfc and pow.
+// A device may add to that: by fusing products and sums (¼ ULP seen), and by
+// looser division (2.5 ULP in WGSL) or square root about as much as they err,
+// where they occur: in asin and acos, atan and atan2, tan, sinh and cosh, tanh,
+// sigmoid, erfc and pow.
 func ErrorBound(op Op) float64 {
 	if op >= opCount {
 		return 0

@@ -1,45 +1,61 @@
 package scalar
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// shape is all that a node is, with its operands as pointers. Within one
-// interner, equal structures have equal shapes.
+// shape is all that a node with operands is, the operands as pointers. Within
+// one interner, equal structures have equal shapes.
 type shape struct {
+	op   Op
+	typ  dtype.DType
+	ref  int
+	args [3]*Node
+}
+
+// leafShape is all that a node without operands is.
+type leafShape struct {
 	op     Op
 	typ    dtype.DType
 	bits   uint64
 	ref    int
 	name   string
 	lo, hi int64
-	args   [3]*Node
 }
 
 // interner keeps one node for each structure it has met, so that within it
 // equal structures are equal pointers.
 type interner struct {
-	nodes map[shape]*Node
-	done  map[*Node]*Node
+	leaves map[leafShape]*Node
+	nodes  map[shape]*Node
+	done   map[*Node]*Node // the interned form of a node
 }
 
 func newInterner() *interner {
-	return &interner{nodes: map[shape]*Node{}, done: map[*Node]*Node{}}
+	return &interner{leaves: map[leafShape]*Node{}, nodes: map[shape]*Node{}, done: map[*Node]*Node{}}
 }
 
 // node returns the one node with the structure of n, whose operands must have
 // come from node too.
 func (in *interner) node(n *Node) *Node {
-	s := shape{op: n.Op, typ: n.Type, bits: n.Bits, ref: n.Ref, name: n.Name, lo: n.Lo, hi: n.Hi}
+	if len(n.Args) == 0 {
+		s := leafShape{op: n.Op, typ: n.Type, bits: n.Bits, ref: n.Ref, name: n.Name, lo: n.Lo, hi: n.Hi}
+		return intern(in.leaves, s, n)
+	}
+	s := shape{op: n.Op, typ: n.Type, ref: n.Ref}
 	copy(s.args[:], n.Args)
-	if old, ok := in.nodes[s]; ok {
+	return intern(in.nodes, s, n)
+}
+
+func intern[S comparable](known map[S]*Node, s S, n *Node) *Node {
+	if old, ok := known[s]; ok {
 		return old
 	}
-	in.nodes[s] = n
-	in.done[n] = n
+	known[s] = n
 	return n
 }
 
@@ -49,7 +65,7 @@ func (in *interner) tree(e *Node) *Node {
 		return n
 	}
 	n := in.node(withArgs(e, in.tree))
-	in.done[e] = n
+	in.done[e], in.done[n] = n, n
 	return n
 }
 
@@ -112,13 +128,17 @@ func Hash(e Expr) uint64 {
 // withArgs returns n with its operands mapped by f and the operation unchanged,
 // not passed through its constructor; n itself if no operand changes.
 func withArgs(n *Node, f func(*Node) Expr) Expr {
-	args := make([]Expr, len(n.Args))
-	changed := false
+	var args []Expr
 	for i, a := range n.Args {
-		args[i] = f(a)
-		changed = changed || args[i] != a
+		b := f(a)
+		if b != a && args == nil {
+			args = slices.Clone(n.Args)
+		}
+		if args != nil {
+			args[i] = b
+		}
 	}
-	if !changed {
+	if args == nil {
 		return n
 	}
 	c := *n

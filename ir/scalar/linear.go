@@ -24,15 +24,15 @@ type term struct {
 // linear returns the linear form of the interned, simplified node n. A node
 // that is no sum, or that may wrap, is an atom.
 func (s *simplifier) linear(n *Node) linear {
-	if l, ok := s.sums[n]; ok {
-		return l
+	f := s.fact(n)
+	if f.sum == nil {
+		l, ok := s.linearOf(n)
+		if !ok {
+			l = linear{terms: []term{{1, n}}}
+		}
+		f.sum = &l
 	}
-	l, ok := s.linearOf(n)
-	if !ok {
-		l = linear{terms: []term{{1, n}}}
-	}
-	s.sums[n] = l
-	return l
+	return *f.sum
 }
 
 func (s *simplifier) linearOf(n *Node) (linear, bool) {
@@ -154,10 +154,10 @@ func (s *simplifier) emit(l linear, t dtype.DType) Expr {
 		e = accumulate(e, ConstI(t, 1), c, t)
 	}
 	e = s.in.tree(e)
-	s.done[e] = e
-	s.sums[e] = l
+	f := s.fact(e)
+	f.simple, f.sum = e, &l
 	if old := s.span(e); limits(t).contains(r) && !(old.known && r.contains(old)) {
-		s.spans[e] = r
+		f.span = &r
 	}
 	return e
 }

@@ -52,12 +52,12 @@ func whole(t dtype.DType) span {
 
 // span returns the range of the interned node n.
 func (s *simplifier) span(n *Node) span {
-	if r, ok := s.spans[n]; ok {
-		return r
+	f := s.fact(n)
+	if f.span == nil {
+		r := s.spanOf(n)
+		f.span = &r
 	}
-	r := s.spanOf(n)
-	s.spans[n] = r
-	return r
+	return *f.span
 }
 
 func (s *simplifier) spanOf(n *Node) span {

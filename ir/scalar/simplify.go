@@ -17,6 +17,9 @@ import "github.com/rlx-go/rlx/ir/dtype"
 // each shared node once. The result never wraps where e does not, but steps on
 // the way to it may: 64·j - 16 for 4·(16·j - 4), near the end of a type's range.
 func Simplify(e Expr) Expr {
+	if e.Op == OpConst || e.Op == OpArg {
+		return e
+	}
 	s := newSimplifier()
 	return s.simplify(s.in.tree(e))
 }
@@ -24,32 +27,41 @@ func Simplify(e Expr) Expr {
 // simplifier holds what is known about the interned nodes of one expression.
 type simplifier struct {
 	in    *interner
-	done  map[*Node]Expr // the simplified form of a node
-	spans map[*Node]span
-	sums  map[*Node]linear
+	facts map[*Node]*fact
+}
+
+// fact is what is known about one node; nil is not known yet.
+type fact struct {
+	simple Expr // the simplified form
+	span   *span
+	sum    *linear
 }
 
 func newSimplifier() *simplifier {
-	return &simplifier{
-		in:    newInterner(),
-		done:  map[*Node]Expr{},
-		spans: map[*Node]span{},
-		sums:  map[*Node]linear{},
+	return &simplifier{in: newInterner(), facts: map[*Node]*fact{}}
+}
+
+// fact returns the entry of n, a new one if there is none.
+func (s *simplifier) fact(n *Node) *fact {
+	f := s.facts[n]
+	if f == nil {
+		f = &fact{}
+		s.facts[n] = f
 	}
+	return f
 }
 
 // simplify returns the simplified form of the interned node n.
 func (s *simplifier) simplify(n *Node) Expr {
-	if e, ok := s.done[n]; ok {
-		return e
+	f := s.fact(n)
+	if f.simple == nil {
+		args := make([]Expr, len(n.Args))
+		for i, a := range n.Args {
+			args[i] = s.simplify(a)
+		}
+		f.simple = s.finish(Rebuild(n, args...))
 	}
-	args := make([]Expr, len(n.Args))
-	for i, a := range n.Args {
-		args[i] = s.simplify(a)
-	}
-	e := s.finish(Rebuild(n, args...))
-	s.done[n] = e
-	return e
+	return f.simple
 }
 
 // node returns op on simplified operands, simplified.
@@ -60,18 +72,18 @@ func (s *simplifier) node(op Op, args ...Expr) Expr { return s.finish(New(op, ar
 // level; what is below is simplified first.
 func (s *simplifier) finish(e Expr) Expr {
 	n := s.in.tree(e)
-	if r, ok := s.done[n]; ok {
-		return r
+	f := s.fact(n)
+	if f.simple != nil {
+		return f.simple
 	}
 	for _, a := range n.Args {
-		if _, ok := s.done[a]; !ok {
+		if s.fact(a).simple == nil {
 			return s.simplify(n)
 		}
 	}
-	r := s.rules(n)
-	s.done[n] = r
-	s.done[r] = r
-	return r
+	f.simple = s.rules(n)
+	s.fact(f.simple).simple = f.simple
+	return f.simple
 }
 
 // rules applies the rules for the operation of n, whose operands are
