@@ -25,7 +25,7 @@ const maxListed = 16
 
 // maxSplat bounds the bytes that the equal elements of all literals in a text
 // take together. Without it a line of text could ask for any amount of memory.
-const maxSplat = 16 << 20
+const maxSplat = 1 << 20
 
 // splatBudget counts what has been used of maxSplat. Printer and parser count
 // alike, so that the printer knows when it has to write elements one by one.

@@ -110,7 +110,9 @@ func TestFunctionsHaveKnownValues(t *testing.T) {
 		{"atan2", of2(ops.Atan2), []*ir.Array{f32s(1, -1, 0, 1), f32s(0, -1, -1, 1)}, f32s(math.Pi/2, -3*math.Pi/4, math.Pi, math.Pi/4)},
 		{"rem", of2(ops.Rem), []*ir.Array{f32s(5.5, -5.5, 1), f32s(2, 2, 0)}, f32s(1.5, -1.5, nan)},
 		{"div", of2(ops.Div), []*ir.Array{f32s(1, -1, 0), f32s(0, 0, 0)}, f32s(inf, -inf, nan)},
-		{"max", of2(ops.Max), []*ir.Array{f32s(1, nan, 3), f32s(2, 1, nan)}, f32s(2, nan, nan)},
+		{"max", of2(ops.Max), []*ir.Array{f32s(1, nan, 3, inf, nan), f32s(2, 1, nan, nan, inf)}, f32s(2, nan, nan, nan, nan)},
+		{"min", of2(ops.Min), []*ir.Array{f32s(1, nan, -inf, nan), f32s(2, 1, nan, -inf)}, f32s(1, nan, nan, nan)},
+		one("reduce_max", func(b *ir.Builder, x ir.Value) ir.Value { return ops.ReduceMax(b, ops.Reshape(b, x, ir.N(2), ir.N(1)), 0) }, []float64{inf, nan}, []float64{nan}),
 		{"mul_zero", of2(ops.MulZero), []*ir.Array{f32s(0, inf, 2), f32s(nan, 0, 3)}, f32s(0, 0, 6)},
 	})
 }

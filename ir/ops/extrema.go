@@ -23,7 +23,7 @@ func init() {
 		op: OpMax, doc: "The larger of x and y, NaN if one is NaN. Where they are equal each has derivative 1/2.",
 		types: reals, scalar: scalar.Max,
 		meaning: meaning{
-			float: float2(math.Max),
+			float: float2(larger),
 			integer: func(d ir.DType, x []int64) int64 {
 				if compareInts(d, x[0], x[1]) > 0 {
 					return x[0]
@@ -41,7 +41,7 @@ func init() {
 		op: OpMin, doc: "The smaller of x and y, NaN if one is NaN. Where they are equal each has derivative 1/2.",
 		types: reals, scalar: scalar.Min,
 		meaning: meaning{
-			float: float2(math.Min),
+			float: float2(smaller),
 			integer: func(d ir.DType, x []int64) int64 {
 				if compareInts(d, x[0], x[1]) < 0 {
 					return x[0]
@@ -56,6 +56,11 @@ func init() {
 		cases: ties,
 	})
 }
+
+// larger and smaller give NaN if one is NaN. Those of package math take an
+// infinity over a NaN.
+func larger(x, y float64) float64  { return max(x, y) }
+func smaller(x, y float64) float64 { return min(x, y) }
 
 // share returns the derivative of max(x, y) by x: 1 where x is larger, 1/2 at
 // ties, 0 where y is larger, and NaN where the result is.

@@ -98,7 +98,7 @@ func defineClamp() {
 			"The derivative by x is 1 inside and at the bounds, 0 outside; that by a bound is 1 where it takes the place of x.",
 		operands: []string{"x", "low", "high"}, types: reals,
 		meaning: meaning{
-			float: func(x []float64) float64 { return math.Min(math.Max(x[0], x[1]), x[2]) },
+			float: func(x []float64) float64 { return min(max(x[0], x[1]), x[2]) },
 			integer: func(d ir.DType, x []int64) int64 {
 				y := x[0]
 				if compareInts(d, y, x[1]) < 0 {
