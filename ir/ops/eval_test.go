@@ -112,7 +112,9 @@ func TestFunctionsHaveKnownValues(t *testing.T) {
 		{"div", of2(ops.Div), []*ir.Array{f32s(1, -1, 0), f32s(0, 0, 0)}, f32s(inf, -inf, nan)},
 		{"max", of2(ops.Max), []*ir.Array{f32s(1, nan, 3, inf, nan), f32s(2, 1, nan, nan, inf)}, f32s(2, nan, nan, nan, nan)},
 		{"min", of2(ops.Min), []*ir.Array{f32s(1, nan, -inf, nan), f32s(2, 1, nan, -inf)}, f32s(1, nan, nan, nan)},
-		one("reduce_max", func(b *ir.Builder, x ir.Value) ir.Value { return ops.ReduceMax(b, ops.Reshape(b, x, ir.N(2), ir.N(1)), 0) }, []float64{inf, nan}, []float64{nan}),
+		one("reduce_max", func(b *ir.Builder, x ir.Value) ir.Value {
+			return ops.ReduceMax(b, ops.Reshape(b, x, ir.N(2), ir.N(1)), 0)
+		}, []float64{inf, nan}, []float64{nan}),
 		{"mul_zero", of2(ops.MulZero), []*ir.Array{f32s(0, inf, 2), f32s(nan, 0, 3)}, f32s(0, 0, 6)},
 	})
 }
@@ -144,12 +146,21 @@ func TestIntegersWrapAndDivideAsStated(t *testing.T) {
 		{"not", of1(ops.Not), []*ir.Array{u8(0, 0xf0)}, u8(255, 0x0f)},
 		{"not of bools", of1(ops.Not), []*ir.Array{bools(0, 1)}, bools(1, 0)},
 		{"xor", of2(ops.Xor), []*ir.Array{u8(0b1100), u8(0b1010)}, u8(0b0110)},
-		{"floats saturate", func(b *ir.Builder, in []ir.Value) ir.Value { return ops.Convert(b, in[0], ir.I32) },
-			[]*ir.Array{f32s(1.9, -1.9, 3e9, math.Inf(-1), math.NaN())}, i32s(1, -1, math.MaxInt32, lowest, 0)},
-		{"integers wrap", func(b *ir.Builder, in []ir.Value) ir.Value { return ops.Convert(b, in[0], ir.U8) },
-			[]*ir.Array{i32s(-1, 300)}, u8(255, 44)},
-		{"bits of floats", func(b *ir.Builder, in []ir.Value) ir.Value { return ops.Bitcast(b, in[0], ir.I32) },
-			[]*ir.Array{f32s(1, -2)}, i32s(0x3f800000, -0x40000000)},
+		{
+			"floats saturate", func(b *ir.Builder, in []ir.Value) ir.Value { return ops.Convert(b, in[0], ir.I32) },
+			[]*ir.Array{f32s(1.9, -1.9, 3e9, math.Inf(-1), math.NaN())},
+			i32s(1, -1, math.MaxInt32, lowest, 0),
+		},
+		{
+			"integers wrap", func(b *ir.Builder, in []ir.Value) ir.Value { return ops.Convert(b, in[0], ir.U8) },
+			[]*ir.Array{i32s(-1, 300)},
+			u8(255, 44),
+		},
+		{
+			"bits of floats", func(b *ir.Builder, in []ir.Value) ir.Value { return ops.Bitcast(b, in[0], ir.I32) },
+			[]*ir.Array{f32s(1, -2)},
+			i32s(0x3f800000, -0x40000000),
+		},
 	})
 }
 
@@ -162,27 +173,42 @@ func TestViewsPutElementsWhereTheySay(t *testing.T) {
 	runEvalCases(t, []evalCase{
 		{"reshape", with(func(b *ir.Builder, x ir.Value) ir.Value { return ops.Reshape(b, x, ir.Dims(3, 2)...) }), one, matrix(3, 2, 1, 2, 3, 4, 5, 6)},
 		{"transpose", with(func(b *ir.Builder, x ir.Value) ir.Value { return ops.Transpose(b, x) }), one, matrix(3, 2, 1, 4, 2, 5, 3, 6)},
-		{"broadcast", with(func(b *ir.Builder, x ir.Value) ir.Value { return ops.BroadcastTo(b, x, ir.Dims(2, 2)) }),
-			[]*ir.Array{matrix(2, 1, 7, 8)}, matrix(2, 2, 7, 7, 8, 8)},
-		{"broadcast along new axes", with(func(b *ir.Builder, x ir.Value) ir.Value { return ops.BroadcastInDim(b, x, ir.Dims(2, 2), []int{0}) }),
-			[]*ir.Array{f32s(7, 8)}, matrix(2, 2, 7, 7, 8, 8)},
+		{
+			"broadcast", with(func(b *ir.Builder, x ir.Value) ir.Value { return ops.BroadcastTo(b, x, ir.Dims(2, 2)) }),
+			[]*ir.Array{matrix(2, 1, 7, 8)},
+			matrix(2, 2, 7, 7, 8, 8),
+		},
+		{
+			"broadcast along new axes", with(func(b *ir.Builder, x ir.Value) ir.Value { return ops.BroadcastInDim(b, x, ir.Dims(2, 2), []int{0}) }),
+			[]*ir.Array{f32s(7, 8)},
+			matrix(2, 2, 7, 7, 8, 8),
+		},
 		{"slice", with(func(b *ir.Builder, x ir.Value) ir.Value {
 			return ops.Slice(b, x, ir.Dims(1, 0), ir.Dims(1, 2), []int{1, 2})
 		}), one, matrix(1, 2, 4, 6)},
 		{"pad", with(func(b *ir.Builder, x ir.Value) ir.Value {
 			return ops.Pad(b, x, ops.Const(b, ir.F32, 9), []int{1, -1}, []int{0, 1}, []int{0, 1})
 		}), one, matrix(3, 5, 9, 9, 9, 9, 9, 9, 2, 9, 3, 9, 9, 5, 9, 6, 9)},
-		{"concatenate", func(b *ir.Builder, in []ir.Value) ir.Value { return ops.Concatenate(b, -1, in...) },
-			[]*ir.Array{x, matrix(2, 1, 7, 8)}, matrix(2, 4, 1, 2, 3, 7, 4, 5, 6, 8)},
+		{
+			"concatenate", func(b *ir.Builder, in []ir.Value) ir.Value { return ops.Concatenate(b, -1, in...) },
+			[]*ir.Array{x, matrix(2, 1, 7, 8)},
+			matrix(2, 4, 1, 2, 3, 7, 4, 5, 6, 8),
+		},
 		{"reverse", with(func(b *ir.Builder, x ir.Value) ir.Value { return ops.Reverse(b, x, -1) }), one, matrix(2, 3, 3, 2, 1, 6, 5, 4)},
 		{"move an axis", with(func(b *ir.Builder, x ir.Value) ir.Value { return ops.MoveAxis(b, x, 0, -1) }), one, matrix(3, 2, 1, 4, 2, 5, 3, 6)},
 		{"expand", with(func(b *ir.Builder, x ir.Value) ir.Value { return ops.ExpandDims(b, x, 0, -1) }), []*ir.Array{f32s(1, 2)}, ir.Floats(ir.F32, []float64{1, 2}, 1, 2, 1)},
 		{"squeeze", with(func(b *ir.Builder, x ir.Value) ir.Value { return ops.Squeeze(b, x, 1) }), []*ir.Array{matrix(2, 1, 7, 8)}, f32s(7, 8)},
 		{"iota", func(b *ir.Builder, _ []ir.Value) ir.Value { return ops.Iota(b, ir.F32, 1, ir.Dims(2, 3)...) }, nil, matrix(2, 3, 0, 1, 2, 0, 1, 2)},
-		{"select", func(b *ir.Builder, in []ir.Value) ir.Value { return ops.Select(b, in[0], in[1], in[2]) },
-			[]*ir.Array{bools(1, 0), f32s(1, math.NaN()), f32s(math.NaN(), 2)}, f32s(1, 2)},
-		{"clamp", func(b *ir.Builder, in []ir.Value) ir.Value { return ops.Clamp(b, in[0], in[1], in[2]) },
-			[]*ir.Array{f32s(-5, 0.5, 5, 0), ir.Floats(ir.F32, []float64{-1}), ir.Floats(ir.F32, []float64{1})}, f32s(-1, 0.5, 1, 0)},
+		{
+			"select", func(b *ir.Builder, in []ir.Value) ir.Value { return ops.Select(b, in[0], in[1], in[2]) },
+			[]*ir.Array{bools(1, 0), f32s(1, math.NaN()), f32s(math.NaN(), 2)},
+			f32s(1, 2),
+		},
+		{
+			"clamp", func(b *ir.Builder, in []ir.Value) ir.Value { return ops.Clamp(b, in[0], in[1], in[2]) },
+			[]*ir.Array{f32s(-5, 0.5, 5, 0), ir.Floats(ir.F32, []float64{-1}), ir.Floats(ir.F32, []float64{1})},
+			f32s(-1, 0.5, 1, 0),
+		},
 	})
 }
 
