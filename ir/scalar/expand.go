@@ -20,24 +20,25 @@ const (
 // compute otherwise than this package defines, replaced by sequences of
 // operations that they have. What may remain, besides leaves:
 //
-//   - integers and bools: arithmetic with Div and Rem (not FloorDiv and Mod),
-//     bit operations, comparisons, Select, PopCount. A divisor is never 0 nor
-//     overflows, and a shift count is below the width, whatever the target
-//     would do with others;
-//   - floats: Neg, Abs, Add, Sub, Mul, Div, Rem, Fma, Sqrt, Rsqrt, Floor, Ceil,
+//   - integers and bools: Neg, Abs, Add, Sub, Mul, Div, Rem, Min, Max, bit
+//     operations, comparisons, Select, PopCount. A divisor is never 0, nor -1
+//     where the quotient overflows, and a shift count is below the width;
+//   - floats: Neg, Abs, Add, Sub, Mul, Div, Fma, Sqrt, Rsqrt, Floor, Ceil,
 //     Trunc, comparisons, Select, Convert, Bitcast;
 //   - at level Accurate also the functions of C's math library: Exp, Expm1,
 //     Log, Log1p, Pow, trigonometric and hyperbolic functions and their
-//     inverses, Erf, Erfc, Round, IsNaN and IsFinite.
+//     inverses, Erf, Erfc, Rem, Round, IsNaN and IsFinite.
 //
 // Functions are expanded for f32; f16 and bf16 go through f32 and back, and f64
 // is left alone, as no target of level Portable has it. Complex operations are
 // left alone too.
 //
 // The sequences are right for every argument of f32, infinities, NaN and signed
-// zeros included. They neither compute with infinities and NaN nor compare them:
-// these are told by the bits of the argument and made from constant bits, as a
-// compiler may drop what it takes for impossible. Nor do they rely on sums of
+// zeros included (but Rem only where the quotient is below 2²⁴; beyond, the
+// result is a number below the divisor). They do not need what comes of
+// computing with infinities and NaN, or of comparing with NaN: these are told by
+// the bits of the argument and made from constant bits, as a compiler may drop
+// what it takes for impossible. Nor do they rely on sums of
 // floats being evaluated in the order written, as a compiler may reassociate:
 // where that matters they pass through integers. (Compiled by a C compiler that
 // is told to do both, -ffast-math, all keep within 6 ULP, but for Pow, whose
@@ -125,6 +126,7 @@ var portableRules = [opCount]func(n *Node) Expr{
 	OpMin:      extreme32,
 	OpMax:      extreme32,
 	OpConvert:  convert32,
+	OpRem:      of2(rem32),
 	OpRound:    of1(round32),
 	OpIsNaN:    of1(isNaN32),
 	OpIsFinite: of1(isFinite32),

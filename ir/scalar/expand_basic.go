@@ -189,3 +189,31 @@ func round32(x Expr) Expr {
 	whole := Ge(restOf(x), u32(math.Float32bits(1<<23)))
 	return floatOf(Select(whole, bitsOf(x), Or(bitsOf(r), signOf(x))))
 }
+
+// rem32 takes off multiples of 2¹²·y and then of y. The quotient of each step is
+// below 2¹², so its products with the two halves of the divisor are exact, and
+// so are the differences; WGSL's own remainder rounds the quotient, and is wrong
+// by y where that becomes whole.
+func rem32(x, y Expr) Expr {
+	large := Gt(Abs(y), f32(0x1p100)) // scaled, so that 2¹²·y does not overflow
+	down := Select(large, f32(0x1p-40), f32(1))
+	a, b := Mul(Abs(x), down), Mul(Abs(y), down)
+	r := remStep(remStep(a, Mul(b, f32(1<<12))), b)
+	r = Select(And(Ge(r, f32(0)), Lt(r, b)), r, f32(0)) // where there were too many
+	r = Mul(r, Select(large, f32(0x1p40), f32(1)))
+
+	u := Or(bitsOf(r), signOf(x))
+	u = Select(Lt(restOf(x), restOf(y)), bitsOf(x), u)
+	undefined := Or(Or(Not(isFinite32(x)), isNaN32(y)), Eq(restOf(y), u32(0)))
+	return floatOf(Select(undefined, u32(nanBits), u))
+}
+
+// remStep returns a modulo b, both positive. The quotient may be one too large
+// or too small.
+func remStep(a, b Expr) Expr {
+	q := Trunc(Div(a, b))
+	h := head(b)
+	r := Sub(Sub(a, Mul(q, h)), Mul(q, Sub(b, h)))
+	r = Select(Lt(r, f32(0)), Add(r, b), r)
+	return Select(Ge(r, b), Sub(r, b), r)
+}
