@@ -113,8 +113,8 @@ func dilated(n ir.Dim, by int) ir.Dim {
 }
 
 // windowCount returns how many windows of an extent fit into n elements when
-// they start stride elements apart: 0 where not even one does. It is an error
-// of kind [ir.ErrShape] where a symbolic n gives no polynomial.
+// they start stride elements apart: 0 where not even one does. In a symbolic n
+// they must leave no rest, which is checked once n is known.
 func windowCount(n, extent ir.Dim, stride int) (ir.Dim, error) {
 	room := n.Sub(extent)
 	if !room.Valid() {

@@ -129,7 +129,7 @@ func checkPairedAxes(what string, lhs, rhs []int, x, y ir.Shape) error {
 	}
 	for i := range lhs {
 		if lhs[i] < 0 || lhs[i] >= len(x) || rhs[i] < 0 || rhs[i] >= len(y) {
-			return ir.Errorf(ir.ErrIndex, "%s axes %d and %d of operands of rank %d and %d", what, lhs[i], rhs[i], len(x), len(y))
+			return ir.Attrf("%s axes %d and %d of operands of rank %d and %d", what, lhs[i], rhs[i], len(x), len(y))
 		}
 		if x[lhs[i]] != y[rhs[i]] {
 			return ir.Shapef("%s axis %d of lhs has size %s and axis %d of rhs has size %s", what, lhs[i], x[lhs[i]], rhs[i], y[rhs[i]])

@@ -46,6 +46,7 @@ func init() {
 		"x is of a float type and has rank 3 or more: batch, spatial axes, channels",
 		"sizes, strides and dilations are at least 1, padding is not negative",
 		"padding is smaller than the dilated window, which is no longer than the padded axis",
+		"windows fill a symbolic axis exactly",
 	)
 	define(&ir.Def{
 		Op: OpMaxPool,

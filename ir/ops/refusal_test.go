@@ -1,0 +1,244 @@
+package ops_test
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// refusals are operands and attributes that an op must not accept: the kind of
+// the error, and what its text says about the sizes.
+var refusals = map[string]struct {
+	in    []ir.Type
+	build func(b *ir.Builder, in values)
+	kind  error
+	says  string
+}{
+	"matrix product of sizes that differ": {types("f32[2,3]", "f32[4,5]"), discard(matMul), ir.ErrShape, "has size 3 and axis 0 of rhs has size 4"},
+	"matrix product of types that differ": {types("f32[2,3]", "f16[3,5]"), discard(matMul), ir.ErrDType, "f16[3,5]"},
+	"matrix product of a scalar":          {types("f32[]", "f32[3]"), discard(matMul), ir.ErrShape, "rank 1 or more"},
+	"matrix product of batches that differ": {
+		types("f32[2,3,4]", "f32[5,4,3]"), discard(matMul), ir.ErrShape, "[5]",
+	},
+	"matrix product over different symbols": {types("f32[2,n]", "f32[m,3]"), discard(matMul), ir.ErrShape, "size n"},
+	"dot_general over an axis twice": {
+		types("f32[2,2]", "f32[2,2]"),
+		func(b *ir.Builder, in values) {
+			ops.DotGeneral(b, in[0], in[1], ops.DotAttrs{LhsContract: []int{0, 0}, RhsContract: []int{0, 1}})
+		},
+		ir.ErrAttr, "axis 0 is named twice",
+	},
+	"dot_general over an axis that is not there": {
+		types("f32[2]", "f32[2]"),
+		func(b *ir.Builder, in values) {
+			ops.DotGeneral(b, in[0], in[1], ops.DotAttrs{LhsContract: []int{1}, RhsContract: []int{0}})
+		},
+		ir.ErrAttr, "axes 1 and 0",
+	},
+	"convolution of other features":  {types("f32[1,4,5,5]", "f32[2,3,3,3]"), discard(conv(ops.ConvAttrs{})), ir.ErrShape, "has 4 features, rhs takes 3"},
+	"convolution of other ranks":     {types("f32[1,4,5]", "f32[2,4,3,3]"), discard(conv(ops.ConvAttrs{})), ir.ErrShape, "rank 3 and rhs of rank 4"},
+	"convolution with stride 0":      {types("f32[1,4,5]", "f32[2,4,3]"), discard(conv(ops.ConvAttrs{Strides: []int{0}})), ir.ErrAttr, "stride 0"},
+	"convolution with a list short":  {types("f32[1,4,5,5]", "f32[2,4,3,3]"), discard(conv(ops.ConvAttrs{PadLo: []int{1}})), ir.ErrAttr, "1 entries for 2"},
+	"convolution with odd groups":    {types("f32[1,6,5]", "f32[4,2,3]"), discard(conv(ops.ConvAttrs{FeatureGroups: ir.N(3)})), ir.ErrShape, "4 output features do not divide into 3"},
+	"convolution with both groups":   {types("f32[4,4,5]", "f32[4,2,3]"), discard(conv(ops.ConvAttrs{FeatureGroups: ir.N(2), BatchGroups: ir.N(2)})), ir.ErrAttr, "2 feature groups and 2 batch groups"},
+	"conv2d with a weight too long":  {types("f32[1,4,4,2]", "f32[5,5,2,3]"), conv2D(ops.Conv2DAttrs{}), ir.ErrShape, "longer than 4 elements padded by 0 and 0"},
+	"conv2d of rank 3":               {types("f32[4,4,2]", "f32[3,3,2,3]"), conv2D(ops.Conv2DAttrs{}), ir.ErrShape, "x of rank 3"},
+	"conv2d with a wrong bias":       {types("f32[1,4,4,2]", "f32[3,3,2,3]", "f32[2]"), conv2D(ops.Conv2DAttrs{}), ir.ErrShape, "not f32[3]"},
+	"windows of size 0":              {types("f32[5]"), windows(ops.WindowsAttrs{Axes: []int{0}, Sizes: []int{0}}), ir.ErrAttr, "size 0"},
+	"windows along an axis twice":    {types("f32[5]"), windows(ops.WindowsAttrs{Axes: []int{0, -1}, Sizes: []int{1, 1}}), ir.ErrAttr, "axis 0 is named twice"},
+	"windows with sizes left out":    {types("f32[5]"), windows(ops.WindowsAttrs{Axes: []int{0}}), ir.ErrAttr, "0 sizes"},
+	"pool longer than the image":     {types("f32[1,3,3,2]"), maxPool(ops.PoolAttrs{Sizes: []int{2, 4}}), ir.ErrShape, "extent 4 is longer than 3"},
+	"pool padded by its whole size":  {types("f32[1,3,3,2]"), maxPool(ops.PoolAttrs{Sizes: []int{2, 2}, PadLo: []int{2, 0}}), ir.ErrAttr, "padding 2 and 0 of a window of extent 2"},
+	"pool of a matrix":               {types("f32[3,3]"), maxPool(ops.PoolAttrs{}), ir.ErrShape, "f32[3,3]"},
+	"pool with a size short":         {types("f32[1,3,3,2]"), maxPool(ops.PoolAttrs{Sizes: []int{2}}), ir.ErrAttr, "1 sizes"},
+	"softmax along no axis":          {types("f32[3]"), func(b *ir.Builder, in values) { ops.Softmax(b, in[0], 1) }, ir.ErrAttr, "axis 1 of a value of rank 1"},
+	"softmax of integers":            {types("i32[3]"), func(b *ir.Builder, in values) { ops.Softmax(b, in[0], 0) }, ir.ErrDType, "i32"},
+	"loss with float labels":         {types("f32[3,4]", "f32[3]"), loss, ir.ErrDType, "f32"},
+	"loss with other labels":         {types("f32[3,4]", "i32[4]"), loss, ir.ErrShape, "labels are [4]"},
+	"linear of other features":       {types("f32[3,4]", "f32[5,6]"), linear, ir.ErrShape, "4 features, the weight takes 5"},
+	"linear with a wrong bias":       {types("f32[3,4]", "f32[4,6]", "f32[1]"), linear, ir.ErrShape, "not f32[6]"},
+	"gather by floats":               {types("f32[3]", "f32[2,1]"), gather(ops.IndexedAxes{Axes: []int{0}}), ir.ErrDType, "f32[2,1]"},
+	"gather by tuples of other size": {types("f32[3]", "i32[2,2]"), gather(ops.IndexedAxes{Axes: []int{0}}), ir.ErrShape, "size 1 of an index tuple"},
+	"gather by no tuple":             {types("f32[3]", "i32[]"), gather(ops.IndexedAxes{Axes: []int{0}}), ir.ErrShape, "size 1"},
+	"gather that does what outside":  {types("f32[3]", "i32[2,1]"), gather(ops.IndexedAxes{Axes: []int{0}, Outside: "wrap"}), ir.ErrAttr, `"wrap"`},
+	"take along an axis not there": {
+		types("f32[3]", "i32[2]"), func(b *ir.Builder, in values) { ops.Take(b, in[0], in[1], 4, "") }, ir.ErrAttr, "axis 4",
+	},
+	"scatter of updates of other shape": {
+		types("f32[3,2]", "i32[4,1]", "f32[4,3]"),
+		func(b *ir.Builder, in values) {
+			ops.ScatterAdd(b, in[0], in[1], in[2], ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}}})
+		},
+		ir.ErrShape, "updates are [4,3], the indices stand for [4,2]",
+	},
+	"cumsum along no axis":   {types("f32[]"), func(b *ir.Builder, in values) { ops.CumSum(b, in[0], ops.CumSumAttrs{}) }, ir.ErrAttr, "rank 0"},
+	"random bits by a float": {types("f32[2]"), func(b *ir.Builder, in values) { ops.RandomBits(b, in[0]) }, ir.ErrDType, "f32[2]"},
+	"random integers":        {types("u32[2]"), func(b *ir.Builder, in values) { ops.Uniform(b, in[0], ir.I32) }, ir.ErrDType, "i32"},
+	"dropout of more than all": {
+		types("f32[3]", "u32[2]"), func(b *ir.Builder, in values) { ops.Dropout(b, in[0], in[1], 1.5) }, ir.ErrAttr, "1.5",
+	},
+	"norm with another scale": {
+		types("f32[3,4]", "f32[3]"), func(b *ir.Builder, in values) { ops.RMSNorm(b, in[0], in[1], 1e-5) }, ir.ErrShape, "f32[3], not f32[4]",
+	},
+	"attention of other sizes": {types("f32[5,4]", "f32[6,3]", "f32[6,3]"), discard(attention(ops.AttentionAttrs{})), ir.ErrShape, "f32[6,3]"},
+	"attention of other heads": {
+		types("f32[5,2,4]", "f32[2,2,4]", "f32[2,2,4]"), discard(attention(ops.AttentionAttrs{})), ir.ErrShape, "size 5, of k 2",
+	},
+	"attention with a mask too large": {
+		types("f32[5,4]", "f32[6,4]", "f32[6,4]", "bool[6,6]"), discard(attention(ops.AttentionAttrs{})), ir.ErrShape, "[6,6]",
+	},
+	"attention with a default scale of a symbol": {
+		types("f32[5,n]", "f32[6,n]", "f32[6,4]"), discard(attention(ops.AttentionAttrs{})), ir.ErrAttr, "not n",
+	},
+	"cond on a number": {
+		types("f32[]"), func(b *ir.Builder, in values) { ops.Cond(b, in[0], nil, nothing, nothing) }, ir.ErrDType, "bool[]",
+	},
+	"cond of branches that differ": {
+		types("bool[]", "f32[2]"),
+		func(b *ir.Builder, in values) {
+			ops.Cond(b, in[0], in[1:], identity, func(b *ir.Builder, in values) values { return values{ops.ReduceSum(b, in[0])} })
+		},
+		ir.ErrShape, "f32[2] of one graph and f32[]",
+	},
+	"scan that changes its carry": {
+		types("f32[2]", "f32[3,2]"),
+		func(b *ir.Builder, in values) {
+			ops.Scan(b, ops.Loop{Carries: in[:1], Xs: in[1:], Body: func(b *ir.Builder, _, c, _ values) (values, values) {
+				return values{ops.ReduceSum(b, c[0])}, nil
+			}})
+		},
+		ir.ErrShape, "carry 0 is f32[2] before a step and f32[] after",
+	},
+	"scan of lengths that differ": {
+		types("f32[2]", "f32[3]"),
+		func(b *ir.Builder, in values) {
+			ops.Scan(b, ops.Loop{Xs: in, Body: func(_ *ir.Builder, _, _, _ values) (values, values) { return nil, nil }})
+		},
+		ir.ErrShape, "first axis of size 2",
+	},
+	"scan over a scalar": {
+		types("f32[]"),
+		func(b *ir.Builder, in values) {
+			ops.Scan(b, ops.Loop{Xs: in, Length: ir.N(2), Body: func(_ *ir.Builder, _, _, _ values) (values, values) { return nil, nil }})
+		},
+		ir.ErrShape, "f32[]",
+	},
+	"scan that loses a carry": {
+		types("f32[]"),
+		func(b *ir.Builder, in values) {
+			ops.Scan(b, ops.Loop{Carries: in, Length: ir.N(2), Body: func(_ *ir.Builder, _, _, _ values) (values, values) { return nil, nil }})
+		},
+		ir.ErrGraph, "0 values for 1 carries",
+	},
+	"value of the graph around a step": {
+		types("f32[]"),
+		func(b *ir.Builder, in values) {
+			ops.Scan(b, ops.Loop{Carries: in, Length: ir.N(2), Body: func(b *ir.Builder, _, c, _ values) (values, values) {
+				return values{ops.Add(b, c[0], in[0])}, nil
+			}})
+		},
+		ir.ErrGraph, "another graph",
+	},
+}
+
+func discard(f func(b *ir.Builder, in values) ir.Value) func(b *ir.Builder, in values) {
+	return func(b *ir.Builder, in values) { f(b, in) }
+}
+
+func last(in values, i int) ir.Value {
+	if i < len(in) {
+		return in[i]
+	}
+	return ir.Value{}
+}
+
+func conv2D(a ops.Conv2DAttrs) func(b *ir.Builder, in values) {
+	return func(b *ir.Builder, in values) { ops.Conv2D(b, in[0], in[1], last(in, 2), a) }
+}
+
+func windows(a ops.WindowsAttrs) func(b *ir.Builder, in values) {
+	return func(b *ir.Builder, in values) { ops.Windows(b, in[0], a) }
+}
+
+func maxPool(a ops.PoolAttrs) func(b *ir.Builder, in values) {
+	return func(b *ir.Builder, in values) { ops.MaxPool(b, in[0], a) }
+}
+
+func gather(a ops.IndexedAxes) func(b *ir.Builder, in values) {
+	return func(b *ir.Builder, in values) { ops.Gather(b, in[0], in[1], ops.GatherAttrs{IndexedAxes: a}) }
+}
+
+func loss(b *ir.Builder, in values)   { ops.CrossEntropy(b, in[0], in[1]) }
+func linear(b *ir.Builder, in values) { ops.Linear(b, in[0], in[1], last(in, 2)) }
+
+func nothing(*ir.Builder, values) values       { return nil }
+func identity(_ *ir.Builder, in values) values { return in }
+
+// types reads types as in the text form; sizes may be symbols.
+func types(list ...string) []ir.Type {
+	var out []ir.Type
+	for _, s := range list {
+		name, dims, _ := strings.Cut(strings.TrimSuffix(s, "]"), "[")
+		t := ir.Type{}
+		for _, d := range []ir.DType{ir.F32, ir.F16, ir.I32, ir.U32, ir.Bool} {
+			if d.String() == name {
+				t.DType = d
+			}
+		}
+		for _, d := range strings.FieldsFunc(dims, func(r rune) bool { return r == ',' }) {
+			size, err := ir.ParseDim(d)
+			if err != nil {
+				panic(err)
+			}
+			t.Shape = append(t.Shape, size)
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+func TestRefusalsSayWhatDoesNotFit(t *testing.T) {
+	for name, c := range refusals {
+		t.Run(name, func(t *testing.T) {
+			_, err := ir.Build("bad", func(b *ir.Builder) {
+				var in values
+				for i, t := range c.in {
+					in = append(in, b.Port(ir.InputPort, "x"+strconv.Itoa(i), t))
+				}
+				c.build(b, in)
+			})
+			if !errors.Is(err, c.kind) {
+				t.Fatalf("the error is %v, want one of kind %v", err, c.kind)
+			}
+			if !strings.Contains(err.Error(), c.says) {
+				t.Errorf("the error %q does not say %q", err, c.says)
+			}
+		})
+	}
+}
+
+// TestLabelsOutsideAreErrors runs ops on indices that are out of range.
+func TestLabelsOutsideAreErrors(t *testing.T) {
+	for name, build := range map[string]func(b *ir.Builder, x, i ir.Value) ir.Value{
+		"cross_entropy": func(b *ir.Builder, x, i ir.Value) ir.Value { return ops.CrossEntropy(b, x, i) },
+		"embedding":     ops.Embedding,
+	} {
+		for _, bad := range []int64{-1, 3} {
+			g, err := ir.Build(name, func(b *ir.Builder) {
+				x := b.Input("x", ir.F32, ir.N(3), ir.N(3))
+				b.Output("y", build(b, x, b.Input("i", ir.I32, ir.N(3))))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := map[string]*ir.Array{"x": ir.NewArray(ir.F32, 3, 3), "i": ir.Ints(ir.I32, []int64{0, bad, 2})}
+			if _, err := ir.Eval(g, in, ir.EvalOptions{}); !errors.Is(err, ir.ErrIndex) {
+				t.Errorf("%s of index %d: the error is %v", name, bad, err)
+			}
+		}
+	}
+}
