@@ -28,5 +28,5 @@
 // or remainder counts as one, as WGSL has it: x/0 is x and x%0 is 0. A shift
 // counts modulo the width of its type. Conversions from float to integer
 // truncate, saturate, and give 0 for NaN. Min and Max return NaN if an operand
-// is NaN.
+// is NaN. Check alone has an effect: it reports a condition that does not hold.
 package scalar

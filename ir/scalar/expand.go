@@ -176,7 +176,7 @@ func ErrorBound(op Op) float64 {
 }
 
 var errorBounds = [opCount]float64{
-	OpExp:     1,
+	OpExp:     1.25,
 	OpExpm1:   1.5,
 	OpLog:     1,
 	OpLog1p:   2.5,
