@@ -84,8 +84,10 @@ func TestPrintedForms(t *testing.T) {
 		{"both branches", kernelOn(dtype.I32, &kernel.If{
 			Cond: s.Lt(local, i32(4)), Then: []kernel.Stmt{out(i32(1))}, Else: []kernel.Stmt{out(i32(2))},
 		}), "if (local_x < 4) {\n    out[local_x] = 1;\n  } else {\n    out[local_x] = 2;\n  }"},
-		{"reserved names", kernelOn(dtype.I32, &kernel.Let{Name: "self", Value: i}, &kernel.Let{Name: "max", Value: i}, out(s.Max(iv("self"), iv("max")))),
-			"let self_ = in[local_x];\n  let max_ = in[local_x];\n  out[local_x] = max(self_, max_);"},
+		{
+			"reserved names", kernelOn(dtype.I32, &kernel.Let{Name: "self", Value: i}, &kernel.Let{Name: "max", Value: i}, out(s.Max(iv("self"), iv("max")))),
+			"let self_ = in[local_x];\n  let max_ = in[local_x];\n  out[local_x] = max(self_, max_);",
+		},
 		{"names like the printer's own", kernelOn(dtype.I32, &kernel.Let{Name: "t0", Value: i}, out(s.Mul(s.PopCount(i), s.PopCount(i)))), "let t1 = countOneBits(in[local_x]);"},
 		{"a bool of the run", func() *kernel.Kernel {
 			k := kernelOn(dtype.Bool, out(kernel.RunScalar(0, dtype.Bool)))

@@ -95,68 +95,116 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		k    *kernel.Kernel
 		want sim.Fault // Kernel and, where nil matters, Other are filled in below
 	}{
-		{"a load past the end", planted(let("x", load(in, global))),
-			sim.Fault{Kind: sim.OutOfBounds, Group: [3]int{1, 0, 0}, Thread: 0, Array: "in", Index: 8, Stmt: "let x"}},
-		{"a load before the start", planted(let("x", load(in, scalar.Sub(local, i32(2))))),
-			sim.Fault{Kind: sim.OutOfBounds, Array: "in", Index: -2, Stmt: "let x"}},
-		{"a load past the end in one side of a select", planted(let("x", scalar.Select(scalar.Lt(global, i32(8)), load(in, global), f32(0)))),
-			sim.Fault{Kind: sim.OutOfBounds, Group: [3]int{1, 0, 0}, Array: "in", Index: 8, Stmt: "let x"}},
-		{"a store past the end", planted(when(first, store(out, scalar.Mul(local, i32(2)), f32(0)))),
-			sim.Fault{Kind: sim.OutOfBounds, Thread: 4, Array: "out", Index: 8, Stmt: "if > store out"}},
-		{"a vector load past the end", planted(loadVec(local)),
-			sim.Fault{Kind: sim.OutOfBounds, Thread: 2, Array: "vec", Index: 2, Stmt: "load vec"}},
-		{"a vector store past the end", planted(when(first, storeVec(local))),
-			sim.Fault{Kind: sim.OutOfBounds, Thread: 2, Array: "vec", Index: 2, Stmt: "if > store vec"}},
-		{"a shared store past the end", planted(store(tile, scalar.Add(local, i32(1)), f32(0))),
-			sim.Fault{Kind: sim.OutOfBounds, Thread: 7, Array: "tile", Index: 8, Stmt: "store tile"}},
-		{"a private store past the end", planted(store(own, scalar.Add(local, i32(5)), f32(0))),
-			sim.Fault{Kind: sim.OutOfBounds, Thread: 3, Array: "own", Index: 8, Stmt: "store own"}},
-		{"an atomic past the end", planted(&kernel.AtomicOp{Op: scalar.OpAdd, Array: count, At: global, Value: i32(1)}),
-			sim.Fault{Kind: sim.OutOfBounds, Group: [3]int{1, 0, 0}, Array: "count", Index: 8, Stmt: "atomic count"}},
+		{
+			"a load past the end", planted(let("x", load(in, global))),
+			sim.Fault{Kind: sim.OutOfBounds, Group: [3]int{1, 0, 0}, Thread: 0, Array: "in", Index: 8, Stmt: "let x"},
+		},
+		{
+			"a load before the start", planted(let("x", load(in, scalar.Sub(local, i32(2))))),
+			sim.Fault{Kind: sim.OutOfBounds, Array: "in", Index: -2, Stmt: "let x"},
+		},
+		{
+			"a load past the end in one side of a select", planted(let("x", scalar.Select(scalar.Lt(global, i32(8)), load(in, global), f32(0)))),
+			sim.Fault{Kind: sim.OutOfBounds, Group: [3]int{1, 0, 0}, Array: "in", Index: 8, Stmt: "let x"},
+		},
+		{
+			"a store past the end", planted(when(first, store(out, scalar.Mul(local, i32(2)), f32(0)))),
+			sim.Fault{Kind: sim.OutOfBounds, Thread: 4, Array: "out", Index: 8, Stmt: "if > store out"},
+		},
+		{
+			"a vector load past the end", planted(loadVec(local)),
+			sim.Fault{Kind: sim.OutOfBounds, Thread: 2, Array: "vec", Index: 2, Stmt: "load vec"},
+		},
+		{
+			"a vector store past the end", planted(when(first, storeVec(local))),
+			sim.Fault{Kind: sim.OutOfBounds, Thread: 2, Array: "vec", Index: 2, Stmt: "if > store vec"},
+		},
+		{
+			"a shared store past the end", planted(store(tile, scalar.Add(local, i32(1)), f32(0))),
+			sim.Fault{Kind: sim.OutOfBounds, Thread: 7, Array: "tile", Index: 8, Stmt: "store tile"},
+		},
+		{
+			"a private store past the end", planted(store(own, scalar.Add(local, i32(5)), f32(0))),
+			sim.Fault{Kind: sim.OutOfBounds, Thread: 3, Array: "own", Index: 8, Stmt: "store own"},
+		},
+		{
+			"an atomic past the end", planted(&kernel.AtomicOp{Op: scalar.OpAdd, Array: count, At: global, Value: i32(1)}),
+			sim.Fault{Kind: sim.OutOfBounds, Group: [3]int{1, 0, 0}, Array: "count", Index: 8, Stmt: "atomic count"},
+		},
 
-		{"a shared element read after another thread's write", planted(store(tile, local, f32(0)), let("x", load(tile, next))),
-			sim.Fault{Kind: sim.Race, Thread: 0, Array: "tile", Index: 1, Other: 1, Stmt: "let x"}},
-		{"a shared element written after another thread's read", planted(
-			store(tile, local, f32(0)), barrier, let("x", load(tile, next)), store(tile, local, f32(1))),
-			sim.Fault{Kind: sim.Race, Thread: 0, Array: "tile", Index: 0, Other: 7, Stmt: "store tile"}},
-		{"a shared element written after a read by several", planted(
-			store(tile, local, f32(0)), barrier, let("x", load(tile, i32(3))), when(scalar.Eq(local, i32(3)), store(tile, local, f32(1)))),
-			sim.Fault{Kind: sim.Race, Thread: 3, Array: "tile", Index: 3, Other: -1, Stmt: "if > store tile"}},
-		{"a shared element written by two threads", planted(store(tile, scalar.Div(local, i32(2)), f32(0))),
-			sim.Fault{Kind: sim.Race, Thread: 1, Array: "tile", Index: 0, Other: 0, Stmt: "store tile"}},
-		{"a race from one turn of a loop to the next", planted(
-			store(tile, local, f32(0)),
-			&kernel.For{Var: "k", Start: i32(0), End: i32(2), Step: i32(1), Body: []kernel.Stmt{
-				barrier, let("x", load(tile, next)), when(scalar.Ge(scalar.FreeVar("k", dtype.I32), i32(1)), store(tile, local, f32(1))),
-			}}),
-			sim.Fault{Kind: sim.Race, Thread: 0, Array: "tile", Index: 0, Other: 7, Stmt: "for k > if > store tile"}},
-		{"a storage element shared by threads", planted(when(first, store(out, local, f32(0)), let("x", load(out, next)))),
-			sim.Fault{Kind: sim.Race, Thread: 0, Array: "out", Index: 1, Other: 1, Stmt: "if > let x"}},
-		{"a vector shared by threads", planted(when(first, storeVec(scalar.Div(local, i32(4))))),
-			sim.Fault{Kind: sim.Race, Thread: 1, Array: "vec", Index: 0, Other: 0, Stmt: "if > store vec"}},
+		{
+			"a shared element read after another thread's write", planted(store(tile, local, f32(0)), let("x", load(tile, next))),
+			sim.Fault{Kind: sim.Race, Thread: 0, Array: "tile", Index: 1, Other: 1, Stmt: "let x"},
+		},
+		{
+			"a shared element written after another thread's read", planted(
+				store(tile, local, f32(0)), barrier, let("x", load(tile, next)), store(tile, local, f32(1))),
+			sim.Fault{Kind: sim.Race, Thread: 0, Array: "tile", Index: 0, Other: 7, Stmt: "store tile"},
+		},
+		{
+			"a shared element written after a read by several", planted(
+				store(tile, local, f32(0)), barrier, let("x", load(tile, i32(3))), when(scalar.Eq(local, i32(3)), store(tile, local, f32(1)))),
+			sim.Fault{Kind: sim.Race, Thread: 3, Array: "tile", Index: 3, Other: -1, Stmt: "if > store tile"},
+		},
+		{
+			"a shared element written by two threads", planted(store(tile, scalar.Div(local, i32(2)), f32(0))),
+			sim.Fault{Kind: sim.Race, Thread: 1, Array: "tile", Index: 0, Other: 0, Stmt: "store tile"},
+		},
+		{
+			"a race from one turn of a loop to the next", planted(
+				store(tile, local, f32(0)),
+				&kernel.For{Var: "k", Start: i32(0), End: i32(2), Step: i32(1), Body: []kernel.Stmt{
+					barrier, let("x", load(tile, next)), when(scalar.Ge(scalar.FreeVar("k", dtype.I32), i32(1)), store(tile, local, f32(1))),
+				}}),
+			sim.Fault{Kind: sim.Race, Thread: 0, Array: "tile", Index: 0, Other: 7, Stmt: "for k > if > store tile"},
+		},
+		{
+			"a storage element shared by threads", planted(when(first, store(out, local, f32(0)), let("x", load(out, next)))),
+			sim.Fault{Kind: sim.Race, Thread: 0, Array: "out", Index: 1, Other: 1, Stmt: "if > let x"},
+		},
+		{
+			"a vector shared by threads", planted(when(first, storeVec(scalar.Div(local, i32(4))))),
+			sim.Fault{Kind: sim.Race, Thread: 1, Array: "vec", Index: 0, Other: 0, Stmt: "if > store vec"},
+		},
 
-		{"an element written by two workgroups", planted(when(scalar.Eq(local, i32(0)), store(out, i32(5), f32(0)))),
-			sim.Fault{Kind: sim.GroupRace, Group: [3]int{1, 0, 0}, Array: "out", Index: 5, Other: 0, Stmt: "if > store out"}},
-		{"an element read after another workgroup's write", planted(
-			when(scalar.And(first, scalar.Eq(local, i32(0))), store(out, i32(5), f32(0))),
-			when(scalar.Not(first), let("x", load(out, i32(5))))),
-			sim.Fault{Kind: sim.GroupRace, Group: [3]int{1, 0, 0}, Array: "out", Index: 5, Other: 0, Stmt: "if > let x"}},
-		{"an element written after another workgroup's read", planted(
-			when(first, let("x", load(out, i32(5)))),
-			when(scalar.And(scalar.Not(first), scalar.Eq(local, i32(0))), store(out, i32(5), f32(0)))),
-			sim.Fault{Kind: sim.GroupRace, Group: [3]int{1, 0, 0}, Array: "out", Index: 5, Other: 0, Stmt: "if > store out"}},
+		{
+			"an element written by two workgroups", planted(when(scalar.Eq(local, i32(0)), store(out, i32(5), f32(0)))),
+			sim.Fault{Kind: sim.GroupRace, Group: [3]int{1, 0, 0}, Array: "out", Index: 5, Other: 0, Stmt: "if > store out"},
+		},
+		{
+			"an element read after another workgroup's write", planted(
+				when(scalar.And(first, scalar.Eq(local, i32(0))), store(out, i32(5), f32(0))),
+				when(scalar.Not(first), let("x", load(out, i32(5))))),
+			sim.Fault{Kind: sim.GroupRace, Group: [3]int{1, 0, 0}, Array: "out", Index: 5, Other: 0, Stmt: "if > let x"},
+		},
+		{
+			"an element written after another workgroup's read", planted(
+				when(first, let("x", load(out, i32(5)))),
+				when(scalar.And(scalar.Not(first), scalar.Eq(local, i32(0))), store(out, i32(5), f32(0)))),
+			sim.Fault{Kind: sim.GroupRace, Group: [3]int{1, 0, 0}, Array: "out", Index: 5, Other: 0, Stmt: "if > store out"},
+		},
 
-		{"shared memory read before it is written", planted(let("x", load(tile, local))),
-			sim.Fault{Kind: sim.Uninitialised, Array: "tile", Index: 0, Stmt: "let x"}},
-		{"shared memory of the workgroup before", planted(when(first, store(tile, local, f32(0))), barrier, let("x", load(tile, local))),
-			sim.Fault{Kind: sim.Uninitialised, Group: [3]int{1, 0, 0}, Array: "tile", Index: 0, Stmt: "let x"}},
-		{"private memory read before it is written", planted(store(own, local, f32(0)), let("x", load(own, i32(2)))),
-			sim.Fault{Kind: sim.Uninitialised, Array: "own", Index: 2, Stmt: "let x"}},
+		{
+			"shared memory read before it is written", planted(let("x", load(tile, local))),
+			sim.Fault{Kind: sim.Uninitialised, Array: "tile", Index: 0, Stmt: "let x"},
+		},
+		{
+			"shared memory of the workgroup before", planted(when(first, store(tile, local, f32(0))), barrier, let("x", load(tile, local))),
+			sim.Fault{Kind: sim.Uninitialised, Group: [3]int{1, 0, 0}, Array: "tile", Index: 0, Stmt: "let x"},
+		},
+		{
+			"private memory read before it is written", planted(store(own, local, f32(0)), let("x", load(own, i32(2)))),
+			sim.Fault{Kind: sim.Uninitialised, Array: "own", Index: 2, Stmt: "let x"},
+		},
 
-		{"a division by zero", planted(let("x", scalar.Rem(i32(7), scalar.Sub(local, i32(3))))),
-			sim.Fault{Kind: sim.ZeroDivisor, Thread: 3, Stmt: "let x"}},
-		{"a variable outside its stated range", planted(let("x", local), let("y", scalar.Add(scalar.NewVar("x", dtype.I32, 0, 5), i32(1)))),
-			sim.Fault{Kind: sim.OutOfRange, Thread: 6, Array: "x", Index: 6, Stmt: "let y"}},
+		{
+			"a division by zero", planted(let("x", scalar.Rem(i32(7), scalar.Sub(local, i32(3))))),
+			sim.Fault{Kind: sim.ZeroDivisor, Thread: 3, Stmt: "let x"},
+		},
+		{
+			"a variable outside its stated range", planted(let("x", local), let("y", scalar.Add(scalar.NewVar("x", dtype.I32, 0, 5), i32(1)))),
+			sim.Fault{Kind: sim.OutOfRange, Thread: 6, Array: "x", Index: 6, Stmt: "let y"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := sim.Run(c.k, sim.Launch{Arrays: bindings()}, sim.Options{})
