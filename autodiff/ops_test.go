@@ -54,8 +54,11 @@ func TestGradientsOfEveryOpAreRightToSecondOrder(t *testing.T) {
 		if d.NoGrad != "" || s.NoGrad != "" {
 			return
 		}
+		if isComplex(s) {
+			return // package ops checks these, some ops have no others
+		}
 		wanted[d.Op] = true
-		if isComplex(s) || elements(s) > 400 {
+		if elements(s) > 400 {
 			return
 		}
 		g, in := sampleGraph(t, d.Op, s)
