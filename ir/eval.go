@@ -6,8 +6,9 @@ import "fmt"
 type EvalOptions struct {
 	// Reference computes floating values of any element type in float64
 	// without rounding them in between, which gives the true value that a
-	// device's result is measured against. Conversions between element types,
-	// bitcasts and random bits keep their meaning.
+	// device's result is measured against; a conversion to another floating type
+	// does not round either. Conversions to integers, bitcasts and random bits
+	// keep their meaning.
 	Reference bool
 }
 
