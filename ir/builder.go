@@ -74,7 +74,7 @@ func (b *Builder) run(f func(b *Builder)) (g *Graph, err error) {
 // NewBuilder returns a builder for hosts that build a graph over many calls, and
 // the function that ends it. [Build] is the way for everybody else.
 func NewBuilder(name string) (b *Builder, finish func() (*Graph, error)) {
-	b = &Builder{name: name}
+	b = newBuilder(name)
 	return b, b.finish
 }
 

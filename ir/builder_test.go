@@ -152,6 +152,18 @@ func TestPanicWithoutAnErrorIsPassedOn(t *testing.T) {
 	t.Error("no panic")
 }
 
+func TestGraphBuiltOverManyCalls(t *testing.T) {
+	b, finish := NewBuilder("g")
+	b.Output("y", b.Add1(opTwice, nil, b.Input("x", F32)))
+	g, err := finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Verify(g); err != nil || g.Name() != "g" || len(g.Nodes()) != 2 {
+		t.Errorf("got %s, %v", g, err)
+	}
+}
+
 func TestErrorInASubgraphFailsTheGraph(t *testing.T) {
 	_, err := Build("g", func(b *Builder) {
 		s := b.Subgraph("s", func(b *Builder) { b.Output("y", b.Add1("nope", nil)) })

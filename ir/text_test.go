@@ -135,6 +135,12 @@ func TestParseRefuses(t *testing.T) {
 		kind       error
 		msg        string
 	}{
+		{"value without a name", graph("% = input \"x\" : f32[]"), 2, 1, ErrSyntax, "a value like %0"},
+		{"string without an end", "graph \"g {}", 1, 7, ErrSyntax, "quoted string"},
+		{"list without an end", graph("%0 = constant [1, 2 : f32[2]"), 3, 1, ErrSyntax, `":" expected`},
+		{"bad element", graph("%0 = constant [1, two] : f32[2]"), 2, 15, ErrSyntax, `"two" is no element of f32`},
+		{"element of a type without decimal form", graph("%0 = constant [1] : c64[1]"), 2, 15, ErrSyntax, `"1" is no element of c64`},
+		{"bad bytes", graph("%0 = constant 0x123 : u8[2]"), 2, 15, ErrSyntax, "no literal"},
 		{"nothing", "", 1, 1, ErrSyntax, `"graph" expected`},
 		{"no end", "graph \"g\" {", 1, 12, ErrSyntax, "a node, an output or a state expected"},
 		{"more after the end", "graph \"g\" {} x", 1, 14, ErrSyntax, "nothing may follow"},
@@ -176,6 +182,9 @@ func TestParseRefuses(t *testing.T) {
 			}
 			if s.Line != tt.line || tt.col != 0 && s.Col != tt.col || !strings.Contains(s.Msg, tt.msg) {
 				t.Errorf("got %v, want %d:%d: …%s…", err, tt.line, tt.col, tt.msg)
+			}
+			if want := fmt.Sprintf("%d:%d: %s", s.Line, s.Col, s.Msg); err.Error() != want {
+				t.Errorf("printed as %q, want %q", err, want)
 			}
 		})
 	}
