@@ -124,7 +124,7 @@ func literal(w *clike.Writer, n scalar.Expr) string {
 	if x, _ := strconv.ParseFloat(s, 64); math.Abs(x) > math.MaxFloat32 || float64(float32(x)) != v.F {
 		// A literal is read as an f64 first: it must not be beyond the largest
 		// f32, nor round to another one.
-		return strconv.FormatFloat(v.F, 'x', -1, 32)
+		return clike.FloatLiteral(v.F, 64)
 	}
 	return s
 }

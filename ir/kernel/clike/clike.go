@@ -115,7 +115,7 @@ func Write(k *kernel.Kernel, d *Dialect) (*Source, error) {
 	w := &Writer{
 		d: d, out: &Source{Kernel: kernel.Unroll(k)}, depth: 1,
 		taken: map[string]bool{}, alias: map[string]text{}, functions: map[string]bool{},
-		mutable: map[string]bool{}, width: map[string]int{},
+		renamed: map[string]string{}, mutable: map[string]bool{}, width: map[string]int{},
 	}
 	w.k = w.out.Kernel
 	w.names()
@@ -137,8 +137,11 @@ type Writer struct {
 	sb    strings.Builder
 	depth int
 	taken map[string]bool
-	// alias says how a variable is written that is not written by its name.
+	// alias says how a variable is written that has no name of its own: the
+	// member of a vector, or a part of a statement. renamed holds the names of
+	// those whose name is reserved.
 	alias     map[string]text
+	renamed   map[string]string
 	lets      int
 	vectors   int
 	functions map[string]bool // by name, those in out.Functions
@@ -192,7 +195,7 @@ func (w *Writer) names() {
 		if !w.d.Reserved(name) && !isFunctionName(name) {
 			return name
 		}
-		w.alias[name] = atom(name + "_")
+		w.renamed[name] = name + "_"
 		return name + "_"
 	}
 	for _, a := range w.k.Arrays {

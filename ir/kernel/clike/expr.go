@@ -206,7 +206,14 @@ func (w *Writer) variable(e scalar.Expr) text {
 	if kind, _ := kernel.BuiltinOf(e.Name); kind != kernel.NoBuiltin {
 		w.useBuiltin(e.Name)
 	}
-	return atom(e.Name)
+	return atom(w.name(e.Name))
+}
+
+func (w *Writer) name(name string) string {
+	if to, ok := w.renamed[name]; ok {
+		return to
+	}
+	return name
 }
 
 func (w *Writer) useBuiltin(name string) {

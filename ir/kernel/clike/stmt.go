@@ -76,14 +76,12 @@ func (w *Writer) nested(head string, body []kernel.Stmt) {
 	w.depth--
 }
 
-func (w *Writer) name(name string) string {
-	if t, ok := w.alias[name]; ok {
-		return t.s
-	}
-	return name
-}
-
 func (w *Writer) stmt(s kernel.Stmt) {
+	if _, isLoad := s.(*kernel.LoadVec); !isLoad {
+		for _, name := range kernel.Defines(s) {
+			delete(w.alias, name) // of a vector in a block that has ended
+		}
+	}
 	switch s := s.(type) {
 	case *kernel.Let:
 		w.define(w.d.Let, s.Name, s.Value)

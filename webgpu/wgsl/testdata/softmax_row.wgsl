@@ -26,7 +26,7 @@ fn exp_f32(x: f32) -> f32 {
 fn main(@builtin(local_invocation_index) local_number: u32, @builtin(workgroup_id) group_id: vec3<u32>) {
   let group_x = i32(group_id.x);
   let local_index = i32(local_number);
-  var top = -0x1.fffffep+127;
+  var top = -3.4028234663852886e+38;
   for (var j = local_index; j < 70; j += 32) {
     top = max_f32(top, x[group_x * 70 + j]);
   }

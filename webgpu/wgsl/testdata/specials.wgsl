@@ -15,5 +15,5 @@ fn main(@builtin(local_invocation_id) local_id: vec3<u32>) {
   picked[i] = select(select(from_bits(0x7f800000u), from_bits(0x7fc00000u), i == 2), from_bits(0xff800000u), i == 1);
   let t0 = x[i];
   masked[i] = select(t0 * from_bits(0x7f800000u), 0.0, t0 == 0.0);
-  smallest[i] = select(1.1754944e-38, 0x1.fffffep+127, x[i] > 0.0);
+  smallest[i] = select(1.1754944e-38, 3.4028234663852886e+38, x[i] > 0.0);
 }
