@@ -132,6 +132,9 @@ func feed(g *ir.Graph, shift int) map[string]*ir.Array {
 		for i := range a.I {
 			a.I[i] = int64((i*(k+1)+shift)%7 - 3)
 		}
+		for i := range a.C {
+			a.C[i] = complex(special[(i*(k+1)+shift)%len(special)], special[(i+k+2*shift)%len(special)])
+		}
 		a.Round()
 		inputs[p.Name] = a
 	}
@@ -173,8 +176,16 @@ func bind(t *testing.T, g *ir.Graph, values map[string]int) *ir.Graph {
 
 func compare(t *testing.T, name string, got, want *ir.Array) {
 	t.Helper()
+	same := func(g, w float64) bool {
+		return math.Float64bits(g) == math.Float64bits(w) || math.IsNaN(g) && math.IsNaN(w)
+	}
 	for i := range want.F {
-		if g, w := got.F[i], want.F[i]; math.Float64bits(g) != math.Float64bits(w) && !(math.IsNaN(g) && math.IsNaN(w)) {
+		if g, w := got.F[i], want.F[i]; !same(g, w) {
+			t.Errorf("%s[%d] is %v after, %v before", name, i, g, w)
+		}
+	}
+	for i := range want.C {
+		if g, w := got.C[i], want.C[i]; !same(real(g), real(w)) || !same(imag(g), imag(w)) {
 			t.Errorf("%s[%d] is %v after, %v before", name, i, g, w)
 		}
 	}
