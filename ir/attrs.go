@@ -26,6 +26,13 @@ type AttrVisitor interface {
 	Dims(name string, p *[]Dim)
 }
 
+// Completer is implemented by attributes that have defaults which depend on
+// the operands. Hosts that set attributes by name call it before the node is
+// made; given tells which names were set.
+type Completer interface {
+	Complete(in []Type, given func(name string) bool)
+}
+
 // ConstantAttrs hold a literal: its type and its elements, little endian and
 // in row-major order, as many bytes as [Type.Bytes] says.
 type ConstantAttrs struct {

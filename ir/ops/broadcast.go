@@ -29,11 +29,12 @@ func BroadcastShapes(shapes ...ir.Shape) (ir.Shape, error) {
 	return out, nil
 }
 
-// broadcasting adds an elementwise node after broadcasting its operands to
-// their common shape.
-func broadcasting(b *ir.Builder, op ir.Op, attrs ir.Attrs, in ...ir.Value) ir.Value {
+// Broadcast returns values broadcast to their common shape, see
+// [BroadcastShapes]. op names the op in an error.
+func Broadcast(b *ir.Builder, op ir.Op, in ...ir.Value) []ir.Value {
+	wide := make([]ir.Value, len(in))
 	if b.Err() != nil {
-		return ir.Value{}
+		return wide
 	}
 	shapes := make([]ir.Shape, len(in))
 	for i, v := range in {
@@ -42,13 +43,22 @@ func broadcasting(b *ir.Builder, op ir.Op, attrs ir.Attrs, in ...ir.Value) ir.Va
 	shape, err := BroadcastShapes(shapes...)
 	if err != nil {
 		b.Failf(op, in, err)
-		return ir.Value{}
+		return wide
 	}
-	wide := make([]ir.Value, len(in))
 	for i, v := range in {
 		if wide[i] = v; v.Valid() {
 			wide[i] = BroadcastTo(b, v, shape)
 		}
+	}
+	return wide
+}
+
+// broadcasting adds an elementwise node after broadcasting its operands to
+// their common shape.
+func broadcasting(b *ir.Builder, op ir.Op, attrs ir.Attrs, in ...ir.Value) ir.Value {
+	wide := Broadcast(b, op, in...)
+	if b.Err() != nil {
+		return ir.Value{}
 	}
 	return b.Add1(op, attrs, wide...)
 }

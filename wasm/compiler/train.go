@@ -1,0 +1,87 @@
+package compiler
+
+import (
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/ir"
+)
+
+// hyper reads hyper-parameters by name; a name that is not there reads as 0,
+// for which the optimisers have their defaults.
+func (r *request) hyper() map[string]float64 {
+	out := map[string]float64{}
+	r.list(func() {
+		name := r.text()
+		out[name] = r.f64()
+	})
+	return out
+}
+
+// optimizer returns the optimiser of that name.
+func optimizer(name string, h map[string]float64) (optim.Optimizer, error) {
+	switch name {
+	case "sgd":
+		return optim.SGD{Momentum: h["momentum"], Nesterov: h["nesterov"] != 0, WeightDecay: h["weight_decay"]}, nil
+	case "adam":
+		return optim.Adam{Beta1: h["beta1"], Beta2: h["beta2"], Eps: h["epsilon"], WeightDecay: h["weight_decay"]}, nil
+	case "adamw":
+		return optim.AdamW{Beta1: h["beta1"], Beta2: h["beta2"], Eps: h["epsilon"], WeightDecay: h["weight_decay"]}, nil
+	}
+	return nil, ir.Errorf(ir.ErrName, "there is no optimizer %q", name)
+}
+
+// schedule returns the learning rate as a function of the step, nil where it is
+// an input.
+func schedule(name string, h map[string]float64) (optim.Schedule, error) {
+	var s optim.Schedule
+	steps := int(h["steps"])
+	switch name {
+	case "":
+		return nil, nil
+	case "constant":
+		s = optim.Constant(h["rate"])
+	case "linear":
+		s = optim.Linear(h["rate"], h["final_rate"], steps)
+	case "cosine":
+		s = optim.Cosine(h["rate"], h["final_rate"], steps)
+	default:
+		return nil, ir.Errorf(ir.ErrName, "there is no schedule %q", name)
+	}
+	if w := int(h["warm_up"]); w > 0 {
+		s = optim.WarmUp(w, s)
+	}
+	return s, nil
+}
+
+// trainingStep (loss graph, loss, optimizer, hyper-parameters, schedule, its
+// parameters, frozen) → step graph.
+func trainingStep(c *Compiler, r *request, w *response) error {
+	g, err := get[*ir.Graph](c, r)
+	if err != nil {
+		return err
+	}
+	loss, name, h := r.text(), r.text(), r.hyper()
+	scheduleName, sh, frozen := r.text(), r.hyper(), r.texts()
+	if r.err != nil {
+		return r.err
+	}
+	opt, err := optimizer(name, h)
+	if err != nil {
+		return err
+	}
+	s, err := schedule(scheduleName, sh)
+	if err != nil {
+		return err
+	}
+	g, err = optim.Step(g, loss, opt, optim.Options{Schedule: s, ClipNorm: h["clip_norm"], Frozen: frozen})
+	return c.keepGraph(w, g, err)
+}
+
+// initialState (step graph) → graph that sets the optimiser's states.
+func initialState(c *Compiler, r *request, w *response) error {
+	g, err := get[*ir.Graph](c, r)
+	if err != nil {
+		return err
+	}
+	g, err = optim.Init(g)
+	return c.keepGraph(w, g, err)
+}
