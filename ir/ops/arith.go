@@ -27,14 +27,22 @@ func init() {
 	defineSigns()
 }
 
+var addition = meaning{
+	float:   func(x []float64) float64 { return x[0] + x[1] },
+	integer: func(_ ir.DType, x []int64) int64 { return x[0] + x[1] },
+	complex: func(x []complex128) complex128 { return x[0] + x[1] },
+}
+
+var multiplication = meaning{
+	float:   func(x []float64) float64 { return x[0] * x[1] },
+	integer: func(_ ir.DType, x []int64) int64 { return x[0] * x[1] },
+	complex: func(x []complex128) complex128 { return x[0] * x[1] },
+}
+
 func defineSums() {
 	defineBinary(binary{
 		op: OpAdd, doc: "x + y. Integers wrap.", types: numbers, scalar: scalar.Add,
-		meaning: meaning{
-			float:   func(x []float64) float64 { return x[0] + x[1] },
-			integer: func(_ ir.DType, x []int64) int64 { return x[0] + x[1] },
-			complex: func(x []complex128) complex128 { return x[0] + x[1] },
-		},
+		meaning: addition,
 		jvp: func(b *ir.Builder, _ *ir.Node, _, _, t []ir.Value) []ir.Value {
 			return []ir.Value{addTangents(b, t[0], t[1])}
 		},
@@ -68,12 +76,7 @@ func defineSums() {
 }
 
 func defineProducts() {
-	product := meaning{
-		float:   func(x []float64) float64 { return x[0] * x[1] },
-		integer: func(_ ir.DType, x []int64) int64 { return x[0] * x[1] },
-		complex: func(x []complex128) complex128 { return x[0] * x[1] },
-	}
-	masked := product
+	masked := multiplication
 	masked.float = func(x []float64) float64 {
 		if x[0] == 0 || x[1] == 0 {
 			return 0
@@ -102,7 +105,7 @@ func defineProducts() {
 		func(_ *ir.Builder, x, _, _ ir.Value) ir.Value { return x },
 	}
 	defineBinary(binary{
-		op: OpMul, doc: "x · y. Integers wrap.", types: numbers, scalar: scalar.Mul, meaning: product,
+		op: OpMul, doc: "x · y. Integers wrap.", types: numbers, scalar: scalar.Mul, meaning: multiplication,
 		slopes: slopes, transpose: other,
 	})
 	defineBinary(binary{

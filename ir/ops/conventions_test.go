@@ -133,15 +133,27 @@ func TestDerivativesAtSpecialPoints(t *testing.T) {
 			limit := ops.ConstLike(b, x, 700)
 			return ops.Select(b, ops.Lt(b, x, limit), ops.Exp(b, x), limit)
 		}, []float64{0, 1000}, []float64{1, 0}, []float64{1, 0}},
-		{"masked nested", masked(func(b *ir.Builder, x ir.Value) ir.Value { return ops.Sin(b, ops.Log(b, ops.Sqrt(b, x))) }),
-			[]float64{-1, 0, 1}, []float64{0, 0, 0.5}, []float64{0, 0, -0.5}},
+		{
+			"masked nested", masked(func(b *ir.Builder, x ir.Value) ir.Value { return ops.Sin(b, ops.Log(b, ops.Sqrt(b, x))) }),
+			[]float64{-1, 0, 1},
+			[]float64{0, 0, 0.5},
+			[]float64{0, 0, -0.5},
+		},
 		{"sqrt times 0", func(b *ir.Builder, x ir.Value) ir.Value {
 			return ops.Mul(b, ops.Sqrt(b, x), ops.ZerosLike(b, x))
 		}, []float64{0, 4}, []float64{0, 0}, []float64{0, 0}},
-		{"x sqrt x", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Mul(b, x, ops.Sqrt(b, x)) },
-			[]float64{0, 4}, []float64{0, 3}, []float64{inf, 0.375}},
-		{"norm", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Sqrt(b, ops.Mul(b, x, x)) },
-			[]float64{-2, 0, 2}, []float64{-1, 0, 1}, []float64{0, inf, 0}},
+		{
+			"x sqrt x", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Mul(b, x, ops.Sqrt(b, x)) },
+			[]float64{0, 4},
+			[]float64{0, 3},
+			[]float64{inf, 0.375},
+		},
+		{
+			"norm", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Sqrt(b, ops.Mul(b, x, x)) },
+			[]float64{-2, 0, 2},
+			[]float64{-1, 0, 1},
+			[]float64{0, inf, 0},
+		},
 		{"pow 0", power(0), []float64{-2, 0, 3}, []float64{0, 0, 0}, []float64{0, 0, 0}},
 		{"pow 1", power(1), []float64{-2, 0, 3}, []float64{1, 1, 1}, []float64{0, 0, 0}},
 		{"pow 2", power(2), []float64{-2, 0, 3}, []float64{-4, 0, 6}, []float64{2, 2, 2}},
@@ -151,10 +163,18 @@ func TestDerivativesAtSpecialPoints(t *testing.T) {
 		{"pow of 0", powerOf(0), []float64{0, 0.5, 2}, []float64{0, 0, 0}, []float64{0, 0, 0}},
 		{"pow of 1", powerOf(1), []float64{-1, 0, 2}, []float64{0, 0, 0}, []float64{0, 0, 0}},
 		{"pow of e", powerOf(math.E), []float64{0, 1}, []float64{1, math.E}, []float64{1, math.E}},
-		{"max with 0", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Max(b, x, ops.ZerosLike(b, x)) },
-			[]float64{-1, 0, 2, nan}, []float64{0, 0.5, 1, nan}, []float64{0, 0, 0, 0}},
-		{"min with itself", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Min(b, x, x) },
-			[]float64{-1, 0}, []float64{1, 1}, []float64{0, 0}},
+		{
+			"max with 0", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Max(b, x, ops.ZerosLike(b, x)) },
+			[]float64{-1, 0, 2, nan},
+			[]float64{0, 0.5, 1, nan},
+			[]float64{0, 0, 0, 0},
+		},
+		{
+			"min with itself", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Min(b, x, x) },
+			[]float64{-1, 0},
+			[]float64{1, 1},
+			[]float64{0, 0},
+		},
 		{"clamp", func(b *ir.Builder, x ir.Value) ir.Value {
 			return ops.Clamp(b, x, ops.Const(b, ir.F64, -1), ops.Const(b, ir.F64, 1))
 		}, []float64{-2, -1, 0, 1, 2}, []float64{0, 1, 1, 1, 0}, []float64{0, 0, 0, 0, 0}},
@@ -162,15 +182,27 @@ func TestDerivativesAtSpecialPoints(t *testing.T) {
 			zero := ops.ZerosLike(b, x)
 			return ops.Clamp(b, zero, x, ops.Add(b, x, ops.OnesLike(b, x)))
 		}, []float64{-2, -0.5, 0, 3}, []float64{1, 0, 0, 1}, []float64{0, 0, 0, 0}},
-		{"atan2 from the origin", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Atan2(b, x, ops.ZerosLike(b, x)) },
-			[]float64{0, 1}, []float64{0, 0}, []float64{0, 0}},
+		{
+			"atan2 from the origin", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Atan2(b, x, ops.ZerosLike(b, x)) },
+			[]float64{0, 1},
+			[]float64{0, 0},
+			[]float64{0, 0},
+		},
 		{"mul_zero of infinity by 0", func(b *ir.Builder, x ir.Value) ir.Value {
 			return ops.MulZero(b, ops.ZerosLike(b, x), ops.Log(b, x))
 		}, []float64{0, 1}, []float64{0, 0}, []float64{0, 0}},
-		{"mul_zero of squares", func(b *ir.Builder, x ir.Value) ir.Value { return ops.MulZero(b, ops.Mul(b, x, x), x) },
-			[]float64{2, -1}, []float64{12, 3}, []float64{12, -6}},
-		{"stop_gradient", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Mul(b, x, ops.StopGradient(b, x)) },
-			[]float64{3}, []float64{3}, []float64{0}},
+		{
+			"mul_zero of squares", func(b *ir.Builder, x ir.Value) ir.Value { return ops.MulZero(b, ops.Mul(b, x, x), x) },
+			[]float64{2, -1},
+			[]float64{12, 3},
+			[]float64{12, -6},
+		},
+		{
+			"stop_gradient", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Mul(b, x, ops.StopGradient(b, x)) },
+			[]float64{3},
+			[]float64{3},
+			[]float64{0},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			first, second := slopes(t, c.f, c.at)

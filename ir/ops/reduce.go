@@ -41,12 +41,8 @@ func keptAxes(n *ir.Node) []int { return otherAxes(n.Input(0).Rank(), axesOf(n))
 func init() {
 	defineReduce(reduction{
 		op: OpReduceSum, types: numbers,
-		doc: "The sum of the elements along some axes, 0 of none. Sums of f16 and bf16 are taken in f32; integers wrap.",
-		meaning: meaning{
-			float:   func(x []float64) float64 { return x[0] + x[1] },
-			integer: func(_ ir.DType, x []int64) int64 { return x[0] + x[1] },
-			complex: func(x []complex128) complex128 { return x[0] + x[1] },
-		},
+		doc:     "The sum of the elements along some axes, 0 of none. Sums of f16 and bf16 are taken in f32; integers wrap.",
+		meaning: addition,
 		neutral: func(d ir.DType) scalar.Expr { return scalar.Const(d, 0) },
 		combine: scalar.Add,
 		jvp:     linearJVP,
@@ -58,11 +54,7 @@ func init() {
 		op: OpReduceProd, types: numbers,
 		doc: "The product of the elements along some axes, 1 of none. Products of f16 and bf16 are taken in f32; integers wrap. " +
 			"The derivative is right with any number of zeros, at any order; it takes n² multiplications for n elements.",
-		meaning: meaning{
-			float:   func(x []float64) float64 { return x[0] * x[1] },
-			integer: func(_ ir.DType, x []int64) int64 { return x[0] * x[1] },
-			complex: func(x []complex128) complex128 { return x[0] * x[1] },
-		},
+		meaning: multiplication,
 		neutral: func(d ir.DType) scalar.Expr { return scalar.Const(d, 1) },
 		combine: scalar.Mul,
 		jvp:     jvpProduct,
@@ -327,6 +319,7 @@ func extremumSamples() []ir.Sample {
 		row("all alike", "ties share the gradient", 2, 2, 2),
 		row("infinities", "infinite elements", math.Inf(1), 0, math.Inf(-1)),
 		row("nan", "NaN element", 1, math.NaN(), 3),
+		row("nan and infinities", "NaN element", math.Inf(1), math.NaN(), math.Inf(-1)),
 	}
 }
 

@@ -151,7 +151,7 @@ func clampSamples() []ir.Sample {
 	return append(out,
 		ir.Sample{Name: "at the bounds", NoGrad: "kinks", In: []*ir.Array{vec(-1, 1, -1, 1), vec(-1, -1, -1, 1), vec(1, 1, -1, 1)}},
 		ir.Sample{Name: "bounds crossed", In: []*ir.Array{vec(0, 5, -5, 2.5), vec(3, 3, 3, 3), vec(2, 2, 2, 2)}},
-		ir.Sample{Name: "nan", NoGrad: "NaN operands", In: []*ir.Array{vec(math.NaN(), 0, 0), vec(0, math.NaN(), 0), vec(1, 1, math.NaN())}},
+		ir.Sample{Name: "nan", NoGrad: "NaN operands", In: []*ir.Array{vec(math.NaN(), 0, 0, math.NaN()), vec(0, math.NaN(), 0, math.Inf(-1)), vec(1, 1, math.NaN(), math.Inf(1))}},
 	)
 }
 

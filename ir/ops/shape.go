@@ -107,8 +107,13 @@ func unflatten(dims []int, place scalar.Expr) ir.Index {
 func reshapeSamples() []ir.Sample {
 	var out []ir.Sample
 	for _, c := range []struct{ from, to []int }{
-		{[]int{}, []int{1, 1}}, {[]int{1}, []int{}}, {[]int{0, 3}, []int{5, 0}}, {[]int{6}, []int{2, 3}},
-		{[]int{2, 3, 4}, []int{4, 6}}, {[]int{67, 131}, []int{131, 67}}, {[]int{4, 1, 3}, []int{12}},
+		{[]int{}, []int{1, 1}},
+		{[]int{1}, []int{}},
+		{[]int{0, 3}, []int{5, 0}},
+		{[]int{6}, []int{2, 3}},
+		{[]int{2, 3, 4}, []int{4, 6}},
+		{[]int{67, 131}, []int{131, 67}},
+		{[]int{4, 1, 3}, []int{12}},
 	} {
 		out = append(out, ir.Sample{Name: shapeName(c.from), Attrs: &ReshapeAttrs{ir.Dims(c.to...)}, In: []*ir.Array{draw(1, ir.F32, -2, 2, c.from...)}})
 	}
@@ -170,8 +175,13 @@ func inverse(perm []int) []int {
 func transposeSamples() []ir.Sample {
 	var out []ir.Sample
 	for _, c := range []struct{ dims, perm []int }{
-		{[]int{}, []int{}}, {[]int{3}, []int{0}}, {[]int{2, 0}, []int{1, 0}}, {[]int{1, 1}, []int{1, 0}},
-		{[]int{67, 131}, []int{1, 0}}, {[]int{2, 3, 5}, []int{2, 0, 1}}, {[]int{2, 3, 5, 7}, []int{0, 2, 1, 3}},
+		{[]int{}, []int{}},
+		{[]int{3}, []int{0}},
+		{[]int{2, 0}, []int{1, 0}},
+		{[]int{1, 1}, []int{1, 0}},
+		{[]int{67, 131}, []int{1, 0}},
+		{[]int{2, 3, 5}, []int{2, 0, 1}},
+		{[]int{2, 3, 5, 7}, []int{0, 2, 1, 3}},
 	} {
 		out = append(out, ir.Sample{Name: shapeName(c.dims), Attrs: &TransposeAttrs{c.perm}, In: []*ir.Array{draw(1, ir.F32, -2, 2, c.dims...)}})
 	}
@@ -250,9 +260,14 @@ func transposeBroadcast(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
 func broadcastSamples() []ir.Sample {
 	var out []ir.Sample
 	for _, c := range []struct{ dims, shape, axes []int }{
-		{[]int{}, []int{}, []int{}}, {[]int{}, []int{67, 3}, []int{}}, {[]int{1}, []int{0}, []int{0}},
-		{[]int{0}, []int{0, 3}, []int{0}}, {[]int{3}, []int{3, 2}, []int{0}}, {[]int{2, 1}, []int{2, 131}, []int{0, 1}},
-		{[]int{1, 1}, []int{1, 1}, []int{0, 1}}, {[]int{3, 1, 2}, []int{3, 5, 4, 2}, []int{0, 2, 3}},
+		{[]int{}, []int{}, []int{}},
+		{[]int{}, []int{67, 3}, []int{}},
+		{[]int{1}, []int{0}, []int{0}},
+		{[]int{0}, []int{0, 3}, []int{0}},
+		{[]int{3}, []int{3, 2}, []int{0}},
+		{[]int{2, 1}, []int{2, 131}, []int{0, 1}},
+		{[]int{1, 1}, []int{1, 1}, []int{0, 1}},
+		{[]int{3, 1, 2}, []int{3, 5, 4, 2}, []int{0, 2, 3}},
 	} {
 		out = append(out, ir.Sample{Name: shapeName(c.dims), Attrs: &BroadcastAttrs{ir.Dims(c.shape...), c.axes}, In: []*ir.Array{draw(1, ir.F32, -2, 2, c.dims...)}})
 	}

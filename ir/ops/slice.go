@@ -151,8 +151,12 @@ func defineReverse() {
 func reverseSamples() []ir.Sample {
 	var out []ir.Sample
 	for _, c := range []struct{ dims, axes []int }{
-		{[]int{}, []int{}}, {[]int{5}, []int{0}}, {[]int{0, 2}, []int{0, 1}}, {[]int{1, 1}, []int{0}},
-		{[]int{67, 131}, []int{1}}, {[]int{2, 3, 4}, []int{0, 2}},
+		{[]int{}, []int{}},
+		{[]int{5}, []int{0}},
+		{[]int{0, 2}, []int{0, 1}},
+		{[]int{1, 1}, []int{0}},
+		{[]int{67, 131}, []int{1}},
+		{[]int{2, 3, 4}, []int{0, 2}},
 	} {
 		out = append(out, ir.Sample{Name: shapeName(c.dims), Attrs: &AxesAttrs{c.axes}, In: []*ir.Array{draw(1, ir.F32, -2, 2, c.dims...)}})
 	}
