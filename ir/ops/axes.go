@@ -95,11 +95,12 @@ func offsets(dims, axes []int) []int {
 	return out
 }
 
-// visitDim shows a single size to a visitor, as a list of one.
+// visitDim shows a single size to a visitor, as a list of one. A list of any
+// other length that a parser leaves there is no size.
 func visitDim(v ir.AttrVisitor, name string, d *ir.Dim) {
 	list := []ir.Dim{*d}
 	v.Dims(name, &list)
-	if len(list) == 1 {
+	if *d = ir.N(-1); len(list) == 1 {
 		*d = list[0]
 	}
 }

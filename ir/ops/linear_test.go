@@ -86,3 +86,24 @@ func TestResultKeptAsResidualHasTheCustomDerivative(t *testing.T) {
 	got := run(t, second, []*ir.Array{ir.Floats(ir.F64, x)})[0]
 	compareArrays(t, got, ir.Floats(ir.F64, []float64{2 * 2 * 4, 2 * 3 * 9}))
 }
+
+// TestAbsentGraphsSurviveTheTextForm writes and reads the derivative of a
+// function whose reverse derivative has no transpose.
+func TestAbsentGraphsSurviveTheTextForm(t *testing.T) {
+	v := func(b *ir.Builder, name string) ir.Value { return b.Input(name, ir.F64, ir.N(2)) }
+	g, err := ir.Build("g", func(b *ir.Builder) {
+		absent := b.Subgraph("absent", func(*ir.Builder) {})
+		present := subgraph(b, 2, func(b *ir.Builder, in values) values { return values{ops.Mul(b, in[0], ops.Abs(b, in[1]))} })
+		b.Output("y", ops.LinearCall(b, absent, present, values{v(b, "r")}, values{v(b, "x")})[0])
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := ir.Parse(g.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := back.String(), g.String(); got != want {
+		t.Errorf("read back as\n%s\nnot\n%s", got, want)
+	}
+}

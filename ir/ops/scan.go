@@ -180,58 +180,66 @@ func sliceOf(x *ir.Array, i int) *ir.Array {
 }
 
 // jvpScan makes one loop of the node's and its derivative: each group of
-// operands is followed by the tangents it has. A carry has a tangent if its
-// first value has one, or if a step gives it one.
+// operands and of results is followed by the tangents it has. A carry has a
+// tangent if its first value has one, or if a step gives it one.
 func jvpScan(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	a, body := scanOf(n)
 	moving := validity(t)
 	outMoving := settle(moving[a.Consts:a.Consts+a.Carries], func() []bool { return tangentOutputs(b, body, moving) })
-	var operands []ir.Value
-	var types []ir.Type
-	counts := [3]int{}
-	port := 0
-	for group, size := range []int{a.Consts, a.Carries, len(in) - a.Consts - a.Carries} {
-		for _, tangents := range []bool{false, true} {
-			for i := port; i < port+size; i++ {
-				if tangents && !moving[i] {
-					continue
-				}
-				v := in[i]
-				if tangents {
-					v = orZeros(b, t[i], in[i])
-				}
-				operands, types = append(operands, v), append(types, body.Ports()[i].Value.Type())
-				counts[group]++
-			}
-		}
-		port += size
+	inGroups, outGroups := []int{a.Consts, a.Carries, len(in) - a.Consts - a.Carries}, []int{a.Carries, len(out) - a.Carries}
+	filled := make([]ir.Value, len(in))
+	for _, i := range where(moving) {
+		filled[i] = orZeros(b, t[i], in[i])
 	}
-	joint := closed(b, body.Name(), types, func(s *ir.Builder, ports []ir.Value) []ir.Value {
-		values, tangents := unweave(a, ports, moving)
+	types := portTypes(body)
+	joint := closed(b, body.Name(), weave(inGroups, moving, types, types), func(s *ir.Builder, ports []ir.Value) []ir.Value {
+		values, tangents := unweave(inGroups, moving, ports)
 		o, to := derive.JVP(s, body, values, tangents)
 		for _, i := range where(outMoving) {
 			to[i] = orZeros(s, to[i], o[i])
 		}
-		return slices.Concat(o[:a.Carries], pick(to, where(outMoving[:a.Carries])),
-			o[a.Carries:], pick(to[a.Carries:], where(outMoving[a.Carries:])))
+		return weave(outGroups, outMoving, o, to)
 	})
-	attrs := &ScanAttrs{Consts: counts[0], Carries: counts[1], Length: a.Length, Reverse: a.Reverse}
-	results := b.AddNode(OpScan, attrs, []*ir.Graph{joint}, operands...)
-	tangents := make([]ir.Value, len(out))
+	consts, carries, _ := scanGroups(a, moving)
+	attrs := &ScanAttrs{
+		Consts: a.Consts + len(where(consts)), Carries: a.Carries + len(where(carries)), Length: a.Length, Reverse: a.Reverse,
+	}
+	results := b.AddNode(OpScan, attrs, []*ir.Graph{joint}, weave(inGroups, moving, in, filled)...)
 	if b.Err() != nil {
-		return tangents
+		return make([]ir.Value, len(out))
 	}
-	// The loop gives the results of the node too: they take its place.
-	take := func(list []ir.Value) {
-		results = results[copy(list, results):]
-	}
-	for _, group := range [][2]int{{0, a.Carries}, {a.Carries, len(out)}} {
-		take(out[group[0]:group[1]])
-		for _, i := range where(outMoving[group[0]:group[1]]) {
-			take(tangents[group[0]+i : group[0]+i+1])
-		}
-	}
+	values, tangents := unweave(outGroups, outMoving, results)
+	copy(out, values) // the loop gives the results of the node too
 	return tangents
+}
+
+// weave puts, after the values of each group, those of the tangents that are
+// there.
+func weave[T any](groups []int, there []bool, values, tangents []T) []T {
+	var out []T
+	start := 0
+	for _, size := range groups {
+		end := start + size
+		out = append(out, values[start:end]...)
+		out = append(out, pick(tangents[start:end], where(there[start:end]))...)
+		start = end
+	}
+	return out
+}
+
+// unweave takes apart what [weave] puts together.
+func unweave(groups []int, there []bool, list []ir.Value) (values, tangents []ir.Value) {
+	tangents = make([]ir.Value, len(there))
+	start := 0
+	for _, size := range groups {
+		values = append(values, list[:size]...)
+		list = list[size:]
+		for _, i := range where(there[start : start+size]) {
+			tangents[start+i], list = list[0], list[1:]
+		}
+		start += size
+	}
+	return values, tangents
 }
 
 // settle repeats a question about a step until the carries answer as they were
@@ -251,22 +259,6 @@ func settle(carries []bool, outputs func() []bool) []bool {
 			return out
 		}
 	}
-}
-
-// unweave takes the ports of a loop with tangents apart: in each group come the
-// values, then the tangents of those that move.
-func unweave(a *ScanAttrs, ports []ir.Value, moving []bool) (values, tangents []ir.Value) {
-	tangents = make([]ir.Value, len(moving))
-	start := 0
-	for _, size := range []int{a.Consts, a.Carries, len(moving) - a.Consts - a.Carries} {
-		values = append(values, ports[:size]...)
-		ports = ports[size:]
-		for _, i := range where(moving[start : start+size]) {
-			tangents[start+i], ports = ports[0], ports[1:]
-		}
-		start += size
-	}
-	return values, tangents
 }
 
 // linearScan is the part of a loop that is linear in its unknown operands. Its
