@@ -62,7 +62,8 @@ var golden = map[string]struct {
 		func(b *ir.Builder, in values) ir.Value {
 			return ops.DotGeneral(b, in[0], in[1], ops.DotAttrs{LhsContract: []int{0}, RhsContract: []int{3}, LhsBatch: []int{2, 1}, RhsBatch: []int{1, 0}})
 		},
-		[]int{2, 4, 5, 6}, 1.1953125,
+		[]int{2, 4, 5, 6},
+		1.1953125,
 	},
 	"conv plain": {shapes{{2, 3, 5, 6}, {4, 3, 3, 2}}, conv(ops.ConvAttrs{}), []int{2, 4, 3, 5}, -87.73828125},
 	"conv with strides, padding, dilations and groups": {
@@ -71,23 +72,32 @@ var golden = map[string]struct {
 			Strides: []int{2, 1}, PadLo: []int{1, 0}, PadHi: []int{2, 3}, LhsDilation: []int{3, 2}, RhsDilation: []int{2, 3},
 			FeatureGroups: ir.N(2),
 		}),
-		[]int{2, 6, 7, 4}, -32.9453125,
+		[]int{2, 6, 7, 4},
+		-32.9453125,
 	},
 	"conv with negative padding": {
 		shapes{{1, 2, 9}, {3, 2, 2}},
-		conv(ops.ConvAttrs{Strides: []int{2}, PadLo: []int{-2}, PadHi: []int{-1}}), []int{1, 3, 3}, 0.234375,
+		conv(ops.ConvAttrs{Strides: []int{2}, PadLo: []int{-2}, PadHi: []int{-1}}),
+		[]int{1, 3, 3},
+		0.234375,
 	},
 	"conv with negative padding of dilated elements": {
 		shapes{{1, 2, 4}, {3, 2, 2}},
-		conv(ops.ConvAttrs{PadLo: []int{-1}, PadHi: []int{2}, LhsDilation: []int{2}}), []int{1, 3, 7}, -2.80859375,
+		conv(ops.ConvAttrs{PadLo: []int{-1}, PadHi: []int{2}, LhsDilation: []int{2}}),
+		[]int{1, 3, 7},
+		-2.80859375,
 	},
 	"conv with batch groups": {
 		shapes{{6, 2, 5}, {9, 2, 3}},
-		conv(ops.ConvAttrs{PadLo: []int{1}, PadHi: []int{0}, BatchGroups: ir.N(3)}), []int{2, 9, 4}, 12.328125,
+		conv(ops.ConvAttrs{PadLo: []int{1}, PadHi: []int{0}, BatchGroups: ir.N(3)}),
+		[]int{2, 9, 4},
+		12.328125,
 	},
 	"conv with another layout": {
 		shapes{{5, 2, 3}, {2, 3, 4}},
-		conv(ops.ConvAttrs{Lhs: []int{1, 2, 0}, Rhs: []int{2, 1, 0}, Out: []int{2, 0, 1}}), []int{4, 4, 2}, -8.8671875,
+		conv(ops.ConvAttrs{Lhs: []int{1, 2, 0}, Rhs: []int{2, 1, 0}, Out: []int{2, 0, 1}}),
+		[]int{4, 4, 2},
+		-8.8671875,
 	},
 	"conv of three axes": {shapes{{1, 2, 3, 4, 3}, {2, 2, 2, 2, 2}}, conv(ops.ConvAttrs{}), []int{1, 2, 2, 3, 2}, 15.2109375},
 	"windows": {
@@ -96,7 +106,8 @@ var golden = map[string]struct {
 			w := ops.Windows(b, in[0], ops.WindowsAttrs{Axes: []int{2, 3}, Sizes: []int{2, 3}, Strides: []int{1, 2}, Dilations: []int{2, 1}})
 			return ops.Transpose(b, w, 0, 2, 3, 1, 4, 5)
 		},
-		[]int{2, 4, 3, 3, 2, 3}, -2.03125,
+		[]int{2, 4, 3, 3, 2, 3},
+		-2.03125,
 	},
 	"overlap_add": {
 		shapes{{2, 3, 2, 3, 4, 3}},
@@ -105,48 +116,62 @@ var golden = map[string]struct {
 				Axes: []int{1, 2}, Strides: []int{1, 2}, Dilations: []int{2, 1}, Dims: ir.Dims(6, 7),
 			})
 		},
-		[]int{2, 6, 7, 3}, 4.0625,
+		[]int{2, 6, 7, 3},
+		4.0625,
 	},
 	"take": {
 		shapes{{3, 5, 2}},
 		func(b *ir.Builder, in values) ir.Value {
 			return ops.Take(b, in[0], indices(b, []int64{4, 0, 2, 2}, 2, 2), 1, ops.OutsideFill)
 		},
-		[]int{3, 2, 2, 2}, 2.4375,
+		[]int{3, 2, 2, 2},
+		2.4375,
 	},
 	"take_along_axis": {
 		shapes{{3, 5}},
 		func(b *ir.Builder, in values) ir.Value {
 			return ops.TakeAlongAxis(b, in[0], indices(b, []int64{4, 0, 2, 2, 1, 3}, 3, 2), -1, ops.OutsideFill)
 		},
-		[]int{3, 2}, 1.46875,
+		[]int{3, 2},
+		1.46875,
 	},
 	"cumsum": {
-		shapes{{3, 5}}, func(b *ir.Builder, in values) ir.Value { return ops.CumSum(b, in[0], ops.CumSumAttrs{Axis: -1}) },
-		[]int{3, 5}, 2.78125,
+		shapes{{3, 5}},
+		func(b *ir.Builder, in values) ir.Value { return ops.CumSum(b, in[0], ops.CumSumAttrs{Axis: -1}) },
+		[]int{3, 5},
+		2.78125,
 	},
 	"cumsum from the end": {
-		shapes{{3, 5}}, func(b *ir.Builder, in values) ir.Value { return ops.CumSum(b, in[0], ops.CumSumAttrs{Reverse: true}) },
-		[]int{3, 5}, 7.09375,
+		shapes{{3, 5}},
+		func(b *ir.Builder, in values) ir.Value { return ops.CumSum(b, in[0], ops.CumSumAttrs{Reverse: true}) },
+		[]int{3, 5},
+		7.09375,
 	},
 	"softmax": {
-		shapes{{3, 5}}, func(b *ir.Builder, in values) ir.Value { return ops.Softmax(b, in[0], 0) },
-		[]int{3, 5}, -1.1591216622594893,
+		shapes{{3, 5}},
+		func(b *ir.Builder, in values) ir.Value { return ops.Softmax(b, in[0], 0) },
+		[]int{3, 5},
+		-1.1591216622594893,
 	},
 	"log_softmax": {
-		shapes{{3, 5}}, func(b *ir.Builder, in values) ir.Value { return ops.LogSoftmax(b, in[0], -1) },
-		[]int{3, 5}, 5.3080261717747845,
+		shapes{{3, 5}},
+		func(b *ir.Builder, in values) ir.Value { return ops.LogSoftmax(b, in[0], -1) },
+		[]int{3, 5},
+		5.3080261717747845,
 	},
 	"logsumexp": {
-		shapes{{3, 5}}, func(b *ir.Builder, in values) ir.Value { return ops.LogSumExp(b, in[0], 1) },
-		[]int{3}, -4.0999754265142885,
+		shapes{{3, 5}},
+		func(b *ir.Builder, in values) ir.Value { return ops.LogSumExp(b, in[0], 1) },
+		[]int{3},
+		-4.0999754265142885,
 	},
 	"cross_entropy": {
 		shapes{{4, 5}},
 		func(b *ir.Builder, in values) ir.Value {
 			return ops.CrossEntropy(b, in[0], indices(b, []int64{4, 0, 2, 2}, 4))
 		},
-		[]int{4}, -2.7383672233781535,
+		[]int{4},
+		-2.7383672233781535,
 	},
 	"cross_entropy mean": {
 		shapes{{4, 5}},
@@ -164,14 +189,16 @@ var golden = map[string]struct {
 		func(b *ir.Builder, in values) ir.Value {
 			return ops.MaxPool(b, in[0], ops.PoolAttrs{Sizes: []int{3, 2}, Strides: []int{2, 1}, PadLo: []int{1, 1}, PadHi: []int{1, 1}})
 		},
-		[]int{2, 4, 7, 3}, -1.15625,
+		[]int{2, 4, 7, 3},
+		-1.15625,
 	},
 	"max_pool, dilated": {
 		shapes{{2, 7, 6, 3}},
 		func(b *ir.Builder, in values) ir.Value {
 			return ops.MaxPool(b, in[0], ops.PoolAttrs{Sizes: []int{2, 3}, Strides: []int{1, 1}, Dilations: []int{3, 1}})
 		},
-		[]int{2, 4, 4, 3}, -4.34375,
+		[]int{2, 4, 4, 3},
+		-4.34375,
 	},
 	"avg_pool counting padding":     {shapes{{2, 7, 6, 3}}, avgPool(true), []int{2, 4, 7, 3}, -2.781250000000001},
 	"avg_pool not counting padding": {shapes{{2, 7, 6, 3}}, avgPool(false), []int{2, 4, 7, 3}, 0.2317708333333337},
@@ -182,27 +209,34 @@ var golden = map[string]struct {
 				Strides: []int{2, 1}, Dilations: []int{1, 2}, PadLo: []int{1, 2}, PadHi: []int{1, 2}, Groups: 2,
 			})
 		},
-		[]int{2, 4, 8, 4}, -57.92578125,
+		[]int{2, 4, 8, 4},
+		-57.92578125,
 	},
 	"layer_norm": {
 		shapes{{2, 3, 4}, {3, 4}, {3, 4}},
 		func(b *ir.Builder, in values) ir.Value { return ops.LayerNorm(b, in[0], in[1], in[2], 1e-5) },
-		[]int{2, 3, 4}, -3.262424753641252,
+		[]int{2, 3, 4},
+		-3.262424753641252,
 	},
 	"rms_norm": {
-		shapes{{2, 3, 4}, {4}}, func(b *ir.Builder, in values) ir.Value { return ops.RMSNorm(b, in[0], in[1], 1e-6) },
-		[]int{2, 3, 4}, 1.4373003015678658,
+		shapes{{2, 3, 4}, {4}},
+		func(b *ir.Builder, in values) ir.Value { return ops.RMSNorm(b, in[0], in[1], 1e-6) },
+		[]int{2, 3, 4},
+		1.4373003015678658,
 	},
 	"linear": {
-		shapes{{2, 3}, {3, 5}, {5}}, func(b *ir.Builder, in values) ir.Value { return ops.Linear(b, in[0], in[1], in[2]) },
-		[]int{2, 5}, -4.046875,
+		shapes{{2, 3}, {3, 5}, {5}},
+		func(b *ir.Builder, in values) ir.Value { return ops.Linear(b, in[0], in[1], in[2]) },
+		[]int{2, 5},
+		-4.046875,
 	},
 	"embedding": {
 		shapes{{7, 3}},
 		func(b *ir.Builder, in values) ir.Value {
 			return ops.Embedding(b, in[0], indices(b, []int64{6, 0, 3, 3}, 2, 2))
 		},
-		[]int{2, 2, 3}, 2.21875,
+		[]int{2, 2, 3},
+		2.21875,
 	},
 	"attention":              {qkv, attention(ops.AttentionAttrs{}), []int{2, 4, 5, 7}, 5.2706693726535585},
 	"attention with a bias":  {append(slices.Clone(qkv), []int{4, 1, 6}), attention(ops.AttentionAttrs{Scale: 0.3}), []int{2, 4, 5, 7}, 1.1668978959579306},
@@ -214,7 +248,8 @@ var golden = map[string]struct {
 			k, v := ops.Mul(b, q, ops.ConstLike(b, q, 0.5)), ops.Add(b, q, ops.OnesLike(b, q))
 			return ops.Attention(b, q, k, v, ir.Value{}, ops.AttentionAttrs{Causal: true})
 		},
-		[]int{2, 4, 5, 3}, 12.051874200549754,
+		[]int{2, 4, 5, 3},
+		12.051874200549754,
 	},
 	"attention with a boolean mask": {
 		append(slices.Clone(qkv), nil, []int{5, 6}),
@@ -224,11 +259,14 @@ var golden = map[string]struct {
 			mask := ops.Or(b, first, ops.Gt(b, in[4], ops.ZerosLike(b, in[4])))
 			return ops.Attention(b, in[0], in[1], in[2], mask, ops.AttentionAttrs{})
 		},
-		[]int{2, 4, 5, 7}, 5.191887736849026,
+		[]int{2, 4, 5, 7},
+		5.191887736849026,
 	},
 	"attention with grouped queries": {
-		shapes{{2, 6, 5, 3}, {2, 3, 5, 3}, {2, 3, 5, 4}}, attention(ops.AttentionAttrs{Causal: true}),
-		[]int{2, 6, 5, 4}, -15.464837791230917,
+		shapes{{2, 6, 5, 3}, {2, 3, 5, 3}, {2, 3, 5, 4}},
+		attention(ops.AttentionAttrs{Causal: true}),
+		[]int{2, 6, 5, 4},
+		-15.464837791230917,
 	},
 	"attention's log-sum-exp": {
 		qkv,
@@ -236,7 +274,8 @@ var golden = map[string]struct {
 			_, lse := ops.AttentionForward(b, in[0], in[1], in[2], ir.Value{}, ops.AttentionAttrs{Scale: 0.3, Softcap: 2})
 			return lse
 		},
-		[]int{2, 4, 5}, -3.9979329943028032,
+		[]int{2, 4, 5},
+		-3.9979329943028032,
 	},
 }
 
