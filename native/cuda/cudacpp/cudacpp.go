@@ -1,9 +1,10 @@
 // Package cudacpp prints kernels of the loop IR as CUDA C++ that needs no
 // header: NVRTC compiles it as it is.
 //
-// The parameters of a kernel are pointers to its storage arrays, in order, then
-// the run's scalars as one struct by value, where there are any, then one int
-// for the count of each enclosing repeat. A Bool is an unsigned int in memory.
+// The parameters of a kernel are pointers to its storage arrays, in order, and
+// one struct by value, where it would have a member: the run's scalars, then one
+// int for the count of each enclosing repeat. See [Params]. A Bool is an
+// unsigned int in memory.
 //
 // Arithmetic is that of CUDA: a product and a sum may be contracted to one
 // rounding, and signed integers are expected not to overflow.
@@ -85,7 +86,7 @@ func (p *printer) types() {
 	if uses(dtype.U64) {
 		p.line("typedef unsigned long long u64;")
 	}
-	if len(p.k.Scalars) == 0 {
+	if !p.hasRun() {
 		return
 	}
 	p.line("\nstruct Run {")
@@ -95,8 +96,14 @@ func (p *printer) types() {
 		}
 		p.line("  %s scalar%d;", elementType(t), i)
 	}
+	for d := range p.k.Counters {
+		p.line("  int counter%d;", d)
+	}
 	p.line("};")
 }
+
+// hasRun reports whether the kernel has the struct parameter.
+func (p *printer) hasRun() bool { return len(p.k.Scalars)+p.k.Counters > 0 }
 
 func (p *printer) entry() {
 	var params []string
@@ -109,11 +116,8 @@ func (p *printer) entry() {
 			params = append(params, fmt.Sprintf("%s *%s", memoryType(a), p.src.Names[i]))
 		}
 	}
-	if len(p.k.Scalars) > 0 {
+	if p.hasRun() {
 		params = append(params, "Run run")
-	}
-	for d := range p.k.Counters {
-		params = append(params, fmt.Sprintf("int counter%d", d))
 	}
 	p.line("\nextern \"C\" __global__ void __launch_bounds__(%d) %s(", p.k.Threads(), EntryPoint(p.k))
 	p.line("    %s) {", strings.Join(params, ",\n    "))
@@ -127,16 +131,14 @@ func (p *printer) entry() {
 	}
 	slices.Sort(p.src.Builtins)
 	for _, name := range p.src.Builtins {
-		if value, typ := p.builtin(name); value != "" {
-			p.line("  const %s %s = %s;", typ, name, value)
-		}
+		value, typ := p.builtin(name)
+		p.line("  const %s %s = %s;", typ, name, value)
 	}
 	p.sb.WriteString(p.src.Body)
 	p.line("}")
 }
 
-// builtin returns the value and type of a built-in variable, "" for one that is
-// a parameter.
+// builtin returns the value and type of a built-in variable.
 func (p *printer) builtin(name string) (value, typ string) {
 	kind, i := kernel.BuiltinOf(name)
 	w := p.k.Workgroup
@@ -161,5 +163,5 @@ func (p *printer) builtin(name string) (value, typ string) {
 		}
 		return fmt.Sprintf("run.scalar%d", i), typeNames[p.k.Scalars[i]]
 	}
-	return "", ""
+	return fmt.Sprintf("run.counter%d", i), "int"
 }
