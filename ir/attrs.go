@@ -14,7 +14,8 @@ type Attrs interface {
 }
 
 // AttrVisitor is shown the fields of an attribute struct. A printer reads
-// through the pointers, a parser writes through them.
+// through the pointers, a parser writes through them; Visit itself must not
+// write what it has not been given, because graphs are shared.
 type AttrVisitor interface {
 	Int(name string, p *int)
 	Ints(name string, p *[]int)

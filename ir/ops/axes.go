@@ -100,7 +100,10 @@ func offsets(dims, axes []int) []int {
 func visitDim(v ir.AttrVisitor, name string, d *ir.Dim) {
 	list := []ir.Dim{*d}
 	v.Dims(name, &list)
-	if *d = ir.N(-1); len(list) == 1 {
+	switch { // a reader must not write: graphs are shared
+	case len(list) != 1:
+		*d = ir.N(-1)
+	case list[0] != *d:
 		*d = list[0]
 	}
 }
