@@ -95,10 +95,10 @@ func (a *Array) check(t Type) error {
 func (a *Array) Clone() *Array {
 	return &Array{
 		DType: a.DType,
-		Dims:  append([]int(nil), a.Dims...),
-		F:     append([]float64(nil), a.F...),
-		I:     append([]int64(nil), a.I...),
-		C:     append([]complex128(nil), a.C...),
+		Dims:  slices.Clone(a.Dims),
+		F:     slices.Clone(a.F),
+		I:     slices.Clone(a.I),
+		C:     slices.Clone(a.C),
 	}
 }
 

@@ -110,6 +110,9 @@ func TestArraysShareNothing(t *testing.T) {
 	if a.Dims[0] != 2 || a.F[0] != 0 {
 		t.Errorf("got %v", a)
 	}
+	if empty := NewArray(F32, 0).Clone(); empty.F == nil {
+		t.Error("a copy of no floats holds no floats")
+	}
 }
 
 func TestFloatReadsEveryType(t *testing.T) {
