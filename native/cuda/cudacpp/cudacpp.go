@@ -32,8 +32,11 @@ func (Printer) Dialect() dtype.Dialect { return dtype.CUDA }
 // Print returns the CUDA C++ source of a kernel, see the function [Print].
 func (Printer) Print(k *kernel.Kernel) (string, error) { return Print(k) }
 
+// Prefix comes before a kernel's name in that of its function.
+const Prefix = "k_"
+
 // EntryPoint returns the name of a kernel's function.
-func EntryPoint(k *kernel.Kernel) string { return "k_" + k.Name }
+func EntryPoint(k *kernel.Kernel) string { return Prefix + k.Name }
 
 // Print returns the CUDA C++ source of a kernel. The error is a
 // *kernel.CheckError, or a *clike.UnsupportedError for 8- and 16-bit types and
