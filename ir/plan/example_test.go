@@ -20,15 +20,18 @@ func ExampleDecode() {
 		return
 	}
 	for _, e := range p.Entries {
-		fmt.Print(e.Name, " ")
+		fmt.Println(e.Name)
 	}
-	fmt.Println()
 
 	_, err = plan.Decode(file[:100])
 	fmt.Println(err)
 	fmt.Println(errors.Is(err, plan.ErrDamaged))
 	// Output:
-	// init step predict fold pick
+	// init
+	// step
+	// predict
+	// fold
+	// pick
 	// damaged plan: at byte 8: the file is 100 bytes long but says 6232
 	// true
 }
