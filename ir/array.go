@@ -85,10 +85,22 @@ func (a *Array) check(t Type) error {
 		return DTypef("%s where %s is wanted", a.Type(), t)
 	case !a.Type().Shape.Equal(t.Shape):
 		return Shapef("%s where %s is wanted", a.Type(), t)
-	case len(a.F)+len(a.I)+len(a.C) != a.Len():
-		return Shapef("%d elements in an array of %s", len(a.F)+len(a.I)+len(a.C), t)
+	case a.held() != a.Len():
+		return Shapef("%d elements in an array of %s", a.held(), t)
 	}
 	return nil
+}
+
+// held returns how many elements there are of the kind that the element type
+// asks for.
+func (a *Array) held() int {
+	switch {
+	case a.DType.IsFloat():
+		return len(a.F)
+	case a.DType.IsComplex():
+		return len(a.C)
+	}
+	return len(a.I)
 }
 
 // Clone returns a copy that shares nothing with a.
