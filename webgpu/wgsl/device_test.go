@@ -49,7 +49,7 @@ type array struct {
 }
 
 func TestShadersComputeOnDawnWhatPlainLoopsDo(t *testing.T) {
-	t.Run("lavapipe", func(t *testing.T) { testDawn(t, "lavapipe", kerneltest.Cases()) })
+	t.Run("lavapipe", func(t *testing.T) { testDawn(t, "lavapipe", append(kerneltest.Cases(), kerneltest.Half()...)) })
 	t.Run("swiftshader", func(t *testing.T) {
 		// What the software GPU of Chromium lacks is left out.
 		cases := slices.DeleteFunc(kerneltest.Cases(), func(c *kerneltest.Case) bool { return c.Kernel.Subgroup != [2]int{} })

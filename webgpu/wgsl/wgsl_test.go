@@ -13,7 +13,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 func TestGoldenShaders(t *testing.T) {
-	for _, c := range kerneltest.Cases() {
+	for _, c := range append(kerneltest.Cases(), kerneltest.Half()...) {
 		t.Run(c.Kernel.Name, func(t *testing.T) {
 			got, err := wgsl.Print(c.Kernel)
 			if err != nil {

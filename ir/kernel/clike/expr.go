@@ -75,6 +75,8 @@ func (w *Writer) expr(e scalar.Expr) text {
 	case scalar.OpConvert, scalar.OpBitcast:
 		return w.conversion(e)
 	case scalar.OpFma:
+		// Compilers contract the sum where the device has an instruction for
+		// it; a call of fma may be slow where it has none.
 		return w.expr(&scalar.Node{Op: scalar.OpAdd, Type: e.Type, Args: []scalar.Expr{
 			e.Args[2], {Op: scalar.OpMul, Type: e.Type, Args: e.Args[:2]},
 		}})
@@ -129,6 +131,7 @@ func (w *Writer) common(e scalar.Expr, t dtype.DType) text {
 	case scalar.OpNot:
 		return w.form(Form{Prefix: "~"}, e)
 	}
+	e = withoutMinus(e)
 	if op, ok := infix[e.Op]; ok {
 		right := e.Args[1]
 		if w.d.UnsignedShift && (e.Op == scalar.OpShl || e.Op == scalar.OpShr) {
@@ -138,6 +141,20 @@ func (w *Writer) common(e scalar.Expr, t dtype.DType) text {
 	}
 	w.Fail("operation %s of %s", e.Op, t)
 	return atom(e.Op.String())
+}
+
+// withoutMinus returns x + -1 as x - 1 and the reverse.
+func withoutMinus(e scalar.Expr) scalar.Expr {
+	opposite := map[scalar.Op]scalar.Op{scalar.OpAdd: scalar.OpSub, scalar.OpSub: scalar.OpAdd}[e.Op]
+	if opposite == scalar.OpInvalid || e.Args[1].Op != scalar.OpConst {
+		return e
+	}
+	v, _ := e.Args[1].Value()
+	plus := scalar.Neg(e.Args[1])
+	if p, _ := plus.Value(); v.F >= 0 && v.I >= 0 || p.I < 0 { // the smallest integer has no opposite
+		return e
+	}
+	return &scalar.Node{Op: opposite, Type: e.Type, Args: []scalar.Expr{e.Args[0], plus}}
 }
 
 // logical writes a chain of one logical operator without parentheses.

@@ -123,6 +123,9 @@ func EncodeScalars(types []dtype.DType, values []scalar.Value) []byte {
 // Wide returns kernels with types that only some dialects have: 64-bit ones.
 func Wide() []*Case { return []*Case{wideFloats(), wideIntegers()} }
 
+// Half returns kernels that compute in f16.
+func Half() []*Case { return []*Case{halfPrecision()} }
+
 // Cases returns the kernels that every dialect has, in a fixed order and with
 // the same inputs every time.
 func Cases() []*Case {

@@ -386,3 +386,44 @@ func wideIntegers() *Case {
 		Want:   [][]float64{nil, mixed, short},
 	}
 }
+
+// halfPrecision has arithmetic, conversions, constants and vectors of f16.
+func halfPrecision() *Case {
+	const n = 16
+	x := floats(17, n)
+	half := func(x float64) expr { return s.ConstF(dtype.F16, x) }
+	hv := func(name string) expr { return s.FreeVar(name, dtype.F16) }
+	line, wide := zeros(n), zeros(n)
+	var lines []expr
+	names := []string{"a", "b", "c", "d"}
+	for _, name := range names {
+		lines = append(lines, add(mul(hv(name), half(0.5)), half(-1)))
+	}
+	for i, v := range x {
+		line[i] = dtype.F16.Round(v*0.5 - 1)
+		wide[i] = float64(float32(line[i])) / 3
+	}
+	quad := mad(iv("i"), i32(4), i32(0))
+	body := block{
+		let("i", kernel.LocalID(0, n/4)),
+		&kernel.LoadVec{Names: names, Array: 0, At: iv("i")},
+		&kernel.StoreVec{Array: 1, At: iv("i"), Values: lines},
+	}
+	for j, e := range lines {
+		body = append(body, store(2, add(quad, i32(j)), s.Div(s.Convert(e, dtype.F32), f32(3))))
+	}
+	return &Case{
+		Kernel: &kernel.Kernel{
+			Name: "half_precision",
+			Arrays: []kernel.Array{
+				vec4(input("x", dtype.F16, n)), vec4(output("line", dtype.F16, n)), output("wide", dtype.F32, n),
+			},
+			Workgroup: [3]int{n / 4, 1, 1},
+			Groups:    [3]int{1, 1, 1},
+			Body:      body,
+		},
+		Arrays:    [][]float64{x, zeros(n), zeros(n)},
+		Want:      [][]float64{nil, line, wide},
+		Tolerance: 1e-3,
+	}
+}

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"slices"
 	"strconv"
 	"testing"
 
@@ -30,7 +31,7 @@ func results(c *kerneltest.Case, l sim.Launch) [][]float64 {
 }
 
 func TestRunEqualsPlainLoops(t *testing.T) {
-	for _, c := range append(kerneltest.Cases(), kerneltest.Wide()...) {
+	for _, c := range slices.Concat(kerneltest.Cases(), kerneltest.Wide(), kerneltest.Half()) {
 		t.Run(c.Kernel.Name, func(t *testing.T) {
 			l := launch(c)
 			if err := sim.Run(c.Kernel, l, sim.Options{ZeroDivisors: true}); err != nil {
