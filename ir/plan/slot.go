@@ -41,6 +41,23 @@ func align(n, to int) int { return (n + to - 1) &^ (to - 1) }
 // buffer.
 func (e *Entry) UniformStride() int { return align(e.UniformBytes, RowBytes) }
 
+// Dispatches returns how many dispatches one run of the entry makes, repeats
+// written out.
+func (e *Entry) Dispatches() int { return dispatches(e.Steps) }
+
+func dispatches(steps []Step) int {
+	n := 0
+	for _, s := range steps {
+		switch s := s.(type) {
+		case *Dispatch:
+			n++
+		case *Repeat:
+			n += s.Count * dispatches(s.Steps)
+		}
+	}
+	return n
+}
+
 // Entry returns the entry of that name, nil where there is none.
 func (p *Plan) Entry(name string) *Entry {
 	for i := range p.Entries {

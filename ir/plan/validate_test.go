@@ -143,6 +143,18 @@ func TestValidateAccepts(t *testing.T) {
 	}
 }
 
+func TestDispatchesCountsRepeats(t *testing.T) {
+	p := plantest.Linear()
+	for name, want := range map[string]int{"init": 1, "step": 2, "fold": 7} {
+		if got := p.Entry(name).Dispatches(); got != want {
+			t.Errorf("%s: %d dispatches, want %d", name, got, want)
+		}
+	}
+	if p.Entry("nothing") != nil || p.Lookup("loss") != nil || p.Lookup("w") == nil {
+		t.Error("Entry or Lookup found the wrong thing")
+	}
+}
+
 func TestSlotBytes(t *testing.T) {
 	for _, c := range []struct {
 		dt   dtype.DType

@@ -1,4 +1,4 @@
-import { deviceFor, type DeviceOptions } from './device.js';
+import { type Device, deviceFor, type DeviceOptions } from './device.js';
 import { GPUSession, type GPUSessionOptions, unlessLost } from './gpu-session.js';
 import { decodePlan, type Plan } from './plan.js';
 import { buildProgram } from './program.js';
@@ -30,10 +30,15 @@ export async function openSession(file: Uint8Array | ArrayBuffer, options: Sessi
 export async function openLocal(plan: Plan, options: Omit<SessionOptions, 'worker'> = {}): Promise<GPUSession> {
   const { device, plan: variant } = await deviceFor(plan, options);
   try {
-    const program = await unlessLost(device.gpu, () => buildProgram(device.gpu, variant, options.maxSteps ?? 64));
-    return new GPUSession(device, variant, program, options);
+    return await openOn(device, variant, options);
   } catch (reason) {
     if (device.owned) device.gpu.destroy();
     throw reason;
   }
+}
+
+/** Makes a plan ready to run on a device that has what it requires. */
+export async function openOn(device: Device, plan: Plan, options: GPUSessionOptions & { maxSteps?: number } = {}): Promise<GPUSession> {
+  const program = await unlessLost(device.gpu, () => buildProgram(device.gpu, plan, options.maxSteps ?? 64));
+  return new GPUSession(device, plan, program, options);
 }

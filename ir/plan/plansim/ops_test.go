@@ -31,17 +31,39 @@ func TestSamplesOfAllOpsEqualTheirMeaning(t *testing.T) {
 	}
 }
 
-func sampleGraph(op ir.Op, s ir.Sample) (*ir.Graph, map[string]*ir.Array, error) {
+// TestManySamplesAtOnce puts the samples of an op into one graph, where fusion
+// finds what to put side by side and bindings run out.
+func TestManySamplesAtOnce(t *testing.T) {
+	for _, op := range ir.Ops() {
+		d, _ := ir.Lookup(op)
+		if d.Samples == nil {
+			continue
+		}
+		var samples []ir.Sample
+		for _, s := range d.Samples() {
+			if g, _, err := sampleGraph(op, s); err == nil && runsOn(g) {
+				samples = append(samples, s)
+			}
+		}
+		if len(samples) > 0 {
+			t.Run(string(op), func(t *testing.T) { checkSample(t, op, samples...) })
+		}
+	}
+}
+
+func sampleGraph(op ir.Op, samples ...ir.Sample) (*ir.Graph, map[string]*ir.Array, error) {
 	inputs := map[string]*ir.Array{}
 	g, err := ir.Build("sample", func(b *ir.Builder) {
-		var in []ir.Value
-		for i, a := range s.In {
-			name := "x" + strconv.Itoa(i)
-			inputs[name] = a
-			in = append(in, b.Port(ir.InputPort, name, a.Type()))
-		}
-		for i, v := range b.AddNode(op, s.Attrs, s.Subs, in...) {
-			b.Output("y"+strconv.Itoa(i), v)
+		for k, s := range samples {
+			var in []ir.Value
+			for i, a := range s.In {
+				name := fmt.Sprintf("x%d_%d", k, i)
+				inputs[name] = a
+				in = append(in, b.Port(ir.InputPort, name, a.Type()))
+			}
+			for i, v := range b.AddNode(op, s.Attrs, s.Subs, in...) {
+				b.Output(fmt.Sprintf("y%d_%d", k, i), v)
+			}
 		}
 	})
 	return g, inputs, err
@@ -60,8 +82,8 @@ func runsOn(g *ir.Graph) bool {
 	return true
 }
 
-func checkSample(t *testing.T, op ir.Op, s ir.Sample) {
-	g, inputs, err := sampleGraph(op, s)
+func checkSample(t *testing.T, op ir.Op, samples ...ir.Sample) {
+	g, inputs, err := sampleGraph(op, samples...)
 	if err != nil {
 		t.Fatal(err)
 	}
