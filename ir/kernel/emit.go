@@ -156,7 +156,7 @@ func (f *finisher) layOut(k *Kernel) []*Tensor {
 			continue
 		}
 		t := f.e.p.tensorByID(id)
-		a := Array{Name: identifier("t_" + t.Name), DType: t.DType, Width: 1, Len: t.Len()}
+		a := Array{Name: identifier("t_" + t.Name), DType: t.DType, Width: 1, Len: max(t.Len(), 1)}
 		if f.written[id] {
 			a.Access = ReadWrite
 		}

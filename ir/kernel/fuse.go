@@ -277,9 +277,10 @@ func rowsSuffice(g *Group) bool {
 }
 
 // tooManyTensors reports whether a group touches more tensors than a kernel can
-// bind one by one, and more bytes than one binding of an arena holds.
+// bind one by one, and cannot share the bindings of arenas instead: more bytes
+// than one binding holds, or elements that are no 32-bit words.
 func (p *Program) tooManyTensors(g *Group) bool {
-	n, bytes := 0, 0
+	n, bytes, words := 0, 0, true
 	seen := map[ir.Value]bool{}
 	add := func(v ir.Value) {
 		if seen[v] {
@@ -289,6 +290,7 @@ func (p *Program) tooManyTensors(g *Group) bool {
 		n++
 		size, _ := v.Shape().Size().Const()
 		bytes += size * DeviceSize(v.DType())
+		words = words && DeviceSize(v.DType()) == 4
 	}
 	for _, part := range g.parts() {
 		for _, m := range part.Members {
@@ -300,7 +302,7 @@ func (p *Program) tooManyTensors(g *Group) bool {
 			}
 		}
 	}
-	return n > p.options.Tensors && bytes > p.options.Bytes
+	return n > p.options.Tensors && (bytes > p.options.Bytes || !words)
 }
 
 func split(phi []int) (mapped, rest []int) {

@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -12,7 +14,7 @@ const mapThreads = 256
 // scheduleMap gives each thread one element. Groups side by side take
 // consecutive ranges of workgroups, so that no workgroup's threads diverge.
 func scheduleMap(e *emitter, g *Group) []Launch {
-	parts := g.parts()
+	parts := slices.DeleteFunc(slices.Clone(g.parts()), func(p *Group) bool { return product(p.Outer) == 0 })
 	starts := make([]int, len(parts)+1)
 	for i, part := range parts {
 		n := product(part.Outer)
