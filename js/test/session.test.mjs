@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openSession, RlxError } from '../dist/runtime.js';
-import { batch, close, linearPlan, linearPlanWith, reference } from './linear.mjs';
+import { batch, close, linearPlan, linearPlanWith, reference, seal } from './linear.mjs';
 import { openDawn, openGPU } from './rig/dawn.mjs';
 
 const isError = (kind, text) => (error) => {
@@ -284,4 +284,40 @@ test('a device of the session\'s own has default limits and goes with it', async
   assert.match(session.deviceName, /\w/);
   session.close();
   assert.equal((await device.lost).reason, 'destroyed');
+});
+
+/** The plan with the requirement of so many storage buffers. */
+function linearPlanFor(storageBuffers) {
+  const bytes = linearPlan(), at = Buffer.from(bytes).indexOf('REQS') + 16; // after tag, flags, length, and no features
+  new DataView(bytes.buffer).setUint32(at, storageBuffers, true);
+  return seal(bytes);
+}
+
+test('a plan that needs more than the device has is refused by the limit\'s name', async () => {
+  const text = /maxStorageBuffersPerShaderStage 999 \(here 8\)/;
+  await assert.rejects(openSession(linearPlanFor(999), { device: dawn.device }), isError('limit', text));
+  await assert.rejects(openSession(linearPlanFor(999), { gpu: dawn.gpu }), isError('limit', /999/));
+});
+
+test('the first variant that the device can run is taken', async (t) => {
+  const file = (inner) => {
+    const header = Buffer.alloc(12);
+    header.write('VARI');
+    header.writeUInt32LE(inner.length, 8);
+    return seal(Uint8Array.from([...linearPlanFor(999), ...header, ...inner]));
+  };
+  const session = await openSession(file(linearPlan()), { device: dawn.device });
+  t.after(() => session.close());
+  await session.run('init');
+  assert.deepEqual([...await session.read('w')], [0.5, 1, 1.5]);
+  await assert.rejects(openSession(file(linearPlanFor(998)), { device: dawn.device }), isError('limit', /999/));
+});
+
+test('limits above the defaults are asked for where a plan needs them', async (t) => {
+  const adapter = await dawn.gpu.requestAdapter();
+  if (adapter.limits.maxStorageBuffersPerShaderStage <= 8) return t.diagnostic('the adapter has no more than the defaults');
+  const session = await openSession(linearPlanFor(9), { gpu: dawn.gpu });
+  await session.run('init');
+  assert.deepEqual([...await session.read('w')], [0.5, 1, 1.5]);
+  session.close();
 });
