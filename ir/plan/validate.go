@@ -80,12 +80,13 @@ func (v *validator) window(where string, buffer, offset, bytes, alignment int) e
 	return nil
 }
 
-// kindsOf says which kinds of buffer a role may live in.
+// kindsOf says which kinds of buffer a role may live in. An output may also be
+// an input or a constant as it is.
 var kindsOf = [roles][]BufferKind{
 	Input:  {InputBuffer},
 	Param:  {StateBuffer},
 	State:  {StateBuffer},
-	Output: {TempBuffer, StateBuffer},
+	Output: {TempBuffer, StateBuffer, InputBuffer, ConstantBuffer},
 }
 
 func (v *validator) slots() error {

@@ -133,6 +133,7 @@ func TestValidateAccepts(t *testing.T) {
 		{"no status word", func(p *plan.Plan) { p.Status = nil }},
 		{"an input with no elements", func(p *plan.Plan) { s := named(p, "free"); s.Dims, s.Bytes = []int{0, 4}, 0 }},
 		{"a state as an output", func(p *plan.Plan) { p.Entries[1].Outputs = append(p.Entries[1].Outputs, 3) }},
+		{"an input as an output", func(p *plan.Plan) { s := named(p, "loss"); s.Buffer, s.Offset = 1, 256 }},
 		{"two inputs of one name in two entries", func(p *plan.Plan) { named(p, "free").Name = "x" }},
 	} {
 		p := plantest.Linear()
