@@ -35,7 +35,6 @@ type emitter struct {
 	groups    [3]int
 	own       []Array
 	fresh     int
-	unguarded bool // states are written whatever the status says
 }
 
 // statusSlot stands for the status words where a kernel only reads them.

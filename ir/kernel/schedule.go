@@ -37,15 +37,6 @@ func (p *Program) Schedule(g *Group, d Device) (launches []Launch, err error) {
 	return launches, nil
 }
 
-// isReduction reports whether a node is computed as a reduction.
-func isReduction(n *ir.Node) bool {
-	switch n.Def().Lower.(type) {
-	case *ir.ReduceLowering, *ir.ScatterLowering:
-		return true
-	}
-	return false
-}
-
 // lowering returns the reduction that a member of a reduce group is.
 func lowering(m *Member) *ir.ReduceLowering {
 	switch l := m.Node.Def().Lower.(type) {
