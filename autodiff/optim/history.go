@@ -1,0 +1,54 @@
+package optim
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// HistoryCount is the state of [History] that counts the steps, a rank-0 i32.
+const HistoryCount = "history/count"
+
+// HistoryState returns the state that keeps the values of an output:
+// "history/loss" for "loss".
+func HistoryState(output string) string { return "history/" + output }
+
+// History returns a training step that also keeps the values of an output, f32
+// of rank 0, of the last n steps on the device: value k, counted from 0, lies at
+// k modulo n of the state "history/" and the output's name, f32[n]. How many
+// there were is the state "history/count". So no step need be read to know every
+// loss. Both states start as zeros. The error is of kind [ir.ErrName] for an
+// unknown output, [ir.ErrShape] or [ir.ErrDType] for one that is no rank-0 f32,
+// [ir.ErrAttr] for n below 1.
+func History(step *ir.Graph, output string, n int) (*ir.Graph, error) {
+	out, ok := step.Output(output)
+	if !ok || out.State {
+		return nil, ir.Errorf(ir.ErrName, "history: graph %s has no output %q", step.Name(), output)
+	}
+	switch t := out.Value.Type(); {
+	case len(t.Shape) != 0:
+		return nil, ir.Errorf(ir.ErrShape, "history: output %q is %s, not of rank 0", output, t)
+	case t.DType != ir.F32:
+		return nil, ir.Errorf(ir.ErrDType, "history: output %q is %s, not f32", output, t)
+	case n < 1:
+		return nil, ir.Errorf(ir.ErrAttr, "history: %d values", n)
+	}
+	return ir.Transform(step.Name(), func(b *ir.Builder) {
+		mapped := ir.NewMapping(step)
+		b.CopyPorts(step, mapped)
+		in := make([]ir.Value, len(step.Ports()))
+		for i, p := range step.Ports() {
+			in[i] = mapped.Get(p.Value)
+		}
+		ring := b.State(HistoryState(output), ir.F32, ir.N(n))
+		count := b.State(HistoryCount, ir.I32)
+		for i, v := range b.Splice(step, in) {
+			o := step.Outputs()[i]
+			b.CopyOutput(o, v)
+			if o.Name == output && !o.State {
+				here := ops.Eq(b, ops.Iota(b, ir.I32, 0, ir.N(n)), ops.Rem(b, count, ops.Const(b, ir.I32, float64(n))))
+				b.SetState(HistoryState(output), ops.Select(b, here, v, ring))
+			}
+		}
+		b.SetState(HistoryCount, ops.Add(b, count, ops.Const(b, ir.I32, 1)))
+	})
+}

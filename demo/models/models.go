@@ -1,0 +1,206 @@
+// Package models describes the networks of the demos as graphs: an MLP and a
+// CNN for handwritten digits of 8×8 counts from 0 to 16. Everything a demo runs
+// is a graph made here, so that it computes the same wherever it runs.
+package models
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+const (
+	// Side is the height and width of a digit.
+	Side = 8
+	// Pixels is the number of pixels of a digit.
+	Pixels = Side * Side
+	// Classes is the number of different digits.
+	Classes = 10
+	// Batch is the number of digits in a training step.
+	Batch = 128
+	// HistorySteps is for how many steps the losses stay on the device.
+	HistorySteps = 256
+)
+
+// Names of inputs and outputs.
+const (
+	Images        = "images"        // f32[batch,64], counts from 0 to 16
+	Labels        = "labels"        // i32[batch], from 0 to 9
+	Seed          = "seed"          // u32, input of the entry init
+	Loss          = "loss"          // f32, the mean cross-entropy
+	Predicted     = "predicted"     // i32[batch], the most probable class
+	Correct       = "correct"       // i32, how many of them are the label
+	Probabilities = "probabilities" // f32[batch,10]
+)
+
+// Model is a network for digits.
+type Model struct {
+	// Name is "mlp" or "cnn".
+	Name string
+	// params are its parameters in the order in which logits takes them.
+	params []param
+	// logits adds the network; images are f32[batch,64] from 0 to 1.
+	logits func(b *ir.Builder, images ir.Value, params []ir.Value) ir.Value
+}
+
+// param is a parameter: a weight that is drawn, or, with fanIn 0, a bias that
+// starts as zeros.
+type param struct {
+	name  string
+	shape []int
+	fanIn int
+}
+
+// MLP is 64 pixels, 64 ReLU units, 10 classes. Column i of the parameter w1,
+// f32[64,64], is the 8×8 picture that unit i looks for.
+func MLP() Model {
+	const hidden = 64
+	return Model{
+		Name: "mlp",
+		params: []param{
+			{"w1", []int{Pixels, hidden}, Pixels}, {"b1", []int{hidden}, 0},
+			{"w2", []int{hidden, Classes}, hidden}, {"b2", []int{Classes}, 0},
+		},
+		logits: func(b *ir.Builder, x ir.Value, p []ir.Value) ir.Value {
+			h := ops.Relu(b, ops.Linear(b, x, p[0], p[1]))
+			return ops.Linear(b, h, p[2], p[3])
+		},
+	}
+}
+
+// CNN is two 3×3 convolutions of 16 and 32 channels, each with a ReLU and a
+// 2×2 max pool after it, and a linear layer. The parameter conv1 is
+// f32[3,3,1,16].
+func CNN() Model {
+	const first, second, left = 16, 32, Side / 4
+	return Model{
+		Name: "cnn",
+		params: []param{
+			{"conv1", []int{3, 3, 1, first}, 9}, {"bias1", []int{first}, 0},
+			{"conv2", []int{3, 3, first, second}, 9 * first}, {"bias2", []int{second}, 0},
+			{"w", []int{left * left * second, Classes}, left * left * second}, {"b", []int{Classes}, 0},
+		},
+		logits: func(b *ir.Builder, x ir.Value, p []ir.Value) ir.Value {
+			batch := x.Type().Shape[0]
+			h := ops.Reshape(b, x, batch, ir.N(Side), ir.N(Side), ir.N(1))
+			for i := range 2 {
+				h = ops.Relu(b, ops.Conv2D(b, h, p[2*i], p[2*i+1], ops.Conv2DAttrs{PadLo: []int{1, 1}, PadHi: []int{1, 1}}))
+				h = ops.MaxPool(b, h, ops.PoolAttrs{Sizes: []int{2, 2}})
+			}
+			return ops.Linear(b, ops.Reshape(b, h, batch, ir.N(left*left*second)), p[4], p[5])
+		},
+	}
+}
+
+// All returns the models by name.
+func All() map[string]Model { return map[string]Model{"mlp": MLP(), "cnn": CNN()} }
+
+// forward declares the images of a batch and the parameters, and adds the
+// network.
+func (m Model) forward(b *ir.Builder, batch int) ir.Value {
+	x := b.Input(Images, ir.F32, ir.Dims(batch, Pixels)...)
+	params := make([]ir.Value, len(m.params))
+	for i, p := range m.params {
+		params[i] = b.Param(p.name, ir.F32, ir.Dims(p.shape...)...)
+	}
+	return m.logits(b, ops.Mul(b, x, ops.Const(b, ir.F32, 1./16)), params)
+}
+
+// LossGraph returns the graph of the mean cross-entropy of a batch.
+func (m Model) LossGraph(batch int) (*ir.Graph, error) {
+	return ir.Build(m.Name, func(b *ir.Builder) {
+		labels := b.Input(Labels, ir.I32, ir.Dims(batch)...)
+		b.Output(Loss, ops.CrossEntropyMean(b, m.forward(b, batch), labels))
+	})
+}
+
+// StepGraph returns a step of Adam on a batch, with the learning rate as the
+// input "lr" and the losses of the last HistorySteps steps as a state.
+func (m Model) StepGraph(batch int) (*ir.Graph, error) {
+	loss, err := m.LossGraph(batch)
+	if err != nil {
+		return nil, err
+	}
+	step, err := optim.Step(loss, Loss, optim.Adam{}, optim.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return optim.History(step, Loss, HistorySteps)
+}
+
+// EvalGraph returns the graph that measures the network on images with labels.
+func (m Model) EvalGraph(batch int) (*ir.Graph, error) {
+	return ir.Build(m.Name+"_eval", func(b *ir.Builder) {
+		labels := b.Input(Labels, ir.I32, ir.Dims(batch)...)
+		logits := m.forward(b, batch)
+		predicted := ops.ArgMax(b, logits, 1)
+		right := ops.Convert(b, ops.Eq(b, predicted, labels), ir.I32)
+		b.Output(Loss, ops.CrossEntropyMean(b, logits, labels))
+		b.Output(Correct, ops.ReduceSum(b, right))
+		b.Output(Predicted, predicted)
+	})
+}
+
+// PredictGraph returns the graph of the probabilities of each class.
+func (m Model) PredictGraph(batch int) (*ir.Graph, error) {
+	return ir.Build(m.Name+"_predict", func(b *ir.Builder) {
+		b.Output(Probabilities, ops.Softmax(b, m.forward(b, batch), 1))
+	})
+}
+
+// InitGraph returns the graph that makes everything new for a seed: weights
+// normal with variance 2/(number of inputs), after He et al., biases, moments
+// and the history zero. step is what StepGraph returned.
+func (m Model) InitGraph(step *ir.Graph) (*ir.Graph, error) {
+	return ir.Build(m.Name+"_init", func(b *ir.Builder) {
+		low := ops.Reshape(b, b.Input(Seed, ir.U32), ir.N(1))
+		key := ops.Concatenate(b, 0, ops.Zeros(b, ir.U32, ir.N(1)), low)
+		drawn := map[string]ir.Value{}
+		for i, p := range m.params {
+			if p.fanIn > 0 {
+				z := ops.Normal(b, ops.FoldIn(b, key, ops.Const(b, ir.U32, float64(i))), ir.F32, ir.Dims(p.shape...)...)
+				drawn[p.name] = ops.Mul(b, z, ops.Const(b, ir.F32, math.Sqrt(2/float64(p.fanIn))))
+			}
+		}
+		for _, port := range step.Ports() {
+			if port.Kind != ir.StatePort {
+				continue
+			}
+			t := port.Value.Type()
+			b.Port(port.Kind, port.Name, t)
+			value, ok := drawn[port.Name]
+			if !ok {
+				value = ops.Zeros(b, t.DType, t.Shape...)
+			}
+			b.SetState(port.Name, value)
+		}
+	})
+}
+
+// Module returns everything a demo runs, as entries that share their state:
+// init (seed), step (a batch of Batch digits and lr), eval (evalBatch digits),
+// predict (one digit).
+func (m Model) Module(evalBatch int) (*ir.Module, error) {
+	step, err := m.StepGraph(Batch)
+	if err != nil {
+		return nil, err
+	}
+	entries := []ir.Entry{{Name: "step", Graph: step}}
+	for _, e := range []struct {
+		name string
+		make func() (*ir.Graph, error)
+	}{
+		{"init", func() (*ir.Graph, error) { return m.InitGraph(step) }},
+		{"eval", func() (*ir.Graph, error) { return m.EvalGraph(evalBatch) }},
+		{"predict", func() (*ir.Graph, error) { return m.PredictGraph(1) }},
+	} {
+		g, err := e.make()
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, ir.Entry{Name: e.name, Graph: g})
+	}
+	return ir.NewModule("digits-"+m.Name, entries...)
+}
