@@ -397,10 +397,15 @@ func (r ratio) mul(s ratio) ratio {
 }
 
 func (r ratio) add(s ratio) ratio {
-	if !r.valid() || !s.valid() || tooLarge(r.num, s.den) || tooLarge(s.num, r.den) || tooLarge(r.den, s.den) {
+	if !r.valid() || !s.valid() {
 		return ratio{}
 	}
-	return ratio{r.num*s.den + s.num*r.den, r.den * s.den}.reduced()
+	// Over the least common denominator the numbers stay as small as they can.
+	g := gcd(r.den, s.den)
+	if tooLarge(r.num, s.den/g) || tooLarge(s.num, r.den/g) || tooLarge(r.den, s.den/g) {
+		return ratio{}
+	}
+	return ratio{r.num*(s.den/g) + s.num*(r.den/g), r.den * (s.den / g)}.reduced()
 }
 
 func (r ratio) String() string {

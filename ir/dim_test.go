@@ -74,6 +74,7 @@ func TestDimArithmetic(t *testing.T) {
 		{"add numbers", N(2).Add(N(3)), "5"},
 		{"subtract to a number", n.Add(N(3)).Sub(n), "3"},
 		{"difference of squares", n.Add(m).Mul(n.Sub(m)), "-m*m+n*n"},
+		{"large denominators", parseDim(t, "n/100000000+n/100000000"), "1/50000000*n"},
 		{"negative in between", N(2).Sub(N(5)).Add(N(4)), "1"},
 		{"zero product", n.Mul(N(0)), "0"},
 		{"divide numbers", div(N(6), N(3)), "2"},
