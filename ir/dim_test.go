@@ -228,8 +228,8 @@ func FuzzDim(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if sum := d.Add(e); sum.Valid() && sum.Sub(e) != d {
-			t.Errorf("%s + %s − %[2]s = %s", d, e, sum.Sub(e))
+		if back := d.Add(e).Sub(e); back.Valid() && back != d {
+			t.Errorf("%s + %s − %[2]s = %s", d, e, back)
 		}
 		p := d.Mul(e)
 		if !p.Valid() || e.Is(0) {
