@@ -35,8 +35,12 @@ export function* batches(data: Readonly<Record<string, HostTensor>>, options: Ba
   for (const [name, { shape }] of columns) {
     if (shape[0] !== rows) throw new RlxError('shape', `batches: ${name} has ${shape[0]} rows, others ${rows}`, { name, shape });
   }
-  if (!(size >= 1) || rows === 0) throw new RlxError('shape', `batches: ${rows} rows cannot be cut into batches of ${size}: an empty batch has no result`);
-  if (rows % size !== 0 && !last) throw new RlxError('shape', `batches: ${rows % size} of ${rows} rows are left over: say with 'last' what to do with them`);
+  if (!(size >= 1) || rows === 0) {
+    throw new RlxError('shape', `batches: ${rows} rows cannot be cut into batches of ${size}: an empty batch has no result`);
+  }
+  if (rows % size !== 0 && !last) {
+    throw new RlxError('shape', `batches: ${rows % size} of ${rows} rows are left over: say with 'last' what to do with them`);
+  }
   const order = Uint32Array.from({ length: rows }, (_, i) => i);
   const full = collector(columns, size), short = last === 'drop' ? 0 : rows % size;
   const rest = short > 0 && typeof last === 'object' && 'entry' in last ? collector(columns, short) : full;
@@ -56,8 +60,9 @@ export function* batches(data: Readonly<Record<string, HostTensor>>, options: Ba
 /** Returns a function that collects rows into arrays made once; rows that are not there are zeros. */
 function collector(columns: [string, HostTensor][], size: number): (rows: Uint32Array) => Record<string, { data: TensorData; shape: number[] }> {
   const into = columns.map(([name, { dtype, shape, data }]) => {
-    const width = data.length / shape[0]!, type = arrayType(dtype);
-    return { name, width, from: data, data: new type(new ArrayBuffer(size * width * type.BYTES_PER_ELEMENT), 0, size * width), shape: [size, ...shape.slice(1)] };
+    const width = data.length / shape[0]!, length = size * width, type = arrayType(dtype);
+    const made = new type(new ArrayBuffer(length * type.BYTES_PER_ELEMENT), 0, length);
+    return { name, width, from: data, data: made, shape: [size, ...shape.slice(1)] };
   });
   return (rows) => Object.fromEntries(into.map(({ name, width, from, data, shape }) => {
     rows.forEach((row, i) => data.set(from.subarray(row * width, (row + 1) * width), i * width));

@@ -50,6 +50,12 @@ export class RlxError extends Error {
   }
 }
 
+/** The error for a name that is none of those known. `what` says what was looked for where. */
+export function unknownName(what: string, name: string, known: Iterable<string>, op?: string): RlxError {
+  const message = `${what} ${name}: there are ${[...known].join(', ') || 'none'}`;
+  return new RlxError('name', message, op === undefined ? { name } : { op, name });
+}
+
 /** Makes an RlxError of anything thrown. */
 export function asError(reason: unknown, kind: ErrorKind = 'gpu'): RlxError {
   return reason instanceof RlxError ? reason : new RlxError(kind, (reason as Error)?.message ?? String(reason), { cause: reason });

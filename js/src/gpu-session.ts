@@ -2,7 +2,7 @@
 
 import type { Device } from './device.js';
 import { checkType, deviceBytes, sizeOf, toDevice, type TensorData } from './dtype.js';
-import { asError, RlxError } from './errors.js';
+import { asError, RlxError, unknownName } from './errors.js';
 import { usage } from './flags.js';
 import { Flight } from './flight.js';
 import { deviceInput, hostBytes, putScalar } from './inputs.js';
@@ -63,10 +63,11 @@ export class GPUSession implements Session {
     this.#flight = new Flight(inFlight);
     this.#persistent = new Map(plan.slots.filter(isPersistent).map((slot) => [slot.name, slot]));
     const { status } = plan;
+    const outputBytes = plan.entries.map(({ outputs }) => outputs.reduce((sum, i) => sum + plan.slots[i]!.bytes, 0));
     this.#ring = new StagingRing({
       gpu: this.#gpu,
       places: Math.max(3, staging),
-      bytes: Math.min(largestStaging, Math.max(...plan.entries.map(({ outputs }) => outputs.reduce((sum, i) => sum + plan.slots[i]!.bytes, 0)), 1024)),
+      bytes: Math.min(largestStaging, Math.max(...outputBytes, 1024)),
       status: status && { buffer: program.buffers[status.buffer]!, status },
       onFree: () => this.#catchUp(),
       fatal: () => this.#fatal(),
@@ -74,8 +75,8 @@ export class GPUSession implements Session {
     this.lost = new Promise((resolve) => this.#announce = resolve);
     this.#gpu.addEventListener('uncapturederror', this.#onError);
     void this.#gpu.lost.then(({ reason, message }) => {
-      const steps = this.steps - this.#savedAt;
-      this.#fail(new RlxError('lost', `the device was lost (${reason}): ${message || 'no reason given'}; ${steps} steps since the state was last saved are gone`, { steps }));
+      const steps = this.steps - this.#savedAt, gone = `${steps} steps since the state was last saved are gone`;
+      this.#fail(new RlxError('lost', `the device was lost (${reason}): ${message || 'no reason given'}; ${gone}`, { steps }));
     });
   }
 
@@ -112,7 +113,9 @@ export class GPUSession implements Session {
     this.#check();
     const target = this.#entry(name);
     const { maxSteps } = this.#program;
-    if (!Number.isInteger(steps) || steps < 1 || steps > maxSteps) throw new RlxError('limit', `${name}: ${steps} steps in one run are not 1 to ${maxSteps}`, { op: name });
+    if (!Number.isInteger(steps) || steps < 1 || steps > maxSteps) {
+      throw new RlxError('limit', `${name}: ${steps} steps in one run are not 1 to ${maxSteps}`, { op: name });
+    }
     const turn = this.#flight.enter();
     if (turn) {
       this.#nudge();
@@ -170,23 +173,23 @@ export class GPUSession implements Session {
 
   #entry(name: string): ProgramEntry {
     const found = this.#program.entries.get(name);
-    if (!found) throw new RlxError('name', `the plan has no entry ${name}: it has ${[...this.#program.entries.keys()].join(', ')}`, { name });
+    if (!found) throw unknownName('the plan has no entry', name, this.#program.entries.keys());
     return found;
   }
 
   /** Checks the tensors among the inputs; nothing is written yet. */
   #checkInputs({ entry }: ProgramEntry, inputs: Inputs, all: boolean): Upload[] {
-    const known = [...entry.inputs, ...entry.scalars].map((i) => this.plan.slots[i]!);
+    const op = entry.name, known = [...entry.inputs, ...entry.scalars].map((i) => this.plan.slots[i]!);
     for (const name in inputs) {
-      if (!known.some((slot) => slot.name === name)) throw new RlxError('name', `${entry.name} has no input ${name}: it has ${known.map((slot) => slot.name).join(', ') || 'none'}`, { op: entry.name, name });
+      if (!known.some((slot) => slot.name === name)) throw unknownName(`${op} has no input`, name, known.map((slot) => slot.name), op);
     }
     const uploads: Upload[] = [];
     for (const slot of known) {
       const value = inputs[slot.name];
       if (value === undefined) {
-        if (all && !this.#bound.has(slot)) throw new RlxError('name', `${entry.name}: input ${slot.name} is missing`, { op: entry.name, name: slot.name });
+        if (all && !this.#bound.has(slot)) throw new RlxError('name', `${op}: input ${slot.name} is missing`, { op, name: slot.name });
       } else if (slot.role === 'input') {
-        uploads.push(this.#checkInput(entry.name, slot, value));
+        uploads.push(this.#checkInput(op, slot, value));
       }
     }
     return uploads;
@@ -207,7 +210,10 @@ export class GPUSession implements Session {
     for (const i of entry.scalars) {
       const slot = this.plan.slots[i]!, value = inputs[slot.name];
       const list = Array.isArray(value) ? value : undefined;
-      if (list && list.length !== steps) throw new RlxError('shape', `${entry.name}: ${slot.name} has ${list.length} values for ${steps} steps`, { op: entry.name, name: slot.name, shape: [list.length], expected: [steps] });
+      if (list && list.length !== steps) {
+        const place = { op: entry.name, name: slot.name, shape: [list.length], expected: [steps] };
+        throw new RlxError('shape', `${entry.name}: ${slot.name} has ${list.length} values for ${steps} steps`, place);
+      }
       if (value === undefined) { // bound: the first row has it
         for (let k = 1; k < steps; k++) rows.setUint32(k * stride + slot.offset, rows.getUint32(slot.offset));
       } else {
@@ -242,8 +248,8 @@ export class GPUSession implements Session {
     const outputs = from?.entry.outputs.map((i) => this.plan.slots[i]!) ?? [];
     const slot = this.#persistent.get(name) ?? outputs.find((output) => output.name === name);
     if (!slot) {
-      const names = [...outputs.map((output) => output.name), ...this.#persistent.keys()];
-      throw new RlxError('name', `there is no value ${name} to read after ${from?.entry.name ?? 'nothing was run'}: there are ${names.join(', ') || 'none'}`, { name });
+      const when = from ? `a run of ${from.entry.name}` : 'no run';
+      throw unknownName(`after ${when} there is no value`, name, [...outputs.map((output) => output.name), ...this.#persistent.keys()]);
     }
     const { dtype, shape, buffer, offset, bytes } = slot;
     return { name, dtype, shape, buffer: this.#program.buffers[buffer]!, offset, bytes };
@@ -287,7 +293,7 @@ export class GPUSession implements Session {
 
   #stateSlot(name: string): Slot {
     const slot = this.#persistent.get(name);
-    if (!slot) throw new RlxError('name', `the plan has no parameter or state ${name}: it has ${[...this.#persistent.keys()].join(', ') || 'none'}`, { name });
+    if (!slot) throw unknownName('the plan has no parameter or state', name, this.#persistent.keys());
     return slot;
   }
 
@@ -304,7 +310,10 @@ export class GPUSession implements Session {
   async upload({ dtype, shape, data }: HostTensor): Promise<Tensor> {
     this.#check();
     checkType('the tensor', dtype, data);
-    if (data.length !== sizeOf(shape)) throw new RlxError('shape', `a tensor of shape [${shape}] has ${sizeOf(shape)} elements, given with ${data.length}`, { shape: [data.length], expected: shape });
+    if (data.length !== sizeOf(shape)) {
+      const place = { shape: [data.length], expected: shape };
+      throw new RlxError('shape', `a tensor of shape [${shape}] has ${sizeOf(shape)} elements, given with ${data.length}`, place);
+    }
     const made = this.#tensor(dtype, shape, deviceBytes(dtype, shape));
     this.#gpu.queue.writeBuffer(made.handleOf(this) as GPUBuffer, 0, toDevice(dtype, data));
     return made;

@@ -41,7 +41,8 @@ export function hostBytes(op: string, slot: Slot, value: Exclude<Input, Tensor>)
     const size = arrayLength(dtype, expected, slot.bytes);
     if (data.length !== size) {
       const empty = data.length === 0 ? ': an empty batch has no result' : '';
-      throw new RlxError('shape', `${what} is ${dtype}[${expected}] of ${size} elements, given with ${data.length}${empty}`, { op, name, shape: [data.length], expected });
+      const place = { op, name, shape: [data.length], expected };
+      throw new RlxError('shape', `${what} is ${dtype}[${expected}] of ${size} elements, given with ${data.length}${empty}`, place);
     }
   }
   checkRange(op, slot, data);
@@ -50,7 +51,8 @@ export function hostBytes(op: string, slot: Slot, value: Exclude<Input, Tensor>)
 
 /** Checks a tensor on the device, and returns what its owner knows it by. */
 export function deviceInput(op: string, slot: Slot, tensor: Tensor, owner: object): unknown {
-  if (tensor.dtype !== slot.dtype) throw new RlxError('dtype', `${op}: ${slot.name} is ${slot.dtype}, given as ${tensor.dtype}`, { op, name: slot.name });
+  const { name, dtype } = slot;
+  if (tensor.dtype !== dtype) throw new RlxError('dtype', `${op}: ${name} is ${dtype}, given as ${tensor.dtype}`, { op, name });
   checkShape(op, slot, tensor.shape);
   return tensor.handleOf(owner);
 }
@@ -58,7 +60,10 @@ export function deviceInput(op: string, slot: Slot, tensor: Tensor, owner: objec
 /** Writes a scalar into a row at its place. */
 export function putScalar(op: string, { name, dtype, offset }: Slot, value: unknown, row: DataView, at: number): void {
   const n = typeof value === 'boolean' ? Number(value) : value;
-  if (typeof n !== 'number') throw new RlxError('dtype', `${op}: ${name} is one ${dtype}, given as ${Object.prototype.toString.call(value).slice(8, -1)}`, { op, name });
+  if (typeof n !== 'number') {
+    const given = Object.prototype.toString.call(value).slice(8, -1);
+    throw new RlxError('dtype', `${op}: ${name} is one ${dtype}, given as ${given}`, { op, name });
+  }
   at += offset;
   if (dtype === 'f32') return row.setFloat32(at, n, true);
   const [lo, hi] = dtype === 'i32' ? [-0x80000000, 0x7fffffff] : [0, dtype === 'bool' ? 1 : 0xffffffff];

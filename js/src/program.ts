@@ -83,6 +83,8 @@ export async function buildProgram(gpu: GPUDevice, plan: Plan, maxSteps: number)
   }
 }
 
+type Window = [binding: number, buffer: GPUBuffer, at: Omit<Binding, 'buffer'>];
+
 class Builder {
   readonly buffers: GPUBuffer[] = [];
   readonly #owned: GPUBuffer[] = [];
@@ -190,7 +192,8 @@ class Builder {
 
   #dispatch(entry: ProgramEntry, { kernel: index, bindings, groups }: Dispatch, pipeline: GPUComputePipeline): DispatchOp {
     const kernel = this.#plan.kernels[index]!;
-    const storage = this.#group(kernel.name, this.#storageLayout(kernel.storage), bindings.map((b, binding) => [binding, this.buffers[b.buffer]!, b]));
+    const windows = bindings.map((b, binding): Window => [binding, this.buffers[b.buffer]!, b]);
+    const storage = this.#group(kernel.name, this.#storageLayout(kernel.storage), windows);
     const op: DispatchOp = { kind: 'dispatch', pipeline, storage, scalars: kernel.scalarBytes > 0, counters: kernel.counters, groups };
     if (readsUniforms(kernel)) {
       op.uniforms = this.#group(`${entry.entry.name} uniforms`, this.#uniformLayout(kernel), uniformBindings(kernel).map((binding) => [
@@ -200,7 +203,7 @@ class Builder {
     return op;
   }
 
-  #group(what: string, layout: GPUBindGroupLayout, windows: [binding: number, buffer: GPUBuffer, at: Omit<Binding, 'buffer'>][]): GPUBindGroup {
+  #group(what: string, layout: GPUBindGroupLayout, windows: Window[]): GPUBindGroup {
     const key = windows.map(([binding, buffer, { offset, bytes }]) => `${binding} ${this.#idOf(buffer)} ${offset} ${bytes}`);
     return this.#once(`${this.#ids.get(layout)}: ${key}`, () => this.#gpu.createBindGroup({
       label: this.#label(what), layout,

@@ -38,7 +38,9 @@ export async function openRemote(
   if (device || gpu) throw new RlxError('device', 'a device of your own cannot be used in a worker');
   const own = worker === true, port = own ? startWorker() : worker as Worker;
   const caller = new Caller(port);
-  port.addEventListener('error', (event) => caller.end(new RlxError('device', `the worker failed: ${(event as ErrorEvent).message ?? 'it could not be loaded'}`)));
+  port.addEventListener('error', (event) => {
+    caller.end(new RlxError('device', `the worker failed: ${(event as ErrorEvent).message ?? 'it could not be loaded'}`));
+  });
   const end = () => own && port.terminate();
   try {
     return new RemoteSession(caller, await caller.call<RemoteInfo>('open', [file, options]), end);

@@ -13,4 +13,4 @@ export { decodePlan, type Entry, type Kernel, type Plan, type Slot } from './pla
 export { startWorker } from './remote.js';
 export { type HostTensor, type Input, type Inputs, type Reading, type Run, type RunOptions, type Session } from './session.js';
 export { liveTensors, scope, Tensor, type TensorScope } from './tensor.js';
-export { type BatchSource, type Progress, type Summary, Trainer, type TrainerOptions, type TrainOptions } from './trainer.js';
+export { type BatchSource, type EvaluateOptions, type Progress, type Summary, Trainer, type TrainerOptions, type TrainOptions } from './trainer.js';

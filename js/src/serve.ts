@@ -67,8 +67,10 @@ class Served {
   };
 }
 
+type Open = (file: Uint8Array | ArrayBuffer, options: SessionOptions) => Promise<Session>;
+
 /** The methods of a worker that holds sessions. */
-export function sessionHandlers(open = async (file: Uint8Array | ArrayBuffer, options: SessionOptions): Promise<Session> => openLocal(decodePlan(file), options)): Handlers {
+export function sessionHandlers(open: Open = async (file, options) => openLocal(decodePlan(file), options)): Handlers {
   const sessions: Served[] = [];
   return {
     async open(file: Uint8Array | ArrayBuffer, options: SessionOptions): Promise<RemoteInfo> {

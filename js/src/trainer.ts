@@ -1,6 +1,6 @@
 import type { Batch } from './batches.js';
 import type { TensorData } from './dtype.js';
-import { RlxError } from './errors.js';
+import { RlxError, unknownName } from './errors.js';
 import type { Slot } from './plan.js';
 import type { HostTensor, Inputs, Run, RunOptions, Session } from './session.js';
 import { yieldTask } from './task.js';
@@ -32,6 +32,12 @@ export interface TrainOptions {
   /** Stops before the next step; `run` then resolves with what was done. */
   signal?: AbortSignal;
   onProgress?: (progress: Progress) => void;
+}
+
+export interface EvaluateOptions {
+  /** `eval` if not given. */
+  entry?: string;
+  batches: Iterable<Batch> | AsyncIterable<Batch>;
 }
 
 /** How far a run has come, by what has been read back. */
@@ -75,7 +81,9 @@ export class Trainer {
     this.#loss = loss;
     const state = (name: string) => session.plan.slots.find((slot) => slot.name === name && slot.role === 'state');
     const ring = state(history?.ring ?? `history/${loss}`), count = state(history?.count ?? 'history/count');
-    if (history && !(ring && count)) throw new RlxError('name', `the plan has no states ${history.ring} and ${history.count}`, { name: history.ring });
+    if (history && !(ring && count)) {
+      throw new RlxError('name', `the plan has no states ${history.ring} and ${history.count}`, { name: history.ring });
+    }
     this.#history = ring && count && { ring, count };
   }
 
@@ -148,10 +156,10 @@ export class Trainer {
    * Runs another entry over batches and gathers its outputs: the mean over rows of an output
    * without axes, the concatenation of any other, without rows that a mask left out.
    */
-  async evaluate({ entry = 'eval', batches }: { entry?: string; batches: Iterable<Batch> | AsyncIterable<Batch> }): Promise<Record<string, number | TensorData>> {
+  async evaluate({ entry = 'eval', batches }: EvaluateOptions): Promise<Record<string, number | TensorData>> {
     const pause = yieldTask(), next = puller(batches), parts: { rows: number; values: Record<string, TensorData> }[] = [];
     const { plan } = this.session, target = plan.entries.find(({ name }) => name === entry);
-    if (!target) throw new RlxError('name', `the plan has no entry ${entry}`, { name: entry });
+    if (!target) throw unknownName('the plan has no entry', entry, plan.entries.map(({ name }) => name));
     const outputs = target.outputs.map((i) => plan.slots[i]!);
     for (let batch = await next(0), i = 0; batch; batch = await next(++i)) {
       const { reading } = await this.session.run(batch.entry ?? entry, batch.inputs, { read: outputs.map(({ name }) => name) });

@@ -59,7 +59,10 @@ function validateEntry(plan: Plan, entry: Entry): void {
   for (const [role, list] of Object.entries(roles)) {
     for (const i of list) need(plan.slots[i]?.role === role, `entry ${name} has a wrong ${role}`);
   }
-  for (const i of scalars) need(plan.slots[i]!.offset % 4 === 0 && plan.slots[i]!.offset + 4 <= uniformBytes, `a scalar of entry ${name} lies outside its row`);
+  for (const i of scalars) {
+    const { offset } = plan.slots[i]!;
+    need(offset % 4 === 0 && offset + 4 <= uniformBytes, `a scalar of entry ${name} lies outside its row`);
+  }
   for (const i of outputs) need(plan.slots[i] && !['input', 'scalar'].includes(plan.slots[i].role), `entry ${name} has a wrong output`);
   const unique = (list: number[]) => new Set(list.map((i) => plan.slots[i]!.name)).size === list.length;
   need(unique([...inputs, ...scalars]) && unique(outputs), `entry ${name} uses a name twice`);

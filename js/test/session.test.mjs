@@ -112,7 +112,7 @@ describe('wrong inputs are refused before anything is written', async () => {
     ['a list for a tensor', 'step', { ...good, t: [1, 2, 3, 4] }, 'dtype', /Array/],
     ['nothing for a tensor', 'step', { ...good, t: null }, 'dtype', /t is f32/],
     ['a number for a tensor', 'step', { ...good, t: 1 }, 'shape', /t is f32\[4\]/],
-    ['an unknown name', 'step', { ...good, y: 1 }, 'name', /no input y: it has x, t, rate/],
+    ['an unknown name', 'step', { ...good, y: 1 }, 'name', /no input y: there are x, t, rate/],
     ['a missing tensor', 'step', { t: good.t, rate: 0.1 }, 'name', /input x is missing/],
     ['a missing scalar', 'step', { x: good.x, t: good.t }, 'name', /input rate is missing/],
     ['a tensor for a scalar', 'step', { ...good, rate: new Float32Array(1) }, 'dtype', /rate is one f32/],
@@ -121,7 +121,7 @@ describe('wrong inputs are refused before anything is written', async () => {
     ['a negative unsigned', 'fold', { seed: -1 }, 'dtype', /given as -1/],
     ['a label above its range', 'pick', { label: Int32Array.of(0, 1, 4, 2), free: new Int32Array(4) }, 'index', /label has 4 as element 2, outside \[0, 4\)/],
     ['a label below its range', 'pick', { label: Int32Array.of(-1, 0, 0, 0), free: new Int32Array(4) }, 'index', /-1 as element 0/],
-    ['an unknown entry', 'train', good, 'name', /no entry train: it has init, step/],
+    ['an unknown entry', 'train', good, 'name', /no entry train: there are init, step/],
   ];
   for (const [what, entry, inputs, kind, text] of rows) {
     test(what, async (t) => {

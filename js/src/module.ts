@@ -1,0 +1,87 @@
+// A WebAssembly module made by Go: loading it, calling it, starting it anew when it died.
+
+import { RlxError } from './errors.js';
+
+/** Where a module comes from: an address, its bytes, or the compiled module. */
+export type WasmSource = string | URL | BufferSource | WebAssembly.Module;
+
+interface GoRuntime {
+  importObject: WebAssembly.Imports;
+  /** Resolves when the program ends, which it only does when it fails. */
+  run(instance: WebAssembly.Instance): Promise<void>;
+}
+
+interface Exports {
+  mem: WebAssembly.Memory;
+  rlx_abi(): number;
+  rlx_alloc(bytes: number): number;
+  rlx_call(): number;
+  rlx_out(): number;
+  rlx_objects(): number;
+}
+
+/** Compiles a module, while it is loaded where that can be. */
+export async function loadModule(source: WasmSource): Promise<WebAssembly.Module> {
+  if (source instanceof WebAssembly.Module) return source;
+  if (typeof source !== 'string' && !(source instanceof URL)) return WebAssembly.compile(source);
+  const url = new URL(source, globalThis.location?.href ?? import.meta.url);
+  if (url.protocol === 'file:' && globalThis.process?.versions?.node) { // Node's fetch has no files
+    const { readFile } = await import('node:fs/promises');
+    return WebAssembly.compile(await readFile(url));
+  }
+  let response: globalThis.Response;
+  try {
+    response = await fetch(url);
+  } catch (cause) {
+    throw new RlxError('wasm', `${url} cannot be loaded: ${(cause as Error).message}`, { cause });
+  }
+  if (!response.ok) throw new RlxError('wasm', `${url} cannot be loaded: ${response.status} ${response.statusText}`);
+  // Streaming wants the right media type, which not every server knows.
+  return response.headers.get('content-type')?.startsWith('application/wasm')
+    ? WebAssembly.compileStreaming(response)
+    : WebAssembly.compile(await response.arrayBuffer());
+}
+
+/** A running module. */
+export class Instance {
+  readonly #exports: Exports;
+  #ended: RlxError | undefined;
+
+  private constructor(exports: Exports) { this.#exports = exports; }
+
+  /** Starts a module. Rejects with an {@link RlxError} of kind `version` if it is made for another version of this package. */
+  static async start(module: WebAssembly.Module, abi: number): Promise<Instance> {
+    await import('#wasm_exec');
+    const go = new (globalThis as unknown as { Go: new () => GoRuntime }).Go();
+    const { exports } = await WebAssembly.instantiate(module, go.importObject) as unknown as { exports: Exports };
+    const made = new Instance(exports);
+    void go.run({ exports } as unknown as WebAssembly.Instance).catch(() => {}).then(() => made.#end('its program ended'));
+    const found = exports.rlx_abi?.();
+    if (found !== abi) throw new RlxError('version', `the WebAssembly module speaks version ${found} of the interface, this package ${abi}`);
+    return made;
+  }
+
+  /** Whether the module still runs. */
+  get alive(): boolean { return !this.#ended; }
+
+  /** How many objects are held for the host. */
+  get objects(): number { return this.#exports.rlx_objects(); }
+
+  #end(why: string, cause?: unknown): RlxError {
+    return this.#ended ??= new RlxError('wasm', `the WebAssembly module failed: ${why}`, { cause });
+  }
+
+  /** Answers a request. The response is the caller's own. */
+  call(request: Uint8Array): Uint8Array {
+    if (this.#ended) throw this.#ended;
+    const { mem, rlx_alloc, rlx_call, rlx_out } = this.#exports;
+    try {
+      const at = rlx_alloc(request.length);
+      new Uint8Array(mem.buffer, at, request.length).set(request);
+      const size = rlx_call();
+      return new Uint8Array(mem.buffer, rlx_out(), size).slice();
+    } catch (cause) { // out of memory, or a stack without end
+      throw this.#end((cause as Error).message, cause);
+    }
+  }
+}
