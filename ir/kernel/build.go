@@ -39,11 +39,9 @@ func build(p *Program) (*Program, error) {
 			p.groups, p.groupOf[n] = append(p.groups, g), g
 		}
 	}
-	p.fuse()
-	if p.fuseSiblings() {
-		p.fuse()
+	if !p.options.Unfused {
+		p.fuseAll()
 	}
-	p.fuseSideBySide()
 	p.placeLeaves()
 	p.placeResults()
 	return p, p.order()

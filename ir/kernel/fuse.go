@@ -13,6 +13,15 @@ const splitReduce = 4096
 // enoughRows is the number of outer points that fill a device without that.
 const enoughRows = 64
 
+// fuseAll merges all groups that can be.
+func (p *Program) fuseAll() {
+	p.fuse()
+	if p.fuseSiblings() {
+		p.fuse()
+	}
+	p.fuseSideBySide()
+}
+
 // fuse merges groups along the edges between them, as long as one of the rules
 // below allows it and no other group stands between the two.
 func (p *Program) fuse() {

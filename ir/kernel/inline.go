@@ -45,7 +45,7 @@ func (p *Program) decide() {
 	for _, n := range nodes {
 		pl.measure(n)
 		_, literal := pl.literals[ir.Value(n.Result(0))]
-		pl.virtual[n.ID()] = literal || isMap(n) && !output[n] && pl.inlines(n, uses[n.ID()])
+		pl.virtual[n.ID()] = literal || !p.options.Unfused && isMap(n) && !output[n] && pl.inlines(n, uses[n.ID()])
 	}
 }
 

@@ -62,6 +62,9 @@ type Options struct {
 	Tensors, Bytes int
 	// FirstCode is the status code of the first check.
 	FirstCode int
+	// Unfused makes a group of every node that is no literal: what fusion is
+	// checked against.
+	Unfused bool
 }
 
 // DefaultOptions fit WebGPU's default limits: 8 storage buffers, one of them

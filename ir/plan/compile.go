@@ -99,6 +99,7 @@ func (c *compiler) entry(e ir.Entry) error {
 	o.Tensors = c.target.Limits.StorageBuffers - 1
 	o.Bytes = c.target.Limits.BindingBytes / 2
 	o.FirstCode = len(c.codes) + 1
+	o.Unfused = c.target.Unfused
 	prog, err := kernel.Build(g, o)
 	if err != nil {
 		return err

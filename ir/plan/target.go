@@ -77,6 +77,7 @@ type Target struct {
 	F16       bool   // kernels may compute in f16
 	Subgroups bool   // kernels may have subgroup statements
 	Subgroup  [2]int // the range of subgroup sizes, where Subgroups is set
+	Unfused   bool   // each node is a kernel of its own: see [kernel.Options]
 }
 
 // WebGPU returns the target that every WebGPU device meets.
