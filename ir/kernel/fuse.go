@@ -151,8 +151,11 @@ func (p *Program) updates(g *Group) bool {
 // align finds, from what b reads of a, which coordinate of a each coordinate of
 // b is; -1 for those that the reads do not tell. It fails where a read is no
 // projection: then an element of b needs elements of a that another thread has.
+// Nor may it take part of a, as a slice from 0 on does: the two would run over
+// different numbers of points.
 func (p *Program) align(a, b *Group) ([]int, bool) {
-	phi := make([]int, len(b.Outer)+len(b.Inner))
+	sizesA, sizesB := slices.Concat(a.Outer, a.Inner), slices.Concat(b.Outer, b.Inner)
+	phi := make([]int, len(sizesB))
 	for i := range phi {
 		phi[i] = -1
 	}
@@ -173,7 +176,7 @@ func (p *Program) align(a, b *Group) ([]int, bool) {
 					return nil, false
 				}
 				cb := m.coordOf(own)
-				if phi[cb] >= 0 && phi[cb] != ca {
+				if phi[cb] >= 0 && phi[cb] != ca || sizesA[ca] != sizesB[cb] {
 					return nil, false
 				}
 				phi[cb] = ca
