@@ -103,6 +103,7 @@ bench: js $(PEERS) ## host time per step against jax-js and TensorFlow.js; CPU k
 	$(GO) run ./js/bench/plans build/plans
 	$(NODE) js/bench/run.mjs
 	$(GO) test -run='^$$' -bench=. -benchtime=200ms ./native/cpu/...
+	python3 native/cpu/peers/pytorch.py
 
 .PHONY: bench-h200
 bench-h200: js $(PEERS) ## pack build/h200: benchmarks and conformance for a bare GPU machine
