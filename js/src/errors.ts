@@ -11,18 +11,22 @@
  * - `memory`: the device is out of memory
  * - `gpu`: any other error the device reports; the session is of no use any more
  * - `lost`: the device is gone, and all state on it
+ * - `wasm`: a WebAssembly module cannot be loaded, or failed: `init()` starts it anew
+ * - `internal`: a mistake in the compiler
  * - `closed`: the session, tensor or worker was closed before
  * - `abort`: a signal said so
  */
 export type ErrorKind =
   | 'shape' | 'dtype' | 'name' | 'index'
   | 'attr' | 'graph' | 'symbol' | 'syntax' | 'rule' | 'unsupported'
-  | 'plan' | 'version' | 'limit' | 'device' | 'shader' | 'memory' | 'gpu' | 'lost' | 'closed' | 'abort';
+  | 'plan' | 'version' | 'limit' | 'device' | 'shader' | 'memory' | 'gpu' | 'lost' | 'wasm' | 'internal' | 'closed' | 'abort';
 
 /** Where an error comes from; what is not known is not there. */
 export interface ErrorPlace {
   /** The op, entry point or kernel. */
   op?: string;
+  /** The types of the op's operands, as in `f32[2,3]`. */
+  operands?: readonly string[];
   /** The node of the graph. */
   node?: string;
   /** The input, output, parameter or state. */

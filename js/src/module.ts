@@ -25,10 +25,7 @@ export async function loadModule(source: WasmSource): Promise<WebAssembly.Module
   if (source instanceof WebAssembly.Module) return source;
   if (typeof source !== 'string' && !(source instanceof URL)) return WebAssembly.compile(source);
   const url = new URL(source, globalThis.location?.href ?? import.meta.url);
-  if (url.protocol === 'file:' && globalThis.process?.versions?.node) { // Node's fetch has no files
-    const { readFile } = await import('node:fs/promises');
-    return WebAssembly.compile(await readFile(url));
-  }
+  if (url.protocol === 'file:') return WebAssembly.compile(await readFile(url));
   let response: globalThis.Response;
   try {
     response = await fetch(url);
@@ -40,6 +37,13 @@ export async function loadModule(source: WasmSource): Promise<WebAssembly.Module
   return response.headers.get('content-type')?.startsWith('application/wasm')
     ? WebAssembly.compileStreaming(response)
     : WebAssembly.compile(await response.arrayBuffer());
+}
+
+/** Node's fetch has no files. */
+function readFile(url: URL): Promise<Uint8Array<ArrayBuffer>> {
+  const { process } = globalThis as { process?: { getBuiltinModule?(name: string): { readFile(url: URL): Promise<Uint8Array<ArrayBuffer>> } } };
+  if (!process?.getBuiltinModule) throw new RlxError('wasm', `${url} cannot be loaded from a file`);
+  return process.getBuiltinModule('node:fs/promises').readFile(url);
 }
 
 /** A running module. */

@@ -1,5 +1,5 @@
 import type { Batch } from './batches.js';
-import type { TensorData } from './dtype.js';
+import { sizeOf, type TensorData } from './dtype.js';
 import { RlxError, unknownName } from './errors.js';
 import type { Slot } from './plan.js';
 import type { HostTensor, Inputs, Run, RunOptions, Session } from './session.js';
@@ -153,8 +153,9 @@ export class Trainer {
   }
 
   /**
-   * Runs another entry over batches and gathers its outputs: the mean over rows of an output
-   * without axes, the concatenation of any other, without rows that a mask left out.
+   * Runs another entry over batches and gathers its outputs. One without axes becomes its mean over
+   * all rows, or, of integers, which count something, its sum; any other is concatenated, without
+   * the rows that a mask left out.
    */
   async evaluate({ entry = 'eval', batches }: EvaluateOptions): Promise<Record<string, number | TensorData>> {
     const pause = yieldTask(), next = puller(batches), parts: { rows: number; values: Record<string, TensorData> }[] = [];
@@ -166,13 +167,7 @@ export class Trainer {
       parts.push({ rows: batch.rows, values: (await reading!).values });
       await pause();
     }
-    const rows = parts.reduce((sum, part) => sum + part.rows, 0);
-    return Object.fromEntries(outputs.map(({ name, shape }) => [name, shape.length === 0
-      ? parts.reduce((sum, part) => sum + part.values[name]![0]! * part.rows, 0) / rows
-      : concatenate(parts.map((part) => {
-        const data = part.values[name]!;
-        return data.subarray(0, Math.min(data.length, part.rows * shape.slice(1).reduce((n, d) => n * d, 1)));
-      }))]));
+    return Object.fromEntries(outputs.map((slot) => [slot.name, gather(slot, parts.map(({ rows, values }) => ({ rows, data: values[slot.name]! })))]));
   }
 
   /** All parameters and states. */
@@ -190,6 +185,16 @@ function puller(source: BatchSource): (step: number) => Promise<Batch | undefine
     const next = iterator.next();
     return next instanceof Promise ? next.then(({ value, done }) => done ? undefined : value) : next.done ? undefined : next.value;
   };
+}
+
+/** Makes one value of an output's values in several batches. */
+function gather({ dtype, shape }: Slot, parts: { rows: number; data: TensorData }[]): number | TensorData {
+  const sum = (value: (part: { rows: number; data: TensorData }) => number) => parts.reduce((total, part) => total + value(part), 0);
+  if (shape.length > 0) {
+    const width = sizeOf(shape.slice(1));
+    return concatenate(parts.map(({ rows, data }) => data.subarray(0, rows * width)));
+  }
+  return /^[iu]/.test(dtype) ? sum(({ data }) => data[0]!) : sum(({ rows, data }) => data[0]! * rows) / sum(({ rows }) => rows);
 }
 
 function concatenate(parts: TensorData[]): TensorData {

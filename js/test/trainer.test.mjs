@@ -104,6 +104,16 @@ test('evaluate averages scalars over rows and joins the rest', async (t) => {
   assert.ok(close([loss], [(reference().step(batch(0), 0) + reference().step(batch(1), 0)) / 2]));
 });
 
+test('evaluate adds up what counts', async () => {
+  const outputs = [['correct', 'i32'], ['loss', 'f32']].map(([name, dtype]) => ({ name, dtype, shape: [], role: 'output' }));
+  const session = {
+    plan: { slots: outputs, entries: [{ name: 'eval', outputs: [0, 1] }] },
+    run: async (entry, { x }) => ({ reading: Promise.resolve({ values: { correct: Int32Array.of(x), loss: Float32Array.of(x / 4) } }) }),
+  };
+  const list = [{ inputs: { x: 3 }, rows: 6 }, { inputs: { x: 1 }, rows: 2 }];
+  assert.deepEqual(await new Trainer(session).evaluate({ batches: list }), { correct: 4, loss: (0.75 * 6 + 0.25 * 2) / 8 });
+});
+
 /** The linear plan has no mask input. */
 function* withoutMask(source) {
   for (const { inputs: { mask, ...inputs }, rows } of source) {

@@ -1,3 +1,0 @@
-// Go's own glue for WebAssembly, which defines globalThis.Go: build.mjs bundles the one of
-// the Go that built the modules.
-declare module '#wasm_exec';
