@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/cogentcore/webgpu v0.23.0
 	github.com/x448/float16 v0.8.4
+	gonum.org/v1/gonum v0.17.0
 )
 
 require (

@@ -92,9 +92,9 @@ func (c *contraction) asReduction() *ir.ReduceLowering {
 	}
 }
 
-// reduction returns a group that computes a contraction group as a reduction;
+// Reduction returns a group that computes a contraction group as a reduction;
 // what followed the contraction is computed once for each row.
-func (g *Group) reduction() *Group {
+func (g *Group) Reduction() *Group {
 	first := *g.Members[0]
 	first.Reduced = true
 	c := contractionOf(first.Node)

@@ -46,7 +46,7 @@ func scheduleContract(e *emitter, g *Group) []Launch {
 	c := contractionOf(g.Members[0].Node)
 	t, ok := e.chooseTile(c)
 	if !ok {
-		return scheduleReduce(e, g.reduction())
+		return scheduleReduce(e, g.Reduction())
 	}
 	return []Launch{newTileEmitter(e, g, c, t).kernel()}
 }

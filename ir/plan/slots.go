@@ -22,7 +22,7 @@ func (c *entryCompiler) addSlots() error {
 			continue
 		}
 		s := c.tensorSlot(t.Name, Input, t)
-		s.Lo, s.Hi, s.Checked = checkedRange(c.program.Graph, t.Port.Value)
+		s.Lo, s.Hi, s.Checked = CheckedRange(c.program.Graph, t.Port.Value)
 		c.entry.Inputs = append(c.entry.Inputs, c.slot(s))
 	}
 	for i, o := range c.program.Graph.Outputs() {
@@ -58,9 +58,9 @@ func (c *entryCompiler) persistentSlot(t *kernel.Tensor) {
 	c.slots[t.Name] = c.slot(c.tensorSlot(t.Name, role, t))
 }
 
-// checkedRange returns the bounds of an input whose elements are checked as
+// CheckedRange returns the bounds of an input whose elements are checked as
 // indices on the device, so that the host can refuse them before.
-func checkedRange(g *ir.Graph, v ir.Value) (lo, hi int, ok bool) {
+func CheckedRange(g *ir.Graph, v ir.Value) (lo, hi int, ok bool) {
 	for _, n := range g.Nodes() {
 		if n.Op() != ops.OpCheckIndex || rootOf(n.Input(0)) != v {
 			continue

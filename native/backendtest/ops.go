@@ -1,0 +1,124 @@
+package backendtest
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+
+	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
+)
+
+// Ops runs every sample of every op that the backend supports, those of one op
+// in one module.
+func Ops(t *testing.T, b native.Backend) {
+	for _, op := range ir.Ops() {
+		d, _ := ir.Lookup(op)
+		if d.Samples == nil {
+			continue
+		}
+		t.Run(string(op), func(t *testing.T) {
+			var cases []one
+			for i, s := range d.Samples() {
+				c, err := sample(op, s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.name = fmt.Sprintf("%d %s", i, s.Name)
+				if supported(b, c.graph) == "" {
+					cases = append(cases, c)
+				}
+			}
+			check(t, b, cases)
+		})
+	}
+}
+
+// sample builds the graph of a sample, with its operands as inputs.
+func sample(op ir.Op, s ir.Sample) (one, error) {
+	c := one{in: map[string]*ir.Array{}, tol: s.Tol}
+	var err error
+	c.graph, err = ir.Build("sample", func(b *ir.Builder) {
+		var in []ir.Value
+		for i, a := range s.In {
+			name := "x" + strconv.Itoa(i)
+			c.in[name] = a
+			in = append(in, b.Port(ir.InputPort, name, a.Type()))
+		}
+		for i, v := range b.AddNode(op, s.Attrs, s.Subs, in...) {
+			b.Output("y"+strconv.Itoa(i), v)
+		}
+	})
+	return c, err
+}
+
+// Gradients runs the gradient of one sample of every differentiable op, with
+// respect to all its operands of a floating type.
+func Gradients(t *testing.T, b native.Backend) {
+	for _, op := range ir.Ops() {
+		d, _ := ir.Lookup(op)
+		if d.Samples == nil || d.NoGrad != "" {
+			continue
+		}
+		for _, s := range d.Samples() {
+			c, ok, err := gradient(b, op, s)
+			if err != nil {
+				t.Errorf("%s: %v", op, err)
+			}
+			if ok {
+				t.Run(string(op), func(t *testing.T) { check(t, b, []one{c}) })
+				break
+			}
+		}
+	}
+}
+
+// gradient returns the gradient graph of a sample, or false for one that is not
+// fit for it.
+func gradient(b native.Backend, op ir.Op, s ir.Sample) (one, bool, error) {
+	if s.NoGrad != "" {
+		return one{}, false, nil
+	}
+	var wrt []string
+	for i, a := range s.In {
+		if a.DType == ir.F32 {
+			wrt = append(wrt, "x"+strconv.Itoa(i))
+		}
+		if a.Len() == 0 || a.DType.IsFloat() && a.DType != ir.F32 {
+			return one{}, false, nil
+		}
+	}
+	c, err := sample(op, s)
+	if err != nil || len(wrt) == 0 || supported(b, c.graph) != "" {
+		return one{}, false, err
+	}
+	loss, err := ir.Build("loss", func(b *ir.Builder) {
+		in := make([]ir.Value, len(c.graph.Ports()))
+		for i, p := range c.graph.Ports() {
+			in[i] = b.Port(p.Kind, p.Name, p.Value.Type())
+		}
+		total := ops.Const(b, ir.F32, 0)
+		for _, y := range b.Splice(c.graph, in) {
+			if y.DType() == ir.F32 {
+				total = ops.Add(b, total, weighted(b, y))
+			}
+		}
+		b.Output("loss", total)
+	})
+	if err != nil {
+		return one{}, false, err
+	}
+	c.graph, err = autodiff.GradWith(loss, autodiff.GradOptions{Loss: "loss", Wrt: wrt, Missing: autodiff.MissingIsZero})
+	c.name, c.tol = "gradient", max(s.Tol, 1e-4)
+	return c, err == nil && supported(b, c.graph) == "", err
+}
+
+// weighted returns a sum of the elements of y in which no two count alike.
+func weighted(b *ir.Builder, y ir.Value) ir.Value {
+	n := ops.DimSize(b, ir.F32, y.Shape()...)
+	flat := ops.Reshape(b, y, y.Shape().Size())
+	w := ops.Div(b, ops.Add(b, ops.Iota(b, ir.F32, 0, y.Shape().Size()), ops.Const(b, ir.F32, 1)), n)
+	return ops.ReduceSum(b, ops.Mul(b, flat, w), 0)
+}

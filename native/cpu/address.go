@@ -1,0 +1,183 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+	"sort"
+	"strings"
+
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// address says which element each lane of a block loads or stores: base plus
+// the terms, plus stride for each lane, or what is in index.
+type address struct {
+	base   int
+	terms  []term
+	stride int
+	index  register // where general is set
+	wide   bool     // lanes differ, or may
+	level  level
+	// general addresses follow no pattern.
+	general bool
+}
+
+// term is a multiple of a value of one lane.
+type term struct {
+	coef int
+	reg  register
+}
+
+// key tells addresses apart.
+func (a *address) key() string {
+	if a.general {
+		return fmt.Sprint("index ", a.index.index)
+	}
+	var sb strings.Builder
+	fmt.Fprint(&sb, a.base, " ", a.stride)
+	for _, t := range a.terms {
+		fmt.Fprint(&sb, " ", t.coef, "*", t.reg.index)
+	}
+	return sb.String()
+}
+
+// address compiles an offset. Where it is a sum of multiples of coordinates
+// that fit the order of the lanes, it becomes a base and a stride.
+func (m *maker) address(offset scalar.Expr) *address {
+	sum := affineOf(offset)
+	a := &address{base: sum.constant}
+	stride, fits := m.stride(sum)
+	if !fits {
+		return m.general(offset)
+	}
+	a.stride, a.wide = stride, stride != 0
+	if stride != 0 {
+		s := m.wideSpace()
+		a.level = m.wideLevel()
+		a.terms = append(a.terms, term{stride, s.start})
+	}
+	for _, t := range sum.terms {
+		if c := m.coords[t.of.Name]; t.of.Op == scalar.OpVar && c != nil && m.named[c.name].wide {
+			continue
+		}
+		v := m.expr(t.of)
+		if v.wide {
+			return m.general(offset)
+		}
+		a.terms = append(a.terms, term{t.coef, v.reg})
+		a.level = max(a.level, v.level)
+	}
+	return a
+}
+
+func (m *maker) general(offset scalar.Expr) *address {
+	v := m.expr(offset)
+	return &address{general: true, index: v.reg, wide: v.wide, level: v.level}
+}
+
+func (m *maker) wideSpace() *space {
+	if m.n.wideInner {
+		return &m.n.inner
+	}
+	return &m.n.outer
+}
+
+func (m *maker) wideLevel() level {
+	if m.n.wideInner {
+		return perElement
+	}
+	return perBlock
+}
+
+// stride returns by how much an offset grows from lane to lane; false where it
+// does not grow by the same for all.
+func (m *maker) stride(sum affine) (int, bool) {
+	s := m.wideSpace()
+	stride, seen := 0, false
+	for _, a := range s.wides() {
+		if a.size == 1 {
+			continue
+		}
+		c := sum.coef(a.name)
+		if c%a.stride != 0 {
+			return 0, false
+		}
+		if each := c / a.stride; !seen {
+			stride, seen = each, true
+		} else if each != stride {
+			return 0, false
+		}
+	}
+	return stride, true
+}
+
+// affine is a constant plus multiples of other expressions: variables where it
+// is a sum, anything else as a whole.
+type affine struct {
+	constant int
+	terms    []affineTerm
+}
+
+type affineTerm struct {
+	coef int
+	of   scalar.Expr
+}
+
+// coef returns the multiple of a variable.
+func (a affine) coef(name string) int {
+	for _, t := range a.terms {
+		if t.of.Op == scalar.OpVar && t.of.Name == name {
+			return t.coef
+		}
+	}
+	return 0
+}
+
+// affineOf takes an index apart. Indices never wrap: they are places in memory.
+func affineOf(e scalar.Expr) affine {
+	var out affine
+	var add func(e scalar.Expr, by int)
+	add = func(e scalar.Expr, by int) {
+		if c, ok := e.IntConst(); ok {
+			out.constant += by * int(c)
+			return
+		}
+		switch e.Op {
+		case scalar.OpAdd:
+			add(e.Args[0], by)
+			add(e.Args[1], by)
+			return
+		case scalar.OpSub:
+			add(e.Args[0], by)
+			add(e.Args[1], -by)
+			return
+		case scalar.OpNeg:
+			add(e.Args[0], -by)
+			return
+		case scalar.OpMul:
+			for i := range 2 {
+				if c, ok := e.Args[i].IntConst(); ok && math.Abs(float64(c)*float64(by)) < 1<<52 {
+					add(e.Args[1-i], by*int(c))
+					return
+				}
+			}
+		}
+		for i := range out.terms {
+			if t := &out.terms[i]; t.of == e || t.of.Op == scalar.OpVar && e.Op == scalar.OpVar && t.of.Name == e.Name {
+				t.coef += by
+				return
+			}
+		}
+		out.terms = append(out.terms, affineTerm{by, e})
+	}
+	add(e, 1)
+	kept := out.terms[:0]
+	for _, t := range out.terms {
+		if t.coef != 0 {
+			kept = append(kept, t)
+		}
+	}
+	out.terms = kept
+	sort.SliceStable(out.terms, func(i, j int) bool { return out.terms[i].coef > out.terms[j].coef })
+	return out
+}

@@ -1,0 +1,83 @@
+// Package cpu runs modules on the processor: the backend "cpu", which is always
+// there. Importing the package registers it.
+//
+// Groups of a [kernel.Program] run in turn, each on all cores: maps and
+// reductions block by block through their scalar expressions, contractions
+// through gonum's matrix products, with factors used where they lie if they are
+// plain matrices. All memory is set aside when a module is compiled, and a
+// bound run allocates nothing.
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/native"
+)
+
+// Name is the name of the backend.
+const Name = "cpu"
+
+// Backend returns the backend.
+func Backend() native.Backend { return backend{} }
+
+func init() {
+	// The name can only be taken by another package that calls itself cpu,
+	// which then serves in its place.
+	_ = native.Register(backend{})
+}
+
+type backend struct{}
+
+func (backend) Name() string { return Name }
+func (backend) Probe() error { return nil }
+
+func (backend) Info() native.Info {
+	cores := runtime.GOMAXPROCS(0)
+	return native.Info{
+		Description: fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, cores),
+		Software:    true, Speed: 16 * float64(cores),
+	}
+}
+
+func (backend) Support(n *ir.Node) native.Support {
+	for _, t := range n.Types() {
+		if t.DType.On(dtype.CPU) == dtype.Unsupported || t.DType.IsPacked() {
+			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("the CPU does not compute with %s", t.DType)}
+		}
+	}
+	if d := n.Def(); d.IsComposite() {
+		return native.Support{Level: native.Decomposed}
+	}
+	return native.Support{Level: native.Native}
+}
+
+func (b backend) Compile(ctx context.Context, m *ir.Module, _ native.Options) (native.Program, error) {
+	p, err := compile(ctx, b, m)
+	if err != nil {
+		return nil, &native.Error{Backend: Name, Call: "compile", Kind: native.KindOf(err), Err: err}
+	}
+	return p, nil
+}
+
+// supported returns an error for the first node that cannot run here.
+func (b backend) supported(g *ir.Graph) error {
+	for _, n := range g.Nodes() {
+		if s := b.Support(n); s.Level == native.Unsupported {
+			return n.Fail(ir.Errorf(ir.ErrUnsupported, "%s", s.Reason))
+		}
+		for _, sub := range n.Subgraphs() {
+			if err := b.supported(sub); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// options let a group touch any number of tensors: there are no bindings here.
+var options = kernel.Options{Tensors: 1 << 20, Bytes: 1 << 50, FirstCode: 1}

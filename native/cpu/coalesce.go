@@ -1,0 +1,119 @@
+package cpu
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// coalesce makes one coordinate of two neighbours wherever every load and store
+// goes through them in the same order, so that blocks are as long as can be.
+func coalesce(c *kernel.Code, outer, inner []int) (outerDims, innerDims []int) {
+	c.Outer, outer = coalesceSpace(c, c.Outer, outer)
+	c.Inner, inner = coalesceSpace(c, c.Inner, inner)
+	return outer, inner
+}
+
+func coalesceSpace(c *kernel.Code, vars []scalar.Expr, dims []int) ([]scalar.Expr, []int) {
+	vars, dims = slices.Clone(vars), slices.Clone(dims)
+	for i := len(vars) - 2; i >= 0; i-- {
+		p := pair{a: vars[i].Name, b: vars[i+1].Name, size: dims[i+1], seen: map[scalar.Expr]bool{}}
+		apart := false
+		eachExpr(c, func(e scalar.Expr) scalar.Expr {
+			apart = apart || !p.mergeable(e)
+			return e
+		}, func(offset scalar.Expr) scalar.Expr {
+			apart = apart || !p.offset(offset)
+			return offset
+		})
+		if apart {
+			continue
+		}
+		merged := scalar.NewVar(vars[i].Name+vars[i+1].Name, ir.I32, 0, int64(max(dims[i]*dims[i+1]-1, 0)))
+		replace := func(e scalar.Expr) scalar.Expr {
+			return scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {
+				switch {
+				case x.Op != scalar.OpVar:
+				case x.Name == p.a:
+					return scalar.ConstI(ir.I32, 0), true
+				case x.Name == p.b:
+					return merged, true
+				}
+				return nil, false
+			})
+		}
+		eachExpr(c, replace, replace)
+		vars[i], dims[i] = merged, dims[i]*dims[i+1]
+		vars, dims = slices.Delete(vars, i+1, i+2), slices.Delete(dims, i+1, i+2)
+	}
+	return vars, dims
+}
+
+// pair is two neighbouring coordinates.
+type pair struct {
+	a, b string
+	size int // of b
+	seen map[scalar.Expr]bool
+}
+
+// offset reports whether an offset goes through b and then a without a gap.
+func (p *pair) offset(e scalar.Expr) bool {
+	sum := affineOf(e)
+	if sum.coef(p.a) != sum.coef(p.b)*p.size {
+		return false
+	}
+	for _, t := range sum.terms {
+		if t.of.Op != scalar.OpVar && !p.mergeable(t.of) {
+			return false
+		}
+	}
+	return true
+}
+
+// mergeable reports whether an expression depends on the two coordinates by way
+// of the offsets of loads only.
+func (p *pair) mergeable(e scalar.Expr) bool {
+	if known, ok := p.seen[e]; ok {
+		return known
+	}
+	ok := true
+	switch e.Op {
+	case scalar.OpVar:
+		ok = e.Name != p.a && e.Name != p.b
+	case scalar.OpLoad:
+		ok = p.offset(e.Args[0])
+	default:
+		for _, a := range e.Args {
+			ok = ok && p.mergeable(a)
+		}
+	}
+	p.seen[e] = ok
+	return ok
+}
+
+// eachExpr replaces every expression of the code that may refer to coordinates
+// by what expr makes of it, and every offset of a store by what offset makes of
+// it.
+func eachExpr(c *kernel.Code, expr, offset func(scalar.Expr) scalar.Expr) {
+	bindings := func(list []scalar.Binding) {
+		for i := range list {
+			list[i].Value = expr(list[i].Value)
+		}
+	}
+	for _, s := range c.Stages {
+		bindings(s.Lets)
+		for _, r := range s.Reductions {
+			for i, e := range r.Elements {
+				r.Elements[i] = expr(e)
+			}
+			bindings(r.Results)
+		}
+	}
+	for _, stores := range [][]kernel.ElementStore{c.Rows, c.Points} {
+		for i := range stores {
+			stores[i].Value, stores[i].Offset = expr(stores[i].Value), offset(stores[i].Offset)
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/passes"
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/native"
+)
+
+// step is something that an entry does.
+type step interface{ run(r *runner) }
+
+// compiler makes the steps of one entry.
+type compiler struct {
+	p       *program
+	e       *entry
+	env     *environment
+	buffers map[int]*buffer
+	steps   []step
+	err     error
+	// Temporary memory: when each tensor is last needed, by item, and where
+	// it was put.
+	last  map[*kernel.Tensor]int
+	item  int
+	loops int
+	arena arena
+	temps []temporary
+}
+
+// temporary is a tensor in the arena.
+type temporary struct {
+	buf    *buffer
+	offset int
+}
+
+func compile(ctx context.Context, b backend, m *ir.Module) (*program, error) {
+	p := &program{byName: map[string]*entry{}, persistent: map[string]*stored{}}
+	for _, e := range m.Entries {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		made, err := p.compile(b, e)
+		if err != nil {
+			return nil, fmt.Errorf("entry %q of module %q: %w", e.Name, m.Name, err)
+		}
+		p.entries, p.byName[e.Name] = append(p.entries, made), made
+	}
+	p.roles(m)
+	return p, nil
+}
+
+func (p *program) compile(b backend, e ir.Entry) (*entry, error) {
+	if err := b.supported(e.Graph); err != nil {
+		return nil, err
+	}
+	g, err := passes.Run(e.Graph, passes.Options{})
+	if err != nil {
+		return nil, err
+	}
+	prog, err := kernel.Build(g, options)
+	if err != nil {
+		return nil, err
+	}
+	made := &entry{name: e.Name, env: &environment{}}
+	made.runner.env = made.env
+	c := &compiler{p: p, e: made, env: made.env, buffers: map[int]*buffer{}, last: map[*kernel.Tensor]int{}}
+	c.place(prog)
+	for i, item := range prog.Items {
+		c.item = i
+		for _, t := range item.Writes() {
+			c.temporary(t)
+		}
+		if err := c.add1(item); err != nil {
+			return nil, err
+		}
+	}
+	c.finish(prog)
+	made.steps, made.checks = c.steps, prog.Checks
+	return made, nil
+}
+
+// place gives everything its memory that lasts: inputs, states, constants.
+func (c *compiler) place(prog *kernel.Program) {
+	for i, item := range prog.Items {
+		for _, t := range slices.Concat(item.Writes(), item.Reads()) {
+			c.last[t] = i
+		}
+	}
+	for _, t := range prog.Outputs {
+		if t != nil {
+			c.last[t] = len(prog.Items)
+		}
+	}
+	for _, port := range prog.Scalars {
+		c.e.scalar(native.SlotOf(port.Name, native.Input, port.Value))
+	}
+	for _, t := range prog.Tensors {
+		switch {
+		case t.Port == nil && t.Constant == nil:
+		case t.Constant != nil:
+			b := c.buffer(t)
+			b.data = allocate(b.bytes())
+			copy(b.data, t.Constant)
+		case t.Port.Kind == ir.InputPort:
+			s := native.SlotOf(t.Name, native.Input, t.Port.Value)
+			s.Lo, s.Hi, s.Checked = plan.CheckedRange(prog.Graph, t.Port.Value)
+			c.e.input(s, c.buffer(t))
+		default:
+			c.buffers[t.ID] = c.p.store(t)
+		}
+	}
+}
+
+// buffer makes the buffer of a tensor, without memory.
+func (c *compiler) buffer(t *kernel.Tensor) *buffer {
+	b := &buffer{dtype: t.DType, elems: t.Len()}
+	c.buffers[t.ID] = b
+	return b
+}
+
+// temporary gives a tensor that an item of the program writes memory of the
+// arena, if it has none. In the body of a loop, tensors have it while the loop
+// lasts.
+func (c *compiler) temporary(t *kernel.Tensor) {
+	if c.buffers[t.ID] != nil || t.Outer != nil {
+		return
+	}
+	last := max(c.last[t], c.item)
+	c.temps = append(c.temps, temporary{c.buffer(t), c.arena.take(t.Len()*t.DType.Size(), c.item, last)})
+}
+
+// scratch returns memory for the item at work.
+func (c *compiler) scratch(d ir.DType, elems int) *buffer {
+	b := &buffer{dtype: d, elems: elems}
+	c.temps = append(c.temps, temporary{b, c.arena.take(b.bytes(), c.item, c.item)})
+	return b
+}
+
+// finish gives the temporary tensors their memory and notes the outputs.
+func (c *compiler) finish(prog *kernel.Program) {
+	memory := allocate(c.arena.size)
+	for _, t := range c.temps {
+		t.buf.data = memory[t.offset : t.offset+max(t.buf.bytes(), 16)]
+	}
+	seen := map[*buffer]bool{}
+	for i, o := range prog.Graph.Outputs() {
+		if t := prog.Outputs[i]; t != nil {
+			b := c.buffers[t.ID]
+			own := !seen[b] && t.Port == nil && t.Constant == nil
+			seen[b] = true
+			c.e.output(native.SlotOf(o.Name, native.Output, o.Value), b, own)
+		}
+	}
+}
+
+func (c *compiler) add(s step) { c.steps = append(c.steps, s) }
+
+func (c *compiler) add1(item kernel.Item) error {
+	if l, ok := item.(*kernel.Loop); ok {
+		return c.loop(l)
+	}
+	g := item.(*kernel.Group)
+	if len(g.Parts) == 0 {
+		return c.group(g)
+	}
+	for _, part := range g.Parts {
+		if err := c.group(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *compiler) group(g *kernel.Group) error {
+	switch g.Kind {
+	case kernel.ContractKind:
+		return c.contract(g)
+	case kernel.PrefixKind:
+		return c.prefix(g)
+	}
+	return c.reduce(g, g.Name())
+}
+
+// reduce compiles a map or a reduction.
+func (c *compiler) reduce(g *kernel.Group, name string) error {
+	return c.nest(name, g.Code(), g.Outer, g.Inner, nil)
+}
+
+// nest adds a nest; more are buffers of its own.
+func (c *compiler) nest(name string, code *kernel.Code, outer, inner []int, more map[int]*buffer) error {
+	if product(outer) == 0 {
+		return nil
+	}
+	for id, b := range more {
+		c.buffers[id] = b
+	}
+	n, err := makeNest(name, code, outer, inner, c.buffers)
+	if err != nil {
+		return err
+	}
+	c.add(newNestStep(n, c.env))
+	return nil
+}
+
+// loop compiles the body of a scan.
+func (c *compiler) loop(l *kernel.Loop) error {
+	if c.loops == maxDepth {
+		return l.Node.Fail(ir.Errorf(ir.ErrUnsupported, "loops nested more than %d deep", maxDepth))
+	}
+	outside := c.steps
+	c.steps = nil
+	depth := c.loops
+	c.loops++
+	for _, t := range l.Body.Tensors {
+		if t.Constant != nil {
+			b := c.buffer(t)
+			b.data = allocate(b.bytes())
+			copy(b.data, t.Constant)
+		}
+	}
+	for _, item := range l.Body.Items {
+		for _, t := range item.Writes() {
+			c.temporary(t)
+		}
+		if err := c.add1(item); err != nil {
+			return err
+		}
+	}
+	c.loops--
+	body := c.steps
+	c.steps = append(outside, &loopStep{l.Count, depth, body})
+	return nil
+}
+
+// loopStep runs its body a number of times.
+type loopStep struct {
+	count, depth int
+	body         []step
+}
+
+func (l *loopStep) run(r *runner) {
+	for i := range l.count {
+		r.env.counters[l.depth] = int64(i)
+		for _, s := range l.body {
+			s.run(r)
+		}
+	}
+}

@@ -1,0 +1,290 @@
+package cpu
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// contraction is a batch of matrix products c[i] = a[i]·b[i], each m×k by k×n.
+type contraction struct {
+	batch      []int
+	count      int // product of batch
+	m, n, k    int
+	a, b       matrix
+	c          *buffer
+	env        *environment
+	tileM      int
+	tileN      int
+	tilesM     int
+	tilesN     int
+	double     bool
+	multiplies float64
+}
+
+// matrix is where a factor lies: element (i, j) is at the base plus i·row plus
+// j·col; row or col is 1.
+type matrix struct {
+	buf      *buffer
+	base     int
+	counters []counterTerm
+	batch    []int // what a step along each batch axis adds
+	row, col int
+}
+
+// counterTerm is a multiple of the count of a loop.
+type counterTerm struct{ depth, coef int }
+
+// sumID stands for the memory of the products in the loads of an epilogue,
+// packID for that of a packed factor.
+const (
+	sumID   = -1
+	packedA = -2
+	packedB = -3
+)
+
+// contract compiles a contraction: factors that lie in memory as matrices are
+// used where they are, others are written out as such first; what follows the
+// product runs over its memory, unless that is the result itself.
+func (c *compiler) contract(g *kernel.Group) error {
+	code := g.Code()
+	k := code.Stages[0].Contract
+	x := &contraction{
+		batch: k.Batch, count: product(k.Batch), m: product(k.M), n: product(k.N), k: product(k.K),
+		env: c.env, double: k.Sum.Type == ir.F64,
+	}
+	name := g.Name()
+	if k.Sum.Type != ir.F32 && k.Sum.Type != ir.F64 {
+		return c.contractElements(g, name)
+	}
+	var err error
+	if x.a, err = c.factor(name+" a", k.A, factorAxes{k.Batch, k.M, k.K, k.BatchAt, k.MAt, k.KAt}, packedA, false); err != nil {
+		return err
+	}
+	// The rows of a narrow right factor are too short to be worth a loop each:
+	// its columns are laid out one after the other instead.
+	if x.b, err = c.factor(name+" b", k.B, factorAxes{k.Batch, k.K, k.N, k.BatchAt, k.KAt, k.NAt}, packedB, x.n < narrow && x.m >= narrow); err != nil {
+		return err
+	}
+	at, dims := inSpaces(code, k)
+	if direct := directResult(code, k, at); direct != nil {
+		x.c = c.buffers[direct.Tensor.ID]
+		c.add(newProduct(x))
+		return nil
+	}
+	x.c = c.scratch(k.Sum.Type, x.count*x.m*x.n)
+	c.add(newProduct(x))
+	load := scalar.LoadAt(sumID, k.Sum.Type, at)
+	replaceVars(code, map[string]scalar.Expr{k.Sum.Name: load})
+	code.Stages = nil
+	return c.nest(name, code, dims, nil, map[int]*buffer{sumID: x.c})
+}
+
+const narrow = 24
+
+// inSpaces writes what follows the product in the coordinates of the batch, the
+// rows and the columns, whose sizes it returns with the place of the sum.
+func inSpaces(code *kernel.Code, k *kernel.Contract) (scalar.Expr, []int) {
+	as := map[string]scalar.Expr{}
+	for i, v := range code.Outer {
+		as[v.Name] = k.Outer[i]
+	}
+	replaceVars(code, as)
+	vars := slices.Concat(k.BatchAt, k.MAt, k.NAt)
+	dims := slices.Concat(k.Batch, k.M, k.N)
+	at := scalar.Simplify(linear(dims, vars))
+	code.Outer, dims = coordinates(vars, dims)
+	return at, dims
+}
+
+// replaceVars puts expressions in place of variables.
+func replaceVars(code *kernel.Code, as map[string]scalar.Expr) {
+	replace := func(e scalar.Expr) scalar.Expr {
+		return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
+			if n.Op != scalar.OpVar {
+				return nil, false
+			}
+			v, ok := as[n.Name]
+			return v, ok
+		})
+	}
+	eachExpr(code, replace, replace)
+}
+
+// coordinates leaves out the axes that have none.
+func coordinates(vars ir.Index, dims []int) ([]scalar.Expr, []int) {
+	var at []scalar.Expr
+	var sizes []int
+	for i, v := range vars {
+		if v.Op == scalar.OpVar {
+			at, sizes = append(at, v), append(sizes, dims[i])
+		}
+	}
+	return at, sizes
+}
+
+// directResult returns the store of a contraction that keeps the sums as they
+// are, in their own order and whatever checks say, nil for any other.
+func directResult(code *kernel.Code, k *kernel.Contract, at scalar.Expr) *kernel.ElementStore {
+	if len(code.Rows) != 1 {
+		return nil
+	}
+	s := &code.Rows[0]
+	if s.Guarded || s.Value.Op != scalar.OpVar || s.Value.Name != k.Sum.Name || s.Tensor.DType != k.Sum.Type || !scalar.Equal(scalar.Simplify(s.Offset), at) {
+		return nil
+	}
+	return s
+}
+
+// factorAxes are the spaces of a factor: batch, rows and columns.
+type factorAxes struct {
+	batch, rows, cols       []int
+	batchAt, rowsAt, colsAt ir.Index
+}
+
+// factor returns a factor as a matrix, written out where it is none yet; with
+// byColumn its columns are to be one after the other.
+func (c *compiler) factor(name string, e scalar.Expr, x factorAxes, id int, byColumn bool) (matrix, error) {
+	if m, ok := c.plain(e, x); ok && !(byColumn && m.col == 1 && m.row != 1) {
+		return m, nil
+	}
+	rows, cols := product(x.rows), product(x.cols)
+	m := matrix{row: cols, col: 1}
+	order := factorAxes{x.batch, x.rows, x.cols, x.batchAt, x.rowsAt, x.colsAt}
+	if byColumn {
+		m = matrix{row: 1, col: rows}
+		order = factorAxes{x.batch, x.cols, x.rows, x.batchAt, x.colsAt, x.rowsAt}
+	}
+	vars := slices.Concat(order.batchAt, order.rowsAt, order.colsAt)
+	dims := slices.Concat(order.batch, order.rows, order.cols)
+	m.buf = c.scratch(e.Type, product(dims))
+	m.batch = rowMajor(x.batch, rows*cols)
+	code := &kernel.Code{Rows: []kernel.ElementStore{{
+		Tensor: &kernel.Tensor{ID: id, Name: name, DType: e.Type}, Offset: scalar.Simplify(linear(dims, vars)), Value: e,
+	}}}
+	code.Outer, dims = coordinates(vars, dims)
+	m.fit(rows, cols)
+	return m, c.nest(name, code, dims, nil, map[int]*buffer{id: m.buf})
+}
+
+// plain returns a factor that lies in memory as a matrix.
+func (c *compiler) plain(e scalar.Expr, x factorAxes) (matrix, bool) {
+	if e.Op != scalar.OpLoad {
+		return matrix{}, false
+	}
+	sum := affineOf(e.Args[0])
+	m := matrix{buf: c.buffers[e.Ref], base: sum.constant}
+	known := 0
+	stride := func(dims []int, at ir.Index) (int, bool) {
+		s, next := 0, 0
+		for i := len(dims) - 1; i >= 0; i-- {
+			if at[i].Op != scalar.OpVar {
+				continue
+			}
+			coef := sum.coef(at[i].Name)
+			if coef != 0 {
+				known++
+			}
+			if next == 0 {
+				s, next = coef, coef*dims[i]
+				if coef == 0 {
+					return 0, false
+				}
+				continue
+			}
+			if coef != next {
+				return 0, false
+			}
+			next *= dims[i]
+		}
+		return s, true
+	}
+	var ok1, ok2 bool
+	m.row, ok1 = stride(x.rows, x.rowsAt)
+	m.col, ok2 = stride(x.cols, x.colsAt)
+	if !ok1 || !ok2 || m.buf == nil || m.row < 0 || m.col < 0 {
+		return m, false
+	}
+	for i := range x.batch {
+		coef := 0
+		if v := x.batchAt[i]; v.Op == scalar.OpVar {
+			if coef = sum.coef(v.Name); coef != 0 {
+				known++
+			}
+		}
+		m.batch = append(m.batch, coef)
+	}
+	for _, t := range sum.terms {
+		if kind, depth := kernel.BuiltinOf(t.of.Name); t.of.Op == scalar.OpVar && kind == kernel.BuiltinCounter {
+			m.counters = append(m.counters, counterTerm{depth, t.coef})
+			known++
+		}
+	}
+	rows, cols := product(x.rows), product(x.cols)
+	return m, known == len(sum.terms) && m.fit(rows, cols)
+}
+
+// fit gives the strides of axes of size 1 a value that the matrix library
+// takes, and reports whether it takes the others.
+func (m *matrix) fit(rows, cols int) bool {
+	switch {
+	case rows == 1 && cols == 1:
+		m.row, m.col = 1, 1
+	case rows == 1 && m.col == 1:
+		m.row = cols
+	case rows == 1:
+		m.row = 1
+	case cols == 1 && m.row == 1:
+		m.col = rows
+	case cols == 1:
+		m.col = 1
+	}
+	return m.col == 1 && m.row >= cols || m.row == 1 && m.col >= rows
+}
+
+// first returns the first element of a matrix of the batch.
+func (m *matrix) first(batch []int, item int, env *environment) int {
+	at := m.base
+	for i := len(batch) - 1; i >= 0; i-- {
+		at += item % batch[i] * m.batch[i]
+		item /= batch[i]
+	}
+	for _, t := range m.counters {
+		at += t.coef * int(env.counters[t.depth])
+	}
+	return at
+}
+
+// contractElements computes a contraction of a type that the matrix library
+// does not know as a reduction.
+func (c *compiler) contractElements(g *kernel.Group, name string) error {
+	return c.reduce(g.Reduction(), name)
+}
+
+func product(dims []int) int {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return n
+}
+
+// rowMajor returns the steps of axes that enclose elements of the given size.
+func rowMajor(dims []int, size int) []int {
+	out := make([]int, len(dims))
+	for i := len(dims) - 1; i >= 0; i-- {
+		out[i], size = size, size*dims[i]
+	}
+	return out
+}
+
+// linear returns the place in row-major order of a position.
+func linear(dims []int, at ir.Index) scalar.Expr {
+	sum := scalar.ConstI(ir.I32, 0)
+	for i, size := range rowMajor(dims, 1) {
+		sum = scalar.Add(sum, scalar.Mul(at[i], scalar.ConstI(ir.I32, int64(size))))
+	}
+	return sum
+}

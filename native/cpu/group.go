@@ -1,0 +1,197 @@
+package cpu
+
+import (
+	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// makeNest compiles the code of a map or reduction, with blocks along the
+// points that promise to be faster.
+func makeNest(name string, c *kernel.Code, outer, inner []int, buffers map[int]*buffer) (*nest, error) {
+	if product(inner) == 0 {
+		noInnerPoints(c)
+	}
+	outer, inner = coalesce(c, outer, inner)
+	along, err := buildNest(name, c, outer, inner, false, buffers)
+	if err != nil || len(inner) == 0 {
+		return along, err
+	}
+	across, err := buildNest(name, c, outer, inner, true, buffers)
+	if err != nil {
+		return nil, err
+	}
+	if across.estimate() < along.estimate() {
+		return across, nil
+	}
+	return along, nil
+}
+
+// noInnerPoints takes out what is done for inner points where there are none, so
+// that nothing of it is done ahead either.
+func noInnerPoints(c *kernel.Code) {
+	for _, s := range c.Stages {
+		for _, r := range s.Reductions {
+			for i, a := range r.Accumulators {
+				r.Elements[i] = a.Init
+			}
+		}
+	}
+	c.Points = nil
+}
+
+func buildNest(name string, c *kernel.Code, outer, inner []int, wideInner bool, buffers map[int]*buffer) (*nest, error) {
+	m := newMaker(name, c.Outer, c.Inner, outer, inner, wideInner, buffers)
+	for _, s := range c.Stages {
+		m.lets(s.Lets)
+		m.reductions(s.Reductions)
+	}
+	m.stores(c.Rows)
+	if len(c.Points) > 0 {
+		m.enterLoop()
+		m.stores(c.Points)
+	}
+	m.n.cost = m.n.estimate()
+	return m.n, m.err
+}
+
+// lets names values of the outer point.
+func (m *maker) lets(list []scalar.Binding) {
+	for _, b := range list {
+		v := m.expr(b.Value)
+		v.level = max(v.level, perBlock)
+		m.named[b.Var.Name] = v
+	}
+}
+
+// reductions compiles one loop over the inner points for all of the
+// reductions, and names their results in the next phase.
+func (m *maker) reductions(list []kernel.Reduction) {
+	if len(list) == 0 {
+		return
+	}
+	m.enterLoop()
+	for _, r := range list {
+		m.reduction(r)
+	}
+	m.nextPhase()
+	for _, r := range list {
+		m.lets(r.Results)
+	}
+}
+
+func (m *maker) reduction(r kernel.Reduction) {
+	c := &combining{}
+	accs, others := make([]scalar.Expr, len(r.Elements)), make([]scalar.Expr, len(r.Elements))
+	for i, a := range r.Accumulators {
+		init, err := constantValue(a.Init)
+		if err != nil && m.err == nil {
+			m.err = err
+		}
+		class := classOf(a.DType)
+		acc, other := m.n.sizes.add(class, m.width()), m.n.sizes.add(class, m.width())
+		m.p.running = append(m.p.running, running{acc, init})
+		m.move(other, m.widen(m.expr(r.Elements[i])), perElement)
+		c.acc, c.other = append(c.acc, acc), append(c.other, other)
+		accs[i], others[i] = r.Running[i], scalar.FreeVar(r.Running[i].Name+"_other", a.DType)
+		m.named[accs[i].Name] = value{reg: acc, level: perElement, wide: true}
+		m.named[others[i].Name] = value{reg: other, level: perElement, wide: true}
+	}
+	m.combine(c, r.Combine(accs, others))
+	for i := range accs {
+		m.named[accs[i].Name] = value{reg: c.acc[i], level: perBlock, wide: !m.n.wideInner}
+	}
+}
+
+// combine compiles the merging of two sets of running values into the first.
+func (m *maker) combine(c *combining, merged []scalar.Expr) {
+	before := m.p.element
+	m.p.element = nil
+	results := make([]value, len(merged))
+	for i, e := range merged {
+		results[i] = m.widen(m.expr(e))
+	}
+	for i, v := range results {
+		m.move(c.acc[i], v, perElement)
+	}
+	c.code = m.p.element
+	m.p.element = before
+	m.p.combining = append(m.p.combining, c)
+}
+
+// stores compiles all values, and then the stores of them.
+func (m *maker) stores(list []kernel.ElementStore) {
+	values := make([]value, len(list))
+	for i, s := range list {
+		values[i] = m.expr(s.Value)
+	}
+	for i, s := range list {
+		m.store(s, values[i])
+	}
+}
+
+// estimate returns the nanoseconds that one worker takes for the whole nest.
+func (n *nest) estimate() float64 {
+	blocks := float64(n.outer.rows * n.outer.blocks())
+	total := float64(n.outer.rows) * codeCost(n.rows, 1)
+	outerWidth := float64(n.outer.row) / float64(max(1, n.outer.blocks()))
+	if n.wideInner {
+		outerWidth = 1
+	}
+	for _, p := range n.phases {
+		total += blocks * codeCost(p.block, outerWidth)
+		if !p.loop {
+			continue
+		}
+		rows, steps, width := float64(n.inner.rows), float64(n.inner.rows), outerWidth
+		if n.wideInner {
+			steps *= float64(n.inner.blocks())
+			width = float64(n.inner.points()) / max(steps, 1)
+		}
+		total += blocks * (rows*codeCost(p.inner, 1) + steps*codeCost(p.element, width))
+		for _, c := range p.combining {
+			total += blocks * steps * codeCost(c.code, width)
+			if n.wideInner { // merging the lanes
+				total += blocks * (codeCost(c.code, width) + 9*codeCost(c.code, 0))
+			}
+		}
+	}
+	return total
+}
+
+// codeCost returns the nanoseconds of some code for a block of n lanes.
+func codeCost(code []instr, n float64) float64 {
+	const call = 4
+	total := 0.0
+	for i := range code {
+		in, width := &code[i], n
+		if in.one {
+			width = 1
+		}
+		total += call + width*in.laneCost()
+	}
+	return total
+}
+
+// laneCost returns the nanoseconds of an instruction for each lane.
+func (in *instr) laneCost() float64 {
+	switch in.kind {
+	case opSplat, opMove, opConst, opCounter, opScalar:
+		return 0.1
+	case opLoad, opStore:
+		switch {
+		case in.at.general:
+			return 1.5
+		case in.at.stride > 1:
+			return 1
+		}
+		return 0.3
+	case opApply:
+		switch in.node.Op {
+		case scalar.OpExp, scalar.OpLog, scalar.OpTanh, scalar.OpErf, scalar.OpSin, scalar.OpCos, scalar.OpPow, scalar.OpSigmoid:
+			return 8
+		case scalar.OpDiv, scalar.OpRem, scalar.OpMod, scalar.OpFloorDiv, scalar.OpSqrt:
+			return 2
+		}
+	}
+	return 0.6
+}

@@ -1,0 +1,367 @@
+package cpu
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// level is how often a value is computed.
+type level uint8
+
+const (
+	atStart    level = iota // a constant: once
+	perRun                  // run scalars, counters of loops: each time the group runs
+	perRow                  // the outer coordinates that blocks do not run along
+	perBlock                // outer coordinates along a block; values between stages
+	perInner                // inner coordinates that blocks do not run along
+	perElement              // inner coordinates along a block
+)
+
+// nest is how a group runs: rows of outer points, cut into blocks; for each
+// block the phases in turn, each of which may go through the inner points.
+//
+// Blocks run either along outer points, so that each lane of a register is an
+// outer point and inner points come one after the other, or along inner points
+// (wideInner), so that a block is one outer point and its lanes are inner ones.
+// Lanes cost least when what they load lies side by side.
+type nest struct {
+	name      string
+	outer     space
+	inner     space
+	wideInner bool
+	sizes     sizes
+	starts    []instr // level atStart
+	runs      []instr
+	rows      []instr
+	phases    []*phase
+	cost      float64 // nanoseconds for one worker, roughly
+}
+
+// space is a list of coordinates, the last of which may make up the lanes of a
+// block.
+type space struct {
+	vars []axis
+	// wide is how many of vars run along a block; row is how many points they
+	// have together and points how many rows there are.
+	wide      int
+	row, rows int
+	start     register // the place of the block's first point in its row
+}
+
+// axis is one coordinate.
+type axis struct {
+	name   string
+	size   int
+	stride int // within the row, for wide ones
+	reg    register
+	used   bool // whether a wide one's register is read
+}
+
+// phase is a part of a block: code for the outer points, then a loop over the
+// inner ones with running values.
+type phase struct {
+	block     []instr
+	loop      bool
+	inner     []instr
+	element   []instr
+	running   []running
+	combining []*combining
+}
+
+// running is a value that goes through a loop over inner points.
+type running struct {
+	acc  register
+	init scalar.Value
+}
+
+// combining merges running values with others: those of other lanes where
+// lanes are inner points.
+type combining struct {
+	acc, other []register
+	code       []instr
+}
+
+// newSpace chooses which of the last coordinates make up a block: enough of
+// them to fill it. Only one of the two spaces of a nest is wide.
+func newSpace(vars []scalar.Expr, dims []int, wide bool) space {
+	s := space{row: 1, rows: 1}
+	for i, d := range dims {
+		s.vars = append(s.vars, axis{name: vars[i].Name, size: d})
+	}
+	for i := len(dims) - 1; i >= 0; i-- {
+		if wide && s.wide == len(dims)-1-i && s.row < lanes/8 {
+			s.vars[i].stride = s.row
+			s.row *= dims[i]
+			s.wide++
+			continue
+		}
+		s.rows *= dims[i]
+	}
+	return s
+}
+
+// scalars are the coordinates that do not run along a block, wides those that
+// do.
+func (s *space) scalars() []axis { return s.vars[:len(s.vars)-s.wide] }
+func (s *space) wides() []axis   { return s.vars[len(s.vars)-s.wide:] }
+
+// points returns how many points there are.
+func (s *space) points() int { return s.row * s.rows }
+
+// blocks returns how many blocks a row has.
+func (s *space) blocks() int { return (s.row + lanes - 1) / lanes }
+
+// lanesOf returns how many lanes a block of the space has at most.
+func (s *space) lanes() int { return max(1, min(lanes, s.row)) }
+
+// machine is a nest made ready for one worker: its registers, and its code
+// bound to them.
+type machine struct {
+	n      *nest
+	env    *environment
+	files  *files
+	runs   []op
+	rows   []op
+	phases []boundPhase
+	outer  boundSpace
+	inner  boundSpace
+	epoch  uint64 // the run that the values per run are of
+}
+
+// op is an instruction with its registers, for a block of n lanes.
+type op func(n int)
+
+type boundPhase struct {
+	block, inner, element []op
+	combining             [][]op
+}
+
+// boundSpace is a space with its registers.
+type boundSpace struct {
+	*space
+	scalar []*int64
+	start  *int64
+	wide   [][]int64
+}
+
+// environment is what the code of a program's groups refers to.
+type environment struct {
+	counters [maxDepth]int64
+	scalars  []scalar.Value
+	status   status
+	epoch    uint64 // counts runs of groups
+}
+
+// maxDepth is the greatest depth of loops.
+const maxDepth = 16
+
+func newMachine(n *nest, env *environment) *machine {
+	m := &machine{n: n, env: env, files: n.sizes.allocate()}
+	for _, o := range m.bindAll(n.starts) {
+		o(lanes)
+	}
+	m.runs, m.rows = m.bindAll(n.runs), m.bindAll(n.rows)
+	for _, p := range n.phases {
+		b := boundPhase{block: m.bindAll(p.block), inner: m.bindAll(p.inner), element: m.bindAll(p.element)}
+		for _, c := range p.combining {
+			b.combining = append(b.combining, m.bindAll(c.code))
+		}
+		m.phases = append(m.phases, b)
+	}
+	m.outer, m.inner = m.bindSpace(&n.outer), m.bindSpace(&n.inner)
+	return m
+}
+
+func (m *machine) bindAll(code []instr) []op {
+	out := make([]op, len(code))
+	for i := range code {
+		out[i] = m.bind(&code[i])
+	}
+	return out
+}
+
+func (m *machine) bindSpace(s *space) boundSpace {
+	b := boundSpace{space: s, start: &m.files.ints[s.start.index][0]}
+	for _, a := range s.scalars() {
+		b.scalar = append(b.scalar, &m.files.ints[a.reg.index][0])
+	}
+	for _, a := range s.wides() {
+		if !a.used {
+			b.wide = append(b.wide, nil)
+			continue
+		}
+		b.wide = append(b.wide, m.files.ints[a.reg.index])
+	}
+	return b
+}
+
+// setRow puts the coordinates of a row into their registers.
+func (b *boundSpace) setRow(row int) {
+	for i := len(b.scalar) - 1; i >= 0; i-- {
+		size := b.vars[i].size
+		*b.scalar[i] = int64(row % size)
+		row /= size
+	}
+}
+
+// setBlock puts the coordinates along a block of n points into their registers.
+func (b *boundSpace) setBlock(from, n int) {
+	*b.start = int64(from)
+	for i, a := range b.wides() {
+		if a.used {
+			fillCoordinate(b.wide[i][:n], from, a.stride, a.size)
+		}
+	}
+}
+
+// fillCoordinate writes (from+i)/stride mod size for each lane i.
+func fillCoordinate(d []int64, from, stride, size int) {
+	at, within := from/stride%size, from%stride
+	for i := 0; i < len(d); {
+		run := min(stride-within, len(d)-i)
+		for j := range d[i : i+run] {
+			d[i+j] = int64(at)
+		}
+		i += run
+		within = 0
+		if at++; at == size {
+			at = 0
+		}
+	}
+}
+
+func runAll(code []op, n int) {
+	for _, o := range code {
+		o(n)
+	}
+}
+
+// units is how many blocks the nest has; they may run in any order.
+func (n *nest) units() int { return n.outer.rows * n.outer.blocks() }
+
+// span runs the blocks from first up to, not including, last.
+func (m *machine) span(first, last int) {
+	if m.epoch != m.env.epoch {
+		m.epoch = m.env.epoch
+		runAll(m.runs, 1)
+	}
+	blocks, row := m.outer.blocks(), -1
+	for u := first; u < last; u++ {
+		if r := u / blocks; r != row {
+			row = r
+			m.outer.setRow(row)
+			runAll(m.rows, 1)
+		}
+		from := u % blocks * lanes
+		n := min(lanes, m.outer.row-from)
+		m.outer.setBlock(from, n)
+		m.block(n)
+	}
+}
+
+func (m *machine) block(n int) {
+	for i := range m.phases {
+		p, code := m.n.phases[i], &m.phases[i]
+		runAll(code.block, n)
+		if !p.loop {
+			continue
+		}
+		if m.n.wideInner {
+			m.acrossInner(p, code)
+		} else {
+			m.alongInner(p, code, n)
+		}
+	}
+}
+
+// alongInner goes through the inner points one after the other.
+func (m *machine) alongInner(p *phase, code *boundPhase, n int) {
+	m.begin(p, n)
+	for point := range m.inner.rows {
+		m.inner.setRow(point)
+		runAll(code.inner, 1)
+		runAll(code.element, n)
+		for _, c := range code.combining {
+			runAll(c, n)
+		}
+	}
+}
+
+// acrossInner goes through the inner points block by block, and merges the
+// lanes at the end.
+func (m *machine) acrossInner(p *phase, code *boundPhase) {
+	width := m.inner.lanes()
+	m.begin(p, width)
+	for row := range m.inner.rows {
+		m.inner.setRow(row)
+		runAll(code.inner, 1)
+		for from := 0; from < m.inner.row; from += lanes {
+			n := min(lanes, m.inner.row-from)
+			m.inner.setBlock(from, n)
+			runAll(code.element, n)
+			for _, c := range code.combining {
+				runAll(c, n)
+			}
+		}
+	}
+	for i, c := range p.combining {
+		for n := width; n > 1; {
+			half := (n + 1) / 2
+			for k, acc := range c.acc {
+				m.files.shift(c.other[k], acc, half, n)
+			}
+			runAll(code.combining[i], n-half)
+			n = half
+		}
+	}
+}
+
+// begin gives running values their first value.
+func (m *machine) begin(p *phase, n int) {
+	for _, r := range p.running {
+		m.files.fill(r.acc, r.init, n)
+	}
+}
+
+// shift copies lanes from up to to of a register to the beginning of another.
+func (f *files) shift(dst, src register, from, to int) {
+	switch src.class {
+	case classF32:
+		copy(f.f32[dst.index], f.f32[src.index][from:to])
+	case classF64:
+		copy(f.f64[dst.index], f.f64[src.index][from:to])
+	case classInt:
+		copy(f.ints[dst.index], f.ints[src.index][from:to])
+	default:
+		copy(f.cplx[dst.index], f.cplx[src.index][from:to])
+	}
+}
+
+// fill sets n lanes of a register.
+func (f *files) fill(r register, v scalar.Value, n int) {
+	switch r.class {
+	case classF32:
+		fill(f.f32[r.index][:n], float32(v.F))
+	case classF64:
+		fill(f.f64[r.index][:n], v.F)
+	case classInt:
+		fill(f.ints[r.index][:n], v.I)
+	default:
+		fill(f.cplx[r.index][:n], v.C)
+	}
+}
+
+func fill[T lane](d []T, x T) {
+	for i := range d {
+		d[i] = x
+	}
+}
+
+// constantValue returns the value of a constant expression.
+func constantValue(e scalar.Expr) (scalar.Value, error) {
+	v, err := scalar.Eval(e, &scalar.Env{})
+	if err != nil {
+		return v, ir.Errorf(ir.ErrGraph, "the first value of a reduction is not constant: %v", err)
+	}
+	return v, nil
+}

@@ -1,0 +1,111 @@
+package native
+
+import (
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Accept returns why a tensor cannot be a value of the slot: an error of kind
+// [ir.ErrDType], [ir.ErrShape] or [ir.ErrIndex].
+func (s Slot) Accept(t Tensor) error {
+	if t.DType != s.DType {
+		return ir.DTypef("%s is %s%v, given as %s", s.Name, s.DType, s.Dims, t)
+	}
+	if !slices.Equal(t.Dims, s.Dims) {
+		hint := ""
+		if slices.Contains(t.Dims, 0) {
+			hint = ": an empty batch has no result"
+		}
+		return ir.Shapef("%s is %s%v, given as %s%s", s.Name, s.DType, s.Dims, t, hint)
+	}
+	if err := t.Check(); err != nil {
+		return fmt.Errorf("%s: %w", s.Name, err)
+	}
+	if s.Checked {
+		return s.checkIndices(t)
+	}
+	return nil
+}
+
+func (s Slot) checkIndices(t Tensor) error {
+	switch s.DType {
+	case ir.I8:
+		return checkRange[int8](s, t)
+	case ir.I16:
+		return checkRange[int16](s, t)
+	case ir.I32:
+		return checkRange[int32](s, t)
+	case ir.I64:
+		return checkRange[int64](s, t)
+	case ir.U8:
+		return checkRange[uint8](s, t)
+	case ir.U16:
+		return checkRange[uint16](s, t)
+	case ir.U32:
+		return checkRange[uint32](s, t)
+	}
+	return nil
+}
+
+func checkRange[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32](s Slot, t Tensor) error {
+	if len(t.Data) == 0 {
+		return nil
+	}
+	if !t.Aligned() {
+		t = t.Clone()
+	}
+	var zero T
+	lo, hi := int64(s.Lo), int64(s.Hi)
+	for i, x := range unsafe.Slice((*T)(unsafe.Pointer(&t.Data[0])), len(t.Data)/int(unsafe.Sizeof(zero))) {
+		if v := int64(x); v < lo || v >= hi {
+			return ir.Errorf(ir.ErrIndex, "element %d of %s is %d, outside [%d, %d)", i, s.Name, v, s.Lo, s.Hi)
+		}
+	}
+	return nil
+}
+
+// AcceptAll checks the tensors given to an entry: all are known, all fit. With
+// complete, none may be missing. The error is an [*Error] of the given backend
+// and call.
+func AcceptAll(backend, call string, slots []Slot, role Role, given map[string]Tensor, complete bool) error {
+	for name, t := range given {
+		s := find(slots, role, name)
+		if s == nil {
+			return &Error{Backend: backend, Call: call, Kind: ir.ErrName, Name: name, Err: fmt.Errorf("there is no %s %q: there are %v", role, name, names(slots, role))}
+		}
+		if err := s.Accept(t); err != nil {
+			return &Error{Backend: backend, Call: call, Kind: KindOf(err), Name: name, Err: err}
+		}
+	}
+	if !complete {
+		return nil
+	}
+	for _, s := range slots {
+		if _, ok := given[s.Name]; s.Role == role && !ok {
+			return &Error{Backend: backend, Call: call, Kind: ir.ErrName, Name: s.Name, Err: fmt.Errorf("%s %q is missing", role, s.Name)}
+		}
+	}
+	return nil
+}
+
+func find(slots []Slot, role Role, name string) *Slot {
+	for i := range slots {
+		if slots[i].Role == role && slots[i].Name == name {
+			return &slots[i]
+		}
+	}
+	return nil
+}
+
+func names(slots []Slot, role Role) []string {
+	var out []string
+	for _, s := range slots {
+		if s.Role == role {
+			out = append(out, s.Name)
+		}
+	}
+	return out
+}

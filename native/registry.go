@@ -1,0 +1,52 @@
+package native
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+var registry struct {
+	sync.Mutex
+	backends []Backend
+}
+
+// Register adds a backend. Packages that bring one call it when they are
+// imported; whether the device is there is left to [Backend.Probe]. The error
+// is of kind [ir.ErrName] for a name that is taken or empty.
+func Register(b Backend) error {
+	registry.Lock()
+	defer registry.Unlock()
+	name := b.Name()
+	taken := slices.ContainsFunc(registry.backends, func(r Backend) bool { return r.Name() == name })
+	if name == "" || taken {
+		return ir.Errorf(ir.ErrName, "backend %q is unnamed or registered twice", name)
+	}
+	registry.backends = append(registry.backends, b)
+	return nil
+}
+
+// Backends returns the registered backends, sorted by name.
+func Backends() []Backend {
+	registry.Lock()
+	defer registry.Unlock()
+	return slices.SortedFunc(slices.Values(registry.backends), func(a, b Backend) int {
+		return strings.Compare(a.Name(), b.Name())
+	})
+}
+
+// Lookup returns the backend of that name. The error is of kind [ir.ErrName]
+// and lists those there are.
+func Lookup(name string) (Backend, error) {
+	var names []string
+	for _, b := range Backends() {
+		if b.Name() == name {
+			return b, nil
+		}
+		names = append(names, b.Name())
+	}
+	return nil, &Error{Backend: name, Kind: ir.ErrName, Err: fmt.Errorf("no such backend: this program has %s", strings.Join(names, ", "))}
+}

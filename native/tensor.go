@@ -1,0 +1,209 @@
+package native
+
+import (
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Tensor is a value in host memory: elements in row-major order with no gaps,
+// little endian, a bool as one byte 0 or 1. A copy of a Tensor shares its
+// memory.
+type Tensor struct {
+	DType ir.DType
+	Dims  []int
+	Data  []byte
+}
+
+// Element is a Go type that tensors can be made of without copying.
+type Element interface {
+	~float32 | ~float64 | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~bool | ~complex64 | ~complex128
+}
+
+// Float32s returns a tensor of f32 in the memory of x; without dims, a vector
+// of all elements. Whether the dims fit is checked where the tensor is used.
+func Float32s(x []float32, dims ...int) Tensor { return of(ir.F32, x, dims) }
+
+// Float64s is [Float32s] for f64.
+func Float64s(x []float64, dims ...int) Tensor { return of(ir.F64, x, dims) }
+
+// Int32s is [Float32s] for i32.
+func Int32s(x []int32, dims ...int) Tensor { return of(ir.I32, x, dims) }
+
+// Int64s is [Float32s] for i64.
+func Int64s(x []int64, dims ...int) Tensor { return of(ir.I64, x, dims) }
+
+// Uint32s is [Float32s] for u32.
+func Uint32s(x []uint32, dims ...int) Tensor { return of(ir.U32, x, dims) }
+
+// Bools is [Float32s] for bool.
+func Bools(x []bool, dims ...int) Tensor { return of(ir.Bool, x, dims) }
+
+// Float32 returns an f32 of rank 0.
+func Float32(x float32) Tensor { return scalarOf(ir.F32, x) }
+
+// Int32 returns an i32 of rank 0.
+func Int32(x int32) Tensor { return scalarOf(ir.I32, x) }
+
+// Uint32 returns a u32 of rank 0.
+func Uint32(x uint32) Tensor { return scalarOf(ir.U32, x) }
+
+// Of returns a tensor of type d in the memory of x: the way to types that Go
+// has no name for, such as f16 as []uint16. The error is of kind [ir.ErrDType]
+// where an element of d is not as large as one of x.
+func Of[T Element](d ir.DType, x []T, dims ...int) (Tensor, error) {
+	var zero T
+	if d.Size() != int(unsafe.Sizeof(zero)) {
+		return Tensor{}, ir.DTypef("an element of %s has %d bytes, one of the slice %d", d, d.Size(), unsafe.Sizeof(zero))
+	}
+	return of(d, x, dims), nil
+}
+
+// Zeros returns a tensor of zeros in memory of its own.
+func Zeros(d ir.DType, dims ...int) Tensor {
+	n, ok := count(dims)
+	if !ok {
+		n = 0
+	}
+	bytes, err := d.Bytes(n)
+	if err != nil {
+		bytes = 0
+	}
+	return Tensor{DType: d, Dims: slices.Clone(dims), Data: aligned(bytes)}
+}
+
+// FromArray returns a tensor with the elements of an array.
+func FromArray(a *ir.Array) Tensor {
+	return Tensor{DType: a.DType, Dims: slices.Clone(a.Dims), Data: a.Bytes()}
+}
+
+// aligned returns zeroed memory that begins where an element of any type may.
+func aligned(bytes int) []byte {
+	if bytes == 0 {
+		return []byte{}
+	}
+	words := make([]complex128, (bytes+15)/16)
+	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), bytes)
+}
+
+func of[T Element](d ir.DType, x []T, dims []int) Tensor {
+	if dims == nil {
+		dims = []int{len(x)}
+	}
+	t := Tensor{DType: d, Dims: dims, Data: []byte{}}
+	if len(x) > 0 {
+		t.Data = unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), len(x)*int(unsafe.Sizeof(x[0])))
+	}
+	return t
+}
+
+func scalarOf[T Element](d ir.DType, x T) Tensor { return of(d, []T{x}, []int{}) }
+
+// Float32s returns the elements of an f32 tensor, in its own memory. The error
+// is of kind [ir.ErrDType] for any other type.
+func (t Tensor) Float32s() ([]float32, error) { return elements[float32](t, ir.F32) }
+
+// Float64s is [Tensor.Float32s] for f64.
+func (t Tensor) Float64s() ([]float64, error) { return elements[float64](t, ir.F64) }
+
+// Int32s is [Tensor.Float32s] for i32.
+func (t Tensor) Int32s() ([]int32, error) { return elements[int32](t, ir.I32) }
+
+// Int64s is [Tensor.Float32s] for i64.
+func (t Tensor) Int64s() ([]int64, error) { return elements[int64](t, ir.I64) }
+
+// Uint32s is [Tensor.Float32s] for u32.
+func (t Tensor) Uint32s() ([]uint32, error) { return elements[uint32](t, ir.U32) }
+
+// Bools is [Tensor.Float32s] for bool.
+func (t Tensor) Bools() ([]bool, error) { return elements[bool](t, ir.Bool) }
+
+// elements views the memory of t as a slice, or copies it where it does not
+// begin on the boundary that T needs.
+func elements[T Element](t Tensor, d ir.DType) ([]T, error) {
+	if t.DType != d {
+		return nil, ir.DTypef("a tensor of %s has no elements of %s", t.DType, d)
+	}
+	if err := t.Check(); err != nil {
+		return nil, err
+	}
+	if len(t.Data) == 0 {
+		return []T{}, nil
+	}
+	if !t.Aligned() {
+		own := aligned(len(t.Data))
+		copy(own, t.Data)
+		t.Data = own
+	}
+	var zero T
+	return unsafe.Slice((*T)(unsafe.Pointer(&t.Data[0])), len(t.Data)/int(unsafe.Sizeof(zero))), nil
+}
+
+// Len returns the number of elements, 0 where the dims make no sense.
+func (t Tensor) Len() int {
+	n, _ := count(t.Dims)
+	return n
+}
+
+// Check returns an error of kind [ir.ErrShape] where the memory is not that of
+// a tensor of the type and the dims, or [ir.ErrDType] without a type.
+func (t Tensor) Check() error {
+	if !t.DType.Valid() {
+		return ir.DTypef("a tensor without an element type")
+	}
+	n, ok := count(t.Dims)
+	if !ok {
+		return ir.Shapef("dims %v of a tensor", t.Dims)
+	}
+	bytes, err := t.DType.Bytes(n)
+	if err != nil {
+		return ir.Shapef("%s%v: %v", t.DType, t.Dims, err)
+	}
+	if bytes != len(t.Data) {
+		return ir.Shapef("%s%v takes %d bytes, not %d", t.DType, t.Dims, bytes, len(t.Data))
+	}
+	return nil
+}
+
+// Aligned reports whether the memory begins on the boundary that an element
+// needs.
+func (t Tensor) Aligned() bool {
+	size := t.DType.Size()
+	if t.DType.IsComplex() {
+		size /= 2
+	}
+	return len(t.Data) == 0 || size == 0 || uintptr(unsafe.Pointer(&t.Data[0]))%uintptr(size) == 0
+}
+
+// Clone returns a tensor with memory of its own.
+func (t Tensor) Clone() Tensor {
+	data := aligned(len(t.Data))
+	copy(data, t.Data)
+	return Tensor{DType: t.DType, Dims: slices.Clone(t.Dims), Data: data}
+}
+
+// Array returns the elements in the form of the reference meanings.
+func (t Tensor) Array() (*ir.Array, error) {
+	if err := t.Check(); err != nil {
+		return nil, err
+	}
+	return ir.ArrayOf(ir.Type{DType: t.DType, Shape: ir.Dims(t.Dims...)}, t.Data)
+}
+
+// String returns the type, as in "f32[2 3]".
+func (t Tensor) String() string { return fmt.Sprintf("%s%v", t.DType, t.Dims) }
+
+// count returns the product of sizes, false where one is negative or the
+// product overflows.
+func count(dims []int) (int, bool) {
+	n := 1
+	for _, d := range dims {
+		if d < 0 || d > 0 && n > (1<<62)/d {
+			return 0, false
+		}
+		n *= d
+	}
+	return n, true
+}
