@@ -91,9 +91,21 @@ type placedLaunch struct {
 }
 
 func (c *compiler) entry(e ir.Entry) error {
-	g, err := passes.Run(e.Graph, passes.Options{})
+	ec, err := c.place(e)
 	if err != nil {
 		return err
+	}
+	if err := ec.addSlots(); err != nil {
+		return err
+	}
+	return ec.addSteps()
+}
+
+// place makes the launches of an entry and gives their tensors memory.
+func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
+	g, err := passes.Run(e.Graph, passes.Options{})
+	if err != nil {
+		return nil, err
 	}
 	o := kernel.DefaultOptions
 	o.Tensors = c.target.Limits.StorageBuffers - 1
@@ -102,7 +114,7 @@ func (c *compiler) entry(e ir.Entry) error {
 	o.Unfused = c.target.Unfused
 	prog, err := kernel.Build(g, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c.plan.Entries = append(c.plan.Entries, Entry{Name: e.Name})
 	ec := &entryCompiler{
@@ -111,15 +123,9 @@ func (c *compiler) entry(e ir.Entry) error {
 	}
 	c.addCodes(prog.Checks)
 	if err := ec.schedule(prog, nil); err != nil {
-		return err
+		return nil, err
 	}
-	if err := ec.placeAll(); err != nil {
-		return err
-	}
-	if err := ec.addSlots(); err != nil {
-		return err
-	}
-	return ec.addSteps()
+	return ec, ec.placeAll()
 }
 
 // addCodes numbers the checks of an entry after those of the entries before.

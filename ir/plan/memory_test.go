@@ -1,0 +1,199 @@
+package plan
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/ir/kernel"
+)
+
+// textPrinter prints kernels in the text form of the loop IR.
+type textPrinter struct{}
+
+func (textPrinter) Dialect() dtype.Dialect                 { return dtype.WGSL }
+func (textPrinter) Print(k *kernel.Kernel) (string, error) { return k.String(), nil }
+
+// TestMemoryOfRandomGraphsHoldsWhatIsRead follows the steps of plans and keeps
+// for every place the tensor that was written there last. What a kernel reads,
+// and what is given out in the end, must still be there.
+func TestMemoryOfRandomGraphsHoldsWhatIsRead(t *testing.T) {
+	steps := 0
+	for seed := range uint64(300) {
+		g, _ := irtest.RandomGraph(rand.New(rand.NewPCG(seed, 7)), 3+int(seed)%60)
+		ec := compileEntry(t, g)
+		m := newMemory(ec)
+		if m.follow(ec.entry.Steps); m.next != len(ec.launches) {
+			t.Errorf("seed %d: %d dispatches for %d launches", seed, m.next, len(ec.launches))
+		}
+		for _, o := range ec.program.Outputs {
+			if o != nil {
+				m.read("the host", o)
+			}
+		}
+		if len(m.faults) > 0 {
+			t.Errorf("seed %d: %s", seed, strings.Join(m.faults, "\n"))
+		}
+		steps += len(ec.launches)
+	}
+	if steps < 1000 {
+		t.Errorf("%d kernels in all: the graphs are too small to tell", steps)
+	}
+}
+
+func compileEntry(t *testing.T, g *ir.Graph) *entryCompiler {
+	t.Helper()
+	e := ir.Entry{Name: "run", Graph: g}
+	m, err := ir.NewModule("m", e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ec, err := newCompiler(m, WebGPU(), textPrinter{}).place(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ec.addSteps(); err != nil {
+		t.Fatal(err)
+	}
+	return ec
+}
+
+// memory knows what lies where, in rows of RowBytes.
+type memory struct {
+	ec     *entryCompiler
+	owner  map[place]*kernel.Tensor
+	next   int // the launch of the next dispatch
+	faults []string
+}
+
+type place struct{ buffer, row int }
+
+// newMemory returns the memory before a run: ports and constants are there.
+func newMemory(ec *entryCompiler) *memory {
+	m := &memory{ec: ec, owner: map[place]*kernel.Tensor{}}
+	for t := range ec.regions {
+		if t.Port != nil || t.Constant != nil {
+			m.write(t)
+		}
+	}
+	return m
+}
+
+func (m *memory) rows(t *kernel.Tensor) (out []place) {
+	r, ok := m.ec.regions[t]
+	if !ok {
+		m.faults = append(m.faults, fmt.Sprintf("%s has no place", t.Name))
+	}
+	for at := r.offset; at < r.offset+t.Bytes(); at += RowBytes {
+		out = append(out, place{r.buffer, at / RowBytes})
+	}
+	return out
+}
+
+func (m *memory) write(t *kernel.Tensor) {
+	for _, p := range m.rows(t) {
+		m.owner[p] = t
+	}
+}
+
+func (m *memory) read(by string, t *kernel.Tensor) {
+	for _, p := range m.rows(t) {
+		if o := m.owner[p]; o != t {
+			found := "nothing"
+			if o != nil {
+				found = o.Name
+			}
+			m.faults = append(m.faults, fmt.Sprintf("%s reads %s at %v and finds %s", by, t.Name, p, found))
+			return
+		}
+	}
+}
+
+// follow runs steps, those of a repeat twice: that shows what one iteration
+// leaves to the next.
+func (m *memory) follow(steps []Step) {
+	for _, s := range steps {
+		switch s := s.(type) {
+		case *Dispatch:
+			m.dispatch(s)
+		case *Repeat:
+			first := m.next
+			for range min(s.Count, 2) {
+				m.next = first
+				m.follow(s.Steps)
+			}
+		}
+	}
+}
+
+func (m *memory) dispatch(d *Dispatch) {
+	l := m.ec.launches[m.next]
+	m.next++
+	var written []*kernel.Tensor
+	for i, t := range l.Args {
+		if t == nil {
+			continue
+		}
+		access := l.Kernel.Arrays[i].Access
+		m.bound(d, t, access != kernel.Read)
+		if access == kernel.Read {
+			m.read(l.Kernel.Name, t)
+		} else {
+			written = append(written, t)
+		}
+	}
+	for _, t := range written {
+		m.write(t)
+	}
+}
+
+// bound checks that a dispatch has a window onto a tensor, through which it can
+// write where it has to.
+func (m *memory) bound(d *Dispatch, t *kernel.Tensor, written bool) {
+	r := m.ec.regions[t]
+	for i, b := range d.Bindings {
+		inside := b.Buffer == r.buffer && b.Offset <= r.offset && r.offset+r.bytes <= b.Offset+b.Bytes
+		if inside && (!written || m.ec.plan.Kernels[d.Kernel].Storage[i] != kernel.Read) {
+			return
+		}
+	}
+	m.faults = append(m.faults, fmt.Sprintf("%s: no binding for %s", m.ec.plan.Kernels[d.Kernel].Name, t.Name))
+}
+
+func TestPlansOfRandomGraphsAreFilesThatAreAlwaysTheSame(t *testing.T) {
+	for seed := range uint64(100) {
+		file := randomPlan(t, seed)
+		if again := randomPlan(t, seed); string(again) != string(file) {
+			t.Errorf("seed %d: compiled again, the plan is another", seed)
+		}
+		p, err := Decode(file)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if again, err := Encode(p); err != nil || string(again) != string(file) {
+			t.Errorf("seed %d: decoded and encoded, the plan is another (%v)", seed, err)
+		}
+	}
+}
+
+func randomPlan(t *testing.T, seed uint64) []byte {
+	t.Helper()
+	g, _ := irtest.RandomGraph(rand.New(rand.NewPCG(seed, 8)), 3+int(seed)%40)
+	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Compile(m, WebGPU(), textPrinter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := Encode(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
