@@ -87,6 +87,17 @@ func (e *emitter) linearGroup(n int) scalar.Expr {
 	return scalar.Add(GroupID(0, cols), scalar.Mul(GroupID(1, rows), integer(cols)))
 }
 
+// boundedGroup is linearGroup for kernels whose barriers need all threads: the
+// number stays below n, and exists is false where it is not the workgroup's
+// own, which then must store nothing.
+func (e *emitter) boundedGroup(n int) (group, exists scalar.Expr) {
+	group = e.linearGroup(n)
+	if !e.overshoots() {
+		return group, scalar.ConstBool(true)
+	}
+	return scalar.Min(group, integer(n-1)), scalar.Lt(group, integer(n))
+}
+
 // finish makes a kernel of its body: it gathers the tensors and numbers the
 // arrays, device memory first.
 func (e *emitter) finish(name string, body []Stmt) Launch {
@@ -146,7 +157,13 @@ func (f *finisher) need(id int) {
 // them, then the kernel's own memory.
 func (f *finisher) layOut(k *Kernel) []*Tensor {
 	var args []*Tensor
+	taken := map[string]bool{}
 	add := func(id int, a Array) {
+		// Tensors of different graphs, or w.1 and w_1, may come to one name.
+		for name, i := a.Name, 2; taken[a.Name]; i++ {
+			a.Name = name + "_" + strconv.Itoa(i)
+		}
+		taken[a.Name] = true
 		f.slot[id] = len(k.Arrays)
 		k.Arrays = append(k.Arrays, a)
 	}

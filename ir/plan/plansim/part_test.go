@@ -41,24 +41,40 @@ func TestPartOfAResultIsNotFusedAsIfItWereAll(t *testing.T) {
 			output "s" = %s
 		}`,
 	} {
-		t.Run(name, func(t *testing.T) {
-			g, err := ir.Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			inputs := map[string]*ir.Array{}
-			for _, p := range g.Ports() {
-				dims, _ := p.Value.Shape().Ints()
-				a := ir.NewArray(p.Value.DType(), dims...)
-				for i := range a.F {
-					a.F[i] = float64(i%5) - 1.5
-				}
-				for i := range a.I {
-					a.I[i] = int64(i + 1)
-				}
-				inputs[p.Name] = a
-			}
-			checkTwoRuns(t, g, inputs, plan.WebGPU())
-		})
+		t.Run(name, func(t *testing.T) { checkText(t, text) })
 	}
+}
+
+func checkText(t *testing.T, text string) {
+	t.Helper()
+	g, err := ir.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inputs := map[string]*ir.Array{}
+	for _, p := range g.Ports() {
+		dims, _ := p.Value.Shape().Ints()
+		a := ir.NewArray(p.Value.DType(), dims...)
+		for i := range a.F {
+			a.F[i] = float64(i%5) - 1.5
+		}
+		for i := range a.I {
+			a.I[i] = int64(i + 1)
+		}
+		inputs[p.Name] = a
+	}
+	checkTwoRuns(t, g, inputs, plan.WebGPU())
+}
+
+func TestNamesThatComeToOneInAKernelAreToldApart(t *testing.T) {
+	checkText(t, `graph "g" {
+		%a = input "w.1" : f32[3]
+		%b = input "w_1" : f32[3]
+		%c = input "W-1" : f32[3]
+		%d = input "w_1_2" : f32[3]
+		%e = add(%a, %b) : f32[3]
+		%f = mul(%c, %d) : f32[3]
+		%g = sub(%e, %f) : f32[3]
+		output "y" = %g
+	}`)
 }
