@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 import { sizeOf, type TensorData } from './dtype.js';
 import { RlxError } from './errors.js';
 
