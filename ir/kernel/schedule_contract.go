@@ -76,6 +76,7 @@ type tileEmitter struct {
 	c     *contraction
 	t     tile
 	batch ir.Index
+	valid scalar.Expr // false in workgroups beyond the last tile
 	side  [2]side // operand 0 along m, operand 1 along n
 	lane  scalar.Expr
 	body  []Stmt
@@ -101,13 +102,11 @@ func newTileEmitter(e *emitter, g *Group, c *contraction, t tile) *tileEmitter {
 	te.lane = LocalID(0, threads)
 	across := t.n / t.rn
 	tilesM, tilesN := ceilDiv(product(c.M), t.m), ceilDiv(product(c.N), t.n)
-	group := e.linearGroup(product(c.Batch) * tilesM * tilesN)
+	group, valid := e.boundedGroup(product(c.Batch) * tilesM * tilesN)
+	te.valid = valid
 	column := scalar.Mod(group, integer(tilesN))
 	row := scalar.Mod(scalar.FloorDiv(group, integer(tilesN)), integer(tilesM))
 	batch := scalar.FloorDiv(group, integer(tilesN*tilesM))
-	if e.overshoots() {
-		batch = scalar.Min(batch, integer(product(c.Batch)-1))
-	}
 	te.batch = unflatten(te.let("batch", batch, product(c.Batch)-1), c.Batch)
 	te.side[0] = side{
 		operand: 0, free: c.M, tile: t.m, reg: t.rm, prefix: "a",
@@ -316,6 +315,7 @@ func (te *tileEmitter) place(s *side, i int) scalar.Expr {
 
 // epilogue computes what follows the contraction in registers and stores.
 func (te *tileEmitter) epilogue() {
+	var body []Stmt
 	for i := range te.t.rm {
 		row := te.place(&te.side[0], i)
 		var inRow []Stmt
@@ -324,8 +324,9 @@ func (te *tileEmitter) epilogue() {
 			stores := te.results(te.acc(i*te.t.rn+j), te.freeAt(&te.side[0], row), te.freeAt(&te.side[1], column))
 			inRow = append(inRow, te.within(&te.side[1], column, stores)...)
 		}
-		te.body = append(te.body, te.within(&te.side[0], row, inRow)...)
+		body = append(body, te.within(&te.side[0], row, inRow)...)
 	}
+	te.body = append(te.body, guard(te.valid, body)...)
 }
 
 // within keeps statements to free positions that exist.

@@ -14,6 +14,7 @@ type prefixEmitter struct {
 	n      *ir.Node
 	out    *Tensor
 	row    ir.Index
+	exists scalar.Expr // false in workgroups beyond the last row
 	lane   scalar.Expr
 	length int
 	lanes  int
@@ -32,10 +33,8 @@ func schedulePrefix(e *emitter, g *Group) []Launch {
 	p.each = ceilDiv(p.length, p.lanes)
 	e.workgroup = [3]int{p.lanes, 1, 1}
 	rows := p.out.Len() / p.length
-	group := e.linearGroup(rows)
-	if e.overshoots() {
-		group = scalar.Min(group, integer(rows-1))
-	}
+	group, exists := e.boundedGroup(rows)
+	p.exists = exists
 	dims := append([]int{}, p.out.Dims...)
 	dims[axis] = 1
 	p.row = unflatten(group, dims)
@@ -78,7 +77,7 @@ func (p *prefixEmitter) body() []Stmt {
 	return append(body, p.stretch(func(i scalar.Expr) []Stmt {
 		next := &Assign{"running", p.l.Combine(p.n, scalar.FreeVar("running", d), p.element(i))}
 		result := scalar.Convert(scalar.FreeVar("running", d), p.out.DType)
-		store := p.store(p.out, p.at(i), result)
+		store := guard(p.exists, p.store(p.out, p.at(i), result))
 		if p.l.Exclusive(p.n) {
 			return append(store, next)
 		}
