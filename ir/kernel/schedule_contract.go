@@ -77,7 +77,7 @@ type tileEmitter struct {
 	t     tile
 	batch ir.Index
 	valid scalar.Expr // false in workgroups beyond the last tile
-	side  [2]side // operand 0 along m, operand 1 along n
+	side  [2]side     // operand 0 along m, operand 1 along n
 	lane  scalar.Expr
 	body  []Stmt
 }
