@@ -28,21 +28,28 @@ function removeOldCode(outputs) {
   }
 }
 
-const { metafile } = await build({
-  entryPoints: entryPoints(),
-  outdir: dist,
-  bundle: true,
-  splitting: true,
-  chunkNames: '[name]-[hash]',
-  format: 'esm',
-  platform: 'neutral',
-  target: 'es2022',
-  external: ['./wasm_exec.js', 'node:*'],
-  legalComments: 'none',
-  logLevel: 'warning',
-  metafile: true,
-  absWorkingDir: here,
-});
-removeOldCode(Object.keys(metafile.outputs));
+// code builds some entry points and returns the files it made. Those of workers hold all
+// they need, because bundlers copy a worker's file without looking at its imports.
+async function code(entries, splitting) {
+  const { metafile } = await build({
+    entryPoints: entries,
+    outdir: dist,
+    bundle: true,
+    splitting,
+    chunkNames: '[name]-[hash]',
+    format: 'esm',
+    platform: 'neutral',
+    target: 'es2022',
+    legalComments: 'none',
+    logLevel: 'warning',
+    metafile: true,
+    absWorkingDir: here,
+  });
+  return Object.keys(metafile.outputs);
+}
+
+const isWorker = (path) => path.endsWith('worker.ts');
+const entries = entryPoints();
+removeOldCode([...await code(entries.filter(isWorker), false), ...await code(entries.filter((path) => !isWorker(path)), true)]);
 execFileSync(process.execPath, [join(here, 'node_modules/typescript/lib/tsc.js'), '-p', here], { stdio: 'inherit' });
 copyFileSync(join(here, '../LICENSE'), join(here, 'LICENSE')); // npm packs nothing from above

@@ -57,9 +57,9 @@ export class Instance {
   static async start(module: WebAssembly.Module, abi: number): Promise<Instance> {
     await import('#wasm_exec');
     const go = new (globalThis as unknown as { Go: new () => GoRuntime }).Go();
-    const { exports } = await WebAssembly.instantiate(module, go.importObject) as unknown as { exports: Exports };
+    const instance = await WebAssembly.instantiate(module, go.importObject), exports = instance.exports as unknown as Exports;
     const made = new Instance(exports);
-    void go.run({ exports } as unknown as WebAssembly.Instance).catch(() => {}).then(() => made.#end('its program ended'));
+    void go.run(instance).catch(() => {}).then(() => made.#end('its program ended'));
     const found = exports.rlx_abi?.();
     if (found !== abi) throw new RlxError('version', `the WebAssembly module speaks version ${found} of the interface, this package ${abi}`);
     return made;

@@ -45,17 +45,17 @@ export class Request {
 
   text(text: string): this { return this.data(encoder.encode(text)); }
 
-  list<T>(items: readonly T[], write: (item: T) => void): this {
+  list<T>(items: readonly T[], write: (request: this, item: T) => void): this {
     this.u32(items.length);
-    for (const item of items) write(item);
+    for (const item of items) write(this, item);
     return this;
   }
 
-  texts(items: readonly (string | number)[]): this { return this.list(items, (item) => this.text(String(item))); }
+  texts(items: readonly (string | number)[]): this { return this.list(items, (r, item) => r.text(String(item))); }
 
   /** Names with numbers, as counts (u32) or as reals (f64). */
   numbers(entries: Readonly<Record<string, number>>, kind: 'u32' | 'f64'): this {
-    return this.list(Object.entries(entries), ([name, n]) => this.text(name)[kind](n));
+    return this.list(Object.entries(entries), (r, [name, n]) => r.text(name)[kind](n));
   }
 
   attribute(value: Attribute): this {

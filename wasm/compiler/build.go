@@ -100,6 +100,19 @@ func addConstant(c *Compiler, r *request, w *response) error {
 	return b.keep(w, b.b.Constant(t, append([]byte(nil), r.bytes()...)))
 }
 
+// addFull (builder, type, number) → value with the number in every place.
+func addFull(c *Compiler, r *request, w *response) error {
+	b, err := get[*builder](c, r)
+	if err != nil {
+		return err
+	}
+	t, err := readType(r)
+	if err != nil {
+		return err
+	}
+	return b.keep(w, ops.Const(b.b, t.DType, r.f64(), t.Shape...))
+}
+
 // setLabel (builder, label).
 func setLabel(c *Compiler, r *request, _ *response) error {
 	b, err := get[*builder](c, r)

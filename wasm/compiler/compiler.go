@@ -14,6 +14,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
+//go:generate go run ../gen ../../js/src/ops.gen.ts
+
 // ABI is the version of the calls. A host refuses a module with another one.
 const ABI = 1
 
@@ -37,6 +39,7 @@ func init() {
 		"builder":  newBuilder,
 		"port":     addPort,
 		"constant": addConstant,
+		"full":     addFull,
 		"op":       addOp,
 		"call":     callFunction,
 		"label":    setLabel,
@@ -86,8 +89,8 @@ var kinds = []struct {
 	err  error
 	name string
 }{
-	{ir.ErrShape, "shape"}, {ir.ErrDType, "dtype"}, {ir.ErrAttr, "attribute"}, {ir.ErrName, "name"},
-	{ir.ErrIndex, "index"}, {ir.ErrGraph, "graph"}, {ir.ErrNoRule, "no-rule"}, {ir.ErrSymbol, "symbol"},
+	{ir.ErrShape, "shape"}, {ir.ErrDType, "dtype"}, {ir.ErrAttr, "attr"}, {ir.ErrName, "name"},
+	{ir.ErrIndex, "index"}, {ir.ErrGraph, "graph"}, {ir.ErrNoRule, "rule"}, {ir.ErrSymbol, "symbol"},
 	{ir.ErrSyntax, "syntax"}, {ir.ErrUnsupported, "unsupported"},
 }
 

@@ -53,14 +53,14 @@ func schedule(name string, h map[string]float64) (optim.Schedule, error) {
 }
 
 // trainingStep (loss graph, loss, optimizer, hyper-parameters, schedule, its
-// parameters, frozen) → step graph.
+// parameters, frozen, how many losses to keep) → step graph.
 func trainingStep(c *Compiler, r *request, w *response) error {
 	g, err := get[*ir.Graph](c, r)
 	if err != nil {
 		return err
 	}
 	loss, name, h := r.text(), r.text(), r.hyper()
-	scheduleName, sh, frozen := r.text(), r.hyper(), r.texts()
+	scheduleName, sh, frozen, kept := r.text(), r.hyper(), r.texts(), r.u32()
 	if r.err != nil {
 		return r.err
 	}
@@ -73,6 +73,9 @@ func trainingStep(c *Compiler, r *request, w *response) error {
 		return err
 	}
 	g, err = optim.Step(g, loss, opt, optim.Options{Schedule: s, ClipNorm: h["clip_norm"], Frozen: frozen})
+	if err == nil && kept > 0 {
+		g, err = optim.History(g, loss, kept)
+	}
 	return c.keepGraph(w, g, err)
 }
 

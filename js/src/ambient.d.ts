@@ -1,0 +1,3 @@
+// Go's own glue for WebAssembly, which defines globalThis.Go: build.mjs bundles the one of
+// the Go that built the modules.
+declare module '#wasm_exec';

@@ -1,0 +1,6 @@
+// What a worker runs: the compiler, for the page that started it.
+
+import { compilerHandlers } from './compiler.js';
+import { answer, type Endpoint } from './rpc.js';
+
+answer(globalThis as unknown as Endpoint, compilerHandlers());

@@ -1,0 +1,153 @@
+// The compiler: a WebAssembly module in this thread, which builds and differentiates graphs,
+// and one in a worker, which turns them into plans.
+
+import { type ErrorKind, RlxError } from './errors.js';
+import { Instance, loadModule, type WasmSource } from './module.js';
+import type { SessionOptions } from './open.js';
+import { Caller, type Endpoint } from './rpc.js';
+import { Request, Response } from './wire.js';
+
+/** The version of the calls, as in the Go package wasm/compiler. */
+const abi = 1;
+
+export interface InitOptions extends Pick<SessionOptions, 'gpu' | 'device' | 'worker' | 'powerPreference'> {
+  /** The compiler's WebAssembly module, if it is not the `rlx.wasm` beside this script. */
+  wasm?: WasmSource;
+  /** The CPU fallback's module, if it is not the `rlx-cpu.wasm` beside this script. It is loaded when it is needed. */
+  cpuWasm?: WasmSource;
+  /**
+   * Where graphs are compiled: true for a worker of its own, false for this thread, or a worker
+   * that runs this package's `compiler-worker.js`. If not given it is a worker where there are any.
+   */
+  compileWorker?: boolean | Worker;
+}
+
+/** Limits of a device that plans are made for. Those of every WebGPU device if not given. */
+export interface Limits {
+  maxStorageBuffersPerShaderStage?: number;
+  maxStorageBufferBindingSize?: number;
+  maxBufferSize?: number;
+  maxComputeWorkgroupStorageSize?: number;
+  maxComputeInvocationsPerWorkgroup?: number;
+}
+
+/** What is compiled: graphs in their text form, by entry. */
+export interface Job {
+  name: string;
+  entries: { name: string; text: string }[];
+  symbols: Readonly<Record<string, number>>;
+  limits: Limits;
+}
+
+let options: InitOptions = {};
+let loading: Promise<WebAssembly.Module> | undefined;
+let running: Instance | undefined;
+let starting: Promise<void> | undefined;
+let remote: Promise<Caller> | undefined;
+
+/** What {@link init} was given. */
+export const initOptions = (): InitOptions => options;
+
+/**
+ * Loads the compiler. It is to be awaited before graphs are built; once more after an error of
+ * kind `wasm`, which starts the module anew: graphs from before are gone then.
+ */
+export function init(given?: InitOptions): Promise<void> {
+  if (given && given.wasm !== options.wasm) loading = running = starting = remote = undefined;
+  if (given) options = given;
+  if (running?.alive) return Promise.resolve();
+  return starting ??= start().finally(() => { starting = undefined; });
+}
+
+async function start(): Promise<void> {
+  loading ??= loadModule(options.wasm ?? new URL('./rlx.wasm', import.meta.url));
+  loading.catch(() => { loading = undefined; });
+  running = await Instance.start(await loading, abi);
+}
+
+/** The compiler of this thread. */
+export function compiler(): Instance {
+  if (!running?.alive) throw new RlxError('wasm', running ? 'the compiler failed: await init() to start it anew' : 'the compiler is not loaded: await init() first');
+  return running;
+}
+
+/** Makes a call, or throws the error that the compiler answers with. */
+export function invoke(request: Request, instance = compiler()): Response {
+  const response = new Response(instance.call(request.bytes));
+  if (response.u32() === 0) return response;
+  const kind = response.text() as ErrorKind, message = response.text(), op = response.text();
+  const operands = response.list(() => response.text());
+  throw new RlxError(kind, message, op ? { op, operands } : {});
+}
+
+/** Gives an object back, if its module still has it. */
+export function release(instance: Instance, handle: number): void {
+  if (instance.alive) invoke(new Request('free').u32(handle), instance);
+}
+
+/** Compiles in this thread. */
+function compileWith(instance: Instance, { name, entries, symbols, limits }: Job): Uint8Array<ArrayBuffer> {
+  const graphs: { name: string; handle: number }[] = [];
+  try {
+    for (const entry of entries) graphs.push({ name: entry.name, handle: invoke(new Request('parse').text(entry.text), instance).u32() });
+    const request = new Request('compile').text(name).list(graphs, (r, graph) => r.text(graph.name).u32(graph.handle)).numbers(symbols, 'u32');
+    for (const limit of [
+      limits.maxStorageBuffersPerShaderStage, limits.maxStorageBufferBindingSize, limits.maxBufferSize,
+      limits.maxComputeWorkgroupStorageSize, limits.maxComputeInvocationsPerWorkgroup,
+    ]) request.f64(limit ?? 0);
+    return invoke(request, instance).data() as Uint8Array<ArrayBuffer>;
+  } finally {
+    for (const { handle } of graphs) release(instance, handle);
+  }
+}
+
+/** Compiles in a worker, where there is one, so that this thread is free meanwhile. */
+export async function compileJob(job: Job): Promise<Uint8Array<ArrayBuffer>> {
+  await init();
+  const where = options.compileWorker ?? typeof Worker === 'function';
+  if (where === false) return compileWith(compiler(), job);
+  const worker = await (remote ??= openWorker(where));
+  return worker.call('compile', [job]);
+}
+
+/** Starts the compiler in a worker. A worker that fails is left, and the next call starts another. */
+async function openWorker(where: true | Worker): Promise<Caller> {
+  const worker = where === true ? startCompilerWorker() : where, caller = new Caller(worker as Endpoint);
+  worker.addEventListener('error', (event) => {
+    remote = undefined;
+    caller.end(new RlxError('wasm', `the compiler's worker failed: ${event.message ?? 'it could not be loaded'}`));
+  });
+  try {
+    await caller.call('start', [await loading]);
+  } catch (reason) {
+    remote = undefined;
+    throw reason;
+  }
+  return caller;
+}
+
+/** Starts a worker on this package's `compiler-worker.js`. */
+function startCompilerWorker(): Worker {
+  try {
+    return new Worker(new URL('./compiler-worker.js', import.meta.url), { type: 'module', name: 'rlx compiler' });
+  } catch { // from another origin: a worker of ours may still import it
+    const url = new URL('./compiler-worker.js', import.meta.url).href;
+    const script = new Blob([`import ${JSON.stringify(url)}`], { type: 'text/javascript' });
+    return new Worker(URL.createObjectURL(script), { type: 'module', name: 'rlx compiler' });
+  }
+}
+
+/** The methods of a worker that compiles. */
+export function compilerHandlers() {
+  let module: WebAssembly.Module, instance: Instance | undefined;
+  return {
+    async start(given: WebAssembly.Module) {
+      module = given;
+      instance = await Instance.start(module, abi);
+    },
+    async compile(job: Job) {
+      if (!instance?.alive) instance = await Instance.start(module, abi);
+      return compileWith(instance, job);
+    },
+  };
+}

@@ -1,0 +1,181 @@
+import { compiler, invoke, release } from './compiler.js';
+import type { TensorData } from './dtype.js';
+import { RlxError } from './errors.js';
+import type { Instance } from './module.js';
+import { GraphBuilder } from './builder.js';
+import { type Dim, dimOf, snake, type ValueType } from './value.js';
+import { Request, type Response } from './wire.js';
+
+/** An input, a parameter or a state of a graph. */
+export interface Port extends ValueType {
+  readonly name: string;
+  readonly kind: 'input' | 'param' | 'state';
+}
+
+/** An output of a graph; a state's is its new value. */
+export interface Output extends ValueType {
+  readonly name: string;
+  readonly state: boolean;
+}
+
+/** What a parameter begins with: one number everywhere, its elements, or random numbers. */
+export type Initial = number | TensorData | 'glorot' | 'he';
+
+export interface Optimizer {
+  kind: 'sgd' | 'adam' | 'adamw';
+  /** Of `sgd`. 0 if not given. */
+  momentum?: number;
+  nesterov?: boolean;
+  /** Of `adam` and `adamw`: 0.9, 0.999 and 1e-8 if not given. */
+  beta1?: number;
+  beta2?: number;
+  epsilon?: number;
+  weightDecay?: number;
+  /** Scales gradients down so that their norm, over all parameters, is at most this. */
+  clipNorm?: number;
+}
+
+/** A learning rate as a function of the step, from `rate` to `finalRate` over `steps`, after `warmUp` steps that rise to it. */
+export interface Schedule {
+  kind: 'constant' | 'linear' | 'cosine';
+  rate: number;
+  finalRate?: number;
+  steps?: number;
+  warmUp?: number;
+}
+
+export interface StepOptions {
+  optimizer: Optimizer;
+  /** The output to minimise. `loss` if not given. */
+  loss?: string;
+  /** The learning rate. Where there is no schedule it is the f32 input `lr`. */
+  schedule?: Schedule;
+  /** Parameters that are not trained. */
+  frozen?: readonly string[];
+  /** How many losses to keep on the device. None if not given. */
+  history?: number;
+}
+
+// Graphs that nobody reaches any more are given back some time later.
+const dropped = new FinalizationRegistry<{ instance: Instance; handle: number }>(({ instance, handle }) => release(instance, handle));
+
+/**
+ * A graph, and what can be made of it. It never changes: each method returns another graph.
+ * Methods throw an {@link RlxError} that says what does not fit.
+ */
+export class Graph {
+  readonly #instance: Instance;
+  readonly #handle: number;
+  #freed = false;
+  /** Inputs, parameters and states. */
+  readonly ports: readonly Port[];
+  readonly outputs: readonly Output[];
+  readonly name: string;
+  /** What its parameters begin with, as far as that was said where they were declared. */
+  readonly initial: ReadonlyMap<string, Initial>;
+
+  /** @internal */
+  constructor(handle: number, initial: ReadonlyMap<string, Initial> = new Map()) {
+    this.#instance = compiler();
+    this.#handle = handle;
+    this.initial = initial;
+    dropped.register(this, { instance: this.#instance, handle }, this);
+    const r = invoke(new Request('describe').u32(handle), this.#instance);
+    this.name = r.text();
+    this.ports = r.list(() => ({ name: r.text(), kind: r.text() as Port['kind'], ...readType(r) }));
+    this.outputs = r.list(() => ({ name: r.text(), state: r.u32() === 1, ...readType(r) }));
+  }
+
+  /** What the compiler knows it by. @internal */
+  get handle(): number {
+    if (this.#freed) throw new RlxError('closed', `graph ${this.name} was freed`);
+    if (this.#instance !== compiler()) throw new RlxError('closed', `graph ${this.name} is gone: the compiler was started anew`);
+    return this.#handle;
+  }
+
+  #request(method: string): Request { return new Request(method).u32(this.handle); }
+
+  #derive(transform: string, output: string, names: readonly string[], order = 1): Graph {
+    return new Graph(invoke(this.#request('derive').text(transform).text(output).texts(names).u32(order)).u32(), this.initial);
+  }
+
+  /** The graph as text, which {@link parseGraph} reads. */
+  text(): string { return invoke(this.#request('text')).text(); }
+
+  /**
+   * The derivatives of an output without axes, as outputs `grad/x`; the graph's own outputs are
+   * left out. By the parameters if no ports are named.
+   */
+  grad(output: string, ...by: string[]): Graph { return this.#derive('grad', output, by); }
+  /** {@link Graph.grad}, with the graph's own outputs. */
+  valueAndGrad(output: string, ...by: string[]): Graph { return this.#derive('value_and_grad', output, by); }
+  /** Adds an input `cotangent/y` for each output, and outputs `grad/x`: the cotangents times the Jacobian. */
+  vjp(...by: string[]): Graph { return this.#derive('vjp', '', by); }
+  /** Adds an input `tangent/x` for each port named, and outputs `tangent/y`: the Jacobian times the tangents. */
+  jvp(...by: string[]): Graph { return this.#derive('jvp', '', by); }
+  /** Adds inputs `tangent/x` and outputs `hvp/x`: the Hessian of an output without axes, times the tangents. */
+  hvp(output: string, ...by: string[]): Graph { return this.#derive('hvp', output, by); }
+  /** The derivative of any order of an output by a port without axes. */
+  nth(output: string, by: string, order: number): Graph { return this.#derive('nth', output, [by], order); }
+
+  /** The graph over a batch axis of that size: where each named port has it, and where each output is to get it (0 if not named). */
+  vmap(size: Dim, ports: Readonly<Record<string, number>>, outputs: Readonly<Record<string, number>> = {}): Graph {
+    const request = this.#request('vmap').text(String(size)).numbers(ports, 'f64').numbers(outputs, 'f64');
+    return new Graph(invoke(request).u32(), this.initial);
+  }
+
+  /** Gives symbolic dimensions their sizes. */
+  bind(symbols: Readonly<Record<string, number>>): Graph {
+    return new Graph(invoke(this.#request('bind').numbers(symbols, 'u32')).u32(), this.initial);
+  }
+
+  /** A training step: the graph's outputs with the parameters as they were, and the update of the parameters. */
+  step({ optimizer, loss = 'loss', schedule, frozen = [], history = 0 }: StepOptions): Graph {
+    const { kind, ...hyper } = optimizer, { kind: shape = '', ...rates } = schedule ?? {};
+    const request = this.#request('step').text(loss).text(kind).numbers(reals(hyper), 'f64').text(shape).numbers(reals(rates), 'f64').texts(frozen).u32(history);
+    return new Graph(invoke(request).u32(), this.initial);
+  }
+
+  /** Gives the graph back now, rather than some time after nobody can reach it. */
+  free(): void {
+    if (this.#freed) return;
+    this.#freed = true;
+    dropped.unregister(this);
+    release(this.#instance, this.#handle);
+  }
+}
+
+/** Options as the compiler names them, without those that are not given. */
+function reals(options: object): Record<string, number> {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given.map(([name, value]) => [snake(name), Number(value)]));
+}
+
+function readType(r: Response): ValueType {
+  return { dtype: r.text(), shape: r.list(() => dimOf(r.text())) };
+}
+
+/**
+ * Builds a graph. {@link init} must have been awaited.
+ *
+ * ```ts
+ * const model = graph('line', (b) => {
+ *   const x = b.input('x', 'f32', [8, 3]), t = b.input('t', 'f32', [8]), w = b.param('w', 'f32', [3]);
+ *   const error = x.matmul(w).sub(t);
+ *   b.output('loss', error.mul(error).mean());
+ * });
+ * ```
+ */
+export function graph(name: string, build: (b: GraphBuilder) => void): Graph {
+  const b = new GraphBuilder(name);
+  try {
+    build(b);
+  } catch (reason) {
+    b.drop();
+    throw reason;
+  }
+  return new Graph(b.finish(), b.initial);
+}
+
+/** Reads a graph from its text form. */
+export function parseGraph(text: string): Graph { return new Graph(invoke(new Request('parse').text(text)).u32()); }

@@ -1,0 +1,13 @@
+/**
+ * Builds graphs, differentiates them, compiles them in the page, and runs and trains them.
+ *
+ * @module
+ */
+
+export * from './runtime.js';
+export { type Branch, GraphBuilder, type LoopBody, type LoopOptions } from './builder.js';
+export { init, type InitOptions, type Limits } from './compiler.js';
+export { Graph, graph, type Initial, type Optimizer, type Output, parseGraph, type Port, type Schedule, type StepOptions } from './graph.js';
+export type { WasmSource } from './module.js';
+export { compile, initialParams, type Module, session, train, type TrainingOptions } from './train.js';
+export { type Dim, type Operand, Value, type ValueType } from './value.js';

@@ -1,0 +1,16 @@
+package main
+
+import (
+	"os"
+	"testing"
+)
+
+func TestGeneratedFileIsUpToDate(t *testing.T) {
+	got, err := os.ReadFile("../../js/src/ops.gen.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != generate() {
+		t.Error("js/src/ops.gen.ts differs from what the definitions give: run 'make generate'")
+	}
+}
