@@ -25,7 +25,9 @@ func TestMemoryOfRandomGraphsHoldsWhatIsRead(t *testing.T) {
 	steps := 0
 	for seed := range uint64(300) {
 		g, _ := irtest.RandomGraph(rand.New(rand.NewPCG(seed, 7)), 3+int(seed)%60)
-		ec := compileEntry(t, g)
+		target := WebGPU()
+		target.Unfused = seed%2 == 1
+		ec := compileEntry(t, g, target)
 		m := newMemory(ec)
 		if m.follow(ec.entry.Steps); m.next != len(ec.launches) {
 			t.Errorf("seed %d: %d dispatches for %d launches", seed, m.next, len(ec.launches))
@@ -45,14 +47,14 @@ func TestMemoryOfRandomGraphsHoldsWhatIsRead(t *testing.T) {
 	}
 }
 
-func compileEntry(t *testing.T, g *ir.Graph) *entryCompiler {
+func compileEntry(t *testing.T, g *ir.Graph, target Target) *entryCompiler {
 	t.Helper()
 	e := ir.Entry{Name: "run", Graph: g}
 	m, err := ir.NewModule("m", e)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ec, err := newCompiler(m, WebGPU(), textPrinter{}).place(e)
+	ec, err := newCompiler(m, target, textPrinter{}).place(e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,24 +132,34 @@ func (m *memory) follow(steps []Step) {
 	}
 }
 
+// dispatch looks at what is read before and after the writes: none may go where
+// something else is read.
 func (m *memory) dispatch(d *Dispatch) {
 	l := m.ec.launches[m.next]
 	m.next++
-	var written []*kernel.Tensor
+	var read, written []*kernel.Tensor
 	for i, t := range l.Args {
 		if t == nil {
 			continue
 		}
-		access := l.Kernel.Arrays[i].Access
-		m.bound(d, t, access != kernel.Read)
-		if access == kernel.Read {
-			m.read(l.Kernel.Name, t)
+		only := l.Kernel.Arrays[i].Access == kernel.Read
+		m.bound(d, t, !only)
+		if only {
+			read = append(read, t)
 		} else {
 			written = append(written, t)
 		}
 	}
+	m.readAll(l.Kernel.Name, read)
 	for _, t := range written {
 		m.write(t)
+	}
+	m.readAll(l.Kernel.Name, read)
+}
+
+func (m *memory) readAll(by string, tensors []*kernel.Tensor) {
+	for _, t := range tensors {
+		m.read(by, t)
 	}
 }
 
