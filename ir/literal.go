@@ -69,7 +69,7 @@ func equalElements(data []byte, size int) bool {
 // many or one of them has no such form.
 func formatElements(d DType, data []byte) ([]string, bool) {
 	size := d.Size()
-	if len(data) > maxListed*size {
+	if len(data) > maxListed*size || d.IsComplex() {
 		return nil, false
 	}
 	var out []string

@@ -85,6 +85,7 @@ func TestLiteralsKeepEveryBit(t *testing.T) {
 		{"f64", TypeOf(F64), binary.LittleEndian.AppendUint64(nil, math.Float64bits(0.1)), "0.1"},
 		{"complex", TypeOf(C64), word(1, 2), "0x0100000002000000"},
 		{"equal complex", TypeOf(C64, N(2)), word(1, 2, 1, 2), "0x0100000002000000"},
+		{"wide complex", TypeOf(C128, N(2)), append(make([]byte, 31), 1), "0x" + strings.Repeat("0", 62) + "01"},
 		{"splats within the limit", TypeOf(F32, N(maxSplat/4)), make([]byte, maxSplat), "0"},
 	}
 	for _, tt := range tests {
