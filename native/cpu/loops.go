@@ -1,4 +1,408 @@
 package cpu
 
-// fastOp returns the loop of an operation that is worth one, nil for others.
-func fastOp(*files, *instr) op { return nil }
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// number is a type with the arithmetic that loops are written for.
+type number interface{ float32 | float64 | int64 }
+
+// fastOp returns the loop of an operation that is worth one, nil for those that
+// the evaluator of package scalar does. Both give the same value, but for the
+// last digit of functions of f32.
+func fastOp(f *files, in *instr) op {
+	from := in.node.Args[len(in.node.Args)-1].Type
+	to := in.node.Type
+	switch {
+	case in.node.Op == scalar.OpSelect:
+		return selectOp(f, in)
+	case in.node.Op == scalar.OpConvert:
+		return convertOp(f, in, from, to)
+	case from == ir.F32:
+		return floatOp[float32](f, in)
+	case from == ir.F64:
+		return floatOp[float64](f, in)
+	case from == ir.Bool:
+		return boolOp(f, in)
+	case from.IsInteger():
+		return wrapped(intOp(f, in, from), f, in.dst, to)
+	}
+	return nil
+}
+
+func selectOp(f *files, in *instr) op {
+	cond := f.ints[in.args[0].index]
+	switch in.dst.class {
+	case classF32:
+		return selectLanes[float32](f, in, cond)
+	case classF64:
+		return selectLanes[float64](f, in, cond)
+	case classInt:
+		return selectLanes[int64](f, in, cond)
+	}
+	return selectLanes[complex128](f, in, cond)
+}
+
+func selectLanes[T lane](f *files, in *instr, cond []int64) op {
+	d, a, b := lanesOf[T](f, in.dst), lanesOf[T](f, in.args[1]), lanesOf[T](f, in.args[2])
+	return func(n int) {
+		d, a, b, cond := d[:n], a[:n], b[:n], cond[:n]
+		for i, c := range cond {
+			x := b[i]
+			if c != 0 {
+				x = a[i]
+			}
+			d[i] = x
+		}
+	}
+}
+
+// convertOp covers conversions between the types that models are made of.
+func convertOp(f *files, in *instr, from, to ir.DType) op {
+	switch {
+	case to == ir.F32 && (from == ir.F16 || from == ir.BF16):
+		return bindCopy(f, in.dst, in.args[0], false)
+	case to == ir.BF16 && from == ir.F32:
+		return mapLanes(lanesOf[float32](f, in.dst), lanesOf[float32](f, in.args[0]), func(x float32) float32 { return roundTo(ir.BF16, x) })
+	case to == ir.F64 && from == ir.F32:
+		return castLanes[float64, float32](f, in)
+	case to == ir.F32 && from == ir.F64:
+		return castLanes[float32, float64](f, in)
+	case to == ir.F32 && (from.IsInteger() || from == ir.Bool) && from != ir.U64:
+		return castLanes[float32, int64](f, in)
+	case to == ir.F64 && (from.IsInteger() || from == ir.Bool) && from != ir.U64:
+		return castLanes[float64, int64](f, in)
+	case to.IsInteger() && (from.IsInteger() || from == ir.Bool):
+		return wrapped(bindCopy(f, in.dst, in.args[0], false), f, in.dst, to)
+	}
+	return nil
+}
+
+func castLanes[D, S number](f *files, in *instr) op {
+	d, a := lanesOf[D](f, in.dst), lanesOf[S](f, in.args[0])
+	return func(n int) {
+		d := d[:n]
+		for i, x := range a[:n] {
+			d[i] = D(x)
+		}
+	}
+}
+
+// floatOp covers the floats that have arithmetic of their own.
+func floatOp[T float32 | float64](f *files, in *instr) op {
+	op := in.node.Op
+	if op >= scalar.OpEq && op <= scalar.OpGe {
+		return compareOp[T](f, in)
+	}
+	if in.dst.class == classInt || in.dst.class == classCplx {
+		return nil
+	}
+	d, a := lanesOf[T](f, in.dst), lanesOf[T](f, in.args[0])
+	if op.Arity() == 1 {
+		return floatUnary(op, d, a)
+	}
+	b := lanesOf[T](f, in.args[1])
+	if o := arithmetic(op, d, a, b); o != nil {
+		return o
+	}
+	switch op {
+	case scalar.OpDiv:
+		return func(n int) {
+			d, a, b := d[:n], a[:n], b[:n]
+			for i := range d {
+				d[i] = a[i] / b[i]
+			}
+		}
+	case scalar.OpMulZero:
+		return func(n int) {
+			d, a, b := d[:n], a[:n], b[:n]
+			for i := range d {
+				if a[i] == 0 || b[i] == 0 {
+					d[i] = 0
+				} else {
+					d[i] = a[i] * b[i]
+				}
+			}
+		}
+	case scalar.OpPow:
+		return func(n int) {
+			for i, x := range a[:n] {
+				d[i] = T(math.Pow(float64(x), float64(b[i])))
+			}
+		}
+	}
+	return nil
+}
+
+func floatUnary[T float32 | float64](code scalar.Op, d, a []T) op {
+	switch code {
+	case scalar.OpNeg:
+		return mapLanes(d, a, func(x T) T { return -x })
+	case scalar.OpAbs:
+		return mapLanes(d, a, func(x T) T { return T(math.Abs(float64(x))) })
+	case scalar.OpSqrt:
+		return mapLanes(d, a, func(x T) T { return T(math.Sqrt(float64(x))) })
+	case scalar.OpRsqrt:
+		return mapLanes(d, a, func(x T) T { return T(1 / math.Sqrt(float64(x))) })
+	case scalar.OpRecip:
+		return mapLanes(d, a, func(x T) T { return 1 / x })
+	case scalar.OpSigmoid:
+		return mapLanes(d, a, func(x T) T { return T(1 / (1 + math.Exp(-float64(x)))) })
+	case scalar.OpFloor:
+		return mapLanes(d, a, func(x T) T { return T(math.Floor(float64(x))) })
+	}
+	if fn := functions[code]; fn != nil {
+		return func(n int) {
+			d := d[:n]
+			for i, x := range a[:n] {
+				d[i] = T(fn(float64(x)))
+			}
+		}
+	}
+	return nil
+}
+
+// functions are those of package math that a loop calls for each lane.
+var functions = map[scalar.Op]func(float64) float64{
+	scalar.OpCeil: math.Ceil, scalar.OpRound: math.RoundToEven, scalar.OpTrunc: math.Trunc,
+	scalar.OpExp: math.Exp, scalar.OpExpm1: math.Expm1, scalar.OpLog: math.Log, scalar.OpLog1p: math.Log1p,
+	scalar.OpSin: math.Sin, scalar.OpCos: math.Cos, scalar.OpTan: math.Tan,
+	scalar.OpAsin: math.Asin, scalar.OpAcos: math.Acos, scalar.OpAtan: math.Atan,
+	scalar.OpSinh: math.Sinh, scalar.OpCosh: math.Cosh, scalar.OpTanh: math.Tanh,
+	scalar.OpErf: math.Erf, scalar.OpErfc: math.Erfc,
+}
+
+func mapLanes[T lane](d, a []T, f func(T) T) op {
+	return func(n int) {
+		d := d[:n]
+		for i, x := range a[:n] {
+			d[i] = f(x)
+		}
+	}
+}
+
+// arithmetic covers what floats and integers have alike.
+func arithmetic[T number](op scalar.Op, d, a, b []T) op {
+	switch op {
+	case scalar.OpAdd:
+		return func(n int) {
+			d, a, b := d[:n], a[:n], b[:n]
+			for i := range d {
+				d[i] = a[i] + b[i]
+			}
+		}
+	case scalar.OpSub:
+		return func(n int) {
+			d, a, b := d[:n], a[:n], b[:n]
+			for i := range d {
+				d[i] = a[i] - b[i]
+			}
+		}
+	case scalar.OpMul:
+		return func(n int) {
+			d, a, b := d[:n], a[:n], b[:n]
+			for i := range d {
+				d[i] = a[i] * b[i]
+			}
+		}
+	case scalar.OpMin:
+		return func(n int) {
+			d, a, b := d[:n], a[:n], b[:n]
+			for i := range d {
+				d[i] = min(a[i], b[i])
+			}
+		}
+	case scalar.OpMax:
+		return func(n int) {
+			d, a, b := d[:n], a[:n], b[:n]
+			for i := range d {
+				d[i] = max(a[i], b[i])
+			}
+		}
+	}
+	return nil
+}
+
+// compareOp covers the six comparisons.
+func compareOp[T number](f *files, in *instr) op {
+	d, a, b := f.ints[in.dst.index], lanesOf[T](f, in.args[0]), lanesOf[T](f, in.args[1])
+	if in.node.Op == scalar.OpGt || in.node.Op == scalar.OpGe {
+		a, b = b, a
+	}
+	switch in.node.Op {
+	case scalar.OpEq:
+		return func(n int) {
+			for i, x := range a[:n] {
+				d[i] = bit(x == b[i])
+			}
+		}
+	case scalar.OpNe:
+		return func(n int) {
+			for i, x := range a[:n] {
+				d[i] = bit(x != b[i])
+			}
+		}
+	case scalar.OpLt, scalar.OpGt:
+		return func(n int) {
+			for i, x := range a[:n] {
+				d[i] = bit(x < b[i])
+			}
+		}
+	}
+	return func(n int) {
+		for i, x := range a[:n] {
+			d[i] = bit(x <= b[i])
+		}
+	}
+}
+
+func bit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func boolOp(f *files, in *instr) op {
+	d, a := f.ints[in.dst.index], f.ints[in.args[0].index]
+	switch in.node.Op {
+	case scalar.OpNot:
+		return mapLanes(d, a, func(x int64) int64 { return x ^ 1 })
+	case scalar.OpAnd, scalar.OpOr, scalar.OpXor:
+		return bitwise(in.node.Op, d, a, f.ints[in.args[1].index])
+	}
+	return nil
+}
+
+func bitwise(op scalar.Op, d, a, b []int64) op {
+	switch op {
+	case scalar.OpAnd:
+		return func(n int) {
+			d, a, b := d[:n], a[:n], b[:n]
+			for i := range d {
+				d[i] = a[i] & b[i]
+			}
+		}
+	case scalar.OpOr:
+		return func(n int) {
+			d, a, b := d[:n], a[:n], b[:n]
+			for i := range d {
+				d[i] = a[i] | b[i]
+			}
+		}
+	}
+	return func(n int) {
+		d, a, b := d[:n], a[:n], b[:n]
+		for i := range d {
+			d[i] = a[i] ^ b[i]
+		}
+	}
+}
+
+// intOp covers integers; u64, whose order is not that of int64, for the
+// operations that do not depend on it.
+func intOp(f *files, in *instr, from ir.DType) op {
+	op := in.node.Op
+	if op >= scalar.OpEq && op <= scalar.OpGe {
+		if from == ir.U64 {
+			return nil
+		}
+		return compareOp[int64](f, in)
+	}
+	if in.dst.class != classInt || op.Arity() != 2 {
+		return nil
+	}
+	d, a, b := f.ints[in.dst.index], f.ints[in.args[0].index], f.ints[in.args[1].index]
+	switch op {
+	case scalar.OpAdd, scalar.OpSub, scalar.OpMul:
+		return arithmetic(op, d, a, b)
+	case scalar.OpAnd, scalar.OpOr, scalar.OpXor:
+		return bitwise(op, d, a, b)
+	case scalar.OpShl, scalar.OpShr:
+		return shift(op, d, a, b, from)
+	}
+	if from == ir.U64 {
+		return nil
+	}
+	if op == scalar.OpDiv || op == scalar.OpRem {
+		return divide(op, d, a, b)
+	}
+	return arithmetic(op, d, a, b) // min and max; others are left to the evaluator
+}
+
+func shift(op scalar.Op, d, a, b []int64, t ir.DType) op {
+	mask := int64(t.Bits() - 1)
+	switch {
+	case op == scalar.OpShl:
+		return func(n int) {
+			for i, x := range a[:n] {
+				d[i] = x << uint64(b[i]&mask)
+			}
+		}
+	case t == ir.U64:
+		return func(n int) {
+			for i, x := range a[:n] {
+				d[i] = int64(uint64(x) >> uint64(b[i]&mask))
+			}
+		}
+	}
+	return func(n int) {
+		for i, x := range a[:n] {
+			d[i] = x >> uint64(b[i]&mask)
+		}
+	}
+}
+
+// divide divides by 1 where the divisor is 0, as package scalar does.
+func divide(op scalar.Op, d, a, b []int64) op {
+	rem := op == scalar.OpRem
+	return func(n int) {
+		for i, x := range a[:n] {
+			y := b[i]
+			if y == 0 {
+				y = 1
+			}
+			if rem {
+				d[i] = x % y
+			} else {
+				d[i] = x / y
+			}
+		}
+	}
+}
+
+// wrapped reduces what an operation gives to the width of an integer type.
+func wrapped(o op, f *files, dst register, t ir.DType) op {
+	if o == nil || dst.class != classInt {
+		return o
+	}
+	d := f.ints[dst.index]
+	switch t {
+	case ir.I32:
+		return wrapLanes[int32](o, d)
+	case ir.U32:
+		return wrapLanes[uint32](o, d)
+	case ir.I16:
+		return wrapLanes[int16](o, d)
+	case ir.U16:
+		return wrapLanes[uint16](o, d)
+	case ir.I8:
+		return wrapLanes[int8](o, d)
+	case ir.U8:
+		return wrapLanes[uint8](o, d)
+	}
+	return o
+}
+
+func wrapLanes[T int8 | int16 | int32 | uint8 | uint16 | uint32](o op, d []int64) op {
+	return func(n int) {
+		o(n)
+		d := d[:n]
+		for i, x := range d {
+			d[i] = int64(T(x))
+		}
+	}
+}
