@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -77,7 +78,7 @@ func (r *reader) compute(v ir.Value, at ir.Index) scalar.Expr {
 // body returns the element of a result of a node computed from its operands.
 func (r *reader) body(n *ir.Node, result int, at ir.Index) scalar.Expr {
 	e := r.plainBody(n, result, at)
-	if e.Op == scalar.OpCheck {
+	if n.Op() == ops.OpCheckIndex && e.Op == scalar.OpCheck {
 		r.checks = true
 		return r.p.checked(n, e)
 	}
