@@ -1,0 +1,137 @@
+package safetensors_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/safetensors"
+)
+
+func file(header string, body ...byte) []byte {
+	out := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	return append(append(out, header...), body...)
+}
+
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	tensors := map[string]native.Tensor{
+		"w":     native.Float32s([]float32{1, 2, 3, 4, 5, 6}, 2, 3),
+		"step":  native.Int32(7),
+		"mask":  native.Bools([]bool{true, false}),
+		"empty": native.Zeros(ir.F64, 0, 4),
+		"half":  {DType: ir.F16, Dims: []int{1}, Data: []byte{0, 0x3c}},
+	}
+	var buf bytes.Buffer
+	if err := safetensors.Write(&buf, tensors, map[string]string{"model": "mlp"}); err != nil {
+		t.Fatal(err)
+	}
+	got, metadata, err := safetensors.Read(&buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if metadata["model"] != "mlp" || len(got) != len(tensors) {
+		t.Errorf("got %d tensors, metadata %v", len(got), metadata)
+	}
+	for name, want := range tensors {
+		if g := got[name]; g.DType != want.DType || fmt.Sprint(g.Dims) != fmt.Sprint(want.Dims) || !bytes.Equal(g.Data, want.Data) {
+			t.Errorf("%s: %v, want %v", name, g, want)
+		}
+	}
+}
+
+// The file was written by the Python package safetensors 0.5.3 with
+// save_file({"a": numpy.arange(6, dtype="float32").reshape(2, 3),
+// "b": numpy.array([1, -1], dtype="int64")}, ...).
+func TestReadsAFileOfTheReferenceImplementation(t *testing.T) {
+	got := mustRead(t, "testdata/python.safetensors")
+	a, err := got["a"].Float32s()
+	if want := []float32{0, 1, 2, 3, 4, 5}; err != nil || !reflect.DeepEqual(a, want) {
+		t.Errorf("a = %v, %v", a, err)
+	}
+	b, err := got["b"].Int64s()
+	if want := []int64{1, -1}; err != nil || !reflect.DeepEqual(b, want) {
+		t.Errorf("b = %v, %v", b, err)
+	}
+}
+
+func mustRead(t *testing.T, name string) map[string]native.Tensor {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := safetensors.Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestDamagedFilesAreRefused(t *testing.T) {
+	for name, data := range map[string][]byte{
+		"empty":               {},
+		"short":               {1, 2, 3},
+		"header beyond end":   file(`{}`)[:9],
+		"huge header":         binary.LittleEndian.AppendUint64(nil, 1<<63),
+		"no object":           file(`[]`),
+		"broken JSON":         file(`{"a":`),
+		"unknown type":        file(`{"a":{"dtype":"F7","shape":[1],"data_offsets":[0,4]}}`, 0, 0, 0, 0),
+		"wrong size":          file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`, 0, 0, 0, 0),
+		"negative dimension":  file(`{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}`, 0, 0, 0, 0),
+		"overflow":            file(`{"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]}}`),
+		"beyond the end":      file(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, 0, 0),
+		"offsets reversed":    file(`{"a":{"dtype":"F32","shape":[0],"data_offsets":[4,0]}}`, 0, 0, 0, 0),
+		"bytes left over":     file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 0, 0),
+		"gap":                 file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 0, 0),
+		"overlap":             file(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, 0, 0, 0),
+		"name twice":          file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 0),
+		"metadata not a text": file(`{"__metadata__":{"a":1}}`),
+	} {
+		if _, _, err := safetensors.Decode(data); !errors.Is(err, safetensors.ErrDamaged) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestWriteRefusesWhatTheFormatLacks(t *testing.T) {
+	for name, c := range map[string]struct {
+		tensors map[string]native.Tensor
+		kind    error
+	}{
+		"reserved name": {map[string]native.Tensor{"__metadata__": native.Int32(1)}, ir.ErrName},
+		"element type":  {map[string]native.Tensor{"a": native.Zeros(ir.C128, 1)}, ir.ErrDType},
+		"wrong bytes":   {map[string]native.Tensor{"a": native.Float32s([]float32{1}, 2)}, ir.ErrShape},
+	} {
+		if err := safetensors.Write(&bytes.Buffer{}, c.tensors, nil); !errors.Is(err, c.kind) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 0))
+	f.Add(file(`{"__metadata__":{"x":"y"}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		tensors, metadata, err := safetensors.Decode(data)
+		if err != nil {
+			if !errors.Is(err, safetensors.ErrDamaged) {
+				t.Errorf("error of no kind: %v", err)
+			}
+			return
+		}
+		var buf bytes.Buffer
+		if err := safetensors.Write(&buf, tensors, metadata); err != nil {
+			t.Fatalf("what was read cannot be written: %v", err)
+		}
+		again, _, err := safetensors.Read(&buf)
+		if err != nil || len(again) != len(tensors) {
+			t.Fatalf("what was written cannot be read: %v", err)
+		}
+	})
+}
