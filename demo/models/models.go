@@ -33,6 +33,7 @@ const (
 	Predicted     = "predicted"     // i32[batch], the most probable class
 	Correct       = "correct"       // i32, how many of them are the label
 	Probabilities = "probabilities" // f32[batch,10]
+	Key           = "key"           // u32[2], the state of the random numbers
 )
 
 // Model is a network for digits.
@@ -53,19 +54,21 @@ type param struct {
 	fanIn int
 }
 
-// MLP is 64 pixels, 64 ReLU units, 10 classes. Column i of the parameter w1,
-// f32[64,64], is the 8×8 picture that unit i looks for.
+// MLP is 64 pixels, ReLU layers of 128 and 64 units, 10 classes. Column i of the
+// parameter w1, f32[64,128], is the 8×8 picture that unit i looks for.
 func MLP() Model {
-	const hidden = 64
+	const first, second = 128, 64
 	return Model{
 		Name: "mlp",
 		params: []param{
-			{"w1", []int{Pixels, hidden}, Pixels}, {"b1", []int{hidden}, 0},
-			{"w2", []int{hidden, Classes}, hidden}, {"b2", []int{Classes}, 0},
+			{"w1", []int{Pixels, first}, Pixels}, {"b1", []int{first}, 0},
+			{"w2", []int{first, second}, first}, {"b2", []int{second}, 0},
+			{"w3", []int{second, Classes}, second}, {"b3", []int{Classes}, 0},
 		},
 		logits: func(b *ir.Builder, x ir.Value, p []ir.Value) ir.Value {
 			h := ops.Relu(b, ops.Linear(b, x, p[0], p[1]))
-			return ops.Linear(b, h, p[2], p[3])
+			h = ops.Relu(b, ops.Linear(b, h, p[2], p[3]))
+			return ops.Linear(b, h, p[4], p[5])
 		},
 	}
 }
@@ -97,22 +100,30 @@ func CNN() Model {
 // All returns the models by name.
 func All() map[string]Model { return map[string]Model{"mlp": MLP(), "cnn": CNN()} }
 
-// forward declares the images of a batch and the parameters, and adds the
-// network.
-func (m Model) forward(b *ir.Builder, batch int) ir.Value {
-	x := b.Input(Images, ir.F32, ir.Dims(batch, Pixels)...)
+// images declares the pictures of a batch, and returns them from 0 to 1.
+func images(b *ir.Builder, batch int) ir.Value {
+	return ops.Mul(b, b.Input(Images, ir.F32, ir.Dims(batch, Pixels)...), ops.Const(b, ir.F32, 1./16))
+}
+
+// forward declares the parameters and adds the network for pictures from 0 to 1.
+func (m Model) forward(b *ir.Builder, x ir.Value) ir.Value {
 	params := make([]ir.Value, len(m.params))
 	for i, p := range m.params {
 		params[i] = b.Param(p.name, ir.F32, ir.Dims(p.shape...)...)
 	}
-	return m.logits(b, ops.Mul(b, x, ops.Const(b, ir.F32, 1./16)), params)
+	return m.logits(b, x, params)
 }
 
-// LossGraph returns the graph of the mean cross-entropy of a batch.
+// LossGraph returns the graph of the mean cross-entropy of a batch of pictures
+// that are distorted at random, in another way at each step: the state Key goes
+// from one to the next.
 func (m Model) LossGraph(batch int) (*ir.Graph, error) {
 	return ir.Build(m.Name, func(b *ir.Builder) {
 		labels := b.Input(Labels, ir.I32, ir.Dims(batch)...)
-		b.Output(Loss, ops.CrossEntropyMean(b, m.forward(b, batch), labels))
+		key := b.State(Key, ir.U32, ir.N(2))
+		b.SetState(Key, ops.FoldIn(b, key, ops.Const(b, ir.U32, 0)))
+		x := distort(b, ops.FoldIn(b, key, ops.Const(b, ir.U32, 1)), images(b, batch))
+		b.Output(Loss, ops.CrossEntropyMean(b, m.forward(b, x), labels))
 	})
 }
 
@@ -134,7 +145,7 @@ func (m Model) StepGraph(batch int) (*ir.Graph, error) {
 func (m Model) EvalGraph(batch int) (*ir.Graph, error) {
 	return ir.Build(m.Name+"_eval", func(b *ir.Builder) {
 		labels := b.Input(Labels, ir.I32, ir.Dims(batch)...)
-		logits := m.forward(b, batch)
+		logits := m.forward(b, images(b, batch))
 		predicted := ops.ArgMax(b, logits, 1)
 		right := ops.Convert(b, ops.Eq(b, predicted, labels), ir.I32)
 		b.Output(Loss, ops.CrossEntropyMean(b, logits, labels))
@@ -146,7 +157,7 @@ func (m Model) EvalGraph(batch int) (*ir.Graph, error) {
 // PredictGraph returns the graph of the probabilities of each class.
 func (m Model) PredictGraph(batch int) (*ir.Graph, error) {
 	return ir.Build(m.Name+"_predict", func(b *ir.Builder) {
-		b.Output(Probabilities, ops.Softmax(b, m.forward(b, batch), 1))
+		b.Output(Probabilities, ops.Softmax(b, m.forward(b, images(b, batch)), 1))
 	})
 }
 
@@ -157,10 +168,10 @@ func (m Model) InitGraph(step *ir.Graph) (*ir.Graph, error) {
 	return ir.Build(m.Name+"_init", func(b *ir.Builder) {
 		low := ops.Reshape(b, b.Input(Seed, ir.U32), ir.N(1))
 		key := ops.Concatenate(b, 0, ops.Zeros(b, ir.U32, ir.N(1)), low)
-		drawn := map[string]ir.Value{}
+		drawn := map[string]ir.Value{Key: key}
 		for i, p := range m.params {
 			if p.fanIn > 0 {
-				z := ops.Normal(b, ops.FoldIn(b, key, ops.Const(b, ir.U32, float64(i))), ir.F32, ir.Dims(p.shape...)...)
+				z := ops.Normal(b, ops.FoldIn(b, key, ops.Const(b, ir.U32, float64(i+2))), ir.F32, ir.Dims(p.shape...)...)
 				drawn[p.name] = ops.Mul(b, z, ops.Const(b, ir.F32, math.Sqrt(2/float64(p.fanIn))))
 			}
 		}

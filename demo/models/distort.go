@@ -1,0 +1,49 @@
+package models
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// How much distort does at most: a part of the size, pixels, pixels a row.
+const (
+	maxScale = 0.1
+	maxShift = 0.5
+	maxShear = 0.15
+)
+
+// distort returns pictures, f32[batch,64], each stretched, moved and sheared a
+// little at random along both axes. Few writers wrote the digits to train on,
+// and others those to test with.
+func distort(b *ir.Builder, key, images ir.Value) ir.Value {
+	batch := images.Type().Shape[0]
+	x := ops.Reshape(b, images, batch, ir.N(Side), ir.N(Side))
+	keys := ops.Split(b, key, ir.N(2))
+	for axis := range 2 {
+		rows := stretchRows(b, ops.Squeeze(b, ops.SliceAxis(b, keys, 0, ir.N(axis), ir.N(1)), 0), x)
+		x = ops.Transpose(b, rows, 0, 2, 1)
+	}
+	return ops.Reshape(b, x, batch, ir.N(Pixels))
+}
+
+// stretchRows returns pictures, f32[batch,8,8], with pixel c of row r taken from
+// place c·(1+scale) + shift + r·shear of the row, both counted from the middle,
+// with numbers of its own for every picture. Between pixels it interpolates, and
+// outside of a row there is 0.
+func stretchRows(b *ir.Builder, key, x ir.Value) ir.Value {
+	batch := x.Type().Shape[0]
+	u := ops.Sub(b, ops.Mul(b, ops.Uniform(b, key, ir.F32, ir.N(3), batch, ir.N(1), ir.N(1), ir.N(1)), ops.Const(b, ir.F32, 2)), ops.Const(b, ir.F32, 1))
+	random := func(i int, most float64) ir.Value {
+		return ops.Mul(b, ops.Squeeze(b, ops.SliceAxis(b, u, 0, ir.N(i), ir.N(1)), 0), ops.Const(b, ir.F32, most))
+	}
+	along := func(axis int) ir.Value {
+		shape := ir.Dims(1, 1, 1, 1)
+		shape[axis] = ir.N(Side)
+		return ops.Sub(b, ops.Iota(b, ir.F32, axis, shape...), ops.Const(b, ir.F32, (Side-1)/2.))
+	}
+	row, column, source := along(1), along(2), along(3)
+	place := ops.Add(b, ops.Add(b, ops.Add(b, column, ops.Mul(b, column, random(0, maxScale))), random(1, maxShift)), ops.Mul(b, row, random(2, maxShear)))
+	weight := ops.Relu(b, ops.Sub(b, ops.Const(b, ir.F32, 1), ops.Abs(b, ops.Sub(b, place, source))))
+	pixels := ops.Reshape(b, x, batch, ir.N(Side), ir.N(1), ir.N(Side))
+	return ops.ReduceSum(b, ops.Mul(b, weight, pixels), 3)
+}
