@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+)
+
+// What is known of the table of functions, from Go's runtime/symtab.go and
+// runtime2.go. It is that of one version of Go: another one is refused.
+const (
+	knownVersion = "go1.26"
+	magic        = "\xf1\xff\xff\xff\x00\x00\x01\x08" // with the sizes of an instruction and a pointer
+
+	// The fixed part of a function's record, in words of 4 bytes; the offsets
+	// of its pcdata tables and of its funcdata follow.
+	wordPCSP, wordPCFile, wordPCLine, wordTables = 4, 5, 6, 7
+	wordUnit, wordStartLine, wordCounts, words   = 8, 9, 10, 11
+
+	// Places of what is kept: the maps of live pointers that the garbage
+	// collector needs, and inlined calls, to unwind. All others serve
+	// asynchronous preemption, which WebAssembly has not, and tracebacks.
+	stackMapTable, inlineTable, boundsTable = 1, 2, 4
+	keptData                                = 5 // pointer maps, stack objects, inlined calls, deferred calls
+
+	none = ^uint32(0)
+)
+
+// table is the table of functions in a memory: its header's fields.
+type table struct {
+	memory                          []byte // from the header on
+	functions, units, files, values uint64
+	funcs                           uint64
+}
+
+// dropLines rewrites the table of functions of a program without source lines.
+func dropLines(memory []byte) error {
+	if !strings.HasPrefix(runtime.Version(), knownVersion) {
+		return fmt.Errorf("the tables of %s are unknown: this is for %s", runtime.Version(), knownVersion)
+	}
+	at := bytes.Index(memory, []byte(magic))
+	if at < 0 || len(memory)-at < 72 {
+		return errors.New("there is no table of functions")
+	}
+	t := &table{memory: memory[at:]}
+	field := func(i int) uint64 { return binary.LittleEndian.Uint64(t.memory[8*i:]) }
+	t.functions, t.units, t.files, t.values, t.funcs = field(1), field(5), field(6), field(7), field(8)
+	size := uint64(len(t.memory))
+	if t.units > t.files || t.files > t.values || t.values > t.funcs || t.funcs > size || t.functions > (size-t.funcs)/8 {
+		return errors.New("the table of functions is damaged")
+	}
+	return t.rewrite()
+}
+
+// rewrite packs the records of functions and the value tables they need.
+// Offsets of both are kept in the records and in the index before them, so that
+// both may move within their place.
+func (t *table) rewrite() error {
+	values := &valueTables{old: t.memory[t.values:t.funcs], packed: []byte{0}, at: map[string]uint32{}}
+	funcs := t.memory[t.funcs:]
+	index := funcs[:8*t.functions]
+	first := binary.LittleEndian.Uint32(index[4:])
+	var records []byte
+	end := uint64(0)
+	for i := range t.functions {
+		offset := index[8*i+4:]
+		from := binary.LittleEndian.Uint32(offset)
+		binary.LittleEndian.PutUint32(offset, first+uint32(len(records)))
+		f, err := readRecord(funcs, from)
+		if err != nil {
+			return err
+		}
+		end = max(end, uint64(from)+f.size())
+		if err := f.drop(values); err != nil {
+			return err
+		}
+		records = f.append(records)
+	}
+	replace(funcs[first:end], records)
+	replace(t.memory[t.values:t.funcs], values.packed)
+	replace(t.memory[t.units:t.values], nil) // names of files, by compilation unit
+	return nil
+}
+
+// replace puts bytes at the beginning of a place and zeros into the rest.
+func replace(place, data []byte) { clear(place[copy(place, data):]) }
+
+// record is what is kept of one function.
+type record struct {
+	fixed        [words]uint32
+	tables, data []uint32
+}
+
+func readRecord(funcs []byte, at uint32) (*record, error) {
+	f := &record{}
+	if uint64(at)+4*words > uint64(len(funcs)) {
+		return nil, errors.New("a function has no record")
+	}
+	word := func(i int) uint32 { return binary.LittleEndian.Uint32(funcs[int(at)+4*i:]) }
+	for i := range f.fixed {
+		f.fixed[i] = word(i)
+	}
+	tables, data := int(f.fixed[wordTables]), int(f.fixed[wordCounts]>>24)
+	if tables > 16 || uint64(at)+uint64(4*(words+tables+data)) > uint64(len(funcs)) {
+		return nil, errors.New("the record of a function is damaged")
+	}
+	for i := range tables {
+		f.tables = append(f.tables, word(words+i))
+	}
+	for i := range data {
+		f.data = append(f.data, word(words+tables+i))
+	}
+	return f, nil
+}
+
+func (f *record) size() uint64 { return uint64(4 * (words + len(f.tables) + len(f.data))) }
+
+// drop leaves out what only tracebacks read.
+func (f *record) drop(values *valueTables) error {
+	var err error
+	f.fixed[wordPCSP] = values.keep(f.fixed[wordPCSP], &err)
+	for _, word := range []int{wordPCFile, wordPCLine, wordUnit, wordStartLine} {
+		f.fixed[word] = 0
+	}
+	for i, at := range f.tables {
+		switch i {
+		case stackMapTable, inlineTable, boundsTable:
+			f.tables[i] = values.keep(at, &err)
+		default:
+			f.tables[i] = 0
+		}
+	}
+	for i := keptData; i < len(f.data); i++ {
+		f.data[i] = none
+	}
+	f.tables, f.data = trim(f.tables, 0), trim(f.data, none)
+	return err
+}
+
+// trim cuts off the last entries that stand for nothing.
+func trim(list []uint32, nothing uint32) []uint32 {
+	for len(list) > 0 && list[len(list)-1] == nothing {
+		list = list[:len(list)-1]
+	}
+	return list
+}
+
+func (f *record) append(out []byte) []byte {
+	f.fixed[wordTables] = uint32(len(f.tables))
+	f.fixed[wordCounts] = f.fixed[wordCounts]&0xffffff | uint32(len(f.data))<<24
+	for _, list := range [][]uint32{f.fixed[:], f.tables, f.data} {
+		for _, word := range list {
+			out = binary.LittleEndian.AppendUint32(out, word)
+		}
+	}
+	return out
+}
+
+// valueTables are the tables that give a value for each place in a function,
+// each a run of pairs that ends with a zero.
+type valueTables struct {
+	old, packed []byte
+	at          map[string]uint32
+}
+
+// keep copies a table, once for all that are equal, and returns its new place.
+func (v *valueTables) keep(at uint32, err *error) uint32 {
+	if at == 0 {
+		return 0
+	}
+	end := uint64(at)
+	for first := true; ; first = false {
+		if end >= uint64(len(v.old)) {
+			*err = errors.New("a table of values has no end")
+			return 0
+		}
+		if v.old[end] == 0 && !first {
+			end++
+			break
+		}
+		for range 2 { // the value's change, and how far it reaches
+			_, n := binary.Uvarint(v.old[end:])
+			end += uint64(max(n, 1))
+		}
+	}
+	content := string(v.old[at:end])
+	place, ok := v.at[content]
+	if !ok {
+		place = uint32(len(v.packed))
+		v.at[content] = place
+		v.packed = append(v.packed, content...)
+	}
+	return place
+}

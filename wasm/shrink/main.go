@@ -1,0 +1,57 @@
+// Command shrink makes a WebAssembly module that was built by Go smaller to
+// download, without changing what it does:
+//
+//	go run ./wasm/shrink module.wasm
+//
+// It drops the tables of source lines, which only tracebacks read (they go on
+// naming functions), and packs the data segments. Go's linker has no flag for
+// either.
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: shrink module.wasm")
+		os.Exit(2)
+	}
+	if err := shrinkFile(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "shrink:", err)
+		os.Exit(1)
+	}
+}
+
+func shrinkFile(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if data, err = shrink(data); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return os.WriteFile(path, data, 0o644)
+}
+
+// shrink returns the module with less in its data section.
+func shrink(module []byte) ([]byte, error) {
+	before, data, after, err := findData(module)
+	if err != nil {
+		return nil, err
+	}
+	memory, err := readSegments(data)
+	if err != nil {
+		return nil, err
+	}
+	if err := dropLines(memory); err != nil {
+		return nil, err
+	}
+	section := writeSegments(memory)
+	out := append([]byte(nil), before...)
+	out = append(out, dataSection)
+	out = appendUint(out, uint64(len(section)))
+	out = append(out, section...)
+	return append(out, after...), nil
+}

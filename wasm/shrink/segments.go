@@ -1,0 +1,122 @@
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// dataSection is the id of the section that initialises memory.
+const dataSection = 11
+
+var errDamaged = errors.New("not a WebAssembly module as Go's linker writes it")
+
+// findData cuts a module into what is before its data section, the payload of
+// that section, and what follows.
+func findData(module []byte) (before, data, after []byte, err error) {
+	for at := 8; at < len(module); {
+		size, n := binary.Uvarint(module[at+1:])
+		begin := at + 1 + n
+		if n <= 0 || size > uint64(len(module)-begin) {
+			break
+		}
+		end := begin + int(size)
+		if module[at] == dataSection {
+			return module[:at], module[begin:end], module[end:], nil
+		}
+		at = end
+	}
+	return nil, nil, nil, errDamaged
+}
+
+// readSegments returns the memory that a data section describes.
+func readSegments(data []byte) ([]byte, error) {
+	count, n := binary.Uvarint(data)
+	if n <= 0 {
+		return nil, errDamaged
+	}
+	data = data[n:]
+	var memory []byte
+	for range count {
+		// An active segment of memory 0: flags, i32.const, offset, end, size.
+		if len(data) < 2 || data[0] != 0 || data[1] != 0x41 {
+			return nil, errDamaged
+		}
+		offset, n := signed(data[2:])
+		if n <= 0 || offset < 0 || offset > 1<<30 || len(data) < 3+n || data[2+n] != 0x0b {
+			return nil, errDamaged
+		}
+		data = data[3+n:]
+		size, n := binary.Uvarint(data)
+		if n <= 0 || size > uint64(len(data)-n) {
+			return nil, errDamaged
+		}
+		end := int(offset) + int(size)
+		if end > len(memory) {
+			memory = append(memory, make([]byte, end-len(memory))...)
+		}
+		copy(memory[offset:end], data[n:])
+		data = data[n+int(size):]
+	}
+	return memory, nil
+}
+
+// gap is how many zeros are worth a segment's end: memory begins as zeros, but
+// the place of a segment compresses worse than zeros do.
+const gap = 64
+
+// writeSegments returns a data section that describes a memory.
+func writeSegments(memory []byte) []byte {
+	var body []byte
+	count := uint64(0)
+	for at := 0; at < len(memory); {
+		if memory[at] == 0 {
+			at++
+			continue
+		}
+		end, zeros := at, 0
+		for i := at; i < len(memory) && zeros < gap; i++ {
+			if memory[i] == 0 {
+				zeros++
+			} else {
+				end, zeros = i+1, 0
+			}
+		}
+		count++
+		body = append(body, 0, 0x41)
+		body = appendInt(body, int64(at))
+		body = append(body, 0x0b)
+		body = appendUint(body, uint64(end-at))
+		body = append(body, memory[at:end]...)
+		at = end
+	}
+	return append(appendUint(nil, count), body...)
+}
+
+func appendUint(out []byte, n uint64) []byte { return binary.AppendUvarint(out, n) }
+
+// appendInt writes a signed number in LEB128, which unlike Go's own variable
+// integers is two's complement.
+func appendInt(out []byte, n int64) []byte {
+	for n > 63 || n < -64 {
+		out = append(out, byte(n)|0x80)
+		n >>= 7
+	}
+	return append(out, byte(n)&0x7f)
+}
+
+// signed reads a signed number in LEB128, and returns how many bytes it has, 0
+// where there is none.
+func signed(data []byte) (n int64, size int) {
+	for shift := 0; size < len(data) && shift < 63; shift += 7 {
+		b := data[size]
+		size++
+		n |= int64(b&0x7f) << shift
+		if b < 0x80 {
+			if b&0x40 != 0 {
+				n |= -1 << (shift + 7)
+			}
+			return n, size
+		}
+	}
+	return 0, 0
+}
