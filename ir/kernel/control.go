@@ -81,51 +81,10 @@ func (p *Program) body(m *Member, a *ops.ScanAttrs) (*Program, error) {
 	return build(b)
 }
 
-// selectBranches returns the graph with both branches of each cond computed and
-// the result selected. Values are pure, so the other branch costs time and
-// nothing else; a launch that depends on data would cost a wait.
-func selectBranches(g *ir.Graph) (*ir.Graph, error) {
-	if !slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return n.Op() == ops.OpCond }) {
-		return g, nil
-	}
-	out, err := ir.Build(g.Name(), func(b *ir.Builder) {
-		m := ir.NewMapping(g)
-		b.CopyPorts(g, m)
-		for _, n := range g.Nodes() {
-			switch n.Op() {
-			case ir.OpPort:
-			case ops.OpCond:
-				in := m.Inputs(n)
-				yes, no := b.Splice(n.Subgraphs()[0], in[1:]), b.Splice(n.Subgraphs()[1], in[1:])
-				for i := range n.Types() {
-					m.Set(n.Result(i), ops.Select(b, in[0], yes[i], no[i]))
-				}
-			default:
-				m.SetAll(n, b.Copy(n, m.Inputs(n)))
-			}
-		}
-		for _, o := range g.Outputs() {
-			b.CopyOutput(o, m.Get(o.Value))
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return selectBranches(out) // a branch may hold another cond
-}
-
 // alias returns a tensor for a value that a loop's body sees of outer.
 func (p *Program) alias(name string, t ir.Type, outer *Tensor) *Tensor {
 	dims, _ := t.Shape.Ints()
 	x := &Tensor{ID: *p.nextID, Name: name, DType: t.DType, Dims: dims, Outer: outer}
 	*p.nextID++
 	return x
-}
-
-// hasChecks reports whether a graph, or one that a node of it owns, checks
-// indices.
-func hasChecks(g *ir.Graph) bool {
-	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
-		return n.Op() == ops.OpCheckIndex || slices.ContainsFunc(n.Subgraphs(), hasChecks)
-	})
 }

@@ -42,11 +42,28 @@ func (p *Program) decide() {
 	for _, o := range g.Outputs() {
 		output[o.Value.Node()] = true
 	}
+	live := liveNodes(g)
 	for _, n := range nodes {
 		pl.measure(n)
-		_, literal := pl.literals[ir.Value(n.Result(0))]
-		pl.virtual[n.ID()] = literal || !p.options.Unfused && isMap(n) && !output[n] && pl.inlines(n, uses[n.ID()])
+		_, literal := pl.literals[n.Result(0)]
+		pl.virtual[n.ID()] = literal || !live[n.ID()] || !p.options.Unfused && isMap(n) && !output[n] && pl.inlines(n, uses[n.ID()])
 	}
+}
+
+// liveNodes tells by ID which nodes the outputs depend on. All others, which
+// selecting between branches may leave behind, are computed nowhere.
+func liveNodes(g *ir.Graph) []bool {
+	nodes := g.Nodes()
+	live := make([]bool, len(nodes))
+	for _, o := range g.Outputs() {
+		live[o.Value.Node().ID()] = true
+	}
+	for i := len(nodes) - 1; i >= 0; i-- {
+		for _, v := range nodes[i].Inputs() {
+			live[v.Node().ID()] = live[v.Node().ID()] || live[i]
+		}
+	}
+	return live
 }
 
 // findLiterals collects run scalars and constants that need no memory.

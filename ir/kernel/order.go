@@ -178,15 +178,18 @@ func (p *Program) copyBack() {
 }
 
 // inPlace reports whether the group g may write the new value v of a state over
-// the old one, and if so makes all others that read the old value come first.
+// the old one, and if so makes all others that read the old value come first. A
+// group other than a map may have several threads read what one of them writes.
+// What is checked after g would be too late to leave the old value there.
 func (p *Program) inPlace(g *Group, old, v ir.Value) bool {
-	elementwise := g.Kind == MapKind || g.Kind == ContractKind
-	if g.Kind == LoopKind || p.checks(g) || !elementwise && p.readsValue(g, old) {
+	if g.Kind == LoopKind || p.checks(g) || g.Kind != MapKind && p.readsValue(g, old) {
 		return false
 	}
 	var readers []*Group
 	for _, q := range p.groups {
 		switch {
+		case p.checks(q) && p.reaches(g, q):
+			return false
 		case !p.readsValue(q, old):
 		case q == g && !p.readsOwnElement(g, old, v), q != g && p.reaches(g, q):
 			return false
@@ -220,7 +223,7 @@ func (p *Program) readsOwnElement(g *Group, old, v ir.Value) bool {
 				if a.v != old {
 					continue
 				}
-				if target == nil || m.Node == part.Members[0].Node && part.Kind == ContractKind {
+				if target == nil {
 					return false
 				}
 				for axis, e := range a.at {
