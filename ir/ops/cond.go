@@ -278,6 +278,9 @@ func partialCond(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool) ([]ir
 	if b.Err() != nil {
 		return out, make([]bool, len(out))
 	}
+	if !slices.Contains(l.outUnknown, true) {
+		return out, l.outUnknown
+	}
 	results := b.AddNode(OpCond, nil, l.branches[:], slices.Concat(in[:1], l.residuals, pick(in[1:], l.unknown))...)
 	if b.Err() != nil {
 		return out, make([]bool, len(out))

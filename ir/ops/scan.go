@@ -459,7 +459,7 @@ func partialScan(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool) ([]ir
 	a, _ := scanOf(n)
 	outUnknown := make([]bool, n.NumResults())
 	out, l := splitScan(b, n, in, unknown)
-	if b.Err() != nil {
+	if b.Err() != nil || len(l.body.Outputs()) == 0 { // nothing depends on what is unknown
 		return out, outUnknown
 	}
 	consts, carries, xs := scanGroups(a, in)
@@ -500,6 +500,9 @@ func transposeScan(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) 
 			out, xsMoving = l.transposedStep(s, ports, given)
 			return out
 		})
+	if b.Err() != nil || len(body.Outputs()) == 0 {
+		return back
+	}
 	operands := slices.Clone(l.fixed)
 	for i, c := range l.carries {
 		operands = append(operands, orZerosOf(b, ct[c], l.carryTypes[i]))
