@@ -151,6 +151,7 @@ type Bound interface {
 	// Start begins a run with what the bound inputs hold now. Inputs and
 	// outputs must be left alone until Wait has returned.
 	Start(ctx context.Context) error
-	// Wait waits until the bound outputs hold the results of the last Start.
+	// Wait waits until the bound outputs hold the results of the last Start. It
+	// returns what went wrong since the last Wait, and nil before any Start.
 	Wait(ctx context.Context) error
 }

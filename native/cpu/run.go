@@ -165,4 +165,9 @@ func (b *bound) fetch() {
 	}
 }
 
-func (b *bound) Wait(context.Context) error { return b.err }
+// Wait tells of an error once.
+func (b *bound) Wait(context.Context) error {
+	err := b.err
+	b.err = nil
+	return err
+}

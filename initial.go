@@ -1,0 +1,129 @@
+package rlx
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// Initializer adds the first value of a parameter of the given type to a graph.
+// key is a random key, u32[2], for this parameter alone. As the value is part
+// of a graph, it is the same on every device.
+type Initializer func(b *ir.Builder, key ir.Value, t ir.Type) ir.Value
+
+// HeNormal draws from a normal distribution of variance 2/(fan in), after He et
+// al. 2015, as torch.nn.init.kaiming_normal_ does for ReLU. The last axis of a
+// weight counts what comes out, all others what goes in: weights are [in, out],
+// or [height, width, in, out].
+func HeNormal() Initializer {
+	return scaledNormal(func(in, _ float64) float64 { return math.Sqrt(2 / in) })
+}
+
+// GlorotNormal draws from a normal distribution of variance 2/(fan in + fan
+// out), after Glorot and Bengio 2010.
+func GlorotNormal() Initializer {
+	return scaledNormal(func(in, out float64) float64 { return math.Sqrt(2 / (in + out)) })
+}
+
+// GlorotUniform draws from [−a, a) with a = √(6/(fan in + fan out)).
+func GlorotUniform() Initializer {
+	return func(b *ir.Builder, key ir.Value, t ir.Type) ir.Value {
+		in, out := fans(t)
+		a := math.Sqrt(6 / (in + out))
+		return Uniform(-a, a)(b, key, t)
+	}
+}
+
+// Normal draws from a normal distribution.
+func Normal(mean, deviation float64) Initializer {
+	return func(b *ir.Builder, key ir.Value, t ir.Type) ir.Value {
+		z := ops.Normal(b, key, t.DType, t.Shape...)
+		return ops.Add(b, ops.Mul(b, z, ops.ConstLike(b, z, deviation)), ops.ConstLike(b, z, mean))
+	}
+}
+
+// Uniform draws from [low, high).
+func Uniform(low, high float64) Initializer {
+	return func(b *ir.Builder, key ir.Value, t ir.Type) ir.Value {
+		u := ops.Uniform(b, key, t.DType, t.Shape...)
+		return ops.Add(b, ops.Mul(b, u, ops.ConstLike(b, u, high-low)), ops.ConstLike(b, u, low))
+	}
+}
+
+// Constant fills with one number.
+func Constant(x float64) Initializer {
+	return func(b *ir.Builder, _ ir.Value, t ir.Type) ir.Value { return ops.Const(b, t.DType, x, t.Shape...) }
+}
+
+func scaledNormal(deviation func(in, out float64) float64) Initializer {
+	return func(b *ir.Builder, key ir.Value, t ir.Type) ir.Value {
+		return Normal(0, deviation(fans(t)))(b, key, t)
+	}
+}
+
+// fans returns how many numbers go into and come out of a unit of a layer. For
+// symbolic sizes, which a graph that is run has none of, both are 1.
+func fans(t ir.Type) (in, out float64) {
+	dims, ok := t.Shape.Ints()
+	if !ok || len(dims) == 0 {
+		return 1, 1
+	}
+	receptive := 1
+	for _, d := range dims[:max(len(dims)-2, 0)] {
+		receptive *= d
+	}
+	last := dims[len(dims)-1]
+	return float64(max(1, receptive*dims[max(len(dims)-2, 0)])), float64(max(1, receptive*last))
+}
+
+// byDefault is the initializer of a parameter that none is given for: HeNormal
+// for weights of two axes and more, zeros for all others.
+func byDefault(t ir.Type) Initializer {
+	if t.Shape.Rank() < 2 {
+		return Constant(0)
+	}
+	return HeNormal()
+}
+
+// SeedInput is the input of the graph that [InitGraph] returns, a rank-0 u32.
+const SeedInput = "seed"
+
+// InitGraph returns a graph that sets every state of a training step to its
+// first value: parameters of a floating type by their initializers, where they
+// have one by name, or HeNormal for weights of two axes and more; all others,
+// the optimiser's states among them, to zero. Parameter number i in the order of
+// the step's ports draws from the seed's key folded with i, so that the same
+// seed gives the same numbers on every device. The error is of kind
+// [ir.ErrName] for an initializer of no state.
+func InitGraph(step *ir.Graph, trained []string, by map[string]Initializer) (*ir.Graph, error) {
+	for name := range by {
+		if p, ok := step.Port(name); !ok || p.Kind == ir.InputPort {
+			return nil, ir.Errorf(ir.ErrName, "an initializer for %q, which is no parameter or state of %q", name, step.Name())
+		}
+	}
+	weights := map[string]bool{}
+	for _, name := range trained {
+		weights[name] = true
+	}
+	return ir.Build(step.Name()+"/init", func(b *ir.Builder) {
+		low := ops.Reshape(b, b.Input(SeedInput, ir.U32), ir.N(1))
+		key := ops.Concatenate(b, 0, ops.Zeros(b, ir.U32, ir.N(1)), low)
+		for i, p := range step.Ports() {
+			t := p.Value.Type()
+			if p.Kind == ir.InputPort {
+				continue
+			}
+			b.Port(ir.StatePort, p.Name, t)
+			init := by[p.Name]
+			switch {
+			case init != nil:
+			case weights[p.Name] && t.DType.IsFloat():
+				init = byDefault(t)
+			default:
+				init = Constant(0)
+			}
+			b.SetState(p.Name, init(b, ops.FoldIn(b, key, ops.Const(b, ir.U32, float64(i))), t))
+		}
+	})
+}
