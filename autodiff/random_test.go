@@ -91,7 +91,7 @@ func TestRandomGraphsAgreeForwardAndReverse(t *testing.T) {
 		v := directions(rng, in, wrt)
 		forward := eval(t, must(t, jvp, err), with(in, v))[autodiff.TangentName("loss")].F[0]
 		reverse := dot(eval(t, randomGrad(t, g, wrt), in), autodiff.GradName, v, wrt)
-		if math.Abs(forward-reverse) > 1e-9*max(1, math.Abs(forward)) {
+		if !(math.Abs(forward-reverse) <= 1e-9*max(1, math.Abs(forward))) {
 			t.Errorf("forward %v, reverse %v", forward, reverse)
 		}
 	})
@@ -130,7 +130,7 @@ func TestRandomSecondDerivativesAreSymmetric(t *testing.T) {
 		name := func(port string) string { return autodiff.TangentName(autodiff.GradName(port)) }
 		vHu := dot(eval(t, second, with(in, u)), name, v, wrt)
 		uHv := dot(eval(t, second, with(in, v)), name, u, wrt)
-		if math.Abs(vHu-uHv) > 1e-8*max(1, math.Abs(vHu)) {
+		if !(math.Abs(vHu-uHv) <= 1e-8*max(1, math.Abs(vHu))) {
 			t.Errorf("⟨v, H·u⟩ = %v, ⟨u, H·v⟩ = %v", vHu, uHv)
 		}
 	})
