@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -216,7 +218,7 @@ func (r *rowEmitter) stage(level int, members []*Member) {
 			c.accumulate(r, m, accs)
 		}
 	})
-	r.meet(members, accs)
+	r.meet(accs)
 	for _, m := range members {
 		r.finishMember(m, accs)
 	}
@@ -361,12 +363,46 @@ func ownAccumulators(accs []accumulator, m *Member) []accumulator {
 	return own
 }
 
-// meet combines the accumulators of all lanes of a row by a tree in workgroup
-// memory, and leaves the result in each of them.
-func (r *rowEmitter) meet(members []*Member, accs []accumulator) {
+// meet combines the accumulators of all lanes of a row, and leaves the result
+// in each of them. There is room in workgroup memory for some of them at a time.
+func (r *rowEmitter) meet(accs []accumulator) {
 	if r.shape.lanes == 1 {
 		return
 	}
+	var round [][]accumulator
+	n := 0
+	for _, own := range byMember(accs) {
+		if n+len(own) > r.roomToMeet() && n > 0 {
+			r.meetInTree(round)
+			round, n = nil, 0
+		}
+		round, n = append(round, own), n+len(own)
+	}
+	r.meetInTree(round)
+}
+
+// roomToMeet is how many accumulators meet at once: a quarter of what workgroup
+// memory holds of 32-bit values, since each element type has arrays of its own.
+func (r *rowEmitter) roomToMeet() int {
+	return r.device.SharedBytes / (4 * r.shape.lanes * r.shape.rows) / 4
+}
+
+// byMember cuts a list of accumulators into those of each member.
+func byMember(accs []accumulator) [][]accumulator {
+	var out [][]accumulator
+	for i, a := range accs {
+		if i == 0 || accs[i-1].m != a.m {
+			out = append(out, nil)
+		}
+		out[len(out)-1] = append(out[len(out)-1], a)
+	}
+	return out
+}
+
+// meetInTree combines the accumulators of reductions, listed for each of them,
+// by a tree in workgroup memory.
+func (r *rowEmitter) meetInTree(reductions [][]accumulator) {
+	accs := slices.Concat(reductions...)
 	slots := r.scratchSlots(accs)
 	own := r.slotOf(r.lane)
 	store := func() []Stmt {
@@ -379,7 +415,7 @@ func (r *rowEmitter) meet(members []*Member, accs []accumulator) {
 	r.body = append(r.body, store()...)
 	r.body = append(r.body, &Barrier{})
 	for half := r.shape.lanes / 2; half > 0; half /= 2 {
-		then := r.combineFrom(members, accs, slots, r.slotOf(scalar.Add(r.lane, integer(half))))
+		then := r.combineFrom(reductions, slots, r.slotOf(scalar.Add(r.lane, integer(half))))
 		then = append(then, store()...)
 		r.body = append(r.body, &If{Cond: scalar.Lt(r.lane, integer(half)), Then: then}, &Barrier{})
 	}
@@ -391,22 +427,19 @@ func (r *rowEmitter) meet(members []*Member, accs []accumulator) {
 }
 
 // combineFrom merges another lane's accumulators into the thread's own.
-func (r *rowEmitter) combineFrom(members []*Member, accs []accumulator, slots []int, at scalar.Expr) []Stmt {
+func (r *rowEmitter) combineFrom(reductions [][]accumulator, slots []int, at scalar.Expr) []Stmt {
 	var out []Stmt
-	for _, m := range members {
-		var names []string
+	for _, accs := range reductions {
 		var mine, theirs []scalar.Expr
 		for i, a := range accs {
-			if a.m == m {
-				names = append(names, a.name)
-				mine = append(mine, scalar.FreeVar(a.name, a.spec.DType))
-				theirs = append(theirs, scalar.LoadAt(slots[i], a.spec.DType, at))
-			}
+			mine = append(mine, scalar.FreeVar(a.name, a.spec.DType))
+			theirs = append(theirs, scalar.LoadAt(slots[i], a.spec.DType, at))
 		}
-		combined := lowering(m).Combine(m.Node, mine, theirs)
+		slots = slots[len(accs):]
+		combined := lowering(accs[0].m).Combine(accs[0].m.Node, mine, theirs)
 		out = append(out, r.nameAll(combined)...)
-		for i, name := range names {
-			out = append(out, &Assign{name, combined[i]})
+		for i, a := range accs {
+			out = append(out, &Assign{a.name, combined[i]})
 		}
 	}
 	return out

@@ -72,7 +72,7 @@ func (e *emitter) splitRows(g *Group, parts int, partials *[]*Tensor) Launch {
 func (r *rowEmitter) partialStage(m *Member) []accumulator {
 	accs := r.declare([]*Member{m})
 	r.overPoints(func(c *chunk) { c.accumulate(r, m, accs) })
-	r.meet([]*Member{m}, accs)
+	r.meet(accs)
 	return accs
 }
 
@@ -87,7 +87,7 @@ func (e *emitter) combineParts(g *Group, parts int, partials []*Tensor) Launch {
 		own := partials[next : next+len(accs)]
 		next += len(accs)
 		r.overPoints(func(c *chunk) { c.accumulateParts(r, m, accs, own) })
-		r.meet([]*Member{m}, accs)
+		r.meet(accs)
 		r.finishMember(m, accs)
 	}
 	r.nameRows(0)
