@@ -20,6 +20,9 @@ type address struct {
 	level  level
 	// general addresses follow no pattern.
 	general bool
+	// mask, where it is set, tells for which lanes the address holds: the
+	// others load element 0.
+	mask *value
 }
 
 // term is a multiple of a value of one lane.
@@ -30,6 +33,11 @@ type term struct {
 
 // key tells addresses apart.
 func (a *address) key() string {
+	if a.mask != nil {
+		plain := *a
+		plain.mask = nil
+		return fmt.Sprint(plain.key(), " if ", a.mask.reg.index)
+	}
 	if a.general {
 		return fmt.Sprint("index ", a.index.index)
 	}
@@ -46,6 +54,9 @@ func (a *address) key() string {
 func (m *maker) address(offset scalar.Expr) *address {
 	sum := affineOf(offset)
 	a := &address{base: sum.constant}
+	if cond, inside := sum.guard(); cond != nil {
+		return m.masked(offset, cond, inside)
+	}
 	stride, fits := m.stride(sum)
 	if !fits {
 		return m.general(offset)
@@ -68,6 +79,47 @@ func (m *maker) address(offset scalar.Expr) *address {
 		a.level = max(a.level, v.level)
 	}
 	return a
+}
+
+// masked compiles an offset that is a sum under a condition and 0 elsewhere,
+// which is how loads near an edge are kept inside. So the sum may follow the
+// order of the lanes, where the condition does not.
+func (m *maker) masked(offset, cond, inside scalar.Expr) *address {
+	a := m.address(inside)
+	if a.general || a.mask != nil {
+		return m.general(offset)
+	}
+	mask := m.expr(cond)
+	a.wide, a.level = a.wide || mask.wide, max(a.level, mask.level)
+	if a.wide {
+		mask = m.widen(mask)
+	}
+	a.mask = &mask
+	return a
+}
+
+// guard returns the condition that all of a sum stands under, and the sum
+// without it; nil where there is none.
+func (a affine) guard() (cond, inside scalar.Expr) {
+	if a.constant != 0 || len(a.terms) == 0 {
+		return nil, nil
+	}
+	for _, t := range a.terms {
+		if t.of.Op != scalar.OpSelect || cond != nil && t.of.Args[0] != cond {
+			return nil, nil
+		}
+		if c, ok := t.of.Args[2].IntConst(); !ok || c != 0 {
+			return nil, nil
+		}
+		cond = t.of.Args[0]
+		part := scalar.Mul(t.of.Args[1], scalar.ConstI(t.of.Type, int64(t.coef)))
+		if inside == nil {
+			inside = part
+		} else {
+			inside = scalar.Add(inside, part)
+		}
+	}
+	return cond, inside
 }
 
 func (m *maker) general(offset scalar.Expr) *address {

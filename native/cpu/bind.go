@@ -89,10 +89,14 @@ type boundAddress struct {
 	values []*int64
 	stride int
 	index  []int64 // nil where the address follows a pattern
+	mask   []int64 // nil where it holds for all lanes
 }
 
 func (m *machine) bindAddress(a *address) *boundAddress {
 	b := &boundAddress{base: a.base, stride: a.stride}
+	if a.mask != nil {
+		b.mask = m.files.ints[a.mask.reg.index]
+	}
 	if a.general {
 		b.index = m.files.ints[a.index.index]
 		return b
@@ -152,6 +156,8 @@ func bindIntLoad(d []int64, buf *buffer, a *boundAddress) op {
 // loadSame loads elements that registers hold as they are.
 func loadSame[T float32 | float64 | int64](d []T, buf *buffer, a *boundAddress) op {
 	switch {
+	case a.mask != nil:
+		return loadAs(d, buf, a, func(x T) T { return x })
 	case a.index != nil:
 		return func(n int) {
 			from, index := view[T](buf), a.index[:n]
@@ -176,7 +182,7 @@ func loadSame[T float32 | float64 | int64](d []T, buf *buffer, a *boundAddress) 
 
 // loadInt loads integers of less than 64 bits.
 func loadInt[T int8 | int16 | int32 | uint8 | uint16 | uint32](d []int64, buf *buffer, a *boundAddress) op {
-	if a.index == nil && a.stride == 1 {
+	if a.index == nil && a.mask == nil && a.stride == 1 {
 		return func(n int) {
 			at := a.first()
 			for i, x := range view[T](buf)[at : at+n] {
@@ -189,6 +195,19 @@ func loadInt[T int8 | int16 | int32 | uint8 | uint16 | uint32](d []int64, buf *b
 
 // loadAs loads elements of another form.
 func loadAs[S unit, T lane](d []T, buf *buffer, a *boundAddress, convert func(S) T) op {
+	if a.mask != nil {
+		return func(n int) {
+			from, at := view[S](buf), a.first()
+			for i, inside := range a.mask[:n] {
+				if inside != 0 {
+					d[i] = convert(from[at])
+				} else {
+					d[i] = convert(from[0])
+				}
+				at += a.stride
+			}
+		}
+	}
 	if a.index != nil {
 		return func(n int) {
 			from := view[S](buf)
@@ -222,8 +241,11 @@ func complexView(buf *buffer) []complex128 {
 
 // lane returns the element of a lane.
 func (b *boundAddress) lane(i int) int {
-	if b.index != nil {
+	switch {
+	case b.index != nil:
 		return int(b.index[i])
+	case b.mask != nil && b.mask[i] == 0:
+		return 0
 	}
 	return b.first() + i*b.stride
 }

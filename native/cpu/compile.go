@@ -67,10 +67,21 @@ type signature struct {
 	buffer *buffer
 }
 
+// blocking says what blocks run along: the last coordinates, wide of them, of the
+// outer or the inner ones.
+type blocking struct {
+	inner bool
+	wide  int
+}
+
 // newMaker begins a nest over the given coordinates.
-func newMaker(name string, outer, inner []scalar.Expr, outerDims, innerDims []int, wideInner bool, buffers map[int]*buffer) *maker {
-	n := &nest{name: name, wideInner: wideInner}
-	n.outer, n.inner = newSpace(outer, outerDims, !wideInner), newSpace(inner, innerDims, wideInner)
+func newMaker(name string, outer, inner []scalar.Expr, outerDims, innerDims []int, b blocking, buffers map[int]*buffer) *maker {
+	n := &nest{name: name, wideInner: b.inner}
+	if b.inner {
+		n.outer, n.inner = newSpace(outer, outerDims, 0), newSpace(inner, innerDims, b.wide)
+	} else {
+		n.outer, n.inner = newSpace(outer, outerDims, b.wide), newSpace(inner, innerDims, 0)
+	}
 	m := &maker{
 		n: n, buffers: buffers,
 		named: map[string]value{}, made: map[scalar.Expr]value{}, same: map[signature]value{}, coords: map[string]*axis{},

@@ -12,18 +12,26 @@ func makeNest(name string, c *kernel.Code, outer, inner []int, buffers map[int]*
 		noInnerPoints(c)
 	}
 	outer, inner = coalesce(c, outer, inner)
-	along, err := buildNest(name, c, outer, inner, false, buffers)
-	if err != nil || len(inner) == 0 {
-		return along, err
+	var tries []blocking
+	for _, w := range widths(outer) {
+		tries = append(tries, blocking{false, w})
 	}
-	across, err := buildNest(name, c, outer, inner, true, buffers)
-	if err != nil {
-		return nil, err
+	if len(inner) > 0 {
+		for _, w := range widths(inner) {
+			tries = append(tries, blocking{true, w})
+		}
 	}
-	if across.estimate() < along.estimate() {
-		return across, nil
+	var best *nest
+	for _, b := range tries {
+		n, err := buildNest(name, c, outer, inner, b, buffers)
+		if err != nil {
+			return nil, err
+		}
+		if best == nil || n.cost < best.cost {
+			best = n
+		}
 	}
-	return along, nil
+	return best, nil
 }
 
 // noInnerPoints takes out what is done for inner points where there are none, so
@@ -39,8 +47,8 @@ func noInnerPoints(c *kernel.Code) {
 	c.Points = nil
 }
 
-func buildNest(name string, c *kernel.Code, outer, inner []int, wideInner bool, buffers map[int]*buffer) (*nest, error) {
-	m := newMaker(name, c.Outer, c.Inner, outer, inner, wideInner, buffers)
+func buildNest(name string, c *kernel.Code, outer, inner []int, b blocking, buffers map[int]*buffer) (*nest, error) {
+	m := newMaker(name, c.Outer, c.Inner, outer, inner, b, buffers)
 	for _, s := range c.Stages {
 		m.lets(s.Lets)
 		m.reductions(s.Reductions)
@@ -179,7 +187,7 @@ func (in *instr) laneCost() float64 {
 		return 0.1
 	case opLoad, opStore:
 		switch {
-		case in.at.general:
+		case in.at.general, in.at.mask != nil:
 			return 1.5
 		case in.at.stride > 1:
 			return 1

@@ -81,23 +81,37 @@ type combining struct {
 	code       []instr
 }
 
-// newSpace chooses which of the last coordinates make up a block: enough of
-// them to fill it. Only one of the two spaces of a nest is wide.
-func newSpace(vars []scalar.Expr, dims []int, wide bool) space {
-	s := space{row: 1, rows: 1}
+// newSpace returns a space of which the last coordinates, so many as wide says,
+// run along a block.
+func newSpace(vars []scalar.Expr, dims []int, wide int) space {
+	s := space{row: 1, rows: 1, wide: wide}
 	for i, d := range dims {
 		s.vars = append(s.vars, axis{name: vars[i].Name, size: d})
 	}
 	for i := len(dims) - 1; i >= 0; i-- {
-		if wide && s.wide == len(dims)-1-i && s.row < lanes/8 {
+		if i >= len(dims)-wide {
 			s.vars[i].stride = s.row
 			s.row *= dims[i]
-			s.wide++
 			continue
 		}
 		s.rows *= dims[i]
 	}
 	return s
+}
+
+// widths returns how many of the last coordinates may be worth running along a
+// block: few make short blocks, many make coordinates that differ from lane to
+// lane.
+func widths(dims []int) []int {
+	out := []int{min(1, len(dims))}
+	row := 1
+	for w := 1; w < len(dims); w++ {
+		if row *= dims[len(dims)-w]; row >= lanes/4 {
+			break
+		}
+		out = append(out, w+1)
+	}
+	return out
 }
 
 // scalars are the coordinates that do not run along a block, wides those that

@@ -41,7 +41,7 @@ func (c *compiler) prefix(g *kernel.Group) error {
 }
 
 func prefixNest(name string, x *kernel.Prefix, outer []scalar.Expr, dims []int, count scalar.Expr, buffers map[int]*buffer) (*nest, error) {
-	m := newMaker(name, outer, []scalar.Expr{count}, dims, x.Dims[x.Axis:x.Axis+1], false, buffers)
+	m := newMaker(name, outer, []scalar.Expr{count}, dims, x.Dims[x.Axis:x.Axis+1], blocking{wide: len(dims)}, buffers)
 	init, err := constantValue(x.Init)
 	if err != nil {
 		return nil, err
