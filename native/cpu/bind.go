@@ -9,10 +9,13 @@ import (
 
 // bind gives an instruction the registers of a machine.
 func (m *machine) bind(in *instr) op {
-	o := m.bindWide(in)
 	if !in.one {
+		return m.bindWide(in)
+	}
+	if o := singleOp(m.files, in); o != nil {
 		return o
 	}
+	o := m.bindWide(in)
 	return func(int) { o(1) }
 }
 

@@ -168,14 +168,15 @@ func (n *nest) estimate() float64 {
 
 // codeCost returns the nanoseconds of some code for a block of n lanes.
 func codeCost(code []instr, n float64) float64 {
-	const call = 4
+	const call, single = 4, 3
 	total := 0.0
 	for i := range code {
-		in, width := &code[i], n
+		in := &code[i]
 		if in.one {
-			width = 1
+			total += single
+			continue
 		}
-		total += call + width*in.laneCost()
+		total += call + n*in.laneCost()
 	}
 	return total
 }

@@ -356,19 +356,15 @@ func shift(op scalar.Op, d, a, b []int64, t ir.DType) op {
 	}
 }
 
-// divide divides by 1 where the divisor is 0, as package scalar does.
+// divide covers quotients and remainders.
 func divide(op scalar.Op, d, a, b []int64) op {
 	rem := op == scalar.OpRem
 	return func(n int) {
 		for i, x := range a[:n] {
-			y := b[i]
-			if y == 0 {
-				y = 1
-			}
 			if rem {
-				d[i] = x % y
+				d[i] = x % divisor(b[i])
 			} else {
-				d[i] = x / y
+				d[i] = x / divisor(b[i])
 			}
 		}
 	}
