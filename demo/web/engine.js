@@ -1,0 +1,126 @@
+// Where the network runs: a session on the GPU, in a worker; or the CPU, with the reason told.
+
+import { openSession, Trainer } from '/rlx/runtime.js';
+
+/** What the page offers to train. */
+export const models = {
+  mlp: { title: 'MLP', filters: 'w1', pictures: 128, side: 8, rate: 2e-3, text: '64 → 128 → 64 → 10, 17,226 weights' },
+  cnn: { title: 'CNN', filters: 'conv1', pictures: 16, side: 3, rate: 3e-3, text: 'two 3×3 convolutions, 6,090 weights' },
+};
+
+const fetchBytes = async (path) => {
+  const response = await fetch(path);
+  if (!response.ok) throw new Error(`${path} cannot be loaded: ${response.status}`);
+  return response.arrayBuffer();
+};
+
+/** Opens a session on the CPU: the compiler and the fallback are loaded now, not before. */
+async function openCPU(name) {
+  const { openSession: openAny } = await import('/rlx/index.js');
+  return openAny(await fetchBytes(`assets/digits-${name}.rlxp`), { worker: true, device: 'cpu' });
+}
+
+/**
+ * Opens a session for a model.
+ * @param {'mlp' | 'cnn'} name
+ * @param {'gpu' | 'cpu' | 'best'} where 'best' is the GPU, or the CPU where there is none
+ * @returns {Promise<{session: import('@rlx-go/rlx/runtime').Session, kind: 'gpu' | 'cpu', reason?: string}>}
+ */
+export async function open(name, where = 'best') {
+  if (where === 'cpu') return { kind: 'cpu', session: await openCPU(name) };
+  try {
+    return { kind: 'gpu', session: await openSession(await fetchBytes(`assets/digits-${name}.rlxp`), { worker: true }) };
+  } catch (reason) {
+    if (where === 'gpu' || reason.kind !== 'device') throw reason;
+    return { kind: 'cpu', session: await openCPU(name), reason: reason.message };
+  }
+}
+
+/** A network in training. It tells what happens by calling the functions it is given. */
+export class Engine {
+  #session;
+  #trainer;
+  #digits;
+  #next = 0;
+  #stop;
+  #model;
+
+  /**
+   * @param {object} session an open session
+   * @param {string} model its model's name
+   * @param {import('./digits.js').Digits} digits
+   */
+  constructor(session, model, digits) {
+    this.#session = session;
+    this.#model = models[model];
+    this.#digits = digits;
+    this.#trainer = new Trainer(session);
+    /** The learning rate of the next step. */
+    this.rate = this.#model.rate;
+  }
+
+  get session() { return this.#session; }
+  /** How many steps were made since the start. */
+  get steps() { return this.#next; }
+  get training() { return this.#stop !== undefined; }
+
+  /** Makes everything new. */
+  async reset(seed) {
+    await this.#session.run('init', { seed });
+    await this.#session.bind('eval', this.#digits.test);
+    this.#trainer = new Trainer(this.#session);
+    this.#next = 0;
+  }
+
+  /**
+   * Trains until pause is called, or for a number of steps.
+   * @param {{steps?: number, onLosses: (first: number, losses: number[]) => void}} options
+   *   onLosses gets the number of the first of the losses' steps, and the losses
+   */
+  async train({ steps = Infinity, onLosses }) {
+    const stop = this.#stop = new AbortController(), batch = this.#digits.batches();
+    let reported = this.#next, every = 1;
+    try {
+      for (let left = steps; left > 0 && !stop.signal.aborted;) {
+        // Losses are looked at some twenty times a second, however fast the steps are.
+        const from = this.#next, begun = performance.now();
+        const { steps: done } = await this.#trainer.run({
+          steps: Math.min(left, 20 * every), every, signal: stop.signal,
+          batches: (k) => batch(from + k),
+          inputs: () => ({ lr: this.rate }),
+          onProgress: ({ losses }) => {
+            onLosses(reported, losses);
+            reported += losses.length;
+          },
+        });
+        this.#next += done;
+        left -= done;
+        const perSecond = done / (performance.now() - begun) * 1000;
+        every = Math.max(1, Math.min(100, Math.round(perSecond / 20)));
+      }
+    } finally {
+      if (this.#stop === stop) this.#stop = undefined;
+    }
+  }
+
+  /** Ends training before the next step. */
+  pause() { this.#stop?.abort(); }
+
+  /** The test digits' loss, how many are right, what each was taken for, and the first layer: one moment, one submission. */
+  async evaluate() {
+    const { reading } = await this.#session.run('eval', {}, { read: ['loss', 'correct', 'predicted', this.#model.filters] });
+    const { values } = await reading;
+    return { loss: values.loss[0], correct: values.correct[0], predicted: values.predicted, filters: values[this.#model.filters] };
+  }
+
+  /** The probabilities of the ten digits for one picture. */
+  async predict(image) {
+    const { reading } = await this.#session.run('predict', { images: Float32Array.from(image) }, { read: ['probabilities'] });
+    return (await reading).values.probabilities;
+  }
+
+  close() {
+    this.pause();
+    this.#session.close();
+  }
+}

@@ -1,0 +1,68 @@
+// Drawing with mouse, pen or finger.
+
+export class Pad {
+  #canvas;
+  #onChange;
+  /** @type {{x: number, y: number}[][]} */ #strokes = [];
+
+  /** @param {HTMLCanvasElement} canvas  @param {(strokes: {x: number, y: number}[][]) => void} onChange */
+  constructor(canvas, onChange) {
+    this.#canvas = canvas;
+    this.#onChange = onChange;
+    canvas.addEventListener('pointerdown', (event) => this.#begin(event));
+    canvas.addEventListener('pointermove', (event) => this.#move(event));
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#draw());
+    this.#draw();
+  }
+
+  clear() {
+    this.#strokes = [];
+    this.#draw();
+    this.#onChange(this.#strokes);
+  }
+
+  #point({ clientX, clientY }) {
+    const { left, top, width, height } = this.#canvas.getBoundingClientRect();
+    return { x: (clientX - left) / width, y: (clientY - top) / height };
+  }
+
+  #begin(event) {
+    if (event.button !== 0) return;
+    this.#canvas.setPointerCapture(event.pointerId);
+    this.#strokes.push([this.#point(event)]);
+    this.#changed();
+  }
+
+  #move(event) {
+    if (!this.#canvas.hasPointerCapture(event.pointerId)) return;
+    const events = event.getCoalescedEvents?.() ?? [];
+    this.#strokes.at(-1).push(...(events.length > 0 ? events : [event]).map((one) => this.#point(one)));
+    this.#changed();
+  }
+
+  #changed() {
+    this.#draw();
+    this.#onChange(this.#strokes);
+  }
+
+  #draw() {
+    const { width, height } = this.#canvas, context = this.#canvas.getContext('2d'), style = getComputedStyle(this.#canvas);
+    context.fillStyle = style.getPropertyValue('--paper');
+    context.fillRect(0, 0, width, height);
+    context.strokeStyle = style.getPropertyValue('--ink');
+    context.lineWidth = width * 0.085;
+    context.lineCap = context.lineJoin = 'round';
+    for (const [first, ...rest] of this.#strokes) {
+      context.beginPath();
+      context.moveTo(first.x * width, first.y * height);
+      for (const { x, y } of rest.length > 0 ? rest : [first]) context.lineTo(x * width, y * height);
+      context.stroke();
+    }
+    if (this.#strokes.length > 0) return;
+    context.fillStyle = style.getPropertyValue('--quiet');
+    context.font = `${width * 0.06}px ${style.fontFamily}`;
+    context.textAlign = 'center';
+    context.textBaseline = 'middle';
+    context.fillText('draw here', width / 2, height / 2);
+  }
+}
