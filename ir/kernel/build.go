@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
@@ -47,11 +48,19 @@ func build(p *Program) (*Program, error) {
 	return p, p.order()
 }
 
+// maxElements bounds the values of a graph: positions are counted in i32, a
+// little beyond the last one where a grid is rounded up.
+const maxElements = 1<<31 - 1<<20
+
 // lowerable reports what keeps a node from being part of a kernel.
 func lowerable(n *ir.Node) error {
 	for _, t := range n.Types() {
-		if _, ok := t.Shape.Ints(); !ok {
+		size, ok := t.Shape.Size().Const()
+		switch {
+		case !ok && symbolic(t.Shape):
 			return ir.Shapef("%s has a symbolic size: bind it first", t)
+		case !ok || size > maxElements || slices.ContainsFunc(t.Shape, tooLong):
+			return ir.Errorf(ir.ErrUnsupported, "%s has too many elements: positions are counted in i32", t)
 		}
 	}
 	d := n.Def()
@@ -60,6 +69,10 @@ func lowerable(n *ir.Node) error {
 	}
 	return nil
 }
+
+func symbolic(s ir.Shape) bool { _, ok := s.Ints(); return !ok }
+
+func tooLong(d ir.Dim) bool { n, _ := d.Const(); return n > maxElements }
 
 func isLeaf(n *ir.Node) bool { return n.Op() == ir.OpPort || n.Op() == ir.OpConstant }
 

@@ -107,6 +107,9 @@ func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.require(g); err != nil {
+		return nil, err
+	}
 	o := kernel.DefaultOptions
 	o.Tensors = c.target.Limits.StorageBuffers - 1
 	o.Bytes = c.target.Limits.BindingBytes / 2
@@ -156,6 +159,9 @@ func (c *entryCompiler) schedule(p *kernel.Program, loops []*kernel.Loop) error 
 				c.launches = append(c.launches, placedLaunch{l, loops})
 			}
 		case *kernel.Loop:
+			if item.Count > MaxRepeat {
+				return item.Node.Fail(ir.Errorf(ir.ErrUnsupported, "%d steps, and a plan repeats up to %d times", item.Count, MaxRepeat))
+			}
 			inner := append(append([]*kernel.Loop(nil), loops...), item)
 			if err := c.schedule(item.Body, inner); err != nil {
 				return err

@@ -1,0 +1,86 @@
+package plan_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/webgpu/wgsl"
+)
+
+// TestWhatATargetCannotRunIsRefused compiles graphs that are right in
+// themselves. The error has a kind and says what is in the way.
+func TestWhatATargetCannotRunIsRefused(t *testing.T) {
+	sineOf := func(d ir.DType, dims ...ir.Dim) func(*ir.Builder) {
+		return func(b *ir.Builder) { b.Output("y", ops.Sin(b, b.Input("x", d, dims...))) }
+	}
+	for name, c := range map[string]struct {
+		make func(b *ir.Builder)
+		kind error
+		says string
+	}{
+		"64-bit floats":         {sineOf(ir.F64, ir.N(4)), ir.ErrUnsupported, "f64"},
+		"half floats not asked": {sineOf(ir.F16, ir.N(4)), ir.ErrUnsupported, "shader-f16"},
+		"complex numbers":       {func(b *ir.Builder) { b.Output("y", b.Input("x", ir.C64)) }, ir.ErrUnsupported, "c64"},
+		"bytes": {func(b *ir.Builder) {
+			b.Output("y", ops.Convert(b, b.Input("x", ir.U8, ir.N(4)), ir.F32))
+		}, ir.ErrUnsupported, "u8"},
+		"64-bit floats in a loop": {func(b *ir.Builder) {
+			_, ys := ops.Scan(b, ops.Loop{Xs: []ir.Value{b.Input("x", ir.F32, ir.N(3))}, Body: func(b *ir.Builder, _, _, x []ir.Value) (next, ys []ir.Value) {
+				return nil, []ir.Value{ops.Convert(b, ops.Sin(b, ops.Convert(b, x[0], ir.F64)), ir.F32)}
+			}})
+			b.Output("y", ys[0])
+		}, ir.ErrUnsupported, "f64"},
+		"symbolic sizes":                 {sineOf(ir.F32, ir.Sym("n")), ir.ErrShape, "bind it first"},
+		"a tensor larger than a binding": {sineOf(ir.F32, ir.N(64<<20)), ir.ErrUnsupported, "268435456 bytes"},
+		"a result larger than a binding": {func(b *ir.Builder) {
+			x := ops.BroadcastTo(b, b.Input("x", ir.F32, ir.N(30000)), ir.Dims(30000, 30000))
+			b.Output("y", ops.Softmax(b, x, 0))
+		}, ir.ErrUnsupported, "3600000000 bytes"},
+		"more elements than can be counted": {func(b *ir.Builder) {
+			x := ops.BroadcastTo(b, b.Input("x", ir.F32, ir.N(70000)), ir.Dims(70000, 70000))
+			b.Output("y", ops.ReduceSum(b, ops.Sin(b, x)))
+		}, ir.ErrUnsupported, "too many elements"},
+		"more steps than a plan repeats": {func(b *ir.Builder) {
+			c, _ := ops.Scan(b, ops.Loop{Carries: []ir.Value{b.Input("x", ir.F32)}, Length: ir.N(1 << 20), Body: func(b *ir.Builder, _, c, _ []ir.Value) (next, ys []ir.Value) {
+				return []ir.Value{ops.Sin(b, c[0])}, nil
+			}})
+			b.Output("y", c[0])
+		}, ir.ErrUnsupported, "1048576 steps"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := compile(t, c.make, plan.WebGPU())
+			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("error %v, want one of kind %q that says %q", err, c.kind, c.says)
+			}
+		})
+	}
+}
+
+func TestPlanOfHalfFloatsRequiresTheFeature(t *testing.T) {
+	target := plan.WebGPU()
+	target.F16 = true
+	p, err := compile(t, func(b *ir.Builder) { b.Output("y", ops.Sin(b, b.Input("x", ir.F16, ir.N(4)))) }, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := p.Requires.Features; len(f) != 1 || f[0] != "shader-f16" {
+		t.Errorf("the plan requires %q", f)
+	}
+}
+
+func compile(t *testing.T, make func(b *ir.Builder), target plan.Target) (*plan.Plan, error) {
+	t.Helper()
+	g, err := ir.Build("g", make)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan.Compile(m, target, wgsl.Printer{})
+}
