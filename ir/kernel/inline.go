@@ -134,7 +134,9 @@ func (pl *plan) inlines(n *ir.Node, users []*ir.Node) bool {
 				return false
 			}
 		case *ir.PrefixLowering:
-			return w == 0 && l <= 1
+			if w > 0 || l > 1 {
+				return false
+			}
 		}
 		if repeated && grows(n, u) {
 			return false

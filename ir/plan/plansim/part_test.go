@@ -78,3 +78,20 @@ func TestNamesThatComeToOneInAKernelAreToldApart(t *testing.T) {
 		output "y" = %g
 	}`)
 }
+
+// What one user may look through must still be stored for another.
+func TestViewOfARunningSumAndALoopIsStored(t *testing.T) {
+	checkText(t, `graph "g" {
+		%x = input "x" : f32[4,2]
+		%t = transpose(%x) {perm=[1,0]} : f32[2,4]
+		%c = cumsum(%t) {axis=0 reverse=true exclusive=true} : f32[2,4]
+		%s = scan(%t, %c) {consts=1 carries=1 length=[2] reverse=false} : f32[2,4]
+		graph "step" {
+			%u = input "t" : f32[2,4]
+			%v = input "c" : f32[2,4]
+			%w = add(%u, %v) : f32[2,4]
+			output "c" = %w
+		}
+		output "y" = %s
+	}`)
+}
