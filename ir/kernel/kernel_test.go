@@ -102,6 +102,30 @@ func TestContractionsInEveryTile(t *testing.T) {
 	}
 }
 
+// TestSampleContractionsInEveryTile has batches, groups, strides, dilations and
+// axes in all orders.
+func TestSampleContractionsInEveryTile(t *testing.T) {
+	for _, op := range []ir.Op{ops.OpDotGeneral, ops.OpConvGeneral} {
+		d, _ := ir.Lookup(op)
+		for _, s := range d.Samples() {
+			if s.In[0].DType != ir.F32 {
+				continue
+			}
+			g := build(t, func(b *ir.Builder) {
+				x, y := b.Port(ir.InputPort, "x", s.In[0].Type()), b.Port(ir.InputPort, "y", s.In[1].Type())
+				z := b.Add1(op, s.Attrs, x, y)
+				b.Output("z", ops.Sub(b, ops.ConstLike(b, z, 2), z))
+			})
+			for i := range kernel.Tiles() {
+				t.Run(fmt.Sprintf("%s %s tile %d", op, s.Name, i), func(t *testing.T) {
+					defer kernel.ForceTile(i)()
+					run(t, g)
+				})
+			}
+		}
+	}
+}
+
 // matmulRelu is a product of matrices, either of which may be stored
 // transposed, with a bias and a relu.
 func matmulRelu(b *ir.Builder, m, n, k int, layout string) {
