@@ -1,6 +1,8 @@
 package models
 
 import (
+	"math"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -27,23 +29,34 @@ func distort(b *ir.Builder, key, images ir.Value) ir.Value {
 }
 
 // stretchRows returns pictures, f32[batch,8,8], with pixel c of row r taken from
-// place c·(1+scale) + shift + r·shear of the row, both counted from the middle,
+// place c + c·scale + shift + r·shear of the row, c and r counted from the middle,
 // with numbers of its own for every picture. Between pixels it interpolates, and
 // outside of a row there is 0.
 func stretchRows(b *ir.Builder, key, x ir.Value) ir.Value {
 	batch := x.Type().Shape[0]
-	u := ops.Sub(b, ops.Mul(b, ops.Uniform(b, key, ir.F32, ir.N(3), batch, ir.N(1), ir.N(1), ir.N(1)), ops.Const(b, ir.F32, 2)), ops.Const(b, ir.F32, 1))
+	number := func(v float64) ir.Value { return ops.Const(b, ir.F32, v) }
+	u := ops.Sub(b, ops.Mul(b, ops.Uniform(b, key, ir.F32, ir.N(3), batch, ir.N(1), ir.N(1)), number(2)), number(1))
 	random := func(i int, most float64) ir.Value {
-		return ops.Mul(b, ops.Squeeze(b, ops.SliceAxis(b, u, 0, ir.N(i), ir.N(1)), 0), ops.Const(b, ir.F32, most))
+		return ops.Mul(b, ops.Squeeze(b, ops.SliceAxis(b, u, 0, ir.N(i), ir.N(1)), 0), number(most))
 	}
 	along := func(axis int) ir.Value {
-		shape := ir.Dims(1, 1, 1, 1)
+		shape := ir.Dims(1, 1, 1)
 		shape[axis] = ir.N(Side)
-		return ops.Sub(b, ops.Iota(b, ir.F32, axis, shape...), ops.Const(b, ir.F32, (Side-1)/2.))
+		return ops.Sub(b, ops.Iota(b, ir.F32, axis, shape...), number((Side-1)/2.))
 	}
-	row, column, source := along(1), along(2), along(3)
-	place := ops.Add(b, ops.Add(b, ops.Add(b, column, ops.Mul(b, column, random(0, maxScale))), random(1, maxShift)), ops.Mul(b, row, random(2, maxShear)))
-	weight := ops.Relu(b, ops.Sub(b, ops.Const(b, ir.F32, 1), ops.Abs(b, ops.Sub(b, place, source))))
-	pixels := ops.Reshape(b, x, batch, ir.N(Side), ir.N(1), ir.N(Side))
-	return ops.ReduceSum(b, ops.Mul(b, weight, pixels), 3)
+	moved := ops.Add(b, ops.Add(b, ops.Mul(b, along(2), random(0, maxScale)), random(1, maxShift)), ops.Mul(b, along(1), random(2, maxShear)))
+	// No pixel moves farther; its two neighbours there are within reach too.
+	reach := int(math.Ceil((maxScale+maxShear)*(Side-1)/2 + maxShift))
+	padded := ops.Pad(b, x, number(0), []int{0, 0, reach}, []int{0, 0, reach}, nil)
+	var sum ir.Value
+	for d := -reach; d <= reach; d++ {
+		weight := ops.Relu(b, ops.Sub(b, number(1), ops.Abs(b, ops.Sub(b, moved, number(float64(d))))))
+		term := ops.Mul(b, weight, ops.SliceAxis(b, padded, 2, ir.N(d+reach), ir.N(Side)))
+		if d == -reach {
+			sum = term
+		} else {
+			sum = ops.Add(b, sum, term)
+		}
+	}
+	return sum
 }

@@ -73,26 +73,29 @@ func MLP() Model {
 	}
 }
 
-// CNN is two 3×3 convolutions of 16 and 32 channels, each with a ReLU and a
-// 2×2 max pool after it, and a linear layer. The parameter conv1 is
+// CNN is two 3×3 convolutions of 16 and 32 channels with ReLUs, a 2×2 max pool,
+// a ReLU layer of 128 units and 10 classes. The parameter conv1 is
 // f32[3,3,1,16].
 func CNN() Model {
-	const first, second, left = 16, 32, Side / 4
+	const first, second, hidden, left = 16, 32, 128, Side / 2
 	return Model{
 		Name: "cnn",
 		params: []param{
 			{"conv1", []int{3, 3, 1, first}, 9}, {"bias1", []int{first}, 0},
 			{"conv2", []int{3, 3, first, second}, 9 * first}, {"bias2", []int{second}, 0},
-			{"w", []int{left * left * second, Classes}, left * left * second}, {"b", []int{Classes}, 0},
+			{"w1", []int{left * left * second, hidden}, left * left * second}, {"b1", []int{hidden}, 0},
+			{"w2", []int{hidden, Classes}, hidden}, {"b2", []int{Classes}, 0},
 		},
 		logits: func(b *ir.Builder, x ir.Value, p []ir.Value) ir.Value {
 			batch := x.Type().Shape[0]
 			h := ops.Reshape(b, x, batch, ir.N(Side), ir.N(Side), ir.N(1))
 			for i := range 2 {
 				h = ops.Relu(b, ops.Conv2D(b, h, p[2*i], p[2*i+1], ops.Conv2DAttrs{PadLo: []int{1, 1}, PadHi: []int{1, 1}}))
-				h = ops.MaxPool(b, h, ops.PoolAttrs{Sizes: []int{2, 2}})
 			}
-			return ops.Linear(b, ops.Reshape(b, h, batch, ir.N(left*left*second)), p[4], p[5])
+			h = ops.MaxPool(b, h, ops.PoolAttrs{Sizes: []int{2, 2}})
+			h = ops.Reshape(b, h, batch, ir.N(left*left*second))
+			h = ops.Relu(b, ops.Linear(b, h, p[4], p[5]))
+			return ops.Linear(b, h, p[6], p[7])
 		},
 	}
 }

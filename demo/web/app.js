@@ -24,6 +24,9 @@ const accuracyChart = new Chart(find('accuracy-chart'), {
   describe: (step, right) => step === undefined ? 'Accuracy by step: no steps yet' : `Accuracy by step: ${right.toFixed(1)} % at step ${step}`,
 });
 
+/** How many misread digits are shown. */
+const mostMistakes = 15;
+
 let digits, engine, filters, picture;
 let opening = 0;
 
@@ -146,7 +149,7 @@ async function evaluate(current = engine) {
 }
 
 function showMistakes(predicted, correct) {
-  const wrong = [...predicted.keys()].filter((i) => predicted[i] !== digits.testDigit(i).label), shown = wrong.slice(0, 24);
+  const wrong = [...predicted.keys()].filter((i) => predicted[i] !== digits.testDigit(i).label), shown = wrong.slice(0, mostMistakes);
   find('mistakes-text').textContent = correct === testCount ? 'Nothing: all 360 test digits are read right.'
     : `${wrong.length} of ${testCount} test digits${wrong.length > shown.length ? `, the first ${shown.length} here` : ''}: what it reads, and what they are.`;
   const list = find('mistakes-list');

@@ -41,7 +41,6 @@ export class Engine {
   #session;
   #trainer;
   #digits;
-  #next = 0;
   #stop;
   #model;
 
@@ -61,7 +60,7 @@ export class Engine {
 
   get session() { return this.#session; }
   /** How many steps were made since the start. */
-  get steps() { return this.#next; }
+  get steps() { return this.#trainer.steps; }
   get training() { return this.#stop !== undefined; }
 
   /** Makes everything new. */
@@ -69,7 +68,6 @@ export class Engine {
     await this.#session.run('init', { seed });
     await this.#session.bind('eval', this.#digits.test);
     this.#trainer = new Trainer(this.#session);
-    this.#next = 0;
   }
 
   /**
@@ -79,11 +77,11 @@ export class Engine {
    */
   async train({ steps = Infinity, onLosses }) {
     const stop = this.#stop = new AbortController(), batch = this.#digits.batches();
-    let reported = this.#next, every = 1;
+    let reported = this.steps, every = 1;
     try {
       for (let left = steps; left > 0 && !stop.signal.aborted;) {
         // Losses are looked at some twenty times a second, however fast the steps are.
-        const from = this.#next, begun = performance.now();
+        const from = this.steps, begun = performance.now();
         const { steps: done } = await this.#trainer.run({
           steps: Math.min(left, 20 * every), every, signal: stop.signal,
           batches: (k) => batch(from + k),
@@ -93,7 +91,6 @@ export class Engine {
             reported += losses.length;
           },
         });
-        this.#next += done;
         left -= done;
         const perSecond = done / (performance.now() - begun) * 1000;
         every = Math.max(1, Math.min(100, Math.round(perSecond / 20)));
