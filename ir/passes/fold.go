@@ -1,6 +1,7 @@
 package passes
 
 import (
+	"bytes"
 	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
@@ -12,9 +13,9 @@ import (
 const maxFolded = 1 << 14
 
 // fold evaluates nodes whose operands are literals, by the meaning of their
-// ops with all its rounding. Results that are larger than what they come from
-// are not worth their bytes: broadcasts stay, and elementwise ops on broadcast
-// literals are evaluated for one element.
+// ops with all its rounding. Results that are larger than the literals they
+// come from are not worth their bytes: broadcasts stay, and elementwise ops on
+// broadcast literals are evaluated for one element.
 func fold(r *run, g *ir.Graph) (*ir.Graph, error) {
 	return r.rewrite(g, func(s site) []ir.Value {
 		if len(s.in) == 0 || len(s.n.Subgraphs()) > 0 || s.n.Op() == ops.OpBroadcastInDim {
@@ -49,21 +50,22 @@ func foldSplats(s site) ir.Value {
 
 func foldLiterals(s site) []ir.Value {
 	in := make([]*ir.Array, len(s.in))
-	read := 0
+	read, stored := 0, 0 // elements of the operands, and those that are kept in memory
 	for i, v := range s.in {
-		c, ok := v.Node().Attrs().(*ir.ConstantAttrs)
-		if !ok || c.Type.DType.IsPacked() {
+		n, ok := v.Shape().Size().Const()
+		if read += n; !ok || read > maxFolded {
 			return nil
 		}
-		n, _ := c.Type.Shape.Size().Const()
-		if read += n; read > maxFolded {
+		if in[i], ok = literal(v); !ok {
 			return nil
 		}
-		in[i], _ = ir.ArrayOf(c.Type, c.Data)
+		if v.Node().Op() == ir.OpConstant {
+			stored += n
+		}
 	}
 	for _, t := range s.n.Types() {
 		n, ok := t.Shape.Size().Const()
-		if !ok || n > max(2*read, 64) || t.DType.IsPacked() {
+		if !ok || n > max(2*stored, 64) || t.DType.IsPacked() {
 			return nil
 		}
 	}
@@ -76,6 +78,24 @@ func foldLiterals(s site) []ir.Value {
 		out[i] = ops.Literal(s.b, a)
 	}
 	return out
+}
+
+// literal returns the elements of v if they are known, written out where one
+// of them stands for all.
+func literal(v ir.Value) (*ir.Array, bool) {
+	c, ok := v.Node().Attrs().(*ir.ConstantAttrs)
+	data := []byte(nil)
+	if ok {
+		data = c.Data
+	} else if element, same := literalOf(v); same {
+		n, _ := v.Shape().Size().Const()
+		data, ok = bytes.Repeat(element, n), true
+	}
+	if !ok || v.DType().IsPacked() {
+		return nil, false
+	}
+	a, err := ir.ArrayOf(v.Type(), data)
+	return a, err == nil
 }
 
 // evaluate returns what a node with its attributes makes of operands, which
