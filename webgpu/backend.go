@@ -1,0 +1,135 @@
+//go:build cgo && !js
+
+package webgpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/webgpu/exec"
+	"github.com/rlx-go/rlx/webgpu/wgsl"
+)
+
+// The name can only be taken by another package that calls itself webgpu, which
+// then serves in its place.
+func init() { _ = native.Register(the) }
+
+// the is the one backend; its device is opened when it is first asked for.
+var the = &backend{}
+
+// Backend returns the backend.
+func Backend() native.Backend { return the }
+
+type backend struct {
+	mu  sync.Mutex
+	dev *exec.Device
+}
+
+// device returns the device, opened if it is not yet. A failure is not
+// remembered: a driver may come later.
+func (b *backend) device() (*exec.Device, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.dev != nil {
+		return b.dev, nil
+	}
+	dev, err := exec.Open(exec.Options{})
+	if err != nil {
+		return nil, fault("probe", err)
+	}
+	b.dev = dev
+	return dev, nil
+}
+
+func (b *backend) Name() string { return Name }
+
+func (b *backend) Probe() error {
+	_, err := b.device()
+	return err
+}
+
+func (b *backend) Info() native.Info {
+	dev, err := b.device()
+	if err != nil {
+		return native.Info{}
+	}
+	info := dev.Info()
+	out := native.Info{Description: info.Name + " (" + info.Backend + ")", Software: info.CPU, Speed: 1000}
+	if info.CPU {
+		out.Speed = 1 // one that emulates a GPU is slower than computing itself
+	}
+	return out
+}
+
+// Support refuses the element types that WGSL cannot compute with; the wgpu
+// that package exec is built on has no f16.
+func (b *backend) Support(n *ir.Node) native.Support {
+	types := n.Types()
+	for _, v := range n.Inputs() {
+		types = append(types[:len(types):len(types)], v.Type())
+	}
+	for _, t := range types {
+		if t.DType == ir.F16 || t.DType.On(dtype.WGSL) != dtype.Arithmetic {
+			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("WGSL shaders here do not compute with %s", t.DType)}
+		}
+	}
+	if n.Def().IsComposite() {
+		return native.Support{Level: native.Decomposed}
+	}
+	return native.Support{Level: native.Native}
+}
+
+func (b *backend) Compile(ctx context.Context, m *ir.Module, _ native.Options) (native.Program, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fault("compile", err)
+	}
+	dev, err := b.device()
+	if err != nil {
+		return nil, err
+	}
+	p, err := plan.Compile(m, dev.Target(), wgsl.Printer{})
+	if err != nil {
+		return nil, fault("compile", err)
+	}
+	s, err := dev.Load(p)
+	if err != nil {
+		return nil, fault("compile", err)
+	}
+	return newProgram(s), nil
+}
+
+// fault makes an error of this backend of one of package exec, or of the
+// compiler.
+func fault(call string, err error) error {
+	if err == nil {
+		return nil
+	}
+	out := &native.Error{Backend: Name, Call: call, Kind: native.KindOf(err), Err: err}
+	var e *exec.Error
+	if errors.As(err, &e) {
+		out.Name, out.Node, out.Steps = e.Name, e.Node, e.Steps
+		out.Kind = kindOf(e.Kind)
+	}
+	return out
+}
+
+// kindOf returns the kind that all backends have for one of package exec.
+func kindOf(kind error) error {
+	switch kind {
+	case exec.ErrDevice:
+		return native.ErrUnavailable
+	case exec.ErrLimit, exec.ErrMemory:
+		return native.ErrMemory
+	case exec.ErrLost:
+		return native.ErrLost
+	case exec.ErrClosed:
+		return native.ErrClosed
+	}
+	return native.KindOf(kind)
+}

@@ -1,0 +1,36 @@
+//go:build !cgo || js
+
+package webgpu
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+)
+
+func init() { _ = native.Register(none{}) }
+
+// Backend returns the backend.
+func Backend() native.Backend { return none{} }
+
+// none is the backend of a program that was built without cgo.
+type none struct{}
+
+var errNone = &native.Error{
+	Backend: Name, Call: "probe", Kind: native.ErrUnavailable,
+	Err: errors.New("this program was built without cgo, which the GPU driver is reached through"),
+}
+
+func (none) Name() string      { return Name }
+func (none) Probe() error      { return errNone }
+func (none) Info() native.Info { return native.Info{} }
+
+func (none) Support(*ir.Node) native.Support {
+	return native.Support{Level: native.Unsupported, Reason: errNone.Err.Error()}
+}
+
+func (none) Compile(context.Context, *ir.Module, native.Options) (native.Program, error) {
+	return nil, errNone
+}

@@ -1,0 +1,232 @@
+//go:build cgo && !js
+
+package webgpu
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/webgpu/exec"
+)
+
+// program is a session of package exec.
+type program struct {
+	mu      sync.Mutex // held from the first input of a run to its submission
+	s       *exec.Session
+	plan    *plan.Plan
+	entries map[string]*entry
+}
+
+// entry is an entry of the session with its slots.
+type entry struct {
+	run   *exec.Entry
+	slots []native.Slot
+	// reads are the names of the outputs.
+	reads []string
+}
+
+func newProgram(s *exec.Session) *program {
+	p := &program{s: s, plan: s.Plan(), entries: map[string]*entry{}}
+	for i := range p.plan.Entries {
+		spec := &p.plan.Entries[i]
+		run, err := s.Entry(spec.Name)
+		if err != nil {
+			continue // an entry of the plan is one of the session
+		}
+		e := &entry{run: run}
+		for _, slot := range slices.Concat(spec.Inputs, spec.Scalars) {
+			e.slots = append(e.slots, slotOf(&p.plan.Slots[slot], native.Input))
+		}
+		for _, slot := range spec.Outputs {
+			o := slotOf(&p.plan.Slots[slot], native.Output)
+			e.slots, e.reads = append(e.slots, o), append(e.reads, o.Name)
+		}
+		p.entries[spec.Name] = e
+	}
+	return p
+}
+
+func slotOf(s *plan.Slot, role native.Role) native.Slot {
+	return native.Slot{Name: s.Name, Role: role, DType: s.DType, Dims: s.Dims, Lo: s.Lo, Hi: s.Hi, Checked: s.Checked}
+}
+
+func (p *program) Entries() []string {
+	var out []string
+	for _, e := range p.plan.Entries {
+		out = append(out, e.Name)
+	}
+	return out
+}
+
+func (p *program) Slots(name string) []native.Slot {
+	if e := p.entries[name]; e != nil {
+		return slices.Clone(e.slots)
+	}
+	return nil
+}
+
+func (p *program) Persistent() []native.Slot {
+	var out []native.Slot
+	for i := range p.plan.Slots {
+		switch s := &p.plan.Slots[i]; s.Role {
+		case plan.Param:
+			out = append(out, slotOf(s, native.Param))
+		case plan.State:
+			out = append(out, slotOf(s, native.State))
+		}
+	}
+	return out
+}
+
+func (p *program) Set(name string, t native.Tensor) error {
+	return fault("set", p.s.Write(name, exec.Tensor(t)))
+}
+
+func (p *program) Get(ctx context.Context, name string) (native.Tensor, error) {
+	if p.plan.Lookup(name) == nil { // the session would also read outputs
+		return native.Tensor{}, fault("get", ir.Errorf(ir.ErrName, "there is no parameter or state %q", name))
+	}
+	t, err := p.s.Read(ctx, name)
+	return native.Tensor(t), fault("get", err)
+}
+
+func (p *program) Close() error {
+	p.s.Close()
+	return nil
+}
+
+func (p *program) find(name string) (*entry, error) {
+	if e := p.entries[name]; e != nil {
+		return e, nil
+	}
+	return nil, fault(name, ir.Errorf(ir.ErrName, "there is no such entry: there are %v", p.Entries()))
+}
+
+func (p *program) Run(ctx context.Context, name string, in map[string]native.Tensor) (native.Run, error) {
+	e, err := p.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := native.AcceptAll(Name, name, e.slots, native.Input, in, true); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for input, t := range in {
+		if err := e.run.Set(input, exec.Tensor(t)); err != nil {
+			return nil, fault(name, err)
+		}
+	}
+	reads := e.reads
+	if len(reads) == 0 { // something to bring the news of failed checks
+		reads = p.smallest()
+	}
+	reading, err := e.run.Run(ctx, 1, reads...)
+	if err != nil {
+		return nil, fault(name, err)
+	}
+	return &handle{name, e, reading}, nil
+}
+
+// smallest returns the name of the smallest parameter or state, if there is
+// one.
+func (p *program) smallest() []string {
+	var best *plan.Slot
+	for i := range p.plan.Slots {
+		if s := &p.plan.Slots[i]; s.Role.Persistent() && (best == nil || s.Bytes < best.Bytes) {
+			best = s
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	return []string{best.Name}
+}
+
+// handle is a run under way.
+type handle struct {
+	name    string
+	e       *entry
+	reading *exec.Reading // nil for a run that leaves nothing to read
+}
+
+func (h *handle) Wait(ctx context.Context) (map[string]native.Tensor, error) {
+	out := map[string]native.Tensor{}
+	if h.reading == nil {
+		return out, nil
+	}
+	values, err := h.reading.Wait(ctx)
+	if err != nil {
+		return nil, fault(h.name, err)
+	}
+	for _, name := range h.e.reads {
+		out[name] = native.Tensor(values[name])
+	}
+	return out, nil
+}
+
+// bound is an entry with its memory fixed.
+type bound struct {
+	p       *program
+	name    string
+	e       *entry
+	in, out map[string]native.Tensor
+	reads   []string
+	reading *exec.Reading
+}
+
+func (p *program) Bind(name string, in, out map[string]native.Tensor) (native.Bound, error) {
+	e, err := p.find(name)
+	if err != nil {
+		return nil, err
+	}
+	unchecked := slices.Clone(e.slots)
+	for i := range unchecked { // indices are looked at when a run starts
+		unchecked[i].Checked = false
+	}
+	if err := native.AcceptAll(Name, name, unchecked, native.Input, in, true); err != nil {
+		return nil, err
+	}
+	if err := native.AcceptAll(Name, name, e.slots, native.Output, out, false); err != nil {
+		return nil, err
+	}
+	b := &bound{p: p, name: name, e: e, in: in, out: out}
+	for read := range out {
+		b.reads = append(b.reads, read)
+	}
+	return b, nil
+}
+
+// Start submits the run. Without bound outputs it does not wait for the one
+// before, as long as few are under way.
+func (b *bound) Start(ctx context.Context) error {
+	b.p.mu.Lock()
+	defer b.p.mu.Unlock()
+	for input, t := range b.in {
+		if err := b.e.run.Set(input, exec.Tensor(t)); err != nil {
+			return fault(b.name, err)
+		}
+	}
+	var err error
+	b.reading, err = b.e.run.Run(ctx, 1, b.reads...)
+	return fault(b.name, err)
+}
+
+func (b *bound) Wait(ctx context.Context) error {
+	if b.reading == nil {
+		return nil
+	}
+	values, err := b.reading.Wait(ctx)
+	b.reading = nil
+	if err != nil {
+		return fault(b.name, err)
+	}
+	for name, t := range values {
+		copy(b.out[name].Data, t.Data)
+	}
+	return nil
+}
