@@ -13,6 +13,7 @@ import (
 // which is how elementwise code and views are fused.
 type reader struct {
 	p *Program
+	s *scalar.Simplifier
 	// given holds values whose element at hand is a variable of the kernel.
 	given map[ir.Value]scalar.Expr
 	// local gives what the kernel has at hand for a value at a position.
@@ -32,8 +33,8 @@ type elementKey struct {
 
 const maxMemoRank = 6
 
-func newReader(p *Program) *reader {
-	return &reader{p: p, memo: map[elementKey]scalar.Expr{}}
+func newReader(p *Program, s *scalar.Simplifier) *reader {
+	return &reader{p: p, s: s, memo: map[elementKey]scalar.Expr{}}
 }
 
 // element returns the element of v at a position.
@@ -67,7 +68,7 @@ func (r *reader) compute(v ir.Value, at ir.Index) scalar.Expr {
 			r.note(v, at)
 			return scalar.LoadAt(0, v.DType(), scalar.ConstI(ir.I32, 0))
 		}
-		return r.p.tensors[v].load(r.p.depth(), at)
+		return r.p.tensors[v].load(r.s, r.p.depth(), at)
 	}
 	if e, ok := r.p.literal(v); ok {
 		return e
@@ -100,7 +101,7 @@ func (r *reader) plainBody(n *ir.Node, result int, at ir.Index) scalar.Expr {
 // operand returns the load function of a node's operands.
 func (r *reader) operand(n *ir.Node) ir.Load {
 	return func(operand int, at ir.Index) scalar.Expr {
-		return r.element(n.Input(operand), simplifyAll(at))
+		return r.element(n.Input(operand), simplifyAll(r.s, at))
 	}
 }
 
@@ -121,9 +122,9 @@ func (p *Program) checked(n *ir.Node, e scalar.Expr) scalar.Expr {
 
 // load returns the load of the element of t at a position; depth is how many
 // loops the kernel runs in.
-func (t *Tensor) load(depth int, at ir.Index) scalar.Expr {
+func (t *Tensor) load(s *scalar.Simplifier, depth int, at ir.Index) scalar.Expr {
 	root, offset := t.resolve(depth, linear(t.Dims, at))
-	return scalar.LoadAt(root.ID, t.DType, scalar.Simplify(offset))
+	return scalar.LoadAt(root.ID, t.DType, s.Simplify(offset))
 }
 
 // resolve goes from an element of t to the same element of the tensor that
@@ -203,14 +204,14 @@ func coords(prefix string, dims []int) ir.Index {
 	return at
 }
 
-func simplifyAll(at ir.Index) ir.Index {
+func simplifyAll(s *scalar.Simplifier, at ir.Index) ir.Index {
 	out := make(ir.Index, len(at))
 	for i, e := range at {
 		if e.Op == scalar.OpVar || e.Op == scalar.OpConst {
 			out[i] = e
 			continue
 		}
-		out[i] = scalar.Simplify(e)
+		out[i] = s.Simplify(e)
 	}
 	return out
 }

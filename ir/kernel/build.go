@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // Build cuts a graph into groups. The graph must be free of composites (package
@@ -22,6 +23,7 @@ func Build(g *ir.Graph, o Options) (*Program, error) {
 
 func build(p *Program) (*Program, error) {
 	p.spaces, p.groupOf = map[*ir.Node]*nodeSpace{}, map[*ir.Node]*Group{}
+	p.simplifier = scalar.NewSimplifier()
 	p.after = map[*Group][]*Group{}
 	if p.parent == nil {
 		p.tensors = map[ir.Value]*Tensor{}

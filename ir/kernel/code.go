@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
@@ -69,7 +70,7 @@ type ElementStore struct {
 // Code returns the expressions of a group that is none of loops, prefixes and
 // groups side by side (for those, ask each of Parts).
 func (g *Group) Code() *Code {
-	c := &coder{g: g, named: map[ir.Value]scalar.Expr{}, code: &Code{}}
+	c := newCoder(g)
 	c.outer, c.inner = variables("o", g.Outer), variables("r", g.Inner)
 	c.code.Outer, c.code.Inner = c.outer, c.inner
 	switch g.Kind {
@@ -85,7 +86,7 @@ func (g *Group) Code() *Code {
 		at := spread(c.outer, x.To.Dims)
 		value := x.Literal
 		if x.From != nil {
-			value = x.From.load(g.program.depth(), at)
+			value = x.From.load(c.s, g.program.depth(), at)
 		}
 		c.code.Rows = append(c.code.Rows, c.store(x.To, at, value))
 	}
@@ -100,11 +101,11 @@ func (g *Group) Prefix() *Prefix {
 	at := variables("o", out.Dims)
 	init := l.Init(n)
 	running := scalar.FreeVar("running", init.Type)
-	c := &coder{g: g}
+	c := newCoder(g)
 	return &Prefix{
 		Dims: out.Dims, Axis: l.Axis(n), Reverse: l.Reverse(n), Exclusive: l.Exclusive(n), At: at,
 		Init: init, Running: running,
-		Combined: l.Combine(n, running, scalar.Convert(newReader(g.program).element(n.Input(0), at), init.Type)),
+		Combined: l.Combine(n, running, scalar.Convert(newReader(g.program, c.s).element(n.Input(0), at), init.Type)),
 		Store:    c.store(out, at, scalar.Convert(running, out.DType)),
 	}
 }
@@ -133,15 +134,20 @@ func variables(prefix string, dims []int) ir.Index {
 // coder writes the code of one group.
 type coder struct {
 	g            *Group
+	s            *scalar.Simplifier
 	outer, inner ir.Index
 	named        map[ir.Value]scalar.Expr
 	code         *Code
 	vars         int
 }
 
+func newCoder(g *Group) *coder {
+	return &coder{g: g, s: scalar.NewSimplifier(), named: map[ir.Value]scalar.Expr{}, code: &Code{}}
+}
+
 func (c *coder) reader() *reader {
-	rd := newReader(c.g.program)
-	at := append(append(ir.Index{}, c.outer...), c.inner...)
+	rd := newReader(c.g.program, c.s)
+	at := slices.Concat(c.outer, c.inner)
 	rd.local = func(v ir.Value, _ ir.Index) (scalar.Expr, bool) {
 		if x, ok := c.named[v]; ok {
 			return x, true
@@ -196,7 +202,7 @@ func (c *coder) rowValues(m *Member) []scalar.Binding {
 
 func (c *coder) reduction(m *Member) Reduction {
 	l := lowering(m)
-	at := append(append(ir.Index{}, c.outer...), c.inner...)
+	at := slices.Concat(c.outer, c.inner)
 	load := c.reader().operand(m.Node)
 	r := Reduction{
 		Accumulators: l.Accumulators(m.Node),
@@ -218,12 +224,12 @@ func (c *coder) reduction(m *Member) Reduction {
 // the coordinates of the four spaces.
 func (c *coder) contraction() {
 	m := c.g.Members[0]
-	k := contractionOf(m.Node)
+	k := contractionOf(m.Node, c.s)
 	x := &Contract{
 		Batch: k.Batch, M: k.M, N: k.N, K: k.K,
 		BatchAt: coords("b", k.Batch), MAt: coords("m", k.M), NAt: coords("n", k.N), KAt: coords("k", k.K),
 	}
-	load := newReader(c.g.program).operand(m.Node)
+	load := newReader(c.g.program, c.s).operand(m.Node)
 	x.A = k.factor(0, x.BatchAt, x.MAt, x.KAt, load)
 	x.B = k.factor(1, x.BatchAt, x.NAt, x.KAt, load)
 	x.Outer = make(ir.Index, len(c.g.Outer))
@@ -239,7 +245,7 @@ func (c *coder) contraction() {
 
 // stores adds what is kept of a member.
 func (c *coder) stores(m *Member) {
-	at := append(append(ir.Index{}, c.outer...), c.inner...)
+	at := slices.Concat(c.outer, c.inner)
 	for i, t := range m.Store {
 		if t == nil {
 			continue
@@ -257,7 +263,7 @@ func (c *coder) stores(m *Member) {
 func (c *coder) store(t *Tensor, at ir.Index, value scalar.Expr) ElementStore {
 	root, offset := t.resolve(c.g.program.depth(), linear(t.Dims, at))
 	return ElementStore{
-		Tensor: root, Offset: scalar.Simplify(offset), Value: value,
+		Tensor: root, Offset: c.s.Simplify(offset), Value: value,
 		Guarded: root.Persistent() && c.g.program.guarded(),
 	}
 }

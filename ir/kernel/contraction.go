@@ -10,13 +10,14 @@ import (
 type contraction struct {
 	ir.Contraction
 	n *ir.Node
+	s *scalar.Simplifier
 	// For each axis of a space, the axis of the result it is, -1 for axes of
 	// size 1.
 	batchAxis, mAxis, nAxis []int
 }
 
-func contractionOf(n *ir.Node) *contraction {
-	c := &contraction{Contraction: n.Def().Lower.(*ir.ContractLowering).Spec(n), n: n}
+func contractionOf(n *ir.Node, s *scalar.Simplifier) *contraction {
+	c := &contraction{Contraction: n.Def().Lower.(*ir.ContractLowering).Spec(n), n: n, s: s}
 	b, m, nn := coords("b", c.Batch), coords("m", c.M), coords("n", c.N)
 	axis := map[string]int{}
 	for i, e := range c.Out(b, m, nn) {
@@ -51,7 +52,7 @@ func (c *contraction) factor(operand int, batch, free, k ir.Index, load ir.Load)
 	if valid == nil {
 		return c.widen(load(operand, at))
 	}
-	valid = scalar.Simplify(valid)
+	valid = c.s.Simplify(valid)
 	inside := make(ir.Index, len(at))
 	for i, e := range at {
 		inside[i] = scalar.Select(valid, e, integer(0))
@@ -97,7 +98,7 @@ func (c *contraction) asReduction() *ir.ReduceLowering {
 func (g *Group) Reduction() *Group {
 	first := *g.Members[0]
 	first.Reduced = true
-	c := contractionOf(first.Node)
+	c := contractionOf(first.Node, scalar.NewSimplifier())
 	var all []int
 	first.Inner, all = assignCoords(c.K, g.Outer)
 	return &Group{

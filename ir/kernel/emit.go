@@ -29,6 +29,7 @@ var DefaultDevice = Device{Threads: 256, SharedBytes: 16 << 10, Groups: 65535}
 // stores name arrays by tensor ID, or by a negative slot for memory of the
 // kernel itself; finish numbers them as the kernel's arrays.
 type emitter struct {
+	*scalar.Simplifier
 	p         *Program
 	device    Device
 	workgroup [3]int
@@ -36,6 +37,13 @@ type emitter struct {
 	own       []Array
 	fresh     int
 }
+
+func newEmitter(p *Program, d Device) *emitter {
+	return &emitter{Simplifier: scalar.NewSimplifier(), p: p, device: d}
+}
+
+// reader returns a reader for the kernel.
+func (e *emitter) reader() *reader { return newReader(e.p, e.Simplifier) }
 
 // statusSlot stands for the status words where a kernel only reads them.
 const statusSlot = -1 << 20
@@ -56,7 +64,7 @@ func (e *emitter) shared(name string, d ir.DType, width, length int) int {
 // A persistent tensor is left as it is once the status words tell of an error.
 func (e *emitter) store(t *Tensor, at ir.Index, value scalar.Expr) []Stmt {
 	root, offset := t.resolve(e.p.depth(), linear(t.Dims, at))
-	s := Stmt(&Store{Array: root.ID, At: scalar.Simplify(offset), Value: value})
+	s := Stmt(&Store{Array: root.ID, At: e.Simplify(offset), Value: value})
 	if !root.Persistent() || !e.p.guarded() {
 		return []Stmt{s}
 	}
@@ -85,6 +93,24 @@ func (e *emitter) linearGroup(n int) scalar.Expr {
 	cols := (n + rows - 1) / rows
 	e.groups = [3]int{cols, rows, 1}
 	return scalar.Add(GroupID(0, cols), scalar.Mul(GroupID(1, rows), integer(cols)))
+}
+
+// load returns the load of an element of a tensor.
+func (e *emitter) load(t *Tensor, at ir.Index) scalar.Expr {
+	return t.load(e.Simplifier, e.p.depth(), at)
+}
+
+// unflatten returns the coordinates of element number i in row-major order.
+func (e *emitter) unflatten(i scalar.Expr, dims []int) ir.Index {
+	at := make(ir.Index, len(dims))
+	for k := len(dims) - 1; k > 0; k-- {
+		at[k] = scalar.Mod(i, integer(dims[k]))
+		i = scalar.FloorDiv(i, integer(dims[k]))
+	}
+	if len(dims) > 0 {
+		at[0] = i
+	}
+	return simplifyAll(e.Simplifier, at)
 }
 
 // boundedGroup is linearGroup for kernels whose barriers need all threads: the

@@ -29,7 +29,7 @@ func (p *Program) spaceOf(n *ir.Node) *nodeSpace {
 		return s
 	}
 	s := &nodeSpace{}
-	r := newReader(p)
+	r := newReader(p, p.simplifier)
 	r.note = func(v ir.Value, at ir.Index) { s.reads = append(s.reads, access{v, at}) }
 	s.outerDims, _ = n.Types()[0].Shape.Ints()
 	s.outer = coords("a", s.outerDims)
@@ -39,7 +39,7 @@ func (p *Program) spaceOf(n *ir.Node) *nodeSpace {
 		s.inner = coords("r", s.innerDims)
 		l.Element(n, s.outer, s.inner, r.operand(n))
 	case *ir.ContractLowering:
-		c := contractionOf(n)
+		c := contractionOf(n, p.simplifier)
 		s.innerDims = c.K
 		s.inner = coords("r", c.K)
 		c.factors(s.outer, s.inner, r.operand(n))

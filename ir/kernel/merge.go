@@ -14,7 +14,7 @@ type Window struct{ Array, Offset int }
 // that touches more tensors than a device binds stays one kernel: tensors that
 // share an arena share a binding.
 func MergeArrays(k *Kernel, windows []Window, bytes int) (*Kernel, error) {
-	m := &merger{k: k, base: map[int]int{}, number: make([]int, len(k.Arrays))}
+	m := &merger{Simplifier: scalar.NewSimplifier(), k: k, base: map[int]int{}, number: make([]int, len(k.Arrays))}
 	m.whole = Array{Width: 1, Len: bytes / 4, Space: Storage}
 	for i, w := range windows {
 		a := k.Arrays[w.Array]
@@ -34,6 +34,7 @@ func MergeArrays(k *Kernel, windows []Window, bytes int) (*Kernel, error) {
 }
 
 type merger struct {
+	*scalar.Simplifier
 	k      *Kernel
 	base   map[int]int // by array: first element in the whole
 	first  int
@@ -73,7 +74,7 @@ func (m *merger) expr(x scalar.Expr) scalar.Expr {
 		if !ok {
 			return scalar.LoadAt(m.number[n.Ref], n.Type, at), true
 		}
-		at = scalar.Simplify(scalar.Add(at, integer(base)))
+		at = m.Simplify(scalar.Add(at, integer(base)))
 		return fromWord(scalar.LoadAt(m.number[n.Ref], m.whole.DType, at), n.Type), true
 	})
 }
@@ -85,7 +86,7 @@ func (m *merger) stores(body []Stmt) {
 		switch s := s.(type) {
 		case *Store:
 			if base, ok := m.base[s.Array]; ok {
-				s.At = scalar.Simplify(scalar.Add(s.At, integer(base)))
+				s.At = m.Simplify(scalar.Add(s.At, integer(base)))
 				s.Value = toWord(s.Value, m.whole.DType)
 			}
 		case *For:

@@ -28,18 +28,19 @@ type Program struct {
 	// has the status code Options.FirstCode, the others the ones after it.
 	Checks []*ir.Node
 
-	parent  *Program // the program whose loop this is the body of
-	options Options
-	plan    *plan
-	spaces  map[*ir.Node]*nodeSpace
-	groups  []*Group
-	groupOf map[*ir.Node]*Group
-	after   map[*Group][]*Group // what must come before a group beyond what it reads
-	tensors map[ir.Value]*Tensor
-	nextID  *int
-	pairs   []newValue               // states, or the carries of a loop
-	stacked []stackedOutput          // outputs of a loop's body that are kept of each step
-	given   map[ir.Value]scalar.Expr // ports of a loop's body that are literals outside
+	parent     *Program // the program whose loop this is the body of
+	options    Options
+	plan       *plan
+	simplifier *scalar.Simplifier // of positions in the spaces of nodes
+	spaces     map[*ir.Node]*nodeSpace
+	groups     []*Group
+	groupOf    map[*ir.Node]*Group
+	after      map[*Group][]*Group // what must come before a group beyond what it reads
+	tensors    map[ir.Value]*Tensor
+	nextID     *int
+	pairs      []newValue               // states, or the carries of a loop
+	stacked    []stackedOutput          // outputs of a loop's body that are kept of each step
+	given      map[ir.Value]scalar.Expr // ports of a loop's body that are literals outside
 }
 
 // newValue is the value that a state or a carry has after a run or a step.

@@ -16,7 +16,7 @@ func (p *Program) Schedule(g *Group, d Device) (launches []Launch, err error) {
 			launches, err = nil, fmt.Errorf("kernel: cannot schedule %s: %v", g.Name(), r)
 		}
 	}()
-	e := &emitter{p: g.program, device: d}
+	e := newEmitter(g.program, d)
 	switch g.Kind {
 	case MapKind:
 		launches = scheduleMap(e, g)
@@ -45,7 +45,7 @@ func lowering(m *Member) *ir.ReduceLowering {
 	case *ir.ScatterLowering:
 		return scatterOf(m.Node).asReduction()
 	}
-	return contractionOf(m.Node).asReduction()
+	return contractionOf(m.Node, scalar.NewSimplifier()).asReduction()
 }
 
 // finishReduction returns the results of a reduction from its running values.

@@ -43,7 +43,7 @@ func (t tile) count(c *contraction) int {
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
 func scheduleContract(e *emitter, g *Group) []Launch {
-	c := contractionOf(g.Members[0].Node)
+	c := contractionOf(g.Members[0].Node, e.Simplifier)
 	t, ok := e.chooseTile(c)
 	if !ok {
 		return scheduleReduce(e, g.Reduction())
@@ -107,7 +107,7 @@ func newTileEmitter(e *emitter, g *Group, c *contraction, t tile) *tileEmitter {
 	column := scalar.Mod(group, integer(tilesN))
 	row := scalar.Mod(scalar.FloorDiv(group, integer(tilesN)), integer(tilesM))
 	batch := scalar.FloorDiv(group, integer(tilesN*tilesM))
-	te.batch = unflatten(te.let("batch", batch, product(c.Batch)-1), c.Batch)
+	te.batch = te.unflatten(te.let("batch", batch, product(c.Batch)-1), c.Batch)
 	te.side[0] = side{
 		operand: 0, free: c.M, tile: t.m, reg: t.rm, prefix: "a",
 		thread: te.let("ty", scalar.FloorDiv(te.lane, integer(across)), t.m/t.rm-1),
@@ -132,7 +132,7 @@ func (te *tileEmitter) let(prefix string, value scalar.Expr, hi int) scalar.Expr
 		return integer(0)
 	}
 	name := te.name(prefix)
-	te.body = append(te.body, &Let{name, scalar.Simplify(value)})
+	te.body = append(te.body, &Let{name, te.Simplify(value)})
 	return scalar.NewVar(name, ir.I32, 0, int64(hi))
 }
 
@@ -216,15 +216,15 @@ func (te *tileEmitter) vectorPlace(s *side, v int) (vec, k scalar.Expr) {
 	threads, per := te.t.threads(), s.tile/4
 	id := scalar.Add(te.lane, integer(v*threads))
 	if s.kFast {
-		return scalar.Simplify(scalar.FloorDiv(id, integer(te.t.k))), scalar.Simplify(scalar.Mod(id, integer(te.t.k)))
+		return te.Simplify(scalar.FloorDiv(id, integer(te.t.k))), te.Simplify(scalar.Mod(id, integer(te.t.k)))
 	}
-	return scalar.Simplify(scalar.Mod(id, integer(per))), scalar.Simplify(scalar.FloorDiv(id, integer(per)))
+	return te.Simplify(scalar.Mod(id, integer(per))), te.Simplify(scalar.FloorDiv(id, integer(per)))
 }
 
 // loadAhead reads a thread's part of the tiles that start at contracted
 // position k into registers.
 func (te *tileEmitter) loadAhead(k scalar.Expr) {
-	rd := newReader(te.p)
+	rd := te.reader()
 	load := rd.operand(te.c.n)
 	length := product(te.c.K)
 	te.eachAhead(func(s *side, v int, names []string) {
@@ -235,7 +235,7 @@ func (te *tileEmitter) loadAhead(k scalar.Expr) {
 			inside = scalar.Lt(pos, integer(length))
 			pos = scalar.Min(pos, integer(length-1))
 		}
-		kAt := unflatten(scalar.Simplify(pos), te.c.K)
+		kAt := te.unflatten(te.Simplify(pos), te.c.K)
 		values := make([]scalar.Expr, 4)
 		for j := range values {
 			f := scalar.Add(scalar.Add(s.first, scalar.Mul(vec, integer(4))), integer(j))
@@ -256,7 +256,7 @@ func (te *tileEmitter) freeAt(s *side, f scalar.Expr) ir.Index {
 	if n%s.tile != 0 {
 		f = scalar.Min(f, integer(n-1))
 	}
-	return unflatten(scalar.Simplify(f), s.free)
+	return te.unflatten(te.Simplify(f), s.free)
 }
 
 // storeAhead writes the registers into a buffer of workgroup memory: rows of
@@ -269,7 +269,7 @@ func (te *tileEmitter) storeAhead(buffer scalar.Expr) {
 			values[j] = scalar.FreeVar(name, ir.F32)
 		}
 		at := scalar.Add(scalar.Mul(buffer, integer(te.t.k*s.tile/4)), scalar.Add(scalar.Mul(kk, integer(s.tile/4)), vec))
-		store := []Stmt{&StoreVec{s.slot, scalar.Simplify(at), values}}
+		store := []Stmt{&StoreVec{s.slot, te.Simplify(at), values}}
 		if total := te.t.k * s.tile / 4; (v+1)*te.t.threads() > total {
 			store = guard(scalar.Lt(scalar.Add(te.lane, integer(v*te.t.threads())), integer(total)), store)
 		}
@@ -293,7 +293,7 @@ func (te *tileEmitter) multiply(buffer scalar.Expr) {
 			}
 			at := scalar.Add(scalar.Mul(buffer, integer(te.t.k*s.tile/4)), scalar.Mul(kk, integer(s.tile/4)))
 			at = scalar.Add(at, scalar.Add(s.thread, integer(v*s.tile/s.reg)))
-			body = append(body, &LoadVec{names, s.slot, scalar.Simplify(at)})
+			body = append(body, &LoadVec{names, s.slot, te.Simplify(at)})
 			regs[i] = append(regs[i], names...)
 		}
 	}
@@ -335,7 +335,7 @@ func (te *tileEmitter) within(s *side, f scalar.Expr, then []Stmt) []Stmt {
 	if n%s.tile == 0 {
 		return then
 	}
-	return guard(scalar.Simplify(scalar.Lt(f, integer(n))), then)
+	return guard(te.Simplify(scalar.Lt(f, integer(n))), then)
 }
 
 // results stores the members of the group at one result of the contraction.
@@ -348,7 +348,7 @@ func (te *tileEmitter) results(acc string, m, n ir.Index) []Stmt {
 			at[c] = e
 		}
 	}
-	rd := newReader(te.p)
+	rd := te.reader()
 	rd.given = map[ir.Value]scalar.Expr{first.Node.Result(0): sum}
 	return te.points(te.g, rd, at, te.g.Members)
 }

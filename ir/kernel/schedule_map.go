@@ -47,8 +47,8 @@ func (e *emitter) mapPart(part *Group, flat scalar.Expr, span int) []Stmt {
 	n := product(part.Outer)
 	name := e.name("i")
 	i := scalar.NewVar(name, ir.I32, 0, int64(n-1))
-	at := unflatten(i, part.Outer)
-	body := e.points(part, newReader(e.p), at, part.Members)
+	at := e.unflatten(i, part.Outer)
+	body := e.points(part, e.reader(), at, part.Members)
 	for _, c := range part.Copies {
 		body = append(body, e.copyElement(c, at)...)
 	}
@@ -65,7 +65,7 @@ func (e *emitter) copyElement(c Copy, at ir.Index) []Stmt {
 	at = spread(at, c.To.Dims)
 	value := c.Literal
 	if c.From != nil {
-		value = c.From.load(e.p.depth(), at)
+		value = e.load(c.From, at)
 	}
 	return e.store(c.To, at, value)
 }
@@ -134,20 +134,6 @@ func memberOf(members []*Member, v ir.Value) *Member {
 		}
 	}
 	return nil
-}
-
-// unflatten returns the coordinates of element number i in row-major order.
-func unflatten(i scalar.Expr, dims []int) ir.Index {
-	at := make(ir.Index, len(dims))
-	for k := len(dims) - 1; k >= 0; k-- {
-		if k == 0 {
-			at[k] = i
-			break
-		}
-		at[k] = scalar.Mod(i, integer(dims[k]))
-		i = scalar.FloorDiv(i, integer(dims[k]))
-	}
-	return simplifyAll(at)
 }
 
 // spread puts coordinates in the places of the axes longer than 1.

@@ -37,7 +37,7 @@ func schedulePrefix(e *emitter, g *Group) []Launch {
 	p.exists = exists
 	dims := append([]int{}, p.out.Dims...)
 	dims[axis] = 1
-	p.row = unflatten(group, dims)
+	p.row = e.unflatten(group, dims)
 	p.lane = LocalID(0, p.lanes)
 	return []Launch{e.finish(g.Name(), p.body())}
 }
@@ -48,12 +48,12 @@ func (p *prefixEmitter) at(i scalar.Expr) ir.Index {
 	if p.l.Reverse(p.n) {
 		i = scalar.Sub(integer(p.length-1), i)
 	}
-	at[p.l.Axis(p.n)] = scalar.Simplify(i)
+	at[p.l.Axis(p.n)] = p.Simplify(i)
 	return at
 }
 
 func (p *prefixEmitter) element(i scalar.Expr) scalar.Expr {
-	return scalar.Convert(newReader(p.p).element(p.n.Input(0), p.at(i)), p.l.Init(p.n).Type)
+	return scalar.Convert(p.reader().element(p.n.Input(0), p.at(i)), p.l.Init(p.n).Type)
 }
 
 // stretch runs statements for each element of the thread's stretch.

@@ -152,7 +152,7 @@ func newRowEmitter(e *emitter, g *Group, shape rowsShape, group scalar.Expr) *ro
 	}
 	name := e.name("row")
 	r.body = append(r.body, &Let{name, row})
-	r.row = unflatten(scalar.NewVar(name, ir.I32, 0, int64(rows-1)), g.Outer)
+	r.row = r.unflatten(scalar.NewVar(name, ir.I32, 0, int64(rows-1)), g.Outer)
 	for range shape.chunks {
 		r.points = append(r.points, map[ir.Value]scalar.Expr{})
 		r.loads = append(r.loads, map[string]scalar.Expr{})
@@ -264,7 +264,7 @@ func (r *rowEmitter) overPoints(f func(c *chunk)) {
 		at := scalar.NewVar(name, ir.I32, 0, int64(n-1))
 		outer := r.body
 		r.body = nil
-		f(&chunk{-1, unflatten(at, r.g.Inner), scalar.ConstBool(true)})
+		f(&chunk{-1, r.unflatten(at, r.g.Inner), scalar.ConstBool(true)})
 		loop := &For{Var: name, Start: scalar.Add(r.from, r.lane), End: r.to, Step: integer(lanes), Body: r.body}
 		r.body = append(outer, loop)
 		return
@@ -275,14 +275,14 @@ func (r *rowEmitter) overPoints(f func(c *chunk)) {
 			valid = scalar.Lt(at, integer(n))
 			at = scalar.Min(at, integer(n-1))
 		}
-		f(&chunk{j, unflatten(scalar.Simplify(at), r.g.Inner), scalar.Simplify(valid)})
+		f(&chunk{j, r.unflatten(r.Simplify(at), r.g.Inner), r.Simplify(valid)})
 	}
 }
 
 // reader returns a reader for the expressions at a chunk.
 func (c *chunk) reader(r *rowEmitter) *reader {
-	rd := newReader(r.p)
-	at := append(append(ir.Index{}, r.row...), c.inner...)
+	rd := r.reader()
+	at := slices.Concat(r.row, c.inner)
 	rd.local = func(v ir.Value, _ ir.Index) (scalar.Expr, bool) {
 		if x, ok := r.named[v]; ok {
 			return x, true
@@ -306,7 +306,7 @@ func (c *chunk) namePoints(r *rowEmitter, level int) {
 	if c.j < 0 {
 		return
 	}
-	at := append(append(ir.Index{}, r.row...), c.inner...)
+	at := slices.Concat(r.row, c.inner)
 	for _, m := range r.membersAt(level, false) {
 		if !m.pointwise(len(r.g.Outer)) {
 			continue
@@ -342,7 +342,7 @@ func (c *chunk) cached(r *rowEmitter, x scalar.Expr) scalar.Expr {
 func (c *chunk) accumulate(r *rowEmitter, m *Member, accs []accumulator) {
 	l := lowering(m)
 	rd := c.reader(r)
-	at := append(append(ir.Index{}, r.row...), c.inner...)
+	at := slices.Concat(r.row, c.inner)
 	elements := l.Element(m.Node, pick(at, m.Coord), pick(at, m.Inner), rd.operand(m.Node))
 	own := ownAccumulators(accs, m)
 	var old, next []scalar.Expr
@@ -449,9 +449,9 @@ func (r *rowEmitter) combineFrom(reductions [][]accumulator, slots []int, at sca
 // are the inner axis where neighbouring threads have neighbouring rows.
 func (r *rowEmitter) slotOf(lane scalar.Expr) scalar.Expr {
 	if r.shape.rowsFirst {
-		return scalar.Simplify(scalar.Add(scalar.Mul(lane, integer(r.shape.rows)), r.place))
+		return r.Simplify(scalar.Add(scalar.Mul(lane, integer(r.shape.rows)), r.place))
 	}
-	return scalar.Simplify(scalar.Add(scalar.Mul(r.place, integer(r.shape.lanes)), lane))
+	return r.Simplify(scalar.Add(scalar.Mul(r.place, integer(r.shape.lanes)), lane))
 }
 
 // scratchSlots returns an array of workgroup memory for each accumulator; the
@@ -555,7 +555,7 @@ func (r *rowEmitter) finishPoints() {
 }
 
 func (r *rowEmitter) storePoints(c *chunk, members []*Member) {
-	at := append(append(ir.Index{}, r.row...), c.inner...)
+	at := slices.Concat(r.row, c.inner)
 	rd := c.reader(r)
 	var stores []Stmt
 	for _, m := range members {

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
@@ -35,7 +36,7 @@ func splitCount(g *Group) int {
 func scheduleSplit(e *emitter, g *Group, parts int) []Launch {
 	var partials []*Tensor
 	first := e.splitRows(g, parts, &partials)
-	second := (&emitter{p: e.p, device: e.device}).combineParts(g, parts, partials)
+	second := newEmitter(e.p, e.device).combineParts(g, parts, partials)
 	return []Launch{first, second}
 }
 
@@ -55,10 +56,10 @@ func (e *emitter) splitRows(g *Group, parts int, partials *[]*Tensor) Launch {
 	for _, m := range r.membersAt(0, true) {
 		accs := r.partialStage(m)
 		for _, a := range accs {
-			dims := append(append([]int{}, g.Outer...), parts)
+			dims := append(slices.Clone(g.Outer), parts)
 			t := e.p.newTensor("partial"+strconv.Itoa(len(*partials)), ir.Type{DType: a.spec.DType, Shape: ir.Dims(dims...)})
 			*partials = append(*partials, t)
-			at := append(append(ir.Index{}, r.row...), part)
+			at := append(slices.Clone(r.row), part)
 			stores = append(stores, e.store(t, at, scalar.FreeVar(a.name, a.spec.DType))...)
 		}
 	}
@@ -98,11 +99,11 @@ func (e *emitter) combineParts(g *Group, parts int, partials []*Tensor) Launch {
 
 // accumulateParts takes one part's running values as what the chunk brings.
 func (c *chunk) accumulateParts(r *rowEmitter, m *Member, accs []accumulator, partials []*Tensor) {
-	at := append(append(ir.Index{}, r.row...), c.inner...)
+	at := slices.Concat(r.row, c.inner)
 	var old, next []scalar.Expr
 	for i, a := range accs {
 		old = append(old, scalar.FreeVar(a.name, a.spec.DType))
-		next = append(next, partials[i].load(r.p.depth(), at))
+		next = append(next, r.load(partials[i], at))
 	}
 	r.assign(accs, lowering(m).Combine(m.Node, old, next))
 }

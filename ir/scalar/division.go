@@ -5,7 +5,7 @@ import "github.com/rlx-go/rlx/ir/dtype"
 // division simplifies the quotient or remainder of a sum by a positive
 // constant. Below, quotients are rounded down; a truncated one is the same
 // where the dividend is not negative, and left alone elsewhere.
-func (s *simplifier) division(n *Node) Expr {
+func (s *Simplifier) division(n *Node) Expr {
 	a := n.Args[0]
 	d, ok := n.Args[1].IntConst()
 	r := s.span(a)
@@ -27,7 +27,7 @@ func (s *simplifier) division(n *Node) Expr {
 }
 
 // quotient returns ⌊l/d⌋ in type t.
-func (s *simplifier) quotient(l linear, d int64, t dtype.DType) Expr {
+func (s *Simplifier) quotient(l linear, d int64, t dtype.DType) Expr {
 	whole, rest := splitMultiples(l, d)
 	if k, ok := s.constQuotient(rest, d); ok {
 		if sum, fits := combine(whole, linear{c: k}, 1); fits {
@@ -48,7 +48,7 @@ func (s *simplifier) quotient(l linear, d int64, t dtype.DType) Expr {
 }
 
 // remainder returns l - d·⌊l/d⌋ in type t.
-func (s *simplifier) remainder(l linear, d int64, t dtype.DType) Expr {
+func (s *Simplifier) remainder(l linear, d int64, t dtype.DType) Expr {
 	rest := remainderTerms(l, d)
 	if k, ok := s.constQuotient(rest, d); ok {
 		if sum, fits := combine(rest, linear{c: d}, -k); fits {
@@ -74,13 +74,13 @@ func (s *simplifier) remainder(l linear, d int64, t dtype.DType) Expr {
 // divisible reports whether rest may stand for l as a dividend: it must fit the
 // type, and not turn a dividend that is never negative into one that may be,
 // which costs more to divide.
-func (s *simplifier) divisible(rest, l linear, t dtype.DType) bool {
+func (s *Simplifier) divisible(rest, l linear, t dtype.DType) bool {
 	r, old := s.spanLinear(rest), s.spanLinear(l)
 	return limits(t).contains(r) && (r.lo >= 0 || !old.known || old.lo < 0)
 }
 
 // constQuotient returns ⌊l/d⌋ if it is the same over the range of l.
-func (s *simplifier) constQuotient(l linear, d int64) (int64, bool) {
+func (s *Simplifier) constQuotient(l linear, d int64) (int64, bool) {
 	r := s.spanLinear(l)
 	if !r.known {
 		return 0, false
@@ -91,7 +91,7 @@ func (s *simplifier) constQuotient(l linear, d int64) (int64, bool) {
 
 // quotientAtom returns ⌊l/d⌋ as an operation, merged with a quotient or
 // remainder that is all of l.
-func (s *simplifier) quotientAtom(l linear, d int64, t dtype.DType) Expr {
+func (s *Simplifier) quotientAtom(l linear, d int64, t dtype.DType) Expr {
 	if d == 1 {
 		return s.emit(l, t)
 	}
@@ -115,7 +115,7 @@ func (s *simplifier) quotientAtom(l linear, d int64, t dtype.DType) Expr {
 
 // remainderAtom returns l%d as an operation, merged with a remainder that is
 // all of l.
-func (s *simplifier) remainderAtom(l linear, d int64, t dtype.DType) Expr {
+func (s *Simplifier) remainderAtom(l linear, d int64, t dtype.DType) Expr {
 	x, m, op := s.soleDivision(l)
 	if (op == OpRem || op == OpMod) && m%d == 0 {
 		return s.node(op, x, ConstI(t, d))
@@ -125,7 +125,7 @@ func (s *simplifier) remainderAtom(l linear, d int64, t dtype.DType) Expr {
 
 // divideNode makes the division of l by d: truncating where l is not negative,
 // as that is what devices have, and flooring elsewhere.
-func (s *simplifier) divideNode(truncating, flooring Op, l linear, d int64, t dtype.DType) Expr {
+func (s *Simplifier) divideNode(truncating, flooring Op, l linear, d int64, t dtype.DType) Expr {
 	a := s.emit(l, t)
 	op := flooring
 	if r := s.span(a); r.known && r.lo >= 0 {
@@ -138,7 +138,7 @@ func (s *simplifier) divideNode(truncating, flooring Op, l linear, d int64, t dt
 
 // soleDivision takes apart an l that is one division of x by a positive
 // constant m; op is OpInvalid otherwise.
-func (s *simplifier) soleDivision(l linear) (x *Node, m int64, op Op) {
+func (s *Simplifier) soleDivision(l linear) (x *Node, m int64, op Op) {
 	if len(l.terms) != 1 || l.terms[0].coef != 1 || l.c != 0 {
 		return nil, 0, OpInvalid
 	}

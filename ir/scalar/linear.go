@@ -23,7 +23,7 @@ type term struct {
 
 // linear returns the linear form of the interned, simplified node n. A node
 // that is no sum, or that may wrap, is an atom.
-func (s *simplifier) linear(n *Node) linear {
+func (s *Simplifier) linear(n *Node) linear {
 	f := s.fact(n)
 	if f.sum == nil {
 		l, ok := s.linearOf(n)
@@ -35,7 +35,7 @@ func (s *simplifier) linear(n *Node) linear {
 	return *f.sum
 }
 
-func (s *simplifier) linearOf(n *Node) (linear, bool) {
+func (s *Simplifier) linearOf(n *Node) (linear, bool) {
 	if x, ok := n.IntConst(); ok {
 		return linear{c: x}, n.Type != dtype.U64 || x >= 0
 	}
@@ -115,7 +115,7 @@ func compareHeads(a, b []term) int {
 }
 
 // spanLinear returns the range of a linear form.
-func (s *simplifier) spanLinear(l linear) span {
+func (s *Simplifier) spanLinear(l linear) span {
 	r := point(l.c)
 	for _, t := range l.terms {
 		a := s.span(t.atom)
@@ -133,7 +133,7 @@ func (s *simplifier) spanLinear(l linear) span {
 // emit returns the canonical expression of type t for l: terms by falling
 // coefficient, added or subtracted, the constant last. Its value is that of l
 // reduced to the width of t.
-func (s *simplifier) emit(l linear, t dtype.DType) Expr {
+func (s *Simplifier) emit(l linear, t dtype.DType) Expr {
 	l, r := s.recombine(l), s.spanLinear(l)
 	terms := slices.Clone(l.terms)
 	slices.SortStableFunc(terms, func(a, b term) int {
@@ -180,7 +180,7 @@ func magnitude(x int64) int64 { return max(x, -x) }
 
 // recombine undoes splits: c·n·(x/n) + c·(x%n) is c·x. It looks for the
 // quotient that belongs to each remainder.
-func (s *simplifier) recombine(l linear) linear {
+func (s *Simplifier) recombine(l linear) linear {
 	for i := 0; i < len(l.terms); i++ {
 		rem := l.terms[i]
 		if rem.atom.Op != OpRem && rem.atom.Op != OpMod {

@@ -20,7 +20,7 @@ type span struct {
 // value of its leaves within their ranges. ok is false for other types, and for
 // a u64 that may be 2⁶³ or more.
 func Range(e Expr) (lo, hi int64, ok bool) {
-	s := newSimplifier()
+	s := NewSimplifier()
 	r := s.span(s.simplify(s.in.tree(e)))
 	return r.lo, r.hi, r.known
 }
@@ -51,7 +51,7 @@ func whole(t dtype.DType) span {
 }
 
 // span returns the range of the interned node n.
-func (s *simplifier) span(n *Node) span {
+func (s *Simplifier) span(n *Node) span {
 	f := s.fact(n)
 	if f.span == nil {
 		r := s.spanOf(n)
@@ -60,7 +60,7 @@ func (s *simplifier) span(n *Node) span {
 	return *f.span
 }
 
-func (s *simplifier) spanOf(n *Node) span {
+func (s *Simplifier) spanOf(n *Node) span {
 	all := whole(n.Type)
 	switch {
 	case n.Type.IsBool():
@@ -98,7 +98,7 @@ func (s *simplifier) spanOf(n *Node) span {
 }
 
 // spanBool returns which of 0 and 1 a bool can be.
-func (s *simplifier) spanBool(n *Node) span {
+func (s *Simplifier) spanBool(n *Node) span {
 	if n.Op == OpConst {
 		return point(int64(n.Bits))
 	}
@@ -117,7 +117,7 @@ func union(a, b span) span {
 
 // spanArith returns the range of an operation on integers as mathematical
 // integers, unknown where it does not fit an int64.
-func (s *simplifier) spanArith(n *Node) span {
+func (s *Simplifier) spanArith(n *Node) span {
 	a := s.span(n.Args[0])
 	if len(n.Args) == 1 {
 		return spanUnary(n, a)

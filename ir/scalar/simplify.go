@@ -17,17 +17,29 @@ import "github.com/rlx-go/rlx/ir/dtype"
 // each shared node once. The result never wraps where e does not, but steps on
 // the way to it may: 64·j - 16 for 4·(16·j - 4), near the end of a type's range.
 func Simplify(e Expr) Expr {
+	return NewSimplifier().Simplify(e)
+}
+
+// Simplifier simplifies expressions that have parts in common, as the positions
+// of one kernel do: it keeps what it has found out about each part, and returns
+// one node for equal structures. What it was given before does not change what
+// an expression comes out to mean, but may leave it shorter.
+type Simplifier struct {
+	in    *interner
+	facts map[*Node]*fact
+}
+
+// NewSimplifier returns a Simplifier that has seen nothing yet.
+func NewSimplifier() *Simplifier {
+	return &Simplifier{in: newInterner(), facts: map[*Node]*fact{}}
+}
+
+// Simplify is [Simplify] of e.
+func (s *Simplifier) Simplify(e Expr) Expr {
 	if e.Op == OpConst || e.Op == OpArg {
 		return e
 	}
-	s := newSimplifier()
 	return s.simplify(s.in.tree(e))
-}
-
-// simplifier holds what is known about the interned nodes of one expression.
-type simplifier struct {
-	in    *interner
-	facts map[*Node]*fact
 }
 
 // fact is what is known about one node; nil is not known yet.
@@ -37,12 +49,8 @@ type fact struct {
 	sum    *linear
 }
 
-func newSimplifier() *simplifier {
-	return &simplifier{in: newInterner(), facts: map[*Node]*fact{}}
-}
-
 // fact returns the entry of n, a new one if there is none.
-func (s *simplifier) fact(n *Node) *fact {
+func (s *Simplifier) fact(n *Node) *fact {
 	f := s.facts[n]
 	if f == nil {
 		f = &fact{}
@@ -52,7 +60,7 @@ func (s *simplifier) fact(n *Node) *fact {
 }
 
 // simplify returns the simplified form of the interned node n.
-func (s *simplifier) simplify(n *Node) Expr {
+func (s *Simplifier) simplify(n *Node) Expr {
 	f := s.fact(n)
 	if f.simple == nil {
 		args := make([]Expr, len(n.Args))
@@ -65,12 +73,12 @@ func (s *simplifier) simplify(n *Node) Expr {
 }
 
 // node returns op on simplified operands, simplified.
-func (s *simplifier) node(op Op, args ...Expr) Expr { return s.finish(New(op, args...)) }
+func (s *Simplifier) node(op Op, args ...Expr) Expr { return s.finish(New(op, args...)) }
 
 // finish interns a node made by a constructor from simplified operands and
 // applies the rules to it. An identity may have made the node deeper than one
 // level; what is below is simplified first.
-func (s *simplifier) finish(e Expr) Expr {
+func (s *Simplifier) finish(e Expr) Expr {
 	n := s.in.tree(e)
 	f := s.fact(n)
 	if f.simple != nil {
@@ -88,7 +96,7 @@ func (s *simplifier) finish(e Expr) Expr {
 
 // rules applies the rules for the operation of n, whose operands are
 // simplified, and returns a simplified node.
-func (s *simplifier) rules(n *Node) Expr {
+func (s *Simplifier) rules(n *Node) Expr {
 	if r := s.span(n); r.isPoint() && n.Op != OpConst && n.Op != OpCheck {
 		return s.in.tree(constant(n.Type, Value{I: r.lo}))
 	}
@@ -109,7 +117,7 @@ func (s *simplifier) rules(n *Node) Expr {
 
 // commuted orders the operands of a commuting operation: constants last, else
 // by structure.
-func (s *simplifier) commuted(n *Node) Expr {
+func (s *Simplifier) commuted(n *Node) Expr {
 	if !n.Op.Commutes() {
 		return n
 	}
@@ -128,7 +136,7 @@ func (s *simplifier) commuted(n *Node) Expr {
 }
 
 // selection drops a condition that an operand repeats.
-func (s *simplifier) selection(n *Node) Expr {
+func (s *Simplifier) selection(n *Node) Expr {
 	cond, a, b := n.Args[0], n.Args[1], n.Args[2]
 	switch {
 	case a.Op == OpSelect && a.Args[0] == cond:
@@ -141,7 +149,7 @@ func (s *simplifier) selection(n *Node) Expr {
 
 // negation turns the negation of a comparison into the opposite one. Lt and Le
 // have no opposite for floats, where NaN makes both false.
-func (s *simplifier) negation(n *Node) Expr {
+func (s *Simplifier) negation(n *Node) Expr {
 	c := n.Args[0]
 	switch {
 	case c.Op == OpEq:
@@ -158,7 +166,7 @@ func (s *simplifier) negation(n *Node) Expr {
 
 // comparison writes Gt and Ge as Lt and Le. What ranges decide has been decided
 // by span.
-func (s *simplifier) comparison(n *Node) Expr {
+func (s *Simplifier) comparison(n *Node) Expr {
 	switch n.Op {
 	case OpGt:
 		return s.node(OpLt, n.Args[1], n.Args[0])
@@ -170,7 +178,7 @@ func (s *simplifier) comparison(n *Node) Expr {
 
 // decide returns what a comparison of integers is if the range of the
 // difference of its operands says so.
-func (s *simplifier) decide(n *Node) (result, ok bool) {
+func (s *Simplifier) decide(n *Node) (result, ok bool) {
 	a, b := n.Args[0], n.Args[1]
 	d, fits := combine(s.linear(a), s.linear(b), -1)
 	r := s.spanLinear(d)
@@ -189,7 +197,7 @@ func (s *simplifier) decide(n *Node) (result, ok bool) {
 
 // conversion drops a conversion there and back through an integer type that
 // holds the value.
-func (s *simplifier) conversion(n *Node) Expr {
+func (s *Simplifier) conversion(n *Node) Expr {
 	a := n.Args[0]
 	if a.Op == OpConvert && a.Args[0].Type == n.Type && limits(a.Type).contains(s.span(a.Args[0])) {
 		return a.Args[0]
@@ -198,7 +206,7 @@ func (s *simplifier) conversion(n *Node) Expr {
 }
 
 // integer applies the rules of integer arithmetic.
-func (s *simplifier) integer(n *Node) Expr {
+func (s *Simplifier) integer(n *Node) Expr {
 	switch n.Op {
 	case OpNeg, OpAdd, OpSub, OpMul, OpShl:
 		if r := s.span(n); r.wraps || !r.known {
@@ -235,7 +243,7 @@ func (s *simplifier) integer(n *Node) Expr {
 }
 
 // ordered reports whether ranges say that a ≤ b.
-func (s *simplifier) ordered(a, b Expr) bool {
+func (s *Simplifier) ordered(a, b Expr) bool {
 	r, ok := s.decide(&Node{Op: OpLe, Type: dtype.Bool, Args: []Expr{a, b}})
 	return ok && r
 }
@@ -243,7 +251,7 @@ func (s *simplifier) ordered(a, b Expr) bool {
 // wrapping merges the constants of sums that may wrap, (x + c) + d, without
 // taking the sum apart: that would undo the sharing of what hash functions
 // compute in many steps.
-func (s *simplifier) wrapping(n *Node) Expr {
+func (s *Simplifier) wrapping(n *Node) Expr {
 	if n.Op != OpAdd && n.Op != OpSub {
 		return s.commuted(n)
 	}
