@@ -58,7 +58,7 @@ func defineArg(op ir.Op, what string, sign int, better func(x, y scalar.Expr) sc
 			return b.Add(n.Op(), &a, in[0]), []int{at}
 		},
 		Lower:   argLowering(sign, better),
-		Samples: samples(argSamples),
+		Samples: argSamples,
 	})
 }
 
@@ -144,6 +144,9 @@ func argLowering(sign int, better func(x, y scalar.Expr) scalar.Expr) *ir.Reduce
 }
 
 func argSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	var out []ir.Sample
 	add := func(name string, axis int, d ir.DType, x *ir.Array) {
 		out = append(out, ir.Sample{Name: name, Attrs: &ArgAttrs{axis, d}, In: []*ir.Array{x}})

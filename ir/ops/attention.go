@@ -58,7 +58,7 @@ func init() {
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			return b.Add(OpAttentionForward, n.Attrs(), in...)[:1]
 		},
-		Samples: samples(attentionSamples),
+		Samples: attentionSamples,
 	})
 	define(&ir.Def{
 		Op: OpAttentionForward,
@@ -72,7 +72,7 @@ func init() {
 		Batch:       batchAttention,
 		NoTranspose: notLinear,
 		Body:        attentionBody,
-		Samples:     samples(attentionForwardSamples),
+		Samples:     attentionForwardSamples,
 	})
 	define(&ir.Def{
 		Op: OpAttentionBackward,
@@ -85,7 +85,7 @@ func init() {
 		Batch:       batchAttention,
 		NoTranspose: notLinear,
 		Body:        attentionBackwardBody,
-		Samples:     samples(attentionBackwardSamples),
+		Samples:     attentionBackwardSamples,
 	})
 }
 
@@ -417,6 +417,9 @@ func batchAttention(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size i
 }
 
 func attentionSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	type shapes = [][]int // of q, k, v and the mask
 	sample := func(name string, a AttentionAttrs, of shapes) ir.Sample {
 		s := ir.Sample{Name: name, Attrs: &a}
@@ -456,6 +459,9 @@ func attentionSamples() []ir.Sample {
 // attentionForwardSamples leave out of gradient checks where a query sees no
 // key: its log-sum-exp is -Inf.
 func attentionForwardSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	samples := attentionSamples()
 	for i, s := range samples {
 		switch s.Name {
@@ -470,6 +476,9 @@ func attentionForwardSamples() []ir.Sample {
 // of what would follow from it: as a function of its operands the op has a
 // value everywhere.
 func attentionBackwardSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	samples := attentionSamples()
 	for i, s := range samples {
 		q, v := s.In[0], s.In[2]

@@ -45,7 +45,7 @@ func init() {
 			return []ir.Value{Concatenate(b, n.Attrs().(*AxisAttrs).Axis+1, front...)}, []int{0}
 		},
 		Lower:   &ir.MapLowering{Element: concatenateElement},
-		Samples: samples(concatenateSamples),
+		Samples: concatenateSamples,
 	})
 }
 
@@ -124,6 +124,9 @@ func concatenateElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Exp
 }
 
 func concatenateSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	var out []ir.Sample
 	for _, c := range []struct {
 		axis int

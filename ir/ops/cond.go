@@ -35,7 +35,7 @@ func init() {
 		Batch:     batchCond,
 		Prune:     pruneCond,
 		Lower:     &ir.ControlLowering{},
-		Samples:   samples(condSamples),
+		Samples:   condSamples,
 	})
 }
 
@@ -355,6 +355,9 @@ func batchCond(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim
 }
 
 func condSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	types := []ir.Type{ir.TypeOf(ir.F32, ir.N(2), ir.N(3)), ir.TypeOf(ir.F32, ir.N(3))}
 	branches := []*ir.Graph{
 		sampleGraph(types, func(b *ir.Builder, in []ir.Value) []ir.Value {

@@ -57,7 +57,7 @@ func defineConvert() {
 		}),
 		Batch:   batchElementwise,
 		Scalar:  func(n *ir.Node, x []scalar.Expr) scalar.Expr { return scalar.Convert(x[0], resultDType(n)) },
-		Samples: samples(convertSamples),
+		Samples: convertSamples,
 	})
 }
 
@@ -104,6 +104,9 @@ func floatToInt(d ir.DType, x float64) int64 {
 }
 
 func convertSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	var out []ir.Sample
 	add := func(name string, x *ir.Array, to ir.DType, noGrad string) {
 		out = append(out, ir.Sample{Name: name, Attrs: &DTypeAttrs{to}, In: []*ir.Array{x}, NoGrad: noGrad})
@@ -155,11 +158,14 @@ func defineBitcast() {
 		NoGrad: "bits are not numbers", NoTranspose: "bits are not numbers",
 		Batch:   batchElementwise,
 		Scalar:  func(n *ir.Node, x []scalar.Expr) scalar.Expr { return scalar.Bitcast(x[0], resultDType(n)) },
-		Samples: samples(bitcastSamples),
+		Samples: bitcastSamples,
 	})
 }
 
 func bitcastSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	var out []ir.Sample
 	for _, dims := range sampleShapes {
 		out = append(out, ir.Sample{Name: shapeName(dims), Attrs: &DTypeAttrs{ir.U32}, In: []*ir.Array{draw(1, ir.F32, -3, 3, dims...)}})
@@ -194,13 +200,16 @@ func defineStopGradient() {
 		NoTranspose: "its derivative is 0",
 		Batch:       batchElementwise,
 		Scalar:      func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return x[0] },
-		Samples: samples(func() []ir.Sample {
+		Samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
 			s := unarySamples(unary{types: plain, from: -2, to: 2})
 			for i := range s {
 				s[i].NoGrad = "the derivative is 0 by decree"
 			}
 			return s
-		}),
+		},
 	})
 }
 

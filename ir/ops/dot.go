@@ -45,7 +45,7 @@ func init() {
 		Transpose: transposeDot,
 		Batch:     batchDot,
 		Lower:     &ir.ContractLowering{Spec: dotContraction},
-		Samples:   samples(dotSamples),
+		Samples:   dotSamples,
 	})
 }
 
@@ -298,6 +298,9 @@ func placeIndex(rank int, a []int, ai ir.Index, b []int, bi ir.Index, c []int, c
 }
 
 func dotSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	sample := func(name string, d ir.DType, x, y []int, a DotAttrs) ir.Sample {
 		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{drawn(d, x...), drawn(d, y...)}}
 	}

@@ -78,7 +78,7 @@ func init() {
 		Transpose:   transposeEach(transposeGather),
 		Batch:       batchGather,
 		Lower:       &ir.MapLowering{Element: gatherElement},
-		Samples:     samples(gatherSamples),
+		Samples:     gatherSamples,
 	})
 	define(&ir.Def{
 		Op: OpScatterAdd,
@@ -99,7 +99,7 @@ func init() {
 			Target: scatterTarget,
 			Update: func(_ *ir.Node, p, w ir.Index) ir.Index { return slices.Concat(p, w) },
 		},
-		Samples: samples(scatterSamples),
+		Samples: scatterSamples,
 	})
 }
 
@@ -467,6 +467,9 @@ func scatterTarget(n *ir.Node, p, w ir.Index, load ir.Load) (ir.Index, scalar.Ex
 }
 
 func gatherSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	sample := func(name string, x []int, indices *ir.Array, a GatherAttrs) ir.Sample {
 		if a.Outside == "" {
 			a.Outside = OutsideFill
@@ -492,6 +495,9 @@ func gatherSamples() []ir.Sample {
 }
 
 func scatterSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	sample := func(name string, x []int, indices *ir.Array, u []int, a IndexedAxes) ir.Sample {
 		if a.Outside == "" {
 			a.Outside = OutsideDrop

@@ -77,11 +77,14 @@ func defineIota() {
 			a := n.Attrs().(*IotaAttrs)
 			return scalar.Convert(at[a.Axis], a.DType)
 		}},
-		Samples: samples(iotaSamples),
+		Samples: iotaSamples,
 	})
 }
 
 func iotaSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	var out []ir.Sample
 	add := func(d ir.DType, axis int, dims ...int) {
 		a := &IotaAttrs{d, axis, ir.Dims(dims...)}
@@ -132,14 +135,17 @@ func defineDimSize() {
 			size, _ := ir.Shape(a.Sizes).Size().Const()
 			return scalar.Const(a.DType, float64(size))
 		}},
-		Samples: samples(func() []ir.Sample {
+		Samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
 			var out []ir.Sample
 			for i, d := range []ir.DType{ir.F32, ir.F64, ir.F16, ir.I32, ir.I64, ir.C64} {
 				a := &DimSizeAttrs{d, ir.Dims([]int{5, 4, 3, 2, 0, 7}[i:]...)}
 				out = append(out, ir.Sample{Name: ir.FormatAttrs(a), Attrs: a})
 			}
 			return out
-		}),
+		},
 	})
 }
 

@@ -53,7 +53,7 @@ func init() {
 			}
 			return spliceFirst(b, n, in)
 		},
-		Samples: samples(linearCallSamples),
+		Samples: linearCallSamples,
 	})
 	define(&ir.Def{
 		Op: OpCustomVJP,
@@ -74,7 +74,7 @@ func init() {
 		Batch:       batchCustomVJP,
 		NoTranspose: notLinear,
 		Body:        spliceFirst,
-		Samples:     samples(customVJPSamples),
+		Samples:     customVJPSamples,
 	})
 	define(&ir.Def{
 		Op: OpCustomJVP,
@@ -93,7 +93,7 @@ func init() {
 		Batch:       batchCustomJVP,
 		NoTranspose: notLinear,
 		Body:        spliceFirst,
-		Samples:     samples(customJVPSamples),
+		Samples:     customJVPSamples,
 	})
 }
 
@@ -356,6 +356,9 @@ func batchCustomJVP(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size i
 // function x ↦ x², whose custom derivatives are the true ones.
 
 func linearCallSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	v := ir.TypeOf(ir.F32, ir.N(3))
 	scaled := sampleGraph([]ir.Type{v, v}, func(b *ir.Builder, in []ir.Value) []ir.Value {
 		return []ir.Value{Mul(b, in[0], in[1])}
@@ -367,6 +370,9 @@ func linearCallSamples() []ir.Sample {
 }
 
 func customVJPSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	v := ir.TypeOf(ir.F32, ir.N(3))
 	forward := sampleGraph([]ir.Type{v}, func(b *ir.Builder, in []ir.Value) []ir.Value {
 		return []ir.Value{Mul(b, in[0], in[0]), in[0]}
@@ -377,6 +383,9 @@ func customVJPSamples() []ir.Sample {
 }
 
 func customJVPSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	v := ir.TypeOf(ir.F32, ir.N(3))
 	f := sampleGraph([]ir.Type{v}, func(b *ir.Builder, in []ir.Value) []ir.Value {
 		return []ir.Value{Mul(b, in[0], in[0])}

@@ -15,16 +15,6 @@ func define(d *ir.Def) {
 	}
 }
 
-// samples keeps the samples of an op where they are wanted at all. It is called
-// right where f is named: elsewhere the compiler then drops f unseen, and the
-// linker what f builds.
-func samples(f func() []ir.Sample) func() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	return f
-}
-
 // numbered puts C1, C2, … before constraints.
 func numbered(constraints ...string) []string {
 	out := make([]string, len(constraints))
@@ -182,7 +172,7 @@ func defineUnary(u unary) {
 	e := elementwise{
 		op: u.op, doc: u.doc, operands: []string{"x"}, types: u.types, meaning: u.meaning, noGrad: u.noGrad,
 		scalar:  func(x []scalar.Expr) scalar.Expr { return u.scalar(x[0]) },
-		samples: samples(func() []ir.Sample { return unarySamples(u) }),
+		samples: func() []ir.Sample { return unarySamples(u) },
 	}
 	if u.noGrad == "" {
 		e.jvp = func(b *ir.Builder, _ *ir.Node, in, out, t []ir.Value) []ir.Value {
@@ -255,6 +245,6 @@ func defineBinary(d binary) {
 		op: d.op, doc: d.doc, constraints: d.constraints, operands: d.operands, types: d.types,
 		meaning: d.meaning, jvp: jvp, transpose: d.transpose, noGrad: d.noGrad, noTranspose: d.noTranspose,
 		scalar:  func(x []scalar.Expr) scalar.Expr { return d.scalar(x[0], x[1]) },
-		samples: samples(func() []ir.Sample { return binarySamples(d) }),
+		samples: func() []ir.Sample { return binarySamples(d) },
 	})
 }

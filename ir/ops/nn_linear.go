@@ -27,7 +27,7 @@ func init() {
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			return []ir.Value{addBias(b, MatMul(b, in[0], in[1]), in[2:])}
 		},
-		Samples: samples(linearSamples),
+		Samples: linearSamples,
 	})
 	define(&ir.Def{
 		Op:  OpEmbedding,
@@ -43,7 +43,7 @@ func init() {
 			ids := CheckIndex(b, in[1], in[0].Dim(0), "embedding index")
 			return []ir.Value{Take(b, in[0], ids, 0, OutsideClip)}
 		},
-		Samples: samples(embeddingSamples),
+		Samples: embeddingSamples,
 	})
 }
 
@@ -119,6 +119,9 @@ func inferEmbedding(n *ir.Node) ([]ir.Type, error) {
 }
 
 func linearSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	sample := func(name string, d ir.DType, shapes ...[]int) ir.Sample {
 		s := ir.Sample{Name: name}
 		for _, dims := range shapes {
@@ -139,6 +142,9 @@ func linearSamples() []ir.Sample {
 }
 
 func embeddingSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	return []ir.Sample{
 		{Name: "tokens", In: []*ir.Array{drawn(ir.F32, 11, 5), ir.Ints(ir.I32, []int64{10, 0, 3, 3, 7, 1}, 2, 3)}},
 		{Name: "one token", In: []*ir.Array{drawn(ir.F32, 3, 2), ir.Ints(ir.U8, []int64{2})}},

@@ -39,7 +39,7 @@ func init() {
 		Transpose: transposeEach(transposePad),
 		Batch:     batchPad,
 		Lower:     &ir.MapLowering{Element: padElement},
-		Samples:   samples(padSamples),
+		Samples:   padSamples,
 	})
 }
 
@@ -146,6 +146,9 @@ func padElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr {
 }
 
 func padSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	var out []ir.Sample
 	for _, c := range []struct{ dims, low, high, interior []int }{
 		{[]int{}, []int{}, []int{}, []int{}},

@@ -60,7 +60,7 @@ func init() {
 			w, inner := poolWindows(b, in[0], n.Attrs().(*PoolAttrs), math.Inf(-1))
 			return []ir.Value{ReduceMax(b, w, inner...)}
 		},
-		Samples: samples(maxPoolSamples),
+		Samples: maxPoolSamples,
 	})
 	define(&ir.Def{
 		Op: OpAvgPool,
@@ -71,7 +71,7 @@ func init() {
 		Infer:       func(n *ir.Node) ([]ir.Type, error) { return inferPool(n, &n.Attrs().(*AvgPoolAttrs).PoolAttrs) },
 		NoTranspose: "taken of its body",
 		Body:        avgPoolBody,
-		Samples:     samples(avgPoolSamples),
+		Samples:     avgPoolSamples,
 	})
 }
 
@@ -167,6 +167,9 @@ func product(sizes []int) int {
 
 // poolSamples are the windows both pools are tried with.
 func poolSamples(attrs func(PoolAttrs) ir.Attrs) []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	sample := func(name string, a PoolAttrs, dims ...int) ir.Sample {
 		a.complete()
 		return ir.Sample{Name: name, Attrs: attrs(a), In: []*ir.Array{drawn(ir.F32, dims...)}}
@@ -183,6 +186,9 @@ func poolSamples(attrs func(PoolAttrs) ir.Attrs) []ir.Sample {
 }
 
 func maxPoolSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	out := poolSamples(func(a PoolAttrs) ir.Attrs { return &a })
 	ties := ir.Sample{
 		Name: "ties", Attrs: out[0].Attrs, In: []*ir.Array{ir.NewArray(ir.F32, 1, 4, 4, 1)},
@@ -192,6 +198,9 @@ func maxPoolSamples() []ir.Sample {
 }
 
 func avgPoolSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	return slices.Concat(
 		poolSamples(func(a PoolAttrs) ir.Attrs { return &AvgPoolAttrs{PoolAttrs: a} }),
 		poolSamples(func(a PoolAttrs) ir.Attrs { return &AvgPoolAttrs{PoolAttrs: a, CountIncludePad: true} }))

@@ -67,7 +67,7 @@ func init() {
 		NoGrad:   "integer result", NoTranspose: "not linear: integers",
 		Batch:   batchRandomBits,
 		Lower:   &ir.MapLowering{Element: randomBitsElement},
-		Samples: samples(randomBitsSamples),
+		Samples: randomBitsSamples,
 	})
 	newAttrs := func() ir.Attrs { return &RandomFloatAttrs{DType: ir.F32} }
 	constraints := numbered("key is u32[2]", "the element type is a float type")
@@ -79,7 +79,7 @@ func init() {
 		Infer: inferRandomFloat,
 		JVP:   flatJVP, NoTranspose: notLinear,
 		Body:    uniformBody,
-		Samples: samples(randomFloatSamples),
+		Samples: randomFloatSamples,
 	})
 	define(&ir.Def{
 		Op: OpNormal,
@@ -90,7 +90,7 @@ func init() {
 		Infer: inferRandomFloat,
 		JVP:   flatJVP, NoTranspose: notLinear,
 		Body:    normalBody,
-		Samples: samples(randomFloatSamples),
+		Samples: randomFloatSamples,
 	})
 	define(&ir.Def{
 		Op:          OpBernoulli,
@@ -108,7 +108,7 @@ func init() {
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			return []ir.Value{Lt(b, Uniform(b, in[0], ir.F32, n.Attrs().(*RandomAttrs).Shape...), in[1])}
 		},
-		Samples: samples(bernoulliSamples),
+		Samples: bernoulliSamples,
 	})
 }
 
@@ -318,6 +318,9 @@ func upperBits(b *ir.Builder, words ir.Value, drop int) ir.Value {
 }
 
 func randomBitsSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	key := ir.Ints(ir.U32, []int64{0x13198a2e, 0x03707344})
 	keys := ir.Ints(ir.U32, []int64{0, 42, 1, 2, math.MaxUint32, 7}, 3, 2)
 	sample := func(name string, pairs bool, shape []int, in ...*ir.Array) ir.Sample {
@@ -334,6 +337,9 @@ func randomBitsSamples() []ir.Sample {
 }
 
 func randomFloatSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	var out []ir.Sample
 	for _, d := range typesIn(floats) {
 		out = append(out, ir.Sample{
@@ -345,6 +351,9 @@ func randomFloatSamples() []ir.Sample {
 }
 
 func bernoulliSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	key := ir.Ints(ir.U32, []int64{2, 718281828})
 	sample := func(name string, p float64) ir.Sample {
 		return ir.Sample{

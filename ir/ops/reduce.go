@@ -58,7 +58,7 @@ func init() {
 		neutral: func(d ir.DType) scalar.Expr { return scalar.Const(d, 1) },
 		combine: scalar.Mul,
 		jvp:     jvpProduct,
-		samples: samples(productSamples),
+		samples: productSamples,
 	})
 	defineReduce(extremum(OpReduceMax, "largest", "−∞", -1, scalar.Max, larger))
 	defineReduce(extremum(OpReduceMin, "smallest", "∞", 1, scalar.Min, smaller))
@@ -83,7 +83,7 @@ func extremum(op ir.Op, what, empty string, sign int, combine func(x, y scalar.E
 		jvp:     jvpExtremum,
 
 		noEmptyGrad: "infinite result",
-		samples:     samples(extremumSamples),
+		samples:     extremumSamples,
 	}
 }
 
@@ -128,7 +128,7 @@ func defineReduce(r reduction) {
 		JVP:  r.jvp, Transpose: r.transpose, NoTranspose: noTranspose,
 		Batch:   batchReduce,
 		Lower:   r.lowering(),
-		Samples: samples(func() []ir.Sample { return reduceSamples(r) }),
+		Samples: func() []ir.Sample { return reduceSamples(r) },
 	})
 }
 
@@ -275,6 +275,9 @@ func jvpExtremum(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 }
 
 func reduceSamples(r reduction) []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	var out []ir.Sample
 	add := func(x *ir.Array, axes ...int) {
 		a := &AxesAttrs{axes}
@@ -306,11 +309,17 @@ func reduceSamples(r reduction) []ir.Sample {
 }
 
 func productSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	x := ir.Floats(ir.F32, []float64{2, 0, 3, 0, 0, 5, 1, 2, 3, 0, 0, 0}, 4, 3)
 	return []ir.Sample{{Name: "zeros", Attrs: &AxesAttrs{[]int{1}}, In: []*ir.Array{x}}}
 }
 
 func extremumSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	row := func(name, noGrad string, x ...float64) ir.Sample {
 		return ir.Sample{Name: name, NoGrad: noGrad, Attrs: &AxesAttrs{[]int{0}}, In: []*ir.Array{ir.Floats(ir.F32, x, len(x))}}
 	}

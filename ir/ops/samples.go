@@ -123,6 +123,9 @@ func edges(d ir.DType) *ir.Array {
 
 // unarySamples are the samples of an op of one operand.
 func unarySamples(u unary) []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	types := typesIn(u.types)
 	var out []ir.Sample
 	for _, dims := range sampleShapes {
@@ -149,6 +152,9 @@ func unarySamples(u unary) []ir.Sample {
 
 // binarySamples are the samples of an op of two operands.
 func binarySamples(d binary) []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	if d.to == [2]float64{} {
 		d.from, d.to = [2]float64{-2, -2}, [2]float64{2, 2}
 	}

@@ -2,5 +2,7 @@
 
 package ops
 
-// withSamples says that definitions carry their samples.
+// withSamples says that definitions carry their samples. Functions that make
+// samples ask for it first, so that without it the compiler drops all the rest of
+// them, and the linker what only they need.
 const withSamples = true

@@ -43,7 +43,7 @@ func defineSelect() {
 		}),
 		Batch:   batchElementwise,
 		Scalar:  func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return scalar.Select(x[0], x[1], x[2]) },
-		Samples: samples(selectSamples),
+		Samples: selectSamples,
 	})
 }
 
@@ -76,6 +76,9 @@ func evalSelect(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, err
 }
 
 func selectSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	var out []ir.Sample
 	for _, dims := range sampleShapes {
 		out = append(out, ir.Sample{Name: shapeName(dims), In: []*ir.Array{
@@ -112,7 +115,7 @@ func defineClamp() {
 		},
 		scalar:  func(x []scalar.Expr) scalar.Expr { return scalar.Clamp(x[0], x[1], x[2]) },
 		jvp:     jvpClamp,
-		samples: samples(clampSamples),
+		samples: clampSamples,
 	})
 }
 
@@ -136,6 +139,9 @@ func jvpClamp(b *ir.Builder, _ *ir.Node, in, _, t []ir.Value) []ir.Value {
 }
 
 func clampSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	var out []ir.Sample
 	for _, dims := range sampleShapes {
 		out = append(out, ir.Sample{Name: shapeName(dims), In: []*ir.Array{

@@ -77,7 +77,7 @@ func defineReshape() {
 		batch: func(b *ir.Builder, n *ir.Node, x ir.Value, size ir.Dim) ir.Value {
 			return Reshape(b, x, slices.Insert(n.Types()[0].Shape.Clone(), 0, size)...)
 		},
-		samples: samples(reshapeSamples),
+		samples: reshapeSamples,
 	})
 }
 
@@ -105,6 +105,9 @@ func unflatten(dims []int, place scalar.Expr) ir.Index {
 }
 
 func reshapeSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	var out []ir.Sample
 	for _, c := range []struct{ from, to []int }{
 		{[]int{}, []int{1, 1}},
@@ -122,6 +125,9 @@ func reshapeSamples() []ir.Sample {
 
 // ofTypes returns a sample of a move for each class of element type.
 func ofTypes(attrs ir.Attrs, dims ...int) []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	var out []ir.Sample
 	for _, d := range []ir.DType{ir.Bool, ir.I32, ir.U8, ir.U64, ir.F16, ir.F64, ir.C64} {
 		out = append(out, ir.Sample{Name: d.String(), Attrs: attrs, In: []*ir.Array{draw(1, d, -9, 9, dims...)}})
@@ -159,7 +165,7 @@ func defineTranspose() {
 		batch: func(b *ir.Builder, n *ir.Node, x ir.Value, _ ir.Dim) ir.Value {
 			return Transpose(b, x, slices.Insert(shifted(n.Attrs().(*TransposeAttrs).Perm, 0), 0, 0)...)
 		},
-		samples: samples(transposeSamples),
+		samples: transposeSamples,
 	})
 }
 
@@ -173,6 +179,9 @@ func inverse(perm []int) []int {
 }
 
 func transposeSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	var out []ir.Sample
 	for _, c := range []struct{ dims, perm []int }{
 		{[]int{}, []int{}},
@@ -221,7 +230,7 @@ func defineBroadcastInDim() {
 			a := n.Attrs().(*BroadcastAttrs)
 			return BroadcastInDim(b, x, slices.Insert(slices.Clone(a.Shape), 0, size), slices.Insert(shifted(a.Axes, 0), 0, 0))
 		},
-		samples: samples(broadcastSamples),
+		samples: broadcastSamples,
 	})
 }
 
@@ -258,6 +267,9 @@ func transposeBroadcast(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
 }
 
 func broadcastSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	var out []ir.Sample
 	for _, c := range []struct{ dims, shape, axes []int }{
 		{[]int{}, []int{}, []int{}},

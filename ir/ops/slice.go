@@ -62,7 +62,7 @@ func defineSlice() {
 			return Slice(b, x, slices.Insert(slices.Clone(a.Start), 0, ir.N(0)),
 				slices.Insert(slices.Clone(a.Size), 0, size), slices.Insert(slices.Clone(a.Stride), 0, 1))
 		},
-		samples: samples(sliceSamples),
+		samples: sliceSamples,
 	})
 }
 
@@ -97,6 +97,9 @@ func transposeSlice(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
 }
 
 func sliceSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	var out []ir.Sample
 	for _, c := range []struct{ dims, start, size, stride []int }{
 		{[]int{}, []int{}, []int{}, []int{}},
@@ -144,11 +147,14 @@ func defineReverse() {
 		batch: func(b *ir.Builder, n *ir.Node, x ir.Value, _ ir.Dim) ir.Value {
 			return b.Add1(OpReverse, &AxesAttrs{shifted(axesOf(n), 0)}, x)
 		},
-		samples: samples(reverseSamples),
+		samples: reverseSamples,
 	})
 }
 
 func reverseSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	var out []ir.Sample
 	for _, c := range []struct{ dims, axes []int }{
 		{[]int{}, []int{}},

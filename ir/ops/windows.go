@@ -61,7 +61,7 @@ func init() {
 		Transpose: transposeEach(transposeWindows),
 		Batch:     batchWindows,
 		Lower:     &ir.MapLowering{Element: windowsElement},
-		Samples:   samples(windowsSamples),
+		Samples:   windowsSamples,
 	})
 	define(&ir.Def{
 		Op: OpOverlapAdd,
@@ -93,7 +93,7 @@ func init() {
 				return []scalar.Expr{scalar.Convert(acc[0], n.Input(0).DType())}
 			},
 		},
-		Samples: samples(overlapAddSamples),
+		Samples: overlapAddSamples,
 	})
 }
 
@@ -273,6 +273,9 @@ func overlapAddElement(n *ir.Node, at, r ir.Index, load ir.Load) []scalar.Expr {
 }
 
 func windowsSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	sample := func(name string, a WindowsAttrs, dims ...int) ir.Sample {
 		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{drawn(ir.F32, dims...)}}
 	}
@@ -288,6 +291,9 @@ func windowsSamples() []ir.Sample {
 }
 
 func overlapAddSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
 	sample := func(name string, a OverlapAddAttrs, dims ...int) ir.Sample {
 		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{drawn(ir.F32, dims...)}}
 	}
