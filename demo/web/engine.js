@@ -5,7 +5,7 @@ import { openSession, Trainer } from '/rlx/runtime.js';
 /** What the page offers to train. */
 export const models = {
   mlp: { title: 'MLP', filters: 'w1', pictures: 128, side: 8, rate: 2e-3, text: '64 → 128 → 64 → 10, 17,226 weights' },
-  cnn: { title: 'CNN', filters: 'conv1', pictures: 16, side: 3, rate: 3e-3, text: 'two 3×3 convolutions, 6,090 weights' },
+  cnn: { title: 'CNN', filters: 'conv1', pictures: 16, side: 3, rate: 3e-3, text: 'two 3×3 convolutions, 71,754 weights' },
 };
 
 const fetchBytes = async (path) => {
