@@ -61,9 +61,12 @@ func MLP() Model {
 	return Model{
 		Name: "mlp",
 		params: []param{
-			{"w1", []int{Pixels, first}, Pixels}, {"b1", []int{first}, 0},
-			{"w2", []int{first, second}, first}, {"b2", []int{second}, 0},
-			{"w3", []int{second, Classes}, second}, {"b3", []int{Classes}, 0},
+			{"w1", []int{Pixels, first}, Pixels},
+			{"b1", []int{first}, 0},
+			{"w2", []int{first, second}, first},
+			{"b2", []int{second}, 0},
+			{"w3", []int{second, Classes}, second},
+			{"b3", []int{Classes}, 0},
 		},
 		logits: func(b *ir.Builder, x ir.Value, p []ir.Value) ir.Value {
 			h := ops.Relu(b, ops.Linear(b, x, p[0], p[1]))
@@ -81,10 +84,14 @@ func CNN() Model {
 	return Model{
 		Name: "cnn",
 		params: []param{
-			{"conv1", []int{3, 3, 1, first}, 9}, {"bias1", []int{first}, 0},
-			{"conv2", []int{3, 3, first, second}, 9 * first}, {"bias2", []int{second}, 0},
-			{"w1", []int{left * left * second, hidden}, left * left * second}, {"b1", []int{hidden}, 0},
-			{"w2", []int{hidden, Classes}, hidden}, {"b2", []int{Classes}, 0},
+			{"conv1", []int{3, 3, 1, first}, 9},
+			{"bias1", []int{first}, 0},
+			{"conv2", []int{3, 3, first, second}, 9 * first},
+			{"bias2", []int{second}, 0},
+			{"w1", []int{left * left * second, hidden}, left * left * second},
+			{"b1", []int{hidden}, 0},
+			{"w2", []int{hidden, Classes}, hidden},
+			{"b2", []int{Classes}, 0},
 		},
 		logits: func(b *ir.Builder, x ir.Value, p []ir.Value) ir.Value {
 			batch := x.Type().Shape[0]

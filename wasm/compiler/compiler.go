@@ -89,9 +89,16 @@ var kinds = []struct {
 	err  error
 	name string
 }{
-	{ir.ErrShape, "shape"}, {ir.ErrDType, "dtype"}, {ir.ErrAttr, "attr"}, {ir.ErrName, "name"},
-	{ir.ErrIndex, "index"}, {ir.ErrGraph, "graph"}, {ir.ErrNoRule, "rule"}, {ir.ErrSymbol, "symbol"},
-	{ir.ErrSyntax, "syntax"}, {ir.ErrUnsupported, "unsupported"},
+	{ir.ErrShape, "shape"},
+	{ir.ErrDType, "dtype"},
+	{ir.ErrAttr, "attr"},
+	{ir.ErrName, "name"},
+	{ir.ErrIndex, "index"},
+	{ir.ErrGraph, "graph"},
+	{ir.ErrNoRule, "rule"},
+	{ir.ErrSymbol, "symbol"},
+	{ir.ErrSyntax, "syntax"},
+	{ir.ErrUnsupported, "unsupported"},
 }
 
 // failure is the response of a call that went wrong: kind, message, op, and
