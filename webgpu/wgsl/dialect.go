@@ -1,12 +1,12 @@
 package wgsl
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
 
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/kernel"
 	"github.com/rlx-go/rlx/ir/kernel/clike"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -19,10 +19,7 @@ var dialect = clike.Dialect{
 	Reserved: func(name string) bool { return reserved[name] },
 	Type:     func(t dtype.DType) string { return typeNames[t] },
 	Literal:  literal,
-	Form: func(op scalar.Op, t dtype.DType) (clike.Form, bool) {
-		f, ok := forms[op]
-		return f, ok
-	},
+	Form:     form,
 	Convert: func(_ *clike.Writer, x string, _, to dtype.DType) string {
 		return typeNames[to] + "(" + x + ")"
 	},
@@ -66,7 +63,7 @@ func elementType(t dtype.DType) string {
 }
 
 func vectorType(t dtype.DType, width int) string {
-	return fmt.Sprintf("vec%d<%s>", width, elementType(t))
+	return format.Sprintf("vec%d<%s>", width, elementType(t))
 }
 
 // forms are the operations that are not written as operators. What is missing
@@ -82,6 +79,16 @@ var forms = map[scalar.Op]clike.Form{
 	scalar.OpMin:      {Call: "min"},
 	scalar.OpMax:      {Call: "max"},
 	scalar.OpSelect:   {Text: "select($2, $1, $0)"},
+}
+
+// form returns how an operation is written that is no operator. Tint and Naga
+// make a comparison of != that is false for NaN; that of == they negate is true.
+func form(op scalar.Op, t dtype.DType) (clike.Form, bool) {
+	if op == scalar.OpNe && t.IsFloat() {
+		return clike.Form{Text: "!($0 == $1)"}, true
+	}
+	f, ok := forms[op]
+	return f, ok
 }
 
 var subgroupCalls = map[scalar.Op]string{
@@ -103,7 +110,7 @@ func literal(w *clike.Writer, n scalar.Expr) string {
 	switch n.Type {
 	case dtype.U32:
 		if v.I > math.MaxUint16 {
-			return fmt.Sprintf("0x%xu", v.I) // more likely bits than a count
+			return format.Sprintf("0x%xu", v.I) // more likely bits than a count
 		}
 		return strconv.FormatInt(v.I, 10) + "u"
 	case dtype.I32:
@@ -133,7 +140,7 @@ func isFinite(x float64) bool { return !math.IsInf(x, 0) && !math.IsNaN(x) }
 
 func fromBits(w *clike.Writer, x float64) string {
 	w.Need("from_bits")
-	return fmt.Sprintf("from_bits(0x%08xu)", math.Float32bits(float32(x)))
+	return format.Sprintf("from_bits(0x%08xu)", math.Float32bits(float32(x)))
 }
 
 // reserved holds the names that a kernel's variables cannot have: keywords and

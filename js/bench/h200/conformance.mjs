@@ -1,0 +1,15 @@
+// The conformance suite on this machine's GPU, over Dawn: a program for pack.mjs. It ends
+// with 0 if everything passed.
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { runConformance } from '../../test/conformance.mjs';
+import { openDawn } from '../../test/rig/dawn.mjs';
+
+const load = async (name) => {
+  const { buffer, byteOffset, byteLength } = await readFile(join(process.env.RLX_DATA, 'conformance', name));
+  return buffer.slice(byteOffset, byteOffset + byteLength);
+};
+const { device } = await openDawn();
+const { failed } = await runConformance({ device, load, print: console.log });
+process.exit(failed > 0 ? 1 : 0);
