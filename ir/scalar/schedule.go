@@ -1,6 +1,9 @@
 package scalar
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Binding is a local variable that a printer declares: Var, a variable of
 // Value's type, stands for Value. Value refers only to variables bound before.
@@ -23,6 +26,9 @@ type Scheduled struct {
 // bitcast of a leaf. No variable in roots may have such a name. The result
 // depends on the structure of roots only.
 func Schedule(prefix string, roots ...Expr) Scheduled {
+	if fewAndDistinct(roots) {
+		return Scheduled{Roots: slices.Clone(roots)}
+	}
 	in := newInterner()
 	uses := map[*Node]int{}
 	out := Scheduled{Roots: make([]Expr, len(roots))}
@@ -50,6 +56,45 @@ func Schedule(prefix string, roots ...Expr) Scheduled {
 		out.Roots[i] = visit(r)
 	}
 	return out
+}
+
+// fewAndDistinct reports whether roots have a handful of operations, no two of
+// them equal, which is quickly seen and often so.
+func fewAndDistinct(roots []Expr) bool {
+	var found [6]*Node
+	n := 0
+	var add func(e *Node) bool
+	add = func(e *Node) bool {
+		if len(e.Args) == 0 {
+			return true
+		}
+		if n == len(found) || slices.ContainsFunc(found[:n], func(old *Node) bool { return sameTree(old, e) }) {
+			return false
+		}
+		found[n] = e
+		n++
+		for _, a := range e.Args {
+			if !add(a) {
+				return false
+			}
+		}
+		return true
+	}
+	for _, r := range roots {
+		if !add(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameTree is Equal for small expressions.
+func sameTree(a, b *Node) bool {
+	if a == b {
+		return true
+	}
+	same := a.Op == b.Op && a.Type == b.Type && a.Bits == b.Bits && a.Ref == b.Ref && a.Name == b.Name && a.Lo == b.Lo && a.Hi == b.Hi
+	return same && slices.EqualFunc(a.Args, b.Args, sameTree)
 }
 
 // countUses counts, for every node of roots, its places as an operand or root.

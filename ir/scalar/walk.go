@@ -3,13 +3,13 @@ package scalar
 // Walk calls visit for every node of e once, operands before the nodes that use
 // them, in the order of the operands.
 func Walk(e Expr, visit func(Expr)) {
-	seen := map[*Node]bool{}
+	var seen memo[struct{}]
 	var walk func(n *Node)
 	walk = func(n *Node) {
-		if seen[n] {
+		if _, ok := seen.get(n); ok {
 			return
 		}
-		seen[n] = true
+		seen.set(n, struct{}{})
 		for _, a := range n.Args {
 			walk(a)
 		}
@@ -36,10 +36,10 @@ func Count(e Expr) int {
 // the roots down; what it returns is not looked into again. Replacements must
 // have the type of what they replace.
 func Substitute(e Expr, with func(Expr) (Expr, bool)) Expr {
-	done := map[*Node]Expr{}
+	var done memo[Expr]
 	var visit func(n *Node) Expr
 	visit = func(n *Node) Expr {
-		if r, ok := done[n]; ok {
+		if r, ok := done.get(n); ok {
 			return r
 		}
 		r, replaced := with(n)
@@ -49,8 +49,40 @@ func Substitute(e Expr, with func(Expr) (Expr, bool)) Expr {
 				r = Rebuild(c, c.Args...)
 			}
 		}
-		done[n] = r
+		done.set(n, r)
 		return r
 	}
 	return visit(e)
+}
+
+// memo maps nodes to values. Most expressions are small, and few entries are
+// found faster without a map.
+type memo[V any] struct {
+	keys   [8]*Node
+	values [8]V
+	n      int
+	more   map[*Node]V
+}
+
+func (m *memo[V]) get(n *Node) (v V, ok bool) {
+	for i, k := range m.keys[:m.n] {
+		if k == n {
+			return m.values[i], true
+		}
+	}
+	v, ok = m.more[n]
+	return v, ok
+}
+
+// set adds an entry for a node that has none.
+func (m *memo[V]) set(n *Node, v V) {
+	if m.n < len(m.keys) {
+		m.keys[m.n], m.values[m.n] = n, v
+		m.n++
+		return
+	}
+	if m.more == nil {
+		m.more = map[*Node]V{}
+	}
+	m.more[n] = v
 }
