@@ -27,9 +27,6 @@ func Run(t *testing.T, b native.Backend) {
 	Require(t, b.Name(), b.Probe())
 	t.Run("ops", func(t *testing.T) { Ops(t, b) })
 	t.Run("gradients", func(t *testing.T) { Gradients(t, b) })
-	t.Run("graphs", func(t *testing.T) { Graphs(t, b) })
-	t.Run("programs", func(t *testing.T) { Programs(t, b) })
-	t.Run("wrong input", func(t *testing.T) { WrongInput(t, b) })
 	t.Run("random", func(t *testing.T) { Random(t, b) })
 }
 
