@@ -12,13 +12,14 @@ package backendtest
 import (
 	"context"
 	"fmt"
-	"math"
+	"math/cmplx"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/native"
 )
 
@@ -27,6 +28,9 @@ func Run(t *testing.T, b native.Backend) {
 	Require(t, b.Name(), b.Probe())
 	t.Run("ops", func(t *testing.T) { Ops(t, b) })
 	t.Run("gradients", func(t *testing.T) { Gradients(t, b) })
+	t.Run("graphs", func(t *testing.T) { Graphs(t, b) })
+	t.Run("programs", func(t *testing.T) { Programs(t, b) })
+	t.Run("wrong input", func(t *testing.T) { WrongInput(t, b) })
 	t.Run("random", func(t *testing.T) { Random(t, b) })
 }
 
@@ -43,22 +47,9 @@ func Require(t testing.TB, device string, missing error) {
 	t.Skipf("%s: %v", device, missing)
 }
 
-// tolerance is the one table of how far a result may be from the reference,
-// relative to the larger of 1 and the reference. Types that are not there are
-// exact.
-var tolerance = map[ir.DType]float64{
-	ir.F16:  4e-3,
-	ir.BF16: 3e-2,
-	ir.F32:  2e-5,
-	ir.F64:  1e-11,
-	ir.C64:  2e-5,
-	ir.C128: 1e-11,
-}
-
 // Compare returns how a result differs from the reference by more than it may,
-// "" where it does not. tol, where it is not 0, takes the place of the table's
-// tolerance if it is larger.
-func Compare(got native.Tensor, want *ir.Array, tol float64) string {
+// "" where it does not. Tolerances are those of package irtest, by element type.
+func Compare(got native.Tensor, want *ir.Array, tol irtest.Tolerance) string {
 	a, err := got.Array()
 	if err != nil {
 		return err.Error()
@@ -66,10 +57,9 @@ func Compare(got native.Tensor, want *ir.Array, tol float64) string {
 	if !a.Type().Equal(want.Type()) {
 		return fmt.Sprintf("is %s, not %s", a.Type(), want.Type())
 	}
-	tol = max(tol, tolerance[want.DType])
 	var bad []string
 	for i := range want.Len() {
-		if d := difference(a, want, i); d > tol {
+		if !allowed(a, want, i, tol) {
 			bad = append(bad, fmt.Sprintf("element %d is %s, not %s", i, element(a, i), element(want, i)))
 		}
 	}
@@ -79,31 +69,16 @@ func Compare(got native.Tensor, want *ir.Array, tol float64) string {
 	return strings.Join(bad, "; ")
 }
 
-// difference returns the relative distance of two elements, infinite where one
-// of them is not finite and the other is not the same.
-func difference(got, want *ir.Array, i int) float64 {
+func allowed(got, want *ir.Array, i int, tol irtest.Tolerance) bool {
 	switch {
 	case got.C != nil:
 		a, b := got.C[i], want.C[i]
-		size := math.Max(1, math.Max(math.Abs(real(b)), math.Abs(imag(b))))
-		return math.Max(distance(real(a), real(b), size), distance(imag(a), imag(b), size))
+		tol.Abs += tol.Rel * cmplx.Abs(b)
+		return tol.Allows(real(a), real(b)) && tol.Allows(imag(a), imag(b))
 	case got.F != nil:
-		b := want.DType.Round(want.F[i])
-		return distance(got.F[i], b, math.Max(1, math.Abs(b)))
-	case got.I[i] == want.I[i]:
-		return 0
+		return tol.Allows(got.F[i], want.DType.Round(want.F[i]))
 	}
-	return math.Inf(1)
-}
-
-func distance(a, b, size float64) float64 {
-	if a == b || math.IsNaN(a) && math.IsNaN(b) {
-		return 0
-	}
-	if d := math.Abs(a-b) / size; !math.IsNaN(d) {
-		return d
-	}
-	return math.Inf(1)
+	return got.I[i] == want.I[i]
 }
 
 func element(a *ir.Array, i int) string {
@@ -136,7 +111,7 @@ type one struct {
 	name  string
 	graph *ir.Graph
 	in    map[string]*ir.Array
-	tol   float64
+	tol   func(d ir.DType) irtest.Tolerance
 }
 
 // check compiles cases as the entries of one module, runs each and holds the
@@ -167,7 +142,7 @@ func check(t *testing.T, b native.Backend, cases []one) {
 			continue
 		}
 		for i, o := range c.graph.Outputs() {
-			if diff := Compare(got[o.Name], want[i], c.tol); diff != "" {
+			if diff := Compare(got[o.Name], want[i], c.tol(want[i].DType)); diff != "" {
 				t.Errorf("%s: output %s: %s\n%s", c.name, o.Name, diff, c.graph)
 			}
 		}

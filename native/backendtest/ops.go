@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
 )
@@ -38,7 +39,7 @@ func Ops(t *testing.T, b native.Backend) {
 
 // sample builds the graph of a sample, with its operands as inputs.
 func sample(op ir.Op, s ir.Sample) (one, error) {
-	c := one{in: map[string]*ir.Array{}, tol: s.Tol}
+	c := one{in: map[string]*ir.Array{}}
 	var err error
 	c.graph, err = ir.Build("sample", func(b *ir.Builder) {
 		var in []ir.Value
@@ -49,9 +50,18 @@ func sample(op ir.Op, s ir.Sample) (one, error) {
 		}
 		for i, v := range b.AddNode(op, s.Attrs, s.Subs, in...) {
 			b.Output("y"+strconv.Itoa(i), v)
+			c.tol = func(d ir.DType) irtest.Tolerance { return sampleTolerance(v.Node(), s, d) }
 		}
 	})
 	return c, err
+}
+
+// sampleTolerance is irtest's, which has no complex numbers.
+func sampleTolerance(n *ir.Node, s ir.Sample, d ir.DType) irtest.Tolerance {
+	if d.IsComplex() {
+		return irtest.ToleranceFor(d.Real())
+	}
+	return irtest.SampleTolerance(n, s, d)
 }
 
 // Gradients runs the gradient of one sample of every differentiable op, with
@@ -111,7 +121,11 @@ func gradient(b native.Backend, op ir.Op, s ir.Sample) (one, bool, error) {
 		return one{}, false, err
 	}
 	c.graph, err = autodiff.GradWith(loss, autodiff.GradOptions{Loss: "loss", Wrt: wrt, Missing: autodiff.MissingIsZero})
-	c.name, c.tol = "gradient", max(s.Tol, 1e-4)
+	c.name = "gradient"
+	c.tol = func(d ir.DType) irtest.Tolerance {
+		tol := irtest.LooseToleranceFor(d)
+		return irtest.Tolerance{Abs: max(s.Tol, tol.Abs), Rel: max(s.Tol, tol.Rel)}
+	}
 	return c, err == nil && supported(b, c.graph) == "", err
 }
 

@@ -11,7 +11,10 @@ import (
 )
 
 // randomTolerance is that of results which many ops in a row have rounded.
-const randomTolerance = 2e-4
+func randomTolerance(d ir.DType) irtest.Tolerance {
+	tol := irtest.LooseToleranceFor(d)
+	return irtest.Tolerance{Abs: 2 * tol.Abs, Rel: 2 * tol.Rel}
+}
 
 // Random runs some random graphs, a few in one module: those of which the
 // backend supports every node.

@@ -136,9 +136,28 @@ func fault(call, name string, err error) error {
 	return &native.Error{Backend: Name, Call: call, Kind: native.KindOf(err), Name: name, Err: err}
 }
 
-// lock takes the program for a call, unless it is closed.
-func (p *program) lock(call string) error {
+// lock takes the program for a call, after the runs that were asked for before;
+// unless it is closed or ctx is done.
+func (p *program) lock(ctx context.Context, call string) error {
 	p.mu.Lock()
+	for p.last != nil {
+		h := p.last
+		p.mu.Unlock()
+		select {
+		case <-h.done:
+		case <-ctx.Done():
+			return fault(call, "", ctx.Err())
+		}
+		p.mu.Lock()
+		if p.last == h {
+			p.last = nil
+		}
+	}
+	return p.open(call)
+}
+
+// open keeps the lock unless the program is closed.
+func (p *program) open(call string) error {
 	if p.closed {
 		p.mu.Unlock()
 		return &native.Error{Backend: Name, Call: call, Kind: native.ErrClosed}
@@ -155,7 +174,7 @@ func (p *program) find(call, name string) (*stored, error) {
 }
 
 func (p *program) Set(name string, t native.Tensor) error {
-	if err := p.lock("set"); err != nil {
+	if err := p.lock(context.Background(), "set"); err != nil {
 		return err
 	}
 	defer p.mu.Unlock()
@@ -171,10 +190,7 @@ func (p *program) Set(name string, t native.Tensor) error {
 }
 
 func (p *program) Get(ctx context.Context, name string) (native.Tensor, error) {
-	if err := ctx.Err(); err != nil {
-		return native.Tensor{}, fault("get", name, err)
-	}
-	if err := p.lock("get"); err != nil {
+	if err := p.lock(ctx, "get"); err != nil {
 		return native.Tensor{}, err
 	}
 	defer p.mu.Unlock()
@@ -193,7 +209,9 @@ func tensorOf(s native.Slot, b *buffer) native.Tensor {
 }
 
 func (p *program) Close() error {
-	p.mu.Lock()
+	if p.lock(context.Background(), "close") != nil {
+		return nil // closed before
+	}
 	defer p.mu.Unlock()
 	p.closed, p.entries, p.byName, p.persistent, p.names = true, nil, nil, nil, nil
 	return nil

@@ -28,7 +28,8 @@ func (h *handle) Wait(ctx context.Context) (map[string]native.Tensor, error) {
 }
 
 func (p *program) Run(ctx context.Context, name string, in map[string]native.Tensor) (native.Run, error) {
-	if err := p.lock(name); err != nil {
+	p.mu.Lock()
+	if err := p.open(name); err != nil {
 		return nil, err
 	}
 	defer p.mu.Unlock()
@@ -54,9 +55,7 @@ func (p *program) Run(ctx context.Context, name string, in map[string]native.Ten
 
 // runOnce runs an entry and copies its outputs.
 func (p *program) runOnce(ctx context.Context, e *entry, in map[string]native.Tensor) (map[string]native.Tensor, error) {
-	if err := p.lock(e.name); err != nil {
-		return nil, err
-	}
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return nil, fault(e.name, "", err)
@@ -87,7 +86,7 @@ type bound struct {
 }
 
 func (p *program) Bind(name string, in, out map[string]native.Tensor) (native.Bound, error) {
-	if err := p.lock(name); err != nil {
+	if err := p.lock(context.Background(), name); err != nil {
 		return nil, err
 	}
 	defer p.mu.Unlock()
@@ -123,15 +122,12 @@ func (e *entry) unchecked() []native.Slot {
 
 // Start does the run before it returns.
 func (b *bound) Start(ctx context.Context) error {
-	if err := b.p.lock(b.e.name); err != nil {
+	if err := b.p.lock(ctx, b.e.name); err != nil {
 		return err
 	}
 	defer b.p.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return fault(b.e.name, "", err)
-	}
-	if b.p.closed {
-		return &native.Error{Backend: Name, Call: b.e.name, Kind: native.ErrClosed}
 	}
 	e := b.e
 	for i := range e.inputs {

@@ -1,0 +1,143 @@
+package backendtest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
+)
+
+// counter is a program with a state: step adds x to total and returns the sum,
+// peek returns twice the total as a parameter.
+func counter(t *testing.T, b native.Backend) native.Program {
+	t.Helper()
+	step := build(t, "step", func(b *ir.Builder) {
+		sum := ops.Add(b, b.State("total", ir.F32, ir.N(3)), b.Input("x", ir.F32, ir.N(3)))
+		b.SetState("total", sum)
+		b.Output("sum", ops.Mul(b, sum, b.Input("scale", ir.F32)))
+	})
+	peek := build(t, "peek", func(b *ir.Builder) {
+		b.Output("twice", ops.Mul(b, b.Param("total", ir.F32, ir.N(3)), ops.Const(b, ir.F32, 2)))
+	})
+	return compile(t, b, step, peek)
+}
+
+// Programs checks what a program does besides computing: state, entries, runs
+// one after the other and at the same time, bound memory, closing.
+func Programs(t *testing.T, b native.Backend) {
+	ctx := context.Background()
+	x := native.Float32s([]float32{1, 2, 3})
+	in := map[string]native.Tensor{"x": x, "scale": native.Float32(10)}
+	t.Run("state begins as zeros and is shared by entries", func(t *testing.T) {
+		p := counter(t, b)
+		defer closeProgram(t, p)
+		for k := range 3 {
+			r, err := p.Run(ctx, "step", in)
+			n := float32(k + 1)
+			if err := sameFloats(floats(t, wait(t, r, err)["sum"]), []float32{10 * n, 20 * n, 30 * n}); err != nil {
+				t.Errorf("step %d: %v", k, err)
+			}
+		}
+		r, err := p.Run(ctx, "peek", nil)
+		if err := sameFloats(floats(t, wait(t, r, err)["twice"]), []float32{6, 12, 18}); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("state is set and got", func(t *testing.T) {
+		p := counter(t, b)
+		defer closeProgram(t, p)
+		if err := p.Set("total", native.Float32s([]float32{4, 5, 6})); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Run(ctx, "step", in); err != nil {
+			t.Fatal(err)
+		}
+		got, err := p.Get(ctx, "total")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := sameFloats(floats(t, got), []float32{5, 7, 9}); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("bound memory is read and written by every run", func(t *testing.T) { boundMemory(t, b) })
+	t.Run("runs from many goroutines take turns", func(t *testing.T) { manyRuns(t, b) })
+	t.Run("a context that is done gives up", func(t *testing.T) {
+		p := counter(t, b)
+		defer closeProgram(t, p)
+		done, cancel := context.WithCancel(ctx)
+		cancel()
+		r, err := p.Run(done, "step", in)
+		if err == nil {
+			_, err = r.Wait(ctx)
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("a closed program says so", func(t *testing.T) {
+		p := counter(t, b)
+		closeProgram(t, p)
+		if _, err := p.Run(ctx, "step", in); !errors.Is(err, native.ErrClosed) {
+			t.Errorf("Run: %v", err)
+		}
+		if err := p.Set("total", x); !errors.Is(err, native.ErrClosed) {
+			t.Errorf("Set: %v", err)
+		}
+	})
+}
+
+func boundMemory(t *testing.T, b native.Backend) {
+	p := counter(t, b)
+	defer closeProgram(t, p)
+	x, scale, sum := []float32{1, 1, 1}, []float32{1}, make([]float32, 3)
+	bound, err := p.Bind("step",
+		map[string]native.Tensor{"x": native.Float32s(x), "scale": {DType: ir.F32, Dims: []int{}, Data: native.Float32s(scale).Data}},
+		map[string]native.Tensor{"sum": native.Float32s(sum)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ x, scale, want float32 }{{1, 1, 1}, {10, 2, 22}, {-4, 3, 21}} {
+		x[1], scale[0] = c.x, c.scale
+		if err := errors.Join(bound.Start(context.Background()), bound.Wait(context.Background())); err != nil {
+			t.Fatal(err)
+		}
+		if !near(sum[1], c.want) {
+			t.Errorf("with %v and %v: %v, want %v", c.x, c.scale, sum[1], c.want)
+		}
+	}
+}
+
+func manyRuns(t *testing.T, b native.Backend) {
+	const goroutines, each = 4, 5
+	p := counter(t, b)
+	defer closeProgram(t, p)
+	var all sync.WaitGroup
+	for range goroutines {
+		all.Go(func() {
+			for range each {
+				r, err := p.Run(context.Background(), "step", map[string]native.Tensor{
+					"x": native.Float32s([]float32{1, 2, 3}), "scale": native.Float32(1),
+				})
+				if err == nil {
+					_, err = r.Wait(context.Background())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	got, err := p.Get(context.Background(), "total")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sameFloats(floats(t, got), []float32{20, 40, 60}); err != nil {
+		t.Error(err)
+	}
+}
