@@ -125,7 +125,6 @@ var basicRules = [opCount]func(n *Node) Expr{
 var portableRules = [opCount]func(n *Node) Expr{
 	OpMin:      extreme32,
 	OpMax:      extreme32,
-	OpNe:       of2(unequal32),
 	OpConvert:  convert32,
 	OpRem:      of2(rem32),
 	OpRound:    of1(round32),
@@ -150,10 +149,6 @@ var portableRules = [opCount]func(n *Node) Expr{
 	OpErfc:     of1(erfc32),
 	OpPow:      of2(pow32),
 }
-
-// unequal32 is true for NaN. Some compilers of WGSL make an ordered comparison
-// of ≠, which is false then; none does so with =.
-func unequal32(x, y Expr) Expr { return Not(Eq(x, y)) }
 
 func of1(f func(x Expr) Expr) func(n *Node) Expr {
 	return func(n *Node) Expr { return f(n.Args[0]) }
