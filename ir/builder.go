@@ -1,8 +1,9 @@
 package ir
 
 import (
-	"fmt"
 	"slices"
+
+	"github.com/rlx-go/rlx/ir/format"
 )
 
 // Builder builds one graph. Its methods, and the op constructors of package
@@ -144,7 +145,7 @@ func (b *Builder) checkPort(kind PortKind, name string, t Type) error {
 		return Errorf(ErrGraph, "there is no port kind %d", kind)
 	}
 	if err := checkType(t); err != nil {
-		return fmt.Errorf("%s %q: %w", kind, name, err)
+		return format.Errorf("%s %q: %w", kind, name, err)
 	}
 	if name == "" {
 		return Errorf(ErrName, "%s without a name", kind)

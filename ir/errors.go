@@ -2,8 +2,9 @@ package ir
 
 import (
 	"errors"
-	"fmt"
 	"strings"
+
+	"github.com/rlx-go/rlx/ir/format"
 )
 
 // The kinds of error a graph can have. Every error of this module that stems
@@ -32,19 +33,19 @@ var (
 )
 
 // Shapef returns an error of kind [ErrShape] with a formatted reason.
-func Shapef(format string, args ...any) error { return kindf(ErrShape, format, args) }
+func Shapef(text string, args ...any) error { return kindf(ErrShape, text, args) }
 
 // DTypef returns an error of kind [ErrDType] with a formatted reason.
-func DTypef(format string, args ...any) error { return kindf(ErrDType, format, args) }
+func DTypef(text string, args ...any) error { return kindf(ErrDType, text, args) }
 
 // Attrf returns an error of kind [ErrAttr] with a formatted reason.
-func Attrf(format string, args ...any) error { return kindf(ErrAttr, format, args) }
+func Attrf(text string, args ...any) error { return kindf(ErrAttr, text, args) }
 
 // Errorf returns an error of the given kind with a formatted reason.
-func Errorf(kind error, format string, args ...any) error { return kindf(kind, format, args) }
+func Errorf(kind error, text string, args ...any) error { return kindf(kind, text, args) }
 
-func kindf(kind error, format string, args []any) error {
-	return &kindError{kind, fmt.Sprintf(format, args...)}
+func kindf(kind error, text string, args []any) error {
+	return &kindError{kind, format.Sprintf(text, args...)}
 }
 
 type kindError struct {
@@ -67,7 +68,7 @@ func (p Pos) String() string {
 	if p.File == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s:%d", p.File, p.Line)
+	return format.Sprintf("%s:%d", p.File, p.Line)
 }
 
 // OpError says which op was asked for with which operands, where, and what is
@@ -90,7 +91,7 @@ func (e *OpError) Error() string {
 	}
 	sb.WriteString(string(e.Op))
 	if e.Label != "" {
-		fmt.Fprintf(&sb, " %q", e.Label)
+		sb.WriteString(format.Sprintf(" %q", e.Label))
 	}
 	sb.WriteByte('(')
 	for i, t := range e.In {

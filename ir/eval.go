@@ -1,6 +1,6 @@
 package ir
 
-import "fmt"
+import "github.com/rlx-go/rlx/ir/format"
 
 // EvalOptions steer [Eval].
 type EvalOptions struct {
@@ -74,7 +74,7 @@ func evalNode(c *EvalContext, n *Node, at func(Value) *Array, inputs map[string]
 			return nil, Errorf(ErrName, "%s %q is missing", a.Kind, a.Name)
 		}
 		if err := x.check(n.types[0]); err != nil {
-			return nil, fmt.Errorf("%s %q: %w", a.Kind, a.Name, err)
+			return nil, format.Errorf("%s %q: %w", a.Kind, a.Name, err)
 		}
 		return []*Array{x}, nil
 	case *ConstantAttrs:
@@ -107,7 +107,7 @@ func checkResults(n *Node, out []*Array) error {
 	}
 	for i, x := range out {
 		if err := x.check(n.types[i]); err != nil {
-			return fmt.Errorf("result %d of Eval: %w", i, err)
+			return format.Errorf("result %d of Eval: %w", i, err)
 		}
 	}
 	return nil

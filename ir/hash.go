@@ -3,7 +3,6 @@ package ir
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"hash/fnv"
 	"io"
 )
@@ -12,7 +11,7 @@ import (
 type Hash [16]byte
 
 // String returns the hash in hexadecimal.
-func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+func (h Hash) String() string { return encodeHex(h[:]) }
 
 // Hash returns a digest of all that decides what a graph computes and how it
 // is run: ports and outputs with their names, ops, attributes, literals, types

@@ -2,7 +2,6 @@ package ir
 
 import (
 	"bytes"
-	"encoding/hex"
 	"math"
 	"strconv"
 	"strings"
@@ -45,7 +44,7 @@ func formatLiteral(a *ConstantAttrs, splats *splatBudget) string {
 		return "[]"
 	}
 	if size == 0 {
-		return "0x" + hex.EncodeToString(a.Data)
+		return "0x" + encodeHex(a.Data)
 	}
 	data := a.Data
 	if equalElements(data, size) && splats.spend(len(data)-size) {
@@ -54,7 +53,7 @@ func formatLiteral(a *ConstantAttrs, splats *splatBudget) string {
 	elems, ok := formatElements(a.Type.DType, data)
 	switch {
 	case !ok:
-		return "0x" + hex.EncodeToString(data)
+		return "0x" + encodeHex(data)
 	case len(data) == size:
 		return elems[0]
 	}
@@ -131,13 +130,15 @@ func parseLiteral(s string, t Type, splats *splatBudget) ([]byte, error) {
 	if list, ok := strings.CutPrefix(s, "["); ok {
 		return parseList(strings.TrimSuffix(list, "]"), t.DType)
 	}
+	digits, ok := strings.CutPrefix(s, "0x")
 	var data []byte
-	if digits, ok := strings.CutPrefix(s, "0x"); ok {
-		data, err = hex.DecodeString(digits)
+	if ok {
+		data, ok = decodeHex(digits)
 	} else {
 		data, err = appendElement(nil, t.DType, s)
+		ok = err == nil
 	}
-	if err != nil {
+	if !ok {
 		return nil, Errorf(ErrSyntax, "%q is no literal of %s", abbreviate(s), t.DType)
 	}
 	if len(data) == 0 || len(data) != t.DType.Size() || len(data) == want {

@@ -1,9 +1,10 @@
 package ir
 
 import (
-	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/rlx-go/rlx/ir/format"
 )
 
 // SyntaxError says where a text is not the text form of a graph.
@@ -15,7 +16,7 @@ type SyntaxError struct {
 }
 
 // Error returns "3:14: ...".
-func (e *SyntaxError) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Col, e.Msg) }
+func (e *SyntaxError) Error() string { return format.Sprintf("%d:%d: %s", e.Line, e.Col, e.Msg) }
 
 // Unwrap returns the reason.
 func (e *SyntaxError) Unwrap() error { return e.Err }
@@ -58,8 +59,8 @@ type block struct {
 	depth  int
 }
 
-func (p *parser) failf(at int, format string, args ...any) {
-	p.fail(at, ErrSyntax, fmt.Sprintf(format, args...))
+func (p *parser) failf(at int, text string, args ...any) {
+	p.fail(at, ErrSyntax, format.Sprintf(text, args...))
 }
 
 func (p *parser) fail(at int, err error, msg string) {

@@ -1,8 +1,9 @@
 package ir
 
 import (
-	"fmt"
 	"slices"
+
+	"github.com/rlx-go/rlx/ir/format"
 )
 
 // Verify holds a graph against all that a graph promises: operands come before
@@ -15,11 +16,11 @@ func Verify(g *Graph) error {
 	v := &verifier{g: g, named: map[portName]bool{}}
 	for i, n := range g.nodes {
 		if err := v.node(i, n); err != nil {
-			return fmt.Errorf("graph %q, node %d: %w", g.name, i, &OpError{Op: n.op, Label: n.label, Pos: n.pos, Err: err})
+			return format.Errorf("graph %q, node %d: %w", g.name, i, &OpError{Op: n.op, Label: n.label, Pos: n.pos, Err: err})
 		}
 	}
 	if err := v.ends(); err != nil {
-		return fmt.Errorf("graph %q: %w", g.name, err)
+		return format.Errorf("graph %q: %w", g.name, err)
 	}
 	return nil
 }
@@ -36,7 +37,7 @@ func (v *verifier) node(i int, n *Node) error {
 	}
 	for j, in := range n.inputs {
 		if err := v.operand(in, i); err != nil {
-			return fmt.Errorf("operand %d: %w", j, err)
+			return format.Errorf("operand %d: %w", j, err)
 		}
 	}
 	switch a := n.attrs.(type) {
@@ -124,7 +125,7 @@ func (v *verifier) ends() error {
 	}
 	for _, o := range v.g.outputs {
 		if err := v.output(o); err != nil {
-			return fmt.Errorf("output %q: %w", o.Name, err)
+			return format.Errorf("output %q: %w", o.Name, err)
 		}
 	}
 	for _, p := range v.g.ports {

@@ -2,24 +2,24 @@ package dtype
 
 import "math"
 
-// format describes a binary floating-point format by the bits of its stored
+// binaryFormat describes a binary floating-point format by the bits of its stored
 // significand and its range of exponents.
-type format struct {
+type binaryFormat struct {
 	mantissa int     // stored significand bits
 	minExp   int     // exponent of the smallest normal number
 	max      float64 // largest finite number
 }
 
 var (
-	binary16 = format{mantissa: 10, minExp: -14, max: 65504}
-	bfloat16 = format{mantissa: 7, minExp: -126, max: 0x1.fep127}
-	binary32 = format{mantissa: 23, minExp: -126, max: math.MaxFloat32}
-	binary64 = format{mantissa: 52, minExp: -1022, max: math.MaxFloat64}
+	binary16 = binaryFormat{mantissa: 10, minExp: -14, max: 65504}
+	bfloat16 = binaryFormat{mantissa: 7, minExp: -126, max: 0x1.fep127}
+	binary32 = binaryFormat{mantissa: 23, minExp: -126, max: math.MaxFloat32}
+	binary64 = binaryFormat{mantissa: 52, minExp: -1022, max: math.MaxFloat64}
 )
 
 // format returns the format of a float type or of the parts of a complex one,
 // nil for all others.
-func (d DType) format() *format {
+func (d DType) format() *binaryFormat {
 	switch d {
 	case F16:
 		return &binary16
@@ -52,7 +52,7 @@ func (d DType) Round(x float64) float64 {
 
 // round scales x so that its last kept bit is the unit, rounds there, and
 // scales back; both scalings are exact because they are by powers of two.
-func (f *format) round(x float64) float64 {
+func (f *binaryFormat) round(x float64) float64 {
 	if x == 0 || math.IsNaN(x) || math.IsInf(x, 0) {
 		return x
 	}

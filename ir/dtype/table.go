@@ -1,8 +1,9 @@
 package dtype
 
 import (
-	"fmt"
 	"math"
+
+	"github.com/rlx-go/rlx/ir/format"
 )
 
 // DType is the type of one element of a tensor. The zero value is Invalid.
@@ -244,7 +245,7 @@ func (d DType) Unsigned() DType {
 // ParseError says that a name is not the name of a type.
 type ParseError struct{ Name string }
 
-func (e *ParseError) Error() string { return fmt.Sprintf("dtype: unknown type %q", e.Name) }
+func (e *ParseError) Error() string { return format.Sprintf("dtype: unknown type %q", e.Name) }
 
 // SizeError says why a number of elements has no size in bytes.
 type SizeError struct {
@@ -254,5 +255,5 @@ type SizeError struct {
 }
 
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("dtype: no size for %d elements of %s: %s", e.Elems, e.Type, e.Reason)
+	return format.Sprintf("dtype: no size for %d elements of %s: %s", e.Elems, e.Type, e.Reason)
 }

@@ -1,10 +1,10 @@
 package kernel
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -22,7 +22,7 @@ func (e *CheckError) Error() string {
 	if at != "" {
 		at += ": "
 	}
-	return fmt.Sprintf("kernel %s: %s%s", e.Kernel, at, e.Reason)
+	return format.Sprintf("kernel %s: %s%s", e.Kernel, at, e.Reason)
 }
 
 // Check returns the first rule of the loop IR that k breaks, as a *CheckError:
@@ -88,11 +88,15 @@ type checker struct {
 	scope    map[string]local
 	varying  map[binding]bool // differs between the threads of a workgroup
 	barriers bool             // varying is complete, so rule 4 can be checked
-	path     []string
+	path     []Stmt           // that are being checked, from the outside in
 }
 
-func (c *checker) fail(format string, args ...any) error {
-	return &CheckError{c.k.Name, strings.Join(c.path, " > "), fmt.Sprintf(format, args...)}
+func (c *checker) fail(text string, args ...any) error {
+	labels := make([]string, len(c.path))
+	for i, s := range c.path {
+		labels[i] = c.k.Label(s)
+	}
+	return &CheckError{c.k.Name, strings.Join(labels, " > "), format.Sprintf(text, args...)}
 }
 
 func (c *checker) header() error {
@@ -150,7 +154,7 @@ func (c *checker) block(body []Stmt, uniform bool) error {
 	depth := len(c.path)
 	var defined []string
 	for _, s := range body {
-		c.path = append(c.path[:depth], c.k.Label(s))
+		c.path = append(c.path[:depth], s)
 		names, err := c.stmt(s, uniform)
 		if err != nil {
 			return err

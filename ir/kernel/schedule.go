@@ -1,19 +1,19 @@
 package kernel
 
 import (
-	"fmt"
-
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // Schedule returns the kernels of a group, in order. It may add tensors to the
 // program for what goes from one of them to the next. A compiler bug comes back
-// as an error that names the group.
+// as an error that names the group, or is found by [Check], which whoever prints
+// or runs a kernel has to call.
 func (p *Program) Schedule(g *Group, d Device) (launches []Launch, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			launches, err = nil, fmt.Errorf("kernel: cannot schedule %s: %v", g.Name(), r)
+			launches, err = nil, format.Errorf("kernel: cannot schedule %s: %v", g.Name(), r)
 		}
 	}()
 	e := newEmitter(g.program, d)
@@ -28,11 +28,6 @@ func (p *Program) Schedule(g *Group, d Device) (launches []Launch, err error) {
 		launches = schedulePrefix(e, g)
 	default:
 		return nil, ir.Errorf(ir.ErrUnsupported, "a %s group has no kernel of its own", g.Kind)
-	}
-	for _, l := range launches {
-		if err := Check(l.Kernel); err != nil {
-			return nil, fmt.Errorf("kernel: %s: %w", l.Kernel.Name, err)
-		}
 	}
 	return launches, nil
 }

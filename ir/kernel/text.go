@@ -1,10 +1,10 @@
 package kernel
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -40,7 +40,7 @@ func (k *Kernel) String() string {
 // String returns the array as in the text form of a kernel: "x f32[100] storage
 // read", "tile f32x4[64] shared".
 func (a Array) String() string {
-	s := fmt.Sprintf("%s %s[%d] %s", a.Name, vectorName(a.DType, a.Width), a.Len, a.Space)
+	s := format.Sprintf("%s %s[%d] %s", a.Name, vectorName(a.DType, a.Width), a.Len, a.Space)
 	if a.Space == Storage {
 		s += " " + a.Access.String()
 	}
@@ -51,7 +51,7 @@ func vectorName(t dtype.DType, width int) string {
 	if width == 1 {
 		return t.String()
 	}
-	return fmt.Sprintf("%sx%d", t, width)
+	return format.Sprintf("%sx%d", t, width)
 }
 
 // String returns "storage", "shared" or "private".
@@ -97,13 +97,13 @@ func (k *Kernel) Label(s Stmt) string {
 	case *Subgroup:
 		return "subgroup " + s.Name
 	}
-	return fmt.Sprintf("%T", s)
+	return format.Sprintf("%T", s)
 }
 
 // ArrayName returns the name of array i, or its number where there is none.
 func (k *Kernel) ArrayName(i int) string {
 	if i < 0 || i >= len(k.Arrays) {
-		return fmt.Sprintf("array %d", i)
+		return format.Sprintf("array %d", i)
 	}
 	return k.Arrays[i].Name
 }
@@ -115,9 +115,9 @@ type text struct {
 	depth int
 }
 
-func (t *text) line(format string, args ...any) {
+func (t *text) line(text string, args ...any) {
 	t.WriteString(strings.Repeat("  ", t.depth))
-	fmt.Fprintf(t, format, args...)
+	t.WriteString(format.Sprintf(text, args...))
 	t.WriteByte('\n')
 }
 

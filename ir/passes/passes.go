@@ -2,10 +2,10 @@ package passes
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/format"
 )
 
 // Options steer [Run].
@@ -79,7 +79,7 @@ func checkOrder(passes []pass) error {
 	for i, p := range passes {
 		for _, o := range p.after {
 			if !slices.ContainsFunc(passes[:i], func(q pass) bool { return q.name == o.pass }) {
-				return fmt.Errorf("pass %s must run after %s: %s", p.name, o.pass, o.reason)
+				return format.Errorf("pass %s must run after %s: %s", p.name, o.pass, o.reason)
 			}
 		}
 	}
@@ -123,7 +123,7 @@ func (r *run) apply(p pass, g *ir.Graph) (out *ir.Graph, err error) {
 	r.node = nil
 	defer func() {
 		if x := recover(); x != nil {
-			out, err = nil, &Error{p.name, r.node, fmt.Errorf("panic: %v", x)}
+			out, err = nil, &Error{p.name, r.node, format.Errorf("panic: %v", x)}
 		}
 	}()
 	out, err = p.run(r, g)

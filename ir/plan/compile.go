@@ -1,9 +1,8 @@
 package plan
 
 import (
-	"fmt"
-
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/kernel"
 	"github.com/rlx-go/rlx/ir/passes"
 )
@@ -31,7 +30,7 @@ func CompileKernels(m *ir.Module, t Target, pr Printer) (*Plan, []*kernel.Kernel
 	c := newCompiler(m, t, pr)
 	for _, e := range m.Entries {
 		if err := c.entry(e); err != nil {
-			return nil, nil, fmt.Errorf("entry %q of module %q: %w", e.Name, m.Name, err)
+			return nil, nil, format.Errorf("entry %q of module %q: %w", e.Name, m.Name, err)
 		}
 	}
 	c.status()
@@ -136,7 +135,7 @@ func (c *compiler) addCodes(checks []*ir.Node) {
 	for _, n := range checks {
 		name := n.Label()
 		if name == "" {
-			name = fmt.Sprintf("%s %d", n.Op(), n.ID())
+			name = format.Sprintf("%s %d", n.Op(), n.ID())
 		}
 		message := "index out of range " + ir.FormatAttrs(n.Attrs())
 		c.codes = append(c.codes, StatusCode{Code: uint32(len(c.codes) + 1), Node: name, Message: message})

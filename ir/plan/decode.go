@@ -2,11 +2,11 @@ package plan
 
 import (
 	"encoding/binary"
-	"fmt"
 	"hash/crc32"
 	"unicode/utf8"
 
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/kernel"
 )
 
@@ -29,8 +29,8 @@ func Decode(b []byte) (*Plan, error) {
 	return p, nil
 }
 
-func damaged(offset int, format string, args ...any) error {
-	return &FormatError{Kind: ErrDamaged, Offset: offset, Msg: fmt.Sprintf(format, args...)}
+func damaged(offset int, text string, args ...any) error {
+	return &FormatError{Kind: ErrDamaged, Offset: offset, Msg: format.Sprintf(text, args...)}
 }
 
 // checkHeader returns the minor version of an intact file.
@@ -42,7 +42,7 @@ func checkHeader(b []byte) (minor int, err error) {
 		return 0, damaged(len(b), "the file is cut short in its header")
 	}
 	if major := int(binary.LittleEndian.Uint16(b[4:])); major != Major {
-		return 0, &FormatError{Kind: ErrVersion, Offset: 4, Msg: fmt.Sprintf("the file has major version %d, this reader reads %d", major, Major)}
+		return 0, &FormatError{Kind: ErrVersion, Offset: 4, Msg: format.Sprintf("the file has major version %d, this reader reads %d", major, Major)}
 	}
 	if n := int(binary.LittleEndian.Uint32(b[8:])); n != len(b) {
 		return 0, damaged(8, "the file is %d bytes long but says %d", len(b), n)
@@ -144,13 +144,13 @@ type reader struct {
 	err      error
 }
 
-func (r *reader) failAt(offset int, kind error, format string, args ...any) {
+func (r *reader) failAt(offset int, kind error, text string, args ...any) {
 	if r.err == nil {
-		r.err = &FormatError{Kind: kind, Offset: offset, Section: r.section, Msg: fmt.Sprintf(format, args...)}
+		r.err = &FormatError{Kind: kind, Offset: offset, Section: r.section, Msg: format.Sprintf(text, args...)}
 	}
 }
 
-func (r *reader) fail(format string, args ...any) { r.failAt(r.off, ErrDamaged, format, args...) }
+func (r *reader) fail(text string, args ...any) { r.failAt(r.off, ErrDamaged, text, args...) }
 
 func (r *reader) take(n int) []byte {
 	if r.err == nil && (n < 0 || n > r.end-r.off) {

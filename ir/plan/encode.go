@@ -2,9 +2,10 @@ package plan
 
 import (
 	"encoding/binary"
-	"fmt"
 	"hash/crc32"
 	"math"
+
+	"github.com/rlx-go/rlx/ir/format"
 )
 
 // Encode writes a plan file. Equal plans give equal bytes. The plan is
@@ -245,7 +246,7 @@ func (w *writer) steps(steps []Step) {
 // finish fills in the header.
 func (w *writer) finish() ([]byte, error) {
 	if len(w.buf) > math.MaxUint32 {
-		return nil, &FormatError{Kind: ErrInvalid, Offset: -1, Msg: fmt.Sprintf("the file would be %d bytes long, the limit is 4 GiB", len(w.buf))}
+		return nil, &FormatError{Kind: ErrInvalid, Offset: -1, Msg: format.Sprintf("the file would be %d bytes long, the limit is 4 GiB", len(w.buf))}
 	}
 	h := append(w.buf[:0], magic...)
 	h = binary.LittleEndian.AppendUint16(h, Major)

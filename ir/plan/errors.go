@@ -2,7 +2,8 @@ package plan
 
 import (
 	"errors"
-	"fmt"
+
+	"github.com/rlx-go/rlx/ir/format"
 )
 
 // The kinds of error that reading a plan can end in; each [*FormatError] says
@@ -31,13 +32,13 @@ func (e *FormatError) Error() string {
 	where := ""
 	switch {
 	case e.Section != "" && e.Offset >= 0:
-		where = fmt.Sprintf("section %s at byte %d: ", e.Section, e.Offset)
+		where = format.Sprintf("section %s at byte %d: ", e.Section, e.Offset)
 	case e.Section != "":
 		where = e.Section + ": "
 	case e.Offset >= 0:
-		where = fmt.Sprintf("at byte %d: ", e.Offset)
+		where = format.Sprintf("at byte %d: ", e.Offset)
 	}
-	return fmt.Sprintf("%v: %s%s", e.Kind, where, e.Msg)
+	return format.Sprintf("%v: %s%s", e.Kind, where, e.Msg)
 }
 
 // Unwrap returns the kind.

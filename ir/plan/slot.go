@@ -1,10 +1,10 @@
 package plan
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/format"
 )
 
 // SlotBytes returns the bytes a slot of this type takes on the device: those of
@@ -17,10 +17,10 @@ func SlotBytes(dt dtype.DType, dims []int) (int, error) {
 	n := 1
 	for _, d := range dims {
 		if d < 0 {
-			return 0, fmt.Errorf("a dimension is %d", d)
+			return 0, format.Errorf("a dimension is %d", d)
 		}
 		if d > 0 && n > math.MaxInt/d {
-			return 0, fmt.Errorf("the number of elements overflows")
+			return 0, format.Errorf("the number of elements overflows")
 		}
 		n *= d
 	}
@@ -29,7 +29,7 @@ func SlotBytes(dt dtype.DType, dims []int) (int, error) {
 		return 0, err
 	}
 	if bytes > maxExact {
-		return 0, fmt.Errorf("%d bytes are too many", bytes)
+		return 0, format.Errorf("%d bytes are too many", bytes)
 	}
 	return align(bytes, WordBytes), nil
 }

@@ -2,10 +2,10 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/format"
 )
 
 // Validate checks that a plan can be run on a device that meets its own
@@ -23,7 +23,7 @@ func Validate(p *Plan) error {
 			err = invalid("", "it has variants of its own")
 		}
 		if err != nil {
-			return fmt.Errorf("variant %d: %w", i, err)
+			return format.Errorf("variant %d: %w", i, err)
 		}
 	}
 	return nil
@@ -39,8 +39,8 @@ func validateOne(p *Plan) error {
 	return nil
 }
 
-func invalid(where, format string, args ...any) error {
-	return &FormatError{Kind: ErrInvalid, Offset: -1, Section: where, Msg: fmt.Sprintf(format, args...)}
+func invalid(where, text string, args ...any) error {
+	return &FormatError{Kind: ErrInvalid, Offset: -1, Section: where, Msg: format.Sprintf(text, args...)}
 }
 
 type validator struct {
@@ -50,7 +50,7 @@ type validator struct {
 
 func (v *validator) buffers() error {
 	for i, b := range v.p.Buffers {
-		where := fmt.Sprintf("buffer %d (%s)", i, b.Kind)
+		where := format.Sprintf("buffer %d (%s)", i, b.Kind)
 		switch {
 		case b.Kind >= bufferKinds:
 			return invalid(where, "its kind is unknown")
@@ -110,7 +110,7 @@ func (v *validator) slots() error {
 	return v.disjoint(owned)
 }
 
-func slotPlace(i int, s *Slot) string { return fmt.Sprintf("slot %d (%s %q)", i, s.Role, s.Name) }
+func slotPlace(i int, s *Slot) string { return format.Sprintf("slot %d (%s %q)", i, s.Role, s.Name) }
 
 func (v *validator) slot(i int, s *Slot) error {
 	where := slotPlace(i, s)
@@ -159,7 +159,7 @@ func (v *validator) disjoint(slots []int) error {
 
 func (v *validator) constants() error {
 	for i, c := range v.p.Constants {
-		where := fmt.Sprintf("constant %d", i)
+		where := format.Sprintf("constant %d", i)
 		if err := v.window(where, c.Buffer, c.Offset, len(c.Data), WordBytes); err != nil {
 			return err
 		}
@@ -173,7 +173,7 @@ func (v *validator) constants() error {
 func (v *validator) kernels() error {
 	for i := range v.p.Kernels {
 		k := &v.p.Kernels[i]
-		where := fmt.Sprintf("kernel %d (%s)", i, k.Name)
+		where := format.Sprintf("kernel %d (%s)", i, k.Name)
 		if !kernelName(k.Name) || k.Source == "" {
 			return invalid(where, "its name or its source is missing")
 		}

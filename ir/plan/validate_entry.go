@@ -1,8 +1,7 @@
 package plan
 
 import (
-	"fmt"
-
+	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/kernel"
 )
 
@@ -10,7 +9,7 @@ func (v *validator) entries() error {
 	seen := map[string]bool{}
 	for i := range v.p.Entries {
 		e := &v.p.Entries[i]
-		where := fmt.Sprintf("entry %d (%s)", i, e.Name)
+		where := format.Sprintf("entry %d (%s)", i, e.Name)
 		if e.Name == "" || seen[e.Name] {
 			return invalid(where, "its name is missing or there twice")
 		}
@@ -94,7 +93,7 @@ type scope struct {
 func (v *validator) steps(sc *scope, steps []Step) (int, error) {
 	total := 0
 	for i, step := range steps {
-		inner := scope{fmt.Sprintf("%s, step %d", sc.where, i), sc.entry, sc.depth}
+		inner := scope{format.Sprintf("%s, step %d", sc.where, i), sc.entry, sc.depth}
 		n, err := 1, error(nil)
 		switch s := step.(type) {
 		case *Dispatch:
@@ -154,7 +153,7 @@ func (v *validator) dispatch(sc *scope, d *Dispatch) error {
 		return invalid(sc.where, "there is no kernel %d", d.Kernel)
 	}
 	k := &v.p.Kernels[d.Kernel]
-	where := fmt.Sprintf("%s (%s)", sc.where, k.Name)
+	where := format.Sprintf("%s (%s)", sc.where, k.Name)
 	for _, n := range d.Groups {
 		if n < 1 || n > v.limits.Groups {
 			return invalid(where, "%v workgroups are not in 1 to %d", d.Groups, v.limits.Groups)
@@ -169,7 +168,7 @@ func (v *validator) dispatch(sc *scope, d *Dispatch) error {
 		return invalid(where, "the kernel reads %d counters inside %d repeats", k.Counters, sc.depth)
 	}
 	for i, b := range d.Bindings {
-		if err := v.binding(fmt.Sprintf("%s, binding %d", where, i), b, k.Storage[i]); err != nil {
+		if err := v.binding(format.Sprintf("%s, binding %d", where, i), b, k.Storage[i]); err != nil {
 			return err
 		}
 	}

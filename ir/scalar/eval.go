@@ -1,10 +1,10 @@
 package scalar
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/format"
 )
 
 // Env is what the leaves of an expression stand for during an evaluation.
@@ -31,7 +31,7 @@ type EvalError struct {
 }
 
 func (e *EvalError) Error() string {
-	return fmt.Sprintf("scalar: no value for %s", e.Leaf)
+	return format.Sprintf("scalar: no value for %s", e.Leaf)
 }
 
 // Eval returns the value of e in env. The error is an *EvalError for a leaf
@@ -140,18 +140,18 @@ func (p *Program) step(in *instr, regs []Value, env *Env) (Value, error) {
 		return v, nil
 	case OpArg:
 		if n.Ref < 0 || n.Ref >= len(env.Args) {
-			return Value{}, &EvalError{Leaf: fmt.Sprintf("argument %d", n.Ref)}
+			return Value{}, &EvalError{Leaf: format.Sprintf("argument %d", n.Ref)}
 		}
 		return env.Args[n.Ref].round(n.Type, env.Mode), nil
 	case OpVar:
 		v, ok := env.variable(n.Name, in.slot)
 		if !ok {
-			return Value{}, &EvalError{Leaf: fmt.Sprintf("variable %s", n.Name)}
+			return Value{}, &EvalError{Leaf: format.Sprintf("variable %s", n.Name)}
 		}
 		return v.round(n.Type, env.Mode), nil
 	case OpLoad:
 		if env.Load == nil {
-			return Value{}, &EvalError{Leaf: fmt.Sprintf("buffer slot %d", n.Ref)}
+			return Value{}, &EvalError{Leaf: format.Sprintf("buffer slot %d", n.Ref)}
 		}
 		return env.Load(n.Ref, n.Type, regs[in.args[0]].I)
 	}

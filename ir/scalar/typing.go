@@ -1,10 +1,10 @@
 package scalar
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/format"
 )
 
 // TypeError says that an operation was given operands it is not defined for.
@@ -21,7 +21,7 @@ func (e *TypeError) Error() string {
 	for i, t := range e.Types {
 		names[i] = t.String()
 	}
-	return fmt.Sprintf("scalar: %s(%s): %s", e.Op, strings.Join(names, ", "), e.Reason)
+	return format.Sprintf("scalar: %s(%s): %s", e.Op, strings.Join(names, ", "), e.Reason)
 }
 
 // Catch calls build and returns its result, or the *TypeError that a
@@ -76,7 +76,7 @@ func checkOperands(op Op, args []Expr) {
 		}
 	}
 	if len(args) != info.arity || info.arity == 0 {
-		fail(op, types, fmt.Sprintf("takes %d operands", info.arity))
+		fail(op, types, format.Sprintf("takes %d operands", info.arity))
 	}
 	same, cond := types, dtype.Bool
 	switch op {

@@ -9,9 +9,9 @@ package compiler
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/format"
 )
 
 //go:generate go run ../gen ../../js/src/ops.gen.ts
@@ -64,7 +64,7 @@ func init() {
 func (c *Compiler) Call(data []byte) (out []byte) {
 	defer func() {
 		if p := recover(); p != nil {
-			out = failure(fmt.Errorf("internal error: %v", p))
+			out = failure(format.Errorf("internal error: %v", p))
 		}
 	}()
 	r := &request{data: data}

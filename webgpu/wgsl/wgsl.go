@@ -12,11 +12,11 @@
 package wgsl
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/kernel"
 	"github.com/rlx-go/rlx/ir/kernel/clike"
 )
@@ -40,7 +40,7 @@ func Print(k *kernel.Kernel) (string, error) {
 	}
 	for i, t := range k.Scalars {
 		if t != dtype.Invalid && (typeNames[t] == "" || t == dtype.F16) {
-			return "", &clike.UnsupportedError{Dialect: dialect.Name, Kernel: k.Name, What: fmt.Sprintf("scalar %d of type %s", i, t)}
+			return "", &clike.UnsupportedError{Dialect: dialect.Name, Kernel: k.Name, What: format.Sprintf("scalar %d of type %s", i, t)}
 		}
 	}
 	p := printer{src: src, k: src.Kernel}
@@ -63,8 +63,8 @@ type printer struct {
 	sb  strings.Builder
 }
 
-func (p *printer) line(format string, args ...any) {
-	fmt.Fprintf(&p.sb, format+"\n", args...)
+func (p *printer) line(text string, args ...any) {
+	p.sb.WriteString(format.Sprintf(text+"\n", args...))
 }
 
 // features enables the language extensions that the kernel needs.
@@ -113,7 +113,7 @@ func arrayType(a kernel.Array) string {
 	case a.Width > 1:
 		elem = vectorType(a.DType, a.Width)
 	}
-	return fmt.Sprintf("array<%s, %d>", elem, a.Len)
+	return format.Sprintf("array<%s, %d>", elem, a.Len)
 }
 
 // uniforms declares the run's scalars and counters.
@@ -140,12 +140,12 @@ func (p *printer) entry() {
 	var params []string
 	for _, v := range builtinValues {
 		if p.src.Uses(v.kind) {
-			params = append(params, fmt.Sprintf("@builtin(%s) %s: %s", v.builtin, v.param, v.typ))
+			params = append(params, format.Sprintf("@builtin(%s) %s: %s", v.builtin, v.param, v.typ))
 		}
 	}
-	size := fmt.Sprint(p.k.Workgroup[0])
+	size := format.Sprintf("%d", p.k.Workgroup[0])
 	if w := p.k.Workgroup; w[1] > 1 || w[2] > 1 {
-		size = fmt.Sprintf("%d, %d, %d", w[0], w[1], w[2])
+		size = format.Sprintf("%d, %d, %d", w[0], w[1], w[2])
 	}
 	p.line("\n@compute @workgroup_size(%s)", size)
 	p.line("fn main(%s) {", strings.Join(params, ", "))
@@ -176,11 +176,11 @@ func (p *printer) builtin(name string) string {
 	switch kind {
 	case kernel.BuiltinScalar:
 		if p.k.Scalars[i].IsBool() {
-			return fmt.Sprintf("run.scalar%d != 0u", i)
+			return format.Sprintf("run.scalar%d != 0u", i)
 		}
-		return fmt.Sprintf("run.scalar%d", i)
+		return format.Sprintf("run.scalar%d", i)
 	case kernel.BuiltinCounter:
-		return fmt.Sprintf("i32(repeat%d)", i)
+		return format.Sprintf("i32(repeat%d)", i)
 	}
 	for _, v := range builtinValues {
 		if v.kind == kind && v.typ == "u32" {

@@ -10,12 +10,12 @@
 package clike
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/kernel"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -152,9 +152,9 @@ type Writer struct {
 }
 
 // Fail records what the dialect lacks.
-func (w *Writer) Fail(format string, args ...any) {
+func (w *Writer) Fail(text string, args ...any) {
 	if w.err == nil {
-		w.err = &UnsupportedError{w.d.Name, w.k.Name, fmt.Sprintf(format, args...)}
+		w.err = &UnsupportedError{w.d.Name, w.k.Name, format.Sprintf(text, args...)}
 	}
 }
 
