@@ -3,10 +3,12 @@
 //	go run ./demo/build FOLDER
 //
 // digits.bin (all labels, then all pictures, one byte a number), and for each
-// model its plan digits-NAME.rlxp, compiled ahead of time.
+// model its graphs in text form, digits-NAME.json, an object of the text of each
+// entry, and the plan made of them ahead of time, digits-NAME.rlxp.
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"log"
 	"os"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/rlx-go/rlx/demo/data"
 	"github.com/rlx-go/rlx/demo/models"
+	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/webgpu/wgsl"
 )
@@ -41,24 +44,39 @@ func write(folder string) error {
 		return err
 	}
 	for name, m := range models.All() {
-		file, err := compile(m)
-		if err != nil {
+		if err := writeModel(filepath.Join(folder, "digits-"+name), m); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, "digits-"+name+".rlxp"), file, 0o644); err != nil {
-			return err
 		}
 	}
 	return nil
 }
 
-// compile returns a model's plan file.
-func compile(m models.Model) ([]byte, error) {
+func writeModel(path string, m models.Model) error {
 	module, err := m.Module(data.TestCount)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p, err := plan.Compile(module, plan.WebGPU(), wgsl.Printer{})
+	texts := map[string]string{}
+	for _, e := range module.Entries {
+		texts[e.Name] = e.Graph.String()
+	}
+	graphs, err := json.Marshal(texts)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+".json", graphs, 0o644); err != nil {
+		return err
+	}
+	file, err := compile(module)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path+".rlxp", file, 0o644)
+}
+
+// compile returns a module's plan file.
+func compile(m *ir.Module) ([]byte, error) {
+	p, err := plan.Compile(m, plan.WebGPU(), wgsl.Printer{})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,36 @@
+// The least that trains: a plan compiled ahead of time, and its runtime.
+
+import { openSession, Trainer } from '/rlx/runtime.js';
+import { loadDigits, testCount } from './digits.js';
+
+const find = (id) => document.getElementById(id);
+
+async function train() {
+  const [plan, digits] = await Promise.all([fetch('assets/digits-mlp.rlxp').then((response) => response.arrayBuffer()), loadDigits()]);
+  const session = await openSession(plan, { worker: true });
+  try {
+    await session.run('init', { seed: 1 });
+    const { loss, seconds, steps } = await new Trainer(session).run({
+      steps: 800, batches: digits.batches(), inputs: (step) => ({ lr: step < 600 ? 2e-3 : 5e-4 }),
+      onProgress: ({ step, losses }) => { find('result').textContent = `step ${step}, loss ${losses.at(-1).toFixed(4)}`; },
+    });
+    const { reading } = await session.run('eval', digits.test, { read: ['correct'] });
+    const right = (await reading).values.correct[0] / testCount * 100;
+    find('result').textContent = `${right.toFixed(2)} % of the test digits right after ${steps} steps in ${seconds.toFixed(1)} s, loss ${loss.toFixed(4)}, on ${session.deviceName}`;
+  } finally {
+    session.close();
+  }
+}
+
+find('train').addEventListener('click', async () => {
+  find('train').disabled = true;
+  find('problem').hidden = true;
+  try {
+    await train();
+  } catch ({ kind, message }) {
+    find('problem').hidden = false;
+    find('problem').textContent = `${kind}: ${message}`;
+  } finally {
+    find('train').disabled = false;
+  }
+});
