@@ -36,8 +36,9 @@ build: js ## build everything: Go packages, WebAssembly modules, the npm package
 .PHONY: wasm
 wasm: ## build the compiler and the CPU fallback for the browser
 	mkdir -p js/dist
-	$(WASM) -o js/dist/rlx.wasm ./wasm
+	$(WASM) -gcflags=all=-l -o js/dist/rlx.wasm ./wasm # inlined calls take room
 	$(WASM) -o js/dist/rlx-cpu.wasm ./wasm/cpu
+	$(GO) run ./wasm/shrink js/dist/rlx.wasm js/dist/rlx-cpu.wasm
 	cp "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" js/dist/wasm_exec.js
 
 .PHONY: js

@@ -1,10 +1,10 @@
 // Command shrink makes a WebAssembly module that was built by Go smaller to
 // download, without changing what it does:
 //
-//	go run ./wasm/shrink module.wasm
+//	go run ./wasm/shrink module.wasm...
 //
-// It drops the tables of source lines, which only tracebacks read (they go on
-// naming functions), and packs the data segments. Go's linker has no flag for
+// It drops the tables of functions' names and source lines, which only
+// tracebacks read, and packs the data segments. Go's linker has no flag for
 // either.
 package main
 
@@ -14,13 +14,15 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: shrink module.wasm")
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: shrink module.wasm...")
 		os.Exit(2)
 	}
-	if err := shrinkFile(os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, "shrink:", err)
-		os.Exit(1)
+	for _, path := range os.Args[1:] {
+		if err := shrinkFile(path); err != nil {
+			fmt.Fprintln(os.Stderr, "shrink:", err)
+			os.Exit(1)
+		}
 	}
 }
 
@@ -45,7 +47,7 @@ func shrink(module []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := dropLines(memory); err != nil {
+	if err := dropNames(memory); err != nil {
 		return nil, err
 	}
 	section := writeSegments(memory)

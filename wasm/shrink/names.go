@@ -17,8 +17,9 @@ const (
 
 	// The fixed part of a function's record, in words of 4 bytes; the offsets
 	// of its pcdata tables and of its funcdata follow.
-	wordPCSP, wordPCFile, wordPCLine, wordTables = 4, 5, 6, 7
-	wordUnit, wordStartLine, wordCounts, words   = 8, 9, 10, 11
+	wordName, wordPCSP, wordPCFile, wordPCLine = 1, 4, 5, 6
+	wordTables, wordUnit, wordStartLine        = 7, 8, 9
+	wordCounts, words                          = 10, 11
 
 	// Places of what is kept: the maps of live pointers that the garbage
 	// collector needs, and inlined calls, to unwind. All others serve
@@ -29,15 +30,24 @@ const (
 	none = ^uint32(0)
 )
 
+// The names that functions keep. Go's runtime asks whether one is its own, and
+// takes apart that of a method called through a nil pointer, for its message.
+const (
+	runtimePrefix = "runtime."
+	otherName     = "go.(*T).f"
+	packedNames   = "\x00" + runtimePrefix + "\x00" + otherName + "\x00"
+)
+
 // table is the table of functions in a memory: its header's fields.
 type table struct {
 	memory                          []byte // from the header on
-	functions, units, files, values uint64
+	functions, names, units, files, values uint64
 	funcs                           uint64
 }
 
-// dropLines rewrites the table of functions of a program without source lines.
-func dropLines(memory []byte) error {
+// dropNames rewrites the table of functions of a program without source lines
+// and names.
+func dropNames(memory []byte) error {
 	if !strings.HasPrefix(runtime.Version(), knownVersion) {
 		return fmt.Errorf("the tables of %s are unknown: this is for %s", runtime.Version(), knownVersion)
 	}
@@ -47,9 +57,9 @@ func dropLines(memory []byte) error {
 	}
 	t := &table{memory: memory[at:]}
 	field := func(i int) uint64 { return binary.LittleEndian.Uint64(t.memory[8*i:]) }
-	t.functions, t.units, t.files, t.values, t.funcs = field(1), field(5), field(6), field(7), field(8)
+	t.functions, t.names, t.units, t.files, t.values, t.funcs = field(1), field(4), field(5), field(6), field(7), field(8)
 	size := uint64(len(t.memory))
-	if t.units > t.files || t.files > t.values || t.values > t.funcs || t.funcs > size || t.functions > (size-t.funcs)/8 {
+	if t.names > t.units || t.units > t.files || t.files > t.values || t.values > t.funcs || t.funcs > size || t.functions > (size-t.funcs)/8 {
 		return errors.New("the table of functions is damaged")
 	}
 	return t.rewrite()
@@ -74,6 +84,7 @@ func (t *table) rewrite() error {
 			return err
 		}
 		end = max(end, uint64(from)+f.size())
+		f.fixed[wordName] = t.rename(f.fixed[wordName])
 		if err := f.drop(values); err != nil {
 			return err
 		}
@@ -81,8 +92,21 @@ func (t *table) rewrite() error {
 	}
 	replace(funcs[first:end], records)
 	replace(t.memory[t.values:t.funcs], values.packed)
+	replace(t.memory[t.names:t.units], []byte(packedNames))
 	replace(t.memory[t.units:t.values], nil) // names of files, by compilation unit
 	return nil
+}
+
+// rename returns the place of what is left of a function's name.
+func (t *table) rename(at uint32) uint32 {
+	names := t.memory[t.names:t.units]
+	switch {
+	case at == 0 || uint64(at) >= uint64(len(names)):
+		return 0
+	case bytes.HasPrefix(names[at:], []byte(runtimePrefix)):
+		return 1
+	}
+	return uint32(2 + len(runtimePrefix))
 }
 
 // replace puts bytes at the beginning of a place and zeros into the rest.
