@@ -1,0 +1,102 @@
+package rlx_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layers are the rooms of the module, those that others stand on first. A
+// package may import its own room and those of layers before; of two rooms in
+// one layer, neither may import the other.
+var layers = [][]string{
+	{"ir/format"},
+	{"ir/dtype"},
+	{"ir/scalar"},
+	{"ir"},
+	{"ir/derive"},
+	{"ir/ops"},
+	{"autodiff", "ir/passes"},
+	{"ir/irtest"},
+	{"ir/kernel"},
+	{"ir/plan"},
+	{"webgpu/wgsl", "native/cuda/cudacpp", "native", "native/cuda/driver"},
+	{"native/safetensors", "native/backendtest", "native/cpu", "native/cuda", "webgpu/exec", "webgpu/conformance", "wasm/compiler"},
+	{"webgpu", "wasm"},
+	{""}, // the root
+	{"demo", "js", "build", "native/rlx"},
+}
+
+const module = "github.com/rlx-go/rlx"
+
+// packages returns the imports of every package of the module, tests left out.
+func packages(t *testing.T) map[string][]string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-e", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		all[words[0]] = words[1:]
+	}
+	return all
+}
+
+// room returns the layer of a package of the module and the room there, the one
+// with the longest name that fits.
+func room(pkg string) (layer int, name string) {
+	path := strings.TrimPrefix(strings.TrimPrefix(pkg, module), "/")
+	layer = -1
+	for i, rooms := range layers {
+		for _, r := range rooms {
+			inside := path == r || r != "" && strings.HasPrefix(path, r+"/")
+			if inside && (layer < 0 || len(r) > len(name)) {
+				layer, name = i, r
+			}
+		}
+	}
+	return layer, name
+}
+
+func TestImportArrows(t *testing.T) {
+	for pkg, imports := range packages(t) {
+		layer, name := room(pkg)
+		if layer < 0 {
+			t.Errorf("%s is in no room: see layers", pkg)
+			continue
+		}
+		for _, imported := range imports {
+			if !strings.HasPrefix(imported, module) {
+				continue
+			}
+			if l, r := room(imported); r != name && l >= layer {
+				t.Errorf("%s must not import %s", pkg, imported)
+			}
+		}
+	}
+}
+
+// What the wasm module is made of keeps away from packages that would make it
+// larger, and each heavy dependency has one room.
+func TestDependenciesStayInTheirRooms(t *testing.T) {
+	lean := []string{"ir", "ir/dtype", "ir/scalar", "ir/derive", "ir/ops", "ir/passes", "ir/kernel", "ir/plan", "autodiff", "webgpu/wgsl", "wasm/compiler"}
+	heavy := []string{"reflect", "encoding/json", "text/template", "net", "net/http", "regexp", "time"}
+	only := map[string]string{"gonum.org/": "native/cpu", "github.com/cogentcore/": "webgpu/exec"}
+	for pkg, imports := range packages(t) {
+		_, name := room(pkg)
+		forTests := strings.HasSuffix(pkg, "test") || strings.HasSuffix(pkg, "sim") || strings.HasSuffix(pkg, "gradcheck")
+		for _, imported := range imports {
+			if slices.Contains(lean, name) && !forTests && slices.Contains(heavy, imported) {
+				t.Errorf("%s must not import %s: it is part of the wasm module", pkg, imported)
+			}
+			for prefix, home := range only {
+				if strings.HasPrefix(imported, prefix) && name != home {
+					t.Errorf("%s must not import %s: that is for %s", pkg, imported, home)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,332 @@
+package rlx_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/safetensors"
+)
+
+var ctx = context.Background()
+
+// classifier is the loss of a small network on a batch of 8.
+func classifier(t testing.TB) *ir.Graph {
+	t.Helper()
+	g, err := ir.Build("classifier", func(b *ir.Builder) {
+		x, labels := b.Input("x", ir.F32, ir.Dims(8, 4)...), b.Input("labels", ir.I32, ir.N(8))
+		h := ops.Tanh(b, ops.Linear(b, x, b.Param("w1", ir.F32, ir.Dims(4, 16)...), b.Param("b1", ir.F32, ir.N(16))))
+		b.Output("loss", ops.CrossEntropyMean(b, ops.Linear(b, h, b.Param("w2", ir.F32, ir.Dims(16, 3)...), b.Param("b2", ir.F32, ir.N(3))), labels))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func examples() rlx.Inputs {
+	x, labels := make([]float32, 32), make([]int32, 8)
+	for i := range x {
+		x[i] = float32(math.Sin(float64(i * i)))
+	}
+	for i := range labels {
+		labels[i] = int32(i % 3)
+	}
+	return rlx.Inputs{"x": rlx.Float32s(x, 8, 4), "labels": rlx.Int32s(labels)}
+}
+
+func session(t testing.TB) *rlx.Session {
+	t.Helper()
+	s, err := rlx.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func trainer(t testing.TB, o rlx.Training) *rlx.Trainer {
+	t.Helper()
+	tr, err := session(t).Train(ctx, classifier(t), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+func losses(t *testing.T, tr *rlx.Trainer) []float32 {
+	t.Helper()
+	out, err := tr.Losses(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func steps(t *testing.T, tr *rlx.Trainer, n int) {
+	t.Helper()
+	for range n {
+		if err := tr.Step(ctx, examples()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestTrainingMakesTheLossSmallAndKeepsAllOfThem(t *testing.T) {
+	const n = 700 // more than the device keeps
+	tr := trainer(t, rlx.Training{Seed: 3})
+	tr.SetRate(0.01)
+	steps(t, tr, n)
+	got := losses(t, tr)
+	if len(got) != n || tr.Steps() != n {
+		t.Fatalf("%d losses of %d steps, want %d", len(got), tr.Steps(), n)
+	}
+	if got[n-1] > got[0]/10 {
+		t.Errorf("the loss went from %v to %v", got[0], got[n-1])
+	}
+	for k := range n - 1 {
+		if math.IsNaN(float64(got[k])) || got[k+1] > got[k]+0.05 {
+			t.Fatalf("step %d: loss %v after %v", k+1, got[k+1], got[k])
+		}
+	}
+}
+
+func TestLossesAreThoseOfTheReference(t *testing.T) {
+	tr := trainer(t, rlx.Training{Seed: 5, Optimizer: optim.SGD{Momentum: 0.9}})
+	step, err := optim.Step(classifier(t), "loss", optim.SGD{Momentum: 0.9}, optim.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]*ir.Array{optim.RateInput: ir.Floats(ir.F32, []float64{rlx.DefaultRate})}
+	saved, err := tr.Program().Save(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range step.Ports() {
+		x, ok := saved[p.Name]
+		if !ok {
+			x, ok = examples()[p.Name]
+		}
+		if !ok {
+			continue
+		}
+		if values[p.Name], err = x.Array(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	steps(t, tr, 10)
+	for k, got := range losses(t, tr) {
+		out, err := ir.Eval(step, values, ir.EvalOptions{Reference: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, o := range step.Outputs() {
+			if o.State {
+				values[o.Name] = out[i]
+			} else if want := out[i].F[0]; math.Abs(float64(got)-want) > 1e-5 {
+				t.Errorf("step %d: loss %v, reference %v", k, got, want)
+			}
+		}
+	}
+}
+
+func TestTheSameSeedGivesTheSameWeights(t *testing.T) {
+	value := func(seed uint32) []float32 {
+		x, err := trainer(t, rlx.Training{Seed: seed}).Program().Get(ctx, "w1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := x.Float32s()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	a, b, c := value(1), value(1), value(2)
+	same := 0
+	for i := range a {
+		if a[i] != b[i] {
+			t.Fatalf("element %d is %v and %v", i, a[i], b[i])
+		}
+		if a[i] == c[i] {
+			same++
+		}
+	}
+	if same == len(a) {
+		t.Error("another seed gives the same weights")
+	}
+}
+
+func TestTrainingGoesOnFromASavedFileAsIfItHadNotStopped(t *testing.T) {
+	one := trainer(t, rlx.Training{Seed: 7})
+	steps(t, one, 20)
+	var file bytes.Buffer
+	if err := one.Save(ctx, &file); err != nil {
+		t.Fatal(err)
+	}
+	steps(t, one, 20)
+	other := trainer(t, rlx.Training{Seed: 8})
+	if err := other.Load(ctx, &file); err != nil {
+		t.Fatal(err)
+	}
+	steps(t, other, 20)
+	a, b := losses(t, one)[20:], losses(t, other)
+	for k := range a {
+		if a[k] != b[k] {
+			t.Fatalf("step %d: %v after loading, %v without", k, b[k], a[k])
+		}
+	}
+}
+
+func TestWrongBatchesAndFilesLeaveTheTrainerAsItWas(t *testing.T) {
+	tr := trainer(t, rlx.Training{})
+	steps(t, tr, 1)
+	wrong := examples()
+	wrong["labels"] = rlx.Int32s([]int32{0, 1, 2, 3, 0, 0, 0, 0})
+	for _, c := range []struct {
+		name string
+		err  error
+		kind error
+	}{
+		{"label out of range", tr.Step(ctx, wrong), ir.ErrIndex},
+		{"unknown input", tr.Step(ctx, rlx.Inputs{"y": rlx.Float32(1)}), ir.ErrName},
+		{"wrong shape", tr.Step(ctx, rlx.Inputs{"x": rlx.Float32s(make([]float32, 32), 4, 8)}), ir.ErrShape},
+		{"damaged file", tr.Load(ctx, bytes.NewReader([]byte("no weights"))), safetensors.ErrDamaged},
+		{"file of another model", tr.Load(ctx, weights(t, "w9", native.Float32(1))), ir.ErrName},
+		{"file with another shape", tr.Load(ctx, weights(t, "w1", native.Float32(1))), ir.ErrShape},
+	} {
+		if !errors.Is(c.err, c.kind) {
+			t.Errorf("%s: %v, want %v", c.name, c.err, c.kind)
+		}
+	}
+	steps(t, tr, 1)
+	if n := len(losses(t, tr)); n != 2 || tr.Steps() != 2 {
+		t.Errorf("%d losses of %d steps, want 2", n, tr.Steps())
+	}
+}
+
+func weights(t *testing.T, name string, x rlx.Tensor) *bytes.Buffer {
+	t.Helper()
+	var file bytes.Buffer
+	if err := safetensors.Write(&file, map[string]rlx.Tensor{name: x}, nil); err != nil {
+		t.Fatal(err)
+	}
+	return &file
+}
+
+func TestTrainingRefusesWhatCannotBeTrained(t *testing.T) {
+	s := session(t)
+	for name, c := range map[string]struct {
+		o    rlx.Training
+		kind error
+	}{
+		"unknown loss":           {rlx.Training{Loss: "cost"}, ir.ErrName},
+		"initializer of nothing": {rlx.Training{Init: map[string]rlx.Initializer{"w3": rlx.Constant(1)}}, ir.ErrName},
+		"bad hyper-parameter":    {rlx.Training{Optimizer: optim.Adam{Beta1: 2}}, ir.ErrAttr},
+	} {
+		if _, err := s.Train(ctx, classifier(t), c.o); !errors.Is(err, c.kind) {
+			t.Errorf("%s: %v, want %v", name, err, c.kind)
+		}
+	}
+}
+
+func TestStepsAllocateNothing(t *testing.T) {
+	tr := trainer(t, rlx.Training{})
+	batch := examples()
+	if err := tr.Step(ctx, batch); err != nil {
+		t.Fatal(err)
+	}
+	allocations := testing.AllocsPerRun(100, func() {
+		if err := tr.Step(ctx, batch); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if allocations != 0 {
+		t.Errorf("%v allocations a step", allocations)
+	}
+}
+
+func TestRunReportsProgressAndStopsWhenAsked(t *testing.T) {
+	tr := trainer(t, rlx.Training{})
+	stopping, stop := context.WithCancel(ctx)
+	for name, x := range examples() {
+		copy(tr.Input(name).Data, x.Data)
+	}
+	err := tr.Run(stopping, 1000, func(k int) error {
+		if k == 10 {
+			stop()
+		}
+		return nil
+	}, nil)
+	if !errors.Is(err, context.Canceled) || tr.Steps() != 10 {
+		t.Errorf("after %d steps: %v", tr.Steps(), err)
+	}
+	var last rlx.Progress
+	if err := tr.Run(ctx, 5, func(int) error { return nil }, func(p rlx.Progress) { last = p }); err != nil {
+		t.Fatal(err)
+	}
+	if all := losses(t, tr); last.Step != 5 || last.Steps != 5 || last.Loss != all[len(all)-1] || last.Rate <= 0 {
+		t.Errorf("progress %+v", last)
+	}
+}
+
+// moments returns mean and variance of what an initializer draws for f32[200,300].
+func moments(t *testing.T, init rlx.Initializer) (mean, variance float64) {
+	t.Helper()
+	g, err := ir.Build("init", func(b *ir.Builder) {
+		b.Output("x", init(b, ops.Key(b, 1), ir.TypeOf(ir.F32, ir.N(200), ir.N(300))))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := ir.NewModule("init", ir.Entry{Name: "init", Graph: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := session(t).Compile(ctx, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.Call(ctx, "init", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := out["x"].Float32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range x {
+		mean += float64(v) / float64(len(x))
+	}
+	for _, v := range x {
+		variance += (float64(v) - mean) * (float64(v) - mean) / float64(len(x))
+	}
+	return mean, variance
+}
+
+func TestInitializersHaveTheMomentsTheyPromise(t *testing.T) {
+	for name, c := range map[string]struct {
+		init           rlx.Initializer
+		mean, variance float64
+	}{
+		"HeNormal":      {rlx.HeNormal(), 0, 2. / 200},
+		"GlorotNormal":  {rlx.GlorotNormal(), 0, 2. / 500},
+		"GlorotUniform": {rlx.GlorotUniform(), 0, 2. / 500},
+		"Normal":        {rlx.Normal(3, 2), 3, 4},
+		"Uniform":       {rlx.Uniform(1, 3), 2, 1. / 3},
+		"Constant":      {rlx.Constant(5), 5, 0},
+	} {
+		mean, variance := moments(t, c.init)
+		// Five standard errors of 60,000 numbers, and what summing them rounds.
+		slack, spread := 5*math.Sqrt(c.variance/60000)+1e-9, 5*c.variance*math.Sqrt(2./60000)+1e-9
+		if math.Abs(mean-c.mean) > slack || math.Abs(variance-c.variance) > spread {
+			t.Errorf("%s: mean %v and variance %v, want %v and %v", name, mean, variance, c.mean, c.variance)
+		}
+	}
+}
