@@ -27,8 +27,7 @@ func (p *Program) loop(g *Group) ([]Item, error) {
 		copies = append(copies, p.copyOf(m.Node.Input(a.Consts+i), m.Store[i]))
 	}
 	var items []Item
-	if len(copies) > 0 {
-		first := p.copyGroup(copies)
+	for _, first := range p.copyGroups(copies) {
 		p.collectReads(first)
 		items = append(items, first)
 	}

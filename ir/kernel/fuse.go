@@ -292,29 +292,46 @@ func rowsSuffice(g *Group) bool {
 // bind one by one, and cannot share the bindings of arenas instead: more bytes
 // than one binding holds, or elements that are no 32-bit words.
 func (p *Program) tooManyTensors(g *Group) bool {
-	n, bytes, words := 0, 0, true
-	seen := map[ir.Value]bool{}
-	add := func(v ir.Value) {
-		if seen[v] {
-			return
-		}
-		seen[v] = true
-		n++
-		size, _ := v.Shape().Size().Const()
-		bytes += size * DeviceSize(v.DType())
-		words = words && DeviceSize(v.DType()) == 4
-	}
+	f := footprint{seen: map[any]bool{}, words: true}
 	for _, part := range g.parts() {
 		for _, m := range part.Members {
 			for _, a := range p.spaceOf(m.Node).reads {
-				add(a.v)
+				f.value(a.v)
 			}
 			for _, v := range m.Node.Results() {
-				add(v)
+				f.value(v)
+			}
+		}
+		for _, c := range part.Copies {
+			f.add(c.To, c.To.DType, c.To.Len())
+			if c.From != nil {
+				f.add(c.From, c.From.DType, c.From.Len())
 			}
 		}
 	}
-	return n > p.options.Tensors && (bytes > p.options.Bytes || !words)
+	return f.tensors > p.options.Tensors && (f.bytes > p.options.Bytes || !f.words)
+}
+
+// footprint is what a group touches, a value or tensor counted once.
+type footprint struct {
+	seen           map[any]bool
+	tensors, bytes int
+	words          bool // all elements are 32-bit words
+}
+
+func (f *footprint) value(v ir.Value) {
+	size, _ := v.Shape().Size().Const()
+	f.add(v, v.DType(), size)
+}
+
+func (f *footprint) add(what any, d ir.DType, size int) {
+	if f.seen[what] {
+		return
+	}
+	f.seen[what] = true
+	f.tensors++
+	f.bytes += size * DeviceSize(d)
+	f.words = f.words && DeviceSize(d) == 4
 }
 
 func split(phi []int) (mapped, rest []int) {

@@ -156,14 +156,15 @@ func (p *Program) placeStacked() {
 		case p.tensors[s.v] == nil:
 			p.tensors[s.v] = s.t
 		default:
-			g := p.addCopies([]Copy{{From: p.tensors[s.v], To: s.t}})
-			p.after[g] = append(p.after[g], p.groupOf[s.v.Node()])
+			for _, g := range p.addCopies([]Copy{{From: p.tensors[s.v], To: s.t}}) {
+				p.after[g] = append(p.after[g], p.groupOf[s.v.Node()])
+			}
 		}
 	}
 }
 
-// copyBack adds one group that writes the states that were not written in
-// place, behind everything else.
+// copyBack adds groups that write the states that were not written in place,
+// behind everything else.
 func (p *Program) copyBack() {
 	var copies []Copy
 	for _, pair := range p.Pairs {
@@ -172,7 +173,7 @@ func (p *Program) copyBack() {
 		}
 	}
 	before := slices.Clone(p.groups)
-	if g := p.addCopies(copies); g != nil {
+	for _, g := range p.addCopies(copies) {
 		p.after[g] = before
 	}
 }

@@ -14,6 +14,9 @@ type region struct{ buffer, offset, bytes int }
 // RowBytes, and none is empty.
 func regionBytes(t *kernel.Tensor) int { return align(max(t.Bytes(), 1), RowBytes) }
 
+// bindingBytes is what a kernel binds of it: whole words, and not nothing.
+func bindingBytes(t *kernel.Tensor) int { return align(max(t.Bytes(), 1), WordBytes) }
+
 // arenas hands out memory for values that are never given back: states,
 // inputs, constants. Buffers are filled one after the other, each as large as
 // one binding may be.
@@ -33,12 +36,12 @@ func (a *arenas) place(t *kernel.Tensor) (region, error) {
 	for _, b := range a.own {
 		if at := a.p.Buffers[b].Bytes; at+bytes <= a.limit {
 			a.p.Buffers[b].Bytes += bytes
-			return region{b, at, max(t.Bytes(), WordBytes)}, nil
+			return region{b, at, bindingBytes(t)}, nil
 		}
 	}
 	a.own = append(a.own, len(a.p.Buffers))
 	a.p.Buffers = append(a.p.Buffers, Buffer{Kind: a.kind, Bytes: bytes})
-	return region{len(a.p.Buffers) - 1, 0, max(t.Bytes(), WordBytes)}, nil
+	return region{len(a.p.Buffers) - 1, 0, bindingBytes(t)}, nil
 }
 
 func tooLarge(t *kernel.Tensor, limit int) error {
@@ -101,7 +104,7 @@ func (a *pool) grow() int {
 func (a *pool) take(t *kernel.Tensor, b int, x block) region {
 	a.blocks[b] = append(a.blocks[b], x)
 	a.p.Buffers[b].Bytes = max(a.p.Buffers[b].Bytes, x.offset+x.bytes)
-	return region{b, x.offset, max(t.Bytes(), WordBytes)}
+	return region{b, x.offset, bindingBytes(t)}
 }
 
 // gap returns the lowest offset at which nothing with an overlapping lifetime

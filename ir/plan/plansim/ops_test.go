@@ -74,7 +74,7 @@ func sampleGraph(op ir.Op, samples ...ir.Sample) (*ir.Graph, map[string]*ir.Arra
 func runsOn(g *ir.Graph) bool {
 	for _, n := range g.Nodes() {
 		for _, t := range n.Types() {
-			if t.DType.On(dtype.WGSL) != dtype.Arithmetic || t.DType == ir.F16 {
+			if t.DType.On(dtype.WGSL) != dtype.Arithmetic {
 				return false
 			}
 		}
@@ -98,7 +98,9 @@ func checkSample(t *testing.T, op ir.Op, samples ...ir.Sample) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := plansim.Open(m, plan.WebGPU())
+	target := plan.WebGPU()
+	target.F16 = true
+	session, err := plansim.Open(m, target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +110,11 @@ func checkSample(t *testing.T, op ir.Op, samples ...ir.Sample) {
 		t.Fatal(err)
 	}
 	for i, o := range g.Outputs() {
-		if diff := compare(got[o.Name], want[i], 1e-5); diff != "" {
+		tolerance := 1e-5
+		if want[i].DType == ir.F16 {
+			tolerance = 1e-2
+		}
+		if diff := compare(got[o.Name], want[i], tolerance); diff != "" {
 			t.Errorf("%s: %s", o.Name, diff)
 		}
 	}
@@ -120,7 +126,10 @@ func compare(got, want *ir.Array, tol float64) string {
 	}
 	var bad []string
 	for i := range want.Len() {
-		a, b := got.Float(i), dtype.F32.Round(want.Float(i))
+		a, b := got.Float(i), want.Float(i)
+		if want.DType.IsFloat() {
+			b = want.DType.Round(b)
+		}
 		if a == b || math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= tol*math.Max(1, math.Abs(b)) {
 			continue
 		}
