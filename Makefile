@@ -67,12 +67,21 @@ test-wgsl: $(JS_TOOLS) ## check every golden shader with Tint
 	$(NODE_TEST) webgpu/wgsl/check/*.test.mjs
 	$(NODE) webgpu/wgsl/check/tint.mjs webgpu/wgsl/testdata
 
+.PHONY: suite
+suite: ## write the conformance suite to build/conformance
+	rm -rf build/conformance
+	$(GO) run ./webgpu/conformance/write build/conformance
+
+.PHONY: conformance
+conformance: js suite ## run the whole conformance suite over Dawn: minutes without a GPU
+	RLX_DATA=build $(NODE) js/bench/h200/conformance.mjs
+
 .PHONY: test-js
-test-js: js ## run the JavaScript tests in Node, over Dawn
+test-js: js suite ## run the JavaScript tests in Node, over Dawn
 	$(NODE_TEST) js/test/*.test.mjs
 
 .PHONY: test-browser
-test-browser: js ## run the tests in Chromium
+test-browser: js suite ## run the tests in Chromium
 	$(NODE_TEST) --test-concurrency=1 js/test/browser/*.test.mjs
 
 .PHONY: size
@@ -107,9 +116,10 @@ bench: js $(PEERS) ## host time per step against jax-js and TensorFlow.js; CPU k
 	python3 native/cpu/peers/pytorch.py
 
 .PHONY: bench-h200
-bench-h200: js $(PEERS) ## pack build/h200: benchmarks and conformance for a bare GPU machine
+bench-h200: js suite $(PEERS) ## pack build/h200: benchmarks and conformance for a bare GPU machine
 	$(GO) run ./js/bench/plans build/plans
-	$(NODE) js/bench/h200/pack.mjs build/h200 --plans build/plans
+	$(NODE) js/bench/h200/pack.mjs build/h200 --plans build/plans \
+	  --program conformance=js/bench/h200/conformance.mjs --data conformance=build/conformance
 
 ##@ Maintain
 

@@ -22,10 +22,6 @@ const (
 	ValuesFile = "values.bin"
 )
 
-// smallPlan is the size in bytes up to which a module is one for devices that
-// are made of software: they take seconds to compile a large kernel.
-const smallPlan = 66 << 10
-
 // The JSON of the index.
 type (
 	indexJSON struct {
@@ -34,7 +30,7 @@ type (
 	moduleJSON struct {
 		Name  string     `json:"name"`
 		Plan  string     `json:"plan"`  // the name of its file
-		Small bool       `json:"small"` // see smallPlan
+		Bytes int        `json:"bytes"` // of the plan
 		Cases []caseJSON `json:"cases"`
 	}
 	caseJSON struct {
@@ -104,7 +100,7 @@ func (w *writer) module(m Module) error {
 	if err != nil {
 		return err
 	}
-	out := moduleJSON{Name: m.Name, Plan: strings.ReplaceAll(m.Name, " ", "-") + ".rlxp", Small: len(data) <= smallPlan}
+	out := moduleJSON{Name: m.Name, Plan: strings.ReplaceAll(m.Name, " ", "-") + ".rlxp", Bytes: len(data)}
 	for _, c := range m.Cases {
 		to := caseJSON{Name: c.Name, Entry: c.Entry, State: w.tensors(c.State)}
 		for _, r := range c.Runs {
