@@ -1,0 +1,80 @@
+package rlx_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// A network learns the exclusive or.
+func Example() {
+	ctx := context.Background()
+	loss, err := ir.Build("xor", func(b *ir.Builder) {
+		x, labels := b.Input("x", ir.F32, ir.Dims(4, 2)...), b.Input("labels", ir.I32, ir.N(4))
+		h := ops.Tanh(b, ops.Linear(b, x, b.Param("w1", ir.F32, ir.Dims(2, 8)...), b.Param("b1", ir.F32, ir.N(8))))
+		logits := ops.Linear(b, h, b.Param("w2", ir.F32, ir.Dims(8, 2)...), b.Param("b2", ir.F32, ir.N(2)))
+		b.Output("loss", ops.CrossEntropyMean(b, logits, labels))
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	session, err := rlx.Open("cpu") // "" for the fastest device
+	if err != nil {
+		log.Fatal(err)
+	}
+	trainer, err := session.Train(ctx, loss, rlx.Training{Seed: 1}) // Adam
+	if err != nil {
+		log.Fatal(err)
+	}
+	trainer.SetRate(0.05)
+	batch := rlx.Inputs{"x": rlx.Float32s([]float32{0, 0, 0, 1, 1, 0, 1, 1}, 4, 2), "labels": rlx.Int32s([]int32{0, 1, 1, 0})}
+	for range 200 {
+		if err := trainer.Step(ctx, batch); err != nil {
+			log.Fatal(err)
+		}
+	}
+	losses, err := trainer.Losses(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("loss below 0.01: %t\n", losses[199] < 0.01)
+	// Output: loss below 0.01: true
+}
+
+// Entries of a module share their parameters by name.
+func ExampleSession_Compile() {
+	ctx := context.Background()
+	double, err := ir.Build("double", func(b *ir.Builder) {
+		b.Output("y", ops.Mul(b, b.Input("x", ir.F32, ir.N(3)), b.Param("factor", ir.F32)))
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	module, err := ir.NewModule("example", ir.Entry{Name: "double", Graph: double})
+	if err != nil {
+		log.Fatal(err)
+	}
+	session, err := rlx.Open("cpu")
+	if err != nil {
+		log.Fatal(err)
+	}
+	program, err := session.Compile(ctx, module)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer program.Close()
+	if err := program.Set("factor", rlx.Float32(2)); err != nil {
+		log.Fatal(err)
+	}
+	out, err := program.Call(ctx, "double", rlx.Inputs{"x": rlx.Float32s([]float32{1, 2, 3})})
+	if err != nil {
+		log.Fatal(err)
+	}
+	y, err := out["y"].Float32s()
+	fmt.Println(y, err)
+	// Output: [2 4 6] <nil>
+}

@@ -1,0 +1,97 @@
+package native_test
+
+import (
+	"errors"
+	"testing"
+	"unsafe"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+)
+
+func TestTensorsShareTheMemoryTheyAreMadeOf(t *testing.T) {
+	x := []float32{1, 2, 3, 4}
+	y, err := native.Float32s(x, 2, 2).Float32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	y[3] = 9
+	if x[3] != 9 {
+		t.Errorf("x = %v after writing to its view", x)
+	}
+	if allocations := testing.AllocsPerRun(10, func() {
+		z, err := native.Tensor{DType: ir.F32, Dims: []int{4}, Data: native.Float32s(x).Data}.Float32s()
+		if err != nil || len(z) != 4 {
+			t.Error(err)
+		}
+	}); allocations > 2 { // the dims, twice
+		t.Errorf("%v allocations", allocations)
+	}
+}
+
+func TestViewsOfUnalignedMemoryAreCopies(t *testing.T) {
+	memory := make([]uint64, 3)
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&memory[0])), 24)
+	x := native.Tensor{DType: ir.I32, Dims: []int{2}, Data: bytes[1:9]}
+	copy(x.Data, []byte{1, 0, 0, 0, 2, 0, 0, 0})
+	y, err := x.Int32s()
+	if err != nil || y[0] != 1 || y[1] != 2 {
+		t.Errorf("%v, %v", y, err)
+	}
+	if x.Aligned() {
+		t.Error("the memory counts as aligned")
+	}
+}
+
+func TestTensorsThatDoNotFitAreRefused(t *testing.T) {
+	of := func(x native.Tensor) error { return x.Check() }
+	_, wrongType := native.Float32(1).Int32s()
+	_, wrongSize := native.Of(ir.F16, []float32{1})
+	for name, c := range map[string]struct{ err, kind error }{
+		"too few bytes":      {of(native.Float32s([]float32{1}, 2)), ir.ErrShape},
+		"negative dimension": {of(native.Float32s(nil, -1)), ir.ErrShape},
+		"overflow":           {of(native.Float32s(nil, 1<<40, 1<<40)), ir.ErrShape},
+		"no element type":    {of(native.Tensor{}), ir.ErrDType},
+		"view as another":    {wrongType, ir.ErrDType},
+		"elements too large": {wrongSize, ir.ErrDType},
+	} {
+		if !errors.Is(c.err, c.kind) {
+			t.Errorf("%s: %v, want %v", name, c.err, c.kind)
+		}
+	}
+	half, err := native.Of(ir.F16, []uint16{0x3c00})
+	if a, arrayErr := half.Array(); err != nil || arrayErr != nil || a.F[0] != 1 {
+		t.Errorf("f16 in []uint16: %v, %v", err, arrayErr)
+	}
+}
+
+func TestSlotsCheckIndicesOfEveryIntegerType(t *testing.T) {
+	for _, d := range []ir.DType{ir.I8, ir.I16, ir.I32, ir.I64, ir.U8, ir.U16, ir.U32} {
+		s := native.Slot{Name: "labels", DType: d, Dims: []int{2}, Lo: 0, Hi: 10, Checked: true}
+		if err := s.Accept(native.FromArray(ir.Ints(d, []int64{0, 9}))); err != nil {
+			t.Errorf("%s: %v", d, err)
+		}
+		if err := s.Accept(native.FromArray(ir.Ints(d, []int64{0, 10}))); !errors.Is(err, ir.ErrIndex) {
+			t.Errorf("%s: 10 is accepted: %v", d, err)
+		}
+		if d.IsSigned() {
+			if err := s.Accept(native.FromArray(ir.Ints(d, []int64{-1, 0}))); !errors.Is(err, ir.ErrIndex) {
+				t.Errorf("%s: -1 is accepted: %v", d, err)
+			}
+		}
+	}
+}
+
+func TestErrorsTellKindAndReason(t *testing.T) {
+	reason := ir.Shapef("x is f32[2]")
+	var err error = &native.Error{Backend: "cpu", Call: "step", Kind: native.KindOf(reason), Name: "x", Err: reason}
+	if !errors.Is(err, ir.ErrShape) || errors.Is(err, ir.ErrName) {
+		t.Errorf("kinds of %v", err)
+	}
+	if want := "cpu: step: shape mismatch: x is f32[2]"; err.Error() != want {
+		t.Errorf("%q, want %q", err, want)
+	}
+	if native.KindOf(errors.New("odd")) != native.ErrDevice {
+		t.Error("an error of no kind has one")
+	}
+}
