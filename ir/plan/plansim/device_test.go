@@ -1,0 +1,36 @@
+package plansim_test
+
+import (
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/plan"
+)
+
+// devices differ from the smallest WebGPU device.
+var devices = []struct {
+	name   string
+	change func(l *plan.Limits)
+}{
+	// Workgroups are laid out in rows, the last of them with workgroups that
+	// have nothing to do.
+	{"short grids", func(l *plan.Limits) { l.Groups = 3 }},
+	{"few bindings", func(l *plan.Limits) { l.StorageBuffers = 6 }},
+	{"small bindings", func(l *plan.Limits) { l.BindingBytes = 4 << 10 }},
+	{"large workgroups", func(l *plan.Limits) {
+		l.Invocations, l.SharedBytes = 1024, 48<<10
+		l.Workgroup = [3]int{1024, 1024, 64}
+	}},
+}
+
+func TestRandomGraphsOnOtherDevices(t *testing.T) {
+	for _, d := range devices {
+		t.Run(d.name, func(t *testing.T) {
+			target := plan.WebGPU()
+			d.change(&target.Limits)
+			eachRandomGraph(t, func(t *testing.T, g *ir.Graph, inputs map[string]*ir.Array) {
+				checkTwoRuns(t, g, inputs, target)
+			})
+		})
+	}
+}
