@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/wasm/wire"
 )
 
 // The kinds of attribute value on the wire.
@@ -26,14 +27,14 @@ type given struct {
 
 // readAttrs reads (name, tag, value) triples into the attributes of an op. What
 // is not given keeps its default; negative axes count from the last.
-func readAttrs(r *request, d *ir.Def, in []ir.Value) (ir.Attrs, error) {
+func readAttrs(r *wire.Request, d *ir.Def, in []ir.Value) (ir.Attrs, error) {
 	values := map[string]*given{}
-	r.list(func() {
-		name := r.text()
+	r.List(func() {
+		name := r.Text()
 		values[name] = readValue(r)
 	})
-	if r.err != nil {
-		return nil, r.err
+	if r.Err() != nil {
+		return nil, r.Err()
 	}
 	if d.NewAttrs == nil {
 		if len(values) > 0 {
@@ -61,19 +62,19 @@ func readAttrs(r *request, d *ir.Def, in []ir.Value) (ir.Attrs, error) {
 	return a, nil
 }
 
-func readValue(r *request) *given {
-	v := &given{tag: r.u32()}
+func readValue(r *wire.Request) *given {
+	v := &given{tag: r.U32()}
 	switch v.tag {
 	case tagNumber:
-		v.number = r.f64()
+		v.number = r.F64()
 	case tagBool:
-		if r.bool() {
+		if r.Bool() {
 			v.number = 1
 		}
 	case tagText:
-		v.text = r.text()
+		v.text = r.Text()
 	default:
-		v.list = r.texts()
+		v.list = r.Texts()
 	}
 	return v
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/wasm/wire"
 )
 
 // builder is a graph under construction, with its values by number.
@@ -15,29 +16,29 @@ type builder struct {
 }
 
 // newBuilder (name) → handle.
-func newBuilder(c *Compiler, r *request, w *response) error {
-	b, finish := ir.NewBuilder(r.text())
-	w.u32(c.add(&builder{b: b, finish: finish}))
+func newBuilder(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	b, finish := ir.NewBuilder(r.Text())
+	w.U32(c.Add(&builder{b: b, finish: finish}))
 	return nil
 }
 
 // keep numbers values and writes number and type of each.
-func (b *builder) keep(w *response, values ...ir.Value) error {
+func (b *builder) keep(w *wire.Response, values ...ir.Value) error {
 	if err := b.b.Err(); err != nil {
 		return err
 	}
-	w.u32(len(values))
+	w.U32(len(values))
 	for _, v := range values {
-		w.u32(len(b.values))
-		w.valueType(v.Type())
+		w.U32(len(b.values))
+		w.ValueType(v.Type())
 		b.values = append(b.values, v)
 	}
 	return nil
 }
 
 // value reads a value by its number.
-func (b *builder) value(r *request) ir.Value {
-	i := r.u32()
+func (b *builder) value(r *wire.Request) ir.Value {
+	i := r.U32()
 	if i >= len(b.values) {
 		b.b.Fail(ir.Errorf(ir.ErrGraph, "value %d does not belong to this graph", i))
 		return ir.Value{}
@@ -45,41 +46,41 @@ func (b *builder) value(r *request) ir.Value {
 	return b.values[i]
 }
 
-func (b *builder) valueList(r *request) []ir.Value {
+func (b *builder) valueList(r *wire.Request) []ir.Value {
 	var out []ir.Value
-	r.list(func() { out = append(out, b.value(r)) })
+	r.List(func() { out = append(out, b.value(r)) })
 	return out
 }
 
-func readType(r *request) (ir.Type, error) {
-	d, err := dtype.Parse(r.text())
+func readType(r *wire.Request) (ir.Type, error) {
+	d, err := dtype.Parse(r.Text())
 	if err != nil {
 		return ir.Type{}, ir.DTypef("%v", err)
 	}
 	t := ir.Type{DType: d}
-	for _, s := range r.texts() {
+	for _, s := range r.Texts() {
 		n, err := ir.ParseDim(s)
 		if err != nil {
 			return ir.Type{}, ir.Shapef("%q is not a size", s)
 		}
 		t.Shape = append(t.Shape, n)
 	}
-	return t, r.err
+	return t, r.Err()
 }
 
 var portKinds = map[string]ir.PortKind{"input": ir.InputPort, "param": ir.ParamPort, "state": ir.StatePort}
 
 // addPort (builder, kind, name, type) → value.
-func addPort(c *Compiler, r *request, w *response) error {
-	b, err := get[*builder](c, r)
+func addPort(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	b, err := wire.Get[*builder](c, r)
 	if err != nil {
 		return err
 	}
-	kind, ok := portKinds[r.text()]
+	kind, ok := portKinds[r.Text()]
 	if !ok {
 		return ir.Errorf(ir.ErrName, "a port is an input, a param or a state")
 	}
-	name := r.text()
+	name := r.Text()
 	t, err := readType(r)
 	if err != nil {
 		return err
@@ -88,8 +89,8 @@ func addPort(c *Compiler, r *request, w *response) error {
 }
 
 // addConstant (builder, type, data) → value.
-func addConstant(c *Compiler, r *request, w *response) error {
-	b, err := get[*builder](c, r)
+func addConstant(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	b, err := wire.Get[*builder](c, r)
 	if err != nil {
 		return err
 	}
@@ -97,12 +98,12 @@ func addConstant(c *Compiler, r *request, w *response) error {
 	if err != nil {
 		return err
 	}
-	return b.keep(w, b.b.Constant(t, append([]byte(nil), r.bytes()...)))
+	return b.keep(w, b.b.Constant(t, append([]byte(nil), r.Bytes()...)))
 }
 
 // addFull (builder, type, number) → value with the number in every place.
-func addFull(c *Compiler, r *request, w *response) error {
-	b, err := get[*builder](c, r)
+func addFull(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	b, err := wire.Get[*builder](c, r)
 	if err != nil {
 		return err
 	}
@@ -110,26 +111,26 @@ func addFull(c *Compiler, r *request, w *response) error {
 	if err != nil {
 		return err
 	}
-	return b.keep(w, ops.Const(b.b, t.DType, r.f64(), t.Shape...))
+	return b.keep(w, ops.Const(b.b, t.DType, r.F64(), t.Shape...))
 }
 
 // setLabel (builder, label).
-func setLabel(c *Compiler, r *request, _ *response) error {
-	b, err := get[*builder](c, r)
+func setLabel(c *wire.Service, r *wire.Request, _ *wire.Response) error {
+	b, err := wire.Get[*builder](c, r)
 	if err == nil {
-		b.b.Label(r.text())
+		b.b.Label(r.Text())
 	}
 	return err
 }
 
 // addOp (builder, op, operands, attributes, subgraphs) → values. The operands
 // of elementwise ops are broadcast against each other.
-func addOp(c *Compiler, r *request, w *response) error {
-	b, err := get[*builder](c, r)
+func addOp(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	b, err := wire.Get[*builder](c, r)
 	if err != nil {
 		return err
 	}
-	op := ir.Op(r.text())
+	op := ir.Op(r.Text())
 	d, ok := ir.Lookup(op)
 	if !ok {
 		return ir.Errorf(ir.ErrName, "there is no op %q", string(op))
@@ -140,8 +141,8 @@ func addOp(c *Compiler, r *request, w *response) error {
 		return &ir.OpError{Op: op, In: typesOf(in), Err: err}
 	}
 	var subs []*ir.Graph
-	r.list(func() {
-		g, e := get[*ir.Graph](c, r)
+	r.List(func() {
+		g, e := wire.Get[*ir.Graph](c, r)
 		if e != nil {
 			err = e
 		}
@@ -165,39 +166,37 @@ func typesOf(in []ir.Value) []ir.Type {
 }
 
 // addOutput (builder, name, value).
-func addOutput(c *Compiler, r *request, _ *response) error {
-	b, err := get[*builder](c, r)
+func addOutput(c *wire.Service, r *wire.Request, _ *wire.Response) error {
+	b, err := wire.Get[*builder](c, r)
 	if err != nil {
 		return err
 	}
-	name := r.text()
+	name := r.Text()
 	b.b.Output(name, b.value(r))
 	return b.b.Err()
 }
 
 // setState (builder, name, value).
-func setState(c *Compiler, r *request, _ *response) error {
-	b, err := get[*builder](c, r)
+func setState(c *wire.Service, r *wire.Request, _ *wire.Response) error {
+	b, err := wire.Get[*builder](c, r)
 	if err != nil {
 		return err
 	}
-	name := r.text()
+	name := r.Text()
 	b.b.SetState(name, b.value(r))
 	return b.b.Err()
 }
 
 // build (builder) → graph. The builder is gone.
-func build(c *Compiler, r *request, w *response) error {
-	h := (&request{data: r.data}).u32()
-	b, err := get[*builder](c, r)
+func build(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	b, err := wire.Take[*builder](c, r)
 	if err != nil {
 		return err
 	}
-	delete(c.objects, h)
 	g, err := b.finish()
 	if err != nil {
 		return err
 	}
-	w.u32(c.add(g))
+	w.U32(c.Add(g))
 	return nil
 }

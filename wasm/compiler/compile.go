@@ -3,44 +3,38 @@ package compiler
 import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/wasm/wire"
 	"github.com/rlx-go/rlx/webgpu/wgsl"
 )
 
 // module reads a module: name, entries (name, graph) and the sizes of its
 // symbolic dimensions.
-func module(c *Compiler, r *request) (*ir.Module, error) {
-	name := r.text()
+func module(c *wire.Service, r *wire.Request) (*ir.Module, error) {
+	name := r.Text()
 	var entries []ir.Entry
 	var err error
-	r.list(func() {
-		e := ir.Entry{Name: r.text()}
-		g, bad := get[*ir.Graph](c, r)
+	r.List(func() {
+		e := ir.Entry{Name: r.Text()}
+		g, bad := wire.Get[*ir.Graph](c, r)
 		if bad != nil && err == nil {
 			err = bad
 		}
 		e.Graph = g
 		entries = append(entries, e)
 	})
-	values := r.symbols()
-	if r.err != nil {
-		err = r.err
+	values := r.Symbols()
+	if r.Err() != nil {
+		err = r.Err()
 	}
 	if err != nil {
 		return nil, err
 	}
-	for i := range entries {
-		if len(entries[i].Graph.Symbols()) > 0 {
-			if entries[i].Graph, err = entries[i].Graph.Bind(values); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return ir.NewModule(name, entries...)
+	return wire.Bind(name, entries, values)
 }
 
 // compile (module, limits) → plan file. Limits are those of plan.Limits in
 // order; 0 stands for the default.
-func compile(c *Compiler, r *request, w *response) error {
+func compile(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	m, err := module(c, r)
 	if err != nil {
 		return err
@@ -48,12 +42,12 @@ func compile(c *Compiler, r *request, w *response) error {
 	t := plan.WebGPU()
 	l := &t.Limits
 	for _, p := range []*int{&l.StorageBuffers, &l.BindingBytes, &l.BufferBytes, &l.SharedBytes, &l.Invocations} {
-		if n := int(r.f64()); n > 0 {
+		if n := int(r.F64()); n > 0 {
 			*p = n
 		}
 	}
-	if r.err != nil {
-		return r.err
+	if r.Err() != nil {
+		return r.Err()
 	}
 	p, err := plan.Compile(m, t, wgsl.Printer{})
 	if err != nil {
@@ -61,7 +55,7 @@ func compile(c *Compiler, r *request, w *response) error {
 	}
 	data, err := plan.Encode(p)
 	if err == nil {
-		w.bytes(data)
+		w.Bytes(data)
 	}
 	return err
 }

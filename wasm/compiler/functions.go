@@ -3,6 +3,7 @@ package compiler
 import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/wasm/wire"
 )
 
 // functions are what package ops offers beyond single ops, under the names the
@@ -35,17 +36,17 @@ func init() {
 }
 
 // callFunction (builder, name, values, numbers) → value.
-func callFunction(c *Compiler, r *request, w *response) error {
-	b, err := get[*builder](c, r)
+func callFunction(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	b, err := wire.Get[*builder](c, r)
 	if err != nil {
 		return err
 	}
-	name := r.text()
+	name := r.Text()
 	in := b.valueList(r)
 	var numbers []float64
-	for range r.u32() {
-		if numbers = append(numbers, r.f64()); r.err != nil {
-			return r.err
+	for range r.U32() {
+		if numbers = append(numbers, r.F64()); r.Err() != nil {
+			return r.Err()
 		}
 	}
 	f, ok := functions[name]

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/wasm/wire"
 )
 
 func atoi(s string) (int, bool) {
@@ -13,93 +14,75 @@ func atoi(s string) (int, bool) {
 }
 
 // keepGraph gives the host a graph, or the error that came instead.
-func (c *Compiler) keepGraph(w *response, g *ir.Graph, err error) error {
+func keepGraph(c *wire.Service, w *wire.Response, g *ir.Graph, err error) error {
 	if err == nil {
-		w.u32(c.add(g))
+		w.U32(c.Add(g))
 	}
 	return err
 }
 
 // parse (text) → graph.
-func parse(c *Compiler, r *request, w *response) error {
-	g, err := ir.Parse(r.text())
-	return c.keepGraph(w, g, err)
+func parse(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	g, err := ir.Parse(r.Text())
+	return keepGraph(c, w, g, err)
 }
 
 // text (graph) → text form.
-func text(c *Compiler, r *request, w *response) error {
-	g, err := get[*ir.Graph](c, r)
+func text(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	g, err := wire.Get[*ir.Graph](c, r)
 	if err == nil {
-		w.text(g.String())
+		w.Text(g.String())
 	}
 	return err
 }
 
 // describe (graph) → name, ports (name, kind, type), outputs (name, state?,
 // type).
-func describe(c *Compiler, r *request, w *response) error {
-	g, err := get[*ir.Graph](c, r)
+func describe(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	g, err := wire.Get[*ir.Graph](c, r)
 	if err != nil {
 		return err
 	}
-	w.text(g.Name())
-	w.u32(len(g.Ports()))
+	w.Text(g.Name())
+	w.U32(len(g.Ports()))
 	for _, p := range g.Ports() {
-		w.text(p.Name)
-		w.text(p.Kind.String())
-		w.valueType(p.Value.Type())
+		w.Text(p.Name)
+		w.Text(p.Kind.String())
+		w.ValueType(p.Value.Type())
 	}
-	w.u32(len(g.Outputs()))
+	w.U32(len(g.Outputs()))
 	for _, o := range g.Outputs() {
-		w.text(o.Name)
-		state := 0
-		if o.State {
-			state = 1
-		}
-		w.u32(state)
-		w.valueType(o.Value.Type())
+		w.Text(o.Name)
+		w.Bool(o.State)
+		w.ValueType(o.Value.Type())
 	}
 	return nil
 }
 
-// symbols reads the sizes of symbolic dimensions by name.
-func (r *request) symbols() map[string]int {
-	out := map[string]int{}
-	r.list(func() {
-		name := r.text()
-		n := r.u32()
-		if old, ok := out[name]; ok && old != n && r.err == nil {
-			r.err = ir.Errorf(ir.ErrSymbol, "%q is %d and %d", name, old, n)
-		}
-		out[name] = n
-	})
-	return out
-}
-
 // bind (graph, symbols) → graph.
-func bind(c *Compiler, r *request, w *response) error {
-	g, err := get[*ir.Graph](c, r)
+func bind(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	g, err := wire.Get[*ir.Graph](c, r)
 	if err != nil {
 		return err
 	}
-	values := r.symbols()
-	if r.err != nil {
-		return r.err
+	values := r.Symbols()
+	if r.Err() != nil {
+		return r.Err()
 	}
 	g, err = g.Bind(values)
-	return c.keepGraph(w, g, err)
+	return keepGraph(c, w, g, err)
 }
 
 // deriveGraph (graph, transform, output, names, order) → graph. Which of the
 // arguments count depends on the transform.
-func deriveGraph(c *Compiler, r *request, w *response) error {
-	g, err := get[*ir.Graph](c, r)
+func deriveGraph(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	g, err := wire.Get[*ir.Graph](c, r)
 	if err != nil {
 		return err
 	}
-	transform, output, names, order := r.text(), r.text(), r.texts(), r.u32()
-	if r.err != nil {
-		return r.err
+	transform, output, names, order := r.Text(), r.Text(), r.Texts(), r.U32()
+	if r.Err() != nil {
+		return r.Err()
 	}
 	switch transform {
 	case "grad":
@@ -120,32 +103,32 @@ func deriveGraph(c *Compiler, r *request, w *response) error {
 	default:
 		return ir.Errorf(ir.ErrName, "there is no transform %q", transform)
 	}
-	return c.keepGraph(w, g, err)
+	return keepGraph(c, w, g, err)
 }
 
 // vmap (graph, size, ports with axes, outputs with axes) → graph.
-func vmap(c *Compiler, r *request, w *response) error {
-	g, err := get[*ir.Graph](c, r)
+func vmap(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	g, err := wire.Get[*ir.Graph](c, r)
 	if err != nil {
 		return err
 	}
-	size, err := ir.ParseDim(r.text())
+	size, err := ir.ParseDim(r.Text())
 	if err != nil {
 		return err
 	}
-	o := autodiff.VmapOptions{In: r.axes(), Out: r.axes()}
-	if r.err != nil {
-		return r.err
+	o := autodiff.VmapOptions{In: axes(r), Out: axes(r)}
+	if r.Err() != nil {
+		return r.Err()
 	}
 	g, err = autodiff.Vmap(g, size, o)
-	return c.keepGraph(w, g, err)
+	return keepGraph(c, w, g, err)
 }
 
-func (r *request) axes() map[string]int {
+func axes(r *wire.Request) map[string]int {
 	out := map[string]int{}
-	r.list(func() {
-		name := r.text()
-		out[name] = int(r.f64())
+	r.List(func() {
+		name := r.Text()
+		out[name] = int(r.F64())
 	})
 	return out
 }

@@ -3,15 +3,16 @@ package compiler
 import (
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/wasm/wire"
 )
 
 // hyper reads hyper-parameters by name; a name that is not there reads as 0,
 // for which the optimisers have their defaults.
-func (r *request) hyper() map[string]float64 {
+func hyper(r *wire.Request) map[string]float64 {
 	out := map[string]float64{}
-	r.list(func() {
-		name := r.text()
-		out[name] = r.f64()
+	r.List(func() {
+		name := r.Text()
+		out[name] = r.F64()
 	})
 	return out
 }
@@ -54,15 +55,15 @@ func schedule(name string, h map[string]float64) (optim.Schedule, error) {
 
 // trainingStep (loss graph, loss, optimizer, hyper-parameters, schedule, its
 // parameters, frozen, how many losses to keep) → step graph.
-func trainingStep(c *Compiler, r *request, w *response) error {
-	g, err := get[*ir.Graph](c, r)
+func trainingStep(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	g, err := wire.Get[*ir.Graph](c, r)
 	if err != nil {
 		return err
 	}
-	loss, name, h := r.text(), r.text(), r.hyper()
-	scheduleName, sh, frozen, kept := r.text(), r.hyper(), r.texts(), r.u32()
-	if r.err != nil {
-		return r.err
+	loss, name, h := r.Text(), r.Text(), hyper(r)
+	scheduleName, sh, frozen, kept := r.Text(), hyper(r), r.Texts(), r.U32()
+	if r.Err() != nil {
+		return r.Err()
 	}
 	opt, err := optimizer(name, h)
 	if err != nil {
@@ -76,15 +77,15 @@ func trainingStep(c *Compiler, r *request, w *response) error {
 	if err == nil && kept > 0 {
 		g, err = optim.History(g, loss, kept)
 	}
-	return c.keepGraph(w, g, err)
+	return keepGraph(c, w, g, err)
 }
 
 // initialState (step graph) → graph that sets the optimiser's states.
-func initialState(c *Compiler, r *request, w *response) error {
-	g, err := get[*ir.Graph](c, r)
+func initialState(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	g, err := wire.Get[*ir.Graph](c, r)
 	if err != nil {
 		return err
 	}
 	g, err = optim.Init(g)
-	return c.keepGraph(w, g, err)
+	return keepGraph(c, w, g, err)
 }

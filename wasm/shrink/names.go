@@ -40,9 +40,9 @@ const (
 
 // table is the table of functions in a memory: its header's fields.
 type table struct {
-	memory                          []byte // from the header on
+	memory                                 []byte // from the header on
 	functions, names, units, files, values uint64
-	funcs                           uint64
+	funcs                                  uint64
 }
 
 // dropNames rewrites the table of functions of a program without source lines
