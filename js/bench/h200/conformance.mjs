@@ -11,5 +11,5 @@ const load = async (name) => {
   return buffer.slice(byteOffset, byteOffset + byteLength);
 };
 const { device } = await openDawn();
-const { failed } = await runConformance({ device, load, print: console.log });
+const { failed } = await runConformance({ device, load, print: (line) => console.log(line) });
 process.exit(failed > 0 ? 1 : 0);
