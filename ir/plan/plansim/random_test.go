@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/plan"
@@ -28,18 +29,61 @@ func eachRandomGraph(t *testing.T, f func(t *testing.T, g *ir.Graph, inputs map[
 	}
 }
 
-// TestRandomGraphsEqualTheirMeaning runs each graph twice in a row, since states
-// that were overwritten too early show in the second run at the latest, as one
-// plan with fusion and one without.
+// TestRandomGraphsEqualTheirMeaning runs each graph as several plans: with
+// fusion and without, and for a device that has hardly room for anything.
 func TestRandomGraphsEqualTheirMeaning(t *testing.T) {
-	unfused := plan.WebGPU()
-	unfused.Unfused = true
+	targets := map[string]plan.Target{"fused": plan.WebGPU(), "unfused": unfused(), "narrow": narrow()}
 	eachRandomGraph(t, func(t *testing.T, g *ir.Graph, inputs map[string]*ir.Array) {
-		t.Run("fused", func(t *testing.T) { checkTwoRuns(t, g, inputs, plan.WebGPU()) })
-		t.Run("unfused", func(t *testing.T) { checkTwoRuns(t, g, inputs, unfused) })
+		for name, target := range targets {
+			t.Run(name, func(t *testing.T) { checkTwoRuns(t, g, inputs, target) })
+		}
 	})
 }
 
+func unfused() plan.Target {
+	target := plan.WebGPU()
+	target.Unfused = true
+	return target
+}
+
+// narrow has arenas of a few tensors, few bindings, and so few workgroups along
+// an axis that most grids take three.
+func narrow() plan.Target {
+	target := plan.WebGPU()
+	target.Limits.StorageBuffers = 6
+	target.Limits.BindingBytes = 8 << 10
+	target.Limits.Invocations = 32
+	target.Limits.SharedBytes = 4 << 10
+	target.Limits.Groups = 3
+	return target
+}
+
+// TestGradientsOfRandomGraphsEqualTheirMeaning runs the transposes of graphs:
+// scatters for reads, pads for slices, loops that run backwards.
+func TestGradientsOfRandomGraphsEqualTheirMeaning(t *testing.T) {
+	eachRandomGraph(t, func(t *testing.T, g *ir.Graph, inputs map[string]*ir.Array) {
+		g, err := autodiff.VJP(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rng := rand.New(rand.NewPCG(1, 0))
+		for _, p := range g.Ports() {
+			if inputs[p.Name] == nil {
+				dims, _ := p.Value.Shape().Ints()
+				a := ir.NewArray(p.Value.DType(), dims...)
+				for i := range a.F {
+					a.F[i] = rng.Float64() - 0.5
+				}
+				a.Round()
+				inputs[p.Name] = a
+			}
+		}
+		checkTwoRuns(t, g, inputs, plan.WebGPU())
+	})
+}
+
+// checkTwoRuns runs an entry twice in a row, since states that were overwritten
+// too early show in the second run at the latest.
 func checkTwoRuns(t *testing.T, g *ir.Graph, inputs map[string]*ir.Array, target plan.Target) {
 	s := open(t, g, target)
 	values := map[string]*ir.Array{}
