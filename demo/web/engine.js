@@ -14,6 +14,9 @@ const fetchBytes = async (path) => {
   return response.arrayBuffer();
 };
 
+/** The address with `?worker=off` keeps the session in the page's own thread, where its calls can be watched. */
+const worker = new URLSearchParams(globalThis.location?.search).get('worker') !== 'off';
+
 /** Opens a session on the CPU: the compiler and the fallback are loaded now, not before. */
 async function openCPU(name) {
   const { openSession: openAny } = await import('/rlx/index.js');
@@ -29,7 +32,7 @@ async function openCPU(name) {
 export async function open(name, where = 'best') {
   if (where === 'cpu') return { kind: 'cpu', session: await openCPU(name) };
   try {
-    return { kind: 'gpu', session: await openSession(await fetchBytes(`assets/digits-${name}.rlxp`), { worker: true }) };
+    return { kind: 'gpu', session: await openSession(await fetchBytes(`assets/digits-${name}.rlxp`), { worker }) };
   } catch (reason) {
     if (where === 'gpu' || reason.kind !== 'device') throw reason;
     return { kind: 'cpu', session: await openCPU(name), reason: reason.message };

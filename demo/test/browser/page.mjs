@@ -1,0 +1,66 @@
+// The demo's page in Chromium, as the tests open it.
+
+import { openChromium } from '../../../js/test/rig/chromium.mjs';
+import { serve, strictCSP } from '../../../js/test/rig/serve.mjs';
+import { demoMounts } from '../../../js/serve.mjs';
+
+/** Serves the demo as `make demo` does. */
+export const serveDemo = () => serve(demoMounts, { csp: strictCSP });
+
+/**
+ * Opens a browser of its own for a test, and a page of the demo in it.
+ * @param {{path?: string, init?: (() => void)[], prepare?: (page) => unknown}} options and those of
+ *   openChromium; init are scripts that run before the page's own, prepare may do more before it opens
+ */
+export async function openDemo(t, server, { path = '/', init = [], prepare, ...options } = {}) {
+  const browser = await openChromium(options);
+  t.after(() => browser.close());
+  const page = await browser.open();
+  for (const script of init) await page.addInitScript(script);
+  await prepare?.(page);
+  const origin = options.webgpu === 'absent' ? server.origin.replace('127.0.0.1', 'plain.test') : server.origin;
+  await page.goto(origin + path);
+  if (path.startsWith('/small')) return page;
+  await page.waitForFunction(() => document.documentElement.dataset.ready, null, { timeout: 60_000 });
+  return page;
+}
+
+/** A figure of the page, as a number. */
+export const figure = async (page, id) => Number((await page.locator(`#${id}`).textContent()).replace(/[^\d.]/g, '') || NaN);
+
+/** Waits until the test digits are read as well as this, in percent. */
+export const accuracyOf = (page, percent, timeout = 150_000) => page.waitForFunction((least) => parseFloat(document.getElementById('accuracy').textContent) >= least, percent, { timeout, polling: 200 });
+
+/** Waits until that many steps were made. */
+export const stepsOf = (page, steps, timeout = 60_000) => page.waitForFunction((least) => Number(document.getElementById('step').textContent.replace(',', '')) >= least, steps, { timeout, polling: 100 });
+
+/** Draws strokes of a recorded drawing into the pad with the mouse, or by touch. */
+export async function draw(page, strokes) {
+  const pad = page.locator('#pad');
+  await pad.scrollIntoViewIfNeeded();
+  const { x, y, width, height } = await pad.boundingBox();
+  const place = ([px, py]) => [x + (0.1 + 0.8 * px / 100) * width, y + (0.1 + 0.8 * py / 100) * height];
+  for (const stroke of strokes) {
+    await page.mouse.move(...place(stroke[0]));
+    await page.mouse.down();
+    for (const point of stroke.slice(1)) await page.mouse.move(...place(point));
+    await page.mouse.up();
+  }
+}
+
+/** How many pixels of a canvas have another colour than its corner: 0 for a blank one. */
+export const inked = (page, id) => page.evaluate((name) => {
+  const canvas = document.getElementById(name), { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  let different = 0;
+  for (let i = 0; i < data.length; i += 4) different += [0, 1, 2, 3].some((c) => Math.abs(data[i + c] - data[c]) > 24);
+  return different;
+}, id);
+
+/** How many pixels of a canvas are close to a colour of the style sheet. */
+export const colored = (page, id, property) => page.evaluate(([name, variable]) => {
+  const canvas = document.getElementById(name), { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  const hex = getComputedStyle(canvas).getPropertyValue(variable).trim(), want = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+  let count = 0;
+  for (let i = 0; i < data.length; i += 4) count += data[i + 3] > 200 && want.every((v, c) => Math.abs(data[i + c] - v) < 16);
+  return count;
+}, [id, property]);

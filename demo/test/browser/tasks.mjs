@@ -1,0 +1,24 @@
+// How long the tasks of a page's main thread are, in time that the thread itself was running:
+// on a busy machine the clock on the wall says more about the neighbours.
+
+/** Begins to trace a page. */
+export async function traceTasks(page) {
+  const session = await page.context().newCDPSession(page), events = [];
+  session.on('Tracing.dataCollected', ({ value }) => events.push(...value));
+  await session.send('Tracing.start', { transferMode: 'ReportEvents', traceConfig: { includedCategories: ['toplevel', 'devtools.timeline', 'disabled-by-default-devtools.timeline'] } });
+  return {
+    /** Ends tracing and gives the longest task: its milliseconds, and what it was made of. */
+    async longest() {
+      const complete = new Promise((resolve) => session.once('Tracing.tracingComplete', resolve));
+      await session.send('Tracing.end');
+      await complete;
+      const main = new Set(events.filter(({ name, args }) => name === 'thread_name' && args.name === 'CrRendererMain').map(({ pid, tid }) => `${pid} ${tid}`));
+      const own = events.filter(({ pid, tid, ph }) => main.has(`${pid} ${tid}`) && ph === 'X');
+      const tasks = own.filter(({ name }) => name === 'RunTask' || name === 'ThreadControllerImpl::RunTask');
+      if (tasks.length < 10) throw new Error('the trace has no tasks');
+      const { ts, dur, tdur, pid } = tasks.reduce((most, task) => (task.tdur ?? 0) > (most.tdur ?? 0) ? task : most);
+      const inside = own.filter((event) => event.pid === pid && event.ts >= ts && event.ts + event.dur <= ts + dur && event.tdur > 1000 && !event.name.includes('RunTask'));
+      return { ms: tdur / 1000, what: inside.sort((a, b) => b.tdur - a.tdur).slice(0, 6).map(({ name, tdur: time }) => `${name} ${(time / 1000).toFixed(1)}`).join(', ') };
+    },
+  };
+}
