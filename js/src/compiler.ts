@@ -4,11 +4,9 @@
 import { type ErrorKind, RlxError } from './errors.js';
 import { Instance, loadModule, type WasmSource } from './module.js';
 import type { SessionOptions } from './open.js';
+import { startScript } from './remote.js';
 import { Caller, type Endpoint } from './rpc.js';
 import { Request, Response } from './wire.js';
-
-/** The version of the calls, as in the Go package wasm/compiler. */
-const abi = 1;
 
 export interface InitOptions extends Pick<SessionOptions, 'gpu' | 'device' | 'worker' | 'powerPreference'> {
   /** The compiler's WebAssembly module, if it is not the `rlx.wasm` beside this script. */
@@ -62,7 +60,7 @@ export function init(given?: InitOptions): Promise<void> {
 async function start(): Promise<void> {
   loading ??= loadModule(options.wasm ?? new URL('./rlx.wasm', import.meta.url));
   loading.catch(() => { loading = undefined; });
-  running = await Instance.start(await loading, abi);
+  running = await Instance.start(await loading);
 }
 
 /** The compiler of this thread. */
@@ -112,7 +110,7 @@ export async function compileJob(job: Job): Promise<Uint8Array<ArrayBuffer>> {
 
 /** Starts the compiler in a worker. A worker that fails is left, and the next call starts another. */
 async function openWorker(where: true | Worker): Promise<Caller> {
-  const worker = where === true ? startCompilerWorker() : where, caller = new Caller(worker as Endpoint);
+  const worker = where === true ? startScript(new URL('./compiler-worker.js', import.meta.url), 'rlx compiler') : where, caller = new Caller(worker as Endpoint);
   worker.addEventListener('error', (event) => {
     remote = undefined;
     caller.end(new RlxError('wasm', `the compiler's worker failed: ${event.message ?? 'it could not be loaded'}`));
@@ -126,27 +124,16 @@ async function openWorker(where: true | Worker): Promise<Caller> {
   return caller;
 }
 
-/** Starts a worker on this package's `compiler-worker.js`. */
-function startCompilerWorker(): Worker {
-  try {
-    return new Worker(new URL('./compiler-worker.js', import.meta.url), { type: 'module', name: 'rlx compiler' });
-  } catch { // from another origin: a worker of ours may still import it
-    const url = new URL('./compiler-worker.js', import.meta.url).href;
-    const script = new Blob([`import ${JSON.stringify(url)}`], { type: 'text/javascript' });
-    return new Worker(URL.createObjectURL(script), { type: 'module', name: 'rlx compiler' });
-  }
-}
-
 /** The methods of a worker that compiles. */
 export function compilerHandlers() {
   let module: WebAssembly.Module, instance: Instance | undefined;
   return {
     async start(given: WebAssembly.Module) {
       module = given;
-      instance = await Instance.start(module, abi);
+      instance = await Instance.start(module);
     },
     async compile(job: Job) {
-      if (!instance?.alive) instance = await Instance.start(module, abi);
+      if (!instance?.alive) instance = await Instance.start(module);
       return compileWith(instance, job);
     },
   };

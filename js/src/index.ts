@@ -9,5 +9,5 @@ export { type Branch, GraphBuilder, type LoopBody, type LoopOptions } from './bu
 export { init, type InitOptions, type Limits } from './compiler.js';
 export { Graph, graph, type Initial, type Optimizer, type Output, parseGraph, type Port, type Schedule, type StepOptions } from './graph.js';
 export type { WasmSource } from './module.js';
-export { compile, initialParams, type Module, session, train, type TrainingOptions } from './train.js';
+export { compile, initialParams, type Module, type ModuleSessionOptions, type Place, session, train, type TrainingOptions } from './train.js';
 export { type Dim, type Operand, Value, type ValueType } from './value.js';

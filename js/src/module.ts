@@ -2,6 +2,9 @@
 
 import { RlxError } from './errors.js';
 
+/** The version of the calls, as in the Go package wasm/wire. */
+const abi = 1;
+
 /** Where a module comes from: an address, its bytes, or the compiled module. */
 export type WasmSource = string | URL | BufferSource | WebAssembly.Module;
 
@@ -54,7 +57,7 @@ export class Instance {
   private constructor(exports: Exports) { this.#exports = exports; }
 
   /** Starts a module. Rejects with an {@link RlxError} of kind `version` if it is made for another version of this package. */
-  static async start(module: WebAssembly.Module, abi: number): Promise<Instance> {
+  static async start(module: WebAssembly.Module): Promise<Instance> {
     await import('#wasm_exec');
     const go = new (globalThis as unknown as { Go: new () => GoRuntime }).Go();
     const instance = await WebAssembly.instantiate(module, go.importObject), exports = instance.exports as unknown as Exports;

@@ -19,16 +19,18 @@ export interface RemoteInfo { session: number; plan: Plan; deviceName: string }
 /** A tensor as it is known on both sides. */
 export interface RemoteTensor { tensor: number; dtype: string; shape: readonly number[] }
 
-/** Starts a worker on this package's `worker.js`. */
-export function startWorker(): Worker {
-  const url = new URL('./worker.js', import.meta.url);
+/** Starts a worker on a script of this package. */
+export function startScript(url: URL, name: string): Worker {
   try {
-    return new Worker(url, { type: 'module', name: 'rlx' });
+    return new Worker(url, { type: 'module', name });
   } catch { // from another origin: a worker of ours may still import it
     const script = new Blob([`import ${JSON.stringify(url.href)}`], { type: 'text/javascript' });
-    return new Worker(URL.createObjectURL(script), { type: 'module', name: 'rlx' });
+    return new Worker(URL.createObjectURL(script), { type: 'module', name });
   }
 }
+
+/** Starts a worker on this package's `worker.js`. */
+export const startWorker = (): Worker => startScript(new URL('./worker.js', import.meta.url), 'rlx');
 
 /** Opens a session in a worker. The plan's bytes are copied to it. */
 export async function openRemote(
@@ -36,14 +38,18 @@ export async function openRemote(
   { worker, device, gpu, ...options }: WorkerOptions & DeviceOptions & GPUSessionOptions,
 ): Promise<Session> {
   if (device || gpu) throw new RlxError('device', 'a device of your own cannot be used in a worker');
-  const own = worker === true, port = own ? startWorker() : worker as Worker;
-  const caller = new Caller(port);
-  port.addEventListener('error', (event) => {
+  return worker === true ? openIn(startWorker(), true, file, options) : openIn(worker as Worker, false, file, options);
+}
+
+/** Opens a session of what a worker takes; one of our own ends with the session. */
+export async function openIn(worker: Worker, own: boolean, what: unknown, options: object): Promise<Session> {
+  const caller = new Caller(worker);
+  worker.addEventListener('error', (event) => {
     caller.end(new RlxError('device', `the worker failed: ${(event as ErrorEvent).message ?? 'it could not be loaded'}`));
   });
-  const end = () => own && port.terminate();
+  const end = () => own && worker.terminate();
   try {
-    return new RemoteSession(caller, await caller.call<RemoteInfo>('open', [file, options]), end);
+    return new RemoteSession(caller, await caller.call<RemoteInfo>('open', [what, options]), end);
   } catch (reason) {
     end();
     throw reason;

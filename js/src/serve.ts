@@ -67,13 +67,16 @@ class Served {
   };
 }
 
-type Open = (file: Uint8Array | ArrayBuffer, options: SessionOptions) => Promise<Session>;
+type Open<File, Options> = (file: File, options: Options) => Promise<Session>;
 
-/** The methods of a worker that holds sessions. */
-export function sessionHandlers(open: Open = async (file, options) => openLocal(decodePlan(file), options)): Handlers {
+/** Opens a session on a plan file. */
+export const openPlan = async (file: Uint8Array | ArrayBuffer, options: SessionOptions) => openLocal(decodePlan(file), options);
+
+/** The methods of a worker that holds sessions: on plan files, unless `open` takes something else. */
+export function sessionHandlers<File, Options>(open: Open<File, Options>): Handlers {
   const sessions: Served[] = [];
   return {
-    async open(file: Uint8Array | ArrayBuffer, options: SessionOptions): Promise<RemoteInfo> {
+    async open(file: File, options: Options): Promise<RemoteInfo> {
       const session = await open(file, options), { plan, deviceName } = session;
       // Constants are on the device by now, and large: they stay here.
       return { session: sessions.push(new Served(session)) - 1, plan: { ...plan, constants: [], variants: [] }, deviceName };

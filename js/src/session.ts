@@ -56,6 +56,8 @@ export interface Session {
   readonly plan: Plan;
   /** What the device calls itself. */
   readonly deviceName: string;
+  /** Why the session is on the CPU, where it was not asked to be. */
+  fallbackReason?: string;
   /** How many steps have been run. */
   readonly steps: number;
   /** Resolves when the session ends by anything but `close`: a lost device (kind `lost`), an error of the device. */

@@ -1,9 +1,11 @@
 import { generator } from './batches.js';
-import { compileJob, initOptions, type Limits } from './compiler.js';
+import { compileJob, initOptions, type Job, type Limits } from './compiler.js';
+import { requestAdapter } from './device.js';
 import { arrayType, type TensorData } from './dtype.js';
 import { RlxError } from './errors.js';
 import type { Graph, Initial, StepOptions } from './graph.js';
 import { openSession, type SessionOptions } from './open.js';
+import { openIn, startScript } from './remote.js';
 import type { HostTensor, Session } from './session.js';
 import { Trainer } from './trainer.js';
 
@@ -11,21 +13,51 @@ import { Trainer } from './trainer.js';
 export interface Module {
   /** What the plan is called. `main` if not given. */
   name?: string;
-  entries: Readonly<Record<string, Graph>>;
+  /** Graphs, or their text form. */
+  entries: Readonly<Record<string, Graph | string>>;
   /** The sizes of symbolic dimensions. */
   symbols?: Readonly<Record<string, number>>;
   /** What the device allows. What every WebGPU device allows if not given. */
   limits?: Limits;
 }
 
-/** Compiles graphs to a plan file, which {@link openSession} runs, here or in a page without the compiler. */
-export function compile({ name = 'main', entries, symbols = {}, limits = {} }: Module): Promise<Uint8Array<ArrayBuffer>> {
-  return compileJob({ name, entries: Object.entries(entries).map(([entry, graph]) => ({ name: entry, text: graph.text() })), symbols, limits });
+/** Where a session is to be: on a GPU, on the CPU, or on the CPU only where WebGPU is not there. */
+export type Place = 'gpu' | 'cpu' | 'best';
+
+export interface ModuleSessionOptions extends SessionOptions {
+  /** `best` if not given. */
+  on?: Place;
 }
 
-/** A session on compiled graphs. Its device is the one that {@link init} was given, unless the options have another. */
-export async function session(module: Module, options: SessionOptions = {}): Promise<Session> {
-  return openSession(await compile(module), { ...sessionDefaults(), ...options });
+function jobOf({ name = 'main', entries, symbols = {}, limits = {} }: Module): Job {
+  const texts = Object.entries(entries).map(([entry, graph]) => ({ name: entry, text: typeof graph === 'string' ? graph : graph.text() }));
+  return { name, entries: texts, symbols, limits };
+}
+
+/** Compiles graphs to a plan file, which {@link openSession} runs, here or in a page without the compiler. */
+export const compile = (module: Module): Promise<Uint8Array<ArrayBuffer>> => compileJob(jobOf(module));
+
+/**
+ * A session on graphs. Its device is the one that {@link init} was given, unless the options have
+ * another. Where there is no WebGPU it is on the CPU, and its `fallbackReason` says why.
+ */
+export async function session(module: Module, { on = 'best', ...given }: ModuleSessionOptions = {}): Promise<Session> {
+  const options = { ...sessionDefaults(), ...given };
+  if (on === 'cpu') return sessionOnCPU(jobOf(module), options);
+  try {
+    if (!options.worker && !options.device) await requestAdapter(options); // before the compiler's work
+    return await openSession(await compile(module), options);
+  } catch (reason) {
+    if (on === 'gpu' || !(reason instanceof RlxError) || reason.kind !== 'device') throw reason;
+    return Object.assign(await sessionOnCPU(jobOf(module), options), { fallbackReason: reason.message });
+  }
+}
+
+/** The fallback's module is loaded now, not before; it runs in a worker of its own where there are any. */
+async function sessionOnCPU(job: Job, { worker = true }: SessionOptions): Promise<Session> {
+  const wasm = initOptions().cpuWasm ?? new URL('./rlx-cpu.wasm', import.meta.url).href;
+  if (worker === false || typeof Worker !== 'function') return (await import('./cpu-session.js')).openCPU(job, wasm);
+  return openIn(startScript(new URL('./cpu-worker.js', import.meta.url), 'rlx cpu'), true, job, { wasm });
 }
 
 /** Sessions live in a worker where there are any and no device of the page's own was given. */
@@ -34,7 +66,7 @@ function sessionDefaults(): SessionOptions {
   return { worker, ...gpu && { gpu }, ...device && { device }, ...powerPreference && { powerPreference } };
 }
 
-export interface TrainingOptions extends StepOptions, SessionOptions {
+export interface TrainingOptions extends StepOptions, ModuleSessionOptions {
   /** The learning rate without a schedule: the input `lr`, to be changed by `trainer.session.bind('step', { lr })`. */
   rate?: number;
   /** More entries beside `step`, such as `eval`. */

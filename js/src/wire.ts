@@ -84,6 +84,11 @@ export class Response {
     return this.#view.getUint32(this.#at - 4, true);
   }
 
+  f64(): number {
+    this.#at += 8;
+    return this.#view.getFloat64(this.#at - 8, true);
+  }
+
   data(): Uint8Array {
     const n = this.u32();
     this.#at += n;
