@@ -51,8 +51,12 @@ func scheduleContract(e *emitter, g *Group) []Launch {
 	return []Launch{newTileEmitter(e, g, c, t).kernel()}
 }
 
-// chooseTile returns the largest tile that still makes enough workgroups, or
-// false where tiles do not pay.
+// padded is how many results the tiles of a contraction have room for.
+func (t tile) padded(c *contraction) int { return t.count(c) * t.m * t.n }
+
+// chooseTile returns the largest tile that still makes enough workgroups and
+// computes hardly more in vain than the smallest one, or false where tiles do not
+// pay.
 func (e *emitter) chooseTile(c *contraction) (tile, bool) {
 	m, n, k := product(c.M), product(c.N), product(c.K)
 	last := tiles[len(tiles)-1]
@@ -60,7 +64,8 @@ func (e *emitter) chooseTile(c *contraction) (tile, bool) {
 		return tile{}, false
 	}
 	for _, t := range tiles {
-		if t.threads() <= e.device.Threads && t.sharedBytes() <= e.device.SharedBytes && t.count(c) >= enoughTiles {
+		fits := t.threads() <= e.device.Threads && t.sharedBytes() <= e.device.SharedBytes
+		if fits && t.count(c) >= enoughTiles && 4*t.padded(c) <= 5*last.padded(c) {
 			return t, true
 		}
 	}

@@ -30,6 +30,9 @@ func (e *emitter) shapeRows(g *Group) rowsShape {
 		for s.lanes < limit/s.rows && s.lanes*4 < length {
 			s.lanes *= 2
 		}
+		for s.lanes*s.rows < limit && rows >= 2*s.rows*wantedGroups {
+			s.rows *= 2
+		}
 	} else {
 		s.lanes = min(limit, powerOfTwo(length))
 		for s.rows*s.lanes < 64 && s.rows < rows {

@@ -80,7 +80,7 @@ func init() {
 		Transpose: transposeEach(transposeOverlapAdd),
 		Batch:     batchOverlapAdd,
 		Lower: &ir.ReduceLowering{
-			Space: func(n *ir.Node) []int { return sizes(windowDims(n)) },
+			Space: overlaps,
 			Accumulators: func(n *ir.Node) []ir.Accumulator {
 				acc := sumType(n.Input(0).DType())
 				return []ir.Accumulator{{DType: acc, Init: scalar.Const(acc, 0)}}
@@ -256,20 +256,73 @@ func windowsElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr {
 	return load(0, pos)
 }
 
-// overlapAddElement brings the window element r to a position: the one of the
-// window that starts as many elements before it, if there is one.
+// overlaps returns how many windows can cover one element, along each axis.
+func overlaps(n *ir.Node) []int {
+	a, out := n.Attrs().(*OverlapAddAttrs), sizes(windowDims(n))
+	for i, size := range out {
+		if a.Dilations[i] == 1 {
+			out[i] = (size + a.Strides[i] - 1) / a.Strides[i]
+		}
+	}
+	return out
+}
+
+// overlapAddElement brings to a position the element of the window that covers
+// it as number r, if there is one.
 func overlapAddElement(n *ir.Node, at, r ir.Index, load ir.Load) []scalar.Expr {
 	a := n.Attrs().(*OverlapAddAttrs)
-	x, out, window := sizes(n.Input(0).Shape()), sizes(n.Types()[0].Shape), sizes(windowDims(n))
 	pos := slices.Concat(at, r)
 	var valid scalar.Expr
 	for i, axis := range a.Axes {
-		start := scalar.Sub(at[axis], scalar.Mul(r[i], int32Const(a.Dilations[i])))
-		first, last := -(window[i]-1)*a.Dilations[i], out[axis]-1
-		p, ok := strided(start, a.Strides[i], x[axis], first, last)
-		pos[axis], valid = p, both(valid, ok)
+		cover := denseCover
+		if a.Dilations[i] > 1 {
+			cover = dilatedCover
+		}
+		window, element, ok := cover(n, i, at[axis], r[i])
+		pos[axis], pos[len(at)+i], valid = window, element, both(valid, ok)
 	}
 	return []scalar.Expr{scalar.Convert(loadWhere(n, load, 0, pos, valid), sumType(n.Input(0).DType()))}
+}
+
+// dilatedCover returns, along the axis of number i, the window whose element r
+// lies at position p, that element, and whether there is such a window.
+func dilatedCover(n *ir.Node, i int, p, r scalar.Expr) (window, element, valid scalar.Expr) {
+	a := n.Attrs().(*OverlapAddAttrs)
+	axis, step := a.Axes[i], a.Dilations[i]
+	size, out := sizes(windowDims(n))[i], sizes(n.Types()[0].Shape)[axis]
+	start := scalar.Sub(p, scalar.Mul(r, int32Const(step)))
+	window, valid = strided(start, a.Strides[i], sizes(n.Input(0).Shape())[axis], -(size-1)*step, out-1)
+	return window, r, valid
+}
+
+// denseCover returns, along the axis of number i without dilation, the window
+// that begins r windows before the last one to begin at or before position p,
+// its element at p, and whether there are such.
+func denseCover(n *ir.Node, i int, p, r scalar.Expr) (window, element, valid scalar.Expr) {
+	a := n.Attrs().(*OverlapAddAttrs)
+	axis, stride := a.Axes[i], a.Strides[i]
+	size, count, out := sizes(windowDims(n))[i], sizes(n.Input(0).Shape())[axis], sizes(n.Types()[0].Shape)[axis]
+	if count == 0 {
+		return int32Const(0), int32Const(0), scalar.ConstBool(false)
+	}
+	window, element = p, scalar.Mul(r, int32Const(stride))
+	if stride > 1 {
+		window, element = scalar.Div(p, int32Const(stride)), scalar.Add(scalar.Rem(p, int32Const(stride)), element)
+	}
+	window = scalar.Sub(window, r)
+	if size > stride {
+		valid = scalar.Ge(window, int32Const(0))
+	}
+	if (out-1)/stride >= count {
+		valid = both(valid, scalar.Lt(window, int32Const(count)))
+	}
+	if size%stride != 0 {
+		valid = both(valid, scalar.Lt(element, int32Const(size)))
+	}
+	if valid == nil {
+		return window, element, nil
+	}
+	return scalar.Select(valid, window, int32Const(0)), scalar.Select(valid, element, int32Const(0)), valid
 }
 
 func windowsSamples() []ir.Sample {
@@ -304,6 +357,8 @@ func overlapAddSamples() []ir.Sample {
 		sample("uncovered elements", OverlapAddAttrs{[]int{0}, []int{4}, []int{1}, ir.Dims(70)}, 18, 1),
 		sample("dilated", OverlapAddAttrs{[]int{0}, []int{2}, []int{3}, ir.Dims(17)}, 6, 2, 3),
 		sample("axes out of order", OverlapAddAttrs{[]int{2, 0}, []int{1, 2}, []int{2, 1}, ir.Dims(6, 5)}, 2, 2, 4, 2, 3),
+		sample("longer than the stride", OverlapAddAttrs{[]int{0, 1}, []int{2, 3}, []int{1, 1}, ir.Dims(11, 9)}, 4, 2, 5, 4),
+		sample("pooled images", OverlapAddAttrs{[]int{1, 2}, []int{2, 2}, []int{1, 1}, ir.Dims(6, 5)}, 2, 3, 2, 3, 2, 2),
 		sample("no windows", OverlapAddAttrs{[]int{0}, []int{1}, []int{1}, ir.Dims(3)}, 0, 4),
 		half,
 	}
