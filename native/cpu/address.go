@@ -91,9 +91,6 @@ func (m *maker) masked(offset, cond, inside scalar.Expr) *address {
 	}
 	mask := m.expr(cond)
 	a.wide, a.level = a.wide || mask.wide, max(a.level, mask.level)
-	if a.wide {
-		mask = m.widen(mask)
-	}
 	a.mask = &mask
 	return a
 }

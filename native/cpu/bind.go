@@ -93,12 +93,13 @@ type boundAddress struct {
 	stride int
 	index  []int64 // nil where the address follows a pattern
 	mask   []int64 // nil where it holds for all lanes
+	whole  bool    // the mask has one lane, for all of the block
 }
 
 func (m *machine) bindAddress(a *address) *boundAddress {
 	b := &boundAddress{base: a.base, stride: a.stride}
 	if a.mask != nil {
-		b.mask = m.files.ints[a.mask.reg.index]
+		b.mask, b.whole = m.files.ints[a.mask.reg.index], !a.mask.wide
 	}
 	if a.general {
 		b.index = m.files.ints[a.index.index]
@@ -121,7 +122,25 @@ func (b *boundAddress) first() int {
 }
 
 func (m *machine) bindLoad(in *instr) op {
-	f, a := m.files, m.bindAddress(in.at)
+	a := m.bindAddress(in.at)
+	if !a.whole {
+		return bindLoadAt(m.files, in, a)
+	}
+	// All lanes have the same condition: the load is one with a pattern, or of
+	// element 0.
+	follows := *a
+	follows.mask, follows.whole = nil, false
+	inside, outside, mask := bindLoadAt(m.files, in, &follows), bindLoadAt(m.files, in, &boundAddress{}), a.mask
+	return func(n int) {
+		if mask[0] != 0 {
+			inside(n)
+		} else {
+			outside(n)
+		}
+	}
+}
+
+func bindLoadAt(f *files, in *instr, a *boundAddress) op {
 	switch in.buf.dtype {
 	case ir.F32:
 		return loadSame(lanesOf[float32](f, in.dst), in.buf, a)

@@ -14,9 +14,11 @@ type instr struct {
 	node scalar.Expr // for apply and check: the operation
 	dst  register
 	args [3]register
-	one  bool     // of one lane, however many the block has
-	buf  *buffer  // for load and store
-	at   *address // for load and store
+	one  bool // of one lane, however many the block has
+	// uniform marks a select whose condition has one lane, unlike its result.
+	uniform bool
+	buf     *buffer  // for load and store
+	at      *address // for load and store
 }
 
 type opKind uint8
@@ -238,7 +240,11 @@ func (m *maker) apply(e scalar.Expr) value {
 	s := signature{op: e.Op, dtype: e.Type}
 	in := instr{kind: opApply, node: e}
 	for i := range e.Args {
-		if wide {
+		switch {
+		case !wide || vals[i].wide:
+		case e.Op == scalar.OpSelect && i == 0: // one choice for all lanes
+			in.uniform = true
+		default:
 			vals[i] = m.widen(vals[i])
 		}
 		in.args[i] = vals[i].reg

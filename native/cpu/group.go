@@ -188,7 +188,7 @@ func (in *instr) laneCost() float64 {
 		return 0.1
 	case opLoad, opStore:
 		switch {
-		case in.at.general, in.at.mask != nil:
+		case in.at.general, in.at.mask != nil && in.at.mask.wide:
 			return 1.5
 		case in.at.stride > 1:
 			return 1

@@ -48,6 +48,15 @@ func selectOp(f *files, in *instr) op {
 
 func selectLanes[T lane](f *files, in *instr, cond []int64) op {
 	d, a, b := lanesOf[T](f, in.dst), lanesOf[T](f, in.args[1]), lanesOf[T](f, in.args[2])
+	if in.uniform {
+		return func(n int) {
+			if cond[0] != 0 {
+				copy(d[:n], a)
+			} else {
+				copy(d[:n], b)
+			}
+		}
+	}
 	return func(n int) {
 		d, a, b, cond := d[:n], a[:n], b[:n], cond[:n]
 		for i, c := range cond {

@@ -218,6 +218,23 @@ func (b *boundSpace) setRow(row int) {
 	}
 }
 
+// firstRow goes to the first row.
+func (b *boundSpace) firstRow() {
+	for _, at := range b.scalar {
+		*at = 0
+	}
+}
+
+// nextRow goes from one row to the next.
+func (b *boundSpace) nextRow() {
+	for i := len(b.scalar) - 1; i >= 0; i-- {
+		if *b.scalar[i]++; *b.scalar[i] < int64(b.vars[i].size) {
+			return
+		}
+		*b.scalar[i] = 0
+	}
+}
+
 // setBlock puts the coordinates along a block of n points into their registers.
 func (b *boundSpace) setBlock(from, n int) {
 	*b.start = int64(from)
@@ -261,9 +278,14 @@ func (m *machine) span(first, last int) {
 	}
 	blocks, row := m.outer.blocks(), -1
 	for u := first; u < last; u++ {
-		if r := u / blocks; r != row {
+		switch r := u / blocks; {
+		case row < 0:
 			row = r
 			m.outer.setRow(row)
+			runAll(m.rows, 1)
+		case r != row:
+			row = r
+			m.outer.nextRow()
 			runAll(m.rows, 1)
 		}
 		from := u % blocks * lanes
@@ -291,13 +313,14 @@ func (m *machine) block(n int) {
 // alongInner goes through the inner points one after the other.
 func (m *machine) alongInner(p *phase, code *boundPhase, n int) {
 	m.begin(p, n)
-	for point := range m.inner.rows {
-		m.inner.setRow(point)
+	m.inner.firstRow()
+	for range m.inner.rows {
 		runAll(code.inner, 1)
 		runAll(code.element, n)
 		for _, c := range code.combining {
 			runAll(c, n)
 		}
+		m.inner.nextRow()
 	}
 }
 
@@ -306,8 +329,8 @@ func (m *machine) alongInner(p *phase, code *boundPhase, n int) {
 func (m *machine) acrossInner(p *phase, code *boundPhase) {
 	width := m.inner.lanes()
 	m.begin(p, width)
-	for row := range m.inner.rows {
-		m.inner.setRow(row)
+	m.inner.firstRow()
+	for range m.inner.rows {
 		runAll(code.inner, 1)
 		for from := 0; from < m.inner.row; from += lanes {
 			n := min(lanes, m.inner.row-from)
@@ -317,6 +340,7 @@ func (m *machine) acrossInner(p *phase, code *boundPhase) {
 				runAll(c, n)
 			}
 		}
+		m.inner.nextRow()
 	}
 	for i, c := range p.combining {
 		for n := width; n > 1; {
