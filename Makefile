@@ -45,8 +45,12 @@ wasm: ## build the compiler and the CPU fallback for the browser
 js: wasm $(JS_TOOLS) ## build the npm package into js/dist
 	$(NODE) js/build.mjs
 
+.PHONY: demo-assets
+demo-assets: ## write what the demo's page fetches: the digits, graphs, plans
+	$(GO) run ./demo/build demo/web/assets
+
 .PHONY: demo
-demo: build ## build everything and serve the demo on this machine
+demo: build demo-assets ## build everything and serve the demo on this machine
 	$(NODE) js/serve.mjs
 
 ##@ Check
@@ -137,4 +141,4 @@ fmt: ## format the Go code
 
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf js/dist build
+	rm -rf js/dist build demo/web/assets

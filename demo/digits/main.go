@@ -22,6 +22,7 @@ import (
 	"github.com/rlx-go/rlx/demo/data"
 	"github.com/rlx-go/rlx/demo/models"
 	"github.com/rlx-go/rlx/ir"
+	_ "github.com/rlx-go/rlx/webgpu" // the GPU, where there is one
 )
 
 // options are what the command line says.
@@ -33,19 +34,22 @@ type options struct {
 	save, load    string
 }
 
-// defaultSteps suffice for both models: 94 % and 97 % are passed well before.
-const defaultSteps = 1000
+// defaultSteps are enough for 94 % with the MLP and 97 % with the CNN.
+var defaultSteps = map[string]int{"mlp": 1500, "cnn": 600}
 
 func main() {
 	var o options
 	flag.StringVar(&o.model, "model", "mlp", "network: mlp or cnn")
 	flag.StringVar(&o.device, "device", "auto", "device: auto, cpu or webgpu")
-	flag.IntVar(&o.steps, "steps", defaultSteps, "training steps of 128 digits")
+	flag.IntVar(&o.steps, "steps", -1, "training steps of 128 digits; -1 for 1500 of the MLP, 600 of the CNN")
 	flag.UintVar(&o.seed, "seed", 1, "seed of the first weights")
 	flag.Float64Var(&o.rate, "rate", rlx.DefaultRate, "learning rate of Adam")
 	flag.StringVar(&o.save, "save", "", "write the weights to this safetensors file")
 	flag.StringVar(&o.load, "load", "", "begin with the weights of this safetensors file")
 	flag.Parse()
+	if o.steps < 0 {
+		o.steps = defaultSteps[o.model]
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Stdout, o); err != nil {
@@ -67,6 +71,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	if err := l.compile(ctx, session, o); err != nil {
 		return err
 	}
+	defer l.program.Close()
 	if o.load != "" {
 		if err := l.load(ctx, o.load); err != nil {
 			return fmt.Errorf("%s: %w", o.load, err)
@@ -133,7 +138,7 @@ func (l *learner) compile(ctx context.Context, s *rlx.Session, o options) error 
 	if l.program, err = s.Compile(ctx, module); err != nil {
 		return err
 	}
-	if _, err := l.program.Call(ctx, "init", rlx.Inputs{models.Seed: rlx.Uint32(uint32(o.seed))}); err != nil {
+	if _, err := l.program.Call(context.WithoutCancel(ctx), "init", rlx.Inputs{models.Seed: rlx.Uint32(uint32(o.seed))}); err != nil {
 		return err
 	}
 	if l.trainer, err = rlx.NewTrainer(l.program, models.Loss); err != nil {

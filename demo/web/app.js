@@ -1,8 +1,9 @@
 // The page: what is clicked, and what is shown.
 
+import { decodePlan } from '/rlx/runtime.js';
 import { Chart, scales } from './chart.js';
 import { loadDigits, testCount } from './digits.js';
-import { Engine, models, open } from './engine.js';
+import { Engine, models, open, planFile } from './engine.js';
 import { counts } from './ink.js';
 import { dispatches, showKernels } from './kernels.js';
 import { Pad } from './pad.js';
@@ -70,9 +71,8 @@ function showDevice({ deviceName, plan }, kind, reason) {
   find('device-kind').dataset.kind = kind;
   find('device').textContent = deviceName;
   find('device-reason').hidden = !reason;
-  find('device-reason').textContent = reason ? `No GPU: ${reason}.` : '';
-  const kernels = dispatches(plan, 'step');
-  find('dispatches').textContent = kind === 'gpu' ? `${kernels} kernels, 1 submission` : `${kernels} kernels`;
+  find('device-reason').textContent = reason ? `It runs on the CPU, because there is no GPU to run on: ${reason}.` : '';
+  find('dispatches').textContent = kind === 'gpu' ? `${dispatches(plan, 'step')} kernels, 1 submission` : 'WebAssembly';
 }
 
 async function reset() {
@@ -281,7 +281,10 @@ on('reset', 'click', async () => {
 on('rate', 'input', showRate);
 on('reopen', 'click', start);
 on('race', 'click', runRace);
-on('show-kernels', 'click', () => showKernels(engine.session.plan));
+on('show-kernels', 'click', async () => {
+  const { plan } = engine.session, runs = plan.kernels.length > 0;
+  showKernels(runs ? plan : decodePlan(await planFile(chosen())), runs);
+});
 on('close-kernels', 'click', () => find('kernels').close());
 on('save', 'click', saveWeights);
 on('load', 'change', ({ target }) => target.files[0] && loadWeights(target.files[0]));

@@ -8,19 +8,22 @@ export const models = {
   cnn: { title: 'CNN', filters: 'conv1', pictures: 16, side: 3, rate: 3e-3, text: 'two 3×3 convolutions, 71,754 weights' },
 };
 
-const fetchBytes = async (path) => {
+async function fetchOK(path) {
   const response = await fetch(path);
   if (!response.ok) throw new Error(`${path} cannot be loaded: ${response.status}`);
-  return response.arrayBuffer();
-};
+  return response;
+}
+
+/** The plan file of a model, compiled ahead of time. */
+export const planFile = async (name) => (await fetchOK(`assets/digits-${name}.rlxp`)).arrayBuffer();
 
 /** The address with `?worker=off` keeps the session in the page's own thread, where its calls can be watched. */
 const worker = new URLSearchParams(globalThis.location?.search).get('worker') !== 'off';
 
-/** Opens a session on the CPU: the compiler and the fallback are loaded now, not before. */
+/** Opens a session on the CPU. Only now the WebAssembly for it is loaded. */
 async function openCPU(name) {
-  const { openSession: openAny } = await import('/rlx/index.js');
-  return openAny(await fetchBytes(`assets/digits-${name}.rlxp`), { worker: true, device: 'cpu' });
+  const [{ session }, response] = await Promise.all([import('/rlx/index.js'), fetchOK(`assets/digits-${name}.json`)]);
+  return session({ name, entries: await response.json() }, { on: 'cpu', worker: true });
 }
 
 /**
@@ -32,7 +35,7 @@ async function openCPU(name) {
 export async function open(name, where = 'best') {
   if (where === 'cpu') return { kind: 'cpu', session: await openCPU(name) };
   try {
-    return { kind: 'gpu', session: await openSession(await fetchBytes(`assets/digits-${name}.rlxp`), { worker }) };
+    return { kind: 'gpu', session: await openSession(await planFile(name), { worker }) };
   } catch (reason) {
     if (where === 'gpu' || reason.kind !== 'device') throw reason;
     return { kind: 'cpu', session: await openCPU(name), reason: reason.message };

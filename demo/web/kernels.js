@@ -33,8 +33,12 @@ export const dispatches = (plan, entry) => {
   return [...uses(steps).values()].reduce((sum, n) => sum + n, 0);
 };
 
-/** Shows the kernels of a plan in the dialog. */
-export function showKernels(plan) {
+/**
+ * Shows the kernels of a plan in the dialog.
+ * @param {import('@rlx-go/rlx/runtime').Plan} plan
+ * @param {boolean} runs whether these are the kernels that run in this page
+ */
+export function showKernels(plan, runs) {
   const find = (id) => document.getElementById(id), dialog = find('kernels');
   const byEntry = plan.entries.map(({ name, steps }) => ({ name, uses: uses(steps) }));
   const select = (kernel, index, button) => {
@@ -57,7 +61,7 @@ export function showKernels(plan) {
     return item;
   });
   find('kernel-list').replaceChildren(...items);
-  find('kernels-title').textContent = `${plan.kernels.length} kernels`;
+  find('kernels-title').textContent = `${plan.kernels.length} kernels${runs ? '' : ' for a GPU; this page runs on the CPU'}`;
   items[0].firstChild.click();
   dialog.showModal();
 }

@@ -47,7 +47,7 @@ export function drawCounts(canvas, counts) {
     context.fillStyle = colour('--ink');
     context.fillRect(x + 1, y + 1, cell - 2, cell - 2);
     context.globalAlpha = count > 0 ? 1 : 0.45;
-    context.fillStyle = count > 8 ? colour('--paper') : colour('--quiet');
+    context.fillStyle = count > 7 ? colour('--paper') : colour(count > 0 ? '--ink' : '--quiet');
     context.fillText(count, x + cell / 2, y + cell / 2 + 1);
   }
   context.globalAlpha = 1;

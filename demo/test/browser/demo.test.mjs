@@ -31,7 +31,6 @@ test('trains on WebGPU to 94 %, moves at once, and keeps the page free', async (
   await page.waitForFunction(() => document.getElementById('step').textContent !== '0', null, { timeout: 1000, polling: 20 });
   await accuracyOf(page, 94);
   const longest = await tasks.longest();
-  console.log(longest);
   assert.ok(longest.ms < 16, `a task of the main thread took ${longest.ms.toFixed(1)} ms of it: ${longest.what}`);
   assert.ok(await colored(page, 'loss-chart', '--loss') > 200, 'the curve of losses');
   assert.ok(await colored(page, 'accuracy-chart', '--right') > 200, 'the curve of accuracy');
@@ -53,11 +52,27 @@ test('trains on WebGPU to 94 %, moves at once, and keeps the page free', async (
   assert.deepEqual(page.problems, []);
 });
 
+for (const [webgpu, reason] of [['absent', /navigator\.gpu is missing/], ['no adapter', /no adapter/]]) {
+  test(`trains on the CPU to 94 %, and says why, with WebGPU ${webgpu}`, async (t) => {
+    const page = await openDemo(t, server, { webgpu });
+    assert.equal(await page.locator('#device-kind').textContent(), 'CPU');
+    assert.match(await page.locator('#device-reason').textContent(), reason);
+    await page.click('#train');
+    if (webgpu === 'no adapter') return stepsOf(page, 20);
+    await accuracyOf(page, 94);
+    await page.click('#show-kernels');
+    await page.getByText('for a GPU; this page runs on the CPU').waitFor();
+    await page.click('#close-kernels');
+    assert.deepEqual(await axe(page), []);
+    assert.deepEqual(page.problems, []);
+  });
+}
+
 test('works on a phone: 360 pixels, touch, dark', async (t) => {
   const page = await openDemo(t, server, { viewport: { width: 360, height: 780 }, touch: true, reducedMotion: true, prepare: (one) => one.emulateMedia({ colorScheme: 'dark' }) });
   await page.tap('#train');
   await stepsOf(page, 40);
-  const wide = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  const wide = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
   assert.ok(wide[0] <= wide[1], `${wide[0]} pixels in ${wide[1]}`);
   await page.tap('#take');
   await page.waitForFunction(() => /reads \d/.test(document.getElementById('verdict').textContent));
@@ -163,6 +178,18 @@ test('a lost device is told, with the steps that are gone, and one can start aga
   assert.ok(await page.locator('#problem').isHidden());
   await page.click('#train');
   await stepsOf(page, 5);
+});
+
+test('the GPU and the CPU run side by side to the same losses', async (t) => {
+  const page = await openDemo(t, server);
+  await page.click('#race');
+  await page.waitForFunction(() => /differ/.test(document.getElementById('race-text').textContent), null, { timeout: 60_000 });
+  assert.match(await page.locator('#race-text').textContent(), /^Here the .PU is .* differ by at most \de-[5-9]\./);
+  for (const where of ['gpu', 'cpu']) {
+    const [steps, speed, loss] = (await page.locator(`#race-${where} td`).allTextContents()).map(Number);
+    assert.ok(steps > 5 && speed > 0 && loss > 0 && loss < 2.6, `${where}: ${steps} ${speed} ${loss}`);
+  }
+  assert.deepEqual(page.problems, []);
 });
 
 test('weights are saved and loaded', async (t) => {

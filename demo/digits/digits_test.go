@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/demo/data"
+	"github.com/rlx-go/rlx/demo/models"
+	"github.com/rlx-go/rlx/native/backendtest"
+)
+
+// train runs the command and returns its output and the accuracy on its last
+// line.
+func train(t *testing.T, ctx context.Context, o options) (string, float64) {
+	t.Helper()
+	var out bytes.Buffer
+	if err := run(ctx, &out, o); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	m := regexp.MustCompile(`^test accuracy (\d+\.\d\d) %$`).FindStringSubmatch(lines[len(lines)-1])
+	if m == nil {
+		t.Fatalf("the last line is %q", lines[len(lines)-1])
+	}
+	accuracy, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String(), accuracy
+}
+
+func TestTheMLPReachesItsAccuracy(t *testing.T) {
+	out, accuracy := train(t, context.Background(), options{model: "mlp", device: "cpu", steps: defaultSteps["mlp"], seed: 1, rate: rlx.DefaultRate})
+	if accuracy < 94 {
+		t.Errorf("%.2f %%:\n%s", accuracy, out)
+	}
+}
+
+func TestWeightsAreSavedAndLoaded(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "cnn.safetensors")
+	o := options{model: "cnn", device: "cpu", steps: 3, seed: 1, rate: rlx.DefaultRate, save: file}
+	_, saved := train(t, context.Background(), o)
+	o.steps, o.seed, o.save, o.load = 0, 2, "", file
+	if _, loaded := train(t, context.Background(), o); loaded != saved {
+		t.Errorf("%.2f %% after loading, %.2f %% before", loaded, saved)
+	}
+}
+
+func TestInterruptionSavesWhatWasLearned(t *testing.T) {
+	stopped, stop := context.WithCancel(context.Background())
+	stop()
+	file := filepath.Join(t.TempDir(), "mlp.safetensors")
+	var out bytes.Buffer
+	l := options{model: "mlp", device: "cpu", steps: 1000, rate: rlx.DefaultRate, save: file}
+	if err := run(stopped, &out, l); err != nil && !strings.Contains(err.Error(), "canceled") {
+		t.Fatal(err)
+	}
+}
+
+func TestUnknownModelsAndDevicesAreRefused(t *testing.T) {
+	for _, o := range []options{{model: "rnn", device: "cpu"}, {model: "mlp", device: "abacus"}} {
+		if err := run(context.Background(), &bytes.Buffer{}, o); err == nil {
+			t.Errorf("%+v was accepted", o)
+		}
+	}
+}
+
+// curves are the losses of the first steps by the reference meaning of the ops.
+type curves struct {
+	Seed   uint32
+	Rate   float64
+	Losses map[string][]float64
+}
+
+// The trainer on every device of this machine gives the losses that the page
+// gives too.
+func TestLossesAreThoseOfTheReferenceOnEveryDevice(t *testing.T) {
+	text, err := os.ReadFile("../testdata/curves.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want curves
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range rlx.Devices() {
+		for name, losses := range want.Losses {
+			t.Run(d.Name+" "+name, func(t *testing.T) {
+				backendtest.Require(t, d.Name, d.Err)
+				for k, got := range firstLosses(t, d.Name, name, want, len(losses)) {
+					if diff := math.Abs(float64(got) - losses[k]); !(diff <= 1e-4) {
+						t.Errorf("step %d: loss %v, reference %v", k, got, losses[k])
+					}
+				}
+			})
+		}
+	}
+}
+
+func firstLosses(t *testing.T, device, model string, c curves, steps int) []float32 {
+	t.Helper()
+	ctx := context.Background()
+	session, err := rlx.Open(device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	train, test, err := data.Digits()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &learner{out: &bytes.Buffer{}, train: train, test: test, steps: steps}
+	if err := l.compile(ctx, session, options{model: model, seed: uint(c.Seed), rate: c.Rate}); err != nil {
+		t.Fatal(err)
+	}
+	defer l.program.Close()
+	if err := l.learn(ctx); err != nil {
+		t.Fatal(err)
+	}
+	losses, err := l.trainer.Losses(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(losses) != steps || l.trainer.Input(models.Images).Len() != models.Batch*models.Pixels {
+		t.Fatalf("%d losses", len(losses))
+	}
+	return losses
+}
