@@ -6,7 +6,7 @@
 
 import { openSession } from '../dist/runtime.js';
 
-const arrays = { bool: Uint8Array, i32: Int32Array, u32: Uint32Array, f32: Float32Array };
+const arrays = { bool: Uint8Array, i32: Int32Array, u32: Uint32Array, f16: Uint16Array, f32: Float32Array };
 
 /**
  * Runs all modules, or those that are selected. Counts are of results, that is of outputs
@@ -17,13 +17,18 @@ const arrays = { bool: Uint8Array, i32: Int32Array, u32: Uint32Array, f32: Float
  * @param {(module: {name: string, bytes: number}) => boolean} [options.select] bytes is the
  *   size of the module's plan
  * @param {(line: string) => void} [options.print]
- * @returns {Promise<{device: string, passed: number, failed: number, deviating: number, failures: string[]}>}
+ * @returns {Promise<{device: string, passed: number, failed: number, deviating: number, failures: string[], skipped: string[]}>}
+ *   skipped are modules for features that the device lacks
  */
 export async function runConformance({ device, load, select = () => true, print = () => {} }) {
   const { modules } = JSON.parse(new TextDecoder().decode(await load('index.json')));
   const suite = { device, load, values: await load('values.bin') };
-  const total = { device: '', passed: 0, failed: 0, deviating: 0, failures: [] };
+  const total = { device: '', passed: 0, failed: 0, deviating: 0, failures: [], skipped: [] };
   for (const module of modules.filter(select)) {
+    if (!module.features.every((feature) => device.features.has(feature))) {
+      total.skipped.push(module.name);
+      continue;
+    }
     for (const outcome of await runModule(suite, module)) {
       total.device = outcome.device || total.device;
       total.passed += outcome.passed;
@@ -33,6 +38,7 @@ export async function runConformance({ device, load, select = () => true, print 
       describe(outcome).forEach(print);
     }
   }
+  if (total.skipped.length > 0) print(`${total.skipped.length} modules skipped, whose features the device lacks`);
   print(`${total.device}: ${total.deviating} results with infinities or NaN deviate`);
   print(`${total.passed} passed, ${total.failed} failed`);
   return total;
@@ -78,7 +84,8 @@ async function runCase(values, session, { name, entry, state, runs }, outcome) {
     await session.run(entry, Object.fromEntries(names.map((slot) => [slot, inputOf(values, inputs[slot])])));
     const got = (await session.readAll(want.map(({ output }) => output))).values;
     for (const result of want) {
-      const fault = compare(got[result.output], result, elements(values, result.tensor));
+      const { dtype } = result.tensor;
+      const fault = compare(numbers(dtype, got[result.output]), result, numbers(dtype, elements(values, result.tensor)));
       const place = `${name}: ${result.about}, ${result.output}: ${fault}`;
       if (!fault) outcome.passed++;
       else (result.nonFinite ? outcome.deviations : outcome.failures).push(place);
@@ -88,12 +95,21 @@ async function runCase(values, session, { name, entry, state, runs }, outcome) {
 
 const sizeOf = (shape) => shape.reduce((n, d) => n * d, 1);
 
+// numbers are the elements of what a session gives: f16 comes as its bits.
+const numbers = (dtype, data) => (dtype === 'f16' ? Float64Array.from(data, halfFloat) : data);
+
+function halfFloat(bits) {
+  const sign = bits >> 15 ? -1 : 1, exponent = (bits >> 10) & 31, fraction = bits & 1023;
+  if (exponent === 31) return fraction ? NaN : sign * Infinity;
+  return sign * (exponent === 0 ? fraction * 2 ** -24 : (1024 + fraction) * 2 ** (exponent - 25));
+}
+
 const elements = (values, { dtype, shape, at }) => new arrays[dtype](values, at, sizeOf(shape));
 
-// inputOf gives a tensor without axes as a number: it may be a scalar of the entry.
+// inputOf gives a 32-bit tensor without axes as a number: it may be a scalar of the entry.
 function inputOf(values, tensor) {
   const data = elements(values, tensor);
-  return tensor.shape.length === 0 ? data[0] : { data, shape: tensor.shape };
+  return tensor.shape.length === 0 && tensor.dtype !== 'f16' ? data[0] : { data, shape: tensor.shape };
 }
 
 const near = (got, want, abs, rel) =>

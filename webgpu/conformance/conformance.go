@@ -17,6 +17,8 @@ import (
 // Module is a module to compile and what to do with it.
 type Module struct {
 	*ir.Module
+	// F16 says that it computes in f16, for which a device needs a feature.
+	F16   bool
 	Cases []Case
 }
 

@@ -24,34 +24,55 @@ const sideBySide = 5
 
 // opModules returns the modules of an op: their entry "forward" computes some of
 // its samples, and the entry "vjp" of the first the gradient of one. There are
-// none for an op without a sample that WebGPU can compute.
+// none for an op without a sample that WebGPU can compute. Samples in f16 have
+// modules of their own.
 func opModules(op ir.Op) ([]Module, error) {
 	d, _ := ir.Lookup(op)
 	if d.Samples == nil {
 		return nil, nil
 	}
-	samples := slices.DeleteFunc(d.Samples(), func(s ir.Sample) bool { return !computable(op, s) })
+	var plain, half []ir.Sample
+	for _, s := range d.Samples() {
+		switch ok, f16 := computable(op, s); {
+		case ok && f16:
+			half = append(half, s)
+		case ok:
+			plain = append(plain, s)
+		}
+	}
+	modules, err := sampleModules(d, string(op), plain)
+	if err != nil {
+		return nil, err
+	}
+	more, err := sampleModules(d, string(op)+" f16", half)
+	for i := range more {
+		more[i].F16 = true
+	}
+	return append(modules, more...), err
+}
+
+func sampleModules(d *ir.Def, name string, samples []ir.Sample) ([]Module, error) {
 	var modules []Module
 	for some := range slices.Chunk(samples, sideBySide) {
-		name, entries := string(op), []ir.Entry(nil)
-		if len(modules) > 0 {
-			name += " " + strconv.Itoa(len(modules)+1)
-		}
-		g, forward, err := forwardCase(op, some)
+		g, forward, err := forwardCase(d.Op, name, some)
 		if err != nil {
 			return nil, err
 		}
 		m := Module{Cases: []Case{*forward}}
-		entries = append(entries, ir.Entry{Name: forward.Entry, Graph: g})
+		entries := []ir.Entry{{Name: forward.Entry, Graph: g}}
 		if s, ok := sampleToDifferentiate(d, samples); ok && len(modules) == 0 {
-			g, vjp, err := gradientCase(op, s)
+			g, vjp, err := gradientCase(d.Op, name, s)
 			if err != nil {
 				return nil, err
 			}
 			entries = append(entries, ir.Entry{Name: vjp.Entry, Graph: g})
 			m.Cases = append(m.Cases, *vjp)
 		}
-		if m.Module, err = ir.NewModule(name, entries...); err != nil {
+		moduleName := name
+		if len(modules) > 0 {
+			moduleName += " " + strconv.Itoa(len(modules)+1)
+		}
+		if m.Module, err = ir.NewModule(moduleName, entries...); err != nil {
 			return nil, err
 		}
 		modules = append(modules, m)
@@ -59,15 +80,22 @@ func opModules(op ir.Op) ([]Module, error) {
 	return modules, nil
 }
 
-// computable reports whether all values of a sample are of types that every
-// WebGPU device computes with.
-func computable(op ir.Op, s ir.Sample) bool {
+// computable reports whether all values of a sample are of types that WebGPU
+// devices compute with, and whether f16 is one of them.
+func computable(op ir.Op, s ir.Sample) (ok, f16 bool) {
 	g, _, err := irtest.SampleGraph(op, s)
-	return err == nil && !slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
-		return slices.ContainsFunc(n.Types(), func(t ir.Type) bool {
-			return t.DType == ir.F16 || t.DType.On(dtype.WGSL) != dtype.Arithmetic
-		})
-	})
+	if err != nil {
+		return false, false
+	}
+	for _, n := range g.Nodes() {
+		for _, t := range n.Types() {
+			if t.DType.On(dtype.WGSL) != dtype.Arithmetic {
+				return false, false
+			}
+			f16 = f16 || t.DType == ir.F16
+		}
+	}
+	return true, f16
 }
 
 // sampleGraph puts samples side by side. Operand i of sample k is the input
@@ -93,7 +121,7 @@ func sampleGraph(op ir.Op, samples []ir.Sample) (*ir.Graph, []part, map[string]*
 }
 
 // forwardCase returns the graph of samples side by side.
-func forwardCase(op ir.Op, samples []ir.Sample) (*ir.Graph, *Case, error) {
+func forwardCase(op ir.Op, name string, samples []ir.Sample) (*ir.Graph, *Case, error) {
 	g, parts, inputs, err := sampleGraph(op, samples)
 	if err != nil {
 		return nil, nil, err
@@ -111,7 +139,7 @@ func forwardCase(op ir.Op, samples []ir.Sample) (*ir.Graph, *Case, error) {
 			NonFinite: slices.ContainsFunc(append(slices.Clone(p.In), want[i]), hasNonFinite),
 		})
 	}
-	return g, &Case{Name: string(op), Entry: "forward", Runs: []Run{run}}, nil
+	return g, &Case{Name: name, Entry: "forward", Runs: []Run{run}}, nil
 }
 
 func hasNonFinite(a *ir.Array) bool {
@@ -141,7 +169,7 @@ func sampleToDifferentiate(d *ir.Def, samples []ir.Sample) (best ir.Sample, ok b
 
 // gradientCase returns the graph of a sample's results and their gradients along
 // random cotangents.
-func gradientCase(op ir.Op, s ir.Sample) (*ir.Graph, *Case, error) {
+func gradientCase(op ir.Op, name string, s ir.Sample) (*ir.Graph, *Case, error) {
 	g, _, inputs, err := sampleGraph(op, []ir.Sample{s})
 	if err != nil {
 		return nil, nil, err
@@ -167,7 +195,7 @@ func gradientCase(op ir.Op, s ir.Sample) (*ir.Graph, *Case, error) {
 			Output: o.Name, About: s.Name, Array: want[i], Tolerance: tol, NonFinite: hasNonFinite(want[i]),
 		})
 	}
-	return g, &Case{Name: "vjp " + string(op), Entry: "vjp", Runs: []Run{run}}, nil
+	return g, &Case{Name: "vjp " + name, Entry: "vjp", Runs: []Run{run}}, nil
 }
 
 // random draws floats from [-scale, scale) and integers from 0 to 3.

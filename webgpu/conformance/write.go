@@ -28,10 +28,11 @@ type (
 		Modules []moduleJSON `json:"modules"`
 	}
 	moduleJSON struct {
-		Name  string     `json:"name"`
-		Plan  string     `json:"plan"`  // the name of its file
-		Bytes int        `json:"bytes"` // of the plan
-		Cases []caseJSON `json:"cases"`
+		Name     string     `json:"name"`
+		Plan     string     `json:"plan"`     // the name of its file
+		Bytes    int        `json:"bytes"`    // of the plan
+		Features []string   `json:"features"` // that the device must have
+		Cases    []caseJSON `json:"cases"`
 	}
 	caseJSON struct {
 		Name  string                `json:"name"`
@@ -92,7 +93,9 @@ func (w *writer) file(name string, data []byte) error {
 }
 
 func (w *writer) module(m Module) error {
-	p, err := plan.Compile(m.Module, plan.WebGPU(), wgsl.Printer{})
+	target := plan.WebGPU()
+	target.F16 = m.F16
+	p, err := plan.Compile(m.Module, target, wgsl.Printer{})
 	if err != nil {
 		return err
 	}
@@ -100,7 +103,7 @@ func (w *writer) module(m Module) error {
 	if err != nil {
 		return err
 	}
-	out := moduleJSON{Name: m.Name, Plan: strings.ReplaceAll(m.Name, " ", "-") + ".rlxp", Bytes: len(data)}
+	out := moduleJSON{Name: m.Name, Plan: strings.ReplaceAll(m.Name, " ", "-") + ".rlxp", Bytes: len(data), Features: append([]string{}, p.Requires.Features...)}
 	for _, c := range m.Cases {
 		to := caseJSON{Name: c.Name, Entry: c.Entry, State: w.tensors(c.State)}
 		for _, r := range c.Runs {
