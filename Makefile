@@ -81,12 +81,12 @@ conformance: js suite ## run the whole conformance suite over Dawn: minutes with
 	RLX_DATA=build $(NODE) js/bench/h200/conformance.mjs
 
 .PHONY: test-js
-test-js: js suite ## run the JavaScript tests in Node, over Dawn
-	$(NODE_TEST) js/test/*.test.mjs
+test-js: js suite demo-assets ## run the JavaScript tests in Node, over Dawn
+	$(NODE_TEST) js/test/*.test.mjs demo/test/*.test.mjs
 
 .PHONY: test-browser
-test-browser: js suite ## run the tests in Chromium
-	$(NODE_TEST) --test-concurrency=1 js/test/browser/*.test.mjs
+test-browser: js suite demo-assets ## run the tests in Chromium
+	$(NODE_TEST) --test-concurrency=1 js/test/browser/*.test.mjs demo/test/browser/*.test.mjs
 
 .PHONY: size
 size: js ## print what a page downloads; fail when a budget is broken
