@@ -14,7 +14,7 @@ import (
 type bar struct {
 	out      io.Writer
 	terminal bool
-	tenth    int
+	next     int // the tenth that has the next line
 }
 
 func newBar(out io.Writer) bar {
@@ -35,8 +35,8 @@ func (b *bar) show(p rlx.Progress, accuracy float64) {
 		fmt.Fprintf(b.out, "\r%s\x1b[K", line)
 		return
 	}
-	if tenth := p.Step * 10 / p.Steps; tenth > b.tenth {
-		b.tenth = tenth
+	if tenth := p.Step * 10 / p.Steps; tenth >= b.next {
+		b.next = tenth + 1
 		fmt.Fprintln(b.out, line)
 	}
 }

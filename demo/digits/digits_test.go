@@ -55,14 +55,34 @@ func TestWeightsAreSavedAndLoaded(t *testing.T) {
 	}
 }
 
-func TestInterruptionSavesWhatWasLearned(t *testing.T) {
-	stopped, stop := context.WithCancel(context.Background())
-	stop()
+// interrupting is an output that presses Ctrl-C once training is under way.
+type interrupting struct {
+	bytes.Buffer
+	stop func()
+}
+
+func (w *interrupting) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("steps/s")) {
+		w.stop()
+	}
+	return w.Buffer.Write(p)
+}
+
+func TestInterruptionStopsMeasuresAndSaves(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
 	file := filepath.Join(t.TempDir(), "mlp.safetensors")
-	var out bytes.Buffer
-	l := options{model: "mlp", device: "cpu", steps: 1000, rate: rlx.DefaultRate, save: file}
-	if err := run(stopped, &out, l); err != nil && !strings.Contains(err.Error(), "canceled") {
+	out := &interrupting{stop: stop}
+	o := options{model: "mlp", device: "cpu", steps: 1_000_000, rate: rlx.DefaultRate, save: file}
+	if err := run(ctx, out, o); err != nil {
 		t.Fatal(err)
+	}
+	for _, want := range []string{"stopped after ", "saved " + file, "test accuracy "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in the output:\n%s", want, out)
+		}
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
 	}
 }
 
