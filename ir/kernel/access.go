@@ -53,6 +53,21 @@ func (r *reader) element(v ir.Value, at ir.Index) scalar.Expr {
 	return e
 }
 
+// inGroup lets the reader compute members of a group, other than reductions, at
+// a point of the group. What known tells comes first.
+func (r *reader) inGroup(g *Group, point ir.Index, known func(v ir.Value) (scalar.Expr, bool)) *reader {
+	r.local = func(v ir.Value, _ ir.Index) (scalar.Expr, bool) {
+		if x, ok := known(v); ok {
+			return x, true
+		}
+		if m := g.member(v); m != nil && !m.Reduced {
+			return r.body(m.Node, v.Index(), pick(point, m.Coord)), true
+		}
+		return nil, false
+	}
+	return r
+}
+
 func (r *reader) compute(v ir.Value, at ir.Index) scalar.Expr {
 	if e, ok := r.given[v]; ok {
 		return e

@@ -146,18 +146,10 @@ func newCoder(g *Group) *coder {
 }
 
 func (c *coder) reader() *reader {
-	rd := newReader(c.g.program, c.s)
-	at := slices.Concat(c.outer, c.inner)
-	rd.local = func(v ir.Value, _ ir.Index) (scalar.Expr, bool) {
-		if x, ok := c.named[v]; ok {
-			return x, true
-		}
-		if m := c.g.member(v); m != nil && !m.Reduced {
-			return rd.body(m.Node, v.Index(), pick(at, m.Coord)), true
-		}
-		return nil, false
-	}
-	return rd
+	return newReader(c.g.program, c.s).inGroup(c.g, slices.Concat(c.outer, c.inner), func(v ir.Value) (scalar.Expr, bool) {
+		x, ok := c.named[v]
+		return x, ok
+	})
 }
 
 func (c *coder) variable(d ir.DType) scalar.Expr {

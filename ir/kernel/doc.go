@@ -3,8 +3,8 @@
 // [Build] cuts a graph into groups of nodes that are computed together and
 // returns a [Program]. It first decides which values need no memory, because
 // each use can compute them anew (inline.go), then merges what is left along
-// the edges (fuse.go) and side by side (order.go), and settles where states are
-// overwritten and in which order groups run (order.go). Loops have a program
+// the edges (fuse.go) and side by side (siblings.go), settles where states are
+// overwritten (state.go) and in which order groups run (order.go). Loops have a program
 // for their body (control.go); both branches of a choice are computed
 // (branch.go). A program knows nothing of threads: what a group computes is
 // written in the coordinates of its elements, see [Group.Code], which is all

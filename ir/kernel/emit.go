@@ -251,3 +251,14 @@ func sortedSlots(set map[int]bool) []int {
 }
 
 func integer(n int) scalar.Expr { return scalar.ConstI(ir.I32, int64(n)) }
+
+// guard puts statements under a condition, unless it always holds.
+func guard(cond scalar.Expr, then []Stmt) []Stmt {
+	if x, ok := cond.IntConst(); ok && x != 0 {
+		return then
+	}
+	return []Stmt{&If{Cond: cond, Then: then}}
+}
+
+// overshoots reports whether the grid has more workgroups than were asked for.
+func (e *emitter) overshoots() bool { return e.groups[1] > 1 }

@@ -355,5 +355,5 @@ func (te *tileEmitter) results(acc string, m, n ir.Index) []Stmt {
 	}
 	rd := te.reader()
 	rd.given = map[ir.Value]scalar.Expr{first.Node.Result(0): sum}
-	return te.points(te.g, rd, at, te.g.Members)
+	return te.points(te.g, rd, at)
 }

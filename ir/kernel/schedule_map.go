@@ -48,7 +48,7 @@ func (e *emitter) mapPart(part *Group, flat scalar.Expr, span int) []Stmt {
 	name := e.name("i")
 	i := scalar.NewVar(name, ir.I32, 0, int64(n-1))
 	at := e.unflatten(i, part.Outer)
-	body := e.points(part, e.reader(), at, part.Members)
+	body := e.points(part, e.reader(), at)
 	for _, c := range part.Copies {
 		body = append(body, e.copyElement(c, at)...)
 	}
@@ -57,9 +57,6 @@ func (e *emitter) mapPart(part *Group, flat scalar.Expr, span int) []Stmt {
 	}
 	return append([]Stmt{&Let{name, flat}}, body...)
 }
-
-// overshoots reports whether the grid has more workgroups than were asked for.
-func (e *emitter) overshoots() bool { return e.groups[1] > 1 }
 
 func (e *emitter) copyElement(c Copy, at ir.Index) []Stmt {
 	at = spread(at, c.To.Dims)
@@ -70,22 +67,17 @@ func (e *emitter) copyElement(c Copy, at ir.Index) []Stmt {
 	return e.store(c.To, at, value)
 }
 
-// points computes members at one point of a group and stores what is kept.
+// points computes the members at one point of a group and stores what is kept.
 // Values that several members need are named once by the printer.
-func (e *emitter) points(g *Group, r *reader, at ir.Index, members []*Member) []Stmt {
-	r.local = func(v ir.Value, pos ir.Index) (scalar.Expr, bool) {
-		if m := memberOf(members, v); m != nil {
-			return r.body(m.Node, v.Index(), pick(at, m.Coord)), true
-		}
-		return nil, false
-	}
+func (e *emitter) points(g *Group, r *reader, at ir.Index) []Stmt {
+	r.inGroup(g, at, func(ir.Value) (scalar.Expr, bool) { return nil, false })
 	type kept struct {
 		t     *Tensor
 		at    ir.Index
 		value scalar.Expr
 	}
 	var stores []kept
-	for _, m := range members {
+	for _, m := range g.Members {
 		for i, t := range m.Store {
 			if t != nil {
 				pos := pick(at, m.Coord)
@@ -125,15 +117,6 @@ func (e *emitter) nameAll(values []scalar.Expr) []Stmt {
 		values[i] = scalar.FreeVar(name, root.Type)
 	}
 	return body
-}
-
-func memberOf(members []*Member, v ir.Value) *Member {
-	for _, m := range members {
-		if m.Node == v.Node() {
-			return m
-		}
-	}
-	return nil
 }
 
 // spread puts coordinates in the places of the axes longer than 1.

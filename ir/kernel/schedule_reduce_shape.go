@@ -1,0 +1,73 @@
+package kernel
+
+// rowsShape is how a workgroup is laid over the outer points ("rows") and the
+// inner points of a reduction.
+type rowsShape struct {
+	lanes, rows int  // threads along the inner points, and rows a workgroup has
+	rowsFirst   bool // neighbouring threads have neighbouring rows, not lanes
+	chunks      int  // inner points of one thread, where they are written out; 0: a loop
+}
+
+// maxChunks bounds how many inner points a thread keeps in registers between
+// the stages of a reduction.
+const maxChunks = 16
+
+// shapeRows chooses the layout. Threads that are neighbours should read
+// neighbouring elements; rows shorter than a workgroup share one.
+func (e *emitter) shapeRows(g *Group) rowsShape {
+	rows, length := product(g.Outer), product(g.Inner)
+	s := rowsShape{lanes: 1, rows: 1, rowsFirst: g.rowsAreContiguous()}
+	limit := e.device.Threads
+	if s.rowsFirst {
+		s.rows = min(32, powerOfTwo(rows))
+		for s.lanes < limit/s.rows && s.lanes*4 < length {
+			s.lanes *= 2
+		}
+		for s.lanes*s.rows < limit && rows >= 2*s.rows*wantedGroups {
+			s.rows *= 2
+		}
+	} else {
+		s.lanes = min(limit, powerOfTwo(length))
+		for s.rows*s.lanes < 64 && s.rows < rows {
+			s.rows *= 2
+		}
+	}
+	if c := (length + s.lanes - 1) / s.lanes; c <= maxChunks {
+		s.chunks = max(c, 1)
+	}
+	return s
+}
+
+func powerOfTwo(n int) int {
+	p := 1
+	for p < n {
+		p *= 2
+	}
+	return p
+}
+
+// rowsAreContiguous reports whether most of what the reductions read lies side
+// by side along the outer coordinates, as in a sum over the first axis.
+func (g *Group) rowsAreContiguous() bool {
+	votes := 0
+	for _, m := range g.Members {
+		s := g.program.spaceOf(m.Node)
+		for _, a := range s.reads {
+			size, _ := a.v.Shape().Size().Const()
+			for axis := len(a.at) - 1; axis >= 0; axis-- {
+				if a.v.Dim(axis).Is(1) {
+					continue
+				}
+				if own, ok := s.axisOf(a.at[axis]); ok && m.coordOf(own) >= 0 {
+					if m.coordOf(own) < len(g.Outer) {
+						votes += size
+					} else {
+						votes -= size
+					}
+				}
+				break
+			}
+		}
+	}
+	return votes > 0
+}

@@ -1,0 +1,101 @@
+package kernel
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// fuseSiblings merges independent reductions over the same space that read a
+// value in common, so that it is read once: the parts of a loss, or the sums of
+// a norm's gradient. It reports whether it found any.
+func (p *Program) fuseSiblings() bool {
+	found := false
+	for i := 0; i < len(p.groups); i++ {
+		for j := i + 1; j < len(p.groups); j++ {
+			a, b := p.groups[i], p.groups[j]
+			if !p.siblings(a, b) || p.reaches(a, b) || p.reaches(b, a) {
+				continue
+			}
+			m := join(ReduceKind, a.Outer, a.Inner, a.Members, b.Members)
+			if p.tooManyTensors(m) {
+				continue
+			}
+			p.replace(a, b, m)
+			found = true
+			i, j = slices.Index(p.groups, m), slices.Index(p.groups, m)
+		}
+	}
+	return found
+}
+
+func (p *Program) siblings(a, b *Group) bool {
+	if a.Kind != ReduceKind || b.Kind != ReduceKind || !slices.Equal(a.Outer, b.Outer) || !slices.Equal(a.Inner, b.Inner) {
+		return false
+	}
+	read := p.readsOf(a)
+	return rowsSuffice(a) && slices.ContainsFunc(p.readsOf(b), func(v ir.Value) bool { return slices.Contains(read, v) })
+}
+
+// fuseSideBySide puts independent maps into one kernel: all that nothing else
+// waits for (the updates of an optimiser), and those that become ready
+// together.
+func (p *Program) fuseSideBySide() {
+	levels := p.levels()
+	for i := 0; i < len(p.groups); i++ {
+		for j := i + 1; j < len(p.groups); j++ {
+			a, b := p.groups[i], p.groups[j]
+			if a.Kind != MapKind || b.Kind != MapKind || levels[a] != levels[b] {
+				continue
+			}
+			m := &Group{Kind: MapKind, Parts: slices.Concat(a.parts(), b.parts())}
+			if p.reaches(a, b) || p.reaches(b, a) || p.tooManyTensors(m) {
+				continue
+			}
+			p.replace(a, b, m)
+			levels[m] = levels[a]
+			i, j = slices.Index(p.groups, m), slices.Index(p.groups, m)
+		}
+	}
+}
+
+// sink is the level of groups that no other group reads.
+const sink = -1
+
+// levels tells for each group how many groups it has to wait for in a row.
+func (p *Program) levels() map[*Group]int {
+	level := map[*Group]int{}
+	read := map[*Group]bool{}
+	for _, g := range p.groups {
+		for _, q := range p.producers(g) {
+			level[g] = max(level[g], level[q]+1)
+			read[q] = true
+		}
+	}
+	for _, g := range p.groups {
+		if !read[g] {
+			level[g] = sink
+		}
+	}
+	return level
+}
+
+// reaches reports whether b has to wait for a.
+func (p *Program) reaches(a, b *Group) bool {
+	seen := map[*Group]bool{}
+	var from func(g *Group) bool
+	from = func(g *Group) bool {
+		if g == a {
+			return true
+		}
+		if seen[g] {
+			return false
+		}
+		seen[g] = true
+		return slices.ContainsFunc(p.before(g), from)
+	}
+	return from(b)
+}
+
+// before returns all groups that a group has to wait for directly.
+func (p *Program) before(g *Group) []*Group { return append(p.producers(g), p.after[g]...) }
