@@ -22,6 +22,10 @@ type Request struct {
 	err  error
 }
 
+// NewRequest reads bytes in the wire form: those of a request, or, in the place
+// of a host, those of a response.
+func NewRequest(data []byte) *Request { return &Request{data: data} }
+
 // Err returns what did not fit.
 func (r *Request) Err() error { return r.err }
 

@@ -39,7 +39,7 @@ func (s *Service) Call(data []byte) (out []byte) {
 			out = failure(format.Errorf("internal error: %v", p))
 		}
 	}()
-	r := &Request{data: data}
+	r := NewRequest(data)
 	name := r.Text()
 	m, ok := s.methods[name]
 	if !ok {
@@ -119,7 +119,7 @@ func Get[T any](s *Service, r *Request) (T, error) {
 
 // Take is [Get], and forgets the object.
 func Take[T any](s *Service, r *Request) (T, error) {
-	h := (&Request{data: r.data}).U32()
+	h := NewRequest(r.data).U32()
 	x, err := Get[T](s, r)
 	if err == nil {
 		delete(s.objects, h)
