@@ -41,7 +41,9 @@ func TestRandomGraphsEqualTheirMeaning(t *testing.T) {
 }
 
 // TestGradientsOfRandomGraphsEqualTheirMeaning runs the transposes of graphs:
-// scatters for reads, pads for slices, loops that run backwards.
+// scatters for reads, pads for slices, loops that run backwards. About one graph
+// in thousands (seed 400836) has a maximum of two values that are equal in f32
+// only, so that its gradient is shared here and not in the reference.
 func TestGradientsOfRandomGraphsEqualTheirMeaning(t *testing.T) {
 	eachRandomGraph(t, func(t *testing.T, g *ir.Graph, inputs map[string]*ir.Array) {
 		g, err := autodiff.VJP(g)
@@ -65,7 +67,8 @@ func TestGradientsOfRandomGraphsEqualTheirMeaning(t *testing.T) {
 }
 
 // checkTwoRuns runs an entry twice in a row, since states that were overwritten
-// too early show in the second run at the latest.
+// too early show in the second run at the latest. That run is judged by the
+// states which the first left: rounded, they may settle a maximum otherwise.
 func checkTwoRuns(t *testing.T, g *ir.Graph, inputs map[string]*ir.Array, target plan.Target) {
 	s := open(t, g, target)
 	values := map[string]*ir.Array{}
@@ -96,7 +99,7 @@ func checkTwoRuns(t *testing.T, g *ir.Graph, inputs map[string]*ir.Array, target
 				if a, err = s.Get(o.Name); err != nil {
 					t.Fatal(err)
 				}
-				values[o.Name] = want[i]
+				values[o.Name] = a
 			}
 			if diff := compare(a, want[i], 2e-4); diff != "" {
 				t.Errorf("run %d: %s: %s", run, o.Name, diff)
