@@ -22,7 +22,6 @@ type compiler struct {
 	env     *environment
 	buffers map[int]*buffer
 	steps   []step
-	err     error
 	// Temporary memory: when each tensor is last needed, by item, and where
 	// it was put.
 	last  map[*kernel.Tensor]int

@@ -53,7 +53,6 @@ type input struct {
 	slot   int
 	buf    *buffer // nil for a run scalar
 	scalar int
-	given  bool
 	held   []byte // memory of the entry's own, for inputs that are kept
 }
 
