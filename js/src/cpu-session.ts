@@ -1,11 +1,11 @@
 // A session on the CPU, by the WebAssembly module rlx-cpu.wasm in this thread.
 
 import { invoke, type Job } from './compiler.js';
-import { arrayType, type DType, sizeOf, type TensorData } from './dtype.js';
-import { RlxError } from './errors.js';
+import { fromDevice, type TensorData } from './dtype.js';
+import { RlxError, unknownName } from './errors.js';
 import { deviceInput, hostBytes } from './inputs.js';
 import { Instance, loadModule, type WasmSource } from './module.js';
-import type { Plan, Role, Slot } from './plan.js';
+import type { Entry, Plan, Role, Slot } from './plan.js';
 import type { HostTensor, Input, Inputs, Reading, Run, RunOptions, Session } from './session.js';
 import { Tensor } from './tensor.js';
 import { Request, type Response } from './wire.js';
@@ -20,8 +20,7 @@ export async function openCPU(job: Job, wasm: WasmSource): Promise<Session> {
 function readSlots(r: Response): Slot[] {
   return r.list(() => {
     const name = r.text(), role = r.text() as Role, dtype = r.text(), shape = r.list(() => Number(r.text()));
-    const checked = r.u32() === 1, lo = r.f64(), hi = r.f64();
-    const bytes = sizeOf(shape) * arrayType(dtype).BYTES_PER_ELEMENT;
+    const bytes = r.u32(), checked = r.u32() === 1, lo = r.f64(), hi = r.f64();
     return { name, role, dtype, shape, buffer: 0, offset: 0, bytes, ...checked && { range: [lo, hi] as [number, number] } };
   });
 }
@@ -49,7 +48,7 @@ class CPUSession implements Session {
   readonly #instance: Instance;
   readonly #program: number;
   readonly #bound = new Map<string, Map<string, Uint8Array>>();
-  #lastEntry: string | undefined;
+  #lastEntry: Entry | undefined;
   #closed = false;
   #announce!: (error: RlxError) => void;
 
@@ -60,27 +59,27 @@ class CPUSession implements Session {
     this.lost = new Promise((resolve) => this.#announce = resolve);
   }
 
-  #request(method: string): Request {
+  #check(): void {
     if (this.#closed) throw new RlxError('closed', 'the session was closed');
-    return new Request(method).u32(this.#program);
   }
 
-  #invoke(request: Request): Response {
+  #invoke(method: string, write: (request: Request) => Request): Response {
+    this.#check();
     try {
-      return invoke(request, this.#instance);
+      return invoke(write(new Request(method).u32(this.#program)), this.#instance);
     } catch (reason) {
       if (!this.#instance.alive) this.#announce(reason as RlxError);
       throw reason;
     }
   }
 
-  #inputs(entry: string): Slot[] {
-    const found = this.plan.entries.find(({ name }) => name === entry);
-    if (!found) throw new RlxError('name', `there is no entry ${entry}: there are ${this.plan.entries.map(({ name }) => name).join(', ')}`, { name: entry });
-    return found.inputs.map((i) => this.plan.slots[i]!);
+  #entry(name: string): Entry {
+    const found = this.plan.entries.find((entry) => entry.name === name);
+    if (!found) throw unknownName('the module has no entry', name, this.plan.entries.map((entry) => entry.name));
+    return found;
   }
 
-  /** The bytes of an input, one byte for a bool. */
+  /** The bytes of a value as the module has them, one byte for a bool. */
   #bytes(op: string, slot: Slot, value: Input): Uint8Array {
     const given = value instanceof Tensor ? { data: deviceInput(op, slot, value, this) as TensorData, shape: value.shape } : value;
     const bytes = hostBytes(op, slot, given);
@@ -88,67 +87,93 @@ class CPUSession implements Session {
     return bytes.subarray(0, slot.bytes);
   }
 
-  #checked(entry: string, inputs: Inputs): Map<string, Uint8Array> {
-    const slots = this.#inputs(entry);
-    const made = new Map<string, Uint8Array>();
+  #checked(entry: Entry, inputs: Inputs): Map<string, Uint8Array> {
+    const op = entry.name, slots = entry.inputs.map((i) => this.plan.slots[i]!), made = new Map<string, Uint8Array>();
     for (const name in inputs) {
       const slot = slots.find((s) => s.name === name);
-      if (!slot) throw new RlxError('name', `${entry} has no input ${name}: it has ${slots.map((s) => s.name).join(', ') || 'none'}`, { op: entry, name });
-      made.set(name, this.#bytes(entry, slot, inputs[name]!));
+      if (!slot) throw unknownName(`${op} has no input`, name, slots.map((s) => s.name), op);
+      made.set(name, this.#bytes(op, slot, inputs[name]!));
     }
     return made;
   }
 
-  async run(entry: string, inputs: Inputs = {}, { read, steps = 1 }: RunOptions = {}): Promise<Run> {
-    const bound = this.#bound.get(entry), slots = this.#inputs(entry);
-    if (!Number.isInteger(steps) || steps < 1) throw new RlxError('limit', `${entry}: ${steps} steps in one run`, { op: entry });
-    for (let k = 0; k < steps; k++) {
-      const own = Object.fromEntries(Object.entries(inputs).map(([name, value]) => {
-        if (!Array.isArray(value)) return [name, value as Input];
-        if (value.length !== steps) throw new RlxError('shape', `${entry}: ${name} has ${value.length} values for ${steps} steps`, { op: entry, name, shape: [value.length], expected: [steps] });
-        return [name, value[k] as Input];
-      }));
-      const all = new Map([...bound ?? [], ...this.#checked(entry, own)]);
-      for (const { name } of slots) {
-        if (!all.has(name)) throw new RlxError('name', `${entry}: input ${name} is missing`, { op: entry, name });
-      }
-      this.#invoke(this.#request('run').text(entry).list([...all], (r, [name, bytes]) => r.text(name).data(bytes)));
+  /** The bytes of all inputs, for each step; all are checked before the first step. */
+  #allInputs(entry: Entry, inputs: Inputs, steps: number): Map<string, Uint8Array>[] {
+    const op = entry.name, listed = Object.entries(inputs).filter((given): given is [string, readonly number[]] => Array.isArray(given[1]));
+    for (const [name, { length }] of listed) {
+      if (length === steps) continue;
+      throw new RlxError('shape', `${op}: ${name} has ${length} values for ${steps} steps`, { op, name, shape: [length], expected: [steps] });
+    }
+    const first = Object.fromEntries(listed.map(([name, values]) => [name, values[0]!]));
+    const common = new Map([...this.#bound.get(op) ?? [], ...this.#checked(entry, { ...inputs, ...first })]);
+    for (const i of entry.inputs) {
+      const { name } = this.plan.slots[i]!;
+      if (!common.has(name)) throw new RlxError('name', `${op}: input ${name} is missing`, { op, name });
+    }
+    return Array.from({ length: steps }, (_, k) => {
+      const own = Object.fromEntries(listed.map(([name, values]) => [name, values[k]!]));
+      return new Map([...common, ...this.#checked(entry, own)]);
+    });
+  }
+
+  async run(name: string, inputs: Inputs = {}, { read, steps = 1 }: RunOptions = {}): Promise<Run> {
+    this.#check();
+    const entry = this.#entry(name);
+    if (!Number.isInteger(steps) || steps < 1) throw new RlxError('limit', `${name}: ${steps} steps in one run`, { op: name });
+    const given = this.#allInputs(entry, inputs, steps), wanted = read?.map((value) => this.#readable(value, entry));
+    for (const all of given) {
+      this.#invoke('run', (r) => r.text(name).list([...all], (list, [input, bytes]) => list.text(input).data(bytes)));
       this.#lastEntry = entry;
       this.steps++;
     }
-    for (const name in inputs) bound?.delete(name);
-    return read ? { step: this.steps, reading: this.readAll(read) } : { step: this.steps };
+    for (const input in inputs) this.#bound.get(name)?.delete(input);
+    return wanted ? { step: this.steps, reading: Promise.resolve(this.#reading(wanted)) } : { step: this.steps };
   }
 
-  async bind(entry: string, inputs: Inputs): Promise<void> {
-    this.#bound.set(entry, new Map([...this.#bound.get(entry) ?? [], ...this.#checked(entry, inputs)]));
+  async bind(name: string, inputs: Inputs): Promise<void> {
+    this.#check();
+    const checked = this.#checked(this.#entry(name), inputs);
+    // The bytes may be the caller's own array, which changes.
+    for (const [input, bytes] of checked) checked.set(input, bytes.slice());
+    this.#bound.set(name, new Map([...this.#bound.get(name) ?? [], ...checked]));
   }
 
-  #readable(name: string): Slot {
-    const entry = this.plan.entries.find((e) => e.name === this.#lastEntry);
-    const slots = [...entry?.outputs.map((i) => this.plan.slots[i]!) ?? [], ...this.#persistent()];
+  /** A value that can be read after a run of an entry. */
+  #readable(name: string, entry = this.#lastEntry): Slot {
+    const slots = [...this.#persistent(), ...entry?.outputs.map((i) => this.plan.slots[i]!) ?? []];
     const slot = slots.find((s) => s.name === name);
-    if (!slot) throw new RlxError('name', `there is no value ${name} to read after ${this.#lastEntry ?? 'nothing was run'}: there are ${slots.map((s) => s.name).join(', ') || 'none'}`, { name });
-    return slot;
+    if (slot) return slot;
+    throw unknownName(`after ${entry ? `a run of ${entry.name}` : 'no run'} there is no value`, name, new Set(slots.map((s) => s.name)));
   }
 
-  async read(name: string): Promise<TensorData> {
-    const { dtype, shape } = this.#readable(name), type = arrayType(dtype);
-    const bytes = this.#invoke(this.#request('get').text(name)).data().slice();
-    return new type(bytes.buffer as ArrayBuffer, 0, sizeOf(shape));
+  #get({ name, dtype, shape }: Slot): TensorData {
+    const bytes = this.#invoke('get', (r) => r.text(name)).data().slice() as Uint8Array<ArrayBuffer>;
+    return dtype === 'bool' ? bytes : fromDevice(dtype, shape, bytes.buffer);
   }
+
+  #reading(slots: Slot[]): Reading {
+    return { step: this.steps, values: Object.fromEntries(slots.map((slot) => [slot.name, this.#get(slot)])) };
+  }
+
+  async read(name: string): Promise<TensorData> { return (await this.readAll([name])).values[name]!; }
 
   async readAll(names: readonly string[]): Promise<Reading> {
-    const step = this.steps, values = await Promise.all(names.map(async (name) => [name, await this.read(name)] as const));
-    return { step, values: Object.fromEntries(values) };
+    this.#check();
+    return this.#reading(names.map((name) => this.#readable(name)));
   }
 
   #persistent(): Slot[] { return this.plan.slots.filter(({ role }) => role === 'param' || role === 'state'); }
 
+  #stateSlot(name: string): Slot {
+    const slots = this.#persistent(), found = slots.find((slot) => slot.name === name);
+    if (!found) throw unknownName('the module has no parameter or state', name, slots.map((slot) => slot.name));
+    return found;
+  }
+
   async write(name: string, value: Input): Promise<void> {
-    const slot = this.#persistent().find((s) => s.name === name);
-    if (!slot) throw new RlxError('name', `there is no parameter or state ${name}: there are ${this.#persistent().map((s) => s.name).join(', ') || 'none'}`, { name });
-    this.#invoke(this.#request('set').text(name).data(this.#bytes('write', slot, value)));
+    this.#check();
+    const bytes = this.#bytes('write', this.#stateSlot(name), value);
+    this.#invoke('set', (r) => r.text(name).data(bytes));
   }
 
   #tensor({ dtype, shape, data }: HostTensor): Tensor {
@@ -156,28 +181,35 @@ class CPUSession implements Session {
   }
 
   async upload({ dtype, shape, data }: HostTensor): Promise<Tensor> {
-    const slot = { name: 'the tensor', role: 'input' as const, dtype: dtype as DType, shape: [...shape], buffer: 0, offset: 0, bytes: data.byteLength };
+    this.#check();
+    const slot = { name: 'the tensor', role: 'input' as const, dtype, shape: [...shape], buffer: 0, offset: 0, bytes: data.byteLength };
     hostBytes('upload', slot, { data, shape });
     return this.#tensor({ dtype, shape, data: data.slice() });
   }
 
   async keep(name: string): Promise<Tensor> {
-    const { dtype, shape } = this.#readable(name);
-    return this.#tensor({ dtype, shape, data: await this.read(name) });
+    this.#check();
+    const slot = this.#readable(name);
+    return this.#tensor({ dtype: slot.dtype, shape: slot.shape, data: this.#get(slot) });
   }
 
   async save(): Promise<Record<string, HostTensor>> {
-    const saved = this.#persistent().map(async ({ name, dtype, shape }) => [name, { dtype, shape, data: await this.read(name) }] as const);
-    return Object.fromEntries(await Promise.all(saved));
+    this.#check();
+    return Object.fromEntries(this.#persistent().map((slot) => [slot.name, { dtype: slot.dtype, shape: slot.shape, data: this.#get(slot) }]));
   }
 
   async load(tensors: Readonly<Record<string, HostTensor>>): Promise<void> {
-    for (const [name, { data, shape }] of Object.entries(tensors)) await this.write(name, { data, shape });
+    this.#check();
+    const checked = Object.entries(tensors).map(([name, { dtype, shape, data }]) => {
+      const slot = this.#stateSlot(name);
+      if (dtype !== slot.dtype) throw new RlxError('dtype', `load: ${name} is ${slot.dtype}, given as ${dtype}`, { op: 'load', name });
+      return [name, this.#bytes('load', slot, { data, shape })] as const;
+    });
+    for (const [name, bytes] of checked) this.#invoke('set', (r) => r.text(name).data(bytes));
   }
 
   close(): void {
-    if (this.#closed) return;
-    this.#invoke(new Request('close').u32(this.#program));
+    if (!this.#closed && this.#instance.alive) this.#invoke('close', (r) => r);
     this.#closed = true;
   }
 }

@@ -70,12 +70,15 @@ func readModule(r *wire.Request) (*ir.Module, error) {
 	return wire.Bind(name, entries, symbols)
 }
 
+// writeSlots writes name, role, type, size in bytes and range of each slot.
 func writeSlots(w *wire.Response, slots []native.Slot) {
 	w.U32(len(slots))
 	for _, s := range slots {
 		w.Text(s.Name)
 		w.Text(s.Role.String())
 		w.ValueType(ir.Type{DType: s.DType, Shape: ir.Dims(s.Dims...)})
+		bytes, _ := s.DType.Bytes(native.Tensor{Dims: s.Dims}.Len()) // it has memory already
+		w.U32(bytes)
 		w.Bool(s.Checked)
 		w.F64(float64(s.Lo))
 		w.F64(float64(s.Hi))

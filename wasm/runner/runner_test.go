@@ -105,13 +105,13 @@ func lineFit(t *testing.T) *ir.Graph {
 	return step
 }
 
-// slots reads a list of slots as "role name type", with the range where one is
-// checked.
+// slots reads a list of slots as "role name type/bytes", with the range where
+// one is checked.
 func slots(r *wire.Request) string {
 	var out []string
 	r.List(func() {
 		name, role, dtype, dims := r.Text(), r.Text(), r.Text(), r.Texts()
-		s := fmt.Sprintf("%s %s %s%v", role, name, dtype, dims)
+		s := fmt.Sprintf("%s %s %s%v/%d", role, name, dtype, dims, r.U32())
 		if checked, lo, hi := r.Bool(), r.F64(), r.F64(); checked {
 			s += fmt.Sprintf(" in [%v, %v)", lo, hi)
 		}
@@ -127,10 +127,10 @@ func TestOpenTellsStatesInputsAndOutputs(t *testing.T) {
 		t.Errorf("%d entries, first %q", n, name)
 	}
 	entry := slots(r)
-	if want := "state w f32[2]"; !strings.Contains(persistent, want) {
+	if want := "state w f32[2]/8"; !strings.Contains(persistent, want) {
 		t.Errorf("parameters and states %q lack %q", persistent, want)
 	}
-	for _, want := range []string{"input x f32[2 2]", "input y f32[2]", "input lr f32[]", "output loss f32[]"} {
+	for _, want := range []string{"input x f32[2 2]/16", "input y f32[2]/8", "input lr f32[]/4", "output loss f32[]/4"} {
 		if !strings.Contains(entry, want) {
 			t.Errorf("inputs and outputs %q lack %q", entry, want)
 		}
@@ -213,7 +213,7 @@ func TestIndicesOutsideTheRangeAreRefused(t *testing.T) {
 	if slots(r); r.U32() != 1 || r.Text() != "pick" {
 		t.Fatal("no entry pick")
 	}
-	if s := slots(r); !strings.Contains(s, "input at i32[2] in [0, 3)") {
+	if s := slots(r); !strings.Contains(s, "input at i32[2]/8 in [0, 3)") {
 		t.Errorf("inputs and outputs %q", s)
 	}
 	h.must("set", u32(int(h.program)), text("table"), text(string(floats(5, 6, 7))))
