@@ -97,8 +97,37 @@ func WrongInput(t *testing.T, b native.Backend) {
 		}
 		check(t)
 	})
+	t.Run("modules that cannot be compiled", func(t *testing.T) { wrongModules(t, b) })
 	t.Run("persistent values", func(t *testing.T) { wrongState(t, p) })
 	t.Run("bound indices", func(t *testing.T) { wrongBound(t, p, good) })
+}
+
+// wrongModules compiles what no device, or not this one, can run.
+func wrongModules(t *testing.T, b native.Backend) {
+	double := func(x func(b *ir.Builder) ir.Value) *ir.Graph {
+		return build(t, "double", func(b *ir.Builder) {
+			in := x(b)
+			b.Output("y", ops.Add(b, in, in))
+		})
+	}
+	refused := func(name string, g *ir.Graph, kind error) {
+		m, err := ir.NewModule("module", ir.Entry{Name: "run", Graph: g})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var typed *native.Error
+		_, err = b.Compile(context.Background(), m, native.Options{})
+		if !errors.Is(err, kind) || !errors.As(err, &typed) || typed.Backend != b.Name() {
+			t.Errorf("%s: %v, want %v", name, err, kind)
+		}
+	}
+	refused("unbound symbol", double(func(b *ir.Builder) ir.Value { return b.Input("x", ir.F32, ir.Sym("batch")) }), ir.ErrShape)
+	for _, d := range []ir.DType{ir.F16, ir.BF16, ir.F64, ir.I64, ir.U64, ir.C64, ir.C128} {
+		g := double(func(b *ir.Builder) ir.Value { return b.Input("x", d, ir.N(3)) })
+		if supported(b, g) != "" {
+			refused(d.String(), g, ir.ErrUnsupported)
+		}
+	}
 }
 
 // attempt runs an entry and returns what goes wrong at any point.
