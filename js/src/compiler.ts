@@ -27,6 +27,8 @@ export interface Limits {
   maxBufferSize?: number;
   maxComputeWorkgroupStorageSize?: number;
   maxComputeInvocationsPerWorkgroup?: number;
+  /** Whether it computes with f16, which is the feature `shader-f16`. */
+  f16?: boolean;
 }
 
 /** What is compiled: graphs in their text form, by entry. */
@@ -93,7 +95,7 @@ function compileWith(instance: Instance, { name, entries, symbols, limits }: Job
       limits.maxStorageBuffersPerShaderStage, limits.maxStorageBufferBindingSize, limits.maxBufferSize,
       limits.maxComputeWorkgroupStorageSize, limits.maxComputeInvocationsPerWorkgroup,
     ]) request.f64(limit ?? 0);
-    return invoke(request, instance).data() as Uint8Array<ArrayBuffer>;
+    return invoke(request.u32(Number(limits.f16 ?? false)), instance).data() as Uint8Array<ArrayBuffer>;
   } finally {
     for (const { handle } of graphs) release(instance, handle);
   }

@@ -32,8 +32,8 @@ func module(c *wire.Service, r *wire.Request) (*ir.Module, error) {
 	return wire.Bind(name, entries, values)
 }
 
-// compile (module, limits) → plan file. Limits are those of plan.Limits in
-// order; 0 stands for the default.
+// compile (module, limits, f16) → plan file. Limits are those of plan.Limits in
+// order; 0 stands for the default. f16 says that the device computes with it.
 func compile(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	m, err := module(c, r)
 	if err != nil {
@@ -46,6 +46,7 @@ func compile(c *wire.Service, r *wire.Request, w *wire.Response) error {
 			*p = n
 		}
 	}
+	t.F16 = r.Bool()
 	if r.Err() != nil {
 		return r.Err()
 	}

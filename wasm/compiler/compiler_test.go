@@ -173,14 +173,14 @@ func train(t *testing.T, g *ir.Graph, values map[string]*ir.Array, n int) (losse
 func TestModuleCompilesToAPlan(t *testing.T) {
 	h, g := perceptron(t)
 	step := Must(t, h.Service, "step", g, "loss", "sgd", List{}, "", List{}, List{}, 0).U32()
-	limits := []any{10.0, 0.0, 0.0, 0.0, 0.0}
+	limits := []any{10.0, 0.0, 0.0, 0.0, 0.0, 0}
 	r := Must(t, h.Service, "compile", append([]any{"mlp", Entries(2, "step", step, "eval", g), List{}}, limits...)...)
 	p, err := plan.Decode(r.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Entries) != 2 {
-		t.Errorf("%d entries", len(p.Entries))
+	if len(p.Entries) != 2 || p.Requires.Limits.StorageBuffers != 10 {
+		t.Errorf("%d entries, for %d storage buffers", len(p.Entries), p.Requires.Limits.StorageBuffers)
 	}
 	init := Must(t, h.Service, "init", Must(t, h.Service, "step", g, "loss", "adam", List{}, "", List{}, List{}, 0).U32()).U32()
 	if text := Must(t, h.Service, "text", init).Text(); !strings.Contains(text, "optim/m/w1") {
@@ -272,7 +272,7 @@ func TestWhatDoesNotFitIsATypedError(t *testing.T) {
 func TestWrongModulesAreTypedErrors(t *testing.T) {
 	h, g := perceptron(t)
 	many := Must(t, h.Service, "vmap", g, "n", Entries(1, "x", 0.0), List{}).U32()
-	limits := []any{0.0, 0.0, 0.0, 0.0, 0.0}
+	limits := []any{0.0, 0.0, 0.0, 0.0, 0.0, 0}
 	for _, c := range []struct {
 		name, method string
 		args         []any
@@ -327,7 +327,7 @@ func FuzzRequests(f *testing.F) {
 		Request("vmap", 2, "3", Entries(1, "w", 0.0), List{}),
 		Request("bind", 2, Entries(1, "n", 4)),
 		Request("step", 2, "y", "adam", List{}, "cosine", Entries(1, "steps", 9.0), List{}, 2),
-		Request("compile", "m", Entries(1, "f", 2), List{}, 0.0, 0.0, 0.0, 0.0, 0.0),
+		Request("compile", "m", Entries(1, "f", 2), List{}, 0.0, 0.0, 0.0, 0.0, 0.0, 1),
 	} {
 		f.Add(request)
 	}

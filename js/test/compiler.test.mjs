@@ -1,0 +1,204 @@
+// Graphs built, differentiated, compiled and trained in JavaScript: against the meaning of
+// their ops, as the Go package wasm/compiler wrote it down.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import { batches, compile, decodePlan, graph, init, initialParams, openSession, parseGraph, RlxError, session, train } from '../dist/index.js';
+import { openDawn } from './rig/dawn.mjs';
+
+const golden = JSON.parse(readFileSync(new URL('testdata/mlp_steps.json', import.meta.url), 'utf8'));
+
+let dawn;
+before(async () => {
+  dawn = await openDawn();
+  await init({ device: dawn.device });
+});
+after(() => dawn.close());
+
+const isError = (kind, text = /./) => (error) => {
+  assert.ok(error instanceof RlxError, `not an RlxError: ${error.stack}`);
+  assert.equal(error.kind, kind, error.message);
+  assert.match(error.message, text);
+  return true;
+};
+
+/** A perceptron with its loss. */
+const perceptron = () => graph('mlp', (b) => {
+  const x = b.input('x', 'f32', [4, 3]), labels = b.input('labels', 'i32', [4]);
+  const hidden = x.linear(b.param('w1', 'f32', [3, 5]), b.param('b1', 'f32', [5])).tanh();
+  b.output('loss', hidden.linear(b.param('w2', 'f32', [5, 3]), b.param('b2', 'f32', [3])).crossEntropyMean(labels));
+});
+
+/** The numbers the golden losses were made with: by the place of the port. */
+const elements = (seed, n) => Float32Array.from({ length: n }, (_, i) => ((i * 7919 + seed * 104729) % 1024) / 1024 - 0.5);
+const data = { x: elements(0, 12), labels: Int32Array.from([0, 1, 2, 0]) };
+const params = { w1: elements(2, 15), b1: elements(3, 5), w2: elements(4, 15), b2: elements(5, 3) };
+const schedule = { kind: 'constant', rate: 0.125 };
+
+/** The value of an output of a graph whose inputs are all given. */
+async function valueOf(made, inputs, output, on = 'gpu') {
+  const s = await session({ entries: { main: made } }, { on });
+  try {
+    await s.load(initialParams(made));
+    const { reading } = await s.run('main', inputs, { read: [output] });
+    return [...(await reading).values[output]];
+  } finally {
+    s.close();
+  }
+}
+
+test('a graph built in JavaScript is the one built in Go', () => {
+  const made = perceptron();
+  assert.equal(made.text(), golden.text);
+  assert.equal(parseGraph(made.text()).text(), golden.text);
+  assert.deepEqual(made.ports.map(({ name, kind }) => `${kind} ${name}`), ['input x', 'input labels', 'param w1', 'param b1', 'param w2', 'param b2']);
+  assert.deepEqual(made.outputs, [{ name: 'loss', state: false, dtype: 'f32', shape: [] }]);
+});
+
+for (const on of ['gpu', 'cpu']) {
+  test(`losses of training on the ${on} are those of its meaning`, async () => {
+    const trainer = await train(perceptron(), { optimizer: { kind: 'adam' }, schedule, params, history: 8, on, worker: false });
+    const losses = [];
+    await trainer.run({ steps: golden.losses.length, batches: () => data, every: 4, onProgress: (p) => losses.push(...p.losses) });
+    assert.equal(losses.length, golden.losses.length);
+    losses.forEach((loss, i) => assert.ok(Math.abs(loss - golden.losses[i]) < 1e-4, `step ${i}: ${loss} instead of ${golden.losses[i]}`));
+    trainer.session.close();
+  });
+}
+
+test('numbers are operands, and attributes have defaults', async () => {
+  const made = graph('f', (b) => {
+    const x = b.input('x', 'f32', [2, 3]);
+    b.output('y', x.mul(2).add(1).select && x.gt(0).select(x, x.mul(-10)).reduceSum([-1]));
+    b.output('z', b.concatenate([x, x.max(0)], 1).softmax());
+    b.output('n', b.iota({ shape: [3] }).add(1).convert('f32').mean());
+  });
+  const x = Float32Array.of(1, -2, 3, -4, 5, -6);
+  assert.deepEqual(await valueOf(made, { x }, 'y'), [24, 105]);
+  assert.deepEqual(await valueOf(made, { x }, 'n'), [2]);
+});
+
+test('derivatives of first and third order are right', async () => {
+  const cube = graph('cube', (b) => {
+    const x = b.input('x', 'f32');
+    b.output('y', x.mul(x).mul(x));
+  });
+  assert.deepEqual(await valueOf(cube.grad('y', 'x'), { x: 2 }, 'grad/x'), [12]);
+  assert.deepEqual(await valueOf(cube.nth('y', 'x', 3), { x: 2 }, cube.nth('y', 'x', 3).outputs[0].name), [6]);
+});
+
+test('a loop and a choice are graphs of their own', async () => {
+  const made = graph('loop', (b) => {
+    const xs = b.input('xs', 'f32', [4]), up = b.input('up', 'bool');
+    const { carries: [sum], ys: [sums] } = b.scan({ carries: [b.full('f32', [], 0)], xs: [xs] }, (_, __, [carry], [x]) => {
+      const next = carry.add(x);
+      return { carries: [next], ys: [next] };
+    });
+    b.output('sums', sums);
+    b.output('y', b.cond(up, [sum], (_, [x]) => [x.add(1)], (_, [x]) => [x.neg()])[0]);
+  });
+  const inputs = { xs: Float32Array.of(1, 2, 3, 4), up: Uint8Array.of(1) };
+  for (const on of ['gpu', 'cpu']) {
+    assert.deepEqual(await valueOf(made, inputs, 'sums', on), [1, 3, 6, 10]);
+    assert.deepEqual(await valueOf(made, inputs, 'y', on), [11]);
+    assert.deepEqual(await valueOf(made, { ...inputs, up: false }, 'y', on), [-10]);
+  }
+});
+
+test('a plan compiled here runs in the runtime alone', async () => {
+  const made = graph('twice', (b) => b.output('y', b.input('x', 'f32', ['n']).mul(2)));
+  const file = await compile({ name: 'twice', entries: { main: made }, symbols: { n: 3 } });
+  assert.deepEqual(decodePlan(file).entries.map(({ name }) => name), ['main']);
+  const s = await openSession(file, { device: dawn.device });
+  const { reading } = await s.run('main', { x: Float32Array.of(1, 2, 3) }, { read: ['y'] });
+  assert.deepEqual([...(await reading).values.y], [2, 4, 6]);
+  s.close();
+});
+
+describe('what does not fit is a typed error', () => {
+  const build = (f) => () => graph('bad', f);
+  const xy = (b) => [b.input('x', 'f32', [2, 3]), b.input('y', 'f32', [4, 3])];
+  const rows = [
+    ['shape', 'shape', build((b) => { const [x, y] = xy(b); x.add(y); })],
+    ['rank', 'shape', build((b) => b.input('x', 'f32').matmul(b.input('y', 'f32')))],
+    ['dtype', 'dtype', build((b) => b.input('x', 'f32', [2]).add(b.input('n', 'i32', [2])))],
+    ['dtype of an op', 'dtype', build((b) => b.input('x', 'bool').exp())],
+    ['axis', 'attr', build((b) => b.input('x', 'f32', [2]).softmax(1))],
+    ['name used twice', 'name', build((b) => { b.input('x', 'f32'); b.input('x', 'f32'); })],
+    ['element type', 'dtype', build((b) => b.input('x', 'f33'))],
+    ['size', 'shape', build((b) => b.input('x', 'f32', [-1]))],
+    ['value of another graph', 'graph', () => {
+      let stranger;
+      graph('a', (b) => b.output('y', stranger = b.input('x', 'f32')));
+      graph('b', (b) => b.output('y', b.input('x', 'f32').add(stranger)));
+    }],
+    ['use after the end', 'closed', () => {
+      let x;
+      graph('a', (b) => b.output('y', x = b.input('x', 'f32')));
+      x.add(1);
+    }],
+    ['text', 'syntax', () => parseGraph('graph')],
+    ['loss that is none', 'name', () => perceptron().grad('lost')],
+    ['gradient by labels', 'dtype', () => perceptron().grad('loss', 'labels')],
+    ['optimizer', 'name', () => perceptron().step({ optimizer: { kind: 'magic' } })],
+    ['freed graph', 'closed', () => { const g = perceptron(); g.free(); g.text(); }],
+  ];
+  for (const [name, kind, f] of rows) test(name, () => assert.throws(f, isError(kind)));
+
+  const symbolic = () => graph('s', (b) => b.output('y', b.input('x', 'f32', ['n']).mul(b.input('z', 'f32', ['n']))));
+  const waiting = [
+    ['unbound symbol', 'symbol', () => compile({ entries: { main: symbolic() } })],
+    ['graph without a path to its parameter', 'graph', () => train(graph('p', (b) => { b.param('w', 'f32', [1]); b.output('loss', b.input('x', 'f32')); }), { optimizer: { kind: 'sgd' }, worker: false })],
+    ['unknown parameter', 'name', () => train(perceptron(), { optimizer: { kind: 'sgd' }, params: { w9: 0 }, worker: false })],
+    ['tensor over the limits', 'unsupported', () => compile({ entries: { main: graph('big', (b) => b.output('y', b.input('x', 'f32', [1 << 16, 1 << 16]).exp())) } })],
+  ];
+  for (const [name, kind, f] of waiting) test(name, () => assert.rejects(f, isError(kind)));
+
+  for (const on of ['gpu', 'cpu']) {
+    test(`inputs, on the ${on}`, async () => {
+      const s = await session({ entries: { step: perceptron() } }, { on, worker: false });
+      const run = (inputs) => s.run('step', inputs, { read: ['loss'] }).then(({ reading }) => reading);
+      await assert.rejects(run({ x: data.x }), isError('name', /labels/));
+      await assert.rejects(run({ ...data, y: 1 }), isError('name', /no input y/));
+      await assert.rejects(run({ ...data, x: data.x.subarray(3) }), isError('shape'));
+      await assert.rejects(run({ ...data, x: data.labels }), isError('dtype'));
+      await assert.rejects(run({ ...data, labels: Int32Array.of(0, 1, 3, 0) }), isError('index'));
+      await assert.rejects(s.run('eval', data), isError('name'));
+      assert.ok(Number.isFinite((await run(data)).values.loss[0]));
+      s.close();
+      await assert.rejects(run(data), isError('closed'));
+    });
+  }
+});
+
+test('an error of an op tells op and operands', () => {
+  assert.throws(() => graph('bad', (b) => b.input('x', 'f32', [2]).add(b.input('y', 'f32', [3]))), (error) => {
+    assert.deepEqual([error.place.op, error.place.operands], ['add', ['f32[2]', 'f32[3]']]);
+    return true;
+  });
+});
+
+test('without WebGPU a session is on the CPU, and says why', async () => {
+  const made = graph('one', (b) => b.output('y', b.input('x', 'f32').add(1)));
+  const none = { requestAdapter: async () => null };
+  await init({ gpu: none });
+  try {
+    const s = await session({ entries: { main: made } }, { worker: false });
+    assert.match(s.fallbackReason, /no adapter/);
+    assert.equal(s.deviceName, 'CPU');
+    s.close();
+    await assert.rejects(session({ entries: { main: made } }, { on: 'gpu', worker: false }), isError('device'));
+  } finally {
+    await init({ device: dawn.device });
+  }
+});
+
+test('batches feed a trainer', async () => {
+  const trainer = await train(perceptron(), { optimizer: { kind: 'sgd', momentum: 0.9 }, rate: 0.5, seed: 3 });
+  const columns = { x: { dtype: 'f32', shape: [8, 3], data: elements(7, 24) }, labels: { dtype: 'i32', shape: [8], data: Int32Array.from([0, 1, 2, 0, 1, 2, 0, 1]) } };
+  const { steps, loss } = await trainer.run({ steps: 6, batches: batches(columns, { size: 4, shuffle: 1 }) });
+  assert.equal(steps, 6);
+  assert.ok(Number.isFinite(loss));
+  trainer.session.close();
+});
