@@ -34,6 +34,7 @@ func CompileKernels(m *ir.Module, t Target, pr Printer) (*Plan, []*kernel.Kernel
 		}
 	}
 	c.status()
+	c.plan.Requires.Limits = c.plan.needs()
 	if err := Validate(c.plan); err != nil {
 		return nil, nil, err
 	}
@@ -60,7 +61,7 @@ type compiler struct {
 
 func newCompiler(m *ir.Module, t Target, pr Printer) *compiler {
 	p := &Plan{Name: m.Name, Compiler: Version, Target: t.Name}
-	p.Requires.Limits = DefaultLimits()
+	p.Requires.Limits = t.Limits
 	limit := t.Limits.BindingBytes
 	return &compiler{
 		plan: p, module: m, target: t, printer: pr,
@@ -182,5 +183,41 @@ func (c *compiler) statusBuffer() int {
 func (c *compiler) status() {
 	if c.statusAt >= 0 {
 		c.plan.Status = &Status{Buffer: c.statusAt, Codes: c.codes}
+	}
+}
+
+// needs returns the least limits that the plan runs under, and not less than
+// what every device has.
+func (p *Plan) needs() Limits {
+	l := DefaultLimits()
+	for _, b := range p.Buffers {
+		l.BufferBytes = max(l.BufferBytes, b.Bytes)
+	}
+	for _, k := range p.Kernels {
+		l.StorageBuffers = max(l.StorageBuffers, len(k.Storage))
+		l.SharedBytes = max(l.SharedBytes, k.SharedBytes)
+		l.Invocations = max(l.Invocations, k.Workgroup[0]*k.Workgroup[1]*k.Workgroup[2])
+		for i, n := range k.Workgroup {
+			l.Workgroup[i] = max(l.Workgroup[i], n)
+		}
+	}
+	for _, e := range p.Entries {
+		l.raise(e.Steps)
+	}
+	return l
+}
+
+// raise makes room for the dispatches of some steps.
+func (l *Limits) raise(steps []Step) {
+	for _, s := range steps {
+		switch s := s.(type) {
+		case *Dispatch:
+			l.Groups = max(l.Groups, s.Groups[0], s.Groups[1], s.Groups[2])
+			for _, b := range s.Bindings {
+				l.BindingBytes = max(l.BindingBytes, b.Bytes)
+			}
+		case *Repeat:
+			l.raise(s.Steps)
+		}
 	}
 }
