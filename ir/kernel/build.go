@@ -38,7 +38,7 @@ func build(p *Program) (*Program, error) {
 	for _, n := range p.Graph.Nodes() {
 		if p.plan.stored(n) && !isLeaf(n) {
 			g := p.newGroup(n)
-			g.program = p
+			g.program, g.place = p, len(p.groups)
 			p.groups, p.groupOf[n] = append(p.groups, g), g
 		}
 	}

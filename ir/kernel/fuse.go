@@ -1,10 +1,6 @@
 package kernel
 
-import (
-	"slices"
-
-	"github.com/rlx-go/rlx/ir"
-)
+import "slices"
 
 // splitReduce is the length from which on a reduction with few results is cut
 // over several workgroups, which a group of several stages cannot be.
@@ -43,11 +39,8 @@ func (p *Program) mergeInto(b *Group) *Group {
 	producers := p.producers(b)
 	for i := len(producers) - 1; i >= 0; i-- {
 		a := producers[i]
-		if p.between(a, b) {
-			continue
-		}
 		m := p.merge(a, b)
-		if m == nil || p.tooManyTensors(m) {
+		if m == nil || p.between(a, b) || p.tooManyTensors(m) {
 			continue
 		}
 		p.replace(a, b, m)
@@ -56,69 +49,12 @@ func (p *Program) mergeInto(b *Group) *Group {
 	return nil
 }
 
-// producers returns the groups that b reads, in program order.
-func (p *Program) producers(b *Group) []*Group {
-	set := map[*Group]bool{}
-	for _, v := range p.readsOf(b) {
-		if g := p.groupOf[v.Node()]; g != nil && g != b {
-			set[g] = true
-		}
-	}
-	var out []*Group
-	for _, g := range p.groups {
-		if set[g] {
-			out = append(out, g)
-		}
-	}
-	return out
-}
-
-// readsOf returns the stored values that a group reads and does not compute.
-func (p *Program) readsOf(g *Group) []ir.Value {
-	seen := map[ir.Value]bool{}
-	var out []ir.Value
-	for _, part := range g.parts() {
-		for _, m := range part.Members {
-			for _, a := range p.spaceOf(m.Node).reads {
-				if !seen[a.v] && p.groupOf[a.v.Node()] != g {
-					seen[a.v] = true
-					out = append(out, a.v)
-				}
-			}
-		}
-	}
-	return out
-}
-
 // parts returns the groups side by side in g, or g itself.
 func (g *Group) parts() []*Group {
 	if len(g.Parts) > 0 {
 		return g.Parts
 	}
 	return []*Group{g}
-}
-
-// between reports whether there is a way from a to b through another group,
-// which merging the two would make a circle.
-func (p *Program) between(a, b *Group) bool {
-	seen := map[*Group]bool{b: true}
-	var reaches func(g *Group) bool
-	reaches = func(g *Group) bool {
-		if g == a {
-			return true
-		}
-		if seen[g] {
-			return false
-		}
-		seen[g] = true
-		return slices.ContainsFunc(p.producers(g), reaches)
-	}
-	for _, g := range p.producers(b) {
-		if g != a && reaches(g) {
-			return true
-		}
-	}
-	return false
 }
 
 // merge returns the group of a followed by b, which reads it, or nil where
@@ -241,40 +177,4 @@ func rowsSuffice(g *Group) bool {
 
 func join(kind Kind, outer, inner []int, a, b []*Member) *Group {
 	return &Group{Kind: kind, Outer: outer, Inner: inner, Members: slices.Concat(a, b)}
-}
-
-// replace puts m in the place of a and b.
-func (p *Program) replace(a, b, m *Group) {
-	m.program = p
-	for _, part := range m.parts() {
-		for _, mem := range part.Members {
-			p.groupOf[mem.Node] = m
-		}
-	}
-	at := slices.Index(p.groups, b)
-	p.groups[at] = m
-	p.groups = slices.DeleteFunc(p.groups, func(g *Group) bool { return g == a })
-	p.groups = p.sorted()
-}
-
-// sorted returns the groups in an order in which producers come first, and
-// otherwise as they were.
-func (p *Program) sorted() []*Group {
-	var out []*Group
-	done := map[*Group]bool{}
-	var visit func(g *Group)
-	visit = func(g *Group) {
-		if done[g] {
-			return
-		}
-		done[g] = true
-		for _, q := range p.producers(g) {
-			visit(q)
-		}
-		out = append(out, g)
-	}
-	for _, g := range p.groups {
-		visit(g)
-	}
-	return out
 }

@@ -160,6 +160,8 @@ type Group struct {
 
 	program *Program
 	reads   []*Tensor
+	outside *[]ir.Value // see readsOf; nil before it is known
+	place   int         // in the program's groups, while they are merged
 }
 
 // Copy stores what is in a tensor already, or a literal, in another tensor.

@@ -79,23 +79,3 @@ func (p *Program) levels() map[*Group]int {
 	}
 	return level
 }
-
-// reaches reports whether b has to wait for a.
-func (p *Program) reaches(a, b *Group) bool {
-	seen := map[*Group]bool{}
-	var from func(g *Group) bool
-	from = func(g *Group) bool {
-		if g == a {
-			return true
-		}
-		if seen[g] {
-			return false
-		}
-		seen[g] = true
-		return slices.ContainsFunc(p.before(g), from)
-	}
-	return from(b)
-}
-
-// before returns all groups that a group has to wait for directly.
-func (p *Program) before(g *Group) []*Group { return append(p.producers(g), p.after[g]...) }

@@ -14,7 +14,7 @@ var devices = []struct {
 }{
 	// Workgroups are laid out in rows, the last of them with workgroups that
 	// have nothing to do.
-	{"short grids", func(l *plan.Limits) { l.Groups = 3 }},
+	{"short grids", func(l *plan.Limits) { l.Groups = 7 }},
 	{"few bindings", func(l *plan.Limits) { l.StorageBuffers = 6 }},
 	{"small bindings", func(l *plan.Limits) { l.BindingBytes = 4 << 10 }},
 	{"large workgroups", func(l *plan.Limits) {
