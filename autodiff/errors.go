@@ -88,3 +88,7 @@ func (e *NoPathError) Error() string {
 
 // Unwrap returns [ErrNoPath].
 func (e *NoPathError) Unwrap() error { return ErrNoPath }
+
+// Is reports whether the error is of a kind of package ir: such a graph is
+// malformed for a derivative.
+func (e *NoPathError) Is(target error) bool { return target == ir.ErrGraph }
