@@ -1,0 +1,78 @@
+// Training in Chromium without WebGPU: on the CPU, in a worker, with the reason told.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { openChromium } from '../rig/chromium.mjs';
+import { serve, strictCSP } from '../rig/serve.mjs';
+
+const want = JSON.parse(readFileSync(new URL('../testdata/mlp_steps.json', import.meta.url), 'utf8'));
+const html = '<!doctype html><html lang="en"><title>rlx</title><script type="module" src="/page.mjs"></script></html>';
+const script = `
+import { init, parseGraph, session, train } from '/dist/index.js';
+const { text, losses: { length: steps } } = ${JSON.stringify(want)};
+const elements = (place, size) => Float32Array.from({ length: size }, (_, i) => (i * 7919 + place * 104729) % 1024 / 1024 - 0.5);
+const inputs = { x: elements(0, 12), labels: Int32Array.of(0, 1, 2, 0) };
+const params = { w1: elements(2, 15), b1: elements(3, 5), w2: elements(4, 15), b2: elements(5, 3) };
+globalThis.train = async () => {
+  await init();
+  const trainer = await train(parseGraph(text), { optimizer: { kind: 'adam' }, schedule: { kind: 'constant', rate: 0.125 }, params });
+  const losses = [];
+  await trainer.run({ steps, batches: () => inputs, onProgress: (p) => losses.push(...p.losses) });
+  const { fallbackReason, deviceName } = trainer.session;
+  trainer.session.close();
+  return { losses, fallbackReason, deviceName };
+};
+globalThis.evaluate = async (worker) => {
+  const made = await session({ entries: { loss: text } }, { on: 'cpu', worker });
+  for (const name in params) await made.write(name, params[name]);
+  const { reading } = await made.run('loss', inputs, { read: ['loss'] });
+  const { loss } = (await reading).values;
+  made.close();
+  return { loss: loss[0], fallbackReason: made.fallbackReason };
+};
+globalThis.ready = true;
+`;
+
+let server;
+before(async () => {
+  server = await serve({
+    '/': { body: html, type: 'text/html' }, '/page.mjs': { body: script }, '/dist': new URL('../../dist', import.meta.url).pathname, '/favicon.ico': { body: '' },
+  }, { csp: strictCSP });
+});
+after(() => server.close());
+
+async function open(t, webgpu) {
+  const browser = await openChromium({ webgpu });
+  t.after(() => browser.close());
+  const page = await browser.open(`${server.origin}/`);
+  await page.waitForFunction(() => globalThis.ready);
+  server.requests.length = 0;
+  return page;
+}
+
+const requested = (name) => server.requests.filter((path) => path.endsWith(`/${name}`)).length;
+
+for (const [webgpu, reason] of [['absent', /navigator\.gpu is missing/], ['no adapter', /no adapter/]]) {
+  test(`with WebGPU ${webgpu}, training is on the CPU and tells why`, async (t) => {
+    const page = await open(t, webgpu);
+    const { losses, fallbackReason, deviceName } = await page.evaluate(() => globalThis.train());
+    assert.match(fallbackReason, reason);
+    assert.match(deviceName, /CPU/);
+    assert.equal(losses.length, want.losses.length);
+    losses.forEach((loss, i) => assert.ok(Math.abs(loss - want.losses[i]) < 1e-4, `step ${i}: ${loss} instead of ${want.losses[i]}`));
+    assert.deepEqual([requested('cpu-worker.js'), requested('rlx-cpu.wasm')], [1, 1]);
+    assert.deepEqual(page.problems, []);
+  });
+}
+
+test('a session on the text of graphs that asks for the CPU needs no compiler', async (t) => {
+  const page = await open(t, 'swiftshader');
+  for (const worker of [true, false]) {
+    const { loss, fallbackReason } = await page.evaluate((worker) => globalThis.evaluate(worker), worker);
+    assert.ok(Math.abs(loss - want.losses[0]) < 1e-5);
+    assert.equal(fallbackReason, undefined);
+  }
+  assert.deepEqual([requested('rlx.wasm'), requested('cpu-worker.js'), requested('rlx-cpu.wasm')], [0, 1, 2]);
+  assert.deepEqual(page.problems, []);
+});
