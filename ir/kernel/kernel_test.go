@@ -168,6 +168,16 @@ func TestWhatFusesIntoHowManyKernels(t *testing.T) {
 		}},
 		{"sum of everything", 2, func(b *ir.Builder) { b.Output("y", ops.ReduceSum(b, x(b, 100, 1000))) }},
 		{"sum over the first axis", 1, func(b *ir.Builder) { b.Output("y", ops.ReduceSum(b, x(b, 40, 70), 0)) }},
+		{"two sums of the rows of a square", 1, func(b *ir.Builder) {
+			v := x(b, 70, 70)
+			b.Output("sum", ops.ReduceSum(b, v, 1))
+			b.Output("squares", ops.ReduceSum(b, ops.Mul(b, v, v), 1))
+		}},
+		{"sums of the rows and of the columns of a square", 2, func(b *ir.Builder) {
+			v := x(b, 70, 70)
+			b.Output("rows", ops.ReduceSum(b, v, 1))
+			b.Output("columns", ops.ReduceSum(b, v, 0))
+		}},
 		{"max pool", 1, func(b *ir.Builder) {
 			b.Output("y", ops.MaxPool(b, x(b, 2, 9, 9, 3), ops.PoolAttrs{Sizes: []int{2, 2}}))
 		}},

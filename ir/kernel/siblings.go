@@ -33,8 +33,43 @@ func (p *Program) siblings(a, b *Group) bool {
 	if a.Kind != ReduceKind || b.Kind != ReduceKind || !slices.Equal(a.Outer, b.Outer) || !slices.Equal(a.Inner, b.Inner) {
 		return false
 	}
-	read := p.readsOf(a)
-	return rowsSuffice(a) && slices.ContainsFunc(p.readsOf(b), func(v ir.Value) bool { return slices.Contains(read, v) })
+	if !rowsSuffice(a) {
+		return false
+	}
+	reads := p.placedReads(b)
+	return slices.ContainsFunc(p.placedReads(a), func(x placedRead) bool {
+		return slices.ContainsFunc(reads, func(y placedRead) bool { return x.v == y.v && slices.Equal(x.coord, y.coord) })
+	})
+}
+
+// placedRead is a read of a value with the coordinate of the group that each
+// axis runs along: elsewhere where it is more than a coordinate.
+type placedRead struct {
+	v     ir.Value
+	coord []int
+}
+
+const elsewhere = -2
+
+// placedReads tells where a group reads values in its own coordinates. The rows
+// and the columns of a square are the same space, yet at no point of it do the
+// sums of both read one element.
+func (p *Program) placedReads(g *Group) []placedRead {
+	var out []placedRead
+	for _, m := range g.Members {
+		s := p.spaceOf(m.Node)
+		for _, a := range s.reads {
+			coord := make([]int, len(a.at))
+			for axis, e := range a.at {
+				coord[axis] = elsewhere
+				if own, ok := s.axisOf(e); ok {
+					coord[axis] = m.coordOf(own)
+				}
+			}
+			out = append(out, placedRead{a.v, coord})
+		}
+	}
+	return out
 }
 
 // fuseSideBySide puts independent maps into one kernel: all that nothing else
