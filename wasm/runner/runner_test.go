@@ -12,18 +12,30 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/wasm/runner"
 	"github.com/rlx-go/rlx/wasm/wire"
+	. "github.com/rlx-go/rlx/wasm/wiretest"
 )
 
-// host is the other side of the calls: it writes requests and reads responses.
+// host holds a program of a service.
 type host struct {
-	t       *testing.T
-	service *wire.Service
-	program uint32
+	t *testing.T
+	*wire.Service
+	program int
 }
 
-func u32(n int) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(n)) }
+// open opens a module of one entry, whose dimension n is 2.
+func open(t *testing.T, entry string, g *ir.Graph) (*host, *wire.Request) {
+	t.Helper()
+	h := &host{t: t, Service: runner.New()}
+	r := Must(t, h.Service, "open", "m", Entries(1, entry, g.String()), Entries(1, "n", 2))
+	h.program = r.U32()
+	return h, r
+}
 
-func text(s string) []byte { return append(u32(len(s)), s...) }
+// must makes a call on the program.
+func (h *host) must(method string, args ...any) *wire.Request {
+	h.t.Helper()
+	return Must(h.t, h.Service, method, append([]any{h.program}, args...)...)
+}
 
 func floats(x ...float32) []byte {
 	var out []byte
@@ -33,57 +45,14 @@ func floats(x ...float32) []byte {
 	return out
 }
 
-// call returns what follows the 0 of a response, or the kind and the message of
-// the error.
-func (h *host) call(method string, args ...[]byte) (*wire.Request, error) {
-	h.t.Helper()
-	request := text(method)
-	for _, a := range args {
-		request = append(request, a...)
-	}
-	r := wire.NewRequest(h.service.Call(request))
-	if r.U32() == 0 {
-		return r, nil
-	}
-	return nil, fmt.Errorf("%s: %s", r.Text(), r.Text())
-}
-
-func (h *host) must(method string, args ...[]byte) *wire.Request {
-	h.t.Helper()
-	r, err := h.call(method, args...)
-	if err != nil {
-		h.t.Fatalf("%s: %v", method, err)
-	}
-	return r
-}
-
 func (h *host) get(name string) []float32 {
 	h.t.Helper()
-	data := h.must("get", u32(int(h.program)), text(name)).Bytes()
+	data := h.must("get", name).Bytes()
 	out := make([]float32, len(data)/4)
 	for i := range out {
 		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
 	}
 	return out
-}
-
-// named is a list of names with bytes, as run takes them.
-func named(args ...any) []byte {
-	out := u32(len(args) / 2)
-	for i := 0; i < len(args); i += 2 {
-		out = append(out, text(args[i].(string))...)
-		out = append(out, text(string(args[i+1].([]byte)))...)
-	}
-	return out
-}
-
-// open opens a module of one entry, whose dimension n is 2.
-func open(t *testing.T, entry string, g *ir.Graph) (*host, *wire.Request) {
-	t.Helper()
-	h := &host{t: t, service: runner.New()}
-	r := h.must("open", text("m"), u32(1), text(entry), text(g.String()), u32(1), text("n"), u32(2))
-	h.program = uint32(r.U32())
-	return h, r
 }
 
 // lineFit is the mean square error of x·w against y over n rows of two.
@@ -135,17 +104,17 @@ func TestOpenTellsStatesInputsAndOutputs(t *testing.T) {
 			t.Errorf("inputs and outputs %q lack %q", entry, want)
 		}
 	}
-	if r.Err() != nil || h.service.Objects() != 1 {
-		t.Error(r.Err(), h.service.Objects())
+	if r.Err() != nil || h.Objects() != 1 {
+		t.Error(r.Err(), h.Objects())
 	}
 }
 
 func TestStepsOfDescentAreThoseDoneByHand(t *testing.T) {
 	h, _ := open(t, "step", lineFit(t))
 	x, y, w, rate := [2][2]float64{{1, 2}, {3, -1}}, [2]float64{1, 2}, [2]float64{0.5, -0.25}, 0.125
-	h.must("set", u32(int(h.program)), text("w"), text(string(floats(0.5, -0.25))))
+	h.must("set", "w", floats(0.5, -0.25))
 	for range 4 {
-		h.must("run", u32(int(h.program)), text("step"), named("x", floats(1, 2, 3, -1), "y", floats(1, 2), "lr", floats(0.125)))
+		h.must("run", "step", Entries(3, "x", floats(1, 2, 3, -1), "y", floats(1, 2), "lr", floats(0.125)))
 		loss, grad := 0.0, [2]float64{}
 		for i := range x {
 			d := x[i][0]*w[0] + x[i][1]*w[1] - y[i]
@@ -157,8 +126,8 @@ func TestStepsOfDescentAreThoseDoneByHand(t *testing.T) {
 		near(t, "loss", h.get("loss"), loss)
 		near(t, "w", h.get("w"), w[0], w[1])
 	}
-	h.must("close", u32(int(h.program)))
-	if n := h.service.Objects(); n != 0 {
+	h.must("close")
+	if n := h.Objects(); n != 0 {
 		t.Errorf("%d objects after the end", n)
 	}
 }
@@ -174,29 +143,29 @@ func near(t *testing.T, name string, got []float32, want ...float64) {
 
 func TestWrongCallsAreErrorsOfTheirKind(t *testing.T) {
 	h, _ := open(t, "step", lineFit(t))
-	p, x, y, lr := u32(int(h.program)), floats(1, 2, 3, 4), floats(1, 2), floats(0.1)
+	p, x, y, lr := h.program, floats(1, 2, 3, 4), floats(1, 2), floats(0.1)
 	for name, c := range map[string]struct {
 		want   string
 		method string
-		args   [][]byte
+		args   []any
 	}{
 		"no method":          {"name", "fly", nil},
-		"no program":         {"name", "run", [][]byte{u32(77)}},
-		"no entry":           {"name", "run", [][]byte{p, text("eval"), named()}},
-		"missing input":      {"name", "run", [][]byte{p, text("step"), named("x", x, "y", y)}},
-		"unknown input":      {"name", "run", [][]byte{p, text("step"), named("x", x, "y", y, "lr", lr, "z", y)}},
-		"too few elements":   {"shape", "run", [][]byte{p, text("step"), named("x", y, "y", y, "lr", lr)}},
-		"scalar of no bytes": {"shape", "run", [][]byte{p, text("step"), named("x", x, "y", y, "lr", []byte{})}},
-		"half a request":     {"syntax", "run", [][]byte{p, text("step"), u32(1), text("x"), u32(16), y}},
-		"no parameter":       {"name", "set", [][]byte{p, text("v"), text(string(y))}},
-		"wrong parameter":    {"shape", "set", [][]byte{p, text("w"), text(string(x))}},
-		"no value":           {"name", "get", [][]byte{p, text("v")}},
-		"not run yet":        {"name", "get", [][]byte{p, text("loss")}},
-		"no graph":           {"syntax", "open", [][]byte{text("m"), u32(1), text("step"), text("graph"), u32(0)}},
-		"no size":            {"symbol", "open", [][]byte{text("m"), u32(1), text("step"), text(lineFit(t).String()), u32(0)}},
+		"no program":         {"name", "run", []any{77}},
+		"no entry":           {"name", "run", []any{p, "eval", List{}}},
+		"missing input":      {"name", "run", []any{p, "step", Entries(2, "x", x, "y", y)}},
+		"unknown input":      {"name", "run", []any{p, "step", Entries(4, "x", x, "y", y, "lr", lr, "z", y)}},
+		"too few elements":   {"shape", "run", []any{p, "step", Entries(3, "x", y, "y", y, "lr", lr)}},
+		"scalar of no bytes": {"shape", "run", []any{p, "step", Entries(3, "x", x, "y", y, "lr", []byte{})}},
+		"half a request":     {"syntax", "run", []any{p, "step", 1, "x", 16}},
+		"no parameter":       {"name", "set", []any{p, "v", y}},
+		"wrong parameter":    {"shape", "set", []any{p, "w", x}},
+		"no value":           {"name", "get", []any{p, "v"}},
+		"not run yet":        {"name", "get", []any{p, "loss"}},
+		"no graph":           {"syntax", "open", []any{"m", Entries(1, "step", "graph"), List{}}},
+		"no size":            {"symbol", "open", []any{"m", Entries(1, "step", lineFit(t).String()), List{}}},
 	} {
-		if _, err := h.call(c.method, c.args...); err == nil || !strings.HasPrefix(err.Error(), c.want+":") {
-			t.Errorf("%s: error %v, not of kind %s", name, err, c.want)
+		if _, err := Call(h.Service, c.method, c.args...); err == nil || err.Kind != c.want {
+			t.Errorf("%s: error %+v, not of kind %s", name, err, c.want)
 		}
 	}
 }
@@ -216,10 +185,11 @@ func TestIndicesOutsideTheRangeAreRefused(t *testing.T) {
 	if s := slots(r); !strings.Contains(s, "input at i32[2]/8 in [0, 3)") {
 		t.Errorf("inputs and outputs %q", s)
 	}
-	h.must("set", u32(int(h.program)), text("table"), text(string(floats(5, 6, 7))))
-	h.must("run", u32(int(h.program)), text("pick"), named("at", append(u32(2), u32(0)...)))
+	h.must("set", "table", floats(5, 6, 7))
+	indices := func(i, j byte) List { return Entries(1, "at", []byte{i, 0, 0, 0, j, 0, 0, 0}) }
+	h.must("run", "pick", indices(2, 0))
 	near(t, "picked", h.get("picked"), 7, 5)
-	if _, err := h.call("run", u32(int(h.program)), text("pick"), named("at", append(u32(2), u32(3)...))); err == nil || !strings.HasPrefix(err.Error(), "index:") {
-		t.Errorf("error %v", err)
+	if _, err := Call(h.Service, "run", h.program, "pick", indices(2, 3)); err == nil || err.Kind != "index" {
+		t.Errorf("error %+v", err)
 	}
 }
