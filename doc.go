@@ -8,5 +8,5 @@
 // The CPU is always there. Other devices come with packages that a program
 // imports for their effect:
 //
-//	import _ "github.com/rlx-go/rlx/webgpu/exec" // needs cgo
+//	import _ "github.com/rlx-go/rlx/webgpu" // needs cgo
 package rlx
