@@ -1,0 +1,82 @@
+// The packed package in a project of its own: its types, in Node, and bundled by esbuild.
+
+import assert from 'node:assert/strict';
+import { copyFileSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { installPacked } from './rig/package.mjs';
+
+const program = `
+import { graph, init, session } from '@rlx-go/rlx';
+const { openGPU } = await import(process.env.RIG);
+await init({ gpu: openGPU() });
+const made = graph('triple', (b) => b.output('y', b.input('x', 'f32', [2]).mul(3)));
+for (const on of ['gpu', 'cpu']) {
+  const s = await session({ entries: { main: made } }, { on });
+  const { reading } = await s.run('main', { x: Float32Array.of(1, 2) }, { read: ['y'] });
+  console.log(on, s.deviceName, String((await reading).values.y));
+}
+process.exit(0);
+`;
+
+const types = `
+import { batches, type DType, type Graph, graph, init, RlxError, session, train, type Value } from '@rlx-go/rlx';
+import { openSession, type Session } from '@rlx-go/rlx/runtime';
+import { decodeSafetensors } from '@rlx-go/rlx/safetensors';
+
+await init({ powerPreference: 'low-power' });
+const made: Graph = graph('g', (b) => {
+  const dtype: DType = 'f32', x: Value = b.input('x', dtype, ['batch', 3]);
+  const y: Value = x.mul(2).add(x).layerNorm(undefined, undefined, { epsilon: 1e-6 }).reduceSum([1]);
+  // @ts-expect-error a float type that there is not
+  b.input('z', 'f33');
+  // @ts-expect-error the axes are numbers
+  x.reduceSum(['1']);
+  // @ts-expect-error the shape is required
+  b.iota({ axis: 0 });
+  b.output('y', y);
+});
+const s: Session = await session({ entries: { main: made }, symbols: { batch: 2 } });
+const values: Record<string, ArrayLike<number>> = (await s.readAll(['y'])).values;
+const trainer = await train(made, { optimizer: { kind: 'adamw', weightDecay: 0.1 }, loss: 'y' });
+await trainer.run({ steps: 1, batches: batches({}, { size: 1 }) }).catch((e: unknown) => e instanceof RlxError && e.kind === 'shape');
+console.log(values, openSession, decodeSafetensors);
+`;
+
+let project;
+before(async () => {
+  project = await installPacked({
+    'main.mjs': program,
+    'types.ts': types,
+    'tsconfig.json': JSON.stringify({ compilerOptions: {
+      target: 'es2022', module: 'nodenext', lib: ['es2023', 'dom', 'esnext.disposable'], types: [], strict: true, exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true, skipLibCheck: false, noEmit: true,
+    }, files: ['types.ts'] }),
+  });
+});
+after(() => project?.remove());
+
+const env = { RIG: new URL('rig/dawn.mjs', import.meta.url).href };
+
+test('it holds modules, types and licence, and no source', async () => {
+  const files = await project.list('node_modules/@rlx-go/rlx');
+  for (const name of ['dist/index.js', 'dist/index.d.ts', 'dist/runtime.js', 'dist/rlx.wasm', 'dist/rlx-cpu.wasm', 'dist/worker.js', 'dist/compiler-worker.js', 'dist/cpu-worker.js', 'LICENSE']) {
+    assert.ok(files.includes(name), `${name} is not in the package`);
+  }
+  assert.ok(!files.some((name) => name.startsWith('src') || name.startsWith('test')));
+});
+
+test('its types are strict, without skipLibCheck', async () => { await project.tsc('-p', '.'); });
+
+test('Node runs it over Dawn and on the CPU', async () => {
+  const out = await project.node('main.mjs', env);
+  assert.match(out, /^gpu .*3,6$/m);
+  assert.match(out, /^cpu CPU 3,6$/m);
+});
+
+test('esbuild bundles it; the modules go beside the bundle', async () => {
+  await project.esbuild('main.mjs', '--bundle', '--format=esm', '--outdir=bundled', '--out-extension:.js=.mjs', '--minify', '--log-level=error');
+  for (const name of ['rlx.wasm', 'rlx-cpu.wasm']) copyFileSync(join(project.installed, 'dist', name), join(project.folder, 'bundled', name));
+  assert.ok(readFileSync(join(project.folder, 'bundled/main.mjs')).length < 200_000);
+  assert.match(await project.node('bundled/main.mjs', env), /^cpu CPU 3,6$/m);
+});
