@@ -11,7 +11,7 @@ async function train() {
   try {
     await session.run('init', { seed: 1 });
     const { loss, seconds, steps } = await new Trainer(session).run({
-      steps: 800, batches: digits.batches(), inputs: (step) => ({ lr: step < 600 ? 2e-3 : 5e-4 }),
+      steps: 600, batches: digits.batches(), inputs: (step) => ({ lr: step < 450 ? 2e-3 : 4e-4 }),
       onProgress: ({ step, losses }) => { find('result').textContent = `step ${step}, loss ${losses.at(-1).toFixed(4)}`; },
     });
     const { reading } = await session.run('eval', digits.test, { read: ['correct'] });
