@@ -61,13 +61,18 @@ type gemm[T float32 | float64] func(tA, tB blas.Transpose, m, n, k int, alpha T,
 // tile computes m×n elements of a product, a stretch of the inner axis at a
 // time.
 func tile[T float32 | float64](f gemm[T], x *contraction, a, b, c []T, m, n int) {
-	tA, lda := order(x.a)
-	tB, ldb := order(x.b)
 	if x.k == 0 {
 		for i := range m {
 			clear(c[i*x.n : i*x.n+n])
 		}
+		return
 	}
+	if inRegisters {
+		blocks(x, a, b, c, m, n)
+		return
+	}
+	tA, lda := order(x.a)
+	tB, ldb := order(x.b)
 	step := pieceK
 	if tA == blas.NoTrans && tB == blas.Trans {
 		step = 8 * pieceK // sums along rows of both: the longer the better
