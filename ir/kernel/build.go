@@ -5,16 +5,22 @@ import (
 	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // Build cuts a graph into groups. The graph must be free of composites (package
 // passes inlines them) and of symbolic dimensions ([ir.Graph.Bind]). The error
 // is an [*ir.OpError] of kind [ir.ErrUnsupported] or [ir.ErrShape] that names
-// the node.
-func Build(g *ir.Graph, o Options) (*Program, error) {
-	g, err := selectBranches(g)
-	if err != nil {
+// the node. A bug, in the lowering of an op or here, comes back as an error too.
+func Build(g *ir.Graph, o Options) (p *Program, err error) {
+	name := g.Name()
+	defer func() {
+		if r := recover(); r != nil {
+			p, err = nil, format.Errorf("kernel: cannot cut graph %q into groups: %v", name, r)
+		}
+	}()
+	if g, err = selectBranches(g); err != nil {
 		return nil, err
 	}
 	next := 0
@@ -35,6 +41,17 @@ func build(p *Program) (*Program, error) {
 		}
 	}
 	p.decide()
+	p.newGroups()
+	if !p.options.Unfused {
+		p.fuseAll()
+	}
+	p.placeLeaves()
+	p.placeResults()
+	return p, p.order()
+}
+
+// newGroups gives each stored node that computes something a group of its own.
+func (p *Program) newGroups() {
 	for _, n := range p.Graph.Nodes() {
 		if p.plan.stored(n) && !isLeaf(n) {
 			g := p.newGroup(n)
@@ -42,12 +59,6 @@ func build(p *Program) (*Program, error) {
 			p.groups, p.groupOf[n] = append(p.groups, g), g
 		}
 	}
-	if !p.options.Unfused {
-		p.fuseAll()
-	}
-	p.placeLeaves()
-	p.placeResults()
-	return p, p.order()
 }
 
 // maxElements bounds the values of a graph: positions are counted in i32, a
