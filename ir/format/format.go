@@ -64,20 +64,27 @@ func appendValue(out []byte, verb byte, x any) []byte {
 	switch verb {
 	case 'T':
 		return append(out, reflect.TypeOf(x).String()...)
-	case 'q':
-		return strconv.AppendQuote(out, string(appendValue(nil, 's', x)))
-	case 's', 'v', 'w':
+	case 's', 'v', 'w', 'q':
 		switch x := x.(type) {
 		case error:
-			return append(out, x.Error()...)
+			return appendText(out, verb, x.Error())
 		case interface{ String() string }:
-			return append(out, x.String()...)
+			return appendText(out, verb, x.String())
 		}
 	}
 	return appendKind(out, verb, reflect.ValueOf(x))
 }
 
-// appendKind prints an argument by what its type is made of.
+func appendText(out []byte, verb byte, text string) []byte {
+	if verb == 'q' {
+		return strconv.AppendQuote(out, text)
+	}
+	return append(out, text...)
+}
+
+// appendKind prints an argument by what its type is made of. Elements of lists
+// are not asked for a text of their own: to call methods by reflection takes
+// much code.
 func appendKind(out []byte, verb byte, v reflect.Value) []byte {
 	base := 10
 	if verb == 'x' {
@@ -85,7 +92,7 @@ func appendKind(out []byte, verb byte, v reflect.Value) []byte {
 	}
 	switch v.Kind() {
 	case reflect.String:
-		return append(out, v.String()...)
+		return appendText(out, verb, v.String())
 	case reflect.Bool:
 		return strconv.AppendBool(out, v.Bool())
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
@@ -102,7 +109,7 @@ func appendKind(out []byte, verb byte, v reflect.Value) []byte {
 			if i > 0 {
 				out = append(out, ' ')
 			}
-			out = appendValue(out, verb, v.Index(i).Interface())
+			out = appendKind(out, verb, v.Index(i))
 		}
 		return append(out, ']')
 	}
