@@ -28,8 +28,11 @@ const accuracyChart = new Chart(find('accuracy-chart'), {
 /** How many misread digits are shown. */
 const mostMistakes = 15;
 
-let digits, engine, filters, picture;
+let digits, engine, filters, picture, truth;
 let opening = 0;
+
+/** The training that runs, or the last one. */
+let running = Promise.resolve();
 
 const chosen = () => document.querySelector('input[name=model]:checked').value;
 const say = (text) => { find('status').textContent = text; };
@@ -48,6 +51,7 @@ async function start() {
   const turn = ++opening, name = chosen();
   engine?.close();
   engine = undefined;
+  showPaused();
   find('problem').hidden = true;
   find('model-text').textContent = models[name].text;
   setRate(models[name].rate);
@@ -97,6 +101,11 @@ class Speedometer {
   }
 }
 
+function showPaused() {
+  find('train').textContent = 'Train';
+  find('train').classList.remove('on');
+}
+
 async function train() {
   const current = engine, speed = new Speedometer();
   find('train').textContent = 'Pause';
@@ -120,8 +129,7 @@ async function train() {
     if (engine === current && error.kind !== 'closed') fail(error);
   } finally {
     clearInterval(looking);
-    find('train').textContent = 'Train';
-    find('train').classList.remove('on');
+    if (engine === current) showPaused();
     say(`Paused at step ${current.steps}, ${find('accuracy').textContent} of the test digits right`);
   }
 }
@@ -200,12 +208,14 @@ async function predict() {
     item.classList.toggle('best', Boolean(picture) && digit === best);
   });
   const untrained = engine?.steps === 0 ? ' It has learned nothing yet: train it first.' : '';
-  find('verdict').textContent = picture ? `It reads ${best}.${untrained}` : '';
+  const label = truth === undefined ? '' : ` It is ${truth}.`;
+  find('verdict').textContent = picture ? `It reads ${best}.${label}${untrained}` : '';
 }
 
-/** Shows the network a picture, or nothing. */
-async function look(image) {
+/** Shows the network a picture, or nothing; a label is what it is, where that is known. */
+async function look(image, label) {
   picture = image;
+  truth = label;
   drawCounts(find('counts'), image ?? new Uint8Array(64));
   find('counts').setAttribute('aria-label', image ? `What the network gets, row by row: ${Array.from({ length: 8 }, (_, r) => Array.from(image.slice(8 * r, 8 * r + 8)).join(' ')).join('; ')}` : 'What the network gets: nothing yet');
   await predict().catch(fail);
@@ -226,7 +236,7 @@ function showRate() {
 }
 
 async function runRace() {
-  engine.pause();
+  await pause();
   find('race').disabled = true;
   find('race-text').textContent = 'Running…';
   const cells = (where) => [...find(`race-${where}`).querySelectorAll('td')];
@@ -257,7 +267,7 @@ async function saveWeights() {
 
 async function loadWeights(file) {
   const { decodeSafetensors } = await import('/rlx/safetensors.js');
-  engine.pause();
+  await pause();
   await engine.session.load(decodeSafetensors(await file.arrayBuffer()).tensors);
   await evaluate();
 }
@@ -271,12 +281,18 @@ const on = (id, type, handle) => find(id).addEventListener(type, async (event) =
   }
 });
 
-on('train', 'click', () => engine.training ? engine.pause() : train());
+/** Ends the training that runs, if one does. */
+function pause() {
+  engine.pause();
+  return running;
+}
+
+on('train', 'click', () => engine.training ? pause() : (running = train()));
 on('reset', 'click', async () => {
   const wasTraining = engine.training;
-  engine.pause();
+  await pause();
   await reset();
-  if (wasTraining) await train();
+  if (wasTraining) await (running = train());
 });
 on('rate', 'input', showRate);
 on('reopen', 'click', start);
@@ -294,7 +310,8 @@ const pad = new Pad(find('pad'), (strokes) => look(strokes.length > 0 ? counts(s
 on('clear', 'click', () => pad.clear());
 on('take', 'click', () => {
   pad.clear();
-  return look(digits.testDigit(Math.floor(Math.random() * testCount)).image);
+  const { image, label } = digits.testDigit(Math.floor(Math.random() * testCount));
+  return look(image, label);
 });
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
   showFilters();

@@ -75,7 +75,7 @@ test('works on a phone: 360 pixels, touch, dark', async (t) => {
   const wide = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
   assert.ok(wide[0] <= wide[1], `${wide[0]} pixels in ${wide[1]}`);
   await page.tap('#take');
-  await page.waitForFunction(() => /reads \d/.test(document.getElementById('verdict').textContent));
+  await page.waitForFunction(() => /reads \d\. It is \d\./.test(document.getElementById('verdict').textContent));
   assert.ok(await inked(page, 'counts') > 1000, 'the counts');
   await page.tap('#clear');
   const pad = await page.locator('#pad').boundingBox();
@@ -201,6 +201,11 @@ test('weights are saved and loaded, by keyboard where there is one', async (t) =
   await page.focus('#rate');
   await page.keyboard.press('ArrowRight');
   assert.equal(await page.locator('#rate-value').textContent(), '0.0022');
+  await stepsOf(page, 30);
+  await page.click('#reset');
+  await page.waitForFunction(() => Number(document.getElementById('step').textContent) < 20);
+  await stepsOf(page, 5);
+  assert.equal(await page.locator('#train').textContent(), 'Pause', 'a reset does not end the training');
   await accuracyOf(page, 60);
   await page.click('#train');
   await page.waitForFunction(() => document.getElementById('train').textContent === 'Train');
