@@ -166,6 +166,10 @@ func TestWhatFusesIntoHowManyKernels(t *testing.T) {
 			v := x(b, 30, 20)
 			b.Output("y", ops.Transpose(b, ops.Add(b, v, v), 1, 0))
 		}},
+		{"what needs two elements of an exponential at once", 2, func(b *ir.Builder) {
+			e := ops.Exp(b, x(b, 30, 30))
+			b.Output("y", ops.Sub(b, ops.Transpose(b, e, 1, 0), e))
+		}},
 		{"sum of everything", 2, func(b *ir.Builder) { b.Output("y", ops.ReduceSum(b, x(b, 100, 1000))) }},
 		{"sum over the first axis", 1, func(b *ir.Builder) { b.Output("y", ops.ReduceSum(b, x(b, 40, 70), 0)) }},
 		{"two sums of the rows of a square", 1, func(b *ir.Builder) {
