@@ -1,6 +1,6 @@
 // A WebAssembly module made by Go: loading it, calling it, starting it anew when it died.
 
-import { RlxError } from './errors.js';
+import { asError, RlxError } from './errors.js';
 
 /** The version of the calls, as in the Go package wasm/wire. */
 const abi = 1;
@@ -23,8 +23,17 @@ interface Exports {
   rlx_objects(): number;
 }
 
-/** Compiles a module, while it is loaded where that can be. */
+/** Loads and compiles a module. Rejects with an {@link RlxError} of kind `wasm`. */
 export async function loadModule(source: WasmSource): Promise<WebAssembly.Module> {
+  try {
+    return await compileFrom(source);
+  } catch (reason) {
+    throw asError(reason, 'wasm');
+  }
+}
+
+/** Compiles a module, while it is loaded where that can be. */
+async function compileFrom(source: WasmSource): Promise<WebAssembly.Module> {
   if (source instanceof WebAssembly.Module) return source;
   if (typeof source !== 'string' && !(source instanceof URL)) return WebAssembly.compile(source);
   const url = new URL(source, globalThis.location?.href ?? import.meta.url);
