@@ -63,8 +63,8 @@ type ContractLowering struct {
 type Contraction struct {
 	Batch, M, N, K []int
 	// A and B return the position of the element of operand 0 and operand 1,
-	// and the condition under which there is one (nil: always); the factor is
-	// zero elsewhere.
+	// and the condition under which there is one (nil: always). Elsewhere the
+	// factor is zero; the position lies inside the operand all the same.
 	A, B func(batch, free, k Index) (at Index, valid scalar.Expr)
 	// Out returns the position of the result element.
 	Out func(batch, m, n Index) Index

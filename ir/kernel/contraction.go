@@ -11,39 +11,76 @@ type contraction struct {
 	ir.Contraction
 	n *ir.Node
 	s *scalar.Simplifier
-	// For each axis of a space, the axis of the result it is, -1 for axes of
-	// size 1.
-	batchAxis, mAxis, nAxis []int
+	// Where the coordinates of the spaces are in a position of the result.
+	batchFrom, mFrom, nFrom []digit
 }
+
+// digit is a coordinate that is part of another, which counts in steps of
+// several: its value is at[axis]/step, modulo the number base (0: any). The
+// coordinate of an axis of size 1 has a negative axis.
+type digit struct{ axis, step, base int }
 
 func contractionOf(n *ir.Node, s *scalar.Simplifier) *contraction {
 	c := &contraction{Contraction: n.Def().Lower.(*ir.ContractLowering).Spec(n), n: n, s: s}
 	b, m, nn := coords("b", c.Batch), coords("m", c.M), coords("n", c.N)
-	axis := map[string]int{}
-	for i, e := range c.Out(b, m, nn) {
-		if e.Op == scalar.OpVar {
-			axis[e.Name] = i
-		}
+	found := map[string]digit{}
+	for axis, e := range c.Out(b, m, nn) {
+		findDigits(e, digit{axis: axis, step: 1}, found)
 	}
-	of := func(space ir.Index) []int {
-		out := make([]int, len(space))
+	from := func(space ir.Index) []digit {
+		out := make([]digit, len(space))
 		for i, e := range space {
-			out[i] = -1
+			out[i] = digit{axis: -1}
 			if e.Op == scalar.OpVar {
-				out[i] = axis[e.Name]
+				out[i] = found[e.Name]
 			}
 		}
 		return out
 	}
-	c.batchAxis, c.mAxis, c.nAxis = of(b), of(m), of(nn)
+	c.batchFrom, c.mFrom, c.nFrom = from(b), from(m), from(nn)
 	return c
+}
+
+// findDigits notes for the variables of e, a variable or a sum high·step + low,
+// which part of e they are. Groups of features are such a sum.
+func findDigits(e scalar.Expr, d digit, found map[string]digit) {
+	switch e.Op {
+	case scalar.OpVar:
+		found[e.Name] = d
+	case scalar.OpMul:
+		step, _ := e.Args[1].IntConst()
+		findDigits(e.Args[0], digit{d.axis, d.step * int(step), d.base}, found)
+	case scalar.OpAdd:
+		high, low := e.Args[0], e.Args[1]
+		findDigits(high, d, found)
+		if step, ok := high.Args[1].IntConst(); ok {
+			d.base = int(step)
+		}
+		findDigits(low, d, found)
+	}
+}
+
+// of returns the coordinates of a space at a position of the result.
+func (c *contraction) of(space []digit, at ir.Index) ir.Index {
+	out := make(ir.Index, len(space))
+	for i, d := range space {
+		if d.axis < 0 {
+			out[i] = integer(0)
+			continue
+		}
+		out[i] = scalar.FloorDiv(at[d.axis], integer(d.step))
+		if d.base > 0 {
+			out[i] = scalar.Mod(out[i], integer(d.base))
+		}
+	}
+	return out
 }
 
 // factors returns the two factors at a position of the result and a point of
 // the contracted space.
 func (c *contraction) factors(at, k ir.Index, load ir.Load) (a, b scalar.Expr) {
-	batch := pick(at, c.batchAxis)
-	return c.factor(0, batch, pick(at, c.mAxis), k, load), c.factor(1, batch, pick(at, c.nAxis), k, load)
+	batch := c.of(c.batchFrom, at)
+	return c.factor(0, batch, c.of(c.mFrom, at), k, load), c.factor(1, batch, c.of(c.nFrom, at), k, load)
 }
 
 // factor returns the factor that an operand brings, zero where it has none.
@@ -52,13 +89,7 @@ func (c *contraction) factor(operand int, batch, free, k ir.Index, load ir.Load)
 	if valid == nil {
 		return c.widen(load(operand, at))
 	}
-	valid = c.s.Simplify(valid)
-	inside := make(ir.Index, len(at))
-	for i, e := range at {
-		inside[i] = scalar.Select(valid, e, integer(0))
-	}
-	x := c.widen(load(operand, inside))
-	return scalar.Select(valid, x, scalar.Const(c.Acc, 0))
+	return scalar.Select(c.s.Simplify(valid), c.widen(load(operand, at)), scalar.Const(c.Acc, 0))
 }
 
 // address returns where an operand has its factor, and whether it has one.

@@ -127,6 +127,7 @@ func (e *emitter) boundedGroup(n int) (group, exists scalar.Expr) {
 // finish makes a kernel of its body: it gathers the tensors and numbers the
 // arrays, device memory first.
 func (e *emitter) finish(name string, body []Stmt) Launch {
+	body = hoist(body)
 	f := &finisher{e: e, slot: map[int]int{}, written: map[int]bool{}}
 	walkStores(body, func(array int) { f.written[array] = true })
 	walkExprs(body, func(x scalar.Expr) scalar.Expr {

@@ -86,15 +86,15 @@ func build(t *testing.T, f func(b *ir.Builder)) *ir.Graph {
 }
 
 func TestContractionsInEveryTile(t *testing.T) {
-	shapes := []struct{ m, n, k int }{{130, 70, 33}, {128, 128, 16}, {5, 200, 9}, {64, 64, 1}}
+	shapes := []struct{ m, n, k, parts int }{{130, 70, 33, 1}, {130, 70, 53, 3}, {128, 128, 16, 1}, {5, 200, 9, 1}, {64, 64, 1, 1}, {20, 20, 96, 2}}
 	for i := range kernel.Tiles() {
 		for _, s := range shapes {
 			for _, layout := range []string{"nn", "tn", "nt"} {
-				t.Run(fmt.Sprintf("tile %d, %dx%dx%d %s", i, s.m, s.n, s.k, layout), func(t *testing.T) {
-					defer kernel.ForceTile(i)()
+				t.Run(fmt.Sprintf("tile %d, %dx%dx%d/%d %s", i, s.m, s.n, s.k, s.parts, layout), func(t *testing.T) {
+					defer kernel.ForceTile(i, s.parts)()
 					names := run(t, build(t, func(b *ir.Builder) { matmulRelu(b, s.m, s.n, s.k, layout) }))
-					if len(names) != 1 {
-						t.Errorf("kernels %v, want one", names)
+					if want := min(s.parts, 2); len(names) != want {
+						t.Errorf("kernels %v, want %d", names, want)
 					}
 				})
 			}
@@ -102,7 +102,7 @@ func TestContractionsInEveryTile(t *testing.T) {
 	}
 }
 
-// TestSampleContractionsInEveryTile has batches, groups, strides, dilations and
+// TestSampleContractionsInEveryTile also has batches, groups, strides, dilations and
 // axes in all orders.
 func TestSampleContractionsInEveryTile(t *testing.T) {
 	for _, op := range []ir.Op{ops.OpDotGeneral, ops.OpConvGeneral} {
@@ -118,10 +118,14 @@ func TestSampleContractionsInEveryTile(t *testing.T) {
 			})
 			for i := range kernel.Tiles() {
 				t.Run(fmt.Sprintf("%s %s tile %d", op, s.Name, i), func(t *testing.T) {
-					defer kernel.ForceTile(i)()
+					defer kernel.ForceTile(i, 1)()
 					run(t, g)
 				})
 			}
+			t.Run(fmt.Sprintf("%s %s as a reduction", op, s.Name), func(t *testing.T) {
+				defer kernel.ForceNoTile()()
+				run(t, g)
+			})
 		}
 	}
 }

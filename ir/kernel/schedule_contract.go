@@ -7,69 +7,24 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// tile is how a contraction is cut: a workgroup computes m×n results, each of
-// its threads rm×rn of them, in steps of k along the contracted space. m, n, rm
-// and rn are multiples of 4, the width of a vector.
-type tile struct{ m, n, k, rm, rn int }
-
-// tiles are the choices, largest first. Larger ones load less per result,
-// smaller ones make more workgroups.
-var tiles = []tile{
-	{128, 128, 8, 8, 8},
-	{64, 64, 16, 4, 4},
-	{32, 32, 16, 4, 4},
-}
-
-// enoughTiles is how many workgroups keep a large device busy; below that a
-// smaller tile is better.
-const enoughTiles = 200
-
-// Bounds for computing a contraction without tiles.
-const (
-	thinSide  = 2   // results this thin are a matrix times a vector
-	fewTiles  = 32  // so few of the smallest tiles leave most of a device idle,
-	deepSpace = 256 // which matters when each of them has this long to go
-)
-
-func (t tile) threads() int { return t.m / t.rm * (t.n / t.rn) }
-
-// sharedBytes is the workgroup memory of two buffers of both operands.
-func (t tile) sharedBytes() int { return 2 * t.k * (t.m + t.n) * 4 }
-
-func (t tile) count(c *contraction) int {
-	return product(c.Batch) * ceilDiv(product(c.M), t.m) * ceilDiv(product(c.N), t.n)
-}
-
-func ceilDiv(a, b int) int { return (a + b - 1) / b }
-
+// scheduleContract computes a contraction in tiles. Where these would be few, the
+// sums are cut into parts: a second kernel adds those up and computes what
+// follows the contraction.
 func scheduleContract(e *emitter, g *Group) []Launch {
 	c := contractionOf(g.Members[0].Node, e.Simplifier)
-	t, ok := e.chooseTile(c)
+	t, parts, ok := pickTile(c, e.device)
 	if !ok {
 		return scheduleReduce(e, g.Reduction())
 	}
-	return []Launch{newTileEmitter(e, g, c, t).kernel()}
-}
-
-// padded is how many results the tiles of a contraction have room for.
-func (t tile) padded(c *contraction) int { return t.count(c) * t.m * t.n }
-
-// chooseTile returns the largest tile that still makes enough workgroups and
-// computes hardly more in vain than the smallest one, or false where tiles do not
-// pay.
-func (e *emitter) chooseTile(c *contraction) (tile, bool) {
-	m, n, k := product(c.M), product(c.N), product(c.K)
-	last := tiles[len(tiles)-1]
-	if c.Acc != ir.F32 || m*n*k == 0 || min(m, n) <= thinSide || last.count(c) < fewTiles && k >= deepSpace {
-		return tile{}, false
+	te := newTileEmitter(e, g, c, t, parts)
+	if te.parts == 1 {
+		return []Launch{te.kernel(g.Name(), te.members)}
 	}
-	for _, t := range tiles {
-		fits := t.threads() <= e.device.Threads && t.sharedBytes() <= e.device.SharedBytes
-		if fits && t.count(c) >= enoughTiles && 4*t.padded(c) <= 5*last.padded(c) {
-			return t, true
-		}
-	}
-	return last, true
+	partial := e.p.newPartial(0, ir.F32, g, te.parts)
+	first := te.kernel(g.Name()+"_parts", func(acc scalar.Expr, at ir.Index) []Stmt {
+		return te.store(partial, append(ir.Index{te.part}, at...), acc)
+	})
+	return []Launch{first, newEmitter(e.p, e.device).combineParts(g.Reduction(), te.parts, []*Tensor{partial})}
 }
 
 // tileEmitter writes the kernel of a tiled contraction. Both operands are read
@@ -80,6 +35,9 @@ type tileEmitter struct {
 	g     *Group
 	c     *contraction
 	t     tile
+	parts int         // of the contracted space, each for a workgroup of its own
+	steps int         // of a part
+	part  scalar.Expr // which of them the workgroup has
 	batch ir.Index
 	valid scalar.Expr // false in workgroups beyond the last tile
 	side  [2]side     // operand 0 along m, operand 1 along n
@@ -100,18 +58,21 @@ type side struct {
 	prefix    string
 }
 
-func newTileEmitter(e *emitter, g *Group, c *contraction, t tile) *tileEmitter {
+func newTileEmitter(e *emitter, g *Group, c *contraction, t tile, parts int) *tileEmitter {
 	te := &tileEmitter{emitter: e, g: g, c: c, t: t}
+	te.steps = ceilDiv(product(c.K), parts*t.k)
+	te.parts = ceilDiv(product(c.K), te.steps*t.k)
 	threads := t.threads()
 	e.workgroup = [3]int{threads, 1, 1}
 	te.lane = LocalID(0, threads)
 	across := t.n / t.rn
 	tilesM, tilesN := ceilDiv(product(c.M), t.m), ceilDiv(product(c.N), t.n)
-	group, valid := e.boundedGroup(product(c.Batch) * tilesM * tilesN)
+	group, valid := e.boundedGroup(te.parts * t.count(c))
 	te.valid = valid
+	te.part = te.let("part", scalar.FloorDiv(group, integer(t.count(c))), te.parts-1)
 	column := scalar.Mod(group, integer(tilesN))
 	row := scalar.Mod(scalar.FloorDiv(group, integer(tilesN)), integer(tilesM))
-	batch := scalar.FloorDiv(group, integer(tilesN*tilesM))
+	batch := scalar.Mod(scalar.FloorDiv(group, integer(tilesN*tilesM)), integer(product(c.Batch)))
 	te.batch = te.unflatten(te.let("batch", batch, product(c.Batch)-1), c.Batch)
 	te.side[0] = side{
 		operand: 0, free: c.M, tile: t.m, reg: t.rm, prefix: "a",
@@ -156,36 +117,34 @@ func (te *tileEmitter) contiguousAlongK(s *side) bool {
 	return moves
 }
 
-// kernel writes the whole kernel.
-func (te *tileEmitter) kernel() Launch {
+// kernel writes the whole kernel: in each step the next tiles are loaded into
+// registers while those before them, in workgroup memory, are multiplied. result
+// stores one result, a sum at a point of the group.
+func (te *tileEmitter) kernel(name string, result func(acc scalar.Expr, at ir.Index) []Stmt) Launch {
 	for i := range te.t.rm * te.t.rn {
 		te.body = append(te.body, &Var{te.acc(i), scalar.ConstF(ir.F32, 0)})
 	}
-	length := product(te.c.K)
-	steps := ceilDiv(length, te.t.k)
 	te.declareAhead()
-	te.loadAhead(integer(0))
-	te.storeAhead(integer(0))
-	te.body = append(te.body, &Barrier{})
-
 	step := te.name("step")
-	at := scalar.NewVar(step, ir.I32, 0, int64(steps-1))
+	at := scalar.NewVar(step, ir.I32, 0, int64(te.steps))
+	buffer := scalar.Mod(at, integer(2))
+	body := guard(scalar.Lt(at, integer(te.steps)), te.nested(func() { te.loadAhead(at) }))
+	body = append(body, guard(scalar.Gt(at, integer(0)), te.nested(func() { te.multiply(scalar.Sub(integer(1), buffer)) }))...)
+	body = append(body, guard(scalar.Lt(at, integer(te.steps)), te.nested(func() { te.storeAhead(buffer) }))...)
+	body = append(body, &Barrier{})
+	te.body = append(te.body, &For{Var: step, Start: integer(0), End: integer(te.steps + 1), Step: integer(1), Body: body})
+	te.epilogue(result)
+	return te.finish(name, te.body)
+}
+
+// nested returns the statements that write adds.
+func (te *tileEmitter) nested(write func()) []Stmt {
 	outer := te.body
 	te.body = nil
-	parity := te.let("buffer", scalar.Mod(at, integer(2)), 1)
-	if steps > 1 {
-		next := scalar.Min(scalar.Add(at, integer(1)), integer(steps-1))
-		te.loadAhead(te.let("k_next", scalar.Mul(next, integer(te.t.k)), (steps-1)*te.t.k))
-	}
-	te.multiply(parity)
-	if steps > 1 {
-		te.storeAhead(scalar.Sub(integer(1), parity))
-		te.body = append(te.body, &Barrier{})
-	}
-	loop := &For{Var: step, Start: integer(0), End: integer(steps), Step: integer(1), Body: te.body}
-	te.body = append(outer, loop)
-	te.epilogue()
-	return te.finish(te.g.Name(), te.body)
+	write()
+	body := te.body
+	te.body = outer
+	return body
 }
 
 func (te *tileEmitter) acc(i int) string { return "acc" + strconv.Itoa(i) }
@@ -226,17 +185,18 @@ func (te *tileEmitter) vectorPlace(s *side, v int) (vec, k scalar.Expr) {
 	return te.Simplify(scalar.Mod(id, integer(per))), te.Simplify(scalar.FloorDiv(id, integer(per)))
 }
 
-// loadAhead reads a thread's part of the tiles that start at contracted
-// position k into registers.
-func (te *tileEmitter) loadAhead(k scalar.Expr) {
+// loadAhead reads a thread's share of the tiles of a step into registers.
+func (te *tileEmitter) loadAhead(step scalar.Expr) {
 	rd := te.reader()
 	load := rd.operand(te.c.n)
 	length := product(te.c.K)
+	first := scalar.Mul(scalar.Add(scalar.Mul(te.part, integer(te.steps)), step), integer(te.t.k))
+	k := te.let("k", first, te.parts*te.steps*te.t.k-1)
 	te.eachAhead(func(s *side, v int, names []string) {
 		vec, kk := te.vectorPlace(s, v)
 		pos := scalar.Add(k, kk)
 		inside := scalar.ConstBool(true)
-		if length%te.t.k != 0 {
+		if te.parts*te.steps*te.t.k > length {
 			inside = scalar.Lt(pos, integer(length))
 			pos = scalar.Min(pos, integer(length-1))
 		}
@@ -318,15 +278,16 @@ func (te *tileEmitter) place(s *side, i int) scalar.Expr {
 	return scalar.Add(s.first, scalar.Add(scalar.Mul(vec, integer(4)), integer(i%4)))
 }
 
-// epilogue computes what follows the contraction in registers and stores.
-func (te *tileEmitter) epilogue() {
+// epilogue shows result the sums of a thread.
+func (te *tileEmitter) epilogue(result func(acc scalar.Expr, at ir.Index) []Stmt) {
 	var body []Stmt
 	for i := range te.t.rm {
 		row := te.place(&te.side[0], i)
 		var inRow []Stmt
 		for j := range te.t.rn {
 			column := te.place(&te.side[1], j)
-			stores := te.results(te.acc(i*te.t.rn+j), te.freeAt(&te.side[0], row), te.freeAt(&te.side[1], column))
+			at := te.point(te.freeAt(&te.side[0], row), te.freeAt(&te.side[1], column))
+			stores := result(scalar.FreeVar(te.acc(i*te.t.rn+j), ir.F32), at)
 			inRow = append(inRow, te.within(&te.side[1], column, stores)...)
 		}
 		body = append(body, te.within(&te.side[0], row, inRow)...)
@@ -343,17 +304,21 @@ func (te *tileEmitter) within(s *side, f scalar.Expr, then []Stmt) []Stmt {
 	return guard(te.Simplify(scalar.Lt(f, integer(n))), then)
 }
 
-// results stores the members of the group at one result of the contraction.
-func (te *tileEmitter) results(acc string, m, n ir.Index) []Stmt {
-	first := te.g.Members[0]
-	sum := scalar.Convert(scalar.FreeVar(acc, ir.F32), first.Node.Types()[0].DType)
+// point returns the outer coordinates of the group for a result.
+func (te *tileEmitter) point(m, n ir.Index) ir.Index {
 	at := make(ir.Index, len(te.g.Outer))
 	for axis, e := range te.c.Out(te.batch, m, n) {
-		if c := first.Coord[axis]; c >= 0 {
+		if c := te.g.Members[0].Coord[axis]; c >= 0 {
 			at[c] = e
 		}
 	}
+	return at
+}
+
+// members computes what follows the contraction in registers and stores it.
+func (te *tileEmitter) members(acc scalar.Expr, at ir.Index) []Stmt {
+	n := te.g.Members[0].Node
 	rd := te.reader()
-	rd.given = map[ir.Value]scalar.Expr{first.Node.Result(0): sum}
+	rd.given = map[ir.Value]scalar.Expr{n.Result(0): scalar.Convert(acc, n.Types()[0].DType)}
 	return te.points(te.g, rd, at)
 }

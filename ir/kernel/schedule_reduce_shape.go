@@ -16,23 +16,33 @@ const maxChunks = 16
 // neighbouring elements; rows shorter than a workgroup share one.
 func (e *emitter) shapeRows(g *Group) rowsShape {
 	rows, length := product(g.Outer), product(g.Inner)
-	s := rowsShape{lanes: 1, rows: 1, rowsFirst: g.rowsAreContiguous()}
-	limit := e.device.Threads
-	if s.rowsFirst {
-		s.rows = min(32, powerOfTwo(rows))
-		for s.lanes < limit/s.rows && s.lanes*4 < length {
-			s.lanes *= 2
-		}
-		for s.lanes*s.rows < limit && rows >= 2*s.rows*wantedGroups {
-			s.rows *= 2
-		}
-	} else {
-		s.lanes = min(limit, powerOfTwo(length))
-		for s.rows*s.lanes < 64 && s.rows < rows {
-			s.rows *= 2
-		}
+	if g.rowsAreContiguous() {
+		return e.shapeColumns(rows, length)
 	}
-	if c := (length + s.lanes - 1) / s.lanes; c <= maxChunks {
+	s := rowsShape{lanes: min(e.device.Threads, powerOfTwo(length)), rows: 1}
+	for s.rows*s.lanes < 64 && s.rows < rows {
+		s.rows *= 2
+	}
+	return s.writeOut(length)
+}
+
+// shapeColumns is shapeRows for rows that are read side by side.
+func (e *emitter) shapeColumns(rows, length int) rowsShape {
+	s := rowsShape{lanes: 1, rows: min(32, powerOfTwo(rows)), rowsFirst: true}
+	limit := e.device.Threads
+	for s.lanes < limit/s.rows && s.lanes*4 < length {
+		s.lanes *= 2
+	}
+	for s.lanes*s.rows < limit && rows >= 2*s.rows*wantedGroups {
+		s.rows *= 2
+	}
+	return s.writeOut(length)
+}
+
+// writeOut returns s with the inner points of a thread written out if they are
+// few.
+func (s rowsShape) writeOut(length int) rowsShape {
+	if c := ceilDiv(length, s.lanes); c <= maxChunks {
 		s.chunks = max(c, 1)
 	}
 	return s

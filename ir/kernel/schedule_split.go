@@ -56,16 +56,22 @@ func (e *emitter) splitRows(g *Group, parts int, partials *[]*Tensor) Launch {
 	for _, m := range r.membersAt(0, true) {
 		accs := r.partialStage(m)
 		for _, a := range accs {
-			dims := append(slices.Clone(g.Outer), parts)
-			t := e.p.newTensor("partial"+strconv.Itoa(len(*partials)), ir.Type{DType: a.spec.DType, Shape: ir.Dims(dims...)})
+			t := e.p.newPartial(len(*partials), a.spec.DType, g, parts)
 			*partials = append(*partials, t)
-			at := append(slices.Clone(r.row), part)
-			stores = append(stores, e.store(t, at, scalar.FreeVar(a.name, a.spec.DType))...)
+			stores = append(stores, e.store(t, append(ir.Index{part}, r.row...), scalar.FreeVar(a.name, a.spec.DType))...)
 		}
 	}
 	writes := scalar.And(scalar.Eq(r.lane, integer(0)), r.inRange)
 	r.body = append(r.body, guard(writes, stores)...)
 	return e.finish(g.Name()+"_parts", r.body)
+}
+
+// newPartial adds a tensor for the running values, number n of a group, of each
+// part of its rows. Those of one row lie far apart: neighbouring rows are read
+// by neighbouring threads.
+func (p *Program) newPartial(n int, d ir.DType, g *Group, parts int) *Tensor {
+	dims := append([]int{parts}, g.Outer...)
+	return p.newTensor("partial"+strconv.Itoa(n), ir.Type{DType: d, Shape: ir.Dims(dims...)})
 }
 
 // partialStage runs one reduction over the workgroup's part of its rows and
@@ -80,8 +86,8 @@ func (r *rowEmitter) partialStage(m *Member) []accumulator {
 // combineParts reduces the parts of each row and finishes the group.
 func (e *emitter) combineParts(g *Group, parts int, partials []*Tensor) Launch {
 	whole := &Group{Kind: ReduceKind, Outer: g.Outer, Inner: []int{parts}, Members: g.Members, program: g.program}
-	shape := rowsShape{lanes: min(powerOfTwo(parts), e.device.Threads), rows: 1}
-	r := newRowEmitter(e, whole, shape, e.linearGroup(product(g.Outer)))
+	shape := e.shapeColumns(product(g.Outer), parts)
+	r := newRowEmitter(e, whole, shape, e.linearGroup(ceilDiv(product(g.Outer), shape.rows)))
 	next := 0
 	for _, m := range r.membersAt(0, true) {
 		accs := r.declare([]*Member{m})
@@ -99,11 +105,11 @@ func (e *emitter) combineParts(g *Group, parts int, partials []*Tensor) Launch {
 
 // accumulateParts takes one part's running values as what the chunk brings.
 func (c *chunk) accumulateParts(r *rowEmitter, m *Member, accs []accumulator, partials []*Tensor) {
-	at := slices.Concat(r.row, c.inner)
+	at := slices.Concat(c.inner, r.row)
 	var old, next []scalar.Expr
 	for i, a := range accs {
 		old = append(old, scalar.FreeVar(a.name, a.spec.DType))
-		next = append(next, r.load(partials[i], at))
+		next = append(next, scalar.Select(c.valid, r.load(partials[i], at), a.spec.Init))
 	}
 	r.assign(accs, lowering(m).Combine(m.Node, old, next))
 }

@@ -123,12 +123,12 @@ func (s *Simplifier) remainderAtom(l linear, d int64, t dtype.DType) Expr {
 	return s.divideNode(OpRem, OpMod, l, d, t)
 }
 
-// divideNode makes the division of l by d: truncating where l is not negative,
-// as that is what devices have, and flooring elsewhere.
+// divideNode makes the division of l by d: flooring, or truncating where that is
+// the same and cheaper. Devices truncate, but floor quotients of powers of two.
 func (s *Simplifier) divideNode(truncating, flooring Op, l linear, d int64, t dtype.DType) Expr {
 	a := s.emit(l, t)
 	op := flooring
-	if r := s.span(a); r.known && r.lo >= 0 {
+	if r := s.span(a); r.known && r.lo >= 0 && !isPowerOfTwo(d) {
 		op = truncating
 	}
 	n := s.in.tree(New(op, a, ConstI(t, d)))

@@ -115,8 +115,8 @@ var basicRules = [opCount]func(n *Node) Expr{
 	OpMax:      expandExtreme,
 	OpDiv:      expandDiv,
 	OpRem:      expandDiv,
-	OpFloorDiv: expandFloorDiv,
-	OpMod:      expandFloorDiv,
+	OpFloorDiv: ExpandFloorDiv,
+	OpMod:      ExpandFloorDiv,
 	OpShl:      expandShift,
 	OpShr:      expandShift,
 }

@@ -2,6 +2,7 @@ package scalar
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/rlx-go/rlx/ir/dtype"
 )
@@ -67,9 +68,17 @@ func safeDivisor(n *Node) Expr {
 	return Select(bad, ConstI(t, 1), b)
 }
 
-// expandFloorDiv corrects the truncated quotient and remainder where the
-// remainder is not 0 and its sign is not that of the divisor.
-func expandFloorDiv(n *Node) Expr {
+// ExpandFloorDiv writes a FloorDiv or Mod with operations that processors have:
+// by a power of two as a shift or a mask, which floor; by others as the
+// truncated quotient or remainder, corrected where the remainder is not 0 and
+// its sign is not that of the divisor.
+func ExpandFloorDiv(n Expr) Expr {
+	if d, ok := n.Args[1].IntConst(); ok && isPowerOfTwo(d) {
+		if n.Op == OpMod {
+			return And(n.Args[0], ConstI(n.Type, d-1))
+		}
+		return Shr(n.Args[0], ConstI(n.Type, int64(bits.TrailingZeros64(uint64(d)))))
+	}
 	a, b, zero := n.Args[0], safeDivisor(n), ConstI(n.Type, 0)
 	r := Rem(a, b)
 	off := And(Ne(r, zero), Ne(Lt(r, zero), Lt(b, zero)))
@@ -83,6 +92,8 @@ func expandFloorDiv(n *Node) Expr {
 	}
 	return Add(r, Select(off, b, zero))
 }
+
+func isPowerOfTwo(x int64) bool { return x > 0 && x&(x-1) == 0 }
 
 // expandShift reduces the count modulo the width, which C leaves undefined.
 func expandShift(n *Node) Expr {

@@ -182,6 +182,8 @@ func (m *maker) node(e scalar.Expr) value {
 		x, cond := m.expr(e.Args[0]), m.expr(e.Args[1])
 		m.check(e, cond)
 		return x
+	case scalar.OpFloorDiv, scalar.OpMod:
+		return m.expr(scalar.ExpandFloorDiv(e))
 	case scalar.OpMakeComplex:
 		if _, ok := e.Value(); ok {
 			return m.once(signature{op: scalar.OpConst, dtype: e.Type, bits: e.Args[0].Bits, name: fmt.Sprint(e.Args[1].Bits)}, instr{kind: opConst, node: e}, e.Type, atStart, false)

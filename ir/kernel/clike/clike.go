@@ -45,6 +45,9 @@ type Dialect struct {
 	LetVector func(a kernel.Array, name, value string) string
 	// UnsignedShift says that shifts count in u32 whatever they shift.
 	UnsignedShift bool
+	// LazyLogic writes && and || rather than & and |. Where each && becomes a
+	// branch, as in WGSL, long conditions take drivers long to compile.
+	LazyLogic bool
 	// AtomicLoad returns the load of an atomic element of type t.
 	AtomicLoad func(t dtype.DType, element string) string
 	// Barrier returns the statements that make a workgroup meet. storage says

@@ -113,9 +113,9 @@ func (w *Writer) common(e scalar.Expr, t dtype.DType) text {
 	if t.IsBool() {
 		switch e.Op {
 		case scalar.OpAnd:
-			return w.logical(e, "&&")
+			return w.logical(e, "&")
 		case scalar.OpOr:
-			return w.logical(e, "||")
+			return w.logical(e, "|")
 		case scalar.OpXor:
 			return text{w.operand(e.Args[0], sum) + " != " + w.operand(e.Args[1], sum), relation}
 		case scalar.OpNot:
@@ -159,15 +159,23 @@ func withoutMinus(e scalar.Expr) scalar.Expr {
 
 // logical writes a chain of one logical operator without parentheses.
 func (w *Writer) logical(e scalar.Expr, sign string) text {
-	var parts []string
-	for _, a := range e.Args {
+	hold := single
+	if w.d.LazyLogic {
+		sign, hold = sign+sign, relation
+	}
+	return text{w.chain(e, hold, " "+sign+" "), loose}
+}
+
+func (w *Writer) chain(e scalar.Expr, hold int, sign string) string {
+	parts := make([]string, len(e.Args))
+	for i, a := range e.Args {
 		if a.Op == e.Op {
-			parts = append(parts, w.logical(a, sign).s)
+			parts[i] = w.chain(a, hold, sign)
 		} else {
-			parts = append(parts, w.operand(a, relation))
+			parts[i] = w.operand(a, hold)
 		}
 	}
-	return text{strings.Join(parts, " "+sign+" "), loose}
+	return strings.Join(parts, sign)
 }
 
 // form writes e as f says.

@@ -14,13 +14,14 @@ import (
 
 // dialect is what CUDA C++ does its own way.
 var dialect = clike.Dialect{
-	Name:     "cuda",
-	Level:    scalar.Accurate,
-	Reserved: func(name string) bool { return reserved[name] },
-	Type:     func(t dtype.DType) string { return typeNames[t] },
-	Literal:  literal,
-	Form:     form,
-	Convert:  convert,
+	Name:      "cuda",
+	Level:     scalar.Accurate,
+	LazyLogic: true,
+	Reserved:  func(name string) bool { return reserved[name] },
+	Type:      func(t dtype.DType) string { return typeNames[t] },
+	Literal:   literal,
+	Form:      form,
+	Convert:   convert,
 	Bitcast: func(w *clike.Writer, x string, _, to dtype.DType) string {
 		w.Need("as_bits")
 		return "as_bits<" + typeNames[to] + ">(" + x + ")"

@@ -134,7 +134,7 @@ fn sigmoid_f32(x: f32) -> f32 {
 }
 
 fn log1p_f32(x: f32) -> f32 {
-  let t0 = x > -0.2928 && x < 0.4142;
+  let t0 = (x > -0.2928) & (x < 0.4142);
   let t1 = bitcast<i32>(x + 1.0);
   let t2 = (t1 - 1060439283) >> 23u;
   let t3 = f32(select(t2, 0, t0));
@@ -143,7 +143,7 @@ fn log1p_f32(x: f32) -> f32 {
   let t6 = t4 * t4 * (t4 * ((((t5 - 0.16659373) * t4 + 0.20002222) * t4 - 0.25000167) * t4 + 0.33333313) - 0.5);
   let t7 = bitcast<u32>(t3 * 0.69314575 + (t4 + (t6 + t3 * 1.4286068e-06))) | (bitcast<u32>(x) & 0x80000000u);
   let t8 = select(select(t7, 0xff800000u, bitcast<u32>(x) == 0xbf800000u), 0x7f800000u, bitcast<u32>(x) == 0x7f800000u);
-  let t9 = select(t8, 0x7fc00000u, (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u || bitcast<u32>(x) > 0xbf800000u);
+  let t9 = select(t8, 0x7fc00000u, ((bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u) | (bitcast<u32>(x) > 0xbf800000u));
   return bitcast<f32>(t9);
 }
 

@@ -14,6 +14,6 @@ fn main(@builtin(local_invocation_id) local_id: vec3<u32>) {
   mine[i % 2] = u32(p[i] != 0u);
   workgroupBarrier();
   let mine_p = mine[i % 2] != 0u;
-  both[i] = u32(mine_p && !(q[i] != 0u));
+  both[i] = u32(mine_p & (!(q[i] != 0u)));
   differ[i] = u32(mine_p != (all_q[(i + 1) % 16] != 0u));
 }

@@ -9,15 +9,15 @@ fn convert_f32_i32(x: f32) -> i32 {
   let t0 = (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
   let t1 = x >= 2.1474836e+09;
   let t2 = x <= -2.1474836e+09;
-  let t3 = select(i32(bitcast<f32>(select(bitcast<u32>(x), 0u, t2 || t1 || t0))), i32(-2147483648), t2);
-  return select(select(t3, 2147483647, t1), 0, t0);
+  let t3 = select(select(i32(bitcast<f32>(select(bitcast<u32>(x), 0u, t2 | t1 | t0))), i32(-2147483648), t2), 2147483647, t1);
+  return select(t3, 0, t0);
 }
 
 fn convert_f32_u32(x: f32) -> u32 {
   let t0 = (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
   let t1 = x >= 4.2949673e+09;
   let t2 = x <= 0.0;
-  let t3 = select(select(u32(bitcast<f32>(select(bitcast<u32>(x), 0u, t2 || t1 || t0))), 0u, t2), 0xffffffffu, t1);
+  let t3 = select(select(u32(bitcast<f32>(select(bitcast<u32>(x), 0u, t2 | t1 | t0))), 0u, t2), 0xffffffffu, t1);
   return select(t3, 0u, t0);
 }
 

@@ -7,7 +7,7 @@ fn main(@builtin(local_invocation_id) local_id: vec3<u32>, @builtin(workgroup_id
   let group_x = i32(group_id.x);
   let local_x = i32(local_id.x);
   let i = group_x * 32 + local_x;
-  if (atomicLoad(&state[1]) < 0 && x[i] > 50) {
+  if ((atomicLoad(&state[1]) < 0) & (x[i] > 50)) {
     atomicAdd(&state[0], 1);
   }
 }

@@ -11,7 +11,7 @@ fn main(@builtin(local_invocation_id) local_id: vec3<u32>, @builtin(workgroup_id
   let i = group_x * 32 + local_x;
   if (i < 100) {
     let k = x[i];
-    let t0 = k >= 0 && k < 10;
+    let t0 = (k >= 0) & (k < 10);
     if (!t0) {
       atomicMax(&status[0], 7u);
     }

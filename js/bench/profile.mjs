@@ -1,0 +1,76 @@
+// Times each kernel of a plan by itself, on the device that Dawn finds:
+//
+//   node js/bench/profile.mjs PLAN [ENTRY]
+//
+// The entry is "step" where none is named. Buffers hold zeros, so losses mean nothing and
+// every label is a right one; no kernel takes longer or shorter for what it reads. A
+// kernel runs alone, again and again in one pass, until the times are long enough to trust.
+
+import { readFileSync } from 'node:fs';
+import { decodePlan } from '../dist/runtime.js';
+import { openDawn } from '../test/rig/dawn.mjs';
+
+const shortest = 30; // ms that a timed pass should take
+
+const [file, name = 'step'] = process.argv.slice(2);
+if (!file) {
+  console.error('usage: node js/bench/profile.mjs PLAN [ENTRY]');
+  process.exit(2);
+}
+const plan = decodePlan(readFileSync(file));
+const entry = plan.entries.find((e) => e.name === name);
+if (!entry) throw new Error(`${file} has no entry ${name}: it has ${plan.entries.map((e) => e.name).join(', ')}`);
+const { device, adapter, close } = await openDawn();
+
+const storage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST | GPUBufferUsage.COPY_SRC;
+const buffers = plan.buffers.map(({ bytes }) => device.createBuffer({ size: Math.max(4, bytes), usage: storage }));
+for (const { buffer, offset, data } of plan.constants) device.queue.writeBuffer(buffers[buffer], offset, data);
+const uniforms = device.createBuffer({ size: 4096, usage: GPUBufferUsage.UNIFORM });
+
+/** All dispatches of some steps, and how often each runs. */
+function* dispatches(steps, times = 1) {
+  for (const step of steps) {
+    if (step.kind === 'dispatch') yield { ...step, times };
+    if (step.kind === 'repeat') yield* dispatches(step.steps, times * step.count);
+  }
+}
+
+/** The milliseconds of one dispatch. */
+async function time({ kernel, groups, bindings }) {
+  const { source, scalarBytes, counters } = plan.kernels[kernel];
+  const pipeline = await device.createComputePipelineAsync({
+    layout: 'auto', compute: { module: device.createShaderModule({ code: source }), entryPoint: 'main' },
+  });
+  const bound = bindings.map(({ buffer, offset, bytes }, binding) => ({ binding, resource: { buffer: buffers[buffer], offset, size: bytes } }));
+  const sets = [device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries: bound })];
+  const rows = [...scalarBytes ? [scalarBytes] : [], ...Array(counters).fill(16)];
+  if (rows.length > 0) {
+    const entries = rows.map((size, binding) => ({ binding, resource: { buffer: uniforms, size } }));
+    sets.push(device.createBindGroup({ layout: pipeline.getBindGroupLayout(1), entries }));
+  }
+  const run = async (times) => {
+    const encoder = device.createCommandEncoder(), pass = encoder.beginComputePass();
+    pass.setPipeline(pipeline);
+    sets.forEach((set, i) => pass.setBindGroup(i, set));
+    for (let i = 0; i < times; i++) pass.dispatchWorkgroups(...groups);
+    pass.end();
+    const start = performance.now();
+    device.queue.submit([encoder.finish()]);
+    await device.queue.onSubmittedWorkDone();
+    return performance.now() - start;
+  };
+  await run(1);
+  const once = await run(1), times = Math.ceil(Math.max(1, shortest / once));
+  return times === 1 ? once : await run(times) / times;
+}
+
+const rows = [];
+for (const step of dispatches(entry.steps)) {
+  const k = plan.kernels[step.kernel];
+  rows.push({ kernel: k.name, groups: step.groups.join('×'), threads: k.workgroup.join('×'), times: step.times, ms: await time(step) });
+}
+const total = rows.reduce((sum, { times, ms }) => sum + times * ms, 0);
+console.log(`${plan.name}, entry ${name}, on ${adapter.info.description || adapter.info.device}`);
+console.table(rows.map((row) => ({ ...row, ms: row.ms.toFixed(3), share: `${(100 * row.times * row.ms / total).toFixed(1)} %` })));
+console.log(`together ${total.toFixed(2)} ms`);
+close();
