@@ -136,7 +136,7 @@ test('the learning rate, and a step, create nothing; the WGSL shown is the WGSL 
 
 test('the same seed gives the losses of the meaning', async (t) => {
   const page = await openDemo(t, server);
-  for (const [model, steps] of [['mlp', 50], ['cnn', 6]]) { // software takes seconds for each step of the CNN
+  for (const [model, steps] of [['mlp', 50], ['cnn', 50]]) {
     const losses = await page.evaluate(async ([name, n, { rate, seed }]) => {
       const [{ Engine, open }, { loadDigits }] = await Promise.all([import('/engine.js'), import('/digits.js')]);
       const { session } = await open(name, 'gpu'), engine = new Engine(session, name, await loadDigits()), all = [];
