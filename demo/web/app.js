@@ -112,7 +112,7 @@ async function train() {
   find('train').classList.add('on');
   say('Training');
   speed.add(current.steps);
-  const looking = setInterval(() => evaluate(current), evaluateEvery);
+  const looking = setInterval(() => { if (pending === 0) evaluate(current); }, evaluateEvery);
   try {
     await current.train({
       onLosses(first, losses) {
@@ -134,12 +134,17 @@ async function train() {
   }
 }
 
-let evaluating = false;
+let evaluations = Promise.resolve(), pending = 0;
+
+/** Evaluates the network, after what evaluations are under way: what is shown last is how it is now. */
+function evaluate(current = engine) {
+  pending++;
+  return evaluations = evaluations.then(() => evaluateNow(current)).finally(() => { pending--; });
+}
 
 /** Looks at the test digits: accuracy, mistakes, first layer; and at the drawing anew. */
-async function evaluate(current = engine) {
-  if (evaluating || engine !== current) return;
-  evaluating = true;
+async function evaluateNow(current) {
+  if (engine !== current) return;
   try {
     const step = current.steps, { correct, predicted, filters: weights } = await current.evaluate();
     if (engine !== current) return;
@@ -151,8 +156,6 @@ async function evaluate(current = engine) {
     await predict();
   } catch (error) {
     if (engine === current && error.kind !== 'closed') fail(error);
-  } finally {
-    evaluating = false;
   }
 }
 
