@@ -104,15 +104,6 @@ func (t *Tensor) Len() int { return product(t.Dims) }
 // 32-bit words.
 func (t *Tensor) Bytes() int { return t.Len() * DeviceSize(t.DType) }
 
-// DeviceSize returns the bytes an element takes in device memory: booleans are
-// 32-bit words there.
-func DeviceSize(d ir.DType) int {
-	if d == ir.Bool {
-		return 4
-	}
-	return d.Size()
-}
-
 // Pair says that the new value of a state (or of a loop's carry) is to end up
 // where its old value is. New is Old itself where a group writes it in place.
 type Pair struct{ Old, New *Tensor }

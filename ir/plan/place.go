@@ -57,17 +57,9 @@ func (c *entryCompiler) placeLeaf(t *kernel.Tensor) (err error) {
 	return err
 }
 
-// deviceBytes returns a constant as a device stores it: booleans as words, the
-// whole padded to words.
+// deviceBytes returns a constant as a device stores it, padded to words.
 func deviceBytes(t *kernel.Tensor) []byte {
-	data := t.Constant
-	if t.DType == ir.Bool {
-		wide := make([]byte, 4*len(data))
-		for i, x := range data {
-			wide[4*i] = x
-		}
-		data = wide
-	}
+	data := kernel.DeviceBytes(t.DType, t.Constant)
 	return append(slices.Clone(data), make([]byte, align(len(data), WordBytes)-len(data))...)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel"
 	"github.com/rlx-go/rlx/ir/plan"
 )
 
@@ -76,13 +77,10 @@ func toDevice(s *plan.Slot, t Tensor, scratch *[]byte) []byte {
 	}
 	out := slices.Grow((*scratch)[:0], s.Bytes)[:s.Bytes]
 	*scratch = out
-	clear(out)
-	if s.DType != dtype.Bool {
-		copy(out, t.Data)
-		return out
-	}
-	for i, b := range t.Data {
-		out[4*i] = b
+	if s.DType == dtype.Bool {
+		kernel.WidenBools(out, t.Data)
+	} else {
+		clear(out[copy(out, t.Data):])
 	}
 	return out
 }
@@ -91,10 +89,7 @@ func toDevice(s *plan.Slot, t Tensor, scratch *[]byte) []byte {
 func fromDevice(s *plan.Slot, device []byte) Tensor {
 	t := Tensor{DType: s.DType, Dims: slices.Clone(s.Dims)}
 	if s.DType == dtype.Bool {
-		t.Data = make([]byte, len(device)/4)
-		for i := range t.Data {
-			t.Data[i] = device[4*i]
-		}
+		t.Data = kernel.HostBytes(s.DType, device)
 		return t
 	}
 	n := 1

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/webgpu/wgsl"
@@ -33,7 +34,7 @@ func BenchmarkCompile(b *testing.B) {
 		name string
 		make func() (*ir.Graph, error)
 	}{
-		{"mlp", func() (*ir.Graph, error) { return mlp(128, 784, 512, 512, 10) }},
+		{"mlp", func() (*ir.Graph, error) { return irtest.MLP(128, 784, 512, 512, 10) }},
 		{"cnn", func() (*ir.Graph, error) { return cnn(128) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {

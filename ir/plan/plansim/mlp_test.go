@@ -3,34 +3,17 @@ package plansim_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/ir/plan/plansim"
 )
 
-// mlp is the loss of a multi-layer perceptron with the given layer sizes.
-func mlp(batch int, layers ...int) (*ir.Graph, error) {
-	return ir.Build("mlp", func(b *ir.Builder) {
-		x := b.Input("x", ir.F32, ir.N(batch), ir.N(layers[0]))
-		labels := b.Input("labels", ir.I32, ir.N(batch))
-		for i := range layers[1:] {
-			w := b.Param("w"+strconv.Itoa(i), ir.F32, ir.N(layers[i]), ir.N(layers[i+1]))
-			bias := b.Param("b"+strconv.Itoa(i), ir.F32, ir.N(layers[i+1]))
-			if x = ops.Linear(b, x, w, bias); i < len(layers)-2 {
-				x = ops.Relu(b, x)
-			}
-		}
-		b.Output("loss", ops.CrossEntropyMean(b, x, labels))
-	})
-}
-
 func TestAdamStepOfAnMLP(t *testing.T) {
-	loss, err := mlp(8, 20, 16, 16, 5)
+	loss, err := irtest.MLP(8, 20, 16, 16, 5)
 	if err != nil {
 		t.Fatal(err)
 	}

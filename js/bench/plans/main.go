@@ -17,6 +17,7 @@ import (
 
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/webgpu/wgsl"
@@ -122,19 +123,7 @@ func softmax(rows, columns int) (*ir.Module, error) {
 // mlp is one Adam step of a ReLU network on the mean cross-entropy of a batch. Its
 // parameters are w0, b0, w1 and on.
 func mlp(layers []int, batch int) (*ir.Module, error) {
-	loss, err := ir.Build("mlp", func(b *ir.Builder) {
-		h := b.Input("x", ir.F32, ir.Dims(batch, layers[0])...)
-		labels := b.Input("labels", ir.I32, ir.Dims(batch)...)
-		for i, outputs := range layers[1:] {
-			if i > 0 {
-				h = ops.Relu(b, h)
-			}
-			w := b.Param(fmt.Sprintf("w%d", i), ir.F32, ir.Dims(layers[i], outputs)...)
-			bias := b.Param(fmt.Sprintf("b%d", i), ir.F32, ir.Dims(outputs)...)
-			h = ops.Linear(b, h, w, bias)
-		}
-		b.Output("loss", ops.CrossEntropyMean(b, h, labels))
-	})
+	loss, err := irtest.MLP(batch, layers...)
 	if err != nil {
 		return nil, err
 	}

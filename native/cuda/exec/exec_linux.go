@@ -2,11 +2,13 @@ package exec
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/ir/plan/replay"
 	"github.com/rlx-go/rlx/native/cuda/cudacpp"
 	"github.com/rlx-go/rlx/native/cuda/driver"
 )
@@ -19,189 +21,89 @@ func Target() plan.Target {
 	return plan.Target{Name: "cuda", Dialect: dtype.CUDA, Limits: l}
 }
 
-// Session is a plan on a device.
+// Session is a plan on a GPU.
 type Session struct {
-	device  *driver.Device
+	*replay.Session
+	device *device
+}
+
+// Open compiles a module, compiles its kernels with NVRTC and gives the plan
+// memory on the device. Errors are those of [plan.Compile] and [driver.Error].
+func Open(gpu *driver.Device, m *ir.Module) (*Session, error) {
+	p, err := plan.Compile(m, Target(), cudacpp.Printer{})
+	if err != nil {
+		return nil, err
+	}
+	d := &device{gpu: gpu, plan: p}
+	for _, k := range p.Kernels {
+		f, err := gpu.Compile(k.Source, cudacpp.Prefix+k.Name)
+		if err != nil {
+			return nil, fmt.Errorf("kernel %s: %w", k.Name, err)
+		}
+		d.kernels = append(d.kernels, f)
+	}
+	for _, b := range p.Buffers {
+		ptr, err := gpu.Alloc(b.Bytes)
+		if err != nil {
+			return nil, errors.Join(err, d.free())
+		}
+		d.buffers = append(d.buffers, ptr)
+	}
+	s, err := replay.New(p, d)
+	if err != nil {
+		return nil, errors.Join(err, d.free())
+	}
+	return &Session{s, d}, nil
+}
+
+// Close gives the memory back.
+func (s *Session) Close() error { return s.device.free() }
+
+// device is the memory and the kernels of a plan.
+type device struct {
+	gpu     *driver.Device
 	plan    *plan.Plan
 	kernels []*driver.Function
 	buffers []driver.Ptr
 }
 
-// Open compiles a module, compiles its kernels with NVRTC and gives the plan
-// memory on the device. Errors are those of [plan.Compile] and [driver.Error].
-func Open(d *driver.Device, m *ir.Module) (*Session, error) {
-	p, err := plan.Compile(m, Target(), cudacpp.Printer{})
-	if err != nil {
-		return nil, err
+func (d *device) free() error {
+	var failed error
+	for _, b := range d.buffers {
+		failed = errors.Join(failed, d.gpu.Free(b))
 	}
-	s := &Session{device: d, plan: p}
-	for _, k := range p.Kernels {
-		f, err := d.Compile(k.Source, cudacpp.Prefix+k.Name)
-		if err != nil {
-			return nil, fmt.Errorf("kernel %s: %w", k.Name, err)
-		}
-		s.kernels = append(s.kernels, f)
-	}
-	for _, b := range p.Buffers {
-		ptr, err := d.Alloc(b.Bytes)
-		if err != nil {
-			return nil, err
-		}
-		s.buffers = append(s.buffers, ptr)
-	}
-	for _, c := range p.Constants {
-		if err := d.Write(s.buffers[c.Buffer]+driver.Ptr(c.Offset), c.Data); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
+	d.buffers = nil
+	return failed
 }
 
-// Plan returns the plan that the session runs.
-func (s *Session) Plan() *plan.Plan { return s.plan }
+func (d *device) at(buffer, offset int) driver.Ptr { return d.buffers[buffer] + driver.Ptr(offset) }
 
-// Close gives the memory back.
-func (s *Session) Close() error {
-	for _, b := range s.buffers {
-		if err := s.device.Free(b); err != nil {
-			return err
-		}
-	}
-	s.buffers = nil
-	return nil
+// Write copies data to the GPU.
+func (d *device) Write(buffer, offset int, data []byte) error {
+	return d.gpu.Write(d.at(buffer, offset), data)
 }
 
-// Set writes a parameter or a state, as a device stores it.
-func (s *Session) Set(name string, data []byte) error {
-	slot := s.plan.Lookup(name)
-	if slot == nil {
-		return ir.Errorf(ir.ErrName, "there is no parameter or state %q", name)
-	}
-	return s.write(slot, data)
+// Read waits for the kernels and copies data from the GPU.
+func (d *device) Read(data []byte, buffer, offset int) error {
+	return d.gpu.Read(data, d.at(buffer, offset))
 }
 
-// Get reads a parameter or a state.
-func (s *Session) Get(name string) ([]byte, error) {
-	slot := s.plan.Lookup(name)
-	if slot == nil {
-		return nil, ir.Errorf(ir.ErrName, "there is no parameter or state %q", name)
-	}
-	return s.read(slot)
+// Copy fails: plans of these sizes have none.
+func (d *device) Copy(c *plan.Copy) error {
+	return ir.Errorf(ir.ErrUnsupported, "a step of type %T", c)
 }
 
-func (s *Session) write(slot *plan.Slot, data []byte) error {
-	if len(data) > slot.Bytes {
-		return ir.Shapef("%q takes %d bytes, not %d", slot.Name, slot.Bytes, len(data))
-	}
-	return s.device.Write(s.buffers[slot.Buffer]+driver.Ptr(slot.Offset), data)
-}
-
-func (s *Session) read(slot *plan.Slot) ([]byte, error) {
-	data := make([]byte, slot.Bytes)
-	return data, s.device.Read(data, s.buffers[slot.Buffer]+driver.Ptr(slot.Offset))
-}
-
-// Run runs an entry with the given inputs and scalars, each as the bytes a
-// device stores, and returns its outputs. An index that the device found out of
-// range is an error of kind [ir.ErrIndex].
-func (s *Session) Run(entry string, inputs map[string][]byte) (map[string][]byte, error) {
-	e := s.plan.Entry(entry)
-	if e == nil {
-		return nil, ir.Errorf(ir.ErrName, "there is no entry %q", entry)
-	}
-	for _, i := range e.Inputs {
-		if data, ok := inputs[s.plan.Slots[i].Name]; ok {
-			if err := s.write(&s.plan.Slots[i], data); err != nil {
-				return nil, err
-			}
-		}
-	}
-	row := make([]byte, e.UniformBytes)
-	for _, i := range e.Scalars {
-		copy(row[s.plan.Slots[i].Offset:], inputs[s.plan.Slots[i].Name])
-	}
-	if err := s.steps(e.Steps, row, nil); err != nil {
-		return nil, err
-	}
-	if err := s.status(); err != nil {
-		return nil, err
-	}
-	out := map[string][]byte{}
-	for _, i := range e.Outputs {
-		data, err := s.read(&s.plan.Slots[i])
-		if err != nil {
-			return nil, err
-		}
-		out[s.plan.Slots[i].Name] = data
-	}
-	return out, nil
-}
-
-// Start launches the steps of an entry without inputs and waits for nothing.
-func (s *Session) Start(entry string) error {
-	e := s.plan.Entry(entry)
-	if e == nil {
-		return ir.Errorf(ir.ErrName, "there is no entry %q", entry)
-	}
-	return s.steps(e.Steps, make([]byte, e.UniformBytes), nil)
-}
-
-func (s *Session) steps(steps []plan.Step, row []byte, counters []int) error {
-	for _, step := range steps {
-		switch step := step.(type) {
-		case *plan.Dispatch:
-			if err := s.dispatch(step, row, counters); err != nil {
-				return err
-			}
-		case *plan.Repeat:
-			for i := range step.Count {
-				if err := s.steps(step.Steps, row, append(counters[:len(counters):len(counters)], i)); err != nil {
-					return err
-				}
-			}
-		default:
-			return ir.Errorf(ir.ErrUnsupported, "a step of type %T", step)
-		}
-	}
-	return nil
-}
-
-func (s *Session) dispatch(d *plan.Dispatch, row []byte, counters []int) error {
-	k := &s.plan.Kernels[d.Kernel]
+// Dispatch launches a kernel: its arguments are the bindings, then the scalars
+// and the counters as one block.
+func (d *device) Dispatch(step *plan.Dispatch, scalars []byte, counters []int) error {
+	k := &d.plan.Kernels[step.Kernel]
 	var args []driver.Ptr
-	for _, b := range d.Bindings {
-		args = append(args, s.buffers[b.Buffer]+driver.Ptr(b.Offset))
+	for _, b := range step.Bindings {
+		args = append(args, d.at(b.Buffer, b.Offset))
 	}
-	params := append([]byte(nil), row[:k.ScalarBytes]...)
-	for _, n := range counters[:k.Counters] {
+	params := append([]byte(nil), scalars[:k.ScalarBytes]...)
+	for _, n := range counters {
 		params = binary.LittleEndian.AppendUint32(params, uint32(n))
 	}
-	return s.device.Launch(s.kernels[d.Kernel], d.Groups, k.Workgroup, args, params)
-}
-
-// status reports and clears the status words.
-func (s *Session) status() error {
-	st := s.plan.Status
-	if st == nil {
-		return nil
-	}
-	at := s.buffers[st.Buffer] + driver.Ptr(st.Offset)
-	words := make([]byte, plan.StatusBytes)
-	if err := s.device.Read(words, at); err != nil {
-		return err
-	}
-	code := binary.LittleEndian.Uint32(words)
-	if code == 0 {
-		return nil
-	}
-	clear(words)
-	if err := s.device.Write(at, words); err != nil {
-		return err
-	}
-	for _, c := range st.Codes {
-		if c.Code == code {
-			return ir.Errorf(ir.ErrIndex, "%s: %s", c.Node, c.Message)
-		}
-	}
-	return fmt.Errorf("status code %d has no meaning", code)
+	return d.gpu.Launch(d.kernels[step.Kernel], step.Groups, k.Workgroup, args, params)
 }

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native/cuda/driver"
 	"github.com/rlx-go/rlx/native/cuda/exec"
@@ -33,34 +33,6 @@ func device(t testing.TB) *driver.Device {
 	}
 	t.Skip(err)
 	return nil
-}
-
-// stored returns an array as a device stores it: booleans as 32-bit words.
-func stored(a *ir.Array) []byte {
-	data := a.Bytes()
-	if a.DType != ir.Bool {
-		return data
-	}
-	wide := make([]byte, 4*len(data))
-	for i, x := range data {
-		wide[4*i] = x
-	}
-	return wide
-}
-
-func loaded(t ir.Type, data []byte) (*ir.Array, error) {
-	if t.DType == ir.Bool {
-		narrow := make([]byte, len(data)/4)
-		for i := range narrow {
-			narrow[i] = data[4*i]
-		}
-		data = narrow
-	}
-	n, err := t.Bytes()
-	if err != nil {
-		return nil, err
-	}
-	return ir.ArrayOf(t, data[:n])
 }
 
 func compare(got, want *ir.Array, tol float64) string {
@@ -138,20 +110,12 @@ func checkSamples(t *testing.T, d *driver.Device, op ir.Op, samples []ir.Sample)
 		t.Fatal(err)
 	}
 	s := open(t, d, ir.Entry{Name: "run", Graph: g})
-	data := map[string][]byte{}
-	for name, a := range inputs {
-		data[name] = stored(a)
-	}
-	got, err := s.Run("run", data)
+	got, err := s.Run("run", inputs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, o := range g.Outputs() {
-		a, err := loaded(o.Value.Type(), got[o.Name])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := compare(a, want[i], 2e-5); diff != "" {
+		if diff := compare(got[o.Name], want[i], 2e-5); diff != "" {
 			t.Errorf("%s: %s", o.Name, diff)
 		}
 	}
@@ -178,18 +142,7 @@ func open(t testing.TB, d *driver.Device, entries ...ir.Entry) *exec.Session {
 // mlpStep is an Adam step of a multi-layer perceptron.
 func mlpStep(t testing.TB, batch int, layers ...int) *ir.Graph {
 	t.Helper()
-	loss, err := ir.Build("mlp", func(b *ir.Builder) {
-		x := b.Input("x", ir.F32, ir.N(batch), ir.N(layers[0]))
-		labels := b.Input("labels", ir.I32, ir.N(batch))
-		for i := range layers[1:] {
-			w := b.Param("w"+strconv.Itoa(i), ir.F32, ir.N(layers[i]), ir.N(layers[i+1]))
-			bias := b.Param("b"+strconv.Itoa(i), ir.F32, ir.N(layers[i+1]))
-			if x = ops.Linear(b, x, w, bias); i < len(layers)-2 {
-				x = ops.Relu(b, x)
-			}
-		}
-		b.Output("loss", ops.CrossEntropyMean(b, x, labels))
-	})
+	loss, err := irtest.MLP(batch, layers...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,11 +153,12 @@ func mlpStep(t testing.TB, batch int, layers ...int) *ir.Graph {
 	return g
 }
 
-// start gives a session random weights and a batch, and returns them.
-func start(t testing.TB, s *exec.Session, g *ir.Graph, classes int) (map[string]*ir.Array, map[string][]byte) {
+// start gives a session random weights. It returns what the ports begin with, a
+// batch among it.
+func start(t testing.TB, s *exec.Session, g *ir.Graph, classes int) map[string]*ir.Array {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
-	values, data := map[string]*ir.Array{}, map[string][]byte{}
+	values := map[string]*ir.Array{}
 	for _, p := range g.Ports() {
 		dims, _ := p.Value.Shape().Ints()
 		a := ir.NewArray(p.Value.DType(), dims...)
@@ -221,40 +175,35 @@ func start(t testing.TB, s *exec.Session, g *ir.Graph, classes int) (map[string]
 		a.Round()
 		values[p.Name] = a
 		if p.Kind == ir.InputPort {
-			data[p.Name] = stored(a)
 			continue
 		}
-		if err := s.Set(p.Name, stored(a)); err != nil {
+		if err := s.Set(p.Name, a); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return values, data
+	return values
 }
 
 func TestTrainingOnTheDeviceIsThatOfTheReference(t *testing.T) {
 	g := mlpStep(t, 64, 40, 96, 70, 10)
 	s := open(t, device(t), ir.Entry{Name: "step", Graph: g})
-	values, data := start(t, s, g, 10)
+	values := start(t, s, g, 10)
 	for step := range 10 {
 		want, err := ir.Eval(g, values, ir.EvalOptions{Reference: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.Run("step", data)
+		got, err := s.Run("step", values)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, o := range g.Outputs() {
-			bytes := got[o.Name]
+			a := got[o.Name]
 			if o.State {
 				values[o.Name] = want[i]
-				if bytes, err = s.Get(o.Name); err != nil {
+				if a, err = s.Get(o.Name); err != nil {
 					t.Fatal(err)
 				}
-			}
-			a, err := loaded(o.Value.Type(), bytes)
-			if err != nil {
-				t.Fatal(err)
 			}
 			if diff := compare(a, want[i], 1e-4); diff != "" {
 				t.Fatalf("step %d: %s: %s", step, o.Name, diff)
@@ -266,20 +215,16 @@ func TestTrainingOnTheDeviceIsThatOfTheReference(t *testing.T) {
 func TestBadLabelLeavesTheStatesAlone(t *testing.T) {
 	g := mlpStep(t, 8, 6, 5)
 	s := open(t, device(t), ir.Entry{Name: "step", Graph: g})
-	_, data := start(t, s, g, 5)
-	before, err := s.Get("w0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	data["labels"][0] = 200
-	if _, err := s.Run("step", data); !errors.Is(err, ir.ErrIndex) {
+	values := start(t, s, g, 5)
+	values["labels"].I[0] = 200
+	if _, err := s.Run("step", values); !errors.Is(err, ir.ErrIndex) {
 		t.Fatalf("error %v, want one of kind index out of range", err)
 	}
 	after, err := s.Get("w0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(before, after) {
+	if !slices.Equal(values["w0"].F, after.F) {
 		t.Error("a weight changed")
 	}
 }
