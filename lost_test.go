@@ -1,0 +1,107 @@
+package rlx_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+)
+
+// fragile is the CPU as a device that is lost after some runs of the entry
+// "step". No GPU here can be lost on purpose.
+type fragile struct {
+	native.Backend
+	runs int
+}
+
+func (fragile) Name() string { return "fragile" }
+
+func (f fragile) Compile(ctx context.Context, m *ir.Module, o native.Options) (native.Program, error) {
+	p, err := f.Backend.Compile(ctx, m, o)
+	return &fragileProgram{Program: p, left: f.runs}, err
+}
+
+type fragileProgram struct {
+	native.Program
+	left, done int
+}
+
+// lost returns the error of a device that is gone, nil while there are runs left.
+func (p *fragileProgram) lost(call string) error {
+	if p.left > 0 {
+		return nil
+	}
+	return &native.Error{Backend: "fragile", Call: call, Kind: native.ErrLost, Steps: p.done}
+}
+
+func (p *fragileProgram) Get(ctx context.Context, name string) (native.Tensor, error) {
+	if err := p.lost("get"); err != nil {
+		return native.Tensor{}, err
+	}
+	return p.Program.Get(ctx, name)
+}
+
+func (p *fragileProgram) Bind(entry string, in, out map[string]native.Tensor) (native.Bound, error) {
+	b, err := p.Program.Bind(entry, in, out)
+	return &fragileBound{b, p}, err
+}
+
+type fragileBound struct {
+	native.Bound
+	program *fragileProgram
+}
+
+func (b *fragileBound) Start(ctx context.Context) error {
+	if err := b.program.lost("step"); err != nil {
+		return err
+	}
+	b.program.left--
+	b.program.done++
+	return b.Bound.Start(ctx)
+}
+
+func (b *fragileBound) Wait(ctx context.Context) error {
+	if err := b.program.lost("step"); err != nil {
+		return err
+	}
+	return b.Bound.Wait(ctx)
+}
+
+func TestALostDeviceEndsTrainingWithTheStepsItCost(t *testing.T) {
+	cpu, err := native.Lookup("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := native.Register(fragile{cpu, 5}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := rlx.Open("fragile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := s.Train(ctx, classifier(t), rlx.Training{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill := func(int) error {
+		for name, x := range examples() {
+			copy(tr.Input(name).Data, x.Data)
+		}
+		return nil
+	}
+	err = tr.Run(ctx, 20, fill, nil)
+	var lost *native.Error
+	if !errors.As(err, &lost) || !errors.Is(err, native.ErrLost) || lost.Steps != 5 {
+		t.Fatalf("training ends with %v, want a lost device that cost 5 steps", err)
+	}
+	if _, err := tr.Losses(ctx); !errors.Is(err, native.ErrLost) {
+		t.Errorf("losses: %v, want the lost device", err)
+	}
+	if _, err := tr.Program().Save(ctx); !errors.Is(err, native.ErrLost) {
+		t.Errorf("saving: %v, want the lost device", err)
+	}
+	steps(t, trainer(t, rlx.Training{}), 2) // other devices go on
+}
