@@ -118,33 +118,34 @@ func (te *tileEmitter) contiguousAlongK(s *side) bool {
 }
 
 // kernel writes the whole kernel: in each step the next tiles are loaded into
-// registers while those before them, in workgroup memory, are multiplied. result
-// stores one result, a sum at a point of the group.
+// registers while those in workgroup memory are multiplied. result stores one
+// result, a sum at a point of the group. The first tiles are loaded before the
+// loop: with a condition inside it, compilers do not overlap the two, which
+// costs a third of the speed.
 func (te *tileEmitter) kernel(name string, result func(acc scalar.Expr, at ir.Index) []Stmt) Launch {
 	for i := range te.t.rm * te.t.rn {
 		te.body = append(te.body, &Var{te.acc(i), scalar.ConstF(ir.F32, 0)})
 	}
 	te.declareAhead()
-	step := te.name("step")
-	at := scalar.NewVar(step, ir.I32, 0, int64(te.steps))
-	buffer := scalar.Mod(at, integer(2))
-	body := guard(scalar.Lt(at, integer(te.steps)), te.nested(func() { te.loadAhead(at) }))
-	body = append(body, guard(scalar.Gt(at, integer(0)), te.nested(func() { te.multiply(scalar.Sub(integer(1), buffer)) }))...)
-	body = append(body, guard(scalar.Lt(at, integer(te.steps)), te.nested(func() { te.storeAhead(buffer) }))...)
-	body = append(body, &Barrier{})
-	te.body = append(te.body, &For{Var: step, Start: integer(0), End: integer(te.steps + 1), Step: integer(1), Body: body})
-	te.epilogue(result)
-	return te.finish(name, te.body)
-}
-
-// nested returns the statements that write adds.
-func (te *tileEmitter) nested(write func()) []Stmt {
+	te.loadAhead(integer(0))
+	te.storeAhead(integer(0))
+	te.body = append(te.body, &Barrier{})
 	outer := te.body
 	te.body = nil
-	write()
-	body := te.body
-	te.body = outer
-	return body
+	step := te.name("step")
+	at := scalar.NewVar(step, ir.I32, 0, int64(te.steps-1))
+	buffer := te.let("buffer", scalar.Mod(at, integer(2)), 1)
+	if te.steps > 1 {
+		te.loadAhead(te.let("next", scalar.Min(scalar.Add(at, integer(1)), integer(te.steps-1)), te.steps-1))
+	}
+	te.multiply(buffer)
+	if te.steps > 1 {
+		te.storeAhead(scalar.Sub(integer(1), buffer))
+		te.body = append(te.body, &Barrier{})
+	}
+	te.body = append(outer, &For{Var: step, Start: integer(0), End: integer(te.steps), Step: integer(1), Body: te.body})
+	te.epilogue(result)
+	return te.finish(name, te.body)
 }
 
 func (te *tileEmitter) acc(i int) string { return "acc" + strconv.Itoa(i) }

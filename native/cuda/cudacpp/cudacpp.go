@@ -23,6 +23,11 @@ import (
 // warp is the subgroup size of all CUDA devices.
 const warp = 32
 
+// residentThreads are to fit on a multiprocessor at once: each then has 128 of
+// its 65,536 registers, no more. Left alone, the compiler gives some kernels a
+// few more than that, and half the threads stay away.
+const residentThreads = 512
+
 // Printer prints CUDA C++; it is the printer that package plan takes.
 type Printer struct{}
 
@@ -122,7 +127,8 @@ func (p *printer) entry() {
 	if p.hasRun() {
 		params = append(params, "Run run")
 	}
-	p.line("\nextern \"C\" __global__ void __launch_bounds__(%d) %s(", p.k.Threads(), EntryPoint(p.k))
+	threads := p.k.Threads()
+	p.line("\nextern \"C\" __global__ void __launch_bounds__(%d, %d) %s(", threads, max(1, residentThreads/threads), EntryPoint(p.k))
 	p.line("    %s) {", strings.Join(params, ",\n    "))
 	for i, a := range p.k.Arrays {
 		switch a.Space {

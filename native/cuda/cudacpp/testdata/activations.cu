@@ -6,7 +6,7 @@ static __device__ float sigmoid_f32(float x) {
   return (x < 0.0f ? t0 * t1 : t1);
 }
 
-extern "C" __global__ void __launch_bounds__(20) k_activations(
+extern "C" __global__ void __launch_bounds__(20, 25) k_activations(
     const float *__restrict__ x,
     float *exp_x,
     float *tanh_x,

@@ -1,6 +1,6 @@
 // booleans
 
-extern "C" __global__ void __launch_bounds__(16) k_booleans(
+extern "C" __global__ void __launch_bounds__(16, 32) k_booleans(
     const unsigned *__restrict__ p,
     const unsigned *__restrict__ q,
     unsigned *both,

@@ -10,7 +10,7 @@ template <class T, class S> static __device__ T as_bits(S from) {
   return u.to;
 }
 
-extern "C" __global__ void __launch_bounds__(9) k_conversions(
+extern "C" __global__ void __launch_bounds__(9, 56) k_conversions(
     const float *__restrict__ x,
     int *to_i32_,
     unsigned *to_u32_,

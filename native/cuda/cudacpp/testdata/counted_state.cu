@@ -1,6 +1,6 @@
 // counted_state
 
-extern "C" __global__ void __launch_bounds__(32) k_counted_state(
+extern "C" __global__ void __launch_bounds__(32, 16) k_counted_state(
     const int *__restrict__ x,
     int *state) {
   const int group_x = int(blockIdx.x);

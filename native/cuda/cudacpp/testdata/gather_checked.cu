@@ -1,6 +1,6 @@
 // gather_checked
 
-extern "C" __global__ void __launch_bounds__(32) k_gather_checked(
+extern "C" __global__ void __launch_bounds__(32, 16) k_gather_checked(
     const int *__restrict__ x,
     const float *__restrict__ table,
     float *y,

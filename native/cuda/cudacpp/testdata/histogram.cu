@@ -1,6 +1,6 @@
 // histogram
 
-extern "C" __global__ void __launch_bounds__(64) k_histogram(
+extern "C" __global__ void __launch_bounds__(64, 8) k_histogram(
     const int *__restrict__ x,
     unsigned *count,
     float *mark) {

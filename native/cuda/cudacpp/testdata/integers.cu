@@ -1,6 +1,6 @@
 // integers
 
-extern "C" __global__ void __launch_bounds__(10) k_integers(
+extern "C" __global__ void __launch_bounds__(10, 51) k_integers(
     const int *__restrict__ a,
     const int *__restrict__ b,
     int *quot,

@@ -1,6 +1,6 @@
 // matmul_32
 
-extern "C" __global__ void __launch_bounds__(128) k_matmul_32(
+extern "C" __global__ void __launch_bounds__(128, 4) k_matmul_32(
     const float4 *__restrict__ a,
     const float4 *__restrict__ b,
     float4 *c) {

@@ -1,6 +1,6 @@
 // matmul_64
 
-extern "C" __global__ void __launch_bounds__(256) k_matmul_64(
+extern "C" __global__ void __launch_bounds__(256, 2) k_matmul_64(
     const float4 *__restrict__ a,
     const float4 *__restrict__ b,
     float4 *c) {

@@ -1,6 +1,6 @@
 // relu_vec4
 
-extern "C" __global__ void __launch_bounds__(64) k_relu_vec4(
+extern "C" __global__ void __launch_bounds__(64, 8) k_relu_vec4(
     const float4 *__restrict__ x,
     float4 *y) {
   const int group_x = int(blockIdx.x);

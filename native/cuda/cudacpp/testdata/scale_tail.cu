@@ -4,7 +4,7 @@ struct Run {
   float scalar0;
 };
 
-extern "C" __global__ void __launch_bounds__(64) k_scale_tail(
+extern "C" __global__ void __launch_bounds__(64, 8) k_scale_tail(
     const float *__restrict__ x,
     float *y,
     Run run) {

@@ -1,6 +1,6 @@
 // scan_loop
 
-extern "C" __global__ void __launch_bounds__(16) k_scan_loop(
+extern "C" __global__ void __launch_bounds__(16, 32) k_scan_loop(
     const float *__restrict__ x,
     float *y) {
   const int group_x = int(blockIdx.x);

@@ -7,7 +7,7 @@ struct Run {
   int counter1;
 };
 
-extern "C" __global__ void __launch_bounds__(16) k_slice_by_counter(
+extern "C" __global__ void __launch_bounds__(16, 32) k_slice_by_counter(
     const float *__restrict__ x,
     float *y,
     Run run) {

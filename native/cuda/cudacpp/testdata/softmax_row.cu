@@ -1,6 +1,6 @@
 // softmax_row
 
-extern "C" __global__ void __launch_bounds__(32) k_softmax_row(
+extern "C" __global__ void __launch_bounds__(32, 16) k_softmax_row(
     const float *__restrict__ x,
     float *y) {
   __shared__ float partial[32];

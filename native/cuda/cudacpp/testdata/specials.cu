@@ -6,7 +6,7 @@ template <class T, class S> static __device__ T as_bits(S from) {
   return u.to;
 }
 
-extern "C" __global__ void __launch_bounds__(4) k_specials(
+extern "C" __global__ void __launch_bounds__(4, 128) k_specials(
     const float *__restrict__ x,
     float *picked,
     float *masked,

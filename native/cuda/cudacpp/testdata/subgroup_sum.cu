@@ -8,7 +8,7 @@ template <class T> static __device__ T warp_add(T x) {
   return x;
 }
 
-extern "C" __global__ void __launch_bounds__(64) k_subgroup_sum(
+extern "C" __global__ void __launch_bounds__(64, 8) k_subgroup_sum(
     const float *__restrict__ x,
     float *y) {
   __shared__ float partial[64];

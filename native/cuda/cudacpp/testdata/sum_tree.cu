@@ -1,6 +1,6 @@
 // sum_tree
 
-extern "C" __global__ void __launch_bounds__(128) k_sum_tree(
+extern "C" __global__ void __launch_bounds__(128, 4) k_sum_tree(
     const float *__restrict__ x,
     float *y) {
   __shared__ float partial[128];

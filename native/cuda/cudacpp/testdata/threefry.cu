@@ -1,6 +1,6 @@
 // threefry
 
-extern "C" __global__ void __launch_bounds__(32) k_threefry(
+extern "C" __global__ void __launch_bounds__(32, 16) k_threefry(
     unsigned *y0,
     unsigned *y1) {
   const int local_x = int(threadIdx.x);

@@ -17,7 +17,7 @@ template <class T, class S> static __device__ T as_bits(S from) {
   return u.to;
 }
 
-extern "C" __global__ void __launch_bounds__(9) k_wide_floats(
+extern "C" __global__ void __launch_bounds__(9, 56) k_wide_floats(
     const double *__restrict__ x,
     double *tanh_x,
     double *gauss,

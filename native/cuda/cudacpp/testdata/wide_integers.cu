@@ -2,7 +2,7 @@
 typedef long long i64;
 typedef unsigned long long u64;
 
-extern "C" __global__ void __launch_bounds__(12) k_wide_integers(
+extern "C" __global__ void __launch_bounds__(12, 42) k_wide_integers(
     const i64 *__restrict__ x,
     u64 *mixed,
     int *short_word) {
