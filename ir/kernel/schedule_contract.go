@@ -120,8 +120,7 @@ func (te *tileEmitter) contiguousAlongK(s *side) bool {
 // kernel writes the whole kernel: in each step the next tiles are loaded into
 // registers while those in workgroup memory are multiplied. result stores one
 // result, a sum at a point of the group. The first tiles are loaded before the
-// loop: with a condition inside it, compilers do not overlap the two, which
-// costs a third of the speed.
+// loop, since a condition inside it slows it down.
 func (te *tileEmitter) kernel(name string, result func(acc scalar.Expr, at ir.Index) []Stmt) Launch {
 	for i := range te.t.rm * te.t.rn {
 		te.body = append(te.body, &Var{te.acc(i), scalar.ConstF(ir.F32, 0)})
