@@ -1,5 +1,4 @@
-// Where the conformance suite lies, and which part of it a GPU made of software is put to:
-// it takes seconds to compile a kernel with tiles of matrices.
+// Where the conformance suite lies, and which part of it lavapipe is put to.
 
 import { readFile } from 'node:fs/promises';
 
@@ -11,8 +10,5 @@ export async function load(name) {
   return buffer.slice(byteOffset, byteOffset + byteLength);
 }
 
-/** Modules without large kernels, or with few. */
+/** Modules without large kernels, or with few: lavapipe takes seconds to compile one with tiles. */
 export const isLight = ({ name, bytes }) => bytes <= 32 << 10 && !name.startsWith('model ');
-
-/** The models, and other modules that are not light, but for the largest. */
-export const isHeavy = (module) => !isLight(module) && module.bytes <= 72 << 10;
