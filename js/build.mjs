@@ -19,12 +19,13 @@ function entryPoints() {
 }
 
 // removeOldCode takes from dist what an earlier build left: code that is not among the
-// outputs of this one, and all types.
+// outputs of this one, and all types, which alone have folders.
 function removeOldCode(outputs) {
   const made = new Set(outputs.map((path) => join(here, path)));
-  for (const name of readdirSync(dist)) {
-    const path = join(dist, name);
-    if (name.endsWith('.d.ts') || (name.endsWith('.js') && name !== 'wasm_exec.js' && !made.has(path))) rmSync(path);
+  for (const entry of readdirSync(dist, { withFileTypes: true })) {
+    const { name } = entry, path = join(dist, name);
+    const old = name.endsWith('.d.ts') || (name.endsWith('.js') && name !== 'wasm_exec.js' && !made.has(path));
+    if (entry.isDirectory() || old) rmSync(path, { recursive: true });
   }
 }
 

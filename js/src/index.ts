@@ -5,9 +5,9 @@
  */
 
 export * from './runtime.js';
-export { type Branch, GraphBuilder, type LoopBody, type LoopOptions } from './builder.js';
-export { init, type InitOptions, type Limits } from './compiler.js';
-export { Graph, graph, type Initial, type Optimizer, type Output, parseGraph, type Port, type Schedule, type StepOptions } from './graph.js';
-export type { WasmSource } from './module.js';
-export { compile, initialParams, type Module, type ModuleSessionOptions, type Place, session, train, type TrainingOptions } from './train.js';
-export { type Dim, type Operand, Value, type ValueType } from './value.js';
+export { type Branch, GraphBuilder, type LoopBody, type LoopOptions } from './graph/builder.js';
+export { init, type InitOptions, type Limits } from './graph/compiler.js';
+export { Graph, graph, type Initial, type Optimizer, type Output, parseGraph, type Port, type Schedule, type StepOptions } from './graph/graph.js';
+export type { WasmSource } from './wasm/module.js';
+export { compile, initialParams, type Module, type ModuleSessionOptions, type Place, session, train, type TrainingOptions } from './graph/train.js';
+export { type Dim, type Operand, Value, type ValueType } from './graph/value.js';

@@ -1,9 +1,9 @@
 // The safetensors file format: u64 length, a JSON header of that length, the elements.
 // https://github.com/huggingface/safetensors
 
-import { arrayType, checkType, sizeOf } from './dtype.js';
-import { RlxError } from './errors.js';
-import type { HostTensor } from './session.js';
+import { arrayType, checkType, sizeOf } from './values/dtype.js';
+import { RlxError } from './values/errors.js';
+import type { HostTensor } from './session/session.js';
 
 const names: Record<string, string> = {
   bool: 'BOOL', i8: 'I8', u8: 'U8', i16: 'I16', u16: 'U16', i32: 'I32', u32: 'U32', f16: 'F16', bf16: 'BF16', f32: 'F32',

@@ -9,7 +9,7 @@ package compiler
 
 import "github.com/rlx-go/rlx/wasm/wire"
 
-//go:generate go run ../gen ../../js/src/ops.gen.ts
+//go:generate go run ../gen ../../js/src/graph/ops.gen.ts
 
 // New returns a compiler without any objects.
 func New() *wire.Service {

@@ -6,11 +6,11 @@ import (
 )
 
 func TestGeneratedFileIsUpToDate(t *testing.T) {
-	got, err := os.ReadFile("../../js/src/ops.gen.ts")
+	got, err := os.ReadFile("../../js/src/graph/ops.gen.ts")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if string(got) != generate() {
-		t.Error("js/src/ops.gen.ts differs from what the definitions give: run 'make generate'")
+		t.Error("js/src/graph/ops.gen.ts differs from what the definitions give: run 'make generate'")
 	}
 }

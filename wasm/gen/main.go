@@ -1,6 +1,6 @@
 // Command gen writes the TypeScript methods of all ops from their definitions:
 //
-//	go run ./wasm/gen js/src/ops.gen.ts
+//	go run ./wasm/gen js/src/graph/ops.gen.ts
 package main
 
 import (

@@ -1,12 +1,12 @@
 // The worker's side of a remote session.
 
-import { RlxError } from './errors.js';
-import { openLocal, type SessionOptions } from './open.js';
-import { decodePlan } from './plan.js';
+import { RlxError } from '../values/errors.js';
+import { openLocal, type SessionOptions } from '../gpu/open.js';
+import { decodePlan } from '../plan/plan.js';
 import type { RemoteInfo, RemoteTensor } from './remote.js';
 import type { Handlers } from './rpc.js';
-import type { Input, Inputs, Reading, Run, RunOptions, Session } from './session.js';
-import type { Tensor } from './tensor.js';
+import type { Input, Inputs, Reading, Run, RunOptions, Session } from '../session/session.js';
+import type { Tensor } from '../values/tensor.js';
 
 /** A session, and what its other half knows by number. */
 class Served {

@@ -1,12 +1,12 @@
 // The compiler: a WebAssembly module in this thread, which builds and differentiates graphs,
 // and one in a worker, which turns them into plans.
 
-import { type ErrorKind, RlxError } from './errors.js';
-import { Instance, loadModule, type WasmSource } from './module.js';
-import type { SessionOptions } from './open.js';
-import { startScript } from './remote.js';
-import { Caller, type Endpoint } from './rpc.js';
-import { Request, Response } from './wire.js';
+import { type ErrorKind, RlxError } from '../values/errors.js';
+import { Instance, loadModule, type WasmSource } from '../wasm/module.js';
+import type { SessionOptions } from '../gpu/open.js';
+import { startScript } from '../worker/remote.js';
+import { Caller, type Endpoint } from '../worker/rpc.js';
+import { Request, Response } from '../wasm/wire.js';
 
 export interface InitOptions extends Pick<SessionOptions, 'gpu' | 'device' | 'worker' | 'powerPreference'> {
   /** The compiler's WebAssembly module, if it is not the `rlx.wasm` beside this script. */

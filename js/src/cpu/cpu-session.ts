@@ -1,14 +1,14 @@
 // A session on the CPU, by the WebAssembly module rlx-cpu.wasm in this thread.
 
-import { invoke, type Job } from './compiler.js';
-import { fromDevice, type TensorData } from './dtype.js';
-import { RlxError, unknownName } from './errors.js';
-import { deviceInput, hostBytes } from './inputs.js';
-import { Instance, loadModule, type WasmSource } from './module.js';
-import type { Entry, Plan, Role, Slot } from './plan.js';
-import type { HostTensor, Input, Inputs, Reading, Run, RunOptions, Session } from './session.js';
-import { Tensor } from './tensor.js';
-import { Request, type Response } from './wire.js';
+import { invoke, type Job } from '../graph/compiler.js';
+import { fromDevice, type TensorData } from '../values/dtype.js';
+import { RlxError, unknownName } from '../values/errors.js';
+import { deviceInput, hostBytes } from '../session/inputs.js';
+import { Instance, loadModule, type WasmSource } from '../wasm/module.js';
+import type { Entry, Plan, Role, Slot } from '../plan/plan.js';
+import type { HostTensor, Input, Inputs, Reading, Run, RunOptions, Session } from '../session/session.js';
+import { Tensor } from '../values/tensor.js';
+import { Request, type Response } from '../wasm/wire.js';
 
 /** Opens a session on the CPU in this thread. Rejects with an {@link RlxError} for a graph that cannot run there. */
 export async function openCPU(job: Job, wasm: WasmSource): Promise<Session> {

@@ -1,12 +1,12 @@
 // Reading from the device without waiting: copies go into a ring of buffers made once, and
 // arrive when the device is done.
 
-import { fromDevice, type TensorData } from './dtype.js';
-import { asError, RlxError } from './errors.js';
+import { fromDevice, type TensorData } from '../values/dtype.js';
+import { asError, RlxError } from '../values/errors.js';
 import { mapRead, usage } from './flags.js';
-import type { Status } from './plan.js';
-import type { Reading } from './session.js';
-import { statusBytes } from './validate.js';
+import type { Status } from '../plan/plan.js';
+import type { Reading } from '../session/session.js';
+import { statusBytes } from '../plan/validate.js';
 
 /** Where a value lies on the device. */
 export interface Source {

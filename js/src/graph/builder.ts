@@ -1,11 +1,11 @@
 import { compiler, invoke, release } from './compiler.js';
-import type { DType, TensorData } from './dtype.js';
-import { RlxError } from './errors.js';
+import type { DType, TensorData } from '../values/dtype.js';
+import { RlxError } from '../values/errors.js';
 import type { Initial } from './graph.js';
-import type { Instance } from './module.js';
+import type { Instance } from '../wasm/module.js';
 import { BuilderOps } from './ops.gen.js';
 import { type Attributes, type Dim, dimOf, type Operand, snake, Value, type ValueType } from './value.js';
-import { Request } from './wire.js';
+import { Request } from '../wasm/wire.js';
 
 /** One step of a {@link GraphBuilder.scan}, for the loop's constants, the carries and the step's slices. */
 export type LoopBody = (b: GraphBuilder, consts: Value[], carries: Value[], slices: Value[]) => { carries: readonly Value[]; ys?: readonly Value[] };

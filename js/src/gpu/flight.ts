@@ -1,4 +1,4 @@
-import type { RlxError } from './errors.js';
+import type { RlxError } from '../values/errors.js';
 
 /** Admits a number of submissions at a time, in the order they ask. */
 export class Flight {

@@ -1,6 +1,6 @@
 import type { GraphBuilder } from './builder.js';
 import { ValueOps } from './ops.gen.js';
-import type { Attribute } from './wire.js';
+import type { Attribute } from '../wasm/wire.js';
 
 /** A size: a number, or a polynomial in symbols, such as `'batch'` or `'2*n + 1'`. */
 export type Dim = number | string;

@@ -1,13 +1,13 @@
 // A session in a worker, with the same methods.
 
-import type { TensorData } from './dtype.js';
-import type { DeviceOptions } from './device.js';
-import { RlxError } from './errors.js';
-import type { GPUSessionOptions } from './gpu-session.js';
-import type { Plan } from './plan.js';
+import type { TensorData } from '../values/dtype.js';
+import type { DeviceOptions } from '../gpu/device.js';
+import { RlxError } from '../values/errors.js';
+import type { GPUSessionOptions } from '../gpu/gpu-session.js';
+import type { Plan } from '../plan/plan.js';
 import { Caller } from './rpc.js';
-import type { HostTensor, Input, Inputs, Reading, Run, RunOptions, Session } from './session.js';
-import { Tensor } from './tensor.js';
+import type { HostTensor, Input, Inputs, Reading, Run, RunOptions, Session } from '../session/session.js';
+import { Tensor } from '../values/tensor.js';
 
 export interface WorkerOptions {
   /** Runs the session in a worker: true for one of its own, or a worker that runs this package's `worker.js`. */

@@ -1,5 +1,5 @@
 import type { DispatchOp, Op } from './program.js';
-import { rowBytes } from './validate.js';
+import { rowBytes } from '../plan/validate.js';
 
 const passDescriptor = { label: 'rlx' };
 

@@ -1,9 +1,9 @@
 // A plan made into GPU objects, once: buffers, layouts, pipelines, bind groups.
 
-import { RlxError } from './errors.js';
+import { RlxError } from '../values/errors.js';
 import { computeStage, usage } from './flags.js';
-import type { Access, Binding, Dispatch, Entry, Kernel, Plan, Step } from './plan.js';
-import { rowBytes } from './validate.js';
+import type { Access, Binding, Dispatch, Entry, Kernel, Plan, Step } from '../plan/plan.js';
+import { rowBytes } from '../plan/validate.js';
 
 /** A dispatch with its objects. */
 export interface DispatchOp {

@@ -1,9 +1,9 @@
 // What a session is, wherever it runs: on a GPU in this thread, or in a worker.
 
-import type { TensorData } from './dtype.js';
-import type { RlxError } from './errors.js';
-import type { Plan } from './plan.js';
-import type { Tensor } from './tensor.js';
+import type { TensorData } from '../values/dtype.js';
+import type { RlxError } from '../values/errors.js';
+import type { Plan } from '../plan/plan.js';
+import type { Tensor } from '../values/tensor.js';
 
 /** A tensor in host memory. */
 export interface HostTensor {

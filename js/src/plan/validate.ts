@@ -1,8 +1,8 @@
 // What the replayer relies on. The Go package ir/plan checks the same, and more, when a plan
 // is written; here it keeps a file of unknown origin from hanging the page.
 
-import { deviceBytes } from './dtype.js';
-import { RlxError } from './errors.js';
+import { deviceBytes } from '../values/dtype.js';
+import { RlxError } from '../values/errors.js';
 import type { Binding, Dispatch, Entry, Plan, Step } from './plan.js';
 
 /** The stride of uniform rows, and what offsets of storage bindings are multiples of. */

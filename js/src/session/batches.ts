@@ -1,5 +1,5 @@
-import { arrayType, type TensorData } from './dtype.js';
-import { RlxError } from './errors.js';
+import { arrayType, type TensorData } from '../values/dtype.js';
+import { RlxError } from '../values/errors.js';
 import type { HostTensor, Inputs } from './session.js';
 
 /** What a last, smaller batch becomes. */

@@ -1,10 +1,10 @@
 import { compiler, invoke, release } from './compiler.js';
-import type { TensorData } from './dtype.js';
-import { RlxError } from './errors.js';
-import type { Instance } from './module.js';
+import type { TensorData } from '../values/dtype.js';
+import { RlxError } from '../values/errors.js';
+import type { Instance } from '../wasm/module.js';
 import { GraphBuilder } from './builder.js';
 import { type Dim, dimOf, snake, type ValueType } from './value.js';
-import { Request, type Response } from './wire.js';
+import { Request, type Response } from '../wasm/wire.js';
 
 /** An input, a parameter or a state of a graph. */
 export interface Port extends ValueType {

@@ -1,6 +1,6 @@
 // Reading a plan file. The format is described, and written, in the Go package ir/plan.
 
-import { RlxError } from './errors.js';
+import { RlxError } from '../values/errors.js';
 import { validate } from './validate.js';
 
 /** What a device must have: WebGPU's names of features and limits, and the range of subgroup sizes. */

@@ -1,17 +1,17 @@
 // A session on a GPUDevice of this thread.
 
 import type { Device } from './device.js';
-import { checkType, deviceBytes, sizeOf, toDevice, type TensorData } from './dtype.js';
-import { asError, RlxError, unknownName } from './errors.js';
+import { checkType, deviceBytes, sizeOf, toDevice, type TensorData } from '../values/dtype.js';
+import { asError, RlxError, unknownName } from '../values/errors.js';
 import { usage } from './flags.js';
 import { Flight } from './flight.js';
-import { deviceInput, hostBytes, putScalar } from './inputs.js';
-import type { Plan, Slot } from './plan.js';
+import { deviceInput, hostBytes, putScalar } from '../session/inputs.js';
+import type { Plan, Slot } from '../plan/plan.js';
 import { type Program, type ProgramEntry, watchErrors } from './program.js';
 import { Recorder } from './recorder.js';
-import type { HostTensor, Input, Inputs, Reading, Run, RunOptions, Session } from './session.js';
+import type { HostTensor, Input, Inputs, Reading, Run, RunOptions, Session } from '../session/session.js';
 import { type Capture, type ReadRequest, readRequest, type Source, StagingRing } from './staging.js';
-import { Tensor } from './tensor.js';
+import { Tensor } from '../values/tensor.js';
 
 /** How a session deals with the device. */
 export interface GPUSessionOptions {

@@ -1,6 +1,6 @@
 // Calls between threads by messages.
 
-import { asError, type ErrorKind, type ErrorPlace, RlxError } from './errors.js';
+import { asError, type ErrorKind, type ErrorPlace, RlxError } from '../values/errors.js';
 
 /** A Worker, a worker's global scope, or a MessagePort. */
 export interface Endpoint {

@@ -1,7 +1,7 @@
 // Getting a GPUDevice, and knowing what one can do.
 
-import { RlxError } from './errors.js';
-import type { Plan, Requires } from './plan.js';
+import { RlxError } from '../values/errors.js';
+import type { Plan, Requires } from '../plan/plan.js';
 
 /** Where a device comes from. */
 export interface DeviceOptions {

@@ -1,6 +1,6 @@
 // A WebAssembly module made by Go: loading it, calling it, starting it anew when it died.
 
-import { asError, RlxError } from './errors.js';
+import { asError, RlxError } from '../values/errors.js';
 
 /** The version of the calls, as in the Go package wasm/wire. */
 const abi = 1;

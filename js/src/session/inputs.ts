@@ -1,10 +1,10 @@
 // Checking what a user gives before it goes to the device.
 
-import { arrayLength, arrayType, checkType, toDevice, type TensorData } from './dtype.js';
-import { RlxError } from './errors.js';
-import type { Slot } from './plan.js';
+import { arrayLength, arrayType, checkType, toDevice, type TensorData } from '../values/dtype.js';
+import { RlxError } from '../values/errors.js';
+import type { Slot } from '../plan/plan.js';
 import type { Input } from './session.js';
-import { Tensor } from './tensor.js';
+import { Tensor } from '../values/tensor.js';
 
 const sameShape = (a: readonly number[], b: readonly number[]): boolean => a.length === b.length && a.every((n, i) => n === b[i]);
 

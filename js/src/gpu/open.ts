@@ -1,9 +1,9 @@
 import { type Device, deviceFor, type DeviceOptions } from './device.js';
 import { GPUSession, type GPUSessionOptions, unlessLost } from './gpu-session.js';
-import { decodePlan, type Plan } from './plan.js';
+import { decodePlan, type Plan } from '../plan/plan.js';
 import { buildProgram } from './program.js';
-import { openRemote, type WorkerOptions } from './remote.js';
-import type { Session } from './session.js';
+import { openRemote, type WorkerOptions } from '../worker/remote.js';
+import type { Session } from '../session/session.js';
 
 export interface SessionOptions extends DeviceOptions, GPUSessionOptions, WorkerOptions {
   /** The most steps of one run. 64 if not given. */

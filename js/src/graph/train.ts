@@ -1,13 +1,13 @@
-import { generator } from './batches.js';
+import { generator } from '../session/batches.js';
 import { compileJob, initOptions, type Job, type Limits } from './compiler.js';
-import { requestAdapter } from './device.js';
-import { arrayType, type TensorData } from './dtype.js';
-import { RlxError } from './errors.js';
+import { requestAdapter } from '../gpu/device.js';
+import { arrayType, type TensorData } from '../values/dtype.js';
+import { RlxError } from '../values/errors.js';
 import type { Graph, Initial, StepOptions } from './graph.js';
-import { openSession, type SessionOptions } from './open.js';
-import { openIn, startScript } from './remote.js';
-import type { HostTensor, Session } from './session.js';
-import { Trainer } from './trainer.js';
+import { openSession, type SessionOptions } from '../gpu/open.js';
+import { openIn, startScript } from '../worker/remote.js';
+import type { HostTensor, Session } from '../session/session.js';
+import { Trainer } from '../session/trainer.js';
 
 /** Graphs that are compiled together: entries share parameters and states. */
 export interface Module {
@@ -56,7 +56,7 @@ export async function session(module: Module, { on = 'best', ...given }: ModuleS
 /** The fallback's module is loaded now, not before; it runs in a worker of its own where there are any. */
 async function sessionOnCPU(job: Job, { worker = true }: SessionOptions): Promise<Session> {
   const wasm = initOptions().cpuWasm ?? new URL('./rlx-cpu.wasm', import.meta.url).href;
-  if (worker === false || typeof Worker !== 'function') return (await import('./cpu-session.js')).openCPU(job, wasm);
+  if (worker === false || typeof Worker !== 'function') return (await import('../cpu/cpu-session.js')).openCPU(job, wasm);
   return openIn(startScript(new URL('./cpu-worker.js', import.meta.url), 'rlx cpu'), true, job, { wasm });
 }
 

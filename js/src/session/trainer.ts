@@ -1,7 +1,7 @@
 import type { Batch } from './batches.js';
-import { sizeOf, type TensorData } from './dtype.js';
-import { RlxError, unknownName } from './errors.js';
-import type { Slot } from './plan.js';
+import { sizeOf, type TensorData } from '../values/dtype.js';
+import { RlxError, unknownName } from '../values/errors.js';
+import type { Slot } from '../plan/plan.js';
 import type { HostTensor, Inputs, Run, RunOptions, Session } from './session.js';
 import { yieldTask } from './task.js';
 
