@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
@@ -213,5 +215,44 @@ func TestWhatFusesIntoHowManyKernels(t *testing.T) {
 				t.Errorf("kernels %v, want %d", names, c.kernels)
 			}
 		})
+	}
+}
+
+// TestContractionsInParts has the partial sums of batches, of a loop's body, and
+// of a state that takes the sum in place.
+func TestContractionsInParts(t *testing.T) {
+	for name, f := range map[string]func(b *ir.Builder){
+		"batches": func(b *ir.Builder) {
+			x, y := b.Input("x", ir.F32, ir.Dims(2, 5, 70)...), b.Input("y", ir.F32, ir.Dims(2, 70, 6)...)
+			b.Output("z", ops.Tanh(b, ops.MatMul(b, x, y)))
+		},
+		"a loop": func(b *ir.Builder) {
+			w := b.Input("w", ir.F32, ir.Dims(48, 48)...)
+			carries, ys := ops.Scan(b, ops.Loop{
+				Consts: []ir.Value{w}, Carries: []ir.Value{b.Input("h", ir.F32, ir.Dims(4, 48)...)},
+				Xs: []ir.Value{b.Input("x", ir.F32, ir.Dims(3, 4, 48)...)},
+				Body: func(b *ir.Builder, w, h, x []ir.Value) (next, ys []ir.Value) {
+					after := ops.Tanh(b, ops.Add(b, ops.MatMul(b, h[0], w[0]), x[0]))
+					return []ir.Value{after}, []ir.Value{ops.MatMul(b, x[0], w[0])}
+				},
+			})
+			b.Output("h_out", carries[0])
+			b.Output("ys", ys[0])
+		},
+		"a state": func(b *ir.Builder) {
+			s := b.State("s", ir.F32, ir.Dims(7, 9)...)
+			x, y := b.Input("x", ir.F32, ir.Dims(7, 65)...), b.Input("y", ir.F32, ir.Dims(65, 9)...)
+			b.SetState("s", ops.Add(b, s, ops.MatMul(b, x, y)))
+		},
+	} {
+		for i := range kernel.Tiles() {
+			t.Run(fmt.Sprintf("%s, tile %d", name, i), func(t *testing.T) {
+				defer kernel.ForceTile(i, 3)()
+				names := run(t, build(t, f))
+				if !slices.ContainsFunc(names, func(n string) bool { return strings.HasSuffix(n, "_parts") }) {
+					t.Errorf("no kernel for parts among %v", names)
+				}
+			})
+		}
 	}
 }
