@@ -16,3 +16,6 @@ func ForceNoTile() (undo func()) {
 
 // Tiles is the number of tiles there are to force.
 func Tiles() int { return len(tiles) }
+
+// Hoist is what every kernel's statements are taken through.
+var Hoist = hoist
