@@ -270,6 +270,26 @@ describe('a session that cannot be opened says why', () => {
   for (const [what, call, kind, text] of rows) test(what, () => assert.rejects(call(), isError(kind, text)));
 });
 
+test('memory that runs out is an error of its own kind, and what was made is given back', async () => {
+  // No device here runs out of memory before the machine does: its scope says so instead.
+  const device = await newDevice(), buffers = new Set(), scopes = [];
+  const { createBuffer, pushErrorScope, popErrorScope } = device;
+  device.createBuffer = (descriptor) => {
+    const buffer = createBuffer.call(device, descriptor), { destroy } = buffer;
+    buffer.destroy = () => { buffers.delete(buffer); destroy.call(buffer); };
+    buffers.add(buffer);
+    return buffer;
+  };
+  device.pushErrorScope = (filter) => { scopes.push(filter); pushErrorScope.call(device, filter); };
+  device.popErrorScope = async () => {
+    const full = scopes.pop() === 'out-of-memory' && buffers.size > 0, error = await popErrorScope.call(device);
+    return full ? { message: 'no room for it' } : error;
+  };
+  await assert.rejects(openSession(linearPlan(), { device }), isError('memory', /linear: no room for it/));
+  assert.equal(buffers.size, 0);
+  device.destroy();
+});
+
 test('a device of the session\'s own has default limits and goes with it', async () => {
   const gpu = openGPU();
   let device;
