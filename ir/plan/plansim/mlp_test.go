@@ -12,6 +12,30 @@ import (
 	"github.com/rlx-go/rlx/ir/plan/plansim"
 )
 
+// TestAStepIsAtMostTwentyKernels counts those of a size at which sums are cut into
+// parts, which takes a kernel more each.
+func TestAStepIsAtMostTwentyKernels(t *testing.T) {
+	loss, err := irtest.MLP(128, 784, 512, 512, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := optim.Step(loss, "loss", optim.Adam{}, optim.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := ir.NewModule("mlp", ir.Entry{Name: "step", Graph: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := plansim.Open(m, plan.WebGPU())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(s.Plan().Entries[0].Steps); n > 20 {
+		t.Errorf("%d kernels, want at most 20", n)
+	}
+}
+
 func TestAdamStepOfAnMLP(t *testing.T) {
 	loss, err := irtest.MLP(8, 20, 16, 16, 5)
 	if err != nil {
