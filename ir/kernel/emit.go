@@ -89,8 +89,8 @@ func (e *emitter) linearGroup(n int) scalar.Expr {
 	if n <= e.device.Groups {
 		return GroupID(0, n)
 	}
-	rows := (n + e.device.Groups - 1) / e.device.Groups
-	cols := (n + rows - 1) / rows
+	rows := ceilDiv(n, e.device.Groups)
+	cols := ceilDiv(n, rows)
 	e.groups = [3]int{cols, rows, 1}
 	return scalar.Add(GroupID(0, cols), scalar.Mul(GroupID(1, rows), integer(cols)))
 }
@@ -250,6 +250,8 @@ func sortedSlots(set map[int]bool) []int {
 	slices.Sort(out)
 	return out
 }
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
 func integer(n int) scalar.Expr { return scalar.ConstI(ir.I32, int64(n)) }
 

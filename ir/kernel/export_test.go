@@ -1,7 +1,8 @@
 package kernel
 
-// ForceTile makes every contraction that is not empty use tile number i, with the contracted space
-// cut into that many parts, until the returned function is called.
+// ForceTile makes every contraction that is not empty use tile number i, with
+// the contracted space cut into that many parts, until the returned function is
+// called.
 func ForceTile(i, parts int) (undo func()) {
 	pickTile = func(c *contraction, _ Device) (tile, int, bool) { return tiles[i], parts, c.tileable() }
 	return func() { pickTile = chooseTile }

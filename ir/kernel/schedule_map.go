@@ -18,7 +18,7 @@ func scheduleMap(e *emitter, g *Group) []Launch {
 	starts := make([]int, len(parts)+1)
 	for i, part := range parts {
 		n := product(part.Outer)
-		starts[i+1] = starts[i] + (n+mapThreads-1)/mapThreads
+		starts[i+1] = starts[i] + ceilDiv(n, mapThreads)
 	}
 	if starts[len(parts)] == 0 {
 		return nil

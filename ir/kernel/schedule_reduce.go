@@ -37,7 +37,7 @@ func scheduleReduce(e *emitter, g *Group) []Launch {
 		return scheduleSplit(e, g, parts)
 	}
 	shape := e.shapeRows(g)
-	r := newRowEmitter(e, g, shape, e.linearGroup((product(g.Outer)+shape.rows-1)/shape.rows))
+	r := newRowEmitter(e, g, shape, e.linearGroup(ceilDiv(product(g.Outer), shape.rows)))
 	last := 0
 	for _, m := range g.Members {
 		if m.Reduced {

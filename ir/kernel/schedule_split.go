@@ -44,11 +44,11 @@ func scheduleSplit(e *emitter, g *Group, parts int) []Launch {
 func (e *emitter) splitRows(g *Group, parts int, partials *[]*Tensor) Launch {
 	shape := e.shapeRows(g)
 	shape.chunks = 0
-	blocks := (product(g.Outer) + shape.rows - 1) / shape.rows
+	blocks := ceilDiv(product(g.Outer), shape.rows)
 	group := e.linearGroup(blocks * parts)
 	part := scalar.Mod(group, integer(parts))
 	r := newRowEmitter(e, g, shape, scalar.FloorDiv(group, integer(parts)))
-	length := (product(g.Inner) + parts - 1) / parts
+	length := ceilDiv(product(g.Inner), parts)
 	r.from = r.let("from", scalar.Mul(part, integer(length)))
 	r.to = r.let("to", scalar.Min(scalar.Add(r.from, integer(length)), integer(product(g.Inner))))
 

@@ -52,8 +52,6 @@ func (t tile) fits(d Device) bool {
 	return t.threads() <= d.Threads && t.sharedBytes() <= d.SharedBytes
 }
 
-func ceilDiv(a, b int) int { return (a + b - 1) / b }
-
 // tileable reports whether a tile can compute c at all.
 func (c *contraction) tileable() bool {
 	return c.Acc == ir.F32 && product(c.Batch)*product(c.M)*product(c.N)*product(c.K) > 0

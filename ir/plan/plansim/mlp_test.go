@@ -12,10 +12,10 @@ import (
 	"github.com/rlx-go/rlx/ir/plan/plansim"
 )
 
-// TestAStepIsAtMostTwentyKernels counts those of a size at which sums are cut into
-// parts, which takes a kernel more each.
-func TestAStepIsAtMostTwentyKernels(t *testing.T) {
-	loss, err := irtest.MLP(128, 784, 512, 512, 10)
+// adamStep opens the Adam step of a multi-layer perceptron, the entry "step".
+func adamStep(t *testing.T, batch int, layers ...int) (*plansim.Session, *ir.Graph) {
+	t.Helper()
+	loss, err := irtest.MLP(batch, layers...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,28 +31,20 @@ func TestAStepIsAtMostTwentyKernels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s, g
+}
+
+// TestAStepIsAtMostTwentyKernels counts those of a size at which sums are cut into
+// parts, which takes a kernel more each.
+func TestAStepIsAtMostTwentyKernels(t *testing.T) {
+	s, _ := adamStep(t, 128, 784, 512, 512, 10)
 	if n := len(s.Plan().Entries[0].Steps); n > 20 {
 		t.Errorf("%d kernels, want at most 20", n)
 	}
 }
 
 func TestAdamStepOfAnMLP(t *testing.T) {
-	loss, err := irtest.MLP(8, 20, 16, 16, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := optim.Step(loss, "loss", optim.Adam{}, optim.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := ir.NewModule("mlp", ir.Entry{Name: "step", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := plansim.Open(m, plan.WebGPU())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, g := adamStep(t, 8, 20, 16, 16, 5)
 	steps := s.Plan().Entries[0].Steps
 	for _, st := range steps {
 		d := st.(*plan.Dispatch)
