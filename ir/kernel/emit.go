@@ -198,7 +198,7 @@ func (f *finisher) layOut(k *Kernel) []*Tensor {
 		if id < 0 {
 			continue
 		}
-		t := f.e.p.tensorByID(id)
+		t := f.e.p.byID[id]
 		a := Array{Name: identifier("t_" + t.Name), DType: t.DType, Width: 1, Len: max(t.Len(), 1)}
 		if f.written[id] {
 			a.Access = ReadWrite
@@ -228,18 +228,6 @@ func (f *finisher) renumber(x scalar.Expr) scalar.Expr {
 		at := f.renumber(n.Args[0])
 		return scalar.LoadAt(f.slot[n.Ref], n.Type, at), true
 	})
-}
-
-// tensorByID finds a tensor of the program or of one around it.
-func (p *Program) tensorByID(id int) *Tensor {
-	for ; p != nil; p = p.parent {
-		for _, t := range p.Tensors {
-			if t.ID == id {
-				return t
-			}
-		}
-	}
-	return nil
 }
 
 func sortedSlots(set map[int]bool) []int {

@@ -83,11 +83,13 @@ type entryCompiler struct {
 	regions  map[*kernel.Tensor]region
 }
 
-// placedLaunch is a launch with its position in the entry and the loops it is
-// in, outermost first.
+// placedLaunch is a launch with its position in the entry, the group it computes
+// and the loops it is in, outermost first.
 type placedLaunch struct {
 	kernel.Launch
-	loops []*kernel.Loop
+	program *kernel.Program
+	group   *kernel.Group
+	loops   []*kernel.Loop
 }
 
 func (c *compiler) entry(e ir.Entry) error {
@@ -112,7 +114,6 @@ func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 	}
 	o := kernel.DefaultOptions
 	o.Tensors = c.target.Limits.StorageBuffers - 1
-	o.Bytes = c.target.Limits.BindingBytes / 2
 	o.FirstCode = len(c.codes) + 1
 	o.Unfused = c.target.Unfused
 	prog, err := kernel.Build(g, o)
@@ -145,18 +146,15 @@ func (c *compiler) addCodes(checks []*ir.Node) {
 
 // schedule makes the kernels of all items, loops written out in place.
 func (c *entryCompiler) schedule(p *kernel.Program, loops []*kernel.Loop) error {
-	device := kernel.Device{
-		Threads: c.target.Limits.Invocations, SharedBytes: c.target.Limits.SharedBytes, Groups: c.target.Limits.Groups,
-	}
 	for _, item := range p.Items {
 		switch item := item.(type) {
 		case *kernel.Group:
-			launches, err := p.Schedule(item, device)
+			launches, err := p.Schedule(item, c.target.device())
 			if err != nil {
 				return err
 			}
 			for _, l := range launches {
-				c.launches = append(c.launches, placedLaunch{l, loops})
+				c.launches = append(c.launches, placedLaunch{l, p, item, loops})
 			}
 		case *kernel.Loop:
 			if item.Count > MaxRepeat {

@@ -80,6 +80,11 @@ type Target struct {
 	Unfused   bool   // each node is a kernel of its own: see [kernel.Options]
 }
 
+// device is what schedules are told of the target.
+func (t Target) device() kernel.Device {
+	return kernel.Device{Threads: t.Limits.Invocations, SharedBytes: t.Limits.SharedBytes, Groups: t.Limits.Groups}
+}
+
 // WebGPU returns the target that every WebGPU device meets.
 func WebGPU() Target {
 	return Target{Name: "webgpu", Dialect: dtype.WGSL, Limits: DefaultLimits()}
