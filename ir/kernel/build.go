@@ -23,6 +23,9 @@ func Build(g *ir.Graph, o Options) (p *Program, err error) {
 	if g, err = prepared(g, o); err != nil {
 		return nil, err
 	}
+	if o.Cache == nil {
+		o.Cache = NewCache()
+	}
 	return build(&Program{Graph: g, options: o, byID: map[int]*Tensor{}})
 }
 

@@ -180,17 +180,12 @@ func (f *finisher) need(id int) {
 	}
 }
 
-// layOut fills in the kernel's arrays: tensors, the status words last among
-// them, then the kernel's own memory.
+// layOut fills in the kernel's arrays: tensors, named by their place so that
+// equal kernels have one text, the status words last among them, then the
+// kernel's own memory.
 func (f *finisher) layOut(k *Kernel) []*Tensor {
 	var args []*Tensor
-	taken := map[string]bool{}
 	add := func(id int, a Array) {
-		// Tensors of different graphs, or w.1 and w_1, may come to one name.
-		for name, i := a.Name, 2; taken[a.Name]; i++ {
-			a.Name = name + "_" + strconv.Itoa(i)
-		}
-		taken[a.Name] = true
 		f.slot[id] = len(k.Arrays)
 		k.Arrays = append(k.Arrays, a)
 	}
@@ -199,7 +194,7 @@ func (f *finisher) layOut(k *Kernel) []*Tensor {
 			continue
 		}
 		t := f.e.p.byID[id]
-		a := Array{Name: identifier("t_" + t.Name), DType: t.DType, Width: 1, Len: max(t.Len(), 1)}
+		a := Array{Name: "t" + strconv.Itoa(len(args)), DType: t.DType, Width: 1, Len: max(t.Len(), 1)}
 		if f.written[id] {
 			a.Access = ReadWrite
 		}

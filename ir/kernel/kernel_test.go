@@ -17,7 +17,7 @@ import (
 
 // run compiles a graph, runs it once in the simulator on random inputs, and
 // compares every output with the reference meaning. It returns the names of the
-// kernels.
+// kernels, in the order in which they are dispatched.
 func run(t *testing.T, g *ir.Graph) []string {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -72,9 +72,18 @@ func run(t *testing.T, g *ir.Graph) []string {
 		}
 	}
 	var names []string
-	for _, k := range s.Plan().Kernels {
-		names = append(names, k.Name)
+	var count func(steps []plan.Step)
+	count = func(steps []plan.Step) {
+		for _, step := range steps {
+			switch step := step.(type) {
+			case *plan.Dispatch:
+				names = append(names, s.Plan().Kernels[step.Kernel].Name)
+			case *plan.Repeat:
+				count(step.Steps)
+			}
+		}
 	}
+	count(s.Plan().Entries[0].Steps)
 	return names
 }
 

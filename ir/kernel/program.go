@@ -68,6 +68,8 @@ type Options struct {
 	Tensors int
 	// FirstCode is the status code of the first check.
 	FirstCode int
+	// Cache holds the kernels of programs compiled before, nil for a new one.
+	Cache *Cache
 	// Unfused makes a group of every node that is no literal: what fusion is
 	// checked against.
 	Unfused bool

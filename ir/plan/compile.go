@@ -49,6 +49,8 @@ type compiler struct {
 	printer    Printer
 	persistent map[string]region
 	slots      map[string]int // persistent slots by name
+	cache      *kernel.Cache
+	numbers    map[kernelKey]int
 	kernels    map[string]int // by source
 	printed    []*kernel.Kernel
 	states     arenas
@@ -65,7 +67,8 @@ func newCompiler(m *ir.Module, t Target, pr Printer) *compiler {
 	limit := t.Limits.BindingBytes
 	return &compiler{
 		plan: p, module: m, target: t, printer: pr,
-		persistent: map[string]region{}, slots: map[string]int{}, kernels: map[string]int{},
+		persistent: map[string]region{}, slots: map[string]int{},
+		cache: kernel.NewCache(), numbers: map[kernelKey]int{}, kernels: map[string]int{},
 		states:    arenas{p: p, kind: StateBuffer, limit: limit},
 		inputs:    arenas{p: p, kind: InputBuffer, limit: limit},
 		constants: arenas{p: p, kind: ConstantBuffer, limit: limit},
@@ -115,6 +118,7 @@ func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 	o := kernel.DefaultOptions
 	o.Tensors = c.target.Limits.StorageBuffers - 1
 	o.FirstCode = len(c.codes) + 1
+	o.Cache = c.cache
 	o.Unfused = c.target.Unfused
 	prog, err := kernel.Build(g, o)
 	if err != nil {

@@ -100,27 +100,19 @@ func (c *entryCompiler) shareable(args []*kernel.Tensor) map[int][]int {
 
 // dispatch binds a launch and prints its kernel.
 func (c *entryCompiler) dispatch(l kernel.Launch) (*Dispatch, error) {
-	k := cloneArrays(l.Kernel)
-	bindings := c.bindings(k, l.Args)
+	k, bindings := l.Kernel, c.bindings(l.Args)
 	if len(bindings) > c.target.Limits.StorageBuffers {
 		var err error
 		if k, bindings, err = c.merged(k, bindings, c.shareable(l.Args)); err != nil {
 			return nil, err
 		}
 	}
-	setAccess(k, bindings)
-	number, err := c.kernel(k)
+	number, err := c.kernel(kernelKey{k, accessOf(k, bindings)})
 	return &Dispatch{Kernel: number, Groups: l.Kernel.Groups, Bindings: bindings}, err
 }
 
-func cloneArrays(k *kernel.Kernel) *kernel.Kernel {
-	c := *k
-	c.Arrays = slices.Clone(k.Arrays)
-	return &c
-}
-
 // bindings returns the windows of a launch's storage arrays.
-func (c *entryCompiler) bindings(k *kernel.Kernel, args []*kernel.Tensor) []Binding {
+func (c *entryCompiler) bindings(args []*kernel.Tensor) []Binding {
 	out := make([]Binding, len(args))
 	for i, t := range args {
 		if t == nil {
@@ -175,32 +167,64 @@ func (c *entryCompiler) merged(k *kernel.Kernel, bindings []Binding, shareable m
 	return k, out, err
 }
 
-// setAccess widens the access of arrays to that of their whole buffer in this
-// dispatch: WebGPU refuses a buffer that is bound for reading and for writing
-// at once, even where the windows are disjoint.
-func setAccess(k *kernel.Kernel, bindings []Binding) {
+// kernelKey is a kernel as it is used in a dispatch: with the access of each
+// storage array, a byte each.
+type kernelKey struct {
+	kernel *kernel.Kernel
+	access string
+}
+
+// accessOf returns the access of the arrays, widened to that of their whole
+// buffer in this dispatch: WebGPU refuses a buffer that is bound for reading and
+// for writing at once, even where the windows are disjoint.
+func accessOf(k *kernel.Kernel, bindings []Binding) string {
 	written := map[int]bool{}
 	for i, b := range bindings {
 		if k.Arrays[i].Access != kernel.Read {
 			written[b.Buffer] = true
 		}
 	}
+	out := make([]byte, len(bindings))
 	for i, b := range bindings {
-		if a := &k.Arrays[i]; a.Access == kernel.Read && written[b.Buffer] {
-			a.Access = kernel.ReadWrite
+		a := k.Arrays[i].Access
+		if a == kernel.Read && written[b.Buffer] {
+			a = kernel.ReadWrite
 		}
+		out[i] = byte(a)
 	}
+	return string(out)
 }
 
-// kernel prints a kernel and returns its number; kernels with one text are one.
-func (c *entryCompiler) kernel(k *kernel.Kernel) (int, error) {
+// with returns the kernel with other accesses.
+func (key kernelKey) with() *kernel.Kernel {
+	k := *key.kernel
+	k.Arrays = slices.Clone(k.Arrays)
+	for i := range key.access {
+		k.Arrays[i].Access = kernel.Access(key.access[i])
+	}
+	return &k
+}
+
+// kernel prints a kernel, unless it is known, and returns its number; kernels
+// with one text are one.
+func (c *entryCompiler) kernel(key kernelKey) (int, error) {
+	if number, ok := c.numbers[key]; ok {
+		return number, nil
+	}
+	k := key.with()
 	source, err := c.printer.Print(k)
 	if err != nil {
 		return 0, err
 	}
-	if number, ok := c.kernels[source]; ok {
-		return number, nil
+	number, ok := c.kernels[source]
+	if !ok {
+		number = c.addKernel(k, source)
 	}
+	c.numbers[key], c.kernels[source] = number, number
+	return number, nil
+}
+
+func (c *entryCompiler) addKernel(k *kernel.Kernel, source string) int {
 	out := Kernel{Name: k.Name, Source: source, Workgroup: k.Workgroup, Counters: k.Counters}
 	for _, a := range k.Arrays {
 		switch a.Space {
@@ -211,8 +235,7 @@ func (c *entryCompiler) kernel(k *kernel.Kernel) (int, error) {
 		}
 	}
 	out.ScalarBytes = 4 * len(k.Scalars)
-	c.kernels[source] = len(c.plan.Kernels)
 	c.plan.Kernels = append(c.plan.Kernels, out)
 	c.printed = append(c.printed, k)
-	return len(c.plan.Kernels) - 1, nil
+	return len(c.plan.Kernels) - 1
 }
