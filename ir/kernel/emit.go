@@ -17,13 +17,14 @@ type Launch struct {
 
 // Device is what schedules need to know of a target.
 type Device struct {
-	// Threads is the most threads of a workgroup, SharedBytes its memory, and
-	// Groups the most workgroups along an axis of a dispatch.
-	Threads, SharedBytes, Groups int
+	// Threads is the most threads of a workgroup, SharedBytes its memory, Groups
+	// the most workgroups along an axis of a dispatch, and ArrayBytes the most
+	// that a storage array takes.
+	Threads, SharedBytes, Groups, ArrayBytes int
 }
 
 // DefaultDevice is what WebGPU promises everywhere.
-var DefaultDevice = Device{Threads: 256, SharedBytes: 16 << 10, Groups: 65535}
+var DefaultDevice = Device{Threads: 256, SharedBytes: 16 << 10, Groups: 65535, ArrayBytes: 128 << 20}
 
 // emitter collects the pieces of one kernel. While it is built, loads and
 // stores name arrays by tensor ID, or by a negative slot for memory of the

@@ -43,9 +43,11 @@ func (t tile) count(c *contraction) int {
 func (t tile) padded(c *contraction) int { return t.count(c) * t.m * t.n }
 
 // parts is over how many workgroups the sum of each result is spread, where
-// there are few tiles and the contracted space is long.
-func (t tile) parts(c *contraction) int {
-	return max(1, min(wantedGroups/t.count(c), product(c.K)/partLength))
+// there are few tiles, the contracted space is long, and the partial sums fit an
+// array.
+func (t tile) parts(c *contraction, d Device) int {
+	sums := 4 * product(c.Batch) * product(c.M) * product(c.N)
+	return max(1, min(wantedGroups/t.count(c), product(c.K)/partLength, d.ArrayBytes/sums))
 }
 
 func (t tile) fits(d Device) bool {
@@ -77,7 +79,7 @@ func chooseTile(c *contraction, d Device) (best tile, parts int, ok bool) {
 		if !t.fits(d) || 4*t.padded(c) > 5*least {
 			continue
 		}
-		if p := t.parts(c); groups < enoughTiles && t.count(c)*p > groups {
+		if p := t.parts(c, d); groups < enoughTiles && t.count(c)*p > groups {
 			best, parts, groups = t, p, t.count(c)*p
 		}
 	}

@@ -82,7 +82,8 @@ type Target struct {
 
 // device is what schedules are told of the target.
 func (t Target) device() kernel.Device {
-	return kernel.Device{Threads: t.Limits.Invocations, SharedBytes: t.Limits.SharedBytes, Groups: t.Limits.Groups}
+	l := t.Limits
+	return kernel.Device{Threads: l.Invocations, SharedBytes: l.SharedBytes, Groups: l.Groups, ArrayBytes: l.BindingBytes}
 }
 
 // WebGPU returns the target that every WebGPU device meets.
