@@ -145,10 +145,8 @@ func (p *Program) merge(a, b *Group) *Group {
 	switch {
 	case a.Kind != MapKind && p.updates(b):
 		return nil
-	case a.Kind == MapKind && b.Kind == MapKind:
+	case a.Kind == MapKind && b.Kind == MapKind, a.Kind == ContractKind && b.Kind == MapKind:
 		return p.mergeSame(a, b)
-	case a.Kind == ContractKind && b.Kind == MapKind:
-		return p.mergeAfterContract(a, b)
 	case a.Kind == ReduceKind && b.Kind == MapKind:
 		return p.mergeAfterReduce(a, b)
 	case a.Kind == ReduceKind && b.Kind == ReduceKind:
@@ -181,18 +179,6 @@ func (p *Program) mergeSame(a, b *Group) *Group {
 		}
 	}
 	return join(a.Kind, a.Outer, nil, a.Members, b.Members)
-}
-
-// maxEpilogueWeight bounds what is computed behind a contraction: a tile's
-// kernel has it once for each register of a thread.
-const maxEpilogueWeight = 32
-
-// mergeAfterContract is mergeSame for what follows a contraction.
-func (p *Program) mergeAfterContract(a, b *Group) *Group {
-	if a.touch.weight+b.touch.weight > maxEpilogueWeight {
-		return nil
-	}
-	return p.mergeSame(a, b)
 }
 
 // mergeAfterReduce puts a map behind the reductions whose results it reads:

@@ -205,6 +205,15 @@ func (m *Member) pointwise(outer int) bool {
 	return false
 }
 
+// weight is the number of simple operations in the expressions of the members.
+func (g *Group) weight() int {
+	w := 0
+	for _, m := range g.Members {
+		w += g.program.plan.weight[m.Node.ID()]
+	}
+	return w
+}
+
 // Reads returns the tensors that the group loads, each once.
 func (g *Group) Reads() []*Tensor { return g.loads }
 
