@@ -45,6 +45,9 @@ type Dialect struct {
 	LetVector func(a kernel.Array, name, value string) string
 	// UnsignedShift says that shifts count in u32 whatever they shift.
 	UnsignedShift bool
+	// UndefinedOverflow says that the language leaves the overflow of signed
+	// integers undefined: what may overflow is computed unsigned.
+	UndefinedOverflow bool
 	// LazyLogic writes && and || rather than & and |. Where each && becomes a
 	// branch, as in WGSL, long conditions take drivers long to compile.
 	LazyLogic bool
@@ -116,7 +119,7 @@ func Write(k *kernel.Kernel, d *Dialect) (*Source, error) {
 		return nil, err
 	}
 	w := &Writer{
-		d: d, out: &Source{Kernel: kernel.Unroll(k)}, depth: 1,
+		d: d, out: &Source{Kernel: kernel.Unroll(k)}, depth: 1, ranges: scalar.NewSimplifier(),
 		taken: map[string]bool{}, alias: map[string]text{}, functions: map[string]bool{},
 		renamed: map[string]string{}, mutable: map[string]bool{}, width: map[string]int{},
 	}
@@ -152,6 +155,7 @@ type Writer struct {
 	width     map[string]int  // of the vectors by name
 	mutable   map[string]bool // variables that change
 	storage   bool            // threads may exchange values through storage arrays
+	ranges    *scalar.Simplifier
 }
 
 // Fail records what the dialect lacks.

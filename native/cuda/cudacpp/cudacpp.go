@@ -7,7 +7,9 @@
 // unsigned int in memory.
 //
 // Arithmetic is that of CUDA: a product and a sum may be contracted to one
-// rounding, and signed integers are expected not to overflow.
+// rounding. Signed integers wrap: what may overflow, by the ranges of what it is
+// made of, is computed unsigned, since C++ leaves overflow undefined. Positions
+// are proven not to, and stay signed.
 package cudacpp
 
 import (

@@ -17,11 +17,14 @@ var dialect = clike.Dialect{
 	Name:      "cuda",
 	Level:     scalar.Accurate,
 	LazyLogic: true,
-	Reserved:  func(name string) bool { return reserved[name] },
-	Type:      func(t dtype.DType) string { return typeNames[t] },
-	Literal:   literal,
-	Form:      form,
-	Convert:   convert,
+
+	UndefinedOverflow: true,
+
+	Reserved: func(name string) bool { return reserved[name] },
+	Type:     func(t dtype.DType) string { return typeNames[t] },
+	Literal:  literal,
+	Form:     form,
+	Convert:  convert,
 	Bitcast: func(w *clike.Writer, x string, _, to dtype.DType) string {
 		w.Need("as_bits")
 		return "as_bits<" + typeNames[to] + ">(" + x + ")"
