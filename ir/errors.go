@@ -72,7 +72,8 @@ func (p Pos) String() string {
 }
 
 // OpError says which op was asked for with which operands, where, and what is
-// wrong with it.
+// wrong with it. For a port or an output Op is the word that declares it,
+// "input", "param", "state" or "output", and Label its name.
 type OpError struct {
 	Op    Op
 	In    []Type
@@ -80,9 +81,12 @@ type OpError struct {
 	Label string // the node's label, "" without
 	Pos   Pos
 	Err   error
+
+	declared bool // a port or an output, which has no operands
 }
 
-// Error returns "file.go:12: mul(f32[2], f32[3]): shape mismatch: ...".
+// Error returns "file.go:12: mul(f32[2], f32[3]): shape mismatch: ...", and for
+// a port 'file.go:12: input "x": ...'.
 func (e *OpError) Error() string {
 	var sb strings.Builder
 	if p := e.Pos.String(); p != "" {
@@ -93,14 +97,16 @@ func (e *OpError) Error() string {
 	if e.Label != "" {
 		sb.WriteString(format.Sprintf(" %q", e.Label))
 	}
-	sb.WriteByte('(')
-	for i, t := range e.In {
-		if i > 0 {
-			sb.WriteString(", ")
+	if !e.declared {
+		sb.WriteByte('(')
+		for i, t := range e.In {
+			if i > 0 {
+				sb.WriteString(", ")
+			}
+			sb.WriteString(t.String())
 		}
-		sb.WriteString(t.String())
+		sb.WriteByte(')')
 	}
-	sb.WriteByte(')')
 	if e.Attrs != "" {
 		sb.WriteByte(' ')
 		sb.WriteString(e.Attrs)

@@ -130,6 +130,9 @@ func (n *Node) InTypes() []Type {
 
 // Fail wraps a reason into an [OpError] that names this node.
 func (n *Node) Fail(err error) error {
+	if p, ok := n.attrs.(*PortAttrs); ok {
+		return &OpError{Op: Op(p.Kind.String()), Label: p.Name, Pos: n.pos, Err: err, declared: true}
+	}
 	return &OpError{Op: n.op, In: n.InTypes(), Attrs: FormatAttrs(n.attrs), Label: n.label, Pos: n.pos, Err: err}
 }
 

@@ -46,8 +46,8 @@ const Prefix = "k_"
 func EntryPoint(k *kernel.Kernel) string { return Prefix + k.Name }
 
 // Print returns the CUDA C++ source of a kernel. The error is a
-// *kernel.CheckError, or a *clike.UnsupportedError for 8- and 16-bit types and
-// complex ones, and for kernels that are not right for subgroups of 32.
+// *kernel.CheckError, or a *clike.UnsupportedError for types that the support
+// table does not promise, and for kernels that are not right for subgroups of 32.
 func Print(k *kernel.Kernel) (string, error) {
 	src, err := clike.Write(k, &dialect)
 	if err != nil {
@@ -57,7 +57,7 @@ func Print(k *kernel.Kernel) (string, error) {
 		return "", &clike.UnsupportedError{Dialect: dialect.Name, Kernel: k.Name, What: fmt.Sprintf(format, args...)}
 	}
 	for i, t := range k.Scalars {
-		if t != dtype.Invalid && typeNames[t] == "" {
+		if t != dtype.Invalid && t.On(dialect.Target) != dtype.Arithmetic {
 			return unsupported("scalar %d of type %s", i, t)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 var dialect = clike.Dialect{
 	Name:      "cuda",
 	Level:     scalar.Accurate,
+	Target:    dtype.CUDA,
 	LazyLogic: true,
 
 	UndefinedOverflow: true,

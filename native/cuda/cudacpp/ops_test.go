@@ -74,7 +74,7 @@ func compileSample(op ir.Op, s ir.Sample) (*plan.Plan, error) {
 	}
 	for _, n := range g.Nodes() {
 		for _, t := range n.Types() {
-			if t.DType.On(dtype.CUDA) != dtype.Arithmetic || t.DType.Size() < 4 && t.DType != ir.Bool {
+			if t.DType.On(dtype.CUDA) != dtype.Arithmetic {
 				return &plan.Plan{}, nil
 			}
 		}
