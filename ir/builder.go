@@ -261,7 +261,15 @@ func (b *Builder) Add1(op Op, attrs Attrs, in ...Value) Value {
 // AddNode adds a node that may own subgraphs.
 func (b *Builder) AddNode(op Op, attrs Attrs, subs []*Graph, in ...Value) []Value {
 	n := &Node{op: op, attrs: attrs, subs: subs, inputs: append([]Value(nil), in...), label: b.label}
-	return b.insert(n)
+	out := b.insert(n)
+	if b.err != nil {
+		return out
+	}
+	if err := checkScalar(n); err != nil {
+		b.Fail(n.Fail(err))
+		return []Value{{}}
+	}
+	return out
 }
 
 // Copy adds a node like n, of this or another graph, with the given operands.

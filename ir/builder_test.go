@@ -209,9 +209,9 @@ func TestCopyKeepsLabelAndPlace(t *testing.T) {
 	}
 }
 
-func TestRegisterRefuses(t *testing.T) {
+func TestRegisterRefusesNames(t *testing.T) {
 	for _, op := range []Op{"", "input", "param", "state", OpPort, OpConstant, opAdd, "a b", "a(", "ü"} {
-		if err := Register(&Def{Op: op}); !errors.Is(err, ErrName) {
+		if err := Register(&Def{Op: op, Infer: sameTypes, Lower: &ControlLowering{}, NoGrad: "a test"}); !errors.Is(err, ErrName) {
 			t.Errorf("%q: %v", op, err)
 		}
 	}

@@ -28,6 +28,8 @@ var (
 	ErrUnsupported = errors.New("unsupported")
 	// ErrSymbol: a symbolic dimension is unbound, or bound twice differently.
 	ErrSymbol = errors.New("symbol not bound")
+	// ErrDef: the definition of an op lacks something or contradicts itself.
+	ErrDef = errors.New("bad definition")
 	// ErrSyntax: text is not in the text form of a graph.
 	ErrSyntax = errors.New("syntax error")
 )
