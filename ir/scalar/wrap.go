@@ -25,6 +25,14 @@ func (s *Simplifier) Wrapping(e Expr) Expr {
 	return visit(s.in.tree(e))
 }
 
+// MayOverflow reports whether an operation on signed integers in e may leave the
+// range of its type, as far as the ranges of variables tell.
+func (s *Simplifier) MayOverflow(e Expr) bool {
+	found := false
+	Walk(s.in.tree(e), func(n Expr) { found = found || s.mayOverflow(n) })
+	return found
+}
+
 // mayOverflow reports whether C leaves the operation of the interned node n
 // undefined for some values of its operands.
 func (s *Simplifier) mayOverflow(n *Node) bool {
