@@ -80,8 +80,15 @@ func lowerable(n *ir.Node) error {
 		}
 	}
 	d := n.Def()
-	if l, ok := d.Lower.(*ir.ScatterLowering); ok && l.Mode > ir.ScatterSet {
-		return ir.Errorf(ir.ErrUnsupported, "there is no scatter mode %d", l.Mode)
+	switch l := d.Lower.(type) {
+	case *ir.ScatterLowering:
+		if l.Mode > ir.ScatterSet {
+			return ir.Errorf(ir.ErrUnsupported, "there is no scatter mode %d", l.Mode)
+		}
+	case *ir.ContractLowering:
+		if _, fault := inverted(n, scalar.NewSimplifier()); fault != "" {
+			return ir.Errorf(ir.ErrUnsupported, "%s", fault)
+		}
 	}
 	if d.Scalar == nil && d.Lower == nil && !isLeaf(n) {
 		return ir.Errorf(ir.ErrUnsupported, "no lowering: inline the composite first")
