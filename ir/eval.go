@@ -86,6 +86,9 @@ func evalNode(c *EvalContext, n *Node, at func(Value) *Array, inputs map[string]
 		in[i] = at(v)
 	}
 	d := mustDef(n.op)
+	if d.Eval == nil && d.Body == nil {
+		return nil, Errorf(ErrNoRule, "%s has no Eval", n.op)
+	}
 	if d.Eval == nil {
 		body, err := Inline(n)
 		if err != nil {

@@ -64,7 +64,7 @@ func TestEvalRefuses(t *testing.T) {
 		{"elements of another kind", twice, map[string]*Array{"x": {DType: F32, Dims: []int{2}, I: []int64{1, 2}}}, ErrShape, "0 elements"},
 		{"symbolic size", symbolic, map[string]*Array{"x": x2}, ErrShape, "f32[2] where f32[n]"},
 		{"meaning that does not keep to the shape rule", liar, map[string]*Array{"x": Floats(F32, []float64{1})}, ErrDType, "result 0 of Eval"},
-		{"no meaning", noMeaning, nil, ErrNoRule, "test.shape is a primitive"},
+		{"no meaning", noMeaning, nil, ErrNoRule, "test.shape has no Eval"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

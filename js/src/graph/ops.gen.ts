@@ -597,7 +597,8 @@ export abstract class ValueOps {
   pad(value: Operand, attributes: { low: readonly Dim[]; high: readonly Dim[]; interior: readonly number[] }): Value { return this.apply('pad', [value], attributes)[0]!; }
 
   /**
-   * x to the power y: 1 for y = 0 and any x, NaN for a negative x unless y is whole.
+   * x to the power y: 1 for y = 0 and any x, NaN for a negative x unless y is whole. The
+   * derivative by y at 0^0 is 0.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
