@@ -109,19 +109,22 @@ func (v *validator) slots() *FormatError {
 	var owned []span // windows that nobody else may have
 	for i := range v.p.Slots {
 		s := &v.p.Slots[i]
-		err := v.slot(s)
-		if err == nil && s.Role.Persistent() {
-			if v.persistent[s.Name] {
-				err = invalid(16, "another parameter or state has this name")
-			}
-			v.persistent[s.Name] = true
-		}
-		if err != nil {
+		if err := v.slot(s); err != nil {
 			return err.in("slot %d (%s %q)", i, s.Role, s.Name)
 		}
 		if s.Role != Scalar && s.Role != Output && s.Bytes > 0 {
 			owned = append(owned, span{Binding{s.Buffer, s.Offset, s.Bytes}, true, i})
 		}
+	}
+	for i := range v.p.Slots {
+		s := &v.p.Slots[i]
+		if !s.Role.Persistent() {
+			continue
+		}
+		if v.persistent[s.Name] {
+			return invalid(16, "another parameter or state has this name").in("slot %d (%s %q)", i, s.Role, s.Name)
+		}
+		v.persistent[s.Name] = true
 	}
 	if a, b, found := conflict(owned); found {
 		s, other := &v.p.Slots[b.index], &v.p.Slots[a.index]

@@ -4,13 +4,18 @@ import "github.com/rlx-go/rlx/ir/kernel"
 
 func (v *validator) entries() *FormatError {
 	seen := map[string]bool{"": true}
+	for i := range v.p.Entries {
+		name := v.p.Entries[i].Name
+		if seen[name] {
+			return invalid(26, "its name is missing or there twice").in("entry %d (%s)", i, name)
+		}
+		seen[name] = true
+	}
 	rows := 0
 	for i := range v.p.Entries {
 		e := &v.p.Entries[i]
 		var err *FormatError
 		switch rows += e.UniformStride(); {
-		case seen[e.Name]:
-			err = invalid(26, "its name is missing or there twice")
 		case !fitsRow(e.UniformBytes):
 			err = invalid(22, "its row of scalars cannot be %d bytes", e.UniformBytes)
 		case rows > MaxRowsBytes:
@@ -21,7 +26,6 @@ func (v *validator) entries() *FormatError {
 		if err != nil {
 			return err.in("entry %d (%s)", i, e.Name)
 		}
-		seen[e.Name] = true
 	}
 	return nil
 }

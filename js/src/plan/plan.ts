@@ -215,22 +215,21 @@ class Reader {
     if (n > this.end - this.at) this.fail(3, `${n} bytes expected, ${this.end - this.at} left`);
   }
 
-  take(n: number): Uint8Array<ArrayBuffer> {
+  /** Steps over n bytes, and returns where they begin. */
+  #skip(n: number): number {
     this.#room(n);
-    return this.#bytes.subarray(this.at, this.at += n);
+    return (this.at += n) - n;
   }
+
+  take(n: number): Uint8Array<ArrayBuffer> { return this.#bytes.subarray(this.#skip(n), this.at); }
 
   tag(): string { return String.fromCharCode(...this.take(4)); }
 
-  u32(): number {
-    this.take(4);
-    return this.#view.getUint32(this.at - 4, true);
-  }
+  u32(): number { return this.#view.getUint32(this.#skip(4), true); }
 
   /** A number of 64 bits that is exact in JavaScript. */
   i64(): number {
-    this.take(8);
-    const n = Number(this.#view.getBigInt64(this.at - 8, true));
+    const at = this.#skip(8), n = this.#view.getUint32(at, true) + this.#view.getInt32(at + 4, true) * 2 ** 32;
     return Number.isSafeInteger(n) ? n : this.fail(4, 'a number is out of range');
   }
 
@@ -252,9 +251,9 @@ class Reader {
     const n = this.u32();
     this.#room(n + (-n & 3));
     const bytes = this.take(n);
-    this.take(-n & 3);
+    this.#skip(-n & 3);
     try {
-      return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+      return utf8.decode(bytes);
     } catch {
       return this.fail(5, 'a string is not UTF-8');
     }
@@ -264,7 +263,9 @@ class Reader {
   list<T>(item: () => T, size = 4): T[] {
     const n = this.u32();
     this.#room(n * size);
-    return Array.from({ length: n }, item);
+    const items: T[] = [];
+    while (items.length < n) items.push(item());
+    return items;
   }
 
   record<T>(body: () => T): T {
@@ -275,12 +276,14 @@ class Reader {
     if (this.at < this.end && !this.newer) this.fail(3, `${this.end - this.at} bytes too many`);
     this.at = this.end;
     this.end = outer;
-    this.take(-n & 3);
+    this.#skip(-n & 3);
     return value;
   }
 
   records<T>(item: () => T): T[] { return this.list(() => this.record(item)); }
 }
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 let table: Uint32Array | undefined;
 
