@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { crc32 } from 'node:zlib';
-import { decodePlan, RlxError } from '../dist/runtime.js';
-import { linearPlan, seal } from './linear.mjs';
+import { decodePlan, openSession, RlxError } from '../dist/runtime.js';
+import { linearPlan, linearPlanWith, seal } from './linear.mjs';
 
 /** Decodes, and returns the kind of the error, or undefined. */
 function kindOf(bytes) {
@@ -186,6 +186,11 @@ for (const [what, file] of [
   decodePlan(bytes);
   const { user, system } = process.cpuUsage(begun);
   assert.ok(user + system < 2e6, `${(user + system) / 1000} ms`);
+});
+
+test('a plan for another target is read, and not opened', async () => {
+  const file = linearPlanWith('webgpu', 'abacus'), device = { features: new Set(), limits: decodePlan(file).requires.limits };
+  await assert.rejects(openSession(file, { device }), { kind: 'limit', message: /a target called abacus/ });
 });
 
 test('a plan that would never end is refused', () => {
