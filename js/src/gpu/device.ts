@@ -37,10 +37,11 @@ export function meets(from: Capable, { features, limits, subgroup: [least, most]
 
 /** The first of a plan and its variants that an adapter or a device can run. */
 export function pickVariant(plan: Plan, from: Capable): Plan {
-  const found = [plan, ...plan.variants].find(({ requires }) => meets(from, requires));
+  const found = [plan, ...plan.variants].find(({ target, requires }) => target === 'webgpu' && meets(from, requires));
   if (found) return found;
   const has = from.limits as unknown as Record<string, number>;
   const lacking = [
+    ...plan.target === 'webgpu' ? [] : [`a target called ${plan.target}`],
     ...plan.requires.features.filter((name) => !from.features.has(name as GPUFeatureName)),
     ...Object.entries(plan.requires.limits).filter(([name, n]) => n > has[name]!).map(([name, n]) => `${name} ${n} (here ${has[name]})`),
   ];
