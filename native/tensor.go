@@ -2,6 +2,7 @@ package native
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"unsafe"
 
@@ -200,7 +201,7 @@ func (t Tensor) String() string { return fmt.Sprintf("%s%v", t.DType, t.Dims) }
 func count(dims []int) (int, bool) {
 	n := 1
 	for _, d := range dims {
-		if d < 0 || d > 0 && n > (1<<62)/d {
+		if d < 0 || d > 0 && n > math.MaxInt/d {
 			return 0, false
 		}
 		n *= d

@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"math"
 	"unicode/utf8"
 
 	"github.com/rlx-go/rlx/ir/dtype"
@@ -166,10 +167,16 @@ func (r *reader) take(n int) []byte {
 func (r *reader) skip(n int) { r.take(n) }
 
 func (r *reader) u32() int {
-	if b := r.take(4); b != nil {
-		return int(binary.LittleEndian.Uint32(b))
+	b := r.take(4)
+	if b == nil {
+		return 0
 	}
-	return 0
+	v := binary.LittleEndian.Uint32(b)
+	if uint64(v) > math.MaxInt {
+		r.fail("a number is out of range")
+		return 0
+	}
+	return int(v)
 }
 
 // i64 reads a number that is exact in JavaScript too.

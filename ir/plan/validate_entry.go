@@ -121,7 +121,7 @@ func (v *validator) repeat(sc *scope, s *Repeat) (int, error) {
 		return 0, invalid(sc.where, "repeats are nested more than %d deep", MaxCounters)
 	}
 	n, err := v.steps(sc, s.Steps)
-	return min(max(n, 1)*s.Count, MaxDispatches+1), err
+	return int(min(int64(max(n, 1))*int64(s.Count), MaxDispatches+1)), err
 }
 
 func (v *validator) copies(where string, s *Copy) error {

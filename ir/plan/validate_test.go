@@ -43,7 +43,7 @@ func TestValidateRefuses(t *testing.T) {
 		{"an input among the states", func(p *plan.Plan) { named(p, "x").Buffer = 2 }, "cannot lie"},
 		{"a size that does not fit the shape", func(p *plan.Plan) { named(p, "x").Dims = []int{4, 4} }, "do not fit"},
 		{"a negative dimension", func(p *plan.Plan) { named(p, "x").Dims = []int{-4, 3} }, "dimension"},
-		{"a product that overflows", func(p *plan.Plan) { named(p, "x").Dims = []int{1 << 40, 1 << 40} }, "overflows"},
+		{"a product that overflows", func(p *plan.Plan) { named(p, "x").Dims = []int{1 << 30, 1 << 30, 1 << 30} }, "overflows"},
 		{"two states in one place", func(p *plan.Plan) { named(p, "count").Offset = 256 }, "overlaps"},
 		{"two states of one name", func(p *plan.Plan) { named(p, "count").Name = "w" }, "this name"},
 		{"bounds on floats", func(p *plan.Plan) { named(p, "x").Checked = true }, "bounds"},
