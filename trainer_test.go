@@ -103,7 +103,7 @@ func TestLossesAreThoseOfTheReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	values := map[string]*ir.Array{optim.RateInput: ir.Floats(ir.F32, []float64{rlx.DefaultRate})}
+	values := map[string]*ir.Array{optim.RateInput: ir.Float(ir.F32, rlx.DefaultRate)}
 	saved, err := tr.Program().Save(ctx)
 	if err != nil {
 		t.Fatal(err)
