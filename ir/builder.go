@@ -151,7 +151,7 @@ func (b *Builder) checkPort(kind PortKind, name string, t Type) error {
 		return Errorf(ErrName, "%s without a name", kind)
 	}
 	if _, taken := b.named[portName{name, spacePorts}]; taken {
-		return Errorf(ErrName, "%q is declared twice", name)
+		return Errorf(ErrName, "%s %q is declared twice", kind, name)
 	}
 	return nil
 }

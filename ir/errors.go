@@ -82,12 +82,17 @@ type OpError struct {
 	Err   error
 }
 
-// Error returns "file.go:12: mul(f32[2], f32[3]): shape mismatch: ...".
+// Error returns "file.go:12: mul(f32[2], f32[3]): shape mismatch: ...". What
+// goes into and out of a graph is no op to its user: the reason names it.
 func (e *OpError) Error() string {
 	var sb strings.Builder
 	if p := e.Pos.String(); p != "" {
 		sb.WriteString(p)
 		sb.WriteString(": ")
+	}
+	if e.Op == OpPort {
+		sb.WriteString(e.Err.Error())
+		return sb.String()
 	}
 	sb.WriteString(string(e.Op))
 	if e.Label != "" {

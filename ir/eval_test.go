@@ -54,8 +54,8 @@ func TestEvalRefuses(t *testing.T) {
 		kind   error
 		msg    string
 	}{
-		{"missing input", twice, nil, ErrName, `input "x" is missing`},
-		{"nil input", twice, map[string]*Array{"x": nil}, ErrName, `input "x" is missing`},
+		{"missing input", twice, nil, ErrName, `input "x": bad name: no value is given`},
+		{"nil input", twice, map[string]*Array{"x": nil}, ErrName, `input "x": bad name: no value is given`},
 		{"unknown input", twice, map[string]*Array{"x": x2, "y": x2}, ErrName, `no port "y"`},
 		{"wrong dtype", twice, map[string]*Array{"x": Ints(I32, []int64{1, 2})}, ErrDType, `input "x": dtype mismatch: i32[2] where f32[2] is wanted`},
 		{"wrong size", twice, map[string]*Array{"x": Floats(F32, []float64{1, 2, 3})}, ErrShape, "f32[3] where f32[2]"},

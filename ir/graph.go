@@ -1,5 +1,7 @@
 package ir
 
+import "github.com/rlx-go/rlx/ir/format"
+
 // Op names an operation. It is the name of the text form, and the key under
 // which the operation's [Def] is registered.
 type Op string
@@ -128,8 +130,12 @@ func (n *Node) InTypes() []Type {
 	return out
 }
 
-// Fail wraps a reason into an [OpError] that names this node.
+// Fail wraps a reason into an [OpError] that names this node, and the port that
+// it is.
 func (n *Node) Fail(err error) error {
+	if a, ok := n.attrs.(*PortAttrs); ok {
+		err = format.Errorf("%s %q: %w", a.Kind, a.Name, err)
+	}
 	return &OpError{Op: n.op, In: n.InTypes(), Attrs: FormatAttrs(n.attrs), Label: n.label, Pos: n.pos, Err: err}
 }
 

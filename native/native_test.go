@@ -1,7 +1,9 @@
 package native_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"unsafe"
 
@@ -95,6 +97,11 @@ func TestErrorsTellKindAndReason(t *testing.T) {
 	}
 	if want := "cpu: step: shape mismatch: x is f32[2]"; err.Error() != want {
 		t.Errorf("%q, want %q", err, want)
+	}
+	for _, kind := range []error{context.Canceled, context.DeadlineExceeded} {
+		if native.KindOf(fmt.Errorf("waiting: %w", kind)) != kind {
+			t.Errorf("%v is not its own kind", kind)
+		}
 	}
 	if native.KindOf(errors.New("odd")) != native.ErrDevice {
 		t.Error("an error of no kind has one")

@@ -49,3 +49,34 @@ func TestCompositesAreRefused(t *testing.T) {
 		t.Errorf("error %v, want one that names softmax", err)
 	}
 }
+
+// badBodies are elementwise ops whose bodies are wrong in one way each.
+var badBodies = map[ir.Op]func(n *ir.Node, x []scalar.Expr) scalar.Expr{
+	"test.mixed_body": func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return scalar.Add(x[0], scalar.Const(ir.I32, 1)) },
+	"test.typed_body": func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return scalar.Const(ir.I32, 1) },
+	"test.empty_body": func(*ir.Node, []scalar.Expr) scalar.Expr { return nil },
+}
+
+func init() {
+	for op, body := range badBodies {
+		if err := ir.Register(&ir.Def{
+			Op: op, Operands: []string{"x"}, Scalar: body,
+			Infer: func(n *ir.Node) ([]ir.Type, error) { return n.InTypes(), nil },
+		}); err != nil {
+			panic(err)
+		}
+	}
+}
+
+func TestWrongBodiesAreErrorsThatNameOpAndPlace(t *testing.T) {
+	for op := range badBodies {
+		g := build(t, func(b *ir.Builder) { b.Output("y", b.Add1(op, nil, b.Input("x", ir.F32, ir.N(3)))) })
+		var e *ir.OpError
+		if _, err := kernel.Build(g, kernel.DefaultOptions); !errors.As(err, &e) || e.Op != op || e.Pos.Line == 0 {
+			t.Errorf("%s: error %v, want one that names the op and its place", op, err)
+		}
+		if _, err := kernel.Build(g, kernel.DefaultOptions); !errors.Is(err, ir.ErrDType) && !errors.Is(err, ir.ErrGraph) {
+			t.Errorf("%s: error %v is of no kind", op, err)
+		}
+	}
+}

@@ -80,6 +80,28 @@ func lowerable(n *ir.Node) error {
 	if d.Scalar == nil && d.Lower == nil && !isLeaf(n) {
 		return ir.Errorf(ir.ErrUnsupported, "no lowering: inline the composite first")
 	}
+	return checkBody(n)
+}
+
+// checkBody reports what is wrong with the body of an elementwise op, which may
+// be one of a user's own.
+func checkBody(n *ir.Node) error {
+	d := n.Def()
+	if d.Scalar == nil {
+		return nil
+	}
+	x := make([]scalar.Expr, len(n.Inputs()))
+	for i, in := range n.Inputs() {
+		x[i] = scalar.Arg(i, in.DType())
+	}
+	switch e, err := scalar.Catch(func() scalar.Expr { return d.Scalar(n, x) }); {
+	case err != nil:
+		return ir.DTypef("the body of the op: %v", err)
+	case e == nil:
+		return ir.Errorf(ir.ErrGraph, "the body of the op gives no expression")
+	case e.Type != n.Types()[0].DType:
+		return ir.DTypef("the body of the op gives %s, its result is %s", e.Type, n.Types()[0].DType)
+	}
 	return nil
 }
 
