@@ -2,6 +2,7 @@ package rlx
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
@@ -46,11 +47,14 @@ func (s *Session) Compile(ctx context.Context, m *ir.Module) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Program{p}, nil
+	return &Program{Program: p}, nil
 }
 
 // Program is a compiled module with its memory.
-type Program struct{ native.Program }
+type Program struct {
+	native.Program
+	trainer atomic.Pointer[Trainer] // the one that counts its steps
+}
 
 // Call runs an entry and waits for its outputs.
 func (p *Program) Call(ctx context.Context, entry string, in Inputs) (Outputs, error) {
