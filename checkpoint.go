@@ -60,6 +60,10 @@ func abbreviated(names []string) string {
 	return fmt.Sprintf("%q", names)
 }
 
+// maxSteps bounds the count of steps in a checkpoint, an i32 on the device, so
+// that it does not overflow in the steps to come.
+const maxSteps = 1 << 30
+
 // Save writes all parameters and states as a safetensors file: training goes on
 // from it as if it had never stopped. To a file, [Trainer.SaveFile] is safer.
 func (t *Trainer) Save(ctx context.Context, w io.Writer) error {
@@ -144,7 +148,7 @@ func (p *Program) isCheckpoint(values map[string]Tensor) error {
 	}
 	for _, counter := range []string{optim.HistoryCount, optim.StepState} {
 		if x, ok := values[counter]; ok && e.Err == nil {
-			_, e.Err = stepCount(counter, x)
+			_, e.Err = stepCount(counter, x, maxSteps)
 		}
 	}
 	if e.Err != nil {

@@ -227,16 +227,12 @@ func (t *Trainer) counted(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return stepCount(t.counter, count)
+	return stepCount(t.counter, count, math.MaxInt32)
 }
 
-// maxSteps bounds the count of steps, an i32 on the device, so that it does not
-// overflow in the steps to come.
-const maxSteps = 1 << 30
-
 // stepCount returns the value of a state that counts steps. The error is of
-// kind [ir.ErrIndex] for a number that cannot be one.
-func stepCount(name string, x Tensor) (int, error) {
+// kind [ir.ErrIndex] for one outside [0, most].
+func stepCount(name string, x Tensor, most int) (int, error) {
 	n, err := x.Int32s()
 	if err != nil {
 		return 0, fmt.Errorf("state %q: %w", name, err)
@@ -244,8 +240,8 @@ func stepCount(name string, x Tensor) (int, error) {
 	if len(n) != 1 {
 		return 0, ir.Shapef("state %q is %s, no number", name, x)
 	}
-	if n[0] < 0 || n[0] > maxSteps {
-		return 0, ir.Errorf(ir.ErrIndex, "state %q counts %d steps, outside [0, %d]", name, n[0], maxSteps)
+	if n[0] < 0 || int(n[0]) > most {
+		return 0, ir.Errorf(ir.ErrIndex, "state %q counts %d steps, outside [0, %d]", name, n[0], most)
 	}
 	return int(n[0]), nil
 }
@@ -376,15 +372,11 @@ func (t *Trainer) collect(ctx context.Context) error {
 		return errors.Join(failed, err)
 	}
 	read := len(t.losses)
-	if count < t.first+read { // the states were set back
+	if known := t.first + read; count < known || count > known+len(ring) { // the states were set, or steps run beside
 		t.losses, t.first, read = nil, max(0, count-len(ring)), 0
 	}
 	for t.steps = t.first + read; t.steps < count; t.steps++ {
-		loss := float32(math.NaN()) // of runs beside the trainer, not kept
-		if count-t.steps <= len(ring) {
-			loss = ring[t.steps%len(ring)]
-		}
-		t.losses = append(t.losses, loss)
+		t.losses = append(t.losses, ring[t.steps%len(ring)])
 	}
 	return errors.Join(failed, t.finite(read))
 }
@@ -408,7 +400,8 @@ func (t *Trainer) finite(from int) error {
 func (t *Trainer) Steps() int { return t.steps }
 
 // Losses returns the loss of every step since the trainer was made or a
-// checkpoint was loaded, and waits for the last one.
+// checkpoint was loaded, and waits for the last one. Where the program ran so
+// many steps without the trainer that losses were lost, it begins after those.
 func (t *Trainer) Losses(ctx context.Context) ([]float32, error) {
 	if err := t.serves(); err != nil {
 		return t.losses, err
