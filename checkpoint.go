@@ -81,7 +81,10 @@ func (t *Trainer) SaveFile(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return safetensors.WriteFile(name, values, nil)
+	if err := safetensors.WriteFile(name, values, nil); err != nil {
+		return fmt.Errorf("saving %s: %w", name, err)
+	}
+	return nil
 }
 
 // Load goes on from a checkpoint that [Trainer.Save] has written. The file must
@@ -103,7 +106,10 @@ func (t *Trainer) LoadFile(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return t.load(ctx, values)
+	if err := t.load(ctx, values); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }
 
 func (t *Trainer) load(ctx context.Context, values map[string]Tensor) error {

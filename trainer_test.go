@@ -11,6 +11,7 @@ import (
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/safetensors"
 )
 
@@ -262,7 +263,7 @@ func TestRunReportsProgressAndStopsWhenAsked(t *testing.T) {
 		}
 		return nil
 	}, nil)
-	if !errors.Is(err, context.Canceled) || tr.Steps() != 10 {
+	if !errors.Is(err, context.Canceled) || native.KindOf(err) != context.Canceled || tr.Steps() != 10 {
 		t.Errorf("after %d steps: %v", tr.Steps(), err)
 	}
 	var last rlx.Progress

@@ -260,7 +260,7 @@ type Module struct {
 // NewModule returns a module, or an error of kind [ErrName] where two entries
 // have one name, [ErrShape] or [ErrDType] where two entries hold a persistent
 // value of one name with different types, and [ErrGraph] for an entry without
-// a graph.
+// a graph, or whose graph has neither outputs nor states to set.
 func NewModule(name string, entries ...Entry) (*Module, error) {
 	seen := map[string]bool{}
 	held := map[string]Type{}
@@ -270,6 +270,9 @@ func NewModule(name string, entries ...Entry) (*Module, error) {
 		}
 		if e.Graph == nil {
 			return nil, Errorf(ErrGraph, "entry %q of module %q has no graph", e.Name, name)
+		}
+		if len(e.Graph.outputs) == 0 {
+			return nil, Errorf(ErrGraph, "entry %q of module %q does nothing: graph %q has no outputs", e.Name, name, e.Graph.name)
 		}
 		seen[e.Name] = true
 		for _, p := range e.Graph.ports {

@@ -75,6 +75,9 @@ func lowerable(n *ir.Node) error {
 		case !ok || size > maxElements || slices.ContainsFunc(t.Shape, tooLong):
 			return ir.Errorf(ir.ErrUnsupported, "%s has too many elements: positions are counted in i32", t)
 		}
+		if _, err := t.Bytes(); err != nil { // on machines whose int has 32 bits
+			return ir.Errorf(ir.ErrUnsupported, "%v", err)
+		}
 	}
 	d := n.Def()
 	if d.Scalar == nil && d.Lower == nil && !isLeaf(n) {
