@@ -110,7 +110,7 @@ lint: $(JS_TOOLS) ## check format, vet (for every system and js/wasm), staticche
 fuzz: ## run each fuzzer for FUZZTIME (30s)
 	for package in $$($(GO) list ./...); do \
 	  for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
-	    ( set -x; $(GO) test -run='^$$' -fuzz="^$$target\$$" -fuzztime=$(FUZZTIME) $$package ); \
+	    ( set -x; $(GO) test -run='^$$' -fuzz="^$$target\$$" -fuzztime=$(FUZZTIME) -fuzzminimizetime=1000x $$package ); \
 	  done; \
 	done
 
