@@ -126,6 +126,7 @@ type Trainer struct {
 	rate    []float32 // in the memory of the input "lr", nil without
 	loss    Tensor    // memory of the loss, without data where there is a history
 	ring    string    // the state with the history, "" without
+	every   int       // steps after which it is read: half of what it keeps
 	counter string    // the state that counts steps, "" without
 	steps   int       // done, as the counter will have it
 	first   int       // the step that losses begin with
@@ -186,7 +187,10 @@ func (t *Trainer) findStates(loss string) {
 	for _, s := range t.program.Persistent() {
 		switch s.Name {
 		case optim.HistoryState(loss):
-			t.ring = s.Name
+			if s.DType != ir.F32 || len(s.Dims) != 1 || s.Dims[0] < 1 {
+				continue // a state of the user's own
+			}
+			t.ring, t.every = s.Name, max(1, s.Dims[0]/2)
 		case optim.StepState:
 			counts = s.Name
 		}
@@ -266,7 +270,7 @@ func (t *Trainer) SetRate(rate float64) error {
 // StopOnNaN tells whether a loss that is NaN or infinite is an error of kind
 // [ErrDiverged] that names the step. It comes from the call that reads the loss:
 // [Trainer.Losses], [Trainer.Run], or a [Trainer.Step] up to 128 steps later
-// where the losses stay on the device. By default such losses are kept like any
+// (half of what the history keeps) where the losses stay on the device. By default such losses are kept like any
 // other and training goes on.
 func (t *Trainer) StopOnNaN(stop bool) { t.stop = stop }
 
@@ -335,7 +339,7 @@ func (t *Trainer) Step(ctx context.Context, batch Inputs) error {
 	}
 	if t.ring != "" {
 		t.steps++
-		if t.steps-t.first-len(t.losses) < historySteps/2 {
+		if t.steps-t.first-len(t.losses) < t.every {
 			return nil
 		}
 		return t.collect(ctx)
@@ -447,7 +451,11 @@ func (t *Trainer) Run(ctx context.Context, steps int, batch func(step int) error
 		if err != nil {
 			return err
 		}
-		progress(Progress{k + 1, steps, losses[len(losses)-1], float64(k+1) / time.Since(began).Seconds()})
+		loss := float32(math.NaN()) // of a history that does not count its steps
+		if len(losses) > 0 {
+			loss = losses[len(losses)-1]
+		}
+		progress(Progress{k + 1, steps, loss, float64(k+1) / time.Since(began).Seconds()})
 	}
 	return t.collect(ctx)
 }

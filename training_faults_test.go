@@ -179,6 +179,35 @@ func TestStepsBesideTheTrainerAreCounted(t *testing.T) {
 	}
 }
 
+func TestALossIsReadBeforeAShortHistoryForgetsIt(t *testing.T) {
+	step, err := optim.Step(classifier(t), "loss", optim.SGD{}, optim.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{1, 2, 7} {
+		g, err := optim.History(step, "loss", n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := ir.NewModule("short", ir.Entry{Name: "step", Graph: g})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := session(t).Compile(ctx, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr, err := rlx.NewTrainer(p, "loss")
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps(t, tr, 20)
+		if l := losses(t, tr); len(l) != 20 {
+			t.Errorf("a history of %d: %d losses of 20 steps", n, len(l))
+		}
+	}
+}
+
 func TestSavingAClosedProgramIsAnError(t *testing.T) {
 	tr := trainer(t, rlx.Training{})
 	if err := tr.Program().Close(); err != nil {
