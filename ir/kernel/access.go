@@ -122,17 +122,21 @@ func (r *reader) operand(n *ir.Node) ir.Load {
 
 // checked gives a check its status code, which tells the node.
 func (p *Program) checked(n *ir.Node, e scalar.Expr) scalar.Expr {
-	root := p
-	for root.parent != nil {
-		root = root.parent
+	return scalar.Check(e.Args[0], e.Args[1], p.code(n))
+}
+
+// code returns the status code of a node that checks an index.
+func (p *Program) code(n *ir.Node) int {
+	for p.parent != nil {
+		p = p.parent
 	}
-	for i, c := range root.Checks {
+	for i, c := range p.Checks {
 		if c == n {
-			return scalar.Check(e.Args[0], e.Args[1], root.options.FirstCode+i)
+			return p.options.FirstCode + i
 		}
 	}
-	root.Checks = append(root.Checks, n)
-	return scalar.Check(e.Args[0], e.Args[1], root.options.FirstCode+len(root.Checks)-1)
+	p.Checks = append(p.Checks, n)
+	return p.options.FirstCode + len(p.Checks) - 1
 }
 
 // load returns the load of the element of t at a position; depth is how many

@@ -20,21 +20,33 @@ func Build(g *ir.Graph, o Options) (p *Program, err error) {
 			p, err = nil, format.Errorf("kernel: cannot cut graph %q into groups: %v", name, r)
 		}
 	}()
-	if g, err = selectBranches(g); err != nil {
+	if g, err = prepared(g, o); err != nil {
 		return nil, err
 	}
-	next := 0
-	return build(&Program{Graph: g, options: o, nextID: &next})
+	if o.Cache == nil {
+		o.Cache = NewCache()
+	}
+	return build(&Program{Graph: g, options: o, byID: map[int]*Tensor{}})
+}
+
+// prepared returns the graph without what groups cannot be made of.
+func prepared(g *ir.Graph, o Options) (*ir.Graph, error) {
+	g, err := selectBranches(g)
+	if err != nil {
+		return nil, err
+	}
+	return splitConcatenations(g, o.Tensors)
 }
 
 func build(p *Program) (*Program, error) {
-	p.spaces, p.groupOf = map[*ir.Node]*nodeSpace{}, map[*ir.Node]*Group{}
+	p.spaces = map[*ir.Node]*nodeSpace{}
 	p.simplifier = scalar.NewSimplifier()
 	p.after = map[*Group][]*Group{}
 	if p.parent == nil {
 		p.tensors = map[ir.Value]*Tensor{}
 		p.findStates()
 	}
+	p.indexStates()
 	for _, n := range p.Graph.Nodes() {
 		if err := lowerable(n); err != nil {
 			return nil, n.Fail(err)
@@ -42,28 +54,37 @@ func build(p *Program) (*Program, error) {
 	}
 	p.decide()
 	p.newGroups()
-	if !p.options.Unfused {
-		p.fuseAll()
+	for p.overwriteStates() {
+		p.newGroups()
 	}
 	p.placeLeaves()
 	p.placeResults()
 	return p, p.order()
 }
 
-// newGroups gives each stored node that computes something a group of its own.
+// newGroups gives each stored node that computes something a group of its own,
+// and merges them.
 func (p *Program) newGroups() {
+	p.groups, p.groupOf, p.allChecked = nil, map[*ir.Node]*Group{}, nil
+	clear(p.after)
 	for _, n := range p.Graph.Nodes() {
 		if p.plan.stored(n) && !isLeaf(n) {
 			g := p.newGroup(n)
-			g.program, g.place = p, len(p.groups)
 			p.groups, p.groupOf[n] = append(p.groups, g), g
 		}
 	}
+	p.countReaders()
+	for _, g := range p.groups {
+		g.touch = p.footprintOf(g.Members[0].Node)
+	}
+	if !p.options.Unfused {
+		p.fuseAll()
+	}
 }
 
-// maxElements bounds the values of a graph: positions are counted in i32, a
+// MaxElements bounds the values of a graph: positions are counted in i32, a
 // little beyond the last one where a grid is rounded up.
-const maxElements = 1<<31 - 1<<20
+const MaxElements = 1<<31 - 1<<20
 
 // lowerable reports what keeps a node from being part of a kernel.
 func lowerable(n *ir.Node) error {
@@ -72,7 +93,7 @@ func lowerable(n *ir.Node) error {
 		switch {
 		case !ok && symbolic(t.Shape):
 			return ir.Shapef("%s has a symbolic size: bind it first", t)
-		case !ok || size > maxElements || slices.ContainsFunc(t.Shape, tooLong):
+		case !ok || size > MaxElements || slices.ContainsFunc(t.Shape, tooLong):
 			return ir.Errorf(ir.ErrUnsupported, "%s has too many elements: positions are counted in i32", t)
 		}
 		if _, err := t.Bytes(); err != nil { // on machines whose int has 32 bits
@@ -110,7 +131,7 @@ func checkBody(n *ir.Node) error {
 
 func symbolic(s ir.Shape) bool { _, ok := s.Ints(); return !ok }
 
-func tooLong(d ir.Dim) bool { n, _ := d.Const(); return n > maxElements }
+func tooLong(d ir.Dim) bool { n, _ := d.Const(); return n > MaxElements }
 
 func isLeaf(n *ir.Node) bool { return n.Op() == ir.OpPort || n.Op() == ir.OpConstant }
 
@@ -125,10 +146,16 @@ func (p *Program) depth() int {
 // newTensor adds a tensor for values of a type.
 func (p *Program) newTensor(name string, t ir.Type) *Tensor {
 	dims, _ := t.Shape.Ints()
-	x := &Tensor{ID: *p.nextID, Name: name, DType: t.DType, Dims: dims}
-	*p.nextID++
+	x := p.numbered(&Tensor{Name: name, DType: t.DType, Dims: dims})
 	p.Tensors = append(p.Tensors, x)
 	return x
+}
+
+// numbered gives a tensor its ID.
+func (p *Program) numbered(t *Tensor) *Tensor {
+	t.ID = len(p.byID)
+	p.byID[t.ID] = t
+	return t
 }
 
 // placeLeaves gives every port and every constant that is no literal a tensor.

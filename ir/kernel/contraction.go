@@ -133,7 +133,7 @@ func (g *Group) Reduction() *Group {
 	var all []int
 	first.Inner, all = assignCoords(c.K, g.Outer)
 	return &Group{
-		Kind: ReduceKind, Outer: g.Outer, Inner: all[len(g.Outer):], program: g.program, reads: g.reads,
+		Kind: ReduceKind, Outer: g.Outer, Inner: all[len(g.Outer):], program: g.program, loads: g.loads,
 		Members: append([]*Member{&first}, g.Members[1:]...),
 	}
 }

@@ -28,7 +28,7 @@ func (p *Program) loop(g *Group) ([]Item, error) {
 	}
 	var items []Item
 	for _, first := range p.copyGroups(copies) {
-		p.collectReads(first)
+		p.collectLoads(first)
 		items = append(items, first)
 	}
 	if count == 0 {
@@ -47,11 +47,11 @@ func (p *Program) loop(g *Group) ([]Item, error) {
 // body builds the program of a scan's step, whose ports are tensors of the
 // program around it.
 func (p *Program) body(m *Member, a *ops.ScanAttrs) (*Program, error) {
-	step, err := selectBranches(m.Node.Subgraphs()[0])
+	step, err := prepared(m.Node.Subgraphs()[0], p.options)
 	if err != nil {
 		return nil, err
 	}
-	b := &Program{Graph: step, parent: p, options: p.options, nextID: p.nextID}
+	b := &Program{Graph: step, parent: p, options: p.options, byID: p.byID}
 	b.tensors, b.given = map[ir.Value]*Tensor{}, map[ir.Value]scalar.Expr{}
 	for i, port := range step.Ports() {
 		v := m.Node.Input(i)
@@ -83,7 +83,5 @@ func (p *Program) body(m *Member, a *ops.ScanAttrs) (*Program, error) {
 // alias returns a tensor for a value that a loop's body sees of outer.
 func (p *Program) alias(name string, t ir.Type, outer *Tensor) *Tensor {
 	dims, _ := t.Shape.Ints()
-	x := &Tensor{ID: *p.nextID, Name: name, DType: t.DType, Dims: dims, Outer: outer}
-	*p.nextID++
-	return x
+	return p.numbered(&Tensor{Name: name, DType: t.DType, Dims: dims, Outer: outer})
 }

@@ -1,10 +1,6 @@
 package kernel
 
-import (
-	"slices"
-
-	"github.com/rlx-go/rlx/ir"
-)
+import "github.com/rlx-go/rlx/ir"
 
 // copyOutputs adds copies for plain outputs that no group computes, such as an
 // input passed through.
@@ -32,19 +28,16 @@ func (p *Program) addCopies(copies []Copy) []*Group {
 	return groups
 }
 
-// copyGroups puts copies side by side, as many in one group as a kernel binds.
+// copyGroups puts copies side by side.
 func (p *Program) copyGroups(copies []Copy) []*Group {
 	var out []*Group
 	for _, c := range copies {
 		part := &Group{Kind: MapKind, Outer: squeeze(c.To.Dims), Copies: []Copy{c}, program: p}
-		if len(out) > 0 {
-			last := out[len(out)-1]
-			if !p.tooManyTensors(&Group{Parts: append(slices.Clone(last.Parts), part)}) {
-				last.Parts = append(last.Parts, part)
-				continue
-			}
+		if last := len(out) - 1; last < 0 || len(out[last].Parts) == maxParts {
+			out = append(out, &Group{Kind: MapKind, program: p})
 		}
-		out = append(out, &Group{Kind: MapKind, Parts: []*Group{part}, program: p})
+		last := out[len(out)-1]
+		last.Parts = append(last.Parts, part)
 	}
 	return out
 }

@@ -17,13 +17,14 @@ type Launch struct {
 
 // Device is what schedules need to know of a target.
 type Device struct {
-	// Threads is the most threads of a workgroup, SharedBytes its memory, and
-	// Groups the most workgroups along an axis of a dispatch.
-	Threads, SharedBytes, Groups int
+	// Threads is the most threads of a workgroup, SharedBytes its memory, Groups
+	// the most workgroups along an axis of a dispatch, and ArrayBytes the most
+	// that a storage array takes.
+	Threads, SharedBytes, Groups, ArrayBytes int
 }
 
 // DefaultDevice is what WebGPU promises everywhere.
-var DefaultDevice = Device{Threads: 256, SharedBytes: 16 << 10, Groups: 65535}
+var DefaultDevice = Device{Threads: 256, SharedBytes: 16 << 10, Groups: 65535, ArrayBytes: 128 << 20}
 
 // emitter collects the pieces of one kernel. While it is built, loads and
 // stores name arrays by tensor ID, or by a negative slot for memory of the
@@ -180,17 +181,12 @@ func (f *finisher) need(id int) {
 	}
 }
 
-// layOut fills in the kernel's arrays: tensors, the status words last among
-// them, then the kernel's own memory.
+// layOut fills in the kernel's arrays: tensors, named by their place so that
+// equal kernels have one text, the status words last among them, then the
+// kernel's own memory.
 func (f *finisher) layOut(k *Kernel) []*Tensor {
 	var args []*Tensor
-	taken := map[string]bool{}
 	add := func(id int, a Array) {
-		// Tensors of different graphs, or w.1 and w_1, may come to one name.
-		for name, i := a.Name, 2; taken[a.Name]; i++ {
-			a.Name = name + "_" + strconv.Itoa(i)
-		}
-		taken[a.Name] = true
 		f.slot[id] = len(k.Arrays)
 		k.Arrays = append(k.Arrays, a)
 	}
@@ -198,8 +194,8 @@ func (f *finisher) layOut(k *Kernel) []*Tensor {
 		if id < 0 {
 			continue
 		}
-		t := f.e.p.tensorByID(id)
-		a := Array{Name: identifier("t_" + t.Name), DType: t.DType, Width: 1, Len: max(t.Len(), 1)}
+		t := f.e.p.byID[id]
+		a := Array{Name: "t" + strconv.Itoa(len(args)), DType: t.DType, Width: 1, Len: max(t.Len(), 1)}
 		if f.written[id] {
 			a.Access = ReadWrite
 		}
@@ -228,18 +224,6 @@ func (f *finisher) renumber(x scalar.Expr) scalar.Expr {
 		at := f.renumber(n.Args[0])
 		return scalar.LoadAt(f.slot[n.Ref], n.Type, at), true
 	})
-}
-
-// tensorByID finds a tensor of the program or of one around it.
-func (p *Program) tensorByID(id int) *Tensor {
-	for ; p != nil; p = p.parent {
-		for _, t := range p.Tensors {
-			if t.ID == id {
-				return t
-			}
-		}
-	}
-	return nil
 }
 
 func sortedSlots(set map[int]bool) []int {

@@ -1,6 +1,8 @@
 package kernel
 
-import "slices"
+import (
+	"slices"
+)
 
 // splitReduce is the length from which on a reduction with few results is cut
 // over several workgroups, which a group of several stages cannot be.
@@ -9,28 +11,64 @@ const splitReduce = 4096
 // enoughRows is the number of outer points that fill a device without that.
 const enoughRows = 64
 
-// fuseAll merges all groups that can be.
+// fuseAll merges all groups that can be. Its time is that of a few sweeps over
+// the groups: each is compared with the few that it reads, groups are bounded,
+// and nothing is renumbered.
 func (p *Program) fuseAll() {
-	p.fuse()
+	p.sweep()
 	if p.fuseSiblings() {
-		p.fuse()
+		p.sweep()
 	}
 	p.fuseSideBySide()
 }
 
-// fuse merges groups along the edges between them, as long as one of the rules
-// below allows it and no other group stands between the two.
-func (p *Program) fuse() {
-	for changed := true; changed; {
-		changed = false
-		for i := 0; i < len(p.groups); i++ {
-			for g := p.groups[i]; g != nil; {
-				if g = p.mergeInto(g); g != nil {
-					changed, i = true, slices.Index(p.groups, g)
-				}
-			}
+// sweep goes once through the groups, which stand in order, producers first,
+// and merges each with those it reads as long as one of the rules below allows
+// it.
+//
+// No way may lead from a to b through a third group, or the merged group would
+// wait for itself. Two cases are known at a glance to have none. Where a is the
+// last of what b reads, every other way into b comes from before a; the merged
+// group stands where a stood. Where no other group up to b reads a, there is no
+// way out of a but to b; the merged group stands where b stood. In both cases
+// all edges still lead forward, so that the next merge can be judged alike.
+func (p *Program) sweep() {
+	groups := p.groups
+	for i, g := range groups {
+		g.place = i
+		g.users = nil
+	}
+	for _, g := range groups {
+		for _, a := range p.producers(g) {
+			a.users = append(a.users, g)
+		}
+		for g != nil {
+			g = p.mergeInto(g)
 		}
 	}
+	p.groups = standing(groups)
+}
+
+// standing returns the groups that were not merged into others and those that
+// were made of the others, in their places.
+func standing(groups []*Group) []*Group {
+	at := make([]*Group, len(groups))
+	for _, g := range groups {
+		g = g.now()
+		at[g.place] = g
+	}
+	return slices.DeleteFunc(at, func(g *Group) bool { return g == nil })
+}
+
+// now returns the group that g has become a part of, or g itself.
+func (g *Group) now() *Group {
+	for g.into != nil {
+		if g.into.into != nil {
+			g.into = g.into.into
+		}
+		g = g.into
+	}
+	return g
 }
 
 // mergeInto merges b with one of the groups it reads, the nearest first, and
@@ -39,14 +77,58 @@ func (p *Program) mergeInto(b *Group) *Group {
 	producers := p.producers(b)
 	for i := len(producers) - 1; i >= 0; i-- {
 		a := producers[i]
-		m := p.merge(a, b)
-		if m == nil || p.between(a, b) || p.tooManyTensors(m) {
+		last := i == len(producers)-1
+		if !last && a.readByOther(b) {
 			continue
+		}
+		m := p.merge(a, b)
+		if m == nil || !p.admits(m, a, b) {
+			continue
+		}
+		m.place = b.place
+		if last && a.readByOther(b) {
+			m.place = a.place
 		}
 		p.replace(a, b, m)
 		return m
 	}
 	return nil
+}
+
+// readByOther reports whether a group that the sweep has met, other than b,
+// reads g.
+func (g *Group) readByOther(b *Group) bool {
+	for _, u := range g.users {
+		if u = u.now(); u != b && u != g {
+			return true
+		}
+	}
+	if len(g.users) > 0 {
+		g.users = append(g.users[:0], b) // all of them have become b
+	}
+	return false
+}
+
+// admits reports whether m, made of a and b, stays within the bounds of a
+// group.
+func (p *Program) admits(m, a, b *Group) bool {
+	m.program = p
+	m.touch = a.touch.with(&b.touch)
+	if m.touch.members > maxGroupMembers || m.touch.weight > maxGroupWeight {
+		return false
+	}
+	return p.binds(m)
+}
+
+// replace puts m in the place of a and b.
+func (p *Program) replace(a, b, m *Group) {
+	for _, part := range m.parts() {
+		for _, mem := range part.Members {
+			p.groupOf[mem.Node] = m
+		}
+	}
+	a.into, b.into = m, m
+	m.users = slices.Concat(a.users, b.users)
 }
 
 // parts returns the groups side by side in g, or g itself.
@@ -79,8 +161,9 @@ func (p *Program) merge(a, b *Group) *Group {
 // old one. Such maps stay maps: they write in place there, and side by side
 // they make the whole optimiser one kernel.
 func (p *Program) updates(g *Group) bool {
-	return slices.ContainsFunc(p.pairs, func(s newValue) bool {
-		return g.member(s.new) != nil && slices.Contains(p.readsOf(g), s.old)
+	return slices.ContainsFunc(g.touch.keeps, func(k use) bool {
+		old, ok := p.oldOf[k.v]
+		return ok && g.reads(old)
 	})
 }
 

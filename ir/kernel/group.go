@@ -19,7 +19,8 @@ type nodeSpace struct {
 	outerDims    []int
 	innerDims    []int
 	reads        []access
-	checks       bool // an index is checked on the way
+	values       []ir.Value // what is read, each once; see readsOfNode
+	checks       bool       // an index is checked on the way
 }
 
 // spaceOf returns the coordinates and reads of a node, found by writing out its

@@ -1,7 +1,10 @@
 package kernel
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -11,17 +14,17 @@ import (
 // too long for registers.
 const (
 	cheapWeight    = 6   // simple operations that several users may repeat
-	scalarWeight   = 200 // the same for values of one element, however many read it
+	scalarWeight   = 200 // the same for values whose elements are one, however many read it
 	contractWeight = 1   // the same for operands of a contraction, read over and over
 	maxWeight      = 300 // length of one expression
-	maxLoads       = 12  // loads in one expression
 )
 
 // plan is what is decided about each node before groups are made.
 type plan struct {
-	virtual  []bool // by node ID: computed where it is used
-	weight   []int  // simple operations in the expression of a virtual node
-	loads    []int
+	virtual  []bool       // by node ID: computed where it is used
+	weight   []int        // by node ID: simple operations in its expression, those of virtual operands included
+	reads    [][]ir.Value // by node ID: the stored values in its expression, each once
+	uniform  []bool       // by node ID: all its elements are one
 	literals map[ir.Value]scalar.Expr
 }
 
@@ -32,7 +35,7 @@ func (p *Program) decide() {
 	g := p.Graph
 	nodes := g.Nodes()
 	pl := &plan{
-		virtual: make([]bool, len(nodes)), weight: make([]int, len(nodes)), loads: make([]int, len(nodes)),
+		virtual: make([]bool, len(nodes)), weight: make([]int, len(nodes)), reads: make([][]ir.Value, len(nodes)), uniform: make([]bool, len(nodes)),
 		literals: map[ir.Value]scalar.Expr{},
 	}
 	p.plan = pl
@@ -44,10 +47,45 @@ func (p *Program) decide() {
 	}
 	live := liveNodes(g)
 	for _, n := range nodes {
-		pl.measure(n)
+		pl.uniform[n.ID()] = pl.isUniform(n)
+		p.fit(n)
 		_, literal := pl.literals[n.Result(0)]
 		pl.virtual[n.ID()] = literal || !live[n.ID()] || !p.options.Unfused && isMap(n) && !output[n] && pl.inlines(n, uses[n.ID()])
 	}
+	for changed := true; changed; {
+		changed = false
+		for _, n := range nodes {
+			changed = p.fit(n) || changed
+		}
+	}
+}
+
+// fit measures a node, and makes virtual operands stored until a kernel can bind
+// all that its expression reads and its results. It reports whether any had to
+// be: nodes before this one may read them too, and have to be measured again.
+func (p *Program) fit(n *ir.Node) (changed bool) {
+	for p.plan.measure(n); len(p.plan.reads[n.ID()])+n.NumResults() > p.options.Tensors; p.plan.measure(n) {
+		widest := p.plan.widestOperand(n)
+		if widest == nil {
+			return changed
+		}
+		p.plan.virtual[widest.ID()] = false
+		changed = true
+	}
+	return changed
+}
+
+// widestOperand returns the virtual operand whose expression reads most, nil
+// where none reads more than a value.
+func (pl *plan) widestOperand(n *ir.Node) *ir.Node {
+	var widest *ir.Node
+	most := 1
+	for _, in := range n.Inputs() {
+		if x := in.Node(); pl.virtual[x.ID()] && len(pl.reads[x.ID()]) > most {
+			widest, most = x, len(pl.reads[x.ID()])
+		}
+	}
+	return widest
 }
 
 // liveNodes tells by ID which nodes the outputs depend on. All others, which
@@ -99,32 +137,58 @@ func isMap(n *ir.Node) bool {
 	return d.Scalar != nil || ok
 }
 
-// measure finds the weight and the loads of a node's expression, with its
-// virtual operands in place.
+// measure finds the weight of a node's expression, with its virtual operands in
+// place, and what it reads.
 func (pl *plan) measure(n *ir.Node) {
-	if !isMap(n) {
-		return
-	}
-	w, l := ownWeight(n), 0
-	for _, in := range n.Inputs() {
-		id := in.Node().ID()
-		if pl.virtual[id] {
-			w, l = w+pl.weight[id], l+pl.loads[id]
-		} else {
-			l++
+	var reads []ir.Value
+	add := func(v ir.Value) {
+		if !slices.Contains(reads, v) {
+			reads = append(reads, v)
 		}
 	}
-	pl.weight[n.ID()], pl.loads[n.ID()] = w, l
+	w := ownWeight(n)
+	for _, in := range n.Inputs() {
+		id := in.Node().ID()
+		if !pl.virtual[id] {
+			add(in)
+			continue
+		}
+		w += pl.weight[id]
+		for _, v := range pl.reads[id] {
+			add(v)
+		}
+	}
+	if _, literal := pl.literals[n.Result(0)]; literal {
+		w, reads = 0, nil
+	}
+	pl.weight[n.ID()], pl.reads[n.ID()] = w, reads
+}
+
+// isUniform reports whether all elements of a node's result are known to be one:
+// a single one, or a broadcast of such, or made of such.
+func (pl *plan) isUniform(n *ir.Node) bool {
+	if size, ok := n.Types()[0].Shape.Size().Const(); ok && size == 1 {
+		return true
+	}
+	if n.Def().Scalar == nil && n.Op() != ops.OpBroadcastInDim || len(n.Inputs()) == 0 {
+		return false
+	}
+	for _, in := range n.Inputs() {
+		_, literal := pl.literals[in]
+		if !literal && !pl.uniform[in.Node().ID()] {
+			return false
+		}
+	}
+	return true
 }
 
 // inlines reports whether a map node is better computed where it is used.
 func (pl *plan) inlines(n *ir.Node, users []*ir.Node) bool {
-	w, l := pl.weight[n.ID()], pl.loads[n.ID()]
-	if w > maxWeight || l > maxLoads || len(users) == 0 {
+	w, l := pl.weight[n.ID()], len(pl.reads[n.ID()])
+	if w > maxWeight || len(users) == 0 {
 		return false
 	}
-	size, _ := n.Types()[0].Shape.Size().Const()
-	repeated := w > cheapWeight && !(size == 1 && w <= scalarWeight)
+	repeated := w > cheapWeight && !(pl.uniform[n.ID()] && w <= scalarWeight)
 	for _, u := range users {
 		switch u.Def().Lower.(type) {
 		case *ir.ControlLowering:
@@ -156,20 +220,27 @@ func grows(n, u *ir.Node) bool {
 }
 
 // ownWeight counts the simple operations of a node itself. Index arithmetic is
-// free: it is there with or without fusion.
+// free: it is there with or without fusion. A reduction's is that of what it
+// takes in, counted as one.
 func ownWeight(n *ir.Node) int {
 	var e scalar.Expr
 	d := n.Def()
-	if d.Scalar != nil {
+	lower, view := d.Lower.(*ir.MapLowering)
+	switch {
+	case d.Scalar != nil:
 		x := make([]scalar.Expr, len(n.Inputs()))
 		for i, in := range n.Inputs() {
 			x[i] = scalar.Arg(i, in.DType())
 		}
 		e = d.Scalar(n, x)
-	} else {
+	case view:
 		dims, _ := n.Types()[0].Shape.Ints()
 		load := func(operand int, at ir.Index) scalar.Expr { return scalar.Arg(operand, n.Input(operand).DType()) }
-		e = d.Lower.(*ir.MapLowering).Element(n, 0, coords("a", dims), load)
+		e = lower.Element(n, 0, coords("a", dims), load)
+	case isLeaf(n):
+		return 0
+	default:
+		return 1
 	}
 	w := 0
 	scalar.Walk(e, func(x scalar.Expr) {
@@ -181,7 +252,7 @@ func ownWeight(n *ir.Node) int {
 			w++
 		}
 	})
-	if _, view := d.Lower.(*ir.MapLowering); view && w <= 2 {
+	if view && w <= 2 {
 		return 0 // a select between loads, as pad and concatenate have
 	}
 	return w

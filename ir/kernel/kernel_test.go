@@ -17,7 +17,7 @@ import (
 
 // run compiles a graph, runs it once in the simulator on random inputs, and
 // compares every output with the reference meaning. It returns the names of the
-// kernels.
+// kernels, in the order in which they are dispatched.
 func run(t *testing.T, g *ir.Graph) []string {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -72,9 +72,18 @@ func run(t *testing.T, g *ir.Graph) []string {
 		}
 	}
 	var names []string
-	for _, k := range s.Plan().Kernels {
-		names = append(names, k.Name)
+	var count func(steps []plan.Step)
+	count = func(steps []plan.Step) {
+		for _, step := range steps {
+			switch step := step.(type) {
+			case *plan.Dispatch:
+				names = append(names, s.Plan().Kernels[step.Kernel].Name)
+			case *plan.Repeat:
+				count(step.Steps)
+			}
+		}
 	}
+	count(s.Plan().Entries[0].Steps)
 	return names
 }
 
@@ -91,10 +100,10 @@ func TestContractionsInEveryTile(t *testing.T) {
 	shapes := []struct{ m, n, k, parts int }{{130, 70, 33, 1}, {130, 70, 53, 3}, {128, 128, 16, 1}, {5, 200, 9, 1}, {64, 64, 1, 1}, {20, 20, 96, 2}}
 	for i := range kernel.Tiles() {
 		for _, s := range shapes {
-			for _, layout := range []string{"nn", "tn", "nt"} {
+			for layout, behind := range map[string]func(*ir.Builder, ir.Value) ir.Value{"nn": ops.Relu, "tn": ops.Gelu, "nt": ops.Relu, "tt": ops.Gelu} {
 				t.Run(fmt.Sprintf("tile %d, %dx%dx%d/%d %s", i, s.m, s.n, s.k, s.parts, layout), func(t *testing.T) {
 					defer kernel.ForceTile(i, s.parts)()
-					names := run(t, build(t, func(b *ir.Builder) { matmulRelu(b, s.m, s.n, s.k, layout) }))
+					names := run(t, build(t, func(b *ir.Builder) { matmulBias(b, s.m, s.n, s.k, layout, behind) }))
 					if want := min(s.parts, 2); len(names) != want {
 						t.Errorf("kernels %v, want %d", names, want)
 					}
@@ -132,9 +141,10 @@ func TestSampleContractionsInEveryTile(t *testing.T) {
 	}
 }
 
-// matmulRelu is a product of matrices, either of which may be stored
-// transposed, with a bias and a relu.
-func matmulRelu(b *ir.Builder, m, n, k int, layout string) {
+// matmulBias is a product of matrices, either of which may be stored transposed,
+// with a bias and a function behind it. A relu is stored from registers, a gelu by
+// way of workgroup memory.
+func matmulBias(b *ir.Builder, m, n, k int, layout string, behind func(*ir.Builder, ir.Value) ir.Value) {
 	dims := func(t byte, r, c int) []ir.Dim {
 		if t == 't' {
 			r, c = c, r
@@ -150,7 +160,7 @@ func matmulRelu(b *ir.Builder, m, n, k int, layout string) {
 		y = ops.Transpose(b, y, 1, 0)
 	}
 	bias := b.Param("bias", ir.F32, ir.N(n))
-	b.Output("z", ops.Relu(b, ops.Add(b, ops.MatMul(b, x, y), bias)))
+	b.Output("z", behind(b, ops.Add(b, ops.MatMul(b, x, y), bias)))
 }
 
 func TestWhatFusesIntoHowManyKernels(t *testing.T) {

@@ -8,27 +8,39 @@ import (
 // Window is where an array begins in a larger one, in bytes.
 type Window struct{ Array, Offset int }
 
-// MergeArrays returns the kernel with some of its storage arrays, all of 32-bit
-// elements and width 1, replaced by one array that they lie in, of the given
-// size in bytes. It takes the place of the first of them. This is how a kernel
-// that touches more tensors than a device binds stays one kernel: tensors that
-// share an arena share a binding.
-func MergeArrays(k *Kernel, windows []Window, bytes int) (*Kernel, error) {
-	m := &merger{Simplifier: scalar.NewSimplifier(), k: k, base: map[int]int{}, number: make([]int, len(k.Arrays))}
-	m.whole = Array{Width: 1, Len: bytes / 4, Space: Storage}
-	for i, w := range windows {
-		a := k.Arrays[w.Array]
-		if DeviceSize(a.DType) != 4 || a.Width != 1 || a.Space != Storage || a.Access == Atomic {
-			return nil, ir.Errorf(ir.ErrUnsupported, "kernel %s has too many bindings, and array %s cannot share one", k.Name, a.Name)
+// Span is a larger array that several arrays of a kernel lie in.
+type Span struct {
+	Windows []Window
+	Bytes   int
+}
+
+// MergeArrays returns the kernel with storage arrays, all of 32-bit elements and
+// width 1, replaced by the spans that they lie in. A span takes the place of the
+// first of its arrays. This is how a kernel that touches more tensors than a
+// device binds stays one kernel: tensors that share an arena share a binding.
+// The error is of kind [ir.ErrUnsupported].
+func MergeArrays(k *Kernel, spans []Span) (*Kernel, error) {
+	m := &merger{Simplifier: scalar.NewSimplifier(), k: k, base: map[int]int{}, span: map[int]int{}, number: make([]int, len(k.Arrays))}
+	for i, s := range spans {
+		if s.Bytes/4 > MaxElements {
+			return nil, ir.Errorf(ir.ErrUnsupported, "kernel %s has too many bindings, and %d bytes are too many for one", k.Name, s.Bytes)
 		}
-		m.base[w.Array] = w.Offset / 4
-		if i == 0 {
-			m.first, m.whole.DType, m.whole.Name = w.Array, a.DType, "arena_"+a.Name
+		whole := Array{Width: 1, Len: s.Bytes / 4, Space: Storage}
+		for j, w := range s.Windows {
+			a := k.Arrays[w.Array]
+			if DeviceSize(a.DType) != 4 || a.Width != 1 || a.Space != Storage || a.Access == Atomic {
+				return nil, ir.Errorf(ir.ErrUnsupported, "kernel %s has too many bindings, and array %s cannot share one", k.Name, a.Name)
+			}
+			m.base[w.Array], m.span[w.Array] = w.Offset/4, i
+			if j == 0 {
+				whole.DType, whole.Name = a.DType, "arena_"+a.Name
+			}
+			if a.DType != whole.DType || a.DType == ir.Bool {
+				whole.DType = ir.U32
+			}
+			whole.Access = max(whole.Access, a.Access)
 		}
-		if a.DType != m.whole.DType || a.DType == ir.Bool {
-			m.whole.DType = ir.U32
-		}
-		m.whole.Access = max(m.whole.Access, a.Access)
+		m.wholes = append(m.wholes, whole)
 	}
 	return m.merge(), nil
 }
@@ -36,27 +48,29 @@ func MergeArrays(k *Kernel, windows []Window, bytes int) (*Kernel, error) {
 type merger struct {
 	*scalar.Simplifier
 	k      *Kernel
-	base   map[int]int // by array: first element in the whole
-	first  int
-	whole  Array
-	number []int // new place of each array
+	base   map[int]int // by array: first element in its span
+	span   map[int]int // by array
+	wholes []Array     // by span
+	number []int       // new place of each array
 }
 
 func (m *merger) merge() *Kernel {
 	out := *m.k
 	out.Arrays = nil
+	place := make([]int, len(m.wholes)) // of each span, from 1
 	for i, a := range m.k.Arrays {
-		if _, ok := m.base[i]; ok {
-			if i != m.first {
-				continue
-			}
-			a = m.whole
+		span, ok := m.span[i]
+		switch {
+		case !ok:
+			m.number[i] = len(out.Arrays)
+			out.Arrays = append(out.Arrays, a)
+		case place[span] == 0:
+			out.Arrays = append(out.Arrays, m.wholes[span])
+			place[span] = len(out.Arrays)
+			fallthrough
+		default:
+			m.number[i] = place[span] - 1
 		}
-		m.number[i] = len(out.Arrays)
-		out.Arrays = append(out.Arrays, a)
-	}
-	for i := range m.base {
-		m.number[i] = m.number[m.first]
 	}
 	out.Body = walkExprs(m.k.Body, m.expr)
 	m.stores(out.Body)
@@ -75,7 +89,7 @@ func (m *merger) expr(x scalar.Expr) scalar.Expr {
 			return scalar.LoadAt(m.number[n.Ref], n.Type, at), true
 		}
 		at = m.Simplify(scalar.Add(at, integer(base)))
-		return fromWord(scalar.LoadAt(m.number[n.Ref], m.whole.DType, at), n.Type), true
+		return fromWord(scalar.LoadAt(m.number[n.Ref], m.wholes[m.span[n.Ref]].DType, at), n.Type), true
 	})
 }
 
@@ -87,7 +101,7 @@ func (m *merger) stores(body []Stmt) {
 		case *Store:
 			if base, ok := m.base[s.Array]; ok {
 				s.At = m.Simplify(scalar.Add(s.At, integer(base)))
-				s.Value = toWord(s.Value, m.whole.DType)
+				s.Value = toWord(s.Value, m.wholes[m.span[s.Array]].DType)
 			}
 		case *For:
 			m.stores(s.Body)

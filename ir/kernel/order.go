@@ -9,9 +9,26 @@ import (
 // order turns the groups into items: producers first, checks before anything
 // persistent is written, and otherwise as the graph has them.
 func (p *Program) order() error {
-	p.checksFirst()
-	var order []*Group
-	done := map[*Group]bool{}
+	for _, g := range p.inOrder(p.groups) {
+		switch {
+		case g.Kind == LoopKind:
+			items, err := p.loop(g)
+			if err != nil {
+				return err
+			}
+			p.Items = append(p.Items, items...)
+		case len(g.parts()[0].Members)+len(g.parts()[0].Copies) > 0: // no gate
+			p.collectLoads(g)
+			p.Items = append(p.Items, g)
+		}
+	}
+	return nil
+}
+
+// inOrder returns groups with those before them that each has to wait for.
+func (p *Program) inOrder(groups []*Group) []*Group {
+	out := make([]*Group, 0, len(groups))
+	done := make(map[*Group]bool, len(groups))
 	var visit func(g *Group)
 	visit = func(g *Group) {
 		if done[g] {
@@ -21,45 +38,40 @@ func (p *Program) order() error {
 		for _, q := range p.before(g) {
 			visit(q)
 		}
-		order = append(order, g)
+		out = append(out, g)
 	}
-	for _, g := range p.groups {
+	for _, g := range groups {
 		visit(g)
 	}
-	for _, g := range order {
-		if g.Kind == LoopKind {
-			items, err := p.loop(g)
-			if err != nil {
-				return err
-			}
-			p.Items = append(p.Items, items...)
-			continue
-		}
-		p.collectReads(g)
-		p.Items = append(p.Items, g)
-	}
-	return nil
+	return out
 }
 
-// checksFirst makes groups that write states wait for those that check indices,
-// so that a bad index leaves the states as they were.
-func (p *Program) checksFirst() {
+// gate adds a group of nothing that waits for others, so that many can wait
+// for many by as many edges as there are groups.
+func (p *Program) gate(after []*Group) *Group {
+	g := &Group{Kind: MapKind, program: p}
+	p.groups = append(p.groups, g)
+	p.after[g] = after
+	return g
+}
+
+// gateOfChecks returns a gate behind all groups that check indices, or nil where
+// there are none: what writes states has to wait for it, so that a bad index
+// leaves them as they were.
+func (p *Program) gateOfChecks() *Group {
+	if p.allChecked != nil {
+		p.groups = slices.DeleteFunc(p.groups, func(g *Group) bool { return g == p.allChecked })
+	}
 	var checking []*Group
 	for _, g := range p.groups {
 		if p.checks(g) {
 			checking = append(checking, g)
 		}
 	}
-	for _, g := range p.groups {
-		if !slices.ContainsFunc(g.Writes(), (*Tensor).Persistent) {
-			continue
-		}
-		for _, c := range checking {
-			if c != g && !p.reaches(g, c) {
-				p.after[g] = append(p.after[g], c)
-			}
-		}
+	if len(checking) == 0 {
+		return nil
 	}
+	return p.gate(checking)
 }
 
 func (p *Program) checks(g *Group) bool {
@@ -76,11 +88,13 @@ func (p *Program) checks(g *Group) bool {
 // Persistent reports whether the tensor keeps its value between runs.
 func (t *Tensor) Persistent() bool { return t.Port != nil && t.Port.Kind != ir.InputPort }
 
-// collectReads fills in the tensors a group loads.
-func (p *Program) collectReads(g *Group) {
+// collectLoads fills in the tensors a group loads.
+func (p *Program) collectLoads(g *Group) {
+	seen := map[*Tensor]bool{}
 	add := func(t *Tensor) {
-		if t != nil && !slices.Contains(g.reads, t) {
-			g.reads = append(g.reads, t)
+		if t != nil && !seen[t] {
+			seen[t] = true
+			g.loads = append(g.loads, t)
 		}
 	}
 	for _, v := range p.readsOf(g) {

@@ -35,10 +35,15 @@ type Program struct {
 	spaces     map[*ir.Node]*nodeSpace
 	groups     []*Group
 	groupOf    map[*ir.Node]*Group
+	readers    map[ir.Value]int    // how many stored nodes and outputs need a value
 	after      map[*Group][]*Group // what must come before a group beyond what it reads
 	tensors    map[ir.Value]*Tensor
-	nextID     *int
-	pairs      []newValue               // states, or the carries of a loop
+	byID       map[int]*Tensor // shared with the programs of loops
+	pairs      []newValue      // states, or the carries of a loop
+	oldOf      map[ir.Value]ir.Value
+	aside      map[ir.Value]bool        // states, by their old values, that no group overwrites
+	inPlace    map[ir.Value]bool        // those that a group does overwrite
+	allChecked *Group                   // the gate behind all checks
 	stacked    []stackedOutput          // outputs of a loop's body that are kept of each step
 	given      map[ir.Value]scalar.Expr // ports of a loop's body that are literals outside
 }
@@ -57,21 +62,22 @@ type stackedOutput struct {
 
 // Options steer [Build].
 type Options struct {
-	// Tensors is how many storage bindings a kernel has room for. A group with
-	// more is made only where its tensors together take no more than Bytes,
-	// since they can then share the bindings of the arenas they lie in.
-	Tensors, Bytes int
+	// Tensors is how many tensors a kernel can bind. No group has more, other
+	// than one with parts side by side, which can be cut between them, and one
+	// of a single node of so many operands.
+	Tensors int
 	// FirstCode is the status code of the first check.
 	FirstCode int
+	// Cache holds the kernels of programs compiled before, nil for a new one.
+	Cache *Cache
 	// Unfused makes a group of every node that is no literal: what fusion is
 	// checked against.
 	Unfused bool
 }
 
 // DefaultOptions fit WebGPU's default limits: 8 storage buffers, one of them
-// the status word, and bindings of 128 MiB, of which the tensors of one kernel
-// should fill no more than half.
-var DefaultOptions = Options{Tensors: 7, Bytes: 64 << 20, FirstCode: 1}
+// the status word.
+var DefaultOptions = Options{Tensors: 7, FirstCode: 1}
 
 // Item is a step of a program.
 type Item interface {
@@ -150,9 +156,19 @@ type Group struct {
 	Copies []Copy
 
 	program *Program
-	reads   []*Tensor
-	outside *[]ir.Value // see readsOf; nil before it is known
-	place   int         // in the program's groups, while they are merged
+	loads   []*Tensor
+	touch   footprint
+	place   int      // in the program's groups, while they are merged
+	users   []*Group // those that a sweep has met and that read the group
+	into    *Group   // what the group has been merged into
+}
+
+// Cut returns a group of some of the parts of g.
+func (g *Group) Cut(parts []*Group) *Group {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return &Group{Kind: g.Kind, Parts: parts, program: g.program}
 }
 
 // Copy stores what is in a tensor already, or a literal, in another tensor.
@@ -189,8 +205,17 @@ func (m *Member) pointwise(outer int) bool {
 	return false
 }
 
+// weight is the number of simple operations in the expressions of the members.
+func (g *Group) weight() int {
+	w := 0
+	for _, m := range g.Members {
+		w += g.program.plan.weight[m.Node.ID()]
+	}
+	return w
+}
+
 // Reads returns the tensors that the group loads, each once.
-func (g *Group) Reads() []*Tensor { return g.reads }
+func (g *Group) Reads() []*Tensor { return g.loads }
 
 // Writes returns the tensors that the group stores.
 func (g *Group) Writes() []*Tensor {

@@ -6,8 +6,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Schedule returns the kernels of a group, in order. It may add tensors to the
-// program for what goes from one of them to the next. A compiler bug comes back
+// Schedule returns the kernels of a group, in order; equal groups share them, see
+// [Cache]. It may add tensors to the program for what goes from one of them to
+// the next. A compiler bug comes back
 // as an error that names the group, or is found by [Check], which whoever prints
 // or runs a kernel has to call.
 func (p *Program) Schedule(g *Group, d Device) (launches []Launch, err error) {
@@ -16,20 +17,28 @@ func (p *Program) Schedule(g *Group, d Device) (launches []Launch, err error) {
 			launches, err = nil, format.Errorf("kernel: cannot schedule %s: %v", g.Name(), r)
 		}
 	}()
-	e := newEmitter(g.program, d)
-	switch g.Kind {
-	case MapKind:
-		launches = scheduleMap(e, g)
-	case ReduceKind:
-		launches = scheduleReduce(e, g)
-	case ContractKind:
-		launches = scheduleContract(e, g)
-	case PrefixKind:
-		launches = schedulePrefix(e, g)
-	default:
+	if g.Kind == LoopKind {
 		return nil, ir.Errorf(ir.ErrUnsupported, "a %s group has no kernel of its own", g.Kind)
 	}
+	c := canonOf(g, d)
+	if known, ok := p.options.Cache.launches[string(c.text)]; ok {
+		return c.recall(known), nil
+	}
+	launches = schedule(newEmitter(g.program, d), g)
+	p.options.Cache.launches[string(c.text)] = c.remember(launches)
 	return launches, nil
+}
+
+func schedule(e *emitter, g *Group) []Launch {
+	switch g.Kind {
+	case ReduceKind:
+		return scheduleReduce(e, g)
+	case ContractKind:
+		return scheduleContract(e, g)
+	case PrefixKind:
+		return schedulePrefix(e, g)
+	}
+	return scheduleMap(e, g)
 }
 
 // lowering returns the reduction that a member of a reduce group is.

@@ -18,10 +18,14 @@ func scheduleContract(e *emitter, g *Group) []Launch {
 	}
 	te := newTileEmitter(e, g, c, t, parts)
 	if te.parts == 1 {
-		return []Launch{te.kernel(g.Name(), te.members)}
+		finish := te.direct
+		if g.epilogueWeight() > maxDirectWeight {
+			finish = te.staged
+		}
+		return []Launch{te.kernel(g.Name(), finish, te.members)}
 	}
 	partial := e.p.newPartial(0, ir.F32, g, te.parts)
-	first := te.kernel(g.Name()+"_parts", func(acc scalar.Expr, at ir.Index) []Stmt {
+	first := te.kernel(g.Name()+"_parts", te.direct, func(acc scalar.Expr, at ir.Index) []Stmt {
 		return te.store(partial, append(ir.Index{te.part}, at...), acc)
 	})
 	return []Launch{first, newEmitter(e.p, e.device).combineParts(g.Reduction(), te.parts, []*Tensor{partial})}
@@ -41,6 +45,7 @@ type tileEmitter struct {
 	batch ir.Index
 	valid scalar.Expr // false in workgroups beyond the last tile
 	side  [2]side     // operand 0 along m, operand 1 along n
+	slot  int         // workgroup memory: two tiles of operand 0, then two of operand 1
 	lane  scalar.Expr
 	body  []Stmt
 }
@@ -53,7 +58,7 @@ type side struct {
 	tile, reg int   // free positions of a workgroup and of a thread
 	thread    scalar.Expr
 	first     scalar.Expr // first free position of the workgroup
-	slot      int         // workgroup memory
+	base      int         // first vector of its tiles in workgroup memory
 	kFast     bool        // neighbouring threads load along the contracted space
 	prefix    string
 }
@@ -74,17 +79,17 @@ func newTileEmitter(e *emitter, g *Group, c *contraction, t tile, parts int) *ti
 	row := scalar.Mod(scalar.FloorDiv(group, integer(tilesN)), integer(tilesM))
 	batch := scalar.Mod(scalar.FloorDiv(group, integer(tilesN*tilesM)), integer(product(c.Batch)))
 	te.batch = te.unflatten(te.let("batch", batch, product(c.Batch)-1), c.Batch)
+	te.slot = e.shared("tiles", ir.F32, 4, t.sharedBytes()/16)
 	te.side[0] = side{
 		operand: 0, free: c.M, tile: t.m, reg: t.rm, prefix: "a",
 		thread: te.let("ty", scalar.FloorDiv(te.lane, integer(across)), t.m/t.rm-1),
 		first:  te.let("m", scalar.Mul(row, integer(t.m)), (tilesM-1)*t.m),
-		slot:   e.shared("tile_a", ir.F32, 4, 2*t.k*t.m/4),
 	}
 	te.side[1] = side{
 		operand: 1, free: c.N, tile: t.n, reg: t.rn, prefix: "b",
 		thread: te.let("tx", scalar.Mod(te.lane, integer(across)), across-1),
 		first:  te.let("n", scalar.Mul(column, integer(t.n)), (tilesN-1)*t.n),
-		slot:   e.shared("tile_b", ir.F32, 4, 2*t.k*t.n/4),
+		base:   2 * t.k * t.m / 4,
 	}
 	for i := range te.side {
 		te.side[i].kFast = te.contiguousAlongK(&te.side[i])
@@ -117,11 +122,14 @@ func (te *tileEmitter) contiguousAlongK(s *side) bool {
 	return moves
 }
 
+// storeResult stores one result of a contraction, a sum at a point of the group.
+type storeResult func(sum scalar.Expr, at ir.Index) []Stmt
+
 // kernel writes the whole kernel: in each step the next tiles are loaded into
-// registers while those in workgroup memory are multiplied. result stores one
-// result, a sum at a point of the group. The first tiles are loaded before the
-// loop, since a condition inside it slows it down.
-func (te *tileEmitter) kernel(name string, result func(acc scalar.Expr, at ir.Index) []Stmt) Launch {
+// registers while those in workgroup memory are multiplied. finish stores what
+// the registers hold by result. The first tiles are loaded before the loop,
+// since a condition inside it slows it down.
+func (te *tileEmitter) kernel(name string, finish func(storeResult), result storeResult) Launch {
 	for i := range te.t.rm * te.t.rn {
 		te.body = append(te.body, &Var{te.acc(i), scalar.ConstF(ir.F32, 0)})
 	}
@@ -143,7 +151,7 @@ func (te *tileEmitter) kernel(name string, result func(acc scalar.Expr, at ir.In
 		te.body = append(te.body, &Barrier{})
 	}
 	te.body = append(outer, &For{Var: step, Start: integer(0), End: integer(te.steps), Step: integer(1), Body: te.body})
-	te.epilogue(result)
+	finish(result)
 	return te.finish(name, te.body)
 }
 
@@ -234,7 +242,7 @@ func (te *tileEmitter) storeAhead(buffer scalar.Expr) {
 			values[j] = scalar.FreeVar(name, ir.F32)
 		}
 		at := scalar.Add(scalar.Mul(buffer, integer(te.t.k*s.tile/4)), scalar.Add(scalar.Mul(kk, integer(s.tile/4)), vec))
-		store := []Stmt{&StoreVec{s.slot, te.Simplify(at), values}}
+		store := []Stmt{&StoreVec{te.slot, te.Simplify(scalar.Add(at, integer(s.base))), values}}
 		if total := te.t.k * s.tile / 4; (v+1)*te.t.threads() > total {
 			store = guard(scalar.Lt(scalar.Add(te.lane, integer(v*te.t.threads())), integer(total)), store)
 		}
@@ -257,8 +265,8 @@ func (te *tileEmitter) multiply(buffer scalar.Expr) {
 				names[j] = s.prefix + strconv.Itoa(4*v+j)
 			}
 			at := scalar.Add(scalar.Mul(buffer, integer(te.t.k*s.tile/4)), scalar.Mul(kk, integer(s.tile/4)))
-			at = scalar.Add(at, scalar.Add(s.thread, integer(v*s.tile/s.reg)))
-			body = append(body, &LoadVec{names, s.slot, te.Simplify(at)})
+			at = scalar.Add(at, scalar.Add(s.thread, integer(s.base+v*s.tile/s.reg)))
+			body = append(body, &LoadVec{names, te.slot, te.Simplify(at)})
 			regs[i] = append(regs[i], names...)
 		}
 	}
@@ -276,23 +284,6 @@ func (te *tileEmitter) multiply(buffer scalar.Expr) {
 func (te *tileEmitter) place(s *side, i int) scalar.Expr {
 	vec := scalar.Add(s.thread, integer(i/4*(s.tile/s.reg)))
 	return scalar.Add(s.first, scalar.Add(scalar.Mul(vec, integer(4)), integer(i%4)))
-}
-
-// epilogue shows result the sums of a thread.
-func (te *tileEmitter) epilogue(result func(acc scalar.Expr, at ir.Index) []Stmt) {
-	var body []Stmt
-	for i := range te.t.rm {
-		row := te.place(&te.side[0], i)
-		var inRow []Stmt
-		for j := range te.t.rn {
-			column := te.place(&te.side[1], j)
-			at := te.point(te.freeAt(&te.side[0], row), te.freeAt(&te.side[1], column))
-			stores := result(scalar.FreeVar(te.acc(i*te.t.rn+j), ir.F32), at)
-			inRow = append(inRow, te.within(&te.side[1], column, stores)...)
-		}
-		body = append(body, te.within(&te.side[0], row, inRow)...)
-	}
-	te.body = append(te.body, guard(te.valid, body)...)
 }
 
 // within keeps statements to free positions that exist.

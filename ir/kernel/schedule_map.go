@@ -27,18 +27,25 @@ func scheduleMap(e *emitter, g *Group) []Launch {
 	group := e.linearGroup(starts[len(parts)])
 	lane := LocalID(0, mapThreads)
 
-	var body []Stmt
-	for i := len(parts) - 1; i >= 0; i-- {
-		first := scalar.Sub(group, integer(starts[i]))
-		flat := scalar.Add(scalar.Mul(first, integer(mapThreads)), lane)
-		own := e.mapPart(parts[i], flat, (starts[i+1]-starts[i])*mapThreads)
-		if i == len(parts)-1 {
-			body = own
-			continue
-		}
-		body = []Stmt{&If{Cond: scalar.Lt(group, integer(starts[i+1])), Then: own, Else: body}}
-	}
+	body := e.mapParts(parts, starts, group, lane)
 	return []Launch{e.finish(g.Name(), body)}
+}
+
+// mapParts lets a workgroup find its part by halving, since languages bound how
+// deep statements may nest. starts are the first workgroups of the parts, and
+// the one after the last.
+func (e *emitter) mapParts(parts []*Group, starts []int, group, lane scalar.Expr) []Stmt {
+	if len(parts) == 1 {
+		first := scalar.Sub(group, integer(starts[0]))
+		flat := scalar.Add(scalar.Mul(first, integer(mapThreads)), lane)
+		return e.mapPart(parts[0], flat, (starts[1]-starts[0])*mapThreads)
+	}
+	half := len(parts) / 2
+	return []Stmt{&If{
+		Cond: scalar.Lt(group, integer(starts[half])),
+		Then: e.mapParts(parts[:half], starts[:half+1], group, lane),
+		Else: e.mapParts(parts[half:], starts[half:], group, lane),
+	}}
 }
 
 // mapPart computes one element of a part, the one with the given number; there

@@ -8,26 +8,30 @@ type rowsShape struct {
 	chunks      int  // inner points of one thread, where they are written out; 0: a loop
 }
 
-// maxChunks bounds how many inner points a thread keeps in registers between
-// the stages of a reduction.
-const maxChunks = 16
+// Bounds of writing out the inner points of a thread, which keeps them in
+// registers between the stages of a reduction: how many there may be, and how
+// many operations that writes out in all.
+const (
+	maxChunks     = 16
+	maxWrittenOut = 400
+)
 
 // shapeRows chooses the layout. Threads that are neighbours should read
 // neighbouring elements; rows shorter than a workgroup share one.
 func (e *emitter) shapeRows(g *Group) rowsShape {
 	rows, length := product(g.Outer), product(g.Inner)
 	if g.rowsAreContiguous() {
-		return e.shapeColumns(rows, length)
+		return e.shapeColumns(g, rows, length)
 	}
 	s := rowsShape{lanes: min(e.device.Threads, powerOfTwo(length)), rows: 1}
 	for s.rows*s.lanes < 64 && s.rows < rows {
 		s.rows *= 2
 	}
-	return s.writeOut(length)
+	return s.writeOut(g, length)
 }
 
 // shapeColumns is shapeRows for rows that are read side by side.
-func (e *emitter) shapeColumns(rows, length int) rowsShape {
+func (e *emitter) shapeColumns(g *Group, rows, length int) rowsShape {
 	s := rowsShape{lanes: 1, rows: min(32, powerOfTwo(rows)), rowsFirst: true}
 	limit := e.device.Threads
 	for s.lanes < limit/s.rows && s.lanes*4 < length {
@@ -36,14 +40,15 @@ func (e *emitter) shapeColumns(rows, length int) rowsShape {
 	for s.lanes*s.rows < limit && rows >= 2*s.rows*wantedGroups {
 		s.rows *= 2
 	}
-	return s.writeOut(length)
+	return s.writeOut(g, length)
 }
 
 // writeOut returns s with the inner points of a thread written out if they are
-// few.
-func (s rowsShape) writeOut(length int) rowsShape {
-	if c := ceilDiv(length, s.lanes); c <= maxChunks {
-		s.chunks = max(c, 1)
+// few. A single one always is.
+func (s rowsShape) writeOut(g *Group, length int) rowsShape {
+	c := max(ceilDiv(length, s.lanes), 1)
+	if c == 1 || c <= maxChunks && c*g.weight() <= maxWrittenOut {
+		s.chunks = c
 	}
 	return s
 }

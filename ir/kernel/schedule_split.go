@@ -86,7 +86,7 @@ func (r *rowEmitter) partialStage(m *Member) []accumulator {
 // combineParts reduces the parts of each row and finishes the group.
 func (e *emitter) combineParts(g *Group, parts int, partials []*Tensor) Launch {
 	whole := &Group{Kind: ReduceKind, Outer: g.Outer, Inner: []int{parts}, Members: g.Members, program: g.program}
-	shape := e.shapeColumns(product(g.Outer), parts)
+	shape := e.shapeColumns(whole, product(g.Outer), parts)
 	r := newRowEmitter(e, whole, shape, e.linearGroup(ceilDiv(product(g.Outer), shape.rows)))
 	next := 0
 	for _, m := range r.membersAt(0, true) {

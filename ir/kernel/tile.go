@@ -27,6 +27,10 @@ const (
 	partLength  = 128 // of a contracted space that is cut into parts
 	thinSide    = 2   // results this thin are a matrix times a vector
 	mostWaste   = 4   // how often what is asked for the tiles may compute
+	// smallProduct is so few multiplications that a launch takes longer. Tiles
+	// gain nothing there, and their workgroup memory takes GPUs made of software
+	// a second to compile: SwiftShader writes out its initialisation word by word.
+	smallProduct = 1 << 21
 )
 
 func (t tile) threads() int { return t.m / t.rm * (t.n / t.rn) }
@@ -43,9 +47,11 @@ func (t tile) count(c *contraction) int {
 func (t tile) padded(c *contraction) int { return t.count(c) * t.m * t.n }
 
 // parts is over how many workgroups the sum of each result is spread, where
-// there are few tiles and the contracted space is long.
-func (t tile) parts(c *contraction) int {
-	return max(1, min(wantedGroups/t.count(c), product(c.K)/partLength))
+// there are few tiles, the contracted space is long, and the partial sums fit an
+// array.
+func (t tile) parts(c *contraction, d Device) int {
+	sums := 4 * product(c.Batch) * product(c.M) * product(c.N)
+	return max(1, min(wantedGroups/t.count(c), product(c.K)/partLength, d.ArrayBytes/sums))
 }
 
 func (t tile) fits(d Device) bool {
@@ -65,7 +71,7 @@ var pickTile = chooseTile
 // false where tiles do not pay.
 func chooseTile(c *contraction, d Device) (best tile, parts int, ok bool) {
 	m, n, k := product(c.M), product(c.N), product(c.K)
-	if !c.tileable() || min(m, n) <= thinSide {
+	if !c.tileable() || min(m, n) <= thinSide || product(c.Batch)*m*n*k <= smallProduct {
 		return tile{}, 0, false
 	}
 	least := mostWaste * product(c.Batch) * m * n
@@ -77,7 +83,7 @@ func chooseTile(c *contraction, d Device) (best tile, parts int, ok bool) {
 		if !t.fits(d) || 4*t.padded(c) > 5*least {
 			continue
 		}
-		if p := t.parts(c); groups < enoughTiles && t.count(c)*p > groups {
+		if p := t.parts(c, d); groups < enoughTiles && t.count(c)*p > groups {
 			best, parts, groups = t, p, t.count(c)*p
 		}
 	}

@@ -49,6 +49,8 @@ type compiler struct {
 	printer    Printer
 	persistent map[string]region
 	slots      map[string]int // persistent slots by name
+	cache      *kernel.Cache
+	numbers    map[kernelKey]int
 	kernels    map[string]int // by source
 	printed    []*kernel.Kernel
 	states     arenas
@@ -65,7 +67,8 @@ func newCompiler(m *ir.Module, t Target, pr Printer) *compiler {
 	limit := t.Limits.BindingBytes
 	return &compiler{
 		plan: p, module: m, target: t, printer: pr,
-		persistent: map[string]region{}, slots: map[string]int{}, kernels: map[string]int{},
+		persistent: map[string]region{}, slots: map[string]int{},
+		cache: kernel.NewCache(), numbers: map[kernelKey]int{}, kernels: map[string]int{},
 		states:    arenas{p: p, kind: StateBuffer, limit: limit},
 		inputs:    arenas{p: p, kind: InputBuffer, limit: limit},
 		constants: arenas{p: p, kind: ConstantBuffer, limit: limit},
@@ -83,11 +86,13 @@ type entryCompiler struct {
 	regions  map[*kernel.Tensor]region
 }
 
-// placedLaunch is a launch with its position in the entry and the loops it is
-// in, outermost first.
+// placedLaunch is a launch with its position in the entry, the group it computes
+// and the loops it is in, outermost first.
 type placedLaunch struct {
 	kernel.Launch
-	loops []*kernel.Loop
+	program *kernel.Program
+	group   *kernel.Group
+	loops   []*kernel.Loop
 }
 
 func (c *compiler) entry(e ir.Entry) error {
@@ -112,8 +117,8 @@ func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 	}
 	o := kernel.DefaultOptions
 	o.Tensors = c.target.Limits.StorageBuffers - 1
-	o.Bytes = c.target.Limits.BindingBytes / 2
 	o.FirstCode = len(c.codes) + 1
+	o.Cache = c.cache
 	o.Unfused = c.target.Unfused
 	prog, err := kernel.Build(g, o)
 	if err != nil {
@@ -145,18 +150,15 @@ func (c *compiler) addCodes(checks []*ir.Node) {
 
 // schedule makes the kernels of all items, loops written out in place.
 func (c *entryCompiler) schedule(p *kernel.Program, loops []*kernel.Loop) error {
-	device := kernel.Device{
-		Threads: c.target.Limits.Invocations, SharedBytes: c.target.Limits.SharedBytes, Groups: c.target.Limits.Groups,
-	}
 	for _, item := range p.Items {
 		switch item := item.(type) {
 		case *kernel.Group:
-			launches, err := p.Schedule(item, device)
+			launches, err := p.Schedule(item, c.target.device())
 			if err != nil {
 				return err
 			}
 			for _, l := range launches {
-				c.launches = append(c.launches, placedLaunch{l, loops})
+				c.launches = append(c.launches, placedLaunch{l, p, item, loops})
 			}
 		case *kernel.Loop:
 			if item.Count > MaxRepeat {

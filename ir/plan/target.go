@@ -80,6 +80,12 @@ type Target struct {
 	Unfused   bool   // each node is a kernel of its own: see [kernel.Options]
 }
 
+// device is what schedules are told of the target.
+func (t Target) device() kernel.Device {
+	l := t.Limits
+	return kernel.Device{Threads: l.Invocations, SharedBytes: l.SharedBytes, Groups: l.Groups, ArrayBytes: l.BindingBytes}
+}
+
 // WebGPU returns the target that every WebGPU device meets.
 func WebGPU() Target {
 	return Target{Name: "webgpu", Dialect: dtype.WGSL, Limits: DefaultLimits()}

@@ -11,7 +11,6 @@ package cpu
 import (
 	"context"
 	"fmt"
-	"math"
 	"runtime"
 
 	"github.com/rlx-go/rlx/ir"
@@ -81,4 +80,4 @@ func (b backend) supported(g *ir.Graph) error {
 }
 
 // options let a group touch any number of tensors: there are no bindings here.
-var options = kernel.Options{Tensors: 1 << 20, Bytes: math.MaxInt, FirstCode: 1}
+var options = kernel.Options{Tensors: 1 << 20, FirstCode: 1}

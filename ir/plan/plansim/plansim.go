@@ -20,7 +20,9 @@ type Session struct {
 	Options sim.Options
 }
 
-// text stands in for a dialect: the kernel's own text form.
+// Text stands in for the printer of a dialect: the kernel's own text form.
+var Text plan.Printer = text{}
+
 type text struct{}
 
 func (text) Dialect() dtype.Dialect                 { return dtype.WGSL }
@@ -30,7 +32,7 @@ func (text) Print(k *kernel.Kernel) (string, error) { return k.String(), nil }
 // it memory. Temporary memory starts as rubbish, since plans must not rely on
 // what is in it.
 func Open(m *ir.Module, t plan.Target) (*Session, error) {
-	p, kernels, err := plan.CompileKernels(m, t, text{})
+	p, kernels, err := plan.CompileKernels(m, t, Text)
 	if err != nil {
 		return nil, err
 	}

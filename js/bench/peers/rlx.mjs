@@ -1,7 +1,7 @@
 // rlx: plans compiled ahead of time (plans/main.go), replayed by the runtime alone.
 
 import { openSession } from '../../dist/runtime.js';
-import { initialParameters, makeBatches, randoms } from '../jobs.mjs';
+import { initialParameters, makeBatches, makeTokens, normal, randoms } from '../jobs.mjs';
 
 // loadPlan reads a plan: from the page's server, or from a folder in Node.
 async function loadPlan(name) {
@@ -41,6 +41,22 @@ async function mlp({ layers, batch, fresh, rate }) {
   };
 }
 
+async function lm({ context, width, heads, blocks, batch, vocab, rate }) {
+  const session = await openPlan(`lm-${context}-${width}-${heads}-${blocks}-${batch}`);
+  for (const { name, role, shape } of session.plan.slots) {
+    if (role !== 'param') continue;
+    const n = shape.reduce((a, b) => a * b, 1);
+    const data = name.endsWith('/scale') ? new Float32Array(n).fill(1) : shape.length > 1 ? normal(n, 1 / Math.sqrt(shape[0])) : new Float32Array(n);
+    await session.write(name, data);
+  }
+  const batches = makeTokens({ context, batch, vocab }).map((tokens) => ({ ...tokens, lr: rate }));
+  return {
+    step: (i) => session.run('step', batches[i % batches.length]),
+    loss: async () => (await session.read('loss'))[0],
+    ...common(session),
+  };
+}
+
 /** Opens rlx; each job makes a device of its own from navigator.gpu. */
 export async function open() {
   return {
@@ -50,5 +66,6 @@ export async function open() {
     matvec: ({ n }) => resident(`matvec-${n}`, { a: randoms(n * n, 1), b: randoms(n, 2) }),
     softmax: ({ rows, cols }) => resident(`softmax-${rows}x${cols}`, { a: randoms(rows * cols, 1) }),
     mlp,
+    lm,
   };
 }

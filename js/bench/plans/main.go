@@ -3,8 +3,8 @@
 //
 //	go run ./js/bench/plans FOLDER
 //
-// writes matmul-N, matvec-N, softmax-ROWSxCOLS and mlp-LAYERS-BATCH, each with the
-// extension .rlxp. Every plan has an entry "step", whose result is a state, and an entry
+// writes matmul-N, matvec-N, softmax-ROWSxCOLS, mlp-LAYERS-BATCH and
+// lm-CONTEXT-WIDTH-HEADS-BLOCKS-BATCH, each with the extension .rlxp. Every plan has an entry "step", whose result is a state, and an entry
 // "probe", whose output "first" is one element of that result: reading it waits for all
 // steps and moves four bytes.
 package main
@@ -44,6 +44,10 @@ func jobs() []job {
 		{"matvec-4096", func() (*ir.Module, error) { return product(4096, 1) }},
 		{"softmax-4096x4096", func() (*ir.Module, error) { return softmax(4096, 4096) }},
 		{"mlp-64-64-10-128", func() (*ir.Module, error) { return mlp([]int{64, 64, 10}, 128) }},
+	}
+	for _, c := range models {
+		name := fmt.Sprintf("lm-%d-%d-%d-%d-%d", c.Context, c.Width, c.Heads, c.Blocks, c.Batch)
+		all = append(all, job{name, func() (*ir.Module, error) { return language(c) }})
 	}
 	for _, n := range []int{1024, 2048, 4096} {
 		all = append(all, job{fmt.Sprintf("matmul-%d", n), func() (*ir.Module, error) { return product(n, n) }})
@@ -132,4 +136,23 @@ func mlp(layers []int, batch int) (*ir.Module, error) {
 		return nil, err
 	}
 	return module(step, "w0", layers[0], layers[1])
+}
+
+// models are language models of characters: a small one, and nanoGPT's.
+var models = []irtest.GPT{
+	{Vocab: 65, Context: 128, Width: 128, Heads: 4, Blocks: 4, Batch: 32},
+	irtest.CharacterGPT,
+}
+
+// language is one AdamW step of a language model.
+func language(c irtest.GPT) (*ir.Module, error) {
+	loss, err := c.Loss()
+	if err != nil {
+		return nil, err
+	}
+	step, err := optim.Step(loss, "loss", optim.AdamW{WeightDecay: 0.01}, optim.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return module(step, "positions", c.Context, c.Width)
 }

@@ -1,0 +1,169 @@
+package plansim_test
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/webgpu/wgsl"
+)
+
+// families are graphs of any number of nodes whose compile time should grow with
+// it and no faster.
+var families = []struct {
+	name string
+	make func(b *ir.Builder, nodes int)
+}{
+	{"chain", func(b *ir.Builder, nodes int) {
+		x := b.Input("x", ir.F32, ir.N(64))
+		for i := range nodes / 2 {
+			x = ops.Add(b, ops.Sin(b, x), ops.ConstLike(b, x, float64(i)))
+		}
+		b.Output("y", x)
+	}},
+	{"residual", func(b *ir.Builder, nodes int) {
+		x := b.Input("x", ir.F32, ir.Dims(16, 64)...)
+		for i := range nodes / 5 {
+			w := b.Param("w"+strconv.Itoa(i), ir.F32, ir.Dims(64, 64)...)
+			x = ops.Add(b, x, ops.Relu(b, ops.MatMul(b, x, w)))
+		}
+		b.Output("y", x)
+	}},
+	{"parameters", func(b *ir.Builder, nodes int) {
+		var sum ir.Value
+		for i := range nodes / 3 {
+			w := b.State("w"+strconv.Itoa(i), ir.F32, ir.N(7+i%5))
+			b.SetState("w"+strconv.Itoa(i), ops.Sin(b, w))
+			if s := ops.ReduceSum(b, w); i == 0 {
+				sum = s
+			} else {
+				sum = ops.Add(b, sum, s)
+			}
+		}
+		b.Output("y", sum)
+	}},
+	{"branches", func(b *ir.Builder, nodes int) {
+		x := b.Input("x", ir.F32, ir.Dims(8, 32)...)
+		var sum ir.Value
+		for i := range 64 {
+			y := x
+			for j := range nodes / 64 {
+				y = ops.Mul(b, ops.Sin(b, y), ops.ConstLike(b, y, float64(j)))
+				if j%5 == 4 {
+					y = ops.Sub(b, y, ops.BroadcastInDim(b, ops.ReduceMax(b, y, 1), y.Shape(), []int{0}))
+				}
+			}
+			if i == 0 {
+				sum = y
+			} else {
+				sum = ops.Add(b, sum, y)
+			}
+		}
+		b.Output("y", sum)
+	}},
+}
+
+// BenchmarkGrowth reports how compile time grows with the number of nodes: the
+// exponent between the smallest and the largest graph of each family.
+func BenchmarkGrowth(b *testing.B) {
+	for _, f := range families {
+		b.Run(f.name, func(b *testing.B) {
+			for range b.N {
+				var first, last time.Duration
+				var small, large int
+				for _, nodes := range growthSizes() {
+					g, err := ir.Build(f.name, func(b *ir.Builder) { f.make(b, nodes) })
+					if err != nil {
+						b.Fatal(err)
+					}
+					n, took, bytes := compileTime(b, g, plan.WebGPU())
+					b.ReportMetric(took.Seconds(), fmt.Sprintf("s/%d", nodes))
+					b.ReportMetric(float64(bytes)/float64(n), fmt.Sprintf("B/node/%d", nodes))
+					if first == 0 {
+						first, small = took, n
+					}
+					last, large = took, n
+				}
+				b.ReportMetric(math.Log(last.Seconds()/first.Seconds())/math.Log(float64(large)/float64(small)), "exponent")
+			}
+		})
+	}
+}
+
+func growthSizes() []int {
+	if testing.Short() {
+		return []int{1000, 3000}
+	}
+	return []int{1000, 10000}
+}
+
+func compileTime(b *testing.B, g *ir.Graph, t plan.Target) (nodes int, took time.Duration, bytes uint64) {
+	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	p, err := plan.Compile(m, t, wgsl.Printer{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := plan.Encode(p); err != nil {
+		b.Fatal(err)
+	}
+	took = time.Since(start)
+	runtime.ReadMemStats(&after)
+	source := 0
+	for _, k := range p.Kernels {
+		source += len(k.Source)
+	}
+	b.Logf("%d nodes: %v, %d kernels, %d dispatches, %d bytes of source", len(g.Nodes()), took, len(p.Kernels), len(p.Entries[0].Steps), source)
+	return len(g.Nodes()), took, after.TotalAlloc - before.TotalAlloc
+}
+
+// BenchmarkGPT compiles training steps of language models.
+func BenchmarkGPT(b *testing.B) {
+	large := plan.WebGPU()
+	large.Limits.BindingBytes, large.Limits.BufferBytes = 2<<30-4, min(4<<30, math.MaxInt)
+	deep := irtest.GPT2
+	deep.Blocks = 48
+	for _, c := range []struct {
+		name string
+		gpt  irtest.GPT
+		t    plan.Target
+	}{
+		{"characters", irtest.CharacterGPT, plan.WebGPU()},
+		{"gpt2", irtest.GPT2, large},
+		{"48", deep, large},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			for range b.N {
+				g := gptStep(b, c.gpt)
+				compileTime(b, g, c.t)
+			}
+		})
+	}
+}
+
+func gptStep(t testing.TB, c irtest.GPT) *ir.Graph {
+	t.Helper()
+	loss, err := c.Loss()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := optim.Step(loss, "loss", optim.AdamW{}, optim.Options{ClipNorm: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
