@@ -95,6 +95,10 @@ func (e *OpError) Error() string {
 		sb.WriteString(p)
 		sb.WriteString(": ")
 	}
+	if e.Op == OpPort {
+		sb.WriteString(e.Err.Error())
+		return sb.String()
+	}
 	sb.WriteString(string(e.Op))
 	if e.Label != "" {
 		sb.WriteString(format.Sprintf(" %q", e.Label))

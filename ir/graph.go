@@ -128,7 +128,8 @@ func (n *Node) InTypes() []Type {
 	return out
 }
 
-// Fail wraps a reason into an [OpError] that names this node.
+// Fail wraps a reason into an [OpError] that names this node, and the port that
+// it is.
 func (n *Node) Fail(err error) error {
 	if p, ok := n.attrs.(*PortAttrs); ok {
 		return &OpError{Op: Op(p.Kind.String()), Label: p.Name, Pos: n.pos, Err: err, declared: true}

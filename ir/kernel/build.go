@@ -99,6 +99,9 @@ func lowerable(n *ir.Node) error {
 		case slices.ContainsFunc(t.Shape, tooLong), isLeaf(n) && tooLarge(t):
 			return tooManyElements(t)
 		}
+		if _, err := t.Bytes(); err != nil { // on machines whose int has 32 bits
+			return ir.Errorf(ir.ErrUnsupported, "%v", err)
+		}
 	}
 	d := n.Def()
 	switch l := d.Lower.(type) {
