@@ -3,7 +3,7 @@
 import { decodePlan } from '/rlx/runtime.js';
 import { Chart, Points, scales, Steps } from './chart.js';
 import { loadDigits, testCount, trainCount } from './digits.js';
-import { Engine, models, open, planFile } from './engine.js';
+import { Engine, lossesSince, models, open, planFile } from './engine.js';
 import { highlight } from './highlight.js';
 import { dispatches, showKernels } from './kernels.js';
 import { drawWall } from './pictures.js';
@@ -72,11 +72,17 @@ function tell(text) {
   find('notice').hidden = false;
 }
 
-/** Keeps the state of a network as it is now. */
+/** Keeps the state of a network as it is now, with its curves up to there. */
 async function keep(current) {
-  const curves = { loss: lossChart.points.copy(), accuracy: accuracyChart.points.copy() };
+  const loss = lossChart.points.copy(), accuracy = accuracyChart.points.copy();
   const { steps, tensors } = await current.save();
-  if (steps > 0) kept.set(current.name, { steps, tensors, ...curves });
+  complete(loss, tensors);
+  if (steps > 0) kept.set(current.name, { steps, tensors, loss, accuracy });
+}
+
+/** Adds the losses that a state has and a curve has not yet. */
+function complete(points, tensors) {
+  for (const { step, loss } of lossesSince(tensors, points.last?.step ?? 0)) points.add(step, loss);
 }
 
 /** Opens a session for the chosen network, which goes on from what was kept of it. */
@@ -131,14 +137,17 @@ function showDevice({ deviceName, plan }, kind, reason) {
   prepareRace(kind === 'gpu' ? undefined : sentence(reason));
 }
 
-/** Makes the network new, or what it was when it was kept. */
-async function renew(state) {
+/** Makes the network new, or what it was when it was kept or saved. */
+async function renew({ tensors, loss = new Points(), accuracy = new Points() } = {}) {
   const current = engine;
   await current.reset(seed);
   current.start = (await current.evaluate()).filters;
-  if (state) await current.reset(seed, state.tensors);
-  lossChart.points = state?.loss?.copy() ?? new Points();
-  accuracyChart.points = state?.accuracy?.copy() ?? new Points();
+  await current.save(); // the first one makes room for those to come, which then create nothing
+  if (tensors) await current.reset(seed, tensors);
+  const curve = loss.copy();
+  complete(curve, tensors ?? {});
+  lossChart.points = curve;
+  accuracyChart.points = accuracy.copy();
   showSteps(current);
   find('speed').textContent = '–';
   find('loss').textContent = lossChart.points.last?.value.toFixed(4) ?? '–';

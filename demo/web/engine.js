@@ -42,6 +42,12 @@ export async function open(name, where = 'best') {
   }
 }
 
+/** The losses of the steps after `since` that a state still has: the step and the loss of each. */
+export function lossesSince(tensors, since) {
+  const ring = tensors['history/loss']?.data ?? [], steps = tensors['history/count']?.data[0] ?? 0, from = Math.max(since, steps - ring.length);
+  return ring.length === 0 ? [] : Array.from({ length: Math.max(0, steps - from) }, (_, i) => ({ step: from + i + 1, loss: ring[(from + i) % ring.length] }));
+}
+
 /** A network in training. It tells what happens by calling the functions it is given. */
 export class Engine {
   #session;

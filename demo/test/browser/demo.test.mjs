@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { axe, crashGPU, hide } from '../../../js/test/rig/chromium.mjs';
+import { decodeSafetensors, encodeSafetensors } from '../../../js/dist/safetensors.js';
 import { countGPU } from '../../../js/test/rig/counter.mjs';
 import { traceTasks } from './tasks.mjs';
 import { accuracyOf, bottomOf, colored, draw, figure, inked, openDemo, pause, readyOf, serveDemo, stepsOf } from './page.mjs';
@@ -312,34 +313,35 @@ const damaged = [
   ['not a number', /b1 has elements that are no numbers/], ['before the start', /history\/count is -5/], ['of the CNN', /weights of a CNN, and this is the MLP/],
 ];
 
+function damagedFiles(whole) {
+  const change = (how, metadata) => {
+    const { tensors } = decodeSafetensors(whole);
+    how(tensors);
+    return encodeSafetensors(tensors, metadata);
+  };
+  return {
+    empty: new Uint8Array(0),
+    cut: whole.slice(0, whole.length / 2),
+    noise: new Uint8Array(5000).fill(255),
+    'without w2': change((tensors) => { delete tensors.w2; }),
+    'with another': change((tensors) => { tensors.w9 = tensors.b1; }),
+    turned: change(({ w1 }) => { w1.shape.reverse(); }),
+    'not a number': change(({ b1 }) => { b1.data[3] = NaN; }),
+    'before the start': change((tensors) => { tensors['history/count'].data[0] = -5; }),
+    'of the CNN': change(() => {}, { model: 'cnn' }),
+  };
+}
+
 test('a damaged file leaves the network in training, and its saving, untouched', async (t) => {
   const page = await openDemo(t, server);
   await page.click('#train');
   await stepsOf(page, 20);
   const [download] = await Promise.all([page.waitForEvent('download'), page.click('#save')]);
-  const good = await download.path(), bytes = [...readFileSync(good)];
-  const files = await page.evaluate(async (file) => {
-    const { decodeSafetensors, encodeSafetensors } = await import('/rlx/safetensors.js');
-    const whole = Uint8Array.from(file), fresh = () => decodeSafetensors(whole).tensors, made = {};
-    const make = (name, change, metadata) => {
-      const tensors = fresh();
-      change(tensors);
-      made[name] = encodeSafetensors(tensors, metadata);
-    };
-    made.empty = new Uint8Array(0);
-    made.cut = whole.slice(0, whole.length / 2);
-    made.noise = new Uint8Array(5000).fill(255);
-    make('without w2', (tensors) => delete tensors.w2);
-    make('with another', (tensors) => { tensors.w9 = tensors.b1; });
-    make('turned', ({ w1 }) => w1.shape.reverse());
-    make('not a number', ({ b1 }) => { b1.data[3] = NaN; });
-    make('before the start', (tensors) => { tensors['history/count'].data[0] = -5; });
-    make('of the CNN', () => {}, { model: 'cnn' });
-    return Object.fromEntries(Object.entries(made).map(([name, data]) => [name, [...data]]));
-  }, bytes);
+  const bytes = new Uint8Array(readFileSync(await download.path()));
+  const files = damagedFiles(bytes);
   for (const [name, says] of damaged) {
     await page.setInputFiles('#load', { name: 'weights.safetensors', mimeType: '', buffer: Buffer.from(files[name]) });
-    await page.waitForFunction((pattern) => new RegExp(pattern).test(document.getElementById('notice-text').textContent), says.source, { timeout: 10_000 });
+    await page.waitForFunction((pattern) => new RegExp(pattern).test(document.getElementById('notice-text').textContent), says.source, { timeout: 10_000, polling: 50 });
     assert.match(await page.locator('#notice-text').textContent(), /^weights\.safetensors is not loaded, and the network is as it was: /, name);
   }
   assert.deepEqual(await axe(page), []);
