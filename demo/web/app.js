@@ -6,7 +6,7 @@ import { loadDigits, testCount, trainCount } from './digits.js';
 import { Engine, lossesSince, models, open, planFile } from './engine.js';
 import { highlight } from './highlight.js';
 import { dispatches, showKernels } from './kernels.js';
-import { drawWall } from './pictures.js';
+import { drawWall, whenToRedraw } from './pictures.js';
 import { prepareRace, race } from './race.js';
 import { Reading } from './reading.js';
 import { showFilters, showMistakes } from './views.js';
@@ -120,7 +120,7 @@ async function begin() {
   const loaded = await loadDigits();
   const showWall = () => drawWall(find('wall'), (i) => loaded.trainDigit(i), trainCount);
   new ResizeObserver(showWall).observe(find('wall'));
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', showWall);
+  whenToRedraw(showWall);
   reading.begin(loaded);
   find('take').disabled = false;
   return loaded;
@@ -235,15 +235,17 @@ async function evaluateNow(current) {
     const right = looked.correct / testCount * 100;
     accuracyChart.add(step, right);
     find('accuracy').textContent = `${right.toFixed(1)} %`;
-    showLooks();
+    await showLooks();
     await reading.refresh();
   } catch (error) {
     if (engine === current && error.kind !== 'closed') fail(error);
   }
 }
 
-function showLooks() {
+/** Draws in two tasks, neither of which is long. */
+async function showLooks() {
   showMistakes(digits, looked.predicted);
+  await new Promise((resolve) => setTimeout(resolve));
   showFilters(looked.current.name, looked.filters, looked.current.start);
 }
 
@@ -364,7 +366,7 @@ on('load', 'change', async ({ target }) => {
 for (const input of document.querySelectorAll('input[name=model]')) input.addEventListener('change', start);
 on('clear', 'click', () => reading.clear());
 on('take', 'click', () => reading.take());
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { if (looked) showLooks(); });
+whenToRedraw(() => { if (looked) showLooks(); });
 
 await start();
 document.documentElement.dataset.ready = 'true';

@@ -1,5 +1,7 @@
 // Curves on canvases over one axis of steps, redrawn no more often than the screen is.
 
+import { whenToRedraw } from './pictures.js';
+
 const margin = { left: 42, right: 12, top: 8, bottom: 22 };
 
 /** Neighbouring points of a curve are merged when it has more than this: drawing it takes no longer, however long it is. */
@@ -96,7 +98,7 @@ export class Chart {
     this.#describe = describe;
     steps.charts.push(this);
     new ResizeObserver(() => steps.redraw()).observe(canvas);
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => steps.redraw());
+    whenToRedraw(() => steps.redraw());
   }
 
   get points() { return this.#points; }

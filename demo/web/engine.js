@@ -20,6 +20,9 @@ export const planFile = async (name) => (await fetchOK(`assets/digits-${name}.rl
 /** The address with `?worker=off` keeps the session in the page's own thread, where its calls can be watched. */
 const worker = new URLSearchParams(globalThis.location?.search).get('worker') !== 'off';
 
+/** Reads under way at a time: the losses of a few steps, an evaluation, a reading of the drawing, a copy to keep. None of them waits. */
+const staging = 12;
+
 /** Opens a session on the CPU. Only now the WebAssembly for it is loaded. */
 async function openCPU(name) {
   const [{ session }, response] = await Promise.all([import('/rlx/index.js'), fetchOK(`assets/digits-${name}.json`)]);
@@ -35,7 +38,7 @@ async function openCPU(name) {
 export async function open(name, where = 'best') {
   if (where === 'cpu') return { kind: 'cpu', session: await openCPU(name) };
   try {
-    return { kind: 'gpu', session: await openSession(await planFile(name), { worker }) };
+    return { kind: 'gpu', session: await openSession(await planFile(name), { worker, staging }) };
   } catch (reason) {
     if (where === 'gpu' || reason.kind !== 'device') throw reason;
     return { kind: 'cpu', session: await openCPU(name), reason: reason.message };
@@ -58,6 +61,7 @@ export class Engine {
   /** How many steps its weights had behind them when the trainer took them over, and how many the trainer counted then. */
   #before = 0;
   #counted = 0;
+  #looking = Promise.resolve();
 
   /**
    * @param {object} session an open session
@@ -91,8 +95,15 @@ export class Engine {
 
   /** The state of one moment, and after how many steps it was. Training goes on meanwhile. */
   async save() {
-    const tensors = await this.#session.save();
+    const tensors = await this.#inTurn(() => this.#session.save());
     return { steps: tensors['history/count'].data[0], tensors };
+  }
+
+  /** Looks at the network after what looks at it now, so that few reads are under way at a time. */
+  #inTurn(look) {
+    const turn = this.#looking.then(look);
+    this.#looking = turn.catch(() => {});
+    return turn;
   }
 
   /**
@@ -133,15 +144,17 @@ export class Engine {
 
   /** The test digits' loss, how many are right, what each was taken for, and the first layer: one moment, one submission. */
   async evaluate() {
-    const { reading } = await this.#session.run('eval', {}, { read: ['loss', 'correct', 'predicted', this.#model.filters] });
-    const { values } = await reading;
+    const values = await this.#look('eval', {}, ['loss', 'correct', 'predicted', this.#model.filters]);
     return { loss: values.loss[0], correct: values.correct[0], predicted: values.predicted, filters: values[this.#model.filters] };
   }
 
   /** The probabilities of the ten digits for one picture. */
   async predict(image) {
-    const { reading } = await this.#session.run('predict', { images: Float32Array.from(image) }, { read: ['probabilities'] });
-    return (await reading).values.probabilities;
+    return (await this.#look('predict', { images: Float32Array.from(image) }, ['probabilities'])).probabilities;
+  }
+
+  #look(entry, inputs, read) {
+    return this.#inTurn(async () => (await (await this.#session.run(entry, inputs, { read })).reading).values);
   }
 
   close() {

@@ -41,21 +41,21 @@ function opsOf({ name }) {
     found.push(words[op] ?? op.replaceAll('_', ' '));
     rest = rest.slice(op.length + 1);
   }
-  return [...new Set(found)];
+  const all = new Set(found);
+  return all.size > 1 ? [...all].filter((op) => op !== words.select) : [...all]; // a choice goes with most ops, such as a ReLU
 }
 
-/** The names of the slots that a dispatch reads and writes, as far as they have names: inputs, parameters, states, outputs. */
-function slotsOf(plan, entry, { kernel, bindings }) {
-  const own = new Set([...entry.inputs, ...entry.outputs].map((i) => plan.slots[i]));
-  const names = { read: new Set(), written: new Set() };
-  bindings.forEach(({ buffer, offset, bytes }, i) => {
-    const access = plan.kernels[kernel].storage[i] === 'read' ? names.read : names.written;
-    for (const slot of plan.slots) {
-      const named = own.has(slot) || slot.role === 'param' || slot.role === 'state';
-      if (named && slot.buffer === buffer && slot.offset < offset + bytes && offset < slot.offset + slot.bytes) access.add(slot.name);
-    }
-  });
-  return names;
+/**
+ * The names of the tensors that a dispatch reads and writes, of those that have names. An output
+ * lies where others were before: it is what the last dispatch that writes there leaves.
+ */
+function slotsOf(plan, entry, dispatch) {
+  const overlaps = (slot, { buffer, offset, bytes }) => slot.buffer === buffer && slot.offset < offset + bytes && offset < slot.offset + slot.bytes;
+  const writes = ({ kernel, bindings }, slot) => bindings.some((binding, i) => plan.kernels[kernel].storage[i] !== 'read' && overlaps(slot, binding));
+  const outputs = entry.outputs.map((i) => plan.slots[i]).filter((slot) => flat(entry.steps).findLast((one) => writes(one, slot)) === dispatch);
+  const lasting = plan.slots.filter(({ role }) => role === 'param' || role === 'state');
+  const touched = [...entry.inputs.map((i) => plan.slots[i]), ...lasting].filter((slot) => dispatch.bindings.some((binding) => overlaps(slot, binding)));
+  return { touched: [...new Set([...touched, ...outputs])], updated: lasting.filter((slot) => slot.role === 'param' && writes(dispatch, slot)) };
 }
 
 const few = (names) => names.length > 4 ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more` : names.join(', ');
@@ -65,11 +65,9 @@ const few = (names) => names.length > 4 ? `${names.slice(0, 3).join(', ')} and $
  * @returns {{title: string, about: string}} about names the tensors that it touches
  */
 export function describe(plan, entry, dispatch) {
-  const ops = opsOf(plan.kernels[dispatch.kernel]), { read, written } = slotsOf(plan, entry, dispatch);
-  const params = [...written].filter((name) => plan.slots.some((slot) => slot.name === name && slot.role === 'param'));
-  const title = params.length > 1 && entry.name === 'step' ? 'update of all weights' : ops.slice(0, 3).join(', ');
-  const all = [...new Set([...read, ...written])].filter((name) => !name.startsWith('optim/'));
-  return { title: title[0].toUpperCase() + title.slice(1), about: few(all) };
+  const ops = opsOf(plan.kernels[dispatch.kernel]), { touched, updated } = slotsOf(plan, entry, dispatch);
+  const title = updated.length > 1 && entry.name === 'step' ? 'update of all weights' : ops.slice(0, 3).join(', ');
+  return { title: title[0].toUpperCase() + title.slice(1), about: few(touched.map(({ name }) => name).filter((name) => !name.startsWith('optim/'))) };
 }
 
 /**

@@ -1,6 +1,6 @@
 // Drawing with mouse, pen or finger.
 
-import { penned } from './pictures.js';
+import { penned, whenToRedraw } from './pictures.js';
 
 export class Pad {
   #canvas;
@@ -15,7 +15,7 @@ export class Pad {
     this.#onChange = onChange;
     canvas.addEventListener('pointerdown', (event) => this.#begin(event));
     canvas.addEventListener('pointermove', (event) => this.#move(event));
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#draw());
+    whenToRedraw(() => this.#draw());
     this.#draw();
   }
 

@@ -1,11 +1,28 @@
 // Small pictures on canvases: digits as the network gets them, and weights.
 
-const parse = (color) => {
-  const probe = new OffscreenCanvas(1, 1).getContext('2d');
-  probe.fillStyle = color;
-  probe.fillRect(0, 0, 1, 1);
-  return probe.getImageData(0, 0, 1, 1).data;
-};
+/** Calls a function, at most once a frame, when what it drew is to be drawn anew: in other colours, or on canvases that a lost GPU took. */
+export function whenToRedraw(draw) {
+  let due = false;
+  const later = () => {
+    if (!due) requestAnimationFrame(() => { due = false; draw(); });
+    due = true;
+  };
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', later);
+  document.addEventListener('contextrestored', later, true);
+}
+
+const parsed = new Map();
+
+/** The red, green and blue of a colour. */
+function parse(color) {
+  if (!parsed.has(color)) {
+    const probe = new OffscreenCanvas(1, 1).getContext('2d');
+    probe.fillStyle = color;
+    probe.fillRect(0, 0, 1, 1);
+    parsed.set(color, probe.getImageData(0, 0, 1, 1).data);
+  }
+  return parsed.get(color);
+}
 
 /** The colours of the style sheet that pictures are made of. */
 function palette(canvas) {

@@ -3,7 +3,7 @@
 import { testCount } from './digits.js';
 import { counts } from './ink.js';
 import { Pad } from './pad.js';
-import { drawCounts } from './pictures.js';
+import { drawCounts, whenToRedraw } from './pictures.js';
 
 const find = (id) => document.getElementById(id);
 
@@ -55,7 +55,7 @@ export class Reading {
     makeBars();
     this.#pad = new Pad(find('pad'), (strokes) => this.#drawn(strokes));
     this.#show();
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#show());
+    whenToRedraw(() => this.#show());
   }
 
   /** Shows test digits one after the other, until something is drawn or chosen, or training begins. Where motion is not wanted the first one stays. */
@@ -139,7 +139,7 @@ export class Reading {
       this.#again = false;
       this.#asked = performance.now();
       const image = this.#picture, answer = image && await this.#ask(image);
-      if (image === this.#picture) this.#tell(answer);
+      if (image === this.#picture && Boolean(image) === Boolean(answer)) this.#tell(answer); // without a network, what was read last stays
     } while (this.#again);
   }
 

@@ -48,6 +48,9 @@ test('trains on WebGPU to 94 %, moves at once, and keeps the page free', async (
   const tasks = await traceTasks(page);
   await page.evaluate(() => {
     globalThis.readings = new Set();
+    globalThis.accuracies = [];
+    const accuracy = document.getElementById('accuracy');
+    new MutationObserver(() => accuracies.push(parseFloat(accuracy.textContent))).observe(accuracy, { childList: true });
     new MutationObserver(() => readings.add(document.getElementById('bars').textContent)).observe(document.getElementById('bars'), { subtree: true, characterData: true, childList: true });
   });
   await page.click('#train');
@@ -58,6 +61,8 @@ test('trains on WebGPU to 94 %, moves at once, and keeps the page free', async (
   assert.ok(longest.ms < 16, `a task of the main thread took ${longest.ms.toFixed(1)} ms of it: ${longest.what}`);
   assert.equal(await page.locator('#counts').getAttribute('aria-label'), shown, 'the digit stays while it trains');
   assert.ok(await page.evaluate(() => readings.size) > 10, 'its reading is live');
+  const accuracies = await page.evaluate(() => globalThis.accuracies);
+  assert.ok(accuracies.length > 2 && accuracies.every((right) => right >= 5 && right <= 100), accuracies.join());
   assert.ok(await colored(page, 'loss-chart', '--loss') > 200, 'the curve of losses');
   assert.ok(await colored(page, 'accuracy-chart', '--right') > 200, 'the curve of accuracy');
   assert.ok(await inked(page, 'filters') > 1000, 'the filters');
@@ -180,7 +185,8 @@ test('the learning rate, and a step, create nothing; the WGSL shown is the WGSL 
   assert.match(await page.locator('#kernels-title').textContent(), /^\d+ kernels$/);
   const labels = await page.locator('#kernel-list').innerText();
   for (const label of [/A training step/, /Matrix product\n/, /Reading your digit/, /w1, b1/, /probabilities/, /images/]) assert.match(labels, label);
-  assert.doesNotMatch(labels, /[a-z]_[a-z]|undefined/, 'words, not names');
+  assert.doesNotMatch(labels, /[a-z]_[a-z]|undefined|choice/, 'words, not names');
+  assert.equal(labels.match(/\bloss\b/g).length, 2, 'an output is named where it is made: in the step, and in the evaluation');
   const buttons = page.locator('#kernel-list button'), shown = [];
   for (let i = 0; i < await buttons.count(); i++) {
     await buttons.nth(i).click();
@@ -244,6 +250,11 @@ test('a lost device is told, with the steps that are gone, and one goes on from 
   const from = Number(/from step (\d+)/.exec(await page.locator('#reopen').textContent())[1]);
   assert.ok(from >= kept, `it goes on from step ${from}`);
   assert.equal(await page.locator('#anew').textContent(), 'Start again at step 0');
+  for (let tries = 0; await inked(page, 'pad') < 10_000; tries++) {
+    assert.ok(tries < 50, 'what the GPU took with it is drawn again');
+    await page.waitForTimeout(100);
+  }
+  assert.match(await page.locator('#verdict').textContent(), /It reads \d/);
   assert.deepEqual(await axe(page), []);
   await page.click('#reopen');
   await readyOf(page);
