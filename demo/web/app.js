@@ -85,8 +85,8 @@ function complete(points, tensors) {
   for (const { step, loss } of lossesSince(tensors, points.last?.step ?? 0)) points.add(step, loss);
 }
 
-/** Opens a session for the chosen network, which goes on from what was kept of it. */
-async function start() {
+/** Opens a session for the chosen network, which goes on from what was kept of it, unless it is to begin anew. */
+async function start({ anew = false } = {}) {
   const turn = ++opening, name = chosen(), old = engine;
   engine = undefined;
   enable(false);
@@ -94,11 +94,12 @@ async function start() {
   find('problem').hidden = find('notice').hidden = true;
   find('model-text').textContent = models[name].text;
   setRate(models[name].rate);
-  showCode(name);
+  showCode(name).catch(() => {}); // the page does without
   try {
     old?.pause();
     await (old && keep(old).catch(() => {})); // a lost device has nothing to keep
     old?.close();
+    if (anew) kept.delete(name);
     digits ??= await begin();
     const { session, kind, reason } = await open(name);
     if (turn !== opening) return session.close();
@@ -109,7 +110,6 @@ async function start() {
     showDevice(session, kind, reason);
     await renew(kept.get(name));
     if (engine === current) enable(true);
-    if (kind === 'cpu') find('race').disabled = true;
   } catch (error) {
     if (turn === opening) fail(error);
   }
@@ -144,6 +144,7 @@ async function renew({ tensors, loss = new Points(), accuracy = new Points() } =
   current.start = (await current.evaluate()).filters;
   await current.save(); // the first one makes room for those to come, which then create nothing
   if (tensors) await current.reset(seed, tensors);
+  if (engine !== current) return;
   const curve = loss.copy();
   complete(curve, tensors ?? {});
   lossChart.points = curve;
@@ -162,8 +163,9 @@ function showSteps({ steps }) {
 }
 
 async function reset() {
-  kept.delete(engine.name);
+  const { name } = engine;
   await renew();
+  kept.delete(name); // now no copy of what was before is under way
 }
 
 /** Steps a second, over the last two seconds. */
@@ -208,6 +210,7 @@ async function train() {
       },
     });
     if (engine === current) await evaluate(current);
+    if (engine === current) await keep(current);
   } catch (error) {
     if (engine === current && error.kind !== 'closed') fail(error);
   } finally {
@@ -270,22 +273,20 @@ function showRate() {
 }
 
 async function runRace() {
-  const wasTraining = engine.training;
-  await pause();
+  const current = engine, wasTraining = current.training;
   find('race').disabled = true;
+  await pause();
   try {
-    await race({ model: chosen(), digits, rate: 1e-3 });
+    await race({ model: current.name, digits, rate: 1e-3 });
   } finally {
-    find('race').disabled = false;
+    find('race').disabled = !engine;
   }
-  if (wasTraining) await (running = train());
+  if (wasTraining && engine === current) await (running = train());
 }
 
 /** Gives the browser the whole file, of one moment, or nothing. Training goes on. */
 async function saveWeights() {
-  const { session, name } = engine, { encodeWeights } = await import('./weights.js');
-  const { steps, tensors } = await engine.save();
-  if (engine?.session !== session) return;
+  const { name } = engine, [{ steps, tensors }, { encodeWeights }] = await Promise.all([engine.save(), import('./weights.js')]);
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob([encodeWeights(name, tensors)]));
   link.download = `digits-${name}.safetensors`;
@@ -307,6 +308,7 @@ async function loadWeights(file) {
   find('notice').hidden = true;
   await pause();
   await renew({ tensors });
+  await keep(current);
   say(`Loaded the weights of step ${count(current.steps)}`);
 }
 
@@ -345,11 +347,8 @@ on('reset', 'click', async () => {
   if (wasTraining) await (running = train());
 });
 on('rate', 'input', showRate);
-on('reopen', 'click', start);
-on('anew', 'click', () => {
-  kept.delete(chosen());
-  return start();
-});
+on('reopen', 'click', () => start());
+on('anew', 'click', () => start({ anew: true }));
 on('race', 'click', runRace);
 on('show-kernels', 'click', async () => {
   const { plan } = engine.session, runs = plan.kernels.length > 0;
@@ -363,7 +362,7 @@ on('load', 'change', async ({ target }) => {
   if (file && engine) await loadWeights(file);
   target.value = ''; // the same file may be chosen again
 });
-for (const input of document.querySelectorAll('input[name=model]')) input.addEventListener('change', start);
+for (const input of document.querySelectorAll('input[name=model]')) input.addEventListener('change', () => start());
 on('clear', 'click', () => reading.clear());
 on('take', 'click', () => reading.take());
 whenToRedraw(() => { if (looked) showLooks(); });
