@@ -3,13 +3,29 @@
 import { RlxError } from '../values/errors.js';
 import type { Plan, Requires } from '../plan/plan.js';
 
+// These types stand in public declarations. TypeScript's own library has them from version 6 on;
+// in older ones they are empty, unless @webgpu/types is there: either way these merge with them.
+declare global {
+  interface GPU {}
+  interface GPUDevice {}
+}
+
 /** Where a device comes from. */
 export interface DeviceOptions {
   /** A device of your own. It is used as it is, and never destroyed by this library. */
   device?: GPUDevice;
   /** In place of `navigator.gpu`, as for Dawn in Node. */
   gpu?: GPU;
-  powerPreference?: GPUPowerPreference;
+  /** `high-performance` if not given. */
+  powerPreference?: 'low-power' | 'high-performance';
+}
+
+/** How a session deals with the device. */
+export interface GPUSessionOptions {
+  /** How many submissions may be under way before `run` waits, 1 to 64. 3 if not given. */
+  inFlight?: number;
+  /** How many staging buffers reads go through, up to 64 and at least 3. 4 if not given. */
+  staging?: number;
 }
 
 /** A device, and whose it is. */
@@ -76,6 +92,28 @@ export async function requestDevice(adapter: GPUAdapter, requires: Pick<Requires
 function describe(gpu: GPUDevice, owned: boolean, from: Capable): Device {
   const { vendor, architecture, description } = infoOf(from);
   return { gpu, owned, name: description || [vendor, architecture].filter(Boolean).join(' ') || 'WebGPU' };
+}
+
+interface Loss { listeners: Set<(info: GPUDeviceLostInfo) => void>; info?: GPUDeviceLostInfo }
+const losses = new WeakMap<GPUDevice, Loss>();
+
+/**
+ * Calls a function when a device is lost, or at once if it is; what it returns ends that. A
+ * device's promise would keep hold of all who ever asked it.
+ */
+export function onLost(gpu: GPUDevice, listener: (info: GPUDeviceLostInfo) => void): () => void {
+  let loss = losses.get(gpu);
+  if (!loss) {
+    const made: Loss = loss = { listeners: new Set() };
+    losses.set(gpu, made);
+    void gpu.lost.then((info) => {
+      made.info = info;
+      for (const tell of made.listeners) tell(info);
+    });
+  }
+  loss.listeners.add(listener);
+  if (loss.info) listener(loss.info);
+  return () => loss.listeners.delete(listener);
 }
 
 /** A device that can run one of a plan's variants, and that variant. */

@@ -1,11 +1,11 @@
 // A session on a GPUDevice of this thread.
 
-import type { Device } from './device.js';
+import { type Device, onLost } from './device.js';
 import { checkType, deviceBytes, sizeOf, toDevice, type TensorData } from '../values/dtype.js';
-import { asError, RlxError, unknownName } from '../values/errors.js';
+import { asError, checkCount, noMore, RlxError, unknownName } from '../values/errors.js';
 import { usage } from './flags.js';
 import { Flight } from './flight.js';
-import { deviceInput, hostBytes, putScalar } from '../session/inputs.js';
+import { checkHost, checkNames, checkScalar, deviceInput, hostBytes, listed, missing, putScalar } from '../session/inputs.js';
 import type { Plan, Slot } from '../plan/plan.js';
 import { type Program, type ProgramEntry, watchErrors } from './program.js';
 import { Recorder } from './recorder.js';
@@ -13,19 +13,11 @@ import type { HostTensor, Input, Inputs, Reading, Run, RunOptions, Session } fro
 import { type Capture, type ReadRequest, readRequest, type Source, StagingRing } from './staging.js';
 import { Tensor } from '../values/tensor.js';
 
-/** How a session deals with the device. */
-export interface GPUSessionOptions {
-  /** How many submissions may be under way before `run` waits. 3 if not given. */
-  inFlight?: number;
-  /** How many staging buffers reads go through, at least 3. */
-  staging?: number;
-}
-
 /** What a checked input does to the device. */
 type Upload = { slot: Slot; bytes?: Uint8Array<ArrayBuffer>; from?: GPUBuffer };
 
-/** Staging buffers begin no larger than this, and transfers of many values are cut into parts of this size. */
-const largestStaging = 1 << 20, largestTransfer = 64 << 20;
+/** Staging buffers begin no larger than the first, and become no larger than the second. */
+const firstStaging = 1 << 20, largestStaging = 64 << 20;
 
 // Firefox looks for finished work every 100 ms, unless there is a submission to make.
 const needsNudge = /firefox/i.test(globalThis.navigator?.userAgent ?? '');
@@ -52,29 +44,31 @@ export class GPUSession implements Session {
   #submissions = 0;
   #savedAt = 0;
   #nudging = false;
+  readonly #forget: () => void;
 
-  constructor(device: Device, plan: Plan, program: Program, options: GPUSessionOptions = {}) {
+  constructor(device: Device, plan: Plan, program: Program, inFlight: number, staging: number) {
     this.#device = device;
     this.#program = program;
-    const { inFlight = 3, staging = 4 } = options;
     this.plan = plan;
     this.#gpu = device.gpu;
     this.deviceName = device.name;
     this.#flight = new Flight(inFlight);
     this.#persistent = new Map(plan.slots.filter(isPersistent).map((slot) => [slot.name, slot]));
     const { status } = plan;
-    const outputBytes = plan.entries.map(({ outputs }) => outputs.reduce((sum, i) => sum + plan.slots[i]!.bytes, 0));
+    const outputBytes = plan.entries.reduce((most, { outputs }) => Math.max(most, outputs.reduce((sum, i) => sum + plan.slots[i]!.bytes, 0)), 1024);
     this.#ring = new StagingRing({
       gpu: this.#gpu,
+      label: program.label('staging'),
       places: Math.max(3, staging),
-      bytes: Math.min(largestStaging, Math.max(...outputBytes, 1024)),
+      bytes: Math.min(firstStaging, outputBytes),
+      most: Math.min(largestStaging, Math.floor(this.#gpu.limits.maxBufferSize / 256) * 256),
       status: status && { buffer: program.buffers[status.buffer]!, status },
       onFree: () => this.#catchUp(),
       fatal: () => this.#fatal(),
     });
     this.lost = new Promise((resolve) => this.#announce = resolve);
     this.#gpu.addEventListener('uncapturederror', this.#onError);
-    void this.#gpu.lost.then(({ reason, message }) => {
+    this.#forget = onLost(this.#gpu, ({ reason, message }) => {
       const steps = this.steps - this.#savedAt, gone = `${steps} steps since the state was last saved are gone`;
       this.#fail(new RlxError('lost', `the device was lost (${reason}): ${message || 'no reason given'}; ${gone}`, { steps }));
     });
@@ -95,7 +89,7 @@ export class GPUSession implements Session {
 
   /** On a device of somebody else, an error that mentions none of our objects is not ours. */
   readonly #onError = ({ error }: GPUUncapturedErrorEvent): void => {
-    if (!this.#device.owned && !error.message.includes('rlx')) return;
+    if (!this.#device.owned && !this.#program.owns(error.message)) return;
     this.#fail(new RlxError(error.constructor.name === 'GPUOutOfMemoryError' ? 'memory' : 'gpu', error.message, { cause: error }));
   };
 
@@ -109,13 +103,11 @@ export class GPUSession implements Session {
     if (this.#error) throw this.#error;
   }
 
-  async run(name: string, inputs: Inputs = {}, { read, steps = 1 }: RunOptions = {}): Promise<Run> {
+  async run(name: string, inputs?: Inputs | null, options?: RunOptions | null): Promise<Run> {
     this.#check();
-    const target = this.#entry(name);
-    const { maxSteps } = this.#program;
-    if (!Number.isInteger(steps) || steps < 1 || steps > maxSteps) {
-      throw new RlxError('limit', `${name}: ${steps} steps in one run are not 1 to ${maxSteps}`, { op: name });
-    }
+    const { read, steps = 1, ...rest } = options ?? {}, target = this.#entry(name);
+    noMore(name, rest);
+    checkCount(`the number of steps in one run of ${name}`, steps, 1, this.#program.maxSteps);
     const turn = this.#flight.enter();
     if (turn) {
       this.#nudge();
@@ -123,11 +115,11 @@ export class GPUSession implements Session {
     }
     try {
       this.#check();
-      const uploads = this.#checkInputs(target, inputs, true);
-      const row = this.#fillRows(target, inputs, steps);
-      const sources = read?.map((output) => this.#source(output, target));
+      // Nothing is written before all is known to be right.
+      const given = inputs ?? {}, uploads = this.#checkInputs(target, given, steps);
+      const sources = read && this.#sources(read, target);
       for (const upload of uploads) this.#send(upload);
-      if (row > 0) this.#gpu.queue.writeBuffer(target.uniforms!, 0, target.rows.buffer, 0, row);
+      this.#fillRows(target, given, steps);
       for (const { slot } of uploads) this.#bound.delete(slot);
       const request = sources && readRequest(sources);
       const encode = () => this.#encode(target, uploads, steps, request);
@@ -177,8 +169,8 @@ export class GPUSession implements Session {
     return found;
   }
 
-  /** Checks the tensors among the inputs; nothing is written yet. */
-  #checkInputs({ entry }: ProgramEntry, inputs: Inputs, all: boolean): Upload[] {
+  /** Checks inputs, all of them if they are for a run of some steps, and returns the tensors among them; nothing is written. */
+  #checkInputs({ entry }: ProgramEntry, inputs: Inputs, steps?: number): Upload[] {
     const op = entry.name, known = [...entry.inputs, ...entry.scalars].map((i) => this.plan.slots[i]!);
     for (const name in inputs) {
       if (!known.some((slot) => slot.name === name)) throw unknownName(`${op} has no input`, name, known.map((slot) => slot.name), op);
@@ -187,9 +179,11 @@ export class GPUSession implements Session {
     for (const slot of known) {
       const value = inputs[slot.name];
       if (value === undefined) {
-        if (all && !this.#bound.has(slot)) throw new RlxError('name', `${op}: input ${slot.name} is missing`, { op, name: slot.name });
+        if (steps && !this.#bound.has(slot)) throw missing(op, slot);
       } else if (slot.role === 'input') {
         uploads.push(this.#checkInput(op, slot, value));
+      } else {
+        for (const one of steps && listed(op, slot, value, steps) || [value]) checkScalar(op, slot, one);
       }
     }
     return uploads;
@@ -205,33 +199,26 @@ export class GPUSession implements Session {
     if (bytes && bytes.length > 0) this.#gpu.queue.writeBuffer(this.#program.buffers[slot.buffer]!, slot.offset, bytes);
   }
 
-  /** Fills the host's rows of scalars, and returns how many bytes are to be written. */
-  #fillRows({ entry, rows, stride }: ProgramEntry, inputs: Inputs, steps: number): number {
+  /** Fills the rows of scalars, on the host and on the device. */
+  #fillRows({ entry, rows, stride, uniforms }: ProgramEntry, inputs: Inputs, steps: number): void {
     for (const i of entry.scalars) {
-      const slot = this.plan.slots[i]!, value = inputs[slot.name];
-      const list = Array.isArray(value) ? value : undefined;
-      if (list && list.length !== steps) {
-        const place = { op: entry.name, name: slot.name, shape: [list.length], expected: [steps] };
-        throw new RlxError('shape', `${entry.name}: ${slot.name} has ${list.length} values for ${steps} steps`, place);
+      const slot = this.plan.slots[i]!, value = inputs[slot.name], bound = value === undefined;
+      for (let k = 0; k < steps; k++) { // what is bound is in the first row
+        if (bound) rows.setUint32(k * stride + slot.offset, rows.getUint32(slot.offset));
+        else putScalar(slot, Array.isArray(value) ? value[k] : value, rows, k * stride);
       }
-      if (value === undefined) { // bound: the first row has it
-        for (let k = 1; k < steps; k++) rows.setUint32(k * stride + slot.offset, rows.getUint32(slot.offset));
-      } else {
-        for (let k = 0; k < steps; k++) putScalar(entry.name, slot, list ? list[k] : value, rows, k * stride);
-        this.#bound.delete(slot);
-      }
+      if (!bound) this.#bound.delete(slot);
     }
-    return steps * stride;
+    if (uniforms) this.#gpu.queue.writeBuffer(uniforms, 0, rows.buffer, 0, steps * stride);
   }
 
   async bind(name: string, inputs: Inputs): Promise<void> {
     this.#check();
-    const target = this.#entry(name);
-    const uploads = this.#checkInputs(target, inputs, false);
+    const target = this.#entry(name), uploads = this.#checkInputs(target, inputs ?? {});
     for (const i of target.entry.scalars) {
-      const slot = this.plan.slots[i]!, value = inputs[slot.name];
+      const slot = this.plan.slots[i]!, value = inputs?.[slot.name];
       if (value === undefined) continue;
-      putScalar(name, slot, value, target.rows, 0);
+      putScalar(slot, value, target.rows, 0);
       this.#bound.add(slot);
     }
     const encoder = this.#gpu.createCommandEncoder();
@@ -255,17 +242,24 @@ export class GPUSession implements Session {
     return { name, dtype, shape, buffer: this.#program.buffers[buffer]!, offset, bytes };
   }
 
+  #sources(names: readonly string[], from?: ProgramEntry): Source[] { return checkNames(names).map((name) => this.#source(name, from)); }
+
   async read(name: string): Promise<TensorData> { return (await this.readAll([name])).values[name]!; }
 
   async readAll(names: readonly string[]): Promise<Reading> {
     this.#check();
-    return this.#capture(names.map((name) => this.#source(name)));
+    return this.#capture(this.#sources(names));
   }
 
   #capture(sources: Source[]): Promise<Reading> {
-    const request = readRequest(sources), encoder = this.#gpu.createCommandEncoder();
-    const capture = this.#ring.capture(encoder, request);
-    if (capture) this.#submit(encoder, capture);
+    const request = readRequest(sources);
+    const calls = () => {
+      const encoder = this.#gpu.createCommandEncoder(), capture = this.#ring.capture(encoder, request);
+      if (capture) this.#submit(encoder, capture);
+    };
+    // One that needs much memory may fail, and nothing else with it.
+    if (sources.reduce((sum, { bytes }) => sum + bytes, 0) < largestStaging) calls();
+    else void watchErrors(this.#gpu, 'read', calls).error.then((error) => error && request.reject(error));
     return request.promise;
   }
 
@@ -285,7 +279,7 @@ export class GPUSession implements Session {
     this.#nudging = true;
     setTimeout(() => {
       this.#nudging = false;
-      if (this.#error || (this.#ring.arriving === 0 && !this.#flight.waiting)) return;
+      if (this.#error || (this.#ring.arriving.size === 0 && !this.#flight.waiting)) return;
       this.#gpu.queue.submit([]);
       this.#nudge();
     }, 2);
@@ -307,8 +301,10 @@ export class GPUSession implements Session {
     this.#submit(encoder);
   }
 
-  async upload({ dtype, shape, data }: HostTensor): Promise<Tensor> {
+  async upload(tensor: HostTensor): Promise<Tensor> {
     this.#check();
+    checkHost('upload', 'what is given', tensor);
+    const { dtype, shape, data } = tensor;
     checkType('the tensor', dtype, data);
     if (data.length !== sizeOf(shape)) {
       const place = { shape: [data.length], expected: shape };
@@ -330,10 +326,14 @@ export class GPUSession implements Session {
 
   /** A tensor in a buffer from the pool, whose buffers have powers of two as sizes. */
   #tensor(dtype: string, shape: readonly number[], bytes: number): Tensor {
-    const size = 2 ** Math.ceil(Math.log2(Math.max(bytes, 256)));
+    const { maxBufferSize } = this.#gpu.limits;
+    if (bytes > maxBufferSize) {
+      throw new RlxError('limit', `a tensor of shape [${shape}] has ${bytes} bytes, the device allows buffers of ${maxBufferSize}`, { shape });
+    }
+    const size = Math.min(2 ** Math.ceil(Math.log2(Math.max(bytes, 256))), maxBufferSize);
     const idle = this.#pool.get(size) ?? [];
     this.#pool.set(size, idle);
-    const buffer = idle.pop() ?? this.#gpu.createBuffer({ label: 'rlx tensor', size, usage: usage.storage | usage.copySrc | usage.copyDst });
+    const buffer = idle.pop() ?? this.#gpu.createBuffer({ label: this.#program.label('tensor'), size, usage: usage.storage | usage.copySrc | usage.copyDst });
     const free = () => void (this.#error ? buffer.destroy() : idle.push(buffer));
     const data = async () => {
       this.#check();
@@ -344,28 +344,17 @@ export class GPUSession implements Session {
 
   async save(): Promise<Record<string, HostTensor>> {
     this.#check();
-    const parts: Promise<Reading>[] = [];
-    let sources: Source[] = [], bytes = 0;
-    const flush = () => sources.length > 0 && parts.push(this.#capture(sources));
-    for (const name of this.#persistent.keys()) {
-      const source = this.#source(name);
-      if (bytes + source.bytes > largestTransfer) {
-        flush();
-        sources = [], bytes = 0;
-      }
-      sources.push(source);
-      bytes += source.bytes;
-    }
-    flush();
-    const step = this.steps, values: Record<string, TensorData> = Object.assign({}, ...(await Promise.all(parts)).map((part) => part.values));
+    const { step, values } = await this.#capture(this.#sources([...this.#persistent.keys()]));
     this.#savedAt = step;
     return Object.fromEntries([...this.#persistent].map(([name, { dtype, shape }]) => [name, { dtype, shape, data: values[name]! }]));
   }
 
   async load(tensors: Readonly<Record<string, HostTensor>>): Promise<void> {
     this.#check();
-    const uploads = Object.entries(tensors).map(([name, { dtype, shape, data }]) => {
+    const uploads = Object.entries(tensors ?? {}).map(([name, tensor]) => {
       const slot = this.#stateSlot(name);
+      checkHost('load', name, tensor);
+      const { dtype, shape, data } = tensor;
       if (dtype !== slot.dtype) throw new RlxError('dtype', `load: ${name} is ${slot.dtype}, given as ${dtype}`, { op: 'load', name });
       return this.#checkInput('load', slot, { data, shape });
     });
@@ -374,6 +363,7 @@ export class GPUSession implements Session {
 
   close(): void {
     if (!this.#end(new RlxError('closed', 'the session was closed'))) return;
+    this.#forget();
     this.#gpu.removeEventListener('uncapturederror', this.#onError);
     for (const idle of this.#pool.values()) for (const buffer of idle) buffer.destroy();
     this.#program.destroy();
@@ -385,12 +375,15 @@ const isPersistent = ({ role }: Slot): boolean => role === 'param' || role === '
 
 /** Rethrows what a lost device makes of calls, as what it is. */
 export async function unlessLost<T>(gpu: GPUDevice, calls: () => Promise<T>): Promise<T> {
-  const lost = gpu.lost.then(({ reason, message }): never => {
-    throw new RlxError('lost', `the device was lost (${reason}): ${message}`, { steps: 0 });
+  let forget!: () => void;
+  const lost = new Promise<never>((_, reject) => {
+    forget = onLost(gpu, ({ reason, message }) => reject(new RlxError('lost', `the device was lost (${reason}): ${message}`, { steps: 0 })));
   });
   try {
     return await Promise.race([lost, calls()]);
   } catch (reason) {
     throw asError(reason);
+  } finally {
+    forget();
   }
 }

@@ -37,6 +37,10 @@ export interface Program {
   entries: Map<string, ProgramEntry>;
   /** The most steps of one run: the rows of scalars there are. */
   maxSteps: number;
+  /** A label that no object but this program's has. */
+  label(what: string): string;
+  /** Whether the text of an error names one of this program's objects. */
+  owns(text: string): boolean;
   destroy(): void;
 }
 
@@ -76,7 +80,7 @@ export async function buildProgram(gpu: GPUDevice, plan: Plan, maxSteps: number)
     await watched(() => builder.makeBuffers());
     const pipelines = await watched(() => Promise.all(builder.makePipelines()));
     const entries = await watched(() => builder.makeEntries(pipelines));
-    return { buffers: builder.buffers, entries, maxSteps, destroy: () => builder.destroy() };
+    return { buffers: builder.buffers, entries, maxSteps, label: (what) => builder.label(what), owns: (text) => text.includes(builder.tag), destroy: () => builder.destroy() };
   } catch (reason) {
     builder.destroy();
     throw reason;
@@ -87,6 +91,8 @@ type Window = [binding: number, buffer: GPUBuffer, at: Omit<Binding, 'buffer'>];
 
 class Builder {
   readonly buffers: GPUBuffer[] = [];
+  /** On a device of somebody else, errors that name nothing with this in its label are not ours. */
+  readonly tag = `rlx-${Math.random().toString(36).slice(2)}`;
   readonly #owned: GPUBuffer[] = [];
   readonly #cache = new Map<string, unknown>();
   readonly #ids = new Map<object, number>();
@@ -112,10 +118,10 @@ class Builder {
     return made;
   }
 
-  #label(what: string): string { return `rlx ${this.#plan.name} ${what}`; }
+  label(what: string): string { return `${this.tag} ${this.#plan.name} ${what}`; }
 
   #buffer(what: string, size: number, flags: number): GPUBuffer {
-    const made = this.#gpu.createBuffer({ label: this.#label(what), size, usage: flags });
+    const made = this.#gpu.createBuffer({ label: this.label(what), size, usage: flags });
     this.#owned.push(made);
     return made;
   }
@@ -124,7 +130,7 @@ class Builder {
     const flags = usage.storage | usage.copySrc | usage.copyDst;
     this.#plan.buffers.forEach(({ kind, bytes }, i) => this.buffers.push(this.#buffer(`${kind} ${i}`, bytes, flags)));
     for (const { buffer, offset, data } of this.#plan.constants) this.#gpu.queue.writeBuffer(this.buffers[buffer]!, offset, data);
-    const most = Math.max(0, ...this.#plan.entries.map(({ steps }) => mostRepeats(steps)));
+    const most = this.#plan.entries.reduce((n, { steps }) => Math.max(n, mostRepeats(steps)), 0);
     if (most === 0 || !this.#plan.kernels.some(({ counters }) => counters > 0)) return;
     const rows = new Uint32Array(most * rowBytes / 4);
     for (let i = 0; i < most; i++) rows[i * rowBytes / 4] = i;
@@ -134,10 +140,10 @@ class Builder {
 
   makePipelines(): Promise<GPUComputePipeline>[] {
     return this.#plan.kernels.map(async (kernel) => {
-      const module = this.#gpu.createShaderModule({ label: this.#label(kernel.name), code: kernel.source });
+      const module = this.#gpu.createShaderModule({ label: this.label(kernel.name), code: kernel.source });
       const layout = this.#gpu.createPipelineLayout({ bindGroupLayouts: this.#layouts(kernel) });
       try {
-        return await this.#gpu.createComputePipelineAsync({ label: this.#label(kernel.name), layout, compute: { module, entryPoint: 'main' } });
+        return await this.#gpu.createComputePipelineAsync({ label: this.label(kernel.name), layout, compute: { module, entryPoint: 'main' } });
       } catch (cause) {
         const { messages } = await module.getCompilationInfo();
         const lines = messages.filter(({ type }) => type === 'error').map(({ lineNum, linePos, message }) => `${lineNum}:${linePos}: ${message}`);
@@ -206,7 +212,7 @@ class Builder {
   #group(what: string, layout: GPUBindGroupLayout, windows: Window[]): GPUBindGroup {
     const key = windows.map(([binding, buffer, { offset, bytes }]) => `${binding} ${this.#idOf(buffer)} ${offset} ${bytes}`);
     return this.#once(`${this.#ids.get(layout)}: ${key}`, () => this.#gpu.createBindGroup({
-      label: this.#label(what), layout,
+      label: this.label(what), layout,
       entries: windows.map(([binding, buffer, { offset, bytes }]) => ({ binding, resource: { buffer, offset, size: bytes } })),
     }));
   }
@@ -227,5 +233,5 @@ function uniformBindings({ scalarBytes, counters }: Kernel): number[] {
 }
 
 function mostRepeats(steps: Step[]): number {
-  return Math.max(0, ...steps.map((step) => step.kind === 'repeat' ? Math.max(step.count, mostRepeats(step.steps)) : 0));
+  return steps.reduce((n, step) => step.kind === 'repeat' ? Math.max(n, step.count, mostRepeats(step.steps)) : n, 0);
 }

@@ -33,6 +33,11 @@ export function readRequest(sources: Source[]): ReadRequest {
   return request;
 }
 
+/** What of a value lies where in a staging buffer. */
+interface Piece { source: Source; from: number; at: number; bytes: number }
+/** What goes through one staging buffer. */
+interface Part { bytes: number; pieces: Piece[] }
+
 interface Place { buffer: GPUBuffer; bytes: number; busy: boolean }
 
 /** A copy in a submission: `arrive` is to be called when that is submitted. */
@@ -40,9 +45,12 @@ export interface Capture { arrive(step: number, submission: number): void }
 
 export interface StagingOptions {
   gpu: GPUDevice;
+  label: string;
   /** How many buffers, and of how many bytes. One is made larger when a read needs it. */
   places: number;
   bytes: number;
+  /** No buffer is made larger than this, a multiple of 256: what is larger is read in parts. */
+  most: number;
   status?: { buffer: GPUBuffer; status: Status } | undefined;
   /** Called when a buffer is free again. */
   onFree(): void;
@@ -55,8 +63,8 @@ export class StagingRing {
   readonly #places: Place[];
   /** Requests that found every buffer in use, oldest first. */
   readonly postponed: ReadRequest[] = [];
-  /** Copies that have not arrived. */
-  arriving = 0;
+  /** Requests whose copies have not arrived. */
+  readonly arriving = new Set<ReadRequest>();
   /** Errors in copies made up to this submission are reported and cleared. */
   #cleared = -1;
   /** The number of the last submission. */
@@ -64,76 +72,66 @@ export class StagingRing {
 
   constructor(options: StagingOptions) {
     this.#options = options;
-    this.#places = Array.from({ length: options.places }, () => this.#place(options.bytes));
+    this.#places = Array.from({ length: options.places }, () => this.#place(statusBytes + options.bytes));
   }
 
   #place(bytes: number): Place {
-    const size = Math.ceil((statusBytes + bytes) / 256) * 256;
-    return { buffer: this.#options.gpu.createBuffer({ label: 'rlx staging', size, usage: usage.mapRead | usage.copyDst }), bytes: size, busy: false };
+    const { gpu, label, most } = this.#options, size = Math.min(Math.ceil(bytes / 256) * 256, most);
+    return { buffer: gpu.createBuffer({ label, size, usage: usage.mapRead | usage.copyDst }), bytes: size, busy: false };
   }
 
   /**
    * Records the copies of a request, or of the oldest postponed one. Where all buffers are in use
-   * the request is postponed and undefined returned.
+   * the request is postponed and undefined returned; one in several parts, which are of one
+   * moment, does not wait: it has buffers of its own.
    */
   capture(encoder: GPUCommandEncoder, request?: ReadRequest): Capture | undefined {
     if (request) this.postponed.push(request);
-    const next = this.postponed[0], place = next && this.#free(next);
-    if (!next || !place) return undefined;
+    const next = this.postponed[0];
+    if (!next) return undefined;
+    const { status, most } = this.#options, parts = cut(next.sources, status ? statusBytes : 0, most);
+    const places = parts.length > 1 ? parts.map(({ bytes }) => this.#place(bytes)) : this.#free(parts[0]!.bytes);
+    if (!places) return undefined;
     this.postponed.shift();
-    place.busy = true;
-    this.arriving++;
-    let at = 0;
-    const { status } = this.#options;
-    if (status) {
-      encoder.copyBufferToBuffer(status.buffer, status.status.offset, place.buffer, 0, statusBytes);
-      at = statusBytes;
-    }
-    for (const { buffer, offset, bytes } of next.sources) {
-      if (bytes > 0) encoder.copyBufferToBuffer(buffer, offset, place.buffer, at, bytes);
-      at += bytes;
-    }
-    return { arrive: (step, submission) => void this.#arrive(place, next, at, step, submission) };
+    this.arriving.add(next);
+    if (status) encoder.copyBufferToBuffer(status.buffer, status.status.offset, places[0]!.buffer, 0, statusBytes);
+    parts.forEach(({ pieces }, i) => {
+      places[i]!.busy = true;
+      for (const { source: { buffer, offset }, from, at, bytes } of pieces) {
+        encoder.copyBufferToBuffer(buffer, offset + from, places[i]!.buffer, at, bytes);
+      }
+    });
+    return { arrive: (step, submission) => void this.#arrive(places, next, parts, step, submission) };
   }
 
   /** The smallest free buffer that is large enough; failing that, the largest is made anew. */
-  #free({ sources }: ReadRequest): Place | undefined {
-    const bytes = sources.reduce((sum, source) => sum + source.bytes, 0);
+  #free(bytes: number): Place[] | undefined {
     const idle = this.#places.filter(({ busy }) => !busy).sort((a, b) => a.bytes - b.bytes);
-    const fit = idle.find((place) => place.bytes >= bytes + statusBytes) ?? idle.at(-1);
-    if (fit && fit.bytes < bytes + statusBytes) {
+    const fit = idle.find((place) => place.bytes >= bytes) ?? idle.at(-1);
+    if (fit && fit.bytes < bytes) {
       fit.buffer.destroy();
       Object.assign(fit, this.#place(bytes));
     }
-    return fit;
+    return fit && [fit];
   }
 
-  async #arrive(place: Place, request: ReadRequest, bytes: number, step: number, submission: number): Promise<void> {
+  async #arrive(places: Place[], request: ReadRequest, parts: Part[], step: number, submission: number): Promise<void> {
     this.#latest = submission;
     try {
-      await place.buffer.mapAsync(mapRead, 0, bytes);
-      const mapped = place.buffer.getMappedRange(0, bytes);
-      const values = this.#decode(request, mapped, submission);
-      place.buffer.unmap();
-      request.resolve({ step, values });
+      await Promise.all(places.map(({ buffer }, i) => buffer.mapAsync(mapRead, 0, parts[i]!.bytes)));
+      const mapped = places.map(({ buffer }, i) => buffer.getMappedRange(0, parts[i]!.bytes));
+      if (this.#options.status) this.#checkStatus(new Uint32Array(mapped[0]!, 0, statusBytes / 4), submission);
+      request.resolve({ step, values: valuesOf(request.sources, parts, mapped) });
     } catch (reason) {
-      if (place.buffer.mapState === 'mapped') place.buffer.unmap();
       request.reject(reason instanceof RlxError ? reason : await this.#options.fatal() ?? asError(reason));
     }
-    place.busy = false;
-    this.arriving--;
-    this.#options.onFree();
-  }
-
-  #decode({ sources }: ReadRequest, mapped: ArrayBuffer, submission: number): Record<string, TensorData> {
-    let at = 0;
-    if (this.#options.status) {
-      this.#checkStatus(new Uint32Array(mapped, 0, statusBytes / 4), submission);
-      at = statusBytes;
+    for (const place of places) {
+      if (place.buffer.mapState === 'mapped') place.buffer.unmap();
+      if (places.length > 1) place.buffer.destroy();
+      place.busy = false;
     }
-    const values: Record<string, TensorData> = {};
-    for (const { name, dtype, shape, bytes } of sources) values[name] = fromDevice(dtype, shape, mapped.slice(at, at += bytes));
-    return values;
+    this.arriving.delete(request);
+    this.#options.onFree();
   }
 
   /** Throws what the status word says, and clears it for the runs to come. */
@@ -151,7 +149,32 @@ export class StagingRing {
 
   /** Ends all that has not arrived. */
   close(error: RlxError): void {
-    for (const request of this.postponed.splice(0)) request.reject(error);
+    for (const request of [...this.postponed.splice(0), ...this.arriving]) request.reject(error);
     for (const { buffer } of this.#places) buffer.destroy();
   }
+}
+
+/** Cuts what is to be read into parts of at most `most` bytes, the first with room for a status word. */
+function cut(sources: Source[], first: number, most: number): Part[] {
+  let part: Part = { bytes: first, pieces: [] };
+  const parts = [part];
+  for (const source of sources) {
+    for (let from = 0; from < source.bytes;) {
+      if (part.bytes >= most) parts.push(part = { bytes: 0, pieces: [] });
+      const bytes = Math.min(source.bytes - from, most - part.bytes);
+      part.pieces.push({ source, from, at: part.bytes, bytes });
+      part.bytes += bytes;
+      from += bytes;
+    }
+  }
+  return parts;
+}
+
+/** Puts the values together again. */
+function valuesOf(sources: Source[], parts: Part[], mapped: ArrayBuffer[]): Record<string, TensorData> {
+  const made = new Map(sources.map((source) => [source, new Uint8Array(source.bytes)]));
+  parts.forEach(({ pieces }, i) => {
+    for (const { source, from, at, bytes } of pieces) made.get(source)!.set(new Uint8Array(mapped[i]!, at, bytes), from);
+  });
+  return Object.fromEntries(sources.map((source) => [source.name, fromDevice(source.dtype, source.shape, made.get(source)!.buffer)]));
 }

@@ -1,9 +1,9 @@
 // Checking what a user gives before it goes to the device.
 
 import { arrayLength, arrayType, checkType, toDevice, type TensorData } from '../values/dtype.js';
-import { RlxError } from '../values/errors.js';
+import { classOf, RlxError } from '../values/errors.js';
 import type { Slot } from '../plan/plan.js';
-import type { Input } from './session.js';
+import type { HostTensor, Input, Inputs } from './session.js';
 import { Tensor } from '../values/tensor.js';
 
 const sameShape = (a: readonly number[], b: readonly number[]): boolean => a.length === b.length && a.every((n, i) => n === b[i]);
@@ -57,16 +57,42 @@ export function deviceInput(op: string, slot: Slot, tensor: Tensor, owner: objec
   return tensor.handleOf(owner);
 }
 
-/** Writes a scalar into a row at its place. */
-export function putScalar(op: string, { name, dtype, offset }: Slot, value: unknown, row: DataView, at: number): void {
-  const n = typeof value === 'boolean' ? Number(value) : value;
-  if (typeof n !== 'number') {
-    const given = Object.prototype.toString.call(value).slice(8, -1);
-    throw new RlxError('dtype', `${op}: ${name} is one ${dtype}, given as ${given}`, { op, name });
+/** Refuses what is no tensor in host memory. */
+export function checkHost(op: string, name: string, value: HostTensor): void {
+  if (!Array.isArray(value?.shape)) throw new RlxError('dtype', `${op}: ${name} is a tensor { dtype, shape, data }, given as ${classOf(value)}`, { op, name });
+}
+
+/** Refuses what is no list of names of values to read. */
+export function checkNames(names: readonly string[]): readonly string[] {
+  if (Array.isArray(names)) return names;
+  throw new RlxError('name', `what to read is a list of names, given as ${classOf(names)}`);
+}
+
+/** The error for an input that no run and no binding gave. */
+export const missing = (op: string, { name, dtype, shape }: Slot): RlxError =>
+  new RlxError('missing', `${op}: input ${name}, ${dtype}[${shape}], is missing: give it, or bind it`, { op, name, expected: shape });
+
+/** The values of a scalar in each step, if they are listed: there must be one for each. */
+export function listed(op: string, { name }: Slot, value: Inputs[string] | undefined, steps: number): readonly number[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  if (value.length === steps) return value;
+  throw new RlxError('shape', `${op}: ${name} has ${value.length} values for ${steps} steps`, { op, name, shape: [value.length], expected: [steps] });
+}
+
+/** Refuses what is no value of a scalar. */
+export function checkScalar(op: string, { name, dtype }: Slot, value: unknown): void {
+  const n = Number(value), given = typeof value;
+  if (given !== 'number' && given !== 'boolean') {
+    throw new RlxError('dtype', `${op}: ${name} is one ${dtype}, given as ${classOf(value)}`, { op, name });
   }
-  at += offset;
-  if (dtype === 'f32') return row.setFloat32(at, n, true);
   const [lo, hi] = dtype === 'i32' ? [-0x80000000, 0x7fffffff] : [0, dtype === 'bool' ? 1 : 0xffffffff];
-  if (!Number.isInteger(n) || n < lo || n > hi) throw new RlxError('dtype', `${op}: ${name} is ${dtype}, given as ${n}`, { op, name });
-  row.setInt32(at, n, true);
+  if (dtype !== 'f32' && (!Number.isInteger(n) || n < lo || n > hi)) {
+    throw new RlxError('dtype', `${op}: ${name} is ${dtype}, given as ${n}`, { op, name });
+  }
+}
+
+/** Writes a scalar that was checked into a row at its place. */
+export function putScalar({ dtype, offset }: Slot, value: unknown, row: DataView, at: number): void {
+  if (dtype === 'f32') row.setFloat32(at + offset, Number(value), true);
+  else row.setInt32(at + offset, Number(value), true);
 }

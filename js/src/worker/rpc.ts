@@ -1,12 +1,7 @@
-// Calls between threads by messages.
+// Calls between threads by messages. Whoever calls has a port of its own: several callers of
+// one worker, this package's or the page's, do not hear each other.
 
 import { asError, type ErrorKind, type ErrorPlace, RlxError } from '../values/errors.js';
-
-/** A Worker, a worker's global scope, or a MessagePort. */
-export interface Endpoint {
-  postMessage(message: unknown, transfer: Transferable[]): void;
-  addEventListener(type: 'message', listener: (event: MessageEvent) => void): void;
-}
 
 interface ErrorMessage { kind: ErrorKind; message: string; place: ErrorPlace }
 type Answer = { id: number; value?: unknown; error?: ErrorMessage };
@@ -28,9 +23,18 @@ function buffersIn(value: unknown, found = new Set<Transferable>()): Set<Transfe
   return found;
 }
 
-/** Answers calls. Results must be made for the caller: their arrays are given away. */
-export function answer(endpoint: Endpoint, handlers: Handlers): void {
-  endpoint.addEventListener('message', async ({ data: { id, method, args } }) => {
+/**
+ * Answers all who connect to this worker, each with handlers of its own. Results must be made
+ * for the caller: their arrays are given away.
+ */
+export function serve(handlersFor: () => Handlers): void {
+  addEventListener('message', ({ data }: MessageEvent<{ port?: MessagePort } | null>) => {
+    if (data?.port instanceof MessagePort) answer(data.port, handlersFor());
+  });
+}
+
+function answer(port: MessagePort, handlers: Handlers): void {
+  port.onmessage = async ({ data: { id, method, args } }) => {
     const reply: Answer = { id };
     try {
       const handler = handlers[method];
@@ -39,39 +43,55 @@ export function answer(endpoint: Endpoint, handlers: Handlers): void {
     } catch (reason) {
       reply.error = pack(reason);
     }
-    endpoint.postMessage(reply, [...buffersIn(reply.value)]);
-  });
+    port.postMessage(reply, [...buffersIn(reply.value)]);
+  };
 }
 
-/** Makes calls. */
+/** Makes calls to a worker, until it fails or ends. */
 export class Caller {
   readonly #open = new Map<number, { resolve(value: never): void; reject(error: RlxError): void }>();
+  readonly #worker: Worker;
+  readonly #port: MessagePort;
+  readonly #onError: (event: ErrorEvent) => void;
   #next = 0;
-  readonly #endpoint: Endpoint;
   #ended: RlxError | undefined;
 
-  constructor(endpoint: Endpoint) {
-    this.#endpoint = endpoint;
-    endpoint.addEventListener('message', ({ data: { id, value, error } }: MessageEvent<Answer>) => {
+  /** `failure` makes the error that all calls reject with when the worker, it says how, is of no use any more. */
+  constructor(worker: Worker, failure: (how: string) => RlxError) {
+    const { port1, port2 } = new MessageChannel();
+    this.#worker = worker;
+    this.#port = port1;
+    this.#onError = ({ message }) => this.end(failure(`failed: ${message ?? 'it could not be loaded'}`));
+    worker.addEventListener('error', this.#onError);
+    port1.addEventListener('close', () => this.end(failure('was ended'))); // the other port is gone, with its thread
+    port1.onmessage = ({ data: { id, value, error } }: MessageEvent<Answer>) => {
       const call = this.#open.get(id);
       this.#open.delete(id);
       if (error) call?.reject(new RlxError(error.kind, error.message, error.place));
       else call?.resolve(value as never);
-    });
+    };
+    worker.postMessage({ port: port2 }, [port2]);
   }
 
-  /** Calls a method; buffers in `transfer` move to the other thread. */
-  call<T>(method: string, args: unknown[], transfer: Transferable[] = []): Promise<T> {
+  /** Calls a method. */
+  call<T>(method: string, ...args: unknown[]): Promise<T> {
     if (this.#ended) return Promise.reject(this.#ended);
     return new Promise<T>((resolve, reject) => {
-      this.#endpoint.postMessage({ id: this.#next, method, args }, transfer);
+      try {
+        this.#port.postMessage({ id: this.#next, method, args });
+      } catch (cause) { // not everything can be sent
+        return reject(new RlxError('dtype', `${method}: ${(cause as Error).message}`, { op: method, cause }));
+      }
       this.#open.set(this.#next++, { resolve, reject });
     });
   }
 
   /** Rejects all calls, now and later. */
   end(error: RlxError): void {
-    this.#ended ??= error;
+    if (this.#ended) return;
+    this.#ended = error;
+    this.#worker.removeEventListener('error', this.#onError);
+    this.#port.close();
     for (const { reject } of this.#open.values()) reject(error);
     this.#open.clear();
   }
