@@ -3,7 +3,7 @@
 import { RlxError } from '../values/errors.js';
 import type { Plan, Requires } from '../plan/plan.js';
 
-// These types stand in public declarations. TypeScript's own library has them from version 6 on;
+// These types stand in public declarations. TypeScript's own library has them in its newer versions;
 // in older ones they are empty, unless @webgpu/types is there: either way these merge with them.
 declare global {
   interface GPU {}
@@ -42,7 +42,7 @@ type Capable = GPUAdapter | GPUDevice;
 const infoOf = (from: Capable): Partial<GPUAdapterInfo> =>
   (from as GPUAdapter).info ?? (from as GPUDevice).adapterInfo ?? {};
 
-/** Whether an adapter or a device has what a plan requires. */
+/** Whether an adapter or a device has what a plan requires. @internal */
 export function meets(from: Capable, { features, limits, subgroup: [least, most] }: Requires): boolean {
   const { subgroupMinSize = 0, subgroupMaxSize = Infinity } = infoOf(from);
   const has = from.limits as unknown as Record<string, number>;
@@ -51,7 +51,7 @@ export function meets(from: Capable, { features, limits, subgroup: [least, most]
     && (most === 0 || (subgroupMinSize >= Math.max(least, 1) && subgroupMaxSize <= most));
 }
 
-/** The first of a plan and its variants that an adapter or a device can run. */
+/** The first of a plan and its variants that an adapter or a device can run. @internal */
 export function pickVariant(plan: Plan, from: Capable): Plan {
   const found = [plan, ...plan.variants].find(({ requires }) => meets(from, requires));
   if (found) return found;
@@ -63,7 +63,7 @@ export function pickVariant(plan: Plan, from: Capable): Plan {
   throw new RlxError('limit', `plan ${plan.name}: the device lacks ${lacking.join(', ') || 'the subgroup sizes it is made for'}`, { op: plan.name });
 }
 
-/** Asks for an adapter. Rejects with an {@link RlxError} of kind `device` where there is none. */
+/** Asks for an adapter. Rejects with an {@link RlxError} of kind `device` where there is none. @internal */
 export async function requestAdapter({ gpu, powerPreference = 'high-performance' }: DeviceOptions = {}): Promise<GPUAdapter> {
   gpu ??= globalThis.navigator?.gpu;
   if (!gpu) throw new RlxError('device', 'WebGPU is not here: navigator.gpu is missing (it needs a secure context: https or localhost)');
@@ -74,7 +74,7 @@ export async function requestAdapter({ gpu, powerPreference = 'high-performance'
 
 /**
  * Opens a device with the features and limits given, and the default ones for the rest.
- * Rejects with an {@link RlxError} of kind `device`.
+ * Rejects with an {@link RlxError} of kind `device`. @internal
  */
 export async function requestDevice(adapter: GPUAdapter, requires: Pick<Requires, 'features' | 'limits'>): Promise<Device> {
   try {
@@ -99,7 +99,7 @@ const losses = new WeakMap<GPUDevice, Loss>();
 
 /**
  * Calls a function when a device is lost, or at once if it is; what it returns ends that. A
- * device's promise would keep hold of all who ever asked it.
+ * device's promise would keep hold of all who ever asked it. @internal
  */
 export function onLost(gpu: GPUDevice, listener: (info: GPUDeviceLostInfo) => void): () => void {
   let loss = losses.get(gpu);
@@ -116,7 +116,7 @@ export function onLost(gpu: GPUDevice, listener: (info: GPUDeviceLostInfo) => vo
   return () => loss.listeners.delete(listener);
 }
 
-/** A device that can run one of a plan's variants, and that variant. */
+/** A device that can run one of a plan's variants, and that variant. @internal */
 export async function deviceFor(plan: Plan, options: DeviceOptions = {}): Promise<{ device: Device; plan: Plan }> {
   if (options.device) return { device: describe(options.device, false, options.device), plan: pickVariant(plan, options.device) };
   const adapter = await requestAdapter(options);

@@ -4,7 +4,7 @@
 import { asError, type ErrorKind, type ErrorPlace, RlxError } from '../values/errors.js';
 
 interface ErrorMessage { kind: ErrorKind; message: string; place: ErrorPlace }
-type Answer = { id: number; value?: unknown; error?: ErrorMessage };
+type Answer = { id: number; value?: unknown; error?: ErrorMessage; life?: string };
 
 /** What can be called from the other thread. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- arguments are checked by their caller's types
@@ -28,8 +28,20 @@ function buffersIn(value: unknown, found = new Set<Transferable>()): Set<Transfe
  * for the caller: their arrays are given away.
  */
 export function serve(handlersFor: () => Handlers): void {
-  addEventListener('message', ({ data }: MessageEvent<{ port?: MessagePort } | null>) => {
-    if (data?.port instanceof MessagePort) answer(data.port, handlersFor());
+  const life = holdLock();
+  addEventListener('message', async ({ data }: MessageEvent<{ port?: MessagePort } | null>) => {
+    if (!(data?.port instanceof MessagePort)) return;
+    answer(data.port, handlersFor());
+    data.port.postMessage({ life: await life });
+  });
+}
+
+/** Takes a lock that this thread has until its end, and gives its name: who gets it next knows of that end. */
+function holdLock(): Promise<string | undefined> {
+  const name = `rlx ${Math.random()}`, locks = globalThis.navigator?.locks;
+  return new Promise((resolve) => {
+    const held = locks?.request(name, () => new Promise(() => resolve(name))) ?? Promise.reject();
+    held.catch(() => resolve(undefined)); // not every page may have locks
   });
 }
 
@@ -53,6 +65,7 @@ export class Caller {
   readonly #worker: Worker;
   readonly #port: MessagePort;
   readonly #onError: (event: ErrorEvent) => void;
+  readonly #waiting = new AbortController();
   #next = 0;
   #ended: RlxError | undefined;
 
@@ -63,8 +76,11 @@ export class Caller {
     this.#port = port1;
     this.#onError = ({ message }) => this.end(failure(`failed: ${message ?? 'it could not be loaded'}`));
     worker.addEventListener('error', this.#onError);
-    port1.addEventListener('close', () => this.end(failure('was ended'))); // the other port is gone, with its thread
-    port1.onmessage = ({ data: { id, value, error } }: MessageEvent<Answer>) => {
+    // Not every browser tells a port that the thread of the other one is gone: then its lock does.
+    const gone = () => this.end(failure('was ended'));
+    port1.addEventListener('close', gone);
+    port1.onmessage = ({ data: { id, value, error, life } }: MessageEvent<Answer>) => {
+      if (life) navigator.locks.request(life, { signal: this.#waiting.signal }, gone).catch(() => {});
       const call = this.#open.get(id);
       this.#open.delete(id);
       if (error) call?.reject(new RlxError(error.kind, error.message, error.place));
@@ -92,6 +108,7 @@ export class Caller {
     this.#ended = error;
     this.#worker.removeEventListener('error', this.#onError);
     this.#port.close();
+    this.#waiting.abort();
     for (const { reject } of this.#open.values()) reject(error);
     this.#open.clear();
   }
