@@ -79,7 +79,7 @@ test('a bound input need not be given, until it is given once', async (t) => {
   }
   assert.ok(close(await session.read('w'), want.w));
   await session.run('step', { x, t: targets });
-  await assert.rejects(session.run('step', { t: targets }), isError('missing', /input x, f32\[4,3\], is missing/));
+  await assert.rejects(session.run('step', { t: targets }), isError('missing', /x is missing: give f32\[4,3\], or bind/));
 });
 
 test('runs that are not awaited happen in order', async (t) => {
@@ -116,8 +116,8 @@ describe('wrong inputs are refused before anything is written', async () => {
     ['nothing for a tensor', 'step', { ...good, t: null }, 'dtype', /t is f32/],
     ['a number for a tensor', 'step', { ...good, t: 1 }, 'shape', /t is f32\[4\]/],
     ['an unknown name', 'step', { ...good, y: 1 }, 'name', /no input y: there are x, t, rate/],
-    ['a missing tensor', 'step', { t: good.t, rate: 0.1 }, 'missing', /input x, f32\[4,3\], is missing/],
-    ['a missing scalar', 'step', { x: good.x, t: good.t }, 'missing', /input rate, f32\[\], is missing/],
+    ['a missing tensor', 'step', { t: good.t, rate: 0.1 }, 'missing', /x is missing: give f32\[4,3\], or bind/],
+    ['a missing scalar', 'step', { x: good.x, t: good.t }, 'missing', /rate is missing: give f32\[\]/],
     ['a tensor for a scalar', 'step', { ...good, rate: new Float32Array(1) }, 'dtype', /rate is one f32/],
     ['a text for a scalar', 'step', { ...good, rate: '0.1' }, 'dtype', /rate is one f32/],
     ['a fraction for an integer', 'fold', { seed: 1.5 }, 'dtype', /seed is u32, given as 1.5/],
@@ -147,7 +147,7 @@ describe('wrong inputs are refused before anything is written', async () => {
     ['no steps in a run', (s) => s.run('step', good, { steps: 0 }), 'limit', /run of step is 0/],
     ['a text in place of the list of names to read', (s) => s.run('step', good, { read: 'loss' }), 'name', /list of names, given as String/],
     ['reading many by a text', (s) => s.readAll('loss'), 'name', /list of names/],
-    ['nothing in place of inputs', (s) => s.run('step', null), 'missing', /input x/],
+    ['nothing in place of inputs', (s) => s.run('step', null), 'missing', /x is missing/],
     ['loading nothing in place of a tensor', (s) => s.load({ w: null }), 'dtype', /w is a tensor.*given as Null/],
     ['loading elements without their shape', (s) => s.load({ w: new Float32Array(3) }), 'dtype', /w is a tensor.*given as Float32Array/],
     ['uploading nothing', (s) => s.upload(undefined), 'dtype', /given as Undefined/],

@@ -3,7 +3,7 @@
 import { invoke, type Job } from '../graph/compiler.js';
 import { fromDevice, type TensorData } from '../values/dtype.js';
 import { checkCount, noMore, RlxError, unknownName } from '../values/errors.js';
-import { checkHost, checkNames, deviceInput, hostBytes, listed, missing } from '../session/inputs.js';
+import { checkDType, checkHost, checkNames, deviceInput, hostBytes, listed, missing } from '../session/inputs.js';
 import { Instance, loadModule, type WasmSource } from '../wasm/module.js';
 import type { Entry, Plan, Role, Slot } from '../plan/plan.js';
 import type { HostTensor, Input, Inputs, Reading, Run, RunOptions, Session } from '../session/session.js';
@@ -206,7 +206,7 @@ class CPUSession implements Session {
       const slot = this.#stateSlot(name);
       checkHost('load', name, tensor);
       const { dtype, shape, data } = tensor;
-      if (dtype !== slot.dtype) throw new RlxError('dtype', `load: ${name} is ${slot.dtype}, given as ${dtype}`, { op: 'load', name });
+      checkDType('load', slot, dtype);
       return [name, this.#bytes('load', slot, { data, shape })] as const;
     });
     for (const [name, bytes] of checked) this.#invoke('set', (r) => r.text(name).data(bytes));

@@ -5,7 +5,7 @@ import { checkType, deviceBytes, sizeOf, toDevice, type TensorData } from '../va
 import { asError, checkCount, noMore, RlxError, unknownName } from '../values/errors.js';
 import { usage } from './flags.js';
 import { Flight } from './flight.js';
-import { checkHost, checkNames, checkScalar, deviceInput, hostBytes, listed, missing, putScalar } from '../session/inputs.js';
+import { checkDType, checkHost, checkNames, checkScalar, deviceInput, hostBytes, listed, missing, putScalar } from '../session/inputs.js';
 import type { Plan, Slot } from '../plan/plan.js';
 import { type Program, type ProgramEntry, watchErrors } from './program.js';
 import { Recorder } from './recorder.js';
@@ -58,7 +58,7 @@ export class GPUSession implements Session {
     const outputBytes = plan.entries.reduce((most, { outputs }) => Math.max(most, outputs.reduce((sum, i) => sum + plan.slots[i]!.bytes, 0)), 1024);
     this.#ring = new StagingRing({
       gpu: this.#gpu,
-      label: program.label('staging'),
+      label: `${program.tag} staging`,
       places: Math.max(3, staging),
       bytes: Math.min(firstStaging, outputBytes),
       most: Math.min(largestStaging, Math.floor(this.#gpu.limits.maxBufferSize / 256) * 256),
@@ -68,10 +68,7 @@ export class GPUSession implements Session {
     });
     this.lost = new Promise((resolve) => this.#announce = resolve);
     this.#gpu.addEventListener('uncapturederror', this.#onError);
-    this.#forget = onLost(this.#gpu, ({ reason, message }) => {
-      const steps = this.steps - this.#savedAt, gone = `${steps} steps since the state was last saved are gone`;
-      this.#fail(new RlxError('lost', `the device was lost (${reason}): ${message || 'no reason given'}; ${gone}`, { steps }));
-    });
+    this.#forget = onLost(this.#gpu, (info) => this.#fail(lostError(info, this.steps - this.#savedAt)));
   }
 
   #fail(error: RlxError): void {
@@ -89,7 +86,7 @@ export class GPUSession implements Session {
 
   /** On a device of somebody else, an error that mentions none of our objects is not ours. */
   readonly #onError = ({ error }: GPUUncapturedErrorEvent): void => {
-    if (!this.#device.owned && !this.#program.owns(error.message)) return;
+    if (!this.#device.owned && !error.message.includes(this.#program.tag)) return;
     this.#fail(new RlxError(error.constructor.name === 'GPUOutOfMemoryError' ? 'memory' : 'gpu', error.message, { cause: error }));
   };
 
@@ -118,7 +115,7 @@ export class GPUSession implements Session {
       // Nothing is written before all is known to be right.
       const given = inputs ?? {}, uploads = this.#checkInputs(target, given, steps);
       const sources = read && this.#sources(read, target);
-      for (const upload of uploads) this.#send(upload);
+      this.#send(uploads);
       this.#fillRows(target, given, steps);
       for (const { slot } of uploads) this.#bound.delete(slot);
       const request = sources && readRequest(sources);
@@ -145,9 +142,7 @@ export class GPUSession implements Session {
   /** One encoder, one pass, one submission. Returns the number of the last step. */
   #encode(target: ProgramEntry, uploads: Upload[], steps: number, request: ReadRequest | undefined): number {
     const encoder = this.#gpu.createCommandEncoder();
-    for (const { slot, from } of uploads) {
-      if (from) encoder.copyBufferToBuffer(from, 0, this.#program.buffers[slot.buffer]!, slot.offset, slot.bytes);
-    }
+    this.#copy(encoder, uploads);
     for (let k = 0; k < steps; k++) this.#recorder.record(encoder, target.ops, k * target.stride);
     this.#recorder.end();
     this.steps += steps;
@@ -195,8 +190,27 @@ export class GPUSession implements Session {
       : { slot, bytes: hostBytes(op, slot, value as Exclude<Input, Tensor>) };
   }
 
-  #send({ slot, bytes }: Upload): void {
-    if (bytes && bytes.length > 0) this.#gpu.queue.writeBuffer(this.#program.buffers[slot.buffer]!, slot.offset, bytes);
+  /** Writes what comes from the host. */
+  #send(uploads: Upload[]): void {
+    for (const { slot, bytes } of uploads) {
+      if (bytes && bytes.length > 0) this.#gpu.queue.writeBuffer(this.#program.buffers[slot.buffer]!, slot.offset, bytes);
+    }
+  }
+
+  /** Records the copies of what is on the device. */
+  #copy(encoder: GPUCommandEncoder, uploads: Upload[]): void {
+    for (const { slot, from } of uploads) {
+      if (from) encoder.copyBufferToBuffer(from, 0, this.#program.buffers[slot.buffer]!, slot.offset, slot.bytes);
+    }
+  }
+
+  /** Does both, in a submission of its own. */
+  #store(uploads: Upload[]): void {
+    this.#send(uploads);
+    if (!uploads.some(({ from }) => from)) return;
+    const encoder = this.#gpu.createCommandEncoder();
+    this.#copy(encoder, uploads);
+    this.#submit(encoder);
   }
 
   /** Fills the rows of scalars, on the host and on the device. */
@@ -221,13 +235,8 @@ export class GPUSession implements Session {
       putScalar(slot, value, target.rows, 0);
       this.#bound.add(slot);
     }
-    const encoder = this.#gpu.createCommandEncoder();
-    for (const upload of uploads) {
-      this.#send(upload);
-      if (upload.from) encoder.copyBufferToBuffer(upload.from, 0, this.#program.buffers[upload.slot.buffer]!, upload.slot.offset, upload.slot.bytes);
-      this.#bound.add(upload.slot);
-    }
-    if (uploads.some(({ from }) => from)) this.#submit(encoder);
+    this.#store(uploads);
+    for (const { slot } of uploads) this.#bound.add(slot);
   }
 
   /** Where a readable value lies: a persistent one, or an output of the entry that ran last. */
@@ -293,12 +302,7 @@ export class GPUSession implements Session {
 
   async write(name: string, value: Input): Promise<void> {
     this.#check();
-    const upload = this.#checkInput('write', this.#stateSlot(name), value);
-    this.#send(upload);
-    if (!upload.from) return;
-    const encoder = this.#gpu.createCommandEncoder(), { buffer, offset, bytes } = upload.slot;
-    encoder.copyBufferToBuffer(upload.from, 0, this.#program.buffers[buffer]!, offset, bytes);
-    this.#submit(encoder);
+    this.#store([this.#checkInput('write', this.#stateSlot(name), value)]);
   }
 
   async upload(tensor: HostTensor): Promise<Tensor> {
@@ -307,8 +311,7 @@ export class GPUSession implements Session {
     const { dtype, shape, data } = tensor;
     checkType('the tensor', dtype, data);
     if (data.length !== sizeOf(shape)) {
-      const place = { shape: [data.length], expected: shape };
-      throw new RlxError('shape', `a tensor of shape [${shape}] has ${sizeOf(shape)} elements, given with ${data.length}`, place);
+      throw new RlxError('shape', `a tensor of shape [${shape}] has ${sizeOf(shape)} elements, given with ${data.length}`, { shape: [data.length], expected: shape });
     }
     const made = this.#tensor(dtype, shape, deviceBytes(dtype, shape));
     this.#gpu.queue.writeBuffer(made.handleOf(this) as GPUBuffer, 0, toDevice(dtype, data));
@@ -328,12 +331,12 @@ export class GPUSession implements Session {
   #tensor(dtype: string, shape: readonly number[], bytes: number): Tensor {
     const { maxBufferSize } = this.#gpu.limits;
     if (bytes > maxBufferSize) {
-      throw new RlxError('limit', `a tensor of shape [${shape}] has ${bytes} bytes, the device allows buffers of ${maxBufferSize}`, { shape });
+      throw new RlxError('limit', `a tensor of ${bytes} bytes is given, the device allows buffers of ${maxBufferSize}`, { shape });
     }
     const size = Math.min(2 ** Math.ceil(Math.log2(Math.max(bytes, 256))), maxBufferSize);
     const idle = this.#pool.get(size) ?? [];
     this.#pool.set(size, idle);
-    const buffer = idle.pop() ?? this.#gpu.createBuffer({ label: this.#program.label('tensor'), size, usage: usage.storage | usage.copySrc | usage.copyDst });
+    const buffer = idle.pop() ?? this.#gpu.createBuffer({ label: `${this.#program.tag} tensor`, size, usage: usage.storage | usage.copySrc | usage.copyDst });
     const free = () => void (this.#error ? buffer.destroy() : idle.push(buffer));
     const data = async () => {
       this.#check();
@@ -351,14 +354,13 @@ export class GPUSession implements Session {
 
   async load(tensors: Readonly<Record<string, HostTensor>>): Promise<void> {
     this.#check();
-    const uploads = Object.entries(tensors ?? {}).map(([name, tensor]) => {
+    this.#store(Object.entries(tensors ?? {}).map(([name, tensor]) => {
       const slot = this.#stateSlot(name);
       checkHost('load', name, tensor);
       const { dtype, shape, data } = tensor;
-      if (dtype !== slot.dtype) throw new RlxError('dtype', `load: ${name} is ${slot.dtype}, given as ${dtype}`, { op: 'load', name });
+      checkDType('load', slot, dtype);
       return this.#checkInput('load', slot, { data, shape });
-    });
-    for (const upload of uploads) this.#send(upload);
+    }));
   }
 
   close(): void {
@@ -371,13 +373,16 @@ export class GPUSession implements Session {
   }
 }
 
+const lostError = ({ reason, message }: GPUDeviceLostInfo, steps: number): RlxError =>
+  new RlxError('lost', `the device was lost (${reason}): ${message || 'no reason given'}; ${steps} steps since the state was last saved are gone`, { steps });
+
 const isPersistent = ({ role }: Slot): boolean => role === 'param' || role === 'state';
 
 /** Rethrows what a lost device makes of calls, as what it is. */
 export async function unlessLost<T>(gpu: GPUDevice, calls: () => Promise<T>): Promise<T> {
   let forget!: () => void;
   const lost = new Promise<never>((_, reject) => {
-    forget = onLost(gpu, ({ reason, message }) => reject(new RlxError('lost', `the device was lost (${reason}): ${message}`, { steps: 0 })));
+    forget = onLost(gpu, (info) => reject(lostError(info, 0)));
   });
   try {
     return await Promise.race([lost, calls()]);

@@ -37,10 +37,8 @@ export interface Program {
   entries: Map<string, ProgramEntry>;
   /** The most steps of one run: the rows of scalars there are. */
   maxSteps: number;
-  /** A label that no object but this program's has. */
-  label(what: string): string;
-  /** Whether the text of an error names one of this program's objects. */
-  owns(text: string): boolean;
+  /** What only the labels of this program's objects begin with: an error that has it is about one of them. */
+  tag: string;
   destroy(): void;
 }
 
@@ -80,7 +78,7 @@ export async function buildProgram(gpu: GPUDevice, plan: Plan, maxSteps: number)
     await watched(() => builder.makeBuffers());
     const pipelines = await watched(() => Promise.all(builder.makePipelines()));
     const entries = await watched(() => builder.makeEntries(pipelines));
-    return { buffers: builder.buffers, entries, maxSteps, label: (what) => builder.label(what), owns: (text) => text.includes(builder.tag), destroy: () => builder.destroy() };
+    return { buffers: builder.buffers, entries, maxSteps, tag: builder.tag, destroy: () => builder.destroy() };
   } catch (reason) {
     builder.destroy();
     throw reason;
@@ -91,7 +89,6 @@ type Window = [binding: number, buffer: GPUBuffer, at: Omit<Binding, 'buffer'>];
 
 class Builder {
   readonly buffers: GPUBuffer[] = [];
-  /** On a device of somebody else, errors that name nothing with this in its label are not ours. */
   readonly tag = `rlx-${Math.random().toString(36).slice(2)}`;
   readonly #owned: GPUBuffer[] = [];
   readonly #cache = new Map<string, unknown>();
@@ -118,10 +115,10 @@ class Builder {
     return made;
   }
 
-  label(what: string): string { return `${this.tag} ${this.#plan.name} ${what}`; }
+  #label(what: string): string { return `${this.tag} ${this.#plan.name} ${what}`; }
 
   #buffer(what: string, size: number, flags: number): GPUBuffer {
-    const made = this.#gpu.createBuffer({ label: this.label(what), size, usage: flags });
+    const made = this.#gpu.createBuffer({ label: this.#label(what), size, usage: flags });
     this.#owned.push(made);
     return made;
   }
@@ -140,10 +137,10 @@ class Builder {
 
   makePipelines(): Promise<GPUComputePipeline>[] {
     return this.#plan.kernels.map(async (kernel) => {
-      const module = this.#gpu.createShaderModule({ label: this.label(kernel.name), code: kernel.source });
+      const module = this.#gpu.createShaderModule({ label: this.#label(kernel.name), code: kernel.source });
       const layout = this.#gpu.createPipelineLayout({ bindGroupLayouts: this.#layouts(kernel) });
       try {
-        return await this.#gpu.createComputePipelineAsync({ label: this.label(kernel.name), layout, compute: { module, entryPoint: 'main' } });
+        return await this.#gpu.createComputePipelineAsync({ label: this.#label(kernel.name), layout, compute: { module, entryPoint: 'main' } });
       } catch (cause) {
         const { messages } = await module.getCompilationInfo();
         const lines = messages.filter(({ type }) => type === 'error').map(({ lineNum, linePos, message }) => `${lineNum}:${linePos}: ${message}`);
@@ -212,7 +209,7 @@ class Builder {
   #group(what: string, layout: GPUBindGroupLayout, windows: Window[]): GPUBindGroup {
     const key = windows.map(([binding, buffer, { offset, bytes }]) => `${binding} ${this.#idOf(buffer)} ${offset} ${bytes}`);
     return this.#once(`${this.#ids.get(layout)}: ${key}`, () => this.#gpu.createBindGroup({
-      label: this.label(what), layout,
+      label: this.#label(what), layout,
       entries: windows.map(([binding, buffer, { offset, bytes }]) => ({ binding, resource: { buffer, offset, size: bytes } })),
     }));
   }

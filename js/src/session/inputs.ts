@@ -1,16 +1,24 @@
 // Checking what a user gives before it goes to the device.
 
 import { arrayLength, arrayType, checkType, toDevice, type TensorData } from '../values/dtype.js';
-import { classOf, RlxError } from '../values/errors.js';
+import { classOf, type ErrorKind, type ErrorPlace, RlxError } from '../values/errors.js';
 import type { Slot } from '../plan/plan.js';
 import type { HostTensor, Input, Inputs } from './session.js';
 import { Tensor } from '../values/tensor.js';
 
 const sameShape = (a: readonly number[], b: readonly number[]): boolean => a.length === b.length && a.every((n, i) => n === b[i]);
 
+/** An error about one value: its message begins with the op and the name. */
+export const wrong = (kind: ErrorKind, op: string, name: string, what: string, place?: ErrorPlace): RlxError =>
+  new RlxError(kind, `${op}: ${name} ${what}`, { op, name, ...place });
+
 function checkShape(op: string, { name, dtype, shape: expected }: Slot, shape: readonly number[]): void {
-  if (sameShape(shape, expected)) return;
-  throw new RlxError('shape', `${op}: ${name} is ${dtype}[${expected}], given with the shape [${shape}]`, { op, name, shape, expected });
+  if (!sameShape(shape, expected)) throw wrong('shape', op, name, `is ${dtype}[${expected}], given with the shape [${shape}]`, { shape, expected });
+}
+
+/** Refuses another element type than the slot's. */
+export function checkDType(op: string, { name, dtype }: Slot, given: unknown): void {
+  if (given !== dtype) throw wrong('dtype', op, name, `is ${dtype}, given as ${given}`);
 }
 
 /** Refuses elements outside the slot's range. */
@@ -19,30 +27,28 @@ function checkRange(op: string, { name, range }: Slot, data: TensorData): void {
   const [lo, hi] = range;
   for (let i = 0; i < data.length; i++) {
     const v = data[i]!;
-    if (v < lo || v >= hi) throw new RlxError('index', `${op}: ${name} has ${v} as element ${i}, outside [${lo}, ${hi})`, { op, name });
+    if (v < lo || v >= hi) throw wrong('index', op, name, `has ${v} as element ${i}, outside [${lo}, ${hi})`);
   }
 }
 
 /** The device's bytes for a tensor that is given from the host. Throws an {@link RlxError} that names the slot. */
 export function hostBytes(op: string, slot: Slot, value: Exclude<Input, Tensor>): Uint8Array<ArrayBuffer> {
   const { name, dtype, shape: expected } = slot;
-  const what = `${op}: ${name}`;
   let data: TensorData;
   if (typeof value === 'number' || typeof value === 'boolean') {
     checkShape(op, slot, []);
     data = new (arrayType(dtype))(new ArrayBuffer(4), 0, 1);
     data[0] = Number(value);
-    if (dtype !== 'f32' && data[0] !== Number(value)) throw new RlxError('dtype', `${what} is ${dtype}, given as ${value}`, { op, name });
+    if (dtype !== 'f32' && data[0] !== Number(value)) checkDType(op, slot, value);
   } else {
     const shaped = value as { data: TensorData; shape: readonly number[] };
     data = shaped?.shape ? shaped.data : value as TensorData;
-    checkType(what, dtype, data);
+    checkType(`${op}: ${name}`, dtype, data);
     if (shaped.shape) checkShape(op, slot, shaped.shape);
     const size = arrayLength(dtype, expected, slot.bytes);
     if (data.length !== size) {
       const empty = data.length === 0 ? ': an empty batch has no result' : '';
-      const place = { op, name, shape: [data.length], expected };
-      throw new RlxError('shape', `${what} is ${dtype}[${expected}] of ${size} elements, given with ${data.length}${empty}`, place);
+      throw wrong('shape', op, name, `is ${dtype}[${expected}] of ${size} elements, given with ${data.length}${empty}`, { shape: [data.length], expected });
     }
   }
   checkRange(op, slot, data);
@@ -51,15 +57,14 @@ export function hostBytes(op: string, slot: Slot, value: Exclude<Input, Tensor>)
 
 /** Checks a tensor on the device, and returns what its owner knows it by. */
 export function deviceInput(op: string, slot: Slot, tensor: Tensor, owner: object): unknown {
-  const { name, dtype } = slot;
-  if (tensor.dtype !== dtype) throw new RlxError('dtype', `${op}: ${name} is ${dtype}, given as ${tensor.dtype}`, { op, name });
+  checkDType(op, slot, tensor.dtype);
   checkShape(op, slot, tensor.shape);
   return tensor.handleOf(owner);
 }
 
 /** Refuses what is no tensor in host memory. */
 export function checkHost(op: string, name: string, value: HostTensor): void {
-  if (!Array.isArray(value?.shape)) throw new RlxError('dtype', `${op}: ${name} is a tensor { dtype, shape, data }, given as ${classOf(value)}`, { op, name });
+  if (!Array.isArray(value?.shape)) throw wrong('dtype', op, name, `is a tensor { dtype, shape, data }, given as ${classOf(value)}`);
 }
 
 /** Refuses what is no list of names of values to read. */
@@ -69,30 +74,25 @@ export function checkNames(names: readonly string[]): readonly string[] {
 }
 
 /** The error for an input that no run and no binding gave. */
-export const missing = (op: string, { name, dtype, shape }: Slot): RlxError =>
-  new RlxError('missing', `${op}: input ${name}, ${dtype}[${shape}], is missing: give it, or bind it`, { op, name, expected: shape });
+export const missing = (op: string, { name, dtype, shape: expected }: Slot): RlxError =>
+  wrong('missing', op, name, `is missing: give ${dtype}[${expected}], or bind it`, { expected });
 
 /** The values of a scalar in each step, if they are listed: there must be one for each. */
 export function listed(op: string, { name }: Slot, value: Inputs[string] | undefined, steps: number): readonly number[] | undefined {
   if (!Array.isArray(value)) return undefined;
-  if (value.length === steps) return value;
-  throw new RlxError('shape', `${op}: ${name} has ${value.length} values for ${steps} steps`, { op, name, shape: [value.length], expected: [steps] });
+  if (value.length !== steps) throw wrong('shape', op, name, `has ${value.length} values for ${steps} steps`, { shape: [value.length], expected: [steps] });
+  return value;
 }
 
 /** Refuses what is no value of a scalar. */
-export function checkScalar(op: string, { name, dtype }: Slot, value: unknown): void {
-  const n = Number(value), given = typeof value;
-  if (given !== 'number' && given !== 'boolean') {
-    throw new RlxError('dtype', `${op}: ${name} is one ${dtype}, given as ${classOf(value)}`, { op, name });
-  }
+export function checkScalar(op: string, slot: Slot, value: unknown): void {
+  const { name, dtype } = slot, n = Number(value);
+  if (typeof value !== 'number' && typeof value !== 'boolean') throw wrong('dtype', op, name, `is one ${dtype}, given as ${classOf(value)}`);
   const [lo, hi] = dtype === 'i32' ? [-0x80000000, 0x7fffffff] : [0, dtype === 'bool' ? 1 : 0xffffffff];
-  if (dtype !== 'f32' && (!Number.isInteger(n) || n < lo || n > hi)) {
-    throw new RlxError('dtype', `${op}: ${name} is ${dtype}, given as ${n}`, { op, name });
-  }
+  if (dtype !== 'f32' && (!Number.isInteger(n) || n < lo || n > hi)) checkDType(op, slot, n);
 }
 
 /** Writes a scalar that was checked into a row at its place. */
 export function putScalar({ dtype, offset }: Slot, value: unknown, row: DataView, at: number): void {
-  if (dtype === 'f32') row.setFloat32(at + offset, Number(value), true);
-  else row.setInt32(at + offset, Number(value), true);
+  row[dtype === 'f32' ? 'setFloat32' : 'setInt32'](at + offset, Number(value), true);
 }

@@ -111,7 +111,7 @@ export class Trainer {
     checkCount('steps', steps, 0);
     checkCount('every', every, 1);
     const history = this.#history, key = history?.count ?? this;
-    if (running.has(key)) throw new RlxError('busy', 'the trainer, or another one with the same history, is running: await its run first');
+    if (running.has(key)) throw new RlxError('busy', 'the trainer, or another one with its history, is running');
     const source = open(batches, signal), pause = yieldTask(), begun = performance.now(), first = this.steps;
     const seconds = () => (performance.now() - begun) / 1000;
     const reports = new Set<Promise<void>>();
@@ -153,7 +153,7 @@ export class Trainer {
       await Promise.all(reports);
       if (failure) throw failure;
       const end = done >= steps ? 'steps' : signal?.aborted ? 'signal' : 'batches';
-      if (end === 'batches' && done === 0) throw new RlxError('missing', 'there is no batch: a run closes the iterator it was given, give an iterable');
+      if (end === 'batches' && done === 0) throw noBatch();
       return { steps: done, loss, seconds: seconds(), aborted: end === 'signal', end };
     } finally {
       running.delete(key);
@@ -193,7 +193,7 @@ export class Trainer {
     } finally {
       await source.close();
     }
-    if (parts.length === 0) throw new RlxError('missing', 'there is no batch to evaluate: an empty batch has no result');
+    if (parts.length === 0) throw noBatch();
     return Object.fromEntries(outputs.map((slot) => [slot.name, gather(slot, parts.map(({ rows, values }) => ({ rows, data: values[slot.name]! })))]));
   }
 
@@ -209,10 +209,12 @@ export class Trainer {
   }
 }
 
+const noBatch = () => new RlxError('missing', 'there is no batch: an iterator is closed after its first use');
+
 /** The number of losses that a history counts. */
 function countIn(name: string, data: TensorData): number {
   const n = data?.[0]!;
-  if (!(n >= 0)) throw new RlxError('index', `${name} is ${n}: steps are counted from 0 to ${0x7fffffff}`, { name });
+  if (!(n >= 0)) throw new RlxError('index', `${name} is ${n}: steps are counted from 0`, { name });
   return n;
 }
 
@@ -237,7 +239,7 @@ function open(source: BatchSource, signal?: AbortSignal): Puller {
       if (!(next instanceof Promise)) return next.done ? undefined : next.value;
       return new Promise((resolve, reject) => {
         stop = () => resolve(undefined);
-        next.then(({ done, value }) => resolve(done ? undefined : value), reject).finally(() => { stop = undefined; });
+        next.finally(() => { stop = undefined; }).then(({ done, value }) => resolve(done ? undefined : value), reject);
       });
     },
     interrupt,
