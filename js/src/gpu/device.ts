@@ -94,26 +94,14 @@ function describe(gpu: GPUDevice, owned: boolean, from: Capable): Device {
   return { gpu, owned, name: description || [vendor, architecture].filter(Boolean).join(' ') || 'WebGPU' };
 }
 
-interface Loss { listeners: Set<(info: GPUDeviceLostInfo) => void>; info?: GPUDeviceLostInfo }
-const losses = new WeakMap<GPUDevice, Loss>();
-
 /**
- * Calls a function when a device is lost, or at once if it is; what it returns ends that. A
- * device's promise would keep hold of all who ever asked it. @internal
+ * Calls a function when a device is lost; what it returns ends that. The device's promise, which
+ * may outlive many sessions, then keeps hold of nothing of the function's. @internal
  */
 export function onLost(gpu: GPUDevice, listener: (info: GPUDeviceLostInfo) => void): () => void {
-  let loss = losses.get(gpu);
-  if (!loss) {
-    const made: Loss = loss = { listeners: new Set() };
-    losses.set(gpu, made);
-    void gpu.lost.then((info) => {
-      made.info = info;
-      for (const tell of made.listeners) tell(info);
-    });
-  }
-  loss.listeners.add(listener);
-  if (loss.info) listener(loss.info);
-  return () => loss.listeners.delete(listener);
+  let tell: typeof listener | undefined = listener;
+  void gpu.lost.then((info) => tell?.(info));
+  return () => { tell = undefined; };
 }
 
 /** A device that can run one of a plan's variants, and that variant. @internal */

@@ -1,7 +1,7 @@
 // Reading from the device without waiting: copies go into a ring of buffers made once, and
 // arrive when the device is done.
 
-import { fromDevice, type TensorData } from '../values/dtype.js';
+import { fromDevice } from '../values/dtype.js';
 import { asError, RlxError } from '../values/errors.js';
 import { mapRead, usage } from './flags.js';
 import type { Status } from '../plan/plan.js';
@@ -32,11 +32,6 @@ export function readRequest(sources: Source[]): ReadRequest {
   request.promise.catch(() => {}); // who asked may not listen
   return request;
 }
-
-/** What of a value lies where in a staging buffer. */
-interface Piece { source: Source; from: number; at: number; bytes: number }
-/** What goes through one staging buffer. */
-interface Part { bytes: number; pieces: Piece[] }
 
 interface Place { buffer: GPUBuffer; bytes: number; busy: boolean }
 
@@ -89,19 +84,18 @@ export class StagingRing {
     if (request) this.postponed.push(request);
     const next = this.postponed[0];
     if (!next) return undefined;
-    const { status, most } = this.#options, parts = cut(next.sources, status ? statusBytes : 0, most);
-    const places = parts.length > 1 ? parts.map(({ bytes }) => this.#place(bytes)) : this.#free(parts[0]!.bytes);
+    const { status, most } = this.#options, { sources } = next, first = status ? statusBytes : 0;
+    const total = sources.reduce((sum, { bytes }) => sum + bytes, first);
+    const places = total > most ? Array.from({ length: Math.ceil(total / most) }, () => this.#place(most)) : this.#free(total);
     if (!places) return undefined;
     this.postponed.shift();
     this.arriving.add(next);
+    for (const place of places) place.busy = true;
     if (status) encoder.copyBufferToBuffer(status.buffer, status.status.offset, places[0]!.buffer, 0, statusBytes);
-    parts.forEach(({ pieces }, i) => {
-      places[i]!.busy = true;
-      for (const { source: { buffer, offset }, from, at, bytes } of pieces) {
-        encoder.copyBufferToBuffer(buffer, offset + from, places[i]!.buffer, at, bytes);
-      }
+    eachPiece(sources, first, most, ({ buffer, offset }, from, i, at, bytes) => {
+      encoder.copyBufferToBuffer(buffer, offset + from, places[i]!.buffer, at, bytes);
     });
-    return { arrive: (step, submission) => void this.#arrive(places, next, parts, step, submission) };
+    return { arrive: (step, submission) => void this.#arrive(places, next, total, step, submission) };
   }
 
   /** The smallest free buffer that is large enough; failing that, the largest is made anew. */
@@ -115,15 +109,24 @@ export class StagingRing {
     return fit && [fit];
   }
 
-  async #arrive(places: Place[], request: ReadRequest, parts: Part[], step: number, submission: number): Promise<void> {
+  async #arrive(places: Place[], request: ReadRequest, total: number, step: number, submission: number): Promise<void> {
     this.#latest = submission;
+    const { most, status, fatal, onFree } = this.#options, { sources } = request;
     try {
-      await Promise.all(places.map(({ buffer }, i) => buffer.mapAsync(mapRead, 0, parts[i]!.bytes)));
-      const mapped = places.map(({ buffer }, i) => buffer.getMappedRange(0, parts[i]!.bytes));
-      if (this.#options.status) this.#checkStatus(new Uint32Array(mapped[0]!, 0, statusBytes / 4), submission);
-      request.resolve({ step, values: valuesOf(request.sources, parts, mapped) });
+      const mapped = await Promise.all(places.map(async ({ buffer }, i) => {
+        const bytes = Math.min(most, total - i * most);
+        await buffer.mapAsync(mapRead, 0, bytes);
+        return buffer.getMappedRange(0, bytes);
+      }));
+      if (status) this.#checkStatus(new Uint32Array(mapped[0]!, 0, statusBytes / 4), submission);
+      const values = new Map(sources.map((source) => [source, new Uint8Array(source.bytes)]));
+      eachPiece(sources, status ? statusBytes : 0, most, (source, from, i, at, bytes) => {
+        values.get(source)!.set(new Uint8Array(mapped[i]!, at, bytes), from);
+      });
+      const entries = sources.map((source) => [source.name, fromDevice(source.dtype, source.shape, values.get(source)!.buffer)]);
+      request.resolve({ step, values: Object.fromEntries(entries) });
     } catch (reason) {
-      request.reject(reason instanceof RlxError ? reason : await this.#options.fatal() ?? asError(reason));
+      request.reject(reason instanceof RlxError ? reason : await fatal() ?? asError(reason));
     }
     for (const place of places) {
       if (place.buffer.mapState === 'mapped') place.buffer.unmap();
@@ -131,7 +134,7 @@ export class StagingRing {
       place.busy = false;
     }
     this.arriving.delete(request);
-    this.#options.onFree();
+    onFree();
   }
 
   /** Throws what the status word says, and clears it for the runs to come. */
@@ -154,27 +157,15 @@ export class StagingRing {
   }
 }
 
-/** Cuts what is to be read into parts of at most `most` bytes, the first with room for a status word. */
-function cut(sources: Source[], first: number, most: number): Part[] {
-  let part: Part = { bytes: first, pieces: [] };
-  const parts = [part];
+/**
+ * Cuts values, which lie one after the other from `at` on, into what goes through staging
+ * buffers of `most` bytes: calls `piece` with a value, where in it, which buffer, where in that, and how much.
+ */
+function eachPiece(sources: Source[], at: number, most: number, piece: (source: Source, from: number, i: number, at: number, bytes: number) => void): void {
   for (const source of sources) {
-    for (let from = 0; from < source.bytes;) {
-      if (part.bytes >= most) parts.push(part = { bytes: 0, pieces: [] });
-      const bytes = Math.min(source.bytes - from, most - part.bytes);
-      part.pieces.push({ source, from, at: part.bytes, bytes });
-      part.bytes += bytes;
-      from += bytes;
+    for (let from = 0, bytes = 0; from < source.bytes; from += bytes, at += bytes) {
+      bytes = Math.min(source.bytes - from, most - at % most);
+      piece(source, from, Math.floor(at / most), at % most, bytes);
     }
   }
-  return parts;
-}
-
-/** Puts the values together again. */
-function valuesOf(sources: Source[], parts: Part[], mapped: ArrayBuffer[]): Record<string, TensorData> {
-  const made = new Map(sources.map((source) => [source, new Uint8Array(source.bytes)]));
-  parts.forEach(({ pieces }, i) => {
-    for (const { source, from, at, bytes } of pieces) made.get(source)!.set(new Uint8Array(mapped[i]!, at, bytes), from);
-  });
-  return Object.fromEntries(sources.map((source) => [source.name, fromDevice(source.dtype, source.shape, made.get(source)!.buffer)]));
 }

@@ -76,8 +76,9 @@ export class Caller {
     this.#port = port1;
     this.#onError = ({ message }) => this.end(failure(`failed: ${message ?? 'it could not be loaded'}`));
     worker.addEventListener('error', this.#onError);
-    // Few tell a port that the thread of the other one is gone: its lock does.
+    // Node tells a port that the thread of the other one is gone, browsers do not: there its lock does.
     const gone = () => this.end(failure('was ended'));
+    port1.addEventListener('close', gone);
     port1.onmessage = ({ data: { id, value, error, life } }: MessageEvent<Answer>) => {
       if (life) navigator.locks.request(life, { signal: this.#waiting.signal }, gone).catch(() => {});
       const call = this.#open.get(id);
