@@ -261,14 +261,9 @@ export class GPUSession implements Session {
   }
 
   #capture(sources: Source[]): Promise<Reading> {
-    const request = readRequest(sources);
-    const calls = () => {
-      const encoder = this.#gpu.createCommandEncoder(), capture = this.#ring.capture(encoder, request);
-      if (capture) this.#submit(encoder, capture);
-    };
-    // One that needs much memory may fail, and nothing else with it.
-    if (sources.reduce((sum, { bytes }) => sum + bytes, 0) < largestStaging) calls();
-    else void watchErrors(this.#gpu, 'read', calls).error.then((error) => error && request.reject(error));
+    const request = readRequest(sources), encoder = this.#gpu.createCommandEncoder();
+    const capture = this.#ring.capture(encoder, request);
+    if (capture) this.#submit(encoder, capture);
     return request.promise;
   }
 
@@ -331,7 +326,7 @@ export class GPUSession implements Session {
   #tensor(dtype: string, shape: readonly number[], bytes: number): Tensor {
     const { maxBufferSize } = this.#gpu.limits;
     if (bytes > maxBufferSize) {
-      throw new RlxError('limit', `a tensor of ${bytes} bytes is given, the device allows buffers of ${maxBufferSize}`, { shape });
+      throw new RlxError('limit', `a tensor of ${bytes} bytes is over maxBufferSize ${maxBufferSize}`, { shape });
     }
     const size = Math.min(2 ** Math.ceil(Math.log2(Math.max(bytes, 256))), maxBufferSize);
     const idle = this.#pool.get(size) ?? [];

@@ -111,7 +111,7 @@ export class Trainer {
     checkCount('steps', steps, 0);
     checkCount('every', every, 1);
     const history = this.#history, key = history?.count ?? this;
-    if (running.has(key)) throw new RlxError('busy', 'the trainer, or another one with its history, is running');
+    if (running.has(key)) throw new RlxError('busy', 'a trainer with this history is running');
     const source = open(batches, signal), pause = yieldTask(), begun = performance.now(), first = this.steps;
     const seconds = () => (performance.now() - begun) / 1000;
     const reports = new Set<Promise<void>>();
@@ -209,7 +209,7 @@ export class Trainer {
   }
 }
 
-const noBatch = () => new RlxError('missing', 'there is no batch: an iterator is closed after its first use');
+const noBatch = () => new RlxError('missing', 'there is no batch: an iterator serves one run');
 
 /** The number of losses that a history counts. */
 function countIn(name: string, data: TensorData): number {
@@ -256,7 +256,7 @@ type Batches = Iterator<Batch, unknown, number> | AsyncIterator<Batch, unknown, 
 function iterate(source: BatchSource): Batches {
   if (typeof source === 'function') return { next: async (step: number) => ({ value: { inputs: await source(step), rows: 0 } }) };
   const begin: (() => Batches) | undefined = (source as Iterable<Batch>)?.[Symbol.iterator] ?? (source as AsyncIterable<Batch>)?.[Symbol.asyncIterator];
-  if (!begin) throw new RlxError('missing', `batches are an iterable of batches or a function of the step, given as ${classOf(source)}`);
+  if (!begin) throw new RlxError('missing', `batches are an iterable or a function, given as ${classOf(source)}`);
   return begin.call(source);
 }
 
