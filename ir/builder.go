@@ -91,6 +91,14 @@ func (b *Builder) finish() (*Graph, error) {
 // Err returns the first error, nil while there is none.
 func (b *Builder) Err() error { return b.err }
 
+// TakeErr returns the first error and forgets it, for hosts that tell each error
+// where it happens and go on: what was refused is not part of the graph.
+func (b *Builder) TakeErr() error {
+	err := b.err
+	b.err = nil
+	return err
+}
+
 // Fail records an error, of which only the first counts. Op constructors use
 // it for what the shape rule cannot see.
 func (b *Builder) Fail(err error) {

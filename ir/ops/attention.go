@@ -43,7 +43,7 @@ func init() {
 	define(&ir.Def{
 		Op: OpAttention,
 		Doc: "softmax(scale·q·kᵀ)·v. The order is: products, scale, softcap, mask, softmax. A query that sees no key " +
-			"gives 0. It is computed in f32 for narrower types.",
+			"gives 0. With causal a query sees no later key, where the last query belongs to the last key. It is computed in f32 for narrower types.",
 		Constraints: numbered(constraints...),
 		Operands:    []string{"q", "k", "v", "mask"}, Optional: 1,
 		NewAttrs: newAttrs,

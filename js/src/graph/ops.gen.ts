@@ -47,6 +47,8 @@ export abstract class ValueOps {
    * - C1: the element type of x is signed, unsigned or float, that of the result is signed or
    *   unsigned
    * - C2: the axis is one of x, and its size is not 0; the result has the other axes
+   *
+   * If not given, `axis` is the last one, `dtype` is 'i32'.
    */
   argmax(attributes: { axis?: number; dtype?: DType } = {}): Value { return this.apply('argmax', [], attributes)[0]!; }
 
@@ -57,6 +59,8 @@ export abstract class ValueOps {
    * - C1: the element type of x is signed, unsigned or float, that of the result is signed or
    *   unsigned
    * - C2: the axis is one of x, and its size is not 0; the result has the other axes
+   *
+   * If not given, `axis` is the last one, `dtype` is 'i32'.
    */
   argmin(attributes: { axis?: number; dtype?: DType } = {}): Value { return this.apply('argmin', [], attributes)[0]!; }
 
@@ -88,7 +92,8 @@ export abstract class ValueOps {
 
   /**
    * softmax(scale·q·kᵀ)·v. The order is: products, scale, softcap, mask, softmax. A query
-   * that sees no key gives 0. It is computed in f32 for narrower types.
+   * that sees no key gives 0. With causal a query sees no later key, where the last query
+   * belongs to the last key. It is computed in f32 for narrower types.
    *
    * - C1: q, k and v have one float type and one rank of at least 2: [..., m, d], [..., n, d]
    *   and [..., n, e]
@@ -97,6 +102,8 @@ export abstract class ValueOps {
    * - C3: mask, which may be left out, is boolean (true: seen) or of the type of q (added to the
    *   scores), and broadcasts to [..., m, n]
    * - C4: softcap is not negative
+   *
+   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false.
    */
   attention(k: Operand, v: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean } = {}): Value { return this.apply('attention', [k, v, mask], attributes)[0]!; }
 
@@ -113,6 +120,8 @@ export abstract class ValueOps {
    *   scores), and broadcasts to [..., m, n]
    * - C4: softcap is not negative
    * - C5: lse and delta have the types of lse, dout has the type of the result
+   *
+   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false.
    */
   attentionBackward(k: Operand, v: Operand, lse: Operand, delta: Operand, dout: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean } = {}): [Value, Value, Value, Value] { return this.apply('attention_backward', [k, v, lse, delta, dout, mask], attributes) as [Value, Value, Value, Value]; }
 
@@ -128,6 +137,8 @@ export abstract class ValueOps {
    * - C3: mask, which may be left out, is boolean (true: seen) or of the type of q (added to the
    *   scores), and broadcasts to [..., m, n]
    * - C4: softcap is not negative
+   *
+   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false.
    */
   attentionForward(k: Operand, v: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean } = {}): [Value, Value] { return this.apply('attention_forward', [k, v, mask], attributes) as [Value, Value]; }
 
@@ -139,6 +150,8 @@ export abstract class ValueOps {
    * - C2: sizes, strides and dilations are at least 1, padding is not negative
    * - C3: padding is smaller than the dilated window, which is no longer than the padded axis
    * - C4: windows fill a symbolic axis exactly
+   *
+   * If not given, `countIncludePad` is false.
    */
   avgPool(attributes: { sizes: readonly number[]; strides?: readonly number[]; dilations?: readonly number[]; padLo?: readonly number[]; padHi?: readonly number[]; countIncludePad?: boolean }): Value { return this.apply('avg_pool', [], attributes)[0]!; }
 
@@ -211,6 +224,8 @@ export abstract class ValueOps {
    * - C2: the lists have two entries; strides, dilations and groups are at least 1
    * - C3: the dilated weight is no longer than the padded image
    * - C4: in and out are multiples of groups
+   *
+   * If not given, `groups` is 1.
    */
   conv2d(weight: Operand, bias?: Operand, attributes: { strides?: readonly number[]; dilations?: readonly number[]; padLo?: readonly number[]; padHi?: readonly number[]; groups?: number } = {}): Value { return this.apply('conv2d', [weight, bias], attributes)[0]!; }
 
@@ -266,6 +281,8 @@ export abstract class ValueOps {
    * - C1: logits are of a float type, axis is one of their axes
    * - C2: labels are integers; their shape is that of logits without the axis, and so is that of
    *   the result
+   *
+   * If not given, `axis` is the last one.
    */
   crossEntropy(labels: Operand, axis?: number): Value { return this.apply('cross_entropy', [labels], { axis })[0]!; }
 
@@ -275,6 +292,8 @@ export abstract class ValueOps {
    *
    * - C1: x is of a numeric type
    * - C2: axis is an axis of x
+   *
+   * If not given, `axis` is 0, `reverse` is false, `exclusive` is false.
    */
   cumsum(attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value { return this.apply('cumsum', [], attributes)[0]!; }
 
@@ -304,6 +323,8 @@ export abstract class ValueOps {
    * - C1: x is of a float type
    * - C2: key is u32[2]
    * - C3: rate is in [0, 1]
+   *
+   * If not given, `rate` is 0.
    */
   dropout(key: Operand, rate?: number): Value { return this.apply('dropout', [key], { rate })[0]!; }
 
@@ -367,6 +388,8 @@ export abstract class ValueOps {
    * - C3: paired batch axes have the same size
    * - C4: a negative index lies outside
    * - C5: outside is "fill" or "clip"
+   *
+   * If not given, `fill` is 0.
    */
   gather(indices: Operand, attributes: { axes?: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; fill?: number }): Value { return this.apply('gather', [indices], attributes)[0]!; }
 
@@ -424,6 +447,8 @@ export abstract class ValueOps {
    * - C1: all operands have one float type
    * - C2: axes is at least 1 and at most the rank of x; epsilon is not negative
    * - C3: the operands after x, which may be left out, have the shape of the last axes of x
+   *
+   * If not given, `axes` is 1, `epsilon` is 1e-05.
    */
   layerNorm(scale?: Operand, bias?: Operand, attributes: { axes?: number; epsilon?: number } = {}): Value { return this.apply('layer_norm', [scale, bias], attributes)[0]!; }
 
@@ -466,6 +491,8 @@ export abstract class ValueOps {
    *
    * - C1: x is of a float type
    * - C2: axis is an axis of x
+   *
+   * If not given, `axis` is the last one.
    */
   logSoftmax(axis?: number): Value { return this.apply('log_softmax', [], { axis })[0]!; }
 
@@ -475,6 +502,8 @@ export abstract class ValueOps {
    *
    * - C1: x is of a float type
    * - C2: axis is an axis of x
+   *
+   * If not given, `axis` is the last one.
    */
   logsumexp(axis?: number): Value { return this.apply('logsumexp', [], { axis })[0]!; }
 
@@ -511,6 +540,8 @@ export abstract class ValueOps {
    *
    * - C1: the element type is float or complex
    * - C2: the axes are distinct axes of x; the result has the others, in order
+   *
+   * If not given, `axes` is all axes.
    */
   mean(axes?: readonly number[]): Value { return this.apply('mean', [], { axes })[0]!; }
 
@@ -625,6 +656,8 @@ export abstract class ValueOps {
    *   of which counts from 0
    * - C2: offset, which may be left out, is u32 and has the axes of the keys
    * - C3: the result has the axes of the keys, then those of shape, then the one of the pairs
+   *
+   * If not given, `pairs` is false.
    */
   randomBits(offset?: Operand, attributes: { shape?: readonly Dim[]; pairs?: boolean } = {}): Value { return this.apply('random_bits', [offset], attributes)[0]!; }
 
@@ -635,6 +668,8 @@ export abstract class ValueOps {
    *
    * - C1: key is u32[2]
    * - C2: the element type is a float type
+   *
+   * If not given, `dtype` is 'f32'.
    */
   randomNormal(attributes: { shape?: readonly Dim[]; dtype?: DType } = {}): Value { return this.apply('random_normal', [], attributes)[0]!; }
 
@@ -644,6 +679,8 @@ export abstract class ValueOps {
    *
    * - C1: key is u32[2]
    * - C2: the element type is a float type
+   *
+   * If not given, `dtype` is 'f32'.
    */
   randomUniform(attributes: { shape?: readonly Dim[]; dtype?: DType } = {}): Value { return this.apply('random_uniform', [], attributes)[0]!; }
 
@@ -661,6 +698,8 @@ export abstract class ValueOps {
    *
    * - C1: the element type is signed, unsigned or float
    * - C2: the axes are distinct axes of x; the result has the others, in order
+   *
+   * If not given, `axes` is all axes.
    */
   reduceMax(axes?: readonly number[]): Value { return this.apply('reduce_max', [], { axes })[0]!; }
 
@@ -670,6 +709,8 @@ export abstract class ValueOps {
    *
    * - C1: the element type is signed, unsigned or float
    * - C2: the axes are distinct axes of x; the result has the others, in order
+   *
+   * If not given, `axes` is all axes.
    */
   reduceMin(axes?: readonly number[]): Value { return this.apply('reduce_min', [], { axes })[0]!; }
 
@@ -680,6 +721,8 @@ export abstract class ValueOps {
    *
    * - C1: the element type is signed, unsigned, float or complex
    * - C2: the axes are distinct axes of x; the result has the others, in order
+   *
+   * If not given, `axes` is all axes.
    */
   reduceProd(axes?: readonly number[]): Value { return this.apply('reduce_prod', [], { axes })[0]!; }
 
@@ -689,6 +732,8 @@ export abstract class ValueOps {
    *
    * - C1: the element type is signed, unsigned, float or complex
    * - C2: the axes are distinct axes of x; the result has the others, in order
+   *
+   * If not given, `axes` is all axes.
    */
   reduceSum(axes?: readonly number[]): Value { return this.apply('reduce_sum', [], { axes })[0]!; }
 
@@ -720,6 +765,8 @@ export abstract class ValueOps {
    * x with the order of its elements turned round along some axes.
    *
    * - C1: the axes are distinct axes of x
+   *
+   * If not given, `axes` is all axes.
    */
   reverse(axes?: readonly number[]): Value { return this.apply('reverse', [], { axes })[0]!; }
 
@@ -730,6 +777,8 @@ export abstract class ValueOps {
    * - C1: all operands have one float type
    * - C2: axes is at least 1 and at most the rank of x; epsilon is not negative
    * - C3: the operands after x, which may be left out, have the shape of the last axes of x
+   *
+   * If not given, `axes` is 1, `epsilon` is 1e-05.
    */
   rmsNorm(scale?: Operand, attributes: { axes?: number; epsilon?: number } = {}): Value { return this.apply('rms_norm', [scale], attributes)[0]!; }
 
@@ -846,6 +895,8 @@ export abstract class ValueOps {
    *
    * - C1: x is of a float type
    * - C2: axis is an axis of x
+   *
+   * If not given, `axis` is the last one.
    */
   softmax(axis?: number): Value { return this.apply('softmax', [], { axis })[0]!; }
 
@@ -937,6 +988,8 @@ export abstract class BuilderOps {
    *   bool, signed, unsigned, float or complex
    * - C2: the operands have one shape but for the axis; along it, the result is as long as all
    *   of them
+   *
+   * If not given, `axis` is the last one.
    */
   concatenate(operands: readonly Operand[], axis?: number): Value { return this.apply('concatenate', operands, { axis })[0]!; }
 
@@ -953,6 +1006,8 @@ export abstract class BuilderOps {
    *
    * - C1: the element type is signed, unsigned or float
    * - C2: axis is an axis of shape
+   *
+   * If not given, `dtype` is 'i32', `axis` is 0.
    */
   iota(attributes: { dtype?: DType; axis?: number; shape: readonly Dim[] }): Value { return this.apply('iota', [], attributes)[0]!; }
 }
