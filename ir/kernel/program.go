@@ -156,6 +156,7 @@ type Group struct {
 	Copies []Copy
 
 	program *Program
+	alone   bool // each row of a reduction is one thread's
 	loads   []*Tensor
 	touch   footprint
 	place   int      // in the program's groups, while they are merged

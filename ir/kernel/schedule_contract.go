@@ -14,7 +14,9 @@ func scheduleContract(e *emitter, g *Group) []Launch {
 	c := contractionOf(g.Members[0].Node, e.Simplifier)
 	t, parts, ok := pickTile(c, e.device)
 	if !ok {
-		return scheduleReduce(e, g.Reduction())
+		r := g.Reduction()
+		r.alone = c.small()
+		return scheduleReduce(e, r)
 	}
 	te := newTileEmitter(e, g, c, t, parts)
 	if te.parts == 1 {
