@@ -36,11 +36,12 @@ type emitter struct {
 	workgroup [3]int
 	groups    [3]int
 	own       []Array
+	wide      map[int]bool // tensors that are loaded by vectors of four alone
 	fresh     int
 }
 
 func newEmitter(p *Program, d Device) *emitter {
-	return &emitter{Simplifier: scalar.NewSimplifier(), p: p, device: d}
+	return &emitter{Simplifier: scalar.NewSimplifier(), p: p, device: d, wide: map[int]bool{}}
 }
 
 // reader returns a reader for the kernel.
@@ -138,6 +139,9 @@ func (e *emitter) finish(name string, body []Stmt) Launch {
 	for _, id := range sortedSlots(f.written) {
 		f.need(id)
 	}
+	for _, id := range sortedSlots(e.wide) {
+		f.need(id)
+	}
 	k := &Kernel{Name: name, Workgroup: e.workgroup, Groups: e.groups, Scalars: f.scalars, Counters: f.counters}
 	args := f.layOut(k)
 	k.Body = walkExprs(body, f.renumber)
@@ -198,6 +202,9 @@ func (f *finisher) layOut(k *Kernel) []*Tensor {
 		a := Array{Name: "t" + strconv.Itoa(len(args)), DType: t.DType, Width: 1, Len: max(t.Len(), 1)}
 		if f.written[id] {
 			a.Access = ReadWrite
+		}
+		if f.e.wide[id] {
+			a.Width, a.Len = 4, a.Len/4
 		}
 		add(id, a)
 		args = append(args, t)
