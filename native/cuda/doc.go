@@ -15,7 +15,8 @@
 // cubin. A program has one block of device memory; an entry is captured as one
 // CUDA graph, so that a run is a copy of its inputs, one launch, and a copy of
 // its outputs, none of which is waited for until the outputs are. Up to three
-// runs of an entry are under way at a time.
+// runs of an entry are under way at a time, each with page-locked memory of the
+// host for its inputs and outputs.
 //
 // Where the environment variable RLX_CUDA_DEBUG is not empty, kernels are
 // launched one by one and waited for, so that an error names its kernel.
