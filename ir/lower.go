@@ -77,7 +77,9 @@ type ScatterMode uint8
 
 // The scatter modes.
 const (
+	// ScatterAdd adds it.
 	ScatterAdd ScatterMode = iota
+	// ScatterSet puts it in the element's place: of several the last one stays.
 	ScatterSet
 )
 

@@ -98,6 +98,9 @@ func lowerable(n *ir.Node) error {
 		}
 	}
 	d := n.Def()
+	if l, ok := d.Lower.(*ir.ScatterLowering); ok && l.Mode > ir.ScatterSet {
+		return ir.Errorf(ir.ErrUnsupported, "there is no scatter mode %d", l.Mode)
+	}
 	if d.Scalar == nil && d.Lower == nil && !isLeaf(n) {
 		return ir.Errorf(ir.ErrUnsupported, "no lowering: inline the composite first")
 	}

@@ -48,8 +48,7 @@ func (p *Program) spaceOf(n *ir.Node) *nodeSpace {
 		sc := scatterOf(n)
 		s.innerDims = sc.searched()
 		s.inner = coords("r", s.innerDims)
-		sc.update(s.outer, s.inner, r.operand(n))
-		sc.finish(s.outer, scalar.Arg(0, sumType(n.Types()[0].DType)), r.operand(n))
+		sc.touch(s.outer, s.inner, r.operand(n))
 	case *ir.PrefixLowering:
 		r.element(n.Input(0), s.outer)
 	case *ir.ControlLowering:

@@ -1,30 +1,35 @@
 package kernel
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // scatter is a scatter seen from its result: each result element looks through
-// the scatter positions for updates that fall on it. It reads more indices than
-// a scatter by atomics would, but the sum has one order, whatever the device.
+// the updates for those that fall on it. It reads more indices than a scatter
+// by atomics would, but the result is the same whatever the device: a sum has
+// one order, and of updates that are set the last one counts.
 type scatter struct {
 	l *ir.ScatterLowering
 	n *ir.Node
-	// positions are the sizes of the space of scatter positions; found and
-	// window say which result axis tells a position's or a window's coordinate,
-	// -1 for those that have to be looked for.
-	positions, window []int
-	posAxis, winAxis  []int
+	// space are the sizes of the scatter positions and then of the window; axes
+	// say which result axis tells a coordinate, -1 for those that have to be
+	// looked for.
+	space     []int
+	axes      []int
+	positions int // how many of the coordinates are those of positions
 }
 
 func scatterOf(n *ir.Node) *scatter {
 	s := &scatter{l: n.Def().Lower.(*ir.ScatterLowering), n: n}
-	s.positions, s.window = s.l.Space(n)
-	p, w := coords("p", s.positions), coords("w", s.window)
+	positions, window := s.l.Space(n)
+	s.space, s.positions = slices.Concat(positions, window), len(positions)
+	x := coords("p", s.space)
 	none := func(operand int, _ ir.Index) scalar.Expr { return scalar.Arg(operand, n.Input(operand).DType()) }
-	at, _ := s.l.Target(n, p, w, none)
-	s.posAxis, s.winAxis = axesFor(p, at), axesFor(w, at)
+	at, _ := s.l.Target(n, x[:s.positions], x[s.positions:], none)
+	s.axes = axesFor(x, at)
 	return s
 }
 
@@ -42,34 +47,40 @@ func axesFor(space, at ir.Index) []int {
 	return out
 }
 
-// searched are the sizes of the scatter positions that have to be looked
-// through.
+// searched are the sizes of the space that has to be looked through.
 func (s *scatter) searched() []int {
 	var out []int
-	for i, axis := range s.posAxis {
+	for i, axis := range s.axes {
 		if axis < 0 {
-			out = append(out, s.positions[i])
+			out = append(out, s.space[i])
 		}
 	}
 	return out
 }
 
-// asReduction is the scatter written as a reduction over its positions.
+// asReduction is the scatter written as a reduction over what is searched: to
+// the sum of the updates, or to the last one with its place, -1 for none.
 func (s *scatter) asReduction() *ir.ReduceLowering {
-	d := s.n.Types()[0].DType
+	accumulators := []ir.Accumulator{{DType: s.sumType(), Init: scalar.Const(s.sumType(), 0)}}
+	if s.l.Mode == ir.ScatterSet {
+		accumulators = append(accumulators, ir.Accumulator{DType: ir.I32, Init: integer(-1)})
+	}
 	return &ir.ReduceLowering{
-		Space: func(*ir.Node) []int { return s.searched() },
-		Accumulators: func(*ir.Node) []ir.Accumulator {
-			return []ir.Accumulator{{DType: sumType(d), Init: scalar.Const(sumType(d), 0)}}
-		},
-		Element: func(n *ir.Node, at, r ir.Index, load ir.Load) []scalar.Expr {
-			return []scalar.Expr{scalar.Convert(s.update(at, r, load), sumType(d))}
-		},
+		Space:        func(*ir.Node) []int { return s.searched() },
+		Accumulators: func(*ir.Node) []ir.Accumulator { return accumulators },
+		Element:      func(_ *ir.Node, at, r ir.Index, load ir.Load) []scalar.Expr { return s.update(at, r, load) },
 		Combine: func(_ *ir.Node, a, b []scalar.Expr) []scalar.Expr {
-			return []scalar.Expr{scalar.Add(a[0], b[0])}
+			if s.l.Mode == ir.ScatterAdd {
+				return []scalar.Expr{scalar.Add(a[0], b[0])}
+			}
+			later := scalar.Gt(b[1], a[1])
+			return []scalar.Expr{scalar.Select(later, b[0], a[0]), scalar.Max(a[1], b[1])}
 		},
 	}
 }
+
+// sumType is the element type that updates are summed up in.
+func (s *scatter) sumType() ir.DType { return sumType(s.n.Types()[0].DType) }
 
 // sumType is the element type that sums of a type are kept in.
 func sumType(d ir.DType) ir.DType {
@@ -79,19 +90,20 @@ func sumType(d ir.DType) ir.DType {
 	return d
 }
 
-// update is what the searched position r brings to the result element at a
-// position: its update if that falls there, else zero.
-func (s *scatter) update(at, r ir.Index, load ir.Load) scalar.Expr {
-	p, next := make(ir.Index, len(s.positions)), 0
-	for i, axis := range s.posAxis {
+// update is what the searched point r brings to the result element at a
+// position, one expression for each accumulator: its update if that falls there,
+// else zero.
+func (s *scatter) update(at, r ir.Index, load ir.Load) []scalar.Expr {
+	x, next := make(ir.Index, len(s.space)), 0
+	for i, axis := range s.axes {
 		if axis >= 0 {
-			p[i] = at[axis]
+			x[i] = at[axis]
 			continue
 		}
-		p[i] = r[next]
+		x[i] = r[next]
 		next++
 	}
-	w := pick(at, s.winAxis)
+	p, w := x[:s.positions], x[s.positions:]
 	target, hit := s.l.Target(s.n, p, w, load)
 	if hit == nil {
 		hit = scalar.ConstBool(true)
@@ -99,12 +111,26 @@ func (s *scatter) update(at, r ir.Index, load ir.Load) scalar.Expr {
 	for axis, e := range target {
 		hit = scalar.And(hit, scalar.Eq(e, at[axis]))
 	}
-	u := load(2, s.l.Update(s.n, p, w))
-	return scalar.Select(hit, u, scalar.Const(u.Type, 0))
+	u := scalar.Convert(load(2, s.l.Update(s.n, p, w)), s.sumType())
+	out := []scalar.Expr{scalar.Select(hit, u, scalar.Const(u.Type, 0))}
+	if s.l.Mode == ir.ScatterSet {
+		out = append(out, scalar.Select(hit, linear(s.searched(), r), integer(-1)))
+	}
+	return out
 }
 
-// finish adds the operand to the sum.
-func (s *scatter) finish(at ir.Index, sum scalar.Expr, load ir.Load) scalar.Expr {
+// finish returns the result element from the accumulators and the operand.
+func (s *scatter) finish(at ir.Index, acc []scalar.Expr, load ir.Load) scalar.Expr {
 	x := load(0, at)
-	return scalar.Convert(scalar.Add(scalar.Convert(x, sum.Type), sum), x.Type)
+	if s.l.Mode == ir.ScatterSet {
+		return scalar.Select(scalar.Ge(acc[1], integer(0)), scalar.Convert(acc[0], x.Type), x)
+	}
+	return scalar.Convert(scalar.Add(scalar.Convert(x, acc[0].Type), acc[0]), x.Type)
+}
+
+// touch asks for all elements that the result element at a position and the
+// searched point r read.
+func (s *scatter) touch(at, r ir.Index, load ir.Load) {
+	s.update(at, r, load)
+	s.finish(at, []scalar.Expr{scalar.Arg(0, s.sumType()), scalar.Arg(1, ir.I32)}, load)
 }

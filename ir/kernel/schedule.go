@@ -55,7 +55,7 @@ func lowering(m *Member) *ir.ReduceLowering {
 // finishReduction returns the results of a reduction from its running values.
 func finishReduction(m *Member, at ir.Index, acc []scalar.Expr, load ir.Load) []scalar.Expr {
 	if _, ok := m.Node.Def().Lower.(*ir.ScatterLowering); ok {
-		return []scalar.Expr{scatterOf(m.Node).finish(at, acc[0], load)}
+		return []scalar.Expr{scatterOf(m.Node).finish(at, acc, load)}
 	}
 	if f := lowering(m).Finish; f != nil {
 		return f(m.Node, at, acc)
