@@ -3,6 +3,7 @@
 package irtest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -79,6 +80,8 @@ func (l *interpreter) run() error {
 		return l.contract(lower.Spec(l.n))
 	case *ir.ScatterLowering:
 		return l.scatter(lower)
+	case *ir.SortLowering:
+		return l.sort(lower)
 	case *ir.PrefixLowering:
 		return l.prefix(lower)
 	}
@@ -415,7 +418,7 @@ func (l *interpreter) scatter(lower *ir.ScatterLowering) error {
 		return err
 	}
 	a, b := scalar.FreeVar("a", out.DType), scalar.FreeVar("b", out.DType)
-	sum, err := l.compile(env, []ir.DType{out.DType}, scalar.Add(a, b))
+	sum, err := l.compile(env, []ir.DType{out.DType}, lower.Mode.Combine(a, b))
 	if err != nil {
 		return err
 	}
@@ -431,16 +434,61 @@ func (l *interpreter) scatter(lower *ir.ScatterLowering) error {
 			}
 			place = place*d + int(v[i].I)
 		}
-		if lower.Mode == ir.ScatterSet {
-			store(out, place, v[len(at)+1])
-			return nil
-		}
 		env.Vars["a"], env.Vars["b"] = element(out, place), v[len(at)+1]
 		if v, err = sum.values(); err == nil {
 			store(out, place, v[0])
 		}
 		return err
 	})
+}
+
+// sort orders the elements of each line by their keys, as unsigned numbers.
+func (l *interpreter) sort(lower *ir.SortLowering) error {
+	env, x, out, axis := l.env(), l.in[0], l.out[0], lower.Axis(l.n)
+	element0 := scalar.FreeVar("x", x.DType)
+	e := lower.Key(l.n, element0)
+	if e.Type != ir.U32 && e.Type != ir.U64 {
+		return ir.DTypef("keys are %s", e.Type)
+	}
+	key, err := l.compile(env, []ir.DType{e.Type}, e)
+	if err != nil {
+		return err
+	}
+	lines := slices.Clone(out.Dims)
+	length := lines[axis]
+	lines[axis] = 1
+	return newSpace("i", lines).each(env, func(pos []int) error {
+		keys, places := make([]uint64, length), make([]int, length)
+		for i := range length {
+			pos[axis] = i
+			places[i] = i
+			env.Vars["x"] = element(x, flat(out.Dims, pos))
+			v, err := key.values()
+			if err != nil {
+				return err
+			}
+			keys[i] = uint64(v[0].I)
+			if bits := lower.Bits(l.n); bits < 64 && keys[i]>>bits != 0 {
+				return ir.Errorf(ir.ErrAttr, "key %#x has more than %d bits", keys[i], bits)
+			}
+		}
+		slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(keys[a], keys[b]) })
+		for i, from := range places {
+			pos[axis] = i
+			out.I[flat(out.Dims, pos)] = int64(from)
+		}
+		pos[axis] = 0
+		return nil
+	})
+}
+
+// flat returns the place of a position in row-major order.
+func flat(dims, pos []int) int {
+	place := 0
+	for i, d := range dims {
+		place = place*d + pos[i]
+	}
+	return place
 }
 
 func (l *interpreter) prefix(lower *ir.PrefixLowering) error {

@@ -98,7 +98,7 @@ func lowerable(n *ir.Node) error {
 		}
 	}
 	d := n.Def()
-	if l, ok := d.Lower.(*ir.ScatterLowering); ok && l.Mode > ir.ScatterSet {
+	if l, ok := d.Lower.(*ir.ScatterLowering); ok && l.Mode > ir.ScatterMax {
 		return ir.Errorf(ir.ErrUnsupported, "there is no scatter mode %d", l.Mode)
 	}
 	if d.Scalar == nil && d.Lower == nil && !isLeaf(n) {

@@ -61,6 +61,15 @@ export abstract class ValueOps {
   argmin(attributes: { axis?: number; dtype?: DType } = {}): Value { return this.apply('argmin', [], attributes)[0]!; }
 
   /**
+   * The positions along an axis, as i32, of the elements in ascending or descending order. Equal
+   * elements, such as 0 and -0, stay in their order; NaNs come last.
+   *
+   * - C1: x is of a real type or bool
+   * - C2: axis is an axis of x
+   */
+  argsort(attributes: { axis?: number; descending?: boolean } = {}): Value { return this.apply('argsort', [], attributes)[0]!; }
+
+  /**
    * The arc sine of x, in [−π/2, π/2]; NaN outside [−1, 1]. The derivative at ±1 is
    * infinite.
    *
@@ -366,9 +375,10 @@ export abstract class ValueOps {
    *   the positions
    * - C3: paired batch axes have the same size
    * - C4: a negative index lies outside
-   * - C5: outside is "fill" or "clip"
+   * - C5: with unique, no two index tuples that lie inside name one place
+   * - C6: outside is "fill" or "clip"
    */
-  gather(indices: Operand, attributes: { axes?: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; fill?: number }): Value { return this.apply('gather', [indices], attributes)[0]!; }
+  gather(indices: Operand, attributes: { axes?: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; fill?: number }): Value { return this.apply('gather', [indices], attributes)[0]!; }
 
   /**
    * Whether x ≥ y, false if one is NaN.
@@ -749,18 +759,88 @@ export abstract class ValueOps {
   rsqrt(): Value { return this.apply('rsqrt', [])[0]!; }
 
   /**
-   * Adds updates to the operand at index tuples, in the order of the updates. The updates have
-   * the shape that gather would give for the operand and the indices.
+   * Replaces elements of the operand at index tuples by updates: of several for one element the
+   * last stays. The updates have the shape that gather would give for the operand and the
+   * indices; they are combined in an order that depends on the indices alone.
    *
    * - C1: indices are integers of rank 1 or more, whose last axis has one entry for each of axes
    * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
    *   the positions
    * - C3: paired batch axes have the same size
    * - C4: a negative index lies outside
-   * - C5: outside is "drop" or "clip"
-   * - C6: operand and updates have one numeric element type
+   * - C5: with unique, no two index tuples that lie inside name one place
+   * - C6: outside is "drop" or "clip"
+   * - C7: operand and updates have one element type, which is bool, signed, unsigned, float or
+   *   complex
    */
-  scatterAdd(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string }): Value { return this.apply('scatter_add', [indices, updates], attributes)[0]!; }
+  scatter(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean }): Value { return this.apply('scatter', [indices, updates], attributes)[0]!; }
+
+  /**
+   * Adds updates to the operand at index tuples. Integers wrap. The updates have the shape that
+   * gather would give for the operand and the indices; they are combined in an order that
+   * depends on the indices alone.
+   *
+   * - C1: indices are integers of rank 1 or more, whose last axis has one entry for each of axes
+   * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
+   *   the positions
+   * - C3: paired batch axes have the same size
+   * - C4: a negative index lies outside
+   * - C5: with unique, no two index tuples that lie inside name one place
+   * - C6: outside is "drop" or "clip"
+   * - C7: operand and updates have one element type, which is signed, unsigned, float or complex
+   */
+  scatterAdd(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean }): Value { return this.apply('scatter_add', [indices, updates], attributes)[0]!; }
+
+  /**
+   * Replaces elements of the operand at index tuples by updates that are larger, or NaN. All
+   * that attain the result share the derivative equally. The updates have the shape that gather
+   * would give for the operand and the indices; they are combined in an order that depends on
+   * the indices alone.
+   *
+   * - C1: indices are integers of rank 1 or more, whose last axis has one entry for each of axes
+   * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
+   *   the positions
+   * - C3: paired batch axes have the same size
+   * - C4: a negative index lies outside
+   * - C5: with unique, no two index tuples that lie inside name one place
+   * - C6: outside is "drop" or "clip"
+   * - C7: operand and updates have one element type, which is signed, unsigned or float
+   */
+  scatterMax(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean }): Value { return this.apply('scatter_max', [indices, updates], attributes)[0]!; }
+
+  /**
+   * Replaces elements of the operand at index tuples by updates that are smaller, or NaN. All
+   * that attain the result share the derivative equally. The updates have the shape that gather
+   * would give for the operand and the indices; they are combined in an order that depends on
+   * the indices alone.
+   *
+   * - C1: indices are integers of rank 1 or more, whose last axis has one entry for each of axes
+   * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
+   *   the positions
+   * - C3: paired batch axes have the same size
+   * - C4: a negative index lies outside
+   * - C5: with unique, no two index tuples that lie inside name one place
+   * - C6: outside is "drop" or "clip"
+   * - C7: operand and updates have one element type, which is signed, unsigned or float
+   */
+  scatterMin(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean }): Value { return this.apply('scatter_min', [indices, updates], attributes)[0]!; }
+
+  /**
+   * Multiplies the operand by updates at index tuples. Integers wrap. The derivative by an
+   * update divides by it unless it is 0; where two updates of an element are 0, second
+   * derivatives by both are left out. The updates have the shape that gather would give for the
+   * operand and the indices; they are combined in an order that depends on the indices alone.
+   *
+   * - C1: indices are integers of rank 1 or more, whose last axis has one entry for each of axes
+   * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
+   *   the positions
+   * - C3: paired batch axes have the same size
+   * - C4: a negative index lies outside
+   * - C5: with unique, no two index tuples that lie inside name one place
+   * - C6: outside is "drop" or "clip"
+   * - C7: operand and updates have one element type, which is signed, unsigned, float or complex
+   */
+  scatterMul(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean }): Value { return this.apply('scatter_mul', [indices, updates], attributes)[0]!; }
 
   /**
    * x where the condition holds and y elsewhere. What is not chosen has no influence, also on
@@ -889,6 +969,16 @@ export abstract class ValueOps {
   tanh(): Value { return this.apply('tanh', [])[0]!; }
 
   /**
+   * The k largest, or smallest, elements along an axis, best first, and their positions as i32.
+   * Equal elements, such as 0 and -0, stay in their order; NaNs come last.
+   *
+   * - C1: x is of a real type or bool
+   * - C2: axis is an axis of x
+   * - C3: k is from 0 to the size of that axis
+   */
+  topK(attributes: { k?: number; axis?: number; smallest?: boolean } = {}): [Value, Value] { return this.apply('top_k', [], attributes) as [Value, Value]; }
+
+  /**
    * x with its axes in another order: axis i of the result is axis perm[i] of x.
    *
    * - C1: perm holds every axis of x once
@@ -954,4 +1044,14 @@ export abstract class BuilderOps {
    * - C2: axis is an axis of shape
    */
   iota(attributes: { dtype?: DType; axis?: number; shape: readonly Dim[] }): Value { return this.apply('iota', [], attributes)[0]!; }
+
+  /**
+   * The elements of x along an axis in ascending or descending order, and those of each payload
+   * in the order of x. Equal elements, such as 0 and -0, stay in their order; NaNs come last.
+   *
+   * - C1: x is of a real type or bool
+   * - C2: axis is an axis of x
+   * - C3: payloads are of any element type and of the shape of x
+   */
+  sort(x: readonly Operand[], attributes: { axis?: number; descending?: boolean } = {}): [Value, Value, Value] { return this.apply('sort', x, attributes) as [Value, Value, Value]; }
 }
