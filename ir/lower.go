@@ -150,15 +150,26 @@ type SortLowering struct {
 	Bits func(n *Node) int
 }
 
-// PrefixLowering is a running combination along one axis: cumulative sums.
+// PrefixLowering is a running combination along one axis: cumulative sums,
+// linear recurrences. Results have the shape of the first operand.
 type PrefixLowering struct {
 	Axis func(n *Node) int
 	// Reverse reports that the combination runs from the end.
 	Reverse func(n *Node) bool
 	// Exclusive reports that an element is not part of its own result.
 	Exclusive func(n *Node) bool
-	Init      func(n *Node) scalar.Expr
-	Combine   func(n *Node, a, b scalar.Expr) scalar.Expr
+	// Accumulators returns the running values.
+	Accumulators func(n *Node) []Accumulator
+	// Element returns what the elements at a position bring: one expression for
+	// each accumulator.
+	Element func(n *Node, at Index, load Load) []scalar.Expr
+	// Combine merges what neighbouring runs of elements come to; those of a are
+	// gone through before those of b. It is associative up to rounding and need
+	// not be commutative.
+	Combine func(n *Node, a, b []scalar.Expr) []scalar.Expr
+	// Finish returns the element of each result from the running values; nil
+	// where they are the results.
+	Finish func(n *Node, acc []scalar.Expr) []scalar.Expr
 }
 
 // ControlLowering marks ops that run their subgraphs; package kernel knows

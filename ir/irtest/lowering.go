@@ -492,43 +492,79 @@ func flat(dims, pos []int) int {
 }
 
 func (l *interpreter) prefix(lower *ir.PrefixLowering) error {
-	env, out, axis := l.env(), l.out[0], lower.Axis(l.n)
-	init, err := l.constants([]ir.DType{out.DType}, []scalar.Expr{lower.Init(l.n)})
+	env, axis := l.env(), lower.Axis(l.n)
+	var types, results []ir.DType
+	var init, running, next []scalar.Expr
+	for i, a := range lower.Accumulators(l.n) {
+		types, init = append(types, a.DType), append(init, a.Init)
+		running = append(running, scalar.FreeVar(fmt.Sprint("running", i), a.DType))
+		next = append(next, scalar.FreeVar(fmt.Sprint("next", i), a.DType))
+	}
+	for _, out := range l.out {
+		results = append(results, out.DType)
+	}
+	start, err := l.constants(types, init)
 	if err != nil {
 		return err
 	}
-	start := init[0]
-	a, b := scalar.FreeVar("a", out.DType), scalar.FreeVar("b", out.DType)
-	combine, err := l.compile(env, []ir.DType{out.DType}, lower.Combine(l.n, a, b))
+	points := newSpace("i", l.out[0].Dims)
+	element, err := l.compile(env, types, lower.Element(l.n, points.vars, l.load)...)
 	if err != nil {
 		return err
 	}
-	lines := slices.Clone(out.Dims)
-	length, stride := lines[axis], 1
-	lines[axis] = 1
-	for _, d := range out.Dims[axis+1:] {
-		stride *= d
+	combine, err := l.compile(env, types, lower.Combine(l.n, running, next)...)
+	if err != nil {
+		return err
 	}
-	return newSpace("i", lines).each(env, func(pos []int) error {
-		first := 0
-		for i, d := range out.Dims {
-			first = first*d + pos[i]
+	finish := running
+	if lower.Finish != nil {
+		finish = lower.Finish(l.n, running)
+	}
+	final, err := l.compile(env, results, finish...)
+	if err != nil {
+		return err
+	}
+	set := func(vars []scalar.Expr, v []scalar.Value) {
+		for i, x := range vars {
+			env.Vars[x.Name] = v[i]
 		}
-		acc := start
+	}
+	keep := func(pos []int) error {
+		v, err := final.values()
+		for i := range v {
+			store(l.out[i], flat(l.out[i].Dims, pos), v[i])
+		}
+		return err
+	}
+	lines := slices.Clone(points.dims)
+	length := lines[axis]
+	lines[axis] = 1
+	return newSpace("i", lines).each(env, func(pos []int) error {
+		pos = slices.Clone(pos)
+		set(running, start)
 		for k := range length {
-			if lower.Reverse(l.n) {
-				k = length - 1 - k
+			if pos[axis] = k; lower.Reverse(l.n) {
+				pos[axis] = length - 1 - k
 			}
+			env.Vars[points.vars[axis].Name] = scalar.Value{I: int64(pos[axis])}
 			if lower.Exclusive(l.n) {
-				store(out, first+k*stride, acc)
+				if err := keep(pos); err != nil {
+					return err
+				}
 			}
-			env.Vars["a"], env.Vars["b"] = acc, element(l.in[0], first+k*stride)
-			v, err := combine.values()
+			v, err := element.values()
 			if err != nil {
 				return err
 			}
-			if acc = v[0]; !lower.Exclusive(l.n) {
-				store(out, first+k*stride, acc)
+			set(next, v)
+			if v, err = combine.values(); err != nil {
+				return err
+			}
+			set(running, v)
+			if !lower.Exclusive(l.n) {
+				if err := keep(pos); err != nil {
+					return err
+				}
 			}
 		}
 		return nil

@@ -53,7 +53,9 @@ func (p *Program) spaceOf(n *ir.Node) *nodeSpace {
 		s.innerDims = sc.searched()
 		s.inner = coords("r", s.innerDims)
 		sc.touch(s.outer, s.inner, r.operand(n))
-	case *ir.PrefixLowering, *ir.SortLowering:
+	case *ir.PrefixLowering:
+		l.Element(n, s.outer, r.operand(n))
+	case *ir.SortLowering:
 		r.element(n.Input(0), s.outer)
 	case *ir.ControlLowering:
 		for _, v := range n.Inputs() {

@@ -115,7 +115,7 @@ func (s *sorting) merge(w *writer, keys, from, slots, width int) {
 		w.loop("step", integer(0), round, 1, rounds-1, func(step scalar.Expr) {
 			shift := w.let("shift", scalar.Sub(scalar.Sub(round, integer(1)), step))
 			w.loop("pair", LocalID(0, threads), integer(slots/2), threads, slots/2-1, func(pair scalar.Expr) {
-				reach := w.let("reach", scalar.Shl(integer(1), shift))
+				reach := w.let("reach", scalar.Convert(scalar.Shl(word(1), scalar.Convert(shift, ir.U32)), ir.I32))
 				low := scalar.And(pair, scalar.Sub(reach, integer(1)))
 				a := w.let("a", scalar.Add(scalar.Mul(scalar.Sub(pair, low), integer(2)), low))
 				b := w.let("b", scalar.Add(a, reach))

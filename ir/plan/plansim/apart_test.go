@@ -90,6 +90,55 @@ var aparts = map[string]apart{
 	"sort small integers":         {sorted(ir.Bool, 0, 5000), 1, 3, 0, 0},
 }
 
+// runningSum is a sum along an axis.
+func runningSum(a ops.CumSumAttrs, dims ...int) func(b *ir.Builder) {
+	return func(b *ir.Builder) { b.Output("y", ops.CumSum(b, b.Input("x", ir.F32, ir.Dims(dims...)...), a)) }
+}
+
+// recurrence is a linear recurrence whose factors are below 1.
+func recurrence(a ops.CumSumAttrs, dims ...int) func(b *ir.Builder) {
+	return func(b *ir.Builder) {
+		x, y := b.Input("x", ir.F32, ir.Dims(dims...)...), b.Input("y", ir.F32, ir.Dims(dims...)...)
+		b.Output("h", ops.LinearRecurrence(b, x, y, a))
+	}
+}
+
+// runnings are sizes at which running combinations are cut, or go on for several
+// tiles. Each element is read once, or twice where rows are cut, and written
+// once.
+var runnings = map[string]apart{
+	"rows of a tile":             {runningSum(ops.CumSumAttrs{Axis: 1}, 130, 500), 0, 1, 266 * kib, 255 * kib},
+	"rows of some elements":      {runningSum(ops.CumSumAttrs{Axis: 1}, 300, 5), 0, 1, 16 * kib, 6 * kib},
+	"rows of several tiles":      {runningSum(ops.CumSumAttrs{Axis: 1, Reverse: true}, 2, 6000), 0, 1, 56 * kib, 48 * kib},
+	"rows that are cut":          {runningSum(ops.CumSumAttrs{Axis: 1, Exclusive: true}, 2, 9001), 0, 3, 172 * kib, 72 * kib},
+	"one row":                    {runningSum(ops.CumSumAttrs{Reverse: true}, 40000), 0, 3, 342 * kib, 158 * kib},
+	"columns":                    {runningSum(ops.CumSumAttrs{}, 50, 33), 0, 1, 7 * kib, 7 * kib},
+	"columns that are cut":       {runningSum(ops.CumSumAttrs{Reverse: true}, 1000, 9), 0, 3, 73 * kib, 38 * kib},
+	"few columns":                {runningSum(ops.CumSumAttrs{Exclusive: true}, 3000, 3), 0, 1, 50 * kib, 36 * kib},
+	"recurrence in rows":         {recurrence(ops.CumSumAttrs{Axis: 1}, 3, 700), 0, 1, 30 * kib, 9 * kib},
+	"recurrence that is cut":     {recurrence(ops.CumSumAttrs{Axis: 1, Reverse: true}, 1, 9000), 0, 3, 160 * kib, 37 * kib},
+	"recurrence down columns":    {recurrence(ops.CumSumAttrs{Exclusive: true}, 70, 40), 0, 1, 23 * kib, 12 * kib},
+	"recurrence in many columns": {recurrence(ops.CumSumAttrs{}, 640, 40), 0, 3, 0, 0},
+}
+
+func TestRunningCombinationsOfAllSizes(t *testing.T) {
+	for name, c := range runnings {
+		t.Run(name, func(t *testing.T) { c.check(t, plan.WebGPU()) })
+	}
+	for _, d := range devices {
+		if d.name == "small bindings" {
+			continue // the inputs do not fit
+		}
+		t.Run(d.name, func(t *testing.T) {
+			target := plan.WebGPU()
+			d.change(&target.Limits)
+			for name, c := range runnings {
+				t.Run(name, func(t *testing.T) { c.check(t, target) })
+			}
+		})
+	}
+}
+
 func TestScattersAndSortsOfAllSizes(t *testing.T) {
 	for name, c := range aparts {
 		t.Run(name, func(t *testing.T) { c.check(t, plan.WebGPU()) })

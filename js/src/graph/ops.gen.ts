@@ -279,10 +279,48 @@ export abstract class ValueOps {
   crossEntropy(labels: Operand, axis?: number): Value { return this.apply('cross_entropy', [labels], { axis })[0]!; }
 
   /**
+   * The logarithm of the sum of the exponentials of all elements up to each element along an
+   * axis, or from it to the end with reverse; without the element itself with exclusive.
+   *
+   * - C1: the element type of x is float
+   * - C2: axis is an axis of x
+   */
+  cumlogsumexp(attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value { return this.apply('cumlogsumexp', [], attributes)[0]!; }
+
+  /**
+   * The largest of all elements up to each element along an axis, or from it to the end with
+   * reverse; without the element itself with exclusive. NaN from the first NaN on. Elements that
+   * are equal share the derivative as those of max do.
+   *
+   * - C1: the element type of x is signed, unsigned or float
+   * - C2: axis is an axis of x
+   */
+  cummax(attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value { return this.apply('cummax', [], attributes)[0]!; }
+
+  /**
+   * The smallest of all elements up to each element along an axis, or from it to the end with
+   * reverse; without the element itself with exclusive. NaN from the first NaN on. Elements that
+   * are equal share the derivative as those of min do.
+   *
+   * - C1: the element type of x is signed, unsigned or float
+   * - C2: axis is an axis of x
+   */
+  cummin(attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value { return this.apply('cummin', [], attributes)[0]!; }
+
+  /**
+   * The product of all elements up to each element along an axis, or from it to the end with
+   * reverse; without the element itself with exclusive. Integers wrap.
+   *
+   * - C1: the element type of x is signed, unsigned, float or complex
+   * - C2: axis is an axis of x
+   */
+  cumprod(attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value { return this.apply('cumprod', [], attributes)[0]!; }
+
+  /**
    * The sum of all elements up to each element along an axis, or from it to the end with
    * reverse; without the element itself with exclusive. Integers wrap.
    *
-   * - C1: x is of a numeric type
+   * - C1: the element type of x is signed, unsigned, float or complex
    * - C2: axis is an axis of x
    */
   cumsum(attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value { return this.apply('cumsum', [], attributes)[0]!; }
@@ -453,6 +491,16 @@ export abstract class ValueOps {
    * - C3: bias, which may be left out, has the shape [out]
    */
   linear(weight: Operand, bias?: Operand): Value { return this.apply('linear', [weight, bias])[0]!; }
+
+  /**
+   * h[i] = a[i]·h[i−1] + b[i] along an axis, from h = 0 before the first element, or from the
+   * end with reverse; h[i−1] in place of h[i] with exclusive. It is computed as a running
+   * combination, all elements at once.
+   *
+   * - C1: a and b have one type, of float or complex elements
+   * - C2: axis is an axis of them
+   */
+  linearRecurrence(b: Operand, attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value { return this.apply('linear_recurrence', [b], attributes)[0]!; }
 
   /**
    * The natural logarithm of x: −∞ at 0, NaN below.
