@@ -1,7 +1,6 @@
 package ops
 
 import (
-
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -159,4 +158,3 @@ func recurrenceSamples() []ir.Sample {
 	zero := ir.Sample{Name: "zeros", Attrs: &CumSumAttrs{}, In: []*ir.Array{ir.Floats(ir.F32, []float64{0, 1, 0, 2}, 4), ir.Floats(ir.F32, []float64{1, 0, 2, 0}, 4)}}
 	return append(out, zero)
 }
-
