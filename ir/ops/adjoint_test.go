@@ -13,7 +13,7 @@ import (
 
 // ruled are the ops whose rules are checked here on all their samples.
 var ruled = []ir.Op{
-	"dot_general", "conv_general", "windows", "overlap_add", "gather", "scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max", "argsort", "sort", "top_k", "cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "linear_recurrence",
+	"dot_general", "conv_general", "windows", "overlap_add", "gather", "scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max", "argsort", "sort", "top_k", "cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "linear_recurrence", "associative_scan",
 	"scan", "cond", "linear_call", "custom_vjp", "custom_jvp",
 	"relu", "gelu", "gelu_tanh", "silu", "softmax", "log_softmax", "logsumexp", "cross_entropy",
 	"linear", "embedding", "conv2d", "max_pool", "avg_pool",

@@ -35,7 +35,7 @@ func init() {
 			"the operands have one shape, and axis is an axis of them",
 			"the graph takes the scalars of two runs, one for each operand, and returns those of one",
 			"all nodes of the graph are elementwise",
-			"there is one operand where derivatives are taken",
+			"there are at most four operands of float or complex elements where derivatives are taken",
 		),
 		Operands:  []string{"operands..."},
 		NewAttrs:  func() ir.Attrs { return &AssociativeAttrs{} },
@@ -222,67 +222,94 @@ func literalElement(x *ir.Array) scalar.Expr {
 // recurrence with the slopes of the graph, which begins with the tangent of the
 // first element.
 func jvpAssociativeScan(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
-	if !slices.ContainsFunc(t, ir.Value.Valid) {
-		return make([]ir.Value, len(in))
+	var real []int // the operands that have a tangent
+	for i, v := range in {
+		if derive.Differentiable(v.DType()) {
+			real = append(real, i)
+		}
 	}
-	if len(in) != 1 {
-		b.Failf(n.Op(), in, ir.Errorf(ir.ErrUnsupported, "the derivative of a combination of %d operands", len(in)))
-		return make([]ir.Value, len(in))
+	tangents := make([]ir.Value, len(in))
+	if !slices.ContainsFunc(t, ir.Value.Valid) || b.Err() != nil {
+		return tangents
 	}
 	a := n.Attrs().(*AssociativeAttrs)
 	run := CumSumAttrs{Axis: a.Axis, Reverse: a.Reverse}
 	back := run
 	back.Reverse = !back.Reverse
-	x, y := in[0], ahead(b, out[0], back)
-	slope := func(tx, ty ir.Value) ir.Value { return alongCombine(b, n.Subgraphs()[0], y, x, tx, ty) }
-	place := Iota(b, ir.I32, a.Axis, x.Shape()...)
+	runs := make([]ir.Value, 0, 2*len(in))
+	for _, y := range out {
+		runs = append(runs, behind(b, y, back))
+	}
+	runs = append(runs, in...)
+	place := Iota(b, ir.I32, a.Axis, in[0].Shape()...)
 	if a.Reverse {
 		place = Reverse(b, place, a.Axis)
 	}
 	isFirst := Eq(b, place, ConstLike(b, place, 0))
-	onward := Select(b, isFirst, ZerosLike(b, x), slope(OnesLike(b, x), ir.Value{}))
-	byX := Select(b, isFirst, OnesLike(b, x), slope(ir.Value{}, OnesLike(b, x)))
-	return []ir.Value{LinearRecurrence(b, onward, scale(b, t[0], byX), run)}
+	x, y := make([]ir.Value, len(real)*len(real)), make([]ir.Value, len(real))
+	for j, from := range real {
+		onward := slopesOfCombine(b, n.Subgraphs()[0], runs, from)
+		own := slopesOfCombine(b, n.Subgraphs()[0], runs, len(in)+from)
+		for i, to := range real {
+			x[i*len(real)+j] = Select(b, isFirst, ZerosLike(b, onward[to]), onward[to])
+			if !t[from].Valid() {
+				continue
+			}
+			same := ConstLike(b, own[to], 0)
+			if i == j {
+				same = OnesLike(b, own[to])
+			}
+			y[i] = addTangents(b, y[i], scale(b, t[from], Select(b, isFirst, same, own[to])))
+		}
+	}
+	for i := range y {
+		y[i] = orZeros(b, y[i], in[real[i]])
+	}
+	for i, v := range LinearRecurrences(b, x, y, run) {
+		tangents[real[i]] = v
+	}
+	return tangents
 }
 
-// alongCombine returns the tangent of a graph of two scalars at all elements of x
-// and y at once.
-func alongCombine(b *ir.Builder, g *ir.Graph, x, y, tx, ty ir.Value) ir.Value {
-	if b.Err() != nil {
-		return ir.Value{}
+// behind is ahead for elements of any type.
+func behind(b *ir.Builder, x ir.Value, a CumSumAttrs) ir.Value {
+	if x.DType().IsBool() {
+		return Convert(b, ahead(b, Convert(b, x, ir.I32), a), ir.Bool)
 	}
-	in, s := []ir.Value{x, y}, ir.TypeOf(x.DType())
-	var types []ir.Type
-	for _, v := range []ir.Value{tx, ty} {
-		if v.Valid() {
-			in = append(in, v)
+	return ahead(b, x, a)
+}
+
+// slopesOfCombine returns the derivatives of the outputs of a graph of scalars by
+// one of its ports, at all elements of some values at once.
+func slopesOfCombine(b *ir.Builder, g *ir.Graph, at []ir.Value, by int) []ir.Value {
+	types := portTypes(g)
+	slopes := closed(b, "slopes", types, func(b *ir.Builder, v []ir.Value) []ir.Value {
+		t := make([]ir.Value, len(v))
+		t[by] = OnesLike(b, v[by])
+		out, tangents := derive.JVP(b, g, v, t)
+		for i := range out {
+			tangents[i] = orZeros(b, tangents[i], out[i])
 		}
-	}
-	for range in {
-		types = append(types, s)
-	}
-	slope := closed(b, "slope", types, func(b *ir.Builder, v []ir.Value) []ir.Value {
-		t := make([]ir.Value, 2)
-		if tx.Valid() {
-			t[0] = v[2]
-		} else {
-			t[1] = v[2]
-		}
-		_, tangent := derive.JVP(b, g, v[:2], t)
-		return []ir.Value{orZeros(b, tangent[0], v[0])}
+		return tangents
 	})
+	out := make([]ir.Value, len(types)/2)
 	if b.Err() != nil {
-		return ir.Value{}
+		return out
 	}
-	size := x.Shape().Size()
-	for i, v := range in {
-		in[i] = Reshape(b, v, size)
+	shape := at[0].Shape()
+	flat := make([]ir.Value, len(at))
+	for i, v := range at {
+		flat[i] = Reshape(b, v, shape.Size())
 	}
-	out, axes := derive.Batch(b, slope, in, slices.Repeat([]int{0}, len(in)), size)
-	if axes[0] < 0 {
-		return BroadcastTo(b, out[0], x.Shape())
+	values, axes := derive.Batch(b, slopes, flat, slices.Repeat([]int{0}, len(flat)), shape.Size())
+	for i, v := range values {
+		if out[i] = v; axes[i] < 0 {
+			out[i] = BroadcastTo(b, v, shape)
+		} else {
+			out[i] = Reshape(b, v, shape...)
+		}
 	}
-	return Reshape(b, out[0], x.Shape()...)
+	return out
 }
 
 func associativeSamples() []ir.Sample {
@@ -319,11 +346,7 @@ func associativeSamples() []ir.Sample {
 		return []ir.Value{Or(b, x[0], y[0]), Select(b, y[0], y[1], x[1])}
 	}, ir.Bool, ir.I32)
 	sample := func(name string, a AssociativeAttrs, g *ir.Graph, in ...*ir.Array) ir.Sample {
-		s := ir.Sample{Name: name, Attrs: &a, Subs: []*ir.Graph{g}, In: in}
-		if len(in) > 1 {
-			s.NoGrad = "several operands"
-		}
-		return s
+		return ir.Sample{Name: name, Attrs: &a, Subs: []*ir.Graph{g}, In: in}
 	}
 	some := func(dims ...int) *ir.Array { return draw(3, ir.F32, -0.9, 0.9, dims...) }
 	return []ir.Sample{

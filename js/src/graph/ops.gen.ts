@@ -493,16 +493,6 @@ export abstract class ValueOps {
   linear(weight: Operand, bias?: Operand): Value { return this.apply('linear', [weight, bias])[0]!; }
 
   /**
-   * h[i] = a[i]·h[i−1] + b[i] along an axis, from h = 0 before the first element, or from the
-   * end with reverse; h[i−1] in place of h[i] with exclusive. It is computed as a running
-   * combination, all elements at once.
-   *
-   * - C1: a and b have one type, of float or complex elements
-   * - C2: axis is an axis of them
-   */
-  linearRecurrence(b: Operand, attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value { return this.apply('linear_recurrence', [b], attributes)[0]!; }
-
-  /**
    * The natural logarithm of x: −∞ at 0, NaN below.
    *
    * - C1: the operands have one element type, which is float
@@ -1092,6 +1082,18 @@ export abstract class BuilderOps {
    * - C2: axis is an axis of shape
    */
   iota(attributes: { dtype?: DType; axis?: number; shape: readonly Dim[] }): Value { return this.apply('iota', [], attributes)[0]!; }
+
+  /**
+   * h[i] = a[i]·h[i−1] + b[i] along an axis, from h = 0 before the first element, or from the
+   * end with reverse; h[i−1] in place of h[i] with exclusive. Of k values that go on together,
+   * a has the k·k factors, row by row, as operands, and b the k terms. It is computed as a
+   * running combination, all elements at once.
+   *
+   * - C1: all operands have one type, of float or complex elements
+   * - C2: axis is an axis of them
+   * - C3: there are k·k + k operands, with k from 1 to 4
+   */
+  linearRecurrence(a: readonly Operand[], attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): [Value, Value] { return this.apply('linear_recurrence', a, attributes) as [Value, Value]; }
 
   /**
    * The elements of x along an axis in ascending or descending order, and those of each payload
