@@ -257,9 +257,40 @@ func BenchmarkKernels(b *testing.B) {
 	})
 }
 
+// BenchmarkMemory times scatters, sorts and running combinations of numbers drawn
+// on the device.
+func BenchmarkMemory(b *testing.B) {
+	d := device(b)
+	jobs, err := irtest.MemoryJobs(1 << 30)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, j := range jobs {
+		b.Run(j.Name, func(b *testing.B) {
+			s := open(b, d, ir.Entry{Name: "fill", Graph: j.Fill}, ir.Entry{Name: "step", Graph: j.Step})
+			if err := s.Start("fill"); err != nil {
+				b.Fatal(err)
+			}
+			each := timeStep(b, d, s).Seconds()
+			b.ReportMetric(each*1e3, "ms")
+			if j.Bytes > 0 {
+				b.ReportMetric(j.Bytes/each/1e9, "GB/s")
+			}
+			if j.Keys > 0 {
+				b.ReportMetric(j.Keys/each/1e9, "Gkeys/s")
+			}
+		})
+	}
+}
+
 func timeEntry(b *testing.B, d *driver.Device, g *ir.Graph) time.Duration {
 	s := open(b, d, ir.Entry{Name: "step", Graph: g})
 	start(b, s, g, 10)
+	return timeStep(b, d, s)
+}
+
+// timeStep returns how long an entry "step" takes.
+func timeStep(b *testing.B, d *driver.Device, s *exec.Session) time.Duration {
 	run := func(n int) {
 		for range n {
 			if err := s.Start("step"); err != nil {
