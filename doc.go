@@ -3,7 +3,14 @@
 //
 //	session, err := rlx.Open("") // the fastest device there is
 //	trainer, err := session.Train(ctx, loss, rlx.Training{Optimizer: optim.Adam{}})
-//	err = trainer.Run(ctx, 500, batch, nil)
+//	for range 500 {
+//		err = trainer.Step(ctx, rlx.Inputs{"x": x, "labels": labels})
+//	}
+//	err = trainer.SaveFile(ctx, "model.safetensors")
+//
+// A trainer owns what it trains: parameters, the optimiser's states, the losses.
+// Its program runs the other entries, as those that measure, on the same
+// parameters.
 //
 // The CPU is always there. Other devices come with packages that a program
 // imports for their effect:

@@ -26,11 +26,10 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	trainer, err := session.Train(ctx, loss, rlx.Training{Seed: 1}) // Adam
+	trainer, err := session.Train(ctx, loss, rlx.Training{Rate: 0.05, Seed: 1}) // Adam
 	if err != nil {
 		log.Fatal(err)
 	}
-	trainer.SetRate(0.05)
 	batch := rlx.Inputs{"x": rlx.Float32s([]float32{0, 0, 0, 1, 1, 0, 1, 1}, 4, 2), "labels": rlx.Int32s([]int32{0, 1, 1, 0})}
 	for range 200 {
 		if err := trainer.Step(ctx, batch); err != nil {

@@ -2,33 +2,17 @@ package rlx
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
-
-// Tensor is a value in host memory.
-type Tensor = native.Tensor
 
 // Inputs are tensors by the names of an entry's inputs.
 type Inputs = map[string]native.Tensor
 
 // Outputs are tensors by the names of an entry's outputs.
 type Outputs = map[string]native.Tensor
-
-// Float32s returns a tensor of f32 in the memory of x; without dims, a vector
-// of all elements.
-func Float32s(x []float32, dims ...int) Tensor { return native.Float32s(x, dims...) }
-
-// Int32s returns a tensor of i32 in the memory of x; without dims, a vector of
-// all elements.
-func Int32s(x []int32, dims ...int) Tensor { return native.Int32s(x, dims...) }
-
-// Float32 returns an f32 of rank 0.
-func Float32(x float32) Tensor { return native.Float32(x) }
-
-// Uint32 returns a u32 of rank 0.
-func Uint32(x uint32) Tensor { return native.Uint32(x) }
 
 // Session is a device in use.
 type Session struct {
@@ -63,11 +47,14 @@ func (s *Session) Compile(ctx context.Context, m *ir.Module) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Program{p}, nil
+	return &Program{Program: p}, nil
 }
 
 // Program is a compiled module with its memory.
-type Program struct{ native.Program }
+type Program struct {
+	native.Program
+	trainer atomic.Pointer[Trainer] // the one that counts its steps
+}
 
 // Call runs an entry and waits for its outputs.
 func (p *Program) Call(ctx context.Context, entry string, in Inputs) (Outputs, error) {

@@ -80,8 +80,7 @@ func steps(t *testing.T, tr *rlx.Trainer, n int) {
 
 func TestTrainingMakesTheLossSmallAndKeepsAllOfThem(t *testing.T) {
 	const n = 700 // more than the device keeps
-	tr := trainer(t, rlx.Training{Seed: 3})
-	tr.SetRate(0.01)
+	tr := trainer(t, rlx.Training{Seed: 3, Rate: 0.01})
 	steps(t, tr, n)
 	got := losses(t, tr)
 	if len(got) != n || tr.Steps() != n {
@@ -103,7 +102,7 @@ func TestLossesAreThoseOfTheReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	values := map[string]*ir.Array{optim.RateInput: ir.Floats(ir.F32, []float64{rlx.DefaultRate})}
+	values := map[string]*ir.Array{optim.RateInput: ir.Float(ir.F32, rlx.DefaultRate)}
 	saved, err := tr.Program().Save(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -175,8 +174,17 @@ func TestTrainingGoesOnFromASavedFileAsIfItHadNotStopped(t *testing.T) {
 	if err := other.Load(ctx, &file); err != nil {
 		t.Fatal(err)
 	}
+	if other.Steps() != 20 {
+		t.Errorf("%d steps after loading, want 20", other.Steps())
+	}
 	steps(t, other, 20)
+	if other.Steps() != 40 {
+		t.Errorf("%d steps, want 40", other.Steps())
+	}
 	a, b := losses(t, one)[20:], losses(t, other)
+	if len(a) != len(b) {
+		t.Fatalf("%d losses after loading, want %d", len(b), len(a))
+	}
 	for k := range a {
 		if a[k] != b[k] {
 			t.Fatalf("step %d: %v after loading, %v without", k, b[k], a[k])
@@ -198,8 +206,6 @@ func TestWrongBatchesAndFilesLeaveTheTrainerAsItWas(t *testing.T) {
 		{"unknown input", tr.Step(ctx, rlx.Inputs{"y": rlx.Float32(1)}), ir.ErrName},
 		{"wrong shape", tr.Step(ctx, rlx.Inputs{"x": rlx.Float32s(make([]float32, 32), 4, 8)}), ir.ErrShape},
 		{"damaged file", tr.Load(ctx, bytes.NewReader([]byte("no weights"))), safetensors.ErrDamaged},
-		{"file of another model", tr.Load(ctx, weights(t, "w9", native.Float32(1))), ir.ErrName},
-		{"file with another shape", tr.Load(ctx, weights(t, "w1", native.Float32(1))), ir.ErrShape},
 	} {
 		if !errors.Is(c.err, c.kind) {
 			t.Errorf("%s: %v, want %v", c.name, c.err, c.kind)
@@ -211,15 +217,6 @@ func TestWrongBatchesAndFilesLeaveTheTrainerAsItWas(t *testing.T) {
 	}
 }
 
-func weights(t *testing.T, name string, x rlx.Tensor) *bytes.Buffer {
-	t.Helper()
-	var file bytes.Buffer
-	if err := safetensors.Write(&file, map[string]rlx.Tensor{name: x}, nil); err != nil {
-		t.Fatal(err)
-	}
-	return &file
-}
-
 func TestTrainingRefusesWhatCannotBeTrained(t *testing.T) {
 	s := session(t)
 	for name, c := range map[string]struct {
@@ -228,6 +225,8 @@ func TestTrainingRefusesWhatCannotBeTrained(t *testing.T) {
 	}{
 		"unknown loss":           {rlx.Training{Loss: "cost"}, ir.ErrName},
 		"initializer of nothing": {rlx.Training{Init: map[string]rlx.Initializer{"w3": rlx.Constant(1)}}, ir.ErrName},
+		"negative rate":          {rlx.Training{Rate: -1}, ir.ErrAttr},
+		"rate and schedule":      {rlx.Training{Rate: 1, Options: optim.Options{Schedule: optim.Constant(1)}}, ir.ErrName},
 		"bad hyper-parameter":    {rlx.Training{Optimizer: optim.Adam{Beta1: 2}}, ir.ErrAttr},
 	} {
 		if _, err := s.Train(ctx, classifier(t), c.o); !errors.Is(err, c.kind) {
@@ -264,7 +263,7 @@ func TestRunReportsProgressAndStopsWhenAsked(t *testing.T) {
 		}
 		return nil
 	}, nil)
-	if !errors.Is(err, context.Canceled) || tr.Steps() != 10 {
+	if !errors.Is(err, context.Canceled) || native.KindOf(err) != context.Canceled || tr.Steps() != 10 {
 		t.Errorf("after %d steps: %v", tr.Steps(), err)
 	}
 	var last rlx.Progress

@@ -112,7 +112,7 @@ var smooth = []function{
 		},
 	},
 	{
-		"x to the x", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Pow(b, x, x) }, at(0.5, 2),
+		"x to the x", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Pow(b, x, x) }, at(0.5, 1, 2),
 		func(x float64) [4]float64 {
 			y, l := math.Pow(x, x), math.Log(x)+1
 			return [4]float64{y, y * l, y * (l*l + 1/x), y * (l*l*l + 3*l/x - 1/x/x)}
@@ -219,6 +219,20 @@ func stack(b *ir.Builder, x ...ir.Value) ir.Value {
 func TestDerivativesAreThoseOfTheClosedForm(t *testing.T) { checkFunctions(t, smooth) }
 
 func TestDerivativesAtKinksFollowTheConvention(t *testing.T) { checkFunctions(t, kinks) }
+
+// TestFourthDerivativeOfTheSelfPower takes x^x at 1, of which the exponent of a
+// factor is 0 from the second order on: 1, 1, 2, 3, 8.
+func TestFourthDerivativeOfTheSelfPower(t *testing.T) {
+	g := build(t, func(b *ir.Builder) {
+		x := b.Input("x", ir.F64)
+		b.Output("y", ops.Pow(b, x, x))
+	})
+	d, err := autodiff.NthOrder(g, "y", "x", 4)
+	out := eval(t, must(t, d, err), values{"x": num(1)})
+	for name, want := range map[string]float64{"d1/y": 1, "d2/y": 2, "d3/y": 3, "d4/y": 8} {
+		checkFloats(t, name, out[name], []float64{want}, 1e-12)
+	}
+}
 
 // checkFunctions computes derivatives up to the third in every way there is.
 func checkFunctions(t *testing.T, table []function) {

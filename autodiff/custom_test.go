@@ -84,7 +84,7 @@ func TestCustomDerivativesWithIntegersHaveNoneForThem(t *testing.T) {
 		b.Output("y", out[1])
 	})
 	d, err := autodiff.ValueAndGrad(g, "y", "x")
-	got := eval(t, must(t, d, err), values{"x": num(2), "i": ir.Ints(ir.I32, []int64{7})})
+	got := eval(t, must(t, d, err), values{"x": num(2), "i": ir.Int(ir.I32, 7)})
 	checkFloats(t, "grad", got["grad/x"], []float64{7}, 0)
 	if got["i"].I[0] != -7 {
 		t.Errorf("result %d, want -7", got["i"].I[0])

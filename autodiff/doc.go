@@ -15,8 +15,8 @@
 // output "tangent/y" of JVP, input "cotangent/y" and output "grad/x" of the
 // reverse transforms. Where the graph has names with that prefix already,
 // because it is a derivative itself, the prefix is numbered: "grad2/x" is what
-// a second Grad adds. [TangentName], [CotangentName] and [GradName] give the
-// names of the first level.
+// a second Grad adds. [TangentName], [CotangentName], [GradName] and [HVPName]
+// give the names of the first level, [AtLevel] those of the others.
 //
 // # State
 //

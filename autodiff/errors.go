@@ -43,6 +43,14 @@ func wrap(transform string, err error) error {
 	return e
 }
 
+// given returns an [*Error] of a transform that is handed no graph.
+func given(transform string, g *ir.Graph) error {
+	if g == nil {
+		return wrap(transform, ir.Errorf(ir.ErrGraph, "no graph given"))
+	}
+	return nil
+}
+
 // NoPathError says that no derivative leads from an output to a port.
 type NoPathError struct {
 	Port   string

@@ -2,8 +2,11 @@ package autodiff
 
 import "github.com/rlx-go/rlx/ir"
 
-// Missing says what the gradient by a port is that the output does not depend
-// on in a differentiable way.
+// Missing says what a transform makes of a port that no output it looks at
+// depends on in a differentiable way. Those that take options ([GradWith],
+// [VJPWith], [JVPWith], [HVPWith], [HessianWith]) all do as it says. Of those
+// without, [VJP] and [JVP] give zeros, and [Grad], [ValueAndGrad], [HVP] and
+// [Hessian] an error.
 type Missing uint8
 
 const (
@@ -13,6 +16,16 @@ const (
 	// MissingIsZero makes it zeros.
 	MissingIsZero
 )
+
+// Options say what the transforms of a whole graph compute, and those of the
+// second derivatives of a loss.
+type Options struct {
+	// Wrt names the ports that the derivative is by; none stands for what the
+	// transform without options takes.
+	Wrt []string
+	// Missing says what to do about a port without a derivative.
+	Missing Missing
+}
 
 // GradOptions say what [GradWith] computes.
 type GradOptions struct {
@@ -43,6 +56,9 @@ func ValueAndGrad(g *ir.Graph, loss string, wrt ...string) (*ir.Graph, error) {
 
 // GradWith is [Grad] and [ValueAndGrad] with options.
 func GradWith(g *ir.Graph, o GradOptions) (*ir.Graph, error) {
+	if err := given("grad", g); err != nil {
+		return nil, err
+	}
 	output, err := scalarOutput(g, o.Loss)
 	if err != nil {
 		return nil, wrap("grad", err)
@@ -66,12 +82,20 @@ func GradWith(g *ir.Graph, o GradOptions) (*ir.Graph, error) {
 // named in wrt (none: for every port of such a type), zeros where no output
 // depends on it.
 func VJP(g *ir.Graph, wrt ...string) (*ir.Graph, error) {
-	if len(wrt) == 0 {
-		wrt = differentiable(g)
+	return VJPWith(g, Options{Wrt: wrt, Missing: MissingIsZero})
+}
+
+// VJPWith is [VJP] with options.
+func VJPWith(g *ir.Graph, o Options) (*ir.Graph, error) {
+	if err := given("vjp", g); err != nil {
+		return nil, err
+	}
+	if len(o.Wrt) == 0 {
+		o.Wrt = differentiable(g)
 	}
 	prefix := freePrefix(g, cotangentPrefix)
 	outputs := plainOutputs(g)
-	r := reverse{name: "vjp", wrt: wrt, missing: MissingIsZero, outputs: outputs}
+	r := reverse{name: "vjp", wrt: o.Wrt, missing: o.Missing, outputs: outputs}
 	r.cotangents = func(b *ir.Builder, out []ir.Value) []ir.Value {
 		ct := make([]ir.Value, len(out))
 		for _, i := range outputs {

@@ -32,10 +32,23 @@ func JacobianReverse(g *ir.Graph, output string, wrt ...string) (*ir.Graph, erro
 // Hessian returns a graph that computes, beside the outputs of g, all second
 // derivatives of the output named loss, a scalar, by the ports named in wrt, in
 // pairs: output "hessian/x/z" has the shape of x followed by that of z. It is
-// forward over reverse; a port that the loss does not depend on is an error.
+// forward over reverse; none named stands for all parameters, and a port that
+// the loss does not depend on is an error.
 func Hessian(g *ir.Graph, loss string, wrt ...string) (*ir.Graph, error) {
+	return HessianWith(g, loss, Options{Wrt: wrt})
+}
+
+// HessianWith is [Hessian] with options.
+func HessianWith(g *ir.Graph, loss string, o Options) (*ir.Graph, error) {
 	const transform = "hessian"
-	d, err := Grad(g, loss, wrt...)
+	if err := given(transform, g); err != nil {
+		return nil, err
+	}
+	wrt := o.Wrt
+	if len(wrt) == 0 {
+		wrt = differentiable(g, ir.ParamPort)
+	}
+	d, err := GradWith(g, GradOptions{Loss: loss, Wrt: wrt, Missing: o.Missing, DropOutputs: true})
 	if err != nil {
 		return nil, wrap(transform, err)
 	}
@@ -60,6 +73,9 @@ type dense func(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.
 
 func jacobian(g *ir.Graph, output string, wrt []string, matrix dense) (*ir.Graph, error) {
 	const transform = "jacobian"
+	if err := given(transform, g); err != nil {
+		return nil, err
+	}
 	ports, err := portIndices(g, wrt)
 	if err != nil {
 		return nil, wrap(transform, err)

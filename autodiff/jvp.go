@@ -12,13 +12,26 @@ import (
 // complex element type), and an output "tangent/y" for each plain output of
 // such a type, zeros where nothing depends on the ports.
 func JVP(g *ir.Graph, wrt ...string) (*ir.Graph, error) {
-	if len(wrt) == 0 {
-		wrt = differentiable(g)
+	return JVPWith(g, Options{Wrt: wrt, Missing: MissingIsZero})
+}
+
+// JVPWith is [JVP] with options.
+func JVPWith(g *ir.Graph, o Options) (*ir.Graph, error) {
+	if err := given("jvp", g); err != nil {
+		return nil, err
+	}
+	if len(o.Wrt) == 0 {
+		o.Wrt = differentiable(g)
 	}
 	prefix := freePrefix(g, tangentPrefix)
-	ports, err := portIndices(g, wrt)
+	ports, err := portIndices(g, o.Wrt)
 	if err != nil {
 		return nil, wrap("jvp", err)
+	}
+	if o.Missing == MissingIsError {
+		if err := eachReaches(g, ports); err != nil {
+			return nil, wrap("jvp", err)
+		}
 	}
 	j, err := ir.Build(g.Name(), func(b *ir.Builder) {
 		m := ir.NewMapping(g)
@@ -35,6 +48,31 @@ func JVP(g *ir.Graph, wrt ...string) (*ir.Graph, error) {
 		}
 	})
 	return j, wrap("jvp", err)
+}
+
+// eachReaches returns a [*NoPathError] for the first port that no plain output
+// has a tangent of, and other errors of the rules.
+func eachReaches(g *ir.Graph, ports []int) error {
+	outputs := plainOutputs(g)
+	for _, port := range ports {
+		reaches := false
+		_, err := ir.Build(g.Name(), func(b *ir.Builder) {
+			in, t := inputs(b, g), make([]ir.Value, len(g.Ports()))
+			p := g.Ports()[port]
+			t[port] = b.Port(ir.InputPort, freePrefix(g, tangentPrefix)+p.Name, p.Value.Type())
+			_, tout := derive.JVP(b, g, in, t)
+			for _, i := range outputs {
+				reaches = reaches || tout[i].Valid()
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if !reaches {
+			return noPath(g, port, outputs)
+		}
+	}
+	return nil
 }
 
 // portValues returns what the ports of g were taken to.

@@ -44,7 +44,7 @@ func eval(t *testing.T, g *ir.Graph, in values) values {
 	return byName
 }
 
-func num(x float64) *ir.Array { return ir.Floats(ir.F64, []float64{x}) }
+func num(x float64) *ir.Array { return ir.Float(ir.F64, x) }
 
 func vec(x ...float64) *ir.Array { return ir.Floats(ir.F64, x, len(x)) }
 

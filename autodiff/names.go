@@ -29,6 +29,17 @@ func CotangentName(name string) string { return cotangentPrefix + "/" + name }
 // for a port: "grad/x".
 func GradName(name string) string { return gradPrefix + "/" + name }
 
+// AtLevel returns a name of the first level as the level-th transform of its kind
+// gives it: AtLevel(2, GradName("x")) is "grad2/x", what Grad of a graph adds
+// that has outputs "grad/…" already. Levels below 2 are the first.
+func AtLevel(level int, name string) string {
+	prefix, rest, found := strings.Cut(name, "/")
+	if level < 2 || !found {
+		return name
+	}
+	return prefix + strconv.Itoa(level) + "/" + rest
+}
+
 // HVPName returns the name of the output that HVP adds for a port: "hvp/x".
 func HVPName(name string) string { return hvpPrefix + "/" + name }
 

@@ -134,18 +134,23 @@ func (r reverse) missingPath(g *ir.Graph, ports []int, back []ir.Value) error {
 		if back[i].Valid() {
 			continue
 		}
-		e := &NoPathError{Port: g.Ports()[port].Name}
-		if len(r.outputs) == 1 {
-			e.Output = g.Outputs()[r.outputs[0]].Name
-		}
-		for _, o := range r.outputs {
-			for _, n := range derive.Blockers(g, port, o) {
-				e.Ends = append(e.Ends, PathEnd{n.Op(), n.Pos(), endReason(n)})
-			}
-		}
-		return e
+		return noPath(g, port, r.outputs)
 	}
 	return nil
+}
+
+// noPath says why there is no derivative of some outputs by a port.
+func noPath(g *ir.Graph, port int, outputs []int) error {
+	e := &NoPathError{Port: g.Ports()[port].Name}
+	if len(outputs) == 1 {
+		e.Output = g.Outputs()[outputs[0]].Name
+	}
+	for _, o := range outputs {
+		for _, n := range derive.Blockers(g, port, o) {
+			e.Ends = append(e.Ends, PathEnd{n.Op(), n.Pos(), endReason(n)})
+		}
+	}
+	return e
 }
 
 func endReason(n *ir.Node) string {

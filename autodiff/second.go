@@ -14,11 +14,20 @@ import (
 // named in wrt; none stands for all parameters. A port that the loss does not
 // depend on is an error.
 func HVP(g *ir.Graph, loss string, wrt ...string) (*ir.Graph, error) {
+	return HVPWith(g, loss, Options{Wrt: wrt})
+}
+
+// HVPWith is [HVP] with options.
+func HVPWith(g *ir.Graph, loss string, o Options) (*ir.Graph, error) {
+	if err := given("hvp", g); err != nil {
+		return nil, err
+	}
+	wrt := o.Wrt
 	if len(wrt) == 0 {
 		wrt = differentiable(g, ir.ParamPort)
 	}
 	gradient := freePrefix(g, gradPrefix)
-	first, err := ValueAndGrad(g, loss, wrt...)
+	first, err := GradWith(g, GradOptions{Loss: loss, Wrt: wrt, Missing: o.Missing})
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +60,9 @@ func HVP(g *ir.Graph, loss string, wrt ...string) (*ir.Graph, error) {
 // the same.
 func NthOrder(g *ir.Graph, output, wrt string, n int) (*ir.Graph, error) {
 	const transform = "nth order"
+	if err := given(transform, g); err != nil {
+		return nil, err
+	}
 	port, ok := g.Port(wrt)
 	if ok && port.Value.Rank() != 0 {
 		return nil, wrap(transform, ir.Shapef("port %q is %s; derivatives of higher order are by a scalar", wrt, port.Value.Type()))
@@ -65,6 +77,9 @@ func NthOrder(g *ir.Graph, output, wrt string, n int) (*ir.Graph, error) {
 // the k-th derivative contracted with the first k of them; for n = 2 and a
 // scalar it is ⟨u, H·v⟩.
 func Directional(g *ir.Graph, output, wrt string, n int) (*ir.Graph, error) {
+	if err := given("directional", g); err != nil {
+		return nil, err
+	}
 	d, err := repeated(g, output, wrt, n, func(b *ir.Builder, k int, x ir.Value) ir.Value {
 		return b.Port(ir.InputPort, position("direction", k)+"/"+wrt, x.Type())
 	})

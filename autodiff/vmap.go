@@ -31,6 +31,9 @@ type VmapOptions struct {
 // not exist, [ir.ErrShape] for a state or an output that cannot be shared, and
 // [ir.ErrNoRule] for an op that cannot be batched.
 func Vmap(g *ir.Graph, size ir.Dim, o VmapOptions) (*ir.Graph, error) {
+	if err := given("vmap", g); err != nil {
+		return nil, err
+	}
 	v := &vmap{g: g, size: size, options: o, axes: make([]int, len(g.Ports()))}
 	if err := v.checkNames(); err != nil {
 		return nil, wrap("vmap", err)

@@ -11,6 +11,8 @@ import (
 // with: floats as float64, integers and booleans as int64 (u64 as its bit
 // pattern, booleans as 0 and 1), complex numbers as complex128. Elements are in
 // row-major order. Exactly one of F, I and C is used, as the element type says.
+// Whether there are as many elements as the dims say is checked where an array
+// is used, see [Array.Check].
 type Array struct {
 	DType DType
 	Dims  []int
@@ -19,10 +21,10 @@ type Array struct {
 	C     []complex128
 }
 
-// NewArray returns an array of zeros.
+// NewArray returns an array of zeros, without elements where a dim is negative.
 func NewArray(d DType, dims ...int) *Array {
 	a := &Array{DType: d, Dims: slices.Clone(dims)}
-	n := a.Len()
+	n := max(a.Len(), 0)
 	switch {
 	case d.IsComplex():
 		a.C = make([]complex128, n)
@@ -35,30 +37,36 @@ func NewArray(d DType, dims ...int) *Array {
 }
 
 // Floats returns an array of a floating element type with the given elements,
-// each rounded to it. The number of elements must be that of the dims; no dims
-// stand for a vector of all elements unless there is just one.
+// each rounded to it; without dims, a vector of all elements.
 func Floats(d DType, x []float64, dims ...int) *Array {
-	if dims == nil && len(x) != 1 {
-		dims = []int{len(x)}
-	}
-	a := NewArray(d, dims...)
-	copy(a.F, x)
+	a := &Array{DType: d, Dims: dimsOf(len(x), dims), F: slices.Clone(x)}
 	a.Round()
 	return a
 }
 
-// Ints returns an array of an integer or boolean element type, like [Floats].
+// Ints returns an array of an integer or boolean element type with the given
+// elements, each wrapped to it; without dims, a vector of all elements.
 func Ints(d DType, x []int64, dims ...int) *Array {
-	if dims == nil && len(x) != 1 {
-		dims = []int{len(x)}
-	}
-	a := NewArray(d, dims...)
-	copy(a.I, x)
+	a := &Array{DType: d, Dims: dimsOf(len(x), dims), I: slices.Clone(x)}
 	a.Round()
 	return a
 }
 
-// Len returns the number of elements.
+// Float returns a number of rank 0 of a floating element type.
+func Float(d DType, x float64) *Array { return Floats(d, []float64{x}, []int{}...) }
+
+// Int returns a number of rank 0 of an integer or boolean element type.
+func Int(d DType, x int64) *Array { return Ints(d, []int64{x}, []int{}...) }
+
+// dimsOf returns a copy of dims, or those of a vector of n where there are none.
+func dimsOf(n int, dims []int) []int {
+	if dims == nil {
+		return []int{n}
+	}
+	return slices.Clone(dims)
+}
+
+// Len returns the number of elements that the dims ask for.
 func (a *Array) Len() int {
 	n := 1
 	for _, d := range a.Dims {
@@ -70,9 +78,32 @@ func (a *Array) Len() int {
 // Type returns the array's type.
 func (a *Array) Type() Type { return Type{a.DType, Dims(a.Dims...)} }
 
+// Check returns an error of kind [ErrShape] where the elements are not as many
+// as the dims ask for, or [ErrDType] where they are not of the kind that the
+// element type asks for.
+func (a *Array) Check() error {
+	if a == nil {
+		return Shapef("there is no array")
+	}
+	if err := checkType(a.Type()); err != nil {
+		return err
+	}
+	n, _ := a.Type().Shape.Size().Const()
+	switch {
+	case a.held() != len(a.F)+len(a.I)+len(a.C):
+		return DTypef("the elements of an array of %s are given as another type's", a.Type())
+	case a.held() != n:
+		return Shapef("%d elements in an array of %s", a.held(), a.Type())
+	}
+	return nil
+}
+
 // check makes sure that the array is one of type t: packed element types are
 // held as bytes, see [ArrayOf].
 func (a *Array) check(t Type) error {
+	if err := a.Check(); err != nil {
+		return err
+	}
 	if t.DType.IsPacked() {
 		n, err := t.Bytes()
 		if err != nil {
@@ -85,8 +116,6 @@ func (a *Array) check(t Type) error {
 		return DTypef("%s where %s is wanted", a.Type(), t)
 	case !a.Type().Shape.Equal(t.Shape):
 		return Shapef("%s where %s is wanted", a.Type(), t)
-	case a.held() != a.Len():
-		return Shapef("%d elements in an array of %s", a.held(), t)
 	}
 	return nil
 }

@@ -3,8 +3,10 @@ package ir
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -17,9 +19,9 @@ func TestTypes(t *testing.T) {
 	}{
 		{TypeOf(F32), "f32[]", 4},
 		{TypeOf(F16, N(3), N(2)), "f16[3,2]", 12},
-		{TypeOf(F32, N(0), N(maxDim), N(maxDim)), "f32[0,9007199254740992,9007199254740992]", 0},
-		{TypeOf(F32, N(maxDim), N(maxDim), N(0)), "f32[9007199254740992,9007199254740992,0]", 0},
-		{TypeOf(F32, N(maxDim), N(maxDim)), "f32[9007199254740992,9007199254740992]", -1},
+		{TypeOf(F32, N(0), N(maxDim), N(maxDim)), fmt.Sprintf("f32[0,%d,%d]", maxDim, maxDim), 0},
+		{TypeOf(F32, N(maxDim), N(maxDim), N(0)), fmt.Sprintf("f32[%d,%d,0]", maxDim, maxDim), 0},
+		{TypeOf(F32, N(maxDim), N(maxDim)), fmt.Sprintf("f32[%d,%d]", maxDim, maxDim), -1},
 		{TypeOf(F32, n.Mul(N(2))), "f32[2*n]", -1},
 		{TypeOf(F32, n, N(0)), "f32[n,0]", -1},
 		{TypeOf(Bool, N(-1)), "bool[-1]", -1},
@@ -100,6 +102,50 @@ func parseType(s string) (Type, error) {
 		return t, p.err
 	}
 	return t, nil
+}
+
+func TestArraysOfAnotherSizeAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		a    *Array
+		kind error
+		text string
+	}{
+		"too few":          {Floats(F32, []float64{1, 2, 3}, 2, 2), ErrShape, "3 elements in an array of f32[2,2]"},
+		"too many":         {Ints(I32, []int64{1, 2, 3, 4, 5}, 2, 2), ErrShape, "5 elements in an array of i32[2,2]"},
+		"more than one":    {Floats(F32, []float64{1, 2}, []int{}...), ErrShape, "2 elements in an array of f32[]"},
+		"negative dim":     {NewArray(F32, -1), ErrShape, "negative"},
+		"overflowing dims": {Floats(F32, nil, math.MaxInt, math.MaxInt), ErrShape, "too "},
+		"floats as i32":    {Floats(I32, []float64{1}), ErrDType, "i32[1]"},
+		"no element type":  {&Array{}, ErrDType, "no element type"},
+		"none":             {nil, ErrShape, "no array"},
+	} {
+		if err := c.a.Check(); !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: %v, want %v that says %q", name, err, c.kind, c.text)
+		}
+	}
+	for _, a := range []*Array{Floats(F32, []float64{1}), Float(F32, 1), Ints(I8, nil), Floats(F32, nil, 0, math.MaxInt32), Int(Bool, 1)} {
+		if err := a.Check(); err != nil {
+			t.Errorf("%s: %v", a.Type(), err)
+		}
+	}
+}
+
+// The rule is that of package native's makers: a slice is a vector unless dims
+// say otherwise.
+func TestOneElementIsAVectorAndANumberIsNot(t *testing.T) {
+	for _, c := range []struct {
+		a    *Array
+		text string
+	}{
+		{Floats(F32, []float64{1}), "f32[1]"},
+		{Ints(I8, []int64{1}), "i8[1]"},
+		{Float(F32, 1), "f32[]"},
+		{Int(I8, 1), "i8[]"},
+	} {
+		if got := c.a.Type().String(); got != c.text {
+			t.Errorf("%s, want %s", got, c.text)
+		}
+	}
 }
 
 func TestArraysShareNothing(t *testing.T) {

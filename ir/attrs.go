@@ -60,7 +60,7 @@ func init() {
 	} {
 		d.Infer = func(n *Node) ([]Type, error) { return n.types, nil }
 		d.NoGrad, d.NoTranspose, d.NoBatch = "no operands", "no operands", "no operands"
-		if err := Register(d); err != nil {
+		if err := register(d); err != nil {
 			panic(err)
 		}
 	}

@@ -1,10 +1,6 @@
 package ir
 
-import (
-	"slices"
-
-	"github.com/rlx-go/rlx/ir/format"
-)
+import "slices"
 
 // Builder builds one graph. Its methods, and the op constructors of package
 // ops, return values and no errors: the first error is kept, with the place in
@@ -95,6 +91,14 @@ func (b *Builder) finish() (*Graph, error) {
 // Err returns the first error, nil while there is none.
 func (b *Builder) Err() error { return b.err }
 
+// TakeErr returns the first error and forgets it, for hosts that tell each error
+// where it happens and go on: what was refused is not part of the graph.
+func (b *Builder) TakeErr() error {
+	err := b.err
+	b.err = nil
+	return err
+}
+
 // Fail records an error, of which only the first counts. Op constructors use
 // it for what the shape rule cannot see.
 func (b *Builder) Fail(err error) {
@@ -130,7 +134,7 @@ func (b *Builder) Port(kind PortKind, name string, t Type) Value {
 		return Value{}
 	}
 	if err := b.checkPort(kind, name, t); err != nil {
-		b.Failf(OpPort, nil, err)
+		b.failDeclared(kindWord(kind), name, err)
 		return Value{}
 	}
 	n := &Node{op: OpPort, attrs: &PortAttrs{name, kind}, types: []Type{{t.DType, t.Shape.Clone()}}}
@@ -145,13 +149,13 @@ func (b *Builder) checkPort(kind PortKind, name string, t Type) error {
 		return Errorf(ErrGraph, "there is no port kind %d", kind)
 	}
 	if err := checkType(t); err != nil {
-		return format.Errorf("%s %q: %w", kind, name, err)
+		return err
 	}
 	if name == "" {
 		return Errorf(ErrName, "%s without a name", kind)
 	}
-	if _, taken := b.named[portName{name, spacePorts}]; taken {
-		return Errorf(ErrName, "%q is declared twice", name)
+	if i, taken := b.named[portName{name, spacePorts}]; taken {
+		return Errorf(ErrName, "%q is declared twice, first as %s %s", name, b.ports[i].Kind, b.ports[i].Value.Type())
 	}
 	return nil
 }
@@ -169,27 +173,31 @@ func (b *Builder) SetState(name string, v Value) {
 	}
 	i, ok := b.named[portName{name, spacePorts}]
 	if !ok || b.ports[i].Kind != StatePort {
-		b.Failf(OpPort, []Value{v}, Errorf(ErrName, "there is no state %q", name))
+		b.failDeclared(wordState, name, Errorf(ErrName, "there is no state %q", name))
 		return
 	}
-	if t := b.ports[i].Value.Type(); b.owns(OpPort, v) && !t.Equal(v.Type()) {
-		b.Failf(OpPort, []Value{v}, mismatch(t, v.Type(), "state %q is %s, its new value %s", name, t, v.Type()))
+	if t := b.ports[i].Value.Type(); b.owns(wordState, name, v) && !t.Equal(v.Type()) {
+		b.failDeclared(wordState, name, mismatch(t, v.Type(), "state %q is %s, its new value %s", name, t, v.Type()))
 		return
 	}
 	b.output(spaceStates, Output{Name: name, State: true, Value: v})
 }
 
 func (b *Builder) output(space portSpace, o Output) {
-	if b.err != nil || !b.owns(OpPort, o.Value) {
+	word := wordOutput
+	if o.State {
+		word = wordState
+	}
+	if b.err != nil || !b.owns(word, o.Name, o.Value) {
 		return
 	}
 	key := portName{o.Name, space}
 	if _, taken := b.named[key]; taken {
-		b.Failf(OpPort, []Value{o.Value}, Errorf(ErrName, "output %q is declared twice", o.Name))
+		b.failDeclared(word, o.Name, Errorf(ErrName, "%q is declared twice", o.Name))
 		return
 	}
 	if o.Name == "" {
-		b.Failf(OpPort, []Value{o.Value}, Errorf(ErrName, "output without a name"))
+		b.failDeclared(word, o.Name, Errorf(ErrName, "output without a name"))
 		return
 	}
 	b.named[key] = len(b.outputs)
@@ -261,7 +269,15 @@ func (b *Builder) Add1(op Op, attrs Attrs, in ...Value) Value {
 // AddNode adds a node that may own subgraphs.
 func (b *Builder) AddNode(op Op, attrs Attrs, subs []*Graph, in ...Value) []Value {
 	n := &Node{op: op, attrs: attrs, subs: subs, inputs: append([]Value(nil), in...), label: b.label}
-	return b.insert(n)
+	out := b.insert(n)
+	if b.err != nil {
+		return out
+	}
+	if err := checkScalar(n); err != nil {
+		b.Fail(n.Fail(err))
+		return []Value{{}}
+	}
+	return out
 }
 
 // Copy adds a node like n, of this or another graph, with the given operands.
@@ -331,16 +347,36 @@ func (b *Builder) place(n *Node) *Node {
 	return n
 }
 
-// owns records an error unless v is a value of this builder.
-func (b *Builder) owns(op Op, v Value) bool {
+// The words by which errors call what a graph declares.
+const (
+	wordState  Op = "state"
+	wordOutput Op = "output"
+)
+
+// kindWord is for kinds that may not exist.
+func kindWord(kind PortKind) Op {
+	if kind > StatePort {
+		return OpPort
+	}
+	return Op(kind.String())
+}
+
+// failDeclared records an [*OpError] for a port or an output.
+func (b *Builder) failDeclared(word Op, name string, err error) {
+	b.Fail(&OpError{Op: word, Label: name, Pos: callerPos(), Err: err, declared: true})
+}
+
+// owns records an error unless v is a value of this builder, to be declared by
+// a word and a name.
+func (b *Builder) owns(word Op, name string, v Value) bool {
 	switch {
 	case b.err != nil:
 		return false
 	case v.node == nil:
-		b.Failf(op, nil, Errorf(ErrGraph, "no value given"))
+		b.failDeclared(word, name, Errorf(ErrGraph, "no value given"))
 		return false
 	case v.node.owner != b:
-		b.Failf(op, []Value{v}, Errorf(ErrGraph, "the value belongs to another graph"))
+		b.failDeclared(word, name, Errorf(ErrGraph, "the value belongs to another graph"))
 		return false
 	}
 	return true

@@ -54,7 +54,7 @@ func TestBuilderRefuses(t *testing.T) {
 		{"constant made as an op", func(b *Builder) { b.Add1(OpConstant, &ConstantAttrs{Type: f2}) }, ErrGraph, "method of its own"},
 
 		{"port without a name", func(b *Builder) { b.Param("", F32) }, ErrName, "param without a name"},
-		{"port named twice", func(b *Builder) { b.Input("x", F32); b.Param("x", F32) }, ErrName, `"x" is declared twice`},
+		{"port named twice", func(b *Builder) { b.Input("x", F32); b.Param("x", F32) }, ErrName, `: param "x": bad name: "x" is declared twice, first as input f32[]`},
 		{"port of no type", func(b *Builder) { b.Input("x", 0) }, ErrDType, `input "x"`},
 		{"port of an unknown type", func(b *Builder) { b.Input("x", 200) }, ErrDType, `input "x"`},
 		{"port of an unknown kind", func(b *Builder) { b.Port(9, "x", f2) }, ErrGraph, "no port kind 9"},
@@ -63,11 +63,11 @@ func TestBuilderRefuses(t *testing.T) {
 		{"port with a bad symbol", func(b *Builder) { b.Input("x", F32, Sym("a b")) }, ErrShape, "axis 0"},
 
 		{"output without a name", func(b *Builder) { b.Output("", b.Input("x", F32)) }, ErrName, "output without a name"},
-		{"output named twice", func(b *Builder) { x := b.Input("x", F32); b.Output("y", x); b.Output("y", x) }, ErrName, `"y" is declared twice`},
+		{"output named twice", func(b *Builder) { x := b.Input("x", F32); b.Output("y", x); b.Output("y", x) }, ErrName, `: output "y": bad name: "y" is declared twice`},
 		{"output of no value", func(b *Builder) { b.Output("y", Value{}) }, ErrGraph, "no value given"},
 		{"output of another graph", func(b *Builder) { b.Output("y", other) }, ErrGraph, "another graph"},
 		{"state without an update", func(b *Builder) { b.State("s", F32) }, ErrGraph, `state "s" of graph "g" has no new value`},
-		{"update without a state", func(b *Builder) { b.SetState("x", b.Input("x", F32)) }, ErrName, `no state "x"`},
+		{"update without a state", func(b *Builder) { b.SetState("x", b.Input("x", F32)) }, ErrName, `: state "x": bad name: there is no state "x"`},
 		{"state updated twice", func(b *Builder) { s := b.State("s", F32); b.SetState("s", s); b.SetState("s", s) }, ErrName, `"s" is declared twice`},
 		{"update of another shape", func(b *Builder) { b.State("s", F32); b.SetState("s", b.Input("x", F32, N(1))) }, ErrShape, `state "s" is f32[], its new value f32[1]`},
 		{"update of another dtype", func(b *Builder) { b.State("s", F32); b.SetState("s", b.Input("x", F16)) }, ErrDType, `state "s" is f32[]`},
@@ -209,9 +209,9 @@ func TestCopyKeepsLabelAndPlace(t *testing.T) {
 	}
 }
 
-func TestRegisterRefuses(t *testing.T) {
+func TestRegisterRefusesNames(t *testing.T) {
 	for _, op := range []Op{"", "input", "param", "state", OpPort, OpConstant, opAdd, "a b", "a(", "ü"} {
-		if err := Register(&Def{Op: op}); !errors.Is(err, ErrName) {
+		if err := Register(&Def{Op: op, Infer: sameTypes, Lower: &ControlLowering{}, NoGrad: "a test"}); !errors.Is(err, ErrName) {
 			t.Errorf("%q: %v", op, err)
 		}
 	}

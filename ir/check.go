@@ -1,5 +1,7 @@
 package ir
 
+import "github.com/rlx-go/rlx/ir/scalar"
+
 // infer holds a node against its definition and returns the types of its
 // results.
 func infer(n *Node) ([]Type, error) {
@@ -38,6 +40,32 @@ func infer(n *Node) ([]Type, error) {
 		}
 	}
 	return types, nil
+}
+
+// checkScalar makes sure that the body of an elementwise node fits its operands
+// and its result, so that a wrong one is found where the node is asked for.
+// Copies of the node are right if it is.
+func checkScalar(n *Node) error {
+	body := mustDef(n.op).Scalar
+	if body == nil {
+		return nil
+	}
+	result := n.types[0]
+	x := make([]scalar.Expr, len(n.inputs))
+	for i, v := range n.inputs {
+		if !v.Shape().Equal(result.Shape) {
+			return Shapef("its Scalar body computes elements of %s from those of %s", result, v.Type())
+		}
+		x[i] = scalar.Arg(i, v.DType())
+	}
+	e, err := scalar.Catch(func() scalar.Expr { return body(n, x) })
+	switch {
+	case err != nil:
+		return DTypef("its Scalar body is wrong: %v", err)
+	case e == nil || e.Type != result.DType:
+		return DTypef("its Scalar body does not give %s", result.DType)
+	}
+	return nil
 }
 
 // checkClosed makes sure that a graph can belong to a node: all it works with

@@ -3,6 +3,7 @@ package ir
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -111,21 +112,58 @@ func (d *Def) arity() (least, most int) {
 	return least, most
 }
 
-var registry = map[Op]*Def{}
+// registry holds a *Def for each Op. Programs may register ops while others
+// build graphs.
+var registry sync.Map
 
 // Register adds an op. It is called from init functions of package ops and of
-// packages that bring ops of their own, and returns an error of kind [ErrName]
-// where the name is taken or is not made of letters, digits, underscores and
-// dots: the text form could not hold it.
+// packages that bring ops of their own. From then on d must not change. The
+// error names the op. It is of kind [ErrName] where the name is taken or is not
+// made of letters, digits, underscores and dots: the text form could not hold
+// it; and of kind [ErrDef] where there is no Infer, not exactly one of Scalar,
+// Lower and Body, or not exactly one of JVP and NoGrad (a composite may have
+// neither: its body is differentiated).
 func Register(d *Def) error {
-	if registry[d.Op] != nil {
-		return Errorf(ErrName, "op %q is defined twice", string(d.Op))
+	if d == nil {
+		return Errorf(ErrDef, "no definition given")
 	}
 	if !isOpName(d.Op) {
 		return Errorf(ErrName, "%q cannot be the name of an op", string(d.Op))
 	}
-	registry[d.Op] = d
+	if fault := d.fault(); fault != "" {
+		return Errorf(ErrDef, "op %q: %s", string(d.Op), fault)
+	}
+	return register(d)
+}
+
+func register(d *Def) error {
+	if _, taken := registry.LoadOrStore(d.Op, d); taken {
+		return Errorf(ErrName, "op %q is defined twice", string(d.Op))
+	}
 	return nil
+}
+
+// fault says what a definition lacks or has too much of, "" where it is whole.
+func (d *Def) fault() string {
+	forms := 0
+	for _, has := range []bool{d.Scalar != nil, d.Lower != nil, d.Body != nil} {
+		if has {
+			forms++
+		}
+	}
+	switch {
+	case d.Infer == nil:
+		return "it has no Infer"
+	case forms != 1:
+		return "it has " + itoa(forms) + " of Scalar, Lower and Body, and must have one"
+	case d.JVP == nil && d.NoGrad == "" && d.Body == nil:
+		return "it has neither JVP nor NoGrad, which says why there is no derivative"
+	case d.JVP != nil && d.NoGrad != "":
+		return "it has a JVP, and NoGrad says that it has none"
+	case d.Optional < 0 || d.Optional > len(d.Operands):
+		return itoa(d.Optional) + " of " + itoa(len(d.Operands)) + " operands are optional"
+	}
+	return ""
 }
 
 func isOpName(op Op) bool {
@@ -143,19 +181,26 @@ func isOpName(op Op) bool {
 
 // Lookup returns the definition of an op.
 func Lookup(op Op) (*Def, bool) {
-	d, ok := registry[op]
-	return d, ok
+	d, ok := registry.Load(op)
+	if !ok {
+		return nil, false
+	}
+	return d.(*Def), true
 }
 
 // Ops returns the names of all registered ops, sorted.
 func Ops() []Op {
-	out := make([]Op, 0, len(registry))
-	for op := range registry {
-		out = append(out, op)
-	}
+	var out []Op
+	registry.Range(func(op, _ any) bool {
+		out = append(out, op.(Op))
+		return true
+	})
 	slices.Sort(out)
 	return out
 }
 
 // mustDef is for nodes, which exist only for registered ops.
-func mustDef(op Op) *Def { return registry[op] }
+func mustDef(op Op) *Def {
+	d, _ := Lookup(op)
+	return d
+}

@@ -18,15 +18,16 @@ type Dim struct {
 var invalidDim = Dim{n: math.MinInt64}
 
 // maxDim bounds every number inside a Dim, so that products cannot overflow
-// unseen. maxTerms and maxDegree bound the polynomials: repeated products would
+// unseen and every constant is an int. maxTerms and maxDegree bound the polynomials: repeated products would
 // grow them exponentially.
 const (
-	maxDim    = 1 << 53
+	maxDim    = min(1<<53, math.MaxInt)
 	maxTerms  = 64
 	maxDegree = 32
 )
 
-// N returns a constant size; a negative one and one above 2⁵³ are not valid.
+// N returns a constant size; a negative one and one above 2⁵³ (2³¹−1
+// where an int has 32 bits) are not valid.
 func N(n int) Dim { return limit(int64(n)) }
 
 // Sym returns the size named by a symbol: a letter or underscore followed by

@@ -28,6 +28,8 @@ var (
 	ErrUnsupported = errors.New("unsupported")
 	// ErrSymbol: a symbolic dimension is unbound, or bound twice differently.
 	ErrSymbol = errors.New("symbol not bound")
+	// ErrDef: the definition of an op lacks something or contradicts itself.
+	ErrDef = errors.New("bad definition")
 	// ErrSyntax: text is not in the text form of a graph.
 	ErrSyntax = errors.New("syntax error")
 )
@@ -72,7 +74,8 @@ func (p Pos) String() string {
 }
 
 // OpError says which op was asked for with which operands, where, and what is
-// wrong with it.
+// wrong with it. For a port or an output Op is the word that declares it,
+// "input", "param", "state" or "output", and Label its name.
 type OpError struct {
 	Op    Op
 	In    []Type
@@ -80,27 +83,36 @@ type OpError struct {
 	Label string // the node's label, "" without
 	Pos   Pos
 	Err   error
+
+	declared bool // a port or an output, which has no operands
 }
 
-// Error returns "file.go:12: mul(f32[2], f32[3]): shape mismatch: ...".
+// Error returns "file.go:12: mul(f32[2], f32[3]): shape mismatch: ...", and for
+// a port 'file.go:12: input "x": ...'.
 func (e *OpError) Error() string {
 	var sb strings.Builder
 	if p := e.Pos.String(); p != "" {
 		sb.WriteString(p)
 		sb.WriteString(": ")
 	}
+	if e.Op == OpPort {
+		sb.WriteString(e.Err.Error())
+		return sb.String()
+	}
 	sb.WriteString(string(e.Op))
 	if e.Label != "" {
 		sb.WriteString(format.Sprintf(" %q", e.Label))
 	}
-	sb.WriteByte('(')
-	for i, t := range e.In {
-		if i > 0 {
-			sb.WriteString(", ")
+	if !e.declared {
+		sb.WriteByte('(')
+		for i, t := range e.In {
+			if i > 0 {
+				sb.WriteString(", ")
+			}
+			sb.WriteString(t.String())
 		}
-		sb.WriteString(t.String())
+		sb.WriteByte(')')
 	}
-	sb.WriteByte(')')
 	if e.Attrs != "" {
 		sb.WriteByte(' ')
 		sb.WriteString(e.Attrs)

@@ -71,10 +71,10 @@ func evalNode(c *EvalContext, n *Node, at func(Value) *Array, inputs map[string]
 	case *PortAttrs:
 		x := inputs[a.Name]
 		if x == nil {
-			return nil, Errorf(ErrName, "%s %q is missing", a.Kind, a.Name)
+			return nil, Errorf(ErrName, "no value is given")
 		}
 		if err := x.check(n.types[0]); err != nil {
-			return nil, format.Errorf("%s %q: %w", a.Kind, a.Name, err)
+			return nil, err
 		}
 		return []*Array{x}, nil
 	case *ConstantAttrs:
@@ -86,6 +86,9 @@ func evalNode(c *EvalContext, n *Node, at func(Value) *Array, inputs map[string]
 		in[i] = at(v)
 	}
 	d := mustDef(n.op)
+	if d.Eval == nil && d.Body == nil {
+		return nil, Errorf(ErrNoRule, "%s has no Eval", n.op)
+	}
 	if d.Eval == nil {
 		body, err := Inline(n)
 		if err != nil {

@@ -128,8 +128,12 @@ func (n *Node) InTypes() []Type {
 	return out
 }
 
-// Fail wraps a reason into an [OpError] that names this node.
+// Fail wraps a reason into an [OpError] that names this node, and the port that
+// it is.
 func (n *Node) Fail(err error) error {
+	if p, ok := n.attrs.(*PortAttrs); ok {
+		return &OpError{Op: Op(p.Kind.String()), Label: p.Name, Pos: n.pos, Err: err, declared: true}
+	}
 	return &OpError{Op: n.op, In: n.InTypes(), Attrs: FormatAttrs(n.attrs), Label: n.label, Pos: n.pos, Err: err}
 }
 
@@ -254,7 +258,7 @@ type Module struct {
 // NewModule returns a module, or an error of kind [ErrName] where two entries
 // have one name, [ErrShape] or [ErrDType] where two entries hold a persistent
 // value of one name with different types, and [ErrGraph] for an entry without
-// a graph.
+// a graph or whose graph has neither outputs nor states.
 func NewModule(name string, entries ...Entry) (*Module, error) {
 	seen := map[string]bool{}
 	held := map[string]Type{}
@@ -264,6 +268,9 @@ func NewModule(name string, entries ...Entry) (*Module, error) {
 		}
 		if e.Graph == nil {
 			return nil, Errorf(ErrGraph, "entry %q of module %q has no graph", e.Name, name)
+		}
+		if len(e.Graph.outputs) == 0 {
+			return nil, Errorf(ErrGraph, "graph %q, entry %q of module %q, has no outputs and no states: nothing would be computed", e.Graph.name, e.Name, name)
 		}
 		seen[e.Name] = true
 		for _, p := range e.Graph.ports {

@@ -72,6 +72,7 @@ func TestNewModule(t *testing.T) {
 		{"two entries of one name", []Entry{{"step", f}, {"step", other}}, ErrName},
 		{"entry without a name", []Entry{{"", f}}, ErrName},
 		{"entry without a graph", []Entry{{"step", nil}}, ErrGraph},
+		{"entry that computes nothing", []Entry{{"step", build(t, func(b *Builder) { b.Input("x", F32) })}}, ErrGraph},
 		{"different shapes", []Entry{{"step", f}, {"eval", graph(ParamPort, F32, N(3))}}, ErrShape},
 		{"different dtypes", []Entry{{"step", f}, {"eval", graph(ParamPort, F16, N(2))}}, ErrDType},
 	}

@@ -66,7 +66,9 @@ type Contraction struct {
 	// and the condition under which there is one (nil: always). Elsewhere the
 	// factor is zero; the position lies inside the operand all the same.
 	A, B func(batch, free, k Index) (at Index, valid scalar.Expr)
-	// Out returns the position of the result element.
+	// Out returns the position of the result element. It tells the coordinates
+	// that it is made of: along an axis it is one of them, or a sum of them in
+	// which each is times the number of values that those after it have.
 	Out func(batch, m, n Index) Index
 	// Acc is the element type of the sum.
 	Acc DType

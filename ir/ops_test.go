@@ -79,7 +79,7 @@ func testDefs() []*Def {
 			Op: opSplit, Operands: []string{"x"},
 			Infer: func(n *Node) ([]Type, error) { return []Type{n.Input(0).Type(), TypeOf(I32)}, nil },
 			Eval: func(_ *EvalContext, _ *Node, in []*Array) ([]*Array, error) {
-				return []*Array{in[0], Ints(I32, []int64{7})}, nil
+				return []*Array{in[0], Int(I32, 7)}, nil
 			},
 		},
 		{
@@ -114,6 +114,9 @@ func testDefs() []*Def {
 
 func TestMain(m *testing.M) {
 	for _, d := range testDefs() {
+		if d.Body == nil {
+			d.NoGrad, d.Lower = "a test", &ControlLowering{}
+		}
 		if err := Register(d); err != nil {
 			panic(err)
 		}

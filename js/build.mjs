@@ -53,4 +53,4 @@ const isWorker = (path) => path.endsWith('worker.ts');
 const entries = entryPoints();
 removeOldCode([...await code(entries.filter(isWorker), false), ...await code(entries.filter((path) => !isWorker(path)), true)]);
 execFileSync(process.execPath, [join(here, 'node_modules/typescript/lib/tsc.js'), '-p', here], { stdio: 'inherit' });
-copyFileSync(join(here, '../LICENSE'), join(here, 'LICENSE')); // npm packs nothing from above
+for (const name of ['LICENSE', 'README.md']) copyFileSync(join(here, '..', name), join(here, name)); // npm packs nothing from above

@@ -135,7 +135,9 @@ type Program interface {
 	// which it puts outputs; of outputs, those not named are not fetched. A
 	// scalar input may be bound like any other.
 	Bind(entry string, in, out map[string]Tensor) (Bound, error)
-	// Close gives back the program's memory after the last run.
+	// Close gives back the program's memory after the last run. Entries, Slots
+	// and Persistent are as before; all other calls are errors of kind
+	// [ErrClosed].
 	Close() error
 }
 

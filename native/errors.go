@@ -1,6 +1,7 @@
 package native
 
 import (
+	"context"
 	"errors"
 	"strings"
 
@@ -9,7 +10,9 @@ import (
 
 // The kinds of error of devices, besides those of package ir: ir.ErrName,
 // ir.ErrDType, ir.ErrShape and ir.ErrIndex for wrong inputs, ir.ErrUnsupported
-// for what a backend cannot compute.
+// for what a backend cannot compute; and those of package context,
+// context.Canceled and context.DeadlineExceeded, for what was given up because
+// its context was done.
 var (
 	// ErrUnavailable: the device is not there, or cannot be used; the text says
 	// what is missing.
@@ -28,7 +31,7 @@ var (
 type Error struct {
 	Backend string // the backend's name
 	Call    string // what was asked for: an entry, "set", "compile"
-	Kind    error  // one of this package's or of package ir's
+	Kind    error  // one of this package's, of package ir's or of package context's
 	Name    string // the input, output, parameter or state, "" where none is to blame
 	Node    string // the node of the graph whose check failed, "" otherwise
 	Steps   int    // how many runs a lost device has cost
@@ -73,6 +76,7 @@ func (e *Error) Unwrap() []error {
 
 // kinds are all kinds that an error may have, for [KindOf].
 var kinds = []error{
+	context.Canceled, context.DeadlineExceeded,
 	ErrUnavailable, ErrLost, ErrMemory, ErrClosed,
 	ir.ErrIndex, ir.ErrShape, ir.ErrDType, ir.ErrName, ir.ErrUnsupported, ir.ErrSymbol, ir.ErrAttr, ir.ErrGraph,
 	ErrDevice,

@@ -1,7 +1,9 @@
 package native_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"unsafe"
 
@@ -47,13 +49,18 @@ func TestTensorsThatDoNotFitAreRefused(t *testing.T) {
 	of := func(x native.Tensor) error { return x.Check() }
 	_, wrongType := native.Float32(1).Int32s()
 	_, wrongSize := native.Of(ir.F16, []float32{1})
+	_, halves := native.Elements[float32](native.Zeros(ir.F16, 2))
+	_, bytesAsBools := native.Elements[bool](native.Zeros(ir.U8, 2))
 	for name, c := range map[string]struct{ err, kind error }{
 		"too few bytes":      {of(native.Float32s([]float32{1}, 2)), ir.ErrShape},
 		"negative dimension": {of(native.Float32s(nil, -1)), ir.ErrShape},
-		"overflow":           {of(native.Float32s(nil, 1<<40, 1<<40)), ir.ErrShape},
+		"overflow":           {of(native.Float32s(nil, 1<<30, 1<<30, 1<<30)), ir.ErrShape},
 		"no element type":    {of(native.Tensor{}), ir.ErrDType},
 		"view as another":    {wrongType, ir.ErrDType},
 		"elements too large": {wrongSize, ir.ErrDType},
+		"a bool of 2":        {of(native.Tensor{DType: ir.Bool, Dims: []int{3}, Data: []byte{0, 1, 2}}), ir.ErrDType},
+		"halves as f32":      {halves, ir.ErrDType},
+		"bytes as bools":     {bytesAsBools, ir.ErrDType},
 	} {
 		if !errors.Is(c.err, c.kind) {
 			t.Errorf("%s: %v, want %v", name, c.err, c.kind)
@@ -91,7 +98,44 @@ func TestErrorsTellKindAndReason(t *testing.T) {
 	if want := "cpu: step: shape mismatch: x is f32[2]"; err.Error() != want {
 		t.Errorf("%q, want %q", err, want)
 	}
+	for _, kind := range []error{context.Canceled, context.DeadlineExceeded} {
+		if native.KindOf(fmt.Errorf("waiting: %w", kind)) != kind {
+			t.Errorf("%v is not its own kind", kind)
+		}
+	}
 	if native.KindOf(errors.New("odd")) != native.ErrDevice {
 		t.Error("an error of no kind has one")
+	}
+}
+
+func TestMakersGiveTypeAndRank(t *testing.T) {
+	for _, c := range []struct {
+		x    native.Tensor
+		text string
+	}{
+		{native.Float32s([]float32{1}), "f32[1]"},
+		{native.Float64s([]float64{1}), "f64[1]"},
+		{native.Int32s([]int32{1}), "i32[1]"},
+		{native.Int64s([]int64{1}), "i64[1]"},
+		{native.Uint32s([]uint32{1}), "u32[1]"},
+		{native.Bools([]bool{true}), "bool[1]"},
+		{native.Float32(1), "f32[]"},
+		{native.Float64(1), "f64[]"},
+		{native.Int32(1), "i32[]"},
+		{native.Int64(1), "i64[]"},
+		{native.Uint32(1), "u32[]"},
+		{native.Bool(true), "bool[]"},
+	} {
+		a, err := c.x.Array()
+		if c.x.String() != c.text || err != nil || a.Float(0) != 1 {
+			t.Errorf("%s, %v, want a one as %s", c.x, err, c.text)
+		}
+	}
+	half, err := native.Of(ir.F16, []uint16{0x3c00, 0x4000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bits, err := native.Elements[uint16](half); err != nil || len(bits) != 2 || bits[1] != 0x4000 {
+		t.Errorf("f16 as %v, %v", bits, err)
 	}
 }

@@ -2,6 +2,7 @@ package native
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"unsafe"
 
@@ -44,19 +45,28 @@ func Bools(x []bool, dims ...int) Tensor { return of(ir.Bool, x, dims) }
 // Float32 returns an f32 of rank 0.
 func Float32(x float32) Tensor { return scalarOf(ir.F32, x) }
 
+// Float64 returns an f64 of rank 0.
+func Float64(x float64) Tensor { return scalarOf(ir.F64, x) }
+
 // Int32 returns an i32 of rank 0.
 func Int32(x int32) Tensor { return scalarOf(ir.I32, x) }
+
+// Int64 returns an i64 of rank 0.
+func Int64(x int64) Tensor { return scalarOf(ir.I64, x) }
 
 // Uint32 returns a u32 of rank 0.
 func Uint32(x uint32) Tensor { return scalarOf(ir.U32, x) }
 
+// Bool returns a bool of rank 0.
+func Bool(x bool) Tensor { return scalarOf(ir.Bool, x) }
+
 // Of returns a tensor of type d in the memory of x: the way to types that Go
-// has no name for, such as f16 as []uint16. The error is of kind [ir.ErrDType]
+// has no name for, such as f16 as []uint16, and [Elements] the way back. The error is of kind [ir.ErrDType]
 // where an element of d is not as large as one of x.
 func Of[T Element](d ir.DType, x []T, dims ...int) (Tensor, error) {
 	var zero T
-	if d.Size() != int(unsafe.Sizeof(zero)) {
-		return Tensor{}, ir.DTypef("an element of %s has %d bytes, one of the slice %d", d, d.Size(), unsafe.Sizeof(zero))
+	if size := int(unsafe.Sizeof(zero)); d.Size() != size {
+		return Tensor{}, elementSize(d, size)
 	}
 	return of(d, x, dims), nil
 }
@@ -120,25 +130,36 @@ func (t Tensor) Uint32s() ([]uint32, error) { return elements[uint32](t, ir.U32)
 // Bools is [Tensor.Float32s] for bool.
 func (t Tensor) Bools() ([]bool, error) { return elements[bool](t, ir.Bool) }
 
-// elements views the memory of t as a slice, or copies it where it does not
-// begin on the boundary that T needs.
 func elements[T Element](t Tensor, d ir.DType) ([]T, error) {
 	if t.DType != d {
 		return nil, ir.DTypef("a tensor of %s has no elements of %s", t.DType, d)
 	}
+	return Elements[T](t)
+}
+
+// Elements returns the elements of a tensor in its own memory, or a copy where
+// that does not begin on the boundary that T needs. The error is of kind
+// [ir.ErrDType] where an element is not as large as a T.
+func Elements[T Element](t Tensor) ([]T, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
+	}
+	var zero T
+	size := int(unsafe.Sizeof(zero))
+	if _, isBool := any(zero).(bool); t.DType.Size() != size || isBool && t.DType != ir.Bool {
+		return nil, elementSize(t.DType, size)
 	}
 	if len(t.Data) == 0 {
 		return []T{}, nil
 	}
 	if !t.Aligned() {
-		own := aligned(len(t.Data))
-		copy(own, t.Data)
-		t.Data = own
+		t = t.Clone()
 	}
-	var zero T
-	return unsafe.Slice((*T)(unsafe.Pointer(&t.Data[0])), len(t.Data)/int(unsafe.Sizeof(zero))), nil
+	return unsafe.Slice((*T)(unsafe.Pointer(&t.Data[0])), len(t.Data)/size), nil
+}
+
+func elementSize(d ir.DType, size int) error {
+	return ir.DTypef("an element of %s has %d bytes and is not one of a slice of %d", d, d.Size(), size)
 }
 
 // Len returns the number of elements, 0 where the dims make no sense.
@@ -148,7 +169,8 @@ func (t Tensor) Len() int {
 }
 
 // Check returns an error of kind [ir.ErrShape] where the memory is not that of
-// a tensor of the type and the dims, or [ir.ErrDType] without a type.
+// a tensor of the type and the dims, or [ir.ErrDType] without a type and for a
+// bool that is neither 0 nor 1.
 func (t Tensor) Check() error {
 	if !t.DType.Valid() {
 		return ir.DTypef("a tensor without an element type")
@@ -163,6 +185,11 @@ func (t Tensor) Check() error {
 	}
 	if bytes != len(t.Data) {
 		return ir.Shapef("%s%v takes %d bytes, not %d", t.DType, t.Dims, bytes, len(t.Data))
+	}
+	if t.DType == ir.Bool {
+		if i := slices.IndexFunc(t.Data, func(b byte) bool { return b > 1 }); i >= 0 {
+			return ir.DTypef("element %d of %s%v is %d, which is no bool", i, t.DType, t.Dims, t.Data[i])
+		}
 	}
 	return nil
 }
@@ -200,7 +227,7 @@ func (t Tensor) String() string { return fmt.Sprintf("%s%v", t.DType, t.Dims) }
 func count(dims []int) (int, bool) {
 	n := 1
 	for _, d := range dims {
-		if d < 0 || d > 0 && n > (1<<62)/d {
+		if d < 0 || d > 0 && n > math.MaxInt/d {
 			return 0, false
 		}
 		n *= d

@@ -19,6 +19,7 @@ type program struct {
 	s       *exec.Session
 	plan    *plan.Plan
 	entries map[string]*entry
+	closed  bool
 }
 
 // entry is an entry of the session with its slots.
@@ -95,6 +96,9 @@ func (p *program) Get(ctx context.Context, name string) (native.Tensor, error) {
 }
 
 func (p *program) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
 	p.s.Close()
 	return nil
 }
@@ -180,6 +184,11 @@ type bound struct {
 }
 
 func (p *program) Bind(name string, in, out map[string]native.Tensor) (native.Bound, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, &native.Error{Backend: Name, Call: name, Kind: native.ErrClosed}
+	}
 	e, err := p.find(name)
 	if err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func TestHistoryKeepsTheLastValuesInARing(t *testing.T) {
 	}
 	rings := [][]float64{{2, 0, 0}, {2, 4, 0}, {2, 4, 6}, {8, 4, 6}, {8, 10, 6}}
 	for k, ring := range rings {
-		in["x"] = ir.Floats(ir.F32, []float64{float64(k + 1)})
+		in["x"] = ir.Float(ir.F32, float64(k+1))
 		out, err := ir.Eval(g, in, ir.EvalOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -176,7 +176,7 @@ func checkRun(t *testing.T, d ir.DType, opt optim.Optimizer, o optim.Options, wa
 		"v": ir.Floats(d, []float64{0.7, -0.4, 1.9, 0}, 2, 2),
 	})
 	if o.Schedule == nil {
-		s.values[optim.RateInput] = ir.Floats(ir.F32, []float64{0.05})
+		s.values[optim.RateInput] = ir.Float(ir.F32, 0.05)
 	}
 	var losses []float64
 	for i := range want.Losses {
@@ -224,7 +224,7 @@ func TestSchedulesAgreeWithPyTorchAndOptax(t *testing.T) {
 					tol = 2e-7
 				}
 				for i, rate := range c.want {
-					out, err := ir.Eval(g, map[string]*ir.Array{"done": ir.Floats(d, []float64{float64(i)})}, ir.EvalOptions{})
+					out, err := ir.Eval(g, map[string]*ir.Array{"done": ir.Float(d, float64(i))}, ir.EvalOptions{})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -251,7 +251,7 @@ func TestBiasCorrectionIsAccurateInF32(t *testing.T) {
 			"w":                       ir.Floats(ir.F32, []float64{0}, 1),
 			optim.SlotState("m", "w"): ir.Floats(ir.F32, []float64{m}, 1),
 			optim.SlotState("v", "w"): ir.Floats(ir.F32, []float64{v}, 1),
-			optim.StepState:           ir.Ints(ir.I32, []int64{n}),
+			optim.StepState:           ir.Int(ir.I32, n),
 		}, ir.EvalOptions{})
 		if err != nil {
 			t.Fatal(err)

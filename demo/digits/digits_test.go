@@ -86,6 +86,23 @@ func TestInterruptionStopsMeasuresAndSaves(t *testing.T) {
 	}
 }
 
+func TestWhatCannotWorkIsRefusedBeforeTraining(t *testing.T) {
+	dir := t.TempDir()
+	mlp := filepath.Join(dir, "mlp.safetensors")
+	train(t, context.Background(), options{model: "mlp", device: "cpu", steps: 1, rate: rlx.DefaultRate, save: mlp})
+	for name, o := range map[string]options{
+		"a folder that is not there": {rate: rlx.DefaultRate, save: filepath.Join(dir, "none", "cnn")},
+		"weights of another model":   {rate: rlx.DefaultRate, load: mlp},
+		"a negative rate":            {rate: -1},
+	} {
+		var out bytes.Buffer
+		o.model, o.device, o.steps = "cnn", "cpu", 1
+		if err := run(context.Background(), &out, o); err == nil || strings.Contains(out.String(), "steps/s") {
+			t.Errorf("%s: %v\n%s", name, err, out.String())
+		}
+	}
+}
+
 func TestUnknownModelsAndDevicesAreRefused(t *testing.T) {
 	for _, o := range []options{{model: "rnn", device: "cpu"}, {model: "mlp", device: "abacus"}} {
 		if err := run(context.Background(), &bytes.Buffer{}, o); err == nil {
@@ -138,7 +155,7 @@ func firstLosses(t *testing.T, device, model string, c curves, steps int) []floa
 		t.Fatal(err)
 	}
 	l := &learner{out: &bytes.Buffer{}, train: train, test: test, steps: steps}
-	if err := l.compile(ctx, session, options{model: model, seed: uint(c.Seed), rate: c.Rate}); err != nil {
+	if err := l.compile(ctx, session, options{model: model, seed: c.Seed, rate: c.Rate}); err != nil {
 		t.Fatal(err)
 	}
 	defer l.program.Close()

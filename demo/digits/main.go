@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"time"
 
 	"github.com/rlx-go/rlx"
@@ -29,7 +30,7 @@ import (
 type options struct {
 	model, device string
 	steps         int
-	seed          uint
+	seed          uint32
 	rate          float64
 	save, load    string
 }
@@ -42,11 +43,15 @@ func main() {
 	flag.StringVar(&o.model, "model", "mlp", "network: mlp or cnn")
 	flag.StringVar(&o.device, "device", "auto", "device: auto, cpu or webgpu")
 	flag.IntVar(&o.steps, "steps", -1, "training steps of 128 digits; -1 for 1500 of the MLP, 600 of the CNN")
-	flag.UintVar(&o.seed, "seed", 1, "seed of the first weights")
+	seed := flag.Uint("seed", 1, "seed of the first weights, below 2³²")
 	flag.Float64Var(&o.rate, "rate", rlx.DefaultRate, "learning rate of Adam")
-	flag.StringVar(&o.save, "save", "", "write the weights to this safetensors file")
-	flag.StringVar(&o.load, "load", "", "begin with the weights of this safetensors file")
+	flag.StringVar(&o.save, "save", "", "write what was learned to this safetensors file")
+	flag.StringVar(&o.load, "load", "", "go on from this safetensors file, written by -save or by the page")
 	flag.Parse()
+	if o.seed = uint32(*seed); uint(o.seed) != *seed {
+		fmt.Fprintf(os.Stderr, "digits: seed %d does not fit 32 bits\n", *seed)
+		os.Exit(2)
+	}
 	if o.steps < 0 {
 		o.steps = defaultSteps[o.model]
 	}
@@ -73,8 +78,15 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	}
 	defer l.program.Close()
 	if o.load != "" {
-		if err := l.load(ctx, o.load); err != nil {
-			return fmt.Errorf("%s: %w", o.load, err)
+		if err := l.trainer.LoadFile(ctx, o.load); err != nil {
+			return err
+		}
+		l.begun = l.trainer.Steps()
+		fmt.Fprintf(out, "loaded %s, after %d steps\n", o.load, l.begun)
+	}
+	if o.save != "" { // better now than after the training
+		if _, err := os.Stat(filepath.Dir(o.save)); err != nil {
+			return err
 		}
 	}
 	began := time.Now()
@@ -87,7 +99,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	ctx = context.WithoutCancel(ctx)
 	l.finish(stopped, time.Since(began))
 	if o.save != "" {
-		if err := l.save(ctx, o.save); err != nil {
+		if err := l.trainer.SaveFile(ctx, o.save); err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "saved %s\n", o.save)
@@ -105,9 +117,11 @@ func open(out io.Writer, name string) (*rlx.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range rlx.Devices() {
-		if name == "" && d.Err != nil {
-			fmt.Fprintf(out, "%s is not there: %v\n", d.Name, d.Err)
+	if name == "" {
+		for _, d := range rlx.Devices() {
+			if d.Err != nil {
+				fmt.Fprintf(out, "%s is not there: %v\n", d.Name, d.Err)
+			}
 		}
 	}
 	d := session.Device()
@@ -122,6 +136,7 @@ type learner struct {
 	steps       int
 	program     *rlx.Program
 	trainer     *rlx.Trainer
+	begun       int     // steps of the weights that were loaded
 	accuracy    float64 // on the test digits, in percent
 	bar         bar
 }
@@ -138,14 +153,14 @@ func (l *learner) compile(ctx context.Context, s *rlx.Session, o options) error 
 	if l.program, err = s.Compile(ctx, module); err != nil {
 		return err
 	}
-	if _, err := l.program.Call(context.WithoutCancel(ctx), "init", rlx.Inputs{models.Seed: rlx.Uint32(uint32(o.seed))}); err != nil {
+	if _, err := l.program.Call(context.WithoutCancel(ctx), "init", rlx.Inputs{models.Seed: rlx.Uint32(o.seed)}); err != nil {
 		return err
 	}
 	if l.trainer, err = rlx.NewTrainer(l.program, models.Loss); err != nil {
 		return err
 	}
-	l.trainer.SetRate(o.rate)
-	return nil
+	l.trainer.StopOnNaN(true)
+	return l.trainer.SetRate(o.rate)
 }
 
 // learn runs the training steps, with a progress bar.
@@ -181,7 +196,7 @@ func (l *learner) finish(stopped bool, took time.Duration) {
 	if stopped {
 		word = "stopped"
 	}
-	steps := l.trainer.Steps()
+	steps := l.trainer.Steps() - l.begun
 	fmt.Fprintf(l.out, "%s after %d steps in %.1f s\n", word, steps, took.Seconds())
 }
 
@@ -236,24 +251,4 @@ func (l *learner) report(ctx context.Context) error {
 	}
 	fmt.Fprintf(l.out, "\ntest accuracy %.2f %%\n", accuracy)
 	return nil
-}
-
-func (l *learner) save(ctx context.Context, name string) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	if err := l.trainer.Save(ctx, f); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	return f.Close()
-}
-
-func (l *learner) load(ctx context.Context, name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return l.trainer.Load(ctx, f)
 }

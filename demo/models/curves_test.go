@@ -142,7 +142,7 @@ func meaning(t *testing.T, m models.Model, c curves) []float64 {
 	for _, p := range init.Ports() {
 		state[p.Name] = ir.NewArray(p.Value.Type().DType, constant(p.Value.Type().Shape)...)
 	}
-	state[models.Seed] = ir.Ints(ir.U32, []int64{int64(c.Seed)})
+	state[models.Seed] = ir.Int(ir.U32, int64(c.Seed))
 	evaluate(t, init, state)
 	delete(state, models.Seed)
 	losses := make([]float64, curveSteps)
@@ -157,7 +157,7 @@ func meaning(t *testing.T, m models.Model, c curves) []float64 {
 			want.I[i] = int64(v)
 		}
 		state[models.Images], state[models.Labels] = in, want
-		state["lr"] = ir.Floats(ir.F32, []float64{float64(float32(c.Rate))})
+		state["lr"] = ir.Float(ir.F32, float64(float32(c.Rate)))
 		losses[k] = evaluate(t, step, state)[models.Loss].F[0]
 	}
 	return losses

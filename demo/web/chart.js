@@ -1,18 +1,21 @@
-// Curves on a canvas, redrawn no more often than the screen is.
+// Curves on canvases over one axis of steps, redrawn no more often than the screen is.
 
-const margin = { left: 42, right: 12, top: 10, bottom: 34 };
+import { whenToRedraw } from './pictures.js';
+
+const margin = { left: 42, right: 12, top: 8, bottom: 22 };
+
+/** Neighbouring points of a curve are merged when it has more than this: drawing it takes no longer, however long it is. */
+const mostPoints = 1024;
 
 /** A vertical axis: where a value lies from 0 (bottom) to 1 (top), and the values that are marked. */
 export const scales = {
   loss: {
     place: (v) => (Math.log10(Math.max(v, 1e-3)) + 2.3) / 3,
     marks: [[0.01, '0.01'], [0.1, '0.1'], [1, '1']],
-    title: 'loss',
   },
   accuracy: {
     place: (v) => v / 100,
     marks: [[0, '0 %'], [50, '50 %'], [100, '100 %']],
-    title: 'right',
   },
 };
 
@@ -22,68 +25,111 @@ function stepMarks(most) {
   return Array.from({ length: Math.floor(most / unit) + 1 }, (_, i) => i * unit);
 }
 
-export class Chart {
-  #canvas;
-  #scale;
-  #color;
-  #describe;
-  /** @type {number[]} */ #steps = [];
-  /** @type {number[]} */ #values = [];
-  #due = false;
-
-  /**
-   * @param {HTMLCanvasElement} canvas
-   * @param {{scale: object, color: string, describe: (step: number, value: number) => string}} options
-   *   color is a custom property of the style sheet; describe tells the last point in words
-   */
-  constructor(canvas, { scale, color, describe }) {
-    this.#canvas = canvas;
-    this.#scale = scale;
-    this.#color = color;
-    this.#describe = describe;
-    new ResizeObserver(() => this.redraw()).observe(canvas);
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.redraw());
-  }
-
-  clear() {
-    this.#steps = [];
-    this.#values = [];
-    this.#canvas.setAttribute('aria-label', this.#describe());
-    this.redraw();
-  }
+/** The values of a curve by step, no more of them than are drawn apart: each stands for `width` steps. */
+export class Points {
+  /** @type {{step: number, sum: number, n: number, low: number, high: number}[]} */ list = [];
+  width = 1;
+  /** The last step and its value. */
+  last = undefined;
 
   /** Adds a point; steps come in order. */
   add(step, value) {
-    this.#steps.push(step);
-    this.#values.push(value);
-    this.redraw();
+    this.last = { step, value };
+    this.#merge({ step, sum: value, n: 1, low: value, high: value });
+    if (this.list.length <= mostPoints) return;
+    this.width *= 2;
+    const apart = this.list;
+    this.list = [];
+    for (const point of apart) this.#merge(point);
   }
 
+  #merge(point) {
+    const before = this.list.at(-1);
+    if (!before || Math.floor(before.step / this.width) !== Math.floor(point.step / this.width)) return void this.list.push(point);
+    before.step = point.step;
+    before.sum += point.sum;
+    before.n += point.n;
+    before.low = Math.min(before.low, point.low);
+    before.high = Math.max(before.high, point.high);
+  }
+
+  copy() {
+    return Object.assign(new Points(), { list: this.list.map((point) => ({ ...point })), width: this.width, last: this.last });
+  }
+}
+
+/** The steps that charts side by side have in common: all of them reach as far as the one that goes on longest. */
+export class Steps {
+  /** @type {Chart[]} */ charts = [];
+  #due = false;
+
+  get end() { return Math.max(50, ...this.charts.map(({ points }) => points.last?.step ?? 0)); }
+
+  /** Draws all charts when the screen is drawn next. */
   redraw() {
     if (this.#due) return;
     this.#due = true;
     requestAnimationFrame(() => {
       this.#due = false;
-      this.#draw();
+      for (const chart of this.charts) chart.draw(this.end);
     });
   }
+}
 
-  #draw() {
-    const { clientWidth: width, clientHeight: height } = this.#canvas, ratio = devicePixelRatio;
+export class Chart {
+  #canvas;
+  #steps;
+  #scale;
+  #color;
+  #describe;
+  #points = new Points();
+
+  /**
+   * @param {HTMLCanvasElement} canvas
+   * @param {Steps} steps
+   * @param {{scale: object, color: string, describe: (step: number, value: number) => string}} options
+   *   color is a custom property of the style sheet; describe tells the last point in words
+   */
+  constructor(canvas, steps, { scale, color, describe }) {
+    this.#canvas = canvas;
+    this.#steps = steps;
+    this.#scale = scale;
+    this.#color = color;
+    this.#describe = describe;
+    steps.charts.push(this);
+    new ResizeObserver(() => steps.redraw()).observe(canvas);
+    whenToRedraw(() => steps.redraw());
+  }
+
+  get points() { return this.#points; }
+  set points(points) {
+    this.#points = points;
+    this.#steps.redraw();
+  }
+
+  /** Adds a point; steps come in order. */
+  add(step, value) {
+    this.#points.add(step, value);
+    this.#steps.redraw();
+  }
+
+  /** Draws the curve now, up to the step `end`. */
+  draw(end) {
+    const { clientWidth: width, clientHeight: height } = this.#canvas, ratio = devicePixelRatio, { last } = this.#points;
+    this.#canvas.setAttribute('aria-label', this.#describe(last?.step, last?.value));
+    if (width === 0) return; // it is hidden
     if (this.#canvas.width !== Math.round(width * ratio)) this.#canvas.width = Math.round(width * ratio);
     if (this.#canvas.height !== Math.round(height * ratio)) this.#canvas.height = Math.round(height * ratio);
     const context = this.#canvas.getContext('2d'), style = getComputedStyle(this.#canvas);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
-    const most = Math.max(50, this.#steps.at(-1) ?? 0);
-    const x = (step) => margin.left + step / most * (width - margin.left - margin.right);
+    const x = (step) => margin.left + step / end * (width - margin.left - margin.right);
     const y = (value) => height - margin.bottom - Math.min(1, Math.max(0, this.#scale.place(value))) * (height - margin.top - margin.bottom);
-    this.#axes(context, style, { x, y, width, height, most });
+    this.#axes(context, style, { x, y, width, height, end });
     this.#line(context, style.getPropertyValue(this.#color), { x, y });
-    if (this.#steps.length > 0) this.#canvas.setAttribute('aria-label', this.#describe(this.#steps.at(-1), this.#values.at(-1)));
   }
 
-  #axes(context, style, { x, y, width, height, most }) {
+  #axes(context, style, { x, y, width, height, end }) {
     context.font = `12px ${style.fontFamily}`;
     context.fillStyle = style.getPropertyValue('--quiet');
     context.strokeStyle = style.getPropertyValue('--line');
@@ -98,21 +144,22 @@ export class Chart {
       context.stroke();
       context.fillText(text, margin.left - 6, at);
     }
-    context.textAlign = 'center';
     context.textBaseline = 'top';
-    for (const step of stepMarks(most)) context.fillText(step.toLocaleString('en'), x(step), height - margin.bottom + 5);
-    context.textAlign = 'right';
-    context.fillText('step', width - margin.right, height - 13);
+    for (const step of stepMarks(end)) {
+      const text = step.toLocaleString('en');
+      context.textAlign = step === 0 ? 'left' : x(step) > width - 40 ? 'right' : 'center';
+      context.fillText(step === 0 ? 'step 0' : text, step === 0 ? margin.left : Math.min(x(step), width - margin.right), height - margin.bottom + 6);
+    }
   }
 
   /** The mean of the points in each column of pixels, and behind it how far they reach. */
   #line(context, color, { x, y }) {
     const columns = [];
-    this.#steps.forEach((step, i) => {
-      const at = Math.round(x(step)), value = this.#values[i], last = columns.at(-1);
-      if (last?.at !== at) columns.push({ at, sum: value, n: 1, low: value, high: value });
-      else Object.assign(last, { sum: last.sum + value, n: last.n + 1, low: Math.min(last.low, value), high: Math.max(last.high, value) });
-    });
+    for (const { step, sum, n, low, high } of this.#points.list) {
+      const at = Math.round(x(step)), last = columns.at(-1);
+      if (last?.at !== at) columns.push({ at, sum, n, low, high });
+      else Object.assign(last, { sum: last.sum + sum, n: last.n + n, low: Math.min(last.low, low), high: Math.max(last.high, high) });
+    }
     if (columns.length === 0) return;
     context.fillStyle = context.strokeStyle = color;
     context.globalAlpha = 0.2;

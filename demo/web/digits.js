@@ -35,6 +35,12 @@ export class Digits {
   /** The digits to test with. */
   get test() { return { images: this.images.slice(trainCount * pixels), labels: this.labels.slice(trainCount) }; }
 
+  /** Which test digit is the first with a label. */
+  firstOf(label) { return this.labels.indexOf(label, trainCount) - trainCount; }
+
+  /** The counts of digit i of those to learn from. */
+  trainDigit(i) { return this.images.subarray(i * pixels, (i + 1) * pixels); }
+
   /** Test digit i. */
   testDigit(i) {
     const row = trainCount + i;

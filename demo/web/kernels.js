@@ -1,22 +1,21 @@
 // The dialog that shows the shaders of a plan: the very text that createShaderModule got.
 
-const tokens = /(\/\/.*)|\b(fn|var|let|const|if|else|for|loop|while|break|continue|continuing|return|struct|switch|case|default|true|false)\b|(@\w+)|\b(\d[\w.]*)\b/g;
-const classes = ['comment', 'keyword', 'attribute', 'number'];
+import { highlight } from './highlight.js';
 
-/** Puts source into an element, with the kinds of words marked. Its text stays as it is. */
-function highlight(element, source) {
-  const parts = [];
-  let at = 0;
-  for (const match of source.matchAll(tokens)) {
-    parts.push(source.slice(at, match.index));
-    const span = document.createElement('span');
-    span.className = classes[match.slice(1).findIndex((group) => group !== undefined)];
-    span.textContent = match[0];
-    parts.push(span);
-    at = match.index + match[0].length;
-  }
-  element.replaceChildren(...parts, source.slice(at));
-}
+const find = (id) => document.getElementById(id);
+
+/** What the entries of a plan are for. */
+const titles = { step: 'A training step', init: 'A new start', eval: 'Reading the test digits', predict: 'Reading your digit' };
+
+/** Words for the ops in kernels' names; the others are words already. */
+const words = {
+  dot_general: 'matrix product', conv_general: 'convolution', reduce_sum: 'sum', reduce_max: 'maximum', argmax: 'likeliest class',
+  random_bits: 'random numbers', overlap_add: 'sum of overlaps', sub: 'difference', add: 'sum', mul: 'product', div: 'quotient', exp: 'exponential',
+  select: 'choice', copy: 'copy', concatenate: 'joining',
+};
+
+/** The dispatches of an entry, in order, those in repeats too. */
+const flat = (steps) => steps.flatMap((step) => step.kind === 'repeat' ? flat(step.steps) : step.kind === 'dispatch' ? [step] : []);
 
 /** How often each kernel is dispatched in a run of an entry. */
 function uses(steps, times = 1, found = new Map()) {
@@ -33,35 +32,77 @@ export const dispatches = (plan, entry) => {
   return [...uses(steps).values()].reduce((sum, n) => sum + n, 0);
 };
 
+/** What a kernel computes, by its name: how it goes about it, its ops, and endings such as _parts. */
+function opsOf({ name }) {
+  let rest = name.replace(/^(map|reduce|contract|scan|prefix)_/, '').replace(/_(parts|x\d+)$/, '');
+  const found = [];
+  while (rest) {
+    const op = Object.keys(words).sort((a, b) => b.length - a.length).find((one) => rest === one || rest.startsWith(`${one}_`)) ?? rest;
+    found.push(words[op] ?? op.replaceAll('_', ' '));
+    rest = rest.slice(op.length + 1);
+  }
+  const all = new Set(found);
+  return all.size > 1 ? [...all].filter((op) => op !== words.select) : [...all]; // a choice goes with most ops, such as a ReLU
+}
+
+/**
+ * The names of the tensors that a dispatch reads and writes, of those that have names. An output
+ * lies where others were before: it is what the last dispatch that writes there leaves.
+ */
+function slotsOf(plan, entry, dispatch) {
+  const overlaps = (slot, { buffer, offset, bytes }) => slot.buffer === buffer && slot.offset < offset + bytes && offset < slot.offset + slot.bytes;
+  const writes = ({ kernel, bindings }, slot) => bindings.some((binding, i) => plan.kernels[kernel].storage[i] !== 'read' && overlaps(slot, binding));
+  const outputs = entry.outputs.map((i) => plan.slots[i]).filter((slot) => flat(entry.steps).findLast((one) => writes(one, slot)) === dispatch);
+  const lasting = plan.slots.filter(({ role }) => role === 'param' || role === 'state');
+  const touched = [...entry.inputs.map((i) => plan.slots[i]), ...lasting].filter((slot) => dispatch.bindings.some((binding) => overlaps(slot, binding)));
+  return { touched: [...new Set([...touched, ...outputs])], updated: lasting.filter((slot) => slot.role === 'param' && writes(dispatch, slot)) };
+}
+
+const few = (names) => names.length > 4 ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more` : names.join(', ');
+
+/**
+ * Tells in words what a dispatch does.
+ * @returns {{title: string, about: string}} about names the tensors that it touches
+ */
+export function describe(plan, entry, dispatch) {
+  const ops = opsOf(plan.kernels[dispatch.kernel]), { touched, updated } = slotsOf(plan, entry, dispatch);
+  const title = updated.length > 1 && entry.name === 'step' ? 'update of all weights' : ops.slice(0, 3).join(', ');
+  return { title: title[0].toUpperCase() + title.slice(1), about: few(touched.map(({ name }) => name).filter((name) => !name.startsWith('optim/'))) };
+}
+
 /**
  * Shows the kernels of a plan in the dialog.
  * @param {import('@rlx-go/rlx/runtime').Plan} plan
  * @param {boolean} runs whether these are the kernels that run in this page
  */
 export function showKernels(plan, runs) {
-  const find = (id) => document.getElementById(id), dialog = find('kernels');
-  const byEntry = plan.entries.map(({ name, steps }) => ({ name, uses: uses(steps) }));
-  const select = (kernel, index, button) => {
+  const counts = plan.entries.map(({ name, steps }) => ({ name, uses: uses(steps) }));
+  const select = (index, button) => {
+    const kernel = plan.kernels[index];
     for (const other of find('kernel-list').querySelectorAll('button')) other.removeAttribute('aria-current');
     button.setAttribute('aria-current', 'true');
-    const where = byEntry.filter((entry) => entry.uses.has(index)).map((entry) => `${entry.name} ×${entry.uses.get(index)}`);
-    find('kernel-text').textContent = `Runs in ${where.join(', ')}. Workgroup ${kernel.workgroup.join('×')}.`;
-    highlight(find('kernel-source'), kernel.source);
+    const where = counts.filter((entry) => entry.uses.has(index)).map((entry) => `${entry.name} ×${entry.uses.get(index)}`);
+    find('kernel-text').textContent = `${kernel.name}, in ${where.join(', ')}; workgroups of ${kernel.workgroup.filter((n) => n > 1).join('×') || 1}`;
+    highlight(find('kernel-source'), kernel.source, 'wgsl');
     find('kernel-source').parentElement.scrollTop = 0;
   };
-  // Those of the training step come first, in their order.
-  const step = byEntry.find(({ name }) => name === 'step').uses;
-  const order = [...step.keys(), ...plan.kernels.keys().filter((index) => !step.has(index))];
-  const items = order.map((index) => {
-    const item = document.createElement('li'), button = document.createElement('button');
-    button.type = 'button';
-    button.textContent = plan.kernels[index].name;
-    button.addEventListener('click', () => select(plan.kernels[index], index, button));
-    item.append(button);
-    return item;
+  const seen = new Set();
+  const groups = ['step', 'predict', 'eval', 'init'].map((name) => plan.entries.find((entry) => entry.name === name)).map((entry) => {
+    const items = flat(entry.steps).filter(({ kernel }) => !seen.has(kernel) && seen.add(kernel)).map((dispatch) => {
+      const item = document.createElement('li'), button = document.createElement('button'), { title, about } = describe(plan, entry, dispatch);
+      button.type = 'button';
+      button.append(title, Object.assign(document.createElement('small'), { textContent: about }));
+      button.addEventListener('click', () => select(dispatch.kernel, button));
+      item.append(button);
+      return item;
+    });
+    const heading = Object.assign(document.createElement('h3'), { textContent: titles[entry.name] }), list = document.createElement('ol');
+    list.append(...items);
+    return [heading, list];
   });
-  find('kernel-list').replaceChildren(...items);
-  find('kernels-title').textContent = `${plan.kernels.length} kernels${runs ? '' : ' for a GPU; this page runs on the CPU'}`;
-  items[0].firstChild.click();
-  dialog.showModal();
+  find('kernel-list').replaceChildren(...groups.flat());
+  find('kernels-title').textContent = runs ? `${plan.kernels.length} kernels` : `${plan.kernels.length} kernels for a GPU`;
+  find('kernels-text').textContent = runs ? 'The very WGSL that this page runs, in the order of a step.' : 'They run where a browser has WebGPU. Here the CPU computes the same graphs without them.';
+  find('kernel-list').querySelector('button').click();
+  find('kernels').showModal();
 }

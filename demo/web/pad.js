@@ -1,9 +1,13 @@
 // Drawing with mouse, pen or finger.
 
+import { penned, whenToRedraw } from './pictures.js';
+
 export class Pad {
   #canvas;
   #onChange;
   /** @type {{x: number, y: number}[][]} */ #strokes = [];
+  /** A digit that is shown until something is drawn. */
+  #sample;
 
   /** @param {HTMLCanvasElement} canvas  @param {(strokes: {x: number, y: number}[][]) => void} onChange */
   constructor(canvas, onChange) {
@@ -11,14 +15,22 @@ export class Pad {
     this.#onChange = onChange;
     canvas.addEventListener('pointerdown', (event) => this.#begin(event));
     canvas.addEventListener('pointermove', (event) => this.#move(event));
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#draw());
+    whenToRedraw(() => this.#draw());
     this.#draw();
   }
 
   clear() {
     this.#strokes = [];
+    this.#sample = undefined;
     this.#draw();
     this.#onChange(this.#strokes);
+  }
+
+  /** Shows a digit in place of what was drawn. */
+  show(counts) {
+    this.#strokes = [];
+    this.#sample = counts;
+    this.#draw();
   }
 
   #point({ clientX, clientY }) {
@@ -29,6 +41,7 @@ export class Pad {
   #begin(event) {
     if (event.button !== 0) return;
     this.#canvas.setPointerCapture(event.pointerId);
+    this.#sample = undefined;
     this.#strokes.push([this.#point(event)]);
     this.#changed();
   }
@@ -49,6 +62,7 @@ export class Pad {
     const { width, height } = this.#canvas, context = this.#canvas.getContext('2d'), style = getComputedStyle(this.#canvas);
     context.fillStyle = style.getPropertyValue('--paper');
     context.fillRect(0, 0, width, height);
+    if (this.#sample) context.drawImage(penned(this.#sample, style.getPropertyValue('--ink')), width * 0.03, height * 0.03, width * 0.94, height * 0.94);
     context.strokeStyle = style.getPropertyValue('--ink');
     context.lineWidth = width * 0.085;
     context.lineCap = context.lineJoin = 'round';
@@ -58,7 +72,7 @@ export class Pad {
       for (const { x, y } of rest.length > 0 ? rest : [first]) context.lineTo(x * width, y * height);
       context.stroke();
     }
-    if (this.#strokes.length > 0) return;
+    if (this.#strokes.length > 0 || this.#sample) return;
     context.fillStyle = style.getPropertyValue('--quiet');
     context.font = `${width * 0.06}px ${style.fontFamily}`;
     context.textAlign = 'center';

@@ -3,6 +3,7 @@
 import { Engine, open } from './engine.js';
 
 const steps = 100, mostSeconds = 8;
+const find = (id) => document.getElementById(id);
 
 /**
  * Trains anew on one device, and tells how far it has come.
@@ -32,26 +33,53 @@ async function lap({ model, where, digits, rate, onProgress }) {
   }
 }
 
-/**
- * Runs both. What cannot be run is told in its place.
- * @param {{model: string, digits: object, rate: number, onProgress: (where: 'gpu' | 'cpu', p: Lap) => void, onError: (where: 'gpu' | 'cpu', error: Error) => void}} options
- * @returns {Promise<string>} the result in a sentence
- */
-export async function race({ onProgress, onError, ...options }) {
-  const laps = {};
-  for (const where of ['gpu', 'cpu']) {
-    try {
-      laps[where] = await lap({ ...options, where, onProgress: (progress) => onProgress(where, progress) });
-      onProgress(where, laps[where]);
-    } catch (error) {
-      onError(where, error);
-    }
+/** Shows how far a device has come; its bar is as long as its speed beside the faster one's. */
+function show(laps) {
+  const fastest = Math.max(...Object.values(laps).map(({ perSecond }) => perSecond));
+  for (const [where, { steps: done, perSecond, loss, device }] of Object.entries(laps)) {
+    const cells = find(`race-${where}`).querySelectorAll('td');
+    [done, perSecond.toFixed(1), loss.toFixed(4)].forEach((text, i) => { cells[i].textContent = text; });
+    cells[1].style.setProperty('--part', `${perSecond / fastest * 100}%`);
+    find(`race-${where}`).title = device;
   }
-  const { gpu, cpu } = laps;
-  if (!gpu || !cpu) return 'One of the two cannot run here.';
-  const both = Math.min(gpu.losses.length, cpu.losses.length);
-  const apart = Math.max(...gpu.losses.slice(0, Math.min(both, 50)).map((loss, i) => Math.abs(loss - cpu.losses[i])));
+}
+
+/** What came out, in a sentence. */
+function verdict({ gpu, cpu }) {
+  const both = Math.min(gpu.losses.length, cpu.losses.length, 50);
+  const apart = Math.max(...gpu.losses.slice(0, both).map((loss, i) => Math.abs(loss - cpu.losses[i])));
   const ratio = gpu.perSecond / cpu.perSecond;
   const faster = ratio >= 1 ? `the GPU is ${ratio.toFixed(1)} times as fast` : `the CPU is ${(1 / ratio).toFixed(1)} times as fast`;
-  return `Here ${faster}. Over ${Math.min(both, 50)} steps the losses differ by at most ${apart.toExponential(0)}.`;
+  return `Here ${faster}. Over ${both} steps the losses differ by at most ${apart.toExponential(0)}.`;
+}
+
+/** Says what would race, or why nothing can: `reason` is why there is no GPU, in a sentence, undefined where there is one. */
+export function prepareRace(reason) {
+  find('race-note').textContent = reason === undefined
+    ? 'The same graph, seed and batches, one after the other: the curves agree, the clocks do not.'
+    : `There is no GPU to race here. ${reason} In a browser with WebGPU both run the same steps.`;
+  find('race-buttons').hidden = reason !== undefined;
+  if (reason !== undefined) find('race-table').hidden = true;
+}
+
+/**
+ * Runs both and shows them. What cannot run is told in a sentence.
+ * @param {{model: string, digits: object, rate: number}} options
+ */
+export async function race(options) {
+  const laps = {};
+  for (const cell of find('race-table').querySelectorAll('td')) cell.textContent = '…';
+  find('race-table').hidden = false;
+  find('race-text').textContent = 'Running…';
+  for (const where of ['gpu', 'cpu']) {
+    try {
+      laps[where] = await lap({ ...options, where, onProgress: (progress) => show({ ...laps, [where]: progress }) });
+      show(laps);
+    } catch (error) {
+      find('race-table').hidden = true;
+      find('race-text').textContent = `The ${where === 'gpu' ? 'GPU' : 'CPU'} cannot run here: ${error.message}.`;
+      return;
+    }
+  }
+  find('race-text').textContent = verdict(laps);
 }

@@ -62,7 +62,7 @@ func batchNode(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim
 		}
 		return Batch(b, g, in, axes, size)
 	}
-	b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "%s cannot be batched: %s", n.Op(), d.NoBatch)))
+	b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "%s cannot be batched: %s", n.Op(), because(d.NoBatch))))
 	return nil, nil
 }
 

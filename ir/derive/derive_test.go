@@ -159,7 +159,7 @@ func init() {
 	wide := func(b *ir.Builder, v ir.Value) ir.Value { return ops.BroadcastTo(b, v, ir.Dims(7)) }
 	for _, d := range []*ir.Def{
 		{
-			Op: "wrong_rules", Operands: []string{"x"}, Infer: same,
+			Op: "wrong_rules", Operands: []string{"x"}, Infer: same, Lower: &ir.ControlLowering{},
 			JVP: func(b *ir.Builder, _ *ir.Node, _, _, t []ir.Value) []ir.Value { return []ir.Value{wide(b, t[0])} },
 			Transpose: func(b *ir.Builder, _ *ir.Node, _ []bool, _, ct []ir.Value) []ir.Value {
 				return []ir.Value{wide(b, ct[0])}
@@ -168,7 +168,10 @@ func init() {
 				return in, []int{-1}
 			},
 		},
-		{Op: "no_rules", Operands: []string{"x"}, Infer: same, NoGrad: "a test", NoTranspose: "a test", NoBatch: "a test"},
+		{
+			Op: "no_rules", Operands: []string{"x"}, Infer: same, Lower: &ir.ControlLowering{},
+			NoGrad: "a test", NoTranspose: "a test", NoBatch: "a test",
+		},
 	} {
 		if err := ir.Register(d); err != nil {
 			panic(err)

@@ -80,7 +80,7 @@ func (t *transposition) node(n *ir.Node) {
 		}
 		back = Transpose(t.b, g, linear, in, ct)
 	default:
-		t.b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "%s has no transpose: %s", n.Op(), d.NoTranspose)))
+		t.b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "%s has no transpose: %s", n.Op(), because(d.NoTranspose))))
 		return
 	}
 	checkRule(t.b, n, "transpose", back, n.Inputs())

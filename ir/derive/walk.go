@@ -86,3 +86,11 @@ func checkRule(b *ir.Builder, n *ir.Node, rule string, got, want []ir.Value) {
 		}
 	}
 }
+
+// because returns the reason that a definition gives for lacking a rule.
+func because(reason string) string {
+	if reason == "" {
+		return "its definition has no such rule"
+	}
+	return reason
+}

@@ -153,8 +153,8 @@ func TestWrapIsGoConversion(t *testing.T) {
 
 func TestEveryTypeIsInTheSupportTable(t *testing.T) {
 	for _, d := range dtype.All() {
-		if d.On(dtype.CPU) == dtype.Unsupported {
-			t.Errorf("%s is unsupported on the CPU", d)
+		if (d.On(dtype.CPU) == dtype.Unsupported) != d.IsPacked() {
+			t.Errorf("%s is %s on the CPU", d, d.On(dtype.CPU))
 		}
 		if d.On(dtype.Dialect(9)) != dtype.Unsupported {
 			t.Errorf("%s is supported on a dialect that does not exist", d)
@@ -169,9 +169,9 @@ func TestEveryTypeIsInTheSupportTable(t *testing.T) {
 		{dtype.I64, dtype.WGSL, dtype.Unsupported},
 		{dtype.F64, dtype.WGSL, dtype.Unsupported},
 		{dtype.F16, dtype.WGSL, dtype.Arithmetic},
-		{dtype.BF16, dtype.WGSL, dtype.Storage},
-		{dtype.I8, dtype.WGSL, dtype.Storage},
-		{dtype.Q4_0, dtype.WGSL, dtype.Storage},
+		{dtype.BF16, dtype.WGSL, dtype.Unsupported},
+		{dtype.I8, dtype.CUDA, dtype.Unsupported},
+		{dtype.F16, dtype.CPU, dtype.Storage},
 		{dtype.F64, dtype.CUDA, dtype.Arithmetic},
 		{dtype.F64, dtype.MSL, dtype.Unsupported},
 		{dtype.Invalid, dtype.CPU, dtype.Unsupported},

@@ -35,7 +35,7 @@ func TestFaultyLoweringsAreCaught(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			op := ir.Op("test_" + strings.ReplaceAll(name, " ", "_"))
 			err := ir.Register(&ir.Def{
-				Op: op, Operands: []string{"x"}, Lower: &ir.MapLowering{Element: c.element},
+				Op: op, Operands: []string{"x"}, NoGrad: "a test", Lower: &ir.MapLowering{Element: c.element},
 				Infer: func(n *ir.Node) ([]ir.Type, error) { return n.InTypes(), nil },
 			})
 			if err != nil {

@@ -52,7 +52,8 @@ const (
 	// maxBound is where a value is too large to go on with: sums of products
 	// of such values still round well below the tolerance.
 	maxBound = 50
-	// maxElements keeps reference evaluation quick.
+	// maxElements keeps reference evaluation quick, and all that is stored small
+	// enough for devices with small bindings.
 	maxElements = 512
 )
 
@@ -111,9 +112,12 @@ func (r *generator) array(d ir.DType) *ir.Array {
 	return a
 }
 
-// keep offers a float value to later steps; one that has grown is brought back
-// first.
+// keep offers a float value to later steps, unless it has too many elements; one
+// whose elements have grown is brought back first.
 func (r *generator) keep(v ir.Value, most float64) {
+	if r.b.Err() == nil && !fits(v.Shape()) {
+		return
+	}
 	if most > maxBound {
 		v, most = ops.Tanh(r.b, v), 1
 	}

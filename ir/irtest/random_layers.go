@@ -70,9 +70,7 @@ func convolve(r *generator) {
 		a.PadLo, a.PadHi = ops.SamePadding(window, nil)
 	}
 	y := ops.Conv2D(r.b, x.Value, ops.Literal(r.b, w), ir.Value{}, a)
-	if r.b.Err() == nil && fits(y.Shape()) {
-		r.keep(y, x.most*float64(window[0]*window[1]*channels)/2)
-	}
+	r.keep(y, x.most*float64(window[0]*window[1]*channels)/2)
 }
 
 // attend lets the rows of a value attend to each other. Scores are kept small,
@@ -80,6 +78,9 @@ func convolve(r *generator) {
 func attend(r *generator) {
 	x := r.float()
 	if x.Rank() < 2 || x.Shape().Size().Is(0) {
+		return
+	}
+	if scores := append(x.Shape()[:x.Rank()-1:x.Rank()-1], x.Dim(-2)); !fits(scores) {
 		return
 	}
 	q := ops.Tanh(r.b, x.Value)

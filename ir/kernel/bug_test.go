@@ -15,7 +15,7 @@ const opBroken ir.Op = "test.broken"
 
 func init() {
 	if err := ir.Register(&ir.Def{
-		Op: opBroken, Operands: []string{"x"},
+		Op: opBroken, Operands: []string{"x"}, NoGrad: "a test",
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			return n.InTypes(), nil
 		},

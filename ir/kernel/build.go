@@ -59,6 +59,9 @@ func build(p *Program) (*Program, error) {
 	}
 	p.placeLeaves()
 	p.placeResults()
+	if err := p.checkSizes(); err != nil {
+		return nil, err
+	}
 	return p, p.order()
 }
 
@@ -82,32 +85,100 @@ func (p *Program) newGroups() {
 	}
 }
 
-// MaxElements bounds the values of a graph: positions are counted in i32, a
-// little beyond the last one where a grid is rounded up.
+// MaxElements bounds what is stored and what is gone through: positions are
+// counted in i32, a little beyond the last one where a grid is rounded up. A
+// value that is computed where it is used may have more elements.
 const MaxElements = 1<<31 - 1<<20
 
 // lowerable reports what keeps a node from being part of a kernel.
 func lowerable(n *ir.Node) error {
 	for _, t := range n.Types() {
-		size, ok := t.Shape.Size().Const()
-		switch {
-		case !ok && symbolic(t.Shape):
+		switch _, ok := t.Shape.Ints(); {
+		case !ok:
 			return ir.Shapef("%s has a symbolic size: bind it first", t)
-		case !ok || size > MaxElements || slices.ContainsFunc(t.Shape, tooLong):
-			return ir.Errorf(ir.ErrUnsupported, "%s has too many elements: positions are counted in i32", t)
+		case slices.ContainsFunc(t.Shape, tooLong), isLeaf(n) && tooLarge(t):
+			return tooManyElements(t)
+		}
+		if _, err := t.Bytes(); err != nil { // on machines whose int has 32 bits
+			return ir.Errorf(ir.ErrUnsupported, "%v", err)
 		}
 	}
 	d := n.Def()
-	if l, ok := d.Lower.(*ir.ScatterLowering); ok && l.Mode > ir.ScatterMax {
-		return ir.Errorf(ir.ErrUnsupported, "there is no scatter mode %d", l.Mode)
+	switch l := d.Lower.(type) {
+	case *ir.ScatterLowering:
+		if l.Mode > ir.ScatterMax {
+			return ir.Errorf(ir.ErrUnsupported, "there is no scatter mode %d", l.Mode)
+		}
+	case *ir.ContractLowering:
+		if _, fault := inverted(n, scalar.NewSimplifier()); fault != "" {
+			return ir.Errorf(ir.ErrUnsupported, "%s", fault)
+		}
 	}
 	if d.Scalar == nil && d.Lower == nil && !isLeaf(n) {
 		return ir.Errorf(ir.ErrUnsupported, "no lowering: inline the composite first")
 	}
+	for _, t := range slices.Concat(n.InTypes(), n.Types()) {
+		if tooLarge(t) && !countsAlongAxes(n) {
+			return tooManyElements(t)
+		}
+	}
 	return nil
 }
 
-func symbolic(s ir.Shape) bool { _, ok := s.Ints(); return !ok }
+func tooManyElements(t ir.Type) error {
+	return ir.Errorf(ir.ErrUnsupported, "%s has too many elements: positions are counted in i32", t)
+}
+
+func tooLarge(t ir.Type) bool {
+	size, ok := t.Shape.Size().Const()
+	return !ok || size > MaxElements
+}
+
+// countsAlongAxes reports whether a node's lowering counts along axes, and
+// never through all elements of a value, as that of a reshape does.
+func countsAlongAxes(n *ir.Node) bool {
+	var used []scalar.Expr
+	load := func(operand int, at ir.Index) scalar.Expr {
+		used = append(used, at...)
+		return scalar.Arg(operand, n.Input(operand).DType())
+	}
+	dims, _ := n.Types()[0].Shape.Ints()
+	at := coords("a", dims)
+	switch l := n.Def().Lower.(type) {
+	case nil:
+	case *ir.MapLowering:
+		for i := range n.Types() {
+			used = append(used, l.Element(n, i, at, load))
+		}
+	case *ir.ReduceLowering:
+		used = append(used, l.Element(n, at, coords("r", l.Space(n)), load)...)
+	default:
+		return false
+	}
+	s := scalar.NewSimplifier()
+	return !slices.ContainsFunc(used, s.MayOverflow)
+}
+
+// checkSizes makes sure that what groups store and go through can be counted.
+func (p *Program) checkSizes() error {
+	for _, g := range p.groups {
+		for _, part := range g.parts() {
+			for _, points := range []int{product(part.Outer), product(part.Inner)} {
+				if points > MaxElements {
+					return part.Members[0].Node.Fail(ir.Errorf(ir.ErrUnsupported, "%d points to go through are too many elements: positions are counted in i32", points))
+				}
+			}
+			for _, m := range part.Members {
+				for i, t := range m.Store {
+					if t != nil && tooLarge(m.Node.Types()[i]) {
+						return m.Node.Fail(tooManyElements(m.Node.Types()[i]))
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
 
 func tooLong(d ir.Dim) bool { n, _ := d.Const(); return n > MaxElements }
 

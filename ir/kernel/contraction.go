@@ -1,6 +1,10 @@
 package kernel
 
 import (
+	"cmp"
+	"slices"
+	"strconv"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -20,44 +24,95 @@ type contraction struct {
 // coordinate of an axis of size 1 has a negative axis.
 type digit struct{ axis, step, base int }
 
+// contractionOf panics where [inverted] finds a fault, which [Build] has
+// looked for.
 func contractionOf(n *ir.Node, s *scalar.Simplifier) *contraction {
-	c := &contraction{Contraction: n.Def().Lower.(*ir.ContractLowering).Spec(n), n: n, s: s}
+	c, fault := inverted(n, s)
+	if fault != "" {
+		panic(fault)
+	}
+	return c
+}
+
+// inverted finds the way back from a result's position, or says why there is
+// none.
+func inverted(n *ir.Node, s *scalar.Simplifier) (c *contraction, fault string) {
+	c = &contraction{Contraction: n.Def().Lower.(*ir.ContractLowering).Spec(n), n: n, s: s}
 	b, m, nn := coords("b", c.Batch), coords("m", c.M), coords("n", c.N)
 	found := map[string]digit{}
 	for axis, e := range c.Out(b, m, nn) {
-		findDigits(e, digit{axis: axis, step: 1}, found)
+		if !findDigits(e, axis, found) {
+			return nil, "axis " + strconv.Itoa(axis) + " of its result, at " + e.String() + ", does not tell the coordinates it is made of"
+		}
 	}
 	from := func(space ir.Index) []digit {
 		out := make([]digit, len(space))
 		for i, e := range space {
 			out[i] = digit{axis: -1}
 			if e.Op == scalar.OpVar {
-				out[i] = found[e.Name]
+				d, ok := found[e.Name]
+				if !ok {
+					fault = "the position of its result does not tell the coordinate " + e.Name
+				}
+				out[i] = d
 			}
 		}
 		return out
 	}
 	c.batchFrom, c.mFrom, c.nFrom = from(b), from(m), from(nn)
-	return c
+	return c, fault
 }
 
-// findDigits notes for the variables of e, a variable or a sum high·step + low,
-// which part of e they are. Groups of features are such a sum.
-func findDigits(e scalar.Expr, d digit, found map[string]digit) {
+// term is a part of a position: step times the variable v.
+type term struct {
+	v    scalar.Expr
+	step int
+}
+
+// findDigits notes for the variables of e, a position along an axis, which part
+// of it they are. e is a sum of variables times constants in which, as in a
+// number's digits, each step is more than all smaller terms make. Groups of
+// features are such a sum.
+func findDigits(e scalar.Expr, axis int, found map[string]digit) bool {
+	terms, ok := termsOf(e, 1, nil)
+	slices.SortStableFunc(terms, func(a, b term) int { return cmp.Compare(b.step, a.step) })
+	for i, t := range terms {
+		d := digit{axis: axis, step: t.step}
+		if i > 0 {
+			above := terms[i-1].step
+			d.base = above / t.step
+			ok = ok && above%t.step == 0 && t.v.Hi < int64(d.base)
+		}
+		_, twice := found[t.v.Name]
+		ok = ok && !twice
+		found[t.v.Name] = d
+	}
+	return ok
+}
+
+// termsOf returns the terms of step times e, or false where e is no sum of
+// variables times positive constants.
+func termsOf(e scalar.Expr, step int, terms []term) ([]term, bool) {
+	if c, ok := e.IntConst(); ok {
+		return terms, c == 0
+	}
 	switch e.Op {
 	case scalar.OpVar:
-		found[e.Name] = d
+		return append(terms, term{e, step}), true
 	case scalar.OpMul:
-		step, _ := e.Args[1].IntConst()
-		findDigits(e.Args[0], digit{d.axis, d.step * int(step), d.base}, found)
-	case scalar.OpAdd:
-		high, low := e.Args[0], e.Args[1]
-		findDigits(high, d, found)
-		if step, ok := high.Args[1].IntConst(); ok {
-			d.base = int(step)
+		for i, x := range e.Args {
+			if c, ok := x.IntConst(); ok && c > 0 {
+				return termsOf(e.Args[1-i], step*int(c), terms)
+			}
 		}
-		findDigits(low, d, found)
+	case scalar.OpAdd:
+		terms, ok := termsOf(e.Args[0], step, terms)
+		if !ok {
+			return terms, false
+		}
+		return termsOf(e.Args[1], step, terms)
 	}
+	return terms, false
 }
 
 // of returns the coordinates of a space at a position of the result.

@@ -27,6 +27,10 @@ const (
 	partLength  = 128 // of a contracted space that is cut into parts
 	thinSide    = 2   // results this thin are a matrix times a vector
 	mostWaste   = 4   // how often what is asked for the tiles may compute
+	// smallProduct is so few multiplications that a launch takes longer. Tiles
+	// gain nothing there, and their workgroup memory takes GPUs made of software
+	// a second to compile: SwiftShader writes out its initialisation word by word.
+	smallProduct = 1 << 21
 )
 
 func (t tile) threads() int { return t.m / t.rm * (t.n / t.rn) }
@@ -67,7 +71,7 @@ var pickTile = chooseTile
 // false where tiles do not pay.
 func chooseTile(c *contraction, d Device) (best tile, parts int, ok bool) {
 	m, n, k := product(c.M), product(c.N), product(c.K)
-	if !c.tileable() || min(m, n) <= thinSide {
+	if !c.tileable() || min(m, n) <= thinSide || product(c.Batch)*m*n*k <= smallProduct {
 		return tile{}, 0, false
 	}
 	least := mostWaste * product(c.Batch) * m * n

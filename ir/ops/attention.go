@@ -43,7 +43,7 @@ func init() {
 	define(&ir.Def{
 		Op: OpAttention,
 		Doc: "softmax(scale·q·kᵀ)·v. The order is: products, scale, softcap, mask, softmax. A query that sees no key " +
-			"gives 0. It is computed in f32 for narrower types.",
+			"gives 0. With causal a query sees no later key, where the last query belongs to the last key. It is computed in f32 for narrower types.",
 		Constraints: numbered(constraints...),
 		Operands:    []string{"q", "k", "v", "mask"}, Optional: 1,
 		NewAttrs: newAttrs,
@@ -142,14 +142,19 @@ func attentionTypes(a *AttentionAttrs, qkv []ir.Type, mask *ir.Type) ([]ir.Type,
 		return nil, err
 	}
 	if k.DType != q.DType || v.DType != q.DType {
-		return nil, ir.DTypef("q, k and v are %s, %s and %s", q, k, v)
+		return nil, ir.DTypef("q is %s, k is %s and v is %s: they have one type", q.DType, k.DType, v.DType)
 	}
 	rank := len(q.Shape)
 	if rank < 2 || len(k.Shape) != rank || len(v.Shape) != rank {
 		return nil, ir.Shapef("q, k and v have rank %d, %d and %d", rank, len(k.Shape), len(v.Shape))
 	}
-	if q.Shape[rank-1] != k.Shape[rank-1] || k.Shape[rank-2] != v.Shape[rank-2] || !k.Shape[:rank-2].Equal(v.Shape[:rank-2]) {
-		return nil, ir.Shapef("q, k and v are %s, %s and %s", q, k, v)
+	switch {
+	case q.Shape[rank-1] != k.Shape[rank-1]:
+		return nil, ir.Shapef("queries have %s elements, keys have %s: the last axes of q and k", q.Shape[rank-1], k.Shape[rank-1])
+	case k.Shape[rank-2] != v.Shape[rank-2]:
+		return nil, ir.Shapef("there are %s keys and %s values: the axes before the last of k and v", k.Shape[rank-2], v.Shape[rank-2])
+	case !k.Shape[:rank-2].Equal(v.Shape[:rank-2]):
+		return nil, ir.Shapef("the axes of k before the last two are %s, those of v %s", k.Shape[:rank-2], v.Shape[:rank-2])
 	}
 	for i := range rank - 2 {
 		if _, err := q.Shape[i].Div(k.Shape[i]); q.Shape[i] != k.Shape[i] && (i < rank-3 || err != nil) {

@@ -1,6 +1,10 @@
 package ops
 
-import "github.com/rlx-go/rlx/ir"
+import (
+	"errors"
+
+	"github.com/rlx-go/rlx/ir"
+)
 
 // BroadcastShapes returns the shape that values of the given shapes are
 // broadcast to: axes are aligned from the last, and a size of 1 or a missing
@@ -14,15 +18,15 @@ func BroadcastShapes(shapes ...ir.Shape) (ir.Shape, error) {
 	for i := range out {
 		out[i] = ir.N(1)
 	}
+	by := make([]ir.Shape, rank) // the shape that each size comes from
 	for _, s := range shapes {
 		for i, d := range s {
-			o := &out[rank-len(s)+i]
-			switch {
+			at := rank - len(s) + i
+			switch o := out[at]; {
 			case o.Is(1):
-				*o = d
-			case !d.Is(1) && d != *o:
-				return nil, ir.Shapef("%s and %s cannot be broadcast together: axis %d from the last is %s and %s",
-					s, out, i-len(s), d, *o)
+				out[at], by[at] = d, s
+			case !d.Is(1) && d != o:
+				return nil, ir.Shapef("%s and %s cannot be broadcast together: axis %d has the sizes %s and %s", by[at], s, i-len(s), o, d)
 			}
 		}
 	}
@@ -54,11 +58,15 @@ func Broadcast(b *ir.Builder, op ir.Op, in ...ir.Value) []ir.Value {
 }
 
 // broadcasting adds an elementwise node after broadcasting its operands to
-// their common shape.
+// their common shape. An error is about the operands as they were given.
 func broadcasting(b *ir.Builder, op ir.Op, attrs ir.Attrs, in ...ir.Value) ir.Value {
 	wide := Broadcast(b, op, in...)
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	return b.Add1(op, attrs, wide...)
+	out := b.Add1(op, attrs, wide...)
+	if e := (*ir.OpError)(nil); errors.As(b.Err(), &e) {
+		e.In = typesOf(in)
+	}
+	return out
 }

@@ -368,7 +368,7 @@ func condSamples() []ir.Sample {
 		}),
 	}
 	sample := func(name string, p int64) ir.Sample {
-		return ir.Sample{Name: name, Subs: branches, In: []*ir.Array{ir.Ints(ir.Bool, []int64{p}), drawn(ir.F32, 2, 3), drawn(ir.F32, 3)}}
+		return ir.Sample{Name: name, Subs: branches, In: []*ir.Array{ir.Int(ir.Bool, p), drawn(ir.F32, 2, 3), drawn(ir.F32, 3)}}
 	}
 	return []ir.Sample{sample("true", 1), sample("false", 0)}
 }

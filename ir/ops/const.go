@@ -58,5 +58,12 @@ func ZerosLike(b *ir.Builder, like ir.Value) ir.Value { return ConstLike(b, like
 // OnesLike returns ones with the element type and shape of like.
 func OnesLike(b *ir.Builder, like ir.Value) ir.Value { return ConstLike(b, like, 1) }
 
-// Literal returns an array as a constant of the graph.
-func Literal(b *ir.Builder, a *ir.Array) ir.Value { return b.Constant(a.Type(), a.Bytes()) }
+// Literal returns an array as a constant of the graph. The errors are those of
+// [ir.Array.Check].
+func Literal(b *ir.Builder, a *ir.Array) ir.Value {
+	if err := a.Check(); err != nil {
+		b.Failf(ir.OpConstant, nil, err)
+		return ir.Value{}
+	}
+	return b.Constant(a.Type(), a.Bytes())
+}

@@ -96,12 +96,13 @@ func checkAxes(axes []int, rank int) error {
 }
 
 // fromFront returns the axes counted from the front, those below zero being
-// counted from the end. Axes that do not exist are left for the shape rule.
+// counted from the end. Axes that do not exist are left as they are, for the
+// shape rule.
 func fromFront(axes []int, rank int) []int {
 	out := make([]int, len(axes))
 	for i, a := range axes {
 		out[i] = a
-		if a < 0 {
+		if a < 0 && a >= -rank {
 			out[i] = a + rank
 		}
 	}

@@ -206,7 +206,7 @@ func TestViewsPutElementsWhereTheySay(t *testing.T) {
 		},
 		{
 			"clamp", func(b *ir.Builder, in []ir.Value) ir.Value { return ops.Clamp(b, in[0], in[1], in[2]) },
-			[]*ir.Array{f32s(-5, 0.5, 5, 0), ir.Floats(ir.F32, []float64{-1}), ir.Floats(ir.F32, []float64{1})},
+			[]*ir.Array{f32s(-5, 0.5, 5, 0), ir.Float(ir.F32, -1), ir.Float(ir.F32, 1)},
 			f32s(-1, 0.5, 1, 0),
 		},
 	})
@@ -225,7 +225,7 @@ func TestReductionsOfAllAndOfNothing(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	one := []*ir.Array{x}
 	runEvalCases(t, []evalCase{
-		{"sum of all", over(ops.ReduceSum), one, ir.Floats(ir.F32, []float64{21})},
+		{"sum of all", over(ops.ReduceSum), one, ir.Float(ir.F32, 21)},
 		{"sum of rows", over(ops.ReduceSum, -1), one, f32s(9, 12)},
 		{"sum of columns", over(ops.ReduceSum, 0), one, f32s(5, 7, 9)},
 		{"product", over(ops.ReduceProd, 1), one, f32s(15, 48)},
@@ -239,10 +239,10 @@ func TestReductionsOfAllAndOfNothing(t *testing.T) {
 		{"largest of no integers", over(ops.ReduceMax, 0), []*ir.Array{noInts}, ir.Ints(ir.I8, []int64{-128}, 1)},
 		{"smallest of no integers", over(ops.ReduceMin, 0), []*ir.Array{noInts}, ir.Ints(ir.I8, []int64{127}, 1)},
 		{"mean of none", over(ops.Mean, 0), []*ir.Array{none}, f32s(nan, nan)},
-		{"largest with NaN", over(ops.ReduceMax), []*ir.Array{f32s(1, nan, 3)}, ir.Floats(ir.F32, []float64{nan})},
-		{"integers wrap", over(ops.ReduceSum), []*ir.Array{ir.Ints(ir.U8, []int64{200, 100}, 2)}, ir.Ints(ir.U8, []int64{44})},
-		{"first of ties", at(ops.ArgMax, 0), []*ir.Array{f32s(1, 3, 3)}, ir.Ints(ir.I32, []int64{1})},
-		{"first NaN", at(ops.ArgMin, 0), []*ir.Array{f32s(1, nan, nan, -inf)}, ir.Ints(ir.I32, []int64{1})},
+		{"largest with NaN", over(ops.ReduceMax), []*ir.Array{f32s(1, nan, 3)}, ir.Float(ir.F32, nan)},
+		{"integers wrap", over(ops.ReduceSum), []*ir.Array{ir.Ints(ir.U8, []int64{200, 100}, 2)}, ir.Int(ir.U8, 44)},
+		{"first of ties", at(ops.ArgMax, 0), []*ir.Array{f32s(1, 3, 3)}, ir.Int(ir.I32, 1)},
+		{"first NaN", at(ops.ArgMin, 0), []*ir.Array{f32s(1, nan, nan, -inf)}, ir.Int(ir.I32, 1)},
 		{"position in rows", at(ops.ArgMax, -1), one, i32s(1, 2)},
 	})
 }

@@ -74,7 +74,7 @@ func crossEntropySamples() []ir.Sample {
 	return []ir.Sample{
 		sample("batch", 1, drawn(ir.F32, 4, 3), ir.Ints(ir.I32, []int64{2, 0, 1, 1})),
 		sample("many classes", 1, drawn(ir.F32, 3, 300), ir.Ints(ir.I32, []int64{299, 0, 17})),
-		sample("one example", 0, drawn(ir.F32, 5), ir.Ints(ir.U8, []int64{3})),
+		sample("one example", 0, drawn(ir.F32, 5), ir.Int(ir.U8, 3)),
 		sample("class axis in the middle", 1, drawn(ir.F32, 2, 3, 2), ir.Ints(ir.I32, []int64{2, 0, 1, 1}, 2, 2)),
 		sample("no examples", 1, ir.NewArray(ir.F32, 0, 3), ir.NewArray(ir.I32, 0)),
 	}

@@ -102,6 +102,6 @@ func TestPoolTiesShareTheGradient(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := slopesOf(t, g)
-	back := run(t, j.backward(t, g), []*ir.Array{ir.Floats(ir.F64, []float64{-5, 2, 2}, 1, 3, 1), ir.Floats(ir.F64, []float64{1})})
+	back := run(t, j.backward(t, g), []*ir.Array{ir.Floats(ir.F64, []float64{-5, 2, 2}, 1, 3, 1), ir.Float(ir.F64, 1)})
 	compareArrays(t, back[0], ir.Floats(ir.F64, []float64{1, 0.5, 0.5}, 1, 3, 1))
 }

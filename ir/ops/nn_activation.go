@@ -107,7 +107,7 @@ func activationSamples(a activation) []ir.Sample {
 	x := drawn(ir.F32, 7, 33)
 	out := []ir.Sample{
 		{Name: "matrix", In: []*ir.Array{x}},
-		{Name: "scalar", In: []*ir.Array{ir.Floats(ir.F32, []float64{-1.5})}},
+		{Name: "scalar", In: []*ir.Array{ir.Float(ir.F32, -1.5)}},
 		{Name: "empty", In: []*ir.Array{ir.NewArray(ir.F32, 0, 3)}},
 		{Name: "far", In: []*ir.Array{ir.Floats(ir.F32, []float64{-40, -9, 9, 40})}},
 		{Name: "half", In: []*ir.Array{drawn(ir.F16, 5)}},

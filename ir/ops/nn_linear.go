@@ -147,7 +147,7 @@ func embeddingSamples() []ir.Sample {
 	}
 	return []ir.Sample{
 		{Name: "tokens", In: []*ir.Array{drawn(ir.F32, 11, 5), ir.Ints(ir.I32, []int64{10, 0, 3, 3, 7, 1}, 2, 3)}},
-		{Name: "one token", In: []*ir.Array{drawn(ir.F32, 3, 2), ir.Ints(ir.U8, []int64{2})}},
+		{Name: "one token", In: []*ir.Array{drawn(ir.F32, 3, 2), ir.Int(ir.U8, 2)}},
 		{Name: "no tokens", In: []*ir.Array{drawn(ir.F32, 3, 2), ir.NewArray(ir.I32, 0)}},
 	}
 }

@@ -26,7 +26,7 @@ func init() {
 
 func definePow() {
 	defineBinary(binary{
-		op: OpPow, doc: "x to the power y: 1 for y = 0 and any x, NaN for a negative x unless y is whole.",
+		op: OpPow, doc: "x to the power y: 1 for y = 0 and any x, NaN for a negative x unless y is whole. The derivative by y at 0^0 is 0.",
 		types: floats, scalar: scalar.Pow, meaning: meaning{float: float2(math.Pow)},
 		slopes: [2]slope2{powByBase, powByExponent},
 		from:   [2]float64{0.3, -2}, to: [2]float64{3, 2},
@@ -37,18 +37,19 @@ func definePow() {
 	})
 }
 
-// powByBase is y·x^(y−1), and 0 for y = 0 also where the power is infinite.
+// powByBase is y·x^(y−1), and 0 for y = 0 also where the power is infinite. The
+// zero is that of the product, through which a further derivative passes: by
+// the exponent that one is x^(y−1) there.
 func powByBase(b *ir.Builder, x, y, _ ir.Value) ir.Value {
-	zero := ZerosLike(b, y)
-	slope := Mul(b, y, Pow(b, x, Sub(b, y, OnesLike(b, y))))
-	return Select(b, Eq(b, y, zero), zero, slope)
+	return scale(b, Pow(b, x, Sub(b, y, OnesLike(b, y))), y)
 }
 
-// powByExponent is x^y·log x, and 0 where x^y is 0 and for 0^0.
+// powByExponent is x^y·log x, which is 0 where x^y is. At 0^0, where 0^y jumps,
+// it is 0 as at every jump.
 func powByExponent(b *ir.Builder, x, y, z ir.Value) ir.Value {
 	zero := ZerosLike(b, x)
-	corner := And(b, Eq(b, x, zero), Eq(b, y, zero))
-	return Select(b, Or(b, Eq(b, z, zero), corner), zero, Mul(b, z, Log(b, x)))
+	jump := And(b, Eq(b, x, zero), Eq(b, y, zero))
+	return Select(b, jump, zero, MulZero(b, z, Log(b, x)))
 }
 
 func defineRoots() {

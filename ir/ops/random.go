@@ -331,7 +331,7 @@ func randomBitsSamples() []ir.Sample {
 		sample("pairs", true, []int{3, 4}, key),
 		sample("scalar", false, nil, key),
 		sample("empty", false, []int{0, 2}, key),
-		sample("offset that carries", false, []int{4}, key, ir.Ints(ir.U32, []int64{math.MaxUint32 - 1})),
+		sample("offset that carries", false, []int{4}, key, ir.Int(ir.U32, math.MaxUint32-1)),
 		sample("many keys", true, []int{3}, keys, ir.Ints(ir.U32, []int64{0, 5, math.MaxUint32})),
 	}
 }
@@ -357,7 +357,7 @@ func bernoulliSamples() []ir.Sample {
 	key := ir.Ints(ir.U32, []int64{2, 718281828})
 	sample := func(name string, p float64) ir.Sample {
 		return ir.Sample{
-			Name: name, Attrs: &RandomAttrs{ir.Dims(7, 3)}, In: []*ir.Array{key, ir.Floats(ir.F32, []float64{p})},
+			Name: name, Attrs: &RandomAttrs{ir.Dims(7, 3)}, In: []*ir.Array{key, ir.Float(ir.F32, p)},
 			NoGrad: "the result is a boolean",
 		}
 	}

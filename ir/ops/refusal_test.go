@@ -18,13 +18,25 @@ var refusals = map[string]struct {
 	kind  error
 	says  string
 }{
-	"matrix product of sizes that differ": {types("f32[2,3]", "f32[4,5]"), discard(matMul), ir.ErrShape, "has size 3 and axis 0 of rhs has size 4"},
+	"matrix product of sizes that differ": {types("f32[2,3]", "f32[4,5]"), discard(matMul), ir.ErrShape, "matmul(f32[2,3], f32[4,5]): shape mismatch: rows of [2,3] have 3 elements, columns of [4,5] have 4"},
 	"matrix product of types that differ": {types("f32[2,3]", "f16[3,5]"), discard(matMul), ir.ErrDType, "f16[3,5]"},
 	"matrix product of a scalar":          {types("f32[]", "f32[3]"), discard(matMul), ir.ErrShape, "rank 1 or more"},
 	"matrix product of batches that differ": {
 		types("f32[2,3,4]", "f32[5,4,3]"), discard(matMul), ir.ErrShape, "[5]",
 	},
-	"matrix product over different symbols": {types("f32[2,n]", "f32[m,3]"), discard(matMul), ir.ErrShape, "size n"},
+	"matrix product over different symbols": {types("f32[2,n]", "f32[m,3]"), discard(matMul), ir.ErrShape, "have n elements"},
+	"sum of shapes that differ":             {types("f32[2,3]", "f32[4]"), sum, ir.ErrShape, "[2,3] and [4] cannot be broadcast together: axis -1 has the sizes 3 and 4"},
+	"choice of shapes that differ": {
+		types("bool[]", "f32[5,1]", "f32[3,4]"),
+		func(b *ir.Builder, in values) { ops.Select(b, in[0], in[1], in[2]) }, ir.ErrShape, "[5,1] and [3,4] cannot be broadcast together: axis -2 has the sizes 5 and 3",
+	},
+	"sum with a constant of another type":    {types("f32[2,3]", "i32[]"), sum, ir.ErrDType, "add(f32[2,3], i32[]): dtype mismatch: operand 1 is i32, operand 0 is f32"},
+	"choice by a number":                     {types("f32[]", "f32[2]", "f32[2]"), func(b *ir.Builder, in values) { ops.Select(b, in[0], in[1], in[2]) }, ir.ErrDType, "select(f32[], f32[2], f32[2])"},
+	"attention of other lengths":             {types("f32[4,3]", "f32[5,2]", "f32[5,2]"), discard(attention(ops.AttentionAttrs{})), ir.ErrShape, "queries have 3 elements, keys have 2"},
+	"attention of other counts":              {types("f32[4,3]", "f32[5,3]", "f32[6,3]"), discard(attention(ops.AttentionAttrs{})), ir.ErrShape, "there are 5 keys and 6 values"},
+	"attention of other batches":             {types("f32[2,4,3]", "f32[2,5,3]", "f32[1,5,3]"), discard(attention(ops.AttentionAttrs{})), ir.ErrShape, "axes of k before the last two are [2], those of v [1]"},
+	"attention of types that differ":         {types("f32[4,3]", "f16[5,3]", "f32[5,3]"), discard(attention(ops.AttentionAttrs{})), ir.ErrDType, "q is f32, k is f16 and v is f32"},
+	"softmax along an axis before the first": {types("f32[3,4]"), func(b *ir.Builder, in values) { ops.Softmax(b, in[0], -3) }, ir.ErrAttr, "axis -3 of a value of rank 2"},
 	"dot_general over an axis twice": {
 		types("f32[2,2]", "f32[2,2]"),
 		func(b *ir.Builder, in values) {
@@ -200,6 +212,8 @@ func types(list ...string) []ir.Type {
 	}
 	return out
 }
+
+func sum(b *ir.Builder, in values) { ops.Add(b, in[0], in[1]) }
 
 func TestRefusalsSayWhatDoesNotFit(t *testing.T) {
 	for name, c := range refusals {

@@ -1,6 +1,7 @@
 package passes
 
 import (
+	"math"
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
@@ -42,8 +43,8 @@ func sliceSlice(s site) ir.Value {
 	start, stride := slices.Clone(inner.Start), slices.Clone(inner.Stride)
 	for i := range start {
 		start[i] = start[i].Add(outer.Start[i].Mul(ir.N(stride[i])))
-		stride[i] *= outer.Stride[i]
-		if !start[i].Valid() || stride[i] > 1<<31 {
+		stride[i], ok = ir.N(stride[i]).Mul(ir.N(outer.Stride[i])).Const()
+		if !start[i].Valid() || !ok || stride[i] > math.MaxInt32 {
 			return ir.Value{}
 		}
 	}

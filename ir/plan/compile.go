@@ -133,7 +133,10 @@ func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 	if err := ec.schedule(prog, nil); err != nil {
 		return nil, err
 	}
-	return ec, ec.placeAll()
+	if err := ec.placeAll(); err != nil {
+		return nil, err
+	}
+	return ec, ec.cut()
 }
 
 // addCodes numbers the checks of an entry after those of the entries before.

@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"math"
 	"unicode/utf8"
 
 	"github.com/rlx-go/rlx/ir/dtype"
@@ -29,12 +30,11 @@ func Decode(b []byte) (*Plan, error) {
 	return p, nil
 }
 
-func damaged(offset int, text string, args ...any) error {
-	return &FormatError{Kind: ErrDamaged, Offset: offset, Msg: format.Sprintf(text, args...)}
-}
-
 // checkHeader returns the minor version of an intact file.
 func checkHeader(b []byte) (minor int, err error) {
+	damaged := func(offset int, text string, args ...any) error {
+		return &FormatError{Kind: ErrDamaged, Rule: 1, Offset: offset, Msg: format.Sprintf(text, args...)}
+	}
 	if len(b) < 4 || string(b[:4]) != magic {
 		return 0, damaged(0, "not a plan: it does not begin with %q", magic)
 	}
@@ -42,7 +42,7 @@ func checkHeader(b []byte) (minor int, err error) {
 		return 0, damaged(len(b), "the file is cut short in its header")
 	}
 	if major := int(binary.LittleEndian.Uint16(b[4:])); major != Major {
-		return 0, &FormatError{Kind: ErrVersion, Offset: 4, Msg: format.Sprintf("the file has major version %d, this reader reads %d", major, Major)}
+		return 0, &FormatError{Kind: ErrVersion, Rule: 2, Offset: 4, Msg: format.Sprintf("the file has major version %d, this reader reads %d", major, Major)}
 	}
 	if n := int(binary.LittleEndian.Uint32(b[8:])); n != len(b) {
 		return 0, damaged(8, "the file is %d bytes long but says %d", len(b), n)
@@ -89,7 +89,8 @@ func decodeSections(b []byte, minor int, variants bool) (*Plan, error) {
 		tag, flags, length := string(r.take(4)), r.u32(), r.u32()
 		r.section = tag
 		body := r.off
-		r.skip((length + 3) &^ 3)
+		r.room(length)
+		r.skip(length + -length&3)
 		if r.err != nil {
 			break
 		}
@@ -104,7 +105,7 @@ func decodeSections(b []byte, minor int, variants bool) (*Plan, error) {
 		read, known := sections[tag]
 		switch {
 		case known && seen[tag]:
-			r.failAt(start, ErrDamaged, "the section is there twice")
+			r.failAt(start, ErrDamaged, 7, "the section is there twice")
 		case known:
 			seen[tag] = true
 			inner := &reader{buf: b, off: body, end: body + length, newer: r.newer, section: tag}
@@ -112,13 +113,13 @@ func decodeSections(b []byte, minor int, variants bool) (*Plan, error) {
 			inner.finish()
 			r.err = inner.err
 		case flags&flagRequired != 0:
-			r.failAt(start, ErrVersion, "section %q is required and not known to this reader", tag)
+			r.failAt(start, ErrVersion, 8, "section %q is required and not known to this reader", tag)
 		}
 	}
 	for _, tag := range mandatory {
 		if !seen[tag] && r.err == nil {
 			r.section = tag
-			r.failAt(len(b), ErrDamaged, "the section is missing")
+			r.failAt(len(b), ErrDamaged, 7, "the section is missing")
 		}
 	}
 	return p, r.err
@@ -144,17 +145,26 @@ type reader struct {
 	err      error
 }
 
-func (r *reader) failAt(offset int, kind error, text string, args ...any) {
+func (r *reader) failAt(offset int, kind error, rule int, text string, args ...any) {
 	if r.err == nil {
-		r.err = &FormatError{Kind: kind, Offset: offset, Section: r.section, Msg: format.Sprintf(text, args...)}
+		r.err = &FormatError{Kind: kind, Rule: rule, Offset: offset, Section: r.section, Msg: format.Sprintf(text, args...)}
 	}
 }
 
-func (r *reader) fail(text string, args ...any) { r.failAt(r.off, ErrDamaged, text, args...) }
+func (r *reader) fail(rule int, text string, args ...any) {
+	r.failAt(r.off, ErrDamaged, rule, text, args...)
+}
+
+// room makes sure that n bytes, padded to 4, are there.
+func (r *reader) room(n int) {
+	if pad := -n & 3; n > r.end-r.off-pad {
+		r.fail(3, "%d bytes expected, %d left", n+pad, r.end-r.off)
+	}
+}
 
 func (r *reader) take(n int) []byte {
 	if r.err == nil && (n < 0 || n > r.end-r.off) {
-		r.fail("%d bytes expected, %d left", n, r.end-r.off)
+		r.fail(3, "%d bytes expected, %d left", n, r.end-r.off)
 	}
 	if r.err != nil {
 		return nil
@@ -166,10 +176,16 @@ func (r *reader) take(n int) []byte {
 func (r *reader) skip(n int) { r.take(n) }
 
 func (r *reader) u32() int {
-	if b := r.take(4); b != nil {
-		return int(binary.LittleEndian.Uint32(b))
+	b := r.take(4)
+	if b == nil {
+		return 0
 	}
-	return 0
+	v := binary.LittleEndian.Uint32(b)
+	if uint64(v) > math.MaxInt {
+		r.fail(4, "a number is out of range")
+		return 0
+	}
+	return int(v)
 }
 
 // i64 reads a number that is exact in JavaScript too.
@@ -180,7 +196,7 @@ func (r *reader) i64() int {
 	}
 	v := int64(binary.LittleEndian.Uint64(b))
 	if v < -maxExact || v > maxExact {
-		r.fail("a number is out of range")
+		r.fail(4, "a number is out of range")
 		return 0
 	}
 	return int(v)
@@ -189,7 +205,7 @@ func (r *reader) i64() int {
 func (r *reader) u64() int {
 	v := r.i64()
 	if v < 0 {
-		r.fail("a number is out of range")
+		r.fail(4, "a number is out of range")
 		return 0
 	}
 	return v
@@ -199,7 +215,7 @@ func (r *reader) u64() int {
 func (r *reader) upTo(n int, what string) int {
 	v := r.u32()
 	if v >= n {
-		r.fail("unknown %s %d", what, v)
+		r.fail(6, "unknown %s %d", what, v)
 		return 0
 	}
 	return v
@@ -207,10 +223,11 @@ func (r *reader) upTo(n int, what string) int {
 
 func (r *reader) str() string {
 	n := r.u32()
+	r.room(n)
 	b := r.take(n)
 	r.skip(-n & 3)
 	if !utf8.Valid(b) {
-		r.fail("a string is not UTF-8")
+		r.fail(5, "a string is not UTF-8")
 	}
 	if r.err != nil {
 		return ""
@@ -222,7 +239,7 @@ func (r *reader) str() string {
 func (r *reader) count(size int) int {
 	n := r.u32()
 	if n > (r.end-r.off)/size {
-		r.fail("a list of %d items in %d bytes", n, r.end-r.off)
+		r.fail(3, "a list of %d items in %d bytes", n, r.end-r.off)
 		return 0
 	}
 	return n
@@ -232,7 +249,7 @@ func (r *reader) count(size int) int {
 // later version or a mistake.
 func (r *reader) finish() {
 	if r.off < r.end && !r.newer {
-		r.fail("%d bytes too many", r.end-r.off)
+		r.fail(3, "%d bytes too many", r.end-r.off)
 	}
 	if r.err == nil {
 		r.off = r.end
@@ -242,9 +259,7 @@ func (r *reader) finish() {
 // record reads u32 length and the fields that body reads.
 func (r *reader) record(body func()) {
 	n := r.u32()
-	if n > r.end-r.off {
-		r.fail("%d bytes expected, %d left", n, r.end-r.off)
-	}
+	r.room(n)
 	if r.err != nil {
 		return
 	}
@@ -311,7 +326,7 @@ func (r *reader) slot(s *Slot) {
 	name := r.str()
 	var err error
 	if s.DType, err = dtype.Parse(name); err != nil {
-		r.fail("unknown dtype %q", name)
+		r.fail(6, "unknown dtype %q", name)
 	}
 	s.Dims = numbers(r, 8, r.u64)
 	s.Buffer, s.Offset, s.Bytes = r.u32(), r.u64(), r.u64()
@@ -338,7 +353,7 @@ func (r *reader) entry(e *Entry) {
 
 func (r *reader) steps(depth int) []Step {
 	if depth > MaxCounters {
-		r.fail("repeats are nested more than %d deep", MaxCounters)
+		r.failAt(r.off, ErrInvalid, 39, "repeats are nested more than %d deep", MaxCounters)
 		return nil
 	}
 	return items(r, func(s *Step) {
@@ -350,7 +365,7 @@ func (r *reader) steps(depth int) []Step {
 		case stepRepeat:
 			*s = &Repeat{Count: r.u32(), Steps: r.steps(depth + 1)}
 		default:
-			r.failAt(r.off-4, ErrVersion, "a step of kind %d is not known to this reader", kind)
+			r.failAt(r.off-4, ErrVersion, 8, "a step of kind %d is not known to this reader", kind)
 		}
 	})
 }

@@ -4,8 +4,8 @@
 //
 // [Encode] and [Decode] convert a plan to and from a file of its own format
 // (see the comment at [Encode]); [Validate] checks everything that the
-// executors rely on, WebGPU's usage rules included. The executors are the
-// TypeScript replayer under js/src and package webgpu/exec.
+// executors rely on, WebGPU's usage rules included: the rules below. The
+// executors are the TypeScript replayer under js/src and package webgpu/exec.
 //
 // # How a plan is run
 //
@@ -34,4 +34,88 @@
 // first check that failed; the words after it are that check's own. Kernels
 // that find word 0 set leave persistent slots alone. It is read together with
 // every slot that is read, and cleared by the host once it was reported.
+//
+// # The rules
+//
+// A file is a plan that can be run where it obeys these rules, which this
+// package and js/src/plan check in the same order; errors name the rule.
+// testdata/cases.json has a case for each, which the tests of both run. Rules 1
+// to 8 are about the form of the file ([ErrDamaged]; 2 and 8 [ErrVersion]), the
+// others about the plan ([ErrInvalid]). "The limits" are those in
+// Plan.Requires, which a device is asked for before anything is made.
+//
+//  1. The file begins with its magic number and states its own length and the
+//     checksum of what follows: a file that is cut or changed is noticed
+//     before any of it is believed.
+//  2. Its major version is that of the reader.
+//  3. A section, record, list or string has the length it states, padding
+//     included, within what it lies in, and its fields take all of it, unless
+//     the minor version is later: so no length is believed that is not there.
+//  4. A u64 or i64 is at most 2⁵³-1 from 0, a u64 not negative: all readers
+//     have the same numbers, and sums of two do not overflow.
+//  5. Strings are UTF-8.
+//  6. Buffer kinds, roles, element types, accesses and truth values are among
+//     the known.
+//  7. META, REQS, BUFS, SLOT, CNST, KRNL and ENTR are there, no known section
+//     twice but VARI; a variant has no variants.
+//  8. A section flagged as required, and the kind of a step, is known: what is
+//     skipped would compute something else.
+//  9. A buffer's size is a positive multiple of [RowBytes], so that windows
+//     rounded up to rows end in it, and within the limit.
+//  10. A slot has a name.
+//  11. A slot's size is that of its elements ([SlotBytes]); its dimensions other
+//     than 0 multiply to no more than rule 4 allows; quantised types come in
+//     whole blocks.
+//  12. Bounds are for inputs of integers, and in order: they are what the host
+//     checks in place of the kernel.
+//  13. A scalar is one f32, i32, u32 or bool at a multiple of [WordBytes]: a
+//     word of the row of scalars.
+//  14. The window of a slot, constant, copy, binding or the status word lies in
+//     a buffer that exists; its size is a multiple of [WordBytes], its offset
+//     one of WordBytes, of bindings and the status word one of [RowBytes], as
+//     WebGPU asks.
+//  15. Inputs lie in buffers for inputs, parameters and states in those for
+//     state, outputs in these, temporary or constant ones, constants in those
+//     for constants or state, the status word in its own kind: steps or other
+//     slots would overwrite them otherwise.
+//  16. No two parameters or states have one name: files of weights are by name.
+//  17. No two inputs, parameters or states share a byte: all keep their contents.
+//  18. A kernel's name is [a-z0-9_]+, fit for labels, and its source is not empty.
+//  19. Its workgroup has 1 thread or more along each axis, and each axis and the
+//     whole are within the limits.
+//  20. Its workgroup memory is within the limit.
+//  21. It has at least one storage array, and no more than the limit.
+//  22. The uniform block of a kernel and the row of scalars of an entry are
+//     multiples of [WordBytes], at most [MaxUniformBytes].
+//  23. The rows of all entries, each rounded up to [RowBytes], take at most
+//     [MaxRowsBytes]: an executor makes many of each before the first run.
+//  24. A kernel reads at most [MaxCounters] counters: WebGPU binds no more with
+//     offsets.
+//  25. Status codes are not 0, which is no fault, and differ.
+//  26. An entry has a name, and no other has the same.
+//  27. An entry lists slots that exist: inputs, scalars, and as outputs those
+//     with that role and persistent ones.
+//  28. The names of an entry's inputs and scalars differ, and those of its
+//     outputs; an output has no name of a parameter or state. So the host's
+//     names are unambiguous.
+//  29. Scalars lie within their entry's row, no two in one place.
+//  30. A dispatch runs a kernel that exists.
+//  31. It runs 1 workgroup or more along each axis, within the limit.
+//  32. It has one binding for each storage array of the kernel.
+//  33. A kernel's uniform block is no larger than the entry's row, and it reads
+//     no more counters than there are repeats around the dispatch.
+//  34. A copy or binding is not empty, and a binding within the limit.
+//  35. No step writes to buffers for constants or inputs, which keep their
+//     contents.
+//  36. In one dispatch a buffer is either only read, or all its windows are
+//     writable and share no byte: WebGPU's usage rule, without which results
+//     depend on the order of threads.
+//  37. A copy is between two buffers, as WebGPU asks.
+//  38. A repeat is run 1 to [MaxRepeat] times: the counters are that many rows.
+//  39. Repeats are nested at most [MaxCounters] deep: readers recurse.
+//  40. An entry makes at most [MaxDispatches] dispatches, copies and rounds of
+//     empty repeats, all repeats written out: its run ends.
+//
+// Rules are checked in time linear in the file, but for sorting, and nothing is
+// made or repeated by a number before its limit is checked.
 package plan

@@ -245,8 +245,8 @@ func (w *writer) steps(steps []Step) {
 
 // finish fills in the header.
 func (w *writer) finish() ([]byte, error) {
-	if len(w.buf) > math.MaxUint32 {
-		return nil, &FormatError{Kind: ErrInvalid, Offset: -1, Msg: format.Sprintf("the file would be %d bytes long, the limit is 4 GiB", len(w.buf))}
+	if uint64(len(w.buf)) > math.MaxUint32 {
+		return nil, &FormatError{Kind: ErrInvalid, Rule: 1, Offset: -1, Msg: format.Sprintf("the file would be %d bytes long, the limit is 4 GiB", len(w.buf))}
 	}
 	h := append(w.buf[:0], magic...)
 	h = binary.LittleEndian.AppendUint16(h, Major)

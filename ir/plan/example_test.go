@@ -83,7 +83,7 @@ func ExampleDecode() {
 	// predict
 	// fold
 	// pick
-	// damaged plan: at byte 8: the file is 100 bytes long but says 6232
+	// damaged plan: at byte 8: the file is 100 bytes long but says 6232 (rule 1)
 	// true
 }
 
@@ -92,5 +92,5 @@ func ExampleValidate() {
 	p.Entries[0].Steps[0].(*plan.Dispatch).Bindings[1].Offset = 16
 	fmt.Println(plan.Validate(p))
 	// Output:
-	// invalid plan: entry 0 (init), step 0 (init), binding 1: offset 16 is not a multiple of 256
+	// invalid plan: entry 0 (init), step 0 (init), binding 1: offset 16 is not a multiple of 256 (rule 14)
 }

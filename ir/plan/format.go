@@ -1,6 +1,10 @@
 package plan
 
-import "github.com/rlx-go/rlx/ir/kernel"
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir/kernel"
+)
 
 // The version of the format that Encode writes. A reader reads every minor
 // version of its major: what a later minor version adds is a new section,
@@ -41,8 +45,8 @@ const (
 )
 
 // maxExact bounds what is read into an int: JavaScript's numbers are exact up
-// to here.
-const maxExact = 1<<53 - 1
+// to here, and sums of a few do not overflow where an int has 32 bits.
+const maxExact = min(1<<53-1, math.MaxInt/4)
 
 // accesses is how many kinds of kernel.Access there are; their numbers are
 // those of the file.

@@ -15,7 +15,7 @@ import (
 	"github.com/rlx-go/rlx/ir/plan/plantest"
 )
 
-var update = flag.Bool("update", false, "write the golden file where there is none")
+var update = flag.Bool("update", false, "write the cases that are shared with js, and the golden file where there is none")
 
 // golden is the file of version 1.0. It is never changed: what was released
 // stays readable.

@@ -23,6 +23,9 @@ const (
 	MaxRepeat = 1 << 16
 	// MaxUniformBytes is the greatest size of an entry's row of scalars.
 	MaxUniformBytes = 16 << 10
+	// MaxRowsBytes is the greatest size of the rows of scalars of all entries,
+	// each rounded up to [RowBytes].
+	MaxRowsBytes = 1 << 20
 	// MaxDispatches is the greatest number of dispatches of one run of an
 	// entry, repeats written out.
 	MaxDispatches = 1 << 20

@@ -74,13 +74,5 @@ func TestPlanOfHalfFloatsRequiresTheFeature(t *testing.T) {
 
 func compile(t *testing.T, make func(b *ir.Builder), target plan.Target) (*plan.Plan, error) {
 	t.Helper()
-	g, err := ir.Build("g", make)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plan.Compile(m, target, wgsl.Printer{})
+	return compileFor(t, make, target, wgsl.Printer{})
 }

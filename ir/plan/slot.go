@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"math"
-
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/format"
 )
@@ -14,15 +12,21 @@ func SlotBytes(dt dtype.DType, dims []int) (int, error) {
 	if dt == dtype.Bool {
 		dt = dtype.U32
 	}
-	n := 1
+	n, empty := 1, false
 	for _, d := range dims {
-		if d < 0 {
+		switch {
+		case d < 0:
 			return 0, format.Errorf("a dimension is %d", d)
-		}
-		if d > 0 && n > math.MaxInt/d {
+		case d == 0:
+			empty = true // the others are bounded all the same, in whatever order
+		case n > maxExact/d:
 			return 0, format.Errorf("the number of elements overflows")
+		default:
+			n *= d
 		}
-		n *= d
+	}
+	if empty {
+		n = 0
 	}
 	bytes, err := dt.Bytes(n)
 	if err != nil {

@@ -29,12 +29,12 @@ func (c *entryCompiler) addSteps() error {
 		for len(stack)-1 < len(l.loops) {
 			stack = append(stack, open{loop: l.loops[len(stack)-1]})
 		}
-		steps, err := c.dispatches(l)
+		d, err := c.dispatch(l.Launch)
 		if err != nil {
 			return err
 		}
 		top := &stack[len(stack)-1].steps
-		*top = append(*top, steps...)
+		*top = append(*top, d)
 	}
 	for len(stack) > 1 {
 		leave()
@@ -43,31 +43,39 @@ func (c *entryCompiler) addSteps() error {
 	return nil
 }
 
-// dispatches binds a launch and prints its kernel. A group of parts side by side
-// that cannot be bound as its tensors lie is cut between parts; nothing goes
-// from one to the other.
-func (c *entryCompiler) dispatches(l placedLaunch) ([]Step, error) {
+// cut replaces launches that cannot be bound as their tensors lie.
+func (c *entryCompiler) cut() error {
+	launches := c.launches
+	c.launches = nil
+	for _, l := range launches {
+		if err := c.addCut(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addCut adds a launch. A group of parts side by side that cannot be bound is cut
+// in two between parts, again and again: nothing goes from one to the other.
+func (c *entryCompiler) addCut(l placedLaunch) error {
 	parts := l.group.Parts
 	if len(parts) < 2 || c.bindable(l.Args) {
-		d, err := c.dispatch(l.Launch)
-		return []Step{d}, err
+		c.launches = append(c.launches, l)
+		return nil
 	}
-	var out []Step
 	for _, half := range [][]*kernel.Group{parts[:len(parts)/2], parts[len(parts)/2:]} {
 		g := l.group.Cut(half)
 		launches, err := l.program.Schedule(g, c.target.device())
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, launch := range launches {
-			steps, err := c.dispatches(placedLaunch{launch, l.program, g, l.loops})
-			if err != nil {
-				return nil, err
+			if err := c.addCut(placedLaunch{launch, l.program, g, l.loops}); err != nil {
+				return err
 			}
-			out = append(out, steps...)
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // bindable reports whether a kernel can bind these tensors, those in one arena

@@ -9,29 +9,29 @@ import (
 )
 
 // Validate checks that a plan can be run on a device that meets its own
-// requirements: that every index, window and alignment is right, that names are
-// unambiguous, that nothing exceeds the stated limits, and that each dispatch
-// obeys WebGPU's usage rules. The error is a [*FormatError] of kind
-// [ErrInvalid].
+// requirements: that it obeys the rules that the comment of the package lists.
+// The error is a [*FormatError] of kind [ErrInvalid].
 func Validate(p *Plan) error {
 	if err := validateOne(p); err != nil {
 		return err
 	}
 	for i, v := range p.Variants {
 		err := validateOne(v)
-		if len(v.Variants) > 0 {
-			err = invalid("", "it has variants of its own")
+		if err == nil && len(v.Variants) > 0 {
+			err = invalid(7, "it has variants of its own")
 		}
 		if err != nil {
-			return format.Errorf("variant %d: %w", i, err)
+			return err.in("variant %d", i)
 		}
 	}
 	return nil
 }
 
-func validateOne(p *Plan) error {
-	v := validator{p: p, limits: p.Requires.Limits}
-	for _, check := range []func() error{v.buffers, v.slots, v.constants, v.kernels, v.status, v.entries} {
+// validateOne checks a plan without its variants. The order of the checks is
+// that of js/src/plan/validate.ts: both find the same first fault.
+func validateOne(p *Plan) *FormatError {
+	v := validator{p: p, limits: p.Requires.Limits, persistent: map[string]bool{}}
+	for _, check := range []func() *FormatError{v.buffers, v.slots, v.constants, v.kernels, v.status, v.entries} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -39,43 +39,59 @@ func validateOne(p *Plan) error {
 	return nil
 }
 
-func invalid(where, text string, args ...any) error {
-	return &FormatError{Kind: ErrInvalid, Offset: -1, Section: where, Msg: format.Sprintf(text, args...)}
+func invalid(rule int, text string, args ...any) *FormatError {
+	return &FormatError{Kind: ErrInvalid, Rule: rule, Offset: -1, Msg: format.Sprintf(text, args...)}
 }
 
 type validator struct {
-	p      *Plan
-	limits Limits
+	p          *Plan
+	limits     Limits
+	persistent map[string]bool // the names of parameters and states
+	spans      []span          // room for those of one dispatch
 }
 
-func (v *validator) buffers() error {
+func (v *validator) buffers() *FormatError {
 	for i, b := range v.p.Buffers {
-		where := format.Sprintf("buffer %d (%s)", i, b.Kind)
+		var err *FormatError
 		switch {
 		case b.Kind >= bufferKinds:
-			return invalid(where, "its kind is unknown")
+			err = invalid(6, "its kind is unknown")
 		case b.Bytes <= 0 || b.Bytes%RowBytes != 0:
-			return invalid(where, "its size of %d bytes is not a positive multiple of %d", b.Bytes, RowBytes)
+			err = invalid(9, "its size of %d bytes is not a positive multiple of %d", b.Bytes, RowBytes)
 		case b.Bytes > v.limits.BufferBytes:
-			return invalid(where, "%d bytes are over the limit of %d", b.Bytes, v.limits.BufferBytes)
+			err = invalid(9, "%d bytes are over the limit of %d", b.Bytes, v.limits.BufferBytes)
+		}
+		if err != nil {
+			return err.in("buffer %d (%s)", i, b.Kind)
 		}
 	}
 	return nil
 }
 
 // window checks that [offset, offset+bytes) lies in a buffer and is aligned.
-func (v *validator) window(where string, buffer, offset, bytes, alignment int) error {
+func (v *validator) window(buffer, offset, bytes, alignment int) *FormatError {
 	if buffer < 0 || buffer >= len(v.p.Buffers) {
-		return invalid(where, "there is no buffer %d", buffer)
+		return invalid(14, "there is no buffer %d", buffer)
 	}
 	size := v.p.Buffers[buffer].Bytes
 	switch {
 	case offset < 0 || bytes < 0 || offset > size || bytes > size-offset:
-		return invalid(where, "bytes %d+%d lie outside buffer %d of %d bytes", offset, bytes, buffer, size)
+		return invalid(14, "bytes %d+%d lie outside buffer %d of %d bytes", offset, bytes, buffer, size)
 	case offset%alignment != 0:
-		return invalid(where, "offset %d is not a multiple of %d", offset, alignment)
+		return invalid(14, "offset %d is not a multiple of %d", offset, alignment)
 	case bytes%WordBytes != 0:
-		return invalid(where, "size %d is not a multiple of %d", bytes, WordBytes)
+		return invalid(14, "size %d is not a multiple of %d", bytes, WordBytes)
+	}
+	return nil
+}
+
+// placed checks a window that may lie in some kinds of buffer only.
+func (v *validator) placed(buffer, offset, bytes, alignment int, kinds ...BufferKind) *FormatError {
+	if err := v.window(buffer, offset, bytes, alignment); err != nil {
+		return err
+	}
+	if kind := v.p.Buffers[buffer].Kind; !slices.Contains(kinds, kind) {
+		return invalid(15, "it cannot lie in a buffer for %s", kind)
 	}
 	return nil
 }
@@ -89,117 +105,130 @@ var kindsOf = [roles][]BufferKind{
 	Output: {TempBuffer, StateBuffer, InputBuffer, ConstantBuffer},
 }
 
-func (v *validator) slots() error {
-	persistent := map[string]bool{}
-	var owned []int // slots with a window that nobody else may have
+func (v *validator) slots() *FormatError {
+	var owned []span // windows that nobody else may have
 	for i := range v.p.Slots {
 		s := &v.p.Slots[i]
-		if err := v.slot(i, s); err != nil {
-			return err
-		}
-		if s.Role.Persistent() {
-			if persistent[s.Name] {
-				return invalid(slotPlace(i, s), "another parameter or state has this name")
-			}
-			persistent[s.Name] = true
+		if err := v.slot(s); err != nil {
+			return err.in("slot %d (%s %q)", i, s.Role, s.Name)
 		}
 		if s.Role != Scalar && s.Role != Output && s.Bytes > 0 {
-			owned = append(owned, i)
+			owned = append(owned, span{Binding{s.Buffer, s.Offset, s.Bytes}, true, i})
 		}
 	}
-	return v.disjoint(owned)
+	for i := range v.p.Slots {
+		s := &v.p.Slots[i]
+		if !s.Role.Persistent() {
+			continue
+		}
+		if v.persistent[s.Name] {
+			return invalid(16, "another parameter or state has this name").in("slot %d (%s %q)", i, s.Role, s.Name)
+		}
+		v.persistent[s.Name] = true
+	}
+	if a, b, found := conflict(owned); found {
+		s, other := &v.p.Slots[b.index], &v.p.Slots[a.index]
+		return invalid(17, "it overlaps %s %q", other.Role, other.Name).in("slot %d (%s %q)", b.index, s.Role, s.Name)
+	}
+	return nil
 }
 
-func slotPlace(i int, s *Slot) string { return format.Sprintf("slot %d (%s %q)", i, s.Role, s.Name) }
-
-func (v *validator) slot(i int, s *Slot) error {
-	where := slotPlace(i, s)
-	if s.Role >= roles || s.Name == "" || !s.DType.Valid() {
-		return invalid(where, "its role, name or dtype is missing")
+func (v *validator) slot(s *Slot) *FormatError {
+	if s.Role >= roles || !s.DType.Valid() {
+		return invalid(6, "its role or dtype is missing")
+	}
+	if s.Name == "" {
+		return invalid(10, "its name is missing")
 	}
 	want, err := SlotBytes(s.DType, s.Dims)
 	switch {
 	case err != nil:
-		return invalid(where, "%v", err)
+		return invalid(11, "%v", err)
 	case s.Bytes != want:
-		return invalid(where, "%d bytes do not fit %s%v, which takes %d", s.Bytes, s.DType, s.Dims, want)
+		return invalid(11, "%d bytes do not fit %s%v, which takes %d", s.Bytes, s.DType, s.Dims, want)
 	case s.Checked && (s.Role != Input || !s.DType.IsInteger() || s.Lo > s.Hi):
-		return invalid(where, "only an integer input has bounds, in order")
+		return invalid(12, "only an integer input has bounds, in order")
 	}
 	if s.Role == Scalar {
 		word := s.DType == dtype.F32 || s.DType == dtype.I32 || s.DType == dtype.U32 || s.DType == dtype.Bool
 		if len(s.Dims) != 0 || !word || s.Offset < 0 || s.Offset%WordBytes != 0 {
-			return invalid(where, "%s%v at offset %d is not an aligned 32-bit scalar", s.DType, s.Dims, s.Offset)
+			return invalid(13, "%s%v at offset %d is not an aligned 32-bit scalar", s.DType, s.Dims, s.Offset)
 		}
 		return nil
 	}
-	if err := v.window(where, s.Buffer, s.Offset, s.Bytes, WordBytes); err != nil {
-		return err
-	}
-	if kind := v.p.Buffers[s.Buffer].Kind; !slices.Contains(kindsOf[s.Role], kind) {
-		return invalid(where, "it cannot lie in a buffer for %s", kind)
-	}
-	return nil
+	return v.placed(s.Buffer, s.Offset, s.Bytes, WordBytes, kindsOf[s.Role]...)
 }
 
-// disjoint checks that no two of these slots share a byte.
-func (v *validator) disjoint(slots []int) error {
-	at := func(i int) *Slot { return &v.p.Slots[i] }
-	slices.SortFunc(slots, func(a, b int) int {
-		return cmp.Or(cmp.Compare(at(a).Buffer, at(b).Buffer), cmp.Compare(at(a).Offset, at(b).Offset))
+// span is a window with what can make it conflict with another: all spans that
+// touch must be read only.
+type span struct {
+	Binding
+	written bool
+	index   int // the caller's
+}
+
+// conflict sorts spans, none of them empty, and returns two neighbours of which
+// one is written and the other in the same place, or in the same buffer but
+// only read. Where any two spans are in conflict two neighbours are.
+func conflict(spans []span) (a, b span, found bool) {
+	slices.SortFunc(spans, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.Buffer, b.Buffer), cmp.Compare(a.Offset, b.Offset))
 	})
-	for i := 1; i < len(slots); i++ {
-		a, b := at(slots[i-1]), at(slots[i])
-		if a.Buffer == b.Buffer && a.Offset+a.Bytes > b.Offset {
-			return invalid(slotPlace(slots[i], b), "it overlaps %s %q", a.Role, a.Name)
+	for i := 1; i < len(spans); i++ {
+		a, b := spans[i-1], spans[i]
+		if a.Buffer == b.Buffer && (a.written != b.written || a.written && a.Offset+a.Bytes > b.Offset) {
+			return a, b, true
 		}
 	}
-	return nil
+	return a, b, false
 }
 
-func (v *validator) constants() error {
+func (v *validator) constants() *FormatError {
 	for i, c := range v.p.Constants {
-		where := format.Sprintf("constant %d", i)
-		if err := v.window(where, c.Buffer, c.Offset, len(c.Data), WordBytes); err != nil {
-			return err
-		}
-		if kind := v.p.Buffers[c.Buffer].Kind; kind != ConstantBuffer && kind != StateBuffer {
-			return invalid(where, "it lies in a buffer for %s", kind)
+		if err := v.placed(c.Buffer, c.Offset, len(c.Data), WordBytes, ConstantBuffer, StateBuffer); err != nil {
+			return err.in("constant %d", i)
 		}
 	}
 	return nil
 }
 
-func (v *validator) kernels() error {
+func (v *validator) kernels() *FormatError {
 	for i := range v.p.Kernels {
 		k := &v.p.Kernels[i]
-		where := format.Sprintf("kernel %d (%s)", i, k.Name)
-		if !kernelName(k.Name) || k.Source == "" {
-			return invalid(where, "its name or its source is missing")
+		if err := v.kernel(k); err != nil {
+			return err.in("kernel %d (%s)", i, k.Name)
 		}
-		threads := 1
-		for axis, n := range k.Workgroup {
-			if n < 1 || n > v.limits.Workgroup[axis] {
-				return invalid(where, "the workgroup %v is over the limit of %v", k.Workgroup, v.limits.Workgroup)
-			}
-			threads *= n
+	}
+	return nil
+}
+
+func (v *validator) kernel(k *Kernel) *FormatError {
+	if !kernelName(k.Name) || k.Source == "" {
+		return invalid(18, "its name or its source is missing")
+	}
+	threads := 1
+	for axis, n := range k.Workgroup {
+		if n < 1 || n > v.limits.Workgroup[axis] {
+			return invalid(19, "a workgroup of %v threads is not in 1 to %v", k.Workgroup, v.limits.Workgroup)
 		}
-		switch {
-		case threads > v.limits.Invocations:
-			return invalid(where, "%d threads are over the limit of %d", threads, v.limits.Invocations)
-		case k.SharedBytes < 0 || k.SharedBytes > v.limits.SharedBytes:
-			return invalid(where, "%d bytes of workgroup memory are over the limit of %d", k.SharedBytes, v.limits.SharedBytes)
-		case len(k.Storage) == 0 || len(k.Storage) > v.limits.StorageBuffers:
-			return invalid(where, "%d storage arrays, the limit is %d", len(k.Storage), v.limits.StorageBuffers)
-		case k.ScalarBytes < 0 || k.ScalarBytes > MaxUniformBytes || k.ScalarBytes%WordBytes != 0:
-			return invalid(where, "its uniform block cannot be %d bytes", k.ScalarBytes)
-		case k.Counters < 0 || k.Counters > MaxCounters:
-			return invalid(where, "%d counters, the limit is %d", k.Counters, MaxCounters)
+		if n > v.limits.Invocations/threads {
+			return invalid(19, "a workgroup of %v threads is over the limit of %d in all", k.Workgroup, v.limits.Invocations)
 		}
-		for _, a := range k.Storage {
-			if int(a) >= accesses {
-				return invalid(where, "an access is unknown")
-			}
+		threads *= n
+	}
+	switch {
+	case k.SharedBytes < 0 || k.SharedBytes > v.limits.SharedBytes:
+		return invalid(20, "%d bytes of workgroup memory are over the limit of %d", k.SharedBytes, v.limits.SharedBytes)
+	case len(k.Storage) == 0 || len(k.Storage) > v.limits.StorageBuffers:
+		return invalid(21, "%d storage arrays, the limit is %d", len(k.Storage), v.limits.StorageBuffers)
+	case !fitsRow(k.ScalarBytes):
+		return invalid(22, "its uniform block cannot be %d bytes", k.ScalarBytes)
+	case k.Counters < 0 || k.Counters > MaxCounters:
+		return invalid(24, "%d counters, the limit is %d", k.Counters, MaxCounters)
+	}
+	for _, a := range k.Storage {
+		if int(a) >= accesses {
+			return invalid(6, "an access is unknown")
 		}
 	}
 	return nil
@@ -214,22 +243,23 @@ func kernelName(s string) bool {
 	return s != ""
 }
 
-func (v *validator) status() error {
+// fitsRow reports whether a row of scalars, or the part of one that a kernel
+// reads, can be that large.
+func fitsRow(bytes int) bool { return bytes >= 0 && bytes <= MaxUniformBytes && bytes%WordBytes == 0 }
+
+func (v *validator) status() *FormatError {
 	s := v.p.Status
 	if s == nil {
 		return nil
 	}
 	const where = "status"
-	if err := v.window(where, s.Buffer, s.Offset, StatusBytes, RowBytes); err != nil {
-		return err
-	}
-	if v.p.Buffers[s.Buffer].Kind != StatusBuffer {
-		return invalid(where, "it lies in a buffer for %s", v.p.Buffers[s.Buffer].Kind)
+	if err := v.placed(s.Buffer, s.Offset, StatusBytes, RowBytes, StatusBuffer); err != nil {
+		return err.in(where)
 	}
 	seen := map[uint32]bool{0: true}
 	for _, c := range s.Codes {
 		if seen[c.Code] {
-			return invalid(where, "code %d is 0 or there twice", c.Code)
+			return invalid(25, "code %d is 0 or there twice", c.Code).in(where)
 		}
 		seen[c.Code] = true
 	}

@@ -1,143 +1,161 @@
 package plan
 
-import (
-	"github.com/rlx-go/rlx/ir/format"
-	"github.com/rlx-go/rlx/ir/kernel"
-)
+import "github.com/rlx-go/rlx/ir/kernel"
 
-func (v *validator) entries() error {
-	seen := map[string]bool{}
+func (v *validator) entries() *FormatError {
+	seen := map[string]bool{"": true}
+	for i := range v.p.Entries {
+		name := v.p.Entries[i].Name
+		if seen[name] {
+			return invalid(26, "its name is missing or there twice").in("entry %d (%s)", i, name)
+		}
+		seen[name] = true
+	}
+	rows := 0
 	for i := range v.p.Entries {
 		e := &v.p.Entries[i]
-		where := format.Sprintf("entry %d (%s)", i, e.Name)
-		if e.Name == "" || seen[e.Name] {
-			return invalid(where, "its name is missing or there twice")
+		var err *FormatError
+		switch rows += e.UniformStride(); {
+		case !fitsRow(e.UniformBytes):
+			err = invalid(22, "its row of scalars cannot be %d bytes", e.UniformBytes)
+		case rows > MaxRowsBytes:
+			err = invalid(23, "the rows of scalars of the entries up to this take more than %d bytes", MaxRowsBytes)
+		default:
+			err = v.entry(e)
 		}
-		seen[e.Name] = true
-		if err := v.entrySlots(where, e); err != nil {
-			return err
-		}
-		n, err := v.steps(&scope{where: where, entry: e}, e.Steps)
 		if err != nil {
-			return err
-		}
-		if n > MaxDispatches {
-			return invalid(where, "more than %d dispatches", MaxDispatches)
+			return err.in("entry %d (%s)", i, e.Name)
 		}
 	}
 	return nil
 }
 
-// entrySlots checks what an entry names: roles, unambiguous names, and the row
-// of scalars.
-func (v *validator) entrySlots(where string, e *Entry) error {
-	if e.UniformBytes < 0 || e.UniformBytes > MaxUniformBytes || e.UniformBytes%WordBytes != 0 {
-		return invalid(where, "its row of scalars cannot be %d bytes", e.UniformBytes)
+func (v *validator) entry(e *Entry) *FormatError {
+	if err := v.entrySlots(e); err != nil {
+		return err
 	}
-	given, taken := map[string]bool{}, map[int]bool{}
-	for _, i := range e.Inputs {
-		if err := v.named(where, i, given, Input); err != nil {
-			return err
+	n, err := v.steps(e, e.Steps, 0)
+	if err == nil && n > MaxDispatches {
+		err = invalid(40, "more than %d dispatches", MaxDispatches)
+	}
+	return err
+}
+
+// entrySlots checks what an entry names: roles, unambiguous names, and the
+// places of scalars.
+func (v *validator) entrySlots(e *Entry) *FormatError {
+	for _, list := range []struct {
+		slots   []int
+		allowed func(Role) bool
+	}{
+		{e.Inputs, func(r Role) bool { return r == Input }},
+		{e.Scalars, func(r Role) bool { return r == Scalar }},
+		{e.Outputs, func(r Role) bool { return r == Output || r.Persistent() }},
+	} {
+		for _, i := range list.slots {
+			if i < 0 || i >= len(v.p.Slots) {
+				return invalid(27, "there is no slot %d", i)
+			}
+			if s := &v.p.Slots[i]; !list.allowed(s.Role) {
+				return invalid(27, "%s %q is in the wrong list", s.Role, s.Name)
+			}
+		}
+	}
+	given, results, taken := map[string]bool{}, map[string]bool{}, map[int]bool{}
+	if err := v.differ(given, e.Inputs); err != nil {
+		return err
+	}
+	if err := v.differ(given, e.Scalars); err != nil {
+		return err
+	}
+	if err := v.differ(results, e.Outputs); err != nil {
+		return err
+	}
+	for _, i := range e.Outputs {
+		if s := &v.p.Slots[i]; s.Role == Output && v.persistent[s.Name] {
+			return invalid(28, "output %q has the name of a parameter or state", s.Name)
 		}
 	}
 	for _, i := range e.Scalars {
-		if err := v.named(where, i, given, Scalar); err != nil {
-			return err
-		}
 		s := &v.p.Slots[i]
 		if s.Offset > e.UniformBytes-WordBytes || taken[s.Offset] {
-			return invalid(where, "scalar %q lies outside the row of %d bytes, or on another", s.Name, e.UniformBytes)
+			return invalid(29, "scalar %q lies outside the row of %d bytes, or on another", s.Name, e.UniformBytes)
 		}
 		taken[s.Offset] = true
-	}
-	results := map[string]bool{}
-	for _, i := range e.Outputs {
-		if err := v.named(where, i, results, Output, Param, State); err != nil {
-			return err
-		}
-		s := &v.p.Slots[i]
-		if s.Role == Output && v.p.Lookup(s.Name) != nil {
-			return invalid(where, "output %q has the name of a parameter or state", s.Name)
-		}
 	}
 	return nil
 }
 
-// named checks that slot i exists, has one of the roles, and a name not in seen.
-func (v *validator) named(where string, i int, seen map[string]bool, allowed ...Role) error {
-	if i < 0 || i >= len(v.p.Slots) {
-		return invalid(where, "there is no slot %d", i)
-	}
-	s := &v.p.Slots[i]
-	if seen[s.Name] {
-		return invalid(where, "the name %q is there twice", s.Name)
-	}
-	seen[s.Name] = true
-	for _, r := range allowed {
-		if s.Role == r {
-			return nil
+// differ checks that slots have names not in seen, and adds them.
+func (v *validator) differ(seen map[string]bool, slots []int) *FormatError {
+	for _, i := range slots {
+		name := v.p.Slots[i].Name
+		if seen[name] {
+			return invalid(28, "the name %q is there twice", name)
 		}
+		seen[name] = true
 	}
-	return invalid(where, "%s %q is in the wrong list", s.Role, s.Name)
+	return nil
 }
 
-// scope is where a list of steps stands.
-type scope struct {
-	where string
-	entry *Entry
-	depth int
-}
-
-// steps returns the number of dispatches and iterations of a list of steps;
-// a number above MaxDispatches stands for all that are greater.
-func (v *validator) steps(sc *scope, steps []Step) (int, error) {
+// steps returns the number of dispatches and iterations of a list of steps
+// inside depth repeats; a number above MaxDispatches stands for all that are
+// greater.
+func (v *validator) steps(e *Entry, steps []Step, depth int) (int, *FormatError) {
 	total := 0
 	for i, step := range steps {
-		inner := scope{format.Sprintf("%s, step %d", sc.where, i), sc.entry, sc.depth}
-		n, err := 1, error(nil)
+		n, err := 1, (*FormatError)(nil)
 		switch s := step.(type) {
 		case *Dispatch:
-			err = v.dispatch(&inner, s)
+			err = v.dispatch(e, s, depth)
 		case *Copy:
-			err = v.copies(inner.where, s)
+			err = v.copies(s)
 		case *Repeat:
-			n, err = v.repeat(&inner, s)
+			n, err = v.repeat(e, s, depth+1)
 		default:
-			err = invalid(inner.where, "the step is missing")
+			err = invalid(8, "the step is missing")
 		}
 		if err != nil {
-			return 0, err
+			return 0, err.in("step %d%s", i, v.kernelName(step))
 		}
 		total = min(total+n, MaxDispatches+1)
 	}
 	return total, nil
 }
 
-func (v *validator) repeat(sc *scope, s *Repeat) (int, error) {
-	if s.Count < 1 || s.Count > MaxRepeat {
-		return 0, invalid(sc.where, "a count of %d is not in 1 to %d", s.Count, MaxRepeat)
+// kernelName returns " (name)" for a step that runs a kernel.
+func (v *validator) kernelName(s Step) string {
+	if d, ok := s.(*Dispatch); ok && d.Kernel >= 0 && d.Kernel < len(v.p.Kernels) {
+		return " (" + v.p.Kernels[d.Kernel].Name + ")"
 	}
-	if sc.depth++; sc.depth > MaxCounters {
-		return 0, invalid(sc.where, "repeats are nested more than %d deep", MaxCounters)
-	}
-	n, err := v.steps(sc, s.Steps)
-	return min(max(n, 1)*s.Count, MaxDispatches+1), err
+	return ""
 }
 
-func (v *validator) copies(where string, s *Copy) error {
-	if err := v.window(where, s.Src, s.SrcOffset, s.Bytes, WordBytes); err != nil {
+func (v *validator) repeat(e *Entry, s *Repeat, depth int) (int, *FormatError) {
+	if s.Count < 1 || s.Count > MaxRepeat {
+		return 0, invalid(38, "a count of %d is not in 1 to %d", s.Count, MaxRepeat)
+	}
+	if depth > MaxCounters {
+		return 0, invalid(39, "repeats are nested more than %d deep", MaxCounters)
+	}
+	n, err := v.steps(e, s.Steps, depth)
+	return int(min(int64(max(n, 1))*int64(s.Count), MaxDispatches+1)), err
+}
+
+func (v *validator) copies(s *Copy) *FormatError {
+	if err := v.window(s.Src, s.SrcOffset, s.Bytes, WordBytes); err != nil {
 		return err
 	}
-	if err := v.window(where, s.Dst, s.DstOffset, s.Bytes, WordBytes); err != nil {
+	if err := v.window(s.Dst, s.DstOffset, s.Bytes, WordBytes); err != nil {
 		return err
 	}
 	switch {
 	case s.Src == s.Dst:
-		return invalid(where, "a copy within one buffer")
+		return invalid(37, "a copy within one buffer")
 	case s.Bytes == 0:
-		return invalid(where, "a copy of nothing")
+		return invalid(34, "a copy of nothing")
 	case !v.writable(s.Dst):
-		return invalid(where, "a copy into a buffer for %s", v.p.Buffers[s.Dst].Kind)
+		return invalid(35, "a copy into a buffer for %s", v.p.Buffers[s.Dst].Kind)
 	}
 	return nil
 }
@@ -148,64 +166,67 @@ func (v *validator) writable(buffer int) bool {
 	return k != ConstantBuffer && k != InputBuffer
 }
 
-func (v *validator) dispatch(sc *scope, d *Dispatch) error {
+func (v *validator) dispatch(e *Entry, d *Dispatch, depth int) *FormatError {
 	if d.Kernel < 0 || d.Kernel >= len(v.p.Kernels) {
-		return invalid(sc.where, "there is no kernel %d", d.Kernel)
+		return invalid(30, "there is no kernel %d", d.Kernel)
 	}
 	k := &v.p.Kernels[d.Kernel]
-	where := format.Sprintf("%s (%s)", sc.where, k.Name)
+	if err := v.launch(e, k, d, depth); err != nil {
+		return err
+	}
+	for i, b := range d.Bindings {
+		if err := v.binding(b, k.Storage[i]); err != nil {
+			return err.in("binding %d", i)
+		}
+	}
+	return v.usage(k.Storage, d.Bindings)
+}
+
+// launch checks how a kernel is run, but for what it is bound to.
+func (v *validator) launch(e *Entry, k *Kernel, d *Dispatch, depth int) *FormatError {
 	for _, n := range d.Groups {
 		if n < 1 || n > v.limits.Groups {
-			return invalid(where, "%v workgroups are not in 1 to %d", d.Groups, v.limits.Groups)
+			return invalid(31, "%v workgroups are not in 1 to %d", d.Groups, v.limits.Groups)
 		}
 	}
 	switch {
 	case len(d.Bindings) != len(k.Storage):
-		return invalid(where, "%d bindings for %d storage arrays", len(d.Bindings), len(k.Storage))
-	case k.ScalarBytes > sc.entry.UniformBytes:
-		return invalid(where, "the kernel reads %d bytes of scalars, the entry has %d", k.ScalarBytes, sc.entry.UniformBytes)
-	case k.Counters > sc.depth:
-		return invalid(where, "the kernel reads %d counters inside %d repeats", k.Counters, sc.depth)
+		return invalid(32, "%d bindings for %d storage arrays", len(d.Bindings), len(k.Storage))
+	case k.ScalarBytes > e.UniformBytes:
+		return invalid(33, "the kernel reads %d bytes of scalars, the entry has %d", k.ScalarBytes, e.UniformBytes)
+	case k.Counters > depth:
+		return invalid(33, "the kernel reads %d counters inside %d repeats", k.Counters, depth)
 	}
-	for i, b := range d.Bindings {
-		if err := v.binding(format.Sprintf("%s, binding %d", where, i), b, k.Storage[i]); err != nil {
-			return err
-		}
-	}
-	return usage(where, k.Storage, d.Bindings)
+	return nil
 }
 
-func (v *validator) binding(where string, b Binding, access kernel.Access) error {
-	if err := v.window(where, b.Buffer, b.Offset, b.Bytes, RowBytes); err != nil {
+func (v *validator) binding(b Binding, access kernel.Access) *FormatError {
+	if err := v.window(b.Buffer, b.Offset, b.Bytes, RowBytes); err != nil {
 		return err
 	}
 	switch {
 	case b.Bytes == 0:
-		return invalid(where, "the window is empty")
+		return invalid(34, "the window is empty")
 	case b.Bytes > v.limits.BindingBytes:
-		return invalid(where, "%d bytes are over the limit of %d", b.Bytes, v.limits.BindingBytes)
+		return invalid(34, "%d bytes are over the limit of %d", b.Bytes, v.limits.BindingBytes)
 	case access != kernel.Read && !v.writable(b.Buffer):
-		return invalid(where, "a write to a buffer for %s", v.p.Buffers[b.Buffer].Kind)
+		return invalid(35, "a write to a buffer for %s", v.p.Buffers[b.Buffer].Kind)
 	}
 	return nil
 }
 
-// usage checks WebGPU's rules for the bindings of one dispatch: a buffer is
-// either only read, wherever, or all its windows are bound writable and share
-// no byte.
-func usage(where string, access []kernel.Access, bindings []Binding) error {
-	for i, a := range bindings {
-		for j, b := range bindings[:i] {
-			if a.Buffer != b.Buffer || (access[i] == kernel.Read && access[j] == kernel.Read) {
-				continue
-			}
-			if access[i] == kernel.Read || access[j] == kernel.Read {
-				return invalid(where, "bindings %d and %d use buffer %d both read-only and writable", j, i, a.Buffer)
-			}
-			if a.Offset < b.Offset+b.Bytes && b.Offset < a.Offset+a.Bytes {
-				return invalid(where, "the writable bindings %d and %d overlap in buffer %d", j, i, a.Buffer)
-			}
-		}
+// usage checks WebGPU's rules for the bindings of one dispatch.
+func (v *validator) usage(access []kernel.Access, bindings []Binding) *FormatError {
+	v.spans = v.spans[:0]
+	for i, b := range bindings {
+		v.spans = append(v.spans, span{b, access[i] != kernel.Read, i})
 	}
-	return nil
+	a, b, found := conflict(v.spans)
+	switch {
+	case !found:
+		return nil
+	case a.written && b.written:
+		return invalid(36, "the writable bindings %d and %d overlap in buffer %d", a.index, b.index, a.Buffer)
+	}
+	return invalid(36, "bindings %d and %d use buffer %d both read-only and writable", a.index, b.index, a.Buffer)
 }

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,124 +24,212 @@ func named(p *plan.Plan, name string) *plan.Slot {
 	return nil
 }
 
-func TestValidateRefuses(t *testing.T) {
-	const (
-		entryInit = iota
-		entryStep
-		entryPredict
-		entryFold
-	)
-	for _, c := range []struct {
-		what  string
-		spoil func(p *plan.Plan)
-		text  string
-	}{
-		{"a buffer of an odd size", func(p *plan.Plan) { p.Buffers[0].Bytes = 300 }, "multiple of 256"},
-		{"a buffer over the limit", func(p *plan.Plan) { p.Buffers[3].Bytes = 512 << 20 }, "over the limit"},
-		{"a buffer of no kind", func(p *plan.Plan) { p.Buffers[3].Kind = 99 }, "kind is unknown"},
-		{"a slot outside its buffer", func(p *plan.Plan) { named(p, "x").Offset = 1000 }, "outside buffer"},
-		{"a slot in no buffer", func(p *plan.Plan) { named(p, "x").Buffer = 9 }, "no buffer 9"},
-		{"an input among the states", func(p *plan.Plan) { named(p, "x").Buffer = 2 }, "cannot lie"},
-		{"a size that does not fit the shape", func(p *plan.Plan) { named(p, "x").Dims = []int{4, 4} }, "do not fit"},
-		{"a negative dimension", func(p *plan.Plan) { named(p, "x").Dims = []int{-4, 3} }, "dimension"},
-		{"a product that overflows", func(p *plan.Plan) { named(p, "x").Dims = []int{1 << 40, 1 << 40} }, "overflows"},
-		{"two states in one place", func(p *plan.Plan) { named(p, "count").Offset = 256 }, "overlaps"},
-		{"two states of one name", func(p *plan.Plan) { named(p, "count").Name = "w" }, "this name"},
-		{"bounds on floats", func(p *plan.Plan) { named(p, "x").Checked = true }, "bounds"},
-		{"a scalar with a shape", func(p *plan.Plan) { s := named(p, "rate"); s.Dims, s.Bytes = []int{2}, 8 }, "scalar"},
-		{"a scalar of 64 bits", func(p *plan.Plan) { s := named(p, "rate"); s.DType, s.Bytes = dtype.F64, 8 }, "scalar"},
-		{"a scalar outside the row", func(p *plan.Plan) { named(p, "rate").Offset = 4 }, "outside the row"},
-		{"a constant over an input", func(p *plan.Plan) { p.Constants[0].Buffer = 1 }, "buffer for input"},
-		{"a constant of three bytes", func(p *plan.Plan) { p.Constants[0].Data = make([]byte, 3) }, "multiple of 4"},
-		{"a kernel with a bad name", func(p *plan.Plan) { p.Kernels[0].Name = "A b" }, "name"},
-		{"a kernel with too many threads", func(p *plan.Plan) { p.Kernels[0].Workgroup = [3]int{32, 16, 1} }, "512 threads"},
-		{"a kernel with a long workgroup", func(p *plan.Plan) { p.Kernels[0].Workgroup = [3]int{1, 1, 65} }, "workgroup"},
-		{"a kernel with too much memory", func(p *plan.Plan) { p.Kernels[0].SharedBytes = 1 << 20 }, "workgroup memory"},
-		{"a kernel with nine arrays", func(p *plan.Plan) { p.Kernels[0].Storage = make([]kernel.Access, 9) }, "storage arrays"},
-		{"an unknown access", func(p *plan.Plan) { p.Kernels[0].Storage[0] = 9 }, "access"},
-		{"a dispatch of no kernel", func(p *plan.Plan) { first(p, entryStep).Kernel = 99 }, "no kernel 99"},
-		{"a dispatch of nothing", func(p *plan.Plan) { first(p, entryStep).Groups[1] = 0 }, "workgroups"},
-		{"a dispatch over the limit", func(p *plan.Plan) { first(p, entryStep).Groups[1] = 65536 }, "workgroups"},
-		{"a missing binding", func(p *plan.Plan) { d := first(p, entryStep); d.Bindings = d.Bindings[1:] }, "4 bindings for 5"},
-		{"an empty window", func(p *plan.Plan) { first(p, entryStep).Bindings[0].Bytes = 0 }, "empty"},
-		{"a window off the grid", func(p *plan.Plan) { first(p, entryStep).Bindings[0].Offset = 16 }, "multiple of 256"},
-		{"a window outside", func(p *plan.Plan) { first(p, entryStep).Bindings[0].Bytes = 2048 }, "outside buffer"},
-		{"a write to a constant", func(p *plan.Plan) { first(p, entryInit).Bindings[1].Buffer = 0 }, "a write to"},
-		{"reading and writing one buffer", func(p *plan.Plan) {
-			d := first(p, entryPredict)
-			d.Bindings[1].Buffer = 3
-		}, "both read-only and writable"},
-		{"writing one place twice", func(p *plan.Plan) {
-			d := p.Entries[entryStep].Steps[1].(*plan.Dispatch)
-			d.Bindings[2].Offset = 256
-		}, "overlap"},
-		{"scalars the entry has not", func(p *plan.Plan) { first(p, entryPredict).Kernel = 4 }, "1 storage arrays"},
-		{"scalars beyond the entry's", func(p *plan.Plan) { p.Kernels[1].ScalarBytes = 8 }, "8 bytes of scalars"},
-		{"a counter outside a repeat", func(p *plan.Plan) { p.Kernels[0].Counters = 1 }, "1 counters inside 0"},
-		{"a repeat of zero", func(p *plan.Plan) { p.Entries[entryFold].Steps[1].(*plan.Repeat).Count = 0 }, "a count of 0"},
-		{"endless work", func(p *plan.Plan) {
-			r := p.Entries[entryFold].Steps[1].(*plan.Repeat)
-			r.Count, r.Steps[0].(*plan.Repeat).Count = 65536, 65536
-		}, "dispatches"},
-		{"endless idleness", func(p *plan.Plan) {
-			p.Entries[entryFold].Steps = []plan.Step{&plan.Repeat{Count: 65536, Steps: []plan.Step{&plan.Repeat{Count: 65536}}}}
-		}, "dispatches"},
-		{"repeats too deep", func(p *plan.Plan) {
-			for range plan.MaxCounters {
-				p.Entries[entryFold].Steps = []plan.Step{&plan.Repeat{Count: 1, Steps: p.Entries[entryFold].Steps}}
+// planCase is a change of the plan of package plantest, and what is wrong with
+// it then: the number of a rule, 0 where nothing is, and words of the message.
+// All but those in memory are cases for the readers of files too.
+type planCase struct {
+	what   string
+	change func(p *plan.Plan)
+	rule   int
+	text   string
+	memory bool
+}
+
+// The entries of the plan.
+const (
+	entryInit = iota
+	entryStep
+	entryPredict
+	entryFold
+)
+
+var refused = []planCase{
+	{"a buffer of an odd size", func(p *plan.Plan) { p.Buffers[0].Bytes = 300 }, 9, "multiple of 256", false},
+	{"a buffer over the limit", func(p *plan.Plan) { p.Buffers[3].Bytes = 512 << 20 }, 9, "over the limit", false},
+	{"a buffer of no kind", func(p *plan.Plan) { p.Buffers[3].Kind = 99 }, 6, "kind is unknown", false},
+	{"a slot outside its buffer", func(p *plan.Plan) { named(p, "x").Offset = 1000 }, 14, "outside buffer", false},
+	{"a slot in no buffer", func(p *plan.Plan) { named(p, "x").Buffer = 9 }, 14, "no buffer 9", false},
+	{"an input among the states", func(p *plan.Plan) { named(p, "x").Buffer = 2 }, 15, "cannot lie", false},
+	{"a size that does not fit the shape", func(p *plan.Plan) { named(p, "x").Dims = []int{4, 4} }, 11, "do not fit", false},
+	{"a negative dimension", func(p *plan.Plan) { named(p, "x").Dims = []int{-4, 3} }, 11, "dimension", true},
+	{"a product that overflows", func(p *plan.Plan) { named(p, "x").Dims = []int{1 << 30, 1 << 30, 1 << 30} }, 11, "overflows", false},
+	{"a product that overflows before a zero", func(p *plan.Plan) { s := named(p, "x"); s.Dims, s.Bytes = []int{1 << 30, 1 << 30, 0}, 0 }, 11, "overflows", false},
+	{"a product that overflows after a zero", func(p *plan.Plan) { s := named(p, "x"); s.Dims, s.Bytes = []int{0, 1 << 30, 1 << 30}, 0 }, 11, "overflows", false},
+	{"a size of bytes for words", func(p *plan.Plan) { named(p, "w").Bytes = 3 }, 11, "do not fit", false},
+	{"a part of a block", func(p *plan.Plan) { s := named(p, "x"); s.DType, s.Dims, s.Bytes = dtype.Q4_0, []int{4, 12}, 28 }, 11, "whole number of blocks", false},
+	{"a block of another size", func(p *plan.Plan) { s := named(p, "x"); s.DType, s.Dims, s.Bytes = dtype.Q4K, []int{256}, 148 }, 11, "do not fit", false},
+	{"a slot without a name", func(p *plan.Plan) { named(p, "x").Name = "" }, 10, "name", false},
+	{"two states in one place", func(p *plan.Plan) { named(p, "count").Offset = 256 }, 17, "overlaps", false},
+	{"two states of one name", func(p *plan.Plan) { named(p, "count").Name = "w" }, 16, "this name", false},
+	{"bounds on floats", func(p *plan.Plan) { named(p, "x").Checked = true }, 12, "bounds", false},
+	{"bounds on a state", func(p *plan.Plan) { named(p, "count").Checked = true }, 12, "bounds", false},
+	{"bounds on a bool", func(p *plan.Plan) { named(p, "label").DType = dtype.Bool }, 12, "bounds", false},
+	{"bounds in reverse", func(p *plan.Plan) { s := named(p, "label"); s.Lo, s.Hi = 4, -1 }, 12, "bounds", false},
+	{"two inputs that overlap", func(p *plan.Plan) { named(p, "t").Offset = 44 }, 17, "overlaps", false},
+	{"an output that is temporary and a status", func(p *plan.Plan) { s := named(p, "loss"); s.Buffer, s.Offset = 4, 0 }, 15, "cannot lie", false},
+	{"a state among temporaries", func(p *plan.Plan) { named(p, "kept").Buffer = 3 }, 15, "cannot lie", false},
+	{"a slot at an odd place", func(p *plan.Plan) { named(p, "t").Offset = 258 }, 14, "multiple of 4", false},
+	{"a scalar with a shape", func(p *plan.Plan) { s := named(p, "rate"); s.Dims, s.Bytes = []int{2}, 8 }, 13, "scalar", false},
+	{"a scalar of 64 bits", func(p *plan.Plan) { s := named(p, "rate"); s.DType, s.Bytes = dtype.F64, 8 }, 13, "scalar", false},
+	{"a scalar outside the row", func(p *plan.Plan) { named(p, "rate").Offset = 4 }, 29, "outside the row", false},
+	{"a scalar at an odd place", func(p *plan.Plan) { named(p, "rate").Offset = 2 }, 13, "scalar", false},
+	{"two scalars in one place", func(p *plan.Plan) {
+		p.Entries[entryFold].Scalars = append(p.Entries[entryFold].Scalars, 2)
+		named(p, "rate").Offset = 4
+	}, 29, "on another", false},
+	{"a row of six bytes", func(p *plan.Plan) { p.Entries[entryStep].UniformBytes = 6 }, 22, "row of scalars", false},
+	{"a row over the limit", func(p *plan.Plan) { p.Entries[entryStep].UniformBytes = 16388 }, 22, "row of scalars", false},
+	{"a block of six bytes", func(p *plan.Plan) { p.Kernels[1].ScalarBytes = 6 }, 22, "uniform block", false},
+	{"rows over the limit", func(p *plan.Plan) { rows(p, 64) }, 23, "1048576 bytes", false},
+	{"a constant over an input", func(p *plan.Plan) { p.Constants[0].Buffer = 1 }, 15, "buffer for input", false},
+	{"a constant of three bytes", func(p *plan.Plan) { p.Constants[0].Data = make([]byte, 3) }, 14, "multiple of 4", false},
+	{"a kernel with a bad name", func(p *plan.Plan) { p.Kernels[0].Name = "A b" }, 18, "name", false},
+	{"a kernel with no source", func(p *plan.Plan) { p.Kernels[0].Source = "" }, 18, "source", false},
+	{"a kernel with no threads", func(p *plan.Plan) { p.Kernels[0].Workgroup[1] = 0 }, 19, "threads", false},
+	{"a kernel whose threads overflow", func(p *plan.Plan) {
+		p.Requires.Limits.Workgroup = [3]int{1 << 30, 1 << 30, 1 << 30}
+		p.Kernels[0].Workgroup = [3]int{1 << 22, 1 << 22, 1 << 20}
+	}, 19, "threads", false},
+	{"a kernel with no arrays", func(p *plan.Plan) { p.Kernels[0].Storage = nil }, 21, "storage arrays", false},
+	{"a kernel with eight counters", func(p *plan.Plan) { p.Kernels[5].Counters = 8 }, 24, "8 counters", false},
+	{"a kernel with too many threads", func(p *plan.Plan) { p.Kernels[0].Workgroup = [3]int{32, 16, 1} }, 19, "[32 16 1] threads", false},
+	{"a kernel with a long workgroup", func(p *plan.Plan) { p.Kernels[0].Workgroup = [3]int{1, 1, 65} }, 19, "workgroup", false},
+	{"a kernel with too much memory", func(p *plan.Plan) { p.Kernels[0].SharedBytes = 1 << 20 }, 20, "workgroup memory", false},
+	{"a kernel with nine arrays", func(p *plan.Plan) { p.Kernels[0].Storage = make([]kernel.Access, 9) }, 21, "storage arrays", false},
+	{"an unknown access", func(p *plan.Plan) { p.Kernels[0].Storage[0] = 9 }, 6, "access", false},
+	{"a dispatch of no kernel", func(p *plan.Plan) { first(p, entryStep).Kernel = 99 }, 30, "no kernel 99", false},
+	{"a dispatch of nothing", func(p *plan.Plan) { first(p, entryStep).Groups[1] = 0 }, 31, "workgroups", false},
+	{"a dispatch over the limit", func(p *plan.Plan) { first(p, entryStep).Groups[1] = 65536 }, 31, "workgroups", false},
+	{"a missing binding", func(p *plan.Plan) { d := first(p, entryStep); d.Bindings = d.Bindings[1:] }, 32, "4 bindings for 5", false},
+	{"an empty window", func(p *plan.Plan) { first(p, entryStep).Bindings[0].Bytes = 0 }, 34, "empty", false},
+	{"a window over the limit", func(p *plan.Plan) { p.Requires.Limits.BindingBytes = 8 }, 34, "over the limit", false},
+	{"a window off the grid", func(p *plan.Plan) { first(p, entryStep).Bindings[0].Offset = 16 }, 14, "multiple of 256", false},
+	{"a window outside", func(p *plan.Plan) { first(p, entryStep).Bindings[0].Bytes = 2048 }, 14, "outside buffer", false},
+	{"a write to a constant", func(p *plan.Plan) { first(p, entryInit).Bindings[1].Buffer = 0 }, 35, "a write to", false},
+	{"reading and writing one buffer", func(p *plan.Plan) {
+		d := first(p, entryPredict)
+		d.Bindings[1].Buffer = 3
+	}, 36, "both read-only and writable", false},
+	{"writing one place twice", func(p *plan.Plan) {
+		d := p.Entries[entryStep].Steps[1].(*plan.Dispatch)
+		d.Bindings[2].Offset = 256
+	}, 36, "overlap", false},
+	{"scalars the entry has not", func(p *plan.Plan) { first(p, entryPredict).Kernel = 4 }, 32, "1 storage arrays", false},
+	{"scalars beyond the entry's", func(p *plan.Plan) { p.Kernels[1].ScalarBytes = 8 }, 33, "8 bytes of scalars", false},
+	{"a counter outside a repeat", func(p *plan.Plan) { p.Kernels[0].Counters = 1 }, 33, "1 counters inside 0", false},
+	{"a repeat of zero", func(p *plan.Plan) { p.Entries[entryFold].Steps[1].(*plan.Repeat).Count = 0 }, 38, "a count of 0", false},
+	{"a repeat over the limit", func(p *plan.Plan) { p.Entries[entryFold].Steps[1].(*plan.Repeat).Count = 65537 }, 38, "a count of 65537", false},
+	{"one dispatch too many", func(p *plan.Plan) {
+		e := &p.Entries[entryFold]
+		e.Steps = append(most(e.Steps[1]), e.Steps[2])
+	}, 40, "dispatches", false},
+	{"endless work", func(p *plan.Plan) {
+		r := p.Entries[entryFold].Steps[1].(*plan.Repeat)
+		r.Count, r.Steps[0].(*plan.Repeat).Count = 65536, 65536
+	}, 40, "dispatches", false},
+	{"endless idleness", func(p *plan.Plan) {
+		p.Entries[entryFold].Steps = []plan.Step{&plan.Repeat{Count: 65536, Steps: []plan.Step{&plan.Repeat{Count: 65536}}}}
+	}, 40, "dispatches", false},
+	{"repeats too deep", func(p *plan.Plan) {
+		for range plan.MaxCounters {
+			p.Entries[entryFold].Steps = []plan.Step{&plan.Repeat{Count: 1, Steps: p.Entries[entryFold].Steps}}
+		}
+	}, 39, "nested", false},
+	{"a copy within a buffer", func(p *plan.Plan) { p.Entries[entryFold].Steps[2].(*plan.Copy).Dst = 3 }, 37, "within one buffer", false},
+	{"a copy into an input", func(p *plan.Plan) { p.Entries[entryFold].Steps[2].(*plan.Copy).Dst = 1 }, 35, "copy into", false},
+	{"a copy of nothing", func(p *plan.Plan) { p.Entries[entryFold].Steps[2].(*plan.Copy).Bytes = 0 }, 34, "of nothing", false},
+	{"no step", func(p *plan.Plan) { p.Entries[entryFold].Steps[0] = nil }, 8, "missing", true},
+	{"two entries of one name", func(p *plan.Plan) { p.Entries[0].Name = "step" }, 26, "twice", false},
+	{"an entry without a name", func(p *plan.Plan) { p.Entries[entryFold].Name = "" }, 26, "name", false},
+	{"an input as a scalar", func(p *plan.Plan) { p.Entries[entryStep].Scalars[0] = 0 }, 27, "wrong list", false},
+	{"an input as an output of its own", func(p *plan.Plan) { p.Entries[entryStep].Outputs[0] = 0 }, 27, "wrong list", false},
+	{"an output given twice", func(p *plan.Plan) { e := &p.Entries[entryStep]; e.Outputs = append(e.Outputs, e.Outputs[0]) }, 28, "twice", false},
+	{"an input with a scalar's name", func(p *plan.Plan) { named(p, "x").Name = "rate" }, 28, "twice", false},
+	{"an output as an input", func(p *plan.Plan) { p.Entries[entryStep].Inputs[0] = p.Entries[entryStep].Outputs[0] }, 27, "wrong list", false},
+	{"an input given twice", func(p *plan.Plan) { p.Entries[entryStep].Inputs[1] = p.Entries[entryStep].Inputs[0] }, 28, "twice", false},
+	{"an unknown slot", func(p *plan.Plan) { p.Entries[entryStep].Inputs[0] = 99 }, 27, "no slot 99", false},
+	{"an output with a state's name", func(p *plan.Plan) { named(p, "loss").Name = "w" }, 28, "parameter or state", false},
+	{"a status word elsewhere", func(p *plan.Plan) { p.Status.Buffer = 3 }, 15, "buffer for temp", false},
+	{"a status code of zero", func(p *plan.Plan) { p.Status.Codes[0].Code = 0 }, 25, "code 0", false},
+	{"a status code twice", func(p *plan.Plan) { p.Status.Codes = append(p.Status.Codes, p.Status.Codes[0]) }, 25, "code 7", false},
+	{"a status word off the grid", func(p *plan.Plan) { p.Status.Offset = 16 }, 14, "multiple of 256", false},
+	{"variants in variants", func(p *plan.Plan) {
+		v := plantest.Linear()
+		v.Variants = []*plan.Plan{plantest.Linear()}
+		p.Variants = []*plan.Plan{v}
+	}, 7, "variants of its own", true},
+	{"a spoilt variant", func(p *plan.Plan) {
+		v := plantest.Linear()
+		v.Buffers[0].Bytes = 0
+		p.Variants = []*plan.Plan{v}
+	}, 9, "variant 0", false},
+}
+
+var accepted = []planCase{
+	{"the plan itself", func(p *plan.Plan) {}, 0, "", false},
+	{"no status word", func(p *plan.Plan) { p.Status = nil }, 0, "", false},
+	{"an input with no elements", func(p *plan.Plan) { s := named(p, "free"); s.Dims, s.Bytes = []int{0, 4}, 0 }, 0, "", false},
+	{"a state as an output", func(p *plan.Plan) { p.Entries[1].Outputs = append(p.Entries[1].Outputs, 3) }, 0, "", false},
+	{"an input as an output", func(p *plan.Plan) { s := named(p, "loss"); s.Buffer, s.Offset = 1, 256 }, 0, "", false},
+	{"two inputs of one name in two entries", func(p *plan.Plan) { named(p, "free").Name = "x" }, 0, "", false},
+	{"bounds that are not looked at", func(p *plan.Plan) { s := named(p, "free"); s.Lo, s.Hi = 4, -1 }, 0, "", false},
+	{"an empty slot inside another", func(p *plan.Plan) { s := named(p, "t"); s.Dims, s.Bytes, s.Offset = []int{0}, 0, 16 }, 0, "", false},
+	{"two windows onto what is only read", func(p *plan.Plan) { first(p, entryPredict).Bindings[1] = first(p, entryPredict).Bindings[0] }, 0, "", false},
+	{"repeats as deep as can be", func(p *plan.Plan) {
+		for range plan.MaxCounters - 2 {
+			p.Entries[entryFold].Steps = []plan.Step{&plan.Repeat{Count: 1, Steps: p.Entries[entryFold].Steps}}
+		}
+	}, 0, "", false},
+	{"as many dispatches as can be", func(p *plan.Plan) { p.Entries[entryFold].Steps = most(p.Entries[entryFold].Steps[1]) }, 0, "", false},
+	{"rows as large as can be", func(p *plan.Plan) { rows(p, 63) }, 0, "", false},
+	{"every element type", func(p *plan.Plan) {
+		p.Buffers = append(p.Buffers, plan.Buffer{Kind: plan.InputBuffer, Bytes: 1 << 15})
+		for i, d := range dtype.All() {
+			s := plan.Slot{Name: d.String(), DType: d, Dims: []int{1, 512}, Buffer: 5, Offset: 1024 * i}
+			if !d.IsPacked() {
+				s.Dims[1] = 15
 			}
-		}, "nested"},
-		{"a copy within a buffer", func(p *plan.Plan) { p.Entries[entryFold].Steps[2].(*plan.Copy).Dst = 3 }, "within one buffer"},
-		{"a copy into an input", func(p *plan.Plan) { p.Entries[entryFold].Steps[2].(*plan.Copy).Dst = 1 }, "copy into"},
-		{"a copy of nothing", func(p *plan.Plan) { p.Entries[entryFold].Steps[2].(*plan.Copy).Bytes = 0 }, "of nothing"},
-		{"no step", func(p *plan.Plan) { p.Entries[entryFold].Steps[0] = nil }, "missing"},
-		{"two entries of one name", func(p *plan.Plan) { p.Entries[0].Name = "step" }, "twice"},
-		{"an output as an input", func(p *plan.Plan) { p.Entries[entryStep].Inputs[0] = p.Entries[entryStep].Outputs[0] }, "wrong list"},
-		{"an input given twice", func(p *plan.Plan) { p.Entries[entryStep].Inputs[1] = p.Entries[entryStep].Inputs[0] }, "twice"},
-		{"an unknown slot", func(p *plan.Plan) { p.Entries[entryStep].Inputs[0] = 99 }, "no slot 99"},
-		{"an output with a state's name", func(p *plan.Plan) { named(p, "loss").Name = "w" }, "parameter or state"},
-		{"a status word elsewhere", func(p *plan.Plan) { p.Status.Buffer = 3 }, "buffer for temp"},
-		{"a status code of zero", func(p *plan.Plan) { p.Status.Codes[0].Code = 0 }, "code 0"},
-		{"variants in variants", func(p *plan.Plan) {
-			v := plantest.Linear()
-			v.Variants = []*plan.Plan{plantest.Linear()}
-			p.Variants = []*plan.Plan{v}
-		}, "variants of its own"},
-		{"a spoilt variant", func(p *plan.Plan) {
-			v := plantest.Linear()
-			v.Buffers[0].Bytes = 0
-			p.Variants = []*plan.Plan{v}
-		}, "variant 0"},
-	} {
-		t.Run(c.what, func(t *testing.T) {
-			p := plantest.Linear()
-			c.spoil(p)
-			var format *plan.FormatError
-			err := plan.Validate(p)
-			if !errors.As(err, &format) || !errors.Is(err, plan.ErrInvalid) || !strings.Contains(err.Error(), c.text) {
-				t.Errorf("got %v, want an invalid plan with %q", err, c.text)
-			}
-		})
+			s.Bytes, _ = plan.SlotBytes(d, s.Dims)
+			p.Slots = append(p.Slots, s)
+		}
+	}, 0, "", false},
+	{"features, subgroups and a variant for other devices", func(p *plan.Plan) {
+		p.Requires.Features, p.Requires.Subgroup = []string{"shader-f16", "subgroups"}, [2]int{4, 32}
+		p.Variants = []*plan.Plan{{Name: "plain", Target: "cuda", Buffers: p.Buffers, Requires: plan.Requires{Limits: plan.DefaultLimits()}}}
+	}, 0, "", false},
+}
+
+// rows adds n entries with the greatest row of scalars.
+func rows(p *plan.Plan, n int) {
+	for i := range n {
+		p.Entries = append(p.Entries, plan.Entry{Name: string(rune('A' + i)), UniformBytes: plan.MaxUniformBytes})
 	}
 }
 
-func TestValidateAccepts(t *testing.T) {
-	for _, c := range []struct {
-		what   string
-		change func(p *plan.Plan)
-	}{
-		{"the plan itself", func(p *plan.Plan) {}},
-		{"no status word", func(p *plan.Plan) { p.Status = nil }},
-		{"an input with no elements", func(p *plan.Plan) { s := named(p, "free"); s.Dims, s.Bytes = []int{0, 4}, 0 }},
-		{"a state as an output", func(p *plan.Plan) { p.Entries[1].Outputs = append(p.Entries[1].Outputs, 3) }},
-		{"an input as an output", func(p *plan.Plan) { s := named(p, "loss"); s.Buffer, s.Offset = 1, 256 }},
-		{"two inputs of one name in two entries", func(p *plan.Plan) { named(p, "free").Name = "x" }},
-	} {
-		p := plantest.Linear()
-		c.change(p)
-		if err := plan.Validate(p); err != nil {
-			t.Errorf("%s: %v", c.what, err)
-		}
+// most makes as many dispatches as can be, all of that within the repeats of
+// entry fold.
+func most(fold plan.Step) []plan.Step {
+	inner := &plan.Repeat{Count: plan.MaxDispatches / plan.MaxRepeat, Steps: fold.(*plan.Repeat).Steps[0].(*plan.Repeat).Steps}
+	return []plan.Step{&plan.Repeat{Count: plan.MaxRepeat, Steps: []plan.Step{inner}}}
+}
+
+func TestValidate(t *testing.T) {
+	for _, c := range slices.Concat(accepted, refused) {
+		t.Run(c.what, func(t *testing.T) {
+			p := plantest.Linear()
+			c.change(p)
+			err := plan.Validate(p)
+			if c.rule == 0 {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			var format *plan.FormatError
+			if !errors.As(err, &format) || format.Kind != plan.ErrInvalid || format.Rule != c.rule || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("got %v, want an invalid plan by rule %d with %q", err, c.rule, c.text)
+			}
+		})
 	}
 }
 

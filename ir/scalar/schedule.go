@@ -23,17 +23,18 @@ type Scheduled struct {
 // Schedule binds each operation that roots use more than once, counting
 // structurally equal ones together, to a variable called prefix followed by a
 // number from 0 up. Leaves are not bound, nor are the negation, complement or
-// bitcast of a leaf. No variable in roots may have such a name. The result
-// depends on the structure of roots only.
+// bitcast of a leaf. A variable has the range of what it stands for. No variable
+// in roots may have such a name. The result depends on the structure of roots
+// only.
 func Schedule(prefix string, roots ...Expr) Scheduled {
 	if fewAndDistinct(roots) {
 		return Scheduled{Roots: slices.Clone(roots)}
 	}
-	in := newInterner()
+	ranges := NewSimplifier()
 	uses := map[*Node]int{}
 	out := Scheduled{Roots: make([]Expr, len(roots))}
 	for i, r := range roots {
-		out.Roots[i] = in.tree(r)
+		out.Roots[i] = ranges.in.tree(r)
 	}
 	countUses(out.Roots, uses)
 
@@ -45,7 +46,7 @@ func Schedule(prefix string, roots ...Expr) Scheduled {
 		}
 		e := withArgs(n, visit)
 		if uses[n] > 1 && !trivial(n) {
-			v := FreeVar(prefix+strconv.Itoa(len(out.Bindings)), n.Type)
+			v := ranges.variable(prefix+strconv.Itoa(len(out.Bindings)), n)
 			out.Bindings = append(out.Bindings, Binding{Var: v, Value: e})
 			e = v
 		}
@@ -56,6 +57,14 @@ func Schedule(prefix string, roots ...Expr) Scheduled {
 		out.Roots[i] = visit(r)
 	}
 	return out
+}
+
+// variable returns a variable that stands for the interned node n.
+func (s *Simplifier) variable(name string, n *Node) Expr {
+	if r := s.span(n); r.known && n.Type.IsInteger() && r != whole(n.Type) {
+		return NewVar(name, n.Type, r.lo, r.hi)
+	}
+	return FreeVar(name, n.Type)
 }
 
 // fewAndDistinct reports whether roots have a handful of operations, no two of

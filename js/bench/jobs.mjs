@@ -6,6 +6,11 @@
 //   matmul({ n })           C = A·B, n × n
 //   matvec({ n })           y = A·x, n × n by n
 //   softmax({ rows, cols }) along the rows
+//   lm({ vocab, context, width, heads, blocks, batch, rate })
+//                           one AdamW step of a transformer that predicts the next of some tokens;
+//                           a fresh batch each time
+//   rows({ name, rows, cols })
+//                           gelu, transpose, layernorm, cumsum along the rows, sumcolumns
 //   mlp({ layers, batch, fresh, rate })
 //                           one Adam step of a ReLU network on cross-entropy; `fresh` gives each step
 //                           a batch from the host, otherwise the first stays on the device
@@ -33,6 +38,21 @@ export function randoms(n, seed, scale = 1) {
   const next = uniform(seed), values = new Float32Array(n);
   for (let i = 0; i < n; i++) values[i] = next() * scale;
   return values;
+}
+
+/** A Float32Array of n numbers of a normal distribution around 0. */
+export function normal(n, deviation, seed = 7) {
+  const next = uniform(seed);
+  return Float32Array.from({ length: n }, () => deviation * Math.sqrt(-2 * Math.log((next() + 1.0000001) / 2.0000002)) * Math.cos(Math.PI * next()));
+}
+
+/** Eight batches of tokens and those that follow them: { ids, next }, Int32Arrays of batch × context. */
+export function makeTokens({ context, batch, vocab }) {
+  return Array.from({ length: 8 }, (_, i) => {
+    const random = uniform(3000 + i);
+    const tokens = Int32Array.from({ length: batch * context + 1 }, () => Math.floor((random() + 1) / 2 * vocab));
+    return { ids: tokens.slice(0, -1), next: tokens.slice(1) };
+  });
 }
 
 /** The weights and biases a network starts with: [{ shape, data }], weight and bias by turns. */
@@ -68,6 +88,15 @@ const mlp = (layers, batch, fresh) => ({
 
 const matmul = (n) => ({ name: `matmul ${n}`, kind: 'matmul', options: { n }, rate: (ms) => `${(2 * n ** 3 / ms / 1e9).toFixed(2)} TFLOP/s` });
 
+const rows = (name, moved) => ({
+  name: `${name} 16384 × 4096`, kind: 'rows', options: { name, rows: 16384, cols: 4096 }, rate: (ms) => `${(4 * moved * 16384 * 4096 / ms / 1e6).toFixed(0)} GB/s`,
+});
+
+const lm = (context, width, heads, blocks, batch) => ({
+  name: `lm ${blocks} × ${width}, context ${context}, batch ${batch}`, kind: 'lm',
+  options: { vocab: 65, context, width, heads, blocks, batch, rate: 1e-3 }, rate: (ms) => `${(context * batch / ms * 1e3).toFixed(0)} tokens/s`,
+});
+
 const digits = [64, 64, 10], large = [784, 512, 512, 10];
 
 /** Jobs small enough that the host's work is what counts. */
@@ -78,7 +107,9 @@ export const gpuJobs = [
   matmul(1024), matmul(2048), matmul(4096),
   { name: 'matvec 4096', kind: 'matvec', options: { n: 4096 }, rate: (ms) => `${(4 * 4096 ** 2 / ms / 1e6).toFixed(0)} GB/s` },
   { name: 'softmax 4096 × 4096', kind: 'softmax', options: { rows: 4096, cols: 4096 }, rate: (ms) => `${(8 * 4096 ** 2 / ms / 1e6).toFixed(0)} GB/s` },
+  rows('softmax', 2), rows('layernorm', 2), rows('gelu', 2), rows('transpose', 2), rows('cumsum', 2), rows('sumcolumns', 1),
   mlp(large, 128, false), mlp(large, 128, true), mlp(large, 4096, false), mlp(large, 4096, true),
+  lm(128, 128, 4, 4, 32), lm(256, 384, 6, 6, 64),
 ];
 
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];

@@ -3,7 +3,7 @@
 import type { Job } from './graph/compiler.js';
 import { openCPU } from './cpu/cpu-session.js';
 import type { WasmSource } from './wasm/module.js';
-import { answer, type Endpoint } from './worker/rpc.js';
+import { serve } from './worker/rpc.js';
 import { sessionHandlers } from './worker/serve.js';
 
-answer(globalThis as unknown as Endpoint, sessionHandlers((job: Job, { wasm }: { wasm: WasmSource }) => openCPU(job, wasm)));
+serve(sessionHandlers((job: Job, { wasm }: { wasm: WasmSource }) => openCPU(job, wasm)));

@@ -1,7 +1,7 @@
 // The safetensors file format: u64 length, a JSON header of that length, the elements.
 // https://github.com/huggingface/safetensors
 
-import { arrayType, checkType, sizeOf } from './values/dtype.js';
+import { arrayType, checkType, sizeOf, type TensorData } from './values/dtype.js';
 import { RlxError } from './values/errors.js';
 import type { HostTensor } from './session/session.js';
 
@@ -10,19 +10,28 @@ const names: Record<string, string> = {
 };
 const dtypes = Object.fromEntries(Object.entries(names).map(([dtype, name]) => [name, dtype]));
 
-interface Header { dtype: string; shape: number[]; data_offsets: [number, number] }
+/** A bound on the header, as the format's own readers have it. */
+const maxHeader = 100 << 20;
 
-const bad = (reason: string): RlxError => new RlxError('syntax', `safetensors: ${reason}`);
+const bad = (reason: string, cause?: unknown): RlxError => new RlxError('syntax', `safetensors: ${reason}`, { cause });
 
-/** Writes tensors, sorted by name, and metadata: equal tensors give equal bytes. */
+/**
+ * Writes tensors, sorted by name, and metadata: equal tensors give equal bytes. Throws an
+ * {@link RlxError} of kind `dtype`, `shape` or `name` for a tensor that the format cannot
+ * hold, `syntax` for metadata that are not texts.
+ */
 export function encodeSafetensors(tensors: Readonly<Record<string, HostTensor>>, metadata?: Record<string, string>): Uint8Array<ArrayBuffer> {
   const entries = Object.entries(tensors).sort(([a], [b]) => a < b ? -1 : 1);
-  const header: Record<string, unknown> = metadata ? { __metadata__: metadata } : {};
+  if (!isTexts(metadata ?? {})) throw bad('metadata are texts by name');
+  const header: Record<string, unknown> = Object.create(null); // which a tensor called __proto__ does not change
+  if (metadata) header['__metadata__'] = metadata;
   let end = 0;
   for (const [name, { dtype, shape, data }] of entries) {
-    if (!names[dtype]) throw new RlxError('dtype', `safetensors has no type for ${dtype}, the type of ${name}`, { name });
+    if (name === '__metadata__') throw new RlxError('name', `safetensors: no tensor can be called ${name}`, { name });
+    if (!Object.hasOwn(names, dtype)) throw new RlxError('dtype', `safetensors has no type for ${dtype}, the type of ${name}`, { name });
     checkType(name, dtype, data);
     if (data.length !== sizeOf(shape)) throw new RlxError('shape', `${name} has ${data.length} elements, not [${shape}]`, { name, shape });
+    if (dtype === 'bool' && !areBools(data)) throw new RlxError('dtype', `${name} is bool, and has bytes other than 0 and 1`, { name });
     header[name] = { dtype: names[dtype], shape, data_offsets: [end, end += data.byteLength] };
   }
   const json = new TextEncoder().encode(JSON.stringify(header)), length = Math.ceil(json.length / 8) * 8;
@@ -37,31 +46,78 @@ export function encodeSafetensors(tensors: Readonly<Record<string, HostTensor>>,
   return file;
 }
 
-/** Reads a file. Throws an {@link RlxError} of kind `syntax`, or `dtype` for types this library lacks. */
+/** Where a tensor lies in the bytes after the header. */
+interface Place { name: string; dtype: string; shape: number[]; begin: number; end: number }
+
+/**
+ * Reads a file. The tensors have memory of their own, in all no more than the file has bytes.
+ * Throws an {@link RlxError} of kind `syntax`, or `dtype` for types this library lacks.
+ */
 export function decodeSafetensors(file: Uint8Array | ArrayBuffer): { tensors: Record<string, HostTensor>; metadata: Record<string, string> } {
   const bytes = file instanceof Uint8Array ? file : new Uint8Array(file);
   if (bytes.length < 8) throw bad('the file is cut short');
   const length = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
-  if (length > bytes.length - 8) throw bad('the header is cut short');
-  let header: Record<string, Header>;
-  try {
-    header = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(8, 8 + length)));
-    if (typeof header !== 'object' || header === null) throw bad('the header is no object');
-  } catch (cause) {
-    throw new RlxError('syntax', `safetensors: the header is not JSON: ${(cause as Error).message}`, { cause });
-  }
-  const { __metadata__: metadata = {}, ...described } = header as Record<string, Header> & { __metadata__?: Record<string, string> };
-  const elements = bytes.slice(8 + length);
-  return { tensors: Object.fromEntries(Object.entries(described).map(([name, one]) => [name, readTensor(name, one, elements)])), metadata };
+  if (length > Math.min(maxHeader, bytes.length - 8)) throw bad(`a header of ${length} bytes in a file of ${bytes.length}`);
+  const text = bytes.subarray(8, 8 + length), header = parse(text), { __metadata__: metadata = {}, ...described } = header;
+  if (!isTexts(metadata)) throw bad('metadata are texts by name');
+  const places = Object.entries(described).map(([name, one]) => readPlace(name, one));
+  // JSON.parse keeps the last of repeated keys: there are fewer of them than in the text.
+  const keys = Object.keys(header).length + 3 * places.length + Object.keys(metadata).length;
+  if (countKeys(text) !== keys) throw bad('a key is there twice');
+  checkPlaces(places, bytes.length - 8 - length);
+  return { tensors: Object.fromEntries(places.map((place) => [place.name, readTensor(place, bytes, 8 + length)])), metadata };
 }
 
-function readTensor(name: string, described: Header, elements: Uint8Array<ArrayBuffer>): HostTensor {
-  const { dtype: type, shape, data_offsets: offsets } = described ?? {};
-  const dtype = Object.hasOwn(dtypes, type) ? dtypes[type]! : undefined;
-  if (!dtype) throw new RlxError('dtype', `safetensors: ${name} has the type ${type}, which is not known here`, { name });
-  const numbers = (list: unknown): list is number[] => Array.isArray(list) && list.every((n) => Number.isSafeInteger(n) && n >= 0);
-  if (!numbers(shape) || !numbers(offsets)) throw bad(`${name} has no shape or no place`);
-  const [begin, end] = offsets, maker = arrayType(dtype), size = sizeOf(shape);
-  if (end > elements.length || end - begin !== size * maker.BYTES_PER_ELEMENT) throw bad(`${name} does not fit its shape [${shape}]`);
-  return { dtype, shape, data: new maker(elements.buffer.slice(begin, end), 0, size) };
+function parse(text: Uint8Array): Record<string, unknown> {
+  let header: unknown;
+  try {
+    header = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(text));
+  } catch (cause) {
+    throw bad(`the header is not JSON: ${(cause as Error).message}`, cause);
+  }
+  if (!isObject(header)) throw bad('the header is no object');
+  return header;
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isTexts = (value: unknown): value is Record<string, string> => isObject(value) && Object.values(value).every((text) => typeof text === 'string');
+const isSizes = (value: unknown): value is number[] => Array.isArray(value) && value.every((n) => Number.isSafeInteger(n) && n >= 0);
+const areBools = (bytes: TensorData): boolean => (bytes as Uint8Array).every((byte) => byte <= 1);
+
+/** How many keys the objects of a text in JSON have: as many as there are colons outside of strings. */
+function countKeys(json: Uint8Array): number {
+  let keys = 0, inside = false;
+  for (let i = 0; i < json.length; i++) {
+    if (json[i] === 0x5c) i++; // a backslash and what it escapes
+    else if (json[i] === 0x22) inside = !inside;
+    else if (json[i] === 0x3a && !inside) keys++;
+  }
+  return keys;
+}
+
+function readPlace(name: string, described: unknown): Place {
+  const { dtype: type, shape, data_offsets: offsets, ...others } = isObject(described) ? described : {};
+  if (typeof type !== 'string' || !isSizes(shape) || !isSizes(offsets) || offsets.length !== 2 || Object.keys(others).length > 0) {
+    throw bad(`${name} is not a dtype, a shape and two data_offsets`);
+  }
+  if (!Object.hasOwn(dtypes, type)) throw new RlxError('dtype', `safetensors: ${name} has the type ${type}, which is not known here`, { name });
+  const dtype = dtypes[type]!, [begin, end] = offsets as [number, number];
+  if (end - begin !== sizeOf(shape) * arrayType(dtype).BYTES_PER_ELEMENT) throw bad(`${name} does not fit its shape [${shape}]`);
+  return { name, dtype, shape, begin, end };
+}
+
+/** Makes sure that the tensors cover all bytes, with no gap and no overlap. */
+function checkPlaces(places: Place[], size: number): void {
+  let at = 0;
+  for (const { name, begin, end } of [...places].sort((a, b) => a.begin - b.begin || a.end - b.end)) {
+    if (begin !== at) throw bad(`${name} begins at byte ${begin}, the tensor before it ends at ${at}`);
+    at = end;
+  }
+  if (at !== size) throw bad(`${size} bytes of elements, ${at} of them a tensor's`);
+}
+
+function readTensor({ name, dtype, shape, begin, end }: Place, file: Uint8Array, start: number): HostTensor {
+  const bytes = new Uint8Array(file.subarray(start + begin, start + end));
+  if (dtype === 'bool' && !areBools(bytes)) throw bad(`${name} is BOOL, and has bytes other than 0 and 1`);
+  return { dtype, shape, data: new (arrayType(dtype))(bytes.buffer, 0, sizeOf(shape)) };
 }

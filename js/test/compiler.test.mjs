@@ -107,6 +107,114 @@ test('a loop and a choice are graphs of their own', async () => {
   }
 });
 
+for (const on of ['gpu', 'cpu']) {
+  test(`a body uses values and declares parameters of the graph around it, on the ${on}`, async () => {
+    const made = graph('capture', (b) => {
+      const xs = b.input('xs', 'f32', [3, 2]), scale = b.input('scale', 'f32'), up = b.input('up', 'bool');
+      const { carries: [h], ys: [hs] } = b.scan({ carries: [b.full('f32', [2], 0)], xs: [xs] }, (s, _, [carry], [x]) => {
+        const w = s.param('w', 'f32', [2], Float32Array.of(1, 10));
+        const next = s.cond(up, [carry], (_c, [c]) => [c.add(x.mul(scale))], (c, [v]) => [v.sub(c.param('v', 'f32', [2], 0.5)).mul(w)])[0];
+        return { carries: [next], ys: [next.mul(w)] };
+      });
+      b.output('h', h);
+      b.output('hs', hs);
+      b.output('loss', h.mul(h).mean());
+    });
+    assert.deepEqual(made.ports.map(({ name, kind }) => `${kind} ${name}`), ['input xs', 'input scale', 'input up', 'param w', 'param v']);
+    const inputs = { xs: Float32Array.of(1, 2, 3, 4, 5, 6), scale: 2, up: true };
+    assert.deepEqual(await valueOf(made, inputs, 'h', on), [18, 24]);
+    assert.deepEqual(await valueOf(made, inputs, 'hs', on), [2, 40, 8, 120, 18, 240]);
+    // h = ((0 − v)·w − v)·w − v)·w with w = (1, 10), v = 0.5
+    assert.deepEqual(await valueOf(made, { ...inputs, up: false }, 'h', on), [-1.5, -555]);
+    // d(mean(h²))/dw = h·dh/dw, dh/dw = −v·(3w² + 2w + 1)
+    assert.deepEqual(await valueOf(made.grad('loss', 'w'), { ...inputs, up: false }, 'grad/w', on), [4.5, 555 * 0.5 * 321]);
+  });
+}
+
+test('a body has no outputs and sets no states, and its values stay in it', () => {
+  const loop = (body) => () => graph('loop', (b) => {
+    b.state('n', 'f32');
+    b.scan({ carries: [b.full('f32', [], 0)], length: 2 }, body(b));
+  });
+  assert.throws(loop(() => (s, _, [c]) => { s.output('y', c); return { carries: [c] }; }), isError('graph', /y cannot be set in a body: return/));
+  assert.throws(loop(() => (s, _, [c]) => { s.setState('n', c); return { carries: [c] }; }), isError('graph', /n cannot be set in a body/));
+  assert.throws(loop(() => async (s, _, [c]) => ({ carries: [c] })), isError('graph', /returns \{ carries, ys \}, lists of values, not Promise/));
+  assert.throws(loop((b) => {
+    let stranger;
+    b.scan({ carries: [b.full('f32', [], 0)], length: 2 }, (s, _, [c]) => ({ carries: [stranger = c.add(1)] }));
+    return (s, _, [c]) => ({ carries: [c.add(stranger)] });
+  }), isError('graph', /one of a body is to be returned from it/));
+});
+
+test('an op that is refused leaves the graph as it was', () => {
+  const made = graph('again', (b) => {
+    const x = b.input('x', 'f32', [2]), y = b.input('y', 'f32', [3]);
+    for (const kind of ['shape', 'shape']) assert.throws(() => x.add(y), isError(kind, /add/));
+    assert.throws(() => b.input('x', 'f32'), isError('name'));
+    b.output('z', x.add(1));
+  });
+  assert.deepEqual(made.outputs.map(({ name }) => name), ['z']);
+});
+
+test('negative axes and sizes count from the end', async () => {
+  const made = graph('axes', (b) => {
+    const x = b.input('x', 'f32', [2, 3]);
+    b.output('t', x.transpose([-1, 0]).reshape([-1]));
+    b.output('s', x.slice({ start: [-1, 1], size: [-1, -1], stride: [1, 1] }).reshape([-1]));
+  });
+  const x = Float32Array.of(1, 2, 3, 4, 5, 6);
+  assert.deepEqual(await valueOf(made, { x }, 't'), [1, 4, 2, 5, 3, 6]);
+  assert.deepEqual(await valueOf(made, { x }, 's'), [5, 6]);
+});
+
+test('parameters begin as their declarations say, in a session too', async () => {
+  const made = graph('begin', (b) => {
+    const two = b.param('two', 'f32', [2], 2).mul(b.param('list', 'f32', [2], Float32Array.of(3, 4)));
+    b.output('y', two.add(b.param('rest', 'f32', [2, 2]).mean([0])));
+  });
+  for (const on of ['gpu', 'cpu']) {
+    const s = await session({ entries: { main: made } }, { on });
+    const { reading } = await s.run('main', {}, { read: ['y'] });
+    assert.deepEqual([...(await reading).values.y], [6, 8]);
+    s.close();
+  }
+  // Of a convolution's filter [3, 3, 8, 16] the fans are 72 and 144.
+  const { filter: { data: drawn } } = initialParams(graph('conv', (b) => b.output('y', b.param('filter', 'f32', [3, 3, 8, 16]).mean())));
+  const largest = drawn.reduce((most, v) => Math.max(most, Math.abs(v)), 0), bound = Math.sqrt(6 / (72 + 144));
+  assert.ok(largest <= bound && largest > 0.98 * bound, `${largest} of ${bound}`);
+});
+
+test('a hostile count of steps is refused before anything is loaded, and where it turns up', async () => {
+  const trainer = await train(perceptron(), { optimizer: { kind: 'sgd' }, schedule, worker: false });
+  const count = (n) => ({ 'history/count': { dtype: 'i32', shape: [], data: Int32Array.of(n) } });
+  const refused = isError('index', /history\/count is -\d+: steps are counted from 0/);
+  const run = () => trainer.run({ steps: 2, batches: () => data });
+  await assert.rejects(trainer.load(count(-7)), refused);
+  assert.deepEqual([trainer.steps, ...await trainer.session.read('history/count')], [0, 0]);
+  await trainer.session.load(count(-7));
+  await assert.rejects(run(), refused);
+  await trainer.load(count(2 ** 31 - 1));
+  await assert.rejects(run(), refused); // it wraps
+  await trainer.load(count(1e9));
+  assert.equal((await run()).steps, 2);
+  trainer.session.close();
+});
+
+test('a GPU made of software is not the best', async () => {
+  const made = graph('one', (b) => b.output('y', b.input('x', 'f32').add(1))), { gpu } = dawn;
+  await init({ gpu });
+  try {
+    const best = await session({ entries: { main: made } });
+    assert.deepEqual([best.deviceName, best.fallbackReason], ['CPU', 'the GPU here is software on the CPU']);
+    best.close();
+    const asked = await session({ entries: { main: made } }, { on: 'gpu' });
+    assert.notEqual(asked.deviceName, 'CPU');
+    asked.close();
+  } finally {
+    await init({ device: dawn.device });
+  }
+});
+
 test('a plan compiled here runs in the runtime alone', async () => {
   const made = graph('twice', (b) => b.output('y', b.input('x', 'f32', ['n']).mul(2)));
   const file = await compile({ name: 'twice', entries: { main: made }, symbols: { n: 3 } });
@@ -143,6 +251,16 @@ describe('what does not fit is a typed error', () => {
     ['loss that is none', 'name', () => perceptron().grad('lost')],
     ['gradient by labels', 'dtype', () => perceptron().grad('loss', 'labels')],
     ['optimizer', 'name', () => perceptron().step({ optimizer: { kind: 'magic' } })],
+    ['an asynchronous function', 'graph', build(async (b) => b.output('y', b.input('x', 'f32')))],
+    ['an initial value there is not', 'attr', build((b) => b.param('w', 'f32', [2, 2], 'normal'))],
+    ['attributes in an object where there is one', 'attr', build((b) => b.input('x', 'f32', [2, 3]).softmax({ axis: 1 }))],
+    ['an operand that is none', 'dtype', build((b) => b.input('x', 'f32', [2]).add([1, 2]))],
+    ['a number that is none', 'attr', build((b) => b.input('x', 'f32', [2]).take(b.input('i', 'i32'), { axis: 0 }))],
+    ['a misspelt attribute', 'attr', build((b) => b.input('x', 'f32', [2]).argmax({ axes: 0 }))],
+    ['a step without an optimizer', 'missing', () => perceptron().step({})],
+    ['a misspelt option of a step', 'name', () => perceptron().step({ optimizer: { kind: 'sgd' }, hist: 2 })],
+    ['a misspelt option of an optimizer', 'name', () => perceptron().step({ optimizer: { kind: 'sgd', momentun: 0.9 } })],
+    ['a misspelt option of a schedule', 'name', () => perceptron().step({ optimizer: { kind: 'sgd' }, schedule: { ...schedule, warmup: 3 } })],
     ['freed graph', 'closed', () => { const g = perceptron(); g.free(); g.text(); }],
   ];
   for (const [name, kind, f] of rows) test(name, () => assert.throws(f, isError(kind)));
@@ -151,6 +269,12 @@ describe('what does not fit is a typed error', () => {
   const waiting = [
     ['unbound symbol', 'symbol', () => compile({ entries: { main: symbolic() } })],
     ['graph without a path to its parameter', 'graph', () => train(graph('p', (b) => { b.param('w', 'f32', [1]); b.output('loss', b.input('x', 'f32')); }), { optimizer: { kind: 'sgd' }, worker: false })],
+    ['a misspelt option of training', 'name', () => train(perceptron(), { optimizer: { kind: 'sgd' }, learningRate: 1 })],
+    ['a misspelt option of a session', 'name', () => session({ entries: { main: perceptron() } }, { in: 'gpu' })],
+    ['a place there is not', 'name', () => session({ entries: { main: perceptron() } }, { on: 'tpu' })],
+    ['a misspelt part of a module', 'name', () => compile({ entry: {}, entries: {} })],
+    ['a misspelt option of init', 'name', () => init({ wasmURL: '' })],
+    ['an initial parameter there is not', 'attr', () => train(perceptron(), { optimizer: { kind: 'sgd' }, params: { w1: 'normal' }, worker: false })],
     ['unknown parameter', 'name', () => train(perceptron(), { optimizer: { kind: 'sgd' }, params: { w9: 0 }, worker: false })],
     ['tensor over the limits', 'unsupported', () => compile({ entries: { main: graph('big', (b) => b.output('y', b.input('x', 'f32', [1 << 16, 1 << 16]).exp())) } })],
   ];
@@ -160,7 +284,7 @@ describe('what does not fit is a typed error', () => {
     test(`inputs, on the ${on}`, async () => {
       const s = await session({ entries: { step: perceptron() } }, { on, worker: false });
       const run = (inputs) => s.run('step', inputs, { read: ['loss'] }).then(({ reading }) => reading);
-      await assert.rejects(run({ x: data.x }), isError('name', /labels/));
+      await assert.rejects(run({ x: data.x }), isError('missing', /labels is missing: give i32\[4\]/));
       await assert.rejects(run({ ...data, y: 1 }), isError('name', /no input y/));
       await assert.rejects(run({ ...data, x: data.x.subarray(3) }), isError('shape'));
       await assert.rejects(run({ ...data, x: data.labels }), isError('dtype'));

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { copyFileSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { installPacked } from './rig/package.mjs';
 
@@ -60,13 +60,29 @@ const env = { RIG: new URL('rig/dawn.mjs', import.meta.url).href };
 
 test('it holds modules, types and licence, and no source', async () => {
   const files = await project.list('node_modules/@rlx-go/rlx');
-  for (const name of ['dist/index.js', 'dist/index.d.ts', 'dist/runtime.js', 'dist/rlx.wasm', 'dist/rlx-cpu.wasm', 'dist/worker.js', 'dist/compiler-worker.js', 'dist/cpu-worker.js', 'LICENSE']) {
+  for (const name of ['dist/index.js', 'dist/index.d.ts', 'dist/runtime.js', 'dist/rlx.wasm', 'dist/rlx-cpu.wasm', 'dist/worker.js', 'dist/compiler-worker.js', 'dist/cpu-worker.js', 'LICENSE', 'README.md']) {
     assert.ok(files.includes(name), `${name} is not in the package`);
   }
   assert.ok(!files.some((name) => name.startsWith('src') || name.startsWith('test')));
 });
 
 test('its types are strict, without skipLibCheck', async () => { await project.tsc('-p', '.'); });
+
+test('its declarations use no names of WebGPU but two, which they declare: TypeScript 5.9 has none', () => {
+  const seen = new Set(), names = new Set();
+  const visit = (file) => {
+    if (seen.has(file)) return;
+    seen.add(file);
+    const text = readFileSync(file, 'utf8');
+    for (const [, path] of text.matchAll(/(?:from|import\() *'(\.[^']*)\.js'/g)) visit(join(dirname(file), `${path}.d.ts`));
+    for (const [name] of text.replace(/\/\*[^]*?\*\//g, '').matchAll(/\bGPU\w*/g)) names.add(name);
+  };
+  const { exports } = JSON.parse(readFileSync(join(project.installed, 'package.json'), 'utf8'));
+  for (const { types: path } of Object.values(exports)) if (path) visit(join(project.installed, path));
+  assert.ok(seen.size > 10);
+  assert.deepEqual([...names].filter((name) => name !== 'GPUSessionOptions').sort(), ['GPU', 'GPUDevice']);
+  assert.match(readFileSync(join(project.installed, 'dist/gpu/device.d.ts'), 'utf8'), /declare global \{\s*interface GPU \{\s*\}\s*interface GPUDevice \{\s*\}/);
+});
 
 test('Node runs it over Dawn and on the CPU', async () => {
   const out = await project.node('main.mjs', env);

@@ -2,9 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { openSession, RlxError } from '../dist/runtime.js';
 import { batch, close, linearPlan, linearPlanWith, reference, seal } from './linear.mjs';
 import { openDawn, openGPU } from './rig/dawn.mjs';
+import { stateBytes, statePlan } from './state.mjs';
 
 const isError = (kind, text) => (error) => {
   assert.ok(error instanceof RlxError, `not an RlxError: ${error.stack}`);
@@ -76,7 +79,7 @@ test('a bound input need not be given, until it is given once', async (t) => {
   }
   assert.ok(close(await session.read('w'), want.w));
   await session.run('step', { x, t: targets });
-  await assert.rejects(session.run('step', { t: targets }), isError('name', /input x is missing/));
+  await assert.rejects(session.run('step', { t: targets }), isError('missing', /x is missing: give f32\[4,3\], or bind/));
 });
 
 test('runs that are not awaited happen in order', async (t) => {
@@ -113,8 +116,8 @@ describe('wrong inputs are refused before anything is written', async () => {
     ['nothing for a tensor', 'step', { ...good, t: null }, 'dtype', /t is f32/],
     ['a number for a tensor', 'step', { ...good, t: 1 }, 'shape', /t is f32\[4\]/],
     ['an unknown name', 'step', { ...good, y: 1 }, 'name', /no input y: there are x, t, rate/],
-    ['a missing tensor', 'step', { t: good.t, rate: 0.1 }, 'name', /input x is missing/],
-    ['a missing scalar', 'step', { x: good.x, t: good.t }, 'name', /input rate is missing/],
+    ['a missing tensor', 'step', { t: good.t, rate: 0.1 }, 'missing', /x is missing: give f32\[4,3\], or bind/],
+    ['a missing scalar', 'step', { x: good.x, t: good.t }, 'missing', /rate is missing: give f32\[\]/],
     ['a tensor for a scalar', 'step', { ...good, rate: new Float32Array(1) }, 'dtype', /rate is one f32/],
     ['a text for a scalar', 'step', { ...good, rate: '0.1' }, 'dtype', /rate is one f32/],
     ['a fraction for an integer', 'fold', { seed: 1.5 }, 'dtype', /seed is u32, given as 1.5/],
@@ -140,8 +143,15 @@ describe('wrong inputs are refused before anything is written', async () => {
     ['writing another shape', (s) => s.write('w', new Float32Array(4)), 'shape', /w is f32\[3\]/],
     ['loading another dtype', (s) => s.load({ w: { dtype: 'i32', shape: [3], data: new Int32Array(3) } }), 'dtype', /w is f32/],
     ['loading another shape', (s) => s.load({ w: { dtype: 'f32', shape: [1, 3], data: new Float32Array(3) } }), 'shape', /\[1,3\]/],
-    ['too many steps in a run', (s) => s.run('step', good, { steps: 65 }), 'limit', /65 steps/],
-    ['no steps in a run', (s) => s.run('step', good, { steps: 0 }), 'limit', /0 steps/],
+    ['too many steps in a run', (s) => s.run('step', good, { steps: 65 }), 'limit', /run of step is 65, not a whole number from 1 to 64/],
+    ['no steps in a run', (s) => s.run('step', good, { steps: 0 }), 'limit', /run of step is 0/],
+    ['a text in place of the list of names to read', (s) => s.run('step', good, { read: 'loss' }), 'name', /list of names, given as String/],
+    ['reading many by a text', (s) => s.readAll('loss'), 'name', /list of names/],
+    ['nothing in place of inputs', (s) => s.run('step', null), 'missing', /x is missing/],
+    ['loading nothing in place of a tensor', (s) => s.load({ w: null }), 'dtype', /w is a tensor.*given as Null/],
+    ['loading elements without their shape', (s) => s.load({ w: new Float32Array(3) }), 'dtype', /w is a tensor.*given as Float32Array/],
+    ['uploading nothing', (s) => s.upload(undefined), 'dtype', /given as Undefined/],
+    ['a misspelt option', (s) => s.run('step', good, { reed: ['loss'] }), 'name', /no option reed/],
     ['too few values for the steps', (s) => s.run('step', { ...good, rate: [1, 2] }, { steps: 3 }), 'shape', /2 values for 3 steps/],
   ];
   for (const [what, call, kind, text] of calls) {
@@ -152,6 +162,101 @@ describe('wrong inputs are refused before anything is written', async () => {
     });
   }
 });
+
+test('a refused run changes nothing: neither what is bound, nor a scalar', async (t) => {
+  const session = await open(t), { x, t: targets } = batch(0), want = reference();
+  await session.run('init');
+  await session.bind('step', { x, t: targets, rate: 0.1 });
+  for (const [inputs, options] of [
+    [{ rate: 0.7 }, { read: ['nothing'] }], [{ rate: 0.7, x: new Float32Array(1) }], [{ rate: [0.7, 0.7] }, { steps: 3 }],
+    [{ rate: [0.7, '0.7'] }, { steps: 2 }], [{ x }, { read: ['nothing'] }], [{ x, y: 1 }],
+  ]) await assert.rejects(session.run('step', inputs, options));
+  await assert.rejects(session.bind('step', { rate: 'fast' }));
+  await session.run('step');
+  want.step(batch(0), Math.fround(0.1));
+  assert.ok(close(await session.read('w'), want.w));
+});
+
+/** A device that allows no larger buffers, and says so once a plan, which asks for the default, is opened on it. */
+async function smallDevice(t, maxBufferSize) {
+  const device = await newDevice(), { createBuffer, limits } = device, made = [];
+  t.after(() => device.destroy());
+  Object.defineProperty(device, 'limits', {
+    value: new Proxy(limits, { get: (_, name) => name === 'maxBufferSize' && made.length > 0 ? maxBufferSize : limits[name] }),
+  });
+  device.createBuffer = (descriptor) => {
+    made.push(descriptor.size);
+    return createBuffer.call(device, descriptor.size > maxBufferSize ? { ...descriptor, usage: 0xffff } : descriptor);
+  };
+  return { device, made };
+}
+
+test('a state as large as the device allows is saved, and more than that is read in parts of one moment', async (t) => {
+  const { device, made } = await smallDevice(t, stateBytes);
+  const session = await openSession(statePlan(), { device });
+  t.after(() => session.close());
+  const big = Float32Array.from({ length: stateBytes / 4 }, (_, i) => i), after = (n, by = 1) => big.map((v) => by * (v + n));
+  await session.load({ big: { dtype: 'f32', shape: [big.length], data: big } });
+  const saving = session.save();
+  const { reading } = await session.run('add', {}, { read: ['twice', 'big'] });
+  const both = session.readAll(['big', 'twice']);
+  await session.run('add');
+  assert.deepEqual((await saving).big.data, big);
+  for (const { step, values } of [await reading, await both]) assert.deepEqual([step, values.big, values.twice], [1, after(1), after(1, 2)]);
+  assert.deepEqual(await session.read('big'), after(2));
+  assert.ok(Math.max(...made) <= stateBytes, `${made}`);
+});
+
+test('an upload over the device\'s limit is refused, and the session goes on', async (t) => {
+  const { device } = await smallDevice(t, 1280);
+  const session = await openSession(linearPlan(), { device, maxSteps: 4 });
+  t.after(() => session.close());
+  const tensor = (n) => ({ dtype: 'f32', shape: [n], data: new Float32Array(n).fill(7) });
+  await assert.rejects(session.upload(tensor(321)), isError('limit', /1284 bytes is over maxBufferSize 1280/));
+  const kept = await session.upload(tensor(320)); // a buffer that is no power of two
+  assert.deepEqual(await kept.data(), tensor(320).data);
+});
+
+test('a read whose mapping never ends is rejected by close', async () => {
+  const device = await newDevice(), { createBuffer } = device;
+  device.createBuffer = (descriptor) => {
+    const buffer = createBuffer.call(device, descriptor);
+    if (descriptor.usage & 1) buffer.mapAsync = () => new Promise(() => {});
+    return buffer;
+  };
+  const session = await openSession(linearPlan(), { device });
+  await session.run('init');
+  const read = session.read('w');
+  session.close();
+  await assert.rejects(read, isError('closed', /closed/));
+  device.destroy();
+});
+
+test('sessions that were closed leave nothing on a shared device', async () => {
+  setFlagsFromString('--expose-gc');
+  const gc = runInNewContext('gc'), device = await newDevice(), sessions = [];
+  for (let i = 0; i < 8; i++) {
+    const session = await openSession(linearPlan(), { device });
+    await session.run('init');
+    session.close();
+    sessions.push(new WeakRef(session));
+  }
+  for (let i = 0; i < 5; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    gc();
+  }
+  const left = sessions.filter((ref) => ref.deref()).length;
+  assert.ok(left <= 1, `${left} of 8 sessions are still held`); // the last one may be on the stack
+  device.destroy();
+});
+
+for (const [name, values] of [['inFlight', [0, -1, 1.5, NaN, 1000]], ['maxSteps', [0, 1e9, 2.5]], ['staging', [0, 1e6]]]) {
+  test(`${name} is checked before anything is made`, async () => {
+    for (const value of values) {
+      await assert.rejects(openSession(linearPlan(), { device: dawn.device, [name]: value }), isError('limit', new RegExp(`${name} is ${value}, not a whole number from 1 to `)));
+    }
+  });
+}
 
 test('an index the device finds out of range is named, and no state changes', async (t) => {
   const session = await open(t), label = Int32Array.of(0, 1, 2, 3);
@@ -246,14 +351,17 @@ test('a device lost before the session is there is an error of its own kind', as
 test('an error of the device ends the session, but not one of somebody else', async (t) => {
   const device = await newDevice();
   const seen = new Promise((resolve) => device.addEventListener('uncapturederror', resolve, { once: true }));
+  const { createBuffer } = device;
+  let label;
+  device.createBuffer = (descriptor) => createBuffer.call(device, (label ??= descriptor.label, descriptor));
   const session = await openSession(linearPlan(), { device });
   t.after(() => device.destroy());
-  device.createBuffer({ label: 'of the page', size: 16, usage: 0xffff });
+  device.createBuffer({ label: 'rlx of the page', size: 16, usage: 0xffff });
   await seen;
   await session.run('init');
-  device.createBuffer({ label: 'rlx fault', size: 16, usage: 0xffff });
-  isError('gpu', /rlx fault/)(await session.lost);
-  await assert.rejects(session.run('init'), isError('gpu', /rlx fault/));
+  device.createBuffer({ label: `${label} fault`, size: 16, usage: 0xffff });
+  isError('gpu', /fault/)(await session.lost);
+  await assert.rejects(session.run('init'), isError('gpu', /fault/));
 });
 
 const capabilities = ({ features, limits, info }) => ({ features, limits, info });

@@ -1,9 +1,8 @@
-// Tensors on the device, and files of tensors.
+// Tensors on the device.
 
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { liveTensors, openSession, scope } from '../dist/runtime.js';
-import { decodeSafetensors, encodeSafetensors } from '../dist/safetensors.js';
 import { batch, close, linearPlan, reference } from './linear.mjs';
 import { openDawn } from './rig/dawn.mjs';
 
@@ -77,47 +76,4 @@ test('a scope disposes of what was made in it, but for what is released', async 
   await assert.rejects(a.data(), { kind: 'closed' });
   assert.deepEqual([...await b.data()], [2]);
   b.dispose();
-});
-
-describe('safetensors', () => {
-  const tensors = {
-    b: f32([2, 2], [1, 2, 3, 4]), a: { dtype: 'u8', shape: [3], data: Uint8Array.of(1, 2, 3) }, empty: f32([0, 4], []), one: { dtype: 'i32', shape: [], data: Int32Array.of(-7) },
-  };
-
-  test('a file gives back what was put in, and equal tensors equal bytes', () => {
-    const file = encodeSafetensors(tensors, { made: 'here' });
-    const { tensors: back, metadata } = decodeSafetensors(file);
-    assert.deepEqual(Object.fromEntries(Object.entries(back)), tensors);
-    assert.deepEqual(metadata, { made: 'here' });
-    assert.deepEqual(encodeSafetensors(Object.fromEntries(Object.entries(tensors).reverse()), { made: 'here' }), file);
-  });
-
-  test('the header is as the format says', () => {
-    const file = encodeSafetensors({ w: f32([2], [1, -1]) }), length = Number(new DataView(file.buffer).getBigUint64(0, true));
-    assert.equal(length % 8, 0);
-    assert.deepEqual(JSON.parse(Buffer.from(file.subarray(8, 8 + length)).toString()), { w: { dtype: 'F32', shape: [2], data_offsets: [0, 8] } });
-    assert.deepEqual(new Float32Array(file.slice(8 + length).buffer), Float32Array.of(1, -1));
-  });
-
-  const file = (header, bytes = 0) => {
-    const json = Buffer.from(typeof header === 'string' ? header : JSON.stringify(header)), out = Buffer.alloc(8 + json.length + bytes);
-    out.writeBigUInt64LE(BigInt(json.length));
-    json.copy(out, 8);
-    return new Uint8Array(out);
-  };
-  for (const [what, bytes, kind] of [
-    ['nothing', new Uint8Array(0), 'syntax'],
-    ['half a length', new Uint8Array(5), 'syntax'],
-    ['a length beyond the file', new Uint8Array(8).fill(255), 'syntax'],
-    ['no JSON', file('{"w'), 'syntax'],
-    ['no object', file('null'), 'syntax'],
-    ['a tensor without a place', file({ w: { dtype: 'F32', shape: [1] } }, 4), 'syntax'],
-    ['a place beyond the file', file({ w: { dtype: 'F32', shape: [1], data_offsets: [0, 4] } }), 'syntax'],
-    ['a place of another size', file({ w: { dtype: 'F32', shape: [1], data_offsets: [0, 8] } }, 8), 'syntax'],
-    ['a negative dimension', file({ w: { dtype: 'F32', shape: [-1], data_offsets: [4, 0] } }, 4), 'syntax'],
-    ['an unknown type', file({ w: { dtype: 'F8_E4M3', shape: [1], data_offsets: [0, 1] } }, 1), 'dtype'],
-    ['nothing for a tensor', file({ w: null }), 'dtype'],
-  ]) test(`refuses ${what}`, () => assert.throws(() => decodeSafetensors(bytes), { name: 'RlxError', kind }));
-
-  test('refuses to write what does not fit its shape', () => assert.throws(() => encodeSafetensors({ w: f32([3], [1]) }), { kind: 'shape' }));
 });

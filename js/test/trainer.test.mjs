@@ -60,9 +60,101 @@ test('a signal stops it between two steps, and it goes on from there', async (t)
 
 test('the end of the batches ends it', async (t) => {
   const trainer = await train(t);
-  const { steps, loss } = await trainer.run({ steps: 100, batches: [0, 1, 2].map((i) => ({ inputs: batch(i), rows: 4 })), inputs: { rate: 0.1 } });
-  assert.equal(steps, 3);
+  const { steps, loss, end } = await trainer.run({ steps: 100, batches: [0, 1, 2].map((i) => ({ inputs: batch(i), rows: 4 })), inputs: { rate: 0.1 } });
+  assert.deepEqual([steps, end], [3, 'batches']);
   assert.ok(loss > 0);
+  assert.equal((await trainer.run({ steps: 3, batches: batch, inputs: { rate: 0.1 } })).end, 'steps');
+  await assert.rejects(trainer.run({ steps: 3, batches: [] }), { kind: 'missing', message: /no batch/ });
+});
+
+test('an iterator is closed at the end of a run, however it ends', async (t) => {
+  const trainer = await train(t), closed = [];
+  const source = function* (name, bad) {
+    try {
+      for (let i = 0; ; i++) yield { inputs: i === bad ? {} : batch(i), rows: 4 };
+    } finally {
+      closed.push(name);
+    }
+  };
+  const later = async function* (name) { yield* source(name); };
+  await trainer.run({ steps: 2, batches: source('steps'), inputs: { rate: 0.1 } });
+  await assert.rejects(trainer.run({ steps: 9, batches: source('error', 1), inputs: { rate: 0.1 } }), { kind: 'missing' });
+  await trainer.run({ steps: 2, batches: later('async'), inputs: { rate: 0.1 } });
+  await assert.rejects(trainer.evaluate({ entry: 'step', batches: source('evaluate') }), { kind: 'missing' });
+  assert.deepEqual(closed, ['steps', 'error', 'async', 'evaluate']);
+});
+
+test('a signal ends the wait for a batch, and the trainer can run again', async (t) => {
+  const trainer = await train(t), stop = new AbortController();
+  const stuck = async function* () {
+    yield { inputs: batch(0), rows: 4 };
+    await new Promise(() => {});
+  };
+  const waiting = trainer.run({ steps: 9, batches: stuck(), inputs: { rate: 0.1 }, signal: stop.signal });
+  setTimeout(() => stop.abort(), 20);
+  const { steps, end, loss } = await waiting;
+  assert.deepEqual([steps, end], [1, 'signal']);
+  assert.ok(loss > 0);
+  assert.equal((await trainer.run({ steps: 1, batches: batch, inputs: { rate: 0.1 } })).steps, 1);
+});
+
+test('a trainer goes on from a state that was saved: its losses only, its steps from there', async (t) => {
+  const first = await train(t, { history }), second = await train(t, { history }), losses = [], steps = [];
+  const options = { batches: batch, inputs: { rate: 0.05 }, every: 8 };
+  await first.run({ ...options, steps: 30 });
+  await second.load(await first.save());
+  assert.equal(second.steps, 30);
+  const onProgress = (p) => {
+    losses.push(...p.losses);
+    steps.push(p.step);
+  };
+  await second.run({ ...options, steps: 10, onProgress });
+  assert.equal(losses.length, 10);
+  assert.equal(steps.at(-1), 40);
+  assert.deepEqual([second.steps, ...await second.session.read('count')], [40, 40]);
+});
+
+test('trainers that share a history take turns, and do not count each other\'s steps', async (t) => {
+  const one = await train(t, { history }), two = new Trainer(one.session, { history }), seen = { one: [], two: [] };
+  const run = (trainer, name) => trainer.run({ steps: 6, batches: batch, inputs: { rate: 0.05 }, every: 4, onProgress: (p) => seen[name].push(...p.losses) });
+  const first = run(one, 'one');
+  await assert.rejects(run(two, 'two'), { kind: 'busy', message: /running/ });
+  await assert.rejects(run(one, 'one'), { kind: 'busy' });
+  await first;
+  await run(two, 'two');
+  assert.deepEqual([seen.one.length, seen.two.length, one.steps, two.steps], [6, 6, 6, 6]);
+});
+
+test('a loss that is no number stops it where that is wanted, and tells the step', async (t) => {
+  const trainer = await train(t, { history }), run = (stopOnNaN) => trainer.run({
+    steps: 40, batches: batch, inputs: (i) => ({ rate: i === 5 ? NaN : 0.1 }), every: 4, stopOnNaN,
+  });
+  await assert.rejects(run(true), { name: 'RlxError', kind: 'nan', message: 'loss is NaN at step 7' });
+  assert.ok(trainer.steps < 40);
+  assert.ok(Number.isNaN((await run(false)).loss));
+});
+
+describe('what a run or an evaluation is given is checked', async () => {
+  const rows = [
+    ['no batches', (t) => t.run({ steps: 1 }), 'missing', /batches are an iterable.*Undefined/],
+    ['batches that are none', (t) => t.run({ steps: 1, batches: 5 }), 'missing', /given as Number/],
+    ['no batches to evaluate', (t) => t.evaluate({ entry: 'step' }), 'missing', /given as Undefined/],
+    ['an empty evaluation', (t) => t.evaluate({ entry: 'step', batches: [] }), 'missing', /no batch/],
+    ['every 0', (t) => t.run({ steps: 1, batches: batch, every: 0 }), 'limit', /every is 0, not a whole number from 1/],
+    ['no number of steps', (t) => t.run({ batches: batch }), 'limit', /steps is undefined/],
+    ['a misspelt option', (t) => t.run({ step: 5, steps: 1, batches: batch }), 'name', /no option step/],
+    ['a misspelt option of a trainer', async (t) => new Trainer(t.session, { los: 'loss' }), 'name', /no option los/],
+    ['a misspelt option of batches', async () => [...batches({}, { sise: 1 })], 'name', /no option sise/],
+    ['a last batch that is neither', async () => [...batches({ y: { dtype: 'i32', shape: [3], data: new Int32Array(3) } }, { size: 2, last: 'pad' })], 'shape', /'drop', \{ mask \} or \{ entry \}/],
+    ['a column without its shape', async () => [...batches({ y: new Int32Array(3) }, { size: 1 })], 'dtype', /y is a tensor/],
+  ];
+  for (const [what, call, kind, message] of rows) {
+    test(what, async (t) => {
+      const trainer = await train(t);
+      await assert.rejects(call(trainer), { name: 'RlxError', kind, message });
+      assert.equal(trainer.steps, 0);
+    });
+  }
 });
 
 test('asynchronous batches are waited for', async (t) => {

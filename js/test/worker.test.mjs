@@ -17,9 +17,17 @@ await import(${JSON.stringify(new URL('../dist/worker.js', import.meta.url).href
 
 /** A thread with the face of a Worker. */
 class BrowserWorker {
-  constructor() { this.thread = new Thread(new URL(`data:text/javascript,${encodeURIComponent(body)}`)); }
+  listeners = new Map();
+  constructor(script = body) { this.thread = new Thread(new URL(`data:text/javascript,${encodeURIComponent(script)}`)); }
   postMessage(message, transfer) { this.thread.postMessage(message, transfer); }
-  addEventListener(type, listener) { this.thread.on(type, (data) => listener(type === 'error' ? { message: data.message } : { data })); }
+  addEventListener(type, listener) {
+    this.listeners.set(listener, (data) => listener(type === 'error' ? { message: data.message } : { data }));
+    this.thread.on(type, this.listeners.get(listener));
+  }
+  removeEventListener(type, listener) {
+    this.thread.off(type, this.listeners.get(listener));
+    this.listeners.delete(listener);
+  }
   terminate() { this.thread.terminate(); }
 }
 
@@ -86,3 +94,42 @@ test('errors cross with their kind and place', async () => {
 });
 
 test('a device of the page cannot be used in a worker', () => assert.rejects(openSession(linearPlan(), { worker, gpu: {} }), { kind: 'device' }));
+
+test('two sessions on one worker get their own answers', async () => {
+  const [one, two] = await Promise.all([openSession(linearPlan(), { worker }), openSession(linearPlan(), { worker })]);
+  await one.write('w', Float32Array.of(1, 1, 1));
+  await two.write('w', Float32Array.of(2, 2, 2));
+  const pairs = await Promise.all(Array.from({ length: 50 }, () => Promise.all([one.read('w'), two.read('w')])));
+  assert.deepEqual(pairs.filter(([a, b]) => a[0] !== 1 || b[0] !== 2), []);
+  one.close();
+  assert.deepEqual([...await two.read('w')], [2, 2, 2]);
+  two.close();
+  assert.equal(worker.listeners.size, 0);
+});
+
+test('what cannot be sent to a worker is refused by its method, and the session goes on', async () => {
+  const session = await openSession(linearPlan(), { worker });
+  await assert.rejects(session.run('step', { ...batch(0), rate: () => 1 }), { name: 'RlxError', kind: 'dtype', message: /^run: / });
+  await session.run('step', { ...batch(0), rate: 1 });
+  session.close();
+});
+
+/** A worker that opens a session and answers nothing else. */
+const silent = `
+import { parentPort } from 'node:worker_threads';
+parentPort.on('message', ({ port }) => {
+  port.onmessage = ({ data: { id, method } }) => {
+    if (method === 'open') port.postMessage({ id, value: { plan: { slots: [], entries: [] }, deviceName: 'none' } });
+  };
+});
+`;
+
+test('a worker that is ended in the middle of a step rejects what is under way, and the session is lost', async () => {
+  const worker = new BrowserWorker(silent), session = await openSession(linearPlan(), { worker });
+  const calls = [session.run('step', {}), session.read('w'), session.save()];
+  worker.terminate();
+  for (const call of calls) await assert.rejects(call, { name: 'RlxError', kind: 'lost', message: /worker was ended/ });
+  assert.equal((await session.lost).kind, 'lost');
+  await assert.rejects(session.run('step', {}), { kind: 'lost' });
+  session.close();
+});

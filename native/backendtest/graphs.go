@@ -99,7 +99,7 @@ func firstValues(g *ir.Graph) map[string]*ir.Array {
 		}
 		out[p.Name] = a
 	}
-	out[optim.RateInput] = ir.Floats(ir.F32, []float64{0.01})
+	out[optim.RateInput] = ir.Float(ir.F32, 0.01)
 	return out
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -75,10 +76,11 @@ func Programs(t *testing.T, b native.Backend) {
 		if err == nil {
 			_, err = r.Wait(ctx)
 		}
-		if !errors.Is(err, context.Canceled) {
+		if !errors.Is(err, context.Canceled) || errors.Is(err, native.ErrDevice) {
 			t.Errorf("error %v", err)
 		}
 	})
+	t.Run("a context that is done gives up compiling and waiting", func(t *testing.T) { givenUp(t, b) })
 	t.Run("a closed program says so", func(t *testing.T) {
 		p := counter(t, b)
 		closeProgram(t, p)
@@ -88,7 +90,61 @@ func Programs(t *testing.T, b native.Backend) {
 		if err := p.Set("total", x); !errors.Is(err, native.ErrClosed) {
 			t.Errorf("Set: %v", err)
 		}
+		if _, err := p.Get(ctx, "total"); !errors.Is(err, native.ErrClosed) {
+			t.Errorf("Get: %v", err)
+		}
+		if _, err := p.Bind("step", in, nil); !errors.Is(err, native.ErrClosed) {
+			t.Errorf("Bind: %v", err)
+		}
+		if len(p.Entries()) != 2 || len(p.Slots("step")) != 3 || len(p.Persistent()) != 1 {
+			t.Error("a closed program does not know what it was")
+		}
+		if err := p.Close(); err != nil {
+			t.Errorf("Close again: %v", err)
+		}
 	})
+	t.Run("a run that is bound says that the program was closed", func(t *testing.T) {
+		p := counter(t, b)
+		bound, err := p.Bind("step", in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		closeProgram(t, p)
+		if err := bound.Start(ctx); !errors.Is(err, native.ErrClosed) {
+			t.Errorf("Start: %v", err)
+		}
+	})
+}
+
+// givenUp calls what waits with contexts that are done: cancelled, or past
+// their deadline.
+func givenUp(t *testing.T, b native.Backend) {
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	late, stop := context.WithDeadline(context.Background(), time.Unix(0, 0))
+	defer stop()
+	p := counter(t, b)
+	defer closeProgram(t, p)
+	m, err := ir.NewModule("module", ir.Entry{Name: "one", Graph: build(t, "one", func(b *ir.Builder) {
+		b.Output("y", b.Input("x", ir.F32))
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := native.Float32s([]float32{1, 2, 3})
+	bound, err := p.Bind("step", map[string]native.Tensor{"x": x, "scale": native.Float32(1)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, ctx := range map[error]context.Context{context.Canceled: cancelled, context.DeadlineExceeded: late} {
+		_, compiling := b.Compile(ctx, m, native.Options{})
+		for call, err := range map[string]error{"Compile": compiling, "Start": bound.Start(ctx)} {
+			var typed *native.Error
+			if !errors.As(err, &typed) || typed.Kind != kind || errors.Is(err, native.ErrDevice) {
+				t.Errorf("%s: %v, want kind %v", call, err, kind)
+			}
+		}
+	}
 }
 
 func boundMemory(t *testing.T, b native.Backend) {

@@ -3,6 +3,7 @@ package backendtest
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
@@ -110,22 +111,22 @@ func wrongModules(t *testing.T, b native.Backend) {
 			b.Output("y", ops.Add(b, in, in))
 		})
 	}
-	refused := func(name string, g *ir.Graph, kind error) {
+	refused := func(name string, g *ir.Graph, kind error, text string) {
 		m, err := ir.NewModule("module", ir.Entry{Name: "run", Graph: g})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var typed *native.Error
 		_, err = b.Compile(context.Background(), m, native.Options{})
-		if !errors.Is(err, kind) || !errors.As(err, &typed) || typed.Backend != b.Name() {
-			t.Errorf("%s: %v, want %v", name, err, kind)
+		if !errors.Is(err, kind) || !errors.As(err, &typed) || typed.Backend != b.Name() || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: %v, want %v that says %q", name, err, kind, text)
 		}
 	}
-	refused("unbound symbol", double(func(b *ir.Builder) ir.Value { return b.Input("x", ir.F32, ir.Sym("batch")) }), ir.ErrShape)
+	refused("unbound symbol", double(func(b *ir.Builder) ir.Value { return b.Input("x", ir.F32, ir.Sym("batch")) }), ir.ErrShape, "batch")
 	for _, d := range []ir.DType{ir.F16, ir.BF16, ir.F64, ir.I64, ir.U64, ir.C64, ir.C128} {
 		g := double(func(b *ir.Builder) ir.Value { return b.Input("x", d, ir.N(3)) })
 		if supported(b, g) != "" {
-			refused(d.String(), g, ir.ErrUnsupported)
+			refused(d.String(), g, ir.ErrUnsupported, `input "x"`)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package cpu
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
@@ -77,6 +78,9 @@ func (p *program) compile(b backend, e ir.Entry) (*entry, error) {
 		if err := c.add1(item); err != nil {
 			return nil, err
 		}
+	}
+	if c.arena.over {
+		return nil, fmt.Errorf("%w: what is computed at one time takes more than %d bytes", native.ErrMemory, math.MaxInt)
 	}
 	c.finish(prog)
 	made.steps, made.checks = c.steps, prog.Checks

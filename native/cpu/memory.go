@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"math"
 	"unsafe"
 
 	"github.com/rlx-go/rlx/ir"
@@ -48,6 +49,7 @@ type place struct {
 type arena struct {
 	live []place
 	size int
+	over bool // what is needed at one time is more than an int counts
 }
 
 // take finds the first gap that fits, for a tensor needed from item now until
@@ -69,5 +71,6 @@ func (a *arena) take(bytes, now, last int) int {
 	copy(a.live[i+1:], a.live[i:])
 	a.live[i] = place{at, at + bytes, last}
 	a.size = max(a.size, at+bytes)
+	a.over = a.over || at > math.MaxInt-bytes
 	return at
 }

@@ -212,7 +212,13 @@ func (p *program) Close() error {
 		return nil // closed before
 	}
 	defer p.mu.Unlock()
-	p.closed, p.entries, p.byName, p.persistent, p.names = true, nil, nil, nil, nil
+	p.closed = true
+	for _, s := range p.persistent {
+		s.buf = nil
+	}
+	for _, e := range p.entries {
+		e.env, e.runner, e.steps, e.inputs, e.outputs, e.checks = nil, runner{}, nil, nil, nil, nil
+	}
 	return nil
 }
 

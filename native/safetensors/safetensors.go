@@ -6,7 +6,7 @@ package safetensors
 
 import (
 	"bufio"
-	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -37,13 +37,6 @@ var names = map[ir.DType]string{
 	ir.F16: "F16", ir.BF16: "BF16", ir.F32: "F32", ir.F64: "F64", ir.C64: "C64",
 }
 
-// entry is a tensor in the header.
-type entry struct {
-	DType   string `json:"dtype"`
-	Shape   []int  `json:"shape"`
-	Offsets [2]int `json:"data_offsets"`
-}
-
 // Write writes tensors in the order of their names, with metadata, which may be
 // nil. The error is of kind [ir.ErrName] for a name that the format reserves,
 // [ir.ErrDType] for an element type that it does not have.
@@ -65,7 +58,7 @@ func Write(w io.Writer, tensors map[string]native.Tensor, metadata map[string]st
 		if err := t.Check(); err != nil {
 			return fmt.Errorf("tensor %q: %w", name, err)
 		}
-		header[name] = entry{names[t.DType], append([]int{}, t.Dims...), [2]int{at, at + len(t.Data)}}
+		header[name] = map[string]any{"dtype": names[t.DType], "shape": append([]int{}, t.Dims...), "data_offsets": [2]int{at, at + len(t.Data)}}
 		at += len(t.Data)
 	}
 	text, err := json.Marshal(header)
@@ -89,7 +82,8 @@ func Write(w io.Writer, tensors map[string]native.Tensor, metadata map[string]st
 }
 
 // Read reads all tensors of a file. Errors of the file are of kind [ErrDamaged];
-// others are those of r. No more memory is taken than the file has bytes for.
+// others are those of r. The tensors have memory of their own, in all no more
+// than the file has bytes.
 func Read(r io.Reader) (tensors map[string]native.Tensor, metadata map[string]string, err error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -100,31 +94,6 @@ func Read(r io.Reader) (tensors map[string]native.Tensor, metadata map[string]st
 
 // Decode is [Read] for a file in memory, which the tensors do not share.
 func Decode(data []byte) (tensors map[string]native.Tensor, metadata map[string]string, err error) {
-	header, body, err := split(data)
-	if err != nil {
-		return nil, nil, err
-	}
-	tensors = map[string]native.Tensor{}
-	var spans [][2]int
-	for name, raw := range header {
-		if name == metadataKey {
-			if err := json.Unmarshal(raw, &metadata); err != nil {
-				return nil, nil, damaged("metadata: %v", err)
-			}
-			continue
-		}
-		t, span, err := decodeTensor(raw, body)
-		if err != nil {
-			return nil, nil, damaged("tensor %q: %v", name, err)
-		}
-		tensors[name] = t
-		spans = append(spans, span)
-	}
-	return tensors, metadata, checkSpans(spans, len(body))
-}
-
-// split returns the header and what comes after it.
-func split(data []byte) (map[string]json.RawMessage, []byte, error) {
 	if len(data) < 8 {
 		return nil, nil, damaged("%d bytes", len(data))
 	}
@@ -132,81 +101,38 @@ func split(data []byte) (map[string]json.RawMessage, []byte, error) {
 	if n > maxHeader || n > uint64(len(data)-8) {
 		return nil, nil, damaged("a header of %d bytes in a file of %d", n, len(data))
 	}
-	text := data[8 : 8+n]
-	if err := noRepeatedNames(text); err != nil {
-		return nil, nil, err
-	}
-	var header map[string]json.RawMessage
-	if err := json.Unmarshal(text, &header); err != nil {
+	h, err := parseHeader(data[8 : 8+n])
+	if err != nil {
 		return nil, nil, damaged("header: %v", err)
 	}
-	return header, data[8+n:], nil
+	body := data[8+n:]
+	// Only now is memory taken: no two tensors have a byte in common.
+	if err := checkPlaces(h.places, len(body)); err != nil {
+		return nil, nil, err
+	}
+	tensors = make(map[string]native.Tensor, len(h.places))
+	for _, p := range h.places {
+		t := native.Tensor{DType: p.dtype, Dims: p.dims, Data: body[p.from:p.to]}
+		if err := t.Check(); err != nil {
+			return nil, nil, damaged("tensor %q: %v", p.name, err)
+		}
+		tensors[p.name] = t.Clone()
+	}
+	return tensors, h.metadata, nil
 }
 
-// noRepeatedNames makes sure that no tensor is there twice, which package json
-// would not notice.
-func noRepeatedNames(text []byte) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return damaged("the header is no JSON object")
-	}
-	seen := map[string]bool{}
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return damaged("header: %v", err)
-		}
-		name, _ := t.(string)
-		if seen[name] {
-			return damaged("tensor %q is there twice", name)
-		}
-		seen[name] = true
-		var skip json.RawMessage
-		if err := d.Decode(&skip); err != nil {
-			return damaged("header: %v", err)
-		}
-	}
-	return nil
-}
-
-func decodeTensor(raw json.RawMessage, body []byte) (native.Tensor, [2]int, error) {
-	var e entry
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&e); err != nil {
-		return native.Tensor{}, e.Offsets, err
-	}
-	t := native.Tensor{Dims: append([]int{}, e.Shape...)}
-	for dt, name := range names {
-		if name == e.DType {
-			t.DType = dt
-		}
-	}
-	from, to := e.Offsets[0], e.Offsets[1]
-	if from < 0 || from > to || to > len(body) {
-		return t, e.Offsets, fmt.Errorf("bytes %d to %d of %d", from, to, len(body))
-	}
-	t.Data = body[from:to]
-	if err := t.Check(); err != nil {
-		return t, e.Offsets, err
-	}
-	return t.Clone(), e.Offsets, nil
-}
-
-// checkSpans makes sure that the tensors cover the body without gap or overlap.
-func checkSpans(spans [][2]int, size int) error {
-	slices.SortFunc(spans, func(a, b [2]int) int {
-		if a[0] != b[0] {
-			return a[0] - b[0]
-		}
-		return a[1] - b[1]
+// checkPlaces makes sure that the tensors cover the body without gap or overlap.
+// It sorts them by where they begin.
+func checkPlaces(places []place, size int) error {
+	slices.SortFunc(places, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to))
 	})
 	at := 0
-	for _, s := range spans {
-		if s[0] != at {
-			return damaged("a gap or an overlap at byte %d of the data", at)
+	for _, p := range places {
+		if p.from != at || p.to < p.from {
+			return damaged("tensor %q is at bytes %d to %d, and those before it end at %d", p.name, p.from, p.to, at)
 		}
-		at = s[1]
+		at = p.to
 	}
 	if at != size {
 		return damaged("%d bytes of data, %d of them a tensor's", size, at)

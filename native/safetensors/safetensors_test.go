@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
@@ -92,10 +94,51 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 		"overlap":             file(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, 0, 0, 0),
 		"name twice":          file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 0),
 		"metadata not a text": file(`{"__metadata__":{"a":1}}`),
+		"metadata twice":      file(`{"__metadata__":{},"__metadata__":{}}`),
+		"metadata key twice":  file(`{"__metadata__":{"a":"1","a":"2"}}`),
+		"no metadata":         file(`{"__metadata__":null}`),
+		"no tensor":           file(`{"a":null}`),
+		"no shape":            file(`{"a":{"dtype":"U8","data_offsets":[0,1]}}`, 0),
+		"no offsets":          file(`{"a":{"dtype":"U8","shape":[0]}}`),
+		"no type":             file(`{"a":{"shape":[0],"data_offsets":[0,0]}}`),
+		"null shape":          file(`{"a":{"dtype":"U8","shape":null,"data_offsets":[0,1]}}`, 0),
+		"one offset":          file(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0]}}`),
+		"three offsets":       file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1,1]}}`, 0),
+		"key twice":           file(`{"a":{"dtype":"U8","shape":[9],"shape":[1],"data_offsets":[0,1]}}`, 0),
+		"key in capitals":     file(`{"a":{"DType":"U8","Shape":[1],"Data_Offsets":[0,1]}}`, 0),
+		"keys differ in case": file(`{"a":{"dtype":"U8","shape":[1],"Shape":[9],"data_offsets":[0,1]}}`, 0),
+		"unknown key":         file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"strides":[1]}}`, 0),
+		"size with a point":   file(`{"a":{"dtype":"U8","shape":[1.5],"data_offsets":[0,1]}}`, 0),
+		"size as text":        file(`{"a":{"dtype":"U8","shape":["1"],"data_offsets":[0,1]}}`, 0),
+		"nested shape":        file(`{"a":{"dtype":"U8","shape":[[1]],"data_offsets":[0,1]}}`, 0),
+		"bool of 2":           file(`{"a":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}}`, 1, 2),
+		"bool of 255":         file(`{"a":{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]}}`, 255),
+		"no UTF-8":            file("{\"\xff\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 0),
+		"two headers":         file(`{}{}`),
+		"cut header":          file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}`, 0),
 	} {
 		if _, _, err := safetensors.Decode(data); !errors.Is(err, safetensors.ErrDamaged) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A small header can describe the same bytes many times over.
+func TestOverlapsAreRefusedBeforeMemoryIsTaken(t *testing.T) {
+	const tensors, size = 2000, 1 << 16
+	var header strings.Builder
+	for i := range tensors {
+		fmt.Fprintf(&header, `,"t%d":{"dtype":"U8","shape":[%d],"data_offsets":[0,%d]}`, i, size, size)
+	}
+	data := file("{"+header.String()[1:]+"}", make([]byte, size)...)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, _, err := safetensors.Decode(data); !errors.Is(err, safetensors.ErrDamaged) {
+		t.Errorf("error %v", err)
+	}
+	runtime.ReadMemStats(&after)
+	if taken := after.TotalAlloc - before.TotalAlloc; taken > 64*uint64(len(data)) {
+		t.Errorf("%d bytes taken for a file of %d", taken, len(data))
 	}
 }
 
@@ -106,6 +149,7 @@ func TestWriteRefusesWhatTheFormatLacks(t *testing.T) {
 	}{
 		"reserved name": {map[string]native.Tensor{"__metadata__": native.Int32(1)}, ir.ErrName},
 		"element type":  {map[string]native.Tensor{"a": native.Zeros(ir.C128, 1)}, ir.ErrDType},
+		"a bool of 2":   {map[string]native.Tensor{"a": {DType: ir.Bool, Dims: []int{1}, Data: []byte{2}}}, ir.ErrDType},
 		"wrong bytes":   {map[string]native.Tensor{"a": native.Float32s([]float32{1}, 2)}, ir.ErrShape},
 	} {
 		if err := safetensors.Write(&bytes.Buffer{}, c.tensors, nil); !errors.Is(err, c.kind) {
@@ -117,6 +161,9 @@ func TestWriteRefusesWhatTheFormatLacks(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add(file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 0))
 	f.Add(file(`{"__metadata__":{"x":"y"}}`))
+	f.Add(file(`{"a":{"dtype":"BOOL","shape":[2,1],"data_offsets":[0,2]},"b":{"dtype":"F32","shape":[],"data_offsets":[2,6]}}  `, 1, 0, 0, 0, 128, 63))
+	f.Add(file(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, 0, 0, 0))
+	f.Add(file(`{"\u0061":{"shape":[0,9223372036854775807],"dtype":"C64","data_offsets":[0,0]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tensors, metadata, err := safetensors.Decode(data)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/wasm/wire"
 )
 
@@ -42,9 +43,9 @@ func readAttrs(r *wire.Request, d *ir.Def, in []ir.Value) (ir.Attrs, error) {
 		}
 		return nil, nil
 	}
-	s := &setter{values: values}
+	s := &setter{op: d.Op, values: values}
 	if len(in) > 0 {
-		s.rank = in[0].Rank()
+		s.shape = in[0].Shape()
 	}
 	a := d.NewAttrs()
 	a.Visit(s)
@@ -81,8 +82,10 @@ func readValue(r *wire.Request) *given {
 
 // setter writes the given values into the fields it is shown.
 type setter struct {
+	op     ir.Op
 	values map[string]*given
-	rank   int
+	shape  ir.Shape // of the first operand
+	start  []ir.Dim // of a slice
 	err    error
 }
 
@@ -107,8 +110,8 @@ func (s *setter) fail(name string) {
 
 // axis counts a negative axis from the last one.
 func (s *setter) axis(name string, n int) int {
-	if n < 0 && strings.HasPrefix(name, "ax") {
-		return n + s.rank
+	if n < 0 && (strings.HasPrefix(name, "ax") || name == "perm") {
+		return n + len(s.shape)
 	}
 	return n
 }
@@ -172,11 +175,52 @@ func (s *setter) Dims(name string, p *[]ir.Dim) {
 		return
 	}
 	*p = make([]ir.Dim, len(v.list))
+	open := -1
 	for i, t := range v.list {
 		d, err := ir.ParseDim(t)
-		if err != nil {
-			s.fail(name)
+		if n, ok := atoi(t); ok && n < 0 {
+			d, err = s.relative(name, i, n)
+			if s.op == ops.OpReshape && n == -1 && open < 0 {
+				open, d, err = i, ir.N(1), nil
+			}
+		}
+		if err != nil && s.err == nil {
+			s.err = ir.Attrf("%q has %s as entry %d, which is no size", name, t, i)
 		}
 		(*p)[i] = d
 	}
+	if open >= 0 {
+		rest, err := s.shape.Size().Div(ir.Shape(*p).Size())
+		if err != nil && s.err == nil {
+			s.err = err
+		}
+		(*p)[open] = rest
+	}
+	if name == "start" {
+		s.start = *p
+	}
+}
+
+// relative returns what a negative number stands for in a slice: a start is
+// counted from the end of the axis, and a size of -1 is all there is from the
+// start on.
+func (s *setter) relative(name string, i, n int) (ir.Dim, error) {
+	bad := ir.Errorf(ir.ErrSyntax, "%d is not a size", n)
+	switch {
+	case s.op != ops.OpSlice || i >= len(s.shape):
+		return ir.Dim{}, bad
+	case name == "start":
+		return s.shape[i].Sub(ir.N(-n)), nil
+	case n != -1 || i >= len(s.start):
+		return ir.Dim{}, bad
+	}
+	stride := 1
+	if v := s.values["stride"]; v != nil && i < len(v.list) {
+		stride, _ = atoi(v.list[i])
+	}
+	rest := s.shape[i].Sub(s.start[i])
+	if n, ok := rest.Const(); ok && stride > 1 {
+		return ir.N((n + stride - 1) / stride), nil
+	}
+	return rest.Div(ir.N(stride))
 }

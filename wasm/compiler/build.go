@@ -24,7 +24,7 @@ func newBuilder(c *wire.Service, r *wire.Request, w *wire.Response) error {
 
 // keep numbers values and writes number and type of each.
 func (b *builder) keep(w *wire.Response, values ...ir.Value) error {
-	if err := b.b.Err(); err != nil {
+	if err := b.b.TakeErr(); err != nil {
 		return err
 	}
 	w.U32(len(values))
@@ -173,7 +173,7 @@ func addOutput(c *wire.Service, r *wire.Request, _ *wire.Response) error {
 	}
 	name := r.Text()
 	b.b.Output(name, b.value(r))
-	return b.b.Err()
+	return b.b.TakeErr()
 }
 
 // setState (builder, name, value).
@@ -184,19 +184,45 @@ func setState(c *wire.Service, r *wire.Request, _ *wire.Response) error {
 	}
 	name := r.Text()
 	b.b.SetState(name, b.value(r))
-	return b.b.Err()
+	return b.b.TakeErr()
 }
 
-// build (builder) → graph. The builder is gone.
+// build (builder, names of ports) → graph, with its ports in that order, or in
+// the order they were declared in where no names are given. The builder is gone.
 func build(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	b, err := wire.Take[*builder](c, r)
 	if err != nil {
 		return err
 	}
-	g, err := b.finish()
-	if err != nil {
-		return err
+	order := r.Texts()
+	if r.Err() != nil {
+		return r.Err()
 	}
-	w.U32(c.Add(g))
-	return nil
+	g, err := b.finish()
+	if err == nil && len(order) > 0 {
+		g, err = arrange(g, order)
+	}
+	return keepGraph(c, w, g, err)
+}
+
+// arrange returns the graph with its ports, which are inputs, in another order.
+func arrange(g *ir.Graph, order []string) (*ir.Graph, error) {
+	if len(order) != len(g.Ports()) {
+		return nil, ir.Errorf(ir.ErrName, "%d ports are named, graph %q has %d", len(order), g.Name(), len(g.Ports()))
+	}
+	return ir.Transform(g.Name(), func(b *ir.Builder) {
+		made := map[string]ir.Value{}
+		for _, name := range order {
+			if p, ok := g.Port(name); ok {
+				made[name] = b.Port(p.Kind, name, p.Value.Type())
+			}
+		}
+		in := make([]ir.Value, len(order))
+		for i, p := range g.Ports() {
+			in[i] = made[p.Name]
+		}
+		for i, v := range b.Splice(g, in) {
+			b.CopyOutput(g.Outputs()[i], v)
+		}
+	})
 }

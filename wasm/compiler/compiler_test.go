@@ -51,7 +51,7 @@ func (h *host) op(op string, operands ...int) int {
 func (h *host) build(name string, output int) int {
 	h.t.Helper()
 	Must(h.t, h.Service, "output", h.builder, name, output)
-	return Must(h.t, h.Service, "build", h.builder).U32()
+	return Must(h.t, h.Service, "build", h.builder, List{}).U32()
 }
 
 // perceptron builds a network with one hidden layer and its loss.
@@ -321,7 +321,8 @@ func FuzzRequests(f *testing.F) {
 		Request("constant", 1, "i32", Of("1"), []byte{1, 2, 3, 4}),
 		Request("output", 1, "y", 0),
 		Request("state", 1, "w", 0),
-		Request("build", 1),
+		Request("build", 1, List{}),
+		Request("build", 1, Of("w")),
 		Request("describe", 2),
 		Request("derive", 2, "grad", "y", Of("w"), 1),
 		Request("vmap", 2, "3", Entries(1, "w", 0.0), List{}),
@@ -341,4 +342,75 @@ func FuzzRequests(f *testing.F) {
 			t.Errorf("%s", r.Text())
 		}
 	})
+}
+
+func TestARefusedOpLeavesTheBuilderUsable(t *testing.T) {
+	h := begin(t, "g")
+	x, y := h.port("input", "x", "f32", "2"), h.port("input", "y", "f32", "3")
+	for range 2 {
+		if _, err := Call(h.Service, "op", h.builder, "add", Of(x, y), List{}, List{}); err == nil || err.Kind != "shape" {
+			t.Fatalf("%+v", err)
+		}
+	}
+	if _, err := Call(h.Service, "port", h.builder, "input", "x", "f32", Of("2")); err == nil || err.Kind != "name" {
+		t.Errorf("%+v", err)
+	}
+	text := Must(t, h.Service, "text", h.build("z", h.op("add", x, x))).Text()
+	if strings.Count(text, "add") != 1 {
+		t.Error(text)
+	}
+}
+
+func TestNegativeAxesAndSizesCountFromTheEnd(t *testing.T) {
+	h := begin(t, "g")
+	x := h.port("input", "x", "f32", "4", "6", "n")
+	of := func(op string, attrs ...any) string {
+		t.Helper()
+		r := Must(t, h.Service, "op", h.builder, op, Of(x), Entries(len(attrs)/3, attrs...), List{})
+		if r.U32() != 1 {
+			t.Fatal(op)
+		}
+		r.U32()
+		return r.Text() + strings.Join(r.Texts(), ",")
+	}
+	for _, c := range []struct{ got, want string }{
+		{of("transpose", "perm", 3, Of("-1", "0", "-2")), "f32n,4,6"},
+		{of("reshape", "shape", 3, Of("-1", "n")), "f3224,n"},
+		{of("reshape", "shape", 3, Of("8", "-1")), "f328,3*n"},
+		{of("slice", "start", 3, Of("-3", "1", "0"), "size", 3, Of("2", "-1", "-1"), "stride", 3, Of("1", "2", "1")), "f322,3,n"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s instead of %s", c.got, c.want)
+		}
+	}
+	for _, attrs := range [][]any{
+		{"reshape", Entries(1, "shape", 3, Of("-1", "-1"))},
+		{"reshape", Entries(1, "shape", 3, Of("-1", "0"))},
+		{"reshape", Entries(1, "shape", 3, Of("-2", "n"))},
+		{"slice", Entries(3, "start", 3, Of("0", "0", "0"), "size", 3, Of("-1", "-1", "-2"), "stride", 3, Of("1", "1", "1"))},
+		{"slice", Entries(3, "start", 3, Of("-5", "0", "0"), "size", 3, Of("-1", "-1", "-1"), "stride", 3, Of("1", "0", "1"))},
+	} {
+		if _, err := Call(h.Service, "op", h.builder, attrs[0], Of(x), attrs[1], List{}); err == nil || err.Op == "" {
+			t.Errorf("%v: %+v", attrs, err)
+		}
+	}
+}
+
+func TestPortsInAnotherOrder(t *testing.T) {
+	h := begin(t, "body")
+	x, y := h.port("input", "x", "f32"), h.port("input", "y", "i32")
+	Must(t, h.Service, "output", h.builder, "out", h.op("exp", x))
+	Must(t, h.Service, "output", h.builder, "same", y)
+	text := Must(t, h.Service, "text", Must(t, h.Service, "build", h.builder, Of("y", "x")).U32()).Text()
+	if strings.Index(text, `input "y"`) > strings.Index(text, `input "x"`) || !strings.Contains(text, "exp") {
+		t.Error(text)
+	}
+	for _, order := range []List{Of("x"), Of("x", "z"), Of("x", "x")} {
+		h := begin(t, "body")
+		h.port("input", "x", "f32")
+		Must(t, h.Service, "output", h.builder, "y", h.op("exp", h.port("input", "y", "f32")))
+		if _, err := Call(h.Service, "build", h.builder, order); err == nil || err.Kind == "internal" {
+			t.Errorf("%v: %+v", order, err)
+		}
+	}
 }

@@ -1,6 +1,11 @@
 package main
 
 import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -8,6 +13,7 @@ import (
 type attribute struct {
 	name, typ string
 	required  bool
+	byDefault string // what it is where it is not given, "" if that says nothing
 }
 
 // mark returns what stands after the name of an optional attribute.
@@ -26,7 +32,9 @@ func attributesOf(d *ir.Def) []attribute {
 	l := &lister{}
 	d.NewAttrs().Visit(l)
 	for i, a := range l.list {
-		l.list[i].required = required(d, a.name)
+		if l.list[i].required = required(d, a.name); !l.list[i].required {
+			l.list[i].byDefault = byDefault(d, a.name)
+		}
 	}
 	return l.list
 }
@@ -51,6 +59,79 @@ func required(d *ir.Def, name string) bool {
 		}
 	}
 	return true
+}
+
+// byDefault says in words what an attribute is where it is not given: what is
+// true of all samples.
+func byDefault(d *ir.Def, name string) string {
+	words := map[string]int{}
+	samples := 0
+	for _, s := range d.Samples() {
+		types := typesOf(s.In)
+		if s.Attrs == nil || len(types) > 0 && len(types[0].Shape) == 0 {
+			continue
+		}
+		samples++
+		a := d.NewAttrs()
+		if c, ok := a.(ir.Completer); ok {
+			c.Complete(types, func(string) bool { return false })
+		}
+		given := &recorder{fields: map[string]any{}}
+		a.Visit(given)
+		for _, w := range describe(given.fields[name], types) {
+			words[w]++
+		}
+	}
+	for _, w := range slices.Sorted(maps.Keys(words)) {
+		if words[w] == samples {
+			return w
+		}
+	}
+	return ""
+}
+
+// describe returns what may be said of a value that a default has for operands
+// of the given types.
+func describe(value any, in []ir.Type) []string {
+	var shape ir.Shape
+	if len(in) > 0 {
+		shape = in[0].Shape
+	}
+	switch v := value.(type) {
+	case int:
+		if len(shape) > 0 && v == len(shape)-1 {
+			return []string{fmt.Sprint(v), "the last one"}
+		}
+		return []string{fmt.Sprint(v)}
+	case []int:
+		all := len(v) > 0 && len(v) == len(shape)
+		for i, axis := range v {
+			all = all && axis == i
+		}
+		if all {
+			return []string{"all axes"}
+		}
+	case float64:
+		if n, ok := last(shape).Const(); ok && n > 1 && v == 1/math.Sqrt(float64(n)) {
+			return []string{"1/√d for operands [..., d]"}
+		}
+		return []string{fmt.Sprintf("%g", v)}
+	case bool:
+		return []string{fmt.Sprint(v)}
+	case ir.DType:
+		if v.Valid() {
+			return []string{"'" + v.String() + "'"}
+		}
+	}
+	return nil
+}
+
+// last returns the size of the last axis, 0 where there is none.
+func last(shape ir.Shape) ir.Dim {
+	if len(shape) == 0 {
+		return ir.N(0)
+	}
+	return shape[len(shape)-1]
 }
 
 // infer returns the types of the results of a sample with other attributes.

@@ -124,6 +124,18 @@ func writeDoc(w *strings.Builder, d *ir.Def) {
 			w.WriteString("   * " + []string{"- ", "  "}[min(i, 1)] + line + "\n")
 		}
 	}
+	var defaults []string
+	for _, a := range attributesOf(d) {
+		if a.byDefault != "" {
+			defaults = append(defaults, "`"+camel(a.name)+"` is "+a.byDefault)
+		}
+	}
+	if len(defaults) > 0 {
+		w.WriteString("   *\n")
+		for _, line := range wrap("If not given, "+strings.Join(defaults, ", ")+".", 92) {
+			w.WriteString("   * " + line + "\n")
+		}
+	}
 	w.WriteString("   */\n")
 }
 

@@ -209,7 +209,7 @@ func (m model) run(g *ir.Graph, rng *rand.Rand, values map[string]*ir.Array) (*R
 		}
 		a := random(rng, p.Value.Type(), 1)
 		if p.Name == optim.RateInput {
-			a = ir.Floats(ir.F32, []float64{learningRate})
+			a = ir.Float(ir.F32, learningRate)
 		}
 		run.Inputs[p.Name], values[p.Name] = a, a
 	}

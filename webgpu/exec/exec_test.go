@@ -265,6 +265,19 @@ func TestAFailedCheckIsNamedAndChangesNoState(t *testing.T) {
 	}
 }
 
+func TestALoadThatIsRefusedWritesNothing(t *testing.T) {
+	s := load(t, open(t), plantest.Linear())
+	err := s.Load(map[string]exec.Tensor{"w": floats([]float32{1, 2, 3}, 3), "zoo": floats([]float32{1})})
+	if !errors.Is(err, ir.ErrName) || !strings.Contains(err.Error(), "zoo") {
+		t.Errorf("error %v", err)
+	}
+	w, err := s.Read(ctx, "w")
+	must(t, err)
+	if !near(asFloats(w), []float64{0, 0, 0}, 0) {
+		t.Errorf("w = %v", asFloats(w))
+	}
+}
+
 func TestSavedStateGoesIntoAnotherSession(t *testing.T) {
 	dev := open(t)
 	one, other := load(t, dev, plantest.Linear()), load(t, dev, plantest.Linear())

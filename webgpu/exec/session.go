@@ -154,18 +154,20 @@ func (s *Session) Write(name string, t Tensor) error {
 		return err
 	}
 	defer s.unlock()
-	return s.write(name, t)
-}
-
-func (s *Session) write(name string, t Tensor) error {
-	slot := s.persistent[name]
-	if slot == nil {
-		return &Error{Kind: ir.ErrName, Op: "write", Name: name, Msg: fmt.Sprintf("no parameter or state is named %q: there are %s", name, list(maps.Keys(s.persistent)))}
-	}
-	if err := check("write", slot, t, slot.Dims); err != nil {
+	slot, err := s.accept("write", name, t)
+	if err != nil {
 		return err
 	}
 	return s.upload("write", slot, t)
+}
+
+// accept returns the parameter or state of that name, which t can be a value of.
+func (s *Session) accept(op, name string, t Tensor) (*plan.Slot, error) {
+	slot := s.persistent[name]
+	if slot == nil {
+		return nil, &Error{Kind: ir.ErrName, Op: op, Name: name, Msg: fmt.Sprintf("no parameter or state is named %q: there are %s", name, list(maps.Keys(s.persistent)))}
+	}
+	return slot, check(op, slot, t, slot.Dims)
 }
 
 // Read returns the value of an output of the last run, of a parameter or of a
@@ -210,14 +212,12 @@ func (s *Session) Load(values map[string]Tensor) error {
 	defer s.unlock()
 	names := slices.Sorted(maps.Keys(values))
 	for _, name := range names {
-		if slot := s.persistent[name]; slot != nil {
-			if err := check("load", slot, values[name], slot.Dims); err != nil {
-				return err
-			}
+		if _, err := s.accept("load", name, values[name]); err != nil {
+			return err
 		}
 	}
 	for _, name := range names {
-		if err := s.write(name, values[name]); err != nil {
+		if err := s.upload("load", s.persistent[name], values[name]); err != nil {
 			return err
 		}
 	}

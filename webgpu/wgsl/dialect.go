@@ -16,6 +16,7 @@ import (
 var dialect = clike.Dialect{
 	Name:     "wgsl",
 	Level:    scalar.Portable,
+	Target:   dtype.WGSL,
 	Reserved: func(name string) bool { return reserved[name] },
 	Type:     func(t dtype.DType) string { return typeNames[t] },
 	Literal:  literal,

@@ -39,7 +39,7 @@ func Print(k *kernel.Kernel) (string, error) {
 		return "", err
 	}
 	for i, t := range k.Scalars {
-		if t != dtype.Invalid && (typeNames[t] == "" || t == dtype.F16) {
+		if t != dtype.Invalid && (t.On(dialect.Target) != dtype.Arithmetic || t == dtype.F16) {
 			return "", &clike.UnsupportedError{Dialect: dialect.Name, Kernel: k.Name, What: format.Sprintf("scalar %d of type %s", i, t)}
 		}
 	}

@@ -4,9 +4,10 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { axe, crashGPU, hide } from '../../../js/test/rig/chromium.mjs';
+import { decodeSafetensors, encodeSafetensors } from '../../../js/dist/safetensors.js';
 import { countGPU } from '../../../js/test/rig/counter.mjs';
 import { traceTasks } from './tasks.mjs';
-import { accuracyOf, colored, draw, figure, inked, openDemo, serveDemo, stepsOf } from './page.mjs';
+import { accuracyOf, bottomOf, colored, draw, figure, inked, openDemo, pause, readyOf, serveDemo, stepsOf } from './page.mjs';
 
 const { drawings } = JSON.parse(readFileSync(new URL('../../testdata/drawings.json', import.meta.url)));
 const curves = JSON.parse(readFileSync(new URL('../../testdata/curves.json', import.meta.url)));
@@ -19,30 +20,61 @@ before(async () => {
 });
 after(() => server.close());
 
+test('there is something to see on the first screen, and it moves, before anyone trains or draws', async (t) => {
+  const page = await openDemo(t, server, { viewport: { width: 1280, height: 800 } });
+  for (const id of ['pad', 'bars', 'train', 'accuracy']) assert.ok(await bottomOf(page, id) < 700, `${id} ends at ${await bottomOf(page, id)}`);
+  assert.match(await page.locator('#verdict').textContent(), /^It reads \d\. It is \d\. It has learned nothing yet\.$/);
+  assert.ok(await inked(page, 'pad') > 10_000, 'a digit in the pad');
+  assert.ok(await inked(page, 'wall') > 10_000, 'the digits to learn from');
+  assert.ok(await page.locator('#charts').isHidden(), 'no empty charts');
+  const label = await page.locator('#counts').getAttribute('aria-label');
+  await page.waitForFunction((before) => document.getElementById('counts').ariaLabel !== before, label, { timeout: 8000, polling: 100 });
+  await page.click('#clear');
+  await page.waitForTimeout(3000);
+  assert.match(await page.locator('#counts').getAttribute('aria-label'), /nothing yet/, 'what one does oneself stays');
+  assert.equal(await page.locator('#verdict').textContent(), 'Draw a digit.');
+  await page.waitForFunction(() => /linear\(b\.param\('w1'/.test(document.getElementById('code').textContent));
+  const links = await page.locator('a').evaluateAll((all) => all.map(({ href }) => href));
+  for (const link of ['https://github.com/rlx-go/rlx', 'https://www.npmjs.com/package/@rlx-go/rlx']) assert.ok(links.includes(link), link);
+  assert.deepEqual(await axe(page), []);
+  assert.deepEqual(page.problems, []);
+});
+
 test('trains on WebGPU to 94 %, moves at once, and keeps the page free', async (t) => {
-  const page = await openDemo(t, server, { viewport: { width: 1280, height: 900 } });
+  const page = await openDemo(t, server);
   assert.equal(await page.locator('#device-kind').textContent(), 'WebGPU');
   assert.match(await page.locator('#device').textContent(), /swiftshader/i);
-  assert.match(await page.locator('#dispatches').textContent(), /1 submission/);
-  const blank = await colored(page, 'loss-chart', '--loss');
-  assert.equal(blank, 0);
+  assert.match(await page.locator('#dispatches').textContent(), /\d kernels, 1 submission/);
   const tasks = await traceTasks(page);
+  await page.evaluate(() => {
+    globalThis.readings = new Set();
+    globalThis.accuracies = [];
+    const accuracy = document.getElementById('accuracy');
+    new MutationObserver(() => accuracies.push(parseFloat(accuracy.textContent))).observe(accuracy, { childList: true });
+    new MutationObserver(() => readings.add(document.getElementById('bars').textContent)).observe(document.getElementById('bars'), { subtree: true, characterData: true, childList: true });
+  });
   await page.click('#train');
   await page.waitForFunction(() => document.getElementById('step').textContent !== '0', null, { timeout: 1000, polling: 20 });
+  const shown = await page.locator('#counts').getAttribute('aria-label');
   await accuracyOf(page, 94);
   const longest = await tasks.longest();
   assert.ok(longest.ms < 16, `a task of the main thread took ${longest.ms.toFixed(1)} ms of it: ${longest.what}`);
+  assert.equal(await page.locator('#counts').getAttribute('aria-label'), shown, 'the digit stays while it trains');
+  assert.ok(await page.evaluate(() => readings.size) > 10, 'its reading is live');
+  const accuracies = await page.evaluate(() => globalThis.accuracies);
+  assert.ok(accuracies.length > 2 && accuracies.every((right) => right >= 5 && right <= 100), accuracies.join());
   assert.ok(await colored(page, 'loss-chart', '--loss') > 200, 'the curve of losses');
   assert.ok(await colored(page, 'accuracy-chart', '--right') > 200, 'the curve of accuracy');
   assert.ok(await inked(page, 'filters') > 1000, 'the filters');
+  assert.match(await page.locator('#filters').getAttribute('aria-label'), /24 that moved most of 128/);
   const mistakes = await page.locator('#mistakes-list li').count();
   assert.ok(mistakes > 0 && mistakes <= 22, `${mistakes} mistakes`);
   assert.ok(await figure(page, 'speed') > 0);
   const three = drawings.find(({ digit }) => digit === 3);
   await draw(page, three.strokes);
   await page.waitForFunction(() => /reads 3/.test(document.getElementById('verdict').textContent));
-  await page.click('#train');
-  await page.waitForFunction(() => document.getElementById('train').textContent === 'Train');
+  await page.waitForFunction(() => document.getElementById('status').textContent === 'It reads 3.', null, { timeout: 5000 });
+  await pause(page);
   const step = await figure(page, 'step');
   await page.waitForTimeout(500);
   assert.equal(await figure(page, 'step'), step, 'paused');
@@ -60,18 +92,46 @@ for (const [webgpu, reason] of [['absent', /navigator\.gpu is missing/], ['no ad
     await page.click('#train');
     if (webgpu === 'no adapter') return stepsOf(page, 20);
     await accuracyOf(page, 94);
+    assert.equal(await page.locator('#device').textContent(), 'WebAssembly, in a worker');
+    assert.doesNotMatch(await page.locator('body').innerText(), /kernels|submission|CPU\s+CPU/i);
+    assert.match(await page.locator('#race-note').textContent(), /^There is no GPU to race here\. WebGPU is not here/);
+    for (const id of ['race', 'race-table']) assert.ok(await page.locator(`#${id}`).isHidden(), id);
     await page.click('#show-kernels');
-    await page.getByText('for a GPU; this page runs on the CPU').waitFor();
+    assert.match(await page.locator('#kernels-title').textContent(), /^\d+ kernels for a GPU$/);
+    assert.match(await page.locator('#kernels-text').textContent(), /Here the CPU computes/);
     await page.click('#close-kernels');
+    await page.evaluate(() => scrollTo(0, 0));
+    await page.screenshot({ path: `${shots}cpu.png`, fullPage: true });
     assert.deepEqual(await axe(page), []);
     assert.deepEqual(page.problems, []);
   });
 }
 
+/** Records what is written on each canvas since it was last cleared. */
+function recordTexts() {
+  globalThis.texts = {};
+  const { clearRect, fillText } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.clearRect = function (...place) {
+    texts[this.canvas.id] = [];
+    return clearRect.apply(this, place);
+  };
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+    texts[this.canvas.id]?.push(text);
+    return fillText.call(this, text, ...place);
+  };
+}
+
 test('works on a phone: 360 pixels, touch, dark', async (t) => {
-  const page = await openDemo(t, server, { viewport: { width: 360, height: 780 }, touch: true, reducedMotion: true, prepare: (one) => one.emulateMedia({ colorScheme: 'dark' }) });
+  const page = await openDemo(t, server, { viewport: { width: 360, height: 740 }, touch: true, reducedMotion: true, init: [recordTexts], prepare: (one) => one.emulateMedia({ colorScheme: 'dark' }) });
+  for (const [id, most] of [['pad', 500], ['bars', 500], ['train', 740]]) assert.ok(await bottomOf(page, id) <= most, `${id} ends at ${await bottomOf(page, id)}`);
+  assert.match(await page.locator('#verdict').textContent(), /It is 3\./);
+  await page.waitForTimeout(3000);
+  assert.match(await page.locator('#verdict').textContent(), /It is 3\./, 'nothing moves where motion is not wanted');
   await page.tap('#train');
-  await stepsOf(page, 40);
+  await stepsOf(page, 60);
+  const marks = await page.evaluate(() => ['loss-chart', 'accuracy-chart'].map((id) => texts[id].slice(3)));
+  assert.ok(marks[0].includes('20'), marks[0].join());
+  assert.deepEqual(marks[0], marks[1], 'both charts have one axis');
   const wide = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
   assert.ok(wide[0] <= wide[1], `${wide[0]} pixels in ${wide[1]}`);
   await page.tap('#take');
@@ -122,6 +182,11 @@ test('the learning rate, and a step, create nothing; the WGSL shown is the WGSL 
   assert.equal(counts['device.createCommandEncoder'], counts['queue.submit']);
   await page.click('#train');
   await page.click('#show-kernels');
+  assert.match(await page.locator('#kernels-title').textContent(), /^\d+ kernels$/);
+  const labels = await page.locator('#kernel-list').innerText();
+  for (const label of [/A training step/, /Matrix product\n/, /Reading your digit/, /w1, b1/, /probabilities/, /images/]) assert.match(labels, label);
+  assert.doesNotMatch(labels, /[a-z]_[a-z]|undefined|choice/, 'words, not names');
+  assert.equal(labels.match(/\bloss\b/g).length, 2, 'an output is named where it is made: in the step, and in the evaluation');
   const buttons = page.locator('#kernel-list button'), shown = [];
   for (let i = 0; i < await buttons.count(); i++) {
     await buttons.nth(i).click();
@@ -164,24 +229,51 @@ test('goes on for ten seconds out of sight', async (t) => {
   assert.deepEqual(page.problems, []);
 });
 
-test('a lost device is told, with the steps that are gone, and one can start again', async (t) => {
+test('a lost device is told, with the steps that are gone, and one goes on from what was kept, or anew', async (t) => {
   const page = await openDemo(t, server);
   await page.click('#train');
   await stepsOf(page, 20);
+  await page.click('label:has(input[value=cnn])'); // what the MLP has learned is kept
+  await readyOf(page);
+  assert.equal(await figure(page, 'step'), 0);
+  await page.click('label:has(input[value=mlp])');
+  await readyOf(page);
+  const kept = await figure(page, 'step');
+  assert.ok(kept >= 20, `${kept} steps`);
+  assert.match(await page.locator('#loss-chart').getAttribute('aria-label'), new RegExp(`at step ${kept}$`));
+  await page.click('#train');
+  await stepsOf(page, kept + 5);
   await crashGPU(page);
   await page.locator('#problem').waitFor({ state: 'visible' });
   assert.equal(await page.locator('#problem-kind').textContent(), 'lost:');
-  assert.match(await page.locator('#problem-text').textContent(), /\d\d+ steps since the state was last saved are gone/);
+  assert.match(await page.locator('#problem-text').textContent(), /state at step \d+ was kept; \d+ steps since are gone/);
+  const from = Number(/from step (\d+)/.exec(await page.locator('#reopen').textContent())[1]);
+  assert.ok(from >= kept, `it goes on from step ${from}`);
+  assert.equal(await page.locator('#anew').textContent(), 'Start again at step 0');
+  for (let tries = 0; await inked(page, 'pad') < 10_000; tries++) {
+    assert.ok(tries < 50, 'what the GPU took with it is drawn again');
+    await page.waitForTimeout(100);
+  }
+  assert.match(await page.locator('#verdict').textContent(), /It reads \d/);
   assert.deepEqual(await axe(page), []);
   await page.click('#reopen');
-  await page.waitForFunction(() => !document.getElementById('train').disabled, null, { timeout: 30_000 });
+  await readyOf(page);
   assert.ok(await page.locator('#problem').isHidden());
+  assert.equal(await figure(page, 'step'), from);
+  await page.click('#train');
+  await stepsOf(page, from + 5);
+  await crashGPU(page);
+  await page.locator('#problem').waitFor({ state: 'visible' });
+  await page.click('#anew');
+  await readyOf(page);
+  assert.equal(await figure(page, 'step'), 0);
   await page.click('#train');
   await stepsOf(page, 5);
 });
 
 test('the GPU and the CPU run side by side to the same losses', async (t) => {
   const page = await openDemo(t, server);
+  assert.ok(await page.locator('#race-table').isHidden(), 'no table of nothing');
   await page.click('#race');
   await page.waitForFunction(() => /\.$/.test(document.getElementById('race-text').textContent), null, { timeout: 120_000 });
   assert.match(await page.locator('#race-text').textContent(), /^Here the .PU is .* differ by at most \de-[5-9]\./);
@@ -207,9 +299,8 @@ test('weights are saved and loaded, by keyboard where there is one', async (t) =
   await stepsOf(page, 5);
   assert.equal(await page.locator('#train').textContent(), 'Pause', 'a reset does not end the training');
   await accuracyOf(page, 60);
-  await page.click('#train');
-  await page.waitForFunction(() => document.getElementById('train').textContent === 'Train');
-  const learned = await figure(page, 'accuracy');
+  await pause(page);
+  const learned = await figure(page, 'accuracy'), steps = await figure(page, 'step');
   const [download] = await Promise.all([page.waitForEvent('download'), page.click('#save')]);
   assert.equal(download.suggestedFilename(), 'digits-mlp.safetensors');
   const file = await download.path();
@@ -217,6 +308,71 @@ test('weights are saved and loaded, by keyboard where there is one', async (t) =
   await page.waitForFunction(() => document.getElementById('step').textContent === '0' && parseFloat(document.getElementById('accuracy').textContent) < 40);
   await page.setInputFiles('#load', file);
   await page.waitForFunction((want) => parseFloat(document.getElementById('accuracy').textContent) === want, learned);
+  assert.equal(await figure(page, 'step'), steps);
+  await page.click('#train');
+  await stepsOf(page, steps + 10);
+  await pause(page);
+  const first = await page.evaluate(() => document.getElementById('loss-chart').ariaLabel);
+  assert.ok(Number(/step (\d+)/.exec(first)[1]) === await figure(page, 'step') && await figure(page, 'loss') < 2, `it learns on: ${first}`);
+  assert.deepEqual(page.problems, []);
+});
+
+/** Files that are no weights of the MLP, made of one that is: what is wrong with each, and what the page says. */
+const damaged = [
+  ['empty', /cut short/], ['cut', /cut short|does not fit/], ['noise', /cut short/],
+  ['without w2', /w2 is missing/], ['with another', /has no w9/], ['turned', /w1 is f32\[128,64\], not f32\[64,128\]/],
+  ['not a number', /b1 has elements that are no numbers/], ['before the start', /history\/count is -5/], ['of the CNN', /weights of a CNN, and this is the MLP/],
+];
+
+function damagedFiles(whole) {
+  const change = (how, metadata) => {
+    const { tensors } = decodeSafetensors(whole);
+    how(tensors);
+    return encodeSafetensors(tensors, metadata);
+  };
+  return {
+    empty: new Uint8Array(0),
+    cut: whole.slice(0, whole.length / 2),
+    noise: new Uint8Array(5000).fill(255),
+    'without w2': change((tensors) => { delete tensors.w2; }),
+    'with another': change((tensors) => { tensors.w9 = tensors.b1; }),
+    turned: change(({ w1 }) => { w1.shape.reverse(); }),
+    'not a number': change(({ b1 }) => { b1.data[3] = NaN; }),
+    'before the start': change((tensors) => { tensors['history/count'].data[0] = -5; }),
+    'of the CNN': change(() => {}, { model: 'cnn' }),
+  };
+}
+
+test('a damaged file leaves the network in training, and its saving, untouched', async (t) => {
+  const page = await openDemo(t, server);
+  await page.click('#train');
+  await stepsOf(page, 20);
+  const [download] = await Promise.all([page.waitForEvent('download'), page.click('#save')]);
+  const bytes = new Uint8Array(readFileSync(await download.path()));
+  const files = damagedFiles(bytes);
+  for (const [name, says] of damaged) {
+    await page.setInputFiles('#load', { name: 'weights.safetensors', mimeType: '', buffer: Buffer.from(files[name]) });
+    await page.waitForFunction((pattern) => new RegExp(pattern).test(document.getElementById('notice-text').textContent), says.source, { timeout: 10_000, polling: 50 });
+    assert.match(await page.locator('#notice-text').textContent(), /^weights\.safetensors is not loaded, and the network is as it was: /, name);
+  }
+  assert.deepEqual(await axe(page), []);
+  await page.click('#close-notice');
+  assert.ok(await page.locator('#notice').isHidden());
+  assert.equal(await page.locator('#train').textContent(), 'Pause', 'it trains on');
+  await stepsOf(page, await figure(page, 'step') + 5);
+  const [again] = await Promise.all([page.waitForEvent('download'), page.click('#save')]);
+  assert.ok(readFileSync(await again.path()).length === bytes.length, 'it is saved as before');
+
+  // Neither does a file that comes while another network is opened, nor one that comes too early.
+  await page.evaluate(() => {
+    const files = new DataTransfer(), load = document.getElementById('load');
+    files.items.add(new File([new Uint8Array(9)], 'early.safetensors'));
+    document.querySelector('input[value=cnn]').click();
+    load.files = files.files;
+    load.dispatchEvent(new Event('change'));
+  });
+  await readyOf(page);
+  assert.ok(await page.locator('#notice').isHidden());
   assert.deepEqual(page.problems, []);
 });
 

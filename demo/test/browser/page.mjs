@@ -25,6 +25,12 @@ export async function openDemo(t, server, { path = '/', init = [], prepare, ...o
   return page;
 }
 
+/** Where an element ends below the top of the first screen, before anything is scrolled. */
+export const bottomOf = async (page, id) => {
+  const { y, height } = await page.locator(`#${id}`).boundingBox();
+  return y + height;
+};
+
 /** A figure of the page, as a number. */
 export const figure = async (page, id) => Number((await page.locator(`#${id}`).textContent()).replace(/[^\d.]/g, '') || NaN);
 
@@ -32,7 +38,16 @@ export const figure = async (page, id) => Number((await page.locator(`#${id}`).t
 export const accuracyOf = (page, percent, timeout = 150_000) => page.waitForFunction((least) => parseFloat(document.getElementById('accuracy').textContent) >= least, percent, { timeout, polling: 200 });
 
 /** Waits until that many steps were made. */
-export const stepsOf = (page, steps, timeout = 60_000) => page.waitForFunction((least) => Number(document.getElementById('step').textContent.replace(',', '')) >= least, steps, { timeout, polling: 100 });
+export const stepsOf = (page, steps, timeout = 60_000) => page.waitForFunction((least) => Number(document.getElementById('step').textContent.replaceAll(',', '')) >= least, steps, { timeout, polling: 100 });
+
+/** Presses the button that pauses, and waits until it has. */
+export async function pause(page) {
+  await page.click('#train');
+  await page.waitForFunction(() => document.getElementById('train').textContent === 'Train');
+}
+
+/** Waits until a network can be trained. */
+export const readyOf = (page) => page.waitForFunction(() => !document.getElementById('train').disabled, null, { timeout: 60_000 });
 
 /** Draws strokes of a recorded drawing into the pad with the mouse, or by touch. */
 export async function draw(page, strokes) {

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/kernel"
@@ -24,10 +25,14 @@ import (
 type Dialect struct {
 	Name  string
 	Level scalar.Level
+	// Target is the column of the support table ([dtype.DType.On]) that says
+	// which types kernels have.
+	Target dtype.Dialect
 	// Reserved reports whether a name means something in the language; such a
 	// name gets an underscore.
 	Reserved func(name string) bool
-	// Type returns the name of the type of a variable, "" where there is none.
+	// Type returns the name of the type of a variable: there is one for each
+	// type that the support table promises.
 	Type func(t dtype.DType) string
 	// Literal returns a constant other than a bool.
 	Literal func(w *Writer, n scalar.Expr) string
@@ -45,6 +50,9 @@ type Dialect struct {
 	LetVector func(a kernel.Array, name, value string) string
 	// UnsignedShift says that shifts count in u32 whatever they shift.
 	UnsignedShift bool
+	// UndefinedOverflow says that the language leaves the overflow of signed
+	// integers undefined: what may overflow is computed unsigned.
+	UndefinedOverflow bool
 	// LazyLogic writes && and || rather than & and |. Where each && becomes a
 	// branch, as in WGSL, long conditions take drivers long to compile.
 	LazyLogic bool
@@ -74,7 +82,8 @@ type Form struct {
 	Helper string
 }
 
-// UnsupportedError names a type or an operation that a dialect lacks.
+// UnsupportedError names a type or an operation that a dialect lacks. It is of
+// the kind [ir.ErrUnsupported].
 type UnsupportedError struct {
 	Dialect, Kernel string
 	What            string
@@ -84,6 +93,9 @@ type UnsupportedError struct {
 func (e *UnsupportedError) Error() string {
 	return e.Dialect + ": kernel " + e.Kernel + ": no " + e.What
 }
+
+// Unwrap returns [ir.ErrUnsupported].
+func (e *UnsupportedError) Unwrap() error { return ir.ErrUnsupported }
 
 // Source is a kernel in the making: its body, and what has to stand around it.
 type Source struct {
@@ -116,7 +128,7 @@ func Write(k *kernel.Kernel, d *Dialect) (*Source, error) {
 		return nil, err
 	}
 	w := &Writer{
-		d: d, out: &Source{Kernel: kernel.Unroll(k)}, depth: 1,
+		d: d, out: &Source{Kernel: kernel.Unroll(k)}, depth: 1, ranges: scalar.NewSimplifier(),
 		taken: map[string]bool{}, alias: map[string]text{}, functions: map[string]bool{},
 		renamed: map[string]string{}, mutable: map[string]bool{}, width: map[string]int{},
 	}
@@ -152,6 +164,7 @@ type Writer struct {
 	width     map[string]int  // of the vectors by name
 	mutable   map[string]bool // variables that change
 	storage   bool            // threads may exchange values through storage arrays
+	ranges    *scalar.Simplifier
 }
 
 // Fail records what the dialect lacks.
@@ -171,14 +184,13 @@ func (w *Writer) Need(helper string) {
 
 // typeName returns the dialect's name of t and notes that t occurs.
 func (w *Writer) typeName(t dtype.DType) string {
-	name := w.d.Type(t)
-	if name == "" {
+	if t.On(w.d.Target) != dtype.Arithmetic {
 		w.Fail("type %s", t)
 	}
 	if !slices.Contains(w.out.Types, t) {
 		w.out.Types = append(w.out.Types, t)
 	}
-	return name
+	return w.d.Type(t)
 }
 
 // FloatLiteral returns the fewest digits that give back x, a finite float of 32

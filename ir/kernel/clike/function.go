@@ -31,7 +31,16 @@ func isFunctionName(name string) bool {
 // expand returns e with operations replaced that the dialect has no form for,
 // but for those that get a function, which it writes.
 func (w *Writer) expand(e scalar.Expr) scalar.Expr {
-	return scalar.ExpandExcept(e, w.d.Level, w.outline)
+	return w.wrapping(scalar.ExpandExcept(e, w.d.Level, w.outline))
+}
+
+// wrapping returns e, which is expanded, with integers that wrap also where the
+// language does not say so.
+func (w *Writer) wrapping(e scalar.Expr) scalar.Expr {
+	if w.d.UndefinedOverflow {
+		return w.ranges.Wrapping(e)
+	}
+	return e
 }
 
 // calls reports whether the operation with that function name is a call of it
@@ -61,7 +70,7 @@ func (w *Writer) outline(n scalar.Expr) bool {
 		return false
 	}
 	w.functions[name] = true
-	definition := w.function(name, params, body)
+	definition := w.function(name, params, w.wrapping(body))
 	w.out.Functions = append(w.out.Functions, definition)
 	return true
 }

@@ -112,10 +112,23 @@ func (w *Writer) stmt(s kernel.Stmt) {
 	case *kernel.AtomicOp:
 		w.atomic(s)
 	case *kernel.Subgroup:
-		t := s.Value.Type
-		call := w.d.Subgroup(w, s.Op, t)
-		w.line(w.d.Let(t, w.name(s.Name), call+"("+w.expr(w.bind(s.Value)[0]).s+")"))
+		w.subgroup(s)
 	}
+}
+
+// subgroup writes a combination over a subgroup. Sums of signed integers are
+// those of their bits where the language would leave overflow undefined.
+func (w *Writer) subgroup(s *kernel.Subgroup) {
+	t, value := s.Value.Type, s.Value
+	asBits := w.d.UndefinedOverflow && t.IsSigned() && s.Op == scalar.OpAdd
+	if asBits {
+		value = scalar.Convert(value, t.Unsigned())
+	}
+	call := w.d.Subgroup(w, s.Op, value.Type) + "(" + w.expr(w.bind(value)[0]).s + ")"
+	if asBits {
+		call = w.d.Convert(w, call, value.Type, t)
+	}
+	w.line(w.d.Let(t, w.name(s.Name), call))
 }
 
 // define writes a statement that makes a variable.

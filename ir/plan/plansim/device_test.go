@@ -1,9 +1,11 @@
 package plansim_test
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/plan"
 )
 
@@ -33,4 +35,13 @@ func TestRandomGraphsOnOtherDevices(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRandomGraphsFitSmallBindings draws a graph in which rows attended to each
+// other, with more scores than a small binding holds.
+func TestRandomGraphsFitSmallBindings(t *testing.T) {
+	target := plan.WebGPU()
+	target.Limits.BindingBytes = 4 << 10
+	g, inputs := irtest.RandomGraph(rand.New(rand.NewPCG(7000165, 0)), 8)
+	checkTwoRuns(t, g, inputs, target)
 }

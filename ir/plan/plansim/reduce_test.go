@@ -58,7 +58,7 @@ var reducePrograms = []struct {
 	{"arg max, the maximum, and what is there", func(b *ir.Builder, x ir.Value) []ir.Value {
 		last := x.Rank() - 1
 		if x.Dim(last).Is(0) {
-			return nil // there is no largest element
+			return []ir.Value{x} // there is no largest element
 		}
 		i, m := ops.ArgMax(b, x, last), ops.ReduceMax(b, x, last)
 		return []ir.Value{i, m, ops.Sub(b, m, ops.ReduceSum(b, x, last)), ops.ArgMin(b, center(b, x, last), last)}

@@ -14,7 +14,10 @@ const shortest = 200; // ms that a timed run should take
 const read = (name) => readFileSync(join(process.env.RLX_PLANS, name));
 const wanted = process.argv.slice(2);
 const jobs = JSON.parse(read('memory.json')).filter(({ name }) => wanted.length === 0 || wanted.includes(name));
-const { device } = await openDawn();
+const { gpu, close } = await openDawn();
+const adapter = await gpu.requestAdapter();
+const { maxBufferSize, maxStorageBufferBindingSize } = adapter.limits;
+const device = await adapter.requestDevice({ requiredLimits: { maxBufferSize, maxStorageBufferBindingSize } });
 
 for (const { name, bytes, keys } of jobs) {
   const session = await openSession(read(`memory-${name}.rlxp`), { device });
@@ -34,4 +37,5 @@ for (const { name, bytes, keys } of jobs) {
   console.log(`${name.padEnd(20)} ${ms.toFixed(3).padStart(9)} ms  ${rates.filter(Boolean).join('  ')}`);
   session.close();
 }
+close();
 process.exit(0);

@@ -1,7 +1,7 @@
 // rlx: plans compiled ahead of time (plans/main.go), replayed by the runtime alone.
 
 import { openSession } from '../../dist/runtime.js';
-import { initialParameters, makeBatches, randoms } from '../jobs.mjs';
+import { initialParameters, makeBatches, makeTokens, normal, randoms } from '../jobs.mjs';
 
 // loadPlan reads a plan: from the page's server, or from a folder in Node.
 async function loadPlan(name) {
@@ -28,6 +28,9 @@ async function resident(plan, inputs) {
   return { step: () => session.run('step'), ...common(session) };
 }
 
+// rows is a function of a matrix: name is that of its plan.
+const rows = ({ name, rows, cols }) => resident(`${name}-${rows}x${cols}`, { a: randoms(rows * cols, 1) });
+
 async function mlp({ layers, batch, fresh, rate }) {
   const session = await openPlan(`mlp-${layers.join('-')}-${batch}`);
   for (const [i, { data }] of initialParameters(layers).entries()) await session.write(`${i % 2 ? 'b' : 'w'}${i >> 1}`, data);
@@ -41,6 +44,22 @@ async function mlp({ layers, batch, fresh, rate }) {
   };
 }
 
+async function lm({ context, width, heads, blocks, batch, vocab, rate }) {
+  const session = await openPlan(`lm-${context}-${width}-${heads}-${blocks}-${batch}`);
+  for (const { name, role, shape } of session.plan.slots) {
+    if (role !== 'param') continue;
+    const n = shape.reduce((a, b) => a * b, 1);
+    const data = name.endsWith('/scale') ? new Float32Array(n).fill(1) : shape.length > 1 ? normal(n, 1 / Math.sqrt(shape[0])) : new Float32Array(n);
+    await session.write(name, data);
+  }
+  const batches = makeTokens({ context, batch, vocab }).map((tokens) => ({ ...tokens, lr: rate }));
+  return {
+    step: (i) => session.run('step', batches[i % batches.length]),
+    loss: async () => (await session.read('loss'))[0],
+    ...common(session),
+  };
+}
+
 /** Opens rlx; each job makes a device of its own from navigator.gpu. */
 export async function open() {
   return {
@@ -48,7 +67,9 @@ export async function open() {
     version: '0.1.0',
     matmul: ({ n }) => resident(`matmul-${n}`, { a: randoms(n * n, 1), b: randoms(n * n, 2) }),
     matvec: ({ n }) => resident(`matvec-${n}`, { a: randoms(n * n, 1), b: randoms(n, 2) }),
-    softmax: ({ rows, cols }) => resident(`softmax-${rows}x${cols}`, { a: randoms(rows * cols, 1) }),
+    softmax: (options) => rows({ ...options, name: 'softmax' }),
+    rows,
     mlp,
+    lm,
   };
 }

@@ -2,8 +2,8 @@
 
 import { invoke, type Job } from '../graph/compiler.js';
 import { fromDevice, type TensorData } from '../values/dtype.js';
-import { RlxError, unknownName } from '../values/errors.js';
-import { deviceInput, hostBytes } from '../session/inputs.js';
+import { checkCount, noMore, RlxError, unknownName } from '../values/errors.js';
+import { checkDType, checkHost, checkNames, deviceInput, hostBytes, listed, missing } from '../session/inputs.js';
 import { Instance, loadModule, type WasmSource } from '../wasm/module.js';
 import type { Entry, Plan, Role, Slot } from '../plan/plan.js';
 import type { HostTensor, Input, Inputs, Reading, Run, RunOptions, Session } from '../session/session.js';
@@ -99,40 +99,38 @@ class CPUSession implements Session {
 
   /** The bytes of all inputs, for each step; all are checked before the first step. */
   #allInputs(entry: Entry, inputs: Inputs, steps: number): Map<string, Uint8Array>[] {
-    const op = entry.name, listed = Object.entries(inputs).filter((given): given is [string, readonly number[]] => Array.isArray(given[1]));
-    for (const [name, { length }] of listed) {
-      if (length === steps) continue;
-      throw new RlxError('shape', `${op}: ${name} has ${length} values for ${steps} steps`, { op, name, shape: [length], expected: [steps] });
+    const op = entry.name, slots = entry.inputs.map((i) => this.plan.slots[i]!), lists: [string, readonly number[]][] = [];
+    for (const slot of slots) {
+      const values = listed(op, slot, inputs[slot.name], steps);
+      if (values) lists.push([slot.name, values]);
     }
-    const first = Object.fromEntries(listed.map(([name, values]) => [name, values[0]!]));
+    const first = Object.fromEntries(lists.map(([name, values]) => [name, values[0]!]));
     const common = new Map([...this.#bound.get(op) ?? [], ...this.#checked(entry, { ...inputs, ...first })]);
-    for (const i of entry.inputs) {
-      const { name } = this.plan.slots[i]!;
-      if (!common.has(name)) throw new RlxError('name', `${op}: input ${name} is missing`, { op, name });
-    }
+    for (const slot of slots) if (!common.has(slot.name)) throw missing(op, slot);
     return Array.from({ length: steps }, (_, k) => {
-      const own = Object.fromEntries(listed.map(([name, values]) => [name, values[k]!]));
+      const own = Object.fromEntries(lists.map(([name, values]) => [name, values[k]!]));
       return new Map([...common, ...this.#checked(entry, own)]);
     });
   }
 
-  async run(name: string, inputs: Inputs = {}, { read, steps = 1 }: RunOptions = {}): Promise<Run> {
+  async run(name: string, inputs?: Inputs | null, options?: RunOptions | null): Promise<Run> {
     this.#check();
-    const entry = this.#entry(name);
-    if (!Number.isInteger(steps) || steps < 1) throw new RlxError('limit', `${name}: ${steps} steps in one run`, { op: name });
-    const given = this.#allInputs(entry, inputs, steps), wanted = read?.map((value) => this.#readable(value, entry));
+    const { read, steps = 1, ...rest } = options ?? {}, entry = this.#entry(name);
+    noMore(name, rest);
+    checkCount(`the number of steps in one run of ${name}`, steps, 1);
+    const given = this.#allInputs(entry, inputs ?? {}, steps), wanted = read && this.#slots(read, entry);
     for (const all of given) {
       this.#invoke('run', (r) => r.text(name).list([...all], (list, [input, bytes]) => list.text(input).data(bytes)));
       this.#lastEntry = entry;
       this.steps++;
     }
-    for (const input in inputs) this.#bound.get(name)?.delete(input);
+    for (const input in inputs ?? {}) this.#bound.get(name)?.delete(input);
     return wanted ? { step: this.steps, reading: Promise.resolve(this.#reading(wanted)) } : { step: this.steps };
   }
 
   async bind(name: string, inputs: Inputs): Promise<void> {
     this.#check();
-    const checked = this.#checked(this.#entry(name), inputs);
+    const checked = this.#checked(this.#entry(name), inputs ?? {});
     // The bytes may be the caller's own array, which changes.
     for (const [input, bytes] of checked) checked.set(input, bytes.slice());
     this.#bound.set(name, new Map([...this.#bound.get(name) ?? [], ...checked]));
@@ -145,6 +143,8 @@ class CPUSession implements Session {
     if (slot) return slot;
     throw unknownName(`after ${entry ? `a run of ${entry.name}` : 'no run'} there is no value`, name, new Set(slots.map((s) => s.name)));
   }
+
+  #slots(names: readonly string[], entry?: Entry): Slot[] { return checkNames(names).map((name) => this.#readable(name, entry)); }
 
   #get({ name, dtype, shape }: Slot): TensorData {
     const bytes = this.#invoke('get', (r) => r.text(name)).data().slice() as Uint8Array<ArrayBuffer>;
@@ -159,7 +159,7 @@ class CPUSession implements Session {
 
   async readAll(names: readonly string[]): Promise<Reading> {
     this.#check();
-    return this.#reading(names.map((name) => this.#readable(name)));
+    return this.#reading(this.#slots(names));
   }
 
   #persistent(): Slot[] { return this.plan.slots.filter(({ role }) => role === 'param' || role === 'state'); }
@@ -180,8 +180,10 @@ class CPUSession implements Session {
     return new Tensor({ dtype, shape, owner: this, handle: data, data: async () => data.slice(), free: () => {} });
   }
 
-  async upload({ dtype, shape, data }: HostTensor): Promise<Tensor> {
+  async upload(tensor: HostTensor): Promise<Tensor> {
     this.#check();
+    checkHost('upload', 'what is given', tensor);
+    const { dtype, shape, data } = tensor;
     const slot = { name: 'the tensor', role: 'input' as const, dtype, shape: [...shape], buffer: 0, offset: 0, bytes: data.byteLength };
     hostBytes('upload', slot, { data, shape });
     return this.#tensor({ dtype, shape, data: data.slice() });
@@ -200,9 +202,11 @@ class CPUSession implements Session {
 
   async load(tensors: Readonly<Record<string, HostTensor>>): Promise<void> {
     this.#check();
-    const checked = Object.entries(tensors).map(([name, { dtype, shape, data }]) => {
+    const checked = Object.entries(tensors ?? {}).map(([name, tensor]) => {
       const slot = this.#stateSlot(name);
-      if (dtype !== slot.dtype) throw new RlxError('dtype', `load: ${name} is ${slot.dtype}, given as ${dtype}`, { op: 'load', name });
+      checkHost('load', name, tensor);
+      const { dtype, shape, data } = tensor;
+      checkDType('load', slot, dtype);
       return [name, this.#bytes('load', slot, { data, shape })] as const;
     });
     for (const [name, bytes] of checked) this.#invoke('set', (r) => r.text(name).data(bytes));

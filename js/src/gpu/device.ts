@@ -3,13 +3,29 @@
 import { RlxError } from '../values/errors.js';
 import type { Plan, Requires } from '../plan/plan.js';
 
+// These types stand in public declarations. TypeScript's own library has them in its newer versions;
+// in older ones they are empty, unless @webgpu/types is there: either way these merge with them.
+declare global {
+  interface GPU {}
+  interface GPUDevice {}
+}
+
 /** Where a device comes from. */
 export interface DeviceOptions {
   /** A device of your own. It is used as it is, and never destroyed by this library. */
   device?: GPUDevice;
   /** In place of `navigator.gpu`, as for Dawn in Node. */
   gpu?: GPU;
-  powerPreference?: GPUPowerPreference;
+  /** `high-performance` if not given. */
+  powerPreference?: 'low-power' | 'high-performance';
+}
+
+/** How a session deals with the device. */
+export interface GPUSessionOptions {
+  /** How many submissions may be under way before `run` waits, 1 to 64. 3 if not given. */
+  inFlight?: number;
+  /** How many staging buffers reads go through, up to 64 and at least 3. 4 if not given. */
+  staging?: number;
 }
 
 /** A device, and whose it is. */
@@ -26,7 +42,7 @@ type Capable = GPUAdapter | GPUDevice;
 const infoOf = (from: Capable): Partial<GPUAdapterInfo> =>
   (from as GPUAdapter).info ?? (from as GPUDevice).adapterInfo ?? {};
 
-/** Whether an adapter or a device has what a plan requires. */
+/** Whether an adapter or a device has what a plan requires. @internal */
 export function meets(from: Capable, { features, limits, subgroup: [least, most] }: Requires): boolean {
   const { subgroupMinSize = 0, subgroupMaxSize = Infinity } = infoOf(from);
   const has = from.limits as unknown as Record<string, number>;
@@ -35,19 +51,20 @@ export function meets(from: Capable, { features, limits, subgroup: [least, most]
     && (most === 0 || (subgroupMinSize >= Math.max(least, 1) && subgroupMaxSize <= most));
 }
 
-/** The first of a plan and its variants that an adapter or a device can run. */
+/** The first of a plan and its variants that an adapter or a device can run. @internal */
 export function pickVariant(plan: Plan, from: Capable): Plan {
-  const found = [plan, ...plan.variants].find(({ requires }) => meets(from, requires));
+  const found = [plan, ...plan.variants].find(({ target, requires }) => target === 'webgpu' && meets(from, requires));
   if (found) return found;
   const has = from.limits as unknown as Record<string, number>;
   const lacking = [
+    ...plan.target === 'webgpu' ? [] : [`a target called ${plan.target}`],
     ...plan.requires.features.filter((name) => !from.features.has(name as GPUFeatureName)),
     ...Object.entries(plan.requires.limits).filter(([name, n]) => n > has[name]!).map(([name, n]) => `${name} ${n} (here ${has[name]})`),
   ];
   throw new RlxError('limit', `plan ${plan.name}: the device lacks ${lacking.join(', ') || 'the subgroup sizes it is made for'}`, { op: plan.name });
 }
 
-/** Asks for an adapter. Rejects with an {@link RlxError} of kind `device` where there is none. */
+/** Asks for an adapter. Rejects with an {@link RlxError} of kind `device` where there is none. @internal */
 export async function requestAdapter({ gpu, powerPreference = 'high-performance' }: DeviceOptions = {}): Promise<GPUAdapter> {
   gpu ??= globalThis.navigator?.gpu;
   if (!gpu) throw new RlxError('device', 'WebGPU is not here: navigator.gpu is missing (it needs a secure context: https or localhost)');
@@ -58,7 +75,7 @@ export async function requestAdapter({ gpu, powerPreference = 'high-performance'
 
 /**
  * Opens a device with the features and limits given, and the default ones for the rest.
- * Rejects with an {@link RlxError} of kind `device`.
+ * Rejects with an {@link RlxError} of kind `device`. @internal
  */
 export async function requestDevice(adapter: GPUAdapter, requires: Pick<Requires, 'features' | 'limits'>): Promise<Device> {
   try {
@@ -78,7 +95,17 @@ function describe(gpu: GPUDevice, owned: boolean, from: Capable): Device {
   return { gpu, owned, name: description || [vendor, architecture].filter(Boolean).join(' ') || 'WebGPU' };
 }
 
-/** A device that can run one of a plan's variants, and that variant. */
+/**
+ * Calls a function when a device is lost; what it returns ends that. The device's promise, which
+ * may outlive many sessions, then keeps hold of nothing of the function's. @internal
+ */
+export function onLost(gpu: GPUDevice, listener: (info: GPUDeviceLostInfo) => void): () => void {
+  let tell: typeof listener | undefined = listener;
+  void gpu.lost.then((info) => tell?.(info));
+  return () => { tell = undefined; };
+}
+
+/** A device that can run one of a plan's variants, and that variant. @internal */
 export async function deviceFor(plan: Plan, options: DeviceOptions = {}): Promise<{ device: Device; plan: Plan }> {
   if (options.device) return { device: describe(options.device, false, options.device), plan: pickVariant(plan, options.device) };
   const adapter = await requestAdapter(options);

@@ -1,11 +1,11 @@
 // A session on a GPUDevice of this thread.
 
-import type { Device } from './device.js';
+import { type Device, onLost } from './device.js';
 import { checkType, deviceBytes, sizeOf, toDevice, type TensorData } from '../values/dtype.js';
-import { asError, RlxError, unknownName } from '../values/errors.js';
+import { asError, checkCount, noMore, RlxError, unknownName } from '../values/errors.js';
 import { usage } from './flags.js';
 import { Flight } from './flight.js';
-import { deviceInput, hostBytes, putScalar } from '../session/inputs.js';
+import { checkDType, checkHost, checkNames, checkScalar, deviceInput, hostBytes, listed, missing, putScalar } from '../session/inputs.js';
 import type { Plan, Slot } from '../plan/plan.js';
 import { type Program, type ProgramEntry, watchErrors } from './program.js';
 import { Recorder } from './recorder.js';
@@ -13,19 +13,11 @@ import type { HostTensor, Input, Inputs, Reading, Run, RunOptions, Session } fro
 import { type Capture, type ReadRequest, readRequest, type Source, StagingRing } from './staging.js';
 import { Tensor } from '../values/tensor.js';
 
-/** How a session deals with the device. */
-export interface GPUSessionOptions {
-  /** How many submissions may be under way before `run` waits. 3 if not given. */
-  inFlight?: number;
-  /** How many staging buffers reads go through, at least 3. */
-  staging?: number;
-}
-
 /** What a checked input does to the device. */
 type Upload = { slot: Slot; bytes?: Uint8Array<ArrayBuffer>; from?: GPUBuffer };
 
-/** Staging buffers begin no larger than this, and transfers of many values are cut into parts of this size. */
-const largestStaging = 1 << 20, largestTransfer = 64 << 20;
+/** Staging buffers begin no larger than the first, and become no larger than the second. */
+const firstStaging = 1 << 20, largestStaging = 64 << 20;
 
 // Firefox looks for finished work every 100 ms, unless there is a submission to make.
 const needsNudge = /firefox/i.test(globalThis.navigator?.userAgent ?? '');
@@ -52,32 +44,31 @@ export class GPUSession implements Session {
   #submissions = 0;
   #savedAt = 0;
   #nudging = false;
+  readonly #forget: () => void;
 
-  constructor(device: Device, plan: Plan, program: Program, options: GPUSessionOptions = {}) {
+  constructor(device: Device, plan: Plan, program: Program, inFlight: number, staging: number) {
     this.#device = device;
     this.#program = program;
-    const { inFlight = 3, staging = 4 } = options;
     this.plan = plan;
     this.#gpu = device.gpu;
     this.deviceName = device.name;
     this.#flight = new Flight(inFlight);
     this.#persistent = new Map(plan.slots.filter(isPersistent).map((slot) => [slot.name, slot]));
     const { status } = plan;
-    const outputBytes = plan.entries.map(({ outputs }) => outputs.reduce((sum, i) => sum + plan.slots[i]!.bytes, 0));
+    const outputBytes = plan.entries.reduce((most, { outputs }) => Math.max(most, outputs.reduce((sum, i) => sum + plan.slots[i]!.bytes, 0)), 1024);
     this.#ring = new StagingRing({
       gpu: this.#gpu,
+      label: `${program.tag} staging`,
       places: Math.max(3, staging),
-      bytes: Math.min(largestStaging, Math.max(...outputBytes, 1024)),
+      bytes: Math.min(firstStaging, outputBytes),
+      most: Math.min(largestStaging, Math.floor(this.#gpu.limits.maxBufferSize / 256) * 256),
       status: status && { buffer: program.buffers[status.buffer]!, status },
       onFree: () => this.#catchUp(),
       fatal: () => this.#fatal(),
     });
     this.lost = new Promise((resolve) => this.#announce = resolve);
     this.#gpu.addEventListener('uncapturederror', this.#onError);
-    void this.#gpu.lost.then(({ reason, message }) => {
-      const steps = this.steps - this.#savedAt, gone = `${steps} steps since the state was last saved are gone`;
-      this.#fail(new RlxError('lost', `the device was lost (${reason}): ${message || 'no reason given'}; ${gone}`, { steps }));
-    });
+    this.#forget = onLost(this.#gpu, (info) => this.#fail(lostError(info, this.steps - this.#savedAt)));
   }
 
   #fail(error: RlxError): void {
@@ -95,7 +86,7 @@ export class GPUSession implements Session {
 
   /** On a device of somebody else, an error that mentions none of our objects is not ours. */
   readonly #onError = ({ error }: GPUUncapturedErrorEvent): void => {
-    if (!this.#device.owned && !error.message.includes('rlx')) return;
+    if (!this.#device.owned && !error.message.includes(this.#program.tag)) return;
     this.#fail(new RlxError(error.constructor.name === 'GPUOutOfMemoryError' ? 'memory' : 'gpu', error.message, { cause: error }));
   };
 
@@ -109,13 +100,11 @@ export class GPUSession implements Session {
     if (this.#error) throw this.#error;
   }
 
-  async run(name: string, inputs: Inputs = {}, { read, steps = 1 }: RunOptions = {}): Promise<Run> {
+  async run(name: string, inputs?: Inputs | null, options?: RunOptions | null): Promise<Run> {
     this.#check();
-    const target = this.#entry(name);
-    const { maxSteps } = this.#program;
-    if (!Number.isInteger(steps) || steps < 1 || steps > maxSteps) {
-      throw new RlxError('limit', `${name}: ${steps} steps in one run are not 1 to ${maxSteps}`, { op: name });
-    }
+    const { read, steps = 1, ...rest } = options ?? {}, target = this.#entry(name);
+    noMore(name, rest);
+    checkCount(`the number of steps in one run of ${name}`, steps, 1, this.#program.maxSteps);
     const turn = this.#flight.enter();
     if (turn) {
       this.#nudge();
@@ -123,11 +112,11 @@ export class GPUSession implements Session {
     }
     try {
       this.#check();
-      const uploads = this.#checkInputs(target, inputs, true);
-      const row = this.#fillRows(target, inputs, steps);
-      const sources = read?.map((output) => this.#source(output, target));
-      for (const upload of uploads) this.#send(upload);
-      if (row > 0) this.#gpu.queue.writeBuffer(target.uniforms!, 0, target.rows.buffer, 0, row);
+      // Nothing is written before all is known to be right.
+      const given = inputs ?? {}, uploads = this.#checkInputs(target, given, steps);
+      const sources = read && this.#sources(read, target);
+      this.#send(uploads);
+      this.#fillRows(target, given, steps);
       for (const { slot } of uploads) this.#bound.delete(slot);
       const request = sources && readRequest(sources);
       const encode = () => this.#encode(target, uploads, steps, request);
@@ -153,9 +142,7 @@ export class GPUSession implements Session {
   /** One encoder, one pass, one submission. Returns the number of the last step. */
   #encode(target: ProgramEntry, uploads: Upload[], steps: number, request: ReadRequest | undefined): number {
     const encoder = this.#gpu.createCommandEncoder();
-    for (const { slot, from } of uploads) {
-      if (from) encoder.copyBufferToBuffer(from, 0, this.#program.buffers[slot.buffer]!, slot.offset, slot.bytes);
-    }
+    this.#copy(encoder, uploads);
     for (let k = 0; k < steps; k++) this.#recorder.record(encoder, target.ops, k * target.stride);
     this.#recorder.end();
     this.steps += steps;
@@ -177,8 +164,8 @@ export class GPUSession implements Session {
     return found;
   }
 
-  /** Checks the tensors among the inputs; nothing is written yet. */
-  #checkInputs({ entry }: ProgramEntry, inputs: Inputs, all: boolean): Upload[] {
+  /** Checks inputs, all of them if they are for a run of some steps, and returns the tensors among them; nothing is written. */
+  #checkInputs({ entry }: ProgramEntry, inputs: Inputs, steps?: number): Upload[] {
     const op = entry.name, known = [...entry.inputs, ...entry.scalars].map((i) => this.plan.slots[i]!);
     for (const name in inputs) {
       if (!known.some((slot) => slot.name === name)) throw unknownName(`${op} has no input`, name, known.map((slot) => slot.name), op);
@@ -187,9 +174,11 @@ export class GPUSession implements Session {
     for (const slot of known) {
       const value = inputs[slot.name];
       if (value === undefined) {
-        if (all && !this.#bound.has(slot)) throw new RlxError('name', `${op}: input ${slot.name} is missing`, { op, name: slot.name });
+        if (steps && !this.#bound.has(slot)) throw missing(op, slot);
       } else if (slot.role === 'input') {
         uploads.push(this.#checkInput(op, slot, value));
+      } else {
+        for (const one of steps && listed(op, slot, value, steps) || [value]) checkScalar(op, slot, one);
       }
     }
     return uploads;
@@ -201,46 +190,53 @@ export class GPUSession implements Session {
       : { slot, bytes: hostBytes(op, slot, value as Exclude<Input, Tensor>) };
   }
 
-  #send({ slot, bytes }: Upload): void {
-    if (bytes && bytes.length > 0) this.#gpu.queue.writeBuffer(this.#program.buffers[slot.buffer]!, slot.offset, bytes);
+  /** Writes what comes from the host. */
+  #send(uploads: Upload[]): void {
+    for (const { slot, bytes } of uploads) {
+      if (bytes && bytes.length > 0) this.#gpu.queue.writeBuffer(this.#program.buffers[slot.buffer]!, slot.offset, bytes);
+    }
   }
 
-  /** Fills the host's rows of scalars, and returns how many bytes are to be written. */
-  #fillRows({ entry, rows, stride }: ProgramEntry, inputs: Inputs, steps: number): number {
-    for (const i of entry.scalars) {
-      const slot = this.plan.slots[i]!, value = inputs[slot.name];
-      const list = Array.isArray(value) ? value : undefined;
-      if (list && list.length !== steps) {
-        const place = { op: entry.name, name: slot.name, shape: [list.length], expected: [steps] };
-        throw new RlxError('shape', `${entry.name}: ${slot.name} has ${list.length} values for ${steps} steps`, place);
-      }
-      if (value === undefined) { // bound: the first row has it
-        for (let k = 1; k < steps; k++) rows.setUint32(k * stride + slot.offset, rows.getUint32(slot.offset));
-      } else {
-        for (let k = 0; k < steps; k++) putScalar(entry.name, slot, list ? list[k] : value, rows, k * stride);
-        this.#bound.delete(slot);
-      }
+  /** Records the copies of what is on the device. */
+  #copy(encoder: GPUCommandEncoder, uploads: Upload[]): void {
+    for (const { slot, from } of uploads) {
+      if (from) encoder.copyBufferToBuffer(from, 0, this.#program.buffers[slot.buffer]!, slot.offset, slot.bytes);
     }
-    return steps * stride;
+  }
+
+  /** Does both, in a submission of its own. */
+  #store(uploads: Upload[]): void {
+    this.#send(uploads);
+    if (!uploads.some(({ from }) => from)) return;
+    const encoder = this.#gpu.createCommandEncoder();
+    this.#copy(encoder, uploads);
+    this.#submit(encoder);
+  }
+
+  /** Fills the rows of scalars, on the host and on the device. */
+  #fillRows({ entry, rows, stride, uniforms }: ProgramEntry, inputs: Inputs, steps: number): void {
+    for (const i of entry.scalars) {
+      const slot = this.plan.slots[i]!, value = inputs[slot.name], bound = value === undefined;
+      for (let k = 0; k < steps; k++) { // what is bound is in the first row
+        if (bound) rows.setUint32(k * stride + slot.offset, rows.getUint32(slot.offset));
+        else putScalar(slot, Array.isArray(value) ? value[k] : value, rows, k * stride);
+      }
+      if (!bound) this.#bound.delete(slot);
+    }
+    if (uniforms) this.#gpu.queue.writeBuffer(uniforms, 0, rows.buffer, 0, steps * stride);
   }
 
   async bind(name: string, inputs: Inputs): Promise<void> {
     this.#check();
-    const target = this.#entry(name);
-    const uploads = this.#checkInputs(target, inputs, false);
+    const target = this.#entry(name), uploads = this.#checkInputs(target, inputs ?? {});
     for (const i of target.entry.scalars) {
-      const slot = this.plan.slots[i]!, value = inputs[slot.name];
+      const slot = this.plan.slots[i]!, value = inputs?.[slot.name];
       if (value === undefined) continue;
-      putScalar(name, slot, value, target.rows, 0);
+      putScalar(slot, value, target.rows, 0);
       this.#bound.add(slot);
     }
-    const encoder = this.#gpu.createCommandEncoder();
-    for (const upload of uploads) {
-      this.#send(upload);
-      if (upload.from) encoder.copyBufferToBuffer(upload.from, 0, this.#program.buffers[upload.slot.buffer]!, upload.slot.offset, upload.slot.bytes);
-      this.#bound.add(upload.slot);
-    }
-    if (uploads.some(({ from }) => from)) this.#submit(encoder);
+    this.#store(uploads);
+    for (const { slot } of uploads) this.#bound.add(slot);
   }
 
   /** Where a readable value lies: a persistent one, or an output of the entry that ran last. */
@@ -255,11 +251,13 @@ export class GPUSession implements Session {
     return { name, dtype, shape, buffer: this.#program.buffers[buffer]!, offset, bytes };
   }
 
+  #sources(names: readonly string[], from?: ProgramEntry): Source[] { return checkNames(names).map((name) => this.#source(name, from)); }
+
   async read(name: string): Promise<TensorData> { return (await this.readAll([name])).values[name]!; }
 
   async readAll(names: readonly string[]): Promise<Reading> {
     this.#check();
-    return this.#capture(names.map((name) => this.#source(name)));
+    return this.#capture(this.#sources(names));
   }
 
   #capture(sources: Source[]): Promise<Reading> {
@@ -285,7 +283,7 @@ export class GPUSession implements Session {
     this.#nudging = true;
     setTimeout(() => {
       this.#nudging = false;
-      if (this.#error || (this.#ring.arriving === 0 && !this.#flight.waiting)) return;
+      if (this.#error || (this.#ring.arriving.size === 0 && !this.#flight.waiting)) return;
       this.#gpu.queue.submit([]);
       this.#nudge();
     }, 2);
@@ -299,20 +297,16 @@ export class GPUSession implements Session {
 
   async write(name: string, value: Input): Promise<void> {
     this.#check();
-    const upload = this.#checkInput('write', this.#stateSlot(name), value);
-    this.#send(upload);
-    if (!upload.from) return;
-    const encoder = this.#gpu.createCommandEncoder(), { buffer, offset, bytes } = upload.slot;
-    encoder.copyBufferToBuffer(upload.from, 0, this.#program.buffers[buffer]!, offset, bytes);
-    this.#submit(encoder);
+    this.#store([this.#checkInput('write', this.#stateSlot(name), value)]);
   }
 
-  async upload({ dtype, shape, data }: HostTensor): Promise<Tensor> {
+  async upload(tensor: HostTensor): Promise<Tensor> {
     this.#check();
+    checkHost('upload', 'what is given', tensor);
+    const { dtype, shape, data } = tensor;
     checkType('the tensor', dtype, data);
     if (data.length !== sizeOf(shape)) {
-      const place = { shape: [data.length], expected: shape };
-      throw new RlxError('shape', `a tensor of shape [${shape}] has ${sizeOf(shape)} elements, given with ${data.length}`, place);
+      throw new RlxError('shape', `a tensor of shape [${shape}] has ${sizeOf(shape)} elements, given with ${data.length}`, { shape: [data.length], expected: shape });
     }
     const made = this.#tensor(dtype, shape, deviceBytes(dtype, shape));
     this.#gpu.queue.writeBuffer(made.handleOf(this) as GPUBuffer, 0, toDevice(dtype, data));
@@ -330,10 +324,14 @@ export class GPUSession implements Session {
 
   /** A tensor in a buffer from the pool, whose buffers have powers of two as sizes. */
   #tensor(dtype: string, shape: readonly number[], bytes: number): Tensor {
-    const size = 2 ** Math.ceil(Math.log2(Math.max(bytes, 256)));
+    const { maxBufferSize } = this.#gpu.limits;
+    if (bytes > maxBufferSize) {
+      throw new RlxError('limit', `a tensor of ${bytes} bytes is over maxBufferSize ${maxBufferSize}`, { shape });
+    }
+    const size = Math.min(2 ** Math.ceil(Math.log2(Math.max(bytes, 256))), maxBufferSize);
     const idle = this.#pool.get(size) ?? [];
     this.#pool.set(size, idle);
-    const buffer = idle.pop() ?? this.#gpu.createBuffer({ label: 'rlx tensor', size, usage: usage.storage | usage.copySrc | usage.copyDst });
+    const buffer = idle.pop() ?? this.#gpu.createBuffer({ label: `${this.#program.tag} tensor`, size, usage: usage.storage | usage.copySrc | usage.copyDst });
     const free = () => void (this.#error ? buffer.destroy() : idle.push(buffer));
     const data = async () => {
       this.#check();
@@ -344,36 +342,25 @@ export class GPUSession implements Session {
 
   async save(): Promise<Record<string, HostTensor>> {
     this.#check();
-    const parts: Promise<Reading>[] = [];
-    let sources: Source[] = [], bytes = 0;
-    const flush = () => sources.length > 0 && parts.push(this.#capture(sources));
-    for (const name of this.#persistent.keys()) {
-      const source = this.#source(name);
-      if (bytes + source.bytes > largestTransfer) {
-        flush();
-        sources = [], bytes = 0;
-      }
-      sources.push(source);
-      bytes += source.bytes;
-    }
-    flush();
-    const step = this.steps, values: Record<string, TensorData> = Object.assign({}, ...(await Promise.all(parts)).map((part) => part.values));
+    const { step, values } = await this.#capture(this.#sources([...this.#persistent.keys()]));
     this.#savedAt = step;
     return Object.fromEntries([...this.#persistent].map(([name, { dtype, shape }]) => [name, { dtype, shape, data: values[name]! }]));
   }
 
   async load(tensors: Readonly<Record<string, HostTensor>>): Promise<void> {
     this.#check();
-    const uploads = Object.entries(tensors).map(([name, { dtype, shape, data }]) => {
+    this.#store(Object.entries(tensors ?? {}).map(([name, tensor]) => {
       const slot = this.#stateSlot(name);
-      if (dtype !== slot.dtype) throw new RlxError('dtype', `load: ${name} is ${slot.dtype}, given as ${dtype}`, { op: 'load', name });
+      checkHost('load', name, tensor);
+      const { dtype, shape, data } = tensor;
+      checkDType('load', slot, dtype);
       return this.#checkInput('load', slot, { data, shape });
-    });
-    for (const upload of uploads) this.#send(upload);
+    }));
   }
 
   close(): void {
     if (!this.#end(new RlxError('closed', 'the session was closed'))) return;
+    this.#forget();
     this.#gpu.removeEventListener('uncapturederror', this.#onError);
     for (const idle of this.#pool.values()) for (const buffer of idle) buffer.destroy();
     this.#program.destroy();
@@ -381,16 +368,22 @@ export class GPUSession implements Session {
   }
 }
 
+const lostError = ({ reason, message }: GPUDeviceLostInfo, steps: number): RlxError =>
+  new RlxError('lost', `the device was lost (${reason}): ${message || 'no reason given'}; ${steps} steps since the state was last saved are gone`, { steps });
+
 const isPersistent = ({ role }: Slot): boolean => role === 'param' || role === 'state';
 
 /** Rethrows what a lost device makes of calls, as what it is. */
 export async function unlessLost<T>(gpu: GPUDevice, calls: () => Promise<T>): Promise<T> {
-  const lost = gpu.lost.then(({ reason, message }): never => {
-    throw new RlxError('lost', `the device was lost (${reason}): ${message}`, { steps: 0 });
+  let forget!: () => void;
+  const lost = new Promise<never>((_, reject) => {
+    forget = onLost(gpu, (info) => reject(lostError(info, 0)));
   });
   try {
     return await Promise.race([lost, calls()]);
   } catch (reason) {
     throw asError(reason);
+  } finally {
+    forget();
   }
 }

@@ -1,12 +1,13 @@
-import { type Device, deviceFor, type DeviceOptions } from './device.js';
-import { GPUSession, type GPUSessionOptions, unlessLost } from './gpu-session.js';
+import { deviceFor, type DeviceOptions, type GPUSessionOptions } from './device.js';
+import { GPUSession, unlessLost } from './gpu-session.js';
 import { decodePlan, type Plan } from '../plan/plan.js';
 import { buildProgram } from './program.js';
+import { checkCount } from '../values/errors.js';
 import { openRemote, type WorkerOptions } from '../worker/remote.js';
 import type { Session } from '../session/session.js';
 
 export interface SessionOptions extends DeviceOptions, GPUSessionOptions, WorkerOptions {
-  /** The most steps of one run. 64 if not given. */
+  /** The most steps of one run, up to 4096. 64 if not given. */
   maxSteps?: number;
 }
 
@@ -27,18 +28,17 @@ export async function openSession(file: Uint8Array | ArrayBuffer, options: Sessi
 }
 
 /** {@link openSession} in this thread, for a plan that was read already. */
-export async function openLocal(plan: Plan, options: Omit<SessionOptions, 'worker'> = {}): Promise<GPUSession> {
+export async function openLocal(plan: Plan, options: Omit<SessionOptions, 'worker'> = {}): Promise<Session> {
+  const { maxSteps = 64, inFlight = 3, staging = 4 } = options;
+  checkCount('maxSteps', maxSteps, 1, 4096);
+  checkCount('inFlight', inFlight, 1, 64);
+  checkCount('staging', staging, 1, 64);
   const { device, plan: variant } = await deviceFor(plan, options);
   try {
-    return await openOn(device, variant, options);
+    const program = await unlessLost(device.gpu, () => buildProgram(device.gpu, variant, maxSteps));
+    return new GPUSession(device, variant, program, inFlight, staging);
   } catch (reason) {
     if (device.owned) device.gpu.destroy();
     throw reason;
   }
-}
-
-/** Makes a plan ready to run on a device that has what it requires. */
-export async function openOn(device: Device, plan: Plan, options: GPUSessionOptions & { maxSteps?: number } = {}): Promise<GPUSession> {
-  const program = await unlessLost(device.gpu, () => buildProgram(device.gpu, plan, options.maxSteps ?? 64));
-  return new GPUSession(device, plan, program, options);
 }

@@ -37,6 +37,8 @@ export interface Program {
   entries: Map<string, ProgramEntry>;
   /** The most steps of one run: the rows of scalars there are. */
   maxSteps: number;
+  /** What only the labels of this program's objects begin with: an error that has it is about one of them. */
+  tag: string;
   destroy(): void;
 }
 
@@ -76,7 +78,7 @@ export async function buildProgram(gpu: GPUDevice, plan: Plan, maxSteps: number)
     await watched(() => builder.makeBuffers());
     const pipelines = await watched(() => Promise.all(builder.makePipelines()));
     const entries = await watched(() => builder.makeEntries(pipelines));
-    return { buffers: builder.buffers, entries, maxSteps, destroy: () => builder.destroy() };
+    return { buffers: builder.buffers, entries, maxSteps, tag: builder.tag, destroy: () => builder.destroy() };
   } catch (reason) {
     builder.destroy();
     throw reason;
@@ -87,6 +89,7 @@ type Window = [binding: number, buffer: GPUBuffer, at: Omit<Binding, 'buffer'>];
 
 class Builder {
   readonly buffers: GPUBuffer[] = [];
+  readonly tag = `rlx-${Math.random().toString(36).slice(2)}`;
   readonly #owned: GPUBuffer[] = [];
   readonly #cache = new Map<string, unknown>();
   readonly #ids = new Map<object, number>();
@@ -112,7 +115,7 @@ class Builder {
     return made;
   }
 
-  #label(what: string): string { return `rlx ${this.#plan.name} ${what}`; }
+  #label(what: string): string { return `${this.tag} ${this.#plan.name} ${what}`; }
 
   #buffer(what: string, size: number, flags: number): GPUBuffer {
     const made = this.#gpu.createBuffer({ label: this.#label(what), size, usage: flags });
@@ -124,7 +127,7 @@ class Builder {
     const flags = usage.storage | usage.copySrc | usage.copyDst;
     this.#plan.buffers.forEach(({ kind, bytes }, i) => this.buffers.push(this.#buffer(`${kind} ${i}`, bytes, flags)));
     for (const { buffer, offset, data } of this.#plan.constants) this.#gpu.queue.writeBuffer(this.buffers[buffer]!, offset, data);
-    const most = Math.max(0, ...this.#plan.entries.map(({ steps }) => mostRepeats(steps)));
+    const most = this.#plan.entries.reduce((n, { steps }) => Math.max(n, mostRepeats(steps)), 0);
     if (most === 0 || !this.#plan.kernels.some(({ counters }) => counters > 0)) return;
     const rows = new Uint32Array(most * rowBytes / 4);
     for (let i = 0; i < most; i++) rows[i * rowBytes / 4] = i;
@@ -227,5 +230,5 @@ function uniformBindings({ scalarBytes, counters }: Kernel): number[] {
 }
 
 function mostRepeats(steps: Step[]): number {
-  return Math.max(0, ...steps.map((step) => step.kind === 'repeat' ? Math.max(step.count, mostRepeats(step.steps)) : 0));
+  return steps.reduce((n, step) => step.kind === 'repeat' ? Math.max(n, step.count, mostRepeats(step.steps)) : n, 0);
 }

@@ -1,7 +1,7 @@
 // Reading from the device without waiting: copies go into a ring of buffers made once, and
 // arrive when the device is done.
 
-import { fromDevice, type TensorData } from '../values/dtype.js';
+import { fromDevice } from '../values/dtype.js';
 import { asError, RlxError } from '../values/errors.js';
 import { mapRead, usage } from './flags.js';
 import type { Status } from '../plan/plan.js';
@@ -40,9 +40,12 @@ export interface Capture { arrive(step: number, submission: number): void }
 
 export interface StagingOptions {
   gpu: GPUDevice;
+  label: string;
   /** How many buffers, and of how many bytes. One is made larger when a read needs it. */
   places: number;
   bytes: number;
+  /** No buffer is made larger than this, a multiple of 256: what is larger is read in parts. */
+  most: number;
   status?: { buffer: GPUBuffer; status: Status } | undefined;
   /** Called when a buffer is free again. */
   onFree(): void;
@@ -55,8 +58,8 @@ export class StagingRing {
   readonly #places: Place[];
   /** Requests that found every buffer in use, oldest first. */
   readonly postponed: ReadRequest[] = [];
-  /** Copies that have not arrived. */
-  arriving = 0;
+  /** Requests whose copies have not arrived. */
+  readonly arriving = new Set<ReadRequest>();
   /** Errors in copies made up to this submission are reported and cleared. */
   #cleared = -1;
   /** The number of the last submission. */
@@ -64,76 +67,74 @@ export class StagingRing {
 
   constructor(options: StagingOptions) {
     this.#options = options;
-    this.#places = Array.from({ length: options.places }, () => this.#place(options.bytes));
+    this.#places = Array.from({ length: options.places }, () => this.#place(statusBytes + options.bytes));
   }
 
   #place(bytes: number): Place {
-    const size = Math.ceil((statusBytes + bytes) / 256) * 256;
-    return { buffer: this.#options.gpu.createBuffer({ label: 'rlx staging', size, usage: usage.mapRead | usage.copyDst }), bytes: size, busy: false };
+    const { gpu, label, most } = this.#options, size = Math.min(Math.ceil(bytes / 256) * 256, most);
+    return { buffer: gpu.createBuffer({ label, size, usage: usage.mapRead | usage.copyDst }), bytes: size, busy: false };
   }
 
   /**
    * Records the copies of a request, or of the oldest postponed one. Where all buffers are in use
-   * the request is postponed and undefined returned.
+   * the request is postponed and undefined returned; one in several parts, which are of one
+   * moment, does not wait: it has buffers of its own.
    */
   capture(encoder: GPUCommandEncoder, request?: ReadRequest): Capture | undefined {
     if (request) this.postponed.push(request);
-    const next = this.postponed[0], place = next && this.#free(next);
-    if (!next || !place) return undefined;
+    const next = this.postponed[0];
+    if (!next) return undefined;
+    const { status, most } = this.#options, { sources } = next, first = status ? statusBytes : 0;
+    const total = sources.reduce((sum, { bytes }) => sum + bytes, first);
+    const places = total > most ? Array.from({ length: Math.ceil(total / most) }, () => this.#place(most)) : this.#free(total);
+    if (!places) return undefined;
     this.postponed.shift();
-    place.busy = true;
-    this.arriving++;
-    let at = 0;
-    const { status } = this.#options;
-    if (status) {
-      encoder.copyBufferToBuffer(status.buffer, status.status.offset, place.buffer, 0, statusBytes);
-      at = statusBytes;
-    }
-    for (const { buffer, offset, bytes } of next.sources) {
-      if (bytes > 0) encoder.copyBufferToBuffer(buffer, offset, place.buffer, at, bytes);
-      at += bytes;
-    }
-    return { arrive: (step, submission) => void this.#arrive(place, next, at, step, submission) };
+    this.arriving.add(next);
+    for (const place of places) place.busy = true;
+    if (status) encoder.copyBufferToBuffer(status.buffer, status.status.offset, places[0]!.buffer, 0, statusBytes);
+    eachPiece(sources, first, most, ({ buffer, offset }, from, i, at, bytes) => {
+      encoder.copyBufferToBuffer(buffer, offset + from, places[i]!.buffer, at, bytes);
+    });
+    return { arrive: (step, submission) => void this.#arrive(places, next, total, step, submission) };
   }
 
   /** The smallest free buffer that is large enough; failing that, the largest is made anew. */
-  #free({ sources }: ReadRequest): Place | undefined {
-    const bytes = sources.reduce((sum, source) => sum + source.bytes, 0);
+  #free(bytes: number): Place[] | undefined {
     const idle = this.#places.filter(({ busy }) => !busy).sort((a, b) => a.bytes - b.bytes);
-    const fit = idle.find((place) => place.bytes >= bytes + statusBytes) ?? idle.at(-1);
-    if (fit && fit.bytes < bytes + statusBytes) {
+    const fit = idle.find((place) => place.bytes >= bytes) ?? idle.at(-1);
+    if (fit && fit.bytes < bytes) {
       fit.buffer.destroy();
       Object.assign(fit, this.#place(bytes));
     }
-    return fit;
+    return fit && [fit];
   }
 
-  async #arrive(place: Place, request: ReadRequest, bytes: number, step: number, submission: number): Promise<void> {
+  async #arrive(places: Place[], request: ReadRequest, total: number, step: number, submission: number): Promise<void> {
     this.#latest = submission;
+    const { most, status, fatal, onFree } = this.#options, { sources } = request;
     try {
-      await place.buffer.mapAsync(mapRead, 0, bytes);
-      const mapped = place.buffer.getMappedRange(0, bytes);
-      const values = this.#decode(request, mapped, submission);
-      place.buffer.unmap();
-      request.resolve({ step, values });
+      const mapped = await Promise.all(places.map(async ({ buffer }, i) => {
+        const bytes = Math.min(most, total - i * most);
+        await buffer.mapAsync(mapRead, 0, bytes);
+        return buffer.getMappedRange(0, bytes);
+      }));
+      if (status) this.#checkStatus(new Uint32Array(mapped[0]!, 0, statusBytes / 4), submission);
+      const values = new Map(sources.map((source) => [source, new Uint8Array(source.bytes)]));
+      eachPiece(sources, status ? statusBytes : 0, most, (source, from, i, at, bytes) => {
+        values.get(source)!.set(new Uint8Array(mapped[i]!, at, bytes), from);
+      });
+      const entries = sources.map((source) => [source.name, fromDevice(source.dtype, source.shape, values.get(source)!.buffer)]);
+      request.resolve({ step, values: Object.fromEntries(entries) });
     } catch (reason) {
+      request.reject(reason instanceof RlxError ? reason : await fatal() ?? asError(reason));
+    }
+    for (const place of places) {
       if (place.buffer.mapState === 'mapped') place.buffer.unmap();
-      request.reject(reason instanceof RlxError ? reason : await this.#options.fatal() ?? asError(reason));
+      if (places.length > 1) place.buffer.destroy();
+      place.busy = false;
     }
-    place.busy = false;
-    this.arriving--;
-    this.#options.onFree();
-  }
-
-  #decode({ sources }: ReadRequest, mapped: ArrayBuffer, submission: number): Record<string, TensorData> {
-    let at = 0;
-    if (this.#options.status) {
-      this.#checkStatus(new Uint32Array(mapped, 0, statusBytes / 4), submission);
-      at = statusBytes;
-    }
-    const values: Record<string, TensorData> = {};
-    for (const { name, dtype, shape, bytes } of sources) values[name] = fromDevice(dtype, shape, mapped.slice(at, at += bytes));
-    return values;
+    this.arriving.delete(request);
+    onFree();
   }
 
   /** Throws what the status word says, and clears it for the runs to come. */
@@ -151,7 +152,20 @@ export class StagingRing {
 
   /** Ends all that has not arrived. */
   close(error: RlxError): void {
-    for (const request of this.postponed.splice(0)) request.reject(error);
+    for (const request of [...this.postponed.splice(0), ...this.arriving]) request.reject(error);
     for (const { buffer } of this.#places) buffer.destroy();
+  }
+}
+
+/**
+ * Cuts values, which lie one after the other from `at` on, into what goes through staging
+ * buffers of `most` bytes: calls `piece` with a value, where in it, which buffer, where in that, and how much.
+ */
+function eachPiece(sources: Source[], at: number, most: number, piece: (source: Source, from: number, i: number, at: number, bytes: number) => void): void {
+  for (const source of sources) {
+    for (let from = 0, bytes = 0; from < source.bytes; from += bytes, at += bytes) {
+      bytes = Math.min(source.bytes - from, most - at % most);
+      piece(source, from, Math.floor(at / most), at % most, bytes);
+    }
   }
 }

@@ -1,17 +1,21 @@
 import { compiler, invoke, release } from './compiler.js';
 import type { DType, TensorData } from '../values/dtype.js';
-import { RlxError } from '../values/errors.js';
-import type { Initial } from './graph.js';
+import { classOf, RlxError } from '../values/errors.js';
+import { checkInitial, type Initial } from './initial.js';
 import type { Instance } from '../wasm/module.js';
 import { BuilderOps } from './ops.gen.js';
 import { type Attributes, type Dim, dimOf, type Operand, snake, Value, type ValueType } from './value.js';
 import { Request } from '../wasm/wire.js';
 
-/** One step of a {@link GraphBuilder.scan}, for the loop's constants, the carries and the step's slices. */
+/**
+ * One step of a {@link GraphBuilder.scan}, for the loop's constants, the carries and the step's
+ * slices. It builds with the builder it is given; values of the graph around it may be used like
+ * its own, and parameters that it declares are the graph's.
+ */
 export type LoopBody = (b: GraphBuilder, consts: Value[], carries: Value[], slices: Value[]) => { carries: readonly Value[]; ys?: readonly Value[] };
 
 export interface LoopOptions {
-  /** Values that are the same in every step: the body can use no others from outside. */
+  /** Values that are the same in every step. Those that the body takes from the graph around it join them. */
   consts?: readonly Value[];
   /** What the first step gets from the one before. */
   carries?: readonly Value[];
@@ -31,10 +35,15 @@ export class GraphBuilder extends BuilderOps {
   #open = true;
   /** What parameters begin with. @internal */
   readonly initial = new Map<string, Initial>();
+  /** The graph around that of a body. */
+  readonly #outer: GraphBuilder | undefined;
+  /** What a body uses of the graph around it, and the input it has for each. */
+  readonly #captured = new Map<Value, { name: string; value: Value }>();
 
   /** @internal */
-  constructor(name: string) {
+  constructor(name: string, outer?: GraphBuilder) {
     super();
+    this.#outer = outer;
     this.#handle = invoke(new Request('builder').text(name)).u32();
   }
 
@@ -55,22 +64,35 @@ export class GraphBuilder extends BuilderOps {
   }
 
   /** A value that every run is given. */
-  input(name: string, dtype: DType, shape: readonly Dim[] = []): Value { return this.#port('input', name, dtype, shape); }
+  input(name: string, dtype: DType, shape: readonly Dim[] = []): Value {
+    return this.#outer ? this.#capture(this.#outer.input(name, dtype, shape)).value : this.#port('input', name, dtype, shape);
+  }
 
-  /** A parameter: kept between runs, and trained. It begins as 0, or as `glorot` if it has two axes or more. */
+  /** A parameter: kept between runs, and trained. It begins as 0, or as `glorot` if it has two axes or more: see {@link Initial}. */
   param(name: string, dtype: DType, shape: readonly Dim[], initial?: Initial): Value {
-    if (initial !== undefined) this.initial.set(name, initial);
+    if (this.#outer) return this.#capture(this.#outer.param(name, dtype, shape, initial)).value;
+    if (initial !== undefined) {
+      checkInitial(name, initial);
+      this.initial.set(name, initial);
+    }
     return this.#port('param', name, dtype, shape);
   }
 
   /** A state: kept between runs, and changed by {@link GraphBuilder.setState}. It begins as 0. */
-  state(name: string, dtype: DType, shape: readonly Dim[] = []): Value { return this.#port('state', name, dtype, shape); }
+  state(name: string, dtype: DType, shape: readonly Dim[] = []): Value {
+    return this.#outer ? this.#capture(this.#outer.state(name, dtype, shape)).value : this.#port('state', name, dtype, shape);
+  }
 
   /** Gives a state, or a parameter, its value for the next run. */
-  setState(name: string, value: Value): void { invoke(this.#request('state').text(name).u32(this.#idOf(value)), this.#instance); }
+  setState(name: string, value: Value): void { this.#result('state', name, value, 'a carry, or a result,'); }
 
   /** Names a result. */
-  output(name: string, value: Value): void { invoke(this.#request('output').text(name).u32(this.#idOf(value)), this.#instance); }
+  output(name: string, value: Value): void { this.#result('output', name, value, 'one of its results'); }
+
+  #result(method: string, name: string, value: Value, as: string): void {
+    if (this.#outer) throw new RlxError('graph', `${name} cannot be set in a body: return the value as ${as}, and set it in the graph around`, { name });
+    invoke(this.#request(method).text(name).u32(this.#idOf(value)), this.#instance);
+  }
 
   /** Names what is built from here on, in errors and in the kernels' labels. */
   label(text: string): void { invoke(this.#request('label').text(text), this.#instance); }
@@ -91,15 +113,28 @@ export class GraphBuilder extends BuilderOps {
   /** An operand as a value: numbers become constants without axes. */
   value(operand: Operand, dtype: DType): Value {
     if (operand instanceof Value) return operand;
+    if (typeof operand !== 'number' && typeof operand !== 'boolean') {
+      throw new RlxError('dtype', `an operand is a value, a number or a boolean, given as ${classOf(operand)}`);
+    }
     const type: DType = typeof operand === 'boolean' ? 'bool' : dtype, key = `${type} ${Number(operand)}`;
     let made = this.#numbers.get(key);
     if (!made) this.#numbers.set(key, made = this.full(type, [], Number(operand)));
     return made;
   }
 
-  #idOf(value: Value): number {
-    if (value?.builder !== this) throw new RlxError('graph', 'the value belongs to another graph');
-    return value.id;
+  #idOf(value: Value): number { return (value?.builder === this ? value : this.#capture(value).value).id; }
+
+  /** The input of a body that stands for a value of the graph around, or further out. */
+  #capture(value: Value): { name: string; value: Value } {
+    if (!(value instanceof Value)) throw new RlxError('graph', `a value of the graph is expected, given as ${classOf(value)}`);
+    if (!this.#outer) throw new RlxError('graph', `a value, ${value.dtype}[${value.shape}], belongs to another graph: one of a body is to be returned from it`);
+    const outer = value.builder === this.#outer ? value : this.#outer.#capture(value).value;
+    let inner = this.#captured.get(outer);
+    if (!inner) {
+      const name = `outer${this.#captured.size}`;
+      this.#captured.set(outer, inner = { name, value: this.#port('input', name, outer.dtype as DType, outer.shape) });
+    }
+    return inner;
   }
 
   /** Adds an op. Numbers get the element type of the first value that is not boolean, f32 where there is none. @internal */
@@ -108,6 +143,10 @@ export class GraphBuilder extends BuilderOps {
     const typed = given.find((operand): operand is Value => operand instanceof Value && operand.dtype !== 'bool');
     const ids = given.map((operand) => this.#idOf(this.value(operand, (typed?.dtype ?? 'f32') as DType)));
     const named = Object.entries(attributes).filter(([, value]) => value !== undefined);
+    for (const [name, value] of named) {
+      if (typeof value !== 'object' || value && Symbol.iterator in value) continue;
+      throw new RlxError('attr', `${op}: ${name} is a number, a boolean, a text or a list of those, given as ${classOf(value)}`, { op, name });
+    }
     const request = this.#request('op').text(op).list(ids, (r, id) => r.u32(id))
       .list(named, (r, [name, value]) => r.text(snake(name)).attribute(value!))
       .list(graphs, (r, handle) => r.u32(handle));
@@ -116,21 +155,40 @@ export class GraphBuilder extends BuilderOps {
 
   /** Calls a function of the compiler that is more than one op. @internal */
   call(name: string, values: readonly Value[], numbers: readonly number[] = []): Value {
+    for (const n of numbers) if (typeof n !== 'number') throw new RlxError('attr', `${name} takes a number, given as ${classOf(n)}`, { op: name });
     const request = this.#request('call').text(name).list(values, (r, value) => r.u32(this.#idOf(value))).list(numbers, (r, n) => r.f64(n));
     return this.#value(request);
   }
 
-  /** Runs a function that builds a graph of its own for values like the given ones, and returns the handle of that graph. */
-  #closed(name: string, like: readonly ValueType[], build: (b: GraphBuilder, values: Value[]) => readonly Value[]): number {
-    const b = new GraphBuilder(name);
+  /**
+   * Builds graphs for a node to own, for values like the given ones, and has the node made of
+   * them. What they use of this graph comes among their inputs at a place, the same in all.
+   */
+  #withBodies<T>(like: readonly ValueType[], place: number, builds: Readonly<Record<string, Branch>>, make: (captured: readonly Value[], graphs: readonly number[]) => T): T {
+    const bodies: GraphBuilder[] = [], graphs: number[] = [];
     try {
-      const results = build(b, like.map(({ dtype, shape }, i) => b.input(`in${i}`, dtype as DType, shape)));
-      results.forEach((value, i) => b.output(`out${i}`, value));
-    } catch (reason) {
-      b.drop();
-      throw reason;
+      for (const [name, build] of Object.entries(builds)) {
+        const body = new GraphBuilder(name, this);
+        bodies.push(body);
+        body.#fill(like, build);
+      }
+      const captured = [...new Set(bodies.flatMap((body) => [...body.#captured.keys()]))];
+      for (const body of bodies) {
+        const names = like.map((_, i) => `in${i}`);
+        names.splice(place, 0, ...captured.map((value) => body.#capture(value).name));
+        graphs.push(body.finish(names));
+      }
+      return make(captured, graphs);
+    } finally {
+      for (const body of bodies) body.drop();
+      for (const handle of graphs) release(this.#instance, handle);
     }
-    return b.finish();
+  }
+
+  #fill(like: readonly ValueType[], build: Branch): void {
+    const results = build(this, like.map(({ dtype, shape }, i) => this.#port('input', `in${i}`, dtype as DType, shape)));
+    if (!Array.isArray(results)) throw new RlxError('graph', `a body returns a list of values, not ${classOf(results)}`);
+    results.forEach((value, i) => invoke(this.#request('output').text(`out${i}`).u32(this.#idOf(value)), this.#instance));
   }
 
   /**
@@ -142,33 +200,30 @@ export class GraphBuilder extends BuilderOps {
     if (steps === undefined) throw new RlxError('shape', 'scan: a loop without xs needs a length', { op: 'scan' });
     const like = [...consts, ...carries, ...xs.map(({ dtype, shape }) => ({ dtype, shape: shape.slice(1) }))];
     const cut = consts.length + carries.length;
-    const graph = this.#closed('step', like, (b, values) => {
+    const step: Branch = (b, values) => {
       const made = body(b, values.slice(0, consts.length), values.slice(consts.length, cut), values.slice(cut));
+      if (!Array.isArray(made?.carries)) throw new RlxError('graph', `scan: the body returns { carries, ys }, lists of values, not ${classOf(made)}`, { op: 'scan' });
       return [...made.carries, ...made.ys ?? []];
-    });
-    try {
-      const out = this.apply('scan', [...consts, ...carries, ...xs], { consts: consts.length, carries: carries.length, length: [steps], reverse }, [graph]);
+    };
+    return this.#withBodies(like, consts.length, { step }, (captured, graphs) => {
+      const attributes = { consts: consts.length + captured.length, carries: carries.length, length: [steps], reverse };
+      const out = this.apply('scan', [...consts, ...captured, ...carries, ...xs], attributes, graphs);
       return { carries: out.slice(0, carries.length), ys: out.slice(carries.length) };
-    } finally {
-      release(this.#instance, graph);
-    }
+    });
   }
 
-  /** What one of two graphs returns for the operands: the first where the predicate, a boolean without axes, is true. */
+  /**
+   * What one of two graphs returns for the operands: the first where the predicate, a boolean
+   * without axes, is true. They may use values of this graph that are no operands too.
+   */
   cond(predicate: Value, operands: readonly Value[], whenTrue: Branch, whenFalse: Branch): Value[] {
-    const graphs: number[] = [];
-    try {
-      graphs.push(this.#closed('when_true', operands, whenTrue));
-      graphs.push(this.#closed('when_false', operands, whenFalse));
-      return this.apply('cond', [predicate, ...operands], {}, graphs);
-    } finally {
-      for (const handle of graphs) release(this.#instance, handle);
-    }
+    return this.#withBodies(operands, operands.length, { when_true: whenTrue, when_false: whenFalse }, (captured, graphs) =>
+      this.apply('cond', [predicate, ...operands, ...captured], {}, graphs));
   }
 
-  /** Ends the construction, and returns the graph's handle. @internal */
-  finish(): number {
-    const request = this.#request('build');
+  /** Ends the construction, and returns the graph's handle; its ports are in the order of the names, if any are given. @internal */
+  finish(names: readonly string[] = []): number {
+    const request = this.#request('build').texts(names);
     this.#open = false;
     return invoke(request, this.#instance).u32();
   }
@@ -181,5 +236,5 @@ export class GraphBuilder extends BuilderOps {
   }
 }
 
-/** One side of a {@link GraphBuilder.cond}. */
+/** One side of a {@link GraphBuilder.cond}: a builder and the operands in, values out. Like a {@link LoopBody} it may use outer values. */
 export type Branch = (b: GraphBuilder, values: Value[]) => readonly Value[];

@@ -1,11 +1,11 @@
 // The compiler: a WebAssembly module in this thread, which builds and differentiates graphs,
 // and one in a worker, which turns them into plans.
 
-import { type ErrorKind, RlxError } from '../values/errors.js';
+import { checkOptions, type ErrorKind, RlxError } from '../values/errors.js';
 import { Instance, loadModule, type WasmSource } from '../wasm/module.js';
 import type { SessionOptions } from '../gpu/open.js';
 import { startScript } from '../worker/remote.js';
-import { Caller, type Endpoint } from '../worker/rpc.js';
+import { Caller } from '../worker/rpc.js';
 import { Request, Response } from '../wasm/wire.js';
 
 export interface InitOptions extends Pick<SessionOptions, 'gpu' | 'device' | 'worker' | 'powerPreference'> {
@@ -52,10 +52,11 @@ export const initOptions = (): InitOptions => options;
  * Loads the compiler. It is to be awaited before graphs are built; once more after an error of
  * kind `wasm`, which starts the module anew: graphs from before are gone then.
  */
-export function init(given?: InitOptions): Promise<void> {
+export async function init(given?: InitOptions): Promise<void> {
+  if (given) checkOptions('init', given, ['gpu', 'device', 'worker', 'powerPreference', 'wasm', 'cpuWasm', 'compileWorker']);
   if (given && given.wasm !== options.wasm) loading = running = starting = remote = undefined;
   if (given) options = given;
-  if (running?.alive) return Promise.resolve();
+  if (running?.alive) return;
   return starting ??= start().finally(() => { starting = undefined; });
 }
 
@@ -107,18 +108,18 @@ export async function compileJob(job: Job): Promise<Uint8Array<ArrayBuffer>> {
   const where = options.compileWorker ?? typeof Worker === 'function';
   if (where === false) return compileWith(compiler(), job);
   const worker = await (remote ??= openWorker(where));
-  return worker.call('compile', [job]);
+  return worker.call('compile', job);
 }
 
 /** Starts the compiler in a worker. A worker that fails is left, and the next call starts another. */
 async function openWorker(where: true | Worker): Promise<Caller> {
-  const worker = where === true ? startScript(new URL('./compiler-worker.js', import.meta.url), 'rlx compiler') : where, caller = new Caller(worker as Endpoint);
-  worker.addEventListener('error', (event) => {
+  const worker = where === true ? startScript(new URL('./compiler-worker.js', import.meta.url), 'rlx compiler') : where;
+  const caller = new Caller(worker, (how) => {
     remote = undefined;
-    caller.end(new RlxError('wasm', `the compiler's worker failed: ${event.message ?? 'it could not be loaded'}`));
+    return new RlxError('wasm', `the compiler's worker ${how}`);
   });
   try {
-    await caller.call('start', [await loading]);
+    await caller.call('start', await loading);
   } catch (reason) {
     remote = undefined;
     throw reason;

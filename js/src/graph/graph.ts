@@ -1,8 +1,8 @@
 import { compiler, invoke, release } from './compiler.js';
-import type { TensorData } from '../values/dtype.js';
-import { RlxError } from '../values/errors.js';
+import { checkOptions, classOf, noMore, RlxError } from '../values/errors.js';
 import type { Instance } from '../wasm/module.js';
 import { GraphBuilder } from './builder.js';
+import type { Initial } from './initial.js';
 import { type Dim, dimOf, snake, type ValueType } from './value.js';
 import { Request, type Response } from '../wasm/wire.js';
 
@@ -17,9 +17,6 @@ export interface Output extends ValueType {
   readonly name: string;
   readonly state: boolean;
 }
-
-/** What a parameter begins with: one number everywhere, its elements, or random numbers. */
-export type Initial = number | TensorData | 'glorot' | 'he';
 
 export interface Optimizer {
   kind: 'sgd' | 'adam' | 'adamw';
@@ -52,7 +49,7 @@ export interface StepOptions {
   schedule?: Schedule;
   /** Parameters that are not trained. */
   frozen?: readonly string[];
-  /** How many losses to keep on the device. None if not given. */
+  /** How many losses to keep on the device. None if not given to `step`. */
   history?: number;
 }
 
@@ -130,7 +127,11 @@ export class Graph {
   }
 
   /** A training step: the graph's outputs with the parameters as they were, and the update of the parameters. */
-  step({ optimizer, loss = 'loss', schedule, frozen = [], history = 0 }: StepOptions): Graph {
+  step({ optimizer, loss = 'loss', schedule, frozen = [], history = 0, ...rest }: StepOptions): Graph {
+    noMore('step', rest);
+    if (!optimizer?.kind) throw new RlxError('missing', `the optimizer is { kind: 'sgd' | 'adam' | 'adamw', ... }, given as ${classOf(optimizer)}`, { name: 'optimizer' });
+    checkOptions('an optimizer', optimizer, ['kind', 'momentum', 'nesterov', 'beta1', 'beta2', 'epsilon', 'weightDecay', 'clipNorm']);
+    checkOptions('a schedule', schedule ?? {}, ['kind', 'rate', 'finalRate', 'steps', 'warmUp']);
     const { kind, ...hyper } = optimizer, { kind: shape = '', ...rates } = schedule ?? {};
     const request = this.#request('step').text(loss).text(kind).numbers(reals(hyper), 'f64').text(shape).numbers(reals(rates), 'f64').texts(frozen).u32(history);
     return new Graph(invoke(request).u32(), this.initial);
@@ -169,7 +170,11 @@ function readType(r: Response): ValueType {
 export function graph(name: string, build: (b: GraphBuilder) => void): Graph {
   const b = new GraphBuilder(name);
   try {
-    build(b);
+    const returned: unknown = build(b);
+    if (returned instanceof Promise) {
+      returned.catch(() => {});
+      throw new RlxError('graph', `graph ${name} is built by a function that returns a promise: await what it needs before`);
+    }
   } catch (reason) {
     b.drop();
     throw reason;

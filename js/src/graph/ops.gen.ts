@@ -47,6 +47,8 @@ export abstract class ValueOps {
    * - C1: the element type of x is signed, unsigned or float, that of the result is signed or
    *   unsigned
    * - C2: the axis is one of x, and its size is not 0; the result has the other axes
+   *
+   * If not given, `axis` is the last one, `dtype` is 'i32'.
    */
   argmax(attributes: { axis?: number; dtype?: DType } = {}): Value { return this.apply('argmax', [], attributes)[0]!; }
 
@@ -57,6 +59,8 @@ export abstract class ValueOps {
    * - C1: the element type of x is signed, unsigned or float, that of the result is signed or
    *   unsigned
    * - C2: the axis is one of x, and its size is not 0; the result has the other axes
+   *
+   * If not given, `axis` is the last one, `dtype` is 'i32'.
    */
   argmin(attributes: { axis?: number; dtype?: DType } = {}): Value { return this.apply('argmin', [], attributes)[0]!; }
 
@@ -66,6 +70,8 @@ export abstract class ValueOps {
    *
    * - C1: x is of a real type or bool
    * - C2: axis is an axis of x
+   *
+   * If not given, `axis` is the last one, `descending` is false.
    */
   argsort(attributes: { axis?: number; descending?: boolean } = {}): Value { return this.apply('argsort', [], attributes)[0]!; }
 
@@ -97,7 +103,8 @@ export abstract class ValueOps {
 
   /**
    * softmax(scale·q·kᵀ)·v. The order is: products, scale, softcap, mask, softmax. A query
-   * that sees no key gives 0. It is computed in f32 for narrower types.
+   * that sees no key gives 0. With causal a query sees no later key, where the last query
+   * belongs to the last key. It is computed in f32 for narrower types.
    *
    * - C1: q, k and v have one float type and one rank of at least 2: [..., m, d], [..., n, d]
    *   and [..., n, e]
@@ -106,6 +113,8 @@ export abstract class ValueOps {
    * - C3: mask, which may be left out, is boolean (true: seen) or of the type of q (added to the
    *   scores), and broadcasts to [..., m, n]
    * - C4: softcap is not negative
+   *
+   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false.
    */
   attention(k: Operand, v: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean } = {}): Value { return this.apply('attention', [k, v, mask], attributes)[0]!; }
 
@@ -122,6 +131,8 @@ export abstract class ValueOps {
    *   scores), and broadcasts to [..., m, n]
    * - C4: softcap is not negative
    * - C5: lse and delta have the types of lse, dout has the type of the result
+   *
+   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false.
    */
   attentionBackward(k: Operand, v: Operand, lse: Operand, delta: Operand, dout: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean } = {}): [Value, Value, Value, Value] { return this.apply('attention_backward', [k, v, lse, delta, dout, mask], attributes) as [Value, Value, Value, Value]; }
 
@@ -137,6 +148,8 @@ export abstract class ValueOps {
    * - C3: mask, which may be left out, is boolean (true: seen) or of the type of q (added to the
    *   scores), and broadcasts to [..., m, n]
    * - C4: softcap is not negative
+   *
+   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false.
    */
   attentionForward(k: Operand, v: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean } = {}): [Value, Value] { return this.apply('attention_forward', [k, v, mask], attributes) as [Value, Value]; }
 
@@ -148,6 +161,8 @@ export abstract class ValueOps {
    * - C2: sizes, strides and dilations are at least 1, padding is not negative
    * - C3: padding is smaller than the dilated window, which is no longer than the padded axis
    * - C4: windows fill a symbolic axis exactly
+   *
+   * If not given, `countIncludePad` is false.
    */
   avgPool(attributes: { sizes: readonly number[]; strides?: readonly number[]; dilations?: readonly number[]; padLo?: readonly number[]; padHi?: readonly number[]; countIncludePad?: boolean }): Value { return this.apply('avg_pool', [], attributes)[0]!; }
 
@@ -220,6 +235,8 @@ export abstract class ValueOps {
    * - C2: the lists have two entries; strides, dilations and groups are at least 1
    * - C3: the dilated weight is no longer than the padded image
    * - C4: in and out are multiples of groups
+   *
+   * If not given, `groups` is 1.
    */
   conv2d(weight: Operand, bias?: Operand, attributes: { strides?: readonly number[]; dilations?: readonly number[]; padLo?: readonly number[]; padHi?: readonly number[]; groups?: number } = {}): Value { return this.apply('conv2d', [weight, bias], attributes)[0]!; }
 
@@ -275,6 +292,8 @@ export abstract class ValueOps {
    * - C1: logits are of a float type, axis is one of their axes
    * - C2: labels are integers; their shape is that of logits without the axis, and so is that of
    *   the result
+   *
+   * If not given, `axis` is the last one.
    */
   crossEntropy(labels: Operand, axis?: number): Value { return this.apply('cross_entropy', [labels], { axis })[0]!; }
 
@@ -284,6 +303,8 @@ export abstract class ValueOps {
    *
    * - C1: the element type of x is float
    * - C2: axis is an axis of x
+   *
+   * If not given, `axis` is 0, `reverse` is false, `exclusive` is false.
    */
   cumlogsumexp(attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value { return this.apply('cumlogsumexp', [], attributes)[0]!; }
 
@@ -294,6 +315,8 @@ export abstract class ValueOps {
    *
    * - C1: the element type of x is signed, unsigned or float
    * - C2: axis is an axis of x
+   *
+   * If not given, `axis` is 0, `reverse` is false, `exclusive` is false.
    */
   cummax(attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value { return this.apply('cummax', [], attributes)[0]!; }
 
@@ -304,6 +327,8 @@ export abstract class ValueOps {
    *
    * - C1: the element type of x is signed, unsigned or float
    * - C2: axis is an axis of x
+   *
+   * If not given, `axis` is 0, `reverse` is false, `exclusive` is false.
    */
   cummin(attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value { return this.apply('cummin', [], attributes)[0]!; }
 
@@ -313,6 +338,8 @@ export abstract class ValueOps {
    *
    * - C1: the element type of x is signed, unsigned, float or complex
    * - C2: axis is an axis of x
+   *
+   * If not given, `axis` is 0, `reverse` is false, `exclusive` is false.
    */
   cumprod(attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value { return this.apply('cumprod', [], attributes)[0]!; }
 
@@ -322,6 +349,8 @@ export abstract class ValueOps {
    *
    * - C1: the element type of x is signed, unsigned, float or complex
    * - C2: axis is an axis of x
+   *
+   * If not given, `axis` is 0, `reverse` is false, `exclusive` is false.
    */
   cumsum(attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value { return this.apply('cumsum', [], attributes)[0]!; }
 
@@ -351,6 +380,8 @@ export abstract class ValueOps {
    * - C1: x is of a float type
    * - C2: key is u32[2]
    * - C3: rate is in [0, 1]
+   *
+   * If not given, `rate` is 0.
    */
   dropout(key: Operand, rate?: number): Value { return this.apply('dropout', [key], { rate })[0]!; }
 
@@ -415,6 +446,8 @@ export abstract class ValueOps {
    * - C4: a negative index lies outside
    * - C5: with unique, no two index tuples that lie inside name one place
    * - C6: outside is "fill" or "clip"
+   *
+   * If not given, `unique` is false, `fill` is 0.
    */
   gather(indices: Operand, attributes: { axes?: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; fill?: number }): Value { return this.apply('gather', [indices], attributes)[0]!; }
 
@@ -472,6 +505,8 @@ export abstract class ValueOps {
    * - C1: all operands have one float type
    * - C2: axes is at least 1 and at most the rank of x; epsilon is not negative
    * - C3: the operands after x, which may be left out, have the shape of the last axes of x
+   *
+   * If not given, `axes` is 1, `epsilon` is 1e-05.
    */
   layerNorm(scale?: Operand, bias?: Operand, attributes: { axes?: number; epsilon?: number } = {}): Value { return this.apply('layer_norm', [scale, bias], attributes)[0]!; }
 
@@ -514,6 +549,8 @@ export abstract class ValueOps {
    *
    * - C1: x is of a float type
    * - C2: axis is an axis of x
+   *
+   * If not given, `axis` is the last one.
    */
   logSoftmax(axis?: number): Value { return this.apply('log_softmax', [], { axis })[0]!; }
 
@@ -523,6 +560,8 @@ export abstract class ValueOps {
    *
    * - C1: x is of a float type
    * - C2: axis is an axis of x
+   *
+   * If not given, `axis` is the last one.
    */
   logsumexp(axis?: number): Value { return this.apply('logsumexp', [], { axis })[0]!; }
 
@@ -559,6 +598,8 @@ export abstract class ValueOps {
    *
    * - C1: the element type is float or complex
    * - C2: the axes are distinct axes of x; the result has the others, in order
+   *
+   * If not given, `axes` is all axes.
    */
   mean(axes?: readonly number[]): Value { return this.apply('mean', [], { axes })[0]!; }
 
@@ -645,7 +686,8 @@ export abstract class ValueOps {
   pad(value: Operand, attributes: { low: readonly Dim[]; high: readonly Dim[]; interior: readonly number[] }): Value { return this.apply('pad', [value], attributes)[0]!; }
 
   /**
-   * x to the power y: 1 for y = 0 and any x, NaN for a negative x unless y is whole.
+   * x to the power y: 1 for y = 0 and any x, NaN for a negative x unless y is whole. The
+   * derivative by y at 0^0 is 0.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
@@ -672,6 +714,8 @@ export abstract class ValueOps {
    *   of which counts from 0
    * - C2: offset, which may be left out, is u32 and has the axes of the keys
    * - C3: the result has the axes of the keys, then those of shape, then the one of the pairs
+   *
+   * If not given, `pairs` is false.
    */
   randomBits(offset?: Operand, attributes: { shape?: readonly Dim[]; pairs?: boolean } = {}): Value { return this.apply('random_bits', [offset], attributes)[0]!; }
 
@@ -682,6 +726,8 @@ export abstract class ValueOps {
    *
    * - C1: key is u32[2]
    * - C2: the element type is a float type
+   *
+   * If not given, `dtype` is 'f32'.
    */
   randomNormal(attributes: { shape?: readonly Dim[]; dtype?: DType } = {}): Value { return this.apply('random_normal', [], attributes)[0]!; }
 
@@ -691,6 +737,8 @@ export abstract class ValueOps {
    *
    * - C1: key is u32[2]
    * - C2: the element type is a float type
+   *
+   * If not given, `dtype` is 'f32'.
    */
   randomUniform(attributes: { shape?: readonly Dim[]; dtype?: DType } = {}): Value { return this.apply('random_uniform', [], attributes)[0]!; }
 
@@ -708,6 +756,8 @@ export abstract class ValueOps {
    *
    * - C1: the element type is signed, unsigned or float
    * - C2: the axes are distinct axes of x; the result has the others, in order
+   *
+   * If not given, `axes` is all axes.
    */
   reduceMax(axes?: readonly number[]): Value { return this.apply('reduce_max', [], { axes })[0]!; }
 
@@ -717,6 +767,8 @@ export abstract class ValueOps {
    *
    * - C1: the element type is signed, unsigned or float
    * - C2: the axes are distinct axes of x; the result has the others, in order
+   *
+   * If not given, `axes` is all axes.
    */
   reduceMin(axes?: readonly number[]): Value { return this.apply('reduce_min', [], { axes })[0]!; }
 
@@ -727,6 +779,8 @@ export abstract class ValueOps {
    *
    * - C1: the element type is signed, unsigned, float or complex
    * - C2: the axes are distinct axes of x; the result has the others, in order
+   *
+   * If not given, `axes` is all axes.
    */
   reduceProd(axes?: readonly number[]): Value { return this.apply('reduce_prod', [], { axes })[0]!; }
 
@@ -736,6 +790,8 @@ export abstract class ValueOps {
    *
    * - C1: the element type is signed, unsigned, float or complex
    * - C2: the axes are distinct axes of x; the result has the others, in order
+   *
+   * If not given, `axes` is all axes.
    */
   reduceSum(axes?: readonly number[]): Value { return this.apply('reduce_sum', [], { axes })[0]!; }
 
@@ -767,6 +823,8 @@ export abstract class ValueOps {
    * x with the order of its elements turned round along some axes.
    *
    * - C1: the axes are distinct axes of x
+   *
+   * If not given, `axes` is all axes.
    */
   reverse(axes?: readonly number[]): Value { return this.apply('reverse', [], { axes })[0]!; }
 
@@ -777,6 +835,8 @@ export abstract class ValueOps {
    * - C1: all operands have one float type
    * - C2: axes is at least 1 and at most the rank of x; epsilon is not negative
    * - C3: the operands after x, which may be left out, have the shape of the last axes of x
+   *
+   * If not given, `axes` is 1, `epsilon` is 1e-05.
    */
   rmsNorm(scale?: Operand, attributes: { axes?: number; epsilon?: number } = {}): Value { return this.apply('rms_norm', [scale], attributes)[0]!; }
 
@@ -810,6 +870,8 @@ export abstract class ValueOps {
    * - C6: outside is "drop" or "clip"
    * - C7: operand and updates have one element type, which is bool, signed, unsigned, float or
    *   complex
+   *
+   * If not given, `unique` is false.
    */
   scatter(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean }): Value { return this.apply('scatter', [indices, updates], attributes)[0]!; }
 
@@ -826,6 +888,8 @@ export abstract class ValueOps {
    * - C5: with unique, no two index tuples that lie inside name one place
    * - C6: outside is "drop" or "clip"
    * - C7: operand and updates have one element type, which is signed, unsigned, float or complex
+   *
+   * If not given, `unique` is false.
    */
   scatterAdd(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean }): Value { return this.apply('scatter_add', [indices, updates], attributes)[0]!; }
 
@@ -843,6 +907,8 @@ export abstract class ValueOps {
    * - C5: with unique, no two index tuples that lie inside name one place
    * - C6: outside is "drop" or "clip"
    * - C7: operand and updates have one element type, which is signed, unsigned or float
+   *
+   * If not given, `unique` is false.
    */
   scatterMax(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean }): Value { return this.apply('scatter_max', [indices, updates], attributes)[0]!; }
 
@@ -860,6 +926,8 @@ export abstract class ValueOps {
    * - C5: with unique, no two index tuples that lie inside name one place
    * - C6: outside is "drop" or "clip"
    * - C7: operand and updates have one element type, which is signed, unsigned or float
+   *
+   * If not given, `unique` is false.
    */
   scatterMin(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean }): Value { return this.apply('scatter_min', [indices, updates], attributes)[0]!; }
 
@@ -877,6 +945,8 @@ export abstract class ValueOps {
    * - C5: with unique, no two index tuples that lie inside name one place
    * - C6: outside is "drop" or "clip"
    * - C7: operand and updates have one element type, which is signed, unsigned, float or complex
+   *
+   * If not given, `unique` is false.
    */
   scatterMul(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean }): Value { return this.apply('scatter_mul', [indices, updates], attributes)[0]!; }
 
@@ -963,6 +1033,8 @@ export abstract class ValueOps {
    *
    * - C1: x is of a float type
    * - C2: axis is an axis of x
+   *
+   * If not given, `axis` is the last one.
    */
   softmax(axis?: number): Value { return this.apply('softmax', [], { axis })[0]!; }
 
@@ -1013,6 +1085,8 @@ export abstract class ValueOps {
    * - C1: x is of a real type or bool
    * - C2: axis is an axis of x
    * - C3: k is from 0 to the size of that axis
+   *
+   * If not given, `k` is 0, `axis` is the last one, `smallest` is false.
    */
   topK(attributes: { k?: number; axis?: number; smallest?: boolean } = {}): [Value, Value] { return this.apply('top_k', [], attributes) as [Value, Value]; }
 
@@ -1064,6 +1138,8 @@ export abstract class BuilderOps {
    *   bool, signed, unsigned, float or complex
    * - C2: the operands have one shape but for the axis; along it, the result is as long as all
    *   of them
+   *
+   * If not given, `axis` is the last one.
    */
   concatenate(operands: readonly Operand[], axis?: number): Value { return this.apply('concatenate', operands, { axis })[0]!; }
 
@@ -1080,6 +1156,8 @@ export abstract class BuilderOps {
    *
    * - C1: the element type is signed, unsigned or float
    * - C2: axis is an axis of shape
+   *
+   * If not given, `dtype` is 'i32', `axis` is 0.
    */
   iota(attributes: { dtype?: DType; axis?: number; shape: readonly Dim[] }): Value { return this.apply('iota', [], attributes)[0]!; }
 
@@ -1092,6 +1170,8 @@ export abstract class BuilderOps {
    * - C1: all operands have one type, of float or complex elements
    * - C2: axis is an axis of them
    * - C3: there are k·k + k operands, with k from 1 to 4
+   *
+   * If not given, `axis` is 0, `reverse` is false, `exclusive` is false.
    */
   linearRecurrence(a: readonly Operand[], attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): [Value, Value] { return this.apply('linear_recurrence', a, attributes) as [Value, Value]; }
 
@@ -1102,6 +1182,8 @@ export abstract class BuilderOps {
    * - C1: x is of a real type or bool
    * - C2: axis is an axis of x
    * - C3: payloads are of any element type and of the shape of x
+   *
+   * If not given, `axis` is the last one, `descending` is false.
    */
   sort(x: readonly Operand[], attributes: { axis?: number; descending?: boolean } = {}): [Value, Value, Value] { return this.apply('sort', x, attributes) as [Value, Value, Value]; }
 }

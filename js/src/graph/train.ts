@@ -1,12 +1,11 @@
-import { generator } from '../session/batches.js';
 import { compileJob, initOptions, type Job, type Limits } from './compiler.js';
 import { requestAdapter } from '../gpu/device.js';
-import { arrayType, type TensorData } from '../values/dtype.js';
-import { RlxError } from '../values/errors.js';
-import type { Graph, Initial, StepOptions } from './graph.js';
+import { checkOptions, RlxError } from '../values/errors.js';
+import type { Graph, StepOptions } from './graph.js';
+import { declaredParams, type Initial, initialParams } from './initial.js';
 import { openSession, type SessionOptions } from '../gpu/open.js';
 import { openIn, startScript } from '../worker/remote.js';
-import type { HostTensor, Session } from '../session/session.js';
+import type { Session } from '../session/session.js';
 import { Trainer } from '../session/trainer.js';
 
 /** Graphs that are compiled together: entries share parameters and states. */
@@ -21,40 +20,68 @@ export interface Module {
   limits?: Limits;
 }
 
-/** Where a session is to be: on a GPU, on the CPU, or on the CPU only where WebGPU is not there. */
+/** Where a session is to be: on a GPU, on the CPU, or on the CPU only where there is no GPU. */
 export type Place = 'gpu' | 'cpu' | 'best';
 
 export interface ModuleSessionOptions extends SessionOptions {
-  /** `best` if not given. */
+  /** `best` if not given, which does not take a GPU that is software on the CPU: the fallback is faster. */
   on?: Place;
 }
 
-function jobOf({ name = 'main', entries, symbols = {}, limits = {} }: Module): Job {
+function jobOf(module: Module): Job {
+  checkOptions('a module', module, ['name', 'entries', 'symbols', 'limits']);
+  const { name = 'main', entries, symbols = {}, limits = {} } = module;
   const texts = Object.entries(entries).map(([entry, graph]) => ({ name: entry, text: typeof graph === 'string' ? graph : graph.text() }));
   return { name, entries: texts, symbols, limits };
 }
 
 /** Compiles graphs to a plan file, which {@link openSession} runs, here or in a page without the compiler. */
-export const compile = (module: Module): Promise<Uint8Array<ArrayBuffer>> => compileJob(jobOf(module));
+export const compile = async (module: Module): Promise<Uint8Array<ArrayBuffer>> => compileJob(jobOf(module));
 
 /**
  * A session on graphs. Its device is the one that {@link init} was given, unless the options have
- * another. Where there is no WebGPU it is on the CPU, and its `fallbackReason` says why.
+ * another. Where there is no WebGPU it is on the CPU, and its `fallbackReason` says why. Parameters
+ * begin as their declarations say, and as 0 where those say nothing: {@link initialParams} draws
+ * all of them.
  */
-export async function session(module: Module, { on = 'best', ...given }: ModuleSessionOptions = {}): Promise<Session> {
-  const options = { ...sessionDefaults(), ...given };
-  if (on === 'cpu') return sessionOnCPU(jobOf(module), options);
+export async function session(module: Module, options: ModuleSessionOptions = {}): Promise<Session> {
+  checkOptions('a session', options, sessionOptions);
+  const made = await openModule(module, options);
   try {
-    if (!options.worker && !options.device) await requestAdapter(options); // before the compiler's work
-    return await openSession(await compile(module), options);
+    await made.load(declaredParams(module));
+  } catch (reason) {
+    made.close();
+    throw reason;
+  }
+  return made;
+}
+
+const sessionOptions = ['on', 'worker', 'device', 'gpu', 'powerPreference', 'maxSteps', 'inFlight', 'staging'];
+
+async function openModule(module: Module, { on = 'best', ...given }: ModuleSessionOptions): Promise<Session> {
+  if (!['gpu', 'cpu', 'best'].includes(on)) throw new RlxError('name', `a session is on 'gpu', 'cpu' or what is 'best', not on ${on}`, { name: 'on' });
+  const options = { ...sessionDefaults(), ...given }, job = jobOf(module);
+  if (on === 'cpu') return openOnCPU(job, given);
+  try {
+    if (!options.device && (on === 'best' || !options.worker)) { // before the compiler's work
+      const adapter = await requestAdapter(options);
+      if (on === 'best' && isSoftware(adapter)) throw new RlxError('device', 'the GPU here is software on the CPU');
+    }
+    return await openSession(await compileJob(job), options);
   } catch (reason) {
     if (on === 'gpu' || !(reason instanceof RlxError) || reason.kind !== 'device') throw reason;
-    return Object.assign(await sessionOnCPU(jobOf(module), options), { fallbackReason: reason.message });
+    return Object.assign(await openOnCPU(job, given), { fallbackReason: reason.message });
   }
 }
 
-/** The fallback's module is loaded now, not before; it runs in a worker of its own where there are any. */
-async function sessionOnCPU(job: Job, { worker = true }: SessionOptions): Promise<Session> {
+/** Whether an adapter computes on the CPU, as SwiftShader, Mesa's llvmpipe and Windows' basic driver do. */
+function isSoftware({ info }: GPUAdapter): boolean {
+  const { isFallbackAdapter, vendor, architecture, device, description } = info ?? {};
+  return isFallbackAdapter || /swiftshader|llvmpipe|basic render/i.test([vendor, architecture, device, description].join(' '));
+}
+
+/** The fallback's module is loaded now, not before; it compiles and runs in a worker of its own, unless that is not wanted. */
+async function openOnCPU(job: Job, { worker = initOptions().worker ?? true }: SessionOptions): Promise<Session> {
   const wasm = initOptions().cpuWasm ?? new URL('./rlx-cpu.wasm', import.meta.url).href;
   if (worker === false || typeof Worker !== 'function') return (await import('../cpu/cpu-session.js')).openCPU(job, wasm);
   return openIn(startScript(new URL('./cpu-worker.js', import.meta.url), 'rlx cpu'), true, job, { wasm });
@@ -67,6 +94,8 @@ function sessionDefaults(): SessionOptions {
 }
 
 export interface TrainingOptions extends StepOptions, ModuleSessionOptions {
+  /** How many losses to keep on the device, so that all are reported. 64 if not given, 0 for none. */
+  history?: number;
   /** The learning rate without a schedule: the input `lr`, to be changed by `trainer.session.bind('step', { lr })`. */
   rate?: number;
   /** More entries beside `step`, such as `eval`. */
@@ -89,45 +118,18 @@ export interface TrainingOptions extends StepOptions, ModuleSessionOptions {
  * ```
  */
 export async function train(graph: Graph, options: TrainingOptions): Promise<Trainer> {
-  const { optimizer, loss = 'loss', schedule, frozen, history = 64, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, ...rest } = options;
+  const { optimizer, loss = 'loss', schedule, frozen, history = 64, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, ...rest } = options ?? {};
+  checkOptions('train', rest, sessionOptions);
   const bound = Object.keys(symbols).length > 0 ? graph.bind(symbols) : graph;
   const step = bound.step({ optimizer, loss, history, ...schedule && { schedule }, ...frozen && { frozen } });
-  const made = await session({ name: graph.name, entries: { step, ...entries }, symbols, limits }, rest);
+  const begin = initialParams(bound, params, seed); // a mistake in it costs no compilation
+  const made = await openModule({ name: graph.name, entries: { step, ...entries }, symbols, limits }, rest);
   try {
-    await made.load(initialParams(bound, params, seed));
+    await made.load(begin);
     if (rate !== undefined) await made.bind('step', { lr: rate });
   } catch (reason) {
     made.close();
     throw reason;
   }
   return new Trainer(made, { loss });
-}
-
-/** The values that a graph's parameters begin with, drawn in the order of their names. */
-export function initialParams(graph: Graph, given: Readonly<Record<string, Initial>> = {}, seed = 0): Record<string, HostTensor> {
-  const params = graph.ports.filter(({ kind }) => kind === 'param').sort((a, b) => a.name < b.name ? -1 : 1);
-  for (const name in given) {
-    if (!params.some((port) => port.name === name)) throw new RlxError('name', `graph ${graph.name} has no parameter ${name}`, { name });
-  }
-  const random = generator(seed);
-  return Object.fromEntries(params.map(({ name, dtype, shape }) => {
-    const dims = shape.map((d) => {
-      if (typeof d === 'number') return d;
-      throw new RlxError('symbol', `parameter ${name} has the size ${d}, which no symbol gives`, { name });
-    });
-    const initial = given[name] ?? graph.initial.get(name) ?? (dims.length > 1 ? 'glorot' : 0);
-    return [name, { dtype, shape: dims, data: fill(name, dtype, dims, initial, random) }];
-  }));
-}
-
-function fill(name: string, dtype: string, shape: readonly number[], initial: Initial, random: () => number): TensorData {
-  if (typeof initial === 'object') return initial;
-  const size = shape.reduce((n, d) => n * d, 1), type = arrayType(dtype), data = new type(new ArrayBuffer(size * type.BYTES_PER_ELEMENT), 0, size);
-  if (typeof initial === 'number' && (initial === 0 || dtype !== 'f16' && dtype !== 'bf16')) return data.fill(initial);
-  if (dtype !== 'f32') throw new RlxError('dtype', `parameter ${name} is ${dtype}: give its elements`, { name });
-  // Both draw uniformly; the last axis is what a layer puts out, all others are what goes in.
-  const out = shape.at(-1) ?? 1, into = size / Math.max(out, 1);
-  const bound = Math.sqrt(initial === 'he' ? 6 / into : 6 / (into + out));
-  for (let i = 0; i < size; i++) data[i] = (2 * random() - 1) * bound;
-  return data;
 }

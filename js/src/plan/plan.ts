@@ -1,7 +1,7 @@
-// Reading a plan file. The format is described, and written, in the Go package ir/plan.
+// Reading a plan file. The format and its rules are described, and files written, in the Go
+// package ir/plan. Here are rules 1 to 8 and 39, in validate.ts the others.
 
-import { RlxError } from '../values/errors.js';
-import { validate } from './validate.js';
+import { maxCounters, refuse, typeBytes, validate } from './validate.js';
 
 /** What a device must have: WebGPU's names of features and limits, and the range of subgroup sizes. */
 export interface Requires {
@@ -82,7 +82,7 @@ export interface Plan {
   variants: Plan[];
 }
 
-const major = 1, minor = 0, headerBytes = 16;
+const major = 1, minor = 0, headerBytes = 16, variant = 'VARI';
 
 const kinds = ['constant', 'input', 'state', 'temp', 'status'] as const;
 const roles = ['input', 'scalar', 'param', 'state', 'output'] as const;
@@ -95,7 +95,8 @@ const limitNames = [
 
 /**
  * Reads a plan file. Whatever the bytes are, it ends soon, with a plan that can be run or an
- * {@link RlxError} of kind `plan` or `version`. The plan's constants are views of the bytes.
+ * {@link RlxError} of kind `plan` or `version`, whose message has the number of the rule that is
+ * broken. The plan's constants are views of the bytes.
  */
 export function decodePlan(file: Uint8Array | ArrayBuffer): Plan {
   const bytes = file instanceof Uint8Array ? file as Uint8Array<ArrayBuffer> : new Uint8Array(file);
@@ -106,22 +107,28 @@ export function decodePlan(file: Uint8Array | ArrayBuffer): Plan {
 
 function readFile(bytes: Uint8Array<ArrayBuffer>, outer: boolean): Plan {
   const r = new Reader(bytes);
-  if (r.tag() !== 'RLXP') r.fail('it does not begin with RLXP');
+  if (bytes.length < headerBytes || r.tag() !== 'RLXP') r.fail(1, 'it does not begin with RLXP');
   const version = r.u32(), length = r.u32(), sum = r.u32();
-  if ((version & 0xffff) !== major) throw new RlxError('version', `plan: the file has major version ${version & 0xffff}, this reader reads ${major}`);
-  if (length !== bytes.length) r.fail(`it is ${bytes.length} bytes long but says ${length}`);
-  if (crc32(bytes.subarray(headerBytes)) !== sum) r.fail('its checksum is wrong');
+  if ((version & 0xffff) !== major) refuse(2, `the file has major version ${version & 0xffff}, this reader reads ${major}`, 'version');
+  if (length !== bytes.length) r.fail(1, `it is ${bytes.length} bytes long but says ${length}`);
+  if (crc32(bytes.subarray(headerBytes)) !== sum) r.fail(1, 'its checksum is wrong');
   r.newer = version >>> 16 > minor;
   const plan = { symbols: [], variants: [] } as Partial<Plan> as Plan;
-  const seen: Record<string, boolean> = {};
+  const seen = new Set<string>();
   while (r.at < r.end) {
-    const tag = r.where = r.tag(), required = r.u32() & 1, known = Object.hasOwn(sections, tag) && (outer || tag !== 'VARI');
-    if (!known && required) throw new RlxError('version', `plan: section ${tag} is required and not known to this reader`);
-    if (seen[tag] && known && tag !== 'VARI') r.fail('the section is there twice');
-    seen[tag] = true;
-    r.record(() => known ? sections[tag]!(r, plan) : r.at = r.end);
+    const tag = r.where = r.tag(), required = r.u32() & 1;
+    r.record(() => {
+      if (!Object.hasOwn(sections, tag) || (tag === variant && !outer)) {
+        if (required) refuse(8, `section ${tag} is required and not known to this reader`, 'version');
+        r.at = r.end;
+        return;
+      }
+      if (seen.has(tag) && tag !== variant) r.fail(7, 'twice');
+      seen.add(tag);
+      sections[tag]!(r, plan);
+    });
   }
-  for (const tag of ['META', 'REQS', 'BUFS', 'SLOT', 'CNST', 'KRNL', 'ENTR']) if (!seen[tag]) r.fail(`section ${tag} is missing`);
+  for (const tag of ['META', 'REQS', 'BUFS', 'SLOT', 'CNST', 'KRNL', 'ENTR']) if (!seen.has(tag)) r.fail(7, `section ${tag} is missing`);
   return plan;
 }
 
@@ -151,35 +158,35 @@ const sections: Record<string, (r: Reader, plan: Plan) => void> = {
   STAT(r, plan) {
     plan.status = { buffer: r.u32(), offset: r.u64(), codes: r.records(() => ({ code: r.u32(), node: r.string(), message: r.string() })) };
   },
-  VARI(r, plan) { plan.variants.push(readFile(r.take(r.end - r.at), false)); },
+  [variant](r, plan) { plan.variants.push(readFile(r.take(r.end - r.at), false)); },
 };
 
 function readSlot(r: Reader): Slot {
   const slot: Slot = {
-    name: r.string(), role: r.oneOf(roles), dtype: r.string(), shape: r.list(() => r.u64()),
+    name: r.string(), role: r.oneOf(roles), dtype: r.dtype(), shape: r.list(() => r.u64(), 8),
     buffer: r.u32(), offset: r.u64(), bytes: r.u64(),
   };
-  const checked = r.u32(), range: [number, number] = [r.i64(), r.i64()];
+  const checked = r.oneOf([false, true]), range: [number, number] = [r.i64(), r.i64()];
   if (checked) slot.range = range;
   return slot;
 }
 
 function readSteps(r: Reader, depth: number): Step[] {
-  if (depth > 7) r.fail('repeats are nested too deep');
+  if (depth > maxCounters) r.fail(39);
   return r.records((): Step => {
     const kind = r.u32();
     switch (kind) {
       case 0:
         return {
           kind: 'dispatch', kernel: r.u32(), groups: r.triple(),
-          bindings: r.list(() => ({ buffer: r.u32(), offset: r.u64(), bytes: r.u64() })),
+          bindings: r.list(() => ({ buffer: r.u32(), offset: r.u64(), bytes: r.u64() }), 20),
         };
       case 1:
         return { kind: 'copy', from: r.u32(), fromOffset: r.u64(), to: r.u32(), toOffset: r.u64(), bytes: r.u64() };
       case 2:
         return { kind: 'repeat', count: r.u32(), steps: readSteps(r, depth + 1) };
     }
-    throw new RlxError('version', `plan: a step of kind ${kind} is not known to this reader`);
+    return refuse(8, `a step of kind ${kind} is not known to this reader`, 'version');
   });
 }
 
@@ -199,69 +206,85 @@ class Reader {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   }
 
-  fail(reason: string): never {
-    throw new RlxError('plan', `plan: ${this.where} at byte ${this.at}: ${reason}`);
+  /** Throws: the file breaks a rule here. */
+  fail(rule: number, reason = 'damaged'): never {
+    return refuse(rule, `${this.where} at byte ${this.at}: ${reason}`);
   }
 
-  take(n: number): Uint8Array<ArrayBuffer> {
-    if (n > this.end - this.at) this.fail(`${n} bytes expected, ${this.end - this.at} left`);
-    return this.#bytes.subarray(this.at, this.at += n);
+  /** Throws unless n bytes are there. */
+  #room(n: number): void {
+    if (n > this.end - this.at) this.fail(3);
   }
+
+  /** Steps over n bytes, and returns where they begin. */
+  #skip(n: number): number {
+    this.#room(n);
+    return (this.at += n) - n;
+  }
+
+  take(n: number): Uint8Array<ArrayBuffer> { return this.#bytes.subarray(this.#skip(n), this.at); }
 
   tag(): string { return String.fromCharCode(...this.take(4)); }
 
-  u32(): number {
-    this.take(4);
-    return this.#view.getUint32(this.at - 4, true);
-  }
+  u32(): number { return this.#view.getUint32(this.#skip(4), true); }
 
   /** A number of 64 bits that is exact in JavaScript. */
   i64(): number {
-    this.take(8);
-    const n = Number(this.#view.getBigInt64(this.at - 8, true));
-    return Number.isSafeInteger(n) ? n : this.fail('a number is out of range');
+    const at = this.#skip(8), n = this.#view.getUint32(at, true) + this.#view.getInt32(at + 4, true) * 2 ** 32;
+    return Number.isSafeInteger(n) ? n : this.fail(4);
   }
 
   u64(): number {
     const n = this.i64();
-    return n >= 0 ? n : this.fail('a number is out of range');
+    return n >= 0 ? n : this.fail(4);
   }
 
   triple(): number[] { return [this.u32(), this.u32(), this.u32()]; }
 
-  oneOf<T>(values: readonly T[]): T { return values[this.u32()] ?? this.fail('a kind is unknown'); }
+  oneOf<T>(values: readonly T[]): T { return values[this.u32()] ?? this.fail(6); }
+
+  dtype(): string {
+    const name = this.string();
+    return Object.hasOwn(typeBytes, name) ? name : this.fail(6, `unknown dtype ${name}`);
+  }
 
   string(): string {
-    const bytes = this.take(this.u32());
-    this.take(-bytes.length & 3);
+    const n = this.u32();
+    this.#room(n + (-n & 3));
+    const bytes = this.take(n);
+    this.#skip(-n & 3);
     try {
-      return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+      return utf8.decode(bytes);
     } catch {
-      return this.fail('a string is not UTF-8');
+      return this.fail(5);
     }
   }
 
-  /** Every item takes at least 4 bytes, so the count is bounded by what is there. */
-  list<T>(item: () => T): T[] {
+  /** Every item takes at least `size` bytes, so the count is bounded by what is there. */
+  list<T>(item: () => T, size = 4): T[] {
     const n = this.u32();
-    if (n > (this.end - this.at) / 4) this.fail(`${n} items in ${this.end - this.at} bytes`);
-    return Array.from({ length: n }, item);
+    this.#room(n * size);
+    const items: T[] = [];
+    while (items.length < n) items.push(item());
+    return items;
   }
 
   record<T>(body: () => T): T {
     const n = this.u32(), outer = this.end;
-    if (n > outer - this.at) this.fail(`${n} bytes expected, ${outer - this.at} left`);
+    this.#room(n + (-n & 3));
     this.end = this.at + n;
     const value = body();
-    if (this.at < this.end && !this.newer) this.fail(`${this.end - this.at} bytes too many`);
+    if (this.at < this.end && !this.newer) this.fail(3);
     this.at = this.end;
     this.end = outer;
-    this.take(-n & 3);
+    this.#skip(-n & 3);
     return value;
   }
 
   records<T>(item: () => T): T[] { return this.list(() => this.record(item)); }
 }
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 let table: Uint32Array | undefined;
 

@@ -1,107 +1,157 @@
-// What the replayer relies on. The Go package ir/plan checks the same, and more, when a plan
-// is written; here it keeps a file of unknown origin from hanging the page.
+// The rules of plans that are about the plan, not the file: 9 and up. The comment of the Go
+// package ir/plan lists them with their reasons, and it checks the same in the same order. Here
+// errors have a rule's number for its words: this is part of the least that a page loads.
 
-import { deviceBytes } from '../values/dtype.js';
+import { sizeOf } from '../values/dtype.js';
 import { RlxError } from '../values/errors.js';
-import type { Binding, Dispatch, Entry, Plan, Step } from './plan.js';
+import type { Binding, Dispatch, Entry, Kernel, Plan, Slot, Step } from './plan.js';
 
 /** The stride of uniform rows, and what offsets of storage bindings are multiples of. */
 export const rowBytes = 256;
 /** The size of the status word with its details. */
 export const statusBytes = 16;
+/** The greatest depth of repeats. */
+export const maxCounters = 7;
 
-const maxDispatches = 1 << 20, maxRepeat = 1 << 16, maxCounters = 7, maxUniformBytes = 1 << 14;
+const maxDispatches = 1 << 20, maxRepeat = 1 << 16, maxUniformBytes = 1 << 14, maxRowsBytes = 1 << 20;
 
-function need(ok: unknown, what: string): asserts ok {
-  if (!ok) throw new RlxError('plan', `plan: ${what}`);
+/**
+ * The bytes of an element of each type on the device, where a bool is a word; of quantised
+ * types the bytes of a block.
+ */
+export const typeBytes: Record<string, number> = {
+  bool: 4, i8: 1, u8: 1, i16: 2, u16: 2, f16: 2, bf16: 2, i32: 4, u32: 4, f32: 4, i64: 8, u64: 8, f64: 8, c64: 8, c128: 16,
+  q8_0: 34, q4_0: 18, q4_1: 20, q5_0: 22, q5_1: 24, q2_k: 84, q3_k: 110, q4_k: 144, q5_k: 176, q6_k: 210, q8_k: 292,
+};
+
+/** The kinds of buffer that a slot of each role can lie in, and those that steps can write to. */
+const kindsOf = { input: 'input', scalar: '', param: 'state', state: 'state', output: 'constant input state temp' }, writable = 'state temp status';
+
+/** The limits of a plan, in the order of the file. */
+type Nine = [number, number, number, number, number, number, number, number, number];
+
+/** Throws: a part of a plan breaks a rule. */
+export function refuse(rule: number, what: string, kind: 'plan' | 'version' = 'plan'): never {
+  throw new RlxError(kind, `plan: ${what} (rule ${rule})`);
 }
 
-/** Throws an {@link RlxError} of kind `plan` unless the plan can be replayed. */
-export function validate(plan: Plan): void {
-  need(plan.target === 'webgpu', `it is for ${plan.target}`);
-  for (const { bytes } of plan.buffers) need(bytes > 0 && bytes % rowBytes === 0, `a buffer of ${bytes} bytes`);
-  const persistent = new Set<string>();
-  for (const slot of plan.slots) {
-    const { name, role, dtype, shape, bytes } = slot, known = deviceBytes(dtype, shape);
-    need(Number.isSafeInteger(bytes) && (Number.isNaN(known) || known === bytes), `${name} of ${bytes} bytes is not ${dtype}[${shape}]`);
-    if (role === 'scalar') {
-      need(['f32', 'i32', 'u32', 'bool'].includes(dtype) && shape.length === 0, `scalar ${name} is ${dtype}[${shape}]`);
-      continue;
-    }
-    window(plan, slot, 4, name);
-    if (role === 'param' || role === 'state') {
-      need(!persistent.has(name), `two states are named ${name}`);
-      persistent.add(name);
-    }
-  }
-  for (const { buffer, offset, data } of plan.constants) window(plan, { buffer, offset, bytes: data.length }, 4, 'a constant');
-  for (const { name, storage, counters, scalarBytes } of plan.kernels) {
-    need(storage.length > 0 && counters <= maxCounters && scalarBytes <= maxUniformBytes, `kernel ${name} has no or too many bindings`);
-  }
-  if (plan.status) window(plan, { ...plan.status, bytes: statusBytes }, rowBytes, 'the status word');
-  const names = new Set<string>();
-  for (const entry of plan.entries) {
-    need(!names.has(entry.name), `two entries are named ${entry.name}`);
-    names.add(entry.name);
-    validateEntry(plan, entry);
-  }
-}
+const differ = <T>(list: T[], field: (item: T) => unknown): boolean => new Set(list.map(field)).size === list.length;
+const nameOf = ({ name }: { name: string }): string => name;
+const fitsRow = (bytes: number): boolean => bytes % 4 === 0 && bytes <= maxUniformBytes;
 
-function window(plan: Plan, { buffer, offset, bytes }: Binding, alignment: number, what: string): void {
-  const size = plan.buffers[buffer]?.bytes ?? -1;
-  need(offset + bytes <= size && offset % alignment === 0 && bytes % 4 === 0, `${what} lies outside its buffer`);
-}
-
-function validateEntry(plan: Plan, entry: Entry): void {
-  const { name, inputs, scalars, outputs, uniformBytes, steps } = entry;
-  need(uniformBytes % 4 === 0 && uniformBytes <= maxUniformBytes, `entry ${name} has ${uniformBytes} bytes of scalars`);
-  const roles = { input: inputs, scalar: scalars };
-  for (const [role, list] of Object.entries(roles)) {
-    for (const i of list) need(plan.slots[i]?.role === role, `entry ${name} has a wrong ${role}`);
-  }
-  for (const i of scalars) {
-    const { offset } = plan.slots[i]!;
-    need(offset % 4 === 0 && offset + 4 <= uniformBytes, `a scalar of entry ${name} lies outside its row`);
-  }
-  for (const i of outputs) need(plan.slots[i] && !['input', 'scalar'].includes(plan.slots[i].role), `entry ${name} has a wrong output`);
-  const unique = (list: number[]) => new Set(list.map((i) => plan.slots[i]!.name)).size === list.length;
-  need(unique([...inputs, ...scalars]) && unique(outputs), `entry ${name} uses a name twice`);
-  need(work(plan, entry, steps, 0) <= maxDispatches, `entry ${name} has too many dispatches`);
-}
-
-/** The dispatches and iterations of a list of steps. */
-function work(plan: Plan, entry: Entry, steps: Step[], depth: number): number {
-  let total = 0;
-  for (const step of steps) {
-    if (step.kind === 'repeat') {
-      need(step.count > 0 && step.count <= maxRepeat && depth < maxCounters, `a repeat of ${step.count}`);
-      total += step.count * Math.max(1, work(plan, entry, step.steps, depth + 1));
-    } else if (step.kind === 'copy') {
-      window(plan, { buffer: step.from, offset: step.fromOffset, bytes: step.bytes }, 4, 'a copy');
-      window(plan, { buffer: step.to, offset: step.toOffset, bytes: step.bytes }, 4, 'a copy');
-      total++;
-    } else {
-      validateDispatch(plan, entry, step, depth);
-      total++;
-    }
-  }
-  return total;
-}
-
-function validateDispatch(plan: Plan, entry: Entry, { kernel, groups, bindings }: Dispatch, depth: number): void {
-  const k = plan.kernels[kernel], limit = plan.requires.limits['maxComputeWorkgroupsPerDimension']!;
-  need(k, `there is no kernel ${kernel}`);
-  need(groups.every((n) => n > 0 && n <= limit), `${k.name} is run over ${groups} workgroups`);
-  need(bindings.length === k.storage.length && k.counters <= depth && k.scalarBytes <= entry.uniformBytes, `${k.name} is bound wrongly`);
-  bindings.forEach((a, i) => {
-    window(plan, a, rowBytes, k.name);
-    const writes = k.storage[i] !== 'read', kind = plan.buffers[a.buffer]!.kind;
-    need(a.bytes > 0 && !(writes && (kind === 'constant' || kind === 'input')), `${k.name} is bound wrongly`);
-    // One buffer is either only read in a dispatch, or its windows are writable and share no byte.
-    for (let j = 0; j < i; j++) {
-      const b = bindings[j]!, written = k.storage[j] !== 'read';
-      const apart = a.buffer !== b.buffer || (writes ? written && (a.offset >= b.offset + b.bytes || b.offset >= a.offset + a.bytes) : !written);
-      need(apart, `${k.name} reads and writes one place`);
-    }
+/** Whether windows, none of them empty, are free of conflicts; sorts them. Where any two are in conflict, two neighbours are. */
+function apart(windows: (Binding & { writes: boolean })[]): boolean {
+  windows.sort((a, b) => a.buffer - b.buffer || a.offset - b.offset);
+  return windows.every((b, i) => {
+    const a = windows[i - 1];
+    return a?.buffer !== b.buffer || (a.writes ? b.writes && a.offset + a.bytes <= b.offset : !b.writes);
   });
+}
+
+/** Throws an {@link RlxError} of kind `plan` unless the plan can be run. Its variants are not looked at. */
+export function validate({ buffers, slots, constants, kernels, status, entries, requires }: Plan): void {
+  /** The part of the plan that is looked at, for errors. */
+  let part = 'buffers';
+  const need = (ok: unknown, rule: number): void => { if (!ok) refuse(rule, part); };
+  const [arrays, bindingBytes, bufferBytes, sharedBytes, threads, x, y, z, groups] = Object.values(requires.limits) as Nine;
+
+  function window({ buffer, offset, bytes }: Binding, alignment: number, kinds?: string): void {
+    need(offset + bytes <= (buffers[buffer]?.bytes ?? -1) && offset % alignment === 0 && bytes % 4 === 0, 14);
+    need(!kinds || kinds.includes(buffers[buffer]!.kind), 15);
+  }
+
+  const written = (buffer: number): void => need(writable.includes(buffers[buffer]!.kind), 35);
+
+  function checkSlot({ role, name, dtype, shape, buffer, offset, bytes, range }: Slot): void {
+    part = `${role} ${name}`;
+    const block = dtype[0] !== 'q' ? 1 : dtype.endsWith('k') ? 256 : 32;
+    const product = shape.reduce((n, d) => n * (d || 1), 1), n = shape.includes(0) ? 0 : product;
+    need(name, 10);
+    need(Number.isSafeInteger(product) && n % block === 0 && bytes === Math.ceil(n / block * typeBytes[dtype]! / 4) * 4, 11);
+    need(!range || (role === 'input' && /^[iu]/.test(dtype) && range[0] <= range[1]), 12);
+    if (role !== 'scalar') window({ buffer, offset, bytes }, 4, kindsOf[role]);
+    else need(/32|bool/.test(dtype) && shape.length === 0 && offset % 4 === 0, 13);
+  }
+
+  function checkKernel({ name, source, workgroup, storage, scalarBytes, counters, ...kernel }: Kernel): void {
+    part = `kernel ${name}`;
+    need(/^[a-z0-9_]+$/.test(name) && source, 18);
+    need(workgroup.every((n, axis) => n > 0 && n <= [x, y, z][axis]!) && sizeOf(workgroup) <= threads, 19);
+    need(kernel.sharedBytes <= sharedBytes, 20);
+    need(storage.length > 0 && storage.length <= arrays, 21);
+    need(fitsRow(scalarBytes), 22);
+    need(counters <= maxCounters, 24);
+  }
+
+  function checkEntry({ inputs, scalars, outputs, uniformBytes, steps }: Entry): void {
+    const list = (indices: number[], roles: string) => indices.map((i) => {
+      need(slots[i] && roles.includes(slots[i].role), 27);
+      return slots[i]!;
+    });
+    const given = list(inputs, 'input'), row = list(scalars, 'scalar'), results = list(outputs, 'output param state');
+    need(differ([...given, ...row], nameOf) && differ(results, nameOf) && !results.some(({ role, name }) => role === 'output' && persistent.has(name)), 28);
+    need(differ(row, ({ offset }) => offset) && row.every(({ offset }) => offset + 4 <= uniformBytes), 29);
+    need(work(steps, uniformBytes, 0) <= maxDispatches, 40);
+  }
+
+  /** The dispatches and iterations of a list of steps. */
+  function work(steps: Step[], uniformBytes: number, depth: number): number {
+    return steps.reduce((total, step) => {
+      if (step.kind === 'repeat') {
+        need(step.count > 0 && step.count <= maxRepeat, 38);
+        return total + step.count * Math.max(1, work(step.steps, uniformBytes, depth + 1));
+      }
+      if (step.kind === 'copy') {
+        const { from, fromOffset, to, toOffset, bytes } = step;
+        window({ buffer: from, offset: fromOffset, bytes }, 4);
+        window({ buffer: to, offset: toOffset, bytes }, 4);
+        need(from !== to, 37);
+        need(bytes > 0, 34);
+        written(to);
+      } else {
+        checkDispatch(step, uniformBytes, depth);
+      }
+      return total + 1;
+    }, 0);
+  }
+
+  function checkDispatch(step: Dispatch, uniformBytes: number, depth: number): void {
+    const kernel = kernels[step.kernel]!;
+    need(kernel, 30);
+    need(step.groups.every((n) => n > 0 && n <= groups), 31);
+    need(step.bindings.length === kernel.storage.length, 32);
+    need(kernel.counters <= depth && kernel.scalarBytes <= uniformBytes, 33);
+    need(apart(step.bindings.map(({ buffer, offset, bytes }, i) => {
+      const writes = kernel.storage[i] !== 'read';
+      window({ buffer, offset, bytes }, rowBytes);
+      need(bytes > 0 && bytes <= bindingBytes, 34);
+      if (writes) written(buffer);
+      return { buffer, offset, bytes, writes };
+    })), 36);
+  }
+
+  for (const { bytes } of buffers) need(bytes > 0 && bytes % rowBytes === 0 && bytes <= bufferBytes, 9);
+  slots.forEach(checkSlot);
+  part = 'slots';
+  const states = slots.filter(({ role }) => role === 'param' || role === 'state'), persistent = new Set(states.map(nameOf));
+  need(persistent.size === states.length, 16);
+  const owned = slots.filter(({ role, bytes }) => bytes > 0 && role !== 'scalar' && role !== 'output');
+  need(apart(owned.map(({ buffer, offset, bytes }) => ({ buffer, offset, bytes, writes: true }))), 17);
+  part = 'constants';
+  for (const { buffer, offset, data } of constants) window({ buffer, offset, bytes: data.length }, 4, 'constant state');
+  kernels.forEach(checkKernel);
+  part = 'status';
+  if (status) {
+    window({ ...status, bytes: statusBytes }, rowBytes, 'status');
+    need(differ([{ code: 0 }, ...status.codes], ({ code }) => code), 25);
+  }
+  part = 'entries';
+  need(differ([{ name: '' }, ...entries], nameOf), 26);
+  let rows = 0;
+  for (const entry of entries) {
+    part = `entry ${entry.name}`;
+    need(fitsRow(entry.uniformBytes), 22);
+    need((rows += Math.ceil(entry.uniformBytes / rowBytes) * rowBytes) <= maxRowsBytes, 23);
+    checkEntry(entry);
+  }
 }

@@ -1,5 +1,6 @@
 import { arrayType, type TensorData } from '../values/dtype.js';
-import { RlxError } from '../values/errors.js';
+import { noMore, RlxError } from '../values/errors.js';
+import { checkHost } from './inputs.js';
 import type { HostTensor, Inputs } from './session.js';
 
 /** What a last, smaller batch becomes. */
@@ -30,16 +31,19 @@ export interface Batch { inputs: Inputs; entry?: string; rows: number }
  * next one, so a batch is good until the next is asked for.
  */
 export function* batches(data: Readonly<Record<string, HostTensor>>, options: BatchOptions): Generator<Batch, void, void> {
-  const { size, last, shuffle, epochs = Infinity } = options;
-  const columns = Object.entries(data), rows = columns[0]?.[1].shape[0] ?? 0;
-  for (const [name, { shape }] of columns) {
+  const { size, last, shuffle, epochs = Infinity, ...others } = options;
+  noMore('batches', others);
+  const columns = Object.entries(data), rows = columns[0]?.[1]?.shape?.[0] ?? 0;
+  for (const [name, column] of columns) {
+    checkHost('batches', name, column);
+    const { shape } = column;
     if (shape[0] !== rows) throw new RlxError('shape', `batches: ${name} has ${shape[0]} rows, others ${rows}`, { name, shape });
   }
-  if (!(size >= 1) || rows === 0) {
+  if (!(size >= 1) || size % 1 || rows === 0) {
     throw new RlxError('shape', `batches: ${rows} rows cannot be cut into batches of ${size}: an empty batch has no result`);
   }
-  if (rows % size !== 0 && !last) {
-    throw new RlxError('shape', `batches: ${rows % size} of ${rows} rows are left over: say with 'last' what to do with them`);
+  if (rows % size !== 0 && last !== 'drop' && typeof last !== 'object') {
+    throw new RlxError('shape', `batches: ${rows % size} of ${rows} rows are left over: say with 'last' what to do with them: 'drop', { mask } or { entry }`);
   }
   const order = Uint32Array.from({ length: rows }, (_, i) => i);
   const full = collector(columns, size), short = last === 'drop' ? 0 : rows % size;

@@ -1,16 +1,24 @@
 // Checking what a user gives before it goes to the device.
 
 import { arrayLength, arrayType, checkType, toDevice, type TensorData } from '../values/dtype.js';
-import { RlxError } from '../values/errors.js';
+import { classOf, type ErrorKind, type ErrorPlace, RlxError } from '../values/errors.js';
 import type { Slot } from '../plan/plan.js';
-import type { Input } from './session.js';
+import type { HostTensor, Input, Inputs } from './session.js';
 import { Tensor } from '../values/tensor.js';
 
 const sameShape = (a: readonly number[], b: readonly number[]): boolean => a.length === b.length && a.every((n, i) => n === b[i]);
 
+/** An error about one value: its message begins with the op and the name. */
+export const wrong = (kind: ErrorKind, op: string, name: string, what: string, place?: ErrorPlace): RlxError =>
+  new RlxError(kind, `${op}: ${name} ${what}`, { op, name, ...place });
+
 function checkShape(op: string, { name, dtype, shape: expected }: Slot, shape: readonly number[]): void {
-  if (sameShape(shape, expected)) return;
-  throw new RlxError('shape', `${op}: ${name} is ${dtype}[${expected}], given with the shape [${shape}]`, { op, name, shape, expected });
+  if (!sameShape(shape, expected)) throw wrong('shape', op, name, `is ${dtype}[${expected}], given with the shape [${shape}]`, { shape, expected });
+}
+
+/** Refuses another element type than the slot's. */
+export function checkDType(op: string, { name, dtype }: Slot, given: unknown): void {
+  if (given !== dtype) throw wrong('dtype', op, name, `is ${dtype}, given as ${given}`);
 }
 
 /** Refuses elements outside the slot's range. */
@@ -19,30 +27,28 @@ function checkRange(op: string, { name, range }: Slot, data: TensorData): void {
   const [lo, hi] = range;
   for (let i = 0; i < data.length; i++) {
     const v = data[i]!;
-    if (v < lo || v >= hi) throw new RlxError('index', `${op}: ${name} has ${v} as element ${i}, outside [${lo}, ${hi})`, { op, name });
+    if (v < lo || v >= hi) throw wrong('index', op, name, `has ${v} as element ${i}, outside [${lo}, ${hi})`);
   }
 }
 
 /** The device's bytes for a tensor that is given from the host. Throws an {@link RlxError} that names the slot. */
 export function hostBytes(op: string, slot: Slot, value: Exclude<Input, Tensor>): Uint8Array<ArrayBuffer> {
   const { name, dtype, shape: expected } = slot;
-  const what = `${op}: ${name}`;
   let data: TensorData;
   if (typeof value === 'number' || typeof value === 'boolean') {
     checkShape(op, slot, []);
     data = new (arrayType(dtype))(new ArrayBuffer(4), 0, 1);
     data[0] = Number(value);
-    if (dtype !== 'f32' && data[0] !== Number(value)) throw new RlxError('dtype', `${what} is ${dtype}, given as ${value}`, { op, name });
+    if (dtype !== 'f32' && data[0] !== Number(value)) checkDType(op, slot, value);
   } else {
     const shaped = value as { data: TensorData; shape: readonly number[] };
     data = shaped?.shape ? shaped.data : value as TensorData;
-    checkType(what, dtype, data);
+    checkType(`${op}: ${name}`, dtype, data);
     if (shaped.shape) checkShape(op, slot, shaped.shape);
     const size = arrayLength(dtype, expected, slot.bytes);
     if (data.length !== size) {
       const empty = data.length === 0 ? ': an empty batch has no result' : '';
-      const place = { op, name, shape: [data.length], expected };
-      throw new RlxError('shape', `${what} is ${dtype}[${expected}] of ${size} elements, given with ${data.length}${empty}`, place);
+      throw wrong('shape', op, name, `is ${dtype}[${expected}] of ${size} elements, given with ${data.length}${empty}`, { shape: [data.length], expected });
     }
   }
   checkRange(op, slot, data);
@@ -51,22 +57,42 @@ export function hostBytes(op: string, slot: Slot, value: Exclude<Input, Tensor>)
 
 /** Checks a tensor on the device, and returns what its owner knows it by. */
 export function deviceInput(op: string, slot: Slot, tensor: Tensor, owner: object): unknown {
-  const { name, dtype } = slot;
-  if (tensor.dtype !== dtype) throw new RlxError('dtype', `${op}: ${name} is ${dtype}, given as ${tensor.dtype}`, { op, name });
+  checkDType(op, slot, tensor.dtype);
   checkShape(op, slot, tensor.shape);
   return tensor.handleOf(owner);
 }
 
-/** Writes a scalar into a row at its place. */
-export function putScalar(op: string, { name, dtype, offset }: Slot, value: unknown, row: DataView, at: number): void {
-  const n = typeof value === 'boolean' ? Number(value) : value;
-  if (typeof n !== 'number') {
-    const given = Object.prototype.toString.call(value).slice(8, -1);
-    throw new RlxError('dtype', `${op}: ${name} is one ${dtype}, given as ${given}`, { op, name });
-  }
-  at += offset;
-  if (dtype === 'f32') return row.setFloat32(at, n, true);
+/** Refuses what is no tensor in host memory. */
+export function checkHost(op: string, name: string, value: HostTensor): void {
+  if (!Array.isArray(value?.shape)) throw wrong('dtype', op, name, `is a tensor { dtype, shape, data }, given as ${classOf(value)}`);
+}
+
+/** Refuses what is no list of names of values to read. */
+export function checkNames(names: readonly string[]): readonly string[] {
+  if (Array.isArray(names)) return names;
+  throw new RlxError('name', `what to read is a list of names, given as ${classOf(names)}`);
+}
+
+/** The error for an input that no run and no binding gave. */
+export const missing = (op: string, { name, dtype, shape: expected }: Slot): RlxError =>
+  wrong('missing', op, name, `is missing: give ${dtype}[${expected}], or bind it`, { expected });
+
+/** The values of a scalar in each step, if they are listed: there must be one for each. */
+export function listed(op: string, { name }: Slot, value: Inputs[string] | undefined, steps: number): readonly number[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  if (value.length !== steps) throw wrong('shape', op, name, `has ${value.length} values for ${steps} steps`, { shape: [value.length], expected: [steps] });
+  return value;
+}
+
+/** Refuses what is no value of a scalar. */
+export function checkScalar(op: string, slot: Slot, value: unknown): void {
+  const { name, dtype } = slot, n = Number(value);
+  if (typeof value !== 'number' && typeof value !== 'boolean') throw wrong('dtype', op, name, `is one ${dtype}, given as ${classOf(value)}`);
   const [lo, hi] = dtype === 'i32' ? [-0x80000000, 0x7fffffff] : [0, dtype === 'bool' ? 1 : 0xffffffff];
-  if (!Number.isInteger(n) || n < lo || n > hi) throw new RlxError('dtype', `${op}: ${name} is ${dtype}, given as ${n}`, { op, name });
-  row.setInt32(at, n, true);
+  if (dtype !== 'f32' && (!Number.isInteger(n) || n < lo || n > hi)) checkDType(op, slot, n);
+}
+
+/** Writes a scalar that was checked into a row at its place. */
+export function putScalar({ dtype, offset }: Slot, value: unknown, row: DataView, at: number): void {
+  row[dtype === 'f32' ? 'setFloat32' : 'setInt32'](at + offset, Number(value), true);
 }

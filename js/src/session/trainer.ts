@@ -1,6 +1,6 @@
 import type { Batch } from './batches.js';
 import { sizeOf, type TensorData } from '../values/dtype.js';
-import { RlxError, unknownName } from '../values/errors.js';
+import { checkCount, classOf, noMore, RlxError, unknownName } from '../values/errors.js';
 import type { Slot } from '../plan/plan.js';
 import type { HostTensor, Inputs, Run, RunOptions, Session } from './session.js';
 import { yieldTask } from './task.js';
@@ -24,13 +24,16 @@ export type BatchSource = Iterable<Batch> | AsyncIterable<Batch> | ((step: numbe
 
 export interface TrainOptions {
   steps: number;
+  /** An iterator is closed at the end of the run: give an iterable, or a function, for several runs. */
   batches: BatchSource;
   /** Inputs of every step besides its batch, such as a learning rate: looked at before each step. */
   inputs?: Inputs | ((step: number) => Inputs);
   /** Every how many steps losses are read. 10 if not given; at most the length of the plan's history. */
   every?: number;
-  /** Stops before the next step; `run` then resolves with what was done. */
+  /** Stops before the next step, or while a batch is waited for; `run` then resolves with what was done. */
   signal?: AbortSignal;
+  /** Rejects with an error of kind `nan`, which tells the step, once a loss that was read is not a number. */
+  stopOnNaN?: boolean;
   onProgress?: (progress: Progress) => void;
 }
 
@@ -58,7 +61,12 @@ export interface Summary {
   seconds: number;
   /** Whether the signal ended it. */
   aborted: boolean;
+  /** What ended it: all steps were made, the batches were used up, or the signal. */
+  end: 'steps' | 'batches' | 'signal';
 }
+
+/** The histories, and trainers without one, that a run follows. */
+const running = new WeakSet<object>();
 
 /**
  * Trains with an entry of a session. A plan that keeps a history of losses on the device has every
@@ -66,16 +74,16 @@ export interface Summary {
  */
 export class Trainer {
   readonly session: Session;
-  /** How many steps were made with this trainer. */
+  /** How many steps were made with this trainer, those before {@link Trainer.load} included. */
   steps = 0;
   readonly #entry: string;
   readonly #loss: string;
   readonly #history: { ring: Slot; count: Slot } | undefined;
-  /** How many losses of the history were reported. */
+  /** How many losses of the history were reported, or are not this run's. */
   #reported = 0;
-  #running = false;
 
-  constructor(session: Session, { entry = 'step', loss = 'loss', history }: TrainerOptions = {}) {
+  constructor(session: Session, { entry = 'step', loss = 'loss', history, ...rest }: TrainerOptions = {}) {
+    noMore('a trainer', rest);
     this.session = session;
     this.#entry = entry;
     this.#loss = loss;
@@ -98,31 +106,41 @@ export class Trainer {
    * Makes many steps. The page stays responsive, and a hidden tab goes on; losses are read every
    * few steps with the step's own submission, and nothing waits for them.
    */
-  async run({ steps, batches, inputs, every = 10, signal, onProgress }: TrainOptions): Promise<Summary> {
-    if (this.#running) throw new RlxError('name', 'the trainer is running already');
-    this.#running = true;
-    const begun = performance.now(), first = this.steps, next = puller(batches), pause = yieldTask();
+  async run({ steps, batches, inputs, every = 10, signal, stopOnNaN, onProgress, ...rest }: TrainOptions): Promise<Summary> {
+    noMore('run', rest);
+    checkCount('steps', steps, 0);
+    checkCount('every', every, 1);
+    const history = this.#history, key = history?.count ?? this;
+    if (running.has(key)) throw new RlxError('busy', 'a trainer with this history is running');
+    const source = open(batches, signal), pause = yieldTask(), begun = performance.now(), first = this.steps;
     const seconds = () => (performance.now() - begun) / 1000;
-    if (this.#history) every = Math.min(every, this.#history.ring.shape[0]!);
     const reports = new Set<Promise<void>>();
-    let loss = NaN, failure: unknown;
+    let loss = NaN, failure: unknown, done = 0;
     const report = async (run: Run) => {
       const ahead = run.step - this.steps; // runs of other entries
       const { step, values } = await run.reading!;
-      const losses = this.#losses(values);
+      const losses = this.#losses(values), at = step - ahead;
       if (losses.length === 0) return;
       loss = losses.at(-1)!;
-      onProgress?.({ step: step - ahead, losses, stepsPerSecond: (step - ahead - first) / seconds() });
+      onProgress?.({ step: at, losses, stepsPerSecond: (at - first) / seconds() });
+      const bad = losses.findIndex(Number.isNaN);
+      if (stopOnNaN && bad >= 0) throw new RlxError('nan', `${this.#loss} is NaN at step ${at - losses.length + bad + 1}`, { name: this.#loss });
     };
     const follow = (run: Run) => {
-      const arrival = report(run).catch((reason) => { failure ??= reason; }).finally(() => reports.delete(arrival));
+      const arrival = report(run).catch((reason) => {
+        failure ??= reason;
+        source.interrupt();
+      }).finally(() => reports.delete(arrival));
       reports.add(arrival);
     };
+    running.add(key);
     try {
-      let done = 0;
-      while (done < steps && !signal?.aborted && !failure) {
-        const batch = await next(done);
-        if (!batch) break;
+      if (history) { // what it has now may be of a run before, or of a file
+        every = Math.min(every, history.ring.shape[0]!);
+        this.#reported = countIn(history.count.name, await this.session.read(history.count.name));
+      }
+      let batch: Batch | undefined;
+      while (done < steps && !signal?.aborted && !failure && (batch = await source.next(done))) {
         const read = done + 1 === steps || (done + 1) % every === 0;
         const more = typeof inputs === 'function' ? inputs(done) : inputs;
         const run = await this.session.run(batch.entry ?? this.#entry, { ...batch.inputs, ...more }, read ? { read: this.#names() } : {});
@@ -134,9 +152,12 @@ export class Trainer {
       if (!failure && done > 0 && done < steps) follow({ step: this.session.steps, reading: this.session.readAll(this.#names()) });
       await Promise.all(reports);
       if (failure) throw failure;
-      return { steps: done, loss, seconds: seconds(), aborted: done < steps && signal?.aborted === true };
+      const end = done >= steps ? 'steps' : signal?.aborted ? 'signal' : 'batches';
+      if (end === 'batches' && done === 0) throw noBatch();
+      return { steps: done, loss, seconds: seconds(), aborted: end === 'signal', end };
     } finally {
-      this.#running = false;
+      running.delete(key);
+      await source.close();
     }
   }
 
@@ -145,7 +166,7 @@ export class Trainer {
   /** The losses in a reading that were not reported before. */
   #losses(values: Record<string, TensorData>): number[] {
     if (!this.#history) return [values[this.#loss]![0]!];
-    const ring = values[this.#history.ring.name]!, count = values[this.#history.count.name]![0]!;
+    const { name } = this.#history.count, ring = values[this.#history.ring.name]!, count = countIn(name, values[name]!);
     if (count < this.#reported) this.#reported = 0; // the state was set anew
     const from = Math.max(this.#reported, count - ring.length);
     this.#reported = count;
@@ -157,34 +178,86 @@ export class Trainer {
    * all rows, or, of integers, which count something, its sum; any other is concatenated, without
    * the rows that a mask left out.
    */
-  async evaluate({ entry = 'eval', batches }: EvaluateOptions): Promise<Record<string, number | TensorData>> {
-    const pause = yieldTask(), next = puller(batches), parts: { rows: number; values: Record<string, TensorData> }[] = [];
+  async evaluate({ entry = 'eval', batches, ...rest }: EvaluateOptions): Promise<Record<string, number | TensorData>> {
+    noMore('evaluate', rest);
+    const pause = yieldTask(), source = open(batches), parts: { rows: number; values: Record<string, TensorData> }[] = [];
     const { plan } = this.session, target = plan.entries.find(({ name }) => name === entry);
     if (!target) throw unknownName('the plan has no entry', entry, plan.entries.map(({ name }) => name));
     const outputs = target.outputs.map((i) => plan.slots[i]!);
-    for (let batch = await next(0), i = 0; batch; batch = await next(++i)) {
-      const { reading } = await this.session.run(batch.entry ?? entry, batch.inputs, { read: outputs.map(({ name }) => name) });
-      parts.push({ rows: batch.rows, values: (await reading!).values });
-      await pause();
+    try {
+      for (let batch = await source.next(0), i = 0; batch; batch = await source.next(++i)) {
+        const { reading } = await this.session.run(batch.entry ?? entry, batch.inputs, { read: outputs.map(({ name }) => name) });
+        parts.push({ rows: batch.rows, values: (await reading!).values });
+        await pause();
+      }
+    } finally {
+      await source.close();
     }
+    if (parts.length === 0) throw noBatch();
     return Object.fromEntries(outputs.map((slot) => [slot.name, gather(slot, parts.map(({ rows, values }) => ({ rows, data: values[slot.name]! })))]));
   }
 
   /** All parameters and states. */
   save(): Promise<Record<string, HostTensor>> { return this.session.save(); }
 
-  /** Goes on from what {@link Trainer.save} gave. */
-  load(tensors: Readonly<Record<string, HostTensor>>): Promise<void> { return this.session.load(tensors); }
+  /** Goes on from what {@link Trainer.save} gave; `steps` is then the number of steps before. */
+  async load(tensors: Readonly<Record<string, HostTensor>>): Promise<void> {
+    const name = this.#history?.count.name, count = name !== undefined && tensors?.[name];
+    const steps = count ? countIn(name!, count.data) : this.steps;
+    await this.session.load(tensors);
+    this.steps = steps;
+  }
 }
 
-/** The next batch of any source, undefined at its end. */
-function puller(source: BatchSource): (step: number) => Promise<Batch | undefined> | Batch | undefined {
-  if (typeof source === 'function') return async (step) => ({ inputs: await source(step), rows: 0 });
-  const iterator = Symbol.iterator in source ? source[Symbol.iterator]() : source[Symbol.asyncIterator]();
-  return () => {
-    const next = iterator.next();
-    return next instanceof Promise ? next.then(({ value, done }) => done ? undefined : value) : next.done ? undefined : next.value;
+const noBatch = () => new RlxError('missing', 'there is no batch: an iterator serves one run');
+
+/** The number of losses that a history counts. */
+function countIn(name: string, data: TensorData): number {
+  const n = data?.[0]!;
+  if (!(n >= 0)) throw new RlxError('index', `${name} is ${n}: steps are counted from 0`, { name });
+  return n;
+}
+
+/** Takes batches from a source. */
+interface Puller {
+  /** The next batch, undefined at the end or after an interruption. */
+  next(step: number): Promise<Batch | undefined> | Batch | undefined;
+  /** Ends the wait for a batch. */
+  interrupt(): void;
+  /** Closes the source. One that a batch is still expected of is not waited for. */
+  close(): unknown;
+}
+
+function open(source: BatchSource, signal?: AbortSignal): Puller {
+  const iterator = iterate(source);
+  let stop: (() => void) | undefined; // there while a batch is waited for
+  const interrupt = () => stop?.();
+  signal?.addEventListener('abort', interrupt);
+  return {
+    next(step) {
+      const next = iterator.next(step);
+      if (!(next instanceof Promise)) return next.done ? undefined : next.value;
+      return new Promise((resolve, reject) => {
+        stop = () => resolve(undefined);
+        next.finally(() => { stop = undefined; }).then(({ done, value }) => resolve(done ? undefined : value), reject);
+      });
+    },
+    interrupt,
+    close() {
+      signal?.removeEventListener('abort', interrupt);
+      const closing = iterator.return?.();
+      return stop ? void Promise.resolve(closing).catch(() => {}) : closing;
+    },
   };
+}
+
+type Batches = Iterator<Batch, unknown, number> | AsyncIterator<Batch, unknown, number>;
+
+function iterate(source: BatchSource): Batches {
+  if (typeof source === 'function') return { next: async (step: number) => ({ value: { inputs: await source(step), rows: 0 } }) };
+  const begin: (() => Batches) | undefined = (source as Iterable<Batch>)?.[Symbol.iterator] ?? (source as AsyncIterable<Batch>)?.[Symbol.asyncIterator];
+  if (!begin) throw new RlxError('missing', `batches are an iterable or a function, given as ${classOf(source)}`);
+  return begin.call(source);
 }
 
 /** Makes one value of an output's values in several batches. */

@@ -1,4 +1,4 @@
-import { RlxError } from './errors.js';
+import { classOf, RlxError } from './errors.js';
 
 /** The element types a tensor on WebGPU can have. */
 export type DType = 'bool' | 'i8' | 'u8' | 'i16' | 'u16' | 'i32' | 'u32' | 'f16' | 'bf16' | 'f32';
@@ -52,10 +52,8 @@ export function toDevice(dtype: string, data: TensorData): Uint8Array<ArrayBuffe
 
 /** Refuses elements of another class than the dtype's. `what` begins the message. */
 export function checkType(what: string, dtype: string, data: TensorData): void {
-  const type = arrayType(dtype);
-  const half = dtype === 'f16' && Object.prototype.toString.call(data) === '[object Float16Array]';
-  if (!(data instanceof type) && !half) {
-    const got = (data as object | null)?.constructor?.name ?? typeof data;
+  const type = arrayType(dtype), got = classOf(data);
+  if (!(data instanceof type) && !(dtype === 'f16' && got === 'Float16Array')) {
     throw new RlxError('dtype', `${what} is ${dtype}, given as ${type.name}, not as ${got}`);
   }
 }

@@ -1,8 +1,10 @@
 /**
  * What went wrong, as a word to branch on.
  *
- * - `shape`, `dtype`, `name`, `index`: an input is of another shape or element type, is
- *   missing or unknown, or holds an index outside its range
+ * - `shape`, `dtype`, `name`, `missing`, `index`: what is given is of another shape or element
+ *   type, is unknown or not there at all, or holds an index outside its range
+ * - `busy`: the trainer, or another one with the same history, is running
+ * - `nan`: the loss is not a number, and training was asked to stop there
  * - `attr`, `graph`, `symbol`, `syntax`, `rule`, `unsupported`: the compiler refuses a graph
  * - `plan`, `version`: a plan file is damaged, or made for another version
  * - `limit`: more is needed than the device, or the call, allows
@@ -10,14 +12,14 @@
  * - `shader`: the browser refuses a kernel
  * - `memory`: the device is out of memory
  * - `gpu`: any other error the device reports; the session is of no use any more
- * - `lost`: the device is gone, and all state on it
+ * - `lost`: the device is gone, or the worker, and all state on it
  * - `wasm`: a WebAssembly module cannot be loaded, or failed: `init()` starts it anew
  * - `internal`: a mistake in the compiler
  * - `closed`: the session, tensor or worker was closed before
  * - `abort`: a signal said so
  */
 export type ErrorKind =
-  | 'shape' | 'dtype' | 'name' | 'index'
+  | 'shape' | 'dtype' | 'name' | 'missing' | 'index' | 'busy' | 'nan'
   | 'attr' | 'graph' | 'symbol' | 'syntax' | 'rule' | 'unsupported'
   | 'plan' | 'version' | 'limit' | 'device' | 'shader' | 'memory' | 'gpu' | 'lost' | 'wasm' | 'internal' | 'closed' | 'abort';
 
@@ -60,7 +62,26 @@ export function unknownName(what: string, name: string, known: Iterable<string>,
   return new RlxError('name', message, op === undefined ? { name } : { op, name });
 }
 
-/** Makes an RlxError of anything thrown. */
-export function asError(reason: unknown, kind: ErrorKind = 'gpu'): RlxError {
+/** What a value is, for messages: `Float32Array`, `Null`. */
+export const classOf = (value: unknown): string => Object.prototype.toString.call(value).slice(8, -1);
+
+/** Refuses what is left of options when all that are known are taken from them: a misspelt one would do nothing. */
+export function noMore(what: string, rest: object): void {
+  for (const name in rest) throw new RlxError('name', `${what} has no option ${name}`, { op: what, name });
+}
+
+/** Refuses options that are not among those known. */
+export function checkOptions(what: string, given: object, known: readonly string[]): void {
+  for (const name in given) if (!known.includes(name)) throw unknownName(`${what} has no option`, name, known, what);
+}
+
+/** Refuses an option that is not a whole number from `least` to `most`. */
+export function checkCount(name: string, n: number, least: number, most = Infinity): void {
+  if (n >= least && n <= most && !(n % 1)) return;
+  throw new RlxError('limit', `${name} is ${n}, not a whole number from ${least} to ${most}`, { name });
+}
+
+/** Makes an RlxError of anything thrown; what asks for too much memory throws a RangeError. */
+export function asError(reason: unknown, kind: ErrorKind = reason instanceof RangeError ? 'memory' : 'gpu'): RlxError {
   return reason instanceof RlxError ? reason : new RlxError(kind, (reason as Error)?.message ?? String(reason), { cause: reason });
 }

@@ -50,10 +50,6 @@ export class Tensor {
     scopes.at(-1)?.add(this);
   }
 
-  static {
-    Object.defineProperty(this.prototype, disposeSymbol, { value(this: Tensor) { this.dispose(); } });
-  }
-
   /** The number of elements. */
   get size(): number { return sizeOf(this.shape); }
 
@@ -87,10 +83,6 @@ export class TensorScope {
   readonly #tensors = new Set<Tensor>();
   declare readonly [Symbol.dispose]: () => void;
 
-  static {
-    Object.defineProperty(this.prototype, disposeSymbol, { value(this: TensorScope) { this.dispose(); } });
-  }
-
   /** Takes a tensor over. */
   add(tensor: Tensor): void { this.#tensors.add(tensor); }
 
@@ -114,4 +106,8 @@ export function scope(): TensorScope {
   const made = new TensorScope();
   scopes.push(made);
   return made;
+}
+
+for (const { prototype } of [Tensor, TensorScope]) {
+  Object.defineProperty(prototype, disposeSymbol, { value(this: Tensor | TensorScope) { this.dispose(); } });
 }

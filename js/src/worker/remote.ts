@@ -1,9 +1,8 @@
 // A session in a worker, with the same methods.
 
 import type { TensorData } from '../values/dtype.js';
-import type { DeviceOptions } from '../gpu/device.js';
-import { RlxError } from '../values/errors.js';
-import type { GPUSessionOptions } from '../gpu/gpu-session.js';
+import type { DeviceOptions, GPUSessionOptions } from '../gpu/device.js';
+import { asError, type ErrorKind, RlxError } from '../values/errors.js';
 import type { Plan } from '../plan/plan.js';
 import { Caller } from './rpc.js';
 import type { HostTensor, Input, Inputs, Reading, Run, RunOptions, Session } from '../session/session.js';
@@ -15,7 +14,7 @@ export interface WorkerOptions {
 }
 
 /** What the worker tells of a session it opened. */
-export interface RemoteInfo { session: number; plan: Plan; deviceName: string }
+export interface RemoteInfo { plan: Plan; deviceName: string }
 /** A tensor as it is known on both sides. */
 export interface RemoteTensor { tensor: number; dtype: string; shape: readonly number[] }
 
@@ -43,14 +42,15 @@ export async function openRemote(
 
 /** Opens a session of what a worker takes; one of our own ends with the session. */
 export async function openIn(worker: Worker, own: boolean, what: unknown, options: object): Promise<Session> {
-  const caller = new Caller(worker);
-  worker.addEventListener('error', (event) => {
-    caller.end(new RlxError('device', `the worker failed: ${(event as ErrorEvent).message ?? 'it could not be loaded'}`));
-  });
+  let kind: ErrorKind = 'device';
+  const caller = new Caller(worker, (how) => new RlxError(kind, `the worker ${how}`));
   const end = () => own && worker.terminate();
   try {
-    return new RemoteSession(caller, await caller.call<RemoteInfo>('open', [what, options]), end);
+    const info = await caller.call<RemoteInfo>('open', what, options);
+    kind = 'lost'; // from now on there is something to lose
+    return new RemoteSession(caller, info, end);
   } catch (reason) {
+    caller.end(asError(reason));
     end();
     throw reason;
   }
@@ -62,13 +62,11 @@ class RemoteSession implements Session {
   readonly lost: Promise<RlxError>;
   steps = 0;
   readonly #caller: Caller;
-  readonly #id: number;
   readonly #onClose: () => void;
 
-  constructor(caller: Caller, { session, plan, deviceName }: RemoteInfo, onClose: () => void) {
+  constructor(caller: Caller, { plan, deviceName }: RemoteInfo, onClose: () => void) {
     this.#caller = caller;
     this.#onClose = onClose;
-    this.#id = session;
     this.plan = plan;
     this.deviceName = deviceName;
     this.lost = new Promise((resolve) => {
@@ -77,26 +75,25 @@ class RemoteSession implements Session {
     });
   }
 
-  #call<T>(method: string, ...args: unknown[]): Promise<T> {
-    return this.#caller.call<T>('call', [this.#id, method, args]);
-  }
+  #call<T>(method: string, ...args: unknown[]): Promise<T> { return this.#caller.call<T>(method, ...args); }
 
   /** Tensors stay where they are: only their numbers are sent. */
   #pack(value: Input): unknown {
     return value instanceof Tensor ? { tensor: value.handleOf(this) } : value;
   }
 
-  #packAll(inputs: Inputs): Record<string, unknown> {
-    return Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, this.#pack(value)]));
+  #packAll(inputs: Inputs | undefined): Record<string, unknown> {
+    return Object.fromEntries(Object.entries(inputs ?? {}).map(([name, value]) => [name, this.#pack(value)]));
   }
 
   #unpack({ tensor, dtype, shape }: RemoteTensor): Tensor {
-    const caller = this.#caller, id = this.#id;
-    const call = <T>(method: string) => caller.call<T>('call', [id, method, [tensor]]);
-    return new Tensor({ dtype, shape, owner: this, handle: tensor, data: () => call('data'), free: () => void call('free').catch(() => {}) });
+    const caller = this.#caller;
+    return new Tensor({
+      dtype, shape, owner: this, handle: tensor, data: () => caller.call('data', tensor), free: () => void caller.call('free', tensor).catch(() => {}),
+    });
   }
 
-  async run(entry: string, inputs: Inputs = {}, options: RunOptions = {}): Promise<Run> {
+  async run(entry: string, inputs?: Inputs, options?: RunOptions): Promise<Run> {
     const { step, reading } = await this.#call<{ step: number; reading?: number }>('run', entry, this.#packAll(inputs), options);
     this.steps = step;
     if (reading === undefined) return { step };

@@ -1,15 +1,10 @@
-// Calls between threads by messages.
+// Calls between threads by messages. Whoever calls has a port of its own: several callers of
+// one worker, this package's or the page's, do not hear each other.
 
 import { asError, type ErrorKind, type ErrorPlace, RlxError } from '../values/errors.js';
 
-/** A Worker, a worker's global scope, or a MessagePort. */
-export interface Endpoint {
-  postMessage(message: unknown, transfer: Transferable[]): void;
-  addEventListener(type: 'message', listener: (event: MessageEvent) => void): void;
-}
-
 interface ErrorMessage { kind: ErrorKind; message: string; place: ErrorPlace }
-type Answer = { id: number; value?: unknown; error?: ErrorMessage };
+type Answer = { id: number; value?: unknown; error?: ErrorMessage; life?: string };
 
 /** What can be called from the other thread. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- arguments are checked by their caller's types
@@ -28,9 +23,30 @@ function buffersIn(value: unknown, found = new Set<Transferable>()): Set<Transfe
   return found;
 }
 
-/** Answers calls. Results must be made for the caller: their arrays are given away. */
-export function answer(endpoint: Endpoint, handlers: Handlers): void {
-  endpoint.addEventListener('message', async ({ data: { id, method, args } }) => {
+/**
+ * Answers all who connect to this worker, each with handlers of its own. Results must be made
+ * for the caller: their arrays are given away.
+ */
+export function serve(handlersFor: () => Handlers): void {
+  const life = holdLock();
+  addEventListener('message', async ({ data }: MessageEvent<{ port?: MessagePort } | null>) => {
+    if (!(data?.port instanceof MessagePort)) return;
+    answer(data.port, handlersFor());
+    data.port.postMessage({ life: await life });
+  });
+}
+
+/** Takes a lock that this thread has until its end, and gives its name: who gets it next knows of that end. */
+function holdLock(): Promise<string | undefined> {
+  const name = `rlx ${Math.random()}`, locks = globalThis.navigator?.locks;
+  return new Promise((resolve) => {
+    const held = locks?.request(name, () => new Promise(() => resolve(name))) ?? Promise.reject();
+    held.catch(() => resolve(undefined)); // not every page may have locks
+  });
+}
+
+function answer(port: MessagePort, handlers: Handlers): void {
+  port.onmessage = async ({ data: { id, method, args } }) => {
     const reply: Answer = { id };
     try {
       const handler = handlers[method];
@@ -39,39 +55,60 @@ export function answer(endpoint: Endpoint, handlers: Handlers): void {
     } catch (reason) {
       reply.error = pack(reason);
     }
-    endpoint.postMessage(reply, [...buffersIn(reply.value)]);
-  });
+    port.postMessage(reply, [...buffersIn(reply.value)]);
+  };
 }
 
-/** Makes calls. */
+/** Makes calls to a worker, until it fails or ends. */
 export class Caller {
   readonly #open = new Map<number, { resolve(value: never): void; reject(error: RlxError): void }>();
+  readonly #worker: Worker;
+  readonly #port: MessagePort;
+  readonly #onError: (event: ErrorEvent) => void;
+  readonly #waiting = new AbortController();
   #next = 0;
-  readonly #endpoint: Endpoint;
   #ended: RlxError | undefined;
 
-  constructor(endpoint: Endpoint) {
-    this.#endpoint = endpoint;
-    endpoint.addEventListener('message', ({ data: { id, value, error } }: MessageEvent<Answer>) => {
+  /** `failure` makes the error that all calls reject with when the worker, it says how, is of no use any more. */
+  constructor(worker: Worker, failure: (how: string) => RlxError) {
+    const { port1, port2 } = new MessageChannel();
+    this.#worker = worker;
+    this.#port = port1;
+    this.#onError = ({ message }) => this.end(failure(`failed: ${message ?? 'it could not be loaded'}`));
+    worker.addEventListener('error', this.#onError);
+    // Node tells a port that the thread of the other one is gone, browsers do not: there its lock does.
+    const gone = () => this.end(failure('was ended'));
+    port1.addEventListener('close', gone);
+    port1.onmessage = ({ data: { id, value, error, life } }: MessageEvent<Answer>) => {
+      if (life) navigator.locks.request(life, { signal: this.#waiting.signal }, gone).catch(() => {});
       const call = this.#open.get(id);
       this.#open.delete(id);
       if (error) call?.reject(new RlxError(error.kind, error.message, error.place));
       else call?.resolve(value as never);
-    });
+    };
+    worker.postMessage({ port: port2 }, [port2]);
   }
 
-  /** Calls a method; buffers in `transfer` move to the other thread. */
-  call<T>(method: string, args: unknown[], transfer: Transferable[] = []): Promise<T> {
+  /** Calls a method. */
+  call<T>(method: string, ...args: unknown[]): Promise<T> {
     if (this.#ended) return Promise.reject(this.#ended);
     return new Promise<T>((resolve, reject) => {
-      this.#endpoint.postMessage({ id: this.#next, method, args }, transfer);
+      try {
+        this.#port.postMessage({ id: this.#next, method, args });
+      } catch (cause) { // not everything can be sent
+        return reject(new RlxError('dtype', `${method}: ${(cause as Error).message}`, { op: method, cause }));
+      }
       this.#open.set(this.#next++, { resolve, reject });
     });
   }
 
   /** Rejects all calls, now and later. */
   end(error: RlxError): void {
-    this.#ended ??= error;
+    if (this.#ended) return;
+    this.#ended = error;
+    this.#worker.removeEventListener('error', this.#onError);
+    this.#port.close();
+    this.#waiting.abort();
     for (const { reject } of this.#open.values()) reject(error);
     this.#open.clear();
   }

@@ -72,19 +72,15 @@ type Open<File, Options> = (file: File, options: Options) => Promise<Session>;
 /** Opens a session on a plan file. */
 export const openPlan = async (file: Uint8Array | ArrayBuffer, options: SessionOptions) => openLocal(decodePlan(file), options);
 
-/** The methods of a worker that holds sessions: on plan files, unless `open` takes something else. */
-export function sessionHandlers<File, Options>(open: Open<File, Options>): Handlers {
-  const sessions: Served[] = [];
-  return {
+/** The methods of a worker that holds sessions, one for each caller: on plan files, unless `open` takes something else. */
+export const sessionHandlers = <File, Options>(open: Open<File, Options>) => (): Handlers => {
+  const handlers: Handlers = {
     async open(file: File, options: Options): Promise<RemoteInfo> {
       const session = await open(file, options), { plan, deviceName } = session;
+      Object.assign(handlers, new Served(session).methods);
       // Constants are on the device by now, and large: they stay here.
-      return { session: sessions.push(new Served(session)) - 1, plan: { ...plan, constants: [], variants: [] }, deviceName };
-    },
-    call(session: number, method: string, args: unknown[]) {
-      const handler = sessions[session]?.methods[method];
-      if (!handler) throw new RlxError('name', `no session ${session} with a method ${method}`);
-      return handler(...args);
+      return { plan: { ...plan, constants: [], variants: [] }, deviceName };
     },
   };
-}
+  return handlers;
+};

@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { openChromium } from '../rig/chromium.mjs';
+import { openChromium, watchLongTasks } from '../rig/chromium.mjs';
 import { serve, strictCSP } from '../rig/serve.mjs';
 
 const want = JSON.parse(readFileSync(new URL('../testdata/mlp_steps.json', import.meta.url), 'utf8'));
 const html = '<!doctype html><html lang="en"><title>rlx</title><script type="module" src="/page.mjs"></script></html>';
 const script = `
-import { init, parseGraph, session, train } from '/dist/index.js';
+import { graph, init, parseGraph, session, train } from '/dist/index.js';
 const { text, losses: { length: steps } } = ${JSON.stringify(want)};
 const elements = (place, size) => Float32Array.from({ length: size }, (_, i) => (i * 7919 + place * 104729) % 1024 / 1024 - 0.5);
 const inputs = { x: elements(0, 12), labels: Int32Array.of(0, 1, 2, 0) };
@@ -22,6 +22,27 @@ globalThis.train = async () => {
   const { fallbackReason, deviceName } = trainer.session;
   trainer.session.close();
   return { losses, fallbackReason, deviceName };
+};
+/** A convolutional network, whose compilation takes a while. */
+const network = () => graph('network', (b) => {
+  const x = b.input('x', 'f32', [8, 16, 16, 4]), labels = b.input('labels', 'i32', [8]);
+  const first = x.conv2d(b.param('filter1', 'f32', [3, 3, 4, 16]), undefined, { padLo: [1, 1], padHi: [1, 1] }).relu().maxPool({ sizes: [2, 2] });
+  const second = first.conv2d(b.param('filter2', 'f32', [3, 3, 16, 16]), undefined, { padLo: [1, 1], padHi: [1, 1] }).relu();
+  b.output('loss', second.reshape([8, -1]).linear(b.param('w', 'f32', [1024, 10]), b.param('b', 'f32', [10])).crossEntropyMean(labels));
+});
+globalThis.longTrain = async (ownGPU) => {
+  await init(ownGPU ? { gpu: navigator.gpu } : {});
+  const given = { x: new Float32Array(8 * 16 * 16 * 4).fill(0.5), labels: new Int32Array(8) };
+  await new Promise((done) => setTimeout(done, 200)); // what loading has cost is told by then
+  rigLongTasks.length = 0;
+  const begun = performance.now();
+  const trainer = await train(network(), { optimizer: { kind: 'adam' }, rate: 1e-3 });
+  await trainer.run({ steps: 20, batches: () => given });
+  const { fallbackReason } = trainer.session;
+  const elapsed = performance.now() - begun;
+  trainer.session.close();
+  await new Promise((done) => setTimeout(done, 200));
+  return { fallbackReason, busy: rigLongTasks.reduce((sum, { duration }) => sum + duration, 0) / elapsed };
 };
 globalThis.evaluate = async (worker) => {
   const made = await session({ entries: { loss: text } }, { on: 'cpu', worker });
@@ -76,3 +97,21 @@ test('a session on the text of graphs that asks for the CPU needs no compiler', 
   assert.deepEqual([requested('rlx.wasm'), requested('cpu-worker.js'), requested('rlx-cpu.wasm')], [0, 1, 2]);
   assert.deepEqual(page.problems, []);
 });
+
+for (const ownGPU of [false, true]) {
+  test(`training beside a GPU of software${ownGPU ? ' of the page' : ''} is on the CPU, in a worker: the page stays free`, async (t) => {
+    const browser = await openChromium({ webgpu: 'swiftshader' });
+    t.after(() => browser.close());
+    const page = await browser.open();
+    await watchLongTasks(page);
+    await page.goto(`${server.origin}/`);
+    await page.waitForFunction(() => globalThis.ready);
+    server.requests.length = 0;
+    const { fallbackReason, busy } = await page.evaluate((own) => globalThis.longTrain(own), ownGPU);
+    assert.match(fallbackReason, /software/);
+    // Building the graph takes a moment of the page; compiling and running it, seconds, must not.
+    assert.ok(busy < 0.4, `long tasks take ${Math.round(100 * busy)} % of the time`);
+    assert.deepEqual([requested('cpu-worker.js'), requested('rlx-cpu.wasm')], [1, 1]);
+    assert.deepEqual(page.problems, []);
+  });
+}

@@ -9,7 +9,8 @@ import { serve, strictCSP } from '../rig/serve.mjs';
 
 const html = '<!doctype html><html lang="en"><title>rlx</title><script type="module" src="/page.mjs"></script></html>';
 const script = `
-import { openSession, Trainer } from '/dist/runtime.js';
+import { openSession, startWorker, Trainer } from '/dist/runtime.js';
+globalThis.startWorker = startWorker;
 const batch = ${batch};
 globalThis.open = async (options) => openSession(await (await fetch('/linear.rlxp')).arrayBuffer(), options);
 globalThis.train = async (options, run) => {
@@ -108,6 +109,20 @@ for (const worker of [false, true]) {
     assert.ok(steps > 20, message);
   });
 }
+
+test('tells of a worker that was ended in the middle of a step', async (t) => {
+  const page = await open(t);
+  const { kinds, lost } = await page.evaluate(async () => {
+    const worker = globalThis.startWorker(), session = await globalThis.open({ worker });
+    await session.run('init');
+    const calls = [session.run('step', { x: new Float32Array(12), t: new Float32Array(4), rate: 0.1 }), session.read('w'), session.save()];
+    worker.terminate();
+    const kinds = (await Promise.allSettled(calls)).map(({ reason }) => reason?.kind);
+    return { kinds, lost: (await session.lost).kind };
+  });
+  assert.deepEqual(kinds, ['lost', 'lost', 'lost']);
+  assert.equal(lost, 'lost');
+});
 
 test('says what is missing where there is no adapter, and where there is no WebGPU', async (t) => {
   for (const [webgpu, text] of [['no adapter', /no adapter/], ['absent', /navigator\.gpu is missing/]]) {

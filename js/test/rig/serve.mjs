@@ -5,6 +5,7 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { extname, join, normalize, sep } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 
 const types = {
   '.css': 'text/css; charset=utf-8',
@@ -25,7 +26,7 @@ const types = {
 /** A policy as strict as the library allows: own files only, and WebAssembly. */
 export const strictCSP = [
   "default-src 'none'", "script-src 'self' 'wasm-unsafe-eval'", "worker-src 'self'", "connect-src 'self'",
-  "style-src 'self'", "img-src 'self' data: blob:", "font-src 'self'", "base-uri 'none'", "form-action 'none'",
+  "style-src 'self'", "img-src 'self' data: blob:", "font-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
 ].join('; ');
 
 const isText = (target) => typeof target === 'object' && 'body' in target;
@@ -44,18 +45,31 @@ async function fileAt(name) {
   return info?.isDirectory() ? fileAt(join(name, 'index.html')) : info && { name, size: info.size };
 }
 
+// pathOf gives the path that is asked for, undefined if it is none.
+function pathOf({ url }) {
+  try {
+    return decodeURIComponent(new URL(url, 'http://localhost').pathname);
+  } catch {
+    return undefined;
+  }
+}
+
 async function answer(request, response, { mounts, headers }) {
-  const path = decodeURIComponent(new URL(request.url, 'http://localhost').pathname);
+  const path = pathOf(request);
+  if (path === undefined) {
+    response.writeHead(400, { 'content-type': types['.txt'], ...headers });
+    return response.end('bad request\n');
+  }
   const target = locate(mounts, path);
   const found = target && (isText(target) ? target : await fileAt(target));
   if (!found) {
-    response.writeHead(404, { 'content-type': types['.txt'] });
+    response.writeHead(404, { 'content-type': types['.txt'], ...headers });
     return response.end(`not found: ${path}\n`);
   }
   const type = found.type ?? types[extname(found.name ?? path)] ?? 'application/octet-stream';
   response.writeHead(200, { 'content-type': type, 'cache-control': 'no-store', ...headers, ...found.headers });
   if (request.method === 'HEAD') return response.end();
-  return isText(found) ? response.end(found.body) : createReadStream(found.name).pipe(response);
+  return isText(found) ? response.end(found.body) : pipeline(createReadStream(found.name), response).catch(() => {}); // whoever asked has gone
 }
 
 /**
@@ -73,8 +87,10 @@ export async function serve(mounts, { csp, headers = {}, port = 0 } = {}) {
   const server = createServer((request, response) => {
     requests.push(request.url);
     answer(request, response, { mounts, headers: all }).catch((error) => {
+      console.error(error);
+      if (response.headersSent) return response.destroy();
       response.writeHead(500, { 'content-type': types['.txt'] });
-      response.end(`${error}\n`);
+      response.end('internal error\n');
     });
   });
   await new Promise((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve));

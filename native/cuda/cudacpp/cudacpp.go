@@ -7,7 +7,9 @@
 // unsigned int in memory.
 //
 // Arithmetic is that of CUDA: a product and a sum may be contracted to one
-// rounding, and signed integers are expected not to overflow.
+// rounding. Signed integers wrap: what may overflow, by the ranges of what it is
+// made of, is computed unsigned, since C++ leaves overflow undefined. Positions
+// are proven not to, and stay signed.
 package cudacpp
 
 import (
@@ -44,8 +46,8 @@ const Prefix = "k_"
 func EntryPoint(k *kernel.Kernel) string { return Prefix + k.Name }
 
 // Print returns the CUDA C++ source of a kernel. The error is a
-// *kernel.CheckError, or a *clike.UnsupportedError for 8- and 16-bit types and
-// complex ones, and for kernels that are not right for subgroups of 32.
+// *kernel.CheckError, or a *clike.UnsupportedError for types that the support
+// table does not promise, and for kernels that are not right for subgroups of 32.
 func Print(k *kernel.Kernel) (string, error) {
 	src, err := clike.Write(k, &dialect)
 	if err != nil {
@@ -55,7 +57,7 @@ func Print(k *kernel.Kernel) (string, error) {
 		return "", &clike.UnsupportedError{Dialect: dialect.Name, Kernel: k.Name, What: fmt.Sprintf(format, args...)}
 	}
 	for i, t := range k.Scalars {
-		if t != dtype.Invalid && typeNames[t] == "" {
+		if t != dtype.Invalid && t.On(dialect.Target) != dtype.Arithmetic {
 			return unsupported("scalar %d of type %s", i, t)
 		}
 	}

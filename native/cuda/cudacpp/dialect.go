@@ -16,12 +16,16 @@ import (
 var dialect = clike.Dialect{
 	Name:      "cuda",
 	Level:     scalar.Accurate,
+	Target:    dtype.CUDA,
 	LazyLogic: true,
-	Reserved:  func(name string) bool { return reserved[name] },
-	Type:      func(t dtype.DType) string { return typeNames[t] },
-	Literal:   literal,
-	Form:      form,
-	Convert:   convert,
+
+	UndefinedOverflow: true,
+
+	Reserved: func(name string) bool { return reserved[name] },
+	Type:     func(t dtype.DType) string { return typeNames[t] },
+	Literal:  literal,
+	Form:     form,
+	Convert:  convert,
 	Bitcast: func(w *clike.Writer, x string, _, to dtype.DType) string {
 		w.Need("as_bits")
 		return "as_bits<" + typeNames[to] + ">(" + x + ")"

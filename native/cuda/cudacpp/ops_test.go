@@ -10,7 +10,6 @@ import (
 	_ "github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native/cuda/check"
-	"github.com/rlx-go/rlx/native/cuda/cudacpp"
 )
 
 // TestClangAcceptsTheKernelsOfAllOps prints the kernels of every sample of
@@ -75,16 +74,10 @@ func compileSample(op ir.Op, s ir.Sample) (*plan.Plan, error) {
 	}
 	for _, n := range g.Nodes() {
 		for _, t := range n.Types() {
-			if t.DType.On(dtype.CUDA) != dtype.Arithmetic || t.DType.Size() < 4 && t.DType != ir.Bool {
+			if t.DType.On(dtype.CUDA) != dtype.Arithmetic {
 				return &plan.Plan{}, nil
 			}
 		}
 	}
-	m, err := ir.NewModule("sample", ir.Entry{Name: "run", Graph: g})
-	if err != nil {
-		return nil, err
-	}
-	target := plan.WebGPU()
-	target.Name, target.Dialect = "cuda", dtype.CUDA
-	return plan.Compile(m, target, cudacpp.Printer{})
+	return compile(g, nil)
 }

@@ -14,5 +14,5 @@ extern "C" __global__ void __launch_bounds__(16, 32) k_booleans(
   __syncthreads();
   const bool mine_p = mine[i % 2] != 0u;
   both[i] = unsigned(mine_p && !(q[i] != 0u));
-  differ[i] = unsigned(mine_p != (all_q[(i + 1) % 16] != 0u));
+  differ[i] = unsigned(mine_p != (all_q[int(unsigned(i) + 1u) % 16] != 0u));
 }

@@ -21,11 +21,11 @@ extern "C" __global__ void __launch_bounds__(10, 51) k_integers(
   const int t5 = b[i];
   const int t6 = (t5 == 0 || (t5 == -1 && t4 == (-2147483647 - 1)) ? 1 : t5);
   const int t7 = t4 % t6;
-  floor_[i] = t4 / t6 - int(t7 != 0 && (t7 < 0) != (t6 < 0));
+  floor_[i] = int(unsigned(t4 / t6) - unsigned(int(t7 != 0 && (t7 < 0) != (t6 < 0))));
   const int t8 = a[i] % 5;
   modulo[i] = t8 + (t8 != 0 && (t8 < 0) != false ? 5 : 0);
   const int t9 = a[i];
-  shift[i] = (t9 << 3) ^ (t9 >> ((b[i] & 31) & 31));
+  shift[i] = int(unsigned(t9) << 3u) ^ (t9 >> ((b[i] & 31) & 31));
   const int t10 = a[i];
-  mixed[i] = int(__popc(t10)) + ~max(t10, (-2147483647 - 1));
+  mixed[i] = int(unsigned(int(__popc(t10))) + unsigned(~max(t10, (-2147483647 - 1))));
 }

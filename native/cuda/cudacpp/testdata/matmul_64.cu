@@ -27,33 +27,34 @@ extern "C" __global__ void __launch_bounds__(256, 2) k_matmul_64(
   float acc_15 = 0.0f;
   for (int tile = 0; tile < 4; tile++) {
     const int t0 = local_y * 16 + local_x;
-    const float4 v0 = a[min(t0 / 4, 63) * 16 + tile * 4 + t0 % 4];
+    const float4 v0 = a[int(unsigned(min(t0 / 4, 63) * 16) + unsigned(tile) * 4u + unsigned(t0 % 4))];
     tile_a[local_y * 16 + local_x] = v0;
     const int t1 = local_y * 16 + local_x;
-    const float4 v1 = b[(tile * 16 + t1 / 16) * 32 + group_x * 16 + t1 % 16];
+    const unsigned t2 = (unsigned(tile) * 16u + unsigned(t1 / 16)) * 32u + unsigned(group_x * 16) + unsigned(t1 % 16);
+    const float4 v1 = b[int(t2)];
     tile_b[local_y * 16 + local_x] = v1;
     __syncthreads();
     for (int q = 0; q < 4; q++) {
-      const float4 v2 = tile_b[q * 4 * 16 + local_x];
-      const float4 v3 = tile_b[(q * 4 + 1) * 16 + local_x];
-      const float4 v4 = tile_b[(q * 4 + 2) * 16 + local_x];
-      const float4 v5 = tile_b[(q * 4 + 3) * 16 + local_x];
-      const float4 v6 = tile_a[local_y * 4 * 4 + q];
+      const float4 v2 = tile_b[int(unsigned(q) * 4u * 16u + unsigned(local_x))];
+      const float4 v3 = tile_b[int((unsigned(q) * 4u + 1u) * 16u + unsigned(local_x))];
+      const float4 v4 = tile_b[int((unsigned(q) * 4u + 2u) * 16u + unsigned(local_x))];
+      const float4 v5 = tile_b[int((unsigned(q) * 4u + 3u) * 16u + unsigned(local_x))];
+      const float4 v6 = tile_a[int(unsigned(local_y * 4 * 4) + unsigned(q))];
       acc_0 = acc_0 + v6.x * v2.x + v6.y * v3.x + v6.z * v4.x + v6.w * v5.x;
       acc_1 = acc_1 + v6.x * v2.y + v6.y * v3.y + v6.z * v4.y + v6.w * v5.y;
       acc_2 = acc_2 + v6.x * v2.z + v6.y * v3.z + v6.z * v4.z + v6.w * v5.z;
       acc_3 = acc_3 + v6.x * v2.w + v6.y * v3.w + v6.z * v4.w + v6.w * v5.w;
-      const float4 v7 = tile_a[(local_y * 4 + 1) * 4 + q];
+      const float4 v7 = tile_a[int(unsigned((local_y * 4 + 1) * 4) + unsigned(q))];
       acc_4 = acc_4 + v7.x * v2.x + v7.y * v3.x + v7.z * v4.x + v7.w * v5.x;
       acc_5 = acc_5 + v7.x * v2.y + v7.y * v3.y + v7.z * v4.y + v7.w * v5.y;
       acc_6 = acc_6 + v7.x * v2.z + v7.y * v3.z + v7.z * v4.z + v7.w * v5.z;
       acc_7 = acc_7 + v7.x * v2.w + v7.y * v3.w + v7.z * v4.w + v7.w * v5.w;
-      const float4 v8 = tile_a[(local_y * 4 + 2) * 4 + q];
+      const float4 v8 = tile_a[int(unsigned((local_y * 4 + 2) * 4) + unsigned(q))];
       acc_8 = acc_8 + v8.x * v2.x + v8.y * v3.x + v8.z * v4.x + v8.w * v5.x;
       acc_9 = acc_9 + v8.x * v2.y + v8.y * v3.y + v8.z * v4.y + v8.w * v5.y;
       acc_10 = acc_10 + v8.x * v2.z + v8.y * v3.z + v8.z * v4.z + v8.w * v5.z;
       acc_11 = acc_11 + v8.x * v2.w + v8.y * v3.w + v8.z * v4.w + v8.w * v5.w;
-      const float4 v9 = tile_a[(local_y * 4 + 3) * 4 + q];
+      const float4 v9 = tile_a[int(unsigned((local_y * 4 + 3) * 4) + unsigned(q))];
       acc_12 = acc_12 + v9.x * v2.x + v9.y * v3.x + v9.z * v4.x + v9.w * v5.x;
       acc_13 = acc_13 + v9.x * v2.y + v9.y * v3.y + v9.z * v4.y + v9.w * v5.y;
       acc_14 = acc_14 + v9.x * v2.z + v9.y * v3.z + v9.z * v4.z + v9.w * v5.z;
@@ -63,18 +64,18 @@ extern "C" __global__ void __launch_bounds__(256, 2) k_matmul_64(
   }
   const int row_0 = local_y * 4;
   if (row_0 < 64) {
-    c[row_0 * 32 + group_x * 16 + local_x] = make_float4(acc_0, acc_1, acc_2, acc_3);
+    c[int(unsigned(row_0) * 32u + unsigned(group_x * 16) + unsigned(local_x))] = make_float4(acc_0, acc_1, acc_2, acc_3);
   }
   const int row_1 = local_y * 4 + 1;
   if (row_1 < 64) {
-    c[row_1 * 32 + group_x * 16 + local_x] = make_float4(acc_4, acc_5, acc_6, acc_7);
+    c[int(unsigned(row_1) * 32u + unsigned(group_x * 16) + unsigned(local_x))] = make_float4(acc_4, acc_5, acc_6, acc_7);
   }
   const int row_2 = local_y * 4 + 2;
   if (row_2 < 64) {
-    c[row_2 * 32 + group_x * 16 + local_x] = make_float4(acc_8, acc_9, acc_10, acc_11);
+    c[int(unsigned(row_2) * 32u + unsigned(group_x * 16) + unsigned(local_x))] = make_float4(acc_8, acc_9, acc_10, acc_11);
   }
   const int row_3 = local_y * 4 + 3;
   if (row_3 < 64) {
-    c[row_3 * 32 + group_x * 16 + local_x] = make_float4(acc_12, acc_13, acc_14, acc_15);
+    c[int(unsigned(row_3) * 32u + unsigned(group_x * 16) + unsigned(local_x))] = make_float4(acc_12, acc_13, acc_14, acc_15);
   }
 }

@@ -9,8 +9,8 @@ extern "C" __global__ void __launch_bounds__(16, 32) k_scan_loop(
   if (row < 40) {
     float sum = 0.0f;
     for (int j = 0; j < 9; j++) {
-      sum += x[row * 9 + j];
-      y[row * 9 + j] = sum;
+      sum += x[int(unsigned(row) * 9u + unsigned(j))];
+      y[int(unsigned(row) * 9u + unsigned(j))] = sum;
     }
   }
 }

@@ -15,5 +15,5 @@ extern "C" __global__ void __launch_bounds__(16, 32) k_slice_by_counter(
   const int local_x = int(threadIdx.x);
   const int scalar1 = run.scalar1;
   const int i = local_x;
-  y[i] = x[counter1 * 16 + i] * float(scalar1);
+  y[i] = x[int(unsigned(counter1) * 16u + unsigned(i))] * float(scalar1);
 }

@@ -8,7 +8,7 @@ extern "C" __global__ void __launch_bounds__(32, 16) k_softmax_row(
   const int local_index = int(threadIdx.x);
   float top = -3.4028235e+38f;
   for (int j = local_index; j < 70; j += 32) {
-    const float t0 = x[group_x * 70 + j];
+    const float t0 = x[int(unsigned(group_x * 70) + unsigned(j))];
     top = (top > t0 || top != top ? top : t0);
   }
   partial[local_index] = top;
@@ -46,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(32, 16) k_softmax_row(
   const float row_top = partial[0];
   float sum = 0.0f;
   for (int j = local_index; j < 70; j += 32) {
-    sum += expf(x[group_x * 70 + j] - row_top);
+    sum += expf(x[int(unsigned(group_x * 70) + unsigned(j))] - row_top);
   }
   __syncthreads();
   partial[local_index] = sum;
@@ -73,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(32, 16) k_softmax_row(
   __syncthreads();
   const float scale = 1.0f / partial[0];
   for (int j = local_index; j < 70; j += 32) {
-    const int t11 = group_x * 70 + j;
+    const int t11 = int(unsigned(group_x * 70) + unsigned(j));
     y[t11] = expf(x[t11] - row_top) * scale;
   }
 }

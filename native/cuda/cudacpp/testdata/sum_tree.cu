@@ -8,7 +8,7 @@ extern "C" __global__ void __launch_bounds__(128, 4) k_sum_tree(
   const int local_index = int(threadIdx.x);
   float sum = 0.0f;
   for (int j = local_index; j < 300; j += 128) {
-    sum += x[group_x * 300 + j];
+    sum += x[int(unsigned(group_x * 300) + unsigned(j))];
   }
   partial[local_index] = sum;
   __syncthreads();

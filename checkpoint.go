@@ -1,0 +1,164 @@
+package rlx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native/safetensors"
+)
+
+// ErrCheckpoint is the kind of every [*CheckpointError].
+var ErrCheckpoint = errors.New("not a checkpoint of this training")
+
+// CheckpointError says why a file, whole and well formed, is no checkpoint of
+// what a trainer trains.
+type CheckpointError struct {
+	// Missing are the parameters and states that the file does not have, of
+	// kind [ir.ErrName] like Unknown: the tensors of the file that are none.
+	Missing, Unknown []string
+	// Err says which value does not fit, of kind [ir.ErrDType], [ir.ErrShape] or
+	// [ir.ErrIndex], where all names are right.
+	Err error
+}
+
+// Error returns `not a checkpoint of this training: missing ["b1" "w1"]`.
+func (e *CheckpointError) Error() string {
+	var reasons []string
+	add := func(names []string, what string) {
+		if len(names) > 0 {
+			reasons = append(reasons, what+" "+abbreviated(names))
+		}
+	}
+	add(e.Missing, "missing")
+	add(e.Unknown, "unknown")
+	if e.Err != nil {
+		reasons = append(reasons, e.Err.Error())
+	}
+	return ErrCheckpoint.Error() + ": " + strings.Join(reasons, "; ")
+}
+
+// Unwrap returns [ErrCheckpoint] and what kind of error it is besides.
+func (e *CheckpointError) Unwrap() []error {
+	if e.Err != nil {
+		return []error{ErrCheckpoint, e.Err}
+	}
+	return []error{ErrCheckpoint, ir.ErrName}
+}
+
+// abbreviated lists names, the first few of many.
+func abbreviated(names []string) string {
+	const most = 8
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%q and %d more", names[:most], more)
+	}
+	return fmt.Sprintf("%q", names)
+}
+
+// maxSteps bounds the count of steps in a checkpoint, an i32 on the device, so
+// that it does not overflow in the steps to come.
+const maxSteps = 1 << 30
+
+// Save writes all parameters and states as a safetensors file: training goes on
+// from it as if it had never stopped. To a file, [Trainer.SaveFile] is safer.
+func (t *Trainer) Save(ctx context.Context, w io.Writer) error {
+	values, err := t.program.Save(ctx)
+	if err != nil {
+		return err
+	}
+	return safetensors.Write(w, values, nil)
+}
+
+// SaveFile is [Trainer.Save] to a file, which at any time is the old one or the
+// new one and whole: see [safetensors.WriteFile].
+func (t *Trainer) SaveFile(ctx context.Context, name string) error {
+	values, err := t.program.Save(ctx)
+	if err != nil {
+		return err
+	}
+	if err := safetensors.WriteFile(name, values, nil); err != nil {
+		return fmt.Errorf("saving %s: %w", name, err)
+	}
+	return nil
+}
+
+// Load goes on from a checkpoint that [Trainer.Save] has written. The file must
+// hold every parameter and state and nothing else; for a part of them, read it
+// with package safetensors and use [Program.Load]. An error of kind
+// [safetensors.ErrDamaged], or a [*CheckpointError], leaves the trainer as it
+// was.
+func (t *Trainer) Load(ctx context.Context, r io.Reader) error {
+	values, _, err := safetensors.Read(r)
+	if err != nil {
+		return err
+	}
+	return t.load(ctx, values)
+}
+
+// LoadFile is [Trainer.Load] from a file.
+func (t *Trainer) LoadFile(ctx context.Context, name string) error {
+	values, _, err := safetensors.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if err := t.load(ctx, values); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+func (t *Trainer) load(ctx context.Context, values map[string]Tensor) error {
+	if err := t.serves(); err != nil {
+		return err
+	}
+	if err := t.program.isCheckpoint(values); err != nil {
+		return err
+	}
+	if err := t.program.Load(values); err != nil {
+		return err
+	}
+	return t.resume(ctx)
+}
+
+// isCheckpoint returns a [*CheckpointError] where the values are not those of
+// all parameters and states.
+func (p *Program) isCheckpoint(values map[string]Tensor) error {
+	e := &CheckpointError{}
+	known := map[string]bool{}
+	for _, s := range p.Persistent() {
+		known[s.Name] = true
+		x, ok := values[s.Name]
+		if !ok {
+			e.Missing = append(e.Missing, s.Name)
+			continue
+		}
+		if err := s.Accept(x); err != nil && e.Err == nil {
+			e.Err = err
+		}
+	}
+	for name := range values {
+		if !known[name] {
+			e.Unknown = append(e.Unknown, name)
+		}
+	}
+	slices.Sort(e.Missing)
+	slices.Sort(e.Unknown)
+	if e.Missing != nil || e.Unknown != nil {
+		e.Err = nil
+		return e
+	}
+	for _, counter := range []string{optim.HistoryCount, optim.StepState} {
+		if x, ok := values[counter]; ok && e.Err == nil {
+			_, e.Err = stepCount(counter, x, maxSteps)
+		}
+	}
+	if e.Err != nil {
+		return e
+	}
+	return nil
+}

@@ -1,0 +1,35 @@
+// Weights in files: what is saved, and what a file must hold before anything is changed by it.
+
+import { decodeSafetensors, encodeSafetensors } from '/rlx/safetensors.js';
+import { models } from './engine.js';
+
+/** Counters count steps; more than this no page makes. */
+const mostSteps = 2 ** 30;
+
+const bad = (reason) => { throw new Error(reason); };
+
+/** The state of one moment as a file. */
+export const encodeWeights = (name, tensors) => encodeSafetensors(tensors, { model: name });
+
+/**
+ * Reads a file and checks all of it against a plan: parameters must be there, what is unknown must
+ * not, and every number must be one to train on from. What else is missing begins anew.
+ * @param {ArrayBuffer} file
+ * @param {string} name the model
+ * @param {import('@rlx-go/rlx/runtime').Plan} plan
+ * @returns {Record<string, import('@rlx-go/rlx/runtime').HostTensor>}
+ */
+export function decodeWeights(file, name, plan) {
+  const { tensors, metadata } = decodeSafetensors(file), wanted = models[metadata.model];
+  if (wanted && metadata.model !== name) bad(`it has the weights of a ${wanted.title}, and this is the ${models[name].title}`);
+  const slots = new Map(plan.slots.filter(({ role }) => role === 'param' || role === 'state').map((slot) => [slot.name, slot]));
+  for (const [key, tensor] of Object.entries(tensors)) check(key, tensor, slots.get(key) ?? bad(`the ${models[name].title} has no ${key}`));
+  for (const { name: key, role } of slots.values()) if (role === 'param' && !Object.hasOwn(tensors, key)) bad(`${key} is missing`);
+  return tensors;
+}
+
+function check(key, { dtype, shape, data }, slot) {
+  if (dtype !== slot.dtype || shape.join() !== slot.shape.join()) bad(`${key} is ${dtype}[${shape}], not ${slot.dtype}[${slot.shape}]`);
+  if (dtype === 'f32' && !data.every(Number.isFinite)) bad(`${key} has elements that are no numbers`);
+  if (dtype === 'i32' && !data.every((n) => n >= 0 && n <= mostSteps)) bad(`${key} is ${data[0]}, which is no number of steps`);
+}

@@ -1,0 +1,18 @@
+// A plan with a state as large as the buffer it lies in: `big` f32[384], to which the entry
+// `add` adds 1, and whose double it puts out as `twice`.
+
+import { compile, graph, init } from '../dist/index.js';
+
+await init({ compileWorker: false });
+const add = graph('add', (b) => {
+  const next = b.state('big', 'f32', [384]).add(1);
+  b.setState('big', next);
+  b.output('twice', next.mul(2));
+});
+const file = await compile({ name: 'state', entries: { add } });
+
+/** The bytes of the plan file. */
+export const statePlan = () => file.slice();
+
+/** The bytes of the state. */
+export const stateBytes = 4 * 384;

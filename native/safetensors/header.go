@@ -1,0 +1,183 @@
+package safetensors
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// header is what the header of a file says.
+type header struct {
+	places   []place
+	metadata map[string]string
+}
+
+// place is where a tensor lies in the bytes after the header.
+type place struct {
+	name     string
+	dtype    ir.DType
+	dims     []int
+	from, to int
+}
+
+// dtypes are the element types by the words of the format.
+var dtypes = func() map[string]ir.DType {
+	out := map[string]ir.DType{}
+	for d, name := range names {
+		out[name] = d
+	}
+	return out
+}()
+
+// parser reads the header word by word. Decoding it into structs would let
+// pass what two readers may understand in two ways: keys that are there twice,
+// that are missing, or that differ in case, and lists of another length.
+type parser struct{ *json.Decoder }
+
+func parseHeader(text []byte) (*header, error) {
+	if !utf8.Valid(text) {
+		return nil, fmt.Errorf("it is not UTF-8")
+	}
+	p := parser{json.NewDecoder(bytes.NewReader(text))}
+	p.UseNumber()
+	h := &header{}
+	err := p.object(func(name string) (err error) {
+		if name == metadataKey {
+			h.metadata, err = p.texts()
+			return err
+		}
+		at, err := p.place(name)
+		h.places = append(h.places, at)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.Token(); err != io.EOF {
+		return nil, fmt.Errorf("something comes after it")
+	}
+	return h, nil
+}
+
+func (p parser) begin(with json.Delim, what string) error {
+	t, err := p.Token()
+	if err == nil && t != with {
+		err = fmt.Errorf("%v is not %s", t, what)
+	}
+	return err
+}
+
+// object reads an object, each of whose keys is there once; value reads that of
+// a key.
+func (p parser) object(value func(key string) error) error {
+	if err := p.begin('{', "an object"); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for p.More() {
+		t, err := p.Token()
+		if err != nil {
+			return err
+		}
+		key, _ := t.(string) // a key is a string, or Token fails
+		if seen[key] {
+			return fmt.Errorf("%q is there twice", key)
+		}
+		seen[key] = true
+		if err := value(key); err != nil {
+			return fmt.Errorf("%q: %w", key, err)
+		}
+	}
+	_, err := p.Token()
+	return err
+}
+
+// place reads how a tensor is described.
+func (p parser) place(name string) (place, error) {
+	at := place{name: name, dims: []int{}}
+	var given struct{ dtype, shape, offsets bool }
+	err := p.object(func(key string) (err error) {
+		switch key {
+		case "dtype":
+			given.dtype = true
+			at.dtype, err = p.dtype()
+		case "shape":
+			given.shape = true
+			at.dims, err = p.sizes(at.dims)
+		case "data_offsets":
+			given.offsets = true
+			at.from, at.to, err = p.offsets()
+		default:
+			err = fmt.Errorf("a tensor has no such key")
+		}
+		return err
+	})
+	if err == nil && !(given.dtype && given.shape && given.offsets) {
+		err = fmt.Errorf("a tensor needs dtype, shape and data_offsets")
+	}
+	return at, err
+}
+
+func (p parser) text() (string, error) {
+	t, err := p.Token()
+	s, ok := t.(string)
+	if err == nil && !ok {
+		err = fmt.Errorf("%v is no string", t)
+	}
+	return s, err
+}
+
+func (p parser) dtype() (ir.DType, error) {
+	name, err := p.text()
+	d, ok := dtypes[name]
+	if err == nil && !ok {
+		err = fmt.Errorf("%q is no element type that is known here", name)
+	}
+	return d, err
+}
+
+func (p parser) texts() (map[string]string, error) {
+	out := map[string]string{}
+	err := p.object(func(key string) (err error) {
+		out[key], err = p.text()
+		return err
+	})
+	return out, err
+}
+
+func (p parser) offsets() (from, to int, err error) {
+	list, err := p.sizes(nil)
+	if err != nil {
+		return 0, 0, err
+	}
+	if len(list) != 2 {
+		return 0, 0, fmt.Errorf("%d offsets where there are two", len(list))
+	}
+	return list[0], list[1], nil
+}
+
+// sizes appends a list of integers, none of them negative.
+func (p parser) sizes(out []int) ([]int, error) {
+	if err := p.begin('[', "a list"); err != nil {
+		return nil, err
+	}
+	for p.More() {
+		t, err := p.Token()
+		if err != nil {
+			return nil, err
+		}
+		text, _ := t.(json.Number)
+		n, err := strconv.ParseUint(text.String(), 10, strconv.IntSize-1)
+		if err != nil {
+			return nil, fmt.Errorf("%v is no size", t)
+		}
+		out = append(out, int(n))
+	}
+	_, err := p.Token()
+	return out, err
+}
