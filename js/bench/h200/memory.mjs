@@ -20,7 +20,14 @@ const { maxBufferSize, maxStorageBufferBindingSize } = adapter.limits;
 const device = await adapter.requestDevice({ requiredLimits: { maxBufferSize, maxStorageBufferBindingSize } });
 
 for (const { name, bytes, keys } of jobs) {
-  const session = await openSession(read(`memory-${name}.rlxp`), { device });
+  let session;
+  try {
+    session = await openSession(read(`memory-${name}.rlxp`), { device });
+  } catch (error) {
+    if (error.kind !== 'limit') throw error;
+    console.log(`${name.padEnd(20)} ${error.message}`);
+    continue;
+  }
   await session.run('fill');
   const time = async (steps) => {
     await device.queue.onSubmittedWorkDone();
