@@ -127,6 +127,7 @@ bench: js $(PEERS) ## host time per step against jax-js and TensorFlow.js; CPU k
 bench-h200: js suite $(PEERS) ## pack build/h200: benchmarks and conformance for a bare GPU machine
 	$(GO) run ./js/bench/plans build/plans
 	$(NODE) js/bench/h200/pack.mjs build/h200 --plans build/plans \
+	  --program memory=js/bench/h200/memory.mjs \
 	  --program conformance=js/bench/h200/conformance.mjs --data conformance=build/conformance
 
 .PHONY: pack-cuda

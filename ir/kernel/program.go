@@ -128,13 +128,17 @@ const (
 	ContractKind
 	// PrefixKind is a running combination along one axis.
 	PrefixKind
+	// ScatterKind stores updates where data says.
+	ScatterKind
+	// SortKind finds the order of elements along one axis.
+	SortKind
 	// LoopKind is a scan. Its group becomes a [Loop].
 	LoopKind
 )
 
 // String returns the kind's name in lower case.
 func (k Kind) String() string {
-	return [...]string{"map", "reduce", "contract", "prefix", "loop"}[k]
+	return [...]string{"map", "reduce", "contract", "prefix", "scatter", "sort", "loop"}[k]
 }
 
 // Group is a set of nodes computed together.

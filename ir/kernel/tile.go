@@ -33,7 +33,7 @@ const (
 	// compile their workgroup memory, whose initialisation it writes out word by
 	// word, and long at every barrier.
 	smallProduct = 1 << 21
-	shortSpace   = 512
+	shortSpace   = 256
 )
 
 func (t tile) threads() int { return t.m / t.rm * (t.n / t.rn) }

@@ -168,6 +168,35 @@ func BenchmarkRows(b *testing.B) {
 	}
 }
 
+// BenchmarkMemory times scatters, sorts and running combinations of numbers drawn
+// on the device.
+func BenchmarkMemory(b *testing.B) {
+	d := gpu(b)
+	jobs, err := irtest.MemoryJobs(1 << 30)
+	must(b, err)
+	for _, j := range jobs {
+		b.Run(j.Name, func(b *testing.B) {
+			m, err := j.Module()
+			must(b, err)
+			p, err := d.Compile(context.Background(), m, native.Options{})
+			must(b, err)
+			defer p.Close()
+			must(b, cuda.Replay(p, "fill", 1))
+			must(b, cuda.Replay(p, "step", 3))
+			b.ResetTimer()
+			must(b, cuda.Replay(p, "step", b.N))
+			rate := float64(b.N) / b.Elapsed().Seconds()
+			b.ReportMetric(float64(cuda.Launches(p)), "launches")
+			if j.Bytes > 0 {
+				b.ReportMetric(j.Bytes*rate/1e9, "GB/s")
+			}
+			if j.Keys > 0 {
+				b.ReportMetric(j.Keys*rate/1e9, "Gkeys/s")
+			}
+		})
+	}
+}
+
 // BenchmarkLaunches times a step of very many small kernels: what the host has
 // to do for it.
 func BenchmarkLaunches(b *testing.B) {

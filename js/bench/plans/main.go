@@ -6,10 +6,12 @@
 // writes matmul-N, matvec-N, FUNCTION-ROWSxCOLS, mlp-LAYERS-BATCH and
 // lm-CONTEXT-WIDTH-HEADS-BLOCKS-BATCH, each with the extension .rlxp. Every plan has an entry "step", whose result is a state, and an entry
 // "probe", whose output "first" is one element of that result: reading it waits for all
-// steps and moves four bytes.
+// steps and moves four bytes. The jobs that are bound by memory (js/bench/h200/memory.mjs)
+// are memory-NAME, with an entry "fill" in place of the probe, and listed in memory.json.
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"log"
 	"os"
@@ -37,6 +39,9 @@ func main() {
 		log.Fatal("usage: plans FOLDER")
 	}
 	if err := writeAll(os.Args[1], jobs()); err != nil {
+		log.Fatal(err)
+	}
+	if err := writeMemory(os.Args[1]); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -89,6 +94,36 @@ func writeAll(folder string, jobs []job) error {
 		}
 	}
 	return nil
+}
+
+// memoryBytes is what a tensor of a job that is bound by memory takes at most.
+const memoryBytes = 256 << 20
+
+// writeMemory writes the jobs that are bound by memory, and the list of them.
+func writeMemory(folder string) error {
+	memory, err := irtest.MemoryJobs(memoryBytes)
+	if err != nil {
+		return err
+	}
+	type entry struct {
+		Name  string  `json:"name"`
+		Bytes float64 `json:"bytes"`
+		Keys  float64 `json:"keys"`
+	}
+	var list []entry
+	var all []job
+	for _, j := range memory {
+		list = append(list, entry{j.Name, j.Bytes, j.Keys})
+		all = append(all, job{"memory-" + j.Name, j.Module, memoryBytes})
+	}
+	if err := writeAll(folder, all); err != nil {
+		return err
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "memory.json"), text, 0o644)
 }
 
 // module joins a step with the probe of one of its states, of the given shape.
