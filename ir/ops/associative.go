@@ -83,7 +83,10 @@ func AssociativeScan(b *ir.Builder, a AssociativeAttrs, in []ir.Value, combine f
 		a.Axis = fromFront([]int{a.Axis}, in[0].Rank())[0]
 	}
 	g := closed(b, "combine", types, func(b *ir.Builder, v []ir.Value) []ir.Value { return combine(b, v[:len(in)], v[len(in):]) })
-	return b.AddNode(OpAssociativeScan, &a, []*ir.Graph{g}, in...)
+	if b.Err() != nil {
+		return make([]ir.Value, len(in))
+	}
+	return several(len(in), b.AddNode(OpAssociativeScan, &a, []*ir.Graph{g}, in...))
 }
 
 func inferAssociativeScan(n *ir.Node) ([]ir.Type, error) {

@@ -71,11 +71,10 @@ func LinearRecurrence(b *ir.Builder, x, y ir.Value, a CumSumAttrs) ir.Value {
 // their k terms, x the k·k factors by which they pass on to each other, those of
 // h[0] first. A negative axis counts from the last.
 func LinearRecurrences(b *ir.Builder, x, y []ir.Value, a CumSumAttrs) []ir.Value {
-	a.Axis = fromFront([]int{a.Axis}, x[0].Rank())[0]
-	if out := b.Add(OpLinearRecurrence, &a, slices.Concat(x, y)...); len(out) == len(y) {
-		return out
+	if len(x) > 0 {
+		a.Axis = fromFront([]int{a.Axis}, x[0].Rank())[0]
 	}
-	return make([]ir.Value, len(y))
+	return several(len(y), b.Add(OpLinearRecurrence, &a, slices.Concat(x, y)...))
 }
 
 func inferLinearRecurrence(n *ir.Node) ([]ir.Type, error) {

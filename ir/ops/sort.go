@@ -140,15 +140,23 @@ func ArgSort(b *ir.Builder, x ir.Value, a SortAttrs) ir.Value {
 // negative axis counts from the last.
 func Sort(b *ir.Builder, a SortAttrs, x ir.Value, payloads ...ir.Value) []ir.Value {
 	a.Axis = fromFront([]int{a.Axis}, x.Rank())[0]
-	return b.Add(OpSort, &a, slices.Concat([]ir.Value{x}, payloads)...)
+	return several(1+len(payloads), b.Add(OpSort, &a, slices.Concat([]ir.Value{x}, payloads)...))
 }
 
 // TopK returns the a.K largest elements of x along an axis, or smallest, and
 // their positions, i32; a negative axis counts from the last.
 func TopK(b *ir.Builder, x ir.Value, a TopKAttrs) (values, indices ir.Value) {
 	a.Axis = fromFront([]int{a.Axis}, x.Rank())[0]
-	out := b.Add(OpTopK, &a, x)
+	out := several(2, b.Add(OpTopK, &a, x))
 	return out[0], out[1]
+}
+
+// several returns the n results of a node, invalid ones after an error.
+func several(n int, results []ir.Value) []ir.Value {
+	if len(results) != n {
+		return make([]ir.Value, n)
+	}
+	return results
 }
 
 // takeOrder returns elements of x along an axis at places of which no two are

@@ -294,3 +294,20 @@ func dispatches(steps []plan.Step) int {
 	}
 	return n
 }
+
+// TestCombinationsOfEqualOperandsAreToldApart has two running combinations that
+// differ in nothing but their graphs.
+func TestCombinationsOfEqualOperandsAreToldApart(t *testing.T) {
+	g, err := ir.Build("g", func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.N(9))
+		for name, op := range map[string]func(b *ir.Builder, x, y ir.Value) ir.Value{"sum": ops.Add, "largest": ops.Max} {
+			b.Output(name, ops.AssociativeScan(b, ops.AssociativeAttrs{}, []ir.Value{x}, func(b *ir.Builder, x, y []ir.Value) []ir.Value {
+				return []ir.Value{op(b, x[0], y[0])}
+			})[0])
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkTwoRuns(t, g, someValues(g), plan.WebGPU())
+}
