@@ -54,7 +54,7 @@ type canon struct {
 
 func canonOf(g *Group, d Device) *canon {
 	c := &canon{p: g.program, number: map[*Tensor]int{}, members: map[*ir.Node]int{}, nodes: map[*ir.Node]int{}}
-	c.ints(d.Threads, d.SharedBytes, d.Groups, d.ArrayBytes, c.p.depth(), len(g.parts()))
+	c.ints(d.Threads, d.SharedBytes, d.Groups, d.ArrayBytes, c.p.depth(), c.p.options.Tensors, len(g.parts()))
 	for _, part := range g.parts() {
 		c.group(part)
 	}

@@ -17,6 +17,7 @@ type prefix struct {
 	// rows counts all rows; beside is how many of them lie side by side, so that
 	// the elements of a row are that far apart.
 	rows, beside, length int
+	tensors              int // that element and save touch
 	// element returns what element i of a row brings, save stores its result.
 	element func(w *writer, row, i scalar.Expr) []scalar.Expr
 	save    func(w *writer, row, i scalar.Expr, acc []scalar.Expr)
@@ -48,6 +49,7 @@ func schedulePrefix(e *emitter, g *Group) []Launch {
 	p := &prefix{
 		p: e.p, d: e.device, name: g.Name(), accs: l.Accumulators(n), exclusive: l.Exclusive(n),
 		rows: product(lines), beside: product(dims[axis+1:]), length: dims[axis],
+		tensors: len(g.loads) + len(g.Writes()),
 		combine: func(a, b []scalar.Expr) []scalar.Expr { return l.Combine(n, a, b) },
 		element: func(w *writer, row, i scalar.Expr) []scalar.Expr {
 			return l.Element(n, place(w, row, i), w.reader().operand(n))
@@ -74,6 +76,9 @@ func schedulePrefix(e *emitter, g *Group) []Launch {
 func (p *prefix) launches() []Launch {
 	alone := p.beside >= manyBeside
 	chunk, chunks := p.chunks(alone)
+	if p.tensors+len(p.accs) > p.p.options.Tensors {
+		chunk, chunks = p.length, 1 // no room for what goes from chunk to chunk
+	}
 	whole := func(q *prefix, chunk, chunks int, start, total []*Tensor) Launch {
 		if alone {
 			return q.threads(chunk, chunks, start, total)
@@ -89,7 +94,7 @@ func (p *prefix) launches() []Launch {
 		starts[i] = p.p.scratch("start", a.DType, chunks, p.rows)
 	}
 	between := *p
-	between.name, between.exclusive, between.length = p.name+"_starts", true, chunks
+	between.name, between.exclusive, between.length, between.tensors = p.name+"_starts", true, chunks, 2*len(p.accs)
 	between.element = func(w *writer, row, i scalar.Expr) []scalar.Expr { return loadAll(w, totals, i, row) }
 	between.save = func(w *writer, row, i scalar.Expr, acc []scalar.Expr) { saveAll(w, starts, i, row, acc) }
 	first := *p
@@ -103,7 +108,7 @@ func (p *prefix) launches() []Launch {
 // launches of a cut.
 const (
 	enoughThreads = 1 << 15
-	enoughGroups  = 512
+	enoughGroups  = 1024
 	leastSteps    = 64
 )
 

@@ -121,6 +121,27 @@ var runnings = map[string]apart{
 	"recurrence in many columns": {recurrence(ops.CumSumAttrs{}, 640, 40), 0, 3, 0, 0},
 }
 
+// TestManyValuesThatGoOnTogetherAreBound has two values and their factors, more
+// than a kernel binds along with what would go from chunk to chunk.
+func TestManyValuesThatGoOnTogetherAreBound(t *testing.T) {
+	apart{build: func(b *ir.Builder) {
+		var in []ir.Value
+		for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+			in = append(in, ops.Tanh(b, b.Input(name, ir.F32, ir.N(9000))))
+		}
+		b.Output("h", ops.LinearRecurrences(b, halved(b, in[:4]), in[4:], ops.CumSumAttrs{})[0])
+	}, dispatches: 2}.check(t, plan.WebGPU())
+}
+
+// halved makes values less than half, so that two that go on together stay small.
+func halved(b *ir.Builder, in []ir.Value) []ir.Value {
+	out := make([]ir.Value, len(in))
+	for i, x := range in {
+		out[i] = ops.Mul(b, x, ops.ConstLike(b, x, 0.4))
+	}
+	return out
+}
+
 func TestRunningCombinationsOfAllSizes(t *testing.T) {
 	for name, c := range runnings {
 		t.Run(name, func(t *testing.T) { c.check(t, plan.WebGPU()) })
