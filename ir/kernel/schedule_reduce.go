@@ -25,6 +25,7 @@ type rowEmitter struct {
 	// from and to bound the inner points that the workgroup has, where it does
 	// not have them all.
 	from, to scalar.Expr
+	length   int // of each part, 1 where they differ
 }
 
 // scheduleReduce gives each row to a set of lanes of one workgroup, which meet
@@ -57,7 +58,7 @@ func scheduleReduce(e *emitter, g *Group) []Launch {
 func newRowEmitter(e *emitter, g *Group, shape rowsShape, group scalar.Expr) *rowEmitter {
 	r := &rowEmitter{
 		emitter: e, g: g, shape: shape, levels: levelsOf(g), named: map[ir.Value]scalar.Expr{},
-		scratch: map[scratchKey]int{}, from: integer(0), to: integer(product(g.Inner)),
+		scratch: map[scratchKey]int{}, from: integer(0), to: integer(product(g.Inner)), length: product(g.Inner),
 	}
 	if shape.rowsFirst {
 		e.workgroup = [3]int{shape.rows, shape.lanes, 1}

@@ -22,13 +22,7 @@ func (r *rowEmitter) overPoints(f func(c *chunk)) {
 		return
 	}
 	if r.shape.chunks == 0 {
-		name := r.name("r")
-		at := scalar.NewVar(name, ir.I32, 0, int64(n-1))
-		outer := r.body
-		r.body = nil
-		f(&chunk{-1, r.unflatten(at, r.g.Inner), scalar.ConstBool(true)})
-		loop := &For{Var: name, Start: scalar.Add(r.from, r.lane), End: r.to, Step: integer(lanes), Body: r.body}
-		r.body = append(outer, loop)
+		r.loopOver(f)
 		return
 	}
 	for j := range r.shape.chunks {
@@ -39,6 +33,41 @@ func (r *rowEmitter) overPoints(f func(c *chunk)) {
 		}
 		f(&chunk{j, r.unflatten(r.Simplify(at), r.g.Inner), r.Simplify(valid)})
 	}
+}
+
+// loopOver writes a loop over the inner points of a thread, a few of which are
+// written out in each turn so that the loads of one need not wait for those of the
+// other.
+func (r *rowEmitter) loopOver(f func(c *chunk)) {
+	n, lanes, turns := product(r.g.Inner), r.shape.lanes, r.together()
+	name, inner := r.name("r"), r.name("u")
+	at := scalar.NewVar(name, ir.I32, 0, int64(n-1-(turns-1)*lanes))
+	if turns > 1 {
+		at = scalar.Add(at, scalar.Mul(scalar.NewVar(inner, ir.I32, 0, int64(turns-1)), integer(lanes)))
+	}
+	outer := r.body
+	r.body = nil
+	f(&chunk{-1, r.unflatten(at, r.g.Inner), scalar.ConstBool(true)})
+	if turns > 1 {
+		r.body = []Stmt{&For{Var: inner, Start: integer(0), End: integer(turns), Step: integer(1), Unroll: true, Body: r.body}}
+	}
+	loop := &For{Var: name, Start: scalar.Add(r.from, r.lane), End: r.to, Step: integer(turns * lanes), Body: r.body}
+	r.body = append(outer, loop)
+}
+
+// maxTogether is how many inner points of a thread are written out in a turn of a
+// loop over them.
+const maxTogether = 4
+
+// together returns how many points are written out in each turn: as many as come
+// out even for every thread of every workgroup.
+func (r *rowEmitter) together() int {
+	for t := maxTogether; t > 1; t /= 2 {
+		if r.length%(t*r.shape.lanes) == 0 && t*r.g.weight() <= maxWrittenOut {
+			return t
+		}
+	}
+	return 1
 }
 
 // reader returns a reader for the expressions at a chunk.

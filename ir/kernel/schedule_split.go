@@ -54,6 +54,9 @@ func (e *emitter) splitRows(g *Group, parts int, partials *[]*Tensor) Launch {
 	length := ceilDiv(product(g.Inner), parts)
 	r.from = r.let("from", scalar.Mul(part, integer(length)))
 	r.to = r.let("to", scalar.Min(scalar.Add(r.from, integer(length)), integer(product(g.Inner))))
+	if r.length = length; length*parts != product(g.Inner) {
+		r.length = 1
+	}
 
 	var stores []Stmt
 	for _, m := range r.membersAt(0, true) {
