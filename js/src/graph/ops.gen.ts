@@ -25,6 +25,14 @@ export abstract class ValueOps {
   acos(): Value { return this.apply('acos', [])[0]!; }
 
   /**
+   * The inverse hyperbolic cosine of x, NaN below 1. The derivative at 1 is infinite.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  acosh(): Value { return this.apply('acosh', [])[0]!; }
+
+  /**
    * x + y. Integers wrap.
    *
    * - C1: the operands have one element type, which is signed, unsigned, float or complex
@@ -74,6 +82,14 @@ export abstract class ValueOps {
   asin(): Value { return this.apply('asin', [])[0]!; }
 
   /**
+   * The inverse hyperbolic sine of x.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  asinh(): Value { return this.apply('asinh', [])[0]!; }
+
+  /**
    * The arc tangent of x, in (−π/2, π/2).
    *
    * - C1: the operands have one element type, which is float
@@ -89,6 +105,14 @@ export abstract class ValueOps {
    * - C2: the operands have one shape, which is that of the result
    */
   atan2(x: Operand): Value { return this.apply('atan2', [x])[0]!; }
+
+  /**
+   * The inverse hyperbolic tangent of x: infinite at ±1, NaN beyond.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  atanh(): Value { return this.apply('atanh', [])[0]!; }
 
   /**
    * softmax(scale·q·kᵀ)·v. The order is: products, scale, softcap, mask, softmax. A query
@@ -173,12 +197,29 @@ export abstract class ValueOps {
   broadcastInDim(attributes: { shape: readonly Dim[]; axes: readonly number[] }): Value { return this.apply('broadcast_in_dim', [], attributes)[0]!; }
 
   /**
+   * The cube root of x, with the sign of x. The derivative at 0 is infinite.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  cbrt(): Value { return this.apply('cbrt', [])[0]!; }
+
+  /**
    * The smallest whole number not below x. The derivative is 0, also at the jumps.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
    */
   ceil(): Value { return this.apply('ceil', [])[0]!; }
+
+  /**
+   * x where x > 0 and alpha·(e^(x/alpha) − 1) elsewhere.
+   *
+   * - C1: the element type of x is float
+   *
+   * If not given, `alpha` is 1.
+   */
+  celu(alpha?: number): Value { return this.apply('celu', [], { alpha })[0]!; }
 
   /**
    * The indices themselves. One outside [0, bound) makes the run fail with an error that names
@@ -258,6 +299,14 @@ export abstract class ValueOps {
   convert(dtype: DType): Value { return this.apply('convert', [], { dtype })[0]!; }
 
   /**
+   * |x| with the sign of y, that of a zero included. The derivative by y is 0.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, and are broadcast against each other
+   */
+  copysign(y: Operand): Value { return this.apply('copysign', [y])[0]!; }
+
+  /**
    * The cosine of x.
    *
    * - C1: the operands have one element type, which is float
@@ -298,6 +347,20 @@ export abstract class ValueOps {
   cumsum(attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value { return this.apply('cumsum', [], attributes)[0]!; }
 
   /**
+   * An angle in degrees for one in radians.
+   *
+   * - C1: the element type of x is float
+   */
+  degrees(): Value { return this.apply('degrees', [])[0]!; }
+
+  /**
+   * The derivative of lgamma, ψ(x): NaN or infinite where x is 0 or a negative whole number.
+   *
+   * - C1: the element type of x is float
+   */
+  digamma(): Value { return this.apply('digamma', [])[0]!; }
+
+  /**
    * x / y. Integers are truncated toward zero; x / 0 is x for them.
    *
    * - C1: the operands have one element type, which is signed, unsigned, float or complex
@@ -329,6 +392,15 @@ export abstract class ValueOps {
   dropout(key: Operand, rate?: number): Value { return this.apply('dropout', [key], { rate })[0]!; }
 
   /**
+   * x where x > 0 and alpha·(e^x − 1) elsewhere.
+   *
+   * - C1: the element type of x is float
+   *
+   * If not given, `alpha` is 1.
+   */
+  elu(alpha?: number): Value { return this.apply('elu', [], { alpha })[0]!; }
+
+  /**
    * The rows of a table at the given indices. An index outside the table is an error when the
    * graph runs.
    *
@@ -354,12 +426,36 @@ export abstract class ValueOps {
   erf(): Value { return this.apply('erf', [])[0]!; }
 
   /**
+   * The complementary error function 1 − erf(x), accurate also in its tail.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  erfc(): Value { return this.apply('erfc', [])[0]!; }
+
+  /**
+   * The inverse of the error function: infinite at ±1, NaN beyond.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  erfinv(): Value { return this.apply('erfinv', [])[0]!; }
+
+  /**
    * e to the power x.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
    */
   exp(): Value { return this.apply('exp', [])[0]!; }
+
+  /**
+   * 2 to the power x.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  exp2(): Value { return this.apply('exp2', [])[0]!; }
 
   /**
    * e^x − 1, accurate also near 0.
@@ -376,6 +472,24 @@ export abstract class ValueOps {
    * - C2: the operands have one shape, which is that of the result
    */
   floor(): Value { return this.apply('floor', [])[0]!; }
+
+  /**
+   * The quotient x / y rounded down. For integers x / 0 is x. The derivative is 0, also at the
+   * jumps.
+   *
+   * - C1: the element type of x is signed, unsigned or float
+   * - C2: the operands have one element type, and are broadcast against each other
+   */
+  floorDivide(y: Operand): Value { return this.apply('floor_divide', [y])[0]!; }
+
+  /**
+   * x·y + z, by one instruction where the device has it: whether the product is rounded before
+   * the sum is up to the device.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  fma(y: Operand, z: Operand): Value { return this.apply('fma', [y, z])[0]!; }
 
   /**
    * Reads the operand at index tuples. The result has the positions (the axes of indices but for
@@ -402,19 +516,41 @@ export abstract class ValueOps {
   ge(y: Operand): Value { return this.apply('ge', [y])[0]!; }
 
   /**
+   * gelu of the first half of x along an axis times the second half (Shazeer, GLU Variants
+   * Improve Transformer).
+   *
+   * - C1: the element type of x is float
+   * - C2: axis is an axis of x, of even size
+   *
+   * If not given, `axis` is 1.
+   */
+  geglu(axis?: number): Value { return this.apply('geglu', [], { axis })[0]!; }
+
+  /**
    * x·Φ(x), where Φ is the distribution function of the standard normal distribution: x/2·(1
    * + erf(x/√2)).
    *
-   * - C1: x is of a float type
+   * - C1: the element type of x is float
    */
   gelu(): Value { return this.apply('gelu', [])[0]!; }
 
   /**
    * The approximation x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))) of gelu.
    *
-   * - C1: x is of a float type
+   * - C1: the element type of x is float
    */
   geluTanh(): Value { return this.apply('gelu_tanh', [])[0]!; }
+
+  /**
+   * The first half of x along an axis times the sigmoid of the second (Dauphin et al., Language
+   * Modeling with Gated Convolutional Networks).
+   *
+   * - C1: the element type of x is float
+   * - C2: axis is an axis of x, of even size
+   *
+   * If not given, `axis` is 1.
+   */
+  glu(axis?: number): Value { return this.apply('glu', [], { axis })[0]!; }
 
   /**
    * Whether x > y, false if one is NaN.
@@ -423,6 +559,43 @@ export abstract class ValueOps {
    * - C2: the operands have one shape, which is that of the result
    */
   gt(y: Operand): Value { return this.apply('gt', [y])[0]!; }
+
+  /**
+   * x where |x| > alpha and 0 elsewhere.
+   *
+   * - C1: the element type of x is float
+   */
+  hardShrink(alpha?: number): Value { return this.apply('hard_shrink', [], { alpha })[0]!; }
+
+  /**
+   * x/6 + 1/2 limited to [0, 1]. The derivative at ±3 is 0.
+   *
+   * - C1: the element type of x is float
+   */
+  hardSigmoid(): Value { return this.apply('hard_sigmoid', [])[0]!; }
+
+  /**
+   * x·hard_sigmoid(x), also called hard_silu.
+   *
+   * - C1: the element type of x is float
+   */
+  hardSwish(): Value { return this.apply('hard_swish', [])[0]!; }
+
+  /**
+   * x limited to [−1, 1]. The derivative at ±1 is 0.
+   *
+   * - C1: the element type of x is float
+   */
+  hardTanh(): Value { return this.apply('hard_tanh', [])[0]!; }
+
+  /**
+   * √(x² + y²), which does not overflow where the result does not. The derivatives at the
+   * origin are 0.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, and are broadcast against each other
+   */
+  hypot(y: Operand): Value { return this.apply('hypot', [y])[0]!; }
 
   /**
    * The imaginary part of x.
@@ -439,6 +612,21 @@ export abstract class ValueOps {
    * - C2: the operands have one shape, which is that of the result
    */
   isFinite(): Value { return this.apply('is_finite', [])[0]!; }
+
+  /**
+   * Whether x is infinite.
+   *
+   * - C1: the element type of x is float
+   */
+  isInf(): Value { return this.apply('is_inf', [])[0]!; }
+
+  /**
+   * Whether x is NaN.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  isNan(): Value { return this.apply('is_nan', [])[0]!; }
 
   /**
    * (x - mean(x)) / √(mean((x - mean(x))²) + epsilon) over the last axes, times scale, plus
@@ -461,6 +649,24 @@ export abstract class ValueOps {
   le(y: Operand): Value { return this.apply('le', [y])[0]!; }
 
   /**
+   * x where x > 0 and alpha·x elsewhere. The derivative at 0 is alpha.
+   *
+   * - C1: the element type of x is float
+   *
+   * If not given, `alpha` is 0.01.
+   */
+  leakyRelu(alpha?: number): Value { return this.apply('leaky_relu', [], { alpha })[0]!; }
+
+  /**
+   * The logarithm of |Γ(x)|, infinite where x is 0 or a negative whole number. Near 1 and 2 it
+   * is exact to the precision of the type, not of the result.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  lgamma(): Value { return this.apply('lgamma', [])[0]!; }
+
+  /**
    * The product of the last axis of x with the first axis of the weight, plus a bias.
    *
    * - C1: all operands have one float type; x has rank 1 or more
@@ -478,12 +684,35 @@ export abstract class ValueOps {
   log(): Value { return this.apply('log', [])[0]!; }
 
   /**
+   * The logarithm of x to base 10: −∞ at 0, NaN below.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  log10(): Value { return this.apply('log10', [])[0]!; }
+
+  /**
    * log(1 + x), accurate also near 0.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
    */
   log1p(): Value { return this.apply('log1p', [])[0]!; }
+
+  /**
+   * The logarithm of x to base 2: −∞ at 0, NaN below.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  log2(): Value { return this.apply('log2', [])[0]!; }
+
+  /**
+   * log(sigmoid(x)), which is −softplus(−x).
+   *
+   * - C1: the element type of x is float
+   */
+  logSigmoid(): Value { return this.apply('log_sigmoid', [])[0]!; }
 
   /**
    * The logarithm of softmax, without its rounding: x - log(sum(exp(x))). Elements of -Inf give
@@ -495,6 +724,22 @@ export abstract class ValueOps {
    * If not given, `axis` is the last one.
    */
   logSoftmax(axis?: number): Value { return this.apply('log_softmax', [], { axis })[0]!; }
+
+  /**
+   * log(e^x + e^y), which does not overflow. Its derivatives are the sigmoids of ±(x − y),
+   * smooth also where x = y.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, and are broadcast against each other
+   */
+  logaddexp(y: Operand): Value { return this.apply('logaddexp', [y])[0]!; }
+
+  /**
+   * log(x / (1 − x)), the inverse of sigmoid: infinite at 0 and 1, NaN outside.
+   *
+   * - C1: the element type of x is float
+   */
+  logit(): Value { return this.apply('logit', [])[0]!; }
 
   /**
    * log(sum(exp(x))) along an axis, which the result lacks. It does not overflow; it is -Inf
@@ -554,6 +799,23 @@ export abstract class ValueOps {
   min(y: Operand): Value { return this.apply('min', [y])[0]!; }
 
   /**
+   * x·tanh(softplus(x)) (Misra, Mish: A Self Regularized Non-Monotonic Activation Function).
+   *
+   * - C1: the element type of x is float
+   */
+  mish(): Value { return this.apply('mish', [])[0]!; }
+
+  /**
+   * What the quotient x / y rounded down leaves: a number with the sign of y, as NumPy's
+   * remainder and ONNX's Mod have it. (rem has the sign of x, as C's fmod.) For integers x mod 0
+   * is 0.
+   *
+   * - C1: the element type of x is signed, unsigned or float
+   * - C2: the operands have one element type, and are broadcast against each other
+   */
+  mod(y: Operand): Value { return this.apply('mod', [y])[0]!; }
+
+  /**
    * x · y. Integers wrap.
    *
    * - C1: the operands have one element type, which is signed, unsigned, float or complex
@@ -573,6 +835,15 @@ export abstract class ValueOps {
   mulZero(y: Operand): Value { return this.apply('mul_zero', [y])[0]!; }
 
   /**
+   * x with numbers in place of NaN and the infinities. The derivative there is 0.
+   *
+   * - C1: the element type of x is float
+   *
+   * If not given, `nan` is 0, `posInf` is +Inf, `negInf` is -Inf.
+   */
+  nanToNum(attributes: { nan?: number; posInf?: number; negInf?: number } = {}): Value { return this.apply('nan_to_num', [], attributes)[0]!; }
+
+  /**
    * Whether x ≠ y, true if one is NaN.
    *
    * - C1: the operands have one element type, which is bool, signed, unsigned, float or complex
@@ -587,6 +858,16 @@ export abstract class ValueOps {
    * - C2: the operands have one shape, which is that of the result
    */
   neg(): Value { return this.apply('neg', [])[0]!; }
+
+  /**
+   * The number of the element type that is next to x on the way to y, y itself where they are
+   * equal, NaN if one is NaN. A device that has no denormal numbers goes from the least normal
+   * one to 0.
+   *
+   * - C1: the operands have one type, whose elements are f32 or f64
+   * - C2: the result has that type
+   */
+  nextafter(y: Operand): Value { return this.apply('nextafter', [y])[0]!; }
 
   /**
    * The negation of x, or the complement of each bit.
@@ -635,6 +916,28 @@ export abstract class ValueOps {
    * - C2: the operands have one shape, which is that of the result
    */
   pow(y: Operand): Value { return this.apply('pow', [y])[0]!; }
+
+  /**
+   * x where x > 0 and slope·x elsewhere (He et al., Delving Deep into Rectifiers).
+   *
+   * - C1: the element type of x is float
+   * - C2: slope has the type of x and is broadcast against it
+   */
+  prelu(slope: Operand): Value { return this.apply('prelu', [slope])[0]!; }
+
+  /**
+   * The approximation x·sigmoid(1.702·x) of gelu.
+   *
+   * - C1: the element type of x is float
+   */
+  quickGelu(): Value { return this.apply('quick_gelu', [])[0]!; }
+
+  /**
+   * An angle in radians for one in degrees.
+   *
+   * - C1: the element type of x is float
+   */
+  radians(): Value { return this.apply('radians', [])[0]!; }
 
   /**
    * True with a probability: where a uniform number in [0, 1) is below it.
@@ -693,6 +996,13 @@ export abstract class ValueOps {
   real(): Value { return this.apply('real', [])[0]!; }
 
   /**
+   * 1 / x.
+   *
+   * - C1: the element type of x is float or complex
+   */
+  reciprocal(): Value { return this.apply('reciprocal', [])[0]!; }
+
+  /**
    * The largest element along some axes, NaN if one is NaN; of none it is −∞ for floats and
    * the far end of the range for integers. Elements that tie share the derivative equally.
    *
@@ -740,9 +1050,16 @@ export abstract class ValueOps {
   /**
    * x where x > 0 and 0 elsewhere, also for a NaN. Its derivative at 0 is 0.
    *
-   * - C1: x is of a float type
+   * - C1: the element type of x is float
    */
   relu(): Value { return this.apply('relu', [])[0]!; }
+
+  /**
+   * x limited to [0, 6], 0 for a NaN. The derivative at 0 and 6 is 0.
+   *
+   * - C1: the element type of x is float
+   */
+  relu6(): Value { return this.apply('relu6', [])[0]!; }
 
   /**
    * What the quotient x / y truncated toward zero leaves: a number with the sign of x. For
@@ -791,6 +1108,14 @@ export abstract class ValueOps {
   round(): Value { return this.apply('round', [])[0]!; }
 
   /**
+   * The whole number nearest to x, ties to even, with derivative 1: the straight-through
+   * estimator (Bengio, Léonard and Courville). The seed system's Round has this derivative.
+   *
+   * - C1: the element type of x is float
+   */
+  roundSte(): Value { return this.apply('round_ste', [])[0]!; }
+
+  /**
    * 1 / √x: infinite at 0, NaN below.
    *
    * - C1: the operands have one element type, which is float
@@ -821,6 +1146,14 @@ export abstract class ValueOps {
    * - C2: all operands have one shape, which is that of the result
    */
   select(x: Operand, y: Operand): Value { return this.apply('select', [x, y])[0]!; }
+
+  /**
+   * 1.0507…·x where x > 0 and 1.0507…·1.6732…·(e^x − 1) elsewhere: elu so scaled that
+   * mean 0 and variance 1 are kept (Klambauer et al., Self-Normalizing Neural Networks).
+   *
+   * - C1: the element type of x is float
+   */
+  selu(): Value { return this.apply('selu', [])[0]!; }
 
   /**
    * x shifted left by y bits, y being taken modulo the width of the type.
@@ -859,7 +1192,7 @@ export abstract class ValueOps {
   /**
    * x·sigmoid(x), also called swish.
    *
-   * - C1: x is of a float type
+   * - C1: the element type of x is float
    */
   silu(): Value { return this.apply('silu', [])[0]!; }
 
@@ -870,6 +1203,13 @@ export abstract class ValueOps {
    * - C2: the operands have one shape, which is that of the result
    */
   sin(): Value { return this.apply('sin', [])[0]!; }
+
+  /**
+   * sin(πx) / (πx), and 1 at 0. It is smooth, also at 0: a power series to x²⁸ near there.
+   *
+   * - C1: the element type of x is float
+   */
+  sinc(): Value { return this.apply('sinc', [])[0]!; }
 
   /**
    * The hyperbolic sine of x.
@@ -890,6 +1230,13 @@ export abstract class ValueOps {
   slice(attributes: { start: readonly Dim[]; size: readonly Dim[]; stride: readonly number[] }): Value { return this.apply('slice', [], attributes)[0]!; }
 
   /**
+   * x − alpha where x > alpha, x + alpha where x < −alpha, and 0 elsewhere.
+   *
+   * - C1: the element type of x is float
+   */
+  softShrink(alpha?: number): Value { return this.apply('soft_shrink', [], { alpha })[0]!; }
+
+  /**
    * exp(x) divided by its sum along an axis. It does not overflow, elements of -Inf give 0, and
    * where all elements along the axis are -Inf (a row that is masked whole) all results are 0.
    *
@@ -901,12 +1248,53 @@ export abstract class ValueOps {
   softmax(axis?: number): Value { return this.apply('softmax', [], { axis })[0]!; }
 
   /**
+   * softmax(−x) along an axis.
+   *
+   * - C1: the element type of x is float
+   * - C2: axis is an axis of x
+   *
+   * If not given, `axis` is 1.
+   */
+  softmin(axis?: number): Value { return this.apply('softmin', [], { axis })[0]!; }
+
+  /**
+   * log(1 + e^x), which neither overflows nor loses the tail. Its derivative is sigmoid(x),
+   * smooth also at 0.
+   *
+   * - C1: the element type of x is float
+   */
+  softplus(): Value { return this.apply('softplus', [])[0]!; }
+
+  /**
+   * x / (1 + |x|). The derivative at 0 is 1; the second one jumps there and is 0.
+   *
+   * - C1: the element type of x is float
+   */
+  softsign(): Value { return this.apply('softsign', [])[0]!; }
+
+  /**
    * The square root of x, NaN below 0. The derivative at 0 is infinite.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
    */
   sqrt(): Value { return this.apply('sqrt', [])[0]!; }
+
+  /**
+   * x·x. Integers wrap.
+   *
+   * - C1: the element type of x is signed, unsigned, float or complex
+   */
+  square(): Value { return this.apply('square', [])[0]!; }
+
+  /**
+   * (x + √(x² + alpha)) / 2, for alpha > 0.
+   *
+   * - C1: the element type of x is float
+   *
+   * If not given, `alpha` is 4.
+   */
+  squareplus(alpha?: number): Value { return this.apply('squareplus', [], { alpha })[0]!; }
 
   /**
    * x itself, with derivative 0.
@@ -925,6 +1313,17 @@ export abstract class ValueOps {
   sub(y: Operand): Value { return this.apply('sub', [y])[0]!; }
 
   /**
+   * silu of the first half of x along an axis times the second half (Shazeer, GLU Variants
+   * Improve Transformer).
+   *
+   * - C1: the element type of x is float
+   * - C2: axis is an axis of x, of even size
+   *
+   * If not given, `axis` is 1.
+   */
+  swiglu(axis?: number): Value { return this.apply('swiglu', [], { axis })[0]!; }
+
+  /**
    * The tangent of x.
    *
    * - C1: the operands have one element type, which is float
@@ -939,6 +1338,22 @@ export abstract class ValueOps {
    * - C2: the operands have one shape, which is that of the result
    */
   tanh(): Value { return this.apply('tanh', [])[0]!; }
+
+  /**
+   * x − tanh(x).
+   *
+   * - C1: the element type of x is float
+   */
+  tanhShrink(): Value { return this.apply('tanh_shrink', [])[0]!; }
+
+  /**
+   * x where x > alpha and 0 elsewhere.
+   *
+   * - C1: the element type of x is float
+   *
+   * If not given, `alpha` is 1.
+   */
+  thresholdedRelu(alpha?: number): Value { return this.apply('thresholded_relu', [], { alpha })[0]!; }
 
   /**
    * x with its axes in another order: axis i of the result is axis perm[i] of x.
@@ -966,6 +1381,22 @@ export abstract class ValueOps {
    * - C3: along a symbolic axis the number of windows must come out as a polynomial.
    */
   windows(attributes: { axes?: readonly number[]; sizes?: readonly number[]; strides?: readonly number[]; dilations?: readonly number[] } = {}): Value { return this.apply('windows', [], attributes)[0]!; }
+
+  /**
+   * x·log(1 + y), and 0 where x is 0.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, and are broadcast against each other
+   */
+  xlog1py(y: Operand): Value { return this.apply('xlog1py', [y])[0]!; }
+
+  /**
+   * x·log(y), and 0 where x is 0.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, and are broadcast against each other
+   */
+  xlogy(y: Operand): Value { return this.apply('xlogy', [y])[0]!; }
 
   /**
    * Whether x and y differ, or which of their bits.
@@ -1010,4 +1441,15 @@ export abstract class BuilderOps {
    * If not given, `dtype` is 'i32', `axis` is 0.
    */
   iota(attributes: { dtype?: DType; axis?: number; shape: readonly Dim[] }): Value { return this.apply('iota', [], attributes)[0]!; }
+
+  /**
+   * The operands side by side along a new axis of the result.
+   *
+   * - C1: the element type of operands... is bool, signed, unsigned, float or complex
+   * - C2: there is at least one operand; all have one type
+   * - C3: axis is an axis of the result
+   *
+   * If not given, `axis` is the last one.
+   */
+  stack(operands: readonly Operand[], axis?: number): Value { return this.apply('stack', operands, { axis })[0]!; }
 }
