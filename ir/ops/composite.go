@@ -53,6 +53,17 @@ func defineComposite(c composite) {
 	})
 }
 
+// oneDType makes sure that all operands have one element type.
+func oneDType(n *ir.Node) error {
+	d := n.Input(0).DType()
+	for i, v := range n.Inputs() {
+		if v.DType() != d {
+			return ir.DTypef("operand %d is %s, operand 0 is %s", i, v.DType(), d)
+		}
+	}
+	return nil
+}
+
 // bodyTypes returns the types of the results of a body for the operands of a
 // node. An error is the reason alone: it is the node's own, in whose terms the
 // caller thinks.

@@ -27,14 +27,7 @@ func init() {
 			"the equation names as many operands as there are, and the axes of each",
 			"axes of one letter have one size, or size 1",
 		},
-		check: func(n *ir.Node) error {
-			for i, v := range n.Inputs() {
-				if v.DType() != n.Input(0).DType() {
-					return ir.DTypef("operand %d is %s, operand 0 is %s", i, v.DType(), n.Input(0).DType())
-				}
-			}
-			return nil
-		},
+		check: oneDType,
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			terms, out, err := parseEinsum(n.Attrs().(*EinsumAttrs).Equation, in)
 			if err != nil {

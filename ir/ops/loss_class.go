@@ -102,6 +102,9 @@ func init() {
 			if !(a.Epsilon > 0) {
 				return ir.Attrf("epsilon is %v, not positive", a.Epsilon)
 			}
+			if err := oneDType(n); err != nil {
+				return err
+			}
 			return checkAxes([]int{a.Axis}, n.Input(0).Rank())
 		},
 		body:    cosineSimilarity,

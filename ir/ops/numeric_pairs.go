@@ -110,6 +110,7 @@ func definePaired(p paired) {
 	c := composite{
 		op: p.op, doc: p.doc, types: p.types, operands: []string{"x", "y"},
 		constraints: []string{"the operands have one element type, and are broadcast against each other"},
+		check:       oneDType,
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			in = Broadcast(b, n.Op(), in...)
 			if b.Err() != nil {

@@ -18,23 +18,29 @@ func init() {
 	operands := []string{"x", "y"}
 	defineComposite(composite{
 		op: OpKron, doc: "The Kronecker product: each element of x times all of y, as blocks. The operand of lower rank gets leading axes of size 1.",
-		operands: operands, types: numbers, constraints: sameType, body: kron, samples: func() []ir.Sample {
+		operands: operands, types: numbers, constraints: sameType, check: oneDType, body: kron, samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
 			return productSamplesOf([][2][]int{{{2, 3}, {4, 2}}, {{3}, {2, 2}}, {{}, {5}}, {{0, 2}, {3, 1}}})
 		},
 	})
 	defineComposite(composite{
 		op: OpOuter, doc: "The products of all elements of x with all of y: a matrix of as many rows as x and as many columns as y has elements.",
-		operands: operands, types: numbers, constraints: sameType,
+		operands: operands, types: numbers, constraints: sameType, check: oneDType,
 		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
 			return DotGeneral(b, flattened(b, in[0]), flattened(b, in[1]), DotAttrs{})
 		},
 		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
 			return productSamplesOf([][2][]int{{{5}, {7}}, {{2, 3}, {4}}, {{}, {3}}, {{0}, {3}}})
 		},
 	})
 	defineComposite(composite{
 		op: OpVdot, doc: "The sum of the products of the elements of x, conjugated if they are complex, and of y, in row-major order.",
-		operands: operands, types: numbers, constraints: append(slices.Clone(sameType), "x and y have as many elements"),
+		operands: operands, types: numbers, constraints: append(slices.Clone(sameType), "x and y have as many elements"), check: oneDType,
 		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
 			x := in[0]
 			if x.DType().IsComplex() {
@@ -43,6 +49,9 @@ func init() {
 			return DotGeneral(b, flattened(b, x), flattened(b, in[1]), DotAttrs{LhsContract: []int{0}, RhsContract: []int{0}})
 		},
 		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
 			return productSamplesOf([][2][]int{{{131}, {131}}, {{2, 3}, {6}}, {{}, {}}, {{0}, {0}}})
 		},
 	})
@@ -74,9 +83,6 @@ func kron(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
 }
 
 func productSamplesOf(shapes [][2][]int) []ir.Sample {
-	if !withSamples {
-		return nil
-	}
 	var out []ir.Sample
 	for _, s := range shapes {
 		out = append(out, ir.Sample{Name: shapeName(s[0]) + " " + shapeName(s[1]), In: []*ir.Array{

@@ -77,6 +77,9 @@ func init() {
 			return tile(b, in[0], n.Attrs().(*TileAttrs).Repeats)
 		},
 		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
 			return moved(
 				movement{&TileAttrs{[]int{}}, nil}, movement{&TileAttrs{[]int{3}}, []int{5}}, movement{&TileAttrs{[]int{2, 3}}, []int{67, 3}},
 				movement{&TileAttrs{[]int{1, 2}}, []int{2, 3}}, movement{&TileAttrs{[]int{0, 2}}, []int{2, 3}})
@@ -99,6 +102,9 @@ func init() {
 			return mergeAxes(b, x, a.Axis)
 		},
 		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
 			return moved(movement{&RepeatAttrs{0, 3}, []int{5}}, movement{&RepeatAttrs{1, 2}, []int{67, 3}}, movement{&RepeatAttrs{0, 0}, []int{2, 3}})
 		},
 	})
@@ -108,6 +114,9 @@ func init() {
 		constraints: []string{"axis is an axis of x, whose size is not symbolic"},
 		body:        roll,
 		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
 			return moved(movement{&RollAttrs{0, 2}, []int{5}}, movement{&RollAttrs{1, -1}, []int{67, 3}}, movement{&RollAttrs{0, 12}, []int{7}},
 				movement{&RollAttrs{0, 1}, []int{0, 2}})
 		},
@@ -244,9 +253,6 @@ type movement struct {
 // moved returns samples of moves, and the last but one anew for other element
 // types.
 func moved(list ...movement) []ir.Sample {
-	if !withSamples {
-		return nil
-	}
 	var out []ir.Sample
 	for _, m := range list {
 		out = append(out, ir.Sample{
