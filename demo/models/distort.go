@@ -20,7 +20,7 @@ const (
 func distort(b *ir.Builder, key, images ir.Value) ir.Value {
 	batch := images.Type().Shape[0]
 	x := ops.Reshape(b, images, batch, ir.N(Side), ir.N(Side))
-	keys := ops.Split(b, key, ir.N(2))
+	keys := ops.SplitKey(b, key, ir.N(2))
 	for axis := range 2 {
 		rows := stretchRows(b, ops.Squeeze(b, ops.SliceAxis(b, keys, 0, ir.N(axis), ir.N(1)), 0), x)
 		x = ops.Transpose(b, rows, 0, 2, 1)

@@ -16,6 +16,7 @@ const (
 	OpGt       ir.Op = "gt"
 	OpGe       ir.Op = "ge"
 	OpIsFinite ir.Op = "is_finite"
+	OpIsNaN    ir.Op = "is_nan"
 )
 
 // order is how two elements compare: one of these, or neither where one is
@@ -42,7 +43,10 @@ func init() {
 	} {
 		defineCompare(c)
 	}
-	defineIsFinite()
+	defineTest(OpIsFinite, "Whether x is neither infinite nor NaN.", func(x float64) bool {
+		return !math.IsInf(x, 0) && !math.IsNaN(x)
+	}, scalar.IsFinite)
+	defineTest(OpIsNaN, "Whether x is NaN.", math.IsNaN, scalar.IsNaN)
 }
 
 func defineCompare(c comparison) {
@@ -92,9 +96,10 @@ func compareElements(x, y *ir.Array, i int) order {
 	return order{c < 0, c == 0, c > 0}
 }
 
-func defineIsFinite() {
+// defineTest defines an op that asks something of each float.
+func defineTest(op ir.Op, doc string, holds func(x float64) bool, holdsExpr func(x scalar.Expr) scalar.Expr) {
 	define(&ir.Def{
-		Op: OpIsFinite, Doc: "Whether x is neither infinite nor NaN.", Operands: []string{"x"},
+		Op: op, Doc: doc, Operands: []string{"x"},
 		Constraints: elementwiseConstraints(floats),
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			t, err := sameTypes(n, floats)
@@ -107,7 +112,7 @@ func defineIsFinite() {
 				return nil, err
 			}
 			for i, x := range in[0].F {
-				if !math.IsInf(x, 0) && !math.IsNaN(x) {
+				if holds(x) {
 					out.I[i] = 1
 				}
 			}
@@ -115,7 +120,7 @@ func defineIsFinite() {
 		},
 		NoGrad: "boolean result", NoTranspose: "boolean result",
 		Batch:  batchElementwise,
-		Scalar: func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return scalar.IsFinite(x[0]) },
+		Scalar: func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return holdsExpr(x[0]) },
 		Samples: func() []ir.Sample {
 			if !withSamples {
 				return nil
@@ -145,3 +150,6 @@ func Ge(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpGe, ni
 
 // IsFinite returns whether x is neither infinite nor NaN.
 func IsFinite(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpIsFinite, nil, x) }
+
+// IsNaN returns whether x is NaN.
+func IsNaN(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpIsNaN, nil, x) }

@@ -19,6 +19,10 @@
 // derivative the rules give
 //
 //   - relu and abs at 0, sign everywhere, floor, ceil, round, trunc: 0;
+//   - activations of several pieces at a kink: that of the constant piece if
+//     there is one, and that of the piece on the left if not;
+//   - norm and hypot at the origin, std where all elements are equal: 0;
+//   - round_ste: 1 everywhere, whatever the function;
 //   - max, min, reduce_max, reduce_min at ties: the gradient, shared equally;
 //   - clamp at a bound: 1 for the operand that is clamped, 0 for the bound;
 //   - pow at base 0 for the exponent: 0 where the result is 0 or 1; atan2 at

@@ -39,16 +39,18 @@ func indices(b *ir.Builder, list []int64, dims ...int) ir.Value {
 	return ops.Literal(b, ir.Ints(ir.I32, list, dims...))
 }
 
-// golden holds, for patterns of the given shapes, the shape and the digest of
-// the result in float64, by NumPy 2, jax.lax 0.10.2 (dot_general,
-// conv_general_dilated, cumsum, take, softmax and relatives) and PyTorch 2.15
-// (the rest; unfold and fold for windows and overlap_add).
-var golden = map[string]struct {
+type goldenCase struct {
 	in    shapes
 	build func(b *ir.Builder, in values) ir.Value
 	dims  []int
 	want  float64
-}{
+}
+
+// golden holds, for patterns of the given shapes, the shape and the digest of
+// the result in float64, by NumPy 2, jax.lax 0.10.2 (dot_general,
+// conv_general_dilated, cumsum, take, softmax and relatives) and PyTorch 2.15
+// (the rest; unfold and fold for windows and overlap_add).
+var golden = map[string]goldenCase{
 	"vector matrix":     {shapes{{4}, {4, 3}}, matMul, []int{3}, 1.3125},
 	"matrix vector":     {shapes{{3, 4}, {4}}, matMul, []int{3}, -1.03125},
 	"vector vector":     {shapes{{5}, {5}}, matMul, nil, 0.046875},

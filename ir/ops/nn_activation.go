@@ -6,58 +6,138 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Activation functions, composites of elementwise ops.
+// Smooth activation functions and relu, composites of elementwise ops.
 const (
-	OpRelu     ir.Op = "relu"
-	OpGelu     ir.Op = "gelu"
-	OpGeluTanh ir.Op = "gelu_tanh"
-	OpSilu     ir.Op = "silu"
+	OpRelu       ir.Op = "relu"
+	OpGelu       ir.Op = "gelu"
+	OpGeluTanh   ir.Op = "gelu_tanh"
+	OpQuickGelu  ir.Op = "quick_gelu"
+	OpSilu       ir.Op = "silu"
+	OpSoftplus   ir.Op = "softplus"
+	OpLogSigmoid ir.Op = "log_sigmoid"
+	OpMish       ir.Op = "mish"
+	OpSoftsign   ir.Op = "softsign"
+	OpSquareplus ir.Op = "squareplus"
+	OpTanhShrink ir.Op = "tanh_shrink"
 )
+
+// AlphaAttrs hold the one parameter that an activation function has.
+type AlphaAttrs struct{ Alpha float64 }
+
+// Visit shows the attributes.
+func (a *AlphaAttrs) Visit(v ir.AttrVisitor) { v.Float("alpha", &a.Alpha) }
 
 // activation describes a composite of one operand.
 type activation struct {
 	op  ir.Op
 	doc string
-	// body is given its operand in f32 or f64.
-	body  func(b *ir.Builder, x ir.Value) ir.Value
+	// alpha is the default of the parameter, 0 where there is none.
+	alpha float64
+	// body is given its operand in f32 or f64, and the parameter.
+	body func(b *ir.Builder, x ir.Value, alpha float64) ir.Value
+	// slope returns the derivative at x, in f32 or f64. Nil where that of the
+	// body is right.
+	slope func(b *ir.Builder, x ir.Value) ir.Value
 	kinks []float64
 }
 
 func init() {
-	for _, a := range []activation{
-		{
+	defineActivations(
+		activation{
 			op: OpRelu, doc: "x where x > 0 and 0 elsewhere, also for a NaN. Its derivative at 0 is 0.",
-			body: func(b *ir.Builder, x ir.Value) ir.Value {
-				return Select(b, Gt(b, x, ZerosLike(b, x)), x, ZerosLike(b, x))
-			},
+			body:  func(b *ir.Builder, x ir.Value, _ float64) ir.Value { return positivePart(b, x) },
 			kinks: []float64{0},
 		},
-		{
+		activation{
 			op:   OpGelu,
 			doc:  "x·Φ(x), where Φ is the distribution function of the standard normal distribution: x/2·(1 + erf(x/√2)).",
 			body: gelu,
 		},
-		{
+		activation{
 			op:   OpGeluTanh,
 			doc:  "The approximation x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))) of gelu.",
 			body: geluTanh,
 		},
-		{
-			op: OpSilu, doc: "x·sigmoid(x), also called swish.",
-			body: func(b *ir.Builder, x ir.Value) ir.Value { return Mul(b, x, Sigmoid(b, x)) },
-		},
-	} {
-		define(&ir.Def{
-			Op: a.op, Doc: a.doc, Operands: []string{"x"},
-			Constraints: numbered("x is of a float type"),
-			Infer:       inferFloat,
-			NoTranspose: notLinear,
-			Body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) []ir.Value {
-				return []ir.Value{inWide(b, in[0], a.body)}
+		activation{
+			op: OpQuickGelu, doc: "The approximation x·sigmoid(1.702·x) of gelu.",
+			body: func(b *ir.Builder, x ir.Value, _ float64) ir.Value {
+				return Mul(b, x, Sigmoid(b, Mul(b, x, ConstLike(b, x, 1.702))))
 			},
-			Samples: func() []ir.Sample { return activationSamples(a) },
-		})
+		},
+		activation{
+			op: OpSilu, doc: "x·sigmoid(x), also called swish.",
+			body: func(b *ir.Builder, x ir.Value, _ float64) ir.Value { return Mul(b, x, Sigmoid(b, x)) },
+		},
+		activation{
+			op: OpSoftplus, doc: "log(1 + e^x), which neither overflows nor loses the tail. Its derivative is sigmoid(x), smooth also at 0.",
+			body: softplus, slope: Sigmoid,
+		},
+		activation{
+			op: OpLogSigmoid, doc: "log(sigmoid(x)), which is −softplus(−x).",
+			body: func(b *ir.Builder, x ir.Value, _ float64) ir.Value { return Neg(b, Softplus(b, Neg(b, x))) },
+		},
+		activation{
+			op: OpMish, doc: "x·tanh(softplus(x)) (Misra, Mish: A Self Regularized Non-Monotonic Activation Function).",
+			body: func(b *ir.Builder, x ir.Value, _ float64) ir.Value { return Mul(b, x, Tanh(b, Softplus(b, x))) },
+		},
+		activation{
+			op: OpSoftsign, doc: "x / (1 + |x|). The derivative at 0 is 1; the second one jumps there and is 0.",
+			body: func(b *ir.Builder, x ir.Value, _ float64) ir.Value {
+				return Div(b, x, Add(b, Abs(b, x), OnesLike(b, x)))
+			},
+			kinks: []float64{0},
+		},
+		activation{
+			op: OpSquareplus, alpha: 4, doc: "(x + √(x² + alpha)) / 2, for alpha > 0.",
+			body: squareplus,
+		},
+		activation{
+			op: OpTanhShrink, doc: "x − tanh(x).",
+			body: func(b *ir.Builder, x ir.Value, _ float64) ir.Value { return Sub(b, x, Tanh(b, x)) },
+		},
+	)
+}
+
+// defineActivations defines composites of one float operand, computed in f32
+// for narrower types.
+func defineActivations(list ...activation) {
+	for _, a := range list {
+		c := composite{
+			op: a.op, doc: a.doc, types: floats,
+			body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+				return Convert(b, a.body(b, wide(b, in[0]), alphaOf(n)), in[0].DType())
+			},
+			samples: func() []ir.Sample { return activationSamples(a) },
+		}
+		if a.alpha != 0 {
+			c.newAttrs = func() ir.Attrs { return &AlphaAttrs{a.alpha} }
+			c.check = checkAlpha
+		}
+		if a.slope != nil {
+			c.jvp = func(b *ir.Builder, _ *ir.Node, in, _, t []ir.Value) []ir.Value {
+				if !t[0].Valid() {
+					return []ir.Value{{}}
+				}
+				return []ir.Value{Convert(b, scale(b, wide(b, t[0]), a.slope(b, wide(b, in[0]))), in[0].DType())}
+			}
+		}
+		defineComposite(c)
 	}
+}
+
+// alphaOf returns the parameter of an activation function, 0 where it has none.
+func alphaOf(n *ir.Node) float64 {
+	if a, ok := n.Attrs().(*AlphaAttrs); ok {
+		return a.Alpha
+	}
+	return 0
+}
+
+func checkAlpha(n *ir.Node) error {
+	if a := alphaOf(n); a-a != 0 {
+		return ir.Attrf("alpha is %v, which is not finite", a)
+	}
+	return nil
 }
 
 // Relu returns x where it is positive, and 0 elsewhere.
@@ -66,22 +146,61 @@ func Relu(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpRelu, nil, x) }
 // Gelu returns x·Φ(x) by the error function.
 func Gelu(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpGelu, nil, x) }
 
-// GeluTanh returns the approximation of x·Φ(x) by tanh.
+// GeluTanh returns the approximation of x·Φ(x) by tanh. The seed system's name
+// for it is GeluApprox.
 func GeluTanh(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpGeluTanh, nil, x) }
+
+// QuickGelu returns the approximation x·sigmoid(1.702·x) of x·Φ(x).
+func QuickGelu(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpQuickGelu, nil, x) }
 
 // Silu returns x·sigmoid(x).
 func Silu(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpSilu, nil, x) }
 
-func gelu(b *ir.Builder, x ir.Value) ir.Value {
+// Softplus returns log(1 + e^x).
+func Softplus(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpSoftplus, nil, x) }
+
+// LogSigmoid returns log(sigmoid(x)).
+func LogSigmoid(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpLogSigmoid, nil, x) }
+
+// Mish returns x·tanh(softplus(x)).
+func Mish(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpMish, nil, x) }
+
+// Softsign returns x / (1 + |x|).
+func Softsign(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpSoftsign, nil, x) }
+
+// Squareplus returns (x + √(x² + alpha)) / 2.
+func Squareplus(b *ir.Builder, x ir.Value, alpha float64) ir.Value {
+	return b.Add1(OpSquareplus, &AlphaAttrs{alpha}, x)
+}
+
+// TanhShrink returns x − tanh(x).
+func TanhShrink(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpTanhShrink, nil, x) }
+
+// positivePart returns x where x > 0 and 0 elsewhere.
+func positivePart(b *ir.Builder, x ir.Value) ir.Value {
+	return Select(b, Gt(b, x, ZerosLike(b, x)), x, ZerosLike(b, x))
+}
+
+func gelu(b *ir.Builder, x ir.Value, _ float64) ir.Value {
 	e := Erf(b, Mul(b, x, ConstLike(b, x, math.Sqrt2/2)))
 	return Mul(b, Mul(b, x, ConstLike(b, x, 0.5)), Add(b, e, OnesLike(b, x)))
 }
 
-func geluTanh(b *ir.Builder, x ir.Value) ir.Value {
+func geluTanh(b *ir.Builder, x ir.Value, _ float64) ir.Value {
 	cubic := Mul(b, Mul(b, x, x), ConstLike(b, x, 0.044715))
 	inner := Mul(b, x, Add(b, cubic, OnesLike(b, x)))
 	t := Tanh(b, Mul(b, inner, ConstLike(b, x, math.Sqrt(2/math.Pi))))
 	return Mul(b, Mul(b, x, ConstLike(b, x, 0.5)), Add(b, t, OnesLike(b, x)))
+}
+
+// softplus is max(x, 0) + log(1 + e^−|x|).
+func softplus(b *ir.Builder, x ir.Value, _ float64) ir.Value {
+	return Add(b, Max(b, x, ZerosLike(b, x)), Log1p(b, Exp(b, Neg(b, Abs(b, x)))))
+}
+
+func squareplus(b *ir.Builder, x ir.Value, alpha float64) ir.Value {
+	root := Sqrt(b, Add(b, Mul(b, x, x), ConstLike(b, x, alpha)))
+	return Mul(b, Add(b, x, root), ConstLike(b, x, 0.5))
 }
 
 // inWide returns f of x, computed in f32 where x is narrower and rounded to the
@@ -104,16 +223,29 @@ func activationSamples(a activation) []ir.Sample {
 	if !withSamples {
 		return nil
 	}
-	x := drawn(ir.F32, 7, 33)
+	sample := func(name string, x *ir.Array) ir.Sample {
+		s := ir.Sample{Name: name, In: []*ir.Array{x}}
+		if a.alpha != 0 {
+			s.Attrs = &AlphaAttrs{a.alpha}
+		}
+		return s
+	}
 	out := []ir.Sample{
-		{Name: "matrix", In: []*ir.Array{x}},
-		{Name: "scalar", In: []*ir.Array{ir.Float(ir.F32, -1.5)}},
-		{Name: "empty", In: []*ir.Array{ir.NewArray(ir.F32, 0, 3)}},
-		{Name: "far", In: []*ir.Array{ir.Floats(ir.F32, []float64{-40, -9, 9, 40})}},
-		{Name: "half", In: []*ir.Array{drawn(ir.F16, 5)}},
+		sample("matrix", drawn(ir.F32, 7, 33)),
+		sample("scalar", ir.Float(ir.F32, -1.5)),
+		sample("empty", ir.NewArray(ir.F32, 0, 3)),
+		sample("far", ir.Floats(ir.F32, []float64{-40, -9, 9, 40})),
+		sample("half", drawn(ir.F16, 5)),
+	}
+	if a.alpha != 0 {
+		other := sample("another alpha", drawn(ir.F32, 5))
+		other.Attrs = &AlphaAttrs{0.75}
+		out = append(out, other)
 	}
 	if a.kinks != nil {
-		out = append(out, ir.Sample{Name: "kink", In: []*ir.Array{ir.Floats(ir.F32, a.kinks, len(a.kinks))}, NoGrad: "a kink"})
+		kink := sample("kink", ir.Floats(ir.F32, a.kinks, len(a.kinks)))
+		kink.NoGrad = "a kink"
+		out = append(out, kink)
 	}
 	return out
 }

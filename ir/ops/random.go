@@ -117,9 +117,9 @@ func RandomBits(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value {
 	return b.Add1(OpRandomBits, &RandomBitsAttrs{RandomAttrs{shape}, false}, key)
 }
 
-// Split returns n keys made of one, u32[n,2]. They are as independent of each
+// SplitKey returns n keys made of one, u32[n,2]. They are as independent of each
 // other as of the key, which should not be used again.
-func Split(b *ir.Builder, key ir.Value, n ir.Dim) ir.Value {
+func SplitKey(b *ir.Builder, key ir.Value, n ir.Dim) ir.Value {
 	return b.Add1(OpRandomBits, &RandomBitsAttrs{RandomAttrs{[]ir.Dim{n}}, true}, key)
 }
 

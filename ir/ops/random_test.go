@@ -37,7 +37,7 @@ func TestRandomWordsAreThoseOfJAX(t *testing.T) {
 			[]int64{0x7d1c13a2, 0xae0730d9, 0x9dc3f9f9, 0x8f9ec1d7, 0x735d7315, 0x95fb4ed8},
 		},
 		"split": {
-			func(b *ir.Builder) ir.Value { return ops.Split(b, ops.Key(b, 42), ir.N(3)) },
+			func(b *ir.Builder) ir.Value { return ops.SplitKey(b, ops.Key(b, 42), ir.N(3)) },
 			[]int64{0x6d3e048f, 0x1022172d, 0x3d7b32d, 0xadd083f4, 0x92fb20ea, 0xf38d913},
 		},
 		"fold_in": {

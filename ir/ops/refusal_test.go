@@ -2,6 +2,7 @@ package ops_test
 
 import (
 	"errors"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -37,6 +38,34 @@ var refusals = map[string]struct {
 	"attention of other batches":             {types("f32[2,4,3]", "f32[2,5,3]", "f32[1,5,3]"), discard(attention(ops.AttentionAttrs{})), ir.ErrShape, "axes of k before the last two are [2], those of v [1]"},
 	"attention of types that differ":         {types("f32[4,3]", "f16[5,3]", "f32[5,3]"), discard(attention(ops.AttentionAttrs{})), ir.ErrDType, "q is f32, k is f16 and v is f32"},
 	"softmax along an axis before the first": {types("f32[3,4]"), func(b *ir.Builder, in values) { ops.Softmax(b, in[0], -3) }, ir.ErrAttr, "axis -3 of a value of rank 2"},
+	"glu of an odd axis":                     {types("f32[3,5]"), func(b *ir.Builder, in values) { ops.Glu(b, in[0], -1) }, ir.ErrShape, "axis 1 of size 5 does not divide into 2 parts"},
+	"softplus of integers":                   {types("i32[3]"), func(b *ir.Builder, in values) { ops.Softplus(b, in[0]) }, ir.ErrDType, "i32 is not float"},
+	"elu with an infinite alpha":             {types("f32[3]"), func(b *ir.Builder, in values) { ops.Elu(b, in[0], math.Inf(1)) }, ir.ErrAttr, "alpha is +Inf"},
+	"hypot of types that differ":             {types("f32[3]", "f16[3]"), func(b *ir.Builder, in values) { ops.Hypot(b, in[0], in[1]) }, ir.ErrDType, "operand 1 is f16, operand 0 is f32"},
+	"cosine of types that differ":            {types("f32[3]", "f16[3]"), func(b *ir.Builder, in values) { ops.CosineSimilarity(b, in[0], in[1], 0, 1e-8) }, ir.ErrDType, "operand 1 is f16"},
+	"mod of sizes that differ":               {types("i32[3]", "i32[4]"), func(b *ir.Builder, in values) { ops.Mod(b, in[0], in[1]) }, ir.ErrShape, "[3] and [4] cannot be broadcast"},
+	"nextafter of f16":                       {types("f16[3]", "f16[3]"), func(b *ir.Builder, in values) { ops.NextAfter(b, in[0], in[1]) }, ir.ErrDType, "f16 is not f32 or f64"},
+	"loss of another shape":                  {types("f32[3]", "f32[4]"), func(b *ir.Builder, in values) { ops.MSE(b, in[0], in[1], "") }, ir.ErrShape, "operand 1 is [4]"},
+	"loss of an unknown reduction":           {types("f32[3]", "f32[3]"), func(b *ir.Builder, in values) { ops.MSE(b, in[0], in[1], "max") }, ir.ErrAttr, `reduction "max"`},
+	"huber without a delta":                  {types("f32[3]", "f32[3]"), func(b *ir.Builder, in values) { ops.Huber(b, in[0], in[1], 0, "") }, ir.ErrAttr, "delta is 0"},
+	"class loss with other weights":          {types("f32[3,4]", "i32[3]", "f32[3]"), func(b *ir.Builder, in values) { ops.NLL(b, in[0], in[1], in[2], ops.ClassLossAttrs{Axis: 1}) }, ir.ErrShape, "the weight is f32[3], not f32[4]"},
+	"split into parts too short":             {types("f32[5]"), func(b *ir.Builder, in values) { ops.Split(b, in[0], 0, ir.N(2), ir.N(2)) }, ir.ErrShape, "make up 4 elements of axis 0, of size 5"},
+	"stack of types that differ":             {types("f32[2]", "f32[3]"), func(b *ir.Builder, in values) { ops.Stack(b, 0, in...) }, ir.ErrShape, "operand 1 is [3]"},
+	"tile with a list short":                 {types("f32[2,3]"), func(b *ir.Builder, in values) { ops.Tile(b, in[0], 2) }, ir.ErrAttr, "repeats [2] for 2 axes"},
+	"reflection of a short axis":             {types("f32[3]"), func(b *ir.Builder, in values) { ops.PadMode(b, in[0], []int{3}, []int{0}, ops.PadReflect) }, ir.ErrShape, "axis 0 of size 3 is too short for 3"},
+	"trace of a vector":                      {types("f32[3]"), func(b *ir.Builder, in values) { ops.Trace(b, in[0], 0) }, ir.ErrShape, "f32[3] is no matrix"},
+	"einsum of too few operands":             {types("f32[3]"), func(b *ir.Builder, in values) { ops.Einsum(b, "i,j", in[0]) }, ir.ErrAttr, "names 2 operands, there are 1"},
+	"einsum of other axes":                   {types("f32[3]"), func(b *ir.Builder, in values) { ops.Einsum(b, "ij->i", in[0]) }, ir.ErrAttr, `"ij" names 2 axes of operand 0`},
+	"einsum of sizes that differ":            {types("f32[3]", "f32[4]"), func(b *ir.Builder, in values) { ops.Einsum(b, "i,i", in...) }, ir.ErrShape, `axes "i" have the sizes 3 and 4`},
+	"einsum of an axis from nowhere":         {types("f32[3]"), func(b *ir.Builder, in values) { ops.Einsum(b, "i->ij", in...) }, ir.ErrAttr, `no operand has the axis "j"`},
+	"tensordot over too many axes":           {types("f32[3]", "f32[3,4]"), func(b *ir.Builder, in values) { ops.TensorDot(b, in[0], in[1], 2) }, ir.ErrAttr, "2 axes of operands of rank 1 and 2"},
+	"group_norm of odd groups":               {types("f32[2,5,6]", "f32[6]"), func(b *ir.Builder, in values) { ops.GroupNorm(b, in[0], in[1], ir.Value{}, 4, 1e-5) }, ir.ErrShape, "6 channels do not divide into 4 groups"},
+	"conv_transpose of other channels": {types("f32[1,5,6]", "f32[3,4,2]"), func(b *ir.Builder, in values) {
+		ops.ConvTranspose(b, in[0], in[1], ir.Value{}, ops.ConvTransposeAttrs{})
+	}, ir.ErrShape, "x has 6 channels, the weight takes 4"},
+	"resize of nothing":            {types("f32[1,0,6]"), func(b *ir.Builder, in values) { ops.Resize(b, in[0], ops.ResizeAttrs{Sizes: []int{3}}) }, ir.ErrShape, "axis 1 of size 0 cannot be resized to 3"},
+	"reshape that does not divide": {types("f32[7]"), func(b *ir.Builder, in values) { ops.Reshape(b, in[0], ir.N(2), ir.N(-1)) }, ir.ErrShape, "7 elements do not divide into [2]"},
+	"truncated normal of nothing":  {types("u32[2]"), func(b *ir.Builder, in values) { ops.TruncatedNormal(b, in[0], 1, 1, ir.F32) }, ir.ErrAttr, "nothing between 1 and 1"},
 	"dot_general over an axis twice": {
 		types("f32[2,2]", "f32[2,2]"),
 		func(b *ir.Builder, in values) {

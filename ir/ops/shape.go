@@ -287,12 +287,79 @@ func broadcastSamples() []ir.Sample {
 }
 
 // Reshape returns the elements of x in row-major order as another shape, x
-// itself where it has that shape.
+// itself where it has that shape. One size may be ir.N(-1): it is what the
+// others leave.
 func Reshape(b *ir.Builder, x ir.Value, shape ...ir.Dim) ir.Value {
 	if x.Valid() && x.Shape().Equal(shape) {
 		return x
 	}
+	if at := slices.IndexFunc(shape, isRest); at >= 0 && x.Valid() {
+		others := slices.Delete(slices.Clone(shape), at, at+1)
+		rest, err := x.Shape().Size().Div(ir.Shape(others).Size())
+		if err != nil {
+			b.Failf(OpReshape, []ir.Value{x}, ir.Shapef("%s elements do not divide into %s", x.Shape().Size(), ir.Shape(others)))
+			return ir.Value{}
+		}
+		return Reshape(b, x, slices.Insert(others, at, rest)...)
+	}
 	return b.Add1(OpReshape, &ReshapeAttrs{slices.Clone(shape)}, x)
+}
+
+func isRest(d ir.Dim) bool { return d.Is(-1) }
+
+// Flatten returns the elements of x in row-major order with the axes from one
+// on made one: Flatten(b, x, 1) leaves the batch. A value of rank 0 becomes a
+// vector.
+func Flatten(b *ir.Builder, x ir.Value, from int) ir.Value {
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	at := fromFront([]int{from}, x.Rank())[0]
+	if at < 0 || at > x.Rank() {
+		b.Failf(OpReshape, []ir.Value{x}, ir.Attrf("axis %d of a value of rank %d", from, x.Rank()))
+		return ir.Value{}
+	}
+	s := x.Shape()
+	return Reshape(b, x, append(s[:at].Clone(), s[at:].Size())...)
+}
+
+// SwapAxes returns x with two of its axes in each other's place.
+func SwapAxes(b *ir.Builder, x ir.Value, i, j int) ir.Value {
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	ends := fromFront([]int{i, j}, x.Rank())
+	for _, end := range ends {
+		if err := checkAxes([]int{end}, x.Rank()); err != nil {
+			b.Failf(OpTranspose, []ir.Value{x}, err)
+			return ir.Value{}
+		}
+	}
+	perm := counting(0, x.Rank())
+	perm[ends[0]], perm[ends[1]] = perm[ends[1]], perm[ends[0]]
+	return Transpose(b, x, perm...)
+}
+
+// Meshgrid returns the vectors repeated along each other's axes: result k has an
+// axis for each vector, in their order (NumPy's indexing "ij"), and differs
+// along axis k alone.
+func Meshgrid(b *ir.Builder, vectors ...ir.Value) []ir.Value {
+	out := make([]ir.Value, len(vectors))
+	if b.Err() != nil {
+		return out
+	}
+	shape := make(ir.Shape, len(vectors))
+	for k, v := range vectors {
+		if v.Rank() != 1 {
+			b.Failf(OpBroadcastInDim, vectors, ir.Shapef("operand %d is %s, no vector", k, v.Type()))
+			return out
+		}
+		shape[k] = v.Dim(0)
+	}
+	for k, v := range vectors {
+		out[k] = BroadcastInDim(b, v, shape, []int{k})
+	}
+	return out
 }
 
 // ExpandDims returns x with axes of size 1 inserted, at their places in the

@@ -114,7 +114,7 @@ func dropout(b *ir.Builder) {
 // randomNumbers draws bits, which are exact, and makes numbers of them. The key
 // is a state that is split in every run.
 func randomNumbers(b *ir.Builder) {
-	keys := ops.Split(b, b.State("key", ir.U32, ir.N(2)), ir.N(2))
+	keys := ops.SplitKey(b, b.State("key", ir.U32, ir.N(2)), ir.N(2))
 	row := func(i int) ir.Value { return ops.Squeeze(b, ops.SliceAxis(b, keys, 0, ir.N(i), ir.N(1)), 0) }
 	b.SetState("key", row(0))
 	b.Output("bits", ops.RandomBits(b, row(1), ir.Dims(33, 17)...))

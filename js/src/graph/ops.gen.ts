@@ -25,6 +25,14 @@ export abstract class ValueOps {
   acos(): Value { return this.apply('acos', [])[0]!; }
 
   /**
+   * The inverse hyperbolic cosine of x, NaN below 1. The derivative at 1 is infinite.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  acosh(): Value { return this.apply('acosh', [])[0]!; }
+
+  /**
    * x + y. Integers wrap.
    *
    * - C1: the operands have one element type, which is signed, unsigned, float or complex
@@ -33,12 +41,32 @@ export abstract class ValueOps {
   add(y: Operand): Value { return this.apply('add', [y])[0]!; }
 
   /**
+   * Whether all elements along some axes are true, or not 0; true of none.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C2: the axes are distinct axes of x; the result has the others, in order
+   *
+   * If not given, `axes` is all axes.
+   */
+  all(axes?: readonly number[]): Value { return this.apply('all', [], { axes })[0]!; }
+
+  /**
    * The conjunction of x and y, or of each pair of their bits.
    *
    * - C1: the operands have one element type, which is bool, signed or unsigned
    * - C2: the operands have one shape, which is that of the result
    */
   and(y: Operand): Value { return this.apply('and', [y])[0]!; }
+
+  /**
+   * Whether one of the elements along some axes is true, or not 0; false of none.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C2: the axes are distinct axes of x; the result has the others, in order
+   *
+   * If not given, `axes` is all axes.
+   */
+  any(axes?: readonly number[]): Value { return this.apply('any', [], { axes })[0]!; }
 
   /**
    * The position along an axis of the largest element, the first one where several tie. A NaN
@@ -85,6 +113,14 @@ export abstract class ValueOps {
   asin(): Value { return this.apply('asin', [])[0]!; }
 
   /**
+   * The inverse hyperbolic sine of x.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  asinh(): Value { return this.apply('asinh', [])[0]!; }
+
+  /**
    * The arc tangent of x, in (−π/2, π/2).
    *
    * - C1: the operands have one element type, which is float
@@ -100,6 +136,14 @@ export abstract class ValueOps {
    * - C2: the operands have one shape, which is that of the result
    */
   atan2(x: Operand): Value { return this.apply('atan2', [x])[0]!; }
+
+  /**
+   * The inverse hyperbolic tangent of x: infinite at ±1, NaN beyond.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  atanh(): Value { return this.apply('atanh', [])[0]!; }
 
   /**
    * softmax(scale·q·kᵀ)·v. The order is: products, scale, softcap, mask, softmax. A query
@@ -167,6 +211,68 @@ export abstract class ValueOps {
   avgPool(attributes: { sizes: readonly number[]; strides?: readonly number[]; dilations?: readonly number[]; padLo?: readonly number[]; padHi?: readonly number[]; countIncludePad?: boolean }): Value { return this.apply('avg_pool', [], attributes)[0]!; }
 
   /**
+   * (x − mean) / √(variance + epsilon)·scale + bias, by statistics of each channel from
+   * training (Ioffe and Szegedy, Batch Normalization). It is computed in f32 for narrower types.
+   *
+   * - C1: the element type of x is float
+   * - C2: x has rank 2 or more, its first axis being the batch and its last one the channels
+   * - C3: the other operands have the element type of x and an element for each of its channels
+   * - C4: epsilon is not negative
+   *
+   * If not given, `epsilon` is 1e-05.
+   */
+  batchNormInference(scale: Operand, bias: Operand, mean: Operand, variance: Operand, epsilon?: number): Value { return this.apply('batch_norm_inference', [scale, bias, mean, variance], { epsilon })[0]!; }
+
+  /**
+   * x normalised by mean and variance of each channel in this batch, times scale, plus bias; and
+   * the running mean and variance for the next step: momentum times those of the batch, the
+   * variance without bias, plus 1 − momentum times the ones given. No derivative passes
+   * through the statistics of the batch into the running ones. It is computed in f32 for
+   * narrower types.
+   *
+   * - C1: x has rank 2 or more, its first axis being the batch and its last one the channels;
+   *   its element type is float
+   * - C2: the other operands have the element type of x and an element for each of its channels
+   * - C3: epsilon is not negative, momentum is in [0, 1]
+   *
+   * If not given, `epsilon` is 1e-05, `momentum` is 0.1.
+   */
+  batchNormTraining(scale: Operand, bias: Operand, mean: Operand, variance: Operand, attributes: { epsilon?: number; momentum?: number } = {}): [Value, Value, Value] { return this.apply('batch_norm_training', [scale, bias, mean, variance], attributes) as [Value, Value, Value]; }
+
+  /**
+   * The cross-entropy −target·log x − (1 − target)·log(1 − x) of probabilities;
+   * logarithms below −100 count as that, as in PyTorch. bce_with_logits is more accurate. By
+   * reduction, the result is the mean (the default) or the sum over all elements, or each by
+   * itself.
+   *
+   * - C1: the element type of x is float
+   * - C2: target has the type of x
+   * - C3: reduction is "mean", "sum" or "none"
+   */
+  bce(target: Operand, reduction?: string): Value { return this.apply('bce', [target], { reduction })[0]!; }
+
+  /**
+   * The cross-entropy of the probabilities sigmoid(x): softplus(x) − x·target. By reduction,
+   * the result is the mean (the default) or the sum over all elements, or each by itself.
+   *
+   * - C1: the element type of x is float
+   * - C2: target has the type of x
+   * - C3: reduction is "mean", "sum" or "none"
+   */
+  bceWithLogits(target: Operand, reduction?: string): Value { return this.apply('bce_with_logits', [target], { reduction })[0]!; }
+
+  /**
+   * How many elements of x are 0, 1, … bins − 1, in i32; others count nowhere. Each element
+   * is compared with each bin.
+   *
+   * - C1: the element type of x is signed or unsigned
+   * - C2: bins is not negative
+   *
+   * If not given, `bins` is 0.
+   */
+  bincount(bins?: number): Value { return this.apply('bincount', [], { bins })[0]!; }
+
+  /**
    * The bits of x read as another element type of the same width.
    *
    * - C1: both element types are signed, unsigned or float, of the same width
@@ -184,12 +290,29 @@ export abstract class ValueOps {
   broadcastInDim(attributes: { shape: readonly Dim[]; axes: readonly number[] }): Value { return this.apply('broadcast_in_dim', [], attributes)[0]!; }
 
   /**
+   * The cube root of x, with the sign of x. The derivative at 0 is infinite.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  cbrt(): Value { return this.apply('cbrt', [])[0]!; }
+
+  /**
    * The smallest whole number not below x. The derivative is 0, also at the jumps.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
    */
   ceil(): Value { return this.apply('ceil', [])[0]!; }
+
+  /**
+   * x where x > 0 and alpha·(e^(x/alpha) − 1) elsewhere.
+   *
+   * - C1: the element type of x is float
+   *
+   * If not given, `alpha` is 1.
+   */
+  celu(alpha?: number): Value { return this.apply('celu', [], { alpha })[0]!; }
 
   /**
    * The indices themselves. One outside [0, bound) makes the run fail with an error that names
@@ -258,6 +381,22 @@ export abstract class ValueOps {
   convGeneral(rhs: Operand, attributes: { strides?: readonly number[]; padLo?: readonly number[]; padHi?: readonly number[]; lhsDilation?: readonly number[]; rhsDilation?: readonly number[]; lhs: readonly number[]; rhs: readonly number[]; out: readonly number[]; featureGroups?: readonly Dim[]; batchGroups?: readonly Dim[] }): Value { return this.apply('conv_general', [rhs], attributes)[0]!; }
 
   /**
+   * The transpose of a convolution by its image, plus a bias: each element of x is spread over a
+   * window of the result by the weight. x is [batch, spatial axes..., in], the weight
+   * [window..., in, out/groups], the bias [out]. A spatial axis of size n becomes (n −
+   * 1)·stride + (window − 1)·dilation + 1 − pad_lo − pad_hi + output_padding long.
+   *
+   * - C1: the element type of x is float
+   * - C2: all operands have one float type; x and weight have one rank of 3 or more
+   * - C3: the lists have an entry for each spatial axis; strides, dilations and groups are at
+   *   least 1
+   * - C4: in is a multiple of groups; the sizes of the window are not symbolic
+   *
+   * If not given, `groups` is 1.
+   */
+  convTranspose(weight: Operand, bias?: Operand, attributes: { strides?: readonly number[]; dilations?: readonly number[]; padLo?: readonly number[]; padHi?: readonly number[]; outputPadding?: readonly number[]; groups?: number } = {}): Value { return this.apply('conv_transpose', [weight, bias], attributes)[0]!; }
+
+  /**
    * x as another element type. Floats round to nearest, ties to even; a float becomes an integer
    * by truncation, the nearest end of the range where it lies outside, 0 for NaN; integers wrap;
    * a bool is x ≠ 0 one way, 0 or 1 the other. There is a derivative between floats, and
@@ -267,6 +406,14 @@ export abstract class ValueOps {
    * - C2: the result has the shape of the operand
    */
   convert(dtype: DType): Value { return this.apply('convert', [], { dtype })[0]!; }
+
+  /**
+   * |x| with the sign of y, that of a zero included. The derivative by y is 0.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, and are broadcast against each other
+   */
+  copysign(y: Operand): Value { return this.apply('copysign', [y])[0]!; }
 
   /**
    * The cosine of x.
@@ -285,6 +432,28 @@ export abstract class ValueOps {
   cosh(): Value { return this.apply('cosh', [])[0]!; }
 
   /**
+   * The sum of x·y along an axis divided by the norms of both, of which none counts as less
+   * than epsilon.
+   *
+   * - C1: the element type of x is float
+   * - C2: y has the type of x and is broadcast against it; the result has not the axis
+   * - C3: epsilon is positive
+   *
+   * If not given, `axis` is 1, `epsilon` is 1e-08.
+   */
+  cosineSimilarity(y: Operand, attributes: { axis?: number; epsilon?: number } = {}): Value { return this.apply('cosine_similarity', [y], attributes)[0]!; }
+
+  /**
+   * How many elements along some axes are true, or not 0, in i32.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C2: the axes are distinct axes of x; the result has the others, in order
+   *
+   * If not given, `axes` is all axes.
+   */
+  countNonzero(axes?: readonly number[]): Value { return this.apply('count_nonzero', [], { axes })[0]!; }
+
+  /**
    * logsumexp(logits) - logits[label] along the class axis: the negative logarithm of the
    * probability that softmax gives to the label. A label outside the classes is an error when
    * the graph runs.
@@ -296,6 +465,25 @@ export abstract class ValueOps {
    * If not given, `axis` is the last one.
    */
   crossEntropy(labels: Operand, axis?: number): Value { return this.apply('cross_entropy', [labels], { axis })[0]!; }
+
+  /**
+   * The negative logarithm of the probability that softmax gives to the label, times the weight
+   * of the label; with label_smoothing s, 1 − s times that plus s times the mean over all
+   * classes (Szegedy et al., Rethinking the Inception Architecture). By reduction, the result is
+   * the mean (the default) over the examples that are not ignored, weighted by their labels'
+   * weights, the sum, or the loss of each.
+   *
+   * - C1: the element type of logits is float
+   * - C2: labels are integers; their shape is that of the first operand without the axis
+   * - C3: a label is a class or one of those ignored; another one is an error when the graph
+   *   runs
+   * - C4: weight, which may be left out, has the type of the first operand and an element for
+   *   each class
+   * - C5: label_smoothing is in [0, 1]; reduction is "mean", "sum" or "none"
+   *
+   * If not given, `axis` is 1, `labelSmoothing` is 0.
+   */
+  crossEntropyLoss(labels: Operand, weight?: Operand, attributes: { reduction?: string; axis?: number; ignored?: readonly number[]; labelSmoothing?: number } = {}): Value { return this.apply('cross_entropy_loss', [labels, weight], attributes)[0]!; }
 
   /**
    * The logarithm of the sum of the exponentials of all elements up to each element along an
@@ -355,6 +543,42 @@ export abstract class ValueOps {
   cumsum(attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value { return this.apply('cumsum', [], attributes)[0]!; }
 
   /**
+   * An angle in degrees for one in radians.
+   *
+   * - C1: the element type of x is float
+   */
+  degrees(): Value { return this.apply('degrees', [])[0]!; }
+
+  /**
+   * The square matrices that have the vectors along the last axis of x on a diagonal and are 0
+   * beside it.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C2: x has rank 1 or more
+   *
+   * If not given, `offset` is 0.
+   */
+  diag(offset?: number): Value { return this.apply('diag', [], { offset })[0]!; }
+
+  /**
+   * The elements on a diagonal of the matrices of x, as the last axis.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C2: x has rank 2 or more; the axes before the last two are those of a batch
+   * - C3: the matrices have no symbolic size, and the diagonal lies inside
+   *
+   * If not given, `offset` is 0.
+   */
+  diagonal(offset?: number): Value { return this.apply('diagonal', [], { offset })[0]!; }
+
+  /**
+   * The derivative of lgamma, ψ(x): NaN or infinite where x is 0 or a negative whole number.
+   *
+   * - C1: the element type of x is float
+   */
+  digamma(): Value { return this.apply('digamma', [])[0]!; }
+
+  /**
    * x / y. Integers are truncated toward zero; x / 0 is x for them.
    *
    * - C1: the operands have one element type, which is signed, unsigned, float or complex
@@ -386,6 +610,15 @@ export abstract class ValueOps {
   dropout(key: Operand, rate?: number): Value { return this.apply('dropout', [key], { rate })[0]!; }
 
   /**
+   * x where x > 0 and alpha·(e^x − 1) elsewhere.
+   *
+   * - C1: the element type of x is float
+   *
+   * If not given, `alpha` is 1.
+   */
+  elu(alpha?: number): Value { return this.apply('elu', [], { alpha })[0]!; }
+
+  /**
    * The rows of a table at the given indices. An index outside the table is an error when the
    * graph runs.
    *
@@ -411,12 +644,36 @@ export abstract class ValueOps {
   erf(): Value { return this.apply('erf', [])[0]!; }
 
   /**
+   * The complementary error function 1 − erf(x), accurate also in its tail.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  erfc(): Value { return this.apply('erfc', [])[0]!; }
+
+  /**
+   * The inverse of the error function: infinite at ±1, NaN beyond.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  erfinv(): Value { return this.apply('erfinv', [])[0]!; }
+
+  /**
    * e to the power x.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
    */
   exp(): Value { return this.apply('exp', [])[0]!; }
+
+  /**
+   * 2 to the power x.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  exp2(): Value { return this.apply('exp2', [])[0]!; }
 
   /**
    * e^x − 1, accurate also near 0.
@@ -433,6 +690,38 @@ export abstract class ValueOps {
    * - C2: the operands have one shape, which is that of the result
    */
   floor(): Value { return this.apply('floor', [])[0]!; }
+
+  /**
+   * The quotient x / y rounded down. For integers x / 0 is x. The derivative is 0, also at the
+   * jumps.
+   *
+   * - C1: the element type of x is signed, unsigned or float
+   * - C2: the operands have one element type, and are broadcast against each other
+   */
+  floorDivide(y: Operand): Value { return this.apply('floor_divide', [y])[0]!; }
+
+  /**
+   * x·y + z, by one instruction where the device has it: whether the product is rounded before
+   * the sum is up to the device.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  fma(y: Operand, z: Operand): Value { return this.apply('fma', [y, z])[0]!; }
+
+  /**
+   * bce_with_logits times (1 − p)^gamma, where p is the probability given to the target, and
+   * times alpha for targets of 1 and 1 − alpha for those of 0, unless alpha is negative (Lin
+   * et al., Focal Loss for Dense Object Detection). By reduction, the result is the mean (the
+   * default) or the sum over all elements, or each by itself.
+   *
+   * - C1: the element type of x is float
+   * - C2: target has the type of x
+   * - C3: reduction is "mean", "sum" or "none"
+   *
+   * If not given, `alpha` is 0.25, `gamma` is 2.
+   */
+  focal(target: Operand, attributes: { reduction?: string; alpha?: number; gamma?: number } = {}): Value { return this.apply('focal', [target], attributes)[0]!; }
 
   /**
    * Reads the operand at index tuples. The result has the positions (the axes of indices but for
@@ -460,19 +749,55 @@ export abstract class ValueOps {
   ge(y: Operand): Value { return this.apply('ge', [y])[0]!; }
 
   /**
+   * gelu of the first half of x along an axis times the second half (Shazeer, GLU Variants
+   * Improve Transformer).
+   *
+   * - C1: the element type of x is float
+   * - C2: axis is an axis of x, of even size
+   *
+   * If not given, `axis` is 1.
+   */
+  geglu(axis?: number): Value { return this.apply('geglu', [], { axis })[0]!; }
+
+  /**
    * x·Φ(x), where Φ is the distribution function of the standard normal distribution: x/2·(1
    * + erf(x/√2)).
    *
-   * - C1: x is of a float type
+   * - C1: the element type of x is float
    */
   gelu(): Value { return this.apply('gelu', [])[0]!; }
 
   /**
    * The approximation x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))) of gelu.
    *
-   * - C1: x is of a float type
+   * - C1: the element type of x is float
    */
   geluTanh(): Value { return this.apply('gelu_tanh', [])[0]!; }
+
+  /**
+   * The first half of x along an axis times the sigmoid of the second (Dauphin et al., Language
+   * Modeling with Gated Convolutional Networks).
+   *
+   * - C1: the element type of x is float
+   * - C2: axis is an axis of x, of even size
+   *
+   * If not given, `axis` is 1.
+   */
+  glu(axis?: number): Value { return this.apply('glu', [], { axis })[0]!; }
+
+  /**
+   * x less its mean, over the root of its variance plus epsilon, both taken over the axes
+   * between the first and the last and over each of some groups of channels; times scale, plus
+   * bias (Wu and He, Group Normalization). It is computed in f32 for narrower types.
+   *
+   * - C1: the element type of x is float
+   * - C2: x has rank 2 or more, its first axis being the batch and its last one the channels
+   * - C3: the other operands have the element type of x and an element for each of its channels
+   * - C4: the channels divide into the groups; epsilon is not negative
+   *
+   * If not given, `groups` is 1, `epsilon` is 1e-05.
+   */
+  groupNorm(scale?: Operand, bias?: Operand, attributes: { groups?: number; epsilon?: number } = {}): Value { return this.apply('group_norm', [scale, bias], attributes)[0]!; }
 
   /**
    * Whether x > y, false if one is NaN.
@@ -483,6 +808,79 @@ export abstract class ValueOps {
   gt(y: Operand): Value { return this.apply('gt', [y])[0]!; }
 
   /**
+   * x where |x| > alpha and 0 elsewhere.
+   *
+   * - C1: the element type of x is float
+   */
+  hardShrink(alpha?: number): Value { return this.apply('hard_shrink', [], { alpha })[0]!; }
+
+  /**
+   * x/6 + 1/2 limited to [0, 1]. The derivative at ±3 is 0.
+   *
+   * - C1: the element type of x is float
+   */
+  hardSigmoid(): Value { return this.apply('hard_sigmoid', [])[0]!; }
+
+  /**
+   * x·hard_sigmoid(x), also called hard_silu.
+   *
+   * - C1: the element type of x is float
+   */
+  hardSwish(): Value { return this.apply('hard_swish', [])[0]!; }
+
+  /**
+   * x limited to [−1, 1]. The derivative at ±1 is 0.
+   *
+   * - C1: the element type of x is float
+   */
+  hardTanh(): Value { return this.apply('hard_tanh', [])[0]!; }
+
+  /**
+   * max(0, 1 − x·target), for targets of 1 and −1. The derivative at the kink is 0. By
+   * reduction, the result is the mean (the default) or the sum over all elements, or each by
+   * itself.
+   *
+   * - C1: the element type of x is float
+   * - C2: target has the type of x
+   * - C3: reduction is "mean", "sum" or "none"
+   */
+  hinge(target: Operand, reduction?: string): Value { return this.apply('hinge', [target], { reduction })[0]!; }
+
+  /**
+   * How many elements of x are in each of the bins that divide [low, high] evenly, in i32: each
+   * has its lower end, the last one both ends, and elements outside count nowhere. Each element
+   * is compared with each bin.
+   *
+   * - C1: the element type of x is float
+   * - C2: bins is positive and low below high
+   *
+   * If not given, `bins` is 10, `low` is 0, `high` is 1.
+   */
+  histogram(attributes: { bins?: number; low?: number; high?: number } = {}): Value { return this.apply('histogram', [], attributes)[0]!; }
+
+  /**
+   * Half the squared error e up to delta, and delta·(|e| − delta/2) beyond (Huber, Robust
+   * Estimation of a Location Parameter). By reduction, the result is the mean (the default) or
+   * the sum over all elements, or each by itself.
+   *
+   * - C1: the element type of x is float
+   * - C2: target has the type of x
+   * - C3: reduction is "mean", "sum" or "none"
+   *
+   * If not given, `delta` is 1.
+   */
+  huber(target: Operand, attributes: { reduction?: string; delta?: number } = {}): Value { return this.apply('huber', [target], attributes)[0]!; }
+
+  /**
+   * √(x² + y²), which does not overflow where the result does not. The derivatives at the
+   * origin are 0.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, and are broadcast against each other
+   */
+  hypot(y: Operand): Value { return this.apply('hypot', [y])[0]!; }
+
+  /**
    * The imaginary part of x.
    *
    * - C1: the operand is c64 or c128; the result is f32 or f64
@@ -491,12 +889,61 @@ export abstract class ValueOps {
   imag(): Value { return this.apply('imag', [])[0]!; }
 
   /**
+   * group_norm with a group for each channel (Ulyanov, Vedaldi and Lempitsky, Instance
+   * Normalization).
+   *
+   * - C1: the element type of x is float
+   * - C2: x has rank 2 or more, its first axis being the batch and its last one the channels
+   * - C3: the other operands have the element type of x and an element for each of its channels
+   * - C4: epsilon is not negative
+   *
+   * If not given, `epsilon` is 1e-05.
+   */
+  instanceNorm(scale?: Operand, bias?: Operand, epsilon?: number): Value { return this.apply('instance_norm', [scale, bias], { epsilon })[0]!; }
+
+  /**
    * Whether x is neither infinite nor NaN.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
    */
   isFinite(): Value { return this.apply('is_finite', [])[0]!; }
+
+  /**
+   * Whether x is infinite.
+   *
+   * - C1: the element type of x is float
+   */
+  isInf(): Value { return this.apply('is_inf', [])[0]!; }
+
+  /**
+   * Whether x is NaN.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  isNan(): Value { return this.apply('is_nan', [])[0]!; }
+
+  /**
+   * target·(log(target) − x), 0 where the target is 0: the Kullback–Leibler divergence of
+   * logarithms of probabilities x from probabilities. Its mean is over all elements; for that
+   * over examples divide the sum by their number. By reduction, the result is the mean (the
+   * default) or the sum over all elements, or each by itself.
+   *
+   * - C1: the element type of x is float
+   * - C2: target has the type of x
+   * - C3: reduction is "mean", "sum" or "none"
+   */
+  klDiv(target: Operand, reduction?: string): Value { return this.apply('kl_div', [target], { reduction })[0]!; }
+
+  /**
+   * The Kronecker product: each element of x times all of y, as blocks. The operand of lower
+   * rank gets leading axes of size 1.
+   *
+   * - C1: the element type of x is signed, unsigned, float or complex
+   * - C2: x and y have one element type
+   */
+  kron(y: Operand): Value { return this.apply('kron', [y])[0]!; }
 
   /**
    * (x - mean(x)) / √(mean((x - mean(x))²) + epsilon) over the last axes, times scale, plus
@@ -519,6 +966,24 @@ export abstract class ValueOps {
   le(y: Operand): Value { return this.apply('le', [y])[0]!; }
 
   /**
+   * x where x > 0 and alpha·x elsewhere. The derivative at 0 is alpha.
+   *
+   * - C1: the element type of x is float
+   *
+   * If not given, `alpha` is 0.01.
+   */
+  leakyRelu(alpha?: number): Value { return this.apply('leaky_relu', [], { alpha })[0]!; }
+
+  /**
+   * The logarithm of |Γ(x)|, infinite where x is 0 or a negative whole number. Near 1 and 2 it
+   * is exact to the precision of the type, not of the result.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  lgamma(): Value { return this.apply('lgamma', [])[0]!; }
+
+  /**
    * The product of the last axis of x with the first axis of the weight, plus a bias.
    *
    * - C1: all operands have one float type; x has rank 1 or more
@@ -536,12 +1001,35 @@ export abstract class ValueOps {
   log(): Value { return this.apply('log', [])[0]!; }
 
   /**
+   * The logarithm of x to base 10: −∞ at 0, NaN below.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  log10(): Value { return this.apply('log10', [])[0]!; }
+
+  /**
    * log(1 + x), accurate also near 0.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
    */
   log1p(): Value { return this.apply('log1p', [])[0]!; }
+
+  /**
+   * The logarithm of x to base 2: −∞ at 0, NaN below.
+   *
+   * - C1: the operands have one element type, which is float
+   * - C2: the operands have one shape, which is that of the result
+   */
+  log2(): Value { return this.apply('log2', [])[0]!; }
+
+  /**
+   * log(sigmoid(x)), which is −softplus(−x).
+   *
+   * - C1: the element type of x is float
+   */
+  logSigmoid(): Value { return this.apply('log_sigmoid', [])[0]!; }
 
   /**
    * The logarithm of softmax, without its rounding: x - log(sum(exp(x))). Elements of -Inf give
@@ -553,6 +1041,22 @@ export abstract class ValueOps {
    * If not given, `axis` is the last one.
    */
   logSoftmax(axis?: number): Value { return this.apply('log_softmax', [], { axis })[0]!; }
+
+  /**
+   * log(e^x + e^y), which does not overflow. Its derivatives are the sigmoids of ±(x − y),
+   * smooth also where x = y.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, and are broadcast against each other
+   */
+  logaddexp(y: Operand): Value { return this.apply('logaddexp', [y])[0]!; }
+
+  /**
+   * log(x / (1 − x)), the inverse of sigmoid: infinite at 0 and 1, NaN outside.
+   *
+   * - C1: the element type of x is float
+   */
+  logit(): Value { return this.apply('logit', [])[0]!; }
 
   /**
    * log(sum(exp(x))) along an axis, which the result lacks. It does not overflow; it is -Inf
@@ -572,6 +1076,16 @@ export abstract class ValueOps {
    * - C2: the operands have one shape, which is that of the result
    */
   lt(y: Operand): Value { return this.apply('lt', [y])[0]!; }
+
+  /**
+   * The absolute error |x − target|. The derivative where they are equal is 0. By reduction,
+   * the result is the mean (the default) or the sum over all elements, or each by itself.
+   *
+   * - C1: the element type of x is float
+   * - C2: target has the type of x
+   * - C3: reduction is "mean", "sum" or "none"
+   */
+  mae(target: Operand, reduction?: string): Value { return this.apply('mae', [target], { reduction })[0]!; }
 
   /**
    * The larger of x and y, NaN if one is NaN. Where they are equal each has derivative 1/2.
@@ -612,6 +1126,33 @@ export abstract class ValueOps {
   min(y: Operand): Value { return this.apply('min', [y])[0]!; }
 
   /**
+   * x·tanh(softplus(x)) (Misra, Mish: A Self Regularized Non-Monotonic Activation Function).
+   *
+   * - C1: the element type of x is float
+   */
+  mish(): Value { return this.apply('mish', [])[0]!; }
+
+  /**
+   * What the quotient x / y rounded down leaves: a number with the sign of y, as NumPy's
+   * remainder and ONNX's Mod have it. (rem has the sign of x, as C's fmod.) For integers x mod 0
+   * is 0.
+   *
+   * - C1: the element type of x is signed, unsigned or float
+   * - C2: the operands have one element type, and are broadcast against each other
+   */
+  mod(y: Operand): Value { return this.apply('mod', [y])[0]!; }
+
+  /**
+   * The squared error (x − target)². By reduction, the result is the mean (the default) or
+   * the sum over all elements, or each by itself.
+   *
+   * - C1: the element type of x is float
+   * - C2: target has the type of x
+   * - C3: reduction is "mean", "sum" or "none"
+   */
+  mse(target: Operand, reduction?: string): Value { return this.apply('mse', [target], { reduction })[0]!; }
+
+  /**
    * x · y. Integers wrap.
    *
    * - C1: the operands have one element type, which is signed, unsigned, float or complex
@@ -631,6 +1172,15 @@ export abstract class ValueOps {
   mulZero(y: Operand): Value { return this.apply('mul_zero', [y])[0]!; }
 
   /**
+   * x with numbers in place of NaN and the infinities. The derivative there is 0.
+   *
+   * - C1: the element type of x is float
+   *
+   * If not given, `nan` is 0, `posInf` is +Inf, `negInf` is -Inf.
+   */
+  nanToNum(attributes: { nan?: number; posInf?: number; negInf?: number } = {}): Value { return this.apply('nan_to_num', [], attributes)[0]!; }
+
+  /**
    * Whether x ≠ y, true if one is NaN.
    *
    * - C1: the operands have one element type, which is bool, signed, unsigned, float or complex
@@ -647,6 +1197,46 @@ export abstract class ValueOps {
   neg(): Value { return this.apply('neg', [])[0]!; }
 
   /**
+   * The number of the element type that is next to x on the way to y, y itself where they are
+   * equal, NaN if one is NaN. A device that has no denormal numbers goes from the least normal
+   * one to 0.
+   *
+   * - C1: the operands have one type, whose elements are f32 or f64
+   * - C2: the result has that type
+   */
+  nextafter(y: Operand): Value { return this.apply('nextafter', [y])[0]!; }
+
+  /**
+   * cross_entropy_loss for logarithms of probabilities. By reduction, the result is the mean
+   * (the default) over the examples that are not ignored, weighted by their labels' weights, the
+   * sum, or the loss of each.
+   *
+   * - C1: the element type of logits is float
+   * - C2: labels are integers; their shape is that of the first operand without the axis
+   * - C3: a label is a class or one of those ignored; another one is an error when the graph
+   *   runs
+   * - C4: weight, which may be left out, has the type of the first operand and an element for
+   *   each class
+   * - C5: label_smoothing is in [0, 1]; reduction is "mean", "sum" or "none"
+   *
+   * If not given, `axis` is 1, `labelSmoothing` is 0.
+   */
+  nll(labels: Operand, weight?: Operand, attributes: { reduction?: string; axis?: number; ignored?: readonly number[]; labelSmoothing?: number } = {}): Value { return this.apply('nll', [labels, weight], attributes)[0]!; }
+
+  /**
+   * The norm (Σ|x|^order)^(1/order) along some axes: for the order 2 the Euclidean one, for
+   * ±∞ the largest and smallest |x|, for 0 the number of elements that are not 0. Its
+   * derivative where all are 0 is 0.
+   *
+   * - C1: the element type of x is float
+   * - C2: the axes are distinct axes of x; the result has the others, in order
+   * - C3: order is a number
+   *
+   * If not given, `axes` is all axes, `order` is 2.
+   */
+  norm(attributes: { axes?: readonly number[]; order?: number } = {}): Value { return this.apply('norm', [], attributes)[0]!; }
+
+  /**
    * The negation of x, or the complement of each bit.
    *
    * - C1: the operands have one element type, which is bool, signed or unsigned
@@ -655,12 +1245,33 @@ export abstract class ValueOps {
   not(): Value { return this.apply('not', [])[0]!; }
 
   /**
+   * 1 at the class that x names along a new axis of the result, and 0 at the others, at all of
+   * them for an x that is no class.
+   *
+   * - C1: the element type of x is signed or unsigned
+   * - C2: classes is not negative; axis is an axis of the result
+   * - C3: dtype is a number type or bool
+   *
+   * If not given, `axis` is 1, `dtype` is 'f32'.
+   */
+  oneHot(attributes: { classes?: readonly Dim[]; axis?: number; dtype?: DType } = {}): Value { return this.apply('one_hot', [], attributes)[0]!; }
+
+  /**
    * The disjunction of x and y, or of each pair of their bits.
    *
    * - C1: the operands have one element type, which is bool, signed or unsigned
    * - C2: the operands have one shape, which is that of the result
    */
   or(y: Operand): Value { return this.apply('or', [y])[0]!; }
+
+  /**
+   * The products of all elements of x with all of y: a matrix of as many rows as x and as many
+   * columns as y has elements.
+   *
+   * - C1: the element type of x is signed, unsigned, float or complex
+   * - C2: x and y have one element type
+   */
+  outer(y: Operand): Value { return this.apply('outer', [y])[0]!; }
 
   /**
    * Lays windows along some axes and adds them where they overlap: the transpose of windows.
@@ -686,6 +1297,21 @@ export abstract class ValueOps {
   pad(value: Operand, attributes: { low: readonly Dim[]; high: readonly Dim[]; interior: readonly number[] }): Value { return this.apply('pad', [value], attributes)[0]!; }
 
   /**
+   * x with elements put before and after those of each axis: a value, the elements at the ends
+   * (ONNX's edge, PyTorch's replicate), the elements in reverse (reflect), or those of the other
+   * end (ONNX's wrap, PyTorch's circular).
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C2: low and high have an entry for each axis of x, none negative
+   * - C3: mode is "constant", "edge", "reflect" or "wrap"
+   * - C4: padding is shorter than the axis for reflect and no longer than it for wrap; edge
+   *   needs an element
+   *
+   * If not given, `value` is 0.
+   */
+  padMode(attributes: { low: readonly number[]; high: readonly number[]; mode?: string; value?: number }): Value { return this.apply('pad_mode', [], attributes)[0]!; }
+
+  /**
    * x to the power y: 1 for y = 0 and any x, NaN for a negative x unless y is whole. The
    * derivative by y at 0^0 is 0.
    *
@@ -693,6 +1319,28 @@ export abstract class ValueOps {
    * - C2: the operands have one shape, which is that of the result
    */
   pow(y: Operand): Value { return this.apply('pow', [y])[0]!; }
+
+  /**
+   * x where x > 0 and slope·x elsewhere (He et al., Delving Deep into Rectifiers).
+   *
+   * - C1: the element type of x is float
+   * - C2: slope has the type of x and is broadcast against it
+   */
+  prelu(slope: Operand): Value { return this.apply('prelu', [slope])[0]!; }
+
+  /**
+   * The approximation x·sigmoid(1.702·x) of gelu.
+   *
+   * - C1: the element type of x is float
+   */
+  quickGelu(): Value { return this.apply('quick_gelu', [])[0]!; }
+
+  /**
+   * An angle in radians for one in degrees.
+   *
+   * - C1: the element type of x is float
+   */
+  radians(): Value { return this.apply('radians', [])[0]!; }
 
   /**
    * True with a probability: where a uniform number in [0, 1) is below it.
@@ -720,6 +1368,39 @@ export abstract class ValueOps {
   randomBits(offset?: Operand, attributes: { shape?: readonly Dim[]; pairs?: boolean } = {}): Value { return this.apply('random_bits', [offset], attributes)[0]!; }
 
   /**
+   * Classes drawn by the probabilities that softmax of the logits along an axis gives, in i32:
+   * where the logits plus numbers of the Gumbel distribution are largest.
+   *
+   * - C1: the element type of logits is float
+   * - C2: axis is an axis of the logits, not empty; the result has the others
+   * - C3: key is u32[2]
+   *
+   * If not given, `axis` is the last one.
+   */
+  randomCategorical(key: Operand, axis?: number): Value { return this.apply('random_categorical', [key], { axis })[0]!; }
+
+  /**
+   * Numbers of the exponential distribution with mean 1, −log(1 − u) for a uniform u in [0,
+   * 1).
+   *
+   * - C1: key is u32[2]
+   * - C2: the element type is a float type
+   *
+   * If not given, `dtype` is 'f32'.
+   */
+  randomExponential(attributes: { shape?: readonly Dim[]; dtype?: DType } = {}): Value { return this.apply('random_exponential', [], attributes)[0]!; }
+
+  /**
+   * Numbers of the standard Gumbel distribution, −log(−log u) for a uniform u in (0, 1).
+   *
+   * - C1: key is u32[2]
+   * - C2: the element type is a float type
+   *
+   * If not given, `dtype` is 'f32'.
+   */
+  randomGumbel(attributes: { shape?: readonly Dim[]; dtype?: DType } = {}): Value { return this.apply('random_gumbel', [], attributes)[0]!; }
+
+  /**
    * Standard normal numbers by the method of Box and Muller, √(-2·log u)·cos(2π·v), with u
    * in (0, 1] and v in [0, 1) from the upper 24 bits of the two words of a block. None is
    * further than 5.8 from zero. They are computed in f32 for narrower types.
@@ -730,6 +1411,17 @@ export abstract class ValueOps {
    * If not given, `dtype` is 'f32'.
    */
   randomNormal(attributes: { shape?: readonly Dim[]; dtype?: DType } = {}): Value { return this.apply('random_normal', [], attributes)[0]!; }
+
+  /**
+   * Normal numbers of those in [low, high], √2·erfinv of a uniform number between
+   * erf(low/√2) and erf(high/√2).
+   *
+   * - C1: key is u32[2]
+   * - C2: the element type is a float type
+   *
+   * If not given, `dtype` is 'f32', `low` is -2, `high` is 2.
+   */
+  randomTruncatedNormal(attributes: { shape?: readonly Dim[]; dtype?: DType; low?: number; high?: number } = {}): Value { return this.apply('random_truncated_normal', [], attributes)[0]!; }
 
   /**
    * Uniform numbers in [0, 1): multiples of 2 to the power -m, for the m bits that the
@@ -749,6 +1441,13 @@ export abstract class ValueOps {
    * - C2: the result has the shape of the operand
    */
   real(): Value { return this.apply('real', [])[0]!; }
+
+  /**
+   * 1 / x.
+   *
+   * - C1: the element type of x is float or complex
+   */
+  reciprocal(): Value { return this.apply('reciprocal', [])[0]!; }
 
   /**
    * The largest element along some axes, NaN if one is NaN; of none it is −∞ for floats and
@@ -798,9 +1497,16 @@ export abstract class ValueOps {
   /**
    * x where x > 0 and 0 elsewhere, also for a NaN. Its derivative at 0 is 0.
    *
-   * - C1: x is of a float type
+   * - C1: the element type of x is float
    */
   relu(): Value { return this.apply('relu', [])[0]!; }
+
+  /**
+   * x limited to [0, 6], 0 for a NaN. The derivative at 0 and 6 is 0.
+   *
+   * - C1: the element type of x is float
+   */
+  relu6(): Value { return this.apply('relu6', [])[0]!; }
 
   /**
    * What the quotient x / y truncated toward zero leaves: a number with the sign of x. For
@@ -812,12 +1518,39 @@ export abstract class ValueOps {
   rem(y: Operand): Value { return this.apply('rem', [y])[0]!; }
 
   /**
+   * x with each element along an axis repeated.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C2: axis is an axis of x; repeats is not negative
+   *
+   * If not given, `axis` is 0, `repeats` is 0.
+   */
+  repeat(attributes: { axis?: number; repeats?: number } = {}): Value { return this.apply('repeat', [], attributes)[0]!; }
+
+  /**
    * The elements of x in row-major order as another shape.
    *
    * - C1: shape has as many elements as x; with symbolic sizes the products are equal as
    *   polynomials
    */
   reshape(shape?: readonly Dim[]): Value { return this.apply('reshape', [], { shape })[0]!; }
+
+  /**
+   * Images of another size, their channels last: by the nearest element (PyTorch's
+   * nearest-exact), or by linear or cubic interpolation along each axis (Keys, Cubic Convolution
+   * Interpolation, with a = −3/4), in which elements beyond the ends are those at the ends.
+   * Without align_corners, positions are those of ONNX's half_pixel. It is computed in f32 for
+   * narrower types, and does not average where images shrink.
+   *
+   * - C1: the element type of x is float
+   * - C2: x has rank 3 or more: a batch, spatial axes, channels; spatial axes are not symbolic
+   *   and not empty, unless the result is
+   * - C3: sizes has an entry for each spatial axis, none negative; mode is "nearest", "linear"
+   *   or "cubic"
+   *
+   * If not given, `alignCorners` is false.
+   */
+  resize(attributes: { sizes: readonly number[]; mode?: string; alignCorners?: boolean }): Value { return this.apply('resize', [], attributes)[0]!; }
 
   /**
    * x with the order of its elements turned round along some axes.
@@ -841,12 +1574,31 @@ export abstract class ValueOps {
   rmsNorm(scale?: Operand, attributes: { axes?: number; epsilon?: number } = {}): Value { return this.apply('rms_norm', [scale], attributes)[0]!; }
 
   /**
+   * x with its elements moved along an axis by some places, those that leave it at one end
+   * coming in at the other.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C2: axis is an axis of x, whose size is not symbolic
+   *
+   * If not given, `axis` is 0, `shift` is 0.
+   */
+  roll(attributes: { axis?: number; shift?: number } = {}): Value { return this.apply('roll', [], attributes)[0]!; }
+
+  /**
    * The whole number nearest to x, ties to even. The derivative is 0, also at the jumps.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
    */
   round(): Value { return this.apply('round', [])[0]!; }
+
+  /**
+   * The whole number nearest to x, ties to even, with derivative 1: the straight-through
+   * estimator (Bengio, Léonard and Courville). The seed system's Round has this derivative.
+   *
+   * - C1: the element type of x is float
+   */
+  roundSte(): Value { return this.apply('round_ste', [])[0]!; }
 
   /**
    * 1 / √x: infinite at 0, NaN below.
@@ -961,6 +1713,14 @@ export abstract class ValueOps {
   select(x: Operand, y: Operand): Value { return this.apply('select', [x, y])[0]!; }
 
   /**
+   * 1.0507…·x where x > 0 and 1.0507…·1.6732…·(e^x − 1) elsewhere: elu so scaled that
+   * mean 0 and variance 1 are kept (Klambauer et al., Self-Normalizing Neural Networks).
+   *
+   * - C1: the element type of x is float
+   */
+  selu(): Value { return this.apply('selu', [])[0]!; }
+
+  /**
    * x shifted left by y bits, y being taken modulo the width of the type.
    *
    * - C1: the operands have one element type, which is signed or unsigned
@@ -997,7 +1757,7 @@ export abstract class ValueOps {
   /**
    * x·sigmoid(x), also called swish.
    *
-   * - C1: x is of a float type
+   * - C1: the element type of x is float
    */
   silu(): Value { return this.apply('silu', [])[0]!; }
 
@@ -1008,6 +1768,13 @@ export abstract class ValueOps {
    * - C2: the operands have one shape, which is that of the result
    */
   sin(): Value { return this.apply('sin', [])[0]!; }
+
+  /**
+   * sin(πx) / (πx), and 1 at 0. It is smooth, also at 0: a power series to x²⁸ near there.
+   *
+   * - C1: the element type of x is float
+   */
+  sinc(): Value { return this.apply('sinc', [])[0]!; }
 
   /**
    * The hyperbolic sine of x.
@@ -1028,6 +1795,26 @@ export abstract class ValueOps {
   slice(attributes: { start: readonly Dim[]; size: readonly Dim[]; stride: readonly number[] }): Value { return this.apply('slice', [], attributes)[0]!; }
 
   /**
+   * huber divided by delta, which PyTorch calls beta: |e| − delta/2 beyond delta. By
+   * reduction, the result is the mean (the default) or the sum over all elements, or each by
+   * itself.
+   *
+   * - C1: the element type of x is float
+   * - C2: target has the type of x
+   * - C3: reduction is "mean", "sum" or "none"
+   *
+   * If not given, `delta` is 1.
+   */
+  smoothL1(target: Operand, attributes: { reduction?: string; delta?: number } = {}): Value { return this.apply('smooth_l1', [target], attributes)[0]!; }
+
+  /**
+   * x − alpha where x > alpha, x + alpha where x < −alpha, and 0 elsewhere.
+   *
+   * - C1: the element type of x is float
+   */
+  softShrink(alpha?: number): Value { return this.apply('soft_shrink', [], { alpha })[0]!; }
+
+  /**
    * exp(x) divided by its sum along an axis. It does not overflow, elements of -Inf give 0, and
    * where all elements along the axis are -Inf (a row that is masked whole) all results are 0.
    *
@@ -1039,12 +1826,63 @@ export abstract class ValueOps {
   softmax(axis?: number): Value { return this.apply('softmax', [], { axis })[0]!; }
 
   /**
+   * softmax(−x) along an axis.
+   *
+   * - C1: the element type of x is float
+   * - C2: axis is an axis of x
+   *
+   * If not given, `axis` is 1.
+   */
+  softmin(axis?: number): Value { return this.apply('softmin', [], { axis })[0]!; }
+
+  /**
+   * log(1 + e^x), which neither overflows nor loses the tail. Its derivative is sigmoid(x),
+   * smooth also at 0.
+   *
+   * - C1: the element type of x is float
+   */
+  softplus(): Value { return this.apply('softplus', [])[0]!; }
+
+  /**
+   * x / (1 + |x|). The derivative at 0 is 1; the second one jumps there and is 0.
+   *
+   * - C1: the element type of x is float
+   */
+  softsign(): Value { return this.apply('softsign', [])[0]!; }
+
+  /**
    * The square root of x, NaN below 0. The derivative at 0 is infinite.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
    */
   sqrt(): Value { return this.apply('sqrt', [])[0]!; }
+
+  /**
+   * x·x. Integers wrap.
+   *
+   * - C1: the element type of x is signed, unsigned, float or complex
+   */
+  square(): Value { return this.apply('square', [])[0]!; }
+
+  /**
+   * (x + √(x² + alpha)) / 2, for alpha > 0.
+   *
+   * - C1: the element type of x is float
+   *
+   * If not given, `alpha` is 4.
+   */
+  squareplus(alpha?: number): Value { return this.apply('squareplus', [], { alpha })[0]!; }
+
+  /**
+   * The square root of var. The derivative where all elements are equal is 0.
+   *
+   * - C1: the element type of x is float
+   * - C2: the axes are distinct axes of x; the result has the others, in order
+   *
+   * If not given, `axes` is all axes, `correction` is 0.
+   */
+  std(attributes: { axes?: readonly number[]; correction?: number } = {}): Value { return this.apply('std', [], attributes)[0]!; }
 
   /**
    * x itself, with derivative 0.
@@ -1063,6 +1901,17 @@ export abstract class ValueOps {
   sub(y: Operand): Value { return this.apply('sub', [y])[0]!; }
 
   /**
+   * silu of the first half of x along an axis times the second half (Shazeer, GLU Variants
+   * Improve Transformer).
+   *
+   * - C1: the element type of x is float
+   * - C2: axis is an axis of x, of even size
+   *
+   * If not given, `axis` is 1.
+   */
+  swiglu(axis?: number): Value { return this.apply('swiglu', [], { axis })[0]!; }
+
+  /**
    * The tangent of x.
    *
    * - C1: the operands have one element type, which is float
@@ -1079,6 +1928,30 @@ export abstract class ValueOps {
   tanh(): Value { return this.apply('tanh', [])[0]!; }
 
   /**
+   * x − tanh(x).
+   *
+   * - C1: the element type of x is float
+   */
+  tanhShrink(): Value { return this.apply('tanh_shrink', [])[0]!; }
+
+  /**
+   * x where x > alpha and 0 elsewhere.
+   *
+   * - C1: the element type of x is float
+   *
+   * If not given, `alpha` is 1.
+   */
+  thresholdedRelu(alpha?: number): Value { return this.apply('thresholded_relu', [], { alpha })[0]!; }
+
+  /**
+   * x repeated as a whole along each axis.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C2: repeats has an entry for each axis of x, none negative
+   */
+  tile(repeats: readonly number[]): Value { return this.apply('tile', [], { repeats })[0]!; }
+
+  /**
    * The k largest, or smallest, elements along an axis, best first, and their positions as i32.
    * Equal elements, such as 0 and -0, stay in their order; NaNs come last.
    *
@@ -1091,11 +1964,42 @@ export abstract class ValueOps {
   topK(attributes: { k?: number; axis?: number; smallest?: boolean } = {}): [Value, Value] { return this.apply('top_k', [], attributes) as [Value, Value]; }
 
   /**
+   * The sum of the elements on a diagonal of the matrices of x.
+   *
+   * - C1: the element type of x is signed, unsigned, float or complex
+   * - C2: x has rank 2 or more; the axes before the last two are those of a batch
+   * - C3: the matrices have no symbolic size, and the diagonal lies inside
+   *
+   * If not given, `offset` is 0.
+   */
+  trace(offset?: number): Value { return this.apply('trace', [], { offset })[0]!; }
+
+  /**
    * x with its axes in another order: axis i of the result is axis perm[i] of x.
    *
    * - C1: perm holds every axis of x once
    */
   transpose(perm: readonly number[]): Value { return this.apply('transpose', [], { perm })[0]!; }
+
+  /**
+   * x with 0 above a diagonal.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C2: x has rank 2 or more; the axes before the last two are those of a batch
+   *
+   * If not given, `offset` is 0.
+   */
+  tril(offset?: number): Value { return this.apply('tril', [], { offset })[0]!; }
+
+  /**
+   * x with 0 below a diagonal.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C2: x has rank 2 or more; the axes before the last two are those of a batch
+   *
+   * If not given, `offset` is 0.
+   */
+  triu(offset?: number): Value { return this.apply('triu', [], { offset })[0]!; }
 
   /**
    * x without its fraction. The derivative is 0, also at the jumps.
@@ -1104,6 +2008,27 @@ export abstract class ValueOps {
    * - C2: the operands have one shape, which is that of the result
    */
   trunc(): Value { return this.apply('trunc', [])[0]!; }
+
+  /**
+   * The sum of the squared distances from the mean along some axes, divided by their number less
+   * correction. It is taken in two passes, and in f32 for narrower types.
+   *
+   * - C1: the element type of x is float
+   * - C2: the axes are distinct axes of x; the result has the others, in order
+   *
+   * If not given, `axes` is all axes, `correction` is 0.
+   */
+  var(attributes: { axes?: readonly number[]; correction?: number } = {}): Value { return this.apply('var', [], attributes)[0]!; }
+
+  /**
+   * The sum of the products of the elements of x, conjugated if they are complex, and of y, in
+   * row-major order.
+   *
+   * - C1: the element type of x is signed, unsigned, float or complex
+   * - C2: x and y have one element type
+   * - C3: x and y have as many elements
+   */
+  vdot(y: Operand): Value { return this.apply('vdot', [y])[0]!; }
 
   /**
    * Shows x as windows that slide along some of its axes. Each of these axes becomes one of
@@ -1116,6 +2041,22 @@ export abstract class ValueOps {
    * - C3: along a symbolic axis the number of windows must come out as a polynomial.
    */
   windows(attributes: { axes?: readonly number[]; sizes?: readonly number[]; strides?: readonly number[]; dilations?: readonly number[] } = {}): Value { return this.apply('windows', [], attributes)[0]!; }
+
+  /**
+   * x·log(1 + y), and 0 where x is 0.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, and are broadcast against each other
+   */
+  xlog1py(y: Operand): Value { return this.apply('xlog1py', [y])[0]!; }
+
+  /**
+   * x·log(y), and 0 where x is 0.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, and are broadcast against each other
+   */
+  xlogy(y: Operand): Value { return this.apply('xlogy', [y])[0]!; }
 
   /**
    * Whether x and y differ, or which of their bits.
@@ -1152,6 +2093,20 @@ export abstract class BuilderOps {
   dimSize(attributes: { dtype: DType; sizes?: readonly Dim[] }): Value { return this.apply('dim_size', [], attributes)[0]!; }
 
   /**
+   * Einstein's summation, as in "bij,bjk->bik": each letter names an axis, those that the result
+   * does not name are summed over, a letter twice in one operand is its diagonal. "..." stands
+   * for the axes left over, which are broadcast. Without an arrow the result has what "..."
+   * stands for and then the letters that occur once, in their order. Operands are multiplied
+   * from left to right.
+   *
+   * - C1: the element type of operands... is signed, unsigned, float or complex
+   * - C2: there is at least one operand; all have one element type
+   * - C3: the equation names as many operands as there are, and the axes of each
+   * - C4: axes of one letter have one size, or size 1
+   */
+  einsum(operands: readonly Operand[], equation: string): Value { return this.apply('einsum', operands, { equation })[0]!; }
+
+  /**
    * The position of each element along an axis, from 0.
    *
    * - C1: the element type is signed, unsigned or float
@@ -1186,4 +2141,15 @@ export abstract class BuilderOps {
    * If not given, `axis` is the last one, `descending` is false.
    */
   sort(x: readonly Operand[], attributes: { axis?: number; descending?: boolean } = {}): [Value, Value, Value] { return this.apply('sort', x, attributes) as [Value, Value, Value]; }
+
+  /**
+   * The operands side by side along a new axis of the result.
+   *
+   * - C1: the element type of operands... is bool, signed, unsigned, float or complex
+   * - C2: there is at least one operand; all have one type
+   * - C3: axis is an axis of the result
+   *
+   * If not given, `axis` is the last one.
+   */
+  stack(operands: readonly Operand[], axis?: number): Value { return this.apply('stack', operands, { axis })[0]!; }
 }

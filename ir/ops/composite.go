@@ -1,0 +1,86 @@
+package ops
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// composite describes an op with one result that is made of other ops. Its
+// shape rule is its body's: what the body refuses, it refuses, and the type of
+// the result is the one that the body gives.
+type composite struct {
+	op          ir.Op
+	doc         string
+	constraints []string
+	operands    []string // "x" where nil
+	optional    int
+	newAttrs    func() ir.Attrs
+	// types are those of operand 0, checked before check and the body, which
+	// thus need not.
+	types domain
+	check func(n *ir.Node) error // nil: nothing beyond
+	// body may look at the attributes and the operands of n, not at its results.
+	body    func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value
+	jvp     jvpRule // nil: that of the body
+	noGrad  string
+	samples func() []ir.Sample
+}
+
+func defineComposite(c composite) {
+	if c.operands == nil {
+		c.operands = []string{"x"}
+	}
+	body := func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value { return []ir.Value{c.body(b, n, in)} }
+	define(&ir.Def{
+		Op: c.op, Doc: c.doc, Operands: c.operands, Optional: c.optional, NewAttrs: c.newAttrs,
+		Constraints: numbered(append([]string{"the element type of " + c.operands[0] + " is " + c.types.String()}, c.constraints...)...),
+		Infer: func(n *ir.Node) ([]ir.Type, error) {
+			if err := c.types.check(n.Input(0).DType()); err != nil {
+				return nil, err
+			}
+			if c.check != nil {
+				if err := c.check(n); err != nil {
+					return nil, err
+				}
+			}
+			return bodyTypes(n, body)
+		},
+		JVP: c.jvp, NoGrad: c.noGrad, NoTranspose: "taken of its body",
+		Body:    body,
+		Samples: c.samples,
+	})
+}
+
+// oneDType makes sure that all operands have one element type.
+func oneDType(n *ir.Node) error {
+	d := n.Input(0).DType()
+	for i, v := range n.Inputs() {
+		if v.DType() != d {
+			return ir.DTypef("operand %d is %s, operand 0 is %s", i, v.DType(), d)
+		}
+	}
+	return nil
+}
+
+// bodyTypes returns the types of the results of a body for the operands of a
+// node. An error is the reason alone: it is the node's own, in whose terms the
+// caller thinks.
+func bodyTypes(n *ir.Node, body func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value) ([]ir.Type, error) {
+	var types []ir.Type
+	_, err := ir.Transform(string(n.Op()), func(b *ir.Builder) {
+		in := make([]ir.Value, len(n.Inputs()))
+		for i, v := range n.Inputs() {
+			in[i] = b.Port(ir.InputPort, strconv.Itoa(i), v.Type())
+		}
+		for i, v := range body(b, n, in) {
+			b.Output(strconv.Itoa(i), v)
+			types = append(types, v.Type())
+		}
+	})
+	if e := (*ir.OpError)(nil); errors.As(err, &e) {
+		err = e.Err
+	}
+	return types, err
+}

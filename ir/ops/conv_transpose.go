@@ -1,0 +1,148 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// OpConvTranspose is the transposed convolution layer of image models.
+const OpConvTranspose ir.Op = "conv_transpose"
+
+// ConvTransposeAttrs describe a transposed convolution over the axes between
+// the first and the last. The lists have an entry for each of them.
+type ConvTransposeAttrs struct {
+	Strides, Dilations []int // nil: 1
+	PadLo, PadHi       []int // nil: 0; what the convolution would pad, taken away here
+	OutputPadding      []int // nil: 0; elements added at the end
+	Groups             int   // 0: 1
+}
+
+// Visit shows the attributes.
+func (a *ConvTransposeAttrs) Visit(v ir.AttrVisitor) {
+	v.Ints("strides", &a.Strides)
+	v.Ints("dilations", &a.Dilations)
+	v.Ints("pad_lo", &a.PadLo)
+	v.Ints("pad_hi", &a.PadHi)
+	v.Ints("output_padding", &a.OutputPadding)
+	v.Int("groups", &a.Groups)
+}
+
+// Complete fills in strides and dilations of 1, no padding and one group.
+func (a *ConvTransposeAttrs) Complete(in []ir.Type, _ func(name string) bool) {
+	if len(in) > 0 {
+		a.complete(len(in[0].Shape) - 2)
+	}
+}
+
+func (a *ConvTransposeAttrs) complete(spatial int) {
+	spatial = max(spatial, 0)
+	fillNil(repeatInt(1, spatial), &a.Strides, &a.Dilations)
+	fillNil(repeatInt(0, spatial), &a.PadLo, &a.PadHi, &a.OutputPadding)
+	a.Groups = max(a.Groups, 1)
+}
+
+func init() {
+	defineComposite(composite{
+		op: OpConvTranspose,
+		doc: "The transpose of a convolution by its image, plus a bias: each element of x is spread over a window of the result by the weight. x is " +
+			"[batch, spatial axes..., in], the weight [window..., in, out/groups], the bias [out]. A spatial axis of size n becomes " +
+			"(n − 1)·stride + (window − 1)·dilation + 1 − pad_lo − pad_hi + output_padding long.",
+		operands: []string{"x", "weight", "bias"}, optional: 1, types: floats,
+		newAttrs: func() ir.Attrs { return &ConvTransposeAttrs{} },
+		constraints: []string{
+			"all operands have one float type; x and weight have one rank of 3 or more",
+			"the lists have an entry for each spatial axis; strides, dilations and groups are at least 1",
+			"in is a multiple of groups; the sizes of the window are not symbolic",
+		},
+		check: checkConvTranspose,
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			return addBias(b, convTranspose(b, n.Attrs().(*ConvTransposeAttrs), in[0], in[1]), in[2:])
+		},
+		samples: convTransposeSamples,
+	})
+}
+
+func checkConvTranspose(n *ir.Node) error {
+	a, x, w := n.Attrs().(*ConvTransposeAttrs), n.Input(0).Type(), n.Input(1).Type()
+	if x.DType != w.DType {
+		return ir.DTypef("x is %s, the weight %s", x, w)
+	}
+	rank := len(x.Shape)
+	if rank < 3 || len(w.Shape) != rank {
+		return ir.Shapef("x of rank %d and a weight of rank %d: both need one rank of 3 or more", rank, len(w.Shape))
+	}
+	for _, list := range [][]int{a.Strides, a.Dilations, a.PadLo, a.PadHi, a.OutputPadding} {
+		if len(list) != rank-2 {
+			return ir.Attrf("%d entries for %d spatial axes", len(list), rank-2)
+		}
+	}
+	for i := range a.Strides {
+		if a.Strides[i] < 1 || a.Dilations[i] < 1 || a.OutputPadding[i] < 0 {
+			return ir.Attrf("stride %d, dilation %d and output padding %d", a.Strides[i], a.Dilations[i], a.OutputPadding[i])
+		}
+	}
+	in := x.Shape[rank-1]
+	if w.Shape[rank-2] != in {
+		return ir.Shapef("x has %s channels, the weight takes %s", in, w.Shape[rank-2])
+	}
+	if _, err := in.Div(ir.N(a.Groups)); err != nil || a.Groups < 1 {
+		return ir.Shapef("%s channels do not divide into %d groups", in, a.Groups)
+	}
+	return checkBias(n, w.Shape[rank-1].Mul(ir.N(a.Groups)))
+}
+
+// convTranspose is the convolution of x, with zeros between its elements, with
+// the weight turned round.
+func convTranspose(b *ir.Builder, a *ConvTransposeAttrs, x, weight ir.Value) ir.Value {
+	spatial := len(a.Strides)
+	lo, hi := make([]int, spatial), make([]int, spatial)
+	for i := range spatial {
+		size, ok := sizeOf(b, OpConvTranspose, weight, i)
+		if !ok {
+			return ir.Value{}
+		}
+		reach := (size - 1) * a.Dilations[i]
+		lo[i], hi[i] = reach-a.PadLo[i], reach-a.PadHi[i]+a.OutputPadding[i]
+	}
+	w := Reverse(b, weight, counting(0, spatial)...)
+	if a.Groups > 1 { // [..., groups·in, out] to [..., in, groups·out]
+		w = splitAxis(b, w, spatial, ir.N(a.Groups))
+		w = mergeAxes(b, MoveAxis(b, w, spatial, spatial+1), spatial+1)
+	}
+	image := slices.Concat([]int{0, spatial + 1}, counting(1, spatial))
+	return ConvGeneral(b, x, w, ConvAttrs{
+		PadLo: lo, PadHi: hi, LhsDilation: a.Strides, RhsDilation: a.Dilations,
+		Lhs: image, Rhs: slices.Concat([]int{spatial + 1, spatial}, counting(0, spatial)), Out: image,
+		FeatureGroups: ir.N(a.Groups),
+	})
+}
+
+func convTransposeSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	sample := func(name string, a ConvTransposeAttrs, shapes ...[]int) ir.Sample {
+		a.complete(len(shapes[0]) - 2)
+		s := ir.Sample{Name: name, Attrs: &a}
+		for _, dims := range shapes {
+			s.In = append(s.In, drawn(ir.F32, dims...))
+		}
+		return s
+	}
+	return []ir.Sample{
+		sample("doubling", ConvTransposeAttrs{Strides: []int{2, 2}}, []int{1, 3, 4, 2}, []int{2, 2, 2, 3}, []int{3}),
+		sample("padded", ConvTransposeAttrs{Strides: []int{2, 3}, PadLo: []int{1, 0}, PadHi: []int{1, 2}, OutputPadding: []int{1, 0}},
+			[]int{2, 3, 3, 2}, []int{3, 3, 2, 2}),
+		sample("groups of a sequence", ConvTransposeAttrs{Groups: 2, Dilations: []int{2}}, []int{1, 5, 4}, []int{3, 4, 3}, []int{6}),
+		sample("no images", ConvTransposeAttrs{}, []int{0, 3, 2}, []int{2, 2, 3}),
+	}
+}
+
+// ConvTranspose returns the transposed convolution of x, whose channels are
+// last, plus a bias, which may be left out (the zero Value). For the layouts see
+// the op's documentation.
+func ConvTranspose(b *ir.Builder, x, weight, bias ir.Value, a ConvTransposeAttrs) ir.Value {
+	a.complete(x.Rank() - 2)
+	return b.Add1(OpConvTranspose, &a, given(x, weight, bias)...)
+}

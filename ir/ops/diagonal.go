@@ -1,0 +1,258 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Ops on the diagonals of matrices, the last two axes of a value, and on
+// positions.
+const (
+	OpTril     ir.Op = "tril"
+	OpTriu     ir.Op = "triu"
+	OpDiag     ir.Op = "diag"
+	OpDiagonal ir.Op = "diagonal"
+	OpTrace    ir.Op = "trace"
+	OpOneHot   ir.Op = "one_hot"
+)
+
+// OffsetAttrs name a diagonal: 0 is the main one, and positive ones lie above
+// it.
+type OffsetAttrs struct{ Offset int }
+
+// Visit shows the attributes.
+func (a *OffsetAttrs) Visit(v ir.AttrVisitor) { v.Int("offset", &a.Offset) }
+
+// OneHotAttrs hold the number of classes and the place of their axis in the
+// result, which has the element type.
+type OneHotAttrs struct {
+	Classes ir.Dim
+	Axis    int
+	DType   ir.DType
+}
+
+// Visit shows the attributes.
+func (a *OneHotAttrs) Visit(v ir.AttrVisitor) {
+	visitDim(v, "classes", &a.Classes)
+	v.Int("axis", &a.Axis)
+	v.DType("dtype", &a.DType)
+}
+
+// Complete makes a last axis for the classes and f32 the default.
+func (a *OneHotAttrs) Complete(in []ir.Type, given func(name string) bool) {
+	if !given("axis") && len(in) > 0 {
+		a.Axis = len(in[0].Shape)
+	}
+	if !given("dtype") {
+		a.DType = ir.F32
+	}
+}
+
+func init() {
+	newOffset := func() ir.Attrs { return &OffsetAttrs{} }
+	matrices := []string{"x has rank 2 or more; the axes before the last two are those of a batch"}
+	isMatrix := func(n *ir.Node) error {
+		if n.Input(0).Rank() < 2 {
+			return ir.Shapef("%s is no matrix", n.Input(0).Type())
+		}
+		return nil
+	}
+	for _, t := range []struct {
+		op   ir.Op
+		doc  string
+		keep func(b *ir.Builder, column, row ir.Value) ir.Value
+	}{
+		{OpTril, "x with 0 above a diagonal.", Le},
+		{OpTriu, "x with 0 below a diagonal.", Ge},
+	} {
+		defineComposite(composite{
+			op: t.op, doc: t.doc, types: plain, newAttrs: newOffset, constraints: matrices, check: isMatrix,
+			body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+				column, row := offDiagonal(b, in[0].Shape(), n.Attrs().(*OffsetAttrs).Offset)
+				return Select(b, t.keep(b, column, row), in[0], ZerosLike(b, in[0]))
+			},
+			samples: func() []ir.Sample {
+				if !withSamples {
+					return nil
+				}
+				return moved(movement{&OffsetAttrs{}, []int{67, 31}}, movement{&OffsetAttrs{1}, []int{2, 3, 3}},
+					movement{&OffsetAttrs{-1}, []int{4, 3}}, movement{&OffsetAttrs{}, []int{0, 3}})
+			},
+		})
+	}
+	defineComposite(composite{
+		op: OpDiag, doc: "The square matrices that have the vectors along the last axis of x on a diagonal and are 0 beside it.",
+		types: plain, newAttrs: newOffset, constraints: []string{"x has rank 1 or more"},
+		check: func(n *ir.Node) error {
+			if n.Input(0).Rank() < 1 {
+				return ir.Shapef("%s is no vector", n.Input(0).Type())
+			}
+			return nil
+		},
+		body: diag,
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			return moved(movement{&OffsetAttrs{}, []int{5}}, movement{&OffsetAttrs{2}, []int{2, 3}}, movement{&OffsetAttrs{-1}, []int{3}},
+				movement{&OffsetAttrs{}, []int{0}})
+		},
+	})
+	diagonals := func() []ir.Sample {
+		if !withSamples {
+			return nil
+		}
+		return moved(movement{&OffsetAttrs{}, []int{7, 7}}, movement{&OffsetAttrs{1}, []int{2, 3, 5}}, movement{&OffsetAttrs{-2}, []int{67, 31}},
+			movement{&OffsetAttrs{3}, []int{2, 5}}, movement{&OffsetAttrs{}, []int{3, 0}})
+	}
+	sized := append(slices.Clone(matrices), "the matrices have no symbolic size, and the diagonal lies inside")
+	defineComposite(composite{
+		op: OpDiagonal, doc: "The elements on a diagonal of the matrices of x, as the last axis.",
+		types: plain, newAttrs: newOffset, constraints: sized, check: isMatrix,
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			return diagonal(b, in[0], n.Attrs().(*OffsetAttrs).Offset)
+		},
+		samples: diagonals,
+	})
+	defineComposite(composite{
+		op: OpTrace, doc: "The sum of the elements on a diagonal of the matrices of x.",
+		types: numbers, newAttrs: newOffset, constraints: sized, check: isMatrix,
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			return ReduceSum(b, diagonal(b, in[0], n.Attrs().(*OffsetAttrs).Offset), -1)
+		},
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			return slices.DeleteFunc(diagonals(), func(s ir.Sample) bool { return s.In[0].DType == ir.Bool })
+		},
+	})
+	defineOneHot()
+}
+
+// offDiagonal returns the column of each element, and its row moved by an
+// offset, for matrices of a shape.
+func offDiagonal(b *ir.Builder, shape ir.Shape, offset int) (column, row ir.Value) {
+	row = Iota(b, ir.I32, -2, shape...)
+	return Iota(b, ir.I32, -1, shape...), Add(b, row, ConstLike(b, row, float64(offset)))
+}
+
+func diag(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+	offset, x := n.Attrs().(*OffsetAttrs).Offset, in[0]
+	before, after := max(-offset, 0), max(offset, 0)
+	last := x.Rank() - 1
+	zero := Zeros(b, x.DType())
+	// the vector along the rows, moved on by as many rows as lie above it
+	low, high := make([]int, last+1), make([]int, last+1)
+	low[last], high[last] = before, after
+	rows := Pad(b, x, zero, low, high, nil)
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	shape := append(rows.Shape().Clone(), rows.Dim(last))
+	wide := BroadcastInDim(b, rows, shape, counting(0, last+1))
+	column, row := offDiagonal(b, shape, offset)
+	return Select(b, Eq(b, column, row), wide, ZerosLike(b, wide))
+}
+
+// diagonal takes every element that is one row and one column after another:
+// they lie evenly apart in memory.
+func diagonal(b *ir.Builder, x ir.Value, offset int) ir.Value {
+	rows, _ := sizeOf(b, OpDiagonal, x, -2)
+	columns, ok := sizeOf(b, OpDiagonal, x, -1)
+	if !ok {
+		return ir.Value{}
+	}
+	above, below := max(offset, 0), max(-offset, 0)
+	count := min(rows-below, columns-above)
+	if count < 0 {
+		b.Failf(OpDiagonal, []ir.Value{x}, ir.Attrf("diagonal %d lies outside a matrix of %d by %d", offset, rows, columns))
+		return ir.Value{}
+	}
+	lead := x.Shape()[:x.Rank()-2]
+	flat := Reshape(b, x, append(lead.Clone(), ir.N(rows*columns))...)
+	if count == 0 {
+		return SliceAxis(b, flat, -1, ir.N(0), ir.N(0))
+	}
+	start, stride := ir.Dims(repeatInt(0, len(lead)+1)...), repeatInt(1, len(lead)+1)
+	start[len(lead)], stride[len(lead)] = ir.N(below*columns+above), columns+1
+	return Slice(b, flat, start, append(lead.Clone(), ir.N(count)), stride)
+}
+
+func defineOneHot() {
+	defineComposite(composite{
+		op: OpOneHot, doc: "1 at the class that x names along a new axis of the result, and 0 at the others, at all of them for an x that is no class.",
+		types: integers, newAttrs: func() ir.Attrs { return &OneHotAttrs{Classes: ir.N(0), DType: ir.F32} },
+		constraints: []string{"classes is not negative; axis is an axis of the result", "dtype is a number type or bool"},
+		noGrad:      "of integers",
+		check: func(n *ir.Node) error {
+			a := n.Attrs().(*OneHotAttrs)
+			if !a.Classes.Valid() {
+				return ir.Attrf("the number of classes is negative")
+			}
+			if err := plain.check(a.DType); err != nil {
+				return err
+			}
+			return checkAxes([]int{a.Axis}, n.Input(0).Rank()+1)
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			a := n.Attrs().(*OneHotAttrs)
+			shape := slices.Insert(in[0].Shape().Clone(), a.Axis, a.Classes)
+			// 8 and 16 bits may not reach all classes.
+			x := BroadcastInDim(b, wide(b, in[0]), shape, withoutAxis(len(shape), a.Axis))
+			hit := Eq(b, Iota(b, x.DType(), a.Axis, shape...), x)
+			if a.DType.IsComplex() {
+				one := Const(b, a.DType, 1, shape...)
+				return Select(b, hit, one, ZerosLike(b, one))
+			}
+			return Convert(b, hit, a.DType)
+		},
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			sample := func(name string, a OneHotAttrs, x *ir.Array) ir.Sample {
+				return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{x}}
+			}
+			ids := ir.Ints(ir.I32, []int64{2, 0, -1, 4, 7})
+			return []ir.Sample{
+				sample("last axis", OneHotAttrs{ir.N(5), 1, ir.F32}, ids), sample("first axis", OneHotAttrs{ir.N(5), 0, ir.I32}, ids),
+				sample("scalar", OneHotAttrs{ir.N(3), 0, ir.Bool}, ir.Int(ir.U32, 1)), sample("more classes than the type has numbers", OneHotAttrs{ir.N(300), 1, ir.F32}, ir.Ints(ir.U8, []int64{3, 250})),
+				sample("no classes", OneHotAttrs{ir.N(0), 1, ir.F32}, ids),
+			}
+		},
+	})
+}
+
+// Tril returns matrices with 0 above a diagonal, triu with 0 below it. The seed
+// system's name for both is Trilu.
+func Tril(b *ir.Builder, x ir.Value, offset int) ir.Value {
+	return b.Add1(OpTril, &OffsetAttrs{offset}, x)
+}
+
+// Triu returns matrices with 0 below a diagonal.
+func Triu(b *ir.Builder, x ir.Value, offset int) ir.Value {
+	return b.Add1(OpTriu, &OffsetAttrs{offset}, x)
+}
+
+// Diag returns the square matrices that have the last axis of x on a diagonal.
+func Diag(b *ir.Builder, x ir.Value, offset int) ir.Value {
+	return b.Add1(OpDiag, &OffsetAttrs{offset}, x)
+}
+
+// Diagonal returns a diagonal of the matrices that the last two axes of x hold.
+func Diagonal(b *ir.Builder, x ir.Value, offset int) ir.Value {
+	return b.Add1(OpDiagonal, &OffsetAttrs{offset}, x)
+}
+
+// Trace returns the sum of a diagonal.
+func Trace(b *ir.Builder, x ir.Value, offset int) ir.Value {
+	return b.Add1(OpTrace, &OffsetAttrs{offset}, x)
+}
+
+// OneHot returns 1 at the class that x names, along a new last axis, and 0 at
+// the others.
+func OneHot(b *ir.Builder, x ir.Value, classes ir.Dim, d ir.DType) ir.Value {
+	return b.Add1(OpOneHot, &OneHotAttrs{classes, x.Rank(), d}, x)
+}

@@ -1,0 +1,247 @@
+package ops
+
+import (
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Losses of classifiers with weights, smoothing and labels to ignore, and the
+// similarity of directions.
+const (
+	OpCrossEntropyLoss ir.Op = "cross_entropy_loss"
+	OpNLL              ir.Op = "nll"
+	OpCosineSimilarity ir.Op = "cosine_similarity"
+)
+
+// ClassLossAttrs describe a loss along the class axis. Examples with a label of
+// those ignored, −100 by PyTorch's convention, have the loss 0 and do not count
+// in the mean.
+type ClassLossAttrs struct {
+	LossAttrs
+	Axis           int
+	Ignored        []int
+	LabelSmoothing float64 // in [0, 1]: the share that goes to all classes alike
+}
+
+// Visit shows the attributes.
+func (a *ClassLossAttrs) Visit(v ir.AttrVisitor) {
+	a.LossAttrs.Visit(v)
+	v.Int("axis", &a.Axis)
+	v.Ints("ignored", &a.Ignored)
+	v.Float("label_smoothing", &a.LabelSmoothing)
+}
+
+// Complete makes the last axis the default.
+func (a *ClassLossAttrs) Complete(in []ir.Type, given func(name string) bool) {
+	if !given("axis") && len(in) > 0 {
+		a.Axis = max(len(in[0].Shape)-1, 0)
+	}
+}
+
+func newClassLossAttrs() ir.Attrs { return &ClassLossAttrs{LossAttrs: LossAttrs{LossMean}} }
+
+// CosineAttrs name the axis of the vectors, and the least norm that counts.
+type CosineAttrs struct {
+	Axis    int
+	Epsilon float64
+}
+
+// Visit shows the attributes.
+func (a *CosineAttrs) Visit(v ir.AttrVisitor) {
+	v.Int("axis", &a.Axis)
+	v.Float("epsilon", &a.Epsilon)
+}
+
+// Complete makes the last axis the default.
+func (a *CosineAttrs) Complete(in []ir.Type, given func(name string) bool) {
+	if !given("axis") && len(in) > 0 {
+		a.Axis = max(len(in[0].Shape)-1, 0)
+	}
+}
+
+func init() {
+	reduction := " By reduction, the result is the mean (the default) over the examples that are not ignored, weighted by their labels' weights, the " +
+		"sum, or the loss of each."
+	constraints := []string{
+		"labels are integers; their shape is that of the first operand without the axis",
+		"a label is a class or one of those ignored; another one is an error when the graph runs",
+		"weight, which may be left out, has the type of the first operand and an element for each class",
+		`label_smoothing is in [0, 1]; reduction is "mean", "sum" or "none"`,
+	}
+	for _, l := range []struct {
+		op   ir.Op
+		doc  string
+		logs func(b *ir.Builder, x ir.Value, axis int) ir.Value
+	}{
+		{
+			OpCrossEntropyLoss, "The negative logarithm of the probability that softmax gives to the label, times the weight of the label; with " +
+				"label_smoothing s, 1 − s times that plus s times the mean over all classes (Szegedy et al., Rethinking the Inception Architecture)." + reduction,
+			LogSoftmax,
+		},
+		{
+			OpNLL, "cross_entropy_loss for logarithms of probabilities." + reduction,
+			func(_ *ir.Builder, x ir.Value, _ int) ir.Value { return x },
+		},
+	} {
+		defineComposite(composite{
+			op: l.op, doc: l.doc, constraints: constraints,
+			operands: []string{"logits", "labels", "weight"}, optional: 1, types: floats,
+			newAttrs: newClassLossAttrs, check: checkClassLoss,
+			body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+				logs := l.logs(b, wide(b, in[0]), n.Attrs().(*ClassLossAttrs).Axis)
+				return Convert(b, classLoss(b, n.Attrs().(*ClassLossAttrs), logs, in), in[0].DType())
+			},
+			samples: classLossSamples,
+		})
+	}
+	defineComposite(composite{
+		op: OpCosineSimilarity, doc: "The sum of x·y along an axis divided by the norms of both, of which none counts as less than epsilon.",
+		operands: []string{"x", "y"}, types: floats, newAttrs: func() ir.Attrs { return &CosineAttrs{Epsilon: 1e-8} },
+		constraints: []string{"y has the type of x and is broadcast against it; the result has not the axis", "epsilon is positive"},
+		check: func(n *ir.Node) error {
+			a := n.Attrs().(*CosineAttrs)
+			if !(a.Epsilon > 0) {
+				return ir.Attrf("epsilon is %v, not positive", a.Epsilon)
+			}
+			if err := oneDType(n); err != nil {
+				return err
+			}
+			return checkAxes([]int{a.Axis}, n.Input(0).Rank())
+		},
+		body:    cosineSimilarity,
+		samples: cosineSamples,
+	})
+}
+
+func checkClassLoss(n *ir.Node) error {
+	a, x := n.Attrs().(*ClassLossAttrs), n.Input(0).Type()
+	if err := checkReduction(n); err != nil {
+		return err
+	}
+	if !(a.LabelSmoothing >= 0 && a.LabelSmoothing <= 1) {
+		return ir.Attrf("a label smoothing of %v is not in [0, 1]", a.LabelSmoothing)
+	}
+	if err := checkAxes([]int{a.Axis}, len(x.Shape)); err != nil {
+		return err
+	}
+	labels := n.Input(1).Type()
+	if err := integers.check(labels.DType); err != nil {
+		return err
+	}
+	if want := withoutDim(x.Shape, a.Axis); !labels.Shape.Equal(want) {
+		return ir.Shapef("labels are %s, %s without the class axis is %s", labels.Shape, x.Shape, want)
+	}
+	if len(n.Inputs()) > 2 {
+		if want := ir.TypeOf(x.DType, x.Shape[a.Axis]); !n.Input(2).Type().Equal(want) {
+			return ir.Shapef("the weight is %s, not %s", n.Input(2).Type(), want)
+		}
+	}
+	return nil
+}
+
+// classLoss picks by comparing class numbers and not by a gather: that keeps the
+// loss and its gradient in one pass over the rows.
+func classLoss(b *ir.Builder, a *ClassLossAttrs, logs ir.Value, in []ir.Value) ir.Value {
+	axis, shape := a.Axis, logs.Shape()
+	others := otherAxes(logs.Rank(), []int{axis})
+	labels := Convert(b, in[1], ir.I32)
+	counts := Ones(b, ir.Bool, labels.Shape()...)
+	for _, label := range a.Ignored {
+		counts = And(b, counts, Ne(b, labels, ConstLike(b, labels, float64(label))))
+	}
+	labels = Select(b, counts, labels, ZerosLike(b, labels))
+	labels = CheckIndex(b, labels, shape[axis], "label")
+	hit := Eq(b, Iota(b, ir.I32, axis, shape...), BroadcastInDim(b, labels, shape, others))
+	sum := func(x ir.Value) ir.Value { return ReduceSum(b, x, axis) }
+
+	zero, weights := ZerosLike(b, logs), OnesLike(b, logs)
+	if len(in) > 2 {
+		weights = BroadcastInDim(b, wide(b, in[2]), shape, []int{axis})
+	}
+	weighted := Mul(b, logs, weights)
+	losses := Neg(b, sum(Select(b, hit, weighted, zero)))
+	if s := a.LabelSmoothing; s > 0 {
+		spread := Div(b, Neg(b, sum(weighted)), DimSize(b, logs.DType(), shape[axis]))
+		losses = Add(b, Mul(b, losses, ConstLike(b, losses, 1-s)), Mul(b, spread, ConstLike(b, spread, s)))
+	}
+	losses = Select(b, counts, losses, ZerosLike(b, losses))
+	switch a.Reduction {
+	case LossNone:
+		return losses
+	case LossSum:
+		return ReduceSum(b, losses)
+	}
+	counted := sum(Select(b, hit, weights, zero))
+	return Div(b, ReduceSum(b, losses), ReduceSum(b, Select(b, counts, counted, ZerosLike(b, counted))))
+}
+
+func classLossSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	sample := func(name string, a ClassLossAttrs, in ...*ir.Array) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &a, In: in}
+	}
+	mean, each := LossAttrs{LossMean}, LossAttrs{LossNone}
+	x, labels := drawn(ir.F32, 4, 3), ir.Ints(ir.I32, []int64{2, 0, 1, 1})
+	some := ir.Ints(ir.I32, []int64{2, -100, 1, -1})
+	weight := ir.Floats(ir.F32, []float64{0.5, 1, 2})
+	return []ir.Sample{
+		sample("mean", ClassLossAttrs{mean, 1, nil, 0}, x, labels),
+		sample("each, class axis first", ClassLossAttrs{each, 0, nil, 0}, drawn(ir.F32, 5, 3), ir.Ints(ir.I32, []int64{4, 0, 1})),
+		sample("smoothed and weighted", ClassLossAttrs{mean, 1, []int{-100, -1}, 0.1}, x, some, weight),
+		sample("sum, another label ignored", ClassLossAttrs{LossAttrs{LossSum}, 1, []int{0}, 0.3}, x, labels),
+		sample("half", ClassLossAttrs{each, 1, nil, 0}, drawn(ir.F16, 4, 3), labels),
+		sample("no examples", ClassLossAttrs{each, 1, nil, 0}, ir.NewArray(ir.F32, 0, 3), ir.NewArray(ir.I32, 0)),
+	}
+}
+
+// cosineSimilarity limits the squares of the norms, so that a zero vector has a
+// derivative.
+func cosineSimilarity(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+	a := n.Attrs().(*CosineAttrs)
+	x := Broadcast(b, n.Op(), in...)
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	axis := a.Axis + x[0].Rank() - in[0].Rank()
+	inverse := func(v ir.Value) ir.Value {
+		s := ReduceSum(b, Square(b, v), axis)
+		return Rsqrt(b, Max(b, s, ConstLike(b, s, a.Epsilon*a.Epsilon)))
+	}
+	v, w := wide(b, x[0]), wide(b, x[1])
+	dot := ReduceSum(b, Mul(b, v, w), axis)
+	return Convert(b, Mul(b, Mul(b, dot, inverse(v)), inverse(w)), in[0].DType())
+}
+
+func cosineSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	a := &CosineAttrs{1, 1e-8}
+	return []ir.Sample{
+		{Name: "rows", Attrs: a, In: []*ir.Array{drawn(ir.F32, 4, 9), draw(8, ir.F32, -1, 1, 4, 9)}},
+		{Name: "one against all", Attrs: a, In: []*ir.Array{drawn(ir.F32, 4, 5), draw(8, ir.F32, -1, 1, 5)}},
+		{Name: "zero vector", Attrs: a, In: []*ir.Array{ir.NewArray(ir.F32, 1, 3), draw(8, ir.F32, -1, 1, 1, 3)}, NoGrad: "steep near zero"},
+		{Name: "empty", Attrs: a, In: []*ir.Array{ir.NewArray(ir.F32, 0, 3), ir.NewArray(ir.F32, 0, 3)}},
+	}
+}
+
+// CrossEntropyLoss returns the loss of a classifier with integer labels. Its
+// weight for each class may be left out (the zero Value). A negative axis
+// counts from the last, an empty reduction stands for the mean.
+func CrossEntropyLoss(b *ir.Builder, logits, labels, weight ir.Value, a ClassLossAttrs) ir.Value {
+	a.Axis = fromFront([]int{a.Axis}, logits.Rank())[0]
+	return loss(b, OpCrossEntropyLoss, &a, &a.Reduction, given(logits, labels, weight)...)
+}
+
+// NLL is [CrossEntropyLoss] for logarithms of probabilities.
+func NLL(b *ir.Builder, logs, labels, weight ir.Value, a ClassLossAttrs) ir.Value {
+	a.Axis = fromFront([]int{a.Axis}, logs.Rank())[0]
+	return loss(b, OpNLL, &a, &a.Reduction, given(logs, labels, weight)...)
+}
+
+// CosineSimilarity returns the cosine of the angle between the vectors of x and
+// y along an axis.
+func CosineSimilarity(b *ir.Builder, x, y ir.Value, axis int, epsilon float64) ir.Value {
+	return b.Add1(OpCosineSimilarity, &CosineAttrs{fromFront([]int{axis}, x.Rank())[0], epsilon}, x, y)
+}

@@ -1,0 +1,314 @@
+package ops
+
+import "github.com/rlx-go/rlx/ir"
+
+// Losses that compare a prediction with a target of the same shape, element by
+// element.
+const (
+	OpMSE       ir.Op = "mse"
+	OpMAE       ir.Op = "mae"
+	OpHuber     ir.Op = "huber"
+	OpSmoothL1  ir.Op = "smooth_l1"
+	OpBCE       ir.Op = "bce"
+	OpBCELogits ir.Op = "bce_with_logits"
+	OpHinge     ir.Op = "hinge"
+	OpKLDiv     ir.Op = "kl_div"
+	OpFocal     ir.Op = "focal"
+)
+
+// What a loss makes of the losses of its elements or examples.
+const (
+	LossMean = "mean"
+	LossSum  = "sum"
+	LossNone = "none"
+)
+
+// LossAttrs say what is made of the losses of the elements: [LossMean],
+// [LossSum] or [LossNone].
+type LossAttrs struct{ Reduction string }
+
+// Visit shows the attributes.
+func (a *LossAttrs) Visit(v ir.AttrVisitor) { v.Text("reduction", &a.Reduction) }
+
+// DeltaLossAttrs hold beyond that where a loss turns from a parabola into a
+// line.
+type DeltaLossAttrs struct {
+	LossAttrs
+	Delta float64
+}
+
+// Visit shows the attributes.
+func (a *DeltaLossAttrs) Visit(v ir.AttrVisitor) {
+	a.LossAttrs.Visit(v)
+	v.Float("delta", &a.Delta)
+}
+
+// FocalAttrs hold the weight of the positive examples, Alpha, that of the
+// others being 1 − Alpha, and the exponent that makes easy examples count less.
+// A negative Alpha stands for no weights.
+type FocalAttrs struct {
+	LossAttrs
+	Alpha, Gamma float64
+}
+
+// Visit shows the attributes.
+func (a *FocalAttrs) Visit(v ir.AttrVisitor) {
+	a.LossAttrs.Visit(v)
+	v.Float("alpha", &a.Alpha)
+	v.Float("gamma", &a.Gamma)
+}
+
+func (a *LossAttrs) reduction() string { return a.Reduction }
+
+// reducing is what the attributes of all losses have.
+type reducing interface {
+	ir.Attrs
+	reduction() string
+}
+
+// elementLoss describes a loss of the elements of two operands.
+type elementLoss struct {
+	op       ir.Op
+	doc      string
+	newAttrs func() ir.Attrs // LossAttrs where nil
+	// loss is given f32 or f64 of one shape.
+	loss func(b *ir.Builder, n *ir.Node, x, target ir.Value) ir.Value
+	// draw from and to for the operands of samples.
+	x, target [2]float64
+}
+
+func init() {
+	plain := func(f func(b *ir.Builder, x, target ir.Value) ir.Value) func(*ir.Builder, *ir.Node, ir.Value, ir.Value) ir.Value {
+		return func(b *ir.Builder, _ *ir.Node, x, target ir.Value) ir.Value { return f(b, x, target) }
+	}
+	delta := func() ir.Attrs { return &DeltaLossAttrs{LossAttrs{LossMean}, 1} }
+	any2, unit := [2]float64{-2, 2}, [2]float64{0.1, 0.9}
+	for _, l := range []elementLoss{
+		{
+			op: OpMSE, doc: "The squared error (x − target)².", x: any2, target: any2,
+			loss: plain(func(b *ir.Builder, x, target ir.Value) ir.Value { return Square(b, Sub(b, x, target)) }),
+		},
+		{
+			op: OpMAE, doc: "The absolute error |x − target|. The derivative where they are equal is 0.", x: any2, target: any2,
+			loss: plain(func(b *ir.Builder, x, target ir.Value) ir.Value { return Abs(b, Sub(b, x, target)) }),
+		},
+		{
+			op: OpHuber, doc: "Half the squared error e up to delta, and delta·(|e| − delta/2) beyond (Huber, Robust Estimation of a Location Parameter).",
+			x: any2, target: any2, newAttrs: delta, loss: huber,
+		},
+		{
+			op: OpSmoothL1, doc: "huber divided by delta, which PyTorch calls beta: |e| − delta/2 beyond delta.",
+			x: any2, target: any2, newAttrs: delta,
+			loss: func(b *ir.Builder, n *ir.Node, x, target ir.Value) ir.Value {
+				return Div(b, huber(b, n, x, target), ConstLike(b, x, n.Attrs().(*DeltaLossAttrs).Delta))
+			},
+		},
+		{
+			op: OpBCE, doc: "The cross-entropy −target·log x − (1 − target)·log(1 − x) of probabilities; logarithms below −100 count as that, as " +
+				"in PyTorch. bce_with_logits is more accurate.",
+			x: unit, target: unit, loss: plain(bce),
+		},
+		{
+			op: OpBCELogits, doc: "The cross-entropy of the probabilities sigmoid(x): softplus(x) − x·target.", x: any2, target: unit,
+			loss: plain(bceWithLogits),
+		},
+		{
+			op: OpHinge, doc: "max(0, 1 − x·target), for targets of 1 and −1. The derivative at the kink is 0.", x: any2, target: any2,
+			loss: plain(func(b *ir.Builder, x, target ir.Value) ir.Value {
+				return positivePart(b, Sub(b, OnesLike(b, x), Mul(b, x, target)))
+			}),
+		},
+		{
+			op: OpKLDiv, doc: "target·(log(target) − x), 0 where the target is 0: the Kullback–Leibler divergence of logarithms of probabilities x from " +
+				"probabilities. Its mean is over all elements; for that over examples divide the sum by their number.",
+			x: any2, target: unit,
+			loss: plain(func(b *ir.Builder, x, target ir.Value) ir.Value {
+				return Sub(b, XLogY(b, target, target), Mul(b, target, x))
+			}),
+		},
+		{
+			op: OpFocal, doc: "bce_with_logits times (1 − p)^gamma, where p is the probability given to the target, and times alpha for targets of 1 " +
+				"and 1 − alpha for those of 0, unless alpha is negative (Lin et al., Focal Loss for Dense Object Detection).",
+			x: any2, target: unit, newAttrs: func() ir.Attrs { return &FocalAttrs{LossAttrs{LossMean}, 0.25, 2} },
+			loss: focal,
+		},
+	} {
+		defineElementLoss(l)
+	}
+}
+
+func defineElementLoss(l elementLoss) {
+	if l.newAttrs == nil {
+		l.newAttrs = func() ir.Attrs { return &LossAttrs{LossMean} }
+	}
+	defineComposite(composite{
+		op: l.op, doc: l.doc + " By reduction, the result is the mean (the default) or the sum over all elements, or each by itself.",
+		operands: []string{"x", "target"}, types: floats, newAttrs: l.newAttrs,
+		constraints: []string{
+			"target has the type of x",
+			`reduction is "mean", "sum" or "none"`,
+		},
+		check: checkElementLoss,
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			loss := l.loss(b, n, wide(b, in[0]), wide(b, in[1]))
+			return Convert(b, reduceLoss(b, n, loss), in[0].DType())
+		},
+		samples: func() []ir.Sample { return elementLossSamples(l) },
+	})
+}
+
+func checkElementLoss(n *ir.Node) error {
+	if _, err := sameTypes(n, floats); err != nil {
+		return err
+	}
+	if a, ok := n.Attrs().(*DeltaLossAttrs); ok && !(a.Delta > 0) {
+		return ir.Attrf("delta is %v, not positive", a.Delta)
+	}
+	return checkReduction(n)
+}
+
+func checkReduction(n *ir.Node) error {
+	switch r := n.Attrs().(reducing).reduction(); r {
+	case LossMean, LossSum, LossNone:
+		return nil
+	default:
+		return ir.Attrf("reduction %q is none of %q, %q and %q", r, LossMean, LossSum, LossNone)
+	}
+}
+
+// reduceLoss makes of the losses of elements what the attributes say.
+func reduceLoss(b *ir.Builder, n *ir.Node, loss ir.Value) ir.Value {
+	switch n.Attrs().(reducing).reduction() {
+	case LossMean:
+		return Mean(b, loss)
+	case LossSum:
+		return ReduceSum(b, loss)
+	}
+	return loss
+}
+
+// huber is half the square of the error limited to delta, plus what is beyond,
+// times delta.
+func huber(b *ir.Builder, n *ir.Node, x, target ir.Value) ir.Value {
+	delta := ConstLike(b, x, n.Attrs().(*DeltaLossAttrs).Delta)
+	half, e := ConstLike(b, x, 0.5), Sub(b, x, target)
+	a := Abs(b, e)
+	line := Mul(b, delta, Sub(b, a, Mul(b, delta, half)))
+	return Select(b, Le(b, a, delta), Mul(b, half, Square(b, e)), line)
+}
+
+func bce(b *ir.Builder, x, target ir.Value) ir.Value {
+	logarithm := func(l ir.Value) ir.Value { return downTo(b, l, -100) }
+	rest := Sub(b, OnesLike(b, target), target)
+	hits := Mul(b, target, logarithm(Log(b, x)))
+	return Neg(b, Add(b, hits, Mul(b, rest, logarithm(Log1p(b, Neg(b, x))))))
+}
+
+func bceWithLogits(b *ir.Builder, x, target ir.Value) ir.Value {
+	return Sub(b, Softplus(b, x), Mul(b, x, target))
+}
+
+func focal(b *ir.Builder, n *ir.Node, x, target ir.Value) ir.Value {
+	a, one := n.Attrs().(*FocalAttrs), OnesLike(b, x)
+	// between the values for targets of 1 and of 0
+	mix := func(hit, miss ir.Value) ir.Value {
+		return Add(b, Mul(b, target, hit), Mul(b, Sub(b, one, target), miss))
+	}
+	missed := mix(Sigmoid(b, Neg(b, x)), Sigmoid(b, x)) // 1 − p
+	loss := Mul(b, bceWithLogits(b, x, target), Pow(b, missed, ConstLike(b, x, a.Gamma)))
+	if a.Alpha < 0 {
+		return loss
+	}
+	return Mul(b, loss, mix(ConstLike(b, x, a.Alpha), ConstLike(b, x, 1-a.Alpha)))
+}
+
+func elementLossSamples(l elementLoss) []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	sample := func(name, reduction string, d ir.DType, dims ...int) ir.Sample {
+		a := l.newAttrs()
+		switch a := a.(type) {
+		case *LossAttrs:
+			a.Reduction = reduction
+		case *DeltaLossAttrs:
+			a.Reduction = reduction
+		case *FocalAttrs:
+			a.Reduction = reduction
+		}
+		return ir.Sample{Name: name, Attrs: a, In: []*ir.Array{
+			draw(1, d, l.x[0], l.x[1], dims...), draw(2, d, l.target[0], l.target[1], dims...),
+		}}
+	}
+	empty := sample("none", LossMean, ir.F32, 0, 3)
+	empty.NoGrad = "NaN result"
+	return []ir.Sample{
+		sample("mean", LossMean, ir.F32, 5, 7), sample("sum", LossSum, ir.F32, 9), sample("each", LossNone, ir.F32, 3, 4),
+		sample("one", LossMean, ir.F32), sample("half", LossSum, ir.F16, 5), sample("empty", LossNone, ir.F32, 0, 3), empty,
+	}
+}
+
+// loss adds a loss; an empty reduction stands for the mean.
+func loss(b *ir.Builder, op ir.Op, a ir.Attrs, reduction *string, in ...ir.Value) ir.Value {
+	if *reduction == "" {
+		*reduction = LossMean
+	}
+	return b.Add1(op, a, in...)
+}
+
+func plainLoss(b *ir.Builder, op ir.Op, x, target ir.Value, reduction string) ir.Value {
+	a := &LossAttrs{reduction}
+	return loss(b, op, a, &a.Reduction, x, target)
+}
+
+func deltaLoss(b *ir.Builder, op ir.Op, x, target ir.Value, delta float64, reduction string) ir.Value {
+	a := &DeltaLossAttrs{LossAttrs{reduction}, delta}
+	return loss(b, op, a, &a.Reduction, x, target)
+}
+
+// MSE returns the squared error of x, reduced to its mean by [LossMean] or "".
+func MSE(b *ir.Builder, x, target ir.Value, reduction string) ir.Value {
+	return plainLoss(b, OpMSE, x, target, reduction)
+}
+
+// MAE returns the absolute error of x.
+func MAE(b *ir.Builder, x, target ir.Value, reduction string) ir.Value {
+	return plainLoss(b, OpMAE, x, target, reduction)
+}
+
+// Huber returns half the squared error of x up to delta and a line beyond.
+func Huber(b *ir.Builder, x, target ir.Value, delta float64, reduction string) ir.Value {
+	return deltaLoss(b, OpHuber, x, target, delta, reduction)
+}
+
+// SmoothL1 returns [Huber] divided by delta.
+func SmoothL1(b *ir.Builder, x, target ir.Value, delta float64, reduction string) ir.Value {
+	return deltaLoss(b, OpSmoothL1, x, target, delta, reduction)
+}
+
+// BCE returns the binary cross-entropy of probabilities x.
+func BCE(b *ir.Builder, x, target ir.Value, reduction string) ir.Value {
+	return plainLoss(b, OpBCE, x, target, reduction)
+}
+
+// BCEWithLogits returns the binary cross-entropy of the probabilities
+// sigmoid(x).
+func BCEWithLogits(b *ir.Builder, x, target ir.Value, reduction string) ir.Value {
+	return plainLoss(b, OpBCELogits, x, target, reduction)
+}
+
+// Hinge returns max(0, 1 − x·target).
+func Hinge(b *ir.Builder, x, target ir.Value, reduction string) ir.Value {
+	return plainLoss(b, OpHinge, x, target, reduction)
+}
+
+// KLDiv returns the divergence of logarithms of probabilities x from the
+// probabilities target.
+func KLDiv(b *ir.Builder, x, target ir.Value, reduction string) ir.Value {
+	return plainLoss(b, OpKLDiv, x, target, reduction)
+}
+
+// Focal returns the focal loss of the probabilities sigmoid(x).
+func Focal(b *ir.Builder, x, target ir.Value, a FocalAttrs) ir.Value {
+	return loss(b, OpFocal, &a, &a.Reduction, x, target)
+}

@@ -1,0 +1,250 @@
+package ops
+
+import (
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Normalisation of images and sequences with their channels on the last axis.
+const (
+	OpGroupNorm          ir.Op = "group_norm"
+	OpInstanceNorm       ir.Op = "instance_norm"
+	OpBatchNormInference ir.Op = "batch_norm_inference"
+	OpBatchNormTraining  ir.Op = "batch_norm_training"
+)
+
+// EpsilonAttrs hold what is added to a variance so that it is never 0.
+type EpsilonAttrs struct{ Epsilon float64 }
+
+// Visit shows the attributes.
+func (a *EpsilonAttrs) Visit(v ir.AttrVisitor) { v.Float("epsilon", &a.Epsilon) }
+
+// GroupNormAttrs say in how many groups the channels are.
+type GroupNormAttrs struct {
+	Groups int
+	EpsilonAttrs
+}
+
+// Visit shows the attributes.
+func (a *GroupNormAttrs) Visit(v ir.AttrVisitor) {
+	v.Int("groups", &a.Groups)
+	a.EpsilonAttrs.Visit(v)
+}
+
+// BatchNormAttrs hold beyond the epsilon how much of a step's statistics goes
+// into the running ones.
+type BatchNormAttrs struct {
+	EpsilonAttrs
+	Momentum float64
+}
+
+// Visit shows the attributes.
+func (a *BatchNormAttrs) Visit(v ir.AttrVisitor) {
+	a.EpsilonAttrs.Visit(v)
+	v.Float("momentum", &a.Momentum)
+}
+
+const defaultEpsilon = 1e-5
+
+func init() {
+	vectors := "the other operands have the element type of x and an element for each of its channels"
+	image := "x has rank 2 or more, its first axis being the batch and its last one the channels"
+	group := composite{
+		op: OpGroupNorm, doc: "x less its mean, over the root of its variance plus epsilon, both taken over the axes between the first and the last and " +
+			"over each of some groups of channels; times scale, plus bias (Wu and He, Group Normalization). It is computed in f32 for narrower types.",
+		operands: []string{"x", "scale", "bias"}, optional: 2, types: floats,
+		newAttrs:    func() ir.Attrs { return &GroupNormAttrs{1, EpsilonAttrs{defaultEpsilon}} },
+		constraints: []string{image, vectors, "the channels divide into the groups; epsilon is not negative"},
+		check:       checkChannels,
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			a := n.Attrs().(*GroupNormAttrs)
+			return groupNorm(b, in, ir.N(a.Groups), a.Epsilon)
+		},
+		samples: func() []ir.Sample { return channelSamples(&GroupNormAttrs{2, EpsilonAttrs{defaultEpsilon}}, 2) },
+	}
+	defineComposite(group)
+	group.op, group.doc = OpInstanceNorm, "group_norm with a group for each channel (Ulyanov, Vedaldi and Lempitsky, Instance Normalization)."
+	group.newAttrs = func() ir.Attrs { return &EpsilonAttrs{defaultEpsilon} }
+	group.constraints = []string{image, vectors, "epsilon is not negative"}
+	group.body = func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+		return groupNorm(b, in, in[0].Dim(-1+in[0].Rank()), n.Attrs().(*EpsilonAttrs).Epsilon)
+	}
+	group.samples = func() []ir.Sample { return channelSamples(&EpsilonAttrs{defaultEpsilon}, 2) }
+	defineComposite(group)
+
+	defineComposite(composite{
+		op: OpBatchNormInference, doc: "(x − mean) / √(variance + epsilon)·scale + bias, by statistics of each channel from training (Ioffe and Szegedy, " +
+			"Batch Normalization). It is computed in f32 for narrower types.",
+		operands: []string{"x", "scale", "bias", "mean", "variance"}, types: floats,
+		newAttrs:    func() ir.Attrs { return &EpsilonAttrs{defaultEpsilon} },
+		constraints: []string{image, vectors, "epsilon is not negative"},
+		check:       checkChannels,
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			x := Sub(b, wide(b, in[0]), wide(b, in[3]))
+			return scaled(b, x, wide(b, in[4]), n.Attrs().(*EpsilonAttrs).Epsilon, in)
+		},
+		samples: func() []ir.Sample { return channelSamples(&EpsilonAttrs{defaultEpsilon}, 4) },
+	})
+	defineBatchNormTraining(image, vectors)
+}
+
+// checkChannels makes sure that x has a batch and channels, and that the other
+// operands fit these.
+func checkChannels(n *ir.Node) error {
+	x := n.Input(0).Type()
+	if len(x.Shape) < 2 {
+		return ir.Shapef("%s has no batch and channels", x)
+	}
+	channels := x.Shape[len(x.Shape)-1]
+	want := ir.TypeOf(x.DType, channels)
+	for i, v := range n.Inputs()[1:] {
+		if !v.Type().Equal(want) {
+			return ir.Shapef("operand %d is %s, not %s", i+1, v.Type(), want)
+		}
+	}
+	epsilon := 0.0
+	switch a := n.Attrs().(type) {
+	case *EpsilonAttrs:
+		epsilon = a.Epsilon
+	case *BatchNormAttrs:
+		if epsilon = a.Epsilon; !(a.Momentum >= 0 && a.Momentum <= 1) {
+			return ir.Attrf("a momentum of %v is not in [0, 1]", a.Momentum)
+		}
+	case *GroupNormAttrs:
+		epsilon = a.Epsilon
+		if a.Groups < 1 {
+			return ir.Attrf("%d groups", a.Groups)
+		}
+		if _, err := channels.Div(ir.N(a.Groups)); err != nil {
+			return ir.Shapef("%s channels do not divide into %d groups", channels, a.Groups)
+		}
+	}
+	if !(epsilon >= 0) {
+		return ir.Attrf("epsilon is %v, negative", epsilon)
+	}
+	return nil
+}
+
+// groupNorm gives each group of channels an axis of its own.
+func groupNorm(b *ir.Builder, in []ir.Value, groups ir.Dim, epsilon float64) ir.Value {
+	x, last := wide(b, in[0]), in[0].Rank()-1
+	shape := x.Shape()
+	if groups.Is(0) {
+		return in[0]
+	}
+	x = splitAxis(b, x, last, groups)
+	axes := append(counting(1, last-1), last+1)
+	centred := Sub(b, x, KeepDims(b, Mean, x, axes...))
+	y := Mul(b, centred, Rsqrt(b, plusEpsilon(b, KeepDims(b, Mean, Square(b, centred), axes...), epsilon)))
+	return affine(b, Reshape(b, y, shape...), in)
+}
+
+func plusEpsilon(b *ir.Builder, variance ir.Value, epsilon float64) ir.Value {
+	return Add(b, variance, ConstLike(b, variance, epsilon))
+}
+
+// affine applies what of scale and bias there is among in, and rounds to the
+// type of x, the first of in.
+func affine(b *ir.Builder, y ir.Value, in []ir.Value) ir.Value {
+	if len(in) > 1 {
+		y = Mul(b, y, wide(b, in[1]))
+	}
+	if len(in) > 2 {
+		y = Add(b, y, wide(b, in[2]))
+	}
+	return Convert(b, y, in[0].DType())
+}
+
+// scaled divides what is centred by the root of its variance, and applies scale
+// and bias.
+func scaled(b *ir.Builder, centred, variance ir.Value, epsilon float64, in []ir.Value) ir.Value {
+	return affine(b, Mul(b, centred, Rsqrt(b, plusEpsilon(b, variance, epsilon))), in)
+}
+
+func defineBatchNormTraining(image, vectors string) {
+	body := func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+		a, x := n.Attrs().(*BatchNormAttrs), wide(b, in[0])
+		axes := counting(0, x.Rank()-1)
+		mean := Mean(b, x, axes...)
+		centred := Sub(b, x, mean)
+		variance := Mean(b, Square(b, centred), axes...)
+		count := DimSize(b, x.DType(), pick(x.Shape(), axes)...)
+		one := OnesLike(b, count)
+		unbiased := Mul(b, variance, Div(b, count, Max(b, one, Sub(b, count, one))))
+		run := func(old, now ir.Value) ir.Value {
+			now = Mul(b, StopGradient(b, now), ConstLike(b, now, a.Momentum))
+			return Convert(b, Add(b, Mul(b, wide(b, old), ConstLike(b, now, 1-a.Momentum)), now), old.DType())
+		}
+		return []ir.Value{scaled(b, centred, variance, a.Epsilon, in), run(in[3], mean), run(in[4], unbiased)}
+	}
+	define(&ir.Def{
+		Op: OpBatchNormTraining, Operands: []string{"x", "scale", "bias", "mean", "variance"},
+		Doc: "x normalised by mean and variance of each channel in this batch, times scale, plus bias; and the running mean and variance for the " +
+			"next step: momentum times those of the batch, the variance without bias, plus 1 − momentum times the ones given. No derivative " +
+			"passes through the statistics of the batch into the running ones. It is computed in f32 for narrower types.",
+		Constraints: numbered(image+"; its element type is float", vectors, "epsilon is not negative, momentum is in [0, 1]"),
+		NewAttrs:    func() ir.Attrs { return &BatchNormAttrs{EpsilonAttrs{defaultEpsilon}, 0.1} },
+		Infer: func(n *ir.Node) ([]ir.Type, error) {
+			if err := floats.check(n.Input(0).DType()); err != nil {
+				return nil, err
+			}
+			if err := checkChannels(n); err != nil {
+				return nil, err
+			}
+			return bodyTypes(n, body)
+		},
+		NoTranspose: "taken of its body",
+		Body:        body,
+		Samples: func() []ir.Sample {
+			out := channelSamples(&BatchNormAttrs{EpsilonAttrs{defaultEpsilon}, 0.1}, 4)
+			for i := range out {
+				out[i].NoGrad = "no derivative passes into the running statistics"
+			}
+			return out
+		},
+	})
+}
+
+func channelSamples(a ir.Attrs, vectors int) []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	sample := func(name string, d ir.DType, dims ...int) ir.Sample {
+		s := ir.Sample{Name: name, Attrs: a, In: []*ir.Array{drawn(d, dims...)}}
+		for i := range vectors {
+			s.In = append(s.In, draw(uint64(i), d, 0.5, 1.5, dims[len(dims)-1]))
+		}
+		return s
+	}
+	return []ir.Sample{
+		sample("images", ir.F32, 2, 3, 3, 4), sample("sequences", ir.F32, 3, 7, 2),
+		sample("rows", ir.F32, 5, 4), sample("half", ir.F16, 2, 5, 2),
+	}
+}
+
+// GroupNorm returns x, whose channels are last, normalised over each group of
+// channels, times scale, plus bias, which may be left out (the zero Value).
+func GroupNorm(b *ir.Builder, x, scale, bias ir.Value, groups int, epsilon float64) ir.Value {
+	return b.Add1(OpGroupNorm, &GroupNormAttrs{groups, EpsilonAttrs{epsilon}}, given(x, scale, bias)...)
+}
+
+// InstanceNorm is [GroupNorm] with a group for each channel.
+func InstanceNorm(b *ir.Builder, x, scale, bias ir.Value, epsilon float64) ir.Value {
+	return b.Add1(OpInstanceNorm, &EpsilonAttrs{epsilon}, given(x, scale, bias)...)
+}
+
+// BatchNormInference returns x, whose channels are last, normalised by the
+// statistics of training.
+func BatchNormInference(b *ir.Builder, x, scale, bias, mean, variance ir.Value, epsilon float64) ir.Value {
+	return b.Add1(OpBatchNormInference, &EpsilonAttrs{epsilon}, x, scale, bias, mean, variance)
+}
+
+// BatchNormTraining returns x, whose channels are last, normalised by its own
+// statistics, and the running ones for the next step: states, which
+// [ir.Builder.SetState] sets.
+func BatchNormTraining(b *ir.Builder, x, scale, bias, mean, variance ir.Value, a BatchNormAttrs) (y, newMean, newVariance ir.Value) {
+	out := b.Add(OpBatchNormTraining, &a, x, scale, bias, mean, variance)
+	if b.Err() != nil {
+		return ir.Value{}, ir.Value{}, ir.Value{}
+	}
+	return out[0], out[1], out[2]
+}

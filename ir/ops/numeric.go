@@ -1,0 +1,204 @@
+package ops
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Composites of one operand that have names in NumPy.
+const (
+	OpSquare     ir.Op = "square"
+	OpReciprocal ir.Op = "reciprocal"
+	OpLogit      ir.Op = "logit"
+	OpSinc       ir.Op = "sinc"
+	OpDegrees    ir.Op = "degrees"
+	OpRadians    ir.Op = "radians"
+	OpRoundSTE   ir.Op = "round_ste"
+	OpIsInf      ir.Op = "is_inf"
+	OpNanToNum   ir.Op = "nan_to_num"
+)
+
+// NanToNumAttrs hold what takes the place of numbers that are not finite. An
+// infinite PosInf or NegInf stands for the largest and the smallest finite
+// number of the element type.
+type NanToNumAttrs struct{ NaN, PosInf, NegInf float64 }
+
+// Visit shows the attributes.
+func (a *NanToNumAttrs) Visit(v ir.AttrVisitor) {
+	v.Float("nan", &a.NaN)
+	v.Float("pos_inf", &a.PosInf)
+	v.Float("neg_inf", &a.NegInf)
+}
+
+func newNanToNumAttrs() ir.Attrs { return &NanToNumAttrs{0, math.Inf(1), math.Inf(-1)} }
+
+// named describes a composite of one operand.
+type named struct {
+	op        ir.Op
+	doc       string
+	types     domain
+	newAttrs  func() ir.Attrs
+	body      func(b *ir.Builder, n *ir.Node, x ir.Value) ir.Value
+	jvp       jvpRule
+	from, to  float64
+	at, kinks []float64
+	// noGrad says of all samples why they are left out of gradient checks.
+	noGrad string
+}
+
+func init() {
+	for _, e := range []named{
+		{
+			op: OpSquare, doc: "x·x. Integers wrap.", types: numbers, from: -3, to: 3, at: []float64{0},
+			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Mul(b, x, x) },
+		},
+		{
+			op: OpReciprocal, doc: "1 / x.", types: floats | complexes, from: 0.3, to: 3, at: []float64{-2, 1}, kinks: []float64{0},
+			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Div(b, OnesLike(b, x), x) },
+		},
+		{
+			op: OpLogit, doc: "log(x / (1 − x)), the inverse of sigmoid: infinite at 0 and 1, NaN outside.",
+			types: floats, from: 0.1, to: 0.9, at: []float64{0.02, 0.5}, kinks: []float64{1e-6, 0, 1, 2},
+			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Sub(b, Log(b, x), Log1p(b, Neg(b, x))) },
+		},
+		{
+			op: OpSinc, doc: "sin(πx) / (πx), and 1 at 0. It is smooth, also at 0: a power series to x²⁸ near there.",
+			types: floats, from: -3, to: 3, at: []float64{0, 0.3, 0.33, 0.9},
+			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return inWide(b, x, sinc) },
+		},
+		{
+			op: OpDegrees, doc: "An angle in degrees for one in radians.", types: floats, from: -4, to: 4,
+			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Mul(b, x, ConstLike(b, x, 180/math.Pi)) },
+		},
+		{
+			op: OpRadians, doc: "An angle in radians for one in degrees.", types: floats, from: -100, to: 100,
+			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Mul(b, x, ConstLike(b, x, math.Pi/180)) },
+		},
+		{
+			op: OpRoundSTE, doc: "The whole number nearest to x, ties to even, with derivative 1: the straight-through estimator (Bengio, " +
+				"Léonard and Courville). The seed system's Round has this derivative.",
+			types: floats, from: -3, to: 3, at: []float64{0.5, 1.5}, noGrad: "the derivative is 1 by decree",
+			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Round(b, x) },
+			jvp:  func(_ *ir.Builder, _ *ir.Node, _, _, t []ir.Value) []ir.Value { return t },
+		},
+		{
+			op: OpIsInf, doc: "Whether x is infinite.", types: floats, from: -3, to: 3,
+			kinks: []float64{math.Inf(1), math.Inf(-1), math.NaN()}, noGrad: "boolean result",
+			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value {
+				return Not(b, Or(b, IsFinite(b, x), IsNaN(b, x)))
+			},
+		},
+		{
+			op: OpNanToNum, doc: "x with numbers in place of NaN and the infinities. The derivative there is 0.",
+			types: floats, newAttrs: newNanToNumAttrs, from: -3, to: 3, kinks: []float64{math.Inf(1), math.Inf(-1), math.NaN()},
+			body: nanToNum,
+		},
+	} {
+		defineNamed(e)
+	}
+}
+
+func defineNamed(e named) {
+	c := composite{
+		op: e.op, doc: e.doc, types: e.types, newAttrs: e.newAttrs, jvp: e.jvp,
+		body:    func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value { return e.body(b, n, in[0]) },
+		samples: func() []ir.Sample { return namedSamples(e) },
+	}
+	if e.noGrad == "boolean result" {
+		c.noGrad = e.noGrad
+	}
+	defineComposite(c)
+}
+
+func namedSamples(e named) []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	var attrs ir.Attrs
+	if e.newAttrs != nil {
+		attrs = e.newAttrs()
+	}
+	var out []ir.Sample
+	add := func(name, noGrad string, x *ir.Array) {
+		if e.noGrad != "" {
+			noGrad = e.noGrad
+		}
+		out = append(out, ir.Sample{Name: name, Attrs: attrs, NoGrad: noGrad, In: []*ir.Array{x}})
+	}
+	for _, dims := range [][]int{{}, {2, 0, 3}, {67, 13}} {
+		add(shapeName(dims), "", draw(1, ir.F32, e.from, e.to, dims...))
+	}
+	for _, d := range typesIn(e.types) {
+		if d == ir.F16 || d == ir.F64 || d == ir.C64 || d == ir.I32 {
+			noGrad := ""
+			if d == ir.F16 {
+				noGrad = "constants are rounded to 16 bits"
+			}
+			add(d.String(), noGrad, draw(2, d, e.from, e.to, 5))
+		}
+	}
+	if e.at != nil {
+		add("points", "", ir.Floats(ir.F32, e.at))
+	}
+	if e.kinks != nil {
+		add("kinks", "no derivative here", ir.Floats(ir.F32, e.kinks))
+	}
+	return out
+}
+
+// sinc takes sin(u)/u by its power series for |u| < 1: its derivatives there,
+// those at 0 among them, are those of the series.
+func sinc(b *ir.Builder, x ir.Value) ir.Value {
+	u := Mul(b, x, ConstLike(b, x, math.Pi))
+	one := OnesLike(b, x)
+	near := Lt(b, Abs(b, u), one)
+	square := Mul(b, u, u)
+	series := one
+	for k := 14; k >= 1; k-- { // 1 − u²/(2·3)·(1 − u²/(4·5)·(…
+		series = Sub(b, one, Mul(b, Mul(b, square, ConstLike(b, x, 1/float64(2*k*(2*k+1)))), series))
+	}
+	// sin(πx), of the part of x that is left of a whole number of turns
+	turns := Mul(b, Round(b, Mul(b, x, ConstLike(b, x, 0.5))), ConstLike(b, x, 2))
+	sine := Sin(b, Mul(b, Sub(b, x, turns), ConstLike(b, x, math.Pi)))
+	return Select(b, near, series, Div(b, sine, Select(b, near, one, u)))
+}
+
+func nanToNum(b *ir.Builder, n *ir.Node, x ir.Value) ir.Value {
+	a, d := n.Attrs().(*NanToNumAttrs), x.DType()
+	limit := func(v float64) ir.Value { return ConstLike(b, x, max(-d.MaxFloat(), min(v, d.MaxFloat()))) }
+	ends := Select(b, Gt(b, x, ZerosLike(b, x)), limit(a.PosInf), limit(a.NegInf))
+	ends = Select(b, IsNaN(b, x), ConstLike(b, x, a.NaN), ends)
+	return Select(b, IsFinite(b, x), x, ends)
+}
+
+// Square returns x·x.
+func Square(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpSquare, nil, x) }
+
+// Reciprocal returns 1 / x.
+func Reciprocal(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpReciprocal, nil, x) }
+
+// Logit returns log(x / (1 − x)).
+func Logit(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpLogit, nil, x) }
+
+// Sinc returns sin(πx) / (πx).
+func Sinc(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpSinc, nil, x) }
+
+// Degrees returns angles in degrees for ones in radians.
+func Degrees(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpDegrees, nil, x) }
+
+// Radians returns angles in radians for ones in degrees.
+func Radians(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpRadians, nil, x) }
+
+// RoundSTE returns the whole number nearest to x, ties to even, with derivative
+// 1 in place of the 0 of [Round].
+func RoundSTE(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpRoundSTE, nil, x) }
+
+// IsInf returns whether x is infinite.
+func IsInf(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpIsInf, nil, x) }
+
+// NanToNum returns x with 0 in place of NaN, and the largest and smallest
+// numbers of the element type in place of the infinities.
+func NanToNum(b *ir.Builder, x ir.Value) ir.Value {
+	return b.Add1(OpNanToNum, newNanToNumAttrs(), x)
+}

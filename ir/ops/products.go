@@ -1,0 +1,115 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Products of vectors, matrices and tensors.
+const (
+	OpKron  ir.Op = "kron"
+	OpOuter ir.Op = "outer"
+	OpVdot  ir.Op = "vdot"
+)
+
+func init() {
+	sameType := []string{"x and y have one element type"}
+	operands := []string{"x", "y"}
+	defineComposite(composite{
+		op: OpKron, doc: "The Kronecker product: each element of x times all of y, as blocks. The operand of lower rank gets leading axes of size 1.",
+		operands: operands, types: numbers, constraints: sameType, check: oneDType, body: kron, samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			return productSamplesOf([][2][]int{{{2, 3}, {4, 2}}, {{3}, {2, 2}}, {{}, {5}}, {{0, 2}, {3, 1}}})
+		},
+	})
+	defineComposite(composite{
+		op: OpOuter, doc: "The products of all elements of x with all of y: a matrix of as many rows as x and as many columns as y has elements.",
+		operands: operands, types: numbers, constraints: sameType, check: oneDType,
+		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
+			return DotGeneral(b, flattened(b, in[0]), flattened(b, in[1]), DotAttrs{})
+		},
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			return productSamplesOf([][2][]int{{{5}, {7}}, {{2, 3}, {4}}, {{}, {3}}, {{0}, {3}}})
+		},
+	})
+	defineComposite(composite{
+		op: OpVdot, doc: "The sum of the products of the elements of x, conjugated if they are complex, and of y, in row-major order.",
+		operands: operands, types: numbers, constraints: append(slices.Clone(sameType), "x and y have as many elements"), check: oneDType,
+		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
+			x := in[0]
+			if x.DType().IsComplex() {
+				x = Conj(b, x)
+			}
+			return DotGeneral(b, flattened(b, x), flattened(b, in[1]), DotAttrs{LhsContract: []int{0}, RhsContract: []int{0}})
+		},
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			return productSamplesOf([][2][]int{{{131}, {131}}, {{2, 3}, {6}}, {{}, {}}, {{0}, {0}}})
+		},
+	})
+}
+
+func flattened(b *ir.Builder, x ir.Value) ir.Value { return Reshape(b, x, x.Shape().Size()) }
+
+// kron gives x an axis of size 1 after each of its own and y one before each.
+func kron(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
+	rank := max(in[0].Rank(), in[1].Rank())
+	var apart [2]ir.Value
+	var merged ir.Shape
+	for side, v := range in {
+		full := slices.Concat(ir.Shape(ir.Dims(repeatInt(1, rank-v.Rank())...)), v.Shape())
+		var shape ir.Shape
+		for i, d := range full {
+			pair := []ir.Dim{d, ir.N(1)}
+			if side == 1 {
+				pair = []ir.Dim{ir.N(1), d}
+				merged[i] = merged[i].Mul(d)
+			} else {
+				merged = append(merged, d)
+			}
+			shape = append(shape, pair...)
+		}
+		apart[side] = Reshape(b, v, shape...)
+	}
+	return Reshape(b, Mul(b, apart[0], apart[1]), merged...)
+}
+
+func productSamplesOf(shapes [][2][]int) []ir.Sample {
+	var out []ir.Sample
+	for _, s := range shapes {
+		out = append(out, ir.Sample{Name: shapeName(s[0]) + " " + shapeName(s[1]), In: []*ir.Array{
+			draw(1, ir.F32, -1, 1, s[0]...), draw(2, ir.F32, -1, 1, s[1]...),
+		}})
+	}
+	s := shapes[0]
+	return append(out, ir.Sample{Name: "c64", In: []*ir.Array{draw(1, ir.C64, -1, 1, s[0]...), draw(2, ir.C64, -1, 1, s[1]...)}})
+}
+
+// Kron returns the Kronecker product of x and y.
+func Kron(b *ir.Builder, x, y ir.Value) ir.Value { return b.Add1(OpKron, nil, x, y) }
+
+// Outer returns the products of all elements of x with all of y.
+func Outer(b *ir.Builder, x, y ir.Value) ir.Value { return b.Add1(OpOuter, nil, x, y) }
+
+// Vdot returns the sum of the products of the elements of x, conjugated, and y.
+func Vdot(b *ir.Builder, x, y ir.Value) ir.Value { return b.Add1(OpVdot, nil, x, y) }
+
+// TensorDot returns the sum of products of x and y over the last axes of x and
+// as many first axes of y.
+func TensorDot(b *ir.Builder, x, y ir.Value, axes int) ir.Value {
+	if b.Err() == nil && (axes < 0 || axes > min(x.Rank(), y.Rank())) {
+		b.Failf(OpDotGeneral, []ir.Value{x, y}, ir.Attrf("%d axes of operands of rank %d and %d", axes, x.Rank(), y.Rank()))
+	}
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	return DotGeneral(b, x, y, DotAttrs{LhsContract: counting(x.Rank()-axes, axes), RhsContract: counting(0, axes)})
+}

@@ -1,0 +1,158 @@
+package ops
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Random numbers of more distributions.
+const (
+	OpGumbel          ir.Op = "random_gumbel"
+	OpExponential     ir.Op = "random_exponential"
+	OpTruncatedNormal ir.Op = "random_truncated_normal"
+	OpCategorical     ir.Op = "random_categorical"
+)
+
+// TruncatedAttrs hold beyond what is drawn the interval it is drawn from.
+type TruncatedAttrs struct {
+	RandomFloatAttrs
+	Low, High float64
+}
+
+// Visit shows the attributes.
+func (a *TruncatedAttrs) Visit(v ir.AttrVisitor) {
+	a.RandomFloatAttrs.Visit(v)
+	v.Float("low", &a.Low)
+	v.Float("high", &a.High)
+}
+
+func init() {
+	for _, r := range []struct {
+		op   ir.Op
+		doc  string
+		body func(b *ir.Builder, u ir.Value) ir.Value
+	}{
+		{OpGumbel, "Numbers of the standard Gumbel distribution, −log(−log u) for a uniform u in (0, 1).", func(b *ir.Builder, u ir.Value) ir.Value {
+			return Neg(b, Log(b, Neg(b, Log(b, inside(b, u)))))
+		}},
+		{OpExponential, "Numbers of the exponential distribution with mean 1, −log(1 − u) for a uniform u in [0, 1).", func(b *ir.Builder, u ir.Value) ir.Value {
+			return Neg(b, Log1p(b, Neg(b, u)))
+		}},
+	} {
+		defineRandom(r.op, r.doc, func() ir.Attrs { return &RandomFloatAttrs{DType: ir.F32} }, nil,
+			func(b *ir.Builder, n *ir.Node, u ir.Value) ir.Value { return r.body(b, u) }, randomFloatSamples)
+	}
+	defineRandom(OpTruncatedNormal, "Normal numbers of those in [low, high], √2·erfinv of a uniform number between erf(low/√2) and erf(high/√2).",
+		func() ir.Attrs { return &TruncatedAttrs{RandomFloatAttrs{DType: ir.F32}, -2, 2} },
+		func(n *ir.Node) error {
+			if a := n.Attrs().(*TruncatedAttrs); !(a.Low < a.High) {
+				return ir.Attrf("there is nothing between %v and %v", a.Low, a.High)
+			}
+			return nil
+		}, truncatedNormal, truncatedSamples)
+	defineComposite(composite{
+		op: OpCategorical, doc: "Classes drawn by the probabilities that softmax of the logits along an axis gives, in i32: where the logits plus numbers of " +
+			"the Gumbel distribution are largest.",
+		operands: []string{"logits", "key"}, types: floats, newAttrs: func() ir.Attrs { return &AxisAttrs{} },
+		constraints: []string{"axis is an axis of the logits, not empty; the result has the others", "key is u32[2]"}, noGrad: "integer result",
+		check: func(n *ir.Node) error { return checkKey(n.Input(1).Type()) },
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			x := StopGradient(b, wide(b, in[0]))
+			noise := b.Add1(OpGumbel, &RandomFloatAttrs{RandomAttrs{x.Shape()}, x.DType()}, in[1])
+			return ArgMax(b, Add(b, x, noise), n.Attrs().(*AxisAttrs).Axis)
+		},
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			key := ir.Ints(ir.U32, []int64{1, 41421356})
+			return []ir.Sample{
+				{Name: "rows", Attrs: &AxisAttrs{1}, In: []*ir.Array{drawn(ir.F32, 9, 5), key}},
+				{Name: "columns", Attrs: &AxisAttrs{0}, In: []*ir.Array{drawn(ir.F32, 3, 4), key}},
+				{Name: "certain", Attrs: &AxisAttrs{0}, In: []*ir.Array{ir.Floats(ir.F32, []float64{math.Inf(-1), 0, math.Inf(-1)}), key}},
+			}
+		},
+	})
+}
+
+// defineRandom defines an op that makes numbers of uniform ones in [0, 1), which
+// are f32 or f64.
+func defineRandom(op ir.Op, doc string, newAttrs func() ir.Attrs, check func(n *ir.Node) error, body func(b *ir.Builder, n *ir.Node, u ir.Value) ir.Value, samples func() []ir.Sample) {
+	define(&ir.Def{
+		Op: op, Doc: doc, Operands: []string{"key"}, NewAttrs: newAttrs,
+		Constraints: numbered("key is u32[2]", "the element type is a float type"),
+		Infer: func(n *ir.Node) ([]ir.Type, error) {
+			a := randomFloatOf(n)
+			if err := floats.check(a.DType); err != nil {
+				return nil, err
+			}
+			if check != nil {
+				if err := check(n); err != nil {
+					return nil, err
+				}
+			}
+			return []ir.Type{{DType: a.DType, Shape: a.Shape}}, checkKey(n.Input(0).Type())
+		},
+		JVP: flatJVP, NoTranspose: notLinear,
+		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+			a := randomFloatOf(n)
+			u := Uniform(b, in[0], sumType(a.DType), a.Shape...)
+			return []ir.Value{Convert(b, body(b, n, u), a.DType)}
+		},
+		Samples: samples,
+	})
+}
+
+func randomFloatOf(n *ir.Node) *RandomFloatAttrs {
+	if a, ok := n.Attrs().(*TruncatedAttrs); ok {
+		return &a.RandomFloatAttrs
+	}
+	return n.Attrs().(*RandomFloatAttrs)
+}
+
+// inside moves uniform numbers in [0, 1) by half their step into (0, 1).
+func inside(b *ir.Builder, u ir.Value) ir.Value {
+	return Add(b, u, ConstLike(b, u, u.DType().Epsilon()/2))
+}
+
+func truncatedNormal(b *ir.Builder, n *ir.Node, u ir.Value) ir.Value {
+	a := n.Attrs().(*TruncatedAttrs)
+	low, high := math.Erf(a.Low/math.Sqrt2), math.Erf(a.High/math.Sqrt2)
+	p := Add(b, ConstLike(b, u, low), Mul(b, u, ConstLike(b, u, high-low)))
+	x := Mul(b, Erfinv(b, p), ConstLike(b, u, math.Sqrt2))
+	return Clamp(b, x, ConstLike(b, u, a.Low), ConstLike(b, u, a.High))
+}
+
+func truncatedSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	var out []ir.Sample
+	for _, s := range randomFloatSamples() {
+		s.Attrs = &TruncatedAttrs{*s.Attrs.(*RandomFloatAttrs), -2, 1.5}
+		out = append(out, s)
+	}
+	return out
+}
+
+// Gumbel returns numbers of the standard Gumbel distribution.
+func Gumbel(b *ir.Builder, key ir.Value, d ir.DType, shape ...ir.Dim) ir.Value {
+	return b.Add1(OpGumbel, &RandomFloatAttrs{RandomAttrs{shape}, d}, key)
+}
+
+// Exponential returns numbers of the exponential distribution with mean 1.
+func Exponential(b *ir.Builder, key ir.Value, d ir.DType, shape ...ir.Dim) ir.Value {
+	return b.Add1(OpExponential, &RandomFloatAttrs{RandomAttrs{shape}, d}, key)
+}
+
+// TruncatedNormal returns normal numbers of those in [low, high].
+func TruncatedNormal(b *ir.Builder, key ir.Value, low, high float64, d ir.DType, shape ...ir.Dim) ir.Value {
+	return b.Add1(OpTruncatedNormal, &TruncatedAttrs{RandomFloatAttrs{RandomAttrs{shape}, d}, low, high}, key)
+}
+
+// Categorical returns classes drawn by the probabilities softmax(logits) along
+// an axis, which the result does not have.
+func Categorical(b *ir.Builder, key, logits ir.Value, axis int) ir.Value {
+	return b.Add1(OpCategorical, axisAttrs(logits, axis), logits, key)
+}

@@ -1,0 +1,127 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// OpStack joins values along a new axis.
+const OpStack ir.Op = "stack"
+
+func init() {
+	defineComposite(composite{
+		op: OpStack, doc: "The operands side by side along a new axis of the result.",
+		constraints: []string{"there is at least one operand; all have one type", "axis is an axis of the result"},
+		operands:    []string{"operands..."}, types: plain, newAttrs: func() ir.Attrs { return &AxisAttrs{} },
+		check: func(n *ir.Node) error {
+			_, err := sameTypes(n, plain)
+			return err
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			axis, parts := n.Attrs().(*AxisAttrs).Axis, make([]ir.Value, len(in))
+			for i, x := range in {
+				parts[i] = ExpandDims(b, x, axis)
+			}
+			return Concatenate(b, axis, parts...)
+		},
+		samples: stackSamples,
+	})
+}
+
+func stackSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	sample := func(axis int, dims ...int) ir.Sample {
+		return ir.Sample{Name: shapeName(dims), Attrs: &AxisAttrs{axis}, In: []*ir.Array{
+			draw(1, ir.F32, -2, 2, dims...), draw(2, ir.F32, -2, 2, dims...), draw(3, ir.F32, -2, 2, dims...),
+		}}
+	}
+	return []ir.Sample{sample(0), sample(1, 5), sample(1, 67, 3), sample(0, 2, 0)}
+}
+
+// Stack returns the operands, all of one type, side by side along a new axis,
+// whose place in the result may be counted from its last axis.
+func Stack(b *ir.Builder, axis int, in ...ir.Value) ir.Value {
+	if len(in) > 0 {
+		axis = fromFront([]int{axis}, in[0].Rank()+1)[0]
+	}
+	if b.Err() == nil && len(in) == 0 {
+		b.Failf(OpStack, nil, ir.Shapef("there is nothing to stack"))
+	}
+	return b.Add1(OpStack, &AxisAttrs{axis}, in...)
+}
+
+// Unstack returns the elements of an axis, whose size must not be symbolic,
+// without that axis.
+func Unstack(b *ir.Builder, x ir.Value, axis int) []ir.Value {
+	n, ok := sizeOf(b, OpSlice, x, axis)
+	if !ok {
+		return nil
+	}
+	parts := SplitEvenly(b, x, axis, n)
+	for i, p := range parts {
+		parts[i] = Squeeze(b, p, axis)
+	}
+	return parts
+}
+
+// Split returns the parts of x, of the given sizes, that follow each other
+// along an axis and make up all of it. (Random keys are split by [SplitKey].)
+func Split(b *ir.Builder, x ir.Value, axis int, sizes ...ir.Dim) []ir.Value {
+	if b.Err() != nil {
+		return make([]ir.Value, len(sizes))
+	}
+	parts, start := make([]ir.Value, len(sizes)), ir.N(0)
+	for i, size := range sizes {
+		parts[i] = SliceAxis(b, x, axis, start, size)
+		start = start.Add(size)
+	}
+	if at := fromFront([]int{axis}, x.Rank())[0]; b.Err() == nil && len(sizes) > 0 && x.Dim(at) != start {
+		b.Failf(OpSlice, []ir.Value{x}, ir.Shapef("parts of %s make up %s elements of axis %d, of size %s", ir.Shape(sizes), start, at, x.Dim(at)))
+	}
+	return parts
+}
+
+// SplitEvenly returns n parts of one size that follow each other along an axis,
+// whose size must be a multiple of n.
+func SplitEvenly(b *ir.Builder, x ir.Value, axis, n int) []ir.Value {
+	if b.Err() != nil {
+		return make([]ir.Value, max(n, 0))
+	}
+	at := fromFront([]int{axis}, x.Rank())[0]
+	err := checkAxes([]int{at}, x.Rank())
+	if err == nil && n < 1 {
+		err = ir.Attrf("%d parts", n)
+	}
+	var each ir.Dim
+	if err == nil {
+		if each, err = x.Dim(at).Div(ir.N(n)); err != nil {
+			err = ir.Shapef("axis %d of size %s does not divide into %d parts", at, x.Dim(at), n)
+		}
+	}
+	if err != nil {
+		b.Failf(OpSlice, []ir.Value{x}, err)
+		return make([]ir.Value, max(n, 0))
+	}
+	return Split(b, x, at, slices.Repeat([]ir.Dim{each}, n)...)
+}
+
+// sizeOf returns the size of an axis, which may be counted from the last one
+// and must not be symbolic. op names the op in an error.
+func sizeOf(b *ir.Builder, op ir.Op, x ir.Value, axis int) (int, bool) {
+	if b.Err() != nil {
+		return 0, false
+	}
+	at := fromFront([]int{axis}, x.Rank())[0]
+	err := checkAxes([]int{at}, x.Rank())
+	if err == nil {
+		if n, ok := x.Dim(at).Const(); ok {
+			return n, true
+		}
+		err = ir.Shapef("axis %d has the symbolic size %s", at, x.Dim(at))
+	}
+	b.Failf(op, []ir.Value{x}, err)
+	return 0, false
+}

@@ -1,0 +1,337 @@
+package ops
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Reductions that are made of others.
+const (
+	OpVar          ir.Op = "var"
+	OpStd          ir.Op = "std"
+	OpNorm         ir.Op = "norm"
+	OpAll          ir.Op = "all"
+	OpAny          ir.Op = "any"
+	OpCountNonzero ir.Op = "count_nonzero"
+	OpBincount     ir.Op = "bincount"
+	OpHistogram    ir.Op = "histogram"
+)
+
+// VarAttrs name the axes, and what is taken from the number of elements before
+// the sum of squares is divided by it: 1 for an unbiased estimate.
+type VarAttrs struct {
+	AxesAttrs
+	Correction int
+}
+
+// Visit shows the attributes.
+func (a *VarAttrs) Visit(v ir.AttrVisitor) {
+	a.AxesAttrs.Visit(v)
+	v.Int("correction", &a.Correction)
+}
+
+// NormOrderAttrs name the axes and the order of a norm.
+type NormOrderAttrs struct {
+	AxesAttrs
+	Order float64
+}
+
+// Visit shows the attributes.
+func (a *NormOrderAttrs) Visit(v ir.AttrVisitor) {
+	a.AxesAttrs.Visit(v)
+	v.Float("order", &a.Order)
+}
+
+// BinsAttrs say how many bins there are.
+type BinsAttrs struct{ Bins int }
+
+// Visit shows the attributes.
+func (a *BinsAttrs) Visit(v ir.AttrVisitor) { v.Int("bins", &a.Bins) }
+
+// HistogramAttrs say how many bins there are, and what interval they divide.
+type HistogramAttrs struct {
+	BinsAttrs
+	Low, High float64
+}
+
+// Visit shows the attributes.
+func (a *HistogramAttrs) Visit(v ir.AttrVisitor) {
+	a.BinsAttrs.Visit(v)
+	v.Float("low", &a.Low)
+	v.Float("high", &a.High)
+}
+
+func init() {
+	axes := "the axes are distinct axes of x; the result has the others, in order"
+	newVar := func() ir.Attrs { return &VarAttrs{} }
+	defineComposite(composite{
+		op: OpVar, doc: "The sum of the squared distances from the mean along some axes, divided by their number less correction. It is taken " +
+			"in two passes, and in f32 for narrower types.",
+		types: floats, newAttrs: newVar, constraints: []string{axes}, check: checkReduced,
+		body:    func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value { return inWide(b, in[0], variance(n)) },
+		samples: varSamples,
+	})
+	defineComposite(composite{
+		op: OpStd, doc: "The square root of var. The derivative where all elements are equal is 0.",
+		types: floats, newAttrs: newVar, constraints: []string{axes}, check: checkReduced,
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			return Convert(b, Sqrt(b, variance(n)(b, wide(b, in[0]))), in[0].DType())
+		},
+		samples: varSamples,
+	})
+	defineComposite(composite{
+		op: OpNorm, doc: "The norm (Σ|x|^order)^(1/order) along some axes: for the order 2 the Euclidean one, for ±∞ the largest and smallest " +
+			"|x|, for 0 the number of elements that are not 0. Its derivative where all are 0 is 0.",
+		types: floats, newAttrs: func() ir.Attrs { return &NormOrderAttrs{Order: 2} }, constraints: []string{axes, "order is a number"},
+		check: func(n *ir.Node) error {
+			if math.IsNaN(n.Attrs().(*NormOrderAttrs).Order) {
+				return ir.Attrf("the order is NaN")
+			}
+			return checkReduced(n)
+		},
+		body:    func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value { return inWide(b, in[0], norm(n)) },
+		samples: normOrderSamples,
+	})
+	for _, l := range []struct {
+		op   ir.Op
+		doc  string
+		body func(b *ir.Builder, nonzero ir.Value, axes []int) ir.Value
+	}{
+		{OpAll, "Whether all elements along some axes are true, or not 0; true of none.", func(b *ir.Builder, x ir.Value, axes []int) ir.Value {
+			least := b.Add1(OpReduceMin, &AxesAttrs{axes}, x) // the largest integer of none
+			return Gt(b, least, ZerosLike(b, least))
+		}},
+		{OpAny, "Whether one of the elements along some axes is true, or not 0; false of none.", func(b *ir.Builder, x ir.Value, axes []int) ir.Value {
+			most := b.Add1(OpReduceMax, &AxesAttrs{axes}, x)
+			return Gt(b, most, ZerosLike(b, most))
+		}},
+		{OpCountNonzero, "How many elements along some axes are true, or not 0, in i32.", sumOver},
+	} {
+		defineComposite(composite{
+			op: l.op, doc: l.doc, types: plain, newAttrs: func() ir.Attrs { return &AxesAttrs{} },
+			constraints: []string{axes}, check: checkReduced, noGrad: "boolean or integer result",
+			body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+				nonzero := Convert(b, Ne(b, in[0], ZerosLike(b, in[0])), ir.I32)
+				return l.body(b, nonzero, axesOf(n))
+			},
+			samples: countSamples,
+		})
+	}
+	defineBins()
+}
+
+// checkReduced makes sure that the attributes name axes of x.
+func checkReduced(n *ir.Node) error { return checkAxes(reducedAxes(n), n.Input(0).Rank()) }
+
+// reducedAxes returns the axes that a reduction with attributes of its own
+// names.
+func reducedAxes(n *ir.Node) []int {
+	switch a := n.Attrs().(type) {
+	case *VarAttrs:
+		return a.Axes
+	case *NormOrderAttrs:
+		return a.Axes
+	}
+	return axesOf(n)
+}
+
+func variance(n *ir.Node) func(b *ir.Builder, x ir.Value) ir.Value {
+	a := n.Attrs().(*VarAttrs)
+	return func(b *ir.Builder, x ir.Value) ir.Value {
+		size := DimSize(b, x.DType(), pick(x.Shape(), a.Axes)...)
+		mean := func(x, count ir.Value) ir.Value { return Div(b, sumOver(b, x, a.Axes), count) }
+		centred := Sub(b, x, ExpandDims(b, mean(x, size), a.Axes...))
+		return mean(Square(b, centred), Sub(b, size, ConstLike(b, size, float64(a.Correction))))
+	}
+}
+
+func norm(n *ir.Node) func(b *ir.Builder, x ir.Value) ir.Value {
+	a := n.Attrs().(*NormOrderAttrs)
+	return func(b *ir.Builder, x ir.Value) ir.Value {
+		switch a.Order {
+		case 0:
+			return sumOver(b, Convert(b, Ne(b, x, ZerosLike(b, x)), x.DType()), a.Axes)
+		case 1:
+			return sumOver(b, Abs(b, x), a.Axes)
+		case 2:
+			return Sqrt(b, sumOver(b, Square(b, x), a.Axes))
+		case math.Inf(1):
+			return b.Add1(OpReduceMax, &a.AxesAttrs, Abs(b, x))
+		case math.Inf(-1):
+			return b.Add1(OpReduceMin, &a.AxesAttrs, Abs(b, x))
+		}
+		s := sumOver(b, Pow(b, Abs(b, x), ConstLike(b, x, a.Order)), a.Axes)
+		return Pow(b, s, ConstLike(b, s, 1/a.Order))
+	}
+}
+
+func defineBins() {
+	positive := func(bins int) error {
+		if bins < 0 {
+			return ir.Attrf("%d bins", bins)
+		}
+		return nil
+	}
+	defineComposite(composite{
+		op: OpBincount, doc: "How many elements of x are 0, 1, … bins − 1, in i32; others count nowhere. Each element is compared with each bin.",
+		types: integers, newAttrs: func() ir.Attrs { return &BinsAttrs{} },
+		constraints: []string{"bins is not negative"}, noGrad: "integer result",
+		check: func(n *ir.Node) error { return positive(n.Attrs().(*BinsAttrs).Bins) },
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			return countBins(b, in[0], n.Attrs().(*BinsAttrs).Bins)
+		},
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			return []ir.Sample{
+				{Name: "some", Attrs: &BinsAttrs{4}, In: []*ir.Array{ir.Ints(ir.I32, []int64{3, 1, 1, -1, 4, 0, 3, 3}, 2, 4)}},
+				{Name: "many", Attrs: &BinsAttrs{70}, In: []*ir.Array{draw(1, ir.U8, 0, 80, 131)}},
+				{Name: "none", Attrs: &BinsAttrs{3}, In: []*ir.Array{ir.NewArray(ir.I32, 0)}},
+			}
+		},
+	})
+	defineComposite(composite{
+		op: OpHistogram, doc: "How many elements of x are in each of the bins that divide [low, high] evenly, in i32: each has its lower end, the " +
+			"last one both ends, and elements outside count nowhere. Each element is compared with each bin.",
+		types: floats, newAttrs: func() ir.Attrs { return &HistogramAttrs{BinsAttrs{10}, 0, 1} },
+		constraints: []string{"bins is positive and low below high"}, noGrad: "integer result",
+		check: func(n *ir.Node) error {
+			a := n.Attrs().(*HistogramAttrs)
+			if a.Bins < 1 || !(a.Low < a.High) || math.IsInf(a.High-a.Low, 0) {
+				return ir.Attrf("%d bins from %v to %v", a.Bins, a.Low, a.High)
+			}
+			return nil
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			a, x := n.Attrs().(*HistogramAttrs), StopGradient(b, wide(b, in[0]))
+			low, high := ConstLike(b, x, a.Low), ConstLike(b, x, a.High)
+			place := Floor(b, Mul(b, Sub(b, x, low), ConstLike(b, x, float64(a.Bins)/(a.High-a.Low))))
+			bin := Min(b, Convert(b, place, ir.I32), Const(b, ir.I32, float64(a.Bins-1), x.Shape()...))
+			inside := And(b, Ge(b, x, low), Le(b, x, high))
+			return countBins(b, Select(b, inside, bin, ConstLike(b, bin, -1)), a.Bins)
+		},
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			return []ir.Sample{
+				{Name: "ends", Attrs: &HistogramAttrs{BinsAttrs{4}, -1, 1}, In: []*ir.Array{
+					ir.Floats(ir.F32, []float64{-1, 1, 0, 0.5, -0.2, 2, -3, math.NaN(), math.Inf(1)}),
+				}},
+				{Name: "matrix", Attrs: &HistogramAttrs{BinsAttrs{7}, -2, 2}, In: []*ir.Array{draw(1, ir.F32, -3, 3, 13, 11)}},
+				{Name: "none", Attrs: &HistogramAttrs{BinsAttrs{3}, 0, 1}, In: []*ir.Array{ir.NewArray(ir.F32, 0)}},
+			}
+		},
+	})
+}
+
+func countBins(b *ir.Builder, x ir.Value, bins int) ir.Value {
+	flat := Reshape(b, x, x.Shape().Size())
+	return ReduceSum(b, Convert(b, OneHot(b, flat, ir.N(bins), ir.Bool), ir.I32), 0)
+}
+
+func varSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	sample := func(name string, correction int, x *ir.Array, axes ...int) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &VarAttrs{AxesAttrs{axes}, correction}, In: []*ir.Array{x}}
+	}
+	equal := sample("equal", 0, ir.NewArray(ir.F32, 2, 3), 1)
+	equal.NoGrad = "the root of 0"
+	return []ir.Sample{
+		sample("rows", 0, drawn(ir.F32, 5, 7), 1), sample("unbiased", 1, drawn(ir.F32, 5, 7), 0),
+		sample("all", 1, drawn(ir.F32, 2, 3, 4), 0, 1, 2), sample("beyond a tile", 0, drawn(ir.F32, 3, 300), 1),
+		sample("half", 0, drawn(ir.F16, 2, 6), 1), sample("no rows", 0, ir.NewArray(ir.F32, 0, 3), 1), equal,
+	}
+}
+
+func normOrderSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	sample := func(name string, order float64, x *ir.Array, axes ...int) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &NormOrderAttrs{AxesAttrs{axes}, order}, In: []*ir.Array{x}}
+	}
+	out := []ir.Sample{
+		sample("zero", 2, ir.NewArray(ir.F32, 3), 0), sample("half", 2, drawn(ir.F16, 2, 6), 1),
+		sample("no rows", 2, ir.NewArray(ir.F32, 0, 3), 1), sample("all", 2, drawn(ir.F32, 3, 131), 0, 1),
+	}
+	out[0].NoGrad = "a kink"
+	for _, p := range []float64{0, 1, 2, 3, 0.5, math.Inf(1), math.Inf(-1)} {
+		out = append(out, sample("order "+ir.FormatAttrs(&NormOrderAttrs{Order: p}), p, drawn(ir.F32, 4, 5), 1))
+	}
+	return out
+}
+
+func countSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	sample := func(name string, x *ir.Array, axes ...int) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &AxesAttrs{axes}, In: []*ir.Array{x}}
+	}
+	return []ir.Sample{
+		sample("bool", draw(1, ir.Bool, 0, 1, 67, 3), 1), sample("numbers", ir.Floats(ir.F32, []float64{0, 1, 0, 0, 2, math.NaN()}, 3, 2), 1),
+		sample("all axes", draw(1, ir.I32, 0, 3, 5, 7), 0, 1), sample("no elements", ir.NewArray(ir.Bool, 2, 0), 1),
+		sample("no rows", ir.NewArray(ir.Bool, 0, 3), 1), sample("scalar", ir.Int(ir.Bool, 1)),
+	}
+}
+
+// reducedAlong returns the axes that a reduction is asked for, all where none
+// are.
+func reducedAlong(x ir.Value, axes []int) AxesAttrs {
+	if len(axes) == 0 {
+		return AxesAttrs{counting(0, x.Rank())}
+	}
+	return AxesAttrs{fromFront(axes, x.Rank())}
+}
+
+// Var returns the variance of x along some axes, its sum of squares divided by
+// the number of elements less correction; no axes stand for all.
+func Var(b *ir.Builder, x ir.Value, correction int, axes ...int) ir.Value {
+	return b.Add1(OpVar, &VarAttrs{reducedAlong(x, axes), correction}, x)
+}
+
+// Std returns the square root of [Var].
+func Std(b *ir.Builder, x ir.Value, correction int, axes ...int) ir.Value {
+	return b.Add1(OpStd, &VarAttrs{reducedAlong(x, axes), correction}, x)
+}
+
+// Norm returns the norm of some order, which may be infinite, along some axes;
+// no axes stand for all.
+func Norm(b *ir.Builder, x ir.Value, order float64, axes ...int) ir.Value {
+	return b.Add1(OpNorm, &NormOrderAttrs{reducedAlong(x, axes), order}, x)
+}
+
+// All returns whether all elements along some axes are true, or not 0; no axes
+// stand for all.
+func All(b *ir.Builder, x ir.Value, axes ...int) ir.Value { return reduced(b, OpAll, x, axes) }
+
+// Any returns whether an element along some axes is true, or not 0.
+func Any(b *ir.Builder, x ir.Value, axes ...int) ir.Value { return reduced(b, OpAny, x, axes) }
+
+// CountNonzero returns how many elements along some axes are true, or not 0.
+func CountNonzero(b *ir.Builder, x ir.Value, axes ...int) ir.Value {
+	return reduced(b, OpCountNonzero, x, axes)
+}
+
+// Bincount returns how many elements of x are 0, 1, … bins − 1.
+func Bincount(b *ir.Builder, x ir.Value, bins int) ir.Value {
+	return b.Add1(OpBincount, &BinsAttrs{bins}, x)
+}
+
+// Histogram returns how many elements of x are in each of the bins that divide
+// [low, high].
+func Histogram(b *ir.Builder, x ir.Value, bins int, low, high float64) ir.Value {
+	return b.Add1(OpHistogram, &HistogramAttrs{BinsAttrs{bins}, low, high}, x)
+}
+
+// KeepDims returns a reduction of x over some axes, which the result has with
+// size 1: KeepDims(b, ReduceMax, x, -1), say. No axes stand for all.
+func KeepDims(b *ir.Builder, reduce func(b *ir.Builder, x ir.Value, axes ...int) ir.Value, x ir.Value, axes ...int) ir.Value {
+	along := reducedAlong(x, axes).Axes
+	return ExpandDims(b, reduce(b, x, along...), along...)
+}

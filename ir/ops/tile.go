@@ -1,0 +1,303 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Ops that repeat or move round the elements along axes.
+const (
+	OpTile    ir.Op = "tile"
+	OpRepeat  ir.Op = "repeat"
+	OpRoll    ir.Op = "roll"
+	OpPadMode ir.Op = "pad_mode"
+)
+
+// TileAttrs say how often x is repeated along each axis.
+type TileAttrs struct{ Repeats []int }
+
+// Visit shows the attributes.
+func (a *TileAttrs) Visit(v ir.AttrVisitor) { v.Ints("repeats", &a.Repeats) }
+
+// RepeatAttrs say how often each element of an axis is repeated.
+type RepeatAttrs struct{ Axis, Repeats int }
+
+// Visit shows the attributes.
+func (a *RepeatAttrs) Visit(v ir.AttrVisitor) {
+	v.Int("axis", &a.Axis)
+	v.Int("repeats", &a.Repeats)
+}
+
+// RollAttrs say by how many places the elements move along an axis.
+type RollAttrs struct{ Axis, Shift int }
+
+// Visit shows the attributes.
+func (a *RollAttrs) Visit(v ir.AttrVisitor) {
+	v.Int("axis", &a.Axis)
+	v.Int("shift", &a.Shift)
+}
+
+// What pad_mode puts beside an axis.
+const (
+	PadReflect  = "reflect" // the elements in reverse, the one at the end not repeated
+	PadEdge     = "edge"    // the element at the end
+	PadWrap     = "wrap"    // the elements of the other end
+	PadConstant = "constant"
+)
+
+// PadModeAttrs say how many elements are put before and after those of each
+// axis, and which. Value is that of [PadConstant].
+type PadModeAttrs struct {
+	Low, High []int
+	Mode      string
+	Value     float64
+}
+
+// Visit shows the attributes.
+func (a *PadModeAttrs) Visit(v ir.AttrVisitor) {
+	v.Ints("low", &a.Low)
+	v.Ints("high", &a.High)
+	v.Text("mode", &a.Mode)
+	v.Float("value", &a.Value)
+}
+
+func init() {
+	defineComposite(composite{
+		op: OpTile, doc: "x repeated as a whole along each axis.", types: plain, newAttrs: func() ir.Attrs { return &TileAttrs{} },
+		constraints: []string{"repeats has an entry for each axis of x, none negative"},
+		check: func(n *ir.Node) error {
+			r := n.Attrs().(*TileAttrs).Repeats
+			if len(r) != n.Input(0).Rank() || slices.ContainsFunc(r, negative) {
+				return ir.Attrf("repeats %v for %d axes", r, n.Input(0).Rank())
+			}
+			return nil
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			return tile(b, in[0], n.Attrs().(*TileAttrs).Repeats)
+		},
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			return moved(
+				movement{&TileAttrs{[]int{}}, nil}, movement{&TileAttrs{[]int{3}}, []int{5}}, movement{&TileAttrs{[]int{2, 3}}, []int{67, 3}},
+				movement{&TileAttrs{[]int{1, 2}}, []int{2, 3}}, movement{&TileAttrs{[]int{0, 2}}, []int{2, 3}})
+		},
+	})
+	defineComposite(composite{
+		op: OpRepeat, doc: "x with each element along an axis repeated.", types: plain, newAttrs: func() ir.Attrs { return &RepeatAttrs{} },
+		constraints: []string{"axis is an axis of x; repeats is not negative"},
+		check: func(n *ir.Node) error {
+			a := n.Attrs().(*RepeatAttrs)
+			if a.Repeats < 0 {
+				return ir.Attrf("%d repeats", a.Repeats)
+			}
+			return checkAxes([]int{a.Axis}, n.Input(0).Rank())
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			a, shape := n.Attrs().(*RepeatAttrs), in[0].Shape()
+			apart := slices.Insert(shape.Clone(), a.Axis+1, ir.N(a.Repeats))
+			x := BroadcastInDim(b, in[0], apart, withoutAxis(len(apart), a.Axis+1))
+			return mergeAxes(b, x, a.Axis)
+		},
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			return moved(movement{&RepeatAttrs{0, 3}, []int{5}}, movement{&RepeatAttrs{1, 2}, []int{67, 3}}, movement{&RepeatAttrs{0, 0}, []int{2, 3}})
+		},
+	})
+	defineComposite(composite{
+		op: OpRoll, doc: "x with its elements moved along an axis by some places, those that leave it at one end coming in at the other.",
+		types: plain, newAttrs: func() ir.Attrs { return &RollAttrs{} },
+		constraints: []string{"axis is an axis of x, whose size is not symbolic"},
+		body:        roll,
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			return moved(movement{&RollAttrs{0, 2}, []int{5}}, movement{&RollAttrs{1, -1}, []int{67, 3}}, movement{&RollAttrs{0, 12}, []int{7}},
+				movement{&RollAttrs{0, 1}, []int{0, 2}})
+		},
+	})
+	defineComposite(composite{
+		op: OpPadMode, doc: "x with elements put before and after those of each axis: a value, the elements at the ends (ONNX's edge, PyTorch's " +
+			"replicate), the elements in reverse (reflect), or those of the other end (ONNX's wrap, PyTorch's circular).",
+		types: plain, newAttrs: func() ir.Attrs { return &PadModeAttrs{Mode: PadConstant} },
+		constraints: []string{
+			"low and high have an entry for each axis of x, none negative",
+			`mode is "constant", "edge", "reflect" or "wrap"`,
+			"padding is shorter than the axis for reflect and no longer than it for wrap; edge needs an element",
+		},
+		check:   checkPadMode,
+		body:    padMode,
+		samples: padModeSamples,
+	})
+}
+
+func negative(n int) bool { return n < 0 }
+
+// tile puts an axis before each one that is repeated and merges the two.
+func tile(b *ir.Builder, x ir.Value, repeats []int) ir.Value {
+	for axis, r := range repeats {
+		if r == 1 {
+			continue
+		}
+		apart := slices.Insert(x.Shape().Clone(), axis, ir.N(r))
+		x = mergeAxes(b, BroadcastInDim(b, x, apart, withoutAxis(len(apart), axis)), axis)
+		if b.Err() != nil {
+			return x
+		}
+	}
+	return x
+}
+
+func roll(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+	a, x := n.Attrs().(*RollAttrs), in[0]
+	size, ok := sizeOf(b, OpRoll, x, a.Axis)
+	if !ok || size == 0 {
+		return x
+	}
+	cut := ((-a.Shift)%size + size) % size // the first element of the result
+	if cut == 0 {
+		return x
+	}
+	parts := Split(b, x, a.Axis, ir.N(cut), ir.N(size-cut))
+	return Concatenate(b, a.Axis, parts[1], parts[0])
+}
+
+func checkPadMode(n *ir.Node) error {
+	a, x := n.Attrs().(*PadModeAttrs), n.Input(0).Shape()
+	if len(a.Low) != len(x) || len(a.High) != len(x) || slices.ContainsFunc(slices.Concat(a.Low, a.High), negative) {
+		return ir.Attrf("padding %v and %v for %d axes", a.Low, a.High, len(x))
+	}
+	least := 0 // how much longer than its padding an axis must be
+	switch a.Mode {
+	case PadConstant, PadWrap:
+	case PadReflect:
+		least = 1
+	case PadEdge:
+	default:
+		return ir.Attrf("mode %q is none of %q, %q, %q and %q", a.Mode, PadConstant, PadEdge, PadReflect, PadWrap)
+	}
+	for i, d := range x {
+		pad := max(a.Low[i], a.High[i])
+		size, ok := d.Const()
+		switch {
+		case !ok || pad == 0 || a.Mode == PadConstant:
+		case a.Mode == PadEdge && size == 0:
+			return ir.Shapef("axis %d has no element to repeat", i)
+		case a.Mode != PadEdge && size < pad+least:
+			return ir.Shapef("axis %d of size %d is too short for %d elements by mode %q", i, size, pad, a.Mode)
+		}
+	}
+	return nil
+}
+
+func padMode(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+	a, x := n.Attrs().(*PadModeAttrs), in[0]
+	if a.Mode == PadConstant {
+		return Pad(b, x, Const(b, x.DType(), a.Value), a.Low, a.High, nil)
+	}
+	for axis := range a.Low {
+		low, high := a.Low[axis], a.High[axis]
+		parts := make([]ir.Value, 0, 3)
+		if low > 0 {
+			parts = append(parts, padding(b, x, axis, low, a.Mode, true))
+		}
+		parts = append(parts, x)
+		if high > 0 {
+			parts = append(parts, padding(b, x, axis, high, a.Mode, false))
+		}
+		if len(parts) > 1 {
+			x = Concatenate(b, axis, parts...)
+		}
+	}
+	return x
+}
+
+// padding returns the elements that go before or after those of an axis.
+func padding(b *ir.Builder, x ir.Value, axis, count int, mode string, before bool) ir.Value {
+	size, width := x.Dim(axis), ir.N(count)
+	from := func(start ir.Dim) ir.Value { return SliceAxis(b, x, axis, start, width) }
+	end := size.Sub(width)
+	switch mode {
+	case PadEdge:
+		at := size.Sub(ir.N(1))
+		if before {
+			at = ir.N(0)
+		}
+		shape := x.Shape().Clone()
+		shape[axis] = width
+		return BroadcastTo(b, SliceAxis(b, x, axis, at, ir.N(1)), shape)
+	case PadReflect:
+		if before {
+			return Reverse(b, from(ir.N(1)), axis)
+		}
+		return Reverse(b, from(end.Sub(ir.N(1))), axis)
+	}
+	if before {
+		return from(end)
+	}
+	return from(ir.N(0))
+}
+
+// movement is a sample of an op that moves elements: attributes and the shape of
+// x.
+type movement struct {
+	attrs ir.Attrs
+	dims  []int
+}
+
+// moved returns samples of moves, and the last but one anew for other element
+// types.
+func moved(list ...movement) []ir.Sample {
+	var out []ir.Sample
+	for _, m := range list {
+		out = append(out, ir.Sample{
+			Name: shapeName(m.dims) + ir.FormatAttrs(m.attrs), Attrs: m.attrs, In: []*ir.Array{draw(1, ir.F32, -2, 2, m.dims...)},
+		})
+	}
+	m := list[len(list)-2]
+	for _, d := range []ir.DType{ir.Bool, ir.I32, ir.F16} {
+		out = append(out, ir.Sample{Name: d.String(), Attrs: m.attrs, In: []*ir.Array{draw(1, d, -9, 9, m.dims...)}})
+	}
+	return out
+}
+
+func padModeSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	var list []movement
+	for _, mode := range []string{PadConstant, PadEdge, PadReflect, PadWrap} {
+		list = append(list,
+			movement{&PadModeAttrs{[]int{1}, []int{3}, mode, 1.5}, []int{5}},
+			movement{&PadModeAttrs{[]int{2, 0}, []int{1, 2}, mode, 0}, []int{4, 3}})
+	}
+	list = append(list, movement{&PadModeAttrs{[]int{0, 1}, []int{0, 0}, PadEdge, 0}, []int{0, 3}})
+	return moved(list...)
+}
+
+// Tile returns x repeated along each axis.
+func Tile(b *ir.Builder, x ir.Value, repeats ...int) ir.Value {
+	return b.Add1(OpTile, &TileAttrs{slices.Clone(repeats)}, x)
+}
+
+// Repeat returns x with each element along an axis repeated.
+func Repeat(b *ir.Builder, x ir.Value, axis, repeats int) ir.Value {
+	return b.Add1(OpRepeat, &RepeatAttrs{fromFront([]int{axis}, x.Rank())[0], repeats}, x)
+}
+
+// Roll returns x with its elements moved along an axis by shift places, to the
+// front for a negative one, those that leave it coming in at the other end.
+func Roll(b *ir.Builder, x ir.Value, axis, shift int) ir.Value {
+	return b.Add1(OpRoll, &RollAttrs{fromFront([]int{axis}, x.Rank())[0], shift}, x)
+}
+
+// PadMode returns x with elements of its own put before and after those of each
+// axis, as mode says: [PadEdge], [PadReflect] or [PadWrap].
+func PadMode(b *ir.Builder, x ir.Value, low, high []int, mode string) ir.Value {
+	return b.Add1(OpPadMode, &PadModeAttrs{Low: slices.Clone(low), High: slices.Clone(high), Mode: mode}, x)
+}
