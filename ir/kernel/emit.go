@@ -39,6 +39,22 @@ type emitter struct {
 	fresh     int
 }
 
+// writer is an emitter with what is written of the body so far.
+type writer struct {
+	*emitter
+	body []Stmt
+}
+
+// let names an integer from 0 to hi.
+func (w *writer) let(prefix string, value scalar.Expr, hi int) scalar.Expr {
+	if hi <= 0 {
+		return integer(0)
+	}
+	name := w.name(prefix)
+	w.body = append(w.body, &Let{name, w.Simplify(value)})
+	return scalar.NewVar(name, ir.I32, 0, int64(hi))
+}
+
 func newEmitter(p *Program, d Device) *emitter {
 	return &emitter{Simplifier: scalar.NewSimplifier(), p: p, device: d}
 }

@@ -51,7 +51,7 @@ func (p *Program) spaceOf(n *ir.Node) *nodeSpace {
 		sc.touch(s.outer, s.inner, r.operand(n))
 	case *ir.PrefixLowering:
 		r.element(n.Input(0), s.outer)
-	case *ir.ControlLowering:
+	case *ir.AttendLowering, *ir.ControlLowering:
 		for _, v := range n.Inputs() {
 			dims, _ := v.Shape().Ints()
 			r.element(v, coords("i", dims))
@@ -82,6 +82,8 @@ func (p *Program) newGroup(n *ir.Node) *Group {
 		g.Kind = ContractKind
 	case *ir.PrefixLowering:
 		g.Kind = PrefixKind
+	case *ir.AttendLowering:
+		g.Kind = AttendKind
 	case *ir.ControlLowering:
 		g.Kind = LoopKind
 	}

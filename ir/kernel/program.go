@@ -128,13 +128,15 @@ const (
 	ContractKind
 	// PrefixKind is a running combination along one axis.
 	PrefixKind
+	// AttendKind is attention, forward or backward.
+	AttendKind
 	// LoopKind is a scan. Its group becomes a [Loop].
 	LoopKind
 )
 
 // String returns the kind's name in lower case.
 func (k Kind) String() string {
-	return [...]string{"map", "reduce", "contract", "prefix", "loop"}[k]
+	return [...]string{"map", "reduce", "contract", "prefix", "attend", "loop"}[k]
 }
 
 // Group is a set of nodes computed together.

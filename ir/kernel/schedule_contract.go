@@ -35,7 +35,7 @@ func scheduleContract(e *emitter, g *Group) []Launch {
 // in tiles into workgroup memory, one tile ahead of the arithmetic, and from
 // there by vectors of 4 into registers.
 type tileEmitter struct {
-	*emitter
+	writer
 	g     *Group
 	c     *contraction
 	t     tile
@@ -47,7 +47,6 @@ type tileEmitter struct {
 	side  [2]side     // operand 0 along m, operand 1 along n
 	slot  int         // workgroup memory: two tiles of operand 0, then two of operand 1
 	lane  scalar.Expr
-	body  []Stmt
 }
 
 // side is what is the same for both operands of a contraction: a tile of free
@@ -64,7 +63,7 @@ type side struct {
 }
 
 func newTileEmitter(e *emitter, g *Group, c *contraction, t tile, parts int) *tileEmitter {
-	te := &tileEmitter{emitter: e, g: g, c: c, t: t}
+	te := &tileEmitter{writer: writer{emitter: e}, g: g, c: c, t: t}
 	te.steps = ceilDiv(product(c.K), parts*t.k)
 	te.parts = ceilDiv(product(c.K), te.steps*t.k)
 	threads := t.threads()
@@ -95,16 +94,6 @@ func newTileEmitter(e *emitter, g *Group, c *contraction, t tile, parts int) *ti
 		te.side[i].kFast = te.contiguousAlongK(&te.side[i])
 	}
 	return te
-}
-
-// let names an integer from 0 to hi.
-func (te *tileEmitter) let(prefix string, value scalar.Expr, hi int) scalar.Expr {
-	if hi <= 0 {
-		return integer(0)
-	}
-	name := te.name(prefix)
-	te.body = append(te.body, &Let{name, te.Simplify(value)})
-	return scalar.NewVar(name, ir.I32, 0, int64(hi))
 }
 
 // contiguousAlongK reports whether the last axis of an operand moves with the

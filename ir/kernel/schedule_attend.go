@@ -1,0 +1,391 @@
+package kernel
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+func scheduleAttend(e *emitter, g *Group) []Launch {
+	m := g.Members[0]
+	s := m.Node.Def().Lower.(*ir.AttendLowering).Spec(m.Node)
+	if !s.Backward {
+		return []Launch{attendForward(e, g, s)}
+	}
+	return attendBackward(e.p, e.device, g, s)
+}
+
+// attender writes a kernel of attention. Operands come by way of workgroup
+// memory, block by block, and are multiplied from there by vectors of 4, as
+// those of contractions are: see [attendTile]. Every step leaves workgroup
+// memory free behind it, with a barrier.
+type attender struct {
+	writer
+	ir.Attend
+	t          attendTile
+	m          *Member
+	read       ir.Load
+	x, y       scalar.Expr // where the thread stands
+	lane       scalar.Expr
+	exists     scalar.Expr // false in workgroups that must store nothing
+	slot       int         // workgroup memory
+	rows, cols attendSide
+	queryHead  ir.Index // which head of the queries, and of the keys
+	keyHead    ir.Index
+}
+
+// attendSide is what goes along one side of the scores: queries or keys.
+type attendSide struct {
+	count int         // of them
+	block int         // of a tile
+	first scalar.Expr // of the block at hand
+}
+
+// matrix is an operand with rows of some length.
+type matrix struct{ operand, length int }
+
+func (a *attender) q() matrix    { return matrix{0, a.Depth} }
+func (a *attender) k() matrix    { return matrix{1, a.Depth} }
+func (a *attender) v() matrix    { return matrix{2, a.Width} }
+func (a *attender) dout() matrix { return matrix{5, a.Width} }
+
+// newAttender starts a kernel of so many workgroups and returns the number of
+// the workgroup that a thread is in.
+func newAttender(e *emitter, m *Member, s ir.Attend, t attendTile, groups int) (a *attender, group scalar.Expr) {
+	a = &attender{writer: writer{emitter: e}, Attend: s, t: t, m: m}
+	a.read = e.reader().operand(m.Node)
+	e.workgroup = [3]int{attendThreads, 1, 1}
+	group, a.exists = e.boundedGroup(groups)
+	a.lane = LocalID(0, attendThreads)
+	a.x = a.let("x", scalar.Mod(a.lane, integer(t.across)), t.across-1)
+	a.y = a.let("y", scalar.FloorDiv(a.lane, integer(t.across)), t.down()-1)
+	a.slot = e.shared("blocks", ir.F32, 4, attendShared/16)
+	return a, a.let("group", group, groups-1)
+}
+
+// sides tells what stands along the rows and along the columns.
+func (a *attender) sides(rows, cols int) {
+	a.rows = attendSide{count: rows, block: a.t.rows()}
+	a.cols = attendSide{count: cols, block: a.t.cols()}
+}
+
+func (s *attendSide) blocks() int { return ceilDiv(s.count, s.block) }
+
+// move goes to a block.
+func (a *attender) move(s *attendSide, block scalar.Expr) {
+	s.first = a.let("first", scalar.Mul(block, integer(s.block)), (s.blocks()-1)*s.block)
+}
+
+// inside returns a position that exists, and whether it is the one asked for.
+func (s *attendSide) inside(pos scalar.Expr) (at, ok scalar.Expr) {
+	if s.count%s.block == 0 {
+		return pos, scalar.ConstBool(true)
+	}
+	return scalar.Min(pos, integer(s.count-1)), scalar.Lt(pos, integer(s.count))
+}
+
+// atHead goes to a head of the queries, by its number among all.
+func (a *attender) atHead(head scalar.Expr) {
+	a.queryHead = a.unflatten(head, a.Heads)
+	for i, h := range a.queryHead {
+		a.queryHead[i] = a.let("head", h, a.Heads[i]-1)
+	}
+	a.keyHead = slices.Clone(a.queryHead)
+	if last := len(a.keyHead) - 1; last >= 0 {
+		a.keyHead[last] = a.let("shared_head", scalar.FloorDiv(a.keyHead[last], integer(a.Share)), a.Heads[last]/a.Share-1)
+	}
+}
+
+// load returns the element of an operand at a place in the head at hand, in f32.
+func (a *attender) load(operand int, at ...scalar.Expr) scalar.Expr {
+	head := a.queryHead
+	if operand == a.k().operand || operand == a.v().operand {
+		head = a.keyHead
+	}
+	return scalar.Convert(a.read(operand, slices.Concat(head, at)), ir.F32)
+}
+
+// loop runs a body for numbers from start to end, which stay below limit.
+func (a *attender) loop(prefix string, start, end scalar.Expr, limit int, body func(i scalar.Expr)) {
+	outer := a.body
+	a.body = nil
+	name := a.name(prefix)
+	body(scalar.NewVar(name, ir.I32, 0, int64(limit-1)))
+	a.body = append(outer, &For{Var: name, Start: a.Simplify(start), End: a.Simplify(end), Step: integer(1), Body: a.body})
+}
+
+// count runs a body for 0, 1, … n-1.
+func (a *attender) count(prefix string, n int, body func(i scalar.Expr)) {
+	if n == 1 {
+		body(integer(0))
+		return
+	}
+	a.loop(prefix, integer(0), integer(n), n, body)
+}
+
+func (a *attender) barrier() { a.body = append(a.body, &Barrier{}) }
+
+// columnBlocks runs a body for the blocks of columns in which any of the rows at
+// hand sees, or is seen, from block lo on and before block hi.
+func (a *attender) columnBlocks(lo, hi scalar.Expr, rowsAreQueries bool, body func()) {
+	later := a.Keys - a.Queries // query i belongs to key i + later
+	if a.Causal && rowsAreQueries {
+		seen := scalar.Max(scalar.Add(a.rows.first, integer(a.rows.block+later)), integer(0))
+		hi = scalar.Min(hi, scalar.FloorDiv(scalar.Add(seen, integer(a.cols.block-1)), integer(a.cols.block)))
+	}
+	if a.Causal && !rowsAreQueries {
+		seeing := scalar.Max(scalar.Sub(a.rows.first, integer(later)), integer(0))
+		lo = scalar.Max(lo, scalar.FloorDiv(seeing, integer(a.cols.block)))
+	}
+	a.loop("block", lo, hi, a.cols.blocks(), func(block scalar.Expr) {
+		a.move(&a.cols, block)
+		body()
+	})
+}
+
+// fragment is a table that the threads of a workgroup hold in registers: each
+// has four rows, and so many columns.
+type fragment struct {
+	name    string
+	columns int
+}
+
+// zeros declares a fragment.
+func (a *attender) zeros(prefix string, columns int) fragment {
+	f := fragment{a.name(prefix), columns}
+	for i := range 4 {
+		for c := range columns {
+			a.body = append(a.body, &Var{f.register(i, c), scalar.ConstF(ir.F32, 0)})
+		}
+	}
+	return f
+}
+
+func (f fragment) register(i, c int) string {
+	return f.name + "_" + strconv.Itoa(i) + "_" + strconv.Itoa(c)
+}
+
+func (f fragment) at(i, c int) scalar.Expr { return scalar.FreeVar(f.register(i, c), ir.F32) }
+
+// add adds the products of four numbers of a thread's rows and vectors of its
+// columns, read from workgroup memory.
+func (a *attender) addProducts(f fragment, left scalar.Expr, right []scalar.Expr) {
+	read := func(at scalar.Expr) []string {
+		names := []string{a.name("a"), a.name("a"), a.name("a"), a.name("a")}
+		a.body = append(a.body, &LoadVec{names, a.slot, a.Simplify(at)})
+		return names
+	}
+	rows := read(left)
+	for v, at := range right {
+		for j, col := range read(at) {
+			for i, row := range rows {
+				x := scalar.Mul(scalar.FreeVar(row, ir.F32), scalar.FreeVar(col, ir.F32))
+				c := 4*v + j
+				a.body = append(a.body, &Assign{f.register(i, c), scalar.Add(f.at(i, c), x)})
+			}
+		}
+	}
+}
+
+// product adds to a table of scores the products of the rows of two operands.
+func (a *attender) product(f fragment, rows, cols matrix) {
+	depth := a.t.depth(rows.length)
+	rowStride, colStride := a.rows.block/4+1, a.cols.block/4+1
+	base := depth * rowStride
+	a.count("chunk", ceilDiv(rows.length, depth), func(chunk scalar.Expr) {
+		k := a.let("k", scalar.Mul(chunk, integer(depth)), rows.length-1)
+		a.stageDown(rows, &a.rows, 0, k, depth)
+		a.stageDown(cols, &a.cols, base, k, depth)
+		a.barrier()
+		a.count("k", depth, func(k scalar.Expr) {
+			right := make([]scalar.Expr, a.t.groups)
+			for g := range right {
+				right[g] = sum(integer(base+g*a.t.across), scalar.Mul(k, integer(colStride)), a.x)
+			}
+			a.addProducts(f, sum(scalar.Mul(k, integer(rowStride)), a.y), right)
+		})
+		a.barrier()
+	})
+}
+
+// stageDown copies contracted positions from k on of the rows of a block into
+// workgroup memory, each with those of all the block's rows side by side.
+func (a *attender) stageDown(m matrix, s *attendSide, base int, k scalar.Expr, depth int) {
+	a.stage(s.block/4*depth, func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr) {
+		vec, down := scalar.FloorDiv(id, integer(depth)), scalar.Mod(id, integer(depth))
+		pos := a.let("pos", scalar.Add(s.first, scalar.Mul(vec, integer(4))), s.blocks()*s.block-4)
+		at, ok := bounded(scalar.Add(k, down), m.length, m.length%depth == 0)
+		for j := range 4 {
+			row, exists := s.inside(scalar.Add(pos, integer(j)))
+			values = append(values, orZero(scalar.And(ok, exists), a.load(m.operand, row, at)))
+		}
+		return sum(integer(base), scalar.Mul(down, integer(s.block/4+1)), vec), values
+	})
+}
+
+// stageRows copies rows of a block, from one on, into workgroup memory.
+func (a *attender) stageRows(m matrix, s *attendSide, base int, from scalar.Expr, rows int) {
+	width := a.t.vectors(m.length) * a.t.across
+	a.stage(rows*width, func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr) {
+		vec, row := scalar.Mod(id, integer(width)), scalar.FloorDiv(id, integer(width))
+		pos, exists := s.inside(a.let("pos", sum(s.first, from, row), s.blocks()*s.block-1))
+		for j := range 4 {
+			at, ok := bounded(sum(scalar.Mul(vec, integer(4)), integer(j)), m.length, m.length == 4*width)
+			values = append(values, orZero(scalar.And(ok, exists), a.load(m.operand, pos, at)))
+		}
+		return scalar.Add(integer(base), id), values
+	})
+}
+
+// stage has the threads write so many vectors into workgroup memory.
+func (a *attender) stage(vectors int, vector func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr)) {
+	for v := 0; v < vectors; v += attendThreads {
+		outer := a.body
+		a.body = nil
+		id := a.Simplify(scalar.Add(a.lane, integer(v)))
+		bounded := v+attendThreads > vectors
+		at := id
+		if bounded {
+			at = scalar.Min(id, integer(vectors-1))
+		}
+		to, values := vector(at)
+		a.body = append(a.body, a.nameAll(values)...)
+		a.body = append(a.body, &StoreVec{a.slot, a.Simplify(to), values})
+		if bounded {
+			a.body = []Stmt{&If{Cond: scalar.Lt(id, integer(vectors)), Then: a.body}}
+		}
+		a.body = append(outer, a.body...)
+	}
+}
+
+// accumulate adds to sums the products of a table of weights and the rows of an
+// operand that belong to its columns. The weights go by way of workgroup memory
+// to the threads that need them.
+func (a *attender) accumulate(sums, weights fragment, m matrix) {
+	turns, down, piece := a.t.turns(m.length), a.t.down(), a.t.piece()
+	base := down * piece
+	width := a.t.vectors(m.length) * a.t.across
+	for g := range a.t.groups {
+		for j := range 4 {
+			at := sum(scalar.Mul(a.x, integer(4*down)), integer(j*down), a.y)
+			a.body = append(a.body, &StoreVec{a.slot, a.Simplify(at), weights.column(4*g + j)})
+		}
+		a.count("turn", piece/turns, func(turn scalar.Expr) {
+			from := a.let("from", scalar.Mul(turn, integer(turns)), piece-turns)
+			a.stageRows(m, &a.cols, base, scalar.Add(from, integer(g*piece)), turns)
+			a.barrier()
+			a.count("k", turns, func(k scalar.Expr) {
+				right := make([]scalar.Expr, a.t.vectors(m.length))
+				for v := range right {
+					right[v] = sum(integer(base+v*a.t.across), scalar.Mul(k, integer(width)), a.x)
+				}
+				a.addProducts(sums, sum(scalar.Mul(scalar.Add(from, k), integer(down)), a.y), right)
+			})
+			a.barrier()
+		})
+	}
+}
+
+// column returns a thread's four rows of a column.
+func (f fragment) column(c int) []scalar.Expr {
+	return []scalar.Expr{f.at(0, c), f.at(1, c), f.at(2, c), f.at(3, c)}
+}
+
+// meet combines four values of each thread over the threads of a row, or of a
+// column, into variables that hold what they start from.
+func (a *attender) meet(into []string, values []scalar.Expr, across bool, combine func(a, b scalar.Expr) scalar.Expr) {
+	a.body = append(a.body, &StoreVec{a.slot, a.lane, values}, &Barrier{})
+	n := a.t.down()
+	if across {
+		n = a.t.across
+	}
+	a.count("other", n, func(other scalar.Expr) {
+		at := sum(scalar.Mul(other, integer(a.t.across)), a.x)
+		if across {
+			at = sum(scalar.Mul(a.y, integer(a.t.across)), other)
+		}
+		names := []string{a.name("o"), a.name("o"), a.name("o"), a.name("o")}
+		a.body = append(a.body, &LoadVec{names, a.slot, a.Simplify(at)})
+		for i, name := range names {
+			a.body = append(a.body, &Assign{into[i], combine(scalar.FreeVar(into[i], ir.F32), scalar.FreeVar(name, ir.F32))})
+		}
+	})
+	a.barrier()
+}
+
+// vars declares four variables.
+func (a *attender) vars(prefix string, init scalar.Expr) []string {
+	out := make([]string, 4)
+	for i := range out {
+		out[i] = a.name(prefix)
+		a.body = append(a.body, &Var{out[i], init})
+	}
+	return out
+}
+
+// row is the position of a thread's row i, and column that of its column c.
+func (a *attender) row(i int) scalar.Expr {
+	return sum(a.rows.first, scalar.Mul(a.y, integer(4)), integer(i))
+}
+
+func (a *attender) column(c int) scalar.Expr {
+	return sum(a.cols.first, scalar.Mul(a.x, integer(4)), integer(c/4*a.t.piece()+c%4))
+}
+
+// storeSums stores a thread's rows of sums as rows of a result.
+func (a *attender) storeSums(t *Tensor, head ir.Index, length int, value func(i, c int) scalar.Expr) {
+	first := a.let("first_row", a.row(0), a.rows.blocks()*a.rows.block-4)
+	col := a.let("first_column", scalar.Mul(a.x, integer(4)), 4*a.t.across-4)
+	var body []Stmt
+	for i := range 4 {
+		row := scalar.Add(first, integer(i))
+		_, exists := a.rows.inside(row)
+		var inRow []Stmt
+		for c := range 4 * a.t.vectors(length) {
+			at, ok := bounded(scalar.Add(col, integer(c/4*4*a.t.across+c%4)), length, length%(4*a.t.across) == 0)
+			store := a.store(t, slices.Concat(head, ir.Index{row, at}), scalar.Convert(value(i, c), t.DType))
+			inRow = append(inRow, guard(ok, store)...)
+		}
+		body = append(body, guard(exists, inRow)...)
+	}
+	a.body = append(a.body, guard(a.exists, body)...)
+}
+
+// storeRows stores a value of each row, which all threads across have.
+func (a *attender) storeRows(t *Tensor, head ir.Index, value func(i int) scalar.Expr) {
+	var body []Stmt
+	for i := range 4 {
+		_, exists := a.rows.inside(a.row(i))
+		at := append(slices.Clone(head), a.row(i))
+		body = append(body, guard(exists, a.store(t, at, scalar.Convert(value(i), t.DType)))...)
+	}
+	body = guard(scalar.Eq(a.x, integer(0)), body)
+	a.body = append(a.body, guard(a.exists, body)...)
+}
+
+// bounded returns a position below n, and whether it is the one asked for.
+func bounded(pos scalar.Expr, n int, always bool) (at, ok scalar.Expr) {
+	if always {
+		return pos, scalar.ConstBool(true)
+	}
+	return scalar.Min(pos, integer(n-1)), scalar.Lt(pos, integer(n))
+}
+
+func orZero(ok, x scalar.Expr) scalar.Expr { return scalar.Select(ok, x, scalar.ConstF(ir.F32, 0)) }
+
+func sum(first scalar.Expr, rest ...scalar.Expr) scalar.Expr {
+	for _, x := range rest {
+		first = scalar.Add(first, x)
+	}
+	return first
+}
+
+// finiteOrZero keeps what is subtracted from scores that are all -Inf from
+// making NaN of them.
+func finiteOrZero(x scalar.Expr) scalar.Expr {
+	finite := scalar.Ge(x, scalar.ConstF(ir.F32, -math.MaxFloat32))
+	return scalar.Select(finite, x, scalar.ConstF(ir.F32, 0))
+}
