@@ -9,11 +9,11 @@ const ScoreBytes = 64 << 20
 
 // Bounds of attention in blocks.
 const (
-	attendThreads = 128
-	attendShared  = 12 << 10 // bytes of workgroup memory
-	attendVectors = 4        // of sums that each of a thread's four rows has room for
-	attendDepth   = 16       // contracted positions in workgroup memory at a time
-	attendLongest = 256      // queries, keys and values
+	attendThreads  = 128
+	attendShared   = 12 << 10 // bytes of workgroup memory
+	attendVectors  = 4        // of sums that each of a thread's four rows has room for
+	attendDepth    = 16       // contracted positions in workgroup memory at a time
+	attendLongest  = 256      // queries, keys and values
 )
 
 // AttendsInBlocks reports whether a node is attention that is better computed
@@ -44,19 +44,16 @@ type attendTile struct{ across, groups int }
 
 // pickAttendTile returns the tile with most rows of which a thread has registers
 // for its part of the sums, rows that long.
-func pickAttendTile(groups int, sums ...int) attendTile {
-	t := attendTile{across: 8, groups: groups}
-	for {
+func pickAttendTile(sums ...int) attendTile {
+	for t := (attendTile{across: 8, groups: 1}); ; t.across *= 2 {
 		vectors := 0
 		for _, length := range sums {
 			vectors += t.vectors(length)
 		}
 		if vectors <= attendVectors || t.across == 32 {
-			break
+			return t
 		}
-		t = attendTile{2 * t.across, 1}
 	}
-	return t
 }
 
 func (t attendTile) down() int { return attendThreads / t.across }

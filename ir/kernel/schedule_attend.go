@@ -33,6 +33,7 @@ type attender struct {
 	exists     scalar.Expr // false in workgroups that must store nothing
 	slot       int         // workgroup memory
 	rows, cols attendSide
+	byQuery    bool     // the rows are queries
 	queryHead  ir.Index // which head of the queries, and of the keys
 	keyHead    ir.Index
 }
@@ -66,10 +67,15 @@ func newAttender(e *emitter, m *Member, s ir.Attend, t attendTile, groups int) (
 	return a, a.let("group", group, groups-1)
 }
 
-// sides tells what stands along the rows and along the columns.
-func (a *attender) sides(rows, cols int) {
-	a.rows = attendSide{count: rows, block: a.t.rows()}
-	a.cols = attendSide{count: cols, block: a.t.cols()}
+// sides has the queries stand along the rows and the keys along the columns, or
+// the other way round.
+func (a *attender) sides(byQuery bool) {
+	a.byQuery = byQuery
+	a.rows = attendSide{count: a.Queries, block: a.t.rows()}
+	a.cols = attendSide{count: a.Keys, block: a.t.cols()}
+	if !byQuery {
+		a.rows.count, a.cols.count = a.Keys, a.Queries
+	}
 }
 
 func (s *attendSide) blocks() int { return ceilDiv(s.count, s.block) }
@@ -95,7 +101,7 @@ func (a *attender) atHead(head scalar.Expr) {
 	}
 	a.keyHead = slices.Clone(a.queryHead)
 	if last := len(a.keyHead) - 1; last >= 0 {
-		a.keyHead[last] = a.let("shared_head", scalar.FloorDiv(a.keyHead[last], integer(a.Share)), a.Heads[last]/a.Share-1)
+		a.keyHead[last] = a.let("key_head", scalar.FloorDiv(a.keyHead[last], integer(a.Share)), a.Heads[last]/a.Share-1)
 	}
 }
 
@@ -130,13 +136,13 @@ func (a *attender) barrier() { a.body = append(a.body, &Barrier{}) }
 
 // columnBlocks runs a body for the blocks of columns in which any of the rows at
 // hand sees, or is seen, from block lo on and before block hi.
-func (a *attender) columnBlocks(lo, hi scalar.Expr, rowsAreQueries bool, body func()) {
+func (a *attender) columnBlocks(lo, hi scalar.Expr, body func()) {
 	later := a.Keys - a.Queries // query i belongs to key i + later
-	if a.Causal && rowsAreQueries {
+	if a.Causal && a.byQuery {
 		seen := scalar.Max(scalar.Add(a.rows.first, integer(a.rows.block+later)), integer(0))
 		hi = scalar.Min(hi, scalar.FloorDiv(scalar.Add(seen, integer(a.cols.block-1)), integer(a.cols.block)))
 	}
-	if a.Causal && !rowsAreQueries {
+	if a.Causal && !a.byQuery {
 		seeing := scalar.Max(scalar.Sub(a.rows.first, integer(later)), integer(0))
 		lo = scalar.Max(lo, scalar.FloorDiv(seeing, integer(a.cols.block)))
 	}
@@ -165,12 +171,12 @@ func (a *attender) zeros(prefix string, columns int) fragment {
 }
 
 func (f fragment) register(i, c int) string {
-	return f.name + "_" + strconv.Itoa(i) + "_" + strconv.Itoa(c)
+	return f.name + "_" + strconv.Itoa(i*f.columns+c)
 }
 
 func (f fragment) at(i, c int) scalar.Expr { return scalar.FreeVar(f.register(i, c), ir.F32) }
 
-// add adds the products of four numbers of a thread's rows and vectors of its
+// addProducts adds the products of four numbers of a thread's rows and vectors of its
 // columns, read from workgroup memory.
 func (a *attender) addProducts(f fragment, left scalar.Expr, right []scalar.Expr) {
 	read := func(at scalar.Expr) []string {
@@ -242,23 +248,16 @@ func (a *attender) stageRows(m matrix, s *attendSide, base int, from scalar.Expr
 
 // stage has the threads write so many vectors into workgroup memory.
 func (a *attender) stage(vectors int, vector func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr)) {
-	for v := 0; v < vectors; v += attendThreads {
+	a.count("turn", ceilDiv(vectors, attendThreads), func(turn scalar.Expr) {
 		outer := a.body
 		a.body = nil
-		id := a.Simplify(scalar.Add(a.lane, integer(v)))
-		bounded := v+attendThreads > vectors
-		at := id
-		if bounded {
-			at = scalar.Min(id, integer(vectors-1))
-		}
+		id := a.Simplify(scalar.Add(a.lane, scalar.Mul(turn, integer(attendThreads))))
+		at, ok := bounded(id, vectors, vectors%attendThreads == 0)
 		to, values := vector(at)
 		a.body = append(a.body, a.nameAll(values)...)
 		a.body = append(a.body, &StoreVec{a.slot, a.Simplify(to), values})
-		if bounded {
-			a.body = []Stmt{&If{Cond: scalar.Lt(id, integer(vectors)), Then: a.body}}
-		}
-		a.body = append(outer, a.body...)
-	}
+		a.body = append(outer, guard(ok, a.body)...)
+	})
 }
 
 // accumulate adds to sums the products of a table of weights and the rows of an
@@ -268,14 +267,11 @@ func (a *attender) accumulate(sums, weights fragment, m matrix) {
 	turns, down, piece := a.t.turns(m.length), a.t.down(), a.t.piece()
 	base := down * piece
 	width := a.t.vectors(m.length) * a.t.across
-	for g := range a.t.groups {
-		for j := range 4 {
-			at := sum(scalar.Mul(a.x, integer(4*down)), integer(j*down), a.y)
-			a.body = append(a.body, &StoreVec{a.slot, a.Simplify(at), weights.column(4*g + j)})
-		}
+	a.count("group", a.t.groups, func(group scalar.Expr) {
+		a.stagePiece(weights, group)
 		a.count("turn", piece/turns, func(turn scalar.Expr) {
 			from := a.let("from", scalar.Mul(turn, integer(turns)), piece-turns)
-			a.stageRows(m, &a.cols, base, scalar.Add(from, integer(g*piece)), turns)
+			a.stageRows(m, &a.cols, base, scalar.Add(from, scalar.Mul(group, integer(piece))), turns)
 			a.barrier()
 			a.count("k", turns, func(k scalar.Expr) {
 				right := make([]scalar.Expr, a.t.vectors(m.length))
@@ -286,6 +282,19 @@ func (a *attender) accumulate(sums, weights fragment, m matrix) {
 			})
 			a.barrier()
 		})
+	})
+}
+
+// stagePiece writes a group of columns into workgroup memory.
+func (a *attender) stagePiece(f fragment, group scalar.Expr) {
+	down := a.t.down()
+	for g := range a.t.groups {
+		var stores []Stmt
+		for j := range 4 {
+			at := sum(scalar.Mul(a.x, integer(4*down)), integer(j*down), a.y)
+			stores = append(stores, &StoreVec{a.slot, a.Simplify(at), f.column(4*g + j)})
+		}
+		a.body = append(a.body, guard(scalar.Eq(group, integer(g)), stores)...)
 	}
 }
 
@@ -337,21 +346,24 @@ func (a *attender) column(c int) scalar.Expr {
 
 // storeSums stores a thread's rows of sums as rows of a result.
 func (a *attender) storeSums(t *Tensor, head ir.Index, length int, value func(i, c int) scalar.Expr) {
-	first := a.let("first_row", a.row(0), a.rows.blocks()*a.rows.block-4)
-	col := a.let("first_column", scalar.Mul(a.x, integer(4)), 4*a.t.across-4)
-	var body []Stmt
+	outer := a.body
+	a.body = nil
+	col := a.let("column", scalar.Mul(a.x, integer(4)), 4*a.t.across-4)
 	for i := range 4 {
-		row := scalar.Add(first, integer(i))
-		_, exists := a.rows.inside(row)
-		var inRow []Stmt
+		_, exists := a.rows.inside(a.row(i))
+		before := a.body
+		a.body = nil
+		root, offset := t.resolve(a.p.depth(), linear(t.Dims, slices.Concat(head, ir.Index{a.row(i), col})))
+		to := a.let("to", offset, MaxElements)
 		for c := range 4 * a.t.vectors(length) {
-			at, ok := bounded(scalar.Add(col, integer(c/4*4*a.t.across+c%4)), length, length%(4*a.t.across) == 0)
-			store := a.store(t, slices.Concat(head, ir.Index{row, at}), scalar.Convert(value(i, c), t.DType))
-			inRow = append(inRow, guard(ok, store)...)
+			on := c/4*4*a.t.across + c%4
+			_, ok := bounded(scalar.Add(col, integer(on)), length, length%(4*a.t.across) == 0)
+			store := []Stmt{&Store{root.ID, scalar.Add(to, integer(on)), scalar.Convert(value(i, c), t.DType)}}
+			a.body = append(a.body, guard(ok, store)...)
 		}
-		body = append(body, guard(exists, inRow)...)
+		a.body = append(before, guard(exists, a.body)...)
 	}
-	a.body = append(a.body, guard(a.exists, body)...)
+	a.body = append(outer, guard(a.exists, a.body)...)
 }
 
 // storeRows stores a value of each row, which all threads across have.

@@ -70,40 +70,45 @@ func (a *attender) stat(stats *Tensor, s *attendSide, query scalar.Expr, which i
 	return scalar.FreeVar(name, ir.F32)
 }
 
-// rowStats names the numbers of a thread's four queries.
-func (a *attender) rowStats(stats *Tensor) (lse, delta [4]scalar.Expr) {
-	for i := range 4 {
-		lse[i] = a.stat(stats, &a.rows, a.row(i), statLSE)
-		delta[i] = a.stat(stats, &a.rows, a.row(i), statDelta)
+// rowQueries returns the queries of a thread's rows, with what stats has of them
+// if it is there.
+func (a *attender) rowQueries(stats *Tensor) []query {
+	out := make([]query, 4)
+	for i := range out {
+		out[i] = a.query(stats, &a.rows, a.row(i))
 	}
-	return lse, delta
+	return out
+}
+
+func (a *attender) query(stats *Tensor, s *attendSide, at scalar.Expr) query {
+	q := query{limit: a.limit(s, at)}
+	if stats != nil {
+		q.lse, q.delta = a.stat(stats, s, at, statLSE), a.stat(stats, s, at, statDelta)
+	}
+	return q
 }
 
 // weight is the softmax of a score.
-func (x element) weight(lse scalar.Expr) scalar.Expr {
-	return orZero(x.seen, scalar.Exp(scalar.Sub(x.score, lse)))
+func (x element) weight(q query) scalar.Expr {
+	return orZero(x.seen, scalar.Exp(scalar.Sub(x.score, q.lse)))
 }
 
 // cotangents returns the cotangents of a block's scores, or with slope those of
 // its products. Its rows are queries.
-func (a *attender) cotangents(lse, delta [4]scalar.Expr, slope bool) fragment {
-	weights := a.zeros("weight", a.cols.block/a.t.across)
+func (a *attender) cotangents(queries []query, slope bool) fragment {
+	weights := a.zeros("w", a.cols.block/a.t.across)
 	a.product(weights, a.q(), a.k())
-	a.eachRow(weights, true, func(i int, x []element) []scalar.Expr {
-		values := make([]scalar.Expr, len(x))
-		for c := range x {
-			values[c] = x[c].weight(lse[i])
-			if slope {
-				values[c] = scalar.Mul(values[c], x[c].slope)
-			}
+	a.eachScore(weights, queries, func(i, _ int, x element) scalar.Expr {
+		if slope {
+			return scalar.Mul(x.weight(queries[i]), a.slope(x.capped))
 		}
-		return values
+		return x.weight(queries[i])
 	})
-	by := a.zeros("by", weights.columns)
+	by := a.zeros("b", weights.columns)
 	a.product(by, a.dout(), a.v())
 	for i := range 4 {
 		for c := range weights.columns {
-			x := scalar.Mul(weights.at(i, c), scalar.Sub(by.at(i, c), delta[i]))
+			x := scalar.Mul(weights.at(i, c), scalar.Sub(by.at(i, c), queries[i].delta))
 			a.body = append(a.body, &Assign{weights.register(i, c), x})
 		}
 	}
@@ -112,11 +117,11 @@ func (a *attender) cotangents(lse, delta [4]scalar.Expr, slope bool) fragment {
 
 // queries writes the kernel of the cotangents of the queries.
 func (b *backward) queries() Launch {
-	a := attendQueries(b.new(), b.m, b.Attend, pickAttendTile(1, b.Depth))
-	lse, delta := a.rowStats(b.stats)
-	sums := a.zeros("sum", 4*a.t.vectors(b.Depth))
-	a.columnBlocks(integer(0), integer(a.cols.blocks()), true, func() {
-		a.accumulate(sums, a.cotangents(lse, delta, true), a.k())
+	a := attendQueries(b.new(), b.m, b.Attend, pickAttendTile(b.Depth))
+	queries := a.rowQueries(b.stats)
+	sums := a.zeros("s", 4*a.t.vectors(b.Depth))
+	a.columnBlocks(integer(0), integer(a.cols.blocks()), func() {
+		a.accumulate(sums, a.cotangents(queries, true), a.k())
 	})
 	a.storeSums(b.m.Store[0], a.queryHead, b.Depth, sums.at)
 	return a.finish(b.name+"_queries", a.body)
@@ -126,18 +131,18 @@ func (b *backward) queries() Launch {
 // has a block of keys and goes through the queries of all heads that see them.
 func (b *backward) keys() Launch {
 	dk, dv := b.m.Store[1], b.m.Store[2]
-	t := pickAttendTile(1, b.Depth, b.Width)
+	t := pickAttendTile(b.Depth, b.Width)
 	blocks := ceilDiv(b.Keys, t.rows())
 	a, group := newAttender(b.new(), b.m, b.Attend, t, product(b.Heads)/b.Share*blocks)
-	a.sides(b.Keys, b.Queries)
+	a.sides(false)
 	a.move(&a.rows, scalar.Mod(group, integer(blocks)))
 	a.atKeyHead(scalar.FloorDiv(group, integer(blocks)))
 	var sums [2]fragment
-	sums[0] = a.zeros("sum", 4*t.vectors(b.Depth))
-	sums[1] = a.zeros("sum", 4*t.vectors(b.Width))
+	sums[0] = a.zeros("s", 4*t.vectors(b.Depth))
+	sums[1] = a.zeros("s", 4*t.vectors(b.Width))
 	a.count("head", b.Share, func(of scalar.Expr) {
 		a.atQueryHead(of)
-		a.columnBlocks(integer(0), integer(a.cols.blocks()), false, func() { a.blockOfQueries(b.stats, sums, dk != nil, dv != nil) })
+		a.columnBlocks(integer(0), integer(a.cols.blocks()), func() { a.blockOfQueries(b.stats, sums, dk != nil, dv != nil) })
 	})
 	if dk != nil {
 		a.storeSums(dk, a.keyHead, b.Depth, sums[0].at)
@@ -152,51 +157,39 @@ func (b *backward) keys() Launch {
 // wanted, what comes from the block of queries at hand.
 func (a *attender) blockOfQueries(stats *Tensor, sums [2]fragment, keys, values bool) {
 	columns := a.cols.block / a.t.across
-	lse, delta := make([]scalar.Expr, columns), make([]scalar.Expr, columns)
-	for c := range columns {
-		lse[c] = a.stat(stats, &a.cols, a.column(c), statLSE)
-		delta[c] = a.stat(stats, &a.cols, a.column(c), statDelta)
+	queries := make([]query, columns)
+	for c := range queries {
+		queries[c] = a.query(stats, &a.cols, a.column(c))
 	}
-	weights := a.zeros("weight", columns)
+	weights := a.zeros("w", columns)
 	a.product(weights, a.k(), a.q())
-	slopes := a.slopes(columns)
-	a.eachRow(weights, false, func(i int, x []element) []scalar.Expr {
-		out := make([]scalar.Expr, 0, 2*columns)
-		for c := range x {
-			out = append(out, x[c].weight(lse[c]))
+	capped := func(_, _ int) scalar.Expr { return nil }
+	var caps fragment
+	if a.Softcap != 0 {
+		caps = a.zeros("c", columns)
+		capped = caps.at
+	}
+	a.eachScore(weights, queries, func(i, c int, x element) scalar.Expr {
+		if a.Softcap != 0 {
+			a.body = append(a.body, &Assign{caps.register(i, c), x.capped})
 		}
-		for c := range x {
-			out = append(out, x[c].slope)
-		}
-		return out
-	}, slopes...)
+		return x.weight(queries[c])
+	})
 	if values {
 		a.accumulate(sums[1], weights, a.dout())
 	}
 	if !keys {
 		return
 	}
-	by := a.zeros("by", columns)
+	by := a.zeros("b", columns)
 	a.product(by, a.v(), a.dout())
 	for i := range 4 {
 		for c := range columns {
-			slope := scalar.ConstF(ir.F32, a.Scale)
-			if len(slopes) > 0 {
-				slope = slopes[0].at(i, c)
-			}
-			x := scalar.Mul(scalar.Mul(weights.at(i, c), slope), scalar.Sub(by.at(i, c), delta[c]))
+			x := scalar.Mul(scalar.Mul(weights.at(i, c), a.slope(capped(i, c))), scalar.Sub(by.at(i, c), queries[c].delta))
 			a.body = append(a.body, &Assign{weights.register(i, c), x})
 		}
 	}
 	a.accumulate(sums[0], weights, a.q())
-}
-
-// slopes declares registers for the derivatives of scores where these differ.
-func (a *attender) slopes(columns int) []fragment {
-	if a.Softcap == 0 {
-		return nil
-	}
-	return []fragment{a.zeros("slope", columns)}
 }
 
 // atKeyHead goes to a head of the keys, by its number among all.
@@ -207,7 +200,7 @@ func (a *attender) atKeyHead(head scalar.Expr) {
 	}
 	a.keyHead = a.unflatten(head, dims)
 	for i, h := range a.keyHead {
-		a.keyHead[i] = a.let("shared_head", h, dims[i]-1)
+		a.keyHead[i] = a.let("key_head", h, dims[i]-1)
 	}
 }
 

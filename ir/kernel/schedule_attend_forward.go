@@ -12,30 +12,34 @@ import (
 // and the sum of exponentials of each query so far.
 func attendForward(e *emitter, g *Group, s ir.Attend) Launch {
 	m := g.Members[0]
-	a := attendQueries(e, m, s, pickAttendTile(2, s.Width))
-	zero, none := scalar.ConstF(ir.F32, 0), scalar.ConstF(ir.F32, math.Inf(-1))
+	t := pickAttendTile(s.Width)
+	if s.Mask < 0 && s.Softcap == 0 && t.vectors(s.Width) <= attendVectors/2 {
+		t.groups = 2 // otherwise there is more to write for each score, or for each sum
+	}
+	a := attendQueries(e, m, s, t)
+	zero, none := scalar.ConstF(ir.F32, 0), scalar.FreeVar("none", ir.F32)
+	a.body = append(a.body, &Let{none.Name, scalar.ConstF(ir.F32, math.Inf(-1))})
+	queries := a.rowQueries(nil)
 	greatest, total := a.vars("greatest", none), a.vars("total", zero)
-	out := a.zeros("out", 4*a.t.vectors(s.Width))
-	a.columnBlocks(integer(0), integer(a.cols.blocks()), true, func() {
-		scores := a.zeros("score", a.cols.block/a.t.across)
+	out := a.zeros("o", 4*a.t.vectors(s.Width))
+	a.columnBlocks(integer(0), integer(a.cols.blocks()), func() {
+		scores := a.zeros("s", a.cols.block/a.t.across)
 		a.product(scores, a.q(), a.k())
-		a.eachRow(scores, true, func(_ int, x []element) []scalar.Expr {
-			values := make([]scalar.Expr, len(x))
-			for c := range x {
-				values[c] = scalar.Select(x[c].seen, x[c].score, none)
-			}
-			return values
-		})
+		a.eachScore(scores, queries, func(_, _ int, x element) scalar.Expr { return scalar.Select(x.seen, x.score, none) })
 		a.rescale(scores, out, greatest, total)
 		a.accumulate(out, scores, a.v())
 	})
 	sums := a.vars("sum", zero)
 	a.meet(sums, variables32(total), true, scalar.Add)
 	if t := m.Store[0]; t != nil {
-		a.storeSums(t, a.queryHead, s.Width, func(i, c int) scalar.Expr {
+		divisors := make([]string, 4) // where no key is seen the sums are 0 too
+		for i := range divisors {
+			divisors[i] = a.name("divisor")
 			l := scalar.FreeVar(sums[i], ir.F32)
-			empty := scalar.Eq(l, zero)
-			return scalar.Select(empty, zero, scalar.Div(out.at(i, c), scalar.Select(empty, scalar.ConstF(ir.F32, 1), l)))
+			a.body = append(a.body, &Let{divisors[i], scalar.Select(scalar.Eq(l, zero), scalar.ConstF(ir.F32, 1), l)})
+		}
+		a.storeSums(t, a.queryHead, s.Width, func(i, c int) scalar.Expr {
+			return scalar.Div(out.at(i, c), scalar.FreeVar(divisors[i], ir.F32))
 		})
 	}
 	if t := m.Store[1]; t != nil {
@@ -53,7 +57,7 @@ func attendForward(e *emitter, g *Group, s ir.Attend) Launch {
 func attendQueries(e *emitter, m *Member, s ir.Attend, t attendTile) *attender {
 	blocks := ceilDiv(s.Queries, t.rows())
 	a, group := newAttender(e, m, s, t, product(s.Heads)*blocks)
-	a.sides(s.Queries, s.Keys)
+	a.sides(true)
 	block := scalar.Mod(group, integer(blocks))
 	if s.Causal {
 		block = scalar.Sub(integer(blocks-1), block)
@@ -70,7 +74,7 @@ func (a *attender) rescale(scores, out fragment, greatest, total []string) {
 	for i := range local {
 		local[i] = scores.at(i, 0)
 		for c := 1; c < scores.columns; c++ {
-			local[i] = scalar.Max(local[i], scores.at(i, c))
+			local[i] = greater(local[i], scores.at(i, c))
 		}
 	}
 	next := make([]string, 4)
@@ -78,7 +82,7 @@ func (a *attender) rescale(scores, out fragment, greatest, total []string) {
 		next[i] = a.name("next")
 		a.body = append(a.body, &Var{next[i], scalar.FreeVar(greatest[i], ir.F32)})
 	}
-	a.meet(next, local, true, scalar.Max)
+	a.meet(next, local, true, greater)
 	for i := range next {
 		top, factor := a.name("top"), a.name("factor")
 		a.body = append(a.body,
@@ -87,79 +91,117 @@ func (a *attender) rescale(scores, out fragment, greatest, total []string) {
 			&Assign{greatest[i], scalar.FreeVar(next[i], ir.F32)},
 		)
 		by := scalar.FreeVar(factor, ir.F32)
-		l := scalar.Mul(scalar.FreeVar(total[i], ir.F32), by)
+		a.body = append(a.body, &Assign{total[i], scalar.Mul(scalar.FreeVar(total[i], ir.F32), by)})
 		for c := range scores.columns {
 			weight := scalar.Exp(scalar.Sub(scores.at(i, c), scalar.FreeVar(top, ir.F32)))
-			a.body = append(a.body, &Assign{scores.register(i, c), weight})
-			l = scalar.Add(l, scores.at(i, c))
+			a.body = append(a.body,
+				&Assign{scores.register(i, c), weight},
+				&Assign{total[i], scalar.Add(scalar.FreeVar(total[i], ir.F32), scores.at(i, c))})
 		}
-		a.body = append(a.body, &Assign{total[i], l})
 		for c := range out.columns {
 			a.body = append(a.body, &Assign{out.register(i, c), scalar.Mul(out.at(i, c), by)})
 		}
 	}
 }
 
+// greater returns the greater of two scores. What it makes of NaN is no matter:
+// the exponential of such a score is NaN whatever is subtracted from it.
+func greater(a, b scalar.Expr) scalar.Expr { return scalar.Select(scalar.Lt(a, b), b, a) }
+
+// query is what the scores of a query have in common.
+type query struct {
+	limit      scalar.Expr // the query sees the keys before it
+	lse, delta scalar.Expr // the columns of stats, for cotangents
+}
+
+// limit names the key that is the first that a query does not see.
+func (a *attender) limit(s *attendSide, at scalar.Expr) scalar.Expr {
+	limit := integer(a.Keys)
+	if a.Causal {
+		limit = scalar.Min(scalar.Max(scalar.Add(at, integer(a.Keys-a.Queries+1)), integer(0)), limit)
+	}
+	if _, ok := s.inside(at); ok.Op != scalar.OpConst {
+		limit = scalar.Select(ok, limit, integer(0))
+	}
+	if limit.Op == scalar.OpConst {
+		return limit
+	}
+	return a.let("limit", limit, a.Keys)
+}
+
 // element is what becomes of a product of a query and a key.
 type element struct {
 	score scalar.Expr
 	seen  scalar.Expr // false where the query must not see the key
-	slope scalar.Expr // the derivative of the score by the product
+	// capped is what the soft cap multiplies, of which the derivative of the score
+	// by the product is a function; nil without one.
+	capped scalar.Expr
 }
 
-// eachRow replaces the products of a fragment, row by row, by what f makes of
-// them. Values beyond the columns go into the fragments more, if there are any.
-func (a *attender) eachRow(products fragment, rowsAreQueries bool, f func(i int, x []element) []scalar.Expr, more ...fragment) {
-	row := a.let("row", a.row(0), a.rows.blocks()*a.rows.block-4)
-	col := a.let("column", a.column(0), a.cols.blocks()*a.cols.block-1)
-	for i := range 4 {
-		x := make([]element, products.columns)
-		for c := range x {
-			query, key := scalar.Add(row, integer(i)), scalar.Add(col, integer(c/4*a.t.piece()+c%4))
-			queries, keys := &a.rows, &a.cols
-			if !rowsAreQueries {
-				query, key, queries, keys = key, query, keys, queries
-			}
-			x[c] = a.element(products.at(i, c), queries, query, keys, key)
-		}
-		values := f(i, x)[:len(x)*(1+len(more))]
-		a.body = append(a.body, a.nameAll(values)...)
-		for n, to := range append([]fragment{products}, more...) {
-			for c := range x {
-				a.body = append(a.body, &Assign{to.register(i, c), values[n*len(x)+c]})
-			}
-		}
-	}
-}
-
-func (a *attender) element(x scalar.Expr, queries *attendSide, query scalar.Expr, keys *attendSide, key scalar.Expr) element {
+// slope is the derivative of a score by the product that it is made of.
+func (a *attender) slope(capped scalar.Expr) scalar.Expr {
 	scale := scalar.ConstF(ir.F32, a.Scale)
-	e := element{score: scalar.Mul(x, scale), slope: scale}
-	if a.Softcap != 0 {
-		t := scalar.Tanh(scalar.Mul(e.score, scalar.ConstF(ir.F32, 1/a.Softcap)))
-		e.score = scalar.Mul(t, scalar.ConstF(ir.F32, a.Softcap))
-		e.slope = scalar.Mul(scale, scalar.Sub(scalar.ConstF(ir.F32, 1), scalar.Mul(t, t)))
+	if capped == nil {
+		return scale
 	}
-	row, rowExists := queries.inside(query)
-	col, colExists := keys.inside(key)
-	e.seen = scalar.And(rowExists, colExists)
-	if a.Causal {
-		e.seen = scalar.And(e.seen, scalar.Ge(scalar.Add(query, integer(a.Keys-a.Queries)), key))
-	}
-	if a.Mask >= 0 {
-		mask := a.read(a.Mask, a.maskAt(row, col))
-		if mask.Type == ir.Bool {
-			e.seen = scalar.And(e.seen, mask)
-		} else {
-			e.score = scalar.Add(e.score, scalar.Convert(mask, ir.F32))
+	return scalar.Mul(scale, scalar.Sub(scalar.ConstF(ir.F32, 1), scalar.Mul(capped, capped)))
+}
+
+// eachScore replaces the products of a fragment by what f makes of them. There
+// is a query for each row or for each column.
+func (a *attender) eachScore(products fragment, queries []query, f func(i, c int, x element) scalar.Expr) {
+	rows, rowsInMask := a.positions("row", &a.rows, 4, a.row)
+	cols, colsInMask := a.positions("column", &a.cols, products.columns, a.column)
+	for i := range rows {
+		for c := range cols {
+			of, key, query, masked := i, cols[c], rowsInMask[i], colsInMask[c]
+			if !a.byQuery {
+				of, key, query, masked = c, rows[i], masked, query
+			}
+			x := a.element(products.at(i, c), key, queries[of].limit, a.maskAt(query, masked))
+			a.body = append(a.body, &Assign{products.register(i, c), f(i, c, x)})
 		}
 	}
-	e.seen = a.Simplify(e.seen)
+}
+
+// positions names the positions of a thread along a side, and those in a mask,
+// which has none beyond the last query and key.
+func (a *attender) positions(prefix string, s *attendSide, n int, position func(i int) scalar.Expr) (at, inMask []scalar.Expr) {
+	for i := range n {
+		pos := a.let(prefix, position(i), s.blocks()*s.block-1)
+		at, inMask = append(at, pos), append(inMask, pos)
+		if inside, _ := s.inside(pos); a.Mask >= 0 && inside != pos {
+			inMask[i] = a.let("masked", inside, s.count-1)
+		}
+	}
+	return at, inMask
+}
+
+func (a *attender) element(x, key, limit scalar.Expr, maskAt ir.Index) element {
+	e := element{score: scalar.Mul(x, scalar.ConstF(ir.F32, a.Scale)), seen: a.Simplify(scalar.Lt(key, limit))}
+	if a.Softcap != 0 {
+		t := a.name("t")
+		a.body = append(a.body, &Let{t, scalar.Tanh(scalar.Mul(e.score, scalar.ConstF(ir.F32, 1/a.Softcap)))})
+		e.capped = scalar.FreeVar(t, ir.F32)
+		e.score = scalar.Mul(e.capped, scalar.ConstF(ir.F32, a.Softcap))
+	}
+	if a.Mask < 0 {
+		return e
+	}
+	mask := a.read(a.Mask, maskAt)
+	if mask.Type == ir.Bool {
+		e.seen = scalar.And(e.seen, mask)
+	} else {
+		e.score = scalar.Add(e.score, scalar.Convert(mask, ir.F32))
+	}
 	return e
 }
 
 // maskAt returns the place in the mask for a score of the head at hand.
 func (a *attender) maskAt(row, col scalar.Expr) ir.Index {
+	if a.Mask < 0 {
+		return nil
+	}
 	dims, _ := a.m.Node.Input(a.Mask).Shape().Ints()
 	all := append(append(ir.Index{}, a.queryHead...), row, col)
 	at := all[len(all)-len(dims):]

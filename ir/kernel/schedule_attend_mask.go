@@ -27,16 +27,16 @@ func (b *backward) mask() Launch {
 			dims[i] = t.Dims[own]
 		}
 	}
-	shape := pickAttendTile(1)
+	shape := pickAttendTile()
 	rows, cols := ceilDiv(dims[rank], shape.rows()), ceilDiv(dims[rank+1], shape.cols())
 	a, group := newAttender(b.new(), b.m, b.Attend, shape, product(dims[:rank])*rows*cols)
-	a.sides(b.Queries, b.Keys)
+	a.sides(true)
 	x := &maskEmitter{attender: a, stats: b.stats, dims: dims}
 	x.at = a.unflatten(scalar.FloorDiv(group, integer(rows*cols)), dims[:rank])
 	for i, h := range x.at {
 		x.at[i] = a.let("mask_head", h, dims[i]-1)
 	}
-	x.sums = a.zeros("sum", 4)
+	x.sums = a.zeros("s", 4)
 	row := a.let("row_block", scalar.Mod(scalar.FloorDiv(group, integer(cols)), integer(rows)), rows-1)
 	column := a.let("column_block", scalar.Mod(group, integer(cols)), cols-1)
 	x.overHeads(func() { x.overRows(row, func() { x.overColumns(column) }) })
@@ -75,13 +75,13 @@ func (x *maskEmitter) overRows(block scalar.Expr, body func()) {
 
 // overColumns adds up the cotangents of the scores in the rows at hand.
 func (x *maskEmitter) overColumns(block scalar.Expr) {
-	lse, delta := x.rowStats(x.stats)
+	queries := x.rowQueries(x.stats)
 	lo, hi := integer(0), integer(x.cols.blocks())
 	if x.dims[len(x.at)+1] > 1 {
 		lo, hi = block, scalar.Add(block, integer(1))
 	}
-	x.columnBlocks(lo, hi, true, func() {
-		ds := x.cotangents(lse, delta, false)
+	x.columnBlocks(lo, hi, func() {
+		ds := x.cotangents(queries, false)
 		for i := range 4 {
 			for c := range 4 {
 				x.body = append(x.body, &Assign{x.sums.register(i, c), scalar.Add(x.sums.at(i, c), ds.at(i, c))})
