@@ -9,11 +9,11 @@ const ScoreBytes = 64 << 20
 
 // Bounds of attention in blocks.
 const (
-	attendThreads  = 128
-	attendShared   = 12 << 10 // bytes of workgroup memory
-	attendVectors  = 4        // of sums that each of a thread's four rows has room for
-	attendDepth    = 16       // contracted positions in workgroup memory at a time
-	attendLongest  = 256      // queries, keys and values
+	attendThreads = 128
+	attendShared  = 12 << 10 // bytes of workgroup memory
+	attendVectors = 4        // of sums that each of a thread's four rows has room for
+	attendDepth   = 16       // contracted positions in workgroup memory at a time
+	attendLongest = 256      // queries, keys and values
 )
 
 // AttendsInBlocks reports whether a node is attention that is better computed

@@ -1,6 +1,7 @@
 package plansim_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -109,4 +110,77 @@ func TestAttentionInBlocksOfAllSizes(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestAttentionInBlocksAmongOtherThings has it where results are not wanted, where
+// a state or a carry takes them, and where a mask that is added hides all keys.
+func TestAttentionInBlocksAmongOtherThings(t *testing.T) {
+	cases := map[string]func(b *ir.Builder, q, k, v ir.Value){
+		"the sum alone": func(b *ir.Builder, q, k, v ir.Value) {
+			_, lse := ops.AttentionForward(b, q, k, v, ir.Value{}, ops.AttentionAttrs{})
+			b.Output("y", lse)
+		},
+		"the cotangent of the queries": func(b *ir.Builder, q, k, v ir.Value) { backwardOf(b, q, k, v, 0) },
+		"the cotangent of the keys":    func(b *ir.Builder, q, k, v ir.Value) { backwardOf(b, q, k, v, 1) },
+		"the cotangent of the values":  func(b *ir.Builder, q, k, v ir.Value) { backwardOf(b, q, k, v, 2) },
+		"views of operands": func(b *ir.Builder, q, k, v ir.Value) {
+			turned := func(x ir.Value) ir.Value { return ops.Reverse(b, x, 1) }
+			b.Output("y", ops.Attention(b, turned(q), turned(k), turned(v), ir.Value{}, ops.AttentionAttrs{}))
+		},
+		"a mask of places": func(b *ir.Builder, q, k, v ir.Value) {
+			at := func(axis int) ir.Value { return ops.Iota(b, ir.I32, axis, ir.Dims(5, 6)...) }
+			near := ops.Lt(b, ops.Abs(b, ops.Sub(b, at(0), at(1))), ops.Const(b, ir.I32, 2))
+			b.Output("y", ops.Attention(b, q, k, v, near, ops.AttentionAttrs{}))
+		},
+		"nothing seen": func(b *ir.Builder, q, k, v ir.Value) {
+			mask := ops.Mul(b, ops.Const(b, ir.F32, math.Inf(-1)), ops.OnesLike(b, q))
+			mask = ops.SliceAxis(b, mask, 2, ir.N(0), ir.N(1))
+			b.Output("y", ops.Attention(b, q, k, v, mask, ops.AttentionAttrs{}))
+		},
+		"a carry": func(b *ir.Builder, q, k, v ir.Value) {
+			carries, ys := ops.Scan(b, ops.Loop{
+				Consts: []ir.Value{k, v}, Carries: []ir.Value{q}, Length: ir.N(3),
+				Body: func(b *ir.Builder, kv, q, _ []ir.Value) (next, ys []ir.Value) {
+					out, lse := ops.AttentionForward(b, q[0], kv[0], kv[1], ir.Value{}, ops.AttentionAttrs{})
+					return []ir.Value{out}, []ir.Value{lse, out}
+				},
+			})
+			b.Output("y", carries[0])
+			b.Output("sums", ys[0])
+			b.Output("all", ys[1])
+		},
+	}
+	for name, f := range cases {
+		t.Run(name, func(t *testing.T) {
+			inputs := map[string]*ir.Array{}
+			rng := rand.New(rand.NewPCG(5, 6))
+			g, err := ir.Build("g", func(b *ir.Builder) {
+				f(b, drawnInput(b, rng, inputs, "q", 2, 5, 4), drawnInput(b, rng, inputs, "k", 2, 6, 4), drawnInput(b, rng, inputs, "v", 2, 6, 4))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			names := checkGraphOn(t, inBlocks(), g, inputs)
+			if !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, "attend_") }) {
+				t.Errorf("kernels %v: none of them is of attention", names)
+			}
+		})
+	}
+}
+
+// backwardOf gives out one cotangent of attention.
+func backwardOf(b *ir.Builder, q, k, v ir.Value, which int) {
+	row := ops.ReduceSum(b, q, 2)
+	b.Output("y", ops.AttentionBackward(b, q, k, v, row, row, q, ir.Value{}, ops.AttentionAttrs{Scale: 0.5})[which])
+}
+
+// drawnInput adds an input with random values.
+func drawnInput(b *ir.Builder, rng *rand.Rand, inputs map[string]*ir.Array, name string, dims ...int) ir.Value {
+	a := ir.NewArray(ir.F32, dims...)
+	for i := range a.F {
+		a.F[i] = rng.NormFloat64() / 2
+	}
+	a.Round()
+	inputs[name] = a
+	return b.Input(name, ir.F32, ir.Dims(dims...)...)
 }

@@ -99,6 +99,12 @@ func checkSampleOn(t *testing.T, target plan.Target, op ir.Op, samples ...ir.Sam
 	if !runsOn(g) {
 		return nil
 	}
+	return checkGraphOn(t, target, g, inputs)
+}
+
+// checkGraphOn runs a graph and returns the names of the plan's kernels.
+func checkGraphOn(t *testing.T, target plan.Target, g *ir.Graph, inputs map[string]*ir.Array) (kernels []string) {
+	t.Helper()
 	want, err := ir.Eval(g, inputs, ir.EvalOptions{Reference: true})
 	if err != nil {
 		t.Fatal(err)
