@@ -3,8 +3,10 @@
 //
 //	go run ./js/bench/plans FOLDER
 //
-// writes matmul-N, matvec-N, softmax-ROWSxCOLS, mlp-LAYERS-BATCH and
-// lm-CONTEXT-WIDTH-HEADS-BLOCKS-BATCH, each with the extension .rlxp. Every plan has an entry "step", whose result is a state, and an entry
+// writes matmul-N, matvec-N, softmax-ROWSxCOLS, mlp-LAYERS-BATCH,
+// lm-CONTEXT-WIDTH-HEADS-BLOCKS-BATCH and attention-BATCH-HEADS-CONTEXT-DEPTH (forward and
+// backward, causal; with -scores behind it where the scores are kept), each with the
+// extension .rlxp. Every plan has an entry "step", whose result is a state, and an entry
 // "probe", whose output "first" is one element of that result: reading it waits for all
 // steps and moves four bytes.
 package main
@@ -12,6 +14,7 @@ package main
 import (
 	"fmt"
 	"log"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -27,6 +30,8 @@ import (
 type job struct {
 	name string
 	make func() (*ir.Module, error)
+	// scoreBytes is that of the target, 0 for the usual one.
+	scoreBytes int
 }
 
 func main() {
@@ -41,21 +46,36 @@ func main() {
 
 func jobs() []job {
 	all := []job{
-		{"matvec-4096", func() (*ir.Module, error) { return product(4096, 1) }},
-		{"softmax-4096x4096", func() (*ir.Module, error) { return softmax(4096, 4096) }},
-		{"mlp-64-64-10-128", func() (*ir.Module, error) { return mlp([]int{64, 64, 10}, 128) }},
+		{name: "matvec-4096", make: func() (*ir.Module, error) { return product(4096, 1) }},
+		{name: "softmax-4096x4096", make: func() (*ir.Module, error) { return softmax(4096, 4096) }},
+		{name: "mlp-64-64-10-128", make: func() (*ir.Module, error) { return mlp([]int{64, 64, 10}, 128) }},
 	}
 	for _, c := range models {
 		name := fmt.Sprintf("lm-%d-%d-%d-%d-%d", c.Context, c.Width, c.Heads, c.Blocks, c.Batch)
-		all = append(all, job{name, func() (*ir.Module, error) { return language(c) }})
+		all = append(all, job{name: name, make: func() (*ir.Module, error) { return language(c) }})
 	}
 	for _, n := range []int{1024, 2048, 4096} {
-		all = append(all, job{fmt.Sprintf("matmul-%d", n), func() (*ir.Module, error) { return product(n, n) }})
+		all = append(all, job{name: fmt.Sprintf("matmul-%d", n), make: func() (*ir.Module, error) { return product(n, n) }})
 	}
 	for _, batch := range []int{128, 4096} {
-		all = append(all, job{fmt.Sprintf("mlp-784-512-512-10-%d", batch), func() (*ir.Module, error) {
+		all = append(all, job{name: fmt.Sprintf("mlp-784-512-512-10-%d", batch), make: func() (*ir.Module, error) {
 			return mlp([]int{784, 512, 512, 10}, batch)
 		}})
+	}
+	return append(all, attentionJobs()...)
+}
+
+// attentionJobs are attention in blocks, and with its scores in memory as long as
+// these fit a binding of every device.
+func attentionJobs() []job {
+	var all []job
+	for _, dims := range [][]int{{1, 8, 512, 64}, {1, 8, 1024, 64}, {1, 8, 2048, 64}, {1, 8, 4096, 64}, {1, 8, 16384, 64}, {1, 8, 2048, 128}} {
+		name := fmt.Sprintf("attention-%d-%d-%d-%d", dims[0], dims[1], dims[2], dims[3])
+		step := func() (*ir.Module, error) { return attention(dims...) }
+		all = append(all, job{name, step, 1})
+		if 4*dims[0]*dims[1]*dims[2]*dims[2] <= plan.DefaultLimits().BindingBytes {
+			all = append(all, job{name + "-scores", step, math.MaxInt})
+		}
 	}
 	return all
 }
@@ -69,7 +89,9 @@ func writeAll(folder string, jobs []job) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", j.name, err)
 		}
-		p, err := plan.Compile(m, plan.WebGPU(), wgsl.Printer{})
+		target := plan.WebGPU()
+		target.ScoreBytes = j.scoreBytes
+		p, err := plan.Compile(m, target, wgsl.Printer{})
 		if err != nil {
 			return fmt.Errorf("%s: %w", j.name, err)
 		}
@@ -136,6 +158,27 @@ func mlp(layers []int, batch int) (*ir.Module, error) {
 		return nil, err
 	}
 	return module(step, "w0", layers[0], layers[1])
+}
+
+// attention is the sum of the gradients of causal attention, of batch, heads, context and
+// depth, along given cotangents.
+func attention(dims ...int) (*ir.Module, error) {
+	step, err := ir.Build("attention", func(b *ir.Builder) {
+		b.State("result", ir.F32, ir.Dims(dims...)...)
+		var in []ir.Value
+		for _, name := range []string{"q", "k", "v", "dout"} {
+			in = append(in, b.Input(name, ir.F32, ir.Dims(dims...)...))
+		}
+		a := ops.AttentionAttrs{Scale: 1 / math.Sqrt(float64(dims[3])), Causal: true}
+		out, lse := ops.AttentionForward(b, in[0], in[1], in[2], ir.Value{}, a)
+		delta := ops.ReduceSum(b, ops.Mul(b, out, in[3]), -1)
+		g := ops.AttentionBackward(b, in[0], in[1], in[2], lse, delta, in[3], ir.Value{}, a)
+		b.SetState("result", ops.Add(b, ops.Add(b, g[0], g[1]), g[2]))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return module(step, "result", dims...)
 }
 
 // models are language models of characters: a small one, and nanoGPT's.
