@@ -105,8 +105,8 @@ func (a *attender) atHead(head scalar.Expr) {
 	}
 }
 
-// load returns the element of an operand at a place in the head at hand, in f32.
-func (a *attender) load(operand int, at ...scalar.Expr) scalar.Expr {
+// operand returns the element of an operand at a place in the head at hand, in f32.
+func (a *attender) operand(operand int, at ...scalar.Expr) scalar.Expr {
 	head := a.queryHead
 	if operand == a.k().operand || operand == a.v().operand {
 		head = a.keyHead
@@ -176,8 +176,8 @@ func (f fragment) register(i, c int) string {
 
 func (f fragment) at(i, c int) scalar.Expr { return scalar.FreeVar(f.register(i, c), ir.F32) }
 
-// addProducts adds the products of four numbers of a thread's rows and vectors of its
-// columns, read from workgroup memory.
+// addProducts adds the products of four numbers of a thread's rows and vectors of
+// its columns, read from workgroup memory.
 func (a *attender) addProducts(f fragment, left scalar.Expr, right []scalar.Expr) {
 	read := func(at scalar.Expr) []string {
 		names := []string{a.name("a"), a.name("a"), a.name("a"), a.name("a")}
@@ -226,7 +226,7 @@ func (a *attender) stageDown(m matrix, s *attendSide, base int, k scalar.Expr, d
 		at, ok := bounded(scalar.Add(k, down), m.length, m.length%depth == 0)
 		for j := range 4 {
 			row, exists := s.inside(scalar.Add(pos, integer(j)))
-			values = append(values, orZero(scalar.And(ok, exists), a.load(m.operand, row, at)))
+			values = append(values, orZero(scalar.And(ok, exists), a.operand(m.operand, row, at)))
 		}
 		return sum(integer(base), scalar.Mul(down, integer(s.block/4+1)), vec), values
 	})
@@ -240,7 +240,7 @@ func (a *attender) stageRows(m matrix, s *attendSide, base int, from scalar.Expr
 		pos, exists := s.inside(a.let("pos", sum(s.first, from, row), s.blocks()*s.block-1))
 		for j := range 4 {
 			at, ok := bounded(sum(scalar.Mul(vec, integer(4)), integer(j)), m.length, m.length == 4*width)
-			values = append(values, orZero(scalar.And(ok, exists), a.load(m.operand, pos, at)))
+			values = append(values, orZero(scalar.And(ok, exists), a.operand(m.operand, pos, at)))
 		}
 		return scalar.Add(integer(base), id), values
 	})

@@ -66,7 +66,7 @@ func (a *attender) stat(stats *Tensor, s *attendSide, query scalar.Expr, which i
 	at, _ := s.inside(query)
 	name := a.name("stat")
 	place := append(append(ir.Index{}, a.queryHead...), at, integer(which))
-	a.body = append(a.body, &Let{name, a.emitter.load(stats, place)})
+	a.body = append(a.body, &Let{name, a.load(stats, place)})
 	return scalar.FreeVar(name, ir.F32)
 }
 

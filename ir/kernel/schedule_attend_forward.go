@@ -29,14 +29,14 @@ func attendForward(e *emitter, g *Group, s ir.Attend) Launch {
 		a.rescale(scores, out, greatest, total)
 		a.accumulate(out, scores, a.v())
 	})
-	sums := a.vars("sum", zero)
-	a.meet(sums, variables32(total), true, scalar.Add)
+	names := a.vars("sum", zero)
+	a.meet(names, floats(total), true, scalar.Add)
+	sums := floats(names)
 	if t := m.Store[0]; t != nil {
 		divisors := make([]string, 4) // where no key is seen the sums are 0 too
 		for i := range divisors {
 			divisors[i] = a.name("divisor")
-			l := scalar.FreeVar(sums[i], ir.F32)
-			a.body = append(a.body, &Let{divisors[i], scalar.Select(scalar.Eq(l, zero), scalar.ConstF(ir.F32, 1), l)})
+			a.body = append(a.body, &Let{divisors[i], scalar.Select(scalar.Eq(sums[i], zero), scalar.ConstF(ir.F32, 1), sums[i])})
 		}
 		a.storeSums(t, a.queryHead, s.Width, func(i, c int) scalar.Expr {
 			return scalar.Div(out.at(i, c), scalar.FreeVar(divisors[i], ir.F32))
@@ -44,9 +44,8 @@ func attendForward(e *emitter, g *Group, s ir.Attend) Launch {
 	}
 	if t := m.Store[1]; t != nil {
 		a.storeRows(t, a.queryHead, func(i int) scalar.Expr {
-			l := scalar.FreeVar(sums[i], ir.F32)
-			lse := scalar.Add(finiteOrZero(scalar.FreeVar(greatest[i], ir.F32)), scalar.Log(l))
-			return scalar.Select(scalar.Eq(l, zero), none, lse)
+			lse := scalar.Add(finiteOrZero(scalar.FreeVar(greatest[i], ir.F32)), scalar.Log(sums[i]))
+			return scalar.Select(scalar.Eq(sums[i], zero), none, lse)
 		})
 	}
 	return a.finish(g.Name(), a.body)
@@ -213,8 +212,8 @@ func (a *attender) maskAt(row, col scalar.Expr) ir.Index {
 	return at
 }
 
-// variables32 returns variables of f32.
-func variables32(names []string) []scalar.Expr {
+// floats returns variables of f32.
+func floats(names []string) []scalar.Expr {
 	out := make([]scalar.Expr, len(names))
 	for i, name := range names {
 		out[i] = scalar.FreeVar(name, ir.F32)

@@ -40,7 +40,7 @@ func (b *backward) mask() Launch {
 	row := a.let("row_block", scalar.Mod(scalar.FloorDiv(group, integer(cols)), integer(rows)), rows-1)
 	column := a.let("column_block", scalar.Mod(group, integer(cols)), cols-1)
 	x.overHeads(func() { x.overRows(row, func() { x.overColumns(column) }) })
-	x.store(t, row, column)
+	x.meetAndStore(t, row, column)
 	return a.finish(b.name+"_mask", a.body)
 }
 
@@ -90,59 +90,47 @@ func (x *maskEmitter) overColumns(block scalar.Expr) {
 	})
 }
 
-// store adds up what threads have along the axes on which the mask is one, and
-// stores the sums.
-func (x *maskEmitter) store(t *Tensor, row, column scalar.Expr) {
-	value, mine := x.sums.at, x.exists
-	rows, cols := min(x.dims[len(x.at)], 4), min(x.dims[len(x.at)+1], 4)
-	zero := scalar.ConstF(ir.F32, 0)
-	if cols == 1 {
-		part := make([]scalar.Expr, 4)
-		for i := range part {
-			part[i] = sum(value(i, 0), value(i, 1), value(i, 2), value(i, 3))
-		}
-		totals := x.vars("row_total", zero)
-		x.meet(totals, part, true, scalar.Add)
-		value = func(i, _ int) scalar.Expr { return scalar.FreeVar(totals[i], ir.F32) }
-		mine = scalar.And(mine, scalar.Eq(x.x, integer(0)))
-	}
-	if rows == 1 {
-		part := make([]scalar.Expr, 4)
-		for c := range part {
-			part[c] = sum(value(0, c), value(1, c), value(2, c), value(3, c))
-		}
-		totals := x.vars("column_total", zero)
-		x.meet(totals, part, false, scalar.Add)
-		value = func(_, c int) scalar.Expr { return scalar.FreeVar(totals[c], ir.F32) }
-		mine = scalar.And(mine, scalar.Eq(x.y, integer(0)))
-	}
+// meetAndStore adds up what threads have along the axes on which the mask is one,
+// and stores the sums.
+func (x *maskEmitter) meetAndStore(t *Tensor, row, column scalar.Expr) {
 	x.move(&x.rows, row)
 	x.move(&x.cols, column)
+	rows, rowAt, rowExists := 4, x.row, func(i int) scalar.Expr { return x.exist(&x.rows, x.row(i)) }
+	cols, colAt, colExists := 4, x.column, func(c int) scalar.Expr { return x.exist(&x.cols, x.column(c)) }
+	first := func(int) scalar.Expr { return integer(0) }
+	value := x.sums.at
+	if x.dims[len(x.at)+1] == 1 {
+		totals := x.totals(true, func(i int) scalar.Expr { return sum(value(i, 0), value(i, 1), value(i, 2), value(i, 3)) })
+		value = func(i, _ int) scalar.Expr { return totals[i] }
+		cols, colAt, colExists = 1, first, func(int) scalar.Expr { return scalar.Eq(x.x, integer(0)) }
+	}
+	if x.dims[len(x.at)] == 1 {
+		before := value
+		totals := x.totals(false, func(c int) scalar.Expr { return sum(before(0, c), before(1, c), before(2, c), before(3, c)) })
+		value = func(_, c int) scalar.Expr { return totals[c] }
+		rows, rowAt, rowExists = 1, first, func(int) scalar.Expr { return scalar.Eq(x.y, integer(0)) }
+	}
 	var body []Stmt
-	for i := range min(rows, 4) {
+	for i := range rows {
 		for c := range cols {
-			at, inside := x.place(t, i, c, rows == 1, cols == 1)
-			body = append(body, guard(inside, x.emitter.store(t, at, scalar.Convert(value(i, c), t.DType)))...)
+			at := append(append(ir.Index{}, x.at...), rowAt(i), colAt(c))
+			store := x.store(t, at[len(at)-len(t.Dims):], scalar.Convert(value(i, c), t.DType))
+			body = append(body, guard(scalar.And(rowExists(i), colExists(c)), store)...)
 		}
 	}
-	x.body = append(x.body, guard(mine, body)...)
+	x.body = append(x.body, guard(x.exists, body)...)
 }
 
-// place returns where in the mask the sum of a thread's row i and column c goes,
-// and whether there is such a place.
-func (x *maskEmitter) place(t *Tensor, i, c int, oneRow, oneColumn bool) (at ir.Index, inside scalar.Expr) {
-	row, rowExists := x.row(i), scalar.ConstBool(true)
-	if oneRow {
-		row = integer(0)
-	} else {
-		_, rowExists = x.rows.inside(row)
-	}
-	col, colExists := x.column(c), scalar.ConstBool(true)
-	if oneColumn {
-		col = integer(0)
-	} else {
-		_, colExists = x.cols.inside(col)
-	}
-	at = append(append(ir.Index{}, x.at...), row, col)
-	return at[len(at)-len(t.Dims):], x.Simplify(scalar.And(rowExists, colExists))
+// totals adds four values of each thread up, over the threads of a row or of a
+// column.
+func (x *maskEmitter) totals(across bool, value func(i int) scalar.Expr) []scalar.Expr {
+	totals := x.vars("total", scalar.ConstF(ir.F32, 0))
+	x.meet(totals, []scalar.Expr{value(0), value(1), value(2), value(3)}, across, scalar.Add)
+	return floats(totals)
+}
+
+// exist reports whether there is a position.
+func (x *maskEmitter) exist(s *attendSide, pos scalar.Expr) scalar.Expr {
+	_, ok := s.inside(pos)
+	return x.Simplify(ok)
 }

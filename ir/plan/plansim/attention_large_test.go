@@ -1,12 +1,14 @@
 package plansim_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/webgpu/wgsl"
 )
@@ -50,4 +52,53 @@ func TestTrainingOnALongContextFitsTheDefaultLimits(t *testing.T) {
 	if steps := len(p.Entries[0].Steps); bytes > 960<<20 || steps > 108 {
 		t.Errorf("%d MiB in %d buffers, %d steps; it took 957 MiB and 108 steps once", bytes>>20, len(p.Buffers), steps)
 	}
+}
+
+// TestKernelsOfAttentionStaySmall bounds the source and the workgroup memory of
+// kernels with all that there can be in them.
+func TestKernelsOfAttentionStaySmall(t *testing.T) {
+	for _, depth := range []int{64, 128, 256} {
+		for name, mask := range map[string][]ir.Dim{"none": nil, "bias": ir.Dims(2, 1, 2000)} {
+			t.Run(fmt.Sprintf("%d, %s", depth, name), func(t *testing.T) {
+				for _, k := range attentionPlan(t, depth, mask).Kernels {
+					if len(k.Source) > 24<<10 || k.SharedBytes > 12<<10 || len(k.Storage) > 8 {
+						t.Errorf("%s: %d bytes of source, %d of workgroup memory, %d bindings", k.Name, len(k.Source), k.SharedBytes, len(k.Storage))
+					}
+				}
+			})
+		}
+	}
+}
+
+func attentionPlan(t *testing.T, depth int, bias []ir.Dim) *plan.Plan {
+	t.Helper()
+	a := ops.AttentionAttrs{Scale: 1, Causal: true}
+	g, err := ir.Build("g", func(b *ir.Builder) {
+		var in []ir.Value
+		for _, name := range []string{"q", "k", "v", "dout"} {
+			in = append(in, b.Input(name, ir.F32, ir.Dims(2, 2000, depth)...))
+		}
+		var mask ir.Value
+		if bias != nil {
+			a.Softcap = 30
+			mask = b.Input("mask", ir.F32, bias...)
+		}
+		out, lse := ops.AttentionForward(b, in[0], in[1], in[2], mask, a)
+		b.Output("out", out)
+		for i, g := range ops.AttentionBackward(b, in[0], in[1], in[2], lse, lse, in[3], mask, a) {
+			b.Output(fmt.Sprint("g", i), g)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.Compile(m, inBlocks(), wgsl.Printer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }

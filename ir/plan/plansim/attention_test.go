@@ -112,6 +112,16 @@ func TestAttentionInBlocksOfAllSizes(t *testing.T) {
 	}
 }
 
+// TestAttentionInBlocksInAGridOfTwoAxes has more workgroups than an axis of a
+// dispatch takes.
+func TestAttentionInBlocksInAGridOfTwoAxes(t *testing.T) {
+	target := inBlocks()
+	target.Limits.Groups = 5
+	for op, s := range attentions[slices.IndexFunc(attentions, func(c attention) bool { return c.name == "shared heads" })].samples() {
+		t.Run(string(op), func(t *testing.T) { checkSampleOn(t, target, op, s) })
+	}
+}
+
 // TestAttentionInBlocksAmongOtherThings has it where results are not wanted, where
 // a state or a carry takes them, and where a mask that is added hides all keys.
 func TestAttentionInBlocksAmongOtherThings(t *testing.T) {
