@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -12,7 +14,7 @@ import (
 func attendBackward(p *Program, d Device, g *Group, s ir.Attend) []Launch {
 	m := g.Members[0]
 	b := backward{Attend: s, m: m, name: g.Name(), new: func() *emitter { return newEmitter(p, d) }}
-	dims := append(append([]int{}, s.Heads...), s.Queries, 2)
+	dims := slices.Concat(s.Heads, []int{s.Queries, 2})
 	b.stats = p.newTensor("attention_rows", ir.Type{DType: ir.F32, Shape: ir.Dims(dims...)})
 	out := []Launch{b.pack()}
 	if m.Store[0] != nil {
@@ -56,8 +58,8 @@ func (b *backward) pack() Launch {
 	query, exists := bounded(i, n, n%threads == 0 && !e.overshoots())
 	at := e.unflatten(e.Simplify(query), dims)
 	load := e.reader().operand(b.m.Node)
-	body := e.store(b.stats, append(append(ir.Index{}, at...), integer(statLSE)), finiteOrZero(load(3, at)))
-	body = append(body, e.store(b.stats, append(append(ir.Index{}, at...), integer(statDelta)), load(4, at))...)
+	body := e.store(b.stats, slices.Concat(at, ir.Index{integer(statLSE)}), finiteOrZero(load(3, at)))
+	body = append(body, e.store(b.stats, slices.Concat(at, ir.Index{integer(statDelta)}), load(4, at))...)
 	return e.finish(b.name+"_rows", guard(exists, body))
 }
 
@@ -65,7 +67,7 @@ func (b *backward) pack() Launch {
 func (a *attender) stat(stats *Tensor, s *attendSide, query scalar.Expr, which int) scalar.Expr {
 	at, _ := s.inside(query)
 	name := a.name("stat")
-	place := append(append(ir.Index{}, a.queryHead...), at, integer(which))
+	place := slices.Concat(a.queryHead, ir.Index{at, integer(which)})
 	a.body = append(a.body, &Let{name, a.load(stats, place)})
 	return scalar.FreeVar(name, ir.F32)
 }
@@ -80,6 +82,7 @@ func (a *attender) rowQueries(stats *Tensor) []query {
 	return out
 }
 
+// query returns the query at a position, of the head at hand.
 func (a *attender) query(stats *Tensor, s *attendSide, at scalar.Expr) query {
 	q := query{limit: a.limit(s, at)}
 	if stats != nil {
@@ -194,7 +197,7 @@ func (a *attender) blockOfQueries(stats *Tensor, sums [2]fragment, keys, values 
 
 // atKeyHead goes to a head of the keys, by its number among all.
 func (a *attender) atKeyHead(head scalar.Expr) {
-	dims := append([]int{}, a.Heads...)
+	dims := slices.Clone(a.Heads)
 	if last := len(dims) - 1; last >= 0 {
 		dims[last] /= a.Share
 	}
@@ -207,7 +210,7 @@ func (a *attender) atKeyHead(head scalar.Expr) {
 // atQueryHead goes to one of the heads of the queries that have the head of the
 // keys at hand.
 func (a *attender) atQueryHead(of scalar.Expr) {
-	a.queryHead = append(ir.Index{}, a.keyHead...)
+	a.queryHead = slices.Clone(a.keyHead)
 	if last := len(a.keyHead) - 1; last >= 0 {
 		head := scalar.Add(scalar.Mul(a.keyHead[last], integer(a.Share)), of)
 		a.queryHead[last] = a.let("head", head, a.Heads[last]-1)

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"slices"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -176,6 +177,7 @@ func (a *attender) positions(prefix string, s *attendSide, n int, position func(
 	return at, inMask
 }
 
+// element takes a product x with the key at a position through scale, cap and mask.
 func (a *attender) element(x, key, limit scalar.Expr, maskAt ir.Index) element {
 	e := element{score: scalar.Mul(x, scalar.ConstF(ir.F32, a.Scale)), seen: a.Simplify(scalar.Lt(key, limit))}
 	if a.Softcap != 0 {
@@ -202,7 +204,7 @@ func (a *attender) maskAt(row, col scalar.Expr) ir.Index {
 		return nil
 	}
 	dims, _ := a.m.Node.Input(a.Mask).Shape().Ints()
-	all := append(append(ir.Index{}, a.queryHead...), row, col)
+	all := slices.Concat(a.queryHead, ir.Index{row, col})
 	at := all[len(all)-len(dims):]
 	for i, d := range dims {
 		if d == 1 {

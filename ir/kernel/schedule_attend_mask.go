@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -60,6 +62,7 @@ func (x *maskEmitter) overHeads(body func()) {
 	})
 }
 
+// overRows runs a body for the block of rows that is the workgroup's, or for all.
 func (x *maskEmitter) overRows(block scalar.Expr, body func()) {
 	n := x.rows.blocks()
 	if x.dims[len(x.at)] > 1 {
@@ -113,7 +116,7 @@ func (x *maskEmitter) meetAndStore(t *Tensor, row, column scalar.Expr) {
 	var body []Stmt
 	for i := range rows {
 		for c := range cols {
-			at := append(append(ir.Index{}, x.at...), rowAt(i), colAt(c))
+			at := slices.Concat(x.at, ir.Index{rowAt(i), colAt(c)})
 			store := x.store(t, at[len(at)-len(t.Dims):], scalar.Convert(value(i, c), t.DType))
 			body = append(body, guard(scalar.And(rowExists(i), colExists(c)), store)...)
 		}
