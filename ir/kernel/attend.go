@@ -3,9 +3,10 @@ package kernel
 import "github.com/rlx-go/rlx/ir"
 
 // ScoreBytes is the most that the scores of an attention, in f32, take before
-// they are computed in blocks and not kept. Below it they come from contractions
-// with larger tiles, and the masks and what else surrounds them is fused.
-const ScoreBytes = 64 << 20
+// they are computed in blocks and not kept: what a binding of every WebGPU device
+// holds. Up to there they come from contractions with larger tiles, and the masks
+// and what else surrounds them is fused.
+const ScoreBytes = 128 << 20
 
 // Bounds of attention in blocks.
 const (
