@@ -54,7 +54,7 @@ type canon struct {
 
 func canonOf(g *Group, d Device) *canon {
 	c := &canon{p: g.program, number: map[*Tensor]int{}, members: map[*ir.Node]int{}, nodes: map[*ir.Node]int{}}
-	c.ints(d.Threads, d.SharedBytes, d.Groups, d.ArrayBytes, c.p.depth(), len(g.parts()))
+	c.ints(d.Threads, d.SharedBytes, d.Groups, d.ArrayBytes, c.p.depth(), c.p.options.Tensors, len(g.parts()))
 	for _, part := range g.parts() {
 		c.group(part)
 	}
@@ -100,6 +100,9 @@ func (c *canon) member(m *Member) {
 func (c *canon) node(n *ir.Node) {
 	c.string(string(n.Op()))
 	c.string(ir.FormatAttrs(n.Attrs()))
+	for _, g := range n.Subgraphs() {
+		c.string(g.String())
+	}
 	for _, t := range n.Types() {
 		c.dtype(t)
 	}

@@ -128,6 +128,10 @@ const (
 	ContractKind
 	// PrefixKind is a running combination along one axis.
 	PrefixKind
+	// ScatterKind stores updates where data says.
+	ScatterKind
+	// SortKind finds the order of elements along one axis.
+	SortKind
 	// AttendKind is attention, forward or backward.
 	AttendKind
 	// LoopKind is a scan. Its group becomes a [Loop].
@@ -136,7 +140,7 @@ const (
 
 // String returns the kind's name in lower case.
 func (k Kind) String() string {
-	return [...]string{"map", "reduce", "contract", "prefix", "attend", "loop"}[k]
+	return [...]string{"map", "reduce", "contract", "prefix", "scatter", "sort", "attend", "loop"}[k]
 }
 
 // Group is a set of nodes computed together.
@@ -158,6 +162,7 @@ type Group struct {
 	Copies []Copy
 
 	program *Program
+	alone   bool // each row of a reduction is one thread's
 	loads   []*Tensor
 	touch   footprint
 	place   int      // in the program's groups, while they are merged

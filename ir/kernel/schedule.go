@@ -39,6 +39,10 @@ func schedule(e *emitter, g *Group) []Launch {
 		return schedulePrefix(e, g)
 	case AttendKind:
 		return scheduleAttend(e, g)
+	case ScatterKind:
+		return scheduleScatter(g, e.device)
+	case SortKind:
+		return scheduleSort(g, e.p, e.device)
 	}
 	return scheduleMap(e, g)
 }

@@ -61,10 +61,10 @@ func newAttender(e *emitter, m *Member, s ir.Attend, t attendTile, groups int) (
 	e.workgroup = [3]int{attendThreads, 1, 1}
 	group, a.exists = e.boundedGroup(groups)
 	a.lane = LocalID(0, attendThreads)
-	a.x = a.let("x", scalar.Mod(a.lane, integer(t.across)), t.across-1)
-	a.y = a.let("y", scalar.FloorDiv(a.lane, integer(t.across)), t.down()-1)
+	a.x = a.let("x", scalar.Mod(a.lane, integer(t.across)))
+	a.y = a.let("y", scalar.FloorDiv(a.lane, integer(t.across)))
 	a.slot = e.shared("blocks", ir.F32, 4, attendShared/16)
-	return a, a.let("group", group, groups-1)
+	return a, a.let("group", group)
 }
 
 // sides has the queries stand along the rows and the keys along the columns, or
@@ -82,7 +82,7 @@ func (s *attendSide) blocks() int { return ceilDiv(s.count, s.block) }
 
 // move goes to a block.
 func (a *attender) move(s *attendSide, block scalar.Expr) {
-	s.first = a.let("first", scalar.Mul(block, integer(s.block)), (s.blocks()-1)*s.block)
+	s.first = a.let("first", scalar.Mul(block, integer(s.block)))
 }
 
 // inside returns a position that exists, and whether it is the one asked for.
@@ -97,11 +97,11 @@ func (s *attendSide) inside(pos scalar.Expr) (at, ok scalar.Expr) {
 func (a *attender) atHead(head scalar.Expr) {
 	a.queryHead = a.unflatten(head, a.Heads)
 	for i, h := range a.queryHead {
-		a.queryHead[i] = a.let("head", h, a.Heads[i]-1)
+		a.queryHead[i] = a.let("head", h)
 	}
 	a.keyHead = slices.Clone(a.queryHead)
 	if last := len(a.keyHead) - 1; last >= 0 {
-		a.keyHead[last] = a.let("key_head", scalar.FloorDiv(a.keyHead[last], integer(a.Share)), a.Heads[last]/a.Share-1)
+		a.keyHead[last] = a.let("key_head", scalar.FloorDiv(a.keyHead[last], integer(a.Share)))
 	}
 }
 
@@ -114,25 +114,14 @@ func (a *attender) operand(operand int, at ...scalar.Expr) scalar.Expr {
 	return scalar.Convert(a.read(operand, slices.Concat(head, at)), ir.F32)
 }
 
-// loop runs a body for numbers from start to end, which stay below limit.
-func (a *attender) loop(prefix string, start, end scalar.Expr, limit int, body func(i scalar.Expr)) {
-	outer := a.body
-	a.body = nil
-	name := a.name(prefix)
-	body(scalar.NewVar(name, ir.I32, 0, int64(limit-1)))
-	a.body = append(outer, &For{Var: name, Start: a.Simplify(start), End: a.Simplify(end), Step: integer(1), Body: a.body})
-}
-
 // count runs a body for 0, 1, … n-1.
 func (a *attender) count(prefix string, n int, body func(i scalar.Expr)) {
 	if n == 1 {
 		body(integer(0))
 		return
 	}
-	a.loop(prefix, integer(0), integer(n), n, body)
+	a.times(prefix, n, body)
 }
-
-func (a *attender) barrier() { a.body = append(a.body, &Barrier{}) }
 
 // columnBlocks runs a body for the blocks of columns in which any of the rows at
 // hand sees, or is seen, from block lo on and before block hi.
@@ -146,7 +135,7 @@ func (a *attender) columnBlocks(lo, hi scalar.Expr, body func()) {
 		seeing := scalar.Max(scalar.Sub(a.rows.first, integer(later)), integer(0))
 		lo = scalar.Max(lo, scalar.FloorDiv(seeing, integer(a.cols.block)))
 	}
-	a.loop("block", lo, hi, a.cols.blocks(), func(block scalar.Expr) {
+	a.loop("block", a.Simplify(lo), a.Simplify(hi), 1, a.cols.blocks()-1, func(block scalar.Expr) {
 		a.move(&a.cols, block)
 		body()
 	})
@@ -202,7 +191,7 @@ func (a *attender) product(f fragment, rows, cols matrix) {
 	rowStride, colStride := a.rows.block/4+1, a.cols.block/4+1
 	base := depth * rowStride
 	a.count("chunk", ceilDiv(rows.length, depth), func(chunk scalar.Expr) {
-		k := a.let("k", scalar.Mul(chunk, integer(depth)), rows.length-1)
+		k := a.let("k", scalar.Mul(chunk, integer(depth)))
 		a.stageDown(rows, &a.rows, 0, k, depth)
 		a.stageDown(cols, &a.cols, base, k, depth)
 		a.barrier()
@@ -222,7 +211,7 @@ func (a *attender) product(f fragment, rows, cols matrix) {
 func (a *attender) stageDown(m matrix, s *attendSide, base int, k scalar.Expr, depth int) {
 	a.stage(s.block/4*depth, func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr) {
 		vec, down := scalar.FloorDiv(id, integer(depth)), scalar.Mod(id, integer(depth))
-		pos := a.let("pos", scalar.Add(s.first, scalar.Mul(vec, integer(4))), s.blocks()*s.block-4)
+		pos := a.let("pos", scalar.Add(s.first, scalar.Mul(vec, integer(4))))
 		at, ok := bounded(scalar.Add(k, down), m.length, m.length%depth == 0)
 		for j := range 4 {
 			row, exists := s.inside(scalar.Add(pos, integer(j)))
@@ -237,7 +226,7 @@ func (a *attender) stageRows(m matrix, s *attendSide, base int, from scalar.Expr
 	width := a.t.vectors(m.length) * a.t.across
 	a.stage(rows*width, func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr) {
 		vec, row := scalar.Mod(id, integer(width)), scalar.FloorDiv(id, integer(width))
-		pos, exists := s.inside(a.let("pos", sum(s.first, from, row), s.blocks()*s.block-1))
+		pos, exists := s.inside(a.let("pos", sum(s.first, from, row)))
 		for j := range 4 {
 			at, ok := bounded(sum(scalar.Mul(vec, integer(4)), integer(j)), m.length, m.length == 4*width)
 			values = append(values, orZero(scalar.And(ok, exists), a.operand(m.operand, pos, at)))
@@ -270,7 +259,7 @@ func (a *attender) accumulate(sums, weights fragment, m matrix) {
 	a.count("group", a.t.groups, func(group scalar.Expr) {
 		a.stagePiece(weights, group)
 		a.count("turn", piece/turns, func(turn scalar.Expr) {
-			from := a.let("from", scalar.Mul(turn, integer(turns)), piece-turns)
+			from := a.let("from", scalar.Mul(turn, integer(turns)))
 			a.stageRows(m, &a.cols, base, scalar.Add(from, scalar.Mul(group, integer(piece))), turns)
 			a.barrier()
 			a.count("k", turns, func(k scalar.Expr) {
@@ -348,13 +337,13 @@ func (a *attender) column(c int) scalar.Expr {
 func (a *attender) storeSums(t *Tensor, head ir.Index, length int, value func(i, c int) scalar.Expr) {
 	outer := a.body
 	a.body = nil
-	col := a.let("column", scalar.Mul(a.x, integer(4)), 4*a.t.across-4)
+	col := a.let("column", scalar.Mul(a.x, integer(4)))
 	for i := range 4 {
 		_, exists := a.rows.inside(a.row(i))
 		before := a.body
 		a.body = nil
 		root, offset := t.resolve(a.p.depth(), linear(t.Dims, slices.Concat(head, ir.Index{a.row(i), col})))
-		to := a.let("to", offset, MaxElements)
+		to := a.let("to", offset)
 		for c := range 4 * a.t.vectors(length) {
 			on := c/4*4*a.t.across + c%4
 			_, ok := bounded(scalar.Add(col, integer(on)), length, length%(4*a.t.across) == 0)

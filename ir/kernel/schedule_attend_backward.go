@@ -203,7 +203,7 @@ func (a *attender) atKeyHead(head scalar.Expr) {
 	}
 	a.keyHead = a.unflatten(head, dims)
 	for i, h := range a.keyHead {
-		a.keyHead[i] = a.let("key_head", h, dims[i]-1)
+		a.keyHead[i] = a.let("key_head", h)
 	}
 }
 
@@ -213,6 +213,6 @@ func (a *attender) atQueryHead(of scalar.Expr) {
 	a.queryHead = slices.Clone(a.keyHead)
 	if last := len(a.keyHead) - 1; last >= 0 {
 		head := scalar.Add(scalar.Mul(a.keyHead[last], integer(a.Share)), of)
-		a.queryHead[last] = a.let("head", head, a.Heads[last]-1)
+		a.queryHead[last] = a.let("head", head)
 	}
 }

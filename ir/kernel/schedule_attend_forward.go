@@ -126,7 +126,7 @@ func (a *attender) limit(s *attendSide, at scalar.Expr) scalar.Expr {
 	if limit.Op == scalar.OpConst {
 		return limit
 	}
-	return a.let("limit", limit, a.Keys)
+	return a.let("limit", limit)
 }
 
 // element is what becomes of a product of a query and a key.
@@ -168,10 +168,10 @@ func (a *attender) eachScore(products fragment, queries []query, f func(i, c int
 // which has none beyond the last query and key.
 func (a *attender) positions(prefix string, s *attendSide, n int, position func(i int) scalar.Expr) (at, inMask []scalar.Expr) {
 	for i := range n {
-		pos := a.let(prefix, position(i), s.blocks()*s.block-1)
+		pos := a.let(prefix, position(i))
 		at, inMask = append(at, pos), append(inMask, pos)
 		if inside, _ := s.inside(pos); a.Mask >= 0 && inside != pos {
-			inMask[i] = a.let("masked", inside, s.count-1)
+			inMask[i] = a.let("masked", inside)
 		}
 	}
 	return at, inMask

@@ -36,11 +36,11 @@ func (b *backward) mask() Launch {
 	x := &maskEmitter{attender: a, stats: b.stats, dims: dims}
 	x.at = a.unflatten(scalar.FloorDiv(group, integer(rows*cols)), dims[:rank])
 	for i, h := range x.at {
-		x.at[i] = a.let("mask_head", h, dims[i]-1)
+		x.at[i] = a.let("mask_head", h)
 	}
 	x.sums = a.zeros("s", 4)
-	row := a.let("row_block", scalar.Mod(scalar.FloorDiv(group, integer(cols)), integer(rows)), rows-1)
-	column := a.let("column_block", scalar.Mod(group, integer(cols)), cols-1)
+	row := a.let("row_block", scalar.Mod(scalar.FloorDiv(group, integer(cols)), integer(rows)))
+	column := a.let("column_block", scalar.Mod(group, integer(cols)))
 	x.overHeads(func() { x.overRows(row, func() { x.overColumns(column) }) })
 	x.meetAndStore(t, row, column)
 	return a.finish(b.name+"_mask", a.body)
@@ -64,13 +64,12 @@ func (x *maskEmitter) overHeads(body func()) {
 
 // overRows runs a body for the block of rows that is the workgroup's, or for all.
 func (x *maskEmitter) overRows(block scalar.Expr, body func()) {
-	n := x.rows.blocks()
 	if x.dims[len(x.at)] > 1 {
 		x.move(&x.rows, block)
 		body()
 		return
 	}
-	x.loop("row_block", integer(0), integer(n), n, func(block scalar.Expr) {
+	x.times("row_block", x.rows.blocks(), func(block scalar.Expr) {
 		x.move(&x.rows, block)
 		body()
 	})
