@@ -12,9 +12,10 @@ import (
 // is empty for a stated reason ([Def.NoGrad], [Def.NoBatch]) and never in
 // silence; a test walks all definitions.
 //
-// Exactly one of Scalar, Lower and Body is set. An op with Scalar or Lower is a
-// primitive. An op with Body is a composite: derivatives, batching and every
-// backend come through its body, and a backend may claim it by name.
+// Exactly one of Scalar, Lower and Body is set, but an [*AttendLowering] stands
+// beside a Body. An op with Body is a composite: derivatives, batching and every
+// backend come through its body, and a backend may claim it, by name or for its
+// lowering. Any other op is a primitive.
 type Def struct {
 	Op  Op
 	Doc string
@@ -71,7 +72,8 @@ type Def struct {
 	// Scalar is the body of an elementwise op: one result element from the
 	// elements of the operands, all of one shape.
 	Scalar func(n *Node, x []scalar.Expr) scalar.Expr
-	// Lower is the loop structure of any other primitive.
+	// Lower is the loop structure of any other primitive, or what a composite is
+	// to backends that claim it.
 	Lower Lowering
 	// Body builds the composite from primitives and returns its results.
 	Body func(b *Builder, n *Node, in []Value) []Value
@@ -121,7 +123,7 @@ var registry sync.Map
 // error names the op. It is of kind [ErrName] where the name is taken or is not
 // made of letters, digits, underscores and dots: the text form could not hold
 // it; and of kind [ErrDef] where there is no Infer, not exactly one of Scalar,
-// Lower and Body, or not exactly one of JVP and NoGrad (a composite may have
+// Lower and Body (but see [Def]), or not exactly one of JVP and NoGrad (a composite may have
 // neither: its body is differentiated).
 func Register(d *Def) error {
 	if d == nil {
@@ -145,8 +147,9 @@ func register(d *Def) error {
 
 // fault says what a definition lacks or has too much of, "" where it is whole.
 func (d *Def) fault() string {
+	_, claimed := d.Lower.(*AttendLowering)
 	forms := 0
-	for _, has := range []bool{d.Scalar != nil, d.Lower != nil, d.Body != nil} {
+	for _, has := range []bool{d.Scalar != nil, d.Lower != nil && !claimed, d.Body != nil} {
 		if has {
 			forms++
 		}

@@ -6,7 +6,8 @@ import "github.com/rlx-go/rlx/ir/scalar"
 // its operands, in scalar expressions and without any schedule: which thread
 // does what, in which order, is decided by package kernel for each target. It
 // is one of [*MapLowering], [*ReduceLowering], [*ContractLowering],
-// [*ScatterLowering], [*SortLowering], [*PrefixLowering] and [*ControlLowering].
+// [*ScatterLowering], [*SortLowering], [*PrefixLowering], [*AttendLowering] and
+// [*ControlLowering].
 type Lowering interface{ lowering() }
 
 // Index is the position of an element: one I32 expression for each axis.
@@ -174,6 +175,41 @@ type PrefixLowering struct {
 	Finish func(n *Node, acc []scalar.Expr) []scalar.Expr
 }
 
+// AttendLowering is attention without the matrix of its scores. It stands beside
+// a body, which is what is computed wherever that matrix is no burden.
+//
+// Operands 0, 1 and 2 are the queries, keys and values. Forward, the results are
+// those of the queries and the logarithms of the sums of exponentials. Backward,
+// operands 3, 4 and 5 are those logarithms, what to take off the cotangents of
+// the weights in each row, and the cotangents of the forward result; results 0,
+// 1 and 2 are the cotangents of queries, keys and values, and result 3, where
+// there is one, that of the mask.
+type AttendLowering struct {
+	Spec func(n *Node) Attend
+}
+
+// Attend describes softmax(scores)·v with scores[i, j] = mask(cap(scale·q[i]·k[j])).
+type Attend struct {
+	// Heads are the sizes of the axes of the queries before the last two, the
+	// heads last. Share neighbouring heads of queries have one of keys and values.
+	Heads []int
+	Share int
+	// Queries and Keys are how many there are for each head, Depth is the length
+	// of a query and of a key, Width that of a value.
+	Queries, Keys, Depth, Width int
+	Scale                       float64
+	// Softcap c, where not 0, makes c·tanh(s/c) of each score s.
+	Softcap float64
+	// Causal hides from a query the keys after its own, where the last query
+	// belongs to the last key.
+	Causal bool
+	// Mask is the number of the operand that hides scores, where it is boolean,
+	// or is added to them. It broadcasts to them. It is -1 where there is none.
+	Mask int
+	// Backward tells the cotangents of attention from attention.
+	Backward bool
+}
+
 // ControlLowering marks ops that run their subgraphs; package kernel knows
 // them by name.
 type ControlLowering struct{}
@@ -184,4 +220,5 @@ func (*ContractLowering) lowering() {}
 func (*ScatterLowering) lowering()  {}
 func (*SortLowering) lowering()     {}
 func (*PrefixLowering) lowering()   {}
+func (*AttendLowering) lowering()   {}
 func (*ControlLowering) lowering()  {}

@@ -57,7 +57,7 @@ func (p *Program) spaceOf(n *ir.Node) *nodeSpace {
 		l.Element(n, s.outer, r.operand(n))
 	case *ir.SortLowering:
 		r.element(n.Input(0), s.outer)
-	case *ir.ControlLowering:
+	case *ir.AttendLowering, *ir.ControlLowering:
 		for _, v := range n.Inputs() {
 			dims, _ := v.Shape().Ints()
 			r.element(v, coords("i", dims))
@@ -92,6 +92,8 @@ func (p *Program) newGroup(n *ir.Node) *Group {
 		g.Kind = ContractKind
 	case *ir.PrefixLowering:
 		g.Kind = PrefixKind
+	case *ir.AttendLowering:
+		g.Kind = AttendKind
 	case *ir.SortLowering:
 		g.Kind = SortKind
 	case *ir.ControlLowering:

@@ -217,12 +217,23 @@ func (pl *plan) inlines(n *ir.Node, users []*ir.Node) bool {
 			if w > contractWeight || l > 1 {
 				return false
 			}
+		case *ir.AttendLowering:
+			if w > contractWeight || l > 1 || pl.checks(n) {
+				return false
+			}
 		}
 		if repeated && grows(n, u) {
 			return false
 		}
 	}
 	return len(users) == 1 || !repeated
+}
+
+// checks reports whether a node's expression checks an index.
+func (pl *plan) checks(n *ir.Node) bool {
+	return n.Op() == ops.OpCheckIndex || slices.ContainsFunc(n.Inputs(), func(v ir.Value) bool {
+		return pl.virtual[v.Node().ID()] && pl.checks(v.Node())
+	})
 }
 
 // grows reports whether a user reads each element of n many times.

@@ -132,13 +132,15 @@ const (
 	ScatterKind
 	// SortKind finds the order of elements along one axis.
 	SortKind
+	// AttendKind is attention, forward or backward.
+	AttendKind
 	// LoopKind is a scan. Its group becomes a [Loop].
 	LoopKind
 )
 
 // String returns the kind's name in lower case.
 func (k Kind) String() string {
-	return [...]string{"map", "reduce", "contract", "prefix", "scatter", "sort", "loop"}[k]
+	return [...]string{"map", "reduce", "contract", "prefix", "scatter", "sort", "attend", "loop"}[k]
 }
 
 // Group is a set of nodes computed together.

@@ -37,6 +37,8 @@ func schedule(e *emitter, g *Group) []Launch {
 		return scheduleContract(e, g)
 	case PrefixKind:
 		return schedulePrefix(e, g)
+	case AttendKind:
+		return scheduleAttend(e, g)
 	case ScatterKind:
 		return scheduleScatter(g, e.device)
 	case SortKind:

@@ -72,6 +72,7 @@ func init() {
 		Batch:       batchAttention,
 		NoTranspose: notLinear,
 		Body:        attentionBody,
+		Lower:       &ir.AttendLowering{Spec: attend},
 		Samples:     attentionForwardSamples,
 	})
 	define(&ir.Def{
@@ -85,6 +86,7 @@ func init() {
 		Batch:       batchAttention,
 		NoTranspose: notLinear,
 		Body:        attentionBackwardBody,
+		Lower:       &ir.AttendLowering{Spec: attend},
 		Samples:     attentionBackwardSamples,
 	})
 }
@@ -398,10 +400,7 @@ func attentionTangent(b *ir.Builder, a *AttentionAttrs, in, out, t []ir.Value) [
 // batchAttention gives all operands one more axis in front. A mask keeps its
 // broadcasting, unless it has a cotangent, which is summed within each member.
 func batchAttention(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
-	mask := 3
-	if n.Op() == OpAttentionBackward {
-		mask = 6
-	}
+	mask := maskOperand(n)
 	front := make([]ir.Value, len(in))
 	for i, v := range in {
 		if i == mask && axes[i] < 0 && (mask == 3 || v.DType().IsBool()) {

@@ -108,7 +108,7 @@ func (c *compiler) entry(e ir.Entry) error {
 
 // place makes the launches of an entry and gives their tensors memory.
 func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
-	g, err := passes.Run(e.Graph, passes.Options{})
+	g, err := passes.Run(e.Graph, passes.Options{Claim: c.target.claims})
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/kernel"
 )
@@ -78,12 +79,24 @@ type Target struct {
 	Subgroups bool   // kernels may have subgroup statements
 	Subgroup  [2]int // the range of subgroup sizes, where Subgroups is set
 	Unfused   bool   // each node is a kernel of its own: see [kernel.Options]
+	// ScoreBytes is the most that the scores of an attention take before they are
+	// computed in blocks and not kept, 0 for [kernel.ScoreBytes].
+	ScoreBytes int
 }
 
 // device is what schedules are told of the target.
 func (t Target) device() kernel.Device {
 	l := t.Limits
 	return kernel.Device{Threads: l.Invocations, SharedBytes: l.SharedBytes, Groups: l.Groups, ArrayBytes: l.BindingBytes}
+}
+
+// claims reports whether a composite is scheduled as it is.
+func (t Target) claims(n *ir.Node) bool {
+	most := t.ScoreBytes
+	if most == 0 {
+		most = kernel.ScoreBytes
+	}
+	return kernel.AttendsInBlocks(n, t.device(), most)
 }
 
 // WebGPU returns the target that every WebGPU device meets.

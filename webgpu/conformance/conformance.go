@@ -12,14 +12,24 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/ir/plan"
 )
 
 // Module is a module to compile and what to do with it.
 type Module struct {
 	*ir.Module
 	// F16 says that it computes in f16, for which a device needs a feature.
-	F16   bool
-	Cases []Case
+	F16 bool
+	// ScoreBytes is that of the target: see [plan.Target].
+	ScoreBytes int
+	Cases      []Case
+}
+
+// Target is what the module is compiled for.
+func (m Module) Target() plan.Target {
+	t := plan.WebGPU()
+	t.F16, t.ScoreBytes = m.F16, m.ScoreBytes
+	return t
 }
 
 // Case runs one entry, on fresh state.

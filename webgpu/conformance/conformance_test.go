@@ -101,7 +101,7 @@ func TestModelsInTheSimulator(t *testing.T) {
 		}
 		models++
 		for _, c := range m.Cases {
-			t.Run(c.Name, func(t *testing.T) { checkCase(t, m.Module, c) })
+			t.Run(c.Name, func(t *testing.T) { checkCase(t, m, c) })
 		}
 	}
 	if models < 10 {
@@ -109,8 +109,8 @@ func TestModelsInTheSimulator(t *testing.T) {
 	}
 }
 
-func checkCase(t *testing.T, m *ir.Module, c conformance.Case) {
-	s, err := plansim.Open(m, plan.WebGPU())
+func checkCase(t *testing.T, m conformance.Module, c conformance.Case) {
+	s, err := plansim.Open(m.Module, m.Target())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,8 @@ type model struct {
 	use   use
 	// steps is how often it is run, each time with new inputs.
 	steps int
+	// scoreBytes is that of the target.
+	scoreBytes int
 }
 
 // use is what is done with a model's graph.
@@ -32,18 +34,19 @@ const (
 
 // models are the graphs of which several pieces have to work together.
 var models = []model{
-	{"mlp adam", mlp, training, 5},
-	{"cnn adam", cnn, training, 3},
-	{"rnn adam", rnn, training, 3},
-	{"attention", attention, gradient, 1},
-	{"causal attention", causalAttention, gradient, 1},
-	{"layer norm", layerNorm, gradient, 1},
-	{"embedding", embedding, gradient, 1},
-	{"dropout", dropout, gradient, 1},
-	{"random numbers", randomNumbers, asItIs, 2},
-	{"running mean", runningMean, asItIs, 4},
-	{"long sums", longSums, gradient, 1},
-	{"matrix products", matrixProducts, gradient, 1},
+	{name: "mlp adam", build: mlp, use: training, steps: 5},
+	{name: "cnn adam", build: cnn, use: training, steps: 3},
+	{name: "rnn adam", build: rnn, use: training, steps: 3},
+	{name: "attention", build: attention, use: gradient, steps: 1},
+	{name: "causal attention", build: causalAttention, use: gradient, steps: 1},
+	{name: "attention in blocks", build: biasedAttention, use: gradient, steps: 1, scoreBytes: 1},
+	{name: "layer norm", build: layerNorm, use: gradient, steps: 1},
+	{name: "embedding", build: embedding, use: gradient, steps: 1},
+	{name: "dropout", build: dropout, use: gradient, steps: 1},
+	{name: "random numbers", build: randomNumbers, use: asItIs, steps: 2},
+	{name: "running mean", build: runningMean, use: asItIs, steps: 4},
+	{name: "long sums", build: longSums, use: gradient, steps: 1},
+	{name: "matrix products", build: matrixProducts, use: gradient, steps: 1},
 }
 
 func mlp(b *ir.Builder) {
@@ -82,17 +85,24 @@ func rnn(b *ir.Builder) {
 	b.Output("loss", ops.Mean(b, ops.Mul(b, d, d)))
 }
 
-func attention(b *ir.Builder) { attend(b, ops.AttentionAttrs{Scale: 1 / math.Sqrt(8)}, 13, 11) }
+func attention(b *ir.Builder) {
+	attend(b, ops.AttentionAttrs{Scale: 1 / math.Sqrt(8)}, 13, 11, ir.Value{})
+}
 
 func causalAttention(b *ir.Builder) {
-	attend(b, ops.AttentionAttrs{Scale: 0.5, Softcap: 5, Causal: true}, 9, 9)
+	attend(b, ops.AttentionAttrs{Scale: 0.5, Softcap: 5, Causal: true}, 9, 9, ir.Value{})
+}
+
+// biasedAttention has more queries and keys than a block.
+func biasedAttention(b *ir.Builder) {
+	attend(b, ops.AttentionAttrs{Scale: 0.5, Softcap: 5, Causal: true}, 70, 75, b.Input("bias", ir.F32, ir.Dims(4, 1, 75)...))
 }
 
 // attend has two heads of queries to one of keys and values.
-func attend(b *ir.Builder, a ops.AttentionAttrs, queries, keys int) {
+func attend(b *ir.Builder, a ops.AttentionAttrs, queries, keys int, mask ir.Value) {
 	q := b.Input("q", ir.F32, ir.Dims(2, 4, queries, 8)...)
 	k, v := b.Input("k", ir.F32, ir.Dims(2, 2, keys, 8)...), b.Input("v", ir.F32, ir.Dims(2, 2, keys, 6)...)
-	b.Output("y", ops.Attention(b, q, k, v, ir.Value{}, a))
+	b.Output("y", ops.Attention(b, q, k, v, mask, a))
 }
 
 func layerNorm(b *ir.Builder) {
@@ -194,7 +204,7 @@ func (m model) module() (*Module, error) {
 		c.Runs = append(c.Runs, *run)
 	}
 	module, err := ir.NewModule("model "+m.name, ir.Entry{Name: c.Entry, Graph: g})
-	return &Module{Module: module, Cases: []Case{c}}, err
+	return &Module{Module: module, ScoreBytes: m.scoreBytes, Cases: []Case{c}}, err
 }
 
 // learningRate is that of the models which are trained.

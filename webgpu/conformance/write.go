@@ -93,9 +93,7 @@ func (w *writer) file(name string, data []byte) error {
 }
 
 func (w *writer) module(m Module) error {
-	target := plan.WebGPU()
-	target.F16 = m.F16
-	p, err := plan.Compile(m.Module, target, wgsl.Printer{})
+	p, err := plan.Compile(m.Module, m.Target(), wgsl.Printer{})
 	if err != nil {
 		return err
 	}

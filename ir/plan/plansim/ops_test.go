@@ -83,13 +83,28 @@ func runsOn(g *ir.Graph) bool {
 }
 
 func checkSample(t *testing.T, op ir.Op, samples ...ir.Sample) {
+	t.Helper()
+	target := plan.WebGPU()
+	target.F16 = true
+	checkSampleOn(t, target, op, samples...)
+}
+
+// checkSampleOn returns the names of the plan's kernels.
+func checkSampleOn(t *testing.T, target plan.Target, op ir.Op, samples ...ir.Sample) (kernels []string) {
+	t.Helper()
 	g, inputs, err := sampleGraph(op, samples...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !runsOn(g) {
-		return
+		return nil
 	}
+	return checkGraphOn(t, target, g, inputs)
+}
+
+// checkGraphOn runs a graph and returns the names of the plan's kernels.
+func checkGraphOn(t *testing.T, target plan.Target, g *ir.Graph, inputs map[string]*ir.Array) (kernels []string) {
+	t.Helper()
 	want, err := ir.Eval(g, inputs, ir.EvalOptions{Reference: true})
 	if err != nil {
 		t.Fatal(err)
@@ -98,8 +113,6 @@ func checkSample(t *testing.T, op ir.Op, samples ...ir.Sample) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := plan.WebGPU()
-	target.F16 = true
 	session, err := plansim.Open(m, target)
 	if err != nil {
 		t.Fatal(err)
@@ -118,6 +131,10 @@ func checkSample(t *testing.T, op ir.Op, samples ...ir.Sample) {
 			t.Errorf("%s: %s", o.Name, diff)
 		}
 	}
+	for _, k := range session.Plan().Kernels {
+		kernels = append(kernels, k.Name)
+	}
+	return kernels
 }
 
 func compare(got, want *ir.Array, tol float64) string {

@@ -3,8 +3,10 @@
 //
 //	go run ./js/bench/plans FOLDER
 //
-// writes matmul-N, matvec-N, FUNCTION-ROWSxCOLS, mlp-LAYERS-BATCH and
-// lm-CONTEXT-WIDTH-HEADS-BLOCKS-BATCH, each with the extension .rlxp. Every plan has an entry "step", whose result is a state, and an entry
+// writes matmul-N, matvec-N, FUNCTION-ROWSxCOLS, mlp-LAYERS-BATCH,
+// lm-CONTEXT-WIDTH-HEADS-BLOCKS-BATCH and attention-BATCH-HEADS-CONTEXT-DEPTH (forward and
+// backward, causal; with -scores behind it where the scores are kept), each with the
+// extension .rlxp. Every plan has an entry "step", whose result is a state, and an entry
 // "probe", whose output "first" is one element of that result: reading it waits for all
 // steps and moves four bytes. The jobs that are bound by memory (js/bench/h200/memory.mjs)
 // are memory-NAME, with an entry "fill" in place of the probe, and listed in memory.json.
@@ -14,6 +16,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -31,6 +34,8 @@ type job struct {
 	name  string
 	make  func() (*ir.Module, error)
 	bytes int
+	// scoreBytes is that of the target, 0 for the usual one.
+	scoreBytes int
 }
 
 func main() {
@@ -48,24 +53,39 @@ func main() {
 
 func jobs() []job {
 	all := []job{
-		{"matvec-4096", func() (*ir.Module, error) { return product(4096, 1) }, 0},
-		{"softmax-4096x4096", func() (*ir.Module, error) { return rows(4096, 4096, functions["softmax"]) }, 0},
-		{"mlp-64-64-10-128", func() (*ir.Module, error) { return mlp([]int{64, 64, 10}, 128) }, 0},
+		{name: "matvec-4096", make: func() (*ir.Module, error) { return product(4096, 1) }},
+		{name: "softmax-4096x4096", make: func() (*ir.Module, error) { return rows(4096, 4096, functions["softmax"]) }},
+		{name: "mlp-64-64-10-128", make: func() (*ir.Module, error) { return mlp([]int{64, 64, 10}, 128) }},
 	}
 	for name, f := range functions {
-		all = append(all, job{name + "-16384x4096", func() (*ir.Module, error) { return rows(16384, 4096, f) }, 256 << 20})
+		all = append(all, job{name: name + "-16384x4096", make: func() (*ir.Module, error) { return rows(16384, 4096, f) }, bytes: 256 << 20})
 	}
 	for _, c := range models {
 		name := fmt.Sprintf("lm-%d-%d-%d-%d-%d", c.Context, c.Width, c.Heads, c.Blocks, c.Batch)
-		all = append(all, job{name, func() (*ir.Module, error) { return language(c) }, 0})
+		all = append(all, job{name: name, make: func() (*ir.Module, error) { return language(c) }})
 	}
 	for _, n := range []int{1024, 2048, 4096} {
-		all = append(all, job{fmt.Sprintf("matmul-%d", n), func() (*ir.Module, error) { return product(n, n) }, 0})
+		all = append(all, job{name: fmt.Sprintf("matmul-%d", n), make: func() (*ir.Module, error) { return product(n, n) }})
 	}
 	for _, batch := range []int{128, 4096} {
-		all = append(all, job{fmt.Sprintf("mlp-784-512-512-10-%d", batch), func() (*ir.Module, error) {
+		all = append(all, job{name: fmt.Sprintf("mlp-784-512-512-10-%d", batch), make: func() (*ir.Module, error) {
 			return mlp([]int{784, 512, 512, 10}, batch)
-		}, 0})
+		}})
+	}
+	return append(all, attentionJobs()...)
+}
+
+// attentionJobs are attention in blocks, and with its scores in memory as long as
+// these fit a binding of every device.
+func attentionJobs() []job {
+	var all []job
+	for _, dims := range [][]int{{1, 8, 512, 64}, {1, 8, 1024, 64}, {1, 8, 2048, 64}, {1, 8, 4096, 64}, {1, 8, 16384, 64}, {1, 8, 2048, 128}} {
+		name := fmt.Sprintf("attention-%d-%d-%d-%d", dims[0], dims[1], dims[2], dims[3])
+		step := func() (*ir.Module, error) { return attention(dims...) }
+		all = append(all, job{name: name, make: step, scoreBytes: 1})
+		if 4*dims[0]*dims[1]*dims[2]*dims[2] <= plan.DefaultLimits().BindingBytes {
+			all = append(all, job{name: name + "-scores", make: step, scoreBytes: math.MaxInt})
+		}
 	}
 	return all
 }
@@ -80,6 +100,7 @@ func writeAll(folder string, jobs []job) error {
 			return fmt.Errorf("%s: %w", j.name, err)
 		}
 		target := plan.WebGPU()
+		target.ScoreBytes = j.scoreBytes
 		target.Limits.BindingBytes = max(target.Limits.BindingBytes, j.bytes)
 		p, err := plan.Compile(m, target, wgsl.Printer{})
 		if err != nil {
@@ -114,7 +135,7 @@ func writeMemory(folder string) error {
 	var all []job
 	for _, j := range memory {
 		list = append(list, entry{j.Name, j.Bytes, j.Keys})
-		all = append(all, job{"memory-" + j.Name, j.Module, memoryBytes})
+		all = append(all, job{name: "memory-" + j.Name, make: j.Module, bytes: memoryBytes})
 	}
 	if err := writeAll(folder, all); err != nil {
 		return err
@@ -194,6 +215,27 @@ func mlp(layers []int, batch int) (*ir.Module, error) {
 		return nil, err
 	}
 	return module(step, "w0", layers[0], layers[1])
+}
+
+// attention is the sum of the gradients of causal attention, of batch, heads, context and
+// depth, along given cotangents.
+func attention(dims ...int) (*ir.Module, error) {
+	step, err := ir.Build("attention", func(b *ir.Builder) {
+		b.State("result", ir.F32, ir.Dims(dims...)...)
+		var in []ir.Value
+		for _, name := range []string{"q", "k", "v", "dout"} {
+			in = append(in, b.Input(name, ir.F32, ir.Dims(dims...)...))
+		}
+		a := ops.AttentionAttrs{Scale: 1 / math.Sqrt(float64(dims[3])), Causal: true}
+		out, lse := ops.AttentionForward(b, in[0], in[1], in[2], ir.Value{}, a)
+		delta := ops.ReduceSum(b, ops.Mul(b, out, in[3]), -1)
+		g := ops.AttentionBackward(b, in[0], in[1], in[2], lse, delta, in[3], ir.Value{}, a)
+		b.SetState("result", ops.Add(b, ops.Add(b, g[0], g[1]), g[2]))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return module(step, "result", dims...)
 }
 
 // models are language models of characters: a small one, and nanoGPT's.
