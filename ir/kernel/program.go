@@ -52,6 +52,7 @@ type Program struct {
 type newValue struct {
 	old, new ir.Value
 	name     string
+	next     *Tensor // where a carry goes that is not written in place
 }
 
 // stackedOutput is an output of a loop's body with its slice of the whole.
@@ -101,6 +102,24 @@ type Tensor struct {
 	// from the end with Reverse.
 	Outer            *Tensor
 	PerStep, Reverse bool
+}
+
+// Root returns the tensor that holds the memory of t.
+func (t *Tensor) Root() *Tensor {
+	for t.Outer != nil {
+		t = t.Outer
+	}
+	return t
+}
+
+// sliced reports whether t is a slice that goes from place to place with a loop.
+func (t *Tensor) sliced() bool {
+	for ; t.Outer != nil; t = t.Outer {
+		if t.PerStep {
+			return true
+		}
+	}
+	return false
 }
 
 // Len returns the number of elements.
@@ -281,6 +300,10 @@ type Loop struct {
 	Node  *ir.Node
 	Count int
 	Body  *Program
+	// Swaps are pairs of places that change roles with every step: what the body
+	// reads and writes of one it reads and writes of the other in steps of odd
+	// number. So carries need not be copied back.
+	Swaps [][2]*Tensor
 
 	reads, writes []*Tensor
 }

@@ -10,7 +10,7 @@ import (
 func (p *Program) findStates() {
 	for _, o := range p.Graph.Outputs() {
 		if port, ok := p.Graph.Port(o.Name); ok && o.State {
-			p.pairs = append(p.pairs, newValue{port.Value, o.Value, o.Name})
+			p.pairs = append(p.pairs, newValue{old: port.Value, new: o.Value, name: o.Name})
 		}
 	}
 }
@@ -163,7 +163,8 @@ func (p *Program) overfull() bool {
 }
 
 // placeStates gives the new value of each state its place: that of the old one,
-// or a tensor of its own that is copied at the end, see copyBack.
+// or a tensor of its own that is copied at the end, see copyBack. The new value of
+// a carry is where the next step looks for the old one.
 func (p *Program) placeStates() {
 	var aside []Copy
 	for _, s := range p.pairs {
@@ -172,7 +173,7 @@ func (p *Program) placeStates() {
 		}
 		// A literal, an input or another state, which may have been overwritten
 		// by the time of the copy: set it aside first.
-		next := p.newTensor(s.name+"_next", s.new.Type())
+		next := p.nextOf(s)
 		aside = append(aside, p.copyOf(s.new, next))
 		p.Pairs = append(p.Pairs, Pair{p.tensors[s.old], next})
 	}
@@ -185,11 +186,19 @@ func (p *Program) placeStates() {
 		if p.inPlace[s.old] {
 			p.tensors[s.new] = old
 		} else if p.tensors[s.new] == nil {
-			p.tensors[s.new] = p.newTensor(s.name+"_next", s.new.Type())
+			p.tensors[s.new] = p.nextOf(s)
 		}
 		p.Pairs = append(p.Pairs, Pair{old, p.tensors[s.new]})
 	}
 	p.copyFirst()
+}
+
+// nextOf returns the tensor of a new value that is not written in place.
+func (p *Program) nextOf(s newValue) *Tensor {
+	if s.next != nil {
+		return s.next
+	}
+	return p.newTensor(s.name+"_next", s.new.Type())
 }
 
 // copyFirst makes groups that overwrite states wait for the copies of their old
@@ -231,8 +240,11 @@ func (p *Program) placeStacked() {
 }
 
 // copyBack adds groups that write the states that were not written in place,
-// behind everything else.
+// behind everything else. Carries change places instead, see [Loop].
 func (p *Program) copyBack() {
+	if p.parent != nil {
+		return
+	}
 	var copies []Copy
 	for _, pair := range p.Pairs {
 		if pair.Old != pair.New {

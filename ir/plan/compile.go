@@ -223,6 +223,7 @@ func (l *Limits) raise(steps []Step) {
 			}
 		case *Repeat:
 			l.raise(s.Steps)
+			l.raise(s.Odd)
 		}
 	}
 }

@@ -112,6 +112,7 @@
 //     depend on the order of threads.
 //  37. A copy is between two buffers, as WebGPU asks.
 //  38. A repeat is run 1 to [MaxRepeat] times: the counters are that many rows.
+//     The steps of its odd rounds obey the rules even where it has none.
 //  39. Repeats are nested at most [MaxCounters] deep: readers recurse.
 //  40. An entry makes at most [MaxDispatches] dispatches, copies and rounds of
 //     empty repeats, all repeats written out: its run ends.

@@ -38,7 +38,8 @@ import (
 // Steps are a list of {u32 kind, fields}: 0, dispatch: u32 kernel, u32 groups
 // x y z, list of (u32 buffer, u64 offset, u64 bytes); 1, copy: u32 source,
 // u64 offset, u32 destination, u64 offset, u64 bytes; 2, repeat: u32 count,
-// steps.
+// steps; 3, repeat in turns (since version 1.1): u32 count, steps of even rounds,
+// steps of odd rounds.
 func Encode(p *Plan) ([]byte, error) {
 	if err := Validate(p); err != nil {
 		return nil, err
@@ -236,9 +237,16 @@ func (w *writer) steps(steps []Step) {
 			w.u64(s.DstOffset)
 			w.u64(s.Bytes)
 		case *Repeat:
-			w.u32(stepRepeat)
+			if len(s.Odd) == 0 {
+				w.u32(stepRepeat)
+				w.u32(s.Count)
+				w.steps(s.Steps)
+				return
+			}
+			w.u32(stepTurns)
 			w.u32(s.Count)
 			w.steps(s.Steps)
+			w.steps(s.Odd)
 		}
 	})
 }

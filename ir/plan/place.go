@@ -131,19 +131,18 @@ func (c *entryCompiler) span(i int, t *kernel.Tensor) (from, to int) {
 		if slices.Contains(loop.Body.Tensors, t) || madeInside(loop.Body, t) {
 			continue
 		}
-		for from > 0 && c.inLoop(from-1, depth, loop) {
+		for from > 0 && c.inLoop(c.launches[from-1], depth, loop) {
 			from--
 		}
-		for to+1 < len(c.launches) && c.inLoop(to+1, depth, loop) {
+		for to+1 < len(c.launches) && c.inLoop(c.launches[to+1], depth, loop) {
 			to++
 		}
 	}
 	return from, to
 }
 
-func (c *entryCompiler) inLoop(i, depth int, loop *kernel.Loop) bool {
-	loops := c.launches[i].loops
-	return depth < len(loops) && loops[depth] == loop
+func (c *entryCompiler) inLoop(l placedLaunch, depth int, loop *kernel.Loop) bool {
+	return depth < len(l.loops) && l.loops[depth] == loop
 }
 
 // madeInside reports whether a tensor belongs to a loop inside a body.

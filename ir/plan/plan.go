@@ -217,11 +217,21 @@ type Copy struct {
 	Bytes          int
 }
 
-// Repeat runs Steps Count times. Kernels in it can read the count of each
-// repeat they are in.
+// Repeat runs Steps Count times, or where Odd is not empty Odd in place of every
+// second one: rounds 1, 3, …. Kernels in it can read the count of each repeat they
+// are in.
 type Repeat struct {
 	Count int
 	Steps []Step
+	Odd   []Step
+}
+
+// Round returns the steps of a round, counted from 0.
+func (r *Repeat) Round(i int) []Step {
+	if i%2 == 1 && len(r.Odd) > 0 {
+		return r.Odd
+	}
+	return r.Steps
 }
 
 func (*Dispatch) step() {}

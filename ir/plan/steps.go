@@ -9,38 +9,54 @@ import (
 	"github.com/rlx-go/rlx/ir/kernel"
 )
 
-// addSteps prints the kernels and lists the dispatches, loops nested.
-func (c *entryCompiler) addSteps() error {
-	type open struct {
-		loop  *kernel.Loop
-		steps []Step
-	}
-	stack := []open{{}}
-	leave := func() {
-		top := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		out := &stack[len(stack)-1].steps
-		*out = append(*out, &Repeat{Count: top.loop.Count, Steps: top.steps})
-	}
-	for _, l := range c.launches {
-		for len(stack)-1 > len(l.loops) || len(stack) > 1 && stack[len(stack)-1].loop != l.loops[len(stack)-2] {
-			leave()
+// addSteps prints the kernels and lists the dispatches.
+func (c *entryCompiler) addSteps() (err error) {
+	c.entry.Steps, err = c.steps(c.launches, 0)
+	return err
+}
+
+// steps prints the kernels of launches inside depth loops and lists their
+// dispatches, those of further loops nested. Tensors lie in c.regions, where two
+// places that a loop swaps have changed roles in its odd rounds.
+func (c *entryCompiler) steps(launches []placedLaunch, depth int) ([]Step, error) {
+	var out []Step
+	for len(launches) > 0 {
+		l, n := launches[0], 1
+		var step Step
+		var err error
+		if len(l.loops) == depth {
+			step, err = c.dispatch(l.Launch)
+		} else {
+			for n < len(launches) && c.inLoop(launches[n], depth, l.loops[depth]) {
+				n++
+			}
+			step, err = c.repeat(l.loops[depth], launches[:n], depth+1)
 		}
-		for len(stack)-1 < len(l.loops) {
-			stack = append(stack, open{loop: l.loops[len(stack)-1]})
-		}
-		d, err := c.dispatch(l.Launch)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		top := &stack[len(stack)-1].steps
-		*top = append(*top, d)
+		out, launches = append(out, step), launches[n:]
 	}
-	for len(stack) > 1 {
-		leave()
+	return out, nil
+}
+
+func (c *entryCompiler) repeat(l *kernel.Loop, launches []placedLaunch, depth int) (*Repeat, error) {
+	r := &Repeat{Count: l.Count}
+	var err error
+	if r.Steps, err = c.steps(launches, depth); err != nil || l.Count == 1 || len(l.Swaps) == 0 {
+		return r, err
 	}
-	c.entry.Steps = stack[0].steps
-	return nil
+	c.swap(l.Swaps)
+	defer c.swap(l.Swaps)
+	r.Odd, err = c.steps(launches, depth)
+	return r, err
+}
+
+func (c *entryCompiler) swap(pairs [][2]*kernel.Tensor) {
+	for _, p := range pairs {
+		a, b := p[0].Root(), p[1].Root()
+		c.regions[a], c.regions[b] = c.regions[b], c.regions[a]
+	}
 }
 
 // cut replaces launches that cannot be bound as their tensors lie.
@@ -59,7 +75,7 @@ func (c *entryCompiler) cut() error {
 // in two between parts, again and again: nothing goes from one to the other.
 func (c *entryCompiler) addCut(l placedLaunch) error {
 	parts := l.group.Parts
-	if len(parts) < 2 || c.bindable(l.Args) {
+	if len(parts) < 2 || c.bindable(l.Args, l.loops) {
 		c.launches = append(c.launches, l)
 		return nil
 	}
@@ -79,8 +95,16 @@ func (c *entryCompiler) addCut(l placedLaunch) error {
 }
 
 // bindable reports whether a kernel can bind these tensors, those in one arena
-// together where all of them are of words.
-func (c *entryCompiler) bindable(args []*kernel.Tensor) bool {
+// together where all of them are of words, in all rounds of the loops around it.
+func (c *entryCompiler) bindable(args []*kernel.Tensor, loops []*kernel.Loop) bool {
+	if len(loops) > 0 {
+		if !c.bindable(args, loops[1:]) {
+			return false
+		}
+		c.swap(loops[0].Swaps)
+		defer c.swap(loops[0].Swaps)
+		return len(loops[0].Swaps) == 0 || c.bindable(args, loops[1:])
+	}
 	bindings := len(args)
 	for _, members := range c.shareable(args) {
 		bindings -= len(members) - 1

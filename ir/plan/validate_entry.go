@@ -139,7 +139,12 @@ func (v *validator) repeat(e *Entry, s *Repeat, depth int) (int, *FormatError) {
 		return 0, invalid(39, "repeats are nested more than %d deep", MaxCounters)
 	}
 	n, err := v.steps(e, s.Steps, depth)
-	return int(min(int64(max(n, 1))*int64(s.Count), MaxDispatches+1)), err
+	odd := n
+	if err == nil && len(s.Odd) > 0 {
+		odd, err = v.steps(e, s.Odd, depth)
+	}
+	work := int64(max(n, 1))*int64((s.Count+1)/2) + int64(max(odd, 1))*int64(s.Count/2)
+	return int(min(work, MaxDispatches+1)), err
 }
 
 func (v *validator) copies(s *Copy) *FormatError {

@@ -235,8 +235,11 @@ func (c *compiler) loop(l *kernel.Loop) error {
 		}
 	}
 	c.loops--
-	body := c.steps
-	c.steps = append(outside, &loopStep{l.Count, depth, body})
+	step := &loopStep{count: l.Count, depth: depth, body: c.steps}
+	for _, pair := range l.Swaps {
+		step.swaps = append(step.swaps, [2]*buffer{c.buffers[pair[0].Root().ID], c.buffers[pair[1].Root().ID]})
+	}
+	c.steps = append(outside, step)
 	return nil
 }
 
@@ -244,13 +247,26 @@ func (c *compiler) loop(l *kernel.Loop) error {
 type loopStep struct {
 	count, depth int
 	body         []step
+	swaps        [][2]*buffer
 }
 
 func (l *loopStep) run(r *runner) {
+	if l.count%2 == 0 {
+		defer l.swap() // back
+	}
 	for i := range l.count {
+		if i > 0 {
+			l.swap()
+		}
 		r.env.counters[l.depth] = int64(i)
 		for _, s := range l.body {
 			s.run(r)
 		}
+	}
+}
+
+func (l *loopStep) swap() {
+	for _, s := range l.swaps {
+		s[0].data, s[1].data = s[1].data, s[0].data
 	}
 }

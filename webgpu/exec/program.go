@@ -35,7 +35,7 @@ type (
 	}
 	repeatOp struct {
 		count int
-		ops   []op
+		ops   [2][]op // of even rounds and of odd ones
 	}
 )
 
@@ -112,7 +112,7 @@ func mostRepeats(steps []plan.Step) int {
 	most := 0
 	for _, s := range steps {
 		if r, ok := s.(*plan.Repeat); ok {
-			most = max(most, r.Count, mostRepeats(r.Steps))
+			most = max(most, r.Count, mostRepeats(r.Steps), mostRepeats(r.Odd))
 		}
 	}
 	return most
@@ -232,11 +232,18 @@ func (b *builder) ops(steps []plan.Step, scalars *wgpu.Buffer, stride int) ([]op
 				dst: b.buffers[s.Dst], dstOffset: uint64(s.DstOffset), bytes: uint64(s.Bytes),
 			})
 		case *plan.Repeat:
-			inner, err := b.ops(s.Steps, scalars, stride)
-			if err != nil {
+			r := &repeatOp{count: s.Count}
+			var err error
+			if r.ops[0], err = b.ops(s.Steps, scalars, stride); err != nil {
 				return nil, err
 			}
-			out = append(out, &repeatOp{count: s.Count, ops: inner})
+			r.ops[1] = r.ops[0]
+			if len(s.Odd) > 0 {
+				if r.ops[1], err = b.ops(s.Odd, scalars, stride); err != nil {
+					return nil, err
+				}
+			}
+			out = append(out, r)
 		}
 	}
 	return out, nil

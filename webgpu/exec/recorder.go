@@ -39,7 +39,7 @@ func (r *recorder) record(ops []op, row uint32) error {
 			r.depth++
 			for i := range o.count {
 				r.counters[r.depth-1] = uint32(i * plan.RowBytes)
-				if err := r.record(o.ops, row); err != nil {
+				if err := r.record(o.ops[i%2], row); err != nil {
 					return err
 				}
 			}

@@ -25,6 +25,31 @@ var loopPrograms = []struct {
 			return []ir.Value{c[1], c[0]}, nil
 		}})
 	}},
+	{"a carry that every step mixes, odd and even, kept and not", func(b *ir.Builder, x, c ir.Value) []ir.Value {
+		m := ops.Reshape(b, ops.Sin(b, ops.Iota(b, ir.F32, 0, ir.N(16))), ir.N(4), ir.N(4))
+		var out []ir.Value
+		for n := range 5 {
+			out = append(out, scan(b, ops.Loop{Consts: []ir.Value{m}, Carries: []ir.Value{c}, Length: ir.N(n + 1), Body: func(b *ir.Builder, consts, c, _ []ir.Value) (next, ys []ir.Value) {
+				next = []ir.Value{ops.Tanh(b, ops.MatMul(b, consts[0], c[0]))}
+				return next, next[:n%2]
+			}})...)
+		}
+		return out
+	}},
+	{"mixing loops in mixing loops, whose results are carries and kept", func(b *ir.Builder, x, c ir.Value) []ir.Value {
+		m := ops.Reshape(b, ops.Sin(b, ops.Iota(b, ir.F32, 0, ir.N(16))), ir.N(4), ir.N(4))
+		mixed := func(b *ir.Builder, n int, m, c ir.Value, body func(b *ir.Builder, m, c ir.Value) ir.Value) []ir.Value {
+			return scan(b, ops.Loop{Consts: []ir.Value{m}, Carries: []ir.Value{c}, Length: ir.N(n), Body: func(b *ir.Builder, consts, c, _ []ir.Value) (next, ys []ir.Value) {
+				next = []ir.Value{body(b, consts[0], c[0])}
+				return next, next
+			}})
+		}
+		once := func(b *ir.Builder, m, c ir.Value) ir.Value { return ops.Tanh(b, ops.MatMul(b, m, c)) }
+		twice := func(n int) func(b *ir.Builder, m, c ir.Value) ir.Value {
+			return func(b *ir.Builder, m, c ir.Value) ir.Value { return mixed(b, n, m, once(b, m, c), once)[0] }
+		}
+		return append(mixed(b, 3, m, c, twice(2)), mixed(b, 4, m, c, twice(3))...)
+	}},
 	{"one value for two carries", func(b *ir.Builder, x, c ir.Value) []ir.Value {
 		return scan(b, ops.Loop{Carries: []ir.Value{c, ops.Sin(b, c)}, Length: ir.N(3), Body: func(b *ir.Builder, _, c, _ []ir.Value) (next, ys []ir.Value) {
 			v := ops.Cos(b, ops.Add(b, c[1], c[0]))

@@ -153,7 +153,7 @@ func (s *Session) step(step plan.Step, scalars []byte, counters []int) error {
 		return s.device.Copy(step)
 	case *plan.Repeat:
 		for i := range step.Count {
-			if err := s.steps(step.Steps, scalars, append(counters[:len(counters):len(counters)], i)); err != nil {
+			if err := s.steps(step.Round(i), scalars, append(counters[:len(counters):len(counters)], i)); err != nil {
 				return err
 			}
 		}

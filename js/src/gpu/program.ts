@@ -17,7 +17,7 @@ export interface DispatchOp {
   groups: readonly number[];
 }
 export interface CopyOp { kind: 'copy'; from: GPUBuffer; fromOffset: number; to: GPUBuffer; toOffset: number; bytes: number }
-export interface RepeatOp { kind: 'repeat'; count: number; ops: Op[] }
+export interface RepeatOp { kind: 'repeat'; count: number; ops: [even: Op[], odd: Op[]] }
 export type Op = DispatchOp | CopyOp | RepeatOp;
 
 /** An entry with its objects. */
@@ -188,7 +188,7 @@ class Builder {
         case 'copy':
           return { ...step, from: this.buffers[step.from]!, to: this.buffers[step.to]! };
         case 'repeat':
-          return { kind: 'repeat', count: step.count, ops: this.#ops(entry, step.steps, pipelines) };
+          return { kind: 'repeat', count: step.count, ops: [this.#ops(entry, step.steps, pipelines), this.#ops(entry, step.odd, pipelines)] };
       }
     });
   }
@@ -230,5 +230,5 @@ function uniformBindings({ scalarBytes, counters }: Kernel): number[] {
 }
 
 function mostRepeats(steps: Step[]): number {
-  return steps.reduce((n, step) => step.kind === 'repeat' ? Math.max(n, step.count, mostRepeats(step.steps)) : n, 0);
+  return steps.reduce((n, step) => step.kind === 'repeat' ? Math.max(n, step.count, mostRepeats(step.steps), mostRepeats(step.odd)) : n, 0);
 }

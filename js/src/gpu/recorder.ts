@@ -28,7 +28,7 @@ export class Recorder {
       } else {
         for (let i = 0; i < op.count; i++) {
           this.#counters.push(i * rowBytes);
-          this.record(encoder, op.ops, row);
+          this.record(encoder, op.ops[i % 2]!, row);
           this.#counters.pop();
         }
       }

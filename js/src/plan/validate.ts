@@ -99,7 +99,8 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
     return steps.reduce((total, step) => {
       if (step.kind === 'repeat') {
         need(step.count > 0 && step.count <= maxRepeat, 38);
-        return total + step.count * Math.max(1, work(step.steps, uniformBytes, depth + 1));
+        const { steps, odd, count } = step, of = (list: Step[]) => work(list, uniformBytes, depth + 1) || 1, even = of(steps);
+        return total + Math.ceil(count / 2) * even + Math.floor(count / 2) * (odd === steps ? even : of(odd));
       }
       if (step.kind === 'copy') {
         const { from, fromOffset, to, toOffset, bytes } = step;
