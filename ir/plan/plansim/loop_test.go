@@ -50,6 +50,22 @@ var loopPrograms = []struct {
 		}
 		return append(mixed(b, 3, m, c, twice(2)), mixed(b, 4, m, c, twice(3))...)
 	}},
+	{"sums that need no loop, some of products and sums, forward and reverse", func(b *ir.Builder, x, c ir.Value) []ir.Value {
+		var out []ir.Value
+		for _, reverse := range []bool{false, true} {
+			square := ops.Zeros(b, ir.F32, ir.N(4), ir.N(4))
+			out = append(out, scan(b, ops.Loop{
+				Carries: []ir.Value{c, square, ops.Ones(b, ir.F32), square}, Xs: []ir.Value{x}, Reverse: reverse,
+				Body: func(b *ir.Builder, _, c, x []ir.Value) (next, ys []ir.Value) {
+					h := ops.Sin(b, ops.Add(b, c[0], x[0]))
+					outer := func(x, y ir.Value) ir.Value { return ops.DotGeneral(b, x, y, ops.DotAttrs{}) }
+					more := ops.Sub(b, ops.Transpose(b, outer(h, x[0]), 1, 0), outer(x[0], x[0]))
+					return []ir.Value{h, ops.Add(b, more, c[1]), ops.Add(b, c[2], ops.ReduceSum(b, x[0])), ops.Add(b, c[3], outer(c[0], h))}, []ir.Value{h}
+				},
+			})...)
+		}
+		return out
+	}},
 	{"one value for two carries", func(b *ir.Builder, x, c ir.Value) []ir.Value {
 		return scan(b, ops.Loop{Carries: []ir.Value{c, ops.Sin(b, c)}, Length: ir.N(3), Body: func(b *ir.Builder, _, c, _ []ir.Value) (next, ys []ir.Value) {
 			v := ops.Cos(b, ops.Add(b, c[1], c[0]))
