@@ -8,6 +8,99 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
+// control turns the group of a node that runs graphs into items.
+func (p *Program) control(g *Group) ([]Item, error) {
+	switch g.Members[0].Node.Op() {
+	case ops.OpCond:
+		return p.branch(g.Members[0])
+	case ops.OpWhile:
+		return p.while(g.Members[0])
+	}
+	return p.loop(g)
+}
+
+// branch turns a cond into a choice between two programs.
+func (p *Program) branch(m *Member) ([]Item, error) {
+	p.storeAll(m)
+	pred, items := p.flag(m.Node.Input(0))
+	out := &Branch{Node: m.Node, Pred: pred, reads: append(p.operandsOf(m.Node), pred), writes: m.Store}
+	for k, g := range m.Node.Subgraphs() {
+		b, err := p.inner(g, 0)
+		if err != nil {
+			return nil, err
+		}
+		for i, port := range b.Graph.Ports() {
+			b.take(port, m.Node.Input(1+i))
+		}
+		for i, o := range b.Graph.Outputs() {
+			b.stacked = append(b.stacked, stackedOutput{o.Value, m.Store[i]})
+		}
+		if out.Taken[k], err = build(b); err != nil {
+			return nil, err
+		}
+	}
+	return append(items, out), nil
+}
+
+// flag returns a tensor with a boolean that is an array of its own, and what
+// copies it there.
+func (p *Program) flag(v ir.Value) (*Tensor, []Item) {
+	if t := p.tensors[v]; t != nil && t.Outer == nil {
+		return t, nil
+	}
+	t := p.newTensor("flag", v.Type())
+	return t, p.copyItems([]Copy{p.copyOf(v, t)})
+}
+
+// while turns a while_loop into copies of the first carries and the loop, whose
+// carries are in one place: how often it runs is not known.
+func (p *Program) while(m *Member) ([]Item, error) {
+	a := m.Node.Attrs().(*ops.WhileAttrs)
+	p.storeAll(m)
+	var first []Copy
+	for i := range m.Store {
+		first = append(first, p.copyOf(m.Node.Input(a.Consts+i), m.Store[i]))
+	}
+	w := &While{Node: m.Node, Max: a.MaxSteps, Pred: p.newTensor("going_on", ir.TypeOf(ir.Bool))}
+	w.reads, w.writes = p.operandsOf(m.Node), append(slices.Clone(m.Store), w.Pred)
+	var err error
+	if w.Cond, err = p.step(m, a.Consts, 0); err != nil {
+		return nil, err
+	}
+	w.Cond.stacked = []stackedOutput{{w.Cond.Graph.Outputs()[0].Value, w.Cond.seen("going_on", w.Pred.Type(), w.Pred)}}
+	if w.Cond, err = build(w.Cond); err != nil {
+		return nil, err
+	}
+	if w.Body, err = p.step(m, a.Consts, 1); err != nil {
+		return nil, err
+	}
+	for i, o := range w.Body.Graph.Outputs() {
+		w.Body.pairs = append(w.Body.pairs, newValue{old: w.Body.Graph.Ports()[a.Consts+i].Value, new: o.Value, name: o.Name})
+	}
+	if w.Body, err = build(w.Body); err != nil {
+		return nil, err
+	}
+	return append(p.copyItems(first), w), nil
+}
+
+// step returns the program of one of the graphs of a while_loop, still to be
+// built.
+func (p *Program) step(m *Member, consts, graph int) (*Program, error) {
+	b, err := p.inner(m.Node.Subgraphs()[graph], graph*len(m.Store))
+	if err != nil {
+		return nil, err
+	}
+	b.repeated = true
+	for i, port := range b.Graph.Ports() {
+		if i < consts {
+			b.take(port, m.Node.Input(i))
+		} else {
+			b.tensors[port.Value] = b.seen(port.Name, port.Value.Type(), m.Store[i-consts])
+		}
+	}
+	return b, nil
+}
+
 // loop turns the group of a scan into items: copies of the first carries to
 // where the loop keeps them, and the loop itself. The carries after the last
 // step stay where they are, as results of the scan.
@@ -15,12 +108,7 @@ func (p *Program) loop(g *Group) ([]Item, error) {
 	m := g.Members[0]
 	a := m.Node.Attrs().(*ops.ScanAttrs)
 	count, _ := a.Length.Const()
-	for i, t := range m.Store {
-		if t == nil {
-			v := m.Node.Result(i)
-			m.Store[i] = p.newTensor(resultName(v), v.Type())
-		}
-	}
+	p.storeAll(m)
 	l := &Loop{Node: m.Node, Count: count, writes: slices.Clone(m.Store)}
 	var first, last []Copy
 	if count > 0 {
@@ -40,12 +128,29 @@ func (p *Program) loop(g *Group) ([]Item, error) {
 	if count == 0 {
 		return items, nil
 	}
-	for _, v := range m.Node.Inputs() {
-		if t := p.tensors[v]; t != nil && !slices.Contains(l.reads, t) {
-			l.reads = append(l.reads, t)
+	l.reads = p.operandsOf(m.Node)
+	return append(append(items, l), p.copyItems(last)...), nil
+}
+
+// storeAll gives every result of a node that runs graphs a tensor.
+func (p *Program) storeAll(m *Member) {
+	for i, t := range m.Store {
+		if t == nil {
+			v := m.Node.Result(i)
+			m.Store[i] = p.newTensor(resultName(v), v.Type())
 		}
 	}
-	return append(append(items, l), p.copyItems(last)...), nil
+}
+
+// operandsOf returns the tensors of a node's operands, each once.
+func (p *Program) operandsOf(n *ir.Node) []*Tensor {
+	var out []*Tensor
+	for _, v := range n.Inputs() {
+		if t := p.tensors[v]; t != nil && !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // carry tells the body of a loop where carry i is, and returns where it is
@@ -89,33 +194,22 @@ func (p *Program) copyItems(copies []Copy) []Item {
 // body builds the program of a scan's step, whose ports are tensors of the
 // program around it. Where its carries are is told by [Program.carry].
 func (p *Program) body(m *Member, a *ops.ScanAttrs) (*Program, error) {
-	step, err := prepared(m.Node.Subgraphs()[0], p.options)
+	b, err := p.inner(m.Node.Subgraphs()[0], a.Carries)
 	if err != nil {
 		return nil, err
 	}
-	if step, err = ownCarries(step, a.Carries); err != nil {
-		return nil, err
-	}
-	b := &Program{Graph: step, parent: p, options: p.options, byID: p.byID}
-	b.tensors, b.given = map[ir.Value]*Tensor{}, map[ir.Value]scalar.Expr{}
-	for i, port := range step.Ports() {
-		v := m.Node.Input(i)
-		carry := i >= a.Consts && i < a.Consts+a.Carries
-		switch literal, ok := p.plan.literals[v]; {
-		case carry:
+	b.repeated, b.turns = true, true
+	for i, port := range b.Graph.Ports() {
+		if i >= a.Consts && i < a.Consts+a.Carries {
 			b.tensors[port.Value] = p.alias(port.Name, port.Value.Type(), nil)
-		case ok:
-			b.given[port.Value] = literal
-		default:
-			t := p.alias(port.Name, port.Value.Type(), p.tensors[v])
+		} else if t := b.take(port, m.Node.Input(i)); t != nil {
 			t.PerStep = i >= a.Consts
 			t.Reverse = a.Reverse && t.PerStep
-			b.tensors[port.Value] = t
 		}
 	}
-	for i, o := range step.Outputs() {
+	for i, o := range b.Graph.Outputs() {
 		if i < a.Carries {
-			old := step.Ports()[a.Consts+i].Value
+			old := b.Graph.Ports()[a.Consts+i].Value
 			b.pairs = append(b.pairs, newValue{old, o.Value, o.Name, p.alias(o.Name, o.Value.Type(), nil)})
 			continue
 		}
@@ -124,6 +218,41 @@ func (p *Program) body(m *Member, a *ops.ScanAttrs) (*Program, error) {
 		b.stacked = append(b.stacked, stackedOutput{o.Value, y})
 	}
 	return build(b)
+}
+
+// inner returns the program of a graph that a node owns, still to be built. The
+// first outputs are the next values of carries.
+func (p *Program) inner(g *ir.Graph, carries int) (*Program, error) {
+	g, err := prepared(g, p.options)
+	if err != nil {
+		return nil, err
+	}
+	if g, err = ownCarries(g, carries); err != nil {
+		return nil, err
+	}
+	return &Program{
+		Graph: g, parent: p, options: p.options, byID: p.byID,
+		tensors: map[ir.Value]*Tensor{}, given: map[ir.Value]scalar.Expr{},
+	}, nil
+}
+
+// take gives a port the value v of the program around p, and returns the tensor,
+// nil where v is a literal.
+func (p *Program) take(port ir.Port, v ir.Value) *Tensor {
+	if literal, ok := p.parent.plan.literals[v]; ok {
+		p.given[port.Value] = literal
+		return nil
+	}
+	p.tensors[port.Value] = p.seen(port.Name, port.Value.Type(), p.parent.tensors[v])
+	return p.tensors[port.Value]
+}
+
+// seen returns a tensor of the program around p as p sees it.
+func (p *Program) seen(name string, t ir.Type, outer *Tensor) *Tensor {
+	if !p.repeated {
+		return outer
+	}
+	return p.parent.alias(name, t, outer)
 }
 
 // ownCarries returns a step in which no carry after it is an output besides: so

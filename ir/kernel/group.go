@@ -83,7 +83,7 @@ func (p *Program) newGroup(n *ir.Node) *Group {
 	case *ir.PrefixLowering:
 		g.Kind = PrefixKind
 	case *ir.ControlLowering:
-		g.Kind = LoopKind
+		g.Kind = ControlKind
 	}
 	return g
 }

@@ -65,7 +65,7 @@ func (p *Program) writers() []newValue {
 	for _, s := range p.pairs {
 		g := p.groupOf[s.new.Node()]
 		switch {
-		case g == nil || g.Kind == LoopKind || p.aside[s.old] || p.oldOf[s.new] != s.old || p.checks(g):
+		case g == nil || g.Kind == ControlKind || p.aside[s.old] || p.oldOf[s.new] != s.old || p.checks(g):
 		case p.readsValue(g, s.old) && (g.Kind != MapKind || !p.readsOwnElement(g, s.old, s.new)):
 		default:
 			out = append(out, s)
@@ -240,9 +240,9 @@ func (p *Program) placeStacked() {
 }
 
 // copyBack adds groups that write the states that were not written in place,
-// behind everything else. Carries change places instead, see [Loop].
+// behind everything else. Carries of a scan change places instead, see [Loop].
 func (p *Program) copyBack() {
-	if p.parent != nil {
+	if p.turns {
 		return
 	}
 	var copies []Copy
