@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -291,4 +292,46 @@ func ownCarries(g *ir.Graph, carries int) (*ir.Graph, error) {
 func (p *Program) alias(name string, t ir.Type, outer *Tensor) *Tensor {
 	dims, _ := t.Shape.Ints()
 	return p.numbered(&Tensor{Name: name, DType: t.DType, Dims: dims, Outer: outer})
+}
+
+// Flag is a boolean in memory and what it must be.
+type Flag struct {
+	Tensor *Tensor
+	Want   bool
+}
+
+// Gate returns the launch that writes, for other launches, whether they run: for
+// each grid its three sizes, where all flags are as wanted, or zeros. cells takes
+// grids that need one flag more to be true, and after them those that need it to
+// be false.
+func Gate(flags []Flag, last *Tensor, grids [2][][3]int, cells *Tensor) Launch {
+	k := &Kernel{Name: "gate", Workgroup: [3]int{1, 1, 1}, Groups: [3]int{1, 1, 1}}
+	var args []*Tensor
+	load := func(t *Tensor) scalar.Expr {
+		at := slices.Index(args, t)
+		if at < 0 {
+			at, args = len(args), append(args, t)
+			k.Arrays = append(k.Arrays, Array{Name: "t" + strconv.Itoa(at), DType: ir.Bool, Width: 1, Len: 1})
+		}
+		return scalar.LoadAt(at, ir.Bool, integer(0))
+	}
+	on := [2]scalar.Expr{load(last), scalar.Not(load(last))}
+	for _, f := range flags {
+		x := load(f.Tensor)
+		if !f.Want {
+			x = scalar.Not(x)
+		}
+		on[0], on[1] = scalar.And(on[0], x), scalar.And(on[1], x)
+	}
+	at := 0
+	for side, list := range grids {
+		for _, grid := range list {
+			for _, n := range grid {
+				k.Body = append(k.Body, &Store{Array: len(args), At: integer(at), Value: scalar.Select(on[side], scalar.ConstI(ir.U32, int64(n)), scalar.ConstI(ir.U32, 0))})
+				at++
+			}
+		}
+	}
+	k.Arrays = append(k.Arrays, Array{Name: "cells", DType: ir.U32, Width: 1, Len: cells.Len(), Access: ReadWrite})
+	return Launch{k, append(args, cells)}
 }

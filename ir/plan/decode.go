@@ -360,6 +360,10 @@ func (r *reader) steps(depth int) []Step {
 		switch kind := r.u32(); kind {
 		case stepDispatch:
 			*s = r.dispatch()
+		case stepIndirect:
+			d := r.dispatch()
+			d.Grid = &Cell{Buffer: r.u32(), Offset: r.u64()}
+			*s = d
 		case stepCopy:
 			*s = &Copy{Src: r.u32(), SrcOffset: r.u64(), Dst: r.u32(), DstOffset: r.u64(), Bytes: r.u64()}
 		case stepRepeat:

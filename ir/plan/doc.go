@@ -109,7 +109,8 @@
 //     contents.
 //  36. In one dispatch a buffer is either only read, or all its windows are
 //     writable and share no byte: WebGPU's usage rule, without which results
-//     depend on the order of threads.
+//     depend on the order of threads. The buffer that an indirect dispatch reads
+//     its grid from, within which the grid's window lies (rule 14), is not written.
 //  37. A copy is between two buffers, as WebGPU asks.
 //  38. A repeat is run 1 to [MaxRepeat] times: the counters are that many rows.
 //     The steps of its odd rounds obey the rules even where it has none.

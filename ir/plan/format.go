@@ -44,6 +44,7 @@ const (
 	stepCopy
 	stepRepeat
 	stepTurns
+	stepIndirect
 )
 
 // maxExact bounds what is read into an int: JavaScript's numbers are exact up

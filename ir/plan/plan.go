@@ -15,6 +15,8 @@ const (
 	WordBytes = 4
 	// StatusBytes is the size of the status word with its details.
 	StatusBytes = 16
+	// gridBytes is the size of a grid in memory.
+	gridBytes = 12
 	// MaxCounters is the greatest depth of repeats. A pipeline has at most 8
 	// uniform bindings with dynamic offsets by default; one is for scalars.
 	MaxCounters = 7
@@ -199,6 +201,15 @@ type Dispatch struct {
 	Groups [3]int
 	// Bindings are the windows of the kernel's storage arrays, in order.
 	Bindings []Binding
+	// Grid, where it is set, is where steps before have left Groups, three u32, or
+	// zeros: the kernel then does not run.
+	Grid *Cell
+}
+
+// Cell is a place of three u32 in a buffer.
+type Cell struct {
+	Buffer int
+	Offset int // a multiple of WordBytes
 }
 
 // Binding is a window into a buffer.

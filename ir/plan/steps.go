@@ -24,13 +24,13 @@ func (c *entryCompiler) steps(launches []placedLaunch, depth int) ([]Step, error
 		l, n := launches[0], 1
 		var step Step
 		var err error
-		if len(l.loops) == depth {
-			step, err = c.dispatch(l.Launch)
+		if len(l.rounds) == depth {
+			step, err = c.dispatch(l)
 		} else {
-			for n < len(launches) && c.inLoop(launches[n], depth, l.loops[depth]) {
+			for n < len(launches) && c.inLoop(launches[n], depth, l.rounds[depth]) {
 				n++
 			}
-			step, err = c.repeat(l.loops[depth], launches[:n], depth+1)
+			step, err = c.repeat(l.rounds[depth], launches[:n], depth+1)
 		}
 		if err != nil {
 			return nil, err
@@ -40,14 +40,14 @@ func (c *entryCompiler) steps(launches []placedLaunch, depth int) ([]Step, error
 	return out, nil
 }
 
-func (c *entryCompiler) repeat(l *kernel.Loop, launches []placedLaunch, depth int) (*Repeat, error) {
-	r := &Repeat{Count: l.Count}
+func (c *entryCompiler) repeat(l *round, launches []placedLaunch, depth int) (*Repeat, error) {
+	r := &Repeat{Count: l.count}
 	var err error
-	if r.Steps, err = c.steps(launches, depth); err != nil || l.Count == 1 || len(l.Swaps) == 0 {
+	if r.Steps, err = c.steps(launches, depth); err != nil || l.count == 1 || len(l.swaps) == 0 {
 		return r, err
 	}
-	c.swap(l.Swaps)
-	defer c.swap(l.Swaps)
+	c.swap(l.swaps)
+	defer c.swap(l.swaps)
 	r.Odd, err = c.steps(launches, depth)
 	return r, err
 }
@@ -74,8 +74,11 @@ func (c *entryCompiler) cut() error {
 // addCut adds a launch. A group of parts side by side that cannot be bound is cut
 // in two between parts, again and again: nothing goes from one to the other.
 func (c *entryCompiler) addCut(l placedLaunch) error {
-	parts := l.group.Parts
-	if len(parts) < 2 || c.bindable(l.Args, l.loops) {
+	var parts []*kernel.Group
+	if l.group != nil {
+		parts = l.group.Parts
+	}
+	if len(parts) < 2 || c.bindable(l.Args, l.rounds) {
 		c.launches = append(c.launches, l)
 		return nil
 	}
@@ -86,7 +89,7 @@ func (c *entryCompiler) addCut(l placedLaunch) error {
 			return err
 		}
 		for _, launch := range launches {
-			if err := c.addCut(placedLaunch{launch, l.program, g, l.loops}); err != nil {
+			if err := c.addCut(placedLaunch{Launch: launch, program: l.program, group: g, rounds: l.rounds, guard: l.guard}); err != nil {
 				return err
 			}
 		}
@@ -96,14 +99,14 @@ func (c *entryCompiler) addCut(l placedLaunch) error {
 
 // bindable reports whether a kernel can bind these tensors, those in one arena
 // together where all of them are of words, in all rounds of the loops around it.
-func (c *entryCompiler) bindable(args []*kernel.Tensor, loops []*kernel.Loop) bool {
-	if len(loops) > 0 {
-		if !c.bindable(args, loops[1:]) {
+func (c *entryCompiler) bindable(args []*kernel.Tensor, rounds []*round) bool {
+	if len(rounds) > 0 {
+		if !c.bindable(args, rounds[1:]) {
 			return false
 		}
-		c.swap(loops[0].Swaps)
-		defer c.swap(loops[0].Swaps)
-		return len(loops[0].Swaps) == 0 || c.bindable(args, loops[1:])
+		c.swap(rounds[0].swaps)
+		defer c.swap(rounds[0].swaps)
+		return len(rounds[0].swaps) == 0 || c.bindable(args, rounds[1:])
 	}
 	bindings := len(args)
 	for _, members := range c.shareable(args) {
@@ -131,7 +134,7 @@ func (c *entryCompiler) shareable(args []*kernel.Tensor) map[int][]int {
 }
 
 // dispatch binds a launch and prints its kernel.
-func (c *entryCompiler) dispatch(l kernel.Launch) (*Dispatch, error) {
+func (c *entryCompiler) dispatch(l placedLaunch) (*Dispatch, error) {
 	k, bindings := l.Kernel, c.bindings(l.Args)
 	if len(bindings) > c.target.Limits.StorageBuffers {
 		var err error
@@ -140,7 +143,11 @@ func (c *entryCompiler) dispatch(l kernel.Launch) (*Dispatch, error) {
 		}
 	}
 	number, err := c.kernel(kernelKey{k, accessOf(k, bindings)})
-	return &Dispatch{Kernel: number, Groups: l.Kernel.Groups, Bindings: bindings}, err
+	d := &Dispatch{Kernel: number, Groups: l.Kernel.Groups, Bindings: bindings}
+	if l.guard != nil {
+		d.Grid = c.cell(l.guard, d.Groups)
+	}
+	return d, err
 }
 
 // bindings returns the windows of a launch's storage arrays.

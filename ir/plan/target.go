@@ -77,6 +77,7 @@ type Target struct {
 	F16       bool   // kernels may compute in f16
 	Subgroups bool   // kernels may have subgroup statements
 	Subgroup  [2]int // the range of subgroup sizes, where Subgroups is set
+	Branch    int    // how much work it takes for only the branch taken to run: see [kernel.Options]
 	Unfused   bool   // each node is a kernel of its own: see [kernel.Options]
 }
 
@@ -86,9 +87,14 @@ func (t Target) device() kernel.Device {
 	return kernel.Device{Threads: l.Invocations, SharedBytes: l.SharedBytes, Groups: l.Groups, ArrayBytes: l.BindingBytes}
 }
 
+// worthGate is how many elements two branches must compute for a gate to pay: at
+// some 10¹¹ elements a second it takes as long as the gate's launch, about 10 µs,
+// and the indirect dispatches behind it, which are checked on the device.
+const worthGate = 1 << 20
+
 // WebGPU returns the target that every WebGPU device meets.
 func WebGPU() Target {
-	return Target{Name: "webgpu", Dialect: dtype.WGSL, Limits: DefaultLimits()}
+	return Target{Name: "webgpu", Dialect: dtype.WGSL, Limits: DefaultLimits(), Branch: worthGate}
 }
 
 // Printer writes kernels of the loop IR in one dialect. Print is a pure

@@ -184,7 +184,23 @@ func (v *validator) dispatch(e *Entry, d *Dispatch, depth int) *FormatError {
 			return err.in("binding %d", i)
 		}
 	}
-	return v.usage(k.Storage, d.Bindings)
+	if err := v.usage(k.Storage, d.Bindings); err != nil || d.Grid == nil {
+		return err
+	}
+	return v.grid(k.Storage, d)
+}
+
+// grid checks where a dispatch takes its grid from.
+func (v *validator) grid(access []kernel.Access, d *Dispatch) *FormatError {
+	if err := v.window(d.Grid.Buffer, d.Grid.Offset, gridBytes, WordBytes); err != nil {
+		return err
+	}
+	for i, b := range d.Bindings {
+		if access[i] != kernel.Read && b.Buffer == d.Grid.Buffer {
+			return invalid(36, "binding %d writes to buffer %d, which the grid is read from", i, b.Buffer)
+		}
+	}
+	return nil
 }
 
 // launch checks how a kernel is run, but for what it is bound to.

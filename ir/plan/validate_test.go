@@ -119,6 +119,9 @@ var refused = []planCase{
 	{"a counter outside a repeat", func(p *plan.Plan) { p.Kernels[0].Counters = 1 }, 33, "1 counters inside 0", false},
 	{"a repeat of zero", func(p *plan.Plan) { p.Entries[entryFold].Steps[1].(*plan.Repeat).Count = 0 }, 38, "a count of 0", false},
 	{"a repeat over the limit", func(p *plan.Plan) { p.Entries[entryFold].Steps[1].(*plan.Repeat).Count = 65537 }, 38, "a count of 65537", false},
+	{"a grid outside its buffer", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.Cell{Buffer: 4, Offset: 248} }, 14, "outside buffer", false},
+	{"a grid between words", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.Cell{Buffer: 4, Offset: 2} }, 14, "multiple of 4", false},
+	{"a grid in a buffer that the kernel writes", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.Cell{Buffer: 3, Offset: 512} }, 36, "the grid is read from", false},
 	{"odd rounds without a kernel", func(p *plan.Plan) {
 		outer := fold(p)
 		outer.Count, outer.Odd = 1, []plan.Step{&plan.Dispatch{Kernel: 99}}
@@ -176,6 +179,8 @@ var refused = []planCase{
 
 var accepted = []planCase{
 	{"rounds in turns", func(p *plan.Plan) { outer := fold(p); outer.Odd = []plan.Step{outer.Steps[0], outer.Steps[0]} }, 0, "", false},
+	{"a grid in memory", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.Cell{Buffer: 4, Offset: 244} }, 0, "", false},
+	{"a grid in a buffer that is read", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.Cell{Buffer: 2} }, 0, "", false},
 	{"a single round, and steps for odd ones", func(p *plan.Plan) { outer := fold(p); outer.Count, outer.Odd = 1, outer.Steps }, 0, "", false},
 	{"the plan itself", func(p *plan.Plan) {}, 0, "", false},
 	{"no status word", func(p *plan.Plan) { p.Status = nil }, 0, "", false},

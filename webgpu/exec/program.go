@@ -27,6 +27,8 @@ type (
 		scalars  bool
 		counters int
 		groups   [3]uint32
+		grid     *wgpu.Buffer // nil where groups are the grid
+		gridAt   uint64
 	}
 	copyOp struct {
 		src, dst             *wgpu.Buffer
@@ -79,7 +81,7 @@ func (b *builder) buffer(label string, bytes int, usage wgpu.BufferUsage) (*wgpu
 func (b *builder) makeBuffers(queue *wgpu.Queue) error {
 	for i, spec := range b.p.Buffers {
 		label := fmt.Sprintf("%s %d", spec.Kind, i)
-		buf, err := b.buffer(label, spec.Bytes, wgpu.BufferUsageStorage|wgpu.BufferUsageCopySrc|wgpu.BufferUsageCopyDst)
+		buf, err := b.buffer(label, spec.Bytes, wgpu.BufferUsageStorage|wgpu.BufferUsageIndirect|wgpu.BufferUsageCopySrc|wgpu.BufferUsageCopyDst)
 		if err != nil {
 			return err
 		}
@@ -254,6 +256,9 @@ func (b *builder) dispatch(s *plan.Dispatch, scalars *wgpu.Buffer, stride int) (
 	made := &dispatchOp{
 		pipeline: b.pipelines[s.Kernel], scalars: k.ScalarBytes > 0, counters: k.Counters,
 		groups: [3]uint32{uint32(s.Groups[0]), uint32(s.Groups[1]), uint32(s.Groups[2])},
+	}
+	if s.Grid != nil {
+		made.grid, made.gridAt = b.buffers[s.Grid.Buffer], uint64(s.Grid.Offset)
 	}
 	layout, err := b.storageLayout(k)
 	if err != nil {

@@ -72,6 +72,10 @@ func (r *recorder) dispatch(o *dispatchOp, row uint32) {
 		r.pass.SetBindGroup(1, o.uniforms, r.offsets[:n])
 		r.uniforms, r.row = o.uniforms, row
 	}
+	if o.grid != nil {
+		r.pass.DispatchWorkgroupsIndirect(o.grid, o.gridAt)
+		return
+	}
 	r.pass.DispatchWorkgroups(o.groups[0], o.groups[1], o.groups[2])
 }
 

@@ -56,6 +56,7 @@ export class Recorder {
       pass.setBindGroup(1, this.#uniforms = op.uniforms, this.#offsets, 0, n);
       this.#uniformRow = row;
     }
-    pass.dispatchWorkgroups(op.groups[0]!, op.groups[1], op.groups[2]);
+    if (op.grid) pass.dispatchWorkgroupsIndirect(...op.grid);
+    else pass.dispatchWorkgroups(op.groups[0]!, op.groups[1], op.groups[2]);
   }
 }

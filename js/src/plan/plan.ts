@@ -43,7 +43,8 @@ export interface Kernel {
   counters: number;
 }
 
-export interface Dispatch { kind: 'dispatch'; kernel: number; groups: number[]; bindings: Binding[] }
+/** `grid`, where it is set, is where steps before left `groups`, or zeros: then the kernel does not run. */
+export interface Dispatch { kind: 'dispatch'; kernel: number; groups: number[]; bindings: Binding[]; grid?: Binding }
 export interface Copy { kind: 'copy'; from: number; fromOffset: number; to: number; toOffset: number; bytes: number }
 /** `odd` are the steps of rounds 1, 3, … where they differ. */
 export interface Repeat { kind: 'repeat'; count: number; steps: Step[]; odd: Step[] }
@@ -178,10 +179,14 @@ function readSteps(r: Reader, depth: number): Step[] {
     const kind = r.u32();
     switch (kind) {
       case 0:
-        return {
+      case 4: {
+        const step: Dispatch = {
           kind: 'dispatch', kernel: r.u32(), groups: r.triple(),
           bindings: r.list(() => ({ buffer: r.u32(), offset: r.u64(), bytes: r.u64() }), 20),
         };
+        if (kind) step.grid = { buffer: r.u32(), offset: r.u64(), bytes: 12 };
+        return step;
+      }
       case 1:
         return { kind: 'copy', from: r.u32(), fromOffset: r.u64(), to: r.u32(), toOffset: r.u64(), bytes: r.u64() };
       case 2:

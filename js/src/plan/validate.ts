@@ -129,6 +129,11 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
       if (writes) written(buffer);
       return { buffer, offset, bytes, writes };
     })), 36);
+    const { grid } = step;
+    if (grid) {
+      window(grid, 4);
+      need(!step.bindings.some(({ buffer }, i) => buffer === grid.buffer && kernel.storage[i] !== 'read'), 36);
+    }
   }
 
   for (const { bytes } of buffers) need(bytes > 0 && bytes % rowBytes === 0 && bytes <= bufferBytes, 9);
