@@ -204,7 +204,9 @@ var loopPrograms = []struct {
 		inner := func(b *ir.Builder, in []ir.Value) []ir.Value {
 			return ops.Cond(b, at(b, in[1], -1), in,
 				func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{ops.MatMul(b, in[0], in[1]), in[1]} },
-				func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{ops.Ones(b, ir.F32, ir.N(6)), ops.Exp(b, in[1])} })
+				func(b *ir.Builder, in []ir.Value) []ir.Value {
+					return []ir.Value{ops.Ones(b, ir.F32, ir.N(6)), ops.Exp(b, in[1])}
+				})
 		}
 		plain := func(b *ir.Builder, in []ir.Value) []ir.Value {
 			return []ir.Value{ops.ReduceMax(b, in[0], 1), ops.Softmax(b, in[1], 0)}
