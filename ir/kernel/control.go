@@ -260,13 +260,13 @@ func (p *Program) seen(name string, t ir.Type, outer *Tensor) *Tensor {
 // that what is kept of it is written next to it, and not copied.
 func ownCarries(g *ir.Graph, carries int) (*ir.Graph, error) {
 	outputs := g.Outputs()
-	shared, any := make([]bool, len(outputs)), false
+	shared, found := make([]bool, len(outputs)), false
 	for i, carry := range outputs[:carries] {
 		others := slices.Concat(outputs[:i], outputs[carries:])
 		shared[i] = !isLeaf(carry.Value.Node()) && slices.ContainsFunc(others, func(o ir.Output) bool { return o.Value == carry.Value })
-		any = any || shared[i]
+		found = found || shared[i]
 	}
-	if !any {
+	if !found {
 		return g, nil
 	}
 	return ir.Build(g.Name(), func(b *ir.Builder) {

@@ -16,7 +16,8 @@
 // persistent slot (a parameter or a state) keeps its contents from run to run
 // and is shared by all entries. An input slot keeps its contents too, because
 // no step may write it; an output holds its value until the next run of any
-// entry.
+// entry. A repeat may have other steps for odd rounds, and a dispatch may find its
+// grid in memory: steps before have left there the one it states, or zeros.
 //
 // # How a kernel is bound
 //
