@@ -24,7 +24,10 @@ func (p *Program) control(g *Group) ([]Item, error) {
 func (p *Program) branch(m *Member) ([]Item, error) {
 	p.storeAll(m)
 	pred, items := p.flag(m.Node.Input(0))
-	out := &Branch{Node: m.Node, Pred: pred, reads: append(p.operandsOf(m.Node), pred), writes: m.Store}
+	out := &Branch{Node: m.Node, Pred: pred, reads: p.operandsOf(m.Node), writes: m.Store}
+	if !slices.Contains(out.reads, pred) {
+		out.reads = append(out.reads, pred)
+	}
 	for k, g := range m.Node.Subgraphs() {
 		b, err := p.inner(g, 0)
 		if err != nil {

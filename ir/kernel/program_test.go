@@ -65,7 +65,9 @@ var programs = []struct {
 						Cond: func(b *ir.Builder, _, c []ir.Value) ir.Value {
 							return ops.Lt(b, ops.ReduceMax(b, c[0]), ops.Const(b, ir.F32, most))
 						},
-						Body: func(b *ir.Builder, consts, c []ir.Value) []ir.Value { return []ir.Value{ops.MatMul(b, consts[0], c[0])} },
+						Body: func(b *ir.Builder, consts, c []ir.Value) []ir.Value {
+							return []ir.Value{ops.MatMul(b, consts[0], c[0])}
+						},
 					})
 				}
 			}
