@@ -67,7 +67,7 @@ test-go: ## run the Go tests, native WebGPU and CUDA kernels (compiled) included
 	$(GO) test ./...
 
 .PHONY: test-cuda
-test-cuda: ## compile every generated CUDA kernel with clang, no GPU needed
+test-cuda: ## test CUDA: every kernel compiled with clang, the backend on a fake GPU
 	$(GO) test -count=1 ./native/cuda/...
 
 .PHONY: test-wgsl
@@ -127,7 +127,12 @@ bench: js $(PEERS) ## host time per step against jax-js and TensorFlow.js; CPU k
 bench-h200: js suite $(PEERS) ## pack build/h200: benchmarks and conformance for a bare GPU machine
 	$(GO) run ./js/bench/plans build/plans
 	$(NODE) js/bench/h200/pack.mjs build/h200 --plans build/plans \
+	  --program memory=js/bench/h200/memory.mjs \
 	  --program conformance=js/bench/h200/conformance.mjs --data conformance=build/conformance
+
+.PHONY: pack-cuda
+pack-cuda: ## pack build/cuda: the CUDA tests and benchmarks for a bare GPU machine
+	native/cuda/h200.sh pack build/cuda
 
 ##@ Maintain
 

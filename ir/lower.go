@@ -6,7 +6,7 @@ import "github.com/rlx-go/rlx/ir/scalar"
 // its operands, in scalar expressions and without any schedule: which thread
 // does what, in which order, is decided by package kernel for each target. It
 // is one of [*MapLowering], [*ReduceLowering], [*ContractLowering],
-// [*ScatterLowering], [*PrefixLowering] and [*ControlLowering].
+// [*ScatterLowering], [*SortLowering], [*PrefixLowering] and [*ControlLowering].
 type Lowering interface{ lowering() }
 
 // Index is the position of an element: one I32 expression for each axis.
@@ -83,32 +83,95 @@ const (
 	ScatterAdd ScatterMode = iota
 	// ScatterSet puts it in the element's place: of several the last one stays.
 	ScatterSet
+	// ScatterMul multiplies the element by it.
+	ScatterMul
+	// ScatterMin keeps the smaller of the two, NaN where one is.
+	ScatterMin
+	// ScatterMax keeps the larger of the two, NaN where one is.
+	ScatterMax
 )
+
+// Neutral returns what changes nothing when it is combined with an element.
+func (m ScatterMode) Neutral(d DType) scalar.Expr {
+	switch m {
+	case ScatterMul:
+		return scalar.Const(d, 1)
+	case ScatterMin:
+		return scalar.Extreme(d, 1)
+	case ScatterMax:
+		return scalar.Extreme(d, -1)
+	}
+	return scalar.Const(d, 0)
+}
+
+// Combine returns an element, or some updates of one, after an update that comes
+// later.
+func (m ScatterMode) Combine(x, u scalar.Expr) scalar.Expr {
+	switch m {
+	case ScatterSet:
+		return u
+	case ScatterMul:
+		return scalar.Mul(x, u)
+	case ScatterMin:
+		return scalar.Min(x, u)
+	case ScatterMax:
+		return scalar.Max(x, u)
+	}
+	return scalar.Add(x, u)
+}
 
 // ScatterLowering is an op whose updates say where they go: the result is
 // operand 0 with the updates of operand 2 applied at the positions in operand
-// 1, in the order of their index, so that results are reproducible.
+// 1, combined in an order that the shapes alone decide, so that results are
+// reproducible.
 type ScatterLowering struct {
 	Mode ScatterMode
+	// Unique reports that no two positions have one target, so that no order
+	// matters; nil where that is never known.
+	Unique func(n *Node) bool
 	// Space returns the sizes of the space of scatter positions (each holds one
 	// index tuple), and of the window that each of them moves.
 	Space func(n *Node) (positions, window []int)
 	// Target returns where the window element w of scatter position p goes in
-	// the result, and the condition under which it lies inside.
+	// the result, and the condition under which it lies inside. Each coordinate
+	// of the window is one of the result's; the others depend on p alone.
 	Target func(n *Node, p, w Index, load Load) (at Index, inside scalar.Expr)
 	// Update returns the position in the updates operand.
 	Update func(n *Node, p, w Index) Index
 }
 
-// PrefixLowering is a running combination along one axis: cumulative sums.
+// SortLowering is an op whose result, of I32, has for each place along an axis
+// of its operand where the element stands that belongs there. Equal elements
+// stay in their order.
+type SortLowering struct {
+	Axis func(n *Node) int
+	// Key returns an unsigned integer, U32 or U64, for an element; the integers
+	// are in order where the elements are to be.
+	Key func(n *Node, x scalar.Expr) scalar.Expr
+	// Bits is how many of the low bits of keys may be set.
+	Bits func(n *Node) int
+}
+
+// PrefixLowering is a running combination along one axis: cumulative sums,
+// linear recurrences. Results have the shape of the first operand.
 type PrefixLowering struct {
 	Axis func(n *Node) int
 	// Reverse reports that the combination runs from the end.
 	Reverse func(n *Node) bool
 	// Exclusive reports that an element is not part of its own result.
 	Exclusive func(n *Node) bool
-	Init      func(n *Node) scalar.Expr
-	Combine   func(n *Node, a, b scalar.Expr) scalar.Expr
+	// Accumulators returns the running values.
+	Accumulators func(n *Node) []Accumulator
+	// Element returns what the elements at a position bring: one expression for
+	// each accumulator.
+	Element func(n *Node, at Index, load Load) []scalar.Expr
+	// Combine merges what neighbouring runs of elements come to; those of a are
+	// gone through before those of b. It is associative up to rounding and need
+	// not be commutative.
+	Combine func(n *Node, a, b []scalar.Expr) []scalar.Expr
+	// Finish returns the element of each result from the running values; nil
+	// where they are the results.
+	Finish func(n *Node, acc []scalar.Expr) []scalar.Expr
 }
 
 // ControlLowering marks ops that run their subgraphs; package kernel knows
@@ -119,5 +182,6 @@ func (*MapLowering) lowering()      {}
 func (*ReduceLowering) lowering()   {}
 func (*ContractLowering) lowering() {}
 func (*ScatterLowering) lowering()  {}
+func (*SortLowering) lowering()     {}
 func (*PrefixLowering) lowering()   {}
 func (*ControlLowering) lowering()  {}

@@ -3,6 +3,7 @@ package native
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -38,13 +39,28 @@ func Backends() []Backend {
 	})
 }
 
-// Lookup returns the backend of that name. The error is of kind [ir.ErrName]
-// and lists those there are.
+// Numbered is a backend for which a machine may have several devices. The
+// backend itself is the first of them; "cuda:1" is the second of "cuda".
+type Numbered interface {
+	Backend
+	// Device returns the backend of the device with a number from 0 on, whose
+	// Probe fails where there is none.
+	Device(number int) Backend
+}
+
+// Lookup returns the backend of that name, which may be that of a [Numbered]
+// backend with a colon and a number. The error is of kind [ir.ErrName] and lists
+// those there are.
 func Lookup(name string) (Backend, error) {
+	base, digits, _ := strings.Cut(name, ":")
+	number, notANumber := strconv.ParseUint(digits, 10, 16)
 	var names []string
 	for _, b := range Backends() {
 		if b.Name() == name {
 			return b, nil
+		}
+		if n, ok := b.(Numbered); ok && b.Name() == base && notANumber == nil {
+			return n.Device(int(number)), nil
 		}
 		names = append(names, b.Name())
 	}

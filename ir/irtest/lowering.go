@@ -3,6 +3,7 @@
 package irtest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -79,6 +80,8 @@ func (l *interpreter) run() error {
 		return l.contract(lower.Spec(l.n))
 	case *ir.ScatterLowering:
 		return l.scatter(lower)
+	case *ir.SortLowering:
+		return l.sort(lower)
 	case *ir.PrefixLowering:
 		return l.prefix(lower)
 	}
@@ -415,7 +418,7 @@ func (l *interpreter) scatter(lower *ir.ScatterLowering) error {
 		return err
 	}
 	a, b := scalar.FreeVar("a", out.DType), scalar.FreeVar("b", out.DType)
-	sum, err := l.compile(env, []ir.DType{out.DType}, scalar.Add(a, b))
+	sum, err := l.compile(env, []ir.DType{out.DType}, lower.Mode.Combine(a, b))
 	if err != nil {
 		return err
 	}
@@ -431,10 +434,6 @@ func (l *interpreter) scatter(lower *ir.ScatterLowering) error {
 			}
 			place = place*d + int(v[i].I)
 		}
-		if lower.Mode == ir.ScatterSet {
-			store(out, place, v[len(at)+1])
-			return nil
-		}
 		env.Vars["a"], env.Vars["b"] = element(out, place), v[len(at)+1]
 		if v, err = sum.values(); err == nil {
 			store(out, place, v[0])
@@ -443,44 +442,129 @@ func (l *interpreter) scatter(lower *ir.ScatterLowering) error {
 	})
 }
 
-func (l *interpreter) prefix(lower *ir.PrefixLowering) error {
-	env, out, axis := l.env(), l.out[0], lower.Axis(l.n)
-	init, err := l.constants([]ir.DType{out.DType}, []scalar.Expr{lower.Init(l.n)})
-	if err != nil {
-		return err
+// sort orders the elements of each line by their keys, as unsigned numbers.
+func (l *interpreter) sort(lower *ir.SortLowering) error {
+	env, x, out, axis := l.env(), l.in[0], l.out[0], lower.Axis(l.n)
+	element0 := scalar.FreeVar("x", x.DType)
+	e := lower.Key(l.n, element0)
+	if e.Type != ir.U32 && e.Type != ir.U64 {
+		return ir.DTypef("keys are %s", e.Type)
 	}
-	start := init[0]
-	a, b := scalar.FreeVar("a", out.DType), scalar.FreeVar("b", out.DType)
-	combine, err := l.compile(env, []ir.DType{out.DType}, lower.Combine(l.n, a, b))
+	key, err := l.compile(env, []ir.DType{e.Type}, e)
 	if err != nil {
 		return err
 	}
 	lines := slices.Clone(out.Dims)
-	length, stride := lines[axis], 1
+	length := lines[axis]
 	lines[axis] = 1
-	for _, d := range out.Dims[axis+1:] {
-		stride *= d
-	}
 	return newSpace("i", lines).each(env, func(pos []int) error {
-		first := 0
-		for i, d := range out.Dims {
-			first = first*d + pos[i]
-		}
-		acc := start
-		for k := range length {
-			if lower.Reverse(l.n) {
-				k = length - 1 - k
-			}
-			if lower.Exclusive(l.n) {
-				store(out, first+k*stride, acc)
-			}
-			env.Vars["a"], env.Vars["b"] = acc, element(l.in[0], first+k*stride)
-			v, err := combine.values()
+		keys, places := make([]uint64, length), make([]int, length)
+		for i := range length {
+			pos[axis] = i
+			places[i] = i
+			env.Vars["x"] = element(x, flat(out.Dims, pos))
+			v, err := key.values()
 			if err != nil {
 				return err
 			}
-			if acc = v[0]; !lower.Exclusive(l.n) {
-				store(out, first+k*stride, acc)
+			keys[i] = uint64(v[0].I)
+			if bits := lower.Bits(l.n); bits < 64 && keys[i]>>bits != 0 {
+				return ir.Errorf(ir.ErrAttr, "key %#x has more than %d bits", keys[i], bits)
+			}
+		}
+		slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(keys[a], keys[b]) })
+		for i, from := range places {
+			pos[axis] = i
+			out.I[flat(out.Dims, pos)] = int64(from)
+		}
+		pos[axis] = 0
+		return nil
+	})
+}
+
+// flat returns the place of a position in row-major order.
+func flat(dims, pos []int) int {
+	place := 0
+	for i, d := range dims {
+		place = place*d + pos[i]
+	}
+	return place
+}
+
+func (l *interpreter) prefix(lower *ir.PrefixLowering) error {
+	env, axis := l.env(), lower.Axis(l.n)
+	var types, results []ir.DType
+	var init, running, next []scalar.Expr
+	for i, a := range lower.Accumulators(l.n) {
+		types, init = append(types, a.DType), append(init, a.Init)
+		running = append(running, scalar.FreeVar(fmt.Sprint("running", i), a.DType))
+		next = append(next, scalar.FreeVar(fmt.Sprint("next", i), a.DType))
+	}
+	for _, out := range l.out {
+		results = append(results, out.DType)
+	}
+	start, err := l.constants(types, init)
+	if err != nil {
+		return err
+	}
+	points := newSpace("i", l.out[0].Dims)
+	element, err := l.compile(env, types, lower.Element(l.n, points.vars, l.load)...)
+	if err != nil {
+		return err
+	}
+	combine, err := l.compile(env, types, lower.Combine(l.n, running, next)...)
+	if err != nil {
+		return err
+	}
+	finish := running
+	if lower.Finish != nil {
+		finish = lower.Finish(l.n, running)
+	}
+	final, err := l.compile(env, results, finish...)
+	if err != nil {
+		return err
+	}
+	set := func(vars []scalar.Expr, v []scalar.Value) {
+		for i, x := range vars {
+			env.Vars[x.Name] = v[i]
+		}
+	}
+	keep := func(pos []int) error {
+		v, err := final.values()
+		for i := range v {
+			store(l.out[i], flat(l.out[i].Dims, pos), v[i])
+		}
+		return err
+	}
+	lines := slices.Clone(points.dims)
+	length := lines[axis]
+	lines[axis] = 1
+	return newSpace("i", lines).each(env, func(pos []int) error {
+		pos = slices.Clone(pos)
+		set(running, start)
+		for k := range length {
+			if pos[axis] = k; lower.Reverse(l.n) {
+				pos[axis] = length - 1 - k
+			}
+			env.Vars[points.vars[axis].Name] = scalar.Value{I: int64(pos[axis])}
+			if lower.Exclusive(l.n) {
+				if err := keep(pos); err != nil {
+					return err
+				}
+			}
+			v, err := element.values()
+			if err != nil {
+				return err
+			}
+			set(next, v)
+			if v, err = combine.values(); err != nil {
+				return err
+			}
+			set(running, v)
+			if !lower.Exclusive(l.n) {
+				if err := keep(pos); err != nil {
+					return err
+				}
 			}
 		}
 		return nil

@@ -245,6 +245,9 @@ func normalise(r *generator) {
 		r.keep(ops.Softmax(r.b, x.Value, axis), 1)
 	case r.chance(50):
 		r.keep(ops.LogSoftmax(r.b, x.Value, axis), 2*x.most+math.Log(float64(n)))
+	case r.chance(30):
+		a := ops.CumSumAttrs{Axis: axis, Reverse: r.chance(50)}
+		r.keep(ops.LinearRecurrence(r.b, ops.Tanh(r.b, x.Value), x.Value, a), x.most*float64(n))
 	default:
 		r.keep(ops.CumSum(r.b, x.Value, ops.CumSumAttrs{Axis: axis, Reverse: r.chance(50), Exclusive: r.chance(30)}), x.most*float64(n))
 	}

@@ -106,7 +106,7 @@ func lowerable(n *ir.Node) error {
 	d := n.Def()
 	switch l := d.Lower.(type) {
 	case *ir.ScatterLowering:
-		if l.Mode > ir.ScatterSet {
+		if l.Mode > ir.ScatterMax {
 			return ir.Errorf(ir.ErrUnsupported, "there is no scatter mode %d", l.Mode)
 		}
 	case *ir.ContractLowering:

@@ -100,6 +100,9 @@ func (c *canon) member(m *Member) {
 func (c *canon) node(n *ir.Node) {
 	c.string(string(n.Op()))
 	c.string(ir.FormatAttrs(n.Attrs()))
+	for _, g := range n.Subgraphs() {
+		c.string(g.String())
+	}
 	for _, t := range n.Types() {
 		c.dtype(t)
 	}

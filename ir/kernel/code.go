@@ -97,30 +97,38 @@ func (g *Group) Code() *Code {
 func (g *Group) Prefix() *Prefix {
 	n := g.Members[0].Node
 	l := n.Def().Lower.(*ir.PrefixLowering)
-	out := g.Members[0].Store[0]
-	at := variables("o", out.Dims)
-	init := l.Init(n)
-	running := scalar.FreeVar("running", init.Type)
+	dims, _ := n.Types()[0].Shape.Ints()
+	at := variables("o", dims)
 	c := newCoder(g)
-	return &Prefix{
-		Dims: out.Dims, Axis: l.Axis(n), Reverse: l.Reverse(n), Exclusive: l.Exclusive(n), At: at,
-		Init: init, Running: running,
-		Combined: l.Combine(n, running, scalar.Convert(newReader(g.program, c.s).element(n.Input(0), at), init.Type)),
-		Store:    c.store(out, at, scalar.Convert(running, out.DType)),
+	x := &Prefix{Dims: dims, Axis: l.Axis(n), Reverse: l.Reverse(n), Exclusive: l.Exclusive(n), At: at, Accumulators: l.Accumulators(n)}
+	for _, a := range x.Accumulators {
+		x.Running = append(x.Running, c.variable(a.DType))
 	}
+	x.Combined = l.Combine(n, x.Running, l.Element(n, at, newReader(g.program, c.s).operand(n)))
+	results := x.Running
+	if l.Finish != nil {
+		results = l.Finish(n, x.Running)
+	}
+	for i, t := range g.Members[0].Store {
+		if t != nil {
+			x.Stores = append(x.Stores, c.store(t, at, results[i]))
+		}
+	}
+	return x
 }
 
 // Prefix is a running combination along one axis: for each point of the other
-// axes, Running begins as Init and becomes Combined with each element; Store
-// writes it, before that step where Exclusive is set and after it otherwise.
+// axes, Running begins as the accumulators do and becomes Combined with each
+// element; Stores write results, before that step where Exclusive is set and
+// after it otherwise.
 type Prefix struct {
 	Dims               []int
 	Axis               int
 	Reverse, Exclusive bool
 	At                 ir.Index // the variables of the coordinates, one for each axis
-	Init               scalar.Expr
-	Running, Combined  scalar.Expr
-	Store              ElementStore
+	Accumulators       []ir.Accumulator
+	Running, Combined  []scalar.Expr
+	Stores             []ElementStore
 }
 
 func variables(prefix string, dims []int) ir.Index {

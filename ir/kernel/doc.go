@@ -11,10 +11,11 @@
 // that backends with code of their own need.
 //
 // [Program.Schedule] decides what each thread of a device does: a group becomes
-// a [Launch] or two, with a [Kernel] in the loop IR. There is a schedule for
-// maps, for reductions with any number of stages, for contractions in tiles and
-// for running sums (schedule_*.go). How an element is computed, through all
-// that is fused, comes from a reader (access.go) in every case.
+// one [Launch] or several, each with a [Kernel] in the loop IR. There is a
+// schedule for maps, for reductions with any number of stages, for contractions
+// in tiles, for running combinations, scatters and sorts (schedule_*.go). How an
+// element is computed, through all that is fused, comes from a reader (access.go)
+// in every case.
 //
 // The loop IR (loop.go) is what all dialects print: typed scalar expressions,
 // loops, workgroup memory, barriers. [Check] says whether a kernel obeys its

@@ -36,11 +36,12 @@ type emitter struct {
 	workgroup [3]int
 	groups    [3]int
 	own       []Array
+	wide      map[int]bool // tensors that are loaded by vectors of four alone
 	fresh     int
 }
 
 func newEmitter(p *Program, d Device) *emitter {
-	return &emitter{Simplifier: scalar.NewSimplifier(), p: p, device: d}
+	return &emitter{Simplifier: scalar.NewSimplifier(), p: p, device: d, wide: map[int]bool{}}
 }
 
 // reader returns a reader for the kernel.
@@ -65,7 +66,18 @@ func (e *emitter) shared(name string, d ir.DType, width, length int) int {
 // A persistent tensor is left as it is once the status words tell of an error.
 func (e *emitter) store(t *Tensor, at ir.Index, value scalar.Expr) []Stmt {
 	root, offset := t.resolve(e.p.depth(), linear(t.Dims, at))
-	s := Stmt(&Store{Array: root.ID, At: e.Simplify(offset), Value: value})
+	return e.guardStatus(root, &Store{Array: root.ID, At: e.Simplify(offset), Value: value})
+}
+
+// atomic is store for a value that is combined with what is there.
+func (e *emitter) atomic(op scalar.Op, t *Tensor, at ir.Index, value scalar.Expr) []Stmt {
+	root, offset := t.resolve(e.p.depth(), linear(t.Dims, at))
+	return e.guardStatus(root, &AtomicOp{Op: op, Array: root.ID, At: e.Simplify(offset), Value: value})
+}
+
+// guardStatus puts a change of a persistent tensor under the condition that the
+// status words tell of no error.
+func (e *emitter) guardStatus(root *Tensor, s Stmt) []Stmt {
 	if !root.Persistent() || !e.p.guarded() {
 		return []Stmt{s}
 	}
@@ -129,13 +141,21 @@ func (e *emitter) boundedGroup(n int) (group, exists scalar.Expr) {
 // arrays, device memory first.
 func (e *emitter) finish(name string, body []Stmt) Launch {
 	body = hoist(body)
-	f := &finisher{e: e, slot: map[int]int{}, written: map[int]bool{}}
+	f := &finisher{e: e, slot: map[int]int{}, written: map[int]bool{}, atomic: map[int]bool{}}
 	walkStores(body, func(array int) { f.written[array] = true })
+	Walk(body, func(s Stmt) {
+		if a, ok := s.(*AtomicOp); ok {
+			f.atomic[a.Array] = true
+		}
+	})
 	walkExprs(body, func(x scalar.Expr) scalar.Expr {
 		scalar.Walk(x, f.visit)
 		return x
 	})
 	for _, id := range sortedSlots(f.written) {
+		f.need(id)
+	}
+	for _, id := range sortedSlots(e.wide) {
 		f.need(id)
 	}
 	k := &Kernel{Name: name, Workgroup: e.workgroup, Groups: e.groups, Scalars: f.scalars, Counters: f.counters}
@@ -151,6 +171,7 @@ type finisher struct {
 	order    []int
 	slot     map[int]int
 	written  map[int]bool
+	atomic   map[int]bool
 	scalars  []ir.DType
 	counters int
 	checks   bool
@@ -198,6 +219,12 @@ func (f *finisher) layOut(k *Kernel) []*Tensor {
 		a := Array{Name: "t" + strconv.Itoa(len(args)), DType: t.DType, Width: 1, Len: max(t.Len(), 1)}
 		if f.written[id] {
 			a.Access = ReadWrite
+		}
+		if f.e.wide[id] {
+			a.Width, a.Len = 4, a.Len/4
+		}
+		if f.atomic[id] {
+			a.Access = Atomic
 		}
 		add(id, a)
 		args = append(args, t)

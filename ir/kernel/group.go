@@ -45,11 +45,17 @@ func (p *Program) spaceOf(n *ir.Node) *nodeSpace {
 		s.inner = coords("r", c.K)
 		c.factors(s.outer, s.inner, r.operand(n))
 	case *ir.ScatterLowering:
+		if p.plan.apart[n.ID()] {
+			r.element(n.Input(0), touchUpdates(n, r))
+			break
+		}
 		sc := scatterOf(n)
 		s.innerDims = sc.searched()
 		s.inner = coords("r", s.innerDims)
 		sc.touch(s.outer, s.inner, r.operand(n))
 	case *ir.PrefixLowering:
+		l.Element(n, s.outer, r.operand(n))
+	case *ir.SortLowering:
 		r.element(n.Input(0), s.outer)
 	case *ir.ControlLowering:
 		for _, v := range n.Inputs() {
@@ -72,8 +78,12 @@ func (p *Program) newGroup(n *ir.Node) *Group {
 	m := &Member{Node: n, Store: make([]*Tensor, n.NumResults())}
 	g := &Group{program: p, Members: []*Member{m}}
 	m.Coord, g.Outer = assignCoords(s.outerDims, nil)
-	switch n.Def().Lower.(type) {
+	switch lower := n.Def().Lower.(type) {
 	case *ir.ReduceLowering, *ir.ScatterLowering:
+		if _, scatter := lower.(*ir.ScatterLowering); scatter && p.plan.apart[n.ID()] {
+			g.Kind = ScatterKind
+			break
+		}
 		g.Kind, m.Reduced = ReduceKind, true
 		var all []int
 		m.Inner, all = assignCoords(s.innerDims, g.Outer)
@@ -82,6 +92,8 @@ func (p *Program) newGroup(n *ir.Node) *Group {
 		g.Kind = ContractKind
 	case *ir.PrefixLowering:
 		g.Kind = PrefixKind
+	case *ir.SortLowering:
+		g.Kind = SortKind
 	case *ir.ControlLowering:
 		g.Kind = ControlKind
 	}

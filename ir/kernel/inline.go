@@ -25,6 +25,7 @@ type plan struct {
 	weight   []int        // by node ID: simple operations in its expression, those of virtual operands included
 	reads    [][]ir.Value // by node ID: the stored values in its expression, each once
 	uniform  []bool       // by node ID: all its elements are one
+	apart    []bool       // by node ID: runs in kernels of its own, which load its operands as they are
 	literals map[ir.Value]scalar.Expr
 }
 
@@ -36,6 +37,7 @@ func (p *Program) decide() {
 	nodes := g.Nodes()
 	pl := &plan{
 		virtual: make([]bool, len(nodes)), weight: make([]int, len(nodes)), reads: make([][]ir.Value, len(nodes)), uniform: make([]bool, len(nodes)),
+		apart:    make([]bool, len(nodes)),
 		literals: map[ir.Value]scalar.Expr{},
 	}
 	p.plan = pl
@@ -46,6 +48,9 @@ func (p *Program) decide() {
 		output[o.Value.Node()] = true
 	}
 	live := liveNodes(g)
+	for _, n := range nodes {
+		pl.apart[n.ID()] = p.runsApart(n)
+	}
 	for _, n := range nodes {
 		pl.uniform[n.ID()] = pl.isUniform(n)
 		p.fit(n)
@@ -130,6 +135,18 @@ func isRunScalar(t ir.Type) bool {
 	return len(t.Shape) == 0 && (t.DType == ir.F32 || t.DType == ir.I32 || t.DType == ir.U32)
 }
 
+// runsApart reports whether a node is never part of a larger group: its kernels
+// bind much of their own.
+func (p *Program) runsApart(n *ir.Node) bool {
+	switch n.Def().Lower.(type) {
+	case *ir.ScatterLowering:
+		return !p.isSearched(n)
+	case *ir.SortLowering, *ir.PrefixLowering:
+		return true
+	}
+	return false
+}
+
 // isMap reports whether each element of a node can be had by itself.
 func isMap(n *ir.Node) bool {
 	d := n.Def()
@@ -190,15 +207,14 @@ func (pl *plan) inlines(n *ir.Node, users []*ir.Node) bool {
 	}
 	repeated := w > cheapWeight && !(pl.uniform[n.ID()] && w <= scalarWeight)
 	for _, u := range users {
+		if pl.apart[u.ID()] && (w > 0 || l > 1) {
+			return false
+		}
 		switch u.Def().Lower.(type) {
 		case *ir.ControlLowering:
 			return false
 		case *ir.ContractLowering:
 			if w > contractWeight || l > 1 {
-				return false
-			}
-		case *ir.PrefixLowering:
-			if w > 0 || l > 1 {
 				return false
 			}
 		}

@@ -157,6 +157,10 @@ const (
 	ContractKind
 	// PrefixKind is a running combination along one axis.
 	PrefixKind
+	// ScatterKind stores updates where data says.
+	ScatterKind
+	// SortKind finds the order of elements along one axis.
+	SortKind
 	// ControlKind is a node that runs graphs. Its group becomes a [Loop], a [Branch]
 	// or a [While].
 	ControlKind
@@ -164,7 +168,7 @@ const (
 
 // String returns the kind's name in lower case.
 func (k Kind) String() string {
-	return [...]string{"map", "reduce", "contract", "prefix", "control"}[k]
+	return [...]string{"map", "reduce", "contract", "prefix", "scatter", "sort", "control"}[k]
 }
 
 // Group is a set of nodes computed together.
@@ -186,6 +190,7 @@ type Group struct {
 	Copies []Copy
 
 	program *Program
+	alone   bool // each row of a reduction is one thread's
 	loads   []*Tensor
 	touch   footprint
 	place   int      // in the program's groups, while they are merged

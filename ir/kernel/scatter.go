@@ -59,9 +59,9 @@ func (s *scatter) searched() []int {
 }
 
 // asReduction is the scatter written as a reduction over what is searched: to
-// the sum of the updates, or to the last one with its place, -1 for none.
+// what the updates combine to, or to the last one with its place, -1 for none.
 func (s *scatter) asReduction() *ir.ReduceLowering {
-	accumulators := []ir.Accumulator{{DType: s.sumType(), Init: scalar.Const(s.sumType(), 0)}}
+	accumulators := []ir.Accumulator{{DType: s.sumType(), Init: s.neutral()}}
 	if s.l.Mode == ir.ScatterSet {
 		accumulators = append(accumulators, ir.Accumulator{DType: ir.I32, Init: integer(-1)})
 	}
@@ -70,8 +70,8 @@ func (s *scatter) asReduction() *ir.ReduceLowering {
 		Accumulators: func(*ir.Node) []ir.Accumulator { return accumulators },
 		Element:      func(_ *ir.Node, at, r ir.Index, load ir.Load) []scalar.Expr { return s.update(at, r, load) },
 		Combine: func(_ *ir.Node, a, b []scalar.Expr) []scalar.Expr {
-			if s.l.Mode == ir.ScatterAdd {
-				return []scalar.Expr{scalar.Add(a[0], b[0])}
+			if s.l.Mode != ir.ScatterSet {
+				return []scalar.Expr{s.l.Mode.Combine(a[0], b[0])}
 			}
 			later := scalar.Gt(b[1], a[1])
 			return []scalar.Expr{scalar.Select(later, b[0], a[0]), scalar.Max(a[1], b[1])}
@@ -79,8 +79,11 @@ func (s *scatter) asReduction() *ir.ReduceLowering {
 	}
 }
 
-// sumType is the element type that updates are summed up in.
+// sumType is the element type that updates are combined in.
 func (s *scatter) sumType() ir.DType { return sumType(s.n.Types()[0].DType) }
+
+// neutral is what no update leaves.
+func (s *scatter) neutral() scalar.Expr { return s.l.Mode.Neutral(s.sumType()) }
 
 // sumType is the element type that sums of a type are kept in.
 func sumType(d ir.DType) ir.DType {
@@ -92,7 +95,7 @@ func sumType(d ir.DType) ir.DType {
 
 // update is what the searched point r brings to the result element at a
 // position, one expression for each accumulator: its update if that falls there,
-// else zero.
+// else what changes nothing.
 func (s *scatter) update(at, r ir.Index, load ir.Load) []scalar.Expr {
 	x, next := make(ir.Index, len(s.space)), 0
 	for i, axis := range s.axes {
@@ -112,7 +115,7 @@ func (s *scatter) update(at, r ir.Index, load ir.Load) []scalar.Expr {
 		hit = scalar.And(hit, scalar.Eq(e, at[axis]))
 	}
 	u := scalar.Convert(load(2, s.l.Update(s.n, p, w)), s.sumType())
-	out := []scalar.Expr{scalar.Select(hit, u, scalar.Const(u.Type, 0))}
+	out := []scalar.Expr{scalar.Select(hit, u, s.neutral())}
 	if s.l.Mode == ir.ScatterSet {
 		out = append(out, scalar.Select(hit, linear(s.searched(), r), integer(-1)))
 	}
@@ -125,7 +128,7 @@ func (s *scatter) finish(at ir.Index, acc []scalar.Expr, load ir.Load) scalar.Ex
 	if s.l.Mode == ir.ScatterSet {
 		return scalar.Select(scalar.Ge(acc[1], integer(0)), scalar.Convert(acc[0], x.Type), x)
 	}
-	return scalar.Convert(scalar.Add(scalar.Convert(x, acc[0].Type), acc[0]), x.Type)
+	return scalar.Convert(s.l.Mode.Combine(scalar.Convert(x, acc[0].Type), acc[0]), x.Type)
 }
 
 // touch asks for all elements that the result element at a position and the

@@ -37,6 +37,10 @@ func schedule(e *emitter, g *Group) []Launch {
 		return scheduleContract(e, g)
 	case PrefixKind:
 		return schedulePrefix(e, g)
+	case ScatterKind:
+		return scheduleScatter(g, e.device)
+	case SortKind:
+		return scheduleSort(g, e.p, e.device)
 	}
 	return scheduleMap(e, g)
 }

@@ -14,7 +14,9 @@ func scheduleContract(e *emitter, g *Group) []Launch {
 	c := contractionOf(g.Members[0].Node, e.Simplifier)
 	t, parts, ok := pickTile(c, e.device)
 	if !ok {
-		return scheduleReduce(e, g.Reduction())
+		r := g.Reduction()
+		r.alone = c.small()
+		return scheduleReduce(e, r)
 	}
 	te := newTileEmitter(e, g, c, t, parts)
 	if te.parts == 1 {
@@ -60,6 +62,7 @@ type side struct {
 	first     scalar.Expr // first free position of the workgroup
 	base      int         // first vector of its tiles in workgroup memory
 	kFast     bool        // neighbouring threads load along the contracted space
+	vectors   bool        // what is loaded may be declared as an array of vectors
 	prefix    string
 }
 
@@ -83,18 +86,25 @@ func newTileEmitter(e *emitter, g *Group, c *contraction, t tile, parts int) *ti
 	te.side[0] = side{
 		operand: 0, free: c.M, tile: t.m, reg: t.rm, prefix: "a",
 		thread: te.let("ty", scalar.FloorDiv(te.lane, integer(across)), t.m/t.rm-1),
-		first:  te.let("m", scalar.Mul(row, integer(t.m)), (tilesM-1)*t.m),
+		first:  te.first("m", row, t.m, tilesM),
 	}
 	te.side[1] = side{
 		operand: 1, free: c.N, tile: t.n, reg: t.rn, prefix: "b",
 		thread: te.let("tx", scalar.Mod(te.lane, integer(across)), across-1),
-		first:  te.let("n", scalar.Mul(column, integer(t.n)), (tilesN-1)*t.n),
+		first:  te.first("n", column, t.n, tilesN),
 		base:   2 * t.k * t.m / 4,
 	}
 	for i := range te.side {
 		te.side[i].kFast = te.contiguousAlongK(&te.side[i])
+		te.side[i].vectors = te.soleReader(i)
 	}
 	return te
+}
+
+// first is the first free position of tile number i of count: a multiple of the
+// width of a vector, which the expression shows.
+func (te *tileEmitter) first(name string, i scalar.Expr, size, count int) scalar.Expr {
+	return scalar.Mul(te.let(name, scalar.Mul(i, integer(size/4)), (count-1)*size/4), integer(4))
 }
 
 // let names an integer from 0 to hi.
@@ -215,11 +225,19 @@ func (te *tileEmitter) loadAhead(step scalar.Expr) {
 			x := te.c.factor(s.operand, te.batch, te.freeAt(s, f), kAt, load)
 			values[j] = scalar.Select(inside, x, scalar.ConstF(ir.F32, 0))
 		}
-		te.body = append(te.body, te.nameAll(values)...)
-		for j, name := range names {
-			te.body = append(te.body, &Assign{name, values[j]})
+		if s.vectors && te.loadVector(values) {
+			te.assignAll(names, values)
+			return
 		}
+		te.body = append(te.body, te.nameAll(values)...)
+		te.assignAll(names, values)
 	})
+}
+
+func (te *tileEmitter) assignAll(names []string, values []scalar.Expr) {
+	for j, name := range names {
+		te.body = append(te.body, &Assign{name, values[j]})
+	}
 }
 
 // freeAt returns the free coordinates of position f, kept inside the operand:
@@ -241,7 +259,7 @@ func (te *tileEmitter) storeAhead(buffer scalar.Expr) {
 		for j, name := range names {
 			values[j] = scalar.FreeVar(name, ir.F32)
 		}
-		at := scalar.Add(scalar.Mul(buffer, integer(te.t.k*s.tile/4)), scalar.Add(scalar.Mul(kk, integer(s.tile/4)), vec))
+		at := scalar.Add(scalar.Mul(buffer, integer(te.t.k*s.tile/4)), scalar.Add(scalar.Mul(kk, integer(s.tile/4)), s.turned(vec, kk)))
 		store := []Stmt{&StoreVec{te.slot, te.Simplify(scalar.Add(at, integer(s.base))), values}}
 		if total := te.t.k * s.tile / 4; (v+1)*te.t.threads() > total {
 			store = guard(scalar.Lt(scalar.Add(te.lane, integer(v*te.t.threads())), integer(total)), store)
@@ -250,11 +268,26 @@ func (te *tileEmitter) storeAhead(buffer scalar.Expr) {
 	})
 }
 
+// turned is the place of a vector in its row of workgroup memory. Where neighbouring
+// threads write to neighbouring rows, rows are turned against each other, so that
+// they do not write to one bank.
+func (s *side) turned(vec, row scalar.Expr) scalar.Expr {
+	if !s.kFast {
+		return vec
+	}
+	return scalar.Mod(scalar.Add(vec, row), integer(s.tile/4))
+}
+
+// unrolledProducts is how many products of a thread are written out.
+const unrolledProducts = 128
+
 // multiply adds the products of one step. A thread's results lie in squares of
 // 4×4, spread over the tile so that neighbours read neighbouring vectors.
 func (te *tileEmitter) multiply(buffer scalar.Expr) {
-	name := te.name("k")
-	kk := scalar.NewVar(name, ir.I32, 0, int64(te.t.k-1))
+	together := min(te.t.k, unrolledProducts/(te.t.rm*te.t.rn))
+	outer, inner := te.name("k"), te.name("u")
+	kk := scalar.Mul(scalar.NewVar(outer, ir.I32, 0, int64(te.t.k/together-1)), integer(together))
+	kk = scalar.Add(kk, scalar.NewVar(inner, ir.I32, 0, int64(together-1)))
 	var body []Stmt
 	var regs [2][]string
 	for i := range te.side {
@@ -265,7 +298,7 @@ func (te *tileEmitter) multiply(buffer scalar.Expr) {
 				names[j] = s.prefix + strconv.Itoa(4*v+j)
 			}
 			at := scalar.Add(scalar.Mul(buffer, integer(te.t.k*s.tile/4)), scalar.Mul(kk, integer(s.tile/4)))
-			at = scalar.Add(at, scalar.Add(s.thread, integer(s.base+v*s.tile/s.reg)))
+			at = scalar.Add(at, scalar.Add(integer(s.base), s.turned(scalar.Add(s.thread, integer(v*s.tile/s.reg)), kk)))
 			body = append(body, &LoadVec{names, te.slot, te.Simplify(at)})
 			regs[i] = append(regs[i], names...)
 		}
@@ -277,7 +310,8 @@ func (te *tileEmitter) multiply(buffer scalar.Expr) {
 			body = append(body, &Assign{acc, scalar.Add(scalar.FreeVar(acc, ir.F32), x)})
 		}
 	}
-	te.body = append(te.body, &For{Var: name, Start: integer(0), End: integer(te.t.k), Step: integer(1), Body: body})
+	body = []Stmt{&For{Var: inner, Start: integer(0), End: integer(together), Step: integer(1), Unroll: true, Body: body}}
+	te.body = append(te.body, &For{Var: outer, Start: integer(0), End: integer(te.t.k / together), Step: integer(1), Body: body})
 }
 
 // place returns the free position of a thread's register i.

@@ -5,98 +5,205 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// prefixEmitter writes a running combination: one workgroup for each row, each
-// thread with a stretch of it. Threads first combine their stretches, then the
-// stretches' totals, then run through their stretch once more from there.
-type prefixEmitter struct {
-	*emitter
-	l      *ir.PrefixLowering
-	n      *ir.Node
-	out    *Tensor
-	row    ir.Index
-	exists scalar.Expr // false in workgroups beyond the last row
-	lane   scalar.Expr
-	length int
-	lanes  int
-	each   int // elements of a stretch
+// prefix is a running combination along the rows of some elements. A row has
+// its elements side by side, or as far apart as there are rows beside it.
+type prefix struct {
+	p         *Program
+	d         Device
+	name      string
+	accs      []ir.Accumulator
+	combine   func(a, b []scalar.Expr) []scalar.Expr
+	exclusive bool
+	// rows counts all rows; beside is how many of them lie side by side, so that
+	// the elements of a row are that far apart.
+	rows, beside, length int
+	// element returns what element i of a row brings, save stores its result.
+	element func(w *writer, row, i scalar.Expr) []scalar.Expr
+	save    func(w *writer, row, i scalar.Expr, acc []scalar.Expr)
 }
+
+// manyBeside is from how many rows side by side on a thread has a row by itself:
+// neighbouring threads then read whole sectors of memory.
+const manyBeside = 8
 
 func schedulePrefix(e *emitter, g *Group) []Launch {
-	n := g.Members[0].Node
-	p := &prefixEmitter{emitter: e, n: n, l: n.Def().Lower.(*ir.PrefixLowering), out: g.Members[0].Store[0]}
-	axis := p.l.Axis(n)
-	p.length = p.out.Dims[axis]
-	if p.out.Len() == 0 {
+	m := g.Members[0]
+	n := m.Node
+	l := n.Def().Lower.(*ir.PrefixLowering)
+	dims, _ := n.Types()[0].Shape.Ints()
+	axis := l.Axis(n)
+	if product(dims) == 0 {
 		return nil
 	}
-	p.lanes = min(e.device.Threads, powerOfTwo(p.length))
-	p.each = ceilDiv(p.length, p.lanes)
-	e.workgroup = [3]int{p.lanes, 1, 1}
-	rows := p.out.Len() / p.length
-	group, exists := e.boundedGroup(rows)
-	p.exists = exists
-	dims := append([]int{}, p.out.Dims...)
-	dims[axis] = 1
-	p.row = e.unflatten(group, dims)
-	p.lane = LocalID(0, p.lanes)
-	return []Launch{e.finish(g.Name(), p.body())}
-}
-
-// at is the position of element i of the row, counted in running order.
-func (p *prefixEmitter) at(i scalar.Expr) ir.Index {
-	at := append(ir.Index{}, p.row...)
-	if p.l.Reverse(p.n) {
-		i = scalar.Sub(integer(p.length-1), i)
-	}
-	at[p.l.Axis(p.n)] = p.Simplify(i)
-	return at
-}
-
-func (p *prefixEmitter) element(i scalar.Expr) scalar.Expr {
-	return scalar.Convert(p.reader().element(p.n.Input(0), p.at(i)), p.l.Init(p.n).Type)
-}
-
-// stretch runs statements for each element of the thread's stretch.
-func (p *prefixEmitter) stretch(body func(i scalar.Expr) []Stmt) []Stmt {
-	name := p.name("i")
-	start := scalar.Mul(p.lane, integer(p.each))
-	end := scalar.Min(scalar.Add(start, integer(p.each)), integer(p.length))
-	i := scalar.NewVar(name, ir.I32, 0, int64(p.length-1))
-	return []Stmt{&For{Var: name, Start: start, End: end, Step: integer(1), Body: body(i)}}
-}
-
-func (p *prefixEmitter) body() []Stmt {
-	init := p.l.Init(p.n)
-	d := init.Type
-	total := scalar.FreeVar("total", d)
-	body := []Stmt{&Var{"total", init}}
-	body = append(body, p.stretch(func(i scalar.Expr) []Stmt {
-		return []Stmt{&Assign{"total", p.l.Combine(p.n, total, p.element(i))}}
-	})...)
-	body = append(body, p.combineStretches(d, total)...)
-	return append(body, p.stretch(func(i scalar.Expr) []Stmt {
-		next := &Assign{"running", p.l.Combine(p.n, scalar.FreeVar("running", d), p.element(i))}
-		result := scalar.Convert(scalar.FreeVar("running", d), p.out.DType)
-		store := guard(p.exists, p.store(p.out, p.at(i), result))
-		if p.l.Exclusive(p.n) {
-			return append(store, next)
+	lines := append([]int{}, dims...)
+	lines[axis] = 1
+	place := func(w *writer, row, i scalar.Expr) ir.Index {
+		at := w.unflatten(row, lines)
+		if l.Reverse(n) {
+			i = scalar.Sub(integer(dims[axis]-1), i)
 		}
-		return append([]Stmt{next}, store...)
-	})...)
+		at[axis] = w.Simplify(i)
+		return at
+	}
+	p := &prefix{
+		p: e.p, d: e.device, name: g.Name(), accs: l.Accumulators(n), exclusive: l.Exclusive(n),
+		rows: product(lines), beside: product(dims[axis+1:]), length: dims[axis],
+		combine: func(a, b []scalar.Expr) []scalar.Expr { return l.Combine(n, a, b) },
+		element: func(w *writer, row, i scalar.Expr) []scalar.Expr {
+			return l.Element(n, place(w, row, i), w.reader().operand(n))
+		},
+		save: func(w *writer, row, i scalar.Expr, acc []scalar.Expr) {
+			if l.Finish != nil {
+				acc = l.Finish(n, acc)
+			}
+			at, values := place(w, row, i), append([]scalar.Expr{}, acc...)
+			w.add(w.nameAll(values)...)
+			for k, t := range m.Store {
+				if t != nil {
+					w.save(t, at, values[k])
+				}
+			}
+		},
+	}
+	return p.launches()
 }
 
-// combineStretches leaves in "running" the combination of all stretches before
-// the thread's own: a scan over workgroup memory that doubles its reach.
-func (p *prefixEmitter) combineStretches(d ir.DType, total scalar.Expr) []Stmt {
-	slot := p.shared("totals", d, 1, p.lanes)
-	own := scalar.LoadAt(slot, d, p.lane)
-	body := []Stmt{&Store{slot, p.lane, total}, &Barrier{}}
-	for reach := 1; reach < p.lanes; reach *= 2 {
-		name := p.name("sum")
-		before := scalar.LoadAt(slot, d, scalar.Max(scalar.Sub(p.lane, integer(reach)), integer(0)))
-		sum := scalar.Select(scalar.Ge(p.lane, integer(reach)), p.l.Combine(p.n, before, own), own)
-		body = append(body, &Let{name, sum}, &Barrier{}, &Store{slot, p.lane, scalar.FreeVar(name, d)}, &Barrier{})
+// launches cuts rows where whole ones would not fill a device: then chunks of
+// rows are combined first, what they come to is gone through, and the chunks are
+// gone through from there. No workgroup waits for another.
+func (p *prefix) launches() []Launch {
+	alone := p.beside >= manyBeside
+	chunk, chunks := p.chunks(alone)
+	whole := func(q *prefix, chunk, chunks int, start, total []*Tensor) Launch {
+		if alone {
+			return q.threads(chunk, chunks, start, total)
+		}
+		return q.tiles(chunk, chunks, start, total)
 	}
-	before := scalar.LoadAt(slot, d, scalar.Max(scalar.Sub(p.lane, integer(1)), integer(0)))
-	return append(body, &Var{"running", scalar.Select(scalar.Gt(p.lane, integer(0)), before, p.l.Init(p.n))})
+	if chunks == 1 {
+		return []Launch{whole(p, p.length, 1, nil, nil)}
+	}
+	totals, starts := make([]*Tensor, len(p.accs)), make([]*Tensor, len(p.accs))
+	for i, a := range p.accs {
+		totals[i] = p.p.scratch("total", a.DType, chunks, p.rows)
+		starts[i] = p.p.scratch("start", a.DType, chunks, p.rows)
+	}
+	between := *p
+	between.name, between.exclusive, between.length = p.name+"_starts", true, chunks
+	between.element = func(w *writer, row, i scalar.Expr) []scalar.Expr { return loadAll(w, totals, i, row) }
+	between.save = func(w *writer, row, i scalar.Expr, acc []scalar.Expr) { saveAll(w, starts, i, row, acc) }
+	first := *p
+	first.name = p.name + "_totals"
+	out := append([]Launch{whole(&first, chunk, chunks, nil, totals)}, between.launches()...)
+	return append(out, whole(p, chunk, chunks, starts, nil))
+}
+
+// What fills a device: threads that have a row each, and workgroups that have
+// one together; and how many steps a thread takes at least, to be worth the
+// launches of a cut.
+const (
+	enoughThreads = 1 << 15
+	enoughGroups  = 512
+	leastSteps    = 64
+)
+
+// chunks returns how rows are cut.
+func (p *prefix) chunks(alone bool) (chunk, chunks int) {
+	if alone {
+		chunks = max(1, min(enoughThreads/p.rows, p.length/leastSteps))
+		chunk = ceilDiv(p.length, chunks)
+		return chunk, ceilDiv(p.length, chunk)
+	}
+	_, lanes, each := p.shape()
+	tiles := ceilDiv(p.length, lanes*each)
+	chunks = max(1, min(enoughGroups/p.rows, tiles))
+	if tiles < 4 {
+		chunks = 1
+	}
+	chunk = ceilDiv(tiles, chunks) * lanes * each
+	return chunk, ceilDiv(p.length, chunk)
+}
+
+func loadAll(w *writer, from []*Tensor, i, row scalar.Expr) []scalar.Expr {
+	out := make([]scalar.Expr, len(from))
+	for k, t := range from {
+		out[k] = w.load(t, ir.Index{i, row})
+	}
+	return out
+}
+
+func saveAll(w *writer, to []*Tensor, i, row scalar.Expr, values []scalar.Expr) {
+	for k, t := range to {
+		w.save(t, ir.Index{i, row}, values[k])
+	}
+}
+
+// init returns what the running values begin as.
+func (p *prefix) init() []scalar.Expr {
+	out := make([]scalar.Expr, len(p.accs))
+	for i, a := range p.accs {
+		out[i] = a.Init
+	}
+	return out
+}
+
+// letAll names values.
+func (w *writer) letAll(prefix string, values []scalar.Expr) []scalar.Expr {
+	out := make([]scalar.Expr, len(values))
+	for i, x := range values {
+		out[i] = w.let(prefix, x)
+	}
+	return out
+}
+
+// vars declares variables, setAll changes them all at once.
+func (w *writer) vars(prefix string, init []scalar.Expr) []scalar.Expr {
+	out := make([]scalar.Expr, len(init))
+	for i, x := range init {
+		out[i] = w.variable(prefix, x)
+	}
+	return out
+}
+
+func (w *writer) setAll(vars, values []scalar.Expr) {
+	values = append([]scalar.Expr{}, values...)
+	w.add(w.nameAll(values)...)
+	for i, v := range vars {
+		w.set(v, values[i])
+	}
+}
+
+// threads gives each thread a chunk of a row. start, where there is one, has the
+// running values before each chunk; total, where there is one, is all that is
+// kept.
+func (p *prefix) threads(chunk, chunks int, start, total []*Tensor) Launch {
+	w := newWriter(p.p, p.d, min(p.d.Threads, mapThreads))
+	w.threads(p.rows*chunks, func(flat scalar.Expr) {
+		row, number := w.let("row", scalar.Mod(flat, integer(p.rows))), w.let("chunk", scalar.FloorDiv(flat, integer(p.rows)))
+		init := p.init()
+		if start != nil {
+			init = loadAll(w, start, number, row)
+		}
+		running := w.vars("running", init)
+		from := w.let("from", scalar.Mul(number, integer(chunk)))
+		to := w.let("to", scalar.Min(scalar.Add(from, integer(chunk)), integer(p.length)))
+		w.loop("i", from, to, 1, p.length-1, func(i scalar.Expr) {
+			step := func() { w.setAll(running, p.combine(running, p.element(w, row, i))) }
+			if total != nil {
+				step()
+				return
+			}
+			if !p.exclusive {
+				step()
+			}
+			p.save(w, row, i, running)
+			if p.exclusive {
+				step()
+			}
+		})
+		if total != nil {
+			saveAll(w, total, number, row, running)
+		}
+	})
+	return w.launch(p.name)
 }

@@ -16,10 +16,17 @@ const (
 	maxWrittenOut = 400
 )
 
+// aloneThreads is the size of a workgroup whose threads have nothing to do with
+// each other: small, so that there are many.
+const aloneThreads = 64
+
 // shapeRows chooses the layout. Threads that are neighbours should read
 // neighbouring elements; rows shorter than a workgroup share one.
 func (e *emitter) shapeRows(g *Group) rowsShape {
 	rows, length := product(g.Outer), product(g.Inner)
+	if g.alone {
+		return rowsShape{lanes: 1, rows: min(aloneThreads, powerOfTwo(rows)), rowsFirst: true}.writeOut(g, length)
+	}
 	if g.rowsAreContiguous() {
 		return e.shapeColumns(g, rows, length)
 	}

@@ -8,11 +8,14 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Bounds of cutting rows: a dispatch should have wantedGroups workgroups, each
-// with at least splitLength inner points.
+// Bounds of cutting sums: a dispatch should have wantedGroups workgroups, or
+// wantedReductions of those that reduce, which do little else than wait for
+// memory: eight on each of a large device's 132 processors. Each has at least
+// splitLength inner points.
 const (
-	wantedGroups = 256
-	splitLength  = 1024
+	wantedGroups     = 256
+	wantedReductions = 1024
+	splitLength      = 1024
 )
 
 // splitCount returns over how many workgroups each row is cut. Groups with
@@ -27,7 +30,7 @@ func splitCount(g *Group) int {
 	if g.rowsAreContiguous() {
 		rows = (rows + 31) / 32
 	}
-	return max(1, min(wantedGroups/max(rows, 1), length/splitLength))
+	return max(1, min(wantedReductions/max(rows, 1), length/splitLength))
 }
 
 // scheduleSplit reduces in two kernels: the first leaves one set of running

@@ -66,6 +66,8 @@ func (p *Program) writers() []newValue {
 		g := p.groupOf[s.new.Node()]
 		switch {
 		case g == nil || g.Kind == ControlKind || p.aside[s.old] || p.oldOf[s.new] != s.old || p.checks(g):
+		case p.scattersInPlace(g, s.old):
+			out = append(out, s)
 		case p.readsValue(g, s.old) && (g.Kind != MapKind || !p.readsOwnElement(g, s.old, s.new)):
 		default:
 			out = append(out, s)

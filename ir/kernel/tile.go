@@ -27,10 +27,13 @@ const (
 	partLength  = 128 // of a contracted space that is cut into parts
 	thinSide    = 2   // results this thin are a matrix times a vector
 	mostWaste   = 4   // how often what is asked for the tiles may compute
-	// smallProduct is so few multiplications that a launch takes longer. Tiles
-	// gain nothing there, and their workgroup memory takes GPUs made of software
-	// a second to compile: SwiftShader writes out its initialisation word by word.
+	// smallProduct is so few multiplications that a launch takes longer, and
+	// shortSpace so few in a row that one thread can do them. Tiles gain nothing
+	// there, and on GPUs made of software cost much: SwiftShader takes a second to
+	// compile their workgroup memory, whose initialisation it writes out word by
+	// word, and long at every barrier.
 	smallProduct = 1 << 21
+	shortSpace   = 256
 )
 
 func (t tile) threads() int { return t.m / t.rm * (t.n / t.rn) }
@@ -63,6 +66,12 @@ func (c *contraction) tileable() bool {
 	return c.Acc == ir.F32 && product(c.Batch)*product(c.M)*product(c.N)*product(c.K) > 0
 }
 
+// small reports whether each result is best computed by one thread alone.
+func (c *contraction) small() bool {
+	results, k := product(c.Batch)*product(c.M)*product(c.N), product(c.K)
+	return results*k <= smallProduct && k <= shortSpace && k <= results
+}
+
 // pickTile is chooseTile, but in tests that want a certain tile.
 var pickTile = chooseTile
 
@@ -71,7 +80,7 @@ var pickTile = chooseTile
 // false where tiles do not pay.
 func chooseTile(c *contraction, d Device) (best tile, parts int, ok bool) {
 	m, n, k := product(c.M), product(c.N), product(c.K)
-	if !c.tileable() || min(m, n) <= thinSide || product(c.Batch)*m*n*k <= smallProduct {
+	if !c.tileable() || min(m, n) <= thinSide || c.small() {
 		return tile{}, 0, false
 	}
 	least := mostWaste * product(c.Batch) * m * n

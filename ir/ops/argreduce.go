@@ -123,7 +123,7 @@ func argLowering(sign int, better func(x, y scalar.Expr) scalar.Expr) *ir.Reduce
 		Space: func(n *ir.Node) []int { return pick(sizes(n.Input(0).Shape()), []int{argAttrs(n).Axis}) },
 		Accumulators: func(n *ir.Node) []ir.Accumulator {
 			d := n.Input(0).DType()
-			return []ir.Accumulator{{DType: d, Init: farEnd(d, sign)}, {DType: ir.I32, Init: int32Const(math.MaxInt32)}}
+			return []ir.Accumulator{{DType: d, Init: scalar.Extreme(d, sign)}, {DType: ir.I32, Init: int32Const(math.MaxInt32)}}
 		},
 		Element: func(n *ir.Node, at, r ir.Index, load ir.Load) []scalar.Expr {
 			return []scalar.Expr{load(0, slices.Insert(slices.Clone(at), argAttrs(n).Axis, r[0])), r[0]}

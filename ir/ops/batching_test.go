@@ -2,6 +2,7 @@ package ops_test
 
 import (
 	"math"
+	"math/cmplx"
 	"slices"
 	"strconv"
 	"testing"
@@ -118,9 +119,12 @@ func stacked(list []*ir.Array, axis int) *ir.Array {
 	for k, a := range list {
 		for i := range a.Len() {
 			at := (i/max(inner, 1)*len(list)+k)*inner + i%max(inner, 1)
-			if a.DType.IsFloat() {
+			switch {
+			case a.F != nil:
 				out.F[at] = a.F[i]
-			} else {
+			case a.C != nil:
+				out.C[at] = a.C[i]
+			default:
 				out.I[at] = a.I[i]
 			}
 		}
@@ -135,6 +139,13 @@ func compareArrays(t *testing.T, got, want *ir.Array) {
 		return
 	}
 	for i := range want.Len() {
+		if want.C != nil {
+			if g, w := got.C[i], want.C[i]; !(cmplx.Abs(g-w) <= 1e-10*(1+cmplx.Abs(w))) {
+				t.Errorf("element %d of %s is %v, want %v", i, want.Type(), g, w)
+				return
+			}
+			continue
+		}
 		g, w := got.Float(i), want.Float(i)
 		if g != w && !(math.Abs(g-w) <= 1e-10*(1+math.Abs(w))) && !(math.IsNaN(g) && math.IsNaN(w)) {
 			t.Errorf("element %d of %s is %v, want %v", i, want.Type(), g, w)

@@ -7,20 +7,17 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Reads and sums at positions given by data; each is the other's transpose.
-const (
-	OpGather     ir.Op = "gather"
-	OpScatterAdd ir.Op = "scatter_add"
-)
+// OpGather reads at positions given by data; its transpose is scatter_add.
+const OpGather ir.Op = "gather"
 
-// What gather and scatter_add do about an index outside its axis.
+// What gather and the scatters do about an index outside its axis.
 const (
 	// OutsideFill makes gather give the fill value.
 	OutsideFill = "fill"
-	// OutsideDrop makes scatter_add leave the update out.
+	// OutsideDrop makes a scatter leave the update out.
 	OutsideDrop = "drop"
 	// OutsideClip takes the nearest index inside. Along an empty axis there is
-	// none: gather gives the fill value and scatter_add leaves the update out.
+	// none: gather gives the fill value and a scatter leaves the update out.
 	OutsideClip = "clip"
 )
 
@@ -33,6 +30,10 @@ type IndexedAxes struct {
 	Axes                     []int
 	OperandBatch, IndexBatch []int
 	Outside                  string
+	// Unique promises that no two index tuples inside name one place, along
+	// with the batch axes: updates then go straight where they belong. Where the
+	// promise is broken a scatter, or the derivative of a gather, is wrong.
+	Unique bool
 }
 
 // Visit shows the attributes.
@@ -41,6 +42,7 @@ func (a *IndexedAxes) Visit(v ir.AttrVisitor) {
 	v.Ints("operand_batch", &a.OperandBatch)
 	v.Ints("index_batch", &a.IndexBatch)
 	v.Text("outside", &a.Outside)
+	v.Bool("unique", &a.Unique)
 }
 
 // GatherAttrs are those of gather: Fill is what an index outside gives.
@@ -55,21 +57,21 @@ func (a *GatherAttrs) Visit(v ir.AttrVisitor) {
 	v.Float("fill", &a.Fill)
 }
 
-// ScatterAttrs are those of scatter_add.
-type ScatterAttrs struct{ IndexedAxes }
+// indexConstraints hold for all ops with index tuples.
+var indexConstraints = []string{
+	"indices are integers of rank 1 or more, whose last axis has one entry for each of axes",
+	"axes and operand_batch are distinct axes of the operand, index_batch distinct axes of the positions",
+	"paired batch axes have the same size",
+	"a negative index lies outside",
+	"with unique, no two index tuples that lie inside name one place",
+}
 
 func init() {
-	constraints := []string{
-		"indices are integers of rank 1 or more, whose last axis has one entry for each of axes",
-		"axes and operand_batch are distinct axes of the operand, index_batch distinct axes of the positions",
-		"paired batch axes have the same size",
-		"a negative index lies outside",
-	}
 	define(&ir.Def{
 		Op: OpGather,
 		Doc: "Reads the operand at index tuples. The result has the positions (the axes of indices but for the " +
 			"last) and then the window (the axes of the operand that are neither indexed nor batch axes).",
-		Constraints: numbered(append(slices.Clone(constraints), `outside is "fill" or "clip"`)...),
+		Constraints: numbered(append(slices.Clone(indexConstraints), `outside is "fill" or "clip"`)...),
 		Operands:    []string{"operand", "indices"},
 		NewAttrs:    func() ir.Attrs { return &GatherAttrs{} },
 		Infer:       inferGather,
@@ -80,27 +82,6 @@ func init() {
 		Lower:       &ir.MapLowering{Element: gatherElement},
 		Samples:     gatherSamples,
 	})
-	define(&ir.Def{
-		Op: OpScatterAdd,
-		Doc: "Adds updates to the operand at index tuples, in the order of the updates. The updates have the " +
-			"shape that gather would give for the operand and the indices.",
-		Constraints: numbered(append(slices.Clone(constraints),
-			`outside is "drop" or "clip"`, "operand and updates have one numeric element type")...),
-		Operands:  []string{"operand", "indices", "updates"},
-		NewAttrs:  func() ir.Attrs { return &ScatterAttrs{} },
-		Infer:     inferScatterAdd,
-		Eval:      evalScatterAdd,
-		JVP:       jvpScatterAdd,
-		Transpose: transposeScatterAdd,
-		Batch:     batchScatterAdd,
-		Lower: &ir.ScatterLowering{
-			Mode:   ir.ScatterAdd,
-			Space:  scatterSpace,
-			Target: scatterTarget,
-			Update: func(_ *ir.Node, p, w ir.Index) ir.Index { return slices.Concat(p, w) },
-		},
-		Samples: scatterSamples,
-	})
 }
 
 // Gather returns the elements, or windows, of x at the index tuples in indices.
@@ -108,13 +89,6 @@ func init() {
 func Gather(b *ir.Builder, x, indices ir.Value, a GatherAttrs) ir.Value {
 	a.IndexedAxes = a.IndexedAxes.normal(x, indices, OutsideFill)
 	return b.Add1(OpGather, &a, x, indices)
-}
-
-// ScatterAdd returns x with updates added at the index tuples in indices. An
-// empty a.Outside means [OutsideDrop].
-func ScatterAdd(b *ir.Builder, x, indices, updates ir.Value, a ScatterAttrs) ir.Value {
-	a.IndexedAxes = a.IndexedAxes.normal(x, indices, OutsideDrop)
-	return b.Add1(OpScatterAdd, &a, x, indices, updates)
 }
 
 func (a IndexedAxes) normal(x, indices ir.Value, outside string) IndexedAxes {
@@ -198,21 +172,6 @@ func inferGather(n *ir.Node) ([]ir.Type, error) {
 	return []ir.Type{{DType: x.DType, Shape: shape}}, err
 }
 
-func inferScatterAdd(n *ir.Node) ([]ir.Type, error) {
-	a, x, u := n.Attrs().(*ScatterAttrs), n.Input(0).Type(), n.Input(2).Type()
-	if x.DType != u.DType || !x.DType.IsNumeric() {
-		return nil, ir.DTypef("%s and %s are not of one numeric type", x, u)
-	}
-	shape, err := a.check(x, n.Input(1).Type(), OutsideDrop, OutsideClip)
-	if err != nil {
-		return nil, err
-	}
-	if !shape.Equal(u.Shape) {
-		return nil, ir.Shapef("updates are %s, the indices stand for %s", u.Shape, shape)
-	}
-	return []ir.Type{x}, nil
-}
-
 // targets calls f for each element that the index tuples stand for: its place
 // among them in row-major order, and its place in an operand of the given
 // sizes, or -1 where that is outside.
@@ -268,16 +227,6 @@ func evalGather(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, err
 	return []*ir.Array{out}, nil
 }
 
-func evalScatterAdd(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
-	a, out := n.Attrs().(*ScatterAttrs), in[0].Clone()
-	a.targets(in[0].Dims, unsignedIndices(in[1]), func(i, target int) {
-		if target >= 0 {
-			addElement(out, target, in[2], i)
-		}
-	})
-	return []*ir.Array{c.Round(out)}, nil
-}
-
 // unsignedIndices returns indices as numbers: those of u64 above the largest
 // int64, kept as negative numbers, become that largest one.
 func unsignedIndices(indices *ir.Array) *ir.Array {
@@ -293,18 +242,6 @@ func unsignedIndices(indices *ir.Array) *ir.Array {
 	return out
 }
 
-// addElement adds element j of src to element i of dst, of the same type.
-func addElement(dst *ir.Array, i int, src *ir.Array, j int) {
-	switch {
-	case dst.F != nil:
-		dst.F[i] += src.F[j]
-	case dst.C != nil:
-		dst.C[i] += src.C[j]
-	default:
-		dst.I[i] += src.I[j]
-	}
-}
-
 func jvpGather(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
 	if !t[0].Valid() {
 		return []ir.Value{{}}
@@ -312,16 +249,6 @@ func jvpGather(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
 	a := *n.Attrs().(*GatherAttrs)
 	a.Fill = 0
 	return []ir.Value{Gather(b, t[0], in[1], a)}
-}
-
-func jvpScatterAdd(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
-	switch {
-	case !t[0].Valid() && !t[2].Valid():
-		return []ir.Value{{}}
-	case !t[2].Valid():
-		return []ir.Value{t[0]}
-	}
-	return []ir.Value{ScatterAdd(b, orZeros(b, t[0], in[0]), in[1], t[2], *n.Attrs().(*ScatterAttrs))}
 }
 
 // transposeGather is exact for a gather that fills with zero, which is the
@@ -333,24 +260,6 @@ func transposeGather(b *ir.Builder, n *ir.Node, _ int, in []ir.Value, ct ir.Valu
 		s.Outside = OutsideDrop
 	}
 	return ScatterAdd(b, Zeros(b, ct.DType(), n.Input(0).Shape()...), in[1], ct, s)
-}
-
-func transposeScatterAdd(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
-	out := make([]ir.Value, 3)
-	if !ct[0].Valid() {
-		return out
-	}
-	if linear[0] {
-		out[0] = ct[0]
-	}
-	if linear[2] {
-		a := GatherAttrs{IndexedAxes: n.Attrs().(*ScatterAttrs).IndexedAxes}
-		if a.Outside == OutsideDrop {
-			a.Outside = OutsideFill
-		}
-		out[2] = Gather(b, ct[0], in[1], a)
-	}
-	return out
 }
 
 // batched returns the axes for an operand and indices with batch axes, and
@@ -379,23 +288,6 @@ func batchGather(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, _ ir.Dim)
 		at = indices.Rank() - 1 + slices.Index(a.window(x.Rank()), axes[0])
 	}
 	return []ir.Value{Gather(b, x, indices, a)}, []int{at}
-}
-
-// batchScatterAdd gives operand and updates the batch axis where only some
-// have it. Indices that lack it need no copy: the axis is one of the window.
-func batchScatterAdd(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
-	a := *n.Attrs().(*ScatterAttrs)
-	x, indices, u := BatchAt(b, in[0], axes[0], 0, size), in[1], in[2]
-	at := axes[1]
-	if at >= 0 {
-		indices, at = MoveAxis(b, indices, at, 0), 0
-	}
-	a.IndexedAxes = a.batched(0, at)
-	if at < 0 {
-		at = indices.Rank() - 1 // the first axis of the window
-	}
-	u = BatchAt(b, u, axes[2], at, size)
-	return []ir.Value{ScatterAdd(b, x, indices, u, a)}, []int{0}
 }
 
 // address returns the position in an operand of the given sizes that the
@@ -453,19 +345,6 @@ func gatherElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr {
 	return scalar.Select(inside, load(0, pos), fill)
 }
 
-func scatterSpace(n *ir.Node) (positions, window []int) {
-	a, x, indices := n.Attrs().(*ScatterAttrs), sizes(n.Input(0).Shape()), sizes(n.Input(1).Shape())
-	return indices[:len(indices)-1], pick(x, a.window(len(x)))
-}
-
-func scatterTarget(n *ir.Node, p, w ir.Index, load ir.Load) (ir.Index, scalar.Expr) {
-	at, inside := n.Attrs().(*ScatterAttrs).address(n, sizes(n.Input(0).Shape()), p, w, load)
-	if inside == nil {
-		inside = scalar.ConstBool(true)
-	}
-	return at, inside
-}
-
 func gatherSamples() []ir.Sample {
 	if !withSamples {
 		return nil
@@ -491,32 +370,6 @@ func gatherSamples() []ir.Sample {
 		sample("no positions", []int{5, 3}, ir.NewArray(ir.I32, 0, 1), GatherAttrs{IndexedAxes: rows}),
 		sample("empty operand", []int{0, 3}, ir.Ints(ir.I32, []int64{0, 1}, 2, 1), GatherAttrs{IndexedAxes: rows, Fill: 2}),
 		sample("scalar window", []int{70}, ir.Ints(ir.U32, []int64{69, 1 << 31}, 2, 1), GatherAttrs{IndexedAxes: rows}),
-	}
-}
-
-func scatterSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, x []int, indices *ir.Array, u []int, a IndexedAxes) ir.Sample {
-		if a.Outside == "" {
-			a.Outside = OutsideDrop
-		}
-		return ir.Sample{Name: name, Attrs: &ScatterAttrs{a}, In: []*ir.Array{drawn(ir.F32, x...), indices, drawn(ir.F32, u...)}}
-	}
-	rows := IndexedAxes{Axes: []int{0}}
-	repeated := ir.Ints(ir.I32, []int64{4, 0, 4, 2, 4}, 5, 1)
-	outside := ir.Ints(ir.I32, []int64{-1, 0, 5, 2, 4}, 5, 1)
-	return []ir.Sample{
-		sample("repeated rows", []int{5, 3}, repeated, []int{5, 3}, rows),
-		sample("drop outside", []int{5, 3}, outside, []int{5, 3}, rows),
-		sample("clip outside", []int{2, 5, 3}, outside, []int{5, 2, 3}, IndexedAxes{Axes: []int{1}, Outside: OutsideClip}),
-		sample("points", []int{3, 4}, ir.Ints(ir.I32, []int64{2, 3, 2, 3}, 2, 2), []int{2}, IndexedAxes{Axes: []int{0, 1}}),
-		sample("along an axis", []int{3, 4}, ir.Ints(ir.I32, []int64{3, 0, 1, 1, 2, 9}, 3, 2, 1), []int{3, 2},
-			IndexedAxes{Axes: []int{1}, OperandBatch: []int{0}, IndexBatch: []int{0}}),
-		sample("more updates than rows", []int{2, 33}, ir.Ints(ir.I32, spread(70, 2), 70, 1), []int{70, 33}, rows),
-		sample("no updates", []int{5, 3}, ir.NewArray(ir.I32, 0, 1), []int{0, 3}, rows),
-		sample("empty operand", []int{0, 3}, ir.Ints(ir.I32, []int64{0, 1}, 2, 1), []int{2, 3}, rows),
 	}
 }
 

@@ -78,29 +78,13 @@ func extremum(op ir.Op, what, empty string, sign int, combine func(x, y scalar.E
 				return x[1]
 			},
 		},
-		neutral: func(d ir.DType) scalar.Expr { return farEnd(d, sign) },
+		neutral: func(d ir.DType) scalar.Expr { return scalar.Extreme(d, sign) },
 		combine: combine,
 		jvp:     jvpExtremum,
 
 		noEmptyGrad: "infinite result",
 		samples:     extremumSamples,
 	}
-}
-
-// farEnd returns the largest value of an element type for a positive sign, the
-// smallest for a negative one, infinities included.
-func farEnd(d ir.DType, sign int) scalar.Expr {
-	if d.IsFloat() {
-		return scalar.ConstF(d, math.Inf(sign))
-	}
-	lo, hi, ok := d.IntRange()
-	if !ok {
-		lo, hi = 0, -1 // u64, by bit pattern
-	}
-	if sign > 0 {
-		return scalar.ConstI(d, hi)
-	}
-	return scalar.ConstI(d, lo)
 }
 
 func defineReduce(r reduction) {

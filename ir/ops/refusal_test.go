@@ -87,6 +87,27 @@ var refusals = map[string]struct {
 		},
 		ir.ErrShape, "updates are [4,3], the indices stand for [4,2]",
 	},
+	"sort along no axis": {types("f32[]"), func(b *ir.Builder, in values) { ops.ArgSort(b, in[0], ops.SortAttrs{}) }, ir.ErrAttr, "rank 0"},
+	"sort with a payload of other shape": {
+		types("f32[3]", "f32[4]"), func(b *ir.Builder, in values) { ops.Sort(b, ops.SortAttrs{}, in[0], in[1]) }, ir.ErrShape, "f32[4]",
+	},
+	"top_k of more than there are": {types("f32[3]"), func(b *ir.Builder, in values) { ops.TopK(b, in[0], ops.TopKAttrs{K: 4}) }, ir.ErrAttr, "k is 4"},
+	"recurrence of no square of factors": {
+		types("f32[3]", "f32[3]", "f32[3]"), func(b *ir.Builder, in values) { ops.LinearRecurrences(b, in[:2], in[2:], ops.CumSumAttrs{}) },
+		ir.ErrShape, "3 operands",
+	},
+	"combination that is not elementwise": {
+		types("f32[3]"), func(b *ir.Builder, in values) {
+			ops.AssociativeScan(b, ops.AssociativeAttrs{}, in, func(b *ir.Builder, x, y []ir.Value) []ir.Value {
+				return []ir.Value{ops.ReduceSum(b, ops.Reshape(b, ops.Add(b, x[0], y[0]), ir.N(1)))}
+			})
+		}, ir.ErrGraph, "not elementwise",
+	},
+	"combination of two shapes": {
+		types("f32[3]", "f32[4]"), func(b *ir.Builder, in values) {
+			ops.AssociativeScan(b, ops.AssociativeAttrs{}, in, func(_ *ir.Builder, x, _ []ir.Value) []ir.Value { return x })
+		}, ir.ErrShape, "not one shape",
+	},
 	"cumsum along no axis":   {types("f32[]"), func(b *ir.Builder, in values) { ops.CumSum(b, in[0], ops.CumSumAttrs{}) }, ir.ErrAttr, "rank 0"},
 	"random bits by a float": {types("f32[2]"), func(b *ir.Builder, in values) { ops.RandomBits(b, in[0]) }, ir.ErrDType, "f32[2]"},
 	"random integers":        {types("u32[2]"), func(b *ir.Builder, in values) { ops.Uniform(b, in[0], ir.I32) }, ir.ErrDType, "i32"},

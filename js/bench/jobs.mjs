@@ -9,6 +9,8 @@
 //   lm({ vocab, context, width, heads, blocks, batch, rate })
 //                           one AdamW step of a transformer that predicts the next of some tokens;
 //                           a fresh batch each time
+//   rows({ name, rows, cols })
+//                           gelu, transpose, layernorm, cumsum along the rows, sumcolumns
 //   mlp({ layers, batch, fresh, rate })
 //                           one Adam step of a ReLU network on cross-entropy; `fresh` gives each step
 //                           a batch from the host, otherwise the first stays on the device
@@ -86,6 +88,10 @@ const mlp = (layers, batch, fresh) => ({
 
 const matmul = (n) => ({ name: `matmul ${n}`, kind: 'matmul', options: { n }, rate: (ms) => `${(2 * n ** 3 / ms / 1e9).toFixed(2)} TFLOP/s` });
 
+const rows = (name, moved) => ({
+  name: `${name} 16384 × 4096`, kind: 'rows', options: { name, rows: 16384, cols: 4096 }, rate: (ms) => `${(4 * moved * 16384 * 4096 / ms / 1e6).toFixed(0)} GB/s`,
+});
+
 const lm = (context, width, heads, blocks, batch) => ({
   name: `lm ${blocks} × ${width}, context ${context}, batch ${batch}`, kind: 'lm',
   options: { vocab: 65, context, width, heads, blocks, batch, rate: 1e-3 }, rate: (ms) => `${(context * batch / ms * 1e3).toFixed(0)} tokens/s`,
@@ -101,6 +107,7 @@ export const gpuJobs = [
   matmul(1024), matmul(2048), matmul(4096),
   { name: 'matvec 4096', kind: 'matvec', options: { n: 4096 }, rate: (ms) => `${(4 * 4096 ** 2 / ms / 1e6).toFixed(0)} GB/s` },
   { name: 'softmax 4096 × 4096', kind: 'softmax', options: { rows: 4096, cols: 4096 }, rate: (ms) => `${(8 * 4096 ** 2 / ms / 1e6).toFixed(0)} GB/s` },
+  rows('softmax', 2), rows('layernorm', 2), rows('gelu', 2), rows('transpose', 2), rows('cumsum', 2), rows('sumcolumns', 1),
   mlp(large, 128, false), mlp(large, 128, true), mlp(large, 4096, false), mlp(large, 4096, true),
   lm(128, 128, 4, 4, 32), lm(256, 384, 6, 6, 64),
 ];

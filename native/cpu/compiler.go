@@ -190,6 +190,10 @@ func (c *compiler) group(g *kernel.Group) error {
 		return c.contract(g)
 	case kernel.PrefixKind:
 		return c.prefix(g)
+	case kernel.ScatterKind:
+		return c.scatter(g)
+	case kernel.SortKind:
+		return c.sort(g)
 	}
 	return c.reduce(g, g.Name())
 }

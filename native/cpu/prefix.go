@@ -31,7 +31,12 @@ func (c *compiler) prefix(g *kernel.Group) error {
 			return along, n.Op == scalar.OpVar && n.Name == place.Name
 		})
 	}
-	x.Combined, x.Store.Value, x.Store.Offset = here(x.Combined), here(x.Store.Value), here(x.Store.Offset)
+	for i, e := range x.Combined {
+		x.Combined[i] = here(e)
+	}
+	for i, s := range x.Stores {
+		x.Stores[i].Value, x.Stores[i].Offset = here(s.Value), here(s.Offset)
+	}
 	n, err := prefixNest(g.Name(), x, outer, dims, count, c.buffers)
 	if err != nil {
 		return err
@@ -42,22 +47,31 @@ func (c *compiler) prefix(g *kernel.Group) error {
 
 func prefixNest(name string, x *kernel.Prefix, outer []scalar.Expr, dims []int, count scalar.Expr, buffers map[int]*buffer) (*nest, error) {
 	m := newMaker(name, outer, []scalar.Expr{count}, dims, x.Dims[x.Axis:x.Axis+1], blocking{wide: len(dims)}, buffers)
-	init, err := constantValue(x.Init)
-	if err != nil {
-		return nil, err
-	}
-	acc := m.n.sizes.add(classOf(x.Running.Type), m.width())
 	m.enterLoop()
-	m.p.running = []running{{acc, init}}
-	m.named[x.Running.Name] = value{reg: acc, level: perElement, wide: true}
+	for i, a := range x.Accumulators {
+		init, err := constantValue(a.Init)
+		if err != nil {
+			return nil, err
+		}
+		acc := m.n.sizes.add(classOf(a.DType), m.width())
+		m.p.running = append(m.p.running, running{acc, init})
+		m.named[x.Running[i].Name] = value{reg: acc, level: perElement, wide: true}
+	}
 	step := func() {
-		m.move(acc, m.widen(m.expr(x.Combined)), perElement)
+		next := make([]value, len(x.Combined))
+		for i, e := range x.Combined {
+			next[i] = m.widen(m.expr(e))
+		}
+		next = m.apart(next, x.Running)
+		for i, v := range next {
+			m.move(m.named[x.Running[i].Name].reg, v, perElement)
+		}
 		m.forget(x.Running)
 	}
 	if !x.Exclusive {
 		step()
 	}
-	m.store(x.Store, m.expr(x.Store.Value))
+	m.stores(x.Stores)
 	if x.Exclusive {
 		step()
 	}
@@ -65,13 +79,31 @@ func prefixNest(name string, x *kernel.Prefix, outer []scalar.Expr, dims []int, 
 	return m.n, m.err
 }
 
-// forget drops what was compiled of expressions with a variable whose register
-// has another value now.
-func (m *maker) forget(v scalar.Expr) {
+// apart copies values that are running values themselves, which change before
+// the values are moved to where they go.
+func (m *maker) apart(values []value, vars []scalar.Expr) []value {
+	for i, v := range values {
+		for k, x := range vars {
+			if k != i && v.reg == m.named[x.Name].reg {
+				copied := m.n.sizes.add(v.reg.class, m.width())
+				m.move(copied, v, perElement)
+				values[i].reg = copied
+				break
+			}
+		}
+	}
+	return values
+}
+
+// forget drops what was compiled of expressions with variables whose registers
+// have other values now.
+func (m *maker) forget(vars []scalar.Expr) {
 	clear(m.made)
 	for s := range m.same {
-		if slices.Contains(s.args[:], m.named[v.Name].reg) {
-			delete(m.same, s)
+		for _, v := range vars {
+			if slices.Contains(s.args[:], m.named[v.Name].reg) {
+				delete(m.same, s)
+			}
 		}
 	}
 }

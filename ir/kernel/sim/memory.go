@@ -110,6 +110,9 @@ func (m *machine) index(a *array, at int64, t int32) (elem int, ok bool) {
 
 // noteRead records that thread t reads an element and reports whether it may.
 func (m *machine) noteRead(a *array, elem int, t int32) bool {
+	if c := m.opts.Counts; c != nil && a.Space == kernel.Storage {
+		c.Read += a.size
+	}
 	if a.filled != nil && a.filled[elem+int(t)*a.perLane] != m.first {
 		m.fail(Uninitialised, t, a.Name, elem, 0)
 		return false
@@ -149,6 +152,9 @@ func (m *machine) noteRead(a *array, elem int, t int32) bool {
 
 // noteWrite records that thread t writes an element and reports whether it may.
 func (m *machine) noteWrite(a *array, elem int, t int32) bool {
+	if c := m.opts.Counts; c != nil && a.Space == kernel.Storage {
+		c.Written += a.size
+	}
 	if a.filled != nil {
 		a.filled[elem+int(t)*a.perLane] = m.first
 	}

@@ -38,7 +38,13 @@ type Options struct {
 	// ZeroDivisors allows division of integers by zero, which gives what the
 	// divisor 1 would: for kernels that divide what users bring.
 	ZeroDivisors bool
+	// Counts, where set, is added to.
+	Counts *Counts
 }
+
+// Counts are the bytes of storage that threads read and wrote. What several of
+// them read counts for each.
+type Counts struct{ Read, Written int }
 
 // Kind is a kind of fault.
 type Kind uint8

@@ -275,6 +275,9 @@ func (c *compiler) atomic(s *kernel.AtomicOp) (defined []string) {
 			if !ok {
 				return
 			}
+			if c := m.opts.Counts; c != nil {
+				c.Read, c.Written = c.Read+a.size, c.Written+a.size
+			}
 			a.get(elem, t, old)
 			result.set(t, op(old.value(t), value.value(t)))
 			a.put(elem, t, result)

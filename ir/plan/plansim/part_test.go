@@ -21,7 +21,7 @@ func TestPartOfAResultIsNotFusedAsIfItWereAll(t *testing.T) {
 			%x = input "x" : f32[5]
 			%i = input "i" : i32[2,1]
 			%u = input "u" : f32[2]
-			%m = scatter_add(%x, %i, %u) {axes=[0] operand_batch=[] index_batch=[] outside="drop"} : f32[5]
+			%m = scatter_add(%x, %i, %u) {axes=[0] operand_batch=[] index_batch=[] outside="drop" unique=false} : f32[5]
 			%s = slice(%m) {start=[0] size=[2] stride=[1]} : f32[2]
 			output "s" = %s
 		}`,

@@ -4,9 +4,9 @@
 //	s, err := replay.New(p, device)
 //	out, err := s.Run("step", map[string]*ir.Array{"x": batch})
 //
-// A [Device] is all that a kind of device has to bring: the simulator is one,
-// and a GPU behind CUDA's driver another. WebGPU, which wants its commands
-// recorded beforehand, has an executor of its own.
+// A [Device] is all that a kind of device has to bring: the simulator is one.
+// GPUs, whose commands are better recorded beforehand, have executors of their
+// own.
 package replay
 
 import (

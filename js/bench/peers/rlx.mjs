@@ -28,6 +28,9 @@ async function resident(plan, inputs) {
   return { step: () => session.run('step'), ...common(session) };
 }
 
+// rows is a function of a matrix: name is that of its plan.
+const rows = ({ name, rows, cols }) => resident(`${name}-${rows}x${cols}`, { a: randoms(rows * cols, 1) });
+
 async function mlp({ layers, batch, fresh, rate }) {
   const session = await openPlan(`mlp-${layers.join('-')}-${batch}`);
   for (const [i, { data }] of initialParameters(layers).entries()) await session.write(`${i % 2 ? 'b' : 'w'}${i >> 1}`, data);
@@ -64,7 +67,8 @@ export async function open() {
     version: '0.1.0',
     matmul: ({ n }) => resident(`matmul-${n}`, { a: randoms(n * n, 1), b: randoms(n * n, 2) }),
     matvec: ({ n }) => resident(`matvec-${n}`, { a: randoms(n * n, 1), b: randoms(n, 2) }),
-    softmax: ({ rows, cols }) => resident(`softmax-${rows}x${cols}`, { a: randoms(rows * cols, 1) }),
+    softmax: (options) => rows({ ...options, name: 'softmax' }),
+    rows,
     mlp,
     lm,
   };

@@ -3,13 +3,15 @@
 //
 //	go run ./js/bench/plans FOLDER
 //
-// writes matmul-N, matvec-N, softmax-ROWSxCOLS, mlp-LAYERS-BATCH and
+// writes matmul-N, matvec-N, FUNCTION-ROWSxCOLS, mlp-LAYERS-BATCH and
 // lm-CONTEXT-WIDTH-HEADS-BLOCKS-BATCH, each with the extension .rlxp. Every plan has an entry "step", whose result is a state, and an entry
 // "probe", whose output "first" is one element of that result: reading it waits for all
-// steps and moves four bytes.
+// steps and moves four bytes. The jobs that are bound by memory (js/bench/h200/memory.mjs)
+// are memory-NAME, with an entry "fill" in place of the probe, and listed in memory.json.
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"log"
 	"os"
@@ -23,10 +25,12 @@ import (
 	"github.com/rlx-go/rlx/webgpu/wgsl"
 )
 
-// job is a module under the name of its file.
+// job is a module under the name of its file, for the smallest device unless it
+// has tensors of up to a number of bytes.
 type job struct {
-	name string
-	make func() (*ir.Module, error)
+	name  string
+	make  func() (*ir.Module, error)
+	bytes int
 }
 
 func main() {
@@ -37,25 +41,31 @@ func main() {
 	if err := writeAll(os.Args[1], jobs()); err != nil {
 		log.Fatal(err)
 	}
+	if err := writeMemory(os.Args[1]); err != nil {
+		log.Fatal(err)
+	}
 }
 
 func jobs() []job {
 	all := []job{
-		{"matvec-4096", func() (*ir.Module, error) { return product(4096, 1) }},
-		{"softmax-4096x4096", func() (*ir.Module, error) { return softmax(4096, 4096) }},
-		{"mlp-64-64-10-128", func() (*ir.Module, error) { return mlp([]int{64, 64, 10}, 128) }},
+		{"matvec-4096", func() (*ir.Module, error) { return product(4096, 1) }, 0},
+		{"softmax-4096x4096", func() (*ir.Module, error) { return rows(4096, 4096, functions["softmax"]) }, 0},
+		{"mlp-64-64-10-128", func() (*ir.Module, error) { return mlp([]int{64, 64, 10}, 128) }, 0},
+	}
+	for name, f := range functions {
+		all = append(all, job{name + "-16384x4096", func() (*ir.Module, error) { return rows(16384, 4096, f) }, 256 << 20})
 	}
 	for _, c := range models {
 		name := fmt.Sprintf("lm-%d-%d-%d-%d-%d", c.Context, c.Width, c.Heads, c.Blocks, c.Batch)
-		all = append(all, job{name, func() (*ir.Module, error) { return language(c) }})
+		all = append(all, job{name, func() (*ir.Module, error) { return language(c) }, 0})
 	}
 	for _, n := range []int{1024, 2048, 4096} {
-		all = append(all, job{fmt.Sprintf("matmul-%d", n), func() (*ir.Module, error) { return product(n, n) }})
+		all = append(all, job{fmt.Sprintf("matmul-%d", n), func() (*ir.Module, error) { return product(n, n) }, 0})
 	}
 	for _, batch := range []int{128, 4096} {
 		all = append(all, job{fmt.Sprintf("mlp-784-512-512-10-%d", batch), func() (*ir.Module, error) {
 			return mlp([]int{784, 512, 512, 10}, batch)
-		}})
+		}, 0})
 	}
 	return all
 }
@@ -69,7 +79,9 @@ func writeAll(folder string, jobs []job) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", j.name, err)
 		}
-		p, err := plan.Compile(m, plan.WebGPU(), wgsl.Printer{})
+		target := plan.WebGPU()
+		target.Limits.BindingBytes = max(target.Limits.BindingBytes, j.bytes)
+		p, err := plan.Compile(m, target, wgsl.Printer{})
 		if err != nil {
 			return fmt.Errorf("%s: %w", j.name, err)
 		}
@@ -82,6 +94,36 @@ func writeAll(folder string, jobs []job) error {
 		}
 	}
 	return nil
+}
+
+// memoryBytes is what a tensor of a job that is bound by memory takes at most.
+const memoryBytes = 256 << 20
+
+// writeMemory writes the jobs that are bound by memory, and the list of them.
+func writeMemory(folder string) error {
+	memory, err := irtest.MemoryJobs(memoryBytes)
+	if err != nil {
+		return err
+	}
+	type entry struct {
+		Name  string  `json:"name"`
+		Bytes float64 `json:"bytes"`
+		Keys  float64 `json:"keys"`
+	}
+	var list []entry
+	var all []job
+	for _, j := range memory {
+		list = append(list, entry{j.Name, j.Bytes, j.Keys})
+		all = append(all, job{"memory-" + j.Name, j.Module, memoryBytes})
+	}
+	if err := writeAll(folder, all); err != nil {
+		return err
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "memory.json"), text, 0o644)
 }
 
 // module joins a step with the probe of one of its states, of the given shape.
@@ -112,16 +154,32 @@ func product(n, columns int) (*ir.Module, error) {
 	return module(step, "result", n, columns)
 }
 
-// softmax is result = softmax(a) along the rows.
-func softmax(rows, columns int) (*ir.Module, error) {
-	step, err := ir.Build("softmax", func(b *ir.Builder) {
-		b.State("result", ir.F32, ir.Dims(rows, columns)...)
-		b.SetState("result", ops.Softmax(b, b.Input("a", ir.F32, ir.Dims(rows, columns)...), 1))
+// functions are of all elements, or of rows.
+var functions = map[string]func(b *ir.Builder, x ir.Value) ir.Value{
+	"softmax": func(b *ir.Builder, x ir.Value) ir.Value { return ops.Softmax(b, x, 1) },
+	"layernorm": func(b *ir.Builder, x ir.Value) ir.Value {
+		scale, bias := b.Param("scale", ir.F32, x.Dim(1)), b.Param("bias", ir.F32, x.Dim(1))
+		return ops.LayerNorm(b, x, scale, bias, 1e-5)
+	},
+	"gelu":       ops.Gelu,
+	"transpose":  func(b *ir.Builder, x ir.Value) ir.Value { return ops.Transpose(b, x, 1, 0) },
+	"sumcolumns": func(b *ir.Builder, x ir.Value) ir.Value { return ops.ReduceSum(b, x, 0) },
+	"cumsum":     func(b *ir.Builder, x ir.Value) ir.Value { return ops.CumSum(b, x, ops.CumSumAttrs{Axis: 1}) },
+}
+
+// rows is result = f(a).
+func rows(n, columns int, f func(b *ir.Builder, x ir.Value) ir.Value) (*ir.Module, error) {
+	var shape []int
+	step, err := ir.Build("rows", func(b *ir.Builder) {
+		y := f(b, b.Input("a", ir.F32, ir.Dims(n, columns)...))
+		shape, _ = y.Shape().Ints()
+		b.State("result", ir.F32, ir.Dims(shape...)...)
+		b.SetState("result", y)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return module(step, "result", rows, columns)
+	return module(step, "result", shape...)
 }
 
 // mlp is one Adam step of a ReLU network on the mean cross-entropy of a batch. Its

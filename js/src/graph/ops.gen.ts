@@ -65,6 +65,17 @@ export abstract class ValueOps {
   argmin(attributes: { axis?: number; dtype?: DType } = {}): Value { return this.apply('argmin', [], attributes)[0]!; }
 
   /**
+   * The positions along an axis, as i32, of the elements in ascending or descending order. Equal
+   * elements, such as 0 and -0, stay in their order; NaNs come last.
+   *
+   * - C1: x is of a real type or bool
+   * - C2: axis is an axis of x
+   *
+   * If not given, `axis` is the last one, `descending` is false.
+   */
+  argsort(attributes: { axis?: number; descending?: boolean } = {}): Value { return this.apply('argsort', [], attributes)[0]!; }
+
+  /**
    * The arc sine of x, in [−π/2, π/2]; NaN outside [−1, 1]. The derivative at ±1 is
    * infinite.
    *
@@ -287,10 +298,56 @@ export abstract class ValueOps {
   crossEntropy(labels: Operand, axis?: number): Value { return this.apply('cross_entropy', [labels], { axis })[0]!; }
 
   /**
+   * The logarithm of the sum of the exponentials of all elements up to each element along an
+   * axis, or from it to the end with reverse; without the element itself with exclusive.
+   *
+   * - C1: the element type of x is float
+   * - C2: axis is an axis of x
+   *
+   * If not given, `axis` is 0, `reverse` is false, `exclusive` is false.
+   */
+  cumlogsumexp(attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value { return this.apply('cumlogsumexp', [], attributes)[0]!; }
+
+  /**
+   * The largest of all elements up to each element along an axis, or from it to the end with
+   * reverse; without the element itself with exclusive. NaN from the first NaN on. Elements that
+   * are equal share the derivative as those of max do.
+   *
+   * - C1: the element type of x is signed, unsigned or float
+   * - C2: axis is an axis of x
+   *
+   * If not given, `axis` is 0, `reverse` is false, `exclusive` is false.
+   */
+  cummax(attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value { return this.apply('cummax', [], attributes)[0]!; }
+
+  /**
+   * The smallest of all elements up to each element along an axis, or from it to the end with
+   * reverse; without the element itself with exclusive. NaN from the first NaN on. Elements that
+   * are equal share the derivative as those of min do.
+   *
+   * - C1: the element type of x is signed, unsigned or float
+   * - C2: axis is an axis of x
+   *
+   * If not given, `axis` is 0, `reverse` is false, `exclusive` is false.
+   */
+  cummin(attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value { return this.apply('cummin', [], attributes)[0]!; }
+
+  /**
+   * The product of all elements up to each element along an axis, or from it to the end with
+   * reverse; without the element itself with exclusive. Integers wrap.
+   *
+   * - C1: the element type of x is signed, unsigned, float or complex
+   * - C2: axis is an axis of x
+   *
+   * If not given, `axis` is 0, `reverse` is false, `exclusive` is false.
+   */
+  cumprod(attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value { return this.apply('cumprod', [], attributes)[0]!; }
+
+  /**
    * The sum of all elements up to each element along an axis, or from it to the end with
    * reverse; without the element itself with exclusive. Integers wrap.
    *
-   * - C1: x is of a numeric type
+   * - C1: the element type of x is signed, unsigned, float or complex
    * - C2: axis is an axis of x
    *
    * If not given, `axis` is 0, `reverse` is false, `exclusive` is false.
@@ -387,11 +444,12 @@ export abstract class ValueOps {
    *   the positions
    * - C3: paired batch axes have the same size
    * - C4: a negative index lies outside
-   * - C5: outside is "fill" or "clip"
+   * - C5: with unique, no two index tuples that lie inside name one place
+   * - C6: outside is "fill" or "clip"
    *
-   * If not given, `fill` is 0.
+   * If not given, `unique` is false, `fill` is 0.
    */
-  gather(indices: Operand, attributes: { axes?: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; fill?: number }): Value { return this.apply('gather', [indices], attributes)[0]!; }
+  gather(indices: Operand, attributes: { axes?: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; fill?: number }): Value { return this.apply('gather', [indices], attributes)[0]!; }
 
   /**
    * Whether x ≥ y, false if one is NaN.
@@ -799,18 +857,98 @@ export abstract class ValueOps {
   rsqrt(): Value { return this.apply('rsqrt', [])[0]!; }
 
   /**
-   * Adds updates to the operand at index tuples, in the order of the updates. The updates have
-   * the shape that gather would give for the operand and the indices.
+   * Replaces elements of the operand at index tuples by updates: of several for one element the
+   * last stays. The updates have the shape that gather would give for the operand and the
+   * indices; they are combined in an order that depends on the indices alone.
    *
    * - C1: indices are integers of rank 1 or more, whose last axis has one entry for each of axes
    * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
    *   the positions
    * - C3: paired batch axes have the same size
    * - C4: a negative index lies outside
-   * - C5: outside is "drop" or "clip"
-   * - C6: operand and updates have one numeric element type
+   * - C5: with unique, no two index tuples that lie inside name one place
+   * - C6: outside is "drop" or "clip"
+   * - C7: operand and updates have one element type, which is bool, signed, unsigned, float or
+   *   complex
+   *
+   * If not given, `unique` is false.
    */
-  scatterAdd(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string }): Value { return this.apply('scatter_add', [indices, updates], attributes)[0]!; }
+  scatter(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean }): Value { return this.apply('scatter', [indices, updates], attributes)[0]!; }
+
+  /**
+   * Adds updates to the operand at index tuples. Integers wrap. The updates have the shape that
+   * gather would give for the operand and the indices; they are combined in an order that
+   * depends on the indices alone.
+   *
+   * - C1: indices are integers of rank 1 or more, whose last axis has one entry for each of axes
+   * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
+   *   the positions
+   * - C3: paired batch axes have the same size
+   * - C4: a negative index lies outside
+   * - C5: with unique, no two index tuples that lie inside name one place
+   * - C6: outside is "drop" or "clip"
+   * - C7: operand and updates have one element type, which is signed, unsigned, float or complex
+   *
+   * If not given, `unique` is false.
+   */
+  scatterAdd(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean }): Value { return this.apply('scatter_add', [indices, updates], attributes)[0]!; }
+
+  /**
+   * Replaces elements of the operand at index tuples by updates that are larger, or NaN. All
+   * that attain the result share the derivative equally. The updates have the shape that gather
+   * would give for the operand and the indices; they are combined in an order that depends on
+   * the indices alone.
+   *
+   * - C1: indices are integers of rank 1 or more, whose last axis has one entry for each of axes
+   * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
+   *   the positions
+   * - C3: paired batch axes have the same size
+   * - C4: a negative index lies outside
+   * - C5: with unique, no two index tuples that lie inside name one place
+   * - C6: outside is "drop" or "clip"
+   * - C7: operand and updates have one element type, which is signed, unsigned or float
+   *
+   * If not given, `unique` is false.
+   */
+  scatterMax(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean }): Value { return this.apply('scatter_max', [indices, updates], attributes)[0]!; }
+
+  /**
+   * Replaces elements of the operand at index tuples by updates that are smaller, or NaN. All
+   * that attain the result share the derivative equally. The updates have the shape that gather
+   * would give for the operand and the indices; they are combined in an order that depends on
+   * the indices alone.
+   *
+   * - C1: indices are integers of rank 1 or more, whose last axis has one entry for each of axes
+   * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
+   *   the positions
+   * - C3: paired batch axes have the same size
+   * - C4: a negative index lies outside
+   * - C5: with unique, no two index tuples that lie inside name one place
+   * - C6: outside is "drop" or "clip"
+   * - C7: operand and updates have one element type, which is signed, unsigned or float
+   *
+   * If not given, `unique` is false.
+   */
+  scatterMin(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean }): Value { return this.apply('scatter_min', [indices, updates], attributes)[0]!; }
+
+  /**
+   * Multiplies the operand by updates at index tuples. Integers wrap. The derivative by an
+   * update divides by it unless it is 0; where two updates of an element are 0, second
+   * derivatives by both are left out. The updates have the shape that gather would give for the
+   * operand and the indices; they are combined in an order that depends on the indices alone.
+   *
+   * - C1: indices are integers of rank 1 or more, whose last axis has one entry for each of axes
+   * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
+   *   the positions
+   * - C3: paired batch axes have the same size
+   * - C4: a negative index lies outside
+   * - C5: with unique, no two index tuples that lie inside name one place
+   * - C6: outside is "drop" or "clip"
+   * - C7: operand and updates have one element type, which is signed, unsigned, float or complex
+   *
+   * If not given, `unique` is false.
+   */
+  scatterMul(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean }): Value { return this.apply('scatter_mul', [indices, updates], attributes)[0]!; }
 
   /**
    * x where the condition holds and y elsewhere. What is not chosen has no influence, also on
@@ -941,6 +1079,18 @@ export abstract class ValueOps {
   tanh(): Value { return this.apply('tanh', [])[0]!; }
 
   /**
+   * The k largest, or smallest, elements along an axis, best first, and their positions as i32.
+   * Equal elements, such as 0 and -0, stay in their order; NaNs come last.
+   *
+   * - C1: x is of a real type or bool
+   * - C2: axis is an axis of x
+   * - C3: k is from 0 to the size of that axis
+   *
+   * If not given, `k` is 0, `axis` is the last one, `smallest` is false.
+   */
+  topK(attributes: { k?: number; axis?: number; smallest?: boolean } = {}): [Value, Value] { return this.apply('top_k', [], attributes) as [Value, Value]; }
+
+  /**
    * x with its axes in another order: axis i of the result is axis perm[i] of x.
    *
    * - C1: perm holds every axis of x once
@@ -1010,4 +1160,30 @@ export abstract class BuilderOps {
    * If not given, `dtype` is 'i32', `axis` is 0.
    */
   iota(attributes: { dtype?: DType; axis?: number; shape: readonly Dim[] }): Value { return this.apply('iota', [], attributes)[0]!; }
+
+  /**
+   * h[i] = a[i]·h[i−1] + b[i] along an axis, from h = 0 before the first element, or from the
+   * end with reverse; h[i−1] in place of h[i] with exclusive. Of k values that go on together,
+   * a has the k·k factors, row by row, as operands, and b the k terms. It is computed as a
+   * running combination, all elements at once.
+   *
+   * - C1: all operands have one type, of float or complex elements
+   * - C2: axis is an axis of them
+   * - C3: there are k·k + k operands, with k from 1 to 4
+   *
+   * If not given, `axis` is 0, `reverse` is false, `exclusive` is false.
+   */
+  linearRecurrence(a: readonly Operand[], attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): [Value, Value] { return this.apply('linear_recurrence', a, attributes) as [Value, Value]; }
+
+  /**
+   * The elements of x along an axis in ascending or descending order, and those of each payload
+   * in the order of x. Equal elements, such as 0 and -0, stay in their order; NaNs come last.
+   *
+   * - C1: x is of a real type or bool
+   * - C2: axis is an axis of x
+   * - C3: payloads are of any element type and of the shape of x
+   *
+   * If not given, `axis` is the last one, `descending` is false.
+   */
+  sort(x: readonly Operand[], attributes: { axis?: number; descending?: boolean } = {}): [Value, Value, Value] { return this.apply('sort', x, attributes) as [Value, Value, Value]; }
 }

@@ -125,7 +125,7 @@ function readFile(bytes: Uint8Array<ArrayBuffer>, outer: boolean): Plan {
         r.at = r.end;
         return;
       }
-      if (seen.has(tag) && tag !== variant) r.fail(7, 'the section is there twice');
+      if (seen.has(tag) && tag !== variant) r.fail(7, 'twice');
       seen.add(tag);
       sections[tag]!(r, plan);
     });
@@ -174,7 +174,7 @@ function readSlot(r: Reader): Slot {
 }
 
 function readSteps(r: Reader, depth: number): Step[] {
-  if (depth > maxCounters) r.fail(39, 'repeats are nested too deep');
+  if (depth > maxCounters) r.fail(39);
   return r.records((): Step => {
     const kind = r.u32();
     switch (kind) {
@@ -215,13 +215,14 @@ class Reader {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   }
 
-  fail(rule: number, reason: string): never {
+  /** Throws: the file breaks a rule here. */
+  fail(rule: number, reason = 'damaged'): never {
     return refuse(rule, `${this.where} at byte ${this.at}: ${reason}`);
   }
 
   /** Throws unless n bytes are there. */
   #room(n: number): void {
-    if (n > this.end - this.at) this.fail(3, `${n} bytes expected, ${this.end - this.at} left`);
+    if (n > this.end - this.at) this.fail(3);
   }
 
   /** Steps over n bytes, and returns where they begin. */
@@ -239,17 +240,17 @@ class Reader {
   /** A number of 64 bits that is exact in JavaScript. */
   i64(): number {
     const at = this.#skip(8), n = this.#view.getUint32(at, true) + this.#view.getInt32(at + 4, true) * 2 ** 32;
-    return Number.isSafeInteger(n) ? n : this.fail(4, 'a number is out of range');
+    return Number.isSafeInteger(n) ? n : this.fail(4);
   }
 
   u64(): number {
     const n = this.i64();
-    return n >= 0 ? n : this.fail(4, 'a number is out of range');
+    return n >= 0 ? n : this.fail(4);
   }
 
   triple(): number[] { return [this.u32(), this.u32(), this.u32()]; }
 
-  oneOf<T>(values: readonly T[]): T { return values[this.u32()] ?? this.fail(6, 'a kind is unknown'); }
+  oneOf<T>(values: readonly T[]): T { return values[this.u32()] ?? this.fail(6); }
 
   dtype(): string {
     const name = this.string();
@@ -264,7 +265,7 @@ class Reader {
     try {
       return utf8.decode(bytes);
     } catch {
-      return this.fail(5, 'a string is not UTF-8');
+      return this.fail(5);
     }
   }
 
@@ -282,7 +283,7 @@ class Reader {
     this.#room(n + (-n & 3));
     this.end = this.at + n;
     const value = body();
-    if (this.at < this.end && !this.newer) this.fail(3, `${this.end - this.at} bytes too many`);
+    if (this.at < this.end && !this.newer) this.fail(3);
     this.at = this.end;
     this.end = outer;
     this.#skip(-n & 3);

@@ -1,10 +1,11 @@
 // Package cudacpp prints kernels of the loop IR as CUDA C++ that needs no
 // header: NVRTC compiles it as it is.
 //
-// The parameters of a kernel are pointers to its storage arrays, in order, and
-// one struct by value, where it would have a member: the run's scalars, then one
-// int for the count of each enclosing repeat. See [Params]. A Bool is an
-// unsigned int in memory.
+// The parameters of a kernel are pointers to its storage arrays, in order; if it
+// reads scalars of the run, a pointer to a struct of them, see [Scalars]; and one
+// int for the count of each enclosing repeat. Scalars are in memory so that a
+// CUDA graph of launches can be replayed with other values. A Bool is an unsigned
+// int in memory.
 //
 // Arithmetic is that of CUDA: a product and a sum may be contracted to one
 // rounding. Signed integers wrap: what may overflow, by the ranges of what it is
@@ -44,6 +45,11 @@ const Prefix = "k_"
 
 // EntryPoint returns the name of a kernel's function.
 func EntryPoint(k *kernel.Kernel) string { return Prefix + k.Name }
+
+// Options returns what NVRTC is to be called with for an architecture, "sm_90".
+func Options(architecture string) []string {
+	return []string{"--gpu-architecture=" + architecture, "--std=c++17"}
+}
 
 // Print returns the CUDA C++ source of a kernel. The error is a
 // *kernel.CheckError, or a *clike.UnsupportedError for types that the support
@@ -96,7 +102,7 @@ func (p *printer) types() {
 	if uses(dtype.U64) {
 		p.line("typedef unsigned long long u64;")
 	}
-	if !p.hasRun() {
+	if len(p.k.Scalars) == 0 {
 		return
 	}
 	p.line("\nstruct Run {")
@@ -106,14 +112,8 @@ func (p *printer) types() {
 		}
 		p.line("  %s scalar%d;", elementType(t), i)
 	}
-	for d := range p.k.Counters {
-		p.line("  int counter%d;", d)
-	}
 	p.line("};")
 }
-
-// hasRun reports whether the kernel has the struct parameter.
-func (p *printer) hasRun() bool { return len(p.k.Scalars)+p.k.Counters > 0 }
 
 func (p *printer) entry() {
 	var params []string
@@ -126,8 +126,11 @@ func (p *printer) entry() {
 			params = append(params, fmt.Sprintf("%s *%s", memoryType(a), p.src.Names[i]))
 		}
 	}
-	if p.hasRun() {
-		params = append(params, "Run run")
+	if len(p.k.Scalars) > 0 {
+		params = append(params, "const Run *__restrict__ run")
+	}
+	for d := range p.k.Counters {
+		params = append(params, fmt.Sprintf("int repeat%d", d))
 	}
 	threads := p.k.Threads()
 	p.line("\nextern \"C\" __global__ void __launch_bounds__(%d, %d) %s(", threads, max(1, residentThreads/threads), EntryPoint(p.k))
@@ -170,9 +173,9 @@ func (p *printer) builtin(name string) (value, typ string) {
 		return fmt.Sprint(warp), "int"
 	case kernel.BuiltinScalar:
 		if p.k.Scalars[i].IsBool() {
-			return fmt.Sprintf("run.scalar%d != 0u", i), "bool"
+			return fmt.Sprintf("run->scalar%d != 0u", i), "bool"
 		}
-		return fmt.Sprintf("run.scalar%d", i), typeNames[p.k.Scalars[i]]
+		return fmt.Sprintf("run->scalar%d", i), typeNames[p.k.Scalars[i]]
 	}
-	return fmt.Sprintf("run.counter%d", i), "int"
+	return fmt.Sprintf("repeat%d", i), "int"
 }

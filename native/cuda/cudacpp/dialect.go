@@ -215,7 +215,7 @@ var reserved = func() map[string]bool {
 		or_eq private protected public register reinterpret_cast return short signed sizeof static static_assert
 		static_cast struct switch template this thread_local throw true try typedef typeid typename union unsigned
 		using virtual void volatile wchar_t while xor xor_eq
-		threadIdx blockIdx blockDim gridDim warpSize i64 u64 run Run
+		threadIdx blockIdx blockDim gridDim warpSize i64 u64 run Run repeat0 repeat1 repeat2 repeat3 repeat4 repeat5 repeat6
 		abs llabs min max isnan isfinite atomicAdd atomicMax atomicMin atomicOr as_bits to_whole warp_add warp_max
 		warp_min`) {
 		out[word] = true

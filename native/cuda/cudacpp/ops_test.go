@@ -5,8 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/irtest"
 	_ "github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native/cuda/check"
@@ -24,26 +26,60 @@ func TestClangAcceptsTheKernelsOfAllOps(t *testing.T) {
 		}
 		t.Run(string(op), func(t *testing.T) {
 			t.Parallel()
-			var all strings.Builder
-			seen := map[string]bool{}
+			all := together{seen: map[string]bool{}}
 			for i, s := range d.Samples() {
 				p, err := compileSample(op, s)
 				if err != nil {
 					t.Errorf("sample %d: %v", i, err)
 					continue
 				}
-				for j, k := range p.Kernels {
-					words := strings.Map(dropDigits, k.Source)
-					if seen[words] {
-						continue
-					}
-					seen[words] = true
-					unique := fmt.Sprintf("sample_%d_%d", i, j)
-					source := strings.Replace(k.Source, " k_"+k.Name+"(", " "+unique+"(", 1)
-					fmt.Fprintf(&all, "namespace in_%s {\n%s}\n", unique, source)
-				}
+				all.add(fmt.Sprintf("sample_%d", i), p)
 			}
-			if _, err := check.Compile(all.String()); err != nil {
+			if _, err := check.Compile(all.text.String()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// together is the kernels of several plans as one source.
+type together struct {
+	text strings.Builder
+	seen map[string]bool // without digits
+}
+
+func (s *together) add(name string, p *plan.Plan) {
+	for i, k := range p.Kernels {
+		words := strings.Map(dropDigits, k.Source)
+		if s.seen[words] {
+			continue
+		}
+		s.seen[words] = true
+		unique := fmt.Sprintf("%s_%d", name, i)
+		source := strings.Replace(k.Source, " k_"+k.Name+"(", " "+unique+"(", 1)
+		fmt.Fprintf(&s.text, "namespace in_%s {\n%s}\n", unique, source)
+	}
+}
+
+// TestClangAcceptsTheKernelsOfTrainingSteps does the same with whole models.
+func TestClangAcceptsTheKernelsOfTrainingSteps(t *testing.T) {
+	for name, model := range map[string]func() (*ir.Graph, error){
+		"MLP": func() (*ir.Graph, error) { return irtest.MLP(128, 784, 512, 512, 10) },
+		"GPT": irtest.GPT{Vocab: 65, Context: 64, Width: 128, Heads: 4, Blocks: 2, Batch: 12}.Loss,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			loss, err := model()
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := compile(optim.Step(loss, "loss", optim.Adam{}, optim.Options{}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := together{seen: map[string]bool{}}
+			all.add("step", p)
+			if _, err := check.Compile(all.text.String()); err != nil {
 				t.Error(err)
 			}
 		})

@@ -8,11 +8,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Params returns the bytes of a kernel's struct parameter, none where it has no
-// such parameter: the scalars, each aligned to its size, then the counts of the
-// enclosing repeats, outermost first. There must be as many of both as k
-// declares.
-func Params(k *kernel.Kernel, scalars []scalar.Value, counters []int) []byte {
+// Scalars returns the bytes of a kernel's struct of scalars, each aligned to its
+// size. There must be as many as k declares.
+func Scalars(k *kernel.Kernel, scalars []scalar.Value) []byte {
 	var out []byte
 	add := func(bits uint64, size int) {
 		out = append(out, make([]byte, -len(out)&(size-1))...)
@@ -27,9 +25,6 @@ func Params(k *kernel.Kernel, scalars []scalar.Value, counters []int) []byte {
 		default:
 			add(uint64(scalars[i].I), kernel.DeviceSize(t))
 		}
-	}
-	for d := range k.Counters {
-		add(uint64(counters[d]), 4)
 	}
 	return out
 }

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/native/cuda"
 	"github.com/rlx-go/rlx/native/cuda/check"
 	"github.com/rlx-go/rlx/native/cuda/cudacpp"
 )
@@ -75,7 +75,5 @@ func compile(g *ir.Graph, err error) (*plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	target := plan.WebGPU()
-	target.Name, target.Dialect = "cuda", dtype.CUDA
-	return plan.Compile(m, target, cudacpp.Printer{})
+	return plan.Compile(m, cuda.Target(), cudacpp.Printer{})
 }

@@ -1,0 +1,364 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/derive"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// OpAssociativeScan is a running combination by a graph of the user's.
+const OpAssociativeScan ir.Op = "associative_scan"
+
+// AssociativeAttrs say along which axis the combination runs, and whether it
+// does so from the end.
+type AssociativeAttrs struct {
+	Axis    int
+	Reverse bool
+}
+
+// Visit shows the attributes.
+func (a *AssociativeAttrs) Visit(v ir.AttrVisitor) {
+	v.Int("axis", &a.Axis)
+	v.Bool("reverse", &a.Reverse)
+}
+
+func init() {
+	attrs := func(n *ir.Node) *AssociativeAttrs { return n.Attrs().(*AssociativeAttrs) }
+	define(&ir.Def{
+		Op: OpAssociativeScan,
+		Doc: "The combination of all elements up to each element along an axis, or from it to the end with reverse, by an " +
+			"associative graph: it takes the values of a run of elements and then those of the run after it, and returns " +
+			"those of both. How elements are paired is not stated.",
+		Constraints: numbered(
+			"the operands have one shape, and axis is an axis of them",
+			"the graph takes the scalars of two runs, one for each operand, and returns those of one",
+			"all nodes of the graph are elementwise",
+			"there are at most four operands of float or complex elements where derivatives are taken",
+		),
+		Operands:  []string{"operands..."},
+		NewAttrs:  func() ir.Attrs { return &AssociativeAttrs{} },
+		Subgraphs: 1,
+		Infer:     inferAssociativeScan,
+		Eval:      evalAssociativeScan,
+		JVP:       jvpAssociativeScan, NoTranspose: notLinear,
+		Batch: func(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
+			in, at := alignBatch(b, in, axes, size)
+			a := *attrs(n)
+			a.Axis = shifted([]int{a.Axis}, at)[0]
+			return b.AddNode(n.Op(), &a, n.Subgraphs(), in...), slices.Repeat([]int{at}, len(in))
+		},
+		Lower: &ir.PrefixLowering{
+			Axis:         func(n *ir.Node) int { return attrs(n).Axis },
+			Reverse:      func(n *ir.Node) bool { return attrs(n).Reverse },
+			Exclusive:    func(*ir.Node) bool { return false },
+			Accumulators: associativeAccumulators,
+			Element: func(n *ir.Node, at ir.Index, load ir.Load) []scalar.Expr {
+				out := []scalar.Expr{int32Const(1)}
+				for i := range n.Inputs() {
+					out = append(out, load(i, at))
+				}
+				return out
+			},
+			Combine: combineAssociative,
+			Finish:  func(_ *ir.Node, acc []scalar.Expr) []scalar.Expr { return acc[1:] },
+		},
+		Samples: associativeSamples,
+	})
+}
+
+// AssociativeScan returns the running combinations of the elements of in along
+// an axis, by what combine adds for two runs of elements that follow each other:
+// scalars, one for each operand. A negative axis counts from the last.
+func AssociativeScan(b *ir.Builder, a AssociativeAttrs, in []ir.Value, combine func(b *ir.Builder, x, y []ir.Value) []ir.Value) []ir.Value {
+	if b.Err() != nil {
+		return make([]ir.Value, len(in))
+	}
+	var types []ir.Type
+	for _, v := range slices.Concat(in, in) {
+		types = append(types, ir.TypeOf(v.DType()))
+	}
+	if len(in) > 0 {
+		a.Axis = fromFront([]int{a.Axis}, in[0].Rank())[0]
+	}
+	g := closed(b, "combine", types, func(b *ir.Builder, v []ir.Value) []ir.Value { return combine(b, v[:len(in)], v[len(in):]) })
+	if b.Err() != nil {
+		return make([]ir.Value, len(in))
+	}
+	return several(len(in), b.AddNode(OpAssociativeScan, &a, []*ir.Graph{g}, in...))
+}
+
+func inferAssociativeScan(n *ir.Node) ([]ir.Type, error) {
+	in := n.InTypes()
+	if len(in) == 0 {
+		return nil, ir.Shapef("there is no operand")
+	}
+	var scalars []ir.Type
+	for _, t := range in {
+		if !t.Shape.Equal(in[0].Shape) {
+			return nil, ir.Shapef("%s and %s have not one shape", in[0], t)
+		}
+		if err := plain.check(t.DType); err != nil {
+			return nil, err
+		}
+		scalars = append(scalars, ir.TypeOf(t.DType))
+	}
+	g := n.Subgraphs()[0]
+	if err := checkClosed(g, slices.Concat(scalars, scalars)); err != nil {
+		return nil, err
+	}
+	if err := checkReturns(g, scalars); err != nil {
+		return nil, err
+	}
+	for _, x := range g.Nodes() {
+		if d := x.Def(); d.Scalar == nil && !d.IsComposite() && x.Op() != ir.OpPort && x.Op() != ir.OpConstant {
+			return nil, ir.Errorf(ir.ErrGraph, "%s in graph %q is not elementwise", x.Op(), g.Name())
+		}
+	}
+	return in, checkAxes([]int{n.Attrs().(*AssociativeAttrs).Axis}, len(in[0].Shape))
+}
+
+func evalAssociativeScan(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+	a, k := n.Attrs().(*AssociativeAttrs), len(in)
+	out := make([]*ir.Array, k)
+	for i, x := range in {
+		out[i] = x.Clone()
+	}
+	dims := in[0].Dims
+	step, length := strides(dims)[a.Axis], dims[a.Axis]
+	for _, base := range offsets(dims, otherAxes(len(dims), []int{a.Axis})) {
+		for i := 1; i < length; i++ {
+			at, last := base+i*step, base+(i-1)*step
+			if a.Reverse {
+				at, last = base+(length-1-i)*step, base+(length-i)*step
+			}
+			args := make([]*ir.Array, 2*k)
+			for j := range k {
+				args[j], args[k+j] = ir.NewArray(in[j].DType), ir.NewArray(in[j].DType)
+				copyElement(args[j], 0, out[j], last)
+				copyElement(args[k+j], 0, in[j], at)
+			}
+			next, err := c.Call(n.Subgraphs()[0], args)
+			if err != nil {
+				return nil, err
+			}
+			for j := range k {
+				copyElement(out[j], at, next[j], 0)
+			}
+		}
+	}
+	for i := range out {
+		out[i] = c.Round(out[i])
+	}
+	return out, nil
+}
+
+// associativeAccumulators are whether there are elements, as the graph need not
+// have a neutral one, and their values.
+func associativeAccumulators(n *ir.Node) []ir.Accumulator {
+	out := []ir.Accumulator{{DType: ir.I32, Init: int32Const(0)}}
+	for _, t := range n.InTypes() {
+		init := scalar.ConstBool(false)
+		if !t.DType.IsBool() {
+			init = scalar.Const(t.DType, 0)
+		}
+		out = append(out, ir.Accumulator{DType: t.DType, Init: init})
+	}
+	return out
+}
+
+func combineAssociative(n *ir.Node, x, y []scalar.Expr) []scalar.Expr {
+	none := func(v []scalar.Expr) scalar.Expr { return scalar.Eq(v[0], int32Const(0)) }
+	out := []scalar.Expr{scalar.Max(x[0], y[0])}
+	for i, v := range elementOf(n.Subgraphs()[0], slices.Concat(x[1:], y[1:])) {
+		out = append(out, scalar.Select(none(x), y[1+i], scalar.Select(none(y), x[1+i], v)))
+	}
+	return out
+}
+
+// elementOf returns the outputs of a graph of elementwise nodes for one element
+// of each of its ports.
+func elementOf(g *ir.Graph, in []scalar.Expr) []scalar.Expr {
+	known := map[ir.Value]scalar.Expr{}
+	for i, p := range g.Ports() {
+		known[p.Value] = in[i]
+	}
+	for _, n := range g.Nodes() {
+		switch a := n.Attrs().(type) {
+		case *ir.PortAttrs:
+		case *ir.ConstantAttrs:
+			x, err := ir.ArrayOf(a.Type, a.Data)
+			if err != nil {
+				panic(err)
+			}
+			known[n.Result(0)] = literalElement(x)
+		default:
+			x := make([]scalar.Expr, len(n.Inputs()))
+			for i, v := range n.Inputs() {
+				x[i] = known[v]
+			}
+			known[n.Result(0)] = n.Def().Scalar(n, x)
+		}
+	}
+	var out []scalar.Expr
+	for _, o := range g.Outputs() {
+		out = append(out, known[o.Value])
+	}
+	return out
+}
+
+// literalElement returns the first element of an array as a constant.
+func literalElement(x *ir.Array) scalar.Expr {
+	switch {
+	case x.C != nil:
+		return scalar.ConstC(x.DType, x.C[0])
+	case x.F != nil:
+		return scalar.ConstF(x.DType, x.F[0])
+	case x.DType.IsBool():
+		return scalar.ConstBool(x.I[0] != 0)
+	}
+	return scalar.ConstI(x.DType, x.I[0])
+}
+
+// jvpAssociativeScan follows y = combine(y before, x): its tangent is a linear
+// recurrence with the slopes of the graph, which begins with the tangent of the
+// first element.
+func jvpAssociativeScan(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
+	var real []int // the operands that have a tangent
+	for i, v := range in {
+		if derive.Differentiable(v.DType()) {
+			real = append(real, i)
+		}
+	}
+	tangents := make([]ir.Value, len(in))
+	if !slices.ContainsFunc(t, ir.Value.Valid) || b.Err() != nil {
+		return tangents
+	}
+	a := n.Attrs().(*AssociativeAttrs)
+	run := CumSumAttrs{Axis: a.Axis, Reverse: a.Reverse}
+	back := run
+	back.Reverse = !back.Reverse
+	runs := make([]ir.Value, 0, 2*len(in))
+	for _, y := range out {
+		runs = append(runs, behind(b, y, back))
+	}
+	runs = append(runs, in...)
+	place := Iota(b, ir.I32, a.Axis, in[0].Shape()...)
+	if a.Reverse {
+		place = Reverse(b, place, a.Axis)
+	}
+	isFirst := Eq(b, place, ConstLike(b, place, 0))
+	x, y := make([]ir.Value, len(real)*len(real)), make([]ir.Value, len(real))
+	for j, from := range real {
+		onward := slopesOfCombine(b, n.Subgraphs()[0], runs, from)
+		own := slopesOfCombine(b, n.Subgraphs()[0], runs, len(in)+from)
+		for i, to := range real {
+			x[i*len(real)+j] = Select(b, isFirst, ZerosLike(b, onward[to]), onward[to])
+			if !t[from].Valid() {
+				continue
+			}
+			same := ConstLike(b, own[to], 0)
+			if i == j {
+				same = OnesLike(b, own[to])
+			}
+			y[i] = addTangents(b, y[i], scale(b, t[from], Select(b, isFirst, same, own[to])))
+		}
+	}
+	for i := range y {
+		y[i] = orZeros(b, y[i], in[real[i]])
+	}
+	for i, v := range LinearRecurrences(b, x, y, run) {
+		tangents[real[i]] = v
+	}
+	return tangents
+}
+
+// behind is ahead for elements of any type.
+func behind(b *ir.Builder, x ir.Value, a CumSumAttrs) ir.Value {
+	if x.DType().IsBool() {
+		return Convert(b, ahead(b, Convert(b, x, ir.I32), a), ir.Bool)
+	}
+	return ahead(b, x, a)
+}
+
+// slopesOfCombine returns the derivatives of the outputs of a graph of scalars by
+// one of its ports, at all elements of some values at once.
+func slopesOfCombine(b *ir.Builder, g *ir.Graph, at []ir.Value, by int) []ir.Value {
+	types := portTypes(g)
+	slopes := closed(b, "slopes", types, func(b *ir.Builder, v []ir.Value) []ir.Value {
+		t := make([]ir.Value, len(v))
+		t[by] = OnesLike(b, v[by])
+		out, tangents := derive.JVP(b, g, v, t)
+		for i := range out {
+			tangents[i] = orZeros(b, tangents[i], out[i])
+		}
+		return tangents
+	})
+	out := make([]ir.Value, len(types)/2)
+	if b.Err() != nil {
+		return out
+	}
+	shape := at[0].Shape()
+	flat := make([]ir.Value, len(at))
+	for i, v := range at {
+		flat[i] = Reshape(b, v, shape.Size())
+	}
+	values, axes := derive.Batch(b, slopes, flat, slices.Repeat([]int{0}, len(flat)), shape.Size())
+	for i, v := range values {
+		if out[i] = v; axes[i] < 0 {
+			out[i] = BroadcastTo(b, v, shape)
+		} else {
+			out[i] = Reshape(b, v, shape...)
+		}
+	}
+	return out
+}
+
+func associativeSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	graph := func(f func(b *ir.Builder, x, y []ir.Value) []ir.Value, types ...ir.DType) *ir.Graph {
+		g, err := ir.Build("combine", func(b *ir.Builder) {
+			var scalars []ir.Type
+			for _, d := range slices.Concat(types, types) {
+				scalars = append(scalars, ir.TypeOf(d))
+			}
+			v := declare(b, "in", scalars)
+			for i, r := range f(b, v[:len(types)], v[len(types):]) {
+				b.Output(string(rune('a'+i)), r)
+			}
+		})
+		if err != nil {
+			panic(err)
+		}
+		return g
+	}
+	// The sum of velocities, in units of that of light.
+	velocities := graph(func(b *ir.Builder, x, y []ir.Value) []ir.Value {
+		one := OnesLike(b, x[0])
+		return []ir.Value{Div(b, Add(b, x[0], y[0]), Add(b, one, Mul(b, x[0], y[0])))}
+	}, ir.F32)
+	// Maps x → a·x + b, one after the other.
+	maps := graph(func(b *ir.Builder, x, y []ir.Value) []ir.Value {
+		return []ir.Value{Mul(b, y[0], x[0]), Add(b, Mul(b, y[0], x[1]), y[1])}
+	}, ir.F32, ir.F32)
+	// The last of all that are marked.
+	marked := graph(func(b *ir.Builder, x, y []ir.Value) []ir.Value {
+		return []ir.Value{Or(b, x[0], y[0]), Select(b, y[0], y[1], x[1])}
+	}, ir.Bool, ir.I32)
+	sample := func(name string, a AssociativeAttrs, g *ir.Graph, in ...*ir.Array) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &a, Subs: []*ir.Graph{g}, In: in}
+	}
+	some := func(dims ...int) *ir.Array { return draw(3, ir.F32, -0.9, 0.9, dims...) }
+	return []ir.Sample{
+		sample("rows", AssociativeAttrs{Axis: 1}, velocities, some(2, 5)),
+		sample("columns from the end", AssociativeAttrs{Reverse: true}, velocities, some(5, 3)),
+		sample("beyond a block", AssociativeAttrs{}, velocities, draw(3, ir.F32, -0.1, 0.1, 1031)),
+		sample("one", AssociativeAttrs{}, velocities, some(1)),
+		sample("empty", AssociativeAttrs{Axis: 1}, velocities, ir.NewArray(ir.F32, 2, 0)),
+		sample("maps", AssociativeAttrs{Axis: 1, Reverse: true}, maps, some(3, 70), some(3, 70)),
+		sample("marked", AssociativeAttrs{}, marked, ir.Ints(ir.Bool, []int64{0, 1, 0, 0, 1, 0, 0}, 7), draw(4, ir.I32, -9, 9, 7)),
+	}
+}

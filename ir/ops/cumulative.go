@@ -1,0 +1,351 @@
+package ops
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Running combinations along an axis.
+const (
+	OpCumSum       ir.Op = "cumsum"
+	OpCumProd      ir.Op = "cumprod"
+	OpCumMax       ir.Op = "cummax"
+	OpCumMin       ir.Op = "cummin"
+	OpCumLogSumExp ir.Op = "cumlogsumexp"
+)
+
+// CumSumAttrs are those of all running combinations: along which axis one runs,
+// whether it does so from the end, and whether an element is left out of its own
+// result.
+type CumSumAttrs struct {
+	Axis               int
+	Reverse, Exclusive bool
+}
+
+// Visit shows the attributes.
+func (a *CumSumAttrs) Visit(v ir.AttrVisitor) {
+	v.Int("axis", &a.Axis)
+	v.Bool("reverse", &a.Reverse)
+	v.Bool("exclusive", &a.Exclusive)
+}
+
+// cumulative describes a running combination of the elements of one operand.
+type cumulative struct {
+	op        ir.Op
+	what, doc string
+	types     domain
+	// neutral is the first result of an exclusive one, and add the meaning: it
+	// combines element j of src into element i of dst.
+	neutral func(d ir.DType) *ir.Array
+	add     func(dst *ir.Array, i int, src *ir.Array, j int)
+	lower   func() *ir.PrefixLowering
+	jvp     jvpRule
+	// transpose is nil for what is not linear.
+	transpose transposeRule
+}
+
+func cumAttrs(n *ir.Node) *CumSumAttrs { return n.Attrs().(*CumSumAttrs) }
+
+func init() {
+	defineCumulative(cumulative{
+		op: OpCumSum, what: "sum", doc: " Integers wrap.", types: numbers,
+		neutral: filledWith(0), add: addElement, lower: combining(0, scalar.Add), jvp: linearJVP,
+		transpose: transposeEach(func(b *ir.Builder, n *ir.Node, _ int, _ []ir.Value, ct ir.Value) ir.Value {
+			a := *cumAttrs(n)
+			a.Reverse = !a.Reverse
+			return CumSum(b, ct, a)
+		}),
+	})
+	defineCumulative(cumulative{
+		op: OpCumProd, what: "product", doc: " Integers wrap.", types: numbers,
+		neutral: filledWith(1), add: mulElement, lower: combining(1, scalar.Mul), jvp: jvpCumProd,
+	})
+	defineCumulative(cumulative{
+		op: OpCumMax, what: "largest", doc: " NaN from the first NaN on. Elements that are equal share the derivative as those of max do.", types: reals,
+		neutral: extreme(-1), add: extremeElement(larger, 1), lower: runningExtremum(-1, scalar.Max), jvp: jvpCumExtremum,
+	})
+	defineCumulative(cumulative{
+		op: OpCumMin, what: "smallest", doc: " NaN from the first NaN on. Elements that are equal share the derivative as those of min do.", types: reals,
+		neutral: extreme(1), add: extremeElement(smaller, -1), lower: runningExtremum(1, scalar.Min), jvp: jvpCumExtremum,
+	})
+	defineCumulative(cumulative{
+		op: OpCumLogSumExp, what: "logarithm of the sum of the exponentials", types: floats,
+		neutral: extreme(-1), add: logAddElement, lower: logSums, jvp: jvpCumLogSumExp,
+	})
+}
+
+func defineCumulative(c cumulative) {
+	lower := c.lower()
+	lower.Axis = func(n *ir.Node) int { return cumAttrs(n).Axis }
+	lower.Reverse = func(n *ir.Node) bool { return cumAttrs(n).Reverse }
+	lower.Exclusive = func(n *ir.Node) bool { return cumAttrs(n).Exclusive }
+	d := &ir.Def{
+		Op: c.op,
+		Doc: "The " + c.what + " of all elements up to each element along an axis, or from it to the end with reverse; " +
+			"without the element itself with exclusive." + c.doc,
+		Constraints: numbered("the element type of x is "+c.types.String(), "axis is an axis of x"),
+		Operands:    []string{"x"},
+		NewAttrs:    func() ir.Attrs { return &CumSumAttrs{} },
+		Infer: func(n *ir.Node) ([]ir.Type, error) {
+			x := n.Input(0).Type()
+			if err := c.types.check(x.DType); err != nil {
+				return nil, err
+			}
+			return []ir.Type{x}, checkAxes([]int{cumAttrs(n).Axis}, len(x.Shape))
+		},
+		Eval: c.eval, JVP: c.jvp, Transpose: c.transpose,
+		Batch: func(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, _ ir.Dim) ([]ir.Value, []int) {
+			a := *cumAttrs(n)
+			a.Axis = shifted([]int{a.Axis}, axes[0])[0]
+			return []ir.Value{cumulated(b, n.Op(), in[0], a)}, axes
+		},
+		Lower:   lower,
+		Samples: func() []ir.Sample { return cumulativeSamples(c.op) },
+	}
+	if c.transpose == nil {
+		d.NoTranspose = notLinear
+	}
+	define(d)
+}
+
+// CumSum returns the running sum of x along an axis; a negative axis counts
+// from the last.
+func CumSum(b *ir.Builder, x ir.Value, a CumSumAttrs) ir.Value { return cumulated(b, OpCumSum, x, a) }
+
+// CumProd returns the running product of x along an axis; a negative axis counts
+// from the last.
+func CumProd(b *ir.Builder, x ir.Value, a CumSumAttrs) ir.Value { return cumulated(b, OpCumProd, x, a) }
+
+// CumMax returns the largest element of x so far along an axis; a negative axis
+// counts from the last.
+func CumMax(b *ir.Builder, x ir.Value, a CumSumAttrs) ir.Value { return cumulated(b, OpCumMax, x, a) }
+
+// CumMin returns the smallest element of x so far along an axis; a negative axis
+// counts from the last.
+func CumMin(b *ir.Builder, x ir.Value, a CumSumAttrs) ir.Value { return cumulated(b, OpCumMin, x, a) }
+
+// CumLogSumExp returns the logarithm of the running sum of the exponentials of x
+// along an axis; a negative axis counts from the last.
+func CumLogSumExp(b *ir.Builder, x ir.Value, a CumSumAttrs) ir.Value {
+	return cumulated(b, OpCumLogSumExp, x, a)
+}
+
+func cumulated(b *ir.Builder, op ir.Op, x ir.Value, a CumSumAttrs) ir.Value {
+	a.Axis = fromFront([]int{a.Axis}, x.Rank())[0]
+	return b.Add1(op, &a, x)
+}
+
+func filledWith(x float64) func(d ir.DType) *ir.Array {
+	return func(d ir.DType) *ir.Array { return numbersOf(d, []float64{x}) }
+}
+
+func extreme(sign int) func(d ir.DType) *ir.Array {
+	return func(d ir.DType) *ir.Array {
+		a, v := ir.NewArray(d, 1), scalar.Value{}
+		if v, _ = scalar.Extreme(d, sign).Value(); a.F != nil {
+			a.F[0] = v.F
+		} else {
+			a.I[0] = v.I
+		}
+		return a
+	}
+}
+
+// logAddElement is log(exp x + exp y), by way of the larger of the two.
+func logAddElement(dst *ir.Array, i int, src *ir.Array, j int) {
+	x, y := dst.F[i], src.F[j]
+	m := larger(x, y)
+	if !math.IsInf(m, 0) {
+		m += math.Log(math.Exp(x-m) + math.Exp(y-m))
+	}
+	dst.F[i] = m
+}
+
+func (c cumulative) eval(ctx *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+	a, x := cumAttrs(n), in[0]
+	out, err := resultArray(n, 0)
+	if err != nil {
+		return nil, err
+	}
+	step, length := strides(x.Dims)[a.Axis], x.Dims[a.Axis]
+	for _, base := range offsets(x.Dims, otherAxes(len(x.Dims), []int{a.Axis})) {
+		running := c.neutral(x.DType)
+		for i := range length {
+			if a.Reverse {
+				i = length - 1 - i
+			}
+			at := base + i*step
+			if a.Exclusive {
+				copyElement(out, at, running, 0)
+			}
+			c.add(running, 0, x, at)
+			if !a.Exclusive {
+				copyElement(out, at, running, 0)
+			}
+		}
+	}
+	return []*ir.Array{ctx.Round(out)}, nil
+}
+
+// running is the lowering of one running value, of a type of its own.
+func running(typeOf func(d ir.DType) ir.DType, init func(d ir.DType) scalar.Expr, combine func(x, y scalar.Expr) scalar.Expr) *ir.PrefixLowering {
+	own := func(n *ir.Node) ir.DType { return typeOf(n.Input(0).DType()) }
+	return &ir.PrefixLowering{
+		Accumulators: func(n *ir.Node) []ir.Accumulator { return []ir.Accumulator{{DType: own(n), Init: init(own(n))}} },
+		Element: func(n *ir.Node, at ir.Index, load ir.Load) []scalar.Expr {
+			return []scalar.Expr{scalar.Convert(load(0, at), own(n))}
+		},
+		Combine: func(_ *ir.Node, x, y []scalar.Expr) []scalar.Expr { return []scalar.Expr{combine(x[0], y[0])} },
+		Finish: func(n *ir.Node, acc []scalar.Expr) []scalar.Expr {
+			return []scalar.Expr{scalar.Convert(acc[0], n.Input(0).DType())}
+		},
+	}
+}
+
+func combining(init float64, combine func(x, y scalar.Expr) scalar.Expr) func() *ir.PrefixLowering {
+	return func() *ir.PrefixLowering {
+		return running(sumType, func(d ir.DType) scalar.Expr { return scalar.Const(d, init) }, combine)
+	}
+}
+
+func runningExtremum(sign int, combine func(x, y scalar.Expr) scalar.Expr) func() *ir.PrefixLowering {
+	return func() *ir.PrefixLowering {
+		same := func(d ir.DType) ir.DType { return d }
+		return running(same, func(d ir.DType) scalar.Expr { return scalar.Extreme(d, sign) }, combine)
+	}
+}
+
+// logSums carries the largest element with the sum of the exponentials relative
+// to it, which neither overflows nor vanishes.
+func logSums() *ir.PrefixLowering {
+	return &ir.PrefixLowering{
+		Accumulators: func(n *ir.Node) []ir.Accumulator {
+			d := sumType(n.Input(0).DType())
+			return []ir.Accumulator{{DType: d, Init: scalar.Extreme(d, -1)}, {DType: d, Init: scalar.Const(d, 0)}}
+		},
+		Element: func(n *ir.Node, at ir.Index, load ir.Load) []scalar.Expr {
+			d := sumType(n.Input(0).DType())
+			return []scalar.Expr{scalar.Convert(load(0, at), d), scalar.Const(d, 1)}
+		},
+		Combine: func(_ *ir.Node, x, y []scalar.Expr) []scalar.Expr {
+			m := scalar.Max(x[0], y[0])
+			part := func(v []scalar.Expr) scalar.Expr {
+				return scalar.Select(scalar.Eq(v[0], m), v[1], scalar.Mul(v[1], scalar.Exp(scalar.Sub(v[0], m))))
+			}
+			return []scalar.Expr{m, scalar.Add(part(x), part(y))}
+		},
+		Finish: func(n *ir.Node, acc []scalar.Expr) []scalar.Expr {
+			// The logarithm of the sum is finite but for that of nothing, which
+			// has no largest element either.
+			sum := scalar.Max(acc[1], scalar.Const(acc[1].Type, 1))
+			return []scalar.Expr{scalar.Convert(scalar.Add(acc[0], scalar.Log(sum)), n.Input(0).DType())}
+		},
+	}
+}
+
+// before returns the running combination without each element itself.
+func before(b *ir.Builder, n *ir.Node, in, out []ir.Value) ir.Value {
+	a := *cumAttrs(n)
+	if a.Exclusive {
+		return out[0]
+	}
+	a.Exclusive = true
+	return cumulated(b, n.Op(), in[0], a)
+}
+
+// jvpCumProd follows y = x·before, whose tangent is x times that of before plus
+// before times that of x: a linear recurrence.
+func jvpCumProd(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
+	if !t[0].Valid() {
+		return []ir.Value{{}}
+	}
+	return []ir.Value{LinearRecurrence(b, in[0], scale(b, t[0], before(b, n, in, out)), *cumAttrs(n))}
+}
+
+// jvpCumExtremum follows y = max(before, x).
+func jvpCumExtremum(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
+	if !t[0].Valid() {
+		return []ir.Value{{}}
+	}
+	x, y := in[0], before(b, n, in, out)
+	if n.Op() == OpCumMin {
+		x, y = Neg(b, x), Neg(b, y)
+	}
+	byX := share(b, x, y)
+	return []ir.Value{LinearRecurrence(b, Sub(b, OnesLike(b, byX), byX), scale(b, t[0], byX), *cumAttrs(n))}
+}
+
+// jvpCumLogSumExp follows y = log(exp before + exp x); where all is nothing,
+// nothing has a share.
+func jvpCumLogSumExp(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
+	if !t[0].Valid() {
+		return []ir.Value{{}}
+	}
+	a := *cumAttrs(n)
+	a.Exclusive = false
+	rest, all := before(b, n, in, out), out[0]
+	if cumAttrs(n).Exclusive {
+		all = cumulated(b, n.Op(), in[0], a)
+	}
+	nothing := Eq(b, all, ConstLike(b, all, math.Inf(-1)))
+	part := func(x ir.Value) ir.Value { return Select(b, nothing, ZerosLike(b, all), Exp(b, Sub(b, x, all))) }
+	return []ir.Value{LinearRecurrence(b, part(rest), scale(b, t[0], part(in[0])), *cumAttrs(n))}
+}
+
+func cumulativeSamples(op ir.Op) []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	values := func(dims ...int) *ir.Array {
+		if op == OpCumProd { // products of many stay near 1
+			return draw(5, ir.F32, 0.9, 1.1, dims...)
+		}
+		return distinct(-1, 1.3, dims...)
+	}
+	sample := func(name string, a CumSumAttrs, x *ir.Array) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{x}}
+	}
+	out := []ir.Sample{
+		sample("rows", CumSumAttrs{Axis: 1}, values(3, 5)),
+		sample("columns from the end", CumSumAttrs{Axis: 0, Reverse: true}, values(7, 3)),
+		sample("exclusive", CumSumAttrs{Axis: 0, Exclusive: true}, values(9)),
+		sample("exclusive from the end", CumSumAttrs{Axis: 1, Reverse: true, Exclusive: true}, values(2, 4, 3)),
+		sample("many columns", CumSumAttrs{Axis: 0}, values(11, 13)),
+		sample("beyond a block", CumSumAttrs{Axis: 1}, values(2, 1031)),
+		sample("one element", CumSumAttrs{}, values(1)),
+		sample("empty", CumSumAttrs{Axis: 1}, ir.NewArray(ir.F32, 2, 0)),
+	}
+	if op != OpCumSum && op != OpCumProd {
+		for i := range out {
+			if out[i].Attrs.(*CumSumAttrs).Exclusive {
+				out[i].NoGrad = "infinite where nothing is before"
+			}
+		}
+	}
+	types := map[ir.Op]domain{OpCumSum: numbers, OpCumProd: numbers, OpCumLogSumExp: floats}[op]
+	if types == 0 {
+		types = reals
+	}
+	for _, d := range typesIn(types)[1:] {
+		out = append(out, sample(d.String(), CumSumAttrs{}, draw(6, d, -2, 2, 6)))
+	}
+	row := func(x ...float64) *ir.Array { return ir.Floats(ir.F32, x, len(x)) }
+	inf := math.Inf(1)
+	special := []ir.Sample{
+		sample("zeros", CumSumAttrs{}, row(2, 0, 3, 0, 1)),
+		sample("ties", CumSumAttrs{}, row(1, 3, 3, -1, 3)),
+		sample("infinities", CumSumAttrs{}, row(-inf, 1, -inf, inf, 2)),
+		sample("nan", CumSumAttrs{}, row(1, math.NaN(), 2)),
+	}
+	for i := range special {
+		if i > 0 && op != OpCumProd || op == OpCumMax || op == OpCumMin {
+			special[i].NoGrad = special[i].Name
+		}
+	}
+	if op == OpCumProd {
+		special = special[:2]
+	}
+	return append(out, special...)
+}

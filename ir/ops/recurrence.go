@@ -1,0 +1,265 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// OpLinearRecurrence is h[i] = a[i]·h[i−1] + b[i] along an axis.
+const OpLinearRecurrence ir.Op = "linear_recurrence"
+
+// maxRecurrence is how many values may go on together: what goes through
+// workgroup memory grows with their square.
+const maxRecurrence = 4
+
+func init() {
+	define(&ir.Def{
+		Op: OpLinearRecurrence,
+		Doc: "h[i] = a[i]·h[i−1] + b[i] along an axis, from h = 0 before the first element, or from the end with reverse; " +
+			"h[i−1] in place of h[i] with exclusive. Of k values that go on together, a has the k·k factors, row by row, as " +
+			"operands, and b the k terms. It is computed as a running combination, all elements at once.",
+		Constraints: numbered("all operands have one type, of float or complex elements", "axis is an axis of them",
+			"there are k·k + k operands, with k from 1 to 4"),
+		Operands:  []string{"a", "b", "more..."},
+		NewAttrs:  func() ir.Attrs { return &CumSumAttrs{} },
+		Infer:     inferLinearRecurrence,
+		Eval:      evalLinearRecurrence,
+		JVP:       jvpLinearRecurrence,
+		Transpose: transposeLinearRecurrence,
+		Batch: func(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
+			in, at := alignBatch(b, in, axes, size)
+			a := *cumAttrs(n)
+			a.Axis = shifted([]int{a.Axis}, at)[0]
+			out := b.Add(n.Op(), &a, in...)
+			return out, slices.Repeat([]int{at}, len(out))
+		},
+		Lower: &ir.PrefixLowering{
+			Axis:         func(n *ir.Node) int { return cumAttrs(n).Axis },
+			Reverse:      func(n *ir.Node) bool { return cumAttrs(n).Reverse },
+			Exclusive:    func(n *ir.Node) bool { return cumAttrs(n).Exclusive },
+			Accumulators: recurrenceAccumulators,
+			Element: func(n *ir.Node, at ir.Index, load ir.Load) []scalar.Expr {
+				out := make([]scalar.Expr, len(n.Inputs()))
+				for i, v := range n.Inputs() {
+					out[i] = scalar.Convert(load(i, at), sumType(v.DType()))
+				}
+				return out
+			},
+			Combine: combineRecurrence,
+			Finish: func(n *ir.Node, acc []scalar.Expr) []scalar.Expr {
+				k := n.NumResults()
+				out := make([]scalar.Expr, k)
+				for i := range out {
+					out[i] = scalar.Convert(acc[k*k+i], n.Input(0).DType())
+				}
+				return out
+			},
+		},
+		Samples: recurrenceSamples,
+	})
+}
+
+// LinearRecurrence returns h with h[i] = x[i]·h[i−1] + y[i] along an axis; a
+// negative axis counts from the last.
+func LinearRecurrence(b *ir.Builder, x, y ir.Value, a CumSumAttrs) ir.Value {
+	return LinearRecurrences(b, []ir.Value{x}, []ir.Value{y}, a)[0]
+}
+
+// LinearRecurrences returns values h[0], …, h[k−1] that go on together: y has
+// their k terms, x the k·k factors by which they pass on to each other, those of
+// h[0] first. A negative axis counts from the last.
+func LinearRecurrences(b *ir.Builder, x, y []ir.Value, a CumSumAttrs) []ir.Value {
+	if len(x) > 0 {
+		a.Axis = fromFront([]int{a.Axis}, x[0].Rank())[0]
+	}
+	return several(len(y), b.Add(OpLinearRecurrence, &a, slices.Concat(x, y)...))
+}
+
+func inferLinearRecurrence(n *ir.Node) ([]ir.Type, error) {
+	t, err := sameTypes(n, floats|complexes)
+	if err != nil {
+		return nil, err
+	}
+	for k := 1; k <= maxRecurrence; k++ {
+		if len(n.Inputs()) == k*k+k {
+			return slices.Repeat([]ir.Type{t}, k), checkAxes([]int{cumAttrs(n).Axis}, len(t.Shape))
+		}
+	}
+	return nil, ir.Shapef("there are %d operands, which is no k·k + k with k from 1 to %d", len(n.Inputs()), maxRecurrence)
+}
+
+// recurrenceAccumulators are the factors and the terms of a run of elements: to
+// begin with, those that change nothing.
+func recurrenceAccumulators(n *ir.Node) []ir.Accumulator {
+	k, d := n.NumResults(), sumType(n.Input(0).DType())
+	out := make([]ir.Accumulator, k*k+k)
+	for i := range out {
+		out[i] = ir.Accumulator{DType: d, Init: scalar.Const(d, 0)}
+		if i < k*k && i/k == i%k {
+			out[i].Init = scalar.Const(d, 1)
+		}
+	}
+	return out
+}
+
+// combineRecurrence puts h → y·h + y' after h → x·h + x'.
+func combineRecurrence(n *ir.Node, x, y []scalar.Expr) []scalar.Expr {
+	k := n.NumResults()
+	out := make([]scalar.Expr, k*k+k)
+	// product is a row of y times a column that begins at an element of x.
+	product := func(row, first, step int) scalar.Expr {
+		sum := scalar.Mul(y[row*k], x[first])
+		for j := 1; j < k; j++ {
+			sum = scalar.Add(sum, scalar.Mul(y[row*k+j], x[first+j*step]))
+		}
+		return sum
+	}
+	for i := range k {
+		for j := range k {
+			out[i*k+j] = product(i, j, k)
+		}
+		out[k*k+i] = scalar.Add(product(i, k*k, 1), y[k*k+i])
+	}
+	return out
+}
+
+func evalLinearRecurrence(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+	a, x, k := cumAttrs(n), in[0], n.NumResults()
+	out := make([]*ir.Array, k)
+	for i := range out {
+		var err error
+		if out[i], err = resultArray(n, i); err != nil {
+			return nil, err
+		}
+	}
+	step, length := strides(x.Dims)[a.Axis], x.Dims[a.Axis]
+	for _, base := range offsets(x.Dims, otherAxes(len(x.Dims), []int{a.Axis})) {
+		h := ir.NewArray(x.DType, k)
+		for i := range length {
+			if a.Reverse {
+				i = length - 1 - i
+			}
+			at := base + i*step
+			next := ir.NewArray(x.DType, k)
+			for r := range k {
+				for j := range k {
+					part := ir.NewArray(x.DType, 1)
+					copyElement(part, 0, h, j)
+					mulElement(part, 0, in[r*k+j], at)
+					addElement(next, r, part, 0)
+				}
+				addElement(next, r, in[k*k+r], at)
+				if a.Exclusive {
+					copyElement(out[r], at, h, r)
+				} else {
+					copyElement(out[r], at, next, r)
+				}
+			}
+			h = next
+		}
+	}
+	for i := range out {
+		out[i] = c.Round(out[i])
+	}
+	return out, nil
+}
+
+// jvpLinearRecurrence follows h = a·before + b.
+func jvpLinearRecurrence(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
+	k := n.NumResults()
+	if !slices.ContainsFunc(t, ir.Value.Valid) {
+		return make([]ir.Value, k)
+	}
+	last := out
+	if a := *cumAttrs(n); !a.Exclusive && slices.ContainsFunc(t[:k*k], ir.Value.Valid) {
+		a.Exclusive = true
+		last = LinearRecurrences(b, in[:k*k], in[k*k:], a)
+	}
+	moved := make([]ir.Value, k)
+	for i := range moved {
+		moved[i] = t[k*k+i]
+		for j := range k {
+			if by := t[i*k+j]; by.Valid() {
+				moved[i] = addTangents(b, moved[i], scale(b, by, last[j]))
+			}
+		}
+		moved[i] = orZeros(b, moved[i], in[0])
+	}
+	return LinearRecurrences(b, in[:k*k], moved, *cumAttrs(n))
+}
+
+// transposeLinearRecurrence runs the other way: what comes to an element goes on
+// to the one before it by the element's own factors, turned over.
+func transposeLinearRecurrence(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
+	k := n.NumResults()
+	out := make([]ir.Value, k*k+k)
+	if !slices.ContainsFunc(ct, ir.Value.Valid) || !onlyLinear(b, n, linear[:k*k]) {
+		return out
+	}
+	a := *cumAttrs(n)
+	x, y := make([]ir.Value, k*k), make([]ir.Value, k)
+	for i := range k {
+		y[i] = ct[i]
+		if !y[i].Valid() {
+			y[i] = Zeros(b, n.Types()[i].DType, n.Types()[i].Shape...)
+		}
+		for j := range k {
+			x[j*k+i] = in[i*k+j]
+			if !a.Exclusive {
+				x[j*k+i] = ahead(b, in[i*k+j], a)
+			}
+		}
+	}
+	a.Reverse = !a.Reverse
+	copy(out[k*k:], LinearRecurrences(b, x, y, a))
+	return out
+}
+
+// ahead returns for each element the one after it in the direction of a running
+// combination, 0 for the last.
+func ahead(b *ir.Builder, x ir.Value, a CumSumAttrs) ir.Value {
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	low, high := repeatInt(0, x.Rank()), repeatInt(0, x.Rank())
+	low[a.Axis], high[a.Axis] = -1, 1
+	if a.Reverse {
+		low[a.Axis], high[a.Axis] = 1, -1
+	}
+	return Pad(b, x, Zeros(b, x.DType()), low, high, nil)
+}
+
+func recurrenceSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	var out []ir.Sample
+	add := func(name string, d ir.DType, a CumSumAttrs, dims ...int) {
+		x, y := draw(3, d, -0.9, 1, dims...), draw(4, d, -1, 1, dims...)
+		out = append(out, ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{x, y}})
+	}
+	add("rows", ir.F32, CumSumAttrs{Axis: 1}, 3, 5)
+	add("columns from the end", ir.F32, CumSumAttrs{Axis: 0, Reverse: true}, 7, 3)
+	add("exclusive", ir.F32, CumSumAttrs{Exclusive: true}, 9)
+	add("exclusive from the end", ir.F32, CumSumAttrs{Axis: 1, Reverse: true, Exclusive: true}, 2, 4, 9)
+	add("beyond a block", ir.F32, CumSumAttrs{Axis: 1}, 2, 1031)
+	add("one element", ir.F32, CumSumAttrs{}, 1)
+	add("empty", ir.F32, CumSumAttrs{Axis: 1}, 2, 0)
+	for _, d := range typesIn(floats | complexes)[1:] {
+		add(d.String(), d, CumSumAttrs{}, 6)
+	}
+	pair := CumSumAttrs{Axis: 1}
+	for _, name := range []string{"two together", "two together from the end", "two together, exclusive"} {
+		a := pair
+		a.Reverse, a.Exclusive = name == "two together from the end", name == "two together, exclusive"
+		sample := ir.Sample{Name: name, Attrs: &a}
+		for i := range 6 {
+			sample.In = append(sample.In, draw(uint64(20+i), ir.F32, -0.6, 0.6, 2, 9))
+		}
+		out = append(out, sample)
+	}
+	zero := ir.Sample{Name: "zeros", Attrs: &CumSumAttrs{}, In: []*ir.Array{ir.Floats(ir.F32, []float64{0, 1, 0, 2}, 4), ir.Floats(ir.F32, []float64{1, 0, 2, 0}, 4)}}
+	return append(out, zero)
+}

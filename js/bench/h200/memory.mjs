@@ -1,0 +1,48 @@
+// Scatters, sorts and running combinations on this machine's GPU, over Dawn: a program for
+// pack.mjs, or by itself after `go run ./js/bench/plans build/plans`:
+//
+//   RLX_PLANS=build/plans RLX_DAWN_BACKEND=default node js/bench/h200/memory.mjs [NAME]...
+//
+// Prints the milliseconds of a step, and gigabytes or billions of keys a second.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openSession } from '../../dist/runtime.js';
+import { openDawn } from '../../test/rig/dawn.mjs';
+
+const shortest = 200; // ms that a timed run should take
+const read = (name) => readFileSync(join(process.env.RLX_PLANS, name));
+const wanted = process.argv.slice(2);
+const jobs = JSON.parse(read('memory.json')).filter(({ name }) => wanted.length === 0 || wanted.includes(name));
+const { gpu, close } = await openDawn();
+const adapter = await gpu.requestAdapter();
+const { maxBufferSize, maxStorageBufferBindingSize } = adapter.limits;
+const device = await adapter.requestDevice({ requiredLimits: { maxBufferSize, maxStorageBufferBindingSize } });
+
+for (const { name, bytes, keys } of jobs) {
+  let session;
+  try {
+    session = await openSession(read(`memory-${name}.rlxp`), { device });
+  } catch (error) {
+    if (error.kind !== 'limit') throw error;
+    console.log(`${name.padEnd(20)} ${error.message}`);
+    continue;
+  }
+  await session.run('fill');
+  const time = async (steps) => {
+    await device.queue.onSubmittedWorkDone();
+    const start = performance.now();
+    for (let i = 0; i < steps; i++) await session.run('step');
+    await device.queue.onSubmittedWorkDone();
+    return performance.now() - start;
+  };
+  await time(1);
+  const once = await time(1);
+  const steps = Math.max(1, Math.ceil(shortest / once));
+  const ms = (await time(steps)) / steps;
+  const rates = [bytes > 0 && `${(bytes / ms / 1e6).toFixed(0)} GB/s`, keys > 0 && `${(keys / ms / 1e6).toFixed(2)} G keys/s`];
+  console.log(`${name.padEnd(20)} ${ms.toFixed(3).padStart(9)} ms  ${rates.filter(Boolean).join('  ')}`);
+  session.close();
+}
+close();
+process.exit(0);

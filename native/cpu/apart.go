@@ -1,0 +1,93 @@
+package cpu
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Memory of a step's own, in the loads and stores of the nests around it.
+const (
+	ownID = -4 - iota
+	resultID
+)
+
+// elements writes out values as a row-major array.
+func (c *compiler) elements(name string, x kernel.Elements) (*buffer, error) {
+	buf := c.scratch(x.Value.Type, product(x.Dims))
+	return buf, c.elementsInto(name, x, buf)
+}
+
+func (c *compiler) elementsInto(name string, x kernel.Elements, buf *buffer) error {
+	code := &kernel.Code{Rows: []kernel.ElementStore{{
+		Tensor: &kernel.Tensor{ID: ownID, Name: name, DType: x.Value.Type},
+		Offset: scalar.Simplify(linear(x.Dims, x.At)), Value: x.Value,
+	}}}
+	var dims []int
+	code.Outer, dims = coordinates(x.At, x.Dims)
+	return c.nest(name, code, dims, nil, map[int]*buffer{ownID: buf})
+}
+
+// keep stores a row-major array of a space where a group's result lies.
+func (c *compiler) keep(name string, space kernel.Elements, buf *buffer, store func(value scalar.Expr) kernel.ElementStore) error {
+	value := scalar.LoadAt(resultID, buf.dtype, scalar.Simplify(linear(space.Dims, space.At)))
+	code := &kernel.Code{Rows: []kernel.ElementStore{store(value)}}
+	var dims []int
+	code.Outer, dims = coordinates(space.At, space.Dims)
+	return c.nest(name, code, dims, nil, map[int]*buffer{resultID: buf})
+}
+
+// sort compiles a sort: the keys, their order, and the result.
+func (c *compiler) sort(g *kernel.Group) error {
+	x := g.Sort()
+	if x.Rows*x.Length == 0 {
+		return nil
+	}
+	keys, err := c.elements(g.Name()+" keys", x.Keys)
+	if err != nil {
+		return err
+	}
+	s := &sortStep{keys: keys, places: c.scratch(ir.I32, x.Rows*x.Length), rows: x.Rows, length: x.Length}
+	c.add(s)
+	return c.keep(g.Name(), x.Keys, s.places, x.Out)
+}
+
+// scatter compiles a scatter: the rows that updates go to, the updates, and what
+// they are combined with.
+func (c *compiler) scatter(g *kernel.Group) error {
+	x := g.Scatter()
+	s := &scatterStep{x: x, env: c.env, out: c.buffers[x.Out.ID], guarded: x.Store(g, x.Operand.Value).Guarded}
+	var err error
+	if s.row, err = c.elements(g.Name()+" rows", x.Row); err != nil {
+		return err
+	}
+	if s.update, err = c.elements(g.Name()+" updates", x.Update); err != nil {
+		return err
+	}
+	direct := x.Out.Outer == nil
+	switch {
+	case !direct:
+		s.guarded = false
+		if s.out, err = c.elements(g.Name()+" base", x.Operand); err != nil {
+			return err
+		}
+	case !x.InPlace:
+		base := kernel.Elements{Dims: x.Operand.Dims, At: x.Operand.At}
+		if err = c.store(g.Name()+" base", base, x.Store(g, x.Operand.Value)); err != nil {
+			return err
+		}
+	}
+	c.add(s)
+	if direct {
+		return nil
+	}
+	return c.keep(g.Name(), x.Operand, s.out, func(value scalar.Expr) kernel.ElementStore { return x.Store(g, value) })
+}
+
+// store runs one store over a space.
+func (c *compiler) store(name string, space kernel.Elements, store kernel.ElementStore) error {
+	code := &kernel.Code{Rows: []kernel.ElementStore{store}}
+	var dims []int
+	code.Outer, dims = coordinates(space.At, space.Dims)
+	return c.nest(name, code, dims, nil, nil)
+}

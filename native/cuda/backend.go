@@ -1,0 +1,143 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/cuda/cudacpp"
+	"github.com/rlx-go/rlx/native/cuda/driver"
+)
+
+// The name can only be taken by another package that calls itself cuda, which
+// then serves in its place.
+func init() { _ = native.Register(Backend()) }
+
+// Backend returns the backend of the first GPU.
+func Backend() native.Backend { return numbered(0) }
+
+// backends are those of the GPUs that were asked for, by number.
+var backends sync.Map
+
+func numbered(number int) *backend {
+	b, _ := backends.LoadOrStore(number, &backend{number: number, name: nameOf(number)})
+	return b.(*backend)
+}
+
+// backend is one GPU, opened when it is first needed.
+type backend struct {
+	number int
+	name   string
+	mu     sync.Mutex
+	dev    *device
+}
+
+// device is an open GPU.
+type device struct {
+	*driver.Device
+	lost atomic.Bool
+}
+
+func (b *backend) Device(number int) native.Backend { return numbered(number) }
+
+// device returns the GPU, opened if it is not yet. A failure is not remembered: a
+// driver may come later. A GPU that is lost stays so.
+func (b *backend) device() (*device, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.dev != nil && b.dev.lost.Load() {
+		return nil, gone(b.name, "probe")
+	}
+	if b.dev != nil {
+		return b.dev, nil
+	}
+	l, err := driver.Load()
+	var dev *driver.Device
+	if err == nil {
+		dev, err = l.Open(b.number)
+	}
+	if err != nil {
+		return nil, &native.Error{Backend: b.name, Call: "probe", Kind: native.ErrUnavailable, Err: err}
+	}
+	b.dev = &device{Device: dev}
+	return b.dev, nil
+}
+
+// gone is the error of calls for a GPU that is lost.
+func gone(backend, call string) *native.Error {
+	return &native.Error{
+		Backend: backend, Call: call, Kind: native.ErrLost,
+		Err: errors.New("after an earlier error this process cannot use the GPU any more: start it again"),
+	}
+}
+
+func (b *backend) Name() string { return b.name }
+
+func (b *backend) Probe() error {
+	_, err := b.device()
+	return err
+}
+
+func (b *backend) Info() native.Info {
+	d, err := b.device()
+	if err != nil {
+		return native.Info{}
+	}
+	l := d.Library()
+	return native.Info{
+		Description: fmt.Sprintf("%s, compute capability %d.%d, driver for CUDA %d.%d, NVRTC %s", d.Name, d.Major, d.Minor, l.Version/1000, l.Version%1000/10, l.Compiler),
+		Memory:      int64(d.Memory),
+		Speed:       float64(d.Multiprocessors) * 128 * 2 * float64(d.Clock) / 1e6, // a core does a multiplication and an addition in a cycle
+	}
+}
+
+func (b *backend) Support(n *ir.Node) native.Support {
+	types := n.Types()
+	for _, v := range n.Inputs() {
+		types = append(types[:len(types):len(types)], v.Type())
+	}
+	for _, t := range types {
+		if t.DType.On(dtype.CUDA) != dtype.Arithmetic {
+			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("CUDA kernels do not compute with %s", t.DType)}
+		}
+	}
+	if n.Def().IsComposite() {
+		return native.Support{Level: native.Decomposed}
+	}
+	return native.Support{Level: native.Native}
+}
+
+func (b *backend) Compile(ctx context.Context, m *ir.Module, _ native.Options) (native.Program, error) {
+	d, err := b.device()
+	if err != nil {
+		return nil, err
+	}
+	p := &program{name: b.name, device: d}
+	if err := p.compile(ctx, m); err != nil {
+		return nil, p.fault("compile", err)
+	}
+	return p, nil
+}
+
+func (p *program) compile(ctx context.Context, m *ir.Module) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	made, err := plan.Compile(m, Target(), cudacpp.Printer{})
+	if err != nil {
+		return err
+	}
+	p.plan = made
+	if err := p.build(ctx); err != nil {
+		return p.abandon(err)
+	}
+	return nil
+}

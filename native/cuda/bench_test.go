@@ -1,0 +1,226 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+package cuda_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/cuda"
+	"github.com/rlx-go/rlx/native/cuda/cubin"
+)
+
+// models are those whose training steps are timed, and how many steps in a row.
+var models = []struct {
+	name    string
+	classes int
+	tokens  int // of a language model
+	loss    func() (*ir.Graph, error)
+}{
+	{"MLP_784-512-512-10_batch_128", 10, 0, func() (*ir.Graph, error) { return irtest.MLP(128, 784, 512, 512, 10) }},
+	{"MLP_784-512-512-10_batch_4096", 10, 0, func() (*ir.Graph, error) { return irtest.MLP(4096, 784, 512, 512, 10) }},
+	{"CNN_of_MNIST_batch_256", 10, 0, func() (*ir.Graph, error) { return cnn(256) }},
+	{"GPT_4x128_context_64_batch_12", 65, 12 * 64, irtest.GPT{Vocab: 65, Context: 64, Width: 128, Heads: 4, Blocks: 4, Batch: 12}.Loss},
+	{"GPT_6x384_context_256_batch_64", 65, 64 * 256, irtest.CharacterGPT.Loss},
+}
+
+// cnn has two convolutions and pools and two layers.
+func cnn(batch int) (*ir.Graph, error) {
+	return ir.Build("cnn", func(b *ir.Builder) {
+		weight := func(name string, dims ...int) ir.Value { return b.Param(name, ir.F32, ir.Dims(dims...)...) }
+		h, labels := b.Input("x", ir.F32, ir.Dims(batch, 28, 28, 1)...), b.Input("labels", ir.I32, ir.N(batch))
+		h = ops.Relu(b, ops.Conv2D(b, h, weight("k0", 3, 3, 1, 32), weight("c0", 32), ops.Conv2DAttrs{}))
+		h = ops.MaxPool(b, h, ops.PoolAttrs{Sizes: []int{2, 2}})
+		h = ops.Relu(b, ops.Conv2D(b, h, weight("k1", 3, 3, 32, 64), weight("c1", 64), ops.Conv2DAttrs{}))
+		h = ops.MaxPool(b, h, ops.PoolAttrs{Sizes: []int{2, 2}})
+		h = ops.Relu(b, ops.Linear(b, ops.Reshape(b, h, ir.Dims(batch, 1600)...), weight("w0", 1600, 128), weight("b0", 128)))
+		b.Output("loss", ops.CrossEntropyMean(b, ops.Linear(b, h, weight("w1", 128, 10), weight("b1", 10)), labels))
+	})
+}
+
+// BenchmarkStep times training steps, Adam included: with the batch that the
+// device has, and with one that the host gives anew.
+func BenchmarkStep(b *testing.B) {
+	d, ctx := gpu(b), context.Background()
+	for _, m := range models {
+		b.Run(m.name, func(b *testing.B) {
+			loss, err := m.loss()
+			g := step(b, loss, err)
+			p := compile(b, d, g)
+			in := begin(b, p, g, m.classes)
+			bound, err := p.Bind("step", in, nil)
+			must(b, err)
+			run := func(n int) {
+				for range n {
+					must(b, bound.Start(ctx))
+				}
+				_, err := p.Get(ctx, p.Persistent()[0].Name)
+				must(b, err)
+			}
+			run(5)
+			report := func(b *testing.B) {
+				b.ReportMetric(float64(cuda.Launches(p)), "launches")
+				rate := float64(b.N) / b.Elapsed().Seconds()
+				b.ReportMetric(rate, "steps/s")
+				if m.tokens > 0 {
+					b.ReportMetric(rate*float64(m.tokens), "tokens/s")
+				}
+			}
+			b.Run("resident", func(b *testing.B) {
+				must(b, cuda.Replay(p, "step", b.N))
+				report(b)
+			})
+			b.Run("fresh", func(b *testing.B) {
+				b.ReportAllocs()
+				run(b.N)
+				report(b)
+			})
+		})
+	}
+}
+
+// BenchmarkCompile times the way from a graph to a program, with all kernels
+// compiled anew and with those on disk.
+func BenchmarkCompile(b *testing.B) {
+	d := gpu(b)
+	for _, m := range models {
+		loss, err := m.loss()
+		g := step(b, loss, err)
+		module, err := ir.NewModule("module", ir.Entry{Name: "step", Graph: g})
+		must(b, err)
+		cache := b.TempDir()
+		for _, c := range []struct{ name, cache string }{{"cold", "off"}, {"cached", cache}} {
+			b.Run(m.name+"/"+c.name, func(b *testing.B) {
+				b.Setenv(cubin.Variable, c.cache)
+				once := func() {
+					p, err := d.Compile(context.Background(), module, native.Options{})
+					must(b, err)
+					must(b, p.Close())
+				}
+				if c.name == "cached" {
+					once()
+				}
+				for b.Loop() {
+					once()
+				}
+				b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/compile")
+			})
+		}
+	}
+}
+
+// BenchmarkMatMul times products of square matrices.
+func BenchmarkMatMul(b *testing.B) {
+	d := gpu(b)
+	for _, c := range []struct {
+		name string
+		n    int
+	}{{"1024", 1024}, {"4096", 4096}} {
+		b.Run(c.name, func(b *testing.B) {
+			dims := ir.Dims(c.n, c.n)
+			g, err := ir.Build("matmul", func(b *ir.Builder) {
+				b.State("z", ir.F32, dims...)
+				b.SetState("z", ops.MatMul(b, b.Param("x", ir.F32, dims...), b.Param("y", ir.F32, dims...)))
+			})
+			must(b, err)
+			p := compile(b, d, g)
+			begin(b, p, g, 1)
+			must(b, cuda.Replay(p, "step", 3))
+			b.ResetTimer()
+			must(b, cuda.Replay(p, "step", b.N))
+			n := float64(c.n)
+			b.ReportMetric(2*n*n*n*float64(b.N)/b.Elapsed().Seconds()/1e12, "TFLOP/s")
+		})
+	}
+}
+
+// BenchmarkRows times what memory bounds.
+func BenchmarkRows(b *testing.B) {
+	d := gpu(b)
+	const rows, columns = 16384, 4096
+	for _, c := range []struct {
+		name string
+		f    func(b *ir.Builder, x ir.Value) ir.Value
+	}{
+		{"softmax", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Softmax(b, x, 1) }},
+		{"layer_norm", func(b *ir.Builder, x ir.Value) ir.Value {
+			return ops.LayerNorm(b, x, b.Param("scale", ir.F32, ir.N(columns)), b.Param("bias", ir.F32, ir.N(columns)), 1e-5)
+		}},
+		{"gelu", ops.Gelu},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			dims := ir.Dims(rows, columns)
+			g, err := ir.Build("rows", func(b *ir.Builder) {
+				b.State("y", ir.F32, dims...)
+				b.SetState("y", c.f(b, b.Param("x", ir.F32, dims...)))
+			})
+			must(b, err)
+			p := compile(b, d, g)
+			must(b, cuda.Replay(p, "step", 3))
+			b.ResetTimer()
+			must(b, cuda.Replay(p, "step", b.N))
+			b.ReportMetric(2*4*rows*columns*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
+		})
+	}
+}
+
+// BenchmarkMemory times scatters, sorts and running combinations of numbers drawn
+// on the device.
+func BenchmarkMemory(b *testing.B) {
+	d := gpu(b)
+	jobs, err := irtest.MemoryJobs(1 << 30)
+	must(b, err)
+	for _, j := range jobs {
+		b.Run(j.Name, func(b *testing.B) {
+			m, err := j.Module()
+			must(b, err)
+			p, err := d.Compile(context.Background(), m, native.Options{})
+			must(b, err)
+			defer p.Close()
+			must(b, cuda.Replay(p, "fill", 1))
+			must(b, cuda.Replay(p, "step", 3))
+			b.ResetTimer()
+			must(b, cuda.Replay(p, "step", b.N))
+			rate := float64(b.N) / b.Elapsed().Seconds()
+			b.ReportMetric(float64(cuda.Launches(p)), "launches")
+			if j.Bytes > 0 {
+				b.ReportMetric(j.Bytes*rate/1e9, "GB/s")
+			}
+			if j.Keys > 0 {
+				b.ReportMetric(j.Keys*rate/1e9, "Gkeys/s")
+			}
+		})
+	}
+}
+
+// BenchmarkLaunches times a step of very many small kernels: what the host has
+// to do for it.
+func BenchmarkLaunches(b *testing.B) {
+	d := gpu(b)
+	g, err := ir.Build("launches", func(b *ir.Builder) {
+		x := b.State("x", ir.F32, ir.N(256))
+		h, _ := ops.Scan(b, ops.Loop{
+			Length: ir.N(1000), Carries: []ir.Value{x},
+			Body: func(b *ir.Builder, _, carries, _ []ir.Value) (next, ys []ir.Value) {
+				return []ir.Value{ops.Add(b, carries[0], ops.ReduceSum(b, carries[0], 0))}, nil
+			},
+		})
+		b.SetState("x", h[0])
+	})
+	must(b, err)
+	p := compile(b, d, g)
+	bound, err := p.Bind("step", nil, nil)
+	must(b, err)
+	for b.Loop() {
+		must(b, bound.Start(context.Background()))
+		b.StopTimer()
+		_, err := p.Get(context.Background(), "x")
+		must(b, err)
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(cuda.Launches(p)), "launches")
+}

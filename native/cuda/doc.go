@@ -1,0 +1,30 @@
+// Package cuda is the backend "cuda": modules run on NVIDIA GPUs. Importing the
+// package registers it:
+//
+//	import _ "github.com/rlx-go/rlx/native/cuda"
+//
+//	session, err := rlx.Open("cuda") // or "cuda:1", the second GPU
+//
+// A program needs cgo and nothing of NVIDIA's to be built, and runs with or
+// without a GPU: the driver and NVRTC, of CUDA 12 or 13, are found when the
+// device is first asked for, as package driver tells. Without them, and in a
+// program built without cgo or not for Linux, the device is there and says what
+// is missing.
+//
+// Kernels are compiled to machine code in parallel and kept on disk, see package
+// cubin. A program has one block of device memory; an entry is captured as one
+// CUDA graph, so that a run is a copy of its inputs, one launch, and a copy of
+// its outputs, none of which is waited for until the outputs are. Up to three
+// runs of an entry are under way at a time, each with page-locked memory of the
+// host for its inputs and outputs.
+//
+// Where the environment variable RLX_CUDA_DEBUG is not empty, kernels are
+// launched one by one and waited for, so that an error names its kernel.
+//
+// After an illegal access or a failure of the hardware, the device is lost
+// ([native.ErrLost]) to the whole process; only another process can open it
+// again.
+package cuda
+
+// Name is the name of the backend.
+const Name = "cuda"

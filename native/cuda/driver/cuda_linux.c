@@ -1,0 +1,99 @@
+//go:build amd64 || arm64
+
+#include "cuda_linux.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+// RLX_RESOLVE gives up a table with the name of the first symbol that is missing.
+#define RLX_RESOLVE(name, symbol, result, params)                        \
+	*(void **)&table->name = dlsym(lib, symbol);                         \
+	if (!table->name) {                                                  \
+		snprintf(why, why_len, "%s lacks %s", path, symbol);             \
+		free(table);                                                     \
+		return 0;                                                        \
+	}
+
+static void *open_library(const char *path, char *why, size_t why_len) {
+	void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!lib) snprintf(why, why_len, "%s", dlerror());
+	return lib;
+}
+
+rlx_cuda *rlx_load_cuda(const char *path, char *why, size_t why_len) {
+	void *lib = open_library(path, why, why_len);
+	if (!lib) return 0;
+	rlx_cuda *table = malloc(sizeof *table);
+	RLX_DRIVER(RLX_RESOLVE)
+	return table;
+}
+
+rlx_nvrtc *rlx_load_nvrtc(const char *path, char *why, size_t why_len) {
+	void *lib = open_library(path, why, why_len);
+	if (!lib) return 0;
+	rlx_nvrtc *table = malloc(sizeof *table);
+	RLX_NVRTC(RLX_RESOLVE)
+	return table;
+}
+
+int rlx_preload(const char *path) { return dlopen(path, RTLD_NOW | RTLD_GLOBAL) == 0; }
+
+#define RLX_TRY(function, args) \
+	if (!r) *call = #function, r = cu->function args
+
+int rlx_open(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *info, const char **call) {
+	int r = 0, number = 0;
+	RLX_TRY(cuDeviceGet, (&number, ordinal));
+	RLX_TRY(cuDeviceGetName, (info->name, sizeof info->name, number));
+	RLX_TRY(cuDeviceGetAttribute, (&info->major, 75, number));
+	RLX_TRY(cuDeviceGetAttribute, (&info->minor, 76, number));
+	RLX_TRY(cuDeviceGetAttribute, (&info->multiprocessors, 16, number));
+	RLX_TRY(cuDeviceGetAttribute, (&info->clock_khz, 13, number));
+	RLX_TRY(cuDeviceTotalMem, (&info->memory, number));
+	RLX_TRY(cuDevicePrimaryCtxRetain, (&device->context, number));
+	device->cu = cu;
+	return r;
+}
+
+int rlx_launch(rlx_device *d, rlx_handle f, const unsigned *grid, const unsigned *block, rlx_handle stream,
+               char *params, int pointers, int numbers) {
+	void *args[pointers + numbers + 1];
+	for (int i = 0; i < pointers; i++) args[i] = params + 8 * i;
+	for (int i = 0; i < numbers; i++) args[pointers + i] = params + 8 * pointers + 4 * i;
+	int r = d->cu->cuCtxSetCurrent(d->context);
+	if (r) return r;
+	return d->cu->cuLaunchKernel(f, grid[0], grid[1], grid[2], block[0], block[1], block[2], 0, stream, args, 0);
+}
+
+static void take_log(const rlx_nvrtc *rtc, rlx_handle program, char **log) {
+	size_t n = 0;
+	if (rtc->nvrtcGetProgramLogSize(program, &n) != 0 || n == 0) return;
+	*log = calloc(1, n + 1);
+	rtc->nvrtcGetProgramLog(program, *log);
+}
+
+int rlx_compile(const rlx_nvrtc *rtc, const char *source, const char **options, int count, char **image, size_t *size, char **log) {
+	rlx_handle program;
+	int r = rtc->nvrtcCreateProgram(&program, source, "kernel.cu", 0, 0, 0);
+	if (r) return r;
+	r = rtc->nvrtcCompileProgram(program, count, options);
+	if (r) take_log(rtc, program, log);
+	if (!r) r = rtc->nvrtcGetCUBINSize(program, size);
+	if (!r) {
+		*image = malloc(*size);
+		r = rtc->nvrtcGetCUBIN(program, *image);
+	}
+	rtc->nvrtcDestroyProgram(&program);
+	return r;
+}
+
+const char *rlx_error_name(const rlx_cuda *cu, int code) {
+	const char *text = 0;
+	return cu->cuGetErrorName(code, &text) == 0 && text ? text : "unknown error";
+}
+
+const char *rlx_error_text(const rlx_cuda *cu, int code) {
+	const char *text = 0;
+	return cu->cuGetErrorString(code, &text) == 0 && text ? text : "";
+}

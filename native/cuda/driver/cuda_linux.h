@@ -1,0 +1,143 @@
+#ifndef RLX_CUDA_H
+#define RLX_CUDA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// What rlx uses of the CUDA driver and of NVRTC, found at run time. The second
+// column is the symbol: the plain names of some functions are an older ABI.
+typedef void *rlx_handle;
+typedef unsigned long long rlx_ptr;
+
+#define RLX_DRIVER(X)                                                                                      \
+	X(cuInit, "cuInit", int, (unsigned))                                                                   \
+	X(cuDriverGetVersion, "cuDriverGetVersion", int, (int *))                                              \
+	X(cuDeviceGetCount, "cuDeviceGetCount", int, (int *))                                                  \
+	X(cuDeviceGet, "cuDeviceGet", int, (int *, int))                                                       \
+	X(cuDeviceGetName, "cuDeviceGetName", int, (char *, int, int))                                         \
+	X(cuDeviceGetAttribute, "cuDeviceGetAttribute", int, (int *, int, int))                                \
+	X(cuDeviceTotalMem, "cuDeviceTotalMem_v2", int, (size_t *, int))                                       \
+	X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", int, (rlx_handle *, int))                      \
+	X(cuCtxSetCurrent, "cuCtxSetCurrent", int, (rlx_handle))                                               \
+	X(cuMemGetInfo, "cuMemGetInfo_v2", int, (size_t *, size_t *))                                          \
+	X(cuMemAlloc, "cuMemAlloc_v2", int, (rlx_ptr *, size_t))                                               \
+	X(cuMemFree, "cuMemFree_v2", int, (rlx_ptr))                                                           \
+	X(cuMemHostAlloc, "cuMemHostAlloc", int, (void **, size_t, unsigned))                                  \
+	X(cuMemFreeHost, "cuMemFreeHost", int, (void *))                                                       \
+	X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", int, (rlx_ptr, const void *, size_t, rlx_handle))         \
+	X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", int, (void *, rlx_ptr, size_t, rlx_handle))               \
+	X(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", int, (rlx_ptr, rlx_ptr, size_t, rlx_handle))              \
+	X(cuMemsetD32Async, "cuMemsetD32Async", int, (rlx_ptr, unsigned, size_t, rlx_handle))                  \
+	X(cuStreamCreate, "cuStreamCreate", int, (rlx_handle *, unsigned))                                     \
+	X(cuStreamDestroy, "cuStreamDestroy_v2", int, (rlx_handle))                                            \
+	X(cuStreamSynchronize, "cuStreamSynchronize", int, (rlx_handle))                                       \
+	X(cuStreamWaitEvent, "cuStreamWaitEvent", int, (rlx_handle, rlx_handle, unsigned))                     \
+	X(cuStreamBeginCapture, "cuStreamBeginCapture_v2", int, (rlx_handle, int))                             \
+	X(cuStreamEndCapture, "cuStreamEndCapture", int, (rlx_handle, rlx_handle *))                           \
+	X(cuGraphInstantiate, "cuGraphInstantiateWithFlags", int, (rlx_handle *, rlx_handle, unsigned long long)) \
+	X(cuGraphLaunch, "cuGraphLaunch", int, (rlx_handle, rlx_handle))                                       \
+	X(cuGraphExecDestroy, "cuGraphExecDestroy", int, (rlx_handle))                                         \
+	X(cuGraphDestroy, "cuGraphDestroy", int, (rlx_handle))                                                 \
+	X(cuEventCreate, "cuEventCreate", int, (rlx_handle *, unsigned))                                       \
+	X(cuEventRecord, "cuEventRecord", int, (rlx_handle, rlx_handle))                                       \
+	X(cuEventQuery, "cuEventQuery", int, (rlx_handle))                                                     \
+	X(cuEventDestroy, "cuEventDestroy_v2", int, (rlx_handle))                                              \
+	X(cuModuleLoadData, "cuModuleLoadDataEx", int, (rlx_handle *, const void *, unsigned, int *, void **)) \
+	X(cuModuleGetFunction, "cuModuleGetFunction", int, (rlx_handle *, rlx_handle, const char *))           \
+	X(cuModuleUnload, "cuModuleUnload", int, (rlx_handle))                                                 \
+	X(cuLaunchKernel, "cuLaunchKernel", int,                                                               \
+	  (rlx_handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, rlx_handle, void **, void **)) \
+	X(cuGetErrorName, "cuGetErrorName", int, (int, const char **))                                         \
+	X(cuGetErrorString, "cuGetErrorString", int, (int, const char **))
+
+#define RLX_NVRTC(X)                                                                                       \
+	X(nvrtcVersion, "nvrtcVersion", int, (int *, int *))                                                   \
+	X(nvrtcCreateProgram, "nvrtcCreateProgram", int,                                                       \
+	  (rlx_handle *, const char *, const char *, int, const char **, const char **))                       \
+	X(nvrtcCompileProgram, "nvrtcCompileProgram", int, (rlx_handle, int, const char **))                   \
+	X(nvrtcGetCUBINSize, "nvrtcGetCUBINSize", int, (rlx_handle, size_t *))                                 \
+	X(nvrtcGetCUBIN, "nvrtcGetCUBIN", int, (rlx_handle, char *))                                           \
+	X(nvrtcGetProgramLogSize, "nvrtcGetProgramLogSize", int, (rlx_handle, size_t *))                       \
+	X(nvrtcGetProgramLog, "nvrtcGetProgramLog", int, (rlx_handle, char *))                                 \
+	X(nvrtcDestroyProgram, "nvrtcDestroyProgram", int, (rlx_handle *))                                     \
+	X(nvrtcGetErrorString, "nvrtcGetErrorString", const char *, (int))
+
+#define RLX_FIELD(name, symbol, result, params) result(*name) params;
+typedef struct rlx_cuda { RLX_DRIVER(RLX_FIELD) } rlx_cuda;
+typedef struct rlx_nvrtc { RLX_NVRTC(RLX_FIELD) } rlx_nvrtc;
+#undef RLX_FIELD
+
+// They load a library by its path and return its functions, or null with the
+// reason in why. Libraries stay loaded.
+rlx_cuda *rlx_load_cuda(const char *path, char *why, size_t why_len);
+rlx_nvrtc *rlx_load_nvrtc(const char *path, char *why, size_t why_len);
+int rlx_preload(const char *path);
+
+// rlx_device is a context and the functions to use it with. The driver keeps
+// the current context by thread, and Go moves between threads, so that every
+// call sets it.
+typedef struct {
+	const rlx_cuda *cu;
+	rlx_handle context;
+} rlx_device;
+
+#define RLX_CALL(name, params, args)                            \
+	static inline int rlx_##name params {                       \
+		int code = d->cu->cuCtxSetCurrent(d->context);          \
+		return code ? code : d->cu->name args;                  \
+	}
+
+RLX_CALL(cuMemGetInfo, (rlx_device *d, size_t *free, size_t *total), (free, total))
+RLX_CALL(cuMemAlloc, (rlx_device *d, rlx_ptr *p, size_t bytes), (p, bytes))
+RLX_CALL(cuMemFree, (rlx_device *d, rlx_ptr p), (p))
+RLX_CALL(cuMemHostAlloc, (rlx_device *d, void **p, size_t bytes), (p, bytes, 0))
+RLX_CALL(cuMemFreeHost, (rlx_device *d, void *p), (p))
+RLX_CALL(cuMemcpyHtoDAsync, (rlx_device *d, rlx_ptr to, const void *from, size_t bytes, rlx_handle s), (to, from, bytes, s))
+RLX_CALL(cuMemcpyDtoHAsync, (rlx_device *d, void *to, rlx_ptr from, size_t bytes, rlx_handle s), (to, from, bytes, s))
+RLX_CALL(cuMemcpyDtoDAsync, (rlx_device *d, rlx_ptr to, rlx_ptr from, size_t bytes, rlx_handle s), (to, from, bytes, s))
+RLX_CALL(cuMemsetD32Async, (rlx_device *d, rlx_ptr p, size_t words, rlx_handle s), (p, 0, words, s))
+RLX_CALL(cuStreamCreate, (rlx_device *d, rlx_handle *s), (s, 1))
+RLX_CALL(cuStreamDestroy, (rlx_device *d, rlx_handle s), (s))
+RLX_CALL(cuStreamSynchronize, (rlx_device *d, rlx_handle s), (s))
+RLX_CALL(cuStreamWaitEvent, (rlx_device *d, rlx_handle s, rlx_handle event), (s, event, 0))
+RLX_CALL(cuStreamBeginCapture, (rlx_device *d, rlx_handle s), (s, 1))
+RLX_CALL(cuStreamEndCapture, (rlx_device *d, rlx_handle s, rlx_handle *graph), (s, graph))
+RLX_CALL(cuGraphInstantiate, (rlx_device *d, rlx_handle *exec, rlx_handle graph), (exec, graph, 0))
+RLX_CALL(cuGraphLaunch, (rlx_device *d, rlx_handle exec, rlx_handle s), (exec, s))
+RLX_CALL(cuGraphExecDestroy, (rlx_device *d, rlx_handle exec), (exec))
+RLX_CALL(cuGraphDestroy, (rlx_device *d, rlx_handle graph), (graph))
+RLX_CALL(cuEventCreate, (rlx_device *d, rlx_handle *event), (event, 2))
+RLX_CALL(cuEventRecord, (rlx_device *d, rlx_handle event, rlx_handle s), (event, s))
+RLX_CALL(cuEventQuery, (rlx_device *d, rlx_handle event), (event))
+RLX_CALL(cuEventDestroy, (rlx_device *d, rlx_handle event), (event))
+RLX_CALL(cuModuleLoadData, (rlx_device *d, rlx_handle *module, const void *image), (module, image, 0, 0, 0))
+RLX_CALL(cuModuleGetFunction, (rlx_device *d, rlx_handle *f, rlx_handle module, const char *name), (f, module, name))
+RLX_CALL(cuModuleUnload, (rlx_device *d, rlx_handle module), (module))
+#undef RLX_CALL
+
+// rlx_open retains the primary context of a device and describes it.
+typedef struct {
+	char name[256];
+	int major, minor, multiprocessors, clock_khz;
+	size_t memory;
+} rlx_info;
+int rlx_open(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *info, const char **call);
+
+// rlx_launch starts a kernel whose parameters lie one after the other in params:
+// 8-byte pointers, then 4-byte numbers.
+int rlx_launch(rlx_device *d, rlx_handle f, const unsigned *grid, const unsigned *block, rlx_handle stream,
+               char *params, int pointers, int numbers);
+
+// rlx_compile leaves a cubin in image, or a log where the result is not 0;
+// either is freed by the caller.
+int rlx_compile(const rlx_nvrtc *rtc, const char *source, const char **options, int count, char **image, size_t *size, char **log);
+
+const char *rlx_error_name(const rlx_cuda *cu, int code);
+const char *rlx_error_text(const rlx_cuda *cu, int code);
+static inline int rlx_nvrtc_version(const rlx_nvrtc *rtc, int *major, int *minor) { return rtc->nvrtcVersion(major, minor); }
+static inline const char *rlx_nvrtc_error(const rlx_nvrtc *rtc, int code) { return rtc->nvrtcGetErrorString(code); }
+static inline int rlx_init(const rlx_cuda *cu) { return cu->cuInit(0); }
+static inline int rlx_version(const rlx_cuda *cu, int *version) { return cu->cuDriverGetVersion(version); }
+static inline int rlx_count(const rlx_cuda *cu, int *count) { return cu->cuDeviceGetCount(count); }
+
+#endif

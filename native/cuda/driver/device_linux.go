@@ -1,0 +1,134 @@
+//go:build amd64 || arm64
+
+package driver
+
+/*
+#include <stdlib.h>
+#include "cuda_linux.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+)
+
+// Device is a GPU with its primary context. Its methods, and those of what it
+// makes, may be called from any goroutine; calls for one stream take turns.
+type Device struct {
+	Name            string
+	Major, Minor    int // compute capability
+	Multiprocessors int
+	Clock           int // of a multiprocessor, in kHz
+	Memory          int // in bytes
+
+	library *Library
+	c       *C.rlx_device // with the life of the process
+}
+
+// Ptr is an address in device memory.
+type Ptr uint64
+
+// Open returns a device by its number. The error is of kind [ErrUnavailable]
+// where there is none.
+func (l *Library) Open(ordinal int) (*Device, error) {
+	n, err := l.Count()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if ordinal < 0 || ordinal >= n {
+		return nil, fmt.Errorf("%w: there is no device %d: the driver shows %d", ErrUnavailable, ordinal, n)
+	}
+	d := &Device{library: l, c: (*C.rlx_device)(C.calloc(1, C.sizeof_rlx_device))}
+	var info C.rlx_info
+	call := (**C.char)(C.calloc(1, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
+	defer C.free(unsafe.Pointer(call))
+	if r := C.rlx_open(l.cu, C.int(ordinal), d.c, &info, call); r != 0 {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, l.check(C.GoString(*call), r))
+	}
+	d.Name, d.Major, d.Minor = C.GoString(&info.name[0]), int(info.major), int(info.minor)
+	d.Multiprocessors, d.Clock, d.Memory = int(info.multiprocessors), int(info.clock_khz), int(info.memory)
+	return d, nil
+}
+
+// Library returns the library that the device was opened with.
+func (d *Device) Library() *Library { return d.library }
+
+// Architecture returns what NVRTC is to compile for, "sm_90".
+func (d *Device) Architecture() string { return fmt.Sprintf("sm_%d%d", d.Major, d.Minor) }
+
+func (d *Device) check(call string, code C.int) error {
+	if code == 0 {
+		return nil
+	}
+	return d.library.check(call, code)
+}
+
+// MemoryInfo returns how many bytes of memory are free, and how many there are.
+func (d *Device) MemoryInfo() (free, total int, err error) {
+	var f, t C.size_t
+	err = d.check("cuMemGetInfo", C.rlx_cuMemGetInfo(d.c, &f, &t))
+	return int(f), int(t), err
+}
+
+// Alloc returns device memory, with anything in it.
+func (d *Device) Alloc(bytes int) (Ptr, error) {
+	var p C.rlx_ptr
+	err := d.check("cuMemAlloc", C.rlx_cuMemAlloc(d.c, &p, C.size_t(bytes)))
+	return Ptr(p), err
+}
+
+// Release gives device memory back.
+func (d *Device) Release(p Ptr) error {
+	return d.check("cuMemFree", C.rlx_cuMemFree(d.c, C.rlx_ptr(p)))
+}
+
+// AllocHost returns host memory that the device reads and writes on its own.
+func (d *Device) AllocHost(bytes int) ([]byte, error) {
+	var p unsafe.Pointer
+	if err := d.check("cuMemHostAlloc", C.rlx_cuMemHostAlloc(d.c, &p, C.size_t(bytes))); err != nil {
+		return nil, err
+	}
+	return unsafe.Slice((*byte)(p), bytes), nil
+}
+
+// ReleaseHost gives memory of AllocHost back.
+func (d *Device) ReleaseHost(mem []byte) error {
+	return d.check("cuMemFreeHost", C.rlx_cuMemFreeHost(d.c, unsafe.Pointer(unsafe.SliceData(mem))))
+}
+
+// Module is code on the device.
+type Module struct {
+	device *Device
+	handle C.rlx_handle
+}
+
+// LoadModule loads a cubin.
+func (d *Device) LoadModule(image []byte) (*Module, error) {
+	m := &Module{device: d}
+	if len(image) == 0 {
+		return nil, errors.New("an empty cubin")
+	}
+	var handle C.rlx_handle
+	err := d.check("cuModuleLoadDataEx", C.rlx_cuModuleLoadData(d.c, &handle, unsafe.Pointer(&image[0])))
+	m.handle = handle
+	return m, err
+}
+
+// Function is a kernel ready to launch.
+type Function struct{ handle C.rlx_handle }
+
+// Function returns a kernel of the module.
+func (m *Module) Function(name string) (Function, error) {
+	n := C.CString(name)
+	defer C.free(unsafe.Pointer(n))
+	var handle C.rlx_handle
+	err := m.device.check("cuModuleGetFunction", C.rlx_cuModuleGetFunction(m.device.c, &handle, m.handle, n))
+	return Function{handle}, err
+}
+
+// Unload gives the code back.
+func (m *Module) Unload() error {
+	return m.device.check("cuModuleUnload", C.rlx_cuModuleUnload(m.device.c, m.handle))
+}

@@ -1,0 +1,268 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+package cuda
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/cuda/driver"
+)
+
+// maxGraph is how many launches a graph may have. A longer entry, a loop of many
+// steps, is launched kernel by kernel: its graph would take more memory than its
+// tensors.
+const maxGraph = 1 << 15
+
+// entry is one way to run a program.
+type entry struct {
+	p       *program
+	spec    *plan.Entry
+	slots   []native.Slot // inputs and scalars, then outputs
+	inputs  []field       // by place in slots
+	outputs []field       // by place in slots after the inputs
+	spans   []span        // of inputs, one after the other
+	row     int           // where in a stage the scalars lie
+	scalars driver.Ptr
+	sent    []byte // the scalars that the device has
+	checks  bool   // kernels may leave a code in the status word
+	graph   *driver.Graph
+	bytes   int // of a stage
+	stages  [inFlight]stage
+	next    int
+	// Inputs of some size arrive here, while the run before computes, and are
+	// copied to their places at the beginning of their run.
+	arrival           driver.Ptr
+	arrived, consumed *driver.Event
+}
+
+// field is where in a stage the host's side of a slot lies.
+type field struct {
+	slot   *plan.Slot
+	offset int
+}
+
+// span is a part of a stage that is copied to a buffer as it is.
+type span struct {
+	buffer, to    int
+	offset, bytes int
+}
+
+func newEntry(p *program, spec *plan.Entry) *entry {
+	e := &entry{p: p, spec: spec, bytes: plan.RowBytes}
+	for _, i := range spec.Inputs {
+		e.slots = append(e.slots, slotOf(&p.plan.Slots[i], native.Input))
+	}
+	e.layInputs()
+	e.row = e.reserve(spec.UniformBytes)
+	for _, i := range spec.Scalars {
+		s := &p.plan.Slots[i]
+		e.slots = append(e.slots, slotOf(s, native.Input))
+		e.inputs = append(e.inputs, field{s, e.row + s.Offset})
+	}
+	for _, i := range spec.Outputs {
+		s := &p.plan.Slots[i]
+		e.slots = append(e.slots, slotOf(s, native.Output))
+		e.outputs = append(e.outputs, field{s, e.reserve(s.Bytes)})
+	}
+	e.checks = e.hasChecks(spec.Steps)
+	return e
+}
+
+// reserve sets room of a stage aside.
+func (e *entry) reserve(bytes int) (offset int) {
+	offset = e.bytes
+	e.bytes += roundUp(bytes)
+	return offset
+}
+
+// layInputs lays inputs out in a stage as they lie on the device, so that those
+// of one buffer are copied at once. Nothing but inputs of this entry lies
+// between them there.
+func (e *entry) layInputs() {
+	e.inputs = make([]field, len(e.spec.Inputs))
+	byBuffer := map[int][]int{}
+	for i, s := range e.spec.Inputs {
+		slot := &e.p.plan.Slots[s]
+		e.inputs[i].slot = slot
+		byBuffer[slot.Buffer] = append(byBuffer[slot.Buffer], i)
+	}
+	for buffer := range e.p.plan.Buffers {
+		members := byBuffer[buffer]
+		if len(members) == 0 {
+			continue
+		}
+		from, to := e.inputs[members[0]].slot.Offset, 0
+		for _, i := range members {
+			s := e.inputs[i].slot
+			from, to = min(from, s.Offset), max(to, s.Offset+s.Bytes)
+		}
+		at := e.reserve(to - from)
+		for _, i := range members {
+			e.inputs[i].offset = at + e.inputs[i].slot.Offset - from
+		}
+		e.spans = append(e.spans, span{buffer, from, at, to - from})
+	}
+}
+
+// hasChecks reports whether some kernel binds the status word.
+func (e *entry) hasChecks(steps []plan.Step) bool {
+	st := e.p.plan.Status
+	return st != nil && slices.ContainsFunc(steps, func(s plan.Step) bool {
+		switch s := s.(type) {
+		case *plan.Dispatch:
+			return slices.ContainsFunc(s.Bindings, func(b plan.Binding) bool { return b.Buffer == st.Buffer })
+		case *plan.Repeat:
+			return e.hasChecks(s.Steps) || e.hasChecks(s.Odd)
+		}
+		return false
+	})
+}
+
+// enough is how many bytes of inputs are worth a stream of their own.
+const enough = 64 << 10
+
+// arriving returns how many bytes of inputs are copied while the run before
+// computes: all of them, or none.
+func (e *entry) arriving() int {
+	if len(e.spans) == 0 {
+		return 0
+	}
+	last := e.spans[len(e.spans)-1]
+	if n := last.offset + last.bytes - e.spans[0].offset; n >= enough {
+		return n
+	}
+	return 0
+}
+
+// build makes what the entry needs on the device.
+func (e *entry) build() (err error) {
+	if e.arriving() > 0 {
+		if e.arrived, err = e.p.device.NewEvent(); err != nil {
+			return err
+		}
+		if e.consumed, err = e.p.device.NewEvent(); err != nil {
+			return err
+		}
+	}
+	return e.capture()
+}
+
+// gated reports whether some dispatch finds its grid in memory, which a graph of
+// plain launches cannot do.
+func gated(steps []plan.Step) bool {
+	return slices.ContainsFunc(steps, func(s plan.Step) bool {
+		switch s := s.(type) {
+		case *plan.Dispatch:
+			return s.Grid != nil
+		case *plan.Repeat:
+			return gated(s.Steps) || gated(s.Odd)
+		}
+		return false
+	})
+}
+
+// capture makes a graph of the steps.
+func (e *entry) capture() error {
+	if e.p.debug || gated(e.spec.Steps) || e.spec.Dispatches() == 0 || e.spec.Dispatches() > maxGraph {
+		return nil
+	}
+	var err error
+	e.graph, err = e.p.stream.Capture(e.record)
+	return err
+}
+
+// record asks the stream for the steps. Each run begins with a clear status
+// word: one that failed does not hold up the next.
+func (e *entry) record() error {
+	if e.checks {
+		st := e.p.plan.Status
+		if err := e.p.stream.Clear(e.p.at(st.Buffer, st.Offset), plan.StatusBytes); err != nil {
+			return err
+		}
+	}
+	return e.steps(e.spec.Steps, nil)
+}
+
+// steps asks for some steps; counters are the counts of the repeats around them,
+// outermost first.
+func (e *entry) steps(steps []plan.Step, counters []int) error {
+	for _, step := range steps {
+		var err error
+		switch s := step.(type) {
+		case *plan.Dispatch:
+			err = e.launch(s, counters)
+		case *plan.Copy:
+			err = e.p.stream.Copy(e.p.at(s.Dst, s.DstOffset), e.p.at(s.Src, s.SrcOffset), s.Bytes)
+		case *plan.Repeat:
+			inner := append(slices.Clone(counters), 0)
+			for i := 0; i < s.Count && err == nil; i++ {
+				inner[len(counters)] = i
+				err = e.steps(s.Round(i), inner)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// held reports whether a gate holds a dispatch back: the grid in memory is zeros.
+// It waits for the gate.
+func (e *entry) held(d *plan.Dispatch) (bool, error) {
+	if d.Grid == nil {
+		return false, nil
+	}
+	word := make([]byte, plan.WordBytes)
+	if err := e.p.stream.Read(word, e.p.at(d.Grid.Buffer, d.Grid.Offset)); err != nil {
+		return false, err
+	}
+	err := e.p.stream.Synchronize()
+	return binary.LittleEndian.Uint32(word) == 0, err
+}
+
+func (e *entry) launch(d *plan.Dispatch, counters []int) error {
+	k := &e.p.plan.Kernels[d.Kernel]
+	if held, err := e.held(d); held || err != nil {
+		return driver.In(k.Name, err)
+	}
+	pointers := make([]driver.Ptr, 0, len(d.Bindings)+1)
+	for _, b := range d.Bindings {
+		pointers = append(pointers, e.p.at(b.Buffer, b.Offset))
+	}
+	if k.ScalarBytes > 0 {
+		pointers = append(pointers, e.scalars)
+	}
+	err := e.p.stream.Launch(e.p.functions[d.Kernel], d.Groups, k.Workgroup, pointers, counters[:k.Counters])
+	if e.p.debug && err == nil {
+		err = e.p.stream.Synchronize()
+	}
+	return driver.In(k.Name, err)
+}
+
+func (e *entry) release() error {
+	var failed error
+	if e.graph != nil {
+		failed = e.graph.Destroy()
+	}
+	for _, x := range []*driver.Event{e.arrived, e.consumed} {
+		if x != nil {
+			failed = errors.Join(failed, x.Destroy())
+		}
+	}
+	for i := range e.stages {
+		s := &e.stages[i]
+		if s.memory != nil {
+			failed = errors.Join(failed, e.p.device.ReleaseHost(s.memory))
+		}
+		if s.event != nil {
+			failed = errors.Join(failed, s.event.Destroy())
+		}
+		*s = stage{}
+	}
+	return failed
+}

@@ -1,0 +1,50 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+package cuda
+
+import (
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/cuda/driver"
+)
+
+// New returns a backend with a device of its own.
+func New(number int) native.Backend { return &backend{number: number, name: nameOf(number)} }
+
+// Replay asks for the steps of an entry a number of times, with the inputs that
+// the device has, and waits for the last.
+func Replay(p native.Program, entry string, times int) error {
+	c := p.(*program)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, err := c.look(entry)
+	if err != nil {
+		return err
+	}
+	for range times {
+		if err := e.replay(); err != nil {
+			return c.fault(entry, err)
+		}
+	}
+	return c.fault(entry, c.stream.Synchronize())
+}
+
+// Launches returns how many kernels a run of the first entry launches.
+func Launches(p native.Program) int { return p.(*program).entries[0].spec.Dispatches() }
+
+// Misplace makes the kernels of a program look for its memory where there is
+// none.
+func Misplace(p native.Program) error {
+	c := p.(*program)
+	buffers := c.buffers
+	c.buffers = make([]driver.Ptr, len(buffers))
+	defer func() { c.buffers = buffers }()
+	for i := range c.buffers {
+		c.buffers[i] = 1 << 12
+	}
+	for _, e := range c.entries {
+		if err := e.capture(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

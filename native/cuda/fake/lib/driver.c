@@ -1,0 +1,257 @@
+// A fake CUDA driver: device memory is host memory, streams do what they are
+// asked for at once, kernels are code for this processor.
+#include "fake.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <unistd.h>
+
+typedef uint64_t devptr;
+
+static int sticky;       // the code that every call in a lost context returns
+static int seen; // how often the call that is to fail was made
+
+// call notes a call and returns the code it is to fail with: that of
+// RLX_FAKE_FAIL, "cuMemAlloc 2 3", which is the third cuMemAlloc.
+static int call(const char *name) {
+	char which[64] = "";
+	int code = 0, nth = 1;
+	note("%s", name);
+	if (sticky) return sticky;
+	sscanf(setting("RLX_FAKE_FAIL", ""), "%63s %d %d", which, &code, &nth);
+	if (strcmp(which, name) != 0) return 0;
+	if (++seen != nth) return 0;
+	if (code >= 700) sticky = code;
+	return code;
+}
+#define CALL(name)               \
+	do {                         \
+		int code = call(name);   \
+		if (code) return code;   \
+	} while (0)
+
+// Memory: blocks in a list, so that a copy out of bounds is found.
+typedef struct block {
+	char *at;
+	size_t bytes;
+	int host;
+	struct block *next;
+} block;
+static block *blocks;
+static size_t used;
+
+static size_t memory(void) { return strtoull(setting("RLX_FAKE_MEMORY", "1073741824"), 0, 10); }
+
+static void *allocate(size_t bytes, int host) {
+	block *b = malloc(sizeof *b);
+	*b = (block){aligned_alloc(256, (bytes + 255) / 256 * 256), bytes, host, blocks};
+	memset(b->at, 0xa5, bytes); // as a device, full of anything
+	blocks = b;
+	return b->at;
+}
+
+static int release(void *p, int host) {
+	for (block **b = &blocks; *b; b = &(*b)->next)
+		if ((*b)->at == p && (*b)->host == host) {
+			block *gone = *b;
+			if (!host) used -= gone->bytes;
+			*b = gone->next;
+			free(gone->at);
+			free(gone);
+			return 0;
+		}
+	return 1;
+}
+
+static int outside(devptr p, size_t bytes) {
+	for (block *b = blocks; b; b = b->next)
+		if (!b->host && (char *)p >= b->at && (char *)p + bytes <= b->at + b->bytes) return 0;
+	return 1;
+}
+
+// Functions and graphs.
+typedef struct {
+	void *library;
+	char kernel[256];
+	int (*pack)(void **args, char *cells); // null for kernels that are noted only
+	void (*run)(char *cells, const unsigned *grid, const unsigned *block);
+} module;
+
+typedef struct node {
+	module *kernel; // null for a fill or a copy
+	char cells[8 * 128];
+	unsigned grid[3], block[3];
+	devptr to, from;
+	size_t bytes;
+	struct node *next;
+} node;
+typedef struct { node *first, **last; } graph;
+typedef struct { graph *capture; } stream;
+typedef struct { int looks; long at; } event;
+static long recorded, happened; // points in time: events happen in order
+
+static int perform(node *n) {
+	if (n->kernel) {
+		note("run %s %u %u %u", n->kernel->kernel, n->grid[0], n->grid[1], n->grid[2]);
+		if (n->kernel->run) n->kernel->run(n->cells, n->grid, n->block);
+	} else if (n->from) {
+		memcpy((void *)n->to, (void *)n->from, n->bytes);
+	} else {
+		note("clear %zu", n->bytes);
+		memset((void *)n->to, 0, n->bytes);
+	}
+	return 0;
+}
+
+// ask does a piece of work, or adds it to the graph that is captured.
+static int ask(stream *s, node *n) {
+	if (!s->capture) return perform(n);
+	node *own = malloc(sizeof *own);
+	*own = *n;
+	own->next = 0;
+	*s->capture->last = own;
+	s->capture->last = &own->next;
+	return 0;
+}
+
+EXPORT int cuInit(unsigned flags) { CALL("cuInit"); return 0; }
+EXPORT int cuDriverGetVersion(int *v) { return *v = atoi(setting("RLX_FAKE_VERSION", "13000")), 0; }
+EXPORT int cuDeviceGetCount(int *n) { return *n = atoi(setting("RLX_FAKE_DEVICES", "1")), 0; }
+EXPORT int cuDeviceGet(int *d, int i) { CALL("cuDeviceGet"); return *d = i, 0; }
+EXPORT int cuDeviceGetName(char *name, int n, int d) { return snprintf(name, n, "Fake GPU %d", d), 0; }
+EXPORT int cuDeviceGetAttribute(int *v, int which, int d) {
+	*v = which == 75 ? 9 : which == 76 ? 0 : which == 16 ? 2 : 1000000;
+	return 0;
+}
+EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int d) { return *bytes = memory(), 0; }
+EXPORT int cuDevicePrimaryCtxRetain(void **context, int d) { CALL("cuDevicePrimaryCtxRetain"); return *context = &blocks, 0; }
+EXPORT int cuCtxSetCurrent(void *context) { return 0; }
+EXPORT int cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
+	CALL("cuMemGetInfo");
+	return *total = memory(), *free_bytes = memory() - used, 0;
+}
+EXPORT int cuMemAlloc_v2(devptr *p, size_t bytes) {
+	CALL("cuMemAlloc");
+	if (used + bytes > memory()) return 2;
+	used += bytes;
+	return *p = (devptr)allocate(bytes, 0), 0;
+}
+EXPORT int cuMemFree_v2(devptr p) { CALL("cuMemFree"); return release((void *)p, 0); }
+EXPORT int cuMemHostAlloc(void **p, size_t bytes, unsigned flags) { CALL("cuMemHostAlloc"); return *p = allocate(bytes, 1), 0; }
+EXPORT int cuMemFreeHost(void *p) { CALL("cuMemFreeHost"); return release(p, 1); }
+EXPORT int cuMemcpyHtoDAsync_v2(devptr to, const void *from, size_t bytes, stream *s) {
+	CALL("cuMemcpyHtoDAsync");
+	if (outside(to, bytes) || s->capture) return 1;
+	return memcpy((void *)to, from, bytes), 0;
+}
+EXPORT int cuMemcpyDtoHAsync_v2(void *to, devptr from, size_t bytes, stream *s) {
+	CALL("cuMemcpyDtoHAsync");
+	if (outside(from, bytes) || s->capture) return 1;
+	return memcpy(to, (void *)from, bytes), 0;
+}
+EXPORT int cuMemcpyDtoDAsync_v2(devptr to, devptr from, size_t bytes, stream *s) {
+	CALL("cuMemcpyDtoDAsync");
+	if (outside(to, bytes) || outside(from, bytes)) return 1;
+	return ask(s, &(node){.to = to, .from = from, .bytes = bytes});
+}
+EXPORT int cuMemsetD32Async(devptr p, unsigned value, size_t words, stream *s) {
+	CALL("cuMemsetD32Async");
+	if (outside(p, 4 * words) || value) return 1;
+	return ask(s, &(node){.to = p, .bytes = 4 * words});
+}
+EXPORT int cuStreamCreate(stream **s, unsigned flags) { CALL("cuStreamCreate"); return *s = calloc(1, sizeof **s), 0; }
+EXPORT int cuStreamDestroy_v2(stream *s) { CALL("cuStreamDestroy"); return free(s), 0; }
+EXPORT int cuStreamSynchronize(stream *s) { CALL("cuStreamSynchronize"); return 0; }
+EXPORT int cuStreamBeginCapture_v2(stream *s, int mode) {
+	CALL("cuStreamBeginCapture");
+	s->capture = calloc(1, sizeof *s->capture);
+	s->capture->last = &s->capture->first;
+	return 0;
+}
+EXPORT int cuStreamEndCapture(stream *s, graph **g) {
+	CALL("cuStreamEndCapture");
+	*g = s->capture;
+	s->capture = 0;
+	return 0;
+}
+EXPORT int cuGraphInstantiateWithFlags(graph **exec, graph *g, unsigned long long flags) { CALL("cuGraphInstantiate"); return *exec = g, 0; }
+EXPORT int cuGraphLaunch(graph *g, stream *s) {
+	CALL("cuGraphLaunch");
+	for (node *n = g->first; n; n = n->next) perform(n);
+	return 0;
+}
+EXPORT int cuGraphDestroy(graph *g) { return 0; } // the executable one goes on
+EXPORT int cuGraphExecDestroy(graph *g) {
+	CALL("cuGraphExecDestroy");
+	for (node *n = g->first, *next; n; n = next) next = n->next, free(n);
+	return free(g), 0;
+}
+EXPORT int cuEventCreate(event **e, unsigned flags) { CALL("cuEventCreate"); return *e = calloc(1, sizeof **e), 0; }
+EXPORT int cuEventRecord(event *e, stream *s) {
+	CALL("cuEventRecord");
+	e->at = ++recorded;
+	return e->looks = atoi(setting("RLX_FAKE_DELAY", "0")), 0;
+}
+EXPORT int cuStreamWaitEvent(stream *s, event *e, unsigned flags) { CALL("cuStreamWaitEvent"); return 0; }
+EXPORT int cuEventQuery(event *e) {
+	CALL("cuEventQuery");
+	if (e->at > happened && e->looks-- > 0) return 600;
+	if (e->at > happened) happened = e->at;
+	return 0;
+}
+EXPORT int cuEventDestroy_v2(event *e) { CALL("cuEventDestroy"); return free(e), 0; }
+
+static int open_code(module *m, const image_head *head) {
+	char path[] = "/tmp/rlx-fake-XXXXXX";
+	int file = mkstemp(path);
+	if (file < 0 || write(file, head + 1, head->bytes) != (ssize_t)head->bytes) return 999;
+	close(file);
+	m->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	unlink(path);
+	if (!m->library) return note("dlopen: %s", dlerror()), 200;
+	*(void **)&m->pack = dlsym(m->library, "rlx_pack");
+	*(void **)&m->run = dlsym(m->library, "rlx_run");
+	return 0;
+}
+EXPORT int cuModuleLoadDataEx(module **m, const image_head *head, unsigned n, int *options, void **values) {
+	CALL("cuModuleLoadDataEx");
+	if (head->magic != IMAGE_MAGIC) return 200;
+	*m = calloc(1, sizeof **m);
+	strcpy((*m)->kernel, head->kernel);
+	return head->bytes ? open_code(*m, head) : 0;
+}
+EXPORT int cuModuleGetFunction(module **f, module *m, const char *name) {
+	CALL("cuModuleGetFunction");
+	return *f = m, strcmp(m->kernel, name) ? 500 : 0;
+}
+EXPORT int cuModuleUnload(module *m) {
+	CALL("cuModuleUnload");
+	if (m->library) dlclose(m->library);
+	return free(m), 0;
+}
+EXPORT int cuLaunchKernel(module *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                          stream *s, void **args, void **extra) {
+	CALL("cuLaunchKernel");
+	node n = {.kernel = f, .grid = {gx, gy, gz}, .block = {bx, by, bz}};
+	if (bx * by * bz > 1024 || gy > 65535 || gz > 65535) return 1;
+	if (f->pack && f->pack(args, n.cells) > 128) return 1;
+	return ask(s, &n);
+}
+EXPORT int cuGetErrorName(int code, const char **name) {
+	switch (code) {
+	case 1: *name = "CUDA_ERROR_INVALID_VALUE"; break;
+	case 2: *name = "CUDA_ERROR_OUT_OF_MEMORY"; break;
+	case 100: *name = "CUDA_ERROR_NO_DEVICE"; break;
+	case 700: *name = "CUDA_ERROR_ILLEGAL_ADDRESS"; break;
+	default: return 1;
+	}
+	return 0;
+}
+EXPORT int cuGetErrorString(int code, const char **text) {
+	switch (code) {
+	case 2: *text = "out of memory"; break;
+	case 700: *text = "an illegal memory access was encountered"; break;
+	default: return 1;
+	}
+	return 0;
+}

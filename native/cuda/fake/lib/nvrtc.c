@@ -1,0 +1,80 @@
+// A fake NVRTC: it turns a kernel into code for this processor, with clang.
+#include "fake.h"
+
+#include <unistd.h>
+
+typedef struct {
+	char *source;
+	char *log;
+	image_head head;
+	char *code;
+} program;
+
+EXPORT int nvrtcVersion(int *major, int *minor) { return *major = atoi(setting("RLX_FAKE_NVRTC", "13")), *minor = 0; }
+
+EXPORT int nvrtcCreateProgram(program **p, const char *source, const char *name, int n, const char **headers, const char **names) {
+	*p = calloc(1, sizeof **p);
+	(*p)->source = strdup(source);
+	(*p)->head.magic = IMAGE_MAGIC;
+	return 0;
+}
+
+static char *slurp(const char *path, unsigned long long *bytes) {
+	FILE *f = fopen(path, "rb");
+	if (!f) return 0;
+	fseek(f, 0, SEEK_END);
+	*bytes = ftell(f);
+	rewind(f);
+	char *data = calloc(1, *bytes + 1);
+	if (fread(data, 1, *bytes, f) != *bytes) *bytes = 0;
+	fclose(f);
+	return data;
+}
+
+// build runs clang on the prelude, the source and a call of the kernel.
+static int build(program *p, const char *clang) {
+	char dir[] = "/tmp/rlx-fake-XXXXXX", path[3][64], command[1024];
+	if (!mkdtemp(dir)) return 11;
+	const char *names[] = {"kernel.cc", "kernel.so", "log"};
+	for (int i = 0; i < 3; i++) snprintf(path[i], sizeof path[i], "%s/%s", dir, names[i]);
+	FILE *f = fopen(path[0], "w");
+	fprintf(f, "#include \"%s\"\n#line 1 \"kernel.cu\"\n%s\nRLX_KERNEL(%s)\n", getenv("RLX_FAKE_PRELUDE"), p->source, p->head.kernel);
+	fclose(f);
+	snprintf(command, sizeof command, "%s -x c++ -std=c++17 -O0 -w -shared -fPIC -ffp-contract=fast -o %s %s -lm 2>%s", clang, path[1], path[0], path[2]);
+	int failed = system(command);
+	unsigned long long bytes;
+	p->log = slurp(path[2], &bytes);
+	if (!failed) p->code = slurp(path[1], &p->head.bytes);
+	for (int i = 0; i < 3; i++) unlink(path[i]);
+	rmdir(dir);
+	return failed ? 6 : 0;
+}
+
+EXPORT int nvrtcCompileProgram(program *p, int n, const char **options) {
+	const char *name = strstr(p->source, "extern \"C\" __global__"), *start = name ? strstr(name, " k_") : 0;
+	note("nvrtcCompileProgram %s", n > 0 ? options[0] : "");
+	if (!start || strstr(p->source, setting("RLX_FAKE_REFUSE", "no such text"))) {
+		p->log = strdup("kernel.cu(1): error: this is no kernel");
+		return 6;
+	}
+	snprintf(p->head.kernel, sizeof p->head.kernel, "%.*s", (int)strcspn(start + 1, "("), start + 1);
+	const char *clang = setting("RLX_FAKE_CLANG", 0);
+	return clang ? build(p, clang) : 0;
+}
+
+EXPORT int nvrtcGetCUBINSize(program *p, size_t *bytes) { return *bytes = sizeof p->head + p->head.bytes, 0; }
+EXPORT int nvrtcGetCUBIN(program *p, char *image) {
+	memcpy(image, &p->head, sizeof p->head);
+	if (p->code) memcpy(image + sizeof p->head, p->code, p->head.bytes);
+	return 0;
+}
+EXPORT int nvrtcGetProgramLogSize(program *p, size_t *bytes) { return *bytes = p->log ? strlen(p->log) + 1 : 0, 0; }
+EXPORT int nvrtcGetProgramLog(program *p, char *log) { return strcpy(log, p->log), 0; }
+EXPORT const char *nvrtcGetErrorString(int code) { return code == 6 ? "NVRTC_ERROR_COMPILATION" : "NVRTC_ERROR"; }
+EXPORT int nvrtcDestroyProgram(program **p) {
+	free((*p)->source);
+	free((*p)->log);
+	free((*p)->code);
+	free(*p);
+	return 0;
+}

@@ -1,0 +1,387 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+package cuda_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/backendtest"
+	"github.com/rlx-go/rlx/native/cuda"
+	"github.com/rlx-go/rlx/native/cuda/cubin"
+	"github.com/rlx-go/rlx/native/cuda/cudacpp"
+	"github.com/rlx-go/rlx/native/cuda/driver"
+	"github.com/rlx-go/rlx/native/cuda/fake"
+)
+
+// What programs do besides computing, with kernels that are really run: inputs,
+// outputs and states are where kernels look for them, the status word is read.
+func TestProgramsOnAFakeGPU(t *testing.T) {
+	fake.Install(t, true)
+	t.Setenv("RLX_FAKE_DELAY", "3") // work is not done at once
+	b := cuda.New(0)
+	t.Run("programs", func(t *testing.T) { backendtest.Programs(t, b) })
+	t.Run("wrong input", func(t *testing.T) { backendtest.WrongInput(t, b) })
+	t.Run("training", func(t *testing.T) { backendtest.Graphs(t, b) })
+	t.Run("failures nobody waits for", func(t *testing.T) { silentFailure(t, b) })
+	t.Run("large inputs", func(t *testing.T) { largeInputs(t, b) })
+}
+
+// largeInputs starts runs one after the other, each with inputs that are copied
+// by a stream of their own, of several types and sizes.
+func largeInputs(t *testing.T, b native.Backend) {
+	ctx := context.Background()
+	const rows, columns = 7, 5001
+	g, err := ir.Build("large", func(b *ir.Builder) {
+		x, mask, more := b.Input("x", ir.F32, ir.Dims(rows, columns)...), b.Input("mask", ir.Bool, ir.N(rows)), b.Input("more", ir.F32, ir.N(3))
+		kept := ops.Select(b, ops.BroadcastInDim(b, mask, ir.Dims(rows, columns), []int{0}), x, ops.ZerosLike(b, x))
+		sum := ops.Add(b, ops.ReduceSum(b, kept), ops.ReduceSum(b, more))
+		b.SetState("total", ops.Add(b, b.State("total", ir.F32), sum))
+		b.Output("sum", sum)
+		b.Output("mask", ops.Not(b, mask))
+	})
+	must(t, err)
+	p := compile(t, b, g)
+	x, more := make([]float32, rows*columns), make([]float32, 3)
+	mask := []bool{true, false, true, false, false, false, true}
+	in := map[string]native.Tensor{"x": native.Float32s(x, rows, columns), "mask": native.Bools(mask), "more": native.Float32s(more)}
+	var runs []native.Run
+	want := float32(0)
+	for k := range 8 {
+		for i := range x {
+			x[i] = float32(k)
+		}
+		more[2] = float32(k)
+		r, err := p.Run(ctx, "step", in)
+		must(t, err)
+		runs = append(runs, r)
+		want += float32(k * (3*columns + 1))
+	}
+	for k, r := range runs {
+		out, err := r.Wait(ctx)
+		must(t, err)
+		sum, err := out["sum"].Float32s()
+		must(t, err)
+		if want := float32(k * (3*columns + 1)); sum[0] != want {
+			t.Errorf("run %d: the sum is %v, not %v", k, sum[0], want)
+		}
+		if not, err := out["mask"].Bools(); err != nil || not[0] || !not[1] || not[6] {
+			t.Errorf("run %d: the mask is %v, %v", k, not, err)
+		}
+	}
+	total, err := p.Get(ctx, "total")
+	must(t, err)
+	if x, err := total.Float32s(); err != nil || x[0] != want {
+		t.Errorf("the total is %v, not %v", x, want)
+	}
+}
+
+// silentFailure lets a bound run without outputs fail on the device.
+func silentFailure(t *testing.T, b native.Backend) {
+	ctx := context.Background()
+	g, err := ir.Build("pick", func(b *ir.Builder) {
+		at := ops.CheckIndex(b, ops.Add(b, b.Input("at", ir.I32, ir.N(2)), ops.Const(b, ir.I32, 1)), ir.N(3), "at")
+		b.SetState("sum", ops.Add(b, b.State("sum", ir.I32), ops.ReduceSum(b, at, 0)))
+	})
+	must(t, err)
+	p := compile(t, b, g)
+	at := []int32{0, 1}
+	bound, err := p.Bind("step", map[string]native.Tensor{"at": native.Int32s(at)}, nil)
+	must(t, err)
+	for i, x := range []int32{1, 7, 1} {
+		at[0] = x
+		if err := bound.Start(ctx); err != nil {
+			t.Fatalf("run %d: %v", i, err)
+		}
+	}
+	if _, err := p.Get(ctx, "sum"); !errors.Is(err, ir.ErrIndex) {
+		t.Errorf("Get after a run that failed: %v", err)
+	}
+	sum, err := p.Get(ctx, "sum")
+	must(t, err)
+	if n, err := sum.Int32s(); err != nil || n[0] != 8 {
+		t.Errorf("the sum is %v, not 8: the runs before and after count, the one that failed does not", n)
+	}
+	at[0] = 7
+	must(t, bound.Start(ctx))
+	for range 10 { // the fake is done after a few looks
+		if err = bound.Wait(ctx); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, ir.ErrIndex) {
+		t.Errorf("Wait after a run that failed: %v", err)
+	}
+	must(t, bound.Wait(ctx))
+}
+
+// looping is a graph with a loop in a loop, a checked index and a scalar.
+func looping(t *testing.T) *ir.Graph {
+	t.Helper()
+	g, err := ir.Build("looping", func(b *ir.Builder) {
+		x, scale := b.State("x", ir.F32, ir.Dims(5, 300)...), b.Input("scale", ir.F32)
+		labels := ops.CheckIndex(b, ops.Add(b, b.Input("labels", ir.I32, ir.N(5)), ops.Const(b, ir.I32, 0)), ir.N(300), "label")
+		half := func(b *ir.Builder, x ir.Value) ir.Value {
+			return ops.Sub(b, x, ops.Reshape(b, ops.ReduceSum(b, ops.MatMul(b, x, ops.Transpose(b, x, 1, 0)), 1), ir.Dims(5, 1)...))
+		}
+		outer, _ := ops.Scan(b, ops.Loop{
+			Length: ir.N(3), Carries: []ir.Value{x},
+			Body: func(b *ir.Builder, _, carries, _ []ir.Value) (next, ys []ir.Value) {
+				inner, _ := ops.Scan(b, ops.Loop{
+					Length: ir.N(2), Carries: carries,
+					Body: func(b *ir.Builder, _, carries, _ []ir.Value) (next, ys []ir.Value) {
+						return []ir.Value{half(b, carries[0])}, nil
+					},
+				})
+				return inner, nil
+			},
+		})
+		b.SetState("x", ops.Mul(b, outer[0], scale))
+		b.Output("picked", ops.TakeAlongAxis(b, outer[0], ops.ExpandDims(b, labels, 1), 1, "fill"))
+	})
+	must(t, err)
+	return g
+}
+
+// launches lists the kernels of steps in their order, loops written out.
+func launches(p *plan.Plan, steps []plan.Step) []string {
+	var out []string
+	for _, s := range steps {
+		switch s := s.(type) {
+		case *plan.Dispatch:
+			out = append(out, fmt.Sprintf("run %s%s %d %d %d", cudacpp.Prefix, p.Kernels[s.Kernel].Name, s.Groups[0], s.Groups[1], s.Groups[2]))
+		case *plan.Repeat:
+			for i := range s.Count {
+				out = append(out, launches(p, s.Round(i))...)
+			}
+		}
+	}
+	return out
+}
+
+func TestARunIsOneLaunchOfAllItsKernels(t *testing.T) {
+	gpu, g := fake.Install(t, false), looping(t)
+	p := compile(t, cuda.New(0), g)
+	labels, scale, picked := make([]int32, 5), []float32{1}, make([]float32, 5)
+	bound, err := p.Bind("step",
+		map[string]native.Tensor{"labels": native.Int32s(labels), "scale": {DType: ir.F32, Dims: []int{}, Data: native.Float32s(scale).Data}},
+		map[string]native.Tensor{"picked": native.Float32s(picked, 5, 1)})
+	must(t, err)
+	m, err := ir.NewModule("module", ir.Entry{Name: "step", Graph: g})
+	must(t, err)
+	made, err := plan.Compile(m, cuda.Target(), cudacpp.Printer{})
+	must(t, err)
+	kernels := launches(made, made.Entries[0].Steps)
+	if len(kernels) < 12 {
+		t.Fatalf("the loops are gone: %v", kernels)
+	}
+	run := func() []string {
+		gpu.Calls(t)
+		must(t, bound.Start(context.Background()))
+		must(t, bound.Wait(context.Background()))
+		return slices.DeleteFunc(gpu.Calls(t), func(c string) bool { return c == "cuMemHostAlloc" || c == "cuEventCreate" })
+	}
+	after := append(slices.Concat([]string{"cuGraphLaunch", "clear 16"}, kernels), "cuMemcpyDtoHAsync", "cuMemcpyDtoHAsync", "cuEventRecord", "cuEventQuery", "cuEventQuery")
+	for i, c := range []struct {
+		scale float32
+		calls []string
+	}{
+		{1, []string{"cuMemcpyHtoDAsync", "cuMemcpyHtoDAsync"}},
+		{1, []string{"cuMemcpyHtoDAsync"}}, // the device has the scalars
+		{2, []string{"cuMemcpyHtoDAsync", "cuMemcpyHtoDAsync"}},
+	} {
+		scale[0] = c.scale
+		if got, want := run(), append(c.calls, after...); !slices.Equal(got, want) {
+			t.Errorf("run %d makes the calls\n%s\nnot\n%s", i, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+	if n := testing.AllocsPerRun(20, func() {
+		must(t, errors.Join(bound.Start(context.Background()), bound.Wait(context.Background())))
+	}); n > 1 {
+		t.Errorf("a run makes %v allocations", n)
+	}
+}
+
+// A loop of very many launches is no graph.
+func TestALongLoopIsLaunchedKernelByKernel(t *testing.T) {
+	gpu := fake.Install(t, false)
+	g, err := ir.Build("long", func(b *ir.Builder) {
+		h, _ := ops.Scan(b, ops.Loop{
+			Length: ir.N(20_000), Carries: []ir.Value{b.State("x", ir.F32, ir.N(256))},
+			Body: func(b *ir.Builder, _, carries, _ []ir.Value) (next, ys []ir.Value) {
+				return []ir.Value{ops.Add(b, carries[0], ops.ReduceSum(b, carries[0], 0))}, nil
+			},
+		})
+		b.SetState("x", h[0])
+	})
+	must(t, err)
+	p := compile(t, cuda.New(0), g)
+	gpu.Calls(t)
+	_, err = p.Run(context.Background(), "step", nil)
+	must(t, err)
+	launches := 0
+	for _, c := range gpu.Calls(t) {
+		switch c {
+		case "cuLaunchKernel":
+			launches++
+		case "cuGraphLaunch":
+			t.Error("a graph is launched")
+		}
+	}
+	if want := cuda.Launches(p); launches != want || want < 40_000 {
+		t.Errorf("%d launches, not %d", launches, want)
+	}
+}
+
+// compilations counts the kernels that NVRTC was asked for.
+func compilations(t *testing.T, gpu *fake.GPU) int {
+	n := 0
+	for _, c := range gpu.Calls(t) {
+		if strings.HasPrefix(c, "nvrtcCompileProgram") {
+			n++
+		}
+	}
+	return n
+}
+
+func TestKernelsAreCompiledOnceOnAMachine(t *testing.T) {
+	gpu, g := fake.Install(t, false), looping(t)
+	compile(t, cuda.New(0), g)
+	first := compilations(t, gpu)
+	if first < 2 {
+		t.Fatalf("%d kernels were compiled", first)
+	}
+	compile(t, cuda.New(0), g)
+	if n := compilations(t, gpu); n != 0 {
+		t.Errorf("%d kernels were compiled again", n)
+	}
+	t.Setenv("RLX_FAKE_NVRTC", "14")
+	compile(t, cuda.New(0), g)
+	if n := compilations(t, gpu); n != first {
+		t.Errorf("of %d kernels, a newer NVRTC compiled %d", first, n)
+	}
+	damaged := 0
+	must(t, filepath.WalkDir(os.Getenv(cubin.Variable), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		file, err := os.ReadFile(path)
+		damaged++
+		return errors.Join(err, os.WriteFile(path, bytes.ReplaceAll(file, []byte("k_"), []byte("K_")), 0o644))
+	}))
+	if compile(t, cuda.New(0), g); damaged != 2*first {
+		t.Errorf("%d files for %d kernels", damaged, 2*first)
+	}
+	if n := compilations(t, gpu); n != first {
+		t.Errorf("of %d damaged kernels, %d were compiled again", first, n)
+	}
+}
+
+func TestAKernelThatIsRefusedIsNamed(t *testing.T) {
+	fake.Install(t, false)
+	t.Setenv("RLX_FAKE_REFUSE", "void")
+	m, err := ir.NewModule("module", ir.Entry{Name: "step", Graph: running(t)})
+	must(t, err)
+	_, err = cuda.New(0).Compile(context.Background(), m, native.Options{})
+	var typed *native.Error
+	if !errors.As(err, &typed) || !errors.Is(err, native.ErrDevice) || !strings.Contains(err.Error(), "kernel map_add") || !strings.Contains(err.Error(), "kernel.cu(1): error") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestWhatDoesNotFitIsRefusedAndOthersGoOn(t *testing.T) {
+	gpu := fake.Install(t, false)
+	t.Setenv("RLX_FAKE_MEMORY", "16000")
+	b := cuda.New(0)
+	p := compile(t, b, running(t))
+	m, err := ir.NewModule("module", ir.Entry{Name: "step", Graph: running(t)})
+	must(t, err)
+	_, err = b.Compile(context.Background(), m, native.Options{})
+	if !errors.Is(err, native.ErrMemory) || !strings.Contains(err.Error(), "takes 8192 bytes, and of the 16000 bytes of the device 7808 bytes are free") {
+		t.Errorf("a second program: %v", err)
+	}
+	calls := gpu.Calls(t)
+	for made, freed := range map[string]string{"cuStreamCreate": "cuStreamDestroy", "cuEventCreate": "cuEventDestroy", "cuModuleLoadDataEx": "cuModuleUnload"} {
+		count := func(name string) (n int) {
+			for _, c := range calls {
+				if c == name {
+					n++
+				}
+			}
+			return n
+		}
+		if a, b := count(made), count(freed); a != 2*b {
+			t.Errorf("%d calls of %s and %d of %s: what the second program made is not given back", a, made, b, freed)
+		}
+	}
+	must(t, call(p))
+	t.Setenv("RLX_FAKE_MEMORY", "")
+	t.Setenv("RLX_FAKE_FAIL", "cuMemHostAlloc 2 1")
+	other := compile(t, cuda.New(0), looping(t))
+	if _, err := other.Run(context.Background(), "step", map[string]native.Tensor{"labels": native.Zeros(ir.I32, 5), "scale": native.Float32(1)}); !errors.Is(err, native.ErrMemory) {
+		t.Errorf("no host memory: %v", err)
+	}
+	must(t, call(p))
+}
+
+func TestALostDeviceIsLostToAllPrograms(t *testing.T) {
+	fake.Install(t, false)
+	b := cuda.New(0)
+	p, bystander := compile(t, b, running(t)), compile(t, b, running(t))
+	must(t, call(p))
+	t.Setenv("RLX_FAKE_FAIL", "cuEventQuery 700 1")
+	var typed *native.Error
+	if err := call(p); !errors.Is(err, native.ErrLost) || !errors.As(err, &typed) || typed.Steps != 2 || typed.Call != "step" || !strings.Contains(err.Error(), "CUDA_ERROR_ILLEGAL_ADDRESS (700)") {
+		t.Errorf("the run that fails: %v", err)
+	}
+	if err := call(bystander); !errors.Is(err, native.ErrLost) {
+		t.Errorf("a run of another program: %v", err)
+	}
+	if _, err := p.Get(context.Background(), "total"); !errors.Is(err, native.ErrLost) {
+		t.Errorf("reading a state: %v", err)
+	}
+	if err := b.Probe(); !errors.Is(err, native.ErrLost) {
+		t.Errorf("the device: %v", err)
+	}
+}
+
+func TestKernelsAreWaitedForToFindTheOneThatFails(t *testing.T) {
+	fake.Install(t, false)
+	t.Setenv("RLX_CUDA_DEBUG", "1")
+	p := compile(t, cuda.New(0), running(t))
+	t.Setenv("RLX_FAKE_FAIL", "cuStreamSynchronize 700 1")
+	var e *driver.Error
+	if err := call(p); !errors.Is(err, native.ErrLost) || !errors.As(err, &e) || e.Kernel != "map_add" {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestDevicesHaveNumbers(t *testing.T) {
+	fake.Install(t, false)
+	t.Setenv("RLX_FAKE_DEVICES", "2")
+	second := cuda.New(1)
+	must(t, second.Probe())
+	if i := second.Info(); second.Name() != "cuda:1" || !strings.HasPrefix(i.Description, "Fake GPU 1, compute capability 9.0, driver for CUDA 13.0") || i.Memory != 1<<30 {
+		t.Errorf("%s is %+v", second.Name(), i)
+	}
+	if err := cuda.New(2).Probe(); !errors.Is(err, native.ErrUnavailable) || !strings.Contains(err.Error(), "no device 2: the driver shows 2") {
+		t.Errorf("a third device: %v", err)
+	}
+	b, err := native.Lookup("cuda:1")
+	must(t, err)
+	if b.Name() != "cuda:1" {
+		t.Errorf("cuda:1 is %s", b.Name())
+	}
+}

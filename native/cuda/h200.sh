@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Tests and times the backend on a machine with an NVIDIA GPU and neither Go nor
+# this repository: it needs the driver, and NVRTC from a toolkit or from Python's
+# wheels.
+#
+#   native/cuda/h200.sh pack build/cuda   here: builds the programs, a copy of this among them
+#   build/cuda/h200.sh test               there: every test that takes a GPU
+#   build/cuda/h200.sh bench              there: the table of speeds
+#   build/cuda/h200.sh check              there: training under compute-sanitizer, if it is there
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+export RLX_REQUIRE=cuda
+export RLX_CUDA_CACHE=${RLX_CUDA_CACHE:-$(mktemp -d)}
+
+pack() {
+  mkdir -p "$1"
+  local dir
+  dir=$(cd "$1" && pwd)
+  for package in . ./cudacpp; do
+    (cd "$here" && CGO_ENABLED=1 GOOS=linux go test -c -trimpath -ldflags='-s -w' -o "$dir/" "$package")
+  done
+  cp "$0" "$1/h200.sh"
+}
+
+describe() { nvidia-smi --query-gpu=name,driver_version,clocks.max.sm --format=csv,noheader; }
+
+case ${1:-} in
+pack) pack "${2:?a folder to pack into}" ;;
+test) describe && "$here/cudacpp.test" -test.run '^TestGPU' && "$here/cuda.test" -test.run '^TestGPU' ;;
+bench) describe && "$here/cuda.test" -test.run '^$' -test.bench . -test.benchtime "${2:-300ms}" ;;
+check)
+  describe
+  for tool in memcheck racecheck; do
+    compute-sanitizer --tool "$tool" --error-exitcode 1 "$here/cuda.test" -test.run '^TestGPUPassesTheSuite$/^(graphs|programs)$'
+  done
+  ;;
+*) sed -n '2,11s/^# \{0,1\}//p' "$0" && exit 2 ;;
+esac

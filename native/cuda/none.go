@@ -1,0 +1,43 @@
+//go:build !cgo || !linux || !(amd64 || arm64)
+
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+)
+
+func init() { _ = native.Register(Backend()) }
+
+// Backend returns the backend.
+func Backend() native.Backend { return none(Name) }
+
+// none is the backend of a program that cannot call the driver, by its name.
+type none string
+
+// unavailable says why.
+func (n none) unavailable() error {
+	why := errors.New("this program was built without cgo, by which the driver is called: build it with CGO_ENABLED=1 and a C compiler")
+	if system := runtime.GOOS + "/" + runtime.GOARCH; system != "linux/amd64" && system != "linux/arm64" {
+		why = fmt.Errorf("there is no CUDA on %s, for linux/amd64 and linux/arm64 alone", system)
+	}
+	return &native.Error{Backend: string(n), Call: "probe", Kind: native.ErrUnavailable, Err: why}
+}
+
+func (n none) Name() string                     { return string(n) }
+func (n none) Probe() error                     { return n.unavailable() }
+func (n none) Info() native.Info                { return native.Info{} }
+func (n none) Device(number int) native.Backend { return none(nameOf(number)) }
+
+func (n none) Support(*ir.Node) native.Support {
+	return native.Support{Level: native.Unsupported, Reason: n.unavailable().Error()}
+}
+
+func (n none) Compile(context.Context, *ir.Module, native.Options) (native.Program, error) {
+	return nil, n.unavailable()
+}
