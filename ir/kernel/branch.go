@@ -63,27 +63,40 @@ func work(owner *ir.Node, graphs ...*ir.Graph) int {
 				most = max(most, elementsOf(n.InTypes()))
 			case *ir.ContractLowering:
 				dims, _ := n.Types()[0].Shape.Ints()
-				most = product(dims) * product(contractionOf(n, scalar.NewSimplifier()).K)
+				most = bounded(slices.Concat(dims, contractionOf(n, scalar.NewSimplifier()).K)...)
 			case *ir.ControlLowering:
 				most = work(n, n.Subgraphs()...)
 			}
-			total = min(total+most, MaxElements)
+			total = bounded(total) + bounded(most)
 		}
 	}
 	if a, ok := owner.Attrs().(*ops.ScanAttrs); ok {
 		count, _ := a.Length.Const()
-		total = min(total, MaxElements/max(count, 1)) * count
+		total = bounded(total, count)
 	}
-	return total
+	return bounded(total)
 }
 
 func elementsOf(types []ir.Type) int {
 	most := 0
 	for _, t := range types {
 		dims, _ := t.Shape.Ints()
-		most = max(most, product(dims))
+		most = max(most, bounded(dims...))
 	}
 	return most
+}
+
+// bounded returns a product, half of MaxElements where it is more: two of these
+// can be added.
+func bounded(factors ...int) int {
+	n := 1
+	for _, f := range factors {
+		if f > 0 && n > MaxElements/2/f {
+			n = MaxElements / 2 / f
+		}
+		n *= f
+	}
+	return n
 }
 
 // splice adds a graph for the values in of its ports, as [ir.Builder.Splice]
