@@ -230,20 +230,26 @@ func TestTransformsOfLoopsAndBranchesAreThoseOfUnrolledOnes(t *testing.T) {
 				must(t, want, err)
 				got, err := transform(c.graph(t, ops.Scan, ops.Cond))
 				must(t, got, err)
-				// Values of ports are waves too, seeded by the place of the port.
-				in := values{"x": c.x, "w": c.w}
-				for i, p := range got.Ports() {
-					dims, _ := p.Value.Shape().Ints()
-					if v, ok := in[p.Name]; !ok || !v.Type().Equal(p.Value.Type()) {
-						in[p.Name] = wave(float64(i), dims...)
-					}
-				}
-				w := eval(t, want, in)
-				for output, g := range eval(t, got, in) {
-					checkFloats(t, output, g, w[output].F, 1e-11)
-				}
+				c.checkEqual(t, got, want)
 			})
 		}
+	}
+}
+
+// checkEqual compares two transforms of a function. Values of ports are waves too,
+// seeded by the place of the port.
+func (c *controlled) checkEqual(t *testing.T, got, want *ir.Graph) {
+	t.Helper()
+	in := values{"x": c.x, "w": c.w}
+	for i, p := range got.Ports() {
+		dims, _ := p.Value.Shape().Ints()
+		if v, ok := in[p.Name]; !ok || !v.Type().Equal(p.Value.Type()) {
+			in[p.Name] = wave(float64(i), dims...)
+		}
+	}
+	w := eval(t, want, in)
+	for output, g := range eval(t, got, in) {
+		checkFloats(t, output, g, w[output].F, 1e-11)
 	}
 }
 

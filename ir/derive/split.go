@@ -237,3 +237,11 @@ func anyTrue(s []bool) bool {
 	}
 	return false
 }
+
+// Partial adds g to b for the values in of its ports, of which those marked
+// unknown are not known yet: it returns the results and which of them depend on
+// these. Each node that is added is known or unknown as a whole. It is what a
+// Partial rule gives its own graph to.
+func Partial(b *ir.Builder, g *ir.Graph, in []ir.Value, unknown []bool) (out []ir.Value, outUnknown []bool) {
+	return flattenInto(b, g, in, unknown)
+}

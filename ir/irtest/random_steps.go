@@ -18,7 +18,7 @@ var steps = []func(r *generator){
 }
 
 func init() {
-	steps = append(steps, branch, loop) // they take steps themselves
+	steps = append(steps, branch, loop, while) // they take steps themselves
 }
 
 func unary(r *generator) {
@@ -376,5 +376,43 @@ func loop(r *generator) {
 	}
 	if r.chance(50) {
 		r.keep(ys[r.IntN(2)], maxBound)
+	}
+}
+
+// while counts a few steps, a number of them that the graph knows or a value
+// decides, with a bound that may come before.
+func while(r *generator) {
+	if r.depth == maxDepth {
+		return
+	}
+	consts, constMost := r.some()
+	carries, _ := r.some()
+	for i, c := range carries {
+		carries[i] = ops.Tanh(r.b, c)
+	}
+	last := float64(r.IntN(4))
+	out := ops.WhileLoop(r.b, ops.While{
+		Consts: consts, Carries: append(slices.Clone(carries), ops.Zeros(r.b, ir.I32)), MaxSteps: 1 + r.IntN(4),
+		Cond: func(b *ir.Builder, _, carries []ir.Value) ir.Value {
+			return ops.Lt(b, carries[len(carries)-1], ops.Const(b, ir.I32, last))
+		},
+		Body: func(b *ir.Builder, consts, carries []ir.Value) []ir.Value {
+			values, step := carries[:len(carries)-1], carries[len(carries)-1]
+			most := slices.Clone(constMost)
+			for range values {
+				most = append(most, 1)
+			}
+			g := r.inside(b, slices.Concat(consts, values), most)
+			g.grow(3)
+			var next []ir.Value
+			for _, c := range values {
+				next = append(next, ops.Tanh(b, g.ofType(c)))
+			}
+			return append(next, ops.Add(b, step, ops.OnesLike(b, step)))
+		},
+	})
+	r.keep(out[0], 1)
+	if r.chance(50) {
+		r.keep(out[1], 1)
 	}
 }

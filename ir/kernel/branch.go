@@ -6,19 +6,22 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // selectBranches returns the graph with both branches of each cond computed and
-// the result selected. Values are pure, so the other branch costs time and
-// nothing else; a launch that depends on data would cost a wait.
-func selectBranches(g *ir.Graph) (*ir.Graph, error) {
-	if !slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return n.Op() == ops.OpCond }) {
+// the result selected, unless a program is to run the one that is taken: where
+// they hold at least least elements to compute, see [Options], and where one holds
+// a loop of unknown length. Values are pure, so the other branch costs time and
+// nothing else.
+func selectBranches(g *ir.Graph, least int) (*ir.Graph, error) {
+	if !slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return n.Op() == ops.OpCond && !worthBranch(n, least) }) {
 		return g, nil
 	}
 	return ir.Build(g.Name(), func(b *ir.Builder) {
 		m := ir.NewMapping(g)
 		b.CopyPorts(g, m)
-		brancher{b: b}.copyNodes(g, m)
+		brancher{b: b, least: least}.copyNodes(g, m)
 		for _, o := range g.Outputs() {
 			b.CopyOutput(o, m.Get(o.Value))
 		}
@@ -31,6 +34,69 @@ func selectBranches(g *ir.Graph) (*ir.Graph, error) {
 type brancher struct {
 	b     *ir.Builder
 	taken ir.Value
+	least int
+}
+
+// worthBranch reports whether a program is to run only one branch of a cond.
+func worthBranch(n *ir.Node, least int) bool {
+	return slices.ContainsFunc(n.Subgraphs(), holdsWhile) || least > 0 && work(n, n.Subgraphs()...) >= least
+}
+
+func holdsWhile(g *ir.Graph) bool {
+	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
+		return n.Op() == ops.OpWhile || slices.ContainsFunc(n.Subgraphs(), holdsWhile)
+	})
+}
+
+// work returns about how many elements graphs that a node owns compute: those of
+// results, for reductions and products those that they go through.
+func work(owner *ir.Node, graphs ...*ir.Graph) int {
+	total := 0
+	for _, g := range graphs {
+		for _, n := range g.Nodes() {
+			if isLeaf(n) {
+				continue
+			}
+			most := elementsOf(n.Types())
+			switch n.Def().Lower.(type) {
+			case *ir.ReduceLowering:
+				most = max(most, elementsOf(n.InTypes()))
+			case *ir.ContractLowering:
+				dims, _ := n.Types()[0].Shape.Ints()
+				most = bounded(slices.Concat(dims, contractionOf(n, scalar.NewSimplifier()).K)...)
+			case *ir.ControlLowering:
+				most = work(n, n.Subgraphs()...)
+			}
+			total = bounded(total) + bounded(most)
+		}
+	}
+	if a, ok := owner.Attrs().(*ops.ScanAttrs); ok {
+		count, _ := a.Length.Const()
+		total = bounded(total, count)
+	}
+	return bounded(total)
+}
+
+func elementsOf(types []ir.Type) int {
+	most := 0
+	for _, t := range types {
+		dims, _ := t.Shape.Ints()
+		most = max(most, bounded(dims...))
+	}
+	return most
+}
+
+// bounded returns a product, half of MaxElements where it is more: two of these
+// can be added.
+func bounded(factors ...int) int {
+	n := 1
+	for _, f := range factors {
+		if f > 0 && n > MaxElements/2/f {
+			n = MaxElements / 2 / f
+		}
+		n *= f
+	}
+	return n
 }
 
 // splice adds a graph for the values in of its ports, as [ir.Builder.Splice]
@@ -54,6 +120,8 @@ func (br brancher) copyNodes(g *ir.Graph, m *ir.Mapping) {
 		in := m.Inputs(n)
 		switch {
 		case n.Op() == ir.OpPort:
+		case n.Op() == ops.OpCond && worthBranch(n, br.least) && !(br.taken.Valid() && slices.ContainsFunc(n.Subgraphs(), hasChecks)):
+			m.SetAll(n, br.b.Copy(n, in))
 		case n.Op() == ops.OpCond:
 			m.SetAll(n, br.both(n, in))
 		case br.taken.Valid() && n.Op() == ops.OpCheckIndex:
@@ -82,7 +150,7 @@ func (br brancher) when(condition ir.Value) brancher {
 	if br.taken.Valid() {
 		condition = ops.And(br.b, br.taken, condition)
 	}
-	return brancher{br.b, condition}
+	return brancher{br.b, condition, br.least}
 }
 
 // scan copies a loop that checks indices, with taken as one more constant.
@@ -99,7 +167,7 @@ func (br brancher) scan(n *ir.Node, in []ir.Value) []ir.Value {
 			}
 			ports[i] = b.Port(ir.InputPort, "in"+strconv.Itoa(i), t)
 		}
-		for i, v := range (brancher{b, ports[0]}).splice(step, ports[1:]) {
+		for i, v := range (brancher{b, ports[0], br.least}).splice(step, ports[1:]) {
 			b.Output(step.Outputs()[i].Name, v)
 		}
 	})

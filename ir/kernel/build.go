@@ -31,7 +31,7 @@ func Build(g *ir.Graph, o Options) (p *Program, err error) {
 
 // prepared returns the graph without what groups cannot be made of.
 func prepared(g *ir.Graph, o Options) (*ir.Graph, error) {
-	g, err := selectBranches(g)
+	g, err := selectBranches(g, o.Branch)
 	if err != nil {
 		return nil, err
 	}
@@ -186,10 +186,13 @@ func isLeaf(n *ir.Node) bool { return n.Op() == ir.OpPort || n.Op() == ir.OpCons
 
 // depth is how many loops the program is inside of.
 func (p *Program) depth() int {
-	if p.parent == nil {
-		return 0
+	n := 0
+	for ; p != nil; p = p.parent {
+		if p.repeated {
+			n++
+		}
 	}
-	return p.parent.depth() + 1
+	return n
 }
 
 // newTensor adds a tensor for values of a type.

@@ -2,75 +2,219 @@ package kernel
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
+// control turns the group of a node that runs graphs into items.
+func (p *Program) control(g *Group) ([]Item, error) {
+	switch g.Members[0].Node.Op() {
+	case ops.OpCond:
+		return p.branch(g.Members[0])
+	case ops.OpWhile:
+		return p.while(g.Members[0])
+	}
+	return p.loop(g)
+}
+
+// branch turns a cond into a choice between two programs.
+func (p *Program) branch(m *Member) ([]Item, error) {
+	p.storeAll(m)
+	pred, items := p.flag(m.Node.Input(0))
+	out := &Branch{Node: m.Node, Pred: pred, reads: p.operandsOf(m.Node), writes: m.Store}
+	if !slices.Contains(out.reads, pred) {
+		out.reads = append(out.reads, pred)
+	}
+	for k, g := range m.Node.Subgraphs() {
+		b, err := p.inner(g, 0)
+		if err != nil {
+			return nil, err
+		}
+		for i, port := range b.Graph.Ports() {
+			b.take(port, m.Node.Input(1+i))
+		}
+		for i, o := range b.Graph.Outputs() {
+			b.stacked = append(b.stacked, stackedOutput{o.Value, m.Store[i]})
+		}
+		if out.Taken[k], err = build(b); err != nil {
+			return nil, err
+		}
+	}
+	return append(items, out), nil
+}
+
+// flag returns a tensor with a boolean that is an array of its own, and what
+// copies it there.
+func (p *Program) flag(v ir.Value) (*Tensor, []Item) {
+	if t := p.tensors[v]; t != nil && t.Outer == nil {
+		return t, nil
+	}
+	t := p.newTensor("flag", v.Type())
+	return t, p.copyItems([]Copy{p.copyOf(v, t)})
+}
+
+// while turns a while_loop into copies of the first carries and the loop, whose
+// carries are in one place: how often it runs is not known.
+func (p *Program) while(m *Member) ([]Item, error) {
+	a := m.Node.Attrs().(*ops.WhileAttrs)
+	p.storeAll(m)
+	var first []Copy
+	for i := range m.Store {
+		first = append(first, p.copyOf(m.Node.Input(a.Consts+i), m.Store[i]))
+	}
+	w := &While{Node: m.Node, Max: a.MaxSteps, Pred: p.newTensor("going_on", ir.TypeOf(ir.Bool))}
+	w.reads, w.writes = p.operandsOf(m.Node), append(slices.Clone(m.Store), w.Pred)
+	var err error
+	if w.Cond, err = p.step(m, a.Consts, 0); err != nil {
+		return nil, err
+	}
+	w.Cond.stacked = []stackedOutput{{w.Cond.Graph.Outputs()[0].Value, w.Cond.seen("going_on", w.Pred.Type(), w.Pred)}}
+	if w.Cond, err = build(w.Cond); err != nil {
+		return nil, err
+	}
+	if w.Body, err = p.step(m, a.Consts, 1); err != nil {
+		return nil, err
+	}
+	for i, o := range w.Body.Graph.Outputs() {
+		w.Body.pairs = append(w.Body.pairs, newValue{old: w.Body.Graph.Ports()[a.Consts+i].Value, new: o.Value, name: o.Name})
+	}
+	if w.Body, err = build(w.Body); err != nil {
+		return nil, err
+	}
+	return append(p.copyItems(first), w), nil
+}
+
+// step returns the program of one of the graphs of a while_loop, still to be
+// built.
+func (p *Program) step(m *Member, consts, graph int) (*Program, error) {
+	b, err := p.inner(m.Node.Subgraphs()[graph], graph*len(m.Store))
+	if err != nil {
+		return nil, err
+	}
+	b.repeated = true
+	for i, port := range b.Graph.Ports() {
+		if i < consts {
+			b.take(port, m.Node.Input(i))
+		} else {
+			b.tensors[port.Value] = b.seen(port.Name, port.Value.Type(), m.Store[i-consts])
+		}
+	}
+	return b, nil
+}
+
 // loop turns the group of a scan into items: copies of the first carries to
 // where the loop keeps them, and the loop itself. The carries after the last
-// step stay there, as results of the scan.
+// step stay where they are, as results of the scan.
 func (p *Program) loop(g *Group) ([]Item, error) {
 	m := g.Members[0]
 	a := m.Node.Attrs().(*ops.ScanAttrs)
 	count, _ := a.Length.Const()
+	p.storeAll(m)
+	l := &Loop{Node: m.Node, Count: count, writes: slices.Clone(m.Store)}
+	var first, last []Copy
+	if count > 0 {
+		var err error
+		if l.Body, err = p.body(m, a); err != nil {
+			return nil, err
+		}
+	}
+	for i := range a.Carries {
+		begin, end := p.carry(l, i)
+		first = append(first, p.copyOf(m.Node.Input(a.Consts+i), begin))
+		if end != m.Store[i] {
+			last = append(last, Copy{From: end, To: m.Store[i]})
+		}
+	}
+	items := p.copyItems(first)
+	if count == 0 {
+		return items, nil
+	}
+	l.reads = p.operandsOf(m.Node)
+	return append(append(items, l), p.copyItems(last)...), nil
+}
+
+// storeAll gives every result of a node that runs graphs a tensor.
+func (p *Program) storeAll(m *Member) {
 	for i, t := range m.Store {
 		if t == nil {
 			v := m.Node.Result(i)
 			m.Store[i] = p.newTensor(resultName(v), v.Type())
 		}
 	}
-	l := &Loop{Node: m.Node, Count: count, writes: m.Store}
-	var copies []Copy
-	for i := range a.Carries {
-		copies = append(copies, p.copyOf(m.Node.Input(a.Consts+i), m.Store[i]))
-	}
-	var items []Item
-	for _, first := range p.copyGroups(copies) {
-		p.collectLoads(first)
-		items = append(items, first)
-	}
-	if count == 0 {
-		return items, nil
-	}
-	body, err := p.body(m, a)
-	l.Body = body
-	for _, v := range m.Node.Inputs() {
-		if t := p.tensors[v]; t != nil && !slices.Contains(l.reads, t) {
-			l.reads = append(l.reads, t)
+}
+
+// operandsOf returns the tensors of a node's operands, each once.
+func (p *Program) operandsOf(n *ir.Node) []*Tensor {
+	var out []*Tensor
+	for _, v := range n.Inputs() {
+		if t := p.tensors[v]; t != nil && !slices.Contains(out, t) {
+			out = append(out, t)
 		}
 	}
-	return append(items, l), err
+	return out
+}
+
+// carry tells the body of a loop where carry i is, and returns where it is
+// before the first step and after the last one. A carry that is not written in
+// place has two places, which change roles with every step.
+func (p *Program) carry(l *Loop, i int) (begin, end *Tensor) {
+	end = l.writes[i]
+	if l.Body == nil {
+		return end, end
+	}
+	pair := l.Body.pairs[i]
+	old := l.Body.tensors[pair.old]
+	if pair.old == pair.new || l.Body.inPlace[pair.old] {
+		old.Outer = end
+		return end, end
+	}
+	if end.sliced() { // the other place is no slice, and one kernel is to write both
+		end = p.newTensor(end.Name+"_last", pair.old.Type())
+		l.writes = append(l.writes, end)
+	}
+	places := [2]*Tensor{p.newTensor(end.Name+"_turn", pair.old.Type()), end}
+	l.writes = append(l.writes, places[0])
+	if l.Count%2 == 0 {
+		places[0], places[1] = places[1], places[0]
+	}
+	old.Outer, pair.next.Outer = places[0], places[1]
+	l.Swaps = append(l.Swaps, places)
+	return places[0], end
+}
+
+// copyItems returns items that make copies.
+func (p *Program) copyItems(copies []Copy) []Item {
+	var items []Item
+	for _, g := range p.copyGroups(copies) {
+		p.collectLoads(g)
+		items = append(items, g)
+	}
+	return items
 }
 
 // body builds the program of a scan's step, whose ports are tensors of the
-// program around it.
+// program around it. Where its carries are is told by [Program.carry].
 func (p *Program) body(m *Member, a *ops.ScanAttrs) (*Program, error) {
-	step, err := prepared(m.Node.Subgraphs()[0], p.options)
+	b, err := p.inner(m.Node.Subgraphs()[0], a.Carries)
 	if err != nil {
 		return nil, err
 	}
-	b := &Program{Graph: step, parent: p, options: p.options, byID: p.byID}
-	b.tensors, b.given = map[ir.Value]*Tensor{}, map[ir.Value]scalar.Expr{}
-	for i, port := range step.Ports() {
-		v := m.Node.Input(i)
-		carry := i >= a.Consts && i < a.Consts+a.Carries
-		switch literal, ok := p.plan.literals[v]; {
-		case carry:
-			b.tensors[port.Value] = p.alias(port.Name, port.Value.Type(), m.Store[i-a.Consts])
-		case ok:
-			b.given[port.Value] = literal
-		default:
-			t := p.alias(port.Name, port.Value.Type(), p.tensors[v])
+	b.repeated, b.turns = true, true
+	for i, port := range b.Graph.Ports() {
+		if i >= a.Consts && i < a.Consts+a.Carries {
+			b.tensors[port.Value] = p.alias(port.Name, port.Value.Type(), nil)
+		} else if t := b.take(port, m.Node.Input(i)); t != nil {
 			t.PerStep = i >= a.Consts
 			t.Reverse = a.Reverse && t.PerStep
-			b.tensors[port.Value] = t
 		}
 	}
-	for i, o := range step.Outputs() {
+	for i, o := range b.Graph.Outputs() {
 		if i < a.Carries {
-			b.pairs = append(b.pairs, newValue{step.Ports()[a.Consts+i].Value, o.Value, o.Name})
+			old := b.Graph.Ports()[a.Consts+i].Value
+			b.pairs = append(b.pairs, newValue{old, o.Value, o.Name, p.alias(o.Name, o.Value.Type(), nil)})
 			continue
 		}
 		y := p.alias(o.Name, o.Value.Type(), m.Store[i])
@@ -80,8 +224,117 @@ func (p *Program) body(m *Member, a *ops.ScanAttrs) (*Program, error) {
 	return build(b)
 }
 
-// alias returns a tensor for a value that a loop's body sees of outer.
+// inner returns the program of a graph that a node owns, still to be built. The
+// first outputs are the next values of carries.
+func (p *Program) inner(g *ir.Graph, carries int) (*Program, error) {
+	g, err := prepared(g, p.options)
+	if err != nil {
+		return nil, err
+	}
+	if g, err = ownCarries(g, carries); err != nil {
+		return nil, err
+	}
+	return &Program{
+		Graph: g, parent: p, options: p.options, byID: p.byID,
+		tensors: map[ir.Value]*Tensor{}, given: map[ir.Value]scalar.Expr{},
+	}, nil
+}
+
+// take gives a port the value v of the program around p, and returns the tensor,
+// nil where v is a literal.
+func (p *Program) take(port ir.Port, v ir.Value) *Tensor {
+	if literal, ok := p.parent.plan.literals[v]; ok {
+		p.given[port.Value] = literal
+		return nil
+	}
+	p.tensors[port.Value] = p.seen(port.Name, port.Value.Type(), p.parent.tensors[v])
+	return p.tensors[port.Value]
+}
+
+// seen returns a tensor of the program around p as p sees it.
+func (p *Program) seen(name string, t ir.Type, outer *Tensor) *Tensor {
+	if !p.repeated {
+		return outer
+	}
+	return p.parent.alias(name, t, outer)
+}
+
+// ownCarries returns a step in which no carry after it is an output besides: so
+// that what is kept of it is written next to it, and not copied.
+func ownCarries(g *ir.Graph, carries int) (*ir.Graph, error) {
+	outputs := g.Outputs()
+	shared, found := make([]bool, len(outputs)), false
+	for i, carry := range outputs[:carries] {
+		others := slices.Concat(outputs[:i], outputs[carries:])
+		shared[i] = !isLeaf(carry.Value.Node()) && slices.ContainsFunc(others, func(o ir.Output) bool { return o.Value == carry.Value })
+		found = found || shared[i]
+	}
+	if !found {
+		return g, nil
+	}
+	return ir.Build(g.Name(), func(b *ir.Builder) {
+		m := ir.NewMapping(g)
+		b.CopyPorts(g, m)
+		for _, n := range g.Nodes() {
+			if n.Op() != ir.OpPort {
+				m.SetAll(n, b.Copy(n, m.Inputs(n)))
+			}
+		}
+		for i, o := range outputs {
+			v := m.Get(o.Value)
+			if shared[i] {
+				v = b.AddNode(ops.OpReshape, &ops.ReshapeAttrs{Shape: v.Shape()}, nil, v)[0]
+			}
+			b.CopyOutput(o, v)
+		}
+	})
+}
+
+// alias returns a tensor for a value that a loop's body sees of outer, which may
+// be told later.
 func (p *Program) alias(name string, t ir.Type, outer *Tensor) *Tensor {
 	dims, _ := t.Shape.Ints()
 	return p.numbered(&Tensor{Name: name, DType: t.DType, Dims: dims, Outer: outer})
+}
+
+// Flag is a boolean in memory and what it must be.
+type Flag struct {
+	Tensor *Tensor
+	Want   bool
+}
+
+// Gate returns the launch that writes, for other launches, whether they run: for
+// each grid its three sizes, where all flags are as wanted, or zeros. cells takes
+// grids that need one flag more to be true, and after them those that need it to
+// be false.
+func Gate(flags []Flag, last *Tensor, grids [2][][3]int, cells *Tensor) Launch {
+	k := &Kernel{Name: "gate", Workgroup: [3]int{1, 1, 1}, Groups: [3]int{1, 1, 1}}
+	var args []*Tensor
+	load := func(t *Tensor) scalar.Expr {
+		at := slices.Index(args, t)
+		if at < 0 {
+			at, args = len(args), append(args, t)
+			k.Arrays = append(k.Arrays, Array{Name: "t" + strconv.Itoa(at), DType: ir.Bool, Width: 1, Len: 1})
+		}
+		return scalar.LoadAt(at, ir.Bool, integer(0))
+	}
+	on := [2]scalar.Expr{load(last), scalar.Not(load(last))}
+	for _, f := range flags {
+		x := load(f.Tensor)
+		if !f.Want {
+			x = scalar.Not(x)
+		}
+		on[0], on[1] = scalar.And(on[0], x), scalar.And(on[1], x)
+	}
+	at := 0
+	for side, list := range grids {
+		for _, grid := range list {
+			for _, n := range grid {
+				k.Body = append(k.Body, &Store{Array: len(args), At: integer(at), Value: scalar.Select(on[side], scalar.ConstI(ir.U32, int64(n)), scalar.ConstI(ir.U32, 0))})
+				at++
+			}
+		}
+	}
+	k.Arrays = append(k.Arrays, Array{Name: "cells", DType: ir.U32, Width: 1, Len: cells.Len(), Access: ReadWrite})
+	return Launch{k, append(args, cells)}
 }

@@ -4,9 +4,9 @@
 // returns a [Program]. It first decides which values need no memory, because
 // each use can compute them anew (inline.go), then merges what is left along
 // the edges (fuse.go) and side by side (siblings.go), settles where states are
-// overwritten (state.go) and in which order groups run (order.go). Loops have a program
-// for their body (control.go); both branches of a choice are computed
-// (branch.go). A program knows nothing of threads: what a group computes is
+// overwritten (state.go) and in which order groups run (order.go). Loops and
+// choices have programs of their own (control.go); of a small choice both branches
+// are computed (branch.go). A program knows nothing of threads: what a group computes is
 // written in the coordinates of its elements, see [Group.Code], which is all
 // that backends with code of their own need.
 //

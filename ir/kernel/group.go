@@ -97,7 +97,7 @@ func (p *Program) newGroup(n *ir.Node) *Group {
 	case *ir.SortLowering:
 		g.Kind = SortKind
 	case *ir.ControlLowering:
-		g.Kind = LoopKind
+		g.Kind = ControlKind
 	}
 	return g
 }

@@ -11,8 +11,8 @@ import (
 func (p *Program) order() error {
 	for _, g := range p.inOrder(p.groups) {
 		switch {
-		case g.Kind == LoopKind:
-			items, err := p.loop(g)
+		case g.Kind == ControlKind:
+			items, err := p.control(g)
 			if err != nil {
 				return err
 			}

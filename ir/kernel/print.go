@@ -31,11 +31,25 @@ func (w *programWriter) program(p *Program) {
 			w.group(item)
 		case *Loop:
 			w.line("loop of", strconv.Itoa(item.Count)+":", names(item.Reads()), "->", names(item.Writes()))
-			w.depth++
-			w.program(item.Body)
-			w.depth--
+			w.nested(item.Body)
+		case *Branch:
+			w.line("if", item.Pred.Name+":", names(item.Reads()), "->", names(item.Writes()))
+			w.nested(item.Taken[0])
+			w.line("else:")
+			w.nested(item.Taken[1])
+		case *While:
+			w.line("while", item.Pred.Name+":", names(item.Reads()), "->", names(item.Writes()))
+			w.nested(item.Cond)
+			w.line("do:")
+			w.nested(item.Body)
 		}
 	}
+}
+
+func (w *programWriter) nested(p *Program) {
+	w.depth++
+	w.program(p)
+	w.depth--
 }
 
 func (w *programWriter) group(g *Group) {

@@ -15,7 +15,7 @@ type Program struct {
 	Graph *ir.Graph
 	// Tensors are the values that live in memory, ports first.
 	Tensors []*Tensor
-	// Items are what to do, in order: each is a [*Group] or a [*Loop].
+	// Items are what to do, in order: each is a [*Group] or a [Control].
 	Items []Item
 	// Scalars are the rank-0 inputs, passed by value with every run.
 	Scalars []ir.Port
@@ -28,7 +28,9 @@ type Program struct {
 	// has the status code Options.FirstCode, the others the ones after it.
 	Checks []*ir.Node
 
-	parent     *Program // the program whose loop this is the body of
+	parent     *Program // the program that a node of which runs this one
+	repeated   bool     // it is run in rounds that are counted
+	turns      bool     // its carries change places, see Loop
 	options    Options
 	plan       *plan
 	simplifier *scalar.Simplifier // of positions in the spaces of nodes
@@ -52,6 +54,7 @@ type Program struct {
 type newValue struct {
 	old, new ir.Value
 	name     string
+	next     *Tensor // where a carry goes that is not written in place
 }
 
 // stackedOutput is an output of a loop's body with its slice of the whole.
@@ -70,6 +73,11 @@ type Options struct {
 	FirstCode int
 	// Cache holds the kernels of programs compiled before, nil for a new one.
 	Cache *Cache
+	// Branch is how much work, counted in elements, the two branches of a cond must
+	// hold for a program to run only the one that is taken; where they hold less
+	// both are computed and the results selected, which fuses with what is around. 0
+	// never runs one alone, unless it holds a loop of unknown length.
+	Branch int
 	// Unfused makes a group of every node that is no literal: what fusion is
 	// checked against.
 	Unfused bool
@@ -103,6 +111,27 @@ type Tensor struct {
 	PerStep, Reverse bool
 }
 
+// Root returns the tensor that holds the memory of t.
+func (t *Tensor) Root() *Tensor {
+	for t.Outer != nil {
+		t = t.Outer
+	}
+	return t
+}
+
+// sliced reports whether t is a slice that goes from place to place with a loop.
+func (t *Tensor) sliced() bool {
+	for ; t.Outer != nil; t = t.Outer {
+		if t.PerStep {
+			return true
+		}
+	}
+	return false
+}
+
+// Type returns the type of the values.
+func (t *Tensor) Type() ir.Type { return ir.Type{DType: t.DType, Shape: ir.Dims(t.Dims...)} }
+
 // Len returns the number of elements.
 func (t *Tensor) Len() int { return product(t.Dims) }
 
@@ -134,13 +163,14 @@ const (
 	SortKind
 	// AttendKind is attention, forward or backward.
 	AttendKind
-	// LoopKind is a scan. Its group becomes a [Loop].
-	LoopKind
+	// ControlKind is a node that runs graphs. Its group becomes a [Loop], a [Branch]
+	// or a [While].
+	ControlKind
 )
 
 // String returns the kind's name in lower case.
 func (k Kind) String() string {
-	return [...]string{"map", "reduce", "contract", "prefix", "scatter", "sort", "attend", "loop"}[k]
+	return [...]string{"map", "reduce", "contract", "prefix", "scatter", "sort", "attend", "control"}[k]
 }
 
 // Group is a set of nodes computed together.
@@ -288,9 +318,61 @@ type Loop struct {
 	Node  *ir.Node
 	Count int
 	Body  *Program
+	// Swaps are pairs of places that change roles with every step: what the body
+	// reads and writes of one it reads and writes of the other in steps of odd
+	// number. So carries need not be copied back.
+	Swaps [][2]*Tensor
 
 	reads, writes []*Tensor
 }
+
+// Control is an item that runs programs of its own.
+type Control interface {
+	Item
+	Programs() []*Program
+}
+
+// Branch is a cond: it runs Taken[0] where Pred is true, Taken[1] where it is
+// not. Both write the same tensors.
+type Branch struct {
+	Node  *ir.Node
+	Pred  *Tensor
+	Taken [2]*Program
+
+	reads, writes []*Tensor
+}
+
+// While is a loop of unknown length: again and again Cond writes Pred, and where
+// that is true Body runs; at most Max times, unless that is 0.
+type While struct {
+	Node       *ir.Node
+	Max        int
+	Pred       *Tensor
+	Cond, Body *Program
+
+	reads, writes []*Tensor
+}
+
+// Programs returns the body.
+func (l *Loop) Programs() []*Program { return []*Program{l.Body} }
+
+// Programs returns the two branches.
+func (x *Branch) Programs() []*Program { return x.Taken[:] }
+
+// Programs returns condition and body.
+func (w *While) Programs() []*Program { return []*Program{w.Cond, w.Body} }
+
+// Reads returns the predicate and the tensors that a branch may read.
+func (x *Branch) Reads() []*Tensor { return x.reads }
+
+// Writes returns the results.
+func (x *Branch) Writes() []*Tensor { return x.writes }
+
+// Reads returns the tensors that condition and body read.
+func (w *While) Reads() []*Tensor { return w.reads }
+
+// Writes returns the carries and the predicate.
+func (w *While) Writes() []*Tensor { return w.writes }
 
 // Reads returns the tensors of the outer program that the body reads.
 func (l *Loop) Reads() []*Tensor { return l.reads }

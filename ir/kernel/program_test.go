@@ -56,6 +56,25 @@ var programs = []struct {
 			b.Output("y", ys[0])
 		})
 	}},
+	{"loops_of_unknown_length_in_branches", func(t *testing.T) *ir.Graph {
+		return build(t, func(b *ir.Builder) {
+			grow := func(most float64) ops.Branch {
+				return func(b *ir.Builder, in []ir.Value) []ir.Value {
+					return ops.WhileLoop(b, ops.While{
+						Consts: in[:1], Carries: in[1:],
+						Cond: func(b *ir.Builder, _, c []ir.Value) ir.Value {
+							return ops.Lt(b, ops.ReduceMax(b, c[0]), ops.Const(b, ir.F32, most))
+						},
+						Body: func(b *ir.Builder, consts, c []ir.Value) []ir.Value {
+							return []ir.Value{ops.MatMul(b, consts[0], c[0])}
+						},
+					})
+				}
+			}
+			x := []ir.Value{b.Input("m", ir.F32, ir.N(4), ir.N(4)), b.Input("x", ir.F32, ir.N(4))}
+			b.Output("y", ops.Cond(b, b.Input("far", ir.Bool), x, grow(100), grow(1))[0])
+		})
+	}},
 }
 
 func TestGroupsOfModels(t *testing.T) {

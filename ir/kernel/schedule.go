@@ -17,7 +17,7 @@ func (p *Program) Schedule(g *Group, d Device) (launches []Launch, err error) {
 			launches, err = nil, format.Errorf("kernel: cannot schedule %s: %v", g.Name(), r)
 		}
 	}()
-	if g.Kind == LoopKind {
+	if g.Kind == ControlKind {
 		return nil, ir.Errorf(ir.ErrUnsupported, "a %s group has no kernel of its own", g.Kind)
 	}
 	c := canonOf(g, d)

@@ -212,7 +212,7 @@ func (a *attender) stageDown(m matrix, s *attendSide, base int, k scalar.Expr, d
 	a.stage(s.block/4*depth, func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr) {
 		vec, down := scalar.FloorDiv(id, integer(depth)), scalar.Mod(id, integer(depth))
 		pos := a.let("pos", scalar.Add(s.first, scalar.Mul(vec, integer(4))))
-		at, ok := bounded(scalar.Add(k, down), m.length, m.length%depth == 0)
+		at, ok := withinBounds(scalar.Add(k, down), m.length, m.length%depth == 0)
 		for j := range 4 {
 			row, exists := s.inside(scalar.Add(pos, integer(j)))
 			values = append(values, orZero(scalar.And(ok, exists), a.operand(m.operand, row, at)))
@@ -228,7 +228,7 @@ func (a *attender) stageRows(m matrix, s *attendSide, base int, from scalar.Expr
 		vec, row := scalar.Mod(id, integer(width)), scalar.FloorDiv(id, integer(width))
 		pos, exists := s.inside(a.let("pos", sum(s.first, from, row)))
 		for j := range 4 {
-			at, ok := bounded(sum(scalar.Mul(vec, integer(4)), integer(j)), m.length, m.length == 4*width)
+			at, ok := withinBounds(sum(scalar.Mul(vec, integer(4)), integer(j)), m.length, m.length == 4*width)
 			values = append(values, orZero(scalar.And(ok, exists), a.operand(m.operand, pos, at)))
 		}
 		return scalar.Add(integer(base), id), values
@@ -241,7 +241,7 @@ func (a *attender) stage(vectors int, vector func(id scalar.Expr) (to scalar.Exp
 		outer := a.body
 		a.body = nil
 		id := a.Simplify(scalar.Add(a.lane, scalar.Mul(turn, integer(attendThreads))))
-		at, ok := bounded(id, vectors, vectors%attendThreads == 0)
+		at, ok := withinBounds(id, vectors, vectors%attendThreads == 0)
 		to, values := vector(at)
 		a.body = append(a.body, a.nameAll(values)...)
 		a.body = append(a.body, &StoreVec{a.slot, a.Simplify(to), values})
@@ -346,7 +346,7 @@ func (a *attender) storeSums(t *Tensor, head ir.Index, length int, value func(i,
 		to := a.let("to", offset)
 		for c := range 4 * a.t.vectors(length) {
 			on := c/4*4*a.t.across + c%4
-			_, ok := bounded(scalar.Add(col, integer(on)), length, length%(4*a.t.across) == 0)
+			_, ok := withinBounds(scalar.Add(col, integer(on)), length, length%(4*a.t.across) == 0)
 			store := []Stmt{&Store{root.ID, scalar.Add(to, integer(on)), scalar.Convert(value(i, c), t.DType)}}
 			a.body = append(a.body, guard(ok, store)...)
 		}
@@ -367,8 +367,8 @@ func (a *attender) storeRows(t *Tensor, head ir.Index, value func(i int) scalar.
 	a.body = append(a.body, guard(a.exists, body)...)
 }
 
-// bounded returns a position below n, and whether it is the one asked for.
-func bounded(pos scalar.Expr, n int, always bool) (at, ok scalar.Expr) {
+// withinBounds returns a position below n, and whether it is the one asked for.
+func withinBounds(pos scalar.Expr, n int, always bool) (at, ok scalar.Expr) {
 	if always {
 		return pos, scalar.ConstBool(true)
 	}

@@ -55,7 +55,7 @@ func (b *backward) pack() Launch {
 	n := product(dims)
 	group := e.linearGroup(ceilDiv(n, threads))
 	i := scalar.Add(scalar.Mul(group, integer(threads)), LocalID(0, threads))
-	query, exists := bounded(i, n, n%threads == 0 && !e.overshoots())
+	query, exists := withinBounds(i, n, n%threads == 0 && !e.overshoots())
 	at := e.unflatten(e.Simplify(query), dims)
 	load := e.reader().operand(b.m.Node)
 	body := e.store(b.stats, slices.Concat(at, ir.Index{integer(statLSE)}), finiteOrZero(load(3, at)))

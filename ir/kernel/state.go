@@ -10,7 +10,7 @@ import (
 func (p *Program) findStates() {
 	for _, o := range p.Graph.Outputs() {
 		if port, ok := p.Graph.Port(o.Name); ok && o.State {
-			p.pairs = append(p.pairs, newValue{port.Value, o.Value, o.Name})
+			p.pairs = append(p.pairs, newValue{old: port.Value, new: o.Value, name: o.Name})
 		}
 	}
 }
@@ -66,7 +66,7 @@ func (p *Program) writers() []newValue {
 	for _, s := range p.pairs {
 		g := p.groupOf[s.new.Node()]
 		switch {
-		case g == nil || g.Kind == LoopKind || g.Kind == AttendKind || p.aside[s.old] || p.oldOf[s.new] != s.old || p.checks(g):
+		case g == nil || g.Kind == ControlKind || g.Kind == AttendKind || p.aside[s.old] || p.oldOf[s.new] != s.old || p.checks(g):
 		case p.scattersInPlace(g, s.old):
 			out = append(out, s)
 		case p.readsValue(g, s.old) && (g.Kind != MapKind || !p.readsOwnElement(g, s.old, s.new)):
@@ -166,7 +166,8 @@ func (p *Program) overfull() bool {
 }
 
 // placeStates gives the new value of each state its place: that of the old one,
-// or a tensor of its own that is copied at the end, see copyBack.
+// or a tensor of its own that is copied at the end, see copyBack. The new value of
+// a carry is where the next step looks for the old one.
 func (p *Program) placeStates() {
 	var aside []Copy
 	for _, s := range p.pairs {
@@ -175,7 +176,7 @@ func (p *Program) placeStates() {
 		}
 		// A literal, an input or another state, which may have been overwritten
 		// by the time of the copy: set it aside first.
-		next := p.newTensor(s.name+"_next", s.new.Type())
+		next := p.nextOf(s)
 		aside = append(aside, p.copyOf(s.new, next))
 		p.Pairs = append(p.Pairs, Pair{p.tensors[s.old], next})
 	}
@@ -188,11 +189,19 @@ func (p *Program) placeStates() {
 		if p.inPlace[s.old] {
 			p.tensors[s.new] = old
 		} else if p.tensors[s.new] == nil {
-			p.tensors[s.new] = p.newTensor(s.name+"_next", s.new.Type())
+			p.tensors[s.new] = p.nextOf(s)
 		}
 		p.Pairs = append(p.Pairs, Pair{old, p.tensors[s.new]})
 	}
 	p.copyFirst()
+}
+
+// nextOf returns the tensor of a new value that is not written in place.
+func (p *Program) nextOf(s newValue) *Tensor {
+	if s.next != nil {
+		return s.next
+	}
+	return p.newTensor(s.name+"_next", s.new.Type())
 }
 
 // copyFirst makes groups that overwrite states wait for the copies of their old
@@ -234,8 +243,11 @@ func (p *Program) placeStacked() {
 }
 
 // copyBack adds groups that write the states that were not written in place,
-// behind everything else.
+// behind everything else. Carries of a scan change places instead, see [Loop].
 func (p *Program) copyBack() {
+	if p.turns {
+		return
+	}
 	var copies []Copy
 	for _, pair := range p.Pairs {
 		if pair.Old != pair.New {

@@ -315,6 +315,7 @@ type scanSplit struct {
 	unknown, outUnknown []bool
 	invariant           []int // residuals that no step changes,
 	stacked             []int // those that some step does and that must be stacked,
+	carried             []int // those that are carries before a step,
 	sliced              []int // and those that are slices of operands
 	values              map[int]ir.Value
 }
@@ -328,6 +329,8 @@ func (s *scanSplit) sortResiduals() {
 		switch {
 		case port >= s.a.Consts+s.a.Carries:
 			s.sliced, s.values[r] = append(s.sliced, r), s.in[port]
+		case port >= s.a.Consts:
+			s.carried = append(s.carried, r)
 		case varies[s.h.Known.Outputs()[first+r].Value.Node().ID()]:
 			s.stacked = append(s.stacked, r)
 		default:
@@ -376,10 +379,17 @@ func (s *scanSplit) runKnown(b *ir.Builder, out []ir.Value) {
 		}
 	}
 	at := slices.Concat(counting(0, first), residualOutputs(s.stacked))
+	knownCarries := where(not(s.unknown[a.Consts : a.Consts+a.Carries]))
+	history := map[int]int{} // of the residuals that are carries, which result has them after the steps
+	for _, r := range s.carried {
+		carry := slices.Index(knownCarries, s.h.ResidualPort[r]-a.Consts)
+		if history[r] = s.keptAs(carry, len(knownCarries), at); history[r] < 0 {
+			history[r], at = len(at), append(at, carry)
+		}
+	}
 	if len(at) == 0 || b.Err() != nil {
 		return
 	}
-	knownCarries := where(not(s.unknown[a.Consts : a.Consts+a.Carries]))
 	attrs := &ScanAttrs{
 		Consts: len(where(not(s.unknown[:a.Consts]))), Carries: len(knownCarries), Length: a.Length, Reverse: a.Reverse,
 	}
@@ -393,6 +403,32 @@ func (s *scanSplit) runKnown(b *ir.Builder, out []ir.Value) {
 	for i, r := range s.stacked {
 		s.values[r] = results[first+i]
 	}
+	for _, r := range s.carried {
+		s.values[r] = s.before(b, s.in[s.h.ResidualPort[r]], results[history[r]])
+	}
+}
+
+// keptAs returns the result, of the outputs of the known half at some places,
+// that stacks what a carry is after each step, -1 where there is none.
+func (s *scanSplit) keptAs(carry, carries int, at []int) int {
+	outputs := s.h.Known.Outputs()
+	for i := carries; i < len(at); i++ {
+		if outputs[at[i]].Value == outputs[carry].Value {
+			return i
+		}
+	}
+	return -1
+}
+
+// before returns what a carry is before each step, stacked, from what it is
+// before the first one and after each. Keeping it in every step besides would be
+// a copy in every step.
+func (s *scanSplit) before(b *ir.Builder, first, after ir.Value) ir.Value {
+	first = ExpandDims(b, first, 0)
+	if s.a.Reverse {
+		return SliceAxis(b, Concatenate(b, 0, after, first), 0, ir.N(1), s.a.Length)
+	}
+	return SliceAxis(b, Concatenate(b, 0, first, after), 0, ir.N(0), s.a.Length)
 }
 
 // spliceLive is [ir.Builder.Splice] without the nodes that the outputs at some
@@ -431,7 +467,7 @@ func (s *scanSplit) linear(b *ir.Builder) *linearScan {
 	}
 	l.constTypes, l.carryTypes, l.xTypes = pick(consts, l.consts), pick(carries, l.carries), pick(xs, l.xs)
 	l.yTypes = pick(out[a.Carries:], l.outYs)
-	stepped := slices.Concat(s.stacked, s.sliced)
+	stepped := slices.Concat(s.stacked, s.carried, s.sliced)
 	residualTypes := portTypes(s.h.Linear)[:s.h.Residuals()]
 	for _, r := range s.invariant {
 		l.fixed = append(l.fixed, s.values[r])

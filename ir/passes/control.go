@@ -11,7 +11,7 @@ import (
 func control() map[ir.Op][]rule {
 	return map[ir.Op][]rule{
 		ops.OpCond: {condKnown},
-		ops.OpScan: {scanOfNothing, scanInvariant},
+		ops.OpScan: {scanOfNothing, scanInvariant, scanSunk},
 	}
 }
 

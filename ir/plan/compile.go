@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/kernel"
@@ -57,6 +59,7 @@ type compiler struct {
 	inputs     arenas
 	constants  arenas
 	temps      pool
+	gates      arenas
 	codes      []StatusCode
 	statusAt   int // the status buffer, -1 while there is none
 }
@@ -73,6 +76,7 @@ func newCompiler(m *ir.Module, t Target, pr Printer) *compiler {
 		inputs:    arenas{p: p, kind: InputBuffer, limit: limit},
 		constants: arenas{p: p, kind: ConstantBuffer, limit: limit},
 		temps:     pool{p: p, limit: limit, blocks: map[int][]block{}},
+		gates:     arenas{p: p, kind: TempBuffer, limit: limit},
 		statusAt:  -1,
 	}
 }
@@ -87,12 +91,23 @@ type entryCompiler struct {
 }
 
 // placedLaunch is a launch with its position in the entry, the group it computes
-// and the loops it is in, outermost first.
+// the loops it is in, outermost first, and what it stands under. Where gate is set
+// it is that of a gate.
 type placedLaunch struct {
 	kernel.Launch
 	program *kernel.Program
 	group   *kernel.Group
-	loops   []*kernel.Loop
+	rounds  []*round
+	guard   *guard
+	gate    *gate
+}
+
+// round is a loop around launches: the programs that are run in turn, how often,
+// and the places that change roles with every round.
+type round struct {
+	count    int
+	swaps    [][2]*kernel.Tensor
+	programs []*kernel.Program
 }
 
 func (c *compiler) entry(e ir.Entry) error {
@@ -119,6 +134,7 @@ func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 	o.Tensors = c.target.Limits.StorageBuffers - 1
 	o.FirstCode = len(c.codes) + 1
 	o.Cache = c.cache
+	o.Branch = c.target.Branch
 	o.Unfused = c.target.Unfused
 	prog, err := kernel.Build(g, o)
 	if err != nil {
@@ -130,13 +146,16 @@ func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 		regions: map[*kernel.Tensor]region{},
 	}
 	c.addCodes(prog.Checks)
-	if err := ec.schedule(prog, nil); err != nil {
+	if err := ec.schedule(prog, nil, nil); err != nil {
 		return nil, err
 	}
 	if err := ec.placeAll(); err != nil {
 		return nil, err
 	}
-	return ec, ec.cut()
+	if err := ec.cut(); err != nil {
+		return nil, err
+	}
+	return ec, ec.makeGates()
 }
 
 // addCodes numbers the checks of an entry after those of the entries before.
@@ -151,29 +170,65 @@ func (c *compiler) addCodes(checks []*ir.Node) {
 	}
 }
 
-// schedule makes the kernels of all items, loops written out in place.
-func (c *entryCompiler) schedule(p *kernel.Program, loops []*kernel.Loop) error {
+// schedule makes the kernels of all items, those of loops and branches in place.
+func (c *entryCompiler) schedule(p *kernel.Program, rounds []*round, u *guard) error {
 	for _, item := range p.Items {
-		switch item := item.(type) {
-		case *kernel.Group:
-			launches, err := p.Schedule(item, c.target.device())
-			if err != nil {
-				return err
-			}
-			for _, l := range launches {
-				c.launches = append(c.launches, placedLaunch{l, p, item, loops})
-			}
-		case *kernel.Loop:
-			if item.Count > MaxRepeat {
-				return item.Node.Fail(ir.Errorf(ir.ErrUnsupported, "%d steps, and a plan repeats up to %d times", item.Count, MaxRepeat))
-			}
-			inner := append(append([]*kernel.Loop(nil), loops...), item)
-			if err := c.schedule(item.Body, inner); err != nil {
-				return err
-			}
+		if err := c.scheduleItem(p, item, rounds, u); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func (c *entryCompiler) scheduleItem(p *kernel.Program, item kernel.Item, rounds []*round, u *guard) error {
+	switch item := item.(type) {
+	case *kernel.Group:
+		launches, err := p.Schedule(item, c.target.device())
+		for _, l := range launches {
+			c.launches = append(c.launches, placedLaunch{Launch: l, program: p, group: item, rounds: rounds, guard: u})
+		}
+		return err
+	case *kernel.Loop:
+		inner, err := inside(rounds, item.Node, &round{item.Count, item.Swaps, item.Programs()})
+		if err != nil {
+			return err
+		}
+		return c.schedule(item.Body, inner, u)
+	case *kernel.Branch:
+		g := c.addGate(item.Pred, u, rounds)
+		for side, taken := range item.Taken {
+			if err := c.schedule(taken, rounds, &guard{g, side}); err != nil {
+				return err
+			}
+		}
+	case *kernel.While:
+		return c.scheduleWhile(item, rounds, u)
+	}
+	return nil
+}
+
+// scheduleWhile makes a repeat of as many rounds as the loop may take. Once its
+// condition does not hold its carries stay, and so does the condition.
+func (c *entryCompiler) scheduleWhile(w *kernel.While, rounds []*round, u *guard) error {
+	if w.Max == 0 {
+		return w.Node.Fail(ir.Errorf(ir.ErrUnsupported, "a loop without max_steps: a plan is recorded before it is known how often the loop runs"))
+	}
+	inner, err := inside(rounds, w.Node, &round{count: w.Max, programs: w.Programs()})
+	if err != nil {
+		return err
+	}
+	if err := c.schedule(w.Cond, inner, u); err != nil {
+		return err
+	}
+	return c.schedule(w.Body, inner, &guard{c.addGate(w.Pred, u, inner), 0})
+}
+
+// inside returns the loops around what the loop r of a node runs.
+func inside(rounds []*round, n *ir.Node, r *round) ([]*round, error) {
+	if r.count > MaxRepeat {
+		return nil, n.Fail(ir.Errorf(ir.ErrUnsupported, "%d steps, and a plan repeats up to %d times", r.count, MaxRepeat))
+	}
+	return append(slices.Clone(rounds), r), nil
 }
 
 // statusBuffer returns the buffer of the status words, made at first use.
@@ -223,6 +278,7 @@ func (l *Limits) raise(steps []Step) {
 			}
 		case *Repeat:
 			l.raise(s.Steps)
+			l.raise(s.Odd)
 		}
 	}
 }

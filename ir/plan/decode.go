@@ -360,10 +360,16 @@ func (r *reader) steps(depth int) []Step {
 		switch kind := r.u32(); kind {
 		case stepDispatch:
 			*s = r.dispatch()
+		case stepIndirect:
+			d := r.dispatch()
+			d.Grid = &Cell{Buffer: r.u32(), Offset: r.u64()}
+			*s = d
 		case stepCopy:
 			*s = &Copy{Src: r.u32(), SrcOffset: r.u64(), Dst: r.u32(), DstOffset: r.u64(), Bytes: r.u64()}
 		case stepRepeat:
 			*s = &Repeat{Count: r.u32(), Steps: r.steps(depth + 1)}
+		case stepTurns:
+			*s = &Repeat{Count: r.u32(), Steps: r.steps(depth + 1), Odd: r.steps(depth + 1)}
 		default:
 			r.failAt(r.off-4, ErrVersion, 8, "a step of kind %d is not known to this reader", kind)
 		}

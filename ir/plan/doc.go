@@ -16,7 +16,8 @@
 // persistent slot (a parameter or a state) keeps its contents from run to run
 // and is shared by all entries. An input slot keeps its contents too, because
 // no step may write it; an output holds its value until the next run of any
-// entry.
+// entry. A repeat may have other steps for odd rounds, and a dispatch may find its
+// grid in memory: steps before have left there the one it states, or zeros.
 //
 // # How a kernel is bound
 //
@@ -109,9 +110,11 @@
 //     contents.
 //  36. In one dispatch a buffer is either only read, or all its windows are
 //     writable and share no byte: WebGPU's usage rule, without which results
-//     depend on the order of threads.
+//     depend on the order of threads. The buffer that an indirect dispatch reads
+//     its grid from, within which the grid's window lies (rule 14), is not written.
 //  37. A copy is between two buffers, as WebGPU asks.
 //  38. A repeat is run 1 to [MaxRepeat] times: the counters are that many rows.
+//     The steps of its odd rounds obey the rules even where it has none.
 //  39. Repeats are nested at most [MaxCounters] deep: readers recurse.
 //  40. An entry makes at most [MaxDispatches] dispatches, copies and rounds of
 //     empty repeats, all repeats written out: its run ends.

@@ -38,7 +38,9 @@ import (
 // Steps are a list of {u32 kind, fields}: 0, dispatch: u32 kernel, u32 groups
 // x y z, list of (u32 buffer, u64 offset, u64 bytes); 1, copy: u32 source,
 // u64 offset, u32 destination, u64 offset, u64 bytes; 2, repeat: u32 count,
-// steps.
+// steps; and since version 1.1: 3, repeat in turns: u32 count, steps of even
+// rounds, steps of odd rounds; 4, indirect dispatch: the fields of a dispatch, u32
+// buffer, u64 offset.
 func Encode(p *Plan) ([]byte, error) {
 	if err := Validate(p); err != nil {
 		return nil, err
@@ -219,7 +221,11 @@ func (w *writer) steps(steps []Step) {
 	list(w, steps, func(s *Step) {
 		switch s := (*s).(type) {
 		case *Dispatch:
-			w.u32(stepDispatch)
+			kind := stepDispatch
+			if s.Grid != nil {
+				kind = stepIndirect
+			}
+			w.u32(kind)
 			w.u32(s.Kernel)
 			w.triple(s.Groups)
 			w.u32(len(s.Bindings))
@@ -227,6 +233,10 @@ func (w *writer) steps(steps []Step) {
 				w.u32(b.Buffer)
 				w.u64(b.Offset)
 				w.u64(b.Bytes)
+			}
+			if s.Grid != nil {
+				w.u32(s.Grid.Buffer)
+				w.u64(s.Grid.Offset)
 			}
 		case *Copy:
 			w.u32(stepCopy)
@@ -236,9 +246,16 @@ func (w *writer) steps(steps []Step) {
 			w.u64(s.DstOffset)
 			w.u64(s.Bytes)
 		case *Repeat:
-			w.u32(stepRepeat)
+			if len(s.Odd) == 0 {
+				w.u32(stepRepeat)
+				w.u32(s.Count)
+				w.steps(s.Steps)
+				return
+			}
+			w.u32(stepTurns)
 			w.u32(s.Count)
 			w.steps(s.Steps)
+			w.steps(s.Odd)
 		}
 	})
 }

@@ -9,10 +9,11 @@ import (
 // The version of the format that Encode writes. A reader reads every minor
 // version of its major: what a later minor version adds is a new section,
 // flagged as required if the plan cannot be run without it, or new fields at
-// the end of a record, which a reader steps over.
+// the end of a record, which a reader steps over. A new kind of step is refused
+// by readers that do not know it.
 const (
 	Major = 1
-	Minor = 0
+	Minor = 1
 )
 
 const (
@@ -42,6 +43,8 @@ const (
 	stepDispatch = iota
 	stepCopy
 	stepRepeat
+	stepTurns
+	stepIndirect
 )
 
 // maxExact bounds what is read into an int: JavaScript's numbers are exact up

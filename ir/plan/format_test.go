@@ -80,8 +80,8 @@ func TestGoldenFileIsReadAndWrittenTheSame(t *testing.T) {
 	if !reflect.DeepEqual(p, want) {
 		t.Error("the golden file holds another plan than plantest.Linear")
 	}
-	if plan.Minor == 0 && !bytes.Equal(b, encoded(t, want)) {
-		t.Error("Encode writes version 1.0 differently now: raise Minor")
+	if again := encoded(t, want); !bytes.Equal(b[16:], again[16:]) {
+		t.Error("Encode writes what version 1.0 had differently now")
 	}
 }
 
@@ -139,7 +139,7 @@ func TestVersions(t *testing.T) {
 		{"a section twice", append(bytes.Clone(base), section("BUFS", 1, make([]byte, 4))...), plan.ErrDamaged, "twice"},
 		{"a damaged variant", append(bytes.Clone(base), section("VARI", 0, []byte("RLXP"))...), plan.ErrDamaged, "header"},
 		{"bytes too many in a section", with(lengthenMeta), plan.ErrDamaged, "too many"},
-		{"bytes added by a later minor version", with(func(b []byte) []byte { b[6] = 1; return lengthenMeta(b) }), nil, ""},
+		{"bytes added by a later minor version", with(func(b []byte) []byte { b[6] = 9; return lengthenMeta(b) }), nil, ""},
 		{"another kind of file", []byte("PK\x03\x04 and so on, and on"), plan.ErrDamaged, "not a plan"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,9 +28,12 @@ func TestMemoryOfRandomGraphsHoldsWhatIsRead(t *testing.T) {
 		g, _ := irtest.RandomGraph(rand.New(rand.NewPCG(seed, 7)), 3+int(seed)%60)
 		target := WebGPU()
 		target.Unfused = seed%2 == 1
+		if seed%3 > 0 {
+			target.Branch = 1
+		}
 		ec := compileEntry(t, g, target)
 		m := newMemory(ec)
-		if m.follow(ec.entry.Steps); m.next != len(ec.launches) {
+		if m.follow(ec.entry.Steps, 0); m.next != len(ec.launches) {
 			t.Errorf("seed %d: %d dispatches for %d launches", seed, m.next, len(ec.launches))
 		}
 		for _, o := range ec.program.Outputs {
@@ -115,21 +119,45 @@ func (m *memory) read(by string, t *kernel.Tensor) {
 	}
 }
 
-// follow runs steps, those of a repeat twice: that shows what one iteration
-// leaves to the next.
-func (m *memory) follow(steps []Step) {
+// follow runs steps inside depth loops, those of a repeat two or three times:
+// that shows what one iteration leaves to the next, and where the last one leaves
+// its results.
+func (m *memory) follow(steps []Step, depth int) {
 	for _, s := range steps {
 		switch s := s.(type) {
 		case *Dispatch:
 			m.dispatch(s)
 		case *Repeat:
-			first := m.next
-			for range min(s.Count, 2) {
+			swaps := m.ec.launches[m.next].rounds[depth].swaps
+			first, rounds := m.next, min(s.Count, 2+s.Count%2)
+			for i := range rounds {
+				if i > 0 {
+					m.swap(swaps)
+				}
 				m.next = first
-				m.follow(s.Steps)
+				m.follow(s.Round(i), depth+1)
+			}
+			if rounds%2 == 0 {
+				m.swap(swaps)
 			}
 		}
 	}
+}
+
+// swap lets the two places of each pair change roles.
+func (m *memory) swap(pairs [][2]*kernel.Tensor) {
+	for _, p := range pairs {
+		a, b := p[0].Root(), p[1].Root()
+		for _, at := range slices.Concat(m.rows(a), m.rows(b)) {
+			switch m.owner[at] {
+			case a:
+				m.owner[at] = b
+			case b:
+				m.owner[at] = a
+			}
+		}
+	}
+	m.ec.swap(pairs)
 }
 
 // dispatch looks at what is read before and after the writes: none may go where

@@ -24,9 +24,11 @@ func (c *entryCompiler) placeLeaves(p *kernel.Program) error {
 		}
 	}
 	for _, item := range p.Items {
-		if l, ok := item.(*kernel.Loop); ok {
-			if err := c.placeLeaves(l.Body); err != nil {
-				return err
+		if x, ok := item.(kernel.Control); ok {
+			for _, inner := range x.Programs() {
+				if err := c.placeLeaves(inner); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -127,30 +129,36 @@ func (c *entryCompiler) lifetimes() []*lifetime {
 // that the tensor was not made in.
 func (c *entryCompiler) span(i int, t *kernel.Tensor) (from, to int) {
 	from, to = i, i
-	for depth, loop := range c.launches[i].loops {
-		if slices.Contains(loop.Body.Tensors, t) || madeInside(loop.Body, t) {
+	for depth, r := range c.launches[i].rounds {
+		if slices.ContainsFunc(r.programs, func(p *kernel.Program) bool { return madeInside(p, t) }) {
 			continue
 		}
-		for from > 0 && c.inLoop(from-1, depth, loop) {
+		for from > 0 && c.inLoop(c.launches[from-1], depth, r) {
 			from--
 		}
-		for to+1 < len(c.launches) && c.inLoop(to+1, depth, loop) {
+		for to+1 < len(c.launches) && c.inLoop(c.launches[to+1], depth, r) {
 			to++
 		}
 	}
 	return from, to
 }
 
-func (c *entryCompiler) inLoop(i, depth int, loop *kernel.Loop) bool {
-	loops := c.launches[i].loops
-	return depth < len(loops) && loops[depth] == loop
+func (c *entryCompiler) inLoop(l placedLaunch, depth int, r *round) bool {
+	return depth < len(l.rounds) && l.rounds[depth] == r
 }
 
-// madeInside reports whether a tensor belongs to a loop inside a body.
+// madeInside reports whether a tensor belongs to a program or to one that it runs.
 func madeInside(p *kernel.Program, t *kernel.Tensor) bool {
+	if slices.Contains(p.Tensors, t) {
+		return true
+	}
 	for _, item := range p.Items {
-		if l, ok := item.(*kernel.Loop); ok && (slices.Contains(l.Body.Tensors, t) || madeInside(l.Body, t)) {
-			return true
+		if x, ok := item.(kernel.Control); ok {
+			for _, inner := range x.Programs() {
+				if madeInside(inner, t) {
+					return true
+				}
+			}
 		}
 	}
 	return false

@@ -15,6 +15,8 @@ const (
 	WordBytes = 4
 	// StatusBytes is the size of the status word with its details.
 	StatusBytes = 16
+	// gridBytes is the size of a grid in memory.
+	gridBytes = 12
 	// MaxCounters is the greatest depth of repeats. A pipeline has at most 8
 	// uniform bindings with dynamic offsets by default; one is for scalars.
 	MaxCounters = 7
@@ -199,6 +201,15 @@ type Dispatch struct {
 	Groups [3]int
 	// Bindings are the windows of the kernel's storage arrays, in order.
 	Bindings []Binding
+	// Grid, where it is set, is where steps before have left Groups, three u32, or
+	// zeros: the kernel then does not run.
+	Grid *Cell
+}
+
+// Cell is a place of three u32 in a buffer.
+type Cell struct {
+	Buffer int
+	Offset int // a multiple of WordBytes
 }
 
 // Binding is a window into a buffer.
@@ -217,11 +228,21 @@ type Copy struct {
 	Bytes          int
 }
 
-// Repeat runs Steps Count times. Kernels in it can read the count of each
-// repeat they are in.
+// Repeat runs Steps Count times, or where Odd is not empty Odd in place of every
+// second one: rounds 1, 3, …. Kernels in it can read the count of each repeat they
+// are in.
 type Repeat struct {
 	Count int
 	Steps []Step
+	Odd   []Step
+}
+
+// Round returns the steps of a round, counted from 0.
+func (r *Repeat) Round(i int) []Step {
+	if i%2 == 1 && len(r.Odd) > 0 {
+		return r.Odd
+	}
+	return r.Steps
 }
 
 func (*Dispatch) step() {}

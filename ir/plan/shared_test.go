@@ -101,7 +101,7 @@ var fileCases = []struct {
 		return append(append(b, section("FUTR", 0, nil)...), section("FUTR", 2, nil)...)
 	}},
 	{"an unknown required section", 8, false, func(b []byte) []byte { return append(b, section("FUTR", 1, nil)...) }},
-	{"an unknown kind of step", 8, false, func(b []byte) []byte { return put(b, after(b, "fold", 36), 3) }},
+	{"an unknown kind of step", 8, false, func(b []byte) []byte { return put(b, after(b, "fold", 36), 5) }},
 	{"a section twice", 7, false, func(b []byte) []byte { return append(b, section("SYMS", 0, make([]byte, 4))...) }},
 	{"a required section missing", 7, false, func(b []byte) []byte { b = write(b, "KRNL", "KRNX"); return put(b, after(b, "KRNX", 4), 0) }},
 	{"an optional section missing", 0, false, func(b []byte) []byte { return b[:bytes.LastIndex(b, []byte("STAT"))] }},

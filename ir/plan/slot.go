@@ -56,7 +56,12 @@ func dispatches(steps []Step) int {
 		case *Dispatch:
 			n++
 		case *Repeat:
-			n += s.Count * dispatches(s.Steps)
+			even := dispatches(s.Steps)
+			odd := even
+			if len(s.Odd) > 0 {
+				odd = dispatches(s.Odd)
+			}
+			n += (s.Count+1)/2*even + s.Count/2*odd
 		}
 	}
 	return n

@@ -9,38 +9,54 @@ import (
 	"github.com/rlx-go/rlx/ir/kernel"
 )
 
-// addSteps prints the kernels and lists the dispatches, loops nested.
-func (c *entryCompiler) addSteps() error {
-	type open struct {
-		loop  *kernel.Loop
-		steps []Step
-	}
-	stack := []open{{}}
-	leave := func() {
-		top := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		out := &stack[len(stack)-1].steps
-		*out = append(*out, &Repeat{Count: top.loop.Count, Steps: top.steps})
-	}
-	for _, l := range c.launches {
-		for len(stack)-1 > len(l.loops) || len(stack) > 1 && stack[len(stack)-1].loop != l.loops[len(stack)-2] {
-			leave()
+// addSteps prints the kernels and lists the dispatches.
+func (c *entryCompiler) addSteps() (err error) {
+	c.entry.Steps, err = c.steps(c.launches, 0)
+	return err
+}
+
+// steps prints the kernels of launches inside depth loops and lists their
+// dispatches, those of further loops nested. Tensors lie in c.regions, where two
+// places that a loop swaps have changed roles in its odd rounds.
+func (c *entryCompiler) steps(launches []placedLaunch, depth int) ([]Step, error) {
+	var out []Step
+	for len(launches) > 0 {
+		l, n := launches[0], 1
+		var step Step
+		var err error
+		if len(l.rounds) == depth {
+			step, err = c.dispatch(l)
+		} else {
+			for n < len(launches) && c.inLoop(launches[n], depth, l.rounds[depth]) {
+				n++
+			}
+			step, err = c.repeat(l.rounds[depth], launches[:n], depth+1)
 		}
-		for len(stack)-1 < len(l.loops) {
-			stack = append(stack, open{loop: l.loops[len(stack)-1]})
-		}
-		d, err := c.dispatch(l.Launch)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		top := &stack[len(stack)-1].steps
-		*top = append(*top, d)
+		out, launches = append(out, step), launches[n:]
 	}
-	for len(stack) > 1 {
-		leave()
+	return out, nil
+}
+
+func (c *entryCompiler) repeat(l *round, launches []placedLaunch, depth int) (*Repeat, error) {
+	r := &Repeat{Count: l.count}
+	var err error
+	if r.Steps, err = c.steps(launches, depth); err != nil || l.count == 1 || len(l.swaps) == 0 {
+		return r, err
 	}
-	c.entry.Steps = stack[0].steps
-	return nil
+	c.swap(l.swaps)
+	defer c.swap(l.swaps)
+	r.Odd, err = c.steps(launches, depth)
+	return r, err
+}
+
+func (c *entryCompiler) swap(pairs [][2]*kernel.Tensor) {
+	for _, p := range pairs {
+		a, b := p[0].Root(), p[1].Root()
+		c.regions[a], c.regions[b] = c.regions[b], c.regions[a]
+	}
 }
 
 // cut replaces launches that cannot be bound as their tensors lie.
@@ -58,8 +74,11 @@ func (c *entryCompiler) cut() error {
 // addCut adds a launch. A group of parts side by side that cannot be bound is cut
 // in two between parts, again and again: nothing goes from one to the other.
 func (c *entryCompiler) addCut(l placedLaunch) error {
-	parts := l.group.Parts
-	if len(parts) < 2 || c.bindable(l.Args) {
+	var parts []*kernel.Group
+	if l.group != nil {
+		parts = l.group.Parts
+	}
+	if len(parts) < 2 || c.bindable(l.Args, l.rounds) {
 		c.launches = append(c.launches, l)
 		return nil
 	}
@@ -70,7 +89,7 @@ func (c *entryCompiler) addCut(l placedLaunch) error {
 			return err
 		}
 		for _, launch := range launches {
-			if err := c.addCut(placedLaunch{launch, l.program, g, l.loops}); err != nil {
+			if err := c.addCut(placedLaunch{Launch: launch, program: l.program, group: g, rounds: l.rounds, guard: l.guard}); err != nil {
 				return err
 			}
 		}
@@ -79,8 +98,16 @@ func (c *entryCompiler) addCut(l placedLaunch) error {
 }
 
 // bindable reports whether a kernel can bind these tensors, those in one arena
-// together where all of them are of words.
-func (c *entryCompiler) bindable(args []*kernel.Tensor) bool {
+// together where all of them are of words, in all rounds of the loops around it.
+func (c *entryCompiler) bindable(args []*kernel.Tensor, rounds []*round) bool {
+	if len(rounds) > 0 {
+		if !c.bindable(args, rounds[1:]) {
+			return false
+		}
+		c.swap(rounds[0].swaps)
+		defer c.swap(rounds[0].swaps)
+		return len(rounds[0].swaps) == 0 || c.bindable(args, rounds[1:])
+	}
 	bindings := len(args)
 	for _, members := range c.shareable(args) {
 		bindings -= len(members) - 1
@@ -107,7 +134,7 @@ func (c *entryCompiler) shareable(args []*kernel.Tensor) map[int][]int {
 }
 
 // dispatch binds a launch and prints its kernel.
-func (c *entryCompiler) dispatch(l kernel.Launch) (*Dispatch, error) {
+func (c *entryCompiler) dispatch(l placedLaunch) (*Dispatch, error) {
 	k, bindings := l.Kernel, c.bindings(l.Args)
 	if len(bindings) > c.target.Limits.StorageBuffers {
 		var err error
@@ -116,7 +143,11 @@ func (c *entryCompiler) dispatch(l kernel.Launch) (*Dispatch, error) {
 		}
 	}
 	number, err := c.kernel(kernelKey{k, accessOf(k, bindings)})
-	return &Dispatch{Kernel: number, Groups: l.Kernel.Groups, Bindings: bindings}, err
+	d := &Dispatch{Kernel: number, Groups: l.Kernel.Groups, Bindings: bindings}
+	if l.guard != nil {
+		d.Grid = c.cell(l.guard, d.Groups)
+	}
+	return d, err
 }
 
 // bindings returns the windows of a launch's storage arrays.

@@ -78,6 +78,7 @@ type Target struct {
 	F16       bool   // kernels may compute in f16
 	Subgroups bool   // kernels may have subgroup statements
 	Subgroup  [2]int // the range of subgroup sizes, where Subgroups is set
+	Branch    int    // how much work it takes for only the branch taken to run: see [kernel.Options]
 	Unfused   bool   // each node is a kernel of its own: see [kernel.Options]
 	// ScoreBytes is the most that the scores of an attention take before they are
 	// computed in blocks and not kept, 0 for [kernel.ScoreBytes].
@@ -99,9 +100,14 @@ func (t Target) claims(n *ir.Node) bool {
 	return kernel.AttendsInBlocks(n, t.device(), most)
 }
 
+// worthGate is how many elements two branches must compute for a gate to pay: at
+// some 10¹¹ elements a second it takes as long as the gate's launch, about 10 µs,
+// and the indirect dispatches behind it, which are checked on the device.
+const worthGate = 1 << 20
+
 // WebGPU returns the target that every WebGPU device meets.
 func WebGPU() Target {
-	return Target{Name: "webgpu", Dialect: dtype.WGSL, Limits: DefaultLimits()}
+	return Target{Name: "webgpu", Dialect: dtype.WGSL, Limits: DefaultLimits(), Branch: worthGate}
 }
 
 // Printer writes kernels of the loop IR in one dialect. Print is a pure

@@ -139,7 +139,12 @@ func (v *validator) repeat(e *Entry, s *Repeat, depth int) (int, *FormatError) {
 		return 0, invalid(39, "repeats are nested more than %d deep", MaxCounters)
 	}
 	n, err := v.steps(e, s.Steps, depth)
-	return int(min(int64(max(n, 1))*int64(s.Count), MaxDispatches+1)), err
+	odd := n
+	if err == nil && len(s.Odd) > 0 {
+		odd, err = v.steps(e, s.Odd, depth)
+	}
+	work := int64(max(n, 1))*int64((s.Count+1)/2) + int64(max(odd, 1))*int64(s.Count/2)
+	return int(min(work, MaxDispatches+1)), err
 }
 
 func (v *validator) copies(s *Copy) *FormatError {
@@ -179,7 +184,23 @@ func (v *validator) dispatch(e *Entry, d *Dispatch, depth int) *FormatError {
 			return err.in("binding %d", i)
 		}
 	}
-	return v.usage(k.Storage, d.Bindings)
+	if err := v.usage(k.Storage, d.Bindings); err != nil || d.Grid == nil {
+		return err
+	}
+	return v.grid(k.Storage, d)
+}
+
+// grid checks where a dispatch takes its grid from.
+func (v *validator) grid(access []kernel.Access, d *Dispatch) *FormatError {
+	if err := v.window(d.Grid.Buffer, d.Grid.Offset, gridBytes, WordBytes); err != nil {
+		return err
+	}
+	for i, b := range d.Bindings {
+		if access[i] != kernel.Read && b.Buffer == d.Grid.Buffer {
+			return invalid(36, "binding %d writes to buffer %d, which the grid is read from", i, b.Buffer)
+		}
+	}
+	return nil
 }
 
 // launch checks how a kernel is run, but for what it is bound to.

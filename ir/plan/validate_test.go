@@ -119,6 +119,18 @@ var refused = []planCase{
 	{"a counter outside a repeat", func(p *plan.Plan) { p.Kernels[0].Counters = 1 }, 33, "1 counters inside 0", false},
 	{"a repeat of zero", func(p *plan.Plan) { p.Entries[entryFold].Steps[1].(*plan.Repeat).Count = 0 }, 38, "a count of 0", false},
 	{"a repeat over the limit", func(p *plan.Plan) { p.Entries[entryFold].Steps[1].(*plan.Repeat).Count = 65537 }, 38, "a count of 65537", false},
+	{"a grid outside its buffer", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.Cell{Buffer: 4, Offset: 248} }, 14, "outside buffer", false},
+	{"a grid between words", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.Cell{Buffer: 4, Offset: 2} }, 14, "multiple of 4", false},
+	{"a grid in a buffer that the kernel writes", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.Cell{Buffer: 3, Offset: 512} }, 36, "the grid is read from", false},
+	{"odd rounds without a kernel", func(p *plan.Plan) {
+		outer := fold(p)
+		outer.Count, outer.Odd = 1, []plan.Step{&plan.Dispatch{Kernel: 99}}
+	}, 30, "no kernel 99", false},
+	{"odd rounds with too much to do", func(p *plan.Plan) {
+		outer := fold(p)
+		outer.Count = 3
+		outer.Odd = []plan.Step{&plan.Repeat{Count: 65536, Steps: []plan.Step{&plan.Repeat{Count: 16, Steps: outer.Steps[0].(*plan.Repeat).Steps}}}}
+	}, 40, "dispatches", false},
 	{"one dispatch too many", func(p *plan.Plan) {
 		e := &p.Entries[entryFold]
 		e.Steps = append(most(e.Steps[1]), e.Steps[2])
@@ -166,6 +178,10 @@ var refused = []planCase{
 }
 
 var accepted = []planCase{
+	{"rounds in turns", func(p *plan.Plan) { outer := fold(p); outer.Odd = []plan.Step{outer.Steps[0], outer.Steps[0]} }, 0, "", false},
+	{"a grid in memory", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.Cell{Buffer: 4, Offset: 244} }, 0, "", false},
+	{"a grid in a buffer that is read", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.Cell{Buffer: 2} }, 0, "", false},
+	{"a single round, and steps for odd ones", func(p *plan.Plan) { outer := fold(p); outer.Count, outer.Odd = 1, outer.Steps }, 0, "", false},
 	{"the plan itself", func(p *plan.Plan) {}, 0, "", false},
 	{"no status word", func(p *plan.Plan) { p.Status = nil }, 0, "", false},
 	{"an input with no elements", func(p *plan.Plan) { s := named(p, "free"); s.Dims, s.Bytes = []int{0, 4}, 0 }, 0, "", false},
@@ -206,6 +222,9 @@ func rows(p *plan.Plan, n int) {
 	}
 }
 
+// fold returns the outer repeat of entry fold.
+func fold(p *plan.Plan) *plan.Repeat { return p.Entries[entryFold].Steps[1].(*plan.Repeat) }
+
 // most makes as many dispatches as can be, all of that within the repeats of
 // entry fold.
 func most(fold plan.Step) []plan.Step {
@@ -239,6 +258,11 @@ func TestDispatchesCountsRepeats(t *testing.T) {
 		if got := p.Entry(name).Dispatches(); got != want {
 			t.Errorf("%s: %d dispatches, want %d", name, got, want)
 		}
+	}
+	outer := fold(p)
+	outer.Odd = slices.Repeat(outer.Steps[0].(*plan.Repeat).Steps, 5)
+	if got := p.Entry("fold").Dispatches(); got != 2+5+2+1 {
+		t.Errorf("with odd rounds of 5: %d dispatches", got)
 	}
 	if p.Entry("nothing") != nil || p.Lookup("loss") != nil || p.Lookup("w") == nil {
 		t.Error("Entry or Lookup found the wrong thing")

@@ -5,7 +5,7 @@
  */
 
 export * from './runtime.js';
-export { type Branch, GraphBuilder, type LoopBody, type LoopOptions } from './graph/builder.js';
+export { type Branch, GraphBuilder, type LoopBody, type LoopOptions, type WhileBody, type WhileOptions } from './graph/builder.js';
 export { init, type InitOptions, type Limits } from './graph/compiler.js';
 export { Graph, graph, type Optimizer, type Output, parseGraph, type Port, type Schedule, type StepOptions } from './graph/graph.js';
 export { type Initial, initialParams } from './graph/initial.js';

@@ -107,6 +107,27 @@ test('a loop and a choice are graphs of their own', async () => {
   }
 });
 
+test('a loop runs as long as its condition holds, on the GPU and on the CPU', async () => {
+  const made = graph('while', (b) => {
+    const x = b.param('x', 'f32', [2], Float32Array.of(1, 2)), most = b.input('most', 'f32');
+    const [grown, steps] = b.whileLoop({ carries: [x, b.full('i32', [], 0)], maxSteps: 5 },
+      (_, __, [c]) => c.reduceSum().lt(most),
+      (_, __, [c, n]) => [c.mul(x).add(c), n.add(1)]);
+    b.output('grown', grown);
+    b.output('steps', steps);
+    b.output('loss', grown.reduceSum());
+  });
+  for (const on of ['gpu', 'cpu']) {
+    for (const [most, grown, steps] of [[0, [1, 2], 0], [10, [4, 18], 2], [1e9, [32, 486], 5]]) {
+      assert.deepEqual(await valueOf(made, { most }, 'grown', on), grown);
+      assert.deepEqual(await valueOf(made, { most }, 'steps', on), [steps]);
+      // d(x·(1+x)^n)/dx = (1+x)^n + n·x·(1+x)^(n-1)
+      const slope = [1, 2].map((x) => (1 + x) ** steps + steps * x * (1 + x) ** (steps - 1));
+      assert.deepEqual(await valueOf(made.grad('loss', 'x'), { most }, 'grad/x', on), slope);
+    }
+  }
+});
+
 for (const on of ['gpu', 'cpu']) {
   test(`a body uses values and declares parameters of the graph around it, on the ${on}`, async () => {
     const made = graph('capture', (b) => {

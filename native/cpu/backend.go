@@ -79,5 +79,7 @@ func (b backend) supported(g *ir.Graph) error {
 	return nil
 }
 
-// options let a group touch any number of tensors: there are no bindings here.
-var options = kernel.Options{Tensors: 1 << 20, FirstCode: 1}
+// options let a group touch any number of tensors: there are no bindings here. A
+// choice costs next to nothing; branches of a few elements are computed both to
+// fuse with what is around.
+var options = kernel.Options{Tensors: 1 << 20, FirstCode: 1, Branch: 256}

@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"encoding/binary"
 	"errors"
 	"slices"
 
@@ -115,7 +116,7 @@ func (e *entry) hasChecks(steps []plan.Step) bool {
 		case *plan.Dispatch:
 			return slices.ContainsFunc(s.Bindings, func(b plan.Binding) bool { return b.Buffer == st.Buffer })
 		case *plan.Repeat:
-			return e.hasChecks(s.Steps)
+			return e.hasChecks(s.Steps) || e.hasChecks(s.Odd)
 		}
 		return false
 	})
@@ -150,9 +151,23 @@ func (e *entry) build() (err error) {
 	return e.capture()
 }
 
+// gated reports whether some dispatch finds its grid in memory, which a graph of
+// plain launches cannot do.
+func gated(steps []plan.Step) bool {
+	return slices.ContainsFunc(steps, func(s plan.Step) bool {
+		switch s := s.(type) {
+		case *plan.Dispatch:
+			return s.Grid != nil
+		case *plan.Repeat:
+			return gated(s.Steps) || gated(s.Odd)
+		}
+		return false
+	})
+}
+
 // capture makes a graph of the steps.
 func (e *entry) capture() error {
-	if e.p.debug || e.spec.Dispatches() == 0 || e.spec.Dispatches() > maxGraph {
+	if e.p.debug || gated(e.spec.Steps) || e.spec.Dispatches() == 0 || e.spec.Dispatches() > maxGraph {
 		return nil
 	}
 	var err error
@@ -186,7 +201,7 @@ func (e *entry) steps(steps []plan.Step, counters []int) error {
 			inner := append(slices.Clone(counters), 0)
 			for i := 0; i < s.Count && err == nil; i++ {
 				inner[len(counters)] = i
-				err = e.steps(s.Steps, inner)
+				err = e.steps(s.Round(i), inner)
 			}
 		}
 		if err != nil {
@@ -196,8 +211,25 @@ func (e *entry) steps(steps []plan.Step, counters []int) error {
 	return nil
 }
 
+// held reports whether a gate holds a dispatch back: the grid in memory is zeros.
+// It waits for the gate.
+func (e *entry) held(d *plan.Dispatch) (bool, error) {
+	if d.Grid == nil {
+		return false, nil
+	}
+	word := make([]byte, plan.WordBytes)
+	if err := e.p.stream.Read(word, e.p.at(d.Grid.Buffer, d.Grid.Offset)); err != nil {
+		return false, err
+	}
+	err := e.p.stream.Synchronize()
+	return binary.LittleEndian.Uint32(word) == 0, err
+}
+
 func (e *entry) launch(d *plan.Dispatch, counters []int) error {
 	k := &e.p.plan.Kernels[d.Kernel]
+	if held, err := e.held(d); held || err != nil {
+		return driver.In(k.Name, err)
+	}
 	pointers := make([]driver.Ptr, 0, len(d.Bindings)+1)
 	for _, b := range d.Bindings {
 		pointers = append(pointers, e.p.at(b.Buffer, b.Offset))

@@ -163,8 +163,8 @@ func launches(p *plan.Plan, steps []plan.Step) []string {
 		case *plan.Dispatch:
 			out = append(out, fmt.Sprintf("run %s%s %d %d %d", cudacpp.Prefix, p.Kernels[s.Kernel].Name, s.Groups[0], s.Groups[1], s.Groups[2]))
 		case *plan.Repeat:
-			for range s.Count {
-				out = append(out, launches(p, s.Steps)...)
+			for i := range s.Count {
+				out = append(out, launches(p, s.Round(i))...)
 			}
 		}
 	}

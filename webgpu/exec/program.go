@@ -27,6 +27,8 @@ type (
 		scalars  bool
 		counters int
 		groups   [3]uint32
+		grid     *wgpu.Buffer // nil where groups are the grid
+		gridAt   uint64
 	}
 	copyOp struct {
 		src, dst             *wgpu.Buffer
@@ -35,7 +37,7 @@ type (
 	}
 	repeatOp struct {
 		count int
-		ops   []op
+		ops   [2][]op // of even rounds and of odd ones
 	}
 )
 
@@ -79,7 +81,7 @@ func (b *builder) buffer(label string, bytes int, usage wgpu.BufferUsage) (*wgpu
 func (b *builder) makeBuffers(queue *wgpu.Queue) error {
 	for i, spec := range b.p.Buffers {
 		label := fmt.Sprintf("%s %d", spec.Kind, i)
-		buf, err := b.buffer(label, spec.Bytes, wgpu.BufferUsageStorage|wgpu.BufferUsageCopySrc|wgpu.BufferUsageCopyDst)
+		buf, err := b.buffer(label, spec.Bytes, wgpu.BufferUsageStorage|wgpu.BufferUsageIndirect|wgpu.BufferUsageCopySrc|wgpu.BufferUsageCopyDst)
 		if err != nil {
 			return err
 		}
@@ -112,7 +114,7 @@ func mostRepeats(steps []plan.Step) int {
 	most := 0
 	for _, s := range steps {
 		if r, ok := s.(*plan.Repeat); ok {
-			most = max(most, r.Count, mostRepeats(r.Steps))
+			most = max(most, r.Count, mostRepeats(r.Steps), mostRepeats(r.Odd))
 		}
 	}
 	return most
@@ -232,11 +234,18 @@ func (b *builder) ops(steps []plan.Step, scalars *wgpu.Buffer, stride int) ([]op
 				dst: b.buffers[s.Dst], dstOffset: uint64(s.DstOffset), bytes: uint64(s.Bytes),
 			})
 		case *plan.Repeat:
-			inner, err := b.ops(s.Steps, scalars, stride)
-			if err != nil {
+			r := &repeatOp{count: s.Count}
+			var err error
+			if r.ops[0], err = b.ops(s.Steps, scalars, stride); err != nil {
 				return nil, err
 			}
-			out = append(out, &repeatOp{count: s.Count, ops: inner})
+			r.ops[1] = r.ops[0]
+			if len(s.Odd) > 0 {
+				if r.ops[1], err = b.ops(s.Odd, scalars, stride); err != nil {
+					return nil, err
+				}
+			}
+			out = append(out, r)
 		}
 	}
 	return out, nil
@@ -247,6 +256,9 @@ func (b *builder) dispatch(s *plan.Dispatch, scalars *wgpu.Buffer, stride int) (
 	made := &dispatchOp{
 		pipeline: b.pipelines[s.Kernel], scalars: k.ScalarBytes > 0, counters: k.Counters,
 		groups: [3]uint32{uint32(s.Groups[0]), uint32(s.Groups[1]), uint32(s.Groups[2])},
+	}
+	if s.Grid != nil {
+		made.grid, made.gridAt = b.buffers[s.Grid.Buffer], uint64(s.Grid.Offset)
 	}
 	layout, err := b.storageLayout(k)
 	if err != nil {

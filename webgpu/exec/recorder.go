@@ -39,7 +39,7 @@ func (r *recorder) record(ops []op, row uint32) error {
 			r.depth++
 			for i := range o.count {
 				r.counters[r.depth-1] = uint32(i * plan.RowBytes)
-				if err := r.record(o.ops, row); err != nil {
+				if err := r.record(o.ops[i%2], row); err != nil {
 					return err
 				}
 			}
@@ -71,6 +71,10 @@ func (r *recorder) dispatch(o *dispatchOp, row uint32) {
 		n += copy(r.offsets[n:], r.counters[:o.counters])
 		r.pass.SetBindGroup(1, o.uniforms, r.offsets[:n])
 		r.uniforms, r.row = o.uniforms, row
+	}
+	if o.grid != nil {
+		r.pass.DispatchWorkgroupsIndirect(o.grid, o.gridAt)
+		return
 	}
 	r.pass.DispatchWorkgroups(o.groups[0], o.groups[1], o.groups[2])
 }

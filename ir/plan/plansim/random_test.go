@@ -33,7 +33,7 @@ func eachRandomGraph(t *testing.T, f func(t *testing.T, g *ir.Graph, inputs map[
 // one without.
 func TestRandomGraphsEqualTheirMeaning(t *testing.T) {
 	unfused := plan.WebGPU()
-	unfused.Unfused = true
+	unfused.Unfused, unfused.Branch = true, 1
 	eachRandomGraph(t, func(t *testing.T, g *ir.Graph, inputs map[string]*ir.Array) {
 		t.Run("fused", func(t *testing.T) { checkTwoRuns(t, g, inputs, plan.WebGPU()) })
 		t.Run("unfused", func(t *testing.T) { checkTwoRuns(t, g, inputs, unfused) })

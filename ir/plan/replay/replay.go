@@ -147,19 +147,33 @@ func (s *Session) steps(steps []plan.Step, scalars []byte, counters []int) error
 func (s *Session) step(step plan.Step, scalars []byte, counters []int) error {
 	switch step := step.(type) {
 	case *plan.Dispatch:
+		if runs, err := s.runs(step.Grid); err != nil || !runs {
+			return err
+		}
 		n := min(s.plan.Kernels[step.Kernel].Counters, len(counters))
 		return s.device.Dispatch(step, scalars, counters[:n])
 	case *plan.Copy:
 		return s.device.Copy(step)
 	case *plan.Repeat:
 		for i := range step.Count {
-			if err := s.steps(step.Steps, scalars, append(counters[:len(counters):len(counters)], i)); err != nil {
+			if err := s.steps(step.Round(i), scalars, append(counters[:len(counters):len(counters)], i)); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	return ir.Errorf(ir.ErrUnsupported, "a step of type %T", step)
+}
+
+// runs reports whether a grid in memory is not of zeros, as one is that is not in
+// memory.
+func (s *Session) runs(grid *plan.Cell) (bool, error) {
+	if grid == nil {
+		return true, nil
+	}
+	word := make([]byte, plan.WordBytes)
+	err := s.device.Read(word, grid.Buffer, grid.Offset)
+	return binary.LittleEndian.Uint32(word) != 0, err
 }
 
 // status reports and clears the status words.

@@ -15,9 +15,11 @@ export interface DispatchOp {
   scalars: boolean;
   counters: number;
   groups: readonly number[];
+  /** Where the device has the grid, in place of `groups`. */
+  grid?: [buffer: GPUBuffer, offset: number];
 }
 export interface CopyOp { kind: 'copy'; from: GPUBuffer; fromOffset: number; to: GPUBuffer; toOffset: number; bytes: number }
-export interface RepeatOp { kind: 'repeat'; count: number; ops: Op[] }
+export interface RepeatOp { kind: 'repeat'; count: number; ops: [even: Op[], odd: Op[]] }
 export type Op = DispatchOp | CopyOp | RepeatOp;
 
 /** An entry with its objects. */
@@ -124,7 +126,7 @@ class Builder {
   }
 
   makeBuffers(): void {
-    const flags = usage.storage | usage.copySrc | usage.copyDst;
+    const flags = usage.storage | usage.indirect | usage.copySrc | usage.copyDst;
     this.#plan.buffers.forEach(({ kind, bytes }, i) => this.buffers.push(this.#buffer(`${kind} ${i}`, bytes, flags)));
     for (const { buffer, offset, data } of this.#plan.constants) this.#gpu.queue.writeBuffer(this.buffers[buffer]!, offset, data);
     const most = this.#plan.entries.reduce((n, { steps }) => Math.max(n, mostRepeats(steps)), 0);
@@ -188,16 +190,17 @@ class Builder {
         case 'copy':
           return { ...step, from: this.buffers[step.from]!, to: this.buffers[step.to]! };
         case 'repeat':
-          return { kind: 'repeat', count: step.count, ops: this.#ops(entry, step.steps, pipelines) };
+          return { kind: 'repeat', count: step.count, ops: [this.#ops(entry, step.steps, pipelines), this.#ops(entry, step.odd, pipelines)] };
       }
     });
   }
 
-  #dispatch(entry: ProgramEntry, { kernel: index, bindings, groups }: Dispatch, pipeline: GPUComputePipeline): DispatchOp {
+  #dispatch(entry: ProgramEntry, { kernel: index, bindings, groups, grid }: Dispatch, pipeline: GPUComputePipeline): DispatchOp {
     const kernel = this.#plan.kernels[index]!;
     const windows = bindings.map((b, binding): Window => [binding, this.buffers[b.buffer]!, b]);
     const storage = this.#group(kernel.name, this.#storageLayout(kernel.storage), windows);
     const op: DispatchOp = { kind: 'dispatch', pipeline, storage, scalars: kernel.scalarBytes > 0, counters: kernel.counters, groups };
+    if (grid) op.grid = [this.buffers[grid.buffer]!, grid.offset];
     if (readsUniforms(kernel)) {
       op.uniforms = this.#group(`${entry.entry.name} uniforms`, this.#uniformLayout(kernel), uniformBindings(kernel).map((binding) => [
         binding, binding === 0 ? entry.uniforms! : this.#counters!, { offset: 0, bytes: binding === 0 ? entry.stride : rowBytes },
@@ -230,5 +233,5 @@ function uniformBindings({ scalarBytes, counters }: Kernel): number[] {
 }
 
 function mostRepeats(steps: Step[]): number {
-  return steps.reduce((n, step) => step.kind === 'repeat' ? Math.max(n, step.count, mostRepeats(step.steps)) : n, 0);
+  return steps.reduce((n, step) => step.kind === 'repeat' ? Math.max(n, step.count, mostRepeats(step.steps), mostRepeats(step.odd)) : n, 0);
 }

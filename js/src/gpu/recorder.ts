@@ -28,7 +28,7 @@ export class Recorder {
       } else {
         for (let i = 0; i < op.count; i++) {
           this.#counters.push(i * rowBytes);
-          this.record(encoder, op.ops, row);
+          this.record(encoder, op.ops[i % 2]!, row);
           this.#counters.pop();
         }
       }
@@ -56,6 +56,7 @@ export class Recorder {
       pass.setBindGroup(1, this.#uniforms = op.uniforms, this.#offsets, 0, n);
       this.#uniformRow = row;
     }
-    pass.dispatchWorkgroups(op.groups[0]!, op.groups[1], op.groups[2]);
+    if (op.grid) pass.dispatchWorkgroupsIndirect(...op.grid);
+    else pass.dispatchWorkgroups(op.groups[0]!, op.groups[1], op.groups[2]);
   }
 }

@@ -27,6 +27,18 @@ export interface LoopOptions {
   reverse?: boolean;
 }
 
+/** A graph of a {@link GraphBuilder.whileLoop}. Like a {@link LoopBody} it may use outer values. */
+export type WhileBody<T> = (b: GraphBuilder, consts: Value[], carries: Value[]) => T;
+
+export interface WhileOptions {
+  /** Values that are the same in every step. Those that the graphs take from the one around them join them. */
+  consts?: readonly Value[];
+  /** What the first step gets from the one before. */
+  carries: readonly Value[];
+  /** How many steps there are at the most, 0 for no bound. On the GPU, and for reverse derivatives, there must be one. */
+  maxSteps?: number;
+}
+
 /** Builds a graph, see {@link graph}. What does not fit throws an {@link RlxError} at once. */
 export class GraphBuilder extends BuilderOps {
   readonly #instance: Instance = compiler();
@@ -210,6 +222,20 @@ export class GraphBuilder extends BuilderOps {
       const out = this.apply('scan', [...consts, ...captured, ...carries, ...xs], attributes, graphs);
       return { carries: out.slice(0, carries.length), ys: out.slice(carries.length) };
     });
+  }
+
+  /**
+   * A loop: runs `step`, which returns the next carries, as long as `condition` returns a true
+   * boolean without axes. Returns the carries in the end.
+   */
+  whileLoop({ consts = [], carries, maxSteps = 0 }: WhileOptions, condition: WhileBody<Value>, step: WhileBody<readonly Value[]>): Value[] {
+    const n = consts.length;
+    const bodies: Record<string, Branch> = {
+      condition: (b, values) => [condition(b, values.slice(0, n), values.slice(n))],
+      step: (b, values) => step(b, values.slice(0, n), values.slice(n)),
+    };
+    return this.#withBodies([...consts, ...carries], n, bodies, (captured, graphs) =>
+      this.apply('while_loop', [...consts, ...captured, ...carries], { consts: n + captured.length, maxSteps }, graphs));
   }
 
   /**

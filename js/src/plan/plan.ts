@@ -43,9 +43,11 @@ export interface Kernel {
   counters: number;
 }
 
-export interface Dispatch { kind: 'dispatch'; kernel: number; groups: number[]; bindings: Binding[] }
+/** `grid`, where it is set, is where steps before left `groups`, or zeros: then the kernel does not run. */
+export interface Dispatch { kind: 'dispatch'; kernel: number; groups: number[]; bindings: Binding[]; grid?: Binding }
 export interface Copy { kind: 'copy'; from: number; fromOffset: number; to: number; toOffset: number; bytes: number }
-export interface Repeat { kind: 'repeat'; count: number; steps: Step[] }
+/** `odd` are the steps of rounds 1, 3, … where they differ. */
+export interface Repeat { kind: 'repeat'; count: number; steps: Step[]; odd: Step[] }
 export type Step = Dispatch | Copy | Repeat;
 
 /** One way to run a plan. Inputs, scalars and outputs are places in `slots`. */
@@ -82,7 +84,7 @@ export interface Plan {
   variants: Plan[];
 }
 
-const major = 1, minor = 0, headerBytes = 16, variant = 'VARI';
+const major = 1, minor = 1, headerBytes = 16, variant = 'VARI';
 
 const kinds = ['constant', 'input', 'state', 'temp', 'status'] as const;
 const roles = ['input', 'scalar', 'param', 'state', 'output'] as const;
@@ -177,14 +179,21 @@ function readSteps(r: Reader, depth: number): Step[] {
     const kind = r.u32();
     switch (kind) {
       case 0:
-        return {
+      case 4: {
+        const step: Dispatch = {
           kind: 'dispatch', kernel: r.u32(), groups: r.triple(),
           bindings: r.list(() => ({ buffer: r.u32(), offset: r.u64(), bytes: r.u64() }), 20),
         };
+        if (kind) step.grid = { buffer: r.u32(), offset: r.u64(), bytes: 12 };
+        return step;
+      }
       case 1:
         return { kind: 'copy', from: r.u32(), fromOffset: r.u64(), to: r.u32(), toOffset: r.u64(), bytes: r.u64() };
       case 2:
-        return { kind: 'repeat', count: r.u32(), steps: readSteps(r, depth + 1) };
+      case 3: {
+        const count = r.u32(), steps = readSteps(r, depth + 1);
+        return { kind: 'repeat', count, steps, odd: kind > 2 ? readSteps(r, depth + 1) : steps };
+      }
     }
     return refuse(8, `a step of kind ${kind} is not known to this reader`, 'version');
   });

@@ -99,7 +99,8 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
     return steps.reduce((total, step) => {
       if (step.kind === 'repeat') {
         need(step.count > 0 && step.count <= maxRepeat, 38);
-        return total + step.count * Math.max(1, work(step.steps, uniformBytes, depth + 1));
+        const { steps, odd, count } = step, of = (list: Step[]) => work(list, uniformBytes, depth + 1) || 1, even = of(steps);
+        return total + Math.ceil(count / 2) * even + Math.floor(count / 2) * (odd === steps ? even : of(odd));
       }
       if (step.kind === 'copy') {
         const { from, fromOffset, to, toOffset, bytes } = step;
@@ -128,6 +129,11 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
       if (writes) written(buffer);
       return { buffer, offset, bytes, writes };
     })), 36);
+    const { grid } = step;
+    if (grid) {
+      window(grid, 4);
+      need(!step.bindings.some(({ buffer }, i) => buffer === grid.buffer && kernel.storage[i] !== 'read'), 36);
+    }
   }
 
   for (const { bytes } of buffers) need(bytes > 0 && bytes % rowBytes === 0 && bytes <= bufferBytes, 9);

@@ -1,0 +1,330 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/derive"
+)
+
+// OpWhile is a loop that runs as long as a condition holds.
+const OpWhile ir.Op = "while_loop"
+
+// WhileAttrs describe a loop. The first Consts operands are the same in every
+// step, all others are carries. MaxSteps bounds the number of steps; 0 is no
+// bound.
+type WhileAttrs struct{ Consts, MaxSteps int }
+
+// Visit shows the attributes.
+func (a *WhileAttrs) Visit(v ir.AttrVisitor) {
+	v.Int("consts", &a.Consts)
+	v.Int("max_steps", &a.MaxSteps)
+}
+
+func init() {
+	define(&ir.Def{
+		Op: OpWhile,
+		Doc: "Runs the second graph again and again, as long as the first one says so, but no more than max_steps times " +
+			"where that is not 0. Both take the constants and the carries; the second one returns the next carries. " +
+			"Results are the carries in the end. Only loops with max_steps have a reverse derivative, which takes as " +
+			"many turns.",
+		Constraints: numbered(
+			"both graphs take as many operands as the node has, of their types, and have neither parameters nor states",
+			"the first graph returns one boolean of rank 0",
+			"the second graph returns values of the types of the carries",
+		),
+		Operands:  []string{"operands..."},
+		NewAttrs:  func() ir.Attrs { return &WhileAttrs{} },
+		Subgraphs: 2,
+		Infer:     inferWhile,
+		Eval:      evalWhile,
+		JVP:       jvpWhile,
+		Partial:   partialWhile,
+		Transpose: transposeWhile,
+		Batch:     batchWhile,
+		Prune:     pruneWhile,
+		Lower:     &ir.ControlLowering{},
+		Samples:   whileSamples,
+	})
+}
+
+// While describes a [WhileLoop].
+type While struct {
+	// Consts are operands that are the same in every step. The graphs cannot use
+	// values of the graph around them in any other way.
+	Consts []ir.Value
+	// Carries are the values that the first step gets from the step before.
+	Carries []ir.Value
+	// MaxSteps bounds the number of steps; 0 is no bound. Reverse derivatives need
+	// a bound, and so do targets whose host cannot decide in the middle of a run.
+	MaxSteps int
+	// Cond returns a bool of rank 0: whether there is one more step.
+	Cond func(b *ir.Builder, consts, carries []ir.Value) ir.Value
+	// Body is one step: it returns the carries for the next one.
+	Body func(b *ir.Builder, consts, carries []ir.Value) []ir.Value
+}
+
+// WhileLoop runs a loop and returns the carries in the end.
+func WhileLoop(b *ir.Builder, l While) []ir.Value {
+	if b.Err() != nil {
+		return make([]ir.Value, len(l.Carries))
+	}
+	n := len(l.Consts)
+	types := slices.Concat(typesOf(l.Consts), typesOf(l.Carries))
+	graphs := []*ir.Graph{
+		closed(b, "condition", types, func(s *ir.Builder, in []ir.Value) []ir.Value {
+			return []ir.Value{l.Cond(s, in[:n], in[n:])}
+		}),
+		closed(b, "step", types, func(s *ir.Builder, in []ir.Value) []ir.Value { return l.Body(s, in[:n], in[n:]) }),
+	}
+	out := b.AddNode(OpWhile, &WhileAttrs{n, l.MaxSteps}, graphs, slices.Concat(l.Consts, l.Carries)...)
+	if b.Err() != nil {
+		return make([]ir.Value, len(l.Carries))
+	}
+	return out
+}
+
+func whileOf(n *ir.Node) (a *WhileAttrs, cond, body *ir.Graph) {
+	return n.Attrs().(*WhileAttrs), n.Subgraphs()[0], n.Subgraphs()[1]
+}
+
+func inferWhile(n *ir.Node) ([]ir.Type, error) {
+	a, cond, body := whileOf(n)
+	if a.Consts < 0 || a.Consts > len(n.Inputs()) || a.MaxSteps < 0 {
+		return nil, ir.Attrf("%d constants of %d operands, at most %d steps", a.Consts, len(n.Inputs()), a.MaxSteps)
+	}
+	for _, g := range []*ir.Graph{cond, body} {
+		if err := checkClosed(g, n.InTypes()); err != nil {
+			return nil, err
+		}
+	}
+	if out := outputTypes(cond); len(out) != 1 || !out[0].Equal(ir.TypeOf(ir.Bool)) {
+		return nil, ir.DTypef("graph %q must return one bool[]", cond.Name())
+	}
+	carries, out := n.InTypes()[a.Consts:], outputTypes(body)
+	if len(out) != len(carries) {
+		return nil, ir.Errorf(ir.ErrGraph, "the graph returns %d values for %d carries", len(out), len(carries))
+	}
+	for i, c := range carries {
+		if !out[i].Equal(c) {
+			return nil, ir.Shapef("carry %d is %s before a step and %s after it", i, c, out[i])
+		}
+	}
+	return out, nil
+}
+
+func evalWhile(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+	a, cond, body := whileOf(n)
+	consts, carries := in[:a.Consts], in[a.Consts:]
+	for step := 0; a.MaxSteps == 0 || step < a.MaxSteps; step++ {
+		on, err := c.Call(cond, slices.Concat(consts, carries))
+		if err != nil {
+			return nil, err
+		}
+		if on[0].I[0] == 0 {
+			break
+		}
+		if carries, err = c.Call(body, slices.Concat(consts, carries)); err != nil {
+			return nil, err
+		}
+	}
+	return carries, nil
+}
+
+// jvpWhile makes one loop of the node's and its derivative, as long as the
+// node's: constants and carries are each followed by the tangents they have.
+func jvpWhile(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
+	a, cond, body := whileOf(n)
+	moving := validity(t)
+	outMoving := settle(moving[a.Consts:], func() []bool { return tangentOutputs(b, body, moving) })
+	groups := []int{a.Consts, len(out)}
+	filled := make([]ir.Value, len(in))
+	for _, i := range where(moving) {
+		filled[i] = orZeros(b, t[i], in[i])
+	}
+	types := weave(groups, moving, portTypes(body), portTypes(body))
+	graphs := []*ir.Graph{
+		closed(b, cond.Name(), types, func(s *ir.Builder, ports []ir.Value) []ir.Value {
+			values, _ := unweave(groups, moving, ports)
+			return s.Splice(cond, values)
+		}),
+		closed(b, body.Name(), types, func(s *ir.Builder, ports []ir.Value) []ir.Value {
+			values, tangents := unweave(groups, moving, ports)
+			o, to := derive.JVP(s, body, values, tangents)
+			for _, i := range where(outMoving) {
+				to[i] = orZeros(s, to[i], o[i])
+			}
+			return weave(groups[1:], outMoving, o, to)
+		}),
+	}
+	attrs := &WhileAttrs{a.Consts + len(where(moving[:a.Consts])), a.MaxSteps}
+	results := b.AddNode(OpWhile, attrs, graphs, weave(groups, moving, in, filled)...)
+	if b.Err() != nil {
+		return make([]ir.Value, len(out))
+	}
+	values, tangents := unweave(groups[1:], outMoving, results)
+	copy(out, values) // the loop gives the results of the node too
+	return tangents
+}
+
+// counted returns a graph that computes what a loop with a bound does by a scan
+// of that many steps, in which a flag says whether the loop still goes on. Its
+// derivatives are those of the loop.
+func counted(b *ir.Builder, n *ir.Node) *ir.Graph {
+	a, cond, body := whileOf(n)
+	if a.MaxSteps == 0 {
+		b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "a loop without max_steps has no reverse derivative: how much it must keep is not known")))
+		return nil
+	}
+	return closed(b, "counted", n.InTypes(), func(s *ir.Builder, in []ir.Value) []ir.Value {
+		carries, _ := Scan(s, Loop{
+			Consts: in[:a.Consts], Carries: slices.Concat([]ir.Value{Ones(s, ir.Bool)}, in[a.Consts:]), Length: ir.N(a.MaxSteps),
+			Body: func(s *ir.Builder, consts, carries, _ []ir.Value) (next, ys []ir.Value) {
+				operands := slices.Concat(consts, carries[1:])
+				on := And(s, carries[0], s.Splice(cond, operands)[0])
+				stay := func(_ *ir.Builder, in []ir.Value) []ir.Value { return in[a.Consts:] }
+				step := func(s *ir.Builder, in []ir.Value) []ir.Value { return s.Splice(body, in) }
+				return slices.Concat([]ir.Value{on}, Cond(s, on, operands, step, stay)), nil
+			},
+		})
+		return carries[1:]
+	})
+}
+
+func partialWhile(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool) ([]ir.Value, []bool) {
+	g := counted(b, n)
+	if b.Err() != nil {
+		return make([]ir.Value, n.NumResults()), make([]bool, n.NumResults())
+	}
+	return derive.Partial(b, g, in, unknown)
+}
+
+func transposeWhile(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
+	g := counted(b, n)
+	if b.Err() != nil {
+		return make([]ir.Value, len(in))
+	}
+	return derive.Transpose(b, g, linear, in, ct)
+}
+
+// batchWhile batches condition and step. Where the condition differs within the
+// batch, the loop goes on while that of any member holds, and members that are
+// done keep their carries.
+func batchWhile(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
+	a, cond, body := whileOf(n)
+	batched := marked(axes)
+	carries := batched[a.Consts:]
+	differs := false
+	outBatched := settle(carries, func() []bool {
+		_, on := batchedGraph(b, cond, batched, size, nil)
+		_, out := batchedGraph(b, body, batched, size, nil)
+		if differs = on[0]; differs {
+			return slices.Repeat([]bool{true}, len(out))
+		}
+		return slices.Clone(out)
+	})
+	on, _ := batchedGraph(b, cond, batched, size, []bool{differs})
+	step, _ := batchedGraph(b, body, batched, size, outBatched)
+	if b.Err() != nil {
+		return make([]ir.Value, n.NumResults()), axesAt(outBatched)
+	}
+	graphs := []*ir.Graph{on, step}
+	if differs {
+		graphs = anyMember(b, on, step, a.Consts)
+	}
+	operands := slices.Clone(in)
+	for i := range in {
+		if batched[i] {
+			operands[i] = BatchAt(b, in[i], axes[i], 0, size)
+		}
+	}
+	return b.AddNode(OpWhile, a, graphs, operands...), axesAt(outBatched)
+}
+
+// anyMember returns condition and step of a loop that goes on while the
+// condition of any member holds, and in which the others stay as they are.
+func anyMember(b *ir.Builder, on, step *ir.Graph, consts int) []*ir.Graph {
+	return []*ir.Graph{
+		closed(b, on.Name(), portTypes(on), func(s *ir.Builder, in []ir.Value) []ir.Value {
+			most := ReduceMax(s, Convert(s, s.Splice(on, in)[0], ir.I32), 0)
+			return []ir.Value{Gt(s, most, Const(s, ir.I32, 0))}
+		}),
+		closed(b, step.Name(), portTypes(step), func(s *ir.Builder, in []ir.Value) []ir.Value {
+			going := s.Splice(on, in)[0]
+			next := s.Splice(step, in)
+			for i, x := range next {
+				next[i] = Select(s, BroadcastInDim(s, going, x.Shape(), []int{0}), x, in[consts+i])
+			}
+			return next
+		}),
+	}
+}
+
+// pruneWhile leaves out carries that neither the results nor the steps need, and
+// constants that the steps do not look at.
+func pruneWhile(b *ir.Builder, n *ir.Node, in []ir.Value, used []bool) []ir.Value {
+	a, cond, body := whileOf(n)
+	out := slices.Clone(used)
+	takes := portsNeeded(cond, []bool{true})
+	for grown := true; grown; {
+		grown = false
+		takes = union(takes, portsNeeded(body, out))
+		for i, needed := range takes[a.Consts:] {
+			if needed && !out[i] {
+				out[i], grown = true, true
+			}
+		}
+	}
+	copy(takes[a.Consts:], out)
+	if !slices.Contains(takes, false) {
+		return nil
+	}
+	graphs := []*ir.Graph{restricted(b, cond, takes, []bool{true}), restricted(b, body, takes, out)}
+	attrs := &WhileAttrs{len(where(takes[:a.Consts])), a.MaxSteps}
+	results := b.CopyWith(n, attrs, graphs, pick(in, where(takes)))
+	all := make([]ir.Value, len(out))
+	if b.Err() != nil {
+		return all
+	}
+	for i, at := range where(out) {
+		all[at] = results[i]
+	}
+	return all
+}
+
+func whileSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	f32 := func(dims ...int) ir.Type { return ir.Type{DType: ir.F32, Shape: ir.Dims(dims...)} }
+	i32 := ir.Type{DType: ir.I32}
+	below := func(n float64) func(b *ir.Builder, in []ir.Value) []ir.Value {
+		return func(b *ir.Builder, in []ir.Value) []ir.Value {
+			return []ir.Value{Lt(b, in[0], Const(b, in[0].DType(), n))}
+		}
+	}
+	up := func(b *ir.Builder, x ir.Value) ir.Value { return Add(b, x, OnesLike(b, x)) }
+	count := []ir.Type{i32, f32(2, 3)}
+	step := func(b *ir.Builder, in []ir.Value) []ir.Value {
+		return []ir.Value{up(b, in[0]), Sin(b, Mul(b, in[1], in[1]))}
+	}
+	mixing := []ir.Type{f32(3, 3), i32, f32(3)}
+	mix := func(b *ir.Builder, in []ir.Value) []ir.Value {
+		return []ir.Value{up(b, in[1]), Tanh(b, MatMul(b, in[0], in[2]))}
+	}
+	second := func(b *ir.Builder, in []ir.Value) []ir.Value { return below(3)(b, in[1:]) }
+	graphs := func(types []ir.Type, cond, body func(b *ir.Builder, in []ir.Value) []ir.Value) []*ir.Graph {
+		return []*ir.Graph{sampleGraph(types, cond), sampleGraph(types, body)}
+	}
+	grow := func(b *ir.Builder, in []ir.Value) []ir.Value {
+		return []ir.Value{Mul(b, Const(b, ir.F32, 1.5), up(b, in[0]))}
+	}
+	zero, values := ir.NewArray(ir.I32), drawn(ir.F32, 2, 3)
+	return []ir.Sample{
+		{Name: "counted", Attrs: &WhileAttrs{0, 5}, Subs: graphs(count, below(3), step), In: []*ir.Array{zero, values}},
+		{Name: "stopped by the bound", Attrs: &WhileAttrs{0, 2}, Subs: graphs(count, below(9), step), In: []*ir.Array{zero, values}},
+		{Name: "no step", Attrs: &WhileAttrs{0, 3}, Subs: graphs(count, below(0), step), In: []*ir.Array{zero, values}},
+		{Name: "a carry that every step mixes", Attrs: &WhileAttrs{1, 4}, Subs: graphs(mixing, second, mix), In: []*ir.Array{drawn(ir.F32, 3, 3), zero, drawn(ir.F32, 3)}},
+		{Name: "until a value is large", Attrs: &WhileAttrs{0, 9}, Subs: graphs([]ir.Type{f32()}, below(20), grow), In: []*ir.Array{drawn(ir.F32)}},
+	}
+}

@@ -1,0 +1,234 @@
+package passes
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// scanSunk takes sums out of loops: a carry to which every step adds a product
+// or a sum of other values, and that nothing else reads, is one product or sum
+// over the stacked values, after the loop. So is the gradient of the weights of
+// a recurrent network.
+func scanSunk(s site) []ir.Value {
+	k := newSinker(s)
+	for _, only := range []ir.Op{ops.OpDotGeneral, ops.OpReduceSum} { // what products stack, sums may use
+		for i := range k.a.Carries {
+			if added := k.added(i); added.Valid() && k.worth(added, only) {
+				k.sunk[i] = added
+				k.stack(added, only)
+			}
+		}
+	}
+	if len(k.sunk) == 0 {
+		return nil
+	}
+	return k.rewrite()
+}
+
+// sinker takes carries out of a loop.
+type sinker struct {
+	site
+	a       *ops.ScanAttrs
+	body    *ir.Graph
+	port    map[ir.Value]int // by value of the body
+	readers []int            // by node of the body
+	sunk    map[int]ir.Value // what each step adds to a carry
+	stacked []ir.Value       // values of the body that are stacked anew
+	outside map[ir.Value]ir.Value
+}
+
+func newSinker(s site) *sinker {
+	a, body := scanOf(s.n)
+	k := &sinker{site: s, a: a, body: body, port: map[ir.Value]int{}, readers: countUsers(body), sunk: map[int]ir.Value{}}
+	for i, p := range body.Ports() {
+		k.port[p.Value] = i
+	}
+	return k
+}
+
+// added returns what each step adds to a carry that is nothing but a sum.
+func (k *sinker) added(i int) ir.Value {
+	carry, next := k.body.Ports()[k.a.Consts+i].Value, k.body.Outputs()[i].Value
+	n := next.Node()
+	if _, done := k.sunk[i]; done || n.Op() != ops.OpAdd || k.readers[n.ID()] != 1 || k.readers[carry.Node().ID()] != 1 {
+		return ir.Value{}
+	}
+	for side := range 2 {
+		if n.Input(side) == carry {
+			return n.Input(1 - side)
+		}
+	}
+	return ir.Value{}
+}
+
+// operands returns what must be stacked for a value to be summed over all steps:
+// the operands of the products or sums of kind only that it is made of by ops that
+// hand sums on. false where it is made of anything else.
+func (k *sinker) operands(v ir.Value, only ir.Op) ([]ir.Value, bool) {
+	n := v.Node()
+	switch n.Op() {
+	case ops.OpTranspose, ops.OpReshape, ops.OpNeg:
+		return k.operands(n.Input(0), only)
+	case ops.OpAdd, ops.OpSub:
+		x, okX := k.operands(n.Input(0), only)
+		y, okY := k.operands(n.Input(1), only)
+		return slices.Concat(x, y), okX && okY
+	case only:
+		return n.Inputs(), true
+	}
+	return nil, false
+}
+
+// worth reports whether a value can be summed over all steps at once, with no
+// more stacked anew for it in a step than it has elements.
+func (k *sinker) worth(v ir.Value, only ir.Op) bool {
+	operands, ok := k.operands(v, only)
+	if !ok {
+		return false
+	}
+	fresh, most := 0, elements(v)
+	for _, x := range operands {
+		if at, isPort := k.port[x]; isPort && at < k.a.Consts { // the same in every step: nothing has stacked it
+			return false
+		}
+		if !k.there(x) {
+			fresh += elements(x)
+		}
+	}
+	return fresh <= most
+}
+
+func elements(v ir.Value) int {
+	n, ok := v.Type().Shape.Size().Const()
+	if !ok {
+		return 1 << 30 // sizes are not known yet
+	}
+	return n
+}
+
+// there reports whether a value of the body is stacked anyway.
+func (k *sinker) there(v ir.Value) bool {
+	at, isPort := k.port[v]
+	kept := func(o ir.Output) bool { return o.Value == v }
+	return isPort && at >= k.a.Consts+k.a.Carries || slices.Contains(k.stacked, v) ||
+		slices.ContainsFunc(k.body.Outputs()[k.a.Carries:], kept)
+}
+
+// stack notes the operands of a sum for stacking.
+func (k *sinker) stack(v ir.Value, only ir.Op) {
+	operands, _ := k.operands(v, only)
+	for _, x := range operands {
+		if !k.there(x) {
+			k.stacked = append(k.stacked, x)
+		}
+	}
+}
+
+// rewrite returns the results of the loop without the carries that are sums, and
+// these sums.
+func (k *sinker) rewrite() []ir.Value {
+	var operands []ir.Value
+	for i, v := range k.in {
+		if _, gone := k.sunk[i-k.a.Consts]; !gone {
+			operands = append(operands, v)
+		}
+	}
+	attrs := *k.a
+	attrs.Carries -= len(k.sunk)
+	results := k.b.AddNode(ops.OpScan, &attrs, []*ir.Graph{k.step()}, operands...)
+	if k.b.Err() != nil {
+		return nil
+	}
+	k.outside = map[ir.Value]ir.Value{}
+	for v, at := range k.port {
+		if at >= k.a.Consts+k.a.Carries {
+			k.outside[v] = k.in[at]
+		}
+	}
+	out := make([]ir.Value, len(k.body.Outputs()))
+	for i, o := range k.body.Outputs() {
+		if _, gone := k.sunk[i]; !gone {
+			out[i], results = results[0], results[1:]
+		}
+		if i >= k.a.Carries {
+			k.outside[o.Value] = out[i]
+		}
+	}
+	for i, v := range k.stacked {
+		k.outside[v] = results[i]
+	}
+	for i := range k.a.Carries {
+		if v, gone := k.sunk[i]; gone {
+			out[i] = ops.Add(k.b, k.in[k.a.Consts+i], k.total(v))
+		}
+	}
+	return out
+}
+
+// step returns the body without the sums, with what they need as results.
+func (k *sinker) step() *ir.Graph {
+	return k.b.Subgraph(k.body.Name(), func(b *ir.Builder) {
+		m := ir.NewMapping(k.body)
+		for i, p := range k.body.Ports() {
+			if _, gone := k.sunk[i-k.a.Consts]; !gone {
+				m.Set(p.Value, b.Port(p.Kind, p.Name, p.Value.Type()))
+			}
+		}
+		for _, n := range k.body.Nodes() {
+			if n.Op() != ir.OpPort && !k.sums(n) {
+				m.SetAll(n, b.Copy(n, m.Inputs(n)))
+			}
+		}
+		for i, o := range k.body.Outputs() {
+			if _, gone := k.sunk[i]; !gone {
+				b.CopyOutput(o, m.Get(o.Value))
+			}
+		}
+		for i, v := range k.stacked {
+			b.Output("stacked"+strconv.Itoa(i), m.Get(v))
+		}
+	})
+}
+
+// sums reports whether a node adds to a carry that is taken out.
+func (k *sinker) sums(n *ir.Node) bool {
+	for i := range k.sunk {
+		if k.body.Outputs()[i].Value.Node() == n {
+			return true
+		}
+	}
+	return false
+}
+
+// total returns the sum over all steps of a value of the body.
+func (k *sinker) total(v ir.Value) ir.Value {
+	n := v.Node()
+	in := make([]ir.Value, len(n.Inputs()))
+	switch n.Op() {
+	case ops.OpDotGeneral:
+		a := dotOf(n)
+		return ops.DotGeneral(k.b, k.outside[n.Input(0)], k.outside[n.Input(1)], ops.DotAttrs{
+			LhsContract: append([]int{0}, behind(a.LhsContract)...), RhsContract: append([]int{0}, behind(a.RhsContract)...),
+			LhsBatch: behind(a.LhsBatch), RhsBatch: behind(a.RhsBatch),
+		})
+	case ops.OpReduceSum:
+		axes := n.Attrs().(*ops.AxesAttrs).Axes
+		return ops.ReduceSum(k.b, k.outside[n.Input(0)], append([]int{0}, behind(axes)...)...)
+	}
+	for i, x := range n.Inputs() {
+		in[i] = k.total(x)
+	}
+	return k.b.Copy(n, in)[0]
+}
+
+// behind returns axes as they are behind a new first one.
+func behind(axes []int) []int {
+	out := make([]int, len(axes))
+	for i, a := range axes {
+		out[i] = a + 1
+	}
+	return out
+}
