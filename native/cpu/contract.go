@@ -16,10 +16,6 @@ type contraction struct {
 	a, b       matrix
 	c          *buffer
 	env        *environment
-	tileM      int
-	tileN      int
-	tilesM     int
-	tilesN     int
 	double     bool
 	multiplies float64
 }
@@ -55,6 +51,7 @@ func (c *compiler) contract(g *kernel.Group) error {
 		batch: k.Batch, count: product(k.Batch), m: product(k.M), n: product(k.N), k: product(k.K),
 		env: c.env, double: k.Sum.Type == ir.F64,
 	}
+	x.multiplies = float64(x.count) * float64(x.m) * float64(x.n) * float64(x.k)
 	name := g.Name()
 	if k.Sum.Type != ir.F32 && k.Sum.Type != ir.F64 {
 		return c.contractElements(g, name)

@@ -163,6 +163,7 @@ type environment struct {
 	counters [maxDepth]int64
 	scalars  []scalar.Value
 	status   status
+	spaces   spaces
 	epoch    uint64 // counts runs of groups
 }
 

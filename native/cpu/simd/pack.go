@@ -1,0 +1,77 @@
+package simd
+
+// packB copies n columns of b into panels as wide as a wide tile, each row by
+// row; what a panel lacks of columns is zero.
+func (p *multiplication[T]) packB(b Matrix[T], n int) {
+	width := 2 * p.lanes
+	for j := 0; j < n; j += width {
+		packPanel(p.s.b[j*p.k:], b.From(0, j), p.k, min(width, n-j), width)
+	}
+}
+
+// packA copies rows of a into panels as high as the highest tile, each column by
+// column.
+func (p *multiplication[T]) packA(a Matrix[T], rows int) Matrix[T] {
+	height := p.wide[0].rows
+	for i := 0; i < rows; i += height {
+		packPanel(p.s.a[i*p.k:], a.From(i, 0).Transposed(), p.k, min(height, rows-i), height)
+	}
+	return Matrix[T]{Data: p.s.a, Row: 1, Col: height, packed: p.k}
+}
+
+// tile returns a from row i on, where panels have so many rows.
+func (m Matrix[T]) tile(i, height int) Matrix[T] {
+	if m.packed > 0 {
+		m.Data = m.Data[i/height*height*m.packed+i%height:]
+		return m
+	}
+	return m.From(i, 0)
+}
+
+// Transposed returns the transposed matrix.
+func (m Matrix[T]) Transposed() Matrix[T] {
+	m.Row, m.Col = m.Col, m.Row
+	return m
+}
+
+// packPanel copies k rows of n elements, and zeros up to width.
+func packPanel[T Float](to []T, from Matrix[T], k, n, width int) {
+	switch {
+	case from.Col == 1:
+		packRows(to, from, k, n, width)
+	case from.Row == 1:
+		transpose(to, width, from.Data, from.Col, n, k)
+		for l := 0; n < width && l < k; l++ {
+			clear(to[l*width+n : l*width+width])
+		}
+	default:
+		for l := range k {
+			row, at := to[l*width:l*width+width], l*from.Row
+			for j := range row[:n] {
+				row[j] = from.Data[at]
+				at += from.Col
+			}
+			clear(row[n:])
+		}
+	}
+}
+
+func packRows[T Float](to []T, from Matrix[T], k, n, width int) {
+	for l := range k {
+		row := to[l*width : l*width+width]
+		copy(row, from.Data[l*from.Row:][:n])
+		clear(row[n:])
+	}
+}
+
+// transpose writes row i of from, which has rows of n elements, as column i of
+// to.
+func transpose[T Float](to []T, toRow int, from []T, fromRow, rows, n int) {
+	for i := range rows {
+		at := i
+		for _, x := range from[i*fromRow:][:n] {
+			to[at] = x
+			at += toRow
+		}
+	}
+}
