@@ -248,7 +248,7 @@ type loopStep struct {
 
 func (l *loopStep) run(r *runner) {
 	for i := range l.count {
-		r.env.counters[l.depth] = int64(i)
+		r.env.counters[l.depth] = int32(i)
 		for _, s := range l.body {
 			s.run(r)
 		}

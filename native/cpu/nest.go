@@ -153,14 +153,14 @@ type boundPhase struct {
 // boundSpace is a space with its registers.
 type boundSpace struct {
 	*space
-	scalar []*int64
-	start  *int64
-	wide   [][]int64
+	scalar []*int32
+	start  *int32
+	wide   [][]int32
 }
 
 // environment is what the code of a program's groups refers to.
 type environment struct {
-	counters [maxDepth]int64
+	counters [maxDepth]int32
 	scalars  []scalar.Value
 	status   status
 	spaces   spaces
@@ -214,7 +214,7 @@ func (m *machine) bindSpace(s *space) boundSpace {
 func (b *boundSpace) setRow(row int) {
 	for i := len(b.scalar) - 1; i >= 0; i-- {
 		size := b.vars[i].size
-		*b.scalar[i] = int64(row % size)
+		*b.scalar[i] = int32(row % size)
 		row /= size
 	}
 }
@@ -229,7 +229,7 @@ func (b *boundSpace) firstRow() {
 // nextRow goes from one row to the next.
 func (b *boundSpace) nextRow() {
 	for i := len(b.scalar) - 1; i >= 0; i-- {
-		if *b.scalar[i]++; *b.scalar[i] < int64(b.vars[i].size) {
+		if *b.scalar[i]++; *b.scalar[i] < int32(b.vars[i].size) {
 			return
 		}
 		*b.scalar[i] = 0
@@ -238,7 +238,7 @@ func (b *boundSpace) nextRow() {
 
 // setBlock puts the coordinates along a block of n points into their registers.
 func (b *boundSpace) setBlock(from, n int) {
-	*b.start = int64(from)
+	*b.start = int32(from)
 	for i, a := range b.wides() {
 		if a.used {
 			fillCoordinate(b.wide[i][:n], from, a.stride, a.size)
@@ -247,12 +247,12 @@ func (b *boundSpace) setBlock(from, n int) {
 }
 
 // fillCoordinate writes (from+i)/stride mod size for each lane i.
-func fillCoordinate(d []int64, from, stride, size int) {
+func fillCoordinate(d []int32, from, stride, size int) {
 	at, within := from/stride%size, from%stride
 	for i := 0; i < len(d); {
 		run := min(stride-within, len(d)-i)
 		for j := range d[i : i+run] {
-			d[i+j] = int64(at)
+			d[i+j] = int32(at)
 		}
 		i += run
 		within = 0
@@ -371,6 +371,8 @@ func (f *files) shift(dst, src register, from, to int) {
 		copy(f.f64[dst.index], f.f64[src.index][from:to])
 	case classInt:
 		copy(f.ints[dst.index], f.ints[src.index][from:to])
+	case classLong:
+		copy(f.long[dst.index], f.long[src.index][from:to])
 	default:
 		copy(f.cplx[dst.index], f.cplx[src.index][from:to])
 	}
@@ -384,7 +386,9 @@ func (f *files) fill(r register, v scalar.Value, n int) {
 	case classF64:
 		fill(f.f64[r.index][:n], v.F)
 	case classInt:
-		fill(f.ints[r.index][:n], v.I)
+		fill(f.ints[r.index][:n], int32(v.I))
+	case classLong:
+		fill(f.long[r.index][:n], v.I)
 	default:
 		fill(f.cplx[r.index][:n], v.C)
 	}

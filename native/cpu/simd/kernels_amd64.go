@@ -1,5 +1,9 @@
 package simd
 
+import "github.com/rlx-go/rlx/native/cpu/simd/spec"
+
+var lanesTables = [...]map[spec.Operation]Lanes{AVX2: table(lanesAVX2), AVX512: table(lanesAVX512)}
+
 // kernelsOf returns the kernels of the level in use.
 func kernelsOf[T Float]() *kernels[T] {
 	var t T

@@ -2,6 +2,10 @@
 
 package simd
 
+import "github.com/rlx-go/rlx/native/cpu/simd/spec"
+
+var lanesTables [AVX512 + 1]map[spec.Operation]Lanes
+
 // kernelsOf returns the kernels in Go, the only ones.
 func kernelsOf[T Float]() *kernels[T] {
 	var t T

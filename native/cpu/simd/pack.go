@@ -19,6 +19,15 @@ func (p *multiplication[T]) packA(a Matrix[T], rows int) Matrix[T] {
 	return Matrix[T]{Data: p.s.a, Row: 1, Col: height, packed: p.k}
 }
 
+// copyA copies rows of a.
+func (p *multiplication[T]) copyA(a Matrix[T], rows int) Matrix[T] {
+	to := Matrix[T]{Data: p.s.a, Row: p.k + skew, Col: 1}
+	for i := range rows {
+		copy(to.Data[i*to.Row:][:p.k], a.Data[i*a.Row:])
+	}
+	return to
+}
+
 // tile returns a from row i on, where panels have so many rows.
 func (m Matrix[T]) tile(i, height int) Matrix[T] {
 	if m.packed > 0 {

@@ -49,6 +49,15 @@ const (
 	blockN = 768
 )
 
+// Rows whose distance is a multiple of aliases elements have the same places in
+// a cache. Where they are used often they are copied, skew elements farther
+// apart.
+const (
+	aliases      = 256
+	skew         = 16
+	worthCopying = 256
+)
+
 // maxColumns and maxRows are the largest tile there is.
 const (
 	maxColumns = 32
@@ -65,7 +74,7 @@ type Space[T Float] struct {
 // Grow makes the space large enough for products of the given size.
 func (s *Space[T]) Grow(m, n, k int) {
 	k, m, n = min(k, stepK), min(m, blockM), min(n, blockN)
-	if need := k * (m + maxRows); len(s.a) < need {
+	if need := (k + skew) * (m + maxRows); len(s.a) < need {
 		s.a = make([]T, need)
 	}
 	if need := k * (n + maxColumns); len(s.b) < need {
@@ -124,8 +133,11 @@ func (p *multiplication[T]) columns(m, n int, a, b Matrix[T], c []T) {
 	for i := 0; i < m; i += blockM {
 		rows := min(blockM, m-i)
 		block := a.From(i, 0)
-		if a.Col != 1 {
+		switch {
+		case a.Col != 1:
 			block = p.packA(block, rows)
+		case n >= worthCopying && a.Row%aliases == 0:
+			block = p.copyA(block, rows)
 		}
 		for d := 0; d < n; d += width {
 			p.panel(rows, min(width, n-d), block, p.s.b[d*p.k:], width, c[i*p.cRow+d:])
