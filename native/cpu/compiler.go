@@ -202,6 +202,14 @@ func (c *compiler) nest(name string, code *kernel.Code, outer, inner []int, more
 	for id, b := range more {
 		c.buffers[id] = b
 	}
+	if product(inner) == 0 {
+		noInnerPoints(code)
+	}
+	outer, inner = coalesce(code, outer, inner)
+	if t := newTranspose(code, outer, c.buffers); t != nil {
+		c.add(t)
+		return nil
+	}
 	n, err := makeNest(name, code, outer, inner, c.buffers)
 	if err != nil {
 		return err

@@ -8,10 +8,6 @@ import (
 // makeNest compiles the code of a map or reduction, with blocks along the
 // points that promise to be faster.
 func makeNest(name string, c *kernel.Code, outer, inner []int, buffers map[int]*buffer) (*nest, error) {
-	if product(inner) == 0 {
-		noInnerPoints(c)
-	}
-	outer, inner = coalesce(c, outer, inner)
 	var tries []blocking
 	for _, w := range widths(outer) {
 		tries = append(tries, blocking{false, w})

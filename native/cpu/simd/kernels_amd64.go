@@ -1,8 +1,20 @@
 package simd
 
-import "github.com/rlx-go/rlx/native/cpu/simd/spec"
+import (
+	"unsafe"
+
+	"github.com/rlx-go/rlx/native/cpu/simd/spec"
+)
 
 var lanesTables = [...]map[spec.Operation]Lanes{AVX2: table(lanesAVX2), AVX512: table(lanesAVX512)}
+
+// turn is the kernel that transposes eight rows, nil where there is none.
+func turn() func(blocks int, from unsafe.Pointer, fromRow int, to unsafe.Pointer, toRow int) {
+	if Has == Go {
+		return nil
+	}
+	return transposeAVX2
+}
 
 // kernelsOf returns the kernels of the level in use.
 func kernelsOf[T Float]() *kernels[T] {

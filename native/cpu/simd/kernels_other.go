@@ -2,9 +2,18 @@
 
 package simd
 
-import "github.com/rlx-go/rlx/native/cpu/simd/spec"
+import (
+	"unsafe"
+
+	"github.com/rlx-go/rlx/native/cpu/simd/spec"
+)
 
 var lanesTables [AVX512 + 1]map[spec.Operation]Lanes
+
+// turn is the kernel that transposes eight rows: there is none.
+func turn() func(blocks int, from unsafe.Pointer, fromRow int, to unsafe.Pointer, toRow int) {
+	return nil
+}
 
 // kernelsOf returns the kernels in Go, the only ones.
 func kernelsOf[T Float]() *kernels[T] {

@@ -673,3 +673,6 @@ var lanesAVX2 = []Lanes{ // in the order of spec.Operations
 	geAVX2u32bool,
 	selectAVX2u32u32,
 }
+
+//go:noescape
+func transposeAVX2(blocks int, from unsafe.Pointer, fromRow int, to unsafe.Pointer, toRow int)

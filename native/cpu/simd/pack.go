@@ -49,7 +49,7 @@ func packPanel[T Float](to []T, from Matrix[T], k, n, width int) {
 	case from.Col == 1:
 		packRows(to, from, k, n, width)
 	case from.Row == 1:
-		transpose(to, width, from.Data, from.Col, n, k)
+		Transpose(to, width, from.Data, from.Col, n, k)
 		for l := 0; n < width && l < k; l++ {
 			clear(to[l*width+n : l*width+width])
 		}
@@ -70,17 +70,5 @@ func packRows[T Float](to []T, from Matrix[T], k, n, width int) {
 		row := to[l*width : l*width+width]
 		copy(row, from.Data[l*from.Row:][:n])
 		clear(row[n:])
-	}
-}
-
-// transpose writes row i of from, which has rows of n elements, as column i of
-// to.
-func transpose[T Float](to []T, toRow int, from []T, fromRow, rows, n int) {
-	for i := range rows {
-		at := i
-		for _, x := range from[i*fromRow:][:n] {
-			to[at] = x
-			at += toRow
-		}
 	}
 }

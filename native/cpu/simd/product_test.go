@@ -50,8 +50,18 @@ func TestProductsAreExactOnIntegers(t *testing.T) {
 func testProducts[T Float](t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, size := range [][3]int{
-		{1, 1, 1}, {1, 300, 5}, {1, 33, 300}, {2, 31, 7}, {3, 64, 2}, {5, 16, 0}, {12, 32, 9}, {13, 33, 257},
-		{31, 95, 64}, {64, 10, 128}, {241, 50, 3}, {25, 800, 20},
+		{1, 1, 1},
+		{1, 300, 5},
+		{1, 33, 300},
+		{2, 31, 7},
+		{3, 64, 2},
+		{5, 16, 0},
+		{12, 32, 9},
+		{13, 33, 257},
+		{31, 95, 64},
+		{64, 10, 128},
+		{241, 50, 3},
+		{25, 800, 20},
 	} {
 		m, n, k := size[0], size[1], size[2]
 		a, b := integers[T](r, m*k), integers[T](r, k*n)

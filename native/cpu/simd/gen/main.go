@@ -96,5 +96,6 @@ func main() {
 	for _, s := range []*set{avx512, avx2} {
 		writeTable(f, s)
 	}
+	transpose(f)
 	f.save()
 }
