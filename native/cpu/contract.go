@@ -28,6 +28,9 @@ type matrix struct {
 	counters []counterTerm
 	batch    []int // what a step along each batch axis adds
 	row, col int
+	// rowAt and colAt, where they are not nil, are the offsets of all rows and
+	// columns, instead of row and col.
+	rowAt, colAt []int32
 }
 
 // counterTerm is a multiple of the count of a loop.
@@ -146,6 +149,9 @@ type factorAxes struct {
 func (c *compiler) factor(name string, e scalar.Expr, x factorAxes, id int, byColumn bool) (matrix, error) {
 	if m, ok := c.plain(e, x); ok && !(byColumn && m.col == 1 && m.row != 1) {
 		return m, nil
+	}
+	if m, ok, err := c.gathered(name, e, x, id); ok || err != nil {
+		return m, err
 	}
 	rows, cols := product(x.rows), product(x.cols)
 	m := matrix{row: cols, col: 1}

@@ -113,5 +113,5 @@ func piece[T simd.Float](s *simd.Space[T], p *productStep, item, i, j int) {
 }
 
 func operand[T simd.Float](m *matrix, batch []int, item int, env *environment) simd.Matrix[T] {
-	return simd.Matrix[T]{Data: view[T](m.buf)[m.first(batch, item, env):], Row: m.row, Col: m.col}
+	return simd.Matrix[T]{Data: view[T](m.buf)[m.first(batch, item, env):], Row: m.row, Col: m.col, RowAt: m.rowAt, ColAt: m.colAt}
 }

@@ -39,13 +39,15 @@ func (m Matrix[T]) tile(i, height int) Matrix[T] {
 
 // Transposed returns the transposed matrix.
 func (m Matrix[T]) Transposed() Matrix[T] {
-	m.Row, m.Col = m.Col, m.Row
+	m.Row, m.Col, m.RowAt, m.ColAt = m.Col, m.Row, m.ColAt, m.RowAt
 	return m
 }
 
 // packPanel copies k rows of n elements, and zeros up to width.
 func packPanel[T Float](to []T, from Matrix[T], k, n, width int) {
 	switch {
+	case from.RowAt != nil:
+		packGathered(to, from, k, n, width)
 	case from.Col == 1:
 		packRows(to, from, k, n, width)
 	case from.Row == 1:
@@ -69,6 +71,27 @@ func packRows[T Float](to []T, from Matrix[T], k, n, width int) {
 	for l := range k {
 		row := to[l*width : l*width+width]
 		copy(row, from.Data[l*from.Row:][:n])
+		clear(row[n:])
+	}
+}
+
+// packGathered copies the elements that the tables name. Columns often lie side
+// by side.
+func packGathered[T Float](to []T, from Matrix[T], k, n, width int) {
+	columns := from.ColAt[:n]
+	first, together := int(columns[0]), true
+	for j, at := range columns {
+		together = together && int(at) == first+j
+	}
+	for l, base := range from.RowAt[:k] {
+		row, data := to[l*width:l*width+width], from.Data[base:]
+		if together {
+			copy(row, data[first:first+n])
+		} else {
+			for j, at := range columns {
+				row[j] = data[at]
+			}
+		}
 		clear(row[n:])
 	}
 }

@@ -3,15 +3,21 @@ package simd
 // Float is a type that products are computed in.
 type Float interface{ float32 | float64 }
 
-// Matrix is a matrix in memory: element (i, j) is Data[i·Row + j·Col].
+// Matrix is a matrix in memory: element (i, j) is Data[i·Row + j·Col], or
+// Data[RowAt[i] + ColAt[j]] where there are these tables.
 type Matrix[T Float] struct {
-	Data     []T
-	Row, Col int
-	packed   int // where not 0, k products of panels of so many rows lie one after the other
+	Data         []T
+	Row, Col     int
+	RowAt, ColAt []int32
+	packed       int // where not 0, k products of panels of so many rows lie one after the other
 }
 
 // From returns the matrix from element (i, j) on.
 func (m Matrix[T]) From(i, j int) Matrix[T] {
+	if m.RowAt != nil {
+		m.RowAt, m.ColAt = m.RowAt[i:], m.ColAt[j:]
+		return m
+	}
 	m.Data = m.Data[i*m.Row+j*m.Col:]
 	return m
 }
@@ -114,7 +120,7 @@ type multiplication[T Float] struct {
 // too few rows to make up for it.
 func (p *multiplication[T]) columns(m, n int, a, b Matrix[T], c []T) {
 	width := 2 * p.lanes
-	if b.Col == 1 && m <= p.wide[0].rows {
+	if b.Col == 1 && a.RowAt == nil && m <= p.wide[0].rows {
 		if m == 1 {
 			for ; n >= p.rowColumns; n -= p.rowColumns {
 				p.row(p.k, &a.Data[0], 0, a.Col, &b.Data[0], b.Row, &c[0], 0, p.add)

@@ -33,10 +33,19 @@ func layouts[T Float](x []T, rows, cols int) map[string]Matrix[T] {
 			turned[j*rows+i], apart[1+3*(i*cols+j)] = x[i*cols+j], x[i*cols+j]
 		}
 	}
+	table := func(n, by int) []int32 {
+		out := make([]int32, n)
+		for i := range out {
+			out[i] = int32(i * by)
+		}
+		return out
+	}
 	return map[string]Matrix[T]{
-		"rows":    {Data: x, Row: cols, Col: 1},
-		"columns": {Data: turned, Row: 1, Col: rows},
-		"apart":   {Data: apart[1:], Row: 3 * cols, Col: 3},
+		"in tables":           {Data: apart[1:], RowAt: table(rows, 3*cols), ColAt: table(cols, 3)},
+		"in table of columns": {Data: x, RowAt: table(rows, cols), ColAt: table(cols, 1)},
+		"rows":                {Data: x, Row: cols, Col: 1},
+		"columns":             {Data: turned, Row: 1, Col: rows},
+		"apart":               {Data: apart[1:], Row: 3 * cols, Col: 3},
 	}
 }
 
