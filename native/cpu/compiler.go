@@ -210,6 +210,10 @@ func (c *compiler) nest(name string, code *kernel.Code, outer, inner []int, more
 		c.add(t)
 		return nil
 	}
+	if p := newPad(code, outer, c.buffers); p != nil {
+		c.add(p)
+		return nil
+	}
 	n, err := makeNest(name, code, outer, inner, c.buffers)
 	if err != nil {
 		return err

@@ -59,6 +59,7 @@ func (c *compiler) contract(g *kernel.Group) error {
 	if k.Sum.Type != ir.F32 && k.Sum.Type != ir.F64 {
 		return c.contractElements(g, name)
 	}
+	sumAsLoaded(k)
 	var err error
 	if x.a, err = c.factor(name+" a", k.A, factorAxes{k.Batch, k.M, k.K, k.BatchAt, k.MAt, k.KAt}, packedA, false); err != nil {
 		return err

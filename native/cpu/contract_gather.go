@@ -137,7 +137,8 @@ func offsets(dims, coefs []int) []int32 {
 func windows(e scalar.Expr, known map[string]int) (scalar.Expr, []coordinate) {
 	var coords []coordinate
 	inside, outside := map[string]bool{}, map[string]bool{}
-	replaced := scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
+	var with func(n scalar.Expr) (scalar.Expr, bool)
+	with = func(n scalar.Expr) (scalar.Expr, bool) {
 		switch n.Op {
 		case scalar.OpVar:
 			if known[n.Name] > 0 && !outside[n.Name] {
@@ -145,6 +146,13 @@ func windows(e scalar.Expr, known map[string]int) (scalar.Expr, []coordinate) {
 				coords = append(coords, coordinate{n, known[n.Name], affine{terms: []affineTerm{{1, n}}}})
 			}
 			return nil, false
+		case scalar.OpLoad: // an offset is a sum of coordinates, not one itself
+			sum := affineOf(n.Args[0])
+			at := scalar.ConstI(ir.I32, int64(sum.constant))
+			for _, t := range sum.terms {
+				at = scalar.Add(at, scalar.Mul(scalar.Substitute(t.of, with), scalar.ConstI(ir.I32, int64(t.coef))))
+			}
+			return scalar.LoadAt(n.Ref, n.Type, at), true
 		case scalar.OpAdd, scalar.OpSub:
 		default:
 			return nil, false
@@ -154,7 +162,8 @@ func windows(e scalar.Expr, known map[string]int) (scalar.Expr, []coordinate) {
 			return nil, false
 		}
 		return windowOf(&coords, sum, known, inside), true
-	})
+	}
+	replaced := scalar.Substitute(e, with)
 	for name := range inside {
 		if outside[name] {
 			return nil, nil
@@ -166,6 +175,13 @@ func windows(e scalar.Expr, known map[string]int) (scalar.Expr, []coordinate) {
 // asLoaded puts coordinates into the order in which what an expression loads
 // lies in memory.
 func asLoaded(e scalar.Expr, coords []coordinate) {
+	by := strides(e)
+	slices.SortStableFunc(coords, func(a, b coordinate) int { return by[b.v.Name] - by[a.v.Name] })
+}
+
+// strides returns by how many elements what an expression loads moves with each
+// variable, at most.
+func strides(e scalar.Expr) map[string]int {
 	by := map[string]int{}
 	scalar.Walk(e, func(n scalar.Expr) {
 		if n.Op != scalar.OpLoad {
@@ -179,7 +195,29 @@ func asLoaded(e scalar.Expr, coords []coordinate) {
 			})
 		}
 	})
-	slices.SortStableFunc(coords, func(a, b coordinate) int { return by[b.v.Name] - by[a.v.Name] })
+	return by
+}
+
+// sumAsLoaded orders the axes of the sum of a contraction as they lie in the
+// left factor, so that its elements are read one after the other.
+func sumAsLoaded(k *kernel.Contract) {
+	a, b := strides(k.A), strides(k.B)
+	order := make([]int, len(k.K))
+	for i := range order {
+		order[i] = i
+	}
+	name := func(i int) string { return k.KAt[i].Name }
+	slices.SortStableFunc(order, func(i, j int) int {
+		if d := a[name(j)] - a[name(i)]; d != 0 {
+			return d
+		}
+		return b[name(j)] - b[name(i)]
+	})
+	dims, at := make([]int, len(order)), make(ir.Index, len(order))
+	for i, from := range order {
+		dims[i], at[i] = k.K[from], k.KAt[from]
+	}
+	k.K, k.KAt = dims, at
 }
 
 // windowOf returns a sum in terms of the coordinate that it is, but for a
