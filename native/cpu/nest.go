@@ -74,8 +74,8 @@ type running struct {
 	init scalar.Value
 }
 
-// combining merges running values with others: those of other lanes where
-// lanes are inner points.
+// combining merges running values with those of other lanes, where lanes are
+// inner points.
 type combining struct {
 	acc, other []register
 	code       []instr
@@ -318,9 +318,6 @@ func (m *machine) alongInner(p *phase, code *boundPhase, n int) {
 	for range m.inner.rows {
 		runAll(code.inner, 1)
 		runAll(code.element, n)
-		for _, c := range code.combining {
-			runAll(c, n)
-		}
 		m.inner.nextRow()
 	}
 }
@@ -337,9 +334,6 @@ func (m *machine) acrossInner(p *phase, code *boundPhase) {
 			n := min(lanes, m.inner.row-from)
 			m.inner.setBlock(from, n)
 			runAll(code.element, n)
-			for _, c := range code.combining {
-				runAll(c, n)
-			}
 		}
 		m.inner.nextRow()
 	}
