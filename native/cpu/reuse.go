@@ -1,5 +1,7 @@
 package cpu
 
+import "github.com/rlx-go/rlx/ir"
+
 // reuse lets values that are not needed at the same time have the same
 // register, so that those of a long piece of code stay in the nearest cache. It
 // looks at each list of instructions by itself, and at the registers that occur
@@ -28,6 +30,7 @@ func (n *nest) reuse() {
 	n.keep(func(r register) { home[r] = -1 })
 	used := map[register]bool{}
 	for i, code := range lists {
+		readInPlace(code, func(r register) bool { return home[r] == i })
 		n.sizes.rename(code, func(r register) bool { return home[r] == i })
 		for k := range code {
 			code[k].registers(func(r *register, _ bool) { used[*r] = true })
@@ -38,6 +41,34 @@ func (n *nest) reuse() {
 			n.sizes[r.class][r.index] = 0
 		}
 	}
+}
+
+// readInPlace marks the loads of lanes side by side that only kernels read, of
+// registers that own names.
+func readInPlace(code []instr, own func(r register) bool) {
+	loads, others := map[register]*instr{}, map[register]bool{}
+	for i := range code {
+		in := &code[i]
+		kernel := in.kind == opApply && in.kernel() != nil
+		in.registers(func(r *register, result bool) {
+			switch {
+			case result && in.kind == opLoad && in.sideBySide() && own(*r):
+				loads[*r] = in
+			case result || !kernel:
+				others[*r] = true
+			}
+		})
+	}
+	for r, in := range loads {
+		in.inPlace = !others[r]
+	}
+}
+
+// sideBySide reports whether a load is of neighbours that are in memory as
+// registers hold them.
+func (in *instr) sideBySide() bool {
+	d := in.buf.dtype
+	return !in.one && !in.at.general && in.at.mask == nil && in.at.stride == 1 && (d == ir.F32 || d == ir.I32 || d == ir.U32)
 }
 
 // keep shows the registers that hold values from outside the code.
@@ -69,9 +100,17 @@ func (s *sizes) rename(code []instr, own func(r register) bool) {
 		code[i].registers(func(r *register, _ bool) { last[*r] = i })
 	}
 	type kind struct {
-		class class
-		width int
+		class   class
+		width   int
+		inPlace bool
 	}
+	loads := map[register]bool{}
+	for i := range code {
+		if code[i].inPlace {
+			loads[code[i].dst] = true
+		}
+	}
+	kindOf := func(r register) kind { return kind{r.class, s[r.class][r.index], loads[r]} }
 	free := map[kind][]register{}
 	now := map[register]register{}
 	for i := range code {
@@ -81,7 +120,7 @@ func (s *sizes) rename(code []instr, own func(r register) bool) {
 				return
 			}
 			old := *r
-			k := kind{old.class, s[old.class][old.index]}
+			k := kindOf(old)
 			if _, known := now[old]; !known {
 				now[old] = old
 				if list := free[k]; result && len(list) > 0 {
@@ -95,7 +134,7 @@ func (s *sizes) rename(code []instr, own func(r register) bool) {
 		})
 		for _, old := range ended {
 			if r, ok := now[old]; ok {
-				k := kind{old.class, s[old.class][old.index]}
+				k := kindOf(old)
 				free[k] = append(free[k], r)
 				delete(now, old)
 				delete(last, old)
