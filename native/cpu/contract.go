@@ -10,14 +10,14 @@ import (
 
 // contraction is a batch of matrix products c[i] = a[i]·b[i], each m×k by k×n.
 type contraction struct {
-	batch      []int
-	count      int // product of batch
-	m, n, k    int
-	a, b       matrix
-	c          *buffer
-	env        *environment
-	double     bool
-	multiplies float64
+	batch   []int
+	count   int // product of batch
+	m, n, k int
+	a, b    matrix
+	c       *buffer
+	env     *environment
+	double  bool
+	cost    float64 // nanoseconds
 }
 
 // matrix is where a factor lies: element (i, j) is at the base plus i·row plus
@@ -54,7 +54,7 @@ func (c *compiler) contract(g *kernel.Group) error {
 		batch: k.Batch, count: product(k.Batch), m: product(k.M), n: product(k.N), k: product(k.K),
 		env: c.env, double: k.Sum.Type == ir.F64,
 	}
-	x.multiplies = float64(x.count) * float64(x.m) * float64(x.n) * float64(x.k)
+	x.cost = x.estimate()
 	name := g.Name()
 	if k.Sum.Type != ir.F32 && k.Sum.Type != ir.F64 {
 		return c.contractElements(g, name)

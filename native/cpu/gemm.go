@@ -32,13 +32,23 @@ type productStep struct {
 }
 
 // The least size of a piece, so that packing its factors costs little beside
-// the products, and the multiplications that are worth waking another core for:
-// some 4 µs of one.
+// the products, and the nanoseconds that are worth waking another core for.
 const (
 	pieceM    = 96
 	pieceN    = 128
-	pieceWork = 1 << 18
+	pieceCost = 4000
 )
+
+// estimate returns the nanoseconds that one core takes: it multiplies 75 times
+// in one, and reads 20 bytes.
+func (x *contraction) estimate() float64 {
+	m, n, k := float64(x.m), float64(x.n), float64(x.k)
+	bytes := 4 * (m*k + k*n + m*n)
+	if x.double {
+		bytes *= 2
+	}
+	return float64(x.count) * max(m*n*k/75, bytes/20)
+}
 
 // newProduct returns the step that computes a contraction. It is cut until there
 // are a few pieces for each worker, as others may use the cores too.
@@ -46,8 +56,8 @@ func newProduct(x *contraction) *productStep {
 	x.env.spaces.grow(x)
 	p := &productStep{contraction: x, tileM: x.m, tileN: x.n}
 	for p.cut() {
-		switch work := p.tileM * p.tileN * x.k; {
-		case p.chunks() >= 3*workers() || work < 2*pieceWork:
+		switch {
+		case p.chunks() >= 3*workers() || x.cost < 2*pieceCost*float64(p.chunks()):
 			return p
 		case p.tileM >= 2*pieceM && (p.tileM >= p.tileN || p.tileN < 2*pieceN):
 			p.tileM = half(p.tileM, 12)
@@ -77,7 +87,7 @@ func half(n, tile int) int { return (n/2 + tile - 1) / tile * tile }
 
 func (p *productStep) run(r *runner) {
 	chunks := p.chunks()
-	if p.multiplies < 2*pieceWork {
+	if p.cost < 2*pieceCost {
 		for i := range chunks {
 			p.do(0, i)
 		}

@@ -358,6 +358,8 @@ func (l *lanes) float(x scalar.Expr, d string) {
 		l.op("%s $%d, %s, %s", name, how, l.at[x.Args[0]], d)
 	}
 	switch x.Op {
+	case scalar.OpFma:
+		l.fused(x, d)
 	case scalar.OpNeg:
 		l.withWord("VXORPS", l.at[x.Args[0]], 1<<31, d)
 	case scalar.OpAbs:
@@ -381,6 +383,17 @@ func (l *lanes) float(x scalar.Expr, d string) {
 		}
 		l.binary(name, x.Args[0], x.Args[1], d)
 	}
+}
+
+// fused writes a product and a sum, rounded once.
+func (l *lanes) fused(x scalar.Expr, d string) {
+	a, b, c := x.Args[0], x.Args[1], x.Args[2]
+	if c.Op == scalar.OpConst {
+		l.op("VBROADCASTSS %s, %s", l.word(bits(c)), d)
+	} else {
+		l.op("VMOVAPS %s, %s", l.at[c], d)
+	}
+	l.binary("VFMADD231PS", a, b, d)
 }
 
 func (l *lanes) integer(x scalar.Expr, d string) {
