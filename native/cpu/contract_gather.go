@@ -33,6 +33,7 @@ func (c *compiler) gathered(name string, e scalar.Expr, x factorAxes, id int) (m
 		}
 	}
 	value, coords := windows(e, known)
+	asLoaded(value, coords)
 	vars, sizes := []scalar.Expr{}, []int{}
 	elems := 1
 	for _, at := range coords {

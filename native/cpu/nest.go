@@ -388,9 +388,14 @@ func (f *files) fill(r register, v scalar.Value, n int) {
 	}
 }
 
+// fill sets a few lanes, and copies them to the others.
 func fill[T lane](d []T, x T) {
-	for i := range d {
-		d[i] = x
+	few := d[:min(len(d), 16)]
+	for i := range few {
+		few[i] = x
+	}
+	for done := len(few); done < len(d); done *= 2 {
+		copy(d[done:], d[:done])
 	}
 }
 

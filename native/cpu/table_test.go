@@ -19,7 +19,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// job is a row of the table: a graph with its first inputs in order.
+// job is a row of the table.
 type job struct {
 	name  string
 	graph func(tb testing.TB) *ir.Graph
@@ -95,6 +95,7 @@ func BenchmarkTable(b *testing.B) {
 	}
 }
 
+// TestEveryJobOfTheTableCompiles keeps the table from rotting between its runs.
 func TestEveryJobOfTheTableCompiles(t *testing.T) {
 	for _, j := range jobs {
 		compileGraphs(t, ir.Entry{Name: "run", Graph: j.graph(t)})
@@ -205,7 +206,7 @@ func square(tb testing.TB, n int) *ir.Graph {
 	})
 }
 
-// layers returns the logits of a ReLU network.
+// layersOf returns the logits of a ReLU network.
 func layersOf(b *ir.Builder, batch int, layers ...int) ir.Value {
 	h := b.Input("x", ir.F32, ir.Dims(batch, layers[0])...)
 	for i, n := range layers[1:] {
