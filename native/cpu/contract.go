@@ -21,7 +21,7 @@ type contraction struct {
 }
 
 // matrix is where a factor lies: element (i, j) is at the base plus i·row plus
-// j·col; row or col is 1.
+// j·col; row or col is 1 where there are no tables.
 type matrix struct {
 	buf      *buffer
 	base     int
@@ -230,8 +230,8 @@ func (c *compiler) plain(e scalar.Expr, x factorAxes) (matrix, bool) {
 	return m, known == len(sum.terms) && m.fit(rows, cols)
 }
 
-// fit gives the strides of axes of size 1 a value that the matrix library
-// takes, and reports whether it takes the others.
+// fit gives the strides of axes of size 1 a value that suits a matrix, and
+// reports whether the elements of its rows or columns lie side by side.
 func (m *matrix) fit(rows, cols int) bool {
 	switch {
 	case rows == 1 && cols == 1:
@@ -261,8 +261,8 @@ func (m *matrix) first(batch []int, item int, env *environment) int {
 	return at
 }
 
-// contractElements computes a contraction of a type that the matrix library
-// does not know as a reduction.
+// contractElements computes a contraction of a type that there are no products
+// of as a reduction.
 func (c *compiler) contractElements(g *kernel.Group, name string) error {
 	return c.reduce(g.Reduction(), name)
 }

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -50,8 +51,10 @@ func (p *padStep) bound(cond scalar.Expr, axes map[string]int) bool {
 	if cond.Op == scalar.OpAnd {
 		return p.bound(cond.Args[0], axes) && p.bound(cond.Args[1], axes)
 	}
-	a, b := cond.Args[0], cond.Args[1]
-	strict := 0
+	if cond.Op < scalar.OpEq || cond.Op > scalar.OpGe || cond.Args[0].Type != ir.I32 {
+		return false
+	}
+	a, b, strict := cond.Args[0], cond.Args[1], 0
 	switch cond.Op {
 	case scalar.OpLt:
 		strict = 1

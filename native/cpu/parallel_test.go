@@ -211,3 +211,20 @@ func TestConvolutionsOfManyPoints(t *testing.T) {
 		})
 	}
 }
+
+// TestChoicesThatAreNoPadding look like it.
+func TestChoicesThatAreNoPadding(t *testing.T) {
+	const rows, cols = 40, 50
+	x := random(rows * cols)
+	got := outputs(t, graph(t, func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Dims(rows, cols)...)
+		kept := b.Input("kept", ir.Bool, ir.Dims(rows, cols)...)
+		zeros := ops.ZerosLike(b, x)
+		b.Output("masked", ops.Select(b, kept, x, zeros))
+		b.Output("positive", ops.Select(b, ops.Gt(b, x, zeros), x, zeros))
+	}), map[string]native.Tensor{"x": native.Float32s(x, rows, cols), "kept": native.Zeros(ir.Bool, rows, cols)})
+	for i, v := range x {
+		near(t, "masked", i, got["masked"][i], 0, 0)
+		near(t, "positive", i, got["positive"][i], math.Max(float64(v), 0), 0)
+	}
+}
