@@ -17,13 +17,16 @@ type coordinate struct {
 	is   affine // in the variables of the factor
 }
 
+// longestTable bounds the memory of tables.
+const longestTable = 1 << 22
+
 // gathered returns a factor as a matrix whose elements are found through tables
 // of the offsets of rows and columns. Its values lie in memory already, or are
 // written there once each, which for the windows of a convolution is far less
 // than the matrix. It reports false where that is not so.
 func (c *compiler) gathered(name string, e scalar.Expr, x factorAxes, id int) (matrix, bool, error) {
 	known := x.dims()
-	if product(x.rows)*product(x.cols) == 0 {
+	if rows, cols := product(x.rows), product(x.cols); rows*cols == 0 || max(rows, cols) > longestTable {
 		return matrix{}, false, nil
 	}
 	if e.Op == scalar.OpLoad {

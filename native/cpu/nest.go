@@ -248,16 +248,14 @@ func (b *boundSpace) setBlock(from, n int) {
 
 // fillCoordinate writes (from+i)/stride mod size for each lane i.
 func fillCoordinate(d []int32, from, stride, size int) {
-	at, within := from/stride%size, from%stride
-	for i := 0; i < len(d); {
-		run := min(stride-within, len(d)-i)
-		for j := range d[i : i+run] {
-			d[i+j] = int32(at)
-		}
-		i += run
-		within = 0
-		if at++; at == size {
-			at = 0
+	at, left := int32(from/stride%size), stride-from%stride
+	for i := range d {
+		d[i] = at
+		if left--; left == 0 {
+			left = stride
+			if at++; at == int32(size) {
+				at = 0
+			}
 		}
 	}
 }
