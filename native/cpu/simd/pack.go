@@ -69,8 +69,12 @@ func packPanel[T Float](to []T, from Matrix[T], k, n, width int) {
 
 func packRows[T Float](to []T, from Matrix[T], k, n, width int) {
 	for l := range k {
-		row := to[l*width : l*width+width]
-		copy(row, from.Data[l*from.Row:][:n])
+		row, in := to[l*width:l*width+width], from.Data[l*from.Row:][:n]
+		if n == maxColumns { // of a size that is known, which is much faster
+			*(*[maxColumns]T)(row) = [maxColumns]T(in)
+			continue
+		}
+		copy(row, in)
 		clear(row[n:])
 	}
 }

@@ -120,7 +120,7 @@ type multiplication[T Float] struct {
 // too few rows to make up for it.
 func (p *multiplication[T]) columns(m, n int, a, b Matrix[T], c []T) {
 	width := 2 * p.lanes
-	if b.Col == 1 && a.RowAt == nil && m <= p.wide[0].rows {
+	if few := p.wide[0].rows; b.Col == 1 && a.RowAt == nil && (m <= few || m <= 8*few && a.Col == 1) {
 		if m == 1 {
 			for ; n >= p.rowColumns; n -= p.rowColumns {
 				p.row(p.k, &a.Data[0], 0, a.Col, &b.Data[0], b.Row, &c[0], 0, p.add)
