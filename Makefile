@@ -117,11 +117,10 @@ fuzz: ## run each fuzzer for FUZZTIME (30s)
 ##@ Measure
 
 .PHONY: bench
-bench: js $(PEERS) ## host time per step against jax-js and TensorFlow.js; CPU kernels in Go
+bench: js $(PEERS) ## host time per step against jax-js and TensorFlow.js; the CPU beside PyTorch
 	$(GO) run ./js/bench/plans build/plans
 	$(NODE) js/bench/run.mjs
 	$(GO) test -run='^$$' -bench=. -benchtime=200ms ./native/cpu/...
-	python3 native/cpu/peers/pytorch.py
 
 .PHONY: bench-h200
 bench-h200: js suite $(PEERS) ## pack build/h200: benchmarks and conformance for a bare GPU machine

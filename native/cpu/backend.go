@@ -3,8 +3,8 @@
 //
 // Groups of a [kernel.Program] run in turn, each on all cores: maps and
 // reductions block by block through their scalar expressions, contractions
-// through gonum's matrix products, with factors used where they lie if they are
-// plain matrices. All memory is set aside when a module is compiled, and a
+// through the matrix products of package simd, with factors used where they lie
+// if they are plain matrices. All memory is set aside when a module is compiled, and a
 // bound run allocates nothing.
 package cpu
 

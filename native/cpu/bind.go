@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
+	"github.com/rlx-go/rlx/native/cpu/simd"
 )
 
 // bind gives an instruction the registers of a machine.
@@ -60,6 +61,8 @@ func bindCopy(f *files, dst, src register, splat bool) op {
 	case classF64:
 		return copyLanes[float64](f, dst, src, splat)
 	case classInt:
+		return copyLanes[int32](f, dst, src, splat)
+	case classLong:
 		return copyLanes[int64](f, dst, src, splat)
 	}
 	return copyLanes[complex128](f, dst, src, splat)
@@ -89,10 +92,10 @@ func (m *machine) bindCheck(in *instr) op {
 type boundAddress struct {
 	base   int
 	coefs  []int
-	values []*int64
+	values []*int32
 	stride int
-	index  []int64 // nil where the address follows a pattern
-	mask   []int64 // nil where it holds for all lanes
+	index  []int32 // nil where the address follows a pattern
+	mask   []int32 // nil where it holds for all lanes
 	whole  bool    // the mask has one lane, for all of the block
 }
 
@@ -123,6 +126,9 @@ func (b *boundAddress) first() int {
 
 func (m *machine) bindLoad(in *instr) op {
 	a := m.bindAddress(in.at)
+	if in.inPlace {
+		return loadInPlace(m.files, in, a)
+	}
 	if !a.whole {
 		return bindLoadAt(m.files, in, a)
 	}
@@ -137,6 +143,22 @@ func (m *machine) bindLoad(in *instr) op {
 		} else {
 			outside(n)
 		}
+	}
+}
+
+// loadInPlace lets kernels read lanes in the tensor. They go on to a multiple of
+// [simd.Round] lanes; a block that is none is copied.
+func loadInPlace(f *files, in *instr, a *boundAddress) op {
+	place, own := f.place(in.dst), f.memory(in.dst)
+	return func(n int) {
+		at := a.first()
+		from := view[uint32](in.buf)[at : at+n]
+		if n%simd.Round == 0 {
+			*place = unsafe.Pointer(unsafe.SliceData(from))
+			return
+		}
+		copy(unsafe.Slice((*uint32)(own), n), from)
+		*place = own
 	}
 }
 
@@ -156,27 +178,25 @@ func bindLoadAt(f *files, in *instr, a *boundAddress) op {
 		d := in.buf.dtype
 		return loadAs(lanesOf[float32](f, in.dst), in.buf, a, func(x uint16) float32 { return float32(d.FloatFromBits(uint64(x))) })
 	}
-	return bindIntLoad(lanesOf[int64](f, in.dst), in.buf, a)
+	return bindIntLoad(lanesOf[int32](f, in.dst), in.buf, a)
 }
 
-func bindIntLoad(d []int64, buf *buffer, a *boundAddress) op {
+func bindIntLoad(d []int32, buf *buffer, a *boundAddress) op {
 	switch buf.dtype {
 	case ir.I8:
 		return loadInt[int8](d, buf, a)
 	case ir.I16:
 		return loadInt[int16](d, buf, a)
-	case ir.I32:
-		return loadInt[int32](d, buf, a)
+	case ir.I32, ir.U32:
+		return loadSame(d, buf, a)
 	case ir.U16:
 		return loadInt[uint16](d, buf, a)
-	case ir.U32:
-		return loadInt[uint32](d, buf, a)
 	}
 	return loadInt[uint8](d, buf, a) // u8 and bool
 }
 
 // loadSame loads elements that registers hold as they are.
-func loadSame[T float32 | float64 | int64](d []T, buf *buffer, a *boundAddress) op {
+func loadSame[T float32 | float64 | int32 | int64](d []T, buf *buffer, a *boundAddress) op {
 	switch {
 	case a.mask != nil:
 		return loadAs(d, buf, a, func(x T) T { return x })
@@ -202,17 +222,17 @@ func loadSame[T float32 | float64 | int64](d []T, buf *buffer, a *boundAddress) 
 	}
 }
 
-// loadInt loads integers of less than 64 bits.
-func loadInt[T int8 | int16 | int32 | uint8 | uint16 | uint32](d []int64, buf *buffer, a *boundAddress) op {
+// loadInt loads integers of less than 32 bits.
+func loadInt[T int8 | int16 | uint8 | uint16](d []int32, buf *buffer, a *boundAddress) op {
 	if a.index == nil && a.mask == nil && a.stride == 1 {
 		return func(n int) {
 			at := a.first()
 			for i, x := range view[T](buf)[at : at+n] {
-				d[i] = int64(x)
+				d[i] = int32(x)
 			}
 		}
 	}
-	return loadAs(d, buf, a, func(x T) int64 { return int64(x) })
+	return loadAs(d, buf, a, func(x T) int32 { return int32(x) })
 }
 
 // loadAs loads elements of another form.
@@ -295,21 +315,21 @@ func (m *machine) bindStore(in *instr) op {
 		d := in.buf.dtype
 		return storeAs(lanesOf[float32](f, src), in.buf, a, func(x float32) uint16 { return uint16(d.FloatBits(float64(x))) })
 	}
-	return bindIntStore(lanesOf[int64](f, src), in.buf, a)
+	return bindIntStore(lanesOf[int32](f, src), in.buf, a)
 }
 
-func bindIntStore(x []int64, buf *buffer, a *boundAddress) op {
+func bindIntStore(x []int32, buf *buffer, a *boundAddress) op {
 	switch buf.dtype.Size() {
 	case 1:
-		return storeAs(x, buf, a, func(x int64) uint8 { return uint8(x) })
+		return storeAs(x, buf, a, func(x int32) uint8 { return uint8(x) })
 	case 2:
-		return storeAs(x, buf, a, func(x int64) uint16 { return uint16(x) })
+		return storeAs(x, buf, a, func(x int32) uint16 { return uint16(x) })
 	}
-	return storeAs(x, buf, a, func(x int64) uint32 { return uint32(x) })
+	return storeSame(x, buf, a)
 }
 
 // storeSame stores elements that registers hold as they are.
-func storeSame[T float32 | float64 | int64](x []T, buf *buffer, a *boundAddress) op {
+func storeSame[T float32 | float64 | int32 | int64](x []T, buf *buffer, a *boundAddress) op {
 	if a.index == nil && a.stride == 1 {
 		return func(n int) { copy(view[T](buf)[a.first():], x[:n]) }
 	}
@@ -347,7 +367,7 @@ func bindApply(f *files, in *instr) op {
 		var v [3]scalar.Value
 		for i := range n {
 			for k := range arity {
-				v[k] = f.value(in.args[k], i)
+				v[k] = f.value(in.args[k], node.Args[k].Type, i)
 			}
 			r := scalar.Apply(node, v)
 			if narrow {

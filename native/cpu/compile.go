@@ -17,6 +17,8 @@ type instr struct {
 	one  bool // of one lane, however many the block has
 	// uniform marks a select whose condition has one lane, unlike its result.
 	uniform bool
+	// inPlace marks a load whose lanes kernels read where they lie in the tensor.
+	inPlace bool
 	buf     *buffer  // for load and store
 	at      *address // for load and store
 }

@@ -211,6 +211,18 @@ func (c *compiler) nest(name string, code *kernel.Code, outer, inner []int, more
 	for id, b := range more {
 		c.buffers[id] = b
 	}
+	if product(inner) == 0 {
+		noInnerPoints(code)
+	}
+	outer, inner = coalesce(code, outer, inner)
+	if t := newTranspose(code, outer, c.buffers); t != nil {
+		c.add(t)
+		return nil
+	}
+	if p := newPad(code, outer, c.buffers); p != nil {
+		c.add(p)
+		return nil
+	}
 	n, err := makeNest(name, code, outer, inner, c.buffers)
 	if err != nil {
 		return err
@@ -324,7 +336,7 @@ type whileStep struct {
 
 func (w *whileStep) run(r *runner) {
 	for i := 0; w.max == 0 || i < w.max; i++ {
-		r.env.counters[w.depth] = int64(i)
+		r.env.counters[w.depth] = int32(i)
 		if perform(r, w.cond); w.pred.data[0] == 0 {
 			return
 		}
@@ -347,7 +359,7 @@ func (l *loopStep) run(r *runner) {
 		if i > 0 {
 			l.swap()
 		}
-		r.env.counters[l.depth] = int64(i)
+		r.env.counters[l.depth] = int32(i)
 		perform(r, l.body)
 	}
 }

@@ -10,28 +10,27 @@ import (
 
 // contraction is a batch of matrix products c[i] = a[i]·b[i], each m×k by k×n.
 type contraction struct {
-	batch      []int
-	count      int // product of batch
-	m, n, k    int
-	a, b       matrix
-	c          *buffer
-	env        *environment
-	tileM      int
-	tileN      int
-	tilesM     int
-	tilesN     int
-	double     bool
-	multiplies float64
+	batch   []int
+	count   int // product of batch
+	m, n, k int
+	a, b    matrix
+	c       *buffer
+	env     *environment
+	double  bool
+	cost    float64 // nanoseconds
 }
 
 // matrix is where a factor lies: element (i, j) is at the base plus i·row plus
-// j·col; row or col is 1.
+// j·col; row or col is 1 where there are no tables.
 type matrix struct {
 	buf      *buffer
 	base     int
 	counters []counterTerm
 	batch    []int // what a step along each batch axis adds
 	row, col int
+	// rowAt and colAt, where they are not nil, are the offsets of all rows and
+	// columns, instead of row and col.
+	rowAt, colAt []int32
 }
 
 // counterTerm is a multiple of the count of a loop.
@@ -55,10 +54,12 @@ func (c *compiler) contract(g *kernel.Group) error {
 		batch: k.Batch, count: product(k.Batch), m: product(k.M), n: product(k.N), k: product(k.K),
 		env: c.env, double: k.Sum.Type == ir.F64,
 	}
+	x.cost = x.estimate()
 	name := g.Name()
 	if k.Sum.Type != ir.F32 && k.Sum.Type != ir.F64 {
 		return c.contractElements(g, name)
 	}
+	sumAsLoaded(k)
 	var err error
 	if x.a, err = c.factor(name+" a", k.A, factorAxes{k.Batch, k.M, k.K, k.BatchAt, k.MAt, k.KAt}, packedA, false); err != nil {
 		return err
@@ -150,6 +151,9 @@ func (c *compiler) factor(name string, e scalar.Expr, x factorAxes, id int, byCo
 	if m, ok := c.plain(e, x); ok && !(byColumn && m.col == 1 && m.row != 1) {
 		return m, nil
 	}
+	if m, ok, err := c.gathered(name, e, x, id); ok || err != nil {
+		return m, err
+	}
 	rows, cols := product(x.rows), product(x.cols)
 	m := matrix{row: cols, col: 1}
 	order := factorAxes{x.batch, x.rows, x.cols, x.batchAt, x.rowsAt, x.colsAt}
@@ -226,8 +230,8 @@ func (c *compiler) plain(e scalar.Expr, x factorAxes) (matrix, bool) {
 	return m, known == len(sum.terms) && m.fit(rows, cols)
 }
 
-// fit gives the strides of axes of size 1 a value that the matrix library
-// takes, and reports whether it takes the others.
+// fit gives the strides of axes of size 1 a value that suits a matrix, and
+// reports whether the elements of its rows or columns lie side by side.
 func (m *matrix) fit(rows, cols int) bool {
 	switch {
 	case rows == 1 && cols == 1:
@@ -257,8 +261,8 @@ func (m *matrix) first(batch []int, item int, env *environment) int {
 	return at
 }
 
-// contractElements computes a contraction of a type that the matrix library
-// does not know as a reduction.
+// contractElements computes a contraction of a type that there are no products
+// of as a reduction.
 func (c *compiler) contractElements(g *kernel.Group, name string) error {
 	return c.reduce(g.Reduction(), name)
 }

@@ -5,6 +5,17 @@ import (
 
 	"github.com/rlx-go/rlx/native/backendtest"
 	"github.com/rlx-go/rlx/native/cpu"
+	"github.com/rlx-go/rlx/native/cpu/simd"
 )
 
-func TestBackend(t *testing.T) { backendtest.Run(t, cpu.Backend()) }
+// TestBackend runs the suite with every level that the processor has.
+func TestBackend(t *testing.T) {
+	best := simd.Has
+	t.Cleanup(func() { simd.Has = best })
+	for level := simd.Go; level <= best; level++ {
+		t.Run(level.String(), func(t *testing.T) {
+			simd.Has = level
+			backendtest.Run(t, cpu.Backend())
+		})
+	}
+}

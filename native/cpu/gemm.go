@@ -1,36 +1,93 @@
 package cpu
 
 import (
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/gonum"
+	"github.com/rlx-go/rlx/native/cpu/simd"
 )
 
-// The sizes of the pieces that a product is cut into. Each is small enough that
-// gonum computes it on the goroutine that asks, and that the piece of the right
-// factor stays in the nearest cache.
-const (
-	pieceM = 64
-	pieceN = 128
-	pieceK = 64
-)
-
-// newProduct returns the step that computes a contraction.
-func newProduct(x *contraction) *productStep {
-	x.tileM, x.tileN = pieceM, pieceN
-	if x.m > 4*x.n {
-		x.tileM, x.tileN = pieceN, pieceM
-	}
-	x.tilesM, x.tilesN = (x.m+x.tileM-1)/x.tileM, (x.n+x.tileN-1)/x.tileN
-	x.multiplies = float64(x.count) * float64(x.m) * float64(x.n) * float64(x.k)
-	return &productStep{x}
+// spaces are the memory that workers compute products in.
+type spaces struct {
+	f32 []simd.Space[float32]
+	f64 []simd.Space[float64]
 }
 
-// productStep computes a contraction tile by tile.
-type productStep struct{ *contraction }
+// grow makes room for a contraction.
+func (s *spaces) grow(x *contraction) {
+	if s.f32 == nil {
+		s.f32, s.f64 = make([]simd.Space[float32], workers()), make([]simd.Space[float64], workers())
+	}
+	for i := range s.f32 {
+		if x.double {
+			s.f64[i].Grow(x.m, x.n, x.k)
+		} else {
+			s.f32[i].Grow(x.m, x.n, x.k)
+		}
+	}
+}
+
+// productStep computes a contraction in pieces of tileM×tileN elements.
+type productStep struct {
+	*contraction
+	tileM, tileN   int
+	tilesM, tilesN int
+}
+
+// The least size of a piece, so that packing its factors costs little beside
+// the products, and the nanoseconds that are worth waking another core for.
+const (
+	pieceM    = 96
+	pieceN    = 128
+	pieceCost = 4000
+)
+
+// estimate returns the nanoseconds that one core takes: it multiplies 75 times
+// in one, and reads 20 bytes.
+func (x *contraction) estimate() float64 {
+	m, n, k := float64(x.m), float64(x.n), float64(x.k)
+	bytes := 4 * (m*k + k*n + m*n)
+	if x.double {
+		bytes *= 2
+	}
+	return float64(x.count) * max(m*n*k/75, bytes/20)
+}
+
+// newProduct returns the step that computes a contraction. It is cut until there
+// are a few pieces for each worker, as others may use the cores too.
+func newProduct(x *contraction) *productStep {
+	x.env.spaces.grow(x)
+	p := &productStep{contraction: x, tileM: x.m, tileN: x.n}
+	for p.cut() {
+		switch {
+		case p.chunks() >= 3*workers() || x.cost < 2*pieceCost*float64(p.chunks()):
+			return p
+		case p.tileM >= 2*pieceM && (p.tileM >= p.tileN || p.tileN < 2*pieceN):
+			p.tileM = half(p.tileM, 12)
+		case p.tileN >= 2*pieceN:
+			p.tileN = half(p.tileN, 32)
+		case p.chunks() < workers() && p.tileM >= 24:
+			p.tileM = half(p.tileM, 12)
+		case p.chunks() < workers() && p.tileN >= 64:
+			p.tileN = half(p.tileN, 32)
+		default:
+			return p
+		}
+	}
+	return p
+}
+
+// cut counts the pieces.
+func (p *productStep) cut() bool {
+	p.tilesM, p.tilesN = (p.m+p.tileM-1)/max(p.tileM, 1), (p.n+p.tileN-1)/max(p.tileN, 1)
+	return p.m*p.n > 0
+}
+
+func (p *productStep) chunks() int { return p.count * p.tilesM * p.tilesN }
+
+// half returns about half of n, a multiple of the size of tiles.
+func half(n, tile int) int { return (n/2 + tile - 1) / tile * tile }
 
 func (p *productStep) run(r *runner) {
-	chunks := p.count * p.tilesM * p.tilesN
-	if p.multiplies < 1<<17 { // about the time that it takes to wake the others
+	chunks := p.chunks()
+	if p.cost < 2*pieceCost {
 		for i := range chunks {
 			p.do(0, i)
 		}
@@ -39,57 +96,32 @@ func (p *productStep) run(r *runner) {
 	r.job.run(p, chunks)
 }
 
-// do computes one tile.
-func (p *productStep) do(_, chunk int) {
+// do computes one piece.
+func (p *productStep) do(worker, chunk int) {
 	item := chunk / (p.tilesM * p.tilesN)
 	i := chunk / p.tilesN % p.tilesM * p.tileM
 	j := chunk % p.tilesN * p.tileN
-	m, n := min(p.tileM, p.m-i), min(p.tileN, p.n-j)
-	a := p.a.first(p.batch, item, p.env) + i*p.a.row
-	b := p.b.first(p.batch, item, p.env) + j*p.b.col
-	c := (item*p.m+i)*p.n + j
 	if p.double {
-		tile(gonum.Implementation{}.Dgemm, p.contraction, view[float64](p.a.buf)[a:], view[float64](p.b.buf)[b:], view[float64](p.c)[c:], m, n)
+		piece(&p.env.spaces.f64[worker], p, item, i, j)
 		return
 	}
-	tile(gonum.Implementation{}.Sgemm, p.contraction, view[float32](p.a.buf)[a:], view[float32](p.b.buf)[b:], view[float32](p.c)[c:], m, n)
+	piece(&p.env.spaces.f32[worker], p, item, i, j)
 }
 
-// gemm is c = alpha·a·b + beta·c as BLAS has it, row-major.
-type gemm[T float32 | float64] func(tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int)
-
-// tile computes m×n elements of a product, a stretch of the inner axis at a
-// time.
-func tile[T float32 | float64](f gemm[T], x *contraction, a, b, c []T, m, n int) {
-	if x.k == 0 {
-		for i := range m {
-			clear(c[i*x.n : i*x.n+n])
-		}
-		return
-	}
-	if inRegisters {
-		blocks(x, a, b, c, m, n)
-		return
-	}
-	tA, lda := order(x.a)
-	tB, ldb := order(x.b)
-	step := pieceK
-	if tA == blas.NoTrans && tB == blas.Trans {
-		step = 8 * pieceK // sums along rows of both: the longer the better
-	}
-	for l := 0; l < x.k; l += step {
-		beta := T(1)
-		if l == 0 {
-			beta = 0
-		}
-		f(tA, tB, m, n, min(step, x.k-l), 1, a[l*x.a.col:], lda, b[l*x.b.row:], ldb, beta, c, x.n)
+func piece[T simd.Float](s *simd.Space[T], p *productStep, item, i, j int) {
+	m, n := min(p.tileM, p.m-i), min(p.tileN, p.n-j)
+	a, b := operand[T](&p.a, p.batch, item, p.env), operand[T](&p.b, p.batch, item, p.env)
+	c := view[T](p.c)[(item*p.m+i)*p.n+j:]
+	switch {
+	case p.n == 1 && a.Col == 1 && b.Row == 1:
+		simd.Dots(s, m, p.k, a.From(i, 0).Data, a.Row, b.Data, c, 1)
+	case p.m == 1 && a.Col == 1 && b.Row == 1 && b.Col != 1:
+		simd.Dots(s, n, p.k, b.From(0, j).Data, b.Col, a.Data, c, 1)
+	default:
+		simd.Product(s, m, n, p.k, a.From(i, 0), b.From(0, j), c, p.n)
 	}
 }
 
-// order returns a matrix's layout in the words of BLAS.
-func order(m matrix) (blas.Transpose, int) {
-	if m.col == 1 {
-		return blas.NoTrans, m.row
-	}
-	return blas.Trans, m.col
+func operand[T simd.Float](m *matrix, batch []int, item int, env *environment) simd.Matrix[T] {
+	return simd.Matrix[T]{Data: view[T](m.buf)[m.first(batch, item, env):], Row: m.row, Col: m.col, RowAt: m.rowAt, ColAt: m.colAt}
 }

@@ -8,10 +8,6 @@ import (
 // makeNest compiles the code of a map or reduction, with blocks along the
 // points that promise to be faster.
 func makeNest(name string, c *kernel.Code, outer, inner []int, buffers map[int]*buffer) (*nest, error) {
-	if product(inner) == 0 {
-		noInnerPoints(c)
-	}
-	outer, inner = coalesce(c, outer, inner)
 	var tries []blocking
 	for _, w := range widths(outer) {
 		tries = append(tries, blocking{false, w})
@@ -98,22 +94,32 @@ func (m *maker) reduction(r kernel.Reduction) {
 		class := classOf(a.DType)
 		acc, other := m.n.sizes.add(class, m.width()), m.n.sizes.add(class, m.width())
 		m.p.running = append(m.p.running, running{acc, init})
-		m.move(other, m.widen(m.expr(r.Elements[i])), perElement)
 		c.acc, c.other = append(c.acc, acc), append(c.other, other)
 		accs[i], others[i] = r.Running[i], scalar.FreeVar(r.Running[i].Name+"_other", a.DType)
 		m.named[accs[i].Name] = value{reg: acc, level: perElement, wide: true}
 		m.named[others[i].Name] = value{reg: other, level: perElement, wide: true}
 	}
-	m.combine(c, r.Combine(accs, others))
+	m.merge(c, r.Combine(accs, r.Elements))
+	if m.n.wideInner {
+		m.combine(c, r.Combine(accs, others))
+	}
 	for i := range accs {
 		m.named[accs[i].Name] = value{reg: c.acc[i], level: perBlock, wide: !m.n.wideInner}
 	}
 }
 
-// combine compiles the merging of two sets of running values into the first.
+// combine compiles the merging of running values with those of other lanes.
 func (m *maker) combine(c *combining, merged []scalar.Expr) {
 	before := m.p.element
 	m.p.element = nil
+	m.merge(c, merged)
+	c.code = m.p.element
+	m.p.element = before
+	m.p.combining = append(m.p.combining, c)
+}
+
+// merge makes values the new running ones.
+func (m *maker) merge(c *combining, merged []scalar.Expr) {
 	results := make([]value, len(merged))
 	for i, e := range merged {
 		results[i] = m.widen(m.expr(e))
@@ -121,9 +127,6 @@ func (m *maker) combine(c *combining, merged []scalar.Expr) {
 	for i, v := range results {
 		m.move(c.acc[i], v, perElement)
 	}
-	c.code = m.p.element
-	m.p.element = before
-	m.p.combining = append(m.p.combining, c)
 }
 
 // stores compiles all values, and then the stores of them.
@@ -156,11 +159,8 @@ func (n *nest) estimate() float64 {
 			width = float64(n.inner.points()) / max(steps, 1)
 		}
 		total += blocks * (rows*codeCost(p.inner, 1) + steps*codeCost(p.element, width))
-		for _, c := range p.combining {
-			total += blocks * steps * codeCost(c.code, width)
-			if n.wideInner { // merging the lanes
-				total += blocks * (codeCost(c.code, width) + 9*codeCost(c.code, 0))
-			}
+		for _, c := range p.combining { // merging the lanes
+			total += blocks * (codeCost(c.code, width) + 9*codeCost(c.code, 0))
 		}
 	}
 	return total

@@ -2,13 +2,18 @@ package cpu
 
 import (
 	"math"
+	"unsafe"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
+	"github.com/rlx-go/rlx/native/cpu/simd"
+	"github.com/rlx-go/rlx/native/cpu/simd/spec"
 )
 
 // number is a type with the arithmetic that loops are written for.
-type number interface{ float32 | float64 | int64 }
+type number interface {
+	float32 | float64 | int32 | uint32 | int64
+}
 
 // fastOp returns the loop of an operation that is worth one, nil for those that
 // the evaluator of package scalar does. Both give the same value, but for the
@@ -16,6 +21,9 @@ type number interface{ float32 | float64 | int64 }
 func fastOp(f *files, in *instr) op {
 	from := in.node.Args[len(in.node.Args)-1].Type
 	to := in.node.Type
+	if k := in.kernel(); k != nil {
+		return kernelOp(f, in, k)
+	}
 	switch {
 	case in.node.Op == scalar.OpSelect:
 		return selectOp(f, in)
@@ -27,10 +35,34 @@ func fastOp(f *files, in *instr) op {
 		return floatOp[float64](f, in)
 	case from == ir.Bool:
 		return boolOp(f, in)
+	case from == ir.U32:
+		return intOp[uint32](f, in, from)
+	case from == ir.I64 || from == ir.U64:
+		return intOp[int64](f, in, from)
 	case from.IsInteger():
-		return wrapped(intOp(f, in, from), f, in.dst, to)
+		return wrapped(intOp[int32](f, in, from), f, in.dst, to)
 	}
 	return nil
+}
+
+// kernel returns the kernel of an operation, nil where it has none.
+func (in *instr) kernel() simd.Lanes {
+	if in.uniform {
+		return nil
+	}
+	from := in.node.Args[len(in.node.Args)-1].Type
+	return simd.LanesOf(spec.Operation{Op: in.node.Op, From: from, To: in.node.Type})
+}
+
+// kernelOp binds the kernel of an operation on 32-bit lanes, which reads its
+// operands where the loads in place left them.
+func kernelOp(f *files, in *instr, k simd.Lanes) op {
+	var args [3]*unsafe.Pointer
+	for i := range args {
+		args[i] = f.place(in.args[min(i, len(in.node.Args)-1)])
+	}
+	d, a, b, c := f.memory(in.dst), args[0], args[1], args[2]
+	return func(n int) { k(n, d, *a, *b, *c) }
 }
 
 func selectOp(f *files, in *instr) op {
@@ -41,12 +73,14 @@ func selectOp(f *files, in *instr) op {
 	case classF64:
 		return selectLanes[float64](f, in, cond)
 	case classInt:
+		return selectLanes[int32](f, in, cond)
+	case classLong:
 		return selectLanes[int64](f, in, cond)
 	}
 	return selectLanes[complex128](f, in, cond)
 }
 
-func selectLanes[T lane](f *files, in *instr, cond []int64) op {
+func selectLanes[T lane](f *files, in *instr, cond []int32) op {
 	d, a, b := lanesOf[T](f, in.dst), lanesOf[T](f, in.args[1]), lanesOf[T](f, in.args[2])
 	if in.uniform {
 		return func(n int) {
@@ -80,12 +114,27 @@ func convertOp(f *files, in *instr, from, to ir.DType) op {
 		return castLanes[float64, float32](f, in)
 	case to == ir.F32 && from == ir.F64:
 		return castLanes[float32, float64](f, in)
-	case to == ir.F32 && (from.IsInteger() || from == ir.Bool) && from != ir.U64:
-		return castLanes[float32, int64](f, in)
-	case to == ir.F64 && (from.IsInteger() || from == ir.Bool) && from != ir.U64:
-		return castLanes[float64, int64](f, in)
-	case to.IsInteger() && (from.IsInteger() || from == ir.Bool):
-		return wrapped(bindCopy(f, in.dst, in.args[0], false), f, in.dst, to)
+	case from == ir.U64 && !to.IsInteger() || !from.IsInteger() && from != ir.Bool:
+		return nil
+	case from == ir.U32:
+		return integerTo[uint32](f, in, to)
+	case in.args[0].class == classLong:
+		return integerTo[int64](f, in, to)
+	}
+	return integerTo[int32](f, in, to)
+}
+
+// integerTo converts integers.
+func integerTo[S number](f *files, in *instr, to ir.DType) op {
+	switch {
+	case to == ir.F32:
+		return castLanes[float32, S](f, in)
+	case to == ir.F64:
+		return castLanes[float64, S](f, in)
+	case in.dst.class == classLong:
+		return castLanes[int64, S](f, in)
+	case to.IsInteger():
+		return wrapped(castLanes[int32, S](f, in), f, in.dst, to)
 	}
 	return nil
 }
@@ -106,7 +155,7 @@ func floatOp[T float32 | float64](f *files, in *instr) op {
 	if op >= scalar.OpEq && op <= scalar.OpGe {
 		return compareOp[T](f, in)
 	}
-	if in.dst.class == classInt || in.dst.class == classCplx {
+	if in.dst.class != in.args[0].class {
 		return nil
 	}
 	d, a := lanesOf[T](f, in.dst), lanesOf[T](f, in.args[0])
@@ -268,7 +317,7 @@ func compareOp[T number](f *files, in *instr) op {
 	}
 }
 
-func bit(b bool) int64 {
+func bit(b bool) int32 {
 	if b {
 		return 1
 	}
@@ -279,14 +328,14 @@ func boolOp(f *files, in *instr) op {
 	d, a := f.ints[in.dst.index], f.ints[in.args[0].index]
 	switch in.node.Op {
 	case scalar.OpNot:
-		return mapLanes(d, a, func(x int64) int64 { return x ^ 1 })
+		return mapLanes(d, a, func(x int32) int32 { return x ^ 1 })
 	case scalar.OpAnd, scalar.OpOr, scalar.OpXor:
 		return bitwise(in.node.Op, d, a, f.ints[in.args[1].index])
 	}
 	return nil
 }
 
-func bitwise(op scalar.Op, d, a, b []int64) op {
+func bitwise[T int32 | uint32 | int64](op scalar.Op, d, a, b []T) op {
 	switch op {
 	case scalar.OpAnd:
 		return func(n int) {
@@ -313,18 +362,18 @@ func bitwise(op scalar.Op, d, a, b []int64) op {
 
 // intOp covers integers; u64, whose order is not that of int64, for the
 // operations that do not depend on it.
-func intOp(f *files, in *instr, from ir.DType) op {
+func intOp[T int32 | uint32 | int64](f *files, in *instr, from ir.DType) op {
 	op := in.node.Op
 	if op >= scalar.OpEq && op <= scalar.OpGe {
 		if from == ir.U64 {
 			return nil
 		}
-		return compareOp[int64](f, in)
+		return compareOp[T](f, in)
 	}
-	if in.dst.class != classInt || op.Arity() != 2 {
+	if op.Arity() != 2 {
 		return nil
 	}
-	d, a, b := f.ints[in.dst.index], f.ints[in.args[0].index], f.ints[in.args[1].index]
+	d, a, b := lanesOf[T](f, in.dst), lanesOf[T](f, in.args[0]), lanesOf[T](f, in.args[1])
 	switch op {
 	case scalar.OpAdd, scalar.OpSub, scalar.OpMul:
 		return arithmetic(op, d, a, b)
@@ -342,31 +391,31 @@ func intOp(f *files, in *instr, from ir.DType) op {
 	return arithmetic(op, d, a, b) // min and max; others are left to the evaluator
 }
 
-func shift(op scalar.Op, d, a, b []int64, t ir.DType) op {
-	mask := int64(t.Bits() - 1)
+func shift[T int32 | uint32 | int64](op scalar.Op, d, a, b []T, t ir.DType) op {
+	mask := T(t.Bits() - 1)
 	switch {
 	case op == scalar.OpShl:
 		return func(n int) {
 			for i, x := range a[:n] {
-				d[i] = x << uint64(b[i]&mask)
+				d[i] = x << (b[i] & mask)
 			}
 		}
 	case t == ir.U64:
 		return func(n int) {
 			for i, x := range a[:n] {
-				d[i] = int64(uint64(x) >> uint64(b[i]&mask))
+				d[i] = T(uint64(x) >> (b[i] & mask))
 			}
 		}
 	}
 	return func(n int) {
 		for i, x := range a[:n] {
-			d[i] = x >> uint64(b[i]&mask)
+			d[i] = x >> (b[i] & mask)
 		}
 	}
 }
 
 // divide covers quotients and remainders.
-func divide(op scalar.Op, d, a, b []int64) op {
+func divide[T int32 | uint32 | int64](op scalar.Op, d, a, b []T) op {
 	rem := op == scalar.OpRem
 	return func(n int) {
 		for i, x := range a[:n] {
@@ -386,10 +435,6 @@ func wrapped(o op, f *files, dst register, t ir.DType) op {
 	}
 	d := f.ints[dst.index]
 	switch t {
-	case ir.I32:
-		return wrapLanes[int32](o, d)
-	case ir.U32:
-		return wrapLanes[uint32](o, d)
 	case ir.I16:
 		return wrapLanes[int16](o, d)
 	case ir.U16:
@@ -402,12 +447,12 @@ func wrapped(o op, f *files, dst register, t ir.DType) op {
 	return o
 }
 
-func wrapLanes[T int8 | int16 | int32 | uint8 | uint16 | uint32](o op, d []int64) op {
+func wrapLanes[T int8 | int16 | uint8 | uint16](o op, d []int32) op {
 	return func(n int) {
 		o(n)
 		d := d[:n]
 		for i, x := range d {
-			d[i] = int64(T(x))
+			d[i] = int32(T(x))
 		}
 	}
 }

@@ -74,8 +74,8 @@ type running struct {
 	init scalar.Value
 }
 
-// combining merges running values with others: those of other lanes where
-// lanes are inner points.
+// combining merges running values with those of other lanes, where lanes are
+// inner points.
 type combining struct {
 	acc, other []register
 	code       []instr
@@ -153,16 +153,17 @@ type boundPhase struct {
 // boundSpace is a space with its registers.
 type boundSpace struct {
 	*space
-	scalar []*int64
-	start  *int64
-	wide   [][]int64
+	scalar []*int32
+	start  *int32
+	wide   [][]int32
 }
 
 // environment is what the code of a program's groups refers to.
 type environment struct {
-	counters [maxDepth]int64
+	counters [maxDepth]int32
 	scalars  []scalar.Value
 	status   status
+	spaces   spaces
 	epoch    uint64 // counts runs of groups
 }
 
@@ -213,7 +214,7 @@ func (m *machine) bindSpace(s *space) boundSpace {
 func (b *boundSpace) setRow(row int) {
 	for i := len(b.scalar) - 1; i >= 0; i-- {
 		size := b.vars[i].size
-		*b.scalar[i] = int64(row % size)
+		*b.scalar[i] = int32(row % size)
 		row /= size
 	}
 }
@@ -228,7 +229,7 @@ func (b *boundSpace) firstRow() {
 // nextRow goes from one row to the next.
 func (b *boundSpace) nextRow() {
 	for i := len(b.scalar) - 1; i >= 0; i-- {
-		if *b.scalar[i]++; *b.scalar[i] < int64(b.vars[i].size) {
+		if *b.scalar[i]++; *b.scalar[i] < int32(b.vars[i].size) {
 			return
 		}
 		*b.scalar[i] = 0
@@ -237,7 +238,7 @@ func (b *boundSpace) nextRow() {
 
 // setBlock puts the coordinates along a block of n points into their registers.
 func (b *boundSpace) setBlock(from, n int) {
-	*b.start = int64(from)
+	*b.start = int32(from)
 	for i, a := range b.wides() {
 		if a.used {
 			fillCoordinate(b.wide[i][:n], from, a.stride, a.size)
@@ -246,17 +247,15 @@ func (b *boundSpace) setBlock(from, n int) {
 }
 
 // fillCoordinate writes (from+i)/stride mod size for each lane i.
-func fillCoordinate(d []int64, from, stride, size int) {
-	at, within := from/stride%size, from%stride
-	for i := 0; i < len(d); {
-		run := min(stride-within, len(d)-i)
-		for j := range d[i : i+run] {
-			d[i+j] = int64(at)
-		}
-		i += run
-		within = 0
-		if at++; at == size {
-			at = 0
+func fillCoordinate(d []int32, from, stride, size int) {
+	at, left := int32(from/stride%size), stride-from%stride
+	for i := range d {
+		d[i] = at
+		if left--; left == 0 {
+			left = stride
+			if at++; at == int32(size) {
+				at = 0
+			}
 		}
 	}
 }
@@ -317,9 +316,6 @@ func (m *machine) alongInner(p *phase, code *boundPhase, n int) {
 	for range m.inner.rows {
 		runAll(code.inner, 1)
 		runAll(code.element, n)
-		for _, c := range code.combining {
-			runAll(c, n)
-		}
 		m.inner.nextRow()
 	}
 }
@@ -336,9 +332,6 @@ func (m *machine) acrossInner(p *phase, code *boundPhase) {
 			n := min(lanes, m.inner.row-from)
 			m.inner.setBlock(from, n)
 			runAll(code.element, n)
-			for _, c := range code.combining {
-				runAll(c, n)
-			}
 		}
 		m.inner.nextRow()
 	}
@@ -370,6 +363,8 @@ func (f *files) shift(dst, src register, from, to int) {
 		copy(f.f64[dst.index], f.f64[src.index][from:to])
 	case classInt:
 		copy(f.ints[dst.index], f.ints[src.index][from:to])
+	case classLong:
+		copy(f.long[dst.index], f.long[src.index][from:to])
 	default:
 		copy(f.cplx[dst.index], f.cplx[src.index][from:to])
 	}
@@ -383,15 +378,22 @@ func (f *files) fill(r register, v scalar.Value, n int) {
 	case classF64:
 		fill(f.f64[r.index][:n], v.F)
 	case classInt:
-		fill(f.ints[r.index][:n], v.I)
+		fill(f.ints[r.index][:n], int32(v.I))
+	case classLong:
+		fill(f.long[r.index][:n], v.I)
 	default:
 		fill(f.cplx[r.index][:n], v.C)
 	}
 }
 
+// fill sets a few lanes, and copies them to the others.
 func fill[T lane](d []T, x T) {
-	for i := range d {
-		d[i] = x
+	few := d[:min(len(d), 16)]
+	for i := range few {
+		few[i] = x
+	}
+	for done := len(few); done < len(d); done *= 2 {
+		copy(d[done:], d[:done])
 	}
 }
 

@@ -14,6 +14,7 @@ type nestStep struct {
 const chunkCost = 15_000
 
 func newNestStep(n *nest, env *environment) *nestStep {
+	n.reuse()
 	s := &nestStep{n: n, env: env}
 	units := n.units()
 	chunks := min(units, int(n.cost/chunkCost), 8*workers())

@@ -164,3 +164,67 @@ func TestBoundStepsAllocateNothing(t *testing.T) {
 		t.Errorf("%v allocations a step", n)
 	}
 }
+
+// TestConvolutionsOfManyPoints has enough of them for windows to be gathered,
+// with padding, strides and something computed on the way in.
+func TestConvolutionsOfManyPoints(t *testing.T) {
+	const batch, in, out, size, kernel = 3, 5, 7, 17, 3
+	for _, c := range []struct {
+		name        string
+		stride, pad int
+		relu        bool
+	}{{"plain", 1, 0, false}, {"padded", 1, 1, false}, {"strided", 2, 1, false}, {"after a relu", 1, 2, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			x, w := random(batch*in*size*size), random(out*in*kernel*kernel)
+			got := outputs(t, graph(t, func(b *ir.Builder) {
+				v := b.Input("x", ir.F32, ir.Dims(batch, in, size, size)...)
+				if c.relu {
+					v = ops.Relu(b, v)
+				}
+				two := func(n int) []int { return []int{n, n} }
+				b.Output("y", ops.ConvGeneral(b, v, b.Input("w", ir.F32, ir.Dims(out, in, kernel, kernel)...),
+					ops.ConvAttrs{Strides: two(c.stride), PadLo: two(c.pad), PadHi: two(c.pad)}))
+			}), map[string]native.Tensor{
+				"x": native.Float32s(x, batch, in, size, size), "w": native.Float32s(w, out, in, kernel, kernel),
+			})["y"]
+			wide := (size+2*c.pad-kernel)/c.stride + 1
+			if len(got) != batch*out*wide*wide {
+				t.Fatalf("%d elements", len(got))
+			}
+			for place, y := range got {
+				j, i, o, n := place%wide, place/wide%wide, place/wide/wide%out, place/wide/wide/out
+				sum := 0.0
+				for k := range in * kernel * kernel {
+					q, p, f := k%kernel, k/kernel%kernel, k/kernel/kernel
+					row, col := i*c.stride+p-c.pad, j*c.stride+q-c.pad
+					if row < 0 || row >= size || col < 0 || col >= size {
+						continue
+					}
+					v := float64(x[((n*in+f)*size+row)*size+col])
+					if c.relu {
+						v = math.Max(v, 0)
+					}
+					sum += v * float64(w[o*in*kernel*kernel+k])
+				}
+				near(t, "y", place, y, sum, 1e-5)
+			}
+		})
+	}
+}
+
+// TestChoicesThatAreNoPadding look like it.
+func TestChoicesThatAreNoPadding(t *testing.T) {
+	const rows, cols = 40, 50
+	x := random(rows * cols)
+	got := outputs(t, graph(t, func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Dims(rows, cols)...)
+		kept := b.Input("kept", ir.Bool, ir.Dims(rows, cols)...)
+		zeros := ops.ZerosLike(b, x)
+		b.Output("masked", ops.Select(b, kept, x, zeros))
+		b.Output("positive", ops.Select(b, ops.Gt(b, x, zeros), x, zeros))
+	}), map[string]native.Tensor{"x": native.Float32s(x, rows, cols), "kept": native.Zeros(ir.Bool, rows, cols)})
+	for i, v := range x {
+		near(t, "masked", i, got["masked"][i], 0, 0)
+		near(t, "positive", i, got["positive"][i], math.Max(float64(v), 0), 0)
+	}
+}

@@ -2,9 +2,11 @@ package cpu
 
 import (
 	"math"
+	"unsafe"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
+	"github.com/rlx-go/rlx/native/cpu/simd"
 )
 
 // lanes is how many points a block has at most: registers of f32 then take 2 KB
@@ -17,7 +19,8 @@ type class uint8
 const (
 	classF32  class = iota // f32, f16, bf16
 	classF64               // f64
-	classInt               // all integers as int64 (u64 by its bits), bool as 0 and 1
+	classInt               // integers of up to 32 bits as int32 (u32 by its bits), bool as 0 and 1
+	classLong              // i64 and u64 as int64, by their bits
 	classCplx              // c64 and c128 as complex128
 )
 
@@ -29,6 +32,8 @@ func classOf(d ir.DType) class {
 		return classF32
 	case d.IsComplex():
 		return classCplx
+	case d == ir.I64 || d == ir.U64:
+		return classLong
 	}
 	return classInt
 }
@@ -44,12 +49,16 @@ type register struct {
 type files struct {
 	f32  [][]float32
 	f64  [][]float64
-	ints [][]int64
+	ints [][]int32
+	long [][]int64
 	cplx [][]complex128
+	// places are where the lanes of registers of 32 bits lie now, of f32 and of
+	// integers: in the register, or in a tensor.
+	places [2][]unsafe.Pointer
 }
 
 // sizes are the numbers of lanes of the registers of each class.
-type sizes [4][]int
+type sizes [5][]int
 
 func (s *sizes) add(c class, width int) register {
 	s[c] = append(s[c], width)
@@ -60,30 +69,43 @@ func (s *sizes) allocate() *files {
 	f := &files{}
 	f.f32 = cut[float32](s[classF32])
 	f.f64 = cut[float64](s[classF64])
-	f.ints = cut[int64](s[classInt])
+	f.ints = cut[int32](s[classInt])
+	f.long = cut[int64](s[classLong])
 	f.cplx = cut[complex128](s[classCplx])
+	for i := range f.f32 {
+		f.places[0] = append(f.places[0], f.memory(register{classF32, i}))
+	}
+	for i := range f.ints {
+		f.places[1] = append(f.places[1], f.memory(register{classInt, i}))
+	}
 	return f
 }
 
-// cut makes slices of the given lengths in one piece of memory.
-func cut[T any](lengths []int) [][]T {
+// cut makes slices of the given lengths in one piece of memory. Each begins on
+// a cache line, and kernels may write past its end up to a multiple of
+// [simd.Round].
+func cut[T lane](lengths []int) [][]T {
+	up := func(n int) int { return (n + simd.Round - 1) / simd.Round * simd.Round }
 	total := 0
 	for _, n := range lengths {
-		total += n
+		total += up(n)
 	}
-	all, out := make([]T, total), make([][]T, len(lengths))
+	var one T
+	memory := allocate(total * int(unsafe.Sizeof(one)))
+	all, out := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(memory))), total), make([][]T, len(lengths))
 	for i, n := range lengths {
-		out[i], all = all[:n:n], all[n:]
+		out[i], all = all[:n:n], all[up(n):]
 	}
 	return out
 }
 
 // lane is a Go type that registers hold.
 type lane interface {
-	float32 | float64 | int64 | complex128
+	float32 | float64 | int32 | uint32 | int64 | complex128
 }
 
-// lanesOf returns a register as a slice of its type.
+// lanesOf returns a register as a slice of its type, one of integers as signed
+// or unsigned ones.
 func lanesOf[T lane](f *files, r register) []T {
 	var file any
 	switch r.class {
@@ -92,22 +114,53 @@ func lanesOf[T lane](f *files, r register) []T {
 	case classF64:
 		file = f.f64[r.index]
 	case classInt:
-		file = f.ints[r.index]
+		if _, unsigned := any(*new(T)).(uint32); unsigned {
+			file = unsignedLanes(f.ints[r.index])
+		} else {
+			file = f.ints[r.index]
+		}
+	case classLong:
+		file = f.long[r.index]
 	default:
 		file = f.cplx[r.index]
 	}
 	return file.([]T)
 }
 
-// value returns lane i as the evaluator of package scalar has it.
-func (f *files) value(r register, i int) scalar.Value {
+// memory returns where the lanes of a register of 32 bits lie.
+func (f *files) memory(r register) unsafe.Pointer {
+	if r.class == classF32 {
+		return unsafe.Pointer(unsafe.SliceData(f.f32[r.index]))
+	}
+	return unsafe.Pointer(unsafe.SliceData(f.ints[r.index]))
+}
+
+// place returns where it is noted where the lanes of such a register are now.
+func (f *files) place(r register) *unsafe.Pointer {
+	if r.class == classF32 {
+		return &f.places[0][r.index]
+	}
+	return &f.places[1][r.index]
+}
+
+func unsignedLanes(x []int32) []uint32 {
+	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
+}
+
+// value returns lane i, of type d, as the evaluator of package scalar has it.
+func (f *files) value(r register, d ir.DType, i int) scalar.Value {
 	switch r.class {
 	case classF32:
 		return scalar.Value{F: float64(f.f32[r.index][i])}
 	case classF64:
 		return scalar.Value{F: f.f64[r.index][i]}
 	case classInt:
-		return scalar.Value{I: f.ints[r.index][i]}
+		if d == ir.U32 {
+			return scalar.Value{I: int64(uint32(f.ints[r.index][i]))}
+		}
+		return scalar.Value{I: int64(f.ints[r.index][i])}
+	case classLong:
+		return scalar.Value{I: f.long[r.index][i]}
 	}
 	return scalar.Value{C: f.cplx[r.index][i]}
 }
@@ -120,7 +173,9 @@ func (f *files) set(r register, i int, v scalar.Value) {
 	case classF64:
 		f.f64[r.index][i] = v.F
 	case classInt:
-		f.ints[r.index][i] = v.I
+		f.ints[r.index][i] = int32(v.I)
+	case classLong:
+		f.long[r.index][i] = v.I
 	default:
 		f.cplx[r.index][i] = v.C
 	}

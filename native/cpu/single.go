@@ -18,7 +18,7 @@ func singleOp(f *files, in *instr) op {
 			return nil
 		}
 	}
-	d, args := &f.ints[in.dst.index][0], [3]*int64{}
+	d, args := &f.ints[in.dst.index][0], [3]*int32{}
 	for i := range node.Args {
 		args[i] = &f.ints[in.args[i].index][0]
 	}
@@ -31,17 +31,17 @@ func singleOp(f *files, in *instr) op {
 	return singleInt(node.Op, d, args)
 }
 
-func singleInt(code scalar.Op, d *int64, args [3]*int64) op {
+func singleInt(code scalar.Op, d *int32, args [3]*int32) op {
 	a, b, c := args[0], args[1], args[2]
 	switch code {
 	case scalar.OpAdd:
-		return func(int) { *d = int64(int32(*a + *b)) }
+		return func(int) { *d = *a + *b }
 	case scalar.OpSub:
-		return func(int) { *d = int64(int32(*a - *b)) }
+		return func(int) { *d = *a - *b }
 	case scalar.OpMul:
-		return func(int) { *d = int64(int32(*a * *b)) }
+		return func(int) { *d = *a * *b }
 	case scalar.OpDiv:
-		return func(int) { *d = int64(int32(*a / divisor(*b))) }
+		return func(int) { *d = *a / divisor(*b) }
 	case scalar.OpRem:
 		return func(int) { *d = *a % divisor(*b) }
 	case scalar.OpMin:
@@ -60,7 +60,7 @@ func singleInt(code scalar.Op, d *int64, args [3]*int64) op {
 	return nil
 }
 
-func singleBool(code scalar.Op, d *int64, args [3]*int64) op {
+func singleBool(code scalar.Op, d *int32, args [3]*int32) op {
 	a, b := args[0], args[1]
 	switch code {
 	case scalar.OpAnd:
@@ -86,7 +86,7 @@ func singleBool(code scalar.Op, d *int64, args [3]*int64) op {
 }
 
 // divisor is 1 for 0, as package scalar has it.
-func divisor(x int64) int64 {
+func divisor[T int32 | uint32 | int64](x T) T {
 	if x == 0 {
 		return 1
 	}

@@ -1,62 +1,133 @@
-"""The CPU benchmarks of package native/cpu, in PyTorch: the same sizes, random
-data, and one warm-up. Prints one row for each, or one line where PyTorch is not
-installed; nothing else of rlx needs Python.
+"""The jobs of BenchmarkTable of package native/cpu, in PyTorch. Reads the name of
+a job a line and writes the least time of its runs in ms, 0 for one it does not
+know. The benchmark starts it; nothing else of rlx needs Python.
 
-    python3 native/cpu/peers/pytorch.py [THREADS]
+    PYTHON=python3 go test -run='^$' -bench=Table ./native/cpu
 """
 import sys
 import time
 
 try:
     import torch
+    import torch.nn.functional as F
 except ImportError:
-    print("PyTorch is not installed: no peer on the CPU")
+    print("PyTorch is not installed")
     sys.exit(0)
 
-if len(sys.argv) > 1:
-    torch.set_num_threads(int(sys.argv[1]))
 
-
-def median_seconds(run, times=7):
-    run()
-    seconds = []
-    for _ in range(times):
-        start = time.perf_counter()
-        run()
-        seconds.append(time.perf_counter() - start)
-    return sorted(seconds)[times // 2]
-
-
-def row(name, seconds, rate):
-    print(f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads  {name:34} {seconds * 1e6:12.1f} us  {rate}")
-
-
-def sgemm(n):
-    a, b, c = torch.randn(n, n), torch.randn(n, n), torch.empty(n, n)
-    seconds = median_seconds(lambda: torch.mm(a, b, out=c))
-    row(f"sgemm {n}", seconds, f"{2 * n**3 / seconds / 1e9:.1f} GFLOP/s")
-
-
-def mlp(layers, batch):
-    """One Adam step of a ReLU network on cross-entropy."""
+def mlp(*layers):
     modules = []
     for i, (inputs, outputs) in enumerate(zip(layers, layers[1:])):
-        modules += [torch.nn.Linear(inputs, outputs)] + ([torch.nn.ReLU()] if i < len(layers) - 2 else [])
-    model = torch.nn.Sequential(*modules)
+        modules += [torch.nn.ReLU()] * (i > 0) + [torch.nn.Linear(inputs, outputs)]
+    return torch.nn.Sequential(*modules)
+
+
+def inference(batch, *layers):
+    model, x = mlp(*layers), torch.randn(batch, layers[0])
+
+    def run():
+        with torch.inference_mode():
+            model(x)
+
+    return run
+
+
+def step(batch, *layers):
+    """One Adam step on cross-entropy."""
+    model = mlp(*layers)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, foreach=True)
-    loss_of = torch.nn.CrossEntropyLoss()
     x, labels = torch.randn(batch, layers[0]), torch.randint(layers[-1], (batch,))
 
-    def step():
+    def run():
         optimizer.zero_grad()
-        loss_of(model(x), labels).backward()
+        F.cross_entropy(model(x), labels).backward()
         optimizer.step()
 
-    seconds = median_seconds(lambda: [step() for _ in range(10)]) / 10
-    row(f"mlp {'-'.join(map(str, layers))} batch {batch}", seconds, f"{1 / seconds:.0f} steps/s")
+    return run
 
 
-for size in (64, 256, 512, 1024):
-    sgemm(size)
-mlp([784, 512, 512, 10], 128)
-mlp([64, 64, 10], 128)
+def matmul(n):
+    a, b, c = torch.randn(n, n), torch.randn(n, n), torch.empty(n, n)
+    return lambda: torch.mm(a, b, out=c)
+
+
+def unary(f, *dims):
+    x = torch.randn(*dims)
+
+    def run():
+        with torch.inference_mode():
+            f(x)
+
+    return run
+
+
+def conv(backward):
+    x, w = torch.randn(32, 32, 28, 28, requires_grad=backward), torch.randn(64, 32, 3, 3, requires_grad=backward)
+
+    def run():
+        y = F.conv2d(x, w, padding=1)
+        if backward:
+            x.grad = w.grad = None
+            (y * y).sum().backward()
+
+    return run
+
+
+def transformer(batch, length, width, heads):
+    block = torch.nn.ModuleDict({
+        "norm1": torch.nn.LayerNorm(width), "norm2": torch.nn.LayerNorm(width),
+        "q": torch.nn.Linear(width, width), "k": torch.nn.Linear(width, width), "v": torch.nn.Linear(width, width),
+        "out": torch.nn.Linear(width, width), "up": torch.nn.Linear(width, 4 * width), "down": torch.nn.Linear(4 * width, width),
+    })
+    start = torch.randn(batch, length, width, requires_grad=True)
+
+    def run():
+        block.zero_grad()
+        start.grad = None
+        h = block["norm1"](start)
+        q, k, v = (block[n](h).view(batch, length, heads, -1).transpose(1, 2) for n in "qkv")
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = start + block["out"](y.transpose(1, 2).reshape(batch, length, width))
+        x = x + block["down"](F.gelu(block["up"](block["norm2"](x))))
+        (x * x).mean().backward()
+
+    return run
+
+
+JOBS = {
+    "MLP 784-128-10 step": lambda: step(128, 784, 128, 10),
+    "MLP 784-512-512-10 step": lambda: step(128, 784, 512, 512, 10),
+    "inference 784-128-10 batch 1": lambda: inference(1, 784, 128, 10),
+    "inference 784-512-512-10 batch 1": lambda: inference(1, 784, 512, 512, 10),
+    "inference 784-128-10 batch 128": lambda: inference(128, 784, 128, 10),
+    "inference 784-512-512-10 batch 128": lambda: inference(128, 784, 512, 512, 10),
+    "matmul 512": lambda: matmul(512),
+    "matmul 1024": lambda: matmul(1024),
+    "softmax 4096x1024": lambda: unary(lambda x: F.softmax(x, 1), 4096, 1024),
+    "layer norm 4096x1024": lambda: unary(torch.nn.LayerNorm(1024), 4096, 1024),
+    "gelu erf 4M": lambda: unary(F.gelu, 4 << 20),
+    "gelu tanh 4M": lambda: unary(lambda x: F.gelu(x, approximate="tanh"), 4 << 20),
+    "sum along rows": lambda: unary(lambda x: x.sum(1), 4096, 1024),
+    "sum along columns": lambda: unary(lambda x: x.sum(0), 4096, 1024),
+    "transpose 2048x2048": lambda: unary(lambda x: x.t().contiguous(), 2048, 2048),
+    "dropout 4M": lambda: unary(lambda x: F.dropout(x, 0.1), 4 << 20),
+    "conv 3x3 32-64 forward": lambda: conv(False),
+    "conv 3x3 32-64 backward": lambda: conv(True),
+    "transformer block": lambda: transformer(4, 128, 256, 8),
+}
+
+
+def least_ms(run):
+    run()
+    best, runs, until = float("inf"), 0, time.perf_counter() + 0.3
+    while runs < 5 or time.perf_counter() < until:
+        start = time.perf_counter()
+        run()
+        best, runs = min(best, time.perf_counter() - start), runs + 1
+    return best * 1e3
+
+
+print("ready", flush=True)
+for line in sys.stdin:
+    job = JOBS.get(line.strip())
+    print(least_ms(job()) if job else 0, flush=True)

@@ -1,0 +1,251 @@
+package cpu
+
+import (
+	"math"
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// coordinate is what the elements of a factor are told apart by: one of the
+// variables of its spaces, or, in a convolution, a sum of several.
+type coordinate struct {
+	v    scalar.Expr // counts from 0
+	size int
+	is   affine // in the variables of the factor
+}
+
+// longestTable bounds the memory of tables.
+const longestTable = 1 << 22
+
+// gathered returns a factor as a matrix whose elements are found through tables
+// of the offsets of rows and columns. Its values lie in memory already, or are
+// written there once each, which for the windows of a convolution is far less
+// than the matrix. It reports false where that is not so.
+func (c *compiler) gathered(name string, e scalar.Expr, x factorAxes, id int) (matrix, bool, error) {
+	known := x.dims()
+	if rows, cols := product(x.rows), product(x.cols); rows*cols == 0 || max(rows, cols) > longestTable {
+		return matrix{}, false, nil
+	}
+	if e.Op == scalar.OpLoad {
+		sum := affineOf(e.Args[0])
+		if buf := c.buffers[e.Ref]; buf != nil && sum.within(known) {
+			return x.table(sum, buf), true, nil
+		}
+	}
+	value, coords := windows(e, known)
+	asLoaded(value, coords)
+	vars, sizes := []scalar.Expr{}, []int{}
+	elems := 1
+	for _, at := range coords {
+		vars, sizes = append(vars, at.v), append(sizes, at.size)
+		if elems *= at.size; elems > math.MaxInt32 {
+			return matrix{}, false, nil
+		}
+	}
+	if coords == nil || 2*elems > product(x.batch)*product(x.rows)*product(x.cols) {
+		return matrix{}, false, nil
+	}
+	buf := c.scratch(e.Type, elems)
+	code := &kernel.Code{Outer: vars, Rows: []kernel.ElementStore{{
+		Tensor: &kernel.Tensor{ID: id, Name: name, DType: e.Type}, Offset: scalar.Simplify(linear(sizes, vars)), Value: scalar.Simplify(value),
+	}}}
+	var sum affine
+	for i, stride := range rowMajor(sizes, 1) {
+		sum.add(coords[i].is, stride)
+	}
+	return x.table(sum, buf), true, c.nest(name, code, sizes, nil, map[int]*buffer{id: buf})
+}
+
+// dims returns the variables of the spaces of a factor, with their sizes.
+func (x *factorAxes) dims() map[string]int {
+	out := map[string]int{}
+	add := func(at ir.Index, dims []int) {
+		for i, v := range at {
+			if v.Op == scalar.OpVar {
+				out[v.Name] = dims[i]
+			}
+		}
+	}
+	add(x.batchAt, x.batch)
+	add(x.rowsAt, x.rows)
+	add(x.colsAt, x.cols)
+	return out
+}
+
+// within reports whether a sum is one of the given variables.
+func (a affine) within(known map[string]int) bool {
+	for _, t := range a.terms {
+		if t.of.Op != scalar.OpVar || known[t.of.Name] == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// add adds a multiple of another sum.
+func (a *affine) add(b affine, by int) {
+	a.constant += by * b.constant
+	for _, t := range b.terms {
+		a.terms = append(a.terms, affineTerm{by * t.coef, t.of})
+	}
+}
+
+// table returns a matrix in memory whose element is at sum.
+func (x *factorAxes) table(sum affine, buf *buffer) matrix {
+	m := matrix{buf: buf, base: sum.constant}
+	coefs := func(at ir.Index) []int {
+		out := make([]int, len(at))
+		for i, v := range at {
+			for _, t := range sum.terms {
+				if v.Op == scalar.OpVar && t.of.Name == v.Name {
+					out[i] += t.coef
+				}
+			}
+		}
+		return out
+	}
+	m.batch = coefs(x.batchAt)
+	m.rowAt, m.colAt = offsets(x.rows, coefs(x.rowsAt)), offsets(x.cols, coefs(x.colsAt))
+	for _, table := range [][]int32{m.rowAt, m.colAt} { // they count from the lowest
+		lowest := slices.Min(table)
+		m.base += int(lowest)
+		for i := range table {
+			table[i] -= lowest
+		}
+	}
+	return m
+}
+
+// offsets returns the sum of the coordinates times their coefficients for every
+// point in row-major order.
+func offsets(dims, coefs []int) []int32 {
+	out := []int32{0}
+	for i, d := range dims {
+		next := make([]int32, 0, len(out)*d)
+		for _, base := range out {
+			for k := range d {
+				next = append(next, base+int32(k*coefs[i]))
+			}
+		}
+		out = next
+	}
+	return out
+}
+
+// windows takes the sums of several variables in an expression for coordinates
+// of their own, which it returns with all others and the expression in them; nil
+// where a variable occurs both in a sum and outside.
+func windows(e scalar.Expr, known map[string]int) (scalar.Expr, []coordinate) {
+	var coords []coordinate
+	inside, outside := map[string]bool{}, map[string]bool{}
+	var with func(n scalar.Expr) (scalar.Expr, bool)
+	with = func(n scalar.Expr) (scalar.Expr, bool) {
+		switch n.Op {
+		case scalar.OpVar:
+			if known[n.Name] > 0 && !outside[n.Name] {
+				outside[n.Name] = true
+				coords = append(coords, coordinate{n, known[n.Name], affine{terms: []affineTerm{{1, n}}}})
+			}
+			return nil, false
+		case scalar.OpLoad: // an offset is a sum of coordinates, not one itself
+			sum := affineOf(n.Args[0])
+			at := scalar.ConstI(ir.I32, int64(sum.constant))
+			for _, t := range sum.terms {
+				at = scalar.Add(at, scalar.Mul(scalar.Substitute(t.of, with), scalar.ConstI(ir.I32, int64(t.coef))))
+			}
+			return scalar.LoadAt(n.Ref, n.Type, at), true
+		case scalar.OpAdd, scalar.OpSub:
+		default:
+			return nil, false
+		}
+		sum := affineOf(n)
+		if n.Type != ir.I32 || len(sum.terms) < 2 || !sum.within(known) || slices.ContainsFunc(sum.terms, func(t affineTerm) bool { return t.coef < 0 }) {
+			return nil, false
+		}
+		return windowOf(&coords, sum, known, inside), true
+	}
+	replaced := scalar.Substitute(e, with)
+	for name := range inside {
+		if outside[name] {
+			return nil, nil
+		}
+	}
+	return replaced, coords
+}
+
+// asLoaded puts coordinates into the order in which what an expression loads
+// lies in memory.
+func asLoaded(e scalar.Expr, coords []coordinate) {
+	by := strides(e)
+	slices.SortStableFunc(coords, func(a, b coordinate) int { return by[b.v.Name] - by[a.v.Name] })
+}
+
+// strides returns by how many elements what an expression loads moves with each
+// variable, at most.
+func strides(e scalar.Expr) map[string]int {
+	by := map[string]int{}
+	scalar.Walk(e, func(n scalar.Expr) {
+		if n.Op != scalar.OpLoad {
+			return
+		}
+		for _, t := range affineOf(n.Args[0]).terms {
+			scalar.Walk(t.of, func(v scalar.Expr) {
+				if v.Op == scalar.OpVar {
+					by[v.Name] = max(by[v.Name], t.coef)
+				}
+			})
+		}
+	})
+	return by
+}
+
+// sumAsLoaded orders the axes of the sum of a contraction as they lie in the
+// left factor, so that its elements are read one after the other.
+func sumAsLoaded(k *kernel.Contract) {
+	a, b := strides(k.A), strides(k.B)
+	order := make([]int, len(k.K))
+	for i := range order {
+		order[i] = i
+	}
+	name := func(i int) string { return k.KAt[i].Name }
+	slices.SortStableFunc(order, func(i, j int) int {
+		if d := a[name(j)] - a[name(i)]; d != 0 {
+			return d
+		}
+		return b[name(j)] - b[name(i)]
+	})
+	dims, at := make([]int, len(order)), make(ir.Index, len(order))
+	for i, from := range order {
+		dims[i], at[i] = k.K[from], k.KAt[from]
+	}
+	k.K, k.KAt = dims, at
+}
+
+// windowOf returns a sum in terms of the coordinate that it is, but for a
+// constant.
+func windowOf(coords *[]coordinate, sum affine, known map[string]int, inside map[string]bool) scalar.Expr {
+	constant := scalar.ConstI(ir.I32, int64(sum.constant))
+	sum.constant = 0
+	size := 1
+	slices.SortFunc(sum.terms, func(a, b affineTerm) int {
+		if a.of.Name < b.of.Name {
+			return -1
+		}
+		return 1
+	})
+	for _, t := range sum.terms {
+		inside[t.of.Name] = true
+		size += t.coef * (known[t.of.Name] - 1)
+	}
+	for _, c := range *coords {
+		if slices.EqualFunc(c.is.terms, sum.terms, func(a, b affineTerm) bool { return a.coef == b.coef && a.of.Name == b.of.Name }) {
+			return scalar.Add(c.v, constant)
+		}
+	}
+	v := scalar.NewVar("window"+string(rune('a'+len(*coords))), ir.I32, 0, int64(size-1))
+	*coords = append(*coords, coordinate{v, size, sum})
+	return scalar.Add(v, constant)
+}

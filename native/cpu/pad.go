@@ -1,0 +1,152 @@
+package cpu
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// padStep copies a box of a tensor row by row, with a constant around it.
+type padStep struct {
+	from, to     *buffer
+	fromAt       int   // the element for the point of all zeros, which may lie outside
+	fromBy, dims []int // strides and sizes of all axes
+	lo, hi       []int // the box, from lo up to, not including, hi
+	value        uint32
+	rows, chunk  int
+}
+
+// newPad returns a step for code that does nothing else, of 32-bit elements and
+// in row-major order; nil for any other.
+func newPad(code *kernel.Code, dims []int, buffers map[int]*buffer) *padStep {
+	if len(code.Stages) > 0 || len(code.Points) > 0 || len(code.Rows) != 1 || code.Rows[0].Guarded || len(dims) == 0 {
+		return nil
+	}
+	store := code.Rows[0]
+	e := store.Value
+	if e.Op != scalar.OpSelect || e.Args[1].Op != scalar.OpLoad || e.Args[2].Op != scalar.OpConst || e.Type.Size() != 4 || !e.Type.IsFloat() {
+		return nil
+	}
+	p := &padStep{from: buffers[e.Args[1].Ref], to: buffers[store.Tensor.ID], dims: dims}
+	if p.from == nil || p.to == nil || p.from.dtype != e.Type || p.to.dtype != e.Type || !scalar.Equal(scalar.Simplify(linear(dims, code.Outer)), scalar.Simplify(store.Offset)) {
+		return nil
+	}
+	constant, _ := e.Args[2].Value()
+	p.value = uint32(e.Type.FloatBits(constant.F))
+	axes := map[string]int{}
+	for i, v := range code.Outer {
+		axes[v.Name] = i
+		p.lo, p.hi, p.fromBy = append(p.lo, 0), append(p.hi, dims[i]), append(p.fromBy, 0)
+	}
+	if !p.bound(e.Args[0], axes) || !p.offset(e.Args[1].Args[0], 1, axes) || p.fromBy[len(dims)-1] != 1 {
+		return nil
+	}
+	p.rows = product(dims[:len(dims)-1])
+	p.chunk = max(1, 16384/dims[len(dims)-1])
+	return p
+}
+
+// bound narrows the box to where a condition holds.
+func (p *padStep) bound(cond scalar.Expr, axes map[string]int) bool {
+	if cond.Op == scalar.OpAnd {
+		return p.bound(cond.Args[0], axes) && p.bound(cond.Args[1], axes)
+	}
+	if cond.Op < scalar.OpEq || cond.Op > scalar.OpGe || cond.Args[0].Type != ir.I32 {
+		return false
+	}
+	a, b, strict := cond.Args[0], cond.Args[1], 0
+	switch cond.Op {
+	case scalar.OpLt:
+		strict = 1
+	case scalar.OpGt:
+		a, b, strict = b, a, 1
+	case scalar.OpGe:
+		a, b = b, a
+	case scalar.OpLe:
+	default:
+		return false
+	}
+	// Now it is a + strict ≤ b.
+	difference := affineOf(scalar.Sub(b, a))
+	if len(difference.terms) != 1 {
+		return false
+	}
+	t := difference.terms[0]
+	i, known := axes[t.of.Name]
+	if t.of.Op != scalar.OpVar || !known {
+		return false
+	}
+	switch rest := difference.constant - strict; t.coef { // coef·x + rest ≥ 0
+	case 1:
+		p.lo[i] = max(p.lo[i], -rest)
+	case -1:
+		p.hi[i] = min(p.hi[i], rest+1)
+	default:
+		return false
+	}
+	return true
+}
+
+// offset takes the offset of the load apart, as it is inside the box, where the
+// conditions that keep it in bounds hold.
+func (p *padStep) offset(e scalar.Expr, by int, axes map[string]int) bool {
+	sum := affineOf(e)
+	p.fromAt += by * sum.constant
+	for _, t := range sum.terms {
+		i, known := axes[t.of.Name]
+		switch {
+		case t.of.Op == scalar.OpVar && known:
+			p.fromBy[i] += by * t.coef
+		case t.of.Op == scalar.OpSelect:
+			inside := &padStep{lo: make([]int, len(p.lo)), hi: append([]int(nil), p.dims...)}
+			if !inside.bound(t.of.Args[0], axes) || !inside.holds(p) || !p.offset(t.of.Args[1], by*t.coef, axes) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// holds reports whether the box of q lies in that of p.
+func (p *padStep) holds(q *padStep) bool {
+	for i := range p.lo {
+		if q.lo[i] < p.lo[i] || q.hi[i] > p.hi[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *padStep) run(r *runner) {
+	chunks := (p.rows + p.chunk - 1) / p.chunk
+	if chunks == 1 {
+		p.do(0, 0)
+		return
+	}
+	r.job.run(p, chunks)
+}
+
+func (p *padStep) do(_, chunk int) {
+	last := len(p.dims) - 1
+	n, lo, hi := p.dims[last], p.lo[last], max(p.lo[last], p.hi[last])
+	from, to := view[uint32](p.from), view[uint32](p.to)
+	for row := chunk * p.chunk; row < min(p.rows, (chunk+1)*p.chunk); row++ {
+		out := to[row*n : row*n+n]
+		at, inside, rest := p.fromAt+lo, true, row
+		for i := last - 1; i >= 0; i-- {
+			k := rest % p.dims[i]
+			rest /= p.dims[i]
+			inside = inside && k >= p.lo[i] && k < p.hi[i]
+			at += k * p.fromBy[i]
+		}
+		if !inside || lo >= hi {
+			fill(out, p.value)
+			continue
+		}
+		fill(out[:lo], p.value)
+		copy(out[lo:hi], from[at:])
+		fill(out[hi:], p.value)
+	}
+}

@@ -1,0 +1,175 @@
+package cpu
+
+import "github.com/rlx-go/rlx/ir"
+
+// reuse lets values that are not needed at the same time have the same
+// register, so that those of a long piece of code stay in the nearest cache. It
+// looks at each list of instructions by itself, and at the registers that occur
+// in no other.
+func (n *nest) reuse() {
+	lists := [][]instr{n.starts, n.runs, n.rows}
+	for _, p := range n.phases {
+		lists = append(lists, p.block, p.inner, p.element)
+		for _, c := range p.combining {
+			lists = append(lists, c.code)
+		}
+	}
+	home := map[register]int{} // the list that a register occurs in, -1 for more
+	for i, code := range lists {
+		for k := range code {
+			code[k].registers(func(r *register, result bool) {
+				// What is read before it is written has its value from elsewhere.
+				if at, seen := home[*r]; seen && at != i || !seen && !result {
+					home[*r] = -1
+				} else {
+					home[*r] = i
+				}
+			})
+		}
+	}
+	n.keep(func(r register) { home[r] = -1 })
+	used := map[register]bool{}
+	for i, code := range lists {
+		readInPlace(code, func(r register) bool { return home[r] == i })
+		n.sizes.rename(code, func(r register) bool { return home[r] == i })
+		for k := range code {
+			code[k].registers(func(r *register, _ bool) { used[*r] = true })
+		}
+	}
+	for r, at := range home {
+		if at >= 0 && !used[r] {
+			n.sizes[r.class][r.index] = 0
+		}
+	}
+}
+
+// readInPlace marks the loads of lanes side by side that only kernels read, of
+// registers that own names.
+func readInPlace(code []instr, own func(r register) bool) {
+	loads, others := map[register]*instr{}, map[register]bool{}
+	for i := range code {
+		in := &code[i]
+		kernel := in.kind == opApply && in.kernel() != nil
+		in.registers(func(r *register, result bool) {
+			switch {
+			case result && in.kind == opLoad && in.sideBySide() && own(*r):
+				loads[*r] = in
+			case result || !kernel:
+				others[*r] = true
+			}
+		})
+	}
+	for r, in := range loads {
+		in.inPlace = !others[r]
+	}
+}
+
+// sideBySide reports whether a load is of neighbours that are in memory as
+// registers hold them.
+func (in *instr) sideBySide() bool {
+	d := in.buf.dtype
+	return !in.one && !in.at.general && in.at.mask == nil && in.at.stride == 1 && (d == ir.F32 || d == ir.I32 || d == ir.U32)
+}
+
+// keep shows the registers that hold values from outside the code.
+func (n *nest) keep(f func(r register)) {
+	for _, s := range []*space{&n.outer, &n.inner} {
+		f(s.start)
+		for _, a := range s.vars {
+			f(a.reg)
+		}
+	}
+	for _, p := range n.phases {
+		for _, r := range p.running {
+			f(r.acc)
+		}
+		for _, c := range p.combining {
+			for i := range c.acc {
+				f(c.acc[i])
+				f(c.other[i])
+			}
+		}
+	}
+}
+
+// rename gives the registers of a list that own names new ones, each free again
+// after its last use.
+func (s *sizes) rename(code []instr, own func(r register) bool) {
+	last := map[register]int{}
+	for i := range code {
+		code[i].registers(func(r *register, _ bool) { last[*r] = i })
+	}
+	type kind struct {
+		class   class
+		width   int
+		inPlace bool
+	}
+	loads := map[register]bool{}
+	for i := range code {
+		if code[i].inPlace {
+			loads[code[i].dst] = true
+		}
+	}
+	kindOf := func(r register) kind { return kind{r.class, s[r.class][r.index], loads[r]} }
+	free := map[kind][]register{}
+	now := map[register]register{}
+	for i := range code {
+		var ended []register
+		code[i].registers(func(r *register, result bool) {
+			if !own(*r) {
+				return
+			}
+			old := *r
+			k := kindOf(old)
+			if _, known := now[old]; !known {
+				now[old] = old
+				if list := free[k]; result && len(list) > 0 {
+					now[old], free[k] = list[len(list)-1], list[:len(list)-1]
+				}
+			}
+			*r = now[old]
+			if last[old] == i {
+				ended = append(ended, old)
+			}
+		})
+		for _, old := range ended {
+			if r, ok := now[old]; ok {
+				k := kindOf(old)
+				free[k] = append(free[k], r)
+				delete(now, old)
+				delete(last, old)
+			}
+		}
+	}
+}
+
+// registers shows the registers of an instruction, its result last. Each can be
+// changed.
+func (in *instr) registers(f func(r *register, result bool)) {
+	count := 1
+	switch in.kind {
+	case opApply:
+		count = len(in.node.Args)
+	case opConst, opLoad, opCounter, opScalar:
+		count = 0
+	}
+	for i := range in.args[:count] {
+		f(&in.args[i], false)
+	}
+	if in.at != nil {
+		for i := range in.at.terms {
+			f(&in.at.terms[i].reg, false)
+		}
+		if in.at.general {
+			f(&in.at.index, false)
+		}
+		if in.at.mask != nil {
+			f(&in.at.mask.reg, false)
+		}
+	}
+	switch in.kind {
+	case opStore, opCheck:
+		return
+	}
+	f(&in.dst, true)
+}

@@ -1,0 +1,27 @@
+//go:build !amd64
+
+package simd
+
+import (
+	"unsafe"
+
+	"github.com/rlx-go/rlx/native/cpu/simd/spec"
+)
+
+var lanesTables [AVX512 + 1]map[spec.Operation]Lanes
+
+// turn is the kernel that transposes eight rows: there is none.
+func turn() func(blocks int, from unsafe.Pointer, fromRow int, to unsafe.Pointer, toRow int) {
+	return nil
+}
+
+// kernelsOf returns the kernels in Go, the only ones.
+func kernelsOf[T Float]() *kernels[T] {
+	var t T
+	if _, double := any(t).(float64); double {
+		return any(plain64).(*kernels[T])
+	}
+	return any(plain32).(*kernels[T])
+}
+
+var plain32, plain64 = plain[float32](), plain[float64]()

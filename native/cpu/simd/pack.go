@@ -1,0 +1,101 @@
+package simd
+
+// packB copies n columns of b into panels as wide as a wide tile, each row by
+// row; what a panel lacks of columns is zero.
+func (p *multiplication[T]) packB(b Matrix[T], n int) {
+	width := 2 * p.lanes
+	for j := 0; j < n; j += width {
+		packPanel(p.s.b[j*p.k:], b.From(0, j), p.k, min(width, n-j), width)
+	}
+}
+
+// packA copies rows of a into panels as high as the highest tile, each column by
+// column.
+func (p *multiplication[T]) packA(a Matrix[T], rows int) Matrix[T] {
+	height := p.wide[0].rows
+	for i := 0; i < rows; i += height {
+		packPanel(p.s.a[i*p.k:], a.From(i, 0).Transposed(), p.k, min(height, rows-i), height)
+	}
+	return Matrix[T]{Data: p.s.a, Row: 1, Col: height, packed: p.k}
+}
+
+// copyA copies rows of a.
+func (p *multiplication[T]) copyA(a Matrix[T], rows int) Matrix[T] {
+	to := Matrix[T]{Data: p.s.a, Row: p.k + skew, Col: 1}
+	for i := range rows {
+		copy(to.Data[i*to.Row:][:p.k], a.Data[i*a.Row:])
+	}
+	return to
+}
+
+// tile returns a from row i on, where panels have so many rows.
+func (m Matrix[T]) tile(i, height int) Matrix[T] {
+	if m.packed > 0 {
+		m.Data = m.Data[i/height*height*m.packed+i%height:]
+		return m
+	}
+	return m.From(i, 0)
+}
+
+// Transposed returns the transposed matrix.
+func (m Matrix[T]) Transposed() Matrix[T] {
+	m.Row, m.Col, m.RowAt, m.ColAt = m.Col, m.Row, m.ColAt, m.RowAt
+	return m
+}
+
+// packPanel copies k rows of n elements, and zeros up to width.
+func packPanel[T Float](to []T, from Matrix[T], k, n, width int) {
+	switch {
+	case from.RowAt != nil:
+		packGathered(to, from, k, n, width)
+	case from.Col == 1:
+		packRows(to, from, k, n, width)
+	case from.Row == 1:
+		Transpose(to, width, from.Data, from.Col, n, k)
+		for l := 0; n < width && l < k; l++ {
+			clear(to[l*width+n : l*width+width])
+		}
+	default:
+		for l := range k {
+			row, at := to[l*width:l*width+width], l*from.Row
+			for j := range row[:n] {
+				row[j] = from.Data[at]
+				at += from.Col
+			}
+			clear(row[n:])
+		}
+	}
+}
+
+func packRows[T Float](to []T, from Matrix[T], k, n, width int) {
+	for l := range k {
+		row, in := to[l*width:l*width+width], from.Data[l*from.Row:][:n]
+		if n == maxColumns { // of a size that is known, which is much faster
+			*(*[maxColumns]T)(row) = [maxColumns]T(in)
+			continue
+		}
+		copy(row, in)
+		clear(row[n:])
+	}
+}
+
+// packGathered copies the elements that the tables name. Columns often lie side
+// by side.
+func packGathered[T Float](to []T, from Matrix[T], k, n, width int) {
+	columns := from.ColAt[:n]
+	first, together := int(columns[0]), true
+	for j, at := range columns {
+		together = together && int(at) == first+j
+	}
+	for l, base := range from.RowAt[:k] {
+		row, data := to[l*width:l*width+width], from.Data[base:]
+		if together {
+			copy(row, data[first:first+n])
+		} else {
+			for j, at := range columns {
+				row[j] = data[at]
+			}
+		}
+		clear(row[n:])
+	}
+}

@@ -1,0 +1,194 @@
+package simd
+
+// Float is a type that products are computed in.
+type Float interface{ float32 | float64 }
+
+// Matrix is a matrix in memory: element (i, j) is Data[i·Row + j·Col], or
+// Data[RowAt[i] + ColAt[j]] where there are these tables.
+type Matrix[T Float] struct {
+	Data         []T
+	Row, Col     int
+	RowAt, ColAt []int32
+	packed       int // where not 0, k products of panels of so many rows lie one after the other
+}
+
+// From returns the matrix from element (i, j) on.
+func (m Matrix[T]) From(i, j int) Matrix[T] {
+	if m.RowAt != nil {
+		m.RowAt, m.ColAt = m.RowAt[i:], m.ColAt[j:]
+		return m
+	}
+	m.Data = m.Data[i*m.Row+j*m.Col:]
+	return m
+}
+
+// tile computes the tile at c of a product: as many rows and columns as its
+// kernel is for, of k products each. The columns of b lie side by side. With add
+// it adds them to what is at c. Every element is the sum in order of k, each
+// step rounded once, whichever kernel it is.
+type tile[T Float] func(k int, a *T, aRow, aCol int, b *T, bRow int, c *T, cRow int, add bool)
+
+// kernel is a tile with its number of rows.
+type kernel[T Float] struct {
+	rows int
+	tile tile[T]
+}
+
+// kernels are the kernels of a level for one type, those with more rows first.
+type kernels[T Float] struct {
+	lanes  int         // columns of a narrow tile; a wide one has twice as many
+	wide   []kernel[T] // the last has one row
+	narrow []kernel[T] // with as many rows as those of wide
+	row    tile[T]     // one row of rowColumns columns
+	// dots adds up k products, a multiple of dotLanes, of each of four rows
+	// with x; sums is what each of dotLanes lanes has, row by row.
+	dots       func(k int, a *T, aRow int, x, sums *T)
+	rowColumns int
+	dotLanes   int
+}
+
+// Pieces of a product that stay in caches: a panel of b with stepK rows in the
+// first, blockM rows of a and blockN columns of b in the second.
+const (
+	stepK  = 256
+	blockM = 240
+	blockN = 768
+)
+
+// Rows whose distance is a multiple of aliases elements have the same places in
+// a cache. Where they are used often they are copied, skew elements farther
+// apart.
+const (
+	aliases      = 256
+	skew         = 16
+	worthCopying = 256
+)
+
+// maxColumns and maxRows are the largest tile there is.
+const (
+	maxColumns = 32
+	maxRows    = 12
+)
+
+// Space is memory for one product at a time.
+type Space[T Float] struct {
+	a, b []T
+	edge [maxRows * maxColumns]T
+	sums [4 * maxLanes]T
+}
+
+// Grow makes the space large enough for products of the given size.
+func (s *Space[T]) Grow(m, n, k int) {
+	k, m, n = min(k, stepK), min(m, blockM), min(n, blockN)
+	if need := (k + skew) * (m + maxRows); len(s.a) < need {
+		s.a = make([]T, need)
+	}
+	if need := k * (n + maxColumns); len(s.b) < need {
+		s.b = make([]T, need)
+	}
+}
+
+// Product computes c = a·b for a of m×k and b of k×n elements; c has rows of n
+// elements cRow apart. An element does not depend on what is around it: a
+// product may be computed in parts. The space must be large enough.
+func Product[T Float](s *Space[T], m, n, k int, a, b Matrix[T], c []T, cRow int) {
+	if k == 0 {
+		for i := range m {
+			clear(c[i*cRow : i*cRow+n])
+		}
+		return
+	}
+	p := multiplication[T]{kernels: kernelsOf[T](), s: s, cRow: cRow}
+	for l := 0; l < k; l += stepK {
+		p.k, p.add = min(stepK, k-l), l > 0
+		for j := 0; j < n; j += blockN {
+			p.columns(m, min(blockN, n-j), a.From(0, l), b.From(l, j), c[j:])
+		}
+	}
+}
+
+// multiplication is a product at work, with k products of each sum.
+type multiplication[T Float] struct {
+	*kernels[T]
+	s    *Space[T]
+	k    int
+	cRow int
+	add  bool
+}
+
+// columns computes n columns. Those of b are packed in panels unless there are
+// too few rows to make up for it.
+func (p *multiplication[T]) columns(m, n int, a, b Matrix[T], c []T) {
+	width := 2 * p.lanes
+	if few := p.wide[0].rows; b.Col == 1 && a.RowAt == nil && (m <= few || m <= 8*few && a.Col == 1) {
+		if m == 1 {
+			for ; n >= p.rowColumns; n -= p.rowColumns {
+				p.row(p.k, &a.Data[0], 0, a.Col, &b.Data[0], b.Row, &c[0], 0, p.add)
+				b, c = b.skip(p.rowColumns), c[p.rowColumns:]
+			}
+		}
+		for ; n >= width; n -= width {
+			p.panel(m, width, a, b.Data, b.Row, c)
+			b, c = b.skip(width), c[min(width, len(c)):]
+		}
+	}
+	if n == 0 {
+		return
+	}
+	p.packB(b, n)
+	for i := 0; i < m; i += blockM {
+		rows := min(blockM, m-i)
+		block := a.From(i, 0)
+		switch {
+		case a.Col != 1:
+			block = p.packA(block, rows)
+		case n >= worthCopying && a.Row%aliases == 0:
+			block = p.copyA(block, rows)
+		}
+		for d := 0; d < n; d += width {
+			p.panel(rows, min(width, n-d), block, p.s.b[d*p.k:], width, c[i*p.cRow+d:])
+		}
+	}
+}
+
+// skip leaves out columns; it may leave nothing.
+func (m Matrix[T]) skip(columns int) Matrix[T] {
+	m.Data = m.Data[min(columns*m.Col, len(m.Data)):]
+	return m
+}
+
+// panel computes the columns of one panel of b, as many as a wide tile at most.
+func (p *multiplication[T]) panel(m, n int, a Matrix[T], b []T, bRow int, c []T) {
+	width, list := p.lanes, p.narrow
+	if n > width {
+		width, list = 2*width, p.wide
+	}
+	next := 0
+	for i := 0; i < m; {
+		for list[next].rows > m-i {
+			next++
+		}
+		k := &list[next]
+		from := a.tile(i, p.wide[0].rows)
+		if n == width {
+			k.tile(p.k, &from.Data[0], from.Row, from.Col, &b[0], bRow, &c[i*p.cRow], p.cRow, p.add)
+		} else {
+			k.tile(p.k, &from.Data[0], from.Row, from.Col, &b[0], bRow, &p.s.edge[0], width, false)
+			for r := range k.rows {
+				p.put(c[(i+r)*p.cRow:][:n], p.s.edge[r*width:])
+			}
+		}
+		i += k.rows
+	}
+}
+
+// put stores or adds a row of a tile.
+func (p *multiplication[T]) put(c, edge []T) {
+	if !p.add {
+		copy(c, edge)
+		return
+	}
+	for i := range c {
+		c[i] += edge[i]
+	}
+}

@@ -1,0 +1,183 @@
+package simd
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// everyLevel runs a test with each level that the processor has.
+func everyLevel(t *testing.T, f func(t *testing.T)) {
+	have := Has
+	defer func() { Has = have }()
+	for l := Go; l <= best(); l++ {
+		Has = l
+		t.Run(l.String(), f)
+	}
+}
+
+// integers returns small whole numbers, of which sums of products are exact.
+func integers[T Float](r *rand.Rand, n int) []T {
+	x := make([]T, n)
+	for i := range x {
+		x[i] = T(r.IntN(17) - 8)
+	}
+	return x
+}
+
+// layouts returns a matrix of the given values in every layout that there is.
+func layouts[T Float](x []T, rows, cols int) map[string]Matrix[T] {
+	turned, apart := make([]T, len(x)), make([]T, 3*len(x)+1)
+	for i := range rows {
+		for j := range cols {
+			turned[j*rows+i], apart[1+3*(i*cols+j)] = x[i*cols+j], x[i*cols+j]
+		}
+	}
+	table := func(n, by int) []int32 {
+		out := make([]int32, n)
+		for i := range out {
+			out[i] = int32(i * by)
+		}
+		return out
+	}
+	return map[string]Matrix[T]{
+		"in tables":           {Data: apart[1:], RowAt: table(rows, 3*cols), ColAt: table(cols, 3)},
+		"in table of columns": {Data: x, RowAt: table(rows, cols), ColAt: table(cols, 1)},
+		"rows":                {Data: x, Row: cols, Col: 1},
+		"columns":             {Data: turned, Row: 1, Col: rows},
+		"apart":               {Data: apart[1:], Row: 3 * cols, Col: 3},
+	}
+}
+
+func TestProductsAreExactOnIntegers(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		testProducts[float32](t)
+		testProducts[float64](t)
+	})
+}
+
+func testProducts[T Float](t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, size := range [][3]int{
+		{1, 1, 1},
+		{1, 300, 5},
+		{1, 33, 300},
+		{2, 31, 7},
+		{3, 64, 2},
+		{5, 16, 0},
+		{12, 32, 9},
+		{13, 33, 257},
+		{31, 95, 64},
+		{64, 10, 128},
+		{241, 50, 3},
+		{25, 800, 20},
+	} {
+		m, n, k := size[0], size[1], size[2]
+		a, b := integers[T](r, m*k), integers[T](r, k*n)
+		want := make([]T, m*n)
+		for i := range m * n {
+			for l := range k {
+				want[i] += a[i/n*k+l] * b[l*n+i%n]
+			}
+		}
+		var s Space[T]
+		s.Grow(m, n, k)
+		for nameA, a := range layouts(a, m, k) {
+			for nameB, b := range layouts(b, k, n) {
+				c := make([]T, m*(n+1))
+				for i := range c {
+					c[i] = 99
+				}
+				Product(&s, m, n, k, a, b, c, n+1)
+				for i := range c {
+					if i%(n+1) == n && c[i] != 99 || i%(n+1) < n && c[i] != want[i/(n+1)*n+i%(n+1)] {
+						t.Fatalf("%T %v, %s times %s: element %d is %v", a.Data, size, nameA, nameB, i, c[i])
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestPartsOfProductsAreTheSame is what results rest on that do not depend on
+// the number of cores.
+func TestPartsOfProductsAreTheSame(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		const m, n, k = 61, 171, 300
+		r := rand.New(rand.NewPCG(5, 6))
+		random := func(n int) []float32 {
+			x := make([]float32, n)
+			for i := range x {
+				x[i] = r.Float32() - 0.5
+			}
+			return x
+		}
+		a, b := Matrix[float32]{Data: random(m * k), Row: k, Col: 1}, Matrix[float32]{Data: random(k * n), Row: n, Col: 1}
+		whole, parts := make([]float32, m*n), make([]float32, m*n)
+		var s Space[float32]
+		s.Grow(m, n, k)
+		Product(&s, m, n, k, a, b, whole, n)
+		for i := 0; i < m; i += 7 {
+			for j := 0; j < n; j += 40 {
+				Product(&s, min(7, m-i), min(40, n-j), k, a.From(i, 0), b.From(0, j), parts[i*n+j:], n)
+			}
+		}
+		for i, x := range whole {
+			if parts[i] != x {
+				t.Fatalf("element %d is %v in parts and %v at once", i, parts[i], x)
+			}
+		}
+	})
+}
+
+func TestDots(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		testDots[float32](t)
+		testDots[float64](t)
+	})
+}
+
+func testDots[T Float](t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	var s Space[T]
+	for _, m := range []int{1, 3, 4, 6, 9} {
+		for _, k := range []int{0, 1, 15, 32, 33, 100} {
+			a, x, c := integers[T](r, m*k+1), integers[T](r, k+1), make([]T, 2*m)
+			Dots(&s, m, k, a, k, x, c, 2)
+			for i := range m {
+				var want T
+				for l := range k {
+					want += a[i*k+l] * x[l]
+				}
+				if c[2*i] != want || c[2*i+1] != 0 {
+					t.Fatalf("%T, %d rows of %d: row %d gives %v, not %v", a, m, k, i, c[2*i], want)
+				}
+			}
+		}
+	}
+}
+
+// TestProductsOfSpecialValues has them in every place of a tile.
+func TestProductsOfSpecialValues(t *testing.T) {
+	inf, nan, tiny := float32(math.Inf(1)), float32(math.NaN()), float32(1e-40)
+	special := []float32{0, float32(math.Copysign(0, -1)), inf, -inf, nan, tiny, -tiny, 1, math.MaxFloat32}
+	everyLevel(t, func(t *testing.T) {
+		const m, n = 15, 37
+		a, b, c := make([]float32, m), make([]float32, n), make([]float32, m*n)
+		for i := range a {
+			a[i] = special[i%len(special)]
+		}
+		for j := range b {
+			b[j] = special[j*5%len(special)]
+		}
+		var s Space[float32]
+		s.Grow(m, n, 1)
+		Product(&s, m, n, 1, Matrix[float32]{Data: a, Row: 1, Col: 1}, Matrix[float32]{Data: b, Row: n, Col: 1}, c, n)
+		for i := range c {
+			want := a[i/n] * b[i%n] // or a zero of the other sign
+			if c[i] != want && (c[i] == c[i] || want == want) {
+				t.Fatalf("%v times %v is %v, not %v", a[i/n], b[i%n], c[i], want)
+			}
+		}
+	})
+}

@@ -1,0 +1,277 @@
+package cpu_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
+)
+
+// job is a row of the table.
+type job struct {
+	name  string
+	graph func(tb testing.TB) *ir.Graph
+}
+
+// jobs are what is compared with PyTorch; peers/pytorch.py has the same rows by
+// the same names.
+var jobs = []job{
+	{"MLP 784-128-10 step", func(tb testing.TB) *ir.Graph { return adam(tb, mlpLoss(tb, 128, 784, 128, 10)) }},
+	{"MLP 784-512-512-10 step", func(tb testing.TB) *ir.Graph { return adam(tb, mlpLoss(tb, 128, 784, 512, 512, 10)) }},
+	{"inference 784-128-10 batch 1", func(tb testing.TB) *ir.Graph { return mlp(tb, 1, 784, 128, 10) }},
+	{"inference 784-512-512-10 batch 1", func(tb testing.TB) *ir.Graph { return mlp(tb, 1, 784, 512, 512, 10) }},
+	{"inference 784-128-10 batch 128", func(tb testing.TB) *ir.Graph { return mlp(tb, 128, 784, 128, 10) }},
+	{"inference 784-512-512-10 batch 128", func(tb testing.TB) *ir.Graph { return mlp(tb, 128, 784, 512, 512, 10) }},
+	{"matmul 512", func(tb testing.TB) *ir.Graph { return square(tb, 512) }},
+	{"matmul 1024", func(tb testing.TB) *ir.Graph { return square(tb, 1024) }},
+	{"softmax 4096x1024", func(tb testing.TB) *ir.Graph {
+		return unary(tb, func(b *ir.Builder, x ir.Value) ir.Value { return ops.Softmax(b, x, 1) }, 4096, 1024)
+	}},
+	{"layer norm 4096x1024", func(tb testing.TB) *ir.Graph {
+		return unary(tb, func(b *ir.Builder, x ir.Value) ir.Value {
+			return ops.LayerNorm(b, x, b.Param("scale", ir.F32, ir.Dims(1024)...), b.Param("bias", ir.F32, ir.Dims(1024)...), 1e-5)
+		}, 4096, 1024)
+	}},
+	{"gelu erf 4M", func(tb testing.TB) *ir.Graph { return unary(tb, ops.Gelu, 4<<20) }},
+	{"gelu tanh 4M", func(tb testing.TB) *ir.Graph { return unary(tb, ops.GeluTanh, 4<<20) }},
+	{"sum along rows", func(tb testing.TB) *ir.Graph {
+		return unary(tb, func(b *ir.Builder, x ir.Value) ir.Value { return ops.ReduceSum(b, x, 1) }, 4096, 1024)
+	}},
+	{"sum along columns", func(tb testing.TB) *ir.Graph {
+		return unary(tb, func(b *ir.Builder, x ir.Value) ir.Value { return ops.ReduceSum(b, x, 0) }, 4096, 1024)
+	}},
+	{"transpose 2048x2048", func(tb testing.TB) *ir.Graph {
+		return unary(tb, func(b *ir.Builder, x ir.Value) ir.Value { return ops.Transpose(b, x, 1, 0) }, 2048, 2048)
+	}},
+	{"dropout 4M", func(tb testing.TB) *ir.Graph {
+		return build(tb, func(b *ir.Builder) {
+			b.Output("y", ops.Dropout(b, b.Input("x", ir.F32, ir.Dims(4<<20)...), b.Input("key", ir.U32, ir.Dims(2)...), 0.1))
+		})
+	}},
+	{"conv 3x3 32-64 forward", func(tb testing.TB) *ir.Graph { return conv(tb) }},
+	{"conv 3x3 32-64 backward", func(tb testing.TB) *ir.Graph {
+		g, err := autodiff.ValueAndGrad(convLoss(tb), "loss", "x", "w")
+		return must(tb, g, err)
+	}},
+	{"transformer block", func(tb testing.TB) *ir.Graph {
+		g, err := autodiff.ValueAndGrad(transformer(tb, 4, 128, 256, 8), "loss")
+		return must(tb, g, err)
+	}},
+}
+
+// BenchmarkTable runs the jobs one by one, each beside PyTorch where Python has
+// it: the least time of many runs in ms for both, and how many times PyTorch's
+// ours is. PYTHON names the interpreter.
+func BenchmarkTable(b *testing.B) {
+	peer := startPeer(b)
+	for _, j := range jobs {
+		b.Run(strings.ReplaceAll(j.name, " ", "_"), func(b *testing.B) {
+			step := bindAny(b, compileGraphs(b, ir.Entry{Name: "run", Graph: j.graph(b)}))
+			least := math.Inf(1)
+			for b.Loop() {
+				start := time.Now()
+				runBound(b, step)
+				least = min(least, time.Since(start).Seconds()*1e3)
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(least, "ms")
+			if theirs := peer.ask(j.name); theirs > 0 {
+				b.ReportMetric(theirs, "ms-PyTorch")
+				b.ReportMetric(least/theirs, "x-PyTorch")
+			}
+		})
+	}
+}
+
+// TestEveryJobOfTheTableCompiles keeps the table from rotting between its runs.
+func TestEveryJobOfTheTableCompiles(t *testing.T) {
+	for _, j := range jobs {
+		compileGraphs(t, ir.Entry{Name: "run", Graph: j.graph(t)})
+	}
+}
+
+// peer is a process that times the jobs; nil where there is none.
+type peer struct {
+	in  io.Writer
+	out *bufio.Scanner
+}
+
+func startPeer(b *testing.B) *peer {
+	python := os.Getenv("PYTHON")
+	if python == "" {
+		python = "python3"
+	}
+	cmd := exec.Command(python, "peers/pytorch.py")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Log("no peer on the CPU:", err)
+		return nil
+	}
+	b.Cleanup(func() {
+		in.Close()
+		_ = cmd.Wait()
+	})
+	p := &peer{in, bufio.NewScanner(out)}
+	if !p.out.Scan() || p.out.Text() != "ready" {
+		b.Log("no peer on the CPU:", p.out.Text())
+		return nil
+	}
+	return p
+}
+
+// ask returns the least time of a job in ms, 0 where the peer has none.
+func (p *peer) ask(name string) float64 {
+	if p == nil {
+		return 0
+	}
+	fmt.Fprintln(p.in, name)
+	if !p.out.Scan() {
+		return 0
+	}
+	ms, _ := strconv.ParseFloat(p.out.Text(), 64)
+	return ms
+}
+
+// bindAny binds a program with random floats for everything it reads.
+func bindAny(tb testing.TB, p native.Program) native.Bound {
+	tb.Helper()
+	in, out := map[string]native.Tensor{}, map[string]native.Tensor{}
+	fill := func(s native.Slot) native.Tensor {
+		n := 1
+		for _, d := range s.Dims {
+			n *= d
+		}
+		if s.DType == ir.F32 {
+			return native.Float32s(random(n), s.Dims...)
+		}
+		return native.Zeros(s.DType, s.Dims...)
+	}
+	for _, s := range p.Persistent() {
+		if s.Role == native.Param {
+			if err := p.Set(s.Name, fill(s)); err != nil {
+				tb.Fatal(err)
+			}
+		}
+	}
+	for _, s := range p.Slots("run") {
+		if s.Role == native.Input {
+			in[s.Name] = fill(s)
+		} else {
+			out[s.Name] = native.Zeros(s.DType, s.Dims...)
+		}
+	}
+	return bind(tb, p, "run", in, out)
+}
+
+func must(tb testing.TB, g *ir.Graph, err error) *ir.Graph {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return g
+}
+
+func build(tb testing.TB, f func(b *ir.Builder)) *ir.Graph {
+	tb.Helper()
+	g, err := ir.Build("run", f)
+	return must(tb, g, err)
+}
+
+func unary(tb testing.TB, f func(b *ir.Builder, x ir.Value) ir.Value, dims ...int) *ir.Graph {
+	return build(tb, func(b *ir.Builder) { b.Output("y", f(b, b.Input("x", ir.F32, ir.Dims(dims...)...))) })
+}
+
+func square(tb testing.TB, n int) *ir.Graph {
+	return build(tb, func(b *ir.Builder) {
+		b.Output("z", ops.MatMul(b, b.Input("x", ir.F32, ir.Dims(n, n)...), b.Input("y", ir.F32, ir.Dims(n, n)...)))
+	})
+}
+
+// layersOf returns the logits of a ReLU network.
+func layersOf(b *ir.Builder, batch int, layers ...int) ir.Value {
+	h := b.Input("x", ir.F32, ir.Dims(batch, layers[0])...)
+	for i, n := range layers[1:] {
+		if i > 0 {
+			h = ops.Relu(b, h)
+		}
+		h = ops.Linear(b, h, b.Param(fmt.Sprint("w", i), ir.F32, ir.Dims(layers[i], n)...), b.Param(fmt.Sprint("b", i), ir.F32, ir.Dims(n)...))
+	}
+	return h
+}
+
+func mlp(tb testing.TB, batch int, layers ...int) *ir.Graph {
+	return build(tb, func(b *ir.Builder) { b.Output("y", layersOf(b, batch, layers...)) })
+}
+
+func mlpLoss(tb testing.TB, batch int, layers ...int) *ir.Graph {
+	return build(tb, func(b *ir.Builder) {
+		b.Output("loss", ops.CrossEntropyMean(b, layersOf(b, batch, layers...), b.Input("labels", ir.I32, ir.Dims(batch)...)))
+	})
+}
+
+func adam(tb testing.TB, loss *ir.Graph) *ir.Graph {
+	g, err := optim.Step(loss, "loss", optim.Adam{}, optim.Options{Schedule: optim.Constant(1e-3)})
+	return must(tb, g, err)
+}
+
+// convolved is the convolution of 32 images of 28×28 with 64 filters of 3×3.
+func convolved(b *ir.Builder) ir.Value {
+	return ops.ConvGeneral(b, b.Input("x", ir.F32, ir.Dims(32, 32, 28, 28)...), b.Param("w", ir.F32, ir.Dims(64, 32, 3, 3)...),
+		ops.ConvAttrs{Strides: []int{1, 1}, PadLo: []int{1, 1}, PadHi: []int{1, 1}})
+}
+
+func conv(tb testing.TB) *ir.Graph {
+	return build(tb, func(b *ir.Builder) { b.Output("y", convolved(b)) })
+}
+
+func convLoss(tb testing.TB) *ir.Graph {
+	return build(tb, func(b *ir.Builder) {
+		y := convolved(b)
+		b.Output("loss", ops.ReduceSum(b, ops.Mul(b, y, y)))
+	})
+}
+
+// transformer is the loss of a block of attention and two layers, with norms
+// before them.
+func transformer(tb testing.TB, batch, length, width, heads int) *ir.Graph {
+	return build(tb, func(b *ir.Builder) {
+		param := func(name string, dims ...int) ir.Value { return b.Param(name, ir.F32, ir.Dims(dims...)...) }
+		norm := func(name string, x ir.Value) ir.Value {
+			return ops.LayerNorm(b, x, param(name+".scale", width), param(name+".bias", width), 1e-5)
+		}
+		linear := func(name string, x ir.Value, in, out int) ir.Value {
+			return ops.Linear(b, x, param(name+".w", in, out), param(name+".b", out))
+		}
+		x := param("x", batch, length, width)
+		h := norm("norm1", x)
+		split := func(name string) ir.Value {
+			y := ops.Reshape(b, linear(name, h, width, width), ir.Dims(batch, length, heads, width/heads)...)
+			return ops.Transpose(b, y, 0, 2, 1, 3)
+		}
+		y := ops.Attention(b, split("q"), split("k"), split("v"), ir.Value{}, ops.AttentionAttrs{Scale: 1 / math.Sqrt(float64(width/heads)), Causal: true})
+		y = ops.Reshape(b, ops.Transpose(b, y, 0, 2, 1, 3), ir.Dims(batch, length, width)...)
+		x = ops.Add(b, x, linear("out", y, width, width))
+		y = linear("down", ops.Gelu(b, linear("up", norm("norm2", x), width, 4*width)), 4*width, width)
+		x = ops.Add(b, x, y)
+		b.Output("loss", ops.Mean(b, ops.Mul(b, x, x), 0, 1, 2))
+	})
+}

@@ -1,0 +1,105 @@
+package cpu
+
+import (
+	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/scalar"
+	"github.com/rlx-go/rlx/native/cpu/simd"
+)
+
+// transposeStep copies a tensor in another order of axes, in pieces of
+// turnTile×turnTile elements of the two axes along which one side and the other
+// lie side by side.
+type transposeStep struct {
+	from, to       *buffer
+	fromAt, toAt   int
+	dims           []int // of all axes
+	fromBy, toBy   []int // the strides of all axes
+	read, write    int   // the axes with stride 1
+	pieces, chunks int   // along the axis write; in all
+	cost           float64
+}
+
+const turnTile = 64
+
+// newTranspose returns a step for code that does nothing else, nil for any
+// other.
+func newTranspose(code *kernel.Code, dims []int, buffers map[int]*buffer) *transposeStep {
+	if len(code.Stages) > 0 || len(code.Points) > 0 || len(code.Rows) != 1 || code.Rows[0].Guarded {
+		return nil
+	}
+	store := code.Rows[0]
+	if store.Value.Op != scalar.OpLoad || len(dims) < 2 {
+		return nil
+	}
+	t := &transposeStep{from: buffers[store.Value.Ref], to: buffers[store.Tensor.ID], dims: dims, read: -1, write: -1, chunks: 1}
+	if t.from == nil || t.to == nil || t.from.dtype != t.to.dtype || t.to.dtype.Size() > 8 {
+		return nil
+	}
+	from, to := affineOf(store.Value.Args[0]), affineOf(store.Offset)
+	t.fromAt, t.toAt = from.constant, to.constant
+	known := 0
+	for i, v := range code.Outer {
+		a, b := from.coef(v.Name), to.coef(v.Name)
+		if a <= 0 || b <= 0 {
+			return nil
+		}
+		known += 2
+		t.fromBy, t.toBy = append(t.fromBy, a), append(t.toBy, b)
+		if a == 1 {
+			t.read = i
+		}
+		if b == 1 {
+			t.write = i
+		}
+	}
+	if known != len(from.terms)+len(to.terms) || t.read < 0 || t.write < 0 || t.read == t.write || min(dims[t.read], dims[t.write]) < 8 {
+		return nil
+	}
+	t.pieces = (dims[t.write] + turnTile - 1) / turnTile
+	t.chunks = t.pieces * product(dims) / dims[t.read] / dims[t.write]
+	t.cost = float64(product(dims)) / 2
+	return t
+}
+
+func (t *transposeStep) run(r *runner) {
+	if t.cost < 2*chunkCost {
+		for i := range t.chunks {
+			t.do(0, i)
+		}
+		return
+	}
+	r.job.run(t, t.chunks)
+}
+
+// do turns one piece along the axis write, and all along the axis read.
+func (t *transposeStep) do(_, chunk int) {
+	first := chunk % t.pieces * turnTile
+	from, to := t.fromAt+first*t.fromBy[t.write], t.toAt+first
+	rest := chunk / t.pieces
+	for i := len(t.dims) - 1; i >= 0; i-- {
+		if i == t.read || i == t.write {
+			continue
+		}
+		at := rest % t.dims[i]
+		rest /= t.dims[i]
+		from, to = from+at*t.fromBy[i], to+at*t.toBy[i]
+	}
+	rows := min(turnTile, t.dims[t.write]-first)
+	switch t.to.dtype.Size() {
+	case 1:
+		turn[uint8](t, from, to, rows)
+	case 2:
+		turn[uint16](t, from, to, rows)
+	case 4:
+		turn[uint32](t, from, to, rows)
+	default:
+		turn[uint64](t, from, to, rows)
+	}
+}
+
+func turn[T uint8 | uint16 | uint32 | uint64](t *transposeStep, from, to, rows int) {
+	n := t.dims[t.read]
+	for j := 0; j < n; j += turnTile {
+		simd.Transpose(view[T](t.to)[to+j*t.toBy[t.read]:], t.toBy[t.read], view[T](t.from)[from+j:], t.fromBy[t.write], rows, min(turnTile, n-j))
+	}
+}
