@@ -67,9 +67,9 @@ export function pickVariant(plan: Plan, from: Capable): Plan {
 /** Asks for an adapter. Rejects with an {@link RlxError} of kind `device` where there is none. @internal */
 export async function requestAdapter({ gpu, powerPreference = 'high-performance' }: DeviceOptions = {}): Promise<GPUAdapter> {
   gpu ??= globalThis.navigator?.gpu;
-  if (!gpu) throw new RlxError('device', 'WebGPU is not here: navigator.gpu is missing (it needs a secure context: https or localhost)');
+  if (!gpu) throw new RlxError('device', 'no navigator.gpu: it needs https or localhost');
   const adapter = await gpu.requestAdapter({ powerPreference });
-  if (!adapter) throw new RlxError('device', 'WebGPU has no adapter here: the browser blocks the GPU, or there is no driver');
+  if (!adapter) throw new RlxError('device', 'WebGPU has no adapter here');
   return adapter;
 }
 

@@ -369,7 +369,7 @@ export class GPUSession implements Session {
 }
 
 const lostError = ({ reason, message }: GPUDeviceLostInfo, steps: number): RlxError =>
-  new RlxError('lost', `the device was lost (${reason}): ${message || 'no reason given'}; ${steps} steps since the state was last saved are gone`, { steps });
+  new RlxError('lost', `the device was lost (${reason}): ${message}; ${steps} steps since the state was last saved are gone`, { steps });
 
 const isPersistent = ({ role }: Slot): boolean => role === 'param' || role === 'state';
 

@@ -109,11 +109,11 @@ export function decodePlan(file: Uint8Array | ArrayBuffer): Plan {
 
 function readFile(bytes: Uint8Array<ArrayBuffer>, outer: boolean): Plan {
   const r = new Reader(bytes);
-  if (bytes.length < headerBytes || r.tag() !== 'RLXP') r.fail(1, 'it does not begin with RLXP');
+  if (bytes.length < headerBytes || r.tag() !== 'RLXP') r.fail(1);
   const version = r.u32(), length = r.u32(), sum = r.u32();
-  if ((version & 0xffff) !== major) refuse(2, `the file has major version ${version & 0xffff}, this reader reads ${major}`, 'version');
-  if (length !== bytes.length) r.fail(1, `it is ${bytes.length} bytes long but says ${length}`);
-  if (crc32(bytes.subarray(headerBytes)) !== sum) r.fail(1, 'its checksum is wrong');
+  if ((version & 0xffff) !== major) refuse(2, `version ${version & 0xffff}, not ${major}`, 'version');
+  if (length !== bytes.length) r.fail(1);
+  if (crc32(bytes.subarray(headerBytes)) !== sum) r.fail(1);
   r.newer = version >>> 16 > minor;
   const plan = { symbols: [], variants: [] } as Partial<Plan> as Plan;
   const seen = new Set<string>();
@@ -121,7 +121,7 @@ function readFile(bytes: Uint8Array<ArrayBuffer>, outer: boolean): Plan {
     const tag = r.where = r.tag(), required = r.u32() & 1;
     r.record(() => {
       if (!Object.hasOwn(sections, tag) || (tag === variant && !outer)) {
-        if (required) refuse(8, `section ${tag} is required and not known to this reader`, 'version');
+        if (required) refuse(8, `section ${tag} is not known`, 'version');
         r.at = r.end;
         return;
       }
@@ -195,7 +195,7 @@ function readSteps(r: Reader, depth: number): Step[] {
         return { kind: 'repeat', count, steps, odd: kind > 2 ? readSteps(r, depth + 1) : steps };
       }
     }
-    return refuse(8, `a step of kind ${kind} is not known to this reader`, 'version');
+    return refuse(8, `a step of kind ${kind} is not known`, 'version');
   });
 }
 
@@ -254,7 +254,7 @@ class Reader {
 
   dtype(): string {
     const name = this.string();
-    return Object.hasOwn(typeBytes, name) ? name : this.fail(6, `unknown dtype ${name}`);
+    return Object.hasOwn(typeBytes, name) ? name : this.fail(6);
   }
 
   string(): string {

@@ -90,7 +90,7 @@ export class Trainer {
     const state = (name: string) => session.plan.slots.find((slot) => slot.name === name && slot.role === 'state');
     const ring = state(history?.ring ?? `history/${loss}`), count = state(history?.count ?? 'history/count');
     if (history && !(ring && count)) {
-      throw new RlxError('name', `the plan has no states ${history.ring} and ${history.count}`, { name: history.ring });
+      throw new RlxError('name', `no states ${history.ring} and ${history.count}`, { name: history.ring });
     }
     this.#history = ring && count && { ring, count };
   }

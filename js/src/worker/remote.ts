@@ -36,7 +36,7 @@ export async function openRemote(
   file: Uint8Array | ArrayBuffer,
   { worker, device, gpu, ...options }: WorkerOptions & DeviceOptions & GPUSessionOptions,
 ): Promise<Session> {
-  if (device || gpu) throw new RlxError('device', 'a device of your own cannot be used in a worker');
+  if (device || gpu) throw new RlxError('device', 'a worker has a device of its own');
   return worker === true ? openIn(startWorker(), true, file, options) : openIn(worker as Worker, false, file, options);
 }
 
