@@ -41,13 +41,17 @@ func init() {
 		types: floats, newAttrs: func() ir.Attrs { return &ResizeAttrs{Mode: ResizeNearest} },
 		constraints: []string{
 			"x has rank 3 or more: a batch, spatial axes, channels; spatial axes are not symbolic and not empty, unless the result is",
-			`sizes has an entry for each spatial axis, none negative; mode is "nearest", "linear" or "cubic"`,
+			`sizes has an entry for each spatial axis, none negative or above 2²⁰; mode is "nearest", "linear" or "cubic"`,
 		},
 		check:   checkResize,
 		body:    resize,
 		samples: resizeSamples,
 	})
 }
+
+// maxResized bounds the spatial axes of a result: where each element is taken
+// from stands in a table.
+const maxResized = 1 << 20
 
 func checkResize(n *ir.Node) error {
 	a, x := n.Attrs().(*ResizeAttrs), n.Input(0).Shape()
@@ -59,6 +63,9 @@ func checkResize(n *ir.Node) error {
 	}
 	for i, size := range a.Sizes {
 		from, ok := x[i+1].Const()
+		if size > maxResized {
+			return ir.Attrf("axis %d is to have size %d, and an image is resized to at most %d", i+1, size, maxResized)
+		}
 		if size < 0 || !ok || from == 0 && size > 0 {
 			return ir.Shapef("axis %d of size %s cannot be resized to %d", i+1, x[i+1], size)
 		}

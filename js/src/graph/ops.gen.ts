@@ -1545,8 +1545,8 @@ export abstract class ValueOps {
    * - C1: the element type of x is float
    * - C2: x has rank 3 or more: a batch, spatial axes, channels; spatial axes are not symbolic
    *   and not empty, unless the result is
-   * - C3: sizes has an entry for each spatial axis, none negative; mode is "nearest", "linear"
-   *   or "cubic"
+   * - C3: sizes has an entry for each spatial axis, none negative or above 2²⁰; mode is
+   *   "nearest", "linear" or "cubic"
    *
    * If not given, `alignCorners` is false.
    */
