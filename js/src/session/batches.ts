@@ -40,7 +40,7 @@ export function* batches(data: Readonly<Record<string, HostTensor>>, options: Ba
     if (shape[0] !== rows) throw new RlxError('shape', `batches: ${name} has ${shape[0]} rows, others ${rows}`, { name, shape });
   }
   if (!(size >= 1) || size % 1 || rows === 0) {
-    throw new RlxError('shape', `batches: ${rows} rows cannot be cut into batches of ${size}`);
+    throw new RlxError('shape', `batches: an empty batch: ${rows} rows by ${size}`);
   }
   if (rows % size !== 0 && last !== 'drop' && typeof last !== 'object') {
     throw new RlxError('shape', `batches: ${rows % size} of ${rows} rows are left over: say with 'last' what to do with them: 'drop', { mask } or { entry }`);
