@@ -195,6 +195,9 @@ func defineBatchNormTraining(image, vectors string) {
 		NoTranspose: "taken of its body",
 		Body:        body,
 		Samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
 			out := channelSamples(&BatchNormAttrs{EpsilonAttrs{defaultEpsilon}, 0.1}, 4)
 			for i := range out {
 				out[i].NoGrad = "no derivative passes into the running statistics"
