@@ -207,6 +207,18 @@ test('a state as large as the device allows is saved, and more than that is read
   assert.ok(Math.max(...made) <= stateBytes, `${made}`);
 });
 
+test('a buffer that the engine has no memory for is an error of kind memory, and the session goes on', async (t) => {
+  const session = await open(t), { device } = dawn, { createBuffer } = device;
+  const x = { dtype: 'f32', shape: [4], data: Float32Array.of(1, 2, 3, 4) };
+  device.createBuffer = () => { throw new RangeError('Array buffer allocation failed'); };
+  try {
+    await assert.rejects(session.upload(x), isError('memory', /allocation failed/));
+  } finally {
+    device.createBuffer = createBuffer;
+  }
+  assert.deepEqual([...await (await session.upload(x)).data()], [1, 2, 3, 4]);
+});
+
 test('an upload over the device\'s limit is refused, and the session goes on', async (t) => {
   const { device } = await smallDevice(t, 1280);
   const session = await openSession(linearPlan(), { device, maxSteps: 4 });

@@ -331,7 +331,12 @@ export class GPUSession implements Session {
     const size = Math.min(2 ** Math.ceil(Math.log2(Math.max(bytes, 256))), maxBufferSize);
     const idle = this.#pool.get(size) ?? [];
     this.#pool.set(size, idle);
-    const buffer = idle.pop() ?? this.#gpu.createBuffer({ label: `${this.#program.tag} tensor`, size, usage: usage.storage | usage.copySrc | usage.copyDst });
+    let buffer: GPUBuffer;
+    try {
+      buffer = idle.pop() ?? this.#gpu.createBuffer({ label: `${this.#program.tag} tensor`, size, usage: usage.storage | usage.copySrc | usage.copyDst });
+    } catch (cause) {
+      throw asError(cause);
+    }
     const free = () => void (this.#error ? buffer.destroy() : idle.push(buffer));
     const data = async () => {
       this.#check();
