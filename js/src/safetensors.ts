@@ -57,7 +57,7 @@ export function decodeSafetensors(file: Uint8Array | ArrayBuffer): { tensors: Re
   const bytes = file instanceof Uint8Array ? file : new Uint8Array(file);
   if (bytes.length < 8) throw bad('the file is cut short');
   const length = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
-  if (length > Math.min(maxHeader, bytes.length - 8)) throw bad(`a header of ${length} bytes in a file of ${bytes.length}`);
+  if (length > Math.min(maxHeader, bytes.length - 8)) throw bad(`the file is cut short: a header of ${length} bytes in a file of ${bytes.length}`);
   const text = bytes.subarray(8, 8 + length), header = parse(text), { __metadata__: metadata = {}, ...described } = header;
   if (!isTexts(metadata)) throw bad('metadata are texts by name');
   const places = Object.entries(described).map(([name, one]) => readPlace(name, one));
@@ -113,7 +113,7 @@ function checkPlaces(places: Place[], size: number): void {
     if (begin !== at) throw bad(`${name} begins at byte ${begin}, the tensor before it ends at ${at}`);
     at = end;
   }
-  if (at !== size) throw bad(`${size} bytes of elements, ${at} of them a tensor's`);
+  if (at !== size) throw bad(`${size < at ? 'the file is cut short: ' : ''}${size} bytes of elements, ${at} of them a tensor's`);
 }
 
 function readTensor({ name, dtype, shape, begin, end }: Place, file: Uint8Array, start: number): HostTensor {
