@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/derive"
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
@@ -88,7 +89,7 @@ func trained(g *ir.Graph, frozen []string) ([]string, error) {
 	}
 	var out []string
 	for _, p := range g.Ports() {
-		if p.Kind == ir.ParamPort && p.Value.DType().IsFloat() && !slices.Contains(frozen, p.Name) {
+		if p.Kind == ir.ParamPort && isTrained(p.Value.DType()) && !slices.Contains(frozen, p.Name) {
 			out = append(out, p.Name)
 		}
 	}
@@ -97,6 +98,9 @@ func trained(g *ir.Graph, frozen []string) ([]string, error) {
 	}
 	return out, nil
 }
+
+// isTrained reports whether parameters of the element type are updated.
+func isTrained(d ir.DType) bool { return d.IsFloat() && derive.Differentiable(d) }
 
 // step builds a training step.
 type step struct {

@@ -44,7 +44,7 @@ func TestEveryTypeHasOneClass(t *testing.T) {
 		if d.IsInteger() != (d.IsSigned() || d.IsUnsigned()) {
 			t.Errorf("%s: IsInteger = %v", d, d.IsInteger())
 		}
-		if d.IsNumeric() == (d.IsBool() || d.IsPacked()) {
+		if d.IsNumeric() == (d.IsBool() || d.IsFloat8() || d.IsPacked()) {
 			t.Errorf("%s: IsNumeric = %v", d, d.IsNumeric())
 		}
 	}

@@ -61,24 +61,26 @@ func (s Support) String() string {
 //   - In CUDA C++ types of 8 and 16 bits are not printed yet, nor is anything in
 //     MSL.
 //   - No dialect of C has complex numbers.
-//   - The CPU computes f16 and bf16 in f32.
+//   - The CPU computes f16 and bf16 in f32; the 8-bit floats are converted only.
 //   - Packed blocks are nowhere yet.
 var support = [count][dialects]Support{
-	Bool: {Arithmetic, Arithmetic, Unsupported, Arithmetic},
-	I8:   {Unsupported, Unsupported, Unsupported, Arithmetic},
-	I16:  {Unsupported, Unsupported, Unsupported, Arithmetic},
-	I32:  {Arithmetic, Arithmetic, Unsupported, Arithmetic},
-	I64:  {Unsupported, Arithmetic, Unsupported, Arithmetic},
-	U8:   {Unsupported, Unsupported, Unsupported, Arithmetic},
-	U16:  {Unsupported, Unsupported, Unsupported, Arithmetic},
-	U32:  {Arithmetic, Arithmetic, Unsupported, Arithmetic},
-	U64:  {Unsupported, Arithmetic, Unsupported, Arithmetic},
-	F16:  {Arithmetic, Unsupported, Unsupported, Storage},
-	BF16: {Unsupported, Unsupported, Unsupported, Storage},
-	F32:  {Arithmetic, Arithmetic, Unsupported, Arithmetic},
-	F64:  {Unsupported, Arithmetic, Unsupported, Arithmetic},
-	C64:  {Unsupported, Unsupported, Unsupported, Arithmetic},
-	C128: {Unsupported, Unsupported, Unsupported, Arithmetic},
+	Bool:   {Arithmetic, Arithmetic, Unsupported, Arithmetic},
+	I8:     {Unsupported, Unsupported, Unsupported, Arithmetic},
+	I16:    {Unsupported, Unsupported, Unsupported, Arithmetic},
+	I32:    {Arithmetic, Arithmetic, Unsupported, Arithmetic},
+	I64:    {Unsupported, Arithmetic, Unsupported, Arithmetic},
+	U8:     {Unsupported, Unsupported, Unsupported, Arithmetic},
+	U16:    {Unsupported, Unsupported, Unsupported, Arithmetic},
+	U32:    {Arithmetic, Arithmetic, Unsupported, Arithmetic},
+	U64:    {Unsupported, Arithmetic, Unsupported, Arithmetic},
+	F8E4M3: {Unsupported, Unsupported, Unsupported, Storage},
+	F8E5M2: {Unsupported, Unsupported, Unsupported, Storage},
+	F16:    {Arithmetic, Unsupported, Unsupported, Storage},
+	BF16:   {Unsupported, Unsupported, Unsupported, Storage},
+	F32:    {Arithmetic, Arithmetic, Unsupported, Arithmetic},
+	F64:    {Unsupported, Arithmetic, Unsupported, Arithmetic},
+	C64:    {Unsupported, Unsupported, Unsupported, Arithmetic},
+	C128:   {Unsupported, Unsupported, Unsupported, Arithmetic},
 }
 
 // On returns what kernels of dialect t can do with elements of type d.
