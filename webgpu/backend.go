@@ -67,16 +67,16 @@ func (b *backend) Info() native.Info {
 	return out
 }
 
-// Support refuses the element types that WGSL cannot compute with; the wgpu
-// that package exec is built on has no f16.
+// Support refuses the element types that WGSL can neither compute with nor store.
+// It may be asked where there is no device, so it knows what every one has.
 func (b *backend) Support(n *ir.Node) native.Support {
 	types := n.Types()
 	for _, v := range n.Inputs() {
 		types = append(types[:len(types):len(types)], v.Type())
 	}
 	for _, t := range types {
-		if t.DType == ir.F16 || t.DType.On(dtype.WGSL) != dtype.Arithmetic {
-			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("WGSL shaders here do not compute with %s", t.DType)}
+		if plan.WebGPU().Support(t.DType) == dtype.Unsupported {
+			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("WGSL shaders cannot hold %s", t.DType)}
 		}
 	}
 	if n.Def().IsComposite() {

@@ -250,7 +250,7 @@ func (c *entryCompiler) kernel(key kernelKey) (int, error) {
 	if number, ok := c.numbers[key]; ok {
 		return number, nil
 	}
-	k := key.with()
+	k := kernel.Widen(key.with(), c.target.types())
 	source, err := c.printer.Print(k)
 	if err != nil {
 		return 0, err

@@ -75,7 +75,7 @@ type Target struct {
 	Name      string // "webgpu", "cuda", "metal"
 	Dialect   dtype.Dialect
 	Limits    Limits
-	F16       bool   // kernels may compute in f16
+	F16       bool   // kernels in WGSL may compute in f16
 	Subgroups bool   // kernels may have subgroup statements
 	Subgroup  [2]int // the range of subgroup sizes, where Subgroups is set
 	Branch    int    // how much work it takes for only the branch taken to run: see [kernel.Options]
@@ -83,6 +83,27 @@ type Target struct {
 	// ScoreBytes is the most that the scores of an attention take before they are
 	// computed in blocks and not kept, 0 for [kernel.ScoreBytes].
 	ScoreBytes int
+}
+
+// Support returns what kernels of the target can do with elements of a type: what
+// the table of its dialect says ([dtype.DType.On]), but that f16 is only stored
+// in WGSL on a device without the feature.
+func (t Target) Support(d dtype.DType) dtype.Support {
+	s := d.On(t.Dialect)
+	if t.Dialect == dtype.WGSL && d == dtype.F16 && !t.F16 {
+		return min(s, dtype.Storage)
+	}
+	return s
+}
+
+// types is what kernels of the target can do with element types. WGSL has no
+// memory of less than a word.
+func (t Target) types() kernel.Types {
+	out := kernel.Types{Support: t.Support, StoreBytes: 1}
+	if t.Dialect == dtype.WGSL {
+		out.StoreBytes = 4
+	}
+	return out
 }
 
 // device is what schedules are told of the target.

@@ -105,8 +105,8 @@ func (b *backend) Support(n *ir.Node) native.Support {
 		types = append(types[:len(types):len(types)], v.Type())
 	}
 	for _, t := range types {
-		if t.DType.On(dtype.CUDA) != dtype.Arithmetic {
-			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("CUDA kernels do not compute with %s", t.DType)}
+		if Target().Support(t.DType) == dtype.Unsupported {
+			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("CUDA kernels cannot hold %s", t.DType)}
 		}
 	}
 	if n.Def().IsComposite() {
