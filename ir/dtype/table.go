@@ -23,14 +23,14 @@ const (
 	U16
 	U32
 	U64
-	F8E4M3 // 4 bits of exponent, 3 of significand; no infinities, one NaN of each sign
-	F8E5M2 // 5 bits of exponent, 2 of significand; as IEEE 754 would have it
 	F16    // IEEE 754 binary16
 	BF16   // the upper half of binary32
 	F32    // IEEE 754 binary32
 	F64    // IEEE 754 binary64
 	C64    // two F32: real part, imaginary part
 	C128   // two F64: real part, imaginary part
+	F8E4M3 // 4 bits of exponent, 3 of significand; no infinities, one NaN of each sign
+	F8E5M2 // 5 bits of exponent, 2 of significand; as IEEE 754 would have it
 
 	Q8_0 // 8-bit, one scale a block
 	Q4_0 // 4-bit, one scale a block
@@ -81,14 +81,14 @@ var table = [count]info{
 	U16:    {"u16", classUnsigned, 1, 2},
 	U32:    {"u32", classUnsigned, 1, 4},
 	U64:    {"u64", classUnsigned, 1, 8},
-	F8E4M3: {"f8e4m3fn", classFloat, 1, 1},
-	F8E5M2: {"f8e5m2", classFloat, 1, 1},
 	F16:    {"f16", classFloat, 1, 2},
 	BF16:   {"bf16", classFloat, 1, 2},
 	F32:    {"f32", classFloat, 1, 4},
 	F64:    {"f64", classFloat, 1, 8},
 	C64:    {"c64", classComplex, 1, 8},
 	C128:   {"c128", classComplex, 1, 16},
+	F8E4M3: {"f8e4m3fn", classFloat, 1, 1},
+	F8E5M2: {"f8e5m2", classFloat, 1, 1},
 
 	Q8_0: {"q8_0", classPacked, 32, 34},
 	Q4_0: {"q4_0", classPacked, 32, 18},
