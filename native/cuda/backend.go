@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda/cudacpp"
@@ -104,8 +103,9 @@ func (b *backend) Support(n *ir.Node) native.Support {
 	for _, v := range n.Inputs() {
 		types = append(types[:len(types):len(types)], v.Type())
 	}
+	target := Target()
 	for _, t := range types {
-		if t.DType.On(dtype.CUDA) != dtype.Arithmetic {
+		if !target.Computes(t.DType) {
 			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("CUDA kernels do not compute with %s", t.DType)}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda/driver"
@@ -214,7 +214,7 @@ func (p *program) Set(name string, t native.Tensor) error {
 	if err := slotOf(slot, native.State).Accept(t); err != nil {
 		return p.input("set", name, err)
 	}
-	return p.fault("set", p.stream.Write(p.at(slot.Buffer, slot.Offset), kernel.DeviceBytes(t.DType, t.Data)))
+	return p.fault("set", p.stream.Write(p.at(slot.Buffer, slot.Offset), loop.DeviceBytes(t.DType, t.Data)))
 }
 
 // Get waits for all runs. Of a run of a bound entry without outputs that failed,
@@ -244,7 +244,7 @@ func (p *program) Get(ctx context.Context, name string) (native.Tensor, error) {
 		return native.Tensor{}, p.fault("get", err)
 	}
 	if slot.DType == dtype.Bool {
-		copy(t.Data, kernel.HostBytes(slot.DType, data))
+		copy(t.Data, loop.HostBytes(slot.DType, data))
 	}
 	return t, nil
 }

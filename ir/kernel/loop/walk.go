@@ -1,0 +1,144 @@
+package loop
+
+import "github.com/rlx-go/rlx/ir/scalar"
+
+// MapExprs returns statements like body with each expression taken through f.
+func MapExprs(body []Stmt, f func(scalar.Expr) scalar.Expr) []Stmt {
+	out := make([]Stmt, len(body))
+	for i, s := range body {
+		out[i] = mapStmt(s, f)
+	}
+	return out
+}
+
+func mapStmt(s Stmt, f func(scalar.Expr) scalar.Expr) Stmt {
+	switch s := s.(type) {
+	case *Let:
+		return &Let{s.Name, f(s.Value)}
+	case *Var:
+		return &Var{s.Name, f(s.Init)}
+	case *Assign:
+		return &Assign{s.Name, f(s.Value)}
+	case *Store:
+		return &Store{s.Array, f(s.At), f(s.Value)}
+	case *LoadVec:
+		return &LoadVec{s.Names, s.Array, f(s.At)}
+	case *StoreVec:
+		values := make([]scalar.Expr, len(s.Values))
+		for i, v := range s.Values {
+			values[i] = f(v)
+		}
+		return &StoreVec{s.Array, f(s.At), values}
+	case *For:
+		return &For{s.Var, f(s.Start), f(s.End), f(s.Step), s.Unroll, MapExprs(s.Body, f)}
+	case *If:
+		return &If{f(s.Cond), MapExprs(s.Then, f), MapExprs(s.Else, f)}
+	case *AtomicOp:
+		return &AtomicOp{s.Op, s.Array, f(s.At), f(s.Value), s.Old}
+	case *Subgroup:
+		return &Subgroup{s.Op, s.Name, f(s.Value)}
+	}
+	return s
+}
+
+// WalkArrays shows the array number of every statement that has one.
+func WalkArrays(body []Stmt, f func(array *int)) {
+	for _, s := range body {
+		switch s := s.(type) {
+		case *Store:
+			f(&s.Array)
+		case *LoadVec:
+			f(&s.Array)
+		case *StoreVec:
+			f(&s.Array)
+		case *AtomicOp:
+			f(&s.Array)
+		case *For:
+			WalkArrays(s.Body, f)
+		case *If:
+			WalkArrays(s.Then, f)
+			WalkArrays(s.Else, f)
+		}
+	}
+}
+
+// WalkStores shows the arrays that statements write.
+func WalkStores(body []Stmt, f func(array int)) {
+	for _, s := range body {
+		switch s := s.(type) {
+		case *Store:
+			f(s.Array)
+		case *StoreVec:
+			f(s.Array)
+		case *AtomicOp:
+			f(s.Array)
+		case *For:
+			WalkStores(s.Body, f)
+		case *If:
+			WalkStores(s.Then, f)
+			WalkStores(s.Else, f)
+		}
+	}
+}
+
+// Walk shows every statement, those of nested bodies after their own.
+func Walk(body []Stmt, f func(Stmt)) {
+	for _, s := range body {
+		f(s)
+		switch s := s.(type) {
+		case *For:
+			Walk(s.Body, f)
+		case *If:
+			Walk(s.Then, f)
+			Walk(s.Else, f)
+		}
+	}
+}
+
+// Defines returns the names that a statement itself defines.
+func Defines(s Stmt) []string {
+	switch s := s.(type) {
+	case *Let:
+		return []string{s.Name}
+	case *Var:
+		return []string{s.Name}
+	case *LoadVec:
+		return s.Names
+	case *For:
+		return []string{s.Var}
+	case *AtomicOp:
+		if s.Old != "" {
+			return []string{s.Old}
+		}
+	case *Subgroup:
+		return []string{s.Name}
+	}
+	return nil
+}
+
+// Exprs returns the expressions of a statement itself.
+func Exprs(s Stmt) []scalar.Expr {
+	switch s := s.(type) {
+	case *Let:
+		return []scalar.Expr{s.Value}
+	case *Var:
+		return []scalar.Expr{s.Init}
+	case *Assign:
+		return []scalar.Expr{s.Value}
+	case *Store:
+		return []scalar.Expr{s.At, s.Value}
+	case *LoadVec:
+		return []scalar.Expr{s.At}
+	case *StoreVec:
+		return append([]scalar.Expr{s.At}, s.Values...)
+	case *For:
+		return []scalar.Expr{s.Start, s.End, s.Step}
+	case *If:
+		return []scalar.Expr{s.Cond}
+	case *AtomicOp:
+		return []scalar.Expr{s.At, s.Value}
+	case *Subgroup:
+		return []scalar.Expr{s.Value}
+	}
+	return nil
+}
