@@ -25,6 +25,7 @@ var layers = [][]string{
 	{"ir/kernel/sched"},
 	{"ir/plan"},
 	{"webgpu/wgsl", "native/cuda/cudacpp", "native", "native/cuda/driver"},
+	{"native/planned"},
 	{"native/safetensors", "native/backendtest", "native/cpu", "native/cuda", "webgpu/exec", "webgpu/conformance"},
 	{"webgpu", "wasm"},
 	{""}, // the root

@@ -14,6 +14,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda/cudacpp"
 	"github.com/rlx-go/rlx/native/cuda/driver"
+	"github.com/rlx-go/rlx/native/planned"
 )
 
 // The name can only be taken by another package that calls itself cuda, which
@@ -135,7 +136,7 @@ func (p *program) compile(ctx context.Context, m *ir.Module) error {
 	if err != nil {
 		return err
 	}
-	p.plan = made
+	p.plan, p.Signature = made, planned.SignatureOf(made)
 	if err := p.build(ctx); err != nil {
 		return p.abandon(err)
 	}
