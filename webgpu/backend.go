@@ -74,8 +74,9 @@ func (b *backend) Support(n *ir.Node) native.Support {
 	for _, v := range n.Inputs() {
 		types = append(types[:len(types):len(types)], v.Type())
 	}
+	target := plan.WebGPU()
 	for _, t := range types {
-		if plan.WebGPU().Support(t.DType) == dtype.Unsupported {
+		if target.Support(t.DType) == dtype.Unsupported {
 			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("WGSL shaders cannot hold %s", t.DType)}
 		}
 	}

@@ -1,0 +1,34 @@
+package loop_test
+
+import (
+	"testing"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+)
+
+// In WGSL f16 is an extension that a shader enables; there are no 64-bit types.
+func TestWhatATargetDoesWithTypes(t *testing.T) {
+	wgsl, half, cuda := loop.DefaultCaps(), loop.DefaultCaps(), loop.DefaultCaps()
+	half.F16 = true
+	cuda.Dialect = dtype.CUDA
+	for _, c := range []struct {
+		name string
+		caps loop.Caps
+		d    dtype.DType
+		want dtype.Support
+	}{
+		{"f32 in WGSL", wgsl, dtype.F32, dtype.Arithmetic},
+		{"f16 in WGSL", wgsl, dtype.F16, dtype.Storage},
+		{"f16 in WGSL with the feature", half, dtype.F16, dtype.Arithmetic},
+		{"f64 in WGSL with f16", half, dtype.F64, dtype.Unsupported},
+		{"i64 in WGSL", wgsl, dtype.I64, dtype.Unsupported},
+		{"f64 in CUDA", cuda, dtype.F64, dtype.Arithmetic},
+		{"bf16 in CUDA", cuda, dtype.BF16, dtype.Storage},
+		{"u8 in WGSL", wgsl, dtype.U8, dtype.Storage},
+	} {
+		if got := c.caps.Support(c.d); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
