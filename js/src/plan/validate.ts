@@ -20,7 +20,7 @@ const maxDispatches = 1 << 20, maxRepeat = 1 << 16, maxUniformBytes = 1 << 14, m
  * types the bytes of a block.
  */
 export const typeBytes: Record<string, number> = {
-  bool: 4, i8: 1, u8: 1, i16: 2, u16: 2, f16: 2, bf16: 2, i32: 4, u32: 4, f32: 4, i64: 8, u64: 8, f64: 8, c64: 8, c128: 16,
+  bool: 4, i8: 1, u8: 1, f8e4m3fn: 1, f8e5m2: 1, i16: 2, u16: 2, f16: 2, bf16: 2, i32: 4, u32: 4, f32: 4, i64: 8, u64: 8, f64: 8, c64: 8, c128: 16,
   q8_0: 34, q4_0: 18, q4_1: 20, q5_0: 22, q5_1: 24, q2_k: 84, q3_k: 110, q4_k: 144, q5_k: 176, q6_k: 210, q8_k: 292,
 };
 
