@@ -552,6 +552,20 @@ export abstract class ValueOps {
   degrees(): Value { return this.apply('degrees', [])[0]!; }
 
   /**
+   * Quantised numbers, f32: those of 8 bits are the scale of their block times the quant, those
+   * of 4 bits the scale times the quant less 8. A block is 32 neighbours along the last axis.
+   * Its quants of 4 bits lie in 16 bytes, the first 16 elements in the lower halves: the blocks
+   * Q8_0 and Q4_0 of GGUF files, with quants and scales apart.
+   *
+   * - C1: bits is 8 or 4
+   * - C2: quants is i8[..., k], or, of 4 bits, u8[..., k/2]; scales is f16[..., k/32], k being
+   *   whole blocks
+   *
+   * If not given, `bits` is 8.
+   */
+  dequantize(scales: Operand, bits?: number): Value { return this.apply('dequantize', [scales], { bits })[0]!; }
+
+  /**
    * The square matrices that have the vectors along the last axis of x on a diagonal and are 0
    * beside it.
    *
