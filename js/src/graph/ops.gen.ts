@@ -46,9 +46,9 @@ export abstract class ValueOps {
    * - C1: the element type of x is bool, signed, unsigned, float or complex
    * - C2: the axes are distinct axes of x; the result has the others, in order
    *
-   * If not given, `axes` is all axes.
+   * If not given, `axes` is all axes, `keepDims` is false.
    */
-  all(axes?: readonly number[]): Value { return this.apply('all', [], { axes })[0]!; }
+  all(axes?: readonly number[], keepDims?: boolean): Value { return this.apply('all', [], { axes, keepDims })[0]!; }
 
   /**
    * The conjunction of x and y, or of each pair of their bits.
@@ -64,9 +64,9 @@ export abstract class ValueOps {
    * - C1: the element type of x is bool, signed, unsigned, float or complex
    * - C2: the axes are distinct axes of x; the result has the others, in order
    *
-   * If not given, `axes` is all axes.
+   * If not given, `axes` is all axes, `keepDims` is false.
    */
-  any(axes?: readonly number[]): Value { return this.apply('any', [], { axes })[0]!; }
+  any(axes?: readonly number[], keepDims?: boolean): Value { return this.apply('any', [], { axes, keepDims })[0]!; }
 
   /**
    * The position along an axis of the largest element, the first one where several tie. A NaN
@@ -76,9 +76,9 @@ export abstract class ValueOps {
    *   unsigned
    * - C2: the axis is one of x, and its size is not 0; the result has the other axes
    *
-   * If not given, `axis` is the last one, `dtype` is 'i32'.
+   * If not given, `axis` is the last one, `dtype` is 'i32', `keepDims` is false.
    */
-  argmax(attributes: { axis?: number; dtype?: DType } = {}): Value { return this.apply('argmax', [], attributes)[0]!; }
+  argmax(attributes: { axis?: number; dtype?: DType; keepDims?: boolean } = {}): Value { return this.apply('argmax', [], attributes)[0]!; }
 
   /**
    * The position along an axis of the smallest element, the first one where several tie. A NaN
@@ -88,9 +88,9 @@ export abstract class ValueOps {
    *   unsigned
    * - C2: the axis is one of x, and its size is not 0; the result has the other axes
    *
-   * If not given, `axis` is the last one, `dtype` is 'i32'.
+   * If not given, `axis` is the last one, `dtype` is 'i32', `keepDims` is false.
    */
-  argmin(attributes: { axis?: number; dtype?: DType } = {}): Value { return this.apply('argmin', [], attributes)[0]!; }
+  argmin(attributes: { axis?: number; dtype?: DType; keepDims?: boolean } = {}): Value { return this.apply('argmin', [], attributes)[0]!; }
 
   /**
    * The positions along an axis, as i32, of the elements in ascending or descending order. Equal
@@ -178,7 +178,7 @@ export abstract class ValueOps {
    *
    * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false.
    */
-  attentionBackward(k: Operand, v: Operand, lse: Operand, delta: Operand, dout: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean } = {}): [Value, Value, Value, Value] { return this.apply('attention_backward', [k, v, lse, delta, dout, mask], attributes) as [Value, Value, Value, Value]; }
+  attentionBackward(k: Operand, v: Operand, lse: Operand, delta: Operand, dout: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean } = {}): Value[] { return this.apply('attention_backward', [k, v, lse, delta, dout, mask], attributes); }
 
   /**
    * The result of attention, and the logarithm of the sum of the exponentials of each query's
@@ -449,9 +449,9 @@ export abstract class ValueOps {
    * - C1: the element type of x is bool, signed, unsigned, float or complex
    * - C2: the axes are distinct axes of x; the result has the others, in order
    *
-   * If not given, `axes` is all axes.
+   * If not given, `axes` is all axes, `keepDims` is false.
    */
-  countNonzero(axes?: readonly number[]): Value { return this.apply('count_nonzero', [], { axes })[0]!; }
+  countNonzero(axes?: readonly number[], keepDims?: boolean): Value { return this.apply('count_nonzero', [], { axes, keepDims })[0]!; }
 
   /**
    * logsumexp(logits) - logits[label] along the class axis: the negative logarithm of the
@@ -610,6 +610,27 @@ export abstract class ValueOps {
   dropout(key: Operand, rate?: number): Value { return this.apply('dropout', [key], { rate })[0]!; }
 
   /**
+   * The part of x of the given sizes that begins at start. It reads no more than that part.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C2: start is i32 with an element for each axis of x; one that would let the part end
+   *   outside is moved to where it just does not
+   * - C3: sizes has an entry for each axis, not larger than it
+   */
+  dynamicSlice(start: Operand, sizes: readonly Dim[]): Value { return this.apply('dynamic_slice', [start], { sizes })[0]!; }
+
+  /**
+   * x with the part that begins at start replaced by update. Into a state in place it costs what
+   * that part does: a cache of keys and values is extended so.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C2: update has the element type and the rank of x and is not larger along any axis
+   * - C3: start is i32 with an element for each axis of x; one that would let the part end
+   *   outside is moved to where it just does not
+   */
+  dynamicUpdateSlice(update: Operand, start: Operand): Value { return this.apply('dynamic_update_slice', [update, start])[0]!; }
+
+  /**
    * x where x > 0 and alpha·(e^x − 1) elsewhere.
    *
    * - C1: the element type of x is float
@@ -682,6 +703,17 @@ export abstract class ValueOps {
    * - C2: the operands have one shape, which is that of the result
    */
   expm1(): Value { return this.apply('expm1', [])[0]!; }
+
+  /**
+   * The elements of x in row-major order with the axes from one on joined. A value of rank 0
+   * becomes a vector.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C2: axis_from is from 0 to the rank of x
+   *
+   * If not given, `axisFrom` is 0.
+   */
+  flatten(axisFrom?: number): Value { return this.apply('flatten', [], { axisFrom })[0]!; }
 
   /**
    * The largest whole number not above x. The derivative is 0, also at the jumps.
@@ -993,6 +1025,20 @@ export abstract class ValueOps {
   linear(weight: Operand, bias?: Operand): Value { return this.apply('linear', [weight, bias])[0]!; }
 
   /**
+   * h[i] = a[i]·h[i−1] + b[i] along an axis, from h = 0 before the first element, or from the
+   * end with reverse; h[i−1] in place of h[i] with exclusive. Of k values that go on together,
+   * a has the k·k factors, row by row, as operands, and b the k terms. It is computed as a
+   * running combination, all elements at once.
+   *
+   * - C1: all operands have one type, of float or complex elements
+   * - C2: axis is an axis of them
+   * - C3: there are k·k + k operands, with k from 1 to 4
+   *
+   * If not given, `axis` is 0, `reverse` is false, `exclusive` is false.
+   */
+  linearRecurrence(b: Operand, more: readonly Operand[] = [], attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value[] { return this.apply('linear_recurrence', [b, ...more], attributes); }
+
+  /**
    * The natural logarithm of x: −∞ at 0, NaN below.
    *
    * - C1: the operands have one element type, which is float
@@ -1065,9 +1111,9 @@ export abstract class ValueOps {
    * - C1: x is of a float type
    * - C2: axis is an axis of x
    *
-   * If not given, `axis` is the last one.
+   * If not given, `axis` is the last one, `keepDims` is false.
    */
-  logsumexp(axis?: number): Value { return this.apply('logsumexp', [], { axis })[0]!; }
+  logsumexp(axis?: number, keepDims?: boolean): Value { return this.apply('logsumexp', [], { axis, keepDims })[0]!; }
 
   /**
    * Whether x < y, false if one is NaN.
@@ -1113,9 +1159,9 @@ export abstract class ValueOps {
    * - C1: the element type is float or complex
    * - C2: the axes are distinct axes of x; the result has the others, in order
    *
-   * If not given, `axes` is all axes.
+   * If not given, `axes` is all axes, `keepDims` is false.
    */
-  mean(axes?: readonly number[]): Value { return this.apply('mean', [], { axes })[0]!; }
+  mean(axes?: readonly number[], keepDims?: boolean): Value { return this.apply('mean', [], { axes, keepDims })[0]!; }
 
   /**
    * The smaller of x and y, NaN if one is NaN. Where they are equal each has derivative 1/2.
@@ -1232,9 +1278,9 @@ export abstract class ValueOps {
    * - C2: the axes are distinct axes of x; the result has the others, in order
    * - C3: order is a number
    *
-   * If not given, `axes` is all axes, `order` is 2.
+   * If not given, `axes` is all axes, `order` is 2, `keepDims` is false.
    */
-  norm(attributes: { axes?: readonly number[]; order?: number } = {}): Value { return this.apply('norm', [], attributes)[0]!; }
+  norm(attributes: { axes?: readonly number[]; order?: number; keepDims?: boolean } = {}): Value { return this.apply('norm', [], attributes)[0]!; }
 
   /**
    * The negation of x, or the complement of each bit.
@@ -1456,9 +1502,9 @@ export abstract class ValueOps {
    * - C1: the element type is signed, unsigned or float
    * - C2: the axes are distinct axes of x; the result has the others, in order
    *
-   * If not given, `axes` is all axes.
+   * If not given, `axes` is all axes, `keepDims` is false.
    */
-  reduceMax(axes?: readonly number[]): Value { return this.apply('reduce_max', [], { axes })[0]!; }
+  reduceMax(axes?: readonly number[], keepDims?: boolean): Value { return this.apply('reduce_max', [], { axes, keepDims })[0]!; }
 
   /**
    * The smallest element along some axes, NaN if one is NaN; of none it is ∞ for floats and
@@ -1467,9 +1513,9 @@ export abstract class ValueOps {
    * - C1: the element type is signed, unsigned or float
    * - C2: the axes are distinct axes of x; the result has the others, in order
    *
-   * If not given, `axes` is all axes.
+   * If not given, `axes` is all axes, `keepDims` is false.
    */
-  reduceMin(axes?: readonly number[]): Value { return this.apply('reduce_min', [], { axes })[0]!; }
+  reduceMin(axes?: readonly number[], keepDims?: boolean): Value { return this.apply('reduce_min', [], { axes, keepDims })[0]!; }
 
   /**
    * The product of the elements along some axes, 1 of none. Products of f16 and bf16 are taken
@@ -1479,9 +1525,9 @@ export abstract class ValueOps {
    * - C1: the element type is signed, unsigned, float or complex
    * - C2: the axes are distinct axes of x; the result has the others, in order
    *
-   * If not given, `axes` is all axes.
+   * If not given, `axes` is all axes, `keepDims` is false.
    */
-  reduceProd(axes?: readonly number[]): Value { return this.apply('reduce_prod', [], { axes })[0]!; }
+  reduceProd(axes?: readonly number[], keepDims?: boolean): Value { return this.apply('reduce_prod', [], { axes, keepDims })[0]!; }
 
   /**
    * The sum of the elements along some axes, 0 of none. Sums of f16 and bf16 are taken in f32;
@@ -1490,9 +1536,9 @@ export abstract class ValueOps {
    * - C1: the element type is signed, unsigned, float or complex
    * - C2: the axes are distinct axes of x; the result has the others, in order
    *
-   * If not given, `axes` is all axes.
+   * If not given, `axes` is all axes, `keepDims` is false.
    */
-  reduceSum(axes?: readonly number[]): Value { return this.apply('reduce_sum', [], { axes })[0]!; }
+  reduceSum(axes?: readonly number[], keepDims?: boolean): Value { return this.apply('reduce_sum', [], { axes, keepDims })[0]!; }
 
   /**
    * x where x > 0 and 0 elsewhere, also for a NaN. Its derivative at 0 is 0.
@@ -1851,6 +1897,28 @@ export abstract class ValueOps {
   softsign(): Value { return this.apply('softsign', [])[0]!; }
 
   /**
+   * The elements of x along an axis in ascending or descending order, and those of each payload
+   * in the order of x. Equal elements, such as 0 and -0, stay in their order; NaNs come last.
+   *
+   * - C1: x is of a real type or bool
+   * - C2: axis is an axis of x
+   * - C3: payloads are of any element type and of the shape of x
+   *
+   * If not given, `axis` is the last one, `descending` is false.
+   */
+  sort(payloads: readonly Operand[] = [], attributes: { axis?: number; descending?: boolean } = {}): Value[] { return this.apply('sort', [...payloads], attributes); }
+
+  /**
+   * The parts of x, of the given sizes, that follow each other along an axis.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C2: axis is an axis of x, and the sizes make up all of it
+   *
+   * If not given, `axis` is 0.
+   */
+  split(attributes: { sizes: readonly Dim[]; axis?: number }): Value[] { return this.apply('split', [], attributes); }
+
+  /**
    * The square root of x, NaN below 0. The derivative at 0 is infinite.
    *
    * - C1: the operands have one element type, which is float
@@ -1880,9 +1948,9 @@ export abstract class ValueOps {
    * - C1: the element type of x is float
    * - C2: the axes are distinct axes of x; the result has the others, in order
    *
-   * If not given, `axes` is all axes, `correction` is 0.
+   * If not given, `axes` is all axes, `correction` is 0, `keepDims` is false.
    */
-  std(attributes: { axes?: readonly number[]; correction?: number } = {}): Value { return this.apply('std', [], attributes)[0]!; }
+  std(attributes: { axes?: readonly number[]; correction?: number; keepDims?: boolean } = {}): Value { return this.apply('std', [], attributes)[0]!; }
 
   /**
    * x itself, with derivative 0.
@@ -1899,6 +1967,16 @@ export abstract class ValueOps {
    * - C2: the operands have one shape, which is that of the result
    */
   sub(y: Operand): Value { return this.apply('sub', [y])[0]!; }
+
+  /**
+   * x with two of its axes in each other's place.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C2: axis1 and axis2 are axes of x
+   *
+   * If not given, `axis1` is 0, `axis2` is 0.
+   */
+  swapAxes(attributes: { axis1?: number; axis2?: number } = {}): Value { return this.apply('swap_axes', [], attributes)[0]!; }
 
   /**
    * silu of the first half of x along an axis times the second half (Shazeer, GLU Variants
@@ -1933,6 +2011,17 @@ export abstract class ValueOps {
    * - C1: the element type of x is float
    */
   tanhShrink(): Value { return this.apply('tanh_shrink', [])[0]!; }
+
+  /**
+   * The sum of products of x and y over the last axes of x and as many first axes of y.
+   *
+   * - C1: the element type of x is signed, unsigned, float or complex
+   * - C2: x and y have one element type
+   * - C3: count is not negative and no larger than a rank; the axes have the same sizes
+   *
+   * If not given, `count` is 2.
+   */
+  tensordot(y: Operand, count?: number): Value { return this.apply('tensordot', [y], { count })[0]!; }
 
   /**
    * x where x > alpha and 0 elsewhere.
@@ -2010,15 +2099,25 @@ export abstract class ValueOps {
   trunc(): Value { return this.apply('trunc', [])[0]!; }
 
   /**
+   * The elements of an axis, one after the other, without that axis.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C2: axis is an axis of x, of constant size
+   *
+   * If not given, `axis` is the last one.
+   */
+  unstack(axis?: number): Value[] { return this.apply('unstack', [], { axis }); }
+
+  /**
    * The sum of the squared distances from the mean along some axes, divided by their number less
    * correction. It is taken in two passes, and in f32 for narrower types.
    *
    * - C1: the element type of x is float
    * - C2: the axes are distinct axes of x; the result has the others, in order
    *
-   * If not given, `axes` is all axes, `correction` is 0.
+   * If not given, `axes` is all axes, `correction` is 0, `keepDims` is false.
    */
-  var(attributes: { axes?: readonly number[]; correction?: number } = {}): Value { return this.apply('var', [], attributes)[0]!; }
+  var(attributes: { axes?: readonly number[]; correction?: number; keepDims?: boolean } = {}): Value { return this.apply('var', [], attributes)[0]!; }
 
   /**
    * The sum of the products of the elements of x, conjugated if they are complex, and of y, in
@@ -2117,30 +2216,13 @@ export abstract class BuilderOps {
   iota(attributes: { dtype?: DType; axis?: number; shape: readonly Dim[] }): Value { return this.apply('iota', [], attributes)[0]!; }
 
   /**
-   * h[i] = a[i]·h[i−1] + b[i] along an axis, from h = 0 before the first element, or from the
-   * end with reverse; h[i−1] in place of h[i] with exclusive. Of k values that go on together,
-   * a has the k·k factors, row by row, as operands, and b the k terms. It is computed as a
-   * running combination, all elements at once.
+   * The vectors repeated along each other's axes: result k has an axis for each vector, in their
+   * order, and differs along axis k alone.
    *
-   * - C1: all operands have one type, of float or complex elements
-   * - C2: axis is an axis of them
-   * - C3: there are k·k + k operands, with k from 1 to 4
-   *
-   * If not given, `axis` is 0, `reverse` is false, `exclusive` is false.
+   * - C1: the element type of vectors... is bool, signed, unsigned, float or complex
+   * - C2: all operands are vectors
    */
-  linearRecurrence(a: readonly Operand[], attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): [Value, Value] { return this.apply('linear_recurrence', a, attributes) as [Value, Value]; }
-
-  /**
-   * The elements of x along an axis in ascending or descending order, and those of each payload
-   * in the order of x. Equal elements, such as 0 and -0, stay in their order; NaNs come last.
-   *
-   * - C1: x is of a real type or bool
-   * - C2: axis is an axis of x
-   * - C3: payloads are of any element type and of the shape of x
-   *
-   * If not given, `axis` is the last one, `descending` is false.
-   */
-  sort(x: readonly Operand[], attributes: { axis?: number; descending?: boolean } = {}): [Value, Value, Value] { return this.apply('sort', x, attributes) as [Value, Value, Value]; }
+  meshgrid(vectors: readonly Operand[]): Value[] { return this.apply('meshgrid', vectors); }
 
   /**
    * The operands side by side along a new axis of the result.
