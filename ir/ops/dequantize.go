@@ -47,7 +47,7 @@ func init() {
 	defineComposite(composite{
 		op: OpQuantizedMatMul, operands: []string{"x", "w"}, types: floats, newAttrs: newAttrs,
 		doc: "x·wᵀ for x [..., k] and a matrix [n, k] whose rows are packed into blocks, [n, bytes]: the weights of a linear layer as GGUF files have " +
-			"them. They stay packed in memory and are unpacked where the product reads them. x has the derivative of the product; w has none.",
+			"them. They stay packed in memory: with one row of x they are unpacked as they are read, with more once for each product. x has the derivative of the product; w has none.",
 		constraints: []string{"w " + packed + "; a row has as many elements as the last axis of x", format + ", that in which products are summed up if it is wider than f16"},
 		check: func(n *ir.Node) error {
 			x, w := n.Input(0).Type(), n.Input(1).Type()
@@ -63,11 +63,22 @@ func init() {
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			a, x := n.Attrs().(*PackedAttrs), in[0]
 			w := Convert(b, unpack(b, a.Format, in[1]), a.DType)
+			if rows, ok := x.Shape()[:x.Rank()-1].Size().Const(); ok && rows == 1 {
+				return oneRow(b, x, w)
+			}
 			y := DotGeneral(b, Convert(b, x, a.DType), w, DotAttrs{LhsContract: []int{-1}, RhsContract: []int{-1}})
 			return Convert(b, y, x.DType())
 		},
 		samples: quantizedMatMulSamples,
 	})
+}
+
+// oneRow returns x·wᵀ for an x of one row. As a sum of products it reads each
+// element of w once, so that w is unpacked there and stored nowhere.
+func oneRow(b *ir.Builder, x, w ir.Value) ir.Value {
+	products := Mul(b, Reshape(b, Convert(b, x, w.DType()), x.Dim(-1)), w)
+	y := Convert(b, ReduceSum(b, products, 1), x.DType())
+	return Reshape(b, y, append(x.Shape()[:x.Rank()-1].Clone(), w.Dim(0))...)
 }
 
 // unpackedSize returns how many elements a row of a packed value has.
