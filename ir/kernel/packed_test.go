@@ -26,7 +26,7 @@ func TestPackedWeightsOfOneRowAreStoredNowhere(t *testing.T) {
 				written += size
 			}
 		}
-		if written > n*k/16 {
+		if written > n*k/8 {
 			t.Errorf("%s: %d elements are written for %d weights:\n%s", format, written, n*k, p)
 		}
 	}
