@@ -1,10 +1,10 @@
-package kernel_test
+package group_test
 
 import (
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
@@ -18,7 +18,7 @@ func TestPackedWeightsOfOneRowAreStoredNowhere(t *testing.T) {
 		}))
 		written := 0
 		for _, item := range p.Items {
-			for _, w := range item.(*kernel.Group).Writes() {
+			for _, w := range item.(*group.Group).Writes() {
 				size := 1
 				for _, d := range w.Dims {
 					size *= d
