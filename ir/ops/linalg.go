@@ -60,7 +60,7 @@ func defineMatrixOp(m matrixOp) {
 		Batch: batchMatrices,
 		Body:  m.body, Samples: m.samples,
 	}
-	if withSamples { // the plain meanings are as large as the bodies
+	if withSamples && m.meaning != nil { // the plain meanings are as large as the bodies
 		d.Eval = m.eval
 	}
 	define(d)
