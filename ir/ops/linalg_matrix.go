@@ -109,3 +109,14 @@ func (m matrix) columnsDot(p, q int) float64 {
 	}
 	return sum
 }
+
+// columns returns some of the columns.
+func (m matrix) columns(which []int) matrix {
+	c := newMatrix(m.rows, len(which))
+	for j, from := range which {
+		for i := range m.rows {
+			c.set(i, j, m.at(i, from))
+		}
+	}
+	return c
+}
