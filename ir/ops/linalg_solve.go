@@ -10,7 +10,6 @@ import (
 const (
 	OpSolve   ir.Op = "solve"
 	OpInv     ir.Op = "inv"
-	OpDet     ir.Op = "det"
 	OpSlogdet ir.Op = "slogdet"
 )
 
