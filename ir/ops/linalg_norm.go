@@ -9,7 +9,7 @@ import (
 // Norms of matrices.
 const (
 	OpMatrixNorm ir.Op = "matrix_norm"
-	OpCondNumber       ir.Op = "cond_number"
+	OpCondNumber ir.Op = "cond_number"
 )
 
 // The orders of a matrix norm.
