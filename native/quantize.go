@@ -3,18 +3,20 @@ package native
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/ops"
 )
 
 // Quantize returns numbers, rounded, in the blocks of a packed type, q8_0 or
 // q4_0: 32 neighbours share a scale s, an f16. In q8_0 an element is s·q for q
 // from -127 to 127, s being the largest magnitude over 127; in q4_0 it is
 // s·(q−8) for q from 0 to 15, s being the element of largest magnitude over −8.
-// The last of the dims must be whole blocks; without dims, the result is a
-// vector. The error is of kind [ir.ErrShape] or [ir.ErrDType].
+// They are the blocks of GGUF files, bytes in u8: those of a row lie in a row, as
+// ops.Dequantize and ops.QuantizedMatMul take them. The last of the dims must be
+// whole blocks; without dims, all numbers are one row. The error is of kind
+// [ir.ErrShape] or [ir.ErrDType].
 func Quantize(d ir.DType, x []float32, dims ...int) (Tensor, error) {
 	if dims == nil {
 		dims = []int{len(x)}
@@ -25,11 +27,12 @@ func Quantize(d ir.DType, x []float32, dims ...int) (Tensor, error) {
 	if n, ok := count(dims); !ok || n != len(x) {
 		return Tensor{}, ir.Shapef("%d numbers for %s%v", len(x), d, dims)
 	}
-	t := Zeros(d, dims...)
-	_, size := d.Block()
-	for i := range len(x) / ops.QuantBlock {
-		block := x[i*ops.QuantBlock:][:ops.QuantBlock]
-		if to := t.Data[i*size:][:size]; d == dtype.Q8_0 {
+	elems, size := d.Block()
+	last := len(dims) - 1
+	t := Zeros(ir.U8, append(slices.Clone(dims[:last]), dims[last]/elems*size)...)
+	for i := range len(x) / elems {
+		block, to := x[i*elems:][:elems], t.Data[i*size:][:size]
+		if d == dtype.Q8_0 {
 			packBytes(to, block)
 		} else {
 			packHalves(to, block)
@@ -74,38 +77,12 @@ func largest(x []float32) float32 {
 	return out
 }
 
-// Planes returns the quants and the scales of a tensor in q8_0 or q4_0 apart, as
-// [ops.Dequantize] takes them: in blocks of 34 and 18 bytes no device could load
-// them whole. The error is of kind [ir.ErrDType] for any other type, or one of
-// [Tensor.Check].
-func (t Tensor) Planes() (quants, scales Tensor, err error) {
-	if err := checkBlocks(t.DType, t.Dims); err != nil {
-		return Tensor{}, Tensor{}, err
-	}
-	if err := t.Check(); err != nil {
-		return Tensor{}, Tensor{}, err
-	}
-	last := len(t.Dims) - 1
-	with := func(d ir.DType, n int) Tensor { return Zeros(d, append(append([]int{}, t.Dims[:last]...), n)...) }
-	quants, scales = with(ir.I8, t.Dims[last]), with(ir.F16, t.Dims[last]/ops.QuantBlock)
-	if t.DType == dtype.Q4_0 {
-		quants = with(ir.U8, t.Dims[last]/2)
-	}
-	_, size := t.DType.Block()
-	for i := range len(t.Data) / size {
-		block := t.Data[i*size:][:size]
-		copy(scales.Data[2*i:], block[:2])
-		copy(quants.Data[(size-2)*i:], block[2:])
-	}
-	return quants, scales, nil
-}
-
 func checkBlocks(d ir.DType, dims []int) error {
 	if d != dtype.Q8_0 && d != dtype.Q4_0 {
 		return ir.DTypef("%s is neither q8_0 nor q4_0", d)
 	}
-	if len(dims) == 0 || dims[len(dims)-1]%ops.QuantBlock != 0 {
-		return ir.Shapef("%s%v: the last axis is no whole number of blocks of %d", d, dims, ops.QuantBlock)
+	if elems, _ := d.Block(); len(dims) == 0 || dims[len(dims)-1]%elems != 0 {
+		return ir.Shapef("%s%v: the last axis is no whole number of blocks of %d", d, dims, elems)
 	}
 	return nil
 }

@@ -45,25 +45,23 @@ func TestQuantizeMakesTheBlocksOfGGUF(t *testing.T) {
 	}
 }
 
-// TestPlanesAreWhatDequantizeTakes goes from blocks to numbers.
-func TestPlanesAreWhatDequantizeTakes(t *testing.T) {
+func TestQuantizedNumbersComeBack(t *testing.T) {
 	for d, want := range golden {
-		blocks, _ := hex.DecodeString(want.blocks)
-		quants, scales, err := native.Tensor{DType: d, Dims: []int{2, 32}, Data: blocks}.Planes()
+		x, err := native.Quantize(d, weights(), 2, 32)
 		if err != nil {
 			t.Fatal(err)
 		}
-		bits := map[ir.DType]int{ir.I8: 8, ir.U8: 4}[quants.DType]
+		packed, err := x.Array()
+		if err != nil {
+			t.Fatal(err)
+		}
 		g, err := ir.Build("g", func(b *ir.Builder) {
-			q, s := b.Input("q", quants.DType, ir.Dims(quants.Dims...)...), b.Input("s", ir.F16, ir.Dims(scales.Dims...)...)
-			b.Output("x", ops.Dequantize(b, q, s, ops.DequantizeAttrs{Bits: bits}))
+			b.Output("x", ops.Dequantize(b, b.Input("w", ir.U8, ir.Dims(x.Dims...)...), d.String(), ir.F32))
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, _ := quants.Array()
-		s, _ := scales.Array()
-		out, err := ir.Eval(g, map[string]*ir.Array{"q": q, "s": s}, ir.EvalOptions{})
+		out, err := ir.Eval(g, map[string]*ir.Array{"w": packed}, ir.EvalOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,12 +91,6 @@ func TestQuantizeRefusesWhatHasNoBlocks(t *testing.T) {
 		if _, err := native.Quantize(c.d, make([]float32, c.n), c.dims...); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
-	}
-	if _, _, err := native.Float32s(make([]float32, 32)).Planes(); !errors.Is(err, ir.ErrDType) {
-		t.Errorf("planes of f32: %v", err)
-	}
-	if _, _, err := (native.Tensor{DType: dtype.Q8_0, Dims: []int{32}, Data: make([]byte, 33)}).Planes(); !errors.Is(err, ir.ErrShape) {
-		t.Errorf("planes of too few bytes: %v", err)
 	}
 	zeros, err := native.Quantize(dtype.Q4_0, make([]float32, 32))
 	if err != nil || zeros.Data[5] != 0x88 {
