@@ -17,7 +17,7 @@ const (
 	cheapWeight    = 6   // simple operations that several users may repeat
 	scalarWeight   = 200 // the same for values whose elements are one, however many read it
 	contractWeight = 1   // the same for operands of a contraction, read over and over
-	unpackWeight   = 12  // the same where what is read takes at most half as much memory
+	unpackWeight   = 16  // the same where what is read takes at most half as much memory
 	maxWeight      = 300 // length of one expression
 )
 

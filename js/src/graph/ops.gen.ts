@@ -1868,9 +1868,8 @@ export abstract class ValueOps {
 
   /**
    * x·wᵀ for x [..., k] and a matrix [n, k] whose rows are packed into blocks, [n, bytes]:
-   * the weights of a linear layer as GGUF files have them. They stay packed in memory: with one
-   * row of x they are unpacked as they are read, with more once for each product. x has the
-   * derivative of the product; w has none.
+   * the weights of a linear layer as GGUF files have them. They stay packed in memory and are
+   * unpacked as they are read. x has the derivative of the product; w has none.
    *
    * - C1: the element type of x is float
    * - C2: w holds whole blocks along its last axis: bytes as u8, or as u32, four to a word, the
