@@ -37,23 +37,24 @@ func shrinkFile(path string) error {
 	return os.WriteFile(path, data, 0o644)
 }
 
-// shrink returns the module with less in its data section.
-func shrink(module []byte) ([]byte, error) {
-	before, data, after, err := findData(module)
+// shrink returns the module with less in its data section and shorter code.
+func shrink(data []byte) ([]byte, error) {
+	m, err := readModule(data)
 	if err != nil {
 		return nil, err
 	}
-	memory, err := readSegments(data)
+	memory, err := readSegments(m.section(dataSection))
 	if err != nil {
 		return nil, err
 	}
 	if err := dropNames(memory); err != nil {
 		return nil, err
 	}
-	section := writeSegments(memory)
-	out := append([]byte(nil), before...)
-	out = append(out, dataSection)
-	out = appendUint(out, uint64(len(section)))
-	out = append(out, section...)
-	return append(out, after...), nil
+	code, err := rewriteCode(m.section(codeSection))
+	if err != nil {
+		return nil, err
+	}
+	m.replace(dataSection, writeSegments(memory))
+	m.replace(codeSection, code)
+	return m.write(), nil
 }
