@@ -26,9 +26,12 @@ const (
 	opLocalTee     = 0x22
 	opGlobalGet    = 0x23
 	opGlobalSet    = 0x24
-	opFirstLoad    = 0x28
+	opI32Load      = 0x28
+	opFirstLoad    = opI32Load
+	opI64Load      = 0x29
 	opLastLoad     = 0x35
-	opFirstStore   = 0x36
+	opI32Store     = 0x36
+	opFirstStore   = opI32Store
 	opI64Store     = 0x37
 	opLastStore    = 0x3e
 	opMemorySize   = 0x3f
@@ -38,8 +41,11 @@ const (
 	opF32Const     = 0x43
 	opF64Const     = 0x44
 	opI32Eqz       = 0x45
+	opI32LtU       = 0x49
 	opI64Eqz       = 0x50
 	opI32Add       = 0x6a
+	opI32Sub       = 0x6b
+	opI32DivU      = 0x6e
 	opI64Add       = 0x7c
 	opI64Or        = 0x84
 	opI32WrapI64   = 0xa7
@@ -68,6 +74,9 @@ func (i instr) is(op byte, a int64) bool { return i.op == op && i.a == a }
 func rewriteCode(payload []byte) ([]byte, error) {
 	r := &reader{data: payload}
 	count := r.unsigned()
+	if r.err != nil {
+		return nil, r.err
+	}
 	out := appendUint(nil, uint64(count))
 	for number := range int(count) {
 		body := r.take(uint64(r.unsigned()))
@@ -82,6 +91,7 @@ func rewriteCode(payload []byte) ([]byte, error) {
 			f.straightenJumps()
 			f.returnAtUnwinding()
 			f.foldOffsets()
+			f.shorten()
 			f.shareAddress(number)
 			body = f.write()
 		}

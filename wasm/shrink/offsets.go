@@ -72,3 +72,33 @@ func isUnary(op byte) bool {
 	return op == opI32Eqz || op == opI64Eqz || op >= 0x67 && op <= 0x69 || op >= 0x79 && op <= 0x7b ||
 		op >= 0x8b && op <= 0x91 || op >= 0x99 && op <= 0x9f || op >= opI32WrapI64 && op <= opLastNumeric
 }
+
+// shorten replaces pairs of instructions by one that does the same: the low
+// half of a loaded word by a load of that half, and two steps of SP before a
+// return, over the frame and over the return address, by one.
+func (f *function) shorten() {
+	f.rewrite(func(at int) ([]instr, int) {
+		rest := f.body[at:]
+		if len(rest) > 1 && rest[0].op == opI64Load && rest[1].op == opI32WrapI64 {
+			return []instr{{op: opI32Load, a: 2, b: rest[0].b}}, 2
+		}
+		frame, ok := stepOfSP(rest)
+		if !ok {
+			return nil, 0
+		}
+		address, ok := stepOfSP(rest[5:])
+		if !ok || len(rest) < 12 || rest[10].op != opI32Const || rest[11].op != opReturn {
+			return nil, 0
+		}
+		return []instr{{op: opLocalGet, a: spLocal}, {op: opI32Const, a: frame + address}, {op: opI32Add}, {op: opGlobalSet, a: spGlobal}}, 10
+	})
+}
+
+// stepOfSP returns what five instructions add to SP, if that is what they do.
+func stepOfSP(body []instr) (int64, bool) {
+	if len(body) < 5 || !body[0].is(opLocalGet, spLocal) || body[1].op != opI32Const || body[2].op != opI32Add ||
+		!body[3].is(opLocalTee, spLocal) || !body[4].is(opGlobalSet, spGlobal) {
+		return 0, false
+	}
+	return body[1].a, true
+}
