@@ -14,8 +14,9 @@ export RLX_REQUIRE
 # same system would be the same code.
 TARGETS := linux/arm64 linux/386 darwin/arm64 windows/amd64
 
-# What `make check` leaves out: it compiles the kernels of all samples for a device.
-SLOW_GO   := -e /webgpu -e /native/cuda -e /native/cpu
+# What `make check` leaves out: it compiles the kernels of all samples for a
+# device, or waits for a browser.
+SLOW_GO   := -e /webgpu -e /native/cuda -e /native/cpu -e /js/bench -e /demo
 SLOW_NODE := -e conformance
 
 WASM       := GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags='-s -w'
@@ -67,8 +68,8 @@ demo: build demo-assets ## build everything and serve the demo on this machine
 test: deps test-go test-wgsl test-js test-browser size ## run every test; a missing device or tool is a failure
 
 .PHONY: check
-check: js suite demo-assets ## run the Go and Node tests that are done within minutes, for while one works
-	$(GO) test -short $$($(GO) list ./... | grep -v $(SLOW_GO))
+check: js demo-assets ## run the Go and Node tests that take minutes, for while one works
+	$(GO) test $$($(GO) list ./... | grep -v $(SLOW_GO))
 	$(NODE_TEST) $$(ls js/test/*.test.mjs demo/test/*.test.mjs | grep -v $(SLOW_NODE))
 
 .PHONY: test-go
