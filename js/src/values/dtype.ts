@@ -11,9 +11,11 @@ export type TensorData = Int8Array | Uint8Array | Int16Array | Uint16Array | Int
 
 type Maker = { new (buffer: ArrayBuffer, offset: number, length: number): TensorData; readonly BYTES_PER_ELEMENT: number };
 
-const makers: Record<string, Maker> = {
-  bool: Uint8Array, i8: Int8Array, u8: Uint8Array, f8e4m3fn: Uint8Array, f8e5m2: Uint8Array, i16: Int16Array, u16: Uint16Array,
-  i32: Int32Array, u32: Uint32Array, f16: Uint16Array, bf16: Uint16Array, f32: Float32Array,
+/** The class of typed array that holds the elements of each dtype. @internal */
+export const makers: Record<string, Maker> = {
+  bool: Uint8Array, u8: Uint8Array, f8e4m3fn: Uint8Array, f8e5m2: Uint8Array, i8: Int8Array,
+  u16: Uint16Array, f16: Uint16Array, bf16: Uint16Array, i16: Int16Array,
+  u32: Uint32Array, i32: Int32Array, f32: Float32Array,
 };
 
 /** The class of typed array that holds a dtype's elements. */
