@@ -1,12 +1,6 @@
 package simd
 
-import (
-	"unsafe"
-
-	"github.com/rlx-go/rlx/native/cpu/simd/spec"
-)
-
-var lanesTables = [...]map[spec.Operation]Lanes{AVX2: table(lanesAVX2), AVX512: table(lanesAVX512)}
+import "unsafe"
 
 // turn is the kernel that transposes eight rows, nil where there is none.
 func turn() func(blocks int, from unsafe.Pointer, fromRow int, to unsafe.Pointer, toRow int) {

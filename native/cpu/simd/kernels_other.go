@@ -2,13 +2,7 @@
 
 package simd
 
-import (
-	"unsafe"
-
-	"github.com/rlx-go/rlx/native/cpu/simd/spec"
-)
-
-var lanesTables [AVX512 + 1]map[spec.Operation]Lanes
+import "unsafe"
 
 // turn is the kernel that transposes eight rows: there is none.
 func turn() func(blocks int, from unsafe.Pointer, fromRow int, to unsafe.Pointer, toRow int) {

@@ -1,6 +1,4 @@
-// Package spec says which operations package simd has kernels for, and what each
-// computes: the assembly is written from it and tested against it.
-package spec
+package jit
 
 import (
 	"math"
@@ -9,14 +7,13 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Operation is an operation on lanes of 32 bits: of f32, i32, u32 or bool, which
-// is 0 or 1.
+// Operation is an operation on lanes of 32 bits: of f32, i32, u32 or bool.
 type Operation struct {
 	Op       scalar.Op
 	From, To dtype.DType // the types of its last operand and its result
 }
 
-// Operations are those that there are kernels for.
+// Operations are those that kernels can be made of.
 func Operations() []Operation {
 	var out []Operation
 	add := func(from, to dtype.DType, ops ...scalar.Op) {

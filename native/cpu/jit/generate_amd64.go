@@ -1,0 +1,273 @@
+package jit
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/native/cpu/simd"
+)
+
+// generator writes the code of a kernel.
+type generator struct {
+	encoder
+	allocator
+	k     *Kernel
+	temps []int // registers of the step at work, free after it
+	work  *step
+}
+
+// Where the arguments of code lie: which lanes count, room for values that no
+// register is left for, and the arrays.
+const (
+	maskArgument = iota
+	roomArgument
+	arrayArgument
+)
+
+// lastMask is the register that has the lanes that count.
+const (
+	lastMask   = 7
+	lastVector = 15
+)
+
+// generate returns the code of a kernel and the bytes of room that it needs.
+func generate(k *Kernel, level simd.Level) (text []byte, room int) {
+	g := &generator{k: k}
+	g.wide = level == simd.AVX512
+	g.move = g.spill
+	g.vector, g.mask = file{holds: map[int]Value{}}, file{holds: map[int]Value{}}
+	count := lastVector
+	if g.wide {
+		count = 32
+		for r := lastMask - 1; r > 0; r-- {
+			g.mask.free = append(g.mask.free, r)
+		}
+	}
+	for r := count - 1; r >= 0; r-- {
+		g.vector.free = append(g.vector.free, r)
+	}
+	g.places = make([]place, len(k.types))
+	for v, t := range k.types {
+		g.places[v] = place{reg: none, slot: none, masked: t.IsBool() && g.wide}
+	}
+	for i := range min(k.arrays, len(pointers)) {
+		g.loadPointer(pointers[i], arrayArgument+i)
+	}
+	g.begin()
+	g.clearIndex()
+	start := len(g.text)
+	var kept []Value
+	for _, r := range k.running {
+		kept = append(kept, r.next)
+	}
+	g.section(k.steps, kept)
+	g.next()
+	g.again(widthOf(level), start)
+	if len(k.after) > 0 {
+		g.clearIndex()
+		g.section(k.after, nil)
+	}
+	g.leave()
+	return g.finish(), g.slotCount * 64
+}
+
+// begin gives running values their registers.
+func (g *generator) begin() {
+	if len(g.k.running) == 0 {
+		return
+	}
+	g.loadPointer(rax, maskArgument)
+	at := operand{kind: inMemory, reg: rax}
+	if g.wide {
+		g.vec(moveIn, 0, 0, at)
+		g.evex(testWords, lastMask, 0, register(0), masking{})
+	} else {
+		g.vec(moveIn, lastVector, 0, at)
+	}
+	for _, r := range g.k.running {
+		p := &g.places[r.value]
+		p.reg, _ = g.vector.take()
+		p.stays = true
+		g.vec(broadcast, p.reg, 0, g.word(r.initial))
+	}
+}
+
+// next gives running values the values they have become, in the lanes that count.
+func (g *generator) next() {
+	for _, r := range g.k.running {
+		from, to := g.places[r.next].reg, g.places[r.value].reg
+		if g.wide {
+			g.evex(moveAll, to, 0, register(from), masking{mask: lastMask})
+		} else {
+			o := blendVector
+			o.imm = lastVector << 4
+			g.vex(o, to, to, register(from), false)
+		}
+	}
+}
+
+// section writes steps, and has the values that are kept in registers at its end.
+func (g *generator) section(steps []step, kept []Value) {
+	for i := range steps {
+		for _, a := range steps[i].args {
+			if !a.constant {
+				p := &g.places[a.value]
+				p.uses = append(p.uses, i)
+			}
+		}
+	}
+	for _, v := range kept {
+		p := &g.places[v]
+		p.uses = append(p.uses, len(steps))
+	}
+	for i := range steps {
+		g.now = i
+		g.do(&steps[i])
+	}
+	for _, v := range kept {
+		g.bring(v)
+	}
+	g.now = len(steps)
+}
+
+// do writes one step.
+func (g *generator) do(s *step) {
+	g.work = s
+	for _, a := range s.args {
+		if !a.constant {
+			g.bring(a.value)
+		}
+	}
+	switch s.kind {
+	case load:
+		g.load(s)
+	case spread:
+		g.spread(s)
+	case store:
+		g.store(s)
+	case rotate:
+		g.rotate(s)
+	default:
+		g.apply(s)
+	}
+	for _, r := range g.temps {
+		g.vector.free = append(g.vector.free, r)
+	}
+	g.temps = g.temps[:0]
+	for _, a := range s.args {
+		if !a.constant {
+			g.ended(a.value)
+		}
+	}
+	if s.dst != noValue {
+		g.ended(s.dst) // where nothing reads it
+	}
+}
+
+// busy reports whether the step at work reads a value.
+func (g *generator) busy(v Value) bool {
+	for _, a := range g.work.args {
+		if !a.constant && a.value == v {
+			return true
+		}
+	}
+	return v == g.work.dst
+}
+
+// bring puts a value into a register.
+func (g *generator) bring(v Value) {
+	p := &g.places[v]
+	if p.reg != none {
+		return
+	}
+	g.give(v, g.reg(g.file(p), g.busy))
+	g.spill(p, false)
+}
+
+// spill moves a register to its slot or back.
+func (g *generator) spill(p *place, out bool) {
+	g.loadPointer(rax, roomArgument)
+	at := operand{kind: inMemory, reg: rax, disp: int32(64 * p.slot)}
+	switch {
+	case p.masked && out:
+		g.vex(maskOut, p.reg, 0, at, true)
+	case p.masked:
+		g.vex(maskIn, p.reg, 0, at, true)
+	case out:
+		g.vec(moveOut, p.reg, 0, at)
+	default:
+		g.vec(moveIn, p.reg, 0, at)
+	}
+}
+
+// dest returns a register for the result of the step at work.
+func (g *generator) dest() int {
+	s := g.work
+	p := &g.places[s.dst]
+	g.give(s.dst, g.reg(g.file(p), g.busy))
+	return p.reg
+}
+
+// temp returns a vector register that is free again after the step at work.
+func (g *generator) temp() int {
+	r := g.reg(&g.vector, g.busy)
+	g.temps = append(g.temps, r)
+	return r
+}
+
+// in returns the register of an argument, of a constant one that is free again
+// after the step.
+func (g *generator) in(a argument) int {
+	if !a.constant {
+		return g.places[a.value].reg
+	}
+	r := g.temp()
+	g.vec(broadcast, r, 0, g.word(a.bits))
+	return r
+}
+
+// last returns an argument where an instruction has its last operand.
+func (g *generator) last(a argument) operand {
+	if a.constant {
+		return g.word(a.bits)
+	}
+	return register(g.places[a.value].reg)
+}
+
+func (g *generator) word(bits uint32) operand { return operand{kind: inPool, bits: bits} }
+
+// dies reports whether the step at work is the last that reads an argument.
+func (g *generator) dies(a argument) bool {
+	if a.constant {
+		return false
+	}
+	p := &g.places[a.value]
+	return !p.stays && p.nextUse(g.now) == math.MaxInt
+}
+
+// take gives the register of an argument that dies to the result.
+func (g *generator) take(a argument) int {
+	p := &g.places[a.value]
+	r := p.reg
+	delete(g.file(p).holds, r)
+	p.reg = none
+	g.give(g.work.dst, r)
+	return r
+}
+
+// vec writes a vector instruction.
+func (g *generator) vec(o opcode, reg, first int, rm operand) {
+	if g.wide {
+		g.evex(o, reg, first, rm, masking{spreads: rm.kind == inPool && o != broadcast})
+		return
+	}
+	g.vex(o, reg, first, rm, false)
+}
+
+// array returns the place of the elements of an array at the index.
+func (g *generator) array(number, scale int) operand {
+	if number < len(pointers) {
+		return operand{kind: inMemory, reg: pointers[number], scale: scale}
+	}
+	g.loadPointer(rax, arrayArgument+number)
+	return operand{kind: inMemory, reg: rax, scale: scale}
+}

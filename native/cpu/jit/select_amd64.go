@@ -1,0 +1,340 @@
+package jit
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+func (g *generator) load(s *step) {
+	switch s.typ {
+	case dtype.F16:
+		g.vec(halfToFloat, g.dest(), 0, g.array(s.array, 2))
+	case dtype.BF16:
+		at := g.array(s.array, 2)
+		d := g.dest()
+		g.vec(widenWords, d, 0, at)
+		g.shift(shiftLeft, 16, d, d)
+	case Truths:
+		at := g.array(s.array, 4)
+		g.truthsFrom(func(r int) { g.vec(moveIn, r, 0, at) })
+	default:
+		at := g.array(s.array, 4)
+		g.vec(moveIn, g.dest(), 0, at)
+	}
+}
+
+func (g *generator) spread(s *step) {
+	at := g.array(s.array, 0)
+	if s.typ == Truths {
+		g.truthsFrom(func(r int) { g.vec(broadcast, r, 0, at) })
+		return
+	}
+	g.vec(broadcast, g.dest(), 0, at)
+}
+
+// truthsFrom makes truths of words, 0 or 1, that read puts into a register.
+func (g *generator) truthsFrom(read func(r int)) {
+	if g.wide {
+		r := g.temp()
+		read(r)
+		g.evex(testWords, g.dest(), r, register(r), masking{})
+		return
+	}
+	d := g.dest()
+	read(d)
+	g.shift(shiftLeft, 31, d, d)
+	g.shift(shiftSigned, 31, d, d)
+}
+
+func (g *generator) store(s *step) {
+	r := g.places[s.args[0].value].reg
+	switch s.typ {
+	case Truths:
+		t := g.temp()
+		if g.wide {
+			g.evex(onesWhere, t, 0, g.word(1), masking{mask: r, zero: true})
+		} else {
+			g.shift(shiftRight, 31, r, t)
+		}
+		g.vec(moveOut, t, 0, g.array(s.array, 4))
+	case dtype.F16:
+		g.vec(floatToHalf, r, 0, g.array(s.array, 2))
+	case dtype.BF16:
+		g.storeUpperHalves(r, s.array)
+	default:
+		g.vec(moveOut, r, 0, g.array(s.array, 4))
+	}
+}
+
+// storeUpperHalves stores numbers that have been rounded to bf16.
+func (g *generator) storeUpperHalves(r, array int) {
+	t := g.temp()
+	g.shift(shiftRight, 16, r, t)
+	if g.wide {
+		g.evex(narrowWords, t, 0, g.array(array, 2), masking{})
+		return
+	}
+	g.vex(packWords, t, t, register(t), false)
+	g.vexQuad(permuteQuad, t, register(t))
+	g.vex(moveOut, t, 0, g.array(array, 2), true)
+}
+
+func (g *generator) rotate(s *step) {
+	r := g.places[s.args[0].value].reg
+	d := g.dest()
+	if g.wide {
+		o := alignWords
+		o.imm = s.lanes
+		g.evex(o, d, r, register(r), masking{})
+		return
+	}
+	switch s.lanes {
+	case 4:
+		g.vex(swapHalves, d, r, register(r), false)
+	default:
+		o := permuteFour
+		o.imm = map[int]int{2: 0x4e, 1: 0x39}[s.lanes]
+		g.vex(o, d, 0, register(r), false)
+	}
+}
+
+// shift writes a shift by a constant.
+func (g *generator) shift(how, by, from, to int) {
+	o := shiftByByte
+	o.imm = by
+	if g.wide {
+		g.evex(o, how, to, register(from), masking{})
+	} else {
+		g.vex(o, how, to, register(from), false)
+	}
+}
+
+func (g *generator) apply(s *step) {
+	switch {
+	case s.op == scalar.OpBitcast, s.op == scalar.OpConvert && s.typ.IsInteger() && s.from.IsInteger():
+		g.keepBits(s)
+	case s.op == scalar.OpSelect:
+		g.choose(s)
+	case s.op == scalar.OpConvert:
+		g.convert(s)
+	case s.op >= scalar.OpEq && s.op <= scalar.OpGe && !s.from.IsBool():
+		g.compare(s)
+	case s.typ.IsBool():
+		g.logic(s)
+	case s.typ.IsFloat():
+		g.float(s)
+	default:
+		g.integer(s)
+	}
+}
+
+// keepBits gives bits another type.
+func (g *generator) keepBits(s *step) {
+	a := s.args[0]
+	switch {
+	case a.constant:
+		g.vec(broadcast, g.dest(), 0, g.word(a.bits))
+	case g.dies(a):
+		g.take(a)
+	default:
+		g.vec(moveAll, g.dest(), 0, register(g.in(a)))
+	}
+}
+
+func (g *generator) choose(s *step) {
+	c, yes, no := s.args[0], s.args[1], s.args[2]
+	other := g.in(no)
+	if g.wide {
+		rm := g.last(yes)
+		g.evex(blendMasked, g.dest(), other, rm, masking{mask: g.in(c), spreads: rm.kind == inPool})
+		return
+	}
+	o := blendVector
+	o.imm = g.in(c) << 4
+	g.vex(o, g.dest(), other, g.last(yes), false)
+}
+
+func (g *generator) convert(s *step) {
+	a := s.args[0]
+	switch {
+	case s.from.IsBool():
+		one := uint32(1)
+		if s.typ.IsFloat() {
+			one = math.Float32bits(1)
+		}
+		if g.wide {
+			g.evex(onesWhere, g.dest(), 0, g.word(one), masking{mask: g.in(a), zero: true})
+		} else {
+			g.vec(bitsAnd, g.dest(), g.in(a), g.word(one))
+		}
+	case s.typ == dtype.F32 && s.from == dtype.I32:
+		g.vec(intToFloat, g.dest(), 0, register(g.in(a)))
+	case s.typ == dtype.I32 && s.from == dtype.F32:
+		g.vec(floatToInt, g.dest(), 0, register(g.in(a)))
+	default:
+		panic(fmt.Sprint("jit: convert ", s.from, " to ", s.typ))
+	}
+}
+
+func (g *generator) binary(o opcode, a, b argument) {
+	first := g.in(a)
+	g.vec(o, g.dest(), first, g.last(b))
+}
+
+// compare writes one of the six comparisons.
+func (g *generator) compare(s *step) {
+	a, b := s.args[0], s.args[1]
+	kind := s.op - scalar.OpEq
+	o := compareInt
+	switch {
+	case s.from.IsFloat():
+		o = compareReal
+		o.imm = realPredicates[kind]
+	case !g.wide:
+		g.compareNarrow(s)
+		return
+	case s.from.IsUnsigned():
+		o = compareUint
+		o.imm = intPredicates[kind]
+	default:
+		o.imm = intPredicates[kind]
+	}
+	g.binary(o, a, b)
+}
+
+// compareNarrow compares integers with AVX2, which has equal and, for signed
+// ones, greater.
+func (g *generator) compareNarrow(s *step) {
+	a, b := s.args[0], s.args[1]
+	switch s.op {
+	case scalar.OpEq, scalar.OpNe:
+		g.binary(equalInt, a, b)
+	case scalar.OpLt, scalar.OpGe:
+		g.greater(s, b, a)
+	default:
+		g.greater(s, a, b)
+	}
+	if s.op == scalar.OpNe || s.op == scalar.OpLe || s.op == scalar.OpGe {
+		d := g.places[s.dst].reg
+		g.vec(bitsXor, d, d, g.word(math.MaxUint32))
+	}
+}
+
+func (g *generator) greater(s *step, a, b argument) {
+	if s.from.IsSigned() {
+		g.binary(greaterInt, a, b)
+		return
+	}
+	x, y := g.temp(), g.temp()
+	g.vec(bitsXor, x, g.in(a), g.word(1<<31))
+	g.vec(bitsXor, y, g.in(b), g.word(1<<31))
+	g.vec(greaterInt, g.dest(), x, register(y))
+}
+
+// logic writes operations on truths.
+func (g *generator) logic(s *step) {
+	a := g.in(s.args[0])
+	switch {
+	case s.op == scalar.OpNot && g.wide:
+		g.vex(maskNot, g.dest(), 0, register(a), true)
+	case s.op == scalar.OpNot:
+		g.vec(bitsXor, g.dest(), a, g.word(math.MaxUint32))
+	case g.wide:
+		g.vex(operation(maskOps, s), g.dest(), a, g.last(s.args[1]), false)
+	default:
+		g.vec(operation(truthOps, s), g.dest(), a, g.last(s.args[1]))
+	}
+}
+
+// operation returns the instruction of a step; that there is one follows from
+// Operations and is tested for each.
+func operation(list map[scalar.Op]opcode, s *step) opcode {
+	o, ok := list[s.op]
+	if !ok {
+		panic(fmt.Sprint("jit: ", s.op, " of ", s.from))
+	}
+	return o
+}
+
+func (g *generator) float(s *step) {
+	switch s.op {
+	case scalar.OpFma:
+		g.fused(s)
+	case scalar.OpNeg:
+		first := g.in(s.args[0])
+		g.vec(bitsXor, g.dest(), first, g.word(1<<31))
+	case scalar.OpAbs:
+		first := g.in(s.args[0])
+		g.vec(bitsAnd, g.dest(), first, g.word(1<<31-1))
+	case scalar.OpSqrt:
+		g.vec(root, g.dest(), 0, register(g.in(s.args[0])))
+	case scalar.OpRound, scalar.OpFloor, scalar.OpCeil, scalar.OpTrunc:
+		o := roundWide
+		o.imm = roundings[s.op]
+		g.vec(o, g.dest(), 0, register(g.in(s.args[0])))
+	default:
+		g.binary(operation(floatOps, s), s.args[0], s.args[1])
+	}
+}
+
+// fused writes a product and a sum, rounded once, over an operand that is not
+// needed any more if there is one.
+func (g *generator) fused(s *step) {
+	a, b, c := s.args[0], s.args[1], s.args[2]
+	if g.dies(b) && !g.dies(a) {
+		a, b = b, a
+	}
+	switch {
+	case g.dies(a) && (a.value != b.value || b.constant) && (a.value != c.value || c.constant):
+		second, third := g.in(b), g.last(c)
+		g.vec(fused213, g.take(a), second, third)
+	case g.dies(c) && (a.constant || a.value != c.value) && (b.constant || b.value != c.value):
+		first, second := g.in(a), g.last(b)
+		g.vec(fused231, g.take(c), first, second)
+	default:
+		first, second := g.in(a), g.last(b)
+		if c.constant {
+			g.vec(broadcast, g.dest(), 0, g.word(c.bits))
+		} else {
+			g.vec(moveAll, g.dest(), 0, register(g.in(c)))
+		}
+		g.vec(fused231, g.places[s.dst].reg, first, second)
+	}
+}
+
+func (g *generator) integer(s *step) {
+	a := s.args[0]
+	switch s.op {
+	case scalar.OpShl, scalar.OpShr:
+		if by := s.args[1]; by.constant {
+			how := shiftLeft
+			if s.op == scalar.OpShr {
+				how = map[bool]int{true: shiftSigned, false: shiftRight}[s.typ.IsSigned()]
+			}
+			from := g.in(a)
+			g.shift(how, int(by.bits), from, g.dest())
+			return
+		}
+	case scalar.OpNeg:
+		from := g.in(a)
+		d := g.dest()
+		g.vec(bitsXor, d, d, register(d))
+		g.vec(subtractInt, d, d, register(from))
+		return
+	case scalar.OpNot:
+		from := g.in(a)
+		g.vec(bitsXor, g.dest(), from, g.word(math.MaxUint32))
+		return
+	case scalar.OpAbs:
+		g.vec(absInt, g.dest(), 0, register(g.in(a)))
+		return
+	}
+	if o, ok := uintOps[s.op]; ok && s.typ.IsUnsigned() {
+		g.binary(o, a, s.args[1])
+		return
+	}
+	g.binary(operation(intOps, s), a, s.args[1])
+}
