@@ -31,6 +31,7 @@ const (
 
 // generate returns the code of a kernel and the bytes of room that it needs.
 func generate(k *Kernel, level simd.Level) (text []byte, room int) {
+	k = k.tidy()
 	g := &generator{k: k}
 	g.wide = level == simd.AVX512
 	g.move = g.spill
@@ -146,6 +147,14 @@ func (g *generator) do(s *step) {
 		g.store(s)
 	case rotate:
 		g.rotate(s)
+	case least:
+		g.binary(leastFloat, s.args[0], s.args[1])
+	case most:
+		g.binary(mostFloat, s.args[0], s.args[1])
+	case scale:
+		g.scale(s)
+	case turn:
+		g.turn(s)
 	default:
 		g.apply(s)
 	}

@@ -17,10 +17,11 @@ type Value int32
 // Kernel is the code for one lane of a loop over many, built step by step.
 type Kernel struct {
 	arrays  int
-	steps   []step        // of the loop
-	after   []step        // done once after it
-	ended   bool          // whether steps are added to after
-	types   []dtype.DType // of values
+	steps   []step           // of the loop
+	after   []step           // done once after it
+	ended   bool             // whether steps are added to after
+	types   []dtype.DType    // of values
+	known   map[Value]uint32 // values that are constant numbers
 	running []running
 }
 
@@ -39,7 +40,7 @@ type step struct {
 	args  []argument
 	dst   Value // noValue for store
 	array int
-	lanes int // of rotate
+	lanes int // of rotate and turn
 }
 
 type stepKind uint8
@@ -50,6 +51,10 @@ const (
 	spread
 	store
 	rotate
+	least // x < y ? x : y
+	most  // x > y ? x : y
+	scale // x·2^y for a whole number y, rounded once where the processor does
+	turn  // the bits of x to the left, by as many as lanes says
 )
 
 const noValue Value = -1
@@ -131,7 +136,9 @@ func (k *Kernel) Const(c scalar.Expr) Value {
 	if c.Type.IsBool() {
 		return k.step(step{op: scalar.OpNe, typ: c.Type, from: dtype.I32, args: []argument{word, {constant: true}}, dst: k.value(c.Type)})
 	}
-	return k.step(step{op: scalar.OpBitcast, typ: c.Type, from: c.Type, args: []argument{word}, dst: k.value(inLanes(c.Type))})
+	v := k.value(inLanes(c.Type))
+	k.know(v, word.bits)
+	return k.step(step{op: scalar.OpBitcast, typ: c.Type, from: c.Type, args: []argument{word}, dst: v})
 }
 
 // IsTruth reports whether a value is a truth, not a number.
@@ -158,15 +165,46 @@ func (k *Kernel) Apply(o Operation, args ...Value) (Value, bool) {
 			default:
 				a.value = values[a.value]
 			}
+			if bits, ok := k.known[a.value]; ok && !a.constant {
+				a = argument{bits: bits, constant: true}
+			}
 			made.args[j] = a
 		}
 		made.dst = k.value(s.typ)
-		values[i] = k.step(made)
+		values[i] = k.step(k.simpler(made))
 	}
 	if t.root < 0 {
 		return args[-t.root-1], true
 	}
 	return values[t.root], true
+}
+
+// simpler puts a constant operand last, and computes the number of places that
+// bits are moved by, which shifts reduce.
+func (k *Kernel) simpler(s step) step {
+	if s.kind != apply || len(s.args) != 2 {
+		return s
+	}
+	a, b := &s.args[0], &s.args[1]
+	switch s.op {
+	case scalar.OpAdd, scalar.OpMul, scalar.OpAnd, scalar.OpOr, scalar.OpXor:
+		if a.constant && !b.constant {
+			*a, *b = *b, *a
+		}
+	}
+	if s.op == scalar.OpAnd && a.constant && b.constant && s.typ.IsInteger() {
+		k.know(s.dst, a.bits&b.bits)
+		return step{op: scalar.OpBitcast, typ: s.typ, from: s.typ, args: []argument{{bits: a.bits & b.bits, constant: true}}, dst: s.dst}
+	}
+	return s
+}
+
+// know notes that a value is a constant number.
+func (k *Kernel) know(v Value, bits uint32) {
+	if k.known == nil {
+		k.known = map[Value]uint32{}
+	}
+	k.known[v] = bits
 }
 
 // Running returns a number that goes through the loop and has the given bits in

@@ -145,6 +145,9 @@ func TestLanesAreWhatTheirExpressionsSay(t *testing.T) {
 	const n = 3008
 	everyLevel(t, func(t *testing.T) {
 		for k, o := range Operations() {
+			if functions[o.Op] != nil { // these are another expansion, within the same bounds
+				continue
+			}
 			t.Run(fmt.Sprint(o.Op, " ", o.From, " ", o.To), func(t *testing.T) {
 				var in [3][]uint32
 				for i := range in {

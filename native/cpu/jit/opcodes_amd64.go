@@ -36,6 +36,10 @@ var (
 	equalInt    = opcode{p66, m0F, 0x76, none}   // VPCMPEQD
 	greaterInt  = opcode{p66, m0F, 0x66, none}   // VPCMPGTD
 	subtractInt = opcode{p66, m0F, 0xfa, none}   // VPSUBD
+	addInt      = opcode{p66, m0F, 0xfe, none}   // VPADDD
+	leastFloat  = opcode{pNone, m0F, 0x5d, none} // VMINPS
+	mostFloat   = opcode{pNone, m0F, 0x5f, none} // VMAXPS
+	scaleFloat  = opcode{p66, m0F38, 0x2c, none} // VSCALEFPS
 	absInt      = opcode{p66, m0F38, 0x1e, none} // VPABSD
 	alignWords  = opcode{p66, m0F3A, 0x03, 0}    // VALIGND
 	swapHalves  = opcode{p66, m0F3A, 0x06, 0x01} // VPERM2F128
@@ -61,7 +65,7 @@ var floatOps = map[scalar.Op]opcode{
 
 // intOps are operations on two integers, those of signed ones where it matters.
 var intOps = map[scalar.Op]opcode{
-	scalar.OpAdd: {p66, m0F, 0xfe, none}, // VPADDD
+	scalar.OpAdd: addInt,
 	scalar.OpSub: subtractInt,
 	scalar.OpMul: {p66, m0F38, 0x40, none}, // VPMULLD
 	scalar.OpAnd: bitsAnd,

@@ -112,6 +112,43 @@ func (g *generator) shift(how, by, from, to int) {
 	}
 }
 
+// scale multiplies with a power of two: with AVX2 in two steps, as the power may
+// be out of range where the product is not.
+func (g *generator) scale(s *step) {
+	x, y := g.in(s.args[0]), g.in(s.args[1])
+	if g.wide {
+		g.vec(scaleFloat, g.dest(), x, register(y))
+		return
+	}
+	k, half := g.temp(), g.temp()
+	power := func(r int) { // 2^r
+		g.vec(addInt, r, r, g.word(127))
+		g.shift(shiftLeft, 23, r, r)
+	}
+	g.vec(floatToInt, k, 0, register(y))
+	g.shift(shiftSigned, 1, k, half)
+	g.vec(subtractInt, k, k, register(half))
+	power(k)
+	power(half)
+	d := g.dest()
+	g.vec(floatOps[scalar.OpMul], d, x, register(half))
+	g.vec(floatOps[scalar.OpMul], d, d, register(k))
+}
+
+// turn moves bits to the left, and those that fall out back in.
+func (g *generator) turn(s *step) {
+	x := g.in(s.args[0])
+	if g.wide {
+		g.shift(rotateLeft, s.lanes, x, g.dest())
+		return
+	}
+	t := g.temp()
+	d := g.dest()
+	g.shift(shiftRight, 32-s.lanes, x, t)
+	g.shift(shiftLeft, s.lanes, x, d)
+	g.vec(bitsOr, d, d, register(t))
+}
+
 func (g *generator) apply(s *step) {
 	switch {
 	case s.op == scalar.OpBitcast, s.op == scalar.OpConvert && s.typ.IsInteger() && s.from.IsInteger():

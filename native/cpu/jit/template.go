@@ -4,6 +4,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -19,6 +20,13 @@ var templates = sync.OnceValue(func() map[Operation]func() *template {
 	all := map[Operation]func() *template{}
 	for _, o := range Operations() {
 		all[o] = sync.OnceValue(func() *template { return newTemplate(scalar.Simplify(o.Expr())) })
+	}
+	for op, write := range functions {
+		all[Operation{op, dtype.F32, dtype.F32}] = sync.OnceValue(func() *template {
+			b := &builder{}
+			root := write(b, argument{value: -1})
+			return &template{steps: b.steps, root: root.value}
+		})
 	}
 	return all
 })
