@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math"
+	"slices"
 
 	"github.com/rlx-go/rlx/ir/scalar"
 	"github.com/rlx-go/rlx/native/cpu/jit"
@@ -13,34 +14,124 @@ import (
 const longStretch = 4096
 
 // tighten makes one kernel of what a reduction does with inner points, where the
-// lanes are these: running values stay in registers, are merged with those of
-// other stretches after each, and with those of other lanes at the end.
+// lanes are these: running values stay in registers.
 func (f *fuser) tighten(p *phase) {
 	if !f.n.wideInner || !p.loop || len(p.combining) == 0 {
 		return
 	}
-	s, last := f.segment(), f.segment()
-	before := map[register]jit.Value{}
 	for _, r := range p.running {
 		if !r.acc.of32() {
 			return
 		}
-		before[r.acc] = s.k.Running(wordType(r.acc), wordOf(r.acc, r.init))
-		s.values[r.acc] = before[r.acc]
 	}
-	ahead, ok := s.loop(p, before)
-	if !ok || !s.merge(p.combining, before) || !last.fold(p.combining) {
+	if !f.atOnce(p) && !f.byStretches(p) {
 		return
 	}
-	s.count()
-	p.element, p.finish = append(ahead, s.kernel()), []instr{last.kernel()}
 	for _, c := range p.combining {
+		f.replaced(c.code)
 		for i := range c.acc {
 			f.n.sizes[c.acc[i].class][c.acc[i].index] = jit.Lanes
 			f.n.sizes[c.other[i].class][c.other[i].index] = 0
 		}
 	}
 	p.combining = nil
+}
+
+// replaced takes instructions that kernels stand for out of the counts of reads.
+func (f *fuser) replaced(code []instr) {
+	for i := range code {
+		code[i].registers(func(r *register, result bool) {
+			if !result {
+				f.reads[*r]--
+			}
+		})
+	}
+}
+
+// copies is how many sets of running values a short loop has, so that one need
+// not wait for the other.
+const copies = 4
+
+// atOnce makes a kernel that goes through all inner points and folds the lanes;
+// false where their number is no multiple of its lanes or too large.
+func (f *fuser) atOnce(p *phase) bool {
+	inner := &f.n.inner
+	sets := copies
+	if inner.row%(copies*jit.Width()) != 0 || len(p.element) > 4*copies {
+		sets = 1
+	}
+	if inner.rows != 1 || inner.row > longStretch || inner.row%(sets*jit.Width()) != 0 || inner.usesWides() {
+		return false
+	}
+	s := f.segment()
+	running := make([]map[register]jit.Value, sets)
+	for i := range running {
+		s.k.At(i)
+		running[i] = s.begin(p)
+		if ahead, ok := s.loop(p, running[i]); !ok || len(ahead) > 0 {
+			return false
+		}
+	}
+	if needLanes(s.arrays) {
+		return false
+	}
+	s.after()
+	for _, c := range p.combining {
+		for i := range running {
+			if !s.combine(c, running[0], running[i], i > 0) {
+				return false
+			}
+		}
+		if !s.fold(c) {
+			return false
+		}
+	}
+	f.replaced(p.element)
+	p.element, p.whole = []instr{s.kernel()}, true
+	return true
+}
+
+// byStretches makes a kernel for a stretch of inner points, which merges its
+// running values with those of the stretches before, and one that folds the lanes
+// at the end.
+func (f *fuser) byStretches(p *phase) bool {
+	s, last := f.segment(), f.segment()
+	running := s.begin(p)
+	ahead, ok := s.loop(p, running)
+	if !ok {
+		return false
+	}
+	looped := len(s.code)
+	s.after()
+	for _, c := range p.combining {
+		if !s.combine(c, running, s.load(c), true) {
+			return false
+		}
+		s.keep(c)
+		clear(last.values)
+		for acc, v := range last.load(c) {
+			last.values[acc] = v
+		}
+		if !last.fold(c) {
+			return false
+		}
+	}
+	f.replaced(s.code[:looped])
+	p.element, p.finish = append(ahead, s.kernel()), []instr{last.kernel()}
+	return true
+}
+
+// begin gives running values their registers.
+func (s *segment) begin(p *phase) map[register]jit.Value {
+	clear(s.values)
+	clear(s.reads)
+	s.written = nil
+	running := map[register]jit.Value{}
+	for _, r := range p.running {
+		running[r.acc] = s.k.Running(wordType(r.acc), wordOf(r.acc, r.init))
+		s.values[r.acc] = running[r.acc]
+	}
+	return running
 }
 
 // wordOf returns the first value of a running one in 32 bits.
@@ -79,39 +170,42 @@ func (s *segment) loop(p *phase, before map[register]jit.Value) (ahead []instr, 
 	return ahead, true
 }
 
-// merge ends the loop, and merges running values with those in memory.
-func (s *segment) merge(combining []*combining, running map[register]jit.Value) bool {
+// after ends the loop, whose values are gone but for the running ones.
+func (s *segment) after() {
 	s.k.After()
 	clear(s.values)
 	clear(s.single)
-	for _, c := range combining {
+}
+
+// combine makes running values those of a, or where merged is set those of a
+// merged with those of b.
+func (s *segment) combine(c *combining, a, b map[register]jit.Value, merged bool) bool {
+	if !merged {
+		for _, acc := range c.acc {
+			s.values[acc] = a[acc]
+		}
+		return true
+	}
+	for i, acc := range c.acc {
+		if _, known := s.values[acc]; !known {
+			s.values[acc] = a[acc]
+		}
+		s.values[c.other[i]] = b[acc]
+	}
+	return s.addAll(c.code)
+}
+
+// fold merges the lanes of running values, by halves, and stores them.
+func (s *segment) fold(c *combining) bool {
+	for by := jit.Width() / 2; by > 0; by /= 2 {
 		for i, acc := range c.acc {
-			s.values[acc], s.values[c.other[i]] = running[acc], s.load(acc)
+			s.values[c.other[i]] = s.k.Rotate(s.values[acc], by)
 		}
 		if !s.addAll(c.code) {
 			return false
 		}
-		s.keep(c)
 	}
-	return true
-}
-
-// fold merges the lanes of running values, by halves.
-func (s *segment) fold(combining []*combining) bool {
-	for _, c := range combining {
-		for _, acc := range c.acc {
-			s.values[acc] = s.load(acc)
-		}
-		for by := jit.Width() / 2; by > 0; by /= 2 {
-			for i, acc := range c.acc {
-				s.values[c.other[i]] = s.k.Rotate(s.values[acc], by)
-			}
-			if !s.addAll(c.code) {
-				return false
-			}
-		}
-		s.keep(c)
-	}
+	s.keep(c)
 	return true
 }
 
@@ -124,9 +218,13 @@ func (s *segment) addAll(code []instr) bool {
 	return true
 }
 
-// load reads the lanes of a running value.
-func (s *segment) load(acc register) jit.Value {
-	return s.k.Load(s.array(fusedArray{reg: acc, single: true}), wordType(acc))
+// load reads the lanes of running values.
+func (s *segment) load(c *combining) map[register]jit.Value {
+	out := map[register]jit.Value{}
+	for _, acc := range c.acc {
+		out[acc] = s.k.Load(s.array(fusedArray{reg: acc, single: true}), wordType(acc))
+	}
+	return out
 }
 
 // keep writes the lanes of running values.
@@ -138,16 +236,14 @@ func (s *segment) keep(c *combining) {
 
 // lengthen lets kernels that need no registers of lanes take long stretches.
 func (n *nest) lengthen() {
-	for _, a := range n.inner.wides() {
-		if a.used {
-			return
-		}
+	if n.inner.usesWides() {
+		return
 	}
 	for _, p := range n.phases {
-		if n.wideInner && p.finish != nil || len(p.running) == 0 {
+		if p.whole || p.finish != nil || len(p.running) == 0 {
 			long := true
 			for i := range p.element {
-				long = long && p.element[i].kind == opFused && !p.element[i].fused.needsLanes()
+				long = long && p.element[i].kind == opFused && !needLanes(p.element[i].fused.arrays)
 			}
 			if long {
 				p.stretch = longStretch
@@ -156,12 +252,12 @@ func (n *nest) lengthen() {
 	}
 }
 
-// needsLanes reports whether a kernel reads or writes registers of lanes.
-func (x *fused) needsLanes() bool {
-	for _, a := range x.arrays {
-		if a.access == nil && !a.single {
-			return true
-		}
-	}
-	return false
+// usesWides reports whether code reads the coordinates along a block.
+func (s *space) usesWides() bool {
+	return slices.ContainsFunc(s.wides(), func(a axis) bool { return a.used })
+}
+
+// needLanes reports whether a kernel reads or writes registers of lanes.
+func needLanes(arrays []fusedArray) bool {
+	return slices.ContainsFunc(arrays, func(a fusedArray) bool { return a.access == nil && !a.single })
 }

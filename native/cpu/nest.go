@@ -70,6 +70,9 @@ type phase struct {
 	// finish, where there is any, is done instead of combining: running values
 	// are then kept in as many lanes as a kernel computes at once.
 	finish []instr
+	// whole says that the code goes through all inner points at once, and sets
+	// the running values.
+	whole bool
 	// stretch is how many inner points the code can take at once.
 	stretch int
 }
@@ -330,6 +333,13 @@ func (m *machine) alongInner(p *phase, code *boundPhase, n int) {
 // acrossInner goes through the inner points block by block, and merges the
 // lanes at the end.
 func (m *machine) acrossInner(p *phase, code *boundPhase) {
+	if p.whole {
+		m.inner.firstRow()
+		runAll(code.inner, 1)
+		m.inner.setBlock(0, m.inner.row)
+		runAll(code.element, m.inner.row)
+		return
+	}
 	width := m.inner.lanes()
 	if p.finish != nil {
 		width = jit.Lanes

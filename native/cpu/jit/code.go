@@ -12,7 +12,7 @@ import (
 // Code is a compiled kernel. It runs once [Set.Load] has been called.
 type Code struct {
 	arrays, room int
-	width        int // lanes of one register
+	width        int // lanes that a turn of its loop takes
 	entry        unsafe.Pointer
 	memory       *executable
 }
@@ -36,7 +36,7 @@ var mayExecute = sync.OnceValue(func() bool {
 	return err == nil
 })
 
-// Width returns how many lanes the kernels that are compiled now compute at once.
+// Width returns how many lanes the registers of kernels have that are compiled now.
 func Width() int { return widthOf(simd.Has) }
 
 // Compile adds a kernel to the set. Its values must come from this package's
@@ -49,7 +49,7 @@ func (s *Set) Compile(k *Kernel) *Code {
 	if s.byText == nil {
 		s.byText = map[string]*Code{}
 	}
-	c := &Code{arrays: k.arrays, room: room, width: Width()}
+	c := &Code{arrays: k.arrays, room: room, width: Width() * max(1, k.stride)}
 	s.byText[string(text)] = c
 	s.order = append(s.order, string(text))
 	return c
@@ -120,7 +120,7 @@ var masks = func() (m [2 * Lanes]uint32) {
 func (c *Call) Width() int { return c.code.width }
 
 // Run computes n > 0 lanes, a multiple of the width.
-func (c *Call) Run(n int) { c.run(n, c.code.width) }
+func (c *Call) Run(n int) { c.run(n, Lanes) }
 
 // RunLast computes n lanes, less than the width, and whatever is in those after
 // them, which arrays must have room for; those change no running value.

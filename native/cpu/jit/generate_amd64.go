@@ -11,6 +11,7 @@ type generator struct {
 	encoder
 	allocator
 	k     *Kernel
+	width int   // lanes of a register
 	temps []int // registers of the step at work, free after it
 	work  *step
 }
@@ -33,7 +34,7 @@ const (
 func generate(k *Kernel, level simd.Level) (text []byte, room int) {
 	k = k.tidy()
 	g := &generator{k: k}
-	g.wide = level == simd.AVX512
+	g.wide, g.width = level == simd.AVX512, widthOf(level)
 	g.move = g.spill
 	g.vector, g.mask = file{holds: map[int]Value{}}, file{holds: map[int]Value{}}
 	count := lastVector
@@ -62,7 +63,7 @@ func generate(k *Kernel, level simd.Level) (text []byte, room int) {
 	}
 	g.section(k.steps, kept)
 	g.next()
-	g.again(widthOf(level), start)
+	g.again(g.width*max(1, k.stride), start)
 	if len(k.after) > 0 {
 		g.clearIndex()
 		g.section(k.after, nil)
@@ -272,11 +273,15 @@ func (g *generator) vec(o opcode, reg, first int, rm operand) {
 	g.vex(o, reg, first, rm, false)
 }
 
-// array returns the place of the elements of an array at the index.
-func (g *generator) array(number, scale int) operand {
-	if number < len(pointers) {
-		return operand{kind: inMemory, reg: pointers[number], scale: scale}
+// array returns the place of the elements that a step reads or writes, of scale
+// bytes; with 0 that of the first element of all.
+func (g *generator) array(s *step, scale int) operand {
+	at := operand{kind: inMemory, scale: scale, disp: int32(s.skip * g.width * scale)}
+	if s.array < len(pointers) {
+		at.reg = pointers[s.array]
+		return at
 	}
-	g.loadPointer(rax, arrayArgument+number)
-	return operand{kind: inMemory, reg: rax, scale: scale}
+	g.loadPointer(rax, arrayArgument+s.array)
+	at.reg = rax
+	return at
 }

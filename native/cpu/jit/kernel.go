@@ -20,6 +20,8 @@ type Kernel struct {
 	steps   []step           // of the loop
 	after   []step           // done once after it
 	ended   bool             // whether steps are added to after
+	offset  int              // the register of lanes that loads and stores to come are of
+	stride  int              // how many registers of lanes a turn of the loop takes; 0 is 1
 	types   []dtype.DType    // of values
 	known   map[Value]uint32 // values that are constant numbers
 	running []running
@@ -40,6 +42,7 @@ type step struct {
 	args  []argument
 	dst   Value // noValue for store
 	array int
+	skip  int // of load and store: the registers between them and the index
 	lanes int // of rotate and turn
 }
 
@@ -82,7 +85,7 @@ func (k *Kernel) step(s step) Value {
 
 // After ends the loop: what follows is done once, on the first lanes of arrays
 // and on the running values as the loop left them.
-func (k *Kernel) After() { k.ended = true }
+func (k *Kernel) After() { k.ended, k.offset = true, 0 }
 
 // Array returns the number of a new array that the kernel reads or writes.
 func (k *Kernel) Array() int {
@@ -103,6 +106,13 @@ func inLanes(t dtype.DType) dtype.DType {
 	return t
 }
 
+// At makes the loads and stores to come those of the lanes of a later register:
+// each turn of the loop takes as many as the last one says.
+func (k *Kernel) At(register int) {
+	k.offset = register
+	k.stride = max(k.stride, register+1)
+}
+
 // Stored reports whether kernels load and store elements of type t.
 func Stored(t dtype.DType) bool {
 	switch t {
@@ -117,7 +127,7 @@ const Truths = dtype.Bool
 
 // Load reads elements of type t that lie side by side in an array.
 func (k *Kernel) Load(array int, t dtype.DType) Value {
-	return k.step(step{kind: load, typ: t, array: array, dst: k.value(inLanes(t))})
+	return k.step(step{kind: load, typ: t, array: array, skip: k.offset, dst: k.value(inLanes(t))})
 }
 
 // Spread reads the first element of an array, of 32 bits, for all lanes.
@@ -127,7 +137,7 @@ func (k *Kernel) Spread(array int, t dtype.DType) Value {
 
 // Store writes a value side by side to an array of elements of type t.
 func (k *Kernel) Store(array int, t dtype.DType, v Value) {
-	k.step(step{kind: store, typ: t, array: array, args: []argument{{value: v}}, dst: noValue})
+	k.step(step{kind: store, typ: t, array: array, skip: k.offset, args: []argument{{value: v}}, dst: noValue})
 }
 
 // Const returns a constant of 32 bits or a truth, c.

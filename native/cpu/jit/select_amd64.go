@@ -11,23 +11,23 @@ import (
 func (g *generator) load(s *step) {
 	switch s.typ {
 	case dtype.F16:
-		g.vec(halfToFloat, g.dest(), 0, g.array(s.array, 2))
+		g.vec(halfToFloat, g.dest(), 0, g.array(s, 2))
 	case dtype.BF16:
-		at := g.array(s.array, 2)
+		at := g.array(s, 2)
 		d := g.dest()
 		g.vec(widenWords, d, 0, at)
 		g.shift(shiftLeft, 16, d, d)
 	case Truths:
-		at := g.array(s.array, 4)
+		at := g.array(s, 4)
 		g.truthsFrom(func(r int) { g.vec(moveIn, r, 0, at) })
 	default:
-		at := g.array(s.array, 4)
+		at := g.array(s, 4)
 		g.vec(moveIn, g.dest(), 0, at)
 	}
 }
 
 func (g *generator) spread(s *step) {
-	at := g.array(s.array, 0)
+	at := g.array(s, 0)
 	if s.typ == Truths {
 		g.truthsFrom(func(r int) { g.vec(broadcast, r, 0, at) })
 		return
@@ -59,27 +59,27 @@ func (g *generator) store(s *step) {
 		} else {
 			g.shift(shiftRight, 31, r, t)
 		}
-		g.vec(moveOut, t, 0, g.array(s.array, 4))
+		g.vec(moveOut, t, 0, g.array(s, 4))
 	case dtype.F16:
-		g.vec(floatToHalf, r, 0, g.array(s.array, 2))
+		g.vec(floatToHalf, r, 0, g.array(s, 2))
 	case dtype.BF16:
-		g.storeUpperHalves(r, s.array)
+		g.storeUpperHalves(r, s)
 	default:
-		g.vec(moveOut, r, 0, g.array(s.array, 4))
+		g.vec(moveOut, r, 0, g.array(s, 4))
 	}
 }
 
 // storeUpperHalves stores numbers that have been rounded to bf16.
-func (g *generator) storeUpperHalves(r, array int) {
+func (g *generator) storeUpperHalves(r int, s *step) {
 	t := g.temp()
 	g.shift(shiftRight, 16, r, t)
 	if g.wide {
-		g.evex(narrowWords, t, 0, g.array(array, 2), masking{})
+		g.evex(narrowWords, t, 0, g.array(s, 2), masking{})
 		return
 	}
 	g.vex(packWords, t, t, register(t), false)
 	g.vexQuad(permuteQuad, t, register(t))
-	g.vex(moveOut, t, 0, g.array(array, 2), true)
+	g.vex(moveOut, t, 0, g.array(s, 2), true)
 }
 
 func (g *generator) rotate(s *step) {
