@@ -202,6 +202,13 @@ func (e *encoder) loadPointer(reg, argument int) {
 	e.int32(int32(8 * argument))
 }
 
+// prefetch asks for a line of memory, which need not be there: PREFETCHT0.
+func (e *encoder) prefetch(at operand) {
+	r, x, b := rexBits(1, at)
+	e.bytes(0x40|r<<2|x<<1|b, 0x0f, 0x18)
+	e.operands(opcode{imm: none}, 1, at)
+}
+
 func (e *encoder) clearIndex() { e.bytes(0x31, 0xd2) }
 
 // again adds to the index and jumps back while lanes are left.
