@@ -10,6 +10,18 @@ func turn() func(blocks int, from unsafe.Pointer, fromRow int, to unsafe.Pointer
 	return transposeAVX2
 }
 
+// piecewise is the kernel that fills vectors from pieces, with the number of their
+// lanes; nil where there is none.
+func piecewise() (fill func(rows int, to *float32, toRow int, from *float32, rowAt *int32, list *piece, count int), lanes int) {
+	switch Has {
+	case AVX512:
+		return piecesAVX512, 16
+	case AVX2:
+		return piecesAVX2, 8
+	}
+	return nil, 0
+}
+
 // kernelsOf returns the kernels of the level in use.
 func kernelsOf[T Float]() *kernels[T] {
 	var t T

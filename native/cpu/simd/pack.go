@@ -47,7 +47,9 @@ func (m Matrix[T]) Transposed() Matrix[T] {
 func packPanel[T Float](to []T, from Matrix[T], k, n, width int) {
 	switch {
 	case from.RowAt != nil:
-		packGathered(to, from, k, n, width)
+		if !packPieces(to, from, k, n, width) {
+			packGathered(to, from, k, n, width)
+		}
 	case from.Col == 1:
 		packRows(to, from, k, n, width)
 	case from.Row == 1:
@@ -79,23 +81,3 @@ func packRows[T Float](to []T, from Matrix[T], k, n, width int) {
 	}
 }
 
-// packGathered copies the elements that the tables name. Columns often lie side
-// by side.
-func packGathered[T Float](to []T, from Matrix[T], k, n, width int) {
-	columns := from.ColAt[:n]
-	first, together := int(columns[0]), true
-	for j, at := range columns {
-		together = together && int(at) == first+j
-	}
-	for l, base := range from.RowAt[:k] {
-		row, data := to[l*width:l*width+width], from.Data[base:]
-		if together {
-			copy(row, data[first:first+n])
-		} else {
-			for j, at := range columns {
-				row[j] = data[at]
-			}
-		}
-		clear(row[n:])
-	}
-}

@@ -74,6 +74,12 @@ func main() {
 	}
 	f.save()
 
+	f = newFile("pieces", "")
+	for _, s := range []*set{avx512, avx2} {
+		pieces(f, s)
+	}
+	f.save()
+
 	f = newFile("transpose", "import \"unsafe\"\n\n")
 	transpose(f)
 	f.save()

@@ -1,0 +1,93 @@
+package simd
+
+import "unsafe"
+
+// piece is a stretch of lanes of a vector that lie side by side in memory.
+type piece struct {
+	at   int       // bytes from the element at 0 to where lane 0 would be
+	bits uint64    // the lanes, as a mask register has them
+	mask [8]uint32 // and as AVX2 has them
+}
+
+// worthPieces is how many elements must lie side by side on average for vectors
+// to be filled piece by piece.
+const worthPieces = 3
+
+// packPieces copies k rows of n elements, and zeros up to width, of a matrix with
+// tables, whose neighbouring columns, or else rows, often lie side by side in
+// memory. It reports false where that is not worth while.
+func packPieces[T Float](to []T, from Matrix[T], k, n, width int) bool {
+	fill, lanes := piecewise()
+	out, ok := any(to).([]float32)
+	if !ok || fill == nil {
+		return false
+	}
+	data := any(from.Data).([]float32)
+	byColumn, byRow := stretches(from.ColAt[:n]), stretches(from.RowAt[:k])
+	if min(byColumn*worthPieces/n, byRow*worthPieces/k) > 0 {
+		return false
+	}
+	var list [16]piece
+	if byColumn*k <= byRow*n {
+		for j := 0; j < width; j += lanes {
+			count := cut(list[:], from.ColAt[min(j, n):min(j+lanes, n)])
+			fill(k, &out[j], width, &data[0], &from.RowAt[0], &list[0], count)
+		}
+		return true
+	}
+	var turned [maxColumns * 16]float32
+	for l := 0; l < k; l += lanes {
+		rows := min(lanes, k-l)
+		count := cut(list[:], from.RowAt[l:l+rows])
+		fill(n, &turned[0], lanes, &data[0], &from.ColAt[0], &list[0], count)
+		Transpose(out[l*width:], width, turned[:], lanes, n, rows)
+	}
+	for l := 0; n < width && l < k; l++ {
+		clear(out[l*width+n : l*width+width])
+	}
+	return true
+}
+
+// stretches returns how many stretches of places follow one another.
+func stretches(at []int32) int {
+	count := 1
+	for i := 1; i < len(at); i++ {
+		if at[i] != at[i-1]+1 {
+			count++
+		}
+	}
+	return count
+}
+
+// cut returns the pieces of a vector whose lanes are at the given places, at least
+// one.
+func cut(list []piece, at []int32) int {
+	list[0] = piece{}
+	count := 0
+	for i := 0; i < len(at); {
+		end := i + 1
+		for end < len(at) && at[end] == at[end-1]+1 {
+			end++
+		}
+		p := piece{at: (int(at[i]) - i) * int(unsafe.Sizeof(float32(0))), bits: 1<<end - 1<<i}
+		for lane := i; lane < min(end, len(p.mask)); lane++ {
+			p.mask[lane] = ^uint32(0)
+		}
+		list[count] = p
+		count++
+		i = end
+	}
+	return max(count, 1)
+}
+
+// packGathered copies the elements that the tables name one by one.
+func packGathered[T Float](to []T, from Matrix[T], k, n, width int) {
+	columns := from.ColAt[:n]
+	for l, base := range from.RowAt[:k] {
+		row, data := to[l*width:l*width+width], from.Data[base:]
+		for j, at := range columns {
+			row[j] = data[at]
+		}
+		clear(row[n:])
+	}
+}
