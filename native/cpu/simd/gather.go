@@ -16,7 +16,7 @@ const worthPieces = 3
 // packPieces copies k rows of n elements, and zeros up to width, of a matrix with
 // tables, whose neighbouring columns, or else rows, often lie side by side in
 // memory. It reports false where that is not worth while.
-func packPieces[T Float](to []T, from Matrix[T], k, n, width int) bool {
+func packPieces[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) bool {
 	fill, lanes := piecewise()
 	out, ok := any(to).([]float32)
 	if !ok || fill == nil {
@@ -27,7 +27,7 @@ func packPieces[T Float](to []T, from Matrix[T], k, n, width int) bool {
 	if min(byColumn*worthPieces/n, byRow*worthPieces/k) > 0 {
 		return false
 	}
-	var list [16]piece
+	list := &s.pieces
 	if byColumn*k <= byRow*n {
 		for j := 0; j < width; j += lanes {
 			count := cut(list[:], from.ColAt[min(j, n):min(j+lanes, n)])
@@ -35,7 +35,7 @@ func packPieces[T Float](to []T, from Matrix[T], k, n, width int) bool {
 		}
 		return true
 	}
-	var turned [maxColumns * 16]float32
+	turned := (*[maxColumns * 16]float32)(unsafe.Pointer(&s.turned))
 	for l := 0; l < k; l += lanes {
 		rows := min(lanes, k-l)
 		count := cut(list[:], from.RowAt[l:l+rows])

@@ -5,7 +5,7 @@ package simd
 func (p *multiplication[T]) packB(b Matrix[T], n int) {
 	width := 2 * p.lanes
 	for j := 0; j < n; j += width {
-		packPanel(p.s.b[j*p.k:], b.From(0, j), p.k, min(width, n-j), width)
+		packPanel(p.s, p.s.b[j*p.k:], b.From(0, j), p.k, min(width, n-j), width)
 	}
 }
 
@@ -14,7 +14,7 @@ func (p *multiplication[T]) packB(b Matrix[T], n int) {
 func (p *multiplication[T]) packA(a Matrix[T], rows int) Matrix[T] {
 	height := p.wide[0].rows
 	for i := 0; i < rows; i += height {
-		packPanel(p.s.a[i*p.k:], a.From(i, 0).Transposed(), p.k, min(height, rows-i), height)
+		packPanel(p.s, p.s.a[i*p.k:], a.From(i, 0).Transposed(), p.k, min(height, rows-i), height)
 	}
 	return Matrix[T]{Data: p.s.a, Row: 1, Col: height, packed: p.k}
 }
@@ -44,10 +44,10 @@ func (m Matrix[T]) Transposed() Matrix[T] {
 }
 
 // packPanel copies k rows of n elements, and zeros up to width.
-func packPanel[T Float](to []T, from Matrix[T], k, n, width int) {
+func packPanel[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) {
 	switch {
 	case from.RowAt != nil:
-		if !packPieces(to, from, k, n, width) {
+		if !packPieces(s, to, from, k, n, width) {
 			packGathered(to, from, k, n, width)
 		}
 	case from.Col == 1:
@@ -80,4 +80,3 @@ func packRows[T Float](to []T, from Matrix[T], k, n, width int) {
 		clear(row[n:])
 	}
 }
-

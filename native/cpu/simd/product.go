@@ -75,6 +75,9 @@ type Space[T Float] struct {
 	a, b []T
 	edge [maxRows * maxColumns]T
 	sums [4 * maxLanes]T
+	// For factors with tables: a vector's pieces, and vectors to be transposed.
+	pieces [16]piece
+	turned [maxColumns * 16]T
 }
 
 // Grow makes the space large enough for products of the given size.
