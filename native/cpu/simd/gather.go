@@ -1,6 +1,9 @@
 package simd
 
-import "unsafe"
+import (
+	"slices"
+	"unsafe"
+)
 
 // piece is a stretch of lanes of a vector that lie side by side in memory.
 type piece struct {
@@ -12,6 +15,10 @@ type piece struct {
 // worthPieces is how many elements must lie side by side on average for vectors
 // to be filled piece by piece.
 const worthPieces = 3
+
+// worthCopyingRows is how many elements of a row must lie side by side on average
+// for rows to be copied stretch by stretch.
+const worthCopyingRows = 16
 
 // packPieces copies k rows of n elements, and zeros up to width, of a matrix with
 // tables, whose neighbouring columns, or else rows, often lie side by side in
@@ -78,6 +85,51 @@ func cut(list []piece, at []int32) int {
 		i = end
 	}
 	return max(count, 1)
+}
+
+// readsInPlace reports whether the columns of b, which has tables, lie side by side
+// in stretches that fill tiles well enough to be read where they are, as the
+// windows of a convolution do along a row of the image.
+func (p *multiplication[T]) readsInPlace(b Matrix[T], n int) bool {
+	p.rowAt = nil
+	if b.RowAt == nil || p.wide[0].tabled == nil {
+		return false
+	}
+	computed, last := 0, int32(0)
+	for j := 0; j < n; {
+		count := p.stretch(b.ColAt[j:n])
+		j += count
+		last = max(last, b.ColAt[j-1])
+		computed += p.lanes
+		if count > p.lanes {
+			computed += p.lanes
+		}
+	}
+	rows := b.RowAt[:p.k]
+	// Tiles read whole vectors, which must end within the memory of b.
+	if 4*n < 3*computed || int(last)+int(slices.Max(rows))+2*p.lanes > len(b.Data) {
+		return false
+	}
+	p.rowAt = rows
+	return true
+}
+
+// stretch returns how many columns lie side by side, a wide tile's at most.
+func (p *multiplication[T]) stretch(at []int32) int {
+	n := 1
+	for n < min(len(at), 2*p.lanes) && at[n] == at[n-1]+1 {
+		n++
+	}
+	return n
+}
+
+// stretches computes n columns with those of b read in place.
+func (p *multiplication[T]) stretches(m, n int, a, b Matrix[T], c []T) {
+	for j := 0; j < n; {
+		count := p.stretch(b.ColAt[j:n])
+		p.panel(m, count, a, b.Data[b.ColAt[j]:], 0, c[j:])
+		j += count
+	}
 }
 
 // packGathered copies the elements that the tables name one by one.

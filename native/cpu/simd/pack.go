@@ -19,6 +19,41 @@ func (p *multiplication[T]) packA(a Matrix[T], rows int) Matrix[T] {
 	return Matrix[T]{Data: p.s.a, Row: 1, Col: height, packed: p.k}
 }
 
+// copyStretches copies rows of a, which has tables and long stretches of columns
+// that lie side by side.
+func (p *multiplication[T]) copyStretches(a Matrix[T], rows int) Matrix[T] {
+	to := Matrix[T]{Data: p.s.a, Row: p.k + skew, Col: 1}
+	for l := 0; l < p.k; {
+		from, n := int(a.ColAt[l]), 1
+		for l+n < p.k && a.ColAt[l+n] == a.ColAt[l+n-1]+1 {
+			n++
+		}
+		for i, at := range a.RowAt[:rows] {
+			copy(to.Data[i*to.Row+l:][:n], a.Data[int(at)+from:])
+		}
+		l += n
+	}
+	return to
+}
+
+// straight returns a part of a matrix with tables as one without, where its
+// columns lie side by side and its rows equally far apart.
+func (m Matrix[T]) straight(rows, cols int) (Matrix[T], bool) {
+	if stretches(m.ColAt[:cols]) > 1 {
+		return m, false
+	}
+	step := cols
+	if rows > 1 {
+		step = int(m.RowAt[1] - m.RowAt[0])
+	}
+	for i := 2; i < rows; i++ {
+		if int(m.RowAt[i]-m.RowAt[i-1]) != step {
+			return m, false
+		}
+	}
+	return Matrix[T]{Data: m.Data[m.RowAt[0]+m.ColAt[0]:], Row: step, Col: 1}, step >= 0
+}
+
 // copyA copies rows of a.
 func (p *multiplication[T]) copyA(a Matrix[T], rows int) Matrix[T] {
 	to := Matrix[T]{Data: p.s.a, Row: p.k + skew, Col: 1}

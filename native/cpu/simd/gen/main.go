@@ -65,10 +65,12 @@ func main() {
 	for _, double := range []bool{false, true} {
 		for _, s := range []*set{avx512, avx2} {
 			for _, rows := range map[*set][]int{avx512: {12, 8, 4, 2, 1}, avx2: {6, 4, 2, 1}}[s] {
-				product{s, double, rows, 2}.write(f)
-				product{s, double, rows, 1}.write(f)
+				for _, vectors := range []int{2, 1} {
+					product{s, double, rows, vectors, false}.write(f)
+					product{s, double, rows, vectors, true}.write(f)
+				}
 			}
-			product{s, double, 1, 8}.write(f)
+			product{s, double, 1, 8, false}.write(f)
 			dots(f, s, double)
 		}
 	}
