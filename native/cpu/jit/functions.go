@@ -116,3 +116,16 @@ func erf(b *builder, x argument) argument {
 	small := b.f32(scalar.OpFma, a, b.polynomial(b.f32(scalar.OpMul, a, a), near), a)
 	return b.signed(b.choose(a, number(0.92), small, large), x)
 }
+
+// narrow rounds to the nearest number of f16 or bf16, of two the even one.
+func (b *builder) narrow(x argument, t dtype.DType) argument {
+	if t == dtype.F16 {
+		return b.add(step{kind: roundHalf, typ: dtype.F32, from: dtype.F32, args: []argument{x}})
+	}
+	word := func(bits uint32) argument { return argument{bits: bits, constant: true} }
+	odd := b.bits(scalar.OpAnd, b.bits(scalar.OpShr, x, word(16)), word(1))
+	up := b.bits(scalar.OpAdd, b.bits(scalar.OpAdd, x, word(0x7fff)), odd)
+	rounded := b.bits(scalar.OpAnd, up, word(0xffff0000))
+	nan := b.add(step{op: scalar.OpNe, typ: dtype.Bool, from: dtype.F32, args: []argument{x, x}})
+	return b.f32(scalar.OpSelect, nan, b.bits(scalar.OpOr, x, word(1<<22)), rounded)
+}

@@ -156,6 +156,10 @@ func (g *generator) do(s *step) {
 		g.scale(s)
 	case turn:
 		g.turn(s)
+	case roundHalf:
+		x, t := g.in(s.args[0]), g.temp()
+		g.vec(floatToHalf, x, 0, register(t))
+		g.vec(halfToFloat, g.dest(), 0, register(t))
 	default:
 		g.apply(s)
 	}

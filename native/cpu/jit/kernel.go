@@ -54,10 +54,11 @@ const (
 	spread
 	store
 	rotate
-	least // x < y ? x : y
-	most  // x > y ? x : y
-	scale // x·2^y for a whole number y, rounded once where the processor does
-	turn  // the bits of x to the left, by as many as lanes says
+	least     // x < y ? x : y
+	most      // x > y ? x : y
+	scale     // x·2^y for a whole number y, rounded once where the processor does
+	roundHalf // to f16
+	turn      // the bits of x to the left, by as many as lanes says
 )
 
 const noValue Value = -1
@@ -155,7 +156,7 @@ func (k *Kernel) Const(c scalar.Expr) Value {
 func (k *Kernel) IsTruth(v Value) bool { return k.types[v].IsBool() }
 
 // Has reports whether kernels can be made of an operation.
-func Has(o Operation) bool { return templates()[o] != nil }
+func Has(o Operation) bool { return templateOf(o) != nil }
 
 // Apply adds an operation; false where kernels cannot be made of it.
 func (k *Kernel) Apply(o Operation, args ...Value) (Value, bool) {

@@ -2,6 +2,7 @@ package jit
 
 import (
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/rlx-go/rlx/ir/dtype"
@@ -31,11 +32,45 @@ var templates = sync.OnceValue(func() map[Operation]func() *template {
 	return all
 })
 
+// templateOf returns the template of an operation, nil where there is none. What
+// is of f16 or bf16 is computed in f32 and rounded: for sums, products, quotients
+// and roots the same number as from rounding once, as f32 has more than twice the
+// digits (S. A. Figueroa, When is double rounding innocuous?, 1995).
 func templateOf(o Operation) *template {
-	if make := templates()[o]; make != nil {
-		return make()
+	wide := Operation{o.Op, widened(o.From), widened(o.To)}
+	if wide == o {
+		if make := templates()[o]; make != nil {
+			return make()
+		}
+		return nil
 	}
-	return nil
+	t := &template{root: -1}
+	if o.Op != scalar.OpConvert || wide.From != wide.To {
+		make := templates()[wide]
+		if make == nil || wide.From.IsInteger() {
+			return nil // of integers the first rounding may matter
+		}
+		t = make()
+	}
+	if o.To == wide.To || keepsWidth[o.Op] {
+		return t
+	}
+	b := &builder{steps: slices.Clone(t.steps)}
+	root := b.narrow(argument{value: t.root}, o.To)
+	return &template{steps: b.steps, root: root.value}
+}
+
+// keepsWidth are operations whose result is an operand but for its sign.
+var keepsWidth = map[scalar.Op]bool{
+	scalar.OpSelect: true, scalar.OpMin: true, scalar.OpMax: true, scalar.OpNeg: true, scalar.OpAbs: true,
+}
+
+// widened returns f32 for the floats that are computed in it.
+func widened(t dtype.DType) dtype.DType {
+	if t == dtype.F16 || t == dtype.BF16 {
+		return dtype.F32
+	}
+	return t
 }
 
 func newTemplate(root scalar.Expr) *template {
