@@ -191,7 +191,7 @@ func (s *segment) adds(in *instr) bool {
 		}
 		s.write(in.dst, s.k.Load(s.array(fusedArray{access: in}), in.buf.dtype))
 	case opStore:
-		if !in.sideBySide() || in.node == guarded {
+		if !in.sideBySide() {
 			return false
 		}
 		v, ok := s.value(in.args[0], in.buf.dtype)

@@ -13,7 +13,9 @@ type boundAccess struct {
 	buf    *buffer
 	size   int // of an element
 	stores bool
-	now    []byte // the elements of this block
+	// guarded ones are not to be written once a check has failed.
+	guarded bool
+	now     []byte // the elements of this block
 	// last has room for all lanes of a register: what is left of a block goes
 	// through it.
 	last []byte
@@ -36,7 +38,8 @@ func (m *machine) bindFused(x *fused) op {
 		case a.access != nil:
 			size := a.access.buf.dtype.Size()
 			tensors = append(tensors, boundAccess{
-				array: i, at: m.bindAddress(a.access.at), buf: a.access.buf, size: size, stores: a.stores, last: make([]byte, size*jit.Lanes),
+				array: i, at: m.bindAddress(a.access.at), buf: a.access.buf, size: size, stores: a.stores,
+				guarded: a.access.node == guarded, last: make([]byte, size*jit.Lanes),
 			})
 		case a.single:
 			call.Set(i, m.files.memory(a.reg))
@@ -55,6 +58,9 @@ func (m *machine) bindFused(x *fused) op {
 			t := &tensors[i]
 			at := t.at.first() * t.size
 			t.now = t.buf.data[at : at+n*t.size]
+			if t.guarded && m.env.status.failed() {
+				t.now = make([]byte, n*t.size) // what is in it is dropped
+			}
 			call.Set(t.array, unsafe.Pointer(unsafe.SliceData(t.now)))
 		}
 		full := n - n%width
