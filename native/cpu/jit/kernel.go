@@ -218,6 +218,14 @@ func (k *Kernel) know(v Value, bits uint32) {
 	k.known[v] = bits
 }
 
+// Steps returns how many steps an operation takes, 0 where [Has] is false.
+func Steps(o Operation) int {
+	if t := templateOf(o); t != nil {
+		return len(t.steps)
+	}
+	return 0
+}
+
 // Running returns a number that goes through the loop and has the given bits in
 // each lane before it.
 func (k *Kernel) Running(t dtype.DType, initial uint32) Value {
