@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -157,10 +158,23 @@ func (p *peer) ask(name string) float64 {
 	return ms
 }
 
+// jobNamed returns the job of that name.
+func jobNamed(name string) job {
+	return jobs[slices.IndexFunc(jobs, func(j job) bool { return j.name == name })]
+}
+
 // bindAny binds a program with random floats for everything it reads.
 func bindAny(tb testing.TB, p native.Program) native.Bound {
 	tb.Helper()
-	in, out := map[string]native.Tensor{}, map[string]native.Tensor{}
+	in, out := tensorsOf(tb, p)
+	return bind(tb, p, "run", in, out)
+}
+
+// tensorsOf sets the parameters of a program, and returns tensors for the inputs
+// and the outputs of its entry "run".
+func tensorsOf(tb testing.TB, p native.Program) (in, out map[string]native.Tensor) {
+	tb.Helper()
+	in, out = map[string]native.Tensor{}, map[string]native.Tensor{}
 	fill := func(s native.Slot) native.Tensor {
 		n := 1
 		for _, d := range s.Dims {
@@ -192,7 +206,7 @@ func bindAny(tb testing.TB, p native.Program) native.Bound {
 			out[s.Name] = native.Zeros(s.DType, s.Dims...)
 		}
 	}
-	return bind(tb, p, "run", in, out)
+	return in, out
 }
 
 func must(tb testing.TB, g *ir.Graph, err error) *ir.Graph {

@@ -56,7 +56,7 @@ func (s *Set) Compile(k *Kernel) *Code {
 }
 
 // Load puts all code of the set in executable memory, which is freed once none
-// of it is reachable.
+// of it is reachable, and empties the set.
 func (s *Set) Load() error {
 	if len(s.order) == 0 {
 		return nil
@@ -75,6 +75,7 @@ func (s *Set) Load() error {
 		c := s.byText[text]
 		c.entry, c.memory = unsafe.Pointer(&memory.bytes[places[i]]), memory
 	}
+	*s = Set{}
 	return nil
 }
 

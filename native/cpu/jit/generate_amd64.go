@@ -163,9 +163,7 @@ func (g *generator) do(s *step) {
 	default:
 		g.apply(s)
 	}
-	for _, r := range g.temps {
-		g.vector.free = append(g.vector.free, r)
-	}
+	g.vector.free = append(g.vector.free, g.temps...)
 	g.temps = g.temps[:0]
 	for _, a := range s.args {
 		if !a.constant {
