@@ -19,10 +19,8 @@ func (f *fuser) tighten(p *phase) {
 	if !f.n.wideInner || !p.loop || len(p.combining) == 0 {
 		return
 	}
-	for _, r := range p.running {
-		if !r.acc.of32() {
-			return
-		}
+	if len(p.running) > jit.MostRunning() || slices.ContainsFunc(p.running, func(r running) bool { return !r.acc.of32() }) {
+		return
 	}
 	if !f.atOnce(p) && !f.byStretches(p) {
 		return
@@ -57,7 +55,7 @@ const copies = 4
 func (f *fuser) atOnce(p *phase) bool {
 	inner := &f.n.inner
 	sets := copies
-	if inner.row%(copies*jit.Width()) != 0 || len(p.element) > 4*copies {
+	if inner.row%(copies*jit.Width()) != 0 || len(p.element) > 4*copies || copies*len(p.running) > jit.MostRunning() {
 		sets = 1
 	}
 	if inner.rows != 1 || inner.row > longStretch || inner.row%(sets*jit.Width()) != 0 || inner.usesWides() {
@@ -175,89 +173,4 @@ func (s *segment) after() {
 	s.k.After()
 	clear(s.values)
 	clear(s.single)
-}
-
-// combine makes running values those of a, or where merged is set those of a
-// merged with those of b.
-func (s *segment) combine(c *combining, a, b map[register]jit.Value, merged bool) bool {
-	if !merged {
-		for _, acc := range c.acc {
-			s.values[acc] = a[acc]
-		}
-		return true
-	}
-	for i, acc := range c.acc {
-		if _, known := s.values[acc]; !known {
-			s.values[acc] = a[acc]
-		}
-		s.values[c.other[i]] = b[acc]
-	}
-	return s.addAll(c.code)
-}
-
-// fold merges the lanes of running values, by halves, and stores them.
-func (s *segment) fold(c *combining) bool {
-	for by := jit.Width() / 2; by > 0; by /= 2 {
-		for i, acc := range c.acc {
-			s.values[c.other[i]] = s.k.Rotate(s.values[acc], by)
-		}
-		if !s.addAll(c.code) {
-			return false
-		}
-	}
-	s.keep(c)
-	return true
-}
-
-func (s *segment) addAll(code []instr) bool {
-	for i := range code {
-		if !s.add(&code[i]) && code[i].kind != opSplat {
-			return false
-		}
-	}
-	return true
-}
-
-// load reads the lanes of running values.
-func (s *segment) load(c *combining) map[register]jit.Value {
-	out := map[register]jit.Value{}
-	for _, acc := range c.acc {
-		out[acc] = s.k.Load(s.array(fusedArray{reg: acc, single: true}), wordType(acc))
-	}
-	return out
-}
-
-// keep writes the lanes of running values.
-func (s *segment) keep(c *combining) {
-	for _, acc := range c.acc {
-		s.k.Store(s.array(fusedArray{reg: acc, single: true, stores: true}), wordType(acc), s.values[acc])
-	}
-}
-
-// lengthen lets kernels that need no registers of lanes take long stretches.
-func (n *nest) lengthen() {
-	if n.inner.usesWides() {
-		return
-	}
-	for _, p := range n.phases {
-		if p.whole || p.finish != nil || len(p.running) == 0 {
-			long := true
-			for i := range p.element {
-				long = long && p.element[i].kind == opFused && !needLanes(p.element[i].fused.arrays)
-			}
-			if long {
-				p.stretch = longStretch
-			}
-		}
-	}
-}
-
-// usesWides reports whether code reads the coordinates along a block.
-func (s *space) usesWides() bool {
-	return slices.ContainsFunc(s.wides(), func(a axis) bool { return a.used })
-}
-
-// needLanes reports whether a kernel reads or writes registers of lanes.
-func needLanes(arrays []fusedArray) bool {
-	return slices.ContainsFunc(arrays, func(a fusedArray) bool { return a.access == nil && !a.single })
 }

@@ -39,6 +39,14 @@ var mayExecute = sync.OnceValue(func() bool {
 // Width returns how many lanes the registers of kernels have that are compiled now.
 func Width() int { return widthOf(simd.Has) }
 
+// MostRunning returns how many running values a kernel has registers for.
+func MostRunning() int {
+	if Width() < Lanes {
+		return 5
+	}
+	return 12
+}
+
 // Compile adds a kernel to the set. Its values must come from this package's
 // constructors; there must be an encoder for the level in use.
 func (s *Set) Compile(k *Kernel) *Code {
