@@ -22,7 +22,8 @@ const worthCopyingRows = 16
 
 // packPieces copies k rows of n elements, and zeros up to width, of a matrix with
 // tables, whose neighbouring columns, or else rows, often lie side by side in
-// memory. It reports false where that is not worth while.
+// memory. It reports false where that is not worth while. It may write as many
+// elements after the last row as a vector has, where there is room in the space.
 func packPieces[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) bool {
 	fill, lanes := piecewise()
 	out, ok := any(to).([]float32)
