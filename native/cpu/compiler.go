@@ -82,6 +82,9 @@ func (p *program) compile(b backend, e ir.Entry) (*entry, error) {
 	if c.arena.over {
 		return nil, fmt.Errorf("%w: what is computed at one time takes more than %d bytes", native.ErrMemory, math.MaxInt)
 	}
+	if err := c.env.kernels.Load(); err != nil {
+		return nil, fmt.Errorf("%w: %w", native.ErrMemory, err)
+	}
 	c.finish(prog)
 	made.steps, made.checks = c.steps, prog.Checks
 	return made, nil
