@@ -19,7 +19,7 @@ func isFull(n *ir.Node) bool { return n.Attrs().(*FullAttrs).Full }
 
 func init() {
 	defineMatrixOp(matrixOp{
-		op: OpQR, newAttrs: func() ir.Attrs { return &FullAttrs{} },
+		op: OpQR, routine: true, newAttrs: func() ir.Attrs { return &FullAttrs{} },
 		doc: "q with orthonormal columns and an upper triangular r with q·r = x, by Householder's reflections, whose signs are LAPACK's: r has a negative " +
 			"diagonal where x has a positive one, and the diagonal of x where nothing lies below. For m by n elements and k = min(m, n), q is m by k and r k by n; " +
 			"with full they are m by m and m by n. A full factor of more rows than columns has no derivative, and where the first k columns are linearly " +

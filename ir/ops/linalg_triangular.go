@@ -31,7 +31,7 @@ func (a *TriangularAttrs) Visit(v ir.AttrVisitor) {
 
 func init() {
 	defineMatrixOp(matrixOp{
-		op: OpTriangularSolve, operands: []string{"a", "b"}, newAttrs: func() ir.Attrs { return &TriangularAttrs{} },
+		op: OpTriangularSolve, routine: true, operands: []string{"a", "b"}, newAttrs: func() ir.Attrs { return &TriangularAttrs{} },
 		doc: "The x for which a·x = b with left_side, x·a = b without, where a is a triangle of the matrix given and the other elements " +
 			"are not read. With transpose_a it is aᵀ that x is multiplied by. A zero on the diagonal gives infinities or NaN.",
 		constraints: []string{"the matrices of a are square, and fit those of b"},
