@@ -14,7 +14,6 @@ import (
 // jacobiSweeps are enough for f64: each sweep squares what is left over once little
 // is, and it takes some log₂ n sweeps to get there, a few more where columns are of
 // very different lengths.
-// left over once little is, and it takes some log₂ n sweeps to get there.
 func jacobiSweeps(n int) int { return 8 + int(math.Ceil(math.Log2(float64(n+1)))) }
 
 // turnColumns turns the columns of matrices x until each two are orthogonal, and
