@@ -146,12 +146,12 @@ func dftBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 		t.sign = 1
 	}
 	z := t.transform(Stack(b, -1, in...), size)
-	return []ir.Value{part(b, z, 0), part(b, z, 1)}
+	return []ir.Value{halfOf(b, z, 0), halfOf(b, z, 1)}
 }
 
-// part returns the real parts (0) or the imaginary parts (1) of pairs along the
+// halfOf returns the real parts (0) or the imaginary parts (1) of pairs along the
 // last axis.
-func part(b *ir.Builder, z ir.Value, which int) ir.Value {
+func halfOf(b *ir.Builder, z ir.Value, which int) ir.Value {
 	return Squeeze(b, SliceAxis(b, z, -1, ir.N(which), ir.N(1)), -1)
 }
 
@@ -230,7 +230,7 @@ func (t *dft) twiddles(r, m int) ir.Value {
 // times multiplies pairs.
 func (t *dft) times(x, y ir.Value) ir.Value {
 	b := t.b
-	a, c, d, e := part(b, x, 0), part(b, x, 1), part(b, y, 0), part(b, y, 1)
+	a, c, d, e := halfOf(b, x, 0), halfOf(b, x, 1), halfOf(b, y, 0), halfOf(b, y, 1)
 	return Stack(b, -1, Sub(b, Mul(b, a, d), Mul(b, c, e)), Add(b, Mul(b, a, e), Mul(b, c, d)))
 }
 

@@ -230,8 +230,8 @@ func steps(b *ir.Builder, n int) ir.Value { return Iota(b, ir.I32, 0, ir.N(n)) }
 
 func int32Like(b *ir.Builder, x ir.Value, v int) ir.Value { return ConstLike(b, x, float64(v)) }
 
-// each runs a loop of n steps with one carry.
-func each(b *ir.Builder, n int, x ir.Value, consts []ir.Value, step func(b *ir.Builder, k, x ir.Value, consts []ir.Value) ir.Value) ir.Value {
+// repeated runs a loop of n steps with one carry.
+func repeated(b *ir.Builder, n int, x ir.Value, consts []ir.Value, step func(b *ir.Builder, k, x ir.Value, consts []ir.Value) ir.Value) ir.Value {
 	carries, _ := Scan(b, Loop{
 		Carries: []ir.Value{x}, Consts: consts, Xs: []ir.Value{steps(b, n)},
 		Body: func(b *ir.Builder, consts, carries, xs []ir.Value) (next, ys []ir.Value) {

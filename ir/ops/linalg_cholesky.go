@@ -111,7 +111,7 @@ func choleskyBody(b *ir.Builder, x ir.Value) ir.Value {
 // those before them: column j becomes the one of the factor times its diagonal.
 func eliminate(b *ir.Builder, x ir.Value) ir.Value {
 	_, n := matrixDims(x)
-	return each(b, n, x, nil, func(b *ir.Builder, k, x ir.Value, _ []ir.Value) ir.Value {
+	return repeated(b, n, x, nil, func(b *ir.Builder, k, x ir.Value, _ []ir.Value) ir.Value {
 		below := element(b, x, k, -1)
 		beside := SliceAxis(b, below, -1, ir.N(0), ir.N(n))
 		pivot := row(b, column(b, element(b, below, k, -1)))

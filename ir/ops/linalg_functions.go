@@ -142,7 +142,7 @@ func expmBody(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
 	times := Ceil(b, Log2(b, Div(b, norm, ConstLike(b, norm, padeNorm))))
 	times = row(b, column(b, Clamp(b, times, Zeros(b, x.DType()), Const(b, x.DType(), maxSquarings))))
 	y := padeExp(b, Mul(b, x, Exp2(b, Neg(b, times))))
-	y = each(b, maxSquarings, y, []ir.Value{times}, func(b *ir.Builder, k, y ir.Value, consts []ir.Value) ir.Value {
+	y = repeated(b, maxSquarings, y, []ir.Value{times}, func(b *ir.Builder, k, y ir.Value, consts []ir.Value) ir.Value {
 		more := Lt(b, Convert(b, k, y.DType()), consts[0])
 		return Select(b, more, MatMul(b, y, y), y)
 	})

@@ -26,7 +26,7 @@ func turnColumns(b *ir.Builder, x ir.Value) (turned, by ir.Value) {
 	unit := identityLike(b, Zeros(b, x.DType(), append(lead, ir.N(even), ir.N(even))...))
 	both := Concatenate(b, -2, padMatrix(b, x, rows, even), unit)
 	rounds := jacobiSweeps(cols) * (even - 1)
-	both = each(b, rounds, both, nil, func(b *ir.Builder, k, both ir.Value, _ []ir.Value) ir.Value {
+	both = repeated(b, rounds, both, nil, func(b *ir.Builder, k, both ir.Value, _ []ir.Value) ir.Value {
 		with := partners(b, k, even)
 		other := Take(b, both, with, -1, OutsideClip)
 		cos, sin := rotation(b, SliceAxis(b, both, -2, ir.N(0), ir.N(rows)), SliceAxis(b, other, -2, ir.N(0), ir.N(rows)), with)
