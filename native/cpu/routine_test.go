@@ -2,7 +2,6 @@ package cpu_test
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"testing"
 
@@ -143,23 +142,80 @@ func checkFactors(t *testing.T, f func(b *ir.Builder, x ir.Value) (rest, turned 
 
 func runOnce(t *testing.T, g *ir.Graph, x native.Tensor) map[string]native.Tensor {
 	t.Helper()
-	ctx := context.Background()
+	p := compiled(t, g)
+	defer p.Close()
+	return run(t, p, map[string]native.Tensor{"x": x})
+}
+
+func compiled(t testing.TB, g *ir.Graph) native.Program {
+	t.Helper()
 	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := cpu.Backend().Compile(ctx, m, native.Options{})
+	p, err := cpu.Backend().Compile(context.Background(), m, native.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close()
-	run, err := p.Run(ctx, "run", map[string]native.Tensor{"x": x})
+	return p
+}
+
+func run(t testing.TB, p native.Program, in map[string]native.Tensor) map[string]native.Tensor {
+	t.Helper()
+	r, err := p.Run(context.Background(), "run", in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := run.Wait(ctx)
+	out, err := r.Wait(context.Background())
 	if err != nil {
-		t.Fatal(fmt.Errorf("%s: %w", g.Name(), err))
+		t.Fatal(err)
 	}
 	return out
+}
+
+// BenchmarkMatrices measures linear algebra and Fourier transforms, by the
+// routines and by the bodies of the ops.
+func BenchmarkMatrices(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		dims []int
+		f    func(b *ir.Builder, x ir.Value) ir.Value
+	}{
+		{"cholesky 512", []int{512, 512}, func(b *ir.Builder, x ir.Value) ir.Value {
+			return ops.Cholesky(b, ops.Add(b, x, ops.Diag(b, ops.Const(b, ir.F32, 512, ir.N(512)), 0)))
+		}},
+		{"cholesky 256 of 32", []int{256, 32, 32}, func(b *ir.Builder, x ir.Value) ir.Value {
+			return ops.Cholesky(b, ops.Add(b, x, ops.Diag(b, ops.Const(b, ir.F32, 32, ir.N(32)), 0)))
+		}},
+		{"solve 256", []int{256, 256}, func(b *ir.Builder, x ir.Value) ir.Value { return ops.Solve(b, x, x, ops.SolveAttrs{}) }},
+		{"eigh 64", []int{64, 64}, func(b *ir.Builder, x ir.Value) ir.Value { _, v := ops.Eigh(b, x); return v }},
+		{"svd 64", []int{64, 64}, func(b *ir.Builder, x ir.Value) ir.Value { u, _, _ := ops.SVD(b, x, false); return u }},
+		{"dft 16 of 4096", []int{16, 4096}, func(b *ir.Builder, x ir.Value) ir.Value { re, im := ops.DFT(b, x, x, false); return ops.Add(b, re, im) }},
+		{"dft 16 of 1009", []int{16, 1009}, func(b *ir.Builder, x ir.Value) ir.Value { re, im := ops.DFT(b, x, x, false); return ops.Add(b, re, im) }},
+	} {
+		g, err := ir.Build("matrices", func(b *ir.Builder) { b.Output("y", c.f(b, b.Input("x", ir.F32, ir.Dims(c.dims...)...))) })
+		if err != nil {
+			b.Fatal(err)
+		}
+		bodies, err := passes.Run(g, passes.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		x := ir.NewArray(ir.F32, c.dims...)
+		for i := range x.F {
+			x.F[i] = math.Mod(float64(i)*0.7548776662, 1) - 0.5
+		}
+		for _, form := range []struct {
+			name string
+			g    *ir.Graph
+		}{{"routines", g}, {"bodies", bodies}} {
+			b.Run(c.name+"/"+form.name, func(b *testing.B) {
+				p, in := compiled(b, form.g), map[string]native.Tensor{"x": native.FromArray(x)}
+				defer p.Close()
+				for b.Loop() {
+					run(b, p, in)
+				}
+			})
+		}
+	}
 }
