@@ -58,7 +58,7 @@ func (p *program) compile(b backend, e ir.Entry) (*entry, error) {
 	if err := b.supported(e.Graph); err != nil {
 		return nil, err
 	}
-	g, err := passes.Run(e.Graph, passes.Options{})
+	g, err := passes.Run(e.Graph, passes.Options{Claim: claims})
 	if err != nil {
 		return nil, err
 	}
@@ -197,6 +197,8 @@ func (c *compiler) group(g *group.Group) error {
 		return c.scatter(g)
 	case group.SortKind:
 		return c.sort(g)
+	case group.RoutineKind:
+		return c.routine(g)
 	}
 	return c.reduce(g, g.Name())
 }
