@@ -1591,6 +1591,18 @@ export abstract class ValueOps {
   qmatmul(w: Operand, bias?: Operand, attributes: { xZero?: number; wZero?: number; outZero?: number; mult?: number; dtype?: DType } = {}): Value { return this.apply('qmatmul', [w, bias], attributes)[0]!; }
 
   /**
+   * The number along an axis that a share q of the elements is below, by a straight line between
+   * the two nearest ones: for q = 0.5 the median. NaN where one is NaN.
+   *
+   * - C1: the element type of x is float
+   * - C2: axis is an axis of x of constant size, not empty; the result has the others
+   * - C3: q is in [0, 1]
+   *
+   * If not given, `axis` is the last one, `keepDims` is false.
+   */
+  quantile(attributes: { axis?: number; q?: number; keepDims?: boolean } = {}): Value { return this.apply('quantile', [], attributes)[0]!; }
+
+  /**
    * x / scale rounded to the nearest whole number, ties to even, plus zero, limited to the range
    * of an integer type (ONNX QuantizeLinear).
    *
@@ -2041,6 +2053,30 @@ export abstract class ValueOps {
   scatterMul(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean }): Value { return this.apply('scatter_mul', [indices, updates], attributes)[0]!; }
 
   /**
+   * For each value the place, i32, at which a vector in ascending order stays so with it: before
+   * elements equal to it, or after them with right. NaNs are last. It takes as many steps as the
+   * length has binary digits.
+   *
+   * - C1: the element type of sorted is signed, unsigned or float
+   * - C2: sorted is a vector of constant size; both operands have one element type
+   *
+   * If not given, `right` is false.
+   */
+  searchsorted(values: Operand, right?: boolean): Value { return this.apply('searchsorted', [values], { right })[0]!; }
+
+  /**
+   * The elements of x along its first axis combined by segment: those whose ids, integers, are 0
+   * make row 0 of the result, and so on; others count nowhere. reduction is "sum", "mean",
+   * "prod", "max" or "min". A segment of no elements has what its reduction gives of none, and a
+   * mean 0.
+   *
+   * - C1: the element type of x is signed, unsigned or float
+   * - C2: ids are integers, one for each element of the first axis of x
+   * - C3: a mean is one of floats
+   */
+  segmentReduce(ids: Operand, attributes: { segments?: readonly Dim[]; reduction?: string } = {}): Value { return this.apply('segment_reduce', [ids], attributes)[0]!; }
+
+  /**
    * x where the condition holds and y elsewhere. What is not chosen has no influence, also on
    * derivatives.
    *
@@ -2433,6 +2469,16 @@ export abstract class ValueOps {
    * - C2: the operands have one shape, which is that of the result
    */
   trunc(): Value { return this.apply('trunc', [])[0]!; }
+
+  /**
+   * The elements of x in ascending order, each once; for each element of x its place among them,
+   * i32 in the shape of x; and how often each occurs, i32. Of more than size the largest are
+   * left out; of fewer the smallest one fills up, and occurs 0 times. All NaNs count as one.
+   *
+   * - C1: the element type of x is signed, unsigned or float
+   * - C2: x has a constant number of elements; size is not negative
+   */
+  unique(size?: readonly Dim[]): [Value, Value, Value] { return this.apply('unique', [], { size }) as [Value, Value, Value]; }
 
   /**
    * The elements of an axis, one after the other, without that axis.
