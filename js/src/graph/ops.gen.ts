@@ -1658,6 +1658,16 @@ export abstract class ValueOps {
   randomBernoulli(probability: Operand, shape?: readonly Dim[]): Value { return this.apply('random_bernoulli', [probability], { shape })[0]!; }
 
   /**
+   * Numbers of the beta distribution: of two numbers of gamma distributions with shapes a and b
+   * the share that the first has of both.
+   *
+   * - C1: the element type of a is float
+   * - C2: a and b have one type
+   * - C3: key is u32[2]
+   */
+  randomBeta(b: Operand, key: Operand): Value { return this.apply('random_beta', [b, key])[0]!; }
+
+  /**
    * Uniform 32-bit words: the element at place i of the shape, in row-major order, is the
    * exclusive or of the two words of Threefry-2x32 with 20 rounds (Salmon et al., Parallel
    * Random Numbers: As Easy as 1, 2, 3) for the key and the counter i + offset, high word first.
@@ -1698,6 +1708,15 @@ export abstract class ValueOps {
   randomExponential(attributes: { shape?: readonly Dim[]; dtype?: DType } = {}): Value { return this.apply('random_exponential', [], attributes)[0]!; }
 
   /**
+   * Numbers of the gamma distribution with the shapes alpha and scale 1 (Marsaglia and Tsang, A
+   * Simple Method for Generating Gamma Variables). NaN where alpha is not positive.
+   *
+   * - C1: the element type of alpha is float
+   * - C2: key is u32[2]
+   */
+  randomGamma(key: Operand): Value { return this.apply('random_gamma', [key])[0]!; }
+
+  /**
    * Numbers of the standard Gumbel distribution, −log(−log u) for a uniform u in (0, 1).
    *
    * - C1: key is u32[2]
@@ -1718,6 +1737,25 @@ export abstract class ValueOps {
    * If not given, `dtype` is 'f32'.
    */
   randomNormal(attributes: { shape?: readonly Dim[]; dtype?: DType } = {}): Value { return this.apply('random_normal', [], attributes)[0]!; }
+
+  /**
+   * The numbers from 0 to size − 1 in random order, i32: sorted by random words, anew so often
+   * that equal words do no harm. The order is that of jax.random.permutation with
+   * jax_threefry_partitionable.
+   *
+   * - C1: the element type of key is unsigned
+   * - C2: key is u32[2]; size is constant
+   */
+  randomPermutation(size?: readonly Dim[]): Value { return this.apply('random_permutation', [], { size })[0]!; }
+
+  /**
+   * Numbers of Poisson's distribution, i32: by its inverse for rates below 10, by transformed
+   * rejection (Hörmann, 1993) for others. −1 where the rate is negative or NaN.
+   *
+   * - C1: the element type of rate is float
+   * - C2: key is u32[2]
+   */
+  randomPoisson(key: Operand): Value { return this.apply('random_poisson', [key])[0]!; }
 
   /**
    * Normal numbers of those in [low, high], √2·erfinv of a uniform number between
@@ -1957,6 +1995,20 @@ export abstract class ValueOps {
    * - C2: the operands have one shape, which is that of the result
    */
   rsqrt(): Value { return this.apply('rsqrt', [])[0]!; }
+
+  /**
+   * A token for each row of logits, [..., tokens], i32: drawn by the probabilities
+   * softmax(logits/temperature) of the top_k tokens with the largest logits (0: of all), and of
+   * the fewest of these whose probabilities make up top_p; of tokens with equal logits all stay.
+   * A temperature of 0 takes the most likely one.
+   *
+   * - C1: the element type of logits is float
+   * - C2: logits have rank 1 or more and a last axis that is not empty; key is u32[2]
+   * - C3: temperature and top_k are not negative, top_p is in (0, 1]
+   *
+   * If not given, `temperature` is 1, `topK` is 0, `topP` is 1.
+   */
+  sampleToken(key: Operand, attributes: { temperature?: number; topK?: number; topP?: number } = {}): Value { return this.apply('sample_token', [key], attributes)[0]!; }
 
   /**
    * Replaces elements of the operand at index tuples by updates: of several for one element the
