@@ -33,6 +33,41 @@ export abstract class ValueOps {
   acosh(): Value { return this.apply('acosh', [])[0]!; }
 
   /**
+   * layer_norm of x over its last axis, or with rms its rms_norm, times 1 + scale, plus shift,
+   * which are made of what the layer is conditioned on (Peebles and Xie, DiT). The seed system's
+   * AdaLayerNorm.
+   *
+   * - C1: the element type of x is float
+   * - C2: scale and shift have the element type of x and broadcast to it
+   * - C3: epsilon is not negative
+   *
+   * If not given, `rms` is false, `epsilon` is 1e-05.
+   */
+  adaNorm(scale: Operand, shift: Operand, attributes: { rms?: boolean; epsilon?: number } = {}): Value { return this.apply('ada_norm', [scale, shift], attributes)[0]!; }
+
+  /**
+   * The mean of windows that make the spatial axes of x, those between the first and the last,
+   * of the given sizes: window i of m over n elements goes from ⌊i·n/m⌋ to
+   * ⌈(i+1)·n/m⌉, as in PyTorch.
+   *
+   * - C1: the element type of x is float
+   * - C2: x has rank 3 or more and constant spatial axes, not empty
+   * - C3: sizes has an entry for each of them, positive
+   */
+  adaptiveAvgPool(sizes: readonly number[]): Value { return this.apply('adaptive_avg_pool', [], { sizes })[0]!; }
+
+  /**
+   * The largest element of windows that make the spatial axes of x, those between the first and
+   * the last, of the given sizes: window i of m over n elements goes from ⌊i·n/m⌋ to
+   * ⌈(i+1)·n/m⌉, as in PyTorch.
+   *
+   * - C1: the element type of x is float
+   * - C2: x has rank 3 or more and constant spatial axes, not empty
+   * - C3: sizes has an entry for each of them, positive
+   */
+  adaptiveMaxPool(sizes: readonly number[]): Value { return this.apply('adaptive_max_pool', [], { sizes })[0]!; }
+
+  /**
    * x + y. Integers wrap.
    *
    * - C1: the operands have one element type, which is signed, unsigned, float or complex
@@ -497,6 +532,23 @@ export abstract class ValueOps {
    * If not given, `axis` is 1, `labelSmoothing` is 0.
    */
   crossEntropyLoss(labels: Operand, weight?: Operand, attributes: { reduction?: string; axis?: number; ignored?: readonly number[]; labelSmoothing?: number } = {}): Value { return this.apply('cross_entropy_loss', [labels, weight], attributes)[0]!; }
+
+  /**
+   * The negative logarithm of the probability of labels, summed over all ways to spread them
+   * over a sequence with repetitions and blanks between (Graves et al., Connectionist Temporal
+   * Classification): for logarithms of probabilities [time, batch, classes], labels i32[batch,
+   * most], and how many steps and labels of each sequence count, i32[batch]. By reduction, the
+   * result is the mean (the default) of the losses over their numbers of labels, the sum, or the
+   * loss of each, as in PyTorch. It is computed in f32 for narrower types.
+   *
+   * - C1: the element type of logs is float
+   * - C2: the operands have the types stated
+   * - C3: a label that counts is a class other than blank
+   * - C4: reduction is "mean", "sum" or "none"; blank is a class
+   *
+   * If not given, `blank` is 0, `zeroInfinity` is false.
+   */
+  ctcLoss(labels: Operand, times: Operand, lengths: Operand, attributes: { reduction?: string; blank?: number; zeroInfinity?: boolean } = {}): Value { return this.apply('ctc_loss', [labels, times, lengths], attributes)[0]!; }
 
   /**
    * The logarithm of the sum of the exponentials of all elements up to each element along an
@@ -1540,6 +1592,32 @@ export abstract class ValueOps {
   padMode(attributes: { low: readonly number[]; high: readonly number[]; mode?: string; value?: number }): Value { return this.apply('pad_mode', [], attributes)[0]!; }
 
   /**
+   * Channels made places: [batch, height, width, channels·factor²] becomes [batch,
+   * height·factor, width·factor, channels] (Shi et al.). Channels are in PyTorch's order:
+   * first those of the small image, then rows, then columns.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C2: x has rank 4
+   * - C3: factor is positive, and its square divides the channels
+   *
+   * If not given, `factor` is 2.
+   */
+  pixelShuffle(factor?: number): Value { return this.apply('pixel_shuffle', [], { factor })[0]!; }
+
+  /**
+   * Places made channels, the inverse of pixel_shuffle: [batch, height·factor, width·factor,
+   * channels] becomes [batch, height, width, channels·factor²]. Channels are in PyTorch's
+   * order: first those of the small image, then rows, then columns.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C2: x has rank 4
+   * - C3: factor is positive and divides height and width
+   *
+   * If not given, `factor` is 2.
+   */
+  pixelUnshuffle(factor?: number): Value { return this.apply('pixel_unshuffle', [], { factor })[0]!; }
+
+  /**
    * x to the power y: 1 for y = 0 and any x, NaN for a negative x unless y is whole. The
    * derivative by y at 0^0 is 0.
    *
@@ -2562,6 +2640,18 @@ export abstract class ValueOps {
    * - C3: x and y have as many elements
    */
   vdot(y: Operand): Value { return this.apply('vdot', [y])[0]!; }
+
+  /**
+   * v·g/‖v‖, with a norm over all axes but one and a g for each place along that (Salimans
+   * and Kingma, Weight Normalization).
+   *
+   * - C1: the element type of v is float
+   * - C2: axis is an axis of v
+   * - C3: g has the element type of v and an element for each place along the axis
+   *
+   * If not given, `axis` is the last one.
+   */
+  weightNorm(g: Operand, axis?: number): Value { return this.apply('weight_norm', [g], { axis })[0]!; }
 
   /**
    * Shows x as windows that slide along some of its axes. Each of these axes becomes one of
