@@ -1619,7 +1619,8 @@ export abstract class ValueOps {
 
   /**
    * x to the power y: 1 for y = 0 and any x, NaN for a negative x unless y is whole. The
-   * derivative by y at 0^0 is 0.
+   * derivative by y at 0^0 is 0. Where x is 0 and y below 1 the derivative by x is infinite, and
+   * that of it by y NaN, as in JAX; by y first it is −∞.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
