@@ -372,6 +372,16 @@ export abstract class ValueOps {
   checkIndex(attributes: { bound?: readonly Dim[]; what?: string } = {}): Value { return this.apply('check_index', [], attributes)[0]!; }
 
   /**
+   * The lower triangular matrix l with a positive diagonal for which l·lᵀ is the symmetric
+   * part (x + xᵀ)/2. It is NaN throughout where that is not positive definite.
+   *
+   * - C1: the operands have one element type, which is f32 or f64
+   * - C2: the operands have rank 2 or more and the same axes before the last two
+   * - C3: the matrices are square
+   */
+  cholesky(): Value { return this.apply('cholesky', [])[0]!; }
+
+  /**
    * x limited to [low, high]: min(max(x, low), high), so high where low > high, and NaN if one
    * is NaN. The derivative by x is 1 inside and at the bounds, 0 outside; that by a bound is 1
    * where it takes the place of x.
@@ -382,12 +392,37 @@ export abstract class ValueOps {
   clamp(low: Operand, high: Operand): Value { return this.apply('clamp', [low, high])[0]!; }
 
   /**
+   * The matrices of the cofactors of square matrices x: the determinant times the transposed
+   * inverse, where there is one, and the derivative of the determinant by the elements of x.
+   * Derivatives at a singular matrix are infinite or NaN.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, which is f32 or f64
+   * - C3: the operands have rank 2 or more and the same axes before the last two
+   * - C4: the matrices are square and have no symbolic size
+   */
+  cofactor(): Value { return this.apply('cofactor', [])[0]!; }
+
+  /**
    * re + im·i.
    *
    * - C1: both operands are f32, or both f64; the result is c64 or c128
    * - C2: the operands have one shape, which is that of the result
    */
   complex(im: Operand): Value { return this.apply('complex', [im])[0]!; }
+
+  /**
+   * The condition numbers of square matrices: the norm of x times that of its inverse. It is Inf
+   * or NaN for a singular one.
+   *
+   * - C1: the element type of x is float
+   * - C2: x is f32 or f64, of rank 2 or more, and has no symbolic size
+   * - C3: order is "fro" (the root of the sum of squares), "nuc" (the sum of the singular
+   *   values), "2" or "-2" (the largest and the smallest of them), "1" or "-1" (the largest and
+   *   the smallest sum of absolute values in a column), or "inf" or "-inf" (in a row)
+   * - C4: the matrices are square and have elements
+   */
+  condNumber(order?: string): Value { return this.apply('cond_number', [], { order })[0]!; }
 
   /**
    * The complex conjugate of x.
@@ -642,6 +677,30 @@ export abstract class ValueOps {
   dequantizeLinear(scale: Operand, zero?: Operand, axis?: number): Value { return this.apply('dequantize_linear', [scale, zero], { axis })[0]!; }
 
   /**
+   * The determinants of square matrices. The first derivative is right for singular matrices
+   * too, of any rank; those of higher order are NaN there.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, which is f32 or f64
+   * - C3: the operands have rank 2 or more and the same axes before the last two
+   * - C4: the matrices are square and have no symbolic size
+   */
+  det(): Value { return this.apply('det', [])[0]!; }
+
+  /**
+   * The discrete Fourier transform along the last axis of numbers re + im·i as a real and an
+   * imaginary part, without a factor: Σⱼ xⱼ·exp(∓2πi·jk/n), with the sign + for the
+   * inverse. Without im the numbers are real. Any length is transformed in O(n·log n)
+   * operations. It is what fft is made of, for devices that have no complex numbers.
+   *
+   * - C1: re and im have one type, whose elements are f32 or f64
+   * - C2: the last axis has no symbolic size
+   *
+   * If not given, `inverse` is false.
+   */
+  dft(im?: Operand, inverse?: boolean): [Value, Value] { return this.apply('dft', [im], { inverse }) as [Value, Value]; }
+
+  /**
    * The square matrices that have the vectors along the last axis of x on a diagonal and are 0
    * beside it.
    *
@@ -723,6 +782,19 @@ export abstract class ValueOps {
   dynamicUpdateSlice(update: Operand, start: Operand): Value { return this.apply('dynamic_update_slice', [update, start])[0]!; }
 
   /**
+   * The eigenvalues w of the symmetric part (x + xᵀ)/2 in ascending order, and the
+   * eigenvectors as the columns of v. An eigenvector v has length 1, and the sum of
+   * vᵢ/(i+√2) over its elements, counted from 0, is not negative. Those of an eigenvalue
+   * that occurs twice can be turned, and have infinite derivatives; derivatives of what depends
+   * on w alone stay right to first order.
+   *
+   * - C1: the operands have one element type, which is f32 or f64
+   * - C2: the operands have rank 2 or more and the same axes before the last two
+   * - C3: the matrices are square and have no symbolic size
+   */
+  eigh(): [Value, Value] { return this.apply('eigh', []) as [Value, Value]; }
+
+  /**
    * x where x > 0 and alpha·(e^x − 1) elsewhere.
    *
    * - C1: the element type of x is float
@@ -789,6 +861,18 @@ export abstract class ValueOps {
   exp2(): Value { return this.apply('exp2', [])[0]!; }
 
   /**
+   * The exponentials of square matrices, by a Padé approximant of degree 13 of x/2ˢ that is
+   * squared s times, 16 times at most: NaN where the largest sum of absolute values in a column
+   * is more than 3.5e5.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, which is f32 or f64
+   * - C3: the operands have rank 2 or more and the same axes before the last two
+   * - C4: the matrices are square and have no symbolic size
+   */
+  expm(): Value { return this.apply('expm', [])[0]!; }
+
+  /**
    * e^x − 1, accurate also near 0.
    *
    * - C1: the operands have one element type, which is float
@@ -826,6 +910,31 @@ export abstract class ValueOps {
    * If not given, `bits` is 8, `factor` is 1.
    */
   fakeQuantLsq(scale: Operand, attributes: { bits?: number; axes?: readonly number[]; factor?: number } = {}): Value { return this.apply('fake_quant_lsq', [scale], attributes)[0]!; }
+
+  /**
+   * The discrete Fourier transform along some axes, of any length: Σⱼ xⱼ·exp(-2πi·jk/n)
+   * along each, with the sign + for the inverse. The seed system's names are Fft and
+   * FftButterflyStage.
+   *
+   * - C1: the element type of x is complex
+   * - C2: axes are distinct axes of x
+   * - C3: the axes have elements, and no symbolic size
+   * - C4: norm says what is divided by the number n of elements: "backward" the inverse,
+   *   "forward" the transform, "ortho" both by √n
+   *
+   * If not given, `inverse` is false.
+   */
+  fft(attributes: { axes?: readonly number[]; inverse?: boolean; norm?: string } = {}): Value { return this.apply('fft', [], attributes)[0]!; }
+
+  /**
+   * Moves frequency 0 to the middle of some axes, and back to their start with inverse.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C2: axes are distinct axes of x, without symbolic sizes
+   *
+   * If not given, `axes` is all axes, `inverse` is false.
+   */
+  fftshift(attributes: { axes?: readonly number[]; inverse?: boolean } = {}): Value { return this.apply('fftshift', [], attributes)[0]!; }
 
   /**
    * The elements of x in row-major order with the axes from one on joined. A value of rank 0
@@ -1104,6 +1213,30 @@ export abstract class ValueOps {
   instanceNorm(scale?: Operand, bias?: Operand, epsilon?: number): Value { return this.apply('instance_norm', [scale, bias], { epsilon })[0]!; }
 
   /**
+   * The inverses of square matrices; infinities or NaN for a singular one.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, which is f32 or f64
+   * - C3: the operands have rank 2 or more and the same axes before the last two
+   */
+  inv(): Value { return this.apply('inv', [])[0]!; }
+
+  /**
+   * The inverse of rfft, of length elements along an axis: the frequencies beyond those given
+   * are their conjugates, and the imaginary parts of those that are their own conjugates count
+   * as 0.
+   *
+   * - C1: the element type of x is complex
+   * - C2: axis is an axis of x
+   * - C3: length is positive and the axis has length/2 + 1 elements
+   * - C4: norm says what is divided by the number n of elements: "backward" the inverse,
+   *   "forward" the transform, "ortho" both by √n
+   *
+   * If not given, `axis` is the last one.
+   */
+  irfft(attributes: { axis?: number; length?: number; norm?: string } = {}): Value { return this.apply('irfft', [], attributes)[0]!; }
+
+  /**
    * Whether x is neither infinite nor NaN.
    *
    * - C1: the operands have one element type, which is float
@@ -1125,6 +1258,19 @@ export abstract class ValueOps {
    * - C2: the operands have one shape, which is that of the result
    */
   isNan(): Value { return this.apply('is_nan', [])[0]!; }
+
+  /**
+   * The signal whose frames, times the window, have these transforms, or the nearest one: frames
+   * laid over each other and divided by the sum of the squares of the window there, which must
+   * not be 0.
+   *
+   * - C1: re and im have one type, [..., frames, n/2 + 1], of f32 or f64; window is of its
+   *   element type and has one axis, of n elements
+   * - C2: hop is positive and length is not more than the frames cover
+   *
+   * If not given, `hop` is 1, `center` is true, `length` is 0.
+   */
+  istft(im: Operand, window: Operand, attributes: { hop?: number; center?: boolean; length?: number } = {}): Value { return this.apply('istft', [im, window], attributes)[0]!; }
 
   /**
    * target·(log(target) − x), 0 where the target is 0: the Kullback–Leibler divergence of
@@ -1241,6 +1387,20 @@ export abstract class ValueOps {
   log2(): Value { return this.apply('log2', [])[0]!; }
 
   /**
+   * The logarithms of the energies that filters let through in each frame of a signal:
+   * log(max(|stft|²·filtersᵀ, floor)), [..., frames, filters]. Gradients go to the filters
+   * too.
+   *
+   * - C1: x is f32 or f64, window and filters are of its type: [n] and [filters, n/2 + 1]
+   * - C2: frames have the length n of the window, hop is positive, and there is at least one
+   *   frame; with center, the signal is longer than n/2
+   * - C3: floor is positive
+   *
+   * If not given, `hop` is 1, `center` is true, `floor` is 1e-10.
+   */
+  logMel(window: Operand, filters: Operand, attributes: { hop?: number; center?: boolean; floor?: number } = {}): Value { return this.apply('log_mel', [window, filters], attributes)[0]!; }
+
+  /**
    * log(sigmoid(x)), which is −softplus(−x).
    *
    * - C1: the element type of x is float
@@ -1314,12 +1474,46 @@ export abstract class ValueOps {
   lstm(h: Operand, c: Operand, weights: readonly Operand[] = [], attributes: { bidirectional?: boolean; relu?: boolean } = {}): [Value, Value, Value] { return this.apply('lstm', [h, c, ...weights], attributes) as [Value, Value, Value]; }
 
   /**
+   * The x of least length among those for which a·x - b is shortest, column by column. Singular
+   * values of a up to cutoff times the largest one count as 0.
+   *
+   * - C1: the element type of a is float
+   * - C2: the operands are f32 or f64, of rank 2 or more, and have no symbolic size
+   * - C3: the matrices of a have as many rows as those of b
+   *
+   * If not given, `cutoff` is -1.
+   */
+  lstsq(b: Operand, cutoff?: number): Value { return this.apply('lstsq', [b], { cutoff })[0]!; }
+
+  /**
    * Whether x < y, false if one is NaN.
    *
    * - C1: the operands have one element type, which is signed, unsigned or float
    * - C2: the operands have one shape, which is that of the result
    */
   lt(y: Operand): Value { return this.apply('lt', [y])[0]!; }
+
+  /**
+   * The factors of the rows of x in another order: l·u = x[permutation], found with partial
+   * pivoting. The first result holds u in its upper triangle and l, whose diagonal is 1, below
+   * it; pivots[i] is the row that row i was exchanged with in step i, both i32. Of equally large
+   * pivots the first is taken; a column without any but 0 is left as it is.
+   *
+   * - C1: the operands have one element type, which is f32 or f64
+   * - C2: the operands have rank 2 or more and the same axes before the last two
+   * - C3: the matrices have no symbolic size
+   */
+  lu(): [Value, Value, Value] { return this.apply('lu', []) as [Value, Value, Value]; }
+
+  /**
+   * The x for which a·x + x·a = c, where a is the symmetric part of the matrix given and is to
+   * be positive definite.
+   *
+   * - C1: the operands have one element type, which is f32 or f64
+   * - C2: the operands have rank 2 or more and the same axes before the last two
+   * - C3: the matrices are square, of one size that is not symbolic
+   */
+  lyapunov(c: Operand): Value { return this.apply('lyapunov', [c])[0]!; }
 
   /**
    * The absolute error |x − target|. The derivative where they are equal is 0. By reduction,
@@ -1330,6 +1524,42 @@ export abstract class ValueOps {
    * - C3: reduction is "mean", "sum" or "none"
    */
   mae(target: Operand, reduction?: string): Value { return this.apply('mae', [target], { reduction })[0]!; }
+
+  /**
+   * The norms of matrices. Those of matrices without elements are 0, but there is no smallest of
+   * nothing.
+   *
+   * - C1: the element type of x is float
+   * - C2: x is f32 or f64, of rank 2 or more, and has no symbolic size
+   * - C3: order is "fro" (the root of the sum of squares), "nuc" (the sum of the singular
+   *   values), "2" or "-2" (the largest and the smallest of them), "1" or "-1" (the largest and
+   *   the smallest sum of absolute values in a column), or "inf" or "-inf" (in a row)
+   */
+  matrixNorm(order?: string): Value { return this.apply('matrix_norm', [], { order })[0]!; }
+
+  /**
+   * Powers of square matrices by repeated squaring; those of the inverse for a negative
+   * exponent, and identity matrices for 0.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, which is f32 or f64
+   * - C3: the operands have rank 2 or more and the same axes before the last two
+   * - C4: the matrices are square and have no symbolic size
+   *
+   * If not given, `exponent` is 1.
+   */
+  matrixPower(exponent?: number): Value { return this.apply('matrix_power', [], { exponent })[0]!; }
+
+  /**
+   * How many singular values of each matrix are larger than cutoff times the largest one, as
+   * i32.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands are f32 or f64, of rank 2 or more, and have no symbolic size
+   *
+   * If not given, `cutoff` is -1.
+   */
+  matrixRank(cutoff?: number): Value { return this.apply('matrix_rank', [], { cutoff })[0]!; }
 
   /**
    * The larger of x and y, NaN if one is NaN. Where they are equal each has derivative 1/2.
@@ -1592,6 +1822,17 @@ export abstract class ValueOps {
   padMode(attributes: { low: readonly number[]; high: readonly number[]; mode?: string; value?: number }): Value { return this.apply('pad_mode', [], attributes)[0]!; }
 
   /**
+   * The Moore-Penrose inverses of matrices. Singular values up to cutoff times the largest one
+   * count as 0; the derivative is that along which the rank stays the same.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands are f32 or f64, of rank 2 or more, and have no symbolic size
+   *
+   * If not given, `cutoff` is -1.
+   */
+  pinv(cutoff?: number): Value { return this.apply('pinv', [], { cutoff })[0]!; }
+
+  /**
    * Channels made places: [batch, height, width, channels·factor²] becomes [batch,
    * height·factor, width·factor, channels] (Shi et al.). Channels are in PyTorch's order:
    * first those of the small image, then rows, then columns.
@@ -1668,6 +1909,22 @@ export abstract class ValueOps {
    * If not given, `xZero` is 0, `wZero` is 0, `outZero` is 0, `mult` is 1, `dtype` is 'i8'.
    */
   qmatmul(w: Operand, bias?: Operand, attributes: { xZero?: number; wZero?: number; outZero?: number; mult?: number; dtype?: DType } = {}): Value { return this.apply('qmatmul', [w, bias], attributes)[0]!; }
+
+  /**
+   * q with orthonormal columns and an upper triangular r with q·r = x, by Householder's
+   * reflections, whose signs are LAPACK's: r has a negative diagonal where x has a positive one,
+   * and the diagonal of x where nothing lies below. For m by n elements and k = min(m, n), q is
+   * m by k and r k by n; with full they are m by m and m by n. A full factor of more rows than
+   * columns has no derivative, and where the first k columns are linearly dependent it is
+   * infinite or NaN.
+   *
+   * - C1: the operands have one element type, which is f32 or f64
+   * - C2: the operands have rank 2 or more and the same axes before the last two
+   * - C3: the matrices have no symbolic size
+   *
+   * If not given, `full` is false.
+   */
+  qr(full?: boolean): [Value, Value] { return this.apply('qr', [], { full }) as [Value, Value]; }
 
   /**
    * The number along an axis that a share q of the elements is below, by a straight line between
@@ -1984,6 +2241,21 @@ export abstract class ValueOps {
    * If not given, `axes` is all axes.
    */
   reverse(axes?: readonly number[]): Value { return this.apply('reverse', [], { axes })[0]!; }
+
+  /**
+   * The discrete Fourier transform of real numbers along an axis of n elements: frequencies 0 to
+   * n/2, of which those beyond are the conjugates.
+   *
+   * - C1: the element type of x is float
+   * - C2: x is f32 or f64, the result c64 or c128
+   * - C3: axis is an axis of x
+   * - C4: the axes have elements, and no symbolic size
+   * - C5: norm says what is divided by the number n of elements: "backward" the inverse,
+   *   "forward" the transform, "ortho" both by √n
+   *
+   * If not given, `axis` is the last one.
+   */
+  rfft(attributes: { axis?: number; length?: number; norm?: string } = {}): Value { return this.apply('rfft', [], attributes)[0]!; }
 
   /**
    * x / √(mean(x²) + epsilon) over the last axes, times scale (Zhang and Sennrich, Root Mean
@@ -2326,6 +2598,16 @@ export abstract class ValueOps {
   slice(attributes: { start: readonly Dim[]; size: readonly Dim[]; stride: readonly number[] }): Value { return this.apply('slice', [], attributes)[0]!; }
 
   /**
+   * The signs of the determinants of square matrices, and the logarithms of their absolute
+   * values: 0 and -Inf for a singular one.
+   *
+   * - C1: the operands have one element type, which is f32 or f64
+   * - C2: the operands have rank 2 or more and the same axes before the last two
+   * - C3: the matrices are square and have no symbolic size
+   */
+  slogdet(): [Value, Value] { return this.apply('slogdet', []) as [Value, Value]; }
+
+  /**
    * huber divided by delta, which PyTorch calls beta: |e| − delta/2 beyond delta. By
    * reduction, the result is the mean (the default) or the sum over all elements, or each by
    * itself.
@@ -2382,6 +2664,19 @@ export abstract class ValueOps {
   softsign(): Value { return this.apply('softsign', [])[0]!; }
 
   /**
+   * The x for which a·x = b, or aᵀ·x = b with transpose_a. A singular a gives infinities or
+   * NaN.
+   *
+   * - C1: the operands have one element type, which is f32 or f64
+   * - C2: the operands have rank 2 or more and the same axes before the last two
+   * - C3: the matrices of a are square, and have as many rows as those of b
+   * - C4: they have no symbolic size
+   *
+   * If not given, `transposeA` is false.
+   */
+  solve(b: Operand, transposeA?: boolean): Value { return this.apply('solve', [b], { transposeA })[0]!; }
+
+  /**
    * The elements of x along an axis in ascending or descending order, and those of each payload
    * in the order of x. Equal elements, such as 0 and -0, stay in their order; NaNs come last.
    *
@@ -2392,6 +2687,29 @@ export abstract class ValueOps {
    * If not given, `axis` is the last one, `descending` is false.
    */
   sort(payloads: readonly Operand[] = [], attributes: { axis?: number; descending?: boolean } = {}): Value[] { return this.apply('sort', [...payloads], attributes); }
+
+  /**
+   * The logarithms of the symmetric parts of matrices, which are to be positive definite: NaN
+   * where an eigenvalue is negative. Derivatives are right where several are equal.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, which is f32 or f64
+   * - C3: the operands have rank 2 or more and the same axes before the last two
+   * - C4: the matrices are square and have no symbolic size
+   */
+  spdLogm(): Value { return this.apply('spd_logm', [])[0]!; }
+
+  /**
+   * The symmetric positive definite square roots of the symmetric parts of matrices. NaN where
+   * an eigenvalue is negative; the derivative is infinite where one is 0, and right where
+   * several are equal.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, which is f32 or f64
+   * - C3: the operands have rank 2 or more and the same axes before the last two
+   * - C4: the matrices are square and have no symbolic size
+   */
+  spdSqrtm(): Value { return this.apply('spd_sqrtm', [])[0]!; }
 
   /**
    * The parts of x, of the given sizes, that follow each other along an axis.
@@ -2456,6 +2774,18 @@ export abstract class ValueOps {
   std(attributes: { axes?: readonly number[]; correction?: number; keepDims?: boolean } = {}): Value { return this.apply('std', [], attributes)[0]!; }
 
   /**
+   * The Fourier transforms of frames of a signal times a window, as real and imaginary parts:
+   * [..., frames, n/2 + 1], not scaled.
+   *
+   * - C1: x is f32 or f64, window is of its type and has one axis
+   * - C2: frames have the length n of the window, hop is positive, and there is at least one
+   *   frame; with center, the signal is longer than n/2
+   *
+   * If not given, `hop` is 1, `center` is true.
+   */
+  stft(window: Operand, attributes: { hop?: number; center?: boolean } = {}): [Value, Value] { return this.apply('stft', [window], attributes) as [Value, Value]; }
+
+  /**
    * x itself, with derivative 0.
    *
    * - C1: the element type is bool, signed, unsigned, float or complex
@@ -2470,6 +2800,23 @@ export abstract class ValueOps {
    * - C2: the operands have one shape, which is that of the result
    */
   sub(y: Operand): Value { return this.apply('sub', [y])[0]!; }
+
+  /**
+   * u, s and vt with u·diag(s)·vt = x: the singular values s in descending order, the columns
+   * of u and the rows of vt orthonormal. Of a row v of vt the sum of vᵢ/(i+√2) over its
+   * elements, counted from 0, is not negative. For m by n elements and k = min(m, n), u is m by
+   * k and vt k by n; with full they are square. Vectors of equal singular values, those of 0 and
+   * those beyond k can be turned: derivatives of u and vt are infinite at such values, and full
+   * factors that are not square have none. Derivatives of s alone stay right to first order; at
+   * 0 those of s are of one side.
+   *
+   * - C1: the operands have one element type, which is f32 or f64
+   * - C2: the operands have rank 2 or more and the same axes before the last two
+   * - C3: the matrices have no symbolic size
+   *
+   * If not given, `full` is false.
+   */
+  svd(full?: boolean): [Value, Value, Value] { return this.apply('svd', [], { full }) as [Value, Value, Value]; }
 
   /**
    * x with two of its axes in each other's place.
@@ -2574,6 +2921,20 @@ export abstract class ValueOps {
   transpose(perm: readonly number[]): Value { return this.apply('transpose', [], { perm })[0]!; }
 
   /**
+   * The x for which a·x = b with left_side, x·a = b without, where a is a triangle of the
+   * matrix given and the other elements are not read. With transpose_a it is aᵀ that x is
+   * multiplied by. A zero on the diagonal gives infinities or NaN.
+   *
+   * - C1: the operands have one element type, which is f32 or f64
+   * - C2: the operands have rank 2 or more and the same axes before the last two
+   * - C3: the matrices of a are square, and fit those of b
+   *
+   * If not given, `leftSide` is false, `lower` is false, `transposeA` is false, `unitDiagonal`
+   * is false.
+   */
+  triangularSolve(b: Operand, attributes: { leftSide?: boolean; lower?: boolean; transposeA?: boolean; unitDiagonal?: boolean } = {}): Value { return this.apply('triangular_solve', [b], attributes)[0]!; }
+
+  /**
    * x with 0 above a diagonal.
    *
    * - C1: the element type of x is bool, signed, unsigned, float or complex
@@ -2653,6 +3014,21 @@ export abstract class ValueOps {
    * If not given, `axis` is the last one.
    */
   weightNorm(g: Operand, axis?: number): Value { return this.apply('weight_norm', [g], { axis })[0]!; }
+
+  /**
+   * The power spectral density of real signals by Welch's method: the mean, over frames whose
+   * own mean is taken off, of the squares of their transforms times a window, divided by rate
+   * and the sum of the window's squares, and doubled for frequencies that stand for two. [...,
+   * n/2 + 1], as SciPy's signal.welch with its defaults.
+   *
+   * - C1: x is f32 or f64, window is of its type and has one axis
+   * - C2: frames have the length n of the window, hop is positive, and there is at least one
+   *   frame; with center, the signal is longer than n/2
+   * - C3: rate is positive
+   *
+   * If not given, `hop` is 1, `rate` is 1.
+   */
+  welch(window: Operand, attributes: { hop?: number; rate?: number } = {}): Value { return this.apply('welch', [window], attributes)[0]!; }
 
   /**
    * Shows x as windows that slide along some of its axes. Each of these axes becomes one of
@@ -2751,6 +3127,18 @@ export abstract class BuilderOps {
   iota(attributes: { dtype?: DType; axis?: number; shape: readonly Dim[] }): Value { return this.apply('iota', [], attributes)[0]!; }
 
   /**
+   * Triangular filters evenly spaced on the mel scale, [filters, length/2 + 1]: weights of the
+   * frequencies of a transform of length elements. As librosa's filters.mel.
+   *
+   * - C1: filters and length are positive
+   * - C2: 0 ≤ low < high ≤ rate/2, all finite
+   * - C3: dtype is a float type
+   *
+   * If not given, `low` is 0, `htk` is false, `area` is true, `dtype` is 'f32'.
+   */
+  melFilterbank(attributes: { filters: number; length: number; rate: number; low?: number; high: number; htk?: boolean; area?: boolean; dtype?: DType }): Value { return this.apply('mel_filterbank', [], attributes)[0]!; }
+
+  /**
    * The vectors repeated along each other's axes: result k has an axis for each vector, in their
    * order, and differs along axis k alone.
    *
@@ -2769,6 +3157,19 @@ export abstract class BuilderOps {
    * If not given, `axis` is the last one.
    */
   stack(operands: readonly Operand[], axis?: number): Value { return this.apply('stack', operands, { axis })[0]!; }
+
+  /**
+   * The elements of a window, by SciPy's names and definitions; with symmetric the last one is
+   * equal to the first, and otherwise it is one period.
+   *
+   * - C1: kind is "boxcar", "hann", "hamming", "blackman", "nuttall", "blackmanharris",
+   *   "bartlett" or "kaiser"
+   * - C2: length is not negative
+   * - C3: dtype is a float type
+   *
+   * If not given, `length` is 0, `symmetric` is false, `beta` is 0, `dtype` is 'f32'.
+   */
+  window(attributes: { kind?: string; length?: number; symmetric?: boolean; beta?: number; dtype?: DType } = {}): Value { return this.apply('window', [], attributes)[0]!; }
 
   /**
    * Which keys queries see, bool[queries, keys], for attention: from left keys before their own
