@@ -1192,6 +1192,21 @@ export abstract class ValueOps {
   hypot(y: Operand): Value { return this.apply('hypot', [y])[0]!; }
 
   /**
+   * The modified Bessel function of the first kind and order 0 times e^(−|x|). The derivative
+   * at 0, a kink, is 0.
+   *
+   * - C1: the element type of x is float
+   */
+  i0e(): Value { return this.apply('i0e', [])[0]!; }
+
+  /**
+   * The modified Bessel function of the first kind and order 1 times e^(−|x|).
+   *
+   * - C1: the element type of x is float
+   */
+  i1e(): Value { return this.apply('i1e', [])[0]!; }
+
+  /**
    * The imaginary part of x.
    *
    * - C1: the operand is c64 or c128; the result is f32 or f64
@@ -1857,6 +1872,17 @@ export abstract class ValueOps {
    * If not given, `factor` is 2.
    */
   pixelUnshuffle(factor?: number): Value { return this.apply('pixel_unshuffle', [], { factor })[0]!; }
+
+  /**
+   * The derivative of some order of digamma: for order 1 ψ′(x), and so on. NaN where x is not
+   * positive.
+   *
+   * - C1: the element type of x is float
+   * - C2: order is from 1 to 20
+   *
+   * If not given, `order` is 1.
+   */
+  polygamma(order?: number): Value { return this.apply('polygamma', [], { order })[0]!; }
 
   /**
    * x to the power y: 1 for y = 0 and any x, NaN for a negative x unless y is whole. The
