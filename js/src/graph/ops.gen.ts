@@ -1856,7 +1856,7 @@ export abstract class ValueOps {
    * height·factor, width·factor, channels] (Shi et al.). Channels are in PyTorch's order:
    * first those of the small image, then rows, then columns.
    *
-   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: x has rank 4
    * - C3: factor is positive, and its square divides the channels
    *
@@ -1869,7 +1869,7 @@ export abstract class ValueOps {
    * channels] becomes [batch, height, width, channels·factor²]. Channels are in PyTorch's
    * order: first those of the small image, then rows, then columns.
    *
-   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: x has rank 4
    * - C3: factor is positive and divides height and width
    *
