@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"native/safetensors", "native/backendtest", "native/cpu", "native/cuda", "webgpu/exec", "webgpu/conformance"},
 	{"webgpu", "wasm"},
 	{""}, // the root
-	{"demo", "js", "build", "native/rlx"},
+	{"demo", "js", "build", "native/rlx", "native/opsdoc"},
 }
 
 const module = "github.com/rlx-go/rlx"

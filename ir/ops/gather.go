@@ -19,6 +19,9 @@ const (
 	// OutsideClip takes the nearest index inside. Along an empty axis there is
 	// none: gather gives the fill value and a scatter leaves the update out.
 	OutsideClip = "clip"
+	// OutsideWrap makes [Take] and [TakeAlongAxis] count on from the other end:
+	// -1 is the last element, and so is that after the size of the axis less 1.
+	OutsideWrap = "wrap"
 )
 
 // IndexedAxes say how index tuples address an operand. The last axis of the
@@ -102,7 +105,7 @@ func (a IndexedAxes) normal(x, indices ir.Value, outside string) IndexedAxes {
 
 // Take returns x with one axis replaced by the axes of indices: the slices of x
 // at the indices. An index outside gives what outside says ([OutsideFill] with
-// zeros, [OutsideClip]).
+// zeros, [OutsideClip], [OutsideWrap]).
 func Take(b *ir.Builder, x, indices ir.Value, axis int, outside string) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
@@ -110,6 +113,7 @@ func Take(b *ir.Builder, x, indices ir.Value, axis int, outside string) ir.Value
 	if axis < 0 {
 		axis += x.Rank()
 	}
+	indices, outside = wrapped(b, x, indices, axis, outside)
 	y := Gather(b, x, ExpandDims(b, indices, -1), GatherAttrs{IndexedAxes: IndexedAxes{Axes: []int{axis}, Outside: outside}})
 	if axis == 0 || b.Err() != nil {
 		return y
@@ -129,10 +133,21 @@ func TakeAlongAxis(b *ir.Builder, x, indices ir.Value, axis int, outside string)
 	if axis < 0 {
 		axis += x.Rank()
 	}
+	indices, outside = wrapped(b, x, indices, axis, outside)
 	batch := otherAxes(x.Rank(), []int{axis})
 	return Gather(b, x, ExpandDims(b, indices, -1), GatherAttrs{IndexedAxes: IndexedAxes{
 		Axes: []int{axis}, OperandBatch: batch, IndexBatch: batch, Outside: outside,
 	}})
+}
+
+// wrapped returns what stands for [OutsideWrap] with indices inside: those that
+// leave the size of the axis the same rest.
+func wrapped(b *ir.Builder, x, indices ir.Value, axis int, outside string) (ir.Value, string) {
+	if outside != OutsideWrap || axis < 0 || axis >= x.Rank() {
+		return indices, outside
+	}
+	indices = Convert(b, indices, ir.I32)
+	return Mod(b, indices, DimSize(b, ir.I32, x.Dim(axis))), OutsideFill
 }
 
 // window returns the axes of an operand of some rank that index tuples leave

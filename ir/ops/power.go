@@ -26,7 +26,8 @@ func init() {
 
 func definePow() {
 	defineBinary(binary{
-		op: OpPow, doc: "x to the power y: 1 for y = 0 and any x, NaN for a negative x unless y is whole. The derivative by y at 0^0 is 0.",
+		op: OpPow, doc: "x to the power y: 1 for y = 0 and any x, NaN for a negative x unless y is whole. The derivative by y at 0^0 is 0. " +
+			"Where x is 0 and y below 1 the derivative by x is infinite, and that of it by y NaN, as in JAX; by y first it is −∞.",
 		types: floats, scalar: scalar.Pow, meaning: meaning{float: float2(math.Pow)},
 		slopes: [2]slope2{powByBase, powByExponent},
 		from:   [2]float64{0.3, -2}, to: [2]float64{3, 2},

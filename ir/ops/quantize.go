@@ -120,7 +120,7 @@ func init() {
 			return a.requantized(b, MatMul(b, x, w), in[2:])
 		},
 		samples: func() []ir.Sample {
-			return quantProductSamples(&RequantAttrs{3, -2, 1, 0.01, ir.I8}, []int{5, 7}, []int{7, 3})
+			return quantProductSamples(&RequantAttrs{3, -2, 1, 1. / 64, ir.I8}, []int{5, 7}, []int{7, 3})
 		},
 	})
 	defineComposite(composite{
@@ -143,8 +143,7 @@ func init() {
 		samples: func() []ir.Sample {
 			conv := Conv2DAttrs{Strides: []int{2, 1}, PadLo: []int{1, 0}, PadHi: []int{0, 1}}
 			conv.complete()
-			// 3/128: products with it are exact in f32, so that halves are halves everywhere.
-			return quantProductSamples(&QConv2DAttrs{conv, RequantAttrs{3, -2, 1, 0.0234375, ir.I8}}, []int{2, 4, 3, 2}, []int{2, 2, 2, 3})
+			return quantProductSamples(&QConv2DAttrs{conv, RequantAttrs{3, -2, 1, 1. / 64, ir.I8}}, []int{2, 4, 3, 2}, []int{2, 2, 2, 3})
 		},
 	})
 }

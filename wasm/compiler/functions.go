@@ -21,11 +21,11 @@ func init() {
 		"cross_entropy_mean": {2, 0, func(b *ir.Builder, x []ir.Value, _ []float64) ir.Value {
 			return ops.CrossEntropyMean(b, x[0], x[1])
 		}},
-		"take": {2, 1, func(b *ir.Builder, x []ir.Value, n []float64) ir.Value {
-			return ops.Take(b, x[0], x[1], int(n[0]), ops.OutsideFill)
+		"take": {2, 2, func(b *ir.Builder, x []ir.Value, n []float64) ir.Value {
+			return ops.Take(b, x[0], x[1], int(n[0]), outside(n[1]))
 		}},
-		"take_along_axis": {2, 1, func(b *ir.Builder, x []ir.Value, n []float64) ir.Value {
-			return ops.TakeAlongAxis(b, x[0], x[1], int(n[0]), ops.OutsideFill)
+		"take_along_axis": {2, 2, func(b *ir.Builder, x []ir.Value, n []float64) ir.Value {
+			return ops.TakeAlongAxis(b, x[0], x[1], int(n[0]), outside(n[1]))
 		}},
 		"expand_dims": {1, 1, func(b *ir.Builder, x []ir.Value, n []float64) ir.Value {
 			return ops.ExpandDims(b, x[0], int(n[0]))
@@ -33,6 +33,15 @@ func init() {
 		"random_key": {0, 1, func(b *ir.Builder, _ []ir.Value, n []float64) ir.Value { return ops.Key(b, uint64(n[0])) }},
 		"fold_in":    {2, 0, func(b *ir.Builder, x []ir.Value, _ []float64) ir.Value { return ops.FoldIn(b, x[0], x[1]) }},
 	}
+}
+
+// outside returns what an index outside gives, by its place in the host's list.
+func outside(place float64) string {
+	list := []string{ops.OutsideFill, ops.OutsideClip, ops.OutsideWrap}
+	if i := int(place); i >= 0 && i < len(list) {
+		return list[i]
+	}
+	return "unknown"
 }
 
 // callFunction (builder, name, values, numbers) → value.

@@ -33,6 +33,41 @@ export abstract class ValueOps {
   acosh(): Value { return this.apply('acosh', [])[0]!; }
 
   /**
+   * layer_norm of x over its last axis, or with rms its rms_norm, times 1 + scale, plus shift,
+   * which are made of what the layer is conditioned on (Peebles and Xie, DiT). The seed system's
+   * AdaLayerNorm.
+   *
+   * - C1: the element type of x is float
+   * - C2: scale and shift have the element type of x and broadcast to it
+   * - C3: epsilon is not negative
+   *
+   * If not given, `rms` is false, `epsilon` is 1e-05.
+   */
+  adaNorm(scale: Operand, shift: Operand, attributes: { rms?: boolean; epsilon?: number } = {}): Value { return this.apply('ada_norm', [scale, shift], attributes)[0]!; }
+
+  /**
+   * The mean of windows that make the spatial axes of x, those between the first and the last,
+   * of the given sizes: window i of m over n elements goes from ⌊i·n/m⌋ to
+   * ⌈(i+1)·n/m⌉, as in PyTorch.
+   *
+   * - C1: the element type of x is float
+   * - C2: x has rank 3 or more and constant spatial axes, not empty
+   * - C3: sizes has an entry for each of them, positive
+   */
+  adaptiveAvgPool(sizes: readonly number[]): Value { return this.apply('adaptive_avg_pool', [], { sizes })[0]!; }
+
+  /**
+   * The largest element of windows that make the spatial axes of x, those between the first and
+   * the last, of the given sizes: window i of m over n elements goes from ⌊i·n/m⌋ to
+   * ⌈(i+1)·n/m⌉, as in PyTorch.
+   *
+   * - C1: the element type of x is float
+   * - C2: x has rank 3 or more and constant spatial axes, not empty
+   * - C3: sizes has an entry for each of them, positive
+   */
+  adaptiveMaxPool(sizes: readonly number[]): Value { return this.apply('adaptive_max_pool', [], { sizes })[0]!; }
+
+  /**
    * x + y. Integers wrap.
    *
    * - C1: the operands have one element type, which is signed, unsigned, float or complex
@@ -534,6 +569,23 @@ export abstract class ValueOps {
    * If not given, `axis` is 1, `labelSmoothing` is 0.
    */
   crossEntropyLoss(labels: Operand, weight?: Operand, attributes: { reduction?: string; axis?: number; ignored?: readonly number[]; labelSmoothing?: number } = {}): Value { return this.apply('cross_entropy_loss', [labels, weight], attributes)[0]!; }
+
+  /**
+   * The negative logarithm of the probability of labels, summed over all ways to spread them
+   * over a sequence with repetitions and blanks between (Graves et al., Connectionist Temporal
+   * Classification): for logarithms of probabilities [time, batch, classes], labels i32[batch,
+   * most], and how many steps and labels of each sequence count, i32[batch]. By reduction, the
+   * result is the mean (the default) of the losses over their numbers of labels, the sum, or the
+   * loss of each, as in PyTorch. It is computed in f32 for narrower types.
+   *
+   * - C1: the element type of logs is float
+   * - C2: the operands have the types stated
+   * - C3: a label that counts is a class other than blank
+   * - C4: reduction is "mean", "sum" or "none"; blank is a class
+   *
+   * If not given, `blank` is 0, `zeroInfinity` is false.
+   */
+  ctcLoss(labels: Operand, times: Operand, lengths: Operand, attributes: { reduction?: string; blank?: number; zeroInfinity?: boolean } = {}): Value { return this.apply('ctc_loss', [labels, times, lengths], attributes)[0]!; }
 
   /**
    * The logarithm of the sum of the exponentials of all elements up to each element along an
@@ -1141,6 +1193,21 @@ export abstract class ValueOps {
    * - C2: the operands have one element type, and are broadcast against each other
    */
   hypot(y: Operand): Value { return this.apply('hypot', [y])[0]!; }
+
+  /**
+   * The modified Bessel function of the first kind and order 0 times e^(−|x|). The derivative
+   * at 0, a kink, is 0.
+   *
+   * - C1: the element type of x is float
+   */
+  i0e(): Value { return this.apply('i0e', [])[0]!; }
+
+  /**
+   * The modified Bessel function of the first kind and order 1 times e^(−|x|).
+   *
+   * - C1: the element type of x is float
+   */
+  i1e(): Value { return this.apply('i1e', [])[0]!; }
 
   /**
    * The imaginary part of x.
@@ -1785,8 +1852,46 @@ export abstract class ValueOps {
   pinv(cutoff?: number): Value { return this.apply('pinv', [], { cutoff })[0]!; }
 
   /**
+   * Channels made places: [batch, height, width, channels·factor²] becomes [batch,
+   * height·factor, width·factor, channels] (Shi et al.). Channels are in PyTorch's order:
+   * first those of the small image, then rows, then columns.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
+   * - C2: x has rank 4
+   * - C3: factor is positive, and its square divides the channels
+   *
+   * If not given, `factor` is 2.
+   */
+  pixelShuffle(factor?: number): Value { return this.apply('pixel_shuffle', [], { factor })[0]!; }
+
+  /**
+   * Places made channels, the inverse of pixel_shuffle: [batch, height·factor, width·factor,
+   * channels] becomes [batch, height, width, channels·factor²]. Channels are in PyTorch's
+   * order: first those of the small image, then rows, then columns.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
+   * - C2: x has rank 4
+   * - C3: factor is positive and divides height and width
+   *
+   * If not given, `factor` is 2.
+   */
+  pixelUnshuffle(factor?: number): Value { return this.apply('pixel_unshuffle', [], { factor })[0]!; }
+
+  /**
+   * The derivative of some order of digamma: for order 1 ψ′(x), and so on. NaN where x is not
+   * positive.
+   *
+   * - C1: the element type of x is float
+   * - C2: order is from 1 to 20
+   *
+   * If not given, `order` is 1.
+   */
+  polygamma(order?: number): Value { return this.apply('polygamma', [], { order })[0]!; }
+
+  /**
    * x to the power y: 1 for y = 0 and any x, NaN for a negative x unless y is whole. The
-   * derivative by y at 0^0 is 0.
+   * derivative by y at 0^0 is 0. Where x is 0 and y below 1 the derivative by x is infinite, and
+   * that of it by y NaN, as in JAX; by y first it is −∞.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
@@ -1852,6 +1957,18 @@ export abstract class ValueOps {
   qr(full?: boolean): [Value, Value] { return this.apply('qr', [], { full }) as [Value, Value]; }
 
   /**
+   * The number along an axis that a share q of the elements is below, by a straight line between
+   * the two nearest ones: for q = 0.5 the median. NaN where one is NaN.
+   *
+   * - C1: the element type of x is float
+   * - C2: axis is an axis of x of constant size, not empty; the result has the others
+   * - C3: q is in [0, 1]
+   *
+   * If not given, `axis` is the last one, `keepDims` is false.
+   */
+  quantile(attributes: { axis?: number; q?: number; keepDims?: boolean } = {}): Value { return this.apply('quantile', [], attributes)[0]!; }
+
+  /**
    * x / scale rounded to the nearest whole number, ties to even, plus zero, limited to the range
    * of an integer type (ONNX QuantizeLinear).
    *
@@ -1906,6 +2023,16 @@ export abstract class ValueOps {
   randomBernoulli(probability: Operand, shape?: readonly Dim[]): Value { return this.apply('random_bernoulli', [probability], { shape })[0]!; }
 
   /**
+   * Numbers of the beta distribution: of two numbers of gamma distributions with shapes a and b
+   * the share that the first has of both.
+   *
+   * - C1: the element type of a is float
+   * - C2: a and b have one type
+   * - C3: key is u32[2]
+   */
+  randomBeta(b: Operand, key: Operand): Value { return this.apply('random_beta', [b, key])[0]!; }
+
+  /**
    * Uniform 32-bit words: the element at place i of the shape, in row-major order, is the
    * exclusive or of the two words of Threefry-2x32 with 20 rounds (Salmon et al., Parallel
    * Random Numbers: As Easy as 1, 2, 3) for the key and the counter i + offset, high word first.
@@ -1946,6 +2073,15 @@ export abstract class ValueOps {
   randomExponential(attributes: { shape?: readonly Dim[]; dtype?: DType } = {}): Value { return this.apply('random_exponential', [], attributes)[0]!; }
 
   /**
+   * Numbers of the gamma distribution with the shapes alpha and scale 1 (Marsaglia and Tsang, A
+   * Simple Method for Generating Gamma Variables). NaN where alpha is not positive.
+   *
+   * - C1: the element type of alpha is float
+   * - C2: key is u32[2]
+   */
+  randomGamma(key: Operand): Value { return this.apply('random_gamma', [key])[0]!; }
+
+  /**
    * Numbers of the standard Gumbel distribution, −log(−log u) for a uniform u in (0, 1).
    *
    * - C1: key is u32[2]
@@ -1966,6 +2102,25 @@ export abstract class ValueOps {
    * If not given, `dtype` is 'f32'.
    */
   randomNormal(attributes: { shape?: readonly Dim[]; dtype?: DType } = {}): Value { return this.apply('random_normal', [], attributes)[0]!; }
+
+  /**
+   * The numbers from 0 to size − 1 in random order, i32: sorted by random words, anew so often
+   * that equal words do no harm. The order is that of jax.random.permutation with
+   * jax_threefry_partitionable.
+   *
+   * - C1: the element type of key is unsigned
+   * - C2: key is u32[2]; size is constant
+   */
+  randomPermutation(size?: readonly Dim[]): Value { return this.apply('random_permutation', [], { size })[0]!; }
+
+  /**
+   * Numbers of Poisson's distribution, i32: by its inverse for rates below 10, by transformed
+   * rejection (Hörmann, 1993) for others. −1 where the rate is negative or NaN.
+   *
+   * - C1: the element type of rate is float
+   * - C2: key is u32[2]
+   */
+  randomPoisson(key: Operand): Value { return this.apply('random_poisson', [key])[0]!; }
 
   /**
    * Normal numbers of those in [low, high], √2·erfinv of a uniform number between
@@ -2222,6 +2377,20 @@ export abstract class ValueOps {
   rsqrt(): Value { return this.apply('rsqrt', [])[0]!; }
 
   /**
+   * A token for each row of logits, [..., tokens], i32: drawn by the probabilities
+   * softmax(logits/temperature) of the top_k tokens with the largest logits (0: of all), and of
+   * the fewest of these whose probabilities make up top_p; of tokens with equal logits all stay.
+   * A temperature of 0 takes the most likely one.
+   *
+   * - C1: the element type of logits is float
+   * - C2: logits have rank 1 or more and a last axis that is not empty; key is u32[2]
+   * - C3: temperature and top_k are not negative, top_p is in (0, 1]
+   *
+   * If not given, `temperature` is 1, `topK` is 0, `topP` is 1.
+   */
+  sampleToken(key: Operand, attributes: { temperature?: number; topK?: number; topP?: number } = {}): Value { return this.apply('sample_token', [key], attributes)[0]!; }
+
+  /**
    * Replaces elements of the operand at index tuples by updates: of several for one element the
    * last stays. The updates have the shape that gather would give for the operand and the
    * indices; they are combined in an order that depends on the indices alone.
@@ -2314,6 +2483,30 @@ export abstract class ValueOps {
    * If not given, `unique` is false.
    */
   scatterMul(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean }): Value { return this.apply('scatter_mul', [indices, updates], attributes)[0]!; }
+
+  /**
+   * For each value the place, i32, at which a vector in ascending order stays so with it: before
+   * elements equal to it, or after them with right. NaNs are last. It takes as many steps as the
+   * length has binary digits.
+   *
+   * - C1: the element type of sorted is signed, unsigned or float
+   * - C2: sorted is a vector of constant size; both operands have one element type
+   *
+   * If not given, `right` is false.
+   */
+  searchsorted(values: Operand, right?: boolean): Value { return this.apply('searchsorted', [values], { right })[0]!; }
+
+  /**
+   * The elements of x along its first axis combined by segment: those whose ids, integers, are 0
+   * make row 0 of the result, and so on; others count nowhere. reduction is "sum", "mean",
+   * "prod", "max" or "min". A segment of no elements has what its reduction gives of none, and a
+   * mean 0.
+   *
+   * - C1: the element type of x is signed, unsigned or float
+   * - C2: ids are integers, one for each element of the first axis of x
+   * - C3: a mean is one of floats
+   */
+  segmentReduce(ids: Operand, attributes: { segments?: readonly Dim[]; reduction?: string } = {}): Value { return this.apply('segment_reduce', [ids], attributes)[0]!; }
 
   /**
    * x where the condition holds and y elsewhere. What is not chosen has no influence, also on
@@ -2799,6 +2992,16 @@ export abstract class ValueOps {
   trunc(): Value { return this.apply('trunc', [])[0]!; }
 
   /**
+   * The elements of x in ascending order, each once; for each element of x its place among them,
+   * i32 in the shape of x; and how often each occurs, i32. Of more than size the largest are
+   * left out; of fewer the smallest one fills up, and occurs 0 times. All NaNs count as one.
+   *
+   * - C1: the element type of x is signed, unsigned or float
+   * - C2: x has a constant number of elements; size is not negative
+   */
+  unique(size?: readonly Dim[]): [Value, Value, Value] { return this.apply('unique', [], { size }) as [Value, Value, Value]; }
+
+  /**
    * The elements of an axis, one after the other, without that axis.
    *
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
@@ -2828,6 +3031,18 @@ export abstract class ValueOps {
    * - C3: x and y have as many elements
    */
   vdot(y: Operand): Value { return this.apply('vdot', [y])[0]!; }
+
+  /**
+   * v·g/‖v‖, with a norm over all axes but one and a g for each place along that (Salimans
+   * and Kingma, Weight Normalization).
+   *
+   * - C1: the element type of v is float
+   * - C2: axis is an axis of v
+   * - C3: g has the element type of v and an element for each place along the axis
+   *
+   * If not given, `axis` is the last one.
+   */
+  weightNorm(g: Operand, axis?: number): Value { return this.apply('weight_norm', [g], { axis })[0]!; }
 
   /**
    * The power spectral density of real signals by Welch's method: the mean, over frames whose

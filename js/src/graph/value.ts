@@ -17,6 +17,10 @@ export type Operand = Value | number | boolean;
 /** The attributes of an op by name; those that are not given have their defaults. */
 export type Attributes = Readonly<Record<string, Attribute | undefined>>;
 
+/** What an index outside its axis gives: nothing (zeros), the nearest element, or that counted on from the other end. */
+export type Outside = 'fill' | 'clip' | 'wrap';
+const outsides: readonly Outside[] = ['fill', 'clip', 'wrap'];
+
 /** A name of this package as the compiler has it: `padLo` is `pad_lo`. */
 export const snake = (name: string): string => name.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`);
 
@@ -53,10 +57,12 @@ export class Value extends ValueOps implements ValueType {
   matmul(y: Value): Value { return this.builder.call('matmul', [this, y]); }
   /** The mean over rows of the cross-entropy of logits and integer labels. A label out of range is an error at run time. */
   crossEntropyMean(labels: Value): Value { return this.builder.call('cross_entropy_mean', [this, labels]); }
-  /** The slices along an axis that indices tell; an index outside gives zeros. */
-  take(indices: Value, axis = 0): Value { return this.builder.call('take', [this, indices], [axis]); }
-  /** For each place the element along an axis that indices, of the same rank, tell; an index outside gives 0. */
-  takeAlongAxis(indices: Value, axis = -1): Value { return this.builder.call('take_along_axis', [this, indices], [axis]); }
+  /** The slices along an axis that indices tell; an index outside gives zeros, the nearest slice, or counts on from the other end. */
+  take(indices: Value, axis = 0, outside: Outside = 'fill'): Value { return this.builder.call('take', [this, indices], [axis, outsides.indexOf(outside)]); }
+  /** For each place the element along an axis that indices, of the same rank, tell; an index outside is as with `take`. */
+  takeAlongAxis(indices: Value, axis = -1, outside: Outside = 'fill'): Value {
+    return this.builder.call('take_along_axis', [this, indices], [axis, outsides.indexOf(outside)]);
+  }
   /** A new axis of size 1. */
   expandDims(axis: number): Value { return this.builder.call('expand_dims', [this], [axis]); }
   /** A random key made from this one and an integer. */

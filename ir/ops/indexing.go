@@ -1,0 +1,334 @@
+package ops
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Places of values, and values by place.
+const (
+	OpSearchSorted  ir.Op = "searchsorted"
+	OpSegmentReduce ir.Op = "segment_reduce"
+	OpUnique        ir.Op = "unique"
+	OpQuantile      ir.Op = "quantile"
+)
+
+// SearchAttrs say whether a place is after equal elements, not before them.
+type SearchAttrs struct{ Right bool }
+
+// Visit shows the attributes.
+func (a *SearchAttrs) Visit(v ir.AttrVisitor) { v.Bool("right", &a.Right) }
+
+// SegmentAttrs say how many segments there are and how the elements of one are
+// combined: "sum", "mean", "prod", "max" or "min".
+type SegmentAttrs struct {
+	Segments  ir.Dim
+	Reduction string
+}
+
+// Visit shows the attributes.
+func (a *SegmentAttrs) Visit(v ir.AttrVisitor) {
+	visitDim(v, "segments", &a.Segments)
+	v.Text("reduction", &a.Reduction)
+}
+
+// SizeAttrs are the number of elements of a result.
+type SizeAttrs struct{ Size ir.Dim }
+
+// Visit shows the attributes.
+func (a *SizeAttrs) Visit(v ir.AttrVisitor) { visitDim(v, "size", &a.Size) }
+
+// QuantileAttrs name the axis and the share of elements that are smaller.
+type QuantileAttrs struct {
+	AxisAttrs
+	Q float64
+}
+
+// Visit shows the attributes.
+func (a *QuantileAttrs) Visit(v ir.AttrVisitor) {
+	a.AxisAttrs.Visit(v)
+	v.Float("q", &a.Q)
+}
+
+func init() {
+	defineComposite(composite{
+		op: OpSearchSorted, operands: []string{"sorted", "values"}, types: reals, newAttrs: func() ir.Attrs { return &SearchAttrs{} },
+		doc: "For each value the place, i32, at which a vector in ascending order stays so with it: before elements equal to it, or after them with right. NaNs " +
+			"are last. It takes as many steps as the length has binary digits.",
+		constraints: []string{"sorted is a vector of constant size; both operands have one element type"}, noGrad: "integer result",
+		check: func(n *ir.Node) error {
+			if _, ok := n.Input(0).Dim(0).Const(); n.Input(0).Rank() != 1 || !ok {
+				return ir.Shapef("%s is no vector of constant size", n.Input(0).Type())
+			}
+			return oneDType(n)
+		},
+		body:    searchSorted,
+		samples: searchSamples,
+	})
+	defineComposite(composite{
+		op: OpSegmentReduce, operands: []string{"x", "ids"}, types: reals,
+		newAttrs: func() ir.Attrs { return &SegmentAttrs{Reduction: "sum"} },
+		doc: "The elements of x along its first axis combined by segment: those whose ids, integers, are 0 make row 0 of the result, and so on; others count nowhere. " +
+			`reduction is "sum", "mean", "prod", "max" or "min". A segment of no elements has what its reduction gives of none, and a mean 0.`,
+		constraints: []string{"ids are integers, one for each element of the first axis of x", "a mean is one of floats"},
+		check: func(n *ir.Node) error {
+			a, x, ids := n.Attrs().(*SegmentAttrs), n.Input(0).Type(), n.Input(1).Type()
+			if _, ok := segmentRules[a.Reduction]; !ok || !a.Segments.Valid() {
+				return ir.Attrf("reduction %q of %s segments", a.Reduction, a.Segments)
+			}
+			if a.Reduction == "mean" && !x.DType.IsFloat() {
+				return ir.DTypef("a mean of %s", x)
+			}
+			if err := integers.check(ids.DType); err != nil {
+				return err
+			}
+			if len(x.Shape) == 0 || !ids.Shape.Equal(x.Shape[:1]) {
+				return ir.Shapef("ids are %s for %s", ids.Shape, x.Shape)
+			}
+			return nil
+		},
+		body:    segmentReduce,
+		samples: segmentSamples,
+	})
+	defineComposite(composite{
+		op: OpUnique, types: reals, newAttrs: func() ir.Attrs { return &SizeAttrs{} },
+		doc: "The elements of x in ascending order, each once; for each element of x its place among them, i32 in the shape of x; and how often each occurs, i32. " +
+			"Of more than size the largest are left out; of fewer the smallest one fills up, and occurs 0 times. All NaNs count as one.",
+		constraints: []string{"x has a constant number of elements; size is not negative"},
+		check: func(n *ir.Node) error {
+			if _, ok := n.Input(0).Shape().Size().Const(); !ok || !n.Attrs().(*SizeAttrs).Size.Valid() {
+				return ir.Shapef("%s different elements of %s", n.Attrs().(*SizeAttrs).Size, n.Input(0).Type())
+			}
+			return nil
+		},
+		bodies:  unique,
+		samples: uniqueSamples,
+	})
+	defineComposite(composite{
+		op: OpQuantile, types: floats, newAttrs: func() ir.Attrs { return &QuantileAttrs{Q: 0.5} },
+		doc:         "The number along an axis that a share q of the elements is below, by a straight line between the two nearest ones: for q = 0.5 the median. NaN where one is NaN.",
+		constraints: []string{"axis is an axis of x of constant size, not empty; the result has the others", "q is in [0, 1]"}, reduces: namedAxes,
+		check: func(n *ir.Node) error {
+			a, x := n.Attrs().(*QuantileAttrs), n.Input(0)
+			if err := checkAxes([]int{a.Axis}, x.Rank()); err != nil {
+				return err
+			}
+			if size, ok := x.Dim(a.Axis).Const(); !ok || size == 0 {
+				return ir.Shapef("axis %d of size %s", a.Axis, x.Dim(a.Axis))
+			}
+			if !(a.Q >= 0 && a.Q <= 1) {
+				return ir.Attrf("q is %v, not in [0, 1]", a.Q)
+			}
+			return nil
+		},
+		body:    quantile,
+		samples: quantileSamples,
+	})
+}
+
+// sortsBefore returns whether x comes before y in ascending order, NaNs last.
+func sortsBefore(b *ir.Builder, x, y ir.Value) ir.Value {
+	before := Lt(b, x, y)
+	if x.DType().IsFloat() {
+		before = Or(b, before, And(b, IsNaN(b, y), Not(b, IsNaN(b, x))))
+	}
+	return before
+}
+
+// searchSorted halves the stretch in which each place lies.
+func searchSorted(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+	sorted, v := in[0], in[1]
+	size, _ := sorted.Dim(0).Const()
+	at := Zeros(b, ir.I32, v.Shape()...)
+	length := ConstLike(b, at, float64(size))
+	step := 1
+	for 2*step <= size {
+		step *= 2
+	}
+	for ; size > 0 && step > 0; step /= 2 {
+		next := Add(b, at, ConstLike(b, at, float64(step)))
+		element := Take(b, sorted, minus(b, next, 1), 0, OutsideClip)
+		before := sortsBefore(b, element, v)
+		if n.Attrs().(*SearchAttrs).Right {
+			before = Not(b, sortsBefore(b, v, element))
+		}
+		at = Select(b, And(b, Le(b, next, length), before), next, at)
+	}
+	return at
+}
+
+// segmentRule is how the elements of a segment are combined: by a scatter into
+// what is there of none.
+type segmentRule struct {
+	op   ir.Op
+	none float64
+}
+
+var segmentRules = map[string]segmentRule{
+	"sum": {OpScatterAdd, 0}, "mean": {OpScatterAdd, 0}, "prod": {OpScatterMul, 1},
+	"max": {OpScatterMax, math.Inf(-1)}, "min": {OpScatterMin, math.Inf(1)},
+}
+
+func segmentReduce(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+	a, x := n.Attrs().(*SegmentAttrs), in[0]
+	rule, d := segmentRules[a.Reduction], x.DType()
+	none := rule.none
+	if math.IsInf(none, 0) && !d.IsFloat() {
+		low, high, _ := d.IntRange()
+		if none = float64(low); rule.none > 0 {
+			none = float64(high)
+		}
+	}
+	shape := append(ir.Shape{a.Segments}, x.Shape()[1:]...)
+	at := &ScatterAttrs{IndexedAxes{Axes: []int{0}, Outside: OutsideDrop}}
+	ids := ExpandDims(b, in[1], -1)
+	into := func(op ir.Op, none float64, shape ir.Shape, v ir.Value) ir.Value {
+		return b.Add1(op, at, Const(b, v.DType(), none, shape...), ids, v)
+	}
+	if a.Reduction != "mean" {
+		return into(rule.op, none, shape, x)
+	}
+	x = wide(b, x)
+	count := into(rule.op, 0, shape[:1], OnesLike(b, Convert(b, in[1], x.DType())))
+	count = Reshape(b, Max(b, count, OnesLike(b, count)), append(ir.Shape{a.Segments}, ir.Dims(repeatInt(1, x.Rank()-1)...)...)...)
+	return Convert(b, Div(b, into(rule.op, 0, shape, x), count), d)
+}
+
+func unique(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+	x, size := flattened(b, in[0]), n.Attrs().(*SizeAttrs).Size
+	if x.Dim(0).Is(0) || b.Err() != nil {
+		return []ir.Value{Zeros(b, x.DType(), size), Zeros(b, ir.I32, in[0].Shape()...), Zeros(b, ir.I32, size)}
+	}
+	order := ArgSort(b, x, SortAttrs{})
+	sorted := takeOrder(b, x, order, 0)
+	last := Concatenate(b, 0, SliceAxis(b, sorted, 0, ir.N(0), ir.N(1)), SliceAxis(b, sorted, 0, ir.N(0), x.Dim(0).Sub(ir.N(1))))
+	place := Iota(b, ir.I32, 0, x.Dim(0))
+	first := Or(b, sortsBefore(b, last, sorted), Eq(b, place, ConstLike(b, place, 0)))
+	number := minus(b, CumSum(b, Convert(b, first, ir.I32), CumSumAttrs{}), 1)
+	to := func(into, at, v ir.Value, op ir.Op, once bool) ir.Value {
+		a := &ScatterAttrs{IndexedAxes{Axes: []int{0}, Outside: OutsideDrop, Unique: once}}
+		return b.Add1(op, a, into, ExpandDims(b, at, -1), v)
+	}
+	least := BroadcastTo(b, SliceAxis(b, sorted, 0, ir.N(0), ir.N(1)), ir.Shape{size})
+	values := to(least, Select(b, first, number, ConstLike(b, number, -1)), sorted, OpScatter, true)
+	inverse := to(Zeros(b, ir.I32, x.Dim(0)), order, number, OpScatter, true)
+	counts := to(Zeros(b, ir.I32, size), number, OnesLike(b, number), OpScatterAdd, false)
+	return []ir.Value{values, Reshape(b, inverse, in[0].Shape()...), counts}
+}
+
+func quantile(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+	a, d := n.Attrs().(*QuantileAttrs), in[0].DType()
+	x := Sort(b, SortAttrs{Axis: a.Axis}, wide(b, in[0]))[0]
+	size, _ := x.Dim(a.Axis).Const()
+	at := a.Q * float64(size-1)
+	element := func(i float64) ir.Value {
+		return Squeeze(b, SliceAxis(b, x, a.Axis, ir.N(int(i)), ir.N(1)), a.Axis)
+	}
+	low, high := element(math.Floor(at)), element(math.Ceil(at))
+	share := at - math.Floor(at)
+	y := Add(b, Mul(b, low, ConstLike(b, low, 1-share)), Mul(b, high, ConstLike(b, high, share)))
+	largest := element(float64(size - 1))
+	return Convert(b, Select(b, IsNaN(b, largest), largest, y), d)
+}
+
+func searchSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	nan, inf := math.NaN(), math.Inf(1)
+	sorted := ir.Floats(ir.F32, []float64{-inf, -1, 0, 0, 0, 2.5, 7, inf, nan}, 9)
+	values := ir.Floats(ir.F32, []float64{-inf, -2, 0, 1, 7, 8, nan, inf}, 2, 4)
+	long := ir.NewArray(ir.I32, 131)
+	for i := range long.I {
+		long.I[i] = int64(i / 3)
+	}
+	sample := func(name string, right bool, in ...*ir.Array) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &SearchAttrs{right}, In: in}
+	}
+	return []ir.Sample{
+		sample("left", false, sorted, values), sample("right", true, sorted, values),
+		sample("integers", false, long, draw(1, ir.I32, -1, 50, 67)), sample("one", true, ir.Floats(ir.F32, []float64{1}), ir.Float(ir.F32, 1)),
+		sample("none", false, ir.NewArray(ir.F32, 0), values),
+	}
+}
+
+func segmentSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	ids := ir.Ints(ir.I32, []int64{2, 0, 2, 5, -1, 0, 2})
+	sample := func(name, reduction string, x *ir.Array) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &SegmentAttrs{ir.N(4), reduction}, In: []*ir.Array{x, ids}}
+	}
+	out := []ir.Sample{sample("i32", "max", draw(1, ir.I32, -9, 9, 7)), sample("half", "mean", drawn(ir.F16, 7, 2))}
+	for _, r := range []string{"sum", "mean", "prod"} {
+		out = append(out, sample(r, r, drawn(ir.F32, 7, 3)))
+	}
+	for _, r := range []string{"max", "min"} {
+		s := sample(r, r, distinct(-1, 1, 7, 3))
+		s.NoGrad = "infinite results of empty segments"
+		out = append(out, s)
+	}
+	return append(out, ir.Sample{Name: "no elements", Attrs: &SegmentAttrs{ir.N(2), "sum"}, In: []*ir.Array{ir.NewArray(ir.F32, 0, 3), ir.NewArray(ir.I32, 0)}})
+}
+
+func uniqueSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	sample := func(name string, size int, x *ir.Array, noGrad string) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &SizeAttrs{ir.N(size)}, In: []*ir.Array{x}, NoGrad: noGrad}
+	}
+	const ties = "equal elements"
+	return []ir.Sample{
+		sample("different", 6, distinct(-1, 1, 2, 3), ""),
+		sample("repeated", 5, ir.Floats(ir.F32, []float64{3, 1, 3, math.NaN(), 1, 0, math.NaN()}), ties),
+		sample("more than asked for", 2, draw(1, ir.I32, -3, 3, 17), ties),
+		sample("many", 80, draw(2, ir.I32, 0, 70, 131), ties),
+		sample("none", 2, ir.NewArray(ir.F32, 0), ties),
+	}
+}
+
+func quantileSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	sample := func(name string, q float64, axis int, x *ir.Array, noGrad string) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &QuantileAttrs{AxisAttrs{axis}, q}, In: []*ir.Array{x}, NoGrad: noGrad}
+	}
+	return []ir.Sample{
+		sample("median", 0.5, 1, distinct(-1, 1, 3, 6), ""), sample("of an odd number", 0.5, 0, distinct(-1, 1, 7), ""),
+		sample("columns", 0.3, 0, distinct(-1, 1, 5, 3), ""), sample("largest", 1, 0, distinct(-1, 1, 4), ""),
+		sample("one element", 0.25, 0, distinct(-1, 1, 1), ""), sample("no rows", 0.5, 1, ir.NewArray(ir.F32, 0, 3), ""),
+		sample("half", 0.5, 0, drawn(ir.F16, 5), ""), sample("nan", 0.5, 0, ir.Floats(ir.F32, []float64{1, math.NaN(), 2}), "NaN elements"),
+	}
+}
+
+// SearchSorted returns for each value its place, i32, in a vector in ascending
+// order: before elements equal to it, or after them.
+func SearchSorted(b *ir.Builder, sorted, values ir.Value, right bool) ir.Value {
+	return b.Add1(OpSearchSorted, &SearchAttrs{right}, sorted, values)
+}
+
+// SegmentReduce returns the elements of x along its first axis combined by
+// segment: ids tells the one of each.
+func SegmentReduce(b *ir.Builder, x, ids ir.Value, a SegmentAttrs) ir.Value {
+	return b.Add1(OpSegmentReduce, &a, x, ids)
+}
+
+// Unique returns the elements of x in order, each once, in a vector of the given
+// size; the place of each element of x there; and how often each occurs.
+func Unique(b *ir.Builder, x ir.Value, size ir.Dim) (values, inverse, counts ir.Value) {
+	out := several(3, b.Add(OpUnique, &SizeAttrs{size}, x))
+	return out[0], out[1], out[2]
+}
+
+// Quantile returns the number along an axis that a share q of the elements is
+// below.
+func Quantile(b *ir.Builder, x ir.Value, q float64, axis int) ir.Value {
+	return b.Add1(OpQuantile, &QuantileAttrs{*axisAttrs(x, axis), q}, x)
+}
+
+// Median returns the number along an axis that half of the elements are below.
+func Median(b *ir.Builder, x ir.Value, axis int) ir.Value { return Quantile(b, x, 0.5, axis) }

@@ -1,0 +1,141 @@
+package ops
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// OpCTC is the loss of sequences whose alignment is not known.
+const OpCTC ir.Op = "ctc_loss"
+
+// CTCAttrs tell the class that stands for no label, and whether an infinite
+// loss, of a sequence too short for its labels, counts as 0.
+type CTCAttrs struct {
+	LossAttrs
+	Blank        int
+	ZeroInfinity bool
+}
+
+// Visit shows the attributes.
+func (a *CTCAttrs) Visit(v ir.AttrVisitor) {
+	a.LossAttrs.Visit(v)
+	v.Int("blank", &a.Blank)
+	v.Bool("zero_infinity", &a.ZeroInfinity)
+}
+
+func init() {
+	defineComposite(composite{
+		op: OpCTC, operands: []string{"logs", "labels", "times", "lengths"}, types: floats,
+		newAttrs: func() ir.Attrs { return &CTCAttrs{LossAttrs: LossAttrs{LossMean}} },
+		doc: "The negative logarithm of the probability of labels, summed over all ways to spread them over a sequence with repetitions and blanks between (Graves " +
+			"et al., Connectionist Temporal Classification): for logarithms of probabilities [time, batch, classes], labels i32[batch, most], and how many " +
+			"steps and labels of each sequence count, i32[batch]. By reduction, the result is the mean (the default) of the losses over their numbers of labels, " +
+			"the sum, or the loss of each, as in PyTorch. It is computed in f32 for narrower types.",
+		constraints: []string{
+			"the operands have the types stated", "a label that counts is a class other than blank",
+			`reduction is "mean", "sum" or "none"; blank is a class`,
+		},
+		check:   checkCTC,
+		body:    ctcLoss,
+		samples: ctcSamples,
+	})
+}
+
+func checkCTC(n *ir.Node) error {
+	if err := checkReduction(n); err != nil {
+		return err
+	}
+	a, logs, labels := n.Attrs().(*CTCAttrs), n.Input(0), n.Input(1)
+	if logs.Rank() != 3 || labels.Rank() != 2 || labels.DType() != ir.I32 || labels.Dim(0) != logs.Dim(1) {
+		return ir.Shapef("logs are %s and labels %s, not [time, batch, classes] and i32[batch, most]", logs.Type(), labels.Type())
+	}
+	for i, v := range n.Inputs()[2:] {
+		if want := ir.TypeOf(ir.I32, logs.Dim(1)); !v.Type().Equal(want) {
+			return ir.Shapef("%s are %s, not %s", n.Def().Operands[2+i], v.Type(), want)
+		}
+	}
+	if classes, ok := logs.Dim(2).Const(); a.Blank < 0 || ok && a.Blank >= classes {
+		return ir.Attrf("blank is class %d of %s", a.Blank, logs.Dim(2))
+	}
+	return nil
+}
+
+// ctcLoss goes through the steps with the logarithms of the probabilities of all
+// labels so far, with a blank before, between and after them.
+func ctcLoss(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+	a, logs, labels, lengths := n.Attrs().(*CTCAttrs), wide(b, in[0]), in[1], in[3]
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	time, batch, most := logs.Dim(0), logs.Dim(1), labels.Dim(1)
+	places := most.Mul(ir.N(2)).Add(ir.N(1))
+	blank := Const(b, ir.I32, float64(a.Blank))
+	pairs := Pad(b, ExpandDims(b, labels, -1), blank, []int{0, 0, 0}, []int{0, 0, 1}, nil)
+	spread := Pad(b, Reshape(b, pairs, batch, most.Mul(ir.N(2))), blank, []int{0, 1}, []int{0, 0}, nil)
+	steps := ir.Shape{time, batch, places}
+	emitted := TakeAlongAxis(b, logs, BroadcastTo(b, spread, steps), 2, OutsideClip)
+	none := Const(b, logs.DType(), math.Inf(-1), batch, places)
+	place := Iota(b, ir.I32, 1, batch, places)
+	at := func(i int) ir.Value { return ConstLike(b, place, float64(i)) }
+	first := Select(b, Eq(b, place, at(0)), ZerosLike(b, none), none)
+	// a label follows the one before it at once unless they are equal
+	before := Pad(b, spread, blank, []int{0, 2}, []int{0, -2}, nil)
+	jumps := And(b, Ne(b, spread, blank), Ne(b, spread, before))
+
+	last, _ := Scan(b, Loop{
+		Consts: []ir.Value{jumps, in[2]}, Carries: []ir.Value{first},
+		Xs: []ir.Value{emitted, Iota(b, ir.I32, 0, time)},
+		Body: func(b *ir.Builder, consts, carries, xs []ir.Value) (next, ys []ir.Value) {
+			alpha := carries[0]
+			none := ConstLike(b, alpha, math.Inf(-1))
+			from := func(steps int) ir.Value {
+				return Pad(b, alpha, Const(b, alpha.DType(), math.Inf(-1)), []int{0, steps}, []int{0, -steps}, nil)
+			}
+			ways := Stack(b, 0, alpha, from(1), Select(b, consts[0], from(2), none))
+			sum := Add(b, LogSumExp(b, ways, 0), xs[0])
+			counts := ExpandDims(b, Lt(b, xs[1], consts[1]), -1)
+			return []ir.Value{Select(b, counts, sum, alpha)}, nil
+		},
+	})
+	ends := Mul(b, ExpandDims(b, lengths, -1), Const(b, ir.I32, 2))
+	final := Or(b, Eq(b, place, ends), Eq(b, place, minus(b, ends, 1)))
+	loss := Neg(b, LogSumExp(b, Select(b, final, last[0], none), 1))
+	if a.ZeroInfinity {
+		loss = Select(b, IsFinite(b, loss), loss, ZerosLike(b, loss))
+	}
+	switch a.Reduction {
+	case LossMean:
+		count := Convert(b, Max(b, lengths, OnesLike(b, lengths)), loss.DType())
+		loss = Mean(b, Div(b, loss, count))
+	case LossSum:
+		loss = ReduceSum(b, loss)
+	}
+	return Convert(b, loss, in[0].DType())
+}
+
+func ctcSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	sample := func(name, reduction string, d ir.DType, time int, labels *ir.Array, times, lengths []int64) ir.Sample {
+		logs := draw(1, d, -3, -0.5, time, labels.Dims[0], 4)
+		return ir.Sample{Name: name, Attrs: &CTCAttrs{LossAttrs: LossAttrs{reduction}}, In: []*ir.Array{
+			logs, labels, ir.Ints(ir.I32, times, len(times)), ir.Ints(ir.I32, lengths, len(lengths)),
+		}}
+	}
+	labels := ir.Ints(ir.I32, []int64{1, 1, 2, 3, 2, 0}, 2, 3)
+	return []ir.Sample{
+		sample("mean", LossMean, ir.F32, 5, labels, []int64{5, 4}, []int64{3, 2}),
+		sample("each", LossNone, ir.F32, 4, labels, []int64{4, 4}, []int64{2, 0}),
+		sample("sum", LossSum, ir.F16, 3, labels, []int64{3, 2}, []int64{1, 2}),
+		sample("no labels", LossNone, ir.F32, 2, ir.NewArray(ir.I32, 2, 0), []int64{2, 1}, []int64{0, 0}),
+	}
+}
+
+// CTCLoss returns the loss of labels, i32[batch, most], for logarithms of
+// probabilities, [time, batch, classes], of which so many steps and labels of
+// each sequence, i32[batch], count.
+func CTCLoss(b *ir.Builder, logs, labels, times, lengths ir.Value, a CTCAttrs) ir.Value {
+	return b.Add1(OpCTC, &a, logs, labels, times, lengths)
+}

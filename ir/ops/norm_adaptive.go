@@ -1,0 +1,110 @@
+package ops
+
+import (
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Norms whose scale comes from elsewhere.
+const (
+	OpAdaNorm    ir.Op = "ada_norm"
+	OpWeightNorm ir.Op = "weight_norm"
+)
+
+// AdaNormAttrs say whether the mean is left in, and what is added to the mean
+// square.
+type AdaNormAttrs struct {
+	RMS bool
+	EpsilonAttrs
+}
+
+// Visit shows the attributes.
+func (a *AdaNormAttrs) Visit(v ir.AttrVisitor) {
+	v.Bool("rms", &a.RMS)
+	a.EpsilonAttrs.Visit(v)
+}
+
+func init() {
+	defineComposite(composite{
+		op: OpAdaNorm, operands: []string{"x", "scale", "shift"}, types: floats,
+		newAttrs:    func() ir.Attrs { return &AdaNormAttrs{EpsilonAttrs: EpsilonAttrs{defaultEpsilon}} },
+		doc:         "layer_norm of x over its last axis, or with rms its rms_norm, times 1 + scale, plus shift, which are made of what the layer is conditioned on (Peebles and Xie, DiT). The seed system's AdaLayerNorm.",
+		constraints: []string{"scale and shift have the element type of x and broadcast to it", "epsilon is not negative"},
+		check: func(n *ir.Node) error {
+			x := n.Input(0)
+			for i, v := range n.Inputs()[1:] {
+				if s, err := BroadcastShapes(v.Shape(), x.Shape()); err != nil || !s.Equal(x.Shape()) {
+					return ir.Shapef("operand %d is %s, which does not broadcast to %s", i+1, v.Shape(), x.Shape())
+				}
+			}
+			return oneDType(n)
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			a, op := n.Attrs().(*AdaNormAttrs), OpLayerNorm
+			if a.RMS {
+				op = OpRMSNorm
+			}
+			y := b.Add1(op, &NormAttrs{1, a.Epsilon}, wide(b, in[0]))
+			scale := wide(b, in[1])
+			y = Add(b, Mul(b, y, Add(b, scale, OnesLike(b, scale))), wide(b, in[2]))
+			return Convert(b, y, in[0].DType())
+		},
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			sample := func(name string, d ir.DType, rms bool, dims ...[]int) ir.Sample {
+				s := ir.Sample{Name: name, Attrs: &AdaNormAttrs{rms, EpsilonAttrs{defaultEpsilon}}}
+				for i, x := range dims {
+					s.In = append(s.In, draw(uint64(i+1), d, -1, 1, x...))
+				}
+				return s
+			}
+			return []ir.Sample{
+				sample("rows", ir.F32, false, []int{2, 3, 5}, []int{2, 1, 5}, []int{2, 1, 5}), sample("rms", ir.F32, true, []int{3, 4}, []int{4}, []int{3, 1}),
+				sample("half", ir.F16, false, []int{2, 4}, []int{2, 4}, []int{4}), sample("empty", ir.F32, false, []int{0, 4}, []int{4}, []int{4}),
+			}
+		},
+	})
+	defineComposite(composite{
+		op: OpWeightNorm, operands: []string{"v", "g"}, types: floats, newAttrs: func() ir.Attrs { return &AxisAttrs{} },
+		doc:         "v·g/‖v‖, with a norm over all axes but one and a g for each place along that (Salimans and Kingma, Weight Normalization).",
+		constraints: []string{"axis is an axis of v", "g has the element type of v and an element for each place along the axis"},
+		check: func(n *ir.Node) error {
+			v, axis := n.Input(0), n.Attrs().(*AxisAttrs).Axis
+			if err := checkAxes([]int{axis}, v.Rank()); err != nil {
+				return err
+			}
+			if want := ir.TypeOf(v.DType(), v.Dim(axis)); !n.Input(1).Type().Equal(want) {
+				return ir.Shapef("g is %s, not %s", n.Input(1).Type(), want)
+			}
+			return nil
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			v, axis := wide(b, in[0]), n.Attrs().(*AxisAttrs).Axis
+			norm := Sqrt(b, sumOver(b, Square(b, v), otherAxes(v.Rank(), []int{axis})))
+			by := BroadcastInDim(b, Div(b, wide(b, in[1]), norm), v.Shape(), []int{axis})
+			return Convert(b, Mul(b, v, by), in[0].DType())
+		},
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			sample := func(name string, d ir.DType, axis int, dims ...int) ir.Sample {
+				return ir.Sample{Name: name, Attrs: &AxisAttrs{axis}, In: []*ir.Array{draw(1, d, 0.25, 2, dims...), draw(2, d, 0.5, 2, dims[axis])}}
+			}
+			return []ir.Sample{
+				sample("columns", ir.F32, 1, 3, 4), sample("convolution", ir.F32, 3, 2, 2, 3, 4), sample("half", ir.F16, 0, 2, 3), sample("none", ir.F32, 0, 0, 3),
+			}
+		},
+	})
+}
+
+// AdaNorm returns x normalised over its last axis, times 1 + scale, plus shift.
+func AdaNorm(b *ir.Builder, x, scale, shift ir.Value, a AdaNormAttrs) ir.Value {
+	return b.Add1(OpAdaNorm, &a, x, scale, shift)
+}
+
+// WeightNorm returns v with the norms over all axes but one made g.
+func WeightNorm(b *ir.Builder, v, g ir.Value, axis int) ir.Value {
+	return b.Add1(OpWeightNorm, axisAttrs(v, axis), v, g)
+}

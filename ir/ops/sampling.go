@@ -1,0 +1,140 @@
+package ops
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Choices at random.
+const (
+	OpPermutation ir.Op = "random_permutation"
+	OpSampleToken ir.Op = "sample_token"
+)
+
+// SampleAttrs describe how a language model's next token is drawn: logits are
+// divided by Temperature (0: the largest one is taken); of the tokens only the
+// TopK with the largest logits (0: all) stay, and of these the fewest whose
+// probabilities make up TopP.
+type SampleAttrs struct {
+	Temperature float64
+	TopK        int
+	TopP        float64
+}
+
+// Visit shows the attributes.
+func (a *SampleAttrs) Visit(v ir.AttrVisitor) {
+	v.Float("temperature", &a.Temperature)
+	v.Int("top_k", &a.TopK)
+	v.Float("top_p", &a.TopP)
+}
+
+func init() {
+	defineComposite(composite{
+		op: OpPermutation, operands: []string{"key"}, types: unsigned, newAttrs: func() ir.Attrs { return &SizeAttrs{} }, noGrad: "integer result",
+		doc: "The numbers from 0 to size − 1 in random order, i32: sorted by random words, anew so often that equal words do no harm. The order is that of " +
+			"jax.random.permutation with jax_threefry_partitionable.",
+		constraints: []string{"key is u32[2]; size is constant"},
+		check: func(n *ir.Node) error {
+			if _, ok := n.Attrs().(*SizeAttrs).Size.Const(); !ok {
+				return ir.Attrf("a permutation of %s numbers", n.Attrs().(*SizeAttrs).Size)
+			}
+			return checkKey(n.Input(0).Type())
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			size, _ := n.Attrs().(*SizeAttrs).Size.Const()
+			rounds := int(math.Ceil(3 * math.Log(float64(max(size, 1))) / math.Log(math.MaxUint32)))
+			key, x := in[0], Iota(b, ir.I32, 0, ir.N(size))
+			for range rounds {
+				keys := twoKeys(b, key)
+				key = keys[0]
+				x = Sort(b, SortAttrs{}, RandomBits(b, keys[1], ir.N(size)), x)[1]
+			}
+			return x
+		},
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			key := ir.Ints(ir.U32, []int64{0, 42})
+			sample := func(n int) ir.Sample {
+				return ir.Sample{Name: ir.N(n).String(), Attrs: &SizeAttrs{ir.N(n)}, In: []*ir.Array{key}}
+			}
+			return []ir.Sample{sample(131), sample(1), sample(0), sample(1700)}
+		},
+	})
+	defineComposite(composite{
+		op: OpSampleToken, operands: []string{"logits", "key"}, types: floats, noGrad: "integer result",
+		newAttrs: func() ir.Attrs { return &SampleAttrs{Temperature: 1, TopP: 1} },
+		doc: "A token for each row of logits, [..., tokens], i32: drawn by the probabilities softmax(logits/temperature) of the top_k tokens with the largest " +
+			"logits (0: of all), and of the fewest of these whose probabilities make up top_p; of tokens with equal logits all stay. A temperature of 0 takes " +
+			"the most likely one.",
+		constraints: []string{"logits have rank 1 or more and a last axis that is not empty; key is u32[2]", "temperature and top_k are not negative, top_p is in (0, 1]"},
+		check: func(n *ir.Node) error {
+			a, x := n.Attrs().(*SampleAttrs), n.Input(0)
+			if !(a.Temperature >= 0) || math.IsInf(a.Temperature, 0) || a.TopK < 0 || !(a.TopP > 0 && a.TopP <= 1) {
+				return ir.Attrf("temperature %v, top_k %d, top_p %v", a.Temperature, a.TopK, a.TopP)
+			}
+			if tokens, ok := x.Dim(-1).Const(); x.Rank() == 0 || !ok || tokens == 0 {
+				return ir.Shapef("logits are %s", x.Type())
+			}
+			return checkKey(n.Input(1).Type())
+		},
+		body:    sampleToken,
+		samples: sampleTokenSamples,
+	})
+}
+
+func sampleToken(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+	a, x := n.Attrs().(*SampleAttrs), wide(b, in[0])
+	if a.Temperature == 0 {
+		return ArgMax(b, x, -1)
+	}
+	x = Mul(b, x, ConstLike(b, x, 1/a.Temperature))
+	tokens, _ := x.Dim(-1).Const()
+	none := ConstLike(b, x, math.Inf(-1))
+	topK := a.TopK > 0 && a.TopK < tokens
+	if topK || a.TopP < 1 {
+		sorted := Sort(b, SortAttrs{Axis: x.Rank() - 1, Descending: true}, x)[0]
+		if topK {
+			x = Select(b, Ge(b, x, SliceAxis(b, sorted, -1, ir.N(a.TopK-1), ir.N(1))), x, none)
+			place := Iota(b, ir.I32, x.Rank()-1, x.Shape()...)
+			sorted = Select(b, Lt(b, place, ConstLike(b, place, float64(a.TopK))), sorted, none)
+		}
+		if a.TopP < 1 {
+			before := CumSum(b, Softmax(b, sorted, -1), CumSumAttrs{Axis: -1, Exclusive: true})
+			kept := Lt(b, before, ConstLike(b, before, a.TopP))
+			least := KeepDims(b, ReduceMin, Select(b, kept, sorted, ConstLike(b, x, math.Inf(1))), -1)
+			x = Select(b, Ge(b, x, least), x, none)
+		}
+	}
+	return Categorical(b, in[1], x, -1)
+}
+
+func sampleTokenSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	key := ir.Ints(ir.U32, []int64{7, 5})
+	sample := func(name string, a SampleAttrs, d ir.DType, dims ...int) ir.Sample {
+		x := distinct(-3, 3, dims...)
+		x.DType = d
+		x.Round()
+		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{x, key}}
+	}
+	return []ir.Sample{
+		sample("all", SampleAttrs{1, 0, 1}, ir.F32, 5, 11), sample("the best", SampleAttrs{0, 0, 1}, ir.F32, 5, 11),
+		sample("three", SampleAttrs{0.7, 3, 1}, ir.F32, 5, 11), sample("the likely", SampleAttrs{2, 0, 0.8}, ir.F32, 67, 13),
+		sample("both", SampleAttrs{1, 5, 0.5}, ir.F16, 2, 3, 9), sample("one row", SampleAttrs{1, 2, 0.9}, ir.F32, 7), sample("no rows", SampleAttrs{1, 2, 0.9}, ir.F32, 0, 7),
+	}
+}
+
+// Permutation returns the numbers from 0 to size − 1 in random order, i32.
+func Permutation(b *ir.Builder, key ir.Value, size int) ir.Value {
+	return b.Add1(OpPermutation, &SizeAttrs{ir.N(size)}, key)
+}
+
+// SampleToken returns a token for each row of logits, [..., tokens], i32.
+func SampleToken(b *ir.Builder, key, logits ir.Value, a SampleAttrs) ir.Value {
+	return b.Add1(OpSampleToken, &a, logits, key)
+}
