@@ -41,7 +41,7 @@ func TestManySamplesAtOnce(t *testing.T) {
 		}
 		var samples []ir.Sample
 		for _, s := range d.Samples() {
-			if g, _, err := sampleGraph(op, s); err == nil && runsOn(g) {
+			if g, _, err := sampleGraph(op, s); err == nil && runsOn(g, dtype.WGSL) {
 				samples = append(samples, s)
 			}
 		}
@@ -69,12 +69,12 @@ func sampleGraph(op ir.Op, samples ...ir.Sample) (*ir.Graph, map[string]*ir.Arra
 	return g, inputs, err
 }
 
-// runsOn reports whether all element types of a sample can be computed with on
-// WebGPU.
-func runsOn(g *ir.Graph) bool {
+// runsOn reports whether all element types of a sample can be computed with in a
+// dialect.
+func runsOn(g *ir.Graph, d dtype.Dialect) bool {
 	for _, n := range g.Nodes() {
 		for _, t := range n.Types() {
-			if t.DType.On(dtype.WGSL) != dtype.Arithmetic {
+			if t.DType.On(d) != dtype.Arithmetic {
 				return false
 			}
 		}
@@ -96,7 +96,7 @@ func checkSampleOn(t *testing.T, target plan.Target, op ir.Op, samples ...ir.Sam
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !runsOn(g) {
+	if !runsOn(g, target.Dialect) {
 		return nil
 	}
 	return checkGraphOn(t, target, g, inputs)
