@@ -43,11 +43,10 @@ build: js ## build everything: Go packages, WebAssembly modules, the npm package
 	$(GO) build ./...
 
 .PHONY: wasm
-wasm: ## build the compiler and the CPU fallback for the browser
+wasm: ## build the compiler for the browser
 	mkdir -p js/dist
 	$(WASM) -gcflags=all=-l -o js/dist/rlx.wasm ./wasm # inlined calls take room
-	$(WASM) -o js/dist/rlx-cpu.wasm ./wasm/cpu
-	$(GO) run ./wasm/shrink js/dist/rlx.wasm js/dist/rlx-cpu.wasm
+	$(GO) run ./wasm/shrink js/dist/rlx.wasm
 	cp "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" js/dist/wasm_exec.js
 
 .PHONY: js
@@ -127,9 +126,10 @@ fuzz: ## run each fuzzer for FUZZTIME (30s)
 ##@ Measure
 
 .PHONY: bench
-bench: js $(PEERS) ## host time per step against jax-js and TensorFlow.js; the CPU beside PyTorch
+bench: js $(PEERS) ## host time per step and the page's CPU against jax-js and TensorFlow.js; the CPU beside PyTorch
 	$(GO) run ./js/bench/plans build/plans
 	$(NODE) js/bench/run.mjs
+	$(NODE) js/bench/cpu.mjs
 	$(GO) test -run='^$$' -bench=. -benchtime=200ms ./native/cpu/...
 
 .PHONY: bench-h200

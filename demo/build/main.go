@@ -3,12 +3,11 @@
 //	go run ./demo/build FOLDER
 //
 // digits.bin (all labels, then all pictures, one byte a number), and for each
-// model its graphs in text form, digits-NAME.json, an object of the text of each
-// entry, and the plan made of them ahead of time, digits-NAME.rlxp.
+// model the plan made of it ahead of time, digits-NAME.rlxp: for WebGPU, with
+// variants for the CPU.
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"log"
 	"os"
@@ -18,6 +17,7 @@ import (
 	"github.com/rlx-go/rlx/demo/models"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/wasm/simd"
 	"github.com/rlx-go/rlx/webgpu/wgsl"
 )
 
@@ -56,17 +56,6 @@ func writeModel(path string, m models.Model) error {
 	if err != nil {
 		return err
 	}
-	texts := map[string]string{}
-	for _, e := range module.Entries {
-		texts[e.Name] = e.Graph.String()
-	}
-	graphs, err := json.Marshal(texts)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(path+".json", graphs, 0o644); err != nil {
-		return err
-	}
 	file, err := compile(module)
 	if err != nil {
 		return err
@@ -80,5 +69,10 @@ func compile(m *ir.Module) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	cpu, err := simd.Plans(m)
+	if err != nil {
+		return nil, err
+	}
+	p.Variants = cpu
 	return plan.Encode(p)
 }

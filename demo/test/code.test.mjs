@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { session } from '../../js/dist/index.js';
+import { openSession, session } from '../../js/dist/index.js';
 import { Digits, testCount, trainCount } from '../web/digits.js';
 
 const read = (path) => readFileSync(new URL(path, import.meta.url));
@@ -23,7 +23,7 @@ function load(model) {
 
 for (const [model, steps] of [['mlp', 30], ['cnn', 10]]) {
   test(`the code of the ${model} is the page's network, and it learns`, async () => {
-    const code = await load(model), page = await session({ entries: JSON.parse(read(`../web/assets/digits-${model}.json`)) }, { on: 'cpu' });
+    const code = await load(model), page = await openSession(read(`../web/assets/digits-${model}.rlxp`), { on: 'cpu' });
     await page.run('init', { seed: 1 });
     const params = Object.fromEntries(Object.entries(await page.save()).filter(([name]) => page.plan.slots.some((slot) => slot.name === name && slot.role === 'param')));
     const want = (await (await page.run('eval', digits.test, { read: ['loss'] })).reading).values.loss[0];

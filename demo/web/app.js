@@ -351,7 +351,7 @@ on('reopen', 'click', () => start());
 on('anew', 'click', () => start({ anew: true }));
 on('race', 'click', runRace);
 on('show-kernels', 'click', async () => {
-  const { plan } = engine.session, runs = plan.kernels.length > 0;
+  const { plan } = engine.session, runs = plan.target === 'webgpu';
   showKernels(runs ? plan : decodePlan(await planFile(chosen())), runs);
 });
 on('close-kernels', 'click', () => find('kernels').close());

@@ -14,7 +14,7 @@ async function fetchOK(path) {
   return response;
 }
 
-/** The plan file of a model, compiled ahead of time. */
+/** The plan file of a model, compiled ahead of time for GPUs and CPUs. */
 export const planFile = async (name) => (await fetchOK(`assets/digits-${name}.rlxp`)).arrayBuffer();
 
 /** The address with `?worker=off` keeps the session in the page's own thread, where its calls can be watched. */
@@ -23,12 +23,6 @@ const worker = new URLSearchParams(globalThis.location?.search).get('worker') !=
 /** Reads under way at a time: the losses of a few steps, an evaluation, a reading of the drawing, a copy to keep. None of them waits. */
 const staging = 12;
 
-/** Opens a session on the CPU. Only now the WebAssembly for it is loaded. */
-async function openCPU(name) {
-  const [{ session }, response] = await Promise.all([import('/rlx/index.js'), fetchOK(`assets/digits-${name}.json`)]);
-  return session({ name, entries: await response.json() }, { on: 'cpu', worker: true });
-}
-
 /**
  * Opens a session for a model.
  * @param {'mlp' | 'cnn'} name
@@ -36,13 +30,8 @@ async function openCPU(name) {
  * @returns {Promise<{session: import('@rlx-go/rlx/runtime').Session, kind: 'gpu' | 'cpu', reason?: string}>}
  */
 export async function open(name, where = 'best') {
-  if (where === 'cpu') return { kind: 'cpu', session: await openCPU(name) };
-  try {
-    return { kind: 'gpu', session: await openSession(await planFile(name), { worker, staging }) };
-  } catch (reason) {
-    if (where === 'gpu' || reason.kind !== 'device') throw reason;
-    return { kind: 'cpu', session: await openCPU(name), reason: reason.message };
-  }
+  const session = await openSession(await planFile(name), { worker, staging, on: where }), reason = session.fallbackReason;
+  return { kind: session.plan.target === 'wasm' ? 'cpu' : 'gpu', session, ...reason && { reason } };
 }
 
 /** The losses of the steps after `since` that a state still has: the step and the loss of each. */

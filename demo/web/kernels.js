@@ -102,7 +102,7 @@ export function showKernels(plan, runs) {
   });
   find('kernel-list').replaceChildren(...groups.flat());
   find('kernels-title').textContent = runs ? `${plan.kernels.length} kernels` : `${plan.kernels.length} kernels for a GPU`;
-  find('kernels-text').textContent = runs ? 'The very WGSL that this page runs, in the order of a step.' : 'They run where a browser has WebGPU. Here the CPU computes the same graphs without them.';
+  find('kernels-text').textContent = runs ? 'The very WGSL that this page runs, in the order of a step.' : 'They run where a browser has WebGPU. Here the CPU computes, by WebAssembly made of the same graphs.';
   find('kernel-list').querySelector('button').click();
   find('kernels').showModal();
 }

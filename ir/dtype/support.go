@@ -10,11 +10,12 @@ const (
 	CUDA
 	MSL
 	CPU
+	WASM
 
 	dialects
 )
 
-var dialectNames = [dialects]string{"wgsl", "cuda", "msl", "cpu"}
+var dialectNames = [dialects]string{"wgsl", "cuda", "msl", "cpu", "wasm"}
 
 // String returns the dialect's name in lower case.
 func (t Dialect) String() string {
@@ -54,7 +55,7 @@ func (s Support) String() string {
 // support is the one table of types against targets: plans refuse what it does
 // not list, kernels are widened where it says so, and printers print no type that
 // it does not promise. Columns follow
-// the constants WGSL, CUDA, MSL, CPU. What a particular device lacks beyond its
+// the constants WGSL, CUDA, MSL, CPU, WASM. What a particular device lacks beyond its
 // dialect (f16 needs the feature shader-f16 in WGSL) is a capability of the
 // device, not of the type.
 //
@@ -65,25 +66,26 @@ func (s Support) String() string {
 //     MSL yet.
 //   - No dialect of C has complex numbers.
 //   - The CPU computes f16 and bf16 in f32; the 8-bit floats are converted only.
+//   - WebAssembly has numbers of 32 and 64 bits, and computes bools as i32.
 //   - Packed blocks are nowhere yet.
 var support = [count][dialects]Support{
-	Bool:   {Arithmetic, Arithmetic, Unsupported, Arithmetic},
-	I8:     {Storage, Storage, Unsupported, Arithmetic},
-	I16:    {Storage, Storage, Unsupported, Arithmetic},
-	I32:    {Arithmetic, Arithmetic, Unsupported, Arithmetic},
-	I64:    {Unsupported, Arithmetic, Unsupported, Arithmetic},
-	U8:     {Storage, Storage, Unsupported, Arithmetic},
-	U16:    {Storage, Storage, Unsupported, Arithmetic},
-	U32:    {Arithmetic, Arithmetic, Unsupported, Arithmetic},
-	U64:    {Unsupported, Arithmetic, Unsupported, Arithmetic},
-	F8E4M3: {Storage, Storage, Unsupported, Storage},
-	F8E5M2: {Storage, Storage, Unsupported, Storage},
-	F16:    {Arithmetic, Storage, Unsupported, Storage},
-	BF16:   {Storage, Storage, Unsupported, Storage},
-	F32:    {Arithmetic, Arithmetic, Unsupported, Arithmetic},
-	F64:    {Unsupported, Arithmetic, Unsupported, Arithmetic},
-	C64:    {Unsupported, Unsupported, Unsupported, Arithmetic},
-	C128:   {Unsupported, Unsupported, Unsupported, Arithmetic},
+	Bool:   {Arithmetic, Arithmetic, Unsupported, Arithmetic, Arithmetic},
+	I8:     {Storage, Storage, Unsupported, Arithmetic, Unsupported},
+	I16:    {Storage, Storage, Unsupported, Arithmetic, Unsupported},
+	I32:    {Arithmetic, Arithmetic, Unsupported, Arithmetic, Arithmetic},
+	I64:    {Unsupported, Arithmetic, Unsupported, Arithmetic, Arithmetic},
+	U8:     {Storage, Storage, Unsupported, Arithmetic, Unsupported},
+	U16:    {Storage, Storage, Unsupported, Arithmetic, Unsupported},
+	U32:    {Arithmetic, Arithmetic, Unsupported, Arithmetic, Arithmetic},
+	U64:    {Unsupported, Arithmetic, Unsupported, Arithmetic, Arithmetic},
+	F8E4M3: {Storage, Storage, Unsupported, Storage, Unsupported},
+	F8E5M2: {Storage, Storage, Unsupported, Storage, Unsupported},
+	F16:    {Arithmetic, Storage, Unsupported, Storage, Unsupported},
+	BF16:   {Storage, Storage, Unsupported, Storage, Unsupported},
+	F32:    {Arithmetic, Arithmetic, Unsupported, Arithmetic, Arithmetic},
+	F64:    {Unsupported, Arithmetic, Unsupported, Arithmetic, Arithmetic},
+	C64:    {Unsupported, Unsupported, Unsupported, Arithmetic, Unsupported},
+	C128:   {Unsupported, Unsupported, Unsupported, Arithmetic, Unsupported},
 }
 
 // On returns what kernels of dialect t can do with elements of type d.

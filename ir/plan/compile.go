@@ -38,11 +38,29 @@ func CompileKernels(m *ir.Module, t Target, pr Printer) (*Plan, []*loop.Kernel, 
 		}
 	}
 	c.status()
+	c.link()
 	c.plan.Requires.Limits = c.plan.needs()
 	if err := Validate(c.plan); err != nil {
 		return nil, nil, err
 	}
 	return c.plan, c.printed, nil
+}
+
+// link makes the module of a dialect of binary code.
+func (c *compiler) link() {
+	l, ok := c.printer.(Linker)
+	if !ok {
+		return
+	}
+	sources := make([]string, len(c.plan.Kernels))
+	for i, k := range c.plan.Kernels {
+		sources[i] = k.Source
+	}
+	code, names := l.Link(sources)
+	c.plan.Code = code
+	for i, name := range names {
+		c.plan.Kernels[i].Source = name
+	}
 }
 
 // compiler makes one plan.
@@ -55,7 +73,7 @@ type compiler struct {
 	slots      map[string]int // persistent slots by name
 	cache      *sched.Cache
 	numbers    map[kernelKey]int
-	kernels    map[string]int // by source
+	kernels    map[string]int // by access and source
 	printed    []*loop.Kernel
 	states     arenas
 	inputs     arenas
@@ -68,7 +86,7 @@ type compiler struct {
 
 func newCompiler(m *ir.Module, t Target, pr Printer) *compiler {
 	p := &Plan{Name: m.Name, Compiler: Version, Target: t.Name}
-	p.Requires.Limits = t.Limits
+	p.Requires.Limits, p.Requires.Features = t.Limits, slices.Clone(t.Features)
 	limit := t.Limits.BindingBytes
 	return &compiler{
 		plan: p, module: m, target: t, printer: pr,

@@ -69,6 +69,7 @@ var sections = map[string]func(*reader, *Plan){
 		p.Constants = items(r, func(c *Constant) { c.Buffer, c.Offset, c.Data = r.u32(), r.u64(), r.take(r.u32()) })
 	},
 	tagKernels: func(r *reader, p *Plan) { p.Kernels = items(r, r.kernel) },
+	tagCode:    func(r *reader, p *Plan) { p.Code = r.take(r.u32()) },
 	tagEntries: func(r *reader, p *Plan) { p.Entries = items(r, r.entry) },
 	tagStatus: func(r *reader, p *Plan) {
 		p.Status = &Status{Buffer: r.u32(), Offset: r.u64()}

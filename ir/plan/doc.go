@@ -29,6 +29,15 @@
 // below Kernel.Counters. A row takes a multiple of [RowBytes]. The shader's
 // entry point is "main".
 //
+// # Plans for WebAssembly
+//
+// A plan with Code is run by calls: its kernels are functions of that module, which
+// imports one memory. An executor lays the buffers out there, above as many bytes as
+// the largest Kernel.SharedBytes, and calls a kernel with the addresses of its
+// windows, then that of the row of scalars where Kernel.ScalarBytes is not 0, then
+// the counts of Kernel.Counters repeats. Grids are loops of the kernel; a dispatch
+// that finds zeros for its grid is left out.
+//
 // # The status word
 //
 // Four u32 words in a buffer of their own: word 0 is 0, or the code of the

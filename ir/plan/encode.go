@@ -32,6 +32,7 @@ import (
 //	CNST  list of {u32 buffer, u64 offset, u32 length, data}
 //	KRNL  list of {string name, string source, u32 workgroup x y z, u32 shared bytes,
 //	      list of u32 access, u32 scalar bytes, u32 counters}
+//	CODE  u32 length, data; absent without code, known since version 1.2
 //	ENTR  list of {string name, list of u32 inputs, scalars, outputs, u32 uniform bytes, steps}
 //	STAT  u32 buffer, u64 offset, list of {u32 code, string node, string message}; absent without status
 //	VARI  a plan file with other requirements; optional, any number of them
@@ -71,6 +72,12 @@ func encode(p *Plan) ([]byte, error) {
 		})
 	})
 	w.section(tagKernels, flagRequired, func() { list(w, p.Kernels, w.kernel) })
+	if p.Code != nil {
+		w.section(tagCode, flagRequired, func() {
+			w.u32(len(p.Code))
+			w.buf = append(w.buf, p.Code...)
+		})
+	}
 	w.section(tagEntries, flagRequired, func() { list(w, p.Entries, w.entry) })
 	if s := p.Status; s != nil {
 		w.section(tagStatus, flagRequired, func() {

@@ -13,7 +13,7 @@ import (
 // by readers that do not know it.
 const (
 	Major = 1
-	Minor = 1
+	Minor = 2
 )
 
 const (
@@ -33,6 +33,7 @@ const (
 	tagSlots     = "SLOT"
 	tagConstants = "CNST"
 	tagKernels   = "KRNL"
+	tagCode      = "CODE"
 	tagEntries   = "ENTR"
 	tagStatus    = "STAT"
 	tagVariant   = "VARI"

@@ -37,7 +37,7 @@ const (
 type Plan struct {
 	Name     string // of the module
 	Compiler string // name and version of what made the plan
-	Target   string // "webgpu"
+	Target   string // "webgpu", "cuda", "wasm"
 	Requires Requires
 	// Symbols are the bindings of symbolic dimensions this plan was
 	// specialised to.
@@ -46,7 +46,10 @@ type Plan struct {
 	Slots     []Slot
 	Constants []Constant
 	Kernels   []Kernel
-	Entries   []Entry
+	// Code is the module that kernels are functions of, in dialects of binary
+	// code; nil where each has a source of its own.
+	Code    []byte
+	Entries []Entry
 	// Status says where kernels report failed checks; nil where none can fail.
 	Status *Status
 	// Variants are plans for the same module with other requirements, none of
@@ -164,7 +167,9 @@ type Constant struct {
 // Kernel is a compute pipeline to build.
 type Kernel struct {
 	// Name is [a-z0-9_]+. It appears in labels and error messages.
-	Name   string
+	Name string
+	// Source is the kernel's text, or where the plan has Code the name by which
+	// that exports the kernel.
 	Source string
 	// Workgroup is the size of a workgroup, which Source states as well.
 	Workgroup [3]int

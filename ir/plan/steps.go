@@ -259,11 +259,12 @@ func (c *entryCompiler) kernel(key kernelKey) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	number, ok := c.kernels[source]
+	text := key.access + source // binary code does not tell the access
+	number, ok := c.kernels[text]
 	if !ok {
 		number = c.addKernel(k, source)
 	}
-	c.numbers[key], c.kernels[source] = number, number
+	c.numbers[key], c.kernels[text] = number, number
 	return number, nil
 }
 

@@ -35,10 +35,11 @@ func (r Requires) Met(features []string, limits loop.Limits, subgroup [2]int) bo
 // Target is what the compiler is told of a device: what it can do, and what pays
 // there.
 type Target struct {
-	Name string // "webgpu", "cuda", "metal"
+	Name string // "webgpu", "cuda", "wasm"
 	loop.Caps
-	Branch  int  // how much work it takes for only the branch taken to run: see [group.Options]
-	Unfused bool // each node is a kernel of its own: see [group.Options]
+	Features []string // what kernels may use besides, see [Requires]
+	Branch   int      // how much work it takes for only the branch taken to run: see [group.Options]
+	Unfused  bool     // each node is a kernel of its own: see [group.Options]
 	// ScoreBytes is the most that the scores of an attention take before they are
 	// computed in blocks and not kept, 0 for [sched.ScoreBytes].
 	ScoreBytes int
@@ -46,6 +47,9 @@ type Target struct {
 
 // claims reports whether a composite is scheduled as it is.
 func (t Target) claims(n *ir.Node) bool {
+	if t.Invocations == 1 {
+		return false // blocks are for threads that share memory
+	}
 	most := t.ScoreBytes
 	if most == 0 {
 		most = sched.ScoreBytes

@@ -11,6 +11,7 @@
 //                           a fresh batch each time
 //   rows({ name, rows, cols })
 //                           gelu, transpose, layernorm, cumsum along the rows, sumcolumns
+//   cnn({ batch, rate })    one Adam step of two convolutions and two layers on pictures of 8 × 8
 //   mlp({ layers, batch, fresh, rate })
 //                           one Adam step of a ReLU network on cross-entropy; `fresh` gives each step
 //                           a batch from the host, otherwise the first stays on the device
@@ -66,6 +67,15 @@ export function initialParameters(layers) {
   });
 }
 
+/** Filters and weights of the job cnn, features before rows and columns: [{ shape, data }]. */
+export function convolutionParameters() {
+  const shapes = [[16, 1, 3, 3], [16], [32, 16, 3, 3], [32], [512, 128], [128], [128, 10], [10]];
+  return shapes.map((shape, i) => {
+    const n = shape.reduce((a, b) => a * b, 1), inputs = shape.length > 2 ? n / shape[0] : shape[0];
+    return { shape, data: shape.length > 1 ? randoms(n, 100 + i, Math.sqrt(3 / inputs)) : new Float32Array(n) };
+  });
+}
+
 /** Batch number i: { x, labels (Int32Array), oneHot (Float32Array) }. Eight different ones exist. */
 export function makeBatches({ layers, batch }) {
   const inputs = layers[0], classes = layers.at(-1);
@@ -111,6 +121,17 @@ export const gpuJobs = [
   mlp(large, 128, false), mlp(large, 128, true), mlp(large, 4096, false), mlp(large, 4096, true),
   lm(128, 128, 4, 4, 32), lm(256, 384, 6, 6, 64),
 ];
+
+/** Jobs for a page without a GPU: products, and the training of digits. */
+export const cpuJobs = [
+  matmul(256), matmul(1024),
+  { name: 'softmax 1024 × 1024', kind: 'softmax', options: { rows: 1024, cols: 1024 }, rate: (ms) => `${(8 * 1024 ** 2 / ms / 1e6).toFixed(0)} GB/s` },
+  mlp([64, 128, 64, 10], 128, false), mlp(large, 128, false),
+  { name: 'cnn batch 128', kind: 'cnn', options: { batch: 128, rate: 1e-3 }, rate: (ms) => `${(1e3 / ms).toFixed(0)} steps/s` },
+];
+
+/** The sets of jobs by the names that pages are asked for. */
+export const sets = { host: hostJobs, cpu: cpuJobs };
 
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 

@@ -1,18 +1,18 @@
 // The page's side of a benchmark in a browser: run.mjs calls these through the driver.
 
-import { hostJobs, start, time } from './jobs.mjs';
+import { sets, start, time } from './jobs.mjs';
 import { peers } from './peers/index.mjs';
 
 let peer, job;
 
-globalThis.openPeer = async (name) => {
+globalThis.openPeer = async (name, options) => {
   const { open } = await peers[name]();
-  peer = await open();
+  peer = await open(options);
   return { peer: peer.name, version: peer.version };
 };
 
-globalThis.startJob = async (index) => {
-  const started = await start(peer, hostJobs[index]);
+globalThis.startJob = async (set, index) => {
+  const started = await start(peer, sets[set][index]);
   job = started.job;
   return started.loss;
 };

@@ -46,7 +46,7 @@ async function inChromium(origin, peer, repeats) {
   const row = await page.evaluate((name) => globalThis.openPeer(name), peer);
   const results = [];
   for (const [index, { name }] of hostJobs.entries()) {
-    const loss = await page.evaluate((i) => globalThis.startJob(i), index);
+    const loss = await page.evaluate((i) => globalThis.startJob('host', i), index);
     const before = await mainThread(session);
     const times = await page.evaluate((t) => globalThis.timeJob(t), { steps, repeats });
     const busy = (await mainThread(session) - before) / (2 * steps * repeats);

@@ -1,5 +1,5 @@
 /**
- * Runs plans that were compiled ahead of time: no compiler, no WebAssembly.
+ * Runs plans that were compiled ahead of time, without the compiler.
  *
  * @module
  */
@@ -8,7 +8,7 @@ export { type Batch, type BatchOptions, batches, type LastBatch } from './sessio
 export { type Device, type DeviceOptions } from './gpu/device.js';
 export { type DType, type TensorData } from './values/dtype.js';
 export { type ErrorKind, type ErrorPlace, RlxError } from './values/errors.js';
-export { openSession, type SessionOptions } from './gpu/open.js';
+export { openSession, type Place, type SessionOptions } from './session/open.js';
 export { decodePlan, type Entry, type Kernel, type Plan, type Slot } from './plan/plan.js';
 export { startWorker } from './worker/remote.js';
 export { type HostTensor, type Input, type Inputs, type Reading, type Run, type RunOptions, type Session } from './session/session.js';

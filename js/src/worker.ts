@@ -1,6 +1,6 @@
 // What a worker runs: sessions, for the page that started it.
 
 import { serve } from './worker/rpc.js';
-import { openPlan, sessionHandlers } from './worker/serve.js';
+import { sessionHandlers } from './worker/serve.js';
 
-serve(sessionHandlers(openPlan));
+serve(sessionHandlers);

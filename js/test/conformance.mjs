@@ -1,5 +1,5 @@
 // Runs the conformance suite, which webgpu/conformance/write compiles into a folder, on
-// any WebGPU device, in Node or in a page.
+// any WebGPU device or on the CPU, in Node or in a page.
 //
 // WGSL lets a device assume that there is no infinity and no NaN: where an operand or a
 // result has one, another result is no failure. It is listed, with the device's name.
@@ -18,7 +18,7 @@ const layouts = { f8e4m3fn: [4, 3], f8e5m2: [5, 2], f16: [5, 10], bf16: [8, 7] }
  * Runs all modules, or those that are selected. Counts are of results, that is of outputs
  * and states after a run.
  * @param {object} options
- * @param {GPUDevice} options.device
+ * @param {GPUDevice} [options.device] the CPU if not given
  * @param {(file: string) => Promise<ArrayBuffer>} options.load reads a file of the suite
  * @param {(module: {name: string, bytes: number}) => boolean} [options.select] bytes is the
  *   size of the module's plan
@@ -31,7 +31,7 @@ export async function runConformance({ device, load, select = () => true, print 
   const suite = { device, load, values: await load('values.bin') };
   const total = { device: '', passed: 0, failed: 0, deviating: 0, failures: [], skipped: [] };
   for (const module of modules.filter(select)) {
-    if (!module.features.every((feature) => device.features.has(feature))) {
+    if (device ? !module.features.every((feature) => device.features.has(feature)) : !module.code) {
       total.skipped.push(module.name);
       continue;
     }
@@ -60,13 +60,13 @@ function describe({ name, passed, deviations, failures, milliseconds }) {
 }
 
 // runModule opens a session for each case, as each begins with state of its own.
-async function runModule(suite, { plan, cases }) {
-  const file = await suite.load(plan), outcomes = [];
+async function runModule(suite, { plan, code, cases }) {
+  const file = await suite.load(suite.device ? plan : code), outcomes = [];
   for (const one of cases) {
     const outcome = { name: one.name, device: '', passed: 0, deviations: [], failures: [] }, start = performance.now();
     outcomes.push(outcome);
     try {
-      const session = await openSession(file, { device: suite.device });
+      const session = await openSession(file, suite.device && { device: suite.device });
       outcome.device = session.deviceName;
       await runCase(suite.values, session, one, outcome);
       session.close();

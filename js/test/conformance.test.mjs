@@ -1,4 +1,4 @@
-// The whole conformance suite over Dawn, on SwiftShader, which has no f16.
+// The whole conformance suite over Dawn, on SwiftShader, and on the CPU, neither of which has f16.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,6 +9,14 @@ import { openDawn } from './rig/dawn.mjs';
 test('SwiftShader passes the conformance suite, but for f16', async () => {
   const { device } = await openDawn({ backend: 'swiftshader' });
   const { passed, deviating, failures, skipped } = await runConformance({ device, load });
+  assert.deepEqual(failures, []);
+  assert.equal(deviating, 0);
+  assert.deepEqual(skipped.filter((name) => !name.includes('f16')), []);
+  assert.ok(passed > 1300, `only ${passed} results`);
+});
+
+test('the CPU passes the conformance suite, but for f16', async () => {
+  const { passed, deviating, failures, skipped } = await runConformance({ load });
   assert.deepEqual(failures, []);
   assert.equal(deviating, 0);
   assert.deepEqual(skipped.filter((name) => !name.includes('f16')), []);

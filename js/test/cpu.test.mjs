@@ -1,4 +1,4 @@
-// Sessions on the CPU: the module rlx-cpu.wasm in this thread, without any GPU.
+// Sessions on the CPU: kernels in WebAssembly in this thread, without any GPU.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

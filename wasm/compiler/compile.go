@@ -3,6 +3,7 @@ package compiler
 import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/wasm/simd"
 	"github.com/rlx-go/rlx/wasm/wire"
 	"github.com/rlx-go/rlx/webgpu/wgsl"
 )
@@ -32,8 +33,16 @@ func module(c *wire.Service, r *wire.Request) (*ir.Module, error) {
 	return wire.Bind(name, entries, values)
 }
 
-// compile (module, limits, f16) → plan file. Limits are those of loop.Limits in
-// order; 0 stands for the default. f16 says that the device computes with it.
+// The targets of compile, as js/src/graph/compiler.ts numbers them.
+const (
+	targetWebGPU = iota
+	targetWASM
+	targetRelaxedWASM
+)
+
+// compile (module, limits, f16, target) → plan file. Limits are those of
+// loop.Limits in order; 0 stands for the default. f16 says that the device
+// computes with it. Both count for WebGPU alone.
 func compile(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	m, err := module(c, r)
 	if err != nil {
@@ -47,10 +56,15 @@ func compile(c *wire.Service, r *wire.Request, w *wire.Response) error {
 		}
 	}
 	t.F16 = r.Bool()
+	var printer plan.Printer = wgsl.Printer{}
+	if target := r.U32(); target != targetWebGPU {
+		relaxed := target == targetRelaxedWASM
+		t, printer = plan.WebAssembly(relaxed), simd.Printer{Relaxed: relaxed}
+	}
 	if r.Err() != nil {
 		return r.Err()
 	}
-	p, err := plan.Compile(m, t, wgsl.Printer{})
+	p, err := plan.Compile(m, t, printer)
 	if err != nil {
 		return err
 	}

@@ -173,7 +173,7 @@ func train(t *testing.T, g *ir.Graph, values map[string]*ir.Array, n int) (losse
 func TestModuleCompilesToAPlan(t *testing.T) {
 	h, g := perceptron(t)
 	step := Must(t, h.Service, "step", g, "loss", "sgd", List{}, "", List{}, List{}, 0).U32()
-	limits := []any{10.0, 0.0, 0.0, 0.0, 0.0, 0}
+	limits := []any{10.0, 0.0, 0.0, 0.0, 0.0, 0, 0}
 	r := Must(t, h.Service, "compile", append([]any{"mlp", Entries(2, "step", step, "eval", g), List{}}, limits...)...)
 	p, err := plan.Decode(r.Bytes())
 	if err != nil {
@@ -181,6 +181,16 @@ func TestModuleCompilesToAPlan(t *testing.T) {
 	}
 	if len(p.Entries) != 2 || p.Requires.Limits.StorageBuffers != 10 {
 		t.Errorf("%d entries, for %d storage buffers", len(p.Entries), p.Requires.Limits.StorageBuffers)
+	}
+	for target, features := range map[int]int{1: 0, 2: 1} { // WebAssembly, with relaxed SIMD or without
+		r := Must(t, h.Service, "compile", "mlp", Entries(2, "step", step, "eval", g), List{}, 0.0, 0.0, 0.0, 0.0, 0.0, 0, target)
+		p, err := plan.Decode(r.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Target != "wasm" || len(p.Code) == 0 || len(p.Requires.Features) != features {
+			t.Errorf("target %d is %q with %d bytes of code and features %v", target, p.Target, len(p.Code), p.Requires.Features)
+		}
 	}
 	init := Must(t, h.Service, "init", Must(t, h.Service, "step", g, "loss", "adam", List{}, "", List{}, List{}, 0).U32()).U32()
 	if text := Must(t, h.Service, "text", init).Text(); !strings.Contains(text, "optim/m/w1") {
@@ -282,7 +292,7 @@ func TestWhatDoesNotFitIsATypedError(t *testing.T) {
 func TestWrongModulesAreTypedErrors(t *testing.T) {
 	h, g := perceptron(t)
 	many := Must(t, h.Service, "vmap", g, "n", Entries(1, "x", 0.0), List{}).U32()
-	limits := []any{0.0, 0.0, 0.0, 0.0, 0.0, 0}
+	limits := []any{0.0, 0.0, 0.0, 0.0, 0.0, 0, 0}
 	for _, c := range []struct {
 		name, method string
 		args         []any
@@ -341,7 +351,7 @@ func FuzzRequests(f *testing.F) {
 		Request("vmap", 2, "3", Entries(1, "w", 0.0), List{}),
 		Request("bind", 2, Entries(1, "n", 4)),
 		Request("step", 2, "y", "adam", List{}, "cosine", Entries(1, "steps", 9.0), List{}, 2),
-		Request("compile", "m", Entries(1, "f", 2), List{}, 0.0, 0.0, 0.0, 0.0, 0.0, 1),
+		Request("compile", "m", Entries(1, "f", 2), List{}, 0.0, 0.0, 0.0, 0.0, 0.0, 1, 0),
 	} {
 		f.Add(request)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/wasm/simd"
 	"github.com/rlx-go/rlx/webgpu/wgsl"
 )
 
@@ -29,9 +30,10 @@ type (
 	}
 	moduleJSON struct {
 		Name     string     `json:"name"`
-		Plan     string     `json:"plan"`     // the name of its file
-		Bytes    int        `json:"bytes"`    // of the plan
-		Features []string   `json:"features"` // that the device must have
+		Plan     string     `json:"plan"`           // the name of its file, for WebGPU
+		Code     string     `json:"code,omitempty"` // that of the one for WebAssembly, which lacks f16
+		Bytes    int        `json:"bytes"`          // of the plan
+		Features []string   `json:"features"`       // that the device must have
 		Cases    []caseJSON `json:"cases"`
 	}
 	caseJSON struct {
@@ -61,7 +63,8 @@ type (
 	}
 )
 
-// Write compiles the modules for WebGPU and writes them into a folder.
+// Write compiles the modules for WebGPU and WebAssembly and writes them into a
+// folder.
 func Write(folder string, modules []Module) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
@@ -101,7 +104,14 @@ func (w *writer) module(m Module) error {
 	if err != nil {
 		return err
 	}
-	out := moduleJSON{Name: m.Name, Plan: strings.ReplaceAll(m.Name, " ", "-") + ".rlxp", Bytes: len(data), Features: append([]string{}, p.Requires.Features...)}
+	name := strings.ReplaceAll(m.Name, " ", "-")
+	out := moduleJSON{Name: m.Name, Plan: name + ".rlxp", Bytes: len(data), Features: append([]string{}, p.Requires.Features...)}
+	if !m.F16 {
+		out.Code = name + ".wasm.rlxp"
+		if err := w.code(m, out.Code); err != nil {
+			return err
+		}
+	}
 	for _, c := range m.Cases {
 		to := caseJSON{Name: c.Name, Entry: c.Entry, State: w.tensors(c.State)}
 		for _, r := range c.Runs {
@@ -111,6 +121,20 @@ func (w *writer) module(m Module) error {
 	}
 	w.index.Modules = append(w.index.Modules, out)
 	return w.file(out.Plan, data)
+}
+
+// code writes the plan of a module for WebAssembly.
+func (w *writer) code(m Module, name string) error {
+	both, err := simd.Plans(m.Module)
+	if err != nil {
+		return err
+	}
+	both[0].Variants = both[1:]
+	data, err := plan.Encode(both[0])
+	if err != nil {
+		return err
+	}
+	return w.file(name, data)
 }
 
 func (w *writer) run(r Run) runJSON {

@@ -23,7 +23,7 @@ func (h *hoister) block(body []Stmt) []Stmt {
 	for _, s := range body {
 		switch s := s.(type) {
 		case *For:
-			loop := &For{s.Var, s.Start, s.End, s.Step, s.Unroll, h.block(s.Body)}
+			loop := &For{s.Var, s.Start, s.End, s.Step, s.Unroll, s.Lanes, h.block(s.Body)}
 			out = append(append(out, h.before(loop)...), loop)
 		case *If:
 			out = append(out, &If{s.Cond, h.block(s.Then), h.block(s.Else)})
@@ -72,7 +72,7 @@ func (t *turn) block(body []Stmt) []Stmt {
 			t.changing[s.Name] = true
 			out = append(out, &Let{s.Name, t.expr(s.Value)})
 		case *For:
-			out = append(out, &For{s.Var, t.expr(s.Start), t.expr(s.End), s.Step, s.Unroll, t.block(s.Body)})
+			out = append(out, &For{s.Var, t.expr(s.Start), t.expr(s.End), s.Step, s.Unroll, s.Lanes, t.block(s.Body)})
 		case *If:
 			out = append(out, &If{t.expr(s.Cond), t.block(s.Then), t.block(s.Else)})
 		default:

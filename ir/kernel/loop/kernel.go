@@ -122,11 +122,14 @@ type StoreVec struct {
 
 // For runs Body for Var = Start, Start+Step, … while it is below End. The
 // bounds are evaluated once; Step is a positive constant. Unroll asks the
-// printer to write the copies out; all bounds are then constants.
+// printer to write the copies out; all bounds are then constants. Lanes says that
+// no turn needs what another one did, nor what one of the same place in a
+// private array left: a printer may run several at once, statement by statement.
 type For struct {
 	Var              string
 	Start, End, Step scalar.Expr
 	Unroll           bool
+	Lanes            bool
 	Body             []Stmt
 }
 

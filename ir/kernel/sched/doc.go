@@ -10,6 +10,9 @@
 // those whose loops and branches depend on data write it statement by statement
 // (writer.go). A [Cache] gives equal groups the same kernels.
 //
+// Targets with one thread have schedules of their own (serial.go and serial_*.go),
+// but for sorts: nests of loops, the innermost over lanes.
+//
 // What an element is made of is none of its business: every schedule asks a
 // [group.Reader]. Which nodes make a group is settled before, where the tensors lie
 // comes after.

@@ -28,6 +28,9 @@ func recovered(g *group.Group, err *error) {
 }
 
 func schedule(e *emitter, g *group.Group) []Launch {
+	if e.caps.Invocations == 1 && g.Kind != group.SortKind {
+		return scheduleSerial(g, e.caps)
+	}
 	switch g.Kind {
 	case group.ReduceKind:
 		return scheduleReduce(e, g)

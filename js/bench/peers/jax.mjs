@@ -1,8 +1,8 @@
 // jax-js: every step is one jitted function, gradients by valueAndGrad. Arrays are used
 // up by the functions they are given to; `.ref` keeps one.
 
-import { defaultDevice, init, jit, nn, numpy as np, tree, valueAndGrad } from '@jax-js/jax';
-import { adam, initialParameters, makeBatches, randoms } from '../jobs.mjs';
+import { defaultDevice, init, jit, lax, nn, numpy as np, tree, valueAndGrad } from '@jax-js/jax';
+import { adam, convolutionParameters, initialParameters, makeBatches, randoms } from '../jobs.mjs';
 
 const array = (data, shape) => np.array(data).reshape(shape);
 
@@ -32,10 +32,20 @@ function crossEntropy(parameters, x, oneHot) {
   return nn.logSoftmax(h, -1).mul(oneHot).sum().mul(-1 / batch);
 }
 
+// convolutional is the network of rlx's plan cnn-BATCH, features before rows and columns.
+function convolutional([f1, c1, f2, c2, w1, b1, w2, b2], x, oneHot) {
+  const batch = x.shape[0], layer = (h, f, c) => nn.relu(lax.convGeneralDilated(h, f, [1, 1], 'SAME').add(c.reshape([1, -1, 1, 1])));
+  const h = layer(layer(x, f1, c1), f2, c2).reshape([batch, 32, 4, 2, 4, 2]);
+  const dense = nn.relu(np.matmul(np.max(h, [3, 5]).reshape([batch, 512]), w1).add(b1));
+  return nn.logSoftmax(np.matmul(dense, w2).add(b2), -1).mul(oneHot).sum().mul(-1 / batch);
+}
+
 // trainStep maps the state and a batch to the loss and the next state.
-const trainStep = (rate) => jit((state, x, oneHot) => {
+const trainStep = (lossOf, rate) => jit((state, x, oneHot) => adamStep(lossOf, rate, state, x, oneHot));
+
+function adamStep(lossOf, rate, state, x, oneHot) {
   const { p, m, v, power1, power2 } = state;
-  const [loss, g] = valueAndGrad(crossEntropy)(p.map((q) => q.ref), x, oneHot);
+  const [loss, g] = valueAndGrad(lossOf)(p.map((q) => q.ref), x, oneHot);
   const decay1 = power1.mul(adam.beta1), decay2 = power2.mul(adam.beta2);
   const m2 = m.map((q, i) => q.mul(adam.beta1).add(g[i].ref.mul(1 - adam.beta1)));
   const v2 = v.map((q, i) => q.mul(adam.beta2).add(g[i].ref.mul(g[i]).mul(1 - adam.beta2)));
@@ -44,16 +54,21 @@ const trainStep = (rate) => jit((state, x, oneHot) => {
   scale1.dispose();
   scale2.dispose();
   return [loss, { p: p2, m: m2, v: v2, power1: decay1, power2: decay2 }];
+}
+
+const mlp = ({ layers, batch, ...options }) => training(crossEntropy, { shape: [batch, layers[0]], parameters: initialParameters(layers), batches: makeBatches({ layers, batch }), ...options });
+
+const cnn = ({ batch, ...options }) => training(convolutional, {
+  shape: [batch, 1, 8, 8], parameters: convolutionParameters(), batches: makeBatches({ layers: [64, 10], batch }), ...options,
 });
 
-async function mlp({ layers, batch, fresh, rate }) {
-  const batches = makeBatches({ layers, batch });
-  const upload = ({ x, oneHot }) => [array(x, [batch, layers[0]]), array(oneHot, [batch, layers.at(-1)])];
+async function training(lossOf, { shape, parameters, batches, fresh, rate }) {
+  const upload = ({ x, oneHot }) => [array(x, shape), array(oneHot, [shape[0], 10])];
   const resident = fresh ? undefined : upload(batches[0]);
-  const p = initialParameters(layers).map(({ data, shape }) => array(data, shape));
+  const p = parameters.map(({ data, shape }) => array(data, shape));
   const zeros = () => p.map((q) => np.zeros(q.shape));
   let state = { p, m: zeros(), v: zeros(), power1: np.array(1), power2: np.array(1) }, loss;
-  const train = trainStep(rate);
+  const train = trainStep(lossOf, rate);
   return {
     step(i) {
       const [x, oneHot] = fresh ? upload(batches[i % batches.length]) : resident.map((a) => a.ref);
@@ -70,11 +85,11 @@ async function mlp({ layers, batch, fresh, rate }) {
   };
 }
 
-/** Opens jax-js on navigator.gpu. */
-export async function open() {
+/** Opens jax-js on navigator.gpu, or on the CPU by WebAssembly. */
+export async function open({ device = 'webgpu' } = {}) {
   const devices = await init();
-  if (!devices.includes('webgpu')) throw new Error('jax-js finds no WebGPU');
-  defaultDevice('webgpu');
+  if (!devices.includes(device)) throw new Error(`jax-js finds no ${device}`);
+  defaultDevice(device);
   return {
     name: 'jax-js',
     version: '0.1.25',
@@ -92,5 +107,6 @@ export async function open() {
       return repeated(() => softmax(a.ref), () => a.dispose());
     },
     mlp,
+    cnn,
   };
 }

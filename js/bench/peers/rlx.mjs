@@ -1,7 +1,7 @@
 // rlx: plans compiled ahead of time (plans/main.go), replayed by the runtime alone.
 
 import { openSession } from '../../dist/runtime.js';
-import { initialParameters, makeBatches, makeTokens, normal, randoms } from '../jobs.mjs';
+import { convolutionParameters, initialParameters, makeBatches, makeTokens, normal, randoms } from '../jobs.mjs';
 
 // loadPlan reads a plan: from the page's server, or from a folder in Node.
 async function loadPlan(name) {
@@ -10,7 +10,10 @@ async function loadPlan(name) {
   return (await fetch(`/plans/${name}.rlxp`)).arrayBuffer();
 }
 
-const openPlan = async (name) => openSession(await loadPlan(name));
+// suffix is what the names of plans end in for the device that is measured.
+let suffix = '';
+
+const openPlan = async (name) => openSession(await loadPlan(name + suffix));
 
 // common is what every job has: a number of the last result, and its memory given back.
 const common = (session) => ({
@@ -31,10 +34,29 @@ async function resident(plan, inputs) {
 // rows is a function of a matrix: name is that of its plan.
 const rows = ({ name, rows, cols }) => resident(`${name}-${rows}x${cols}`, { a: randoms(rows * cols, 1) });
 
-async function mlp({ layers, batch, fresh, rate }) {
-  const session = await openPlan(`mlp-${layers.join('-')}-${batch}`);
-  for (const [i, { data }] of initialParameters(layers).entries()) await session.write(`${i % 2 ? 'b' : 'w'}${i >> 1}`, data);
-  const batches = makeBatches({ layers, batch }).map(({ x, labels }) => ({ x, labels, lr: rate }));
+const mlp = ({ layers, batch, ...options }) => training(`mlp-${layers.join('-')}-${batch}`, { parameters: initialParameters(layers), batches: makeBatches({ layers, batch }), ...options });
+
+// cnn has features last, where jax-js has them first: of pictures, filters, and rows of the layer behind them.
+async function cnn({ batch, ...options }) {
+  const parameters = convolutionParameters().map(({ shape, data }) => {
+    if (shape.length < 4) return { data };
+    const [outputs, inputs, rows, columns] = shape, turned = new Float32Array(data.length);
+    data.forEach((x, i) => {
+      const place = i % (rows * columns), channel = Math.floor(i / (rows * columns)) % inputs, output = Math.floor(i / (rows * columns * inputs));
+      turned[(place * inputs + channel) * outputs + output] = x;
+    });
+    return { data: turned };
+  });
+  const dense = parameters[4].data, turned = new Float32Array(dense.length);
+  for (let c = 0; c < 32; c++) for (let at = 0; at < 16; at++) turned.set(dense.subarray((c * 16 + at) * 128, (c * 16 + at + 1) * 128), (at * 32 + c) * 128);
+  parameters[4] = { data: turned };
+  return training(`cnn-${batch}`, { parameters, batches: makeBatches({ layers: [64, 10], batch }), ...options });
+}
+
+async function training(plan, { parameters, batches: data, fresh, rate }) {
+  const session = await openPlan(plan);
+  for (const [i, { data: values }] of parameters.entries()) await session.write(`${i % 2 ? 'b' : 'w'}${i >> 1}`, values);
+  const batches = data.map(({ x, labels }) => ({ x, labels, lr: rate }));
   if (!fresh) await session.bind('step', { x: batches[0].x, labels: batches[0].labels });
   const fixed = { lr: rate };
   return {
@@ -60,8 +82,9 @@ async function lm({ context, width, heads, blocks, batch, vocab, rate }) {
   };
 }
 
-/** Opens rlx; each job makes a device of its own from navigator.gpu. */
-export async function open() {
+/** Opens rlx; each job makes a device of its own from navigator.gpu, or runs on the CPU. */
+export async function open({ device } = {}) {
+  suffix = device === 'wasm' ? '.wasm' : '';
   return {
     name: 'rlx',
     version: '0.1.0',
@@ -70,6 +93,7 @@ export async function open() {
     softmax: (options) => rows({ ...options, name: 'softmax' }),
     rows,
     mlp,
+    cnn,
     lm,
   };
 }

@@ -6,7 +6,8 @@
 // writes matmul-N, matvec-N, FUNCTION-ROWSxCOLS, mlp-LAYERS-BATCH,
 // lm-CONTEXT-WIDTH-HEADS-BLOCKS-BATCH and attention-BATCH-HEADS-CONTEXT-DEPTH (forward and
 // backward, causal; with -scores behind it where the scores are kept), each with the
-// extension .rlxp. Every plan has an entry "step", whose result is a state, and an entry
+// extension .rlxp, and of those that browsers without a GPU are measured at another for
+// WebAssembly, with the extension .wasm.rlxp. Every plan has an entry "step", whose result is a state, and an entry
 // "probe", whose output "first" is one element of that result: reading it waits for all
 // steps and moves four bytes. The jobs that are bound by memory (js/bench/h200/memory.mjs)
 // are memory-NAME, with an entry "fill" in place of the probe, and listed in memory.json.
@@ -26,6 +27,7 @@ import (
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/wasm/simd"
 	"github.com/rlx-go/rlx/webgpu/wgsl"
 )
 
@@ -37,6 +39,7 @@ type job struct {
 	bytes int
 	// scoreBytes is that of the target, 0 for the usual one.
 	scoreBytes int
+	cpu        bool // there is a plan for WebAssembly too
 }
 
 func main() {
@@ -56,7 +59,10 @@ func jobs() []job {
 	all := []job{
 		{name: "matvec-4096", make: func() (*ir.Module, error) { return product(4096, 1) }},
 		{name: "softmax-4096x4096", make: func() (*ir.Module, error) { return rows(4096, 4096, functions["softmax"]) }},
-		{name: "mlp-64-64-10-128", make: func() (*ir.Module, error) { return mlp([]int{64, 64, 10}, 128) }},
+		{name: "mlp-64-64-10-128", make: func() (*ir.Module, error) { return mlp([]int{64, 64, 10}, 128) }, cpu: true},
+		{name: "mlp-64-128-64-10-128", make: func() (*ir.Module, error) { return mlp([]int{64, 128, 64, 10}, 128) }, cpu: true},
+		{name: "cnn-128", make: func() (*ir.Module, error) { return cnn(128) }, cpu: true},
+		{name: "softmax-1024x1024", make: func() (*ir.Module, error) { return rows(1024, 1024, functions["softmax"]) }, cpu: true},
 	}
 	for name, f := range functions {
 		all = append(all, job{name: name + "-16384x4096", make: func() (*ir.Module, error) { return rows(16384, 4096, f) }, bytes: 256 << 20})
@@ -65,13 +71,13 @@ func jobs() []job {
 		name := fmt.Sprintf("lm-%d-%d-%d-%d-%d", c.Context, c.Width, c.Heads, c.Blocks, c.Batch)
 		all = append(all, job{name: name, make: func() (*ir.Module, error) { return language(c) }})
 	}
-	for _, n := range []int{1024, 2048, 4096} {
-		all = append(all, job{name: fmt.Sprintf("matmul-%d", n), make: func() (*ir.Module, error) { return product(n, n) }})
+	for _, n := range []int{256, 1024, 2048, 4096} {
+		all = append(all, job{name: fmt.Sprintf("matmul-%d", n), make: func() (*ir.Module, error) { return product(n, n) }, cpu: n <= 1024})
 	}
 	for _, batch := range []int{128, 4096} {
 		all = append(all, job{name: fmt.Sprintf("mlp-784-512-512-10-%d", batch), make: func() (*ir.Module, error) {
 			return mlp([]int{784, 512, 512, 10}, batch)
-		}})
+		}, cpu: batch == 128})
 	}
 	return append(all, attentionJobs()...)
 }
@@ -107,15 +113,29 @@ func writeAll(folder string, jobs []job) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", j.name, err)
 		}
-		file, err := plan.Encode(p)
-		if err != nil {
-			return fmt.Errorf("%s: %w", j.name, err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, j.name+".rlxp"), file, 0o644); err != nil {
+		if err := writePlan(filepath.Join(folder, j.name+".rlxp"), p); err != nil {
 			return err
+		}
+		if j.cpu {
+			both, err := simd.Plans(m)
+			if err != nil {
+				return fmt.Errorf("%s: %w", j.name, err)
+			}
+			both[0].Variants = both[1:]
+			if err := writePlan(filepath.Join(folder, j.name+".wasm.rlxp"), both[0]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+func writePlan(path string, p *plan.Plan) error {
+	file, err := plan.Encode(p)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, file, 0o644)
 }
 
 // memoryBytes is what a tensor of a job that is bound by memory takes at most.
@@ -216,6 +236,29 @@ func mlp(layers []int, batch int) (*ir.Module, error) {
 		return nil, err
 	}
 	return module(step, "w0", layers[0], layers[1])
+}
+
+// cnn is one Adam step of the digits' convolutional network (demo/models), its
+// pictures as they are, on the mean cross-entropy of a batch.
+func cnn(batch int) (*ir.Module, error) {
+	loss, err := ir.Build("cnn", func(b *ir.Builder) {
+		x, labels := b.Input("x", ir.F32, ir.Dims(batch, 8, 8, 1)...), b.Input("labels", ir.I32, ir.N(batch))
+		pad := ops.Conv2DAttrs{PadLo: []int{1, 1}, PadHi: []int{1, 1}}
+		h := ops.Relu(b, ops.Conv2D(b, x, b.Param("w0", ir.F32, ir.Dims(3, 3, 1, 16)...), b.Param("b0", ir.F32, ir.N(16)), pad))
+		h = ops.Relu(b, ops.Conv2D(b, h, b.Param("w1", ir.F32, ir.Dims(3, 3, 16, 32)...), b.Param("b1", ir.F32, ir.N(32)), pad))
+		h = ops.Reshape(b, ops.MaxPool(b, h, ops.PoolAttrs{Sizes: []int{2, 2}}), ir.Dims(batch, 512)...)
+		h = ops.Relu(b, ops.Linear(b, h, b.Param("w2", ir.F32, ir.Dims(512, 128)...), b.Param("b2", ir.F32, ir.N(128))))
+		logits := ops.Linear(b, h, b.Param("w3", ir.F32, ir.Dims(128, 10)...), b.Param("b3", ir.F32, ir.N(10)))
+		b.Output("loss", ops.CrossEntropyMean(b, logits, labels))
+	})
+	if err != nil {
+		return nil, err
+	}
+	step, err := optim.Step(loss, "loss", optim.Adam{}, optim.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return module(step, "w2", 512, 128)
 }
 
 // attention is the sum of the gradients of causal attention, of batch, heads, context and

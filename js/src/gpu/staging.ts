@@ -5,6 +5,7 @@ import { fromDevice } from '../values/dtype.js';
 import { asError, RlxError } from '../values/errors.js';
 import { mapRead, usage } from './flags.js';
 import type { Status } from '../plan/plan.js';
+import { statusError } from '../session/plan-session.js';
 import type { Reading } from '../session/session.js';
 import { statusBytes } from '../plan/validate.js';
 
@@ -148,8 +149,7 @@ export class StagingRing {
       this.#cleared = this.#latest;
       this.#options.gpu.queue.writeBuffer(buffer, status.offset, new Uint32Array(statusBytes / 4));
     }
-    const { node, message } = status.codes.find((c) => c.code === code) ?? { node: 'unknown', message: `code ${code}` };
-    throw new RlxError('index', `${node}: ${message} (${detail}); parameters and states are as they were before it`, { node, op: node });
+    throw statusError(status, code, detail);
   }
 
   /** Ends all that has not arrived. */

@@ -3,7 +3,7 @@
 
 import { checkOptions, type ErrorKind, RlxError } from '../values/errors.js';
 import { Instance, loadModule, type WasmSource } from '../wasm/module.js';
-import type { SessionOptions } from '../gpu/open.js';
+import type { SessionOptions } from '../session/open.js';
 import { startScript } from '../worker/remote.js';
 import { Caller } from '../worker/rpc.js';
 import { Request, Response } from '../wasm/wire.js';
@@ -11,8 +11,6 @@ import { Request, Response } from '../wasm/wire.js';
 export interface InitOptions extends Pick<SessionOptions, 'gpu' | 'device' | 'worker' | 'powerPreference'> {
   /** The compiler's WebAssembly module, if it is not the `rlx.wasm` beside this script. */
   wasm?: WasmSource;
-  /** The CPU fallback's module, if it is not the `rlx-cpu.wasm` beside this script. It is loaded when it is needed. */
-  cpuWasm?: WasmSource;
   /**
    * Where graphs are compiled: true for a worker of its own, false for this thread, or a worker
    * that runs this package's `compiler-worker.js`. If not given it is a worker where there are any.
@@ -37,7 +35,12 @@ export interface Job {
   entries: { name: string; text: string }[];
   symbols: Readonly<Record<string, number>>;
   limits: Limits;
+  target: Target;
 }
+
+/** What plans are for: a GPU, or the CPU by WebAssembly, with relaxed SIMD or without. */
+export type Target = 'webgpu' | 'wasm' | 'wasm-relaxed';
+export const targets: readonly Target[] = ['webgpu', 'wasm', 'wasm-relaxed'];
 
 let options: InitOptions = {};
 let loading: Promise<WebAssembly.Module> | undefined;
@@ -53,7 +56,7 @@ export const initOptions = (): InitOptions => options;
  * kind `wasm`, which starts the module anew: graphs from before are gone then.
  */
 export async function init(given?: InitOptions): Promise<void> {
-  if (given) checkOptions('init', given, ['gpu', 'device', 'worker', 'powerPreference', 'wasm', 'cpuWasm', 'compileWorker']);
+  if (given) checkOptions('init', given, ['gpu', 'device', 'worker', 'powerPreference', 'wasm', 'compileWorker']);
   if (given && given.wasm !== options.wasm) loading = running = starting = remote = undefined;
   if (given) options = given;
   if (running?.alive) return;
@@ -87,7 +90,7 @@ export function release(instance: Instance, handle: number): void {
 }
 
 /** Compiles in this thread. */
-function compileWith(instance: Instance, { name, entries, symbols, limits }: Job): Uint8Array<ArrayBuffer> {
+function compileWith(instance: Instance, { name, entries, symbols, limits, target }: Job): Uint8Array<ArrayBuffer> {
   const graphs: { name: string; handle: number }[] = [];
   try {
     for (const entry of entries) graphs.push({ name: entry.name, handle: invoke(new Request('parse').text(entry.text), instance).u32() });
@@ -96,7 +99,7 @@ function compileWith(instance: Instance, { name, entries, symbols, limits }: Job
       limits.maxStorageBuffersPerShaderStage, limits.maxStorageBufferBindingSize, limits.maxBufferSize,
       limits.maxComputeWorkgroupStorageSize, limits.maxComputeInvocationsPerWorkgroup,
     ]) request.f64(limit ?? 0);
-    return invoke(request.u32(Number(limits.f16 ?? false)), instance).data() as Uint8Array<ArrayBuffer>;
+    return invoke(request.u32(Number(limits.f16 ?? false)).u32(targets.indexOf(target)), instance).data() as Uint8Array<ArrayBuffer>;
   } finally {
     for (const { handle } of graphs) release(instance, handle);
   }

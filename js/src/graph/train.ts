@@ -1,10 +1,9 @@
-import { compileJob, initOptions, type Job, type Limits } from './compiler.js';
+import { compileJob, initOptions, type Job, type Limits, type Target, targets } from './compiler.js';
 import { requestAdapter } from '../gpu/device.js';
-import { checkOptions, RlxError } from '../values/errors.js';
+import { checkOptions, RlxError, unknownName } from '../values/errors.js';
 import type { Graph, StepOptions } from './graph.js';
 import { declaredParams, type Initial, initialParams } from './initial.js';
-import { openSession, type SessionOptions } from '../gpu/open.js';
-import { openIn, startScript } from '../worker/remote.js';
+import { openSession, type Place, type SessionOptions } from '../session/open.js';
 import type { Session } from '../session/session.js';
 import { Trainer } from '../session/trainer.js';
 
@@ -18,10 +17,9 @@ export interface Module {
   symbols?: Readonly<Record<string, number>>;
   /** What the device allows. What every WebGPU device allows if not given. */
   limits?: Limits;
+  /** `webgpu` if not given. `wasm` is for every browser's CPU, `wasm-relaxed` for those with relaxed SIMD, which is faster. */
+  target?: Target;
 }
-
-/** Where a session is to be: on a GPU, on the CPU, or on the CPU only where there is no GPU. */
-export type Place = 'gpu' | 'cpu' | 'best';
 
 export interface ModuleSessionOptions extends SessionOptions {
   /** `best` if not given, which does not take a GPU that is software on the CPU: the fallback is faster. */
@@ -29,10 +27,11 @@ export interface ModuleSessionOptions extends SessionOptions {
 }
 
 function jobOf(module: Module): Job {
-  checkOptions('a module', module, ['name', 'entries', 'symbols', 'limits']);
-  const { name = 'main', entries, symbols = {}, limits = {} } = module;
+  checkOptions('a module', module, ['name', 'entries', 'symbols', 'limits', 'target']);
+  const { name = 'main', entries, symbols = {}, limits = {}, target = 'webgpu' } = module;
+  if (!targets.includes(target)) throw unknownName('there is no target', target, targets);
   const texts = Object.entries(entries).map(([entry, graph]) => ({ name: entry, text: typeof graph === 'string' ? graph : graph.text() }));
-  return { name, entries: texts, symbols, limits };
+  return { name, entries: texts, symbols, limits, target };
 }
 
 /** Compiles graphs to a plan file, which {@link openSession} runs, here or in a page without the compiler. */
@@ -80,11 +79,16 @@ function isSoftware({ info }: GPUAdapter): boolean {
   return isFallbackAdapter || /swiftshader|llvmpipe|basic render/i.test([vendor, architecture, device, description].join(' '));
 }
 
-/** The fallback's module is loaded now, not before; it compiles and runs in a worker of its own, unless that is not wanted. */
-async function openOnCPU(job: Job, { worker = initOptions().worker ?? true }: SessionOptions): Promise<Session> {
-  const wasm = initOptions().cpuWasm ?? new URL('./rlx-cpu.wasm', import.meta.url).href;
-  if (worker === false || typeof Worker !== 'function') return (await import('../cpu/cpu-session.js')).openCPU(job, wasm);
-  return openIn(startScript(new URL('./cpu-worker.js', import.meta.url), 'rlx cpu'), true, job, { wasm });
+/** A function that multiplies, adds and drops vectors: valid where there is relaxed SIMD. */
+const relaxedModule = Uint8Array.of(
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 10, 20, 1, 18, 0,
+  65, 0, 253, 17, 65, 0, 253, 17, 65, 0, 253, 17, 253, 133, 2, 26, 11,
+);
+
+/** Compiles for the CPU and opens a session there, in a worker unless that is not wanted. */
+async function openOnCPU(job: Job, { worker = initOptions().worker ?? true, device, gpu, ...options }: SessionOptions): Promise<Session> {
+  const target = WebAssembly.validate(relaxedModule) ? 'wasm-relaxed' : 'wasm';
+  return openSession(await compileJob({ ...job, target }), { ...options, worker: typeof Worker === 'function' && worker, on: 'cpu' });
 }
 
 /** Sessions live in a worker where there are any and no device of the page's own was given. */

@@ -79,12 +79,14 @@ export interface Plan {
   constants: { buffer: number; offset: number; data: Uint8Array<ArrayBuffer> }[];
   kernels: Kernel[];
   entries: Entry[];
+  /** The WebAssembly module that the kernels are functions of: each `source` is a name there. */
+  code?: Uint8Array<ArrayBuffer>;
   status?: Status;
   /** The same module for other devices. */
   variants: Plan[];
 }
 
-const major = 1, minor = 1, headerBytes = 16, variant = 'VARI';
+const major = 1, minor = 2, headerBytes = 16, variant = 'VARI';
 
 const kinds = ['constant', 'input', 'state', 'temp', 'status'] as const;
 const roles = ['input', 'scalar', 'param', 'state', 'output'] as const;
@@ -151,6 +153,7 @@ const sections: Record<string, (r: Reader, plan: Plan) => void> = {
       storage: r.list(() => r.oneOf(accesses)), scalarBytes: r.u32(), counters: r.u32(),
     }));
   },
+  CODE(r, plan) { plan.code = r.take(r.u32()); },
   ENTR(r, plan) {
     const numbers = () => r.list(() => r.u32());
     plan.entries = r.records(() => ({

@@ -3,7 +3,7 @@
 import { asError, RlxError } from '../values/errors.js';
 
 /** The version of the calls, as in the Go package wasm/wire. */
-const abi = 2;
+const abi = 3;
 
 /** Where a module comes from: an address, its bytes, or the compiled module. */
 export type WasmSource = string | URL | BufferSource | WebAssembly.Module;

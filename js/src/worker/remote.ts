@@ -14,7 +14,7 @@ export interface WorkerOptions {
 }
 
 /** What the worker tells of a session it opened. */
-export interface RemoteInfo { plan: Plan; deviceName: string }
+export interface RemoteInfo { plan: Plan; deviceName: string; fallbackReason?: string | undefined }
 /** A tensor as it is known on both sides. */
 export interface RemoteTensor { tensor: number; dtype: string; shape: readonly number[] }
 
@@ -59,16 +59,18 @@ export async function openIn(worker: Worker, own: boolean, what: unknown, option
 class RemoteSession implements Session {
   readonly plan: Plan;
   readonly deviceName: string;
+  declare fallbackReason?: string;
   readonly lost: Promise<RlxError>;
   steps = 0;
   readonly #caller: Caller;
   readonly #onClose: () => void;
 
-  constructor(caller: Caller, { plan, deviceName }: RemoteInfo, onClose: () => void) {
+  constructor(caller: Caller, { plan, deviceName, fallbackReason }: RemoteInfo, onClose: () => void) {
     this.#caller = caller;
     this.#onClose = onClose;
     this.plan = plan;
     this.deviceName = deviceName;
+    if (fallbackReason) this.fallbackReason = fallbackReason;
     this.lost = new Promise((resolve) => {
       // The call is answered by the error, when there is one; closing ends it too.
       this.#call('lost').catch((error: RlxError) => error.kind !== 'closed' && resolve(error));

@@ -1,7 +1,7 @@
 // The worker's side of a remote session.
 
 import { RlxError } from '../values/errors.js';
-import { openLocal, type SessionOptions } from '../gpu/open.js';
+import { openLocal, type SessionOptions } from '../session/open.js';
 import { decodePlan } from '../plan/plan.js';
 import type { RemoteInfo, RemoteTensor } from './remote.js';
 import type { Handlers } from './rpc.js';
@@ -67,19 +67,15 @@ class Served {
   };
 }
 
-type Open<File, Options> = (file: File, options: Options) => Promise<Session>;
-
-/** Opens a session on a plan file. */
-export const openPlan = async (file: Uint8Array | ArrayBuffer, options: SessionOptions) => openLocal(decodePlan(file), options);
-
-/** The methods of a worker that holds sessions, one for each caller: on plan files, unless `open` takes something else. */
-export const sessionHandlers = <File, Options>(open: Open<File, Options>) => (): Handlers => {
+/** The methods of a worker that holds sessions on plan files, one for each caller. */
+export function sessionHandlers(): Handlers {
   const handlers: Handlers = {
-    async open(file: File, options: Options): Promise<RemoteInfo> {
-      const session = await open(file, options), { plan, deviceName } = session;
+    async open(file: Uint8Array | ArrayBuffer, options: SessionOptions): Promise<RemoteInfo> {
+      const session = await openLocal(decodePlan(file), options), { plan, deviceName, fallbackReason } = session;
       Object.assign(handlers, new Served(session).methods);
-      // Constants are on the device by now, and large: they stay here.
-      return { plan: { ...plan, constants: [], variants: [] }, deviceName };
+      // Constants and code are on the device by now, and large: they stay here.
+      const { code, ...rest } = plan;
+      return { plan: { ...rest, constants: [], variants: [] }, deviceName, fallbackReason };
     },
   };
   return handlers;

@@ -1,4 +1,4 @@
-// The conformance suite in Chromium, in the page, on SwiftShader, which has no f16.
+// The conformance suite in Chromium, in the page, on SwiftShader and on the CPU, which have no f16.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,28 +11,30 @@ const html = '<!doctype html><html lang="en"><title>rlx</title><script type="mod
 const script = `
 import { runConformance } from '/test/conformance.mjs';
 const load = async (name) => (await fetch('/suite/' + name)).arrayBuffer();
-globalThis.run = async () => {
-  const device = await (await navigator.gpu.requestAdapter()).requestDevice();
+globalThis.run = async (on) => {
+  const device = on === 'gpu' ? await (await navigator.gpu.requestAdapter()).requestDevice() : undefined;
   return runConformance({ device, load });
 };
 globalThis.ready = true;
 `;
 
-test('Chromium passes the conformance suite, but for f16', async (t) => {
-  const folder = (path) => fileURLToPath(new URL(path, import.meta.url));
-  const server = await serve({
-    '/': { body: html, type: 'text/html' }, '/page.mjs': { body: script }, '/favicon.ico': { body: '' },
-    '/test': folder('..'), '/dist': folder('../../dist'), '/suite': fileURLToPath(suiteFolder),
-  }, { csp: strictCSP });
-  t.after(() => server.close());
-  const browser = await openChromium();
-  t.after(() => browser.close());
-  const page = await browser.open(`${server.origin}/`);
-  await page.waitForFunction(() => globalThis.ready);
-  const { device, passed, failures, skipped } = await page.evaluate(() => globalThis.run());
-  assert.match(device, /swiftshader/i);
-  assert.deepEqual(failures, []);
-  assert.deepEqual(skipped.filter((name) => !name.includes('f16')), []);
-  assert.ok(passed > 1300, `only ${passed} results`);
-  assert.deepEqual(page.problems, []);
-});
+for (const [on, name] of [['gpu', /swiftshader/i], ['cpu', /^CPU$/]]) {
+  test(`Chromium passes the conformance suite on the ${on.toUpperCase()}, but for f16`, async (t) => {
+    const folder = (path) => fileURLToPath(new URL(path, import.meta.url));
+    const server = await serve({
+      '/': { body: html, type: 'text/html' }, '/page.mjs': { body: script }, '/favicon.ico': { body: '' },
+      '/test': folder('..'), '/dist': folder('../../dist'), '/suite': fileURLToPath(suiteFolder),
+    }, { csp: strictCSP });
+    t.after(() => server.close());
+    const browser = await openChromium();
+    t.after(() => browser.close());
+    const page = await browser.open(`${server.origin}/`);
+    await page.waitForFunction(() => globalThis.ready);
+    const { device, passed, failures, skipped } = await page.evaluate((on) => globalThis.run(on), on);
+    assert.match(device, name);
+    assert.deepEqual(failures, []);
+    assert.deepEqual(skipped.filter((name) => !name.includes('f16')), []);
+    assert.ok(passed > 1300, `only ${passed} results`);
+    assert.deepEqual(page.problems, []);
+  });
+}

@@ -82,19 +82,19 @@ for (const [webgpu, reason] of [['absent', /navigator\.gpu is missing/], ['no ad
     assert.match(deviceName, /CPU/);
     assert.equal(losses.length, want.losses.length);
     losses.forEach((loss, i) => assert.ok(Math.abs(loss - want.losses[i]) < 1e-4, `step ${i}: ${loss} instead of ${want.losses[i]}`));
-    assert.deepEqual([requested('cpu-worker.js'), requested('rlx-cpu.wasm')], [1, 1]);
+    assert.deepEqual([requested('compiler-worker.js'), requested('worker.js')], [1, 1]);
     assert.deepEqual(page.problems, []);
   });
 }
 
-test('a session on the text of graphs that asks for the CPU needs no compiler', async (t) => {
+test('a session on the text of graphs that asks for the CPU is there, in a worker or not', async (t) => {
   const page = await open(t, 'swiftshader');
   for (const worker of [true, false]) {
     const { loss, fallbackReason } = await page.evaluate((worker) => globalThis.evaluate(worker), worker);
     assert.ok(Math.abs(loss - want.losses[0]) < 1e-5);
     assert.equal(fallbackReason, undefined);
   }
-  assert.deepEqual([requested('rlx.wasm'), requested('cpu-worker.js'), requested('rlx-cpu.wasm')], [0, 1, 2]);
+  assert.deepEqual([requested('rlx.wasm'), requested('compiler-worker.js'), requested('worker.js')], [1, 1, 1]);
   assert.deepEqual(page.problems, []);
 });
 
@@ -111,7 +111,7 @@ for (const ownGPU of [false, true]) {
     assert.match(fallbackReason, /software/);
     // Building the graph takes a moment of the page; compiling and running it, seconds, must not.
     assert.ok(busy < 0.4, `long tasks take ${Math.round(100 * busy)} % of the time`);
-    assert.deepEqual([requested('cpu-worker.js'), requested('rlx-cpu.wasm')], [1, 1]);
+    assert.deepEqual([requested('compiler-worker.js'), requested('worker.js')], [1, 1]);
     assert.deepEqual(page.problems, []);
   });
 }

@@ -1,0 +1,64 @@
+import { openCPU, pickCode } from '../cpu/cpu-session.js';
+import { deviceFor, type DeviceOptions, type GPUSessionOptions } from '../gpu/device.js';
+import { GPUSession, unlessLost } from '../gpu/gpu-session.js';
+import { decodePlan, type Plan } from '../plan/plan.js';
+import { buildProgram } from '../gpu/program.js';
+import { checkCount, RlxError } from '../values/errors.js';
+import { openRemote, type WorkerOptions } from '../worker/remote.js';
+import type { Session } from './session.js';
+
+/** Where a session is to be: on a GPU, on the CPU, or on the CPU only where there is no GPU. */
+export type Place = 'gpu' | 'cpu' | 'best';
+
+export interface SessionOptions extends DeviceOptions, GPUSessionOptions, WorkerOptions {
+  /** The most steps of one run, up to 4096. 64 if not given. */
+  maxSteps?: number;
+  /** `best` if not given. A plan runs only where it, or a variant of it, is made for. */
+  on?: Place;
+}
+
+/**
+ * Makes a plan ready to run: finds a device, builds the pipelines without blocking the page,
+ * makes the buffers. A plan for WebAssembly runs on the CPU: its `fallbackReason` says why where a
+ * variant for a GPU was there. Rejects with an {@link RlxError}: `plan`, `version`, `device`, `limit`,
+ * `shader`, `wasm`, `memory`, `lost`.
+ *
+ * ```ts
+ * const session = await openSession(await (await fetch('digits.rlxp')).arrayBuffer());
+ * await session.run('init');
+ * const { reading } = await session.run('step', { x, labels, rate: 1e-3 }, { read: ['loss'] });
+ * console.log((await reading!).values.loss);
+ * ```
+ */
+export async function openSession(file: Uint8Array | ArrayBuffer, options: SessionOptions = {}): Promise<Session> {
+  return options.worker ? openRemote(file, options) : openLocal(decodePlan(file), options);
+}
+
+/** {@link openSession} in this thread, for a plan that was read already. */
+export async function openLocal(plan: Plan, options: Omit<SessionOptions, 'worker'> = {}): Promise<Session> {
+  const { maxSteps = 64, inFlight = 3, staging = 4, on = 'best' } = options;
+  checkCount('maxSteps', maxSteps, 1, 4096);
+  checkCount('inFlight', inFlight, 1, 64);
+  checkCount('staging', staging, 1, 64);
+  if (!['gpu', 'cpu', 'best'].includes(on)) throw new RlxError('name', `a session is on 'gpu', 'cpu' or what is 'best', not on ${on}`, { name: 'on' });
+  const code = on === 'gpu' ? undefined : pickCode(plan);
+  if (on === 'cpu' && !code) throw new RlxError('device', `plan ${plan.name} has no code for the CPU`, { op: plan.name });
+  if (code && (on === 'cpu' || ![plan, ...plan.variants].some(({ target }) => target === 'webgpu'))) return openCPU(code);
+  try {
+    return await openGPU(plan, options, maxSteps, inFlight, staging);
+  } catch (reason) {
+    if (!code || (reason as RlxError).kind !== 'device') throw reason;
+    return Object.assign(await openCPU(code), { fallbackReason: (reason as RlxError).message });
+  }
+}
+
+async function openGPU(plan: Plan, options: SessionOptions, maxSteps: number, inFlight: number, staging: number): Promise<Session> {
+  const { device, plan: variant } = await deviceFor(plan, options);
+  try {
+    const program = await unlessLost(device.gpu, () => buildProgram(device.gpu, variant, maxSteps));
+    return new GPUSession(device, variant, program, inFlight, staging);
+  } catch (reason) {
+    if (device.owned) device.gpu.destroy();
+    throw reason;
+  }
+}

@@ -1,0 +1,206 @@
+// What sessions have in common wherever kernels run: names, checks, the rows of scalars.
+
+import { arrayLength, checkType, toDevice, type TensorData } from '../values/dtype.js';
+import { checkCount, noMore, RlxError, unknownName } from '../values/errors.js';
+import { checkDType, checkHost, checkNames, checkScalar, deviceInput, hostBytes, listed, missing, putScalar } from './inputs.js';
+import type { Entry, Plan, Slot, Status } from '../plan/plan.js';
+import type { HostTensor, Input, Inputs, Reading, Run, RunOptions, Session } from './session.js';
+import { Tensor } from '../values/tensor.js';
+
+/** What a checked input does to the device: bytes to write, or what the session knows a tensor by. */
+export interface Upload { slot: Slot; bytes?: Uint8Array<ArrayBuffer>; from?: unknown }
+
+/** An entry with the rows of its scalars, one for each step of a run; what is bound is in the first. */
+export interface Runnable { entry: Entry; rows: DataView<ArrayBuffer>; stride: number }
+
+/** What a status word says, of a check that failed on the device. */
+export function statusError({ codes }: Status, code: number, detail: readonly number[]): RlxError {
+  const { node, message } = codes.find((c) => c.code === code) ?? { node: 'unknown', message: `code ${code}` };
+  return new RlxError('index', `${node}: ${message} (${detail}); parameters and states are as they were before it`, { node, op: node });
+}
+
+/** A session on a plan, but for what depends on where its kernels run. */
+export abstract class PlanSession<E extends Runnable = Runnable> implements Session {
+  readonly plan: Plan;
+  abstract readonly deviceName: string;
+  readonly lost: Promise<RlxError>;
+  steps = 0;
+
+  /** What ended the session. */
+  protected error: RlxError | undefined;
+  protected lastEntry: E | undefined;
+  /** The step that was last saved. */
+  protected savedAt = 0;
+  readonly #entries: ReadonlyMap<string, E>;
+  readonly #persistent: Map<string, Slot>;
+  /** Slots whose contents stand in for an input that is not given. */
+  readonly #bound = new Set<Slot>();
+  #announce!: (error: RlxError) => void;
+
+  constructor(plan: Plan, entries: ReadonlyMap<string, E>) {
+    this.plan = plan;
+    this.#entries = entries;
+    this.#persistent = new Map(plan.slots.filter(({ role }) => role === 'param' || role === 'state').map((slot) => [slot.name, slot]));
+    this.lost = new Promise((resolve) => this.#announce = resolve);
+  }
+
+  abstract run(entry: string, inputs?: Inputs | null, options?: RunOptions | null): Promise<Run>;
+  /** Does what inputs ask for. */
+  protected abstract store(uploads: Upload[]): void;
+  /** The contents of slots as of now. */
+  protected abstract capture(slots: Slot[]): Promise<Reading>;
+  /** A tensor of its own, of some bytes or of what is in a slot now. */
+  protected abstract tensor(dtype: string, shape: readonly number[], from: Uint8Array<ArrayBuffer> | Slot): Tensor;
+  /** Gives back what is held outside this object. */
+  protected abstract release(): void;
+
+  protected check(): void {
+    if (this.error) throw this.error;
+  }
+
+  /** Rejects what is under way, and all calls to come. False if that happened before. */
+  protected end(error: RlxError): boolean {
+    if (this.error) return false;
+    this.error = error;
+    return true;
+  }
+
+  protected fail(error: RlxError): void {
+    if (this.end(error)) this.#announce(error);
+  }
+
+  protected entryOf(name: string): E {
+    const found = this.#entries.get(name);
+    if (!found) throw unknownName('the plan has no entry', name, this.#entries.keys());
+    return found;
+  }
+
+  /** Checks the options of a run. */
+  protected options(name: string, given: RunOptions | null | undefined, most?: number): { target: E; steps: number; read: readonly string[] | undefined } {
+    this.check();
+    const { read, steps = 1, ...rest } = given ?? {}, target = this.entryOf(name);
+    noMore(name, rest);
+    checkCount(`the number of steps in one run of ${name}`, steps, 1, most);
+    return { target, steps, read };
+  }
+
+  /** Checks inputs, all of them if they are for a run of some steps, and returns the tensors among them; nothing is written. */
+  protected checkInputs({ entry }: Runnable, inputs: Inputs, steps?: number): Upload[] {
+    const op = entry.name, known = [...entry.inputs, ...entry.scalars].map((i) => this.plan.slots[i]!);
+    for (const name in inputs) {
+      if (!known.some((slot) => slot.name === name)) throw unknownName(`${op} has no input`, name, known.map((slot) => slot.name), op);
+    }
+    const uploads: Upload[] = [];
+    for (const slot of known) {
+      const value = inputs[slot.name];
+      if (value === undefined) {
+        if (steps && !this.#bound.has(slot)) throw missing(op, slot);
+      } else if (slot.role === 'input') {
+        uploads.push(this.#checkInput(op, slot, value));
+      } else {
+        for (const one of steps && listed(op, slot, value, steps) || [value]) checkScalar(op, slot, one);
+      }
+    }
+    return uploads;
+  }
+
+  #checkInput(op: string, slot: Slot, value: Input): Upload {
+    return value instanceof Tensor
+      ? { slot, from: deviceInput(op, slot, value, this) }
+      : { slot, bytes: hostBytes(op, slot, value as Exclude<Input, Tensor>) };
+  }
+
+  /** Fills the rows of scalars for some steps; given values are bound no more. */
+  protected fillRows({ entry, rows, stride }: Runnable, inputs: Inputs, steps: number): void {
+    for (const i of entry.scalars) {
+      const slot = this.plan.slots[i]!, value = inputs[slot.name], bound = value === undefined;
+      for (let k = 0; k < steps; k++) { // what is bound is in the first row
+        if (bound) rows.setUint32(k * stride + slot.offset, rows.getUint32(slot.offset));
+        else putScalar(slot, Array.isArray(value) ? value[k] : value, rows, k * stride);
+      }
+    }
+    for (const i of [...entry.inputs, ...entry.scalars]) if (inputs[this.plan.slots[i]!.name] !== undefined) this.#bound.delete(this.plan.slots[i]!);
+  }
+
+  async bind(name: string, inputs: Inputs): Promise<void> {
+    this.check();
+    const { entry, rows } = this.entryOf(name), uploads = this.checkInputs({ entry, rows, stride: 0 }, inputs ?? {});
+    this.store(uploads);
+    for (const i of entry.scalars) {
+      const slot = this.plan.slots[i]!, value = inputs?.[slot.name];
+      if (value === undefined) continue;
+      putScalar(slot, value, rows, 0);
+      this.#bound.add(slot);
+    }
+    for (const { slot } of uploads) this.#bound.add(slot);
+  }
+
+  /** Where a readable value lies: a persistent one, or an output of the entry that ran last. */
+  #source(name: string, from = this.lastEntry): Slot {
+    const outputs = from?.entry.outputs.map((i) => this.plan.slots[i]!) ?? [];
+    const slot = this.#persistent.get(name) ?? outputs.find((output) => output.name === name);
+    if (slot) return slot;
+    const when = from ? `a run of ${from.entry.name}` : 'no run';
+    throw unknownName(`after ${when} there is no value`, name, [...outputs.map((output) => output.name), ...this.#persistent.keys()]);
+  }
+
+  protected sources(names: readonly string[], from?: E): Slot[] { return checkNames(names).map((name) => this.#source(name, from)); }
+
+  async read(name: string): Promise<TensorData> { return (await this.readAll([name])).values[name]!; }
+
+  async readAll(names: readonly string[]): Promise<Reading> {
+    this.check();
+    return this.capture(this.sources(names));
+  }
+
+  #stateSlot(name: string): Slot {
+    const slot = this.#persistent.get(name);
+    if (!slot) throw unknownName('the plan has no parameter or state', name, this.#persistent.keys());
+    return slot;
+  }
+
+  async write(name: string, value: Input): Promise<void> {
+    this.check();
+    this.store([this.#checkInput('write', this.#stateSlot(name), value)]);
+  }
+
+  async upload(tensor: HostTensor): Promise<Tensor> {
+    this.check();
+    checkHost('upload', 'what is given', tensor);
+    const { dtype, shape, data } = tensor;
+    checkType('the tensor', dtype, data);
+    const size = arrayLength(dtype, shape, data.byteLength);
+    if (data.length !== size) {
+      throw new RlxError('shape', `a tensor of shape [${shape}] has ${size} elements, given with ${data.length}`, { shape: [data.length], expected: shape });
+    }
+    return this.tensor(dtype, shape, toDevice(dtype, data));
+  }
+
+  async keep(name: string): Promise<Tensor> {
+    this.check();
+    const slot = this.#source(name);
+    return this.tensor(slot.dtype, slot.shape, slot);
+  }
+
+  async save(): Promise<Record<string, HostTensor>> {
+    this.check();
+    const { step, values } = await this.capture([...this.#persistent.values()]);
+    this.savedAt = step;
+    return Object.fromEntries([...this.#persistent].map(([name, { dtype, shape }]) => [name, { dtype, shape, data: values[name]! }]));
+  }
+
+  async load(tensors: Readonly<Record<string, HostTensor>>): Promise<void> {
+    this.check();
+    this.store(Object.entries(tensors ?? {}).map(([name, tensor]) => {
+      const slot = this.#stateSlot(name);
+      checkHost('load', name, tensor);
+      const { dtype, shape, data } = tensor;
+      checkDType('load', slot, dtype);
+      return this.#checkInput('load', slot, { data, shape });
+    }));
+  }
+
+  close(): void {
+    if (this.end(new RlxError('closed', 'the session was closed'))) this.release();
+  }
+}

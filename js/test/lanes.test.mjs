@@ -1,0 +1,87 @@
+// Kernels in WebAssembly: vectors compute what single numbers do, whatever the bits, and numbers of 64 bits are those of
+// JavaScript.
+
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import { compile, graph, init, openSession, session } from '../dist/index.js';
+
+before(() => init());
+
+const unary = ['abs', 'neg', 'sign', 'floor', 'ceil', 'round', 'exp', 'expm1', 'log', 'log1p', 'sqrt', 'rsqrt', 'sin', 'cos', 'tan', 'atan', 'tanh', 'sigmoid', 'erf', 'isNan', 'isFinite'];
+const binary = ['add', 'sub', 'mul', 'div', 'max', 'min', 'lt', 'eq', 'ne', 'ge'];
+
+const floats = (n) => graph(`floats of ${n}`, (b) => {
+  const x = b.input('x', 'f32', [n]), y = b.input('y', 'f32', [n]);
+  for (const op of unary) b.output(op, x[op]());
+  for (const op of binary) b.output(op, x[op](y));
+  b.output('i32', x.convert('i32'));
+  b.output('u32', x.convert('u32'));
+  b.output('choice', x.lt(y).select(x, y));
+});
+
+// bitPatterns are random ones, and every kind of number that is apart from others.
+function bitPatterns(n) {
+  const words = new Uint32Array(n), special = [0, 0x80000000, 1, 0x807fffff, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00001, 0x4f000000, 0xcf000001, 0x3f000000, 0x40200000];
+  let state = 12345;
+  for (let i = 0; i < n; i++) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    words[i] = i % 3 === 0 ? special[state % special.length] : state ^ state >>> 13;
+  }
+  return new Float32Array(words.buffer);
+}
+
+test('four lanes compute what one number does, NaN, infinities and all, for random bits', async () => {
+  const open = async (n) => openSession(await compile({ entries: { run: floats(n) }, target: 'wasm' }), { on: 'cpu' });
+  const n = 3000, wide = await open(n), narrow = await open(3), x = bitPatterns(n), y = bitPatterns(n).reverse();
+  const names = [...unary, ...binary, 'i32', 'u32', 'choice'];
+  await wide.run('run', { x, y });
+  const lanes = (await wide.readAll(names)).values;
+  for (let at = 0; at < n; at += 3) { // rows of three are no vectors
+    await narrow.run('run', { x: x.slice(at, at + 3), y: y.slice(at, at + 3) });
+    const { values } = await narrow.readAll(names);
+    for (const name of names) {
+      values[name].forEach((want, i) => assert.ok(Object.is(lanes[name][at + i], want), `${name}(${x[at + i]}, ${y[at + i]}) is ${lanes[name][at + i]} in lanes and ${want} alone`));
+    }
+  }
+  wide.close();
+  narrow.close();
+});
+
+const bytes = (array) => new Uint8Array(array.buffer);
+
+test('f64 is as exact as Math, and i64 wraps', async () => {
+  const functions = ['exp', 'expm1', 'log', 'log1p', 'sin', 'cos', 'tan', 'asin', 'acos', 'atan', 'sinh', 'cosh', 'tanh', 'sqrt', 'floor', 'ceil'];
+  const made = await session({ entries: { run: graph('wide', (b) => {
+    const x = b.input('x', 'f64', [5]), i = b.input('i', 'i64', [4]), j = b.input('j', 'i64', [4]);
+    for (const name of functions) b.output(name, x[name]());
+    b.output('pow', x.abs().pow(x));
+    for (const name of ['add', 'mul', 'div', 'max', 'lt']) b.output(`i ${name}`, i[name](j));
+    b.output('i f64', i.convert('f64'));
+  }) } }, { on: 'cpu' });
+  const x = Float64Array.of(-0.75, 0, 0.3, 0.5, 0.9999), i = BigInt64Array.of(2n ** 62n, -7n, 5n, -1n), j = BigInt64Array.of(3n, 2n, -5n, 2n ** 63n - 1n);
+  await made.run('run', { x: bytes(x), i: bytes(i), j: bytes(j) });
+  for (const name of functions) {
+    assert.deepEqual(new Float64Array((await made.read(name)).buffer), x.map((v) => Math[name](v)), name);
+  }
+  assert.deepEqual(new Float64Array((await made.read('pow')).buffer), x.map((v) => Math.abs(v) ** v));
+  const meaning = { add: (a, b) => a + b, mul: (a, b) => a * b, div: (a, b) => a / b, max: (a, b) => a > b ? a : b };
+  for (const [name, f] of Object.entries(meaning)) {
+    const want = BigInt64Array.from(i, (a, k) => BigInt.asIntN(64, f(a, j[k])));
+    assert.deepEqual(new BigInt64Array((await made.read(`i ${name}`)).buffer), want, name);
+  }
+  assert.deepEqual([...await made.read('i lt')], [...i].map((a, k) => Number(a < j[k])));
+  assert.deepEqual(new Float64Array((await made.read('i f64')).buffer), Float64Array.from(i, Number));
+  made.close();
+});
+
+test('what WebAssembly kernels lack is refused with its place', async () => {
+  const half = graph('half', (b) => b.output('y', b.input('x', 'f16', [4]).exp()));
+  await assert.rejects(session({ entries: { half } }, { on: 'cpu' }), { kind: 'unsupported', message: /f16/ });
+});
+
+test('a browser without vectors is told so', async (t) => {
+  const plan = await compile({ entries: { run: floats(3) }, target: 'wasm' });
+  t.mock.method(WebAssembly, 'validate', () => false);
+  await assert.rejects(openSession(plan), { name: 'RlxError', kind: 'device', message: /SIMD/ });
+  await assert.rejects(openSession(plan, { on: 'gpu' }), { kind: 'device' });
+});

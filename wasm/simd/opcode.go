@@ -1,0 +1,86 @@
+package simd
+
+// opcode is an instruction: its byte, or a prefix byte and a number behind it.
+// The names are those of the WebAssembly specification 3.0, appendix "Index of
+// Instructions".
+type opcode uint32
+
+// prefixShift is where the prefix of an opcode stands.
+const prefixShift = 16
+
+const (
+	misc   opcode = 0xfc << prefixShift
+	vector opcode = 0xfd << prefixShift
+)
+
+const blockVoid = 0x40
+
+// Control, locals, memory, constants.
+const (
+	opLoop      opcode = 0x03
+	opIf        opcode = 0x04
+	opElse      opcode = 0x05
+	opEnd       opcode = 0x0b
+	opBranchIf  opcode = 0x0d
+	opCall      opcode = 0x10
+	opSelect    opcode = 0x1b
+	opLocalGet  opcode = 0x20
+	opLocalSet  opcode = 0x21
+	opLocalTee  opcode = 0x22
+	opI32Load   opcode = 0x28
+	opI64Load   opcode = 0x29
+	opF32Load   opcode = 0x2a
+	opF64Load   opcode = 0x2b
+	opI32Store  opcode = 0x36
+	opI64Store  opcode = 0x37
+	opF32Store  opcode = 0x38
+	opF64Store  opcode = 0x39
+	opI32Const  opcode = 0x41
+	opI64Const  opcode = 0x42
+	opF32Const  opcode = 0x43
+	opF64Const  opcode = 0x44
+	opI32Eqz    opcode = 0x45
+	opI32LtS    opcode = 0x48
+	opI64Eqz    opcode = 0x50
+	opI32Popcnt opcode = 0x69
+	opI32Add    opcode = 0x6a
+	opI32Sub    opcode = 0x6b
+	opI32Mul    opcode = 0x6c
+	opI32Xor    opcode = 0x73
+	opI32Shl    opcode = 0x74
+	opI64Popcnt opcode = 0x7b
+	opI64Xor    opcode = 0x85
+)
+
+// Vectors of 128 bits.
+const (
+	opV128Load       = vector
+	opV128LoadSplat  = vector | 0x09 // v128.load32_splat
+	opV128Store      = vector | 0x0b
+	opV128Const      = vector | 0x0c
+	opI32x4Splat     = vector | 0x11
+	opF32x4Splat     = vector | 0x13
+	opI32x4Extract   = vector | 0x1b
+	opI32x4Replace   = vector | 0x1c
+	opF32x4Extract   = vector | 0x1f
+	opF32x4Replace   = vector | 0x20
+	opV128Not        = vector | 0x4d
+	opV128And        = vector | 0x4e
+	opV128Or         = vector | 0x50
+	opV128Xor        = vector | 0x51
+	opV128Bitselect  = vector | 0x52
+	opV128AnyTrue    = vector | 0x53
+	opV128LoadLane   = vector | 0x56 // v128.load32_lane
+	opV128StoreLane  = vector | 0x5a // v128.store32_lane
+	opV128LoadZero   = vector | 0x5c // v128.load32_zero
+	opI32x4Eq        = vector | 0x37
+	opI32x4Ne        = vector | 0x38
+	opF32x4Ne        = vector | 0x42
+	opI32x4Add       = vector | 0xae
+	opF32x4Add       = vector | 0xe4
+	opF32x4Mul       = vector | 0xe6
+	opF32x4Div       = vector | 0xe7
+	opF32x4Sqrt      = vector | 0xe3
+	opF32x4RelaxMadd = vector | 0x105
+	opF32x4RelaxNmad = vector | 0x106
+)

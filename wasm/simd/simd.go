@@ -1,0 +1,173 @@
+// Package simd prints kernels of the loop IR as WebAssembly with vectors of 128
+// bits. A kernel is a function of one thread: the workgroups of its grid are
+// loops, and a workgroup has one thread. [Link] makes a module of the functions
+// of a plan.
+//
+// A function's parameters are i32: the addresses of the kernel's storage arrays
+// in order, that of the entry's row of scalars where it reads any, and the counts
+// of the repeats around it. Its workgroup memory lies at the bottom of the
+// memory, which nothing else may use. A bool is a word in memory.
+//
+// Loops marked Lanes take four turns at once where their statements have a form
+// in vectors of 32-bit words (lanes.go), and one at a time where not.
+//
+// With relaxed instructions, sums with products are computed as the device does
+// it fastest: rounded once or twice.
+package simd
+
+import (
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/format"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+)
+
+// Printer prints WebAssembly; it is a printer that package plan takes.
+type Printer struct {
+	// Relaxed allows relaxed_madd, for engines with relaxed SIMD.
+	Relaxed bool
+}
+
+// UnsupportedError names what the dialect lacks. It is of the kind
+// [ir.ErrUnsupported].
+type UnsupportedError struct{ Kernel, What string }
+
+// Error returns "wasm: kernel k: no erf of f64".
+func (e *UnsupportedError) Error() string { return "wasm: kernel " + e.Kernel + ": no " + e.What }
+
+// Unwrap returns [ir.ErrUnsupported].
+func (e *UnsupportedError) Unwrap() error { return ir.ErrUnsupported }
+
+// Dialect returns dtype.WASM.
+func (Printer) Dialect() dtype.Dialect { return dtype.WASM }
+
+// KernelName is the name by which a module exports kernel i.
+func KernelName(i int) string { return "k" + strconv.Itoa(i) }
+
+// Link makes the module of a plan, see the function [Link].
+func (Printer) Link(sources []string) (module []byte, names []string) {
+	for i := range sources {
+		names = append(names, KernelName(i))
+	}
+	return Link(sources), names
+}
+
+// Print returns the code of a kernel, for [Link]. The error is a
+// *loop.CheckError, or an *UnsupportedError for workgroups of several threads
+// and for types and operations that the dialect lacks.
+func (p Printer) Print(k *loop.Kernel) (string, error) {
+	if err := loop.Check(k); err != nil {
+		return "", err
+	}
+	w := &writer{k: loop.Unroll(k), relaxed: p.Relaxed, env: map[string]binding{}}
+	if k.Threads() != 1 {
+		w.fail("workgroup of %d threads", k.Threads())
+	}
+	w.layOut()
+	w.groups(2)
+	if w.err != nil {
+		return "", w.err
+	}
+	header := appendUnsigned(nil, uint64(w.f.params))
+	header = append(header, 0)
+	if w.math {
+		header[len(header)-1] = 1
+	}
+	return string(header) + string(w.f.bytes()), nil
+}
+
+// writer writes one loop.
+type writer struct {
+	k        *loop.Kernel
+	relaxed  bool
+	f        function
+	err      error
+	math     bool // a function of Math is called
+	env      map[string]binding
+	places   []place
+	row      uint32   // the parameter that is the address of scalars
+	counters uint32   // the first parameter that is a count
+	group    [3]int32 // locals of the workgroup's place, -1 where it is 0
+	lanes    bool     // a loop over lanes is being written, four turns at once
+}
+
+// place is where an array lies.
+type place struct {
+	storage bool
+	param   uint32 // of a storage array, its address
+	offset  uint64 // of workgroup memory, its address
+	// registers are the vectors that hold a private array, where it has some.
+	registers []uint32
+}
+
+// fail records what the dialect lacks.
+func (w *writer) fail(text string, args ...any) {
+	if w.err == nil {
+		w.err = &UnsupportedError{w.k.Name, format.Sprintf(text, args...)}
+	}
+}
+
+// layOut numbers the parameters and gives arrays their places.
+func (w *writer) layOut() {
+	inRegisters := w.registerArrays()
+	at := uint64(0)
+	for i, a := range w.k.Arrays {
+		if a.DType.On(dtype.WASM) != dtype.Arithmetic {
+			w.fail("type %s", a.DType)
+		}
+		switch {
+		case a.Space == loop.Storage:
+			w.places = append(w.places, place{storage: true, param: uint32(w.f.params)})
+			w.f.params++
+		case inRegisters[i]:
+			w.places = append(w.places, place{})
+		default:
+			w.places = append(w.places, place{offset: at})
+			at += uint64(a.Bytes()+15) &^ 15
+		}
+	}
+	if len(w.k.Scalars) > 0 {
+		w.row = uint32(w.f.params)
+		w.f.params++
+	}
+	w.counters = uint32(w.f.params)
+	w.f.params += w.k.Counters
+	for i := range w.places {
+		if inRegisters[i] {
+			for range w.k.Arrays[i].Len / lanes {
+				w.places[i].registers = append(w.places[i].registers, w.f.local(typeV128))
+			}
+		}
+	}
+}
+
+// groups writes loops over the workgroups along the given axis and those below,
+// and inside them the body.
+func (w *writer) groups(axis int) {
+	if axis < 0 {
+		w.block(w.k.Body)
+		return
+	}
+	w.group[axis] = -1
+	n := w.k.Groups[axis]
+	if n == 1 {
+		w.groups(axis - 1)
+		return
+	}
+	v := w.f.local(typeI32)
+	w.group[axis] = int32(v)
+	w.f.constI32(0)
+	w.f.set(v)
+	w.f.begin(opLoop)
+	w.groups(axis - 1)
+	w.f.get(v)
+	w.f.constI32(1)
+	w.f.op(opI32Add)
+	w.f.tee(v)
+	w.f.constI32(int32(n))
+	w.f.op(opI32LtS)
+	w.f.with(opBranchIf, 0)
+	w.f.end()
+}
