@@ -15,7 +15,7 @@ type serial struct {
 	// bound is what the variables of the group's code stand for.
 	bound map[string]scalar.Expr
 	// kept are elements of the row at hand that are kept, by their keys.
-	kept map[string]kept
+	kept map[string]keptElement
 }
 
 // scheduleSerial writes a group for one thread.

@@ -14,9 +14,9 @@ const (
 	mostKept     = 1 << 14
 )
 
-// kept is where an element that a reduction computes is kept for the points of
+// keptElement is where an element that a reduction computes is kept for the points of
 // the row.
-type kept struct {
+type keptElement struct {
 	slot int
 	at   scalar.Expr // in the inner coordinates
 }
@@ -24,7 +24,7 @@ type kept struct {
 // keepElements has the reductions of a row keep the elements that its points need
 // again, as a softmax does its exponentials.
 func (s *serial) keepElements(code *group.Code) {
-	s.kept = map[string]kept{}
+	s.kept = map[string]keptElement{}
 	n := sizeOf(code.Inner)
 	if n > mostKept || len(code.Points) == 0 {
 		return
@@ -54,7 +54,7 @@ func (s *serial) keepElement(code *group.Code, e, at scalar.Expr) {
 			}
 			k, known := s.kept[key]
 			if !known {
-				k = kept{s.shared(s.name("kept"), e.Type, 1, sizeOf(code.Inner)), at}
+				k = keptElement{s.shared(s.name("kept"), e.Type, 1, sizeOf(code.Inner)), at}
 				s.kept[key] = k
 			}
 			return scalar.LoadAt(k.slot, e.Type, at), true
