@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -31,7 +32,7 @@ type (
 	moduleJSON struct {
 		Name     string     `json:"name"`
 		Plan     string     `json:"plan"`           // the name of its file, for WebGPU
-		Code     string     `json:"code,omitempty"` // that of the one for WebAssembly, which lacks f16
+		Code     string     `json:"code,omitempty"` // that of the one for WebAssembly, which lacks types narrower than a word
 		Bytes    int        `json:"bytes"`          // of the plan
 		Features []string   `json:"features"`       // that the device must have
 		Cases    []caseJSON `json:"cases"`
@@ -106,11 +107,11 @@ func (w *writer) module(m Module) error {
 	}
 	name := strings.ReplaceAll(m.Name, " ", "-")
 	out := moduleJSON{Name: m.Name, Plan: name + ".rlxp", Bytes: len(data), Features: append([]string{}, p.Requires.Features...)}
-	if !m.F16 {
+	switch err := w.code(m, name+".wasm.rlxp"); {
+	case err == nil:
 		out.Code = name + ".wasm.rlxp"
-		if err := w.code(m, out.Code); err != nil {
-			return err
-		}
+	case !errors.Is(err, ir.ErrUnsupported): // as types narrower than a word are
+		return err
 	}
 	for _, c := range m.Cases {
 		to := caseJSON{Name: c.Name, Entry: c.Entry, State: w.tensors(c.State)}
