@@ -63,5 +63,16 @@ func (l DeviceLimits) Check(k *Kernel) error {
 	return nil
 }
 
+// SharedBytes is the shared memory that the kernel's arrays take.
+func (k *Kernel) SharedBytes() int {
+	n := 0
+	for _, a := range k.Arrays {
+		if a.Space == Shared {
+			n += a.Bytes()
+		}
+	}
+	return n
+}
+
 // Bytes returns the device memory that the array takes, see [DeviceSize].
 func (a Array) Bytes() int { return DeviceSize(a.DType) * a.Width * a.Len }

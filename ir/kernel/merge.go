@@ -21,6 +21,7 @@ type Span struct {
 // The error is of kind [ir.ErrUnsupported].
 func MergeArrays(k *Kernel, spans []Span) (*Kernel, error) {
 	m := &merger{Simplifier: scalar.NewSimplifier(), k: k, base: map[int]int{}, span: map[int]int{}, number: make([]int, len(k.Arrays))}
+	copied := copiedArrays(k.Body)
 	for i, s := range spans {
 		if s.Bytes/4 > MaxElements {
 			return nil, ir.Errorf(ir.ErrUnsupported, "kernel %s has too many bindings, and %d bytes are too many for one", k.Name, s.Bytes)
@@ -28,7 +29,7 @@ func MergeArrays(k *Kernel, spans []Span) (*Kernel, error) {
 		whole := Array{Width: 1, Len: s.Bytes / 4, Space: Storage}
 		for j, w := range s.Windows {
 			a := k.Arrays[w.Array]
-			if DeviceSize(a.DType) != 4 || a.Width != 1 || a.Space != Storage || a.Access == Atomic {
+			if DeviceSize(a.DType) != 4 || a.Width != 1 || a.Space != Storage || a.Access == Atomic || copied[w.Array] {
 				return nil, ir.Errorf(ir.ErrUnsupported, "kernel %s has too many bindings, and array %s cannot share one", k.Name, a.Name)
 			}
 			m.base[w.Array], m.span[w.Array] = w.Offset/4, i
@@ -43,6 +44,18 @@ func MergeArrays(k *Kernel, spans []Span) (*Kernel, error) {
 		m.wholes = append(m.wholes, whole)
 	}
 	return m.merge(), nil
+}
+
+// copiedArrays returns the storage arrays that asynchronous copies read: these
+// must stay of the type of what is copied to.
+func copiedArrays(body []Stmt) map[int]bool {
+	out := map[int]bool{}
+	Walk(body, func(s Stmt) {
+		if s, ok := s.(*CopyAsync); ok {
+			out[s.From] = true
+		}
+	})
+	return out
 }
 
 type merger struct {

@@ -113,6 +113,8 @@ func (w *Writer) stmt(s kernel.Stmt) {
 		w.atomic(s)
 	case *kernel.Subgroup:
 		w.subgroup(s)
+	default:
+		w.async(s)
 	}
 }
 

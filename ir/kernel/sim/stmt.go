@@ -40,6 +40,7 @@ func newCompiler(k *kernel.Kernel) *compiler {
 	if i := k.StatusArray(); i >= 0 {
 		m.status = m.arrays[i]
 	}
+	m.prepare(k.Body)
 	return &compiler{m: m, scope: map[string]column{}, fixed: map[constant]column{}}
 }
 
@@ -102,7 +103,9 @@ func (c *compiler) stmt(s kernel.Stmt) []string {
 		c.move(c.expr(s.Init), func() column { return c.define(s.Name, s.Init.Type) })
 		return []string{s.Name}
 	case *kernel.Assign:
-		c.move(c.expr(s.Value), func() column { return c.scope[s.Name] })
+		value := c.expr(s.Value)
+		c.free(s.Name)
+		c.move(value, func() column { return c.scope[s.Name] })
 	case *kernel.Store:
 		c.store(c.m.arrays[s.Array], c.expr(s.At), c.expr(s.Value))
 	case *kernel.StoreVec:
@@ -129,6 +132,18 @@ func (c *compiler) stmt(s kernel.Stmt) []string {
 		return c.atomic(s)
 	case *kernel.Subgroup:
 		return c.subgroup(s)
+	case *kernel.CopyAsync:
+		c.copyAsync(s)
+	case *kernel.CopyCommit:
+		c.add(c.m.commit)
+	case *kernel.CopyWait:
+		c.add(func(active []int32) { c.m.land(active, s.Pending) })
+	case *kernel.ProxyFence:
+		c.add(c.m.fence)
+	case *kernel.Mma:
+		c.mma(s)
+	case *kernel.MmaWait:
+		c.mmaWait(s)
 	}
 	return nil
 }

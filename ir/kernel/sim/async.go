@@ -1,0 +1,206 @@
+package sim
+
+import "github.com/rlx-go/rlx/ir/kernel"
+
+// asyncState is what asynchronous work does to an element of shared memory.
+type asyncState struct {
+	coming  bool  // a copy to it is under way
+	reading int32 // multiply-adds under way that read it
+	stored  bool  // and not fenced
+}
+
+// place is an element of an array.
+type place struct {
+	a    *array
+	elem int
+}
+
+// copyGroup is what copies that wait for each other bring: the elements from
+// places on, in order.
+type copyGroup struct {
+	places []place
+	values []float64
+}
+
+// The two ways to touch an element.
+const (
+	loads  = false
+	stores = true
+)
+
+// prepare gives arrays and variables that asynchronous work touches what is
+// needed to watch them.
+func (m *machine) prepare(body []kernel.Stmt) {
+	watch := func(i int) {
+		if a := m.arrays[i]; a.async == nil {
+			a.async = make([]asyncState, a.Len*a.Width)
+		}
+	}
+	kernel.Walk(body, func(s kernel.Stmt) {
+		switch s := s.(type) {
+		case *kernel.CopyAsync:
+			watch(s.To)
+		case *kernel.Mma:
+			m.held = map[string]int{}
+			for _, t := range s.Terms {
+				if t.Left == nil {
+					watch(t.A.Array)
+				}
+				watch(t.B.Array)
+			}
+		}
+	})
+	m.copies, m.stored = make([][]copyGroup, m.threads), make([][]place, m.threads)
+}
+
+// forget begins a workgroup: nothing is under way.
+func (m *machine) forget() {
+	for _, a := range m.arrays {
+		clear(a.async)
+	}
+	m.batches = nil
+	clear(m.held)
+	for t := range m.copies {
+		m.copies[t], m.stored[t] = append(m.copies[t][:0], copyGroup{}), m.stored[t][:0]
+	}
+}
+
+// settled looks for what is under way at the end of a workgroup.
+func (m *machine) settled() {
+	m.at = "the end"
+	for t, groups := range m.copies {
+		for _, g := range groups {
+			if len(g.places) > 0 {
+				m.fail(Unfinished, int32(t), g.places[0].a.Name, g.places[0].elem, 0)
+			}
+		}
+	}
+	if len(m.batches) > 0 {
+		m.fail(Unfinished, 0, m.batches[0].names[0], 0, 0)
+	}
+}
+
+// noteAsync records that thread t touches an element by itself and reports
+// whether it may.
+func (m *machine) noteAsync(a *array, elem int, t int32, write bool) bool {
+	s := &a.async[elem]
+	if s.coming || write && s.reading > 0 {
+		m.fail(Unfinished, t, a.Name, elem, 0)
+		return false
+	}
+	if write && !s.stored {
+		s.stored = true
+		m.stored[t] = append(m.stored[t], place{a, elem})
+	}
+	return true
+}
+
+// copyAsync takes the values at once: nobody may change them. They are put down
+// when the thread has waited.
+func (c *compiler) copyAsync(s *kernel.CopyAsync) {
+	m, to, from := c.m, c.m.arrays[s.To], c.m.arrays[s.From]
+	toAt, fromAt, valid := c.expr(s.ToAt), c.expr(s.FromAt), column{}
+	if s.Valid != nil {
+		valid = c.expr(s.Valid)
+	}
+	value := newColumn(from.DType, m.threads)
+	c.add(func(active []int32) {
+		for _, t := range active {
+			if !m.aligned(to, toAt.i[t], s.Count, t) {
+				return
+			}
+			here := valid.i == nil || valid.i[t] != 0
+			if here && !m.aligned(from, fromAt.i[t], s.Count, t) {
+				return
+			}
+			for i := range s.Count {
+				if here && !m.noteRead(from, int(fromAt.i[t])+i, t) {
+					return
+				}
+				x := 0.0
+				if here {
+					from.get(int(fromAt.i[t])+i, t, value)
+					x = value.number(t)
+				}
+				if !m.begin(to, int(toAt.i[t])+i, t, x) {
+					return
+				}
+			}
+		}
+	})
+}
+
+// aligned looks at the bounds and the address of count elements.
+func (m *machine) aligned(a *array, at int64, count int, t int32) bool {
+	if _, ok := m.index(a, at, t); !ok {
+		return false
+	}
+	if _, ok := m.index(a, at+int64(count)-1, t); !ok {
+		return false
+	}
+	if (a.offset+int(at)*a.size)%(count*a.size) != 0 {
+		m.fail(Misaligned, t, a.Name, int(at), 0)
+		return false
+	}
+	return true
+}
+
+// begin adds an element to the thread's open group. To write it now is as much
+// of a race as to write it later.
+func (m *machine) begin(a *array, elem int, t int32, x float64) bool {
+	if !m.noteWrite(a, elem, t) {
+		return false
+	}
+	a.async[elem].coming = true
+	g := &m.copies[t][len(m.copies[t])-1]
+	g.places, g.values = append(g.places, place{a, elem}), append(g.values, x)
+	return true
+}
+
+func (m *machine) commit(active []int32) {
+	for _, t := range active {
+		m.copies[t] = append(m.copies[t], copyGroup{})
+	}
+}
+
+// land puts down what all but the last groups of each thread bring.
+func (m *machine) land(active []int32, pending int) {
+	for _, t := range active {
+		for len(m.copies[t])-1 > pending {
+			g := m.copies[t][0]
+			m.copies[t] = m.copies[t][1:]
+			for i, p := range g.places {
+				p.a.async[p.elem].coming = false
+				if !m.noteWrite(p.a, p.elem, t) {
+					return
+				}
+				p.a.own.setNumber(p.elem, g.values[i])
+			}
+		}
+	}
+}
+
+func (m *machine) fence(active []int32) {
+	for _, t := range active {
+		for _, p := range m.stored[t] {
+			p.a.async[p.elem].stored = false
+		}
+		m.stored[t] = m.stored[t][:0]
+	}
+}
+
+// number returns a value as a float, which holds any of 32 bits.
+func (c column) number(t int32) float64 {
+	if c.f != nil {
+		return c.f[t]
+	}
+	return float64(c.i[t])
+}
+
+func (c column) setNumber(i int, x float64) {
+	if c.f != nil {
+		c.f[i] = x
+	} else {
+		c.i[i] = int64(x)
+	}
+}
