@@ -4,7 +4,7 @@ import "github.com/rlx-go/rlx/ir/scalar"
 
 // Lowering tells how the elements of an op's results come from the elements of
 // its operands, in scalar expressions and without any schedule: which thread
-// does what, in which order, is decided by package kernel for each target. It
+// does what, in which order, is decided by package sched for each target. It
 // is one of [*MapLowering], [*ReduceLowering], [*ContractLowering],
 // [*ScatterLowering], [*SortLowering], [*PrefixLowering], [*AttendLowering] and
 // [*ControlLowering].
@@ -210,7 +210,7 @@ type Attend struct {
 	Backward bool
 }
 
-// ControlLowering marks ops that run their subgraphs; package kernel knows
+// ControlLowering marks ops that run their subgraphs; package group knows
 // them by name.
 type ControlLowering struct{}
 

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/webgpu/exec"
@@ -74,8 +73,9 @@ func (b *backend) Support(n *ir.Node) native.Support {
 	for _, v := range n.Inputs() {
 		types = append(types[:len(types):len(types)], v.Type())
 	}
+	target := plan.WebGPU()
 	for _, t := range types {
-		if t.DType == ir.F16 || t.DType.On(dtype.WGSL) != dtype.Arithmetic {
+		if !target.Computes(t.DType) {
 			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("WGSL shaders here do not compute with %s", t.DType)}
 		}
 	}

@@ -10,11 +10,13 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/planned"
 	"github.com/rlx-go/rlx/webgpu/exec"
 )
 
 // program is a session of package exec.
 type program struct {
+	planned.Signature
 	mu      sync.Mutex // held from the first input of a run to its submission
 	s       *exec.Session
 	plan    *plan.Plan
@@ -31,56 +33,20 @@ type entry struct {
 }
 
 func newProgram(s *exec.Session) *program {
-	p := &program{s: s, plan: s.Plan(), entries: map[string]*entry{}}
+	p := &program{Signature: planned.SignatureOf(s.Plan()), s: s, plan: s.Plan(), entries: map[string]*entry{}}
 	for i := range p.plan.Entries {
 		spec := &p.plan.Entries[i]
 		run, err := s.Entry(spec.Name)
 		if err != nil {
 			continue // an entry of the plan is one of the session
 		}
-		e := &entry{run: run}
-		for _, slot := range slices.Concat(spec.Inputs, spec.Scalars) {
-			e.slots = append(e.slots, slotOf(&p.plan.Slots[slot], native.Input))
-		}
+		e := &entry{run: run, slots: p.Slots(spec.Name)}
 		for _, slot := range spec.Outputs {
-			o := slotOf(&p.plan.Slots[slot], native.Output)
-			e.slots, e.reads = append(e.slots, o), append(e.reads, o.Name)
+			e.reads = append(e.reads, p.plan.Slots[slot].Name)
 		}
 		p.entries[spec.Name] = e
 	}
 	return p
-}
-
-func slotOf(s *plan.Slot, role native.Role) native.Slot {
-	return native.Slot{Name: s.Name, Role: role, DType: s.DType, Dims: s.Dims, Lo: s.Lo, Hi: s.Hi, Checked: s.Checked}
-}
-
-func (p *program) Entries() []string {
-	var out []string
-	for _, e := range p.plan.Entries {
-		out = append(out, e.Name)
-	}
-	return out
-}
-
-func (p *program) Slots(name string) []native.Slot {
-	if e := p.entries[name]; e != nil {
-		return slices.Clone(e.slots)
-	}
-	return nil
-}
-
-func (p *program) Persistent() []native.Slot {
-	var out []native.Slot
-	for i := range p.plan.Slots {
-		switch s := &p.plan.Slots[i]; s.Role {
-		case plan.Param:
-			out = append(out, slotOf(s, native.Param))
-		case plan.State:
-			out = append(out, slotOf(s, native.State))
-		}
-	}
-	return out
 }
 
 func (p *program) Set(name string, t native.Tensor) error {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/demo/cli"
 	"github.com/rlx-go/rlx/demo/data"
 	"github.com/rlx-go/rlx/demo/models"
 	"github.com/rlx-go/rlx/ir"
@@ -68,7 +69,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	if err != nil {
 		return err
 	}
-	session, err := open(out, o.device)
+	session, err := cli.Open(out, o.device)
 	if err != nil {
 		return err
 	}
@@ -107,28 +108,6 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	return l.report(ctx)
 }
 
-// open opens a device and says what it is; with "auto" also why others are not
-// used.
-func open(out io.Writer, name string) (*rlx.Session, error) {
-	if name == "auto" {
-		name = ""
-	}
-	session, err := rlx.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	if name == "" {
-		for _, d := range rlx.Devices() {
-			if d.Err != nil {
-				fmt.Fprintf(out, "%s is not there: %v\n", d.Name, d.Err)
-			}
-		}
-	}
-	d := session.Device()
-	fmt.Fprintf(out, "device %s: %s\n", d.Name, d.Description)
-	return session, nil
-}
-
 // learner is a network in training.
 type learner struct {
 	out         io.Writer
@@ -138,7 +117,7 @@ type learner struct {
 	trainer     *rlx.Trainer
 	begun       int     // steps of the weights that were loaded
 	accuracy    float64 // on the test digits, in percent
-	bar         bar
+	bar         *cli.Bar
 }
 
 func (l *learner) compile(ctx context.Context, s *rlx.Session, o options) error {
@@ -173,7 +152,7 @@ func (l *learner) learn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.bar = newBar(l.out)
+	l.bar = cli.NewBar(l.out)
 	batch := func(k int) error {
 		l.train.Batch(k, images, labels)
 		return nil
@@ -186,12 +165,12 @@ func (l *learner) learn(ctx context.Context) error {
 				l.accuracy = accuracy
 			}
 		}
-		l.bar.show(p, l.accuracy)
+		l.bar.Show(p, fmt.Sprintf("test accuracy %.1f %%  %.0f steps/s", l.accuracy, p.Rate))
 	})
 }
 
 func (l *learner) finish(stopped bool, took time.Duration) {
-	l.bar.end()
+	l.bar.Leave()
 	word := "done"
 	if stopped {
 		word = "stopped"

@@ -1,24 +1,14 @@
-// Package kernel turns graphs into kernels, in three steps.
+// Package kernel is the house of what stands between a graph and a dispatch. It
+// has no code of its own. A value goes through its rooms one way:
 //
-// [Build] cuts a graph into groups of nodes that are computed together and
-// returns a [Program]. It first decides which values need no memory, because
-// each use can compute them anew (inline.go), then merges what is left along
-// the edges (fuse.go) and side by side (siblings.go), settles where states are
-// overwritten (state.go) and in which order groups run (order.go). Loops and
-// choices have programs of their own (control.go); of a small choice both branches
-// are computed (branch.go). A program knows nothing of threads: what a group computes is
-// written in the coordinates of its elements, see [Group.Code], which is all
-// that backends with code of their own need.
+//   - package group cuts the graph of the value's node into groups, each of which
+//     is computed by a kernel or a few, and knows no threads;
+//   - package sched decides what each thread of a device does, and writes the
+//     group's kernels for it;
+//   - package loop is what kernels are written in. It stands below the ops and
+//     knows no graph.
 //
-// [Program.Schedule] decides what each thread of a device does: a group becomes
-// one [Launch] or several, each with a [Kernel] in the loop IR. There is a
-// schedule for maps, for reductions with any number of stages, for contractions
-// in tiles, for running combinations, scatters and sorts (schedule_*.go). How an
-// element is computed, through all that is fused, comes from a reader (access.go)
-// in every case.
-//
-// The loop IR (loop.go) is what all dialects print: typed scalar expressions,
-// loops, workgroup memory, barriers. [Check] says whether a kernel obeys its
-// rules, package sim runs it, and package clike prints what the dialects of C
-// have in common.
+// Then package plan gives the tensors memory and lists the dispatches. Package sim
+// runs kernels, package clike prints what the dialects of C have in common, and
+// package kerneltest has kernels written by hand.
 package kernel

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/group"
 )
 
 // region is where a tensor lies.
@@ -12,10 +12,10 @@ type region struct{ buffer, offset, bytes int }
 
 // regionBytes is the room a tensor takes: bindings begin at multiples of
 // RowBytes, and none is empty.
-func regionBytes(t *kernel.Tensor) int { return align(max(t.Bytes(), 1), RowBytes) }
+func regionBytes(t *group.Tensor) int { return align(max(t.Bytes(), 1), RowBytes) }
 
 // bindingBytes is what a kernel binds of it: whole words, and not nothing.
-func bindingBytes(t *kernel.Tensor) int { return align(max(t.Bytes(), 1), WordBytes) }
+func bindingBytes(t *group.Tensor) int { return align(max(t.Bytes(), 1), WordBytes) }
 
 // arenas hands out memory for values that are never given back: states,
 // inputs, constants. Buffers are filled one after the other, each as large as
@@ -28,7 +28,7 @@ type arenas struct {
 }
 
 // place returns a region in the first buffer with room.
-func (a *arenas) place(t *kernel.Tensor) (region, error) {
+func (a *arenas) place(t *group.Tensor) (region, error) {
 	bytes := regionBytes(t)
 	if bytes > a.limit {
 		return region{}, tooLarge(t, a.limit)
@@ -44,7 +44,7 @@ func (a *arenas) place(t *kernel.Tensor) (region, error) {
 	return region{len(a.p.Buffers) - 1, 0, bindingBytes(t)}, nil
 }
 
-func tooLarge(t *kernel.Tensor, limit int) error {
+func tooLarge(t *group.Tensor, limit int) error {
 	return ir.Errorf(ir.ErrUnsupported, "tensor %q (%s%v) takes %d bytes, and a binding of this target holds %d", t.Name, t.DType, t.Dims, t.Bytes(), limit)
 }
 
@@ -71,7 +71,7 @@ const coloured = 8
 
 // place finds room for a tensor that lives from one launch to another. avoid
 // are buffers that its kernel reads.
-func (a *pool) place(t *kernel.Tensor, from, to int, avoid []int) (region, error) {
+func (a *pool) place(t *group.Tensor, from, to int, avoid []int) (region, error) {
 	bytes := regionBytes(t)
 	if bytes > a.limit {
 		return region{}, tooLarge(t, a.limit)
@@ -104,7 +104,7 @@ func (a *pool) grow() int {
 	return b
 }
 
-func (a *pool) take(t *kernel.Tensor, b int, x block) region {
+func (a *pool) take(t *group.Tensor, b int, x block) region {
 	a.blocks[b] = append(a.blocks[b], x)
 	a.p.Buffers[b].Bytes = max(a.p.Buffers[b].Bytes, x.offset+x.bytes)
 	return region{b, x.offset, bindingBytes(t)}

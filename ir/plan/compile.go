@@ -5,7 +5,9 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/format"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/kernel/sched"
 	"github.com/rlx-go/rlx/ir/passes"
 )
 
@@ -28,7 +30,7 @@ func Compile(m *ir.Module, t Target, pr Printer) (*Plan, error) {
 // CompileKernels is [Compile] for those who also want the kernels in the loop
 // IR, as they were printed, in the order of the plan's Kernels: the simulator,
 // and tools that show them.
-func CompileKernels(m *ir.Module, t Target, pr Printer) (*Plan, []*kernel.Kernel, error) {
+func CompileKernels(m *ir.Module, t Target, pr Printer) (*Plan, []*loop.Kernel, error) {
 	c := newCompiler(m, t, pr)
 	for _, e := range m.Entries {
 		if err := c.entry(e); err != nil {
@@ -51,10 +53,10 @@ type compiler struct {
 	printer    Printer
 	persistent map[string]region
 	slots      map[string]int // persistent slots by name
-	cache      *kernel.Cache
+	cache      *sched.Cache
 	numbers    map[kernelKey]int
 	kernels    map[string]int // by source
-	printed    []*kernel.Kernel
+	printed    []*loop.Kernel
 	states     arenas
 	inputs     arenas
 	constants  arenas
@@ -71,7 +73,7 @@ func newCompiler(m *ir.Module, t Target, pr Printer) *compiler {
 	return &compiler{
 		plan: p, module: m, target: t, printer: pr,
 		persistent: map[string]region{}, slots: map[string]int{},
-		cache: kernel.NewCache(), numbers: map[kernelKey]int{}, kernels: map[string]int{},
+		cache: sched.NewCache(), numbers: map[kernelKey]int{}, kernels: map[string]int{},
 		states:    arenas{p: p, kind: StateBuffer, limit: limit},
 		inputs:    arenas{p: p, kind: InputBuffer, limit: limit},
 		constants: arenas{p: p, kind: ConstantBuffer, limit: limit},
@@ -84,30 +86,29 @@ func newCompiler(m *ir.Module, t Target, pr Printer) *compiler {
 // entryCompiler adds one entry.
 type entryCompiler struct {
 	*compiler
-	program  *kernel.Program
+	program  *group.Program
 	entry    *Entry
 	launches []placedLaunch
-	regions  map[*kernel.Tensor]region
+	regions  map[*group.Tensor]region
 }
 
 // placedLaunch is a launch with its position in the entry, the group it computes
 // the loops it is in, outermost first, and what it stands under. Where gate is set
 // it is that of a gate.
 type placedLaunch struct {
-	kernel.Launch
-	program *kernel.Program
-	group   *kernel.Group
-	rounds  []*round
-	guard   *guard
-	gate    *gate
+	sched.Launch
+	group  *group.Group
+	rounds []*round
+	guard  *guard
+	gate   *gate
 }
 
 // round is a loop around launches: the programs that are run in turn, how often,
 // and the places that change roles with every round.
 type round struct {
 	count    int
-	swaps    [][2]*kernel.Tensor
-	programs []*kernel.Program
+	swaps    [][2]*group.Tensor
+	programs []*group.Program
 }
 
 func (c *compiler) entry(e ir.Entry) error {
@@ -130,20 +131,19 @@ func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 	if err := c.require(g); err != nil {
 		return nil, err
 	}
-	o := kernel.DefaultOptions
-	o.Tensors = c.target.Limits.StorageBuffers - 1
+	o := group.DefaultOptions
+	o.Tensors = c.target.Limits.Tensors()
 	o.FirstCode = len(c.codes) + 1
-	o.Cache = c.cache
 	o.Branch = c.target.Branch
 	o.Unfused = c.target.Unfused
-	prog, err := kernel.Build(g, o)
+	prog, err := group.Build(g, o)
 	if err != nil {
 		return nil, err
 	}
 	c.plan.Entries = append(c.plan.Entries, Entry{Name: e.Name})
 	ec := &entryCompiler{
 		compiler: c, program: prog, entry: &c.plan.Entries[len(c.plan.Entries)-1],
-		regions: map[*kernel.Tensor]region{},
+		regions: map[*group.Tensor]region{},
 	}
 	c.addCodes(prog.Checks)
 	if err := ec.schedule(prog, nil, nil); err != nil {
@@ -171,7 +171,7 @@ func (c *compiler) addCodes(checks []*ir.Node) {
 }
 
 // schedule makes the kernels of all items, those of loops and branches in place.
-func (c *entryCompiler) schedule(p *kernel.Program, rounds []*round, u *guard) error {
+func (c *entryCompiler) schedule(p *group.Program, rounds []*round, u *guard) error {
 	for _, item := range p.Items {
 		if err := c.scheduleItem(p, item, rounds, u); err != nil {
 			return err
@@ -180,28 +180,28 @@ func (c *entryCompiler) schedule(p *kernel.Program, rounds []*round, u *guard) e
 	return nil
 }
 
-func (c *entryCompiler) scheduleItem(p *kernel.Program, item kernel.Item, rounds []*round, u *guard) error {
+func (c *entryCompiler) scheduleItem(p *group.Program, item group.Item, rounds []*round, u *guard) error {
 	switch item := item.(type) {
-	case *kernel.Group:
-		launches, err := p.Schedule(item, c.target.device())
+	case *group.Group:
+		launches, err := c.cache.Schedule(item, c.target.Caps)
 		for _, l := range launches {
-			c.launches = append(c.launches, placedLaunch{Launch: l, program: p, group: item, rounds: rounds, guard: u})
+			c.launches = append(c.launches, placedLaunch{Launch: l, group: item, rounds: rounds, guard: u})
 		}
 		return err
-	case *kernel.Loop:
+	case *group.Loop:
 		inner, err := inside(rounds, item.Node, &round{item.Count, item.Swaps, item.Programs()})
 		if err != nil {
 			return err
 		}
 		return c.schedule(item.Body, inner, u)
-	case *kernel.Branch:
+	case *group.Branch:
 		g := c.addGate(item.Pred, u, rounds)
 		for side, taken := range item.Taken {
 			if err := c.schedule(taken, rounds, &guard{g, side}); err != nil {
 				return err
 			}
 		}
-	case *kernel.While:
+	case *group.While:
 		return c.scheduleWhile(item, rounds, u)
 	}
 	return nil
@@ -209,7 +209,7 @@ func (c *entryCompiler) scheduleItem(p *kernel.Program, item kernel.Item, rounds
 
 // scheduleWhile makes a repeat of as many rounds as the loop may take. Once its
 // condition does not hold its carries stay, and so does the condition.
-func (c *entryCompiler) scheduleWhile(w *kernel.While, rounds []*round, u *guard) error {
+func (c *entryCompiler) scheduleWhile(w *group.While, rounds []*round, u *guard) error {
 	if w.Max == 0 {
 		return w.Node.Fail(ir.Errorf(ir.ErrUnsupported, "a loop without max_steps: a plan is recorded before it is known how often the loop runs"))
 	}
@@ -248,8 +248,8 @@ func (c *compiler) status() {
 
 // needs returns the least limits that the plan runs under, and not less than
 // what every device has.
-func (p *Plan) needs() Limits {
-	l := DefaultLimits()
+func (p *Plan) needs() loop.Limits {
+	l := loop.DefaultLimits()
 	for _, b := range p.Buffers {
 		l.BufferBytes = max(l.BufferBytes, b.Bytes)
 	}
@@ -262,13 +262,13 @@ func (p *Plan) needs() Limits {
 		}
 	}
 	for _, e := range p.Entries {
-		l.raise(e.Steps)
+		raise(&l, e.Steps)
 	}
 	return l
 }
 
-// raise makes room for the dispatches of some steps.
-func (l *Limits) raise(steps []Step) {
+// raise makes room under limits for the dispatches of some steps.
+func raise(l *loop.Limits, steps []Step) {
 	for _, s := range steps {
 		switch s := s.(type) {
 		case *Dispatch:
@@ -277,8 +277,8 @@ func (l *Limits) raise(steps []Step) {
 				l.BindingBytes = max(l.BindingBytes, b.Bytes)
 			}
 		case *Repeat:
-			l.raise(s.Steps)
-			l.raise(s.Odd)
+			raise(l, s.Steps)
+			raise(l, s.Odd)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/format"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
 // Decode reads a plan file and validates the plan. The data of constants are
@@ -313,7 +313,7 @@ func (r *reader) requires() (q Requires) {
 	for range r.count(4) {
 		q.Features = append(q.Features, r.str())
 	}
-	for _, n := range q.Limits.fields() {
+	for _, n := range limitFields(&q.Limits) {
 		*n = r.u64()
 	}
 	q.Subgroup = [2]int{r.u32(), r.u32()}
@@ -339,7 +339,7 @@ func (r *reader) kernel(k *Kernel) {
 	k.Workgroup = r.triple()
 	k.SharedBytes = r.u32()
 	for range r.count(4) {
-		k.Storage = append(k.Storage, kernel.Access(r.upTo(accesses, "access")))
+		k.Storage = append(k.Storage, loop.Access(r.upTo(accesses, "access")))
 	}
 	k.ScalarBytes, k.Counters = r.u32(), r.u32()
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/rlx-go/rlx/ir/format"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
 // Encode writes a plan file. Equal plans give equal bytes. The plan is
@@ -160,15 +161,15 @@ func (w *writer) requires(r *Requires) {
 	for _, f := range r.Features {
 		w.str(f)
 	}
-	for _, n := range r.Limits.fields() {
+	for _, n := range limitFields(&r.Limits) {
 		w.u64(*n)
 	}
 	w.u32(r.Subgroup[0])
 	w.u32(r.Subgroup[1])
 }
 
-// fields lists the limits in the order of the file.
-func (l *Limits) fields() []*int {
+// limitFields lists limits in the order of the file.
+func limitFields(l *loop.Limits) []*int {
 	return []*int{
 		&l.StorageBuffers, &l.BindingBytes, &l.BufferBytes, &l.SharedBytes, &l.Invocations,
 		&l.Workgroup[0], &l.Workgroup[1], &l.Workgroup[2], &l.Groups,

@@ -3,7 +3,7 @@ package plan
 import (
 	"math"
 
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
 // The version of the format that Encode writes. A reader reads every minor
@@ -51,6 +51,6 @@ const (
 // to here, and sums of a few do not overflow where an int has 32 bits.
 const maxExact = min(1<<53-1, math.MaxInt/4)
 
-// accesses is how many kinds of kernel.Access there are; their numbers are
+// accesses is how many kinds of loop.Access there are; their numbers are
 // those of the file.
-const accesses = int(kernel.Atomic) + 1
+const accesses = int(loop.Atomic) + 1

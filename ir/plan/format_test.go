@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/ir/plan/plantest"
 )
@@ -170,14 +171,14 @@ func TestMissingSectionIsNamed(t *testing.T) {
 }
 
 func TestRequirementsAreMet(t *testing.T) {
-	def := plan.DefaultLimits()
+	def := loop.DefaultLimits()
 	big := def
 	big.StorageBuffers = 10
 	for _, c := range []struct {
 		name     string
 		req      plan.Requires
 		features []string
-		limits   plan.Limits
+		limits   loop.Limits
 		subgroup [2]int
 		want     bool
 	}{

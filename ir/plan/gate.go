@@ -4,7 +4,8 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/sched"
 )
 
 // gate decides in the middle of a run which launches are made: those of one side
@@ -12,9 +13,9 @@ import (
 // its own writes their grids, or zeros, for indirect dispatches.
 type gate struct {
 	outer *guard // what it stands under itself
-	pred  *kernel.Tensor
+	pred  *group.Tensor
 	grids [2][][3]int // of the launches where pred is true, and where it is not
-	cells *kernel.Tensor
+	cells *group.Tensor
 }
 
 // guard is the side of a gate on which a launch stands.
@@ -24,10 +25,10 @@ type guard struct {
 }
 
 // flags are all that must hold where the gate is reached.
-func (g *gate) flags() []kernel.Flag {
-	var out []kernel.Flag
+func (g *gate) flags() []sched.Flag {
+	var out []sched.Flag
 	for o := g.outer; o != nil; o = o.gate.outer {
-		out = append(out, kernel.Flag{Tensor: o.gate.pred, Want: o.side == 0})
+		out = append(out, sched.Flag{Tensor: o.gate.pred, Want: o.side == 0})
 	}
 	return out
 }
@@ -35,10 +36,10 @@ func (g *gate) flags() []kernel.Flag {
 // addGate adds the launch of a gate, whose kernel is made when the grids are
 // known. It runs also where the gate is not reached: what stands under it must
 // find zeros then.
-func (c *entryCompiler) addGate(pred *kernel.Tensor, outer *guard, rounds []*round) *gate {
+func (c *entryCompiler) addGate(pred *group.Tensor, outer *guard, rounds []*round) *gate {
 	g := &gate{outer: outer, pred: pred}
 	l := placedLaunch{gate: g, rounds: rounds}
-	l.Args = []*kernel.Tensor{pred}
+	l.Args = []*group.Tensor{pred}
 	for _, f := range g.flags() {
 		l.Args = append(l.Args, f.Tensor)
 	}
@@ -63,13 +64,13 @@ func (c *entryCompiler) makeGates() error {
 			if n == 0 {
 				continue
 			}
-			g.cells = &kernel.Tensor{Name: "cells", DType: ir.U32, Dims: []int{3 * n}}
+			g.cells = &group.Tensor{Name: "cells", DType: ir.U32, Dims: []int{3 * n}}
 			r, err := c.gates.place(g.cells)
 			if err != nil {
 				return err
 			}
 			c.regions[g.cells] = r
-			l.Launch = kernel.Gate(g.flags(), g.pred, g.grids, g.cells)
+			l.Launch = sched.Gate(g.flags(), g.pred, g.grids, g.cells)
 		}
 		c.launches = append(c.launches, l)
 	}

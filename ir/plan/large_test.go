@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
 )
 
@@ -21,10 +21,10 @@ var large = map[string]func(n int) *plan.Plan{
 		p.Requires.Limits.StorageBuffers, p.Requires.Limits.BufferBytes = n, n*plan.RowBytes
 		p.Buffers[3].Bytes = n * plan.RowBytes
 		k := &p.Kernels[4]
-		k.Storage = make([]kernel.Access, n)
+		k.Storage = make([]loop.Access, n)
 		d := &plan.Dispatch{Kernel: 4, Groups: [3]int{1, 1, 1}}
 		for i := range n {
-			k.Storage[i] = kernel.ReadWrite
+			k.Storage[i] = loop.ReadWrite
 			d.Bindings = append(d.Bindings, plan.Binding{Buffer: 3, Offset: i * 7919 % n * plan.RowBytes, Bytes: 8})
 		}
 		p.Entries[entryFold].Steps[0] = d

@@ -10,14 +10,15 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/irtest"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
 // textPrinter prints kernels in the text form of the loop IR.
 type textPrinter struct{}
 
-func (textPrinter) Dialect() dtype.Dialect                 { return dtype.WGSL }
-func (textPrinter) Print(k *kernel.Kernel) (string, error) { return k.String(), nil }
+func (textPrinter) Dialect() dtype.Dialect               { return dtype.WGSL }
+func (textPrinter) Print(k *loop.Kernel) (string, error) { return k.String(), nil }
 
 // TestMemoryOfRandomGraphsHoldsWhatIsRead follows the steps of plans and keeps
 // for every place the tensor that was written there last. What a kernel reads,
@@ -71,7 +72,7 @@ func compileEntry(t *testing.T, g *ir.Graph, target Target) *entryCompiler {
 // memory knows what lies where, in rows of RowBytes.
 type memory struct {
 	ec     *entryCompiler
-	owner  map[place]*kernel.Tensor
+	owner  map[place]*group.Tensor
 	next   int // the launch of the next dispatch
 	faults []string
 }
@@ -80,7 +81,7 @@ type place struct{ buffer, row int }
 
 // newMemory returns the memory before a run: ports and constants are there.
 func newMemory(ec *entryCompiler) *memory {
-	m := &memory{ec: ec, owner: map[place]*kernel.Tensor{}}
+	m := &memory{ec: ec, owner: map[place]*group.Tensor{}}
 	for t := range ec.regions {
 		if t.Port != nil || t.Constant != nil {
 			m.write(t)
@@ -89,7 +90,7 @@ func newMemory(ec *entryCompiler) *memory {
 	return m
 }
 
-func (m *memory) rows(t *kernel.Tensor) (out []place) {
+func (m *memory) rows(t *group.Tensor) (out []place) {
 	r, ok := m.ec.regions[t]
 	if !ok {
 		m.faults = append(m.faults, fmt.Sprintf("%s has no place", t.Name))
@@ -100,13 +101,13 @@ func (m *memory) rows(t *kernel.Tensor) (out []place) {
 	return out
 }
 
-func (m *memory) write(t *kernel.Tensor) {
+func (m *memory) write(t *group.Tensor) {
 	for _, p := range m.rows(t) {
 		m.owner[p] = t
 	}
 }
 
-func (m *memory) read(by string, t *kernel.Tensor) {
+func (m *memory) read(by string, t *group.Tensor) {
 	for _, p := range m.rows(t) {
 		if o := m.owner[p]; o != t {
 			found := "nothing"
@@ -145,7 +146,7 @@ func (m *memory) follow(steps []Step, depth int) {
 }
 
 // swap lets the two places of each pair change roles.
-func (m *memory) swap(pairs [][2]*kernel.Tensor) {
+func (m *memory) swap(pairs [][2]*group.Tensor) {
 	for _, p := range pairs {
 		a, b := p[0].Root(), p[1].Root()
 		for _, at := range slices.Concat(m.rows(a), m.rows(b)) {
@@ -165,12 +166,12 @@ func (m *memory) swap(pairs [][2]*kernel.Tensor) {
 func (m *memory) dispatch(d *Dispatch) {
 	l := m.ec.launches[m.next]
 	m.next++
-	var read, written []*kernel.Tensor
+	var read, written []*group.Tensor
 	for i, t := range l.Args {
 		if t == nil {
 			continue
 		}
-		only := l.Kernel.Arrays[i].Access == kernel.Read
+		only := l.Kernel.Arrays[i].Access == loop.Read
 		m.bound(d, t, !only)
 		if only {
 			read = append(read, t)
@@ -185,7 +186,7 @@ func (m *memory) dispatch(d *Dispatch) {
 	m.readAll(l.Kernel.Name, read)
 }
 
-func (m *memory) readAll(by string, tensors []*kernel.Tensor) {
+func (m *memory) readAll(by string, tensors []*group.Tensor) {
 	for _, t := range tensors {
 		m.read(by, t)
 	}
@@ -193,11 +194,11 @@ func (m *memory) readAll(by string, tensors []*kernel.Tensor) {
 
 // bound checks that a dispatch has a window onto a tensor, through which it can
 // write where it has to.
-func (m *memory) bound(d *Dispatch, t *kernel.Tensor, written bool) {
+func (m *memory) bound(d *Dispatch, t *group.Tensor, written bool) {
 	r := m.ec.regions[t]
 	for i, b := range d.Bindings {
 		inside := b.Buffer == r.buffer && b.Offset <= r.offset && r.offset+r.bytes <= b.Offset+b.Bytes
-		if inside && (!written || m.ec.plan.Kernels[d.Kernel].Storage[i] != kernel.Read) {
+		if inside && (!written || m.ec.plan.Kernels[d.Kernel].Storage[i] != loop.Read) {
 			return
 		}
 	}

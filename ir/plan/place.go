@@ -4,7 +4,8 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
 // placeAll gives every tensor that a launch or the host touches its region.
@@ -17,14 +18,14 @@ func (c *entryCompiler) placeAll() error {
 
 // placeLeaves places the ports and constants of a program and of the loops in
 // it.
-func (c *entryCompiler) placeLeaves(p *kernel.Program) error {
+func (c *entryCompiler) placeLeaves(p *group.Program) error {
 	for _, t := range p.Tensors {
 		if err := c.placeLeaf(t); err != nil {
 			return err
 		}
 	}
 	for _, item := range p.Items {
-		if x, ok := item.(kernel.Control); ok {
+		if x, ok := item.(group.Control); ok {
 			for _, inner := range x.Programs() {
 				if err := c.placeLeaves(inner); err != nil {
 					return err
@@ -37,7 +38,7 @@ func (c *entryCompiler) placeLeaves(p *kernel.Program) error {
 
 // placeLeaf places ports and constants. Persistent ones lie where an earlier
 // entry has put them.
-func (c *entryCompiler) placeLeaf(t *kernel.Tensor) (err error) {
+func (c *entryCompiler) placeLeaf(t *group.Tensor) (err error) {
 	var r region
 	switch {
 	case t.Constant != nil:
@@ -60,16 +61,16 @@ func (c *entryCompiler) placeLeaf(t *kernel.Tensor) (err error) {
 }
 
 // deviceBytes returns a constant as a device stores it, padded to words.
-func deviceBytes(t *kernel.Tensor) []byte {
-	data := kernel.DeviceBytes(t.DType, t.Constant)
+func deviceBytes(t *group.Tensor) []byte {
+	data := loop.DeviceBytes(t.DType, t.Constant)
 	return append(slices.Clone(data), make([]byte, align(len(data), WordBytes)-len(data))...)
 }
 
 // lifetime is the span of launches between which a tensor must be kept.
 type lifetime struct {
-	t        *kernel.Tensor
+	t        *group.Tensor
 	from, to int
-	avoid    []*kernel.Tensor // what the kernel that writes it first reads
+	avoid    []*group.Tensor // what the kernel that writes it first reads
 }
 
 // placeTemps places everything else, in order of first use. Outputs live to the
@@ -95,7 +96,7 @@ func (c *entryCompiler) placeTemps() error {
 }
 
 func (c *entryCompiler) lifetimes() []*lifetime {
-	found := map[*kernel.Tensor]*lifetime{}
+	found := map[*group.Tensor]*lifetime{}
 	var order []*lifetime
 	for i, l := range c.launches {
 		for _, t := range l.Args {
@@ -127,10 +128,10 @@ func (c *entryCompiler) lifetimes() []*lifetime {
 
 // span widens the use of a tensor by launch i to the loops around the launch
 // that the tensor was not made in.
-func (c *entryCompiler) span(i int, t *kernel.Tensor) (from, to int) {
+func (c *entryCompiler) span(i int, t *group.Tensor) (from, to int) {
 	from, to = i, i
 	for depth, r := range c.launches[i].rounds {
-		if slices.ContainsFunc(r.programs, func(p *kernel.Program) bool { return madeInside(p, t) }) {
+		if slices.ContainsFunc(r.programs, func(p *group.Program) bool { return madeInside(p, t) }) {
 			continue
 		}
 		for from > 0 && c.inLoop(c.launches[from-1], depth, r) {
@@ -148,12 +149,12 @@ func (c *entryCompiler) inLoop(l placedLaunch, depth int, r *round) bool {
 }
 
 // madeInside reports whether a tensor belongs to a program or to one that it runs.
-func madeInside(p *kernel.Program, t *kernel.Tensor) bool {
+func madeInside(p *group.Program, t *group.Tensor) bool {
 	if slices.Contains(p.Tensors, t) {
 		return true
 	}
 	for _, item := range p.Items {
-		if x, ok := item.(kernel.Control); ok {
+		if x, ok := item.(group.Control); ok {
 			for _, inner := range x.Programs() {
 				if madeInside(inner, t) {
 					return true

@@ -2,7 +2,7 @@ package plan
 
 import (
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
 // Alignments and sizes that hold on every WebGPU device with default limits.
@@ -172,7 +172,7 @@ type Kernel struct {
 	SharedBytes int
 	// Storage says how the storage arrays are accessed; see the comment of the
 	// package for how they are bound.
-	Storage []kernel.Access
+	Storage []loop.Access
 	// ScalarBytes is how much of the entry's row of scalars the kernel's
 	// uniform block covers, 0 for a kernel that reads none.
 	ScalarBytes int

@@ -31,17 +31,13 @@ func (c *compiler) require(g *ir.Graph) error {
 
 func (c *compiler) requireType(d ir.DType) error {
 	dialect := c.target.Dialect
-	if d.On(dialect) != dtype.Arithmetic {
+	switch arithmetic := d.On(dialect) == dtype.Arithmetic; {
+	case !arithmetic:
 		return ir.Errorf(ir.ErrUnsupported, "kernels in %s cannot compute with %s: convert first", dialect, d)
-	}
-	if d != ir.F16 || dialect != dtype.WGSL {
-		return nil
-	}
-	if !c.target.F16 {
+	case !c.target.Computes(d):
 		return ir.Errorf(ir.ErrUnsupported, "f16 is a feature of its own, %q, that this target is not said to have", featureF16)
-	}
-	if features := &c.plan.Requires.Features; !slices.Contains(*features, featureF16) {
-		*features = append(*features, featureF16)
+	case d == ir.F16 && dialect == dtype.WGSL && !slices.Contains(c.plan.Requires.Features, featureF16):
+		c.plan.Requires.Features = append(c.plan.Requires.Features, featureF16)
 	}
 	return nil
 }

@@ -2,7 +2,7 @@ package plan
 
 import (
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
@@ -38,14 +38,14 @@ func (c *entryCompiler) slot(s Slot) int {
 	return len(c.plan.Slots) - 1
 }
 
-func (c *entryCompiler) tensorSlot(name string, role Role, t *kernel.Tensor) Slot {
+func (c *entryCompiler) tensorSlot(name string, role Role, t *group.Tensor) Slot {
 	r := c.regions[t]
 	return Slot{Name: name, Role: role, DType: t.DType, Dims: t.Dims, Buffer: r.buffer, Offset: r.offset, Bytes: align(t.Bytes(), WordBytes)}
 }
 
 // persistentSlot adds a parameter or state once for all entries. What some
 // entry only reads is a parameter, what all of them update a state.
-func (c *entryCompiler) persistentSlot(t *kernel.Tensor) {
+func (c *entryCompiler) persistentSlot(t *group.Tensor) {
 	if _, ok := c.slots[t.Name]; ok {
 		return
 	}

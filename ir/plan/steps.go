@@ -6,7 +6,8 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
 // addSteps prints the kernels and lists the dispatches.
@@ -52,7 +53,7 @@ func (c *entryCompiler) repeat(l *round, launches []placedLaunch, depth int) (*R
 	return r, err
 }
 
-func (c *entryCompiler) swap(pairs [][2]*kernel.Tensor) {
+func (c *entryCompiler) swap(pairs [][2]*group.Tensor) {
 	for _, p := range pairs {
 		a, b := p[0].Root(), p[1].Root()
 		c.regions[a], c.regions[b] = c.regions[b], c.regions[a]
@@ -74,7 +75,7 @@ func (c *entryCompiler) cut() error {
 // addCut adds a launch. A group of parts side by side that cannot be bound is cut
 // in two between parts, again and again: nothing goes from one to the other.
 func (c *entryCompiler) addCut(l placedLaunch) error {
-	var parts []*kernel.Group
+	var parts []*group.Group
 	if l.group != nil {
 		parts = l.group.Parts
 	}
@@ -82,14 +83,14 @@ func (c *entryCompiler) addCut(l placedLaunch) error {
 		c.launches = append(c.launches, l)
 		return nil
 	}
-	for _, half := range [][]*kernel.Group{parts[:len(parts)/2], parts[len(parts)/2:]} {
+	for _, half := range [][]*group.Group{parts[:len(parts)/2], parts[len(parts)/2:]} {
 		g := l.group.Cut(half)
-		launches, err := l.program.Schedule(g, c.target.device())
+		launches, err := c.cache.Schedule(g, c.target.Caps)
 		if err != nil {
 			return err
 		}
 		for _, launch := range launches {
-			if err := c.addCut(placedLaunch{Launch: launch, program: l.program, group: g, rounds: l.rounds, guard: l.guard}); err != nil {
+			if err := c.addCut(placedLaunch{Launch: launch, group: g, rounds: l.rounds, guard: l.guard}); err != nil {
 				return err
 			}
 		}
@@ -99,7 +100,7 @@ func (c *entryCompiler) addCut(l placedLaunch) error {
 
 // bindable reports whether a kernel can bind these tensors, those in one arena
 // together where all of them are of words, in all rounds of the loops around it.
-func (c *entryCompiler) bindable(args []*kernel.Tensor, rounds []*round) bool {
+func (c *entryCompiler) bindable(args []*group.Tensor, rounds []*round) bool {
 	if len(rounds) > 0 {
 		if !c.bindable(args, rounds[1:]) {
 			return false
@@ -117,7 +118,7 @@ func (c *entryCompiler) bindable(args []*kernel.Tensor, rounds []*round) bool {
 
 // shareable returns, by buffer, the places in args of tensors that one binding
 // can hold: all of that buffer, if they are of words.
-func (c *entryCompiler) shareable(args []*kernel.Tensor) map[int][]int {
+func (c *entryCompiler) shareable(args []*group.Tensor) map[int][]int {
 	out := map[int][]int{}
 	for i, t := range args {
 		if t != nil {
@@ -125,8 +126,8 @@ func (c *entryCompiler) shareable(args []*kernel.Tensor) map[int][]int {
 		}
 	}
 	for buffer, members := range out {
-		words := !slices.ContainsFunc(members, func(i int) bool { return kernel.DeviceSize(args[i].DType) != WordBytes })
-		if !words || c.plan.Buffers[buffer].Bytes/WordBytes > kernel.MaxElements {
+		words := !slices.ContainsFunc(members, func(i int) bool { return loop.DeviceSize(args[i].DType) != WordBytes })
+		if !words || c.plan.Buffers[buffer].Bytes/WordBytes > loop.MaxElements {
 			delete(out, buffer)
 		}
 	}
@@ -151,7 +152,7 @@ func (c *entryCompiler) dispatch(l placedLaunch) (*Dispatch, error) {
 }
 
 // bindings returns the windows of a launch's storage arrays.
-func (c *entryCompiler) bindings(args []*kernel.Tensor) []Binding {
+func (c *entryCompiler) bindings(args []*group.Tensor) []Binding {
 	out := make([]Binding, len(args))
 	for i, t := range args {
 		if t == nil {
@@ -167,12 +168,12 @@ func (c *entryCompiler) bindings(args []*kernel.Tensor) []Binding {
 // merged puts arrays of one buffer into one binding that spans them all, those
 // of the buffer that has most of them first, until a kernel can have the
 // bindings.
-func (c *entryCompiler) merged(k *kernel.Kernel, bindings []Binding, shareable map[int][]int) (*kernel.Kernel, []Binding, error) {
+func (c *entryCompiler) merged(k *loop.Kernel, bindings []Binding, shareable map[int][]int) (*loop.Kernel, []Binding, error) {
 	buffers := slices.SortedFunc(maps.Keys(shareable), func(a, b int) int {
 		return cmp.Or(len(shareable[b])-len(shareable[a]), a-b)
 	})
 	left := len(bindings)
-	var spans []kernel.Span
+	var spans []loop.Span
 	gone := map[int]bool{}
 	for _, buffer := range buffers {
 		members := shareable[buffer]
@@ -184,9 +185,9 @@ func (c *entryCompiler) merged(k *kernel.Kernel, bindings []Binding, shareable m
 			from = min(from, bindings[i].Offset)
 			to = max(to, bindings[i].Offset+bindings[i].Bytes)
 		}
-		span := kernel.Span{Bytes: to - from}
+		span := loop.Span{Bytes: to - from}
 		for _, i := range members {
-			span.Windows = append(span.Windows, kernel.Window{Array: i, Offset: bindings[i].Offset - from})
+			span.Windows = append(span.Windows, loop.Window{Array: i, Offset: bindings[i].Offset - from})
 			gone[i] = i != members[0]
 		}
 		bindings[members[0]] = Binding{buffer, from, to - from}
@@ -196,38 +197,41 @@ func (c *entryCompiler) merged(k *kernel.Kernel, bindings []Binding, shareable m
 	if left > c.target.Limits.StorageBuffers {
 		return nil, nil, ir.Errorf(ir.ErrUnsupported, "kernel %s needs %d bindings, and this target has %d", k.Name, left, c.target.Limits.StorageBuffers)
 	}
-	k, err := kernel.MergeArrays(k, spans)
+	k, err := loop.MergeArrays(k, spans)
 	var out []Binding
 	for i, b := range bindings {
 		if !gone[i] {
 			out = append(out, b)
 		}
 	}
-	return k, out, err
+	if err != nil {
+		return nil, nil, ir.Errorf(ir.ErrUnsupported, "%v", err)
+	}
+	return k, out, nil
 }
 
 // kernelKey is a kernel as it is used in a dispatch: with the access of each
 // storage array, a byte each.
 type kernelKey struct {
-	kernel *kernel.Kernel
+	kernel *loop.Kernel
 	access string
 }
 
 // accessOf returns the access of the arrays, widened to that of their whole
 // buffer in this dispatch: WebGPU refuses a buffer that is bound for reading and
 // for writing at once, even where the windows are disjoint.
-func accessOf(k *kernel.Kernel, bindings []Binding) string {
+func accessOf(k *loop.Kernel, bindings []Binding) string {
 	written := map[int]bool{}
 	for i, b := range bindings {
-		if k.Arrays[i].Access != kernel.Read {
+		if k.Arrays[i].Access != loop.Read {
 			written[b.Buffer] = true
 		}
 	}
 	out := make([]byte, len(bindings))
 	for i, b := range bindings {
 		a := k.Arrays[i].Access
-		if a == kernel.Read && written[b.Buffer] {
-			a = kernel.ReadWrite
+		if a == loop.Read && written[b.Buffer] {
+			a = loop.ReadWrite
 		}
 		out[i] = byte(a)
 	}
@@ -235,11 +239,11 @@ func accessOf(k *kernel.Kernel, bindings []Binding) string {
 }
 
 // with returns the kernel with other accesses.
-func (key kernelKey) with() *kernel.Kernel {
+func (key kernelKey) with() *loop.Kernel {
 	k := *key.kernel
 	k.Arrays = slices.Clone(k.Arrays)
 	for i := range key.access {
-		k.Arrays[i].Access = kernel.Access(key.access[i])
+		k.Arrays[i].Access = loop.Access(key.access[i])
 	}
 	return &k
 }
@@ -263,14 +267,14 @@ func (c *entryCompiler) kernel(key kernelKey) (int, error) {
 	return number, nil
 }
 
-func (c *entryCompiler) addKernel(k *kernel.Kernel, source string) int {
+func (c *entryCompiler) addKernel(k *loop.Kernel, source string) int {
 	out := Kernel{Name: k.Name, Source: source, Workgroup: k.Workgroup, Counters: k.Counters}
 	for _, a := range k.Arrays {
 		switch a.Space {
-		case kernel.Storage:
+		case loop.Storage:
 			out.Storage = append(out.Storage, a.Access)
-		case kernel.Shared:
-			out.SharedBytes += a.Len * a.Width * kernel.DeviceSize(a.DType)
+		case loop.Shared:
+			out.SharedBytes += a.Len * a.Width * loop.DeviceSize(a.DType)
 		}
 	}
 	out.ScalarBytes = 4 * len(k.Scalars)

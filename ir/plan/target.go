@@ -5,52 +5,15 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/kernel/sched"
 )
-
-// Limits bound what a plan may use of a device. They are a subset of WebGPU's,
-// and other targets state theirs in the same terms.
-type Limits struct {
-	StorageBuffers int    // storage arrays of one kernel
-	BindingBytes   int    // one storage binding
-	BufferBytes    int    // one buffer
-	SharedBytes    int    // workgroup memory
-	Invocations    int    // threads of a workgroup
-	Workgroup      [3]int // threads of a workgroup along x, y, z
-	Groups         int    // workgroups along any one of x, y, z
-}
-
-// DefaultLimits returns what every WebGPU device can do.
-func DefaultLimits() Limits {
-	return Limits{
-		StorageBuffers: 8,
-		BindingBytes:   128 << 20,
-		BufferBytes:    256 << 20,
-		SharedBytes:    16 << 10,
-		Invocations:    256,
-		Workgroup:      [3]int{256, 256, 64},
-		Groups:         65535,
-	}
-}
-
-// within reports whether a device with the limits dev meets l.
-func (l Limits) within(dev Limits) bool {
-	return l.StorageBuffers <= dev.StorageBuffers &&
-		l.BindingBytes <= dev.BindingBytes &&
-		l.BufferBytes <= dev.BufferBytes &&
-		l.SharedBytes <= dev.SharedBytes &&
-		l.Invocations <= dev.Invocations &&
-		l.Workgroup[0] <= dev.Workgroup[0] &&
-		l.Workgroup[1] <= dev.Workgroup[1] &&
-		l.Workgroup[2] <= dev.Workgroup[2] &&
-		l.Groups <= dev.Groups
-}
 
 // Requires is what a device must have to run a plan.
 type Requires struct {
 	// Features are WebGPU's names, such as "shader-f16" and "subgroups".
 	Features []string
-	Limits   Limits
+	Limits   loop.Limits
 	// Subgroup is the range of subgroup sizes that the kernels are right for;
 	// zero where none has subgroup statements.
 	Subgroup [2]int
@@ -59,45 +22,35 @@ type Requires struct {
 // Met reports whether a device with these features, limits and range of
 // subgroup sizes can run the plan. The range may be zero where it is unknown:
 // then no plan with a range of its own fits.
-func (r Requires) Met(features []string, limits Limits, subgroup [2]int) bool {
+func (r Requires) Met(features []string, limits loop.Limits, subgroup [2]int) bool {
 	for _, f := range r.Features {
 		if !slices.Contains(features, f) {
 			return false
 		}
 	}
 	fits := r.Subgroup == [2]int{} || (subgroup[0] >= max(r.Subgroup[0], 1) && subgroup[1] <= r.Subgroup[1])
-	return fits && r.Limits.within(limits)
+	return fits && r.Limits.Within(limits)
 }
 
-// Target is what the compiler is told of a device: the dialect its kernels
-// are printed in, and its capabilities.
+// Target is what the compiler is told of a device: what it can do, and what pays
+// there.
 type Target struct {
-	Name      string // "webgpu", "cuda", "metal"
-	Dialect   dtype.Dialect
-	Limits    Limits
-	F16       bool   // kernels may compute in f16
-	Subgroups bool   // kernels may have subgroup statements
-	Subgroup  [2]int // the range of subgroup sizes, where Subgroups is set
-	Branch    int    // how much work it takes for only the branch taken to run: see [kernel.Options]
-	Unfused   bool   // each node is a kernel of its own: see [kernel.Options]
+	Name string // "webgpu", "cuda", "metal"
+	loop.Caps
+	Branch  int  // how much work it takes for only the branch taken to run: see [group.Options]
+	Unfused bool // each node is a kernel of its own: see [group.Options]
 	// ScoreBytes is the most that the scores of an attention take before they are
-	// computed in blocks and not kept, 0 for [kernel.ScoreBytes].
+	// computed in blocks and not kept, 0 for [sched.ScoreBytes].
 	ScoreBytes int
-}
-
-// device is what schedules are told of the target.
-func (t Target) device() kernel.Device {
-	l := t.Limits
-	return kernel.Device{Threads: l.Invocations, SharedBytes: l.SharedBytes, Groups: l.Groups, ArrayBytes: l.BindingBytes}
 }
 
 // claims reports whether a composite is scheduled as it is.
 func (t Target) claims(n *ir.Node) bool {
 	most := t.ScoreBytes
 	if most == 0 {
-		most = kernel.ScoreBytes
+		most = sched.ScoreBytes
 	}
-	return kernel.AttendsInBlocks(n, t.device(), most)
+	return sched.AttendsInBlocks(n, t.Caps, most)
 }
 
 // worthGate is how many elements two branches must compute for a gate to pay: at
@@ -107,7 +60,7 @@ const worthGate = 1 << 20
 
 // WebGPU returns the target that every WebGPU device meets.
 func WebGPU() Target {
-	return Target{Name: "webgpu", Dialect: dtype.WGSL, Limits: DefaultLimits(), Branch: worthGate}
+	return Target{Name: "webgpu", Caps: loop.DefaultCaps(), Branch: worthGate}
 }
 
 // Printer writes kernels of the loop IR in one dialect. Print is a pure
@@ -116,5 +69,5 @@ type Printer interface {
 	Dialect() dtype.Dialect
 	// Print returns the source text of a kernel. The error names what the
 	// dialect lacks.
-	Print(k *kernel.Kernel) (string, error)
+	Print(k *loop.Kernel) (string, error)
 }

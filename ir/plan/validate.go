@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/format"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
 // Validate checks that a plan can be run on a device that meets its own
@@ -45,7 +46,7 @@ func invalid(rule int, text string, args ...any) *FormatError {
 
 type validator struct {
 	p          *Plan
-	limits     Limits
+	limits     loop.Limits
 	persistent map[string]bool // the names of parameters and states
 	spans      []span          // room for those of one dispatch
 }

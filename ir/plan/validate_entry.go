@@ -1,6 +1,8 @@
 package plan
 
-import "github.com/rlx-go/rlx/ir/kernel"
+import (
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+)
 
 func (v *validator) entries() *FormatError {
 	seen := map[string]bool{"": true}
@@ -191,12 +193,12 @@ func (v *validator) dispatch(e *Entry, d *Dispatch, depth int) *FormatError {
 }
 
 // grid checks where a dispatch takes its grid from.
-func (v *validator) grid(access []kernel.Access, d *Dispatch) *FormatError {
+func (v *validator) grid(access []loop.Access, d *Dispatch) *FormatError {
 	if err := v.window(d.Grid.Buffer, d.Grid.Offset, gridBytes, WordBytes); err != nil {
 		return err
 	}
 	for i, b := range d.Bindings {
-		if access[i] != kernel.Read && b.Buffer == d.Grid.Buffer {
+		if access[i] != loop.Read && b.Buffer == d.Grid.Buffer {
 			return invalid(36, "binding %d writes to buffer %d, which the grid is read from", i, b.Buffer)
 		}
 	}
@@ -221,7 +223,7 @@ func (v *validator) launch(e *Entry, k *Kernel, d *Dispatch, depth int) *FormatE
 	return nil
 }
 
-func (v *validator) binding(b Binding, access kernel.Access) *FormatError {
+func (v *validator) binding(b Binding, access loop.Access) *FormatError {
 	if err := v.window(b.Buffer, b.Offset, b.Bytes, RowBytes); err != nil {
 		return err
 	}
@@ -230,17 +232,17 @@ func (v *validator) binding(b Binding, access kernel.Access) *FormatError {
 		return invalid(34, "the window is empty")
 	case b.Bytes > v.limits.BindingBytes:
 		return invalid(34, "%d bytes are over the limit of %d", b.Bytes, v.limits.BindingBytes)
-	case access != kernel.Read && !v.writable(b.Buffer):
+	case access != loop.Read && !v.writable(b.Buffer):
 		return invalid(35, "a write to a buffer for %s", v.p.Buffers[b.Buffer].Kind)
 	}
 	return nil
 }
 
 // usage checks WebGPU's rules for the bindings of one dispatch.
-func (v *validator) usage(access []kernel.Access, bindings []Binding) *FormatError {
+func (v *validator) usage(access []loop.Access, bindings []Binding) *FormatError {
 	v.spans = v.spans[:0]
 	for i, b := range bindings {
-		v.spans = append(v.spans, span{b, access[i] != kernel.Read, i})
+		v.spans = append(v.spans, span{b, access[i] != loop.Read, i})
 	}
 	a, b, found := conflict(v.spans)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/ir/plan/plantest"
 )
@@ -95,7 +95,7 @@ var refused = []planCase{
 	{"a kernel with too many threads", func(p *plan.Plan) { p.Kernels[0].Workgroup = [3]int{32, 16, 1} }, 19, "[32 16 1] threads", false},
 	{"a kernel with a long workgroup", func(p *plan.Plan) { p.Kernels[0].Workgroup = [3]int{1, 1, 65} }, 19, "workgroup", false},
 	{"a kernel with too much memory", func(p *plan.Plan) { p.Kernels[0].SharedBytes = 1 << 20 }, 20, "workgroup memory", false},
-	{"a kernel with nine arrays", func(p *plan.Plan) { p.Kernels[0].Storage = make([]kernel.Access, 9) }, 21, "storage arrays", false},
+	{"a kernel with nine arrays", func(p *plan.Plan) { p.Kernels[0].Storage = make([]loop.Access, 9) }, 21, "storage arrays", false},
 	{"an unknown access", func(p *plan.Plan) { p.Kernels[0].Storage[0] = 9 }, 6, "access", false},
 	{"a dispatch of no kernel", func(p *plan.Plan) { first(p, entryStep).Kernel = 99 }, 30, "no kernel 99", false},
 	{"a dispatch of nothing", func(p *plan.Plan) { first(p, entryStep).Groups[1] = 0 }, 31, "workgroups", false},
@@ -211,7 +211,7 @@ var accepted = []planCase{
 	}, 0, "", false},
 	{"features, subgroups and a variant for other devices", func(p *plan.Plan) {
 		p.Requires.Features, p.Requires.Subgroup = []string{"shader-f16", "subgroups"}, [2]int{4, 32}
-		p.Variants = []*plan.Plan{{Name: "plain", Target: "cuda", Buffers: p.Buffers, Requires: plan.Requires{Limits: plan.DefaultLimits()}}}
+		p.Variants = []*plan.Plan{{Name: "plain", Target: "cuda", Buffers: p.Buffers, Requires: plan.Requires{Limits: loop.DefaultLimits()}}}
 	}, 0, "", false},
 }
 

@@ -2,7 +2,7 @@ package cpu
 
 import (
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -13,14 +13,14 @@ const (
 )
 
 // elements writes out values as a row-major array.
-func (c *compiler) elements(name string, x kernel.Elements) (*buffer, error) {
+func (c *compiler) elements(name string, x group.Elements) (*buffer, error) {
 	buf := c.scratch(x.Value.Type, product(x.Dims))
 	return buf, c.elementsInto(name, x, buf)
 }
 
-func (c *compiler) elementsInto(name string, x kernel.Elements, buf *buffer) error {
-	code := &kernel.Code{Rows: []kernel.ElementStore{{
-		Tensor: &kernel.Tensor{ID: ownID, Name: name, DType: x.Value.Type},
+func (c *compiler) elementsInto(name string, x group.Elements, buf *buffer) error {
+	code := &group.Code{Rows: []group.ElementStore{{
+		Tensor: &group.Tensor{ID: ownID, Name: name, DType: x.Value.Type},
 		Offset: scalar.Simplify(linear(x.Dims, x.At)), Value: x.Value,
 	}}}
 	var dims []int
@@ -29,16 +29,16 @@ func (c *compiler) elementsInto(name string, x kernel.Elements, buf *buffer) err
 }
 
 // keep stores a row-major array of a space where a group's result lies.
-func (c *compiler) keep(name string, space kernel.Elements, buf *buffer, store func(value scalar.Expr) kernel.ElementStore) error {
+func (c *compiler) keep(name string, space group.Elements, buf *buffer, store func(value scalar.Expr) group.ElementStore) error {
 	value := scalar.LoadAt(resultID, buf.dtype, scalar.Simplify(linear(space.Dims, space.At)))
-	code := &kernel.Code{Rows: []kernel.ElementStore{store(value)}}
+	code := &group.Code{Rows: []group.ElementStore{store(value)}}
 	var dims []int
 	code.Outer, dims = coordinates(space.At, space.Dims)
 	return c.nest(name, code, dims, nil, map[int]*buffer{resultID: buf})
 }
 
 // sort compiles a sort: the keys, their order, and the result.
-func (c *compiler) sort(g *kernel.Group) error {
+func (c *compiler) sort(g *group.Group) error {
 	x := g.Sort()
 	if x.Rows*x.Length == 0 {
 		return nil
@@ -54,7 +54,7 @@ func (c *compiler) sort(g *kernel.Group) error {
 
 // scatter compiles a scatter: the rows that updates go to, the updates, and what
 // they are combined with.
-func (c *compiler) scatter(g *kernel.Group) error {
+func (c *compiler) scatter(g *group.Group) error {
 	x := g.Scatter()
 	s := &scatterStep{x: x, env: c.env, out: c.buffers[x.Out.ID], guarded: x.Store(g, x.Operand.Value).Guarded}
 	var err error
@@ -72,7 +72,7 @@ func (c *compiler) scatter(g *kernel.Group) error {
 			return err
 		}
 	case !x.InPlace:
-		base := kernel.Elements{Dims: x.Operand.Dims, At: x.Operand.At}
+		base := group.Elements{Dims: x.Operand.Dims, At: x.Operand.At}
 		if err = c.store(g.Name()+" base", base, x.Store(g, x.Operand.Value)); err != nil {
 			return err
 		}
@@ -81,12 +81,12 @@ func (c *compiler) scatter(g *kernel.Group) error {
 	if direct {
 		return nil
 	}
-	return c.keep(g.Name(), x.Operand, s.out, func(value scalar.Expr) kernel.ElementStore { return x.Store(g, value) })
+	return c.keep(g.Name(), x.Operand, s.out, func(value scalar.Expr) group.ElementStore { return x.Store(g, value) })
 }
 
 // store runs one store over a space.
-func (c *compiler) store(name string, space kernel.Elements, store kernel.ElementStore) error {
-	code := &kernel.Code{Rows: []kernel.ElementStore{store}}
+func (c *compiler) store(name string, space group.Elements, store group.ElementStore) error {
+	code := &group.Code{Rows: []group.ElementStore{store}}
 	var dims []int
 	code.Outer, dims = coordinates(space.At, space.Dims)
 	return c.nest(name, code, dims, nil, nil)

@@ -1,7 +1,7 @@
 // Package cpu runs modules on the processor: the backend "cpu", which is always
 // there. Importing the package registers it.
 //
-// Groups of a [kernel.Program] run in turn, each on all cores: maps and
+// Groups of a [group.Program] run in turn, each on all cores: maps and
 // reductions block by block through their scalar expressions, contractions
 // through the matrix products of package simd, with factors used where they lie
 // if they are plain matrices. All memory is set aside when a module is compiled, and a
@@ -15,7 +15,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/native"
 )
 
@@ -82,4 +82,4 @@ func (b backend) supported(g *ir.Graph) error {
 // options let a group touch any number of tensors: there are no bindings here. A
 // choice costs next to nothing; branches of a few elements are computed both to
 // fuse with what is around.
-var options = kernel.Options{Tensors: 1 << 20, FirstCode: 1, Branch: 256}
+var options = group.Options{Tensors: 1 << 20, FirstCode: 1, Branch: 256}

@@ -4,7 +4,8 @@ import (
 	"fmt"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -223,10 +224,10 @@ func (m *maker) variable(e scalar.Expr) value {
 		return v
 	}
 	s := signature{op: e.Op, dtype: e.Type, name: e.Name}
-	switch kind, index := kernel.BuiltinOf(e.Name); kind {
-	case kernel.BuiltinCounter:
+	switch kind, index := loop.BuiltinOf(e.Name); kind {
+	case loop.BuiltinCounter:
 		return m.once(s, instr{kind: opCounter, node: e, args: [3]register{{index: index}}}, e.Type, perRun, false)
-	case kernel.BuiltinScalar:
+	case loop.BuiltinScalar:
 		return m.once(s, instr{kind: opScalar, node: e, args: [3]register{{index: index}}}, e.Type, perRun, false)
 	}
 	m.fail("variable %s is not known here", e.Name)
@@ -294,7 +295,7 @@ func (m *maker) load(e scalar.Expr) value {
 
 // store compiles the store of an element. It is done for each point: of the
 // outer space outside loops, of both inside.
-func (m *maker) store(s kernel.ElementStore, v value) {
+func (m *maker) store(s group.ElementStore, v value) {
 	buf := m.buffers[s.Tensor.ID]
 	if buf == nil {
 		m.fail("tensor %s has no memory", s.Tensor.Name)

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/passes"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
@@ -25,7 +25,7 @@ type compiler struct {
 	steps   []step
 	// Temporary memory: when each tensor is last needed, by item, and where
 	// it was put.
-	last  map[*kernel.Tensor]int
+	last  map[*group.Tensor]int
 	item  int
 	loops int
 	arena arena
@@ -62,13 +62,13 @@ func (p *program) compile(b backend, e ir.Entry) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	prog, err := kernel.Build(g, options)
+	prog, err := group.Build(g, options)
 	if err != nil {
 		return nil, err
 	}
 	made := &entry{name: e.Name, env: &environment{}}
 	made.runner.env = made.env
-	c := &compiler{p: p, e: made, env: made.env, buffers: map[int]*buffer{}, last: map[*kernel.Tensor]int{}}
+	c := &compiler{p: p, e: made, env: made.env, buffers: map[int]*buffer{}, last: map[*group.Tensor]int{}}
 	c.place(prog)
 	for i, item := range prog.Items {
 		c.item = i
@@ -88,7 +88,7 @@ func (p *program) compile(b backend, e ir.Entry) (*entry, error) {
 }
 
 // place gives everything its memory that lasts: inputs, states, constants.
-func (c *compiler) place(prog *kernel.Program) {
+func (c *compiler) place(prog *group.Program) {
 	for i, item := range prog.Items {
 		for _, t := range slices.Concat(item.Writes(), item.Reads()) {
 			c.last[t] = i
@@ -120,7 +120,7 @@ func (c *compiler) place(prog *kernel.Program) {
 }
 
 // buffer makes the buffer of a tensor, without memory.
-func (c *compiler) buffer(t *kernel.Tensor) *buffer {
+func (c *compiler) buffer(t *group.Tensor) *buffer {
 	b := &buffer{dtype: t.DType, elems: t.Len()}
 	c.buffers[t.ID] = b
 	return b
@@ -129,7 +129,7 @@ func (c *compiler) buffer(t *kernel.Tensor) *buffer {
 // temporary gives a tensor that an item of the program writes memory of the
 // arena, if it has none. In the body of a loop, tensors have it while the loop
 // lasts.
-func (c *compiler) temporary(t *kernel.Tensor) {
+func (c *compiler) temporary(t *group.Tensor) {
 	if c.buffers[t.ID] != nil || t.Outer != nil {
 		return
 	}
@@ -145,7 +145,7 @@ func (c *compiler) scratch(d ir.DType, elems int) *buffer {
 }
 
 // finish gives the temporary tensors their memory and notes the outputs.
-func (c *compiler) finish(prog *kernel.Program) {
+func (c *compiler) finish(prog *group.Program) {
 	memory := allocate(c.arena.size)
 	for _, t := range c.temps {
 		t.buf.data = memory[t.offset : t.offset+max(t.buf.bytes(), 16)]
@@ -163,16 +163,16 @@ func (c *compiler) finish(prog *kernel.Program) {
 
 func (c *compiler) add(s step) { c.steps = append(c.steps, s) }
 
-func (c *compiler) add1(item kernel.Item) error {
+func (c *compiler) add1(item group.Item) error {
 	switch item := item.(type) {
-	case *kernel.Loop:
+	case *group.Loop:
 		return c.loop(item)
-	case *kernel.Branch:
+	case *group.Branch:
 		return c.branch(item)
-	case *kernel.While:
+	case *group.While:
 		return c.while(item)
 	}
-	g := item.(*kernel.Group)
+	g := item.(*group.Group)
 	if len(g.Parts) == 0 {
 		return c.group(g)
 	}
@@ -184,27 +184,27 @@ func (c *compiler) add1(item kernel.Item) error {
 	return nil
 }
 
-func (c *compiler) group(g *kernel.Group) error {
+func (c *compiler) group(g *group.Group) error {
 	switch g.Kind {
-	case kernel.ContractKind:
+	case group.ContractKind:
 		return c.contract(g)
-	case kernel.PrefixKind:
+	case group.PrefixKind:
 		return c.prefix(g)
-	case kernel.ScatterKind:
+	case group.ScatterKind:
 		return c.scatter(g)
-	case kernel.SortKind:
+	case group.SortKind:
 		return c.sort(g)
 	}
 	return c.reduce(g, g.Name())
 }
 
 // reduce compiles a map or a reduction.
-func (c *compiler) reduce(g *kernel.Group, name string) error {
+func (c *compiler) reduce(g *group.Group, name string) error {
 	return c.nest(name, g.Code(), g.Outer, g.Inner, nil)
 }
 
 // nest adds a nest; more are buffers of its own.
-func (c *compiler) nest(name string, code *kernel.Code, outer, inner []int, more map[int]*buffer) error {
+func (c *compiler) nest(name string, code *group.Code, outer, inner []int, more map[int]*buffer) error {
 	if product(outer) == 0 {
 		return nil
 	}
@@ -232,7 +232,7 @@ func (c *compiler) nest(name string, code *kernel.Code, outer, inner []int, more
 }
 
 // loop compiles a scan.
-func (c *compiler) loop(l *kernel.Loop) error {
+func (c *compiler) loop(l *group.Loop) error {
 	step := &loopStep{count: l.Count, depth: c.loops}
 	var err error
 	if step.body, err = c.repeated(l.Node, l.Body); err != nil {
@@ -246,7 +246,7 @@ func (c *compiler) loop(l *kernel.Loop) error {
 }
 
 // while compiles a loop of unknown length.
-func (c *compiler) while(w *kernel.While) error {
+func (c *compiler) while(w *group.While) error {
 	step := &whileStep{max: w.Max, depth: c.loops, pred: c.buffers[w.Pred.ID]}
 	var err error
 	if step.cond, err = c.repeated(w.Node, w.Cond); err != nil {
@@ -260,7 +260,7 @@ func (c *compiler) while(w *kernel.While) error {
 }
 
 // branch compiles a choice.
-func (c *compiler) branch(x *kernel.Branch) error {
+func (c *compiler) branch(x *group.Branch) error {
 	step := &branchStep{pred: c.buffers[x.Pred.ID]}
 	for k, p := range x.Taken {
 		var err error
@@ -273,7 +273,7 @@ func (c *compiler) branch(x *kernel.Branch) error {
 }
 
 // repeated compiles a program that the loop of a node runs.
-func (c *compiler) repeated(n *ir.Node, p *kernel.Program) ([]step, error) {
+func (c *compiler) repeated(n *ir.Node, p *group.Program) ([]step, error) {
 	if c.loops == maxDepth {
 		return nil, n.Fail(ir.Errorf(ir.ErrUnsupported, "loops nested more than %d deep", maxDepth))
 	}
@@ -283,7 +283,7 @@ func (c *compiler) repeated(n *ir.Node, p *kernel.Program) ([]step, error) {
 }
 
 // inner returns the steps of a program inside that of the entry.
-func (c *compiler) inner(p *kernel.Program) ([]step, error) {
+func (c *compiler) inner(p *group.Program) ([]step, error) {
 	outside := c.steps
 	defer func() { c.steps = outside }()
 	c.steps = nil

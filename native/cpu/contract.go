@@ -4,7 +4,8 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -47,7 +48,7 @@ const (
 // contract compiles a contraction: factors that lie in memory as matrices are
 // used where they are, others are written out as such first; what follows the
 // product runs over its memory, unless that is the result itself.
-func (c *compiler) contract(g *kernel.Group) error {
+func (c *compiler) contract(g *group.Group) error {
 	code := g.Code()
 	k := code.Stages[0].Contract
 	x := &contraction{
@@ -87,7 +88,7 @@ const narrow = 24
 
 // inSpaces writes what follows the product in the coordinates of the batch, the
 // rows and the columns, whose sizes it returns with the place of the sum.
-func inSpaces(code *kernel.Code, k *kernel.Contract) (scalar.Expr, []int) {
+func inSpaces(code *group.Code, k *group.Contract) (scalar.Expr, []int) {
 	as := map[string]scalar.Expr{}
 	for i, v := range code.Outer {
 		as[v.Name] = k.Outer[i]
@@ -101,7 +102,7 @@ func inSpaces(code *kernel.Code, k *kernel.Contract) (scalar.Expr, []int) {
 }
 
 // replaceVars puts expressions in place of variables.
-func replaceVars(code *kernel.Code, as map[string]scalar.Expr) {
+func replaceVars(code *group.Code, as map[string]scalar.Expr) {
 	replace := func(e scalar.Expr) scalar.Expr {
 		return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
 			if n.Op != scalar.OpVar {
@@ -128,7 +129,7 @@ func coordinates(vars ir.Index, dims []int) ([]scalar.Expr, []int) {
 
 // directResult returns the store of a contraction that keeps the sums as they
 // are, in their own order and whatever checks say, nil for any other.
-func directResult(code *kernel.Code, k *kernel.Contract, at scalar.Expr) *kernel.ElementStore {
+func directResult(code *group.Code, k *group.Contract, at scalar.Expr) *group.ElementStore {
 	if len(code.Rows) != 1 {
 		return nil
 	}
@@ -165,8 +166,8 @@ func (c *compiler) factor(name string, e scalar.Expr, x factorAxes, id int, byCo
 	dims := slices.Concat(order.batch, order.rows, order.cols)
 	m.buf = c.scratch(e.Type, product(dims))
 	m.batch = rowMajor(x.batch, rows*cols)
-	code := &kernel.Code{Rows: []kernel.ElementStore{{
-		Tensor: &kernel.Tensor{ID: id, Name: name, DType: e.Type}, Offset: scalar.Simplify(linear(dims, vars)), Value: e,
+	code := &group.Code{Rows: []group.ElementStore{{
+		Tensor: &group.Tensor{ID: id, Name: name, DType: e.Type}, Offset: scalar.Simplify(linear(dims, vars)), Value: e,
 	}}}
 	code.Outer, dims = coordinates(vars, dims)
 	m.fit(rows, cols)
@@ -221,7 +222,7 @@ func (c *compiler) plain(e scalar.Expr, x factorAxes) (matrix, bool) {
 		m.batch = append(m.batch, coef)
 	}
 	for _, t := range sum.terms {
-		if kind, depth := kernel.BuiltinOf(t.of.Name); t.of.Op == scalar.OpVar && kind == kernel.BuiltinCounter {
+		if kind, depth := loop.BuiltinOf(t.of.Name); t.of.Op == scalar.OpVar && kind == loop.BuiltinCounter {
 			m.counters = append(m.counters, counterTerm{depth, t.coef})
 			known++
 		}
@@ -263,7 +264,7 @@ func (m *matrix) first(batch []int, item int, env *environment) int {
 
 // contractElements computes a contraction of a type that there are no products
 // of as a reduction.
-func (c *compiler) contractElements(g *kernel.Group, name string) error {
+func (c *compiler) contractElements(g *group.Group, name string) error {
 	return c.reduce(g.Reduction(), name)
 }
 

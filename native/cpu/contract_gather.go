@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -49,8 +49,8 @@ func (c *compiler) gathered(name string, e scalar.Expr, x factorAxes, id int) (m
 		return matrix{}, false, nil
 	}
 	buf := c.scratch(e.Type, elems)
-	code := &kernel.Code{Outer: vars, Rows: []kernel.ElementStore{{
-		Tensor: &kernel.Tensor{ID: id, Name: name, DType: e.Type}, Offset: scalar.Simplify(linear(sizes, vars)), Value: scalar.Simplify(value),
+	code := &group.Code{Outer: vars, Rows: []group.ElementStore{{
+		Tensor: &group.Tensor{ID: id, Name: name, DType: e.Type}, Offset: scalar.Simplify(linear(sizes, vars)), Value: scalar.Simplify(value),
 	}}}
 	var sum affine
 	for i, stride := range rowMajor(sizes, 1) {
@@ -204,7 +204,7 @@ func strides(e scalar.Expr) map[string]int {
 
 // sumAsLoaded orders the axes of the sum of a contraction as they lie in the
 // left factor, so that its elements are read one after the other.
-func sumAsLoaded(k *kernel.Contract) {
+func sumAsLoaded(k *group.Contract) {
 	a, b := strides(k.A), strides(k.B)
 	order := make([]int, len(k.K))
 	for i := range order {

@@ -1,13 +1,13 @@
 package cpu
 
 import (
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // makeNest compiles the code of a map or reduction, with blocks along the
 // points that promise to be faster.
-func makeNest(name string, c *kernel.Code, outer, inner []int, buffers map[int]*buffer) (*nest, error) {
+func makeNest(name string, c *group.Code, outer, inner []int, buffers map[int]*buffer) (*nest, error) {
 	var tries []blocking
 	for _, w := range widths(outer) {
 		tries = append(tries, blocking{false, w})
@@ -32,7 +32,7 @@ func makeNest(name string, c *kernel.Code, outer, inner []int, buffers map[int]*
 
 // noInnerPoints takes out what is done for inner points where there are none, so
 // that nothing of it is done ahead either.
-func noInnerPoints(c *kernel.Code) {
+func noInnerPoints(c *group.Code) {
 	for _, s := range c.Stages {
 		for _, r := range s.Reductions {
 			for i, a := range r.Accumulators {
@@ -43,7 +43,7 @@ func noInnerPoints(c *kernel.Code) {
 	c.Points = nil
 }
 
-func buildNest(name string, c *kernel.Code, outer, inner []int, b blocking, buffers map[int]*buffer) (*nest, error) {
+func buildNest(name string, c *group.Code, outer, inner []int, b blocking, buffers map[int]*buffer) (*nest, error) {
 	m := newMaker(name, c.Outer, c.Inner, outer, inner, b, buffers)
 	for _, s := range c.Stages {
 		m.lets(s.Lets)
@@ -69,7 +69,7 @@ func (m *maker) lets(list []scalar.Binding) {
 
 // reductions compiles one loop over the inner points for all of the
 // reductions, and names their results in the next phase.
-func (m *maker) reductions(list []kernel.Reduction) {
+func (m *maker) reductions(list []group.Reduction) {
 	if len(list) == 0 {
 		return
 	}
@@ -83,7 +83,7 @@ func (m *maker) reductions(list []kernel.Reduction) {
 	}
 }
 
-func (m *maker) reduction(r kernel.Reduction) {
+func (m *maker) reduction(r group.Reduction) {
 	c := &combining{}
 	accs, others := make([]scalar.Expr, len(r.Elements)), make([]scalar.Expr, len(r.Elements))
 	for i, a := range r.Accumulators {
@@ -130,7 +130,7 @@ func (m *maker) merge(c *combining, merged []scalar.Expr) {
 }
 
 // stores compiles all values, and then the stores of them.
-func (m *maker) stores(list []kernel.ElementStore) {
+func (m *maker) stores(list []group.ElementStore) {
 	values := make([]value, len(list))
 	for i, s := range list {
 		values[i] = m.expr(s.Value)

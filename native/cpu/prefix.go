@@ -4,13 +4,13 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // prefix compiles a running combination: lanes are the points of the other
 // axes, and the axis is gone along point by point.
-func (c *compiler) prefix(g *kernel.Group) error {
+func (c *compiler) prefix(g *group.Group) error {
 	x := g.Prefix()
 	var outer []scalar.Expr
 	var dims []int
@@ -45,7 +45,7 @@ func (c *compiler) prefix(g *kernel.Group) error {
 	return nil
 }
 
-func prefixNest(name string, x *kernel.Prefix, outer []scalar.Expr, dims []int, count scalar.Expr, buffers map[int]*buffer) (*nest, error) {
+func prefixNest(name string, x *group.Prefix, outer []scalar.Expr, dims []int, count scalar.Expr, buffers map[int]*buffer) (*nest, error) {
 	m := newMaker(name, outer, []scalar.Expr{count}, dims, x.Dims[x.Axis:x.Axis+1], blocking{wide: len(dims)}, buffers)
 	m.enterLoop()
 	for i, a := range x.Accumulators {

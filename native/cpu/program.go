@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/scalar"
 	"github.com/rlx-go/rlx/native"
 )
@@ -65,7 +65,7 @@ type output struct {
 }
 
 // store returns the memory of a parameter or a state, which entries share.
-func (p *program) store(t *kernel.Tensor) *buffer {
+func (p *program) store(t *group.Tensor) *buffer {
 	if s := p.persistent[t.Name]; s != nil {
 		return s.buf
 	}

@@ -4,12 +4,12 @@ import (
 	"cmp"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/group"
 )
 
 // scatterStep combines updates into the rows that they go to, in order.
 type scatterStep struct {
-	x                *kernel.Scatter
+	x                *group.Scatter
 	row, update, out *buffer
 	env              *environment
 	guarded          bool // not once a check has failed

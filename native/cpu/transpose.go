@@ -1,7 +1,7 @@
 package cpu
 
 import (
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/scalar"
 	"github.com/rlx-go/rlx/native/cpu/simd"
 )
@@ -23,7 +23,7 @@ const turnTile = 64
 
 // newTranspose returns a step for code that does nothing else, nil for any
 // other.
-func newTranspose(code *kernel.Code, dims []int, buffers map[int]*buffer) *transposeStep {
+func newTranspose(code *group.Code, dims []int, buffers map[int]*buffer) *transposeStep {
 	if len(code.Stages) > 0 || len(code.Points) > 0 || len(code.Rows) != 1 || code.Rows[0].Guarded {
 		return nil
 	}

@@ -10,11 +10,11 @@ import (
 	"sync/atomic"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda/cudacpp"
 	"github.com/rlx-go/rlx/native/cuda/driver"
+	"github.com/rlx-go/rlx/native/planned"
 )
 
 // The name can only be taken by another package that calls itself cuda, which
@@ -104,8 +104,9 @@ func (b *backend) Support(n *ir.Node) native.Support {
 	for _, v := range n.Inputs() {
 		types = append(types[:len(types):len(types)], v.Type())
 	}
+	target := Target()
 	for _, t := range types {
-		if t.DType.On(dtype.CUDA) != dtype.Arithmetic {
+		if !target.Computes(t.DType) {
 			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("CUDA kernels do not compute with %s", t.DType)}
 		}
 	}
@@ -135,7 +136,7 @@ func (p *program) compile(ctx context.Context, m *ir.Module) error {
 	if err != nil {
 		return err
 	}
-	p.plan = made
+	p.plan, p.Signature = made, planned.SignatureOf(made)
 	if err := p.build(ctx); err != nil {
 		return p.abandon(err)
 	}

@@ -52,20 +52,15 @@ type span struct {
 }
 
 func newEntry(p *program, spec *plan.Entry) *entry {
-	e := &entry{p: p, spec: spec, bytes: plan.RowBytes}
-	for _, i := range spec.Inputs {
-		e.slots = append(e.slots, slotOf(&p.plan.Slots[i], native.Input))
-	}
+	e := &entry{p: p, spec: spec, slots: p.Slots(spec.Name), bytes: plan.RowBytes}
 	e.layInputs()
 	e.row = e.reserve(spec.UniformBytes)
 	for _, i := range spec.Scalars {
 		s := &p.plan.Slots[i]
-		e.slots = append(e.slots, slotOf(s, native.Input))
 		e.inputs = append(e.inputs, field{s, e.row + s.Offset})
 	}
 	for _, i := range spec.Outputs {
 		s := &p.plan.Slots[i]
-		e.slots = append(e.slots, slotOf(s, native.Output))
 		e.outputs = append(e.outputs, field{s, e.reserve(s.Bytes)})
 	}
 	e.checks = e.hasChecks(spec.Steps)

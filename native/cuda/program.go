@@ -13,14 +13,16 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda/driver"
+	"github.com/rlx-go/rlx/native/planned"
 )
 
 // program is a plan on a GPU with its memory.
 type program struct {
+	planned.Signature
 	name   string // of the backend
 	device *device
 	plan   *plan.Plan
@@ -149,38 +151,6 @@ func (p *program) release() error {
 	return failed
 }
 
-func slotOf(s *plan.Slot, role native.Role) native.Slot {
-	return native.Slot{Name: s.Name, Role: role, DType: s.DType, Dims: s.Dims, Lo: s.Lo, Hi: s.Hi, Checked: s.Checked}
-}
-
-func (p *program) Entries() []string {
-	var out []string
-	for _, e := range p.plan.Entries {
-		out = append(out, e.Name)
-	}
-	return out
-}
-
-func (p *program) Slots(name string) []native.Slot {
-	if e := p.entry(name); e != nil {
-		return slices.Clone(e.slots)
-	}
-	return nil
-}
-
-func (p *program) Persistent() []native.Slot {
-	var out []native.Slot
-	for i := range p.plan.Slots {
-		switch s := &p.plan.Slots[i]; s.Role {
-		case plan.Param:
-			out = append(out, slotOf(s, native.Param))
-		case plan.State:
-			out = append(out, slotOf(s, native.State))
-		}
-	}
-	return out
-}
-
 func (p *program) entry(name string) *entry {
 	i := slices.IndexFunc(p.entries, func(e *entry) bool { return e.spec.Name == name })
 	if i < 0 {
@@ -211,10 +181,10 @@ func (p *program) Set(name string, t native.Tensor) error {
 	if err != nil {
 		return err
 	}
-	if err := slotOf(slot, native.State).Accept(t); err != nil {
+	if err := planned.SlotOf(slot, native.State).Accept(t); err != nil {
 		return p.input("set", name, err)
 	}
-	return p.fault("set", p.stream.Write(p.at(slot.Buffer, slot.Offset), kernel.DeviceBytes(t.DType, t.Data)))
+	return p.fault("set", p.stream.Write(p.at(slot.Buffer, slot.Offset), loop.DeviceBytes(t.DType, t.Data)))
 }
 
 // Get waits for all runs. Of a run of a bound entry without outputs that failed,
@@ -244,7 +214,7 @@ func (p *program) Get(ctx context.Context, name string) (native.Tensor, error) {
 		return native.Tensor{}, p.fault("get", err)
 	}
 	if slot.DType == dtype.Bool {
-		copy(t.Data, kernel.HostBytes(slot.DType, data))
+		copy(t.Data, loop.HostBytes(slot.DType, data))
 	}
 	return t, nil
 }

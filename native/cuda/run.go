@@ -10,7 +10,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/native"
 )
 
@@ -18,7 +18,7 @@ import (
 func (f *field) store(stage []byte, t native.Tensor) {
 	to := stage[f.offset : f.offset+f.slot.Bytes]
 	if f.slot.DType == dtype.Bool {
-		kernel.WidenBools(to, t.Data)
+		loop.WidenBools(to, t.Data)
 		return
 	}
 	copyMany(to, t.Data)
@@ -28,7 +28,7 @@ func (f *field) store(stage []byte, t native.Tensor) {
 func (f *field) fetch(t native.Tensor, stage []byte) {
 	from := stage[f.offset : f.offset+f.slot.Bytes]
 	if f.slot.DType == dtype.Bool {
-		copy(t.Data, kernel.HostBytes(dtype.Bool, from))
+		copy(t.Data, loop.HostBytes(dtype.Bool, from))
 		return
 	}
 	copyMany(t.Data, from)

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
 )
 
@@ -13,11 +13,11 @@ import (
 // several: with 1,024 threads and 48 KiB, softmax and layer norm are a fifth
 // slower on an H100, and of what was timed only one small transformer was faster.
 func Target() plan.Target {
-	l := plan.DefaultLimits()
+	l := loop.DefaultLimits()
 	l.StorageBuffers = 64
 	// Positions in an array are 32-bit numbers, so that 4-byte elements bound an
 	// array; memory does the rest.
-	l.BindingBytes = int(min(4*int64(kernel.MaxElements), math.MaxInt)) / plan.RowBytes * plan.RowBytes
+	l.BindingBytes = int(min(4*int64(loop.MaxElements), math.MaxInt)) / plan.RowBytes * plan.RowBytes
 	l.BufferBytes = l.BindingBytes
-	return plan.Target{Name: Name, Dialect: dtype.CUDA, Limits: l}
+	return plan.Target{Name: Name, Caps: loop.Caps{Dialect: dtype.CUDA, Limits: l}}
 }

@@ -32,7 +32,7 @@ func module(c *wire.Service, r *wire.Request) (*ir.Module, error) {
 	return wire.Bind(name, entries, values)
 }
 
-// compile (module, limits, f16) → plan file. Limits are those of plan.Limits in
+// compile (module, limits, f16) → plan file. Limits are those of loop.Limits in
 // order; 0 stands for the default. f16 says that the device computes with it.
 func compile(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	m, err := module(c, r)

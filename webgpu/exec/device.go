@@ -11,6 +11,7 @@ import (
 
 	"github.com/cogentcore/webgpu/wgpu"
 
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
 )
 
@@ -18,7 +19,7 @@ import (
 type Options struct {
 	// Limits are what plans may use, where that is above WebGPU's defaults.
 	// The zero value asks for the defaults.
-	Limits plan.Limits
+	Limits loop.Limits
 	// LowPower prefers a GPU that saves power.
 	LowPower bool
 }
@@ -44,7 +45,7 @@ type gpu struct {
 	dev    *wgpu.Device
 	queue  *wgpu.Queue
 	info   Info
-	limits plan.Limits
+	limits loop.Limits
 }
 
 var opened struct {
@@ -104,8 +105,8 @@ func openGPU(inst *wgpu.Instance, opts Options) (*gpu, error) {
 
 // requiredLimits returns the limits asked for, defaults included, in the
 // plan's terms and in the binding's.
-func requiredLimits(asked plan.Limits) (plan.Limits, *wgpu.RequiredLimits) {
-	l := plan.DefaultLimits()
+func requiredLimits(asked loop.Limits) (loop.Limits, *wgpu.RequiredLimits) {
+	l := loop.DefaultLimits()
 	l.StorageBuffers = max(l.StorageBuffers, asked.StorageBuffers)
 	l.BindingBytes = max(l.BindingBytes, asked.BindingBytes)
 	l.BufferBytes = max(l.BufferBytes, asked.BufferBytes)
@@ -128,8 +129,8 @@ func requiredLimits(asked plan.Limits) (plan.Limits, *wgpu.RequiredLimits) {
 	return l, &wgpu.RequiredLimits{Limits: w}
 }
 
-func limitsOf(l *wgpu.Limits) plan.Limits {
-	return plan.Limits{
+func limitsOf(l *wgpu.Limits) loop.Limits {
+	return loop.Limits{
 		StorageBuffers: int(l.MaxStorageBuffersPerShaderStage),
 		BindingBytes:   int(l.MaxStorageBufferBindingSize),
 		BufferBytes:    int(l.MaxBufferSize),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/ir/plan/plantest"
 	"github.com/rlx-go/rlx/webgpu/exec"
@@ -412,13 +413,13 @@ func TestClosedAndCancelled(t *testing.T) {
 
 func TestDeviceAsksForDefaultLimits(t *testing.T) {
 	dev := open(t)
-	if target := dev.Target(); target.Limits != plan.DefaultLimits() || target.Name != "webgpu" || target.F16 || target.Subgroups {
+	if target := dev.Target(); target.Limits != loop.DefaultLimits() || target.Name != "webgpu" || target.F16 || target.Subgroups {
 		t.Errorf("target %+v", target)
 	}
 	if dev.Info().Name == "" || dev.Info().Backend == "" {
 		t.Errorf("info %+v", dev.Info())
 	}
-	if _, err := exec.Open(exec.Options{Limits: plan.Limits{StorageBuffers: 1 << 20}}); !errors.Is(err, exec.ErrLimit) {
+	if _, err := exec.Open(exec.Options{Limits: loop.Limits{StorageBuffers: 1 << 20}}); !errors.Is(err, exec.ErrLimit) {
 		t.Errorf("impossible limits: %v", err)
 	}
 }

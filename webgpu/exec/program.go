@@ -9,7 +9,7 @@ import (
 
 	"github.com/cogentcore/webgpu/wgpu"
 
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
 )
 
@@ -179,7 +179,7 @@ func (b *builder) storageLayout(k *plan.Kernel) (*wgpu.BindGroupLayout, error) {
 		entries := make([]wgpu.BindGroupLayoutEntry, len(k.Storage))
 		for i, access := range k.Storage {
 			kind := wgpu.BufferBindingTypeStorage
-			if access == kernel.Read {
+			if access == loop.Read {
 				kind = wgpu.BufferBindingTypeReadOnlyStorage
 			}
 			entries[i] = wgpu.BindGroupLayoutEntry{

@@ -7,7 +7,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
 )
 
@@ -78,7 +78,7 @@ func toDevice(s *plan.Slot, t Tensor, scratch *[]byte) []byte {
 	out := slices.Grow((*scratch)[:0], s.Bytes)[:s.Bytes]
 	*scratch = out
 	if s.DType == dtype.Bool {
-		kernel.WidenBools(out, t.Data)
+		loop.WidenBools(out, t.Data)
 	} else {
 		clear(out[copy(out, t.Data):])
 	}
@@ -89,7 +89,7 @@ func toDevice(s *plan.Slot, t Tensor, scratch *[]byte) []byte {
 func fromDevice(s *plan.Slot, device []byte) Tensor {
 	t := Tensor{DType: s.DType, Dims: slices.Clone(s.Dims)}
 	if s.DType == dtype.Bool {
-		t.Data = kernel.HostBytes(s.DType, device)
+		t.Data = loop.HostBytes(s.DType, device)
 		return t
 	}
 	n := 1

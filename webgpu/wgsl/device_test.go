@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlx-go/rlx/ir/kernel"
 	"github.com/rlx-go/rlx/ir/kernel/kerneltest"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/webgpu/wgsl"
 )
 
@@ -67,7 +67,7 @@ func testDawn(t *testing.T, backend string, cases []*kerneltest.Case) {
 		}
 		r := request{Source: source, Groups: c.Kernel.Groups, Counters: append([]int{}, c.Counters...)}
 		for i, a := range c.Storage() {
-			r.Arrays = append(r.Arrays, array{kerneltest.Encode(a.DType, c.Arrays[i]), a.Access != kernel.Read})
+			r.Arrays = append(r.Arrays, array{kerneltest.Encode(a.DType, c.Arrays[i]), a.Access != loop.Read})
 		}
 		if len(c.Scalars) > 0 {
 			r.Scalars = kerneltest.EncodeScalars(c.Kernel.Scalars, c.Scalars)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/format"
-	"github.com/rlx-go/rlx/ir/kernel"
 	"github.com/rlx-go/rlx/ir/kernel/clike"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -32,7 +32,7 @@ var dialect = clike.Dialect{
 	Vector: func(t dtype.DType, elems []string) string {
 		return vectorType(t, len(elems)) + "(" + strings.Join(elems, ", ") + ")"
 	},
-	LetVector:     func(_ kernel.Array, name, value string) string { return "let " + name + " = " + value + ";" },
+	LetVector:     func(_ loop.Array, name, value string) string { return "let " + name + " = " + value + ";" },
 	UnsignedShift: true,
 	AtomicLoad:    func(_ dtype.DType, element string) string { return "atomicLoad(&" + element + ")" },
 	Barrier: func(storage bool) []string {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 	"github.com/rlx-go/rlx/webgpu/wgsl"
 )
@@ -12,18 +12,18 @@ import (
 func ExamplePrint() {
 	i := scalar.NewVar("i", dtype.I32, 0, 127)
 	x := scalar.LoadAt(0, dtype.F32, i)
-	k := &kernel.Kernel{
+	k := &loop.Kernel{
 		Name: "scale",
-		Arrays: []kernel.Array{
-			{Name: "x", DType: dtype.F32, Width: 1, Len: 100, Access: kernel.Read},
-			{Name: "y", DType: dtype.F32, Width: 1, Len: 100, Access: kernel.ReadWrite},
+		Arrays: []loop.Array{
+			{Name: "x", DType: dtype.F32, Width: 1, Len: 100, Access: loop.Read},
+			{Name: "y", DType: dtype.F32, Width: 1, Len: 100, Access: loop.ReadWrite},
 		},
 		Workgroup: [3]int{64, 1, 1},
 		Groups:    [3]int{2, 1, 1},
-		Body: []kernel.Stmt{
-			&kernel.Let{Name: "i", Value: kernel.GlobalID(0, 64, 2)},
-			&kernel.If{Cond: scalar.Lt(i, scalar.ConstI(dtype.I32, 100)), Then: []kernel.Stmt{
-				&kernel.Store{Array: 1, At: i, Value: scalar.Mul(x, scalar.ConstF(dtype.F32, 2))},
+		Body: []loop.Stmt{
+			&loop.Let{Name: "i", Value: loop.GlobalID(0, 64, 2)},
+			&loop.If{Cond: scalar.Lt(i, scalar.ConstI(dtype.I32, 100)), Then: []loop.Stmt{
+				&loop.Store{Array: 1, At: i, Value: scalar.Mul(x, scalar.ConstF(dtype.F32, 2))},
 			}},
 		},
 	}

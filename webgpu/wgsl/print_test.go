@@ -9,29 +9,29 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
 	"github.com/rlx-go/rlx/ir/kernel/clike"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	s "github.com/rlx-go/rlx/ir/scalar"
 	"github.com/rlx-go/rlx/webgpu/wgsl"
 )
 
 // kernelOn is a kernel of 8 threads with an array called out that it writes and
 // one called in that it reads, both of 8 elements of type t.
-func kernelOn(t dtype.DType, body ...kernel.Stmt) *kernel.Kernel {
-	return &kernel.Kernel{
+func kernelOn(t dtype.DType, body ...loop.Stmt) *loop.Kernel {
+	return &loop.Kernel{
 		Name:      "small",
 		Workgroup: [3]int{8, 1, 1},
 		Groups:    [3]int{1, 1, 1},
-		Arrays: []kernel.Array{
-			{Name: "in", DType: t, Width: 1, Len: 8, Access: kernel.Read},
-			{Name: "out", DType: t, Width: 1, Len: 8, Access: kernel.ReadWrite},
+		Arrays: []loop.Array{
+			{Name: "in", DType: t, Width: 1, Len: 8, Access: loop.Read},
+			{Name: "out", DType: t, Width: 1, Len: 8, Access: loop.ReadWrite},
 		},
 		Body: body,
 	}
 }
 
 var (
-	local = kernel.LocalID(0, 8)
+	local = loop.LocalID(0, 8)
 	i32   = func(x int64) s.Expr { return s.ConstI(dtype.I32, x) }
 	u32   = func(x int64) s.Expr { return s.ConstI(dtype.U32, x) }
 	f32   = func(x float64) s.Expr { return s.ConstF(dtype.F32, x) }
@@ -39,7 +39,7 @@ var (
 	in    = func(t dtype.DType) s.Expr { return s.LoadAt(0, t, local) }
 )
 
-func out(value s.Expr) kernel.Stmt { return &kernel.Store{Array: 1, At: local, Value: value} }
+func out(value s.Expr) loop.Stmt { return &loop.Store{Array: 1, At: local, Value: value} }
 
 func TestPrintedForms(t *testing.T) {
 	x, h := in(dtype.F32), in(dtype.F16)
@@ -53,7 +53,7 @@ func TestPrintedForms(t *testing.T) {
 	folder := t.TempDir()
 	for _, c := range []struct {
 		name string
-		k    *kernel.Kernel
+		k    *loop.Kernel
 		want string
 	}{
 		{"sums need no parentheses on the left", kernelOn(dtype.F32, out(s.Sub(s.Add(x, f32(1)), f32(2)))), "out[local_x] = in[local_x] + 1.0 - 2.0;"},
@@ -77,35 +77,35 @@ func TestPrintedForms(t *testing.T) {
 		{"a shared part is bound", kernelOn(dtype.F32, out(s.Mul(s.Floor(x), s.Floor(x)))), "let t0 = floor(in[local_x]);\n  out[local_x] = t0 * t0;"},
 		{"a long part is bound", kernelOn(dtype.F32, out(long)), "let t0 = "},
 		{"a step of a variable", kernelOn(dtype.F32,
-			&kernel.Var{Name: "v", Init: f32(0)}, &kernel.Assign{Name: "v", Value: s.Fma(x, x, s.FreeVar("v", dtype.F32))},
+			&loop.Var{Name: "v", Init: f32(0)}, &loop.Assign{Name: "v", Value: s.Fma(x, x, s.FreeVar("v", dtype.F32))},
 		), "v += t0 * t0;"},
 		{"a bound that changes is taken once", kernelOn(dtype.I32,
-			&kernel.Var{Name: "n", Init: i},
-			&kernel.For{Var: "k", Start: i32(0), End: iv("n"), Step: i32(2), Body: []kernel.Stmt{&kernel.Assign{Name: "n", Value: s.Add(iv("n"), i32(1))}}},
+			&loop.Var{Name: "n", Init: i},
+			&loop.For{Var: "k", Start: i32(0), End: iv("n"), Step: i32(2), Body: []loop.Stmt{&loop.Assign{Name: "n", Value: s.Add(iv("n"), i32(1))}}},
 		), "let t0 = n;\n  for (var k = 0; k < t0; k += 2) {\n    n += 1;"},
-		{"both branches", kernelOn(dtype.I32, &kernel.If{
-			Cond: s.Lt(local, i32(4)), Then: []kernel.Stmt{out(i32(1))}, Else: []kernel.Stmt{out(i32(2))},
+		{"both branches", kernelOn(dtype.I32, &loop.If{
+			Cond: s.Lt(local, i32(4)), Then: []loop.Stmt{out(i32(1))}, Else: []loop.Stmt{out(i32(2))},
 		}), "if (local_x < 4) {\n    out[local_x] = 1;\n  } else {\n    out[local_x] = 2;\n  }"},
 		{
-			"reserved names", kernelOn(dtype.I32, &kernel.Let{Name: "self", Value: i}, &kernel.Let{Name: "max", Value: i}, out(s.Max(iv("self"), iv("max")))),
+			"reserved names", kernelOn(dtype.I32, &loop.Let{Name: "self", Value: i}, &loop.Let{Name: "max", Value: i}, out(s.Max(iv("self"), iv("max")))),
 			"let self_ = in[local_x];\n  let max_ = in[local_x];\n  out[local_x] = max(self_, max_);",
 		},
-		{"a name of a vector's element, used again", func() *kernel.Kernel {
+		{"a name of a vector's element, used again", func() *loop.Kernel {
 			k := kernelOn(dtype.F32,
-				&kernel.If{Cond: s.Lt(local, i32(1)), Then: []kernel.Stmt{
-					&kernel.LoadVec{Names: []string{"a", "b"}, Array: 2, At: local}, out(s.FreeVar("b", dtype.F32)),
+				&loop.If{Cond: s.Lt(local, i32(1)), Then: []loop.Stmt{
+					&loop.LoadVec{Names: []string{"a", "b"}, Array: 2, At: local}, out(s.FreeVar("b", dtype.F32)),
 				}},
-				&kernel.Let{Name: "b", Value: x}, out(s.FreeVar("b", dtype.F32)))
-			k.Arrays = append(k.Arrays, kernel.Array{Name: "pairs", DType: dtype.F32, Width: 2, Len: 8, Access: kernel.Read})
+				&loop.Let{Name: "b", Value: x}, out(s.FreeVar("b", dtype.F32)))
+			k.Arrays = append(k.Arrays, loop.Array{Name: "pairs", DType: dtype.F32, Width: 2, Len: 8, Access: loop.Read})
 			return k
 		}(), "out[local_x] = v0.y;\n  }\n  let b = in[local_x];\n  out[local_x] = b;"},
-		{"names like the printer's own", kernelOn(dtype.I32, &kernel.Let{Name: "t0", Value: i}, out(s.Mul(s.PopCount(i), s.PopCount(i)))), "let t1 = countOneBits(in[local_x]);"},
-		{"a bool of the run", func() *kernel.Kernel {
-			k := kernelOn(dtype.Bool, out(kernel.RunScalar(0, dtype.Bool)))
+		{"names like the printer's own", kernelOn(dtype.I32, &loop.Let{Name: "t0", Value: i}, out(s.Mul(s.PopCount(i), s.PopCount(i)))), "let t1 = countOneBits(in[local_x]);"},
+		{"a bool of the run", func() *loop.Kernel {
+			k := kernelOn(dtype.Bool, out(loop.RunScalar(0, dtype.Bool)))
 			k.Scalars = []dtype.DType{dtype.Bool}
 			return k
 		}(), "let scalar0 = run.scalar0 != 0u;"},
-		{"a barrier that storage waits for", kernelOn(dtype.I32, out(i), &kernel.Barrier{}, out(s.LoadAt(1, dtype.I32, local))), "storageBarrier();\n  workgroupBarrier();"},
+		{"a barrier that storage waits for", kernelOn(dtype.I32, out(i), &loop.Barrier{}, out(s.LoadAt(1, dtype.I32, local))), "storageBarrier();\n  workgroupBarrier();"},
 	} {
 		got, err := wgsl.Print(c.k)
 		if err != nil {
@@ -144,7 +144,7 @@ func TestTypesThatWGSLLacksAreRefused(t *testing.T) {
 }
 
 func TestBrokenKernelsAreNotPrinted(t *testing.T) {
-	var e *kernel.CheckError
+	var e *loop.CheckError
 	if _, err := wgsl.Print(kernelOn(dtype.F32, out(iv("nowhere")))); !errors.As(err, &e) {
 		t.Errorf("error %v", err)
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/cogentcore/webgpu/wgpu"
 
-	"github.com/rlx-go/rlx/ir/kernel"
 	"github.com/rlx-go/rlx/ir/kernel/kerneltest"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/webgpu/wgsl"
 )
 
@@ -97,7 +97,7 @@ func (r wgpuRun) run(c *kerneltest.Case, source string) [][]float64 {
 	for i, a := range c.Storage() {
 		arrays = append(arrays, r.buffer(kerneltest.Encode(a.DType, c.Arrays[i]), wgpu.BufferUsageStorage|wgpu.BufferUsageCopySrc))
 		kind := wgpu.BufferBindingTypeStorage
-		if a.Access == kernel.Read {
+		if a.Access == loop.Read {
 			kind = wgpu.BufferBindingTypeReadOnlyStorage
 		}
 		arrayTypes = append(arrayTypes, kind)

@@ -17,8 +17,8 @@ import (
 
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/format"
-	"github.com/rlx-go/rlx/ir/kernel"
 	"github.com/rlx-go/rlx/ir/kernel/clike"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
 // Printer prints WGSL; it is the printer that package plan takes.
@@ -28,12 +28,12 @@ type Printer struct{}
 func (Printer) Dialect() dtype.Dialect { return dtype.WGSL }
 
 // Print returns the WGSL source of a kernel, see the function [Print].
-func (Printer) Print(k *kernel.Kernel) (string, error) { return Print(k) }
+func (Printer) Print(k *loop.Kernel) (string, error) { return Print(k) }
 
-// Print returns the WGSL source of a kernel. The error is a *kernel.CheckError,
+// Print returns the WGSL source of a kernel. The error is a *loop.CheckError,
 // or a *clike.UnsupportedError for a type that WGSL lacks: 64-bit and complex
 // types, and 8- and 16-bit types but f16.
-func Print(k *kernel.Kernel) (string, error) {
+func Print(k *loop.Kernel) (string, error) {
 	src, err := clike.Write(k, &dialect)
 	if err != nil {
 		return "", err
@@ -48,7 +48,7 @@ func Print(k *kernel.Kernel) (string, error) {
 	p.line("// %s", k.Name)
 	p.bindings()
 	p.uniforms()
-	p.arrays(kernel.Shared)
+	p.arrays(loop.Shared)
 	for _, f := range src.Functions {
 		p.line("\n%s", strings.TrimSuffix(f, "\n"))
 	}
@@ -59,7 +59,7 @@ func Print(k *kernel.Kernel) (string, error) {
 // printer puts what WGSL wants around a kernel's body.
 type printer struct {
 	src *clike.Source
-	k   *kernel.Kernel
+	k   *loop.Kernel
 	sb  strings.Builder
 }
 
@@ -80,11 +80,11 @@ func (p *printer) features() {
 func (p *printer) bindings() {
 	binding := 0
 	for i, a := range p.k.Arrays {
-		if a.Space != kernel.Storage {
+		if a.Space != loop.Storage {
 			continue
 		}
 		access := "read_write"
-		if a.Access == kernel.Read {
+		if a.Access == loop.Read {
 			access = "read"
 		}
 		p.line("@group(0) @binding(%d) var<storage, %s> %s: %s;", binding, access, p.src.Names[i], arrayType(a))
@@ -93,11 +93,11 @@ func (p *printer) bindings() {
 }
 
 // arrays declares workgroup memory, or the memory of a thread.
-func (p *printer) arrays(space kernel.Space) {
+func (p *printer) arrays(space loop.Space) {
 	for i, a := range p.k.Arrays {
 		switch {
 		case a.Space != space:
-		case space == kernel.Shared:
+		case space == loop.Shared:
 			p.line("var<workgroup> %s: %s;", p.src.Names[i], arrayType(a))
 		default:
 			p.line("  var %s: %s;", p.src.Names[i], arrayType(a))
@@ -105,10 +105,10 @@ func (p *printer) arrays(space kernel.Space) {
 	}
 }
 
-func arrayType(a kernel.Array) string {
+func arrayType(a loop.Array) string {
 	elem := elementType(a.DType)
 	switch {
-	case a.Access == kernel.Atomic:
+	case a.Access == loop.Atomic:
 		elem = "atomic<" + elem + ">"
 	case a.Width > 1:
 		elem = vectorType(a.DType, a.Width)
@@ -153,33 +153,33 @@ func (p *printer) entry() {
 	for _, name := range p.src.Builtins {
 		p.line("  let %s = %s;", name, p.builtin(name))
 	}
-	p.arrays(kernel.Private)
+	p.arrays(loop.Private)
 	p.sb.WriteString(p.src.Body)
 	p.line("}")
 }
 
 // builtinValues are WGSL's names for what the built-in variables come from.
 var builtinValues = []struct {
-	kind                kernel.Builtin
+	kind                loop.Builtin
 	builtin, param, typ string
 }{
-	{kernel.BuiltinLocalID, "local_invocation_id", "local_id", "vec3<u32>"},
-	{kernel.BuiltinLocalIndex, "local_invocation_index", "local_number", "u32"},
-	{kernel.BuiltinGroupID, "workgroup_id", "group_id", "vec3<u32>"},
-	{kernel.BuiltinLane, "subgroup_invocation_id", "subgroup_lane", "u32"},
-	{kernel.BuiltinSubgroupSize, "subgroup_size", "subgroup_lanes", "u32"},
+	{loop.BuiltinLocalID, "local_invocation_id", "local_id", "vec3<u32>"},
+	{loop.BuiltinLocalIndex, "local_invocation_index", "local_number", "u32"},
+	{loop.BuiltinGroupID, "workgroup_id", "group_id", "vec3<u32>"},
+	{loop.BuiltinLane, "subgroup_invocation_id", "subgroup_lane", "u32"},
+	{loop.BuiltinSubgroupSize, "subgroup_size", "subgroup_lanes", "u32"},
 }
 
 // builtin returns the value of a built-in variable.
 func (p *printer) builtin(name string) string {
-	kind, i := kernel.BuiltinOf(name)
+	kind, i := loop.BuiltinOf(name)
 	switch kind {
-	case kernel.BuiltinScalar:
+	case loop.BuiltinScalar:
 		if p.k.Scalars[i].IsBool() {
 			return format.Sprintf("run.scalar%d != 0u", i)
 		}
 		return format.Sprintf("run.scalar%d", i)
-	case kernel.BuiltinCounter:
+	case loop.BuiltinCounter:
 		return format.Sprintf("i32(repeat%d)", i)
 	}
 	for _, v := range builtinValues {

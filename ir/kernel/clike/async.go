@@ -1,7 +1,7 @@
 package clike
 
 import (
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -15,41 +15,41 @@ type Async struct {
 	Wait          func(pending int) string
 	// Mma returns the lines of multiply-adds that are waited for together, and
 	// MmaWait of the wait.
-	Mma     func(w *Writer, a kernel.Atom, terms []MmaTerm) []string
+	Mma     func(w *Writer, a loop.Atom, terms []MmaTerm) []string
 	MmaWait func(pending int, names []string) string
 }
 
-// MmaTerm is a [kernel.MmaTerm] with its variables and the addresses of its
+// MmaTerm is a [loop.MmaTerm] with its variables and the addresses of its
 // operands in text.
 type MmaTerm struct {
-	kernel.MmaTerm
+	loop.MmaTerm
 	AddressA, AddressB string
 }
 
 // async writes a statement of asynchronous work.
-func (w *Writer) async(s kernel.Stmt) {
+func (w *Writer) async(s loop.Stmt) {
 	d := w.d.Async
 	if d == nil {
 		w.Fail("%s", w.k.Label(s))
 		return
 	}
 	switch s := s.(type) {
-	case *kernel.CopyAsync:
+	case *loop.CopyAsync:
 		w.copyAsync(s)
-	case *kernel.CopyCommit:
+	case *loop.CopyCommit:
 		w.line(d.Commit)
-	case *kernel.CopyWait:
+	case *loop.CopyWait:
 		w.line(d.Wait(s.Pending))
-	case *kernel.ProxyFence:
+	case *loop.ProxyFence:
 		w.line(d.Fence)
-	case *kernel.Mma:
+	case *loop.Mma:
 		w.mma(s)
-	case *kernel.MmaWait:
+	case *loop.MmaWait:
 		w.line(d.MmaWait(s.Pending, w.variables(s.Names)))
 	}
 }
 
-func (w *Writer) copyAsync(s *kernel.CopyAsync) {
+func (w *Writer) copyAsync(s *loop.CopyAsync) {
 	roots := []scalar.Expr{s.ToAt, s.FromAt}
 	if s.Valid != nil {
 		roots = append(roots, s.Valid)
@@ -58,11 +58,11 @@ func (w *Writer) copyAsync(s *kernel.CopyAsync) {
 	if s.Valid != nil {
 		valid = w.expr(e[2]).s
 	}
-	bytes := s.Count * kernel.DeviceSize(w.k.Arrays[s.From].DType)
+	bytes := s.Count * loop.DeviceSize(w.k.Arrays[s.From].DType)
 	w.line(w.d.Async.Copy(w, bytes, "&"+w.element(s.To, e[0]), "&"+w.element(s.From, e[1]), valid))
 }
 
-func (w *Writer) mma(s *kernel.Mma) {
+func (w *Writer) mma(s *loop.Mma) {
 	terms := make([]MmaTerm, len(s.Terms))
 	for i, t := range s.Terms {
 		t.Sums, t.Left = w.variables(t.Sums), w.variables(t.Left)
@@ -77,10 +77,10 @@ func (w *Writer) mma(s *kernel.Mma) {
 }
 
 // address returns where an operand begins.
-func (w *Writer) address(t kernel.Tile) string {
+func (w *Writer) address(t loop.Tile) string {
 	k := t.K
 	if t.Depth > 0 {
-		k *= kernel.RowElements(w.k.Arrays[t.Array].DType)
+		k *= loop.RowElements(w.k.Arrays[t.Array].DType)
 	}
 	at := w.ranges.Simplify(scalar.Add(t.At, scalar.ConstI(t.At.Type, int64(k))))
 	return "&" + w.element(t.Array, w.bind(at)[0])

@@ -17,7 +17,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/format"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -47,7 +47,7 @@ type Dialect struct {
 	// Vector returns a vector of elements, as memory holds them, and LetVector
 	// the statement that names one of an array.
 	Vector    func(t dtype.DType, elems []string) string
-	LetVector func(a kernel.Array, name, value string) string
+	LetVector func(a loop.Array, name, value string) string
 	// UnsignedShift says that shifts count in u32 whatever they shift.
 	UnsignedShift bool
 	// UndefinedOverflow says that the language leaves the overflow of signed
@@ -103,7 +103,7 @@ func (e *UnsupportedError) Unwrap() error { return ir.ErrUnsupported }
 // Source is a kernel in the making: its body, and what has to stand around it.
 type Source struct {
 	// Kernel is the kernel that the body is of: with its loops unrolled.
-	Kernel *kernel.Kernel
+	Kernel *loop.Kernel
 	// Body has the statements, indented by one step.
 	Body string
 	// Functions are the definitions that the body needs, in order.
@@ -117,21 +117,21 @@ type Source struct {
 }
 
 // Uses reports whether the body uses a built-in variable of the given kind.
-func (s *Source) Uses(kind kernel.Builtin) bool {
+func (s *Source) Uses(kind loop.Builtin) bool {
 	return slices.ContainsFunc(s.Builtins, func(name string) bool {
-		k, _ := kernel.BuiltinOf(name)
+		k, _ := loop.BuiltinOf(name)
 		return k == kind
 	})
 }
 
-// Write writes the body of a kernel. The error is a *kernel.CheckError or an
+// Write writes the body of a kernel. The error is a *loop.CheckError or an
 // *UnsupportedError.
-func Write(k *kernel.Kernel, d *Dialect) (*Source, error) {
-	if err := kernel.Check(k); err != nil {
+func Write(k *loop.Kernel, d *Dialect) (*Source, error) {
+	if err := loop.Check(k); err != nil {
 		return nil, err
 	}
 	w := &Writer{
-		d: d, out: &Source{Kernel: kernel.Unroll(k)}, depth: 1, ranges: scalar.NewSimplifier(),
+		d: d, out: &Source{Kernel: loop.Unroll(k)}, depth: 1, ranges: scalar.NewSimplifier(),
 		taken: map[string]bool{}, alias: map[string]text{}, functions: map[string]bool{},
 		renamed: map[string]string{}, mutable: map[string]bool{}, width: map[string]int{},
 	}
@@ -148,7 +148,7 @@ func Write(k *kernel.Kernel, d *Dialect) (*Source, error) {
 // Writer writes one kernel.
 type Writer struct {
 	d   *Dialect
-	k   *kernel.Kernel
+	k   *loop.Kernel
 	out *Source
 	err error
 
@@ -227,11 +227,11 @@ func (w *Writer) names() {
 		w.out.Names = append(w.out.Names, define(a.Name))
 	}
 	loaded := map[int]bool{}
-	kernel.Walk(w.k.Body, func(s kernel.Stmt) {
-		for _, name := range kernel.Defines(s) {
+	loop.Walk(w.k.Body, func(s loop.Stmt) {
+		for _, name := range loop.Defines(s) {
 			define(name)
 		}
-		for _, e := range kernel.Exprs(s) {
+		for _, e := range loop.Exprs(s) {
 			scalar.Walk(e, func(n scalar.Expr) {
 				if n.Op == scalar.OpLoad {
 					loaded[n.Ref] = true
@@ -239,15 +239,15 @@ func (w *Writer) names() {
 			})
 		}
 		switch s := s.(type) {
-		case *kernel.LoadVec:
+		case *loop.LoadVec:
 			loaded[s.Array] = true
-		case *kernel.Var:
+		case *loop.Var:
 			w.mutable[s.Name] = true
 		}
 	})
 	for i := range loaded {
 		a := w.k.Arrays[i]
-		w.storage = w.storage || a.Space == kernel.Storage && a.Access == kernel.ReadWrite
+		w.storage = w.storage || a.Space == loop.Storage && a.Access == loop.ReadWrite
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -228,7 +228,7 @@ func (w *Writer) variable(e scalar.Expr) text {
 	if t, ok := w.alias[e.Name]; ok {
 		return t
 	}
-	if kind, _ := kernel.BuiltinOf(e.Name); kind != kernel.NoBuiltin {
+	if kind, _ := loop.BuiltinOf(e.Name); kind != loop.NoBuiltin {
 		w.useBuiltin(e.Name)
 	}
 	return atom(w.name(e.Name))
@@ -254,7 +254,7 @@ func (w *Writer) load(e scalar.Expr) text {
 	a := w.k.Arrays[e.Ref]
 	element := w.element(e.Ref, e.Args[0])
 	switch {
-	case a.Access == kernel.Atomic:
+	case a.Access == loop.Atomic:
 		return atom(w.d.AtomicLoad(a.DType, element))
 	case a.DType.IsBool():
 		return w.fromWord(element)

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -63,55 +63,55 @@ func (w *Writer) check(failed scalar.Expr, code int) {
 	w.line("}")
 }
 
-func (w *Writer) block(body []kernel.Stmt) {
+func (w *Writer) block(body []loop.Stmt) {
 	for _, s := range body {
 		w.stmt(s)
 	}
 }
 
-func (w *Writer) nested(head string, body []kernel.Stmt) {
+func (w *Writer) nested(head string, body []loop.Stmt) {
 	w.line(head + " {")
 	w.depth++
 	w.block(body)
 	w.depth--
 }
 
-func (w *Writer) stmt(s kernel.Stmt) {
-	if _, isLoad := s.(*kernel.LoadVec); !isLoad {
-		for _, name := range kernel.Defines(s) {
+func (w *Writer) stmt(s loop.Stmt) {
+	if _, isLoad := s.(*loop.LoadVec); !isLoad {
+		for _, name := range loop.Defines(s) {
 			delete(w.alias, name) // of a vector in a block that has ended
 		}
 	}
 	switch s := s.(type) {
-	case *kernel.Let:
+	case *loop.Let:
 		w.define(w.d.Let, s.Name, s.Value)
-	case *kernel.Var:
+	case *loop.Var:
 		w.define(w.d.Var, s.Name, s.Init)
-	case *kernel.Assign:
+	case *loop.Assign:
 		w.assign(s)
-	case *kernel.Store:
+	case *loop.Store:
 		e := w.bind(s.At, inMemory(s.Value))
 		value := w.expr(e[1]).s
 		w.line(w.element(s.Array, e[0]) + " = " + value + ";")
-	case *kernel.LoadVec:
+	case *loop.LoadVec:
 		w.loadVec(s)
-	case *kernel.StoreVec:
+	case *loop.StoreVec:
 		w.storeVec(s)
-	case *kernel.For:
+	case *loop.For:
 		w.loop(s)
-	case *kernel.If:
+	case *loop.If:
 		w.nested("if ("+w.expr(w.bind(s.Cond)[0]).s+")", s.Then)
 		if len(s.Else) > 0 {
 			w.nested("} else", s.Else)
 		}
 		w.line("}")
-	case *kernel.Barrier:
+	case *loop.Barrier:
 		for _, line := range w.d.Barrier(w.storage) {
 			w.line(line)
 		}
-	case *kernel.AtomicOp:
+	case *loop.AtomicOp:
 		w.atomic(s)
-	case *kernel.Subgroup:
+	case *loop.Subgroup:
 		w.subgroup(s)
 	default:
 		w.async(s)
@@ -120,7 +120,7 @@ func (w *Writer) stmt(s kernel.Stmt) {
 
 // subgroup writes a combination over a subgroup. Sums of signed integers are
 // those of their bits where the language would leave overflow undefined.
-func (w *Writer) subgroup(s *kernel.Subgroup) {
+func (w *Writer) subgroup(s *loop.Subgroup) {
 	t, value := s.Value.Type, s.Value
 	asBits := w.d.UndefinedOverflow && t.IsSigned() && s.Op == scalar.OpAdd
 	if asBits {
@@ -141,7 +141,7 @@ func (w *Writer) define(form func(t dtype.DType, name, value string) string, nam
 }
 
 // assign writes v = v + x as v += x.
-func (w *Writer) assign(s *kernel.Assign) {
+func (w *Writer) assign(s *loop.Assign) {
 	e, name := w.bind(s.Value)[0], w.name(s.Name)
 	isSelf := func(x scalar.Expr) bool { return x.Op == scalar.OpVar && x.Name == s.Name }
 	if e.Op == scalar.OpFma && isSelf(e.Args[2]) {
@@ -162,7 +162,7 @@ func (w *Writer) assign(s *kernel.Assign) {
 var members = [4]string{".x", ".y", ".z", ".w"}
 
 // loadVec binds the vector; its elements are written as its members.
-func (w *Writer) loadVec(s *kernel.LoadVec) {
+func (w *Writer) loadVec(s *loop.LoadVec) {
 	a := w.k.Arrays[s.Array]
 	vector := w.fresh("v", &w.vectors)
 	value := w.element(s.Array, w.bind(s.At)[0])
@@ -177,7 +177,7 @@ func (w *Writer) loadVec(s *kernel.LoadVec) {
 	}
 }
 
-func (w *Writer) storeVec(s *kernel.StoreVec) {
+func (w *Writer) storeVec(s *loop.StoreVec) {
 	roots := []scalar.Expr{s.At}
 	for _, v := range s.Values {
 		roots = append(roots, inMemory(v))
@@ -207,7 +207,7 @@ func (w *Writer) whole(elems []string) (vector string, ok bool) {
 
 // loop evaluates its bounds once: an end that is more than a name or a number
 // is bound before it.
-func (w *Writer) loop(s *kernel.For) {
+func (w *Writer) loop(s *loop.For) {
 	e := w.bind(s.Start, s.End)
 	start, end := w.expr(e[0]).s, w.expr(e[1])
 	isName := e[1].Op == scalar.OpVar && !w.mutable[e[1].Name]
@@ -223,7 +223,7 @@ func (w *Writer) loop(s *kernel.For) {
 	w.line("}")
 }
 
-func (w *Writer) atomic(s *kernel.AtomicOp) {
+func (w *Writer) atomic(s *loop.AtomicOp) {
 	e := w.bind(s.At, s.Value)
 	value := w.operand(e[1], loose)
 	call := map[scalar.Op]string{

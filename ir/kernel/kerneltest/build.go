@@ -2,14 +2,14 @@ package kerneltest
 
 import (
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	s "github.com/rlx-go/rlx/ir/scalar"
 )
 
 // Short forms for the kernels of this package.
 
 type (
-	block = []kernel.Stmt
+	block = []loop.Stmt
 	expr  = s.Expr
 )
 
@@ -23,49 +23,49 @@ func add(a, b expr) expr    { return s.Add(a, b) }
 func mul(a, b expr) expr    { return s.Mul(a, b) }
 func mad(a, b, c expr) expr { return s.Add(s.Mul(a, b), c) }
 
-func let(name string, e expr) kernel.Stmt    { return &kernel.Let{Name: name, Value: e} }
-func newVar(name string, e expr) kernel.Stmt { return &kernel.Var{Name: name, Init: e} }
-func assign(name string, e expr) kernel.Stmt { return &kernel.Assign{Name: name, Value: e} }
-func barrier() kernel.Stmt                   { return &kernel.Barrier{} }
+func let(name string, e expr) loop.Stmt    { return &loop.Let{Name: name, Value: e} }
+func newVar(name string, e expr) loop.Stmt { return &loop.Var{Name: name, Init: e} }
+func assign(name string, e expr) loop.Stmt { return &loop.Assign{Name: name, Value: e} }
+func barrier() loop.Stmt                   { return &loop.Barrier{} }
 
-func store(array int, at, value expr) kernel.Stmt {
-	return &kernel.Store{Array: array, At: at, Value: value}
+func store(array int, at, value expr) loop.Stmt {
+	return &loop.Store{Array: array, At: at, Value: value}
 }
 
-func when(cond expr, then ...kernel.Stmt) kernel.Stmt { return &kernel.If{Cond: cond, Then: then} }
+func when(cond expr, then ...loop.Stmt) loop.Stmt { return &loop.If{Cond: cond, Then: then} }
 
-func loop(v string, start, end, step int, body ...kernel.Stmt) *kernel.For {
-	return &kernel.For{Var: v, Start: i32(start), End: i32(end), Step: i32(step), Body: body}
+func forRange(v string, start, end, step int, body ...loop.Stmt) *loop.For {
+	return &loop.For{Var: v, Start: i32(start), End: i32(end), Step: i32(step), Body: body}
 }
 
-func unroll(v string, end int, body ...kernel.Stmt) *kernel.For {
-	f := loop(v, 0, end, 1, body...)
+func unroll(v string, end int, body ...loop.Stmt) *loop.For {
+	f := forRange(v, 0, end, 1, body...)
 	f.Unroll = true
 	return f
 }
 
-func input(name string, t dtype.DType, n int) kernel.Array {
-	return kernel.Array{Name: name, DType: t, Width: 1, Len: n, Access: kernel.Read}
+func input(name string, t dtype.DType, n int) loop.Array {
+	return loop.Array{Name: name, DType: t, Width: 1, Len: n, Access: loop.Read}
 }
 
-func output(name string, t dtype.DType, n int) kernel.Array {
-	return kernel.Array{Name: name, DType: t, Width: 1, Len: n, Access: kernel.ReadWrite}
+func output(name string, t dtype.DType, n int) loop.Array {
+	return loop.Array{Name: name, DType: t, Width: 1, Len: n, Access: loop.ReadWrite}
 }
 
-func atomic(name string, t dtype.DType, n int) kernel.Array {
-	return kernel.Array{Name: name, DType: t, Width: 1, Len: n, Access: kernel.Atomic}
+func atomic(name string, t dtype.DType, n int) loop.Array {
+	return loop.Array{Name: name, DType: t, Width: 1, Len: n, Access: loop.Atomic}
 }
 
-func shared(name string, t dtype.DType, n int) kernel.Array {
-	return kernel.Array{Name: name, DType: t, Width: 1, Len: n, Space: kernel.Shared}
+func shared(name string, t dtype.DType, n int) loop.Array {
+	return loop.Array{Name: name, DType: t, Width: 1, Len: n, Space: loop.Shared}
 }
 
-func private(name string, t dtype.DType, n int) kernel.Array {
-	return kernel.Array{Name: name, DType: t, Width: 1, Len: n, Space: kernel.Private}
+func private(name string, t dtype.DType, n int) loop.Array {
+	return loop.Array{Name: name, DType: t, Width: 1, Len: n, Space: loop.Private}
 }
 
 // vec4 makes an array one of vectors of four.
-func vec4(a kernel.Array) kernel.Array {
+func vec4(a loop.Array) loop.Array {
 	a.Width, a.Len = 4, a.Len/4
 	return a
 }

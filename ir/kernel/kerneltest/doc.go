@@ -10,13 +10,13 @@ import (
 	"math"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // Case is a kernel with what to run it on and what must come out.
 type Case struct {
-	Kernel *kernel.Kernel
+	Kernel *loop.Kernel
 	// Arrays holds the elements of each storage array before the run.
 	Arrays [][]float64
 	// Scalars and Counters are the values of the run.
@@ -32,10 +32,10 @@ type Case struct {
 
 // Storage returns the storage arrays of the kernel, in the order of Arrays and
 // Want.
-func (c *Case) Storage() []kernel.Array {
-	var out []kernel.Array
+func (c *Case) Storage() []loop.Array {
+	var out []loop.Array
 	for _, a := range c.Kernel.Arrays {
-		if a.Space == kernel.Storage {
+		if a.Space == loop.Storage {
 			out = append(out, a)
 		}
 	}
@@ -68,14 +68,14 @@ func Encode(t dtype.DType, elems []float64) []byte {
 		}
 		var b [8]byte
 		binary.LittleEndian.PutUint64(b[:], bits)
-		out = append(out, b[:kernel.DeviceSize(t)]...)
+		out = append(out, b[:loop.DeviceSize(t)]...)
 	}
 	return out
 }
 
 // Decode is the inverse of Encode.
 func Decode(t dtype.DType, data []byte) []float64 {
-	size := kernel.DeviceSize(t)
+	size := loop.DeviceSize(t)
 	out := make([]float64, len(data)/size)
 	for i := range out {
 		var b [8]byte
@@ -101,7 +101,7 @@ func EncodeScalars(types []dtype.DType, values []scalar.Value) []byte {
 	for i, t := range types {
 		size := 4
 		if t != dtype.Invalid {
-			size = kernel.DeviceSize(t)
+			size = loop.DeviceSize(t)
 		}
 		for len(out)%size != 0 {
 			out = append(out, 0)

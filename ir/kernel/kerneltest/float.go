@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	s "github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -15,16 +15,16 @@ func scaleTail() *Case {
 	groups := (n + threads - 1) / threads
 	x := floats(1, n)
 	return &Case{
-		Kernel: &kernel.Kernel{
+		Kernel: &loop.Kernel{
 			Name:      "scale_tail",
-			Arrays:    []kernel.Array{input("x", dtype.F32, n), output("y", dtype.F32, n)},
+			Arrays:    []loop.Array{input("x", dtype.F32, n), output("y", dtype.F32, n)},
 			Scalars:   []dtype.DType{dtype.F32},
 			Workgroup: [3]int{threads, 1, 1},
 			Groups:    [3]int{groups, 1, 1},
 			Body: block{
-				let("i", kernel.GlobalID(0, threads, groups)),
+				let("i", loop.GlobalID(0, threads, groups)),
 				when(s.Lt(iv("i"), i32(n)),
-					store(1, iv("i"), mad(s.LoadAt(0, dtype.F32, iv("i")), kernel.RunScalar(0, dtype.F32), f32(0.5)))),
+					store(1, iv("i"), mad(s.LoadAt(0, dtype.F32, iv("i")), loop.RunScalar(0, dtype.F32), f32(0.5)))),
 			},
 		},
 		Arrays:  [][]float64{x, zeros(n)},
@@ -43,15 +43,15 @@ func reluVec4() *Case {
 		relu = append(relu, s.Select(s.Gt(fv(name), f32(0)), fv(name), f32(0)))
 	}
 	return &Case{
-		Kernel: &kernel.Kernel{
+		Kernel: &loop.Kernel{
 			Name:      "relu_vec4",
-			Arrays:    []kernel.Array{vec4(input("x", dtype.F32, n)), vec4(output("y", dtype.F32, n))},
+			Arrays:    []loop.Array{vec4(input("x", dtype.F32, n)), vec4(output("y", dtype.F32, n))},
 			Workgroup: [3]int{threads, 1, 1},
 			Groups:    [3]int{n / 4 / threads, 1, 1},
 			Body: block{
-				let("i", kernel.GlobalID(0, threads, n/4/threads)),
-				&kernel.LoadVec{Names: names, Array: 0, At: iv("i")},
-				&kernel.StoreVec{Array: 1, At: iv("i"), Values: relu},
+				let("i", loop.GlobalID(0, threads, n/4/threads)),
+				&loop.LoadVec{Names: names, Array: 0, At: iv("i")},
+				&loop.StoreVec{Array: 1, At: iv("i"), Values: relu},
 			},
 		},
 		Arrays: [][]float64{x, zeros(n)},
@@ -63,7 +63,7 @@ func reluVec4() *Case {
 // what op makes of its first n elements, n a power of two and the number of
 // threads.
 func treeSum(array, n int, op func(a, b expr) expr) block {
-	li := kernel.LocalIndex(n)
+	li := loop.LocalIndex(n)
 	var out block
 	for half := n / 2; half > 0; half /= 2 {
 		mine, other := s.LoadAt(array, dtype.F32, li), s.LoadAt(array, dtype.F32, add(li, i32(half)))
@@ -80,12 +80,12 @@ func sumTree() *Case {
 	for i, v := range x {
 		want[i/cols] += v
 	}
-	li := kernel.LocalIndex(threads)
-	row := kernel.GroupID(0, rows)
+	li := loop.LocalIndex(threads)
+	row := loop.GroupID(0, rows)
 	at := mad(row, i32(cols), iv("j"))
 	body := block{
 		newVar("sum", f32(0)),
-		&kernel.For{Var: "j", Start: li, End: i32(cols), Step: i32(threads), Body: block{
+		&loop.For{Var: "j", Start: li, End: i32(cols), Step: i32(threads), Body: block{
 			assign("sum", add(fv("sum"), s.LoadAt(0, dtype.F32, at))),
 		}},
 		store(2, li, fv("sum")),
@@ -93,9 +93,9 @@ func sumTree() *Case {
 	body = append(body, treeSum(2, threads, add)...)
 	body = append(body, when(s.Eq(li, i32(0)), store(1, row, s.LoadAt(2, dtype.F32, i32(0)))))
 	return &Case{
-		Kernel: &kernel.Kernel{
+		Kernel: &loop.Kernel{
 			Name:      "sum_tree",
-			Arrays:    []kernel.Array{input("x", dtype.F32, rows*cols), output("y", dtype.F32, rows), shared("partial", dtype.F32, threads)},
+			Arrays:    []loop.Array{input("x", dtype.F32, rows*cols), output("y", dtype.F32, rows), shared("partial", dtype.F32, threads)},
 			Workgroup: [3]int{threads, 1, 1},
 			Groups:    [3]int{rows, 1, 1},
 			Body:      body,
@@ -123,11 +123,11 @@ func softmaxRow() *Case {
 			want[r*cols+j] = math.Exp(x[r*cols+j]-top) / sum
 		}
 	}
-	li := kernel.LocalIndex(threads)
-	at := mad(kernel.GroupID(0, rows), i32(cols), iv("j"))
+	li := loop.LocalIndex(threads)
+	at := mad(loop.GroupID(0, rows), i32(cols), iv("j"))
 	load := s.LoadAt(0, dtype.F32, at)
-	each := func(body ...kernel.Stmt) kernel.Stmt {
-		return &kernel.For{Var: "j", Start: li, End: i32(cols), Step: i32(threads), Body: body}
+	each := func(body ...loop.Stmt) loop.Stmt {
+		return &loop.For{Var: "j", Start: li, End: i32(cols), Step: i32(threads), Body: body}
 	}
 	body := block{
 		newVar("top", f32(-math.MaxFloat32)),
@@ -146,9 +146,9 @@ func softmaxRow() *Case {
 		let("scale", s.Recip(s.LoadAt(2, dtype.F32, i32(0)))),
 		each(store(1, at, mul(s.Exp(s.Sub(load, fv("row_top"))), fv("scale")))))
 	return &Case{
-		Kernel: &kernel.Kernel{
+		Kernel: &loop.Kernel{
 			Name:      "softmax_row",
-			Arrays:    []kernel.Array{input("x", dtype.F32, rows*cols), output("y", dtype.F32, rows*cols), shared("partial", dtype.F32, threads)},
+			Arrays:    []loop.Array{input("x", dtype.F32, rows*cols), output("y", dtype.F32, rows*cols), shared("partial", dtype.F32, threads)},
 			Workgroup: [3]int{threads, 1, 1},
 			Groups:    [3]int{rows, 1, 1},
 			Body:      body,
@@ -167,9 +167,9 @@ func matmul(name string, m, n, k, bm, bn, tm int) *Case {
 	tx, ty := bn/4, bm/tm
 	groups := [3]int{n / bn, (m + bm - 1) / bm, 1}
 	const a, b, c, tileA, tileB, acc = 0, 1, 2, 3, 4, 5
-	li := mad(kernel.LocalID(1, ty), i32(tx), kernel.LocalID(0, tx))
-	firstRow := mul(kernel.GroupID(1, groups[1]), i32(bm))
-	firstCol := mul(kernel.GroupID(0, groups[0]), i32(bn/4))
+	li := mad(loop.LocalID(1, ty), i32(tx), loop.LocalID(0, tx))
+	firstRow := mul(loop.GroupID(1, groups[1]), i32(bm))
+	firstCol := mul(loop.GroupID(0, groups[0]), i32(bn/4))
 
 	// Fill: each thread moves one vector of each tile.
 	rowA := s.Min(add(firstRow, s.Div(li, i32(bk/4))), i32(m-1))
@@ -177,15 +177,15 @@ func matmul(name string, m, n, k, bm, bn, tm int) *Case {
 	rowB := mad(iv("tile"), i32(bk), s.Div(li, i32(bn/4)))
 	fromB := add(mad(rowB, i32(n/4), firstCol), s.Rem(li, i32(bn/4)))
 	fill := block{
-		&kernel.LoadVec{Names: []string{"in_a0", "in_a1", "in_a2", "in_a3"}, Array: a, At: fromA},
-		&kernel.StoreVec{Array: tileA, At: li, Values: []expr{fv("in_a0"), fv("in_a1"), fv("in_a2"), fv("in_a3")}},
-		&kernel.LoadVec{Names: []string{"in_b0", "in_b1", "in_b2", "in_b3"}, Array: b, At: fromB},
-		&kernel.StoreVec{Array: tileB, At: li, Values: []expr{fv("in_b0"), fv("in_b1"), fv("in_b2"), fv("in_b3")}},
+		&loop.LoadVec{Names: []string{"in_a0", "in_a1", "in_a2", "in_a3"}, Array: a, At: fromA},
+		&loop.StoreVec{Array: tileA, At: li, Values: []expr{fv("in_a0"), fv("in_a1"), fv("in_a2"), fv("in_a3")}},
+		&loop.LoadVec{Names: []string{"in_b0", "in_b1", "in_b2", "in_b3"}, Array: b, At: fromB},
+		&loop.StoreVec{Array: tileB, At: li, Values: []expr{fv("in_b0"), fv("in_b1"), fv("in_b2"), fv("in_b3")}},
 	}
 	return &Case{
-		Kernel: &kernel.Kernel{
+		Kernel: &loop.Kernel{
 			Name: name,
-			Arrays: []kernel.Array{
+			Arrays: []loop.Array{
 				vec4(input("a", dtype.F32, m*k)), vec4(input("b", dtype.F32, k*n)), vec4(output("c", dtype.F32, m*n)),
 				vec4(shared("tile_a", dtype.F32, bm*bk)), vec4(shared("tile_b", dtype.F32, bk*bn)),
 				private("acc", dtype.F32, 4*tm),
@@ -194,9 +194,9 @@ func matmul(name string, m, n, k, bm, bn, tm int) *Case {
 			Groups:    groups,
 			Body: block{
 				unroll("i", 4*tm, store(acc, iv("i"), f32(0))),
-				loop("tile", 0, k/bk, 1, append(fill,
+				forRange("tile", 0, k/bk, 1, append(fill,
 					barrier(),
-					loop("q", 0, bk/4, 1, multiplyTile(tileA, tileB, acc, tx, ty, tm, bk/4)...),
+					forRange("q", 0, bk/4, 1, multiplyTile(tileA, tileB, acc, tx, ty, tm, bk/4)...),
 					barrier())...),
 				storeTile(c, acc, m, n, tm, firstRow, firstCol, ty, tx),
 			},
@@ -213,11 +213,11 @@ func multiplyTile(tileA, tileB, acc, tx, ty, tm, rowLen int) block {
 	var body block
 	b := func(row, col int) string { return "b" + strconv.Itoa(row) + strconv.Itoa(col) }
 	for row := range 4 {
-		at := mad(mad(iv("q"), i32(4), i32(row)), i32(tx), kernel.LocalID(0, tx))
-		body = append(body, &kernel.LoadVec{Names: []string{b(row, 0), b(row, 1), b(row, 2), b(row, 3)}, Array: tileB, At: at})
+		at := mad(mad(iv("q"), i32(4), i32(row)), i32(tx), loop.LocalID(0, tx))
+		body = append(body, &loop.LoadVec{Names: []string{b(row, 0), b(row, 1), b(row, 2), b(row, 3)}, Array: tileB, At: at})
 	}
-	at := mad(mad(kernel.LocalID(1, ty), i32(tm), iv("i")), i32(rowLen), iv("q"))
-	rows := block{&kernel.LoadVec{Names: []string{"a0", "a1", "a2", "a3"}, Array: tileA, At: at}}
+	at := mad(mad(loop.LocalID(1, ty), i32(tm), iv("i")), i32(rowLen), iv("q"))
+	rows := block{&loop.LoadVec{Names: []string{"a0", "a1", "a2", "a3"}, Array: tileA, At: at}}
 	for col := range 4 {
 		slot := mad(iv("i"), i32(4), i32(col))
 		sum := s.LoadAt(acc, dtype.F32, slot)
@@ -230,16 +230,16 @@ func multiplyTile(tileA, tileB, acc, tx, ty, tm, rowLen int) block {
 }
 
 // storeTile writes the thread's results to c.
-func storeTile(c, acc, m, n, tm int, firstRow, firstCol expr, ty, tx int) kernel.Stmt {
+func storeTile(c, acc, m, n, tm int, firstRow, firstCol expr, ty, tx int) loop.Stmt {
 	var values []expr
 	for col := range 4 {
 		values = append(values, s.LoadAt(acc, dtype.F32, mad(iv("i"), i32(4), i32(col))))
 	}
-	row := add(firstRow, mad(kernel.LocalID(1, ty), i32(tm), iv("i")))
-	at := add(mad(iv("row"), i32(n/4), firstCol), kernel.LocalID(0, tx))
+	row := add(firstRow, mad(loop.LocalID(1, ty), i32(tm), iv("i")))
+	at := add(mad(iv("row"), i32(n/4), firstCol), loop.LocalID(0, tx))
 	return unroll("i", tm,
 		let("row", row),
-		when(s.Lt(iv("row"), i32(m)), &kernel.StoreVec{Array: c, At: at, Values: values}))
+		when(s.Lt(iv("row"), i32(m)), &loop.StoreVec{Array: c, At: at, Values: values}))
 }
 
 func product(a, b []float64, m, n, k int) []float64 {
@@ -263,19 +263,19 @@ func subgroupSum() *Case {
 	for i, v := range x {
 		want[i/threads] += v
 	}
-	li := kernel.LocalIndex(threads)
+	li := loop.LocalIndex(threads)
 	body := block{
-		let("x0", s.LoadAt(0, dtype.F32, mad(kernel.GroupID(0, groups), i32(threads), li))),
-		&kernel.Subgroup{Op: s.OpAdd, Name: "part", Value: fv("x0")},
+		let("x0", s.LoadAt(0, dtype.F32, mad(loop.GroupID(0, groups), i32(threads), li))),
+		&loop.Subgroup{Op: s.OpAdd, Name: "part", Value: fv("x0")},
 		// One thread of each subgroup brings its sum, the others nothing.
-		store(2, li, s.Select(s.Eq(kernel.Lane(sizes), i32(0)), fv("part"), f32(0))),
+		store(2, li, s.Select(s.Eq(loop.Lane(sizes), i32(0)), fv("part"), f32(0))),
 	}
 	body = append(body, treeSum(2, threads, add)...)
-	body = append(body, when(s.Eq(li, i32(0)), store(1, kernel.GroupID(0, groups), s.LoadAt(2, dtype.F32, i32(0)))))
+	body = append(body, when(s.Eq(li, i32(0)), store(1, loop.GroupID(0, groups), s.LoadAt(2, dtype.F32, i32(0)))))
 	return &Case{
-		Kernel: &kernel.Kernel{
+		Kernel: &loop.Kernel{
 			Name:      "subgroup_sum",
-			Arrays:    []kernel.Array{input("x", dtype.F32, threads*groups), output("y", dtype.F32, groups), shared("partial", dtype.F32, threads)},
+			Arrays:    []loop.Array{input("x", dtype.F32, threads*groups), output("y", dtype.F32, groups), shared("partial", dtype.F32, threads)},
 			Workgroup: [3]int{threads, 1, 1},
 			Groups:    [3]int{groups, 1, 1},
 			Subgroup:  sizes,
@@ -301,16 +301,16 @@ func scanLoop() *Case {
 	}
 	at := mad(iv("row"), i32(cols), iv("j"))
 	return &Case{
-		Kernel: &kernel.Kernel{
+		Kernel: &loop.Kernel{
 			Name:      "scan_loop",
-			Arrays:    []kernel.Array{input("x", dtype.F32, rows*cols), output("y", dtype.F32, rows*cols)},
+			Arrays:    []loop.Array{input("x", dtype.F32, rows*cols), output("y", dtype.F32, rows*cols)},
 			Workgroup: [3]int{8, 2, 1},
 			Groups:    [3]int{3, 1, 1},
 			Body: block{
-				let("row", mad(kernel.GroupID(0, 3), i32(16), kernel.LocalIndex(16))),
+				let("row", mad(loop.GroupID(0, 3), i32(16), loop.LocalIndex(16))),
 				when(s.Lt(iv("row"), i32(rows)),
 					newVar("sum", f32(0)),
-					loop("j", 0, cols, 1,
+					forRange("j", 0, cols, 1,
 						assign("sum", add(fv("sum"), s.LoadAt(0, dtype.F32, at))),
 						store(1, at, fv("sum")))),
 			},

@@ -5,11 +5,11 @@ import (
 	"math"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	s "github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Products returns a product for each way to give an [kernel.Atom] operands of f32.
+// Products returns a product for each way to give an [loop.Atom] operands of f32.
 func Products() []*Case {
 	return []*Case{
 		NewProduct(dtype.F32, 16, false, false).Case(),
@@ -36,9 +36,9 @@ type Product struct {
 	Panels  bool // B has its rows along n, in panels
 	Left    bool // A goes by registers
 
-	Copies, Wait, Fence, Meet []kernel.Stmt
-	Fragments                 []kernel.Stmt
-	Multiply, Done, Store     []kernel.Stmt
+	Copies, Wait, Fence, Meet []loop.Stmt
+	Fragments                 []loop.Stmt
+	Multiply, Done, Store     []loop.Stmt
 }
 
 // The arrays of a product.
@@ -51,56 +51,56 @@ const (
 )
 
 // K is how long the sums are: a row of a tile.
-func (p *Product) K() int { return kernel.RowElements(p.Operand) }
+func (p *Product) K() int { return loop.RowElements(p.Operand) }
 
 // NewProduct returns the kernel for operands of a type, F16, BF16 or F32, and an atom
 // of n columns. In panels n is a multiple of those that a row of a tile has.
 func NewProduct(operand dtype.DType, n int, panels, inRegisters bool) *Product {
 	p := &Product{Operand: operand, N: n, Panels: panels, Left: inRegisters}
-	piece := kernel.PieceElements(operand)
+	piece := loop.PieceElements(operand)
 	copies := func(from, to, rows, row, depth int) {
 		perRow := row / piece
-		for first := 0; first < rows*perRow; first += kernel.WarpGroup {
-			id := s.Add(kernel.LocalID(0, kernel.WarpGroup), i32(first))
+		for first := 0; first < rows*perRow; first += loop.WarpGroup {
+			id := s.Add(loop.LocalID(0, loop.WarpGroup), i32(first))
 			r, at := s.Div(id, i32(perRow)), s.Mul(s.Rem(id, i32(perRow)), i32(piece))
 			free, k := r, at
 			if depth > 0 {
 				free, k = at, r
 			}
-			var copied kernel.Stmt = &kernel.CopyAsync{
-				To: to, ToAt: kernel.TilePlace(operand, depth, free, k), From: from, Count: piece,
+			var copied loop.Stmt = &loop.CopyAsync{
+				To: to, ToAt: loop.TilePlace(operand, depth, free, k), From: from, Count: piece,
 				FromAt: s.Add(s.Mul(r, i32(row)), at),
 			}
-			if rows*perRow-first < kernel.WarpGroup {
+			if rows*perRow-first < loop.WarpGroup {
 				copied = when(s.Lt(id, i32(rows*perRow)), copied)
 			}
 			p.Copies = append(p.Copies, copied)
 		}
 	}
-	copies(ProductLeft, LeftTile, kernel.AtomRows, p.K(), 0)
+	copies(ProductLeft, LeftTile, loop.AtomRows, p.K(), 0)
 	if panels {
 		copies(ProductRight, RightTile, p.K(), n, p.K())
 	} else {
 		copies(ProductRight, RightTile, n, p.K(), 0)
 	}
-	p.Copies = append(p.Copies, &kernel.CopyCommit{})
-	p.Wait, p.Fence, p.Meet = []kernel.Stmt{&kernel.CopyWait{}}, []kernel.Stmt{&kernel.ProxyFence{}}, []kernel.Stmt{barrier()}
+	p.Copies = append(p.Copies, &loop.CopyCommit{})
+	p.Wait, p.Fence, p.Meet = []loop.Stmt{&loop.CopyWait{}}, []loop.Stmt{&loop.ProxyFence{}}, []loop.Stmt{barrier()}
 	p.products()
 	return p
 }
 
 // products adds the multiply-adds, and the store of the sums.
 func (p *Product) products() {
-	atom := kernel.Atom{Operand: p.Operand, N: p.N}
+	atom := loop.Atom{Operand: p.Operand, N: p.N}
 	var sums []string
 	for i := range atom.Sums() {
 		sums = append(sums, fmt.Sprintf("sum%d", i))
-		p.Fragments = append(p.Fragments, &kernel.Var{Name: sums[i], Init: f32(0)})
+		p.Fragments = append(p.Fragments, &loop.Var{Name: sums[i], Init: f32(0)})
 	}
-	row, column := atom.Origin(kernel.LocalID(0, kernel.WarpGroup))
-	m := &kernel.Mma{Atom: atom}
+	row, column := atom.Origin(loop.LocalID(0, loop.WarpGroup))
+	m := &loop.Mma{Atom: atom}
 	for k := 0; k < p.K(); k += atom.K() {
-		t := kernel.MmaTerm{Sums: sums, A: kernel.Tile{Array: LeftTile, At: i32(0), K: k}, B: kernel.Tile{Array: RightTile, At: i32(0), K: k}}
+		t := loop.MmaTerm{Sums: sums, A: loop.Tile{Array: LeftTile, At: i32(0), K: k}, B: loop.Tile{Array: RightTile, At: i32(0), K: k}}
 		if p.Panels {
 			t.B.Depth = p.K()
 		}
@@ -108,14 +108,14 @@ func (p *Product) products() {
 			for i := range 4 {
 				r, kk := atom.Left(i)
 				name := fmt.Sprintf("left%d_%d", k, i)
-				at := kernel.TilePlace(p.Operand, 0, s.Add(row, i32(r)), s.Add(column, i32(k+kk)))
-				p.Fragments = append(p.Fragments, &kernel.Var{Name: name, Init: s.LoadAt(LeftTile, p.Operand, at)})
+				at := loop.TilePlace(p.Operand, 0, s.Add(row, i32(r)), s.Add(column, i32(k+kk)))
+				p.Fragments = append(p.Fragments, &loop.Var{Name: name, Init: s.LoadAt(LeftTile, p.Operand, at)})
 				t.Left = append(t.Left, name)
 			}
 		}
 		m.Terms = append(m.Terms, t)
 	}
-	p.Multiply, p.Done = []kernel.Stmt{m}, []kernel.Stmt{&kernel.MmaWait{Names: sums}}
+	p.Multiply, p.Done = []loop.Stmt{m}, []loop.Stmt{&loop.MmaWait{Names: sums}}
 	for i, name := range sums {
 		r, c := atom.Sum(i)
 		at := s.Add(s.Mul(s.Add(row, i32(r)), i32(p.N)), s.Add(s.Mul(column, i32(2)), i32(c)))
@@ -124,21 +124,21 @@ func (p *Product) products() {
 }
 
 // Kernel returns the parts in order.
-func (p *Product) Kernel() *kernel.Kernel {
-	array := func(name string, t dtype.DType, n int, space kernel.Space, access kernel.Access) kernel.Array {
-		return kernel.Array{Name: name, DType: t, Width: 1, Len: n, Space: space, Access: access}
+func (p *Product) Kernel() *loop.Kernel {
+	array := func(name string, t dtype.DType, n int, space loop.Space, access loop.Access) loop.Array {
+		return loop.Array{Name: name, DType: t, Width: 1, Len: n, Space: space, Access: access}
 	}
-	k := &kernel.Kernel{
-		Name: p.name(), Workgroup: [3]int{kernel.WarpGroup, 1, 1}, Groups: [3]int{1, 1, 1},
-		Arrays: []kernel.Array{
-			ProductLeft:   array("left", p.Operand, kernel.AtomRows*p.K(), kernel.Storage, kernel.Read),
-			ProductRight:  array("right", p.Operand, p.N*p.K(), kernel.Storage, kernel.Read),
-			ProductResult: array("result", dtype.F32, kernel.AtomRows*p.N, kernel.Storage, kernel.ReadWrite),
-			LeftTile:      array("left_tile", p.Operand, kernel.AtomRows*p.K(), kernel.Shared, kernel.Read),
-			RightTile:     array("right_tile", p.Operand, p.N*p.K(), kernel.Shared, kernel.Read),
+	k := &loop.Kernel{
+		Name: p.name(), Workgroup: [3]int{loop.WarpGroup, 1, 1}, Groups: [3]int{1, 1, 1},
+		Arrays: []loop.Array{
+			ProductLeft:   array("left", p.Operand, loop.AtomRows*p.K(), loop.Storage, loop.Read),
+			ProductRight:  array("right", p.Operand, p.N*p.K(), loop.Storage, loop.Read),
+			ProductResult: array("result", dtype.F32, loop.AtomRows*p.N, loop.Storage, loop.ReadWrite),
+			LeftTile:      array("left_tile", p.Operand, loop.AtomRows*p.K(), loop.Shared, loop.Read),
+			RightTile:     array("right_tile", p.Operand, p.N*p.K(), loop.Shared, loop.Read),
 		},
 	}
-	for _, part := range [][]kernel.Stmt{p.Copies, p.Wait, p.Fence, p.Meet, p.Fragments, p.Multiply, p.Done, p.Store} {
+	for _, part := range [][]loop.Stmt{p.Copies, p.Wait, p.Fence, p.Meet, p.Fragments, p.Multiply, p.Done, p.Store} {
 		k.Body = append(k.Body, part...)
 	}
 	return k
@@ -158,8 +158,8 @@ func (p *Product) name() string {
 // Case returns the kernel with operands whose digits all count, and their product.
 func (p *Product) Case() *Case {
 	matrix := func(seed uint32, n int) []float64 { return mapped(floats(seed, n), dtype.BF16.Round) }
-	a, b := matrix(1, kernel.AtomRows*p.K()), matrix(2, p.K()*p.N)
-	want := zeros(kernel.AtomRows * p.N)
+	a, b := matrix(1, loop.AtomRows*p.K()), matrix(2, p.K()*p.N)
+	want := zeros(loop.AtomRows * p.N)
 	for i := range want {
 		row, column := i/p.N, i%p.N
 		for k := range p.K() {

@@ -5,18 +5,18 @@ import (
 	"math/bits"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	s "github.com/rlx-go/rlx/ir/scalar"
 )
 
 // elementwise is a kernel of one workgroup of n threads that stores to array
 // number inputs+j at i what outs[j] is for element i.
-func elementwise(name string, n int, arrays []kernel.Array, inputs int, outs ...expr) *kernel.Kernel {
-	body := block{let("i", kernel.LocalID(0, n))}
+func elementwise(name string, n int, arrays []loop.Array, inputs int, outs ...expr) *loop.Kernel {
+	body := block{let("i", loop.LocalID(0, n))}
 	for j, e := range outs {
 		body = append(body, store(inputs+j, iv("i"), e))
 	}
-	return &kernel.Kernel{
+	return &loop.Kernel{
 		Name:      name,
 		Arrays:    arrays,
 		Workgroup: [3]int{n, 1, 1},
@@ -36,16 +36,16 @@ func histogram() *Case {
 	}
 	at := s.LoadAt(0, dtype.I32, iv("i"))
 	return &Case{
-		Kernel: &kernel.Kernel{
+		Kernel: &loop.Kernel{
 			Name: "histogram",
-			Arrays: []kernel.Array{
+			Arrays: []loop.Array{
 				input("x", dtype.I32, n), atomic("count", dtype.U32, bins), output("mark", dtype.F32, bins),
 			},
 			Workgroup: [3]int{64, 1, 1},
 			Groups:    [3]int{n / 64, 1, 1},
 			Body: block{
-				let("i", kernel.GlobalID(0, 64, n/64)),
-				&kernel.AtomicOp{Op: s.OpAdd, Array: 1, At: at, Value: u32(1), Old: "before"},
+				let("i", loop.GlobalID(0, 64, n/64)),
+				&loop.AtomicOp{Op: s.OpAdd, Array: 1, At: at, Value: u32(1), Old: "before"},
 				when(s.Eq(uv("before"), u32(0)), store(2, at, f32(1))),
 			},
 		},
@@ -70,15 +70,15 @@ func gatherChecked() *Case {
 	inside := s.And(s.Ge(iv("k"), i32(0)), s.Lt(iv("k"), i32(rows)))
 	found := s.LoadAt(1, dtype.F32, s.Clamp(iv("k"), i32(0), i32(rows-1)))
 	return &Case{
-		Kernel: &kernel.Kernel{
+		Kernel: &loop.Kernel{
 			Name: "gather_checked",
-			Arrays: []kernel.Array{
+			Arrays: []loop.Array{
 				input("x", dtype.I32, n), input("table", dtype.F32, rows), output("y", dtype.F32, n), atomic("status", dtype.U32, 4),
 			},
 			Workgroup: [3]int{32, 1, 1},
 			Groups:    [3]int{4, 1, 1},
 			Body: block{
-				let("i", kernel.GlobalID(0, 32, 4)),
+				let("i", loop.GlobalID(0, 32, 4)),
 				when(s.Lt(iv("i"), i32(n)),
 					let("k", s.LoadAt(0, dtype.I32, iv("i"))),
 					store(2, iv("i"), s.Check(s.Select(inside, found, f32(0)), inside, 7))),
@@ -94,10 +94,10 @@ func gatherChecked() *Case {
 func sliceByCounter() *Case {
 	const n, slices = 16, 5
 	x := floats(12, n*slices)
-	at := mad(kernel.Counter(1), i32(n), iv("i"))
-	scale := s.Convert(kernel.RunScalar(1, dtype.I32), dtype.F32)
+	at := mad(loop.Counter(1), i32(n), iv("i"))
+	scale := s.Convert(loop.RunScalar(1, dtype.I32), dtype.F32)
 	k := elementwise("slice_by_counter", n,
-		[]kernel.Array{input("x", dtype.F32, n*slices), output("y", dtype.F32, n)}, 1,
+		[]loop.Array{input("x", dtype.F32, n*slices), output("y", dtype.F32, n)}, 1,
 		mul(s.LoadAt(0, dtype.F32, at), scale))
 	k.Scalars = []dtype.DType{dtype.Invalid, dtype.I32}
 	k.Counters = 2
@@ -129,7 +129,7 @@ func activations() *Case {
 		{"log1p", s.Log1p(s.Abs(v)), func(x float64) float64 { return math.Log1p(math.Abs(x)) }},
 	}
 	c := &Case{Arrays: [][]float64{x}, Want: [][]float64{nil}, Tolerance: 2e-6}
-	arrays := []kernel.Array{input("x", dtype.F32, n)}
+	arrays := []loop.Array{input("x", dtype.F32, n)}
 	var outs []expr
 	for _, f := range funcs {
 		arrays = append(arrays, output(f.name+"_x", dtype.F32, n))
@@ -161,7 +161,7 @@ func integers() *Case {
 		{"mixed", add(s.PopCount(x), s.Not(s.Max(x, i32(math.MinInt32)))), func(a, _ int32) int32 { return int32(bits.OnesCount32(uint32(a))) + ^a }},
 	}
 	c := &Case{Arrays: [][]float64{a, b}, Want: [][]float64{nil, nil}}
-	arrays := []kernel.Array{input("a", dtype.I32, n), input("b", dtype.I32, n)}
+	arrays := []loop.Array{input("a", dtype.I32, n), input("b", dtype.I32, n)}
 	var outs []expr
 	for _, f := range funcs {
 		arrays = append(arrays, output(f.name, dtype.I32, n))
@@ -204,7 +204,7 @@ func threefry() *Case {
 		x1 = s.Xor(s.Or(s.Shl(x1, u32(int64(r))), s.Shr(x1, u32(int64(32-r)))), x0)
 	}
 	return &Case{
-		Kernel: elementwise("threefry", n, []kernel.Array{output("y0", dtype.U32, n), output("y1", dtype.U32, n)}, 0, x0, x1),
+		Kernel: elementwise("threefry", n, []loop.Array{output("y0", dtype.U32, n), output("y1", dtype.U32, n)}, 0, x0, x1),
 		Arrays: [][]float64{zeros(n), zeros(n)},
 		Want:   [][]float64{w0, w1},
 	}
@@ -225,16 +225,16 @@ func booleans() *Case {
 	load := func(array int, at expr) expr { return s.LoadAt(array, dtype.Bool, at) }
 	next := s.Rem(add(iv("i"), i32(1)), i32(n))
 	return &Case{
-		Kernel: &kernel.Kernel{
+		Kernel: &loop.Kernel{
 			Name: "booleans",
-			Arrays: []kernel.Array{
+			Arrays: []loop.Array{
 				input("p", dtype.Bool, n), input("q", dtype.Bool, n), output("both", dtype.Bool, n), output("differ", dtype.Bool, n),
 				shared("all_q", dtype.Bool, n), private("mine", dtype.Bool, 2),
 			},
 			Workgroup: [3]int{n, 1, 1},
 			Groups:    [3]int{1, 1, 1},
 			Body: block{
-				let("i", kernel.LocalID(0, n)),
+				let("i", loop.LocalID(0, n)),
 				store(4, iv("i"), load(1, iv("i"))),
 				store(5, s.Rem(iv("i"), i32(2)), load(0, iv("i"))),
 				barrier(),
@@ -263,7 +263,7 @@ func conversions() *Case {
 		bitsOf[i] = float64(math.Float32bits(float32(x[i])))
 	}
 	asI, asU := s.Convert(v, dtype.I32), s.Convert(v, dtype.U32)
-	k := elementwise("conversions", n, []kernel.Array{
+	k := elementwise("conversions", n, []loop.Array{
 		input("x", dtype.F32, n), output("to_i32", dtype.I32, n), output("to_u32", dtype.U32, n),
 		output("back", dtype.F32, n), output("bits", dtype.U32, n),
 	}, 1, asI, asU, add(s.Convert(asI, dtype.F32), s.Convert(asU, dtype.F32)), s.Bitcast(v, dtype.U32))
@@ -282,7 +282,7 @@ func specials() *Case {
 	v := s.LoadAt(0, dtype.F32, iv("i"))
 	inf := f32(math.Inf(1))
 	pick := s.Select(s.Eq(iv("i"), i32(1)), f32(math.Inf(-1)), s.Select(s.Eq(iv("i"), i32(2)), f32(math.NaN()), inf))
-	k := elementwise("specials", n, []kernel.Array{
+	k := elementwise("specials", n, []loop.Array{
 		input("x", dtype.F32, n), output("picked", dtype.F32, n), output("masked", dtype.F32, n), output("smallest", dtype.F32, n),
 	}, 1, pick, s.MulZero(v, inf), s.Select(s.Gt(v, f32(0)), f32(math.MaxFloat32), f32(0x1p-126)))
 	return &Case{
@@ -309,15 +309,15 @@ func countedState() *Case {
 		}
 	}
 	old := s.LoadAt(1, dtype.I32, i32(1))
-	k := &kernel.Kernel{
+	k := &loop.Kernel{
 		Name:      "counted_state",
-		Arrays:    []kernel.Array{input("x", dtype.I32, n), atomic("state", dtype.I32, 2)},
+		Arrays:    []loop.Array{input("x", dtype.I32, n), atomic("state", dtype.I32, 2)},
 		Workgroup: [3]int{32, 1, 1},
 		Groups:    [3]int{2, 1, 1},
 		Body: block{
-			let("i", kernel.GlobalID(0, 32, 2)),
+			let("i", loop.GlobalID(0, 32, 2)),
 			when(s.And(s.Lt(old, i32(0)), s.Gt(s.LoadAt(0, dtype.I32, iv("i")), i32(50))),
-				&kernel.AtomicOp{Op: s.OpAdd, Array: 1, At: i32(0), Value: i32(1)}),
+				&loop.AtomicOp{Op: s.OpAdd, Array: 1, At: i32(0), Value: i32(1)}),
 		},
 	}
 	return &Case{Kernel: k, Arrays: [][]float64{x, {41, -1}}, Want: [][]float64{nil, {count, -1}}}
@@ -348,7 +348,7 @@ func wideFloats() *Case {
 		}},
 	}
 	c := &Case{Arrays: [][]float64{x}, Want: [][]float64{nil}, Tolerance: 1e-14}
-	arrays := []kernel.Array{input("x", dtype.F64, n)}
+	arrays := []loop.Array{input("x", dtype.F64, n)}
 	var outs []expr
 	for _, f := range funcs {
 		arrays = append(arrays, output(f.name, dtype.F64, n))
@@ -379,7 +379,7 @@ func wideIntegers() *Case {
 	h := mul(v, u64(6364136223846793005))
 	h = s.Xor(h, s.Shr(h, u64(33)))
 	return &Case{
-		Kernel: elementwise("wide_integers", n, []kernel.Array{
+		Kernel: elementwise("wide_integers", n, []loop.Array{
 			input("x", dtype.I64, n), output("mixed", dtype.U64, n), output("short_word", dtype.I32, n),
 		}, 1, s.Shr(h, u64(40)), s.Div(s.Convert(h, dtype.I32), i32(7))),
 		Arrays: [][]float64{x, zeros(n), zeros(n)},
@@ -405,17 +405,17 @@ func halfPrecision() *Case {
 	}
 	quad := mad(iv("i"), i32(4), i32(0))
 	body := block{
-		let("i", kernel.LocalID(0, n/4)),
-		&kernel.LoadVec{Names: names, Array: 0, At: iv("i")},
-		&kernel.StoreVec{Array: 1, At: iv("i"), Values: lines},
+		let("i", loop.LocalID(0, n/4)),
+		&loop.LoadVec{Names: names, Array: 0, At: iv("i")},
+		&loop.StoreVec{Array: 1, At: iv("i"), Values: lines},
 	}
 	for j, e := range lines {
 		body = append(body, store(2, add(quad, i32(j)), s.Div(s.Convert(e, dtype.F32), f32(3))))
 	}
 	return &Case{
-		Kernel: &kernel.Kernel{
+		Kernel: &loop.Kernel{
 			Name: "half_precision",
-			Arrays: []kernel.Array{
+			Arrays: []loop.Array{
 				vec4(input("x", dtype.F16, n)), vec4(output("line", dtype.F16, n)), output("wide", dtype.F32, n),
 			},
 			Workgroup: [3]int{n / 4, 1, 1},

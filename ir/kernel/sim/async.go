@@ -1,6 +1,6 @@
 package sim
 
-import "github.com/rlx-go/rlx/ir/kernel"
+import "github.com/rlx-go/rlx/ir/kernel/loop"
 
 // asyncState is what asynchronous work does to an element of shared memory.
 type asyncState struct {
@@ -30,17 +30,17 @@ const (
 
 // prepare gives arrays and variables that asynchronous work touches what is
 // needed to watch them.
-func (m *machine) prepare(body []kernel.Stmt) {
+func (m *machine) prepare(body []loop.Stmt) {
 	watch := func(i int) {
 		if a := m.arrays[i]; a.async == nil {
 			a.async = make([]asyncState, a.Len*a.Width)
 		}
 	}
-	kernel.Walk(body, func(s kernel.Stmt) {
+	loop.Walk(body, func(s loop.Stmt) {
 		switch s := s.(type) {
-		case *kernel.CopyAsync:
+		case *loop.CopyAsync:
 			watch(s.To)
-		case *kernel.Mma:
+		case *loop.Mma:
 			m.held = map[string]int{}
 			for _, t := range s.Terms {
 				if t.Left == nil {
@@ -97,7 +97,7 @@ func (m *machine) noteAsync(a *array, elem int, t int32, write bool) bool {
 
 // copyAsync takes the values at once: nobody may change them. They are put down
 // when the thread has waited.
-func (c *compiler) copyAsync(s *kernel.CopyAsync) {
+func (c *compiler) copyAsync(s *loop.CopyAsync) {
 	m, to, from := c.m, c.m.arrays[s.To], c.m.arrays[s.From]
 	toAt, fromAt, valid := c.expr(s.ToAt), c.expr(s.FromAt), column{}
 	if s.Valid != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
 	"github.com/rlx-go/rlx/ir/kernel/kerneltest"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/kernel/sim"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -44,41 +44,41 @@ func TestAsynchronousFaultsAreFound(t *testing.T) {
 	}{
 		{"copies that nobody waits for", func(p *kerneltest.Product) { p.Wait = nil }, sim.Unfinished, "left_tile"},
 		{"copies outside any group", func(p *kerneltest.Product) { p.Copies = p.Copies[:len(p.Copies)-1] }, sim.Unfinished, "left_tile"},
-		{"a wait for all groups but the one needed", func(p *kerneltest.Product) { p.Wait = []kernel.Stmt{&kernel.CopyWait{Pending: 1}} }, sim.Unfinished, "left_tile"},
-		{"what a copy brings read by its thread before the wait", func(p *kerneltest.Product) { p.Wait = append([]kernel.Stmt{touch}, p.Wait...) }, sim.Unfinished, "left_tile"},
+		{"a wait for all groups but the one needed", func(p *kerneltest.Product) { p.Wait = []loop.Stmt{&loop.CopyWait{Pending: 1}} }, sim.Unfinished, "left_tile"},
+		{"what a copy brings read by its thread before the wait", func(p *kerneltest.Product) { p.Wait = append([]loop.Stmt{touch}, p.Wait...) }, sim.Unfinished, "left_tile"},
 		{"a copy to where another is under way", func(p *kerneltest.Product) { p.Copies = append(p.Copies[:1:1], p.Copies...) }, sim.Unfinished, "left_tile"},
 		{"no fence", func(p *kerneltest.Product) { p.Fence = nil }, sim.Unfenced, "left_tile"},
 		{"a fence before the wait", func(p *kerneltest.Product) { p.Wait, p.Fence = p.Fence, p.Wait }, sim.Unfenced, "left_tile"},
 		{"no barrier", func(p *kerneltest.Product) { p.Meet = nil }, sim.Race, "left_tile"},
 		{"sums used while the multiply-adds are under way", func(p *kerneltest.Product) { p.Done = nil }, sim.Unfinished, "sum0"},
-		{"sums used that the wait does not name", func(p *kerneltest.Product) { p.Done = []kernel.Stmt{&kernel.MmaWait{}} }, sim.Unfinished, "sum0"},
+		{"sums used that the wait does not name", func(p *kerneltest.Product) { p.Done = []loop.Stmt{&loop.MmaWait{}} }, sim.Unfinished, "sum0"},
 		{"sums changed while the multiply-adds are under way", func(p *kerneltest.Product) {
-			p.Done = append([]kernel.Stmt{&kernel.Assign{Name: "sum1", Value: f32(0)}}, p.Done...)
+			p.Done = append([]loop.Stmt{&loop.Assign{Name: "sum1", Value: f32(0)}}, p.Done...)
 		}, sim.Unfinished, "sum1"},
 		{"an operand overwritten while it is read", func(p *kerneltest.Product) {
-			p.Multiply = append(p.Multiply, store(kerneltest.LeftTile, kernel.LocalID(0, kernel.WarpGroup), f32(0)))
+			p.Multiply = append(p.Multiply, store(kerneltest.LeftTile, loop.LocalID(0, loop.WarpGroup), f32(0)))
 		}, sim.Unfinished, "left_tile"},
 		{"an operand overwritten before others have waited", func(p *kerneltest.Product) {
-			p.Store = []kernel.Stmt{store(kerneltest.LeftTile, kernel.LocalID(0, kernel.WarpGroup), f32(0))}
+			p.Store = []loop.Stmt{store(kerneltest.LeftTile, loop.LocalID(0, loop.WarpGroup), f32(0))}
 		}, sim.Race, "left_tile"},
 		{"a copy to an operand while it is read", func(p *kerneltest.Product) { p.Multiply = append(p.Multiply, p.Copies[0]) }, sim.Unfinished, "left_tile"},
 		{"multiply-adds under way at the end", func(p *kerneltest.Product) { p.Done, p.Store = nil, nil }, sim.Unfinished, "sum0"},
 		{"copies under way at the end", func(p *kerneltest.Product) {
-			p.Store = append([]kernel.Stmt{barrier}, append(p.Copies[:1:1], p.Store...)...)
+			p.Store = append([]loop.Stmt{barrier}, append(p.Copies[:1:1], p.Store...)...)
 		}, sim.Unfinished, "left_tile"},
 		{"a copy to an odd address", func(p *kerneltest.Product) {
-			c := *p.Copies[0].(*kernel.CopyAsync)
+			c := *p.Copies[0].(*loop.CopyAsync)
 			c.ToAt = scalar.Add(c.ToAt, i32(1))
-			p.Copies = append([]kernel.Stmt{&c}, p.Copies[1:]...)
+			p.Copies = append([]loop.Stmt{&c}, p.Copies[1:]...)
 		}, sim.Misaligned, "left_tile"},
 		{"a tile at an odd address", func(p *kerneltest.Product) {
-			p.Multiply[0].(*kernel.Mma).Terms[0].B.At = i32(32)
+			p.Multiply[0].(*loop.Mma).Terms[0].B.At = i32(32)
 		}, sim.Misaligned, "right_tile"},
 		{"a tile that the threads place differently", func(p *kerneltest.Product) {
-			p.Multiply[0].(*kernel.Mma).Terms[0].B.At = scalar.Mul(kernel.LocalID(0, kernel.WarpGroup), i32(0x100))
+			p.Multiply[0].(*loop.Mma).Terms[0].B.At = scalar.Mul(loop.LocalID(0, loop.WarpGroup), i32(0x100))
 		}, sim.Misaligned, "right_tile"},
 		{"a tile past the end", func(p *kerneltest.Product) {
-			p.Multiply[0].(*kernel.Mma).Terms[0].B.At = i32(0x100)
+			p.Multiply[0].(*loop.Mma).Terms[0].B.At = i32(0x100)
 		}, sim.OutOfBounds, "right_tile"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -100,11 +100,11 @@ func TestAsynchronousFaultsAreFound(t *testing.T) {
 func TestRegistersAreFreeOnceNamed(t *testing.T) {
 	for _, named := range []bool{false, true} {
 		p := kerneltest.NewProduct(dtype.F32, 8, false, true)
-		wait := p.Done[0].(*kernel.MmaWait)
+		wait := p.Done[0].(*loop.MmaWait)
 		if named {
 			wait.Names = append(wait.Names, "left0_0")
 		}
-		p.Done = append(p.Done, &kernel.Assign{Name: "left0_0", Value: f32(1)})
+		p.Done = append(p.Done, &loop.Assign{Name: "left0_0", Value: f32(1)})
 		err := simulate(p)
 		if (err == nil) != named {
 			t.Errorf("named %t: error %v", named, err)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/kernel/sim"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -12,16 +12,16 @@ import (
 // Each thread passes its number to its neighbour through workgroup memory, but
 // the barrier between is missing.
 func ExampleRun() {
-	thread := kernel.LocalID(0, 8)
+	thread := loop.LocalID(0, 8)
 	neighbour := scalar.Rem(scalar.Add(thread, scalar.ConstI(dtype.I32, 1)), scalar.ConstI(dtype.I32, 8))
-	k := &kernel.Kernel{
+	k := &loop.Kernel{
 		Name:      "pass_on",
-		Arrays:    []kernel.Array{{Name: "tile", DType: dtype.I32, Width: 1, Len: 8, Space: kernel.Shared}},
+		Arrays:    []loop.Array{{Name: "tile", DType: dtype.I32, Width: 1, Len: 8, Space: loop.Shared}},
 		Workgroup: [3]int{8, 1, 1},
 		Groups:    [3]int{1, 1, 1},
-		Body: []kernel.Stmt{
-			&kernel.Store{Array: 0, At: thread, Value: thread},
-			&kernel.Let{Name: "got", Value: scalar.LoadAt(0, dtype.I32, neighbour)},
+		Body: []loop.Stmt{
+			&loop.Store{Array: 0, At: thread, Value: thread},
+			&loop.Let{Name: "got", Value: scalar.LoadAt(0, dtype.I32, neighbour)},
 		},
 	}
 	fmt.Println(sim.Run(k, sim.Launch{}, sim.Options{}))

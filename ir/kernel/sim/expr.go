@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -57,7 +57,7 @@ func (c *compiler) constant(e scalar.Expr) column {
 }
 
 func (c *compiler) variable(e scalar.Expr) column {
-	if kind, _ := kernel.BuiltinOf(e.Name); kind != kernel.NoBuiltin {
+	if kind, _ := loop.BuiltinOf(e.Name); kind != loop.NoBuiltin {
 		col, ok := c.m.builtin[e.Name]
 		if !ok {
 			col = newColumn(e.Type, c.m.threads)

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
 	"github.com/rlx-go/rlx/ir/kernel/kerneltest"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/kernel/sim"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -23,21 +23,21 @@ const (
 
 const threads, groups = 8, 2
 
-func planted(body ...kernel.Stmt) *kernel.Kernel {
-	array := func(name string, t dtype.DType, width int, space kernel.Space, access kernel.Access) kernel.Array {
-		return kernel.Array{Name: name, DType: t, Width: width, Len: 8 / width, Space: space, Access: access}
+func planted(body ...loop.Stmt) *loop.Kernel {
+	array := func(name string, t dtype.DType, width int, space loop.Space, access loop.Access) loop.Array {
+		return loop.Array{Name: name, DType: t, Width: width, Len: 8 / width, Space: space, Access: access}
 	}
-	return &kernel.Kernel{
+	return &loop.Kernel{
 		Name:      "planted",
 		Workgroup: [3]int{threads, 1, 1},
 		Groups:    [3]int{groups, 1, 1},
-		Arrays: []kernel.Array{
-			in:    array("in", dtype.F32, 1, kernel.Storage, kernel.Read),
-			out:   array("out", dtype.F32, 1, kernel.Storage, kernel.ReadWrite),
-			vec:   array("vec", dtype.F32, 4, kernel.Storage, kernel.ReadWrite),
-			count: array("count", dtype.I32, 1, kernel.Storage, kernel.Atomic),
-			tile:  array("tile", dtype.F32, 1, kernel.Shared, kernel.Read),
-			own:   array("own", dtype.F32, 1, kernel.Private, kernel.Read),
+		Arrays: []loop.Array{
+			in:    array("in", dtype.F32, 1, loop.Storage, loop.Read),
+			out:   array("out", dtype.F32, 1, loop.Storage, loop.ReadWrite),
+			vec:   array("vec", dtype.F32, 4, loop.Storage, loop.ReadWrite),
+			count: array("count", dtype.I32, 1, loop.Storage, loop.Atomic),
+			tile:  array("tile", dtype.F32, 1, loop.Shared, loop.Read),
+			own:   array("own", dtype.F32, 1, loop.Private, loop.Read),
 		},
 		Body: body,
 	}
@@ -62,37 +62,37 @@ func f32(x float64) scalar.Expr { return scalar.ConstF(dtype.F32, x) }
 
 func load(array int, at scalar.Expr) scalar.Expr { return scalar.LoadAt(array, dtype.F32, at) }
 
-func store(array int, at, value scalar.Expr) kernel.Stmt {
-	return &kernel.Store{Array: array, At: at, Value: value}
+func store(array int, at, value scalar.Expr) loop.Stmt {
+	return &loop.Store{Array: array, At: at, Value: value}
 }
 
-func let(name string, e scalar.Expr) kernel.Stmt { return &kernel.Let{Name: name, Value: e} }
+func let(name string, e scalar.Expr) loop.Stmt { return &loop.Let{Name: name, Value: e} }
 
-func when(cond scalar.Expr, then ...kernel.Stmt) kernel.Stmt {
-	return &kernel.If{Cond: cond, Then: then}
+func when(cond scalar.Expr, then ...loop.Stmt) loop.Stmt {
+	return &loop.If{Cond: cond, Then: then}
 }
 
 var (
-	local   = kernel.LocalID(0, threads)
-	group   = kernel.GroupID(0, groups)
-	global  = kernel.GlobalID(0, threads, groups)
+	local   = loop.LocalID(0, threads)
+	group   = loop.GroupID(0, groups)
+	global  = loop.GlobalID(0, threads, groups)
 	next    = scalar.Rem(scalar.Add(local, i32(1)), i32(threads))
-	barrier = &kernel.Barrier{}
+	barrier = &loop.Barrier{}
 	first   = scalar.Eq(group, i32(0))
 )
 
-func loadVec(at scalar.Expr) kernel.Stmt {
-	return &kernel.LoadVec{Names: []string{"a", "b", "c", "d"}, Array: vec, At: at}
+func loadVec(at scalar.Expr) loop.Stmt {
+	return &loop.LoadVec{Names: []string{"a", "b", "c", "d"}, Array: vec, At: at}
 }
 
-func storeVec(at scalar.Expr) kernel.Stmt {
-	return &kernel.StoreVec{Array: vec, At: at, Values: []scalar.Expr{f32(1), f32(2), f32(3), f32(4)}}
+func storeVec(at scalar.Expr) loop.Stmt {
+	return &loop.StoreVec{Array: vec, At: at, Values: []scalar.Expr{f32(1), f32(2), f32(3), f32(4)}}
 }
 
 func TestPlantedFaultsAreFound(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		k    *kernel.Kernel
+		k    *loop.Kernel
 		want sim.Fault // Kernel and, where nil matters, Other are filled in below
 	}{
 		{
@@ -128,7 +128,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 			sim.Fault{Kind: sim.OutOfBounds, Thread: 3, Array: "own", Index: 8, Stmt: "store own"},
 		},
 		{
-			"an atomic past the end", planted(&kernel.AtomicOp{Op: scalar.OpAdd, Array: count, At: global, Value: i32(1)}),
+			"an atomic past the end", planted(&loop.AtomicOp{Op: scalar.OpAdd, Array: count, At: global, Value: i32(1)}),
 			sim.Fault{Kind: sim.OutOfBounds, Group: [3]int{1, 0, 0}, Array: "count", Index: 8, Stmt: "atomic count"},
 		},
 
@@ -153,7 +153,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		{
 			"a race from one turn of a loop to the next", planted(
 				store(tile, local, f32(0)),
-				&kernel.For{Var: "k", Start: i32(0), End: i32(2), Step: i32(1), Body: []kernel.Stmt{
+				&loop.For{Var: "k", Start: i32(0), End: i32(2), Step: i32(1), Body: []loop.Stmt{
 					barrier, let("x", load(tile, next)), when(scalar.Ge(scalar.FreeVar("k", dtype.I32), i32(1)), store(tile, local, f32(1))),
 				}}),
 			sim.Fault{Kind: sim.Race, Thread: 0, Array: "tile", Index: 0, Other: 7, Stmt: "for k > if > store tile"},
@@ -225,13 +225,13 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 func TestInnocentKernelsAreNotAccused(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		k    *kernel.Kernel
+		k    *loop.Kernel
 	}{
 		{"exchange over a barrier", planted(store(tile, local, f32(0)), barrier, let("x", load(tile, next)), barrier, store(tile, local, f32(1)))},
 		{"exchange in storage over a barrier", planted(when(first, store(out, local, f32(0))), barrier, when(first, let("x", load(out, next))))},
 		{"own elements again and again", planted(when(first, store(out, local, f32(0)), store(out, local, load(out, local))))},
 		{"all read one element", planted(let("x", load(in, i32(3))))},
-		{"all add to one element", planted(&kernel.AtomicOp{Op: scalar.OpAdd, Array: count, At: i32(0), Value: i32(1)})},
+		{"all add to one element", planted(&loop.AtomicOp{Op: scalar.OpAdd, Array: count, At: i32(0), Value: i32(1)})},
 	} {
 		if err := sim.Run(c.k, sim.Launch{Arrays: bindings()}, sim.Options{}); err != nil {
 			t.Errorf("%s: %v", c.name, err)
@@ -246,7 +246,7 @@ func TestEveryMissingBarrierIsFound(t *testing.T) {
 		}
 		for i, n := 0, len(barriers(c.Kernel)); i < n; i++ {
 			fresh := kernelNamed(c.Kernel.Name)
-			*barriers(fresh.Kernel)[i] = &kernel.If{Cond: scalar.ConstBool(false)}
+			*barriers(fresh.Kernel)[i] = &loop.If{Cond: scalar.ConstBool(false)}
 			err := sim.Run(fresh.Kernel, launch(fresh), sim.Options{})
 			var f *sim.Fault
 			if !errors.As(err, &f) || f.Kind != sim.Race {
@@ -266,17 +266,17 @@ func kernelNamed(name string) *kerneltest.Case {
 }
 
 // barriers returns the places of the barriers of a kernel.
-func barriers(k *kernel.Kernel) []*kernel.Stmt {
-	var out []*kernel.Stmt
-	var walk func(body []kernel.Stmt)
-	walk = func(body []kernel.Stmt) {
+func barriers(k *loop.Kernel) []*loop.Stmt {
+	var out []*loop.Stmt
+	var walk func(body []loop.Stmt)
+	walk = func(body []loop.Stmt) {
 		for i, s := range body {
 			switch s := s.(type) {
-			case *kernel.Barrier:
+			case *loop.Barrier:
 				out = append(out, &body[i])
-			case *kernel.For:
+			case *loop.For:
 				walk(s.Body)
-			case *kernel.If:
+			case *loop.If:
 				walk(s.Then)
 				walk(s.Else)
 			}

@@ -4,33 +4,33 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// kernel.Check refuses barriers under conditions that vary; these kernels go
+// loop.Check refuses barriers under conditions that vary; these kernels go
 // past it, as one would through which it lets a barrier slip.
 func TestDivergentBarriersAreFound(t *testing.T) {
-	local := kernel.LocalID(0, 8)
+	local := loop.LocalID(0, 8)
 	i32 := func(x int64) scalar.Expr { return scalar.ConstI(dtype.I32, x) }
-	barrier := []kernel.Stmt{&kernel.Barrier{}}
+	barrier := []loop.Stmt{&loop.Barrier{}}
 	half := scalar.Lt(local, i32(4))
 	for _, c := range []struct {
 		name   string
-		s      kernel.Stmt
+		s      loop.Stmt
 		thread int
 	}{
-		{"a barrier for some", &kernel.If{Cond: half, Then: barrier}, 4},
-		{"two barriers, each for some", &kernel.If{Cond: half, Then: barrier, Else: barrier}, 4},
-		{"a barrier that the first threads leave out", &kernel.If{Cond: half, Else: barrier}, 0},
-		{"a loop that threads leave one by one", &kernel.For{Var: "k", Start: local, End: i32(9), Step: i32(1), Body: barrier}, 7},
-		{"a subgroup operation for some", &kernel.If{Cond: half, Then: []kernel.Stmt{
-			&kernel.Subgroup{Op: scalar.OpAdd, Name: "x", Value: local},
+		{"a barrier for some", &loop.If{Cond: half, Then: barrier}, 4},
+		{"two barriers, each for some", &loop.If{Cond: half, Then: barrier, Else: barrier}, 4},
+		{"a barrier that the first threads leave out", &loop.If{Cond: half, Else: barrier}, 0},
+		{"a loop that threads leave one by one", &loop.For{Var: "k", Start: local, End: i32(9), Step: i32(1), Body: barrier}, 7},
+		{"a subgroup operation for some", &loop.If{Cond: half, Then: []loop.Stmt{
+			&loop.Subgroup{Op: scalar.OpAdd, Name: "x", Value: local},
 		}}, 4},
 	} {
-		k := &kernel.Kernel{Name: "divergent", Workgroup: [3]int{8, 1, 1}, Groups: [3]int{1, 1, 1}, Subgroup: [2]int{4, 8}, Body: []kernel.Stmt{c.s}}
-		if kernel.Check(k) == nil {
-			t.Errorf("%s: kernel.Check lets it pass", c.name)
+		k := &loop.Kernel{Name: "divergent", Workgroup: [3]int{8, 1, 1}, Groups: [3]int{1, 1, 1}, Subgroup: [2]int{4, 8}, Body: []loop.Stmt{c.s}}
+		if loop.Check(k) == nil {
+			t.Errorf("%s: loop.Check lets it pass", c.name)
 		}
 		p := &Program{}
 		comp := newCompiler(k)

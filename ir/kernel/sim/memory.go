@@ -5,13 +5,13 @@ import (
 	"math"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // array is the memory behind one array of the kernel.
 type array struct {
-	kernel.Array
+	loop.Array
 	size int // bytes an element takes in storage
 
 	// Storage lies in the bound window.
@@ -44,14 +44,14 @@ type cell struct {
 // several stands for more than one thread or workgroup.
 const several = -1
 
-func newArray(a kernel.Array, threads int) *array {
-	m := &array{Array: a, size: kernel.DeviceSize(a.DType), unit: 1}
+func newArray(a loop.Array, threads int) *array {
+	m := &array{Array: a, size: loop.DeviceSize(a.DType), unit: 1}
 	n := a.Len * a.Width
 	switch a.Space {
-	case kernel.Shared:
+	case loop.Shared:
 		m.own = newColumn(a.DType, n)
 		m.cells = make([]cell, n)
-	case kernel.Private:
+	case loop.Private:
 		m.own = newColumn(a.DType, n*threads)
 		m.filled = make([]uint32, n*threads)
 		m.perLane = n
@@ -64,7 +64,7 @@ func newArray(a kernel.Array, threads int) *array {
 func (m *machine) bindStorage(windows []Binding) error {
 	var storage []*array
 	for _, a := range m.arrays {
-		if a.Space == kernel.Storage {
+		if a.Space == loop.Storage {
 			storage = append(storage, a)
 		}
 	}
@@ -85,14 +85,14 @@ func (m *machine) bindStorage(windows []Binding) error {
 		if u, ok := units[id]; !ok || a.size < u {
 			units[id] = a.size
 		}
-		written[id] = written[id] || a.Access == kernel.ReadWrite
+		written[id] = written[id] || a.Access == loop.ReadWrite
 		a.data, a.offset = w.Buffer[w.Offset:w.Offset+w.Bytes], w.Offset
 	}
 	cells := map[*byte][]cell{}
 	for i, a := range storage {
 		id := &windows[i].Buffer[0]
 		a.cells = nil
-		if a.Access == kernel.Atomic || !written[id] {
+		if a.Access == loop.Atomic || !written[id] {
 			continue
 		}
 		if cells[id] == nil {
@@ -115,7 +115,7 @@ func (m *machine) index(a *array, at int64, t int32) (elem int, ok bool) {
 
 // noteRead records that thread t reads an element and reports whether it may.
 func (m *machine) noteRead(a *array, elem int, t int32) bool {
-	if c := m.opts.Counts; c != nil && a.Space == kernel.Storage {
+	if c := m.opts.Counts; c != nil && a.Space == loop.Storage {
 		c.Read += a.size
 	}
 	if a.filled != nil && a.filled[elem+int(t)*a.perLane] != m.first {
@@ -132,13 +132,13 @@ func (m *machine) noteRead(a *array, elem int, t int32) bool {
 	for i := start; i < start+a.unit; i++ {
 		c := &a.cells[i]
 		switch {
-		case a.Space == kernel.Shared && c.writeEpoch < m.first:
+		case a.Space == loop.Shared && c.writeEpoch < m.first:
 			m.fail(Uninitialised, t, a.Name, elem, 0)
 			return false
 		case c.writeEpoch == m.epoch && c.writer != t:
 			m.fail(Race, t, a.Name, elem, int(c.writer))
 			return false
-		case a.Space == kernel.Storage && c.writeGroup != 0 && c.writeGroup != m.group:
+		case a.Space == loop.Storage && c.writeGroup != 0 && c.writeGroup != m.group:
 			m.fail(GroupRace, t, a.Name, elem, int(c.writeGroup)-1)
 			return false
 		}
@@ -160,7 +160,7 @@ func (m *machine) noteRead(a *array, elem int, t int32) bool {
 
 // noteWrite records that thread t writes an element and reports whether it may.
 func (m *machine) noteWrite(a *array, elem int, t int32) bool {
-	if c := m.opts.Counts; c != nil && a.Space == kernel.Storage {
+	if c := m.opts.Counts; c != nil && a.Space == loop.Storage {
 		c.Written += a.size
 	}
 	if a.filled != nil {
@@ -182,10 +182,10 @@ func (m *machine) noteWrite(a *array, elem int, t int32) bool {
 		case c.readEpoch == m.epoch && c.reader != t:
 			m.fail(Race, t, a.Name, elem, int(c.reader))
 			return false
-		case a.Space == kernel.Storage && c.writeGroup != 0 && c.writeGroup != m.group:
+		case a.Space == loop.Storage && c.writeGroup != 0 && c.writeGroup != m.group:
 			m.fail(GroupRace, t, a.Name, elem, int(c.writeGroup)-1)
 			return false
-		case a.Space == kernel.Storage && c.readGroup != 0 && c.readGroup != m.group:
+		case a.Space == loop.Storage && c.readGroup != 0 && c.readGroup != m.group:
 			m.fail(GroupRace, t, a.Name, elem, max(int(c.readGroup)-1, several))
 			return false
 		}
@@ -196,7 +196,7 @@ func (m *machine) noteWrite(a *array, elem int, t int32) bool {
 
 // get moves an element to the value of thread t in a column.
 func (a *array) get(elem int, t int32, out column) {
-	if a.Space != kernel.Storage {
+	if a.Space != loop.Storage {
 		elem += int(t) * a.perLane
 		if out.f != nil {
 			out.f[t] = a.own.f[elem]
@@ -220,7 +220,7 @@ func (a *array) get(elem int, t int32, out column) {
 
 // put is the inverse of get.
 func (a *array) put(elem int, t int32, from column) {
-	if a.Space != kernel.Storage {
+	if a.Space != loop.Storage {
 		elem += int(t) * a.perLane
 		if from.f != nil {
 			a.own.f[elem] = from.f[t]

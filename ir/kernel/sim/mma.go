@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -30,7 +30,7 @@ func (c *compiler) free(name string) {
 
 // mma computes the products at once, since nobody may touch what they read or
 // what they add to before it is waited for.
-func (c *compiler) mma(s *kernel.Mma) {
+func (c *compiler) mma(s *loop.Mma) {
 	m := c.m
 	run := make([]func(group int) []place, len(s.Terms))
 	var names []string
@@ -43,7 +43,7 @@ func (c *compiler) mma(s *kernel.Mma) {
 			return
 		}
 		b := batch{names: names}
-		for group := 0; group < m.threads/kernel.WarpGroup; group++ {
+		for group := 0; group < m.threads/loop.WarpGroup; group++ {
 			for _, f := range run {
 				if b.reads = append(b.reads, f(group)...); m.fault != nil {
 					return
@@ -60,7 +60,7 @@ func (c *compiler) mma(s *kernel.Mma) {
 	})
 }
 
-func (c *compiler) mmaWait(s *kernel.MmaWait) {
+func (c *compiler) mmaWait(s *loop.MmaWait) {
 	m := c.m
 	c.add(func(active []int32) {
 		if !m.together(active) {
@@ -95,7 +95,7 @@ func (m *machine) finish(pending int) {
 
 // term returns what computes one multiply-add of a warp group and tells what it
 // read.
-func (c *compiler) term(a kernel.Atom, t kernel.MmaTerm) func(group int) []place {
+func (c *compiler) term(a loop.Atom, t loop.MmaTerm) func(group int) []place {
 	m := c.m
 	sums := make([]column, len(t.Sums))
 	for i, name := range t.Sums {
@@ -108,17 +108,17 @@ func (c *compiler) term(a kernel.Atom, t kernel.MmaTerm) func(group int) []place
 	b := c.tile(a, t.B, a.N)
 	var tile func(thread int32, out []float64) []place
 	if t.Left == nil {
-		tile = c.tile(a, t.A, kernel.AtomRows)
+		tile = c.tile(a, t.A, loop.AtomRows)
 	}
 	rows, columns := origins(a)
-	x, y := make([]float64, kernel.AtomRows*a.K()), make([]float64, a.N*a.K())
+	x, y := make([]float64, loop.AtomRows*a.K()), make([]float64, a.N*a.K())
 	return func(group int) []place {
-		first := int32(group * kernel.WarpGroup)
+		first := int32(group * loop.WarpGroup)
 		var read []place
 		if tile != nil {
 			read = tile(first, x)
 		} else {
-			for thread := range int32(kernel.WarpGroup) {
+			for thread := range int32(loop.WarpGroup) {
 				for i, col := range left {
 					row, k := a.Left(i)
 					x[(rows[thread]+row)*a.K()+columns[thread]+k] = multiplied(a.Operand, col.f[first+thread])
@@ -128,7 +128,7 @@ func (c *compiler) term(a kernel.Atom, t kernel.MmaTerm) func(group int) []place
 		if read = append(read, b(first, y)...); m.fault != nil {
 			return nil
 		}
-		for thread := range int32(kernel.WarpGroup) {
+		for thread := range int32(loop.WarpGroup) {
 			for i, col := range sums {
 				row, column := a.Sum(i)
 				at := &col.f[first+thread]
@@ -140,7 +140,7 @@ func (c *compiler) term(a kernel.Atom, t kernel.MmaTerm) func(group int) []place
 }
 
 // origins are those of the threads of a warp group.
-func origins(a kernel.Atom) (rows, columns [kernel.WarpGroup]int) {
+func origins(a loop.Atom) (rows, columns [loop.WarpGroup]int) {
 	s := scalar.NewSimplifier()
 	for t := range rows {
 		row, column := a.Origin(scalar.ConstI(dtype.I32, int64(t)))
@@ -170,12 +170,12 @@ func multiplied(t dtype.DType, x float64) float64 {
 
 // tile returns what reads an operand from shared memory, for the warp group of a
 // first thread: the elements at each free position, k by k.
-func (c *compiler) tile(a kernel.Atom, t kernel.Tile, free int) func(first int32, out []float64) []place {
+func (c *compiler) tile(a loop.Atom, t loop.Tile, free int) func(first int32, out []float64) []place {
 	m, array, at := c.m, c.m.arrays[t.Array], c.expr(t.At)
 	return func(first int32, out []float64) []place {
 		base := int(at.i[first])
-		for thread := first; thread < first+kernel.WarpGroup; thread++ {
-			if base*array.size%kernel.MmaBytes != 0 || int(at.i[thread]) != base {
+		for thread := first; thread < first+loop.WarpGroup; thread++ {
+			if base*array.size%loop.MmaBytes != 0 || int(at.i[thread]) != base {
 				m.fail(Misaligned, thread, array.Name, int(at.i[thread]), 0)
 				return nil
 			}

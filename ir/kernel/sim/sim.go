@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -124,9 +124,9 @@ type LaunchError struct {
 func (e *LaunchError) Error() string { return "kernel " + e.Kernel + ": " + e.Reason }
 
 // Run simulates one dispatch and leaves its results in the bound buffers. The
-// error is a *kernel.CheckError for a kernel that breaks a rule of the loop IR,
+// error is a *loop.CheckError for a kernel that breaks a rule of the loop IR,
 // a *LaunchError for a launch that does not fit it, or a *Fault.
-func Run(k *kernel.Kernel, l Launch, o Options) error {
+func Run(k *loop.Kernel, l Launch, o Options) error {
 	p, err := Compile(k)
 	if err != nil {
 		return err
@@ -141,10 +141,10 @@ type Program struct {
 	body step
 }
 
-// Compile prepares a kernel. The error is a *kernel.CheckError or, for complex
+// Compile prepares a kernel. The error is a *loop.CheckError or, for complex
 // numbers, a *LaunchError.
-func Compile(k *kernel.Kernel) (*Program, error) {
-	if err := kernel.Check(k); err != nil {
+func Compile(k *loop.Kernel) (*Program, error) {
+	if err := loop.Check(k); err != nil {
 		return nil, err
 	}
 	c := newCompiler(k)
@@ -194,7 +194,7 @@ type column struct {
 
 // machine is the state of the workgroup that runs.
 type machine struct {
-	k       *kernel.Kernel
+	k       *loop.Kernel
 	threads int
 	all     []int32 // every thread
 	arrays  []*array
@@ -233,11 +233,11 @@ func (m *machine) bind(l Launch, o Options) error {
 			len(l.Scalars), len(l.Counters), len(m.k.Scalars), m.k.Counters)
 	}
 	for name, c := range m.builtin {
-		kind, i := kernel.BuiltinOf(name)
+		kind, i := loop.BuiltinOf(name)
 		switch kind {
-		case kernel.BuiltinScalar:
+		case loop.BuiltinScalar:
 			c.fill(l.Scalars[i])
-		case kernel.BuiltinCounter:
+		case loop.BuiltinCounter:
 			c.fill(scalar.Value{I: int64(l.Counters[i])})
 		default:
 			for t := range m.threads {
@@ -250,14 +250,14 @@ func (m *machine) bind(l Launch, o Options) error {
 
 // position returns the value of a built-in variable of thread t that does not
 // depend on the workgroup.
-func (m *machine) position(kind kernel.Builtin, axis, t int) int64 {
+func (m *machine) position(kind loop.Builtin, axis, t int) int64 {
 	size := m.k.Workgroup
 	switch kind {
-	case kernel.BuiltinLocalID:
+	case loop.BuiltinLocalID:
 		return int64([3]int{t % size[0], t / size[0] % size[1], t / size[0] / size[1]}[axis])
-	case kernel.BuiltinLane:
+	case loop.BuiltinLane:
 		return int64(t % m.lanes)
-	case kernel.BuiltinSubgroupSize:
+	case loop.BuiltinSubgroupSize:
 		return int64(m.lanes)
 	}
 	return int64(t)
@@ -271,7 +271,7 @@ func (m *machine) start(group int) {
 	m.forget()
 	id := m.groupID()
 	for name, c := range m.builtin {
-		if kind, axis := kernel.BuiltinOf(name); kind == kernel.BuiltinGroupID {
+		if kind, axis := loop.BuiltinOf(name); kind == loop.BuiltinGroupID {
 			c.fill(scalar.Value{I: int64(id[axis])})
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
 	"github.com/rlx-go/rlx/ir/kernel/kerneltest"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/kernel/sim"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -48,14 +48,14 @@ func TestSubgroupsOfEverySize(t *testing.T) {
 	sizes := [2]int{4, 128}
 	for lanes := sizes[0]; lanes <= sizes[1]; lanes *= 2 {
 		t.Run(strconv.Itoa(lanes), func(t *testing.T) {
-			li := kernel.LocalIndex(128)
-			k := &kernel.Kernel{
+			li := loop.LocalIndex(128)
+			k := &loop.Kernel{
 				Name: "sums", Workgroup: [3]int{128, 1, 1}, Groups: [3]int{1, 1, 1}, Subgroup: sizes,
-				Arrays: []kernel.Array{{Name: "y", DType: dtype.I32, Width: 1, Len: 256, Access: kernel.ReadWrite}},
-				Body: []kernel.Stmt{
-					&kernel.Subgroup{Op: scalar.OpAdd, Name: "sum", Value: li},
+				Arrays: []loop.Array{{Name: "y", DType: dtype.I32, Width: 1, Len: 256, Access: loop.ReadWrite}},
+				Body: []loop.Stmt{
+					&loop.Subgroup{Op: scalar.OpAdd, Name: "sum", Value: li},
 					store(0, li, scalar.FreeVar("sum", dtype.I32)),
-					store(0, scalar.Add(li, i32(128)), scalar.Sub(kernel.Lane(sizes), kernel.SubgroupSize(sizes))),
+					store(0, scalar.Add(li, i32(128)), scalar.Sub(loop.Lane(sizes), loop.SubgroupSize(sizes))),
 				},
 			}
 			b := sim.Binding{Buffer: make([]byte, 1024), Bytes: 1024}
@@ -78,11 +78,11 @@ func TestSubgroupsOfEverySize(t *testing.T) {
 
 func TestSampleRunsFirstLastAndSomeBetween(t *testing.T) {
 	const n = 100
-	k := &kernel.Kernel{
+	k := &loop.Kernel{
 		Name: "mark", Workgroup: [3]int{1, 1, 1}, Groups: [3]int{10, 10, 1},
-		Arrays: []kernel.Array{{Name: "y", DType: dtype.F32, Width: 1, Len: n, Access: kernel.ReadWrite}},
-		Body: []kernel.Stmt{
-			store(0, scalar.Add(scalar.Mul(kernel.GroupID(1, 10), i32(10)), kernel.GroupID(0, 10)), f32(1)),
+		Arrays: []loop.Array{{Name: "y", DType: dtype.F32, Width: 1, Len: n, Access: loop.ReadWrite}},
+		Body: []loop.Stmt{
+			store(0, scalar.Add(scalar.Mul(loop.GroupID(1, 10), i32(10)), loop.GroupID(0, 10)), f32(1)),
 		},
 	}
 	b := sim.Binding{Buffer: make([]byte, 4*n), Bytes: 4 * n}

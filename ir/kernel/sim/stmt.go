@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -29,7 +29,7 @@ type constant struct {
 	bits uint64
 }
 
-func newCompiler(k *kernel.Kernel) *compiler {
+func newCompiler(k *loop.Kernel) *compiler {
 	m := &machine{k: k, threads: k.Threads(), builtin: map[string]column{}}
 	for t := range m.threads {
 		m.all = append(m.all, int32(t))
@@ -45,7 +45,7 @@ func newCompiler(k *kernel.Kernel) *compiler {
 }
 
 // block compiles statements that follow each other.
-func (c *compiler) block(body []kernel.Stmt) step {
+func (c *compiler) block(body []loop.Stmt) step {
 	depth := len(c.path)
 	var steps []step
 	var defined []string
@@ -93,28 +93,28 @@ func (c *compiler) define(name string, t dtype.DType) column {
 
 // stmt leaves the steps of a statement in c.steps and returns the names that it
 // defines for those after it.
-func (c *compiler) stmt(s kernel.Stmt) []string {
+func (c *compiler) stmt(s loop.Stmt) []string {
 	c.begin()
 	switch s := s.(type) {
-	case *kernel.Let:
+	case *loop.Let:
 		c.move(c.expr(s.Value), func() column { return c.define(s.Name, s.Value.Type) })
 		return []string{s.Name}
-	case *kernel.Var:
+	case *loop.Var:
 		c.move(c.expr(s.Init), func() column { return c.define(s.Name, s.Init.Type) })
 		return []string{s.Name}
-	case *kernel.Assign:
+	case *loop.Assign:
 		value := c.expr(s.Value)
 		c.free(s.Name)
 		c.move(value, func() column { return c.scope[s.Name] })
-	case *kernel.Store:
+	case *loop.Store:
 		c.store(c.m.arrays[s.Array], c.expr(s.At), c.expr(s.Value))
-	case *kernel.StoreVec:
+	case *loop.StoreVec:
 		var values []column
 		for _, v := range s.Values {
 			values = append(values, c.expr(v))
 		}
 		c.store(c.m.arrays[s.Array], c.expr(s.At), values...)
-	case *kernel.LoadVec:
+	case *loop.LoadVec:
 		a, at := c.m.arrays[s.Array], c.expr(s.At)
 		var outs []column
 		for _, name := range s.Names {
@@ -122,27 +122,27 @@ func (c *compiler) stmt(s kernel.Stmt) []string {
 		}
 		c.load(a, at, outs...)
 		return s.Names
-	case *kernel.For:
+	case *loop.For:
 		c.loop(s)
-	case *kernel.If:
+	case *loop.If:
 		c.branch(s)
-	case *kernel.Barrier:
+	case *loop.Barrier:
 		c.barrier()
-	case *kernel.AtomicOp:
+	case *loop.AtomicOp:
 		return c.atomic(s)
-	case *kernel.Subgroup:
+	case *loop.Subgroup:
 		return c.subgroup(s)
-	case *kernel.CopyAsync:
+	case *loop.CopyAsync:
 		c.copyAsync(s)
-	case *kernel.CopyCommit:
+	case *loop.CopyCommit:
 		c.add(c.m.commit)
-	case *kernel.CopyWait:
+	case *loop.CopyWait:
 		c.add(func(active []int32) { c.m.land(active, s.Pending) })
-	case *kernel.ProxyFence:
+	case *loop.ProxyFence:
 		c.add(c.m.fence)
-	case *kernel.Mma:
+	case *loop.Mma:
 		c.mma(s)
-	case *kernel.MmaWait:
+	case *loop.MmaWait:
 		c.mmaWait(s)
 	}
 	return nil
@@ -193,7 +193,7 @@ func (c *compiler) load(a *array, at column, outs ...column) {
 	})
 }
 
-func (c *compiler) loop(s *kernel.For) {
+func (c *compiler) loop(s *loop.For) {
 	start, end := c.expr(s.Start), c.expr(s.End)
 	step, _ := s.Step.IntConst()
 	head, stop, v := c.m.sequence(c.steps), newColumn(dtype.I32, c.m.threads), c.define(s.Var, dtype.I32)
@@ -228,7 +228,7 @@ func (c *compiler) loop(s *kernel.For) {
 	})
 }
 
-func (c *compiler) branch(s *kernel.If) {
+func (c *compiler) branch(s *loop.If) {
 	cond := c.expr(s.Cond)
 	head := c.m.sequence(c.steps)
 	then, otherwise := c.block(s.Then), c.block(s.Else)
@@ -276,7 +276,7 @@ func (c *compiler) barrier() {
 	})
 }
 
-func (c *compiler) atomic(s *kernel.AtomicOp) (defined []string) {
+func (c *compiler) atomic(s *loop.AtomicOp) (defined []string) {
 	a, at, value := c.m.arrays[s.Array], c.expr(s.At), c.expr(s.Value)
 	old := newColumn(a.DType, c.m.threads)
 	if s.Old != "" {
@@ -309,7 +309,7 @@ func (c *compiler) operation(op scalar.Op, t dtype.DType) func(a, b scalar.Value
 
 // subgroup combines neighbours: a subgroup is a run of threads in the order of
 // their local index.
-func (c *compiler) subgroup(s *kernel.Subgroup) []string {
+func (c *compiler) subgroup(s *loop.Subgroup) []string {
 	t := s.Value.Type
 	value, op := c.expr(s.Value), c.operation(s.Op, t)
 	out := c.define(s.Name, t)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/kernel/sim"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
@@ -291,7 +292,7 @@ func (c apart) check(t *testing.T, target plan.Target) {
 			t.Errorf("%s: %s", o.Name, diff)
 		}
 	}
-	if target.Limits != plan.DefaultLimits() {
+	if target.Limits != loop.DefaultLimits() {
 		return
 	}
 	if n := dispatches(s.Plan().Entries[0].Steps); n != c.dispatches {

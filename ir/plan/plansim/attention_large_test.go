@@ -8,6 +8,7 @@ import (
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/webgpu/wgsl"
@@ -33,7 +34,7 @@ func TestTrainingOnALongContextFitsTheDefaultLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !p.Requires.Met(nil, plan.DefaultLimits(), [2]int{}) {
+	if !p.Requires.Met(nil, loop.DefaultLimits(), [2]int{}) {
 		t.Errorf("requires %+v", p.Requires)
 	}
 	bytes := 0

@@ -6,20 +6,21 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
 )
 
 // devices differ from the smallest WebGPU device.
 var devices = []struct {
 	name   string
-	change func(l *plan.Limits)
+	change func(l *loop.Limits)
 }{
 	// Workgroups are laid out in rows, the last of them with workgroups that
 	// have nothing to do.
-	{"short grids", func(l *plan.Limits) { l.Groups = 7 }},
-	{"few bindings", func(l *plan.Limits) { l.StorageBuffers = 6 }},
-	{"small bindings", func(l *plan.Limits) { l.BindingBytes = 4 << 10 }},
-	{"large workgroups", func(l *plan.Limits) {
+	{"short grids", func(l *loop.Limits) { l.Groups = 7 }},
+	{"few bindings", func(l *loop.Limits) { l.StorageBuffers = 6 }},
+	{"small bindings", func(l *loop.Limits) { l.BindingBytes = 4 << 10 }},
+	{"large workgroups", func(l *loop.Limits) {
 		l.Invocations, l.SharedBytes = 1024, 48<<10
 		l.Workgroup = [3]int{1024, 1024, 64}
 	}},

@@ -6,7 +6,7 @@ package plansim
 import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/kernel/sim"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/ir/plan/replay"
@@ -25,8 +25,8 @@ var Text plan.Printer = text{}
 
 type text struct{}
 
-func (text) Dialect() dtype.Dialect                 { return dtype.WGSL }
-func (text) Print(k *kernel.Kernel) (string, error) { return k.String(), nil }
+func (text) Dialect() dtype.Dialect               { return dtype.WGSL }
+func (text) Print(k *loop.Kernel) (string, error) { return k.String(), nil }
 
 // Open compiles a module for a device with the given target's limits and gives
 // it memory. Temporary memory starts as rubbish, since plans must not rely on
@@ -53,7 +53,7 @@ func Open(m *ir.Module, t plan.Target) (*Session, error) {
 
 // device is the memory and the kernels of a plan.
 type device struct {
-	kernels []*kernel.Kernel
+	kernels []*loop.Kernel
 	buffers [][]byte
 	options *sim.Options
 }

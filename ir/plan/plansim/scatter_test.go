@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -99,7 +99,7 @@ func TestUnknownScatterModeIsUnsupported(t *testing.T) {
 		t.Fatal(err)
 	}
 	var e *ir.OpError
-	if _, err := kernel.Build(g, kernel.DefaultOptions); !errors.Is(err, ir.ErrUnsupported) || !errors.As(err, &e) || e.Op != op {
+	if _, err := group.Build(g, group.DefaultOptions); !errors.Is(err, ir.ErrUnsupported) || !errors.As(err, &e) || e.Op != op {
 		t.Errorf("error %v, want one of kind %q that names %s", err, ir.ErrUnsupported, op)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	_ "embed"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
 )
 
@@ -88,7 +88,7 @@ func Linear() *plan.Plan {
 		Name:     "linear",
 		Compiler: "by hand",
 		Target:   "webgpu",
-		Requires: plan.Requires{Limits: plan.DefaultLimits()},
+		Requires: plan.Requires{Limits: loop.DefaultLimits()},
 		Symbols:  []plan.Symbol{{Name: "batch", Value: 4}},
 		Buffers: []plan.Buffer{
 			constants: {Kind: plan.ConstantBuffer, Bytes: 256},
@@ -118,13 +118,13 @@ func Linear() *plan.Plan {
 			Buffer: constants, Data: []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40, 0, 0, 0x40, 0x40, 0, 0, 0x80, 0x40},
 		}},
 		Kernels: []plan.Kernel{
-			kernelInit:    threads(4, plan.Kernel{Name: "init", Source: initSource, Storage: []kernel.Access{kernel.Read, kernel.ReadWrite}}),
-			kernelStep:    threads(1, plan.Kernel{Name: "step", Source: stepSource, Storage: []kernel.Access{kernel.Read, kernel.Read, kernel.ReadWrite, kernel.ReadWrite, kernel.Atomic}, ScalarBytes: 4}),
-			kernelRecord:  threads(1, plan.Kernel{Name: "record", Source: recordSource, Storage: []kernel.Access{kernel.Read, kernel.ReadWrite, kernel.ReadWrite, kernel.Atomic}}),
-			kernelPredict: threads(4, plan.Kernel{Name: "predict", Source: predictSource, Storage: []kernel.Access{kernel.Read, kernel.Read, kernel.ReadWrite}}),
-			kernelClear:   threads(1, plan.Kernel{Name: "clear", Source: clearSource, Storage: []kernel.Access{kernel.ReadWrite}, ScalarBytes: 8}),
-			kernelFold:    threads(1, plan.Kernel{Name: "fold", Source: foldSource, Storage: []kernel.Access{kernel.ReadWrite}, Counters: 2}),
-			kernelPick:    threads(4, plan.Kernel{Name: "pick", Source: pickSource, Storage: []kernel.Access{kernel.Read, kernel.Read, kernel.Read, kernel.ReadWrite, kernel.ReadWrite, kernel.Atomic}, SharedBytes: 4}),
+			kernelInit:    threads(4, plan.Kernel{Name: "init", Source: initSource, Storage: []loop.Access{loop.Read, loop.ReadWrite}}),
+			kernelStep:    threads(1, plan.Kernel{Name: "step", Source: stepSource, Storage: []loop.Access{loop.Read, loop.Read, loop.ReadWrite, loop.ReadWrite, loop.Atomic}, ScalarBytes: 4}),
+			kernelRecord:  threads(1, plan.Kernel{Name: "record", Source: recordSource, Storage: []loop.Access{loop.Read, loop.ReadWrite, loop.ReadWrite, loop.Atomic}}),
+			kernelPredict: threads(4, plan.Kernel{Name: "predict", Source: predictSource, Storage: []loop.Access{loop.Read, loop.Read, loop.ReadWrite}}),
+			kernelClear:   threads(1, plan.Kernel{Name: "clear", Source: clearSource, Storage: []loop.Access{loop.ReadWrite}, ScalarBytes: 8}),
+			kernelFold:    threads(1, plan.Kernel{Name: "fold", Source: foldSource, Storage: []loop.Access{loop.ReadWrite}, Counters: 2}),
+			kernelPick:    threads(4, plan.Kernel{Name: "pick", Source: pickSource, Storage: []loop.Access{loop.Read, loop.Read, loop.Read, loop.ReadWrite, loop.ReadWrite, loop.Atomic}, SharedBytes: 4}),
 		},
 		Entries: []plan.Entry{
 			{Name: "init", Steps: []plan.Step{

@@ -14,7 +14,7 @@ import (
 	"fmt"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
 )
 
@@ -99,7 +99,7 @@ func (s *Session) Run(entry string, inputs map[string]*ir.Array) (map[string]*ir
 	scalars := make([]byte, e.UniformBytes)
 	for _, i := range e.Scalars {
 		if a, ok := inputs[s.plan.Slots[i].Name]; ok {
-			copy(scalars[s.plan.Slots[i].Offset:], kernel.DeviceBytes(a.DType, a.Bytes()))
+			copy(scalars[s.plan.Slots[i].Offset:], loop.DeviceBytes(a.DType, a.Bytes()))
 		}
 	}
 	if err := s.steps(e.Steps, scalars, nil); err != nil {
@@ -206,7 +206,7 @@ func (s *Session) write(slot *plan.Slot, a *ir.Array) error {
 	if want := slotType(slot); !a.Type().Equal(want) {
 		return ir.Shapef("%q is %s, not %s", slot.Name, want, a.Type())
 	}
-	return s.device.Write(slot.Buffer, slot.Offset, kernel.DeviceBytes(a.DType, a.Bytes()))
+	return s.device.Write(slot.Buffer, slot.Offset, loop.DeviceBytes(a.DType, a.Bytes()))
 }
 
 func (s *Session) read(slot *plan.Slot) (*ir.Array, error) {
@@ -215,7 +215,7 @@ func (s *Session) read(slot *plan.Slot) (*ir.Array, error) {
 		return nil, err
 	}
 	t := slotType(slot)
-	data = kernel.HostBytes(t.DType, data)
+	data = loop.HostBytes(t.DType, data)
 	bytes, err := t.Bytes()
 	if err != nil {
 		return nil, err

@@ -23,6 +23,7 @@ import (
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/webgpu/wgsl"
@@ -83,7 +84,7 @@ func attentionJobs() []job {
 		name := fmt.Sprintf("attention-%d-%d-%d-%d", dims[0], dims[1], dims[2], dims[3])
 		step := func() (*ir.Module, error) { return attention(dims...) }
 		all = append(all, job{name: name, make: step, scoreBytes: 1})
-		if 4*dims[0]*dims[1]*dims[2]*dims[2] <= plan.DefaultLimits().BindingBytes {
+		if 4*dims[0]*dims[1]*dims[2]*dims[2] <= loop.DefaultLimits().BindingBytes {
 			all = append(all, job{name: name + "-scores", make: step, scoreBytes: math.MaxInt})
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
 	"github.com/rlx-go/rlx/ir/kernel/clike"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
 // async is cp.async and, on sm_90a, wgmma. See the PTX ISA, "Data Movement and
@@ -46,7 +46,7 @@ func copyAsync(w *clike.Writer, bytes int, to, from, valid string) string {
 var ptxTypes = map[dtype.DType]string{dtype.F16: "f16", dtype.BF16: "bf16", dtype.F32: "tf32"}
 
 // mma orders the registers before the multiply-adds and makes these a group.
-func mma(w *clike.Writer, a kernel.Atom, terms []clike.MmaTerm) []string {
+func mma(w *clike.Writer, a loop.Atom, terms []clike.MmaTerm) []string {
 	lines := []string{`asm volatile("wgmma.fence.sync.aligned;" ::: "memory");`}
 	for _, t := range terms {
 		w.Define("tile_of", tileOf)
@@ -69,7 +69,7 @@ const tileOf = `static __device__ __forceinline__ unsigned long long tile_of(con
 }
 `
 
-func tile(a kernel.Atom, t kernel.Tile, address string) string {
+func tile(a loop.Atom, t loop.Tile, address string) string {
 	panel := 16 // which the hardware does not look at where there are none
 	if t.Depth > 0 {
 		panel = 128 * t.Depth
@@ -78,7 +78,7 @@ func tile(a kernel.Atom, t kernel.Tile, address string) string {
 }
 
 // multiplyAdd has the function of an instruction written and returns its name.
-func multiplyAdd(w *clike.Writer, a kernel.Atom, t *kernel.MmaTerm) string {
+func multiplyAdd(w *clike.Writer, a loop.Atom, t *loop.MmaTerm) string {
 	typ, sums := ptxTypes[a.Operand], a.Sums()
 	name := fmt.Sprintf("wgmma_%s_%d", typ, a.N)
 	in := func(i int) string { return fmt.Sprintf("%%%d", sums+i) }

@@ -19,8 +19,8 @@ import (
 	"strings"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
 	"github.com/rlx-go/rlx/ir/kernel/clike"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
 // warp is the subgroup size of all CUDA devices.
@@ -38,13 +38,13 @@ type Printer struct{}
 func (Printer) Dialect() dtype.Dialect { return dtype.CUDA }
 
 // Print returns the CUDA C++ source of a kernel, see the function [Print].
-func (Printer) Print(k *kernel.Kernel) (string, error) { return Print(k) }
+func (Printer) Print(k *loop.Kernel) (string, error) { return Print(k) }
 
 // Prefix comes before a kernel's name in that of its function.
 const Prefix = "k_"
 
 // EntryPoint returns the name of a kernel's function.
-func EntryPoint(k *kernel.Kernel) string { return Prefix + k.Name }
+func EntryPoint(k *loop.Kernel) string { return Prefix + k.Name }
 
 // Options returns what NVRTC is to be called with for an architecture, "sm_90".
 func Options(architecture string) []string {
@@ -52,9 +52,9 @@ func Options(architecture string) []string {
 }
 
 // Print returns the CUDA C++ source of a kernel. The error is a
-// *kernel.CheckError, or a *clike.UnsupportedError for types that the support
+// *loop.CheckError, or a *clike.UnsupportedError for types that the support
 // table does not promise, and for kernels that are not right for subgroups of 32.
-func Print(k *kernel.Kernel) (string, error) {
+func Print(k *loop.Kernel) (string, error) {
 	src, err := clike.Write(k, &dialect)
 	if err != nil {
 		return "", err
@@ -72,7 +72,7 @@ func Print(k *kernel.Kernel) (string, error) {
 	}
 	p := printer{src: src, k: src.Kernel, tiles: tilesOf(src.Kernel)}
 	for i := range p.tiles {
-		if a := p.k.Arrays[i]; a.Bytes()%kernel.MmaBytes != 0 {
+		if a := p.k.Arrays[i]; a.Bytes()%loop.MmaBytes != 0 {
 			return unsupported("tiles in an array of %d bytes", a.Bytes())
 		}
 	}
@@ -88,7 +88,7 @@ func Print(k *kernel.Kernel) (string, error) {
 // printer puts what CUDA wants around a kernel's body.
 type printer struct {
 	src *clike.Source
-	k   *kernel.Kernel
+	k   *loop.Kernel
 	// tiles are the arrays that multiply-adds read.
 	tiles map[int]bool
 	sb    strings.Builder
@@ -126,8 +126,8 @@ func (p *printer) entry() {
 	var params []string
 	for i, a := range p.k.Arrays {
 		switch {
-		case a.Space != kernel.Storage:
-		case a.Access == kernel.Read:
+		case a.Space != loop.Storage:
+		case a.Access == loop.Read:
 			params = append(params, fmt.Sprintf("const %s *__restrict__ %s", memoryType(a), p.src.Names[i]))
 		default:
 			params = append(params, fmt.Sprintf("%s *%s", memoryType(a), p.src.Names[i]))
@@ -148,7 +148,7 @@ func (p *printer) entry() {
 	p.line("    %s) {", strings.Join(params, ",\n    "))
 	p.shared()
 	for i, a := range p.k.Arrays {
-		if a.Space == kernel.Private {
+		if a.Space == loop.Private {
 			p.line("  %s %s[%d];", memoryType(a), p.src.Names[i], a.Len)
 		}
 	}
@@ -163,24 +163,24 @@ func (p *printer) entry() {
 
 // builtin returns the value and type of a built-in variable.
 func (p *printer) builtin(name string) (value, typ string) {
-	kind, i := kernel.BuiltinOf(name)
+	kind, i := loop.BuiltinOf(name)
 	w := p.k.Workgroup
 	index := fmt.Sprintf("int(threadIdx.x + %du * (threadIdx.y + %du * threadIdx.z))", w[0], w[1])
 	if w[1] == 1 && w[2] == 1 {
 		index = "int(threadIdx.x)"
 	}
 	switch kind {
-	case kernel.BuiltinLocalID:
+	case loop.BuiltinLocalID:
 		return "int(threadIdx." + "xyz"[i:i+1] + ")", "int"
-	case kernel.BuiltinGroupID:
+	case loop.BuiltinGroupID:
 		return "int(blockIdx." + "xyz"[i:i+1] + ")", "int"
-	case kernel.BuiltinLocalIndex:
+	case loop.BuiltinLocalIndex:
 		return index, "int"
-	case kernel.BuiltinLane:
+	case loop.BuiltinLane:
 		return fmt.Sprintf("%s %% %d", index, warp), "int"
-	case kernel.BuiltinSubgroupSize:
+	case loop.BuiltinSubgroupSize:
 		return fmt.Sprint(warp), "int"
-	case kernel.BuiltinScalar:
+	case loop.BuiltinScalar:
 		if p.k.Scalars[i].IsBool() {
 			return fmt.Sprintf("run->scalar%d != 0u", i), "bool"
 		}

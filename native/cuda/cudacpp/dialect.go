@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
 	"github.com/rlx-go/rlx/ir/kernel/clike"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -39,7 +39,7 @@ var dialect = clike.Dialect{
 	Vector: func(t dtype.DType, elems []string) string {
 		return fmt.Sprintf("make_%s%d(%s)", vectorNames[t], len(elems), strings.Join(elems, ", "))
 	},
-	LetVector: func(a kernel.Array, name, value string) string {
+	LetVector: func(a loop.Array, name, value string) string {
 		return "const " + memoryType(a) + " " + name + " = " + value + ";"
 	},
 	AtomicLoad: func(t dtype.DType, element string) string {
@@ -83,7 +83,7 @@ func elementType(t dtype.DType) string {
 }
 
 // memoryType returns the type of what one index of an array holds.
-func memoryType(a kernel.Array) string {
+func memoryType(a loop.Array) string {
 	if a.Width > 1 {
 		return fmt.Sprintf("%s%d", vectorNames[a.DType], a.Width)
 	}

@@ -4,13 +4,13 @@ import (
 	"encoding/binary"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // Scalars returns the bytes of a kernel's struct of scalars, each aligned to its
 // size. There must be as many as k declares.
-func Scalars(k *kernel.Kernel, scalars []scalar.Value) []byte {
+func Scalars(k *loop.Kernel, scalars []scalar.Value) []byte {
 	var out []byte
 	add := func(bits uint64, size int) {
 		out = append(out, make([]byte, -len(out)&(size-1))...)
@@ -23,7 +23,7 @@ func Scalars(k *kernel.Kernel, scalars []scalar.Value) []byte {
 		case t.IsFloat():
 			add(t.FloatBits(scalars[i].F), t.Size())
 		default:
-			add(uint64(scalars[i].I), kernel.DeviceSize(t))
+			add(uint64(scalars[i].I), loop.DeviceSize(t))
 		}
 	}
 	return out

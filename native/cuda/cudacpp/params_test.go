@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 	"github.com/rlx-go/rlx/native/cuda/cudacpp"
 )
 
 func TestScalarsAreLaidOutAsTheStruct(t *testing.T) {
-	k := &kernel.Kernel{Scalars: []dtype.DType{dtype.F32, dtype.F64, dtype.Bool, dtype.Invalid, dtype.I32}}
+	k := &loop.Kernel{Scalars: []dtype.DType{dtype.F32, dtype.F64, dtype.Bool, dtype.Invalid, dtype.I32}}
 	scalars := []scalar.Value{{F: 1}, {F: -2}, {I: 1}, {}, {I: -3}}
 	want := []byte{
 		0, 0, 0x80, 0x3f, 0, 0, 0, 0, // float, and to the next multiple of 8

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/rlx-go/rlx/ir/kernel"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
 // StaticShared is the most shared memory that a kernel declares by itself. One
@@ -26,14 +26,14 @@ func DynamicShared(bytes int) int {
 func (p *printer) shared() {
 	align := func(i int) int {
 		if p.tiles[i] {
-			return kernel.MmaBytes
+			return loop.MmaBytes
 		}
 		return 16
 	}
 	total := 0
 	var list []int
 	for i, a := range p.k.Arrays {
-		if a.Space == kernel.Shared {
+		if a.Space == loop.Shared {
 			total += a.Bytes()
 			list = append(list, i)
 		}
@@ -59,10 +59,10 @@ func (p *printer) shared() {
 }
 
 // tilesOf returns the arrays that multiply-adds read.
-func tilesOf(k *kernel.Kernel) map[int]bool {
+func tilesOf(k *loop.Kernel) map[int]bool {
 	out := map[int]bool{}
-	kernel.Walk(k.Body, func(s kernel.Stmt) {
-		if s, ok := s.(*kernel.Mma); ok {
+	loop.Walk(k.Body, func(s loop.Stmt) {
+		if s, ok := s.(*loop.Mma); ok {
 			for _, t := range s.Terms {
 				if t.Left == nil {
 					out[t.A.Array] = true

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// small returns options for a short run on the CPU.
+func small(steps int) options {
+	return options{size: "small", device: "cpu", steps: steps, seed: 1, every: 1000, prompt: "\n", length: 5, temperature: 1}
+}
+
+// held runs the command and returns its output and the loss on its last line.
+func held(t *testing.T, o options) (string, float64) {
+	t.Helper()
+	var out bytes.Buffer
+	if err := run(context.Background(), &out, o); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	m := regexp.MustCompile(`^after \d+ steps, loss on the text held out (\d+\.\d+)$`).FindStringSubmatch(lines[len(lines)-1])
+	if m == nil {
+		t.Fatalf("the last line is %q", lines[len(lines)-1])
+	}
+	loss, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String(), loss
+}
+
+// At first all characters are about equally probable; after some steps the loss is
+// below that of the characters' frequencies, 3.32.
+func TestTheLossFalls(t *testing.T) {
+	if _, loss := held(t, small(0)); math.Abs(loss-math.Log(65)) > 0.05 {
+		t.Errorf("untrained: %v, not log 65", loss)
+	}
+	out, loss := held(t, small(40))
+	if loss > 3.1 {
+		t.Errorf("after 40 steps: %v\n%s", loss, out)
+	}
+}
+
+// interrupting is an output that presses Ctrl-C at the first sample.
+type interrupting struct {
+	bytes.Buffer
+	stop func()
+}
+
+func (w *interrupting) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("--- step")) {
+		w.stop()
+	}
+	return w.Buffer.Write(p)
+}
+
+func TestAnInterruptedTrainingGoesOnAsIfItHadNot(t *testing.T) {
+	dir := t.TempDir()
+	o := small(8)
+	o.save = filepath.Join(dir, "whole")
+	held(t, o)
+
+	stopped := o
+	stopped.save, stopped.every = filepath.Join(dir, "stopped"), 3
+	ctx, stop := context.WithCancel(context.Background())
+	out := &interrupting{stop: stop}
+	if err := run(ctx, out, stopped); err != nil {
+		t.Fatal(err)
+	}
+	if s := out.String(); strings.Contains(s, "after 8 steps") || !strings.Contains(s, "saved "+stopped.save) {
+		t.Fatalf("it was not interrupted:\n%s", s)
+	}
+	resumed := o
+	resumed.load, resumed.save = stopped.save, filepath.Join(dir, "resumed")
+	held(t, resumed)
+
+	want, err := os.ReadFile(o.save)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(resumed.save)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("what was learned differs from that of a training without interruption")
+	}
+}
+
+func TestWhatCannotWorkIsRefusedBeforeTraining(t *testing.T) {
+	short := filepath.Join(t.TempDir(), "short.txt")
+	if err := os.WriteFile(short, []byte("To be, or not to be"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(o *options){
+		"a size there is not":       func(o *options) { o.size = "huge" },
+		"a device there is not":     func(o *options) { o.device = "abacus" },
+		"a folder there is not":     func(o *options) { o.save = filepath.Join(short, "x", "y") },
+		"a file there is not":       func(o *options) { o.text = filepath.Join(filepath.Dir(short), "none") },
+		"a text too short":          func(o *options) { o.text = short },
+		"a prompt it cannot know":   func(o *options) { o.prompt = "ROMÉO" },
+		"an empty prompt":           func(o *options) { o.prompt = "" },
+		"a temperature of nothing":  func(o *options) { o.temperature = 0 },
+		"weights that are not ones": func(o *options) { o.load = short },
+	} {
+		var out bytes.Buffer
+		o := small(1)
+		change(&o)
+		if err := run(context.Background(), &out, o); err == nil || strings.Contains(out.String(), "tokens/s") {
+			t.Errorf("%s: %v\n%s", name, err, out.String())
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package group
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// producers returns the groups that b reads, in order of their places.
+func (p *Program) producers(b *Group) []*Group {
+	var out []*Group
+	for _, part := range b.SideBySide() {
+		for _, u := range part.touch.reads {
+			if g := p.groupOf[u.v.Node()]; g != nil && g != b && !slices.Contains(out, g) {
+				out = append(out, g)
+			}
+		}
+	}
+	slices.SortFunc(out, func(x, y *Group) int { return x.place - y.place })
+	return out
+}
+
+// readsOf returns the stored values that a group reads and does not compute.
+func (p *Program) readsOf(g *Group) []ir.Value {
+	var out []ir.Value
+	for _, part := range g.SideBySide() {
+		for _, u := range part.touch.reads {
+			out = append(out, u.v)
+		}
+	}
+	return out
+}
+
+// before returns all groups that a group has to wait for directly.
+func (p *Program) before(g *Group) []*Group { return slices.Concat(p.producers(g), p.after[g]) }
+
+// levels tells for each group how many groups it has to wait for in a row:
+// groups of one level do not wait for each other. They stand in order.
+func (p *Program) levels() map[*Group]int {
+	level := make(map[*Group]int, len(p.groups))
+	for _, g := range p.groups {
+		for _, q := range p.producers(g) {
+			level[g] = max(level[g], level[q]+1)
+		}
+	}
+	return level
+}

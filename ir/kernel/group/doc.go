@@ -1,0 +1,24 @@
+// Package group decides what is computed together, and what lies in memory.
+//
+// [Build] cuts a graph into groups of nodes and returns a [Program]:
+//
+//  1. a small choice becomes both branches and a selection (branch.go), and what
+//     joins more than a kernel binds is joined in steps (concat.go);
+//  2. values that each use can compute anew need no memory (inline.go);
+//  3. every other node becomes a group (space.go), and groups merge along the edges
+//     (fuse.go, where align.go finds which coordinates are the same) and side by
+//     side (siblings.go), as long as a kernel can bind what they touch
+//     (footprint.go);
+//  4. states are overwritten in place where nothing reads them later (state.go);
+//  5. tensors are placed (build.go), the groups are put in order (order.go), and
+//     loops and choices get programs of their own (control.go).
+//
+// What a group computes is written in the coordinates of its elements. A [Reader]
+// gives the expression of any element through all that is fused; [Group.Code],
+// [Group.Prefix], [Group.Scatter] and [Group.Sort] give the whole of a group, which
+// is all that a backend with code of its own needs. [CanonOf] tells which groups
+// are equal.
+//
+// The package knows no threads, no workgroups and no target, but for how many
+// tensors a kernel binds. How a group becomes kernels is told by package sched.
+package group

@@ -1,0 +1,294 @@
+package group
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Bounds of what is computed again at each use instead of being stored. A
+// value with several users is repeated when that is cheaper than a round trip
+// through memory; a value with one user always is, until the expression gets
+// too long for registers.
+const (
+	cheapWeight    = 6   // simple operations that several users may repeat
+	scalarWeight   = 200 // the same for values whose elements are one, however many read it
+	contractWeight = 1   // the same for operands of a contraction, read over and over
+	maxWeight      = 300 // length of one expression
+)
+
+// plan is what is decided about each node before groups are made.
+type plan struct {
+	virtual  []bool       // by node ID: computed where it is used
+	weight   []int        // by node ID: simple operations in its expression, those of virtual operands included
+	reads    [][]ir.Value // by node ID: the stored values in its expression, each once
+	uniform  []bool       // by node ID: all its elements are one
+	apart    []bool       // by node ID: runs in kernels of its own, which load its operands as they are
+	literals map[ir.Value]scalar.Expr
+}
+
+func (pl *plan) stored(n *ir.Node) bool { return !pl.virtual[n.ID()] }
+
+// decide chooses which nodes are virtual.
+func (p *Program) decide() {
+	g := p.Graph
+	nodes := g.Nodes()
+	pl := &plan{
+		virtual: make([]bool, len(nodes)), weight: make([]int, len(nodes)), reads: make([][]ir.Value, len(nodes)), uniform: make([]bool, len(nodes)),
+		apart:    make([]bool, len(nodes)),
+		literals: map[ir.Value]scalar.Expr{},
+	}
+	p.plan = pl
+	p.findLiterals()
+	uses := g.Uses()
+	output := map[*ir.Node]bool{}
+	for _, o := range g.Outputs() {
+		output[o.Value.Node()] = true
+	}
+	live := liveNodes(g)
+	for _, n := range nodes {
+		pl.apart[n.ID()] = p.runsApart(n)
+	}
+	for _, n := range nodes {
+		pl.uniform[n.ID()] = pl.isUniform(n)
+		p.fit(n)
+		_, literal := pl.literals[n.Result(0)]
+		pl.virtual[n.ID()] = literal || !live[n.ID()] || !p.options.Unfused && isMap(n) && !output[n] && pl.inlines(n, uses[n.ID()])
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, n := range nodes {
+			changed = p.fit(n) || changed
+		}
+	}
+}
+
+// fit measures a node, and makes virtual operands stored until a kernel can bind
+// all that its expression reads and its results. It reports whether any had to
+// be: nodes before this one may read them too, and have to be measured again.
+func (p *Program) fit(n *ir.Node) (changed bool) {
+	for p.plan.measure(n); len(p.plan.reads[n.ID()])+n.NumResults() > p.options.Tensors; p.plan.measure(n) {
+		widest := p.plan.widestOperand(n)
+		if widest == nil {
+			return changed
+		}
+		p.plan.virtual[widest.ID()] = false
+		changed = true
+	}
+	return changed
+}
+
+// widestOperand returns the virtual operand whose expression reads most, nil
+// where none reads more than a value.
+func (pl *plan) widestOperand(n *ir.Node) *ir.Node {
+	var widest *ir.Node
+	most := 1
+	for _, in := range n.Inputs() {
+		if x := in.Node(); pl.virtual[x.ID()] && len(pl.reads[x.ID()]) > most {
+			widest, most = x, len(pl.reads[x.ID()])
+		}
+	}
+	return widest
+}
+
+// liveNodes tells by ID which nodes the outputs depend on. All others, which
+// selecting between branches may leave behind, are computed nowhere.
+func liveNodes(g *ir.Graph) []bool {
+	nodes := g.Nodes()
+	live := make([]bool, len(nodes))
+	for _, o := range g.Outputs() {
+		live[o.Value.Node().ID()] = true
+	}
+	for i := len(nodes) - 1; i >= 0; i-- {
+		for _, v := range nodes[i].Inputs() {
+			live[v.Node().ID()] = live[v.Node().ID()] || live[i]
+		}
+	}
+	return live
+}
+
+// findLiterals collects run scalars and constants that need no memory.
+func (p *Program) findLiterals() {
+	for v, e := range p.given {
+		p.plan.literals[v] = e
+	}
+	for _, n := range p.Graph.Nodes() {
+		switch a := n.Attrs().(type) {
+		case *ir.ConstantAttrs:
+			if e, ok := splat(a); ok {
+				p.plan.literals[n.Result(0)] = e
+			}
+		case *ir.PortAttrs:
+			if p.parent == nil && a.Kind == ir.InputPort && isRunScalar(n.Types()[0]) {
+				p.plan.literals[n.Result(0)] = loop.RunScalar(len(p.Scalars), n.Types()[0].DType)
+				port, _ := p.Graph.Port(a.Name)
+				p.Scalars = append(p.Scalars, port)
+			}
+		}
+	}
+}
+
+// isRunScalar reports whether an input is passed by value: one 32-bit number.
+func isRunScalar(t ir.Type) bool {
+	return len(t.Shape) == 0 && (t.DType == ir.F32 || t.DType == ir.I32 || t.DType == ir.U32)
+}
+
+// runsApart reports whether a node is never part of a larger group: its kernels
+// bind much of their own.
+func (p *Program) runsApart(n *ir.Node) bool {
+	switch n.Def().Lower.(type) {
+	case *ir.ScatterLowering:
+		return !p.isSearched(n)
+	case *ir.SortLowering, *ir.PrefixLowering:
+		return true
+	}
+	return false
+}
+
+// isMap reports whether each element of a node can be had by itself.
+func isMap(n *ir.Node) bool {
+	d := n.Def()
+	_, ok := d.Lower.(*ir.MapLowering)
+	return d.Scalar != nil || ok
+}
+
+// measure finds the weight of a node's expression, with its virtual operands in
+// place, and what it reads.
+func (pl *plan) measure(n *ir.Node) {
+	var reads []ir.Value
+	add := func(v ir.Value) {
+		if !slices.Contains(reads, v) {
+			reads = append(reads, v)
+		}
+	}
+	w := ownWeight(n)
+	for _, in := range n.Inputs() {
+		id := in.Node().ID()
+		if !pl.virtual[id] {
+			add(in)
+			continue
+		}
+		w += pl.weight[id]
+		for _, v := range pl.reads[id] {
+			add(v)
+		}
+	}
+	if _, literal := pl.literals[n.Result(0)]; literal {
+		w, reads = 0, nil
+	}
+	pl.weight[n.ID()], pl.reads[n.ID()] = w, reads
+}
+
+// isUniform reports whether all elements of a node's result are known to be one:
+// a single one, or a broadcast of such, or made of such.
+func (pl *plan) isUniform(n *ir.Node) bool {
+	if size, ok := n.Types()[0].Shape.Size().Const(); ok && size == 1 {
+		return true
+	}
+	if n.Def().Scalar == nil && n.Op() != ops.OpBroadcastInDim || len(n.Inputs()) == 0 {
+		return false
+	}
+	for _, in := range n.Inputs() {
+		_, literal := pl.literals[in]
+		if !literal && !pl.uniform[in.Node().ID()] {
+			return false
+		}
+	}
+	return true
+}
+
+// inlines reports whether a map node is better computed where it is used.
+func (pl *plan) inlines(n *ir.Node, users []*ir.Node) bool {
+	w, l := pl.weight[n.ID()], len(pl.reads[n.ID()])
+	if w > maxWeight || len(users) == 0 {
+		return false
+	}
+	repeated := w > cheapWeight && !(pl.uniform[n.ID()] && w <= scalarWeight)
+	for _, u := range users {
+		if pl.apart[u.ID()] && (w > 0 || l > 1) {
+			return false
+		}
+		switch u.Def().Lower.(type) {
+		case *ir.ControlLowering:
+			return false
+		case *ir.ContractLowering:
+			if w > contractWeight || l > 1 {
+				return false
+			}
+		case *ir.AttendLowering:
+			if w > contractWeight || l > 1 || pl.checks(n) {
+				return false
+			}
+		}
+		if repeated && grows(n, u) {
+			return false
+		}
+	}
+	return len(users) == 1 || !repeated
+}
+
+// checks reports whether a node's expression checks an index.
+func (pl *plan) checks(n *ir.Node) bool {
+	return n.Op() == ops.OpCheckIndex || slices.ContainsFunc(n.Inputs(), func(v ir.Value) bool {
+		return pl.virtual[v.Node().ID()] && pl.checks(v.Node())
+	})
+}
+
+// grows reports whether a user reads each element of n many times.
+func grows(n, u *ir.Node) bool {
+	if !isMap(u) {
+		return false
+	}
+	a, _ := n.Types()[0].Shape.Size().Const()
+	b, _ := u.Types()[0].Shape.Size().Const()
+	return b >= 8*a
+}
+
+// ownWeight counts the simple operations of a node itself. Index arithmetic is
+// free: it is there with or without fusion. A reduction's is that of what it
+// takes in, counted as one.
+func ownWeight(n *ir.Node) int {
+	var e scalar.Expr
+	d := n.Def()
+	lower, view := d.Lower.(*ir.MapLowering)
+	switch {
+	case d.Scalar != nil:
+		x := make([]scalar.Expr, len(n.Inputs()))
+		for i, in := range n.Inputs() {
+			x[i] = scalar.Arg(i, in.DType())
+		}
+		e = d.Scalar(n, x)
+	case view:
+		dims, _ := n.Types()[0].Shape.Ints()
+		load := func(operand int, at ir.Index) scalar.Expr { return scalar.Arg(operand, n.Input(operand).DType()) }
+		e = lower.Element(n, 0, Coords("a", dims), load)
+	case isLeaf(n):
+		return 0
+	default:
+		return 1
+	}
+	w := 0
+	scalar.Walk(e, func(x scalar.Expr) {
+		switch {
+		case x.Op == scalar.OpConst || x.Op == scalar.OpArg || x.Op == scalar.OpVar || x.Type == ir.I32 || x.Type == ir.Bool:
+		case transcendental[x.Op]:
+			w += 8
+		default:
+			w++
+		}
+	})
+	if view && w <= 2 {
+		return 0 // a select between loads, as pad and concatenate have
+	}
+	return w
+}
+
+var transcendental = map[scalar.Op]bool{
+	scalar.OpExp: true, scalar.OpExpm1: true, scalar.OpLog: true, scalar.OpLog1p: true,
+	scalar.OpSin: true, scalar.OpCos: true, scalar.OpTan: true, scalar.OpAsin: true, scalar.OpAcos: true,
+	scalar.OpAtan: true, scalar.OpAtan2: true, scalar.OpSinh: true, scalar.OpCosh: true, scalar.OpTanh: true,
+	scalar.OpSigmoid: true, scalar.OpErf: true, scalar.OpErfc: true, scalar.OpPow: true,
+}

@@ -1,0 +1,75 @@
+package group
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Reduction returns the reduction that a member of a [ReduceKind] group is, or is
+// computed as.
+func (m *Member) Reduction() *ir.ReduceLowering {
+	switch l := m.Node.Def().Lower.(type) {
+	case *ir.ReduceLowering:
+		return l
+	case *ir.ScatterLowering:
+		return scatterOf(m.Node).asReduction()
+	}
+	return ContractionOf(m.Node, scalar.NewSimplifier()).asReduction()
+}
+
+// Finish returns the results of a reduction at a position from its running
+// values.
+func (m *Member) Finish(at ir.Index, acc []scalar.Expr, load ir.Load) []scalar.Expr {
+	if _, ok := m.Node.Def().Lower.(*ir.ScatterLowering); ok {
+		return []scalar.Expr{scatterOf(m.Node).finish(at, acc, load)}
+	}
+	if f := m.Reduction().Finish; f != nil {
+		return f(m.Node, at, acc)
+	}
+	return acc
+}
+
+// Levels tells for each member after how many stages it can be computed.
+func (g *Group) Levels() map[*Member]int {
+	levels := map[*Member]int{}
+	for _, m := range g.Members {
+		for _, a := range g.program.spaceOf(m.Node).reads {
+			q := g.member(a.v)
+			if q == nil || q == m {
+				continue
+			}
+			l := levels[q]
+			if q.Reduced {
+				l++
+			}
+			levels[m] = max(levels[m], l)
+		}
+	}
+	return levels
+}
+
+// RowsAreContiguous reports whether most of what the reductions read lies side
+// by side along the outer coordinates, as in a sum over the first axis.
+func (g *Group) RowsAreContiguous() bool {
+	votes := 0
+	for _, m := range g.Members {
+		s := g.program.spaceOf(m.Node)
+		for _, a := range s.reads {
+			size, _ := a.v.Shape().Size().Const()
+			for axis := len(a.at) - 1; axis >= 0; axis-- {
+				if a.v.Dim(axis).Is(1) {
+					continue
+				}
+				if own, ok := s.axisOf(a.at[axis]); ok && m.coordOf(own) >= 0 {
+					if m.coordOf(own) < len(g.Outer) {
+						votes += size
+					} else {
+						votes -= size
+					}
+				}
+				break
+			}
+		}
+	}
+	return votes > 0
+}

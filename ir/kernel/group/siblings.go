@@ -1,0 +1,159 @@
+package group
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+)
+
+// fuseSiblings merges reductions of one level over the same space that read a
+// value in common, so that it is read once: the parts of a loss, or the sums of
+// a norm's gradient. It reports whether it found any.
+func (p *Program) fuseSiblings() bool {
+	levels := p.levels()
+	first := map[siblingKey]*Group{}
+	found := false
+	for i, g := range p.groups {
+		g.place = i
+	}
+	for _, g := range slices.Clone(p.groups) {
+		if g.Kind != ReduceKind || !rowsSuffice(g) {
+			continue
+		}
+		keys := p.siblingKeys(g, levels[g])
+		for _, key := range keys {
+			a := first[key]
+			if a == nil {
+				continue
+			}
+			if a = a.now(); a == g || !siblings(a, g) {
+				continue
+			}
+			m := join(ReduceKind, a.Outer, a.Inner, a.Members, g.Members)
+			if !p.admits(m, a, g) {
+				continue
+			}
+			m.place = g.place
+			p.replace(a, g, m)
+			g, found = m, true
+		}
+		for _, key := range keys {
+			first[key] = g
+		}
+	}
+	if found {
+		p.groups = p.inOrder(standing(p.groups))
+	}
+	return found
+}
+
+func siblings(a, b *Group) bool {
+	return slices.Equal(a.Outer, b.Outer) && slices.Equal(a.Inner, b.Inner)
+}
+
+// siblingKey is a read of a value by groups of a level, with the coordinate of
+// the group that each axis runs along: elsewhere where it is more than a
+// coordinate. The rows and the columns of a square are the same space, yet at no
+// point of it do the sums of both read one element.
+type siblingKey struct {
+	v     ir.Value
+	level int
+	coord [maxMemoRank]int8
+}
+
+const elsewhere = -2
+
+// siblingKeys tells where a group reads values in its own coordinates, each
+// place once.
+func (p *Program) siblingKeys(g *Group, level int) []siblingKey {
+	var out []siblingKey
+	for _, m := range g.Members {
+		s := p.spaceOf(m.Node)
+		for _, a := range s.reads {
+			if len(a.at) > maxMemoRank {
+				continue
+			}
+			key := siblingKey{v: a.v, level: level}
+			for axis, e := range a.at {
+				key.coord[axis] = elsewhere
+				if own, ok := s.axisOf(e); ok {
+					key.coord[axis] = int8(m.coordOf(own))
+				}
+			}
+			if !slices.Contains(out, key) {
+				out = append(out, key)
+			}
+		}
+	}
+	return out
+}
+
+// Bounds of what is put side by side.
+const (
+	// besideBytes is how much a part may read and write: about what a large
+	// device moves in the time of a launch. To bundle larger ones saves nothing
+	// and keeps all that they read alive.
+	besideBytes = 16 << 20
+	// maxParts bounds the parts of a kernel, which finds its own by halving.
+	maxParts = 64
+)
+
+// fuseSideBySide puts small maps that do not wait for each other into one
+// kernel: all that nothing else waits for (the updates of an optimiser), and
+// those that become ready together. Such a bundle may touch more than a kernel
+// binds, since it can be cut between any two of its parts.
+func (p *Program) fuseSideBySide() {
+	levels := p.levels()
+	read := map[*Group]bool{}
+	for i, g := range p.groups {
+		g.place = i
+		for _, q := range p.producers(g) {
+			read[q] = true
+		}
+	}
+	bundles := map[int]*Group{}
+	for _, g := range slices.Clone(p.groups) {
+		if g.Kind != MapKind || g.bytes() > besideBytes {
+			continue
+		}
+		level := levels[g]
+		if !read[g] {
+			level = sink
+		}
+		a := bundles[level]
+		if a == nil || !beside(a, g) {
+			bundles[level] = g
+			continue
+		}
+		m := &Group{Kind: MapKind, Parts: slices.Concat(a.SideBySide(), g.SideBySide()), program: p, place: g.place}
+		m.touch.weight = a.touch.weight + g.touch.weight
+		p.replace(a, g, m)
+		bundles[level] = m
+	}
+	p.groups = p.inOrder(standing(p.groups))
+}
+
+// sink is the level of groups that no other group reads.
+const sink = -1
+
+// beside reports whether g may join the bundle a.
+func beside(a, g *Group) bool {
+	return len(a.SideBySide())+len(g.SideBySide()) <= maxParts && a.touch.weight+g.touch.weight <= maxGroupWeight
+}
+
+// bytes is the memory that a group reads and writes.
+func (g *Group) bytes() int {
+	n := 0
+	add := func(v ir.Value) {
+		size, _ := v.Shape().Size().Const()
+		n += size * loop.DeviceSize(v.DType())
+	}
+	for _, u := range g.touch.reads {
+		add(u.v)
+	}
+	for _, u := range g.touch.keeps {
+		add(u.v)
+	}
+	return n
+}

@@ -1,0 +1,120 @@
+package group
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Tensor is a value in memory, dense and row-major.
+type Tensor struct {
+	ID    int
+	Name  string
+	DType ir.DType
+	Dims  []int
+	// Port is set for values that come from outside.
+	Port *ir.Port
+	// Constant is set for literals.
+	Constant []byte
+	// Outer is set in the body of a loop for a value of the program around it.
+	// With PerStep it is the slice of Outer that belongs to the loop's count,
+	// from the end with Reverse.
+	Outer            *Tensor
+	PerStep, Reverse bool
+}
+
+// Root returns the tensor that holds the memory of t.
+func (t *Tensor) Root() *Tensor {
+	for t.Outer != nil {
+		t = t.Outer
+	}
+	return t
+}
+
+// sliced reports whether t is a slice that goes from place to place with a loop.
+func (t *Tensor) sliced() bool {
+	for ; t.Outer != nil; t = t.Outer {
+		if t.PerStep {
+			return true
+		}
+	}
+	return false
+}
+
+// Persistent reports whether the tensor keeps its value between runs.
+func (t *Tensor) Persistent() bool { return t.Port != nil && t.Port.Kind != ir.InputPort }
+
+// Type returns the type of the values.
+func (t *Tensor) Type() ir.Type { return ir.Type{DType: t.DType, Shape: ir.Dims(t.Dims...)} }
+
+// Len returns the number of elements.
+func (t *Tensor) Len() int { return Product(t.Dims) }
+
+// Bytes returns the storage the tensor takes on a device, where booleans are
+// 32-bit words.
+func (t *Tensor) Bytes() int { return t.Len() * loop.DeviceSize(t.DType) }
+
+// Load returns the load of the element of a tensor at a position. Its slot is
+// the ID of the tensor that holds the memory.
+func (p *Program) Load(s *scalar.Simplifier, t *Tensor, at ir.Index) scalar.Expr {
+	root, offset := p.Place(t, at)
+	return scalar.LoadAt(root.ID, t.DType, s.Simplify(offset))
+}
+
+// Place returns where the element of a tensor at a position lies: the tensor
+// that holds the memory, and the number of the element there, not simplified.
+func (p *Program) Place(t *Tensor, at ir.Index) (root *Tensor, offset scalar.Expr) {
+	return t.resolve(p.depth(), linear(t.Dims, at))
+}
+
+// resolve goes from an element of t to the same element of the tensor that
+// holds its memory, out through the loops around it.
+func (t *Tensor) resolve(depth int, offset scalar.Expr) (*Tensor, scalar.Expr) {
+	for ; t.Outer != nil; t = t.Outer {
+		depth--
+		if !t.PerStep {
+			continue
+		}
+		count := loop.Counter(depth)
+		if t.Reverse {
+			count = scalar.Sub(loop.Int(t.Outer.Dims[0]-1), count)
+		}
+		step := loop.Int(t.Len())
+		offset = scalar.Add(scalar.Mul(count, step), offset)
+	}
+	return t, offset
+}
+
+// Tensor returns the tensor with an ID, of this program or of one that runs it
+// or is run by it, nil where there is none.
+func (p *Program) Tensor(id int) *Tensor { return p.byID[id] }
+
+// newTensor adds a tensor for values of a type.
+func (p *Program) newTensor(name string, t ir.Type) *Tensor {
+	dims, _ := t.Shape.Ints()
+	x := p.numbered(&Tensor{Name: name, DType: t.DType, Dims: dims})
+	p.Tensors = append(p.Tensors, x)
+	return x
+}
+
+// numbered gives a tensor its ID.
+func (p *Program) numbered(t *Tensor) *Tensor {
+	t.ID = len(p.byID)
+	p.byID[t.ID] = t
+	return t
+}
+
+// Scratch adds a tensor for what goes from one kernel of a group to the next.
+func (p *Program) Scratch(name string, d ir.DType, dims ...int) *Tensor {
+	return p.newTensor(name, ir.Type{DType: d, Shape: ir.Dims(dims...)})
+}
+
+// Guards reports whether a tensor must be left as it is once an index was found
+// out of range: it is persistent, and somewhere in the whole program an index is
+// checked.
+func (p *Program) Guards(t *Tensor) bool {
+	for p.parent != nil {
+		p = p.parent
+	}
+	return t.Persistent() && len(p.Checks) > 0
+}

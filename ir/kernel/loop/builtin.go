@@ -1,0 +1,122 @@
+package loop
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Builtin is a kind of variable that a kernel has without defining it.
+type Builtin uint8
+
+// The kinds of built-in variables, by the functions that return them.
+const (
+	NoBuiltin Builtin = iota
+	BuiltinLocalID
+	BuiltinLocalIndex
+	BuiltinGroupID
+	BuiltinLane
+	BuiltinSubgroupSize
+	BuiltinScalar
+	BuiltinCounter
+)
+
+// builtinNames holds the reserved names; those that are followed by an axis or
+// a number end in what comes before it.
+var builtinNames = [...]string{
+	BuiltinLocalID:      "local_",
+	BuiltinLocalIndex:   "local_index",
+	BuiltinGroupID:      "group_",
+	BuiltinLane:         "lane",
+	BuiltinSubgroupSize: "subgroup_size",
+	BuiltinScalar:       "scalar",
+	BuiltinCounter:      "counter",
+}
+
+const axisNames = "xyz"
+
+// LocalID returns the thread's place in its workgroup along axis 0, 1 or 2, an
+// I32. size is the kernel's Workgroup[axis]; where it is 1 the result is the
+// constant 0.
+func LocalID(axis, size int) scalar.Expr { return place(BuiltinLocalID, axisNames[axis:axis+1], size) }
+
+// LocalIndex returns the thread's number in its workgroup, an I32: x runs
+// fastest, then y, then z. threads is the number of threads in a workgroup.
+func LocalIndex(threads int) scalar.Expr { return place(BuiltinLocalIndex, "", threads) }
+
+// GroupID returns the workgroup's place in the grid along axis 0, 1 or 2, an
+// I32. count is the kernel's Groups[axis]; where it is 1 the result is the
+// constant 0.
+func GroupID(axis, count int) scalar.Expr {
+	return place(BuiltinGroupID, axisNames[axis:axis+1], count)
+}
+
+// GlobalID returns GroupID·size + LocalID: the thread's place in the whole
+// grid along axis 0, 1 or 2.
+func GlobalID(axis, size, count int) scalar.Expr {
+	base := scalar.Mul(GroupID(axis, count), scalar.ConstI(dtype.I32, int64(size)))
+	return scalar.Add(base, LocalID(axis, size))
+}
+
+// Lane returns the thread's place in its subgroup, an I32. It belongs into
+// kernels with a Subgroup range [lo, hi]. Nothing is said about which threads
+// of a workgroup share a subgroup.
+func Lane(subgroup [2]int) scalar.Expr { return place(BuiltinLane, "", subgroup[1]) }
+
+// SubgroupSize returns the number of threads in the subgroup, an I32 in the
+// kernel's Subgroup range.
+func SubgroupSize(subgroup [2]int) scalar.Expr {
+	name := builtinNames[BuiltinSubgroupSize]
+	return scalar.NewVar(name, dtype.I32, int64(subgroup[0]), int64(subgroup[1]))
+}
+
+// RunScalar returns member i of the entry's uniform block, of the type that the
+// kernel's Scalars gives for it.
+func RunScalar(i int, t dtype.DType) scalar.Expr {
+	return scalar.FreeVar(builtinNames[BuiltinScalar]+strconv.Itoa(i), t)
+}
+
+// Counter returns the iteration of the enclosing repeat of depth d, an I32 from
+// 0 up. The outermost repeat has depth 0.
+func Counter(d int) scalar.Expr {
+	name := builtinNames[BuiltinCounter] + strconv.Itoa(d)
+	return scalar.NewVar(name, dtype.I32, 0, 1<<31-1)
+}
+
+func place(b Builtin, suffix string, n int) scalar.Expr {
+	if n == 1 {
+		return scalar.ConstI(dtype.I32, 0)
+	}
+	return scalar.NewVar(builtinNames[b]+suffix, dtype.I32, 0, int64(n)-1)
+}
+
+// BuiltinOf says which built-in variable has the given name, with its axis, or
+// the number of a scalar or counter. It returns NoBuiltin for all other names.
+func BuiltinOf(name string) (kind Builtin, index int) {
+	for b := BuiltinLocalID; b <= BuiltinCounter; b++ {
+		rest, ok := strings.CutPrefix(name, builtinNames[b])
+		if !ok {
+			continue
+		}
+		switch b {
+		case BuiltinLocalID, BuiltinGroupID:
+			if axis := strings.Index(axisNames, rest); axis >= 0 && len(rest) == 1 {
+				return b, axis
+			}
+		case BuiltinScalar, BuiltinCounter:
+			if n, err := strconv.Atoi(rest); err == nil && strconv.Itoa(n) == rest && n >= 0 {
+				return b, n
+			}
+		default:
+			if rest == "" {
+				return b, 0
+			}
+		}
+	}
+	return NoBuiltin, 0
+}
+
+// Int returns a literal of the type of indices, I32.
+func Int(n int) scalar.Expr { return scalar.ConstI(dtype.I32, int64(n)) }

@@ -1,0 +1,120 @@
+package loop
+
+import "github.com/rlx-go/rlx/ir/dtype"
+
+// Caps is what a target can do: the one description of it, by which schedules
+// choose, plans bind memory, and what cannot be run is refused.
+type Caps struct {
+	// Dialect is the language that kernels are printed in. It tells which element
+	// types they store and compute with: see [dtype.DType.On].
+	Dialect dtype.Dialect
+	Limits
+	F16       bool   // kernels may compute in f16, which is a feature of its own in WGSL
+	Subgroups bool   // kernels may have subgroup statements
+	Subgroup  [2]int // the range of subgroup sizes, where Subgroups is set
+}
+
+// Computes reports whether kernels of the target may compute with elements of a
+// type.
+func (c Caps) Computes(d dtype.DType) bool {
+	feature := d == dtype.F16 && c.Dialect == dtype.WGSL
+	return d.On(c.Dialect) == dtype.Arithmetic && (c.F16 || !feature)
+}
+
+// DefaultCaps returns what every WebGPU device can do.
+func DefaultCaps() Caps { return Caps{Dialect: dtype.WGSL, Limits: DefaultLimits()} }
+
+// Limits bound what a kernel may use of a device. They are a subset of WebGPU's,
+// and other targets state theirs in the same terms.
+type Limits struct {
+	StorageBuffers int    // storage arrays of one kernel
+	BindingBytes   int    // one storage array
+	BufferBytes    int    // one buffer, which storage arrays lie in
+	SharedBytes    int    // all shared arrays of a kernel together
+	Invocations    int    // threads of a workgroup
+	Workgroup      [3]int // threads of a workgroup along x, y, z
+	Groups         int    // workgroups along any one of x, y, z
+}
+
+// DefaultLimits returns what every WebGPU device can do.
+func DefaultLimits() Limits {
+	return Limits{
+		StorageBuffers: 8,
+		BindingBytes:   128 << 20,
+		BufferBytes:    256 << 20,
+		SharedBytes:    16 << 10,
+		Invocations:    256,
+		Workgroup:      [3]int{256, 256, 64},
+		Groups:         65535,
+	}
+}
+
+// Tensors is how many tensors a kernel can bind besides the status words.
+func (l Limits) Tensors() int { return l.StorageBuffers - 1 }
+
+// privateBytes is what the private arrays of a kernel take together at most: what
+// WGSL promises a function.
+const privateBytes = 8 << 10
+
+// Within reports whether a device with the limits dev meets l.
+func (l Limits) Within(dev Limits) bool {
+	return l.StorageBuffers <= dev.StorageBuffers &&
+		l.BindingBytes <= dev.BindingBytes &&
+		l.BufferBytes <= dev.BufferBytes &&
+		l.SharedBytes <= dev.SharedBytes &&
+		l.Invocations <= dev.Invocations &&
+		l.Workgroup[0] <= dev.Workgroup[0] &&
+		l.Workgroup[1] <= dev.Workgroup[1] &&
+		l.Workgroup[2] <= dev.Workgroup[2] &&
+		l.Groups <= dev.Groups
+}
+
+// Check returns a *CheckError that names the first limit that k exceeds. Sizes
+// are those in device memory, see [DeviceSize].
+func (l Limits) Check(k *Kernel) error {
+	c := checker{k: k}
+	storage, shared, private := 0, 0, 0
+	for _, a := range k.Arrays {
+		bytes := a.Bytes()
+		switch a.Space {
+		case Storage:
+			storage++
+			if bytes > l.BindingBytes {
+				return c.fail("array %s takes %d bytes, over the limit of %d", a.Name, bytes, l.BindingBytes)
+			}
+		case Shared:
+			shared += bytes
+		case Private:
+			private += bytes
+		}
+	}
+	for _, n := range []struct {
+		what      string
+		have, max int
+	}{
+		{"storage arrays", storage, l.StorageBuffers},
+		{"bytes of shared memory", shared, l.SharedBytes},
+		{"bytes of private memory", private, privateBytes},
+		{"threads in a workgroup", k.Threads(), l.Invocations},
+		{"threads along x", k.Workgroup[0], l.Workgroup[0]},
+		{"threads along y", k.Workgroup[1], l.Workgroup[1]},
+		{"threads along z", k.Workgroup[2], l.Workgroup[2]},
+		{"workgroups along an axis", max(k.Groups[0], k.Groups[1], k.Groups[2]), l.Groups},
+	} {
+		if n.have > n.max {
+			return c.fail("%d %s, over the limit of %d", n.have, n.what, n.max)
+		}
+	}
+	return nil
+}
+
+// SharedBytes is the shared memory that the kernel's arrays take.
+func (k *Kernel) SharedBytes() int {
+	n := 0
+	for _, a := range k.Arrays {
+		if a.Space == Shared {
+			n += a.Bytes()
+		}
+	}
+	return n
+}

@@ -1,0 +1,124 @@
+package loop
+
+import (
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Hoist returns statements that do the same as body, with what a loop would
+// compute in each turn alike computed once before it. Drivers for large GPUs do
+// that by themselves, those that run on processors do not. Loads stay where they
+// are: what they read may change. No expression fails, so one that only a branch
+// needs may be computed before the loop too.
+func Hoist(body []Stmt) []Stmt {
+	h := hoister{}
+	return h.block(body)
+}
+
+type hoister struct{ names int }
+
+func (h *hoister) block(body []Stmt) []Stmt {
+	var out []Stmt
+	for _, s := range body {
+		switch s := s.(type) {
+		case *For:
+			loop := &For{s.Var, s.Start, s.End, s.Step, s.Unroll, h.block(s.Body)}
+			out = append(append(out, h.before(loop)...), loop)
+		case *If:
+			out = append(out, &If{s.Cond, h.block(s.Then), h.block(s.Else)})
+		default:
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// before takes what does not change out of the body of a loop and returns it.
+func (h *hoister) before(loop *For) []Stmt {
+	t := &turn{h: h, changing: map[string]bool{loop.Var: true}, held: map[string]scalar.Expr{}}
+	Walk(loop.Body, func(s Stmt) {
+		switch s.(type) {
+		case *Let: // changes if its value does
+		default:
+			for _, name := range append(Defines(s), Assigns(s)...) {
+				t.changing[name] = true
+			}
+		}
+	})
+	loop.Body = t.block(loop.Body)
+	return t.out
+}
+
+// turn is one turn of a loop.
+type turn struct {
+	h        *hoister
+	changing map[string]bool
+	held     map[string]scalar.Expr // variables made for expressions, by their keys
+	out      []Stmt
+}
+
+func (t *turn) block(body []Stmt) []Stmt {
+	var out []Stmt
+	for _, s := range body {
+		switch s := s.(type) {
+		case *Let:
+			if t.steady(s.Value) {
+				t.out = append(t.out, s)
+				continue
+			}
+			t.changing[s.Name] = true
+			out = append(out, &Let{s.Name, t.expr(s.Value)})
+		case *For:
+			out = append(out, &For{s.Var, t.expr(s.Start), t.expr(s.End), s.Step, s.Unroll, t.block(s.Body)})
+		case *If:
+			out = append(out, &If{t.expr(s.Cond), t.block(s.Then), t.block(s.Else)})
+		default:
+			out = append(out, mapStmt(s, t.expr))
+		}
+	}
+	return out
+}
+
+// steady reports whether e is the same in every turn.
+func (t *turn) steady(e scalar.Expr) bool {
+	same := true
+	scalar.Walk(e, func(n scalar.Expr) {
+		same = same && n.Op != scalar.OpLoad && n.Op != scalar.OpCheck && !(n.Op == scalar.OpVar && t.changing[n.Name])
+	})
+	return same
+}
+
+// worthHolding is from how many operations on an expression is kept in a
+// variable: one may be part of an address, or of an instruction, for nothing.
+const worthHolding = 2
+
+// expr replaces the largest parts of e that do not change by variables.
+func (t *turn) expr(e scalar.Expr) scalar.Expr {
+	return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
+		if len(n.Args) == 0 || !t.steady(n) {
+			return nil, false
+		}
+		if scalar.Count(n) < worthHolding {
+			return n, true
+		}
+		key := scalar.Key(n)
+		v, ok := t.held[key]
+		if !ok {
+			v = t.h.variable(n)
+			t.out = append(t.out, &Let{v.Name, n})
+			t.held[key] = v
+		}
+		return v, true
+	})
+}
+
+// variable returns a new variable of the range of e.
+func (h *hoister) variable(e scalar.Expr) scalar.Expr {
+	h.names++
+	name := "steady" + strconv.Itoa(h.names)
+	if lo, hi, ok := scalar.Range(e); ok {
+		return scalar.NewVar(name, e.Type, lo, hi)
+	}
+	return scalar.FreeVar(name, e.Type)
+}

@@ -1,0 +1,93 @@
+package sched
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+)
+
+// ScoreBytes is the most that the scores of an attention, in f32, take before
+// they are computed in blocks and not kept: what a binding of every WebGPU device
+// holds. Up to there they come from contractions with larger tiles, and the masks
+// and what else surrounds them is fused.
+const ScoreBytes = 128 << 20
+
+// Bounds of attention in blocks.
+const (
+	attendThreads = 128
+	attendShared  = 12 << 10 // bytes of workgroup memory
+	attendVectors = 4        // of sums that each of a thread's four rows has room for
+	attendDepth   = 16       // contracted positions in workgroup memory at a time
+	attendLongest = 256      // queries, keys and values
+)
+
+// AttendsInBlocks reports whether a node is attention that is better computed
+// without its scores in memory, which may take that many bytes.
+func AttendsInBlocks(n *ir.Node, caps loop.Caps, most int) bool {
+	l, ok := n.Def().Lower.(*ir.AttendLowering)
+	if !ok || caps.Invocations < attendThreads || caps.SharedBytes < attendShared {
+		return false
+	}
+	for _, t := range n.InTypes() {
+		if _, ok := t.Shape.Ints(); !ok || t.DType == ir.F64 {
+			return false
+		}
+	}
+	s := l.Spec(n)
+	scores := 4.0 // bytes; the product may be more than an int holds
+	for _, size := range append([]int{s.Queries, s.Keys}, s.Heads...) {
+		scores *= float64(size)
+	}
+	return scores > float64(most) && min(s.Depth, s.Width) > 0 && max(s.Depth, s.Width) <= attendLongest
+}
+
+// attendTile is how attention is cut: a workgroup has a block of rows and goes
+// through blocks of columns; one of the two are queries and the other keys. Its
+// threads stand in rows of across. Each has four neighbouring rows, and vectors
+// of four columns in each of the groups into which a block is cut.
+type attendTile struct{ across, groups int }
+
+// pickAttendTile returns the tile with most rows of which a thread has registers
+// for its part of the sums, rows that long.
+func pickAttendTile(sums ...int) attendTile {
+	for t := (attendTile{across: 8, groups: 1}); ; t.across *= 2 {
+		vectors := 0
+		for _, length := range sums {
+			vectors += t.vectors(length)
+		}
+		if vectors <= attendVectors || t.across == 32 {
+			return t
+		}
+	}
+}
+
+func (t attendTile) down() int { return attendThreads / t.across }
+func (t attendTile) rows() int { return 4 * t.down() }
+
+// piece is the columns of a group, which pass through workgroup memory together.
+func (t attendTile) piece() int { return 4 * t.across }
+func (t attendTile) cols() int  { return t.groups * t.piece() }
+
+// vectors is how many vectors of a row of sums each thread has.
+func (t attendTile) vectors(length int) int { return ceilDiv(length, 4*t.across) }
+
+// depth is how many contracted positions of rows and columns workgroup memory
+// holds. Each of them has a vector more than it needs, so that neighbouring
+// threads do not write to the same bank.
+func (t attendTile) depth(length int) int {
+	return largestPower(min(attendDepth, length, attendShared/4/(t.rows()+t.cols()+8)))
+}
+
+// turns is how many columns' vectors workgroup memory holds besides a piece.
+func (t attendTile) turns(length int) int {
+	free := attendShared/4 - t.rows()*t.piece()
+	return largestPower(min(t.piece(), free/(t.vectors(length)*4*t.across)))
+}
+
+// largestPower returns the largest power of two up to n, which is positive.
+func largestPower(n int) int {
+	p := 1
+	for 2*p <= n {
+		p *= 2
+	}
+	return p
+}

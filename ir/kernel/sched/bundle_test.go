@@ -1,0 +1,78 @@
+package sched_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/kernel/sched"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// deepest is how deep statements may nest in a map: browsers refuse 127 levels,
+// and drivers may be stricter.
+const deepest = 12
+
+// TestManyPartsNestLittle has the update of more states of different sizes than
+// one kernel takes.
+func TestManyPartsNestLittle(t *testing.T) {
+	const states = 300
+	p := groups(t, build(t, func(b *ir.Builder) {
+		for i := range states {
+			name := "s" + strconv.Itoa(i)
+			b.SetState(name, ops.Sin(b, b.State(name, ir.F32, ir.N(i+1))))
+		}
+	}))
+	parts := 0
+	for _, item := range p.Items {
+		g := item.(*group.Group)
+		parts += max(1, len(g.Parts))
+		launches, err := sched.Schedule(g, loop.DefaultCaps())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range launches {
+			if n := nesting(l.Kernel.Body); n > deepest {
+				t.Errorf("%s: statements nest %d deep", l.Kernel.Name, n)
+			}
+		}
+	}
+	if parts != states || len(p.Items) > 10 {
+		t.Errorf("%d updates in %d groups, want %d in a few", parts, len(p.Items), states)
+	}
+}
+
+func nesting(body []loop.Stmt) int {
+	n := 0
+	for _, s := range body {
+		switch s := s.(type) {
+		case *loop.If:
+			n = max(n, 1+nesting(s.Then), 1+nesting(s.Else))
+		case *loop.For:
+			n = max(n, 1+nesting(s.Body))
+		}
+	}
+	return n
+}
+
+// groups cuts a graph without composites into groups.
+func groups(t *testing.T, g *ir.Graph) *group.Program {
+	t.Helper()
+	p, err := group.Build(g, group.DefaultOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestScheduleNamesTheGroupItCannotSchedule(t *testing.T) {
+	p := groups(t, build(t, func(b *ir.Builder) { b.Output("y", ops.Sin(b, b.Input("x", ir.F32, ir.N(3)))) }))
+	g := *p.Items[0].(*group.Group)
+	g.Kind = group.PrefixKind
+	if _, err := sched.Schedule(&g, loop.DefaultCaps()); err == nil || !strings.Contains(err.Error(), "prefix_sin") {
+		t.Errorf("error %v, which should name the group prefix_sin", err)
+	}
+}

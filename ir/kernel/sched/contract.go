@@ -1,0 +1,352 @@
+package sched
+
+import (
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// scheduleContract computes a contraction in tiles. Where these would be few, the
+// sums are cut into parts: a second kernel adds those up and computes what
+// follows the contraction.
+func scheduleContract(e *emitter, g *group.Group) []Launch {
+	c := group.ContractionOf(g.Members[0].Node, e.Simplifier)
+	t, parts, ok := pickTile(c, e.caps)
+	if !ok {
+		e.alone = small(c)
+		return scheduleReduce(e, g.Reduction())
+	}
+	te := newTileEmitter(e, g, c, t, parts)
+	if te.parts == 1 {
+		finish := te.direct
+		if g.EpilogueWeight() > maxDirectWeight {
+			finish = te.staged
+		}
+		return []Launch{te.kernel(g.Name(), finish, te.members)}
+	}
+	partial := newPartial(0, ir.F32, g, te.parts)
+	first := te.kernel(g.Name()+"_parts", te.direct, func(acc scalar.Expr, at ir.Index) []loop.Stmt {
+		return te.store(partial, append(ir.Index{te.part}, at...), acc)
+	})
+	return []Launch{first, newEmitter(e.p, e.caps).combineParts(g.Reduction(), te.parts, []*group.Tensor{partial})}
+}
+
+// tileEmitter writes the kernel of a tiled contraction. Both operands are read
+// in tiles into workgroup memory, one tile ahead of the arithmetic, and from
+// there by vectors of 4 into registers.
+type tileEmitter struct {
+	*emitter
+	g     *group.Group
+	c     *group.Contraction
+	t     tile
+	parts int         // of the contracted space, each for a workgroup of its own
+	steps int         // of a part
+	part  scalar.Expr // which of them the workgroup has
+	batch ir.Index
+	valid scalar.Expr // false in workgroups beyond the last tile
+	side  [2]side     // operand 0 along m, operand 1 along n
+	slot  int         // workgroup memory: two tiles of operand 0, then two of operand 1
+	lane  scalar.Expr
+	body  []loop.Stmt
+}
+
+// side is what is the same for both operands of a contraction: a tile of free
+// positions by contracted ones.
+type side struct {
+	operand   int
+	free      []int // sizes of the free space
+	tile, reg int   // free positions of a workgroup and of a thread
+	thread    scalar.Expr
+	first     scalar.Expr // first free position of the workgroup
+	base      int         // first vector of its tiles in workgroup memory
+	kFast     bool        // neighbouring threads load along the contracted space
+	vectors   bool        // what is loaded may be declared as an array of vectors
+	prefix    string
+}
+
+func newTileEmitter(e *emitter, g *group.Group, c *group.Contraction, t tile, parts int) *tileEmitter {
+	te := &tileEmitter{emitter: e, g: g, c: c, t: t}
+	te.steps = ceilDiv(group.Product(c.K), parts*t.k)
+	te.parts = ceilDiv(group.Product(c.K), te.steps*t.k)
+	threads := t.threads()
+	e.workgroup = [3]int{threads, 1, 1}
+	te.lane = loop.LocalID(0, threads)
+	across := t.n / t.rn
+	tilesM, tilesN := ceilDiv(group.Product(c.M), t.m), ceilDiv(group.Product(c.N), t.n)
+	workgroup, valid := e.boundedGroup(te.parts * t.count(c))
+	te.valid = valid
+	te.part = te.let("part", scalar.FloorDiv(workgroup, loop.Int(t.count(c))), te.parts-1)
+	column := scalar.Mod(workgroup, loop.Int(tilesN))
+	row := scalar.Mod(scalar.FloorDiv(workgroup, loop.Int(tilesN)), loop.Int(tilesM))
+	batch := scalar.Mod(scalar.FloorDiv(workgroup, loop.Int(tilesN*tilesM)), loop.Int(group.Product(c.Batch)))
+	te.batch = te.unflatten(te.let("batch", batch, group.Product(c.Batch)-1), c.Batch)
+	te.slot = e.shared("tiles", ir.F32, 4, t.sharedBytes()/16)
+	te.side[0] = side{
+		operand: 0, free: c.M, tile: t.m, reg: t.rm, prefix: "a",
+		thread: te.let("ty", scalar.FloorDiv(te.lane, loop.Int(across)), t.m/t.rm-1),
+		first:  te.first("m", row, t.m, tilesM),
+	}
+	te.side[1] = side{
+		operand: 1, free: c.N, tile: t.n, reg: t.rn, prefix: "b",
+		thread: te.let("tx", scalar.Mod(te.lane, loop.Int(across)), across-1),
+		first:  te.first("n", column, t.n, tilesN),
+		base:   2 * t.k * t.m / 4,
+	}
+	for i := range te.side {
+		te.side[i].kFast = te.contiguousAlongK(&te.side[i])
+		// An array is of vectors in the whole kernel or not at all.
+		whole := g.SoleOperand(c, i, te.batch)
+		te.side[i].vectors = whole != nil && whole.Len()%4 == 0
+	}
+	return te
+}
+
+// first is the first free position of tile number i of count: a multiple of the
+// width of a vector, which the expression shows.
+func (te *tileEmitter) first(name string, i scalar.Expr, size, count int) scalar.Expr {
+	return scalar.Mul(te.let(name, scalar.Mul(i, loop.Int(size/4)), (count-1)*size/4), loop.Int(4))
+}
+
+// let names an integer from 0 to hi.
+func (te *tileEmitter) let(prefix string, value scalar.Expr, hi int) scalar.Expr {
+	if hi <= 0 {
+		return loop.Int(0)
+	}
+	name := te.name(prefix)
+	te.body = append(te.body, &loop.Let{Name: name, Value: te.Simplify(value)})
+	return scalar.NewVar(name, ir.I32, 0, int64(hi))
+}
+
+// contiguousAlongK reports whether the last axis of an operand moves with the
+// last contracted coordinate.
+func (te *tileEmitter) contiguousAlongK(s *side) bool {
+	k := group.Coords("k", te.c.K)
+	at, _ := te.c.Address(s.operand, te.batch, group.Coords("f", s.free), k)
+	if len(at) == 0 || len(k) == 0 {
+		return false
+	}
+	moves := false
+	scalar.Walk(at[len(at)-1], func(x scalar.Expr) {
+		moves = moves || x.Op == scalar.OpVar && x.Name == k[len(k)-1].Name
+	})
+	return moves
+}
+
+// storeResult stores one result of a contraction, a sum at a point of the group.
+type storeResult func(sum scalar.Expr, at ir.Index) []loop.Stmt
+
+// kernel writes the whole kernel: in each step the next tiles are loaded into
+// registers while those in workgroup memory are multiplied. finish stores what
+// the registers hold by result. The first tiles are loaded before the loop,
+// since a condition inside it slows it down.
+func (te *tileEmitter) kernel(name string, finish func(storeResult), result storeResult) Launch {
+	for i := range te.t.rm * te.t.rn {
+		te.body = append(te.body, &loop.Var{Name: te.acc(i), Init: scalar.ConstF(ir.F32, 0)})
+	}
+	te.declareAhead()
+	te.loadAhead(loop.Int(0))
+	te.storeAhead(loop.Int(0))
+	te.body = append(te.body, &loop.Barrier{})
+	outer := te.body
+	te.body = nil
+	step := te.name("step")
+	at := scalar.NewVar(step, ir.I32, 0, int64(te.steps-1))
+	buffer := te.let("buffer", scalar.Mod(at, loop.Int(2)), 1)
+	if te.steps > 1 {
+		te.loadAhead(te.let("next", scalar.Min(scalar.Add(at, loop.Int(1)), loop.Int(te.steps-1)), te.steps-1))
+	}
+	te.multiply(buffer)
+	if te.steps > 1 {
+		te.storeAhead(scalar.Sub(loop.Int(1), buffer))
+		te.body = append(te.body, &loop.Barrier{})
+	}
+	te.body = append(outer, &loop.For{Var: step, Start: loop.Int(0), End: loop.Int(te.steps), Step: loop.Int(1), Body: te.body})
+	finish(result)
+	return te.finish(name, te.body)
+}
+
+func (te *tileEmitter) acc(i int) string { return "acc" + strconv.Itoa(i) }
+
+// vectors is how many vectors of a side each thread moves per step.
+func (te *tileEmitter) vectors(s *side) int { return ceilDiv(s.tile/4*te.t.k, te.t.threads()) }
+
+// declareAhead declares the registers that hold the next tiles.
+func (te *tileEmitter) declareAhead() {
+	te.eachAhead(func(_ *side, _ int, names []string) {
+		for _, name := range names {
+			te.body = append(te.body, &loop.Var{Name: name, Init: scalar.ConstF(ir.F32, 0)})
+		}
+	})
+}
+
+func (te *tileEmitter) eachAhead(f func(s *side, v int, names []string)) {
+	for i := range te.side {
+		s := &te.side[i]
+		for v := range te.vectors(s) {
+			names := make([]string, 4)
+			for j := range names {
+				names[j] = "next_" + s.prefix + strconv.Itoa(4*v+j)
+			}
+			f(s, v, names)
+		}
+	}
+}
+
+// vectorPlace returns which vector along the free positions, and which
+// contracted position, vector v of a thread is.
+func (te *tileEmitter) vectorPlace(s *side, v int) (vec, k scalar.Expr) {
+	threads, per := te.t.threads(), s.tile/4
+	id := scalar.Add(te.lane, loop.Int(v*threads))
+	if s.kFast {
+		return te.Simplify(scalar.FloorDiv(id, loop.Int(te.t.k))), te.Simplify(scalar.Mod(id, loop.Int(te.t.k)))
+	}
+	return te.Simplify(scalar.Mod(id, loop.Int(per))), te.Simplify(scalar.FloorDiv(id, loop.Int(per)))
+}
+
+// loadAhead reads a thread's share of the tiles of a step into registers.
+func (te *tileEmitter) loadAhead(step scalar.Expr) {
+	rd := te.reader()
+	load := rd.Operand(te.c.Node)
+	length := group.Product(te.c.K)
+	first := scalar.Mul(scalar.Add(scalar.Mul(te.part, loop.Int(te.steps)), step), loop.Int(te.t.k))
+	k := te.let("k", first, te.parts*te.steps*te.t.k-1)
+	te.eachAhead(func(s *side, v int, names []string) {
+		vec, kk := te.vectorPlace(s, v)
+		pos := scalar.Add(k, kk)
+		inside := scalar.ConstBool(true)
+		if te.parts*te.steps*te.t.k > length {
+			inside = scalar.Lt(pos, loop.Int(length))
+			pos = scalar.Min(pos, loop.Int(length-1))
+		}
+		kAt := te.unflatten(te.Simplify(pos), te.c.K)
+		values := make([]scalar.Expr, 4)
+		for j := range values {
+			f := scalar.Add(scalar.Add(s.first, scalar.Mul(vec, loop.Int(4))), loop.Int(j))
+			x := te.c.Factor(s.operand, te.batch, te.freeAt(s, f), kAt, load)
+			values[j] = scalar.Select(inside, x, scalar.ConstF(ir.F32, 0))
+		}
+		if s.vectors && te.loadVector(values) {
+			te.assignAll(names, values)
+			return
+		}
+		te.body = append(te.body, te.nameAll(values)...)
+		te.assignAll(names, values)
+	})
+}
+
+func (te *tileEmitter) assignAll(names []string, values []scalar.Expr) {
+	for j, name := range names {
+		te.body = append(te.body, &loop.Assign{Name: name, Value: values[j]})
+	}
+}
+
+// freeAt returns the free coordinates of position f, kept inside the operand:
+// what lies beyond is computed and not stored.
+func (te *tileEmitter) freeAt(s *side, f scalar.Expr) ir.Index {
+	n := group.Product(s.free)
+	if n%s.tile != 0 {
+		f = scalar.Min(f, loop.Int(n-1))
+	}
+	return te.unflatten(te.Simplify(f), s.free)
+}
+
+// storeAhead writes the registers into a buffer of workgroup memory: rows of
+// one contracted position.
+func (te *tileEmitter) storeAhead(buffer scalar.Expr) {
+	te.eachAhead(func(s *side, v int, names []string) {
+		vec, kk := te.vectorPlace(s, v)
+		values := make([]scalar.Expr, 4)
+		for j, name := range names {
+			values[j] = scalar.FreeVar(name, ir.F32)
+		}
+		at := scalar.Add(scalar.Mul(buffer, loop.Int(te.t.k*s.tile/4)), scalar.Add(scalar.Mul(kk, loop.Int(s.tile/4)), s.turned(vec, kk)))
+		store := []loop.Stmt{&loop.StoreVec{Array: te.slot, At: te.Simplify(scalar.Add(at, loop.Int(s.base))), Values: values}}
+		if total := te.t.k * s.tile / 4; (v+1)*te.t.threads() > total {
+			store = guard(scalar.Lt(scalar.Add(te.lane, loop.Int(v*te.t.threads())), loop.Int(total)), store)
+		}
+		te.body = append(te.body, store...)
+	})
+}
+
+// turned is the place of a vector in its row of workgroup memory. Where neighbouring
+// threads write to neighbouring rows, rows are turned against each other, so that
+// they do not write to one bank.
+func (s *side) turned(vec, row scalar.Expr) scalar.Expr {
+	if !s.kFast {
+		return vec
+	}
+	return scalar.Mod(scalar.Add(vec, row), loop.Int(s.tile/4))
+}
+
+// unrolledProducts is how many products of a thread are written out.
+const unrolledProducts = 128
+
+// multiply adds the products of one step. A thread's results lie in squares of
+// 4×4, spread over the tile so that neighbours read neighbouring vectors.
+func (te *tileEmitter) multiply(buffer scalar.Expr) {
+	together := min(te.t.k, unrolledProducts/(te.t.rm*te.t.rn))
+	outer, inner := te.name("k"), te.name("u")
+	kk := scalar.Mul(scalar.NewVar(outer, ir.I32, 0, int64(te.t.k/together-1)), loop.Int(together))
+	kk = scalar.Add(kk, scalar.NewVar(inner, ir.I32, 0, int64(together-1)))
+	var body []loop.Stmt
+	var regs [2][]string
+	for i := range te.side {
+		s := &te.side[i]
+		for v := range s.reg / 4 {
+			names := make([]string, 4)
+			for j := range names {
+				names[j] = s.prefix + strconv.Itoa(4*v+j)
+			}
+			at := scalar.Add(scalar.Mul(buffer, loop.Int(te.t.k*s.tile/4)), scalar.Mul(kk, loop.Int(s.tile/4)))
+			at = scalar.Add(at, scalar.Add(loop.Int(s.base), s.turned(scalar.Add(s.thread, loop.Int(v*s.tile/s.reg)), kk)))
+			body = append(body, &loop.LoadVec{Names: names, Array: te.slot, At: te.Simplify(at)})
+			regs[i] = append(regs[i], names...)
+		}
+	}
+	for i, a := range regs[0] {
+		for j, b := range regs[1] {
+			acc := te.acc(i*te.t.rn + j)
+			x := scalar.Mul(scalar.FreeVar(a, ir.F32), scalar.FreeVar(b, ir.F32))
+			body = append(body, &loop.Assign{Name: acc, Value: scalar.Add(scalar.FreeVar(acc, ir.F32), x)})
+		}
+	}
+	body = []loop.Stmt{&loop.For{Var: inner, Start: loop.Int(0), End: loop.Int(together), Step: loop.Int(1), Unroll: true, Body: body}}
+	te.body = append(te.body, &loop.For{Var: outer, Start: loop.Int(0), End: loop.Int(te.t.k / together), Step: loop.Int(1), Body: body})
+}
+
+// place returns the free position of a thread's register i.
+func (te *tileEmitter) place(s *side, i int) scalar.Expr {
+	vec := scalar.Add(s.thread, loop.Int(i/4*(s.tile/s.reg)))
+	return scalar.Add(s.first, scalar.Add(scalar.Mul(vec, loop.Int(4)), loop.Int(i%4)))
+}
+
+// within keeps statements to free positions that exist.
+func (te *tileEmitter) within(s *side, f scalar.Expr, then []loop.Stmt) []loop.Stmt {
+	n := group.Product(s.free)
+	if n%s.tile == 0 {
+		return then
+	}
+	return guard(te.Simplify(scalar.Lt(f, loop.Int(n))), then)
+}
+
+// point returns the outer coordinates of the group for a result.
+func (te *tileEmitter) point(m, n ir.Index) ir.Index {
+	at := make(ir.Index, len(te.g.Outer))
+	for axis, e := range te.c.Out(te.batch, m, n) {
+		if c := te.g.Members[0].Coord[axis]; c >= 0 {
+			at[c] = e
+		}
+	}
+	return at
+}
+
+// members computes what follows the contraction in registers and stores it.
+func (te *tileEmitter) members(acc scalar.Expr, at ir.Index) []loop.Stmt {
+	n := te.g.Members[0].Node
+	rd := te.reader()
+	rd.Given = map[ir.Value]scalar.Expr{n.Result(0): scalar.Convert(acc, n.Types()[0].DType)}
+	return te.points(te.g, rd, at)
+}

@@ -1,0 +1,16 @@
+// Package sched makes kernels of groups: it decides what each thread of a device
+// does.
+//
+// [Schedule] returns one [Launch] of a group or several in order, each a kernel in
+// the loop IR with the tensors it binds. There is a schedule for maps (map.go), for
+// reductions with any number of stages (reduce.go, and split.go for few long
+// rows), for contractions in tiles (contract.go, tile.go), attention (attend.go),
+// running combinations (prefix.go), scatters (scatter.go, runs.go) and sorts
+// (sort.go, radix.go). All of them collect a kernel's pieces in an emitter (emit.go);
+// those whose loops and branches depend on data write it statement by statement
+// (writer.go). A [Cache] gives equal groups the same kernels.
+//
+// What an element is made of is none of its business: every schedule asks a
+// [group.Reader]. Which nodes make a group is settled before, where the tensors lie
+// comes after.
+package sched

@@ -1,0 +1,252 @@
+package sched
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Launch is a kernel with the tensors to bind to its storage arrays, in order;
+// the status words, where the kernel has them, stand as nil.
+type Launch struct {
+	Kernel *loop.Kernel
+	Args   []*group.Tensor
+}
+
+// emitter collects the pieces of one kernel. While it is built, loads and
+// stores name arrays by tensor ID, or by a negative slot for memory of the
+// kernel itself; finish numbers them as the kernel's arrays.
+type emitter struct {
+	*scalar.Simplifier
+	p         *group.Program
+	caps      loop.Caps
+	workgroup [3]int
+	groups    [3]int
+	own       []loop.Array
+	wide      map[int]bool // tensors that are loaded by vectors of four alone
+	alone     bool         // each row of a reduction is one thread's
+	fresh     int
+}
+
+func newEmitter(p *group.Program, caps loop.Caps) *emitter {
+	return &emitter{Simplifier: scalar.NewSimplifier(), p: p, caps: caps, wide: map[int]bool{}}
+}
+
+// reader returns a reader for the kernel.
+func (e *emitter) reader() *group.Reader { return group.NewReader(e.p, e.Simplifier) }
+
+// statusSlot stands for the status words where a kernel only reads them.
+const statusSlot = -1 << 20
+
+// name returns a new variable name.
+func (e *emitter) name(prefix string) string {
+	e.fresh++
+	return prefix + strconv.Itoa(e.fresh)
+}
+
+// shared declares workgroup memory and returns its slot.
+func (e *emitter) shared(name string, d ir.DType, width, length int) int {
+	e.own = append(e.own, loop.Array{Name: name, DType: d, Width: width, Len: length, Space: loop.Shared})
+	return -len(e.own)
+}
+
+// store returns the statements that write an element of a tensor at a position.
+// A persistent tensor is left as it is once the status words tell of an error.
+func (e *emitter) store(t *group.Tensor, at ir.Index, value scalar.Expr) []loop.Stmt {
+	root, offset := e.p.Place(t, at)
+	return e.guardStatus(root, &loop.Store{Array: root.ID, At: e.Simplify(offset), Value: value})
+}
+
+// atomic is store for a value that is combined with what is there.
+func (e *emitter) atomic(op scalar.Op, t *group.Tensor, at ir.Index, value scalar.Expr) []loop.Stmt {
+	root, offset := e.p.Place(t, at)
+	return e.guardStatus(root, &loop.AtomicOp{Op: op, Array: root.ID, At: e.Simplify(offset), Value: value})
+}
+
+// guardStatus puts a change of a persistent tensor under the condition that the
+// status words tell of no error.
+func (e *emitter) guardStatus(root *group.Tensor, s loop.Stmt) []loop.Stmt {
+	if !e.p.Guards(root) {
+		return []loop.Stmt{s}
+	}
+	fine := scalar.Eq(scalar.LoadAt(statusSlot, ir.U32, loop.Int(0)), scalar.ConstI(ir.U32, 0))
+	return []loop.Stmt{&loop.If{Cond: fine, Then: []loop.Stmt{s}}}
+}
+
+// linearGroup lays n workgroups out in a grid, since an axis of a dispatch is
+// bounded, and returns the number of the workgroup that a thread is in. Numbers
+// from n on may come up and must do nothing.
+func (e *emitter) linearGroup(n int) scalar.Expr {
+	n = max(n, 1)
+	e.groups = [3]int{n, 1, 1}
+	if n <= e.caps.Groups {
+		return loop.GroupID(0, n)
+	}
+	rows := ceilDiv(n, e.caps.Groups)
+	cols := ceilDiv(n, rows)
+	e.groups = [3]int{cols, rows, 1}
+	return scalar.Add(loop.GroupID(0, cols), scalar.Mul(loop.GroupID(1, rows), loop.Int(cols)))
+}
+
+// load returns the load of an element of a tensor.
+func (e *emitter) load(t *group.Tensor, at ir.Index) scalar.Expr {
+	return e.p.Load(e.Simplifier, t, at)
+}
+
+// unflatten returns the coordinates of element number i in row-major order.
+func (e *emitter) unflatten(i scalar.Expr, dims []int) ir.Index {
+	return group.Unflatten(e.Simplifier, i, dims)
+}
+
+// boundedGroup is linearGroup for kernels whose barriers need all threads: the
+// number stays below n, and exists is false where it is not the workgroup's
+// own, which then must store nothing.
+func (e *emitter) boundedGroup(n int) (workgroup, exists scalar.Expr) {
+	workgroup = e.linearGroup(n)
+	if !e.overshoots() {
+		return workgroup, scalar.ConstBool(true)
+	}
+	return scalar.Min(workgroup, loop.Int(n-1)), scalar.Lt(workgroup, loop.Int(n))
+}
+
+// finish makes a kernel of its body: it gathers the tensors and numbers the
+// arrays, device memory first.
+func (e *emitter) finish(name string, body []loop.Stmt) Launch {
+	body = loop.Hoist(body)
+	f := &finisher{e: e, slot: map[int]int{}, written: map[int]bool{}, atomic: map[int]bool{}}
+	loop.WalkStores(body, func(array int) { f.written[array] = true })
+	loop.Walk(body, func(s loop.Stmt) {
+		if a, ok := s.(*loop.AtomicOp); ok {
+			f.atomic[a.Array] = true
+		}
+	})
+	loop.MapExprs(body, func(x scalar.Expr) scalar.Expr {
+		scalar.Walk(x, f.visit)
+		return x
+	})
+	for _, id := range sortedSlots(f.written) {
+		f.need(id)
+	}
+	for _, id := range sortedSlots(e.wide) {
+		f.need(id)
+	}
+	k := &loop.Kernel{Name: name, Workgroup: e.workgroup, Groups: e.groups, Scalars: f.scalars, Counters: f.counters}
+	args := f.layOut(k)
+	k.Body = loop.MapExprs(body, f.renumber)
+	loop.WalkArrays(k.Body, func(array *int) { *array = f.slot[*array] })
+	return Launch{k, args}
+}
+
+// finisher numbers the arrays of a kernel.
+type finisher struct {
+	e        *emitter
+	order    []int
+	slot     map[int]int
+	written  map[int]bool
+	atomic   map[int]bool
+	scalars  []ir.DType
+	counters int
+	checks   bool
+}
+
+func (f *finisher) visit(x scalar.Expr) {
+	switch x.Op {
+	case scalar.OpLoad:
+		f.need(x.Ref)
+	case scalar.OpCheck:
+		f.checks = true
+	case scalar.OpVar:
+		switch kind, i := loop.BuiltinOf(x.Name); kind {
+		case loop.BuiltinScalar:
+			for len(f.scalars) <= i {
+				f.scalars = append(f.scalars, 0)
+			}
+			f.scalars[i] = x.Type
+		case loop.BuiltinCounter:
+			f.counters = max(f.counters, i+1)
+		}
+	}
+}
+
+func (f *finisher) need(id int) {
+	if !slices.Contains(f.order, id) {
+		f.order = append(f.order, id)
+	}
+}
+
+// layOut fills in the kernel's arrays: tensors, named by their place so that
+// equal kernels have one text, the status words last among them, then the
+// kernel's own memory.
+func (f *finisher) layOut(k *loop.Kernel) []*group.Tensor {
+	var args []*group.Tensor
+	add := func(id int, a loop.Array) {
+		f.slot[id] = len(k.Arrays)
+		k.Arrays = append(k.Arrays, a)
+	}
+	for _, id := range f.order {
+		if id < 0 {
+			continue
+		}
+		t := f.e.p.Tensor(id)
+		a := loop.Array{Name: "t" + strconv.Itoa(len(args)), DType: t.DType, Width: 1, Len: max(t.Len(), 1)}
+		if f.written[id] {
+			a.Access = loop.ReadWrite
+		}
+		if f.e.wide[id] {
+			a.Width, a.Len = 4, a.Len/4
+		}
+		if f.atomic[id] {
+			a.Access = loop.Atomic
+		}
+		add(id, a)
+		args = append(args, t)
+	}
+	status := loop.Array{Name: "status", DType: ir.U32, Width: 1, Len: 4}
+	if f.checks {
+		status.Access = loop.Atomic
+	}
+	if f.checks || slices.Contains(f.order, statusSlot) {
+		add(statusSlot, status)
+		args = append(args, nil)
+	}
+	for i, a := range f.e.own {
+		add(-1-i, a)
+	}
+	return args
+}
+
+func (f *finisher) renumber(x scalar.Expr) scalar.Expr {
+	return scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
+		if n.Op != scalar.OpLoad {
+			return nil, false
+		}
+		at := f.renumber(n.Args[0])
+		return scalar.LoadAt(f.slot[n.Ref], n.Type, at), true
+	})
+}
+
+func sortedSlots(set map[int]bool) []int {
+	out := make([]int, 0, len(set))
+	for id := range set {
+		out = append(out, id)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }
+
+// guard puts statements under a condition, unless it always holds.
+func guard(cond scalar.Expr, then []loop.Stmt) []loop.Stmt {
+	if x, ok := cond.IntConst(); ok && x != 0 {
+		return then
+	}
+	return []loop.Stmt{&loop.If{Cond: cond, Then: then}}
+}
+
+// overshoots reports whether the grid has more workgroups than were asked for.
+func (e *emitter) overshoots() bool { return e.groups[1] > 1 }

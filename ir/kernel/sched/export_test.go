@@ -1,0 +1,24 @@
+package sched
+
+import (
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+)
+
+// ForceTile makes every contraction that is not empty use tile number i, with
+// the contracted space cut into that many parts, until the returned function is
+// called.
+func ForceTile(i, parts int) (undo func()) {
+	pickTile = func(c *group.Contraction, _ loop.Caps) (tile, int, bool) { return tiles[i], parts, tileable(c) }
+	return func() { pickTile = chooseTile }
+}
+
+// ForceNoTile makes every contraction a reduction, until the returned function is
+// called.
+func ForceNoTile() (undo func()) {
+	pickTile = func(*group.Contraction, loop.Caps) (tile, int, bool) { return tile{}, 0, false }
+	return func() { pickTile = chooseTile }
+}
+
+// Tiles is the number of tiles there are to force.
+func Tiles() int { return len(tiles) }

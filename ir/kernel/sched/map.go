@@ -1,0 +1,129 @@
+package sched
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// mapThreads is the workgroup size of map kernels: a multiple of every
+// subgroup size, and what WebGPU allows everywhere.
+const mapThreads = 256
+
+// scheduleMap gives each thread one element. Groups side by side take
+// consecutive ranges of workgroups, so that no workgroup's threads diverge.
+func scheduleMap(e *emitter, g *group.Group) []Launch {
+	parts := slices.DeleteFunc(slices.Clone(g.SideBySide()), func(p *group.Group) bool { return group.Product(p.Outer) == 0 })
+	starts := make([]int, len(parts)+1)
+	for i, part := range parts {
+		n := group.Product(part.Outer)
+		starts[i+1] = starts[i] + ceilDiv(n, mapThreads)
+	}
+	if starts[len(parts)] == 0 {
+		return nil
+	}
+	e.workgroup = [3]int{mapThreads, 1, 1}
+	workgroup := e.linearGroup(starts[len(parts)])
+	lane := loop.LocalID(0, mapThreads)
+
+	body := e.mapParts(parts, starts, workgroup, lane)
+	return []Launch{e.finish(g.Name(), body)}
+}
+
+// mapParts lets a workgroup find its part by halving, since languages bound how
+// deep statements may nest. starts are the first workgroups of the parts, and
+// the one after the last.
+func (e *emitter) mapParts(parts []*group.Group, starts []int, workgroup, lane scalar.Expr) []loop.Stmt {
+	if len(parts) == 1 {
+		first := scalar.Sub(workgroup, loop.Int(starts[0]))
+		flat := scalar.Add(scalar.Mul(first, loop.Int(mapThreads)), lane)
+		return e.mapPart(parts[0], flat, (starts[1]-starts[0])*mapThreads)
+	}
+	half := len(parts) / 2
+	return []loop.Stmt{&loop.If{
+		Cond: scalar.Lt(workgroup, loop.Int(starts[half])),
+		Then: e.mapParts(parts[:half], starts[:half+1], workgroup, lane),
+		Else: e.mapParts(parts[half:], starts[half:], workgroup, lane),
+	}}
+}
+
+// mapPart computes one element of a part, the one with the given number; there
+// are threads for span of them.
+func (e *emitter) mapPart(part *group.Group, flat scalar.Expr, span int) []loop.Stmt {
+	n := group.Product(part.Outer)
+	name := e.name("i")
+	i := scalar.NewVar(name, ir.I32, 0, int64(n-1))
+	at := e.unflatten(i, part.Outer)
+	body := e.points(part, e.reader(), at)
+	for _, c := range part.Copies {
+		body = append(body, e.copyElement(c, at)...)
+	}
+	if span != n || e.overshoots() {
+		body = []loop.Stmt{&loop.If{Cond: scalar.Lt(scalar.FreeVar(name, ir.I32), loop.Int(n)), Then: body}}
+	}
+	return append([]loop.Stmt{&loop.Let{Name: name, Value: flat}}, body...)
+}
+
+func (e *emitter) copyElement(c group.Copy, at ir.Index) []loop.Stmt {
+	at = group.Spread(at, c.To.Dims)
+	value := c.Literal
+	if c.From != nil {
+		value = e.load(c.From, at)
+	}
+	return e.store(c.To, at, value)
+}
+
+// points computes the members at one point of a group and stores what is kept.
+// Values that several members need are named once by the printer.
+func (e *emitter) points(g *group.Group, r *group.Reader, at ir.Index) []loop.Stmt {
+	r.InGroup(g, at, func(ir.Value) (scalar.Expr, bool) { return nil, false })
+	type kept struct {
+		t     *group.Tensor
+		at    ir.Index
+		value scalar.Expr
+	}
+	var stores []kept
+	for _, m := range g.Members {
+		for i, t := range m.Store {
+			if t != nil {
+				pos := m.At(at)
+				stores = append(stores, kept{t, pos, r.Element(m.Node.Result(i), pos)})
+			}
+		}
+	}
+	values := make([]scalar.Expr, len(stores))
+	for i, s := range stores {
+		values[i] = s.value
+	}
+	body := e.nameAll(values)
+	for i, s := range stores {
+		body = append(body, e.store(s.t, s.at, values[i])...)
+	}
+	return body
+}
+
+// nameAll names what several values share, and the values themselves where
+// there is more than one: their stores may overwrite what they are made of.
+func (e *emitter) nameAll(values []scalar.Expr) []loop.Stmt {
+	if len(values) < 2 {
+		return nil
+	}
+	var body []loop.Stmt
+	s := scalar.Schedule(e.name("s")+"_", values...)
+	for _, b := range s.Bindings {
+		body = append(body, &loop.Let{Name: b.Var.Name, Value: b.Value})
+	}
+	for i, root := range s.Roots {
+		if root.Op == scalar.OpVar || root.Op == scalar.OpConst {
+			values[i] = root
+			continue
+		}
+		name := e.name("v")
+		body = append(body, &loop.Let{Name: name, Value: root})
+		values[i] = scalar.FreeVar(name, root.Type)
+	}
+	return body
+}

@@ -1,0 +1,221 @@
+package sched
+
+import (
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// prefixEach is how many neighbouring elements of a tile a thread has, where
+// there is room for them.
+const prefixEach = 8
+
+// padding is after how many elements of workgroup memory one is left out, so
+// that threads whose stretches begin a power of two apart use different banks.
+const padding = 32
+
+// shape returns how many threads a workgroup has, how many of them a row gets,
+// and how many elements each has at a time: as many as workgroup memory holds,
+// with the running values of all threads twice. Short rows share a workgroup.
+func (p *prefix) shape() (threads, lanes, each int) {
+	bytes := 0
+	for _, a := range p.accs {
+		bytes += loop.DeviceSize(a.DType)
+	}
+	threads, each = min(p.caps.Invocations, 256), prefixEach
+	room := func() bool {
+		n := threads * each
+		return (n+n/padding+2*threads)*bytes <= p.caps.SharedBytes
+	}
+	for !room() && threads > 32 {
+		threads /= 2
+	}
+	for each > 1 && (!room() || each/2 >= p.length) {
+		each /= 2
+	}
+	lanes = min(threads, powerOfTwo(ceilDiv(p.length, each)))
+	for threads > lanes && threads/2/lanes >= p.rows {
+		threads /= 2
+	}
+	return threads, lanes, each
+}
+
+// prefixTile is a workgroup that goes through its rows tile by tile. Elements
+// come in and go out side by side, and are combined in stretches of neighbours,
+// one for each thread.
+type prefixTile struct {
+	*writer
+	p                     *prefix
+	threads, lanes, each  int
+	perGroup              int // rows of a workgroup
+	local, lane           scalar.Expr
+	firstRow, first, last scalar.Expr // of the workgroup: row, and element of its chunk of each row and the one after
+	exists                scalar.Expr
+	cells, scans          []int // shared arrays, one for each running value
+}
+
+// tiles gives workgroups chunks of rows; start and total are as in threads.
+func (p *prefix) tiles(chunk, chunks int, start, total []*group.Tensor) Launch {
+	t := p.newTile(chunk, chunks)
+	number := t.let("chunk", scalar.FloorDiv(t.first, loop.Int(chunk)))
+	row := t.let("row", scalar.Min(scalar.Add(t.firstRow, scalar.FloorDiv(t.local, loop.Int(t.lanes))), loop.Int(p.rows-1)))
+	init := p.init()
+	if start != nil {
+		init = loadAll(t.writer, start, number, row)
+	}
+	carry := t.vars("carry", init)
+	tile := t.lanes * t.each
+	pass := func(from scalar.Expr) {
+		t.bring(from)
+		before, all := t.scan(t.stretch())
+		if total == nil {
+			t.run(p.combine(carry, before))
+			t.take(from)
+		}
+		if chunk > tile || total != nil {
+			t.setAll(carry, p.combine(carry, all))
+		}
+	}
+	if chunk <= tile {
+		pass(t.first)
+	} else {
+		t.loop("tile", t.first, t.last, tile, p.length-1, func(from scalar.Expr) {
+			pass(from)
+			t.barrier()
+		})
+	}
+	if total != nil {
+		own := scalar.And(scalar.Eq(t.lane, loop.Int(0)), scalar.Lt(scalar.Add(t.firstRow, scalar.FloorDiv(t.local, loop.Int(t.lanes))), loop.Int(p.rows)))
+		t.when(scalar.And(t.exists, own), func() { saveAll(t.writer, total, number, row, carry) })
+	}
+	return t.launch(p.name)
+}
+
+func (p *prefix) newTile(chunk, chunks int) *prefixTile {
+	threads, lanes, each := p.shape()
+	perGroup := threads / lanes
+	t := &prefixTile{
+		writer: newWriter(p.p, p.caps, threads), p: p, threads: threads, lanes: lanes, each: each, perGroup: perGroup,
+		local: loop.LocalID(0, threads),
+	}
+	workgroup, exists := t.boundedGroup(ceilDiv(p.rows, perGroup) * chunks)
+	t.exists = exists
+	t.lane = t.let("lane_of_row", scalar.Mod(t.local, loop.Int(lanes)))
+	t.firstRow = t.let("first_row", scalar.Mul(scalar.FloorDiv(workgroup, loop.Int(chunks)), loop.Int(perGroup)))
+	t.first = t.let("first", scalar.Mul(scalar.Mod(workgroup, loop.Int(chunks)), loop.Int(chunk)))
+	t.last = t.let("last", scalar.Min(scalar.Add(t.first, loop.Int(chunk)), loop.Int(p.length)))
+	n := threads * each
+	for _, a := range p.accs {
+		t.cells = append(t.cells, t.shared("cells"+t.name(""), a.DType, 1, n+n/padding))
+		t.scans = append(t.scans, t.shared("scans"+t.name(""), a.DType, 1, 2*threads))
+	}
+	return t
+}
+
+// cell is where element number i of the tile lies.
+func (t *prefixTile) cell(i scalar.Expr) scalar.Expr {
+	return scalar.Add(i, scalar.FloorDiv(i, loop.Int(padding)))
+}
+
+func (t *prefixTile) load(slots []int, at scalar.Expr) []scalar.Expr {
+	out := make([]scalar.Expr, len(slots))
+	for k, a := range t.p.accs {
+		out[k] = scalar.LoadAt(slots[k], a.DType, at)
+	}
+	return out
+}
+
+func (t *prefixTile) put(slots []int, at scalar.Expr, values []scalar.Expr) {
+	at = t.let("at", at)
+	for k := range t.p.accs {
+		t.writer.put(slots[k], at, values[k])
+	}
+}
+
+// sideBySide writes what f does for the elements of the tile that begins at
+// from, neighbouring threads having neighbouring elements.
+func (t *prefixTile) sideBySide(from scalar.Expr, f func(number, row, i, inside scalar.Expr)) {
+	t.times("each", t.each, func(each scalar.Expr) {
+		number := t.let("number", scalar.Add(scalar.Mul(each, loop.Int(t.threads)), t.local))
+		row := t.let("row", scalar.Add(t.firstRow, scalar.FloorDiv(number, loop.Int(t.lanes*t.each))))
+		i := t.let("i", scalar.Add(from, scalar.Mod(number, loop.Int(t.lanes*t.each))))
+		inside := scalar.And(scalar.Lt(row, loop.Int(t.p.rows)), scalar.Lt(i, t.last))
+		f(number, t.let("near_row", scalar.Min(row, loop.Int(t.p.rows-1))), t.let("near", scalar.Min(i, loop.Int(t.p.length-1))), inside)
+	})
+}
+
+// bring puts what elements bring into workgroup memory.
+func (t *prefixTile) bring(from scalar.Expr) {
+	t.sideBySide(from, func(number, row, i, inside scalar.Expr) {
+		values := t.p.element(t.writer, row, i)
+		for k, a := range t.p.accs {
+			values[k] = scalar.Select(inside, values[k], a.Init)
+		}
+		t.put(t.cells, t.cell(number), values)
+	})
+	t.barrier()
+}
+
+// own writes what f does for the thread's own stretch.
+func (t *prefixTile) own(f func(at scalar.Expr)) {
+	first := t.let("own", scalar.Mul(t.local, loop.Int(t.each)))
+	t.times("each", t.each, func(each scalar.Expr) { f(t.let("cell", t.cell(scalar.Add(first, each)))) })
+}
+
+// stretch returns what the thread's stretch comes to.
+func (t *prefixTile) stretch() []scalar.Expr {
+	sum := t.vars("sum", t.p.init())
+	t.own(func(at scalar.Expr) { t.setAll(sum, t.p.combine(sum, t.load(t.cells, at))) })
+	return sum
+}
+
+// scan returns what the stretches of a row before the thread's own come to, and
+// all of them. It doubles its reach, from one half of its memory to the other.
+func (t *prefixTile) scan(own []scalar.Expr) (before, all []scalar.Expr) {
+	half := 0
+	at := func(i scalar.Expr) scalar.Expr { return scalar.Add(loop.Int(half*t.threads), i) }
+	t.put(t.scans, at(t.local), own)
+	t.barrier()
+	for reach := 1; reach < t.lanes; reach *= 2 {
+		near := t.letAll("near", t.load(t.scans, at(t.local)))
+		far := t.letAll("far", t.load(t.scans, at(scalar.Max(scalar.Sub(t.local, loop.Int(reach)), loop.Int(0)))))
+		sum := t.p.combine(far, near)
+		for k := range sum {
+			sum[k] = scalar.Select(scalar.Ge(t.lane, loop.Int(reach)), sum[k], near[k])
+		}
+		half = 1 - half
+		t.put(t.scans, at(t.local), sum)
+		t.barrier()
+	}
+	before = t.load(t.scans, at(scalar.Max(scalar.Sub(t.local, loop.Int(1)), loop.Int(0))))
+	for k, a := range t.p.accs {
+		before[k] = scalar.Select(scalar.Gt(t.lane, loop.Int(0)), before[k], a.Init)
+	}
+	end := scalar.Add(scalar.Sub(t.local, t.lane), loop.Int(t.lanes-1))
+	return t.letAll("before", before), t.letAll("all", t.load(t.scans, at(end)))
+}
+
+// run leaves the running values of the thread's stretch in place of what its
+// elements bring.
+func (t *prefixTile) run(start []scalar.Expr) {
+	running := t.vars("running", start)
+	t.own(func(at scalar.Expr) {
+		next := t.letAll("next", t.p.combine(running, t.load(t.cells, at)))
+		kept := next
+		if t.p.exclusive {
+			kept = running
+		}
+		for k := range t.p.accs {
+			t.writer.put(t.cells[k], at, kept[k])
+		}
+		t.setAll(running, next)
+	})
+	t.barrier()
+}
+
+// take stores results.
+func (t *prefixTile) take(from scalar.Expr) {
+	t.sideBySide(from, func(number, row, i, inside scalar.Expr) {
+		t.when(scalar.And(t.exists, inside), func() { t.p.save(t.writer, row, i, t.load(t.cells, t.cell(number))) })
+	})
+}

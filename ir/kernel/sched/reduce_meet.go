@@ -1,0 +1,164 @@
+package sched
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// accumulator is one running value of one reduction of a stage.
+type accumulator struct {
+	m    *group.Member
+	spec ir.Accumulator
+	name string
+}
+
+// declare starts the running values of reductions.
+func (r *rowEmitter) declare(members []*group.Member) []accumulator {
+	var accs []accumulator
+	for _, m := range members {
+		for _, a := range m.Reduction().Accumulators(m.Node) {
+			acc := accumulator{m, a, r.name("acc")}
+			accs = append(accs, acc)
+			r.body = append(r.body, &loop.Var{Name: acc.name, Init: a.Init})
+		}
+	}
+	return accs
+}
+
+// assign gives the running values of one reduction new values, all at once.
+func (r *rowEmitter) assign(accs []accumulator, values []scalar.Expr) {
+	r.body = append(r.body, r.nameAll(values)...)
+	for i, a := range accs {
+		r.body = append(r.body, &loop.Assign{Name: a.name, Value: values[i]})
+	}
+}
+
+func ownAccumulators(accs []accumulator, m *group.Member) []accumulator {
+	var own []accumulator
+	for _, a := range accs {
+		if a.m == m {
+			own = append(own, a)
+		}
+	}
+	return own
+}
+
+// meet combines the accumulators of all lanes of a row, and leaves the result
+// in each of them. There is room in workgroup memory for some of them at a time.
+func (r *rowEmitter) meet(accs []accumulator) {
+	if r.shape.lanes == 1 {
+		return
+	}
+	var round [][]accumulator
+	n := 0
+	for _, own := range byMember(accs) {
+		if n+len(own) > r.roomToMeet() && n > 0 {
+			r.meetInTree(round)
+			round, n = nil, 0
+		}
+		round, n = append(round, own), n+len(own)
+	}
+	r.meetInTree(round)
+}
+
+// roomToMeet is how many accumulators meet at once: a quarter of what workgroup
+// memory holds of 32-bit values, since each element type has arrays of its own.
+func (r *rowEmitter) roomToMeet() int {
+	return r.caps.SharedBytes / (4 * r.shape.lanes * r.shape.rows) / 4
+}
+
+// byMember cuts a list of accumulators into those of each member.
+func byMember(accs []accumulator) [][]accumulator {
+	var out [][]accumulator
+	for i, a := range accs {
+		if i == 0 || accs[i-1].m != a.m {
+			out = append(out, nil)
+		}
+		out[len(out)-1] = append(out[len(out)-1], a)
+	}
+	return out
+}
+
+// meetInTree combines the accumulators of reductions, listed for each of them,
+// by a tree in workgroup memory.
+func (r *rowEmitter) meetInTree(reductions [][]accumulator) {
+	accs := slices.Concat(reductions...)
+	slots := r.scratchSlots(accs)
+	own := r.slotOf(r.lane)
+	store := func() []loop.Stmt {
+		var out []loop.Stmt
+		for i, a := range accs {
+			out = append(out, &loop.Store{Array: slots[i], At: own, Value: scalar.FreeVar(a.name, a.spec.DType)})
+		}
+		return out
+	}
+	r.body = append(r.body, store()...)
+	r.body = append(r.body, &loop.Barrier{})
+	for half := r.shape.lanes / 2; half > 0; half /= 2 {
+		then := r.combineFrom(reductions, slots, r.slotOf(scalar.Add(r.lane, loop.Int(half))))
+		then = append(then, store()...)
+		r.body = append(r.body, &loop.If{Cond: scalar.Lt(r.lane, loop.Int(half)), Then: then}, &loop.Barrier{})
+	}
+	first := r.slotOf(loop.Int(0))
+	for i, a := range accs {
+		r.body = append(r.body, &loop.Assign{Name: a.name, Value: scalar.LoadAt(slots[i], a.spec.DType, first)})
+	}
+	r.body = append(r.body, &loop.Barrier{})
+}
+
+// combineFrom merges another lane's accumulators into the thread's own.
+func (r *rowEmitter) combineFrom(reductions [][]accumulator, slots []int, at scalar.Expr) []loop.Stmt {
+	var out []loop.Stmt
+	for _, accs := range reductions {
+		var mine, theirs []scalar.Expr
+		for i, a := range accs {
+			mine = append(mine, scalar.FreeVar(a.name, a.spec.DType))
+			theirs = append(theirs, scalar.LoadAt(slots[i], a.spec.DType, at))
+		}
+		slots = slots[len(accs):]
+		combined := accs[0].m.Reduction().Combine(accs[0].m.Node, mine, theirs)
+		out = append(out, r.nameAll(combined)...)
+		for i, a := range accs {
+			out = append(out, &loop.Assign{Name: a.name, Value: combined[i]})
+		}
+	}
+	return out
+}
+
+// slotOf is the place of a lane of the thread's row in workgroup memory. Rows
+// are the inner axis where neighbouring threads have neighbouring rows.
+func (r *rowEmitter) slotOf(lane scalar.Expr) scalar.Expr {
+	if r.shape.rowsFirst {
+		return r.Simplify(scalar.Add(scalar.Mul(lane, loop.Int(r.shape.rows)), r.place))
+	}
+	return r.Simplify(scalar.Add(scalar.Mul(r.place, loop.Int(r.shape.lanes)), lane))
+}
+
+// scratchKey is the k-th array of workgroup memory of a type.
+type scratchKey struct {
+	d ir.DType
+	k int
+}
+
+// scratchSlots returns an array of workgroup memory for each accumulator; the
+// stages share them.
+func (r *rowEmitter) scratchSlots(accs []accumulator) []int {
+	used := map[ir.DType]int{}
+	out := make([]int, len(accs))
+	for i, a := range accs {
+		d := a.spec.DType
+		key := scratchKey{d, used[d]}
+		slot, ok := r.scratch[key]
+		if !ok {
+			slot = r.shared(r.name("scratch"), d, 1, r.shape.lanes*r.shape.rows)
+			r.scratch[key] = slot
+		}
+		out[i] = slot
+		used[d]++
+	}
+	return out
+}

@@ -1,0 +1,46 @@
+package sched
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/format"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+)
+
+// Schedule returns the kernels of a group, in order. It may add tensors to the
+// program for what goes from one of them to the next. The error is of kind
+// [ir.ErrUnsupported] for a group of kind ControlKind, which has no kernels of
+// its own. A compiler bug comes back as an error that names the group, or is found
+// by [loop.Check], which whoever prints or runs a kernel has to call.
+func Schedule(g *group.Group, caps loop.Caps) (launches []Launch, err error) {
+	defer recovered(g, &err)
+	if g.Kind == group.ControlKind {
+		return nil, ir.Errorf(ir.ErrUnsupported, "a %s group has no kernel of its own", g.Kind)
+	}
+	return schedule(newEmitter(g.Program(), caps), g), nil
+}
+
+// recovered makes an error of a panic in the work on a group.
+func recovered(g *group.Group, err *error) {
+	if r := recover(); r != nil {
+		*err = format.Errorf("sched: cannot schedule %s: %v", g.Name(), r)
+	}
+}
+
+func schedule(e *emitter, g *group.Group) []Launch {
+	switch g.Kind {
+	case group.ReduceKind:
+		return scheduleReduce(e, g)
+	case group.ContractKind:
+		return scheduleContract(e, g)
+	case group.PrefixKind:
+		return schedulePrefix(e, g)
+	case group.AttendKind:
+		return scheduleAttend(e, g)
+	case group.ScatterKind:
+		return scheduleScatter(g, e.caps)
+	case group.SortKind:
+		return scheduleSort(g, e.p, e.caps)
+	}
+	return scheduleMap(e, g)
+}

@@ -1,0 +1,102 @@
+package sched
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+)
+
+// tile is how a contraction is cut: a workgroup computes m×n results, each of
+// its threads rm×rn of them, in steps of k along the contracted space. m, n, rm
+// and rn are multiples of 4, the width of a vector.
+type tile struct{ m, n, k, rm, rn int }
+
+// tiles are the choices, largest first. Larger ones load less per result,
+// smaller ones make more workgroups, narrow ones waste less on narrow results.
+var tiles = []tile{
+	{128, 128, 8, 8, 8},
+	{64, 64, 16, 4, 4},
+	{32, 32, 16, 4, 4},
+	{64, 16, 16, 4, 4},
+	{16, 64, 16, 4, 4},
+}
+
+// Bounds of cutting a contraction into tiles.
+const (
+	enoughTiles = 200 // workgroups that keep a large device busy
+	fewTiles    = 32  // so few workgroups leave most of a device idle,
+	deepSpace   = 256 // which matters when each of them has this long to go
+	partLength  = 128 // of a contracted space that is cut into parts
+	thinSide    = 2   // results this thin are a matrix times a vector
+	mostWaste   = 4   // how often what is asked for the tiles may compute
+	// smallProduct is so few multiplications that a launch takes longer, and
+	// shortSpace so few in a row that one thread can do them. Tiles gain nothing
+	// there, and on GPUs made of software cost much: SwiftShader takes a second to
+	// compile their workgroup memory, whose initialisation it writes out word by
+	// word, and long at every barrier.
+	smallProduct = 1 << 21
+	shortSpace   = 256
+)
+
+func (t tile) threads() int { return t.m / t.rm * (t.n / t.rn) }
+
+// sharedBytes is the workgroup memory of two buffers of both operands.
+func (t tile) sharedBytes() int { return 2 * t.k * (t.m + t.n) * 4 }
+
+// count is how many tiles cover the results of a contraction.
+func (t tile) count(c *group.Contraction) int {
+	return group.Product(c.Batch) * ceilDiv(group.Product(c.M), t.m) * ceilDiv(group.Product(c.N), t.n)
+}
+
+// padded is how many results the tiles of a contraction have room for.
+func (t tile) padded(c *group.Contraction) int { return t.count(c) * t.m * t.n }
+
+// parts is over how many workgroups the sum of each result is spread, where
+// there are few tiles, the contracted space is long, and the partial sums fit an
+// array.
+func (t tile) parts(c *group.Contraction, caps loop.Caps) int {
+	sums := 4 * group.Product(c.Batch) * group.Product(c.M) * group.Product(c.N)
+	return max(1, min(wantedGroups/t.count(c), group.Product(c.K)/partLength, caps.BindingBytes/sums))
+}
+
+func (t tile) fits(caps loop.Caps) bool {
+	return t.threads() <= caps.Invocations && t.sharedBytes() <= caps.SharedBytes
+}
+
+// tileable reports whether a tile can compute c at all.
+func tileable(c *group.Contraction) bool {
+	return c.Acc == ir.F32 && group.Product(c.Batch)*group.Product(c.M)*group.Product(c.N)*group.Product(c.K) > 0
+}
+
+// small reports whether each result is best computed by one thread alone.
+func small(c *group.Contraction) bool {
+	results, k := group.Product(c.Batch)*group.Product(c.M)*group.Product(c.N), group.Product(c.K)
+	return results*k <= smallProduct && k <= shortSpace && k <= results
+}
+
+// pickTile is chooseTile, but in tests that want a certain tile.
+var pickTile = chooseTile
+
+// chooseTile returns the largest tile that makes enough workgroups and computes
+// hardly more in vain than any other, and how many parts it cuts sums into; or
+// false where tiles do not pay.
+func chooseTile(c *group.Contraction, caps loop.Caps) (best tile, parts int, ok bool) {
+	m, n, k := group.Product(c.M), group.Product(c.N), group.Product(c.K)
+	if !tileable(c) || min(m, n) <= thinSide || small(c) {
+		return tile{}, 0, false
+	}
+	least := mostWaste * group.Product(c.Batch) * m * n
+	for _, t := range tiles {
+		least = min(least, t.padded(c))
+	}
+	groups := 0
+	for _, t := range tiles {
+		if !t.fits(caps) || 4*t.padded(c) > 5*least {
+			continue
+		}
+		if p := t.parts(c, caps); groups < enoughTiles && t.count(c)*p > groups {
+			best, parts, groups = t, p, t.count(c)*p
+		}
+	}
+	return best, parts, groups > 0 && (groups >= fewTiles || k < deepSpace)
+}

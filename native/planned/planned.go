@@ -1,0 +1,58 @@
+// Package planned is what the backends that run plans have in common: what a
+// plan looks like from outside.
+package planned
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/native"
+)
+
+// Signature tells the entries, inputs, outputs and states of a plan, as
+// [native.Program] has them. It is embedded by programs and does not change.
+type Signature struct {
+	entries    []string
+	slots      map[string][]native.Slot
+	persistent []native.Slot
+}
+
+// SignatureOf returns the signature of a plan.
+func SignatureOf(p *plan.Plan) Signature {
+	s := Signature{slots: map[string][]native.Slot{}}
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		var slots []native.Slot
+		for _, n := range slices.Concat(e.Inputs, e.Scalars) {
+			slots = append(slots, SlotOf(&p.Slots[n], native.Input))
+		}
+		for _, n := range e.Outputs {
+			slots = append(slots, SlotOf(&p.Slots[n], native.Output))
+		}
+		s.entries, s.slots[e.Name] = append(s.entries, e.Name), slots
+	}
+	for i := range p.Slots {
+		switch slot := &p.Slots[i]; slot.Role {
+		case plan.Param:
+			s.persistent = append(s.persistent, SlotOf(slot, native.Param))
+		case plan.State:
+			s.persistent = append(s.persistent, SlotOf(slot, native.State))
+		}
+	}
+	return s
+}
+
+// SlotOf returns a slot of a plan in a role that it has for a caller.
+func SlotOf(s *plan.Slot, role native.Role) native.Slot {
+	return native.Slot{Name: s.Name, Role: role, DType: s.DType, Dims: s.Dims, Lo: s.Lo, Hi: s.Hi, Checked: s.Checked}
+}
+
+// Entries returns the names of the entries, in the order of the plan.
+func (s *Signature) Entries() []string { return slices.Clone(s.entries) }
+
+// Slots returns the inputs of an entry, those in memory before those that are
+// passed by value, and then its outputs; nil where there is no such entry.
+func (s *Signature) Slots(entry string) []native.Slot { return slices.Clone(s.slots[entry]) }
+
+// Persistent returns the parameters and states.
+func (s *Signature) Persistent() []native.Slot { return slices.Clone(s.persistent) }
