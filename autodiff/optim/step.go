@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/derive"
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
@@ -46,6 +47,9 @@ type Options struct {
 	// taken over all of them, is more than this; 0 leaves them. As in
 	// torch.nn.utils.clip_grad_norm_, the factor is ClipNorm/(norm+1e-6).
 	ClipNorm float64
+	// Scale multiplies the loss before gradients are taken of it, for what is
+	// computed in f16; nil for none. The outputs of the step are not scaled.
+	Scale *LossScale
 	// Frozen names parameters that stay as they are. They stay parameters in
 	// the step graph.
 	Frozen []string
@@ -68,11 +72,19 @@ func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph,
 	if err != nil {
 		return nil, err
 	}
-	grads, err := autodiff.GradWith(loss, autodiff.GradOptions{Loss: lossName, Wrt: params, Missing: o.Missing})
+	s := &step{opt: opt, options: o}
+	if o.Scale != nil {
+		s.scaling = &scaling{LossScale: *o.Scale}
+		if loss, err = scaledLoss(loss, lossName); err != nil {
+			return nil, err
+		}
+		lossName = scaledOutput
+	}
+	s.loss = loss
+	s.grads, err = autodiff.GradWith(loss, autodiff.GradOptions{Loss: lossName, Wrt: params, Missing: o.Missing})
 	if err != nil {
 		return nil, err
 	}
-	s := &step{loss: loss, grads: grads, opt: opt, options: o}
 	for _, name := range params {
 		s.params = append(s.params, param{name: name})
 	}
@@ -88,7 +100,7 @@ func trained(g *ir.Graph, frozen []string) ([]string, error) {
 	}
 	var out []string
 	for _, p := range g.Ports() {
-		if p.Kind == ir.ParamPort && p.Value.DType().IsFloat() && !slices.Contains(frozen, p.Name) {
+		if p.Kind == ir.ParamPort && isTrained(p.Value.DType()) && !slices.Contains(frozen, p.Name) {
 			out = append(out, p.Name)
 		}
 	}
@@ -98,12 +110,16 @@ func trained(g *ir.Graph, frozen []string) ([]string, error) {
 	return out, nil
 }
 
+// isTrained reports whether parameters of the element type are updated.
+func isTrained(d ir.DType) bool { return d.IsFloat() && derive.Differentiable(d) }
+
 // step builds a training step.
 type step struct {
 	loss, grads *ir.Graph
 	opt         Optimizer
 	options     Options
 	params      []param
+	scaling     *scaling // nil where the loss is not scaled
 }
 
 // param is a trained parameter: its value before the step, its gradient and its
@@ -119,13 +135,17 @@ func (s *step) build(b *ir.Builder) {
 	scalar := s.scalarType()
 	// The update reads the new count only: the old one can then be overwritten
 	// before it, in the kernel that is least in the way.
-	next := ops.Add(b, b.State(StepState, ir.I32), ops.Const(b, ir.I32, 1))
+	done := b.State(StepState, ir.I32)
+	next := ops.Add(b, done, ops.Const(b, ir.I32, 1))
 	count := ops.Convert(b, next, scalar)
 	var rate ir.Value
 	if s.options.Schedule == nil {
 		rate = ops.Convert(b, b.Input(RateInput, ir.F32), scalar)
 	} else {
 		rate = s.options.Schedule(b, ops.Sub(b, count, ops.Const(b, scalar, 1)))
+	}
+	if s.scaling != nil {
+		s.scaling.unscale(b, s.params)
 	}
 	s.clip(b, scalar)
 	rule := s.opt.Begin(b, rate, count)
@@ -135,7 +155,10 @@ func (s *step) build(b *ir.Builder) {
 	for _, p := range s.params {
 		s.update(b, rule, p)
 	}
-	b.SetState(StepState, next)
+	b.SetState(StepState, s.scaling.unlessSkipped(b, next, done))
+	if s.scaling != nil {
+		s.scaling.end(b)
+	}
 }
 
 // forward adds the loss and its gradients, with the trained parameters as
@@ -144,6 +167,10 @@ func (s *step) forward(b *ir.Builder) {
 	in := make([]ir.Value, len(s.grads.Ports()))
 	for i, port := range s.grads.Ports() {
 		k := s.find(port.Name)
+		if s.scaling != nil && port.Name == ScaleState {
+			in[i] = s.scaling.begin(b)
+			continue
+		}
 		if k < 0 {
 			in[i] = b.Port(port.Kind, port.Name, port.Value.Type())
 			continue
@@ -158,7 +185,9 @@ func (s *step) forward(b *ir.Builder) {
 	out := b.Splice(s.grads, in)
 	n := len(s.loss.Outputs())
 	for i, o := range s.grads.Outputs()[:n] {
-		b.CopyOutput(o, out[i])
+		if o.Name != scaledOutput {
+			b.CopyOutput(o, out[i])
+		}
 	}
 	for i := range s.params {
 		p := &s.params[i]
@@ -219,9 +248,9 @@ func (s *step) update(b *ir.Builder, rule Rule, p param) {
 		b.Fail(ir.Errorf(ir.ErrGraph, "the rule of the optimizer gave %d slots for %q, not %d", len(slots), p.name, len(p.slots)))
 		return
 	}
-	b.SetState(p.name, ops.Convert(b, value, p.value.DType()))
+	b.SetState(p.name, s.scaling.unlessSkipped(b, ops.Convert(b, value, p.value.DType()), p.value))
 	for i, slot := range s.opt.Slots() {
-		b.SetState(SlotState(slot, p.name), slots[i])
+		b.SetState(SlotState(slot, p.name), s.scaling.unlessSkipped(b, slots[i], p.slots[i]))
 	}
 }
 

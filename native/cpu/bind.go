@@ -177,6 +177,9 @@ func bindLoadAt(f *files, in *instr, a *boundAddress) op {
 	case ir.F16, ir.BF16:
 		d := in.buf.dtype
 		return loadAs(lanesOf[float32](f, in.dst), in.buf, a, func(x uint16) float32 { return float32(d.FloatFromBits(uint64(x))) })
+	case ir.F8E4M3, ir.F8E5M2:
+		d := in.buf.dtype
+		return loadAs(lanesOf[float32](f, in.dst), in.buf, a, func(x uint8) float32 { return float32(d.FloatFromBits(uint64(x))) })
 	}
 	return bindIntLoad(lanesOf[int32](f, in.dst), in.buf, a)
 }
@@ -314,6 +317,9 @@ func (m *machine) bindStore(in *instr) op {
 	case ir.F16, ir.BF16:
 		d := in.buf.dtype
 		return storeAs(lanesOf[float32](f, src), in.buf, a, func(x float32) uint16 { return uint16(d.FloatBits(float64(x))) })
+	case ir.F8E4M3, ir.F8E5M2:
+		d := in.buf.dtype
+		return storeAs(lanesOf[float32](f, src), in.buf, a, func(x float32) uint8 { return uint8(d.FloatBits(float64(x))) })
 	}
 	return bindIntStore(lanesOf[int32](f, src), in.buf, a)
 }

@@ -73,7 +73,11 @@ func trainingStep(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	if err != nil {
 		return err
 	}
-	g, err = optim.Step(g, loss, opt, optim.Options{Schedule: s, ClipNorm: h["clip_norm"], Frozen: frozen})
+	o := optim.Options{Schedule: s, ClipNorm: h["clip_norm"], Frozen: frozen}
+	if scale := h["loss_scale"]; scale != 0 {
+		o.Scale = &optim.LossScale{Initial: scale}
+	}
+	g, err = optim.Step(g, loss, opt, o)
 	if err == nil && kept > 0 {
 		g, err = optim.History(g, loss, kept)
 	}
