@@ -1,0 +1,65 @@
+package sched_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/kernel/sched"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/plan"
+)
+
+// hopper has the multiply-adds of an H200.
+func hopper() plan.Target {
+	l := loop.DefaultLimits()
+	l.StorageBuffers = 64
+	return plan.Target{Name: "hopper", Caps: loop.Caps{
+		Dialect: dtype.CUDA, Limits: l, Mma: true, TF32: true, MmaBytes: 227 << 10, Multiprocessors: 132,
+	}}
+}
+
+// wholes keeps inputs to small integers, of which no bit is lost in any type.
+const wholes = 4
+
+// matmulOf is a product of operands as they are stored, with something behind it.
+func matmulOf(b *ir.Builder, d ir.DType, m, n, k int, layout string, behind bool) {
+	dims := func(t byte, r, c int) []ir.Dim {
+		if t == 't' {
+			r, c = c, r
+		}
+		return ir.Dims(r, c)
+	}
+	x := b.Input("x", d, dims(layout[0], m, k)...)
+	y := b.Input("y", d, dims(layout[1], k, n)...)
+	if layout[0] == 't' {
+		x = ops.Transpose(b, x, 1, 0)
+	}
+	if layout[1] == 't' {
+		y = ops.Transpose(b, y, 1, 0)
+	}
+	z := ops.MatMul(b, x, y)
+	if behind {
+		z = ops.Relu(b, ops.Add(b, z, b.Param("bias", d, ir.N(n))))
+	}
+	b.Output("z", z)
+}
+
+func TestProductsOfMultiplyAddsInEveryTile(t *testing.T) {
+	shapes := []struct{ m, n, k, parts int }{{128, 64, 64, 1}, {136, 264, 200, 1}, {40, 72, 320, 2}, {130, 70, 33, 1}, {128, 128, 256, 1}}
+	for i := range sched.MmaTiles() {
+		for _, s := range shapes {
+			for _, d := range []ir.DType{ir.BF16, ir.F16, ir.F32} {
+				for _, layout := range []string{"nn", "tn", "nt", "tt"} {
+					t.Run(fmt.Sprintf("tile %d, %s %dx%dx%d/%d %s", i, d, s.m, s.n, s.k, s.parts, layout), func(t *testing.T) {
+						defer sched.ForceMma(i, s.parts)()
+						g := build(t, func(b *ir.Builder) { matmulOf(b, d, s.m, s.n, s.k, layout, layout[0] == 't') })
+						runOn(t, g, hopper(), wholes)
+					})
+				}
+			}
+		}
+	}
+}
