@@ -30,9 +30,11 @@ const finishPoints = 4
 // by side.
 func (m *mmaEmitter) store(result storeResult) {
 	slot := m.shared("results", ir.F32, 1, mmaRows*m.roundRow())
+	first := scalar.Add(scalar.Mul(m.group, loop.Int(loop.AtomRows)), m.row)
+	own := m.let("own", scalar.Add(scalar.Mul(first, loop.Int(m.roundRow())), scalar.Mul(m.column, loop.Int(2))))
 	m.times("round", m.p.columns/roundColumns, func(round scalar.Expr) {
 		m.barrier()
-		m.putRound(slot, round)
+		m.putRound(slot, round, own)
 		m.barrier()
 		m.loop("result", m.thread, loop.Int(mmaRows*roundColumns), finishPoints*mmaThreads, mmaRows*roundColumns-1, func(at scalar.Expr) {
 			for j := range finishPoints {
@@ -42,19 +44,16 @@ func (m *mmaEmitter) store(result storeResult) {
 	})
 }
 
-// putRound writes the sums of a round. Which of a thread's registers these are
+// putRound writes the sums of a round, the thread's first to the place own. Which of a thread's registers these are
 // must be known to the compiler, so there is a branch for each round.
-func (m *mmaEmitter) putRound(slot int, round scalar.Expr) {
+func (m *mmaEmitter) putRound(slot int, round, own scalar.Expr) {
 	per := m.atom.Sums() * roundColumns / m.p.columns
-	first := scalar.Add(scalar.Mul(m.group, loop.Int(loop.AtomRows)), m.row)
 	var body []loop.Stmt
 	for r := m.p.columns/roundColumns - 1; r >= 0; r-- {
 		then := m.nested(func() {
 			for i := range per {
 				row, column := m.atom.Sum(i)
-				at := scalar.Mul(scalar.Add(first, loop.Int(row)), loop.Int(m.roundRow()))
-				at = scalar.Add(at, scalar.Add(scalar.Mul(m.column, loop.Int(2)), loop.Int(column)))
-				m.put(slot, at, scalar.FreeVar(m.sums[r*per+i], ir.F32))
+				m.put(slot, scalar.Add(own, loop.Int(row*m.roundRow()+column)), scalar.FreeVar(m.sums[r*per+i], ir.F32))
 			}
 		})
 		if body != nil {
@@ -81,8 +80,9 @@ func (m *mmaEmitter) finishPoint(slot int, round, at scalar.Expr, result storeRe
 	for i, s := range sides {
 		if s.free%s.tile != 0 {
 			inside = scalar.And(inside, scalar.Lt(positions[i], loop.Int(s.free)))
+			positions[i] = scalar.Min(positions[i], loop.Int(s.free-1))
 		}
-		positions[i] = m.bounded([2]string{"m", "n"}[i], scalar.Min(positions[i], loop.Int(s.free-1)), s.free)
+		positions[i] = m.bounded([2]string{"m", "n"}[i], positions[i], s.free)
 	}
 	rows, columns := m.p.free(c)
 	x, y := m.unflatten(positions[0], rows), m.unflatten(positions[1], columns)

@@ -22,7 +22,7 @@ func hopper() plan.Target {
 }
 
 // wholes keeps inputs to small integers, of which no bit is lost in any type.
-const wholes = 4
+const wholes = 2
 
 // matmulOf is a product of operands as they are stored, with something behind it.
 func matmulOf(b *ir.Builder, d ir.DType, m, n, k int, layout string, behind bool) {
@@ -48,10 +48,10 @@ func matmulOf(b *ir.Builder, d ir.DType, m, n, k int, layout string, behind bool
 }
 
 func TestProductsOfMultiplyAddsInEveryTile(t *testing.T) {
-	shapes := []struct{ m, n, k, parts int }{{128, 64, 64, 1}, {136, 264, 200, 1}, {40, 72, 320, 2}, {130, 70, 33, 1}, {128, 128, 256, 1}}
+	shapes := []struct{ m, n, k, parts int }{{136, 72, 200, 1}, {130, 70, 33, 1}, {128, 264, 576, 2}}
 	for i := range sched.MmaTiles() {
-		for _, s := range shapes {
-			for _, d := range []ir.DType{ir.BF16, ir.F16, ir.F32} {
+		for j, s := range shapes {
+			for _, d := range []ir.DType{[]ir.DType{ir.BF16, ir.F16, ir.BF16}[j], ir.F32} {
 				for _, layout := range []string{"nn", "tn", "nt", "tt"} {
 					t.Run(fmt.Sprintf("tile %d, %s %dx%dx%d/%d %s", i, d, s.m, s.n, s.k, s.parts, layout), func(t *testing.T) {
 						defer sched.ForceMma(i, s.parts)()

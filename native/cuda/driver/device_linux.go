@@ -55,11 +55,15 @@ func (l *Library) Open(ordinal int) (*Device, error) {
 // Library returns the library that the device was opened with.
 func (d *Device) Library() *Library { return d.library }
 
-// Architecture returns what NVRTC is to compile for: "sm_80", or "sm_90a" with
-// the instructions that this generation alone has.
+// MultipliesByWarpGroups reports whether kernels may have the multiply-adds of warp
+// groups: this generation alone has them, and NVRTC knows it from 12 on.
+func (d *Device) MultipliesByWarpGroups() bool { return d.Major == 9 && d.library.compilerMajor >= 12 }
+
+// Architecture returns what NVRTC is to compile for: "sm_80", or "sm_90a" where
+// there are instructions that this generation alone has.
 func (d *Device) Architecture() string {
 	own := ""
-	if d.Major >= 9 {
+	if d.MultipliesByWarpGroups() {
 		own = "a"
 	}
 	return fmt.Sprintf("sm_%d%d%s", d.Major, d.Minor, own)
