@@ -7,9 +7,9 @@ import "github.com/rlx-go/rlx/ir/scalar"
 // simulator, touching them is a fault.
 
 // CopyAsync begins a copy of Count neighbouring elements, 4, 8 or 16 bytes
-// aligned to as many, from a storage array that the kernel only reads to a shared
-// one of the same type, both of width 1. Where Valid is given and false, zeros
-// come instead and nothing is read.
+// aligned to as many, from a storage array to a shared one of the same type, both
+// of width 1. Where Valid is given and false, zeros come instead and nothing is
+// read.
 type CopyAsync struct {
 	To     int
 	ToAt   scalar.Expr

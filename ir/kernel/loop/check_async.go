@@ -20,8 +20,8 @@ func (c *checker) copyAsync(s *CopyAsync) error {
 	}
 	bytes := s.Count * DeviceSize(from.DType)
 	switch {
-	case to.Space != Shared || !from.isConstant():
-		return c.fail("a copy from %s to %s, not from storage that is only read to shared memory", from.Name, to.Name)
+	case to.Space != Shared || from.Space != Storage || from.Access == Atomic:
+		return c.fail("a copy from %s to %s, not from storage to shared memory", from.Name, to.Name)
 	case to.DType != from.DType:
 		return c.fail("a copy from %s of %s to %s of %s", from.Name, from.DType, to.Name, to.DType)
 	case bytes != 4 && bytes != 8 && bytes != 16:

@@ -91,4 +91,3 @@ func (m *mmaEmitter) finishPoint(slot int, round, at scalar.Expr, result storeRe
 	}
 	m.add(guard(m.Simplify(inside), result(sum, m.out.point(x, y)))...)
 }
-

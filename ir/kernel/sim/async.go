@@ -1,6 +1,10 @@
 package sim
 
-import "github.com/rlx-go/rlx/ir/kernel/loop"
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+)
 
 // asyncState is what asynchronous work does to an element of shared memory.
 type asyncState struct {
@@ -15,11 +19,14 @@ type place struct {
 	elem int
 }
 
-// copyGroup is what copies that wait for each other bring: the elements from
-// places on, in order.
-type copyGroup struct {
-	places []place
-	values []float64
+// copyGroup is what copies that are waited for together bring.
+type copyGroup []arrival
+
+// arrival is an element on its way.
+type arrival struct {
+	to    place
+	from  place // without an array for zeros that nothing is read for
+	value float64
 }
 
 // The two ways to touch an element.
@@ -70,8 +77,8 @@ func (m *machine) settled() {
 	m.at = "the end"
 	for t, groups := range m.copies {
 		for _, g := range groups {
-			if len(g.places) > 0 {
-				m.fail(Unfinished, int32(t), g.places[0].a.Name, g.places[0].elem, 0)
+			if len(g) > 0 {
+				m.fail(Unfinished, int32(t), g[0].to.a.Name, g[0].to.elem, 0)
 			}
 		}
 	}
@@ -95,15 +102,14 @@ func (m *machine) noteAsync(a *array, elem int, t int32, write bool) bool {
 	return true
 }
 
-// copyAsync takes the values at once: nobody may change them. They are put down
-// when the thread has waited.
+// copyAsync takes the values at once. They are put down when the thread has
+// waited, and must be what memory has then: nobody may change them in between.
 func (c *compiler) copyAsync(s *loop.CopyAsync) {
 	m, to, from := c.m, c.m.arrays[s.To], c.m.arrays[s.From]
 	toAt, fromAt, valid := c.expr(s.ToAt), c.expr(s.FromAt), column{}
 	if s.Valid != nil {
 		valid = c.expr(s.Valid)
 	}
-	value := newColumn(from.DType, m.threads)
 	c.add(func(active []int32) {
 		for _, t := range active {
 			if !m.aligned(to, toAt.i[t], s.Count, t) {
@@ -114,15 +120,11 @@ func (c *compiler) copyAsync(s *loop.CopyAsync) {
 				return
 			}
 			for i := range s.Count {
-				if here && !m.noteRead(from, int(fromAt.i[t])+i, t) {
-					return
-				}
-				x := 0.0
+				x := arrival{to: place{to, int(toAt.i[t]) + i}}
 				if here {
-					from.get(int(fromAt.i[t])+i, t, value)
-					x = value.number(t)
+					x.from = place{from, int(fromAt.i[t]) + i}
 				}
-				if !m.begin(to, int(toAt.i[t])+i, t, x) {
+				if !m.begin(x, t) {
 					return
 				}
 			}
@@ -147,13 +149,19 @@ func (m *machine) aligned(a *array, at int64, count int, t int32) bool {
 
 // begin adds an element to the thread's open group. To write it now is as much
 // of a race as to write it later.
-func (m *machine) begin(a *array, elem int, t int32, x float64) bool {
-	if !m.noteWrite(a, elem, t) {
+func (m *machine) begin(x arrival, t int32) bool {
+	if x.from.a != nil {
+		if !m.noteRead(x.from.a, x.from.elem, t) {
+			return false
+		}
+		x.value = x.from.number()
+	}
+	if !m.noteWrite(x.to.a, x.to.elem, t) {
 		return false
 	}
-	a.async[elem].coming = true
+	x.to.a.async[x.to.elem].coming = true
 	g := &m.copies[t][len(m.copies[t])-1]
-	g.places, g.values = append(g.places, place{a, elem}), append(g.values, x)
+	*g = append(*g, x)
 	return true
 }
 
@@ -169,15 +177,27 @@ func (m *machine) land(active []int32, pending int) {
 		for len(m.copies[t])-1 > pending {
 			g := m.copies[t][0]
 			m.copies[t] = m.copies[t][1:]
-			for i, p := range g.places {
-				p.a.async[p.elem].coming = false
-				if !m.noteWrite(p.a, p.elem, t) {
+			for _, x := range g {
+				if !m.arrive(x, t) {
 					return
 				}
-				p.a.own.setNumber(p.elem, g.values[i])
 			}
 		}
 	}
+}
+
+// arrive puts an element down.
+func (m *machine) arrive(x arrival, t int32) bool {
+	if x.from.a != nil && math.Float64bits(x.from.number()) != math.Float64bits(x.value) {
+		m.fail(Unfinished, t, x.from.a.Name, x.from.elem, 0)
+		return false
+	}
+	x.to.a.async[x.to.elem].coming = false
+	if !m.noteWrite(x.to.a, x.to.elem, t) {
+		return false
+	}
+	x.to.a.own.setNumber(x.to.elem, x.value)
+	return true
 }
 
 func (m *machine) fence(active []int32) {
@@ -189,12 +209,13 @@ func (m *machine) fence(active []int32) {
 	}
 }
 
-// number returns a value as a float, which holds any of 32 bits.
-func (c column) number(t int32) float64 {
-	if c.f != nil {
-		return c.f[t]
+// number returns an element of storage as a float, which holds any of 32 bits.
+func (p place) number() float64 {
+	v := decode(p.a.DType, p.a.data[p.elem*p.a.size:][:p.a.size])
+	if p.a.DType.IsFloat() {
+		return v.F
 	}
-	return float64(c.i[t])
+	return float64(v.I)
 }
 
 func (c column) setNumber(i int, x float64) {

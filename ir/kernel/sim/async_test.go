@@ -96,6 +96,21 @@ func TestAsynchronousFaultsAreFound(t *testing.T) {
 	}
 }
 
+// What is copied must stay as it is until the copy is there.
+func TestSourcesOfCopiesAreLeftAlone(t *testing.T) {
+	p := kerneltest.NewProduct(dtype.F32, 8, false, false)
+	first := scalar.Eq(loop.LocalID(0, loop.WarpGroup), i32(0))
+	change := when(first, store(kerneltest.ProductLeft, i32(0), f32(77)))
+	p.Wait = append([]loop.Stmt{barrier, change, barrier}, p.Wait...)
+	c := p.Case()
+	c.Kernel.Arrays[kerneltest.ProductLeft].Access = loop.ReadWrite
+	err := sim.Run(c.Kernel, launch(c), sim.Options{})
+	var f *sim.Fault
+	if !errors.As(err, &f) || f.Kind != sim.Unfinished || f.Array != "left" {
+		t.Errorf("error %v, want unfinished work on left", err)
+	}
+}
+
 // A variable of A may be given a new value once a wait has named it.
 func TestRegistersAreFreeOnceNamed(t *testing.T) {
 	for _, named := range []bool{false, true} {
