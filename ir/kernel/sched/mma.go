@@ -36,12 +36,12 @@ var mmaTiles = []mmaTile{
 	{64, 8, 2800},
 }
 
-// Costs of other work on a device that has multiply-adds, measured on an H200: of
-// tiles without them in operations a nanosecond, of memory in bytes a nanosecond,
-// and of a launch in nanoseconds.
+// Costs of other work on a device that has multiply-adds, measured on an H200, by
+// multiprocessor: of tiles without them in operations a nanosecond, of memory in
+// bytes a nanosecond, and of a launch in nanoseconds.
 const (
-	plainRate   = 35000
-	memoryRate  = 3000
+	plainRate   = 270
+	memoryRate  = 23
 	launchTime  = 3000
 	tileStart   = 2500 // filling the stages and storing the results of a tile
 	mmaRowGroup = 16   // tiles of rows that are computed near each other in time share columns in the cache
@@ -132,12 +132,12 @@ var pickMma = chooseMma
 // chooseMma completes a plan with the tile that takes the least time, if that is
 // less than tiles without multiply-adds take.
 func chooseMma(p mmaPlan, c *group.Contraction, caps loop.Caps) (best *mmaPlan, ok bool) {
-	least := 2 * float64(points(c)) / plainRate
+	least := 2 * float64(points(c)) / (plainRate * float64(caps.Multiprocessors))
 	for _, t := range mmaTiles {
 		q := p
 		q.mmaTile = t
 		q.split(c, q.wantedParts(c, caps))
-		if time := q.time(c, caps) + q.stagingTime(c); t.sharedBytes() <= caps.MmaBytes && time < least {
+		if time := q.time(c, caps) + q.stagingTime(c, caps); t.sharedBytes() <= caps.MmaBytes && time < least {
 			best, least = &q, time
 		}
 	}
@@ -214,18 +214,18 @@ func (p *mmaPlan) time(c *group.Contraction, caps loop.Caps) float64 {
 	time := launchTime + waves*(tileStart+2*float64(mmaRows*p.columns*p.steps*p.length())/rate)
 	if p.parts > 1 {
 		sums := float64(group.Product(c.Batch) * group.Product(c.M) * group.Product(c.N))
-		time += launchTime + 8*sums*float64(p.parts)/memoryRate
+		time += launchTime + 8*sums*float64(p.parts)/(memoryRate*float64(caps.Multiprocessors))
 	}
 	return time
 }
 
 // stagingTime estimates the nanoseconds of what comes before the products.
-func (p *mmaPlan) stagingTime(c *group.Contraction) float64 {
+func (p *mmaPlan) stagingTime(c *group.Contraction, caps loop.Caps) float64 {
 	time := 0.0
 	for i, free := range [2][]int{c.M, c.N} {
 		if p.layout[i] == staged {
 			elements := group.Product(c.Batch) * group.Product(free) * group.Product(c.K)
-			time += launchTime + float64(elements*(4+p.operand.Size()))/memoryRate
+			time += launchTime + float64(elements*(4+p.operand.Size()))/(memoryRate*float64(caps.Multiprocessors))
 		}
 	}
 	return time
