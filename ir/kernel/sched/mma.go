@@ -75,6 +75,9 @@ const (
 // scheduleMma computes a contraction by multiply-adds of warp groups, or reports
 // that it cannot or that it does not pay.
 func scheduleMma(e *emitter, g *group.Group, c *group.Contraction) ([]Launch, bool) {
+	if !withMma {
+		return nil, false
+	}
 	p, ok := planMma(e, g, c)
 	if !ok {
 		return nil, false
