@@ -42,6 +42,15 @@ func (c Caps) storeBytes() int {
 	return 1
 }
 
+// Together is how many elements of a type, side by side, a thread must store for
+// no other thread to store beside it in the same piece of memory.
+func (c Caps) Together(d dtype.DType) int {
+	if !c.stored(d) {
+		return 1
+	}
+	return max(c.storeBytes()/d.Size(), 1)
+}
+
 // DefaultCaps returns what every WebGPU device can do.
 func DefaultCaps() Caps { return Caps{Dialect: dtype.WGSL, Limits: DefaultLimits()} }
 
