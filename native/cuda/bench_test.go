@@ -131,9 +131,12 @@ func BenchmarkMatMul(b *testing.B) {
 		dtype ir.DType
 		o     native.Options
 	}{
-		{"1024", 1024, ir.F32, native.Options{}}, {"4096", 4096, ir.F32, native.Options{}},
-		{"4096_tf32", 4096, ir.F32, native.Options{TF32: true}}, {"8192_tf32", 8192, ir.F32, native.Options{TF32: true}},
-		{"4096_bf16", 4096, ir.BF16, native.Options{}}, {"8192_bf16", 8192, ir.BF16, native.Options{}},
+		{"1024", 1024, ir.F32, native.Options{}},
+		{"4096", 4096, ir.F32, native.Options{}},
+		{"4096_tf32", 4096, ir.F32, native.Options{TF32: true}},
+		{"8192_tf32", 8192, ir.F32, native.Options{TF32: true}},
+		{"4096_bf16", 4096, ir.BF16, native.Options{}},
+		{"8192_bf16", 8192, ir.BF16, native.Options{}},
 		{"8192_f16", 8192, ir.F16, native.Options{}},
 	} {
 		b.Run(c.name, func(b *testing.B) {

@@ -138,6 +138,19 @@ func (l Limits) Check(k *Kernel) error {
 	return nil
 }
 
+// Check is [Limits.Check] for a target: kernels with [Mma] are for those that have
+// it, and have other bounds.
+func (c Caps) Check(k *Kernel) error {
+	l := c.Limits
+	if k.HasMma() {
+		if !c.Mma {
+			return (&checker{k: k}).fail("the target has no multiply-adds of warp groups")
+		}
+		l.SharedBytes = c.MmaBytes
+	}
+	return l.Check(k)
+}
+
 // SharedBytes is the shared memory that the kernel's arrays take.
 func (k *Kernel) SharedBytes() int {
 	n := 0

@@ -74,7 +74,7 @@ func newTileEmitter(e *emitter, g *group.Group, c *group.Contraction, t tile, pa
 	threads := t.threads()
 	e.workgroup = [3]int{threads, 1, 1}
 	te.lane = loop.LocalID(0, threads)
-	ty, tx := t.threadAt(te.lane)
+	across := t.n / t.rn
 	tilesM, tilesN := ceilDiv(group.Product(c.M), t.m), ceilDiv(group.Product(c.N), t.n)
 	workgroup, valid := e.boundedGroup(te.parts * t.count(c))
 	te.valid = valid
@@ -86,12 +86,12 @@ func newTileEmitter(e *emitter, g *group.Group, c *group.Contraction, t tile, pa
 	te.slot = e.shared("tiles", ir.F32, 4, t.sharedBytes()/16)
 	te.side[0] = side{
 		operand: 0, free: c.M, tile: t.m, reg: t.rm, prefix: "a",
-		thread: te.let("ty", ty, t.m/t.rm-1),
+		thread: te.let("ty", scalar.FloorDiv(te.lane, loop.Int(across)), t.m/t.rm-1),
 		first:  te.first("m", row, t.m, tilesM),
 	}
 	te.side[1] = side{
 		operand: 1, free: c.N, tile: t.n, reg: t.rn, prefix: "b",
-		thread: te.let("tx", tx, t.n/t.rn-1),
+		thread: te.let("tx", scalar.Mod(te.lane, loop.Int(across)), across-1),
 		first:  te.first("n", column, t.n, tilesN),
 		base:   2 * t.k * t.m / 4,
 	}

@@ -4,7 +4,6 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
-	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // tile is how a contraction is cut: a workgroup computes m×n results, each of
@@ -40,20 +39,6 @@ const (
 )
 
 func (t tile) threads() int { return t.m / t.rm * (t.n / t.rn) }
-
-// threadAt returns which of a tile's rows and columns of threads a thread is in.
-// 32 neighbours, a warp or more of most GPUs, are in 4 rows of 8 threads: so they
-// read the fewest different vectors of workgroup memory.
-func (t tile) threadAt(lane scalar.Expr) (row, column scalar.Expr) {
-	const rows, columns = 4, 8
-	across := t.n / t.rn
-	if across <= columns || t.threads()%(rows*across) != 0 {
-		return scalar.FloorDiv(lane, loop.Int(across)), scalar.Mod(lane, loop.Int(across))
-	}
-	block, in := scalar.FloorDiv(lane, loop.Int(rows*columns)), scalar.Mod(lane, loop.Int(rows*columns))
-	row = scalar.Add(scalar.Mul(scalar.FloorDiv(block, loop.Int(across/columns)), loop.Int(rows)), scalar.FloorDiv(in, loop.Int(columns)))
-	return row, scalar.Add(scalar.Mul(scalar.Mod(block, loop.Int(across/columns)), loop.Int(columns)), scalar.Mod(in, loop.Int(columns)))
-}
 
 // sharedBytes is the workgroup memory of two buffers of both operands.
 func (t tile) sharedBytes() int { return 2 * t.k * (t.m + t.n) * 4 }
