@@ -213,7 +213,7 @@ func (pl *plan) inlines(n *ir.Node, users []*ir.Node) bool {
 			return false
 		}
 		switch u.Def().Lower.(type) {
-		case *ir.ControlLowering:
+		case *ir.ControlLowering, *ir.RoutineLowering:
 			return false
 		case *ir.ContractLowering:
 			if (w > contractWeight || l > 1) && !pl.unpacks(n) {
