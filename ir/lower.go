@@ -6,7 +6,8 @@ import "github.com/rlx-go/rlx/ir/scalar"
 // its operands, in scalar expressions and without any schedule: which thread
 // does what, in which order, is decided by package sched for each target. It
 // is one of [*MapLowering], [*ReduceLowering], [*ContractLowering],
-// [*ScatterLowering], [*SortLowering], [*PrefixLowering], [*AttendLowering] and
+// [*ScatterLowering], [*SortLowering], [*PrefixLowering], [*AttendLowering],
+// [*RoutineLowering] and
 // [*ControlLowering].
 type Lowering interface{ lowering() }
 
@@ -73,6 +74,16 @@ type Contraction struct {
 	Out func(batch, m, n Index) Index
 	// Acc is the element type of the sum.
 	Acc DType
+}
+
+// BesideBody reports whether a lowering stands beside a body, for backends that
+// claim the op.
+func BesideBody(l Lowering) bool {
+	switch l.(type) {
+	case *AttendLowering, *RoutineLowering:
+		return true
+	}
+	return false
 }
 
 // ScatterMode says how an update meets the element it falls on.
@@ -175,6 +186,12 @@ type PrefixLowering struct {
 	Finish func(n *Node, acc []scalar.Expr) []scalar.Expr
 }
 
+// RoutineLowering is an op that libraries have as a whole, such as a
+// factorisation of matrices. It stands beside a body, which is what a backend
+// computes that has no such library. A backend that claims the op gets all
+// elements of its operands and gives all of its results.
+type RoutineLowering struct{}
+
 // AttendLowering is attention without the matrix of its scores. It stands beside
 // a body, which is what is computed wherever that matrix is no burden.
 //
@@ -221,4 +238,5 @@ func (*ScatterLowering) lowering()  {}
 func (*SortLowering) lowering()     {}
 func (*PrefixLowering) lowering()   {}
 func (*AttendLowering) lowering()   {}
+func (*RoutineLowering) lowering()  {}
 func (*ControlLowering) lowering()  {}

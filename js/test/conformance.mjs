@@ -6,7 +6,13 @@
 
 import { openSession } from '../dist/runtime.js';
 
-const arrays = { bool: Uint8Array, i32: Int32Array, u32: Uint32Array, f16: Uint16Array, f32: Float32Array };
+const arrays = {
+  bool: Uint8Array, u8: Uint8Array, f8e4m3fn: Uint8Array, f8e5m2: Uint8Array, i8: Int8Array, u16: Uint16Array, f16: Uint16Array,
+  bf16: Uint16Array, i16: Int16Array, i32: Int32Array, u32: Uint32Array, f32: Float32Array,
+};
+
+// The bits of an exponent and of a significand of the floats that come as their bits.
+const layouts = { f8e4m3fn: [4, 3], f8e5m2: [5, 2], f16: [5, 10], bf16: [8, 7] };
 
 /**
  * Runs all modules, or those that are selected. Counts are of results, that is of outputs
@@ -95,13 +101,15 @@ async function runCase(values, session, { name, entry, state, runs }, outcome) {
 
 const sizeOf = (shape) => shape.reduce((n, d) => n * d, 1);
 
-// numbers are the elements of what a session gives: f16 comes as its bits.
-const numbers = (dtype, data) => (dtype === 'f16' ? Float64Array.from(data, halfFloat) : data);
+// numbers are the elements of what a session gives.
+const numbers = (dtype, data) => (layouts[dtype] ? Float64Array.from(data, (bits) => narrowFloat(bits, ...layouts[dtype])) : data);
 
-function halfFloat(bits) {
-  const sign = bits >> 15 ? -1 : 1, exponent = (bits >> 10) & 31, fraction = bits & 1023;
-  if (exponent === 31) return fraction ? NaN : sign * Infinity;
-  return sign * (exponent === 0 ? fraction * 2 ** -24 : (1024 + fraction) * 2 ** (exponent - 25));
+// The largest exponent is that of infinity and NaN; of e4m3fn that of NaN, with all ones.
+function narrowFloat(bits, wide, places) {
+  const one = 2 ** places, top = 2 ** wide - 1, bias = top >> 1;
+  const sign = bits >> (wide + places) ? -1 : 1, exponent = (bits >> places) & top, fraction = bits % one;
+  if (exponent === top && (wide !== 4 || fraction === one - 1)) return fraction ? NaN : sign * Infinity;
+  return sign * (exponent === 0 ? fraction * 2 ** (1 - bias) : (one + fraction) * 2 ** (exponent - bias)) / one;
 }
 
 const elements = (values, { dtype, shape, at }) => new arrays[dtype](values, at, sizeOf(shape));

@@ -5,7 +5,6 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
-	"github.com/rlx-go/rlx/native/cpu/simd"
 )
 
 // bind gives an instruction the registers of a machine.
@@ -38,6 +37,8 @@ func (m *machine) bindWide(in *instr) op {
 		return func(int) { f.set(in.dst, 0, m.env.scalars[i]) }
 	case opCheck:
 		return m.bindCheck(in)
+	case opFused:
+		return m.bindFused(in.fused)
 	case opLoad:
 		return m.bindLoad(in)
 	case opStore:
@@ -126,9 +127,6 @@ func (b *boundAddress) first() int {
 
 func (m *machine) bindLoad(in *instr) op {
 	a := m.bindAddress(in.at)
-	if in.inPlace {
-		return loadInPlace(m.files, in, a)
-	}
 	if !a.whole {
 		return bindLoadAt(m.files, in, a)
 	}
@@ -143,22 +141,6 @@ func (m *machine) bindLoad(in *instr) op {
 		} else {
 			outside(n)
 		}
-	}
-}
-
-// loadInPlace lets kernels read lanes in the tensor. They go on to a multiple of
-// [simd.Round] lanes; a block that is none is copied.
-func loadInPlace(f *files, in *instr, a *boundAddress) op {
-	place, own := f.place(in.dst), f.memory(in.dst)
-	return func(n int) {
-		at := a.first()
-		from := view[uint32](in.buf)[at : at+n]
-		if n%simd.Round == 0 {
-			*place = unsafe.Pointer(unsafe.SliceData(from))
-			return
-		}
-		copy(unsafe.Slice((*uint32)(own), n), from)
-		*place = own
 	}
 }
 

@@ -160,6 +160,49 @@ func BenchmarkMatMul(b *testing.B) {
 	}
 }
 
+// BenchmarkMatVec times products of a matrix of weights in some form with a vector,
+// by the bytes of the weights.
+func BenchmarkMatVec(b *testing.B) {
+	const n, k = 8192, 8192
+	d := gpu(b)
+	dense := func(t ir.DType) func(b *ir.Builder, x ir.Value) ir.Value {
+		return func(b *ir.Builder, x ir.Value) ir.Value {
+			w := ops.Convert(b, b.Param("w", t, ir.Dims(n, k)...), ir.F32)
+			return ops.DotGeneral(b, x, w, ops.DotAttrs{LhsContract: []int{1}, RhsContract: []int{1}})
+		}
+	}
+	packed := func(format string, bytes int) func(b *ir.Builder, x ir.Value) ir.Value {
+		return func(b *ir.Builder, x ir.Value) ir.Value {
+			return ops.QuantizedMatMul(b, x, b.Param("w", ir.U8, ir.Dims(n, k/32*bytes)...), format)
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		bytes float64 // of a weight
+		f     func(b *ir.Builder, x ir.Value) ir.Value
+	}{
+		{"f32", 4, dense(ir.F32)},
+		{"bf16", 2, dense(ir.BF16)},
+		{"f8_e4m3fn", 1, dense(ir.F8E4M3)},
+		{"q8_0", 34. / 32, packed("q8_0", 34)},
+		{"q4_0", 18. / 32, packed("q4_0", 18)},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			g, err := ir.Build("matvec", func(b *ir.Builder) {
+				b.State("y", ir.F32, ir.Dims(1, n)...)
+				b.SetState("y", c.f(b, b.Param("x", ir.F32, ir.Dims(1, k)...)))
+			})
+			must(b, err)
+			p := compile(b, d, g)
+			must(b, cuda.Replay(p, "step", 3))
+			b.ResetTimer()
+			must(b, cuda.Replay(p, "step", b.N))
+			b.ReportMetric(float64(cuda.Launches(p)), "launches")
+			b.ReportMetric(c.bytes*n*k*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
+		})
+	}
+}
+
 // BenchmarkRows times what memory bounds.
 func BenchmarkRows(b *testing.B) {
 	d := gpu(b)

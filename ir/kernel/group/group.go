@@ -28,6 +28,8 @@ const (
 	SortKind
 	// AttendKind is attention, forward or backward.
 	AttendKind
+	// RoutineKind is an op that the backend has a routine for.
+	RoutineKind
 	// ControlKind is a node that runs graphs. Its group becomes a [Loop], a [Branch]
 	// or a [While].
 	ControlKind
@@ -35,7 +37,7 @@ const (
 
 // String returns the kind's name in lower case.
 func (k Kind) String() string {
-	return [...]string{"map", "reduce", "contract", "prefix", "scatter", "sort", "attend", "control"}[k]
+	return [...]string{"map", "reduce", "contract", "prefix", "scatter", "sort", "attend", "routine", "control"}[k]
 }
 
 // Group is a set of nodes computed together.

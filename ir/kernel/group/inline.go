@@ -213,7 +213,7 @@ func (pl *plan) inlines(n *ir.Node, users []*ir.Node) bool {
 			return false
 		}
 		switch u.Def().Lower.(type) {
-		case *ir.ControlLowering:
+		case *ir.ControlLowering, *ir.RoutineLowering:
 			return false
 		case *ir.ContractLowering:
 			if (w > contractWeight || l > 1) && !pl.unpacks(n) {
@@ -231,18 +231,19 @@ func (pl *plan) inlines(n *ir.Node, users []*ir.Node) bool {
 	return len(users) == 1 || !repeated
 }
 
-// unpacks reports whether a node makes few bytes into many, as that of quantised
-// weights does: to read those over and over costs less than to read the result
-// once from memory.
+// unpacks reports whether a node makes few bytes of whole numbers or narrow types
+// into many, as that of quantised weights does: to read those over and over costs
+// less than to write the result and read that.
 func (pl *plan) unpacks(n *ir.Node) bool {
 	if pl.weight[n.ID()] > unpackWeight {
 		return false
 	}
-	read := 0
+	read, packed := 0, false
 	for _, v := range pl.reads[n.ID()] {
 		read += bytesOf(v.Type())
+		packed = packed || v.DType().IsInteger() || v.DType().Size() < 4
 	}
-	return read > 0 && 2*read <= bytesOf(n.Types()[0])
+	return packed && 2*read <= bytesOf(n.Types()[0])
 }
 
 func bytesOf(t ir.Type) int {
