@@ -20,13 +20,17 @@ const (
 	// at 65504 and thin out below 6·10⁻⁵, so that a training step wants a loss
 	// scale, which [Session.Train] gives it.
 	MixedF16
+	// TF32 computes products of f32 from 10 of the 23 bits of fraction of their
+	// factors, with sums in f32, on devices that are faster so: NVIDIA's of compute
+	// capability 9.0. Others compute them as written.
+	TF32
 )
 
 // half returns the element type of products, false where it is not changed. The
 // error is of kind [ir.ErrAttr] for a precision that there is not.
 func (p Precision) half() (ir.DType, bool, error) {
 	switch p {
-	case AsWritten:
+	case AsWritten, TF32:
 		return ir.F32, false, nil
 	case MixedBF16:
 		return ir.BF16, true, nil

@@ -59,7 +59,7 @@ func (s *Session) CompileWith(ctx context.Context, m *ir.Module, o CompileOption
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.backend.Compile(ctx, m, native.Options{})
+	p, err := s.backend.Compile(ctx, m, native.Options{TF32: o.Precision == TF32})
 	if err != nil {
 		return nil, err
 	}

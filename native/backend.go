@@ -66,7 +66,11 @@ type Support struct {
 }
 
 // Options steer the compilation of a module.
-type Options struct{}
+type Options struct {
+	// TF32 lets products of f32 be computed from 10 of the 23 bits of fraction of
+	// their factors, with sums in f32, where a device is faster so.
+	TF32 bool
+}
 
 // Role is what a slot is to its user.
 type Role uint8

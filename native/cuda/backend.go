@@ -117,23 +117,23 @@ func (b *backend) Support(n *ir.Node) native.Support {
 	return native.Support{Level: native.Native}
 }
 
-func (b *backend) Compile(ctx context.Context, m *ir.Module, _ native.Options) (native.Program, error) {
+func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (native.Program, error) {
 	d, err := b.device()
 	if err != nil {
 		return nil, err
 	}
 	p := &program{name: b.name, device: d}
-	if err := p.compile(ctx, m); err != nil {
+	if err := p.compile(ctx, m, o); err != nil {
 		return nil, p.fault("compile", err)
 	}
 	return p, nil
 }
 
-func (p *program) compile(ctx context.Context, m *ir.Module) error {
+func (p *program) compile(ctx context.Context, m *ir.Module, o native.Options) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	made, err := plan.Compile(m, Target(), cudacpp.Printer{})
+	made, err := plan.Compile(m, targetOf(p.device.Device, o), cudacpp.Printer{})
 	if err != nil {
 		return err
 	}
@@ -142,4 +142,18 @@ func (p *program) compile(ctx context.Context, m *ir.Module) error {
 		return p.abandon(err)
 	}
 	return nil
+}
+
+// sharedBytes is the shared memory of a workgroup that has a multiprocessor of
+// compute capability 9.0 to itself (CUDA C++ Programming Guide, table of technical
+// specifications).
+const sharedBytes = 227 << 10
+
+// targetOf is [Target] with what a device has besides.
+func targetOf(d *driver.Device, o native.Options) plan.Target {
+	t := Target()
+	if d.MultipliesByWarpGroups() {
+		t.Mma, t.TF32, t.MmaBytes, t.Multiprocessors = true, o.TF32, sharedBytes, d.Multiprocessors
+	}
+	return t
 }

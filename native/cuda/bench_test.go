@@ -9,6 +9,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/passes"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda"
 	"github.com/rlx-go/rlx/native/cuda/cubin"
@@ -20,12 +21,16 @@ var models = []struct {
 	classes int
 	tokens  int // of a language model
 	loss    func() (*ir.Graph, error)
+	half    ir.DType // of products, where that is not the type of their operands
+	o       native.Options
 }{
-	{"MLP_784-512-512-10_batch_128", 10, 0, func() (*ir.Graph, error) { return irtest.MLP(128, 784, 512, 512, 10) }},
-	{"MLP_784-512-512-10_batch_4096", 10, 0, func() (*ir.Graph, error) { return irtest.MLP(4096, 784, 512, 512, 10) }},
-	{"CNN_of_MNIST_batch_256", 10, 0, func() (*ir.Graph, error) { return cnn(256) }},
-	{"GPT_4x128_context_64_batch_12", 65, 12 * 64, irtest.GPT{Vocab: 65, Context: 64, Width: 128, Heads: 4, Blocks: 4, Batch: 12}.Loss},
-	{"GPT_6x384_context_256_batch_64", 65, 64 * 256, irtest.CharacterGPT.Loss},
+	{"MLP_784-512-512-10_batch_128", 10, 0, func() (*ir.Graph, error) { return irtest.MLP(128, 784, 512, 512, 10) }, 0, native.Options{}},
+	{"MLP_784-512-512-10_batch_4096", 10, 0, func() (*ir.Graph, error) { return irtest.MLP(4096, 784, 512, 512, 10) }, 0, native.Options{}},
+	{"CNN_of_MNIST_batch_256", 10, 0, func() (*ir.Graph, error) { return cnn(256) }, 0, native.Options{}},
+	{"GPT_4x128_context_64_batch_12", 65, 12 * 64, irtest.GPT{Vocab: 65, Context: 64, Width: 128, Heads: 4, Blocks: 4, Batch: 12}.Loss, 0, native.Options{}},
+	{"GPT_6x384_context_256_batch_64", 65, 64 * 256, irtest.CharacterGPT.Loss, 0, native.Options{}},
+	{"GPT_6x384_context_256_batch_64_bf16", 65, 64 * 256, irtest.CharacterGPT.Loss, ir.BF16, native.Options{}},
+	{"GPT_6x384_context_256_batch_64_tf32", 65, 64 * 256, irtest.CharacterGPT.Loss, 0, native.Options{TF32: true}},
 }
 
 // cnn has two convolutions and pools and two layers.
@@ -50,7 +55,11 @@ func BenchmarkStep(b *testing.B) {
 		b.Run(m.name, func(b *testing.B) {
 			loss, err := m.loss()
 			g := step(b, loss, err)
-			p := compile(b, d, g)
+			if m.half != 0 {
+				g, err = passes.Mixed(g, m.half)
+				must(b, err)
+			}
+			p := compileWith(b, d, g, m.o)
 			in := begin(b, p, g, m.classes)
 			bound, err := p.Bind("step", in, nil)
 			must(b, err)
@@ -113,35 +122,40 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// BenchmarkMatMul times products of square matrices, whose elements are stored in
-// some type.
+// BenchmarkMatMul times products of square matrices, and one of a language model's
+// shape: its sums are short.
 func BenchmarkMatMul(b *testing.B) {
 	d := gpu(b)
 	for _, c := range []struct {
-		name string
-		n    int
-		t    ir.DType
+		name    string
+		m, n, k int
+		dtype   ir.DType
+		o       native.Options
 	}{
-		{"1024", 1024, ir.F32},
-		{"4096", 4096, ir.F32},
-		{"4096_f16", 4096, ir.F16},
-		{"4096_bf16", 4096, ir.BF16},
-		{"8192_bf16", 8192, ir.BF16},
+		{"1024", 1024, 1024, 1024, ir.F32, native.Options{}},
+		{"4096", 4096, 4096, 4096, ir.F32, native.Options{}},
+		{"4096_tf32", 4096, 4096, 4096, ir.F32, native.Options{TF32: true}},
+		{"8192_tf32", 8192, 8192, 8192, ir.F32, native.Options{TF32: true}},
+		{"1024_bf16", 1024, 1024, 1024, ir.BF16, native.Options{}},
+		{"4096_bf16", 4096, 4096, 4096, ir.BF16, native.Options{}},
+		{"8192_bf16", 8192, 8192, 8192, ir.BF16, native.Options{}},
+		{"8192_f16", 8192, 8192, 8192, ir.F16, native.Options{}},
+		{"16384x1536x384_bf16", 16384, 1536, 384, ir.BF16, native.Options{}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			dims := ir.Dims(c.n, c.n)
 			g, err := ir.Build("matmul", func(b *ir.Builder) {
-				b.State("z", c.t, dims...)
-				b.SetState("z", ops.MatMul(b, b.Param("x", c.t, dims...), b.Param("y", c.t, dims...)))
+				b.State("z", c.dtype, ir.Dims(c.m, c.n)...)
+				x, y := b.Param("x", c.dtype, ir.Dims(c.m, c.k)...), b.Param("y", c.dtype, ir.Dims(c.k, c.n)...)
+				b.SetState("z", ops.MatMul(b, x, y))
 			})
 			must(b, err)
-			p := compile(b, d, g)
+			p := compileWith(b, d, g, c.o)
 			begin(b, p, g, 1)
 			must(b, cuda.Replay(p, "step", 3))
 			b.ResetTimer()
 			must(b, cuda.Replay(p, "step", b.N))
-			n := float64(c.n)
-			b.ReportMetric(2*n*n*n*float64(b.N)/b.Elapsed().Seconds()/1e12, "TFLOP/s")
+			operations := 2 * float64(c.m) * float64(c.n) * float64(c.k)
+			b.ReportMetric(operations*float64(b.N)/b.Elapsed().Seconds()/1e12, "TFLOP/s")
 		})
 	}
 }

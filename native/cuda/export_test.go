@@ -31,6 +31,15 @@ func Replay(p native.Program, entry string, times int) error {
 // Launches returns how many kernels a run of the first entry launches.
 func Launches(p native.Program) int { return p.(*program).entries[0].spec.Dispatches() }
 
+// Sources returns the texts of a program's kernels.
+func Sources(p native.Program) []string {
+	var out []string
+	for _, k := range p.(*program).plan.Kernels {
+		out = append(out, k.Source)
+	}
+	return out
+}
+
 // Misplace makes the kernels of a program look for its memory where there is
 // none.
 func Misplace(p native.Program) error {

@@ -67,7 +67,7 @@ func (p *program) load(images [][]byte) error {
 			return driver.In(name, err)
 		}
 		p.modules = append(p.modules, m)
-		f, err := m.Function(cudacpp.Prefix + name)
+		f, err := m.Function(cudacpp.Prefix+name, cudacpp.DynamicShared(p.plan.Kernels[i].SharedBytes))
 		if err != nil {
 			return driver.In(name, err)
 		}

@@ -1,11 +1,14 @@
 package wgsl_test
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/clike"
 	"github.com/rlx-go/rlx/ir/kernel/kerneltest"
 	"github.com/rlx-go/rlx/webgpu/wgsl"
 )
@@ -33,5 +36,14 @@ func TestGoldenShaders(t *testing.T) {
 				t.Errorf("%s differs from what is printed; look at the difference, then run go test -update", file)
 			}
 		})
+	}
+}
+
+func TestAsynchronousWorkIsRefused(t *testing.T) {
+	for _, c := range kerneltest.Products() {
+		var unsupported *clike.UnsupportedError
+		if _, err := wgsl.Print(c.Kernel); !errors.As(err, &unsupported) || !errors.Is(err, ir.ErrUnsupported) {
+			t.Errorf("%s: error %v, want an unsupported one", c.Kernel.Name, err)
+		}
 	}
 }

@@ -67,6 +67,9 @@ type Dialect struct {
 	// Function returns the first line of the definition of a function whose
 	// parameters have the given names and types.
 	Function func(name string, params []scalar.Expr, result dtype.DType) string
+	// Async writes asynchronous copies and multiply-adds, nil where the language
+	// has none.
+	Async *Async
 	// Helpers are functions by name, which a form or a literal may need.
 	Helpers map[string]string
 }
@@ -177,9 +180,16 @@ func (w *Writer) Fail(text string, args ...any) {
 
 // Need has a helper written before the kernel.
 func (w *Writer) Need(helper string) {
-	if helper != "" && !w.functions[helper] {
-		w.functions[helper] = true
-		w.out.Functions = append(w.out.Functions, w.d.Helpers[helper])
+	if helper != "" {
+		w.Define(helper, w.d.Helpers[helper])
+	}
+}
+
+// Define has a function of the given name written before the kernel.
+func (w *Writer) Define(name, text string) {
+	if !w.functions[name] {
+		w.functions[name] = true
+		w.out.Functions = append(w.out.Functions, text)
 	}
 }
 

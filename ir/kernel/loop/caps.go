@@ -12,6 +12,12 @@ type Caps struct {
 	F16       bool   // kernels may compute in f16, which is a feature of its own in WGSL
 	Subgroups bool   // kernels may have subgroup statements
 	Subgroup  [2]int // the range of subgroup sizes, where Subgroups is set
+	// Mma says that the target has the [Atom]s of f16 and bf16, TF32 that products
+	// of f32 may be computed by those of f32. MmaBytes is then the shared memory of
+	// a kernel with them, and Multiprocessors is how many such kernels' workgroups
+	// run at once.
+	Mma, TF32                 bool
+	MmaBytes, Multiprocessors int
 }
 
 // Support returns what kernels of the target can do with elements of a type: what
@@ -130,4 +136,28 @@ func (l Limits) Check(k *Kernel) error {
 		}
 	}
 	return nil
+}
+
+// Check is [Limits.Check] for a target: kernels with [Mma] are for those that have
+// it, and have other bounds.
+func (c Caps) Check(k *Kernel) error {
+	l := c.Limits
+	if k.HasMma() {
+		if !c.Mma {
+			return (&checker{k: k}).fail("the target has no multiply-adds of warp groups")
+		}
+		l.SharedBytes = c.MmaBytes
+	}
+	return l.Check(k)
+}
+
+// SharedBytes is the shared memory that the kernel's arrays take.
+func (k *Kernel) SharedBytes() int {
+	n := 0
+	for _, a := range k.Arrays {
+		if a.Space == Shared {
+			n += a.Bytes()
+		}
+	}
+	return n
 }

@@ -30,21 +30,29 @@ func (e *CheckError) Error() string {
 //  1. Names are identifiers (a letter, then letters, digits and underscores, no
 //     underscore last), defined before their use, and neither those of built-in
 //     variables nor of anything visible where they are defined.
+//
 //  2. A variable has one type where it is defined and used; values have the
 //     types of what they are stored in; indices, loop variables and bounds are
 //     I32, conditions Bool.
+//
 //  3. Arrays have a positive length, a width of 1, 2 or 4, and are accessed as
 //     their width, space and access allow.
-//  4. All threads of a workgroup come to each [Barrier] and [Subgroup]: what
-//     decides about it depends only on constants, group ids, run scalars,
+//
+//  4. All threads of a workgroup come to each [Barrier], [Subgroup], [Mma] and
+//     [MmaWait]: what decides about it depends only on constants, group ids, run scalars,
 //     counters, and what was loaded with such an index from an array that the
 //     kernel only reads.
+//
 //  5. Steps are positive constants; all bounds of an unrolled loop are
 //     constants.
+//
 //  6. The claimed ranges of built-in variables hold; scalars and counters are
 //     declared.
+//
 //  7. A kernel with [scalar.Check] has the status words as its last storage
 //     array.
+//
+//  8. The operands of a [CopyAsync] and an [Mma] are as these say.
 //
 // Whether an index is in bounds and whether threads race is for the simulator
 // to find.
@@ -201,6 +209,16 @@ func (c *checker) stmt(s Stmt, uniform bool) ([]string, error) {
 		return c.atomic(s)
 	case *Subgroup:
 		return c.subgroup(s, uniform)
+	case *CopyAsync:
+		return nil, c.copyAsync(s)
+	case *CopyWait:
+		return nil, c.pending(s.Pending)
+	case *CopyCommit, *ProxyFence:
+		return nil, nil
+	case *Mma:
+		return nil, c.mma(s, uniform)
+	case *MmaWait:
+		return nil, c.mmaWait(s, uniform)
 	}
 	return nil, c.fail("no statement of the loop IR")
 }

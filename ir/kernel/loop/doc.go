@@ -6,7 +6,9 @@
 // whether it obeys the rules that the printers and the simulator rely on, and
 // [Limits.Check] whether a device takes it. [Hoist] and [Unroll] rewrite bodies,
 // [MergeArrays] lets arrays share a binding. [Widen] takes out the arithmetic of
-// types that a target only stores. [Caps] is what a target can do, with types too.
+// types that a target only stores. Copies and multiply-adds that go on beside a
+// thread's other work ([CopyAsync], [Mma]) are said with what waits for them.
+// [Caps] is what a target can do, with types too.
 //
 // The package knows neither graphs nor ops nor how work is laid over threads: so
 // whatever stands above it may write kernels, an op too.

@@ -38,12 +38,10 @@ func (h *hoister) block(body []Stmt) []Stmt {
 func (h *hoister) before(loop *For) []Stmt {
 	t := &turn{h: h, changing: map[string]bool{loop.Var: true}, held: map[string]scalar.Expr{}}
 	Walk(loop.Body, func(s Stmt) {
-		switch s := s.(type) {
+		switch s.(type) {
 		case *Let: // changes if its value does
-		case *Assign:
-			t.changing[s.Name] = true
 		default:
-			for _, name := range Defines(s) {
+			for _, name := range append(Defines(s), Assigns(s)...) {
 				t.changing[name] = true
 			}
 		}

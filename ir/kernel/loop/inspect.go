@@ -37,6 +37,21 @@ func Defines(s Stmt) []string {
 	return nil
 }
 
+// Assigns returns the names of variables that a statement itself changes.
+func Assigns(s Stmt) []string {
+	switch s := s.(type) {
+	case *Assign:
+		return []string{s.Name}
+	case *Mma:
+		var out []string
+		for _, t := range s.Terms {
+			out = append(out, t.Sums...)
+		}
+		return out
+	}
+	return nil
+}
+
 // Exprs returns the expressions of a statement itself.
 func Exprs(s Stmt) []scalar.Expr {
 	switch s := s.(type) {
@@ -60,6 +75,13 @@ func Exprs(s Stmt) []scalar.Expr {
 		return []scalar.Expr{s.At, s.Value}
 	case *Subgroup:
 		return []scalar.Expr{s.Value}
+	case *CopyAsync:
+		if s.Valid == nil {
+			return []scalar.Expr{s.ToAt, s.FromAt}
+		}
+		return []scalar.Expr{s.ToAt, s.FromAt, s.Valid}
+	case *Mma:
+		return s.exprs()
 	}
 	return nil
 }

@@ -38,6 +38,7 @@ func (e *SpanError) Error() string {
 // The error is a *SpanError.
 func MergeArrays(k *Kernel, spans []Span) (*Kernel, error) {
 	m := &merger{Simplifier: scalar.NewSimplifier(), k: k, base: map[int]int{}, span: map[int]int{}, number: make([]int, len(k.Arrays))}
+	copied := copiedArrays(k.Body)
 	for i, s := range spans {
 		if s.Bytes/4 > MaxElements {
 			return nil, &SpanError{Kernel: k.Name, Bytes: s.Bytes}
@@ -45,7 +46,7 @@ func MergeArrays(k *Kernel, spans []Span) (*Kernel, error) {
 		whole := Array{Width: 1, Len: s.Bytes / 4, Space: Storage}
 		for j, w := range s.Windows {
 			a := k.Arrays[w.Array]
-			if DeviceSize(a.DType) != 4 || a.Width != 1 || a.Space != Storage || a.Access == Atomic {
+			if DeviceSize(a.DType) != 4 || a.Width != 1 || a.Space != Storage || a.Access == Atomic || copied[w.Array] {
 				return nil, &SpanError{Kernel: k.Name, Array: a.Name, Bytes: s.Bytes}
 			}
 			m.base[w.Array], m.span[w.Array] = w.Offset/4, i
@@ -60,6 +61,18 @@ func MergeArrays(k *Kernel, spans []Span) (*Kernel, error) {
 		m.wholes = append(m.wholes, whole)
 	}
 	return m.merge(), nil
+}
+
+// copiedArrays returns the storage arrays that asynchronous copies read: these
+// must stay of the type of what is copied to.
+func copiedArrays(body []Stmt) map[int]bool {
+	out := map[int]bool{}
+	Walk(body, func(s Stmt) {
+		if s, ok := s.(*CopyAsync); ok {
+			out[s.From] = true
+		}
+	})
+	return out
 }
 
 type merger struct {

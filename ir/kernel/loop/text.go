@@ -96,6 +96,18 @@ func (k *Kernel) Label(s Stmt) string {
 		return "atomic " + k.ArrayName(s.Array)
 	case *Subgroup:
 		return "subgroup " + s.Name
+	case *CopyAsync:
+		return "copy to " + k.ArrayName(s.To)
+	case *CopyCommit:
+		return "commit copies"
+	case *CopyWait:
+		return "wait for copies"
+	case *ProxyFence:
+		return "proxy fence"
+	case *Mma:
+		return "multiply-add " + s.Atom.String()
+	case *MmaWait:
+		return "wait for multiply-adds"
 	}
 	return format.Sprintf("%T", s)
 }
@@ -178,6 +190,17 @@ func (t *text) stmt(s Stmt) {
 		t.line("%s[%s] %s %s%s", t.k.Label(s), e[0], s.Op, e[1], to)
 	case *Subgroup:
 		t.line("%s = %s %s", t.k.Label(s), s.Op, t.exprs(s.Value)[0])
+	case *CopyAsync:
+		t.copyAsync(s)
+	case *CopyWait:
+		t.line("%s, %d pending", t.k.Label(s), s.Pending)
+	case *Mma:
+		t.line("%s", t.k.Label(s))
+		for i := range s.Terms {
+			t.term(&s.Terms[i])
+		}
+	case *MmaWait:
+		t.line("%s, %d pending, then use of %s", t.k.Label(s), s.Pending, span(s.Names))
 	default:
 		t.line("%s", t.k.Label(s))
 	}

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir/dtype"
@@ -14,7 +15,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 func TestTextFormOfGoodKernels(t *testing.T) {
-	for _, c := range append(kerneltest.Cases(), kerneltest.Wide()...) {
+	for _, c := range slices.Concat(kerneltest.Cases(), kerneltest.Wide(), kerneltest.Products()[:2], kerneltest.HalfProducts()[2:3]) {
 		file := filepath.Join("testdata", c.Kernel.Name+".txt")
 		if *update {
 			if err := os.WriteFile(file, []byte(c.Kernel.String()), 0o644); err != nil {

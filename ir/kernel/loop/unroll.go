@@ -112,6 +112,12 @@ func (u *unroller) stmt(s Stmt, b binds) Stmt {
 	case *If:
 		return &If{b.apply(s.Cond), u.block(s.Then, b), u.block(s.Else, b)}
 	}
+	switch s := s.(type) {
+	case *Mma:
+		return s.mapped(b.apply, b.name)
+	case *MmaWait:
+		return &MmaWait{s.Pending, mapNames(s.Names, b.name)}
+	}
 	s = mapStmt(s, b.apply)
 	switch s := s.(type) {
 	case *Let:

@@ -37,6 +37,15 @@ func mapStmt(s Stmt, f func(scalar.Expr) scalar.Expr) Stmt {
 		return &AtomicOp{s.Op, s.Array, f(s.At), f(s.Value), s.Old}
 	case *Subgroup:
 		return &Subgroup{s.Op, s.Name, f(s.Value)}
+	case *CopyAsync:
+		out := *s
+		out.ToAt, out.FromAt = f(s.ToAt), f(s.FromAt)
+		if s.Valid != nil {
+			out.Valid = f(s.Valid)
+		}
+		return &out
+	case *Mma:
+		return s.mapped(f, func(name string) string { return name })
 	}
 	return s
 }
@@ -53,6 +62,11 @@ func WalkArrays(body []Stmt, f func(array *int)) {
 			f(&s.Array)
 		case *AtomicOp:
 			f(&s.Array)
+		case *CopyAsync:
+			f(&s.To)
+			f(&s.From)
+		case *Mma:
+			s.arrays(f)
 		case *For:
 			WalkArrays(s.Body, f)
 		case *If:
@@ -72,6 +86,8 @@ func WalkStores(body []Stmt, f func(array int)) {
 			f(s.Array)
 		case *AtomicOp:
 			f(s.Array)
+		case *CopyAsync:
+			f(s.To)
 		case *For:
 			WalkStores(s.Body, f)
 		case *If:

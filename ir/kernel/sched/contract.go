@@ -14,6 +14,9 @@ import (
 // follows the contraction.
 func scheduleContract(e *emitter, g *group.Group) []Launch {
 	c := group.ContractionOf(g.Members[0].Node, e.Simplifier)
+	if launches, ok := scheduleMma(e, g, c); ok {
+		return launches
+	}
 	t, parts, ok := pickTile(c, e.caps)
 	if !ok {
 		e.alone = small(c)
@@ -38,14 +41,11 @@ func scheduleContract(e *emitter, g *group.Group) []Launch {
 // in tiles into workgroup memory, one tile ahead of the arithmetic, and from
 // there by vectors of 4 into registers.
 type tileEmitter struct {
-	*emitter
-	g     *group.Group
-	c     *group.Contraction
+	results
 	t     tile
 	parts int         // of the contracted space, each for a workgroup of its own
 	steps int         // of a part
 	part  scalar.Expr // which of them the workgroup has
-	batch ir.Index
 	valid scalar.Expr // false in workgroups beyond the last tile
 	side  [2]side     // operand 0 along m, operand 1 along n
 	slot  int         // workgroup memory: two tiles of operand 0, then two of operand 1
@@ -68,7 +68,7 @@ type side struct {
 }
 
 func newTileEmitter(e *emitter, g *group.Group, c *group.Contraction, t tile, parts int) *tileEmitter {
-	te := &tileEmitter{emitter: e, g: g, c: c, t: t}
+	te := &tileEmitter{results: results{emitter: e, g: g, c: c}, t: t}
 	te.steps = ceilDiv(group.Product(c.K), parts*t.k)
 	te.parts = ceilDiv(group.Product(c.K), te.steps*t.k)
 	threads := t.threads()
@@ -330,23 +330,4 @@ func (te *tileEmitter) within(s *side, f scalar.Expr, then []loop.Stmt) []loop.S
 		return then
 	}
 	return guard(te.Simplify(scalar.Lt(f, loop.Int(n))), then)
-}
-
-// point returns the outer coordinates of the group for a result.
-func (te *tileEmitter) point(m, n ir.Index) ir.Index {
-	at := make(ir.Index, len(te.g.Outer))
-	for axis, e := range te.c.Out(te.batch, m, n) {
-		if c := te.g.Members[0].Coord[axis]; c >= 0 {
-			at[c] = e
-		}
-	}
-	return at
-}
-
-// members computes what follows the contraction in registers and stores it.
-func (te *tileEmitter) members(acc scalar.Expr, at ir.Index) []loop.Stmt {
-	n := te.g.Members[0].Node
-	rd := te.reader()
-	rd.Given = map[ir.Value]scalar.Expr{n.Result(0): scalar.Convert(acc, n.Types()[0].DType)}
-	return te.points(te.g, rd, at)
 }

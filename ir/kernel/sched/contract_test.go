@@ -20,13 +20,22 @@ import (
 // kernels, in the order in which they are dispatched.
 func run(t *testing.T, g *ir.Graph) []string {
 	t.Helper()
+	return runOn(t, g, plan.WebGPU(), 0)
+}
+
+// runOn is run for a target. Inputs are whole numbers below a bound in size, where
+// that is not 0.
+func runOn(t *testing.T, g *ir.Graph, target plan.Target, whole int) []string {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
 	inputs := map[string]*ir.Array{}
 	for _, p := range g.Ports() {
 		dims, _ := p.Value.Shape().Ints()
 		a := ir.NewArray(p.Value.DType(), dims...)
 		for i := range a.F {
-			a.F[i] = rng.NormFloat64()
+			if a.F[i] = rng.NormFloat64(); whole > 0 {
+				a.F[i] = float64(rng.IntN(2*whole-1) - whole + 1)
+			}
 		}
 		for i := range a.I {
 			a.I[i] = rng.Int64N(3)
@@ -42,7 +51,7 @@ func run(t *testing.T, g *ir.Graph) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := plansim.Open(m, plan.WebGPU())
+	s, err := plansim.Open(m, target)
 	if err != nil {
 		t.Fatal(err)
 	}

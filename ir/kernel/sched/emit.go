@@ -128,6 +128,11 @@ func (e *emitter) finish(name string, body []loop.Stmt) Launch {
 		scalar.Walk(x, f.visit)
 		return x
 	})
+	loop.Walk(body, func(s loop.Stmt) {
+		if s, ok := s.(*loop.CopyAsync); ok {
+			f.need(s.From)
+		}
+	})
 	for _, id := range sortedSlots(f.written) {
 		f.need(id)
 	}

@@ -22,3 +22,18 @@ func ForceNoTile() (undo func()) {
 
 // Tiles is the number of tiles there are to force.
 func Tiles() int { return len(tiles) }
+
+// ForceMma makes every contraction of a type that the target has multiply-adds for
+// use them with tile number i, the contracted space cut into that many parts, until
+// the returned function is called.
+func ForceMma(i, parts int) (undo func()) {
+	pickMma = func(p mmaPlan, c *group.Contraction, caps loop.Caps) (*mmaPlan, bool) {
+		p.mmaTile = mmaTiles[i]
+		p.split(c, parts)
+		return &p, true
+	}
+	return func() { pickMma = chooseMma }
+}
+
+// MmaTiles is the number of tiles there are to force.
+func MmaTiles() int { return len(mmaTiles) }

@@ -66,6 +66,7 @@ func (c *compiler) variable(e scalar.Expr) column {
 		return col
 	}
 	col, m := c.scope[e.Name], c.m
+	c.free(e.Name)
 	if e.Lo <= e.Hi {
 		c.add(func(active []int32) {
 			for _, t := range active {

@@ -24,6 +24,11 @@ type array struct {
 	cells []cell // nil where nothing can race
 	unit  int    // cells an element covers; 0 and 1 are the same
 	first int    // cell of element 0
+	// offset is the address of element 0, in bytes, up to a multiple of 1,024.
+	offset int
+	// async is the state of elements of shared memory that asynchronous work may
+	// touch, nil for other arrays.
+	async []asyncState
 	// filled holds, for private memory, the first epoch of the workgroup that
 	// last wrote an element.
 	filled []uint32
@@ -81,7 +86,7 @@ func (m *machine) bindStorage(windows []Binding) error {
 			units[id] = a.size
 		}
 		written[id] = written[id] || a.Access == loop.ReadWrite
-		a.data = w.Buffer[w.Offset : w.Offset+w.Bytes]
+		a.data, a.offset = w.Buffer[w.Offset:w.Offset+w.Bytes], w.Offset
 	}
 	cells := map[*byte][]cell{}
 	for i, a := range storage {
@@ -115,6 +120,9 @@ func (m *machine) noteRead(a *array, elem int, t int32) bool {
 	}
 	if a.filled != nil && a.filled[elem+int(t)*a.perLane] != m.first {
 		m.fail(Uninitialised, t, a.Name, elem, 0)
+		return false
+	}
+	if a.async != nil && !m.noteAsync(a, elem, t, loads) {
 		return false
 	}
 	if a.cells == nil {
@@ -157,6 +165,9 @@ func (m *machine) noteWrite(a *array, elem int, t int32) bool {
 	}
 	if a.filled != nil {
 		a.filled[elem+int(t)*a.perLane] = m.first
+	}
+	if a.async != nil && !m.noteAsync(a, elem, t, stores) {
+		return false
 	}
 	if a.cells == nil {
 		return true

@@ -65,6 +65,15 @@ const (
 	Uninitialised
 	// ZeroDivisor: an integer is divided by zero.
 	ZeroDivisor
+	// Unfinished: memory or a variable is touched, or the kernel ends, while an
+	// asynchronous copy or multiply-add works on it.
+	Unfinished
+	// Unfenced: a multiply-add reads shared memory that was stored to without a
+	// proxy fence.
+	Unfenced
+	// Misaligned: a copy or a multiply-add begins at an address that is no
+	// multiple of what it takes, or a warp group's threads at different ones.
+	Misaligned
 	// OutOfRange: a variable has a value outside the range stated where it is
 	// used.
 	OutOfRange
@@ -72,7 +81,8 @@ const (
 
 var kindNames = [...]string{
 	"index out of bounds", "race between threads", "race between workgroups", "divergent barrier",
-	"uninitialised memory", "division by zero", "variable out of range",
+	"uninitialised memory", "division by zero",
+	"asynchronous work not waited for", "no proxy fence before an asynchronous read", "misaligned address", "variable out of range",
 }
 
 // String returns the kind in words.
@@ -163,6 +173,7 @@ func (p *Program) Run(l Launch, o Options) error {
 		}
 		m.start(group)
 		p.body(m.all)
+		m.settled()
 		if m.fault != nil {
 			return m.fault
 		}
@@ -197,6 +208,11 @@ type machine struct {
 	first uint32 // the workgroup's first epoch
 	at    string // the statement that runs
 	fault *Fault
+
+	copies  [][]copyGroup  // by thread: those under way and, last, the open one
+	stored  [][]place      // by thread: what it stored since its last proxy fence, where that matters
+	batches []batch        // multiply-adds under way, oldest first
+	held    map[string]int // by variable: how many of them it takes part in, until a wait names it; nil where there are none
 }
 
 func (m *machine) launchError(format string, args ...any) error {
@@ -252,6 +268,7 @@ func (m *machine) start(group int) {
 	m.group = int32(group) + 1
 	m.epoch++
 	m.first = m.epoch
+	m.forget()
 	id := m.groupID()
 	for name, c := range m.builtin {
 		if kind, axis := loop.BuiltinOf(name); kind == loop.BuiltinGroupID {

@@ -40,6 +40,7 @@ func newCompiler(k *loop.Kernel) *compiler {
 	if i := k.StatusArray(); i >= 0 {
 		m.status = m.arrays[i]
 	}
+	m.prepare(k.Body)
 	return &compiler{m: m, scope: map[string]column{}, fixed: map[constant]column{}}
 }
 
@@ -102,7 +103,9 @@ func (c *compiler) stmt(s loop.Stmt) []string {
 		c.move(c.expr(s.Init), func() column { return c.define(s.Name, s.Init.Type) })
 		return []string{s.Name}
 	case *loop.Assign:
-		c.move(c.expr(s.Value), func() column { return c.scope[s.Name] })
+		value := c.expr(s.Value)
+		c.free(s.Name)
+		c.move(value, func() column { return c.scope[s.Name] })
 	case *loop.Store:
 		c.store(c.m.arrays[s.Array], c.expr(s.At), c.expr(s.Value))
 	case *loop.StoreVec:
@@ -129,6 +132,18 @@ func (c *compiler) stmt(s loop.Stmt) []string {
 		return c.atomic(s)
 	case *loop.Subgroup:
 		return c.subgroup(s)
+	case *loop.CopyAsync:
+		c.copyAsync(s)
+	case *loop.CopyCommit:
+		c.add(c.m.commit)
+	case *loop.CopyWait:
+		c.add(func(active []int32) { c.m.land(active, s.Pending) })
+	case *loop.ProxyFence:
+		c.add(c.m.fence)
+	case *loop.Mma:
+		c.mma(s)
+	case *loop.MmaWait:
+		c.mmaWait(s)
 	}
 	return nil
 }

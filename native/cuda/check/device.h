@@ -72,6 +72,9 @@ RLX_DEVICE float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, 
 RLX_DEVICE long long __double_as_longlong(double x) { return __builtin_bit_cast(long long, x); }
 RLX_DEVICE double __longlong_as_double(long long x) { return __builtin_bit_cast(double, x); }
 
+// The address of shared memory in its own space.
+RLX_DEVICE size_t __cvta_generic_to_shared(const void *p) { return (size_t)(const __attribute__((address_space(3))) void *)p; }
+
 // Warp shuffles and votes. A 32-bit exchange carries every type.
 RLX_DEVICE int __shfl_sync(unsigned mask, int v, int lane, int width = 32) { return __nvvm_shfl_sync_idx_i32(mask, v, lane, ((32 - width) << 8) | 31); }
 RLX_DEVICE int __shfl_xor_sync(unsigned mask, int v, int lanes, int width = 32) { return __nvvm_shfl_sync_bfly_i32(mask, v, lanes, ((32 - width) << 8) | 31); }

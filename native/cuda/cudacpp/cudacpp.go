@@ -70,7 +70,12 @@ func Print(k *loop.Kernel) (string, error) {
 	if s := k.Subgroup; s != [2]int{} && (s[0] > warp || s[1] < warp) {
 		return unsupported("subgroups of %d to %d threads", s[0], s[1])
 	}
-	p := printer{src: src, k: src.Kernel}
+	p := printer{src: src, k: src.Kernel, tiles: tilesOf(src.Kernel)}
+	for i := range p.tiles {
+		if a := p.k.Arrays[i]; a.Bytes()%loop.MmaBytes != 0 {
+			return unsupported("tiles in an array of %d bytes", a.Bytes())
+		}
+	}
 	p.line("// %s", k.Name)
 	p.types()
 	for _, f := range src.Functions {
@@ -84,7 +89,9 @@ func Print(k *loop.Kernel) (string, error) {
 type printer struct {
 	src *clike.Source
 	k   *loop.Kernel
-	sb  strings.Builder
+	// tiles are the arrays that multiply-adds read.
+	tiles map[int]bool
+	sb    strings.Builder
 }
 
 func (p *printer) line(format string, args ...any) {
@@ -133,13 +140,15 @@ func (p *printer) entry() {
 		params = append(params, fmt.Sprintf("int repeat%d", d))
 	}
 	threads := p.k.Threads()
-	p.line("\nextern \"C\" __global__ void __launch_bounds__(%d, %d) %s(", threads, max(1, residentThreads/threads), EntryPoint(p.k))
+	resident := max(1, residentThreads/threads)
+	if len(p.tiles) > 0 {
+		resident = 1 // sums take most of the registers
+	}
+	p.line("\nextern \"C\" __global__ void __launch_bounds__(%d, %d) %s(", threads, resident, EntryPoint(p.k))
 	p.line("    %s) {", strings.Join(params, ",\n    "))
+	p.shared()
 	for i, a := range p.k.Arrays {
-		switch a.Space {
-		case loop.Shared:
-			p.line("  __shared__ %s %s[%d];", memoryType(a), p.src.Names[i], a.Len)
-		case loop.Private:
+		if a.Space == loop.Private {
 			p.line("  %s %s[%d];", memoryType(a), p.src.Names[i], a.Len)
 		}
 	}

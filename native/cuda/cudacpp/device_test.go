@@ -15,7 +15,7 @@ import (
 
 func TestGPUComputesWhatPlainLoopsDo(t *testing.T) {
 	gpu := open(t)
-	for _, c := range append(kerneltest.Cases(), kerneltest.Wide()...) {
+	for _, c := range slices.Concat(kerneltest.Cases(), kerneltest.Wide(), kerneltest.Products(), kerneltest.HalfProducts()) {
 		t.Run(c.Kernel.Name, func(t *testing.T) {
 			if err := c.Compare(gpu.run(t, c)); err != nil {
 				t.Error(err)
@@ -74,7 +74,7 @@ func (g gpu) run(t *testing.T, c *kerneltest.Case) [][]float64 {
 	must(t, err)
 	m, err := g.LoadModule(image)
 	must(t, err)
-	f, err := m.Function(cudacpp.EntryPoint(c.Kernel))
+	f, err := m.Function(cudacpp.EntryPoint(c.Kernel), cudacpp.DynamicShared(c.Kernel.SharedBytes()))
 	must(t, err)
 	var args []driver.Ptr
 	var contents [][]byte

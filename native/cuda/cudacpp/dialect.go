@@ -58,6 +58,7 @@ var dialect = clike.Dialect{
 		}
 		return "static __device__ " + typeNames[result] + " " + name + "(" + strings.Join(list, ", ") + ")"
 	},
+	Async:   &async,
 	Helpers: helpers,
 }
 
@@ -263,7 +264,8 @@ var reserved = func() map[string]bool {
 		using virtual void volatile wchar_t while xor xor_eq
 		threadIdx blockIdx blockDim gridDim warpSize i64 u64 run Run repeat0 repeat1 repeat2 repeat3 repeat4 repeat5 repeat6
 		abs llabs min max isnan isfinite atomicAdd atomicMax atomicMin atomicOr as_bits to_whole warp_add warp_max
-		warp_min f16_to_f32 f32_to_f16 bf16_to_f32 f32_to_bf16`) {
+		warp_min f16_to_f32 f32_to_f16 bf16_to_f32 f32_to_bf16
+		tile_of dynamic_shared copy_async_4 copy_async_8 copy_async_16`) {
 		out[word] = true
 	}
 	for _, name := range mathNames {

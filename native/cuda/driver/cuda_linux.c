@@ -57,13 +57,13 @@ int rlx_open(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *info
 }
 
 int rlx_launch(rlx_device *d, rlx_handle f, const unsigned *grid, const unsigned *block, rlx_handle stream,
-               char *params, int pointers, int numbers) {
+               unsigned shared, char *params, int pointers, int numbers) {
 	void *args[pointers + numbers + 1];
 	for (int i = 0; i < pointers; i++) args[i] = params + 8 * i;
 	for (int i = 0; i < numbers; i++) args[pointers + i] = params + 8 * pointers + 4 * i;
 	int r = d->cu->cuCtxSetCurrent(d->context);
 	if (r) return r;
-	return d->cu->cuLaunchKernel(f, grid[0], grid[1], grid[2], block[0], block[1], block[2], 0, stream, args, 0);
+	return d->cu->cuLaunchKernel(f, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, stream, args, 0);
 }
 
 static void take_log(const rlx_nvrtc *rtc, rlx_handle program, char **log) {

@@ -44,6 +44,7 @@ typedef unsigned long long rlx_ptr;
 	X(cuEventDestroy, "cuEventDestroy_v2", int, (rlx_handle))                                              \
 	X(cuModuleLoadData, "cuModuleLoadDataEx", int, (rlx_handle *, const void *, unsigned, int *, void **)) \
 	X(cuModuleGetFunction, "cuModuleGetFunction", int, (rlx_handle *, rlx_handle, const char *))           \
+	X(cuFuncSetAttribute, "cuFuncSetAttribute", int, (rlx_handle, int, int))                               \
 	X(cuModuleUnload, "cuModuleUnload", int, (rlx_handle))                                                 \
 	X(cuLaunchKernel, "cuLaunchKernel", int,                                                               \
 	  (rlx_handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, rlx_handle, void **, void **)) \
@@ -112,6 +113,7 @@ RLX_CALL(cuEventQuery, (rlx_device *d, rlx_handle event), (event))
 RLX_CALL(cuEventDestroy, (rlx_device *d, rlx_handle event), (event))
 RLX_CALL(cuModuleLoadData, (rlx_device *d, rlx_handle *module, const void *image), (module, image, 0, 0, 0))
 RLX_CALL(cuModuleGetFunction, (rlx_device *d, rlx_handle *f, rlx_handle module, const char *name), (f, module, name))
+RLX_CALL(cuFuncSetAttribute, (rlx_device *d, rlx_handle f, int which, int value), (f, which, value))
 RLX_CALL(cuModuleUnload, (rlx_device *d, rlx_handle module), (module))
 #undef RLX_CALL
 
@@ -126,7 +128,7 @@ int rlx_open(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *info
 // rlx_launch starts a kernel whose parameters lie one after the other in params:
 // 8-byte pointers, then 4-byte numbers.
 int rlx_launch(rlx_device *d, rlx_handle f, const unsigned *grid, const unsigned *block, rlx_handle stream,
-               char *params, int pointers, int numbers);
+               unsigned shared, char *params, int pointers, int numbers);
 
 // rlx_compile leaves a cubin in image, or a log where the result is not 0;
 // either is freed by the caller.

@@ -55,8 +55,19 @@ func (l *Library) Open(ordinal int) (*Device, error) {
 // Library returns the library that the device was opened with.
 func (d *Device) Library() *Library { return d.library }
 
-// Architecture returns what NVRTC is to compile for, "sm_90".
-func (d *Device) Architecture() string { return fmt.Sprintf("sm_%d%d", d.Major, d.Minor) }
+// MultipliesByWarpGroups reports whether kernels may have the multiply-adds of warp
+// groups: this generation alone has them, and NVRTC knows it from 12 on.
+func (d *Device) MultipliesByWarpGroups() bool { return d.Major == 9 && d.library.compilerMajor >= 12 }
+
+// Architecture returns what NVRTC is to compile for: "sm_80", or "sm_90a" where
+// there are instructions that this generation alone has.
+func (d *Device) Architecture() string {
+	own := ""
+	if d.MultipliesByWarpGroups() {
+		own = "a"
+	}
+	return fmt.Sprintf("sm_%d%d%s", d.Major, d.Minor, own)
+}
 
 func (d *Device) check(call string, code C.int) error {
 	if code == 0 {
@@ -117,15 +128,25 @@ func (d *Device) LoadModule(image []byte) (*Module, error) {
 }
 
 // Function is a kernel ready to launch.
-type Function struct{ handle C.rlx_handle }
+type Function struct {
+	handle C.rlx_handle
+	shared int
+}
 
-// Function returns a kernel of the module.
-func (m *Module) Function(name string) (Function, error) {
+// maxDynamicShared is CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
+const maxDynamicShared = 8
+
+// Function returns a kernel of the module whose launches bring it the given bytes
+// of shared memory, 0 for kernels that declare theirs.
+func (m *Module) Function(name string, shared int) (Function, error) {
 	n := C.CString(name)
 	defer C.free(unsafe.Pointer(n))
 	var handle C.rlx_handle
 	err := m.device.check("cuModuleGetFunction", C.rlx_cuModuleGetFunction(m.device.c, &handle, m.handle, n))
-	return Function{handle}, err
+	if err == nil && shared > 0 {
+		err = m.device.check("cuFuncSetAttribute", C.rlx_cuFuncSetAttribute(m.device.c, handle, maxDynamicShared, C.int(shared)))
+	}
+	return Function{handle, shared}, err
 }
 
 // Unload gives the code back.

@@ -28,6 +28,7 @@ type Library struct {
 	// Compiler is the version of NVRTC, as in "13.0", and CompilerPath where it
 	// was found.
 	Compiler, CompilerPath string
+	compilerMajor          int
 }
 
 // Load loads the libraries. The error is of kind [ErrUnavailable] and says what
@@ -109,7 +110,7 @@ func (l *Library) loadCompiler(e environment) error {
 			broken = errors.Join(broken, fmt.Errorf("nvrtcVersion of %s: %d", c.path, r))
 			continue
 		}
-		l.rtc, l.Compiler, l.CompilerPath = rtc, fmt.Sprintf("%d.%d", major, minor), c.path
+		l.rtc, l.Compiler, l.CompilerPath, l.compilerMajor = rtc, fmt.Sprintf("%d.%d", major, minor), c.path, int(major)
 		return nil
 	}
 	if broken != nil {

@@ -90,7 +90,7 @@ func (s *Stream) Launch(f Function, grid, block [3]int, pointers []Ptr, numbers 
 		params = binary.NativeEndian.AppendUint32(params, uint32(n))
 	}
 	g, b := dims(grid), dims(block)
-	return s.device.check("cuLaunchKernel", C.rlx_launch(s.device.c, f.handle, &g[0], &b[0], s.handle,
+	return s.device.check("cuLaunchKernel", C.rlx_launch(s.device.c, f.handle, &g[0], &b[0], s.handle, C.uint(f.shared),
 		(*C.char)(unsafe.Pointer(unsafe.SliceData(params))), C.int(len(pointers)), C.int(len(numbers))))
 }
 

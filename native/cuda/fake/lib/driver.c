@@ -220,6 +220,7 @@ EXPORT int cuModuleLoadDataEx(module **m, const image_head *head, unsigned n, in
 	strcpy((*m)->kernel, head->kernel);
 	return head->bytes ? open_code(*m, head) : 0;
 }
+EXPORT int cuFuncSetAttribute(module *f, int which, int value) { CALL("cuFuncSetAttribute"); return 0; }
 EXPORT int cuModuleGetFunction(module **f, module *m, const char *name) {
 	CALL("cuModuleGetFunction");
 	return *f = m, strcmp(m->kernel, name) ? 500 : 0;

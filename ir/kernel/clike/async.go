@@ -1,0 +1,99 @@
+package clike
+
+import (
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Async is how a language writes asynchronous work.
+type Async struct {
+	// Copy returns a copy of bytes between the addresses to and from, of zeros
+	// where valid, unless it is "", is false.
+	Copy func(w *Writer, bytes int, to, from, valid string) string
+	// Commit and Fence are a CopyCommit and a ProxyFence, Wait a CopyWait.
+	Commit, Fence string
+	Wait          func(pending int) string
+	// Mma returns the lines of multiply-adds that are waited for together, and
+	// MmaWait of the wait.
+	Mma     func(w *Writer, a loop.Atom, terms []MmaTerm) []string
+	MmaWait func(pending int, names []string) string
+}
+
+// MmaTerm is a [loop.MmaTerm] with its variables and the addresses of its
+// operands in text.
+type MmaTerm struct {
+	loop.MmaTerm
+	AddressA, AddressB string
+}
+
+// async writes a statement of asynchronous work.
+func (w *Writer) async(s loop.Stmt) {
+	d := w.d.Async
+	if d == nil {
+		w.Fail("%s", w.k.Label(s))
+		return
+	}
+	switch s := s.(type) {
+	case *loop.CopyAsync:
+		w.copyAsync(s)
+	case *loop.CopyCommit:
+		w.line(d.Commit)
+	case *loop.CopyWait:
+		w.line(d.Wait(s.Pending))
+	case *loop.ProxyFence:
+		w.line(d.Fence)
+	case *loop.Mma:
+		w.mma(s)
+	case *loop.MmaWait:
+		w.line(d.MmaWait(s.Pending, w.variables(s.Names)))
+	}
+}
+
+func (w *Writer) copyAsync(s *loop.CopyAsync) {
+	roots := []scalar.Expr{s.ToAt, s.FromAt}
+	if s.Valid != nil {
+		roots = append(roots, s.Valid)
+	}
+	e, valid := w.bind(roots...), ""
+	if s.Valid != nil {
+		valid = w.expr(e[2]).s
+	}
+	bytes := s.Count * loop.DeviceSize(w.k.Arrays[s.From].DType)
+	w.line(w.d.Async.Copy(w, bytes, "&"+w.element(s.To, e[0]), "&"+w.element(s.From, e[1]), valid))
+}
+
+func (w *Writer) mma(s *loop.Mma) {
+	terms := make([]MmaTerm, len(s.Terms))
+	for i, t := range s.Terms {
+		t.Sums, t.Left = w.variables(t.Sums), w.variables(t.Left)
+		terms[i] = MmaTerm{MmaTerm: t, AddressB: w.address(t.B)}
+		if t.Left == nil {
+			terms[i].AddressA = w.address(t.A)
+		}
+	}
+	for _, line := range w.d.Async.Mma(w, s.Atom, terms) {
+		w.line(line)
+	}
+}
+
+// address returns where an operand begins.
+func (w *Writer) address(t loop.Tile) string {
+	k := t.K
+	if t.Depth > 0 {
+		k *= loop.RowElements(w.k.Arrays[t.Array].DType)
+	}
+	at := w.ranges.Simplify(scalar.Add(t.At, scalar.ConstI(t.At.Type, int64(k))))
+	return "&" + w.element(t.Array, w.bind(at)[0])
+}
+
+// variables returns the names that the text has for variables, nil for nil.
+func (w *Writer) variables(names []string) []string {
+	if names == nil {
+		return nil
+	}
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = w.name(name)
+	}
+	return out
+}

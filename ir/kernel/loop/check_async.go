@@ -1,0 +1,136 @@
+package loop
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+)
+
+func (c *checker) copyAsync(s *CopyAsync) error {
+	if _, err := c.exprs(dtype.I32, "the index", s.ToAt, s.FromAt); err != nil {
+		return err
+	}
+	to, err := c.access(s.To, 1, stores, s.ToAt)
+	if err != nil {
+		return err
+	}
+	from, err := c.access(s.From, 1, loads, s.FromAt)
+	if err != nil {
+		return err
+	}
+	bytes := s.Count * DeviceSize(from.DType)
+	switch {
+	case to.Space != Shared || from.Space != Storage || from.Access == Atomic:
+		return c.fail("a copy from %s to %s, not from storage to shared memory", from.Name, to.Name)
+	case to.DType != from.DType:
+		return c.fail("a copy from %s of %s to %s of %s", from.Name, from.DType, to.Name, to.DType)
+	case bytes != 4 && bytes != 8 && bytes != 16:
+		return c.fail("a copy of %d bytes, not 4, 8 or 16", bytes)
+	case s.Valid == nil:
+		return nil
+	}
+	_, err = c.exprs(dtype.Bool, "the condition", s.Valid)
+	return err
+}
+
+func (c *checker) pending(n int) error {
+	if n < 0 {
+		return c.fail("%d groups under way", n)
+	}
+	return nil
+}
+
+// mma checks multiply-adds: their shapes, and that all threads come to them.
+func (c *checker) mma(s *Mma, uniform bool) error {
+	if err := c.together(uniform); err != nil {
+		return err
+	}
+	a := s.Atom
+	switch a.Operand {
+	case dtype.F16, dtype.BF16, dtype.F32:
+	default:
+		return c.fail("no multiply-add of %s", a.Operand)
+	}
+	switch {
+	case a.N < 8 || a.N > 256 || a.N%8 != 0:
+		return c.fail("a multiply-add of %d columns", a.N)
+	case c.k.Threads()%WarpGroup != 0:
+		return c.fail("%d threads are no multiple of a warp group's %d", c.k.Threads(), WarpGroup)
+	}
+	for i := range s.Terms {
+		if err := c.term(a, &s.Terms[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *checker) term(a Atom, t *MmaTerm) error {
+	if err := c.registers("sums", t.Sums, a.Sums()); err != nil {
+		return err
+	}
+	if t.Left == nil {
+		if err := c.tile(a, "A", &t.A); err != nil {
+			return err
+		}
+	} else if a.Operand != dtype.F32 {
+		return c.fail("an operand of %s in registers", a.Operand)
+	} else if err := c.registers("registers of A", t.Left, leftRegisters); err != nil {
+		return err
+	}
+	return c.tile(a, "B", &t.B)
+}
+
+func (c *checker) mmaWait(s *MmaWait, uniform bool) error {
+	if err := c.together(uniform); err != nil {
+		return err
+	}
+	if err := c.pending(s.Pending); err != nil {
+		return err
+	}
+	return c.registers("variables", s.Names, len(s.Names))
+}
+
+// registers checks variables that hold a thread's part of an operand.
+func (c *checker) registers(what string, names []string, want int) error {
+	if len(names) != want {
+		return c.fail("%d %s, not %d", len(names), what, want)
+	}
+	for i, name := range names {
+		l, ok := c.scope[name]
+		switch {
+		case !ok || !l.mutable || l.typ != dtype.F32:
+			return c.fail("%s is not defined by a Var of f32", name)
+		case slices.Contains(names[:i], name):
+			return c.fail("%s is there twice", name)
+		}
+		c.varying[l.binding] = true
+	}
+	return nil
+}
+
+func (c *checker) tile(a Atom, what string, t *Tile) error {
+	if _, err := c.exprs(dtype.I32, "the index", t.At); err != nil {
+		return err
+	}
+	array, err := c.access(t.Array, 1, loads, t.At)
+	if err != nil {
+		return err
+	}
+	depth := t.Depth
+	if depth == 0 {
+		depth = RowElements(a.Operand)
+	}
+	switch {
+	case array.Space != Shared || array.DType != a.Operand:
+		return c.fail("operand %s is in %s of %s, not in shared memory of %s", what, array.Name, array.DType, a.Operand)
+	case t.Depth != 0 && (a.Operand == dtype.F32 || t.Depth < 0 || t.Depth%8 != 0):
+		return c.fail("operand %s of %s in panels of depth %d", what, a.Operand, t.Depth)
+	case t.K < 0 || t.K%a.K() != 0 || t.K+a.K() > depth:
+		return c.fail("operand %s begins at %d of %d along k", what, t.K, depth)
+	}
+	return nil
+}
+
+// MmaBytes is what the address of a [Tile] in shared memory is a multiple of.
+const MmaBytes = 1024

@@ -1,0 +1,46 @@
+package loop
+
+import (
+	"github.com/rlx-go/rlx/ir/format"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+func (t *text) copyAsync(s *CopyAsync) {
+	list := []scalar.Expr{s.ToAt, s.FromAt}
+	if s.Valid != nil {
+		list = append(list, s.Valid)
+	}
+	e := t.exprs(list...)
+	valid := ""
+	if s.Valid != nil {
+		valid = " if " + e[2]
+	}
+	t.line("%s[%s] = %d of %s[%s]%s", t.k.Label(s), e[0], s.Count, t.k.ArrayName(s.From), e[1], valid)
+}
+
+// term writes a multiply-add by the first and last of its registers.
+func (t *text) term(m *MmaTerm) {
+	left := span(m.Left)
+	if m.Left == nil {
+		left = t.tile(&m.A)
+	}
+	right := t.tile(&m.B)
+	t.depth++
+	t.line("%s += %s * %s", span(m.Sums), left, right)
+	t.depth--
+}
+
+func span(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return names[0] + ".." + names[len(names)-1]
+}
+
+func (t *text) tile(m *Tile) string {
+	s := format.Sprintf("%s[%s] k %d", t.k.ArrayName(m.Array), t.exprs(m.At)[0], m.K)
+	if m.Depth > 0 {
+		s += format.Sprintf(" panels of %d", m.Depth)
+	}
+	return s
+}

@@ -1,0 +1,36 @@
+package sched
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// results is what becomes of the sums of a contraction group, at positions of a
+// batch.
+type results struct {
+	*emitter
+	g     *group.Group
+	c     *group.Contraction
+	batch ir.Index
+}
+
+// point returns the outer coordinates of the group for a result.
+func (r *results) point(m, n ir.Index) ir.Index {
+	at := make(ir.Index, len(r.g.Outer))
+	for axis, e := range r.c.Out(r.batch, m, n) {
+		if c := r.g.Members[0].Coord[axis]; c >= 0 {
+			at[c] = e
+		}
+	}
+	return at
+}
+
+// members computes what follows the contraction in registers and stores it.
+func (r *results) members(acc scalar.Expr, at ir.Index) []loop.Stmt {
+	n := r.g.Members[0].Node
+	rd := r.reader()
+	rd.Given = map[ir.Value]scalar.Expr{n.Result(0): scalar.Convert(acc, n.Types()[0].DType)}
+	return r.points(r.g, rd, at)
+}

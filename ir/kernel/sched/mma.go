@@ -1,0 +1,174 @@
+package sched
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+)
+
+// mmaRows is the rows of results of a workgroup that computes with multiply-adds:
+// those of two warp groups.
+const mmaRows = 2 * loop.AtomRows
+
+// mmaThreads is their threads.
+const mmaThreads = 2 * loop.WarpGroup
+
+// mmaStep is how many bytes a step goes along the contracted space: a row of a
+// tile in shared memory.
+const mmaStep = 128
+
+// mmaTile is how many columns of results a workgroup computes, and how many steps
+// of both operands its shared memory holds: one that is read, one whose reading
+// others may not have waited for, and those on their way. Rate is how many
+// operations of bf16 a multiprocessor does with it in a nanosecond: for 256 and 128
+// columns measured on an H200 with matrices of 8192, for 64 an estimate. Those of
+// f32 are half as fast.
+type mmaTile struct {
+	columns, stages int
+	rate            float64
+}
+
+// mmaTiles are the choices.
+var mmaTiles = []mmaTile{
+	{256, 4, 5000},
+	{128, 6, 4300},
+	{64, 8, 2800},
+}
+
+// mmaRowGroup is how many rows of tiles are computed near each other in time: they
+// share columns in the cache. Of 8, 16 and 32 it is the best for products of 8192.
+const mmaRowGroup = 16
+
+// mmaPlan is how a contraction is computed by multiply-adds.
+type mmaPlan struct {
+	mmaTile
+	operand ir.DType
+	// rows is the operand that the rows of atoms are of; the columns are the
+	// other's.
+	rows   int
+	layout [2]mmaLayout
+	steps  int // of a part
+	parts  int // of the contracted space, each for a workgroup of its own
+}
+
+// mmaLayout is how an operand comes to shared memory.
+type mmaLayout uint8
+
+const (
+	// staged operands are written to memory of their own first: what has to be
+	// computed, and what does not lie in pieces of 16 bytes.
+	staged mmaLayout = iota
+	// alongK operands have neighbours along the contracted space, alongFree along
+	// the free one.
+	alongK
+	alongFree
+)
+
+// scheduleMma computes a contraction by multiply-adds of warp groups, or reports
+// that it cannot or that it does not pay.
+func scheduleMma(e *emitter, g *group.Group, c *group.Contraction) ([]Launch, bool) {
+	if !withMma {
+		return nil, false
+	}
+	p, ok := planMma(e, g, c)
+	if !ok {
+		return nil, false
+	}
+	var launches []Launch
+	var scratch [2]*group.Tensor
+	for i, layout := range p.layout {
+		if layout == staged {
+			var l Launch
+			l, scratch[i] = stageOperand(e, g, c, p, i)
+			launches = append(launches, l)
+		}
+	}
+	m := newMmaEmitter(newEmitter(e.p, e.caps), g, c, p, scratch)
+	if p.parts == 1 {
+		return append(launches, m.kernel(g.Name(), m.out.members)), true
+	}
+	partial := newPartial(0, ir.F32, g, p.parts)
+	first := m.kernel(g.Name()+"_parts", m.partial(partial))
+	return append(launches, first, newEmitter(e.p, e.caps).combineParts(g.Reduction(), p.parts, []*group.Tensor{partial})), true
+}
+
+// mmaOperand is the type that a contraction multiplies, if the target has
+// multiply-adds for it.
+func mmaOperand(c *group.Contraction, caps loop.Caps) (ir.DType, bool) {
+	in := c.Node.Inputs()
+	a, b := in[0].Type().DType, in[1].Type().DType
+	switch {
+	case !caps.Mma || a != b || c.Acc != ir.F32:
+		return 0, false
+	case a == ir.F16 || a == ir.BF16:
+		return a, true
+	}
+	return a, a == ir.F32 && caps.TF32
+}
+
+// planMma finds out how a contraction can be computed by multiply-adds, if it
+// pays.
+func planMma(e *emitter, g *group.Group, c *group.Contraction) (p *mmaPlan, ok bool) {
+	d, ok := mmaOperand(c, e.caps)
+	if !ok || !tileable(c) {
+		return nil, false
+	}
+	p = &mmaPlan{operand: d}
+	for i := range p.layout {
+		p.layout[i] = layoutOf(e, g, c, d, i)
+	}
+	p.orient()
+	return pickMma(*p, c, e.caps)
+}
+
+// orient decides which operand the rows are of. The columns of f32 have their
+// neighbours along k, see [loop.Tile].
+func (p *mmaPlan) orient() {
+	if p.operand != ir.F32 || p.layout[1] != alongFree {
+		return
+	}
+	if p.layout[0] == alongFree {
+		p.layout[1] = staged
+		return
+	}
+	p.rows = 1
+}
+
+// free returns the free spaces of the rows' and the columns' operand.
+func (p *mmaPlan) free(c *group.Contraction) (rows, columns []int) {
+	if p.rows == 1 {
+		return c.N, c.M
+	}
+	return c.M, c.N
+}
+
+// length is how many elements a step goes along the contracted space.
+func (p *mmaPlan) length() int { return mmaStep / p.operand.Size() }
+
+func (p *mmaPlan) tiles(c *group.Contraction) (rows, columns int) {
+	r, n := p.free(c)
+	return ceilDiv(group.Product(r), mmaRows), ceilDiv(group.Product(n), p.columns)
+}
+
+// split cuts the contracted space into at most so many parts of whole steps.
+func (p *mmaPlan) split(c *group.Contraction, parts int) {
+	steps := ceilDiv(group.Product(c.K), p.length())
+	p.steps = ceilDiv(steps, parts)
+	if p.inRegisters() {
+		p.steps += p.steps % 2 // two of them are one turn of the loop
+	}
+	p.parts = ceilDiv(steps, p.steps)
+}
+
+// inRegisters reports whether the rows' operand goes through registers: where
+// tiles cannot have it as it lies.
+func (p *mmaPlan) inRegisters() bool { return p.operand == ir.F32 && p.layout[p.rows] == alongFree }
+
+// roundColumns is how many columns of results go by way of shared memory at once,
+// and roundRow the elements from one row of them to the next.
+const roundColumns = 64
+
+// sharedBytes is the workgroup memory of the stages and of a round of results.
+func (t mmaTile) sharedBytes() int {
+	return t.stages*(mmaRows+t.columns)*mmaStep + 4*mmaRows*(roundColumns+maxRoundPad)
+}

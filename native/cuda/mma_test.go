@@ -1,0 +1,107 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+package cuda_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/cuda"
+)
+
+// Products large enough for multiply-adds of warp groups, of whole numbers so
+// small that nothing is rounded, are what integers give: of each type and layout,
+// with edges that are no whole tile, with something behind them, and with sums cut
+// into parts.
+func TestGPUMultipliesByWarpGroups(t *testing.T) {
+	b := gpu(t)
+	if !strings.Contains(b.Info().Description, "compute capability 9.0") {
+		t.Skip("multiply-adds of warp groups are of compute capability 9.0")
+	}
+	for _, s := range []struct{ m, n, k int }{{1000, 520, 1032}, {1003, 517, 1031}, {256, 128, 16384}} {
+		for _, d := range []ir.DType{ir.BF16, ir.F16, ir.F32} {
+			for _, layout := range []string{"nn", "tn", "nt", "tt"} {
+				t.Run(fmt.Sprintf("%s %dx%dx%d %s", d, s.m, s.n, s.k, layout), func(t *testing.T) {
+					checkProduct(t, b, d, s.m, s.n, s.k, layout)
+				})
+			}
+		}
+	}
+}
+
+func checkProduct(t *testing.T, b native.Backend, d ir.DType, m, n, k int, layout string) {
+	g, err := ir.Build("product", func(b *ir.Builder) {
+		operand := func(name string, r, c int, turned bool) ir.Value {
+			if !turned {
+				return b.Input(name, d, ir.Dims(r, c)...)
+			}
+			return ops.Transpose(b, b.Input(name, d, ir.Dims(c, r)...), 1, 0)
+		}
+		x, y := operand("x", m, k, layout[0] == 't'), operand("y", k, n, layout[1] == 't')
+		z := ops.MatMul(b, x, y)
+		b.Output("z", ops.Relu(b, ops.Convert(b, z, ir.F32)))
+	})
+	must(t, err)
+	p := compileWith(t, b, g, native.Options{TF32: true})
+	if !strings.Contains(strings.Join(cuda.Sources(p), ""), "wgmma.mma_async") {
+		t.Fatal("no multiply-adds of warp groups")
+	}
+	x, y := sparse(1, m*k), sparse(2, k*n)
+	in := map[string]native.Tensor{"x": tensor(d, x, m, k, layout[0] == 't'), "y": tensor(d, y, k, n, layout[1] == 't')}
+	out := native.Zeros(ir.F32, m, n)
+	bound, err := p.Bind("step", in, map[string]native.Tensor{"z": out})
+	must(t, err)
+	must(t, bound.Start(context.Background()))
+	must(t, bound.Wait(context.Background()))
+	got, err := out.Float32s()
+	must(t, err)
+	for i := range 64 {
+		row := i * (m - 1) / 63
+		for column := range n {
+			want := 0
+			for j := range k {
+				want += int(x[row*k+j]) * int(y[j*n+column])
+			}
+			if got[row*n+column] != float32(max(want, 0)) {
+				t.Fatalf("(%d, %d) is %g, want %d", row, column, got[row*n+column], max(want, 0))
+			}
+		}
+	}
+}
+
+// sparse returns numbers from -1 to 1, most of them 0, so that sums stay small.
+func sparse(seed uint64, n int) []int8 {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	out := make([]int8, n)
+	for i := range out {
+		if rng.IntN(8) == 0 {
+			out[i] = int8(rng.IntN(3) - 1)
+		}
+	}
+	return out
+}
+
+// tensor returns a matrix of some rows and columns, turned if asked for.
+func tensor(d ir.DType, x []int8, rows, columns int, turned bool) native.Tensor {
+	out := native.Zeros(d, rows, columns)
+	if turned {
+		out = native.Zeros(d, columns, rows)
+	}
+	for i, v := range x {
+		at := i
+		if turned {
+			at = i%columns*rows + i/columns
+		}
+		bits := d.FloatBits(float64(v))
+		for j := range d.Size() {
+			out.Data[at*d.Size()+j] = byte(bits >> (8 * j))
+		}
+	}
+	return out
+}
