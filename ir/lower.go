@@ -6,8 +6,8 @@ import "github.com/rlx-go/rlx/ir/scalar"
 // its operands, in scalar expressions and without any schedule: which thread
 // does what, in which order, is decided by package sched for each target. It
 // is one of [*MapLowering], [*ReduceLowering], [*ContractLowering],
-// [*ScatterLowering], [*SortLowering], [*PrefixLowering], [*AttendLowering] and
-// [*ControlLowering].
+// [*ScatterLowering], [*SortLowering], [*PrefixLowering], [*AttendLowering],
+// [*TotalLowering] and [*ControlLowering].
 type Lowering interface{ lowering() }
 
 // Index is the position of an element: one I32 expression for each axis.
@@ -175,6 +175,13 @@ type PrefixLowering struct {
 	Finish func(n *Node, acc []scalar.Expr) []scalar.Expr
 }
 
+// TotalLowering is the sum of all elements of all operands, any number of them. It
+// stands beside a body, for backends with whom a kernel more costs nothing.
+type TotalLowering struct {
+	// Sum is the element type in which elements are added up.
+	Sum func(n *Node) DType
+}
+
 // AttendLowering is attention without the matrix of its scores. It stands beside
 // a body, which is what is computed wherever that matrix is no burden.
 //
@@ -221,4 +228,5 @@ func (*ScatterLowering) lowering()  {}
 func (*SortLowering) lowering()     {}
 func (*PrefixLowering) lowering()   {}
 func (*AttendLowering) lowering()   {}
+func (*TotalLowering) lowering()    {}
 func (*ControlLowering) lowering()  {}

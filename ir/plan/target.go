@@ -46,6 +46,9 @@ type Target struct {
 
 // claims reports whether a composite is scheduled as it is.
 func (t Target) claims(n *ir.Node) bool {
+	if _, ok := n.Def().Lower.(*ir.TotalLowering); ok {
+		return true
+	}
 	most := t.ScoreBytes
 	if most == 0 {
 		most = sched.ScoreBytes

@@ -28,6 +28,8 @@ const (
 	SortKind
 	// AttendKind is attention, forward or backward.
 	AttendKind
+	// TotalKind is the sum of all elements of any number of values.
+	TotalKind
 	// ControlKind is a node that runs graphs. Its group becomes a [Loop], a [Branch]
 	// or a [While].
 	ControlKind
@@ -35,7 +37,7 @@ const (
 
 // String returns the kind's name in lower case.
 func (k Kind) String() string {
-	return [...]string{"map", "reduce", "contract", "prefix", "scatter", "sort", "attend", "control"}[k]
+	return [...]string{"map", "reduce", "contract", "prefix", "scatter", "sort", "attend", "total", "control"}[k]
 }
 
 // Group is a set of nodes computed together.

@@ -82,6 +82,9 @@ func (m *machine) bindStorage(windows []Binding) error {
 		}
 		written[id] = written[id] || a.Access == loop.ReadWrite
 		a.data = w.Buffer[w.Offset : w.Offset+w.Bytes]
+		if a.Len == 0 {
+			a.Len = w.Bytes / (a.size * a.Width)
+		}
 	}
 	cells := map[*byte][]cell{}
 	for i, a := range storage {
