@@ -17,25 +17,11 @@ const besideText = 16 << 10
 
 // pack makes launches of parts side by side as their tensors lie. Where many in the
 // entry do the same, those in the same buffers have one, which finds them in a table.
-// The others share one by a few.
+// The others share one by a few, and so do parts of which one kernel is enough.
 func (c *entryCompiler) pack(l placedLaunch) error {
-	var classes []*class
-	var rest []sched.Part
-	byKey := map[string]*class{}
-	common := commonArgs(l.Parts)
-	for _, part := range l.Parts {
-		k, ok := c.classOf(part, common[part.Key], l.rounds)
-		switch {
-		case ok && byKey[k.key] != nil:
-			byKey[k.key].parts = append(byKey[k.key].parts, part)
-		case ok && (c.parts[part.Key] > sched.MaxBeside || !part.IsMap()):
-			byKey[k.key] = k
-			classes = append(classes, k)
-		case part.IsMap():
-			rest = append(rest, part)
-		default:
-			c.add(part.Alone(c.target.Caps), l)
-		}
+	classes, rest := c.classes(l)
+	if len(classes) > 1 && len(rest) == 0 && l.Parts[0].IsMap() && few(l.Parts) == len(l.Parts) {
+		classes, rest = nil, l.Parts
 	}
 	for _, k := range classes {
 		if err := c.addSegments(k, l); err != nil {
@@ -50,8 +36,31 @@ func (c *entryCompiler) pack(l placedLaunch) error {
 	return nil
 }
 
+// classes returns what of the parts of a launch finds itself in tables, and the
+// others.
+func (c *entryCompiler) classes(l placedLaunch) (classes []*class, rest []sched.Part) {
+	byKey := map[string]*class{}
+	common := commonArgs(l.Parts)
+	for _, part := range l.Parts {
+		k, ok := c.classOf(part, common[part.Key], l.rounds)
+		switch {
+		case !ok || part.IsMap() && c.parts[part.Key] <= sched.MaxBeside:
+			rest = append(rest, part)
+		case byKey[k.key] != nil:
+			byKey[k.key].parts = append(byKey[k.key].parts, part)
+		default:
+			byKey[k.key] = k
+			classes = append(classes, k)
+		}
+	}
+	return classes, rest
+}
+
 // few is how many of some parts share a kernel though they differ.
 func few(parts []sched.Part) int {
+	if !parts[0].IsMap() {
+		return 1
+	}
 	text := 0
 	for i, part := range parts {
 		if text += len(part.Key); i == sched.MaxBeside || i > 0 && text > besideText {

@@ -16,8 +16,8 @@ const MaxBeside = 8
 
 // Part is one of several pieces of work side by side: it does the same for each of
 // some elements, and waits for none of the other parts. What is launched together
-// is decided when it is known where tensors lie: parts of one key by [Segments],
-// others by [Beside], any by itself by [Part.Alone].
+// is decided when it is known where tensors lie: parts of one key by [Segments], a few
+// others by [Beside].
 type Part struct {
 	// Key is the same for parts that do the same to as many tensors, whatever their
 	// lengths and wherever they lie.
@@ -40,17 +40,18 @@ type Part struct {
 type work interface {
 	// name is that of a kernel of such work.
 	name() string
-	// share is how many elements a workgroup has.
+	// share is how many elements a workgroup has at most.
 	share() int
 	// write writes what a workgroup does.
 	write(w *writer, s segment)
 }
 
 // segment is the place of a workgroup in its part: its number there, the number of
-// elements of the part, and how many of what it stores come before the part's own.
-type segment struct{ workgroup, length, first scalar.Expr }
+// elements of the part, how many of what it stores come before the part's own, and
+// how many elements each thread of a map has.
+type segment struct{ workgroup, length, first, turns scalar.Expr }
 
-// Groups is how many workgroups the part takes.
+// Groups is how many workgroups the part takes at least.
 func (p *Part) Groups() int { return ceilDiv(p.Len, p.work.share()) }
 
 // IsMap reports whether the part is a map, which [Beside] takes.
@@ -64,7 +65,8 @@ func (p *Part) IsMap() bool {
 func newPart(x work, length int, p *group.Program, caps loop.Caps) Part {
 	w := newWriter(p, caps, mapThreads)
 	w.groups = [3]int{1, 1, 1}
-	x.write(w, segment{scalar.FreeVar("workgroup", ir.I32), scalar.FreeVar("length", ir.I32), loop.Int(0)})
+	free := func(name string) scalar.Expr { return scalar.FreeVar(name, ir.I32) }
+	x.write(w, segment{free("workgroup"), free("length"), loop.Int(0), free("turns")})
 	l := w.launch(x.name())
 	part := Part{Args: l.Args, First: make([]int, len(l.Args)), Len: length, work: x, p: p}
 	for i := range l.Kernel.Arrays {
@@ -77,14 +79,14 @@ func newPart(x work, length int, p *group.Program, caps loop.Caps) Part {
 	return part
 }
 
-// Alone returns the launch of the part by itself.
-func (p *Part) Alone(caps loop.Caps) Launch {
+// alone returns the launch of the part by itself.
+func (p *Part) alone(caps loop.Caps) Launch {
 	w := newWriter(p.p, caps, mapThreads)
 	first := 0
 	for _, n := range p.First {
 		first = max(first, n)
 	}
-	p.work.write(w, segment{w.let("workgroup", w.linearGroup(p.Groups())), loop.Int(p.Len), loop.Int(first)})
+	p.work.write(w, segment{w.let("workgroup", w.linearGroup(p.Groups())), loop.Int(p.Len), loop.Int(first), loop.Int(1)})
 	return w.launch(p.work.name())
 }
 
@@ -117,17 +119,21 @@ func bundle(parts []Part) []Launch {
 // mapWork computes the elements of a map.
 type mapWork struct{ g *group.Group }
 
-// mapTurns is how many elements a thread of a bundle has: what a workgroup does to
-// find its part is shared by all of them.
-const mapTurns = 4
+// A thread of a bundle of maps has up to mapTurns elements, so that its workgroup
+// finds its part but once for them: as many as leave fullGroups workgroups, which
+// hide the time that this takes.
+const (
+	mapTurns   = 4
+	fullGroups = 2048
+)
 
 func (m mapWork) name() string { return m.g.Name() + "_parts" }
 
 func (m mapWork) share() int { return mapTurns * mapThreads }
 
 func (m mapWork) write(w *writer, s segment) {
-	first := w.let("first", scalar.Add(scalar.Mul(s.workgroup, loop.Int(m.share())), loop.LocalID(0, mapThreads)))
-	w.times("turn", mapTurns, func(turn scalar.Expr) {
+	first := w.let("first", scalar.Add(scalar.Mul(scalar.Mul(s.workgroup, s.turns), loop.Int(mapThreads)), loop.LocalID(0, mapThreads)))
+	w.loop("turn", loop.Int(0), s.turns, 1, mapTurns-1, func(turn scalar.Expr) {
 		name := w.name("i")
 		w.add(&loop.Let{Name: name, Value: scalar.Add(first, scalar.Mul(turn, loop.Int(mapThreads)))})
 		i := scalar.NewVar(name, ir.I32, 0, loop.MaxElements-1)
@@ -152,9 +158,12 @@ func mapParts(g *group.Group, caps loop.Caps) []Part {
 	return out
 }
 
-// Beside returns the launch of at most [MaxBeside] parts, all of them maps: each
-// takes a range of workgroups of its own.
+// Beside returns the launch of one part, or of at most [MaxBeside] maps: each takes a
+// range of workgroups of its own.
 func Beside(parts []Part, caps loop.Caps) Launch {
+	if !parts[0].IsMap() {
+		return parts[0].alone(caps)
+	}
 	groups := make([]*group.Group, len(parts))
 	for i, part := range parts {
 		groups[i] = part.work.(mapWork).g

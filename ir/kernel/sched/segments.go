@@ -1,7 +1,7 @@
 package sched
 
 import (
-	"math/bits"
+	"math"
 	"slices"
 	"strconv"
 
@@ -53,28 +53,43 @@ type segmentWriter struct {
 	first []scalar.Expr // for each of the part's tensors, where the workgroup's begins in its arena
 }
 
-// The table holds 32-bit integers. The first are the number of turns that halving
-// takes to find a part, and the number of parts; then come rows, one for each part:
-// the first of its workgroups, its length, and for each of its tensors the first
-// element in the arena that it lies in.
+// The table holds 32-bit integers. The first is the number of parts; then come rows,
+// one for each part: the first of its workgroups, its length, how many elements a
+// thread has, and for each of its tensors the first element in the arena that it lies
+// in. One more row ends with its first number, which no workgroup has.
 const (
-	tableHead = 2
-	rowHead   = 2
+	tableHead = 1
+	rowHead   = 3
 )
 
 // Table returns the table of parts of one key, and how many workgroups they take.
 // first tells for each part and each of its Args, other than the status words, the
 // place of the first element of that tensor in its arena.
 func Table(parts []Part, first [][]int) (table []int32, groups int) {
-	table = []int32{int32(bits.Len(uint(len(parts) - 1))), int32(len(parts))}
+	table = []int32{int32(len(parts))}
+	share, turns := shareOf(parts)
 	for i, part := range parts {
-		table = append(table, int32(groups), int32(part.Len))
+		table = append(table, int32(groups), int32(part.Len), int32(turns))
 		for j, at := range first[i] {
 			table = append(table, int32(at+part.First[j]))
 		}
-		groups += part.Groups()
+		groups += ceilDiv(part.Len, share)
 	}
-	return table, groups
+	return append(table, math.MaxInt32), groups
+}
+
+// shareOf returns how many elements a workgroup of parts of one key has, and in how
+// many turns if they are maps.
+func shareOf(parts []Part) (share, turns int) {
+	if !parts[0].IsMap() {
+		return parts[0].work.share(), 1
+	}
+	elements := 0
+	for _, part := range parts {
+		elements += part.Len
+	}
+	turns = min(max(elements/(mapThreads*fullGroups), 1), mapTurns)
+	return turns * mapThreads, turns
 }
 
 // tableSlot stands for the table while a kernel is built, segmentTable among the
@@ -83,26 +98,27 @@ const tableSlot = statusSlot + 1
 
 var segmentTable = &group.Tensor{Name: "table", DType: ir.I32}
 
-// find lets a workgroup find its part by halving.
+// find lets a workgroup find its part: each thread looks at one, and tells the others
+// if it is theirs.
 func (w *segmentWriter) find(groups int) segment {
 	load := func(at scalar.Expr) scalar.Expr { return scalar.LoadAt(tableSlot, ir.I32, at) }
-	row := rowHead + len(w.part.Args)
-	at := func(part scalar.Expr) scalar.Expr {
-		return scalar.Add(scalar.Mul(part, loop.Int(row)), loop.Int(tableHead))
+	row := func(part scalar.Expr) scalar.Expr {
+		return scalar.Add(scalar.Mul(part, loop.Int(rowHead+len(w.part.Args))), loop.Int(tableHead))
 	}
 	// The size of the grid is no part of the text, not even where it is 1.
 	workgroup := scalar.FreeVar(w.let("workgroup", w.linearGroup(max(groups, 2))).Name, ir.I32)
 	w.groups[0] = min(groups, w.groups[0])
-	low, high := w.variable("low", loop.Int(0)), w.variable("high", load(loop.Int(1)))
-	w.add(&loop.For{Var: w.name("turn"), Start: loop.Int(0), End: load(loop.Int(0)), Step: loop.Int(1), Body: w.nested(func() {
-		middle := w.let("middle", scalar.FloorDiv(scalar.Add(low, high), loop.Int(2)))
-		w.choose(scalar.Le(load(at(middle)), workgroup), func() { w.set(low, middle) }, func() { w.set(high, middle) })
-	})})
-	here := w.let("row", at(low))
-	field := func(i int) scalar.Expr { return load(scalar.Add(here, loop.Int(i))) }
-	s := segment{workgroup: w.let("own", scalar.Sub(workgroup, field(0))), length: w.let("length", field(1)), first: loop.Int(0)}
+	found := w.shared("found", ir.I32, 1, 1)
+	w.loop("part", loop.LocalID(0, mapThreads), load(loop.Int(0)), mapThreads, math.MaxInt16, func(part scalar.Expr) {
+		from, next := load(row(part)), load(row(scalar.Add(part, loop.Int(1))))
+		w.when(scalar.And(scalar.Le(from, workgroup), scalar.Lt(workgroup, next)), func() { w.put(found, loop.Int(0), part) })
+	})
+	w.barrier()
+	here := w.let("row", row(scalar.LoadAt(found, ir.I32, loop.Int(0))))
+	field := func(name string, i int) scalar.Expr { return w.let(name, load(scalar.Add(here, loop.Int(i)))) }
+	s := segment{scalar.Sub(workgroup, field("before", 0)), field("length", 1), loop.Int(0), field("turns", 2)}
 	for i := range w.part.Args {
-		w.first = append(w.first, w.let("at"+strconv.Itoa(i)+"_", field(rowHead+i)))
+		w.first = append(w.first, field("at"+strconv.Itoa(i)+"_", rowHead+i))
 	}
 	return s
 }
