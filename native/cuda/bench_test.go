@@ -133,7 +133,7 @@ func update(b *testing.B, gpt irtest.GPT) (*ir.Graph, int) {
 				params += size
 				names = append(names, p.Name)
 				weights = append(weights, b.State(p.Name, t.DType, t.Shape...))
-				grads = append(grads, b.State("grad/"+p.Name, t.DType, t.Shape...))
+				grads = append(grads, b.Param("grad/"+p.Name, t.DType, t.Shape...))
 			}
 		}
 		norm := ops.Add(b, optim.GlobalNorm(b, grads), ops.Const(b, ir.F32, 1e-6))
