@@ -176,7 +176,7 @@ type PrefixLowering struct {
 }
 
 // TotalLowering is the sum of all elements of all operands, any number of them. It
-// stands beside a body, for backends with whom a kernel more costs nothing.
+// stands beside a body, for backends that do better than to add up one by one.
 type TotalLowering struct {
 	// Sum is the element type in which elements are added up.
 	Sum func(n *Node) DType
