@@ -43,6 +43,22 @@ func (s *Session) Device() Device { return Device{Name: s.backend.Name(), Info: 
 // Parameters and states are zeros at first. All dimensions must be constant:
 // see [ir.Graph.Bind].
 func (s *Session) Compile(ctx context.Context, m *ir.Module) (*Program, error) {
+	return s.CompileWith(ctx, m, CompileOptions{})
+}
+
+// CompileOptions say how [Session.CompileWith] compiles.
+type CompileOptions struct {
+	// Precision is that of products.
+	Precision Precision
+}
+
+// CompileWith is [Session.Compile] with options. The error is of kind
+// [ir.ErrAttr] for an option out of its domain.
+func (s *Session) CompileWith(ctx context.Context, m *ir.Module, o CompileOptions) (*Program, error) {
+	m, err := o.Precision.apply(m)
+	if err != nil {
+		return nil, err
+	}
 	p, err := s.backend.Compile(ctx, m, native.Options{})
 	if err != nil {
 		return nil, err

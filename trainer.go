@@ -27,6 +27,10 @@ type Training struct {
 	Rate float64
 	// Options are those of [optim.Step].
 	Options optim.Options
+	// Precision is that of products, in the step and in Eval; parameters and
+	// updates are f32. With MixedF16 the loss is scaled by the defaults of
+	// [optim.LossScale] where Options has no scale of its own.
+	Precision Precision
 	// Seed draws the first weights, by the initializers of Init or, where a
 	// parameter has none, [HeNormal] for weights and zeros for biases.
 	Seed uint32
@@ -65,6 +69,9 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 	if o.Optimizer == nil {
 		o.Optimizer = optim.Adam{}
 	}
+	if o.Precision == MixedF16 && o.Options.Scale == nil {
+		o.Options.Scale = &optim.LossScale{}
+	}
 	step, err := optim.Step(loss, o.Loss, o.Optimizer, o.Options)
 	if err != nil {
 		return nil, err
@@ -87,7 +94,7 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.Compile(ctx, m)
+	p, err := s.CompileWith(ctx, m, CompileOptions{Precision: o.Precision})
 	if err != nil {
 		return nil, err
 	}

@@ -136,7 +136,7 @@ func scalarOutput(g *ir.Graph, name string) (int, error) {
 		}
 		if t := o.Value.Type(); len(t.Shape) != 0 {
 			return 0, ir.Shapef("output %q is %s; a gradient is that of a scalar", name, t)
-		} else if !t.DType.IsFloat() {
+		} else if !t.DType.IsFloat() || !derive.Differentiable(t.DType) {
 			return 0, ir.DTypef("output %q is %s; a gradient is that of a real number", name, t)
 		}
 		return i, nil

@@ -12,8 +12,8 @@ import (
 // is empty for a stated reason ([Def.NoGrad], [Def.NoBatch]) and never in
 // silence; a test walks all definitions.
 //
-// Exactly one of Scalar, Lower and Body is set, but an [*AttendLowering] or a
-// [*TotalLowering] stands beside a Body. An op with Body is a composite: derivatives, batching and every
+// Exactly one of Scalar, Lower and Body is set, but an [*AttendLowering], a
+// [*TotalLowering] or a [*RoutineLowering] stands beside a Body. An op with Body is a composite: derivatives, batching and every
 // backend come through its body, and a backend may claim it, by name or for its
 // lowering. Any other op is a primitive.
 type Def struct {
@@ -150,11 +150,8 @@ func register(d *Def) error {
 
 // fault says what a definition lacks or has too much of, "" where it is whole.
 func (d *Def) fault() string {
-	_, attends := d.Lower.(*AttendLowering)
-	_, totals := d.Lower.(*TotalLowering)
-	claimed := attends || totals
 	forms := 0
-	for _, has := range []bool{d.Scalar != nil, d.Lower != nil && !claimed, d.Body != nil} {
+	for _, has := range []bool{d.Scalar != nil, d.Lower != nil && !BesideBody(d.Lower), d.Body != nil} {
 		if has {
 			forms++
 		}

@@ -111,6 +111,10 @@ func formatElement(d DType, bits uint64) (string, bool) {
 // with nothing but the quiet bit in its significand.
 func quietNaN(d DType) uint64 {
 	switch d {
+	case F8E4M3:
+		return 0x7f
+	case F8E5M2:
+		return 0x7e
 	case F16:
 		return 0x7e00
 	case BF16:
@@ -197,9 +201,9 @@ func parseFloat(d DType, s string) (bits uint64, ok bool) {
 	case "nan":
 		return quietNaN(d), true
 	case "inf":
-		return d.FloatBits(math.Inf(1)), true
+		return d.FloatBits(math.Inf(1)), d != F8E4M3 // which has none
 	case "-inf":
-		return d.FloatBits(math.Inf(-1)), true
+		return d.FloatBits(math.Inf(-1)), d != F8E4M3
 	}
 	// Rounding in one step: through a float64 an f32 could be rounded twice.
 	width := 64
@@ -207,7 +211,7 @@ func parseFloat(d DType, s string) (bits uint64, ok bool) {
 		width = 32
 	}
 	x, err := strconv.ParseFloat(s, width)
-	if err != nil || math.IsNaN(x) || math.IsInf(d.Round(x), 0) {
+	if err != nil || math.IsNaN(d.Round(x)) || math.IsInf(d.Round(x), 0) {
 		return 0, false
 	}
 	return d.FloatBits(x), true

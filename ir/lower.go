@@ -7,7 +7,7 @@ import "github.com/rlx-go/rlx/ir/scalar"
 // does what, in which order, is decided by package sched for each target. It
 // is one of [*MapLowering], [*ReduceLowering], [*ContractLowering],
 // [*ScatterLowering], [*SortLowering], [*PrefixLowering], [*AttendLowering],
-// [*TotalLowering] and [*ControlLowering].
+// [*TotalLowering], [*RoutineLowering] and [*ControlLowering].
 type Lowering interface{ lowering() }
 
 // Index is the position of an element: one I32 expression for each axis.
@@ -73,6 +73,16 @@ type Contraction struct {
 	Out func(batch, m, n Index) Index
 	// Acc is the element type of the sum.
 	Acc DType
+}
+
+// BesideBody reports whether a lowering stands beside a body, for backends that
+// claim the op.
+func BesideBody(l Lowering) bool {
+	switch l.(type) {
+	case *AttendLowering, *TotalLowering, *RoutineLowering:
+		return true
+	}
+	return false
 }
 
 // ScatterMode says how an update meets the element it falls on.
@@ -182,6 +192,12 @@ type TotalLowering struct {
 	Sum func(n *Node) DType
 }
 
+// RoutineLowering is an op that libraries have as a whole, such as a
+// factorisation of matrices. It stands beside a body, which is what a backend
+// computes that has no such library. A backend that claims the op gets all
+// elements of its operands and gives all of its results.
+type RoutineLowering struct{}
+
 // AttendLowering is attention without the matrix of its scores. It stands beside
 // a body, which is what is computed wherever that matrix is no burden.
 //
@@ -229,4 +245,5 @@ func (*SortLowering) lowering()     {}
 func (*PrefixLowering) lowering()   {}
 func (*AttendLowering) lowering()   {}
 func (*TotalLowering) lowering()    {}
+func (*RoutineLowering) lowering()  {}
 func (*ControlLowering) lowering()  {}

@@ -9,21 +9,23 @@ import (
 // The element types, named here so that a graph can be written with this
 // package alone. Package dtype tells what each target can do with them.
 const (
-	Bool = dtype.Bool
-	I8   = dtype.I8
-	I16  = dtype.I16
-	I32  = dtype.I32
-	I64  = dtype.I64
-	U8   = dtype.U8
-	U16  = dtype.U16
-	U32  = dtype.U32
-	U64  = dtype.U64
-	F16  = dtype.F16
-	BF16 = dtype.BF16
-	F32  = dtype.F32
-	F64  = dtype.F64
-	C64  = dtype.C64
-	C128 = dtype.C128
+	Bool   = dtype.Bool
+	I8     = dtype.I8
+	I16    = dtype.I16
+	I32    = dtype.I32
+	I64    = dtype.I64
+	U8     = dtype.U8
+	U16    = dtype.U16
+	U32    = dtype.U32
+	U64    = dtype.U64
+	F8E4M3 = dtype.F8E4M3
+	F8E5M2 = dtype.F8E5M2
+	F16    = dtype.F16
+	BF16   = dtype.BF16
+	F32    = dtype.F32
+	F64    = dtype.F64
+	C64    = dtype.C64
+	C128   = dtype.C128
 )
 
 // DType is an element type.

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/webgpu/exec"
@@ -66,8 +67,8 @@ func (b *backend) Info() native.Info {
 	return out
 }
 
-// Support refuses the element types that WGSL cannot compute with; the wgpu
-// that package exec is built on has no f16.
+// Support refuses the element types that WGSL can neither compute with nor store.
+// It may be asked where there is no device, so it knows what every one has.
 func (b *backend) Support(n *ir.Node) native.Support {
 	types := n.Types()
 	for _, v := range n.Inputs() {
@@ -75,8 +76,8 @@ func (b *backend) Support(n *ir.Node) native.Support {
 	}
 	target := plan.WebGPU()
 	for _, t := range types {
-		if !target.Computes(t.DType) {
-			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("WGSL shaders here do not compute with %s", t.DType)}
+		if target.Support(t.DType) == dtype.Unsupported {
+			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("WGSL shaders cannot hold %s", t.DType)}
 		}
 	}
 	if n.Def().IsComposite() {

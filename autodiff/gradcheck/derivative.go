@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/derive"
 )
 
 // derivative is a derived graph without the outputs of the original one.
@@ -14,8 +15,11 @@ type derivative struct {
 	outputs []string  // the outputs of the original graph that are checked
 }
 
+// hasReals reports whether a value is made of real numbers with tangents.
+func hasReals(v ir.Value) bool { return v.DType().IsFloat() && derive.Differentiable(v.DType()) }
+
 // isChecked reports whether an output has a derivative to check.
-func isChecked(o ir.Output) bool { return !o.State && o.Value.DType().IsFloat() }
+func isChecked(o ir.Output) bool { return !o.State && hasReals(o.Value) }
 
 // newDerivative derives g and takes its own outputs away.
 func newDerivative(g *ir.Graph, wrt []string, transform func(*ir.Graph, ...string) (*ir.Graph, error)) (*derivative, error) {

@@ -102,7 +102,7 @@ func Check(g *ir.Graph, inputs map[string]*ir.Array, o Options) error {
 	o = o.withDefaults()
 	if len(o.Wrt) == 0 {
 		for _, p := range g.Ports() {
-			if p.Value.DType().IsFloat() {
+			if hasReals(p.Value) {
 				o.Wrt = append(o.Wrt, p.Name)
 			}
 		}

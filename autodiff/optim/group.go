@@ -68,6 +68,6 @@ func (s *step) accumulate(b *ir.Builder, due ir.Value) {
 		name := SlotState(sumSlot, p.name)
 		sum := b.State(name, p.grad.DType(), p.grad.Shape()...)
 		p.grad = ops.Add(b, sum, times(b, p.grad, 1/float64(s.options.Accumulate)))
-		b.SetState(name, ops.Select(b, due, ops.ZerosLike(b, sum), p.grad))
+		b.SetState(name, s.scaling.unlessSkipped(b, ops.Select(b, due, ops.ZerosLike(b, sum), p.grad), sum))
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/derive"
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
@@ -87,6 +88,10 @@ type Options struct {
 	// each parameter after every update, from the first one on, in the state
 	// "optim/average/" and its name; 0 keeps none.
 	Average float64
+	// Scale multiplies the loss before gradients are taken of it, for what is
+	// computed in f16; nil for none. The outputs of the step are not scaled. A step
+	// whose gradients are not finite does not count, also not towards Accumulate.
+	Scale *LossScale
 	// Frozen names parameters that stay as they are. They stay parameters in
 	// the step graph.
 	Frozen []string
@@ -109,11 +114,19 @@ func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph,
 	if err != nil {
 		return nil, err
 	}
-	grads, err := autodiff.GradWith(loss, autodiff.GradOptions{Loss: lossName, Wrt: params, Missing: o.Missing})
+	s, groups := &step{options: o}, completed(o.Groups, opt)
+	if o.Scale != nil {
+		s.scaling = &scaling{LossScale: *o.Scale}
+		if loss, err = scaledLoss(loss, lossName); err != nil {
+			return nil, err
+		}
+		lossName = scaledOutput
+	}
+	s.loss = loss
+	s.grads, err = autodiff.GradWith(loss, autodiff.GradOptions{Loss: lossName, Wrt: params, Missing: o.Missing})
 	if err != nil {
 		return nil, err
 	}
-	s, groups := &step{loss: loss, grads: grads, options: o}, completed(o.Groups, opt)
 	for _, name := range params {
 		s.params = append(s.params, param{name: name, group: groupOf(groups, name)})
 	}
@@ -129,7 +142,7 @@ func trained(g *ir.Graph, frozen []string) ([]string, error) {
 	}
 	var out []string
 	for _, p := range g.Ports() {
-		if p.Kind == ir.ParamPort && p.Value.DType().IsFloat() && !slices.Contains(frozen, p.Name) {
+		if p.Kind == ir.ParamPort && isTrained(p.Value.DType()) && !slices.Contains(frozen, p.Name) {
 			out = append(out, p.Name)
 		}
 	}
@@ -139,11 +152,15 @@ func trained(g *ir.Graph, frozen []string) ([]string, error) {
 	return out, nil
 }
 
+// isTrained reports whether parameters of the element type are updated.
+func isTrained(d ir.DType) bool { return d.IsFloat() && derive.Differentiable(d) }
+
 // step builds a training step.
 type step struct {
 	loss, grads *ir.Graph
 	options     Options
 	params      []param
+	scaling     *scaling // nil where the loss is not scaled
 }
 
 // param is a trained parameter: its value before the step, its gradient and its
@@ -160,7 +177,8 @@ func (s *step) build(b *ir.Builder) {
 	scalar := s.scalarType()
 	// The update reads the new count only: the old one can then be overwritten
 	// before it, in the kernel that is least in the way.
-	next := ops.Add(b, b.State(StepState, ir.I32), ops.Const(b, ir.I32, 1))
+	done := b.State(StepState, ir.I32)
+	next := ops.Add(b, done, ops.Const(b, ir.I32, 1))
 	due, updates := s.due(b, next)
 	count := ops.Convert(b, updates, scalar)
 	var rate ir.Value
@@ -168,6 +186,9 @@ func (s *step) build(b *ir.Builder) {
 		rate = ops.Convert(b, b.Input(RateInput, ir.F32), scalar)
 	} else {
 		rate = s.options.Schedule(b, ops.Sub(b, count, ops.Const(b, scalar, 1)))
+	}
+	if s.scaling != nil {
+		s.scaling.unscale(b, s.params)
 	}
 	s.accumulate(b, due)
 	s.clip(b, scalar)
@@ -183,7 +204,10 @@ func (s *step) build(b *ir.Builder) {
 		}
 		s.update(b, rule, p, due, count)
 	}
-	b.SetState(StepState, next)
+	b.SetState(StepState, s.scaling.unlessSkipped(b, next, done))
+	if s.scaling != nil {
+		s.scaling.end(b)
+	}
 }
 
 // forward adds the loss and its gradients, with the trained parameters as
@@ -192,6 +216,10 @@ func (s *step) forward(b *ir.Builder) {
 	in := make([]ir.Value, len(s.grads.Ports()))
 	for i, port := range s.grads.Ports() {
 		k := s.find(port.Name)
+		if s.scaling != nil && port.Name == ScaleState {
+			in[i] = s.scaling.begin(b)
+			continue
+		}
 		if k < 0 {
 			in[i] = b.Port(port.Kind, port.Name, port.Value.Type())
 			continue
@@ -206,7 +234,9 @@ func (s *step) forward(b *ir.Builder) {
 	out := b.Splice(s.grads, in)
 	n := len(s.loss.Outputs())
 	for i, o := range s.grads.Outputs()[:n] {
-		b.CopyOutput(o, out[i])
+		if o.Name != scaledOutput {
+			b.CopyOutput(o, out[i])
+		}
 	}
 	for i := range s.params {
 		p := &s.params[i]
@@ -279,7 +309,7 @@ func (s *step) update(b *ir.Builder, rule Rule, p param, due, count ir.Value) {
 		if due.Valid() {
 			v = ops.Select(b, due, v, old)
 		}
-		b.SetState(name, v)
+		b.SetState(name, s.scaling.unlessSkipped(b, v, old))
 	}
 	now(p.name, p.value, ops.Convert(b, value, p.value.DType()))
 	for i, slot := range slotsOf(p.group.Optimizer, p.value.Type()) {

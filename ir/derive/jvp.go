@@ -105,5 +105,5 @@ func (w *jvp) body(n *ir.Node, in, t []ir.Value) (out, tout []ir.Value) {
 }
 
 // Differentiable reports whether values of the element type have tangents:
-// floats and complex numbers do, integers and booleans do not.
-func Differentiable(d ir.DType) bool { return d.IsFloat() || d.IsComplex() }
+// floats with arithmetic and complex numbers do, all others do not.
+func Differentiable(d ir.DType) bool { return d.IsNumeric() && !d.IsInteger() }

@@ -63,6 +63,8 @@ func bf16Bits(b uint32) uint16 {
 // as by Round. Types that are not floats give 0.
 func (d DType) FloatBits(x float64) uint64 {
 	switch d {
+	case F8E4M3, F8E5M2:
+		return uint64(d.format().bits8(d.Round(x)))
 	case F16:
 		return uint64(float16.Fromfloat32(float32(d.Round(x))).Bits())
 	case BF16:
@@ -79,6 +81,8 @@ func (d DType) FloatBits(x float64) uint64 {
 // type d, exactly. Types that are not floats give 0.
 func (d DType) FloatFromBits(b uint64) float64 {
 	switch d {
+	case F8E4M3, F8E5M2:
+		return d.format().value8(uint8(b))
 	case F16:
 		return float64(float16.Frombits(uint16(b)).Float32())
 	case BF16:
@@ -89,4 +93,50 @@ func (d DType) FloatFromBits(b uint64) float64 {
 		return math.Float64frombits(b)
 	}
 	return 0
+}
+
+// bits8 returns the bits of x, a value of the 8-bit format f. A NaN keeps its
+// sign and gets the bits that the package ml_dtypes gives it: all ones in
+// f8e4m3fn, which has no other, and the quiet one in f8e5m2.
+func (f *binaryFormat) bits8(x float64) uint8 {
+	sign := uint8(0)
+	if math.Signbit(x) {
+		sign = 0x80
+	}
+	infinity := uint8(0x7f) &^ (1<<f.mantissa - 1)
+	switch {
+	case math.IsNaN(x) && f.finite:
+		return sign | 0x7f
+	case math.IsNaN(x):
+		return sign | infinity | 1<<(f.mantissa-1)
+	case math.IsInf(x, 0):
+		return sign | infinity
+	case x == 0:
+		return sign
+	}
+	// The significand as a whole number: a normal one brings its leading 1, which
+	// counts one up in the exponent's field.
+	exp := max(math.Ilogb(x), f.minExp)
+	significand := uint8(math.Ldexp(math.Abs(x), f.mantissa-exp))
+	return sign | uint8(exp-f.minExp)<<f.mantissa + significand
+}
+
+// value8 is the opposite of bits8.
+func (f *binaryFormat) value8(b uint8) float64 {
+	exp, significand := int(b&0x7f>>f.mantissa), int(b)&(1<<f.mantissa-1)
+	x := math.Ldexp(float64(significand), f.minExp-f.mantissa)
+	switch {
+	case b&0x7f == 0x7f && f.finite:
+		x = math.NaN()
+	case b&0x7f>>f.mantissa == 0x7f>>f.mantissa && !f.finite:
+		if x = math.Inf(1); significand != 0 {
+			x = math.NaN()
+		}
+	case exp > 0:
+		x = math.Ldexp(float64(significand+1<<f.mantissa), f.minExp-f.mantissa+exp-1)
+	}
+	if b&0x80 != 0 {
+		return math.Copysign(x, -1)
+	}
+	return x
 }

@@ -44,7 +44,7 @@ func TestEveryTypeHasOneClass(t *testing.T) {
 		if d.IsInteger() != (d.IsSigned() || d.IsUnsigned()) {
 			t.Errorf("%s: IsInteger = %v", d, d.IsInteger())
 		}
-		if d.IsNumeric() == (d.IsBool() || d.IsPacked()) {
+		if d.IsNumeric() == (d.IsBool() || d.IsFloat8() || d.IsPacked()) {
 			t.Errorf("%s: IsNumeric = %v", d, d.IsNumeric())
 		}
 	}
@@ -169,8 +169,12 @@ func TestEveryTypeIsInTheSupportTable(t *testing.T) {
 		{dtype.I64, dtype.WGSL, dtype.Unsupported},
 		{dtype.F64, dtype.WGSL, dtype.Unsupported},
 		{dtype.F16, dtype.WGSL, dtype.Arithmetic},
-		{dtype.BF16, dtype.WGSL, dtype.Unsupported},
-		{dtype.I8, dtype.CUDA, dtype.Unsupported},
+		{dtype.BF16, dtype.WGSL, dtype.Storage},
+		{dtype.I8, dtype.CUDA, dtype.Storage},
+		{dtype.F16, dtype.CUDA, dtype.Storage},
+		{dtype.F8E4M3, dtype.WGSL, dtype.Storage},
+		{dtype.F8E5M2, dtype.CUDA, dtype.Storage},
+		{dtype.C64, dtype.CUDA, dtype.Unsupported},
 		{dtype.F16, dtype.CPU, dtype.Storage},
 		{dtype.F64, dtype.CUDA, dtype.Arithmetic},
 		{dtype.F64, dtype.MSL, dtype.Unsupported},

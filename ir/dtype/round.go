@@ -8,19 +8,26 @@ type binaryFormat struct {
 	mantissa int     // stored significand bits
 	minExp   int     // exponent of the smallest normal number
 	max      float64 // largest finite number
+	finite   bool    // there are no infinities: what is beyond max is NaN
 }
 
 var (
-	binary16 = binaryFormat{mantissa: 10, minExp: -14, max: 65504}
-	bfloat16 = binaryFormat{mantissa: 7, minExp: -126, max: 0x1.fep127}
-	binary32 = binaryFormat{mantissa: 23, minExp: -126, max: math.MaxFloat32}
-	binary64 = binaryFormat{mantissa: 52, minExp: -1022, max: math.MaxFloat64}
+	float8e4m3 = binaryFormat{mantissa: 3, minExp: -6, max: 448, finite: true}
+	float8e5m2 = binaryFormat{mantissa: 2, minExp: -14, max: 57344}
+	binary16   = binaryFormat{mantissa: 10, minExp: -14, max: 65504}
+	bfloat16   = binaryFormat{mantissa: 7, minExp: -126, max: 0x1.fep127}
+	binary32   = binaryFormat{mantissa: 23, minExp: -126, max: math.MaxFloat32}
+	binary64   = binaryFormat{mantissa: 52, minExp: -1022, max: math.MaxFloat64}
 )
 
 // format returns the format of a float type or of the parts of a complex one,
 // nil for all others.
 func (d DType) format() *binaryFormat {
 	switch d {
+	case F8E4M3:
+		return &float8e4m3
+	case F8E5M2:
+		return &float8e5m2
 	case F16:
 		return &binary16
 	case BF16:
@@ -34,18 +41,17 @@ func (d DType) format() *binaryFormat {
 }
 
 // Round returns the value of float type d nearest to x, ties to even. A result
-// beyond the largest finite value is an infinity of the same sign, the sign of
-// zero and NaN are kept, and subnormal values are not flushed. Rounding is from
-// the float64 in one step, so it differs from going through float32. Types
-// other than f16, bf16 and f32 return x unchanged.
+// beyond the largest finite value is an infinity of the same sign, or NaN in
+// f8e4m3fn, which has no infinities: nothing saturates. The sign of zero and NaN
+// are kept, and subnormal values are not flushed. Rounding is from the float64
+// in one step, so it differs from going through float32. Types that are no
+// floats, and f64, return x unchanged.
 func (d DType) Round(x float64) float64 {
 	switch d {
 	case F32:
 		return float64(float32(x))
-	case F16:
-		return binary16.round(x)
-	case BF16:
-		return bfloat16.round(x)
+	case F8E4M3, F8E5M2, F16, BF16:
+		return d.format().round(x)
 	}
 	return x
 }
@@ -53,6 +59,9 @@ func (d DType) Round(x float64) float64 {
 // round scales x so that its last kept bit is the unit, rounds there, and
 // scales back; both scalings are exact because they are by powers of two.
 func (f *binaryFormat) round(x float64) float64 {
+	if f.finite && math.IsInf(x, 0) {
+		return math.Copysign(math.NaN(), x)
+	}
 	if x == 0 || math.IsNaN(x) || math.IsInf(x, 0) {
 		return x
 	}
@@ -60,6 +69,9 @@ func (f *binaryFormat) round(x float64) float64 {
 	quantum := exp - f.mantissa
 	r := math.Ldexp(math.RoundToEven(math.Ldexp(x, -quantum)), quantum)
 	if math.Abs(r) > f.max {
+		if f.finite {
+			return math.Copysign(math.NaN(), x)
+		}
 		return math.Inf(int(math.Copysign(1, x)))
 	}
 	return r

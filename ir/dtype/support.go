@@ -32,8 +32,9 @@ const (
 	// Unsupported types cannot appear in a kernel at all: a graph that has
 	// them is refused.
 	Unsupported Support = iota
-	// Storage types are loaded and stored, and computed with in another type:
-	// f32 for f16 and bf16.
+	// Storage types are loaded and stored, and computed with in another type, f32
+	// for floats, i32 and u32 for integers, the result of each operation being
+	// rounded or wrapped to the type.
 	Storage
 	// Arithmetic types have operations of their own.
 	Arithmetic
@@ -51,34 +52,38 @@ func (s Support) String() string {
 }
 
 // support is the one table of types against targets: plans refuse what it does
-// not list, and printers print no type that it does not promise. Columns follow
+// not list, kernels are widened where it says so, and printers print no type that
+// it does not promise. Columns follow
 // the constants WGSL, CUDA, MSL, CPU. What a particular device lacks beyond its
 // dialect (f16 needs the feature shader-f16 in WGSL) is a capability of the
 // device, not of the type.
 //
-//   - WGSL has 32-bit types and, as a feature, f16. A bool cannot be stored, so
-//     buffers hold it as u32, but it computes.
-//   - In CUDA C++ types of 8 and 16 bits are not printed yet, nor is anything in
-//     MSL.
+//   - WGSL has 32-bit types and, as a feature, f16, which is stored only where a
+//     device lacks it. A bool cannot be stored, so buffers hold it as u32, but it
+//     computes. Narrower types lie in words.
+//   - In CUDA C++ types of 8 and 16 bits are stored as such. There is nothing in
+//     MSL yet.
 //   - No dialect of C has complex numbers.
-//   - The CPU computes f16 and bf16 in f32.
+//   - The CPU computes f16 and bf16 in f32; the 8-bit floats are converted only.
 //   - Packed blocks are nowhere yet.
 var support = [count][dialects]Support{
-	Bool: {Arithmetic, Arithmetic, Unsupported, Arithmetic},
-	I8:   {Unsupported, Unsupported, Unsupported, Arithmetic},
-	I16:  {Unsupported, Unsupported, Unsupported, Arithmetic},
-	I32:  {Arithmetic, Arithmetic, Unsupported, Arithmetic},
-	I64:  {Unsupported, Arithmetic, Unsupported, Arithmetic},
-	U8:   {Unsupported, Unsupported, Unsupported, Arithmetic},
-	U16:  {Unsupported, Unsupported, Unsupported, Arithmetic},
-	U32:  {Arithmetic, Arithmetic, Unsupported, Arithmetic},
-	U64:  {Unsupported, Arithmetic, Unsupported, Arithmetic},
-	F16:  {Arithmetic, Unsupported, Unsupported, Storage},
-	BF16: {Unsupported, Unsupported, Unsupported, Storage},
-	F32:  {Arithmetic, Arithmetic, Unsupported, Arithmetic},
-	F64:  {Unsupported, Arithmetic, Unsupported, Arithmetic},
-	C64:  {Unsupported, Unsupported, Unsupported, Arithmetic},
-	C128: {Unsupported, Unsupported, Unsupported, Arithmetic},
+	Bool:   {Arithmetic, Arithmetic, Unsupported, Arithmetic},
+	I8:     {Storage, Storage, Unsupported, Arithmetic},
+	I16:    {Storage, Storage, Unsupported, Arithmetic},
+	I32:    {Arithmetic, Arithmetic, Unsupported, Arithmetic},
+	I64:    {Unsupported, Arithmetic, Unsupported, Arithmetic},
+	U8:     {Storage, Storage, Unsupported, Arithmetic},
+	U16:    {Storage, Storage, Unsupported, Arithmetic},
+	U32:    {Arithmetic, Arithmetic, Unsupported, Arithmetic},
+	U64:    {Unsupported, Arithmetic, Unsupported, Arithmetic},
+	F8E4M3: {Storage, Storage, Unsupported, Storage},
+	F8E5M2: {Storage, Storage, Unsupported, Storage},
+	F16:    {Arithmetic, Storage, Unsupported, Storage},
+	BF16:   {Storage, Storage, Unsupported, Storage},
+	F32:    {Arithmetic, Arithmetic, Unsupported, Arithmetic},
+	F64:    {Unsupported, Arithmetic, Unsupported, Arithmetic},
+	C64:    {Unsupported, Unsupported, Unsupported, Arithmetic},
+	C128:   {Unsupported, Unsupported, Unsupported, Arithmetic},
 }
 
 // On returns what kernels of dialect t can do with elements of type d.

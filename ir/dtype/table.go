@@ -23,12 +23,14 @@ const (
 	U16
 	U32
 	U64
-	F16  // IEEE 754 binary16
-	BF16 // the upper half of binary32
-	F32  // IEEE 754 binary32
-	F64  // IEEE 754 binary64
-	C64  // two F32: real part, imaginary part
-	C128 // two F64: real part, imaginary part
+	F16    // IEEE 754 binary16
+	BF16   // the upper half of binary32
+	F32    // IEEE 754 binary32
+	F64    // IEEE 754 binary64
+	C64    // two F32: real part, imaginary part
+	C128   // two F64: real part, imaginary part
+	F8E4M3 // 4 bits of exponent, 3 of significand; no infinities, one NaN of each sign
+	F8E5M2 // 5 bits of exponent, 2 of significand; as IEEE 754 would have it
 
 	Q8_0 // 8-bit, one scale a block
 	Q4_0 // 4-bit, one scale a block
@@ -70,21 +72,23 @@ type info struct {
 var table = [count]info{
 	Invalid: {name: "invalid", elems: 1},
 
-	Bool: {"bool", classBool, 1, 1},
-	I8:   {"i8", classSigned, 1, 1},
-	I16:  {"i16", classSigned, 1, 2},
-	I32:  {"i32", classSigned, 1, 4},
-	I64:  {"i64", classSigned, 1, 8},
-	U8:   {"u8", classUnsigned, 1, 1},
-	U16:  {"u16", classUnsigned, 1, 2},
-	U32:  {"u32", classUnsigned, 1, 4},
-	U64:  {"u64", classUnsigned, 1, 8},
-	F16:  {"f16", classFloat, 1, 2},
-	BF16: {"bf16", classFloat, 1, 2},
-	F32:  {"f32", classFloat, 1, 4},
-	F64:  {"f64", classFloat, 1, 8},
-	C64:  {"c64", classComplex, 1, 8},
-	C128: {"c128", classComplex, 1, 16},
+	Bool:   {"bool", classBool, 1, 1},
+	I8:     {"i8", classSigned, 1, 1},
+	I16:    {"i16", classSigned, 1, 2},
+	I32:    {"i32", classSigned, 1, 4},
+	I64:    {"i64", classSigned, 1, 8},
+	U8:     {"u8", classUnsigned, 1, 1},
+	U16:    {"u16", classUnsigned, 1, 2},
+	U32:    {"u32", classUnsigned, 1, 4},
+	U64:    {"u64", classUnsigned, 1, 8},
+	F16:    {"f16", classFloat, 1, 2},
+	BF16:   {"bf16", classFloat, 1, 2},
+	F32:    {"f32", classFloat, 1, 4},
+	F64:    {"f64", classFloat, 1, 8},
+	C64:    {"c64", classComplex, 1, 8},
+	C128:   {"c128", classComplex, 1, 16},
+	F8E4M3: {"f8e4m3fn", classFloat, 1, 1},
+	F8E5M2: {"f8e5m2", classFloat, 1, 1},
 
 	Q8_0: {"q8_0", classPacked, 32, 34},
 	Q4_0: {"q4_0", classPacked, 32, 18},
@@ -175,8 +179,12 @@ func (d DType) Bytes(n int) (int, error) {
 	return n / r.elems * r.blockBytes, nil
 }
 
-// IsFloat reports whether d is f16, bf16, f32 or f64.
+// IsFloat reports whether d is f8e4m3fn, f8e5m2, f16, bf16, f32 or f64.
 func (d DType) IsFloat() bool { return d.row().class == classFloat }
+
+// IsFloat8 reports whether d is one of the 8-bit floating types, which hold
+// numbers and are not computed with.
+func (d DType) IsFloat8() bool { return d == F8E4M3 || d == F8E5M2 }
 
 // IsInteger reports whether d is a signed or unsigned integer. Bool is not.
 func (d DType) IsInteger() bool { return d.IsSigned() || d.IsUnsigned() }
@@ -196,9 +204,11 @@ func (d DType) IsComplex() bool { return d.row().class == classComplex }
 // IsPacked reports whether d is a quantised block type.
 func (d DType) IsPacked() bool { return d.row().class == classPacked }
 
-// IsNumeric reports whether d has arithmetic: integers, floats and complex
-// numbers, but neither Bool nor packed types.
-func (d DType) IsNumeric() bool { return d.IsInteger() || d.IsFloat() || d.IsComplex() }
+// IsNumeric reports whether d has arithmetic: integers, floats of 16 bits and
+// more and complex numbers, but neither Bool, nor 8-bit floats, nor packed types.
+func (d DType) IsNumeric() bool {
+	return d.IsInteger() || d.IsFloat() && !d.IsFloat8() || d.IsComplex()
+}
 
 // Real returns the type of the parts of a complex type (c64 to f32, c128 to
 // f64) and d itself for all others.

@@ -22,7 +22,8 @@ func (t Tolerance) Allows(got, want float64) bool {
 }
 
 // floats is the table for everything that rounds more than once: sums,
-// products of matrices, composites. Integers and booleans are exact.
+// products of matrices, composites. Integers and booleans are exact, and so are
+// 8-bit floats, which are converted to and moved only.
 var floats = map[ir.DType]float64{ir.F64: 1e-12, ir.F32: 2e-5, ir.BF16: 2e-2, ir.F16: 2e-3}
 
 // loose is how much more a gradient, or a result of several steps, may be off.

@@ -18,6 +18,8 @@ var ruled = []ir.Op{
 	"relu", "gelu", "gelu_tanh", "silu", "softmax", "log_softmax", "logsumexp", "cross_entropy",
 	"linear", "embedding", "conv2d", "max_pool", "avg_pool",
 	"layer_norm", "rms_norm", "dropout", "attention", "attention_forward", "attention_backward",
+	"cholesky", "triangular_solve", "eigh", "solve", "lyapunov", "pinv", "det", "cofactor", "spd_sqrtm", "spd_logm", "expm",
+	"dft", "stft", "istft", "log_mel", "welch",
 }
 
 // eachSample runs f for each sample of the ops.

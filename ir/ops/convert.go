@@ -27,9 +27,10 @@ func init() {
 func defineConvert() {
 	define(&ir.Def{
 		Op: OpConvert, Operands: []string{"x"}, NewAttrs: newDTypeAttrs,
-		Doc: "x as another element type. Floats round to nearest, ties to even; a float becomes an integer by truncation, the " +
-			"nearest end of the range where it lies outside, 0 for NaN; integers wrap; a bool is x ≠ 0 one way, 0 or 1 the other. " +
-			"There is a derivative between floats, and between complex numbers.",
+		Doc: "x as another element type. Floats round to nearest, ties to even, and beyond the largest to infinity, or NaN in f8e4m3fn; " +
+			"a float becomes an integer by truncation, the nearest end of the range where it lies outside, 0 for NaN; integers wrap; " +
+			"a bool is x ≠ 0 one way, 0 or 1 the other. " +
+			"There is a derivative between floats of 16 bits and more, and between complex numbers.",
 		Constraints: numbered(
 			"both element types are "+(plain&^complexes).String()+", or both are complex",
 			"the result has the shape of the operand",

@@ -32,10 +32,7 @@ func faults(d *ir.Def) []string {
 		}
 	}
 	primitive := d.Body == nil
-	_, attends := d.Lower.(*ir.AttendLowering)
-	_, totals := d.Lower.(*ir.TotalLowering)
-	claimed := attends || totals
-	forms := count(d.Scalar != nil, d.Lower != nil && !claimed, d.Body != nil)
+	forms := count(d.Scalar != nil, d.Lower != nil && !ir.BesideBody(d.Lower), d.Body != nil)
 	check(forms == 1, "not exactly one of Scalar, Lower and Body")
 	check(d.Infer != nil, "no Infer")
 	if primitive {

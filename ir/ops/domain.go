@@ -16,12 +16,13 @@ const (
 	unsigned
 	floats
 	complexes
+	float8s // are stored, moved and converted, and not computed with
 
 	integers = signed | unsigned
 	reals    = integers | floats
 	numbers  = reals | complexes
 	bits     = bools | integers
-	plain    = bools | numbers
+	plain    = bools | numbers | float8s
 )
 
 // classOf returns the class of an element type; packed and invalid types have
@@ -34,6 +35,8 @@ func classOf(d ir.DType) domain {
 		return signed
 	case d.IsUnsigned():
 		return unsigned
+	case d.IsFloat8():
+		return float8s
 	case d.IsFloat():
 		return floats
 	case d.IsComplex():
@@ -45,7 +48,7 @@ func classOf(d ir.DType) domain {
 // String lists the classes, as in "signed, unsigned or float".
 func (d domain) String() string {
 	var names []string
-	for i, name := range []string{"bool", "signed", "unsigned", "float", "complex"} {
+	for i, name := range []string{"bool", "signed", "unsigned", "float", "complex", "8-bit float"} {
 		if d&(1<<i) != 0 {
 			names = append(names, name)
 		}

@@ -11,8 +11,6 @@ import (
 // numbers as [OpComplex] says.
 const (
 	OpFFT      ir.Op = "fft"
-	OpRFFT     ir.Op = "rfft"
-	OpIRFFT    ir.Op = "irfft"
 	OpFFTShift ir.Op = "fftshift"
 )
 
@@ -41,36 +39,6 @@ func (a *FFTAttrs) Visit(v ir.AttrVisitor) {
 func (a *FFTAttrs) Complete(in []ir.Type, given func(name string) bool) {
 	if !given("axes") && len(in) > 0 {
 		a.Axes = []int{max(len(in[0].Shape)-1, 0)}
-	}
-}
-
-// RFFTAttrs describe a transform of real numbers along an axis, which has Length
-// elements.
-type RFFTAttrs struct {
-	Axis   int
-	Length int // of the result of irfft, not looked at by rfft
-	Norm   string
-}
-
-// Visit shows the attributes.
-func (a *RFFTAttrs) Visit(v ir.AttrVisitor) {
-	v.Int("axis", &a.Axis)
-	v.Int("length", &a.Length)
-	v.Text("norm", &a.Norm)
-}
-
-// Complete makes the last axis the default, and the even length that a result of
-// rfft is of.
-func (a *RFFTAttrs) Complete(in []ir.Type, given func(name string) bool) {
-	if len(in) == 0 || len(in[0].Shape) == 0 {
-		return
-	}
-	if !given("axis") {
-		a.Axis = len(in[0].Shape) - 1
-	}
-	if !given("length") && a.Axis >= 0 && a.Axis < len(in[0].Shape) {
-		n, _ := in[0].Shape[a.Axis].Const()
-		a.Length = 2 * max(n-1, 0)
 	}
 }
 
@@ -115,59 +83,7 @@ func init() {
 		},
 		samples: fftSamples,
 	})
-	newAttrs := func() ir.Attrs { return &RFFTAttrs{Norm: FFTBackward} }
-	check := func(n *ir.Node) error {
-		a := n.Attrs().(*RFFTAttrs)
-		return checkTransform(n, a.Norm, a.Axis)
-	}
-	defineComposite(composite{
-		op: OpRFFT, doc: "The discrete Fourier transform of real numbers along an axis of n elements: frequencies 0 to n/2, of which those beyond are the conjugates.",
-		types: floats, constraints: []string{"x is f32 or f64, the result c64 or c128", "axis is an axis of x", sized, normText}, newAttrs: newAttrs, check: check,
-		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
-			a := n.Attrs().(*RFFTAttrs)
-			size, _ := in[0].Dim(a.Axis).Const()
-			re, im := dftAlong(b, in[0], ir.Value{}, a.Axis, false, a.Norm)
-			half := func(x ir.Value) ir.Value { return SliceAxis(b, x, a.Axis, ir.N(0), ir.N(size/2+1)) }
-			return Complex(b, half(re), half(im))
-		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return []ir.Sample{
-				transformed(&RFFTAttrs{1, 0, FFTBackward}, ir.F32, 2, 6), transformed(&RFFTAttrs{0, 0, FFTForward}, ir.F32, 7, 3), transformed(&RFFTAttrs{0, 0, FFTOrtho}, ir.F64, 1),
-			}
-		},
-	})
-	defineComposite(composite{
-		op: OpIRFFT, doc: "The inverse of rfft, of length elements along an axis: the frequencies beyond those given are their conjugates, and the imaginary parts of those that are their own conjugates count as 0.",
-		types:       complexes,
-		constraints: []string{"axis is an axis of x", "length is positive and the axis has length/2 + 1 elements", normText}, newAttrs: newAttrs,
-		check: func(n *ir.Node) error {
-			if err := check(n); err != nil {
-				return err
-			}
-			a := n.Attrs().(*RFFTAttrs)
-			if size := n.Input(0).Dim(a.Axis); a.Length < 1 || !size.Is(a.Length/2+1) {
-				return ir.Shapef("axis %d of %s has not the %d elements for a length of %d", a.Axis, n.Input(0).Type(), max(a.Length, 0)/2+1, a.Length)
-			}
-			return nil
-		},
-		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
-			a := n.Attrs().(*RFFTAttrs)
-			re, im := wholeSpectrum(b, Real(b, in[0]), Imag(b, in[0]), a.Axis, a.Length)
-			re, _ = dftAlong(b, re, im, a.Axis, true, a.Norm)
-			return re
-		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return []ir.Sample{
-				transformed(&RFFTAttrs{1, 6, FFTBackward}, ir.C64, 2, 4), transformed(&RFFTAttrs{0, 7, FFTForward}, ir.C64, 4, 3), transformed(&RFFTAttrs{0, 1, FFTOrtho}, ir.C128, 1),
-			}
-		},
-	})
+	defineRealFFT(sized)
 	defineFFTShift()
 }
 
@@ -247,18 +163,6 @@ func dftAlong(b *ir.Builder, re, im ir.Value, axis int, inverse bool, norm strin
 	return finish(re), finish(im)
 }
 
-// wholeSpectrum puts the conjugates of frequencies 1 to (n-1)/2, in reverse,
-// after those of an axis.
-func wholeSpectrum(b *ir.Builder, re, im ir.Value, axis, n int) (wholeRe, wholeIm ir.Value) {
-	mirrored := func(x ir.Value) ir.Value {
-		return Reverse(b, SliceAxis(b, x, axis, ir.N(1), ir.N((n-1)/2)), axis)
-	}
-	if (n-1)/2 == 0 {
-		return re, im
-	}
-	return Concatenate(b, axis, re, mirrored(re)), Concatenate(b, axis, im, Neg(b, mirrored(im)))
-}
-
 // FFT returns the discrete Fourier transform of complex numbers along some axes;
 // negative ones count from the last, and none stand for the last one. It is
 // fft2 along two axes.
@@ -269,16 +173,6 @@ func FFT(b *ir.Builder, x ir.Value, a FFTAttrs) ir.Value {
 	a.Axes = fromFront(a.Axes, x.Rank())
 	a.Norm = orBackward(a.Norm)
 	return b.Add1(OpFFT, &a, x)
-}
-
-// RFFT returns frequencies 0 to n/2 of n real numbers along an axis.
-func RFFT(b *ir.Builder, x ir.Value, axis int, norm string) ir.Value {
-	return b.Add1(OpRFFT, &RFFTAttrs{Axis: fromFront([]int{axis}, x.Rank())[0], Norm: orBackward(norm)}, x)
-}
-
-// IRFFT returns length real numbers from frequencies 0 to length/2 along an axis.
-func IRFFT(b *ir.Builder, x ir.Value, axis, length int, norm string) ir.Value {
-	return b.Add1(OpIRFFT, &RFFTAttrs{fromFront([]int{axis}, x.Rank())[0], length, orBackward(norm)}, x)
 }
 
 func orBackward(norm string) string {

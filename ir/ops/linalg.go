@@ -36,6 +36,8 @@ type matrixOp struct {
 	noGrad      string
 	noTranspose string
 	samples     func() []ir.Sample
+	// routine says that libraries have the op.
+	routine bool
 }
 
 // matrixConstraints hold for every op on matrices.
@@ -59,6 +61,9 @@ func defineMatrixOp(m matrixOp) {
 		Transpose: m.transpose, NoTranspose: m.noTranspose,
 		Batch: batchMatrices,
 		Body:  m.body, Samples: m.samples,
+	}
+	if m.routine {
+		d.Lower = &ir.RoutineLowering{}
 	}
 	if withSamples && m.meaning != nil { // the plain meanings are as large as the bodies
 		d.Eval = m.eval

@@ -1,13 +1,9 @@
 package ops
 
-import (
-	"slices"
-
-	"github.com/rlx-go/rlx/ir"
-)
+import "github.com/rlx-go/rlx/ir"
 
 func defineDeterminant() {
-	squares := append(slices.Clone(matrixConstraints), "the matrices are square and have no symbolic size")
+	squares := squareConstraints()
 	defineComposite(composite{
 		op: OpDet, doc: "The determinants of square matrices. The first derivative is right for singular matrices too, of any rank; those of higher order are NaN there.",
 		types: floats, constraints: squares, check: checkSizedSquare,

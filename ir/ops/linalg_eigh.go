@@ -14,7 +14,7 @@ const vectorSigns = "the sum of vᵢ/(i+√2) over its elements, counted from 0,
 
 func init() {
 	defineMatrixOp(matrixOp{
-		op: OpEigh,
+		op: OpEigh, routine: true,
 		doc: "The eigenvalues w of the symmetric part (x + xᵀ)/2 in ascending order, and the eigenvectors as the columns of v. An eigenvector v has length 1, and " +
 			vectorSigns + ". Those of an eigenvalue that occurs twice can be turned, and have infinite derivatives; derivatives of what depends on w alone stay right to first order.",
 		constraints: []string{"the matrices are square and have no symbolic size"},

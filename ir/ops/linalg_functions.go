@@ -4,16 +4,12 @@ import (
 	"math"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/derive"
 )
 
 // Functions of matrices.
 const (
 	OpMatrixPower ir.Op = "matrix_power"
 	OpExpm        ir.Op = "expm"
-	OpSPDSqrtm    ir.Op = "spd_sqrtm"
-	OpSPDLogm     ir.Op = "spd_logm"
-	OpLyapunov    ir.Op = "lyapunov"
 )
 
 // MatrixPowerAttrs hold an exponent.
@@ -23,8 +19,7 @@ type MatrixPowerAttrs struct{ Exponent int }
 func (a *MatrixPowerAttrs) Visit(v ir.AttrVisitor) { v.Int("exponent", &a.Exponent) }
 
 func init() {
-	squares := append([]string{}, matrixConstraints...)
-	squares = append(squares, "the matrices are square and have no symbolic size")
+	squares := squareConstraints()
 	defineComposite(composite{
 		op: OpMatrixPower, doc: "Powers of square matrices by repeated squaring; those of the inverse for a negative exponent, and identity matrices for 0.",
 		types: floats, constraints: squares, check: checkSizedSquare, newAttrs: func() ir.Attrs { return &MatrixPowerAttrs{1} },
@@ -58,24 +53,6 @@ func init() {
 			return append(out, ir.Sample{Name: "squared often", In: []*ir.Array{large}})
 		},
 	})
-	defineComposite(composite{
-		op: OpSPDSqrtm, doc: "The symmetric positive definite square roots of the symmetric parts of matrices. NaN where an eigenvalue is negative; the derivative is infinite where one is 0, and right where several are equal.",
-		types: floats, constraints: squares, check: checkSizedSquare,
-		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value { return spectral(b, in[0], Sqrt) },
-		// y·dy + dy·y = dx
-		jvp: func(b *ir.Builder, _ *ir.Node, _, out, t []ir.Value) []ir.Value {
-			return []ir.Value{Lyapunov(b, out[0], symmetricPart(b, t[0]))}
-		},
-		samples: spdSamples,
-	})
-	defineComposite(composite{
-		op: OpSPDLogm, doc: "The logarithms of the symmetric parts of matrices, which are to be positive definite: NaN where an eigenvalue is negative. Derivatives are right where several are equal.",
-		types: floats, constraints: squares, check: checkSizedSquare,
-		body:    func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value { return spectral(b, in[0], Log) },
-		jvp:     jvpLogm,
-		samples: spdSamples,
-	})
-	defineMatrixOp(lyapunov())
 }
 
 // MatrixPower returns the powers of square matrices.
@@ -85,19 +62,6 @@ func MatrixPower(b *ir.Builder, x ir.Value, exponent int) ir.Value {
 
 // Expm returns the exponentials of square matrices.
 func Expm(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpExpm, nil, x) }
-
-// SPDSqrtm returns the square roots of symmetric positive definite matrices.
-func SPDSqrtm(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpSPDSqrtm, nil, x) }
-
-// SPDLogm returns the logarithms of symmetric positive definite matrices.
-func SPDLogm(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpSPDLogm, nil, x) }
-
-// Lyapunov solves a·x + x·a = c for symmetric positive definite a; the axes of
-// both before the last two are broadcast against each other.
-func Lyapunov(b *ir.Builder, a, c ir.Value) ir.Value {
-	in := broadcastLead(b, OpLyapunov, a, c)
-	return b.Add1(OpLyapunov, nil, in...)
-}
 
 func matrixPower(b *ir.Builder, x ir.Value, p int) ir.Value {
 	if p < 0 {
@@ -167,113 +131,4 @@ func padeExp(b *ir.Builder, x ir.Value) ir.Value {
 	u := MatMul(b, x, Add(b, MatMul(b, x6, sum(9, 1)), sum(1, 0)))
 	v := Add(b, MatMul(b, x6, sum(8, 1)), sum(0, 0))
 	return Solve(b, Sub(b, v, u), Add(b, v, u), SolveAttrs{})
-}
-
-// spectral applies a function to the eigenvalues of symmetric matrices.
-func spectral(b *ir.Builder, x ir.Value, f func(b *ir.Builder, w ir.Value) ir.Value) ir.Value {
-	w, v := Eigh(b, x)
-	return MatMul(b, Mul(b, v, row(b, f(b, w))), adjoint(b, v))
-}
-
-// lyapunov has the derivative x' of a·x' + x'·a = c' - a'·x - x·a'.
-func lyapunov() matrixOp {
-	return matrixOp{
-		op: OpLyapunov, operands: []string{"a", "c"},
-		doc:         "The x for which a·x + x·a = c, where a is the symmetric part of the matrix given and is to be positive definite.",
-		constraints: []string{"the matrices are square, of one size that is not symbolic"},
-		types: func(n *ir.Node, in []matrixSize) ([]ir.Type, error) {
-			if in[0] != in[1] {
-				return nil, ir.Shapef("a is %s by %s and c is %s by %s", in[0].rows, in[0].cols, in[1].rows, in[1].cols)
-			}
-			_, _, err := sizedMatrix(in[0])
-			if err == nil {
-				err = squareMatrix(in[0])
-			}
-			return []ir.Type{trailing(n.Input(0).DType(), in[0].rows, in[0].cols)}, err
-		},
-		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) []ir.Value {
-			w, v := Eigh(b, in[0])
-			vt := adjoint(b, v)
-			e := Div(b, MatMul(b, vt, MatMul(b, in[1], v)), Add(b, row(b, w), column(b, w)))
-			return []ir.Value{MatMul(b, v, MatMul(b, e, vt))}
-		},
-		jvp: func(b *ir.Builder, _ *ir.Node, in, out, t []ir.Value) []ir.Value {
-			rest := t[1]
-			if t[0].Valid() {
-				da := symmetricPart(b, t[0])
-				rest = addTangents(b, rest, Neg(b, Add(b, MatMul(b, da, out[0]), MatMul(b, out[0], da))))
-			}
-			return []ir.Value{Lyapunov(b, in[0], rest)}
-		},
-		transpose: func(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
-			out := make([]ir.Value, 2)
-			if onlyLinear(b, n, linear, 1) && ct[0].Valid() {
-				out[1] = Lyapunov(b, in[0], ct[0])
-			}
-			return out
-		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			var out []ir.Sample
-			for _, dims := range [][]int{{3, 3}, {1, 1}, {0, 0}, {2, 2, 2}} {
-				out = append(out, ir.Sample{Name: shapeName(dims), In: []*ir.Array{positive(1, ir.F32, dims...), general(2, ir.F32, dims...)}})
-			}
-			return loosely(out)
-		},
-	}
-}
-
-// jvpLogm differentiates log x = 2⁵·log(x^(1/2⁵)) by way of [logmByRoots]: unlike
-// the eigenvectors, roots have derivatives where eigenvalues are equal.
-func jvpLogm(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
-	g, err := ir.Transform(string(OpSPDLogm), func(b *ir.Builder) {
-		b.Output("log", logmByRoots(b, b.Port(ir.InputPort, "x", n.Input(0).Type())))
-	})
-	if err != nil {
-		b.Fail(n.Fail(err))
-		return make([]ir.Value, 1)
-	}
-	_, moved := derive.JVP(b, g, in, t)
-	return moved
-}
-
-// Of [logmByRoots]: how many roots are taken, and how many terms of the series of
-// artanh are needed then for matrices of a condition number up to 1e12.
-const (
-	logmRoots = 6
-	logmTerms = 11
-)
-
-// logmByRoots is log x by the series of 2·artanh((y - 1)/(y + 1)) for the root y
-// of x over its mean eigenvalue.
-func logmByRoots(b *ir.Builder, x ir.Value) ir.Value {
-	n, _ := matrixDims(x)
-	y := symmetricPart(b, x)
-	if n == 0 {
-		return y
-	}
-	one := identityLike(b, x)
-	mean := Trace(b, y, 0)
-	mean = StopGradient(b, row(b, column(b, Div(b, mean, ConstLike(b, mean, float64(n))))))
-	y = Div(b, y, mean)
-	for range logmRoots {
-		y = SPDSqrtm(b, y)
-	}
-	z := Solve(b, Add(b, y, one), Sub(b, y, one), SolveAttrs{})
-	z2 := MatMul(b, z, z)
-	sum := Mul(b, one, ConstLike(b, one, 1/float64(2*logmTerms+1)))
-	for k := logmTerms - 1; k >= 0; k-- {
-		sum = Add(b, MatMul(b, sum, z2), Mul(b, one, ConstLike(b, one, 1/float64(2*k+1))))
-	}
-	log := Mul(b, MatMul(b, sum, z), ConstLike(b, z, 2<<logmRoots))
-	return Add(b, log, Mul(b, one, Log(b, mean)))
-}
-
-func spdSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	return loosely(matrixSamples(positive, nil, []int{3, 3}, []int{1, 1}, []int{0, 0}, []int{2, 2, 2}))
 }

@@ -11,9 +11,10 @@ import (
 // round every column is turned together with one other; a sweep is as many rounds
 // as bring each two together once. Rounds go by two kernels whatever the size.
 
-// jacobiSweeps are enough for the elements of f64: each sweep squares what is
-// left over once little is, and it takes some log₂ n sweeps to get there.
-func jacobiSweeps(n int) int { return 6 + int(math.Ceil(math.Log2(float64(n+1)))) }
+// jacobiSweeps are enough for f64: each sweep squares what is left over once little
+// is, and it takes some log₂ n sweeps to get there, a few more where columns are of
+// very different lengths.
+func jacobiSweeps(n int) int { return 8 + int(math.Ceil(math.Log2(float64(n+1)))) }
 
 // turnColumns turns the columns of matrices x until each two are orthogonal, and
 // returns them and the orthogonal matrices by which that is done. Where the
@@ -54,7 +55,9 @@ func rotation(b *ir.Builder, x, y, with ir.Value) (cos, sin ir.Value) {
 	own, across := dot(x, x), dot(x, y)
 	other := Take(b, own, with, -1, OutsideClip)
 	one := OnesLike(b, own)
-	still := Eq(b, across, ZerosLike(b, across))
+	// what is orthogonal up to rounding stays: turning it on would only add roundings
+	small := Mul(b, Mul(b, Sqrt(b, own), Sqrt(b, other)), ConstLike(b, own, x.DType().Epsilon()))
+	still := Le(b, Abs(b, across), small)
 	zeta := Div(b, Sub(b, other, own), Select(b, still, one, Add(b, across, across)))
 	first := Lt(b, Iota(b, ir.I32, 0, with.Shape()...), with)
 	positive := Or(b, Gt(b, zeta, ZerosLike(b, zeta)), And(b, Eq(b, zeta, ZerosLike(b, zeta)), first))

@@ -11,7 +11,7 @@ const OpLU ir.Op = "lu"
 
 func init() {
 	defineMatrixOp(matrixOp{
-		op: OpLU,
+		op: OpLU, routine: true,
 		doc: "The factors of the rows of x in another order: l·u = x[permutation], found with partial pivoting. The first result holds u in its " +
 			"upper triangle and l, whose diagonal is 1, below it; pivots[i] is the row that row i was exchanged with in step i, both i32. " +
 			"Of equally large pivots the first is taken; a column without any but 0 is left as it is.",

@@ -19,7 +19,7 @@ func isFull(n *ir.Node) bool { return n.Attrs().(*FullAttrs).Full }
 
 func init() {
 	defineMatrixOp(matrixOp{
-		op: OpQR, newAttrs: func() ir.Attrs { return &FullAttrs{} },
+		op: OpQR, routine: true, newAttrs: func() ir.Attrs { return &FullAttrs{} },
 		doc: "q with orthonormal columns and an upper triangular r with q·r = x, by Householder's reflections, whose signs are LAPACK's: r has a negative " +
 			"diagonal where x has a positive one, and the diagonal of x where nothing lies below. For m by n elements and k = min(m, n), q is m by k and r k by n; " +
 			"with full they are m by m and m by n. A full factor of more rows than columns has no derivative, and where the first k columns are linearly " +
@@ -171,11 +171,20 @@ func reflection(b *ir.Builder, x, k ir.Value) (v, tau ir.Value) {
 	zero := ZerosLike(b, head)
 	size := Sqrt(b, Add(b, Mul(b, head, head), rest))
 	end := Select(b, Lt(b, head, zero), size, Neg(b, size))
-	still := Eq(b, rest, zero)
+	still := Le(b, rest, ConstLike(b, rest, tiny(x.DType())))
 	one := OnesLike(b, head)
 	v = Div(b, below, Select(b, still, one, Sub(b, head, end)))
 	v = Select(b, Eq(b, place, k), one, v)
 	return v, Select(b, still, zero, Div(b, Sub(b, end, head), Select(b, still, one, end)))
+}
+
+// tiny is a sum of squares that is nothing beside 1 and less than which is not
+// exact: some of its terms may be below the least normal number.
+func tiny(d ir.DType) float64 {
+	if d == ir.F64 {
+		return 0x1p-1022 / 0x1p-52
+	}
+	return 0x1p-126 / 0x1p-23
 }
 
 // scaledMatrix returns matrices divided by their largest element, and that

@@ -55,3 +55,23 @@ func eachDiagonal(a *ir.Array, f func(at, i, n int)) {
 		}
 	}
 }
+
+func triangularSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	var out []ir.Sample
+	for bits := range 16 {
+		a := &TriangularAttrs{bits&1 != 0, bits&2 != 0, bits&4 != 0, bits&8 != 0}
+		y := []int{3, 2}
+		if !a.LeftSide {
+			y = []int{2, 3}
+		}
+		out = append(out, ir.Sample{Name: ir.FormatAttrs(a), Attrs: a, In: []*ir.Array{dominant(1, ir.F32, 3, 3), draw(2, ir.F32, -1, 1, y...)}})
+	}
+	left := &TriangularAttrs{LeftSide: true, Lower: true}
+	for _, s := range [][2][]int{{{1, 1}, {1, 3}}, {{0, 0}, {0, 2}}, {{3, 3}, {3, 0}}, {{2, 5, 5}, {2, 5, 1}}, {{67, 67}, {67, 3}}} {
+		out = append(out, ir.Sample{Name: shapeName(s[0]) + shapeName(s[1]), Attrs: left, In: []*ir.Array{dominant(3, ir.F32, s[0]...), draw(4, ir.F32, -1, 1, s[1]...)}})
+	}
+	return append(out, ir.Sample{Name: "f64", Attrs: &TriangularAttrs{}, In: []*ir.Array{dominant(5, ir.F64, 4, 4), draw(6, ir.F64, -1, 1, 2, 4)}})
+}

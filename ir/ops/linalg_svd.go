@@ -11,7 +11,7 @@ const OpSVD ir.Op = "svd"
 
 func init() {
 	defineMatrixOp(matrixOp{
-		op: OpSVD, newAttrs: func() ir.Attrs { return &FullAttrs{} },
+		op: OpSVD, routine: true, newAttrs: func() ir.Attrs { return &FullAttrs{} },
 		doc: "u, s and vt with u·diag(s)·vt = x: the singular values s in descending order, the columns of u and the rows of vt orthonormal. Of a row v of vt " + vectorSigns +
 			". For m by n elements and k = min(m, n), u is m by k and vt k by n; with full they are square. Vectors of equal singular values, those of 0 and those beyond k can be turned: " +
 			"derivatives of u and vt are infinite at such values, and full factors that are not square have none. Derivatives of s alone stay right to first order; at 0 those of s are of one side.",

@@ -31,7 +31,7 @@ func (a *TriangularAttrs) Visit(v ir.AttrVisitor) {
 
 func init() {
 	defineMatrixOp(matrixOp{
-		op: OpTriangularSolve, operands: []string{"a", "b"}, newAttrs: func() ir.Attrs { return &TriangularAttrs{} },
+		op: OpTriangularSolve, routine: true, operands: []string{"a", "b"}, newAttrs: func() ir.Attrs { return &TriangularAttrs{} },
 		doc: "The x for which a·x = b with left_side, x·a = b without, where a is a triangle of the matrix given and the other elements " +
 			"are not read. With transpose_a it is aᵀ that x is multiplied by. A zero on the diagonal gives infinities or NaN.",
 		constraints: []string{"the matrices of a are square, and fit those of b"},
@@ -252,23 +252,3 @@ func forwardBlocks(b *ir.Builder, a, y ir.Value) ir.Value {
 
 // pairsOf returns the index tuples (0, 0), (1, 1), … (n-1, n-1).
 func pairsOf(b *ir.Builder, n int) ir.Value { return Iota(b, ir.I32, 0, ir.N(n), ir.N(2)) }
-
-func triangularSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for bits := range 16 {
-		a := &TriangularAttrs{bits&1 != 0, bits&2 != 0, bits&4 != 0, bits&8 != 0}
-		y := []int{3, 2}
-		if !a.LeftSide {
-			y = []int{2, 3}
-		}
-		out = append(out, ir.Sample{Name: ir.FormatAttrs(a), Attrs: a, In: []*ir.Array{dominant(1, ir.F32, 3, 3), draw(2, ir.F32, -1, 1, y...)}})
-	}
-	left := &TriangularAttrs{LeftSide: true, Lower: true}
-	for _, s := range [][2][]int{{{1, 1}, {1, 3}}, {{0, 0}, {0, 2}}, {{3, 3}, {3, 0}}, {{2, 5, 5}, {2, 5, 1}}, {{67, 67}, {67, 3}}} {
-		out = append(out, ir.Sample{Name: shapeName(s[0]) + shapeName(s[1]), Attrs: left, In: []*ir.Array{dominant(3, ir.F32, s[0]...), draw(4, ir.F32, -1, 1, s[1]...)}})
-	}
-	return append(out, ir.Sample{Name: "f64", Attrs: &TriangularAttrs{}, In: []*ir.Array{dominant(5, ir.F64, 4, 4), draw(6, ir.F64, -1, 1, 2, 4)}})
-}

@@ -246,7 +246,7 @@ func types(list ...string) []ir.Type {
 	for _, s := range list {
 		name, dims, _ := strings.Cut(strings.TrimSuffix(s, "]"), "[")
 		t := ir.Type{}
-		for _, d := range []ir.DType{ir.F32, ir.F16, ir.I32, ir.U32, ir.Bool} {
+		for _, d := range []ir.DType{ir.F32, ir.F64, ir.C64, ir.F16, ir.I32, ir.U32, ir.Bool} {
 			if d.String() == name {
 				t.DType = d
 			}

@@ -12,7 +12,7 @@ const featureF16 = "shader-f16"
 
 // require notes what a device must have to run a graph. The error is of kind
 // [ir.ErrUnsupported] and names the first node with elements that kernels of
-// the target cannot compute with.
+// the target can neither compute with nor store.
 func (c *compiler) require(g *ir.Graph) error {
 	for _, n := range g.Nodes() {
 		for _, t := range n.Types() {
@@ -31,13 +31,14 @@ func (c *compiler) require(g *ir.Graph) error {
 
 func (c *compiler) requireType(d ir.DType) error {
 	dialect := c.target.Dialect
-	switch arithmetic := d.On(dialect) == dtype.Arithmetic; {
-	case !arithmetic:
-		return ir.Errorf(ir.ErrUnsupported, "kernels in %s cannot compute with %s: convert first", dialect, d)
-	case !c.target.Computes(d):
-		return ir.Errorf(ir.ErrUnsupported, "f16 is a feature of its own, %q, that this target is not said to have", featureF16)
-	case d == ir.F16 && dialect == dtype.WGSL && !slices.Contains(c.plan.Requires.Features, featureF16):
-		c.plan.Requires.Features = append(c.plan.Requires.Features, featureF16)
+	switch c.target.Support(d) {
+	case dtype.Unsupported:
+		return ir.Errorf(ir.ErrUnsupported, "kernels in %s cannot hold %s: convert first", dialect, d)
+	case dtype.Storage:
+		return nil
+	}
+	if features := &c.plan.Requires.Features; d == ir.F16 && dialect == dtype.WGSL && !slices.Contains(*features, featureF16) {
+		*features = append(*features, featureF16)
 	}
 	return nil
 }

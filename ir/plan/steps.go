@@ -235,7 +235,7 @@ func (c *entryCompiler) kernel(key kernelKey) (int, error) {
 	if number, ok := c.numbers[key]; ok {
 		return number, nil
 	}
-	k := key.with()
+	k := loop.Widen(key.with(), c.target.Caps)
 	source, err := c.printer.Print(k)
 	if err != nil {
 		return 0, err

@@ -31,7 +31,8 @@ const (
 //
 // Functions are expanded for f32; f16 and bf16 go through f32 and back, and f64
 // is left alone, as no target of level Portable has it. Complex operations are
-// left alone too.
+// left alone too. Conversions of 8-bit floats are made of integer operations, as
+// few devices have them, and none that rounds as they do.
 //
 // The sequences are right for every argument of f32, infinities, NaN and signed
 // zeros included (but Rem only where the quotient is below 2²⁴; beyond, the
@@ -107,6 +108,7 @@ func throughF32(n *Node, narrow dtype.DType, rule func(n *Node) Expr) Expr {
 
 // basicRules replace operations at every level, for every real type.
 var basicRules = [opCount]func(n *Node) Expr{
+	OpConvert:  expandFloat8,
 	OpMulZero:  expandMulZero,
 	OpSign:     expandSign,
 	OpRecip:    func(n *Node) Expr { return Div(ConstF(n.Type, 1), n.Args[0]) },

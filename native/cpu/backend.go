@@ -50,7 +50,10 @@ func (backend) Support(n *ir.Node) native.Support {
 			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("the CPU does not compute with %s", t.DType)}
 		}
 	}
-	if d := n.Def(); d.IsComposite() {
+	switch {
+	case claims(n):
+		return native.Support{Level: native.Claimed}
+	case n.Def().IsComposite():
 		return native.Support{Level: native.Decomposed}
 	}
 	return native.Support{Level: native.Native}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
-	"github.com/rlx-go/rlx/native/cpu/simd"
 )
 
 // bind gives an instruction the registers of a machine.
@@ -38,6 +37,8 @@ func (m *machine) bindWide(in *instr) op {
 		return func(int) { f.set(in.dst, 0, m.env.scalars[i]) }
 	case opCheck:
 		return m.bindCheck(in)
+	case opFused:
+		return m.bindFused(in.fused)
 	case opLoad:
 		return m.bindLoad(in)
 	case opStore:
@@ -126,9 +127,6 @@ func (b *boundAddress) first() int {
 
 func (m *machine) bindLoad(in *instr) op {
 	a := m.bindAddress(in.at)
-	if in.inPlace {
-		return loadInPlace(m.files, in, a)
-	}
 	if !a.whole {
 		return bindLoadAt(m.files, in, a)
 	}
@@ -143,22 +141,6 @@ func (m *machine) bindLoad(in *instr) op {
 		} else {
 			outside(n)
 		}
-	}
-}
-
-// loadInPlace lets kernels read lanes in the tensor. They go on to a multiple of
-// [simd.Round] lanes; a block that is none is copied.
-func loadInPlace(f *files, in *instr, a *boundAddress) op {
-	place, own := f.place(in.dst), f.memory(in.dst)
-	return func(n int) {
-		at := a.first()
-		from := view[uint32](in.buf)[at : at+n]
-		if n%simd.Round == 0 {
-			*place = unsafe.Pointer(unsafe.SliceData(from))
-			return
-		}
-		copy(unsafe.Slice((*uint32)(own), n), from)
-		*place = own
 	}
 }
 
@@ -177,6 +159,9 @@ func bindLoadAt(f *files, in *instr, a *boundAddress) op {
 	case ir.F16, ir.BF16:
 		d := in.buf.dtype
 		return loadAs(lanesOf[float32](f, in.dst), in.buf, a, func(x uint16) float32 { return float32(d.FloatFromBits(uint64(x))) })
+	case ir.F8E4M3, ir.F8E5M2:
+		d := in.buf.dtype
+		return loadAs(lanesOf[float32](f, in.dst), in.buf, a, func(x uint8) float32 { return float32(d.FloatFromBits(uint64(x))) })
 	}
 	return bindIntLoad(lanesOf[int32](f, in.dst), in.buf, a)
 }
@@ -314,6 +299,9 @@ func (m *machine) bindStore(in *instr) op {
 	case ir.F16, ir.BF16:
 		d := in.buf.dtype
 		return storeAs(lanesOf[float32](f, src), in.buf, a, func(x float32) uint16 { return uint16(d.FloatBits(float64(x))) })
+	case ir.F8E4M3, ir.F8E5M2:
+		d := in.buf.dtype
+		return storeAs(lanesOf[float32](f, src), in.buf, a, func(x float32) uint8 { return uint8(d.FloatBits(float64(x))) })
 	}
 	return bindIntStore(lanesOf[int32](f, src), in.buf, a)
 }

@@ -18,10 +18,9 @@ type instr struct {
 	one  bool // of one lane, however many the block has
 	// uniform marks a select whose condition has one lane, unlike its result.
 	uniform bool
-	// inPlace marks a load whose lanes kernels read where they lie in the tensor.
-	inPlace bool
 	buf     *buffer  // for load and store
 	at      *address // for load and store
+	fused   *fused
 }
 
 type opKind uint8
@@ -36,6 +35,7 @@ const (
 	opCounter
 	opScalar
 	opCheck // where args[0] is 0, the code node.Ref
+	opFused // many as a kernel
 )
 
 // value is what an expression has become.
@@ -122,7 +122,7 @@ func (m *maker) width() int {
 }
 
 func (m *maker) nextPhase() {
-	m.p = &phase{}
+	m.p = &phase{stretch: lanes}
 	m.n.phases = append(m.n.phases, m.p)
 	m.loop = 0
 }

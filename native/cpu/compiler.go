@@ -58,7 +58,7 @@ func (p *program) compile(b backend, e ir.Entry) (*entry, error) {
 	if err := b.supported(e.Graph); err != nil {
 		return nil, err
 	}
-	g, err := passes.Run(e.Graph, passes.Options{})
+	g, err := passes.Run(e.Graph, passes.Options{Claim: claims})
 	if err != nil {
 		return nil, err
 	}
@@ -81,6 +81,9 @@ func (p *program) compile(b backend, e ir.Entry) (*entry, error) {
 	}
 	if c.arena.over {
 		return nil, fmt.Errorf("%w: what is computed at one time takes more than %d bytes", native.ErrMemory, math.MaxInt)
+	}
+	if err := c.env.kernels.Load(); err != nil {
+		return nil, fmt.Errorf("%w: %w", native.ErrMemory, err)
 	}
 	c.finish(prog)
 	made.steps, made.checks = c.steps, prog.Checks
@@ -194,6 +197,8 @@ func (c *compiler) group(g *group.Group) error {
 		return c.scatter(g)
 	case group.SortKind:
 		return c.sort(g)
+	case group.RoutineKind:
+		return c.routine(g)
 	}
 	return c.reduce(g, g.Name())
 }

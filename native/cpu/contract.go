@@ -51,6 +51,9 @@ const (
 func (c *compiler) contract(g *group.Group) error {
 	code := g.Code()
 	k := code.Stages[0].Contract
+	if k.Sum.Type == ir.F32 || k.Sum.Type == ir.F64 {
+		orient(code, k)
+	}
 	x := &contraction{
 		batch: k.Batch, count: product(k.Batch), m: product(k.M), n: product(k.N), k: product(k.K),
 		env: c.env, double: k.Sum.Type == ir.F64,
@@ -94,8 +97,7 @@ func inSpaces(code *group.Code, k *group.Contract) (scalar.Expr, []int) {
 		as[v.Name] = k.Outer[i]
 	}
 	replaceVars(code, as)
-	vars := slices.Concat(k.BatchAt, k.MAt, k.NAt)
-	dims := slices.Concat(k.Batch, k.M, k.N)
+	dims, vars := inOrder(k)
 	at := scalar.Simplify(linear(dims, vars))
 	code.Outer, dims = coordinates(vars, dims)
 	return at, dims

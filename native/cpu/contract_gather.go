@@ -36,6 +36,9 @@ func (c *compiler) gathered(name string, e scalar.Expr, x factorAxes, id int) (m
 		}
 	}
 	value, coords := windows(e, known)
+	if coords == nil {
+		return matrix{}, false, nil
+	}
 	asLoaded(value, coords)
 	vars, sizes := []scalar.Expr{}, []int{}
 	elems := 1
@@ -45,7 +48,7 @@ func (c *compiler) gathered(name string, e scalar.Expr, x factorAxes, id int) (m
 			return matrix{}, false, nil
 		}
 	}
-	if coords == nil || 2*elems > product(x.batch)*product(x.rows)*product(x.cols) {
+	if 2*elems > product(x.batch)*product(x.rows)*product(x.cols) {
 		return matrix{}, false, nil
 	}
 	buf := c.scratch(e.Type, elems)

@@ -10,12 +10,15 @@ import (
 
 // TestBackend runs the suite with every level that the processor has.
 func TestBackend(t *testing.T) {
+	everyLevel(t, func(t *testing.T) { backendtest.Run(t, cpu.Backend()) })
+}
+
+// everyLevel runs a test with every level that the processor has.
+func everyLevel(t *testing.T, f func(t *testing.T)) {
 	best := simd.Has
 	t.Cleanup(func() { simd.Has = best })
 	for level := simd.Go; level <= best; level++ {
-		t.Run(level.String(), func(t *testing.T) {
-			simd.Has = level
-			backendtest.Run(t, cpu.Backend())
-		})
+		simd.Has = level
+		t.Run(level.String(), f)
 	}
 }

@@ -2,12 +2,9 @@ package cpu
 
 import (
 	"math"
-	"unsafe"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
-	"github.com/rlx-go/rlx/native/cpu/simd"
-	"github.com/rlx-go/rlx/native/cpu/simd/spec"
 )
 
 // number is a type with the arithmetic that loops are written for.
@@ -21,9 +18,6 @@ type number interface {
 func fastOp(f *files, in *instr) op {
 	from := in.node.Args[len(in.node.Args)-1].Type
 	to := in.node.Type
-	if k := in.kernel(); k != nil {
-		return kernelOp(f, in, k)
-	}
 	switch {
 	case in.node.Op == scalar.OpSelect:
 		return selectOp(f, in)
@@ -43,26 +37,6 @@ func fastOp(f *files, in *instr) op {
 		return wrapped(intOp[int32](f, in, from), f, in.dst, to)
 	}
 	return nil
-}
-
-// kernel returns the kernel of an operation, nil where it has none.
-func (in *instr) kernel() simd.Lanes {
-	if in.uniform {
-		return nil
-	}
-	from := in.node.Args[len(in.node.Args)-1].Type
-	return simd.LanesOf(spec.Operation{Op: in.node.Op, From: from, To: in.node.Type})
-}
-
-// kernelOp binds the kernel of an operation on 32-bit lanes, which reads its
-// operands where the loads in place left them.
-func kernelOp(f *files, in *instr, k simd.Lanes) op {
-	var args [3]*unsafe.Pointer
-	for i := range args {
-		args[i] = f.place(in.args[min(i, len(in.node.Args)-1)])
-	}
-	d, a, b, c := f.memory(in.dst), args[0], args[1], args[2]
-	return func(n int) { k(n, d, *a, *b, *c) }
 }
 
 func selectOp(f *files, in *instr) op {

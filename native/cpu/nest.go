@@ -3,6 +3,7 @@ package cpu
 import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
+	"github.com/rlx-go/rlx/native/cpu/jit"
 )
 
 // level is how often a value is computed.
@@ -66,6 +67,14 @@ type phase struct {
 	element   []instr
 	running   []running
 	combining []*combining
+	// finish, where there is any, is done instead of combining: running values
+	// are then kept in as many lanes as a kernel computes at once.
+	finish []instr
+	// whole says that the code goes through all inner points at once, and sets
+	// the running values.
+	whole bool
+	// stretch is how many inner points the code can take at once.
+	stretch int
 }
 
 // running is a value that goes through a loop over inner points.
@@ -146,8 +155,8 @@ type machine struct {
 type op func(n int)
 
 type boundPhase struct {
-	block, inner, element []op
-	combining             [][]op
+	block, inner, element, finish []op
+	combining                     [][]op
 }
 
 // boundSpace is a space with its registers.
@@ -164,6 +173,7 @@ type environment struct {
 	scalars  []scalar.Value
 	status   status
 	spaces   spaces
+	kernels  jit.Set
 	epoch    uint64 // counts runs of groups
 }
 
@@ -177,7 +187,7 @@ func newMachine(n *nest, env *environment) *machine {
 	}
 	m.runs, m.rows = m.bindAll(n.runs), m.bindAll(n.rows)
 	for _, p := range n.phases {
-		b := boundPhase{block: m.bindAll(p.block), inner: m.bindAll(p.inner), element: m.bindAll(p.element)}
+		b := boundPhase{block: m.bindAll(p.block), inner: m.bindAll(p.inner), element: m.bindAll(p.element), finish: m.bindAll(p.finish)}
 		for _, c := range p.combining {
 			b.combining = append(b.combining, m.bindAll(c.code))
 		}
@@ -323,18 +333,29 @@ func (m *machine) alongInner(p *phase, code *boundPhase, n int) {
 // acrossInner goes through the inner points block by block, and merges the
 // lanes at the end.
 func (m *machine) acrossInner(p *phase, code *boundPhase) {
+	if p.whole {
+		m.inner.firstRow()
+		runAll(code.inner, 1)
+		m.inner.setBlock(0, m.inner.row)
+		runAll(code.element, m.inner.row)
+		return
+	}
 	width := m.inner.lanes()
+	if p.finish != nil {
+		width = jit.Lanes
+	}
 	m.begin(p, width)
 	m.inner.firstRow()
 	for range m.inner.rows {
 		runAll(code.inner, 1)
-		for from := 0; from < m.inner.row; from += lanes {
-			n := min(lanes, m.inner.row-from)
+		for from := 0; from < m.inner.row; from += p.stretch {
+			n := min(p.stretch, m.inner.row-from)
 			m.inner.setBlock(from, n)
 			runAll(code.element, n)
 		}
 		m.inner.nextRow()
 	}
+	runAll(code.finish, 1)
 	for i, c := range p.combining {
 		for n := width; n > 1; {
 			half := (n + 1) / 2

@@ -14,6 +14,7 @@ type nestStep struct {
 const chunkCost = 15_000
 
 func newNestStep(n *nest, env *environment) *nestStep {
+	n.fuse(&env.kernels)
 	n.reuse()
 	s := &nestStep{n: n, env: env}
 	units := n.units()

@@ -6,7 +6,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
-	"github.com/rlx-go/rlx/native/cpu/simd"
+	"github.com/rlx-go/rlx/native/cpu/jit"
 )
 
 // lanes is how many points a block has at most: registers of f32 then take 2 KB
@@ -52,9 +52,6 @@ type files struct {
 	ints [][]int32
 	long [][]int64
 	cplx [][]complex128
-	// places are where the lanes of registers of 32 bits lie now, of f32 and of
-	// integers: in the register, or in a tensor.
-	places [2][]unsafe.Pointer
 }
 
 // sizes are the numbers of lanes of the registers of each class.
@@ -72,20 +69,14 @@ func (s *sizes) allocate() *files {
 	f.ints = cut[int32](s[classInt])
 	f.long = cut[int64](s[classLong])
 	f.cplx = cut[complex128](s[classCplx])
-	for i := range f.f32 {
-		f.places[0] = append(f.places[0], f.memory(register{classF32, i}))
-	}
-	for i := range f.ints {
-		f.places[1] = append(f.places[1], f.memory(register{classInt, i}))
-	}
 	return f
 }
 
 // cut makes slices of the given lengths in one piece of memory. Each begins on
 // a cache line, and kernels may write past its end up to a multiple of
-// [simd.Round].
+// [jit.Lanes].
 func cut[T lane](lengths []int) [][]T {
-	up := func(n int) int { return (n + simd.Round - 1) / simd.Round * simd.Round }
+	up := func(n int) int { return (n + jit.Lanes - 1) / jit.Lanes * jit.Lanes }
 	total := 0
 	for _, n := range lengths {
 		total += up(n)
@@ -133,14 +124,6 @@ func (f *files) memory(r register) unsafe.Pointer {
 		return unsafe.Pointer(unsafe.SliceData(f.f32[r.index]))
 	}
 	return unsafe.Pointer(unsafe.SliceData(f.ints[r.index]))
-}
-
-// place returns where it is noted where the lanes of such a register are now.
-func (f *files) place(r register) *unsafe.Pointer {
-	if r.class == classF32 {
-		return &f.places[0][r.index]
-	}
-	return &f.places[1][r.index]
 }
 
 func unsignedLanes(x []int32) []uint32 {

@@ -1,19 +1,14 @@
 package cpu
 
-import "github.com/rlx-go/rlx/ir"
+import "github.com/rlx-go/rlx/native/cpu/jit"
 
 // reuse lets values that are not needed at the same time have the same
 // register, so that those of a long piece of code stay in the nearest cache. It
 // looks at each list of instructions by itself, and at the registers that occur
 // in no other.
 func (n *nest) reuse() {
-	lists := [][]instr{n.starts, n.runs, n.rows}
-	for _, p := range n.phases {
-		lists = append(lists, p.block, p.inner, p.element)
-		for _, c := range p.combining {
-			lists = append(lists, c.code)
-		}
-	}
+	var lists [][]instr
+	n.eachList(func(code *[]instr) { lists = append(lists, *code) })
 	home := map[register]int{} // the list that a register occurs in, -1 for more
 	for i, code := range lists {
 		for k := range code {
@@ -30,7 +25,6 @@ func (n *nest) reuse() {
 	n.keep(func(r register) { home[r] = -1 })
 	used := map[register]bool{}
 	for i, code := range lists {
-		readInPlace(code, func(r register) bool { return home[r] == i })
 		n.sizes.rename(code, func(r register) bool { return home[r] == i })
 		for k := range code {
 			code[k].registers(func(r *register, _ bool) { used[*r] = true })
@@ -43,32 +37,10 @@ func (n *nest) reuse() {
 	}
 }
 
-// readInPlace marks the loads of lanes side by side that only kernels read, of
-// registers that own names.
-func readInPlace(code []instr, own func(r register) bool) {
-	loads, others := map[register]*instr{}, map[register]bool{}
-	for i := range code {
-		in := &code[i]
-		kernel := in.kind == opApply && in.kernel() != nil
-		in.registers(func(r *register, result bool) {
-			switch {
-			case result && in.kind == opLoad && in.sideBySide() && own(*r):
-				loads[*r] = in
-			case result || !kernel:
-				others[*r] = true
-			}
-		})
-	}
-	for r, in := range loads {
-		in.inPlace = !others[r]
-	}
-}
-
-// sideBySide reports whether a load is of neighbours that are in memory as
-// registers hold them.
+// sideBySide reports whether a load or store is of neighbours that kernels can
+// read or write where they are.
 func (in *instr) sideBySide() bool {
-	d := in.buf.dtype
-	return !in.one && !in.at.general && in.at.mask == nil && in.at.stride == 1 && (d == ir.F32 || d == ir.I32 || d == ir.U32)
+	return !in.one && !in.at.general && in.at.mask == nil && in.at.stride == 1 && jit.Stored(in.buf.dtype)
 }
 
 // keep shows the registers that hold values from outside the code.
@@ -100,17 +72,10 @@ func (s *sizes) rename(code []instr, own func(r register) bool) {
 		code[i].registers(func(r *register, _ bool) { last[*r] = i })
 	}
 	type kind struct {
-		class   class
-		width   int
-		inPlace bool
+		class class
+		width int
 	}
-	loads := map[register]bool{}
-	for i := range code {
-		if code[i].inPlace {
-			loads[code[i].dst] = true
-		}
-	}
-	kindOf := func(r register) kind { return kind{r.class, s[r.class][r.index], loads[r]} }
+	kindOf := func(r register) kind { return kind{r.class, s[r.class][r.index]} }
 	free := map[kind][]register{}
 	now := map[register]register{}
 	for i := range code {
@@ -146,6 +111,10 @@ func (s *sizes) rename(code []instr, own func(r register) bool) {
 // registers shows the registers of an instruction, its result last. Each can be
 // changed.
 func (in *instr) registers(f func(r *register, result bool)) {
+	if in.kind == opFused {
+		in.fused.registers(f)
+		return
+	}
 	count := 1
 	switch in.kind {
 	case opApply:

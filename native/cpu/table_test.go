@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
 )
@@ -25,8 +27,8 @@ type job struct {
 	graph func(tb testing.TB) *ir.Graph
 }
 
-// jobs are what is compared with PyTorch; peers/pytorch.py has the same rows by
-// the same names.
+// jobs are what is compared with others; the programs of peers have the same rows
+// by the same names.
 var jobs = []job{
 	{"MLP 784-128-10 step", func(tb testing.TB) *ir.Graph { return adam(tb, mlpLoss(tb, 128, 784, 128, 10)) }},
 	{"MLP 784-512-512-10 step", func(tb testing.TB) *ir.Graph { return adam(tb, mlpLoss(tb, 128, 784, 512, 512, 10)) }},
@@ -65,17 +67,19 @@ var jobs = []job{
 		g, err := autodiff.ValueAndGrad(convLoss(tb), "loss", "x", "w")
 		return must(tb, g, err)
 	}},
+	{"GPT step width 64", func(tb testing.TB) *ir.Graph { return gptStep(tb, 64) }},
+	{"GPT step width 256", func(tb testing.TB) *ir.Graph { return gptStep(tb, 256) }},
 	{"transformer block", func(tb testing.TB) *ir.Graph {
 		g, err := autodiff.ValueAndGrad(transformer(tb, 4, 128, 256, 8), "loss")
 		return must(tb, g, err)
 	}},
 }
 
-// BenchmarkTable runs the jobs one by one, each beside PyTorch where Python has
-// it: the least time of many runs in ms for both, and how many times PyTorch's
+// BenchmarkTable runs the jobs one by one, each beside PyTorch and JAX where Python
+// has them: the least time of many runs in ms for all, and how many times theirs
 // ours is. PYTHON names the interpreter.
 func BenchmarkTable(b *testing.B) {
-	peer := startPeer(b)
+	peers := []*peer{startPeer(b, "PyTorch", "peers/pytorch.py"), startPeer(b, "JAX", "peers/jax_cpu.py")}
 	for _, j := range jobs {
 		b.Run(strings.ReplaceAll(j.name, " ", "_"), func(b *testing.B) {
 			step := bindAny(b, compileGraphs(b, ir.Entry{Name: "run", Graph: j.graph(b)}))
@@ -87,9 +91,11 @@ func BenchmarkTable(b *testing.B) {
 			}
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(least, "ms")
-			if theirs := peer.ask(j.name); theirs > 0 {
-				b.ReportMetric(theirs, "ms-PyTorch")
-				b.ReportMetric(least/theirs, "x-PyTorch")
+			for _, p := range peers {
+				if theirs := p.ask(j.name); theirs > 0 {
+					b.ReportMetric(theirs, "ms-"+p.name)
+					b.ReportMetric(least/theirs, "x-"+p.name)
+				}
 			}
 		})
 	}
@@ -104,16 +110,17 @@ func TestEveryJobOfTheTableCompiles(t *testing.T) {
 
 // peer is a process that times the jobs; nil where there is none.
 type peer struct {
-	in  io.Writer
-	out *bufio.Scanner
+	name string
+	in   io.Writer
+	out  *bufio.Scanner
 }
 
-func startPeer(b *testing.B) *peer {
+func startPeer(b *testing.B, name, script string) *peer {
 	python := os.Getenv("PYTHON")
 	if python == "" {
 		python = "python3"
 	}
-	cmd := exec.Command(python, "peers/pytorch.py")
+	cmd := exec.Command(python, script)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		b.Fatal(err)
@@ -123,16 +130,16 @@ func startPeer(b *testing.B) *peer {
 		b.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
-		b.Log("no peer on the CPU:", err)
+		b.Logf("no %s: %v", name, err)
 		return nil
 	}
 	b.Cleanup(func() {
 		in.Close()
 		_ = cmd.Wait()
 	})
-	p := &peer{in, bufio.NewScanner(out)}
+	p := &peer{name, in, bufio.NewScanner(out)}
 	if !p.out.Scan() || p.out.Text() != "ready" {
-		b.Log("no peer on the CPU:", p.out.Text())
+		b.Logf("no %s: %s", name, p.out.Text())
 		return nil
 	}
 	return p
@@ -151,17 +158,37 @@ func (p *peer) ask(name string) float64 {
 	return ms
 }
 
+// jobNamed returns the job of that name.
+func jobNamed(name string) job {
+	return jobs[slices.IndexFunc(jobs, func(j job) bool { return j.name == name })]
+}
+
 // bindAny binds a program with random floats for everything it reads.
 func bindAny(tb testing.TB, p native.Program) native.Bound {
 	tb.Helper()
-	in, out := map[string]native.Tensor{}, map[string]native.Tensor{}
+	in, out := tensorsOf(tb, p)
+	return bind(tb, p, "run", in, out)
+}
+
+// tensorsOf sets the parameters of a program, and returns tensors for the inputs
+// and the outputs of its entry "run".
+func tensorsOf(tb testing.TB, p native.Program) (in, out map[string]native.Tensor) {
+	tb.Helper()
+	in, out = map[string]native.Tensor{}, map[string]native.Tensor{}
 	fill := func(s native.Slot) native.Tensor {
 		n := 1
 		for _, d := range s.Dims {
 			n *= d
 		}
-		if s.DType == ir.F32 {
+		switch {
+		case s.DType == ir.F32:
 			return native.Float32s(random(n), s.Dims...)
+		case s.DType == ir.I32 && s.Checked: // indices
+			x := make([]int32, n)
+			for i := range x {
+				x[i] = int32(i * 7 % s.Hi)
+			}
+			return native.Int32s(x, s.Dims...)
 		}
 		return native.Zeros(s.DType, s.Dims...)
 	}
@@ -179,7 +206,7 @@ func bindAny(tb testing.TB, p native.Program) native.Bound {
 			out[s.Name] = native.Zeros(s.DType, s.Dims...)
 		}
 	}
-	return bind(tb, p, "run", in, out)
+	return in, out
 }
 
 func must(tb testing.TB, g *ir.Graph, err error) *ir.Graph {
@@ -230,6 +257,14 @@ func mlpLoss(tb testing.TB, batch int, layers ...int) *ir.Graph {
 
 func adam(tb testing.TB, loss *ir.Graph) *ir.Graph {
 	g, err := optim.Step(loss, "loss", optim.Adam{}, optim.Options{Schedule: optim.Constant(1e-3)})
+	return must(tb, g, err)
+}
+
+// gptStep is a step with AdamW of a language model of two blocks, over 8 texts of 64
+// characters.
+func gptStep(tb testing.TB, width int) *ir.Graph {
+	g, err := irtest.GPT{Vocab: 65, Context: 64, Width: width, Heads: 4, Blocks: 2, Batch: 8}.Loss()
+	g, err = optim.Step(must(tb, g, err), "loss", optim.AdamW{}, optim.Options{Schedule: optim.Constant(1e-3)})
 	return must(tb, g, err)
 }
 

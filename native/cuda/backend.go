@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda/cudacpp"
@@ -106,8 +107,8 @@ func (b *backend) Support(n *ir.Node) native.Support {
 	}
 	target := Target()
 	for _, t := range types {
-		if !target.Computes(t.DType) {
-			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("CUDA kernels do not compute with %s", t.DType)}
+		if target.Support(t.DType) == dtype.Unsupported {
+			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("CUDA kernels cannot hold %s", t.DType)}
 		}
 	}
 	if n.Def().IsComposite() {

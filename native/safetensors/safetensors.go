@@ -34,7 +34,7 @@ const metadataKey = "__metadata__"
 var names = map[ir.DType]string{
 	ir.Bool: "BOOL", ir.I8: "I8", ir.I16: "I16", ir.I32: "I32", ir.I64: "I64",
 	ir.U8: "U8", ir.U16: "U16", ir.U32: "U32", ir.U64: "U64",
-	ir.F16: "F16", ir.BF16: "BF16", ir.F32: "F32", ir.F64: "F64", ir.C64: "C64",
+	ir.F8E4M3: "F8_E4M3", ir.F8E5M2: "F8_E5M2", ir.F16: "F16", ir.BF16: "BF16", ir.F32: "F32", ir.F64: "F64", ir.C64: "C64",
 }
 
 // Write writes tensors in the order of their names, with metadata, which may be

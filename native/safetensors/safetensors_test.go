@@ -28,6 +28,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		"mask":  native.Bools([]bool{true, false}),
 		"empty": native.Zeros(ir.F64, 0, 4),
 		"half":  {DType: ir.F16, Dims: []int{1}, Data: []byte{0, 0x3c}},
+		"e4m3":  {DType: ir.F8E4M3, Dims: []int{3}, Data: []byte{0x38, 0x7e, 0xff}},
+		"e5m2":  {DType: ir.F8E5M2, Dims: []int{1}, Data: []byte{0x7b}},
 	}
 	var buf bytes.Buffer
 	if err := safetensors.Write(&buf, tensors, map[string]string{"model": "mlp"}); err != nil {

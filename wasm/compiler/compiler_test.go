@@ -206,6 +206,14 @@ func TestTransformsNameWhatTheyAdd(t *testing.T) {
 			t.Errorf("%s has no %s:\n%s", c.transform, c.want, text)
 		}
 	}
+	half := Must(t, h.Service, "derive", g, "mixed", "bf16", List{}, 1).U32()
+	if text := Must(t, h.Service, "text", half).Text(); !strings.Contains(text, "bf16[") {
+		t.Errorf("nothing is bf16 in\n%s", text)
+	}
+	scaled := Must(t, h.Service, "step", g, "loss", "sgd", Entries(1, "loss_scale", 1024.0), "", List{}, List{}, 0).U32()
+	if text := Must(t, h.Service, "text", scaled).Text(); !strings.Contains(text, "optim/scale") {
+		t.Errorf("there is no scale in\n%s", text)
+	}
 	many := Must(t, h.Service, "vmap", g, "n", Entries(1, "x", 0.0), List{}).U32()
 	bound := Must(t, h.Service, "bind", many, Entries(1, "n", 7)).U32()
 	if text := Must(t, h.Service, "text", bound).Text(); !strings.Contains(text, "f32[7,4,3]") {
@@ -285,6 +293,9 @@ func TestWrongModulesAreTypedErrors(t *testing.T) {
 		{"entries of one name", "compile", append([]any{"m", Entries(2, "f", g, "f", g), List{}}, limits...), "name"},
 		{"unknown loss", "derive", []any{g, "grad", "nonsense", List{}, 1}, "name"},
 		{"no path", "derive", []any{g, "grad", "loss", Of("labels"), 1}, "dtype"},
+		{"products in no half precision", "derive", []any{g, "mixed", "i8", List{}, 1}, "dtype"},
+		{"products in no type", "derive", []any{g, "mixed", "half", List{}, 1}, "dtype"},
+		{"scale that is no power of two", "step", []any{g, "loss", "sgd", Entries(1, "loss_scale", 3.0), "", List{}, List{}, 0}, "attr"},
 		{"unknown transform", "derive", []any{g, "nonsense", "loss", List{}, 1}, "name"},
 		{"order by two ports", "derive", []any{g, "nth", "loss", Of("w1", "w2"), 2}, "name"},
 		{"unknown optimizer", "step", []any{g, "loss", "nonsense", List{}, "", List{}, List{}, 0}, "name"},

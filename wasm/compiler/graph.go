@@ -5,6 +5,8 @@ import (
 
 	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/passes"
 	"github.com/rlx-go/rlx/wasm/wire"
 )
 
@@ -74,7 +76,8 @@ func bind(c *wire.Service, r *wire.Request, w *wire.Response) error {
 }
 
 // deriveGraph (graph, transform, output, names, order) → graph. Which of the
-// arguments count depends on the transform.
+// arguments count depends on the transform; of mixed, output is the element type
+// of products.
 func deriveGraph(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	g, err := wire.Get[*ir.Graph](c, r)
 	if err != nil {
@@ -100,6 +103,12 @@ func deriveGraph(c *wire.Service, r *wire.Request, w *wire.Response) error {
 			return ir.Errorf(ir.ErrName, "the derivative of order %d is by one port", order)
 		}
 		g, err = autodiff.NthOrder(g, output, names[0], order)
+	case "mixed":
+		d, bad := dtype.Parse(output)
+		if bad != nil {
+			return ir.DTypef("%v", bad)
+		}
+		g, err = passes.Mixed(g, d)
 	default:
 		return ir.Errorf(ir.ErrName, "there is no transform %q", transform)
 	}

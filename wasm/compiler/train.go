@@ -104,9 +104,13 @@ func trainingStep(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	if err != nil {
 		return err
 	}
-	g, err = optim.Step(g, loss, opt, optim.Options{
+	o := optim.Options{
 		Schedule: s, ClipNorm: h["clip_norm"], ClipValue: h["clip_value"], Accumulate: int(h["accumulate"]), Average: h["average"], Frozen: frozen,
-	})
+	}
+	if scale := h["loss_scale"]; scale != 0 {
+		o.Scale = &optim.LossScale{Initial: scale}
+	}
+	g, err = optim.Step(g, loss, opt, o)
 	if err == nil && kept > 0 {
 		g, err = optim.History(g, loss, kept)
 	}

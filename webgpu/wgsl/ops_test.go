@@ -58,7 +58,7 @@ func compileSample(op ir.Op, s ir.Sample) (*plan.Plan, error) {
 	}
 	for _, n := range g.Nodes() {
 		for _, t := range n.Types() {
-			if t.DType.On(dtype.WGSL) != dtype.Arithmetic || t.DType == ir.F16 {
+			if plan.WebGPU().Support(t.DType) == dtype.Unsupported {
 				return &plan.Plan{}, nil
 			}
 		}

@@ -32,7 +32,8 @@ type Dialect struct {
 	// name gets an underscore.
 	Reserved func(name string) bool
 	// Type returns the name of the type of a variable: there is one for each
-	// type that the support table promises.
+	// type that the support table promises, but for those that are stored as
+	// words; "" for any other.
 	Type func(t dtype.DType) string
 	// Literal returns a constant other than a bool.
 	Literal func(w *Writer, n scalar.Expr) string
@@ -184,13 +185,14 @@ func (w *Writer) Need(helper string) {
 
 // typeName returns the dialect's name of t and notes that t occurs.
 func (w *Writer) typeName(t dtype.DType) string {
-	if t.On(w.d.Target) != dtype.Arithmetic {
+	name := w.d.Type(t)
+	if t.On(w.d.Target) == dtype.Unsupported || name == "" {
 		w.Fail("type %s", t)
 	}
 	if !slices.Contains(w.out.Types, t) {
 		w.out.Types = append(w.out.Types, t)
 	}
-	return w.d.Type(t)
+	return name
 }
 
 // FloatLiteral returns the fewest digits that give back x, a finite float of 32

@@ -83,6 +83,9 @@ func (w *Writer) expr(e scalar.Expr) text {
 	}
 	t := e.Args[len(e.Args)-1].Type
 	w.typeName(e.Type)
+	if t.On(w.d.Target) == dtype.Storage {
+		w.Fail("%s of %s", e.Op, t) // the kernel has not been widened
+	}
 	if name := functionName(e); w.calls(name) {
 		return atom(name + "(" + w.list(e.Args) + ")")
 	}

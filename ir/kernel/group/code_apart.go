@@ -92,3 +92,38 @@ func (g *Group) Sort() *Sort {
 func (x *Scatter) Store(g *Group, value scalar.Expr) ElementStore {
 	return newCoder(g).store(x.Out, x.Operand.At, value)
 }
+
+// Routine is what a group of kind RoutineKind computes: all results of a node
+// from all of its operands.
+type Routine struct {
+	Node *ir.Node
+	// In are the operands.
+	In []Elements
+	// Out are the spaces of the results, without values; nil for one that nobody
+	// reads.
+	Out []*Elements
+	// Store stores the value of a result at the point of its space.
+	Store func(result int, value scalar.Expr) ElementStore
+}
+
+// Routine returns what a group of a routine computes.
+func (g *Group) Routine() *Routine {
+	m := g.Members[0]
+	c := newCoder(g)
+	reader := NewReader(g.program, c.s)
+	x := &Routine{Node: m.Node, Out: make([]*Elements, len(m.Store))}
+	for _, v := range m.Node.Inputs() {
+		dims, _ := v.Shape().Ints()
+		at := variables("i", dims)
+		x.In = append(x.In, Elements{dims, at, reader.Element(v, at)})
+	}
+	for i, t := range m.Store {
+		if t != nil {
+			x.Out[i] = &Elements{Dims: t.Dims, At: variables("o", t.Dims)}
+		}
+	}
+	x.Store = func(result int, value scalar.Expr) ElementStore {
+		return c.store(m.Store[result], x.Out[result].At, value)
+	}
+	return x
+}

@@ -66,7 +66,7 @@ func (p *Program) writers() []newValue {
 	for _, s := range p.pairs {
 		g := p.groupOf[s.new.Node()]
 		switch {
-		case g == nil || g.Kind == ControlKind || g.Kind == AttendKind || p.aside[s.old] || p.oldOf[s.new] != s.old || p.checks(g):
+		case g == nil || g.Kind == ControlKind || g.Kind == AttendKind || g.Kind == RoutineKind || p.aside[s.old] || p.oldOf[s.new] != s.old || p.checks(g):
 		case p.scattersInPlace(g, s.old):
 			out = append(out, s)
 		case p.readsValue(g, s.old) && (g.Kind != MapKind || !p.readsOwnElement(g, s.old, s.new)):

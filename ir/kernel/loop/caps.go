@@ -14,11 +14,35 @@ type Caps struct {
 	Subgroup  [2]int // the range of subgroup sizes, where Subgroups is set
 }
 
-// Computes reports whether kernels of the target may compute with elements of a
-// type.
-func (c Caps) Computes(d dtype.DType) bool {
-	feature := d == dtype.F16 && c.Dialect == dtype.WGSL
-	return d.On(c.Dialect) == dtype.Arithmetic && (c.F16 || !feature)
+// Support returns what kernels of the target can do with elements of a type: what
+// the table of its dialect says ([dtype.DType.On]), but that in WGSL f16 is only
+// stored where the device lacks the feature.
+func (c Caps) Support(d dtype.DType) dtype.Support {
+	if s := d.On(c.Dialect); d != dtype.F16 || c.Dialect != dtype.WGSL || c.F16 {
+		return s
+	}
+	return dtype.Storage
+}
+
+// stored reports whether elements of a type are stored and not computed with.
+func (c Caps) stored(d dtype.DType) bool { return c.Support(d) == dtype.Storage }
+
+// storeBytes is the smallest piece of memory that a thread can store while another
+// one stores the piece beside it. WGSL's memory is made of words.
+func (c Caps) storeBytes() int {
+	if c.Dialect == dtype.WGSL {
+		return 4
+	}
+	return 1
+}
+
+// Together is how many elements of a type, side by side, a thread must store for
+// no other thread to store beside it in the same piece of memory.
+func (c Caps) Together(d dtype.DType) int {
+	if !c.stored(d) {
+		return 1
+	}
+	return max(c.storeBytes()/d.Size(), 1)
 }
 
 // DefaultCaps returns what every WebGPU device can do.

@@ -8,7 +8,7 @@ import (
 )
 
 // In WGSL f16 is an extension that a shader enables; there are no 64-bit types.
-func TestWhatATargetComputesWith(t *testing.T) {
+func TestWhatATargetDoesWithTypes(t *testing.T) {
 	wgsl, half, cuda := loop.DefaultCaps(), loop.DefaultCaps(), loop.DefaultCaps()
 	half.F16 = true
 	cuda.Dialect = dtype.CUDA
@@ -16,17 +16,19 @@ func TestWhatATargetComputesWith(t *testing.T) {
 		name string
 		caps loop.Caps
 		d    dtype.DType
-		want bool
+		want dtype.Support
 	}{
-		{"f32 in WGSL", wgsl, dtype.F32, true},
-		{"f16 in WGSL", wgsl, dtype.F16, false},
-		{"f16 in WGSL with the feature", half, dtype.F16, true},
-		{"f64 in WGSL with f16", half, dtype.F64, false},
-		{"i64 in WGSL", wgsl, dtype.I64, false},
-		{"f64 in CUDA", cuda, dtype.F64, true},
+		{"f32 in WGSL", wgsl, dtype.F32, dtype.Arithmetic},
+		{"f16 in WGSL", wgsl, dtype.F16, dtype.Storage},
+		{"f16 in WGSL with the feature", half, dtype.F16, dtype.Arithmetic},
+		{"f64 in WGSL with f16", half, dtype.F64, dtype.Unsupported},
+		{"i64 in WGSL", wgsl, dtype.I64, dtype.Unsupported},
+		{"f64 in CUDA", cuda, dtype.F64, dtype.Arithmetic},
+		{"bf16 in CUDA", cuda, dtype.BF16, dtype.Storage},
+		{"u8 in WGSL", wgsl, dtype.U8, dtype.Storage},
 	} {
-		if got := c.caps.Computes(c.d); got != c.want {
-			t.Errorf("%s: %v", c.name, got)
+		if got := c.caps.Support(c.d); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
 }

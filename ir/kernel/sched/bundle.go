@@ -137,7 +137,7 @@ func (m mapWork) write(w *writer, s segment) {
 		name := w.name("i")
 		w.add(&loop.Let{Name: name, Value: scalar.Add(first, scalar.Mul(turn, loop.Int(mapThreads)))})
 		i := scalar.NewVar(name, ir.I32, 0, loop.MaxElements-1)
-		w.when(scalar.Lt(scalar.FreeVar(name, ir.I32), s.length), func() { w.add(w.mapElement(m.g, w.unflatten(i, m.g.Outer))...) })
+		w.when(scalar.Lt(scalar.FreeVar(name, ir.I32), s.length), func() { w.add(w.mapElements(m.g, w.unflatten(i, m.g.Outer))...) })
 	})
 }
 

@@ -41,7 +41,7 @@ func TestManySamplesAtOnce(t *testing.T) {
 		}
 		var samples []ir.Sample
 		for _, s := range d.Samples() {
-			if g, _, err := sampleGraph(op, s); err == nil && runsOn(g) {
+			if g, _, err := sampleGraph(op, s); err == nil && runsOn(g, withF16()) && !stores(g, withF16()) {
 				samples = append(samples, s)
 			}
 		}
@@ -69,24 +69,39 @@ func sampleGraph(op ir.Op, samples ...ir.Sample) (*ir.Graph, map[string]*ir.Arra
 	return g, inputs, err
 }
 
-// runsOn reports whether all element types of a sample can be computed with on
-// WebGPU.
-func runsOn(g *ir.Graph) bool {
+// runsOn reports whether a target has all element types of a graph, stores
+// whether it only stores one of them.
+func runsOn(g *ir.Graph, target plan.Target) bool { return !has(g, target, dtype.Unsupported) }
+
+func stores(g *ir.Graph, target plan.Target) bool { return has(g, target, dtype.Storage) }
+
+func has(g *ir.Graph, target plan.Target, s dtype.Support) bool {
 	for _, n := range g.Nodes() {
 		for _, t := range n.Types() {
-			if t.DType.On(dtype.WGSL) != dtype.Arithmetic {
-				return false
+			if target.Support(t.DType) == s {
+				return true
 			}
 		}
 	}
-	return true
+	return false
 }
 
-func checkSample(t *testing.T, op ir.Op, samples ...ir.Sample) {
-	t.Helper()
+func withF16() plan.Target {
 	target := plan.WebGPU()
 	target.F16 = true
-	checkSampleOn(t, target, op, samples...)
+	return target
+}
+
+// checkSample runs a sample as WebGPU with f16 computes it, and, where there are
+// types that are only stored, with memory of words and of bytes.
+func checkSample(t *testing.T, op ir.Op, samples ...ir.Sample) {
+	t.Helper()
+	checkSampleOn(t, withF16(), op, samples...)
+	for name, target := range map[string]plan.Target{"words": plan.WebGPU(), "bytes": inBytes()} {
+		if g, _, err := sampleGraph(op, samples...); err == nil && runsOn(g, target) && stores(g, target) {
+			t.Run(name, func(t *testing.T) { checkSampleOn(t, target, op, samples...) })
+		}
+	}
 }
 
 // checkSampleOn returns the names of the plan's kernels.
@@ -96,7 +111,7 @@ func checkSampleOn(t *testing.T, target plan.Target, op ir.Op, samples ...ir.Sam
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !runsOn(g) {
+	if !runsOn(g, target) {
 		return nil
 	}
 	return checkGraphOn(t, target, g, inputs)
@@ -124,8 +139,11 @@ func checkGraphOn(t *testing.T, target plan.Target, g *ir.Graph, inputs map[stri
 	}
 	for i, o := range g.Outputs() {
 		tolerance := 1e-5
-		if want[i].DType == ir.F16 {
+		switch want[i].DType {
+		case ir.F16:
 			tolerance = 1e-2
+		case ir.BF16:
+			tolerance = 5e-2
 		}
 		if diff := compare(got[o.Name], want[i], tolerance); diff != "" {
 			t.Errorf("%s: %s", o.Name, diff)

@@ -67,6 +67,11 @@ export interface StepOptions {
   frozen?: readonly string[];
   /** How many losses to keep on the device. None if not given to `step`. */
   history?: number;
+  /**
+   * Computes products in half precision, see {@link Graph.mixed}. With `f16` the loss is scaled by a
+   * power of two that finds its own way, and a step whose gradients are not finite changes no parameter.
+   */
+  precision?: 'bf16' | 'f16';
 }
 
 // Graphs that nobody reaches any more are given back some time later.
@@ -137,20 +142,27 @@ export class Graph {
     return new Graph(invoke(request).u32(), this.initial);
   }
 
+  /**
+   * The graph with its products in half precision: matrix products, convolutions and attention that
+   * are f32 take rounded operands, sum in f32 and round the result. All else stays as it is.
+   */
+  mixed(type: 'bf16' | 'f16'): Graph { return this.#derive('mixed', type, []); }
+
   /** Gives symbolic dimensions their sizes. */
   bind(symbols: Readonly<Record<string, number>>): Graph {
     return new Graph(invoke(this.#request('bind').numbers(symbols, 'u32')).u32(), this.initial);
   }
 
   /** A training step: the graph's outputs with the parameters as they were, and the update of the parameters. */
-  step({ optimizer, loss = 'loss', schedule, frozen = [], history = 0, ...rest }: StepOptions): Graph {
+  step({ optimizer, loss = 'loss', schedule, frozen = [], history = 0, precision, ...rest }: StepOptions): Graph {
     noMore('step', rest);
     if (!optimizer?.kind) throw new RlxError('missing', `the optimizer is { kind: 'sgd' | 'adam' | 'adamw', ... }, given as ${classOf(optimizer)}`, { name: 'optimizer' });
     checkOptions('an optimizer', optimizer, ['kind', 'momentum', 'nesterov', 'beta1', 'beta2', 'epsilon', 'weightDecay', 'clipNorm', 'clipValue', 'centered', 'accumulate', 'average']);
     checkOptions('a schedule', schedule ?? {}, ['kind', 'rate', 'finalRate', 'steps', 'warmUp', 'factor', 'exponent', 'growth']);
     const { kind, ...hyper } = optimizer, { kind: shape = '', ...rates } = schedule ?? {};
-    const request = this.#request('step').text(loss).text(kind).numbers(reals(hyper), 'f64').text(shape).numbers(reals(rates), 'f64').texts(frozen).u32(history);
-    return new Graph(invoke(request).u32(), this.initial);
+    const request = this.#request('step').text(loss).text(kind).numbers(reals({ ...hyper, ...precision === 'f16' && { lossScale: 65536 } }), 'f64').text(shape).numbers(reals(rates), 'f64').texts(frozen).u32(history);
+    const step = new Graph(invoke(request).u32(), this.initial);
+    return precision ? step.mixed(precision) : step;
   }
 
   /** Gives the graph back now, rather than some time after nobody can reach it. */

@@ -43,7 +43,7 @@ export abstract class ValueOps {
   /**
    * Whether all elements along some axes are true, or not 0; true of none.
    *
-   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: the axes are distinct axes of x; the result has the others, in order
    *
    * If not given, `axes` is all axes, `keepDims` is false.
@@ -61,7 +61,7 @@ export abstract class ValueOps {
   /**
    * Whether one of the elements along some axes is true, or not 0; false of none.
    *
-   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: the axes are distinct axes of x; the result has the others, in order
    *
    * If not given, `axes` is all axes, `keepDims` is false.
@@ -445,12 +445,14 @@ export abstract class ValueOps {
   convTranspose(weight: Operand, bias?: Operand, attributes: { strides?: readonly number[]; dilations?: readonly number[]; padLo?: readonly number[]; padHi?: readonly number[]; outputPadding?: readonly number[]; groups?: number } = {}): Value { return this.apply('conv_transpose', [weight, bias], attributes)[0]!; }
 
   /**
-   * x as another element type. Floats round to nearest, ties to even; a float becomes an integer
-   * by truncation, the nearest end of the range where it lies outside, 0 for NaN; integers wrap;
-   * a bool is x ≠ 0 one way, 0 or 1 the other. There is a derivative between floats, and
-   * between complex numbers.
+   * x as another element type. Floats round to nearest, ties to even, and beyond the largest to
+   * infinity, or NaN in f8e4m3fn; a float becomes an integer by truncation, the nearest end of
+   * the range where it lies outside, 0 for NaN; integers wrap; a bool is x ≠ 0 one way, 0 or 1
+   * the other. There is a derivative between floats of 16 bits and more, and between complex
+   * numbers.
    *
-   * - C1: both element types are bool, signed, unsigned or float, or both are complex
+   * - C1: both element types are bool, signed, unsigned, float or 8-bit float, or both are
+   *   complex
    * - C2: the result has the shape of the operand
    */
   convert(dtype: DType): Value { return this.apply('convert', [], { dtype })[0]!; }
@@ -494,7 +496,7 @@ export abstract class ValueOps {
   /**
    * How many elements along some axes are true, or not 0, in i32.
    *
-   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: the axes are distinct axes of x; the result has the others, in order
    *
    * If not given, `axes` is all axes, `keepDims` is false.
@@ -652,7 +654,7 @@ export abstract class ValueOps {
    * The square matrices that have the vectors along the last axis of x on a diagonal and are 0
    * beside it.
    *
-   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: x has rank 1 or more
    *
    * If not given, `offset` is 0.
@@ -662,7 +664,7 @@ export abstract class ValueOps {
   /**
    * The elements on a diagonal of the matrices of x, as the last axis.
    *
-   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: x has rank 2 or more; the axes before the last two are those of a batch
    * - C3: the matrices have no symbolic size, and the diagonal lies inside
    *
@@ -711,7 +713,7 @@ export abstract class ValueOps {
   /**
    * The part of x of the given sizes that begins at start. It reads no more than that part.
    *
-   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: start is i32 with an element for each axis of x; one that would let the part end
    *   outside is moved to where it just does not
    * - C3: sizes has an entry for each axis, not larger than it
@@ -722,7 +724,7 @@ export abstract class ValueOps {
    * x with the part that begins at start replaced by update. Into a state in place it costs what
    * that part does: a cache of keys and values is extended so.
    *
-   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: update has the element type and the rank of x and is not larger along any axis
    * - C3: start is i32 with an element for each axis of x; one that would let the part end
    *   outside is moved to where it just does not
@@ -763,7 +765,8 @@ export abstract class ValueOps {
   /**
    * Whether x = y. NaN equals nothing.
    *
-   * - C1: the operands have one element type, which is bool, signed, unsigned, float or complex
+   * - C1: the operands have one element type, which is bool, signed, unsigned, float, complex or
+   *   8-bit float
    * - C2: the operands have one shape, which is that of the result
    */
   eq(y: Operand): Value { return this.apply('eq', [y])[0]!; }
@@ -877,7 +880,7 @@ export abstract class ValueOps {
   /**
    * Moves frequency 0 to the middle of some axes, and back to their start with inverse.
    *
-   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: axes are distinct axes of x, without symbolic sizes
    *
    * If not given, `axes` is all axes, `inverse` is false.
@@ -888,7 +891,7 @@ export abstract class ValueOps {
    * The elements of x in row-major order with the axes from one on joined. A value of rank 0
    * becomes a vector.
    *
-   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: axis_from is from 0 to the rank of x
    *
    * If not given, `axisFrom` is 0.
@@ -1641,7 +1644,8 @@ export abstract class ValueOps {
   /**
    * Whether x ≠ y, true if one is NaN.
    *
-   * - C1: the operands have one element type, which is bool, signed, unsigned, float or complex
+   * - C1: the operands have one element type, which is bool, signed, unsigned, float, complex or
+   *   8-bit float
    * - C2: the operands have one shape, which is that of the result
    */
   ne(y: Operand): Value { return this.apply('ne', [y])[0]!; }
@@ -1746,8 +1750,8 @@ export abstract class ValueOps {
   /**
    * x with copies of a value put before, after and between its elements, along each axis.
    *
-   * - C1: x and value have one element type, which is bool, signed, unsigned, float or complex;
-   *   value has rank 0
+   * - C1: x and value have one element type, which is bool, signed, unsigned, float, complex or
+   *   8-bit float; value has rank 0
    * - C2: low, high and interior have an entry for each axis of x, none negative
    * - C3: an axis of size n becomes low + n + (n − 1)·interior + high long, low + high for n
    *   = 0; a symbolic n with interior padding is taken not to be 0
@@ -1759,7 +1763,7 @@ export abstract class ValueOps {
    * (ONNX's edge, PyTorch's replicate), the elements in reverse (reflect), or those of the other
    * end (ONNX's wrap, PyTorch's circular).
    *
-   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: low and high have an entry for each axis of x, none negative
    * - C3: mode is "constant", "edge", "reflect" or "wrap"
    * - C4: padding is shorter than the axis for reflect and no longer than it for wrap; edge
@@ -1864,9 +1868,8 @@ export abstract class ValueOps {
 
   /**
    * x·wᵀ for x [..., k] and a matrix [n, k] whose rows are packed into blocks, [n, bytes]:
-   * the weights of a linear layer as GGUF files have them. They stay packed in memory: with one
-   * row of x they are unpacked as they are read, with more once for each product. x has the
-   * derivative of the product; w has none.
+   * the weights of a linear layer as GGUF files have them. They stay packed in memory and are
+   * unpacked as they are read. x has the derivative of the product; w has none.
    *
    * - C1: the element type of x is float
    * - C2: w holds whole blocks along its last axis: bytes as u8, or as u32, four to a word, the
@@ -2072,7 +2075,7 @@ export abstract class ValueOps {
   /**
    * x with each element along an axis repeated.
    *
-   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: axis is an axis of x; repeats is not negative
    *
    * If not given, `axis` is 0, `repeats` is 0.
@@ -2161,7 +2164,7 @@ export abstract class ValueOps {
    * x with its elements moved along an axis by some places, those that leave it at one end
    * coming in at the other.
    *
-   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: axis is an axis of x, whose size is not symbolic
    *
    * If not given, `axis` is 0, `shift` is 0.
@@ -2230,8 +2233,8 @@ export abstract class ValueOps {
    * - C4: a negative index lies outside
    * - C5: with unique, no two index tuples that lie inside name one place
    * - C6: outside is "drop" or "clip"
-   * - C7: operand and updates have one element type, which is bool, signed, unsigned, float or
-   *   complex
+   * - C7: operand and updates have one element type, which is bool, signed, unsigned, float,
+   *   complex or 8-bit float
    *
    * If not given, `unique` is false.
    */
@@ -2317,7 +2320,7 @@ export abstract class ValueOps {
    * derivatives.
    *
    * - C1: the condition is bool; x and y have one element type, which is bool, signed, unsigned,
-   *   float or complex
+   *   float, complex or 8-bit float
    * - C2: all operands have one shape, which is that of the result
    */
   select(x: Operand, y: Operand): Value { return this.apply('select', [x, y])[0]!; }
@@ -2547,7 +2550,7 @@ export abstract class ValueOps {
   /**
    * The parts of x, of the given sizes, that follow each other along an axis.
    *
-   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: axis is an axis of x, and the sizes make up all of it
    *
    * If not given, `axis` is 0.
@@ -2621,7 +2624,7 @@ export abstract class ValueOps {
   /**
    * x itself, with derivative 0.
    *
-   * - C1: the element type is bool, signed, unsigned, float or complex
+   * - C1: the element type is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: the result has the type of the operand
    */
   stopGradient(): Value { return this.apply('stop_gradient', [])[0]!; }
@@ -2654,7 +2657,7 @@ export abstract class ValueOps {
   /**
    * x with two of its axes in each other's place.
    *
-   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: axis1 and axis2 are axes of x
    *
    * If not given, `axis1` is 0, `axis2` is 0.
@@ -2718,7 +2721,7 @@ export abstract class ValueOps {
   /**
    * x repeated as a whole along each axis.
    *
-   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: repeats has an entry for each axis of x, none negative
    */
   tile(repeats: readonly number[]): Value { return this.apply('tile', [], { repeats })[0]!; }
@@ -2770,7 +2773,7 @@ export abstract class ValueOps {
   /**
    * x with 0 above a diagonal.
    *
-   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: x has rank 2 or more; the axes before the last two are those of a batch
    *
    * If not given, `offset` is 0.
@@ -2780,7 +2783,7 @@ export abstract class ValueOps {
   /**
    * x with 0 below a diagonal.
    *
-   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: x has rank 2 or more; the axes before the last two are those of a batch
    *
    * If not given, `offset` is 0.
@@ -2798,7 +2801,7 @@ export abstract class ValueOps {
   /**
    * The elements of an axis, one after the other, without that axis.
    *
-   * - C1: the element type of x is bool, signed, unsigned, float or complex
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: axis is an axis of x, of constant size
    *
    * If not given, `axis` is the last one.
@@ -2897,7 +2900,7 @@ export abstract class BuilderOps {
    * The operands one after the other along an axis.
    *
    * - C1: there is at least one operand, of rank 1 or more; all have one element type, which is
-   *   bool, signed, unsigned, float or complex
+   *   bool, signed, unsigned, float, complex or 8-bit float
    * - C2: the operands have one shape but for the axis; along it, the result is as long as all
    *   of them
    *
@@ -2953,7 +2956,8 @@ export abstract class BuilderOps {
    * The vectors repeated along each other's axes: result k has an axis for each vector, in their
    * order, and differs along axis k alone.
    *
-   * - C1: the element type of vectors... is bool, signed, unsigned, float or complex
+   * - C1: the element type of vectors... is bool, signed, unsigned, float, complex or 8-bit
+   *   float
    * - C2: all operands are vectors
    */
   meshgrid(vectors: readonly Operand[]): Value[] { return this.apply('meshgrid', vectors); }
@@ -2961,7 +2965,8 @@ export abstract class BuilderOps {
   /**
    * The operands side by side along a new axis of the result.
    *
-   * - C1: the element type of operands... is bool, signed, unsigned, float or complex
+   * - C1: the element type of operands... is bool, signed, unsigned, float, complex or 8-bit
+   *   float
    * - C2: there is at least one operand; all have one type
    * - C3: axis is an axis of the result
    *

@@ -118,10 +118,10 @@ export interface TrainingOptions extends StepOptions, ModuleSessionOptions {
  * ```
  */
 export async function train(graph: Graph, options: TrainingOptions): Promise<Trainer> {
-  const { optimizer, loss = 'loss', schedule, frozen, history = 64, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, ...rest } = options ?? {};
+  const { optimizer, loss = 'loss', schedule, frozen, history = 64, precision, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, ...rest } = options ?? {};
   checkOptions('train', rest, sessionOptions);
   const bound = Object.keys(symbols).length > 0 ? graph.bind(symbols) : graph;
-  const step = bound.step({ optimizer, loss, history, ...schedule && { schedule }, ...frozen && { frozen } });
+  const step = bound.step({ optimizer, loss, history, ...schedule && { schedule }, ...frozen && { frozen }, ...precision && { precision } });
   const begin = initialParams(bound, params, seed); // a mistake in it costs no compilation
   const made = await openModule({ name: graph.name, entries: { step, ...entries }, symbols, limits }, rest);
   try {

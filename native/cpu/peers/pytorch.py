@@ -73,23 +73,58 @@ def conv(backward):
     return run
 
 
+class Block(torch.nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = torch.nn.LayerNorm(width), torch.nn.LayerNorm(width)
+        self.q, self.k, self.v = (torch.nn.Linear(width, width) for _ in range(3))
+        self.out = torch.nn.Linear(width, width)
+        self.up, self.down = torch.nn.Linear(width, 4 * width), torch.nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        h = self.norm1(x)
+        q, k, v = (f(h).view(*x.shape[:2], self.heads, -1).transpose(1, 2) for f in (self.q, self.k, self.v))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(y.transpose(1, 2).reshape(x.shape))
+        return x + self.down(F.gelu(self.up(self.norm2(x))))
+
+
+class GPT(torch.nn.Module):
+    def __init__(self, vocab, context, width, heads, blocks):
+        super().__init__()
+        self.tokens = torch.nn.Embedding(vocab, width)
+        self.positions = torch.nn.Parameter(torch.zeros(context, width))
+        self.blocks = torch.nn.Sequential(*(Block(width, heads) for _ in range(blocks)))
+        self.norm, self.head = torch.nn.LayerNorm(width), torch.nn.Linear(width, vocab)
+
+    def forward(self, ids):
+        return self.head(self.norm(self.blocks(self.tokens(ids) + self.positions)))
+
+
 def transformer(batch, length, width, heads):
-    block = torch.nn.ModuleDict({
-        "norm1": torch.nn.LayerNorm(width), "norm2": torch.nn.LayerNorm(width),
-        "q": torch.nn.Linear(width, width), "k": torch.nn.Linear(width, width), "v": torch.nn.Linear(width, width),
-        "out": torch.nn.Linear(width, width), "up": torch.nn.Linear(width, 4 * width), "down": torch.nn.Linear(4 * width, width),
-    })
+    block = Block(width, heads)
     start = torch.randn(batch, length, width, requires_grad=True)
 
     def run():
         block.zero_grad()
         start.grad = None
-        h = block["norm1"](start)
-        q, k, v = (block[n](h).view(batch, length, heads, -1).transpose(1, 2) for n in "qkv")
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = start + block["out"](y.transpose(1, 2).reshape(batch, length, width))
-        x = x + block["down"](F.gelu(block["up"](block["norm2"](x))))
+        x = block(start)
         (x * x).mean().backward()
+
+    return run
+
+
+def gpt(width):
+    """One AdamW step of a language model of two blocks on 8 texts of 64 characters."""
+    model = GPT(65, 64, width, 4, 2)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, foreach=True)
+    ids, following = torch.randint(65, (8, 64)), torch.randint(65, (8, 64))
+
+    def run():
+        optimizer.zero_grad()
+        F.cross_entropy(model(ids).flatten(0, 1), following.flatten()).backward()
+        optimizer.step()
 
     return run
 
@@ -113,6 +148,8 @@ JOBS = {
     "dropout 4M": lambda: unary(lambda x: F.dropout(x, 0.1), 4 << 20),
     "conv 3x3 32-64 forward": lambda: conv(False),
     "conv 3x3 32-64 backward": lambda: conv(True),
+    "GPT step width 64": lambda: gpt(64),
+    "GPT step width 256": lambda: gpt(256),
     "transformer block": lambda: transformer(4, 128, 256, 8),
 }
 

@@ -1,12 +1,6 @@
 package simd
 
-import (
-	"unsafe"
-
-	"github.com/rlx-go/rlx/native/cpu/simd/spec"
-)
-
-var lanesTables = [...]map[spec.Operation]Lanes{AVX2: table(lanesAVX2), AVX512: table(lanesAVX512)}
+import "unsafe"
 
 // turn is the kernel that transposes eight rows, nil where there is none.
 func turn() func(blocks int, from unsafe.Pointer, fromRow int, to unsafe.Pointer, toRow int) {
@@ -14,6 +8,18 @@ func turn() func(blocks int, from unsafe.Pointer, fromRow int, to unsafe.Pointer
 		return nil
 	}
 	return transposeAVX2
+}
+
+// piecewise is the kernel that fills vectors from pieces, with the number of their
+// lanes; nil where there is none.
+func piecewise() (fill func(rows int, to *float32, toRow int, from *float32, rowAt *int32, list *piece, count int), lanes int) {
+	switch Has {
+	case AVX512:
+		return piecesAVX512, 16
+	case AVX2:
+		return piecesAVX2, 8
+	}
+	return nil, 0
 }
 
 // kernelsOf returns the kernels of the level in use.
@@ -29,15 +35,15 @@ var kernels32 = [...]*kernels[float32]{
 	Go: plain[float32](),
 	AVX2: {
 		lanes:  8,
-		wide:   []kernel[float32]{{6, productAVX2f32x6x2}, {4, productAVX2f32x4x2}, {2, productAVX2f32x2x2}, {1, productAVX2f32x1x2}},
-		narrow: []kernel[float32]{{6, productAVX2f32x6x1}, {4, productAVX2f32x4x1}, {2, productAVX2f32x2x1}, {1, productAVX2f32x1x1}},
+		wide:   []kernel[float32]{{6, productAVX2f32x6x2, tabledAVX2f32x6x2}, {4, productAVX2f32x4x2, tabledAVX2f32x4x2}, {2, productAVX2f32x2x2, tabledAVX2f32x2x2}, {1, productAVX2f32x1x2, tabledAVX2f32x1x2}},
+		narrow: []kernel[float32]{{6, productAVX2f32x6x1, tabledAVX2f32x6x1}, {4, productAVX2f32x4x1, tabledAVX2f32x4x1}, {2, productAVX2f32x2x1, tabledAVX2f32x2x1}, {1, productAVX2f32x1x1, tabledAVX2f32x1x1}},
 		row:    productAVX2f32x1x8, rowColumns: 64,
 		dots: dotsAVX2f32, dotLanes: 16,
 	},
 	AVX512: {
 		lanes:  16,
-		wide:   []kernel[float32]{{12, productAVX512f32x12x2}, {8, productAVX512f32x8x2}, {4, productAVX512f32x4x2}, {2, productAVX512f32x2x2}, {1, productAVX512f32x1x2}},
-		narrow: []kernel[float32]{{12, productAVX512f32x12x1}, {8, productAVX512f32x8x1}, {4, productAVX512f32x4x1}, {2, productAVX512f32x2x1}, {1, productAVX512f32x1x1}},
+		wide:   []kernel[float32]{{12, productAVX512f32x12x2, tabledAVX512f32x12x2}, {8, productAVX512f32x8x2, tabledAVX512f32x8x2}, {4, productAVX512f32x4x2, tabledAVX512f32x4x2}, {2, productAVX512f32x2x2, tabledAVX512f32x2x2}, {1, productAVX512f32x1x2, tabledAVX512f32x1x2}},
+		narrow: []kernel[float32]{{12, productAVX512f32x12x1, tabledAVX512f32x12x1}, {8, productAVX512f32x8x1, tabledAVX512f32x8x1}, {4, productAVX512f32x4x1, tabledAVX512f32x4x1}, {2, productAVX512f32x2x1, tabledAVX512f32x2x1}, {1, productAVX512f32x1x1, tabledAVX512f32x1x1}},
 		row:    productAVX512f32x1x8, rowColumns: 128,
 		dots: dotsAVX512f32, dotLanes: 32,
 	},
@@ -47,15 +53,15 @@ var kernels64 = [...]*kernels[float64]{
 	Go: plain[float64](),
 	AVX2: {
 		lanes:  4,
-		wide:   []kernel[float64]{{6, productAVX2f64x6x2}, {4, productAVX2f64x4x2}, {2, productAVX2f64x2x2}, {1, productAVX2f64x1x2}},
-		narrow: []kernel[float64]{{6, productAVX2f64x6x1}, {4, productAVX2f64x4x1}, {2, productAVX2f64x2x1}, {1, productAVX2f64x1x1}},
+		wide:   []kernel[float64]{{6, productAVX2f64x6x2, tabledAVX2f64x6x2}, {4, productAVX2f64x4x2, tabledAVX2f64x4x2}, {2, productAVX2f64x2x2, tabledAVX2f64x2x2}, {1, productAVX2f64x1x2, tabledAVX2f64x1x2}},
+		narrow: []kernel[float64]{{6, productAVX2f64x6x1, tabledAVX2f64x6x1}, {4, productAVX2f64x4x1, tabledAVX2f64x4x1}, {2, productAVX2f64x2x1, tabledAVX2f64x2x1}, {1, productAVX2f64x1x1, tabledAVX2f64x1x1}},
 		row:    productAVX2f64x1x8, rowColumns: 32,
 		dots: dotsAVX2f64, dotLanes: 8,
 	},
 	AVX512: {
 		lanes:  8,
-		wide:   []kernel[float64]{{12, productAVX512f64x12x2}, {8, productAVX512f64x8x2}, {4, productAVX512f64x4x2}, {2, productAVX512f64x2x2}, {1, productAVX512f64x1x2}},
-		narrow: []kernel[float64]{{12, productAVX512f64x12x1}, {8, productAVX512f64x8x1}, {4, productAVX512f64x4x1}, {2, productAVX512f64x2x1}, {1, productAVX512f64x1x1}},
+		wide:   []kernel[float64]{{12, productAVX512f64x12x2, tabledAVX512f64x12x2}, {8, productAVX512f64x8x2, tabledAVX512f64x8x2}, {4, productAVX512f64x4x2, tabledAVX512f64x4x2}, {2, productAVX512f64x2x2, tabledAVX512f64x2x2}, {1, productAVX512f64x1x2, tabledAVX512f64x1x2}},
+		narrow: []kernel[float64]{{12, productAVX512f64x12x1, tabledAVX512f64x12x1}, {8, productAVX512f64x8x1, tabledAVX512f64x8x1}, {4, productAVX512f64x4x1, tabledAVX512f64x4x1}, {2, productAVX512f64x2x1, tabledAVX512f64x2x1}, {1, productAVX512f64x1x1, tabledAVX512f64x1x1}},
 		row:    productAVX512f64x1x8, rowColumns: 64,
 		dots: dotsAVX512f64, dotLanes: 16,
 	},

@@ -2,17 +2,16 @@
 
 package simd
 
-import (
-	"unsafe"
-
-	"github.com/rlx-go/rlx/native/cpu/simd/spec"
-)
-
-var lanesTables [AVX512 + 1]map[spec.Operation]Lanes
+import "unsafe"
 
 // turn is the kernel that transposes eight rows: there is none.
 func turn() func(blocks int, from unsafe.Pointer, fromRow int, to unsafe.Pointer, toRow int) {
 	return nil
+}
+
+// piecewise is the kernel that fills vectors from pieces: there is none.
+func piecewise() (fill func(rows int, to *float32, toRow int, from *float32, rowAt *int32, list *piece, count int), lanes int) {
+	return nil, 0
 }
 
 // kernelsOf returns the kernels in Go, the only ones.

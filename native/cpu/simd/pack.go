@@ -5,7 +5,7 @@ package simd
 func (p *multiplication[T]) packB(b Matrix[T], n int) {
 	width := 2 * p.lanes
 	for j := 0; j < n; j += width {
-		packPanel(p.s.b[j*p.k:], b.From(0, j), p.k, min(width, n-j), width)
+		packPanel(p.s, p.s.b[j*p.k:], b.From(0, j), p.k, min(width, n-j), width)
 	}
 }
 
@@ -14,9 +14,44 @@ func (p *multiplication[T]) packB(b Matrix[T], n int) {
 func (p *multiplication[T]) packA(a Matrix[T], rows int) Matrix[T] {
 	height := p.wide[0].rows
 	for i := 0; i < rows; i += height {
-		packPanel(p.s.a[i*p.k:], a.From(i, 0).Transposed(), p.k, min(height, rows-i), height)
+		packPanel(p.s, p.s.a[i*p.k:], a.From(i, 0).Transposed(), p.k, min(height, rows-i), height)
 	}
 	return Matrix[T]{Data: p.s.a, Row: 1, Col: height, packed: p.k}
+}
+
+// copyStretches copies rows of a, which has tables and long stretches of columns
+// that lie side by side.
+func (p *multiplication[T]) copyStretches(a Matrix[T], rows int) Matrix[T] {
+	to := Matrix[T]{Data: p.s.a, Row: p.k + skew, Col: 1}
+	for l := 0; l < p.k; {
+		from, n := int(a.ColAt[l]), 1
+		for l+n < p.k && a.ColAt[l+n] == a.ColAt[l+n-1]+1 {
+			n++
+		}
+		for i, at := range a.RowAt[:rows] {
+			copy(to.Data[i*to.Row+l:][:n], a.Data[int(at)+from:])
+		}
+		l += n
+	}
+	return to
+}
+
+// straight returns a part of a matrix with tables as one without, where its
+// columns lie side by side and its rows equally far apart.
+func (m Matrix[T]) straight(rows, cols int) (Matrix[T], bool) {
+	if stretches(m.ColAt[:cols]) > 1 {
+		return m, false
+	}
+	step := cols
+	if rows > 1 {
+		step = int(m.RowAt[1] - m.RowAt[0])
+	}
+	for i := 2; i < rows; i++ {
+		if int(m.RowAt[i]-m.RowAt[i-1]) != step {
+			return m, false
+		}
+	}
+	return Matrix[T]{Data: m.Data[m.RowAt[0]+m.ColAt[0]:], Row: step, Col: 1}, step >= 0
 }
 
 // copyA copies rows of a.
@@ -44,10 +79,12 @@ func (m Matrix[T]) Transposed() Matrix[T] {
 }
 
 // packPanel copies k rows of n elements, and zeros up to width.
-func packPanel[T Float](to []T, from Matrix[T], k, n, width int) {
+func packPanel[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) {
 	switch {
 	case from.RowAt != nil:
-		packGathered(to, from, k, n, width)
+		if !packPieces(s, to, from, k, n, width) {
+			packGathered(to, from, k, n, width)
+		}
 	case from.Col == 1:
 		packRows(to, from, k, n, width)
 	case from.Row == 1:
@@ -75,27 +112,6 @@ func packRows[T Float](to []T, from Matrix[T], k, n, width int) {
 			continue
 		}
 		copy(row, in)
-		clear(row[n:])
-	}
-}
-
-// packGathered copies the elements that the tables name. Columns often lie side
-// by side.
-func packGathered[T Float](to []T, from Matrix[T], k, n, width int) {
-	columns := from.ColAt[:n]
-	first, together := int(columns[0]), true
-	for j, at := range columns {
-		together = together && int(at) == first+j
-	}
-	for l, base := range from.RowAt[:k] {
-		row, data := to[l*width:l*width+width], from.Data[base:]
-		if together {
-			copy(row, data[first:first+n])
-		} else {
-			for j, at := range columns {
-				row[j] = data[at]
-			}
-		}
 		clear(row[n:])
 	}
 }

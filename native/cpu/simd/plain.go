@@ -6,8 +6,8 @@ import "unsafe"
 func plain[T Float]() *kernels[T] {
 	return &kernels[T]{
 		lanes:  2,
-		wide:   []kernel[T]{{4, tile4x4[T]}, {1, anyTile[T](1, 4)}},
-		narrow: []kernel[T]{{4, anyTile[T](4, 2)}, {1, anyTile[T](1, 2)}},
+		wide:   []kernel[T]{{4, tile4x4[T], nil}, {1, anyTile[T](1, 4), nil}},
+		narrow: []kernel[T]{{4, anyTile[T](4, 2), nil}, {1, anyTile[T](1, 2), nil}},
 		row:    anyTile[T](1, 8), rowColumns: 8,
 		dots: plainDots[T], dotLanes: 4,
 	}

@@ -28,10 +28,12 @@ func (m Matrix[T]) From(i, j int) Matrix[T] {
 // step rounded once, whichever kernel it is.
 type tile[T Float] func(k int, a *T, aRow, aCol int, b *T, bRow int, c *T, cRow int, add bool)
 
-// kernel is a tile with its number of rows.
+// kernel is a tile with its number of rows. The tabled one has the rows of b at the
+// offsets of a table; it is nil where there is none.
 type kernel[T Float] struct {
-	rows int
-	tile tile[T]
+	rows   int
+	tile   tile[T]
+	tabled func(k int, a *T, aRow, aCol int, b *T, bRow *int32, c *T, cRow int, add bool)
 }
 
 // kernels are the kernels of a level for one type, those with more rows first.
@@ -75,6 +77,9 @@ type Space[T Float] struct {
 	a, b []T
 	edge [maxRows * maxColumns]T
 	sums [4 * maxLanes]T
+	// For factors with tables: a vector's pieces, and vectors to be transposed.
+	pieces [16]piece
+	turned [maxColumns * 16]T
 }
 
 // Grow makes the space large enough for products of the given size.
@@ -114,6 +119,8 @@ type multiplication[T Float] struct {
 	k    int
 	cRow int
 	add  bool
+	// rowAt are the offsets of the rows of b, where it is read where it lies.
+	rowAt []int32
 }
 
 // columns computes n columns. Those of b are packed in panels unless there are
@@ -135,20 +142,39 @@ func (p *multiplication[T]) columns(m, n int, a, b Matrix[T], c []T) {
 	if n == 0 {
 		return
 	}
-	p.packB(b, n)
+	inPlace := p.readsInPlace(b, n)
+	if !inPlace {
+		p.packB(b, n)
+	}
 	for i := 0; i < m; i += blockM {
-		rows := min(blockM, m-i)
-		block := a.From(i, 0)
-		switch {
-		case a.Col != 1:
-			block = p.packA(block, rows)
-		case n >= worthCopying && a.Row%aliases == 0:
-			block = p.copyA(block, rows)
+		rows, c := min(blockM, m-i), c[i*p.cRow:]
+		block := p.block(a.From(i, 0), rows, n)
+		if inPlace {
+			p.stretches(rows, n, block, b, c)
+			continue
 		}
 		for d := 0; d < n; d += width {
-			p.panel(rows, min(width, n-d), block, p.s.b[d*p.k:], width, c[i*p.cRow+d:])
+			p.panel(rows, min(width, n-d), block, p.s.b[d*p.k:], width, c[d:])
 		}
 	}
+}
+
+// block returns rows of a as tiles read them fast.
+func (p *multiplication[T]) block(a Matrix[T], rows, n int) Matrix[T] {
+	if a.RowAt != nil {
+		if straight, ok := a.straight(rows, p.k); ok {
+			a = straight
+		} else if stretches(a.ColAt[:p.k])*worthCopyingRows <= p.k {
+			return p.copyStretches(a, rows)
+		}
+	}
+	switch {
+	case a.Col != 1:
+		return p.packA(a, rows)
+	case n >= worthCopying && a.Row%aliases == 0:
+		return p.copyA(a, rows)
+	}
+	return a
 }
 
 // skip leaves out columns; it may leave nothing.
@@ -171,24 +197,30 @@ func (p *multiplication[T]) panel(m, n int, a Matrix[T], b []T, bRow int, c []T)
 		k := &list[next]
 		from := a.tile(i, p.wide[0].rows)
 		if n == width {
-			k.tile(p.k, &from.Data[0], from.Row, from.Col, &b[0], bRow, &c[i*p.cRow], p.cRow, p.add)
+			p.tile(k, from, b, bRow, &c[i*p.cRow], p.cRow, p.add)
 		} else {
-			k.tile(p.k, &from.Data[0], from.Row, from.Col, &b[0], bRow, &p.s.edge[0], width, false)
-			for r := range k.rows {
-				p.put(c[(i+r)*p.cRow:][:n], p.s.edge[r*width:])
-			}
+			p.edge(k, from, b, bRow, n, width, c[i*p.cRow:])
 		}
 		i += k.rows
 	}
 }
 
-// put stores or adds a row of a tile.
-func (p *multiplication[T]) put(c, edge []T) {
-	if !p.add {
-		copy(c, edge)
+func (p *multiplication[T]) tile(k *kernel[T], a Matrix[T], b []T, bRow int, c *T, cRow int, add bool) {
+	if p.rowAt != nil {
+		k.tabled(p.k, &a.Data[0], a.Row, a.Col, &b[0], &p.rowAt[0], c, cRow, add)
 		return
 	}
-	for i := range c {
-		c[i] += edge[i]
+	k.tile(p.k, &a.Data[0], a.Row, a.Col, &b[0], bRow, c, cRow, add)
+}
+
+// edge computes a tile that has columns more than there are, beside c.
+func (p *multiplication[T]) edge(k *kernel[T], a Matrix[T], b []T, bRow, n, width int, c []T) {
+	beside := p.s.edge[:]
+	for r := 0; p.add && r < k.rows; r++ {
+		copy(beside[r*width:], c[r*p.cRow:][:n])
+	}
+	p.tile(k, a, b, bRow, &beside[0], width, p.add)
+	for r := range k.rows {
+		copy(c[r*p.cRow:][:n], beside[r*width:])
 	}
 }

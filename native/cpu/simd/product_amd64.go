@@ -6,31 +6,61 @@ package simd
 func productAVX512f32x12x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
 
 //go:noescape
+func tabledAVX512f32x12x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+
+//go:noescape
 func productAVX512f32x12x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+
+//go:noescape
+func tabledAVX512f32x12x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
 
 //go:noescape
 func productAVX512f32x8x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
 
 //go:noescape
+func tabledAVX512f32x8x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+
+//go:noescape
 func productAVX512f32x8x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+
+//go:noescape
+func tabledAVX512f32x8x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
 
 //go:noescape
 func productAVX512f32x4x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
 
 //go:noescape
+func tabledAVX512f32x4x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+
+//go:noescape
 func productAVX512f32x4x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+
+//go:noescape
+func tabledAVX512f32x4x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
 
 //go:noescape
 func productAVX512f32x2x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
 
 //go:noescape
+func tabledAVX512f32x2x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+
+//go:noescape
 func productAVX512f32x2x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+
+//go:noescape
+func tabledAVX512f32x2x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
 
 //go:noescape
 func productAVX512f32x1x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
 
 //go:noescape
+func tabledAVX512f32x1x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+
+//go:noescape
 func productAVX512f32x1x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+
+//go:noescape
+func tabledAVX512f32x1x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
 
 //go:noescape
 func productAVX512f32x1x8(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
@@ -42,25 +72,49 @@ func dotsAVX512f32(k int, a *float32, aRow int, x, sums *float32)
 func productAVX2f32x6x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
 
 //go:noescape
+func tabledAVX2f32x6x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+
+//go:noescape
 func productAVX2f32x6x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+
+//go:noescape
+func tabledAVX2f32x6x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
 
 //go:noescape
 func productAVX2f32x4x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
 
 //go:noescape
+func tabledAVX2f32x4x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+
+//go:noescape
 func productAVX2f32x4x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+
+//go:noescape
+func tabledAVX2f32x4x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
 
 //go:noescape
 func productAVX2f32x2x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
 
 //go:noescape
+func tabledAVX2f32x2x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+
+//go:noescape
 func productAVX2f32x2x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+
+//go:noescape
+func tabledAVX2f32x2x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
 
 //go:noescape
 func productAVX2f32x1x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
 
 //go:noescape
+func tabledAVX2f32x1x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+
+//go:noescape
 func productAVX2f32x1x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+
+//go:noescape
+func tabledAVX2f32x1x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
 
 //go:noescape
 func productAVX2f32x1x8(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
@@ -72,31 +126,61 @@ func dotsAVX2f32(k int, a *float32, aRow int, x, sums *float32)
 func productAVX512f64x12x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
 
 //go:noescape
+func tabledAVX512f64x12x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+
+//go:noescape
 func productAVX512f64x12x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+
+//go:noescape
+func tabledAVX512f64x12x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
 
 //go:noescape
 func productAVX512f64x8x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
 
 //go:noescape
+func tabledAVX512f64x8x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+
+//go:noescape
 func productAVX512f64x8x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+
+//go:noescape
+func tabledAVX512f64x8x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
 
 //go:noescape
 func productAVX512f64x4x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
 
 //go:noescape
+func tabledAVX512f64x4x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+
+//go:noescape
 func productAVX512f64x4x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+
+//go:noescape
+func tabledAVX512f64x4x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
 
 //go:noescape
 func productAVX512f64x2x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
 
 //go:noescape
+func tabledAVX512f64x2x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+
+//go:noescape
 func productAVX512f64x2x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+
+//go:noescape
+func tabledAVX512f64x2x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
 
 //go:noescape
 func productAVX512f64x1x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
 
 //go:noescape
+func tabledAVX512f64x1x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+
+//go:noescape
 func productAVX512f64x1x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+
+//go:noescape
+func tabledAVX512f64x1x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
 
 //go:noescape
 func productAVX512f64x1x8(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
@@ -108,25 +192,49 @@ func dotsAVX512f64(k int, a *float64, aRow int, x, sums *float64)
 func productAVX2f64x6x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
 
 //go:noescape
+func tabledAVX2f64x6x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+
+//go:noescape
 func productAVX2f64x6x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+
+//go:noescape
+func tabledAVX2f64x6x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
 
 //go:noescape
 func productAVX2f64x4x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
 
 //go:noescape
+func tabledAVX2f64x4x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+
+//go:noescape
 func productAVX2f64x4x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+
+//go:noescape
+func tabledAVX2f64x4x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
 
 //go:noescape
 func productAVX2f64x2x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
 
 //go:noescape
+func tabledAVX2f64x2x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+
+//go:noescape
 func productAVX2f64x2x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+
+//go:noescape
+func tabledAVX2f64x2x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
 
 //go:noescape
 func productAVX2f64x1x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
 
 //go:noescape
+func tabledAVX2f64x1x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+
+//go:noescape
 func productAVX2f64x1x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+
+//go:noescape
+func tabledAVX2f64x1x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
 
 //go:noescape
 func productAVX2f64x1x8(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)

@@ -16,7 +16,7 @@ type Level uint8
 // The levels, each with all that those before it have.
 const (
 	Go     Level = iota // plain Go
-	AVX2                // with FMA
+	AVX2                // with FMA and F16C
 	AVX512              // F, DQ, BW and VL
 )
 

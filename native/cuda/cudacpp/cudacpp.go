@@ -63,7 +63,7 @@ func Print(k *loop.Kernel) (string, error) {
 		return "", &clike.UnsupportedError{Dialect: dialect.Name, Kernel: k.Name, What: fmt.Sprintf(format, args...)}
 	}
 	for i, t := range k.Scalars {
-		if t != dtype.Invalid && t.On(dialect.Target) != dtype.Arithmetic {
+		if t != dtype.Invalid && t.On(dialect.Target) == dtype.Unsupported {
 			return unsupported("scalar %d of type %s", i, t)
 		}
 	}

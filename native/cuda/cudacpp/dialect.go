@@ -61,14 +61,19 @@ var dialect = clike.Dialect{
 	Helpers: helpers,
 }
 
-// typeNames are the types of variables. A bool lies in memory as an unsigned.
+// typeNames are the types of variables. A bool lies in memory as an unsigned;
+// floats of 8 and 16 bits are their bits everywhere.
 var typeNames = map[dtype.DType]string{
+	dtype.I8: "signed char", dtype.U8: "unsigned char", dtype.I16: "short", dtype.U16: "unsigned short",
+	dtype.F8E4M3: "unsigned char", dtype.F8E5M2: "unsigned char", dtype.F16: "unsigned short", dtype.BF16: "unsigned short",
 	dtype.Bool: "bool", dtype.I32: "int", dtype.U32: "unsigned", dtype.I64: "i64", dtype.U64: "u64",
 	dtype.F32: "float", dtype.F64: "double",
 }
 
 // vectorNames begin the names of CUDA's vector types.
 var vectorNames = map[dtype.DType]string{
+	dtype.I8: "char", dtype.U8: "uchar", dtype.I16: "short", dtype.U16: "ushort",
+	dtype.F8E4M3: "uchar", dtype.F8E5M2: "uchar", dtype.F16: "ushort", dtype.BF16: "ushort",
 	dtype.Bool: "uint", dtype.I32: "int", dtype.U32: "uint", dtype.I64: "longlong", dtype.U64: "ulonglong",
 	dtype.F32: "float", dtype.F64: "double",
 }
@@ -96,6 +101,16 @@ var helpers = map[string]string{
   return u.to;
 }
 `,
+	"f16_to_f32": halfHelper("float f16_to_f32(unsigned short x)", "float", "530", `"cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x)`,
+		"y = as_bits<_Float16>(x);"),
+	"f32_to_f16": halfHelper("unsigned short f32_to_f16(float x)", "unsigned short", "530", `"cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x)`,
+		"y = as_bits<unsigned short>(_Float16(x));"),
+	"bf16_to_f32": `static __device__ float bf16_to_f32(unsigned short x) {
+  return as_bits<float>(unsigned(x) << 16);
+}
+`,
+	"f32_to_bf16": halfHelper("unsigned short f32_to_bf16(float x)", "unsigned short", "800", `"cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x)`,
+		"const unsigned b = as_bits<unsigned>(x);\n  y = x != x ? b >> 16 | 64u : b + 0x7fffu + (b >> 16 & 1u) >> 16;"),
 	// The hardware saturates, and gives 0 for some NaN and not for others.
 	"to_whole": `template <class T, class S> static __device__ T to_whole(S x) {
   return x == x ? T(x) : T(0);
@@ -104,6 +119,21 @@ var helpers = map[string]string{
 	"warp_add": warpHelper("add", "x + y"),
 	"warp_max": warpHelper("max", "x < y ? y : x"),
 	"warp_min": warpHelper("min", "y < x ? y : x"),
+}
+
+// halfHelper is a function that converts by an instruction from an architecture
+// on, and otherwise as C++ can. There is no header that would have it.
+func halfHelper(head, result, architecture, instruction, otherwise string) string {
+	return `static __device__ ` + head + ` {
+  ` + result + ` y;
+#if __CUDA_ARCH__ >= ` + architecture + `
+  asm(` + instruction + `);
+#else
+  ` + otherwise + `
+#endif
+  return y;
+}
+`
 }
 
 func warpHelper(name, combine string) string {
@@ -164,17 +194,33 @@ func form(op scalar.Op, t dtype.DType) (clike.Form, bool) {
 }
 
 func convert(w *clike.Writer, x string, from, to dtype.DType) string {
+	if isHalf(from) || isHalf(to) { // f32 is the other one
+		name := from.String() + "_to_" + to.String()
+		w.Need("as_bits")
+		w.Need(name)
+		return name + "(" + x + ")"
+	}
 	if from.IsFloat() && to.IsInteger() {
 		w.Need("to_whole")
 		return "to_whole<" + typeNames[to] + ">(" + x + ")"
 	}
-	return typeNames[to] + "(" + x + ")"
+	if name := typeNames[to]; !strings.Contains(name, " ") {
+		return name + "(" + x + ")"
+	}
+	return "(" + typeNames[to] + ")(" + x + ")" // C++ has no other form for a name of two words
 }
+
+func isHalf(t dtype.DType) bool { return t == dtype.F16 || t == dtype.BF16 }
 
 // literal returns a constant with the suffix of its type.
 func literal(w *clike.Writer, n scalar.Expr) string {
 	v, _ := n.Value()
+	if size := n.Type.Size(); size < 4 && n.Type.IsFloat() {
+		return fmt.Sprintf("(%s)0x%0*x", typeNames[n.Type], 2*size, n.Type.FloatBits(v.F))
+	}
 	switch n.Type {
+	case dtype.I8, dtype.I16, dtype.U8, dtype.U16:
+		return fmt.Sprintf("(%s)%d", typeNames[n.Type], v.I)
 	case dtype.U32:
 		return strconv.FormatInt(v.I, 10) + "u"
 	case dtype.U64:
@@ -217,7 +263,7 @@ var reserved = func() map[string]bool {
 		using virtual void volatile wchar_t while xor xor_eq
 		threadIdx blockIdx blockDim gridDim warpSize i64 u64 run Run repeat0 repeat1 repeat2 repeat3 repeat4 repeat5 repeat6
 		abs llabs min max isnan isfinite atomicAdd atomicMax atomicMin atomicOr as_bits to_whole warp_add warp_max
-		warp_min`) {
+		warp_min f16_to_f32 f32_to_f16 bf16_to_f32 f32_to_bf16`) {
 		out[word] = true
 	}
 	for _, name := range mathNames {

@@ -110,7 +110,7 @@ func compileSample(op ir.Op, s ir.Sample) (*plan.Plan, error) {
 	}
 	for _, n := range g.Nodes() {
 		for _, t := range n.Types() {
-			if t.DType.On(dtype.CUDA) != dtype.Arithmetic {
+			if t.DType.On(dtype.CUDA) == dtype.Unsupported {
 				return &plan.Plan{}, nil
 			}
 		}

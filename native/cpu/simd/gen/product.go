@@ -8,6 +8,8 @@ type product struct {
 	set           *set
 	double        bool
 	rows, vectors int
+	// table makes a kernel whose rows of b are at the offsets of a table.
+	table bool
 }
 
 func (p product) name() string {
@@ -15,7 +17,11 @@ func (p product) name() string {
 	if p.double {
 		t = "f64"
 	}
-	return fmt.Sprintf("product%s%sx%dx%d", p.set.name, t, p.rows, p.vectors)
+	name := "product"
+	if p.table {
+		name = "tabled"
+	}
+	return fmt.Sprintf("%s%s%sx%dx%d", name, p.set.name, t, p.rows, p.vectors)
 }
 
 // write prints the kernel. Sums stay in registers; an element of a is spread
@@ -27,14 +33,18 @@ func (p product) write(f *file) {
 	}
 	reg, spread := p.set.reg, p.vectors // the registers that elements of a are spread over
 	sum := func(i, v int) string { return fmt.Sprint(reg, p.vectors+2+i*p.vectors+v) }
-	f.declare(p.name(), "k int, a *%[1]s, aRow, aCol int, b *%[1]s, bRow int, c *%[1]s, cRow int, add bool",
+	rows := "bRow int"
+	if p.table {
+		rows = "bRow *int32"
+	}
+	f.declare(p.name(), "k int, a *%[1]s, aRow, aCol int, b *%[1]s, "+rows+", c *%[1]s, cRow int, add bool",
 		map[bool]string{false: "float32", true: "float64"}[p.double])
 	f.line("TEXT ·%s(SB), NOSPLIT, $0-65", p.name())
 	for i, arg := range []string{"k+0 AX", "a+8 SI", "aRow+16 R8", "aCol+24 R9", "b+32 DI", "bRow+40 R10", "c+48 DX", "cRow+56 R11"} {
 		var from, to string
 		fmt.Sscan(arg, &from, &to)
 		f.op("MOVQ %s(FP), %s", from, to)
-		if i == 2 || i == 3 || i == 5 || i == 7 {
+		if i == 2 || i == 3 || i == 5 && !p.table || i == 7 {
 			f.op("SHLQ $%d, %s", map[int]int{4: 2, 8: 3}[size], to)
 		}
 	}
@@ -51,10 +61,19 @@ func (p product) write(f *file) {
 	f.op("TESTQ AX, AX")
 	f.op("JZ done")
 	f.label("loop")
-	for v := range p.vectors {
-		f.op("VMOVUP%s %d(DI), %s%d", suffix, v*p.set.bytes, reg, v)
+	from := "(DI)"
+	if p.table {
+		f.op("MOVLQSX (R10), R15")
+		from = fmt.Sprintf("(DI)(R15*%d)", size)
 	}
-	f.op("ADDQ R10, DI")
+	for v := range p.vectors {
+		f.op("VMOVUP%s %d%s, %s%d", suffix, v*p.set.bytes, from, reg, v)
+	}
+	if p.table {
+		f.op("ADDQ $4, R10")
+	} else {
+		f.op("ADDQ R10, DI")
+	}
 	for i := range p.rows {
 		at := bases[i/4]
 		place := []string{"(%s)", "(%s)(R8*1)", "(%s)(R8*2)", "(%s)(R12*1)"}[i%4]

@@ -14,12 +14,16 @@ static rlx_index threadIdx, blockIdx, blockDim, gridDim;
 
 #define RLX_VECTOR(type, name)                                                                        \
   struct alignas(2 * sizeof(type)) name##2 { type x, y; };                                            \
-  struct alignas(16) name##4 { type x, y, z, w; };                                                    \
+  struct alignas(sizeof(type) < 4 ? 4 * sizeof(type) : 16) name##4 { type x, y, z, w; };                                                    \
   static inline name##2 make_##name##2(type x, type y) { return {x, y}; }                             \
   static inline name##4 make_##name##4(type x, type y, type z, type w) { return {x, y, z, w}; }
 RLX_VECTOR(float, float)
 RLX_VECTOR(int, int)
 RLX_VECTOR(unsigned, uint)
+RLX_VECTOR(signed char, char)
+RLX_VECTOR(unsigned char, uchar)
+RLX_VECTOR(short, short)
+RLX_VECTOR(unsigned short, ushort)
 RLX_VECTOR(double, double)
 RLX_VECTOR(long long, longlong)
 RLX_VECTOR(unsigned long long, ulonglong)

@@ -1,22 +1,17 @@
-// Package spec says which operations package simd has kernels for, and what each
-// computes: the assembly is written from it and tested against it.
-package spec
+package jit
 
 import (
-	"math"
-
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Operation is an operation on lanes of 32 bits: of f32, i32, u32 or bool, which
-// is 0 or 1.
+// Operation is an operation on lanes of 32 bits: of f32, i32, u32 or bool.
 type Operation struct {
 	Op       scalar.Op
 	From, To dtype.DType // the types of its last operand and its result
 }
 
-// Operations are those that there are kernels for.
+// Operations are those that kernels can be made of.
 func Operations() []Operation {
 	var out []Operation
 	add := func(from, to dtype.DType, ops ...scalar.Op) {
@@ -44,8 +39,8 @@ func Operations() []Operation {
 	return out
 }
 
-// Expr returns what the kernel of an operation computes of operands 0, 1 and 2:
-// an expansion with the error bounds that package scalar states.
+// Expr returns an expression for an operation on operands 0, 1 and 2: an
+// expansion with the error bounds that package scalar states.
 func (o Operation) Expr() scalar.Expr {
 	x, y := scalar.Arg(0, o.From), scalar.Arg(1, o.From)
 	switch o.Op {
@@ -59,8 +54,6 @@ func (o Operation) Expr() scalar.Expr {
 		return scalar.Div(scalar.ConstF(dtype.F32, 1), scalar.Sqrt(x))
 	case scalar.OpRound:
 		return scalar.Round(x)
-	case scalar.OpExp:
-		return exp(x)
 	case scalar.OpConvert:
 		if o.From == dtype.U32 {
 			return floatOfUnsigned(x)
@@ -119,30 +112,4 @@ func fused(e scalar.Expr) scalar.Expr {
 		return r
 	}
 	return visit(e)
-}
-
-// exp is shorter than the expansion of package scalar, which must do without
-// rounding once and with compilers that reassociate: exp(x) = 2^k·exp(r) with
-// |r| ≤ ½·ln 2 and exp(r) = 1 + r + r²·q(r).
-func exp(x scalar.Expr) scalar.Expr {
-	f := func(x float64) scalar.Expr { return scalar.ConstF(dtype.F32, x) }
-	i := func(x int64) scalar.Expr { return scalar.ConstI(dtype.I32, x) }
-	const ln2High, ln2Low = 0x1.62e4p-1, 0x1.7f7d1cf8p-20 // the first times k is exact
-	c := scalar.Select(scalar.Gt(x, f(-104)), x, f(-104))
-	c = scalar.Select(scalar.Lt(c, f(89)), c, f(89))
-	whole := scalar.Round(scalar.Mul(c, f(math.Log2E)))
-	r := scalar.Fma(whole, f(-ln2Low), scalar.Fma(whole, f(-ln2High), c))
-	q := f(0.0002006127469940111)
-	for _, a := range []float64{0.0014001468662172556, 0.0083329351618886, 0.04166517034173012, 0.1666666865348816, 0.5000000596046448} {
-		q = scalar.Fma(q, r, f(a))
-	}
-	y := scalar.Add(scalar.Fma(scalar.Mul(r, r), q, r), f(1))
-	// Where the result may be subnormal, 2^64 is multiplied away at the end.
-	k := scalar.Convert(whole, dtype.I32)
-	small := scalar.Lt(k, i(-100))
-	up := scalar.Shl(scalar.Select(small, scalar.Add(k, i(64)), k), i(23))
-	y = scalar.Bitcast(scalar.Add(scalar.Bitcast(y, dtype.I32), up), dtype.F32)
-	y = scalar.Mul(y, scalar.Select(small, f(0x1p-64), f(1)))
-	y = scalar.Select(scalar.Gt(x, f(88.72283172607422)), f(math.Inf(1)), y) // the largest with a finite one
-	return scalar.Select(scalar.Ne(x, x), x, y)
 }

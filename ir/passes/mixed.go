@@ -1,0 +1,168 @@
+package passes
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// Mixed returns a graph that computes the products of g in half precision: f16
+// or bf16. Matrix products, convolutions and attention that are f32 in g take
+// operands rounded to half and give results rounded to half, and sum in f32, as
+// their definitions say. Everything else stays f32: parameters, states, sums,
+// norms, softmax, losses and updates. Names and types of ports and outputs stay
+// too. Composites that are made of products are replaced by their bodies. A
+// value that several products take is rounded once, before it is moved
+// (transposed, reshaped, broadcast, sliced).
+//
+// Derivatives are to be taken before: then those of products are in half too. In
+// f16 small gradients are lost and large ones infinite, so the loss wants a
+// scale (optim.LossScale).
+//
+// The error is of kind [ir.ErrDType] for a type that is neither f16 nor bf16.
+func Mixed(g *ir.Graph, half ir.DType) (*ir.Graph, error) {
+	if half != ir.F16 && half != ir.BF16 {
+		return nil, ir.DTypef("products in %s: f16 and bf16 are half precision", half)
+	}
+	return ir.Transform(g.Name(), func(b *ir.Builder) { newMixer(b, half).graph(g) })
+}
+
+// mixer copies a graph and its subgraphs.
+type mixer struct {
+	b     *ir.Builder
+	half  ir.DType
+	twins map[ir.Value]ir.Value // values of the new graph, rounded
+}
+
+func newMixer(b *ir.Builder, half ir.DType) *mixer {
+	return &mixer{b, half, map[ir.Value]ir.Value{}}
+}
+
+// graph adds the ports, nodes and outputs of g.
+func (m *mixer) graph(g *ir.Graph) {
+	to := ir.NewMapping(g)
+	for _, n := range g.Nodes() {
+		if p, ok := n.Attrs().(*ir.PortAttrs); ok {
+			m.b.At(n.Pos())
+			to.Set(n.Result(0), m.b.Port(p.Kind, p.Name, n.Types()[0]))
+		}
+	}
+	m.nodes(g, to)
+	for _, o := range g.Outputs() {
+		m.b.CopyOutput(o, to.Get(o.Value))
+	}
+}
+
+// nodes adds the nodes of g, whose ports are mapped.
+func (m *mixer) nodes(g *ir.Graph, to *ir.Mapping) {
+	for _, n := range g.Nodes() {
+		if m.b.Err() != nil {
+			return
+		}
+		if n.Op() == ir.OpPort {
+			continue
+		}
+		m.b.Label(n.Label())
+		m.b.At(n.Pos())
+		to.SetAll(n, m.node(n, to.Inputs(n)))
+	}
+}
+
+// node adds what takes the place of a node.
+func (m *mixer) node(n *ir.Node, in []ir.Value) []ir.Value {
+	if isProduct(n) {
+		return m.product(n, in)
+	}
+	if body := productsIn(n); body != nil {
+		to := ir.NewMapping(body)
+		for i, p := range body.Ports() {
+			to.Set(p.Value, in[i])
+		}
+		m.nodes(body, to)
+		out := make([]ir.Value, len(body.Outputs()))
+		for i, o := range body.Outputs() {
+			out[i] = to.Get(o.Value)
+		}
+		return out
+	}
+	subs := slices.Clone(n.Subgraphs())
+	for i, g := range subs {
+		subs[i] = m.b.Subgraph(g.Name(), func(b *ir.Builder) { newMixer(b, m.half).graph(g) })
+	}
+	return m.b.CopyWith(n, n.Attrs(), subs, in)
+}
+
+// wideOperands has the ops that are computed in half, with those of their
+// operands that stay f32.
+var wideOperands = map[ir.Op][]int{
+	ops.OpDotGeneral:        nil,
+	ops.OpConvGeneral:       nil,
+	ops.OpAttention:         nil,
+	ops.OpAttentionForward:  nil,
+	ops.OpAttentionBackward: {3, 4}, // the logarithm of the sums, and delta
+}
+
+// isProduct reports whether a node is one that is computed in half.
+func isProduct(n *ir.Node) bool {
+	_, ok := wideOperands[n.Op()]
+	return ok && n.Input(0).DType() == ir.F32
+}
+
+// productsIn returns the body of a composite that has products in it, however
+// deep, nil for any other node.
+func productsIn(n *ir.Node) *ir.Graph {
+	if !n.Def().IsComposite() {
+		return nil
+	}
+	body, err := ir.Inline(n)
+	if err != nil {
+		return nil // it is for the compiler to say
+	}
+	for _, inner := range body.Nodes() {
+		if isProduct(inner) || productsIn(inner) != nil {
+			return body
+		}
+	}
+	return nil
+}
+
+// product adds a product in half, with results in the types they had.
+func (m *mixer) product(n *ir.Node, in []ir.Value) []ir.Value {
+	narrow := slices.Clone(in)
+	for i, v := range in {
+		if v.DType() == ir.F32 && !slices.Contains(wideOperands[n.Op()], i) {
+			narrow[i] = m.rounded(v)
+		}
+	}
+	out := m.b.CopyWith(n, n.Attrs(), nil, narrow)
+	for i, v := range out {
+		if m.b.Err() == nil && v.DType() != n.Types()[i].DType {
+			out[i] = ops.Convert(m.b, v, n.Types()[i].DType)
+			m.twins[out[i]] = v
+		}
+	}
+	return out
+}
+
+// moves are the ops of one operand that only move elements.
+var moves = map[ir.Op]bool{
+	ops.OpReshape: true, ops.OpTranspose: true, ops.OpBroadcastInDim: true, ops.OpSlice: true, ops.OpReverse: true,
+}
+
+// rounded returns a value in half. What has been moved is rounded where it comes
+// from, so that the weight that a product takes forward, and another one
+// transposed backward, are one value.
+func (m *mixer) rounded(v ir.Value) ir.Value {
+	if twin, ok := m.twins[v]; ok || m.b.Err() != nil {
+		return twin
+	}
+	n, twin := v.Node(), ir.Value{}
+	if moves[n.Op()] {
+		twin = m.b.CopyWith(n, n.Attrs(), nil, []ir.Value{m.rounded(n.Input(0))})[0]
+	} else {
+		twin = ops.Convert(m.b, v, m.half)
+	}
+	m.twins[v] = twin
+	return twin
+}

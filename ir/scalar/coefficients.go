@@ -1,0 +1,19 @@
+package scalar
+
+// Coefficients returns those of the polynomials that [Expand] computes tanh and
+// erf by, the constant first, for backends that evaluate them by other means:
+//
+//	tanh(x) = x + x³·near(x²), |x| ≤ 0.6
+//	erf(x)  = x + x·near(x²), |x| ≤ 0.92
+//	erf(a)  = 1 - exp(far(a)), 0.92 ≤ a ≤ 3.95, beyond which it rounds to 1
+//
+// They are nil for other operations.
+func Coefficients(op Op) (near, far []float64) {
+	switch op {
+	case OpTanh:
+		return tanhPoly, nil
+	case OpErf:
+		return erfPoly, logErfcPoly
+	}
+	return nil, nil
+}

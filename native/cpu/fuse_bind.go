@@ -1,0 +1,104 @@
+package cpu
+
+import (
+	"unsafe"
+
+	"github.com/rlx-go/rlx/native/cpu/jit"
+)
+
+// boundAccess is the elements of a tensor that a kernel reads or writes.
+type boundAccess struct {
+	array  int
+	at     *boundAddress
+	buf    *buffer
+	size   int // of an element
+	stores bool
+	// guarded ones are not to be written once a check has failed.
+	guarded bool
+	now     []byte // the elements of this block
+	// last has room for all lanes of a register: what is left of a block goes
+	// through it.
+	last []byte
+}
+
+// boundLanes is a register that a kernel reads or writes lane by lane.
+type boundLanes struct {
+	array int
+	at    unsafe.Pointer
+	last  []uint32 // as for tensors; nil for what is only read
+}
+
+// bindFused gives a kernel its registers and tensors.
+func (m *machine) bindFused(x *fused) op {
+	call := x.code.NewCall()
+	var tensors []boundAccess
+	var lanes []boundLanes
+	for i, a := range x.arrays {
+		switch {
+		case a.access != nil:
+			size := a.access.buf.dtype.Size()
+			tensors = append(tensors, boundAccess{
+				array: i, at: m.bindAddress(a.access.at), buf: a.access.buf, size: size, stores: a.stores,
+				guarded: a.access.node == guarded, last: make([]byte, size*jit.Lanes),
+			})
+		case a.single:
+			call.Set(i, m.files.memory(a.reg))
+		default:
+			r := boundLanes{array: i, at: m.files.memory(a.reg)}
+			if a.stores {
+				r.last = make([]uint32, jit.Lanes)
+			}
+			lanes = append(lanes, r)
+			call.Set(i, r.at)
+		}
+	}
+	width := call.Width()
+	return func(n int) {
+		for i := range tensors {
+			t := &tensors[i]
+			at := t.at.first() * t.size
+			t.now = t.buf.data[at : at+n*t.size]
+			if t.guarded && m.env.status.failed() {
+				t.now = make([]byte, n*t.size) // what is in it is dropped
+			}
+			call.Set(t.array, unsafe.Pointer(unsafe.SliceData(t.now)))
+		}
+		full := n - n%width
+		if full > 0 {
+			call.Run(full)
+		}
+		if full < n {
+			runLast(call, tensors, lanes, full, n-full)
+		}
+	}
+}
+
+// runLast computes n lanes, less than a register has, after the first ones.
+func runLast(call *jit.Call, tensors []boundAccess, lanes []boundLanes, first, n int) {
+	for i := range tensors {
+		t := &tensors[i]
+		if !t.stores {
+			copy(t.last, t.now[first*t.size:])
+		}
+		call.Set(t.array, unsafe.Pointer(unsafe.SliceData(t.last)))
+	}
+	for _, r := range lanes {
+		if r.last != nil {
+			call.Set(r.array, unsafe.Pointer(unsafe.SliceData(r.last)))
+		} else {
+			call.Set(r.array, unsafe.Add(r.at, 4*first))
+		}
+	}
+	call.RunLast(n)
+	for i := range tensors {
+		if t := &tensors[i]; t.stores {
+			copy(t.now[first*t.size:], t.last)
+		}
+	}
+	for _, r := range lanes {
+		if r.last != nil { // the lanes after these may be in use
+			copy(unsafe.Slice((*uint32)(unsafe.Add(r.at, 4*first)), n), r.last)
+		}
+		call.Set(r.array, r.at)
+	}
+}

@@ -1,0 +1,60 @@
+package cpu
+
+import "github.com/rlx-go/rlx/native/cpu/jit"
+
+// combine makes running values those of a, or where merged is set those of a
+// merged with those of b.
+func (s *segment) combine(c *combining, a, b map[register]jit.Value, merged bool) bool {
+	if !merged {
+		for _, acc := range c.acc {
+			s.values[acc] = a[acc]
+		}
+		return true
+	}
+	for i, acc := range c.acc {
+		if _, known := s.values[acc]; !known {
+			s.values[acc] = a[acc]
+		}
+		s.values[c.other[i]] = b[acc]
+	}
+	return s.addAll(c.code)
+}
+
+// fold merges the lanes of running values, by halves, and stores them.
+func (s *segment) fold(c *combining) bool {
+	for by := jit.Width() / 2; by > 0; by /= 2 {
+		for i, acc := range c.acc {
+			s.values[c.other[i]] = s.k.Rotate(s.values[acc], by)
+		}
+		if !s.addAll(c.code) {
+			return false
+		}
+	}
+	s.keep(c)
+	return true
+}
+
+func (s *segment) addAll(code []instr) bool {
+	for i := range code {
+		if !s.add(&code[i]) && code[i].kind != opSplat {
+			return false
+		}
+	}
+	return true
+}
+
+// load reads the lanes of running values.
+func (s *segment) load(c *combining) map[register]jit.Value {
+	out := map[register]jit.Value{}
+	for _, acc := range c.acc {
+		out[acc] = s.k.Load(s.array(fusedArray{reg: acc, single: true}), wordType(acc))
+	}
+	return out
+}
+
+// keep writes the lanes of running values.
+func (s *segment) keep(c *combining) {
+	for _, acc := range c.acc {
+		s.k.Store(s.array(fusedArray{reg: acc, single: true, stores: true}), wordType(acc), s.values[acc])
+	}
+}

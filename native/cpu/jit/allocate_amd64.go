@@ -1,0 +1,117 @@
+package jit
+
+import "math"
+
+// file is the registers of one kind.
+type file struct {
+	free  []int
+	holds map[int]Value // the values in registers, but for those that stay
+}
+
+func (f *file) take() (int, bool) {
+	if len(f.free) == 0 {
+		return 0, false
+	}
+	r := f.free[len(f.free)-1]
+	f.free = f.free[:len(f.free)-1]
+	return r, true
+}
+
+// place is where a value is.
+type place struct {
+	reg    int // or none
+	slot   int // in the memory for values that no register is left for, or none
+	uses   []int
+	stays  bool // whether it keeps its register
+	masked bool // whether it is in a mask register
+}
+
+// allocator gives the values of straight-line code their registers. Where there
+// are too few, the value that is needed last gives way (L. A. Belady, A study of
+// replacement algorithms for a virtual-storage computer, 1966).
+type allocator struct {
+	vector, mask file
+	places       []place
+	slots        []int // that are free
+	slotCount    int
+	now          int // the number of the step at work
+	// move writes the code that moves a register to or from its slot.
+	move func(p *place, out bool)
+}
+
+func (a *allocator) file(p *place) *file {
+	if p.masked {
+		return &a.mask
+	}
+	return &a.vector
+}
+
+// nextUse returns the step after now that reads a value.
+func (p *place) nextUse(now int) int {
+	for len(p.uses) > 0 && p.uses[0] <= now {
+		p.uses = p.uses[1:]
+	}
+	if len(p.uses) == 0 {
+		return math.MaxInt
+	}
+	return p.uses[0]
+}
+
+// reg returns a register of a file, one that a value gives up if need be. Those
+// of values that the step at work reads are not given up.
+func (a *allocator) reg(f *file, busy func(v Value) bool) int {
+	if r, ok := f.take(); ok {
+		return r
+	}
+	last, at := noValue, -1
+	for r, v := range f.holds {
+		next := a.places[v].nextUse(a.now)
+		if !busy(v) && (next > at || next == at && r < a.places[last].reg) {
+			last, at = v, next
+		}
+	}
+	p := &a.places[last]
+	r := p.reg
+	if p.slot == none {
+		p.slot = a.slot()
+		a.move(p, true)
+	}
+	delete(f.holds, r)
+	p.reg = none
+	return r
+}
+
+func (a *allocator) slot() int {
+	if n := len(a.slots); n > 0 {
+		s := a.slots[n-1]
+		a.slots = a.slots[:n-1]
+		return s
+	}
+	a.slotCount++
+	return a.slotCount - 1
+}
+
+// give notes that a register holds a value.
+func (a *allocator) give(v Value, r int) {
+	p := &a.places[v]
+	p.reg = r
+	a.file(p).holds[r] = v
+}
+
+// ended frees what a value has once it is not needed any more.
+func (a *allocator) ended(v Value) {
+	p := &a.places[v]
+	if p.stays || p.nextUse(a.now) != math.MaxInt {
+		return
+	}
+	if p.reg != none {
+		f := a.file(p)
+		delete(f.holds, p.reg)
+		f.free = append(f.free, p.reg)
+		p.reg = none
+	}
+	if p.slot != none {
+		a.slots = append(a.slots, p.slot)
+		p.slot = none
+	}
+}

@@ -1,0 +1,18 @@
+//go:build !amd64
+
+package jit
+
+import (
+	"unsafe"
+
+	"github.com/rlx-go/rlx/native/cpu/simd"
+)
+
+func compiles(simd.Level) bool { return false }
+
+func widthOf(simd.Level) int { return 1 }
+
+// generate and call are never reached: there is no encoder.
+func generate(*Kernel, simd.Level) (text []byte, room int) { return nil, 0 }
+
+func call(unsafe.Pointer, *unsafe.Pointer, int) {}

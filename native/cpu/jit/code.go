@@ -1,0 +1,142 @@
+package jit
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"unsafe"
+
+	"github.com/rlx-go/rlx/native/cpu/simd"
+)
+
+// Code is a compiled kernel. It runs once [Set.Load] has been called.
+type Code struct {
+	arrays, room int
+	width        int // lanes that a turn of its loop takes
+	entry        unsafe.Pointer
+	memory       *executable
+}
+
+// Set is the code of a program. Equal kernels share theirs.
+type Set struct {
+	byText map[string]*Code
+	order  []string
+}
+
+// executable is memory with code.
+type executable struct{ bytes []byte }
+
+// Available reports whether kernels can be compiled: whether there is an encoder
+// for the level in use, and whether the system lets a program execute what it
+// has written.
+func Available() bool { return compiles(simd.Has) && mayExecute() }
+
+var mayExecute = sync.OnceValue(func() bool {
+	_, err := newExecutable([]byte{0xc3})
+	return err == nil
+})
+
+// Width returns how many lanes the registers of kernels have that are compiled now.
+func Width() int { return widthOf(simd.Has) }
+
+// MostRunning returns how many running values a kernel has registers for.
+func MostRunning() int {
+	if Width() < Lanes {
+		return 5
+	}
+	return 12
+}
+
+// Compile adds a kernel to the set. Its values must come from this package's
+// constructors; there must be an encoder for the level in use.
+func (s *Set) Compile(k *Kernel) *Code {
+	text, room := generate(k, simd.Has)
+	if c := s.byText[string(text)]; c != nil {
+		return c
+	}
+	if s.byText == nil {
+		s.byText = map[string]*Code{}
+	}
+	c := &Code{arrays: k.arrays, room: room, width: Width() * max(1, k.stride)}
+	s.byText[string(text)] = c
+	s.order = append(s.order, string(text))
+	return c
+}
+
+// Load puts all code of the set in executable memory, which is freed once none
+// of it is reachable, and empties the set.
+func (s *Set) Load() error {
+	if len(s.order) == 0 {
+		return nil
+	}
+	var all []byte
+	places := make([]int, len(s.order))
+	for i, text := range s.order {
+		places[i] = len(all)
+		all = append(all, text...)
+	}
+	memory, err := newExecutable(all)
+	if err != nil {
+		return fmt.Errorf("memory for %d bytes of code: %w", len(all), err)
+	}
+	for i, text := range s.order {
+		c := s.byText[text]
+		c.entry, c.memory = unsafe.Pointer(&memory.bytes[places[i]]), memory
+	}
+	*s = Set{}
+	return nil
+}
+
+func newExecutable(text []byte) (*executable, error) {
+	bytes, err := mapCode(text)
+	if err != nil {
+		return nil, err
+	}
+	memory := &executable{bytes}
+	runtime.AddCleanup(memory, func(b []byte) { _ = unmapCode(b) }, bytes)
+	return memory, nil
+}
+
+// Call is a kernel with its arrays. One goroutine may run it at a time.
+type Call struct {
+	code *Code
+	args []unsafe.Pointer
+	room []uint32
+}
+
+// NewCall returns a call whose arrays are not set.
+func (c *Code) NewCall() *Call {
+	x := &Call{code: c, args: make([]unsafe.Pointer, 2+c.arrays), room: make([]uint32, c.room/4+16)}
+	x.args[1] = unsafe.Pointer(&x.room[0])
+	return x
+}
+
+// Set says where an array is.
+func (c *Call) Set(array int, at unsafe.Pointer) { c.args[2+array] = at }
+
+// Lanes is the greatest number of lanes of a register.
+const Lanes = 16
+
+// masks has ones and then zeros: a stretch of it says which lanes count.
+var masks = func() (m [2 * Lanes]uint32) {
+	for i := range Lanes {
+		m[i] = ^uint32(0)
+	}
+	return m
+}()
+
+// Width returns how many lanes are computed at once.
+func (c *Call) Width() int { return c.code.width }
+
+// Run computes n > 0 lanes, a multiple of the width.
+func (c *Call) Run(n int) { c.run(n, Lanes) }
+
+// RunLast computes n lanes, less than the width, and whatever is in those after
+// them, which arrays must have room for; those change no running value.
+func (c *Call) RunLast(n int) { c.run(n, n) }
+
+func (c *Call) run(n, counted int) {
+	c.args[0] = unsafe.Pointer(&masks[Lanes-counted])
+	call(c.code.entry, &c.args[0], n)
+	runtime.KeepAlive(c)
+}

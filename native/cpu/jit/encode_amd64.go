@@ -1,0 +1,182 @@
+package jit
+
+import "encoding/binary"
+
+// encoder writes x86-64 machine code. Vector instructions are encoded with the
+// EVEX prefix and 512 bits where wide is set, else with the VEX prefix and 256
+// bits (Intel® 64 and IA-32 Architectures Software Developer's Manual, volume
+// 2, sections 2.3 and 2.7).
+type encoder struct {
+	text []byte
+	wide bool
+	// pool are the constants of the code, each with the places in text of the
+	// distances to it.
+	pool  []uint32
+	where map[uint32][]int
+}
+
+// The prefixes and maps of opcodes.
+const (
+	pNone = 0
+	p66   = 1
+	pF3   = 2
+
+	m0F   = 1
+	m0F38 = 2
+	m0F3A = 3
+)
+
+// opcode is an instruction without operands.
+type opcode struct {
+	prefix, space, code byte
+	imm                 int // the byte after the operands, or none
+}
+
+const none = -1
+
+// operand is the last operand of an instruction: a register, an element of an
+// array, or a constant.
+type operand struct {
+	kind  operandKind
+	reg   int    // the register, or the one with the address of the array
+	scale int    // of the index in memory, 0 for none
+	disp  int32  // added to the address
+	bits  uint32 // of a constant
+}
+
+type operandKind uint8
+
+const (
+	inRegister operandKind = iota
+	inMemory
+	inPool
+)
+
+func register(r int) operand { return operand{kind: inRegister, reg: r} }
+
+// masking is what the last byte of an EVEX prefix adds to an instruction.
+type masking struct {
+	mask    int  // the mask register, 0 for none
+	zero    bool // lanes outside the mask become 0, else they stay
+	spreads bool // the operand in memory is one element for all lanes
+}
+
+func (e *encoder) bytes(b ...byte) { e.text = append(e.text, b...) }
+
+func (e *encoder) int32(x int32) { e.text = binary.LittleEndian.AppendUint32(e.text, uint32(x)) }
+
+// vex writes an instruction with a VEX prefix of 256 bits, or of 128 where short
+// is set.
+func (e *encoder) vex(o opcode, reg, first int, rm operand, short bool) {
+	r, x, b := rexBits(reg, rm)
+	length := byte(1 << 2)
+	if short {
+		length = 0
+	}
+	e.bytes(0xc4, ^(r<<7|x<<6|b<<5)&0xe0|o.space, ^byte(first<<3)&0x78|length|o.prefix, o.code)
+	e.operands(o, reg, rm)
+}
+
+// vexQuad writes an instruction on words of 64 bits, with two operands.
+func (e *encoder) vexQuad(o opcode, reg int, rm operand) {
+	at := len(e.text)
+	e.vex(o, reg, 0, rm, false)
+	e.text[at+2] |= 1 << 7
+}
+
+// evex writes an instruction with an EVEX prefix of 512 bits.
+func (e *encoder) evex(o opcode, reg, first int, rm operand, m masking) {
+	r, x, b := rexBits(reg, rm)
+	if rm.kind == inRegister {
+		x = byte(rm.reg >> 4 & 1)
+	}
+	high := byte(reg >> 4 & 1)
+	p2 := byte(2<<5) | ^byte(first>>4<<3)&8 | byte(m.mask)
+	if m.zero {
+		p2 |= 1 << 7
+	}
+	if m.spreads {
+		p2 |= 1 << 4
+	}
+	e.bytes(0x62, ^(r<<7|x<<6|b<<5|high<<4)&0xf0|o.space, ^byte(first<<3)&0x78|1<<2|o.prefix, p2, o.code)
+	e.operands(o, reg, rm)
+}
+
+// rexBits returns the upper bits of the register and of what the operand refers
+// to. The index of an address is always RDX, which has none.
+func rexBits(reg int, rm operand) (r, x, b byte) {
+	r = byte(reg >> 3 & 1)
+	if rm.kind != inPool {
+		b = byte(rm.reg >> 3 & 1)
+	}
+	return r, 0, b
+}
+
+// operands writes what follows an opcode. Distances always take four bytes, so
+// that the short form, which EVEX counts in vectors, need not be told apart.
+func (e *encoder) operands(o opcode, reg int, rm operand) {
+	mod := byte(reg&7) << 3
+	after := 0
+	if o.imm != none {
+		after = 1
+	}
+	switch rm.kind {
+	case inRegister:
+		e.bytes(0xc0 | mod | byte(rm.reg&7))
+	case inMemory:
+		index := byte(rdx)
+		scale := map[int]byte{1: 0, 2: 1, 4: 2, 8: 3}[rm.scale]
+		if rm.scale == 0 {
+			index = 4 // none
+		}
+		e.bytes(0x80|mod|4, scale<<6|index<<3|byte(rm.reg&7))
+		e.int32(rm.disp)
+	case inPool:
+		e.bytes(mod | 5)
+		e.constant(rm.bits, after)
+	}
+	if after > 0 {
+		e.bytes(byte(o.imm))
+	}
+}
+
+// constant writes the distance to a constant from the end of the instruction,
+// which has so many bytes more.
+func (e *encoder) constant(bits uint32, after int) {
+	if _, ok := e.where[bits]; !ok {
+		if e.where == nil {
+			e.where = map[uint32][]int{}
+		}
+		e.pool = append(e.pool, bits)
+	}
+	e.where[bits] = append(e.where[bits], len(e.text))
+	e.int32(-int32(len(e.text) + 4 + after)) // what is left is the place of the constant
+}
+
+// finish puts the constants behind the code: one word each, or a whole register
+// where an instruction does not spread words.
+func (e *encoder) finish() []byte {
+	for len(e.text)%cacheLine != 0 {
+		e.bytes(0xcc)
+	}
+	copies := 8
+	if e.wide {
+		copies = 1
+	}
+	for _, bits := range e.pool {
+		at := len(e.text)
+		for _, place := range e.where[bits] {
+			field := e.text[place:]
+			binary.LittleEndian.PutUint32(field, binary.LittleEndian.Uint32(field)+uint32(at))
+		}
+		for range copies {
+			e.int32(int32(bits))
+		}
+	}
+	for len(e.text)%cacheLine != 0 {
+		e.bytes(0xcc)
+	}
+	return e.text
+}
+
+const cacheLine = 64

@@ -1,0 +1,120 @@
+package jit
+
+import (
+	"math"
+	"testing"
+	"unsafe"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// TestMoreValuesThanRegisters has numbers and truths give way and come back, and
+// more arrays than there are registers for their addresses.
+func TestMoreValuesThanRegisters(t *testing.T) {
+	const arrays, n = 45, 64
+	less := Operation{scalar.OpLt, dtype.F32, dtype.Bool}
+	choose := Operation{scalar.OpSelect, dtype.F32, dtype.F32}
+	add := Operation{scalar.OpAdd, dtype.F32, dtype.F32}
+	everyLevel(t, func(t *testing.T) {
+		k := &Kernel{}
+		var x, smaller [arrays]Value
+		for i := range x {
+			x[i] = k.Load(k.Array(), dtype.F32)
+		}
+		for i := range x {
+			smaller[i], _ = k.Apply(less, x[i], x[(i+1)%arrays])
+		}
+		sum := k.Const(scalar.ConstF(dtype.F32, 0))
+		for i := arrays - 1; i >= 0; i-- { // the first are needed last
+			y, _ := k.Apply(choose, smaller[i], x[i], x[(i+7)%arrays])
+			sum, _ = k.Apply(add, sum, y)
+		}
+		k.Store(k.Array(), dtype.F32, sum)
+		c := loadKernel(t, k)
+		var in [arrays][n]float32
+		var out [n]float32
+		for i := range in {
+			for j := range in[i] {
+				in[i][j] = float32((i*37+j*11)%101) - 50 // sums of which are exact
+			}
+			c.Set(i, unsafe.Pointer(&in[i]))
+		}
+		c.Set(arrays, unsafe.Pointer(&out))
+		c.Run(n)
+		for j := range out {
+			want := float32(0)
+			for i := range in {
+				if in[i][j] < in[(i+1)%arrays][j] {
+					want += in[i][j]
+				} else {
+					want += in[(i+7)%arrays][j]
+				}
+			}
+			if out[j] != want {
+				t.Fatalf("lane %d is %v, not %v", j, out[j], want)
+			}
+		}
+	})
+}
+
+// TestRunningValuesLeaveOutLanesThatDoNotCount has something else in them.
+func TestRunningValuesLeaveOutLanesThatDoNotCount(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		for n := 1; n <= 3*Lanes; n++ {
+			k := &Kernel{}
+			sum, most := k.Running(dtype.F32, 0), k.Running(dtype.F32, math.Float32bits(float32(math.Inf(-1))))
+			x := k.Load(k.Array(), dtype.F32)
+			next, _ := k.Apply(Operation{scalar.OpAdd, dtype.F32, dtype.F32}, sum, x)
+			larger, _ := k.Apply(Operation{scalar.OpMax, dtype.F32, dtype.F32}, most, x)
+			k.Next(sum, next)
+			k.Next(most, larger)
+			k.After()
+			out := k.Array()
+			for by := Width() / 2; by > 0; by /= 2 {
+				sum, _ = k.Apply(Operation{scalar.OpAdd, dtype.F32, dtype.F32}, sum, k.Rotate(sum, by))
+				most, _ = k.Apply(Operation{scalar.OpMax, dtype.F32, dtype.F32}, most, k.Rotate(most, by))
+			}
+			both, _ := k.Apply(Operation{scalar.OpAdd, dtype.F32, dtype.F32}, sum, most)
+			k.Store(out, dtype.F32, both)
+			c := loadKernel(t, k)
+			in, results := make([]float32, 4*Lanes), make([]float32, Lanes)
+			c.Set(out, unsafe.Pointer(&results[0]))
+			got, want := float32(0), float32(0)
+			for i := range in {
+				in[i] = float32(i + 1) // larger outside
+			}
+			full := n - n%c.Width()
+			if full > 0 {
+				c.Set(0, unsafe.Pointer(&in[0]))
+				c.Run(full)
+				got, want = got+results[0], want+float32(full*(full+1)/2+full)
+			}
+			if full < n {
+				c.Set(0, unsafe.Pointer(&in[full]))
+				c.RunLast(n - full)
+				got, want = got+results[0], want+float32(n*(n+1)/2-full*(full+1)/2+n)
+			}
+			if got != want {
+				t.Fatalf("%d lanes: %v, not %v", n, got, want)
+			}
+		}
+	})
+}
+
+// TestEqualKernelsShareTheirCode compiles one twice, and another.
+func TestEqualKernelsShareTheirCode(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		kernel := func(c float64) *Kernel {
+			k := &Kernel{}
+			x, _ := k.Apply(Operation{scalar.OpMul, dtype.F32, dtype.F32}, k.Load(k.Array(), dtype.F32), k.Const(scalar.ConstF(dtype.F32, c)))
+			k.Store(k.Array(), dtype.F32, x)
+			return k
+		}
+		set := &Set{}
+		a, b, c := set.Compile(kernel(2)), set.Compile(kernel(2)), set.Compile(kernel(3))
+		if a != b || a == c {
+			t.Error("equal kernels have their own code, or different ones share it")
+		}
+	})
+}

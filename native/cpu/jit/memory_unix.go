@@ -1,0 +1,21 @@
+//go:build unix
+
+package jit
+
+import "syscall"
+
+// mapCode returns memory that has the code and can be executed, not written.
+func mapCode(text []byte) ([]byte, error) {
+	b, err := syscall.Mmap(-1, 0, len(text), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	if err != nil {
+		return nil, err
+	}
+	copy(b, text)
+	if err := syscall.Mprotect(b, syscall.PROT_READ|syscall.PROT_EXEC); err != nil {
+		_ = syscall.Munmap(b)
+		return nil, err
+	}
+	return b, nil
+}
+
+func unmapCode(b []byte) error { return syscall.Munmap(b) }

@@ -1,0 +1,42 @@
+package jit
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+var (
+	kernel32       = syscall.NewLazyDLL("kernel32.dll")
+	virtualAlloc   = kernel32.NewProc("VirtualAlloc")
+	virtualProtect = kernel32.NewProc("VirtualProtect")
+	virtualFree    = kernel32.NewProc("VirtualFree")
+)
+
+// The flags of memory, by their names in memoryapi.h and winnt.h.
+const (
+	memCommit, memReserve, memRelease = 0x1000, 0x2000, 0x8000
+	pageReadWrite, pageExecuteRead    = 0x04, 0x20
+)
+
+// mapCode returns memory that has the code and can be executed, not written.
+func mapCode(text []byte) ([]byte, error) {
+	at, _, err := virtualAlloc.Call(0, uintptr(len(text)), memCommit|memReserve, pageReadWrite)
+	if at == 0 {
+		return nil, err
+	}
+	b := unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&at))), len(text))
+	copy(b, text)
+	var before uint32
+	if ok, _, err := virtualProtect.Call(at, uintptr(len(text)), pageExecuteRead, uintptr(unsafe.Pointer(&before))); ok == 0 {
+		_ = unmapCode(b)
+		return nil, err
+	}
+	return b, nil
+}
+
+func unmapCode(b []byte) error {
+	if ok, _, err := virtualFree.Call(uintptr(unsafe.Pointer(unsafe.SliceData(b))), 0, memRelease); ok == 0 {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package jit
+
+import (
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// template is what an operation takes: its steps, in which values from 0 up are
+// earlier ones and those below 0 operands, from -1 down.
+type template struct {
+	steps []step
+	root  Value
+}
+
+// templates are made when they are needed first.
+var templates = sync.OnceValue(func() map[Operation]func() *template {
+	all := map[Operation]func() *template{}
+	for _, o := range Operations() {
+		all[o] = sync.OnceValue(func() *template { return newTemplate(scalar.Simplify(o.Expr())) })
+	}
+	for op, write := range functions {
+		all[Operation{op, dtype.F32, dtype.F32}] = sync.OnceValue(func() *template {
+			b := &builder{}
+			root := write(b, argument{value: -1})
+			return &template{steps: b.steps, root: root.value}
+		})
+	}
+	return all
+})
+
+// templateOf returns the template of an operation, nil where there is none. What
+// is of f16 or bf16 is computed in f32 and rounded: for sums, products, quotients
+// and roots the same number as from rounding once, as f32 has more than twice the
+// digits (S. A. Figueroa, When is double rounding innocuous?, 1995).
+func templateOf(o Operation) *template {
+	wide := Operation{o.Op, widened(o.From), widened(o.To)}
+	if wide == o {
+		if make := templates()[o]; make != nil {
+			return make()
+		}
+		return nil
+	}
+	t := &template{root: -1}
+	if o.Op != scalar.OpConvert || wide.From != wide.To {
+		make := templates()[wide]
+		if make == nil || wide.From.IsInteger() {
+			return nil // of integers the first rounding may matter
+		}
+		t = make()
+	}
+	if o.To == wide.To || keepsWidth[o.Op] {
+		return t
+	}
+	b := &builder{steps: slices.Clone(t.steps)}
+	root := b.narrow(argument{value: t.root}, o.To)
+	return &template{steps: b.steps, root: root.value}
+}
+
+// keepsWidth are operations whose result is an operand but for its sign.
+var keepsWidth = map[scalar.Op]bool{
+	scalar.OpSelect: true, scalar.OpMin: true, scalar.OpMax: true, scalar.OpNeg: true, scalar.OpAbs: true,
+}
+
+// widened returns f32 for the floats that are computed in it.
+func widened(t dtype.DType) dtype.DType {
+	if t == dtype.F16 || t == dtype.BF16 {
+		return dtype.F32
+	}
+	return t
+}
+
+func newTemplate(root scalar.Expr) *template {
+	t := &template{}
+	at := map[scalar.Expr]Value{}
+	scalar.Walk(root, func(x scalar.Expr) {
+		switch x.Op {
+		case scalar.OpConst:
+			return
+		case scalar.OpArg:
+			at[x] = Value(-x.Ref - 1)
+			return
+		}
+		s := step{op: x.Op, typ: x.Type, from: x.Args[len(x.Args)-1].Type}
+		for _, a := range x.Args {
+			if a.Op == scalar.OpConst {
+				s.args = append(s.args, argument{bits: wordOf(a), constant: true})
+			} else {
+				s.args = append(s.args, argument{value: at[a]})
+			}
+		}
+		at[x] = Value(len(t.steps))
+		t.steps = append(t.steps, s)
+	})
+	t.root = at[root]
+	return t
+}
+
+// wordOf returns what a constant is in 32 bits.
+func wordOf(x scalar.Expr) uint32 {
+	v, _ := x.Value()
+	if x.Type.IsFloat() {
+		return math.Float32bits(float32(v.F))
+	}
+	return uint32(v.I)
+}

@@ -1,0 +1,103 @@
+package cpu
+
+import (
+	"fmt"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// routine computes the results of an op for one matrix of each operand, all in
+// row-major order and in f64, which its narrower types are converted from and to.
+// An operand may be overwritten.
+type routine func(w *workspace, n *ir.Node, in, out [][]float64)
+
+// claims reports whether a routine computes a node.
+func claims(n *ir.Node) bool { return routines[n.Op()] != nil }
+
+// routineStep runs a routine for each matrix of a batch.
+type routineStep struct {
+	routine routine
+	node    *ir.Node
+	batch   int
+	in, out []*buffer // of f64
+	sizes   [2][]int  // of one matrix of each operand and result
+	work    []workspace
+}
+
+// routine compiles a call: the operands, the results of all matrices, and the
+// stores of those that are read.
+func (c *compiler) routine(g *group.Group) error {
+	x := g.Routine()
+	s := &routineStep{routine: routines[x.Node.Op()], node: x.Node, batch: 1, work: make([]workspace, workers())}
+	lead := x.In[0].Dims[:len(x.In[0].Dims)-2]
+	if s.batch = product(lead); s.batch == 0 {
+		return nil
+	}
+	for i, e := range x.In {
+		e.Value = scalar.Convert(e.Value, ir.F64)
+		buf, err := c.elements(fmt.Sprint(g.Name(), " operand ", i), e)
+		if err != nil {
+			return err
+		}
+		s.in, s.sizes[0] = append(s.in, buf), append(s.sizes[0], product(e.Dims[len(lead):]))
+	}
+	for _, t := range x.Node.Types() {
+		dims, _ := t.Shape.Ints()
+		s.out = append(s.out, c.scratch(ir.F64, product(dims)))
+		s.sizes[1] = append(s.sizes[1], product(dims[len(lead):]))
+	}
+	c.add(s)
+	for i, space := range x.Out {
+		if space == nil {
+			continue
+		}
+		d := x.Node.Types()[i].DType
+		err := c.keep(g.Name(), *space, s.out[i], func(value scalar.Expr) group.ElementStore {
+			return x.Store(i, scalar.Convert(value, d))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *routineStep) run(r *runner) { r.job.run(s, s.batch) }
+
+func (s *routineStep) do(worker, matrix int) {
+	w := &s.work[worker]
+	w.next = 0
+	w.in = matrices(w.in[:0], s.in, s.sizes[0], matrix)
+	w.out = matrices(w.out[:0], s.out, s.sizes[1], matrix)
+	s.routine(w, s.node, w.in, w.out)
+}
+
+// matrices appends the elements of one matrix of each buffer.
+func matrices(list [][]float64, from []*buffer, sizes []int, matrix int) [][]float64 {
+	for i, b := range from {
+		list = append(list, view[float64](b)[matrix*sizes[i]:(matrix+1)*sizes[i]])
+	}
+	return list
+}
+
+// workspace is the memory of one worker. It grows in the first run.
+type workspace struct {
+	in, out [][]float64
+	taken   [][]float64
+	next    int // of those taken, which a call has not asked for yet
+	pivots  []int
+}
+
+// take returns n numbers, whatever they are.
+func (w *workspace) take(n int) []float64 {
+	if w.next == len(w.taken) {
+		w.taken = append(w.taken, nil)
+	}
+	if cap(w.taken[w.next]) < n {
+		w.taken[w.next] = make([]float64, n)
+	}
+	w.next++
+	return w.taken[w.next-1][:n]
+}

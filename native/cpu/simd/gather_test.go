@@ -1,0 +1,87 @@
+package simd
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// scattered returns a matrix of the given values whose rows and columns lie in
+// stretches of so many, apart from one another, with room behind the last.
+func scattered[T Float](x []T, rows, cols, rowStretch, colStretch int) Matrix[T] {
+	m := Matrix[T]{RowAt: places(rows, rowStretch, 1), ColAt: places(cols, colStretch, rows+rows/rowStretch+2)}
+	if colStretch > rowStretch {
+		m = Matrix[T]{RowAt: places(rows, rowStretch, cols+cols/colStretch+2), ColAt: places(cols, colStretch, 1)}
+	}
+	last := 0
+	for _, i := range m.RowAt {
+		for _, j := range m.ColAt {
+			last = max(last, int(i+j))
+		}
+	}
+	m.Data = make([]T, last+1+2*maxColumns)
+	for i := range m.Data {
+		m.Data[i] = 1000 // what is read of this is noticed
+	}
+	for i, a := range m.RowAt {
+		for j, b := range m.ColAt {
+			m.Data[a+b] = x[i*cols+j]
+		}
+	}
+	return m
+}
+
+// places returns n offsets in stretches of neighbours unit apart, with a gap after
+// each but where there is one stretch only.
+func places(n, stretch, unit int) []int32 {
+	out := make([]int32, n)
+	at := 0
+	for i := range out {
+		if i > 0 && i%stretch == 0 {
+			at += 1
+		}
+		out[i] = int32(at * unit)
+		at++
+	}
+	return out
+}
+
+// TestProductsOfFactorsWithTables has either factor in stretches that are read in
+// place, copied, gathered along columns or rows, or one by one.
+func TestProductsOfFactorsWithTables(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		testTables[float32](t)
+		testTables[float64](t)
+	})
+}
+
+func testTables[T Float](t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, size := range [][3]int{{5, 7, 3}, {13, 60, 40}, {64, 784, 300}, {40, 33, 520}, {300, 64, 65}} {
+		m, n, k := size[0], size[1], size[2]
+		a, b := integers[T](r, m*k), integers[T](r, k*n)
+		want := make([]T, m*n)
+		s := &Space[T]{}
+		s.Grow(m, n, k)
+		Product(s, m, n, k, Matrix[T]{Data: a, Row: k, Col: 1}, Matrix[T]{Data: b, Row: n, Col: 1}, want, n)
+		for _, rows := range []int{1, 3, 28, 1 << 20} {
+			for _, cols := range []int{1, 3, 14, 28, 1 << 20} {
+				for which := range 3 {
+					x, y := Matrix[T]{Data: a, Row: k, Col: 1}, Matrix[T]{Data: b, Row: n, Col: 1}
+					if which != 1 {
+						x = scattered(a, m, k, rows, cols)
+					}
+					if which != 0 {
+						y = scattered(b, k, n, rows, cols)
+					}
+					got := make([]T, m*n)
+					Product(s, m, n, k, x, y, got, n)
+					for i := range got {
+						if got[i] != want[i] {
+							t.Fatalf("%v, stretches of %d rows and %d columns, factor %d: element %d is %v, not %v", size, rows, cols, which, i, got[i], want[i])
+						}
+					}
+				}
+			}
+		}
+	}
+}
