@@ -12,8 +12,8 @@ import (
 // is empty for a stated reason ([Def.NoGrad], [Def.NoBatch]) and never in
 // silence; a test walks all definitions.
 //
-// Exactly one of Scalar, Lower and Body is set, but an [*AttendLowering] or
-// a [*RoutineLowering] stands beside a Body. An op with Body is a composite: derivatives, batching and every
+// Exactly one of Scalar, Lower and Body is set, but an [*AttendLowering], a
+// [*TotalLowering] or a [*RoutineLowering] stands beside a Body. An op with Body is a composite: derivatives, batching and every
 // backend come through its body, and a backend may claim it, by name or for its
 // lowering. Any other op is a primitive.
 type Def struct {

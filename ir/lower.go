@@ -7,8 +7,7 @@ import "github.com/rlx-go/rlx/ir/scalar"
 // does what, in which order, is decided by package sched for each target. It
 // is one of [*MapLowering], [*ReduceLowering], [*ContractLowering],
 // [*ScatterLowering], [*SortLowering], [*PrefixLowering], [*AttendLowering],
-// [*RoutineLowering] and
-// [*ControlLowering].
+// [*TotalLowering], [*RoutineLowering] and [*ControlLowering].
 type Lowering interface{ lowering() }
 
 // Index is the position of an element: one I32 expression for each axis.
@@ -80,7 +79,7 @@ type Contraction struct {
 // claim the op.
 func BesideBody(l Lowering) bool {
 	switch l.(type) {
-	case *AttendLowering, *RoutineLowering:
+	case *AttendLowering, *TotalLowering, *RoutineLowering:
 		return true
 	}
 	return false
@@ -186,6 +185,13 @@ type PrefixLowering struct {
 	Finish func(n *Node, acc []scalar.Expr) []scalar.Expr
 }
 
+// TotalLowering is the sum of all elements of all operands, any number of them. It
+// stands beside a body, for backends that do better than to add up one by one.
+type TotalLowering struct {
+	// Sum is the element type in which elements are added up.
+	Sum func(n *Node) DType
+}
+
 // RoutineLowering is an op that libraries have as a whole, such as a
 // factorisation of matrices. It stands beside a body, which is what a backend
 // computes that has no such library. A backend that claims the op gets all
@@ -238,5 +244,6 @@ func (*ScatterLowering) lowering()  {}
 func (*SortLowering) lowering()     {}
 func (*PrefixLowering) lowering()   {}
 func (*AttendLowering) lowering()   {}
+func (*TotalLowering) lowering()    {}
 func (*RoutineLowering) lowering()  {}
 func (*ControlLowering) lowering()  {}

@@ -2,7 +2,6 @@ package optim
 
 import (
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/derive"
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
@@ -11,9 +10,9 @@ import (
 func GlobalNorm(b *ir.Builder, values []ir.Value) ir.Value {
 	squares := make([]ir.Value, len(values))
 	for i, v := range values {
-		squares[i] = ops.ReduceSum(b, ops.Mul(b, v, v))
+		squares[i] = ops.Mul(b, v, v)
 	}
-	return ops.Sqrt(b, derive.Sum(b, squares))
+	return ops.Sqrt(b, ops.SumAll(b, squares...))
 }
 
 // clipFactor is what gradients of a global norm are multiplied by so that it

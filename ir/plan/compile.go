@@ -108,14 +108,13 @@ type entryCompiler struct {
 	entry    *Entry
 	launches []placedLaunch
 	regions  map[*group.Tensor]region
+	parts    map[string]int // how many parts of bundles have a key
 }
 
-// placedLaunch is a launch with its position in the entry, the group it computes
-// the loops it is in, outermost first, and what it stands under. Where gate is set
-// it is that of a gate.
+// placedLaunch is a launch with the loops it is in, outermost first, and what it
+// stands under. Where gate is set it is that of a gate.
 type placedLaunch struct {
 	sched.Launch
-	group  *group.Group
 	rounds []*round
 	guard  *guard
 	gate   *gate
@@ -161,7 +160,7 @@ func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 	c.plan.Entries = append(c.plan.Entries, Entry{Name: e.Name})
 	ec := &entryCompiler{
 		compiler: c, program: prog, entry: &c.plan.Entries[len(c.plan.Entries)-1],
-		regions: map[*group.Tensor]region{},
+		regions: map[*group.Tensor]region{}, parts: map[string]int{},
 	}
 	c.addCodes(prog.Checks)
 	if err := ec.schedule(prog, nil, nil); err != nil {
@@ -203,7 +202,7 @@ func (c *entryCompiler) scheduleItem(p *group.Program, item group.Item, rounds [
 	case *group.Group:
 		launches, err := c.cache.Schedule(item, c.target.Caps)
 		for _, l := range launches {
-			c.launches = append(c.launches, placedLaunch{Launch: l, group: item, rounds: rounds, guard: u})
+			c.launches = append(c.launches, placedLaunch{Launch: l, rounds: rounds, guard: u})
 		}
 		return err
 	case *group.Loop:

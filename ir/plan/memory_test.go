@@ -167,16 +167,25 @@ func (m *memory) dispatch(d *Dispatch) {
 	l := m.ec.launches[m.next]
 	m.next++
 	var read, written []*group.Tensor
-	for i, t := range l.Args {
-		if t == nil {
-			continue
-		}
-		only := l.Kernel.Arrays[i].Access == loop.Read
-		m.bound(d, t, !only)
-		if only {
-			read = append(read, t)
-		} else {
+	touch := func(t *group.Tensor, stored bool) {
+		switch {
+		case t == nil:
+			return
+		case stored:
 			written = append(written, t)
+		default:
+			read = append(read, t)
+		}
+		m.bound(d, t, stored)
+	}
+	for _, part := range l.Parts {
+		for i, t := range part.Args {
+			touch(t, part.Written[i])
+		}
+	}
+	if len(l.Parts) == 0 {
+		for i, t := range l.Args {
+			touch(t, l.Kernel.Arrays[i].Access != loop.Read)
 		}
 	}
 	m.readAll(l.Kernel.Name, read)

@@ -60,39 +60,20 @@ func (c *entryCompiler) swap(pairs [][2]*group.Tensor) {
 	}
 }
 
-// cut replaces launches that cannot be bound as their tensors lie.
+// cut makes launches of what was left to be made until tensors have places.
 func (c *entryCompiler) cut() error {
+	for _, l := range c.launches {
+		for _, part := range l.Parts {
+			c.parts[part.Key]++
+		}
+	}
 	launches := c.launches
 	c.launches = nil
 	for _, l := range launches {
-		if err := c.addCut(l); err != nil {
+		if len(l.Parts) == 0 {
+			c.launches = append(c.launches, l)
+		} else if err := c.pack(l); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// addCut adds a launch. A group of parts side by side that cannot be bound is cut
-// in two between parts, again and again: nothing goes from one to the other.
-func (c *entryCompiler) addCut(l placedLaunch) error {
-	var parts []*group.Group
-	if l.group != nil {
-		parts = l.group.Parts
-	}
-	if len(parts) < 2 || c.bindable(l.Args, l.rounds) {
-		c.launches = append(c.launches, l)
-		return nil
-	}
-	for _, half := range [][]*group.Group{parts[:len(parts)/2], parts[len(parts)/2:]} {
-		g := l.group.Cut(half)
-		launches, err := c.cache.Schedule(g, c.target.Caps)
-		if err != nil {
-			return err
-		}
-		for _, launch := range launches {
-			if err := c.addCut(placedLaunch{Launch: launch, group: g, rounds: l.rounds, guard: l.guard}); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
@@ -187,7 +168,7 @@ func (c *entryCompiler) merged(k *loop.Kernel, bindings []Binding, shareable map
 		}
 		span := loop.Span{Bytes: to - from}
 		for _, i := range members {
-			span.Windows = append(span.Windows, loop.Window{Array: i, Offset: bindings[i].Offset - from})
+			span.Windows = append(span.Windows, loop.Window{Array: i, First: loop.Int((bindings[i].Offset - from) / WordBytes)})
 			gone[i] = i != members[0]
 		}
 		bindings[members[0]] = Binding{buffer, from, to - from}

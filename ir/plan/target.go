@@ -48,7 +48,10 @@ type Target struct {
 // claims reports whether a composite is scheduled as it is.
 func (t Target) claims(n *ir.Node) bool {
 	if t.Invocations == 1 {
-		return false // blocks are for threads that share memory
+		return false // such kernels are for threads that share memory
+	}
+	if _, ok := n.Def().Lower.(*ir.TotalLowering); ok {
+		return true
 	}
 	most := t.ScoreBytes
 	if most == 0 {

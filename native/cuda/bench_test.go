@@ -6,6 +6,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -90,6 +91,73 @@ func BenchmarkStep(b *testing.B) {
 			})
 		})
 	}
+}
+
+// BenchmarkUpdate times what an optimiser does apart from the model: the parameters
+// of language models are updated by AdamW, and their gradients, which are there, are
+// clipped by their norm. Bytes are what has to be read and written at least.
+func BenchmarkUpdate(b *testing.B) {
+	d := gpu(b)
+	for _, c := range []struct {
+		name string
+		gpt  irtest.GPT
+	}{{"GPT_6x384", irtest.CharacterGPT}, {"GPT_2", irtest.GPT2}} {
+		b.Run(c.name, func(b *testing.B) {
+			g, params := update(b, c.gpt)
+			module, err := ir.NewModule("module", ir.Entry{Name: "step", Graph: g})
+			must(b, err)
+			p, err := d.Compile(context.Background(), module, native.Options{})
+			must(b, err)
+			defer func() { must(b, p.Close()) }()
+			bound, err := p.Bind("step", nil, nil)
+			must(b, err)
+			for range 5 {
+				must(b, bound.Start(context.Background()))
+			}
+			_, err = p.Get(context.Background(), "count")
+			must(b, err)
+			b.ResetTimer()
+			must(b, cuda.Replay(p, "step", b.N))
+			b.ReportMetric(float64(cuda.Launches(p)), "launches")
+			b.ReportMetric(32*float64(params)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
+		})
+	}
+}
+
+// update returns the graph of an optimiser's step for the parameters of a model,
+// and how many there are.
+func update(b *testing.B, gpt irtest.GPT) (*ir.Graph, int) {
+	model, err := gpt.Loss()
+	must(b, err)
+	params := 0
+	g, err := ir.Build("update", func(b *ir.Builder) {
+		count := ops.Add(b, b.State("count", ir.F32), ops.Const(b, ir.F32, 1))
+		b.SetState("count", count)
+		rule := optim.AdamW{}.Begin(b, ops.Const(b, ir.F32, 1e-3), count)
+		var names []string
+		var weights, grads []ir.Value
+		for _, p := range model.Ports() {
+			if t := p.Value.Type(); p.Kind == ir.ParamPort {
+				size, _ := t.Shape.Size().Const()
+				params += size
+				names = append(names, p.Name)
+				weights = append(weights, b.State(p.Name, t.DType, t.Shape...))
+				grads = append(grads, b.Param("grad/"+p.Name, t.DType, t.Shape...))
+			}
+		}
+		norm := ops.Add(b, optim.GlobalNorm(b, grads), ops.Const(b, ir.F32, 1e-6))
+		scale := ops.Min(b, ops.Div(b, ops.Const(b, ir.F32, 1), norm), ops.Const(b, ir.F32, 1))
+		for i, name := range names {
+			t := weights[i].Type()
+			m, v := b.State("m/"+name, t.DType, t.Shape...), b.State("v/"+name, t.DType, t.Shape...)
+			value, slots := rule(b, weights[i], ops.Mul(b, grads[i], scale), []ir.Value{m, v})
+			b.SetState(name, value)
+			b.SetState("m/"+name, slots[0])
+			b.SetState("v/"+name, slots[1])
+		}
+	})
+	must(b, err)
+	return g, params
 }
 
 // BenchmarkCompile times the way from a graph to a program, with all kernels

@@ -113,6 +113,9 @@ func arrayType(a loop.Array) string {
 	case a.Width > 1:
 		elem = vectorType(a.DType, a.Width)
 	}
+	if a.Len == 0 {
+		return "array<" + elem + ">"
+	}
 	return format.Sprintf("array<%s, %d>", elem, a.Len)
 }
 

@@ -28,6 +28,8 @@ const (
 	SortKind
 	// AttendKind is attention, forward or backward.
 	AttendKind
+	// TotalKind is the sum of all elements of any number of values.
+	TotalKind
 	// RoutineKind is an op that the backend has a routine for.
 	RoutineKind
 	// ControlKind is a node that runs graphs. Its group becomes a [Loop], a [Branch]
@@ -37,7 +39,7 @@ const (
 
 // String returns the kind's name in lower case.
 func (k Kind) String() string {
-	return [...]string{"map", "reduce", "contract", "prefix", "scatter", "sort", "attend", "routine", "control"}[k]
+	return [...]string{"map", "reduce", "contract", "prefix", "scatter", "sort", "attend", "total", "routine", "control"}[k]
 }
 
 // Group is a set of nodes computed together.

@@ -95,7 +95,8 @@ const (
 	// device moves in the time of a launch. To bundle larger ones saves nothing
 	// and keeps all that they read alive.
 	besideBytes = 16 << 20
-	// maxParts bounds the parts of a kernel, which finds its own by halving.
+	// maxParts bounds the parts side by side: what is bundled waits for all of it,
+	// and keeps all that it reads alive.
 	maxParts = 64
 )
 
@@ -139,7 +140,7 @@ const sink = -1
 
 // beside reports whether g may join the bundle a.
 func beside(a, g *Group) bool {
-	return len(a.SideBySide())+len(g.SideBySide()) <= maxParts && a.touch.weight+g.touch.weight <= maxGroupWeight
+	return len(a.SideBySide())+len(g.SideBySide()) <= maxParts
 }
 
 // bytes is the memory that a group reads and writes.

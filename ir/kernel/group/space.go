@@ -57,7 +57,7 @@ func (p *Program) spaceOf(n *ir.Node) *nodeSpace {
 		l.Element(n, s.outer, r.Operand(n))
 	case *ir.SortLowering:
 		r.Element(n.Input(0), s.outer)
-	case *ir.AttendLowering, *ir.RoutineLowering, *ir.ControlLowering:
+	case *ir.AttendLowering, *ir.TotalLowering, *ir.RoutineLowering, *ir.ControlLowering:
 		for _, v := range n.Inputs() {
 			dims, _ := v.Shape().Ints()
 			r.Element(v, Coords("i", dims))
@@ -94,6 +94,8 @@ func (p *Program) newGroup(n *ir.Node) *Group {
 		g.Kind = PrefixKind
 	case *ir.AttendLowering:
 		g.Kind = AttendKind
+	case *ir.TotalLowering:
+		g.Kind = TotalKind
 	case *ir.RoutineLowering:
 		g.Kind = RoutineKind
 	case *ir.SortLowering:

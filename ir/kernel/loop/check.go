@@ -146,7 +146,7 @@ func (c *checker) array(a Array) error {
 		return c.fail("array %s has elements of type %s", a.Name, a.DType)
 	case a.Width != 1 && a.Width != 2 && a.Width != 4:
 		return c.fail("array %s has width %d", a.Name, a.Width)
-	case a.Len < 1:
+	case a.Len < 0, a.Len == 0 && a.Space != Storage:
 		return c.fail("array %s has length %d", a.Name, a.Len)
 	case a.Space > Private || a.Access > Atomic:
 		return c.fail("array %s has no known space or access", a.Name)

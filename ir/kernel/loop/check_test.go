@@ -78,7 +78,7 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 	}{
 		{"a name of capitals", func() *loop.Kernel { k := kernelOf(); k.Name = "Broken"; return k }(), "lower-case"},
 		{"an empty grid", func() *loop.Kernel { k := kernelOf(); k.Groups[1] = 0; return k }(), "not positive"},
-		{"an empty array", func() *loop.Kernel { k := kernelOf(); k.Arrays[in].Len = 0; return k }(), "length 0"},
+		{"an empty array", func() *loop.Kernel { k := kernelOf(); k.Arrays[tile].Len = 0; return k }(), "length 0"},
 		{"a width of three", func() *loop.Kernel { k := kernelOf(); k.Arrays[vec].Width = 3; return k }(), "width 3"},
 		{"two arrays of one name", func() *loop.Kernel { k := kernelOf(); k.Arrays[in].Name = "out"; return k }(), "two arrays"},
 		{"atomic floats", func() *loop.Kernel { k := kernelOf(); k.Arrays[words].DType = dtype.F32; return k }(), "atomic"},

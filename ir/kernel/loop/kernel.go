@@ -12,7 +12,7 @@ import (
 // Expressions are scalar expressions whose leaves are constants, named
 // variables (those of the kernel's statements, and the built-in ones that
 // [LocalID], [GroupID], [RunScalar] and [Counter] return) and loads, whose slot
-// is the place of an array in Arrays. All sizes are literals. Indices are I32
+// is the place of an array in Arrays. Sizes are literals. Indices are I32
 // and count elements of the array's dtype, or vectors where its Width is not 1.
 //
 // A kernel with [scalar.Check] in an expression has the status words as its
@@ -71,7 +71,8 @@ type Array struct {
 	// Width is how many elements one index holds: 1, 2 or 4. Arrays with a
 	// width above 1 are touched by [LoadVec] and [StoreVec] alone.
 	Width int
-	// Len counts indices, not elements.
+	// Len counts indices, not elements. It is 0 for a storage array that is as long
+	// as what is bound to it.
 	Len    int
 	Space  Space
 	Access Access

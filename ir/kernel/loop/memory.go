@@ -42,5 +42,6 @@ func WidenBools(words, bools []byte) {
 	}
 }
 
-// Bytes returns the device memory that the array takes, see [DeviceSize].
+// Bytes returns the device memory that the array takes, see [DeviceSize]: 0 where
+// that is as much as is bound.
 func (a Array) Bytes() int { return DeviceSize(a.DType) * a.Width * a.Len }

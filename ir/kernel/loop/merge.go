@@ -6,10 +6,15 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Window is where an array begins in a larger one, in bytes.
-type Window struct{ Array, Offset int }
+// Window is where an array begins in a larger one: the number of its first element,
+// which may be computed from variables of the kernel.
+type Window struct {
+	Array int
+	First scalar.Expr
+}
 
-// Span is a larger array that several arrays of a kernel lie in.
+// Span is a larger array that several arrays of a kernel lie in. With Bytes 0 it is
+// as long as what is bound to it.
 type Span struct {
 	Windows []Window
 	Bytes   int
@@ -37,7 +42,7 @@ func (e *SpanError) Error() string {
 // device binds stays one kernel: tensors that share an arena share a binding.
 // The error is a *SpanError.
 func MergeArrays(k *Kernel, spans []Span) (*Kernel, error) {
-	m := &merger{Simplifier: scalar.NewSimplifier(), k: k, base: map[int]int{}, span: map[int]int{}, number: make([]int, len(k.Arrays))}
+	m := &merger{Simplifier: scalar.NewSimplifier(), k: k, base: map[int]scalar.Expr{}, span: map[int]int{}, number: make([]int, len(k.Arrays))}
 	copied := copiedArrays(k.Body)
 	for i, s := range spans {
 		if s.Bytes/4 > MaxElements {
@@ -49,7 +54,7 @@ func MergeArrays(k *Kernel, spans []Span) (*Kernel, error) {
 			if DeviceSize(a.DType) != 4 || a.Width != 1 || a.Space != Storage || a.Access == Atomic || copied[w.Array] {
 				return nil, &SpanError{Kernel: k.Name, Array: a.Name, Bytes: s.Bytes}
 			}
-			m.base[w.Array], m.span[w.Array] = w.Offset/4, i
+			m.base[w.Array], m.span[w.Array] = w.First, i
 			if j == 0 {
 				whole.DType, whole.Name = a.DType, "arena_"+a.Name
 			}
@@ -78,10 +83,10 @@ func copiedArrays(body []Stmt) map[int]bool {
 type merger struct {
 	*scalar.Simplifier
 	k      *Kernel
-	base   map[int]int // by array: first element in its span
-	span   map[int]int // by array
-	wholes []Array     // by span
-	number []int       // new place of each array
+	base   map[int]scalar.Expr // by array: first element in its span
+	span   map[int]int         // by array
+	wholes []Array             // by span
+	number []int               // new place of each array
 }
 
 func (m *merger) merge() *Kernel {
@@ -118,7 +123,7 @@ func (m *merger) expr(x scalar.Expr) scalar.Expr {
 		if !ok {
 			return scalar.LoadAt(m.number[n.Ref], n.Type, at), true
 		}
-		at = m.Simplify(scalar.Add(at, Int(base)))
+		at = m.Simplify(scalar.Add(at, base))
 		return fromWord(scalar.LoadAt(m.number[n.Ref], m.wholes[m.span[n.Ref]].DType, at), n.Type), true
 	})
 }
@@ -130,7 +135,7 @@ func (m *merger) stores(body []Stmt) {
 		switch s := s.(type) {
 		case *Store:
 			if base, ok := m.base[s.Array]; ok {
-				s.At = m.Simplify(scalar.Add(s.At, Int(base)))
+				s.At = m.Simplify(scalar.Add(s.At, base))
 				s.Value = toWord(s.Value, m.wholes[m.span[s.Array]].DType)
 			}
 		case *For:

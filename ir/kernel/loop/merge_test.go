@@ -18,7 +18,7 @@ func TestSpansThatCannotBeCountedAreRefused(t *testing.T) {
 	if most > math.MaxInt {
 		return // no int of this machine is as many bytes
 	}
-	span := loop.Span{Windows: []loop.Window{{Array: 0}, {Array: 1, Offset: 256}}, Bytes: int(most)}
+	span := loop.Span{Windows: []loop.Window{{Array: 0, First: loop.Int(0)}, {Array: 1, First: loop.Int(64)}}, Bytes: int(most)}
 	if _, err := loop.MergeArrays(k, []loop.Span{span}); err != nil {
 		t.Errorf("the largest span: %v", err)
 	}

@@ -184,7 +184,7 @@ func dropArrays(k *Kernel) *Kernel {
 	var kept []Array
 	for i, a := range k.Arrays {
 		place[i] = len(kept)
-		if a.Len > 0 {
+		if a.Len > 0 || a.Space == Storage {
 			kept = append(kept, a)
 		}
 	}

@@ -1,6 +1,7 @@
 package sched_test
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,7 +18,8 @@ import (
 const deepest = 12
 
 // TestManyPartsNestLittle has the update of more states of different sizes than
-// one kernel takes.
+// one kernel takes, as parts that share a kernel though they differ, and as
+// segments.
 func TestManyPartsNestLittle(t *testing.T) {
 	const states = 300
 	p := groups(t, build(t, func(b *ir.Builder) {
@@ -28,20 +30,37 @@ func TestManyPartsNestLittle(t *testing.T) {
 	}))
 	parts := 0
 	for _, item := range p.Items {
-		g := item.(*group.Group)
-		parts += max(1, len(g.Parts))
-		launches, err := sched.Schedule(g, loop.DefaultCaps())
+		launches, err := sched.Schedule(item.(*group.Group), loop.DefaultCaps())
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, l := range launches {
-			if n := nesting(l.Kernel.Body); n > deepest {
-				t.Errorf("%s: statements nest %d deep", l.Kernel.Name, n)
+			parts += len(l.Parts)
+			if len(l.Args) != len(l.Parts) {
+				t.Errorf("%d tensors of %d parts", len(l.Args), len(l.Parts))
 			}
+			for few := range slices.Chunk(l.Parts, sched.MaxBeside) {
+				nestsLittle(t, sched.Beside(few, loop.DefaultCaps()).Kernel)
+			}
+			s, err := sched.Segments(&l.Parts[0], []int{0}, 1000, loop.DefaultCaps())
+			if err != nil {
+				t.Fatal(err)
+			}
+			nestsLittle(t, s.Kernel)
 		}
 	}
 	if parts != states || len(p.Items) > 10 {
 		t.Errorf("%d updates in %d groups, want %d in a few", parts, len(p.Items), states)
+	}
+}
+
+func nestsLittle(t *testing.T, k *loop.Kernel) {
+	t.Helper()
+	if n := nesting(k.Body); n > deepest {
+		t.Errorf("%s: statements nest %d deep", k.Name, n)
+	}
+	if err := loop.Check(k); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -25,7 +25,7 @@ type cacheKey struct {
 
 // Schedule is [Schedule] for a group that may be equal to one before.
 func (c *Cache) Schedule(g *group.Group, caps loop.Caps) (launches []Launch, err error) {
-	if g.Kind == group.ControlKind {
+	if g.Kind == group.ControlKind || g.Kind == group.TotalKind || len(g.Parts) > 0 || updates(g) {
 		return Schedule(g, caps)
 	}
 	defer recovered(g, &err)
@@ -92,7 +92,7 @@ func recall(launches []canonicalLaunch, c *group.Canon, p *group.Program) []Laun
 	out := make([]Launch, len(launches))
 	scratch := map[int]*group.Tensor{}
 	for i, l := range launches {
-		out[i] = Launch{l.kernel, make([]*group.Tensor, len(l.args))}
+		out[i] = Launch{Kernel: l.kernel, Args: make([]*group.Tensor, len(l.args))}
 		for j, arg := range l.args {
 			switch arg.kind {
 			case operandArg:

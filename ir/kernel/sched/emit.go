@@ -15,6 +15,9 @@ import (
 type Launch struct {
 	Kernel *loop.Kernel
 	Args   []*group.Tensor
+	// Parts are pieces of work side by side that become kernels once their tensors
+	// have places: Kernel is nil then, and Args are all that any of them touches.
+	Parts []Part
 }
 
 // emitter collects the pieces of one kernel. While it is built, loads and
@@ -143,7 +146,7 @@ func (e *emitter) finish(name string, body []loop.Stmt) Launch {
 	args := f.layOut(k)
 	k.Body = loop.MapExprs(body, f.renumber)
 	loop.WalkArrays(k.Body, func(array *int) { *array = f.slot[*array] })
-	return Launch{k, args}
+	return Launch{Kernel: k, Args: args}
 }
 
 // finisher numbers the arrays of a kernel.
@@ -184,8 +187,8 @@ func (f *finisher) need(id int) {
 }
 
 // layOut fills in the kernel's arrays: tensors, named by their place so that
-// equal kernels have one text, the status words last among them, then the
-// kernel's own memory.
+// equal kernels have one text, the table of segments and the status words last among
+// them, then the kernel's own memory.
 func (f *finisher) layOut(k *loop.Kernel) []*group.Tensor {
 	var args []*group.Tensor
 	add := func(id int, a loop.Array) {
@@ -213,6 +216,10 @@ func (f *finisher) layOut(k *loop.Kernel) []*group.Tensor {
 	status := loop.Array{Name: "status", DType: ir.U32, Width: 1, Len: 4}
 	if f.checks {
 		status.Access = loop.Atomic
+	}
+	if slices.Contains(f.order, tableSlot) {
+		add(tableSlot, loop.Array{Name: "table", DType: ir.I32, Width: 1})
+		args = append(args, segmentTable)
 	}
 	if f.checks || slices.Contains(f.order, statusSlot) {
 		add(statusSlot, status)

@@ -30,10 +30,10 @@ func (e *emitter) perThread(part *group.Group) int {
 	return per
 }
 
-// scheduleMap gives each thread one element, or a few. Groups side by side take
+// scheduleMaps gives each thread one element, or a few. Groups side by side take
 // consecutive ranges of workgroups, so that no workgroup's threads diverge.
-func scheduleMap(e *emitter, g *group.Group) []Launch {
-	parts := slices.DeleteFunc(slices.Clone(g.SideBySide()), func(p *group.Group) bool { return group.Product(p.Outer) == 0 })
+func scheduleMaps(e *emitter, name string, parts []*group.Group) []Launch {
+	parts = slices.DeleteFunc(slices.Clone(parts), func(p *group.Group) bool { return group.Product(p.Outer) == 0 })
 	starts := make([]int, len(parts)+1)
 	for i, part := range parts {
 		threads := group.Product(part.Outer) / e.perThread(part)
@@ -46,14 +46,14 @@ func scheduleMap(e *emitter, g *group.Group) []Launch {
 	workgroup := e.linearGroup(starts[len(parts)])
 	lane := loop.LocalID(0, mapThreads)
 
-	body := e.mapParts(parts, starts, workgroup, lane)
-	return []Launch{e.finish(g.Name(), body)}
+	body := e.halve(parts, starts, workgroup, lane)
+	return []Launch{e.finish(name, body)}
 }
 
-// mapParts lets a workgroup find its part by halving, since languages bound how
+// halve lets a workgroup find its part by halving, since languages bound how
 // deep statements may nest. starts are the first workgroups of the parts, and
 // the one after the last.
-func (e *emitter) mapParts(parts []*group.Group, starts []int, workgroup, lane scalar.Expr) []loop.Stmt {
+func (e *emitter) halve(parts []*group.Group, starts []int, workgroup, lane scalar.Expr) []loop.Stmt {
 	if len(parts) == 1 {
 		first := scalar.Sub(workgroup, loop.Int(starts[0]))
 		flat := scalar.Add(scalar.Mul(first, loop.Int(mapThreads)), lane)
@@ -62,8 +62,8 @@ func (e *emitter) mapParts(parts []*group.Group, starts []int, workgroup, lane s
 	half := len(parts) / 2
 	return []loop.Stmt{&loop.If{
 		Cond: scalar.Lt(workgroup, loop.Int(starts[half])),
-		Then: e.mapParts(parts[:half], starts[:half+1], workgroup, lane),
-		Else: e.mapParts(parts[half:], starts[half:], workgroup, lane),
+		Then: e.halve(parts[:half], starts[:half+1], workgroup, lane),
+		Else: e.halve(parts[half:], starts[half:], workgroup, lane),
 	}}
 }
 
@@ -78,16 +78,22 @@ func (e *emitter) mapPart(part *group.Group, thread scalar.Expr, span int) []loo
 	for k := range at {
 		at[k] = e.unflatten(scalar.Add(scalar.Mul(i, loop.Int(per)), loop.Int(k)), part.Outer)
 	}
-	body := e.points(part, e.reader(), at...)
-	for _, c := range part.Copies {
-		for _, at := range at {
-			body = append(body, e.copyElement(c, at)...)
-		}
-	}
+	body := e.mapElements(part, at...)
 	if span != n || e.overshoots() {
 		body = []loop.Stmt{&loop.If{Cond: scalar.Lt(scalar.FreeVar(name, ir.I32), loop.Int(n)), Then: body}}
 	}
 	return append([]loop.Stmt{&loop.Let{Name: name, Value: thread}}, body...)
+}
+
+// mapElements computes some elements of each result of a map.
+func (e *emitter) mapElements(g *group.Group, at ...ir.Index) []loop.Stmt {
+	body := e.points(g, e.reader(), at...)
+	for _, c := range g.Copies {
+		for _, at := range at {
+			body = append(body, e.copyElement(c, at)...)
+		}
+	}
+	return body
 }
 
 func (e *emitter) copyElement(c group.Copy, at ir.Index) []loop.Stmt {

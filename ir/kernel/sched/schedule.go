@@ -17,6 +17,9 @@ func Schedule(g *group.Group, caps loop.Caps) (launches []Launch, err error) {
 	if g.Kind == group.ControlKind {
 		return nil, ir.Errorf(ir.ErrUnsupported, "a %s group has no kernel of its own", g.Kind)
 	}
+	if len(g.Parts) > 0 || updates(g) {
+		return bundle(mapParts(g, caps)), nil
+	}
 	return schedule(newEmitter(g.Program(), caps), g), nil
 }
 
@@ -38,6 +41,8 @@ func schedule(e *emitter, g *group.Group) []Launch {
 		return scheduleContract(e, g)
 	case group.PrefixKind:
 		return schedulePrefix(e, g)
+	case group.TotalKind:
+		return scheduleTotal(e, g)
 	case group.AttendKind:
 		return scheduleAttend(e, g)
 	case group.ScatterKind:
@@ -45,5 +50,5 @@ func schedule(e *emitter, g *group.Group) []Launch {
 	case group.SortKind:
 		return scheduleSort(g, e.p, e.caps)
 	}
-	return scheduleMap(e, g)
+	return scheduleMaps(e, g.Name(), []*group.Group{g})
 }

@@ -87,6 +87,9 @@ func (m *machine) bindStorage(windows []Binding) error {
 		}
 		written[id] = written[id] || a.Access == loop.ReadWrite
 		a.data, a.offset = w.Buffer[w.Offset:w.Offset+w.Bytes], w.Offset
+		if a.Len == 0 {
+			a.Len = w.Bytes / (a.size * a.Width)
+		}
 	}
 	cells := map[*byte][]cell{}
 	for i, a := range storage {

@@ -3190,6 +3190,14 @@ export abstract class BuilderOps {
   stack(operands: readonly Operand[], axis?: number): Value { return this.apply('stack', operands, { axis })[0]!; }
 
   /**
+   * The sum of all elements of all operands, which may differ in shape; 0 for empty ones. Narrow
+   * types are added up in f32. The order depends on the shapes alone.
+   *
+   * - C1: there is at least one operand; all have one element type, which is float
+   */
+  sumAll(operands: readonly Operand[]): Value { return this.apply('sum_all', operands)[0]!; }
+
+  /**
    * The elements of a window, by SciPy's names and definitions; with symmetric the last one is
    * equal to the first, and otherwise it is one period.
    *

@@ -1,0 +1,80 @@
+package ops
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/derive"
+)
+
+// OpSumAll adds up all elements of any number of values.
+const OpSumAll ir.Op = "sum_all"
+
+func init() {
+	define(&ir.Def{
+		Op: OpSumAll,
+		Doc: "The sum of all elements of all operands, which may differ in shape; 0 for empty ones. Narrow types are added up " +
+			"in f32. The order depends on the shapes alone.",
+		Constraints: numbered("there is at least one operand; all have one element type, which is " + floats.String()),
+		Operands:    []string{"operands..."},
+		Infer:       inferSumAll,
+		NoTranspose: "its body is linear",
+		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+			d := in[0].DType()
+			sums := make([]ir.Value, len(in))
+			for i, x := range in {
+				sums[i] = ReduceSum(b, Convert(b, x, sumType(d)))
+			}
+			return []ir.Value{Convert(b, derive.Sum(b, sums), d)}
+		},
+		Lower:   &ir.TotalLowering{Sum: func(n *ir.Node) ir.DType { return sumType(n.Input(0).DType()) }},
+		Samples: sumAllSamples,
+	})
+}
+
+func inferSumAll(n *ir.Node) ([]ir.Type, error) {
+	if len(n.Inputs()) == 0 {
+		return nil, ir.Shapef("there is nothing to add up")
+	}
+	d := n.Input(0).DType()
+	if err := floats.check(d); err != nil {
+		return nil, err
+	}
+	for i, v := range n.Inputs() {
+		if v.DType() != d {
+			return nil, ir.DTypef("operand %d is %s, operand 0 is %s", i, v.DType(), d)
+		}
+	}
+	return []ir.Type{{DType: d}}, nil
+}
+
+func sumAllSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	var out []ir.Sample
+	for _, shapes := range [][][]int{
+		{{}},
+		{{0}},
+		{{7}},
+		{{67, 3}, {0, 2}, {1, 1}, {5}},
+		{{8192}, {8193}, {3, 5461}},
+	} {
+		s := ir.Sample{Name: shapeName(shapes[0])}
+		for i, dims := range shapes {
+			s.In = append(s.In, draw(uint64(i), ir.F32, -2, 2, dims...))
+		}
+		out = append(out, s)
+	}
+	many := ir.Sample{Name: "more than a kernel binds"}
+	for i := range 11 {
+		many.In = append(many.In, draw(uint64(i), ir.F32, -2, 2, i, 3))
+	}
+	out = append(out, many)
+	for _, d := range []ir.DType{ir.F16, ir.F64} {
+		out = append(out, ir.Sample{Name: d.String(), In: []*ir.Array{draw(1, d, -2, 2, 3), draw(2, d, -2, 2, 2, 4)}})
+	}
+	return out
+}
+
+// SumAll returns the sum, of rank 0, of all elements of the operands, which have
+// one floating element type and any shapes.
+func SumAll(b *ir.Builder, in ...ir.Value) ir.Value { return b.Add1(OpSumAll, nil, in...) }
