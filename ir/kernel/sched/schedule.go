@@ -17,7 +17,7 @@ func Schedule(g *group.Group, caps loop.Caps) (launches []Launch, err error) {
 	if g.Kind == group.ControlKind {
 		return nil, ir.Errorf(ir.ErrUnsupported, "a %s group has no kernel of its own", g.Kind)
 	}
-	if len(g.Parts) > 0 || updates(g) {
+	if caps.Invocations > 1 && (len(g.Parts) > 0 || updates(g)) {
 		return bundle(mapParts(g, caps)), nil
 	}
 	return schedule(newEmitter(g.Program(), caps), g), nil
