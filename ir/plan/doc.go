@@ -118,6 +118,10 @@
 //  39. Repeats are nested at most [MaxCounters] deep: readers recurse.
 //  40. An entry makes at most [MaxDispatches] dispatches, copies and rounds of
 //     empty repeats, all repeats written out: its run ends.
+//  41. A call runs a routine that exists, with a window for each of its arrays that
+//     is at least as large. Only executors whose device has such a library read
+//     files with routines: others meet a required section that they do not know.
+//  42. In one call a window that is written overlaps no other.
 //
 // Rules are checked in time linear in the file, but for sorting, and nothing is
 // made or repeated by a number before its limit is checked.

@@ -33,6 +33,7 @@ const (
 	tagSlots     = "SLOT"
 	tagConstants = "CNST"
 	tagKernels   = "KRNL"
+	tagRoutines  = "ROUT"
 	tagEntries   = "ENTR"
 	tagStatus    = "STAT"
 	tagVariant   = "VARI"
@@ -45,6 +46,7 @@ const (
 	stepRepeat
 	stepTurns
 	stepIndirect
+	stepCall
 )
 
 // maxExact bounds what is read into an int: JavaScript's numbers are exact up

@@ -3,6 +3,7 @@ package plan
 import (
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/kernel/routine"
 )
 
 // Alignments and sizes that hold on every WebGPU device with default limits.
@@ -46,7 +47,9 @@ type Plan struct {
 	Slots     []Slot
 	Constants []Constant
 	Kernels   []Kernel
-	Entries   []Entry
+	// Routines are what the plan leaves to libraries of the device.
+	Routines []routine.Routine
+	Entries  []Entry
 	// Status says where kernels report failed checks; nil where none can fail.
 	Status *Status
 	// Variants are plans for the same module with other requirements, none of
@@ -192,7 +195,7 @@ type Entry struct {
 	Steps        []Step
 }
 
-// Step is [*Dispatch], [*Copy] or [*Repeat].
+// Step is [*Dispatch], [*Call], [*Copy] or [*Repeat].
 type Step interface{ step() }
 
 // Dispatch runs a kernel over a grid of workgroups.
@@ -204,6 +207,14 @@ type Dispatch struct {
 	// Grid, where it is set, is where steps before have left Groups, three u32, or
 	// zeros: the kernel then does not run.
 	Grid *Cell
+}
+
+// Call runs a routine of a library.
+type Call struct {
+	Routine int
+	// Bindings are the windows of the routine's arrays, in order. One that is
+	// written overlaps no other.
+	Bindings []Binding
 }
 
 // Cell is a place of three u32 in a buffer.
@@ -246,6 +257,7 @@ func (r *Repeat) Round(i int) []Step {
 }
 
 func (*Dispatch) step() {}
+func (*Call) step()     {}
 func (*Copy) step()     {}
 func (*Repeat) step()   {}
 

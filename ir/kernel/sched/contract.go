@@ -14,8 +14,12 @@ import (
 // follows the contraction.
 func scheduleContract(e *emitter, g *group.Group) []Launch {
 	c := group.ContractionOf(g.Members[0].Node, e.Simplifier)
-	if launches, ok := scheduleMma(e, g, c); ok {
-		return launches
+	mma, byMma := planMma(e, g, c)
+	if p, ok := planProduct(e, g, c, mma); ok {
+		return scheduleProduct(e, g, p)
+	}
+	if byMma {
+		return scheduleMma(e, g, c, mma)
 	}
 	t, parts, ok := pickTile(c, e.caps)
 	if !ok {

@@ -7,14 +7,17 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/kernel/routine"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // Launch is a kernel with the tensors to bind to its storage arrays, in order;
-// the status words, where the kernel has them, stand as nil.
+// the status words, where the kernel has them, stand as nil. Or it is a routine of
+// a library, with the tensors of its arrays: then there is no kernel.
 type Launch struct {
-	Kernel *loop.Kernel
-	Args   []*group.Tensor
+	Kernel  *loop.Kernel
+	Routine routine.Routine
+	Args    []*group.Tensor
 }
 
 // emitter collects the pieces of one kernel. While it is built, loads and
@@ -143,7 +146,7 @@ func (e *emitter) finish(name string, body []loop.Stmt) Launch {
 	args := f.layOut(k)
 	k.Body = loop.MapExprs(body, f.renumber)
 	loop.WalkArrays(k.Body, func(array *int) { *array = f.slot[*array] })
-	return Launch{k, args}
+	return Launch{Kernel: k, Args: args}
 }
 
 // finisher numbers the arrays of a kernel.

@@ -49,5 +49,5 @@ func Gate(flags []Flag, last *group.Tensor, grids [2][][3]int, cells *group.Tens
 		}
 	}
 	k.Arrays = append(k.Arrays, loop.Array{Name: "cells", DType: ir.U32, Width: 1, Len: cells.Len(), Access: loop.ReadWrite})
-	return Launch{k, append(args, cells)}
+	return Launch{Kernel: k, Args: append(args, cells)}
 }
