@@ -19,6 +19,13 @@
 // entry. A repeat may have other steps for odd rounds, and a dispatch may find its
 // grid in memory: steps before have left there the one it states, or zeros.
 //
+// # How a routine is called
+//
+// Routines are what libraries of the device compute in place of kernels: see
+// [routine.Routine]. A [Call] gives one the windows of its arrays, those of the
+// memory it works in among them. Executors whose device has no such library refuse
+// the plan, or run the plain reference of the routine, as package replay does.
+//
 // # How a kernel is bound
 //
 // Bind group 0 holds the storage arrays in the order of Kernel.Storage: the

@@ -195,43 +195,58 @@ func soleResult(e *emitter, g *group.Group, operands ...*group.Tensor) *group.Te
 	return t
 }
 
-// Rates of cuBLASLt in operations a nanosecond, measured on an H200.
-const (
-	productRateF32  = 50000
-	productRateTF32 = 380000
-	productRate16   = 680000
+// productRate is how many operations a nanosecond the library does with each type on
+// an H200, and least how many a product has to have for it to be faster than
+// kernels alone there. BenchmarkProducts of native/cuda measures both.
+type productRate struct{ rate, least float64 }
+
+var (
+	ratesF32  = productRate{50000, 1 << 27}
+	ratesTF32 = productRate{390000, 1 << 25}
+	rates16   = productRate{740000, 1 << 25}
 )
 
-// alignedBytes is what rows of factors have to be multiples of for the library to
-// compute with tensor cores.
-const alignedBytes = 16
+// Bounds of the products that the library is faster at: rows of 16 bytes, which
+// tensor cores take, and results that are no thinner than its tiles.
+const (
+	alignedBytes = 16
+	leastSide    = 64
+)
 
-// leastWork is how many operations a product has at least that is left to a
-// library: below, it is a matter of launches.
-const leastWork = 1 << 26
+// rates returns what the library does with the product's types.
+func (p *productPlan) rates() productRate {
+	switch {
+	case p.TF32:
+		return ratesTF32
+	case p.Operand == ir.F32:
+		return ratesF32
+	}
+	return rates16
+}
+
+// aligned reports whether tensor cores can compute the product.
+func (p *productPlan) aligned() bool {
+	factors, result := p.Operand.Size(), p.Result.Size()
+	return (p.Left.Row*factors)%alignedBytes == 0 && (p.Right.Row*factors)%alignedBytes == 0 && (p.Out.Row*result)%alignedBytes == 0
+}
 
 // faster reports whether the library is expected to take less time than kernels.
 func (p *productPlan) faster(c *group.Contraction, caps loop.Caps, mma *mmaPlan) bool {
-	work, rate := 2*float64(points(c)), float64(productRateF32)
-	if p.TF32 || p.Operand != ir.F32 {
-		if (p.Left.Row*p.Operand.Size())%alignedBytes != 0 || (p.Right.Row*p.Operand.Size())%alignedBytes != 0 || (p.Out.Row*p.Result.Size())%alignedBytes != 0 {
-			return false
-		}
-		rate = productRate16
-		if p.TF32 {
-			rate = productRateTF32
-		}
+	work, r := 2*float64(points(c)), p.rates()
+	byTensorCores := p.TF32 || p.Operand != ir.F32
+	if work < r.least || min(p.M, p.N) < leastSide || byTensorCores && !p.aligned() {
+		return false
 	}
-	results := float64(p.Batch * p.M * p.N)
-	time := launchTime + math.Max(work/rate, float64(p.Result.Size())*results/memoryRate)
+	results := float64(p.Result.Size()) * float64(p.Batch*p.M*p.N)
+	time := launchTime + math.Max(work/r.rate, results/memoryRate)
 	if p.out == nil {
-		time += launchTime + 2*float64(p.Result.Size())*results/memoryRate
+		time += launchTime + 2*results/memoryRate
 	}
 	own := launchTime + work/plainRate
 	if mma != nil {
 		own = mma.time(c, caps) + mma.stagingTime(c)
 	}
-	return work >= leastWork && time < own
+	return time < own
 }
 
 // scheduleProduct computes a contraction by a library, and what follows it by a

@@ -43,7 +43,9 @@ func TestProductsByALibrary(t *testing.T) {
 // What a library's product can say: batches, factors that are shared, results whose
 // rows or matrices lie between those of others, and sums that go on to the next.
 func TestFormsOfProductsByALibrary(t *testing.T) {
-	input := func(b *ir.Builder, name string, dims ...int) ir.Value { return b.Input(name, ir.F32, ir.Dims(dims...)...) }
+	input := func(b *ir.Builder, name string, dims ...int) ir.Value {
+		return b.Input(name, ir.F32, ir.Dims(dims...)...)
+	}
 	for name, c := range map[string]struct {
 		f     func(b *ir.Builder)
 		calls int
