@@ -206,6 +206,18 @@ var (
 	rates16   = productRate{740000, 1 << 25}
 )
 
+// rateTurned is the rate of products of tf32 whose left factor alone is turned.
+const rateTurned = 260000
+
+// What a kernel for what follows a product costs: nanoseconds, and bytes of memory
+// for each result, whatever its type. It is worth it only where kernels alone are
+// expected to take longer by a factor.
+const (
+	finishTime  = 4000
+	finishBytes = 8
+	finishWorth = 1.2
+)
+
 // Bounds of the products that the library is faster at: rows of 16 bytes, which
 // tensor cores take, and results that are no thinner than its tiles.
 const (
@@ -216,6 +228,8 @@ const (
 // rates returns what the library does with the product's types.
 func (p *productPlan) rates() productRate {
 	switch {
+	case p.TF32 && p.Left.Turned && !p.Right.Turned:
+		return productRate{rateTurned, ratesTF32.least}
 	case p.TF32:
 		return ratesTF32
 	case p.Operand == ir.F32:
@@ -237,10 +251,10 @@ func (p *productPlan) faster(c *group.Contraction, caps loop.Caps, mma *mmaPlan)
 	if work < r.least || min(p.M, p.N) < leastSide || byTensorCores && !p.aligned() {
 		return false
 	}
-	results := float64(p.Result.Size()) * float64(p.Batch*p.M*p.N)
-	time := launchTime + math.Max(work/r.rate, results/memoryRate)
+	results := float64(p.Batch * p.M * p.N)
+	time := launchTime + math.Max(work/r.rate, float64(p.Result.Size())*results/memoryRate)
 	if p.out == nil {
-		time += launchTime + 2*results/memoryRate
+		time = finishWorth * (time + finishTime + finishBytes*results/memoryRate)
 	}
 	own := launchTime + work/plainRate
 	if mma != nil {

@@ -2,7 +2,9 @@ package sched_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
@@ -109,28 +111,92 @@ func TestFormsOfProductsByALibrary(t *testing.T) {
 	}
 }
 
-// A library is asked for what it is faster at: large products that lie as it reads
-// them. With nothing but plain tiles beside it those of f32 are; rows that tensor
-// cores cannot read leave 16-bit products to kernels.
-func TestLargeProductsAreLeftToALibrary(t *testing.T) {
-	for _, c := range []struct {
-		d       ir.DType
-		n       int
-		library bool
-	}{{ir.F32, 64, false}, {ir.F32, 2048, true}, {ir.BF16, 2047, false}} {
-		g := build(t, func(b *ir.Builder) { matmulOf(b, c.d, c.n, c.n, c.n, "nn", false) })
-		m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-		if err != nil {
-			t.Fatal(err)
+// TestTheFasterWayIsChosen holds the choice to measurements: it is the faster way, or
+// within a sixth of it.
+func TestTheFasterWayIsChosen(t *testing.T) {
+	measured, err := os.ReadFile("testdata/products_h200.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := withLibrary(loop.FasterProducts)
+	target.Limits.BindingBytes, target.Limits.BufferBytes = 1<<30, 1<<30
+	calls := 0
+	for line := range strings.Lines(string(measured)) {
+		if strings.HasPrefix(line, "#") {
+			continue
 		}
-		target := withLibrary(loop.FasterProducts)
-		target.TF32 = false
-		p, err := plan.Compile(m, target, plansim.Text)
-		if err != nil {
-			t.Fatal(err)
+		var s productShape
+		var byKernels, byLibrary float64
+		s.read(t, line, &byKernels, &byLibrary)
+		if min(s.m, s.n) < 64 {
+			continue // too few of these were measured: they are left to kernels
 		}
-		if _, calls := p.Entries[0].Steps[0].(*plan.Call); calls != c.library {
-			t.Errorf("%s of %d: by a library is %v", c.d, c.n, calls)
+		target.TF32 = s.kind == "tf32"
+		chosen := byKernels
+		if s.isCalled(t, target) {
+			chosen, calls = byLibrary, calls+1
+		}
+		if chosen > min(byKernels, byLibrary)*7/6 {
+			t.Errorf("%s: the way that takes %.0f ns is chosen", strings.TrimSpace(line), chosen)
 		}
 	}
+	if calls < 50 {
+		t.Errorf("%d products are left to the library", calls)
+	}
+	if odd := (productShape{1, 2047, 2047, 2047, "nn", "bf16", false}); odd.isCalled(t, target) {
+		t.Error("a product is left to the library that its tensor cores cannot read")
+	}
+}
+
+// productShape is a product that was measured.
+type productShape struct {
+	batch, m, n, k int
+	layout, kind   string
+	behind         bool
+}
+
+// read takes a line apart: "64x256x256x64_nt_f32_bias_relu 33111 18961".
+func (s *productShape) read(t *testing.T, line string, times ...*float64) {
+	t.Helper()
+	fields := strings.Fields(line)
+	name := strings.Split(fields[0], "_")
+	s.layout, s.kind, s.behind = name[1], name[2], len(name) > 3
+	if _, err := fmt.Sscanf(name[0], "%dx%dx%dx%d", &s.batch, &s.m, &s.n, &s.k); err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range times {
+		if _, err := fmt.Sscan(fields[1+i], x); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// isCalled reports whether the product is left to the target's library.
+func (s *productShape) isCalled(t *testing.T, target plan.Target) bool {
+	t.Helper()
+	d := map[string]ir.DType{"f32": ir.F32, "tf32": ir.F32, "bf16": ir.BF16}[s.kind]
+	g := build(t, func(b *ir.Builder) {
+		operand := func(name string, turned bool, r, c int) ir.Value {
+			if turned {
+				return ops.Transpose(b, b.Param(name, d, ir.Dims(s.batch, c, r)...), 0, 2, 1)
+			}
+			return b.Param(name, d, ir.Dims(s.batch, r, c)...)
+		}
+		z := ops.MatMul(b, operand("x", s.layout[0] == 't', s.m, s.k), operand("y", s.layout[1] == 't', s.k, s.n))
+		if s.behind {
+			z = ops.Relu(b, ops.Add(b, z, b.Param("bias", d, ir.N(s.n))))
+		}
+		b.State("z", d, ir.Dims(s.batch, s.m, s.n)...)
+		b.SetState("z", z)
+	})
+	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.Compile(m, target, plansim.Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, called := p.Entries[0].Steps[0].(*plan.Call)
+	return called
 }
