@@ -14,6 +14,11 @@ export RLX_REQUIRE
 # same system would be the same code.
 TARGETS := linux/arm64 linux/386 darwin/arm64 windows/amd64
 
+# What `make check` leaves out: it compiles the kernels of all samples for a
+# device, or waits for a browser.
+SLOW_GO   := -e /webgpu -e /native/cuda -e /native/cpu -e /js/bench -e /demo
+SLOW_NODE := -e conformance
+
 WASM       := GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags='-s -w'
 NODE_TEST  := $(NODE) --test --test-force-exit
 JS_TOOLS   := js/node_modules/.package-lock.json
@@ -61,6 +66,11 @@ demo: build demo-assets ## build everything and serve the demo on this machine
 
 .PHONY: test
 test: deps test-go test-wgsl test-js test-browser size ## run every test; a missing device or tool is a failure
+
+.PHONY: check
+check: js demo-assets ## run the Go and Node tests that take minutes, for while one works
+	$(GO) test $$($(GO) list ./... | grep -v $(SLOW_GO))
+	$(NODE_TEST) $$(ls js/test/*.test.mjs demo/test/*.test.mjs | grep -v $(SLOW_NODE))
 
 .PHONY: test-go
 test-go: ## run the Go tests, native WebGPU and CUDA kernels (compiled) included

@@ -107,8 +107,8 @@ func TestCompileWithPrecision(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 1 + 2⁻⁹ is an f16 and rounds to 1 in bf16; its square plus 0 rounds to
-	// 1 + 2⁻⁸ in f16, whose values are 2⁻¹⁰ apart there.
-	for p, want := range map[rlx.Precision]float32{rlx.AsWritten: 1 + 0x1p-8 + 0x1p-18, rlx.MixedF16: 1 + 0x1p-8, rlx.MixedBF16: 1} {
+	// 1 + 2⁻⁸ in f16, whose values are 2⁻¹⁰ apart there. A CPU has no TF32.
+	for p, want := range map[rlx.Precision]float32{rlx.AsWritten: 1 + 0x1p-8 + 0x1p-18, rlx.TF32: 1 + 0x1p-8 + 0x1p-18, rlx.MixedF16: 1 + 0x1p-8, rlx.MixedBF16: 1} {
 		program, err := session(t).CompileWith(ctx, m, rlx.CompileOptions{Precision: p})
 		if err != nil {
 			t.Fatal(err)

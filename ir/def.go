@@ -34,6 +34,9 @@ type Def struct {
 	// Infer is the shape rule: the types of the results, or an error of kind
 	// ErrShape, ErrDType or ErrAttr. It sees a node whose results are not set.
 	Infer func(n *Node) ([]Type, error)
+	// Reduces returns the axes of the first operand that the result lacks. Nil
+	// for an op that is no reduction. Hosts offer to keep them with size 1.
+	Reduces func(n *Node) []int
 	// Eval is the plain meaning, written for trust and not for speed, and
 	// without the lowering.
 	Eval func(c *EvalContext, n *Node, in []*Array) ([]*Array, error)

@@ -60,20 +60,13 @@ func (o AdamW) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 // beginAdam is what Adam and AdamW share; decay returns the parameter and the
 // gradient that the update starts from, given the rate in their type.
 func beginAdam(b *ir.Builder, o Adam, rate, count ir.Value, decay func(b *ir.Builder, p, g, rate ir.Value) (ir.Value, ir.Value)) Rule {
-	o.Beta1, o.Beta2, o.Eps = or(o.Beta1, 0.9), or(o.Beta2, 0.999), or(o.Eps, 1e-8)
-	switch {
-	case !(o.Beta1 > 0 && o.Beta1 < 1 && o.Beta2 > 0 && o.Beta2 < 1):
-		b.Fail(ir.Attrf("adam: betas %v and %v are not in (0, 1)", o.Beta1, o.Beta2))
-	case !(o.Eps > 0 && o.WeightDecay >= 0):
-		b.Fail(ir.Attrf("adam: eps %v or weight decay %v is out of its domain", o.Eps, o.WeightDecay))
-	}
+	o = o.filled(b)
 	size := ops.Div(b, rate, correction(b, o.Beta1, count))
 	root := ops.Sqrt(b, correction(b, o.Beta2, count))
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		d := p.DType()
 		p, g = decay(b, p, g, ops.Convert(b, rate, d))
-		m := ops.Add(b, times(b, slots[0], o.Beta1), times(b, g, 1-o.Beta1))
-		v := ops.Add(b, times(b, slots[1], o.Beta2), times(b, ops.Mul(b, g, g), 1-o.Beta2))
+		m, v := average(b, slots[0], g, o.Beta1), average(b, slots[1], ops.Mul(b, g, g), o.Beta2)
 		denom := ops.Add(b, ops.Div(b, ops.Sqrt(b, v), ops.Convert(b, root, d)), ops.Const(b, d, o.Eps))
 		move := ops.Div(b, ops.Mul(b, m, ops.Convert(b, size, d)), denom)
 		return ops.Sub(b, p, move), []ir.Value{m, v}

@@ -140,5 +140,5 @@ func (l *scaling) unlessSkipped(b *ir.Builder, updated, old ir.Value) ir.Value {
 	if l == nil || b.Err() != nil {
 		return updated
 	}
-	return ops.Select(b, ops.BroadcastTo(b, l.finite, old.Shape()), updated, old)
+	return ops.Select(b, l.finite, updated, old)
 }

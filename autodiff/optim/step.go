@@ -35,8 +35,35 @@ type Optimizer interface {
 	Begin(b *ir.Builder, rate, count ir.Value) Rule
 }
 
+// Slot is a state that a rule keeps for a parameter.
+type Slot struct {
+	Name  string
+	Shape ir.Shape
+}
+
+// Shaped is an [Optimizer] whose slots depend on the parameter: Slots returns
+// the names of all that there may be.
+type Shaped interface {
+	Optimizer
+	// SlotsFor returns the slots of a parameter of that type.
+	SlotsFor(param ir.Type) []Slot
+}
+
+// slotsOf returns the slots that an optimiser keeps for a parameter.
+func slotsOf(o Optimizer, param ir.Type) []Slot {
+	if s, ok := o.(Shaped); ok {
+		return s.SlotsFor(param)
+	}
+	var out []Slot
+	for _, name := range o.Slots() {
+		out = append(out, Slot{name, param.Shape})
+	}
+	return out
+}
+
 // Rule returns the new value of a parameter and of its slots, given the
-// parameter, its gradient and the slots, all of one floating type and shape.
+// parameter, its gradient and the slots, all of one floating type, and but for
+// slots of an optimiser that is [Shaped] of one shape.
 type Rule func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value)
 
 // Options say how [Step] makes a training step.
@@ -47,8 +74,23 @@ type Options struct {
 	// taken over all of them, is more than this; 0 leaves them. As in
 	// torch.nn.utils.clip_grad_norm_, the factor is ClipNorm/(norm+1e-6).
 	ClipNorm float64
+	// ClipValue limits each element of a gradient to [-ClipValue, ClipValue],
+	// before norms are taken; 0 leaves them.
+	ClipValue float64
+	// Groups are parameters that are updated in another way than the others. A
+	// parameter belongs to the first group that matches it.
+	Groups []Group
+	// Accumulate is how many steps make one update, by the mean of their
+	// gradients; 0 and 1 stand for one. The sums are the states "optim/sum/" and
+	// the name of the parameter.
+	Accumulate int
+	// Average, in (0, 1), keeps a running mean a ← Average·a + (1−Average)·p of
+	// each parameter after every update, from the first one on, in the state
+	// "optim/average/" and its name; 0 keeps none.
+	Average float64
 	// Scale multiplies the loss before gradients are taken of it, for what is
-	// computed in f16; nil for none. The outputs of the step are not scaled.
+	// computed in f16; nil for none. The outputs of the step are not scaled. A step
+	// whose gradients are not finite does not count, also not towards Accumulate.
 	Scale *LossScale
 	// Frozen names parameters that stay as they are. They stay parameters in
 	// the step graph.
@@ -72,7 +114,7 @@ func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph,
 	if err != nil {
 		return nil, err
 	}
-	s := &step{opt: opt, options: o}
+	s, groups := &step{options: o}, completed(o.Groups, opt)
 	if o.Scale != nil {
 		s.scaling = &scaling{LossScale: *o.Scale}
 		if loss, err = scaledLoss(loss, lossName); err != nil {
@@ -86,7 +128,7 @@ func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph,
 		return nil, err
 	}
 	for _, name := range params {
-		s.params = append(s.params, param{name: name})
+		s.params = append(s.params, param{name: name, group: groupOf(groups, name)})
 	}
 	return ir.Build(loss.Name(), s.build)
 }
@@ -116,7 +158,6 @@ func isTrained(d ir.DType) bool { return d.IsFloat() && derive.Differentiable(d)
 // step builds a training step.
 type step struct {
 	loss, grads *ir.Graph
-	opt         Optimizer
 	options     Options
 	params      []param
 	scaling     *scaling // nil where the loss is not scaled
@@ -126,6 +167,7 @@ type step struct {
 // slots, of which the last two are of the type it is updated in.
 type param struct {
 	name        string
+	group       *Group
 	value, grad ir.Value
 	slots       []ir.Value
 }
@@ -137,7 +179,8 @@ func (s *step) build(b *ir.Builder) {
 	// before it, in the kernel that is least in the way.
 	done := b.State(StepState, ir.I32)
 	next := ops.Add(b, done, ops.Const(b, ir.I32, 1))
-	count := ops.Convert(b, next, scalar)
+	due, updates := s.due(b, next)
+	count := ops.Convert(b, updates, scalar)
 	var rate ir.Value
 	if s.options.Schedule == nil {
 		rate = ops.Convert(b, b.Input(RateInput, ir.F32), scalar)
@@ -147,13 +190,19 @@ func (s *step) build(b *ir.Builder) {
 	if s.scaling != nil {
 		s.scaling.unscale(b, s.params)
 	}
+	s.accumulate(b, due)
 	s.clip(b, scalar)
-	rule := s.opt.Begin(b, rate, count)
-	if b.Err() != nil {
-		return
-	}
+	rules := map[*Group]Rule{}
 	for _, p := range s.params {
-		s.update(b, rule, p)
+		rule, begun := rules[p.group]
+		if !begun {
+			rule = p.group.Optimizer.Begin(b, times(b, rate, or(p.group.Rate, 1)), count)
+			rules[p.group] = rule
+		}
+		if b.Err() != nil {
+			return
+		}
+		s.update(b, rule, p, due, count)
 	}
 	b.SetState(StepState, s.scaling.unlessSkipped(b, next, done))
 	if s.scaling != nil {
@@ -177,8 +226,8 @@ func (s *step) forward(b *ir.Builder) {
 		}
 		in[i] = b.Port(ir.StatePort, port.Name, port.Value.Type())
 		s.params[k].value = in[i]
-		for _, slot := range s.opt.Slots() {
-			v := b.State(SlotState(slot, port.Name), updateType(port.Value.DType()), port.Value.Shape()...)
+		for _, slot := range slotsOf(s.params[k].group.Optimizer, port.Value.Type()) {
+			v := b.State(SlotState(slot.Name, port.Name), updateType(port.Value.DType()), slot.Shape...)
 			s.params[k].slots = append(s.params[k].slots, v)
 		}
 	}
@@ -219,8 +268,15 @@ func updateType(d ir.DType) ir.DType {
 	return ir.F32
 }
 
-// clip scales the gradients down to a global norm.
+// clip limits the elements of gradients, and scales these down to a global norm.
 func (s *step) clip(b *ir.Builder, scalar ir.DType) {
+	if v := s.options.ClipValue; v != 0 {
+		inDomain(b, "clip value", v > 0)
+		for i := range s.params {
+			g := &s.params[i].grad
+			*g = ops.Clamp(b, *g, ops.ConstLike(b, *g, -v), ops.ConstLike(b, *g, v))
+		}
+	}
 	limit := s.options.ClipNorm
 	if limit == 0 {
 		return
@@ -240,17 +296,31 @@ func (s *step) clip(b *ir.Builder, scalar ir.DType) {
 	}
 }
 
-// update adds the update of one parameter.
-func (s *step) update(b *ir.Builder, rule Rule, p param) {
+// update adds the update of one parameter, which takes place where due is true
+// or not there at all.
+func (s *step) update(b *ir.Builder, rule Rule, p param, due, count ir.Value) {
 	wide := ops.Convert(b, p.value, p.grad.DType())
 	value, slots := rule(b, wide, p.grad, p.slots)
 	if b.Err() == nil && len(slots) != len(p.slots) {
 		b.Fail(ir.Errorf(ir.ErrGraph, "the rule of the optimizer gave %d slots for %q, not %d", len(slots), p.name, len(p.slots)))
 		return
 	}
-	b.SetState(p.name, s.scaling.unlessSkipped(b, ops.Convert(b, value, p.value.DType()), p.value))
-	for i, slot := range s.opt.Slots() {
-		b.SetState(SlotState(slot, p.name), s.scaling.unlessSkipped(b, slots[i], p.slots[i]))
+	now := func(name string, old, v ir.Value) {
+		if due.Valid() {
+			v = ops.Select(b, due, v, old)
+		}
+		b.SetState(name, s.scaling.unlessSkipped(b, v, old))
+	}
+	now(p.name, p.value, ops.Convert(b, value, p.value.DType()))
+	for i, slot := range slotsOf(p.group.Optimizer, p.value.Type()) {
+		now(SlotState(slot.Name, p.name), p.slots[i], slots[i])
+	}
+	if a := s.options.Average; a != 0 {
+		inDomain(b, "average", a > 0 && a < 1)
+		name := SlotState(averageSlot, p.name)
+		old := b.State(name, wide.DType(), wide.Shape()...)
+		first := ops.Eq(b, count, ops.OnesLike(b, count))
+		now(name, old, ops.Select(b, first, value, average(b, old, value, a)))
 	}
 }
 

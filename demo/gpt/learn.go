@@ -23,6 +23,8 @@ type learner struct {
 	// The memory of the step's batch.
 	tokens, next []int32
 	held         float64 // loss on the text held out, when last measured
+	best         float64 // the least of all measurements, 0 before the first
+	bestStep     int
 }
 
 // measured is how many batches a measurement takes, other than the last one.
@@ -63,7 +65,7 @@ func (l *learner) show(p rlx.Progress, begun int) {
 
 // look measures, shows a sample and saves.
 func (l *learner) look(ctx context.Context) error {
-	if err := l.measure(ctx, measured); err != nil {
+	if err := l.measure(ctx, min(measured, l.heldBatches())); err != nil {
 		return err
 	}
 	sample, err := l.sample(ctx)
@@ -82,7 +84,7 @@ func (l *learner) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := l.measure(ctx, max(1, l.text.Windows(l.model.Context)/l.model.Batch)); err != nil {
+	if err := l.measure(ctx, l.heldBatches()); err != nil {
 		return err
 	}
 	fmt.Fprintf(l.out, "%s\n---\n", sample)
@@ -92,6 +94,7 @@ func (l *learner) finish(ctx context.Context) error {
 	if l.options.save != "" {
 		fmt.Fprintf(l.out, "saved %s\n", l.options.save)
 	}
+	fmt.Fprintf(l.out, "least loss on the text held out %.4f, after %d steps\n", l.best, l.bestStep)
 	fmt.Fprintf(l.out, "after %d steps, loss on the text held out %.4f\n", l.trainer.Steps(), l.held)
 	return nil
 }
@@ -102,6 +105,9 @@ func (l *learner) saved(ctx context.Context) error {
 	}
 	return l.trainer.SaveFile(ctx, l.options.save)
 }
+
+// heldBatches returns how many batches the text held out fills.
+func (l *learner) heldBatches() int { return max(1, l.text.Windows(l.model.Context)/l.model.Batch) }
 
 // measure sets the mean loss on batches of the text held out, the first ones.
 func (l *learner) measure(ctx context.Context, batches int) error {
@@ -122,7 +128,9 @@ func (l *learner) measure(ctx context.Context, batches int) error {
 		}
 		sum += float64(loss[0])
 	}
-	l.held = sum / float64(batches)
+	if l.held = sum / float64(batches); l.best == 0 || l.held < l.best {
+		l.best, l.bestStep = l.held, l.trainer.Steps()
+	}
 	return nil
 }
 

@@ -20,12 +20,12 @@ const (
 )
 
 // GPT is a language model of the kind of GPT-2, as nanoGPT has it for characters:
-// no biases, the table of tokens used at both ends, learned positions. Attention
-// itself drops nothing.
+// no biases, the table of tokens used at both ends, learned positions.
 type GPT struct {
 	Vocab, Context, Width, Heads, Blocks, Batch int
-	// Dropout is the part of the numbers that is dropped in training, after the
-	// embeddings and before each sum with what goes past a layer.
+	// Dropout is the part of the numbers that is dropped in training: after the
+	// embeddings, of attention's weights, and before each sum with what goes past a
+	// layer.
 	Dropout float64
 	// Rate is the highest learning rate, Steps how long it takes to fall to a
 	// tenth of that.
@@ -171,9 +171,23 @@ func (m GPT) block(l *layers, name string, x ir.Value) ir.Value {
 	part := func(i int) ir.Value {
 		return ops.Squeeze(b, ops.SliceAxis(b, qkv, 0, ir.N(i), ir.N(1)), 0)
 	}
-	a := ops.Attention(b, part(0), part(1), part(2), ir.Value{}, ops.AttentionAttrs{Causal: true})
-	a = ops.Reshape(b, ops.Transpose(b, a, 0, 2, 1, 3), rows, ir.N(m.Context), ir.N(m.Width))
+	a := ops.Reshape(b, ops.Transpose(b, l.attention(part(0), part(1), part(2)), 0, 2, 1, 3), rows, ir.N(m.Context), ir.N(m.Width))
 	x = ops.Add(b, x, l.drop(l.dense(name+"out", a, m.Width)))
 	h := ops.Gelu(b, l.dense(name+"up", l.norm(name+"norm2", x), 4*m.Width))
 	return ops.Add(b, x, l.drop(l.dense(name+"down", h, m.Width)))
+}
+
+// attention is causal, of f32[rows,heads,context,features]. Where weights are to be
+// dropped it is written out: [ops.Attention] drops none.
+func (l *layers) attention(q, k, v ir.Value) ir.Value {
+	b := l.Builder
+	if l.rate == 0 {
+		return ops.Attention(b, q, k, v, ir.Value{}, ops.AttentionAttrs{Causal: true})
+	}
+	features, _ := q.Dim(-1).Const()
+	q = ops.Mul(b, q, ops.ConstLike(b, q, 1/math.Sqrt(float64(features))))
+	scores := ops.MatMul(b, q, ops.Transpose(b, k, 0, 1, 3, 2))
+	at := func(axis int) ir.Value { return ops.Iota(b, ir.I32, axis, scores.Shape()...) }
+	seen := ops.Select(b, ops.Ge(b, at(2), at(3)), scores, ops.ConstLike(b, scores, math.Inf(-1)))
+	return ops.MatMul(b, l.drop(ops.Softmax(b, seen, -1)), v)
 }

@@ -26,6 +26,8 @@ func (a *ArgAttrs) Visit(v ir.AttrVisitor) {
 	v.DType("dtype", &a.DType)
 }
 
+func (a *ArgAttrs) named() []int { return []int{a.Axis} }
+
 func argAttrs(n *ir.Node) *ArgAttrs { return n.Attrs().(*ArgAttrs) }
 
 func init() {
@@ -44,7 +46,8 @@ func defineArg(op ir.Op, what string, sign int, better func(x, y scalar.Expr) sc
 			"the element type of x is "+reals.String()+", that of the result is "+integers.String(),
 			"the axis is one of x, and its size is not 0; the result has the other axes",
 		),
-		Infer: inferArg,
+		Infer:   inferArg,
+		Reduces: namedAxes,
 		Eval: func(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
 			return evalArg(c, n, in[0], sign)
 		},

@@ -8,11 +8,19 @@ type AxisAttrs struct{ Axis int }
 // Visit shows the attributes.
 func (a *AxisAttrs) Visit(v ir.AttrVisitor) { v.Int("axis", &a.Axis) }
 
+func (a *AxisAttrs) named() []int { return []int{a.Axis} }
+
 // AxesAttrs name some axes.
 type AxesAttrs struct{ Axes []int }
 
 // Visit shows the attributes.
 func (a *AxesAttrs) Visit(v ir.AttrVisitor) { v.Ints("axes", &a.Axes) }
+
+func (a *AxesAttrs) named() []int { return a.Axes }
+
+// namedAxes returns the axes that the attributes of a node name, of whichever
+// struct they are.
+func namedAxes(n *ir.Node) []int { return n.Attrs().(interface{ named() []int }).named() }
 
 // DTypeAttrs name the element type of a result.
 type DTypeAttrs struct{ DType ir.DType }

@@ -7,9 +7,9 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// composite describes an op with one result that is made of other ops. Its
-// shape rule is its body's: what the body refuses, it refuses, and the type of
-// the result is the one that the body gives.
+// composite describes an op that is made of other ops. Its shape rule is its
+// body's: what the body refuses, it refuses, and the types of the results are
+// those that the body gives.
 type composite struct {
 	op          ir.Op
 	doc         string
@@ -19,10 +19,13 @@ type composite struct {
 	newAttrs    func() ir.Attrs
 	// types are those of operand 0, checked before check and the body, which
 	// thus need not.
-	types domain
-	check func(n *ir.Node) error // nil: nothing beyond
+	types   domain
+	check   func(n *ir.Node) error // nil: nothing beyond
+	reduces func(n *ir.Node) []int // the axes that the result lacks; nil: no reduction
 	// body may look at the attributes and the operands of n, not at its results.
-	body    func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value
+	body func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value
+	// bodies takes the place of body for an op with several results.
+	bodies  func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value
 	jvp     jvpRule // nil: that of the body
 	noGrad  string
 	samples func() []ir.Sample
@@ -32,7 +35,10 @@ func defineComposite(c composite) {
 	if c.operands == nil {
 		c.operands = []string{"x"}
 	}
-	body := func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value { return []ir.Value{c.body(b, n, in)} }
+	body := c.bodies
+	if body == nil {
+		body = func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value { return []ir.Value{c.body(b, n, in)} }
+	}
 	define(&ir.Def{
 		Op: c.op, Doc: c.doc, Operands: c.operands, Optional: c.optional, NewAttrs: c.newAttrs,
 		Constraints: numbered(append([]string{"the element type of " + c.operands[0] + " is " + c.types.String()}, c.constraints...)...),
@@ -47,7 +53,8 @@ func defineComposite(c composite) {
 			}
 			return bodyTypes(n, body)
 		},
-		JVP: c.jvp, NoGrad: c.noGrad, NoTranspose: "taken of its body",
+		Reduces: c.reduces,
+		JVP:     c.jvp, NoGrad: c.noGrad, NoTranspose: "taken of its body",
 		Body:    body,
 		Samples: c.samples,
 	})

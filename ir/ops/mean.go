@@ -20,6 +20,7 @@ func init() {
 			}
 			return []ir.Type{{DType: x.DType(), Shape: pick(x.Shape(), keptAxes(n))}}, checkAxes(axesOf(n), x.Rank())
 		},
+		Reduces: namedAxes,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			d := in[0].DType()
 			x := Convert(b, in[0], sumType(d))

@@ -108,8 +108,9 @@ func defineReduce(r reduction) {
 			}
 			return []ir.Type{{DType: x.DType(), Shape: pick(x.Shape(), keptAxes(n))}}, nil
 		},
-		Eval: r.eval,
-		JVP:  r.jvp, Transpose: r.transpose, NoTranspose: noTranspose,
+		Reduces: namedAxes,
+		Eval:    r.eval,
+		JVP:     r.jvp, Transpose: r.transpose, NoTranspose: noTranspose,
 		Batch:   batchReduce,
 		Lower:   r.lowering(),
 		Samples: func() []ir.Sample { return reduceSamples(r) },

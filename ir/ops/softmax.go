@@ -62,6 +62,7 @@ func init() {
 			}
 			return []ir.Type{{DType: t[0].DType, Shape: withoutDim(t[0].Shape, n.Attrs().(*AxisAttrs).Axis)}}, nil
 		},
+		Reduces:     namedAxes,
 		JVP:         jvpLogSumExp,
 		NoTranspose: notLinear,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {

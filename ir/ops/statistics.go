@@ -68,13 +68,13 @@ func init() {
 	defineComposite(composite{
 		op: OpVar, doc: "The sum of the squared distances from the mean along some axes, divided by their number less correction. It is taken " +
 			"in two passes, and in f32 for narrower types.",
-		types: floats, newAttrs: newVar, constraints: []string{axes}, check: checkReduced,
+		types: floats, newAttrs: newVar, constraints: []string{axes}, check: checkReduced, reduces: namedAxes,
 		body:    func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value { return inWide(b, in[0], variance(n)) },
 		samples: varSamples,
 	})
 	defineComposite(composite{
 		op: OpStd, doc: "The square root of var. The derivative where all elements are equal is 0.",
-		types: floats, newAttrs: newVar, constraints: []string{axes}, check: checkReduced,
+		types: floats, newAttrs: newVar, constraints: []string{axes}, check: checkReduced, reduces: namedAxes,
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			return Convert(b, Sqrt(b, variance(n)(b, wide(b, in[0]))), in[0].DType())
 		},
@@ -83,7 +83,8 @@ func init() {
 	defineComposite(composite{
 		op: OpNorm, doc: "The norm (Σ|x|^order)^(1/order) along some axes: for the order 2 the Euclidean one, for ±∞ the largest and smallest " +
 			"|x|, for 0 the number of elements that are not 0. Its derivative where all are 0 is 0.",
-		types: floats, newAttrs: func() ir.Attrs { return &NormOrderAttrs{Order: 2} }, constraints: []string{axes, "order is a number"},
+		reduces: namedAxes,
+		types:   floats, newAttrs: func() ir.Attrs { return &NormOrderAttrs{Order: 2} }, constraints: []string{axes, "order is a number"},
 		check: func(n *ir.Node) error {
 			if math.IsNaN(n.Attrs().(*NormOrderAttrs).Order) {
 				return ir.Attrf("the order is NaN")
@@ -110,7 +111,7 @@ func init() {
 	} {
 		defineComposite(composite{
 			op: l.op, doc: l.doc, types: plain, newAttrs: func() ir.Attrs { return &AxesAttrs{} },
-			constraints: []string{axes}, check: checkReduced, noGrad: "boolean or integer result",
+			constraints: []string{axes}, check: checkReduced, reduces: namedAxes, noGrad: "boolean or integer result",
 			body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 				nonzero := Convert(b, Ne(b, in[0], ZerosLike(b, in[0])), ir.I32)
 				return l.body(b, nonzero, axesOf(n))
@@ -122,19 +123,7 @@ func init() {
 }
 
 // checkReduced makes sure that the attributes name axes of x.
-func checkReduced(n *ir.Node) error { return checkAxes(reducedAxes(n), n.Input(0).Rank()) }
-
-// reducedAxes returns the axes that a reduction with attributes of its own
-// names.
-func reducedAxes(n *ir.Node) []int {
-	switch a := n.Attrs().(type) {
-	case *VarAttrs:
-		return a.Axes
-	case *NormOrderAttrs:
-		return a.Axes
-	}
-	return axesOf(n)
-}
+func checkReduced(n *ir.Node) error { return checkAxes(namedAxes(n), n.Input(0).Rank()) }
 
 func variance(n *ir.Node) func(b *ir.Builder, x ir.Value) ir.Value {
 	a := n.Attrs().(*VarAttrs)

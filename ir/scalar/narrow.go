@@ -12,9 +12,9 @@ type narrowFloat struct {
 	d        dtype.DType
 	mantissa int // stored bits of the significand
 	minExp   int // exponent of the smallest normal number
-	// infinity holds the bits of the smallest magnitude that is no number, and
-	// beyond those of what rounds past the largest number.
-	infinity, beyond uint32
+	// infinity holds the bits of the smallest magnitude that is no number, which is
+	// also what rounds past the largest one.
+	infinity uint32
 	// limit is the first f32, by its bits, that is rounded past the largest.
 	limit uint32
 }
@@ -24,7 +24,7 @@ func narrowFloatOf(d dtype.DType) narrowFloat {
 	_, minExp := math.Frexp(d.SmallestNormal())
 	f := narrowFloat{d: d, mantissa: 1 - mantissa, minExp: minExp - 1}
 	largest := d.FloatBits(d.MaxFloat())
-	f.infinity, f.beyond = uint32(largest)+1, uint32(largest)+1
+	f.infinity = uint32(largest) + 1
 	// Half a unit beyond the largest number is where rounding would go up. The tie
 	// itself goes to the even neighbour, which is the largest where its last bit is
 	// 0.
@@ -64,7 +64,8 @@ func Unpack(bits Expr, d dtype.DType) Expr {
 // Pack returns the bits, in the low bits of a u32, of an f32 rounded to a
 // floating type of 8 or 16 bits: to nearest, ties to even, as [dtype.DType.Round]
 // does it. It is made of integer operations, but for one sum, of which a
-// subnormal f32 may be flushed: it is 0 in all types but bf16, which needs none.
+// subnormal f32 may be flushed: it is 0 in all types but bf16. That one has the
+// exponents of f32, so that it needs no sum, and rounding carries into infinity.
 func Pack(x Expr, d dtype.DType) Expr {
 	f := narrowFloatOf(d)
 	b := Bitcast(x, dtype.U32)
@@ -86,8 +87,8 @@ func Pack(x Expr, d dtype.DType) Expr {
 		subnormal := Sub(Bitcast(sum, dtype.U32), word(math.Float32bits(float32(by))))
 		isSubnormal := Lt(magnitude, word(uint32(127+f.minExp)<<23))
 		rounded = Select(isSubnormal, subnormal, rounded)
+		rounded = Select(Ge(magnitude, word(f.limit)), word(f.infinity), rounded)
 	}
-	rounded = Select(Ge(magnitude, word(f.limit)), word(f.beyond), rounded)
 	nan := word(uint32(d.FloatBits(math.NaN())))
 	rounded = Select(Gt(magnitude, word(0x7f800000)), nan, rounded)
 	return Or(rounded, sign)

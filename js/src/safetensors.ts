@@ -6,7 +6,7 @@ import { RlxError } from './values/errors.js';
 import type { HostTensor } from './session/session.js';
 
 const names: Record<string, string> = {
-  bool: 'BOOL', i8: 'I8', u8: 'U8', i16: 'I16', u16: 'U16', i32: 'I32', u32: 'U32', f16: 'F16', bf16: 'BF16', f32: 'F32',
+  bool: 'BOOL', i8: 'I8', u8: 'U8', f8e4m3fn: 'F8_E4M3', f8e5m2: 'F8_E5M2', i16: 'I16', u16: 'U16', i32: 'I32', u32: 'U32', f16: 'F16', bf16: 'BF16', f32: 'F32',
 };
 const dtypes = Object.fromEntries(Object.entries(names).map(([dtype, name]) => [name, dtype]));
 

@@ -205,6 +205,29 @@ test('parameters begin as their declarations say, in a session too', async () =>
   assert.ok(largest <= bound && largest > 0.98 * bound, `${largest} of ${bound}`);
 });
 
+for (const on of ['gpu', 'cpu']) {
+  for (const precision of ['bf16', 'f16']) {
+    test(`products in ${precision} train as well on the ${on}, whether it has such arithmetic or not`, async () => {
+      const trainer = await train(perceptron(), { optimizer: { kind: 'adam' }, schedule, params, history: 40, on, worker: false, precision });
+      const losses = [], onProgress = (p) => losses.push(...p.losses);
+      await trainer.run({ steps: 40, batches: () => data, onProgress });
+      assert.equal(losses.length, 40);
+      assert.ok(Math.abs(losses[0] - golden.losses[0]) < 0.02, `the first loss is ${losses[0]}, of f32 ${golden.losses[0]}`);
+      assert.notEqual(losses[0], golden.losses[0]);
+      assert.ok(losses.at(-1) < losses[0] / 4, `${losses}`);
+      const kept = await trainer.session.read('w1');
+      assert.ok(kept instanceof Float32Array, 'parameters stay f32');
+      if (precision === 'f16') {
+        const before = await trainer.session.read('w1'), [doubled] = await trainer.session.read('optim/scale');
+        await trainer.run({ steps: 1, batches: () => ({ ...data, x: data.x.map((x, i) => i === 5 ? 1e30 : x) }) });
+        assert.deepEqual(await trainer.session.read('w1'), before, 'a step with infinite gradients changes nothing');
+        assert.deepEqual([...await trainer.session.read('optim/scale')], [doubled - 1]);
+      }
+      trainer.session.close();
+    });
+  }
+}
+
 test('a hostile count of steps is refused before anything is loaded, and where it turns up', async () => {
   const trainer = await train(perceptron(), { optimizer: { kind: 'sgd' }, schedule, worker: false });
   const count = (n) => ({ 'history/count': { dtype: 'i32', shape: [], data: Int32Array.of(n) } });

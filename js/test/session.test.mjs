@@ -7,7 +7,7 @@ import { runInNewContext } from 'node:vm';
 import { openSession, RlxError } from '../dist/runtime.js';
 import { batch, close, linearPlan, linearPlanWith, reference, seal } from './linear.mjs';
 import { openDawn, openGPU } from './rig/dawn.mjs';
-import { stateBytes, statePlan } from './state.mjs';
+import { sharingPlan, stateBytes, statePlan } from './state.mjs';
 
 const isError = (kind, text) => (error) => {
   assert.ok(error instanceof RlxError, `not an RlxError: ${error.stack}`);
@@ -303,6 +303,22 @@ test('more reads at once than there are staging buffers all arrive', async (t) =
   await session.run('init');
   const reads = await Promise.all(Array.from({ length: 10 }, () => session.read('w')));
   assert.ok(reads.every((w) => close(w, [0.5, 1, 1.5])));
+});
+
+test('a postponed read is of its entry, though another one follows that uses the same memory', async (t) => {
+  const session = await openSession(sharingPlan(), { device: dawn.device, staging: 3 });
+  t.after(() => session.close());
+  const [first, second] = ['first', 'second'].map((name) => session.plan.slots.find((slot) => slot.name === name));
+  assert.deepEqual([first.buffer, first.offset], [second.buffer, second.offset]); // else this tests nothing
+  const x = Float32Array.of(1, 2, 3, 4);
+  await session.run('increment', { x });
+  const reads = Array.from({ length: 8 }, () => session.readAll(['first']));
+  await session.run('scale', { x });
+  for (const { step, values } of await Promise.all(reads)) {
+    assert.deepEqual([...values.first], [2, 3, 4, 5]);
+    assert.equal(step, 1);
+  }
+  assert.deepEqual([...await session.read('second')], [100, 200, 300, 400]);
 });
 
 test('a saved state goes into another session', async (t) => {

@@ -1,4 +1,4 @@
-// A plan with a state as large as the buffer it lies in: `big` f32[384], to which the entry
+// Plans made by the compiler. One has a state as large as the buffer it lies in: `big` f32[384], to which the entry
 // `add` adds 1, and whose double it puts out as `twice`.
 
 import { compile, graph, init } from '../dist/index.js';
@@ -16,3 +16,12 @@ export const statePlan = () => file.slice();
 
 /** The bytes of the state. */
 export const stateBytes = 4 * 384;
+
+const unary = (name, output, f) => graph(name, (b) => b.output(output, f(b.input('x', 'f32', [4]))));
+const sharing = await compile({
+  name: 'sharing',
+  entries: { increment: unary('increment', 'first', (x) => x.add(1)), scale: unary('scale', 'second', (x) => x.mul(100)) },
+});
+
+/** The bytes of a plan whose entries' outputs, `first` x + 1 and `second` 100·x, lie in one place. */
+export const sharingPlan = () => sharing.slice();

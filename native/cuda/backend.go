@@ -174,9 +174,9 @@ const sharedBytes = 227 << 10
 // targetOf is [Target] with what a device has besides.
 func targetOf(d *device, o native.Options, choice loop.Products) plan.Target {
 	t := Target()
-	t.TF32 = o.TF32
+	t.TF32, t.Multiprocessors = o.TF32, d.Multiprocessors
 	if d.MultipliesByWarpGroups() {
-		t.Mma, t.MmaBytes, t.Multiprocessors = true, sharedBytes, d.Multiprocessors
+		t.Mma, t.MmaBytes = true, sharedBytes
 	}
 	if d.multiplier != nil {
 		t.Products, t.ProductBytes = choice, productBytes

@@ -385,3 +385,41 @@ func TestDevicesHaveNumbers(t *testing.T) {
 		t.Errorf("cuda:1 is %s", b.Name())
 	}
 }
+
+// Multiply-adds of warp groups are for devices and compilers that know them, for
+// products that are worth it, and for f32 on request; their shared memory comes
+// with the launch.
+func TestProductsUseWarpGroupsWhereTheyPay(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		n     int
+		dtype ir.DType
+		nvrtc string
+		tf32  bool
+		want  bool
+	}{
+		{"bf16", 1024, ir.BF16, "13", false, true},
+		{"f16", 1024, ir.F16, "12", false, true},
+		{"bf16 by an old compiler", 1024, ir.BF16, "11", false, false},
+		{"a small product", 32, ir.BF16, "13", false, false},
+		{"f32", 1024, ir.F32, "13", false, false},
+		{"tf32", 1024, ir.F32, "13", true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			gpu := fake.Install(t, false)
+			t.Setenv("RLX_FAKE_NVRTC", c.nvrtc)
+			g, err := ir.Build("product", func(b *ir.Builder) {
+				x, y := b.Input("x", c.dtype, ir.Dims(c.n, c.n)...), b.Input("y", c.dtype, ir.Dims(c.n, c.n)...)
+				b.Output("z", ops.MatMul(b, x, y))
+			})
+			must(t, err)
+			p := compileWith(t, cuda.New(0), g, native.Options{TF32: c.tf32})
+			if got := strings.Contains(strings.Join(cuda.Sources(p), ""), "wgmma.mma_async"); got != c.want {
+				t.Errorf("multiply-adds of warp groups: %t", got)
+			}
+			if got := slices.Contains(gpu.Calls(t), "cuFuncSetAttribute"); got != c.want {
+				t.Errorf("shared memory with the launch: %t", got)
+			}
+		})
+	}
+}

@@ -26,17 +26,33 @@ type given struct {
 	used   bool
 }
 
-// readAttrs reads (name, tag, value) triples into the attributes of an op. What
-// is not given keeps its default; negative axes count from the last.
-func readAttrs(r *wire.Request, d *ir.Def, in []ir.Value) (ir.Attrs, error) {
+// keepDims is what reductions take beyond the attributes of the op: whether the
+// axes they reduce stay, with size 1.
+const keepDims = "keep_dims"
+
+// readAttrs reads (name, tag, value) triples into the attributes of an op, and
+// whether a reduction is to keep its axes. What is not given keeps its default;
+// negative axes count from the last.
+func readAttrs(r *wire.Request, d *ir.Def, in []ir.Value) (a ir.Attrs, keep bool, err error) {
 	values := map[string]*given{}
 	r.List(func() {
 		name := r.Text()
 		values[name] = readValue(r)
 	})
-	if r.Err() != nil {
-		return nil, r.Err()
+	if k := values[keepDims]; k != nil && d.Reduces != nil {
+		if keep = k.number != 0; k.tag != tagBool {
+			return nil, false, ir.Attrf("%q is of the wrong type", keepDims)
+		}
+		delete(values, keepDims)
 	}
+	if r.Err() != nil {
+		return nil, false, r.Err()
+	}
+	a, err = attrsFrom(values, d, in)
+	return a, keep, err
+}
+
+func attrsFrom(values map[string]*given, d *ir.Def, in []ir.Value) (ir.Attrs, error) {
 	if d.NewAttrs == nil {
 		if len(values) > 0 {
 			return nil, ir.Attrf("the op has no attributes")

@@ -136,7 +136,7 @@ func addOp(c *wire.Service, r *wire.Request, w *wire.Response) error {
 		return ir.Errorf(ir.ErrName, "there is no op %q", string(op))
 	}
 	in := b.valueList(r)
-	attrs, err := readAttrs(r, d, in)
+	attrs, keep, err := readAttrs(r, d, in)
 	if err != nil {
 		return &ir.OpError{Op: op, In: typesOf(in), Err: err}
 	}
@@ -154,7 +154,11 @@ func addOp(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	if d.Scalar != nil && len(in) > 1 {
 		in = ops.Broadcast(b.b, op, in...)
 	}
-	return b.keep(w, b.b.AddNode(op, attrs, subs, in...)...)
+	out := b.b.AddNode(op, attrs, subs, in...)
+	if keep && b.b.Err() == nil {
+		out[0] = ops.ExpandDims(b.b, out[0], d.Reduces(out[0].Node())...)
+	}
+	return b.keep(w, out...)
 }
 
 func typesOf(in []ir.Value) []ir.Type {

@@ -249,6 +249,8 @@ func TestWhatDoesNotFitIsATypedError(t *testing.T) {
 		{"unknown attribute", "op", []any{b, "softmax", Of(x), attr("axes", 0, 1.0), none}, "attr"},
 		{"attribute where there is none", "op", []any{b, "exp", Of(x), attr("axis", 0, 1.0), none}, "attr"},
 		{"attribute of another type", "op", []any{b, "softmax", Of(x), attr("axis", 2, "one"), none}, "attr"},
+		{"kept axes of what is no reduction", "op", []any{b, "softmax", Of(x), attr("keep_dims", 1, 1), none}, "attr"},
+		{"kept axes by a number", "op", []any{b, "mean", Of(x), attr("keep_dims", 0, 1.0), none}, "attr"},
 		{"attribute that is no integer", "op", []any{b, "softmax", Of(x), attr("axis", 0, 0.5), none}, "attr"},
 		{"axis out of range", "op", []any{b, "softmax", Of(x), attr("axis", 0, 2.0), none}, "attr"},
 		{"unknown dtype", "port", []any{b, "input", "z", "f33", none}, "dtype"},
@@ -389,6 +391,9 @@ func TestNegativeAxesAndSizesCountFromTheEnd(t *testing.T) {
 		{of("reshape", "shape", 3, Of("-1", "n")), "f3224,n"},
 		{of("reshape", "shape", 3, Of("8", "-1")), "f328,3*n"},
 		{of("slice", "start", 3, Of("-3", "1", "0"), "size", 3, Of("2", "-1", "-1"), "stride", 3, Of("1", "2", "1")), "f322,3,n"},
+		{of("reduce_sum", "axes", 3, Of("-2"), "keep_dims", 1, 1), "f324,1,n"},
+		{of("argmax", "axis", 0, 1.0, "keep_dims", 1, 0), "i324,n"},
+		{of("mean", "keep_dims", 1, 1), "f321,1,1"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s instead of %s", c.got, c.want)

@@ -19,13 +19,34 @@ func hyper(r *wire.Request) map[string]float64 {
 
 // optimizer returns the optimiser of that name.
 func optimizer(name string, h map[string]float64) (optim.Optimizer, error) {
+	adam := optim.Adam{Beta1: h["beta1"], Beta2: h["beta2"], Eps: h["epsilon"], WeightDecay: h["weight_decay"]}
 	switch name {
 	case "sgd":
-		return optim.SGD{Momentum: h["momentum"], Nesterov: h["nesterov"] != 0, WeightDecay: h["weight_decay"]}, nil
+		return optim.SGD{Momentum: h["momentum"], Nesterov: h["nesterov"] != 0, WeightDecay: adam.WeightDecay}, nil
 	case "adam":
-		return optim.Adam{Beta1: h["beta1"], Beta2: h["beta2"], Eps: h["epsilon"], WeightDecay: h["weight_decay"]}, nil
+		return adam, nil
 	case "adamw":
-		return optim.AdamW{Beta1: h["beta1"], Beta2: h["beta2"], Eps: h["epsilon"], WeightDecay: h["weight_decay"]}, nil
+		return optim.AdamW(adam), nil
+	case "nadam":
+		return optim.NAdam{Adam: adam}, nil
+	case "radam":
+		return optim.RAdam{Adam: adam}, nil
+	case "lamb":
+		return optim.LAMB{Adam: adam}, nil
+	case "schedule-free":
+		return optim.ScheduleFree{Adam: adam}, nil
+	case "lion":
+		return optim.Lion{Beta1: adam.Beta1, Beta2: adam.Beta2, WeightDecay: adam.WeightDecay}, nil
+	case "adagrad":
+		return optim.Adagrad{Eps: adam.Eps, WeightDecay: adam.WeightDecay}, nil
+	case "rmsprop":
+		return optim.RMSProp{Alpha: adam.Beta2, Eps: adam.Eps, Momentum: h["momentum"], Centered: h["centered"] != 0, WeightDecay: adam.WeightDecay}, nil
+	case "adadelta":
+		return optim.Adadelta{Rho: adam.Beta2, Eps: adam.Eps, WeightDecay: adam.WeightDecay}, nil
+	case "adafactor":
+		return optim.Adafactor{WeightDecay: adam.WeightDecay}, nil
+	case "muon":
+		return optim.Muon{Momentum: h["momentum"], WeightDecay: adam.WeightDecay}, nil
 	}
 	return nil, ir.Errorf(ir.ErrName, "there is no optimizer %q", name)
 }
@@ -44,6 +65,16 @@ func schedule(name string, h map[string]float64) (optim.Schedule, error) {
 		s = optim.Linear(h["rate"], h["final_rate"], steps)
 	case "cosine":
 		s = optim.Cosine(h["rate"], h["final_rate"], steps)
+	case "steps":
+		s = optim.Steps(h["rate"], h["factor"], steps)
+	case "exponential":
+		s = optim.Exponential(h["rate"], h["factor"])
+	case "polynomial":
+		s = optim.Polynomial(h["rate"], h["final_rate"], h["exponent"], steps)
+	case "cosine-restarts":
+		s = optim.CosineRestarts(h["rate"], h["final_rate"], steps, max(int(h["growth"]), 1))
+	case "one-cycle":
+		s = optim.OneCycle(h["rate"], steps, 0.3)
 	default:
 		return nil, ir.Errorf(ir.ErrName, "there is no schedule %q", name)
 	}
@@ -73,7 +104,9 @@ func trainingStep(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	if err != nil {
 		return err
 	}
-	o := optim.Options{Schedule: s, ClipNorm: h["clip_norm"], Frozen: frozen}
+	o := optim.Options{
+		Schedule: s, ClipNorm: h["clip_norm"], ClipValue: h["clip_value"], Accumulate: int(h["accumulate"]), Average: h["average"], Frozen: frozen,
+	}
 	if scale := h["loss_scale"]; scale != 0 {
 		o.Scale = &optim.LossScale{Initial: scale}
 	}

@@ -36,6 +36,9 @@ func attributesOf(d *ir.Def) []attribute {
 			l.list[i].byDefault = byDefault(d, a.name)
 		}
 	}
+	if d.Reduces != nil {
+		l.list = append(l.list, attribute{name: "keep_dims", typ: "boolean", byDefault: "false"})
+	}
 	return l.list
 }
 

@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"slices"
+	"math"
 	"strings"
 
 	"github.com/rlx-go/rlx/ir"
@@ -25,7 +25,7 @@ func generate() string {
 		if op == ir.OpPort || op == ir.OpConstant || d.Subgraphs > 0 {
 			continue // the builder's own methods make those
 		}
-		if len(d.Operands) == 0 || d.Variadic() {
+		if len(d.Operands) == 0 || isList(d.Operands[0]) {
 			writeMethod(&onBuilder, d)
 		} else {
 			writeMethod(&onValue, d)
@@ -51,9 +51,12 @@ func writeMethod(w *strings.Builder, d *ir.Def) {
 		params = append(params, attrs)
 	}
 	writeDoc(w, d)
-	results := resultsOf(d)
+	results, varies := resultsOf(d)
 	result, pick := "Value", "[0]!"
-	if results > 1 {
+	switch {
+	case varies:
+		result, pick = "Value[]", ""
+	case results > 1:
 		result = "[" + strings.TrimSuffix(strings.Repeat("Value, ", results), ", ") + "]"
 		pick = " as " + result
 	}
@@ -64,7 +67,7 @@ func writeMethod(w *strings.Builder, d *ir.Def) {
 // arguments returns the operands that the method passes on and the parameters
 // they come from.
 func arguments(d *ir.Def) (operands string, params []string) {
-	if d.Variadic() {
+	if len(d.Operands) > 0 && isList(d.Operands[0]) {
 		name := strings.TrimSuffix(d.Operands[0], "...")
 		return name, []string{name + ": readonly Operand[]"}
 	}
@@ -72,6 +75,11 @@ func arguments(d *ir.Def) (operands string, params []string) {
 	for i, name := range d.Operands {
 		if i == 0 {
 			continue // the value itself
+		}
+		if isList(name) {
+			name = camel(strings.TrimSuffix(name, "..."))
+			names, params = append(names, "..."+name), append(params, name+": readonly Operand[] = []")
+			continue
 		}
 		name = camel(name)
 		names = append(names, name)
@@ -85,17 +93,25 @@ func arguments(d *ir.Def) (operands string, params []string) {
 	return "[" + strings.Join(names, ", ") + "]", params
 }
 
+// isList reports whether a name of an operand stands for any number of them.
+func isList(name string) bool { return strings.HasSuffix(name, "...") }
+
 // attributes returns the parameter for the attributes of an op, and how the
-// method passes it on: a single attribute is a parameter itself, others are the
-// fields of one. "" for an op without attributes.
+// method passes it on: a single attribute, and the axes of a reduction with
+// whether to keep them, are parameters themselves, others are the fields of one.
+// "" for an op without attributes.
 func attributes(d *ir.Def) (param, passed string) {
 	list := attributesOf(d)
-	switch len(list) {
-	case 0:
+	switch {
+	case len(list) == 0:
 		return "", ""
-	case 1:
-		a := list[0]
-		return camel(a.name) + a.mark() + ": " + a.typ, ", { " + camel(a.name) + " }"
+	case len(list) == 1 || len(list) == 2 && d.Reduces != nil:
+		var params, names []string
+		for _, a := range list {
+			params = append(params, camel(a.name)+a.mark()+": "+a.typ)
+			names = append(names, camel(a.name))
+		}
+		return strings.Join(params, ", "), ", { " + strings.Join(names, ", ") + " }"
 	}
 	required := false
 	var fields []string
@@ -161,13 +177,14 @@ func camel(s string) string {
 	return strings.Join(parts, "")
 }
 
-// resultsOf returns how many results the op has, as its samples show.
-func resultsOf(d *ir.Def) int {
-	counts := []int{1}
+// resultsOf returns how many results the op has, as its samples show, and
+// whether that depends on its operands or attributes.
+func resultsOf(d *ir.Def) (most int, varies bool) {
+	least := math.MaxInt
 	for _, s := range d.Samples() {
 		if types, err := infer(d, s, s.Attrs); err == nil {
-			counts = append(counts, len(types))
+			most, least = max(most, len(types)), min(least, len(types))
 		}
 	}
-	return slices.Max(counts)
+	return most, most > least
 }

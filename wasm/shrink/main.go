@@ -4,13 +4,16 @@
 //	go run ./wasm/shrink module.wasm...
 //
 // It drops the tables of functions' names and source lines, which only
-// tracebacks read, and packs the data segments. Go's linker has no flag for
-// either.
+// tracebacks read, leaves tables that are easily computed to a function that
+// runs first, packs the data segments, and rewrites code so that what differs
+// from call to call and from jump to jump takes less room in a compressed file.
+// Go's linker has no flag for any of this.
 package main
 
 import (
 	"fmt"
 	"os"
+	"slices"
 )
 
 func main() {
@@ -37,23 +40,39 @@ func shrinkFile(path string) error {
 	return os.WriteFile(path, data, 0o644)
 }
 
-// shrink returns the module with less in its data section.
-func shrink(module []byte) ([]byte, error) {
-	before, data, after, err := findData(module)
+// shrink returns the module with less data and shorter code. A module that was
+// shrunk before stays as it is.
+func shrink(data []byte) ([]byte, error) {
+	m, err := readModule(data)
 	if err != nil {
 		return nil, err
 	}
-	memory, err := readSegments(data)
+	if m.section(startSection) != nil {
+		return data, nil // Go's linker writes none
+	}
+	memory, err := readSegments(m.section(dataSection))
 	if err != nil {
 		return nil, err
 	}
-	if err := dropNames(memory); err != nil {
+	functions, err := dropNames(memory)
+	if err != nil {
 		return nil, err
 	}
-	section := writeSegments(memory)
-	out := append([]byte(nil), before...)
-	out = append(out, dataSection)
-	out = appendUint(out, uint64(len(section)))
-	out = append(out, section...)
-	return append(out, after...), nil
+	tables, err := functions.leaveOut(memory)
+	if err != nil {
+		return nil, err
+	}
+	code, err := rewriteCode(m.section(codeSection))
+	if err != nil {
+		return nil, err
+	}
+	// The build's number is among the custom sections: with it go build would
+	// leave what was shrunk, perhaps by an older version of this, as it is.
+	m = slices.DeleteFunc(m, func(s section) bool { return s.id == customSection })
+	m.replace(dataSection, writeSegments(memory))
+	m.replace(codeSection, code)
+	if err := m.addStart(tables.startFunction()); err != nil {
+		return nil, err
+	}
+	return m.write(), nil
 }

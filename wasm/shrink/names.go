@@ -46,23 +46,23 @@ type table struct {
 }
 
 // dropNames rewrites the table of functions of a program without source lines
-// and names.
-func dropNames(memory []byte) error {
+// and names, and returns it.
+func dropNames(memory []byte) (*table, error) {
 	if !strings.HasPrefix(runtime.Version(), knownVersion) {
-		return fmt.Errorf("the tables of %s are unknown: this is for %s", runtime.Version(), knownVersion)
+		return nil, fmt.Errorf("the tables of %s are unknown: this is for %s", runtime.Version(), knownVersion)
 	}
 	at := bytes.Index(memory, []byte(magic))
 	if at < 0 || len(memory)-at < 72 {
-		return errors.New("there is no table of functions")
+		return nil, errors.New("there is no table of functions")
 	}
 	t := &table{memory: memory[at:]}
 	field := func(i int) uint64 { return binary.LittleEndian.Uint64(t.memory[8*i:]) }
 	t.functions, t.names, t.units, t.files, t.values, t.funcs = field(1), field(4), field(5), field(6), field(7), field(8)
 	size := uint64(len(t.memory))
 	if t.names > t.units || t.units > t.files || t.files > t.values || t.values > t.funcs || t.funcs > size || t.functions > (size-t.funcs)/8 {
-		return errors.New("the table of functions is damaged")
+		return nil, errors.New("the table of functions is damaged")
 	}
-	return t.rewrite()
+	return t, t.rewrite()
 }
 
 // rewrite packs the records of functions and the value tables they need.

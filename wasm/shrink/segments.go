@@ -1,32 +1,6 @@
 package main
 
-import (
-	"encoding/binary"
-	"errors"
-)
-
-// dataSection is the id of the section that initialises memory.
-const dataSection = 11
-
-var errDamaged = errors.New("not a WebAssembly module as Go's linker writes it")
-
-// findData cuts a module into what is before its data section, the payload of
-// that section, and what follows.
-func findData(module []byte) (before, data, after []byte, err error) {
-	for at := 8; at < len(module); {
-		size, n := binary.Uvarint(module[at+1:])
-		begin := at + 1 + n
-		if n <= 0 || size > uint64(len(module)-begin) {
-			break
-		}
-		end := begin + int(size)
-		if module[at] == dataSection {
-			return module[:at], module[begin:end], module[end:], nil
-		}
-		at = end
-	}
-	return nil, nil, nil, errDamaged
-}
+import "encoding/binary"
 
 // readSegments returns the memory that a data section describes.
 func readSegments(data []byte) ([]byte, error) {
@@ -92,8 +66,6 @@ func writeSegments(memory []byte) []byte {
 	return append(appendUint(nil, count), body...)
 }
 
-func appendUint(out []byte, n uint64) []byte { return binary.AppendUvarint(out, n) }
-
 // appendInt writes a signed number in LEB128, which unlike Go's own variable
 // integers is two's complement.
 func appendInt(out []byte, n int64) []byte {
@@ -107,12 +79,12 @@ func appendInt(out []byte, n int64) []byte {
 // signed reads a signed number in LEB128, and returns how many bytes it has, 0
 // where there is none.
 func signed(data []byte) (n int64, size int) {
-	for shift := 0; size < len(data) && shift < 63; shift += 7 {
+	for shift := 0; size < len(data) && shift < 64; shift += 7 {
 		b := data[size]
 		size++
 		n |= int64(b&0x7f) << shift
 		if b < 0x80 {
-			if b&0x40 != 0 {
+			if b&0x40 != 0 && shift < 57 {
 				n |= -1 << (shift + 7)
 			}
 			return n, size

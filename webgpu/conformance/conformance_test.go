@@ -58,7 +58,7 @@ func TestEveryOpAndGradientIsInTheSuite(t *testing.T) {
 }
 
 // onWebGPU returns whether operands and results of a sample have only types that
-// every device computes with.
+// every device computes with or stores.
 func onWebGPU(t *testing.T, op ir.Op, s ir.Sample) bool {
 	t.Helper()
 	_, n, err := irtest.SampleGraph(op, s)
@@ -75,7 +75,7 @@ func onWebGPU(t *testing.T, op ir.Op, s ir.Sample) bool {
 		}
 	}
 	return !slices.ContainsFunc(types, func(t ir.Type) bool {
-		return t.DType == ir.F16 || t.DType.On(dtype.WGSL) != dtype.Arithmetic
+		return t.DType == ir.F16 || t.DType.On(dtype.WGSL) == dtype.Unsupported
 	})
 }
 

@@ -81,7 +81,7 @@ func sampleModules(d *ir.Def, name string, samples []ir.Sample) ([]Module, error
 }
 
 // computable reports whether all values of a sample are of types that WebGPU
-// devices compute with, and whether f16 is one of them.
+// devices compute with or store, and whether f16 is one of them.
 func computable(op ir.Op, s ir.Sample) (ok, f16 bool) {
 	g, _, err := irtest.SampleGraph(op, s)
 	if err != nil {
@@ -89,7 +89,7 @@ func computable(op ir.Op, s ir.Sample) (ok, f16 bool) {
 	}
 	for _, n := range g.Nodes() {
 		for _, t := range n.Types() {
-			if t.DType.On(dtype.WGSL) != dtype.Arithmetic {
+			if t.DType.On(dtype.WGSL) == dtype.Unsupported {
 				return false, false
 			}
 			f16 = f16 || t.DType == ir.F16

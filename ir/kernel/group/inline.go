@@ -17,6 +17,7 @@ const (
 	cheapWeight    = 6   // simple operations that several users may repeat
 	scalarWeight   = 200 // the same for values whose elements are one, however many read it
 	contractWeight = 1   // the same for operands of a contraction, read over and over
+	unpackWeight   = 16  // the same where what is read takes at most half as much memory
 	maxWeight      = 300 // length of one expression
 )
 
@@ -215,7 +216,7 @@ func (pl *plan) inlines(n *ir.Node, users []*ir.Node) bool {
 		case *ir.ControlLowering:
 			return false
 		case *ir.ContractLowering:
-			if w > contractWeight || l > 1 {
+			if (w > contractWeight || l > 1) && !pl.unpacks(n) {
 				return false
 			}
 		case *ir.AttendLowering:
@@ -228,6 +229,25 @@ func (pl *plan) inlines(n *ir.Node, users []*ir.Node) bool {
 		}
 	}
 	return len(users) == 1 || !repeated
+}
+
+// unpacks reports whether a node makes few bytes into many, as that of quantised
+// weights does: to read those over and over costs less than to read the result
+// once from memory.
+func (pl *plan) unpacks(n *ir.Node) bool {
+	if pl.weight[n.ID()] > unpackWeight {
+		return false
+	}
+	read := 0
+	for _, v := range pl.reads[n.ID()] {
+		read += bytesOf(v.Type())
+	}
+	return read > 0 && 2*read <= bytesOf(n.Types()[0])
+}
+
+func bytesOf(t ir.Type) int {
+	n, _ := t.Shape.Size().Const()
+	return n * loop.DeviceSize(t.DType)
 }
 
 // checks reports whether a node's expression checks an index.

@@ -59,6 +59,15 @@ func (c Caps) storeBytes() int {
 	return 1
 }
 
+// Together is how many elements of a type, side by side, a thread must store for
+// no other thread to store beside it in the same piece of memory.
+func (c Caps) Together(d dtype.DType) int {
+	if !c.stored(d) {
+		return 1
+	}
+	return max(c.storeBytes()/d.Size(), 1)
+}
+
 // DefaultCaps returns what every WebGPU device can do.
 func DefaultCaps() Caps { return Caps{Dialect: dtype.WGSL, Limits: DefaultLimits()} }
 
@@ -144,6 +153,19 @@ func (l Limits) Check(k *Kernel) error {
 		}
 	}
 	return nil
+}
+
+// Check is [Limits.Check] for a target: kernels with [Mma] are for those that have
+// it, and have other bounds.
+func (c Caps) Check(k *Kernel) error {
+	l := c.Limits
+	if k.HasMma() {
+		if !c.Mma {
+			return (&checker{k: k}).fail("the target has no multiply-adds of warp groups")
+		}
+		l.SharedBytes = c.MmaBytes
+	}
+	return l.Check(k)
 }
 
 // SharedBytes is the shared memory that the kernel's arrays take.

@@ -16,7 +16,7 @@ import (
 // word the difference to what they were: no other thread changes those, so that
 // the sum is right in whatever order the additions of several threads are done.
 func words(k *Kernel, c Caps) *Kernel {
-	w := &worder{Simplifier: scalar.NewSimplifier(), caps: c, k: k, vectors: map[string]scalar.Expr{}}
+	w := &worder{Simplifier: scalar.NewSimplifier(), caps: c, k: k, vectors: map[string]scalar.Expr{}, lets: map[string]scalar.Expr{}}
 	out := *k
 	out.Arrays = slices.Clone(k.Arrays)
 	for i, a := range k.Arrays {
@@ -51,6 +51,7 @@ type worder struct {
 	k       *Kernel
 	arrays  []Array
 	vectors map[string]scalar.Expr // bits of the variables of vector loads
+	lets    map[string]scalar.Expr // positions by the variables that name them
 	fresh   int
 }
 
@@ -63,6 +64,10 @@ func (w *worder) perWord(array int) int { return 4 / w.k.Arrays[array].DType.Siz
 func (w *worder) findOwned(body []Stmt) {
 	for i := 0; i < len(body); i++ {
 		switch s := body[i].(type) {
+		case *Let:
+			if s.Value.Type == dtype.I32 {
+				w.lets[s.Name] = w.spelled(s.Value)
+			}
 		case *Store:
 			if n := w.run(body[i:]); n > 0 {
 				i += n - 1
@@ -119,8 +124,17 @@ func loadsFrom(e scalar.Expr, array int) bool {
 
 // is reports whether an index is known to be a number.
 func (w *worder) is(x scalar.Expr, n int) bool {
-	got, ok := w.Simplify(x).IntConst()
+	got, ok := w.Simplify(w.spelled(x)).IntConst()
 	return ok && got == int64(n)
+}
+
+// spelled writes positions out in place of the variables that name them, to see
+// what is known of them.
+func (w *worder) spelled(x scalar.Expr) scalar.Expr {
+	return scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
+		value, ok := w.lets[n.Name]
+		return value, ok && n.Op == scalar.OpVar
+	})
 }
 
 func (w *worder) block(body []Stmt) []Stmt {

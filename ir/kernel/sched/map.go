@@ -13,14 +13,31 @@ import (
 // subgroup size, and what WebGPU allows everywhere.
 const mapThreads = 256
 
-// scheduleMap gives each thread one element. Groups side by side take
+// mapWeight is how many operations a thread of a map may be given where it
+// computes the elements of a whole word: they are written out one after the other.
+const mapWeight = 128
+
+// perThread is how many elements of a part a thread computes: one, or as many as
+// it has to store at once where memory is made of words.
+func (e *emitter) perThread(part *group.Group) int {
+	per := 1
+	for _, t := range part.Writes() {
+		per = max(per, e.caps.Together(t.DType))
+	}
+	if group.Product(part.Outer)%per != 0 || per*part.Weight() > mapWeight {
+		return 1
+	}
+	return per
+}
+
+// scheduleMap gives each thread one element, or a few. Groups side by side take
 // consecutive ranges of workgroups, so that no workgroup's threads diverge.
 func scheduleMap(e *emitter, g *group.Group) []Launch {
 	parts := slices.DeleteFunc(slices.Clone(g.SideBySide()), func(p *group.Group) bool { return group.Product(p.Outer) == 0 })
 	starts := make([]int, len(parts)+1)
 	for i, part := range parts {
-		n := group.Product(part.Outer)
-		starts[i+1] = starts[i] + ceilDiv(n, mapThreads)
+		threads := group.Product(part.Outer) / e.perThread(part)
+		starts[i+1] = starts[i] + ceilDiv(threads, mapThreads)
 	}
 	if starts[len(parts)] == 0 {
 		return nil
@@ -50,21 +67,27 @@ func (e *emitter) mapParts(parts []*group.Group, starts []int, workgroup, lane s
 	}}
 }
 
-// mapPart computes one element of a part, the one with the given number; there
-// are threads for span of them.
-func (e *emitter) mapPart(part *group.Group, flat scalar.Expr, span int) []loop.Stmt {
-	n := group.Product(part.Outer)
+// mapPart computes the elements of a part that belong to the thread with the given
+// number; there are span of them.
+func (e *emitter) mapPart(part *group.Group, thread scalar.Expr, span int) []loop.Stmt {
+	per := e.perThread(part)
+	n := group.Product(part.Outer) / per
 	name := e.name("i")
 	i := scalar.NewVar(name, ir.I32, 0, int64(n-1))
-	at := e.unflatten(i, part.Outer)
-	body := e.points(part, e.reader(), at)
+	at := make([]ir.Index, per)
+	for k := range at {
+		at[k] = e.unflatten(scalar.Add(scalar.Mul(i, loop.Int(per)), loop.Int(k)), part.Outer)
+	}
+	body := e.points(part, e.reader(), at...)
 	for _, c := range part.Copies {
-		body = append(body, e.copyElement(c, at)...)
+		for _, at := range at {
+			body = append(body, e.copyElement(c, at)...)
+		}
 	}
 	if span != n || e.overshoots() {
 		body = []loop.Stmt{&loop.If{Cond: scalar.Lt(scalar.FreeVar(name, ir.I32), loop.Int(n)), Then: body}}
 	}
-	return append([]loop.Stmt{&loop.Let{Name: name, Value: flat}}, body...)
+	return append([]loop.Stmt{&loop.Let{Name: name, Value: thread}}, body...)
 }
 
 func (e *emitter) copyElement(c group.Copy, at ir.Index) []loop.Stmt {
@@ -76,20 +99,26 @@ func (e *emitter) copyElement(c group.Copy, at ir.Index) []loop.Stmt {
 	return e.store(c.To, at, value)
 }
 
-// points computes the members at one point of a group and stores what is kept.
-// Values that several members need are named once by the printer.
-func (e *emitter) points(g *group.Group, r *group.Reader, at ir.Index) []loop.Stmt {
-	r.InGroup(g, at, func(ir.Value) (scalar.Expr, bool) { return nil, false })
-	type kept struct {
-		t     *group.Tensor
-		at    ir.Index
-		value scalar.Expr
-	}
+// kept is a value that is stored.
+type kept struct {
+	t     *group.Tensor
+	at    ir.Index
+	value scalar.Expr
+}
+
+// points computes the members at some points of a group and stores what is kept,
+// the elements of a tensor one after the other. Values that several members need
+// are named once by the printer.
+func (e *emitter) points(g *group.Group, r *group.Reader, at ...ir.Index) []loop.Stmt {
 	var stores []kept
 	for _, m := range g.Members {
 		for i, t := range m.Store {
-			if t != nil {
-				pos := m.At(at)
+			for _, point := range at {
+				if t == nil {
+					continue
+				}
+				r.InGroup(g, point, func(ir.Value) (scalar.Expr, bool) { return nil, false })
+				pos := m.At(point)
 				stores = append(stores, kept{t, pos, r.Element(m.Node.Result(i), pos)})
 			}
 		}

@@ -1,8 +1,6 @@
 package sched
 
 import (
-	"math"
-
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
@@ -22,8 +20,9 @@ const mmaStep = 128
 // mmaTile is how many columns of results a workgroup computes, and how many steps
 // of both operands its shared memory holds: one that is read, one whose reading
 // others may not have waited for, and those on their way. Rate is how many
-// operations of f16 a multiprocessor does with it in a nanosecond, measured on an
-// H200 with matrices of 8192; those of f32 are half as fast.
+// operations of bf16 a multiprocessor does with it in a nanosecond: for 256 and 128
+// columns measured on an H200 with matrices of 8192, for 64 an estimate. Those of
+// f32 are half as fast.
 type mmaTile struct {
 	columns, stages int
 	rate            float64
@@ -36,16 +35,9 @@ var mmaTiles = []mmaTile{
 	{64, 8, 2800},
 }
 
-// Costs of other work on a device that has multiply-adds, measured on an H200: of
-// tiles without them in operations a nanosecond, of memory in bytes a nanosecond,
-// and of a launch in nanoseconds.
-const (
-	plainRate   = 35000
-	memoryRate  = 3000
-	launchTime  = 3000
-	tileStart   = 2500 // filling the stages and storing the results of a tile
-	mmaRowGroup = 16   // tiles of rows that are computed near each other in time share columns in the cache
-)
+// mmaRowGroup is how many rows of tiles are computed near each other in time: they
+// share columns in the cache. Of 8, 16 and 32 it is the best for products of 8192.
+const mmaRowGroup = 16
 
 // mmaPlan is how a contraction is computed by multiply-adds.
 type mmaPlan struct {
@@ -121,24 +113,6 @@ func planMma(e *emitter, g *group.Group, c *group.Contraction) (p *mmaPlan, ok b
 	return pickMma(*p, c, e.caps)
 }
 
-// pickMma is chooseMma, but in tests that want a certain tile.
-var pickMma = chooseMma
-
-// chooseMma completes a plan with the tile that takes the least time, if that is
-// less than tiles without multiply-adds take.
-func chooseMma(p mmaPlan, c *group.Contraction, caps loop.Caps) (best *mmaPlan, ok bool) {
-	least := 2 * float64(points(c)) / plainRate
-	for _, t := range mmaTiles {
-		q := p
-		q.mmaTile = t
-		q.split(c, q.wantedParts(c, caps))
-		if time := q.time(c, caps) + q.stagingTime(c); t.sharedBytes() <= caps.MmaBytes && time < least {
-			best, least = &q, time
-		}
-	}
-	return best, best != nil
-}
-
 // orient decides which operand the rows are of. The columns of f32 have their
 // neighbours along k, see [loop.Tile].
 func (p *mmaPlan) orient() {
@@ -150,11 +124,6 @@ func (p *mmaPlan) orient() {
 		return
 	}
 	p.rows = 1
-}
-
-// points is how many products a contraction adds up.
-func points(c *group.Contraction) int {
-	return group.Product(c.Batch) * group.Product(c.M) * group.Product(c.N) * group.Product(c.K)
 }
 
 // free returns the free spaces of the rows' and the columns' operand.
@@ -173,17 +142,6 @@ func (p *mmaPlan) tiles(c *group.Contraction) (rows, columns int) {
 	return ceilDiv(group.Product(r), mmaRows), ceilDiv(group.Product(n), p.columns)
 }
 
-// wantedParts is over how many workgroups each sum is spread: as many as keep the
-// multiprocessors busy where there are few tiles, as long as a part fills the
-// stages.
-func (p *mmaPlan) wantedParts(c *group.Contraction, caps loop.Caps) int {
-	rows, columns := p.tiles(c)
-	count := group.Product(c.Batch) * rows * columns
-	sums := 4 * group.Product(c.Batch) * group.Product(c.M) * group.Product(c.N)
-	steps := ceilDiv(group.Product(c.K), p.length())
-	return max(1, min(caps.Multiprocessors/count, steps/p.stages, caps.BindingBytes/sums))
-}
-
 // split cuts the contracted space into at most so many parts of whole steps.
 func (p *mmaPlan) split(c *group.Contraction, parts int) {
 	steps := ceilDiv(group.Product(c.K), p.length())
@@ -197,34 +155,6 @@ func (p *mmaPlan) split(c *group.Contraction, parts int) {
 // inRegisters reports whether the rows' operand goes through registers: where
 // tiles cannot have it as it lies.
 func (p *mmaPlan) inRegisters() bool { return p.operand == ir.F32 && p.layout[p.rows] == alongFree }
-
-// time estimates the nanoseconds of the products.
-func (p *mmaPlan) time(c *group.Contraction, caps loop.Caps) float64 {
-	rows, columns := p.tiles(c)
-	waves := math.Ceil(float64(group.Product(c.Batch)*rows*columns*p.parts) / float64(caps.Multiprocessors))
-	rate := p.rate
-	if p.operand == ir.F32 {
-		rate /= 2
-	}
-	time := launchTime + waves*(tileStart+2*float64(mmaRows*p.columns*p.steps*p.length())/rate)
-	if p.parts > 1 {
-		sums := float64(group.Product(c.Batch) * group.Product(c.M) * group.Product(c.N))
-		time += launchTime + 8*sums*float64(p.parts)/memoryRate
-	}
-	return time
-}
-
-// stagingTime estimates the nanoseconds of what comes before the products.
-func (p *mmaPlan) stagingTime(c *group.Contraction) float64 {
-	time := 0.0
-	for i, free := range [2][]int{c.M, c.N} {
-		if p.layout[i] == staged {
-			elements := group.Product(c.Batch) * group.Product(free) * group.Product(c.K)
-			time += launchTime + float64(elements*(4+p.operand.Size()))/memoryRate
-		}
-	}
-	return time
-}
 
 // roundColumns is how many columns of results go by way of shared memory at once,
 // and roundRow the elements from one row of them to the next.

@@ -10,12 +10,13 @@ import (
 	"github.com/rlx-go/rlx/ir/kernel/sched"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/ir/plan/plansim"
 )
 
 // hopper has the multiply-adds of an H200.
 func hopper() plan.Target {
 	l := loop.DefaultLimits()
-	l.StorageBuffers = 64
+	l.StorageBuffers, l.BindingBytes, l.BufferBytes = 64, 1<<30, 1<<30
 	return plan.Target{Name: "hopper", Caps: loop.Caps{
 		Dialect: dtype.CUDA, Limits: l, Mma: true, TF32: true, MmaBytes: 227 << 10, Multiprocessors: 132,
 	}}
@@ -60,6 +61,52 @@ func TestProductsOfMultiplyAddsInEveryTile(t *testing.T) {
 					})
 				}
 			}
+		}
+	}
+}
+
+// What is chosen, by the costs in mma.go: large products have large tiles, those of
+// few tiles have smaller ones or sums in parts, and small ones no multiply-adds.
+func TestTilesOfMultiplyAddsAreChosenByCost(t *testing.T) {
+	for _, c := range []struct {
+		m, n, k int
+		d       ir.DType
+		columns int // of the tile, 0 for no multiply-adds
+		kernels int
+	}{
+		{8192, 8192, 8192, ir.BF16, 256, 1},
+		{4096, 4096, 4096, ir.F32, 256, 1},
+		{1024, 1024, 1024, ir.F16, 64, 1},
+		{512, 512, 4096, ir.BF16, 64, 2},
+		{64, 64, 64, ir.BF16, 0, 1},
+		{4096, 8, 128, ir.F32, 0, 1},
+		{1024, 1024, 1024, ir.F64, 0, 1},
+	} {
+		g := build(t, func(b *ir.Builder) { matmulOf(b, c.d, c.m, c.n, c.k, "nn", false) })
+		m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, kernels, err := plan.CompileKernels(m, hopper(), plansim.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns := 0
+		for _, k := range kernels {
+			if err := hopper().Check(k); err != nil {
+				t.Error(err)
+			}
+			if k.HasMma() && plan.WebGPU().Check(k) == nil {
+				t.Errorf("WebGPU takes %s", k.Name)
+			}
+			loop.Walk(k.Body, func(s loop.Stmt) {
+				if s, ok := s.(*loop.Mma); ok {
+					columns = s.Atom.N
+				}
+			})
+		}
+		if columns != c.columns || len(kernels) != c.kernels {
+			t.Errorf("%dx%dx%d of %s: %d kernels, %d columns, want %d and %d", c.m, c.n, c.k, c.d, len(kernels), columns, c.kernels, c.columns)
 		}
 	}
 }

@@ -195,19 +195,20 @@ func soleResult(e *emitter, g *group.Group, operands ...*group.Tensor) *group.Te
 	return t
 }
 
-// productRate is how many operations a nanosecond the library does with each type on
-// an H200, and least how many a product has to have for it to be faster than
-// kernels alone there. BenchmarkProducts of native/cuda measures both.
+// productRate is how many operations a nanosecond a multiprocessor of an H200 does
+// with each type in the library's products, and least how many a product has to
+// have for it to be faster than kernels alone there. BenchmarkProducts of
+// native/cuda measures both.
 type productRate struct{ rate, least float64 }
 
 var (
-	ratesF32  = productRate{50000, 1 << 27}
-	ratesTF32 = productRate{390000, 1 << 25}
-	rates16   = productRate{740000, 1 << 25}
+	ratesF32  = productRate{380, 1 << 27}
+	ratesTF32 = productRate{2950, 1 << 25}
+	rates16   = productRate{5600, 1 << 25}
 )
 
 // rateTurned is the rate of products of tf32 whose left factor alone is turned.
-const rateTurned = 260000
+const rateTurned = 1970
 
 // What a kernel for what follows a product costs: nanoseconds, and bytes of memory
 // for each result, whatever its type. It is worth it only where kernels alone are
@@ -251,14 +252,14 @@ func (p *productPlan) faster(c *group.Contraction, caps loop.Caps, mma *mmaPlan)
 	if work < r.least || min(p.M, p.N) < leastSide || byTensorCores && !p.aligned() {
 		return false
 	}
-	results := float64(p.Batch * p.M * p.N)
-	time := launchTime + math.Max(work/r.rate, float64(p.Result.Size())*results/memoryRate)
+	results, units := float64(p.Batch*p.M*p.N), float64(caps.Multiprocessors)
+	time := launchTime + math.Max(work/r.rate, float64(p.Result.Size())*results/memoryRate)/units
 	if p.out == nil {
-		time = finishWorth * (time + finishTime + finishBytes*results/memoryRate)
+		time = finishWorth * (time + finishTime + finishBytes*results/memoryRate/units)
 	}
-	own := launchTime + work/plainRate
+	own := launchTime + work/(plainRate*units)
 	if mma != nil {
-		own = mma.time(c, caps) + mma.stagingTime(c)
+		own = mma.time(c, caps) + mma.stagingTime(c, caps)
 	}
 	return time < own
 }

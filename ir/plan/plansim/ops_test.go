@@ -97,9 +97,7 @@ func withF16() plan.Target {
 func checkSample(t *testing.T, op ir.Op, samples ...ir.Sample) {
 	t.Helper()
 	checkSampleOn(t, withF16(), op, samples...)
-	cuda := plan.WebGPU()
-	cuda.Dialect = dtype.CUDA
-	for name, target := range map[string]plan.Target{"words": plan.WebGPU(), "bytes": cuda} {
+	for name, target := range map[string]plan.Target{"words": plan.WebGPU(), "bytes": inBytes()} {
 		if g, _, err := sampleGraph(op, samples...); err == nil && runsOn(g, target) && stores(g, target) {
 			t.Run(name, func(t *testing.T) { checkSampleOn(t, target, op, samples...) })
 		}

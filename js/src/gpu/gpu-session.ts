@@ -112,6 +112,8 @@ export class GPUSession implements Session {
     }
     try {
       this.#check();
+      // Outputs of entries share memory: what is to be read of another's goes before it is lost.
+      while (target !== this.#lastEntry && this.#ring.postponed[0]) this.#carry(true);
       // Nothing is written before all is known to be right.
       const given = inputs ?? {}, uploads = this.#checkInputs(target, given, steps);
       const sources = read && this.#sources(read, target);
@@ -147,15 +149,16 @@ export class GPUSession implements Session {
     this.#recorder.end();
     this.steps += steps;
     this.#lastEntry = target;
-    this.#submit(encoder, this.#ring.capture(encoder, request));
+    this.#submit(encoder, this.#ring.capture(encoder, false, request));
     return this.steps;
   }
 
   #submit(encoder: GPUCommandEncoder, capture?: Capture): void {
     this.#gpu.queue.submit([encoder.finish()]);
     this.#submissions++;
-    capture?.arrive(this.steps, this.#submissions);
-    if (capture) this.#nudge();
+    if (!capture) return;
+    capture.arrive(this.steps, this.#submissions);
+    this.#nudge();
   }
 
   #entry(name: string): ProgramEntry {
@@ -261,21 +264,20 @@ export class GPUSession implements Session {
   }
 
   #capture(sources: Source[]): Promise<Reading> {
-    const request = readRequest(sources), encoder = this.#gpu.createCommandEncoder();
-    const capture = this.#ring.capture(encoder, request);
-    if (capture) this.#submit(encoder, capture);
+    const request = readRequest(sources);
+    this.#carry(false, request);
     return request.promise;
+  }
+
+  /** Makes a submission for a read, or for the oldest that was postponed, unless it has to wait. */
+  #carry(now: boolean, request?: ReadRequest): void {
+    const encoder = this.#gpu.createCommandEncoder(), capture = this.#ring.capture(encoder, now, request);
+    if (capture) this.#submit(encoder, capture);
   }
 
   /** A staging buffer is free: if no run comes along to carry a postponed read, it goes alone. */
   #catchUp(): void {
-    if (this.#ring.postponed.length > 0) {
-      setTimeout(() => {
-        if (this.#error) return;
-        const encoder = this.#gpu.createCommandEncoder(), capture = this.#ring.capture(encoder);
-        if (capture) this.#submit(encoder, capture);
-      }, 4);
-    }
+    if (this.#ring.postponed[0]) setTimeout(() => { if (!this.#error) this.#carry(false); }, 4);
   }
 
   #nudge(): void {
@@ -374,7 +376,7 @@ export class GPUSession implements Session {
 }
 
 const lostError = ({ reason, message }: GPUDeviceLostInfo, steps: number): RlxError =>
-  new RlxError('lost', `the device was lost (${reason}): ${message}; ${steps} steps since the state was last saved are gone`, { steps });
+  new RlxError('lost', `the device was lost (${reason}): ${message}; last saved ${steps} steps ago`, { steps });
 
 const isPersistent = ({ role }: Slot): boolean => role === 'param' || role === 'state';
 

@@ -77,20 +77,21 @@ export class StagingRing {
 
   /**
    * Records the copies of a request, or of the oldest postponed one. Where all buffers are in use
-   * the request is postponed and undefined returned; one in several parts, which are of one
-   * moment, does not wait: it has buffers of its own.
+   * the request is postponed and undefined returned. One that must go `now`, and one in several
+   * parts, which are of one moment, have buffers of their own instead.
    */
-  capture(encoder: GPUCommandEncoder, request?: ReadRequest): Capture | undefined {
+  capture(encoder: GPUCommandEncoder, now: boolean, request?: ReadRequest): Capture | undefined {
     if (request) this.postponed.push(request);
     const next = this.postponed[0];
     if (!next) return undefined;
     const { status, most } = this.#options, { sources } = next, first = status ? statusBytes : 0;
     const total = sources.reduce((sum, { bytes }) => sum + bytes, first);
-    const places = total > most ? Array.from({ length: Math.ceil(total / most) }, () => this.#place(most)) : this.#free(total);
+    const places = now || total > most
+      ? Array.from({ length: Math.ceil(total / most) }, () => this.#place(total))
+      : this.#free(total);
     if (!places) return undefined;
     this.postponed.shift();
     this.arriving.add(next);
-    for (const place of places) place.busy = true;
     if (status) encoder.copyBufferToBuffer(status.buffer, status.status.offset, places[0]!.buffer, 0, statusBytes);
     eachPiece(sources, first, most, ({ buffer, offset }, from, i, at, bytes) => {
       encoder.copyBufferToBuffer(buffer, offset + from, places[i]!.buffer, at, bytes);
@@ -106,6 +107,7 @@ export class StagingRing {
       fit.buffer.destroy();
       Object.assign(fit, this.#place(bytes));
     }
+    if (fit) fit.busy = true;
     return fit && [fit];
   }
 
@@ -130,7 +132,7 @@ export class StagingRing {
     }
     for (const place of places) {
       if (place.buffer.mapState === 'mapped') place.buffer.unmap();
-      if (places.length > 1) place.buffer.destroy();
+      if (!this.#places.includes(place)) place.buffer.destroy();
       place.busy = false;
     }
     this.arriving.delete(request);

@@ -19,25 +19,41 @@ export interface Output extends ValueType {
 }
 
 export interface Optimizer {
-  kind: 'sgd' | 'adam' | 'adamw';
-  /** Of `sgd`. 0 if not given. */
+  kind: 'sgd' | 'adam' | 'adamw' | 'nadam' | 'radam' | 'lamb' | 'lion' | 'adagrad' | 'rmsprop' | 'adadelta' | 'adafactor' | 'muon' | 'schedule-free';
+  /** Of `sgd` and `rmsprop`: 0 if not given. Of `muon`: 0.95. */
   momentum?: number;
+  /** Of `sgd`. */
   nesterov?: boolean;
-  /** Of `adam` and `adamw`: 0.9, 0.999 and 1e-8 if not given. */
+  /** Of `rmsprop`. */
+  centered?: boolean;
+  /** Of `adam` and its kin: 0.9, 0.999 and 1e-8 if not given. `beta2` is also the share of old squares in `rmsprop` and `adadelta`. */
   beta1?: number;
   beta2?: number;
   epsilon?: number;
   weightDecay?: number;
   /** Scales gradients down so that their norm, over all parameters, is at most this. */
   clipNorm?: number;
+  /** Limits each element of the gradients to this size. */
+  clipValue?: number;
+  /** How many steps make one update, by the mean of their gradients. */
+  accumulate?: number;
+  /** Keeps a running mean of each parameter `w`, with this share of the old one, as the state `optim/average/w`. */
+  average?: number;
 }
 
-/** A learning rate as a function of the step, from `rate` to `finalRate` over `steps`, after `warmUp` steps that rise to it. */
+/**
+ * A learning rate as a function of the step, from `rate` to `finalRate` over `steps`, after `warmUp` steps that rise to it.
+ * `steps` multiplies it by `factor` after every `steps`, `exponential` at every one; `polynomial` goes by the power `exponent`;
+ * `cosine-restarts` begins again, each time after `growth` times as many steps; `one-cycle` rises to `rate` and falls.
+ */
 export interface Schedule {
-  kind: 'constant' | 'linear' | 'cosine';
+  kind: 'constant' | 'linear' | 'cosine' | 'steps' | 'exponential' | 'polynomial' | 'cosine-restarts' | 'one-cycle';
   rate: number;
   finalRate?: number;
   steps?: number;
+  factor?: number;
+  exponent?: number;
+  growth?: number;
   warmUp?: number;
 }
 
@@ -141,8 +157,8 @@ export class Graph {
   step({ optimizer, loss = 'loss', schedule, frozen = [], history = 0, precision, ...rest }: StepOptions): Graph {
     noMore('step', rest);
     if (!optimizer?.kind) throw new RlxError('missing', `the optimizer is { kind: 'sgd' | 'adam' | 'adamw', ... }, given as ${classOf(optimizer)}`, { name: 'optimizer' });
-    checkOptions('an optimizer', optimizer, ['kind', 'momentum', 'nesterov', 'beta1', 'beta2', 'epsilon', 'weightDecay', 'clipNorm']);
-    checkOptions('a schedule', schedule ?? {}, ['kind', 'rate', 'finalRate', 'steps', 'warmUp']);
+    checkOptions('an optimizer', optimizer, ['kind', 'momentum', 'nesterov', 'beta1', 'beta2', 'epsilon', 'weightDecay', 'clipNorm', 'clipValue', 'centered', 'accumulate', 'average']);
+    checkOptions('a schedule', schedule ?? {}, ['kind', 'rate', 'finalRate', 'steps', 'warmUp', 'factor', 'exponent', 'growth']);
     const { kind, ...hyper } = optimizer, { kind: shape = '', ...rates } = schedule ?? {};
     const request = this.#request('step').text(loss).text(kind).numbers(reals({ ...hyper, ...precision === 'f16' && { lossScale: 65536 } }), 'f64').text(shape).numbers(reals(rates), 'f64').texts(frozen).u32(history);
     const step = new Graph(invoke(request).u32(), this.initial);

@@ -46,9 +46,9 @@ export abstract class ValueOps {
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: the axes are distinct axes of x; the result has the others, in order
    *
-   * If not given, `axes` is all axes.
+   * If not given, `axes` is all axes, `keepDims` is false.
    */
-  all(axes?: readonly number[]): Value { return this.apply('all', [], { axes })[0]!; }
+  all(axes?: readonly number[], keepDims?: boolean): Value { return this.apply('all', [], { axes, keepDims })[0]!; }
 
   /**
    * The conjunction of x and y, or of each pair of their bits.
@@ -64,9 +64,9 @@ export abstract class ValueOps {
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: the axes are distinct axes of x; the result has the others, in order
    *
-   * If not given, `axes` is all axes.
+   * If not given, `axes` is all axes, `keepDims` is false.
    */
-  any(axes?: readonly number[]): Value { return this.apply('any', [], { axes })[0]!; }
+  any(axes?: readonly number[], keepDims?: boolean): Value { return this.apply('any', [], { axes, keepDims })[0]!; }
 
   /**
    * The position along an axis of the largest element, the first one where several tie. A NaN
@@ -76,9 +76,9 @@ export abstract class ValueOps {
    *   unsigned
    * - C2: the axis is one of x, and its size is not 0; the result has the other axes
    *
-   * If not given, `axis` is the last one, `dtype` is 'i32'.
+   * If not given, `axis` is the last one, `dtype` is 'i32', `keepDims` is false.
    */
-  argmax(attributes: { axis?: number; dtype?: DType } = {}): Value { return this.apply('argmax', [], attributes)[0]!; }
+  argmax(attributes: { axis?: number; dtype?: DType; keepDims?: boolean } = {}): Value { return this.apply('argmax', [], attributes)[0]!; }
 
   /**
    * The position along an axis of the smallest element, the first one where several tie. A NaN
@@ -88,9 +88,9 @@ export abstract class ValueOps {
    *   unsigned
    * - C2: the axis is one of x, and its size is not 0; the result has the other axes
    *
-   * If not given, `axis` is the last one, `dtype` is 'i32'.
+   * If not given, `axis` is the last one, `dtype` is 'i32', `keepDims` is false.
    */
-  argmin(attributes: { axis?: number; dtype?: DType } = {}): Value { return this.apply('argmin', [], attributes)[0]!; }
+  argmin(attributes: { axis?: number; dtype?: DType; keepDims?: boolean } = {}): Value { return this.apply('argmin', [], attributes)[0]!; }
 
   /**
    * The positions along an axis, as i32, of the elements in ascending or descending order. Equal
@@ -178,7 +178,7 @@ export abstract class ValueOps {
    *
    * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false.
    */
-  attentionBackward(k: Operand, v: Operand, lse: Operand, delta: Operand, dout: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean } = {}): [Value, Value, Value, Value] { return this.apply('attention_backward', [k, v, lse, delta, dout, mask], attributes) as [Value, Value, Value, Value]; }
+  attentionBackward(k: Operand, v: Operand, lse: Operand, delta: Operand, dout: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean } = {}): Value[] { return this.apply('attention_backward', [k, v, lse, delta, dout, mask], attributes); }
 
   /**
    * The result of attention, and the logarithm of the sum of the exponentials of each query's
@@ -209,6 +209,19 @@ export abstract class ValueOps {
    * If not given, `countIncludePad` is false.
    */
   avgPool(attributes: { sizes: readonly number[]; strides?: readonly number[]; dilations?: readonly number[]; padLo?: readonly number[]; padHi?: readonly number[]; countIncludePad?: boolean }): Value { return this.apply('avg_pool', [], attributes)[0]!; }
+
+  /**
+   * Rotates [..., positions, d] by the places in a grid that the positions go through row by
+   * row: the first half of the pairs of neighbours by the column, the second half by the row,
+   * pair i of a half by place·base^(−4·i/d), as the image encoder of SAM 2 does.
+   *
+   * - C1: the element type of x is float
+   * - C2: x has rank 2 or more, its last axis is a multiple of 4
+   * - C3: width and base are positive
+   *
+   * If not given, `base` is 10000.
+   */
+  axialRope(attributes: { width: number; base?: number }): Value { return this.apply('axial_rope', [], attributes)[0]!; }
 
   /**
    * (x − mean) / √(variance + epsilon)·scale + bias, by statistics of each channel from
@@ -324,6 +337,16 @@ export abstract class ValueOps {
   checkIndex(attributes: { bound?: readonly Dim[]; what?: string } = {}): Value { return this.apply('check_index', [], attributes)[0]!; }
 
   /**
+   * The lower triangular matrix l with a positive diagonal for which l·lᵀ is the symmetric
+   * part (x + xᵀ)/2. It is NaN throughout where that is not positive definite.
+   *
+   * - C1: the operands have one element type, which is f32 or f64
+   * - C2: the operands have rank 2 or more and the same axes before the last two
+   * - C3: the matrices are square
+   */
+  cholesky(): Value { return this.apply('cholesky', [])[0]!; }
+
+  /**
    * x limited to [low, high]: min(max(x, low), high), so high where low > high, and NaN if one
    * is NaN. The derivative by x is 1 inside and at the bounds, 0 outside; that by a bound is 1
    * where it takes the place of x.
@@ -334,12 +357,37 @@ export abstract class ValueOps {
   clamp(low: Operand, high: Operand): Value { return this.apply('clamp', [low, high])[0]!; }
 
   /**
+   * The matrices of the cofactors of square matrices x: the determinant times the transposed
+   * inverse, where there is one, and the derivative of the determinant by the elements of x.
+   * Derivatives at a singular matrix are infinite or NaN.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, which is f32 or f64
+   * - C3: the operands have rank 2 or more and the same axes before the last two
+   * - C4: the matrices are square and have no symbolic size
+   */
+  cofactor(): Value { return this.apply('cofactor', [])[0]!; }
+
+  /**
    * re + im·i.
    *
    * - C1: both operands are f32, or both f64; the result is c64 or c128
    * - C2: the operands have one shape, which is that of the result
    */
   complex(im: Operand): Value { return this.apply('complex', [im])[0]!; }
+
+  /**
+   * The condition numbers of square matrices: the norm of x times that of its inverse. It is Inf
+   * or NaN for a singular one.
+   *
+   * - C1: the element type of x is float
+   * - C2: x is f32 or f64, of rank 2 or more, and has no symbolic size
+   * - C3: order is "fro" (the root of the sum of squares), "nuc" (the sum of the singular
+   *   values), "2" or "-2" (the largest and the smallest of them), "1" or "-1" (the largest and
+   *   the smallest sum of absolute values in a column), or "inf" or "-inf" (in a row)
+   * - C4: the matrices are square and have elements
+   */
+  condNumber(order?: string): Value { return this.apply('cond_number', [], { order })[0]!; }
 
   /**
    * The complex conjugate of x.
@@ -451,9 +499,9 @@ export abstract class ValueOps {
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: the axes are distinct axes of x; the result has the others, in order
    *
-   * If not given, `axes` is all axes.
+   * If not given, `axes` is all axes, `keepDims` is false.
    */
-  countNonzero(axes?: readonly number[]): Value { return this.apply('count_nonzero', [], { axes })[0]!; }
+  countNonzero(axes?: readonly number[], keepDims?: boolean): Value { return this.apply('count_nonzero', [], { axes, keepDims })[0]!; }
 
   /**
    * logsumexp(logits) - logits[label] along the class axis: the negative logarithm of the
@@ -552,6 +600,57 @@ export abstract class ValueOps {
   degrees(): Value { return this.apply('degrees', [])[0]!; }
 
   /**
+   * The numbers that blocks of bytes stand for, in one of the formats of GGUF files or as 8-bit
+   * floats. They are those of the format's reference, bit by bit, in f32, but for denormal
+   * numbers on a device that has none. The seed system has them as schemes of DequantMatMul.
+   *
+   * - C1: the element type of x is unsigned
+   * - C2: x holds whole blocks along its last axis: bytes as u8, or as u32, four to a word, the
+   *   first one lowest, where up to three at the end are left over
+   * - C3: format is one of f8_e4m3, f8_e5m2, iq4_nl, iq4_xs, mxfp4, nvfp4, q2_k, q3_k, q4_0,
+   *   q4_1, q4_k, q5_0, q5_1, q5_k, q6_k, q8_0, q8_k; dtype is a float type
+   *
+   * If not given, `dtype` is 'f32'.
+   */
+  dequantize(attributes: { format: string; dtype?: DType }): Value { return this.apply('dequantize', [], attributes)[0]!; }
+
+  /**
+   * (x − zero)·scale (ONNX DequantizeLinear). The derivative by scale is x − zero.
+   *
+   * - C1: the element type of x is signed or unsigned
+   * - C2: scale and zero, which may be left out for 0, have one element, of rank 0, or one for
+   *   each place along axis
+   * - C3: scale has the type of the float side, zero that of the integer side
+   *
+   * If not given, `axis` is the last one.
+   */
+  dequantizeLinear(scale: Operand, zero?: Operand, axis?: number): Value { return this.apply('dequantize_linear', [scale, zero], { axis })[0]!; }
+
+  /**
+   * The determinants of square matrices. The first derivative is right for singular matrices
+   * too, of any rank; those of higher order are NaN there.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, which is f32 or f64
+   * - C3: the operands have rank 2 or more and the same axes before the last two
+   * - C4: the matrices are square and have no symbolic size
+   */
+  det(): Value { return this.apply('det', [])[0]!; }
+
+  /**
+   * The discrete Fourier transform along the last axis of numbers re + im·i as a real and an
+   * imaginary part, without a factor: Σⱼ xⱼ·exp(∓2πi·jk/n), with the sign + for the
+   * inverse. Without im the numbers are real. Any length is transformed in O(n·log n)
+   * operations. It is what fft is made of, for devices that have no complex numbers.
+   *
+   * - C1: re and im have one type, whose elements are f32 or f64
+   * - C2: the last axis has no symbolic size
+   *
+   * If not given, `inverse` is false.
+   */
+  dft(im?: Operand, inverse?: boolean): [Value, Value] { return this.apply('dft', [im], { inverse }) as [Value, Value]; }
+
+  /**
    * The square matrices that have the vectors along the last axis of x on a diagonal and are 0
    * beside it.
    *
@@ -610,6 +709,40 @@ export abstract class ValueOps {
    * If not given, `rate` is 0.
    */
   dropout(key: Operand, rate?: number): Value { return this.apply('dropout', [key], { rate })[0]!; }
+
+  /**
+   * The part of x of the given sizes that begins at start. It reads no more than that part.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
+   * - C2: start is i32 with an element for each axis of x; one that would let the part end
+   *   outside is moved to where it just does not
+   * - C3: sizes has an entry for each axis, not larger than it
+   */
+  dynamicSlice(start: Operand, sizes: readonly Dim[]): Value { return this.apply('dynamic_slice', [start], { sizes })[0]!; }
+
+  /**
+   * x with the part that begins at start replaced by update. Into a state in place it costs what
+   * that part does: a cache of keys and values is extended so.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
+   * - C2: update has the element type and the rank of x and is not larger along any axis
+   * - C3: start is i32 with an element for each axis of x; one that would let the part end
+   *   outside is moved to where it just does not
+   */
+  dynamicUpdateSlice(update: Operand, start: Operand): Value { return this.apply('dynamic_update_slice', [update, start])[0]!; }
+
+  /**
+   * The eigenvalues w of the symmetric part (x + xᵀ)/2 in ascending order, and the
+   * eigenvectors as the columns of v. An eigenvector v has length 1, and the sum of
+   * vᵢ/(i+√2) over its elements, counted from 0, is not negative. Those of an eigenvalue
+   * that occurs twice can be turned, and have infinite derivatives; derivatives of what depends
+   * on w alone stay right to first order.
+   *
+   * - C1: the operands have one element type, which is f32 or f64
+   * - C2: the operands have rank 2 or more and the same axes before the last two
+   * - C3: the matrices are square and have no symbolic size
+   */
+  eigh(): [Value, Value] { return this.apply('eigh', []) as [Value, Value]; }
 
   /**
    * x where x > 0 and alpha·(e^x − 1) elsewhere.
@@ -679,12 +812,91 @@ export abstract class ValueOps {
   exp2(): Value { return this.apply('exp2', [])[0]!; }
 
   /**
+   * The exponentials of square matrices, by a Padé approximant of degree 13 of x/2ˢ that is
+   * squared s times, 16 times at most: NaN where the largest sum of absolute values in a column
+   * is more than 3.5e5.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, which is f32 or f64
+   * - C3: the operands have rank 2 or more and the same axes before the last two
+   * - C4: the matrices are square and have no symbolic size
+   */
+  expm(): Value { return this.apply('expm', [])[0]!; }
+
+  /**
    * e^x − 1, accurate also near 0.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
    */
   expm1(): Value { return this.apply('expm1', [])[0]!; }
+
+  /**
+   * x rounded to whole multiples of a scale, from −q to q of them for q = 2^(bits−1) − 1,
+   * ties to even; and the largest size, the scale times q. That is max|x| along all but some
+   * axes ("batch"), decay·largest + (1 − decay)·max|x| ("ema": a state), or largest as it is
+   * ("fixed"). What is 0 everywhere stays so. The derivative by x is, for ste "identity", 1;
+   * "clipped", 1 up to the largest size and 0 beyond; "tanh", 1 − tanh²(x); "hard_tanh", 1 up
+   * to 1 and 0 beyond. No other one passes.
+   *
+   * - C1: the element type of x is float
+   * - C2: largest has the element type of x and its sizes along the axes
+   * - C3: bits is from 2 to 16; the axes are distinct axes of x, none of them for one scale
+   * - C4: decay is in [0, 1]
+   *
+   * If not given, `bits` is 8, `decay` is 0.99.
+   */
+  fakeQuant(largest: Operand, attributes: { bits?: number; axes?: readonly number[]; ste?: string; scale?: string; decay?: number } = {}): [Value, Value] { return this.apply('fake_quant', [largest], attributes) as [Value, Value]; }
+
+  /**
+   * x rounded to whole multiples of a scale that is learned, from −q − 1 to q of them for q
+   * = 2^(bits−1) − 1, ties to even (Esser et al., Learned Step Size Quantization). The
+   * derivative by x is 1 inside that range and 0 outside, that by the scale round(x/scale) −
+   * x/scale inside and the end of the range outside, times factor.
+   *
+   * - C1: the element type of x is float
+   * - C2: scale has the element type of x and its sizes along the axes
+   * - C3: bits is from 2 to 16; the axes are distinct axes of x, none of them for one scale
+   *
+   * If not given, `bits` is 8, `factor` is 1.
+   */
+  fakeQuantLsq(scale: Operand, attributes: { bits?: number; axes?: readonly number[]; factor?: number } = {}): Value { return this.apply('fake_quant_lsq', [scale], attributes)[0]!; }
+
+  /**
+   * The discrete Fourier transform along some axes, of any length: Σⱼ xⱼ·exp(-2πi·jk/n)
+   * along each, with the sign + for the inverse. The seed system's names are Fft and
+   * FftButterflyStage.
+   *
+   * - C1: the element type of x is complex
+   * - C2: axes are distinct axes of x
+   * - C3: the axes have elements, and no symbolic size
+   * - C4: norm says what is divided by the number n of elements: "backward" the inverse,
+   *   "forward" the transform, "ortho" both by √n
+   *
+   * If not given, `inverse` is false.
+   */
+  fft(attributes: { axes?: readonly number[]; inverse?: boolean; norm?: string } = {}): Value { return this.apply('fft', [], attributes)[0]!; }
+
+  /**
+   * Moves frequency 0 to the middle of some axes, and back to their start with inverse.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
+   * - C2: axes are distinct axes of x, without symbolic sizes
+   *
+   * If not given, `axes` is all axes, `inverse` is false.
+   */
+  fftshift(attributes: { axes?: readonly number[]; inverse?: boolean } = {}): Value { return this.apply('fftshift', [], attributes)[0]!; }
+
+  /**
+   * The elements of x in row-major order with the axes from one on joined. A value of rank 0
+   * becomes a vector.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
+   * - C2: axis_from is from 0 to the rank of x
+   *
+   * If not given, `axisFrom` is 0.
+   */
+  flatten(axisFrom?: number): Value { return this.apply('flatten', [], { axisFrom })[0]!; }
 
   /**
    * The largest whole number not above x. The derivative is 0, also at the jumps.
@@ -725,6 +937,21 @@ export abstract class ValueOps {
    * If not given, `alpha` is 0.25, `gamma` is 2.
    */
   focal(target: Operand, attributes: { reduction?: string; alpha?: number; gamma?: number } = {}): Value { return this.apply('focal', [target], attributes)[0]!; }
+
+  /**
+   * The gated delta rule (Yang, Kautz and Hatamizadeh): S ← exp(g)·S, S ← S + k⊗(β·(v
+   * − kᵀS)) and y = scale·qᵀS at each step, for q and k [batch, time, heads, d], v
+   * [batch, time, heads, e], beta [batch, time, heads], g like beta or, with a gate for each
+   * channel, like k, and a state [batch, heads, d, e]. Results are y, like v, and the state
+   * after the last step. It is computed step by step, in f32 for narrower types.
+   *
+   * - C1: the element type of q is float
+   * - C2: all operands have one element type and the shapes stated
+   * - C3: state, which may be left out for zeros, and the last result have the shape stated
+   *
+   * If not given, `scale` is 1.
+   */
+  gatedDelta(k: Operand, v: Operand, g: Operand, beta: Operand, state?: Operand, scale?: number): [Value, Value] { return this.apply('gated_delta', [k, v, g, beta, state], { scale }) as [Value, Value]; }
 
   /**
    * Reads the operand at index tuples. The result has the positions (the axes of indices but for
@@ -801,6 +1028,38 @@ export abstract class ValueOps {
    * If not given, `groups` is 1, `epsilon` is 1e-05.
    */
   groupNorm(scale?: Operand, bias?: Operand, attributes: { groups?: number; epsilon?: number } = {}): Value { return this.apply('group_norm', [scale, bias], attributes)[0]!; }
+
+  /**
+   * Each row of x, [m, k], times the matrix of its group, w[groups[i]] of [g, k, n]: [m, n].
+   * Rows are brought together by group, in blocks of one group each, so that there are at most g
+   * blocks more than the rows fill. A group outside gives the row 0.
+   *
+   * - C1: the element type of x is float
+   * - C2: x and w have one element type and the shapes stated, constant
+   * - C3: groups is i32[m]
+   * - C4: block is positive
+   *
+   * If not given, `block` is 32.
+   */
+  groupedMatmul(w: Operand, groups: Operand, block?: number): Value { return this.apply('grouped_matmul', [w, groups], { block })[0]!; }
+
+  /**
+   * A gated recurrent unit (Cho et al.): gates r, z, n of σ, σ and tanh(x + r·h), with h ←
+   * (1 − z)·n + z·h. x is [time, batch, features], each carry [layers·directions, batch,
+   * hidden]. Results are the hidden states of the last layer, [time, batch, directions·hidden],
+   * and the carries after the last step, which go on where this call ended. Of each layer, and
+   * of each direction within it, the weights are those of PyTorch, transposed: of the input
+   * [features, gates·hidden], of the hidden state [hidden, gates·hidden], and the biases of
+   * both. It is computed in f32 for narrower types.
+   *
+   * - C1: the element type of x is float
+   * - C2: all operands have one element type
+   * - C3: the carries have one shape
+   * - C4: there are four weights for each layer and direction, of the shapes above
+   *
+   * If not given, `bidirectional` is false, `relu` is false.
+   */
+  gru(h: Operand, weights: readonly Operand[] = [], attributes: { bidirectional?: boolean; relu?: boolean } = {}): [Value, Value] { return this.apply('gru', [h, ...weights], attributes) as [Value, Value]; }
 
   /**
    * Whether x > y, false if one is NaN.
@@ -905,6 +1164,30 @@ export abstract class ValueOps {
   instanceNorm(scale?: Operand, bias?: Operand, epsilon?: number): Value { return this.apply('instance_norm', [scale, bias], { epsilon })[0]!; }
 
   /**
+   * The inverses of square matrices; infinities or NaN for a singular one.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, which is f32 or f64
+   * - C3: the operands have rank 2 or more and the same axes before the last two
+   */
+  inv(): Value { return this.apply('inv', [])[0]!; }
+
+  /**
+   * The inverse of rfft, of length elements along an axis: the frequencies beyond those given
+   * are their conjugates, and the imaginary parts of those that are their own conjugates count
+   * as 0.
+   *
+   * - C1: the element type of x is complex
+   * - C2: axis is an axis of x
+   * - C3: length is positive and the axis has length/2 + 1 elements
+   * - C4: norm says what is divided by the number n of elements: "backward" the inverse,
+   *   "forward" the transform, "ortho" both by √n
+   *
+   * If not given, `axis` is the last one.
+   */
+  irfft(attributes: { axis?: number; length?: number; norm?: string } = {}): Value { return this.apply('irfft', [], attributes)[0]!; }
+
+  /**
    * Whether x is neither infinite nor NaN.
    *
    * - C1: the operands have one element type, which is float
@@ -926,6 +1209,19 @@ export abstract class ValueOps {
    * - C2: the operands have one shape, which is that of the result
    */
   isNan(): Value { return this.apply('is_nan', [])[0]!; }
+
+  /**
+   * The signal whose frames, times the window, have these transforms, or the nearest one: frames
+   * laid over each other and divided by the sum of the squares of the window there, which must
+   * not be 0.
+   *
+   * - C1: re and im have one type, [..., frames, n/2 + 1], of f32 or f64; window is of its
+   *   element type and has one axis, of n elements
+   * - C2: hop is positive and length is not more than the frames cover
+   *
+   * If not given, `hop` is 1, `center` is true, `length` is 0.
+   */
+  istft(im: Operand, window: Operand, attributes: { hop?: number; center?: boolean; length?: number } = {}): Value { return this.apply('istft', [im, window], attributes)[0]!; }
 
   /**
    * target·(log(target) − x), 0 where the target is 0: the Kullback–Leibler divergence of
@@ -996,6 +1292,20 @@ export abstract class ValueOps {
   linear(weight: Operand, bias?: Operand): Value { return this.apply('linear', [weight, bias])[0]!; }
 
   /**
+   * h[i] = a[i]·h[i−1] + b[i] along an axis, from h = 0 before the first element, or from the
+   * end with reverse; h[i−1] in place of h[i] with exclusive. Of k values that go on together,
+   * a has the k·k factors, row by row, as operands, and b the k terms. It is computed as a
+   * running combination, all elements at once.
+   *
+   * - C1: all operands have one type, of float or complex elements
+   * - C2: axis is an axis of them
+   * - C3: there are k·k + k operands, with k from 1 to 4
+   *
+   * If not given, `axis` is 0, `reverse` is false, `exclusive` is false.
+   */
+  linearRecurrence(b: Operand, more: readonly Operand[] = [], attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value[] { return this.apply('linear_recurrence', [b, ...more], attributes); }
+
+  /**
    * The natural logarithm of x: −∞ at 0, NaN below.
    *
    * - C1: the operands have one element type, which is float
@@ -1026,6 +1336,20 @@ export abstract class ValueOps {
    * - C2: the operands have one shape, which is that of the result
    */
   log2(): Value { return this.apply('log2', [])[0]!; }
+
+  /**
+   * The logarithms of the energies that filters let through in each frame of a signal:
+   * log(max(|stft|²·filtersᵀ, floor)), [..., frames, filters]. Gradients go to the filters
+   * too.
+   *
+   * - C1: x is f32 or f64, window and filters are of its type: [n] and [filters, n/2 + 1]
+   * - C2: frames have the length n of the window, hop is positive, and there is at least one
+   *   frame; with center, the signal is longer than n/2
+   * - C3: floor is positive
+   *
+   * If not given, `hop` is 1, `center` is true, `floor` is 1e-10.
+   */
+  logMel(window: Operand, filters: Operand, attributes: { hop?: number; center?: boolean; floor?: number } = {}): Value { return this.apply('log_mel', [window, filters], attributes)[0]!; }
 
   /**
    * log(sigmoid(x)), which is −softplus(−x).
@@ -1068,9 +1392,49 @@ export abstract class ValueOps {
    * - C1: x is of a float type
    * - C2: axis is an axis of x
    *
-   * If not given, `axis` is the last one.
+   * If not given, `axis` is the last one, `keepDims` is false.
    */
-  logsumexp(axis?: number): Value { return this.apply('logsumexp', [], { axis })[0]!; }
+  logsumexp(axis?: number, keepDims?: boolean): Value { return this.apply('logsumexp', [], { axis, keepDims })[0]!; }
+
+  /**
+   * x·w + scale·(x·a)·b for x [..., m], w [m, n], a [m, r] and b [r, n] (Hu et al., LoRA).
+   *
+   * - C1: the element type of x is float
+   * - C2: all operands have one element type and the shapes stated
+   *
+   * If not given, `scale` is 1.
+   */
+  loraMatmul(w: Operand, a: Operand, b: Operand, scale?: number): Value { return this.apply('lora_matmul', [w, a, b], { scale })[0]!; }
+
+  /**
+   * A long short-term memory (Hochreiter and Schmidhuber): gates i, f, g, o of σ, σ, tanh, σ,
+   * c ← f·c + i·g and h ← o·tanh(c). x is [time, batch, features], each carry
+   * [layers·directions, batch, hidden]. Results are the hidden states of the last layer, [time,
+   * batch, directions·hidden], and the carries after the last step, which go on where this call
+   * ended. Of each layer, and of each direction within it, the weights are those of PyTorch,
+   * transposed: of the input [features, gates·hidden], of the hidden state [hidden,
+   * gates·hidden], and the biases of both. It is computed in f32 for narrower types.
+   *
+   * - C1: the element type of x is float
+   * - C2: all operands have one element type
+   * - C3: the carries have one shape
+   * - C4: there are four weights for each layer and direction, of the shapes above
+   *
+   * If not given, `bidirectional` is false, `relu` is false.
+   */
+  lstm(h: Operand, c: Operand, weights: readonly Operand[] = [], attributes: { bidirectional?: boolean; relu?: boolean } = {}): [Value, Value, Value] { return this.apply('lstm', [h, c, ...weights], attributes) as [Value, Value, Value]; }
+
+  /**
+   * The x of least length among those for which a·x - b is shortest, column by column. Singular
+   * values of a up to cutoff times the largest one count as 0.
+   *
+   * - C1: the element type of a is float
+   * - C2: the operands are f32 or f64, of rank 2 or more, and have no symbolic size
+   * - C3: the matrices of a have as many rows as those of b
+   *
+   * If not given, `cutoff` is -1.
+   */
+  lstsq(b: Operand, cutoff?: number): Value { return this.apply('lstsq', [b], { cutoff })[0]!; }
 
   /**
    * Whether x < y, false if one is NaN.
@@ -1081,6 +1445,28 @@ export abstract class ValueOps {
   lt(y: Operand): Value { return this.apply('lt', [y])[0]!; }
 
   /**
+   * The factors of the rows of x in another order: l·u = x[permutation], found with partial
+   * pivoting. The first result holds u in its upper triangle and l, whose diagonal is 1, below
+   * it; pivots[i] is the row that row i was exchanged with in step i, both i32. Of equally large
+   * pivots the first is taken; a column without any but 0 is left as it is.
+   *
+   * - C1: the operands have one element type, which is f32 or f64
+   * - C2: the operands have rank 2 or more and the same axes before the last two
+   * - C3: the matrices have no symbolic size
+   */
+  lu(): [Value, Value, Value] { return this.apply('lu', []) as [Value, Value, Value]; }
+
+  /**
+   * The x for which a·x + x·a = c, where a is the symmetric part of the matrix given and is to
+   * be positive definite.
+   *
+   * - C1: the operands have one element type, which is f32 or f64
+   * - C2: the operands have rank 2 or more and the same axes before the last two
+   * - C3: the matrices are square, of one size that is not symbolic
+   */
+  lyapunov(c: Operand): Value { return this.apply('lyapunov', [c])[0]!; }
+
+  /**
    * The absolute error |x − target|. The derivative where they are equal is 0. By reduction,
    * the result is the mean (the default) or the sum over all elements, or each by itself.
    *
@@ -1089,6 +1475,42 @@ export abstract class ValueOps {
    * - C3: reduction is "mean", "sum" or "none"
    */
   mae(target: Operand, reduction?: string): Value { return this.apply('mae', [target], { reduction })[0]!; }
+
+  /**
+   * The norms of matrices. Those of matrices without elements are 0, but there is no smallest of
+   * nothing.
+   *
+   * - C1: the element type of x is float
+   * - C2: x is f32 or f64, of rank 2 or more, and has no symbolic size
+   * - C3: order is "fro" (the root of the sum of squares), "nuc" (the sum of the singular
+   *   values), "2" or "-2" (the largest and the smallest of them), "1" or "-1" (the largest and
+   *   the smallest sum of absolute values in a column), or "inf" or "-inf" (in a row)
+   */
+  matrixNorm(order?: string): Value { return this.apply('matrix_norm', [], { order })[0]!; }
+
+  /**
+   * Powers of square matrices by repeated squaring; those of the inverse for a negative
+   * exponent, and identity matrices for 0.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, which is f32 or f64
+   * - C3: the operands have rank 2 or more and the same axes before the last two
+   * - C4: the matrices are square and have no symbolic size
+   *
+   * If not given, `exponent` is 1.
+   */
+  matrixPower(exponent?: number): Value { return this.apply('matrix_power', [], { exponent })[0]!; }
+
+  /**
+   * How many singular values of each matrix are larger than cutoff times the largest one, as
+   * i32.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands are f32 or f64, of rank 2 or more, and have no symbolic size
+   *
+   * If not given, `cutoff` is -1.
+   */
+  matrixRank(cutoff?: number): Value { return this.apply('matrix_rank', [], { cutoff })[0]!; }
 
   /**
    * The larger of x and y, NaN if one is NaN. Where they are equal each has derivative 1/2.
@@ -1116,9 +1538,9 @@ export abstract class ValueOps {
    * - C1: the element type is float or complex
    * - C2: the axes are distinct axes of x; the result has the others, in order
    *
-   * If not given, `axes` is all axes.
+   * If not given, `axes` is all axes, `keepDims` is false.
    */
-  mean(axes?: readonly number[]): Value { return this.apply('mean', [], { axes })[0]!; }
+  mean(axes?: readonly number[], keepDims?: boolean): Value { return this.apply('mean', [], { axes, keepDims })[0]!; }
 
   /**
    * The smaller of x and y, NaN if one is NaN. Where they are equal each has derivative 1/2.
@@ -1144,6 +1566,42 @@ export abstract class ValueOps {
    * - C2: the operands have one element type, and are broadcast against each other
    */
   mod(y: Operand): Value { return this.apply('mod', [y])[0]!; }
+
+  /**
+   * For each token the rows of y, [rows, d], at its slots, i32[tokens, k], times their weights,
+   * [tokens, k], summed: [tokens, d]. A slot of −1 gives 0.
+   *
+   * - C1: the element type of y is float
+   * - C2: y is a matrix, weights and slots have one shape, slots is i32
+   * - C3: y and weights have one element type
+   */
+  moeCombine(weights: Operand, slots: Operand): Value { return this.apply('moe_combine', [weights, slots])[0]!; }
+
+  /**
+   * Each row of x, [tokens, d], at each of its slots, i32[tokens, k], of which no two are one,
+   * in a result of the given rows: [rows, d]. Slots of −1 are left out, rows of no slot are 0.
+   *
+   * - C1: the element type of x is float
+   * - C2: x and slots are matrices with as many rows
+   * - C3: slots is i32
+   */
+  moeDispatch(slots: Operand, rows?: readonly Dim[]): Value { return this.apply('moe_dispatch', [slots], { rows })[0]!; }
+
+  /**
+   * Chooses the k experts with the largest logits for each token, [tokens, experts]. Results are
+   * their weights by softmax, [tokens, k]; the experts, i32[tokens, k]; the slot of each,
+   * i32[tokens, k], that is expert·capacity plus its place among those the expert takes, all
+   * first choices before all second ones, or −1 past the capacity; and the loss that keeps
+   * experts equally busy, experts·Σₑ shareₑ·probabilityₑ (Fedus, Zoph and Shazeer,
+   * Switch Transformers), where the share counts all k choices.
+   *
+   * - C1: the element type of logits is float
+   * - C2: logits are a matrix, its sizes constant
+   * - C3: k is from 1 to the number of experts, capacity is not negative
+   *
+   * If not given, `k` is 1, `capacity` is 0, `normalize` is false.
+   */
+  moeRoute(attributes: { k?: number; capacity?: number; normalize?: boolean } = {}): [Value, Value, Value, Value] { return this.apply('moe_route', [], attributes) as [Value, Value, Value, Value]; }
 
   /**
    * The squared error (x − target)². By reduction, the result is the mean (the default) or
@@ -1236,9 +1694,9 @@ export abstract class ValueOps {
    * - C2: the axes are distinct axes of x; the result has the others, in order
    * - C3: order is a number
    *
-   * If not given, `axes` is all axes, `order` is 2.
+   * If not given, `axes` is all axes, `order` is 2, `keepDims` is false.
    */
-  norm(attributes: { axes?: readonly number[]; order?: number } = {}): Value { return this.apply('norm', [], attributes)[0]!; }
+  norm(attributes: { axes?: readonly number[]; order?: number; keepDims?: boolean } = {}): Value { return this.apply('norm', [], attributes)[0]!; }
 
   /**
    * The negation of x, or the complement of each bit.
@@ -1316,6 +1774,17 @@ export abstract class ValueOps {
   padMode(attributes: { low: readonly number[]; high: readonly number[]; mode?: string; value?: number }): Value { return this.apply('pad_mode', [], attributes)[0]!; }
 
   /**
+   * The Moore-Penrose inverses of matrices. Singular values up to cutoff times the largest one
+   * count as 0; the derivative is that along which the rank stays the same.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands are f32 or f64, of rank 2 or more, and have no symbolic size
+   *
+   * If not given, `cutoff` is -1.
+   */
+  pinv(cutoff?: number): Value { return this.apply('pinv', [], { cutoff })[0]!; }
+
+  /**
    * x to the power y: 1 for y = 0 and any x, NaN for a negative x unless y is whole. The
    * derivative by y at 0^0 is 0.
    *
@@ -1331,6 +1800,88 @@ export abstract class ValueOps {
    * - C2: slope has the type of x and is broadcast against it
    */
   prelu(slope: Operand): Value { return this.apply('prelu', [slope])[0]!; }
+
+  /**
+   * conv2d of x − x_zero and w − w_zero, plus bias, times mult, plus out_zero, in whole
+   * numbers (ONNX QLinearConv). Padding stands for x_zero. Sums are exact in i32; the product
+   * with mult is one of f32, rounded to the nearest whole number, ties to even, and limited to
+   * the range of the type.
+   *
+   * - C1: the element type of x is signed or unsigned
+   * - C2: x, w and the attributes of the convolution are those of conv2d
+   * - C3: x and w are of one integer type, the bias, which may be left out, is i32 with an
+   *   element for each column
+   * - C4: mult is finite; dtype is an integer type of at most 16 bits, or i32, which then holds
+   *   numbers of 8 bits
+   *
+   * If not given, `groups` is 1, `xZero` is 0, `wZero` is 0, `outZero` is 0, `mult` is 1,
+   * `dtype` is 'i8'.
+   */
+  qconv2d(w: Operand, bias?: Operand, attributes: { strides?: readonly number[]; dilations?: readonly number[]; padLo?: readonly number[]; padHi?: readonly number[]; groups?: number; xZero?: number; wZero?: number; outZero?: number; mult?: number; dtype?: DType } = {}): Value { return this.apply('qconv2d', [w, bias], attributes)[0]!; }
+
+  /**
+   * ((x − x_zero)·(w − w_zero) + bias)·mult + out_zero for x [..., k] and w [k, n]: a
+   * matrix product of whole numbers (ONNX QLinearMatMul). Sums are exact in i32; the product
+   * with mult is one of f32, rounded to the nearest whole number, ties to even, and limited to
+   * the range of the type.
+   *
+   * - C1: the element type of x is signed or unsigned
+   * - C2: x and w are of one integer type, the bias, which may be left out, is i32 with an
+   *   element for each column
+   * - C3: mult is finite; dtype is an integer type of at most 16 bits, or i32, which then holds
+   *   numbers of 8 bits
+   *
+   * If not given, `xZero` is 0, `wZero` is 0, `outZero` is 0, `mult` is 1, `dtype` is 'i8'.
+   */
+  qmatmul(w: Operand, bias?: Operand, attributes: { xZero?: number; wZero?: number; outZero?: number; mult?: number; dtype?: DType } = {}): Value { return this.apply('qmatmul', [w, bias], attributes)[0]!; }
+
+  /**
+   * q with orthonormal columns and an upper triangular r with q·r = x, by Householder's
+   * reflections, whose signs are LAPACK's: r has a negative diagonal where x has a positive one,
+   * and the diagonal of x where nothing lies below. For m by n elements and k = min(m, n), q is
+   * m by k and r k by n; with full they are m by m and m by n. A full factor of more rows than
+   * columns has no derivative, and where the first k columns are linearly dependent it is
+   * infinite or NaN.
+   *
+   * - C1: the operands have one element type, which is f32 or f64
+   * - C2: the operands have rank 2 or more and the same axes before the last two
+   * - C3: the matrices have no symbolic size
+   *
+   * If not given, `full` is false.
+   */
+  qr(full?: boolean): [Value, Value] { return this.apply('qr', [], { full }) as [Value, Value]; }
+
+  /**
+   * x / scale rounded to the nearest whole number, ties to even, plus zero, limited to the range
+   * of an integer type (ONNX QuantizeLinear).
+   *
+   * - C1: the element type of x is float
+   * - C2: scale and zero, which may be left out for 0, have one element, of rank 0, or one for
+   *   each place along axis
+   * - C3: scale has the type of the float side, zero that of the integer side
+   * - C4: dtype is an integer type of at most 16 bits, or i32, which then holds numbers of 8
+   *   bits, for devices without such a type
+   *
+   * If not given, `axis` is 0, `dtype` is 'i8'.
+   */
+  quantizeLinear(scale: Operand, zero?: Operand, attributes: { axis?: number; dtype?: DType } = {}): Value { return this.apply('quantize_linear', [scale, zero], attributes)[0]!; }
+
+  /**
+   * x·wᵀ for x [..., k] and a matrix [n, k] whose rows are packed into blocks, [n, bytes]:
+   * the weights of a linear layer as GGUF files have them. They stay packed in memory and are
+   * unpacked as they are read. x has the derivative of the product; w has none.
+   *
+   * - C1: the element type of x is float
+   * - C2: w holds whole blocks along its last axis: bytes as u8, or as u32, four to a word, the
+   *   first one lowest, where up to three at the end are left over; a row has as many elements
+   *   as the last axis of x
+   * - C3: format is one of f8_e4m3, f8_e5m2, iq4_nl, iq4_xs, mxfp4, nvfp4, q2_k, q3_k, q4_0,
+   *   q4_1, q4_k, q5_0, q5_1, q5_k, q6_k, q8_0, q8_k; dtype is a float type, that in which
+   *   products are summed up if it is wider than f16
+   *
+   * If not given, `dtype` is 'f32'.
+   */
+  quantizedMatmul(w: Operand, attributes: { format: string; dtype?: DType }): Value { return this.apply('quantized_matmul', [w], attributes)[0]!; }
 
   /**
    * The approximation x·sigmoid(1.702·x) of gelu.
@@ -1460,9 +2011,9 @@ export abstract class ValueOps {
    * - C1: the element type is signed, unsigned or float
    * - C2: the axes are distinct axes of x; the result has the others, in order
    *
-   * If not given, `axes` is all axes.
+   * If not given, `axes` is all axes, `keepDims` is false.
    */
-  reduceMax(axes?: readonly number[]): Value { return this.apply('reduce_max', [], { axes })[0]!; }
+  reduceMax(axes?: readonly number[], keepDims?: boolean): Value { return this.apply('reduce_max', [], { axes, keepDims })[0]!; }
 
   /**
    * The smallest element along some axes, NaN if one is NaN; of none it is ∞ for floats and
@@ -1471,9 +2022,9 @@ export abstract class ValueOps {
    * - C1: the element type is signed, unsigned or float
    * - C2: the axes are distinct axes of x; the result has the others, in order
    *
-   * If not given, `axes` is all axes.
+   * If not given, `axes` is all axes, `keepDims` is false.
    */
-  reduceMin(axes?: readonly number[]): Value { return this.apply('reduce_min', [], { axes })[0]!; }
+  reduceMin(axes?: readonly number[], keepDims?: boolean): Value { return this.apply('reduce_min', [], { axes, keepDims })[0]!; }
 
   /**
    * The product of the elements along some axes, 1 of none. Products of f16 and bf16 are taken
@@ -1483,9 +2034,9 @@ export abstract class ValueOps {
    * - C1: the element type is signed, unsigned, float or complex
    * - C2: the axes are distinct axes of x; the result has the others, in order
    *
-   * If not given, `axes` is all axes.
+   * If not given, `axes` is all axes, `keepDims` is false.
    */
-  reduceProd(axes?: readonly number[]): Value { return this.apply('reduce_prod', [], { axes })[0]!; }
+  reduceProd(axes?: readonly number[], keepDims?: boolean): Value { return this.apply('reduce_prod', [], { axes, keepDims })[0]!; }
 
   /**
    * The sum of the elements along some axes, 0 of none. Sums of f16 and bf16 are taken in f32;
@@ -1494,9 +2045,9 @@ export abstract class ValueOps {
    * - C1: the element type is signed, unsigned, float or complex
    * - C2: the axes are distinct axes of x; the result has the others, in order
    *
-   * If not given, `axes` is all axes.
+   * If not given, `axes` is all axes, `keepDims` is false.
    */
-  reduceSum(axes?: readonly number[]): Value { return this.apply('reduce_sum', [], { axes })[0]!; }
+  reduceSum(axes?: readonly number[], keepDims?: boolean): Value { return this.apply('reduce_sum', [], { axes, keepDims })[0]!; }
 
   /**
    * x where x > 0 and 0 elsewhere, also for a NaN. Its derivative at 0 is 0.
@@ -1566,6 +2117,21 @@ export abstract class ValueOps {
   reverse(axes?: readonly number[]): Value { return this.apply('reverse', [], { axes })[0]!; }
 
   /**
+   * The discrete Fourier transform of real numbers along an axis of n elements: frequencies 0 to
+   * n/2, of which those beyond are the conjugates.
+   *
+   * - C1: the element type of x is float
+   * - C2: x is f32 or f64, the result c64 or c128
+   * - C3: axis is an axis of x
+   * - C4: the axes have elements, and no symbolic size
+   * - C5: norm says what is divided by the number n of elements: "backward" the inverse,
+   *   "forward" the transform, "ortho" both by √n
+   *
+   * If not given, `axis` is the last one.
+   */
+  rfft(attributes: { axis?: number; length?: number; norm?: string } = {}): Value { return this.apply('rfft', [], attributes)[0]!; }
+
+  /**
    * x / √(mean(x²) + epsilon) over the last axes, times scale (Zhang and Sennrich, Root Mean
    * Square Layer Normalization). It is computed in f32 for narrower types.
    *
@@ -1578,6 +2144,23 @@ export abstract class ValueOps {
   rmsNorm(scale?: Operand, attributes: { axes?: number; epsilon?: number } = {}): Value { return this.apply('rms_norm', [scale], attributes)[0]!; }
 
   /**
+   * A plain recurrent network: h ← tanh(x + h), or relu. x is [time, batch, features], each
+   * carry [layers·directions, batch, hidden]. Results are the hidden states of the last layer,
+   * [time, batch, directions·hidden], and the carries after the last step, which go on where
+   * this call ended. Of each layer, and of each direction within it, the weights are those of
+   * PyTorch, transposed: of the input [features, gates·hidden], of the hidden state [hidden,
+   * gates·hidden], and the biases of both. It is computed in f32 for narrower types.
+   *
+   * - C1: the element type of x is float
+   * - C2: all operands have one element type
+   * - C3: the carries have one shape
+   * - C4: there are four weights for each layer and direction, of the shapes above
+   *
+   * If not given, `bidirectional` is false, `relu` is false.
+   */
+  rnn(h: Operand, weights: readonly Operand[] = [], attributes: { bidirectional?: boolean; relu?: boolean } = {}): [Value, Value] { return this.apply('rnn', [h, ...weights], attributes) as [Value, Value]; }
+
+  /**
    * x with its elements moved along an axis by some places, those that leave it at one end
    * coming in at the other.
    *
@@ -1587,6 +2170,32 @@ export abstract class ValueOps {
    * If not given, `axis` is 0, `shift` is 0.
    */
   roll(attributes: { axis?: number; shift?: number } = {}): Value { return this.apply('roll', [], attributes)[0]!; }
+
+  /**
+   * Rotates pairs of elements along the last axis of x by angles whose cosines and sines are
+   * given (Su et al., RoFormer): (u, v) becomes (u·cos − v·sin, v·cos + u·sin). Of tables
+   * with r elements along the last axis the first 2·r elements of x are rotated, the others
+   * stay. It is computed in f32 for narrower types.
+   *
+   * - C1: the element type of x is float
+   * - C2: all operands have one element type; x has rank 1 or more
+   * - C3: cos and sin have one shape, [..., r] with 2·r at most the last axis of x, and
+   *   broadcast to [..., r] of x
+   *
+   * If not given, `interleaved` is false.
+   */
+  rope(cos: Operand, sin: Operand, interleaved?: boolean): Value { return this.apply('rope', [cos, sin], { interleaved })[0]!; }
+
+  /**
+   * The cosines and sines, f32, that rope takes for some positions: those of
+   * position·base^(−2·i/size) for i from 0 to size/2, along a new last axis.
+   *
+   * - C1: the element type of positions is signed, unsigned or float
+   * - C2: size is positive and even, base is positive
+   *
+   * If not given, `base` is 10000.
+   */
+  ropeTable(attributes: { size: number; base?: number }): [Value, Value] { return this.apply('rope_table', [], attributes) as [Value, Value]; }
 
   /**
    * The whole number nearest to x, ties to even. The derivative is 0, also at the jumps.
@@ -1717,6 +2326,19 @@ export abstract class ValueOps {
   select(x: Operand, y: Operand): Value { return this.apply('select', [x, y])[0]!; }
 
   /**
+   * The selective state space of Mamba (Gu and Dao): h ← exp(Δ·a)·h + Δ·b·x and y = c·h
+   * at each step, for x and delta [batch, time, channels], a [channels, n], b and c [batch,
+   * time, n] and a state [batch, channels, n]. Results are y, like x, and the state after the
+   * last step. All steps are computed at once, as a running combination, in f32 for narrower
+   * types.
+   *
+   * - C1: the element type of x is float
+   * - C2: all operands have one element type and the shapes stated
+   * - C3: state, which may be left out for zeros, and the last result have the shape stated
+   */
+  selectiveScan(delta: Operand, a: Operand, b: Operand, c: Operand, state?: Operand): [Value, Value] { return this.apply('selective_scan', [delta, a, b, c, state]) as [Value, Value]; }
+
+  /**
    * 1.0507…·x where x > 0 and 1.0507…·1.6732…·(e^x − 1) elsewhere: elu so scaled that
    * mean 0 and variance 1 are kept (Klambauer et al., Self-Normalizing Neural Networks).
    *
@@ -1789,6 +2411,19 @@ export abstract class ValueOps {
   sinh(): Value { return this.apply('sinh', [])[0]!; }
 
   /**
+   * attention in which each head has one more score, its sink, that takes part in the softmax
+   * and gives nothing: a head need not attend to any key (Xiao et al., Efficient Streaming
+   * Language Models).
+   *
+   * - C1: the element type of q is float
+   * - C2: q, k, v and mask are those of attention, with heads on the axis before the last two
+   * - C3: sink has the type of q and an element for each head of q
+   *
+   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false.
+   */
+  sinkAttention(k: Operand, v: Operand, sink: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean } = {}): Value { return this.apply('sink_attention', [k, v, sink, mask], attributes)[0]!; }
+
+  /**
    * Part of x: element k of an axis of the result is element start + k·stride of that axis of
    * x.
    *
@@ -1797,6 +2432,16 @@ export abstract class ValueOps {
    *   bound
    */
   slice(attributes: { start: readonly Dim[]; size: readonly Dim[]; stride: readonly number[] }): Value { return this.apply('slice', [], attributes)[0]!; }
+
+  /**
+   * The signs of the determinants of square matrices, and the logarithms of their absolute
+   * values: 0 and -Inf for a singular one.
+   *
+   * - C1: the operands have one element type, which is f32 or f64
+   * - C2: the operands have rank 2 or more and the same axes before the last two
+   * - C3: the matrices are square and have no symbolic size
+   */
+  slogdet(): [Value, Value] { return this.apply('slogdet', []) as [Value, Value]; }
 
   /**
    * huber divided by delta, which PyTorch calls beta: |e| − delta/2 beyond delta. By
@@ -1855,6 +2500,64 @@ export abstract class ValueOps {
   softsign(): Value { return this.apply('softsign', [])[0]!; }
 
   /**
+   * The x for which a·x = b, or aᵀ·x = b with transpose_a. A singular a gives infinities or
+   * NaN.
+   *
+   * - C1: the operands have one element type, which is f32 or f64
+   * - C2: the operands have rank 2 or more and the same axes before the last two
+   * - C3: the matrices of a are square, and have as many rows as those of b
+   * - C4: they have no symbolic size
+   *
+   * If not given, `transposeA` is false.
+   */
+  solve(b: Operand, transposeA?: boolean): Value { return this.apply('solve', [b], { transposeA })[0]!; }
+
+  /**
+   * The elements of x along an axis in ascending or descending order, and those of each payload
+   * in the order of x. Equal elements, such as 0 and -0, stay in their order; NaNs come last.
+   *
+   * - C1: x is of a real type or bool
+   * - C2: axis is an axis of x
+   * - C3: payloads are of any element type and of the shape of x
+   *
+   * If not given, `axis` is the last one, `descending` is false.
+   */
+  sort(payloads: readonly Operand[] = [], attributes: { axis?: number; descending?: boolean } = {}): Value[] { return this.apply('sort', [...payloads], attributes); }
+
+  /**
+   * The logarithms of the symmetric parts of matrices, which are to be positive definite: NaN
+   * where an eigenvalue is negative. Derivatives are right where several are equal.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, which is f32 or f64
+   * - C3: the operands have rank 2 or more and the same axes before the last two
+   * - C4: the matrices are square and have no symbolic size
+   */
+  spdLogm(): Value { return this.apply('spd_logm', [])[0]!; }
+
+  /**
+   * The symmetric positive definite square roots of the symmetric parts of matrices. NaN where
+   * an eigenvalue is negative; the derivative is infinite where one is 0, and right where
+   * several are equal.
+   *
+   * - C1: the element type of x is float
+   * - C2: the operands have one element type, which is f32 or f64
+   * - C3: the operands have rank 2 or more and the same axes before the last two
+   * - C4: the matrices are square and have no symbolic size
+   */
+  spdSqrtm(): Value { return this.apply('spd_sqrtm', [])[0]!; }
+
+  /**
+   * The parts of x, of the given sizes, that follow each other along an axis.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
+   * - C2: axis is an axis of x, and the sizes make up all of it
+   *
+   * If not given, `axis` is 0.
+   */
+  split(attributes: { sizes: readonly Dim[]; axis?: number }): Value[] { return this.apply('split', [], attributes); }
+
+  /**
    * The square root of x, NaN below 0. The derivative at 0 is infinite.
    *
    * - C1: the operands have one element type, which is float
@@ -1879,14 +2582,44 @@ export abstract class ValueOps {
   squareplus(alpha?: number): Value { return this.apply('squareplus', [], { alpha })[0]!; }
 
   /**
+   * The state space of Mamba-2 (Dao and Gu, Transformers are SSMs): h ← exp(dt·a)·h +
+   * dt·x⊗b and y = h·c at each step, for x [batch, time, heads, p], dt [batch, time, heads],
+   * a [heads], b and c [batch, time, groups, n] and a state [batch, heads, p, n]; a group of b
+   * and c serves as many heads as there are to it. Results are y, like x, and the state after
+   * the last step. Steps are computed by products of matrices within chunks, and chunks as a
+   * running combination; in f32 for narrower types.
+   *
+   * - C1: the element type of x is float
+   * - C2: all operands have one element type and the shapes stated; the heads divide into the
+   *   groups
+   * - C3: state, which may be left out for zeros, and the last result have the shape stated
+   * - C4: chunk is positive; time is constant or divides into chunks
+   *
+   * If not given, `chunk` is 64.
+   */
+  ssd(dt: Operand, a: Operand, b: Operand, c: Operand, state?: Operand, chunk?: number): [Value, Value] { return this.apply('ssd', [dt, a, b, c, state], { chunk }) as [Value, Value]; }
+
+  /**
    * The square root of var. The derivative where all elements are equal is 0.
    *
    * - C1: the element type of x is float
    * - C2: the axes are distinct axes of x; the result has the others, in order
    *
-   * If not given, `axes` is all axes, `correction` is 0.
+   * If not given, `axes` is all axes, `correction` is 0, `keepDims` is false.
    */
-  std(attributes: { axes?: readonly number[]; correction?: number } = {}): Value { return this.apply('std', [], attributes)[0]!; }
+  std(attributes: { axes?: readonly number[]; correction?: number; keepDims?: boolean } = {}): Value { return this.apply('std', [], attributes)[0]!; }
+
+  /**
+   * The Fourier transforms of frames of a signal times a window, as real and imaginary parts:
+   * [..., frames, n/2 + 1], not scaled.
+   *
+   * - C1: x is f32 or f64, window is of its type and has one axis
+   * - C2: frames have the length n of the window, hop is positive, and there is at least one
+   *   frame; with center, the signal is longer than n/2
+   *
+   * If not given, `hop` is 1, `center` is true.
+   */
+  stft(window: Operand, attributes: { hop?: number; center?: boolean } = {}): [Value, Value] { return this.apply('stft', [window], attributes) as [Value, Value]; }
 
   /**
    * x itself, with derivative 0.
@@ -1903,6 +2636,33 @@ export abstract class ValueOps {
    * - C2: the operands have one shape, which is that of the result
    */
   sub(y: Operand): Value { return this.apply('sub', [y])[0]!; }
+
+  /**
+   * u, s and vt with u·diag(s)·vt = x: the singular values s in descending order, the columns
+   * of u and the rows of vt orthonormal. Of a row v of vt the sum of vᵢ/(i+√2) over its
+   * elements, counted from 0, is not negative. For m by n elements and k = min(m, n), u is m by
+   * k and vt k by n; with full they are square. Vectors of equal singular values, those of 0 and
+   * those beyond k can be turned: derivatives of u and vt are infinite at such values, and full
+   * factors that are not square have none. Derivatives of s alone stay right to first order; at
+   * 0 those of s are of one side.
+   *
+   * - C1: the operands have one element type, which is f32 or f64
+   * - C2: the operands have rank 2 or more and the same axes before the last two
+   * - C3: the matrices have no symbolic size
+   *
+   * If not given, `full` is false.
+   */
+  svd(full?: boolean): [Value, Value, Value] { return this.apply('svd', [], { full }) as [Value, Value, Value]; }
+
+  /**
+   * x with two of its axes in each other's place.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
+   * - C2: axis1 and axis2 are axes of x
+   *
+   * If not given, `axis1` is 0, `axis2` is 0.
+   */
+  swapAxes(attributes: { axis1?: number; axis2?: number } = {}): Value { return this.apply('swap_axes', [], attributes)[0]!; }
 
   /**
    * silu of the first half of x along an axis times the second half (Shazeer, GLU Variants
@@ -1937,6 +2697,17 @@ export abstract class ValueOps {
    * - C1: the element type of x is float
    */
   tanhShrink(): Value { return this.apply('tanh_shrink', [])[0]!; }
+
+  /**
+   * The sum of products of x and y over the last axes of x and as many first axes of y.
+   *
+   * - C1: the element type of x is signed, unsigned, float or complex
+   * - C2: x and y have one element type
+   * - C3: count is not negative and no larger than a rank; the axes have the same sizes
+   *
+   * If not given, `count` is 2.
+   */
+  tensordot(y: Operand, count?: number): Value { return this.apply('tensordot', [y], { count })[0]!; }
 
   /**
    * x where x > alpha and 0 elsewhere.
@@ -1986,6 +2757,20 @@ export abstract class ValueOps {
   transpose(perm: readonly number[]): Value { return this.apply('transpose', [], { perm })[0]!; }
 
   /**
+   * The x for which a·x = b with left_side, x·a = b without, where a is a triangle of the
+   * matrix given and the other elements are not read. With transpose_a it is aᵀ that x is
+   * multiplied by. A zero on the diagonal gives infinities or NaN.
+   *
+   * - C1: the operands have one element type, which is f32 or f64
+   * - C2: the operands have rank 2 or more and the same axes before the last two
+   * - C3: the matrices of a are square, and fit those of b
+   *
+   * If not given, `leftSide` is false, `lower` is false, `transposeA` is false, `unitDiagonal`
+   * is false.
+   */
+  triangularSolve(b: Operand, attributes: { leftSide?: boolean; lower?: boolean; transposeA?: boolean; unitDiagonal?: boolean } = {}): Value { return this.apply('triangular_solve', [b], attributes)[0]!; }
+
+  /**
    * x with 0 above a diagonal.
    *
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
@@ -2014,15 +2799,25 @@ export abstract class ValueOps {
   trunc(): Value { return this.apply('trunc', [])[0]!; }
 
   /**
+   * The elements of an axis, one after the other, without that axis.
+   *
+   * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
+   * - C2: axis is an axis of x, of constant size
+   *
+   * If not given, `axis` is the last one.
+   */
+  unstack(axis?: number): Value[] { return this.apply('unstack', [], { axis }); }
+
+  /**
    * The sum of the squared distances from the mean along some axes, divided by their number less
    * correction. It is taken in two passes, and in f32 for narrower types.
    *
    * - C1: the element type of x is float
    * - C2: the axes are distinct axes of x; the result has the others, in order
    *
-   * If not given, `axes` is all axes, `correction` is 0.
+   * If not given, `axes` is all axes, `correction` is 0, `keepDims` is false.
    */
-  var(attributes: { axes?: readonly number[]; correction?: number } = {}): Value { return this.apply('var', [], attributes)[0]!; }
+  var(attributes: { axes?: readonly number[]; correction?: number; keepDims?: boolean } = {}): Value { return this.apply('var', [], attributes)[0]!; }
 
   /**
    * The sum of the products of the elements of x, conjugated if they are complex, and of y, in
@@ -2033,6 +2828,21 @@ export abstract class ValueOps {
    * - C3: x and y have as many elements
    */
   vdot(y: Operand): Value { return this.apply('vdot', [y])[0]!; }
+
+  /**
+   * The power spectral density of real signals by Welch's method: the mean, over frames whose
+   * own mean is taken off, of the squares of their transforms times a window, divided by rate
+   * and the sum of the window's squares, and doubled for frequencies that stand for two. [...,
+   * n/2 + 1], as SciPy's signal.welch with its defaults.
+   *
+   * - C1: x is f32 or f64, window is of its type and has one axis
+   * - C2: frames have the length n of the window, hop is positive, and there is at least one
+   *   frame; with center, the signal is longer than n/2
+   * - C3: rate is positive
+   *
+   * If not given, `hop` is 1, `rate` is 1.
+   */
+  welch(window: Operand, attributes: { hop?: number; rate?: number } = {}): Value { return this.apply('welch', [window], attributes)[0]!; }
 
   /**
    * Shows x as windows that slide along some of its axes. Each of these axes becomes one of
@@ -2075,6 +2885,16 @@ export abstract class ValueOps {
 export abstract class BuilderOps {
   /** Adds an op. @internal */
   abstract apply(op: string, operands: readonly (Operand | undefined)[], attributes?: Attributes): Value[];
+
+  /**
+   * A bias to add to scores, f32[heads, queries, keys]: the distance between the places of query
+   * and key times a negative slope of the head, 2^(−8·i/n) for head i of n from 1 where n is
+   * a power of two (Press, Smith and Lewis, Train Short, Test Long). The last query has the
+   * place of the last key.
+   *
+   * - C1: shape has three sizes, the first of them constant
+   */
+  alibi(shape: readonly Dim[]): Value { return this.apply('alibi', [], { shape })[0]!; }
 
   /**
    * The operands one after the other along an axis.
@@ -2121,30 +2941,26 @@ export abstract class BuilderOps {
   iota(attributes: { dtype?: DType; axis?: number; shape: readonly Dim[] }): Value { return this.apply('iota', [], attributes)[0]!; }
 
   /**
-   * h[i] = a[i]·h[i−1] + b[i] along an axis, from h = 0 before the first element, or from the
-   * end with reverse; h[i−1] in place of h[i] with exclusive. Of k values that go on together,
-   * a has the k·k factors, row by row, as operands, and b the k terms. It is computed as a
-   * running combination, all elements at once.
+   * Triangular filters evenly spaced on the mel scale, [filters, length/2 + 1]: weights of the
+   * frequencies of a transform of length elements. As librosa's filters.mel.
    *
-   * - C1: all operands have one type, of float or complex elements
-   * - C2: axis is an axis of them
-   * - C3: there are k·k + k operands, with k from 1 to 4
+   * - C1: filters and length are positive
+   * - C2: 0 ≤ low < high ≤ rate/2, all finite
+   * - C3: dtype is a float type
    *
-   * If not given, `axis` is 0, `reverse` is false, `exclusive` is false.
+   * If not given, `low` is 0, `htk` is false, `area` is true, `dtype` is 'f32'.
    */
-  linearRecurrence(a: readonly Operand[], attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): [Value, Value] { return this.apply('linear_recurrence', a, attributes) as [Value, Value]; }
+  melFilterbank(attributes: { filters: number; length: number; rate: number; low?: number; high: number; htk?: boolean; area?: boolean; dtype?: DType }): Value { return this.apply('mel_filterbank', [], attributes)[0]!; }
 
   /**
-   * The elements of x along an axis in ascending or descending order, and those of each payload
-   * in the order of x. Equal elements, such as 0 and -0, stay in their order; NaNs come last.
+   * The vectors repeated along each other's axes: result k has an axis for each vector, in their
+   * order, and differs along axis k alone.
    *
-   * - C1: x is of a real type or bool
-   * - C2: axis is an axis of x
-   * - C3: payloads are of any element type and of the shape of x
-   *
-   * If not given, `axis` is the last one, `descending` is false.
+   * - C1: the element type of vectors... is bool, signed, unsigned, float, complex or 8-bit
+   *   float
+   * - C2: all operands are vectors
    */
-  sort(x: readonly Operand[], attributes: { axis?: number; descending?: boolean } = {}): [Value, Value, Value] { return this.apply('sort', x, attributes) as [Value, Value, Value]; }
+  meshgrid(vectors: readonly Operand[]): Value[] { return this.apply('meshgrid', vectors); }
 
   /**
    * The operands side by side along a new axis of the result.
@@ -2157,4 +2973,28 @@ export abstract class BuilderOps {
    * If not given, `axis` is the last one.
    */
   stack(operands: readonly Operand[], axis?: number): Value { return this.apply('stack', operands, { axis })[0]!; }
+
+  /**
+   * The elements of a window, by SciPy's names and definitions; with symmetric the last one is
+   * equal to the first, and otherwise it is one period.
+   *
+   * - C1: kind is "boxcar", "hann", "hamming", "blackman", "nuttall", "blackmanharris",
+   *   "bartlett" or "kaiser"
+   * - C2: length is not negative
+   * - C3: dtype is a float type
+   *
+   * If not given, `length` is 0, `symmetric` is false, `beta` is 0, `dtype` is 'f32'.
+   */
+  window(attributes: { kind?: string; length?: number; symmetric?: boolean; beta?: number; dtype?: DType } = {}): Value { return this.apply('window', [], attributes)[0]!; }
+
+  /**
+   * Which keys queries see, bool[queries, keys], for attention: from left keys before their own
+   * place to right keys after it, all on a side that is negative. The last query has the place
+   * of the last key.
+   *
+   * - C1: shape has two sizes
+   *
+   * If not given, `left` is -1, `right` is 0.
+   */
+  windowMask(attributes: { shape: readonly Dim[]; left?: number; right?: number }): Value { return this.apply('window_mask', [], attributes)[0]!; }
 }

@@ -2,7 +2,7 @@
 // package ir/plan lists them with their reasons, and it checks the same in the same order. Here
 // errors have a rule's number for its words: this is part of the least that a page loads.
 
-import { sizeOf } from '../values/dtype.js';
+import { makers, sizeOf } from '../values/dtype.js';
 import { RlxError } from '../values/errors.js';
 import type { Binding, Dispatch, Entry, Kernel, Plan, Slot, Step } from './plan.js';
 
@@ -20,9 +20,10 @@ const maxDispatches = 1 << 20, maxRepeat = 1 << 16, maxUniformBytes = 1 << 14, m
  * types the bytes of a block.
  */
 export const typeBytes: Record<string, number> = {
-  bool: 4, i8: 1, u8: 1, i16: 2, u16: 2, f16: 2, bf16: 2, i32: 4, u32: 4, f32: 4, i64: 8, u64: 8, f64: 8, c64: 8, c128: 16,
+  bool: 4, i64: 8, u64: 8, f64: 8, c64: 8, c128: 16,
   q8_0: 34, q4_0: 18, q4_1: 20, q5_0: 22, q5_1: 24, q2_k: 84, q3_k: 110, q4_k: 144, q5_k: 176, q6_k: 210, q8_k: 292,
 };
+for (const dtype in makers) typeBytes[dtype] ??= makers[dtype]!.BYTES_PER_ELEMENT;
 
 /** The kinds of buffer that a slot of each role can lie in, and those that steps can write to. */
 const kindsOf = { input: 'input', scalar: '', param: 'state', state: 'state', output: 'constant input state temp' }, writable = 'state temp status';

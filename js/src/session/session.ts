@@ -58,7 +58,7 @@ export interface Session {
   readonly deviceName: string;
   /** Why the session is on the CPU, where it was not asked to be. */
   fallbackReason?: string;
-  /** How many steps have been run. */
+  /** How many steps have been run, of all entries. */
   readonly steps: number;
   /** Resolves when the session ends by anything but `close`: a lost device (kind `lost`), an error of the device. */
   readonly lost: Promise<RlxError>;

@@ -1,19 +1,21 @@
 import { classOf, RlxError } from './errors.js';
 
 /** The element types a tensor on WebGPU can have. */
-export type DType = 'bool' | 'i8' | 'u8' | 'i16' | 'u16' | 'i32' | 'u32' | 'f16' | 'bf16' | 'f32';
+export type DType = 'bool' | 'i8' | 'u8' | 'f8e4m3fn' | 'f8e5m2' | 'i16' | 'u16' | 'i32' | 'u32' | 'f16' | 'bf16' | 'f32';
 
 /**
- * The elements of a tensor, row-major. A `bool` tensor is a Uint8Array of 0 and 1, `f16` and
- * `bf16` are the bits in a Uint16Array, packed types are their bytes.
+ * The elements of a tensor, row-major. A `bool` tensor is a Uint8Array of 0 and 1; floats of 8
+ * bits are the bits in a Uint8Array, `f16` and `bf16` in a Uint16Array; packed types are their bytes.
  */
 export type TensorData = Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array | Uint32Array | Float32Array;
 
 type Maker = { new (buffer: ArrayBuffer, offset: number, length: number): TensorData; readonly BYTES_PER_ELEMENT: number };
 
-const makers: Record<string, Maker> = {
-  bool: Uint8Array, i8: Int8Array, u8: Uint8Array, i16: Int16Array, u16: Uint16Array,
-  i32: Int32Array, u32: Uint32Array, f16: Uint16Array, bf16: Uint16Array, f32: Float32Array,
+/** The class of typed array that holds the elements of each dtype. @internal */
+export const makers: Record<string, Maker> = {
+  bool: Uint8Array, u8: Uint8Array, f8e4m3fn: Uint8Array, f8e5m2: Uint8Array, i8: Int8Array,
+  u16: Uint16Array, f16: Uint16Array, bf16: Uint16Array, i16: Int16Array,
+  u32: Uint32Array, i32: Int32Array, f32: Float32Array,
 };
 
 /** The class of typed array that holds a dtype's elements. */

@@ -1,0 +1,186 @@
+package ops
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// What attention is given besides queries, keys and values.
+const (
+	OpALiBi         ir.Op = "alibi"
+	OpWindowMask    ir.Op = "window_mask"
+	OpSinkAttention ir.Op = "sink_attention"
+)
+
+// ALiBiAttrs are the sizes of a bias: heads, queries and keys.
+type ALiBiAttrs struct{ Shape []ir.Dim }
+
+// Visit shows the attributes.
+func (a *ALiBiAttrs) Visit(v ir.AttrVisitor) { v.Dims("shape", &a.Shape) }
+
+// WindowMaskAttrs are the numbers of queries and keys, and how many keys before
+// and after its own place a query sees; a negative one stands for all.
+type WindowMaskAttrs struct {
+	Shape       []ir.Dim
+	Left, Right int
+}
+
+// Visit shows the attributes.
+func (a *WindowMaskAttrs) Visit(v ir.AttrVisitor) {
+	v.Dims("shape", &a.Shape)
+	v.Int("left", &a.Left)
+	v.Int("right", &a.Right)
+}
+
+const lastIsLast = " The last query has the place of the last key."
+
+func init() {
+	defineMask(OpALiBi, "A bias to add to scores, f32[heads, queries, keys]: the distance between the places of query and key times a negative slope of the head, "+
+		"2^(−8·i/n) for head i of n from 1 where n is a power of two (Press, Smith and Lewis, Train Short, Test Long)."+lastIsLast,
+		func() ir.Attrs { return &ALiBiAttrs{} }, "shape has three sizes, the first of them constant",
+		func(n *ir.Node) (ir.DType, []ir.Dim, bool) {
+			shape := n.Attrs().(*ALiBiAttrs).Shape
+			heads := len(shape) == 3
+			if heads {
+				_, heads = shape[0].Const()
+			}
+			return ir.F32, shape, heads
+		},
+		func(b *ir.Builder, n *ir.Node, _ []ir.Value) []ir.Value {
+			shape := n.Attrs().(*ALiBiAttrs).Shape
+			heads, _ := shape[0].Const()
+			slopes := ir.NewArray(ir.F32, heads, 1, 1)
+			copy(slopes.F, alibiSlopes(heads))
+			slopes.Round()
+			gap := Convert(b, Abs(b, distances(b, shape[1:])), ir.F32)
+			return []ir.Value{Mul(b, Neg(b, gap), Literal(b, slopes))}
+		},
+		&ALiBiAttrs{ir.Dims(4, 3, 5)}, &ALiBiAttrs{ir.Dims(6, 2, 2)}, &ALiBiAttrs{ir.Dims(1, 0, 3)})
+	defineMask(OpWindowMask, "Which keys queries see, bool[queries, keys], for attention: from left keys before their own place to right keys after it, all on a side that is negative."+lastIsLast,
+		func() ir.Attrs { return &WindowMaskAttrs{Left: -1} }, "shape has two sizes",
+		func(n *ir.Node) (ir.DType, []ir.Dim, bool) {
+			shape := n.Attrs().(*WindowMaskAttrs).Shape
+			return ir.Bool, shape, len(shape) == 2
+		},
+		func(b *ir.Builder, n *ir.Node, _ []ir.Value) []ir.Value {
+			a := n.Attrs().(*WindowMaskAttrs)
+			gap := distances(b, a.Shape)
+			seen := Const(b, ir.Bool, 1, a.Shape...)
+			if a.Left >= 0 {
+				seen = And(b, seen, Ge(b, gap, ConstLike(b, gap, float64(-a.Left))))
+			}
+			if a.Right >= 0 {
+				seen = And(b, seen, Le(b, gap, ConstLike(b, gap, float64(a.Right))))
+			}
+			return []ir.Value{seen}
+		},
+		&WindowMaskAttrs{ir.Dims(5, 7), 2, 0}, &WindowMaskAttrs{ir.Dims(3, 3), -1, 1}, &WindowMaskAttrs{ir.Dims(2, 1), 0, -1})
+	defineComposite(composite{
+		op: OpSinkAttention, operands: []string{"q", "k", "v", "sink", "mask"}, optional: 1, types: floats,
+		newAttrs: func() ir.Attrs { return &AttentionAttrs{Scale: 1} },
+		doc: "attention in which each head has one more score, its sink, that takes part in the softmax and gives nothing: a head need not attend to " +
+			"any key (Xiao et al., Efficient Streaming Language Models).",
+		constraints: []string{"q, k, v and mask are those of attention, with heads on the axis before the last two", "sink has the type of q and an element for each head of q"},
+		check: func(n *ir.Node) error {
+			q, sink := n.Input(0), n.Input(3)
+			if q.Rank() < 3 || !sink.Type().Equal(ir.TypeOf(q.DType(), q.Dim(-3))) {
+				return ir.Shapef("a sink %s for the heads of %s", sink.Type(), q.Type())
+			}
+			return nil
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			out, lse := AttentionForward(b, in[0], in[1], in[2], optional(in[4:]), *n.Attrs().(*AttentionAttrs))
+			// of exp(lse) + exp(sink), the share of the keys
+			share := Sigmoid(b, Sub(b, lse, ExpandDims(b, wide(b, in[3]), -1)))
+			return Convert(b, Mul(b, wide(b, out), ExpandDims(b, share, -1)), in[0].DType())
+		},
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			sample := func(name string, d ir.DType, a AttentionAttrs, dims ...int) ir.Sample {
+				return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{
+					draw(1, d, -1, 1, 2, 3, dims[0], 4), draw(2, d, -1, 1, 2, 3, dims[1], 4), draw(3, d, -1, 1, 2, 3, dims[1], 2), draw(4, d, -1, 1, 3),
+				}}
+			}
+			return []ir.Sample{
+				sample("causal", ir.F32, AttentionAttrs{Scale: 0.5, Causal: true}, 3, 5),
+				sample("half", ir.F16, AttentionAttrs{Scale: 0.5}, 2, 2),
+				sample("no queries", ir.F32, AttentionAttrs{Scale: 0.5}, 0, 2),
+			}
+		},
+	})
+}
+
+// defineMask defines an op without operands.
+func defineMask(op ir.Op, doc string, newAttrs func() ir.Attrs, constraint string, typ func(n *ir.Node) (ir.DType, []ir.Dim, bool), body func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value, samples ...ir.Attrs) {
+	define(&ir.Def{
+		Op: op, Doc: doc, NewAttrs: newAttrs, Constraints: numbered(constraint),
+		Infer: func(n *ir.Node) ([]ir.Type, error) {
+			d, shape, ok := typ(n)
+			for _, s := range shape {
+				ok = ok && s.Valid()
+			}
+			if !ok {
+				return nil, ir.Attrf("the shape %s", ir.Shape(shape))
+			}
+			return []ir.Type{{DType: d, Shape: shape}}, nil
+		},
+		NoGrad: "no operands", NoTranspose: "no operands",
+		Body: body,
+		Samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			var out []ir.Sample
+			for _, a := range samples {
+				out = append(out, ir.Sample{Name: ir.FormatAttrs(a), Attrs: a})
+			}
+			return out
+		},
+	})
+}
+
+// distances returns how far after its query each key is, i32[queries, keys].
+func distances(b *ir.Builder, shape []ir.Dim) ir.Value {
+	query, key := Iota(b, ir.I32, 0, shape...), Iota(b, ir.I32, 1, shape...)
+	return Sub(b, key, Add(b, query, Sub(b, DimSize(b, ir.I32, shape[1]), DimSize(b, ir.I32, shape[0]))))
+}
+
+// alibiSlopes are those of the paper's code: of a number of heads that is no
+// power of two, those of the next lower power, and of the higher one every
+// other.
+func alibiSlopes(heads int) []float64 {
+	power := 1
+	for 2*power <= heads {
+		power *= 2
+	}
+	var out []float64
+	for i := range min(heads, power) {
+		out = append(out, math.Pow(2, -8*float64(i+1)/float64(power)))
+	}
+	for i := range heads - len(out) {
+		out = append(out, math.Pow(2, -4*float64(2*i+1)/float64(power)))
+	}
+	return out
+}
+
+// ALiBi returns a bias for the scores of attention, f32[heads, queries, keys].
+func ALiBi(b *ir.Builder, heads, queries, keys ir.Dim) ir.Value {
+	return b.Add1(OpALiBi, &ALiBiAttrs{[]ir.Dim{heads, queries, keys}})
+}
+
+// WindowMask returns which keys queries see, bool[queries, keys]: those from
+// left places before their own to right after it, all on a side that is
+// negative.
+func WindowMask(b *ir.Builder, queries, keys ir.Dim, left, right int) ir.Value {
+	return b.Add1(OpWindowMask, &WindowMaskAttrs{[]ir.Dim{queries, keys}, left, right})
+}
+
+// SinkAttention is [Attention] in which each head has one more score, sink
+// [heads], that takes part in the softmax and gives nothing.
+func SinkAttention(b *ir.Builder, q, k, v, sink, mask ir.Value, a AttentionAttrs) ir.Value {
+	a.resolve(b, OpSinkAttention, q)
+	return b.Add1(OpSinkAttention, &a, given(q, k, v, sink, mask)...)
+}

@@ -1,0 +1,198 @@
+package ops
+
+import (
+	"strings"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Values packed into blocks of bytes.
+const (
+	OpDequantize      ir.Op = "dequantize"
+	OpQuantizedMatMul ir.Op = "quantized_matmul"
+)
+
+// PackedAttrs name the format of packed values and the type they become.
+type PackedAttrs struct {
+	Format string
+	DType  ir.DType
+}
+
+// Visit shows the attributes.
+func (a *PackedAttrs) Visit(v ir.AttrVisitor) {
+	v.Text("format", &a.Format)
+	v.DType("dtype", &a.DType)
+}
+
+func init() {
+	names := strings.Join(formatNames(), ", ")
+	newAttrs := func() ir.Attrs { return &PackedAttrs{DType: ir.F32} }
+	packed := "holds whole blocks along its last axis: bytes as u8, or as u32, four to a word, the first one lowest, where up to three at the end are left over"
+	format := "format is one of " + names + "; dtype is a float type"
+	defineComposite(composite{
+		op: OpDequantize, operands: []string{"x"}, types: unsigned, newAttrs: newAttrs, noGrad: "x is a pattern of bits",
+		doc: "The numbers that blocks of bytes stand for, in one of the formats of GGUF files or as 8-bit floats. They are those of the format's reference, " +
+			"bit by bit, in f32, but for denormal numbers on a device that has none. The seed system has them as schemes of DequantMatMul.",
+		constraints: []string{"x " + packed, format},
+		check: func(n *ir.Node) error {
+			_, err := unpackedSize(n.Attrs().(*PackedAttrs), n.Input(0).Type())
+			return err
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			a := n.Attrs().(*PackedAttrs)
+			return Convert(b, unpack(b, a.Format, in[0]), a.DType)
+		},
+		samples: dequantizeSamples,
+	})
+	defineComposite(composite{
+		op: OpQuantizedMatMul, operands: []string{"x", "w"}, types: floats, newAttrs: newAttrs,
+		doc: "x·wᵀ for x [..., k] and a matrix [n, k] whose rows are packed into blocks, [n, bytes]: the weights of a linear layer as GGUF files have " +
+			"them. They stay packed in memory and are unpacked as they are read. x has the derivative of the product; w has none.",
+		constraints: []string{"w " + packed + "; a row has as many elements as the last axis of x", format + ", that in which products are summed up if it is wider than f16"},
+		check: func(n *ir.Node) error {
+			x, w := n.Input(0).Type(), n.Input(1).Type()
+			size, err := unpackedSize(n.Attrs().(*PackedAttrs), w)
+			if err != nil {
+				return err
+			}
+			if len(w.Shape) != 2 || len(x.Shape) == 0 || x.Shape[len(x.Shape)-1] != size {
+				return ir.Shapef("x is %s and rows of w have %s elements", x.Shape, size)
+			}
+			return nil
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			a, x := n.Attrs().(*PackedAttrs), in[0]
+			w := Convert(b, unpack(b, a.Format, in[1]), a.DType)
+			if rows, ok := x.Shape()[:x.Rank()-1].Size().Const(); ok && rows == 1 {
+				return oneRow(b, x, w)
+			}
+			y := DotGeneral(b, Convert(b, x, a.DType), w, DotAttrs{LhsContract: []int{-1}, RhsContract: []int{-1}})
+			return Convert(b, y, x.DType())
+		},
+		samples: quantizedMatMulSamples,
+	})
+}
+
+// oneRow returns x·wᵀ for an x of one row. As a sum of products it reads each
+// element of w once, so that w is unpacked there and stored nowhere.
+func oneRow(b *ir.Builder, x, w ir.Value) ir.Value {
+	products := Mul(b, Reshape(b, Convert(b, x, w.DType()), x.Dim(-1)), w)
+	y := Convert(b, ReduceSum(b, products, 1), x.DType())
+	return Reshape(b, y, append(x.Shape()[:x.Rank()-1].Clone(), w.Dim(0))...)
+}
+
+// unpackedSize returns how many elements a row of a packed value has.
+func unpackedSize(a *PackedAttrs, x ir.Type) (ir.Dim, error) {
+	f, ok := formats[a.Format]
+	if !ok {
+		return ir.Dim{}, ir.Attrf("the format %q is none of %s", a.Format, strings.Join(formatNames(), ", "))
+	}
+	if err := floats.check(a.DType); err != nil {
+		return ir.Dim{}, err
+	}
+	if x.DType != ir.U8 && x.DType != ir.U32 || len(x.Shape) == 0 {
+		return ir.Dim{}, ir.DTypef("packed values are %s, not rows of u8 or u32", x)
+	}
+	count, bytes := x.Shape[len(x.Shape)-1], ir.N(f.bytes)
+	if x.DType == ir.U32 {
+		words, ok := count.Const()
+		if over := 4 * words % f.bytes; !ok || over > 3 {
+			return ir.Dim{}, ir.Shapef("rows of %s words hold no whole blocks of %d bytes", count, f.bytes)
+		}
+		return ir.N(4 * words / f.bytes * f.elements), nil
+	}
+	blocks, err := count.Div(bytes)
+	if err != nil {
+		return ir.Dim{}, ir.Shapef("rows of %s bytes hold no whole blocks of %d", count, f.bytes)
+	}
+	return blocks.Mul(ir.N(f.elements)), nil
+}
+
+// unpack returns the numbers of packed rows, f32.
+func unpack(b *ir.Builder, format string, x ir.Value) ir.Value {
+	f := formats[format]
+	size, err := unpackedSize(&PackedAttrs{format, ir.F32}, x.Type())
+	if b.Err() != nil || err != nil {
+		return ir.Value{}
+	}
+	rows := x.Shape()[:x.Rank()-1]
+	blocks, _ := size.Div(ir.N(f.elements))
+	if x.DType() == ir.U32 {
+		x = shifts(b, ExpandDims(b, x, -1), 4, 8)
+		x = Reshape(b, x, append(rows.Clone(), x.Dim(-2).Mul(ir.N(4)))...)
+		x = SliceAxis(b, x, -1, ir.N(0), blocks.Mul(ir.N(f.bytes)))
+		x = And(b, x, ConstLike(b, x, 255))
+	}
+	x = Reshape(b, Convert(b, x, ir.I32), append(rows.Clone(), blocks, ir.N(f.bytes))...)
+	return Reshape(b, f.decode(b, x), append(rows.Clone(), size)...)
+}
+
+// shifts returns x, whose last axis has size 1, shifted right by 0, step, 2·step
+// and so on, n times, along that axis.
+func shifts(b *ir.Builder, x ir.Value, n, step int) ir.Value {
+	by := Mul(b, Iota(b, x.DType(), 0, ir.N(n)), Const(b, x.DType(), float64(step)))
+	return ShiftRight(b, x, by)
+}
+
+func dequantizeSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	var out []ir.Sample
+	for _, name := range formatNames() {
+		bytes := formats[name].bytes
+		out = append(out, ir.Sample{Name: name, Attrs: &PackedAttrs{name, ir.F32}, In: []*ir.Array{packedBytes(2, 3*bytes)}})
+		if words := (2*bytes + 3) / 4; name == "q4_0" || name == "q6_k" || name == "mxfp4" {
+			out = append(out, ir.Sample{Name: name + " in words", Attrs: &PackedAttrs{name, ir.F32}, In: []*ir.Array{wordsOf(packedBytes(2, 4*words))}})
+		}
+	}
+	return append(out,
+		ir.Sample{Name: "to f16", Attrs: &PackedAttrs{"f8_e5m2", ir.F16}, In: []*ir.Array{packedBytes(1, 7)}},
+		ir.Sample{Name: "no rows", Attrs: &PackedAttrs{"q8_0", ir.F32}, In: []*ir.Array{ir.NewArray(ir.U8, 0, 34)}},
+		ir.Sample{Name: "no blocks", Attrs: &PackedAttrs{"q4_k", ir.F32}, In: []*ir.Array{ir.NewArray(ir.U32, 2, 0)}})
+}
+
+// packedBytes returns bytes below 59, of which no format makes a scale above 1.
+func packedBytes(rows, n int) *ir.Array {
+	a := ir.NewArray(ir.U8, rows, n)
+	for i := range a.I {
+		a.I[i] = int64(17+i*73) % 59
+	}
+	return a
+}
+
+// wordsOf returns bytes as words.
+func wordsOf(bytes *ir.Array) *ir.Array {
+	a := ir.NewArray(ir.U32, bytes.Dims[0], bytes.Dims[1]/4)
+	for i, x := range bytes.I {
+		a.I[i/4] |= x << (8 * (i % 4))
+	}
+	return a
+}
+
+func quantizedMatMulSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	sample := func(name, format string, d ir.DType, w *ir.Array, x ...int) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &PackedAttrs{format, ir.F32}, In: []*ir.Array{draw(1, d, -1, 1, x...), w}}
+	}
+	return []ir.Sample{
+		sample("q8_0", "q8_0", ir.F32, packedBytes(3, 2*34), 5, 64), sample("words", "q4_0", ir.F32, wordsOf(packedBytes(3, 36)), 2, 64),
+		sample("vector", "q4_1", ir.F32, packedBytes(2, 20), 32), sample("half", "f8_e4m3", ir.F16, packedBytes(2, 4), 3, 4),
+		sample("no rows", "q8_0", ir.F32, packedBytes(3, 34), 0, 32),
+	}
+}
+
+// Dequantize returns the numbers, of type d, that the blocks of bytes along the
+// last axis of x, u8 or u32, stand for in a format: "q4_0", "q4_k", "mxfp4" and
+// the like.
+func Dequantize(b *ir.Builder, x ir.Value, format string, d ir.DType) ir.Value {
+	return b.Add1(OpDequantize, &PackedAttrs{format, d}, x)
+}
+
+// QuantizedMatMul returns x·wᵀ for a matrix w whose rows are packed in a format,
+// [n, bytes] as u8 or [n, words] as u32. Products are of f32.
+func QuantizedMatMul(b *ir.Builder, x, w ir.Value, format string) ir.Value {
+	return b.Add1(OpQuantizedMatMul, &PackedAttrs{format, ir.F32}, x, w)
+}

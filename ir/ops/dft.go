@@ -1,0 +1,300 @@
+package ops
+
+import (
+	"math"
+	"math/cmplx"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// OpDFT is the discrete Fourier transform of numbers given by two real ones.
+const OpDFT ir.Op = "dft"
+
+// DFTAttrs hold the direction.
+type DFTAttrs struct{ Inverse bool }
+
+// Visit shows the attributes.
+func (a *DFTAttrs) Visit(v ir.AttrVisitor) { v.Bool("inverse", &a.Inverse) }
+
+func init() {
+	define(&ir.Def{
+		Op: OpDFT, Operands: []string{"re", "im"}, Optional: 1, NewAttrs: func() ir.Attrs { return &DFTAttrs{} },
+		Doc: "The discrete Fourier transform along the last axis of numbers re + im·i as a real and an imaginary part, without a factor: " +
+			"Σⱼ xⱼ·exp(∓2πi·jk/n), with the sign + for the inverse. Without im the numbers are real. Any length is transformed in O(n·log n) operations. " +
+			"It is what fft is made of, for devices that have no complex numbers.",
+		Constraints: numbered(
+			"re and im have one type, whose elements are f32 or f64",
+			"the last axis has no symbolic size",
+		),
+		Infer: inferDFT,
+		Eval:  evalDFT(),
+		JVP: func(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
+			moved := []ir.Value{orZeros(b, t[0], in[0])}
+			if len(t) > 1 && t[1].Valid() {
+				moved = append(moved, t[1])
+			}
+			return b.Add(OpDFT, n.Attrs(), moved...)
+		},
+		Transpose: transposeDFT,
+		Batch: func(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
+			wide := make([]ir.Value, len(in))
+			for i, x := range in {
+				wide[i] = BatchAt(b, x, axes[i], 0, size)
+			}
+			return b.Add(OpDFT, n.Attrs(), wide...), []int{0, 0}
+		},
+		Body: dftBody,
+		Samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			sample := func(name string, inverse bool, in ...*ir.Array) ir.Sample {
+				return ir.Sample{Name: name, Attrs: &DFTAttrs{inverse}, In: in}
+			}
+			pair := func(d ir.DType, dims ...int) []*ir.Array {
+				return []*ir.Array{draw(1, d, -1, 1, dims...), draw(2, d, -1, 1, dims...)}
+			}
+			return []ir.Sample{
+				sample("one product", false, pair(ir.F32, 2, 7)...), sample("one element", true, pair(ir.F32, 1)...),
+				sample("several products", false, pair(ir.F32, 2, 120)...), sample("inverse", true, pair(ir.F32, 72)...),
+				sample("a large prime", false, pair(ir.F32, 37)...), sample("twice a large prime", true, pair(ir.F32, 82)...),
+				sample("real", false, draw(3, ir.F32, -1, 1, 3, 10)), sample("real, several products", false, draw(3, ir.F32, -1, 1, 48)),
+				sample("real, a large prime", true, draw(3, ir.F32, -1, 1, 41)), sample("no rows", false, draw(3, ir.F32, -1, 1, 0, 4)),
+				sample("f64", false, pair(ir.F64, 45)...),
+			}
+		},
+	})
+}
+
+// DFT returns the real and the imaginary part of the Fourier transform along the
+// last axis, without a factor; im may be left out (the zero Value) where it is 0.
+func DFT(b *ir.Builder, re, im ir.Value, inverse bool) (outRe, outIm ir.Value) {
+	out := several(2, b.Add(OpDFT, &DFTAttrs{inverse}, given(re, im)...))
+	return out[0], out[1]
+}
+
+func inferDFT(n *ir.Node) ([]ir.Type, error) {
+	t, err := sameTypes(n, floats)
+	switch {
+	case err != nil:
+	case t.DType.Size() < 4:
+		err = ir.DTypef("%s is not f32 or f64", t.DType)
+	case len(t.Shape) == 0:
+		err = ir.Shapef("%s has no axis", t)
+	default:
+		if size, ok := t.Shape[len(t.Shape)-1].Const(); !ok {
+			err = ir.Shapef("the last axis of %s has a symbolic size", t)
+		} else if size == 0 {
+			err = ir.Shapef("the last axis of %s has no elements", t)
+		}
+	}
+	return []ir.Type{t, t}, err
+}
+
+// evalDFT is the sum that defines it.
+func evalDFT() func(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+	if !withSamples {
+		return nil
+	}
+	return func(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+		re, im := in[0].Clone(), in[0].Clone()
+		size := re.Dims[len(re.Dims)-1]
+		sign := -2 * math.Pi
+		if n.Attrs().(*DFTAttrs).Inverse {
+			sign = -sign
+		}
+		for at := range re.F {
+			first, k := at/size*size, at%size
+			sum := complex(0, 0)
+			for j := range size {
+				x := complex(in[0].F[first+j], 0)
+				if len(in) > 1 {
+					x += complex(0, in[1].F[first+j])
+				}
+				sum += x * cmplx.Rect(1, sign*float64(j*k%size)/float64(size))
+			}
+			re.F[at], im.F[at] = real(sum), imag(sum)
+		}
+		return []*ir.Array{c.Round(re), c.Round(im)}, nil
+	}
+}
+
+// transposeDFT: the matrix C ∓ i·S is symmetric, and as one of pairs of numbers
+// its transpose is that of the other direction.
+func transposeDFT(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
+	out := make([]ir.Value, len(linear))
+	if !ct[0].Valid() && !ct[1].Valid() {
+		return out
+	}
+	like := ct[0]
+	if !like.Valid() {
+		like = ct[1]
+	}
+	back := several(2, b.Add(OpDFT, &DFTAttrs{!n.Attrs().(*DFTAttrs).Inverse}, orZeros(b, ct[0], like), orZeros(b, ct[1], like)))
+	for i, lin := range linear {
+		if lin {
+			out[i] = back[i]
+		}
+	}
+	return out
+}
+
+func dftBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+	size, _ := in[0].Dim(-1).Const()
+	t := &dft{b: b, d: in[0].DType(), sign: -1}
+	if n.Attrs().(*DFTAttrs).Inverse {
+		t.sign = 1
+	}
+	z := t.transform(Stack(b, -1, in...), size)
+	return []ir.Value{halfOf(b, z, 0), halfOf(b, z, 1)}
+}
+
+// halfOf returns the real parts (0) or the imaginary parts (1) of pairs along the
+// last axis.
+func halfOf(b *ir.Builder, z ir.Value, which int) ir.Value {
+	return Squeeze(b, SliceAxis(b, z, -1, ir.N(which), ir.N(1)), -1)
+}
+
+// dft builds transforms. Numbers are pairs along a last axis, which has size 1
+// where they are real: a stage is then one contraction, over positions and parts
+// at once, and the factors between stages are part of how the next one loads.
+type dft struct {
+	b    *ir.Builder
+	d    ir.DType
+	sign float64
+}
+
+// maxRadix is the longest transform that is a product with one matrix.
+const maxRadix = 32
+
+// transform returns [..., n, 2] for [..., n, parts]: with n = r·m, position
+// m·j₁ + j₂ and frequency k₁ + r·k₂, transforms over j₁ are followed by the
+// factors of j₂·k₁ and by transforms over j₂ (Cooley and Tukey, "An algorithm for
+// the machine calculation of complex Fourier series", 1965).
+func (t *dft) transform(z ir.Value, n int) ir.Value {
+	if n <= maxRadix {
+		at := z.Rank() - 2
+		return DotGeneral(t.b, z, t.matrix(n, parts(z)), DotAttrs{LhsContract: []int{at, at + 1}, RhsContract: []int{0, 1}})
+	}
+	r := radix(n)
+	if r == 1 {
+		return t.chirp(z, n)
+	}
+	b, m, at := t.b, n/r, z.Rank()-2
+	z = splitAxis(b, z, at, ir.N(r)) // [..., r, m, parts]
+	z = DotGeneral(b, z, t.matrix(r, parts(z)), DotAttrs{LhsContract: []int{at, at + 2}, RhsContract: []int{0, 1}})
+	z = SwapAxes(b, z, at, at+1) // [..., r, m, 2]
+	z = t.transform(t.times(z, t.twiddles(r, m)), m)
+	return mergeAxes(b, SwapAxes(b, z, at, at+1), at)
+}
+
+// parts is 1 for real numbers and 2 for pairs.
+func parts(z ir.Value) int {
+	if !z.Valid() {
+		return 1
+	}
+	n, _ := z.Dim(-1).Const()
+	return n
+}
+
+// matrix returns exp(sign·2πi·jk/n) as [n, parts, n, 2]: what each part of number
+// j brings to each part of frequency k.
+func (t *dft) matrix(n, parts int) ir.Value {
+	a := ir.NewArray(t.d, n, parts, n, 2)
+	for j := range n {
+		for k := range n {
+			w := cmplx.Rect(1, t.sign*2*math.Pi*float64(j*k%n)/float64(n))
+			for p := range parts {
+				at := ((j*parts+p)*n + k) * 2
+				a.F[at], a.F[at+1] = real(w), imag(w)
+				w *= 1i
+			}
+		}
+	}
+	a.Round()
+	return Literal(t.b, a)
+}
+
+// twiddles returns exp(sign·2πi·jk/(r·m)) as [r, m, 2], from angles of at most π,
+// whose rounding is that of their sine.
+func (t *dft) twiddles(r, m int) ir.Value {
+	b, n := t.b, r*m
+	shape := ir.Dims(r, m)
+	turn := Mul(b, Iota(b, ir.I32, 0, shape...), Iota(b, ir.I32, 1, shape...))
+	turn = Select(b, Gt(b, turn, int32Like(b, turn, n/2)), Sub(b, turn, int32Like(b, turn, n)), turn)
+	angle := Convert(b, turn, t.d)
+	angle = Mul(b, angle, ConstLike(b, angle, t.sign*2*math.Pi/float64(n)))
+	return Stack(b, -1, Cos(b, angle), Sin(b, angle))
+}
+
+// times multiplies pairs.
+func (t *dft) times(x, y ir.Value) ir.Value {
+	b := t.b
+	a, c, d, e := halfOf(b, x, 0), halfOf(b, x, 1), halfOf(b, y, 0), halfOf(b, y, 1)
+	return Stack(b, -1, Sub(b, Mul(b, a, d), Mul(b, c, e)), Add(b, Mul(b, a, e), Mul(b, c, d)))
+}
+
+// chirp transforms n numbers, which a large prime divides, by a convolution of a
+// length that is a power of two: jk is (j² + k² - (k-j)²)/2 (Bluestein, "A linear
+// filtering approach to the computation of discrete Fourier transform", 1970).
+func (t *dft) chirp(z ir.Value, n int) ir.Value {
+	b := t.b
+	if parts(z) == 1 {
+		z = Concatenate(b, -1, z, ZerosLike(b, z))
+	}
+	long := 1
+	for long < 2*n-1 {
+		long *= 2
+	}
+	w, filter := ir.NewArray(t.d, n, 2), ir.NewArray(t.d, long, 2)
+	for j := range n {
+		x := cmplx.Rect(1, t.sign*math.Pi*float64(int64(j)*int64(j)%int64(2*n))/float64(n))
+		w.F[2*j], w.F[2*j+1] = real(x), imag(x)
+		for _, at := range []int{j, (long - j) % long} {
+			filter.F[2*at], filter.F[2*at+1] = real(x), -imag(x)
+		}
+	}
+	w.Round()
+	filter.Round()
+	chirp := Literal(b, w)
+	there := &dft{b: b, d: t.d, sign: -1}
+	back := &dft{b: b, d: t.d, sign: 1}
+	z = padMatrix(b, t.times(z, chirp), long, 2)
+	f := there.transform(z, long)
+	y := back.transform(there.times(f, there.transform(Literal(b, filter), long)), long)
+	y = SliceAxis(b, y, -2, ir.N(0), ir.N(n))
+	y = Mul(b, y, ConstLike(b, y, 1/float64(long)))
+	return t.times(y, chirp)
+}
+
+// radix returns the length of the transforms that those of n numbers begin with,
+// 1 where no divisor will do.
+func radix(n int) int {
+	r, _ := cheapest(n, map[int][2]int{})
+	return r
+}
+
+// stageCost is what a stage costs beside its products, in products for each
+// number: a round trip through memory.
+const stageCost = 16
+
+// cheapest returns the radix of the first stage and the cost of all.
+func cheapest(n int, known map[int][2]int) (radix, cost int) {
+	if n <= maxRadix {
+		return n, n + stageCost
+	}
+	if k, ok := known[n]; ok {
+		return k[0], k[1]
+	}
+	radix, cost = 1, 1<<20 // by a longer transform there and back
+	for r := 2; r <= maxRadix; r++ {
+		if n%r != 0 {
+			continue
+		}
+		if _, rest := cheapest(n/r, known); r+stageCost+rest < cost {
+			radix, cost = r, r+stageCost+rest
+		}
+	}
+	known[n] = [2]int{radix, cost}
+	return radix, cost
+}

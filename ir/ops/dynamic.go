@@ -1,0 +1,163 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Parts of a value at positions that are data.
+const (
+	OpDynamicSlice       ir.Op = "dynamic_slice"
+	OpDynamicUpdateSlice ir.Op = "dynamic_update_slice"
+)
+
+// DynamicSliceAttrs are the sizes of the part, one for each axis.
+type DynamicSliceAttrs struct{ Sizes []ir.Dim }
+
+// Visit shows the attributes.
+func (a *DynamicSliceAttrs) Visit(v ir.AttrVisitor) { v.Dims("sizes", &a.Sizes) }
+
+func init() {
+	const clamped = "start is i32 with an element for each axis of x; one that would let the part end outside is moved to where it just does not"
+	defineComposite(composite{
+		op: OpDynamicSlice, doc: "The part of x of the given sizes that begins at start. It reads no more than that part.",
+		operands: []string{"x", "start"}, types: plain, newAttrs: func() ir.Attrs { return &DynamicSliceAttrs{} },
+		constraints: []string{clamped, "sizes has an entry for each axis, not larger than it"},
+		check: func(n *ir.Node) error {
+			return checkPart(n.Input(0).Shape(), n.Attrs().(*DynamicSliceAttrs).Sizes, n.Input(1).Type())
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			at := placePart(b, in[0], in[1], n.Attrs().(*DynamicSliceAttrs).Sizes)
+			if len(at.axes) == 0 {
+				return in[0]
+			}
+			return placeAxes(b, Gather(b, in[0], at.indices, GatherAttrs{IndexedAxes: at.indexed(OutsideClip)}), at.order)
+		},
+		samples: dynamicSliceSamples,
+	})
+	defineComposite(composite{
+		op: OpDynamicUpdateSlice, doc: "x with the part that begins at start replaced by update. Into a state in place it costs what that part does: " +
+			"a cache of keys and values is extended so.",
+		operands: []string{"x", "update", "start"}, types: plain,
+		constraints: []string{"update has the element type and the rank of x and is not larger along any axis", clamped},
+		check: func(n *ir.Node) error {
+			x, u := n.Input(0).Type(), n.Input(1).Type()
+			if x.DType != u.DType {
+				return ir.DTypef("the update is %s, x is %s", u, x)
+			}
+			return checkPart(x.Shape, u.Shape, n.Input(2).Type())
+		},
+		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
+			at := placePart(b, in[0], in[2], in[1].Shape())
+			if len(at.axes) == 0 {
+				return in[1]
+			}
+			update := Transpose(b, in[1], at.order...)
+			return Scatter(b, in[0], at.indices, update, ScatterAttrs{at.indexed(OutsideDrop)})
+		},
+		samples: dynamicUpdateSamples,
+	})
+}
+
+// checkPart makes sure that a part of some sizes fits into a shape.
+func checkPart(x ir.Shape, sizes []ir.Dim, start ir.Type) error {
+	if len(sizes) != len(x) {
+		return ir.Shapef("a part with %d axes of a value with %d", len(sizes), len(x))
+	}
+	if want := ir.TypeOf(ir.I32, ir.N(len(x))); !start.Equal(want) {
+		return ir.Shapef("start is %s, not %s", start, want)
+	}
+	for i, d := range sizes {
+		if !d.Valid() || !x[i].Sub(d).Valid() {
+			return ir.Shapef("a part of %s elements along axis %d of size %s", d, i, x[i])
+		}
+	}
+	return nil
+}
+
+// part tells where a part of a value lies: for each position of its short axes
+// the index tuple of that position.
+type part struct {
+	indices ir.Value
+	axes    []int // those along which the part is shorter
+	order   []int // these axes and then the others
+}
+
+func (p part) indexed(outside string) IndexedAxes {
+	return IndexedAxes{Axes: p.axes, Outside: outside, Unique: true}
+}
+
+// placePart returns where the part of x of some sizes lies that begins at start.
+func placePart(b *ir.Builder, x, start ir.Value, sizes []ir.Dim) part {
+	var p part
+	for a, d := range sizes {
+		if d != x.Dim(a) {
+			p.axes = append(p.axes, a)
+		}
+	}
+	p.order = slices.Concat(p.axes, otherAxes(x.Rank(), p.axes))
+	short := ir.Shape(pick(sizes, p.axes))
+	var tuple []ir.Value
+	for i, a := range p.axes {
+		room := DimSize(b, ir.I32, x.Dim(a).Sub(sizes[a]))
+		first := Clamp(b, Reshape(b, SliceAxis(b, start, 0, ir.N(a), ir.N(1))), Const(b, ir.I32, 0), room)
+		tuple = append(tuple, Add(b, Iota(b, ir.I32, i, short...), first))
+	}
+	if len(tuple) > 0 {
+		p.indices = Stack(b, -1, tuple...)
+	}
+	return p
+}
+
+func dynamicSliceSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	sample := func(name string, x *ir.Array, start []int64, sizes ...int) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &DynamicSliceAttrs{ir.Dims(sizes...)}, In: []*ir.Array{x, ir.Ints(ir.I32, start, len(start))}}
+	}
+	return []ir.Sample{
+		sample("rows", drawn(ir.F32, 7, 3), []int64{2, 0}, 3, 3),
+		sample("columns", drawn(ir.F32, 3, 7), []int64{0, 4}, 3, 2),
+		sample("two axes", drawn(ir.F32, 5, 3, 7), []int64{1, 0, 5}, 2, 3, 2),
+		sample("past the end", drawn(ir.F32, 5, 6), []int64{9, -2}, 2, 4),
+		sample("all of it", drawn(ir.F32, 2, 3), []int64{1, 1}, 2, 3),
+		sample("one element", drawn(ir.F32, 67), []int64{66}, 1),
+		sample("nothing", drawn(ir.F32, 4), []int64{2}, 0),
+		sample("scalar", drawn(ir.F32), nil),
+		sample("i32", draw(1, ir.I32, -9, 9, 4, 2), []int64{1, 0}, 2, 2),
+		sample("bool", draw(1, ir.Bool, 0, 1, 4), []int64{1}, 2),
+	}
+}
+
+func dynamicUpdateSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	sample := func(name string, x, u *ir.Array, start ...int64) ir.Sample {
+		return ir.Sample{Name: name, In: []*ir.Array{x, u, ir.Ints(ir.I32, start, len(start))}}
+	}
+	return []ir.Sample{
+		sample("rows", drawn(ir.F32, 7, 3), draw(9, ir.F32, -1, 1, 2, 3), 4, 0),
+		sample("columns", drawn(ir.F32, 3, 7), draw(9, ir.F32, -1, 1, 3, 2), 0, 1),
+		sample("two axes", drawn(ir.F32, 5, 3, 7), draw(9, ir.F32, -1, 1, 2, 3, 2), 1, 0, 5),
+		sample("past the end", drawn(ir.F32, 5, 6), draw(9, ir.F32, -1, 1, 2, 4), 9, -2),
+		sample("all of it", drawn(ir.F32, 2, 3), draw(9, ir.F32, -1, 1, 2, 3), 1, 1),
+		sample("nothing", drawn(ir.F32, 4), ir.NewArray(ir.F32, 0), 2),
+		sample("scalar", drawn(ir.F32), draw(9, ir.F32, -1, 1)),
+		sample("i32", draw(1, ir.I32, -9, 9, 4, 2), draw(2, ir.I32, -9, 9, 2, 2), 1, 0),
+	}
+}
+
+// DynamicSlice returns the part of x of the given sizes that begins at start,
+// i32[rank], moved so that it lies inside x.
+func DynamicSlice(b *ir.Builder, x, start ir.Value, sizes ...ir.Dim) ir.Value {
+	return b.Add1(OpDynamicSlice, &DynamicSliceAttrs{slices.Clone(sizes)}, x, start)
+}
+
+// DynamicUpdateSlice returns x with the part that begins at start, i32[rank],
+// moved so that it lies inside, replaced by update.
+func DynamicUpdateSlice(b *ir.Builder, x, update, start ir.Value) ir.Value {
+	return b.Add1(OpDynamicUpdateSlice, nil, x, update, start)
+}

@@ -1,0 +1,238 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Training with rounded numbers.
+const (
+	OpFakeQuant    ir.Op = "fake_quant"
+	OpFakeQuantLSQ ir.Op = "fake_quant_lsq"
+)
+
+// What stands for the derivative of rounding: straight-through estimators.
+const (
+	STEIdentity = "identity"  // 1
+	STEClipped  = "clipped"   // 1 inside the range, 0 outside
+	STETanh     = "tanh"      // 1 − tanh²(x)
+	STEHardTanh = "hard_tanh" // 1 where |x| ≤ 1, 0 elsewhere
+)
+
+// Where the largest size comes from that a scale is made of.
+const (
+	ScaleBatch = "batch" // what is given now
+	ScaleEMA   = "ema"   // a running mean of these
+	ScaleFixed = "fixed" // outside
+)
+
+// FakeQuantAttrs say to how many bits numbers are rounded, along which axes
+// scales differ, what stands for the derivative, and where scales come from;
+// Decay is the share of the old running mean.
+type FakeQuantAttrs struct {
+	Bits  int
+	Axes  []int
+	STE   string
+	Scale string
+	Decay float64
+}
+
+// Visit shows the attributes.
+func (a *FakeQuantAttrs) Visit(v ir.AttrVisitor) {
+	v.Int("bits", &a.Bits)
+	v.Ints("axes", &a.Axes)
+	v.Text("ste", &a.STE)
+	v.Text("scale", &a.Scale)
+	v.Float("decay", &a.Decay)
+}
+
+// LSQAttrs say to how many bits numbers are rounded, and what the derivative by
+// the scale is multiplied by: 1/√(elements·largest) in the paper.
+type LSQAttrs struct {
+	Bits   int
+	Axes   []int
+	Factor float64
+}
+
+// Visit shows the attributes.
+func (a *LSQAttrs) Visit(v ir.AttrVisitor) {
+	v.Int("bits", &a.Bits)
+	v.Ints("axes", &a.Axes)
+	v.Float("factor", &a.Factor)
+}
+
+func init() {
+	bits := "bits is from 2 to 16; the axes are distinct axes of x, none of them for one scale"
+	defineComposite(composite{
+		op: OpFakeQuant, operands: []string{"x", "largest"}, types: floats,
+		doc: "x rounded to whole multiples of a scale, from −q to q of them for q = 2^(bits−1) − 1, ties to even; and the largest size, the scale times q. That is " +
+			"max|x| along all but some axes (\"batch\"), decay·largest + (1 − decay)·max|x| (\"ema\": a state), or largest as it is (\"fixed\"). " +
+			"What is 0 everywhere stays so. The derivative by x is, for ste \"identity\", 1; \"clipped\", 1 up to the largest size and 0 beyond; " +
+			"\"tanh\", 1 − tanh²(x); \"hard_tanh\", 1 up to 1 and 0 beyond. No other one passes.",
+		newAttrs:    func() ir.Attrs { return &FakeQuantAttrs{8, nil, STEIdentity, ScaleBatch, 0.99} },
+		constraints: []string{"largest has the element type of x and its sizes along the axes", bits, "decay is in [0, 1]"},
+		check: func(n *ir.Node) error {
+			a := n.Attrs().(*FakeQuantAttrs)
+			if !slices.Contains([]string{STEIdentity, STEClipped, STETanh, STEHardTanh}, a.STE) ||
+				!slices.Contains([]string{ScaleBatch, ScaleEMA, ScaleFixed}, a.Scale) || !(a.Decay >= 0 && a.Decay <= 1) {
+				return ir.Attrf("ste %q, scale %q, decay %v", a.STE, a.Scale, a.Decay)
+			}
+			return checkFakeQuant(n, a.Bits, a.Axes)
+		},
+		bodies:  fakeQuant,
+		jvp:     jvpFakeQuant,
+		samples: fakeQuantSamples,
+	})
+	defineComposite(composite{
+		op: OpFakeQuantLSQ, operands: []string{"x", "scale"}, types: floats,
+		doc: "x rounded to whole multiples of a scale that is learned, from −q − 1 to q of them for q = 2^(bits−1) − 1, ties to even (Esser et al., Learned Step Size " +
+			"Quantization). The derivative by x is 1 inside that range and 0 outside, that by the scale round(x/scale) − x/scale inside and the " +
+			"end of the range outside, times factor.",
+		newAttrs:    func() ir.Attrs { return &LSQAttrs{8, nil, 1} },
+		constraints: []string{"scale has the element type of x and its sizes along the axes", bits},
+		check: func(n *ir.Node) error {
+			a := n.Attrs().(*LSQAttrs)
+			return checkFakeQuant(n, a.Bits, a.Axes)
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			_, q, scale := lsq(b, n, in)
+			return Convert(b, Mul(b, q, scale), in[0].DType())
+		},
+		jvp:     jvpLSQ,
+		samples: lsqSamples,
+	})
+}
+
+func checkFakeQuant(n *ir.Node, bits int, axes []int) error {
+	x, scale := n.Input(0).Type(), n.Input(1).Type()
+	if bits < 2 || bits > 16 {
+		return ir.Attrf("%d bits", bits)
+	}
+	if err := checkAxes(axes, len(x.Shape)); err != nil {
+		return err
+	}
+	if !slices.IsSorted(axes) {
+		return ir.Attrf("axes %v are not increasing", axes)
+	}
+	if want := (ir.Type{DType: x.DType, Shape: pick(x.Shape, axes)}); !scale.Equal(want) {
+		return ir.Shapef("operand 1 is %s, not %s", scale, want)
+	}
+	return nil
+}
+
+// ends returns the largest whole number of some bits.
+func ends(bits int) float64 { return float64(int(1)<<(bits-1) - 1) }
+
+func fakeQuant(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+	a, x, largest := n.Attrs().(*FakeQuantAttrs), wide(b, in[0]), wide(b, in[1])
+	if a.Scale != ScaleFixed {
+		now := b.Add1(OpReduceMax, &AxesAttrs{otherAxes(x.Rank(), a.Axes)}, Abs(b, x))
+		now = Max(b, now, ZerosLike(b, now)) // of no elements
+		if a.Scale == ScaleEMA {
+			largest = Add(b, Mul(b, largest, ConstLike(b, largest, a.Decay)), Mul(b, now, ConstLike(b, now, 1-a.Decay)))
+		} else {
+			largest = now
+		}
+	}
+	q := ends(a.Bits)
+	scale := Div(b, largest, ConstLike(b, largest, q))
+	none := Eq(b, scale, ZerosLike(b, scale))
+	scale = BroadcastInDim(b, Select(b, none, OnesLike(b, scale), scale), x.Shape(), a.Axes)
+	whole := Round(b, Div(b, x, scale))
+	whole = Clamp(b, whole, ConstLike(b, x, -q), ConstLike(b, x, q))
+	d := in[0].DType()
+	return []ir.Value{Convert(b, Mul(b, whole, scale), d), Convert(b, largest, d)}
+}
+
+// jvpFakeQuant takes the estimator for the derivative of the rounding.
+func jvpFakeQuant(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
+	if !t[0].Valid() {
+		return make([]ir.Value, 2)
+	}
+	a, x := n.Attrs().(*FakeQuantAttrs), in[0]
+	one, zero := OnesLike(b, x), ZerosLike(b, x)
+	tangent := t[0]
+	switch a.STE {
+	case STEClipped:
+		limit := BroadcastInDim(b, out[1], x.Shape(), a.Axes)
+		tangent = Select(b, Le(b, Abs(b, x), limit), tangent, zero)
+	case STETanh:
+		y := Tanh(b, x)
+		tangent = Mul(b, tangent, Sub(b, one, Mul(b, y, y)))
+	case STEHardTanh:
+		tangent = Select(b, Le(b, Abs(b, x), one), tangent, zero)
+	}
+	return []ir.Value{tangent, {}}
+}
+
+// lsq returns x over the scale, the whole number it becomes, and the scale, all
+// of the shape of x.
+func lsq(b *ir.Builder, n *ir.Node, in []ir.Value) (v, q, scale ir.Value) {
+	a, x := n.Attrs().(*LSQAttrs), wide(b, in[0])
+	scale = BroadcastInDim(b, wide(b, in[1]), x.Shape(), a.Axes)
+	v = Div(b, x, scale)
+	high := ends(a.Bits)
+	return v, Clamp(b, Round(b, v), ConstLike(b, v, -high-1), ConstLike(b, v, high)), scale
+}
+
+func jvpLSQ(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
+	a, d := n.Attrs().(*LSQAttrs), in[0].DType()
+	v, q, _ := lsq(b, n, in)
+	high := ends(a.Bits)
+	inside := And(b, Ge(b, v, ConstLike(b, v, -high-1)), Le(b, v, ConstLike(b, v, high)))
+	var byX, byScale ir.Value
+	if t[0].Valid() {
+		byX = Select(b, inside, t[0], ZerosLike(b, t[0]))
+	}
+	if t[1].Valid() {
+		slope := Mul(b, Select(b, inside, Sub(b, q, v), q), ConstLike(b, v, a.Factor))
+		moved := BroadcastInDim(b, t[1], in[0].Shape(), a.Axes)
+		byScale = scale(b, moved, StopGradient(b, Convert(b, slope, d)))
+	}
+	return []ir.Value{addTangents(b, byX, byScale)}
+}
+
+const decreed = "the derivative is an estimator"
+
+func fakeQuantSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	sample := func(name string, d ir.DType, a FakeQuantAttrs, dims ...int) ir.Sample {
+		largest := draw(4, d, 0.5, 1.5, pick(dims, a.Axes)...)
+		return ir.Sample{Name: name, Attrs: &a, NoGrad: decreed, In: []*ir.Array{draw(1, d, -2, 2, dims...), largest}}
+	}
+	return []ir.Sample{
+		sample("tensor", ir.F32, FakeQuantAttrs{8, nil, STEIdentity, ScaleBatch, 0}, 3, 5),
+		sample("columns", ir.F32, FakeQuantAttrs{4, []int{1}, STEClipped, ScaleEMA, 0.75}, 4, 3),
+		sample("given", ir.F32, FakeQuantAttrs{2, []int{0, 2}, STETanh, ScaleFixed, 0}, 2, 3, 2),
+		sample("half", ir.F16, FakeQuantAttrs{8, nil, STEHardTanh, ScaleFixed, 0}, 7),
+		sample("empty", ir.F32, FakeQuantAttrs{8, nil, STEIdentity, ScaleBatch, 0}, 0),
+	}
+}
+
+func lsqSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	sample := func(name string, d ir.DType, a LSQAttrs, dims ...int) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &a, NoGrad: decreed, In: []*ir.Array{draw(1, d, -2, 2, dims...), draw(4, d, 0.25, 0.5, pick(dims, a.Axes)...)}}
+	}
+	return []ir.Sample{
+		sample("tensor", ir.F32, LSQAttrs{3, nil, 1}, 3, 5), sample("rows", ir.F32, LSQAttrs{4, []int{0}, 0.5}, 2, 3),
+		sample("half", ir.F16, LSQAttrs{3, nil, 1}, 7), sample("empty", ir.F32, LSQAttrs{8, nil, 1}, 0),
+	}
+}
+
+// FakeQuant returns x rounded to a.Bits bits, and the largest size, which by
+// a.Scale is that of x, a running mean with largest, or largest.
+func FakeQuant(b *ir.Builder, x, largest ir.Value, a FakeQuantAttrs) (y, newLargest ir.Value) {
+	out := several(2, b.Add(OpFakeQuant, &a, x, largest))
+	return out[0], out[1]
+}
+
+// FakeQuantLSQ returns x rounded to multiples of a scale that is learned.
+func FakeQuantLSQ(b *ir.Builder, x, scale ir.Value, a LSQAttrs) ir.Value {
+	return b.Add1(OpFakeQuantLSQ, &a, x, scale)
+}

@@ -1,0 +1,173 @@
+package ops
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// OpCholesky is the factorisation of symmetric positive definite matrices.
+const OpCholesky ir.Op = "cholesky"
+
+// matrixBlock is how many columns of a matrix are factored, or rows solved for,
+// before the rest is brought up to date by a product.
+const matrixBlock = 64
+
+func init() {
+	defineMatrixOp(matrixOp{
+		op: OpCholesky,
+		doc: "The lower triangular matrix l with a positive diagonal for which l·lᵀ is the symmetric part (x + xᵀ)/2. " +
+			"It is NaN throughout where that is not positive definite.",
+		constraints: []string{"the matrices are square"},
+		types: func(n *ir.Node, in []matrixSize) ([]ir.Type, error) {
+			return []ir.Type{trailing(n.Input(0).DType(), in[0].rows, in[0].cols)}, squareMatrix(in[0])
+		},
+		meaning: func(_ *ir.Node, in []matrix) []matrix {
+			if !withSamples {
+				return nil
+			}
+			return []matrix{plainCholesky(in[0].symmetric())}
+		},
+		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) []ir.Value {
+			return []ir.Value{choleskyBody(b, symmetricPart(b, in[0]))}
+		},
+		jvp: jvpCholesky,
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			return matrixSamples(positive, nil, []int{3, 3}, []int{1, 1}, []int{0, 0}, []int{2, 5, 5}, []int{0, 2, 2}, []int{67, 67})
+		},
+	})
+}
+
+// Cholesky returns the lower triangular factors of symmetric positive definite
+// matrices.
+func Cholesky(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpCholesky, nil, x) }
+
+func plainCholesky(a matrix) matrix {
+	l := newMatrix(a.rows, a.rows)
+	for j := range a.rows {
+		for i := j; i < a.rows; i++ {
+			sum := a.at(i, j)
+			for k := range j {
+				sum -= l.at(i, k) * l.at(j, k)
+			}
+			switch {
+			case i > j:
+				l.set(i, j, sum/l.at(j, j))
+			case sum > 0:
+				l.set(j, j, math.Sqrt(sum))
+			default:
+				return l.fill(math.NaN())
+			}
+		}
+	}
+	return l
+}
+
+// jvpCholesky is dL = L·φ(L⁻¹ dA L⁻ᵀ), where φ takes the lower triangle and half
+// of the diagonal (Murray, "Differentiation of the Cholesky decomposition", 2016).
+func jvpCholesky(b *ir.Builder, _ *ir.Node, _, out, t []ir.Value) []ir.Value {
+	l := out[0]
+	left := TriangularSolve(b, l, symmetricPart(b, t[0]), TriangularAttrs{LeftSide: true, Lower: true})
+	both := TriangularSolve(b, l, left, TriangularAttrs{Lower: true, TransposeA: true})
+	row, col := places(b, both)
+	half := Mul(b, both, ConstLike(b, both, 0.5))
+	phi := Select(b, Eq(b, row, col), half, orZero(b, Gt(b, row, col), both))
+	return []ir.Value{MatMul(b, l, phi)}
+}
+
+// choleskyBody goes through blocks of columns: each is freed of those before it,
+// eliminated column by column, and then taken off all that comes after by one
+// product.
+func choleskyBody(b *ir.Builder, x ir.Value) ir.Value {
+	n, _ := matrixDims(x)
+	if n <= matrixBlock {
+		l, pivots := choleskyFactor(b, eliminate(b, x))
+		return orNaN(b, Gt(b, pivots, ZerosLike(b, pivots)), l)
+	}
+	blocks := (n + matrixBlock - 1) / matrixBlock
+	at := x.Rank() - 2
+	_, ys := Scan(b, Loop{
+		Carries: []ir.Value{padIdentity(b, x, blocks*matrixBlock)}, Xs: []ir.Value{steps(b, blocks)},
+		Body: func(b *ir.Builder, _, carries, xs []ir.Value) (next, ys []ir.Value) {
+			a, k := carries[0], xs[0]
+			panel := element(b, splitAxis(b, a, at+1, ir.N(blocks)), k, at+1)
+			l, pivots := choleskyFactor(b, eliminate(b, rotateRows(b, panel, k, blocks, 1)))
+			l = rotateRows(b, l, k, blocks, -1)
+			return []ir.Value{Sub(b, a, MatMul(b, l, adjoint(b, l)))}, []ir.Value{l, pivots}
+		},
+	})
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	l := mergeAxes(b, MoveAxis(b, ys[0], 0, at+1), at+1)
+	pivots := mergeAxes(b, MoveAxis(b, ys[1], 0, at), at)
+	return orNaN(b, Gt(b, pivots, ZerosLike(b, pivots)), sliceMatrix(b, l, n, n))
+}
+
+// eliminate frees the columns of x, of which the first n rows are symmetric, of
+// those before them: column j becomes the one of the factor times its diagonal.
+func eliminate(b *ir.Builder, x ir.Value) ir.Value {
+	_, n := matrixDims(x)
+	return repeated(b, n, x, nil, func(b *ir.Builder, k, x ir.Value, _ []ir.Value) ir.Value {
+		below := element(b, x, k, -1)
+		beside := SliceAxis(b, below, -1, ir.N(0), ir.N(n))
+		pivot := row(b, column(b, element(b, below, k, -1)))
+		outer := Div(b, Mul(b, column(b, below), row(b, beside)), pivot)
+		i, j := places(b, outer)
+		return Sub(b, x, orZero(b, And(b, Gt(b, i, k), Gt(b, j, k)), outer))
+	})
+}
+
+// choleskyFactor makes the factor of what [eliminate] returns, and returns the
+// squares of its diagonal too.
+func choleskyFactor(b *ir.Builder, x ir.Value) (l, pivots ir.Value) {
+	pivots = Diagonal(b, x, 0)
+	i, j := places(b, x)
+	return orZero(b, Ge(b, i, j), Div(b, x, row(b, Sqrt(b, pivots)))), pivots
+}
+
+// orNaN returns the matrices of x where the conditions of a vector hold
+// throughout, and elsewhere NaN.
+func orNaN(b *ir.Builder, conditions, x ir.Value) ir.Value {
+	good := row(b, column(b, All(b, conditions, -1)))
+	return Select(b, BroadcastTo(b, good, x.Shape()), x, ConstLike(b, x, math.NaN()))
+}
+
+// rotateRows moves the rows of x by as many blocks as at says, up (by is 1) or
+// down (-1): what comes in from above is 0.
+func rotateRows(b *ir.Builder, x, at ir.Value, blocks, by int) ir.Value {
+	rank := x.Rank()
+	apart := splitAxis(b, x, rank-2, ir.N(blocks))
+	shift := Mul(b, at, int32Like(b, at, by))
+	from := Add(b, steps(b, blocks), shift)
+	moved := Gather(b, apart, column(b, from), GatherAttrs{IndexedAxes: IndexedAxes{Axes: []int{rank - 2}, Unique: true}})
+	return mergeAxes(b, MoveAxis(b, moved, 0, rank-2), rank-2)
+}
+
+// padIdentity gives square matrices more rows and columns, those of identity
+// matrices.
+func padIdentity(b *ir.Builder, x ir.Value, n int) ir.Value {
+	size, _ := matrixDims(x)
+	if size == n {
+		return x
+	}
+	more := padMatrix(b, x, n, n)
+	i, j := places(b, more)
+	return Select(b, And(b, Eq(b, i, j), Ge(b, i, int32Like(b, i, size))), OnesLike(b, more), more)
+}
+
+// padMatrix gives matrices more rows and columns of zeros.
+func padMatrix(b *ir.Builder, x ir.Value, rows, cols int) ir.Value {
+	m, n := matrixDims(x)
+	low, high := make([]int, x.Rank()), make([]int, x.Rank())
+	high[x.Rank()-2], high[x.Rank()-1] = rows-m, cols-n
+	return Pad(b, x, Zeros(b, x.DType()), low, high, nil)
+}
+
+// sliceMatrix returns the first rows and columns of matrices.
+func sliceMatrix(b *ir.Builder, x ir.Value, rows, cols int) ir.Value {
+	return SliceAxis(b, SliceAxis(b, x, -2, ir.N(0), ir.N(rows)), -1, ir.N(0), ir.N(cols))
+}

@@ -1,0 +1,215 @@
+package ops
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// OpQR makes the columns of matrices orthonormal.
+const OpQR ir.Op = "qr"
+
+// FullAttrs say whether factors are square, or only as large as they need to be.
+type FullAttrs struct{ Full bool }
+
+// Visit shows the attributes.
+func (a *FullAttrs) Visit(v ir.AttrVisitor) { v.Bool("full", &a.Full) }
+
+func isFull(n *ir.Node) bool { return n.Attrs().(*FullAttrs).Full }
+
+func init() {
+	defineMatrixOp(matrixOp{
+		op: OpQR, newAttrs: func() ir.Attrs { return &FullAttrs{} },
+		doc: "q with orthonormal columns and an upper triangular r with q·r = x, by Householder's reflections, whose signs are LAPACK's: r has a negative " +
+			"diagonal where x has a positive one, and the diagonal of x where nothing lies below. For m by n elements and k = min(m, n), q is m by k and r k by n; " +
+			"with full they are m by m and m by n. A full factor of more rows than columns has no derivative, and where the first k columns are linearly " +
+			"dependent it is infinite or NaN.",
+		constraints: []string{"the matrices have no symbolic size"},
+		types: func(n *ir.Node, in []matrixSize) ([]ir.Type, error) {
+			rows, cols, err := sizedMatrix(in[0])
+			k := min(rows, cols)
+			if isFull(n) {
+				k = rows
+			}
+			d := n.Input(0).DType()
+			return []ir.Type{trailing(d, ir.N(rows), ir.N(k)), trailing(d, ir.N(k), ir.N(cols))}, err
+		},
+		meaning: func(n *ir.Node, in []matrix) []matrix {
+			if !withSamples {
+				return nil
+			}
+			q, r := plainQR(in[0].clone())
+			k := min(r.rows, r.cols)
+			if isFull(n) {
+				k = r.rows
+			}
+			return []matrix{q.block(q.rows, k), r.block(k, r.cols)}
+		},
+		body: qrBody,
+		jvp:  jvpQR,
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			out := matrixSamples(dominant, &FullAttrs{}, []int{4, 4}, []int{1, 1}, []int{0, 0}, []int{2, 5, 3}, []int{3, 0}, []int{2, 3, 5}, []int{35, 33})
+			full := func(noGrad string, dims ...int) {
+				out = append(out, ir.Sample{Name: "full " + shapeName(dims), Attrs: &FullAttrs{true}, NoGrad: noGrad, In: []*ir.Array{dominant(4, ir.F32, dims...)}})
+			}
+			full("", 3, 5)
+			full("the columns beyond those of x can be turned", 5, 3)
+			full("the columns beyond those of x can be turned", 2, 0)
+			return out
+		},
+	})
+}
+
+// QR returns orthonormal columns and the upper triangular matrices by which they
+// make those of x; square columns with full.
+func QR(b *ir.Builder, x ir.Value, full bool) (q, r ir.Value) {
+	out := several(2, b.Add(OpQR, &FullAttrs{full}, x))
+	return out[0], out[1]
+}
+
+// plainQR returns full factors.
+func plainQR(r matrix) (q, _ matrix) {
+	q = identity(r.rows)
+	for j := range min(r.rows, r.cols) {
+		below := 0.0
+		for i := j + 1; i < r.rows; i++ {
+			below = math.Hypot(below, r.at(i, j))
+		}
+		if below == 0 {
+			continue
+		}
+		end := -math.Copysign(math.Hypot(r.at(j, j), below), r.at(j, j))
+		v := newMatrix(r.rows, 1)
+		for i := j; i < r.rows; i++ {
+			v.x[i] = r.at(i, j) / (r.at(j, j) - end)
+		}
+		v.x[j] = 1
+		scale := (end - r.at(j, j)) / end
+		reflect(r, v, scale)
+		turned := q.transposed()
+		reflect(turned, v, scale)
+		q = turned.transposed()
+		for i := j + 1; i < r.rows; i++ {
+			r.set(i, j, 0)
+		}
+	}
+	return q, r
+}
+
+// reflect takes scale·v·vᵀ·m off m.
+func reflect(m, v matrix, scale float64) {
+	along := v.transposed().times(m)
+	for i := range m.rows {
+		for c := range m.cols {
+			m.set(i, c, m.at(i, c)-scale*v.x[i]*along.x[c])
+		}
+	}
+}
+
+// qrBody reflects one column after another and keeps the vectors v and scales τ
+// of the reflections 1 - τ·v·vᵀ, of which q is the product: 1 - v·t·vᵀ with
+// 1/t = 1/τ + the upper triangle of vᵀ·v (Schreiber and Van Loan, "A storage
+// efficient WY representation", 1989). x is scaled so that no square overflows.
+func qrBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+	rows, cols := matrixDims(in[0])
+	k := min(rows, cols)
+	if k == 0 {
+		return emptyFactors(b, n)
+	}
+	x, size := scaledMatrix(b, in[0])
+	carries, ys := Scan(b, Loop{
+		Carries: []ir.Value{x}, Xs: []ir.Value{steps(b, k)},
+		Body: func(b *ir.Builder, _, carries, xs []ir.Value) (next, ys []ir.Value) {
+			v, tau := reflection(b, element(b, carries[0], xs[0], -1), xs[0])
+			along := MatMul(b, row(b, v), carries[0])
+			less := Mul(b, column(b, Mul(b, v, tau)), along)
+			return []ir.Value{Sub(b, carries[0], less)}, []ir.Value{v, tau}
+		},
+	})
+	if b.Err() != nil {
+		return make([]ir.Value, 2)
+	}
+	last := x.Rank() - 2
+	v, tau := MoveAxis(b, ys[0], 0, last+1), MoveAxis(b, ys[1], 0, last)
+	tau = Squeeze(b, tau, last+1)
+	width := k
+	if isFull(n) {
+		width = rows
+	}
+	top := adjoint(b, SliceAxis(b, v, -2, ir.N(0), ir.N(width)))
+	between := Mul(b, column(b, tau), MatMul(b, adjoint(b, v), v))
+	t := TriangularSolve(b, between, Mul(b, column(b, tau), top), TriangularAttrs{LeftSide: true, UnitDiagonal: true})
+	q := MatMul(b, v, t)
+	r := Mul(b, Triu(b, SliceAxis(b, carries[0], -2, ir.N(0), ir.N(width)), 0), size)
+	return []ir.Value{Sub(b, identityLike(b, q), q), r}
+}
+
+// emptyFactors returns the factors of matrices without elements: each is as
+// much of an identity as it has elements.
+func emptyFactors(b *ir.Builder, n *ir.Node) []ir.Value {
+	out := make([]ir.Value, n.NumResults())
+	for i, t := range n.Types() {
+		out[i] = Zeros(b, t.DType, t.Shape...)
+		if len(t.Shape) == n.Input(0).Rank() {
+			out[i] = identityLike(b, out[i])
+		}
+	}
+	return out
+}
+
+// reflection returns the v and τ that turn vectors into multiples of unit vector
+// k, beyond whose place v is 0; τ, along an axis of size 1, is 0 where nothing is
+// to be turned.
+func reflection(b *ir.Builder, x, k ir.Value) (v, tau ir.Value) {
+	place := Iota(b, ir.I32, -1, x.Shape()...)
+	below := orZero(b, Gt(b, place, k), x)
+	rest := column(b, ReduceSum(b, Mul(b, below, below), -1))
+	head := column(b, element(b, x, k, -1))
+	zero := ZerosLike(b, head)
+	size := Sqrt(b, Add(b, Mul(b, head, head), rest))
+	end := Select(b, Lt(b, head, zero), size, Neg(b, size))
+	still := Eq(b, rest, zero)
+	one := OnesLike(b, head)
+	v = Div(b, below, Select(b, still, one, Sub(b, head, end)))
+	v = Select(b, Eq(b, place, k), one, v)
+	return v, Select(b, still, zero, Div(b, Sub(b, end, head), Select(b, still, one, end)))
+}
+
+// scaledMatrix returns matrices divided by their largest element, and that
+// element for each; 1 in place of 0.
+func scaledMatrix(b *ir.Builder, x ir.Value) (scaled, size ir.Value) {
+	size = row(b, column(b, ReduceMax(b, Abs(b, x), -2, -1)))
+	size = Select(b, Eq(b, size, ZerosLike(b, size)), OnesLike(b, size), size)
+	return Div(b, x, size), size
+}
+
+// jvpQR is, for the square part that r begins with, dq = q·(ω - qᵀ·d) + d and
+// dr = (qᵀ·d - ω)·r with d = dx·r⁻¹, where ω is skew and has the lower triangle
+// of qᵀ·d (Walter and Lehmann, "Algorithmic differentiation of linear algebra
+// functions", 2010). Columns beyond it follow from r = qᵀ·x.
+func jvpQR(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
+	rows, cols := matrixDims(in[0])
+	if isFull(n) && rows > cols {
+		b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "full factors of %d rows and %d columns have no derivative", rows, cols)))
+		return make([]ir.Value, 2)
+	}
+	k := min(rows, cols)
+	q := out[0]
+	first := func(x ir.Value) ir.Value { return SliceAxis(b, x, -1, ir.N(0), ir.N(k)) }
+	r := first(out[1])
+	d := TriangularSolve(b, r, first(t[0]), TriangularAttrs{})
+	turned := MatMul(b, adjoint(b, q), d)
+	lower := Tril(b, turned, -1)
+	rest := Sub(b, turned, Sub(b, lower, adjoint(b, lower)))
+	dq := Sub(b, d, MatMul(b, q, rest))
+	dr := MatMul(b, rest, r)
+	if cols > k {
+		beyond := func(x ir.Value) ir.Value { return SliceAxis(b, x, -1, ir.N(k), ir.N(cols-k)) }
+		more := Add(b, MatMul(b, adjoint(b, dq), beyond(in[0])), MatMul(b, adjoint(b, q), beyond(t[0])))
+		dr = Concatenate(b, -1, dr, more)
+	}
+	return []ir.Value{dq, dr}
+}

@@ -1,0 +1,203 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Linear equations and what comes of the factors of LU.
+const (
+	OpSolve   ir.Op = "solve"
+	OpInv     ir.Op = "inv"
+	OpSlogdet ir.Op = "slogdet"
+)
+
+// SolveAttrs say which equation is solved.
+type SolveAttrs struct {
+	// TransposeA puts aᵀ in the place of a.
+	TransposeA bool
+}
+
+// Visit shows the attributes.
+func (a *SolveAttrs) Visit(v ir.AttrVisitor) { v.Bool("transpose_a", &a.TransposeA) }
+
+func init() {
+	defineMatrixOp(matrixOp{
+		op: OpSolve, operands: []string{"a", "b"}, newAttrs: func() ir.Attrs { return &SolveAttrs{} },
+		doc:         "The x for which a·x = b, or aᵀ·x = b with transpose_a. A singular a gives infinities or NaN.",
+		constraints: []string{"the matrices of a are square, and have as many rows as those of b", "they have no symbolic size"},
+		types: func(n *ir.Node, in []matrixSize) ([]ir.Type, error) {
+			if err := squareMatrix(in[0]); err != nil {
+				return nil, err
+			}
+			if in[0].rows != in[1].rows {
+				return nil, ir.Shapef("a has %s rows and b has %s", in[0].rows, in[1].rows)
+			}
+			_, _, err := sizedMatrix(in[0])
+			return []ir.Type{trailing(n.Input(0).DType(), in[1].rows, in[1].cols)}, err
+		},
+		meaning: meaningSolve,
+		body:    solveBody,
+		jvp: func(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
+			a, rest := *n.Attrs().(*SolveAttrs), t[1]
+			if t[0].Valid() {
+				da := t[0]
+				if a.TransposeA {
+					da = adjoint(b, da)
+				}
+				rest = addTangents(b, rest, Neg(b, MatMul(b, da, out[0])))
+			}
+			return []ir.Value{b.Add1(OpSolve, &a, in[0], rest)}
+		},
+		transpose: func(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
+			out := make([]ir.Value, 2)
+			if onlyLinear(b, n, linear, 1) && ct[0].Valid() {
+				out[1] = b.Add1(OpSolve, &SolveAttrs{!n.Attrs().(*SolveAttrs).TransposeA}, in[0], ct[0])
+			}
+			return out
+		},
+		samples: solveSamples,
+	})
+	defineComposite(composite{
+		op: OpInv, doc: "The inverses of square matrices; infinities or NaN for a singular one.",
+		types: floats, constraints: matrixConstraints, check: checkSquare,
+		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
+			return Solve(b, in[0], identityLike(b, in[0]), SolveAttrs{})
+		},
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			return matrixSamples(dominant, nil, []int{3, 3}, []int{1, 1}, []int{0, 0}, []int{2, 5, 5})
+		},
+	})
+	defineMatrixOp(slogdet())
+}
+
+// checkSquare refuses what is not square matrices of f32 or f64.
+func checkSquare(n *ir.Node) error {
+	t := n.Input(0).Type()
+	if err := checkMatrices(t); err != nil {
+		return err
+	}
+	return squareMatrix(sizeOfMatrix(t))
+}
+
+// Solve solves a·x = y, or aᵀ·x = y; a y of rank 1 is one column, and so is the
+// result. The axes before the last two are broadcast against each other.
+func Solve(b *ir.Builder, a, y ir.Value, attrs SolveAttrs) ir.Value {
+	if b.Err() == nil && y.Rank() == 1 {
+		return Squeeze(b, Solve(b, a, column(b, y), attrs), -1)
+	}
+	in := broadcastLead(b, OpSolve, a, y)
+	return b.Add1(OpSolve, &attrs, in...)
+}
+
+// Inv returns the inverses of square matrices.
+func Inv(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpInv, nil, x) }
+
+// Slogdet returns the signs of determinants, 0 of singular matrices, and the
+// logarithms of their absolute values.
+func Slogdet(b *ir.Builder, x ir.Value) (sign, logabsdet ir.Value) {
+	out := several(2, b.Add(OpSlogdet, nil, x))
+	return out[0], out[1]
+}
+
+func meaningSolve(n *ir.Node, in []matrix) []matrix {
+	if !withSamples {
+		return nil
+	}
+	a := in[0]
+	if n.Attrs().(*SolveAttrs).TransposeA {
+		a = a.transposed()
+	}
+	f := plainLU(a.clone())
+	y := in[1].clone()
+	for i, from := range f[2].x {
+		copy(y.x[i*y.cols:(i+1)*y.cols], in[1].x[int(from)*y.cols:])
+	}
+	l := f[0].clone()
+	for i := range l.rows {
+		l.set(i, i, 1)
+	}
+	return []matrix{substitute(f[0], substitute(l, y, true), false)}
+}
+
+// solveBody solves by the factors of a, also where it is transposed, so that a
+// value and its derivatives share them.
+func solveBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+	lu, _, order := LU(b, in[0])
+	lower := TriangularAttrs{LeftSide: true, Lower: true, UnitDiagonal: true}
+	upper := TriangularAttrs{LeftSide: true}
+	if !n.Attrs().(*SolveAttrs).TransposeA {
+		x := TriangularSolve(b, lu, takeRows(b, in[1], order), lower)
+		return []ir.Value{TriangularSolve(b, lu, x, upper)}
+	}
+	lower.TransposeA, upper.TransposeA = true, true
+	x := TriangularSolve(b, lu, TriangularSolve(b, lu, in[1], upper), lower)
+	return []ir.Value{takeRows(b, x, ArgSort(b, order, SortAttrs{Axis: -1}))}
+}
+
+// slogdet has the derivative tr(x⁻¹ dx) of the logarithm, and none of the sign.
+func slogdet() matrixOp {
+	return matrixOp{
+		op:          OpSlogdet,
+		doc:         "The signs of the determinants of square matrices, and the logarithms of their absolute values: 0 and -Inf for a singular one.",
+		constraints: []string{"the matrices are square and have no symbolic size"},
+		types: func(n *ir.Node, in []matrixSize) ([]ir.Type, error) {
+			if err := squareMatrix(in[0]); err != nil {
+				return nil, err
+			}
+			_, _, err := sizedMatrix(in[0])
+			t := trailing(n.Input(0).DType())
+			return []ir.Type{t, t}, err
+		},
+		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) []ir.Value {
+			lu, pivots, _ := LU(b, in[0])
+			d := Diagonal(b, lu, 0)
+			sign := Mul(b, exchangeSign(b, pivots, d.DType()), ReduceProd(b, Sign(b, d), -1))
+			return []ir.Value{sign, ReduceSum(b, Log(b, Abs(b, d)), -1)}
+		},
+		jvp: func(b *ir.Builder, _ *ir.Node, in, _, t []ir.Value) []ir.Value {
+			return []ir.Value{{}, Trace(b, Solve(b, in[0], t[0], SolveAttrs{}), 0)}
+		},
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			return slices.Concat(
+				matrixSamples(general, nil, []int{3, 3}, []int{1, 1}, []int{0, 0}, []int{2, 5, 5}),
+				[]ir.Sample{{Name: "singular", NoGrad: "a pivot is 0", In: []*ir.Array{ir.Floats(ir.F32, []float64{1, 2, 2, 4}, 2, 2)}}},
+			)
+		},
+	}
+}
+
+// exchangeSign returns -1 for an odd number of exchanged rows, 1 for an even one.
+func exchangeSign(b *ir.Builder, pivots ir.Value, d ir.DType) ir.Value {
+	moved := Ne(b, pivots, Iota(b, ir.I32, -1, pivots.Shape()...))
+	count := ReduceSum(b, Convert(b, moved, ir.I32), -1)
+	odd := Ne(b, Rem(b, count, int32Like(b, count, 2)), int32Like(b, count, 0))
+	one := Ones(b, d, odd.Shape()...)
+	return Select(b, odd, Neg(b, one), one)
+}
+
+func solveSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	sample := func(name string, a SolveAttrs, d ir.DType, x, y []int) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{dominant(7, d, x...), draw(8, d, -1, 1, y...)}}
+	}
+	turned := SolveAttrs{TransposeA: true}
+	return []ir.Sample{
+		sample("one column", SolveAttrs{}, ir.F32, []int{3, 3}, []int{3, 1}),
+		sample("transposed", turned, ir.F32, []int{3, 3}, []int{3, 2}),
+		sample("batch", turned, ir.F32, []int{2, 5, 5}, []int{2, 5, 3}),
+		sample("one by one", SolveAttrs{}, ir.F32, []int{1, 1}, []int{1, 2}),
+		sample("empty", SolveAttrs{}, ir.F32, []int{0, 0}, []int{0, 2}),
+		sample("no columns", SolveAttrs{}, ir.F32, []int{2, 2}, []int{2, 0}),
+		sample("f64", SolveAttrs{}, ir.F64, []int{4, 4}, []int{4, 2}),
+	}
+}

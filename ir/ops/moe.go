@@ -1,0 +1,206 @@
+package ops
+
+import (
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Products with one of several matrices, and their sums.
+const (
+	OpMoERoute      ir.Op = "moe_route"
+	OpMoEDispatch   ir.Op = "moe_dispatch"
+	OpMoECombine    ir.Op = "moe_combine"
+	OpGroupedMatMul ir.Op = "grouped_matmul"
+	OpLoRAMatMul    ir.Op = "lora_matmul"
+)
+
+// MoERouteAttrs say to how many experts each token goes, how many tokens an
+// expert takes (0: all), and whether the weights of a token sum to 1.
+type MoERouteAttrs struct {
+	K, Capacity int
+	Normalize   bool
+}
+
+// Visit shows the attributes.
+func (a *MoERouteAttrs) Visit(v ir.AttrVisitor) {
+	v.Int("k", &a.K)
+	v.Int("capacity", &a.Capacity)
+	v.Bool("normalize", &a.Normalize)
+}
+
+// RowsAttrs say how many rows a result has.
+type RowsAttrs struct{ Rows ir.Dim }
+
+// Visit shows the attributes.
+func (a *RowsAttrs) Visit(v ir.AttrVisitor) { visitDim(v, "rows", &a.Rows) }
+
+func init() {
+	defineComposite(composite{
+		op: OpMoERoute, operands: []string{"logits"}, types: floats, newAttrs: func() ir.Attrs { return &MoERouteAttrs{K: 1} },
+		doc: "Chooses the k experts with the largest logits for each token, [tokens, experts]. Results are their weights by softmax, [tokens, k]; the " +
+			"experts, i32[tokens, k]; the slot of each, i32[tokens, k], that is expert·capacity plus its place among those the expert takes, all first " +
+			"choices before all second ones, or −1 past the capacity; and the loss that keeps experts equally busy, experts·Σₑ shareₑ·probabilityₑ " +
+			"(Fedus, Zoph and Shazeer, Switch Transformers), where the share counts all k choices.",
+		constraints: []string{"logits are a matrix, its sizes constant", "k is from 1 to the number of experts, capacity is not negative"},
+		check: func(n *ir.Node) error {
+			a, x := n.Attrs().(*MoERouteAttrs), n.Input(0)
+			dims, ok := x.Shape().Ints()
+			if !ok || len(dims) != 2 {
+				return ir.Shapef("logits are %s, not [tokens, experts]", x.Type())
+			}
+			if a.K < 1 || a.K > dims[1] || a.Capacity < 0 {
+				return ir.Attrf("%d of %d experts, capacity %d", a.K, dims[1], a.Capacity)
+			}
+			return nil
+		},
+		bodies:  moeRoute,
+		samples: moeRouteSamples,
+	})
+	defineComposite(composite{
+		op: OpMoEDispatch, operands: []string{"x", "slots"}, types: floats, newAttrs: func() ir.Attrs { return &RowsAttrs{} },
+		doc:         "Each row of x, [tokens, d], at each of its slots, i32[tokens, k], of which no two are one, in a result of the given rows: [rows, d]. Slots of −1 are left out, rows of no slot are 0.",
+		constraints: []string{"x and slots are matrices with as many rows", "slots is i32"},
+		check:       func(n *ir.Node) error { return checkSlots(n.Input(0), n.Input(1)) },
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			x, slots, rows := in[0], in[1], n.Attrs().(*RowsAttrs).Rows
+			tokens := Iota(b, ir.I32, 0, slots.Shape()...)
+			at := IndexedAxes{Axes: []int{0}, Unique: true}
+			source := Scatter(b, Const(b, ir.I32, -1, rows), ExpandDims(b, slots, -1), tokens, ScatterAttrs{at})
+			return Take(b, x, source, 0, OutsideFill)
+		},
+		samples: func() []ir.Sample {
+			return slotSamples(&RowsAttrs{ir.N(7)}, func(d ir.DType) []*ir.Array { return []*ir.Array{drawn(d, 3, 5), slotsOf()} })
+		},
+	})
+	defineComposite(composite{
+		op: OpMoECombine, operands: []string{"y", "weights", "slots"}, types: floats,
+		doc:         "For each token the rows of y, [rows, d], at its slots, i32[tokens, k], times their weights, [tokens, k], summed: [tokens, d]. A slot of −1 gives 0.",
+		constraints: []string{"y is a matrix, weights and slots have one shape, slots is i32", "y and weights have one element type"},
+		check: func(n *ir.Node) error {
+			y, w, slots := n.Input(0), n.Input(1), n.Input(2)
+			if y.DType() != w.DType() {
+				return ir.DTypef("y is %s, weights are %s", y.Type(), w.Type())
+			}
+			if y.Rank() != 2 {
+				return ir.Shapef("y is %s, no matrix", y.Type())
+			}
+			if !w.Shape().Equal(slots.Shape()) {
+				return ir.Shapef("weights are %s, slots %s", w.Shape(), slots.Shape())
+			}
+			return checkSlots(w, slots)
+		},
+		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
+			rows := wide(b, Take(b, in[0], in[2], 0, OutsideFill))
+			return Convert(b, ReduceSum(b, Mul(b, rows, ExpandDims(b, wide(b, in[1]), -1)), 1), in[0].DType())
+		},
+		samples: func() []ir.Sample {
+			return slotSamples(nil, func(d ir.DType) []*ir.Array { return []*ir.Array{drawn(d, 7, 5), draw(2, d, 0, 1, 3, 2), slotsOf()} })
+		},
+	})
+	defineGroupedMatMul()
+	defineComposite(composite{
+		op: OpLoRAMatMul, operands: []string{"x", "w", "a", "b"}, types: floats, newAttrs: func() ir.Attrs { return &ScaleAttrs{1} },
+		doc:         "x·w + scale·(x·a)·b for x [..., m], w [m, n], a [m, r] and b [r, n] (Hu et al., LoRA).",
+		constraints: []string{"all operands have one element type and the shapes stated"},
+		check:       oneDType,
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			low := MatMul(b, MatMul(b, in[0], in[2]), in[3])
+			return Add(b, MatMul(b, in[0], in[1]), Mul(b, low, ConstLike(b, low, n.Attrs().(*ScaleAttrs).Scale)))
+		},
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			sample := func(name string, d ir.DType, x ...int) ir.Sample {
+				return ir.Sample{Name: name, Attrs: &ScaleAttrs{0.5}, In: []*ir.Array{draw(1, d, -1, 1, x...), draw(2, d, -1, 1, 4, 5), draw(3, d, -1, 1, 4, 2), draw(4, d, -1, 1, 2, 5)}}
+			}
+			return []ir.Sample{sample("matrix", ir.F32, 3, 4), sample("vector", ir.F32, 4), sample("no rows", ir.F32, 0, 4), sample("half", ir.F16, 3, 4)}
+		},
+	})
+}
+
+func checkSlots(x, slots ir.Value) error {
+	if slots.DType() != ir.I32 {
+		return ir.DTypef("slots are %s, not i32", slots.Type())
+	}
+	if x.Rank() != 2 || slots.Rank() != 2 || x.Dim(0) != slots.Dim(0) {
+		return ir.Shapef("slots %s for %s", slots.Shape(), x.Shape())
+	}
+	return nil
+}
+
+func moeRoute(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+	a, d := n.Attrs().(*MoERouteAttrs), in[0].DType()
+	tokens, experts := in[0].Dim(0), in[0].Dim(1)
+	p := Softmax(b, wide(b, in[0]), 1)
+	weights, chosen := TopK(b, p, TopKAttrs{K: a.K, Axis: 1})
+	// choices in the order in which places are given: all first ones first
+	order := Reshape(b, Transpose(b, chosen, 1, 0), chosen.Shape().Size())
+	hits := Convert(b, OneHot(b, order, experts, ir.Bool), ir.I32)
+	before := ReduceSum(b, Mul(b, hits, CumSum(b, hits, CumSumAttrs{Axis: 0, Exclusive: true})), 1)
+	capacity := DimSize(b, ir.I32, tokens)
+	if a.Capacity > 0 {
+		capacity = Const(b, ir.I32, float64(a.Capacity))
+	}
+	slot := Add(b, Mul(b, order, capacity), before)
+	slot = Select(b, Lt(b, before, capacity), slot, ConstLike(b, slot, -1))
+	slots := Transpose(b, Reshape(b, slot, ir.N(a.K), tokens), 1, 0)
+
+	count := DimSize(b, p.DType(), tokens)
+	share := Div(b, Convert(b, ReduceSum(b, hits, 0), p.DType()), count)
+	loss := Mul(b, ReduceSum(b, Mul(b, share, Mean(b, p, 0))), DimSize(b, p.DType(), experts))
+	if a.Normalize {
+		weights = Div(b, weights, KeepDims(b, ReduceSum, weights, 1))
+	}
+	return []ir.Value{Convert(b, weights, d), chosen, slots, Convert(b, loss, d)}
+}
+
+func moeRouteSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	sample := func(name string, d ir.DType, a MoERouteAttrs, dims ...int) ir.Sample {
+		x := distinct(-1, 1.5, dims...)
+		x.DType = d
+		x.Round()
+		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{x}}
+	}
+	return []ir.Sample{
+		sample("two of four", ir.F32, MoERouteAttrs{2, 3, true}, 7, 4),
+		sample("one of three", ir.F32, MoERouteAttrs{1, 0, false}, 5, 3),
+		sample("all", ir.F32, MoERouteAttrs{2, 1, false}, 3, 2),
+	}
+}
+
+func slotsOf() *ir.Array { return ir.Ints(ir.I32, []int64{4, -1, 0, 6, 2, 3}, 3, 2) }
+
+func slotSamples(a ir.Attrs, in func(d ir.DType) []*ir.Array) []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	return []ir.Sample{{Name: "slots", Attrs: a, In: in(ir.F32)}, {Name: "half", Attrs: a, In: in(ir.F16)}}
+}
+
+// MoERoute returns, for logits [tokens, experts], weights and numbers of the
+// experts chosen for each token, [tokens, a.K], their slots, and the loss that
+// keeps experts equally busy, of rank 0.
+func MoERoute(b *ir.Builder, logits ir.Value, a MoERouteAttrs) (weights, experts, slots, loss ir.Value) {
+	out := several(4, b.Add(OpMoERoute, &a, logits))
+	return out[0], out[1], out[2], out[3]
+}
+
+// MoEDispatch returns the rows of x at their slots in a matrix of so many rows,
+// experts·capacity for those of [MoERoute].
+func MoEDispatch(b *ir.Builder, x, slots ir.Value, rows ir.Dim) ir.Value {
+	return b.Add1(OpMoEDispatch, &RowsAttrs{rows}, x, slots)
+}
+
+// MoECombine returns for each token the sum of the rows of y at its slots times
+// their weights.
+func MoECombine(b *ir.Builder, y, weights, slots ir.Value) ir.Value {
+	return b.Add1(OpMoECombine, nil, y, weights, slots)
+}
+
+// LoRAMatMul returns x·w + scale·(x·down)·up.
+func LoRAMatMul(b *ir.Builder, x, w, down, up ir.Value, scale float64) ir.Value {
+	return b.Add1(OpLoRAMatMul, &ScaleAttrs{scale}, x, w, down, up)
+}

@@ -1,0 +1,296 @@
+package ops
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Whole numbers in place of floats, by a scale and a zero point.
+const (
+	OpQuantizeLinear   ir.Op = "quantize_linear"
+	OpDequantizeLinear ir.Op = "dequantize_linear"
+	OpQMatMul          ir.Op = "qmatmul"
+	OpQConv2D          ir.Op = "qconv2d"
+)
+
+// LinearQuantAttrs name the axis along which scales and zero points differ, and
+// the integer type.
+type LinearQuantAttrs struct {
+	Axis  int
+	DType ir.DType
+}
+
+// Visit shows the attributes.
+func (a *LinearQuantAttrs) Visit(v ir.AttrVisitor) {
+	v.Int("axis", &a.Axis)
+	v.DType("dtype", &a.DType)
+}
+
+// RequantAttrs describe a product of whole numbers: the zero points of both
+// factors and of the result, and what sums are multiplied by to become results,
+// the product of the factors' scales over that of the result.
+type RequantAttrs struct {
+	XZero, WZero, OutZero int
+	Mult                  float64
+	DType                 ir.DType
+}
+
+// Visit shows the attributes.
+func (a *RequantAttrs) Visit(v ir.AttrVisitor) {
+	v.Int("x_zero", &a.XZero)
+	v.Int("w_zero", &a.WZero)
+	v.Int("out_zero", &a.OutZero)
+	v.Float("mult", &a.Mult)
+	v.DType("dtype", &a.DType)
+}
+
+// QConv2DAttrs are those of the convolution and of its whole numbers.
+type QConv2DAttrs struct {
+	Conv2DAttrs
+	RequantAttrs
+}
+
+// Visit shows the attributes.
+func (a *QConv2DAttrs) Visit(v ir.AttrVisitor) {
+	a.Conv2DAttrs.Visit(v)
+	a.RequantAttrs.Visit(v)
+}
+
+func init() {
+	parameters := []string{
+		"scale and zero, which may be left out for 0, have one element, of rank 0, or one for each place along axis",
+		"scale has the type of the float side, zero that of the integer side",
+	}
+	defineComposite(composite{
+		op: OpQuantizeLinear, operands: []string{"x", "scale", "zero"}, optional: 1, types: floats, noGrad: "integer result",
+		doc:         "x / scale rounded to the nearest whole number, ties to even, plus zero, limited to the range of an integer type (ONNX QuantizeLinear).",
+		newAttrs:    func() ir.Attrs { return &LinearQuantAttrs{DType: ir.I8} },
+		constraints: append(parameters, "dtype is an integer type of at most 16 bits, or i32, which then holds numbers of 8 bits, for devices without such a type"),
+		check: func(n *ir.Node) error {
+			if d := n.Attrs().(*LinearQuantAttrs).DType; !isQuantType(d) {
+				return ir.DTypef("%s is no type to quantize to", d)
+			}
+			return checkScale(n, n.Input(0).DType(), n.Attrs().(*LinearQuantAttrs).DType)
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			a, x := n.Attrs().(*LinearQuantAttrs), wide(b, in[0])
+			q := Round(b, Div(b, x, alongAxis(b, wide(b, in[1]), x, a.Axis)))
+			if len(in) > 2 {
+				q = Add(b, q, alongAxis(b, Convert(b, in[2], q.DType()), x, a.Axis))
+			}
+			return limited(b, q, a.DType)
+		},
+		samples: quantizeSamples,
+	})
+	defineComposite(composite{
+		op: OpDequantizeLinear, operands: []string{"x", "scale", "zero"}, optional: 1, types: integers,
+		doc:      "(x − zero)·scale (ONNX DequantizeLinear). The derivative by scale is x − zero.",
+		newAttrs: func() ir.Attrs { return &AxisAttrs{} }, constraints: parameters,
+		check: func(n *ir.Node) error {
+			if err := floats.check(n.Input(1).DType()); err != nil {
+				return err
+			}
+			return checkScale(n, n.Input(1).DType(), n.Input(0).DType())
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			axis, x, scale := n.Attrs().(*AxisAttrs).Axis, in[0], wide(b, in[1])
+			x = Convert(b, x, scale.DType())
+			if len(in) > 2 {
+				x = Sub(b, x, alongAxis(b, Convert(b, in[2], scale.DType()), x, axis))
+			}
+			return Convert(b, Mul(b, x, alongAxis(b, scale, x, axis)), in[1].DType())
+		},
+		samples: dequantizeLinearSamples,
+	})
+	product := []string{
+		"x and w are of one integer type, the bias, which may be left out, is i32 with an element for each column",
+		"mult is finite; dtype is an integer type of at most 16 bits, or i32, which then holds numbers of 8 bits",
+	}
+	const rounding = " Sums are exact in i32; the product with mult is one of f32, rounded to the nearest whole number, ties to even, and limited to the range of the type."
+	defineComposite(composite{
+		op: OpQMatMul, operands: []string{"x", "w", "bias"}, optional: 1, types: integers, noGrad: "integer result",
+		doc:         "((x − x_zero)·(w − w_zero) + bias)·mult + out_zero for x [..., k] and w [k, n]: a matrix product of whole numbers (ONNX QLinearMatMul)." + rounding,
+		newAttrs:    func() ir.Attrs { return &RequantAttrs{Mult: 1, DType: ir.I8} },
+		constraints: product,
+		check:       func(n *ir.Node) error { return checkRequant(n, n.Attrs().(*RequantAttrs)) },
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			a := n.Attrs().(*RequantAttrs)
+			x, w := a.centred(b, in)
+			return a.requantized(b, MatMul(b, x, w), in[2:])
+		},
+		samples: func() []ir.Sample {
+			return quantProductSamples(&RequantAttrs{3, -2, 1, 0.01, ir.I8}, []int{5, 7}, []int{7, 3})
+		},
+	})
+	defineComposite(composite{
+		op: OpQConv2D, operands: []string{"x", "w", "bias"}, optional: 1, types: integers, noGrad: "integer result",
+		doc:         "conv2d of x − x_zero and w − w_zero, plus bias, times mult, plus out_zero, in whole numbers (ONNX QLinearConv). Padding stands for x_zero." + rounding,
+		newAttrs:    func() ir.Attrs { return &QConv2DAttrs{RequantAttrs: RequantAttrs{Mult: 1, DType: ir.I8}} },
+		constraints: append([]string{"x, w and the attributes of the convolution are those of conv2d"}, product...),
+		check: func(n *ir.Node) error {
+			if n.Input(0).Rank() != 4 || n.Input(1).Rank() != 4 {
+				return ir.Shapef("x of rank %d and a weight of rank %d, both must be 4", n.Input(0).Rank(), n.Input(1).Rank())
+			}
+			return checkRequant(n, &n.Attrs().(*QConv2DAttrs).RequantAttrs)
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			a := *n.Attrs().(*QConv2DAttrs)
+			a.complete()
+			x, w := a.centred(b, in)
+			return a.requantized(b, ConvGeneral(b, x, w, a.general()), in[2:])
+		},
+		samples: func() []ir.Sample {
+			conv := Conv2DAttrs{Strides: []int{2, 1}, PadLo: []int{1, 0}, PadHi: []int{0, 1}}
+			conv.complete()
+			// 3/128: products with it are exact in f32, so that halves are halves everywhere.
+			return quantProductSamples(&QConv2DAttrs{conv, RequantAttrs{3, -2, 1, 0.0234375, ir.I8}}, []int{2, 4, 3, 2}, []int{2, 2, 2, 3})
+		},
+	})
+}
+
+func isQuantType(d ir.DType) bool { return d.IsInteger() && d.Size() <= 2 || d == ir.I32 }
+
+// limited rounds floats, whole numbers already, to an integer type: i32 to 8
+// bits.
+func limited(b *ir.Builder, q ir.Value, d ir.DType) ir.Value {
+	low, high, _ := d.IntRange()
+	if d == ir.I32 {
+		low, high = math.MinInt8, math.MaxInt8
+	}
+	return Convert(b, Clamp(b, q, ConstLike(b, q, float64(low)), ConstLike(b, q, float64(high))), d)
+}
+
+// checkScale makes sure that operand 1 is a scale for operand 0 and operand 2,
+// if there is one, a zero point like it.
+func checkScale(n *ir.Node, float, integer ir.DType) error {
+	axis := 0
+	switch a := n.Attrs().(type) {
+	case *LinearQuantAttrs:
+		axis = a.Axis
+	case *AxisAttrs:
+		axis = a.Axis
+	}
+	x, scale := n.Input(0).Type(), n.Input(1).Type()
+	if len(scale.Shape) > 0 {
+		if err := checkAxes([]int{axis}, len(x.Shape)); err != nil {
+			return err
+		}
+		if want := (ir.Shape{x.Shape[axis]}); !scale.Shape.Equal(want) {
+			return ir.Shapef("the scale is %s, neither [] nor %s", scale.Shape, want)
+		}
+	}
+	if scale.DType != float {
+		return ir.DTypef("the scale is %s, not %s", scale, float)
+	}
+	if len(n.Inputs()) > 2 && !n.Input(2).Type().Equal(ir.Type{DType: integer, Shape: scale.Shape}) {
+		return ir.Shapef("the zero point is %s, not %s", n.Input(2).Type(), ir.Type{DType: integer, Shape: scale.Shape})
+	}
+	return nil
+}
+
+// alongAxis gives a vector the axes of x, a scalar none.
+func alongAxis(b *ir.Builder, v, x ir.Value, axis int) ir.Value {
+	if v.Rank() == 0 || b.Err() != nil {
+		return v
+	}
+	return BroadcastInDim(b, v, x.Shape(), []int{axis})
+}
+
+func checkRequant(n *ir.Node, a *RequantAttrs) error {
+	x, w := n.Input(0), n.Input(1)
+	if x.DType() != w.DType() {
+		return ir.DTypef("x is %s, w is %s", x.Type(), w.Type())
+	}
+	if !isQuantType(a.DType) {
+		return ir.DTypef("%s is no type to quantize to", a.DType)
+	}
+	if a.Mult-a.Mult != 0 {
+		return ir.Attrf("mult is %v", a.Mult)
+	}
+	if len(n.Inputs()) > 2 && !n.Input(2).Type().Equal(ir.TypeOf(ir.I32, w.Dim(-1))) {
+		return ir.Shapef("the bias is %s, not %s", n.Input(2).Type(), ir.TypeOf(ir.I32, w.Dim(-1)))
+	}
+	return nil
+}
+
+// centred returns both factors less their zero points, as i32.
+func (a *RequantAttrs) centred(b *ir.Builder, in []ir.Value) (x, w ir.Value) {
+	less := func(v ir.Value, zero int) ir.Value { return minus(b, Convert(b, v, ir.I32), zero) }
+	return less(in[0], a.XZero), less(in[1], a.WZero)
+}
+
+// requantized returns sums as whole numbers of the result's scale.
+func (a *RequantAttrs) requantized(b *ir.Builder, sum ir.Value, bias []ir.Value) ir.Value {
+	y := Convert(b, addBias(b, sum, bias), ir.F32)
+	y = Round(b, Mul(b, y, ConstLike(b, y, a.Mult)))
+	return limited(b, Add(b, y, ConstLike(b, y, float64(a.OutZero))), a.DType)
+}
+
+func quantizeSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	x := drawn(ir.F32, 3, 4)
+	rows := ir.Floats(ir.F32, []float64{0.01, 0.25, 0.5})
+	return []ir.Sample{
+		{Name: "tensor", Attrs: &LinearQuantAttrs{0, ir.I8}, In: []*ir.Array{x, ir.Float(ir.F32, 0.0625)}},
+		{Name: "rows", Attrs: &LinearQuantAttrs{0, ir.U8}, In: []*ir.Array{x, rows, ir.Ints(ir.U8, []int64{128, 3, 9})}},
+		{Name: "in i32", Attrs: &LinearQuantAttrs{1, ir.I32}, In: []*ir.Array{x, ir.Float(ir.F32, 0.001), ir.Int(ir.I32, -7)}},
+		{Name: "half", Attrs: &LinearQuantAttrs{0, ir.I8}, In: []*ir.Array{drawn(ir.F16, 5), ir.Float(ir.F16, 0.25)}},
+		{Name: "empty", Attrs: &LinearQuantAttrs{0, ir.I8}, In: []*ir.Array{ir.NewArray(ir.F32, 0), ir.Float(ir.F32, 1)}},
+	}
+}
+
+func dequantizeLinearSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	x := draw(1, ir.I8, -9, 9, 3, 4)
+	return []ir.Sample{
+		{Name: "tensor", Attrs: &AxisAttrs{}, In: []*ir.Array{x, ir.Float(ir.F32, 0.25)}},
+		{Name: "columns", Attrs: &AxisAttrs{1}, In: []*ir.Array{x, draw(2, ir.F32, 0.1, 1, 4), draw(3, ir.I8, -3, 3, 4)}},
+		{Name: "i32", Attrs: &AxisAttrs{0}, In: []*ir.Array{draw(1, ir.I32, -9, 9, 3, 4), draw(2, ir.F32, 0.1, 1, 3), draw(3, ir.I32, -3, 3, 3)}},
+		{Name: "half", Attrs: &AxisAttrs{}, In: []*ir.Array{x, ir.Float(ir.F16, 0.25)}},
+		{Name: "empty", Attrs: &AxisAttrs{}, In: []*ir.Array{ir.NewArray(ir.I8, 0), ir.Float(ir.F32, 1)}},
+	}
+}
+
+func quantProductSamples(a ir.Attrs, x, w []int) []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	out := []ir.Sample{}
+	for _, d := range []ir.DType{ir.I32, ir.I8, ir.U8} {
+		out = append(out, ir.Sample{Name: d.String(), Attrs: a, In: []*ir.Array{
+			draw(1, d, -100, 100, x...), draw(2, d, -100, 100, w...), draw(3, ir.I32, -900, 900, w[len(w)-1]),
+		}})
+	}
+	out = append(out, ir.Sample{Name: "no bias", Attrs: a, In: out[0].In[:2]})
+	x = append([]int{0}, x[1:]...)
+	return append(out, ir.Sample{Name: "no rows", Attrs: a, In: []*ir.Array{ir.NewArray(ir.I32, x...), out[0].In[1]}})
+}
+
+// QuantizeLinear returns x / scale rounded, plus zero, limited to the range of
+// d; scale and zero are of rank 0 or vectors along an axis, and zero may be left
+// out (the zero Value).
+func QuantizeLinear(b *ir.Builder, x, scale, zero ir.Value, axis int, d ir.DType) ir.Value {
+	return b.Add1(OpQuantizeLinear, &LinearQuantAttrs{fromFront([]int{axis}, x.Rank())[0], d}, given(x, scale, zero)...)
+}
+
+// DequantizeLinear returns (x − zero)·scale; see [QuantizeLinear].
+func DequantizeLinear(b *ir.Builder, x, scale, zero ir.Value, axis int) ir.Value {
+	return b.Add1(OpDequantizeLinear, axisAttrs(x, axis), given(x, scale, zero)...)
+}
+
+// QMatMul returns the product of whole numbers x [..., k] and w [k, n], with a
+// bias i32[n], which may be left out (the zero Value), as whole numbers.
+func QMatMul(b *ir.Builder, x, w, bias ir.Value, a RequantAttrs) ir.Value {
+	return b.Add1(OpQMatMul, &a, given(x, w, bias)...)
+}
+
+// QConv2D returns [Conv2D] of whole numbers as whole numbers.
+func QConv2D(b *ir.Builder, x, w, bias ir.Value, a QConv2DAttrs) ir.Value {
+	a.complete()
+	return b.Add1(OpQConv2D, &a, given(x, w, bias)...)
+}

@@ -1,0 +1,235 @@
+package ops
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Rotary position embeddings.
+const (
+	OpRope      ir.Op = "rope"
+	OpRopeTable ir.Op = "rope_table"
+	OpAxialRope ir.Op = "axial_rope"
+)
+
+// RopeAttrs say which elements are a pair: neighbours, as in GPT-J, or an
+// element and the one half of the rotated ones further, as in GPT-NeoX.
+type RopeAttrs struct{ Interleaved bool }
+
+// Visit shows the attributes.
+func (a *RopeAttrs) Visit(v ir.AttrVisitor) { v.Bool("interleaved", &a.Interleaved) }
+
+// RopeTableAttrs say how many elements are rotated and how much slower each
+// pair turns than the one before: by Base to the power 2/Size.
+type RopeTableAttrs struct {
+	Size int
+	Base float64
+}
+
+// Visit shows the attributes.
+func (a *RopeTableAttrs) Visit(v ir.AttrVisitor) {
+	v.Int("size", &a.Size)
+	v.Float("base", &a.Base)
+}
+
+// AxialRopeAttrs say how many columns the grid of positions has, and the base.
+type AxialRopeAttrs struct {
+	Width int
+	Base  float64
+}
+
+// Visit shows the attributes.
+func (a *AxialRopeAttrs) Visit(v ir.AttrVisitor) {
+	v.Int("width", &a.Width)
+	v.Float("base", &a.Base)
+}
+
+const defaultRopeBase = 10000
+
+func init() {
+	defineComposite(composite{
+		op: OpRope, operands: []string{"x", "cos", "sin"}, types: floats, newAttrs: func() ir.Attrs { return &RopeAttrs{} },
+		doc: "Rotates pairs of elements along the last axis of x by angles whose cosines and sines are given (Su et al., RoFormer): (u, v) becomes " +
+			"(u·cos − v·sin, v·cos + u·sin). Of tables with r elements along the last axis the first 2·r elements of x are rotated, the others stay. " +
+			"It is computed in f32 for narrower types.",
+		constraints: []string{"all operands have one element type; x has rank 1 or more", "cos and sin have one shape, [..., r] with 2·r at most the last axis of x, and broadcast to [..., r] of x"},
+		check:       checkRope,
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			return rotated(b, in[0], wide(b, in[1]), wide(b, in[2]), n.Attrs().(*RopeAttrs).Interleaved)
+		},
+		samples: ropeSamples,
+	})
+	defineComposite(composite{
+		op: OpRopeTable, operands: []string{"positions"}, types: reals,
+		doc:         "The cosines and sines, f32, that rope takes for some positions: those of position·base^(−2·i/size) for i from 0 to size/2, along a new last axis.",
+		newAttrs:    func() ir.Attrs { return &RopeTableAttrs{Base: defaultRopeBase} },
+		constraints: []string{"size is positive and even, base is positive"},
+		check: func(n *ir.Node) error {
+			if a := n.Attrs().(*RopeTableAttrs); a.Size < 2 || a.Size%2 != 0 || !(a.Base > 0) {
+				return ir.Attrf("a table of %d elements to the base %v", a.Size, a.Base)
+			}
+			return nil
+		},
+		bodies: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+			a := n.Attrs().(*RopeTableAttrs)
+			angles := Mul(b, ExpandDims(b, Convert(b, in[0], ir.F32), -1), frequencies(b, a.Size/2, a.Size, a.Base))
+			return []ir.Value{Cos(b, angles), Sin(b, angles)}
+		},
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			return []ir.Sample{
+				{Name: "positions", Attrs: &RopeTableAttrs{6, 100}, In: []*ir.Array{ir.Ints(ir.I32, []int64{0, 1, 5, 130, 3, 2}, 2, 3)}},
+				{Name: "fractions", Attrs: &RopeTableAttrs{2, defaultRopeBase}, In: []*ir.Array{drawn(ir.F32, 3)}},
+				{Name: "none", Attrs: &RopeTableAttrs{4, defaultRopeBase}, In: []*ir.Array{ir.NewArray(ir.I32, 0)}},
+			}
+		},
+	})
+	defineComposite(composite{
+		op: OpAxialRope, types: floats,
+		doc: "Rotates [..., positions, d] by the places in a grid that the positions go through row by row: the first half of the pairs of neighbours by " +
+			"the column, the second half by the row, pair i of a half by place·base^(−4·i/d), as the image encoder of SAM 2 does.",
+		newAttrs:    func() ir.Attrs { return &AxialRopeAttrs{Base: defaultRopeBase} },
+		constraints: []string{"x has rank 2 or more, its last axis is a multiple of 4", "width and base are positive"},
+		check: func(n *ir.Node) error {
+			a, x := n.Attrs().(*AxialRopeAttrs), n.Input(0)
+			if d, ok := x.Dim(-1).Const(); x.Rank() < 2 || !ok || d%4 != 0 {
+				return ir.Shapef("%s is not [..., positions, d] with a multiple of 4 for d", x.Type())
+			}
+			if a.Width < 1 || !(a.Base > 0) {
+				return ir.Attrf("%d columns and the base %v", a.Width, a.Base)
+			}
+			return nil
+		},
+		body: axialRope,
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			sample := func(name string, d ir.DType, dims ...int) ir.Sample {
+				return ir.Sample{Name: name, Attrs: &AxialRopeAttrs{3, 100}, In: []*ir.Array{drawn(d, dims...)}}
+			}
+			return []ir.Sample{sample("grid", ir.F32, 2, 6, 8), sample("one place", ir.F32, 1, 4), sample("half", ir.F16, 4, 4), sample("none", ir.F32, 0, 4)}
+		},
+	})
+}
+
+func checkRope(n *ir.Node) error {
+	if err := oneDType(n); err != nil {
+		return err
+	}
+	x, table := n.Input(0), n.Input(1).Shape()
+	if !n.Input(2).Shape().Equal(table) || x.Rank() == 0 || len(table) == 0 {
+		return ir.Shapef("cos is %s and sin %s for x %s", table, n.Input(2).Shape(), x.Shape())
+	}
+	half := table[len(table)-1]
+	pairs := append(x.Shape()[:x.Rank()-1].Clone(), half)
+	if !x.Dim(-1).Sub(half.Mul(ir.N(2))).Valid() {
+		return ir.Shapef("tables of %s pairs for %s elements", half, x.Dim(-1))
+	}
+	if s, err := BroadcastShapes(table, pairs); err != nil || !s.Equal(pairs) {
+		return ir.Shapef("tables %s do not broadcast to the pairs %s", table, pairs)
+	}
+	return nil
+}
+
+// rotated rotates the first elements of x, as many as twice those of the tables.
+func rotated(b *ir.Builder, x, cos, sin ir.Value, interleaved bool) ir.Value {
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	d, half := x.DType(), cos.Dim(-1)
+	x = wide(b, x)
+	whole := half.Mul(ir.N(2))
+	turned, rest := SliceAxis(b, x, -1, ir.N(0), whole), SliceAxis(b, x, -1, whole, x.Dim(-1).Sub(whole))
+	var u, v ir.Value
+	if interleaved {
+		pairs := Reshape(b, turned, append(x.Shape()[:x.Rank()-1].Clone(), half, ir.N(2))...)
+		part := func(i int) ir.Value { return Squeeze(b, SliceAxis(b, pairs, -1, ir.N(i), ir.N(1)), -1) }
+		u, v = part(0), part(1)
+	} else {
+		u, v = SliceAxis(b, turned, -1, ir.N(0), half), SliceAxis(b, turned, -1, half, half)
+	}
+	p := Sub(b, Mul(b, u, cos), Mul(b, v, sin))
+	q := Add(b, Mul(b, v, cos), Mul(b, u, sin))
+	if interleaved {
+		turned = Reshape(b, Stack(b, -1, p, q), turned.Shape()...)
+	} else {
+		turned = Concatenate(b, -1, p, q)
+	}
+	if !rest.Dim(-1).Is(0) {
+		turned = Concatenate(b, -1, turned, rest)
+	}
+	return Convert(b, turned, d)
+}
+
+// frequencies returns base^(−2·i/of) for i from 0 to n, as f32. They are
+// literals, so that all devices have the same.
+func frequencies(b *ir.Builder, n, of int, base float64) ir.Value {
+	a := ir.NewArray(ir.F32, n)
+	for i := range a.F {
+		a.F[i] = math.Pow(base, -2*float64(i)/float64(of))
+	}
+	a.Round()
+	return Literal(b, a)
+}
+
+func axialRope(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+	a, x := n.Attrs().(*AxialRopeAttrs), in[0]
+	d, _ := x.Dim(-1).Const()
+	place := Iota(b, ir.I32, 0, x.Dim(-2))
+	width := ConstLike(b, place, float64(a.Width))
+	speed := frequencies(b, d/4, d/2, a.Base)
+	angle := func(at ir.Value) ir.Value { return Mul(b, ExpandDims(b, Convert(b, at, ir.F32), -1), speed) }
+	angles := Concatenate(b, -1, angle(Rem(b, place, width)), angle(Div(b, place, width)))
+	table := Convert(b, angles, sumType(x.DType()))
+	return rotated(b, x, Cos(b, table), Sin(b, table), true)
+}
+
+func ropeSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	sample := func(name string, d ir.DType, interleaved bool, x, table []int) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &RopeAttrs{interleaved}, In: []*ir.Array{
+			drawn(d, x...), draw(2, d, -1, 1, table...), draw(3, d, -1, 1, table...),
+		}}
+	}
+	return []ir.Sample{
+		sample("halves", ir.F32, false, []int{2, 5, 6}, []int{5, 3}),
+		sample("neighbours", ir.F32, true, []int{2, 5, 6}, []int{5, 3}),
+		sample("heads, in part", ir.F32, false, []int{2, 3, 2, 7}, []int{3, 1, 2}),
+		sample("neighbours in part", ir.F32, true, []int{3, 7}, []int{3, 2}),
+		sample("beyond a tile", ir.F32, false, []int{33, 130}, []int{33, 65}),
+		sample("vector", ir.F32, true, []int{2}, []int{1}),
+		sample("no positions", ir.F32, false, []int{0, 4}, []int{0, 2}),
+		sample("half", ir.F16, false, []int{3, 4}, []int{3, 2}),
+	}
+}
+
+// Rope returns x with pairs of elements along its last axis rotated by angles
+// with the given cosines and sines, [..., r] for the first 2·r elements.
+func Rope(b *ir.Builder, x, cos, sin ir.Value, a RopeAttrs) ir.Value {
+	return b.Add1(OpRope, &a, x, cos, sin)
+}
+
+// RopeTable returns the cosines and sines that [Rope] takes to rotate size
+// elements at some positions; a base of 0 stands for 10,000.
+func RopeTable(b *ir.Builder, positions ir.Value, size int, base float64) (cos, sin ir.Value) {
+	if base == 0 {
+		base = defaultRopeBase
+	}
+	out := several(2, b.Add(OpRopeTable, &RopeTableAttrs{size, base}, positions))
+	return out[0], out[1]
+}
+
+// AxialRope returns x, [..., positions, d], rotated by the places of its
+// positions in a grid of so many columns; a base of 0 stands for 10,000.
+func AxialRope(b *ir.Builder, x ir.Value, width int, base float64) ir.Value {
+	if base == 0 {
+		base = defaultRopeBase
+	}
+	return b.Add1(OpAxialRope, &AxialRopeAttrs{width, base}, x)
+}

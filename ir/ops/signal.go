@@ -1,0 +1,282 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Spectra of signals, cut into frames. Frequencies are pairs of real values, so
+// that every device computes them; [Complex] joins them.
+const (
+	OpSTFT   ir.Op = "stft"
+	OpISTFT  ir.Op = "istft"
+	OpLogMel ir.Op = "log_mel"
+	OpWelch  ir.Op = "welch"
+)
+
+// FrameAttrs say how a signal is cut.
+type FrameAttrs struct {
+	// Hop is how many elements a frame starts after the one before.
+	Hop int
+	// Center gives the signal half a frame more at both ends, its own elements
+	// reflected, so that frame i is about element i·Hop.
+	Center bool
+}
+
+// Visit shows the attributes.
+func (a *FrameAttrs) Visit(v ir.AttrVisitor) {
+	v.Int("hop", &a.Hop)
+	v.Bool("center", &a.Center)
+}
+
+// UnframeAttrs say how frames were cut, and how many elements the signal has: 0
+// for as many as the frames cover.
+type UnframeAttrs struct {
+	FrameAttrs
+	Length int
+}
+
+// Visit shows the attributes.
+func (a *UnframeAttrs) Visit(v ir.AttrVisitor) {
+	a.FrameAttrs.Visit(v)
+	v.Int("length", &a.Length)
+}
+
+// LogMelAttrs are those of a spectrogram on the mel scale.
+type LogMelAttrs struct {
+	FrameAttrs
+	// Floor is the least energy: the logarithm is of nothing smaller.
+	Floor float64
+}
+
+// Visit shows the attributes.
+func (a *LogMelAttrs) Visit(v ir.AttrVisitor) {
+	a.FrameAttrs.Visit(v)
+	v.Float("floor", &a.Floor)
+}
+
+// WelchAttrs are those of an estimate of spectral density: Rate is how many
+// elements there are for each unit of time.
+type WelchAttrs struct {
+	Hop  int
+	Rate float64
+}
+
+// Visit shows the attributes.
+func (a *WelchAttrs) Visit(v ir.AttrVisitor) {
+	v.Int("hop", &a.Hop)
+	v.Float("rate", &a.Rate)
+}
+
+const framesText = "frames have the length n of the window, hop is positive, and there is at least one frame; with center, the signal is longer than n/2"
+
+func init() {
+	defineSpectra(spectra{
+		op: OpSTFT, doc: "The Fourier transforms of frames of a signal times a window, as real and imaginary parts: [..., frames, n/2 + 1], not scaled.",
+		operands: []string{"x", "window"}, newAttrs: func() ir.Attrs { return &FrameAttrs{Hop: 1, Center: true} },
+		constraints: []string{"x is f32 or f64, window is of its type and has one axis", framesText},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+			re, im := spectraOf(b, n.Op(), in[0], in[1], *n.Attrs().(*FrameAttrs), false)
+			return []ir.Value{re, im}
+		},
+		samples: func(x func(dims ...int) *ir.Array) []ir.Sample {
+			return []ir.Sample{
+				{Name: "centred", Attrs: &FrameAttrs{3, true}, In: []*ir.Array{x(2, 20), x(8)}},
+				{Name: "whole frames", Attrs: &FrameAttrs{5, false}, In: []*ir.Array{x(19), x(7)}},
+			}
+		},
+	})
+	defineSpectra(spectra{
+		op: OpISTFT, doc: "The signal whose frames, times the window, have these transforms, or the nearest one: frames laid over each other and divided by the sum of the squares of the window there, which must not be 0.",
+		operands: []string{"re", "im", "window"}, newAttrs: func() ir.Attrs { return &UnframeAttrs{FrameAttrs: FrameAttrs{1, true}} },
+		constraints: []string{"re and im have one type, [..., frames, n/2 + 1], of f32 or f64; window is of its element type and has one axis, of n elements", "hop is positive and length is not more than the frames cover"},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+			return []ir.Value{unframed(b, in[0], in[1], in[2], n.Attrs().(*UnframeAttrs))}
+		},
+		samples: func(x func(dims ...int) *ir.Array) []ir.Sample {
+			positive := func(n int) *ir.Array { return draw(3, ir.F32, 0.5, 1.5, n) }
+			return []ir.Sample{
+				{Name: "centred", Attrs: &UnframeAttrs{FrameAttrs{3, true}, 13}, In: []*ir.Array{x(2, 5, 5), x(2, 5, 5), positive(8)}},
+				{Name: "whole frames", Attrs: &UnframeAttrs{FrameAttrs{2, false}, 0}, In: []*ir.Array{x(3, 4), x(3, 4), positive(7)}},
+			}
+		},
+	})
+	defineSpectra(spectra{
+		op: OpLogMel, doc: "The logarithms of the energies that filters let through in each frame of a signal: log(max(|stft|²·filtersᵀ, floor)), [..., frames, filters]. Gradients go to the filters too.",
+		operands: []string{"x", "window", "filters"}, newAttrs: func() ir.Attrs { return &LogMelAttrs{FrameAttrs{1, true}, 1e-10} },
+		constraints: []string{"x is f32 or f64, window and filters are of its type: [n] and [filters, n/2 + 1]", framesText, "floor is positive"},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+			a := n.Attrs().(*LogMelAttrs)
+			re, im := spectraOf(b, n.Op(), in[0], in[1], a.FrameAttrs, false)
+			if b.Err() == nil && (in[2].Rank() != 2 || in[2].DType() != re.DType() || in[2].Dim(1) != re.Dim(-1) || !(a.Floor > 0)) {
+				b.Failf(n.Op(), in, ir.Shapef("filters %s for %s frequencies of %s, floor %v", in[2].Type(), re.Dim(-1), re.DType(), a.Floor))
+			}
+			energy := MatMul(b, power(b, re, im), adjoint(b, in[2]))
+			return []ir.Value{Log(b, Max(b, energy, ConstLike(b, energy, a.Floor)))}
+		},
+		samples: func(x func(dims ...int) *ir.Array) []ir.Sample {
+			return []ir.Sample{{
+				Name: "two rows", Attrs: &LogMelAttrs{FrameAttrs{3, true}, 1e-10}, Tol: 1e-4,
+				In: []*ir.Array{x(2, 20), x(8), draw(3, ir.F32, 0.25, 1, 3, 5)},
+			}}
+		},
+	})
+	defineSpectra(spectra{
+		op: OpWelch, doc: "The power spectral density of real signals by Welch's method: the mean, over frames whose own mean is taken off, of the squares of their transforms times a window, divided by rate and the sum of the window's squares, and doubled for frequencies that stand for two. " +
+			"[..., n/2 + 1], as SciPy's signal.welch with its defaults.",
+		operands: []string{"x", "window"}, newAttrs: func() ir.Attrs { return &WelchAttrs{1, 1} },
+		constraints: []string{"x is f32 or f64, window is of its type and has one axis", framesText, "rate is positive"},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+			return []ir.Value{welch(b, n, in)}
+		},
+		samples: func(x func(dims ...int) *ir.Array) []ir.Sample {
+			return []ir.Sample{{Name: "two rows", Attrs: &WelchAttrs{3, 2}, In: []*ir.Array{x(2, 20), x(8)}}, {Name: "odd", Attrs: &WelchAttrs{5, 1}, In: []*ir.Array{x(12), x(7)}}}
+		},
+	})
+}
+
+// spectra describes a composite of any number of results whose shape rule is its
+// body's.
+type spectra struct {
+	op          ir.Op
+	doc         string
+	operands    []string
+	constraints []string
+	newAttrs    func() ir.Attrs
+	body        func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value
+	samples     func(x func(dims ...int) *ir.Array) []ir.Sample
+}
+
+func defineSpectra(s spectra) {
+	define(&ir.Def{
+		Op: s.op, Doc: s.doc, Operands: s.operands, Constraints: numbered(s.constraints...), NewAttrs: s.newAttrs,
+		Infer:       func(n *ir.Node) ([]ir.Type, error) { return bodyTypes(n, s.body) },
+		NoTranspose: "taken of its body",
+		Body:        s.body,
+		Samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			return s.samples(func(dims ...int) *ir.Array { return draw(uint64(7+len(dims)), ir.F32, -1, 1, dims...) })
+		},
+	})
+}
+
+// STFT returns the real and imaginary parts of the transforms of frames of
+// signals along the last axis, [..., frames, n/2 + 1] for a window of n elements.
+func STFT(b *ir.Builder, x, window ir.Value, a FrameAttrs) (re, im ir.Value) {
+	out := several(2, b.Add(OpSTFT, &a, x, window))
+	return out[0], out[1]
+}
+
+// ISTFT returns the signals that frames of transforms were cut from.
+func ISTFT(b *ir.Builder, re, im, window ir.Value, a UnframeAttrs) ir.Value {
+	return b.Add1(OpISTFT, &a, re, im, window)
+}
+
+// LogMel returns the logarithms of the energies that filters let through in each
+// frame.
+func LogMel(b *ir.Builder, x, window, filters ir.Value, a LogMelAttrs) ir.Value {
+	return b.Add1(OpLogMel, &a, x, window, filters)
+}
+
+// Welch returns power spectral densities.
+func Welch(b *ir.Builder, x, window ir.Value, a WelchAttrs) ir.Value {
+	return b.Add1(OpWelch, &a, x, window)
+}
+
+// spectraOf returns frequencies 0 to n/2 of the frames of x, of which the mean
+// may be taken off first.
+func spectraOf(b *ir.Builder, op ir.Op, x, window ir.Value, a FrameAttrs, centred bool) (re, im ir.Value) {
+	none := ir.Value{}
+	switch {
+	case x.Rank() < 1 || window.Rank() != 1 || x.DType() != window.DType():
+		b.Failf(op, []ir.Value{x, window}, ir.Shapef("a signal %s and a window %s", x.Type(), window.Type()))
+		return none, none
+	case a.Hop < 1:
+		b.Failf(op, []ir.Value{x, window}, ir.Attrf("hop is %d", a.Hop))
+		return none, none
+	}
+	n, ok := sizeOf(b, op, window, 0)
+	size, ok2 := sizeOf(b, op, x, -1)
+	switch {
+	case !ok || !ok2:
+		return none, none
+	case n < 1 || a.Center && size <= n/2 || !a.Center && size < n:
+		b.Failf(op, []ir.Value{x, window}, ir.Shapef("a signal of %d elements is too short for frames of %d", size, n))
+		return none, none
+	}
+	if a.Center {
+		ends := make([]int, x.Rank())
+		ends[x.Rank()-1] = n / 2
+		x = PadMode(b, x, ends, slices.Clone(ends), PadReflect)
+	}
+	frames := Windows(b, x, WindowsAttrs{Axes: []int{-1}, Sizes: []int{n}, Strides: []int{a.Hop}})
+	if centred {
+		frames = Sub(b, frames, KeepDims(b, Mean, frames, -1))
+	}
+	re, im = DFT(b, Mul(b, frames, window), none, false)
+	half := func(x ir.Value) ir.Value { return SliceAxis(b, x, -1, ir.N(0), ir.N(n/2+1)) }
+	return half(re), half(im)
+}
+
+// power returns re² + im².
+func power(b *ir.Builder, re, im ir.Value) ir.Value {
+	return Add(b, Mul(b, re, re), Mul(b, im, im))
+}
+
+// unframed adds frames up and divides by what the window made of a signal of
+// ones.
+func unframed(b *ir.Builder, re, im, window ir.Value, a *UnframeAttrs) ir.Value {
+	n, ok := sizeOf(b, OpISTFT, window, 0)
+	if !ok {
+		return ir.Value{}
+	}
+	if re.Rank() < 2 || window.Rank() != 1 || !re.Type().Equal(im.Type()) || window.DType() != re.DType() || !re.Dim(-1).Is(n/2+1) || n < 1 {
+		b.Failf(OpISTFT, []ir.Value{re, im, window}, ir.Shapef("%s and %s are no transforms of frames of %s", re.Type(), im.Type(), window.Type()))
+		return ir.Value{}
+	}
+	frames, ok := sizeOf(b, OpISTFT, re, -2)
+	start := 0
+	if a.Center {
+		start = n / 2
+	}
+	covered := (frames-1)*a.Hop + n
+	length := a.Length
+	if length == 0 {
+		length = covered - 2*start
+	}
+	if !ok || a.Hop < 1 || frames < 1 || length < 0 || start+length > covered {
+		b.Failf(OpISTFT, []ir.Value{re, im, window}, ir.Attrf("a signal of %d elements from %d frames, one each %d elements", length, frames, a.Hop))
+		return ir.Value{}
+	}
+	re, im = wholeSpectrum(b, re, im, re.Rank()-1, n)
+	x, _ := dftAlong(b, re, im, re.Rank()-1, true, FFTBackward)
+	lay := func(x ir.Value) ir.Value {
+		axis := x.Rank() - 2
+		sum := OverlapAdd(b, x, OverlapAddAttrs{Axes: []int{axis}, Strides: []int{a.Hop}, Dilations: []int{1}, Dims: ir.Dims(covered)})
+		return SliceAxis(b, sum, -1, ir.N(start), ir.N(length))
+	}
+	squares := Mul(b, window, window)
+	return Div(b, lay(Mul(b, x, window)), lay(BroadcastTo(b, squares, ir.Dims(frames, n))))
+}
+
+func welch(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+	a := n.Attrs().(*WelchAttrs)
+	if !(a.Rate > 0) {
+		b.Failf(n.Op(), in, ir.Attrf("rate is %v", a.Rate))
+		return ir.Value{}
+	}
+	re, im := spectraOf(b, n.Op(), in[0], in[1], FrameAttrs{Hop: a.Hop}, true)
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	size, _ := in[1].Dim(0).Const()
+	density := Mean(b, power(b, re, im), -2)
+	k := Iota(b, ir.I32, density.Rank()-1, density.Shape()...)
+	alone := Or(b, Eq(b, k, int32Like(b, k, 0)), Eq(b, Add(b, k, k), int32Like(b, k, size)))
+	density = Select(b, alone, density, Add(b, density, density))
+	squares := ReduceSum(b, Mul(b, in[1], in[1]), 0)
+	return Div(b, density, Mul(b, squares, ConstLike(b, squares, a.Rate)))
+}

@@ -1,0 +1,309 @@
+package ops
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Sequence layers that are linear in their state.
+const (
+	OpSelectiveScan ir.Op = "selective_scan"
+	OpSSD           ir.Op = "ssd"
+	OpGatedDelta    ir.Op = "gated_delta"
+)
+
+// ChunkAttrs say how many steps are worked on at once.
+type ChunkAttrs struct{ Chunk int }
+
+// Visit shows the attributes.
+func (a *ChunkAttrs) Visit(v ir.AttrVisitor) { v.Int("chunk", &a.Chunk) }
+
+// ScaleAttrs hold a factor.
+type ScaleAttrs struct{ Scale float64 }
+
+// Visit shows the attributes.
+func (a *ScaleAttrs) Visit(v ir.AttrVisitor) { v.Float("scale", &a.Scale) }
+
+func init() {
+	const carried = "state, which may be left out for zeros, and the last result have the shape stated"
+	defineComposite(composite{
+		op: OpSelectiveScan, operands: []string{"x", "delta", "a", "b", "c", "state"}, optional: 1, types: floats,
+		doc: "The selective state space of Mamba (Gu and Dao): h ← exp(Δ·a)·h + Δ·b·x and y = c·h at each step, for x and delta [batch, time, channels], " +
+			"a [channels, n], b and c [batch, time, n] and a state [batch, channels, n]. Results are y, like x, and the state after the last step. " +
+			"All steps are computed at once, as a running combination, in f32 for narrower types.",
+		constraints: []string{"all operands have one element type and the shapes stated", carried},
+		check: func(n *ir.Node) error {
+			return checkNamed(n, "btd", "btd", "dn", "btn", "btn", "bdn")
+		},
+		bodies:  selectiveScan,
+		samples: func() []ir.Sample { return stateSamples(nil, "btd", "btd", "dn", "btn", "btn", "bdn") },
+	})
+	defineComposite(composite{
+		op: OpSSD, operands: []string{"x", "dt", "a", "b", "c", "state"}, optional: 1, types: floats,
+		doc: "The state space of Mamba-2 (Dao and Gu, Transformers are SSMs): h ← exp(dt·a)·h + dt·x⊗b and y = h·c at each step, for x [batch, time, heads, p], " +
+			"dt [batch, time, heads], a [heads], b and c [batch, time, groups, n] and a state [batch, heads, p, n]; a group of b and c serves as many " +
+			"heads as there are to it. Results are y, like x, and the state after the last step. Steps are computed by products of matrices within " +
+			"chunks, and chunks as a running combination; in f32 for narrower types.",
+		newAttrs: func() ir.Attrs { return &ChunkAttrs{64} },
+		constraints: []string{
+			"all operands have one element type and the shapes stated; the heads divide into the groups", carried,
+			"chunk is positive; time is constant or divides into chunks",
+		},
+		check: func(n *ir.Node) error {
+			if c := n.Attrs().(*ChunkAttrs).Chunk; c < 1 {
+				return ir.Attrf("chunks of %d steps", c)
+			}
+			if err := checkNamed(n, "bthp", "bth", "h", "btgn", "btgn", "bhpn"); err != nil {
+				return err
+			}
+			heads, groups := n.Input(0).Dim(2), n.Input(3).Dim(2)
+			if _, err := heads.Div(groups); err != nil {
+				return ir.Shapef("%s heads do not divide into %s groups", heads, groups)
+			}
+			return nil
+		},
+		bodies:  ssd,
+		samples: func() []ir.Sample { return stateSamples(&ChunkAttrs{2}, "bthp", "bth", "h", "btgn", "btgn", "bhpn") },
+	})
+	defineComposite(composite{
+		op: OpGatedDelta, operands: []string{"q", "k", "v", "g", "beta", "state"}, optional: 1, types: floats,
+		doc: "The gated delta rule (Yang, Kautz and Hatamizadeh): S ← exp(g)·S, S ← S + k⊗(β·(v − kᵀS)) and y = scale·qᵀS at each step, for q and k " +
+			"[batch, time, heads, d], v [batch, time, heads, e], beta [batch, time, heads], g like beta or, with a gate for each channel, like k, and a " +
+			"state [batch, heads, d, e]. Results are y, like v, and the state after the last step. It is computed step by step, in f32 for narrower types.",
+		newAttrs:    func() ir.Attrs { return &ScaleAttrs{1} },
+		constraints: []string{"all operands have one element type and the shapes stated", carried},
+		check: func(n *ir.Node) error {
+			gate := "bth"
+			if n.Input(3).Rank() == 4 {
+				gate = "bthd"
+			}
+			return checkNamed(n, "bthd", "bthd", "bthe", gate, "bth", "bhde")
+		},
+		bodies: gatedDelta,
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			out := stateSamples(&ScaleAttrs{0.5}, "bthd", "bthd", "bthe", "bth", "bth", "bhde")
+			return append(out, stateSample("gates of channels", ir.F32, 3, &ScaleAttrs{1}, "bthd", "bthd", "bthe", "bthd", "bth", "bhde"))
+		},
+	})
+}
+
+// checkNamed makes sure that operands have one element type, and shapes whose
+// axes are named by letters: equal letters have equal sizes.
+func checkNamed(n *ir.Node, shapes ...string) error {
+	if err := oneDType(n); err != nil {
+		return err
+	}
+	sizes := map[rune]ir.Dim{}
+	for i, v := range n.Inputs() {
+		if v.Rank() != len(shapes[i]) {
+			return ir.Shapef("%s has rank %d, not %d", n.Def().Operands[i], v.Rank(), len(shapes[i]))
+		}
+		for axis, letter := range shapes[i] {
+			size, known := sizes[letter]
+			if known && size != v.Dim(axis) {
+				return ir.Shapef("axis %d of %s has size %s, not %s", axis, n.Def().Operands[i], v.Dim(axis), size)
+			}
+			sizes[letter] = v.Dim(axis)
+		}
+	}
+	return nil
+}
+
+// entering adds what a state, if there is one, is before the first step, decay
+// times it after the first one, to the terms of a linear recurrence along axis 1.
+func entering(b *ir.Builder, decay, terms ir.Value, state []ir.Value) ir.Value {
+	steps, ok := terms.Dim(1).Const()
+	if len(state) == 0 || b.Err() != nil || ok && steps == 0 {
+		return terms
+	}
+	first := Mul(b, SliceAxis(b, decay, 1, ir.N(0), ir.N(1)), ExpandDims(b, state[0], 1))
+	low, high := ir.Dims(repeatInt(0, terms.Rank())...), ir.Dims(repeatInt(0, terms.Rank())...)
+	high[1] = terms.Dim(1).Sub(ir.N(1))
+	return Add(b, terms, PadDims(b, first, Zeros(b, first.DType()), low, high, repeatInt(0, terms.Rank())))
+}
+
+// lastStep returns the last element along axis 1 of what a linear recurrence
+// gives, and where there is none the state it began with, if any, or zeros.
+func lastStep(b *ir.Builder, h ir.Value, state []ir.Value) ir.Value {
+	if !h.Dim(1).Is(0) {
+		return Squeeze(b, SliceAxis(b, h, 1, h.Dim(1).Sub(ir.N(1)), ir.N(1)), 1)
+	}
+	if len(state) > 0 {
+		return state[0]
+	}
+	return Zeros(b, h.DType(), withoutDim(h.Shape(), 1)...)
+}
+
+func selectiveScan(b *ir.Builder, _ *ir.Node, in []ir.Value) []ir.Value {
+	d := in[0].DType()
+	in = each(in, func(v ir.Value) ir.Value { return wide(b, v) })
+	x, delta, state := in[0], in[1], in[5:]
+	decay := Exp(b, Mul(b, ExpandDims(b, delta, -1), in[2]))
+	terms := Mul(b, ExpandDims(b, Mul(b, delta, x), -1), ExpandDims(b, in[3], 2))
+	h := LinearRecurrence(b, decay, entering(b, decay, terms, state), CumSumAttrs{Axis: 1})
+	y := ReduceSum(b, Mul(b, h, ExpandDims(b, in[4], 2)), -1)
+	return []ir.Value{Convert(b, y, d), Convert(b, lastStep(b, h, state), d)}
+}
+
+// ssd pads the sequence to whole chunks by steps with dt = 0, which leave the
+// state as it is.
+func ssd(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+	d, time := in[0].DType(), in[0].Dim(1)
+	chunk := ir.N(n.Attrs().(*ChunkAttrs).Chunk)
+	in = each(in, func(v ir.Value) ir.Value { return wide(b, v) })
+	chunks := func(v ir.Value) ir.Value { return chunked(b, v, chunk) }
+	repeats := 1
+	if heads, ok := in[0].Dim(2).Const(); ok {
+		if groups, ok := in[3].Dim(2).Const(); ok && groups > 0 {
+			repeats = heads / groups
+		}
+	}
+	log := chunks(Mul(b, in[1], in[2])) // [b, c, q, h]
+	x := chunks(Mul(b, in[0], ExpandDims(b, in[1], -1)))
+	left, right := chunks(Repeat(b, in[3], 2, repeats)), chunks(Repeat(b, in[4], 2, repeats))
+	since := CumSum(b, log, CumSumAttrs{Axis: 2})
+	total := ReduceSum(b, log, 2) // [b, c, h]
+
+	scores := Mul(b, Einsum(b, "bcihn,bcjhn->bchij", right, left), within(b, since))
+	y := Einsum(b, "bchij,bcjhp->bcihp", scores, x)
+	rest := Exp(b, Sub(b, ExpandDims(b, total, 2), since))
+	terms := Einsum(b, "bcjhn,bcjhp->bchpn", Mul(b, left, ExpandDims(b, rest, -1)), x)
+	decay := BroadcastTo(b, ExpandDims(b, Exp(b, total), -1, -2), terms.Shape())
+	h := LinearRecurrence(b, decay, entering(b, decay, terms, in[5:]), CumSumAttrs{Axis: 1})
+	before := behindChunk(b, h, in[5:])
+	y = Add(b, y, Einsum(b, "bcihn,bchpn->bcihp", Mul(b, right, ExpandDims(b, Exp(b, since), -1)), before))
+	y = SliceAxis(b, mergeAxes(b, y, 1), 1, ir.N(0), time)
+	return []ir.Value{Convert(b, y, d), Convert(b, lastStep(b, h, in[5:]), d)}
+}
+
+// chunked returns [batch, time, ...] as [batch, chunks, chunk, ...], with zeros
+// at the end.
+func chunked(b *ir.Builder, x ir.Value, chunk ir.Dim) ir.Value {
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	time := x.Dim(1)
+	if t, ok := time.Const(); ok {
+		c, _ := chunk.Const()
+		low, high := repeatInt(0, x.Rank()), repeatInt(0, x.Rank())
+		if high[1] = (max(t, 1)+c-1)/c*c - t; high[1] > 0 {
+			x = Pad(b, x, Zeros(b, x.DType()), low, high, nil)
+		}
+	}
+	count, err := x.Dim(1).Div(chunk)
+	if err != nil {
+		b.Failf(OpSSD, []ir.Value{x}, ir.Shapef("%s steps do not divide into chunks of %s", time, chunk))
+		return ir.Value{}
+	}
+	return splitAxis(b, x, 1, count)
+}
+
+// within returns how much of step j is left at step i ≥ j of its chunk, 0 for
+// j > i, as [b, c, h, i, j], for the sums of logarithms up to each step.
+func within(b *ir.Builder, since ir.Value) ir.Value {
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	s := Transpose(b, since, 0, 1, 3, 2)
+	gap := Sub(b, ExpandDims(b, s, -1), ExpandDims(b, s, -2))
+	last := gap.Shape()[3:]
+	later := Lt(b, Iota(b, ir.I32, 0, last...), Iota(b, ir.I32, 1, last...))
+	return Exp(b, Select(b, later, Const(b, gap.DType(), math.Inf(-1)), gap))
+}
+
+// behindChunk returns the state before each chunk for those after each.
+func behindChunk(b *ir.Builder, h ir.Value, state []ir.Value) ir.Value {
+	if b.Err() != nil || h.Dim(1).Is(0) {
+		return h
+	}
+	first := ZerosLike(b, SliceAxis(b, h, 1, ir.N(0), ir.N(1)))
+	if len(state) > 0 {
+		first = ExpandDims(b, state[0], 1)
+	}
+	return SliceAxis(b, Concatenate(b, 1, first, h), 1, ir.N(0), h.Dim(1))
+}
+
+func gatedDelta(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+	d, k, v := in[0].DType(), in[1], in[2]
+	in = each(in, func(v ir.Value) ir.Value { return wide(b, v) })
+	state := optional(in[5:])
+	if !state.Valid() {
+		state = Zeros(b, in[0].DType(), k.Dim(0), k.Dim(2), k.Dim(3), v.Dim(3))
+	}
+	gate := in[3]
+	if gate.Rank() == 3 {
+		gate = ExpandDims(b, gate, -1)
+	}
+	q := Mul(b, in[0], ConstLike(b, in[0], n.Attrs().(*ScaleAttrs).Scale))
+	xs := each([]ir.Value{q, in[1], in[2], gate, in[4]}, func(v ir.Value) ir.Value { return MoveAxis(b, v, 1, 0) })
+	last, ys := Scan(b, Loop{
+		Carries: []ir.Value{state}, Xs: xs,
+		Body: func(b *ir.Builder, _, carries, xs []ir.Value) (next, ys []ir.Value) {
+			q, k, v := ExpandDims(b, xs[0], -1), ExpandDims(b, xs[1], -1), xs[2]
+			s := Mul(b, carries[0], ExpandDims(b, Exp(b, xs[3]), -1))
+			known := ReduceSum(b, Mul(b, s, k), -2)
+			change := Mul(b, Sub(b, v, known), ExpandDims(b, xs[4], -1))
+			s = Add(b, s, Mul(b, k, ExpandDims(b, change, -2)))
+			return []ir.Value{s}, []ir.Value{ReduceSum(b, Mul(b, s, q), -2)}
+		},
+	})
+	return []ir.Value{Convert(b, MoveAxis(b, optional(ys), 0, 1), d), Convert(b, optional(last), d)}
+}
+
+// stateSample draws operands whose shapes are named by letters.
+func stateSample(name string, d ir.DType, time int, a ir.Attrs, shapes ...string) ir.Sample {
+	sizes := map[rune]int{'b': 2, 't': time, 'd': 3, 'n': 2, 'h': 2, 'p': 3, 'g': 1, 'e': 2}
+	s := ir.Sample{Name: name, Attrs: a}
+	for i, shape := range shapes {
+		var dims []int
+		for _, letter := range shape {
+			dims = append(dims, sizes[letter])
+		}
+		s.In = append(s.In, draw(uint64(i+1), d, -0.6, 0.5, dims...))
+	}
+	return s
+}
+
+func stateSamples(a ir.Attrs, shapes ...string) []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	return []ir.Sample{
+		stateSample("some steps", ir.F32, 3, a, shapes...),
+		stateSample("without a state", ir.F32, 4, a, shapes[:5]...),
+		stateSample("one step", ir.F32, 1, a, shapes...),
+		stateSample("no step", ir.F32, 0, a, shapes...),
+		stateSample("half", ir.F16, 3, a, shapes...),
+	}
+}
+
+// SelectiveScan returns y and the last state of Mamba's selective state space,
+// for x and delta [batch, time, channels], a [channels, n], sent and read (b and
+// c) [batch, time, n], and a state [batch, channels, n], which may be left out
+// (the zero Value).
+func SelectiveScan(b *ir.Builder, x, delta, a, sent, read, state ir.Value) (y, last ir.Value) {
+	out := several(2, b.Add(OpSelectiveScan, nil, given(x, delta, a, sent, read, state)...))
+	return out[0], out[1]
+}
+
+// SSD returns y and the last state of Mamba-2's state space, for x [batch, time,
+// heads, p], dt [batch, time, heads], a [heads], sent and read (b and c) [batch,
+// time, groups, n], and a state [batch, heads, p, n], which may be left out (the
+// zero Value), in chunks of so many steps.
+func SSD(b *ir.Builder, x, dt, a, sent, read, state ir.Value, chunk int) (y, last ir.Value) {
+	out := several(2, b.Add(OpSSD, &ChunkAttrs{chunk}, given(x, dt, a, sent, read, state)...))
+	return out[0], out[1]
+}
+
+// GatedDelta returns y and the last state of the gated delta rule, for q and k
+// [batch, time, heads, d], v [batch, time, heads, e], g and beta [batch, time,
+// heads] (or g like k), and a state [batch, heads, d, e], which may be left out
+// (the zero Value).
+func GatedDelta(b *ir.Builder, q, k, v, g, beta, state ir.Value, scale float64) (y, last ir.Value) {
+	out := several(2, b.Add(OpGatedDelta, &ScaleAttrs{scale}, given(q, k, v, g, beta, state)...))
+	return out[0], out[1]
+}

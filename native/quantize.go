@@ -1,0 +1,88 @@
+package native
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+)
+
+// Quantize returns numbers, rounded, in the blocks of a packed type, q8_0 or
+// q4_0: 32 neighbours share a scale s, an f16. In q8_0 an element is s·q for q
+// from -127 to 127, s being the largest magnitude over 127; in q4_0 it is
+// s·(q−8) for q from 0 to 15, s being the element of largest magnitude over −8.
+// They are the blocks of GGUF files, bytes in u8: those of a row lie in a row, as
+// ops.Dequantize and ops.QuantizedMatMul take them. The last of the dims must be
+// whole blocks; without dims, all numbers are one row. The error is of kind
+// [ir.ErrShape] or [ir.ErrDType].
+func Quantize(d ir.DType, x []float32, dims ...int) (Tensor, error) {
+	if dims == nil {
+		dims = []int{len(x)}
+	}
+	if err := checkBlocks(d, dims); err != nil {
+		return Tensor{}, err
+	}
+	if n, ok := count(dims); !ok || n != len(x) {
+		return Tensor{}, ir.Shapef("%d numbers for %s%v", len(x), d, dims)
+	}
+	elems, size := d.Block()
+	last := len(dims) - 1
+	t := Zeros(ir.U8, append(slices.Clone(dims[:last]), dims[last]/elems*size)...)
+	for i := range len(x) / elems {
+		block, to := x[i*elems:][:elems], t.Data[i*size:][:size]
+		if d == dtype.Q8_0 {
+			packBytes(to, block)
+		} else {
+			packHalves(to, block)
+		}
+	}
+	return t, nil
+}
+
+func packBytes(to []byte, x []float32) {
+	scale := math.Abs(float64(largest(x))) / 127
+	binary.LittleEndian.PutUint16(to, uint16(ir.F16.FloatBits(scale)))
+	for i, v := range x {
+		to[2+i] = byte(int8(math.Round(quotient(v, scale))))
+	}
+}
+
+func packHalves(to []byte, x []float32) {
+	scale := float64(largest(x)) / -8
+	binary.LittleEndian.PutUint16(to, uint16(ir.F16.FloatBits(scale)))
+	quant := func(v float32) byte { return byte(min(math.Floor(quotient(v, scale)+8.5), 15)) }
+	for i := range len(x) / 2 {
+		to[2+i] = quant(x[i]) | quant(x[i+len(x)/2])<<4
+	}
+}
+
+// quotient is 0 where the scale is.
+func quotient(x float32, scale float64) float64 {
+	if scale == 0 {
+		return 0
+	}
+	return float64(x) / scale
+}
+
+// largest returns the number of largest magnitude.
+func largest(x []float32) float32 {
+	var out float32
+	for _, v := range x {
+		if math.Abs(float64(v)) > math.Abs(float64(out)) {
+			out = v
+		}
+	}
+	return out
+}
+
+func checkBlocks(d ir.DType, dims []int) error {
+	if d != dtype.Q8_0 && d != dtype.Q4_0 {
+		return ir.DTypef("%s is neither q8_0 nor q4_0", d)
+	}
+	if elems, _ := d.Block(); len(dims) == 0 || dims[len(dims)-1]%elems != 0 {
+		return ir.Shapef("%s%v: the last axis is no whole number of blocks of %d", d, dims, elems)
+	}
+	return nil
+}

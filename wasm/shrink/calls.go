@@ -1,0 +1,91 @@
+package main
+
+// What is known of Go's code for WebAssembly, from cmd/internal/obj/wasm: a
+// function takes PC_B as local variable 0 and copies SP, global 0, to local 1.
+const (
+	spGlobal, spLocal = 0, 1
+	pcLocal           = 2      // ours: where the function's own part of its return addresses is
+	tableBase         = 0x1000 // place of the first function in the table, the high part of its address
+	pcBits            = 16     // of an address, for the place in the function
+)
+
+// isGo tells whether a function begins as Go's compiler begins them.
+func (f *function) isGo() bool {
+	return len(f.body) > 2 && len(f.locals) > 0 && f.locals[0].kind == valueI32 &&
+		f.body[0].is(opGlobalGet, spGlobal) && f.body[1].is(opLocalSet, spLocal)
+}
+
+// shareAddress keeps the part that the return addresses of a function's calls
+// have in common in a local variable, so that calls look alike in all
+// functions: "i64.const number<<16|place" becomes "pc | place".
+func (f *function) shareAddress(number int) {
+	base := int64(tableBase+number) << pcBits
+	isReturn := func(at int) bool {
+		return f.body[at].op == opI64Const && f.body[at].a>>pcBits<<pcBits == base && at+1 < len(f.body) && f.body[at+1].op == opI64Store
+	}
+	found := false
+	f.rewrite(func(at int) ([]instr, int) {
+		if !isReturn(at) {
+			return nil, 0
+		}
+		found = true
+		return []instr{{op: opLocalGet, a: -pcLocal}, {op: opI64Const, a: f.body[at].a - base}, {op: opI64Or}}, 1
+	})
+	if found {
+		f.insertLocal(base)
+	}
+}
+
+// insertLocal makes local variable pcLocal hold a value.
+func (f *function) insertLocal(value int64) {
+	for at, i := range f.body {
+		if i.op >= opLocalGet && i.op <= opLocalTee {
+			switch {
+			case i.a < 0:
+				f.body[at].a = -i.a
+			case i.a >= pcLocal:
+				f.body[at].a++
+			}
+		}
+	}
+	rest := f.locals[1:]
+	if sp := f.locals[0].count; sp > 1 {
+		rest = append([]localGroup{{sp - 1, valueI32}}, rest...)
+	}
+	if len(rest) > 0 && rest[0].kind == valueI64 {
+		rest = append([]localGroup{{rest[0].count + 1, valueI64}}, rest[1:]...)
+	} else {
+		rest = append([]localGroup{{1, valueI64}}, rest...)
+	}
+	f.locals = append([]localGroup{{1, valueI32}}, rest...)
+	begin := []instr{f.body[0], f.body[1], {op: opI64Const, a: value}, {op: opLocalSet, a: pcLocal}}
+	f.body = append(begin, f.body[2:]...)
+}
+
+// returnAtUnwinding replaces the branch behind a call, to the function's end
+// when the stack is to be unwound, by a return there: the branch's depth is
+// another at each call, the return is always alike.
+func (f *function) returnAtUnwinding() {
+	n := len(f.body)
+	if n < 4 || f.body[n-3].op != opEnd || !f.body[n-2].is(opI32Const, 1) {
+		return
+	}
+	last := -1 // where the block begins that ends last
+	f.walk(func(at int, open []label) {
+		if at == n-3 && len(open) == 1 {
+			last = open[0].at
+		}
+	})
+	exits := map[int]bool{}
+	f.walk(func(at int, open []label) {
+		if i := f.body[at]; i.op == opBrIf && len(open) > 0 && int(i.a) == len(open)-1 && open[0].at == last {
+			exits[at] = true
+		}
+	})
+	f.rewrite(func(at int) ([]instr, int) {
+		if exits[at] {
+			return []instr{{op: opIf, a: emptyBlock}, {op: opI32Const, a: 1}, {op: opReturn}, {op: opEnd}}, 1
+		}
+		return nil, 0
+	})
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"reflect"
+	"testing"
+)
+
+// goBegin is how Go's functions begin: SP goes to local variable 1.
+var goBegin = []instr{{op: opGlobalGet, a: spGlobal}, {op: opLocalSet, a: spLocal}}
+
+func goFunction(body ...instr) *function {
+	return &function{locals: []localGroup{{1, valueI32}, {2, valueI64}}, body: append(append([]instr(nil), goBegin...), body...)}
+}
+
+func same(t *testing.T, f *function, want ...instr) {
+	t.Helper()
+	if want = append(append([]instr(nil), goBegin...), want...); !reflect.DeepEqual(f.body, want) {
+		t.Errorf("the body is\n%v, want\n%v", f.body, want)
+	}
+}
+
+var (
+	block, loop, end = instr{op: opBlock, a: emptyBlock}, instr{op: opLoop, a: emptyBlock}, instr{op: opEnd}
+	ifThen           = instr{op: opIf, a: emptyBlock}
+	getPC, getSP     = instr{op: opLocalGet, a: 0}, instr{op: opLocalGet, a: spLocal}
+	setPC            = instr{op: opLocalSet, a: 0}
+	nothing          = instr{op: opUnreachable}
+)
+
+func i32(n int64) instr { return instr{op: opI32Const, a: n} }
+func br(n int64) instr  { return instr{op: opBr, a: n} }
+
+func TestFunctionsAreWrittenAsTheyWereRead(t *testing.T) {
+	code := []byte{
+		2, 1, valueI32, 3, valueI64, // locals
+		0x41, 0x80, 0x7f, 0x42, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f, // constants, one of 10 bytes
+		0x43, 1, 2, 3, 4, 0x44, 1, 2, 3, 4, 5, 6, 7, 8,
+		0x02, 0x40, 0x0e, 2, 0, 1, 0, 0x0b, 0x11, 0, 0, 0x28, 2, 0x90, 1,
+		0xfc, 10, 0, 0, 0xfc, 11, 0, 0xfc, 6, 0x3f, 0, 0x0b,
+	}
+	f, err := readFunction(code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := f.write(); !bytes.Equal(got, code) {
+		t.Errorf("written as\n% x, read from\n% x", got, code)
+	}
+	for n := range code {
+		_, _ = readFunction(code[:n]) // no panic
+	}
+	if _, err := readFunction([]byte{0, 0xfd, 0}); err == nil {
+		t.Error("an unknown instruction is taken")
+	}
+}
+
+func TestForwardJumpsAreDirect(t *testing.T) {
+	table := instr{op: opBrTable, labels: []uint32{0, 1, 1, 2}}
+	head := []instr{loop, block, block, block, getPC, table, end}
+	tail := []instr{end, nothing, end, nothing, end, end}
+	f := goFunction(append(append(head,
+		getSP, ifThen, i32(3), setPC, br(3), end, // place 3 is the end of the outermost block
+		i32(1), setPC, br(2), // place 1 that of the next
+		i32(0), setPC, br(2)), // place 0 lies above
+		tail...)...)
+	f.straightenJumps()
+	same(t, f, append(append(head, getSP, instr{op: opBrIf, a: 1}, br(0), i32(0), setPC, br(2)), tail...)...)
+}
+
+func TestUnwindingReturns(t *testing.T) {
+	call, tail := instr{op: opCall, a: 7}, []instr{nothing, end, i32(1), end}
+	f := goFunction(append([]instr{block, block, i32(0), call, {op: opBrIf, a: 1}, end, i32(0), {op: opBrIf, a: 0}}, tail...)...)
+	f.returnAtUnwinding()
+	unwind := []instr{ifThen, i32(1), {op: opReturn}, end}
+	want := append([]instr{block, block, i32(0), call}, unwind...)
+	want = append(append(append(want, end, i32(0)), unwind...), tail...)
+	same(t, f, want...)
+
+	// The block that ends before the constant is not the one that is branched out of.
+	body := append([]instr{block, {op: opBrIf, a: 0}, end, block}, tail...)
+	f = goFunction(body...)
+	f.returnAtUnwinding()
+	same(t, f, body...)
+}
+
+func TestReturnAddressesShareALocal(t *testing.T) {
+	const number = 5
+	base := int64(tableBase+number) << pcBits
+	other := instr{op: opI64Const, a: base + 1<<pcBits}
+	store := instr{op: opI64Store, a: 3}
+	f := goFunction(getSP, instr{op: opI64Const, a: base + 9}, store, getSP, other, store, instr{op: opLocalGet, a: 3}, end)
+	f.shareAddress(number)
+	same(t, f, instr{op: opI64Const, a: base}, instr{op: opLocalSet, a: pcLocal},
+		getSP, instr{op: opLocalGet, a: pcLocal}, instr{op: opI64Const, a: 9}, instr{op: opI64Or}, store,
+		getSP, other, store, instr{op: opLocalGet, a: 4}, end)
+	if want := []localGroup{{1, valueI32}, {3, valueI64}}; !reflect.DeepEqual(f.locals, want) {
+		t.Errorf("the locals are %v, want %v", f.locals, want)
+	}
+}
+
+func TestPlacesInAFrameAreOffsets(t *testing.T) {
+	place := func(n int64) []instr {
+		return []instr{getSP, {op: opI64ExtendU}, {op: opI64Const, a: n}, {op: opI64Add}, {op: opI32WrapI64}}
+	}
+	load := func(n int64) instr { return instr{op: opI64Load, a: 3, b: n} }
+	store := func(n int64) instr { return instr{op: opI64Store, a: 3, b: n} }
+	set := instr{op: opLocalSet, a: 2}
+	f := goFunction(append(append(append(place(8), place(16)...), load(1), store(2)), end)...)
+	f.foldOffsets()
+	same(t, f, getSP, getSP, load(17), store(10), end)
+
+	for name, rest := range map[string][]instr{
+		"a local takes it":    {set, end},
+		"a call comes before": {i32(0), {op: opCall, a: 7}, store(0), end},
+		"it is stored":        {getSP, load(0), {op: opI32Add}, set, end},
+	} {
+		body := append(place(8), rest...)
+		f := goFunction(body...)
+		if f.foldOffsets(); len(f.body) != len(body)+len(goBegin) {
+			t.Errorf("%s: the offset is gone", name)
+		}
+	}
+	f = goFunction(append(place(-8), load(0), set, end)...)
+	if f.foldOffsets(); len(f.body) != 10 {
+		t.Error("an offset below the frame is moved")
+	}
+}
+
+func TestPairsBecomeOne(t *testing.T) {
+	step := func(n int64) []instr {
+		return []instr{getSP, i32(n), {op: opI32Add}, {op: opLocalTee, a: spLocal}, {op: opGlobalSet, a: spGlobal}}
+	}
+	f := goFunction(append(append(step(88), step(8)...), i32(0), instr{op: opReturn}, getSP, instr{op: opI64Load, a: 3, b: 24}, instr{op: opI32WrapI64}, end)...)
+	f.shorten()
+	same(t, f, getSP, i32(96), instr{op: opI32Add}, instr{op: opGlobalSet, a: spGlobal}, i32(0), instr{op: opReturn},
+		getSP, instr{op: opI32Load, a: 2, b: 24}, end)
+
+	body := append(append(step(88), step(8)...), getSP, end) // SP is used afterwards
+	f = goFunction(body...)
+	f.shorten()
+	same(t, f, body...)
+}

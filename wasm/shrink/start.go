@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+)
+
+// What is known of the table that leads from an address to a function, from
+// Go's runtime/symtab.go: a bucket for each 4,096 addresses, with the number of
+// a function and of 16 more, relative to it, within the bucket. A function has
+// 65,536 addresses on WebAssembly, so that 16 buckets in a row are equal.
+const (
+	bucketAddresses    = 4096
+	bucketSize         = 20
+	bucketsPerFunction = 1 << pcBits / bucketAddresses
+
+	// Places in the runtime's moduledata.
+	moduleBuckets, moduleMinPC, moduleMaxPC = 152, 160, 168
+)
+
+// computed are the tables in memory that a module computes when it starts, in
+// place of downloading them.
+type computed struct {
+	buckets, bucketCount uint64
+	index, functions     uint64 // functions are as many as the index has, its last record aside
+}
+
+// leaveOut removes from memory what the start function writes there: all
+// buckets; the records' fields that repeat the index; and of each word of the
+// index the one a record before, so that equal differences remain.
+func (t *table) leaveOut(memory []byte) (computed, error) {
+	base := uint64(len(memory) - len(t.memory))
+	module := binary.LittleEndian.AppendUint64(nil, base)
+	module = binary.LittleEndian.AppendUint64(module, base+t.names)
+	at := bytes.Index(memory, module)
+	if at < 0 || at+moduleMaxPC+8 > len(memory) {
+		return computed{}, errors.New("there is no description of the module")
+	}
+	field := func(offset int) uint64 { return binary.LittleEndian.Uint64(memory[at+offset:]) }
+	c := computed{
+		buckets: field(moduleBuckets), bucketCount: (field(moduleMaxPC) - field(moduleMinPC) + bucketAddresses - 1) / bucketAddresses,
+		index: base + t.funcs, functions: t.functions,
+	}
+	size := uint64(len(memory))
+	if c.bucketCount > size/bucketSize || c.buckets > size-bucketSize*c.bucketCount {
+		return computed{}, errors.New("the table of buckets is damaged")
+	}
+	if err := clearBuckets(memory[c.buckets:][:bucketSize*c.bucketCount]); err != nil {
+		return computed{}, err
+	}
+	return c, t.clearIndex()
+}
+
+func clearBuckets(buckets []byte) error {
+	for at := 0; at < len(buckets); at += bucketSize {
+		want := [bucketSize]byte{}
+		binary.LittleEndian.PutUint32(want[:], uint32(at/bucketSize/bucketsPerFunction))
+		bucket := buckets[at:][:bucketSize]
+		if at+bucketSize == len(buckets) {
+			bucket = bucket[:4] // the last one is cut off after what it needs
+		}
+		if !bytes.HasPrefix(want[:], bucket) {
+			return errors.New("the table of buckets is not regular")
+		}
+		clear(bucket)
+	}
+	return nil
+}
+
+func (t *table) clearIndex() error {
+	funcs := t.memory[t.funcs:]
+	for i := range t.functions {
+		entry := funcs[8*i:][:4]
+		record := uint64(binary.LittleEndian.Uint32(funcs[8*i+4:]))
+		if !bytes.Equal(entry, funcs[record:][:4]) {
+			return errors.New("a function's record is not that of its address")
+		}
+		clear(funcs[record:][:4])
+	}
+	for at := 8 * t.functions; at >= 8; at -= 4 {
+		word := binary.LittleEndian.Uint32(funcs[at:])
+		binary.LittleEndian.PutUint32(funcs[at:], word-binary.LittleEndian.Uint32(funcs[at-8:]))
+	}
+	return nil
+}
+
+// startFunction returns a function without parameters and results that
+// computes the tables again.
+func (c computed) startFunction() *function {
+	const at = 0 // the local variable
+	load := func(offset uint64) instr { return instr{op: opI32Load, a: 2, b: int64(offset)} }
+	store := func(offset uint64) instr { return instr{op: opI32Store, a: 2, b: int64(offset)} }
+	constant := func(n uint64) instr { return instr{op: opI32Const, a: int64(n)} }
+	get, tee := instr{op: opLocalGet, a: at}, instr{op: opLocalTee, a: at}
+	loop := func(from uint64, body ...instr) []instr {
+		begin := []instr{constant(from), {op: opLocalSet, a: at}, {op: opLoop, a: emptyBlock}}
+		return append(append(begin, body...), instr{op: opBrIf}, instr{op: opEnd})
+	}
+	var body []instr
+	body = append(body, loop(bucketSize*c.bucketCount, // from the last bucket to the first
+		get, constant(bucketSize), instr{op: opI32Sub}, tee,
+		get, constant(bucketSize*bucketsPerFunction), instr{op: opI32DivU}, store(c.buckets),
+		get)...)
+	body = append(body, loop(8, // sums of the differences in the index
+		get,
+		get, load(c.index), get, constant(8), instr{op: opI32Sub}, load(c.index), instr{op: opI32Add}, store(c.index),
+		get, constant(4), instr{op: opI32Add}, tee, constant(8*c.functions+4), instr{op: opI32LtU})...)
+	body = append(body, loop(8*c.functions, // the functions' addresses, from the last record to the first
+		get, constant(8), instr{op: opI32Sub}, tee, load(c.index+4), get, load(c.index), store(c.index),
+		get)...)
+	return &function{locals: []localGroup{{1, valueI32}}, body: append(body, instr{op: opEnd})}
+}
