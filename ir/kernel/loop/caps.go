@@ -13,9 +13,9 @@ type Caps struct {
 	Subgroups bool   // kernels may have subgroup statements
 	Subgroup  [2]int // the range of subgroup sizes, where Subgroups is set
 	// Mma says that the target has the [Atom]s of f16 and bf16, TF32 that products
-	// of f32 may be computed from 10 bits of fraction. MmaBytes is then the shared memory of
-	// a kernel with them, and Multiprocessors is how many such kernels' workgroups
-	// run at once.
+	// of f32 may be computed from 10 bits of fraction. MmaBytes is the shared memory
+	// of a kernel with atoms, and Multiprocessors is how many of its workgroups run
+	// at once, by which the costs of products are told.
 	Mma, TF32                 bool
 	MmaBytes, Multiprocessors int
 	// Products says which products of matrices a library of the target computes,
