@@ -15,7 +15,7 @@ var layers = [][]string{
 	{"ir/dtype"},
 	{"ir/scalar"},
 	{"ir/kernel", "ir/kernel/loop"}, // below the ops, which may write kernels
-	{"ir/kernel/sim", "ir/kernel/kerneltest"},
+	{"ir/kernel/sim", "ir/kernel/kerneltest", "ir/kernel/routine"},
 	{"ir"},
 	{"ir/derive"},
 	{"ir/ops"},

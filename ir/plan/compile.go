@@ -200,7 +200,7 @@ func (c *entryCompiler) schedule(p *group.Program, rounds []*round, u *guard) er
 func (c *entryCompiler) scheduleItem(p *group.Program, item group.Item, rounds []*round, u *guard) error {
 	switch item := item.(type) {
 	case *group.Group:
-		launches, err := c.cache.Schedule(item, c.target.Caps)
+		launches, err := c.cache.Schedule(item, c.capsUnder(u))
 		for _, l := range launches {
 			c.launches = append(c.launches, placedLaunch{Launch: l, rounds: rounds, guard: u})
 		}
@@ -222,6 +222,16 @@ func (c *entryCompiler) scheduleItem(p *group.Program, item group.Item, rounds [
 		return c.scheduleWhile(item, rounds, u)
 	}
 	return nil
+}
+
+// capsUnder returns what the target can do under a condition: it calls no routines
+// there, since only kernels can be held back.
+func (c *entryCompiler) capsUnder(u *guard) loop.Caps {
+	caps := c.target.Caps
+	if u != nil {
+		caps.Products = loop.NoProducts
+	}
+	return caps
 }
 
 // scheduleWhile makes a repeat of as many rounds as the loop may take. Once its

@@ -9,6 +9,7 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/kernel/routine"
 )
 
 // Decode reads a plan file and validates the plan. The data of constants are
@@ -68,9 +69,13 @@ var sections = map[string]func(*reader, *Plan){
 	tagConstants: func(r *reader, p *Plan) {
 		p.Constants = items(r, func(c *Constant) { c.Buffer, c.Offset, c.Data = r.u32(), r.u64(), r.take(r.u32()) })
 	},
-	tagKernels: func(r *reader, p *Plan) { p.Kernels = items(r, r.kernel) },
-	tagCode:    func(r *reader, p *Plan) { p.Code = r.take(r.u32()) },
-	tagEntries: func(r *reader, p *Plan) { p.Entries = items(r, r.entry) },
+	tagKernels:  func(r *reader, p *Plan) { p.Kernels = items(r, r.kernel) },
+	tagRoutines: func(r *reader, p *Plan) { p.Routines = items(r, r.routine) },
+	tagCode:     func(r *reader, p *Plan) { p.Code = r.take(r.u32()) },
+	tagEntries: func(r *reader, p *Plan) {
+		r.calls = len(p.Routines) > 0
+		p.Entries = items(r, r.entry)
+	},
 	tagStatus: func(r *reader, p *Plan) {
 		p.Status = &Status{Buffer: r.u32(), Offset: r.u64()}
 		p.Status.Codes = items(r, func(c *StatusCode) { c.Code, c.Node, c.Message = uint32(r.u32()), r.str(), r.str() })
@@ -142,6 +147,7 @@ type reader struct {
 	buf      []byte
 	off, end int
 	newer    bool // the file's minor version is above ours
+	calls    bool // the file has routines, which steps may call
 	section  string
 	err      error
 }
@@ -372,19 +378,41 @@ func (r *reader) steps(depth int) []Step {
 		case stepTurns:
 			*s = &Repeat{Count: r.u32(), Steps: r.steps(depth + 1), Odd: r.steps(depth + 1)}
 		default:
+			if kind == stepCall && r.calls {
+				*s = &Call{Routine: r.u32(), Bindings: r.bindings()}
+				return
+			}
 			r.failAt(r.off-4, ErrVersion, 8, "a step of kind %d is not known to this reader", kind)
 		}
 	})
 }
 
 func (r *reader) dispatch() *Dispatch {
-	d := &Dispatch{Kernel: r.u32(), Groups: r.triple()}
+	return &Dispatch{Kernel: r.u32(), Groups: r.triple(), Bindings: r.bindings()}
+}
+
+func (r *reader) bindings() []Binding {
 	n := r.count(20)
-	if n > 0 {
-		d.Bindings = make([]Binding, n)
+	if n == 0 {
+		return nil
 	}
-	for i := range d.Bindings {
-		d.Bindings[i] = Binding{Buffer: r.u32(), Offset: r.u64(), Bytes: r.u64()}
+	out := make([]Binding, n)
+	for i := range out {
+		out[i] = Binding{Buffer: r.u32(), Offset: r.u64(), Bytes: r.u64()}
 	}
-	return d
+	return out
+}
+
+func (r *reader) routine(to *routine.Routine) {
+	at, name := r.off, r.str()
+	words := numbers(r, 8, r.u64)
+	if r.err != nil {
+		return
+	}
+	made, err := routine.Of(name, words)
+	if err != nil {
+		r.failAt(at, ErrVersion, 8, "a routine that is not known to this reader: %v", err)
+		return
+	}
+	*to = made
 }

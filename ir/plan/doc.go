@@ -19,6 +19,13 @@
 // entry. A repeat may have other steps for odd rounds, and a dispatch may find its
 // grid in memory: steps before have left there the one it states, or zeros.
 //
+// # How a routine is called
+//
+// Routines are what libraries of the device compute in place of kernels: see
+// [routine.Routine]. A [Call] gives one the windows of its arrays, those of the
+// memory it works in among them. Executors whose device has no such library refuse
+// the plan, or run the plain reference of the routine, as package replay does.
+//
 // # How a kernel is bound
 //
 // Bind group 0 holds the storage arrays in the order of Kernel.Storage: the
@@ -127,6 +134,10 @@
 //  39. Repeats are nested at most [MaxCounters] deep: readers recurse.
 //  40. An entry makes at most [MaxDispatches] dispatches, copies and rounds of
 //     empty repeats, all repeats written out: its run ends.
+//  41. A call runs a routine that exists, with a window for each of its arrays that
+//     is at least as large. Only executors whose device has such a library read
+//     files with routines: others meet a required section that they do not know.
+//  42. In one call a window that is written overlaps no other.
 //
 // Rules are checked in time linear in the file, but for sorting, and nothing is
 // made or repeated by a number before its limit is checked.

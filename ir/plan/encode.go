@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/kernel/routine"
 )
 
 // Encode writes a plan file. Equal plans give equal bytes. The plan is
@@ -33,6 +34,7 @@ import (
 //	KRNL  list of {string name, string source, u32 workgroup x y z, u32 shared bytes,
 //	      list of u32 access, u32 scalar bytes, u32 counters}
 //	CODE  u32 length, data; absent without code, known since version 1.2
+//	ROUT  list of {string name, list of u64 words}; absent without routines, else required
 //	ENTR  list of {string name, list of u32 inputs, scalars, outputs, u32 uniform bytes, steps}
 //	STAT  u32 buffer, u64 offset, list of {u32 code, string node, string message}; absent without status
 //	VARI  a plan file with other requirements; optional, any number of them
@@ -42,7 +44,8 @@ import (
 // u64 offset, u32 destination, u64 offset, u64 bytes; 2, repeat: u32 count,
 // steps; and since version 1.1: 3, repeat in turns: u32 count, steps of even
 // rounds, steps of odd rounds; 4, indirect dispatch: the fields of a dispatch, u32
-// buffer, u64 offset.
+// buffer, u64 offset; 5, call, in files with routines: u32 routine, list of (u32
+// buffer, u64 offset, u64 bytes).
 func Encode(p *Plan) ([]byte, error) {
 	if err := Validate(p); err != nil {
 		return nil, err
@@ -76,6 +79,18 @@ func encode(p *Plan) ([]byte, error) {
 		w.section(tagCode, flagRequired, func() {
 			w.u32(len(p.Code))
 			w.buf = append(w.buf, p.Code...)
+		})
+	}
+	if len(p.Routines) > 0 {
+		w.section(tagRoutines, flagRequired, func() {
+			list(w, p.Routines, func(r *routine.Routine) {
+				w.str((*r).Name())
+				words := (*r).Words()
+				w.u32(len(words))
+				for _, n := range words {
+					w.u64(n)
+				}
+			})
 		})
 	}
 	w.section(tagEntries, flagRequired, func() { list(w, p.Entries, w.entry) })
@@ -236,16 +251,15 @@ func (w *writer) steps(steps []Step) {
 			w.u32(kind)
 			w.u32(s.Kernel)
 			w.triple(s.Groups)
-			w.u32(len(s.Bindings))
-			for _, b := range s.Bindings {
-				w.u32(b.Buffer)
-				w.u64(b.Offset)
-				w.u64(b.Bytes)
-			}
+			w.bindings(s.Bindings)
 			if s.Grid != nil {
 				w.u32(s.Grid.Buffer)
 				w.u64(s.Grid.Offset)
 			}
+		case *Call:
+			w.u32(stepCall)
+			w.u32(s.Routine)
+			w.bindings(s.Bindings)
 		case *Copy:
 			w.u32(stepCopy)
 			w.u32(s.Src)
@@ -266,6 +280,15 @@ func (w *writer) steps(steps []Step) {
 			w.steps(s.Odd)
 		}
 	})
+}
+
+func (w *writer) bindings(list []Binding) {
+	w.u32(len(list))
+	for _, b := range list {
+		w.u32(b.Buffer)
+		w.u64(b.Offset)
+		w.u64(b.Bytes)
+	}
 }
 
 // finish fills in the header.

@@ -34,6 +34,7 @@ const (
 	tagConstants = "CNST"
 	tagKernels   = "KRNL"
 	tagCode      = "CODE"
+	tagRoutines  = "ROUT"
 	tagEntries   = "ENTR"
 	tagStatus    = "STAT"
 	tagVariant   = "VARI"
@@ -46,6 +47,7 @@ const (
 	stepRepeat
 	stepTurns
 	stepIndirect
+	stepCall
 )
 
 // maxExact bounds what is read into an int: JavaScript's numbers are exact up

@@ -3,6 +3,7 @@ package plan
 import (
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/kernel/routine"
 )
 
 // Alignments and sizes that hold on every WebGPU device with default limits.
@@ -48,8 +49,10 @@ type Plan struct {
 	Kernels   []Kernel
 	// Code is the module that kernels are functions of, in dialects of binary
 	// code; nil where each has a source of its own.
-	Code    []byte
-	Entries []Entry
+	Code []byte
+	// Routines are what the plan leaves to libraries of the device.
+	Routines []routine.Routine
+	Entries  []Entry
 	// Status says where kernels report failed checks; nil where none can fail.
 	Status *Status
 	// Variants are plans for the same module with other requirements, none of
@@ -197,7 +200,7 @@ type Entry struct {
 	Steps        []Step
 }
 
-// Step is [*Dispatch], [*Copy] or [*Repeat].
+// Step is [*Dispatch], [*Call], [*Copy] or [*Repeat].
 type Step interface{ step() }
 
 // Dispatch runs a kernel over a grid of workgroups.
@@ -209,6 +212,14 @@ type Dispatch struct {
 	// Grid, where it is set, is where steps before have left Groups, three u32, or
 	// zeros: the kernel then does not run.
 	Grid *Cell
+}
+
+// Call runs a routine of a library.
+type Call struct {
+	Routine int
+	// Bindings are the windows of the routine's arrays, in order. One that is
+	// written overlaps no other.
+	Bindings []Binding
 }
 
 // Cell is a place of three u32 in a buffer.
@@ -251,6 +262,7 @@ func (r *Repeat) Round(i int) []Step {
 }
 
 func (*Dispatch) step() {}
+func (*Call) step()     {}
 func (*Copy) step()     {}
 func (*Repeat) step()   {}
 

@@ -45,15 +45,15 @@ func align(n, to int) int { return (n + to - 1) &^ (to - 1) }
 // buffer.
 func (e *Entry) UniformStride() int { return align(e.UniformBytes, RowBytes) }
 
-// Dispatches returns how many dispatches one run of the entry makes, repeats
-// written out.
+// Dispatches returns how many dispatches and calls one run of the entry makes,
+// repeats written out.
 func (e *Entry) Dispatches() int { return dispatches(e.Steps) }
 
 func dispatches(steps []Step) int {
 	n := 0
 	for _, s := range steps {
 		switch s := s.(type) {
-		case *Dispatch:
+		case *Dispatch, *Call:
 			n++
 		case *Repeat:
 			even := dispatches(s.Steps)

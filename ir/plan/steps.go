@@ -8,6 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/kernel/routine"
 )
 
 // addSteps prints the kernels and lists the dispatches.
@@ -26,7 +27,7 @@ func (c *entryCompiler) steps(launches []placedLaunch, depth int) ([]Step, error
 		var step Step
 		var err error
 		if len(l.rounds) == depth {
-			step, err = c.dispatch(l)
+			step, err = c.launch(l)
 		} else {
 			for n < len(launches) && c.inLoop(launches[n], depth, l.rounds[depth]) {
 				n++
@@ -113,6 +114,24 @@ func (c *entryCompiler) shareable(args []*group.Tensor) map[int][]int {
 		}
 	}
 	return out
+}
+
+// launch makes the step of a launch.
+func (c *entryCompiler) launch(l placedLaunch) (Step, error) {
+	if l.Routine != nil {
+		return &Call{Routine: c.routine(l.Routine), Bindings: c.bindings(l.Args)}, nil
+	}
+	return c.dispatch(l)
+}
+
+// routine returns the number of a routine, which is added unless it is known.
+func (c *entryCompiler) routine(r routine.Routine) int {
+	i := slices.Index(c.plan.Routines, r)
+	if i < 0 {
+		i = len(c.plan.Routines)
+		c.plan.Routines = append(c.plan.Routines, r)
+	}
+	return i
 }
 
 // dispatch binds a launch and prints its kernel.

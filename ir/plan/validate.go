@@ -32,7 +32,7 @@ func Validate(p *Plan) error {
 // that of js/src/plan/validate.ts: both find the same first fault.
 func validateOne(p *Plan) *FormatError {
 	v := validator{p: p, limits: p.Requires.Limits, persistent: map[string]bool{}}
-	for _, check := range []func() *FormatError{v.buffers, v.slots, v.constants, v.kernels, v.status, v.entries} {
+	for _, check := range []func() *FormatError{v.buffers, v.slots, v.constants, v.kernels, v.routines, v.status, v.entries} {
 		if err := check(); err != nil {
 			return err
 		}

@@ -110,6 +110,8 @@ func (v *validator) steps(e *Entry, steps []Step, depth int) (int, *FormatError)
 		switch s := step.(type) {
 		case *Dispatch:
 			err = v.dispatch(e, s, depth)
+		case *Call:
+			err = v.call(s)
 		case *Copy:
 			err = v.copies(s)
 		case *Repeat:

@@ -50,6 +50,7 @@ test('versions', () => {
   assert.equal(kindOf(changed((b) => { b[4] = 2; })), 'version', 'another major version');
   assert.equal(kindOf(withSection('FUTR', 0, [1, 2, 3, 4])), undefined, 'an unknown optional section');
   assert.throws(() => decodePlan(withSection('FUTR', 1)), { kind: 'version', message: /FUTR/ });
+  assert.throws(() => decodePlan(withSection('ROUT', 1, [0, 0, 0, 0])), { kind: 'version', message: /ROUT/ }, 'routines of libraries, which a page has not');
   assert.throws(() => decodePlan(withSection('BUFS', 1, [0, 0, 0, 0])), { kind: 'plan', message: /twice/ });
 });
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda/cudacpp"
@@ -29,8 +30,12 @@ func Backend() native.Backend { return numbered(0) }
 var backends sync.Map
 
 func numbered(number int) *backend {
-	b, _ := backends.LoadOrStore(number, &backend{number: number, name: nameOf(number)})
+	b, _ := backends.LoadOrStore(number, newBackend(number))
 	return b.(*backend)
+}
+
+func newBackend(number int) *backend {
+	return &backend{number: number, name: nameOf(number), choice: loop.FasterProducts}
 }
 
 // backend is one GPU, opened when it is first needed.
@@ -39,12 +44,15 @@ type backend struct {
 	name   string
 	mu     sync.Mutex
 	dev    *device
+	// choice is which products are left to cuBLASLt, if it is there.
+	choice loop.Products
 }
 
 // device is an open GPU.
 type device struct {
 	*driver.Device
-	lost atomic.Bool
+	multiplier *driver.Multiplier // nil without cuBLASLt
+	lost       atomic.Bool
 }
 
 func (b *backend) Device(number int) native.Backend { return numbered(number) }
@@ -61,14 +69,17 @@ func (b *backend) device() (*device, error) {
 		return b.dev, nil
 	}
 	l, err := driver.Load()
-	var dev *driver.Device
+	dev := &device{}
 	if err == nil {
-		dev, err = l.Open(b.number)
+		dev.Device, err = l.Open(b.number)
+	}
+	if err == nil {
+		dev.multiplier, err = dev.NewMultiplier()
 	}
 	if err != nil {
 		return nil, &native.Error{Backend: b.name, Call: "probe", Kind: native.ErrUnavailable, Err: err}
 	}
-	b.dev = &device{Device: dev}
+	b.dev = dev
 	return b.dev, nil
 }
 
@@ -93,8 +104,12 @@ func (b *backend) Info() native.Info {
 		return native.Info{}
 	}
 	l := d.Library()
+	products := ""
+	if l.Products != "" {
+		products = ", cuBLASLt " + l.Products
+	}
 	return native.Info{
-		Description: fmt.Sprintf("%s, compute capability %d.%d, driver for CUDA %d.%d, NVRTC %s", d.Name, d.Major, d.Minor, l.Version/1000, l.Version%1000/10, l.Compiler),
+		Description: fmt.Sprintf("%s, compute capability %d.%d, driver for CUDA %d.%d, NVRTC %s%s", d.Name, d.Major, d.Minor, l.Version/1000, l.Version%1000/10, l.Compiler, products),
 		Memory:      int64(d.Memory),
 		Speed:       float64(d.Multiprocessors) * 128 * 2 * float64(d.Clock) / 1e6, // a core does a multiplication and an addition in a cycle
 	}
@@ -123,17 +138,24 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 		return nil, err
 	}
 	p := &program{name: b.name, device: d}
-	if err := p.compile(ctx, m, o); err != nil {
+	if err := p.compile(ctx, m, targetOf(d, o, b.choice)); err != nil {
 		return nil, p.fault("compile", err)
 	}
 	return p, nil
 }
 
-func (p *program) compile(ctx context.Context, m *ir.Module, o native.Options) error {
+func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	made, err := plan.Compile(m, targetOf(p.device.Device, o), cudacpp.Printer{})
+	made, err := plan.Compile(m, t, cudacpp.Printer{})
+	if err != nil {
+		return err
+	}
+	if p.products, err = p.device.products(made.Routines); errors.Is(err, driver.ErrNoAlgorithm) && t.Products != loop.NoProducts {
+		t.Products = loop.NoProducts // kernels compute what cuBLASLt does not
+		return p.compile(ctx, m, t)
+	}
 	if err != nil {
 		return err
 	}
@@ -150,10 +172,14 @@ func (p *program) compile(ctx context.Context, m *ir.Module, o native.Options) e
 const sharedBytes = 227 << 10
 
 // targetOf is [Target] with what a device has besides.
-func targetOf(d *driver.Device, o native.Options) plan.Target {
+func targetOf(d *device, o native.Options, choice loop.Products) plan.Target {
 	t := Target()
+	t.TF32, t.Multiprocessors = o.TF32, d.Multiprocessors
 	if d.MultipliesByWarpGroups() {
-		t.Mma, t.TF32, t.MmaBytes, t.Multiprocessors = true, o.TF32, sharedBytes, d.Multiprocessors
+		t.Mma, t.MmaBytes = true, sharedBytes
+	}
+	if d.multiplier != nil {
+		t.Products, t.ProductBytes = choice, productBytes
 	}
 	return t
 }

@@ -190,6 +190,8 @@ func (e *entry) steps(steps []plan.Step, counters []int) error {
 		switch s := step.(type) {
 		case *plan.Dispatch:
 			err = e.launch(s, counters)
+		case *plan.Call:
+			err = e.p.call(s)
 		case *plan.Copy:
 			err = e.p.stream.Copy(e.p.at(s.Dst, s.DstOffset), e.p.at(s.Src, s.SrcOffset), s.Bytes)
 		case *plan.Repeat:

@@ -3,12 +3,33 @@
 package cuda
 
 import (
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda/driver"
 )
 
 // New returns a backend with a device of its own.
-func New(number int) native.Backend { return &backend{number: number, name: nameOf(number)} }
+func New(number int) native.Backend { return newBackend(number) }
+
+// With returns a backend with a device of its own that leaves some products to
+// cuBLASLt.
+func With(p loop.Products) native.Backend {
+	b := newBackend(0)
+	b.choice = p
+	return b
+}
+
+// Calls returns how many routines of cuBLASLt the first entry of a program calls.
+func Calls(p native.Program) int {
+	n := 0
+	for _, s := range p.(*program).plan.Entries[0].Steps {
+		if _, ok := s.(*plan.Call); ok {
+			n++
+		}
+	}
+	return n
+}
 
 // Replay asks for the steps of an entry a number of times, with the inputs that
 // the device has, and waits for the last.

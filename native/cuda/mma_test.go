@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda"
@@ -20,7 +21,8 @@ import (
 // with edges that are no whole tile, with something behind them, and with sums cut
 // into parts.
 func TestGPUMultipliesByWarpGroups(t *testing.T) {
-	b := gpu(t)
+	gpu(t)
+	b := cuda.With(loop.NoProducts)
 	if !strings.Contains(b.Info().Description, "compute capability 9.0") {
 		t.Skip("multiply-adds of warp groups are of compute capability 9.0")
 	}
@@ -36,6 +38,17 @@ func TestGPUMultipliesByWarpGroups(t *testing.T) {
 }
 
 func checkProduct(t *testing.T, b native.Backend, d ir.DType, m, n, k int, layout string) {
+	p := productOf(t, b, d, m, n, k, layout, native.Options{TF32: true})
+	if !strings.Contains(strings.Join(cuda.Sources(p), ""), "wgmma.mma_async") {
+		t.Fatal("no multiply-adds of warp groups")
+	}
+	checkResults(t, p, d, m, n, k, layout)
+}
+
+// productOf compiles a product of m×k times k×n, each stored as it is or turned, with
+// something behind it.
+func productOf(t *testing.T, b native.Backend, d ir.DType, m, n, k int, layout string, o native.Options) native.Program {
+	t.Helper()
 	g, err := ir.Build("product", func(b *ir.Builder) {
 		operand := func(name string, r, c int, turned bool) ir.Value {
 			if !turned {
@@ -48,10 +61,12 @@ func checkProduct(t *testing.T, b native.Backend, d ir.DType, m, n, k int, layou
 		b.Output("z", ops.Relu(b, ops.Convert(b, z, ir.F32)))
 	})
 	must(t, err)
-	p := compileWith(t, b, g, native.Options{TF32: true})
-	if !strings.Contains(strings.Join(cuda.Sources(p), ""), "wgmma.mma_async") {
-		t.Fatal("no multiply-adds of warp groups")
-	}
+	return compileWith(t, b, g, o)
+}
+
+// checkResults runs a product of small whole numbers and looks at 64 of its rows.
+func checkResults(t *testing.T, p native.Program, d ir.DType, m, n, k int, layout string) {
+	t.Helper()
 	x, y := sparse(1, m*k), sparse(2, k*n)
 	in := map[string]native.Tensor{"x": tensor(d, x, m, k, layout[0] == 't'), "y": tensor(d, y, k, n, layout[1] == 't')}
 	out := native.Zeros(ir.F32, m, n)

@@ -32,6 +32,7 @@ type program struct {
 	copies    *driver.Stream // copies inputs while the stream computes
 	modules   []*driver.Module
 	functions []driver.Function
+	products  []*driver.Product // of the plan's routines
 	arena     driver.Ptr
 	buffers   []driver.Ptr // the plan's, in the arena
 	entries   []*entry
@@ -103,6 +104,9 @@ func (p *program) allocate() error {
 		e.arrival += p.arena
 	}
 	if err := p.stream.Clear(p.arena, total); err != nil {
+		return err
+	}
+	if err := p.warm(); err != nil {
 		return err
 	}
 	for _, c := range p.plan.Constants {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cogentcore/webgpu/wgpu"
 
+	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
 )
@@ -228,6 +229,8 @@ func (b *builder) ops(steps []plan.Step, scalars *wgpu.Buffer, stride int) ([]op
 				return nil, err
 			}
 			out = append(out, made)
+		case *plan.Call:
+			return nil, ir.Errorf(ir.ErrUnsupported, "WebGPU has no routine %q", b.p.Routines[s.Routine].Name())
 		case *plan.Copy:
 			out = append(out, &copyOp{
 				src: b.buffers[s.Src], srcOffset: uint64(s.SrcOffset),

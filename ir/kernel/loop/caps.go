@@ -13,12 +13,29 @@ type Caps struct {
 	Subgroups bool   // kernels may have subgroup statements
 	Subgroup  [2]int // the range of subgroup sizes, where Subgroups is set
 	// Mma says that the target has the [Atom]s of f16 and bf16, TF32 that products
-	// of f32 may be computed by those of f32. MmaBytes is then the shared memory of
-	// a kernel with them, and Multiprocessors is how many such kernels' workgroups
-	// run at once.
+	// of f32 may be computed from 10 bits of fraction. MmaBytes is the shared memory
+	// of a kernel with atoms, and Multiprocessors is how many of its workgroups run
+	// at once, by which the costs of products are told.
 	Mma, TF32                 bool
 	MmaBytes, Multiprocessors int
+	// Products says which products of matrices a library of the target computes,
+	// in place of kernels. It gets ProductBytes of memory to work in.
+	Products     Products
+	ProductBytes int
 }
+
+// Products says which products of matrices are left to a library.
+type Products uint8
+
+// The choices.
+const (
+	// NoProducts: the target has no such library.
+	NoProducts Products = iota
+	// FasterProducts: those that it is expected to be faster at than kernels.
+	FasterProducts
+	// AllProducts: all that it can compute, for tests and comparisons.
+	AllProducts
+)
 
 // Support returns what kernels of the target can do with elements of a type: what
 // the table of its dialect says ([dtype.DType.On]), but that in WGSL f16 is only

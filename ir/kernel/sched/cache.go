@@ -4,6 +4,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/kernel/routine"
 )
 
 // Cache remembers the kernels of groups, so that equal groups, such as those of
@@ -42,8 +43,9 @@ func (c *Cache) Schedule(g *group.Group, caps loop.Caps) (launches []Launch, err
 
 // canonicalLaunch is a launch with its tensors named by their place in the group.
 type canonicalLaunch struct {
-	kernel *loop.Kernel
-	args   []canonicalArg
+	kernel  *loop.Kernel
+	routine routine.Routine
+	args    []canonicalArg
 }
 
 // canonicalArg is what a storage array is bound to: an operand of the group by
@@ -69,7 +71,7 @@ func remember(launches []Launch, c *group.Canon) []canonicalLaunch {
 	out := make([]canonicalLaunch, len(launches))
 	scratch := map[*group.Tensor]int{}
 	for i, l := range launches {
-		out[i].kernel = l.Kernel
+		out[i].kernel, out[i].routine = l.Kernel, l.Routine
 		for _, t := range l.Args {
 			arg := canonicalArg{kind: statusArg}
 			if n, ok := c.Operand(t); ok {
@@ -92,7 +94,7 @@ func recall(launches []canonicalLaunch, c *group.Canon, p *group.Program) []Laun
 	out := make([]Launch, len(launches))
 	scratch := map[int]*group.Tensor{}
 	for i, l := range launches {
-		out[i] = Launch{Kernel: l.kernel, Args: make([]*group.Tensor, len(l.args))}
+		out[i] = Launch{Kernel: l.kernel, Routine: l.routine, Args: make([]*group.Tensor, len(l.args))}
 		for j, arg := range l.args {
 			switch arg.kind {
 			case operandArg:

@@ -14,8 +14,10 @@ import (
 // follows the contraction.
 func scheduleContract(e *emitter, g *group.Group) []Launch {
 	c := group.ContractionOf(g.Members[0].Node, e.Simplifier)
-	if launches, ok := scheduleMma(e, g, c); ok {
-		return launches
+	if withMma {
+		if launches, ok := scheduleByDevice(e, g, c); ok {
+			return launches
+		}
 	}
 	t, parts, ok := pickTile(c, e.caps)
 	if !ok {
@@ -35,6 +37,19 @@ func scheduleContract(e *emitter, g *group.Group) []Launch {
 		return te.store(partial, append(ir.Index{te.part}, at...), acc)
 	})
 	return []Launch{first, newEmitter(e.p, e.caps).combineParts(g.Reduction(), te.parts, []*group.Tensor{partial})}
+}
+
+// scheduleByDevice computes a contraction by what some devices have: a library, or
+// multiply-adds of warp groups. It reports whether that is there and pays.
+func scheduleByDevice(e *emitter, g *group.Group, c *group.Contraction) ([]Launch, bool) {
+	mma, byMma := planMma(e, g, c)
+	if p, ok := planProduct(e, g, c, mma); ok {
+		return scheduleProduct(e, g, p), true
+	}
+	if !byMma {
+		return nil, false
+	}
+	return scheduleMma(e, g, c, mma), true
 }
 
 // tileEmitter writes the kernel of a tiled contraction. Both operands are read

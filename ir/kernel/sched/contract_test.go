@@ -17,7 +17,7 @@ import (
 
 // run compiles a graph, runs it once in the simulator on random inputs, and
 // compares every output with the reference meaning. It returns the names of the
-// kernels, in the order in which they are dispatched.
+// kernels and routines, in the order in which they are run.
 func run(t *testing.T, g *ir.Graph) []string {
 	t.Helper()
 	return runOn(t, g, plan.WebGPU(), 0)
@@ -87,6 +87,8 @@ func runOn(t *testing.T, g *ir.Graph, target plan.Target, whole int) []string {
 			switch step := step.(type) {
 			case *plan.Dispatch:
 				names = append(names, s.Plan().Kernels[step.Kernel].Name)
+			case *plan.Call:
+				names = append(names, "call "+s.Plan().Routines[step.Routine].Name())
 			case *plan.Repeat:
 				count(step.Steps)
 			}

@@ -7,14 +7,17 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/kernel/routine"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // Launch is a kernel with the tensors to bind to its storage arrays, in order;
-// the status words, where the kernel has them, stand as nil.
+// the status words, where the kernel has them, stand as nil. Or it is a routine of
+// a library, with the tensors of its arrays: then there is no kernel.
 type Launch struct {
-	Kernel *loop.Kernel
-	Args   []*group.Tensor
+	Kernel  *loop.Kernel
+	Routine routine.Routine
+	Args    []*group.Tensor
 	// Parts are pieces of work side by side that become kernels once their tensors
 	// have places: Kernel is nil then, and Args are all that any of them touches.
 	Parts []Part

@@ -64,16 +64,8 @@ const (
 	alongFree
 )
 
-// scheduleMma computes a contraction by multiply-adds of warp groups, or reports
-// that it cannot or that it does not pay.
-func scheduleMma(e *emitter, g *group.Group, c *group.Contraction) ([]Launch, bool) {
-	if !withMma {
-		return nil, false
-	}
-	p, ok := planMma(e, g, c)
-	if !ok {
-		return nil, false
-	}
+// scheduleMma computes a contraction by multiply-adds of warp groups.
+func scheduleMma(e *emitter, g *group.Group, c *group.Contraction, p *mmaPlan) []Launch {
 	var launches []Launch
 	var scratch [2]*group.Tensor
 	for i, layout := range p.layout {
@@ -85,11 +77,11 @@ func scheduleMma(e *emitter, g *group.Group, c *group.Contraction) ([]Launch, bo
 	}
 	m := newMmaEmitter(newEmitter(e.p, e.caps), g, c, p, scratch)
 	if p.parts == 1 {
-		return append(launches, m.kernel(g.Name(), m.out.members)), true
+		return append(launches, m.kernel(g.Name(), m.out.members))
 	}
 	partial := newPartial(0, ir.F32, g, p.parts)
 	first := m.kernel(g.Name()+"_parts", m.partial(partial))
-	return append(launches, first, newEmitter(e.p, e.caps).combineParts(g.Reduction(), p.parts, []*group.Tensor{partial})), true
+	return append(launches, first, newEmitter(e.p, e.caps).combineParts(g.Reduction(), p.parts, []*group.Tensor{partial}))
 }
 
 // mmaOperand is the type that a contraction multiplies, if the target has

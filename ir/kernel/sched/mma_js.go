@@ -1,5 +1,5 @@
 package sched
 
 // withMma is false in the browser, where no target has multiply-adds of warp
-// groups: their schedule stays out of the module.
+// groups or a library of products: their schedules stay out of the module.
 const withMma = false

@@ -2,5 +2,5 @@
 
 package sched
 
-// withMma is false where [scheduleMma] has no use.
+// withMma is false where [scheduleByDevice] has no use.
 const withMma = true

@@ -152,6 +152,8 @@ func (s *Session) step(step plan.Step, scalars []byte, counters []int) error {
 		}
 		n := min(s.plan.Kernels[step.Kernel].Counters, len(counters))
 		return s.device.Dispatch(step, scalars, counters[:n])
+	case *plan.Call:
+		return s.call(step)
 	case *plan.Copy:
 		return s.device.Copy(step)
 	case *plan.Repeat:
@@ -163,6 +165,28 @@ func (s *Session) step(step plan.Step, scalars []byte, counters []int) error {
 		return nil
 	}
 	return ir.Errorf(ir.ErrUnsupported, "a step of type %T", step)
+}
+
+// call runs the plain reference of a routine on the host.
+func (s *Session) call(c *plan.Call) error {
+	r := s.plan.Routines[c.Routine]
+	memory := make([][]byte, len(c.Bindings))
+	for i, b := range c.Bindings {
+		memory[i] = make([]byte, b.Bytes)
+		if err := s.device.Read(memory[i], b.Buffer, b.Offset); err != nil {
+			return err
+		}
+	}
+	r.Reference(memory)
+	for i, a := range r.Arrays() {
+		if !a.Written {
+			continue
+		}
+		if err := s.device.Write(c.Bindings[i].Buffer, c.Bindings[i].Offset, memory[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // runs reports whether a grid in memory is not of zeros, as one is that is not in

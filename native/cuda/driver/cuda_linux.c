@@ -37,6 +37,14 @@ rlx_nvrtc *rlx_load_nvrtc(const char *path, char *why, size_t why_len) {
 	return table;
 }
 
+rlx_blas *rlx_load_blas(const char *path, char *why, size_t why_len) {
+	void *lib = open_library(path, why, why_len);
+	if (!lib) return 0;
+	rlx_blas *table = malloc(sizeof *table);
+	RLX_BLAS(RLX_RESOLVE)
+	return table;
+}
+
 int rlx_preload(const char *path) { return dlopen(path, RTLD_NOW | RTLD_GLOBAL) == 0; }
 
 #define RLX_TRY(function, args) \

@@ -63,15 +63,38 @@ typedef unsigned long long rlx_ptr;
 	X(nvrtcDestroyProgram, "nvrtcDestroyProgram", int, (rlx_handle *))                                     \
 	X(nvrtcGetErrorString, "nvrtcGetErrorString", const char *, (int))
 
+// cublasLt, which is optional. Handles of it are rlx_handle, element types and
+// attributes numbers.
+#define RLX_BLAS(X)                                                                                        \
+	X(create, "cublasLtCreate", int, (rlx_handle *))                                                       \
+	X(version, "cublasLtGetVersion", size_t, (void))                                                       \
+	X(status_name, "cublasLtGetStatusName", const char *, (int))                                           \
+	X(operation_create, "cublasLtMatmulDescCreate", int, (rlx_handle *, int, int))                         \
+	X(operation_set, "cublasLtMatmulDescSetAttribute", int, (rlx_handle, int, const void *, size_t))       \
+	X(operation_destroy, "cublasLtMatmulDescDestroy", int, (rlx_handle))                                   \
+	X(layout_create, "cublasLtMatrixLayoutCreate", int, (rlx_handle *, int, uint64_t, uint64_t, int64_t))  \
+	X(layout_set, "cublasLtMatrixLayoutSetAttribute", int, (rlx_handle, int, const void *, size_t))        \
+	X(layout_destroy, "cublasLtMatrixLayoutDestroy", int, (rlx_handle))                                    \
+	X(preference_create, "cublasLtMatmulPreferenceCreate", int, (rlx_handle *))                            \
+	X(preference_set, "cublasLtMatmulPreferenceSetAttribute", int, (rlx_handle, int, const void *, size_t)) \
+	X(preference_destroy, "cublasLtMatmulPreferenceDestroy", int, (rlx_handle))                            \
+	X(heuristic, "cublasLtMatmulAlgoGetHeuristic", int,                                                    \
+	  (rlx_handle, rlx_handle, rlx_handle, rlx_handle, rlx_handle, rlx_handle, rlx_handle, int, void *, int *)) \
+	X(matmul, "cublasLtMatmul", int,                                                                       \
+	  (rlx_handle, rlx_handle, const void *, rlx_ptr, rlx_handle, rlx_ptr, rlx_handle, const void *, rlx_ptr, rlx_handle, rlx_ptr, \
+	   rlx_handle, const void *, rlx_ptr, size_t, rlx_handle))
+
 #define RLX_FIELD(name, symbol, result, params) result(*name) params;
 typedef struct rlx_cuda { RLX_DRIVER(RLX_FIELD) } rlx_cuda;
 typedef struct rlx_nvrtc { RLX_NVRTC(RLX_FIELD) } rlx_nvrtc;
+typedef struct rlx_blas { RLX_BLAS(RLX_FIELD) } rlx_blas;
 #undef RLX_FIELD
 
 // They load a library by its path and return its functions, or null with the
 // reason in why. Libraries stay loaded.
 rlx_cuda *rlx_load_cuda(const char *path, char *why, size_t why_len);
 rlx_nvrtc *rlx_load_nvrtc(const char *path, char *why, size_t why_len);
+rlx_blas *rlx_load_blas(const char *path, char *why, size_t why_len);
 int rlx_preload(const char *path);
 
 // rlx_device is a context and the functions to use it with. The driver keeps
@@ -133,6 +156,33 @@ int rlx_launch(rlx_device *d, rlx_handle f, const unsigned *grid, const unsigned
 // rlx_compile leaves a cubin in image, or a log where the result is not 0;
 // either is freed by the caller.
 int rlx_compile(const rlx_nvrtc *rtc, const char *source, const char **options, int count, char **image, size_t *size, char **log);
+
+// rlx_shape is a product of matrices as cublasLt has them, by columns: first (m×k)
+// times second (k×n). Rows are how far columns are apart in memory, steps how far
+// matrices are.
+typedef struct {
+	int compute, factors, result; // cublasComputeType_t, cudaDataType_t
+	int turned[2];
+	uint64_t m, n, k, workspace;
+	int32_t batch;
+	int64_t row[3], step[3];
+} rlx_shape;
+
+// rlx_product is a product ready to run.
+typedef struct {
+	rlx_handle operation, layout[3];
+	uint64_t workspace;
+	char algorithm[64];
+} rlx_product;
+
+// rlx_no_algorithm is what rlx_product_make returns where the library knows no way.
+enum { rlx_no_algorithm = -1 };
+int rlx_blas_create(const rlx_blas *blas, rlx_device *d, rlx_handle *handle);
+int rlx_product_make(const rlx_blas *blas, rlx_handle handle, rlx_device *d, const rlx_shape *s, rlx_product *p, const char **call);
+int rlx_product_run(const rlx_blas *blas, rlx_handle handle, rlx_device *d, const rlx_product *p, rlx_ptr first, rlx_ptr second,
+                    rlx_ptr workspace, rlx_ptr result, rlx_handle stream);
+static inline const char *rlx_blas_status(const rlx_blas *blas, int code) { return blas->status_name(code); }
+static inline size_t rlx_blas_version(const rlx_blas *blas) { return blas->version(); }
 
 const char *rlx_error_name(const rlx_cuda *cu, int code);
 const char *rlx_error_text(const rlx_cuda *cu, int code);

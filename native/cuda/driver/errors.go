@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // ErrUnavailable says that the machine has no CUDA driver, no NVRTC or no
@@ -12,7 +13,7 @@ var ErrUnavailable = errors.New("CUDA is not available")
 
 // Error is a call that failed.
 type Error struct {
-	Call   string // of the driver's or NVRTC's API
+	Call   string // of the driver's, NVRTC's or cuBLASLt's API
 	Code   int    // what it returned
 	Name   string // "CUDA_ERROR_OUT_OF_MEMORY"
 	Text   string // the driver's words, or NVRTC's log
@@ -31,15 +32,21 @@ func (e *Error) Error() string {
 
 // OutOfMemory reports whether the device had too little memory for the call;
 // everything else goes on.
-func (e *Error) OutOfMemory() bool { return e.Code == 2 && e.Call != nvrtcCall }
+func (e *Error) OutOfMemory() bool { return e.Code == 2 && e.ofDriver() }
 
 // Lost reports whether the device is of no more use to this process: an illegal
 // access, a failed launch, a hardware error. All memory on it is gone, and the
 // driver refuses to open it again.
-func (e *Error) Lost() bool { return e.Call != nvrtcCall && slices.Contains(losses, e.Code) }
+func (e *Error) Lost() bool { return e.ofDriver() && slices.Contains(losses, e.Code) }
 
-// nvrtcCall is the call whose codes are not the driver's.
-const nvrtcCall = "nvrtcCompileProgram"
+// ErrNoAlgorithm says that cuBLASLt knows no way to compute a product.
+var ErrNoAlgorithm = errors.New("cuBLASLt has no algorithm for the product")
+
+// nvrtcCall and what begins with blasCalls are calls whose codes are not the
+// driver's.
+const nvrtcCall, blasCalls = "nvrtcCompileProgram", "cublasLt"
+
+func (e *Error) ofDriver() bool { return e.Call != nvrtcCall && !strings.HasPrefix(e.Call, blasCalls) }
 
 // losses are the codes after which the driver refuses all further work of the
 // process.

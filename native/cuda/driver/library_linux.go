@@ -20,8 +20,9 @@ import (
 // Library is the CUDA driver and NVRTC, loaded. Its methods may be called from
 // several goroutines.
 type Library struct {
-	cu  *C.rlx_cuda
-	rtc *C.rlx_nvrtc
+	cu   *C.rlx_cuda
+	rtc  *C.rlx_nvrtc
+	blas *C.rlx_blas // nil where it is not there
 
 	// Version is what the driver supports, as in 13000 for CUDA 13.0.
 	Version int
@@ -29,6 +30,8 @@ type Library struct {
 	// was found.
 	Compiler, CompilerPath string
 	compilerMajor          int
+	// Products is the version of cuBLASLt, as in "13.1.0", "" where there is none.
+	Products string
 }
 
 // Load loads the libraries. The error is of kind [ErrUnavailable] and says what
@@ -43,7 +46,24 @@ func load(e environment) (*Library, error) {
 	if err := l.loadCompiler(e); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
+	l.loadProducts(e)
 	return l, nil
+}
+
+// loadProducts loads cuBLASLt of the compiler's major version. Without it all is
+// computed by kernels.
+func (l *Library) loadProducts(e environment) {
+	for _, c := range candidates(e, "cublasLt", 1000*l.compilerMajor) {
+		if c.major != l.compilerMajor {
+			return
+		}
+		blas, err := open(c.path, func(p, why *C.char) *C.rlx_blas { return C.rlx_load_blas(p, why, whyBytes) })
+		if err == nil {
+			v := int(C.rlx_blas_version(blas))
+			l.blas, l.Products = blas, fmt.Sprintf("%d.%d.%d", v/10000, v/100%100, v%100)
+			return
+		}
+	}
 }
 
 // whyBytes is the room for a loader's message.

@@ -102,7 +102,10 @@ func libraryDirs(e environment) []string {
 }
 
 // candidate is a place where a library may be.
-type candidate struct{ dir, path string }
+type candidate struct {
+	dir, path string
+	major     int
+}
 
 // candidates are the places of a library of the toolkit, "nvrtc", in the order
 // in which they are to be tried for a driver of a version such as 13000.
@@ -111,7 +114,7 @@ func candidates(e environment, library string, driverVersion int) []candidate {
 	dirs := libraryDirs(e)
 	for major := driverVersion / 1000; major >= oldest; major-- {
 		for _, dir := range dirs {
-			out = append(out, candidate{dir, filepath.Join(dir, fmt.Sprintf("lib%s.so.%d", library, major))})
+			out = append(out, candidate{dir, filepath.Join(dir, fmt.Sprintf("lib%s.so.%d", library, major)), major})
 		}
 	}
 	return out

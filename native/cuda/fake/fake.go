@@ -1,5 +1,5 @@
-// Package fake is a CUDA driver and an NVRTC for tests on machines without a
-// GPU: two libraries in C, built by the machine's compiler and found by package
+// Package fake is a CUDA driver, an NVRTC and a cuBLASLt for tests on machines
+// without a GPU: libraries in C, built by the machine's compiler and found by package
 // driver through its search. Device memory is host memory, streams work at
 // once, graphs are lists; kernels are compiled by clang and run as fibers. What
 // they are asked for is written to a log.
@@ -34,7 +34,25 @@ type GPU struct {
 func Libraries(t testing.TB, dir string, compilers ...int) {
 	t.Helper()
 	src := t.TempDir()
-	for _, name := range []string{"fake.h", "driver.c", "nvrtc.c"} {
+	compile(t, src, "driver.c", filepath.Join(dir, "libcuda.so.1"))
+	for _, major := range compilers {
+		compile(t, src, "nvrtc.c", filepath.Join(dir, fmt.Sprintf("libnvrtc.so.%d", major)))
+	}
+}
+
+// Products adds a cuBLASLt of a major version to a folder with a driver.
+// RLX_FAKE_PRODUCTS steers it: "none" leaves it without algorithms, a number is
+// what its products fail with.
+func Products(t testing.TB, dir string, major int) {
+	t.Helper()
+	t.Setenv("RLX_FAKE_PRODUCTS", "")
+	compile(t, t.TempDir(), "blas.c", filepath.Join(dir, fmt.Sprintf("libcublasLt.so.%d", major)), filepath.Join(dir, "libcuda.so.1"))
+}
+
+// compile builds a library of one of the sources, which it writes to a folder.
+func compile(t testing.TB, src, from, to string, libraries ...string) {
+	t.Helper()
+	for _, name := range []string{"fake.h", from} {
 		text, err := sources.ReadFile("lib/" + name)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(src, name), text, 0o644)
@@ -43,15 +61,9 @@ func Libraries(t testing.TB, dir string, compilers ...int) {
 			t.Fatal(err)
 		}
 	}
-	compile := func(from, to string) {
-		cmd := exec.Command("gcc", "-O1", "-w", "-shared", "-fPIC", "-o", filepath.Join(dir, to), filepath.Join(src, from), "-ldl")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("building %s: %v\n%s", to, err, out)
-		}
-	}
-	compile("driver.c", "libcuda.so.1")
-	for _, major := range compilers {
-		compile("nvrtc.c", fmt.Sprintf("libnvrtc.so.%d", major))
+	args := append([]string{"-O1", "-w", "-shared", "-fPIC", "-o", to, filepath.Join(src, from), "-ldl"}, libraries...)
+	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
+		t.Fatalf("building %s: %v\n%s", to, err, out)
 	}
 }
 

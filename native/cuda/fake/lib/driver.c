@@ -78,7 +78,8 @@ typedef struct {
 } module;
 
 typedef struct node {
-	module *kernel; // null for a fill or a copy
+	module *kernel; // null for a fill, a copy or a call
+	void (*call)(void *);
 	char cells[8 * 128];
 	unsigned grid[3], block[3];
 	devptr to, from;
@@ -94,6 +95,8 @@ static int perform(node *n) {
 	if (n->kernel) {
 		note("run %s %u %u %u", n->kernel->kernel, n->grid[0], n->grid[1], n->grid[2]);
 		if (n->kernel->run) n->kernel->run(n->cells, n->grid, n->block);
+	} else if (n->call) {
+		n->call(n->cells);
 	} else if (n->from) {
 		memcpy((void *)n->to, (void *)n->from, n->bytes);
 	} else {
@@ -112,6 +115,13 @@ static int ask(stream *s, node *n) {
 	*s->capture->last = own;
 	s->capture->last = &own->next;
 	return 0;
+}
+
+// rlx_fake_call is how a fake library asks a stream for work of its own.
+EXPORT int rlx_fake_call(stream *s, void (*f)(void *), const void *data, size_t bytes) {
+	node n = {.call = f};
+	memcpy(n.cells, data, bytes);
+	return ask(s, &n);
 }
 
 EXPORT int cuInit(unsigned flags) { CALL("cuInit"); return 0; }

@@ -1,4 +1,4 @@
-// What the two fake libraries share: the environment steers them, so that a
+// What the fake libraries share: the environment steers them, so that a
 // test does. See fake.go.
 #include <stdio.h>
 #include <stdlib.h>

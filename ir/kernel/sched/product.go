@@ -1,0 +1,289 @@
+package sched
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/kernel/routine"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// productPlan is how a contraction is computed by a library: by a product of
+// matrices, and what follows it by a kernel of its own.
+type productPlan struct {
+	routine.Product
+	left, right *group.Tensor
+	out         *group.Tensor // nil where something follows the product
+}
+
+// planProduct finds out whether a contraction is a product that the target's
+// library computes, as its operands lie, faster than kernels do: those of mma, if
+// it is not nil, or tiles without multiply-adds.
+func planProduct(e *emitter, g *group.Group, c *group.Contraction, mma *mmaPlan) (*productPlan, bool) {
+	if e.caps.Products == loop.NoProducts || !tileable(c) {
+		return nil, false
+	}
+	in, result := c.Node.Inputs(), c.Node.Types()[0].DType
+	p := &productPlan{Product: routine.Product{
+		Operand: in[0].Type().DType, Result: result,
+		Batch: group.Product(c.Batch), M: group.Product(c.M), N: group.Product(c.N), K: group.Product(c.K),
+		Workspace: e.caps.ProductBytes,
+	}}
+	p.TF32 = e.caps.TF32 && p.Operand == ir.F32
+	if in[1].Type().DType != p.Operand || !p.layOut(e, c) || p.Check() != nil {
+		return nil, false
+	}
+	p.out = soleResult(e, g, p.left, p.right)
+	if e.caps.Products == loop.FasterProducts && !p.faster(c, e.caps, mma) {
+		return nil, false
+	}
+	return p, true
+}
+
+// layOut finds the matrices in the operands and the result of a contraction. The
+// result's rows are along the space that its last axis is of: where that is the
+// first operand's, the product is computed turned, with the operands swapped.
+func (p *productPlan) layOut(e *emitter, c *group.Contraction) (ok bool) {
+	m, n := p.spaces(c)
+	if p.Out, ok = p.resultLayout(e, c, m, n); !ok {
+		return false
+	}
+	if p.Left, p.left, ok = p.operandLayout(e, c, 0); !ok {
+		return false
+	}
+	if p.Right, p.right, ok = p.operandLayout(e, c, 1); !ok {
+		return false
+	}
+	// Both were found with the free space down and the contracted one across,
+	// which the right matrix has the other way round.
+	p.Right.Turned = !p.Right.Turned
+	if p.Out.Turned {
+		p.Out.Turned = false
+		p.M, p.N = p.N, p.M
+		p.left, p.right = p.right, p.left
+		p.Left, p.Right = p.Right, p.Left
+		p.Left.Turned, p.Right.Turned = !p.Left.Turned, !p.Right.Turned
+	}
+	return true
+}
+
+// space is a space of a contraction: coordinates, and sizes.
+type space struct {
+	at   ir.Index
+	dims []int
+}
+
+func (p *productPlan) spaces(c *group.Contraction) (m, n space) {
+	return space{group.Coords("m", c.M), c.M}, space{group.Coords("n", c.N), c.N}
+}
+
+// operandLayout finds the matrices of an operand, which are stored as they are.
+func (p *productPlan) operandLayout(e *emitter, c *group.Contraction, operand int) (routine.Layout, *group.Tensor, bool) {
+	batch := space{group.Coords("b", c.Batch), c.Batch}
+	m, n := p.spaces(c)
+	free, k := []space{m, n}[operand], space{group.Coords("k", c.K), c.K}
+	r := &reading{e: e, c: c, d: p.Operand, operand: operand, batch: batch.at}
+	x := e.Simplify(c.Factor(operand, batch.at, free.at, k.at, e.reader().Operand(c.Node)))
+	stored, ok := r.stored(x)
+	if !ok || stored.valid != nil {
+		return routine.Layout{}, nil, false
+	}
+	l, ok := layoutAt(stored.at, batch, free, k)
+	return l, e.p.Tensor(stored.array), ok
+}
+
+// resultLayout finds the matrices of the result in memory of its type.
+func (p *productPlan) resultLayout(e *emitter, c *group.Contraction, m, n space) (routine.Layout, bool) {
+	batch := space{group.Coords("b", c.Batch), c.Batch}
+	dims, _ := c.Node.Types()[0].Shape.Ints()
+	at, step := scalar.Expr(loop.Int(0)), 1
+	out := c.Out(batch.at, m.at, n.at)
+	for axis := len(dims) - 1; axis >= 0; axis-- {
+		at = scalar.Add(at, scalar.Mul(out[axis], loop.Int(step)))
+		step *= dims[axis]
+	}
+	return layoutAt(e.Simplify(at), batch, m, n)
+}
+
+// layoutAt returns the layout of matrices with the element of given coordinates at
+// a position, rows along down.
+func layoutAt(at scalar.Expr, batch, down, across space) (l routine.Layout, ok bool) {
+	factors := map[string]int{}
+	if !linearFactors(at, 1, factors) {
+		return l, false
+	}
+	var steps [3]int
+	for i, s := range []space{batch, down, across} {
+		if steps[i], ok = s.step(factors); !ok {
+			return l, false
+		}
+	}
+	if len(factors) > 0 {
+		return l, false // it goes from place to place with a loop
+	}
+	rows, columns := group.Product(down.dims), group.Product(across.dims)
+	switch step, row, column := steps[0], steps[1], steps[2]; {
+	case columns == 1 || column == 1 && row >= columns:
+		return routine.Layout{Row: max(row, columns), Step: step}, true
+	case rows == 1 || row == 1 && column >= rows:
+		return routine.Layout{Turned: true, Row: max(column, rows), Step: step}, true
+	}
+	return l, false
+}
+
+// linearFactors adds up the factors of the variables in x, times factor, or
+// reports that x is no sum of variables times numbers.
+func linearFactors(x scalar.Expr, factor int, of map[string]int) bool {
+	if n, ok := x.IntConst(); ok {
+		return n == 0
+	}
+	switch x.Op {
+	case scalar.OpVar:
+		of[x.Name] += factor
+		return true
+	case scalar.OpAdd:
+		return linearFactors(x.Args[0], factor, of) && linearFactors(x.Args[1], factor, of)
+	case scalar.OpMul:
+		for i, a := range x.Args {
+			if n, ok := a.IntConst(); ok {
+				return linearFactors(x.Args[1-i], factor*int(n), of)
+			}
+		}
+	}
+	return false
+}
+
+// step returns how far neighbours along a space are apart, where all that are
+// neighbours in row-major order are equally far. It takes its coordinates out of
+// the factors.
+func (s space) step(factors map[string]int) (step int, ok bool) {
+	size, first := 1, true
+	for i := len(s.dims) - 1; i >= 0; i-- {
+		if s.dims[i] == 1 {
+			continue
+		}
+		factor := factors[s.at[i].Name]
+		delete(factors, s.at[i].Name)
+		if first {
+			step, first = factor, false
+		}
+		if factor != step*size {
+			return 0, false
+		}
+		size *= s.dims[i]
+	}
+	return step, step >= 0
+}
+
+// soleResult returns where a library may leave the result of a contraction: in the
+// tensor that the group stores it to, if that is all that the group does.
+func soleResult(e *emitter, g *group.Group, operands ...*group.Tensor) *group.Tensor {
+	if len(g.Members) > 1 || len(g.Copies) > 0 {
+		return nil
+	}
+	t := g.Members[0].Store[0]
+	if t == nil || t.Outer != nil || e.p.Guards(t) {
+		return nil
+	}
+	for _, x := range operands {
+		if x == t {
+			return nil
+		}
+	}
+	return t
+}
+
+// productRate is how many operations a nanosecond a multiprocessor of an H200 does
+// with each type in the library's products, and least how many a product has to
+// have for it to be faster than kernels alone there. BenchmarkProducts of
+// native/cuda measures both.
+type productRate struct{ rate, least float64 }
+
+var (
+	ratesF32  = productRate{380, 1 << 27}
+	ratesTF32 = productRate{2950, 1 << 25}
+	rates16   = productRate{5600, 1 << 25}
+)
+
+// rateTurned is the rate of products of tf32 whose left factor alone is turned.
+const rateTurned = 1970
+
+// What a kernel for what follows a product costs: nanoseconds, and bytes of memory
+// for each result, whatever its type. It is worth it only where kernels alone are
+// expected to take longer by a factor.
+const (
+	finishTime  = 4000
+	finishBytes = 8
+	finishWorth = 1.2
+)
+
+// Bounds of the products that the library is faster at: rows of 16 bytes, which
+// tensor cores take, and results that are no thinner than its tiles.
+const (
+	alignedBytes = 16
+	leastSide    = 64
+)
+
+// rates returns what the library does with the product's types.
+func (p *productPlan) rates() productRate {
+	switch {
+	case p.TF32 && p.Left.Turned && !p.Right.Turned:
+		return productRate{rateTurned, ratesTF32.least}
+	case p.TF32:
+		return ratesTF32
+	case p.Operand == ir.F32:
+		return ratesF32
+	}
+	return rates16
+}
+
+// aligned reports whether tensor cores can compute the product.
+func (p *productPlan) aligned() bool {
+	factors, result := p.Operand.Size(), p.Result.Size()
+	return (p.Left.Row*factors)%alignedBytes == 0 && (p.Right.Row*factors)%alignedBytes == 0 && (p.Out.Row*result)%alignedBytes == 0
+}
+
+// faster reports whether the library is expected to take less time than kernels.
+func (p *productPlan) faster(c *group.Contraction, caps loop.Caps, mma *mmaPlan) bool {
+	work, r := 2*float64(points(c)), p.rates()
+	byTensorCores := p.TF32 || p.Operand != ir.F32
+	if work < r.least || min(p.M, p.N) < leastSide || byTensorCores && !p.aligned() {
+		return false
+	}
+	results, units := float64(p.Batch*p.M*p.N), float64(caps.Multiprocessors)
+	time := launchTime + math.Max(work/r.rate, float64(p.Result.Size())*results/memoryRate)/units
+	if p.out == nil {
+		time = finishWorth * (time + finishTime + finishBytes*results/memoryRate/units)
+	}
+	own := launchTime + work/(plainRate*units)
+	if mma != nil {
+		own = mma.time(c, caps) + mma.stagingTime(c, caps)
+	}
+	return time < own
+}
+
+// scheduleProduct computes a contraction by a library, and what follows it by a
+// kernel with a thread for each result.
+func scheduleProduct(e *emitter, g *group.Group, p *productPlan) []Launch {
+	n := g.Members[0].Node
+	out := p.out
+	if out == nil {
+		dims, _ := n.Types()[0].Shape.Ints()
+		out = e.p.Scratch("product", p.Result, dims...)
+	}
+	space := e.p.Scratch("workspace", ir.U32, ceilDiv(p.Workspace, 4))
+	call := Launch{Routine: p.Product, Args: []*group.Tensor{p.left, p.right, space, out}}
+	if p.out != nil {
+		return []Launch{call}
+	}
+	w := newWriter(e.p, e.caps, mapThreads)
+	w.threads(group.Product(g.Outer), func(i scalar.Expr) {
+		at := w.unflatten(i, g.Outer)
+		rd := w.reader()
+		rd.Given = map[ir.Value]scalar.Expr{n.Result(0): w.load(out, g.Members[0].At(at))}
+		w.add(w.points(g, rd, at)...)
+	})
+	return []Launch{call, w.launch(g.Name())}
+}

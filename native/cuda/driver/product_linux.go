@@ -1,0 +1,120 @@
+//go:build amd64 || arm64
+
+package driver
+
+/*
+#cgo noescape rlx_product_run
+#cgo nocallback rlx_product_run
+#include <stdlib.h>
+#include "cuda_linux.h"
+*/
+import "C"
+
+import (
+	"sync"
+	"unsafe"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel/routine"
+)
+
+// Multiplier computes products of matrices on a device by cuBLASLt. It keeps what
+// it has found out about each for the life of the process.
+type Multiplier struct {
+	device *Device
+	handle C.rlx_handle
+
+	mu       sync.Mutex
+	products map[routine.Product]*Product
+}
+
+// Product is a product of matrices ready to be computed.
+type Product struct {
+	by *Multiplier
+	c  *C.rlx_product // with the life of the process
+}
+
+// NewMultiplier returns what computes products, or nil where cuBLASLt was not
+// found.
+func (d *Device) NewMultiplier() (*Multiplier, error) {
+	if d.library.blas == nil {
+		return nil, nil
+	}
+	m := &Multiplier{device: d, products: map[routine.Product]*Product{}}
+	var handle C.rlx_handle
+	err := d.library.checkProducts("cublasLtCreate", C.rlx_blas_create(d.library.blas, d.c, &handle))
+	m.handle = handle
+	return m, err
+}
+
+// Product chooses an algorithm for a product, or returns the one that was chosen
+// before. The error is [ErrNoAlgorithm] where there is none.
+func (m *Multiplier) Product(p routine.Product) (*Product, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if known, ok := m.products[p]; ok {
+		return known, nil
+	}
+	s := shapeOf(p)
+	made := &Product{m, (*C.rlx_product)(C.calloc(1, C.sizeof_rlx_product))}
+	call := (**C.char)(C.calloc(1, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
+	defer C.free(unsafe.Pointer(call))
+	l := m.device.library
+	if r := C.rlx_product_make(l.blas, m.handle, m.device.c, &s, made.c, call); r != 0 {
+		C.free(unsafe.Pointer(made.c))
+		if r == C.rlx_no_algorithm || r == notSupported {
+			return nil, ErrNoAlgorithm
+		}
+		return nil, l.checkProducts(C.GoString(*call), r)
+	}
+	m.products[p] = made
+	return made, nil
+}
+
+// Numbers of library_types.h and cublas_api.h.
+const (
+	computeF32Pedantic = 69
+	computeF32         = 68
+	computeTF32        = 77
+	notSupported       = 15
+)
+
+var elementTypes = map[dtype.DType]C.int{dtype.F32: 0, dtype.F16: 2, dtype.BF16: 14}
+
+// shapeOf describes a product to cuBLASLt, which has matrices by columns: the
+// memory of a matrix by rows is there its transpose, and resultᵀ = rightᵀ·leftᵀ.
+// Sums of f32 are not left to anything but f32.
+func shapeOf(p routine.Product) C.rlx_shape {
+	s := C.rlx_shape{
+		compute: computeF32, factors: elementTypes[p.Operand], result: elementTypes[p.Result],
+		m: C.uint64_t(p.N), n: C.uint64_t(p.M), k: C.uint64_t(p.K), workspace: C.uint64_t(p.Workspace), batch: C.int32_t(p.Batch),
+	}
+	switch {
+	case p.TF32:
+		s.compute = computeTF32
+	case p.Operand == dtype.F32:
+		s.compute = computeF32Pedantic
+	}
+	for i, l := range []routine.Layout{p.Right, p.Left, p.Out} {
+		s.row[i], s.step[i] = C.int64_t(l.Row), C.int64_t(l.Step)
+		if i < 2 && l.Turned {
+			s.turned[i] = 1
+		}
+	}
+	return s
+}
+
+// Multiply computes a product. Workspace is the memory that the product states.
+func (s *Stream) Multiply(p *Product, left, right, workspace, result Ptr) error {
+	l := s.device.library
+	return l.checkProducts("cublasLtMatmul", C.rlx_product_run(l.blas, p.by.handle, s.device.c, p.c,
+		C.rlx_ptr(right), C.rlx_ptr(left), C.rlx_ptr(workspace), C.rlx_ptr(result), s.handle))
+}
+
+// checkProducts makes an error of a result of cuBLASLt's.
+func (l *Library) checkProducts(call string, code C.int) error {
+	if code == 0 {
+		return nil
+	}
+	return &Error{Call: call, Code: int(code), Name: C.GoString(C.rlx_blas_status(l.blas, code))}
+}

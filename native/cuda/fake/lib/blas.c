@@ -1,0 +1,83 @@
+// A fake cuBLASLt: products of f32, column by column. RLX_FAKE_PRODUCTS=none leaves
+// it without an algorithm for any.
+#include "fake.h"
+
+#include <stdint.h>
+
+int rlx_fake_call(void *stream, void (*f)(void *), const void *data, size_t bytes);
+
+typedef struct { int compute, turned[2]; } operation;
+typedef struct { int type, batch; uint64_t rows, columns; int64_t row, step; } layout;
+typedef struct { uint64_t workspace; } preference;
+typedef struct { char algorithm[64]; size_t workspace; int rest[6]; } result;
+
+EXPORT int cublasLtCreate(void **handle) { return note("cublasLtCreate"), *handle = malloc(1), 0; }
+EXPORT size_t cublasLtGetVersion(void) { return 130100; }
+EXPORT const char *cublasLtGetStatusName(int code) { return code == 7 ? "CUBLAS_STATUS_INVALID_VALUE" : "CUBLAS_STATUS"; }
+EXPORT int cublasLtMatmulDescCreate(operation **o, int compute, int scale) {
+	*o = calloc(1, sizeof **o);
+	return (*o)->compute = compute, scale == 0 ? 0 : 7;
+}
+EXPORT int cublasLtMatmulDescSetAttribute(operation *o, int which, const int32_t *value, size_t bytes) {
+	if (which < 3 || which > 4 || bytes != 4) return 7;
+	return o->turned[which - 3] = *value, 0;
+}
+EXPORT int cublasLtMatmulDescDestroy(operation *o) { return free(o), 0; }
+EXPORT int cublasLtMatrixLayoutCreate(layout **l, int type, uint64_t rows, uint64_t columns, int64_t row) {
+	*l = calloc(1, sizeof **l);
+	**l = (layout){type, 1, rows, columns, row};
+	return row < (int64_t)rows ? 7 : 0;
+}
+EXPORT int cublasLtMatrixLayoutSetAttribute(layout *l, int which, const void *value, size_t bytes) {
+	if (which == 5 && bytes == 4) return l->batch = *(int32_t *)value, 0;
+	if (which == 6 && bytes == 8) return l->step = *(int64_t *)value, 0;
+	return 7;
+}
+EXPORT int cublasLtMatrixLayoutDestroy(layout *l) { return free(l), 0; }
+EXPORT int cublasLtMatmulPreferenceCreate(preference **p) { return *p = calloc(1, sizeof **p), 0; }
+EXPORT int cublasLtMatmulPreferenceSetAttribute(preference *p, int which, const uint64_t *value, size_t bytes) {
+	return which == 1 && bytes == 8 ? (p->workspace = *value, 0) : 7;
+}
+EXPORT int cublasLtMatmulPreferenceDestroy(preference *p) { return free(p), 0; }
+
+// size returns a size of what an operation takes of a matrix.
+static uint64_t size(const layout *l, int turned, int columns) { return turned != columns ? l->columns : l->rows; }
+
+EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, operation *o, layout *a, layout *b, layout *c, layout *d, preference *p,
+                                          int wanted, result *out, int *found) {
+	note("cublasLtMatmulAlgoGetHeuristic");
+	if (size(a, o->turned[0], 0) != d->rows || size(b, o->turned[1], 1) != d->columns) return 7;
+	if (size(a, o->turned[0], 1) != size(b, o->turned[1], 0) || a->batch != d->batch || b->batch != d->batch) return 7;
+	*found = !strcmp(setting("RLX_FAKE_PRODUCTS", ""), "none") ? 0 : 1;
+	memset(out, 0, sizeof *out);
+	return memcpy(out->algorithm, "fake", 4), 0;
+}
+
+typedef struct { operation o; layout a, b, d; const float *x, *y; float *z; } job;
+
+static float at(const float *x, const layout *l, int turned, int64_t batch, int64_t r, int64_t c) {
+	return x[batch * l->step + (turned ? r * l->row + c : c * l->row + r)];
+}
+
+static void multiply(void *data) {
+	job *j = data;
+	uint64_t k = size(&j->a, j->o.turned[0], 1);
+	note("product %d: %d times %llu %llu %llu", j->o.compute, j->d.batch, (unsigned long long)j->d.rows, (unsigned long long)j->d.columns, (unsigned long long)k);
+	for (int64_t n = 0; n < j->d.batch; n++)
+		for (uint64_t c = 0; c < j->d.columns; c++)
+			for (uint64_t r = 0; r < j->d.rows; r++) {
+				float sum = 0;
+				for (uint64_t i = 0; i < k; i++) sum += at(j->x, &j->a, j->o.turned[0], n, r, i) * at(j->y, &j->b, j->o.turned[1], n, i, c);
+				j->z[n * j->d.step + c * j->d.row + r] = sum;
+			}
+}
+
+EXPORT int cublasLtMatmul(void *handle, operation *o, const float *alpha, const float *x, layout *a, const float *y, layout *b, const float *beta,
+                          const float *c, layout *lc, float *z, layout *d, const char *algorithm, void *workspace, size_t bytes, void *stream) {
+	note("cublasLtMatmul");
+	if (*alpha != 1 || *beta != 0 || a->type || d->type || strncmp(algorithm, "fake", 4) || ((uintptr_t)workspace & 255)) return 7;
+	if (atoi(setting("RLX_FAKE_PRODUCTS", "0"))) return atoi(setting("RLX_FAKE_PRODUCTS", "0"));
+	job j = {*o, *a, *b, *d, x, y, z};
+	memset(workspace, 0xa5, bytes);
+	return rlx_fake_call(stream, multiply, &j, sizeof j);
+}

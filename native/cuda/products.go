@@ -1,0 +1,70 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+package cuda
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/routine"
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/native/cuda/driver"
+)
+
+// productBytes is what cuBLASLt gets to work in: what NVIDIA advises for Hopper
+// (cuBLAS documentation, cublasSetWorkspace).
+const productBytes = 32 << 20
+
+// products chooses an algorithm for each routine of a plan.
+func (d *device) products(routines []routine.Routine) ([]*driver.Product, error) {
+	out := make([]*driver.Product, len(routines))
+	for i, r := range routines {
+		p, ok := r.(routine.Product)
+		if !ok || d.multiplier == nil {
+			return nil, ir.Errorf(ir.ErrUnsupported, "the device has no routine %q", r.Name())
+		}
+		var err error
+		if out[i], err = d.multiplier.Product(p); err != nil {
+			return nil, driver.In(r.Name(), err)
+		}
+	}
+	return out, nil
+}
+
+// call asks the stream for a routine. Where kernels are waited for it is too.
+func (p *program) call(c *plan.Call) error {
+	at := func(i int) driver.Ptr { return p.at(c.Bindings[i].Buffer, c.Bindings[i].Offset) }
+	err := p.stream.Multiply(p.products[c.Routine], at(0), at(1), at(2), at(3))
+	if p.debug && err == nil {
+		err = p.stream.Synchronize()
+	}
+	return driver.In(p.plan.Routines[c.Routine].Name(), err)
+}
+
+// warm calls every routine once: the library loads its kernels then, which it
+// cannot do while a graph is captured. All memory is zeros, and so are products.
+func (p *program) warm() error {
+	done := make([]bool, len(p.products))
+	for i := range p.plan.Entries {
+		if err := p.warmSteps(p.plan.Entries[i].Steps, done); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *program) warmSteps(steps []plan.Step, done []bool) error {
+	for _, s := range steps {
+		var err error
+		switch s := s.(type) {
+		case *plan.Call:
+			if !done[s.Routine] {
+				done[s.Routine], err = true, p.call(s)
+			}
+		case *plan.Repeat:
+			err = p.warmSteps(s.Steps, done)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+package cuda_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/cuda"
+	"github.com/rlx-go/rlx/native/cuda/fake"
+)
+
+// twoProducts is a chain of products, of which something follows the second: it
+// turns 5×7 times 7×6 times 6×9 into a state.
+func twoProducts(t *testing.T) *ir.Graph {
+	t.Helper()
+	g, err := ir.Build("products", func(b *ir.Builder) {
+		x, y, z := b.Input("x", ir.F32, ir.Dims(5, 7)...), b.Input("y", ir.F32, ir.Dims(6, 7)...), b.Param("z", ir.F32, ir.Dims(6, 9)...)
+		xy := ops.MatMul(b, x, ops.Transpose(b, y, 1, 0))
+		b.Output("sum", ops.ReduceSum(b, ops.Relu(b, ops.MatMul(b, xy, z))))
+		b.Output("xy", xy)
+	})
+	must(t, err)
+	return g
+}
+
+// runProducts runs them with factors of ones but for the first row of x, and returns
+// the sum.
+func runProducts(t *testing.T, p native.Program) float32 {
+	t.Helper()
+	ones := func(n int) []float32 {
+		out := make([]float32, n)
+		for i := range out {
+			out[i] = 1
+		}
+		return out
+	}
+	x := ones(35)
+	copy(x, make([]float32, 7))
+	must(t, p.Set("z", native.Float32s(ones(54), 6, 9)))
+	r, err := p.Run(context.Background(), "step", map[string]native.Tensor{"x": native.Float32s(x, 5, 7), "y": native.Float32s(ones(42), 6, 7)})
+	must(t, err)
+	out, err := r.Wait(context.Background())
+	must(t, err)
+	sum, err := out["sum"].Float32s()
+	must(t, err)
+	return sum[0]
+}
+
+// Four rows are not zeros, of 9 elements of 7·6.
+const sumOfProducts = 4 * 9 * 7 * 6
+
+func TestProductsOfCuBLASLtAreInTheGraph(t *testing.T) {
+	gpu := fake.Install(t, true)
+	fake.Products(t, gpu.Dir, 13)
+	b := cuda.With(loop.AllProducts)
+	p := compile(t, b, twoProducts(t))
+	if n := cuda.Calls(p); n != 2 {
+		t.Fatalf("%d products are left to cuBLASLt, not 2", n)
+	}
+	if d := b.Info().Description; !strings.HasSuffix(d, "cuBLASLt 13.1.0") {
+		t.Errorf("the device is %s", d)
+	}
+	built := gpu.Calls(t)
+	for call, want := range map[string]int{"cublasLtCreate": 1, "cublasLtMatmulAlgoGetHeuristic": 2, "product 69: 1 times 6 5 7": 1} {
+		if n := len(slices.DeleteFunc(slices.Clone(built), func(c string) bool { return c != call })); n != want {
+			t.Errorf("building makes %d calls of %s, not %d: all products are computed once before the graph is captured", n, call, want)
+		}
+	}
+	if sum := runProducts(t, p); sum != sumOfProducts {
+		t.Errorf("the sum is %g, not %d", sum, sumOfProducts)
+	}
+	calls := gpu.Calls(t)
+	at := slices.Index(calls, "cuGraphLaunch")
+	if at < 0 || !slices.Contains(calls[at:], "product 69: 1 times 6 5 7") || !slices.Contains(calls[at:], "product 69: 1 times 9 5 6") || slices.Contains(calls, "cublasLtMatmul") {
+		t.Errorf("a run makes the calls\n%s", strings.Join(calls, "\n"))
+	}
+	compile(t, b, twoProducts(t))
+	if slices.Contains(gpu.Calls(t), "cublasLtMatmulAlgoGetHeuristic") {
+		t.Error("what is known of a product is asked for again")
+	}
+}
+
+func TestWithoutCuBLASLtKernelsMultiply(t *testing.T) {
+	for what, prepare := range map[string]func(t *testing.T, dir string){
+		"no library":                  func(*testing.T, string) {},
+		"one of an older version":     func(t *testing.T, dir string) { fake.Products(t, dir, 12) },
+		"no algorithm":                func(t *testing.T, dir string) { fake.Products(t, dir, 13); t.Setenv("RLX_FAKE_PRODUCTS", "none") },
+		"products that are too small": func(t *testing.T, dir string) { fake.Products(t, dir, 13) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			prepare(t, fake.Install(t, true).Dir)
+			b := cuda.With(loop.AllProducts)
+			if strings.HasPrefix(what, "products") {
+				b = cuda.New(0)
+			}
+			p := compile(t, b, twoProducts(t))
+			if n := cuda.Calls(p); n != 0 {
+				t.Errorf("%d products are left to cuBLASLt", n)
+			}
+			if sum := runProducts(t, p); sum != sumOfProducts {
+				t.Errorf("the sum is %g, not %d", sum, sumOfProducts)
+			}
+		})
+	}
+}
+
+func TestAProductThatFailsIsNamed(t *testing.T) {
+	fake.Products(t, fake.Install(t, false).Dir, 13)
+	t.Setenv("RLX_FAKE_PRODUCTS", "7")
+	m, err := ir.NewModule("module", ir.Entry{Name: "step", Graph: twoProducts(t)})
+	must(t, err)
+	_, err = cuda.With(loop.AllProducts).Compile(context.Background(), m, native.Options{})
+	if !errors.Is(err, native.ErrDevice) || errors.Is(err, native.ErrLost) || !strings.Contains(err.Error(), "product: cublasLtMatmul: CUBLAS_STATUS_INVALID_VALUE (7)") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Products of whole numbers so small that nothing is rounded are what integers
+// give, of each type and layout, with something behind them.
+func TestGPUMultipliesByCuBLASLt(t *testing.T) {
+	gpu(t)
+	b := cuda.With(loop.AllProducts)
+	if !strings.Contains(b.Info().Description, "cuBLASLt") {
+		t.Skip("no cuBLASLt")
+	}
+	for _, s := range []struct{ m, n, k int }{{1000, 520, 1032}, {1003, 517, 1031}} {
+		for _, d := range []ir.DType{ir.BF16, ir.F16, ir.F32} {
+			for _, layout := range []string{"nn", "tn", "nt", "tt"} {
+				for _, tf32 := range []bool{false, true} {
+					p := productOf(t, b, d, s.m, s.n, s.k, layout, native.Options{TF32: tf32})
+					if n := cuda.Calls(p); n != 1 {
+						t.Fatalf("%s %s: %d calls", d, layout, n)
+					}
+					checkResults(t, p, d, s.m, s.n, s.k, layout)
+				}
+			}
+		}
+	}
+}
