@@ -13,7 +13,7 @@ import (
 )
 
 // besideText bounds the texts of parts that differ and share a kernel, in bytes.
-const besideText = 20 << 10
+const besideText = 16 << 10
 
 // pack makes launches of parts side by side as their tensors lie. Where many in the
 // entry do the same, those in the same buffers have one, which finds them in a table.

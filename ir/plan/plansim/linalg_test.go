@@ -19,13 +19,13 @@ func TestLaunchesOfLinearAlgebra(t *testing.T) {
 		name              string
 		dims              []int
 		build             func(b *ir.Builder, x ir.Value) ir.Value
-		kernels, launches int // at most; ten small maps side by side are two kernels
+		kernels, launches int // at most; more than eight maps side by side are two kernels
 	}{
 		{"cholesky 64", []int{1024, 64, 64}, ops.Cholesky, 6, 69},
 		{"cholesky 512", []int{512, 512}, ops.Cholesky, 11, 564},
 		{"solve 64", []int{1024, 64, 64}, func(b *ir.Builder, x ir.Value) ir.Value { return ops.Solve(b, x, x, ops.SolveAttrs{}) }, 25, 236},
 		{"triangular_solve 64", []int{64, 64}, lowerSolve, 3, 14},
-		{"triangular_solve 512", []int{512, 512}, lowerSolve, 10, 48},
+		{"triangular_solve 512", []int{512, 512}, lowerSolve, 11, 49},
 		{"qr 64", []int{64, 64}, func(b *ir.Builder, x ir.Value) ir.Value { q, _ := ops.QR(b, x, false); return q }, 12, 212},
 		{"eigenvalues 16", []int{16, 16}, func(b *ir.Builder, x ir.Value) ir.Value { w, _ := ops.Eigh(b, x); return w }, 11, 593},
 		{"svd 16", []int{16, 16}, first(func(b *ir.Builder, x ir.Value) []ir.Value { return b.Add(ops.OpSVD, &ops.FullAttrs{}, x) }), 23, 655},
