@@ -19,7 +19,7 @@ import (
 func TestKernelsOfLanguageModels(t *testing.T) {
 	for _, c := range []struct {
 		blocks, kernels, source int
-		temps                   int // bytes of the values between kernels
+		temps                   int64 // bytes of the values between kernels
 	}{
 		{12, 90, 500e3, 5163267840},
 		{48, 110, 800e3, 15e9},
@@ -28,7 +28,7 @@ func TestKernelsOfLanguageModels(t *testing.T) {
 			gpt := irtest.GPT2
 			gpt.Blocks = c.blocks
 			p := gptPlan(t, gpt)
-			source, temps, totals := 0, 0, 0
+			source, temps, totals := 0, int64(0), 0
 			for _, k := range p.Kernels {
 				source += len(k.Source)
 				if strings.HasPrefix(k.Name, "total_") {
@@ -37,7 +37,7 @@ func TestKernelsOfLanguageModels(t *testing.T) {
 			}
 			for _, b := range p.Buffers {
 				if b.Kind == plan.TempBuffer {
-					temps += b.Bytes
+					temps += int64(b.Bytes)
 				}
 			}
 			t.Logf("%d kernels of %d bytes, %d bytes between them", len(p.Kernels), source, temps)
