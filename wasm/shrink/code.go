@@ -71,7 +71,7 @@ type instr struct {
 func (i instr) is(op byte, a int64) bool { return i.op == op && i.a == a }
 
 // rewriteCode makes the functions of a code section shorter.
-func rewriteCode(payload []byte) ([]byte, error) {
+func rewriteCode(payload []byte, counts func(number int) bool) ([]byte, error) {
 	r := &reader{data: payload}
 	count := r.unsigned()
 	if r.err != nil {
@@ -92,7 +92,7 @@ func rewriteCode(payload []byte) ([]byte, error) {
 			f.returnAtUnwinding()
 			f.foldOffsets()
 			f.shorten()
-			f.shareAddress(number)
+			f.shareAddress(number, counts(number))
 			body = f.write()
 		}
 		out = append(appendUint(out, uint64(len(body))), body...)

@@ -62,7 +62,7 @@ func shrink(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	code, err := rewriteCode(m.section(codeSection))
+	code, err := rewriteCode(m.section(codeSection), func(number int) bool { return !functions.defers[number] })
 	if err != nil {
 		return nil, err
 	}
