@@ -74,8 +74,12 @@ func (f *function) insertLocals(value int64) {
 	f.locals = append([]localGroup{{1, valueI32}}, rest...)
 	begin := []instr{
 		f.body[0], f.body[1],
-		{op: opI64Const, a: value}, {op: opLocalTee, a: pcLocal},
-		{op: opLocalGet, a: 0}, {op: opI64ExtendU}, {op: opI64Add}, {op: opLocalSet, a: lastLocal},
+		{op: opI64Const, a: value},
+		{op: opLocalTee, a: pcLocal},
+		{op: opLocalGet, a: 0},
+		{op: opI64ExtendU},
+		{op: opI64Add},
+		{op: opLocalSet, a: lastLocal},
 	}
 	f.body = append(begin, f.body[2:]...)
 }

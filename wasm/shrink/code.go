@@ -70,22 +70,32 @@ type instr struct {
 // is tells whether an instruction has an opcode and a first immediate.
 func (i instr) is(op byte, a int64) bool { return i.op == op && i.a == a }
 
-// rewriteCode makes the functions of a code section shorter.
-func rewriteCode(payload []byte, counts func(number int) bool) ([]byte, error) {
+// readBodies returns the bodies of the functions of a code section.
+func readBodies(payload []byte) ([][]byte, error) {
 	r := &reader{data: payload}
-	count := r.unsigned()
-	if r.err != nil {
-		return nil, r.err
+	var bodies [][]byte
+	for n := r.unsigned(); n > 0 && r.err == nil; n-- {
+		bodies = append(bodies, r.take(uint64(r.unsigned())))
 	}
-	out := appendUint(nil, uint64(count))
-	for number := range int(count) {
-		body := r.take(uint64(r.unsigned()))
-		if r.err != nil {
-			return nil, r.err
-		}
+	return bodies, r.err
+}
+
+// writeBodies returns a code section.
+func writeBodies(bodies [][]byte) []byte {
+	out := appendUint(nil, uint64(len(bodies)))
+	for _, body := range bodies {
+		out = append(appendUint(out, uint64(len(body))), body...)
+	}
+	return out
+}
+
+// rewriteCode makes functions shorter. counts tells which ones go on only behind
+// calls, by number.
+func rewriteCode(bodies [][]byte, counts func(number int) bool) error {
+	for number, body := range bodies {
 		f, err := readFunction(body)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if f.isGo() {
 			f.straightenJumps()
@@ -93,11 +103,10 @@ func rewriteCode(payload []byte, counts func(number int) bool) ([]byte, error) {
 			f.foldOffsets()
 			f.shorten()
 			f.shareAddress(number, counts(number))
-			body = f.write()
+			bodies[number] = f.write()
 		}
-		out = append(appendUint(out, uint64(len(body))), body...)
 	}
-	return out, nil
+	return nil
 }
 
 // function is the body of a function.

@@ -43,6 +43,8 @@ type table struct {
 	memory                                 []byte // from the header on
 	functions, names, units, files, values uint64
 	funcs                                  uint64
+	end                                    uint64       // of the last record
+	called                                 []string     // the functions' names, by number
 	defers                                 map[int]bool // functions that go on behind a panic, by number
 }
 
@@ -85,6 +87,7 @@ func (t *table) rewrite() error {
 			return err
 		}
 		end = max(end, uint64(from)+f.size())
+		t.called = append(t.called, t.name(f.fixed[wordName]))
 		t.defers[int(i)] = f.fixed[wordDefer] != 0
 		f.fixed[wordName] = t.rename(f.fixed[wordName])
 		if err := f.drop(values); err != nil {
@@ -92,11 +95,28 @@ func (t *table) rewrite() error {
 		}
 		records = f.append(records)
 	}
+	t.end = t.funcs + end
 	replace(funcs[first:end], records)
 	replace(t.memory[t.values:t.funcs], values.packed)
 	replace(t.memory[t.names:t.units], []byte(packedNames))
 	replace(t.memory[t.units:t.values], nil) // names of files, by compilation unit
 	return nil
+}
+
+// place returns where a memory has the table.
+func (t *table) place(memory []byte) place {
+	from := len(memory) - len(t.memory)
+	return place{from, from + int(t.end)}
+}
+
+// name returns the name at a place.
+func (t *table) name(at uint32) string {
+	names := t.memory[t.names:t.units]
+	if uint64(at) >= uint64(len(names)) {
+		return ""
+	}
+	name, _, _ := bytes.Cut(names[at:], []byte{0})
+	return string(name)
 }
 
 // rename returns the place of what is left of a function's name.
