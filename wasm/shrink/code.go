@@ -47,7 +47,6 @@ const (
 	opI32Sub       = 0x6b
 	opI32DivU      = 0x6e
 	opI64Add       = 0x7c
-	opI64Or        = 0x84
 	opI32WrapI64   = 0xa7
 	opI64ExtendU   = 0xad
 	opLastNumeric  = 0xc4

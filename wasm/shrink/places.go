@@ -66,61 +66,76 @@ func (f *function) stopsBehindCall(at int) bool {
 // place in the local variable before it, or that it is not known.
 func (f *function) lastPlaces(returns map[int]returnStore) map[int]int64 {
 	last := map[int]int64{}
-	atEnd := map[int]int64{}  // state where an open label can be left to, by its instruction
-	before := map[int]int64{} // state before an if
-	state := int64(placeUnknown)
-	leave := func(open []label, depth int64, state int64) {
-		if int(depth) < len(open) {
-			at := open[len(open)-1-int(depth)].at
-			atEnd[at] = merge(atEnd[at], state)
-		}
-	}
 	entered := f.enteredPlaces(returns)
+	w := placeWalk{state: placeUnknown, atEnd: map[int]int64{}, beforeIf: map[int]int64{}}
 	f.walk(func(at int, open []label) {
+		w.open = open
+		i := f.body[at]
 		if s, ok := returns[at]; ok {
-			last[at] = state
+			last[at] = w.state
 			if !s.conditional {
-				state = s.place
+				w.state = s.place
 			}
-			return
-		}
-		switch i := f.body[at]; i.op {
-		case opBlock, opIf:
-			atEnd[at], before[at] = placeNone, placeNone
-			if i.op == opIf {
-				before[at] = state
-			}
-		case opLoop:
-			atEnd[at], before[at], state = placeNone, placeNone, placeUnknown
-		case opElse:
-			if begin := open[len(open)-1].at; true {
-				atEnd[begin] = merge(atEnd[begin], state)
-				state, before[begin] = before[begin], placeNone
-			}
-		case opEnd:
-			if len(open) > 0 {
-				begin := open[len(open)-1].at
-				state = merge(merge(state, atEnd[begin]), before[begin])
-			}
-		case opBr:
-			leave(open, i.a, state)
-			state = placeNone
-		case opBrIf:
-			leave(open, i.a, state)
-		case opBrTable:
+		} else if i.op == opBrTable && entered != nil && f.body[at-1].is(opLocalGet, 0) {
 			for place, depth := range i.labels {
-				if entered == nil || !f.body[at-1].is(opLocalGet, 0) {
-					leave(open, int64(depth), placeUnknown)
-				} else if known, ok := entered[int64(place)]; ok {
-					leave(open, int64(depth), known)
+				if known, ok := entered[int64(place)]; ok {
+					w.leave(int64(depth), known)
 				}
 			}
-			state = placeNone
-		case opReturn, opUnreachable:
-			state = placeNone
+			w.state = placeNone
+		} else {
+			w.step(at, i)
 		}
 	})
 	return last
+}
+
+// placeWalk follows the local variable through a body.
+type placeWalk struct {
+	state           int64
+	open            []label
+	atEnd, beforeIf map[int]int64 // of a label: the state of branches out of it, and that of an if without else
+}
+
+// leave notes a branch out of a label.
+func (w *placeWalk) leave(depth, state int64) {
+	if n := len(w.open) - 1 - int(depth); n >= 0 {
+		w.atEnd[w.open[n].at] = merge(w.atEnd[w.open[n].at], state)
+	}
+}
+
+func (w *placeWalk) step(at int, i instr) {
+	begin := -1 // of the innermost label
+	if n := len(w.open); n > 0 {
+		begin = w.open[n-1].at
+	}
+	switch i.op {
+	case opBlock, opLoop, opIf:
+		w.atEnd[at], w.beforeIf[at] = placeNone, placeNone
+		switch i.op {
+		case opIf:
+			w.beforeIf[at] = w.state
+		case opLoop:
+			w.state = placeUnknown
+		}
+	case opElse:
+		w.atEnd[begin] = merge(w.atEnd[begin], w.state)
+		w.state, w.beforeIf[begin] = w.beforeIf[begin], placeNone
+	case opEnd:
+		w.state = merge(merge(w.state, w.atEnd[begin]), w.beforeIf[begin])
+	case opBr:
+		w.leave(i.a, w.state)
+		w.state = placeNone
+	case opBrIf:
+		w.leave(i.a, w.state)
+	case opBrTable:
+		for _, depth := range i.labels {
+			w.leave(int64(depth), placeUnknown)
+		}
+		w.state = placeNone
+	case opReturn, opUnreachable:
+		w.state = placeNone
+	}
 }
 
 // enteredPlaces returns what is known of the local variable where the dispatch
