@@ -5,6 +5,7 @@ package main
 const (
 	spGlobal, spLocal = 0, 1
 	pcLocal           = 2      // ours: where the function's own part of its return addresses is
+	lastLocal         = 3      // ours: where the last return address is
 	tableBase         = 0x1000 // place of the first function in the table, the high part of its address
 	pcBits            = 16     // of an address, for the place in the function
 )
@@ -16,35 +17,48 @@ func (f *function) isGo() bool {
 }
 
 // shareAddress keeps the part that the return addresses of a function's calls
-// have in common in a local variable, so that calls look alike in all
-// functions: "i64.const number<<16|place" becomes "pc | place".
-func (f *function) shareAddress(number int) {
+// have in common in a local variable, and the last of them in another, so that
+// calls look alike in all functions: "i64.const number<<16|place" becomes
+// "last = last + step", or "last = pc + place" where it is not known what is
+// last. Without count, which a function needs that goes on at other places than
+// behind calls, it is always "pc + place".
+func (f *function) shareAddress(number int, count bool) {
 	base := int64(tableBase+number) << pcBits
-	isReturn := func(at int) bool {
-		return f.body[at].op == opI64Const && f.body[at].a>>pcBits<<pcBits == base && at+1 < len(f.body) && f.body[at+1].op == opI64Store
+	returns := f.findReturns(base)
+	if len(returns) == 0 {
+		return
 	}
-	found := false
+	last := map[int]int64{}
+	if count {
+		last = f.lastPlaces(returns)
+	}
 	f.rewrite(func(at int) ([]instr, int) {
-		if !isReturn(at) {
+		s, ok := returns[at]
+		if !ok {
 			return nil, 0
 		}
-		found = true
-		return []instr{{op: opLocalGet, a: -pcLocal}, {op: opI64Const, a: f.body[at].a - base}, {op: opI64Or}}, 1
+		sum := []instr{{op: opLocalGet, a: -pcLocal}, {op: opI64Const, a: s.place}, {op: opI64Add}}
+		if from, ok := last[at]; ok && from >= 0 && from <= s.place {
+			sum[0].a, sum[1].a = -lastLocal, s.place-from
+		}
+		if count && !s.conditional {
+			sum = append(sum, instr{op: opLocalTee, a: -lastLocal})
+		}
+		return sum, 1
 	})
-	if found {
-		f.insertLocal(base)
-	}
+	f.insertLocals(base)
 }
 
-// insertLocal makes local variable pcLocal hold a value.
-func (f *function) insertLocal(value int64) {
+// insertLocals makes local variable pcLocal hold a value, and lastLocal the sum
+// of it and PC_B.
+func (f *function) insertLocals(value int64) {
 	for at, i := range f.body {
 		if i.op >= opLocalGet && i.op <= opLocalTee {
 			switch {
 			case i.a < 0:
 				f.body[at].a = -i.a
 			case i.a >= pcLocal:
-				f.body[at].a++
+				f.body[at].a += 2
 			}
 		}
 	}
@@ -53,12 +67,20 @@ func (f *function) insertLocal(value int64) {
 		rest = append([]localGroup{{sp - 1, valueI32}}, rest...)
 	}
 	if len(rest) > 0 && rest[0].kind == valueI64 {
-		rest = append([]localGroup{{rest[0].count + 1, valueI64}}, rest[1:]...)
+		rest = append([]localGroup{{rest[0].count + 2, valueI64}}, rest[1:]...)
 	} else {
-		rest = append([]localGroup{{1, valueI64}}, rest...)
+		rest = append([]localGroup{{2, valueI64}}, rest...)
 	}
 	f.locals = append([]localGroup{{1, valueI32}}, rest...)
-	begin := []instr{f.body[0], f.body[1], {op: opI64Const, a: value}, {op: opLocalSet, a: pcLocal}}
+	begin := []instr{
+		f.body[0], f.body[1],
+		{op: opI64Const, a: value},
+		{op: opLocalTee, a: pcLocal},
+		{op: opLocalGet, a: 0},
+		{op: opI64ExtendU},
+		{op: opI64Add},
+		{op: opLocalSet, a: lastLocal},
+	}
 	f.body = append(begin, f.body[2:]...)
 }
 

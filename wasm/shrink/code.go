@@ -47,7 +47,6 @@ const (
 	opI32Sub       = 0x6b
 	opI32DivU      = 0x6e
 	opI64Add       = 0x7c
-	opI64Or        = 0x84
 	opI32WrapI64   = 0xa7
 	opI64ExtendU   = 0xad
 	opLastNumeric  = 0xc4
@@ -70,34 +69,43 @@ type instr struct {
 // is tells whether an instruction has an opcode and a first immediate.
 func (i instr) is(op byte, a int64) bool { return i.op == op && i.a == a }
 
-// rewriteCode makes the functions of a code section shorter.
-func rewriteCode(payload []byte) ([]byte, error) {
+// readBodies returns the bodies of the functions of a code section.
+func readBodies(payload []byte) ([][]byte, error) {
 	r := &reader{data: payload}
-	count := r.unsigned()
-	if r.err != nil {
-		return nil, r.err
+	var bodies [][]byte
+	for n := r.unsigned(); n > 0 && r.err == nil; n-- {
+		bodies = append(bodies, r.take(uint64(r.unsigned())))
 	}
-	out := appendUint(nil, uint64(count))
-	for number := range int(count) {
-		body := r.take(uint64(r.unsigned()))
-		if r.err != nil {
-			return nil, r.err
-		}
+	return bodies, r.err
+}
+
+// writeBodies returns a code section.
+func writeBodies(bodies [][]byte) []byte {
+	out := appendUint(nil, uint64(len(bodies)))
+	for _, body := range bodies {
+		out = append(appendUint(out, uint64(len(body))), body...)
+	}
+	return out
+}
+
+// rewriteCode makes functions shorter. counts tells which ones go on only behind
+// calls, by number.
+func rewriteCode(bodies [][]byte, counts func(number int) bool) error {
+	for number, body := range bodies {
 		f, err := readFunction(body)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if f.isGo() {
 			f.straightenJumps()
 			f.returnAtUnwinding()
 			f.foldOffsets()
 			f.shorten()
-			f.shareAddress(number)
-			body = f.write()
+			f.shareAddress(number, counts(number))
+			bodies[number] = f.write()
 		}
-		out = append(appendUint(out, uint64(len(body))), body...)
 	}
-	return out, nil
+	return nil
 }
 
 // function is the body of a function.

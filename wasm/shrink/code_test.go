@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -83,18 +84,78 @@ func TestUnwindingReturns(t *testing.T) {
 	same(t, f, body...)
 }
 
+// counted is what shareAddress puts first, and added is an address that it
+// makes: the sum of a local variable and a number.
+func counted(base int64, body ...instr) []instr {
+	return append([]instr{
+		{op: opI64Const, a: base},
+		{op: opLocalTee, a: pcLocal},
+		getPC,
+		{op: opI64ExtendU},
+		{op: opI64Add},
+		{op: opLocalSet, a: lastLocal},
+	}, body...)
+}
+
+func added(local, n int64, keep bool) []instr {
+	sum := []instr{{op: opLocalGet, a: local}, {op: opI64Const, a: n}, {op: opI64Add}}
+	if keep {
+		sum = append(sum, instr{op: opLocalTee, a: lastLocal})
+	}
+	return append(sum, instr{op: opI64Store, a: 3})
+}
+
 func TestReturnAddressesShareALocal(t *testing.T) {
 	const number = 5
 	base := int64(tableBase+number) << pcBits
 	other := instr{op: opI64Const, a: base + 1<<pcBits}
 	store := instr{op: opI64Store, a: 3}
 	f := goFunction(getSP, instr{op: opI64Const, a: base + 9}, store, getSP, other, store, instr{op: opLocalGet, a: 3}, end)
-	f.shareAddress(number)
-	same(t, f, instr{op: opI64Const, a: base}, instr{op: opLocalSet, a: pcLocal},
-		getSP, instr{op: opLocalGet, a: pcLocal}, instr{op: opI64Const, a: 9}, instr{op: opI64Or}, store,
-		getSP, other, store, instr{op: opLocalGet, a: 4}, end)
-	if want := []localGroup{{1, valueI32}, {3, valueI64}}; !reflect.DeepEqual(f.locals, want) {
+	f.shareAddress(number, false)
+	same(t, f, counted(base, slices.Concat([]instr{getSP}, added(pcLocal, 9, false),
+		[]instr{getSP, other, store, {op: opLocalGet, a: 5}, end})...)...)
+	if want := []localGroup{{1, valueI32}, {4, valueI64}}; !reflect.DeepEqual(f.locals, want) {
 		t.Errorf("the locals are %v, want %v", f.locals, want)
+	}
+}
+
+func TestReturnAddressesAreCountedAlongStraightCode(t *testing.T) {
+	const number = 5
+	base := int64(tableBase+number) << pcBits
+	call := func(place int64) []instr {
+		return []instr{{op: opI64Const, a: base + place}, {op: opI64Store, a: 3}, {op: opCall, a: 7}, ifThen, i32(1), {op: opReturn}, end}
+	}
+	after := func(local, n int64) []instr { return append(added(local, n, true), call(0)[2:]...) }
+	panics := []instr{{op: opI64Const, a: base + 4}, {op: opI64Store, a: 3}, {op: opCall, a: 8}, ifThen, nothing, end}
+	for name, c := range map[string]struct{ body, want [][]instr }{
+		"behind each other": {
+			[][]instr{{block, block, block, getPC, {op: opBrTable, labels: []uint32{0, 0, 1, 1, 2}}, end}, call(2), {end}, call(4), {end, end}},
+			[][]instr{{block, block, block, getPC, {op: opBrTable, labels: []uint32{0, 0, 1, 1, 2}}, end}, after(pcLocal, 2), {end}, after(lastLocal, 2), {end, end}},
+		},
+		"a jump to between": { // place 3 is of a jump that comes from below
+			[][]instr{{loop, block, block, getPC, {op: opBrTable, labels: []uint32{0, 0, 1, 1}}, end}, call(2), {end}, call(5), {i32(3), setPC, br(0), end, end}},
+			[][]instr{{loop, block, block, getPC, {op: opBrTable, labels: []uint32{0, 0, 1, 1}}, end}, after(pcLocal, 2), {end}, after(pcLocal, 5), {i32(3), setPC, br(0), end, end}},
+		},
+		"a way around": {
+			[][]instr{call(2), {block, getSP, {op: opBrIf}}, call(3), {end}, call(4), {end}},
+			[][]instr{after(pcLocal, 2), {block, getSP, {op: opBrIf}}, after(lastLocal, 1), {end}, after(pcLocal, 4), {end}},
+		},
+		"two ways that are alike": {
+			[][]instr{call(2), {block, getSP, {op: opBrIf}, end}, call(4), {end}},
+			[][]instr{after(pcLocal, 2), {block, getSP, {op: opBrIf}, end}, after(lastLocal, 2), {end}},
+		},
+		"a panic": {
+			[][]instr{call(2), {getSP, ifThen}, panics, {end}, call(7), {end}},
+			[][]instr{after(pcLocal, 2), {getSP, ifThen}, added(lastLocal, 2, false), panics[2:], {end}, after(lastLocal, 5), {end}},
+		},
+		"the other way": {
+			[][]instr{call(2), {getSP, ifThen, {op: opElse}, end}, call(7), {end}},
+			[][]instr{after(pcLocal, 2), {getSP, ifThen, {op: opElse}, end}, after(lastLocal, 5), {end}},
+		},
+	} {
+		f := goFunction(slices.Concat(c.body...)...)
+		f.shareAddress(number, true)
+		t.Run(name, func(t *testing.T) { same(t, f, counted(base, slices.Concat(c.want...)...)...) })
 	}
 }
 

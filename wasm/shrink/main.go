@@ -4,13 +4,15 @@
 //	go run ./wasm/shrink module.wasm...
 //
 // It drops the tables of functions' names and source lines, which only
-// tracebacks read, leaves tables that are easily computed to a function that
-// runs first, packs the data segments, and rewrites code so that what differs
+// tracebacks read, and with them the functions that print those, and others that
+// the program has no use for; leaves tables that are easily computed to a function
+// that runs first, packs the data segments, and rewrites code so that what differs
 // from call to call and from jump to jump takes less room in a compressed file.
 // Go's linker has no flag for any of this.
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -62,15 +64,25 @@ func shrink(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	code, err := rewriteCode(m.section(codeSection))
+	bodies, err := readBodies(m.section(codeSection))
 	if err != nil {
+		return nil, err
+	}
+	if len(bodies) != len(functions.called) {
+		return nil, errors.New("the table of functions is not that of the code")
+	}
+	replaceRuntime(bodies, functions.called)
+	if err := dropUnused(m, bodies, memory, functions.place(memory)); err != nil {
+		return nil, err
+	}
+	if err := rewriteCode(bodies, func(number int) bool { return !functions.defers[number] }); err != nil {
 		return nil, err
 	}
 	// The build's number is among the custom sections: with it go build would
 	// leave what was shrunk, perhaps by an older version of this, as it is.
 	m = slices.DeleteFunc(m, func(s section) bool { return s.id == customSection })
 	m.replace(dataSection, writeSegments(memory))
-	m.replace(codeSection, code)
+	m.replace(codeSection, writeBodies(bodies))
 	if err := m.addStart(tables.startFunction()); err != nil {
 		return nil, err
 	}

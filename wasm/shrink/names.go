@@ -17,9 +17,9 @@ const (
 
 	// The fixed part of a function's record, in words of 4 bytes; the offsets
 	// of its pcdata tables and of its funcdata follow.
-	wordName, wordPCSP, wordPCFile, wordPCLine = 1, 4, 5, 6
-	wordTables, wordUnit, wordStartLine        = 7, 8, 9
-	wordCounts, words                          = 10, 11
+	wordName, wordDefer, wordPCSP, wordPCFile, wordPCLine = 1, 3, 4, 5, 6
+	wordTables, wordUnit, wordStartLine                   = 7, 8, 9
+	wordCounts, words                                     = 10, 11
 
 	// Places of what is kept: the maps of live pointers that the garbage
 	// collector needs, and inlined calls, to unwind. All others serve
@@ -43,6 +43,9 @@ type table struct {
 	memory                                 []byte // from the header on
 	functions, names, units, files, values uint64
 	funcs                                  uint64
+	end                                    uint64       // of the last record
+	called                                 []string     // the functions' names, by number
+	defers                                 map[int]bool // functions that go on behind a panic, by number
 }
 
 // dropNames rewrites the table of functions of a program without source lines
@@ -55,7 +58,7 @@ func dropNames(memory []byte) (*table, error) {
 	if at < 0 || len(memory)-at < 72 {
 		return nil, errors.New("there is no table of functions")
 	}
-	t := &table{memory: memory[at:]}
+	t := &table{memory: memory[at:], defers: map[int]bool{}}
 	field := func(i int) uint64 { return binary.LittleEndian.Uint64(t.memory[8*i:]) }
 	t.functions, t.names, t.units, t.files, t.values, t.funcs = field(1), field(4), field(5), field(6), field(7), field(8)
 	size := uint64(len(t.memory))
@@ -84,17 +87,36 @@ func (t *table) rewrite() error {
 			return err
 		}
 		end = max(end, uint64(from)+f.size())
+		t.called = append(t.called, t.name(f.fixed[wordName]))
+		t.defers[int(i)] = f.fixed[wordDefer] != 0
 		f.fixed[wordName] = t.rename(f.fixed[wordName])
 		if err := f.drop(values); err != nil {
 			return err
 		}
 		records = f.append(records)
 	}
+	t.end = t.funcs + end
 	replace(funcs[first:end], records)
 	replace(t.memory[t.values:t.funcs], values.packed)
 	replace(t.memory[t.names:t.units], []byte(packedNames))
 	replace(t.memory[t.units:t.values], nil) // names of files, by compilation unit
 	return nil
+}
+
+// place returns where a memory has the table.
+func (t *table) place(memory []byte) place {
+	from := len(memory) - len(t.memory)
+	return place{from, from + int(t.end)}
+}
+
+// name returns the name at a place.
+func (t *table) name(at uint32) string {
+	names := t.memory[t.names:t.units]
+	if uint64(at) >= uint64(len(names)) {
+		return ""
+	}
+	name, _, _ := bytes.Cut(names[at:], []byte{0})
+	return string(name)
 }
 
 // rename returns the place of what is left of a function's name.

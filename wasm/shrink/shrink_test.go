@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// program panics in ways the runtime looks at names and tables for, collects
-// garbage on a deep stack, and says that all went well.
+// program panics in ways the runtime looks at names and tables for, goes on
+// behind panics and switches of goroutines, calls methods that only tables of
+// types lead to, collects garbage on a deep stack, and says that all went well.
 const program = `package main
 
 import "runtime"
@@ -39,7 +40,59 @@ func deep(n int, p *[100]int) int {
 	return deep(n-1, q)
 }
 
+// count is left at each of its calls by a panic or a switch of goroutines.
+func count(n int, c chan int) (sum int) {
+	defer func() {
+		c <- sum // after the panic: the runtime goes on where count returns
+		runtime.Gosched()
+		sum += 10000
+	}()
+	defer func() {
+		if recover() != nil {
+			c <- sum
+			sum += 1000
+		}
+	}()
+	for i := range n {
+		c <- i
+		sum += <-c
+		if i%3 == 0 {
+			runtime.Gosched()
+		}
+		sum += len(runtime.Version()) / 1000
+	}
+	var m map[string]int
+	m["no"] = sum
+	return -1
+}
+
+func echo(c chan int, n int) {
+	for range n {
+		v := <-c
+		runtime.Gosched()
+		c <- v
+	}
+	println("at the panic", <-c)
+	println("behind it", <-c)
+}
+
+type stringer interface{ text() string }
+
+type named struct{ name string }
+
+func (n *named) text() string { return n.name }
+
+func textOf(v any) string {
+	if s, ok := v.(stringer); ok {
+		return s.text()
+	}
+	return "none"
+}
+
 func main() {
+	c := make(chan int)
+	go echo(c, 10)
+	println(count(10, c), textOf(&named{"named"}), textOf(3))
 	var p *T
 	var list []int
 	println(catch(func() { println(getter(p).get()) }) != "", catch(func() { println(list[len(list)]) }))
@@ -47,18 +100,15 @@ func main() {
 }
 `
 
+// fatal ends with a panic that nobody catches.
+const fatal = `package main
+
+func main() { panic("what went wrong") }
+`
+
 func TestShrunkProgramRunsAsBefore(t *testing.T) {
-	dir := t.TempDir()
-	source, module := filepath.Join(dir, "main.go"), filepath.Join(dir, "main.wasm")
-	if err := os.WriteFile(source, []byte(program), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	build := exec.Command("go", "build", "-gcflags=all=-l", "-ldflags=-s -w", "-o", module, source)
-	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	before, after := run(t, module), ""
+	module := build(t, program)
+	before := run(t, module, 0)
 	full, err := os.ReadFile(module)
 	if err != nil {
 		t.Fatal(err)
@@ -66,9 +116,11 @@ func TestShrunkProgramRunsAsBefore(t *testing.T) {
 	if err := shrinkFile(module); err != nil {
 		t.Fatal(err)
 	}
-	after = run(t, module)
-	if after != before || !strings.Contains(after, "10000\n") {
-		t.Errorf("the program prints %q, and %q when shrunk", before, after)
+	after := run(t, module, 0)
+	for _, line := range []string{"at the panic 45\n", "behind it 1045\n", "11045 named none\n", "10000\n"} {
+		if after != before || !strings.Contains(after, line) {
+			t.Errorf("the program prints %q, and %q when shrunk, want %q among it", before, after, line)
+		}
 	}
 	small, err := os.ReadFile(module)
 	if err != nil {
@@ -82,14 +134,42 @@ func TestShrunkProgramRunsAsBefore(t *testing.T) {
 	}
 }
 
-func run(t *testing.T, module string) string {
+func TestShrunkProgramTellsWhatItPanickedWith(t *testing.T) {
+	module := build(t, fatal)
+	if err := shrinkFile(module); err != nil {
+		t.Fatal(err)
+	}
+	if out := run(t, module, 2); !strings.Contains(out, "panic: what went wrong\n") {
+		t.Errorf("the program prints %q", out)
+	}
+}
+
+// build returns the module of a program.
+func build(t *testing.T, program string) string {
+	t.Helper()
+	dir := t.TempDir()
+	source, module := filepath.Join(dir, "main.go"), filepath.Join(dir, "main.wasm")
+	if err := os.WriteFile(source, []byte(program), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command("go", "build", "-gcflags=all=-l", "-ldflags=-s -w", "-o", module, source)
+	command.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return module
+}
+
+// run returns what a module prints, which is to end with an exit code.
+func run(t *testing.T, module string, code int) string {
 	t.Helper()
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("node", filepath.Join(strings.TrimSpace(string(root)), "lib/wasm/wasm_exec_node.js"), module).CombinedOutput()
-	if err != nil {
+	command := exec.Command("node", filepath.Join(strings.TrimSpace(string(root)), "lib/wasm/wasm_exec_node.js"), module)
+	out, err := command.CombinedOutput()
+	if command.ProcessState == nil || command.ProcessState.ExitCode() != code {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return string(out)
