@@ -11,7 +11,7 @@ const titles = { step: 'A training step', init: 'A new start', eval: 'Reading th
 const words = {
   dot_general: 'matrix product', conv_general: 'convolution', reduce_sum: 'sum', reduce_max: 'maximum', argmax: 'likeliest class',
   random_bits: 'random numbers', overlap_add: 'sum of overlaps', sub: 'difference', add: 'sum', mul: 'product', div: 'quotient', exp: 'exponential',
-  select: 'choice', copy: 'copy', concatenate: 'joining',
+  select: 'choice', copy: 'copy', concatenate: 'joining', broadcast_in_dim: 'filling',
 };
 
 /** The dispatches of an entry, in order, those in repeats too. */
