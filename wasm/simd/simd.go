@@ -114,7 +114,7 @@ func (w *writer) layOut() {
 	inRegisters := w.registerArrays()
 	at := uint64(0)
 	for i, a := range w.k.Arrays {
-		if a.DType.On(dtype.WASM) != dtype.Arithmetic {
+		if a.DType.On(dtype.WASM) == dtype.Unsupported {
 			w.fail("type %s", a.DType)
 		}
 		switch {
