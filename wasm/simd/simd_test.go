@@ -143,7 +143,8 @@ func TestWhatIsRefused(t *testing.T) {
 		want string
 	}{
 		{"threads", wide, "workgroup of 64 threads"},
-		{"type", scaled(dtype.F16, 8, double), "type f16"},
+		{"type", scaled(dtype.C64, 8, double), "type c64"},
+		{"arithmetic in 16 bits", scaled(dtype.F16, 8, double), "add of f16"},
 		{"operation", scaled(dtype.F64, 8, scalar.Erf), "erf of f64"},
 	} {
 		_, err := simd.Printer{}.Print(c.k)
