@@ -178,8 +178,7 @@ func (w *writer) bitcast(from, to dtype.DType) {
 func (w *writer) operation(e scalar.Expr) {
 	last := e.Args[len(e.Args)-1]
 	c := classOf(last.Type)
-	if isNarrow(last.Type) {
-		w.fail("%s of %s", e.Op, last.Type)
+	if w.refuses(e.Op, last.Type) {
 		return
 	}
 	switch e.Op {
