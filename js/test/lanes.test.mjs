@@ -105,18 +105,22 @@ for (const [dtype, wide, places] of [['f16', 5, 10], ['bf16', 8, 7]]) {
   });
 }
 
-test('integers of 8 and 16 bits wrap, on rows of odd lengths too', async () => {
+test('integers of 8 and 16 bits wrap, and are found where they do not lie side by side', async () => {
   const types = { i8: Int8Array, u8: Uint8Array, i16: Int16Array, u16: Uint16Array };
   const made = await session({ entries: { run: graph('narrow', (b) => {
     for (const dtype of Object.keys(types)) {
       const x = b.input(`x ${dtype}`, dtype, [7]), y = b.input(`y ${dtype}`, dtype, [7]);
       for (const name of ['add', 'sub', 'mul', 'max']) b.output(`${name} ${dtype}`, x[name](y));
+      const turned = b.input(`m ${dtype}`, dtype, [9, 8]).transpose([1, 0]);
+      b.output(`turned ${dtype}`, turned);
+      b.output(`wide ${dtype}`, turned.convert('i32'));
     }
   }) } }, { on: 'cpu' });
   const meaning = { add: (a, b) => a + b, sub: (a, b) => a - b, mul: (a, b) => a * b, max: Math.max }, inputs = {};
   for (const [dtype, Type] of Object.entries(types)) {
     inputs[`x ${dtype}`] = Type.of(0, 1, -1, 127, 128, 200, 32767);
     inputs[`y ${dtype}`] = Type.of(-1, 255, 3, 2, -128, 100, 32767);
+    inputs[`m ${dtype}`] = Type.from({ length: 72 }, (_, i) => i * 7919);
   }
   await made.run('run', inputs);
   for (const [dtype, Type] of Object.entries(types)) {
@@ -124,6 +128,9 @@ test('integers of 8 and 16 bits wrap, on rows of odd lengths too', async () => {
       const want = Type.from(inputs[`x ${dtype}`], (a, i) => f(a, inputs[`y ${dtype}`][i]));
       assert.deepEqual(await made.read(`${name} ${dtype}`), want, `${name} of ${dtype}`);
     }
+    const turned = inputs[`m ${dtype}`].map((_, i, m) => m[i % 9 * 8 + Math.floor(i / 9)]);
+    assert.deepEqual(await made.read(`turned ${dtype}`), turned, dtype);
+    assert.deepEqual(await made.read(`wide ${dtype}`), Int32Array.from(turned), dtype);
   }
   made.close();
 });
