@@ -66,22 +66,23 @@ func (s Support) String() string {
 //     MSL yet.
 //   - No dialect of C has complex numbers.
 //   - The CPU computes f16 and bf16 in f32; the 8-bit floats are converted only.
-//   - WebAssembly has numbers of 32 and 64 bits, and computes bools as i32.
+//   - WebAssembly has numbers of 32 and 64 bits, computes bools as i32, and loads
+//     and stores bytes and pairs of them.
 //   - Packed blocks are nowhere yet.
 var support = [count][dialects]Support{
 	Bool:   {Arithmetic, Arithmetic, Unsupported, Arithmetic, Arithmetic},
-	I8:     {Storage, Storage, Unsupported, Arithmetic, Unsupported},
-	I16:    {Storage, Storage, Unsupported, Arithmetic, Unsupported},
+	I8:     {Storage, Storage, Unsupported, Arithmetic, Storage},
+	I16:    {Storage, Storage, Unsupported, Arithmetic, Storage},
 	I32:    {Arithmetic, Arithmetic, Unsupported, Arithmetic, Arithmetic},
 	I64:    {Unsupported, Arithmetic, Unsupported, Arithmetic, Arithmetic},
-	U8:     {Storage, Storage, Unsupported, Arithmetic, Unsupported},
-	U16:    {Storage, Storage, Unsupported, Arithmetic, Unsupported},
+	U8:     {Storage, Storage, Unsupported, Arithmetic, Storage},
+	U16:    {Storage, Storage, Unsupported, Arithmetic, Storage},
 	U32:    {Arithmetic, Arithmetic, Unsupported, Arithmetic, Arithmetic},
 	U64:    {Unsupported, Arithmetic, Unsupported, Arithmetic, Arithmetic},
-	F8E4M3: {Storage, Storage, Unsupported, Storage, Unsupported},
-	F8E5M2: {Storage, Storage, Unsupported, Storage, Unsupported},
-	F16:    {Arithmetic, Storage, Unsupported, Storage, Unsupported},
-	BF16:   {Storage, Storage, Unsupported, Storage, Unsupported},
+	F8E4M3: {Storage, Storage, Unsupported, Storage, Storage},
+	F8E5M2: {Storage, Storage, Unsupported, Storage, Storage},
+	F16:    {Arithmetic, Storage, Unsupported, Storage, Storage},
+	BF16:   {Storage, Storage, Unsupported, Storage, Storage},
 	F32:    {Arithmetic, Arithmetic, Unsupported, Arithmetic, Arithmetic},
 	F64:    {Unsupported, Arithmetic, Unsupported, Arithmetic, Arithmetic},
 	C64:    {Unsupported, Unsupported, Unsupported, Arithmetic, Unsupported},

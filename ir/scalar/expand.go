@@ -54,6 +54,17 @@ func Expand(e Expr, level Level) Expr {
 // functions of their own: nodes for which keep returns true stay as they are.
 // keep sees each node with its operands expanded.
 func ExpandExcept(e Expr, level Level, keep func(Expr) bool) Expr {
+	return fromLeaves(e, func(n Expr) Expr {
+		if keep(n) {
+			return n
+		}
+		return expandNode(n, level)
+	})
+}
+
+// fromLeaves returns e with each node replaced by what replace makes of it, whose
+// operands are replaced already.
+func fromLeaves(e Expr, replace func(Expr) Expr) Expr {
 	done := map[*Node]Expr{}
 	var visit func(n *Node) Expr
 	visit = func(n *Node) Expr {
@@ -64,9 +75,7 @@ func ExpandExcept(e Expr, level Level, keep func(Expr) bool) Expr {
 		if r != n {
 			r = Rebuild(r, r.Args...)
 		}
-		if !keep(r) {
-			r = expandNode(r, level)
-		}
+		r = replace(r)
 		done[n] = r
 		return r
 	}
@@ -108,7 +117,7 @@ func throughF32(n *Node, narrow dtype.DType, rule func(n *Node) Expr) Expr {
 
 // basicRules replace operations at every level, for every real type.
 var basicRules = [opCount]func(n *Node) Expr{
-	OpConvert:  expandFloat8,
+	OpConvert:  func(n *Node) Expr { return convertBits(n, 8) },
 	OpMulZero:  expandMulZero,
 	OpSign:     expandSign,
 	OpRecip:    func(n *Node) Expr { return Div(ConstF(n.Type, 1), n.Args[0]) },

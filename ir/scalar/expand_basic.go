@@ -168,21 +168,6 @@ func extreme32(n *Node) Expr {
 	return floatOf(Select(isNaN32(b), bitsOf(b), Select(isNaN32(a), bitsOf(a), r)))
 }
 
-// expandFloat8 converts from and to floats of 8 bits by their bits. What is no f32
-// goes through it.
-func expandFloat8(n *Node) Expr {
-	x := n.Args[0]
-	switch {
-	case x.Type.IsFloat8():
-		bits := Convert(Bitcast(x, dtype.U8), dtype.U32)
-		return Convert(Unpack(bits, x.Type), n.Type)
-	case n.Type.IsFloat8():
-		bits := Pack(Convert(x, dtype.F32), n.Type)
-		return Bitcast(Convert(bits, dtype.U8), n.Type)
-	}
-	return n
-}
-
 // convert32 makes a conversion to an integer saturate. The bounds are powers of
 // two, so they are floats.
 func convert32(n *Node) Expr {

@@ -94,4 +94,42 @@ func Pack(x Expr, d dtype.DType) Expr {
 	return Or(rounded, sign)
 }
 
+// ExpandNarrow returns e with its conversions from and to floats of 8 and 16 bits
+// made of integer operations, by way of f32, for targets that have no such types:
+// what is left on them is loads and bitcasts.
+func ExpandNarrow(e Expr) Expr {
+	return fromLeaves(e, func(n Expr) Expr {
+		if n.Op != OpConvert {
+			return n
+		}
+		return convertBits(n, 16)
+	})
+}
+
+// convertBits makes a conversion from or to a float of no more than some bits of
+// integer operations on its bits. What is no f32 goes through it.
+func convertBits(n Expr, most int) Expr {
+	isNarrow := func(d dtype.DType) bool { return d.IsFloat() && d.Bits() <= most }
+	x := n.Args[0]
+	if !isNarrow(x.Type) && !isNarrow(n.Type) {
+		return n
+	}
+	if isNarrow(x.Type) {
+		x = Unpack(Convert(Bitcast(x, sameWidth(x.Type)), dtype.U32), x.Type)
+	}
+	if !isNarrow(n.Type) {
+		return Convert(x, n.Type)
+	}
+	bits := Pack(Convert(x, dtype.F32), n.Type)
+	return Bitcast(Convert(bits, sameWidth(n.Type)), n.Type)
+}
+
+// sameWidth returns the unsigned type of the bits of a float of 8 or 16 bits.
+func sameWidth(d dtype.DType) dtype.DType {
+	if d.IsFloat8() {
+		return dtype.U8
+	}
+	return dtype.U16
+}
+
 func word(x uint32) Expr { return ConstI(dtype.U32, int64(x)) }

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -15,9 +16,8 @@ func (w *writer) load(e scalar.Expr) {
 		w.extract(e.Type, int(at%lanes))
 		return
 	}
-	c := classOf(e.Type)
 	offset := w.address(e.Ref, e.Args[0])
-	w.f.memory(loads[c], alignLog(e.Type), offset)
+	w.f.memory(loadOf(e.Type), alignLog(e.Type), offset)
 	if e.Type.IsBool() {
 		w.truth(dtype.U32)
 	}
@@ -36,7 +36,7 @@ func (w *writer) store(array int, at scalar.Expr, value func()) {
 	}
 	offset := w.address(array, at)
 	value()
-	w.f.memory(stores[classOf(t)], alignLog(t), offset)
+	w.f.memory(storeOf(t), alignLog(t), offset)
 }
 
 // address leaves on the stack what, together with the offset that it returns, is
@@ -72,12 +72,8 @@ func (w *writer) elementBytes(array int) int {
 	return a.Bytes() / a.Len / a.Width
 }
 
-func alignLog(t dtype.DType) uint32 {
-	if t.Size() == 8 {
-		return 3
-	}
-	return 2
-}
+// alignLog is the logarithm, to base 2, of the bytes that an element takes.
+func alignLog(t dtype.DType) uint32 { return uint32(bits.TrailingZeros(uint(loop.DeviceSize(t)))) }
 
 // splitConstant returns e as a sum with a constant.
 func splitConstant(e scalar.Expr) (rest scalar.Expr, c int64) {

@@ -118,6 +118,13 @@ func (f *function) lane(c opcode, lane int) {
 	f.code = append(f.code, byte(lane))
 }
 
+// shuffle makes a vector of the bytes at the given places of the two vectors on
+// the stack.
+func (f *function) shuffle(places [16]byte) {
+	f.op(opI8x16Shuffle)
+	f.code = append(f.code, places[:]...)
+}
+
 // begin opens a block, a loop or an if without results.
 func (f *function) begin(c opcode) {
 	f.op(c)

@@ -44,12 +44,14 @@ func native(n scalar.Expr) bool {
 	return false
 }
 
-func expand(e scalar.Expr) scalar.Expr { return scalar.ExpandExcept(e, scalar.Portable, native) }
+func expand(e scalar.Expr) scalar.Expr {
+	return scalar.ExpandExcept(scalar.ExpandNarrow(e), scalar.Portable, native)
+}
 
 // expr leaves the value of e on the stack: of lane 0 where e varies with lanes,
 // which affine values may.
 func (w *writer) expr(e scalar.Expr) {
-	if e.Type.On(dtype.WASM) != dtype.Arithmetic {
+	if e.Type.On(dtype.WASM) == dtype.Unsupported {
 		w.fail("type %s", e.Type)
 		return
 	}
@@ -73,6 +75,10 @@ func (w *writer) expr(e scalar.Expr) {
 
 func (w *writer) constant(e scalar.Expr) {
 	v, _ := e.Value()
+	if isNarrow(e.Type) && e.Type.IsFloat() {
+		w.f.constI32(int32(e.Type.FloatBits(v.F)))
+		return
+	}
 	switch classOf(e.Type) {
 	case classF32:
 		w.f.constF32(float32(v.F))
@@ -158,18 +164,23 @@ func (w *writer) convert(from, to dtype.DType) {
 	if c := conversions[classOf(from)][classOf(to)]; c != 0 {
 		w.f.op(c)
 	}
+	w.wrap(to)
 }
 
 func (w *writer) bitcast(from, to dtype.DType) {
-	if from.IsFloat() != to.IsFloat() {
-		w.f.op(reinterpretations[classOf(from)])
+	if a, b := classOf(from), classOf(to); valueTypes[a] != valueTypes[b] {
+		w.f.op(reinterpretations[a])
 	}
+	w.wrap(to)
 }
 
 // operation writes an operation on operands of one class.
 func (w *writer) operation(e scalar.Expr) {
 	last := e.Args[len(e.Args)-1]
 	c := classOf(last.Type)
+	if w.refuses(e.Op, last.Type) {
+		return
+	}
 	switch e.Op {
 	case scalar.OpSelect:
 		w.exprs(e.Args[1], e.Args[2], e.Args[0])

@@ -75,11 +75,11 @@ func (v *vectorizer) varies(e scalar.Expr) bool {
 }
 
 // words reports whether all of an expression, as it will be expanded, is of
-// 32-bit types and bools.
+// types that lanes hold: of at most 32 bits.
 func words(e scalar.Expr) bool {
 	fits := true
 	scalar.Walk(e, func(n scalar.Expr) {
-		fits = fits && (n.Type.IsBool() || n.Type.Size() == 4 && !n.Type.IsComplex())
+		fits = fits && (n.Type.Size() <= wordBytes)
 	})
 	return fits
 }

@@ -6,7 +6,8 @@
 // A function's parameters are i32: the addresses of the kernel's storage arrays
 // in order, that of the entry's row of scalars where it reads any, and the counts
 // of the repeats around it. Its workgroup memory lies at the bottom of the
-// memory, which nothing else may use. A bool is a word in memory.
+// memory, which nothing else may use. A bool is a word in memory. Elements of 8
+// and 16 bits are loaded and stored as such: kernels come widened ([loop.Widen]).
 //
 // Loops marked Lanes take four turns at once where their statements have a form
 // in vectors of 32-bit words (lanes.go), and one at a time where not.
@@ -114,7 +115,7 @@ func (w *writer) layOut() {
 	inRegisters := w.registerArrays()
 	at := uint64(0)
 	for i, a := range w.k.Arrays {
-		if a.DType.On(dtype.WASM) != dtype.Arithmetic {
+		if a.DType.On(dtype.WASM) == dtype.Unsupported {
 			w.fail("type %s", a.DType)
 		}
 		switch {

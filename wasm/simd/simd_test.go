@@ -109,6 +109,23 @@ func TestLanesWhereTypesHaveVectors(t *testing.T) {
 	}
 }
 
+// TestNarrowRowsAreLoadedAndStoredAtOnce has eight elements: two vectors. The
+// encodings are those of the specification's index of instructions.
+func TestNarrowRowsAreLoadedAndStoredAtOnce(t *testing.T) {
+	for d, c := range map[dtype.DType]struct{ load, store string }{
+		dtype.I16: {"\xfd\x03\x01\x00", "\xfd\x5b\x01\x00\x00"}, // v128.load16x4_s, v128.store64_lane 0
+		dtype.F16: {"\xfd\x04\x01\x00", "\xfd\x5b\x01\x00\x00"}, // v128.load16x4_u
+		// v128.load32_zero, i16x8.extend_low_i8x16_s, i32x4.extend_low_i16x8_s; v128.store32_lane 0
+		dtype.I8: {"\xfd\x5c\x00\x00\xfd\x87\x01\xfd\xa7\x01", "\xfd\x5a\x00\x00\x00"},
+		dtype.U8: {"\xfd\x5c\x00\x00\xfd\x89\x01\xfd\xa9\x01", "\xfd\x5a\x00\x00\x00"},
+	} {
+		code := print(t, scaled(d, 8, func(x scalar.Expr) scalar.Expr { return x }))
+		if strings.Count(code, c.load) != 2 || strings.Count(code, c.store) > 2 || !strings.Contains(code, c.store) {
+			t.Errorf("%s: % x", d, code)
+		}
+	}
+}
+
 func TestRelaxedAddsProductsInOneInstruction(t *testing.T) {
 	k := scaled(dtype.F32, 8, func(x scalar.Expr) scalar.Expr {
 		return scalar.Add(scalar.ConstF(dtype.F32, 0.5), scalar.Mul(x, scalar.ConstF(dtype.F32, 3)))
@@ -143,7 +160,8 @@ func TestWhatIsRefused(t *testing.T) {
 		want string
 	}{
 		{"threads", wide, "workgroup of 64 threads"},
-		{"type", scaled(dtype.F16, 8, double), "type f16"},
+		{"type", scaled(dtype.C64, 8, double), "type c64"},
+		{"arithmetic in 16 bits", scaled(dtype.F16, 8, double), "add of f16"},
 		{"operation", scaled(dtype.F64, 8, scalar.Erf), "erf of f64"},
 	} {
 		_, err := simd.Printer{}.Print(c.k)

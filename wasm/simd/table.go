@@ -10,7 +10,7 @@ type class uint8
 
 const (
 	classS32 class = iota // i32
-	classU32              // u32, and bools, which are 0 or 1
+	classU32              // u32, bools, which are 0 or 1, and the bits of narrow floats
 	classS64
 	classU64
 	classF32
@@ -21,7 +21,7 @@ const (
 // classOf returns the class of a type that the dialect has.
 func classOf(t dtype.DType) class {
 	switch t {
-	case dtype.I32:
+	case dtype.I8, dtype.I16, dtype.I32:
 		return classS32
 	case dtype.I64:
 		return classS64

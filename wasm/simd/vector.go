@@ -32,6 +32,7 @@ func (w *writer) vector(e scalar.Expr) {
 		w.vectorConvert(e)
 	case scalar.OpBitcast:
 		w.vector(e.Args[0])
+		w.wrapLanes(e.Type)
 	default:
 		w.vectorOperation(e)
 	}
@@ -44,13 +45,15 @@ func (w *writer) splat(e scalar.Expr) {
 		switch {
 		case e.Type.IsBool():
 			word = -word
+		case isNarrow(e.Type) && e.Type.IsFloat():
+			word = uint32(e.Type.FloatBits(v.F))
 		case e.Type.IsFloat():
 			word = math.Float32bits(float32(v.F))
 		}
 		w.f.constLanes([4]uint32{word, word, word, word})
 		return
 	}
-	if e.Op == scalar.OpLoad && !e.Type.IsBool() && w.places[e.Ref].registers == nil {
+	if e.Op == scalar.OpLoad && e.Type.Size() == wordBytes && w.places[e.Ref].registers == nil {
 		offset := w.address(e.Ref, e.Args[0])
 		w.f.memory(opV128LoadSplat, 2, offset)
 		return
@@ -67,7 +70,7 @@ func (w *writer) splat(e scalar.Expr) {
 
 // spread copies the number on the stack to all lanes.
 func (w *writer) spread(t dtype.DType) {
-	if t.IsFloat() {
+	if classOf(t) == classF32 {
 		w.f.op(opF32x4Splat)
 		return
 	}
@@ -98,12 +101,16 @@ func (w *writer) vectorConvert(e scalar.Expr) {
 		if c := vectorConversions[classOf(from)][classOf(to)]; c != 0 {
 			w.f.op(c)
 		}
+		w.wrapLanes(to)
 	}
 }
 
 // vectorOperation writes an operation on four lanes.
 func (w *writer) vectorOperation(e scalar.Expr) {
 	last := e.Args[len(e.Args)-1]
+	if w.refuses(e.Op, last.Type) {
+		return
+	}
 	switch e.Op {
 	case scalar.OpSelect:
 		w.vectors(e.Args[1], e.Args[2], e.Args[0])
@@ -217,7 +224,7 @@ func (w *writer) popped(t dtype.DType) scalar.Expr {
 
 // extract takes a lane of the vector on the stack.
 func (w *writer) extract(t dtype.DType, lane int) {
-	if t.IsFloat() {
+	if classOf(t) == classF32 {
 		w.f.lane(opF32x4Extract, lane)
 		return
 	}
@@ -229,7 +236,7 @@ func (w *writer) extract(t dtype.DType, lane int) {
 
 // replace puts the value on the stack into a lane of the vector below.
 func (w *writer) replace(t dtype.DType, lane int) {
-	if t.IsFloat() {
+	if classOf(t) == classF32 {
 		w.f.lane(opF32x4Replace, lane)
 		return
 	}

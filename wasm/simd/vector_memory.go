@@ -14,7 +14,7 @@ func (w *writer) vectorLoad(e scalar.Expr) {
 	}
 	if step, ok := w.affine(at); ok && step == 1 {
 		offset := w.address(e.Ref, at)
-		w.f.memory(opV128Load, 2, offset)
+		w.loadRow(e.Type, offset)
 	} else {
 		w.gather(e)
 	}
@@ -35,7 +35,7 @@ func (w *writer) storeLanes(array int, at, value scalar.Expr) {
 	if even && step == 1 {
 		offset := w.address(array, at)
 		w.vectorInMemory(value)
-		w.f.memory(opV128Store, 2, offset)
+		w.storeRow(value.Type, offset)
 		return
 	}
 	w.scatter(array, at, value)
@@ -53,19 +53,24 @@ func (w *writer) vectorInMemory(value scalar.Expr) {
 // gather loads four elements one by one.
 func (w *writer) gather(e scalar.Expr) {
 	loaded := w.f.local(typeV128)
+	if isNarrow(e.Type) {
+		w.f.constLanes([4]uint32{})
+		w.f.set(loaded)
+	}
 	w.eachLane(e.Ref, e.Args[0], func(lane int, address func() uint64) {
-		if lane == 0 {
-			offset := address()
+		offset := address()
+		if lane == 0 && !isNarrow(e.Type) {
 			w.f.memory(opV128LoadZero, 2, offset)
 		} else {
-			offset := address()
 			w.f.get(loaded)
-			w.f.memory(opV128LoadLane, 2, offset)
-			w.f.code = append(w.f.code, byte(lane))
+			w.oneLane(laneLoads, e.Type, lane, offset)
 		}
 		w.f.set(loaded)
 	})
 	w.f.get(loaded)
+	if e.Type.IsSigned() {
+		w.wrapLanes(e.Type)
+	}
 }
 
 // scatter stores four elements one by one. Where all go to one place, the last
@@ -77,8 +82,7 @@ func (w *writer) scatter(array int, at, value scalar.Expr) {
 	w.eachLane(array, at, func(lane int, address func() uint64) {
 		offset := address()
 		w.f.get(values)
-		w.f.memory(opV128StoreLane, 2, offset)
-		w.f.code = append(w.f.code, byte(lane))
+		w.oneLane(laneStores, value.Type, lane, offset)
 	})
 }
 
@@ -86,6 +90,7 @@ func (w *writer) scatter(array int, at, value scalar.Expr) {
 // address on the stack, all but the offset that it returns. Places are evenly
 // spaced, or what a vector tells.
 func (w *writer) eachLane(array int, at scalar.Expr, f func(lane int, address func() uint64)) {
+	size := int64(w.elementBytes(array))
 	if step, even := w.affine(at); even {
 		first := w.f.local(typeI32)
 		offset := w.address(array, at)
@@ -93,7 +98,7 @@ func (w *writer) eachLane(array int, at scalar.Expr, f func(lane int, address fu
 		for lane := range lanes {
 			f(lane, func() uint64 {
 				w.f.get(first)
-				if d := step * wordBytes * int64(lane); d != 0 {
+				if d := step * size * int64(lane); d != 0 {
 					w.f.constI32(int32(d))
 					w.f.op(opI32Add)
 				}
@@ -109,7 +114,7 @@ func (w *writer) eachLane(array int, at scalar.Expr, f func(lane int, address fu
 		f(lane, func() uint64 {
 			w.f.get(index)
 			w.f.lane(opI32x4Extract, lane)
-			w.times(wordBytes)
+			w.times(size)
 			if p.storage {
 				w.f.get(p.param)
 				w.f.op(opI32Add)

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -31,10 +30,10 @@ type (
 	}
 	moduleJSON struct {
 		Name     string     `json:"name"`
-		Plan     string     `json:"plan"`           // the name of its file, for WebGPU
-		Code     string     `json:"code,omitempty"` // that of the one for WebAssembly, which lacks types narrower than a word
-		Bytes    int        `json:"bytes"`          // of the plan
-		Features []string   `json:"features"`       // that the device must have
+		Plan     string     `json:"plan"`     // the name of its file, for WebGPU
+		Code     string     `json:"code"`     // that of the one for WebAssembly
+		Bytes    int        `json:"bytes"`    // of the plan
+		Features []string   `json:"features"` // that the device must have
 		Cases    []caseJSON `json:"cases"`
 	}
 	caseJSON struct {
@@ -106,11 +105,8 @@ func (w *writer) module(m Module) error {
 		return err
 	}
 	name := strings.ReplaceAll(m.Name, " ", "-")
-	out := moduleJSON{Name: m.Name, Plan: name + ".rlxp", Bytes: len(data), Features: append([]string{}, p.Requires.Features...)}
-	switch err := w.code(m, name+".wasm.rlxp"); {
-	case err == nil:
-		out.Code = name + ".wasm.rlxp"
-	case !errors.Is(err, ir.ErrUnsupported): // as types narrower than a word are
+	out := moduleJSON{Name: m.Name, Plan: name + ".rlxp", Code: name + ".wasm.rlxp", Bytes: len(data), Features: append([]string{}, p.Requires.Features...)}
+	if err := w.code(m, out.Code); err != nil {
 		return err
 	}
 	for _, c := range m.Cases {

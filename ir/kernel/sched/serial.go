@@ -1,6 +1,8 @@
 package sched
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
@@ -20,17 +22,29 @@ type serial struct {
 
 // scheduleSerial writes a group for one thread.
 func scheduleSerial(g *group.Group, caps loop.Caps) []Launch {
+	return serialParts(g, g.SideBySide(), caps)
+}
+
+// serialParts writes parts of a group, in one kernel if that can bind all of their
+// tensors: of those of words as many as there are, in what they lie in together.
+func serialParts(g *group.Group, parts []*group.Group, caps loop.Caps) []Launch {
 	s := &serial{writer: newWriter(g.Program(), caps, 1)}
 	s.groups = [3]int{1, 1, 1}
-	for _, part := range g.SideBySide() {
+	for _, part := range parts {
 		s.bound, s.kept = map[string]scalar.Expr{}, nil
 		s.group(part)
 	}
 	if len(s.body) == 0 {
 		return nil
 	}
-	return []Launch{s.launch(g.Name())}
+	l, half := s.launch(g.Name()), len(parts)/2
+	if half == 0 || len(l.Args) <= caps.StorageBuffers || !slices.ContainsFunc(l.Args, noWords) {
+		return []Launch{l}
+	}
+	return append(serialParts(g, parts[:half], caps), serialParts(g, parts[half:], caps)...)
 }
+
+func noWords(t *group.Tensor) bool { return t != nil && loop.DeviceSize(t.DType) != 4 }
 
 func (s *serial) group(g *group.Group) {
 	if group.Product(g.Outer) == 0 {

@@ -102,6 +102,7 @@ func TestNarrowTypesInMemoryOfWordsAndBytes(t *testing.T) {
 				t.Error("threads share words where there are bytes")
 			}
 		})
+		t.Run("one thread/"+name, func(t *testing.T) { checkGraphOn(t, plan.WebAssembly(false), g, in) })
 	}
 }
 

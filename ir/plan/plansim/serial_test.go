@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
 )
 
@@ -29,4 +30,33 @@ func TestRandomGraphsOnOneThread(t *testing.T) {
 	eachRandomGraph(t, func(t *testing.T, g *ir.Graph, inputs map[string]*ir.Array) {
 		checkTwoRuns(t, g, inputs, plan.WebAssembly(false))
 	})
+}
+
+// TestManyMapsOnOneThread has more tensors than a kernel binds, of types of which
+// no two share a binding.
+func TestManyMapsOnOneThread(t *testing.T) {
+	for _, d := range []ir.DType{ir.U8, ir.BF16, ir.F64} {
+		t.Run(d.String(), func(t *testing.T) {
+			inputs := map[string]*ir.Array{}
+			g, err := ir.Build("g", func(b *ir.Builder) {
+				for i := range 40 {
+					x := ir.NewArray(d, 3+i%2)
+					for j := range x.I {
+						x.I[j] = int64(i + j)
+					}
+					for j := range x.F {
+						x.F[j] = float64(i + j)
+					}
+					name := "x" + strconv.Itoa(i)
+					inputs[name] = x
+					v := b.Input(name, d, ir.N(x.Len()))
+					b.Output("y"+strconv.Itoa(i), ops.Add(b, v, v))
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkGraphOn(t, plan.WebAssembly(false), g, inputs)
+		})
+	}
 }
