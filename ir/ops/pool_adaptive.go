@@ -46,7 +46,7 @@ func init() {
 			op: p.op, types: floats, newAttrs: func() ir.Attrs { return &SizesAttrs{} },
 			doc: "The " + p.what + " of windows that make the spatial axes of x, those between the first and the last, of the given sizes: window i of m over n elements " +
 				"goes from ⌊i·n/m⌋ to ⌈(i+1)·n/m⌉, as in PyTorch.",
-			constraints: []string{"x has rank 3 or more and constant spatial axes, not empty", "sizes has an entry for each of them, positive"},
+			constraints: []string{"x has rank 3 or more and constant spatial axes, not empty", "sizes has an entry for each of them, positive", "no spatial axis is longer than 2²⁰, before or after"},
 			check: func(n *ir.Node) error {
 				sizes, x := n.Attrs().(*SizesAttrs).Sizes, n.Input(0)
 				if x.Rank() < 3 || len(sizes) != x.Rank()-2 {
@@ -55,6 +55,8 @@ func init() {
 				for i, size := range sizes {
 					if d, ok := x.Dim(i + 1).Const(); !ok || d == 0 || size < 1 {
 						return ir.Shapef("axis %d of size %s cannot become %d", i+1, x.Dim(i+1), size)
+					} else if d > maxAdaptive || size > maxAdaptive {
+						return ir.Shapef("axis %d of size %s cannot become %d: neither may be above %d", i+1, x.Dim(i+1), size, maxAdaptive)
 					}
 				}
 				return nil
@@ -125,6 +127,10 @@ func checkFactor(n *ir.Node) error {
 	}
 	return nil
 }
+
+// maxAdaptive bounds the axes of adaptive pools: their windows are a table in the
+// graph.
+const maxAdaptive = 1 << 20
 
 // adaptiveWindows returns the windows along an axis, which they divide into two,
 // with fill beyond the end of the shorter ones, and how many elements each has.

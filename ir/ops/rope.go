@@ -64,9 +64,9 @@ func init() {
 		op: OpRopeTable, operands: []string{"positions"}, types: reals,
 		doc:         "The cosines and sines, f32, that rope takes for some positions: those of position·base^(−2·i/size) for i from 0 to size/2, along a new last axis.",
 		newAttrs:    func() ir.Attrs { return &RopeTableAttrs{Base: defaultRopeBase} },
-		constraints: []string{"size is positive and even, base is positive"},
+		constraints: []string{"size is positive, even and at most 2²⁰, base is positive"},
 		check: func(n *ir.Node) error {
-			if a := n.Attrs().(*RopeTableAttrs); a.Size < 2 || a.Size%2 != 0 || !(a.Base > 0) {
+			if a := n.Attrs().(*RopeTableAttrs); a.Size < 2 || a.Size > maxRope || a.Size%2 != 0 || !(a.Base > 0) {
 				return ir.Attrf("a table of %d elements to the base %v", a.Size, a.Base)
 			}
 			return nil
@@ -95,7 +95,7 @@ func init() {
 		constraints: []string{"x has rank 2 or more, its last axis is a multiple of 4", "width and base are positive"},
 		check: func(n *ir.Node) error {
 			a, x := n.Attrs().(*AxialRopeAttrs), n.Input(0)
-			if d, ok := x.Dim(-1).Const(); x.Rank() < 2 || !ok || d%4 != 0 {
+			if d, ok := x.Dim(-1).Const(); x.Rank() < 2 || !ok || d > maxRope || d%4 != 0 {
 				return ir.Shapef("%s is not [..., positions, d] with a multiple of 4 for d", x.Type())
 			}
 			if a.Width < 1 || !(a.Base > 0) {
@@ -164,6 +164,10 @@ func rotated(b *ir.Builder, x, cos, sin ir.Value, interleaved bool) ir.Value {
 	}
 	return Convert(b, turned, d)
 }
+
+// maxRope bounds the elements that are turned at a position: the frequencies are a
+// table in the graph.
+const maxRope = 1 << 20
 
 // frequencies returns base^(−2·i/of) for i from 0 to n, as f32. They are
 // literals, so that all devices have the same.

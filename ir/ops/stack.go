@@ -84,16 +84,20 @@ func Split(b *ir.Builder, x ir.Value, axis int, sizes ...ir.Dim) []ir.Value {
 	return parts
 }
 
+// maxParts bounds the parts that an axis is divided into: each is a node.
+const maxParts = 1 << 16
+
 // SplitEvenly returns n parts of one size that follow each other along an axis,
-// whose size must be a multiple of n.
+// whose size must be a multiple of n, at most 65,536.
 func SplitEvenly(b *ir.Builder, x ir.Value, axis, n int) []ir.Value {
+	none := make([]ir.Value, min(max(n, 0), maxParts))
 	if b.Err() != nil {
-		return make([]ir.Value, max(n, 0))
+		return none
 	}
 	at := fromFront([]int{axis}, x.Rank())[0]
 	err := checkAxes([]int{at}, x.Rank())
-	if err == nil && n < 1 {
-		err = ir.Attrf("%d parts", n)
+	if err == nil && (n < 1 || n > maxParts) {
+		err = ir.Attrf("%d parts: there can be 1 to %d", n, maxParts)
 	}
 	var each ir.Dim
 	if err == nil {
@@ -103,7 +107,7 @@ func SplitEvenly(b *ir.Builder, x ir.Value, axis, n int) []ir.Value {
 	}
 	if err != nil {
 		b.Failf(OpSlice, []ir.Value{x}, err)
-		return make([]ir.Value, max(n, 0))
+		return none
 	}
 	return Split(b, x, at, slices.Repeat([]ir.Dim{each}, n)...)
 }

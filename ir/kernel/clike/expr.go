@@ -136,11 +136,14 @@ func (w *Writer) common(e scalar.Expr, t dtype.DType) text {
 	}
 	e = withoutMinus(e)
 	if op, ok := infix[e.Op]; ok {
-		right := e.Args[1]
+		left, right := w.operand(e.Args[0], op.left), e.Args[1]
 		if w.d.UnsignedShift && (e.Op == scalar.OpShl || e.Op == scalar.OpShr) {
 			right = scalar.Convert(right, dtype.U32)
+			if e.Args[0].Op == scalar.OpConst && t == dtype.I32 {
+				left += "i" // else the number has no type, and wgpu finds none for it
+			}
 		}
-		return text{w.operand(e.Args[0], op.left) + " " + op.sign + " " + w.operand(right, op.right), op.hold}
+		return text{left + " " + op.sign + " " + w.operand(right, op.right), op.hold}
 	}
 	w.Fail("operation %s of %s", e.Op, t)
 	return atom(e.Op.String())

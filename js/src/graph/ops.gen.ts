@@ -53,6 +53,7 @@ export abstract class ValueOps {
    * - C1: the element type of x is float
    * - C2: x has rank 3 or more and constant spatial axes, not empty
    * - C3: sizes has an entry for each of them, positive
+   * - C4: no spatial axis is longer than 2²⁰, before or after
    */
   adaptiveAvgPool(sizes: readonly number[]): Value { return this.apply('adaptive_avg_pool', [], { sizes })[0]!; }
 
@@ -64,6 +65,7 @@ export abstract class ValueOps {
    * - C1: the element type of x is float
    * - C2: x has rank 3 or more and constant spatial axes, not empty
    * - C3: sizes has an entry for each of them, positive
+   * - C4: no spatial axis is longer than 2²⁰, before or after
    */
   adaptiveMaxPool(sizes: readonly number[]): Value { return this.apply('adaptive_max_pool', [], { sizes })[0]!; }
 
@@ -2346,7 +2348,7 @@ export abstract class ValueOps {
    * position·base^(−2·i/size) for i from 0 to size/2, along a new last axis.
    *
    * - C1: the element type of positions is signed, unsigned or float
-   * - C2: size is positive and even, base is positive
+   * - C2: size is positive, even and at most 2²⁰, base is positive
    *
    * If not given, `base` is 10000.
    */
