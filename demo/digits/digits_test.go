@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/demo/cli/clitest"
 	"github.com/rlx-go/rlx/demo/data"
 	"github.com/rlx-go/rlx/demo/models"
 	"github.com/rlx-go/rlx/native/backendtest"
@@ -55,23 +56,10 @@ func TestWeightsAreSavedAndLoaded(t *testing.T) {
 	}
 }
 
-// interrupting is an output that presses Ctrl-C once training is under way.
-type interrupting struct {
-	bytes.Buffer
-	stop func()
-}
-
-func (w *interrupting) Write(p []byte) (int, error) {
-	if bytes.Contains(p, []byte("steps/s")) {
-		w.stop()
-	}
-	return w.Buffer.Write(p)
-}
-
 func TestInterruptionStopsMeasuresAndSaves(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	file := filepath.Join(t.TempDir(), "mlp.safetensors")
-	out := &interrupting{stop: stop}
+	out := &clitest.Interrupting{At: "steps/s", Stop: stop}
 	o := options{model: "mlp", device: "cpu", steps: 1_000_000, rate: rlx.DefaultRate, save: file}
 	if err := run(ctx, out, o); err != nil {
 		t.Fatal(err)

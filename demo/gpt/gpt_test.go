@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/rlx-go/rlx/demo/cli/clitest"
 )
 
 // small returns options for a short run on the CPU.
@@ -48,19 +50,6 @@ func TestTheLossFalls(t *testing.T) {
 	}
 }
 
-// interrupting is an output that presses Ctrl-C at the first sample.
-type interrupting struct {
-	bytes.Buffer
-	stop func()
-}
-
-func (w *interrupting) Write(p []byte) (int, error) {
-	if bytes.Contains(p, []byte("--- step")) {
-		w.stop()
-	}
-	return w.Buffer.Write(p)
-}
-
 func TestAnInterruptedTrainingGoesOnAsIfItHadNot(t *testing.T) {
 	dir := t.TempDir()
 	o := small(8)
@@ -70,7 +59,7 @@ func TestAnInterruptedTrainingGoesOnAsIfItHadNot(t *testing.T) {
 	stopped := o
 	stopped.save, stopped.every = filepath.Join(dir, "stopped"), 3
 	ctx, stop := context.WithCancel(context.Background())
-	out := &interrupting{stop: stop}
+	out := &clitest.Interrupting{At: "--- step", Stop: stop}
 	if err := run(ctx, out, stopped); err != nil {
 		t.Fatal(err)
 	}

@@ -128,51 +128,37 @@ var spectraCases = map[string]struct {
 	},
 	"hann": {
 		shapes{},
-		func(b *ir.Builder, _ values) ir.Value {
-			return ops.Window(b, ops.WindowAttrs{Kind: "hann", Length: 10, DType: ir.F64})
-		},
+		windowOf(ops.WindowAttrs{Kind: "hann", Length: 10, DType: ir.F64}),
 		0.4683388869532368,
 	},
 	"hamming, symmetric": {
 		shapes{},
-		func(b *ir.Builder, _ values) ir.Value {
-			return ops.Window(b, ops.WindowAttrs{Kind: "hamming", Length: 9, Symmetric: true, DType: ir.F64})
-		},
+		windowOf(ops.WindowAttrs{Kind: "hamming", Length: 9, Symmetric: true, DType: ir.F64}),
 		-0.28760624278029956,
 	},
 	"blackman": {
 		shapes{},
-		func(b *ir.Builder, _ values) ir.Value {
-			return ops.Window(b, ops.WindowAttrs{Kind: "blackman", Length: 10, DType: ir.F64})
-		},
+		windowOf(ops.WindowAttrs{Kind: "blackman", Length: 10, DType: ir.F64}),
 		0.35327310886575475,
 	},
 	"nuttall": {
 		shapes{},
-		func(b *ir.Builder, _ values) ir.Value {
-			return ops.Window(b, ops.WindowAttrs{Kind: "nuttall", Length: 10, DType: ir.F64})
-		},
+		windowOf(ops.WindowAttrs{Kind: "nuttall", Length: 10, DType: ir.F64}),
 		0.3222576004619552,
 	},
 	"blackmanharris": {
 		shapes{},
-		func(b *ir.Builder, _ values) ir.Value {
-			return ops.Window(b, ops.WindowAttrs{Kind: "blackmanharris", Length: 10, DType: ir.F64})
-		},
+		windowOf(ops.WindowAttrs{Kind: "blackmanharris", Length: 10, DType: ir.F64}),
 		0.3206038297190709,
 	},
 	"bartlett": {
 		shapes{},
-		func(b *ir.Builder, _ values) ir.Value {
-			return ops.Window(b, ops.WindowAttrs{Kind: "bartlett", Length: 10, DType: ir.F64})
-		},
+		windowOf(ops.WindowAttrs{Kind: "bartlett", Length: 10, DType: ir.F64}),
 		0.6999999999999995,
 	},
 	"kaiser": {
 		shapes{},
-		func(b *ir.Builder, _ values) ir.Value {
-			return ops.Window(b, ops.WindowAttrs{Kind: "kaiser", Length: 10, Beta: 8.6, DType: ir.F64})
-		},
+		windowOf(ops.WindowAttrs{Kind: "kaiser", Length: 10, Beta: 8.6, DType: ir.F64}),
 		0.3502231232007298,
 	},
 	"mel_filterbank": {
@@ -253,4 +239,9 @@ func TestSpectraEqualOthers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// windowOf returns what makes a window.
+func windowOf(a ops.WindowAttrs) func(b *ir.Builder, _ values) ir.Value {
+	return func(b *ir.Builder, _ values) ir.Value { return ops.Window(b, a) }
 }

@@ -4,6 +4,7 @@ package cuda_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/backendtest"
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
@@ -24,7 +26,7 @@ func TestGPUMultipliesByWarpGroups(t *testing.T) {
 	gpu(t)
 	b := cuda.With(loop.NoProducts)
 	if !strings.Contains(b.Info().Description, "compute capability 9.0") {
-		t.Skip("multiply-adds of warp groups are of compute capability 9.0")
+		backendtest.Require(t, "wgmma", errors.New("multiply-adds of warp groups are of compute capability 9.0"))
 	}
 	for _, s := range []struct{ m, n, k int }{{1000, 520, 1032}, {1003, 517, 1031}, {256, 128, 16384}} {
 		for _, d := range []ir.DType{ir.BF16, ir.F16, ir.F32} {

@@ -13,6 +13,7 @@ import (
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/backendtest"
 	"github.com/rlx-go/rlx/native/cuda"
 	"github.com/rlx-go/rlx/native/cuda/fake"
 )
@@ -129,7 +130,7 @@ func TestGPUMultipliesByCuBLASLt(t *testing.T) {
 	gpu(t)
 	b := cuda.With(loop.AllProducts)
 	if !strings.Contains(b.Info().Description, "cuBLASLt") {
-		t.Skip("no cuBLASLt")
+		backendtest.Require(t, "cublaslt", errors.New("the library is not installed"))
 	}
 	for _, s := range []struct{ m, n, k int }{{1000, 520, 1032}, {1003, 517, 1031}} {
 		for _, d := range []ir.DType{ir.BF16, ir.F16, ir.F32} {

@@ -3,7 +3,8 @@ pytorch.py has them, with the same protocol.
 """
 import os
 import sys
-import time
+
+from serve import serve
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 try:
@@ -149,17 +150,4 @@ JOBS = {
 }
 
 
-def least_ms(run):
-    run()
-    best, runs, until = float("inf"), 0, time.perf_counter() + 0.3
-    while runs < 5 or time.perf_counter() < until:
-        start = time.perf_counter()
-        run()
-        best, runs = min(best, time.perf_counter() - start), runs + 1
-    return best * 1e3
-
-
-print("ready", flush=True)
-for line in sys.stdin:
-    job = JOBS.get(line.strip())
-    print(least_ms(job()) if job else 0, flush=True)
+serve(JOBS)

@@ -5,7 +5,8 @@ know. The benchmark starts it; nothing else of rlx needs Python.
     PYTHON=python3 go test -run='^$' -bench=Table ./native/cpu
 """
 import sys
-import time
+
+from serve import serve
 
 try:
     import torch
@@ -154,17 +155,4 @@ JOBS = {
 }
 
 
-def least_ms(run):
-    run()
-    best, runs, until = float("inf"), 0, time.perf_counter() + 0.3
-    while runs < 5 or time.perf_counter() < until:
-        start = time.perf_counter()
-        run()
-        best, runs = min(best, time.perf_counter() - start), runs + 1
-    return best * 1e3
-
-
-print("ready", flush=True)
-for line in sys.stdin:
-    job = JOBS.get(line.strip())
-    print(least_ms(job()) if job else 0, flush=True)
+serve(JOBS)

@@ -1,0 +1,23 @@
+"""The protocol of BenchmarkTable's peers: the name of a job on each line of the
+input, and on the output how many milliseconds it takes at least, 0 for a job that
+the peer does not have.
+"""
+import sys
+import time
+
+
+def least_ms(run):
+    run()
+    best, runs, until = float("inf"), 0, time.perf_counter() + 0.3
+    while runs < 5 or time.perf_counter() < until:
+        start = time.perf_counter()
+        run()
+        best, runs = min(best, time.perf_counter() - start), runs + 1
+    return best * 1e3
+
+
+def serve(jobs):
+    print("ready", flush=True)
+    for line in sys.stdin:
+        job = jobs.get(line.strip())
+        print(least_ms(job()) if job else 0, flush=True)
