@@ -1,0 +1,134 @@
+package sched
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/format"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+)
+
+// Ranked is a schedule with the time that it is expected to take.
+type Ranked struct {
+	Schedule
+	Cost float64 // nanoseconds
+}
+
+// MaxCandidates is how many schedules are compared for a group at most.
+const MaxCandidates = 12
+
+// ways are the schedules that a group may have, and what it becomes by each.
+type ways interface {
+	// candidates returns schedules with their costs, the rules' choice first.
+	candidates() []Ranked
+	// fits reports whether the group may have a schedule of one of its families.
+	fits(s Schedule) bool
+	// emit returns the launches of a schedule that fits.
+	emit(s Schedule) []Launch
+}
+
+// Candidates returns the schedules that are worth comparing for a group, at least one
+// and at most [MaxCandidates]: first the one that is taken where nobody has measured,
+// then the others by cost and, where that is the same, by their text. They depend on
+// the group's canonical text and on the target alone. The error is that of [Emit].
+//
+// The first is the choice of rules, unless another is expected to take less than
+// 1/[worthwhile] of its time: costs are estimates, and rules were held to measurements.
+func Candidates(g *group.Group, caps loop.Caps) (list []Ranked, err error) {
+	defer recovered(g, &err)
+	w, err := waysOf(g, caps)
+	if err != nil {
+		return nil, err
+	}
+	return ranked(w.candidates()), nil
+}
+
+// worthwhile is by how much the cost of a schedule must be less than that of the rules'
+// choice to come before it.
+const worthwhile = 1.25
+
+func ranked(list []Ranked) []Ranked {
+	rule := list[0]
+	slices.SortFunc(list, func(a, b Ranked) int {
+		return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(a.String(), b.String()))
+	})
+	list = slices.CompactFunc(list, func(a, b Ranked) bool { return a.Schedule == b.Schedule })
+	at := slices.IndexFunc(list, func(r Ranked) bool { return r.Schedule == rule.Schedule })
+	if rule.Cost <= worthwhile*list[0].Cost {
+		list = slices.Insert(slices.Delete(list, at, at+1), 0, rule)
+	} else if at >= MaxCandidates {
+		list[MaxCandidates-1] = rule
+	}
+	return list[:min(len(list), MaxCandidates)]
+}
+
+// Emit returns the launches of a group by a schedule, in order. It depends on nothing
+// else, and adds tensors to the program for what goes from one launch to the next. The
+// error is of kind [ir.ErrUnsupported] for a schedule that the group cannot have, and
+// for a group of kind ControlKind, which has no kernels of its own. A compiler bug comes
+// back as an error that names the group, or is found by [loop.Check], which whoever
+// prints or runs a kernel has to call.
+func Emit(g *group.Group, s Schedule, caps loop.Caps) (launches []Launch, err error) {
+	defer recovered(g, &err)
+	w, err := waysOf(g, caps)
+	if err != nil {
+		return nil, err
+	}
+	return emitBy(w, g, s)
+}
+
+func emitBy(w ways, g *group.Group, s Schedule) ([]Launch, error) {
+	if !w.fits(s) {
+		return nil, ir.Errorf(ir.ErrUnsupported, "%s cannot be scheduled by %q", g.Name(), s)
+	}
+	return w.emit(s), nil
+}
+
+// first is the schedule that is taken where nobody has measured.
+func first(w ways) Schedule { return ranked(w.candidates())[0].Schedule }
+
+// recovered makes an error of a panic in the work on a group.
+func recovered(g *group.Group, err *error) {
+	if r := recover(); r != nil {
+		*err = format.Errorf("sched: cannot schedule %s: %v", g.Name(), r)
+	}
+}
+
+// waysOf finds the ways of a group.
+func waysOf(g *group.Group, caps loop.Caps) (ways, error) {
+	switch {
+	case g.Kind == group.ControlKind:
+		return nil, ir.Errorf(ir.ErrUnsupported, "a %s group has no kernel of its own", g.Kind)
+	case caps.Invocations == 1 && g.Kind != group.SortKind:
+		return sole(func() []Launch { return scheduleSerial(g, caps) }), nil
+	case len(g.Parts) > 0:
+		return sole(func() []Launch { return bundle(mapParts(g, caps)) }), nil
+	}
+	e := newEmitter(g.Program(), caps)
+	switch g.Kind {
+	case group.ReduceKind:
+		return &reduceWays{e, g}, nil
+	case group.ContractKind:
+		return newContractWays(e, g), nil
+	case group.PrefixKind:
+		return newPrefixWays(e, g), nil
+	case group.SortKind:
+		return newSortWays(g, caps), nil
+	case group.TotalKind:
+		return sole(func() []Launch { return scheduleTotal(e, g) }), nil
+	case group.AttendKind:
+		return sole(func() []Launch { return scheduleAttend(e, g) }), nil
+	case group.ScatterKind:
+		return sole(func() []Launch { return scheduleScatter(g, caps) }), nil
+	}
+	return newMapWays(e, g), nil
+}
+
+// sole is a group that becomes kernels in one way.
+type sole func() []Launch
+
+func (f sole) candidates() []Ranked   { return []Ranked{{}} }
+func (f sole) fits(s Schedule) bool   { return s == Schedule{} }
+func (f sole) emit(Schedule) []Launch { return f() }
