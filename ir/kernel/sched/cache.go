@@ -58,7 +58,7 @@ func (c *Cache) emit(g *group.Group, canon *group.Canon, caps loop.Caps) ([]Laun
 	if s, ok := c.tuned[keyOf(canon, caps)]; ok && w.fits(s) {
 		return w.emit(s), nil
 	}
-	return w.emit(first(w)), nil
+	return w.emit(w.rule()), nil
 }
 
 // Beside returns the launch of one part, or of at most [MaxBeside] maps: each takes a
@@ -71,7 +71,7 @@ func (c *Cache) Beside(parts []Part, caps loop.Caps) Launch {
 	e := newEmitter(parts[0].p, caps)
 	if len(parts) == 1 {
 		w := newMapWays(e, m.g)
-		s := first(w)
+		s := w.rule()
 		if len(c.tuned) > 0 {
 			if best, ok := c.tuned[KeyOf(m.g, caps)]; ok && w.fits(best) {
 				s = best

@@ -21,7 +21,9 @@ const MaxCandidates = 12
 
 // ways are the schedules that a group may have, and what it becomes by each.
 type ways interface {
-	// candidates returns schedules with their costs, the rules' choice first.
+	// rule is the schedule that is taken where nobody has measured.
+	rule() Schedule
+	// candidates returns schedules with their costs, the rule's first.
 	candidates() []Ranked
 	// fits reports whether the group may have a schedule of one of its families.
 	fits(s Schedule) bool
@@ -34,8 +36,9 @@ type ways interface {
 // then the others by cost and, where that is the same, by their text. They depend on
 // the group's canonical text and on the target alone. The error is that of [Emit].
 //
-// The first is the choice of rules, unless another is expected to take less than
-// 1/[worthwhile] of its time: costs are estimates, and rules were held to measurements.
+// What comes first is told by rules, which know more than costs do: those of products
+// keep away from workgroup memory where that gains little, since GPUs made of software
+// take long to compile it.
 func Candidates(g *group.Group, caps loop.Caps) (list []Ranked, err error) {
 	defer recovered(g, &err)
 	w, err := waysOf(g, caps)
@@ -45,23 +48,14 @@ func Candidates(g *group.Group, caps loop.Caps) (list []Ranked, err error) {
 	return ranked(w.candidates()), nil
 }
 
-// worthwhile is by how much the cost of a schedule must be less than that of the rules'
-// choice to come before it.
-const worthwhile = 1.25
-
+// ranked sorts all but the first, each once.
 func ranked(list []Ranked) []Ranked {
-	rule := list[0]
-	slices.SortFunc(list, func(a, b Ranked) int {
+	rest := slices.DeleteFunc(list[1:], func(r Ranked) bool { return r.Schedule == list[0].Schedule })
+	slices.SortFunc(rest, func(a, b Ranked) int {
 		return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(a.String(), b.String()))
 	})
-	list = slices.CompactFunc(list, func(a, b Ranked) bool { return a.Schedule == b.Schedule })
-	at := slices.IndexFunc(list, func(r Ranked) bool { return r.Schedule == rule.Schedule })
-	if rule.Cost <= worthwhile*list[0].Cost {
-		list = slices.Insert(slices.Delete(list, at, at+1), 0, rule)
-	} else if at >= MaxCandidates {
-		list[MaxCandidates-1] = rule
-	}
-	return list[:min(len(list), MaxCandidates)]
+	rest = slices.CompactFunc(rest, func(a, b Ranked) bool { return a.Schedule == b.Schedule })
+	return list[:1+min(len(rest), MaxCandidates-1)]
 }
 
 // Emit returns the launches of a group by a schedule, in order. It depends on nothing
@@ -85,9 +79,6 @@ func emitBy(w ways, g *group.Group, s Schedule) ([]Launch, error) {
 	}
 	return w.emit(s), nil
 }
-
-// first is the schedule that is taken where nobody has measured.
-func first(w ways) Schedule { return ranked(w.candidates())[0].Schedule }
 
 // recovered makes an error of a panic in the work on a group.
 func recovered(g *group.Group, err *error) {
@@ -129,6 +120,7 @@ func waysOf(g *group.Group, caps loop.Caps) (ways, error) {
 // sole is a group that becomes kernels in one way.
 type sole func() []Launch
 
+func (f sole) rule() Schedule         { return Schedule{} }
 func (f sole) candidates() []Ranked   { return []Ranked{{}} }
 func (f sole) fits(s Schedule) bool   { return s == Schedule{} }
 func (f sole) emit(Schedule) []Launch { return f() }

@@ -26,67 +26,70 @@ func newContractWays(e *emitter, g *group.Group) *contractWays {
 	return w
 }
 
-// rule is the choice where nobody has measured.
-func (w *contractWays) rule() Ranked {
+func (w *contractWays) rule() Schedule {
 	var best *mmaPlan
 	if w.mma != nil {
 		best, _ = chooseMma(*w.mma, w.c, w.e.caps)
 	}
 	if p := w.product; p != nil && (w.e.caps.Products == loop.AllProducts || p.faster(w.c, w.e.caps, best)) {
-		return Ranked{Schedule{Family: Library}, p.cost(w.c, w.e.caps)}
+		return Schedule{Family: Library}
 	}
 	if best != nil {
-		return Ranked{best.schedule(), best.cost(w.c, w.e.caps)}
+		return best.schedule()
 	}
 	if t, parts, ok := chooseTile(w.c, w.e.caps); ok {
-		return Ranked{t.schedule(parts), t.cost(w.c, parts, w.e.caps)}
+		return t.schedule(parts)
 	}
 	if small(w.c) {
-		return w.asReduction(rowAlone(w.reduction.g))
+		return rowAlone(w.reduction.g)
 	}
-	return w.asReduction(w.reduction.rule())
+	return w.reduction.rule()
 }
 
-func (w *contractWays) asReduction(s Schedule) Ranked {
-	return Ranked{s, reductionCost(w.c, s, w.e.caps)}
+// ranked returns a schedule with its cost.
+func (w *contractWays) ranked(s Schedule) Ranked {
+	caps := w.e.caps
+	switch s.Family {
+	case Library:
+		return Ranked{s, w.product.cost(w.c, caps)}
+	case WarpGroups:
+		t, _ := mmaTileOf(s)
+		p := w.mma.in(t)
+		p.split(w.c, s.Split)
+		return Ranked{s, p.cost(w.c, caps)}
+	case Tiles:
+		t, _ := tileOf(s)
+		return Ranked{s, t.cost(w.c, s.Split, caps)}
+	}
+	return Ranked{s, reductionCost(w.c, s, caps)}
 }
 
 func (w *contractWays) candidates() []Ranked {
-	list := []Ranked{w.rule()}
+	list := []Ranked{w.ranked(w.rule())}
 	if w.product != nil && w.e.caps.Products == loop.AllProducts {
 		return list
 	}
-	list = append(list, w.asReduction(w.reduction.rule()))
+	list = append(list, w.ranked(w.reduction.rule()))
 	if group.Product(w.c.K) <= shortSpace {
-		list = append(list, w.asReduction(rowAlone(w.reduction.g)))
+		list = append(list, w.ranked(rowAlone(w.reduction.g)))
 	}
 	if !tileable(w.c) {
 		return list
 	}
 	for _, t := range tiles {
-		if !t.fits(w.e.caps) {
-			continue
-		}
-		parts := t.parts(w.c, w.e.caps)
-		list = append(list, Ranked{t.schedule(parts), t.cost(w.c, parts, w.e.caps)})
-		if parts > 1 {
-			list = append(list, Ranked{t.schedule(1), t.cost(w.c, 1, w.e.caps)})
+		if t.fits(w.e.caps) {
+			list = append(list, w.ranked(t.schedule(t.parts(w.c, w.e.caps))), w.ranked(t.schedule(1)))
 		}
 	}
 	if p := w.product; p != nil && p.pays(w.c) {
-		list = append(list, Ranked{Schedule{Family: Library}, p.cost(w.c, w.e.caps)})
+		list = append(list, w.ranked(Schedule{Family: Library}))
 	}
-	return append(list, w.mmaCandidates()...)
-}
-
-func (w *contractWays) mmaCandidates() (list []Ranked) {
 	for _, t := range mmaTiles {
-		if w.mma == nil || t.sharedBytes() > w.e.caps.MmaBytes {
-			continue
+		if w.mma != nil && t.sharedBytes() <= w.e.caps.MmaBytes {
+			p := w.mma.in(t)
+			p.split(w.c, p.wantedParts(w.c, w.e.caps))
+			list = append(list, w.ranked(p.schedule()))
 		}
-		p := w.mma.in(t)
-		p.split(w.c, p.wantedParts(w.c, w.e.caps))
-		list = append(list, Ranked{p.schedule(), p.cost(w.c, w.e.caps)})
 	}
 	return list
 }

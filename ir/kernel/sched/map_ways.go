@@ -30,15 +30,22 @@ func newMapWays(e *emitter, g *group.Group) *mapWays { return &mapWays{e: e, g: 
 // mostEach is how many elements a thread has at most.
 const mostEach = 8
 
+// worthwhile is by how much the cost of a schedule must be below that of a thread for
+// each element to be taken: costs are estimates, and the text of others is longer.
+const worthwhile = 1.1
+
+func (w *mapWays) rule() Schedule { return w.candidates()[0].Schedule }
+
+// candidates has the one of least cost first, where that is worth it.
 func (w *mapWays) candidates() []Ranked {
-	rule := Schedule{Family: Elements, Each: w.e.perThread(w.g)}
-	list := []Ranked{{rule, 0}}
+	plain := Schedule{Family: Elements, Each: w.e.perThread(w.g)}
+	list := []Ranked{{plain, 0}}
 	if !w.large() {
 		return list
 	}
-	list[0].Cost = w.cost(rule)
+	list[0].Cost = w.cost(plain)
 	for each := width; each <= mostEach; each *= 2 {
-		if s := (Schedule{Family: Elements, Each: each}); s != rule && w.fits(s) && w.byVectors() {
+		if s := (Schedule{Family: Elements, Each: each}); s != plain && w.fits(s) && w.byVectors() {
 			list = append(list, Ranked{s, w.cost(s)})
 		}
 	}
@@ -46,6 +53,15 @@ func (w *mapWays) candidates() []Ranked {
 		if s := (Schedule{Family: Turned, M: tile[0], N: tile[1]}); w.fits(s) {
 			list = append(list, Ranked{s, w.cost(s)})
 		}
+	}
+	best := 0
+	for i, r := range list {
+		if r.Cost < list[best].Cost {
+			best = i
+		}
+	}
+	if list[0].Cost > worthwhile*list[best].Cost {
+		list[0], list[best] = list[best], list[0]
 	}
 	return list
 }

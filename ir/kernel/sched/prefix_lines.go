@@ -60,36 +60,45 @@ func (p *prefix) newLines(s Schedule, of span) (t *prefixLines, number scalar.Ex
 // turn goes through the tile of each row that begins at tile.
 func (t *prefixLines) turn(tile scalar.Expr) {
 	first := t.let("first", scalar.Add(tile, scalar.Mul(t.lane, loop.Int(t.s.Each))))
-	values, inside := make([][]scalar.Expr, t.s.Each), make([]scalar.Expr, t.s.Each)
-	for e := range values {
-		values[e], inside[e] = t.bring(scalar.Add(first, loop.Int(e)))
+	elements := make([]lineElement, t.s.Each)
+	for e := range elements {
+		elements[e] = t.bring(scalar.Add(first, loop.Int(e)))
 	}
-	before, all := t.meet(values)
+	before, all := t.meet(elements)
 	if t.of.total == nil {
-		t.run(first, before, values, inside)
+		t.run(before, elements)
 	}
 	t.setAll(t.carry, t.p.combine(t.carry, all))
 }
 
-// bring reads element i of the row, and reports whether the chunk has it.
-func (t *prefixLines) bring(i scalar.Expr) (values []scalar.Expr, inside scalar.Expr) {
-	if t.s.Lanes*t.s.Each == 1 || t.p.length == t.of.chunk*t.of.chunks && t.of.chunk%(t.s.Lanes*t.s.Each) == 0 {
-		return t.letAll("x", t.p.element(t.writer, t.row, i)), scalar.ConstBool(true)
+// lineElement is an element of a row that a thread has: where it is, kept to where the
+// row has some, whether it is one of the chunk, and what it then brings.
+type lineElement struct {
+	at, inside scalar.Expr
+	values     []scalar.Expr
+}
+
+// bring reads element i of the row.
+func (t *prefixLines) bring(i scalar.Expr) lineElement {
+	x := lineElement{i, t.mine, nil}
+	if tile := t.s.Lanes * t.s.Each; tile > 1 && (t.p.length != t.of.chunk*t.of.chunks || t.of.chunk%tile != 0) {
+		x.at, x.inside = scalar.Min(i, loop.Int(t.p.length-1)), t.let("inside", scalar.And(t.mine, scalar.Lt(i, t.to)))
 	}
-	inside = t.let("inside", scalar.Lt(i, t.to))
-	values = t.p.element(t.writer, t.row, t.let("near", scalar.Min(i, loop.Int(t.p.length-1))))
-	for k, a := range t.p.accs {
-		values[k] = scalar.Select(inside, values[k], a.Init)
+	if x.inside.Op == scalar.OpConst {
+		x.values = t.letAll("x", t.p.element(t.writer, t.row, x.at))
+		return x
 	}
-	return t.letAll("x", values), inside
+	x.values = t.vars("x", t.p.init())
+	t.when(x.inside, func() { t.setAll(x.values, t.p.element(t.writer, t.row, x.at)) })
+	return x
 }
 
 // meet returns what the elements of the threads before come to, and those of all threads
 // of the row.
-func (t *prefixLines) meet(values [][]scalar.Expr) (before, all []scalar.Expr) {
-	own := values[0]
-	for _, v := range values[1:] {
-		own = t.letAll("own", t.p.combine(own, v))
+func (t *prefixLines) meet(elements []lineElement) (before, all []scalar.Expr) {
+	own := elements[0].values
+	for _, x := range elements[1:] {
+		own = t.letAll("own", t.p.combine(own, x.values))
 	}
 	if t.s.Lanes == 1 {
 		return t.p.init(), own
@@ -117,19 +126,18 @@ func (t *prefixLines) meet(values [][]scalar.Expr) (before, all []scalar.Expr) {
 }
 
 // run stores the running values of the thread's elements.
-func (t *prefixLines) run(first scalar.Expr, before []scalar.Expr, values [][]scalar.Expr, inside []scalar.Expr) {
+func (t *prefixLines) run(before []scalar.Expr, elements []lineElement) {
 	running := t.carry
 	if t.s.Lanes > 1 {
 		running = t.letAll("running", t.p.combine(t.carry, before))
 	}
-	for e, v := range values {
-		next := t.letAll("next", t.p.combine(running, v))
+	for _, x := range elements {
+		next := t.letAll("next", t.p.combine(running, x.values))
 		kept := next
 		if t.p.exclusive {
 			kept = running
 		}
-		i := scalar.Add(first, loop.Int(e))
-		t.when(scalar.And(t.mine, inside[e]), func() { t.p.save(t.writer, t.row, scalar.Min(i, loop.Int(t.p.length-1)), kept) })
+		t.when(x.inside, func() { t.p.save(t.writer, t.row, x.at, kept) })
 		running = next
 	}
 }

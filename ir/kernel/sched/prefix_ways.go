@@ -95,6 +95,13 @@ func (p *prefix) room(threads, each int) bool {
 	return (n+n/padding+2*threads)*bytes <= p.caps.SharedBytes
 }
 
+func (w prefixWays) rule() Schedule {
+	if w.p == nil {
+		return Schedule{}
+	}
+	return w.p.rule()
+}
+
 func (w prefixWays) candidates() []Ranked {
 	if w.p == nil {
 		return []Ranked{{}}
@@ -134,7 +141,7 @@ func (w prefixWays) fits(s Schedule) bool {
 	if powerOfTwo(threads) != threads || powerOfTwo(s.Lanes) != s.Lanes || threads > p.caps.Invocations || s.Each > 2*prefixEach {
 		return false
 	}
-	if s.Split > 1 && (p.tensors+len(p.accs) > p.caps.Tensors() || s.Split*s.Lanes*s.Each > p.length) {
+	if s.Split > 1 && (p.tensors+len(p.accs) > p.caps.Tensors() || s.Split > ceilDiv(p.length, s.Lanes*s.Each)) {
 		return false
 	}
 	switch s.Family {

@@ -11,7 +11,6 @@ type reduceWays struct {
 	g *group.Group
 }
 
-// rule is the choice where nobody has measured.
 func (w *reduceWays) rule() Schedule {
 	s := w.e.shapeRows(w.g)
 	s.Split = w.g.RowParts()

@@ -12,15 +12,23 @@ type sortWays struct{ s *sorting } // nil where there is nothing to sort
 
 func newSortWays(g *group.Group, caps loop.Caps) ways { return sortWays{sortingOf(g, caps)} }
 
-func (w sortWays) candidates() []Ranked {
-	network, digits := Schedule{Family: Network}, Schedule{Family: Digits}
-	switch {
-	case w.s == nil:
-		return []Ranked{{network, 0}}
-	case !w.fits(network):
-		return []Ranked{{digits, w.s.digitsCost()}}
+func (w sortWays) rule() Schedule {
+	if s := (Schedule{Family: Network}); w.fits(s) {
+		return s
 	}
-	return []Ranked{{network, w.s.networkCost()}, {digits, w.s.digitsCost()}}
+	return Schedule{Family: Digits}
+}
+
+func (w sortWays) candidates() []Ranked {
+	if w.s == nil {
+		return []Ranked{{w.rule(), 0}}
+	}
+	list := []Ranked{{w.rule(), w.s.digitsCost()}}
+	if list[0].Family == Network {
+		list[0].Cost = w.s.networkCost()
+		list = append(list, Ranked{Schedule{Family: Digits}, w.s.digitsCost()})
+	}
+	return list
 }
 
 // fits takes networks for rows that a workgroup holds.
