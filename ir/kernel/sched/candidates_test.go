@@ -167,9 +167,14 @@ func TestSchedulesThatDoNotFit(t *testing.T) {
 	g := build(t, choosing["product"])
 	c := choicesOf(t, g, choosy())[0]
 	for _, s := range []sched.Schedule{
-		{}, {Family: sched.Elements, Each: 1}, {Family: sched.WarpGroups, N: 256, Stages: 4, Split: 1}, {Family: sched.Library},
-		{Family: sched.Tiles, M: 48, N: 48, K: 16, RM: 4, RN: 4, Split: 1}, {Family: sched.Rows, Lanes: 3, Rows: 1, Split: 1},
-		{Family: sched.Rows, Lanes: 512, Rows: 1, Split: 1}, {Family: sched.Rows, Lanes: 32, Rows: 1, Split: 1, M: 5},
+		{},
+		{Family: sched.Elements, Each: 1},
+		{Family: sched.WarpGroups, N: 256, Stages: 4, Split: 1},
+		{Family: sched.Library},
+		{Family: sched.Tiles, M: 48, N: 48, K: 16, RM: 4, RN: 4, Split: 1},
+		{Family: sched.Rows, Lanes: 3, Rows: 1, Split: 1},
+		{Family: sched.Rows, Lanes: 512, Rows: 1, Split: 1},
+		{Family: sched.Rows, Lanes: 32, Rows: 1, Split: 1, M: 5},
 	} {
 		if _, err := c.Trial(s, 1, plansim.Text); !errors.Is(err, ir.ErrUnsupported) {
 			t.Errorf("%s: error %v, want one of kind %q", s, err, ir.ErrUnsupported)
@@ -180,8 +185,11 @@ func TestSchedulesThatDoNotFit(t *testing.T) {
 
 func TestSchedulesAsText(t *testing.T) {
 	for _, s := range []sched.Schedule{
-		{}, {Family: sched.Tiles, M: 128, N: 64, K: 8, RM: 8, RN: 4, Split: 2}, {Family: sched.WarpGroups, N: 256, Stages: 4, Split: 1},
-		{Family: sched.Digits}, {Family: sched.Lines, Lanes: 8, Rows: 32, Each: 8, Split: 3},
+		{},
+		{Family: sched.Tiles, M: 128, N: 64, K: 8, RM: 8, RN: 4, Split: 2},
+		{Family: sched.WarpGroups, N: 256, Stages: 4, Split: 1},
+		{Family: sched.Digits},
+		{Family: sched.Lines, Lanes: 8, Rows: 32, Each: 8, Split: 3},
 	} {
 		back, err := sched.ParseSchedule(s.String())
 		if err != nil || back != s {

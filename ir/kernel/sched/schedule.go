@@ -71,8 +71,16 @@ func (s *Schedule) sizes() []struct {
 		name string
 		at   *int
 	}{
-		{"m", &s.M}, {"n", &s.N}, {"k", &s.K}, {"rm", &s.RM}, {"rn", &s.RN},
-		{"lanes", &s.Lanes}, {"rows", &s.Rows}, {"each", &s.Each}, {"split", &s.Split}, {"stages", &s.Stages},
+		{"m", &s.M},
+		{"n", &s.N},
+		{"k", &s.K},
+		{"rm", &s.RM},
+		{"rn", &s.RN},
+		{"lanes", &s.Lanes},
+		{"rows", &s.Rows},
+		{"each", &s.Each},
+		{"split", &s.Split},
+		{"stages", &s.Stages},
 	}
 }
 
