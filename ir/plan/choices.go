@@ -102,8 +102,9 @@ func (x *Choice) Trial(s sched.Schedule, times int, pr Printer) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	rounds := append(x.rounds[:len(x.rounds):len(x.rounds)], &round{count: times})
 	for _, l := range launches {
-		ec.launches = append(ec.launches, placedLaunch{Launch: l, rounds: x.rounds})
+		ec.launches = append(ec.launches, placedLaunch{Launch: l, rounds: rounds})
 	}
 	if err := ec.placeTrial(); err != nil {
 		return nil, err
@@ -111,7 +112,6 @@ func (x *Choice) Trial(s sched.Schedule, times int, pr Printer) (*Plan, error) {
 	if err := ec.addSteps(); err != nil {
 		return nil, err
 	}
-	ec.entry.Steps = []Step{&Repeat{Count: times, Steps: ec.entry.Steps}}
 	ec.entry.UniformBytes = WordBytes * len(x.program.Scalars)
 	c.status()
 	c.link()
@@ -119,15 +119,12 @@ func (x *Choice) Trial(s sched.Schedule, times int, pr Printer) (*Plan, error) {
 	return c.plan, Validate(c.plan)
 }
 
-// placeTrial gives what the launches touch places as states, constants or temporary
-// memory.
+// placeTrial places what the launches touch: ports and constants of the module as states,
+// everything else as temporary memory.
 func (c *entryCompiler) placeTrial() error {
 	for _, l := range c.launches {
 		for _, t := range l.Args {
-			if t == nil || t.Port == nil && t.Constant == nil {
-				continue
-			}
-			if _, placed := c.regions[t]; placed {
+			if _, placed := c.regions[t]; placed || t == nil || t.Port == nil && t.Constant == nil {
 				continue
 			}
 			r, err := c.states.place(t)
