@@ -27,8 +27,12 @@ type access struct {
 
 func newMapWays(e *emitter, g *group.Group) *mapWays { return &mapWays{e: e, g: g} }
 
-// mostEach is how many elements a thread has at most.
-const mostEach = 8
+// mostEach is how many elements a thread has at most, severalWeight how many operations
+// where it has several: about what the text of a kernel has at most anyway.
+const (
+	mostEach      = 8
+	severalWeight = 600
+)
 
 // worthwhile is by how much the cost of a schedule must be below that of a thread for
 // each element to be taken: costs are estimates, and the text of others is longer.
@@ -49,7 +53,7 @@ func (w *mapWays) candidates() []Ranked {
 			list = append(list, Ranked{s, w.cost(s)})
 		}
 	}
-	for _, tile := range [][2]int{{32, 32}, {32, 64}, {64, 32}} {
+	for _, tile := range [][2]int{{64, 32}, {32, 64}, {32, 32}} {
 		if s := (Schedule{Family: Turned, M: tile[0], N: tile[1]}); w.fits(s) {
 			list = append(list, Ranked{s, w.cost(s)})
 		}
@@ -77,7 +81,7 @@ func (w *mapWays) fits(s Schedule) bool {
 	case Elements:
 		rule := w.e.perThread(w.g)
 		whole := s.Each >= 1 && s.Each <= mostEach && s.Each%rule == 0 && group.Product(w.g.Outer)%s.Each == 0
-		return s == Schedule{Family: Elements, Each: s.Each} && (s.Each == rule || whole && len(w.g.Copies) == 0 && s.Each*w.g.Weight() <= mapWeight)
+		return s == Schedule{Family: Elements, Each: s.Each} && (s.Each == rule || whole && len(w.g.Copies) == 0 && s.Each*w.g.Weight() <= severalWeight)
 	case Turned:
 		if s != (Schedule{Family: Turned, M: s.M, N: s.N}) || len(w.g.Copies) > 0 || w.e.caps.Invocations < mapThreads {
 			return false
@@ -146,8 +150,35 @@ func (w *mapWays) cost(s Schedule) float64 {
 	for _, a := range w.look() {
 		t.sectors += float64(n) * sectorBytes / float64(w.used(a, s.Family == Turned))
 	}
-	t.ops = float64(n) * (float64(w.g.Weight()) + pointOps/float64(each))
+	t.ops = float64(n/each) * (w.shared(s.Each) + pointOps)
+	if s.Family == Turned {
+		t.ops = float64(n) * float64(w.g.Weight()+pointOps)
+	}
 	return t.cost(w.e.caps)
+}
+
+// shared is how many operations a thread does for so many elements side by side, what
+// these share once.
+func (w *mapWays) shared(each int) float64 {
+	seen := map[*scalar.Node]bool{}
+	i := scalar.NewVar("i", ir.I32, 0, int64(group.Product(w.g.Outer)/max(each, 1)-1))
+	for _, s := range w.e.values(w.g, w.e.reader(), w.neighbours(w.e, i, each)...) {
+		scalar.Walk(w.e.Simplify(s.value), func(n scalar.Expr) {
+			if len(n.Args) > 0 {
+				seen[n] = true
+			}
+		})
+	}
+	return float64(len(seen))
+}
+
+// neighbours are the coordinates of so many elements side by side, the i-th of such runs.
+func (w *mapWays) neighbours(e *emitter, i scalar.Expr, each int) []ir.Index {
+	at := make([]ir.Index, each)
+	for k := range at {
+		at[k] = e.unflatten(scalar.Add(scalar.Mul(i, loop.Int(each)), loop.Int(k)), w.g.Outer)
+	}
+	return at
 }
 
 // used is how many elements of a sector an access of a warp takes.
@@ -179,13 +210,10 @@ func (w *mapWays) emit(s Schedule) []Launch {
 func (w *mapWays) several(each int) Launch {
 	m := newMover(newWriter(w.e.p, w.e.caps, mapThreads))
 	m.threads(group.Product(w.g.Outer)/each, func(i scalar.Expr) {
-		at := make([]ir.Index, each)
-		for k := range at {
-			at[k] = m.unflatten(scalar.Add(scalar.Mul(i, loop.Int(each)), loop.Int(k)), w.g.Outer)
-		}
-		stores := m.values(w.g, m.reader(), at...)
-		for _, s := range stores {
-			m.see(s.value)
+		stores := m.values(w.g, m.reader(), w.neighbours(m.emitter, i, each)...)
+		for i := range stores {
+			stores[i].value = m.Simplify(stores[i].value) // what neighbours share is then seen to be the same
+			m.see(stores[i].value)
 		}
 		m.seeStores(stores, each)
 		m.settle()

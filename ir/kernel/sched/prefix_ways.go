@@ -30,7 +30,7 @@ const (
 // enoughThreads and enoughGroups are what fills a device: threads that have a row each,
 // and workgroups that have one together.
 func enoughThreads(caps loop.Caps) int { return 256 * caps.Processors() }
-func enoughGroups(caps loop.Caps) int  { return 8 * caps.Processors() }
+func enoughGroups(caps loop.Caps) int  { return 16 * caps.Processors() }
 
 // rule is the choice where nobody has measured.
 func (p *prefix) rule() Schedule {
