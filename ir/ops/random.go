@@ -289,8 +289,8 @@ func randomBitsElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr
 	switch {
 	case a.Halves:
 		word := scalar.Select(scalar.Lt(quarter, int32Const(2)), x, y)
-		shift := scalar.Mul(scalar.Mod(quarter, int32Const(2)), int32Const(16))
-		return scalar.And(scalar.Shr(word, scalar.Convert(shift, ir.U32)), constant(0xffff))
+		low := scalar.Eq(scalar.Mod(quarter, int32Const(2)), int32Const(0))
+		return scalar.Select(low, scalar.And(word, constant(0xffff)), scalar.Shr(word, constant(16)))
 	case !a.Pairs:
 		return scalar.Xor(x, y)
 	}
