@@ -130,6 +130,7 @@ bench: js $(PEERS) ## host time per step and the page's CPU against jax-js and T
 	$(GO) run ./js/bench/plans build/plans
 	$(NODE) js/bench/run.mjs
 	$(NODE) js/bench/cpu.mjs
+	$(NODE) js/bench/first.mjs
 	$(GO) test -run='^$$' -bench=. -benchtime=200ms ./native/cpu/...
 
 .PHONY: bench-h200
