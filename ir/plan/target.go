@@ -47,6 +47,9 @@ type Target struct {
 
 // claims reports whether a composite is scheduled as it is.
 func (t Target) claims(n *ir.Node) bool {
+	if sched.HasKernels(n, t.Caps) {
+		return true
+	}
 	if t.Invocations == 1 {
 		return false // such kernels are for threads that share memory
 	}
