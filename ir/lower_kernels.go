@@ -3,6 +3,7 @@ package ir
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
@@ -87,7 +88,7 @@ func (l *KernelsLowering) For(n *Node, caps loop.Caps) (*Algorithm, error) {
 func (a *Algorithm) check(n *Node, x KernelLaunch) error {
 	k := x.Kernel
 	if len(k.Scalars) > 0 || k.Counters > 0 {
-		return Errorf(ErrDef, "it reads scalars or counters, which are those of other programs")
+		return format.Errorf("it reads scalars or counters, which are those of other programs")
 	}
 	storage := 0
 	for _, array := range k.Arrays {
@@ -95,7 +96,7 @@ func (a *Algorithm) check(n *Node, x KernelLaunch) error {
 			continue
 		}
 		if storage++; storage > len(x.Arrays) {
-			return Errorf(ErrDef, "it has more storage arrays than the %d given", len(x.Arrays))
+			return format.Errorf("it has more storage arrays than the %d given", len(x.Arrays))
 		}
 		m := x.Arrays[storage-1]
 		t, err := a.typeOf(n, m)
@@ -105,15 +106,15 @@ func (a *Algorithm) check(n *Node, x KernelLaunch) error {
 		size, _ := t.Shape.Size().Const()
 		switch width := array.Width; {
 		case array.DType != t.DType || width != 1 && width != 4 || array.Len*width != max(size, 1):
-			return Errorf(ErrDef, "array %q, %d × %d of %s, is not as %s", array.Name, array.Len, width, array.DType, t)
+			return format.Errorf("array %q, %d × %d of %s, is not as %s", array.Name, array.Len, width, array.DType, t)
 		case m.Space == OperandMemory && array.Access != loop.Read:
-			return Errorf(ErrDef, "it writes operand %d", m.Number)
+			return format.Errorf("it writes operand %d", m.Number)
 		case slices.Index(x.Arrays, m) < storage-1:
-			return Errorf(ErrDef, "array %q is another one's memory", array.Name)
+			return format.Errorf("array %q is another one's memory", array.Name)
 		}
 	}
 	if storage < len(x.Arrays) {
-		return Errorf(ErrDef, "it has %d storage arrays of the %d given", storage, len(x.Arrays))
+		return format.Errorf("it has %d storage arrays of the %d given", storage, len(x.Arrays))
 	}
 	return nil
 }
@@ -122,7 +123,7 @@ func (a *Algorithm) check(n *Node, x KernelLaunch) error {
 func (a *Algorithm) typeOf(n *Node, m Memory) (Type, error) {
 	types := [...][]Type{n.InTypes(), n.Types(), a.Scratch}
 	if int(m.Space) >= len(types) || m.Number < 0 || m.Number >= len(types[m.Space]) {
-		return Type{}, Errorf(ErrDef, "there is no memory %d of space %d", m.Number, m.Space)
+		return Type{}, format.Errorf("there is no memory %d of space %d", m.Number, m.Space)
 	}
 	return types[m.Space][m.Number], nil
 }
