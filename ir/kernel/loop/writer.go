@@ -93,13 +93,6 @@ func (w *Writer) Times(prefix string, n int, f func(i scalar.Expr)) {
 	w.Loop(prefix, Int(0), Int(n), 1, max(n-1, 0), f)
 }
 
-// Unrolled is a loop over [0, n) whose turns are written out, so that elements of
-// a private array at its count are registers.
-func (w *Writer) Unrolled(prefix string, n int, f func(i scalar.Expr)) {
-	w.Times(prefix, n, f)
-	(*w.Body)[len(*w.Body)-1].(*For).Unroll = true
-}
-
 // Store writes an element of an array of width 1.
 func (w *Writer) Store(array int, at, value scalar.Expr) {
 	w.Add(&Store{Array: array, At: w.Simplify(at), Value: value})
