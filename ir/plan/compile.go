@@ -163,6 +163,7 @@ func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 		regions: map[*group.Tensor]region{}, parts: map[string]int{},
 	}
 	c.addCodes(prog.Checks)
+	ec.learn(prog)
 	if err := ec.schedule(prog, nil, nil); err != nil {
 		return nil, err
 	}
@@ -184,6 +185,20 @@ func (c *compiler) addCodes(checks []*ir.Node) {
 		}
 		message := "index out of range " + ir.FormatAttrs(n.Attrs())
 		c.codes = append(c.codes, StatusCode{Code: uint32(len(c.codes) + 1), Node: name, Message: message})
+	}
+}
+
+// learn tells the cache what it will be asked for.
+func (c *entryCompiler) learn(p *group.Program) {
+	for _, item := range p.Items {
+		switch item := item.(type) {
+		case *group.Group:
+			c.cache.Learn(item, c.target.Caps)
+		case group.Control:
+			for _, inner := range item.Programs() {
+				c.learn(inner)
+			}
+		}
 	}
 }
 

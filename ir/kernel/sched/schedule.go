@@ -21,10 +21,15 @@ func Schedule(g *group.Group, caps loop.Caps) (launches []Launch, err error) {
 	if g.Kind == group.KernelsKind {
 		return scheduleKernels(g, caps)
 	}
-	if caps.Invocations > 1 && (len(g.Parts) > 0 || updates(g)) {
-		return bundle(mapParts(g, caps)), nil
+	if inParts(g, caps) {
+		return bundle(mapParts(g, caps, literalsInside)), nil
 	}
 	return schedule(newEmitter(g.Program(), caps), g), nil
+}
+
+// inParts reports whether a group becomes kernels only when its tensors have places.
+func inParts(g *group.Group, caps loop.Caps) bool {
+	return caps.Invocations > 1 && (len(g.Parts) > 0 || updates(g))
 }
 
 // recovered makes an error of a panic in the work on a group.
