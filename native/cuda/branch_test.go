@@ -133,3 +133,34 @@ func TestAConditionThatCannotBeMadeIsNamed(t *testing.T) {
 }
 
 func TestGPUBranches(t *testing.T) { gpu(t); checkBranching(t, cuda.Backend()) }
+
+// BenchmarkBranches times what a round of a loop of unknown length takes, and a branch.
+func BenchmarkBranches(b *testing.B) {
+	d := gpu(b)
+	one := func(b *ir.Builder, x ir.Value) ir.Value { return ops.Add(b, x, ops.ConstLike(b, x, 1)) }
+	for name, f := range map[string]func(b *ir.Builder, x ir.Value) ir.Value{
+		"while_of_1000_rounds": func(b *ir.Builder, x ir.Value) ir.Value {
+			return ops.WhileLoop(b, ops.While{
+				Carries: []ir.Value{ops.Mul(b, x, ops.Const(b, ir.F32, 0))},
+				Cond:    func(b *ir.Builder, _, c []ir.Value) ir.Value { return ops.Lt(b, c[0], ops.Const(b, ir.F32, 1000)) },
+				Body:    func(b *ir.Builder, _, c []ir.Value) []ir.Value { return []ir.Value{one(b, c[0])} },
+			})[0]
+		},
+		"cond_of_products_1024": func(b *ir.Builder, x ir.Value) ir.Value {
+			w := b.Param("w", ir.F32, ir.Dims(1024, 1024)...)
+			return ops.Cond(b, ops.Lt(b, x, ops.ConstLike(b, x, 0)), []ir.Value{w, x}, func(b *ir.Builder, in []ir.Value) []ir.Value {
+				return []ir.Value{ops.ReduceSum(b, ops.MatMul(b, ops.MatMul(b, in[0], in[0]), in[0]))}
+			}, func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{one(b, in[1])} })[0]
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			g, err := ir.Build("branches", func(b *ir.Builder) { b.SetState("x", f(b, b.State("x", ir.F32))) })
+			must(b, err)
+			p := compile(b, d, g)
+			must(b, cuda.Replay(p, "step", 3))
+			b.ResetTimer()
+			must(b, cuda.Replay(p, "step", b.N))
+			b.ReportMetric(1e6*b.Elapsed().Seconds()/float64(b.N), "µs")
+		})
+	}
+}
