@@ -1,6 +1,7 @@
 package clike
 
 import (
+	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -16,7 +17,17 @@ type Async struct {
 	// Mma returns the lines of multiply-adds that are waited for together, and
 	// MmaWait of the wait.
 	Mma     func(w *Writer, a loop.Atom, terms []MmaTerm) []string
-	MmaWait func(pending int, names []string) string
+	MmaWait func(pending int, list []Variable) string
+	// Pack returns the statement of a [loop.Pack], and Shuffle the value of a
+	// [loop.Shuffle].
+	Pack    func(w *Writer, t dtype.DType, to, low, high string) string
+	Shuffle func(value string, xor int) string
+}
+
+// Variable is one that multiply-adds work on.
+type Variable struct {
+	Name string
+	Type dtype.DType
 }
 
 // MmaTerm is a [loop.MmaTerm] with its variables and the addresses of its
@@ -45,7 +56,17 @@ func (w *Writer) async(s loop.Stmt) {
 	case *loop.Mma:
 		w.mma(s)
 	case *loop.MmaWait:
-		w.line(d.MmaWait(s.Pending, w.variables(s.Names)))
+		list := make([]Variable, len(s.Names))
+		for i, name := range s.Names {
+			list[i] = Variable{w.name(name), w.mutable[name]}
+		}
+		w.line(d.MmaWait(s.Pending, list))
+	case *loop.Pack:
+		e := w.bind(s.Low, s.High)
+		w.line(d.Pack(w, s.Type, w.name(s.Name), w.expr(e[0]).s, w.expr(e[1]).s))
+	case *loop.Shuffle:
+		value := d.Shuffle(w.expr(w.bind(s.Value)[0]).s, s.Xor)
+		w.line(w.d.Let(s.Value.Type, w.name(s.Name), value))
 	}
 }
 

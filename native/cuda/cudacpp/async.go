@@ -21,6 +21,10 @@ var async = clike.Async{
 	},
 	Mma:     mma,
 	MmaWait: mmaWait,
+	Pack:    pack,
+	Shuffle: func(value string, xor int) string {
+		return fmt.Sprintf("__shfl_xor_sync(0xffffffffu, %s, %d)", value, xor)
+	},
 }
 
 // copyAsync copies 16 bytes past the first cache: nobody else of the
@@ -85,12 +89,15 @@ func multiplyAdd(w *clike.Writer, a loop.Atom, t *loop.MmaTerm) string {
 	params, inputs, left, next := []string{"unsigned long long a"}, []string{`"l"(a)`}, in(0), 1
 	if t.Left != nil {
 		name += "_left"
-		params, inputs, left, next = leftOperand(in)
+		params, inputs, left, next = leftOperand(a, in)
 	}
 	params, inputs = append(params, "unsigned long long b"), append(inputs, `"l"(b)`)
 	turned := ""
 	if a.Operand != dtype.F32 {
 		turned = fmt.Sprintf(", %d, %d", bit(t.A.Depth > 0), bit(t.B.Depth > 0))
+		if t.Left != nil { // which lie one way only
+			turned = fmt.Sprintf(", %d", bit(t.B.Depth > 0))
+		}
 		name += fmt.Sprintf("_%d%d", bit(t.A.Depth > 0), bit(t.B.Depth > 0))
 	}
 	var registers, outputs []string
@@ -110,11 +117,15 @@ func multiplyAdd(w *clike.Writer, a loop.Atom, t *loop.MmaTerm) string {
 }
 
 // leftOperand is A in registers: its bits.
-func leftOperand(in func(int) string) (params, inputs []string, text string, next int) {
+func leftOperand(a loop.Atom, in func(int) string) (params, inputs []string, text string, next int) {
 	var places []string
 	for i := range 4 {
-		params = append(params, fmt.Sprintf("float a%d", i))
-		inputs = append(inputs, fmt.Sprintf(`"r"(__float_as_uint(a%d))`, i))
+		if a.LeftType() == dtype.F32 {
+			params = append(params, fmt.Sprintf("float a%d", i))
+			inputs = append(inputs, fmt.Sprintf(`"r"(__float_as_uint(a%d))`, i))
+		} else {
+			params, inputs = append(params, fmt.Sprintf("unsigned a%d", i)), append(inputs, fmt.Sprintf(`"r"(a%d)`, i))
+		}
 		places = append(places, in(i))
 	}
 	return params, inputs, "{" + strings.Join(places, ", ") + "}", 4
@@ -129,10 +140,22 @@ func bit(b bool) int {
 
 // mmaWait names the variables that are used after it, so that the compiler
 // leaves their uses there.
-func mmaWait(pending int, names []string) string {
-	operands := make([]string, len(names))
-	for i, name := range names {
-		operands[i] = `"+f"(` + name + ")"
+func mmaWait(pending int, list []clike.Variable) string {
+	operands := make([]string, len(list))
+	for i, v := range list {
+		operands[i] = map[dtype.DType]string{dtype.F32: `"+f"(`, dtype.U32: `"+r"(`}[v.Type] + v.Name + ")"
 	}
 	return fmt.Sprintf(`asm volatile("wgmma.wait_group.sync.aligned %d;" : %s :: "memory");`, pending, strings.Join(operands, ", "))
+}
+
+// pack rounds two floats by one instruction, which takes the upper one first.
+func pack(w *clike.Writer, t dtype.DType, to, low, high string) string {
+	name := "pack_" + t.String()
+	w.Define(name, fmt.Sprintf(`static __device__ __forceinline__ unsigned %s(float low, float high) {
+  unsigned y;
+  asm("cvt.rn.%sx2.f32 %%0, %%1, %%2;" : "=r"(y) : "f"(high), "f"(low));
+  return y;
+}
+`, name, t))
+	return fmt.Sprintf("%s = %s(%s, %s);", to, name, low, high)
 }
