@@ -70,6 +70,8 @@ type attender struct {
 	byQuery    bool     // the rows are queries
 	queryHead  ir.Index // which head of the queries, and of the keys
 	keyHead    ir.Index
+	// sums are the tables that blocks are added to.
+	sums []fragment
 	// whole says that all scores of the block of columns at hand are seen, as far
 	// as this is a matter of positions.
 	whole bool
@@ -95,11 +97,6 @@ type fragments interface {
 	blocks(lo, hi scalar.Expr, whole [2]scalar.Expr, body func())
 	// columnStat returns a number that stats has of the query of a column.
 	columnStat(c, which int) scalar.Expr
-	// power raises 2, or e, to x: see exponents.
-	power(x scalar.Expr) scalar.Expr
-	// exponents returns what a natural exponent is multiplied by for power, and
-	// whether a positive scale of the scores is left to the exponent.
-	exponents() (natural float64, scaled bool)
 }
 
 // layout is which elements of a table a thread has.
@@ -241,6 +238,13 @@ func (a *attender) zeros(prefix string, length int) fragment {
 	l := a.layout()
 	f := fragment{a.name(prefix), l.own, l.columns(length)}
 	f.each(func(i, c int) { a.add(&loop.Var{Name: f.register(i, c), Init: scalar.ConstF(ir.F32, 0)}) })
+	return f
+}
+
+// total declares a fragment of sums over all blocks.
+func (a *attender) total(prefix string, length int) fragment {
+	f := a.zeros(prefix, length)
+	a.sums = append(a.sums, f)
 	return f
 }
 

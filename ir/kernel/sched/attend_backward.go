@@ -37,12 +37,11 @@ const (
 // pack writes the kernel that fills stats.
 func (n *attention) pack() Launch {
 	dims := n.stats.Dims[:len(n.stats.Dims)-1]
-	natural, _ := n.attender(attendKeys).exponents()
 	w := newWriter(n.p, n.caps, mapThreads)
 	load := w.reader().Operand(n.m.Node)
 	w.threads(group.Product(dims), func(i scalar.Expr) {
 		at := w.unflatten(i, dims)
-		w.save(n.stats, slices.Concat(at, ir.Index{loop.Int(statLSE)}), times(finiteOrZero(load(3, at)), natural))
+		w.save(n.stats, slices.Concat(at, ir.Index{loop.Int(statLSE)}), times(finiteOrZero(load(3, at)), n.base()))
 		w.save(n.stats, slices.Concat(at, ir.Index{loop.Int(statDelta)}), load(4, at))
 	})
 	return w.launch(n.prefix + "_rows")
@@ -103,7 +102,7 @@ func (a *attender) cotangents(queries []query, slope bool) fragment {
 func (n *attention) queries() Launch {
 	a := n.overQueries(attendQueries)
 	queries := a.rowQueries()
-	sums := a.zeros("s", n.Depth)
+	sums := a.total("s", n.Depth)
 	a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() {
 		a.accumulate(sums, a.cotangents(queries, true), a.k())
 	})
@@ -124,7 +123,7 @@ func (n *attention) keys() Launch {
 	workgroup := a.workgroups(group.Product(n.Heads) / n.Share * blocks)
 	a.move(&a.rows, scalar.Mod(workgroup, loop.Int(blocks)))
 	a.atKeyHead(scalar.FloorDiv(workgroup, loop.Int(blocks)))
-	keys, values := a.zeros("s", n.Depth), a.zeros("s", n.Width)
+	keys, values := a.total("s", n.Depth), a.total("s", n.Width)
 	a.count("head", n.Share, func(of scalar.Expr) {
 		a.atQueryHead(of)
 		a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() { a.blockOfQueries(keys, values) })

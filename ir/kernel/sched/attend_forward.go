@@ -17,7 +17,7 @@ func (n *attention) forward() Launch {
 	none := scalar.FreeVar("none", ir.F32)
 	a.add(&loop.Let{Name: none.Name, Value: scalar.ConstF(ir.F32, math.Inf(-1))})
 	queries := a.rowQueries()
-	r := running{a.vars("greatest", none), a.vars("total", scalar.ConstF(ir.F32, 0)), a.zeros("o", n.Width)}
+	r := running{a.vars("greatest", none), a.vars("total", scalar.ConstF(ir.F32, 0)), a.total("o", n.Width)}
 	a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() {
 		scores := a.zeros("s", a.cols.block)
 		a.product(scores, a.q(), a.k())

@@ -17,7 +17,7 @@ type maskEmitter struct {
 	plain *attendPlain
 	dims  []int    // of the mask, with as many axes as the scores
 	at    ir.Index // the mask's own head
-	sums  fragment
+	adds  fragment // the block's or the row's or the column's cotangents
 }
 
 // mask writes the kernel of the cotangent of the mask.
@@ -39,7 +39,7 @@ func (n *attention) mask() Launch {
 	for i, h := range x.at {
 		x.at[i] = a.let("mask_head", h)
 	}
-	x.sums = a.zeros("s", a.cols.block)
+	x.adds = a.zeros("s", a.cols.block)
 	row := a.let("row_block", scalar.Mod(scalar.FloorDiv(workgroup, loop.Int(cols)), loop.Int(rows)))
 	column := a.let("column_block", scalar.Mod(workgroup, loop.Int(cols)))
 	x.overHeads(func() { x.overRows(row, func() { x.overColumns(column) }) })
@@ -85,7 +85,7 @@ func (x *maskEmitter) overColumns(block scalar.Expr) {
 	}
 	x.columnBlocks(lo, hi, func() {
 		ds := x.cotangents(queries, false)
-		ds.each(func(i, c int) { x.assign(x.sums, i, c, scalar.Add(x.sums.at(i, c), ds.at(i, c))) })
+		ds.each(func(i, c int) { x.assign(x.adds, i, c, scalar.Add(x.adds.at(i, c), ds.at(i, c))) })
 	})
 }
 
@@ -97,7 +97,7 @@ func (x *maskEmitter) meetAndStore(t *group.Tensor, row, column scalar.Expr) {
 	rows, rowAt, rowExists := 4, x.row, func(i int) scalar.Expr { return x.exist(&x.rows, x.row(i)) }
 	cols, colAt, colExists := 4, x.column, func(c int) scalar.Expr { return x.exist(&x.cols, x.column(c)) }
 	first := func(int) scalar.Expr { return loop.Int(0) }
-	value := x.sums.at
+	value := x.adds.at
 	if x.dims[len(x.at)+1] == 1 {
 		totals := x.totals(true, func(i int) scalar.Expr { return sum(value(i, 0), value(i, 1), value(i, 2), value(i, 3)) })
 		value = func(i, _ int) scalar.Expr { return totals[i] }

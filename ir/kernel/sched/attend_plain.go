@@ -59,10 +59,6 @@ func (a *attendPlain) begin() {
 
 func (a *attendPlain) layout() *layout { return &a.l }
 
-func (a *attendPlain) power(x scalar.Expr) scalar.Expr { return scalar.Exp(x) }
-
-func (a *attendPlain) exponents() (natural float64, scaled bool) { return 1, false }
-
 func (a *attendPlain) columnStat(c, which int) scalar.Expr {
 	return a.stat(&a.cols, a.attender.column(c), which)
 }
@@ -185,7 +181,6 @@ func (a *attendPlain) meet(into []string, values []scalar.Expr, across bool, com
 	})
 	a.barrier()
 }
-
 
 func (a *attendPlain) fold(into []string, values []scalar.Expr, combine func(a, b scalar.Expr) scalar.Expr) {
 	a.meet(into, values, true, combine)

@@ -47,4 +47,3 @@ func (a *attendPlain) stage(vectors int, vector func(id scalar.Expr) (to scalar.
 		a.body = append(outer, guard(ok, a.body)...)
 	})
 }
-

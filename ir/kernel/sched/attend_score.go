@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"math"
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
@@ -127,27 +128,42 @@ func floats(names []string) []scalar.Expr {
 	return out
 }
 
+// base is how many times as large exponents of [attention.power] are as those of e:
+// where scores come from multiply-adds, their exponentials are what takes time, and
+// powers of 2 are one instruction.
+func (n *attention) base() float64 {
+	if n.mma {
+		return math.Log2E
+	}
+	return 1
+}
+
+func (n *attention) power(x scalar.Expr) scalar.Expr {
+	if n.mma {
+		return scalar.Pow(scalar.ConstF(ir.F32, 2), x)
+	}
+	return scalar.Exp(x)
+}
+
 // scaledLast reports whether scores are the bare products, and the scale is part of
-// [attender.exponent]: where nothing comes between, and it keeps their order.
-func (a *attender) scaledLast() bool {
-	_, scaled := a.exponents()
-	added := a.Mask >= 0 && !a.m.Node.Input(a.Mask).DType().IsBool()
-	return scaled && a.Scale > 0 && a.Softcap == 0 && !added
+// [attention.exponent]: where nothing comes between, and it keeps their order.
+func (n *attention) scaledLast() bool {
+	added := n.Mask >= 0 && !n.m.Node.Input(n.Mask).DType().IsBool()
+	return n.mma && n.Scale > 0 && n.Softcap == 0 && !added
 }
 
 // exponent returns what the base is raised to for a score.
-func (a *attender) exponent(score scalar.Expr) scalar.Expr {
-	unit, _ := a.exponents()
-	if a.scaledLast() {
-		unit *= a.Scale
+func (n *attention) exponent(score scalar.Expr) scalar.Expr {
+	if n.scaledLast() {
+		return times(score, n.base()*n.Scale)
 	}
-	return times(score, unit)
+	return times(score, n.base())
 }
 
 // natural returns the score that a number stands for.
-func (a *attender) natural(score scalar.Expr) scalar.Expr {
-	if a.scaledLast() {
-		return times(score, a.Scale)
+func (n *attention) natural(score scalar.Expr) scalar.Expr {
+	if n.scaledLast() {
+		return times(score, n.Scale)
 	}
 	return score
 }
