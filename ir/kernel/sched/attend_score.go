@@ -18,6 +18,9 @@ type query struct {
 // limit names the key that is the first that a query does not see.
 func (a *attender) limit(s *attendSide, at scalar.Expr) scalar.Expr {
 	limit := loop.Int(a.Keys)
+	if a.whole {
+		return limit
+	}
 	if a.Causal {
 		limit = scalar.Min(scalar.Max(scalar.Add(at, loop.Int(a.Keys-a.Queries+1)), loop.Int(0)), limit)
 	}
@@ -69,7 +72,10 @@ func (a *attender) eachScore(products fragment, queries []query, f func(i, c int
 // which has none beyond the last query and key.
 func (a *attender) positions(prefix string, s *attendSide, n int, position func(i int) scalar.Expr) (at, inMask []scalar.Expr) {
 	for i := range n {
-		pos := a.let(prefix, position(i))
+		pos := position(i)
+		if !a.whole || a.Mask >= 0 {
+			pos = a.let(prefix, pos)
+		}
 		at, inMask = append(at, pos), append(inMask, pos)
 		if inside, _ := s.inside(pos); a.Mask >= 0 && inside != pos {
 			inMask[i] = a.let("masked", inside)
