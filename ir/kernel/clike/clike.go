@@ -57,6 +57,9 @@ type Dialect struct {
 	// LazyLogic writes && and || rather than & and |. Where each && becomes a
 	// branch, as in WGSL, long conditions take drivers long to compile.
 	LazyLogic bool
+	// Native reports whether Form has an operation on a type that package scalar would
+	// expand; nil where it has none.
+	Native func(op scalar.Op, t dtype.DType) bool
 	// PowerOfTwo is the helper that raises 2 to an f32, "" where that is a [scalar.OpPow]
 	// like others.
 	PowerOfTwo string

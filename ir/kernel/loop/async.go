@@ -48,8 +48,10 @@ type Mma struct {
 // see [Atom] for which elements they are.
 type MmaTerm struct {
 	Sums []string
-	Left []string
-	A, B Tile
+	// First says that it is D = A·B: what the variables held does not count.
+	First bool
+	Left  []string
+	A, B  Tile
 }
 
 // MmaWait waits until at most Pending of the [Mma] statements before it are

@@ -84,7 +84,7 @@ type fragments interface {
 	layout() *layout
 	// begin defines what the thread is, at the start of a kernel.
 	begin()
-	// product adds the products of the rows of two operands to scores.
+	// product makes the products of the rows of two operands of scores that are zeros.
 	product(scores fragment, rows, cols matrix)
 	// accumulate adds to sums the products of a table of weights and the rows of an
 	// operand that belong to its columns.

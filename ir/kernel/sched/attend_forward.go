@@ -58,12 +58,12 @@ func (a *attender) rescale(scores fragment, r running) {
 	for i := range local {
 		local[i] = scores.at(i, 0)
 		for c := 1; c < scores.columns; c++ {
-			local[i] = greater(local[i], scores.at(i, c))
+			local[i] = a.greater(local[i], scores.at(i, c))
 		}
 		next[i] = a.name("next")
 		a.add(&loop.Var{Name: next[i], Init: scalar.FreeVar(r.greatest[i], ir.F32)})
 	}
-	a.fold(next, local, greater)
+	a.fold(next, local, a.greater)
 	for i := range next {
 		greatest, total := scalar.FreeVar(r.greatest[i], ir.F32), scalar.FreeVar(r.total[i], ir.F32)
 		top := a.let("top", a.exponent(finiteOrZero(scalar.FreeVar(next[i], ir.F32))))
@@ -82,7 +82,12 @@ func (a *attender) rescale(scores fragment, r running) {
 
 // greater returns the greater of two scores. What it makes of NaN is no matter:
 // the exponential of such a score is NaN whatever is subtracted from it.
-func greater(a, b scalar.Expr) scalar.Expr { return scalar.Select(scalar.Lt(a, b), b, a) }
+func (n *attention) greater(a, b scalar.Expr) scalar.Expr {
+	if n.mma {
+		return scalar.Max(a, b) // one instruction there
+	}
+	return scalar.Select(scalar.Lt(a, b), b, a)
+}
 
 // storeForward stores the results that are wanted.
 func (a *attender) storeForward(r running, none scalar.Expr) {

@@ -132,7 +132,7 @@ func (m *attendMma) product(f fragment, rows, cols matrix) {
 	s := &loop.Mma{Atom: loop.Atom{Operand: m.operand, N: m.t.columns}}
 	own := scalar.Mul(m.group, loop.Int(loop.AtomRows*loop.RowElements(m.operand)))
 	for k := 0; k < rows.length; k += s.Atom.K() {
-		s.Terms = append(s.Terms, loop.MmaTerm{Sums: f.sums(), A: m.tile(left, own, k), B: m.tile(right, loop.Int(0), k)})
+		s.Terms = append(s.Terms, loop.MmaTerm{Sums: f.sums(), First: k == 0, A: m.tile(left, own, k), B: m.tile(right, loop.Int(0), k)})
 	}
 	m.add(s)
 	m.wait(f.sums())

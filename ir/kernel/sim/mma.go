@@ -138,6 +138,9 @@ func (c *compiler) term(a loop.Atom, t loop.MmaTerm) func(group int) []place {
 			for i, col := range sums {
 				row, column := a.Sum(i)
 				at := &col.f[first+thread]
+				if t.First {
+					*at = 0
+				}
 				*at = dotted(*at, x[(rows[thread]+row)*a.K():][:a.K()], y[(2*columns[thread]+column)*a.K():][:a.K()])
 			}
 		}

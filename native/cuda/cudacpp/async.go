@@ -100,18 +100,23 @@ func multiplyAdd(w *clike.Writer, a loop.Atom, t *loop.MmaTerm) string {
 		}
 		name += fmt.Sprintf("_%d%d", bit(t.A.Depth > 0), bit(t.B.Depth > 0))
 	}
+	access, add := "+", 1
+	if t.First {
+		access, add = "=", 0
+		name += "_first"
+	}
 	var registers, outputs []string
 	for i := range sums {
-		registers, outputs = append(registers, fmt.Sprintf("%%%d", i)), append(outputs, fmt.Sprintf(`"+f"(d%d)`, i))
+		registers, outputs = append(registers, fmt.Sprintf("%%%d", i)), append(outputs, fmt.Sprintf(`"%sf"(d%d)`, access, i))
 		params = append(params, fmt.Sprintf("float &d%d", i))
 	}
 	instruction := fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s.%s", a.N, a.K(), typ, typ)
 	w.Define(name, fmt.Sprintf(`static __device__ __forceinline__ void %s(%s) {
-  asm volatile("%s {%s}, %s, %s, 1, 1, 1%s;"
+  asm volatile("%s {%s}, %s, %s, %d, 1, 1%s;"
                : %s
                : %s);
 }
-`, name, strings.Join(params, ", "), instruction, strings.Join(registers, ", "), left, in(next), turned,
+`, name, strings.Join(params, ", "), instruction, strings.Join(registers, ", "), left, in(next), add, turned,
 		strings.Join(outputs, ", "), strings.Join(inputs, ", ")))
 	return name
 }

@@ -61,6 +61,7 @@ var dialect = clike.Dialect{
 	Async:   &async,
 	Helpers: helpers,
 
+	Native:     func(op scalar.Op, t dtype.DType) bool { return t == dtype.F32 && extremes[op] != "" },
 	PowerOfTwo: "power_of_two",
 }
 
@@ -114,6 +115,8 @@ var helpers = map[string]string{
 `,
 	"f32_to_bf16": byInstruction("unsigned short f32_to_bf16(float x)", "unsigned short", "800", `"cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x)`,
 		"const unsigned b = as_bits<unsigned>(x);\n  y = x != x ? b >> 16 | 64u : b + 0x7fffu + (b >> 16 & 1u) >> 16;"),
+	"min_nan": extremeHelper("min", "<"),
+	"max_nan": extremeHelper("max", ">"),
 	// One instruction, of an error up to 2⁻²² (PTX ISA, ex2); subnormal results are 0.
 	"power_of_two": byInstruction("float power_of_two(float x)", "float", "530", `"ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)`,
 		"y = powf(2.0f, x);"),
@@ -141,6 +144,11 @@ func byInstruction(head, result, architecture, instruction, otherwise string) st
 `
 }
 
+func extremeHelper(name, better string) string {
+	return byInstruction("float "+name+"_nan(float a, float b)", "float", "800", `"`+name+`.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)`,
+		"y = a "+better+" b || a != a ? a : b;")
+}
+
 func warpHelper(name, combine string) string {
 	return `template <class T> static __device__ T warp_` + name + `(T x) {
   for (int lanes = 16; lanes > 0; lanes >>= 1) {
@@ -163,6 +171,9 @@ var mathNames = map[scalar.Op]string{
 	scalar.OpRem: "fmod",
 }
 
+// extremes are the helpers of f32 that give NaN where an operand is.
+var extremes = map[scalar.Op]string{scalar.OpMin: "min_nan", scalar.OpMax: "max_nan"}
+
 // form returns how operations are written that are not operators.
 func form(op scalar.Op, t dtype.DType) (clike.Form, bool) {
 	switch op {
@@ -172,6 +183,9 @@ func form(op scalar.Op, t dtype.DType) (clike.Form, bool) {
 		return clike.Form{Call: "isnan"}, true
 	case scalar.OpIsFinite:
 		return clike.Form{Call: "isfinite"}, true
+	}
+	if name := extremes[op]; name != "" && t == dtype.F32 {
+		return clike.Form{Call: name, Helper: name}, true
 	}
 	if name := mathNames[op]; name != "" && t == dtype.F32 {
 		return clike.Form{Call: name + "f"}, true
@@ -269,7 +283,7 @@ var reserved = func() map[string]bool {
 		threadIdx blockIdx blockDim gridDim warpSize i64 u64 run Run repeat0 repeat1 repeat2 repeat3 repeat4 repeat5 repeat6
 		abs llabs min max isnan isfinite atomicAdd atomicMax atomicMin atomicOr as_bits to_whole warp_add warp_max
 		warp_min f16_to_f32 f32_to_f16 bf16_to_f32 f32_to_bf16
-		tile_of dynamic_shared pack_f16 pack_bf16 power_of_two copy_async_4 copy_async_8 copy_async_16`) {
+		tile_of dynamic_shared pack_f16 pack_bf16 power_of_two min_nan max_nan copy_async_4 copy_async_8 copy_async_16`) {
 		out[word] = true
 	}
 	for _, name := range mathNames {
