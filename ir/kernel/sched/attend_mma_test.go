@@ -121,11 +121,15 @@ func TestOperandsOfAttentionAreStagedWhereTheyMustBe(t *testing.T) {
 		view func(b *ir.Builder, x ir.Value) ir.Value
 		want int
 	}{
-		"a part":        {func(b *ir.Builder, x ir.Value) ir.Value { return ops.SliceAxis(b, x, 1, ir.N(32), ir.N(160)) }, 0},
-		"heads inside":  {func(b *ir.Builder, x ir.Value) ir.Value { return ops.Transpose(b, ops.Reshape(b, x, ir.Dims(192, 4, 64)...), 1, 0, 2) }, 0},
+		"a part": {func(b *ir.Builder, x ir.Value) ir.Value { return ops.SliceAxis(b, x, 1, ir.N(32), ir.N(160)) }, 0},
+		"heads inside": {func(b *ir.Builder, x ir.Value) ir.Value {
+			return ops.Transpose(b, ops.Reshape(b, x, ir.Dims(192, 4, 64)...), 1, 0, 2)
+		}, 0},
 		"rows reversed": {func(b *ir.Builder, x ir.Value) ir.Value { return ops.Reverse(b, x, 1) }, 0},
-		"turned":        {func(b *ir.Builder, x ir.Value) ir.Value { return ops.Transpose(b, ops.Reshape(b, x, ir.Dims(4, 64, 192)...), 0, 2, 1) }, 1},
-		"negated":       {func(b *ir.Builder, x ir.Value) ir.Value { return ops.Neg(b, x) }, 1},
+		"turned": {func(b *ir.Builder, x ir.Value) ir.Value {
+			return ops.Transpose(b, ops.Reshape(b, x, ir.Dims(4, 64, 192)...), 0, 2, 1)
+		}, 1},
+		"negated": {func(b *ir.Builder, x ir.Value) ir.Value { return ops.Neg(b, x) }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			target := hopper()
@@ -147,4 +151,3 @@ func TestOperandsOfAttentionAreStagedWhereTheyMustBe(t *testing.T) {
 		})
 	}
 }
-
