@@ -30,11 +30,12 @@ type Variable struct {
 	Type dtype.DType
 }
 
-// MmaTerm is a [loop.MmaTerm] with its variables and the addresses of its
-// operands in text.
+// MmaTerm is a [loop.MmaTerm] with its variables in text, and where its operands
+// begin: the name of the array, and how many pieces of 16 bytes from there.
 type MmaTerm struct {
 	loop.MmaTerm
-	AddressA, AddressB string
+	ArrayA, PieceA string
+	ArrayB, PieceB string
 }
 
 // async writes a statement of asynchronous work.
@@ -87,9 +88,10 @@ func (w *Writer) mma(s *loop.Mma) {
 	terms := make([]MmaTerm, len(s.Terms))
 	for i, t := range s.Terms {
 		t.Sums, t.Left = w.variables(t.Sums), w.variables(t.Left)
-		terms[i] = MmaTerm{MmaTerm: t, AddressB: w.address(t.B)}
+		terms[i].MmaTerm = t
+		terms[i].ArrayB, terms[i].PieceB = w.tile(t.B)
 		if t.Left == nil {
-			terms[i].AddressA = w.address(t.A)
+			terms[i].ArrayA, terms[i].PieceA = w.tile(t.A)
 		}
 	}
 	for _, line := range w.d.Async.Mma(w, s.Atom, terms) {
@@ -97,14 +99,14 @@ func (w *Writer) mma(s *loop.Mma) {
 	}
 }
 
-// address returns where an operand begins.
-func (w *Writer) address(t loop.Tile) string {
-	k := t.K
+// tile returns where an operand begins.
+func (w *Writer) tile(t loop.Tile) (array, piece string) {
+	k, d := t.K, w.k.Arrays[t.Array].DType
 	if t.Depth > 0 {
-		k *= loop.RowElements(w.k.Arrays[t.Array].DType)
+		k *= loop.RowElements(d)
 	}
-	at := w.ranges.Simplify(scalar.Add(t.At, scalar.ConstI(t.At.Type, int64(k))))
-	return "&" + w.element(t.Array, w.bind(at)[0])
+	at := scalar.FloorDiv(scalar.Add(t.At, loop.Int(k)), loop.Int(loop.PieceElements(d)))
+	return w.out.Names[t.Array], w.expr(w.bind(w.ranges.Simplify(at))[0]).s
 }
 
 // variables returns the names that the text has for variables, nil for nil.

@@ -66,18 +66,36 @@ func (a *attender) rescale(scores fragment, r running) {
 	a.fold(next, local, a.greater)
 	for i := range next {
 		greatest, total := scalar.FreeVar(r.greatest[i], ir.F32), scalar.FreeVar(r.total[i], ir.F32)
-		top := a.let("top", a.exponent(finiteOrZero(scalar.FreeVar(next[i], ir.F32))))
-		factor := a.let("factor", a.power(scalar.Sub(a.exponent(greatest), top)))
-		a.set(greatest, scalar.FreeVar(next[i], ir.F32))
-		a.set(total, scalar.Mul(total, factor))
+		a.whenGreater(scalar.FreeVar(next[i], ir.F32), greatest, func() {
+			top := a.exponent(finiteOrZero(scalar.FreeVar(next[i], ir.F32)))
+			factor := a.let("factor", a.power(scalar.Sub(a.exponent(greatest), top)))
+			a.set(greatest, scalar.FreeVar(next[i], ir.F32))
+			a.set(total, scalar.Mul(total, factor))
+			for c := range r.out.columns {
+				a.assign(r.out, i, c, scalar.Mul(r.out.at(i, c), factor))
+			}
+		})
+		top := a.let("top", a.exponent(finiteOrZero(greatest)))
 		for c := range scores.columns {
 			a.assign(scores, i, c, a.power(scalar.Sub(a.exponent(scores.at(i, c)), top)))
 			a.set(total, scalar.Add(total, scores.at(i, c)))
 		}
-		for c := range r.out.columns {
-			a.assign(r.out, i, c, scalar.Mul(r.out.at(i, c), factor))
-		}
 	}
+}
+
+// maxExponent is how large exponents may become before what they are counted from
+// moves on: powers of 2 up to 2⁸ are as exact as smaller ones, and fit f16.
+const maxExponent = 8
+
+// whenGreater runs a body for a row whose greatest score has changed. Where that would
+// take much of the time, a little greater is left as it is: what exponents are counted
+// from need not be the greatest.
+func (a *attender) whenGreater(next, greatest scalar.Expr, body func()) {
+	if !a.mma {
+		body()
+		return
+	}
+	a.when(scalar.Gt(a.exponent(next), scalar.Add(a.exponent(greatest), scalar.ConstF(ir.F32, maxExponent))), body)
 }
 
 // greater returns the greater of two scores. What it makes of NaN is no matter:
@@ -96,11 +114,12 @@ func (a *attender) storeForward(r running, none scalar.Expr) {
 	a.fold(names, floats(r.total), scalar.Add)
 	sums := floats(names)
 	if t := a.m.Store[0]; t != nil {
-		divisors := make([]scalar.Expr, len(sums)) // where no key is seen the sums are 0 too
-		for i := range divisors {
-			divisors[i] = a.let("divisor", scalar.Select(scalar.Eq(sums[i], zero), scalar.ConstF(ir.F32, 1), sums[i]))
+		one := scalar.ConstF(ir.F32, 1)
+		factors := make([]scalar.Expr, len(sums)) // where no key is seen the sums are 0 too
+		for i := range factors {
+			factors[i] = a.let("factor", scalar.Div(one, scalar.Select(scalar.Eq(sums[i], zero), one, sums[i])))
 		}
-		a.storeSums(t, a.queryHead, a.Width, func(i, c int) scalar.Expr { return scalar.Div(r.out.at(i, c), divisors[i]) })
+		a.storeSums(t, a.queryHead, a.Width, func(i, c int) scalar.Expr { return scalar.Mul(r.out.at(i, c), factors[i]) })
 	}
 	if t := a.m.Store[1]; t != nil {
 		a.storeRows(t, a.queryHead, func(i int) scalar.Expr {

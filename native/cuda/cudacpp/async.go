@@ -56,29 +56,30 @@ func mma(w *clike.Writer, a loop.Atom, terms []clike.MmaTerm) []string {
 		w.Define("tile_of", tileOf)
 		left := strings.Join(t.Left, ", ")
 		if t.Left == nil {
-			left = tile(a, t.A, t.AddressA)
+			left = tile(t.A, t.ArrayA, t.PieceA)
 		}
 		name := multiplyAdd(w, a, &t.MmaTerm)
-		lines = append(lines, fmt.Sprintf("%s(%s, %s,\n    %s);", name, left, tile(a, t.B, t.AddressB), strings.Join(t.Sums, ", ")))
+		lines = append(lines, fmt.Sprintf("%s(%s, %s,\n    %s);", name, left, tile(t.B, t.ArrayB, t.PieceB), strings.Join(t.Sums, ", ")))
 	}
 	return append(lines, `asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");`)
 }
 
 // tileOf makes the descriptor of an operand in shared memory: its address, the
 // bytes from one panel to the next, those between groups of 8 rows of 128, and
-// the swizzle of 128 bytes.
-const tileOf = `static __device__ __forceinline__ unsigned long long tile_of(const void *at, int panel) {
-  const unsigned address = (unsigned)__cvta_generic_to_shared(at);
-  return (unsigned long long)(address >> 4 & 0x3fff) | (unsigned long long)(panel >> 4) << 16 | 64ull << 32 | 1ull << 62;
+// the swizzle of 128 bytes. Addresses are below 2¹⁸, so that a sum makes one of them,
+// all but piece of which is the same in every turn of a loop.
+const tileOf = `static __device__ __forceinline__ unsigned long long tile_of(const void *array, int piece, int panel) {
+  const unsigned low = ((unsigned)__cvta_generic_to_shared(array) >> 4) + ((unsigned)panel >> 4 << 16) + (unsigned)piece;
+  return (unsigned long long)low | 64ull << 32 | 1ull << 62;
 }
 `
 
-func tile(a loop.Atom, t loop.Tile, address string) string {
+func tile(t loop.Tile, array, piece string) string {
 	panel := 16 // which the hardware does not look at where there are none
 	if t.Depth > 0 {
 		panel = 128 * t.Depth
 	}
-	return fmt.Sprintf("tile_of(%s, %d)", address, panel)
+	return fmt.Sprintf("tile_of(%s, %s, %d)", array, piece, panel)
 }
 
 // multiplyAdd has the function of an instruction written and returns its name.

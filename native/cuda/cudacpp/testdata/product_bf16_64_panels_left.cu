@@ -21,9 +21,9 @@ static __device__ __forceinline__ unsigned pack_bf16(float low, float high) {
   return y;
 }
 
-static __device__ __forceinline__ unsigned long long tile_of(const void *at, int panel) {
-  const unsigned address = (unsigned)__cvta_generic_to_shared(at);
-  return (unsigned long long)(address >> 4 & 0x3fff) | (unsigned long long)(panel >> 4) << 16 | 64ull << 32 | 1ull << 62;
+static __device__ __forceinline__ unsigned long long tile_of(const void *array, int piece, int panel) {
+  const unsigned low = ((unsigned)__cvta_generic_to_shared(array) >> 4) + ((unsigned)panel >> 4 << 16) + (unsigned)piece;
+  return (unsigned long long)low | 64ull << 32 | 1ull << 62;
 }
 
 static __device__ __forceinline__ void wgmma_bf16_64_left_01(unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned long long b, float &d0, float &d1, float &d2, float &d3, float &d4, float &d5, float &d6, float &d7, float &d8, float &d9, float &d10, float &d11, float &d12, float &d13, float &d14, float &d15, float &d16, float &d17, float &d18, float &d19, float &d20, float &d21, float &d22, float &d23, float &d24, float &d25, float &d26, float &d27, float &d28, float &d29, float &d30, float &d31) {
@@ -260,13 +260,13 @@ extern "C" __global__ void __launch_bounds__(128, 1) k_product_bf16_64_panels_le
   const int t143 = t140 + 1 + 56;
   left48_3 = pack_bf16(bf16_to_f32(left_tile[t139 + (((t141 >> 3) ^ t142) * 8 + (t141 & 7))]), bf16_to_f32(left_tile[t139 + (((t143 >> 3) ^ t142) * 8 + (t143 & 7))]));
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-  wgmma_bf16_64_left_01(left0_0, left0_1, left0_2, left0_3, tile_of(&right_tile[0], 8192),
+  wgmma_bf16_64_left_01(left0_0, left0_1, left0_2, left0_3, tile_of(right_tile, 0, 8192),
     sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7, sum8, sum9, sum10, sum11, sum12, sum13, sum14, sum15, sum16, sum17, sum18, sum19, sum20, sum21, sum22, sum23, sum24, sum25, sum26, sum27, sum28, sum29, sum30, sum31);
-  wgmma_bf16_64_left_01(left16_0, left16_1, left16_2, left16_3, tile_of(&right_tile[1024], 8192),
+  wgmma_bf16_64_left_01(left16_0, left16_1, left16_2, left16_3, tile_of(right_tile, 128, 8192),
     sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7, sum8, sum9, sum10, sum11, sum12, sum13, sum14, sum15, sum16, sum17, sum18, sum19, sum20, sum21, sum22, sum23, sum24, sum25, sum26, sum27, sum28, sum29, sum30, sum31);
-  wgmma_bf16_64_left_01(left32_0, left32_1, left32_2, left32_3, tile_of(&right_tile[2048], 8192),
+  wgmma_bf16_64_left_01(left32_0, left32_1, left32_2, left32_3, tile_of(right_tile, 256, 8192),
     sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7, sum8, sum9, sum10, sum11, sum12, sum13, sum14, sum15, sum16, sum17, sum18, sum19, sum20, sum21, sum22, sum23, sum24, sum25, sum26, sum27, sum28, sum29, sum30, sum31);
-  wgmma_bf16_64_left_01(left48_0, left48_1, left48_2, left48_3, tile_of(&right_tile[3072], 8192),
+  wgmma_bf16_64_left_01(left48_0, left48_1, left48_2, left48_3, tile_of(right_tile, 384, 8192),
     sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7, sum8, sum9, sum10, sum11, sum12, sum13, sum14, sum15, sum16, sum17, sum18, sum19, sum20, sum21, sum22, sum23, sum24, sum25, sum26, sum27, sum28, sum29, sum30, sum31);
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
   asm volatile("wgmma.wait_group.sync.aligned 0;" : "+f"(sum0), "+f"(sum1), "+f"(sum2), "+f"(sum3), "+f"(sum4), "+f"(sum5), "+f"(sum6), "+f"(sum7), "+f"(sum8), "+f"(sum9), "+f"(sum10), "+f"(sum11), "+f"(sum12), "+f"(sum13), "+f"(sum14), "+f"(sum15), "+f"(sum16), "+f"(sum17), "+f"(sum18), "+f"(sum19), "+f"(sum20), "+f"(sum21), "+f"(sum22), "+f"(sum23), "+f"(sum24), "+f"(sum25), "+f"(sum26), "+f"(sum27), "+f"(sum28), "+f"(sum29), "+f"(sum30), "+f"(sum31) :: "memory");

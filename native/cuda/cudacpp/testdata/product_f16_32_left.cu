@@ -27,9 +27,9 @@ static __device__ __forceinline__ unsigned pack_f16(float low, float high) {
   return y;
 }
 
-static __device__ __forceinline__ unsigned long long tile_of(const void *at, int panel) {
-  const unsigned address = (unsigned)__cvta_generic_to_shared(at);
-  return (unsigned long long)(address >> 4 & 0x3fff) | (unsigned long long)(panel >> 4) << 16 | 64ull << 32 | 1ull << 62;
+static __device__ __forceinline__ unsigned long long tile_of(const void *array, int piece, int panel) {
+  const unsigned low = ((unsigned)__cvta_generic_to_shared(array) >> 4) + ((unsigned)panel >> 4 << 16) + (unsigned)piece;
+  return (unsigned long long)low | 64ull << 32 | 1ull << 62;
 }
 
 static __device__ __forceinline__ void wgmma_f16_32_left_00(unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned long long b, float &d0, float &d1, float &d2, float &d3, float &d4, float &d5, float &d6, float &d7, float &d8, float &d9, float &d10, float &d11, float &d12, float &d13, float &d14, float &d15) {
@@ -236,13 +236,13 @@ extern "C" __global__ void __launch_bounds__(128, 1) k_product_f16_32_left(
   const int t131 = t128 + 1 + 56;
   left48_3 = pack_f16(f16_to_f32(left_tile[t127 + (((t129 >> 3) ^ t130) * 8 + (t129 & 7))]), f16_to_f32(left_tile[t127 + (((t131 >> 3) ^ t130) * 8 + (t131 & 7))]));
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-  wgmma_f16_32_left_00(left0_0, left0_1, left0_2, left0_3, tile_of(&right_tile[0], 16),
+  wgmma_f16_32_left_00(left0_0, left0_1, left0_2, left0_3, tile_of(right_tile, 0, 16),
     sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7, sum8, sum9, sum10, sum11, sum12, sum13, sum14, sum15);
-  wgmma_f16_32_left_00(left16_0, left16_1, left16_2, left16_3, tile_of(&right_tile[16], 16),
+  wgmma_f16_32_left_00(left16_0, left16_1, left16_2, left16_3, tile_of(right_tile, 2, 16),
     sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7, sum8, sum9, sum10, sum11, sum12, sum13, sum14, sum15);
-  wgmma_f16_32_left_00(left32_0, left32_1, left32_2, left32_3, tile_of(&right_tile[32], 16),
+  wgmma_f16_32_left_00(left32_0, left32_1, left32_2, left32_3, tile_of(right_tile, 4, 16),
     sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7, sum8, sum9, sum10, sum11, sum12, sum13, sum14, sum15);
-  wgmma_f16_32_left_00(left48_0, left48_1, left48_2, left48_3, tile_of(&right_tile[48], 16),
+  wgmma_f16_32_left_00(left48_0, left48_1, left48_2, left48_3, tile_of(right_tile, 6, 16),
     sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7, sum8, sum9, sum10, sum11, sum12, sum13, sum14, sum15);
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
   asm volatile("wgmma.wait_group.sync.aligned 0;" : "+f"(sum0), "+f"(sum1), "+f"(sum2), "+f"(sum3), "+f"(sum4), "+f"(sum5), "+f"(sum6), "+f"(sum7), "+f"(sum8), "+f"(sum9), "+f"(sum10), "+f"(sum11), "+f"(sum12), "+f"(sum13), "+f"(sum14), "+f"(sum15) :: "memory");
