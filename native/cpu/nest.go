@@ -35,6 +35,7 @@ type nest struct {
 	runs      []instr
 	rows      []instr
 	phases    []*phase
+	sweep     []instr // one kernel for all rows, in place of phases
 	cost      float64 // nanoseconds for one worker, roughly
 }
 
@@ -146,6 +147,7 @@ type machine struct {
 	runs   []op
 	rows   []op
 	phases []boundPhase
+	sweep  func(rows int) // nil where there are phases
 	outer  boundSpace
 	inner  boundSpace
 	epoch  uint64 // the run that the values per run are of
@@ -194,6 +196,9 @@ func newMachine(n *nest, env *environment) *machine {
 		m.phases = append(m.phases, b)
 	}
 	m.outer, m.inner = m.bindSpace(&n.outer), m.bindSpace(&n.inner)
+	if len(n.sweep) > 0 {
+		m.sweep = m.bindRows(n.sweep[0].fused)
+	}
 	return m
 }
 
@@ -276,14 +281,24 @@ func runAll(code []op, n int) {
 	}
 }
 
-// units is how many blocks the nest has; they may run in any order.
-func (n *nest) units() int { return n.outer.rows * n.outer.blocks() }
+// units is how many pieces the nest has, which may run in any order: rows where
+// there is a kernel for them, else blocks.
+func (n *nest) units() int {
+	if len(n.sweep) > 0 {
+		return n.outer.rows
+	}
+	return n.outer.rows * n.outer.blocks()
+}
 
-// span runs the blocks from first up to, not including, last.
+// span runs the units from first up to, not including, last.
 func (m *machine) span(first, last int) {
 	if m.epoch != m.env.epoch {
 		m.epoch = m.env.epoch
 		runAll(m.runs, 1)
+	}
+	if m.sweep != nil {
+		m.rowsFrom(first, last)
+		return
 	}
 	blocks, row := m.outer.blocks(), -1
 	for u := first; u < last; u++ {

@@ -13,6 +13,6 @@ func compiles(simd.Level) bool { return false }
 func widthOf(simd.Level) int { return 1 }
 
 // generate and call are never reached: there is no encoder.
-func generate(*Kernel, simd.Level) (text []byte, room int) { return nil, 0 }
+func generate(*Rows, simd.Level) (text []byte, room int) { return nil, 0 }
 
 func call(unsafe.Pointer, *unsafe.Pointer, int) {}

@@ -38,7 +38,7 @@ func compiled(t *testing.T, o Operation) func(n int, d []uint32, in ...[]uint32)
 	}
 	k.Store(k.Array(), o.To, v)
 	set := &Set{}
-	code := set.Compile(k)
+	code := set.Compile(One(k))
 	if err := set.Load(); err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func (g *generator) bring(v Value) {
 // spill moves a register to its slot or back.
 func (g *generator) spill(p *place, out bool) {
 	g.loadPointer(rax, roomArgument)
-	at := operand{kind: inMemory, reg: rax, disp: int32(64 * p.slot)}
+	at := operand{kind: inMemory, reg: rax, disp: int32(slotBytes * p.slot)}
 	switch {
 	case p.masked && out:
 		g.vex(maskOut, p.reg, 0, at, true)
@@ -111,7 +111,7 @@ func (g *generator) array(s *step, scale int) operand {
 		at.reg = pointers[s.array]
 		return at
 	}
-	g.loadPointer(rax, arrayArgument+s.array)
+	g.loadPointer(rax, arrayArgument+g.first+s.array)
 	at.reg = rax
 	return at
 }
