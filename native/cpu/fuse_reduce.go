@@ -58,7 +58,8 @@ func (f *fuser) atOnce(p *phase) bool {
 	if inner.row%(copies*jit.Width()) != 0 || len(p.element) > 4*copies || copies*len(p.running) > jit.MostRunning() {
 		sets = 1
 	}
-	if inner.rows != 1 || inner.row > longStretch || inner.row%(sets*jit.Width()) != 0 || inner.usesWides() {
+	long := inner.row > lanes // for registers of lanes
+	if inner.rows != 1 || inner.row > longStretch || inner.row%(sets*jit.Width()) != 0 || long && inner.usesWides() {
 		return false
 	}
 	s := f.segment()
@@ -70,7 +71,7 @@ func (f *fuser) atOnce(p *phase) bool {
 			return false
 		}
 	}
-	if needLanes(s.arrays) {
+	if long && needLanes(s.arrays) {
 		return false
 	}
 	s.after()

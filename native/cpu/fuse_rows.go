@@ -3,7 +3,6 @@ package cpu
 import (
 	"slices"
 
-	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native/cpu/jit"
 )
 
@@ -13,55 +12,64 @@ const longestRow = longStretch
 
 // byRows makes one kernel of all that is done for a row, and of the loop over rows,
 // where all of it is kernels and arithmetic on single numbers of 32 bits: short rows
-// then cost what their lanes cost.
+// then cost what their lanes cost. Where what is done before a row cannot be part of
+// it, or says where the row lies, there is a kernel for one row at a time.
 func (f *fuser) byRows() {
-	n := f.n
-	if !n.hasRows() {
+	if !f.n.hasRows() {
 		return
 	}
-	b := &rowBuilder{fuser: f, straight: f.segment(), lanes: n.lanesOfRow()}
-	for _, p := range n.phases {
+	if f.sweep(f.n.rows) {
+		f.n.rows = nil
+		return
+	}
+	f.sweep(nil)
+}
+
+// sweep makes a kernel of the phases, and of what is done before a row; false where
+// it cannot.
+func (f *fuser) sweep(before []instr) bool {
+	b := &rowBuilder{fuser: f, straight: f.segment(), computed: map[register]bool{}}
+	if !b.list(before) {
+		return false
+	}
+	for _, p := range f.n.phases {
 		if !b.phase(p) {
-			return
+			return false
 		}
 	}
 	b.end()
 	steps, ok := b.steps()
 	if !ok {
-		return
+		return false
 	}
-	kernels := &jit.Rows{Kernels: b.kernels, Steps: steps}
-	n.sweep = []instr{{kind: opFused, fused: &fused{kernels: kernels, arrays: b.arrays}}}
-	n.phases = nil
+	kernels := &jit.Rows{Kernels: b.kernels, Steps: steps, Counter: b.counter()}
+	f.n.sweep = []instr{{kind: opFused, fused: &fused{kernels: kernels, arrays: b.arrays}}}
+	f.n.phases = nil
+	return true
 }
 
-// hasRows reports whether a nest has several rows of lanes that nothing is
-// computed for but in its phases, and that fill registers.
+// hasRows reports whether a nest has several rows of lanes that fill registers.
 func (n *nest) hasRows() bool {
-	row := n.lanesOfRow()
-	space := &n.outer
-	if n.wideInner {
-		space = &n.inner
-	}
-	return len(n.rows) == 0 && n.outer.rows > 1 && (!n.wideInner || n.inner.rows == 1) &&
-		row <= longestRow && row%jit.Width() == 0 && !space.usesWides()
+	s := n.along()
+	return n.outer.rows > 1 && (!n.wideInner || n.inner.rows == 1) &&
+		s.row <= longestRow && s.row%jit.Width() == 0 && (s.row <= lanes || !s.usesWides())
 }
 
-// lanesOfRow returns how many points lie in a row along blocks.
-func (n *nest) lanesOfRow() int {
+// along returns the space that blocks run along.
+func (n *nest) along() *space {
 	if n.wideInner {
-		return n.inner.row
+		return &n.inner
 	}
-	return n.outer.row
+	return &n.outer
 }
 
 // rowBuilder collects the kernels of a row.
 type rowBuilder struct {
 	*fuser
-	lanes    int
 	straight *segment // what is done between kernels
 	kernels  []*jit.Kernel
 	arrays   []fusedArray
+	computed map[register]bool // for each row anew
 }
 
 // phase adds a phase; false where it cannot be part of the kernel.
@@ -69,11 +77,13 @@ func (b *rowBuilder) phase(p *phase) bool {
 	if p.loop && (!b.n.wideInner || !p.whole && len(p.running) > 0) {
 		return false
 	}
-	for _, list := range [][]instr{p.block, p.inner, p.element} {
-		for i := range list {
-			if !b.add(&list[i]) {
-				return false
-			}
+	return b.list(p.block) && b.list(p.inner) && b.list(p.element)
+}
+
+func (b *rowBuilder) list(code []instr) bool {
+	for i := range code {
+		if !b.add(&code[i]) {
+			return false
 		}
 	}
 	return true
@@ -100,7 +110,8 @@ func (b *rowBuilder) add(in *instr) bool {
 
 // loop adds a kernel that goes through the lanes of a row.
 func (b *rowBuilder) loop(x *fused) bool {
-	if needLanes(x.arrays) || b.lanes%x.kernels.Width() != 0 {
+	row := b.n.along().row
+	if row%x.kernels.Width() != 0 || row > lanes && needLanes(x.arrays) {
 		return false
 	}
 	for _, a := range x.arrays {
@@ -121,6 +132,7 @@ func (b *rowBuilder) end() {
 		return
 	}
 	for _, r := range s.written {
+		b.computed[r] = true
 		if s.fuser.reads[r] > s.reads[r] { // others read it
 			v, t := s.single[r], wordType(r)
 			if s.k.IsTruth(v) {
@@ -133,19 +145,27 @@ func (b *rowBuilder) end() {
 	b.straight = b.segment()
 }
 
-// steps returns by how many bytes the arrays grow from row to row.
+// steps returns by how many bytes the arrays grow from row to row; false where they
+// do not grow by the same.
 func (b *rowBuilder) steps() ([]int, bool) {
 	axis := b.n.rowAxis().reg
 	steps := make([]int, len(b.arrays))
 	for i, a := range b.arrays {
-		if a.access != nil {
-			steps[i] = a.access.at.coef(axis) * a.access.buf.dtype.Size()
+		if a.access == nil {
+			continue
 		}
-		if int(int32(steps[i])) != steps[i] {
+		steps[i] = a.access.at.coef(axis) * a.access.buf.dtype.Size()
+		if int(int32(steps[i])) != steps[i] || slices.ContainsFunc(a.access.at.terms, func(t term) bool { return b.computed[t.reg] }) {
 			return nil, false
 		}
 	}
 	return steps, true
+}
+
+// counter returns the array that is the coordinate of the row, -1 where none is.
+func (b *rowBuilder) counter() int {
+	axis := b.n.rowAxis().reg
+	return slices.IndexFunc(b.arrays, func(a fusedArray) bool { return a.access == nil && a.reg == axis })
 }
 
 // rowAxis returns the coordinate that tells neighbouring rows apart.
@@ -161,68 +181,4 @@ func (a *address) coef(r register) int {
 		}
 	}
 	return 0
-}
-
-// addSingle makes an instruction on single numbers part of a kernel.
-func (s *segment) addSingle(in *instr) bool {
-	switch in.kind {
-	case opMove:
-		if !in.dst.of32() {
-			return false
-		}
-		v := s.spread(in.args[0], wordType(in.dst))
-		s.writeSingle(in.dst, v)
-	case opLoad:
-		if !in.isWord() {
-			return false
-		}
-		s.writeSingle(in.dst, s.k.Spread(s.array(fusedArray{access: in}), in.buf.dtype))
-	case opStore:
-		if !in.isWord() || in.node == guarded {
-			return false
-		}
-		v := s.spread(in.args[0], in.buf.dtype)
-		if s.k.IsTruth(v) {
-			return false
-		}
-		s.k.StoreFirst(s.array(fusedArray{access: in, stores: true}), v)
-	case opApply:
-		return s.applySingle(in)
-	default:
-		return false
-	}
-	return true
-}
-
-// isWord reports whether a load or store of one element is of 32 bits and its place
-// a sum of coordinates.
-func (in *instr) isWord() bool {
-	switch in.buf.dtype {
-	case ir.F32, ir.I32, ir.U32:
-		return !in.at.general && in.at.mask == nil
-	}
-	return false
-}
-
-func (s *segment) applySingle(in *instr) bool {
-	o := in.operation()
-	if !jit.Has(o) || !in.dst.of32() {
-		return false
-	}
-	args := make([]jit.Value, len(in.node.Args))
-	for i, a := range in.node.Args {
-		if args[i] = s.spread(in.args[i], a.Type); s.k.IsTruth(args[i]) != a.Type.IsBool() {
-			return false
-		}
-	}
-	v, _ := s.k.Apply(o, args...)
-	s.writeSingle(in.dst, v)
-	return true
-}
-
-func (s *segment) writeSingle(r register, v jit.Value) {
-	if !slices.Contains(s.written, r) {
-		s.written = append(s.written, r)
-	}
-	s.single[r] = v
 }

@@ -5,7 +5,7 @@ import "unsafe"
 // bindRows gives the kernel of a nest's rows its registers and tensors; what it
 // returns computes as many rows of lanes as it is told.
 func (m *machine) bindRows(x *fused) func(rows int) {
-	call, lanes := x.code.NewCall(), m.n.lanesOfRow()
+	call, lanes := x.code.NewCall(), m.n.along().row
 	axis := m.n.rowAxis().reg
 	var tensors []boundAccess
 	for i, a := range x.arrays {
@@ -20,6 +20,8 @@ func (m *machine) bindRows(x *fused) func(rows int) {
 		}
 		tensors = append(tensors, t)
 	}
+	m.outer.setBlock(0, m.outer.row)
+	m.inner.setBlock(0, m.inner.row)
 	return func(rows int) {
 		for i := range tensors {
 			t := &tensors[i]
@@ -39,6 +41,10 @@ func (m *machine) rowsFrom(first, last int) {
 	for row := first; row < last; {
 		rows := min(last-row, size-row%size)
 		m.outer.setRow(row)
+		if len(m.rows) > 0 {
+			rows = 1
+			runAll(m.rows, 1)
+		}
 		m.sweep(rows)
 		row += rows
 	}

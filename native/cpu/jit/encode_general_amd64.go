@@ -41,20 +41,24 @@ func (e *encoder) again(lanes, start int) {
 	e.int32(int32(start - len(e.text) - 4))
 }
 
-// nextRow counts a row, and where one is left has arrays begin so many bytes
-// later and jumps back.
-func (e *encoder) nextRow(steps []int, start int) {
+// nextRow counts a row, and where one is left takes the arrays to it and jumps
+// back.
+func (e *encoder) nextRow(r *Rows, start int) {
 	e.loadPointer(rax, rowsArgument)
 	e.bytes(0x48, 0xff, 0x08) // DECQ (RAX)
 	e.bytes(0x0f, 0x84)       // JZ
 	last := len(e.text)
 	e.int32(0)
-	for i, step := range steps {
+	for i, step := range r.Steps {
 		if step != 0 {
 			e.bytes(0x48, 0x81, 0x80|rsi) // ADDQ $step, (RSI)
 			e.int32(int32(8 * (arrayArgument + i)))
 			e.int32(int32(step))
 		}
+	}
+	if r.Counter >= 0 {
+		e.loadPointer(rax, arrayArgument+r.Counter)
+		e.bytes(0xff, 0x00) // INCL (RAX)
 	}
 	e.bytes(0xe9)
 	e.int32(int32(start - len(e.text) - 4))

@@ -35,7 +35,7 @@ func generate(r *Rows, level simd.Level) (text []byte, room int) {
 		g.first += k.arrays
 	}
 	if r.Steps != nil {
-		g.nextRow(r.Steps, begin)
+		g.nextRow(r, begin)
 	}
 	g.leave()
 	return g.finish(), g.slotCount * slotBytes

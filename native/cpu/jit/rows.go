@@ -8,10 +8,13 @@ type Rows struct {
 	// Steps is by how many bytes the place of each array grows from one row to
 	// the next, less than 2 GiB; nil where there is one row only.
 	Steps []int
+	// Counter is an array whose first element, of 32 bits, grows by 1 from one row
+	// to the next; less than 0 for none.
+	Counter int
 }
 
 // One returns a kernel as one row.
-func One(k *Kernel) *Rows { return &Rows{Kernels: []*Kernel{k}} }
+func One(k *Kernel) *Rows { return &Rows{Kernels: []*Kernel{k}, Counter: -1} }
 
 // Width returns how many lanes are computed at once: a row has a multiple of it.
 func (r *Rows) Width() int {
