@@ -14,6 +14,9 @@ func piecewise() (fill func(rows int, to *float32, toRow int, from *float32, row
 	return nil, 0
 }
 
+// packedDots returns the kernel in Go, of one lane.
+func packedDots(p Packing) (dot packedDot, lanes int) { return plainPacked(p), 1 }
+
 // kernelsOf returns the kernels in Go, the only ones.
 func kernelsOf[T Float]() *kernels[T] {
 	var t T

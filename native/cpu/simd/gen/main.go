@@ -76,6 +76,13 @@ func main() {
 	}
 	f.save()
 
+	f = newFile("packed", "")
+	for _, bits := range []int{8, 4} {
+		packed(f, avx512, bits)
+		packed(f, avx2, bits)
+	}
+	f.save()
+
 	f = newFile("pieces", "")
 	for _, s := range []*set{avx512, avx2} {
 		pieces(f, s)
