@@ -149,7 +149,7 @@ func (n *nest) lengthen() {
 				long = long && p.element[i].kind == opFused && !needLanes(p.element[i].fused.arrays)
 			}
 			if long {
-				p.stretch = longStretch
+				p.stretch = stretch()
 			}
 		}
 	}

@@ -8,10 +8,21 @@ import (
 	"github.com/rlx-go/rlx/native/cpu/jit"
 )
 
-// longStretch is how many inner points a kernel takes at once where it needs no
-// registers of lanes. Sums begin anew in each stretch, so that many terms are not
-// added to one lane one after the other.
+// longStretch is the most inner points that a kernel takes at once where it needs no
+// registers of lanes.
 const longStretch = 4096
+
+// stretch is how many it takes. Sums begin anew in each stretch, so that many terms
+// are not added to one lane one after the other: the fewer lanes, the shorter.
+func stretch() int {
+	switch jit.Width() {
+	case 4:
+		return 512
+	case 8:
+		return 2048
+	}
+	return longStretch
+}
 
 // tighten makes one kernel of what a reduction does with inner points, where the
 // lanes are these: running values stay in registers.

@@ -40,12 +40,7 @@ var mayExecute = sync.OnceValue(func() bool {
 func Width() int { return widthOf(simd.Has) }
 
 // MostRunning returns how many running values a kernel has registers for.
-func MostRunning() int {
-	if Width() < Lanes {
-		return 5
-	}
-	return 12
-}
+func MostRunning() int { return mostRunning(simd.Has) }
 
 // Compile adds kernels to the set. Their values must come from this package's
 // constructors; there must be an encoder for the level in use.

@@ -16,7 +16,7 @@ import (
 func everyLevel(t *testing.T, f func(t *testing.T)) {
 	best := simd.Has
 	defer func() { simd.Has = best }()
-	for l := simd.Go; l <= best; l++ {
+	for _, l := range simd.Levels() {
 		if simd.Has = l; compiles(l) {
 			t.Run(l.String(), f)
 		}
