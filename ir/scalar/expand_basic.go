@@ -173,7 +173,7 @@ func extreme32(n *Node) Expr {
 func convert32(n *Node) Expr {
 	x, t := n.Args[0], n.Type
 	if !t.IsInteger() {
-		return Convert(x, t)
+		return convertBits(n, 8)
 	}
 	width, bottom, lowest := t.Bits(), 0.0, int64(0)
 	if t.IsSigned() {
