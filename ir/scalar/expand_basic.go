@@ -172,8 +172,11 @@ func extreme32(n *Node) Expr {
 // two, so they are floats.
 func convert32(n *Node) Expr {
 	x, t := n.Args[0], n.Type
-	if !t.IsInteger() {
+	if t.IsFloat8() {
 		return convertBits(n, 8)
+	}
+	if !t.IsInteger() {
+		return Convert(x, t)
 	}
 	width, bottom, lowest := t.Bits(), 0.0, int64(0)
 	if t.IsSigned() {
