@@ -46,10 +46,10 @@ var settings = []string{"LOG", "CLANG", "FLAGS", "FOLDER", "FAIL", "DELAY", "MEM
 // end it fails for calls that Metal's documentation forbids.
 //
 // Environment variables steer it: RLX_SOFTWARE_MEMORY is how many bytes it has;
-// RLX_SOFTWARE_FAMILY the newest family that it is of; RLX_SOFTWARE_REFUSE a text that its
+// RLX_SOFTWARE_FAMILY the newest family that it is of, 0 for no device at all; RLX_SOFTWARE_REFUSE a text that its
 // compiler takes for an error. RLX_SOFTWARE_FAIL, "commit 8 3", lets the third commit end
 // with error 8, for good from an error that tells of a device that is removed; there are
-// also device, newHeap and threads, a pipeline for one thread. RLX_SOFTWARE_DELAY is how
+// also newHeap, and threads for a pipeline that is good for one thread. RLX_SOFTWARE_DELAY is how
 // many microseconds a command buffer waits.
 func Install(t testing.TB, kernels bool) *Device {
 	t.Helper()
@@ -105,8 +105,8 @@ func (d *Device) Forget(t testing.TB) {
 	}
 }
 
-// Living returns how many of Metal's objects there are that were not given back, those of
-// other devices of this process included.
+// Living returns how many of Metal's objects there are in this process that were not given
+// back, besides devices and their queues.
 func (d *Device) Living() int {
 	path := C.CString(d.library)
 	defer C.free(unsafe.Pointer(path))

@@ -22,6 +22,12 @@ typedef struct work {
 	struct work *next;
 } work;
 
+@interface SWQueue : NSObject <MTLCommandQueue> { // not counted, as the device
+@public
+	int removed; // the code that every command buffer of a removed device ends with
+}
+@end
+
 @class SWEncoder;
 @interface SWCommandBuffer : SWObject <MTLCommandBuffer> {
 @public
@@ -32,6 +38,7 @@ typedef struct work {
 	int handler_count, committed;
 	MTLCommandBufferStatus status;
 	NSError *error;
+	SWQueue *queue;
 	SWCommandBuffer *next;
 }
 @end
@@ -142,13 +149,12 @@ static int perform(work *w, char *text, size_t n) {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
 static SWCommandBuffer *committed_first, *committed_last;
-static int removed; // the code that every command buffer of a removed device ends with
 
 static void execute(SWCommandBuffer *c, int code) {
 	usleep(atoi(sw_setting("RLX_SOFTWARE_DELAY", "0")));
 	char text[768] = "the command buffer failed";
-	if (removed) code = removed;
-	if (code == MTLCommandBufferErrorAccessRevoked || code == MTLCommandBufferErrorDeviceRemoved) removed = code;
+	if (c->queue->removed) code = c->queue->removed;
+	if (code == MTLCommandBufferErrorAccessRevoked || code == MTLCommandBufferErrorDeviceRemoved) c->queue->removed = code;
 	for (work *w = c->first; w && !code; w = w->next)
 		if (perform(w, text, sizeof text)) code = 1;
 	if (code) c->error = [sw_error(@"MTLCommandBufferErrorDomain", code, text) retain];
@@ -223,10 +229,17 @@ static void enqueue(SWCommandBuffer *c) {
 	for (int i = 0; i < handler_count; i++) Block_release(handlers[i]);
 	[label release];
 	[error release];
+	[queue release];
 	[super dealloc];
 }
 @end
 
 @implementation SWQueue
-- (id<MTLCommandBuffer>)commandBuffer { return [[SWCommandBuffer new] autorelease]; }
+- (id<MTLCommandBuffer>)commandBuffer {
+	SWCommandBuffer *c = [[SWCommandBuffer new] autorelease];
+	c->queue = [self retain];
+	return c;
+}
 @end
+
+id<MTLCommandQueue> sw_queue(void) { return [SWQueue new]; }

@@ -42,14 +42,13 @@ int sw_fails(const char *name) {
 	static char asked[128]; // the setting that seen belongs to
 	static int seen;
 	char which[64] = "";
-	int code = 0, nth = 1, hit;
+	int code = 0, nth = 1, hit = 0;
 	const char *setting = sw_setting("RLX_SOFTWARE_FAIL", "");
 	sscanf(setting, "%63s %d %d", which, &code, &nth);
-	if (strcmp(which, name) != 0) return 0;
 	pthread_mutex_lock(&lock);
 	if (strcmp(asked, setting) != 0) seen = 0;
 	snprintf(asked, sizeof asked, "%s", setting);
-	hit = ++seen == nth;
+	if (strcmp(which, name) == 0) hit = ++seen == nth;
 	pthread_mutex_unlock(&lock);
 	return hit ? code : 0;
 }
@@ -123,17 +122,19 @@ SW_CLUSTER(MTLHeapDescriptor, SWHeapDescriptor)
 }
 @end
 
-@interface SWDevice : SWObject <MTLDevice>
+static int family(void) { return atoi(sw_setting("RLX_SOFTWARE_FAMILY", "1007")); }
+
+@interface SWDevice : NSObject <MTLDevice> // which is not counted: it is never given back
 @end
 @implementation SWDevice
 - (NSString *)name { return @"Software Metal"; }
-- (BOOL)supportsFamily:(MTLGPUFamily)family { return family <= atoi(sw_setting("RLX_SOFTWARE_FAMILY", "1007")); }
+- (BOOL)supportsFamily:(MTLGPUFamily)wanted { return wanted <= family(); }
 - (uint64_t)recommendedMaxWorkingSetSize { return strtoull(sw_setting("RLX_SOFTWARE_MEMORY", "4294967296"), NULL, 10); }
 - (NSUInteger)currentAllocatedSize { return allocated; }
 - (NSUInteger)maxBufferLength { return [self recommendedMaxWorkingSetSize] / 2; }
 - (NSUInteger)maxThreadgroupMemoryLength { return 32 << 10; }
 - (MTLSize)maxThreadsPerThreadgroup { return MTLSizeMake(1024, 1024, 1024); }
-- (id<MTLCommandQueue>)newCommandQueue { return [SWQueue new]; }
+- (id<MTLCommandQueue>)newCommandQueue { return sw_queue(); }
 - (MTLSizeAndAlign)heapBufferSizeAndAlignWithLength:(NSUInteger)length options:(MTLResourceOptions)options {
 	return (MTLSizeAndAlign){(length + 255) / 256 * 256, 256};
 }
@@ -161,4 +162,7 @@ SW_CLUSTER(MTLHeapDescriptor, SWHeapDescriptor)
 }
 @end
 
-id<MTLDevice> MTLCreateSystemDefaultDevice(void) { return sw_fails("device") ? nil : [SWDevice new]; }
+id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
+	if (!family()) return nil;
+	return [SWDevice new];
+}

@@ -65,9 +65,7 @@ int sw_fails(const char *name);
 	@end                                                        \
 	_Pragma("clang diagnostic pop")
 
-@interface SWQueue : SWObject <MTLCommandQueue>
-@end
-
+id<MTLCommandQueue> sw_queue(void);
 NSError *sw_error(NSString *domain, NSInteger code, const char *text);
 // sw_compile gives the library's kernels code, NULL and an error where it cannot.
 id<MTLLibrary> sw_library(NSString *source, MTLCompileOptions *options, NSError **error);
