@@ -15,6 +15,7 @@ const (
 	cotangentPrefix = "cotangent"
 	gradPrefix      = "grad"
 	hvpPrefix       = "hvp"
+	seriesPrefix    = "series"
 )
 
 // TangentName returns the name of the input that JVP adds for a port, and of
