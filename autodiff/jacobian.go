@@ -48,7 +48,7 @@ func HessianWith(g *ir.Graph, loss string, o Options) (*ir.Graph, error) {
 	if len(wrt) == 0 {
 		wrt = differentiable(g, ir.ParamPort)
 	}
-	d, err := GradWith(g, GradOptions{Loss: loss, Wrt: wrt, Missing: o.Missing, DropOutputs: true})
+	d, err := GradWith(g, GradOptions{Loss: loss, Wrt: wrt, Missing: o.Missing, Keep: o.Keep, DropOutputs: true})
 	if err != nil {
 		return nil, wrap(transform, err)
 	}

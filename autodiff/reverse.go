@@ -16,7 +16,14 @@ type pullback struct {
 	// linearOut tells for each output of g which output of the linear half is
 	// its tangent, -1 where that is zero.
 	linearOut []int
+	// keep tells by node of the known half what is kept for the way back; nil
+	// where all is that is needed.
+	keep []bool
 }
+
+// residual returns one of the values that pass from one half to the other, on
+// the way back.
+type residual func(i int) ir.Value
 
 // linearise splits g for derivatives by some of its ports.
 func linearise(g *ir.Graph, ports []int) (*pullback, error) {
@@ -65,21 +72,43 @@ func (p *pullback) buildTangents(b *ir.Builder) {
 	}
 }
 
+// choose lets a policy say what is kept.
+func (p *pullback) choose(policy Policy) error {
+	if policy == nil {
+		return nil
+	}
+	var needed []ir.Value
+	for _, o := range p.halves.Known.Outputs()[len(p.g.Outputs()):] {
+		needed = append(needed, o.Value)
+	}
+	keep, err := policy(p.halves.Known, needed)
+	if err == nil && len(keep) != len(p.halves.Known.Nodes()) {
+		err = ir.Attrf("the policy says of %d nodes what is kept, there are %d", len(keep), len(p.halves.Known.Nodes()))
+	}
+	if err == nil && saves(p.halves.Known, needed, keep) {
+		p.keep = keep
+	}
+	return err
+}
+
 // forward adds the known half and returns the values of g's outputs and the
 // residuals.
-func (p *pullback) forward(b *ir.Builder, in []ir.Value) (out, residuals []ir.Value) {
-	all := b.Splice(p.halves.Known, in)
+func (p *pullback) forward(b *ir.Builder, in []ir.Value) ([]ir.Value, residual) {
 	n := len(p.g.Outputs())
-	return all[:n], all[n:]
+	if p.keep == nil {
+		all := b.Splice(p.halves.Known, in)
+		return all[:n], func(i int) ir.Value { return all[n+i] }
+	}
+	all, again := derive.Recompute(b, p.halves.Known, p.keep, in)
+	return all[:n], func(i int) ir.Value { return again.Value(p.halves.Known.Outputs()[n+i].Value) }
 }
 
 // backward adds the transpose of the linear half: from cotangents of g's
 // outputs to those of the ports, an invalid Value where that is zero.
-func (p *pullback) backward(b *ir.Builder, residuals, ct []ir.Value) []ir.Value {
-	linear := p.halves.Linear
-	in, unknown := make([]ir.Value, len(linear.Ports())), make([]bool, len(linear.Ports()))
-	copy(in, residuals)
-	for i := len(residuals); i < len(in); i++ {
+func (p *pullback) backward(b *ir.Builder, r residual, ct []ir.Value) []ir.Value {
+	linear, n := p.halves.Linear, p.halves.Residuals()
+	unknown := make([]bool, len(linear.Ports()))
+	for i := n; i < len(unknown); i++ {
 		unknown[i] = true
 	}
 	linearCT := make([]ir.Value, len(linear.Outputs()))
@@ -88,7 +117,7 @@ func (p *pullback) backward(b *ir.Builder, residuals, ct []ir.Value) []ir.Value 
 			linearCT[k] = ct[i]
 		}
 	}
-	return derive.Transpose(b, linear, unknown, in, linearCT)[len(residuals):]
+	return derive.TransposeLate(b, linear, unknown, r, linearCT)[n:]
 }
 
 // reverse describes a reverse transform.
@@ -96,8 +125,9 @@ type reverse struct {
 	name    string // of the transform
 	wrt     []string
 	missing Missing
-	outputs []int // the outputs that have cotangents
-	keep    func(name string) bool
+	outputs []int                  // the outputs that have cotangents
+	give    func(name string) bool // which plain outputs stay; nil: all
+	keep    Policy
 	// cotangents returns the cotangent of each output, given its value.
 	cotangents func(b *ir.Builder, out []ir.Value) []ir.Value
 }
@@ -108,6 +138,9 @@ func (r reverse) apply(g *ir.Graph) (*ir.Graph, error) {
 		return nil, wrap(r.name, err)
 	}
 	p, err := linearise(g, ports)
+	if err == nil {
+		err = p.choose(r.keep)
+	}
 	if err != nil {
 		return nil, wrap(r.name, err)
 	}
@@ -120,7 +153,7 @@ func (r reverse) apply(g *ir.Graph) (*ir.Graph, error) {
 		if r.missing == MissingIsError {
 			b.Fail(r.missingPath(g, ports, back))
 		}
-		copyOutputs(b, g, out, r.keep)
+		copyOutputs(b, g, out, r.give)
 		for i, port := range ports {
 			b.Output(prefix+g.Ports()[port].Name, orZeros(b, back[i], m.Get(g.Ports()[port].Value)))
 		}

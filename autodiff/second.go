@@ -26,7 +26,7 @@ func HVPWith(g *ir.Graph, loss string, o Options) (*ir.Graph, error) {
 		wrt = differentiable(g, ir.ParamPort)
 	}
 	gradient := freePrefix(g, gradPrefix)
-	first, err := GradWith(g, GradOptions{Loss: loss, Wrt: wrt, Missing: o.Missing})
+	first, err := GradWith(g, GradOptions{Loss: loss, Wrt: wrt, Missing: o.Missing, Keep: o.Keep})
 	if err != nil {
 		return nil, err
 	}
