@@ -22,7 +22,7 @@ func Checkpoint(b *ir.Builder, operands []ir.Value, f func(b *ir.Builder, in []i
 			ports = append(ports, i)
 		}
 	}
-	p, err := linearise(g, ports)
+	p, err := linearise(g, variables{ports: ports})
 	if err != nil {
 		b.Fail(wrap("checkpoint", err))
 		return make([]ir.Value, len(g.Outputs()))
@@ -48,7 +48,7 @@ func (p *pullback) again(b *ir.Builder, kept, ct []ir.Value) []ir.Value {
 	}
 	_, residuals := p.forward(b, in)
 	back := p.backward(b, residuals, all)
-	for i, port := range p.ports {
+	for i, port := range p.by.ports {
 		back[i] = orZeros(b, back[i], in[port])
 	}
 	return back

@@ -34,8 +34,9 @@ type Options struct {
 type GradOptions struct {
 	// Loss names a plain output of rank 0 and of a floating element type.
 	Loss string
-	// Wrt names the ports that the derivative is by; none stands for all
-	// parameters of a floating or complex element type.
+	// Wrt names the ports that the derivative is by, and plain outputs, which
+	// stand for the values on the way to the loss that they give out; none stands
+	// for all parameters of a floating or complex element type.
 	Wrt []string
 	// Missing says what to do about a port that the loss does not depend on.
 	Missing Missing
@@ -48,7 +49,8 @@ type GradOptions struct {
 }
 
 // Grad returns a graph of the gradients "grad/x" of the output named loss, a
-// scalar, by the ports named in wrt; none stands for all parameters. The plain
+// scalar, by the ports named in wrt; none stands for all parameters. A plain output
+// may be named too: it stands for the value on the way that it gives out. The plain
 // outputs of g are dropped, the updates of states kept. A port that the loss
 // does not depend on is an error, see [GradWith].
 func Grad(g *ir.Graph, loss string, wrt ...string) (*ir.Graph, error) {
@@ -75,7 +77,7 @@ func GradWith(g *ir.Graph, o GradOptions) (*ir.Graph, error) {
 	if len(o.Wrt) == 0 {
 		return nil, wrap("grad", ir.Errorf(ir.ErrName, "graph %q has no parameters: name the ports to differentiate by", g.Name()))
 	}
-	r := reverse{name: "grad", wrt: o.Wrt, missing: o.Missing, keep: o.Keep, outputs: []int{output}, cotangents: oneAt(g, output)}
+	r := reverse{name: "grad", wrt: o.Wrt, inner: true, missing: o.Missing, keep: o.Keep, outputs: []int{output}, cotangents: oneAt(g, output)}
 	if o.DropOutputs {
 		r.give = func(string) bool { return false }
 	}

@@ -123,7 +123,7 @@ func columns(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Val
 // rows computes one row for each element of the output, by reverse mode.
 func rows(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Value {
 	x, y := g.Ports()[port].Value.Type(), g.Outputs()[output].Value.Type()
-	p, err := linearise(g, []int{port})
+	p, err := linearise(g, variables{ports: []int{port}})
 	if err != nil {
 		b.Fail(err)
 		return ir.Value{}

@@ -16,6 +16,7 @@ const (
 	gradPrefix      = "grad"
 	hvpPrefix       = "hvp"
 	seriesPrefix    = "series"
+	residualPrefix  = "residual"
 )
 
 // TangentName returns the name of the input that JVP adds for a port, and of

@@ -11,7 +11,7 @@ import (
 // the outputs.
 type pullback struct {
 	g      *ir.Graph
-	ports  []int // the ports that the derivative is by
+	by     variables
 	halves *derive.Halves
 	// linearOut tells for each output of g which output of the linear half is
 	// its tangent, -1 where that is zero.
@@ -25,9 +25,9 @@ type pullback struct {
 // the way back.
 type residual func(i int) ir.Value
 
-// linearise splits g for derivatives by some of its ports.
-func linearise(g *ir.Graph, ports []int) (*pullback, error) {
-	p := &pullback{g: g, ports: ports, linearOut: make([]int, len(g.Outputs()))}
+// linearise splits g for derivatives by some of its ports and values.
+func linearise(g *ir.Graph, by variables) (*pullback, error) {
+	p := &pullback{g: g, by: by, linearOut: make([]int, len(g.Outputs()))}
 	tangents, err := ir.Build(g.Name(), p.buildTangents)
 	if err != nil {
 		return nil, err
@@ -54,10 +54,15 @@ func (p *pullback) buildTangents(b *ir.Builder) {
 		in[i] = b.Port(ir.InputPort, port.Name, port.Value.Type())
 	}
 	prefix := freePrefix(p.g, tangentPrefix)
-	for _, i := range p.ports {
+	for _, i := range p.by.ports {
 		t[i] = b.Port(ir.InputPort, prefix+p.g.Ports()[i].Name, in[i].Type())
 	}
-	out, tout := derive.JVP(b, p.g, in, t)
+	at := map[ir.Value]ir.Value{}
+	for _, i := range p.by.outputs {
+		v := p.g.Outputs()[i].Value
+		at[v] = b.Port(ir.InputPort, position("inner", i), v.Type())
+	}
+	out, tout := derive.JVPFrom(b, p.g, in, t, at)
 	for i, v := range out {
 		b.Output(position("out", i), v)
 	}
@@ -104,7 +109,7 @@ func (p *pullback) forward(b *ir.Builder, in []ir.Value) ([]ir.Value, residual) 
 }
 
 // backward adds the transpose of the linear half: from cotangents of g's
-// outputs to those of the ports, an invalid Value where that is zero.
+// outputs to those of what the derivative is by, an invalid Value where that is zero.
 func (p *pullback) backward(b *ir.Builder, r residual, ct []ir.Value) []ir.Value {
 	linear, n := p.halves.Linear, p.halves.Residuals()
 	unknown := make([]bool, len(linear.Ports()))
@@ -124,6 +129,7 @@ func (p *pullback) backward(b *ir.Builder, r residual, ct []ir.Value) []ir.Value
 type reverse struct {
 	name    string // of the transform
 	wrt     []string
+	inner   bool // wrt may name outputs
 	missing Missing
 	outputs []int                  // the outputs that have cotangents
 	give    func(name string) bool // which plain outputs stay; nil: all
@@ -132,12 +138,20 @@ type reverse struct {
 	cotangents func(b *ir.Builder, out []ir.Value) []ir.Value
 }
 
-func (r reverse) apply(g *ir.Graph) (*ir.Graph, error) {
+func (r reverse) variables(g *ir.Graph) (variables, error) {
+	if r.inner {
+		return variablesOf(g, r.wrt)
+	}
 	ports, err := portIndices(g, r.wrt)
+	return variables{ports: ports}, err
+}
+
+func (r reverse) apply(g *ir.Graph) (*ir.Graph, error) {
+	by, err := r.variables(g)
 	if err != nil {
 		return nil, wrap(r.name, err)
 	}
-	p, err := linearise(g, ports)
+	p, err := linearise(g, by)
 	if err == nil {
 		err = p.choose(r.keep)
 	}
@@ -151,23 +165,27 @@ func (r reverse) apply(g *ir.Graph) (*ir.Graph, error) {
 		out, residuals := p.forward(b, portValues(g, m))
 		back := p.backward(b, residuals, r.cotangents(b, out))
 		if r.missing == MissingIsError {
-			b.Fail(r.missingPath(g, ports, back))
+			b.Fail(r.missingPath(g, by, back))
 		}
 		copyOutputs(b, g, out, r.give)
-		for i, port := range ports {
-			b.Output(prefix+g.Ports()[port].Name, orZeros(b, back[i], m.Get(g.Ports()[port].Value)))
+		for i, v := range by.values(portValues(g, m), out) {
+			b.Output(prefix+by.name(g, i), orZeros(b, back[i], v))
 		}
 	})
 	return d, wrap(r.name, err)
 }
 
-// missingPath returns a [*NoPathError] for the first port without a gradient.
-func (r reverse) missingPath(g *ir.Graph, ports []int, back []ir.Value) error {
-	for i, port := range ports {
-		if back[i].Valid() {
-			continue
+// missingPath returns a [*NoPathError] for the first variable without a
+// gradient.
+func (r reverse) missingPath(g *ir.Graph, by variables, back []ir.Value) error {
+	for i, v := range back {
+		switch {
+		case v.Valid():
+		case i < len(by.ports):
+			return noPath(g, by.ports[i], r.outputs)
+		default:
+			return &NoPathError{Port: by.name(g, i), Output: g.Outputs()[r.outputs[0]].Name}
 		}
-		return noPath(g, port, r.outputs)
 	}
 	return nil
 }
