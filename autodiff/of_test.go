@@ -178,3 +178,21 @@ func TestSplitVJPIsVJPInTwoGraphs(t *testing.T) {
 		t.Errorf("error %v for a policy", err)
 	}
 }
+
+// TestSwishHasAGradientByItsBeta: of x·σ(βx) it is x²·σ(βx)·(1 − σ(βx)).
+func TestSwishHasAGradientByItsBeta(t *testing.T) {
+	g := build(t, func(b *ir.Builder) {
+		x, beta := b.Input("x", ir.F64, ir.N(3)), b.Param("beta", ir.F64)
+		b.Output("loss", ops.ReduceSum(b, ops.Swish(b, x, beta)))
+	})
+	d, err := autodiff.ValueAndGrad(g, "loss")
+	got := eval(t, must(t, d, err), values{"x": vec(-2, 0, 1.5), "beta": num(0.7)})
+	loss, grad := 0.0, 0.0
+	for _, x := range []float64{-2, 0, 1.5} {
+		s := 1 / (1 + math.Exp(-0.7*x))
+		loss += x * s
+		grad += x * x * s * (1 - s)
+	}
+	checkFloats(t, "loss", got["loss"], []float64{loss}, 1e-14)
+	checkFloats(t, "by beta", got["grad/beta"], []float64{grad}, 1e-14)
+}
