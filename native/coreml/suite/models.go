@@ -1,0 +1,3 @@
+package main
+
+func writeModels(string) error { return nil }
