@@ -204,8 +204,22 @@ func (e *Emitter) op1(kind string, x mil.Ref) mil.Ref { return e.Op(kind, mil.Ar
 
 func (e *Emitter) op2(kind string, x, y mil.Ref) mil.Ref { return e.Op(kind, mil.Args{"x": x, "y": y}) }
 
-// choose is a select.
+// choose is a select. MIL repeats the condition to the sizes of the values and not
+// they to its, so one of them is made as large.
 func (e *Emitter) choose(cond, a, b mil.Ref) mil.Ref {
+	if e.Err() != nil {
+		return mil.Ref{}
+	}
+	values, err := mil.Broadcast(a.Type, b.Type)
+	if err == nil {
+		var all []int
+		if all, err = mil.Broadcast(cond.Type, mil.Type{Dims: values}); !slices.Equal(all, values) {
+			a = e.Whole(Value{a, all})
+		}
+	}
+	if err != nil {
+		e.Fail(err)
+	}
 	return e.Op("select", mil.Args{"cond": cond, "a": a, "b": b})
 }
 

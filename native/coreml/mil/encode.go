@@ -55,12 +55,12 @@ func (e *encoder) features(m *message, f *Function, input, output, state protowi
 		}
 	}
 	for _, name := range f.Outputs {
-		m.bytes(output, feature(name, f.typeOf(name), false))
+		m.bytes(output, feature(name, f.TypeOf(name), false))
 	}
 }
 
-// typeOf returns the type of a result.
-func (f *Function) typeOf(name string) Type {
+// TypeOf returns the type of a result, the zero Type where there is none of the name.
+func (f *Function) TypeOf(name string) Type {
 	for i := len(f.Ops) - 1; i >= 0; i-- { // outputs come last
 		if f.Ops[i].Name == name && f.Ops[i].hasResult() {
 			return f.Ops[i].Type

@@ -1,6 +1,10 @@
 package mil
 
-import "github.com/rlx-go/rlx/ir"
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
 
 func init() {
 	one := func(takes accepts) []parameter { return []parameter{need("x", takes)} }
@@ -30,6 +34,10 @@ func inferCast(c *call) (Type, error) {
 	d, _ := dtypeNamed(c.word("dtype"))
 	return Type{d, c.typ("x").Dims}, nil
 }
+
+// Broadcast returns the sizes of two values that are repeated to each other's, as NumPy
+// does, or an error of kind [ir.ErrShape].
+func Broadcast(x, y Type) ([]int, error) { return broadcast(x.Dims, y.Dims) }
 
 // broadcast returns the sizes of two values that are repeated along axes of size
 // 1 and along axes that one of them lacks in front, as NumPy does.
@@ -73,6 +81,11 @@ func inferSelect(c *call) (Type, error) {
 	if err != nil {
 		return Type{}, err
 	}
-	dims, err = broadcast(dims, c.typ("cond").Dims)
+	// The sizes are those of a and b; the condition is repeated to them and not they
+	// to it.
+	all, err := broadcast(dims, c.typ("cond").Dims)
+	if err == nil && !slices.Equal(all, dims) {
+		err = ir.Shapef("a condition of %v for values of %v", c.typ("cond").Dims, dims)
+	}
 	return Type{a.DType, dims}, err
 }

@@ -170,7 +170,7 @@ func (s *shownFunction) fits(f *Function) error {
 		}
 	}
 	for _, name := range f.Outputs {
-		outputs = append(outputs, show(name, f.typeOf(name)))
+		outputs = append(outputs, show(name, f.TypeOf(name)))
 	}
 	same := func(a, b []shownFeature) bool {
 		return slices.EqualFunc(a, b, func(x, y shownFeature) bool {

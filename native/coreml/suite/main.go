@@ -137,7 +137,9 @@ func writeCases(dir, name string, cases []one, o coreml.Options) error {
 				k := slices.IndexFunc(c.graph.Outputs(), func(o ir.Output) bool {
 					return o.Name == words[2] || o.State && o.Name+"_next" == words[2]
 				})
+				want[k].Round() // the reference gives numbers between those of the type
 				out := arrayOf(want[k])
+				out.Dims = p.Program.Functions[i].TypeOf(feature).Dims // Core ML has at most five axes
 				tol := c.tol(want[k].DType)
 				out.Abs, out.Rel = tol.Abs, tol.Rel
 				v.Outputs[feature] = out
