@@ -12,13 +12,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/coreml"
+	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
 func main() {
@@ -112,6 +112,11 @@ func writeCases(dir, name string, cases []one, o coreml.Options) error {
 	for i, c := range cases {
 		entries = append(entries, ir.Entry{Name: fmt.Sprintf("case%d", i), Graph: c.graph})
 	}
+	return writeEntries(dir, name, entries, cases, o)
+}
+
+// writeEntries writes entries as a package, and a case for each of its functions.
+func writeEntries(dir, name string, entries []ir.Entry, cases []one, o coreml.Options) error {
 	m, err := ir.NewModule(name, entries...)
 	if err != nil {
 		return err
@@ -122,32 +127,10 @@ func writeCases(dir, name string, cases []one, o coreml.Options) error {
 	}
 	all := map[string]values{}
 	for i, c := range cases {
-		want, err := ir.Eval(c.graph, c.in, ir.EvalOptions{Reference: true})
-		if err != nil {
+		f := p.Program.Functions[i]
+		if all[f.Name], err = valuesOf(p, f, c); err != nil {
 			return err
 		}
-		f := p.Program.Functions[i].Name
-		v := values{Inputs: map[string]array{}, Outputs: map[string]array{}}
-		for key, what := range p.Metadata {
-			feature, ok := strings.CutPrefix(key, f+"/")
-			words := strings.SplitN(what, " ", 3)
-			switch {
-			case !ok:
-			case words[0] == "output" || words[0] == "next":
-				k := slices.IndexFunc(c.graph.Outputs(), func(o ir.Output) bool {
-					return o.Name == words[2] || o.State && o.Name+"_next" == words[2]
-				})
-				want[k].Round() // the reference gives numbers between those of the type
-				out := arrayOf(want[k])
-				out.Dims = p.Program.Functions[i].TypeOf(feature).Dims // Core ML has at most five axes
-				tol := c.tol(want[k].DType)
-				out.Abs, out.Rel = tol.Abs, tol.Rel
-				v.Outputs[feature] = out
-			case c.in[words[2]] != nil:
-				v.Inputs[feature] = arrayOf(c.in[words[2]])
-			}
-		}
-		all[f] = v
 	}
 	path := filepath.Join(dir, name+".mlpackage")
 	if err := os.RemoveAll(path); err != nil {
@@ -161,4 +144,44 @@ func writeCases(dir, name string, cases []one, o coreml.Options) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, name+".json"), text, 0o644)
+}
+
+// valuesOf computes what a function gives, and notes it by the names that the
+// metadata of the package tell.
+func valuesOf(p *mil.Package, f *mil.Function, c one) (values, error) {
+	v := values{Inputs: map[string]array{}, Outputs: map[string]array{}}
+	want, err := ir.Eval(c.graph, c.in, ir.EvalOptions{Reference: true})
+	if err != nil {
+		return v, err
+	}
+	for key, what := range p.Metadata {
+		feature, ok := strings.CutPrefix(key, f.Name+"/")
+		if !ok {
+			continue
+		}
+		words := strings.SplitN(what, " ", 3)
+		role, name := words[0], words[2]
+		if in := c.in[name]; in != nil && role != "output" {
+			v.Inputs[feature] = arrayOf(in)
+		}
+		for i, o := range c.graph.Outputs() {
+			if role == "output" && o.Name == name && !o.State || role == "state" && o.State && o.Name == name || role == "next" && o.State && o.Name+"_next" == name {
+				v.Outputs[feature] = outputOf(f, feature, want[i], c.tol(want[i].DType))
+			}
+		}
+	}
+	return v, nil
+}
+
+// outputOf is an expected value as a model gives it: rounded to its type, with at
+// most five axes.
+func outputOf(f *mil.Function, feature string, want *ir.Array, tol irtest.Tolerance) array {
+	want = want.Clone()
+	want.Round()
+	out := arrayOf(want)
+	if t := f.TypeOf(feature); len(t.Dims) > 0 {
+		out.Dims = t.Dims
+	}
+	out.Abs, out.Rel = tol.Abs, tol.Rel
+	return out
 }
