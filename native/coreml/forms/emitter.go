@@ -67,7 +67,7 @@ func (e *Emitter) Type(t ir.Type) (mil.Type, error) {
 		return mil.Type{}, ir.Errorf(ir.ErrSymbol, "%s has a symbolic size", t)
 	}
 	if slices.Contains(dims, 0) {
-		return mil.Type{}, ir.Errorf(ir.ErrUnsupported, "%s has no elements, which Core ML does not take: empty", t)
+		return mil.Type{}, ir.Errorf(ir.ErrUnsupported, "%s has no elements: Core ML has no values that are empty", t)
 	}
 	d, err := e.dtype(t.DType)
 	return mil.Type{DType: d, Dims: fold(dims)}, err
@@ -174,7 +174,7 @@ func (e *Emitter) form(n *ir.Node) form {
 		return literal
 	}
 	return func(e *Emitter, n *ir.Node, _ []Value) []Value {
-		e.Fail(ir.Errorf(ir.ErrUnsupported, "MIL has nothing that does this"))
+		e.Fail(ir.Errorf(ir.ErrUnsupported, "MIL has nothing that does this for %s", n.Types()[0].DType))
 		return make([]Value, n.NumResults())
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/scalar"
 	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
@@ -27,6 +28,7 @@ func init() {
 			return Value{e.Op(args.kind, with), in[0].Dims}
 		}))
 	}
+	add(ops.OpCopySign, single(copySign))
 	add(ops.OpSoftmax, single(softmax))
 	add(ops.OpLayerNorm, single(layerNorm))
 	add(ops.OpMaxPool, single(func(e *Emitter, n *ir.Node, in []Value) Value {
@@ -41,6 +43,13 @@ func init() {
 	onlyWhere[ops.OpLayerNorm] = func(_ *Emitter, n *ir.Node) bool { return n.Input(0).Rank() <= maxRank }
 	add(ops.OpAttention, single(attention))
 	onlyWhere[ops.OpAttention] = isPlainAttention
+}
+
+// copySign is made of bits elsewhere. The sign of a NaN is not seen.
+func copySign(e *Emitter, n *ir.Node, in []Value) Value {
+	x, y := scalar.Arg(0, n.Input(0).DType()), scalar.Arg(1, n.Input(1).DType())
+	size := scalar.Abs(x)
+	return e.scalars(scalar.Select(negative(y), scalar.Neg(size), size), []mil.Ref{in[0].Ref, in[1].Ref}, whole(n.Types()[0]))
 }
 
 // softmax gives 0 where all elements along the axis are -Inf, as the op does;

@@ -102,19 +102,21 @@ func safely(x scalar.Expr) scalar.Expr {
 	return scalar.New(x.Op, x.Args[0], b)
 }
 
-// atan2 turns the arc tangent of y/x by π where x is negative, and tells the
-// sign of a zero by its reciprocal.
+// atan2 turns the arc tangent of y/x by π where x is negative.
 func atan2(y, x scalar.Expr) scalar.Expr {
 	zero, one, pi := like(y, 0), like(y, 1), like(y, math.Pi)
-	negative := func(v scalar.Expr) scalar.Expr {
-		return scalar.Or(scalar.Lt(v, zero), scalar.And(scalar.Eq(v, zero), scalar.Lt(scalar.Div(one, v), zero)))
-	}
 	sign := func(v scalar.Expr) scalar.Expr { return scalar.Select(negative(v), like(y, -1), one) }
 	bothInfinite := scalar.And(infinite(x), infinite(y))
 	bothZero := scalar.And(scalar.Eq(x, zero), scalar.Eq(y, zero))
 	ratio := scalar.Div(scalar.Select(bothInfinite, sign(y), y), scalar.Select(bothInfinite, sign(x), scalar.Select(bothZero, sign(x), x)))
 	turned := scalar.Add(scalar.Atan(ratio), scalar.Mul(pi, sign(y)))
 	return scalar.Select(negative(x), turned, scalar.Atan(ratio))
+}
+
+// negative tells the sign of a number, also of a zero, by its reciprocal.
+func negative(x scalar.Expr) scalar.Expr {
+	zero := like(x, 0)
+	return scalar.Or(scalar.Lt(x, zero), scalar.And(scalar.Eq(x, zero), scalar.Lt(scalar.Div(like(x, 1), x), zero)))
 }
 
 // infinite tells infinities, and not NaN.

@@ -1,6 +1,7 @@
 package forms
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/rlx-go/rlx/ir"
@@ -62,6 +63,11 @@ var logical = map[scalar.Op]string{
 	scalar.OpAnd: "logical_and", scalar.OpOr: "logical_or", scalar.OpXor: "logical_xor", scalar.OpNe: "logical_xor",
 }
 
+// bitwise are those that MIL has for bools at most.
+var bitwise = map[scalar.Op]bool{
+	scalar.OpAnd: true, scalar.OpOr: true, scalar.OpXor: true, scalar.OpNot: true, scalar.OpShl: true, scalar.OpShr: true, scalar.OpPopCount: true,
+}
+
 // one adds a node of an expression that is not there yet.
 func (p *scalarPrinter) one(x scalar.Expr) mil.Ref {
 	switch x.Op {
@@ -77,7 +83,7 @@ func (p *scalarPrinter) one(x scalar.Expr) mil.Ref {
 		if x.Type == x.Args[0].Type {
 			return p.print(x.Args[0])
 		}
-		return p.refuse("it reads the bits of numbers")
+		return p.refuse("MIL cannot read the bits of numbers of " + x.Args[0].Type.String())
 	}
 	if _, err := p.dtype(x.Type); err != nil {
 		p.Fail(err)
@@ -104,6 +110,8 @@ func (p *scalarPrinter) apply(x scalar.Expr, args []mil.Ref) mil.Ref {
 	switch {
 	case of == ir.Bool && x.Op != scalar.OpSelect:
 		return p.ofBools(x.Op, args)
+	case bitwise[x.Op]:
+		return p.refuse("MIL has no operations on the bits of numbers of " + of.String())
 	case x.Op == scalar.OpSelect:
 		return p.choose(args[0], args[1], args[2])
 	case x.Op == scalar.OpNeg:
@@ -126,7 +134,7 @@ func (p *scalarPrinter) apply(x scalar.Expr, args []mil.Ref) mil.Ref {
 	kind, ok := operations[x.Op]
 	switch {
 	case !ok || of == ir.I32 && x.Op == scalar.OpDiv:
-		return p.refuse("MIL has no operation for " + scalar.Print(x))
+		return p.refuse(fmt.Sprintf("MIL has nothing that computes operation %d on %s", x.Op, of))
 	case len(args) == 1:
 		return p.op1(kind, args[0])
 	}
