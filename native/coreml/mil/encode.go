@@ -189,7 +189,7 @@ func tensorMessage(v *Value) message {
 		return in(tensorFloats, in(repeatedValues, v.Data))
 	case Int32:
 		var numbers message
-		for _, i := range v.ints() {
+		for _, i := range v.Ints() {
 			numbers = protowire.AppendVarint(numbers, uint64(int64(i)))
 		}
 		return in(tensorInts, in(repeatedValues, numbers))

@@ -133,8 +133,8 @@ func Bools(x []bool, dims ...int) *Value {
 	return v
 }
 
-// ints returns the elements of a constant of type int32.
-func (v *Value) ints() []int {
+// Ints returns the elements of a constant of type int32.
+func (v *Value) Ints() []int {
 	out := make([]int, len(v.Data)/4)
 	for i := range out {
 		out[i] = int(int32(binary.LittleEndian.Uint32(v.Data[4*i:])))

@@ -159,7 +159,7 @@ func (c *call) ints(name string, otherwise []int) []int {
 	if !c.has(name) || c.in[name][0].Value == nil {
 		return otherwise
 	}
-	return c.in[name][0].Value.ints()
+	return c.in[name][0].Value.Ints()
 }
 
 // flag returns a parameter that is one bool, false where it is not given.
