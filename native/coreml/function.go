@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/coreml/forms"
 	"github.com/rlx-go/rlx/native/coreml/mil"
 )
@@ -34,20 +35,12 @@ func (f *function) feature(role, name string, t ir.Type) string {
 // port declares what the graph gets from outside: weights that are stored, a state
 // of Core ML, or an input.
 func (f *function) port(p ir.Port) (forms.Value, error) {
+	if weights, stored := f.w.Weights[p.Name]; stored && p.Kind == ir.ParamPort {
+		return f.stored(p, weights)
+	}
 	t, err := f.Type(p.Value.Type())
 	if err != nil {
 		return forms.Value{}, p.Value.Node().Fail(err)
-	}
-	if weights, stored := f.w.Weights[p.Name]; stored && p.Kind == ir.ParamPort {
-		f.w.used[p.Name] = true
-		a, err := weights.Array()
-		if err == nil && !a.Type().Equal(p.Value.Type()) {
-			err = ir.Shapef("weights are %s, the parameter is %s", a.Type(), p.Value.Type())
-		}
-		if err != nil {
-			return forms.Value{}, p.Value.Node().Fail(err)
-		}
-		return f.Literal(a), f.Err()
 	}
 	if p.Kind == ir.StatePort && f.w.States {
 		if t.DType != mil.Float16 {
@@ -59,6 +52,22 @@ func (f *function) port(p ir.Port) (forms.Value, error) {
 	}
 	in := f.Input(f.feature(p.Kind.String(), p.Name, p.Value.Type()), f.outside(p.Value.Type(), t))
 	return forms.Value{Ref: f.inside(in, t.DType), Dims: t.Dims}, f.Err()
+}
+
+// stored makes a parameter a constant. Bytes are for the ops that unpack them.
+func (f *function) stored(p ir.Port, weights native.Tensor) (forms.Value, error) {
+	f.w.used[p.Name] = true
+	a, err := weights.Array()
+	if err == nil && !a.Type().Equal(p.Value.Type()) {
+		err = ir.Shapef("weights are %s, the parameter is %s", a.Type(), p.Value.Type())
+	}
+	if err != nil {
+		return forms.Value{}, p.Value.Node().Fail(err)
+	}
+	if f.Packed[p.Name] != nil {
+		return forms.Value{}, nil
+	}
+	return f.Literal(a), f.Err()
 }
 
 // outside returns the type by which a value enters and leaves a model: bools do so

@@ -138,6 +138,9 @@ func (w *writer) entry(name string, entry ir.Entry, sizes map[string]int) error 
 	if err := e.Err(); err != nil {
 		return err
 	}
+	if e.Packed, err = w.packed(g); err != nil {
+		return err
+	}
 	if g, err = passes.Run(g, passes.Options{Claim: e.Claims}); err != nil {
 		return err
 	}
@@ -155,4 +158,21 @@ func (w *writer) entry(name string, entry ir.Entry, sizes map[string]int) error 
 		w.pkg.Program.Functions = append(w.pkg.Program.Functions, done)
 	}
 	return err
+}
+
+// packed returns the stored weights that are bytes.
+func (w *writer) packed(g *ir.Graph) (map[string]*ir.Array, error) {
+	out := map[string]*ir.Array{}
+	for _, p := range g.Ports() {
+		weights, stored := w.Weights[p.Name]
+		if d := p.Value.DType(); !stored || p.Kind != ir.ParamPort || d != ir.U8 && d != ir.U32 {
+			continue
+		}
+		a, err := weights.Array()
+		if err != nil {
+			return nil, p.Value.Node().Fail(err)
+		}
+		out[p.Name] = a
+	}
+	return out, nil
 }

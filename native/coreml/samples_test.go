@@ -2,6 +2,7 @@ package coreml_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -122,4 +123,13 @@ func compare(t *testing.T, p *mil.Package, f *mil.Function, g *ir.Graph, in map[
 // nameOf returns what a feature is called in the graph.
 func nameOf(p *mil.Package, f *mil.Function, feature string) string {
 	return strings.SplitN(p.Metadata[f.Name+"/"+feature], " ", 3)[2]
+}
+
+func fileSize(t *testing.T, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
 }

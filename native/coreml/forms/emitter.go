@@ -27,6 +27,9 @@ type Emitter struct {
 	*mil.Builder
 	// Half makes values of f32 fp16.
 	Half bool
+	// Packed are the bytes of parameters that are stored with the model and hold
+	// numbers packed into blocks, by name.
+	Packed map[string]*ir.Array
 }
 
 // form adds a node to a function and returns its results.

@@ -91,7 +91,7 @@ func readBlob(file []byte, at uint64, t Type) ([]byte, error) {
 		return nil, fmt.Errorf("%w: weights at %d are of type %d and used as %s", ErrPackage, at, got, t)
 	}
 	n, from := word(8), word(16)
-	if want := uint64(t.DType.bytes(t.Len())); n != want || from > size || size-from < n {
+	if want := uint64(t.DType.bytes(t.Len())); n != want || from%blobAlign != 0 || from > size || size-from < n {
 		return nil, fmt.Errorf("%w: weights at %d have %d bytes from %d on, of %d; %s needs %d", ErrPackage, at, n, from, size, t, want)
 	}
 	return file[from : from+n], nil

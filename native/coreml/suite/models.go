@@ -41,7 +41,35 @@ func writeModels(dir string) error {
 			}
 		}
 	}
+	if err := writePacked(dir); err != nil {
+		return err
+	}
 	return writeStates(dir)
+}
+
+// writePacked writes products with weights in blocks, in a format that Core ML has
+// for each of 8 and 4 bits and in one that it has not.
+func writePacked(dir string) error {
+	for format, bytes := range map[string]int{"q8_0": 34, "q4_0": 18, "q4_1": 20} {
+		g, err := ir.Build("packed", func(b *ir.Builder) {
+			b.Output("y", ops.QuantizedMatMul(b, b.Input("x", ir.F32, ir.Dims(2, 64)...), b.Param("w", ir.U8, ir.Dims(3, 2*bytes)...), format))
+		})
+		if err != nil {
+			return err
+		}
+		c := one{graph: g, in: inputs(g), tol: within(1e-5)}
+		w := c.in["w"]
+		for i := range w.I {
+			if w.I[i] = int64(37*i+11) % 256; i%bytes < 4 { // scales are f16, about 1
+				w.I[i] = []int64{0x40, 0x3a, 0x20, 0x36}[i%bytes]
+			}
+		}
+		stored := map[string]native.Tensor{"w": native.FromArray(w)}
+		if err := writeCases(dir, "model_packed_"+format, []one{c}, coreml.Options{Weights: stored}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeModel writes a model in f32 with every opset, in fp16, and with its weights

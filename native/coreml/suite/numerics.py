@@ -95,6 +95,9 @@ def cumsum(op):
 OURS = {"conv": conv, "max_pool": max_pool, "avg_pool": avg_pool, "scatter_along_axis": scatter_along_axis, "cumsum": cumsum}
 
 
+# Weights that stay packed: coremltools unpacks them, but not while it loads.
+UNPACK = "constexpr_blockwise_shift_scale"
+
 VALUES = ("x", "weight", "data", "indices", "updates")
 
 
@@ -102,7 +105,9 @@ def install():
     """Gives the operations above a value, and counts who computes."""
     for kind, versions in SSAOpRegistry.core_ops.items():
         for cls in set(versions.values()):
-            if kind in OURS:
+            if kind == UNPACK:
+                cls.value_inference = _counting(lambda self: self.materialized_val_inference())
+            elif kind in OURS:
                 cls.value_inference = _counted(kind, OURS[kind])
             elif "value_inference" in cls.__dict__ and kind != "const":
                 cls.value_inference = _counting(cls.__dict__["value_inference"])
