@@ -56,9 +56,9 @@ func copySign(e *Emitter, n *ir.Node, in []Value) Value {
 // MIL's would be NaN.
 func softmax(e *Emitter, n *ir.Node, in []Value) Value {
 	dims := whole(n.Input(0).Type())
-	x := e.around(e.Whole(in[0]), dims, n.Attrs().(*ops.AxisAttrs).Axis)
-	y := e.Op("softmax", mil.Args{"x": x, "axis": 1})
-	largest := e.Op("reduce_max", mil.Args{"x": x, "axes": []int{1}, "keep_dims": true})
+	x, at := e.along(e.Whole(in[0]), dims, n.Attrs().(*ops.AxisAttrs).Axis)
+	y := e.Op("softmax", mil.Args{"x": x, "axis": at})
+	largest := e.Op("reduce_max", mil.Args{"x": x, "axes": []int{at}, "keep_dims": true})
 	masked := e.op2("equal", largest, e.number(x.Type.DType, math.Inf(-1)))
 	return e.value(e.choose(masked, e.number(x.Type.DType, 0), y), dims)
 }

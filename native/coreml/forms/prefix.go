@@ -12,8 +12,8 @@ import (
 func init() {
 	add(ops.OpCumSum, single(func(e *Emitter, n *ir.Node, in []Value) Value {
 		a, dims := n.Attrs().(*ops.CumSumAttrs), whole(n.Input(0).Type())
-		x := e.around(e.Whole(in[0]), dims, a.Axis)
-		return e.value(e.Op("cumsum", mil.Args{"x": x, "axis": 1, "exclusive": a.Exclusive, "reverse": a.Reverse}), dims)
+		x, at := e.along(e.Whole(in[0]), dims, a.Axis)
+		return e.value(e.Op("cumsum", mil.Args{"x": x, "axis": at, "exclusive": a.Exclusive, "reverse": a.Reverse}), dims)
 	}))
 	for _, op := range []ir.Op{
 		ops.OpCumProd, ops.OpCumMax, ops.OpCumMin, ops.OpCumLogSumExp, ops.OpLinearRecurrence, ops.OpAssociativeScan,

@@ -20,11 +20,11 @@ func init() {
 	for op, kind := range map[ir.Op]string{ops.OpArgMax: "reduce_argmax", ops.OpArgMin: "reduce_argmin"} {
 		add(op, single(func(e *Emitter, n *ir.Node, in []Value) Value {
 			dims, axis := whole(n.Input(0).Type()), n.Attrs().(*ops.ArgAttrs).Axis
-			x := e.around(e.Whole(in[0]), dims, axis)
+			x, at := e.along(e.Whole(in[0]), dims, axis)
 			if x.Type.DType == mil.Bool {
 				x = e.cast(x, mil.Int32)
 			}
-			r := e.Op(kind, mil.Args{"x": x, "axis": 1, "keep_dims": false})
+			r := e.Op(kind, mil.Args{"x": x, "axis": at, "keep_dims": true})
 			return e.value(r, whole(n.Types()[0]))
 		}))
 	}

@@ -43,8 +43,8 @@ func (e *Emitter) reversed(r mil.Ref, dims []int, axis int) mil.Ref {
 	if dims[axis] == 1 {
 		return r
 	}
-	x := e.Op("reverse", mil.Args{"x": e.around(r, dims, axis), "axes": []int{1}})
-	return e.reshape(x, fold(dims))
+	x, at := e.along(r, dims, axis)
+	return e.reshape(e.Op("reverse", mil.Args{"x": x, "axes": []int{at}}), fold(dims))
 }
 
 // repeated returns a value of the given sizes, of which axes[i] is axis i of a

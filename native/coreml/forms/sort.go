@@ -35,17 +35,17 @@ func argSort(e *Emitter, n *ir.Node, in []Value) Value {
 	}
 	order := e.Op("argsort", mil.Args{"x": x, "axis": 1, "ascending": !a.Descending})
 	if size > 1 {
-		key := e.op2("add", e.op2("mul", e.runs(e.along(x, order)), e.number(mil.Int32, float64(2*size))), order)
+		key := e.op2("add", e.op2("mul", e.runs(e.at(x, order)), e.number(mil.Int32, float64(2*size))), order)
 		if nan.Valid() {
-			key = e.op2("add", key, e.op2("mul", e.along(nan, order), e.number(mil.Int32, float64(size))))
+			key = e.op2("add", key, e.op2("mul", e.at(nan, order), e.number(mil.Int32, float64(size))))
 		}
-		order = e.along(order, e.Op("argsort", mil.Args{"x": key, "axis": 1, "ascending": true}))
+		order = e.at(order, e.Op("argsort", mil.Args{"x": key, "axis": 1, "ascending": true}))
 	}
 	return e.value(order, dims)
 }
 
-// along reads a tensor of three axes at places along the second one.
-func (e *Emitter) along(x, places mil.Ref) mil.Ref {
+// at reads a tensor of three axes at places along the second one.
+func (e *Emitter) at(x, places mil.Ref) mil.Ref {
 	return e.Op("gather_along_axis", mil.Args{"x": x, "indices": places, "axis": 1})
 }
 

@@ -102,6 +102,15 @@ func (e *Emitter) around(r mil.Ref, dims []int, axis int) mil.Ref {
 	return e.reshape(r, []int{product(dims[:axis]), dims[axis], product(dims[axis+1:])})
 }
 
+// along returns a tensor to work on along an axis, and which of its axes that is: as
+// it lies where Core ML can have it so.
+func (e *Emitter) along(r mil.Ref, dims []int, axis int) (mil.Ref, int) {
+	if len(dims) <= maxRank {
+		return r, axis
+	}
+	return e.around(r, dims, axis), 1
+}
+
 // cut returns the elements of an axis from start to end by steps.
 func (e *Emitter) cut(r mil.Ref, dims []int, axis, start, end, step int) (mil.Ref, []int) {
 	if start == 0 && end == dims[axis] && step == 1 {
@@ -109,10 +118,7 @@ func (e *Emitter) cut(r mil.Ref, dims []int, axis, start, end, step int) (mil.Re
 	}
 	out := slices.Clone(dims)
 	out[axis] = (end - start + step - 1) / step
-	x := r
-	if len(dims) > maxRank {
-		x, axis = e.around(r, dims, axis), 1
-	}
+	x, axis := e.along(r, dims, axis)
 	rank := len(x.Type.Dims)
 	begin, stop, stride := make([]int, rank), slices.Clone(x.Type.Dims), slices.Repeat([]int{1}, rank)
 	begin[axis], stop[axis], stride[axis] = start, end, step
@@ -156,8 +162,10 @@ func (e *Emitter) extend(r mil.Ref, dims []int, axis, low, high int, with mil.Re
 	out := slices.Clone(dims)
 	out[axis] += low + high
 	if r.Type.DType.IsFloat() && with.Value != nil && with.Value.Type.Len() == 1 {
-		x := e.around(r, dims, axis)
-		x = e.Op("pad", mil.Args{"x": x, "pad": []int{0, 0, low, high, 0, 0}, "mode": "constant", "constant_val": with.Value.Number(0)})
+		x, at := e.along(r, dims, axis)
+		pad := make([]int, 2*len(x.Type.Dims))
+		pad[2*at], pad[2*at+1] = low, high
+		x = e.Op("pad", mil.Args{"x": x, "pad": pad, "mode": "constant", "constant_val": with.Value.Number(0)})
 		return e.reshape(x, fold(out)), out
 	}
 	var parts []mil.Ref

@@ -30,11 +30,12 @@ func windows(e *Emitter, n *ir.Node, in []Value) Value {
 				places = append(places, o*a.Strides[i]+k*a.Dilations[i])
 			}
 		}
-		x := e.around(r, dims, axis)
+		x, at := e.along(r, dims, axis)
 		r = e.withoutBools(x, func(x mil.Ref) mil.Ref {
-			return e.Op("gather", mil.Args{"x": x, "indices": places, "axis": 1})
+			return e.Op("gather", mil.Args{"x": x, "indices": places, "axis": at})
 		})
 		dims[axis] = len(places)
+		r = e.reshape(r, fold(dims))
 	}
 	var apart, perm, inner []int
 	for axis, d := range dims {
