@@ -13,12 +13,16 @@ import (
 // once.
 type Cache struct {
 	launches map[cacheKey][]canonicalLaunch
+	forms    map[cacheKey]variants // by the text without the values of literals
+	canons   map[*group.Group]*group.Canon
 	tuned    Tuned
 }
 
 // NewCache returns an empty cache for groups of which some have schedules that were
 // found to be the best, nil for none.
-func NewCache(tuned Tuned) *Cache { return &Cache{map[cacheKey][]canonicalLaunch{}, tuned} }
+func NewCache(tuned Tuned) *Cache {
+	return &Cache{map[cacheKey][]canonicalLaunch{}, map[cacheKey]variants{}, map[*group.Group]*group.Canon{}, tuned}
+}
 
 // cacheKey is all that the kernels of a group depend on.
 type cacheKey struct {
@@ -33,17 +37,26 @@ func (c *Cache) Schedule(g *group.Group, caps loop.Caps) (launches []Launch, err
 	defer recovered(g, &err)
 	aside := len(g.Parts) > 0 || updates(g)
 	if aside && caps.Invocations > 1 {
-		return bundle(mapParts(g, caps)), nil
+		return bundle(mapParts(g, caps, c.partWords)), nil
 	}
-	canon := group.CanonOf(g)
+	canon := c.canonOf(g)
 	if aside || g.Kind == group.TotalKind {
 		return c.emit(g, canon, caps)
 	}
-	key := cacheKey{caps, string(canon.Text)}
+	which := c.words(g, canon, caps)
+	key := cacheKey{caps, textOf(canon, which)}
+	if which == nil {
+		return c.schedule(g, canon, key)
+	}
+	canon.Words(which).Read(func() { launches, err = c.schedule(g, canon, key) })
+	return launches, err
+}
+
+func (c *Cache) schedule(g *group.Group, canon *group.Canon, key cacheKey) (launches []Launch, err error) {
 	if known, ok := c.launches[key]; ok {
 		return recall(known, canon, g.Program()), nil
 	}
-	if launches, err = c.emit(g, canon, caps); err == nil {
+	if launches, err = c.emit(g, canon, key.caps); err == nil {
 		c.launches[key] = remember(launches, canon)
 	}
 	return launches, err

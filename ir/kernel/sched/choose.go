@@ -60,10 +60,11 @@ func ranked(list []Ranked) []Ranked {
 
 // Emit returns the launches of a group by a schedule, in order. It depends on nothing
 // else, and adds tensors to the program for what goes from one launch to the next. The
-// error is of kind [ir.ErrUnsupported] for a schedule that the group cannot have, and
-// for a group of kind ControlKind, which has no kernels of its own. A compiler bug comes
-// back as an error that names the group, or is found by [loop.Check], which whoever
-// prints or runs a kernel has to call.
+// error is of kind [ir.ErrUnsupported] for a schedule that the group cannot have, for a
+// group of kind ControlKind, which has no kernels of its own, or where the target has none
+// for one of kind KernelsKind; it is of kind [ir.ErrDef] where the kernels that an op
+// brings do not fit it. A compiler bug comes back as an error that names the group, or is
+// found by [loop.Check], which whoever prints or runs a kernel has to call.
 func Emit(g *group.Group, s Schedule, caps loop.Caps) (launches []Launch, err error) {
 	defer recovered(g, &err)
 	w, err := waysOf(g, caps)
@@ -92,10 +93,13 @@ func waysOf(g *group.Group, caps loop.Caps) (ways, error) {
 	switch {
 	case g.Kind == group.ControlKind:
 		return nil, ir.Errorf(ir.ErrUnsupported, "a %s group has no kernel of its own", g.Kind)
+	case g.Kind == group.KernelsKind:
+		launches, err := scheduleKernels(g, caps)
+		return sole(func() []Launch { return launches }), err
 	case caps.Invocations == 1 && g.Kind != group.SortKind:
 		return sole(func() []Launch { return scheduleSerial(g, caps) }), nil
 	case len(g.Parts) > 0:
-		return sole(func() []Launch { return bundle(mapParts(g, caps)) }), nil
+		return sole(func() []Launch { return bundle(mapParts(g, caps, literalsInside)) }), nil
 	}
 	e := newEmitter(g.Program(), caps)
 	switch g.Kind {

@@ -17,3 +17,12 @@ func MmaSchedules(parts int) []Schedule {
 	}
 	return out
 }
+
+// ForceAttendMma makes attention by multiply-adds use a tile of so many warp groups,
+// columns and stages, of which so many workgroups are resident, until the returned
+// function is called.
+func ForceAttendMma(groups, columns, stages, resident int) (undo func()) {
+	pick := pickAttendMma
+	pickAttendMma = func(attendKind, int) attendMmaTile { return attendMmaTile{groups, columns, stages, resident} }
+	return func() { pickAttendMma = pick }
+}
