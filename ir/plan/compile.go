@@ -223,6 +223,10 @@ func (c *entryCompiler) scheduleItem(p *group.Program, item group.Item, rounds [
 		}
 		return err
 	case *group.Loop:
+		if l, ok := sched.Persistent(item, c.target.Caps); ok && !c.target.Unfused {
+			c.launches = append(c.launches, placedLaunch{Launch: l, rounds: rounds, guard: u})
+			return nil
+		}
 		inner, err := inside(rounds, item.Node, &round{count: item.Count, swaps: item.Swaps, programs: item.Programs()})
 		if err != nil {
 			return err

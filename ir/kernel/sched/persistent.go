@@ -1,0 +1,242 @@
+package sched
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Bounds of loops that run as one kernel. A workgroup reads what a step needs of the
+// weights by itself, so that a step of many products is better spread over a device;
+// and a device must be done with a kernel before it is taken for stuck.
+const (
+	mostPerStep = 1 << 17 // elements that a step of one row goes through
+	mostPerRun  = 1 << 28 // the same for all steps
+	fewSteps    = 4       // from how many steps on it pays
+)
+
+// persistent is a loop whose rounds are all in one kernel. Each row of its values
+// belongs to a workgroup, which keeps its carries and what goes from group to group of
+// the body in its own memory, so that a barrier is all that a step waits for.
+type persistent struct {
+	*writer
+	l       *group.Loop
+	rows    int
+	row     scalar.Expr // of the workgroup
+	count   string      // the variable that the body knows the count by
+	stages  [][]*rowPart
+	kept    map[int]*keptRows // by the tensors' IDs
+	order   []*keptRows
+	written map[int]*group.Tensor // what the body stores to
+	stacked map[int]bool          // those of which it stores a slice in each step
+	step    int                   // elements that a step of a row goes through
+	bytes   int                   // of kept rows
+}
+
+// keptRows are rows of a tensor in workgroup memory.
+type keptRows struct {
+	slot, length int
+	dtype        ir.DType
+	// from and to are where a carry lies before the first and after the last step, next
+	// is where the body leaves its next value: nil for what is no carry, or in place.
+	from, to *group.Tensor
+	next     *keptRows
+}
+
+// Persistent returns the launch of a kernel that runs all rounds of a loop, or false
+// where the loop is not one of values that go by rows, or too much for that.
+func Persistent(l *group.Loop, caps loop.Caps) (Launch, bool) {
+	if l.Count < fewSteps || caps.Invocations < mapThreads {
+		return Launch{}, false
+	}
+	for _, rows := range []int{rowsOf(l), 1} {
+		p := &persistent{l: l, rows: rows, kept: map[int]*keptRows{}, written: map[int]*group.Tensor{}, stacked: map[int]bool{}}
+		p.count = loop.Counter(l.Body.Depth() - 1).Name
+		if rows > 0 && p.plan() && p.step <= mostPerStep && p.step*l.Count <= mostPerRun && p.bytes <= caps.SharedBytes {
+			launch := p.write(caps)
+			return launch, len(launch.Args) <= caps.Tensors()
+		}
+	}
+	return Launch{}, false
+}
+
+// rowsOf returns how many rows the values of a loop may have: the first coordinate of
+// its groups, 0 where they have none in common.
+func rowsOf(l *group.Loop) int {
+	rows := 0
+	for _, item := range l.Body.Items {
+		g, ok := item.(*group.Group)
+		if !ok {
+			return 0
+		}
+		for _, part := range g.SideBySide() {
+			if len(part.Outer) == 0 || rows > 0 && part.Outer[0] != rows {
+				return 0
+			}
+			rows = part.Outer[0]
+		}
+	}
+	return rows
+}
+
+// plan reads the groups of the body and checks that each of their rows needs rows of
+// its own number alone.
+func (p *persistent) plan() bool {
+	for _, item := range p.l.Body.Items {
+		g, ok := item.(*group.Group)
+		if !ok {
+			return false
+		}
+		var parts []*rowPart
+		for _, part := range g.SideBySide() {
+			x, ok := newRowPart(part, p.rows)
+			if !ok {
+				return false
+			}
+			parts = append(parts, x)
+			p.step += x.points * x.each
+			for _, s := range x.code.Rows {
+				p.written[s.Tensor.ID] = s.Tensor
+				p.stacked[s.Tensor.ID] = p.stacked[s.Tensor.ID] || mentions(s.Offset, p.count)
+			}
+		}
+		p.stages = append(p.stages, parts)
+	}
+	return p.keepCarries() && p.keepRest() && p.all(p.inRows)
+}
+
+// all reports whether something holds for all parts of the body.
+func (p *persistent) all(holds func(x *rowPart) bool) bool {
+	for _, parts := range p.stages {
+		for _, x := range parts {
+			if !holds(x) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// keepCarries gives workgroup memory to the carries.
+func (p *persistent) keepCarries() bool {
+	for _, swap := range p.l.Swaps {
+		begin, other := swap[0].Root(), swap[1].Root()
+		old, next := p.keep(begin), p.keep(other)
+		if old == nil || next == nil || swap[0].Sliced() || swap[1].Sliced() {
+			return false
+		}
+		old.from, old.to, old.next = begin, begin, next
+		if p.l.Count%2 == 1 {
+			old.to = other
+		}
+	}
+	for _, t := range p.l.Writes() { // those in place
+		if p.written[t.ID] == nil || p.kept[t.ID] != nil || p.stacked[t.ID] {
+			continue
+		}
+		k := p.keep(t)
+		if k == nil {
+			return false
+		}
+		k.from, k.to = t, t
+	}
+	return true
+}
+
+// keepRest gives workgroup memory to what a step leaves for its own groups.
+func (p *persistent) keepRest() bool {
+	return p.all(func(x *rowPart) bool {
+		for _, s := range x.code.Rows {
+			if id := s.Tensor.ID; p.kept[id] == nil && !p.stacked[id] && p.keep(s.Tensor) == nil {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// keep gives workgroup memory to the rows of a tensor, or returns nil where that
+// cannot be.
+func (p *persistent) keep(t *group.Tensor) *keptRows {
+	if t.Len() == 0 || t.Len()%p.rows != 0 || !isWordType(t.DType) || p.kept[t.ID] != nil {
+		return nil
+	}
+	k := &keptRows{length: t.Len() / p.rows, dtype: t.DType}
+	p.bytes += k.length * t.DType.Size()
+	p.kept[t.ID] = k
+	p.order = append(p.order, k)
+	return k
+}
+
+func isWordType(d ir.DType) bool { return d == ir.F32 || d == ir.I32 || d == ir.U32 }
+
+func mentions(e scalar.Expr, name string) bool {
+	found := false
+	scalar.Walk(e, func(n scalar.Expr) { found = found || n.Op == scalar.OpVar && n.Name == name })
+	return found
+}
+
+// write writes the kernel.
+func (p *persistent) write(caps loop.Caps) Launch {
+	most := 1
+	p.all(func(x *rowPart) bool {
+		most = max(most, x.points)
+		return true
+	})
+	p.writer = newWriter(p.l.Body, caps, fittingThreads(most))
+	row, exists := p.boundedGroup(p.rows)
+	p.row = row
+	for _, k := range p.order {
+		k.slot = p.shared(p.name("kept"), k.dtype, 1, k.length)
+	}
+	p.each(func(k *keptRows) bool { return k.from != nil }, func(k *keptRows, i, at scalar.Expr) {
+		p.put(k.slot, i, scalar.LoadAt(k.from.ID, k.dtype, p.Simplify(at)))
+	})
+	p.barrier()
+	p.times("round", p.l.Count, func(round scalar.Expr) { p.round(round, exists) })
+	p.each(func(k *keptRows) bool { return k.to != nil }, func(k *keptRows, i, at scalar.Expr) {
+		p.when(exists, func() {
+			p.add(&loop.Store{Array: k.to.ID, At: p.Simplify(at), Value: scalar.LoadAt(k.slot, k.dtype, i)})
+		})
+	})
+	return p.launch("loop_" + p.l.Body.Items[0].(*group.Group).Name())
+}
+
+// round writes a step: its groups one after the other, and then the carries take their
+// next values.
+func (p *persistent) round(round, exists scalar.Expr) {
+	for _, parts := range p.stages {
+		for _, x := range parts {
+			p.part(x, round, exists)
+		}
+		p.barrier()
+	}
+	if len(p.l.Swaps) == 0 {
+		return
+	}
+	p.each(func(k *keptRows) bool { return k.next != nil }, func(k *keptRows, i, _ scalar.Expr) {
+		p.put(k.slot, i, scalar.LoadAt(k.next.slot, k.dtype, i))
+	})
+	p.barrier()
+}
+
+// fittingThreads returns a size of workgroups with which as few threads as can be have
+// nothing to do in the last of their turns through n points.
+func fittingThreads(n int) int {
+	turns := ceilDiv(n, mapThreads)
+	return max(32, ceilDiv(ceilDiv(n, turns), 32)*32)
+}
+
+// each writes what f does for the elements of some kept rows: their place there and in
+// the whole tensor.
+func (p *persistent) each(which func(k *keptRows) bool, f func(k *keptRows, i, at scalar.Expr)) {
+	threads := p.workgroup[0]
+	for _, k := range p.order {
+		if which(k) {
+			p.loop("i", loop.LocalID(0, threads), loop.Int(k.length), threads, k.length-1, func(i scalar.Expr) {
+				f(k, i, scalar.Add(scalar.Mul(p.row, loop.Int(k.length)), i))
+			})
+		}
+	}
+}
