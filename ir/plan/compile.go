@@ -223,7 +223,9 @@ func (c *entryCompiler) scheduleItem(p *group.Program, item group.Item, rounds [
 		}
 		return err
 	case *group.Loop:
-		if l, ok := sched.Persistent(item, c.target.Caps); ok && !c.target.Unfused {
+		if l, ok, err := sched.Persistent(item, c.target.Caps); err != nil {
+			return err
+		} else if ok && !c.target.Unfused {
 			c.launches = append(c.launches, placedLaunch{Launch: l, rounds: rounds, guard: u})
 			return nil
 		}

@@ -8,7 +8,7 @@ func (g *Group) ByRows(in func(t *Tensor) bool) bool {
 	rows := g.Outer[0]
 	for _, m := range g.Members {
 		for _, t := range m.Store {
-			if t != nil && (t.Dims[0] != rows || m.Coord[0] != 0) {
+			if t != nil && (len(t.Dims) == 0 || t.Dims[0] != rows || m.Coord[0] != 0) {
 				return false
 			}
 		}
@@ -18,7 +18,7 @@ func (g *Group) ByRows(in func(t *Tensor) bool) bool {
 			if g.member(a.v) != nil || t == nil || !in(t.Root()) {
 				continue
 			}
-			if len(a.at) == 0 || t.Dims[0] != rows {
+			if len(a.at) == 0 || len(t.Dims) == 0 || t.Dims[0] != rows {
 				return false
 			}
 			if own, ok := s.axisOf(a.at[0]); !ok || m.coordOf(own) != 0 {
@@ -27,7 +27,7 @@ func (g *Group) ByRows(in func(t *Tensor) bool) bool {
 		}
 	}
 	for _, c := range g.Copies {
-		if c.To.Dims[0] != rows {
+		if len(c.To.Dims) == 0 || c.To.Dims[0] != rows {
 			return false
 		}
 	}

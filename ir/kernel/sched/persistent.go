@@ -1,19 +1,28 @@
 package sched
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Bounds of loops that run as one kernel. A workgroup reads what a step needs of the
-// weights by itself, so that a step of many products is better spread over a device;
-// and a device must be done with a kernel before it is taken for stuck.
+// Bounds of loops that run as one kernel. What a workgroup does in a step takes as
+// many cycles as a launch of each group on the whole device would at most: a launch
+// takes 2 to 3 µs. A thread takes some cycles for a point, and some for each element
+// of a sum; and a multiprocessor gets some 64 bytes in a cycle from what all share,
+// as it reads all the weights in each step. A device must be done with a kernel before
+// it is taken for stuck.
 const (
-	mostPerStep = 1 << 17 // elements that a step of one row goes through
-	mostPerRun  = 1 << 28 // the same for all steps
-	fewSteps    = 4       // from how many steps on it pays
+	launchCycles  = 4096
+	pointCycles   = 64
+	elementCycles = 6
+	mostPerStep   = 1 << 17 // elements that a step of one row goes through
+	mostPerRun    = 1 << 28 // the same for all steps
+	fewSteps      = 4       // from how many steps on it pays
 )
 
 // persistent is a loop whose rounds are all in one kernel. Each row of its values
@@ -45,20 +54,26 @@ type keptRows struct {
 }
 
 // Persistent returns the launch of a kernel that runs all rounds of a loop, or false
-// where the loop is not one of values that go by rows, or too much for that.
-func Persistent(l *group.Loop, caps loop.Caps) (Launch, bool) {
+// where the loop is not one of values that go by rows, or too much for that. A
+// compiler bug comes back as an error.
+func Persistent(l *group.Loop, caps loop.Caps) (out Launch, ok bool, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = format.Errorf("sched: cannot make a kernel of a loop, %s: %v", l.Node.Op(), r)
+		}
+	}()
 	if l.Count < fewSteps || caps.Invocations < mapThreads {
-		return Launch{}, false
+		return out, false, nil
 	}
 	for _, rows := range []int{rowsOf(l), 1} {
 		p := &persistent{l: l, rows: rows, kept: map[int]*keptRows{}, written: map[int]*group.Tensor{}, stacked: map[int]bool{}}
 		p.count = loop.Counter(l.Body.Depth() - 1).Name
-		if rows > 0 && p.plan() && p.step <= mostPerStep && p.step*l.Count <= mostPerRun && p.bytes <= caps.SharedBytes {
-			launch := p.write(caps)
-			return launch, len(launch.Args) <= caps.Tensors()
+		if rows > 0 && p.plan() && p.pays() && p.bytes <= caps.SharedBytes {
+			out = p.write(caps)
+			return out, len(out.Args) <= caps.Tensors(), nil
 		}
 	}
-	return Launch{}, false
+	return out, false, nil
 }
 
 // rowsOf returns how many rows the values of a loop may have: the first coordinate of
@@ -132,14 +147,15 @@ func (p *persistent) keepCarries() bool {
 		}
 	}
 	for _, t := range p.l.Writes() { // those in place
-		if p.written[t.ID] == nil || p.kept[t.ID] != nil || p.stacked[t.ID] {
+		root := t.Root()
+		if p.written[root.ID] == nil || p.kept[root.ID] != nil || p.stacked[root.ID] {
 			continue
 		}
-		k := p.keep(t)
-		if k == nil {
+		k := p.keep(root)
+		if k == nil || t.Sliced() {
 			return false
 		}
-		k.from, k.to = t, t
+		k.from, k.to = root, root
 	}
 	return true
 }
@@ -148,7 +164,10 @@ func (p *persistent) keepCarries() bool {
 func (p *persistent) keepRest() bool {
 	return p.all(func(x *rowPart) bool {
 		for _, s := range x.code.Rows {
-			if id := s.Tensor.ID; p.kept[id] == nil && !p.stacked[id] && p.keep(s.Tensor) == nil {
+			if p.kept[s.Tensor.ID] != nil || p.stacked[s.Tensor.ID] {
+				continue
+			}
+			if !slices.Contains(p.l.Body.Tensors, s.Tensor) || p.keep(s.Tensor) == nil {
 				return false
 			}
 		}
@@ -177,14 +196,32 @@ func mentions(e scalar.Expr, name string) bool {
 	return found
 }
 
-// write writes the kernel.
-func (p *persistent) write(caps loop.Caps) Launch {
+// pays reports whether one workgroup for each row is as fast as launches of all groups
+// in each step.
+func (p *persistent) pays() bool {
+	threads, cycles := p.workgroupSize(), 0
+	p.all(func(x *rowPart) bool {
+		cycles += ceilDiv(x.points, threads) * (pointCycles + x.each*elementCycles)
+		return true
+	})
+	return cycles <= launchCycles*len(p.stages) && p.step <= mostPerStep && p.step*p.l.Count <= mostPerRun
+}
+
+// workgroupSize returns a size of workgroups with which as few threads as can be have nothing
+// to do in the last of their turns through the points of a row.
+func (p *persistent) workgroupSize() int {
 	most := 1
 	p.all(func(x *rowPart) bool {
 		most = max(most, x.points)
 		return true
 	})
-	p.writer = newWriter(p.l.Body, caps, fittingThreads(most))
+	turns := ceilDiv(most, mapThreads)
+	return max(32, ceilDiv(ceilDiv(most, turns), 32)*32)
+}
+
+// write writes the kernel.
+func (p *persistent) write(caps loop.Caps) Launch {
+	p.writer = newWriter(p.l.Body, caps, p.workgroupSize())
 	row, exists := p.boundedGroup(p.rows)
 	p.row = row
 	for _, k := range p.order {
@@ -219,13 +256,6 @@ func (p *persistent) round(round, exists scalar.Expr) {
 		p.put(k.slot, i, scalar.LoadAt(k.next.slot, k.dtype, i))
 	})
 	p.barrier()
-}
-
-// fittingThreads returns a size of workgroups with which as few threads as can be have
-// nothing to do in the last of their turns through n points.
-func fittingThreads(n int) int {
-	turns := ceilDiv(n, mapThreads)
-	return max(32, ceilDiv(ceilDiv(n, turns), 32)*32)
 }
 
 // each writes what f does for the elements of some kept rows: their place there and in

@@ -19,7 +19,6 @@ type rowPart struct {
 // newRowPart reads a group, or reports that it is of another kind than those which a
 // thread computes point by point.
 func newRowPart(g *group.Group, rows int) (*rowPart, bool) {
-	x := &rowPart{g: g}
 	switch g.Kind {
 	case group.ContractKind:
 		g = g.Reduction()
@@ -27,7 +26,7 @@ func newRowPart(g *group.Group, rows int) (*rowPart, bool) {
 	default:
 		return nil, false
 	}
-	x.code = g.Code()
+	x := &rowPart{g: g, code: g.Code()}
 	x.rest = x.code.Outer
 	if rows > 1 {
 		x.row, x.rest = x.code.Outer[0], x.code.Outer[1:]
