@@ -223,10 +223,12 @@ func (c *entryCompiler) scheduleItem(p *group.Program, item group.Item, rounds [
 		}
 		return err
 	case *group.Loop:
-		if l, ok, err := sched.Persistent(item, c.target.Caps); err != nil {
+		if launches, ok, err := sched.Persistent(item, c.target.Caps); err != nil {
 			return err
 		} else if ok && !c.target.Unfused {
-			c.launches = append(c.launches, placedLaunch{Launch: l, rounds: rounds, guard: u})
+			for _, l := range launches {
+				c.launches = append(c.launches, placedLaunch{Launch: l, rounds: rounds, guard: u})
+			}
 			return nil
 		}
 		inner, err := inside(rounds, item.Node, &round{count: item.Count, swaps: item.Swaps, programs: item.Programs()})

@@ -41,10 +41,10 @@ type persistent struct {
 	bytes   int                   // of kept rows
 }
 
-// Persistent returns the launch of a kernel that runs all rounds of a loop, or false
-// where the loop is not one of values that go by rows, or too much for that. A
-// compiler bug comes back as an error.
-func Persistent(l *group.Loop, caps loop.Caps) (out Launch, ok bool, err error) {
+// Persistent returns the launch of a kernel that runs all rounds of a loop, behind those
+// that pack weights for it; or false where the loop is not one of values that go by
+// rows, or too much for that. A compiler bug comes back as an error.
+func Persistent(l *group.Loop, caps loop.Caps) (out []Launch, ok bool, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = format.Errorf("sched: cannot make a kernel of a loop, %s: %v", l.Node.Op(), r)
@@ -57,8 +57,9 @@ func Persistent(l *group.Loop, caps loop.Caps) (out Launch, ok bool, err error) 
 		p := &persistent{l: l, rows: rows, kept: map[int]*keptRows{}, written: map[int]*group.Tensor{}, stacked: map[int]bool{}}
 		p.count = loop.Counter(l.Body.Depth() - 1).Name
 		if rows > 0 && p.plan() && p.pays() && p.bytes <= caps.SharedBytes {
-			out = p.write(caps)
-			return out, len(out.Args) <= caps.Tensors(), nil
+			out = p.pack(caps)
+			last := p.write(caps)
+			return append(out, last), len(last.Args) <= caps.Tensors(), nil
 		}
 	}
 	return out, false, nil

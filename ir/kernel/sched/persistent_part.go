@@ -14,6 +14,9 @@ type rowPart struct {
 	rest []scalar.Expr
 	// points are how many there are in a row, each how many elements one goes through.
 	points, each int
+	// packed are the tensors in which what elements of sums load lies as the threads of
+	// a workgroup read it, see pack.
+	packed map[scalar.Expr]*group.Tensor
 }
 
 // newRowPart reads a group, or reports that it is of another kind than those which a
@@ -80,7 +83,7 @@ func (p *persistent) inRows(x *rowPart) bool {
 func (p *persistent) part(x *rowPart, round, exists scalar.Expr) {
 	threads := p.workgroup[0]
 	p.loop("point", loop.LocalID(0, threads), loop.Int(x.points), threads, x.points-1, func(point scalar.Expr) {
-		e := &rowPoint{persistent: p, bound: map[string]scalar.Expr{p.count: round}}
+		e := &rowPoint{persistent: p, part: x, point: point, bound: map[string]scalar.Expr{p.count: round}}
 		if x.row != nil {
 			e.bound[x.row.Name] = p.row
 		}
@@ -100,16 +103,12 @@ func (p *persistent) part(x *rowPart, round, exists scalar.Expr) {
 // rowPoint is a point of a part.
 type rowPoint struct {
 	*persistent
-	bound map[string]scalar.Expr // what the variables of the code stand for
+	bound          map[string]scalar.Expr // what the variables of the code stand for
+	part           *rowPart
+	point, element scalar.Expr // the numbers of the point and of the element of a sum
 }
 
-func (e *rowPoint) bind(vars, values []scalar.Expr) {
-	for i, v := range vars {
-		if v.Op == scalar.OpVar {
-			e.bound[v.Name] = values[i]
-		}
-	}
-}
+func (e *rowPoint) bind(vars, values []scalar.Expr) { bindAll(e.bound, vars, values) }
 
 // expr returns an expression of the code in the kernel's variables: kept rows are
 // workgroup memory.
@@ -123,6 +122,10 @@ func (e *rowPoint) expr(x scalar.Expr) scalar.Expr {
 			if k := e.kept[n.Ref]; k != nil {
 				return scalar.LoadAt(k.slot, n.Type, e.place(k, n.Args[0])), true
 			}
+			if t := e.part.packed[n]; t != nil {
+				at := scalar.Add(scalar.Mul(e.element, loop.Int(e.part.points)), e.point)
+				return scalar.LoadAt(t.ID, n.Type, e.Simplify(at)), true
+			}
 		}
 		return nil, false
 	}))
@@ -133,20 +136,29 @@ func (e *rowPoint) place(k *keptRows, at scalar.Expr) scalar.Expr {
 	return e.Simplify(scalar.Sub(e.expr(at), scalar.Mul(e.row, loop.Int(k.length))))
 }
 
-// reduce writes the loop of a reduction at the point.
+// reduce writes the loop of a reduction at the point. Some elements are loaded before
+// the first of them is waited for.
 func (e *rowPoint) reduce(r group.Reduction, inner []scalar.Expr) {
 	running := make([]scalar.Expr, len(r.Running))
 	for i, a := range r.Accumulators {
 		running[i] = e.variable("running", e.expr(a.Init))
 	}
-	n := sizeOf(inner)
-	e.times("r", n, func(i scalar.Expr) {
-		e.bind(inner, e.unflatten(i, sizesOf(inner)))
-		elements := make([]scalar.Expr, len(r.Elements))
-		for k, x := range r.Elements {
-			elements[k] = e.expr(x)
+	n, at := sizeOf(inner), 8
+	for n%at != 0 {
+		at /= 2
+	}
+	e.loop("r", loop.Int(0), loop.Int(n), at, n-at, func(first scalar.Expr) {
+		elements := make([][]scalar.Expr, at)
+		for i := range elements {
+			e.element = e.Simplify(scalar.Add(first, loop.Int(i)))
+			e.bind(inner, e.unflatten(e.element, sizesOf(inner)))
+			for _, x := range r.Elements {
+				elements[i] = append(elements[i], e.let("element", e.expr(x)))
+			}
 		}
-		e.setAll(running, r.Combine(running, elements))
+		for _, x := range elements {
+			e.setAll(running, r.Combine(running, x))
+		}
 	})
 	e.bind(r.Running, running)
 	for _, b := range r.Results {
