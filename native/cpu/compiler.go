@@ -224,7 +224,7 @@ func (c *compiler) nest(name string, code *group.Code, outer, inner []int, more 
 	if product(inner) == 0 {
 		noInnerPoints(code)
 	}
-	outer, inner = coalesce(code, outer, inner)
+	outer, inner = coalesce(code, split(code, outer), inner)
 	if t := newTranspose(code, outer, c.buffers); t != nil {
 		c.add(t)
 		return nil

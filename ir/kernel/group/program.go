@@ -30,6 +30,8 @@ type Program struct {
 	turns      bool     // its carries change places, see Loop
 	options    Options
 	plan       *plan
+	phases     []int              // by node ID, see findPhases
+	entering   map[ir.Value]bool  // what later phases begin with
 	simplifier *scalar.Simplifier // of positions in the spaces of nodes
 	spaces     map[*ir.Node]*nodeSpace
 	groups     []*Group
