@@ -85,10 +85,12 @@ type fragments interface {
 	// begin defines what the thread is, at the start of a kernel.
 	begin()
 	// product makes the products of the rows of two operands of scores that are zeros.
-	product(scores fragment, rows, cols matrix)
+	// They are there after ready.
+	product(scores fragment, rows, cols matrix) (ready func())
 	// accumulate adds to sums the products of a table of weights and the rows of an
-	// operand that belong to its columns.
-	accumulate(sums, weights fragment, m matrix)
+	// operand that belong to its columns: those that the weights are now, and no later
+	// than begin.
+	accumulate(sums, weights fragment, m matrix) (begin func())
 	// fold combines a value for each row over the threads that share the row, into
 	// variables that hold what they start from.
 	fold(into []string, values []scalar.Expr, combine func(a, b scalar.Expr) scalar.Expr)
