@@ -65,6 +65,9 @@ type Dialect struct {
 	PowerOfTwo string
 	// AtomicLoad returns the load of an atomic element of type t.
 	AtomicLoad func(t dtype.DType, element string) string
+	// Atomic returns the call that combines a value into an element and gives what was
+	// there; nil where it is atomicAdd(&element, value) and the like.
+	Atomic func(op scalar.Op, element, value string) string
 	// Barrier returns the statements that make a workgroup meet. storage says
 	// that it exchanges values through storage arrays too.
 	Barrier func(storage bool) []string

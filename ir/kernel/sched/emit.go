@@ -235,13 +235,15 @@ func (f *finisher) layOut(k *loop.Kernel) []*group.Tensor {
 	return args
 }
 
-func (f *finisher) renumber(x scalar.Expr) scalar.Expr {
+func (f *finisher) renumber(x scalar.Expr) scalar.Expr { return withSlots(x, f.slot) }
+
+// withSlots returns an expression whose loads name arrays by other numbers.
+func withSlots(x scalar.Expr, slot map[int]int) scalar.Expr {
 	return scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
 		if n.Op != scalar.OpLoad {
 			return nil, false
 		}
-		at := f.renumber(n.Args[0])
-		return scalar.LoadAt(f.slot[n.Ref], n.Type, at), true
+		return scalar.LoadAt(slot[n.Ref], n.Type, withSlots(n.Args[0], slot)), true
 	})
 }
 
