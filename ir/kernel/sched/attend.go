@@ -115,6 +115,8 @@ type layout struct {
 	rowAt, columnAt func(i int) int
 	// A row as long as a multiple of width is divided evenly.
 	width int
+	// pairs says that a thread has neighbouring columns by twos, and nothing else.
+	pairs bool
 	// first holds in one of the threads that share a row.
 	first scalar.Expr
 }
@@ -293,11 +295,17 @@ func (a *attender) column(c int) scalar.Expr {
 func (a *attender) storeSums(t *group.Tensor, head ir.Index, length int, value func(i, c int) scalar.Expr) {
 	l := a.layout()
 	a.when(a.exists, func() {
-		col := a.let("column", l.column)
+		col := l.column
+		if !l.pairs {
+			col = a.let("column", col)
+		}
 		for i := range l.own {
 			_, exists := a.rows.inside(a.row(i))
 			a.when(exists, func() {
 				root, offset := a.p.Place(t, slices.Concat(head, ir.Index{a.row(i), col}))
+				if a.storePairs(root, offset, l.columns(length), func(c int) scalar.Expr { return scalar.Convert(value(i, c), t.DType) }) {
+					return
+				}
 				to := a.let("to", offset)
 				for c := range l.columns(length) {
 					on := l.columnAt(c)
@@ -308,6 +316,22 @@ func (a *attender) storeSums(t *group.Tensor, head ir.Index, length int, value f
 			})
 		}
 	})
+}
+
+// storePairs stores a thread's elements of a row by twos, where the layout has such and
+// they lie so in memory.
+func (a *attender) storePairs(root *group.Tensor, offset scalar.Expr, columns int, value func(c int) scalar.Expr) bool {
+	odd, known := a.Simplify(scalar.Mod(offset, loop.Int(2))).IntConst()
+	if !a.layout().pairs || !known || odd != 0 || root.Len()%2 != 0 || a.p.Guards(root) {
+		return false
+	}
+	a.wide[root.ID] = 2
+	to := a.let("to", scalar.FloorDiv(offset, loop.Int(2)))
+	for c := 0; c < columns; c += 2 {
+		at := scalar.Add(to, loop.Int(a.layout().columnAt(c)/2))
+		a.add(&loop.StoreVec{Array: root.ID, At: a.Simplify(at), Values: []scalar.Expr{value(c), value(c + 1)}})
+	}
+	return true
 }
 
 // storeRows stores a value of each row, which all threads that share it have.

@@ -45,7 +45,7 @@ func newAttendMma(a *attender) *attendMma {
 	a.workgroup, a.resident = [3]int{t.threads(), 1, 1}, t.resident
 	atom := loop.Atom{Operand: m.operand}
 	m.l = layout{
-		rows: t.rows(), cols: t.columns, width: 16,
+		rows: t.rows(), cols: t.columns, width: 16, pairs: true,
 		own: 2, columns: func(length int) int { return length / 4 },
 		rowAt:    func(i int) int { row, _ := atom.Sum(2 * i); return row },
 		columnAt: func(c int) int { _, column := atom.Sum(c/2*4 + c%2); return column },
