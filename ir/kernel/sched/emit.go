@@ -35,7 +35,7 @@ type emitter struct {
 	resident  int // see [loop.Kernel]
 	own       []loop.Array
 	wide      map[int]int // tensors that are touched by vectors alone, of so many elements
-	alone     bool         // each row of a reduction is one thread's
+	alone     bool        // each row of a reduction is one thread's
 	fresh     int
 }
 
