@@ -28,6 +28,8 @@ type attendMma struct {
 	// begun are the variables of the multiply-adds of a turn, statement by statement.
 	begun  [][]string
 	waited int // how many of them are known to be done
+	// next begins to copy a block that comes later, beside the first products.
+	next func()
 }
 
 // held is an operand in shared memory: for each piece of rows as long as one of a
@@ -148,7 +150,13 @@ func (m *attendMma) product(f fragment, rows, cols matrix) (ready func()) {
 	m.add(s)
 	m.begun = append(m.begun, f.sums())
 	number := len(m.begun)
-	return func() { m.wait(number, f.sums()) }
+	return func() {
+		if m.next != nil {
+			m.next()
+			m.next = nil
+		}
+		m.wait(number, f.sums())
+	}
 }
 
 // accumulate puts the weights into registers of their own. It does not wait: a later

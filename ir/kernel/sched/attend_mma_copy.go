@@ -38,7 +38,7 @@ func (m *attendMma) blocks(lo, hi scalar.Expr, whole [2]scalar.Expr, body func()
 func (m *attendMma) turn(block, hi scalar.Expr, body func()) {
 	m.add(&loop.CopyWait{Pending: m.t.ahead() - 1}, &loop.ProxyFence{}, &loop.Barrier{})
 	m.stage = m.let("stage", scalar.Mod(block, loop.Int(m.t.stages)))
-	m.ahead(scalar.Add(block, loop.Int(m.t.ahead())), hi)
+	m.next = func() { m.ahead(scalar.Add(block, loop.Int(m.t.ahead())), hi) }
 	m.move(&m.cols, block)
 	m.begun, m.waited = nil, 0
 	body()
