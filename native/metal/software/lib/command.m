@@ -213,9 +213,13 @@ static void enqueue(SWCommandBuffer *c) {
 	handlers[handler_count++] = Block_copy(handler);
 }
 - (void)commit {
-	if (committed || open) return sw_violation(committed ? "a command buffer is committed twice" : "a command buffer is committed before its encoder has ended");
+	if (committed) return sw_violation("a command buffer is committed twice");
 	sw_note("commit %s", [label UTF8String]);
 	committed = 1 + sw_fails("commit");
+	if (open) {
+		sw_violation("a command buffer is committed before its encoder has ended");
+		committed = 2; // it fails
+	}
 	enqueue([self retain]);
 }
 - (MTLCommandBufferStatus)status { return status; }
