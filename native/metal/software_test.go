@@ -299,3 +299,11 @@ func TestARunNobodyWaitsForFails(t *testing.T) {
 		t.Errorf("the sum is %v, not 16: the runs before and after count, the one that failed does not", n)
 	}
 }
+
+func TestDigitsAreLearntAsTheyShould(t *testing.T) {
+	install(t, true)
+	b := metal.New()
+	for name, steps := range map[string]int{"mlp": 50, "cnn": 4} {
+		t.Run(name, func(t *testing.T) { digits(t, b, name, steps) })
+	}
+}

@@ -42,7 +42,7 @@ var deviceLibraries = []string{"-lBlocksRuntime", "-lgnustep-base", "-lobjc", "-
 // kernelFlags are for kernels: what C++ leaves undefined becomes a call of the device.
 var kernelFlags = []string{
 	"-O1", "-w", "-shared", "-fPIC", "-ffp-contract=on",
-	"-fsanitize=bounds,signed-integer-overflow,shift,integer-divide-by-zero,float-cast-overflow",
+	"-fsanitize=array-bounds,signed-integer-overflow,shift,integer-divide-by-zero,float-cast-overflow",
 }
 
 // build returns the device, built in this process or before: a folder of the system's
