@@ -210,7 +210,7 @@ func (w *Writer) whole(elems []string) (vector string, ok bool) {
 func (w *Writer) loop(s *loop.For) {
 	e := w.bind(s.Start, s.End)
 	start, end := w.expr(e[0]).s, w.expr(e[1])
-	isName := e[1].Op == scalar.OpVar && !w.mutable[e[1].Name]
+	isName := e[1].Op == scalar.OpVar && w.mutable[e[1].Name] == dtype.Invalid
 	if !isName && e[1].Op != scalar.OpConst {
 		end = atom(w.let(dtype.I32, end.s))
 	}
