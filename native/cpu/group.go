@@ -236,7 +236,7 @@ func (in *instr) fuses() bool {
 	case opLoad, opStore:
 		return jit.Available() && in.sideBySide()
 	case opSplat, opMove:
-		return jit.Available() && in.dst.of32()
+		return jit.Available() && in.dst.inKernels()
 	case opApply:
 		return jit.Available() && jit.Has(in.operation())
 	}
@@ -249,9 +249,9 @@ func (in *instr) fusedCost() float64 {
 	const step, access = 0.008, 0.02
 	switch in.kind {
 	case opLoad, opStore:
-		return access
+		return access * float64(max(in.buf.dtype.Size(), 4)) / 4
 	case opApply:
-		return step * float64(jit.Steps(in.operation()))
+		return step * float64(jit.Steps(in.operation())) * float64(in.dst.class.size()) / 4
 	}
 	return 0
 }

@@ -77,7 +77,7 @@ func (s *sizes) allocate() *files {
 // [jit.Lanes].
 func cut[T lane](lengths []int) [][]T {
 	up := func(n int) int { return (n + jit.Lanes - 1) / jit.Lanes * jit.Lanes }
-	total := 0
+	total := jit.Lanes // kernels may read a whole register of words of the last
 	for _, n := range lengths {
 		total += up(n)
 	}
@@ -118,10 +118,21 @@ func lanesOf[T lane](f *files, r register) []T {
 	return file.([]T)
 }
 
-// memory returns where the lanes of a register of 32 bits lie.
+// size returns the bytes of a lane of a class that kernels compute with.
+func (c class) size() int {
+	if c == classF64 {
+		return 8
+	}
+	return 4
+}
+
+// memory returns where the lanes of a register lie that kernels compute with.
 func (f *files) memory(r register) unsafe.Pointer {
-	if r.class == classF32 {
+	switch r.class {
+	case classF32:
 		return unsafe.Pointer(unsafe.SliceData(f.f32[r.index]))
+	case classF64:
+		return unsafe.Pointer(unsafe.SliceData(f.f64[r.index]))
 	}
 	return unsafe.Pointer(unsafe.SliceData(f.ints[r.index]))
 }
