@@ -46,9 +46,9 @@ func (m *machine) bindFused(x *fused) op {
 				guarded: a.access.node == guarded, last: make([]byte, size*jit.Lanes),
 			})
 		case a.single:
-			call.Set(i, m.files.memory(a.reg))
+			call.Set(i, m.files.of(a.reg).memory(a.reg.index))
 		default:
-			r := boundLanes{array: i, at: m.files.memory(a.reg), size: a.reg.class.size()}
+			r := boundLanes{array: i, at: m.files.of(a.reg).memory(a.reg.index), size: a.reg.class.size()}
 			if a.stores {
 				r.last = make([]byte, jit.Lanes*r.size)
 			}

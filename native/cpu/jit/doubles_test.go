@@ -63,7 +63,7 @@ func TestDoublesAreWhatTheirExpressionsSay(t *testing.T) {
 			k.Store(out, map[bool]dtype.DType{true: Truths, false: dtype.F64}[o.To == dtype.Bool], z)
 			c := loadKernel(t, k)
 			a, b, truthsIn := doubles(1, n), doubles(2, n), make([]uint32, n)
-			numbers, words := make([]float64, n), make([]uint32, n+Lanes)
+			numbers, words := make([]float64, n), make([]uint32, n+1)
 			for i := range truthsIn {
 				truthsIn[i] = uint32(i / 3 % 2)
 			}
@@ -75,6 +75,9 @@ func TestDoublesAreWhatTheirExpressionsSay(t *testing.T) {
 				c.Set(out, unsafe.Pointer(&words[0]))
 			}
 			c.Run(n)
+			if words[n] != 0 {
+				t.Fatalf("%s writes behind its result", o.Op)
+			}
 			for i := range n {
 				in := [3]scalar.Value{{F: a[i]}, {F: b[i]}}
 				switch {

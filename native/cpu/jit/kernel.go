@@ -1,8 +1,9 @@
 // Package jit compiles straight-line code over lanes, what the CPU backend does
 // for each element of a tensor, to loops in machine code while the program runs:
 // all that lies between what is read and what is written stays in registers.
-// There are encoders for x86-64 with AVX-512 or with AVX2 and FMA. It needs
-// neither a compiler nor a library, only memory that may be executed.
+// There are encoders for x86-64 with AVX-512 or with AVX2 and FMA, and for arm64 with
+// NEON; what gives registers out and puts loops together is the same for all. It
+// needs neither a compiler nor a library, only memory that may be executed.
 package jit
 
 import (

@@ -35,6 +35,7 @@ var (
 	doubleToInt  = opcode{prefix: p66, space: m0F, code: 0xe6, imm: none}   // VCVTTPD2DQ
 	subtractQuad = opcode{prefix: p66, space: m0F, code: 0xfb, imm: none}   // VPSUBQ
 	lowerWords   = opcode{prefix: pNone, space: m0F, code: 0xc6, imm: 0x88} // VSHUFPS
+	narrowQuads  = opcode{prefix: pF3, space: m0F38, code: 0x35, imm: none} // VPMOVQD
 	packWords    = opcode{prefix: p66, space: m0F38, code: 0x2b, imm: none} // VPACKUSDW
 	permuteQuad  = opcode{prefix: p66, space: m0F3A, code: 0x00, imm: 0xd8} // VPERMQ
 	compareReal  = opcode{prefix: pNone, space: m0F, code: 0xc2, imm: 0}    // VCMPPS

@@ -65,11 +65,14 @@ func (g *generator) loadTruths(s *step) {
 	g.truthsFrom(func(r int) { g.words(moveIn, r, 0, g.array(s, 4)) })
 }
 
-// storeTruths writes words, 0 or 1; with AVX-512 whole registers of them, whatever
-// the number of lanes.
+// storeTruths writes words, 0 or 1.
 func (g *generator) storeTruths(r int, s *step) {
 	t := g.temp()
 	switch {
+	case g.wide && g.doubles:
+		g.evex(g.lanes(onesWhere), t, 0, g.word(1), masking{mask: r, zero: true})
+		g.evex(narrowQuads, t, 0, g.array(s, 4), masking{})
+		return
 	case g.wide:
 		g.evex(onesWhere, t, 0, g.word(1), masking{mask: r, zero: true})
 	case g.doubles:
