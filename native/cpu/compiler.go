@@ -199,6 +199,11 @@ func (c *compiler) group(g *group.Group) error {
 		return c.sort(g)
 	case group.RoutineKind:
 		return c.routine(g)
+	case group.KernelsKind:
+		if claims(g.Members[0].Node) {
+			return c.routine(g)
+		}
+		return c.meaning(g)
 	}
 	return c.reduce(g, g.Name())
 }
