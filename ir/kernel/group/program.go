@@ -47,6 +47,7 @@ type Program struct {
 	allChecked *Group                   // the gate behind all checks
 	stacked    []stackedOutput          // outputs of a loop's body that are kept of each step
 	given      map[ir.Value]scalar.Expr // ports of a loop's body that are literals outside
+	words      map[string]scalar.Expr   // loads of literals that lie in memory, by their keys
 }
 
 // newValue is the value that a state or a carry has after a run or a step.
