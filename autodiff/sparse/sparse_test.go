@@ -94,6 +94,9 @@ func TestSparseJacobiansAreTheDenseOnesInFewPasses(t *testing.T) {
 				t.Errorf("%d passes, want %d", d.Passes, c.passes)
 			}
 			dense, err := autodiff.JacobianForward(g, "y", "x")
+			if err != nil {
+				t.Fatal(err)
+			}
 			compare(t, d, dense, autodiff.JacobianName("y", "x"), c.dims)
 		})
 	}
