@@ -19,10 +19,11 @@
 // A derived graph keeps the ports of the original under their names. What a
 // transform adds is named after what it belongs to: input "tangent/x" and
 // output "tangent/y" of JVP, input "cotangent/y" and output "grad/x" of the
-// reverse transforms, "series/2/x" and "series/2/y" of Jet. Where the graph has names with that prefix already,
-// because it is a derivative itself, the prefix is numbered: "grad2/x" is what
-// a second Grad adds. [TangentName], [CotangentName], [GradName], [HVPName]
-// and [SeriesName] give the names of the first level, [AtLevel] those of the others.
+// reverse transforms, "series/2/x" and "series/2/y" of Jet. Where the graph has
+// names with that prefix already, because it is a derivative itself, the prefix is
+// numbered: "grad2/x" is what a second Grad adds. [TangentName], [CotangentName],
+// [GradName], [HVPName] and [SeriesName] give the names of the first level,
+// [AtLevel] those of the others.
 //
 // # State
 //
