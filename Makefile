@@ -4,8 +4,12 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 GO       ?= go
+QEMU     ?= qemu-aarch64-static
 NODE     ?= node
 FUZZTIME ?= 30s
+# What is run in an emulator of the tests of native/cpu: the conformance suite, and
+# what kernels and products differ by. Factorisations are the same code everywhere.
+ARM64_TESTS := Backend|Rows|Large|Packed|Merged|Special|Subnormals|Cores|Convolutions
 # Devices whose absence fails a test instead of skipping it.
 RLX_REQUIRE ?= cpu,webgpu
 export RLX_REQUIRE
@@ -65,7 +69,7 @@ demo: build demo-assets ## build everything and serve the demo on this machine
 ##@ Check
 
 .PHONY: test
-test: deps test-go test-coreml test-wgsl test-js test-browser size ## run every test; a missing device or tool is a failure
+test: deps test-go test-arm64 test-coreml test-wgsl test-js test-browser size ## run every test; a missing device or tool is a failure
 
 .PHONY: check
 check: js demo-assets ## run the Go and Node tests that take minutes, for while one works
@@ -75,6 +79,11 @@ check: js demo-assets ## run the Go and Node tests that take minutes, for while 
 .PHONY: test-go
 test-go: ## run the Go tests, native WebGPU and CUDA kernels (compiled) included
 	$(GO) test ./...
+
+.PHONY: test-arm64
+test-arm64: ## test the code that the CPU backend has for arm64, in an emulator
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -exec $(QEMU) ./native/cpu/jit ./native/cpu/simd
+	CGO_ENABLED=0 GOARCH=arm64 RLX_TEST_EMULATOR=$(QEMU) $(GO) test -exec $(QEMU) -run '$(ARM64_TESTS)' ./native/cpu
 
 .PHONY: test-cuda
 test-cuda: ## test CUDA: every kernel compiled with clang, the backend on a fake GPU
@@ -143,6 +152,7 @@ bench: js $(PEERS) ## host time per step and the page's CPU against jax-js and T
 	$(GO) run ./js/bench/plans build/plans
 	$(NODE) js/bench/run.mjs
 	$(NODE) js/bench/cpu.mjs
+	$(NODE) js/bench/first.mjs
 	$(GO) test -run='^$$' -bench=. -benchtime=200ms ./native/cpu/...
 
 .PHONY: bench-h200
