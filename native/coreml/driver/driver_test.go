@@ -201,6 +201,9 @@ func TestFunctionsAreChosen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
+	if slots := m.Slots(); len(slots) != 2 || slots[0].Name != "x" || slots[0].Dims[0] != 3 || slots[1].Role != native.Output {
+		t.Errorf("the slots are %v", slots)
+	}
 	out, err := m.Predict(map[string]native.Tensor{"x": native.Float32s([]float32{1, 2, 3})})
 	if y, _ := out["y"].Float32s(); err != nil || len(y) != 3 || y[2] != -3 {
 		t.Errorf("the result is %v: %v", y, err)
