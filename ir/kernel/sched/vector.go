@@ -58,7 +58,7 @@ func (m *mover) note(id int, ok bool) {
 func (m *mover) settle() {
 	for id := range m.seen {
 		if !m.scalars[id] {
-			m.wide[id] = true
+			m.wide[id] = width
 		}
 	}
 }
@@ -99,7 +99,7 @@ func (m *mover) load(values []scalar.Expr) {
 
 func (m *mover) loaded(x scalar.Expr, names map[string][]string) scalar.Expr {
 	return scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
-		if n.Op != scalar.OpLoad || !m.wide[n.Ref] {
+		if n.Op != scalar.OpLoad || m.wide[n.Ref] == 0 {
 			return nil, false
 		}
 		vector, element, _ := m.vectorAt(n.Args[0])
@@ -129,7 +129,7 @@ func (m *mover) store(stores []kept, run int, exists []scalar.Expr) {
 
 func (m *mover) storeRun(stores []kept, values, exists []scalar.Expr) {
 	root, at, ok := m.run(stores)
-	if !ok || !m.wide[root.ID] {
+	if !ok || m.wide[root.ID] == 0 {
 		for i, s := range stores {
 			m.when(exists[i], func() { m.add(m.emitter.store(s.t, s.at, values[i])...) })
 		}
