@@ -82,8 +82,8 @@ test-go: ## run the Go tests, native WebGPU and CUDA kernels (compiled) included
 
 .PHONY: test-arm64
 test-arm64: ## test the code that the CPU backend has for arm64, in an emulator
-	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -exec $(QEMU) ./native/cpu/jit ./native/cpu/simd
-	CGO_ENABLED=0 GOARCH=arm64 RLX_TEST_EMULATOR=$(QEMU) $(GO) test -exec $(QEMU) -run '$(ARM64_TESTS)' ./native/cpu
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -timeout=30m -exec $(QEMU) ./native/cpu/jit ./native/cpu/simd
+	CGO_ENABLED=0 GOARCH=arm64 RLX_TEST_EMULATOR=$(QEMU) $(GO) test -timeout=30m -exec $(QEMU) -run '$(ARM64_TESTS)' ./native/cpu
 
 .PHONY: test-cuda
 test-cuda: ## test CUDA: every kernel compiled with clang, the backend on a fake GPU
