@@ -20,7 +20,7 @@ TARGETS := linux/arm64 linux/386 darwin/arm64 windows/amd64
 
 # What `make check` leaves out: it compiles the kernels of all samples for a
 # device, or waits for a browser.
-SLOW_GO   := -e /webgpu -e /native/cuda -e /native/cpu -e /js/bench -e /demo
+SLOW_GO   := -e /webgpu -e /native/cuda -e /native/metal -e /native/cpu -e /js/bench -e /demo
 SLOW_NODE := -e conformance
 
 WASM       := GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags='-s -w'
@@ -78,16 +78,24 @@ check: js demo-assets ## run the Go and Node tests that take minutes, for while 
 
 .PHONY: test-go
 test-go: ## run the Go tests, native WebGPU and CUDA kernels (compiled) included
-	$(GO) test ./...
+	$(GO) test -timeout 30m ./... # suites on devices in software take long where others work too
 
 .PHONY: test-arm64
 test-arm64: ## test the code that the CPU backend has for arm64, in an emulator
-	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -exec $(QEMU) ./native/cpu/jit ./native/cpu/simd
-	CGO_ENABLED=0 GOARCH=arm64 RLX_TEST_EMULATOR=$(QEMU) $(GO) test -exec $(QEMU) -run '$(ARM64_TESTS)' ./native/cpu
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -timeout=30m -exec $(QEMU) ./native/cpu/jit ./native/cpu/simd
+	CGO_ENABLED=0 GOARCH=arm64 RLX_TEST_EMULATOR=$(QEMU) $(GO) test -timeout=30m -exec $(QEMU) -run '$(ARM64_TESTS)' ./native/cpu
 
 .PHONY: test-cuda
 test-cuda: ## test CUDA: every kernel compiled with clang, the backend on a fake GPU
 	$(GO) test -count=1 ./native/cuda/...
+
+.PHONY: test-metal
+test-metal: ## test Metal: every kernel checked and run, the backend on a device in software, objects for macOS
+	$(GO) test -count=1 -timeout 30m ./native/metal/...
+
+.PHONY: test-apple
+test-apple: ## on a Mac: test the Metal backend on its GPU, measure it, and print a report to send in
+	native/metal/apple.sh build/apple
 
 $(COREML)/.installed: native/coreml/suite/requirements.txt
 	rm -rf $(COREML)

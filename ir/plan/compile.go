@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
@@ -91,7 +92,7 @@ func newCompiler(m *ir.Module, t Target, pr Printer) *compiler {
 	return &compiler{
 		plan: p, module: m, target: t, printer: pr,
 		persistent: map[string]region{}, slots: map[string]int{},
-		cache: sched.NewCache(), numbers: map[kernelKey]int{}, kernels: map[string]int{},
+		cache: sched.NewCache(t.Schedules), numbers: map[kernelKey]int{}, kernels: map[string]int{},
 		states:    arenas{p: p, kind: StateBuffer, limit: limit},
 		inputs:    arenas{p: p, kind: InputBuffer, limit: limit},
 		constants: arenas{p: p, kind: ConstantBuffer, limit: limit},
@@ -106,6 +107,7 @@ type entryCompiler struct {
 	*compiler
 	program  *group.Program
 	entry    *Entry
+	declared *ir.Graph // as the host knows it, complex values included
 	launches []placedLaunch
 	regions  map[*group.Tensor]region
 	parts    map[string]int // how many parts of bundles have a key
@@ -143,25 +145,13 @@ func (c *compiler) entry(e ir.Entry) error {
 
 // place makes the launches of an entry and gives their tensors memory.
 func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
-	g, err := passes.Run(e.Graph, passes.Options{Claim: c.target.claims})
-	if err != nil {
-		return nil, err
-	}
-	if err := c.require(g); err != nil {
-		return nil, err
-	}
-	o := group.DefaultOptions
-	o.Tensors = c.target.Limits.Tensors()
-	o.FirstCode = len(c.codes) + 1
-	o.Branch = c.target.Branch
-	o.Unfused = c.target.Unfused
-	prog, err := group.Build(g, o)
+	prog, err := c.fuse(e)
 	if err != nil {
 		return nil, err
 	}
 	c.plan.Entries = append(c.plan.Entries, Entry{Name: e.Name})
 	ec := &entryCompiler{
-		compiler: c, program: prog, entry: &c.plan.Entries[len(c.plan.Entries)-1],
+		compiler: c, program: prog, declared: e.Graph, entry: &c.plan.Entries[len(c.plan.Entries)-1],
 		regions: map[*group.Tensor]region{}, parts: map[string]int{},
 	}
 	c.addCodes(prog.Checks)
@@ -176,6 +166,50 @@ func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 		return nil, err
 	}
 	return ec, ec.makeGates()
+}
+
+// fuse makes the groups of an entry.
+func (c *compiler) fuse(e ir.Entry) (*group.Program, error) {
+	g, err := c.simplified(e.Graph)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.require(g); err != nil {
+		return nil, err
+	}
+	o := group.DefaultOptions
+	o.Tensors = c.target.Limits.Tensors()
+	o.FirstCode = len(c.codes) + 1
+	o.Branch = c.target.Branch
+	o.Unfused = c.target.Unfused
+	return group.Build(g, o)
+}
+
+// simplified returns the graph after all passes, with complex values as pairs where
+// the target has none, but their parts.
+func (c *compiler) simplified(g *ir.Graph) (*ir.Graph, error) {
+	o := passes.Options{Claim: c.target.claims}
+	g, err := passes.Run(g, o)
+	if err != nil {
+		return nil, err
+	}
+	pairs := false
+	for _, d := range []ir.DType{ir.C64, ir.C128} {
+		if c.target.Support(d) != dtype.Unsupported || !passes.HasType(g, d) {
+			continue
+		}
+		if c.target.Support(d.Real()) == dtype.Unsupported {
+			return g, nil // it is refused by its name
+		}
+		pairs = true
+	}
+	if !pairs {
+		return g, nil
+	}
+	if g, err = passes.Pairs(g); err != nil {
+		return nil, err
+	}
+	return passes.Run(g, o)
 }
 
 // addCodes numbers the checks of an entry after those of the entries before.
@@ -217,7 +251,7 @@ func (c *entryCompiler) schedule(p *group.Program, rounds []*round, u *guard) er
 func (c *entryCompiler) scheduleItem(p *group.Program, item group.Item, rounds []*round, u *guard) error {
 	switch item := item.(type) {
 	case *group.Group:
-		launches, err := c.cache.Schedule(item, c.capsUnder(u))
+		launches, err := c.cache.Schedule(item, c.target.capsUnder(u != nil))
 		for _, l := range launches {
 			c.launches = append(c.launches, placedLaunch{Launch: l, rounds: rounds, guard: u})
 		}
@@ -251,9 +285,9 @@ func (c *entryCompiler) scheduleItem(p *group.Program, item group.Item, rounds [
 
 // capsUnder returns what the target can do under a condition: it calls no routines
 // there, since only kernels can be held back.
-func (c *entryCompiler) capsUnder(u *guard) loop.Caps {
-	caps := c.target.Caps
-	if u != nil {
+func (t Target) capsUnder(condition bool) loop.Caps {
+	caps := t.Caps
+	if condition {
 		caps.Products = loop.NoProducts
 	}
 	return caps

@@ -13,16 +13,24 @@ const (
 // Fusion has to know it: the running values between the two kernels of a cut
 // reduction take bindings of their own.
 func (g *Group) RowParts() int {
-	for m, level := range g.Levels() {
-		if m.Reduced && level > 0 || !m.Reduced && m.Pointwise(len(g.Outer)) {
-			return 1
-		}
+	if !g.Splits() {
+		return 1
 	}
 	rows, length := Product(g.Outer), Product(g.Inner)
 	if g.RowsAreContiguous() {
 		rows = (rows + 31) / 32
 	}
 	return max(1, min(wantedReductions/max(rows, 1), length/splitLength))
+}
+
+// Splits reports whether rows of a reduction can be cut over workgroups at all.
+func (g *Group) Splits() bool {
+	for m, level := range g.Levels() {
+		if m.Reduced && level > 0 || !m.Reduced && m.Pointwise(len(g.Outer)) {
+			return false
+		}
+	}
+	return true
 }
 
 // OverParts returns the group that computes g from the running values that parts

@@ -28,10 +28,10 @@ func AttendsInBlocks(n *ir.Node, caps loop.Caps, most int) bool {
 		}
 	}
 	s := l.Spec(n)
-	if min(s.Depth, s.Width) == 0 || max(s.Depth, s.Width) > attendLongest {
+	if min(s.Depth, s.Width) == 0 || max(s.Depth, s.Width) > attendLongest || scores(s) == 0 {
 		return false
 	}
-	return 4*scores(s) > float64(most) || attendsByMma(s, n.Input(0).DType(), caps) && mmaTime(s, caps) < keptTime(s, caps)
+	return 4*scores(s) > float64(most) || withMma && attendsByMma(s, n.Input(0).DType(), caps) && mmaTime(s, caps) < keptTime(s, caps)
 }
 
 // scores is how many there are, which may be more than an int holds.
@@ -44,10 +44,10 @@ func scores(s ir.Attend) float64 {
 }
 
 // Costs of attention by multiply-adds: what a multiprocessor does in a nanosecond,
-// 2,300 to 3,000 on an H200 for causal heads of 2048; and an estimate of the nanoseconds
+// 2,700 to 3,500 on an H200 for causal heads of 2048; and an estimate of the nanoseconds
 // of one block of columns for a workgroup that has the multiprocessor to itself.
 const (
-	attendRate = 2300
+	attendRate = 2700
 	attendTurn = 900
 )
 

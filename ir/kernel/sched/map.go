@@ -30,8 +30,9 @@ func (e *emitter) perThread(part *group.Group) int {
 	return per
 }
 
-// scheduleMaps gives each thread one element, or a few. Groups side by side take
-// consecutive ranges of workgroups, so that no workgroup's threads diverge.
+// scheduleMaps gives each thread one element, or as many as it has to store at once.
+// Groups side by side take consecutive ranges of workgroups, so that no workgroup's
+// threads diverge.
 func scheduleMaps(e *emitter, name string, parts []*group.Group) []Launch {
 	parts = slices.DeleteFunc(slices.Clone(parts), func(p *group.Group) bool { return group.Product(p.Outer) == 0 })
 	starts := make([]int, len(parts)+1)
@@ -112,11 +113,14 @@ type kept struct {
 	value scalar.Expr
 }
 
-// points computes the members at some points of a group and stores what is kept,
-// the elements of a tensor one after the other. Values that several members need
-// are named once by the printer.
+// points computes the members at some points of a group and stores what is kept.
 func (e *emitter) points(g *group.Group, r *group.Reader, at ...ir.Index) []loop.Stmt {
-	var stores []kept
+	return e.storeAll(e.values(g, r, at...))
+}
+
+// values returns what the members keep at some points of a group, the elements of a
+// tensor one after the other.
+func (e *emitter) values(g *group.Group, r *group.Reader, at ...ir.Index) (stores []kept) {
 	for _, m := range g.Members {
 		for i, t := range m.Store {
 			for _, point := range at {
@@ -129,6 +133,11 @@ func (e *emitter) points(g *group.Group, r *group.Reader, at ...ir.Index) []loop
 			}
 		}
 	}
+	return stores
+}
+
+// storeAll stores values. What several of them need is named once by the printer.
+func (e *emitter) storeAll(stores []kept) []loop.Stmt {
 	values := make([]scalar.Expr, len(stores))
 	for i, s := range stores {
 		values[i] = s.value
