@@ -33,6 +33,8 @@ type entry struct {
 	bytes   int // of a stage
 	stages  [inFlight]stage
 	next    int
+	// after is told of each step that was asked for, while a profile is taken.
+	after func(plan.Step) error
 	// Inputs of some size arrive here, while the run before computes, and are
 	// copied to their places at the beginning of their run.
 	arrival           driver.Ptr
@@ -200,6 +202,9 @@ func (e *entry) steps(steps []plan.Step, counters []int) error {
 				inner[len(counters)] = i
 				err = e.steps(s.Round(i), inner)
 			}
+		}
+		if err == nil && e.after != nil {
+			err = e.after(step)
 		}
 		if err != nil {
 			return err

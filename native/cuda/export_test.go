@@ -3,6 +3,8 @@
 package cuda
 
 import (
+	"time"
+
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
@@ -47,6 +49,45 @@ func Replay(p native.Program, entry string, times int) error {
 		}
 	}
 	return c.fault(entry, c.stream.Synchronize())
+}
+
+// Issue asks for the steps of an entry a number of times and returns how long the
+// host took for it. It does not wait for the device.
+func Issue(p native.Program, entry string, times int) (time.Duration, error) {
+	c := p.(*program)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, err := c.look(entry)
+	if err != nil {
+		return 0, err
+	}
+	begun := time.Now()
+	for range times {
+		if err := e.replay(); err != nil {
+			return 0, c.fault(entry, err)
+		}
+	}
+	return time.Since(begun), nil
+}
+
+// PlannedBytes returns what the buffers of a program's plan take, and TakenBytes
+// what the memory of its device that is not free takes.
+func PlannedBytes(p native.Program) int {
+	n := 0
+	for _, b := range p.(*program).plan.Buffers {
+		n += b.Bytes
+	}
+	return n
+}
+
+// TakenBytes returns how much of a device's memory is not free.
+func TakenBytes(b native.Backend) (int, error) {
+	d, err := b.(*backend).device()
+	if err != nil {
+		return 0, err
+	}
+	free, total, err := d.MemoryInfo()
+	return total - free, err
 }
 
 // Launches returns how many kernels a run of the first entry launches.
