@@ -17,6 +17,8 @@ type GPT struct {
 	Tied bool
 	// Packed gives queries, keys and values by one layer in place of three.
 	Packed bool
+	// Tanh takes the gelu by tanh, as GPT-2 does, in place of the exact one.
+	Tanh bool
 }
 
 // The models of nanoGPT: characters of Shakespeare, and GPT-2 of 124 million
@@ -29,7 +31,7 @@ var (
 // PeerGPT2 is GPT-2 of 124 million parameters as other systems time it: sixteen
 // sequences, and the vocabulary filled up to a multiple of 64, so that rows of
 // scores lie as tensor cores read them.
-var PeerGPT2 = GPT{Vocab: 50304, Context: 1024, Width: 768, Heads: 12, Blocks: 12, Batch: 16, Tied: true, Packed: true}
+var PeerGPT2 = GPT{Vocab: 50304, Context: 1024, Width: 768, Heads: 12, Blocks: 12, Batch: 16, Tied: true, Packed: true, Tanh: true}
 
 // Loss returns the graph of the mean cross-entropy of the next token, output
 // "loss": inputs "ids" and "next", i32[batch,context].
@@ -58,7 +60,11 @@ func (c GPT) block(b *ir.Builder, name string, x ir.Value) ir.Value {
 	a := ops.Attention(b, q[0], q[1], q[2], ir.Value{}, ops.AttentionAttrs{Causal: true})
 	a = ops.Reshape(b, ops.Transpose(b, a, 0, 2, 1, 3), ir.Dims(c.Batch, c.Context, c.Width)...)
 	x = ops.Add(b, x, c.dense(b, name+"out", a, c.Width))
-	h := ops.Gelu(b, c.dense(b, name+"up", c.norm(b, name+"norm2", x), 4*c.Width))
+	gelu := ops.Gelu
+	if c.Tanh {
+		gelu = ops.GeluTanh
+	}
+	h := gelu(b, c.dense(b, name+"up", c.norm(b, name+"norm2", x), 4*c.Width))
 	return ops.Add(b, x, c.dense(b, name+"down", h, c.Width))
 }
 

@@ -153,6 +153,7 @@ func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 	o.FirstCode = len(c.codes) + 1
 	o.Branch = c.target.Branch
 	o.Unfused = c.target.Unfused
+	o.TensorCores = c.target.Mma
 	prog, err := group.Build(g, o)
 	if err != nil {
 		return nil, err

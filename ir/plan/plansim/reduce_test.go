@@ -77,6 +77,14 @@ var reducePrograms = []struct {
 			ops.Gt(b, i, spreadBack(b, count, i, x.Rank()-1)), positive,
 		}
 	}},
+	{"a map that is kept, and its sums along each axis", func(b *ir.Builder, x ir.Value) []ir.Value {
+		y := ops.Exp(b, x)
+		out := []ir.Value{y}
+		for axis := range x.Rank() {
+			out = append(out, ops.ReduceSum(b, y, axis))
+		}
+		return out
+	}},
 	{"running sums of what is centred", func(b *ir.Builder, x ir.Value) (out []ir.Value) {
 		for axis := range x.Rank() {
 			c := ops.CumSum(b, center(b, x, axis), ops.CumSumAttrs{Axis: axis, Reverse: axis == 0, Exclusive: axis == 1})
@@ -125,4 +133,18 @@ func backwards(rank int) []int {
 		axes[i] = rank - 1 - i
 	}
 	return axes
+}
+
+// A sum over many rows with enough columns to be cut reads what is kept from memory,
+// and does not make it in its parts.
+func TestAMapIsKeptBesideSumsThatAreCut(t *testing.T) {
+	g, err := ir.Build("g", func(b *ir.Builder) {
+		y := ops.Exp(b, b.Input("x", ir.F32, ir.Dims(2100, 64)...))
+		b.Output("y", y)
+		b.Output("sums", ops.ReduceSum(b, y, 0))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkTwoRuns(t, g, someValues(g), plan.WebGPU())
 }
