@@ -85,7 +85,7 @@ func (b *Builder) finish() (*Graph, error) {
 			return nil, Errorf(ErrGraph, "state %q of graph %q has no new value: set one with Builder.SetState", p.Name, b.name)
 		}
 	}
-	return &Graph{name: b.name, nodes: b.nodes, ports: b.ports, outputs: b.outputs}, nil
+	return &Graph{b.name, b.nodes, b.ports, b.outputs, b.named}, nil
 }
 
 // Err returns the first error, nil while there is none.
@@ -130,14 +130,19 @@ func (b *Builder) State(name string, d DType, axes ...Dim) Value {
 
 // Port declares a port of any kind.
 func (b *Builder) Port(kind PortKind, name string, t Type) Value {
+	return b.port(name, kind, &PortAttrs{name, kind}, []Type{{t.DType, t.Shape.Clone()}})
+}
+
+// port declares a port from attributes and types that nothing changes any more.
+func (b *Builder) port(name string, kind PortKind, attrs Attrs, types []Type) Value {
 	if b.err != nil {
 		return Value{}
 	}
-	if err := b.checkPort(kind, name, t); err != nil {
+	if err := b.checkPort(kind, name, types[0]); err != nil {
 		b.failDeclared(kindWord(kind), name, err)
 		return Value{}
 	}
-	n := &Node{op: OpPort, attrs: &PortAttrs{name, kind}, types: []Type{{t.DType, t.Shape.Clone()}}}
+	n := &Node{op: OpPort, attrs: attrs, types: types}
 	v := b.place(n).Result(0)
 	b.named[portName{name, spacePorts}] = len(b.ports)
 	b.ports = append(b.ports, Port{name, kind, v})
@@ -289,11 +294,25 @@ func (b *Builder) Copy(n *Node, in []Value) []Value {
 // CopyWith is [Builder.Copy] with other attributes and subgraphs.
 func (b *Builder) CopyWith(n *Node, attrs Attrs, subs []*Graph, in []Value) []Value {
 	c := &Node{op: n.op, attrs: attrs, subs: subs, inputs: append([]Value(nil), in...), label: n.label, pos: n.pos}
-	if n.op == OpConstant && b.err == nil {
-		c.types = n.types // nothing to infer from, and checked already
+	if b.err == nil && b.inferredBefore(n, c) {
+		c.types = n.types
 		return b.place(c).Results()
 	}
 	return b.insert(c)
+}
+
+// inferredBefore reports whether the definition has seen all that it would see
+// of the copy when n was added: passes copy most nodes as they are.
+func (b *Builder) inferredBefore(n, c *Node) bool {
+	if n.attrs != c.attrs || len(n.inputs) != len(c.inputs) || !slices.Equal(n.subs, c.subs) {
+		return false
+	}
+	for i, v := range c.inputs {
+		if v.node == nil || v.node.owner != b || !v.Type().Equal(n.inputs[i].Type()) {
+			return false
+		}
+	}
+	return true
 }
 
 // insert checks a node against its definition and adds it.

@@ -177,6 +177,7 @@ type Graph struct {
 	nodes   []*Node
 	ports   []Port
 	outputs []Output
+	named   map[portName]int // index in ports or outputs
 }
 
 // Name returns the graph's name.
@@ -194,22 +195,20 @@ func (g *Graph) Outputs() []Output { return g.outputs }
 
 // Port returns the port of that name.
 func (g *Graph) Port(name string) (Port, bool) {
-	for _, p := range g.ports {
-		if p.Name == name {
-			return p, true
-		}
+	i, ok := g.named[portName{name, spacePorts}]
+	if !ok {
+		return Port{}, false
 	}
-	return Port{}, false
+	return g.ports[i], true
 }
 
 // Output returns the plain (not state) output of that name.
 func (g *Graph) Output(name string) (Output, bool) {
-	for _, o := range g.outputs {
-		if o.Name == name && !o.State {
-			return o, true
-		}
+	i, ok := g.named[portName{name, spaceOutputs}]
+	if !ok {
+		return Output{}, false
 	}
-	return Output{}, false
+	return g.outputs[i], true
 }
 
 // Symbols returns the names of all symbolic dimensions of the graph's ports,

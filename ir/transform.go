@@ -30,35 +30,35 @@ func (b *Builder) Splice(g *Graph, in []Value) []Value {
 // Mapping takes the values of one graph to values of another while a
 // transform walks it.
 type Mapping struct {
-	to [][]Value // by node ID, then by result
+	to    []Value // of all results of all nodes, in order
+	first []int32 // by node ID, where its results begin in to
 }
 
 // NewMapping returns an empty mapping for the values of g.
-func NewMapping(g *Graph) *Mapping { return &Mapping{make([][]Value, len(g.nodes))} }
+func NewMapping(g *Graph) *Mapping {
+	m, results := &Mapping{first: make([]int32, len(g.nodes))}, 0
+	for i, n := range g.nodes {
+		m.first[i] = int32(results)
+		results += len(n.types)
+	}
+	m.to = make([]Value, results)
+	return m
+}
 
 // Get returns what v was taken to, the zero Value for nothing.
 func (m *Mapping) Get(v Value) Value {
-	if v.node == nil || m.to[v.node.id] == nil {
+	if v.node == nil {
 		return Value{}
 	}
-	return m.to[v.node.id][v.index]
+	return m.to[int(m.first[v.node.id])+v.index]
 }
 
 // Set takes v to w.
-func (m *Mapping) Set(v, w Value) {
-	if m.to[v.node.id] == nil {
-		m.to[v.node.id] = make([]Value, len(v.node.types))
-	}
-	m.to[v.node.id][v.index] = w
-}
+func (m *Mapping) Set(v, w Value) { m.to[int(m.first[v.node.id])+v.index] = w }
 
 // SetAll takes the results of n to the given values, in order.
 func (m *Mapping) SetAll(n *Node, out []Value) {
-	for i := range n.types {
-		if i < len(out) {
-			m.Set(n.Result(i), out[i])
-		}
-	}
+	copy(m.to[m.first[n.id]:][:len(n.types)], out)
 }
 
 // Inputs returns what the operands of n were taken to.
@@ -74,8 +74,14 @@ func (m *Mapping) Inputs(n *Node) []Value {
 // maps them.
 func (b *Builder) CopyPorts(g *Graph, m *Mapping) {
 	for _, p := range g.ports {
-		m.Set(p.Value, b.Port(p.Kind, p.Name, p.Value.Type()))
+		m.Set(p.Value, b.CopyPort(p))
 	}
+}
+
+// CopyPort declares a port of another graph in b, under its name and kind, and
+// returns its value. It has the place that [Builder.At] says.
+func (b *Builder) CopyPort(p Port) Value {
+	return b.port(p.Name, p.Kind, p.Value.node.attrs, p.Value.node.types)
 }
 
 // CopyOutput declares o, an output of another graph, with the value v of this

@@ -1,6 +1,10 @@
 package passes
 
-import "github.com/rlx-go/rlx/ir"
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
 
 // dce drops what no output needs: nodes, and with [ir.Def.Prune] results and
 // operands of nodes that own subgraphs, such as an unused carry of a scan.
@@ -19,6 +23,9 @@ func dce(r *run, g *ir.Graph) (*ir.Graph, error) {
 // sweep goes once over g and its subgraphs.
 func (r *run) sweep(g *ir.Graph) (*ir.Graph, error) {
 	live := liveResults(g)
+	if !hasDead(g, live) {
+		return g, nil
+	}
 	return r.walk(g, func(s site) ([]ir.Value, bool) {
 		used := live[s.n.ID()]
 		if used == nil {
@@ -30,6 +37,17 @@ func (r *run) sweep(g *ir.Graph) (*ir.Graph, error) {
 			}
 		}
 		return r.copyNode(s, r.sweep)
+	})
+}
+
+// hasDead reports whether g may hold something that nothing needs; of nodes
+// that can be pruned only their op tells.
+func hasDead(g *ir.Graph, live [][]bool) bool {
+	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
+		if n.Op() == ir.OpPort {
+			return false
+		}
+		return live[n.ID()] == nil || len(n.Subgraphs()) > 0 || n.Def().Prune != nil
 	})
 }
 

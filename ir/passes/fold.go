@@ -2,6 +2,7 @@ package passes
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
@@ -17,6 +18,9 @@ const maxFolded = 1 << 14
 // come from are not worth their bytes: broadcasts stay, and elementwise ops on
 // broadcast literals are evaluated for one element.
 func fold(r *run, g *ir.Graph) (*ir.Graph, error) {
+	if !slices.ContainsFunc(g.Nodes(), mayFold) {
+		return g, nil
+	}
 	return r.rewrite(g, func(s site) []ir.Value {
 		if len(s.in) == 0 || len(s.n.Subgraphs()) > 0 || s.n.Op() == ops.OpBroadcastInDim {
 			return nil
@@ -25,6 +29,18 @@ func fold(r *run, g *ir.Graph) (*ir.Graph, error) {
 			return []ir.Value{v}
 		}
 		return foldLiterals(s)
+	})
+}
+
+// mayFold reports whether all operands of a node are known, or something in the
+// graphs it owns may be.
+func mayFold(n *ir.Node) bool {
+	if len(n.Inputs()) == 0 || n.Op() == ops.OpBroadcastInDim {
+		return false
+	}
+	return len(n.Subgraphs()) > 0 || !slices.ContainsFunc(n.Inputs(), func(v ir.Value) bool {
+		_, same := literalOf(v)
+		return !same && v.Node().Op() != ir.OpConstant
 	})
 }
 

@@ -19,10 +19,17 @@ type site struct {
 // sole reports whether n is the only user of the node that makes its operand.
 func (s site) sole(operand int) bool { return s.users[s.n.Input(operand).Node().ID()] == 1 }
 
+// countUsers returns, by node, how many nodes and outputs take one of its
+// results; a node that takes several counts once.
 func countUsers(g *ir.Graph) []int {
 	users := make([]int, len(g.Nodes()))
-	for id, by := range g.Uses() {
-		users[id] = len(by)
+	for _, n := range g.Nodes() {
+		for i, v := range n.Inputs() {
+			of := v.Node()
+			if !slices.ContainsFunc(n.Inputs()[:i], func(u ir.Value) bool { return u.Node() == of }) {
+				users[of.ID()]++
+			}
+		}
 	}
 	for _, o := range g.Outputs() {
 		users[o.Value.Node().ID()]++
@@ -46,7 +53,7 @@ func (r *run) walk(g *ir.Graph, node func(s site) ([]ir.Value, bool)) (*ir.Graph
 			b.Label(n.Label())
 			b.At(n.Pos())
 			if p, ok := n.Attrs().(*ir.PortAttrs); ok {
-				to.Set(n.Result(0), b.Port(p.Kind, p.Name, n.Types()[0]))
+				to.Set(n.Result(0), b.CopyPort(ir.Port{Name: p.Name, Kind: p.Kind, Value: n.Result(0)}))
 				continue
 			}
 			s := site{b, n, to.Inputs(n), to, users}

@@ -56,7 +56,7 @@ func tooLarge(t *group.Tensor, limit int) error {
 type pool struct {
 	p      *Plan
 	limit  int
-	blocks map[int][]block // by buffer, those placed so far
+	blocks map[int][]block // by buffer, those placed so far, by offset
 }
 
 // block is a place with the lifetime of what lies there, in positions of the
@@ -105,7 +105,8 @@ func (a *pool) grow() int {
 }
 
 func (a *pool) take(t *group.Tensor, b int, x block) region {
-	a.blocks[b] = append(a.blocks[b], x)
+	i, _ := slices.BinarySearchFunc(a.blocks[b], x.offset, func(y block, offset int) int { return y.offset - offset })
+	a.blocks[b] = slices.Insert(a.blocks[b], i, x)
 	a.p.Buffers[b].Bytes = max(a.p.Buffers[b].Bytes, x.offset+x.bytes)
 	return region{b, x.offset, bindingBytes(t)}
 }
@@ -113,15 +114,11 @@ func (a *pool) take(t *group.Tensor, b int, x block) region {
 // gap returns the lowest offset at which nothing with an overlapping lifetime
 // lies.
 func (a *pool) gap(buffer, bytes, from, to int) int {
-	var alive []block
-	for _, x := range a.blocks[buffer] {
-		if x.from <= to && from <= x.to {
-			alive = append(alive, x)
-		}
-	}
-	slices.SortFunc(alive, func(x, y block) int { return x.offset - y.offset })
 	at := 0
-	for _, x := range alive {
+	for _, x := range a.blocks[buffer] {
+		if x.to < from || to < x.from {
+			continue
+		}
 		if at+bytes <= x.offset {
 			break
 		}

@@ -20,16 +20,17 @@ import (
 // it and no faster.
 var families = []struct {
 	name string
+	most int // bytes that compiling allocates for a node
 	make func(b *ir.Builder, nodes int)
 }{
-	{"chain", func(b *ir.Builder, nodes int) {
+	{"chain", 4600, func(b *ir.Builder, nodes int) {
 		x := b.Input("x", ir.F32, ir.N(64))
 		for i := range nodes / 2 {
 			x = ops.Add(b, ops.Sin(b, x), ops.ConstLike(b, x, float64(i)))
 		}
 		b.Output("y", x)
 	}},
-	{"residual", func(b *ir.Builder, nodes int) {
+	{"residual", 9500, func(b *ir.Builder, nodes int) {
 		x := b.Input("x", ir.F32, ir.Dims(16, 64)...)
 		for i := range nodes / 5 {
 			w := b.Param("w"+strconv.Itoa(i), ir.F32, ir.Dims(64, 64)...)
@@ -37,7 +38,7 @@ var families = []struct {
 		}
 		b.Output("y", x)
 	}},
-	{"parameters", func(b *ir.Builder, nodes int) {
+	{"parameters", 11000, func(b *ir.Builder, nodes int) {
 		var sum ir.Value
 		for i := range nodes / 3 {
 			w := b.State("w"+strconv.Itoa(i), ir.F32, ir.N(7+i%5))
@@ -50,7 +51,7 @@ var families = []struct {
 		}
 		b.Output("y", sum)
 	}},
-	{"branches", func(b *ir.Builder, nodes int) {
+	{"branches", 750, func(b *ir.Builder, nodes int) {
 		x := b.Input("x", ir.F32, ir.Dims(8, 32)...)
 		var sum ir.Value
 		for i := range 64 {
@@ -98,14 +99,28 @@ func BenchmarkGrowth(b *testing.B) {
 	}
 }
 
+// TestCompileMemory holds what compiling allocates, which is most of its time on
+// a slow processor.
+func TestCompileMemory(t *testing.T) {
+	for _, f := range families {
+		g, err := ir.Build(f.name, func(b *ir.Builder) { f.make(b, 1000) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, _, bytes := compileTime(t, g, plan.WebGPU()); int(bytes) > f.most*n {
+			t.Errorf("%s: %d bytes for each of %d nodes, at most %d wanted", f.name, int(bytes)/n, n, f.most)
+		}
+	}
+}
+
 func growthSizes() []int {
 	if testing.Short() {
 		return []int{1000, 3000}
 	}
-	return []int{1000, 10000}
+	return []int{1000, 10000, 100000}
 }
 
-func compileTime(b *testing.B, g *ir.Graph, t plan.Target) (nodes int, took time.Duration, bytes uint64) {
+func compileTime(b testing.TB, g *ir.Graph, t plan.Target) (nodes int, took time.Duration, bytes uint64) {
 	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
 	if err != nil {
 		b.Fatal(err)
