@@ -22,10 +22,37 @@ const repeatedWeight = 48
 const wholeProduct = 64
 
 // keeps reports whether a node is stored although its users could compute it: a
-// rounded operand of products, which take what lies in memory, and what is computed
-// of a product and then moved, which is stored in the product's place.
+// rounded operand of products, which take what lies in memory; what is computed of a
+// product and then moved, which is stored in the product's place; and what is computed
+// of the sum of a row.
 func (pl *plan) keeps(n *ir.Node, users []*ir.Node) bool {
-	return pl.tensorCores && (pl.roundsOperand(n, users) || pl.finishesProduct(n, users))
+	return pl.tensorCores && (pl.roundsOperand(n, users) || pl.finishesProduct(n, users) || pl.finishesRow(n, users))
+}
+
+// finishesRow reports whether a node is made of the result of a reduction, as a mean
+// and the inverse of a deviation are, and is spread over the row again: every element
+// of it would compute it anew.
+func (pl *plan) finishesRow(n *ir.Node, users []*ir.Node) bool {
+	size := sizeOf(n.Types()[0])
+	var spread func(u *ir.Node) bool
+	spread = func(u *ir.Node) bool {
+		reshaped := isView(u) && sizeOf(u.Types()[0]) == size && slices.ContainsFunc(pl.uses[u.ID()], spread)
+		return reshaped || isView(u) && sizeOf(u.Types()[0]) >= smallPart*size
+	}
+	if pl.weight[n.ID()] == 0 || isView(n) || !slices.ContainsFunc(users, spread) {
+		return false
+	}
+	for x := n; x != nil; {
+		if _, ok := x.Def().Lower.(*ir.ReduceLowering); ok {
+			return true
+		}
+		if isView(x) && sizeOf(x.Input(0).Type()) == size {
+			x = x.Input(0).Node()
+		} else {
+			x = pl.wholeOperand(x)
+		}
+	}
+	return false
 }
 
 // roundsOperand reports whether a node makes its operand narrower for a product that
