@@ -4,8 +4,12 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 GO       ?= go
+QEMU     ?= qemu-aarch64-static
 NODE     ?= node
 FUZZTIME ?= 30s
+# What is run in an emulator of the tests of native/cpu: the conformance suite, and
+# what kernels and products differ by. Factorisations are the same code everywhere.
+ARM64_TESTS := Backend|Rows|Large|Packed|Merged|Special|Subnormals|Cores|Convolutions
 # Devices whose absence fails a test instead of skipping it.
 RLX_REQUIRE ?= cpu,webgpu
 export RLX_REQUIRE
@@ -23,6 +27,7 @@ WASM       := GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags='-s -w'
 NODE_TEST  := $(NODE) --test --test-force-exit
 JS_TOOLS   := js/node_modules/.package-lock.json
 PEERS      := js/bench/node_modules/.package-lock.json
+COREML     := build/coreml-venv
 
 ##@ Build
 
@@ -64,7 +69,7 @@ demo: build demo-assets ## build everything and serve the demo on this machine
 ##@ Check
 
 .PHONY: test
-test: deps test-go test-wgsl test-js test-browser size ## run every test; a missing device or tool is a failure
+test: deps test-go test-arm64 test-coreml test-wgsl test-js test-browser size ## run every test; a missing device or tool is a failure
 
 .PHONY: check
 check: js demo-assets ## run the Go and Node tests that take minutes, for while one works
@@ -75,9 +80,26 @@ check: js demo-assets ## run the Go and Node tests that take minutes, for while 
 test-go: ## run the Go tests, native WebGPU and CUDA kernels (compiled) included
 	$(GO) test ./...
 
+.PHONY: test-arm64
+test-arm64: ## test the code that the CPU backend has for arm64, in an emulator
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -exec $(QEMU) ./native/cpu/jit ./native/cpu/simd
+	CGO_ENABLED=0 GOARCH=arm64 RLX_TEST_EMULATOR=$(QEMU) $(GO) test -exec $(QEMU) -run '$(ARM64_TESTS)' ./native/cpu
+
 .PHONY: test-cuda
 test-cuda: ## test CUDA: every kernel compiled with clang, the backend on a fake GPU
 	$(GO) test -count=1 ./native/cuda/...
+
+$(COREML)/.installed: native/coreml/suite/requirements.txt
+	rm -rf $(COREML)
+	python3 -m venv $(COREML)
+	$(COREML)/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+.PHONY: test-coreml
+test-coreml: $(COREML)/.installed ## hold Core ML models of every sample to coremltools: types and values
+	rm -rf build/coreml
+	$(GO) run ./native/coreml/suite build/coreml
+	$(COREML)/bin/python native/coreml/suite/check.py build/coreml
 
 .PHONY: test-wgsl
 test-wgsl: $(JS_TOOLS) ## check every golden shader with Tint
@@ -130,6 +152,7 @@ bench: js $(PEERS) ## host time per step and the page's CPU against jax-js and T
 	$(GO) run ./js/bench/plans build/plans
 	$(NODE) js/bench/run.mjs
 	$(NODE) js/bench/cpu.mjs
+	$(NODE) js/bench/first.mjs
 	$(GO) test -run='^$$' -bench=. -benchtime=200ms ./native/cpu/...
 
 .PHONY: bench-h200

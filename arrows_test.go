@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"webgpu/wgsl", "wasm/simd", "native/cuda/cudacpp", "native", "native/cuda/driver"},
 	{"native/planned"},
 	{"native/safetensors", "native/backendtest", "native/cpu", "native/cuda", "webgpu/exec", "webgpu/conformance"},
-	{"webgpu", "wasm"},
+	{"webgpu", "wasm", "native/coreml"}, // whose stand-in for Core ML computes on the CPU
 	{""}, // the root
 	{"demo", "js", "build", "native/rlx", "native/opsdoc"},
 }

@@ -6,6 +6,7 @@ require (
 	github.com/cogentcore/webgpu v0.23.0
 	github.com/x448/float16 v0.8.4
 	gonum.org/v1/gonum v0.17.0
+	google.golang.org/protobuf v1.36.12
 )
 
 require (

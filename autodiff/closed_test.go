@@ -254,13 +254,17 @@ func checkFunctions(t *testing.T, table []function) {
 }
 
 // everyWay returns value and derivatives of y by x: by forward mode three times
-// over, by reverse mode three times over, and by a mix of them.
+// over, as a Taylor series, by reverse mode three times over, and by a mix of them.
 func everyWay(t *testing.T, g *ir.Graph, x float64) map[string][4]float64 {
 	t.Helper()
 	out := map[string][4]float64{}
 	n, err := autodiff.NthOrder(g, "y", "x", 3)
 	forward := eval(t, must(t, n, err), values{"x": num(x)})
 	out["forward"] = [4]float64{forward["y"].F[0], forward["d1/y"].F[0], forward["d2/y"].F[0], forward["d3/y"].F[0]}
+
+	j, err := autodiff.Jet(g, 3, "x")
+	along := eval(t, must(t, j, err), values{"x": num(x), "series/1/x": num(1), "series/2/x": num(0), "series/3/x": num(0)})
+	out["Taylor series"] = [4]float64{along["y"].F[0], along["series/1/y"].F[0], along["series/2/y"].F[0], along["series/3/y"].F[0]}
 
 	zero := autodiff.GradOptions{Wrt: []string{"x"}, Missing: autodiff.MissingIsZero}
 	r, loss := g, "y"
@@ -273,7 +277,7 @@ func everyWay(t *testing.T, g *ir.Graph, x float64) map[string][4]float64 {
 	out["reverse"] = [4]float64{reverse["y"].F[0], reverse["grad/x"].F[0], reverse["grad2/x"].F[0], reverse["grad3/x"].F[0]}
 
 	// Forward over reverse over forward.
-	j, err := autodiff.JVP(g, "x")
+	j, err = autodiff.JVP(g, "x")
 	zero.Loss = "tangent/y"
 	d, err := autodiff.GradWith(must(t, j, err), zero)
 	jj, err := autodiff.JVP(must(t, d, err), "x")

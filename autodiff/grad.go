@@ -25,24 +25,32 @@ type Options struct {
 	Wrt []string
 	// Missing says what to do about a port without a derivative.
 	Missing Missing
+	// Keep says what reverse mode keeps of the way forward; nil keeps all that
+	// it needs. Forward mode keeps nothing in any case.
+	Keep Policy
 }
 
 // GradOptions say what [GradWith] computes.
 type GradOptions struct {
 	// Loss names a plain output of rank 0 and of a floating element type.
 	Loss string
-	// Wrt names the ports that the derivative is by; none stands for all
-	// parameters of a floating or complex element type.
+	// Wrt names the ports that the derivative is by, and plain outputs, which
+	// stand for the values on the way to the loss that they give out; none stands
+	// for all parameters of a floating or complex element type.
 	Wrt []string
 	// Missing says what to do about a port that the loss does not depend on.
 	Missing Missing
+	// Keep says what is kept of the way forward for the way back; nil keeps all
+	// that is needed there.
+	Keep Policy
 	// DropOutputs leaves the plain outputs of the graph away. The updates of
 	// states always stay.
 	DropOutputs bool
 }
 
 // Grad returns a graph of the gradients "grad/x" of the output named loss, a
-// scalar, by the ports named in wrt; none stands for all parameters. The plain
+// scalar, by the ports named in wrt; none stands for all parameters. A plain output
+// may be named too: it stands for the value on the way that it gives out. The plain
 // outputs of g are dropped, the updates of states kept. A port that the loss
 // does not depend on is an error, see [GradWith].
 func Grad(g *ir.Graph, loss string, wrt ...string) (*ir.Graph, error) {
@@ -69,9 +77,9 @@ func GradWith(g *ir.Graph, o GradOptions) (*ir.Graph, error) {
 	if len(o.Wrt) == 0 {
 		return nil, wrap("grad", ir.Errorf(ir.ErrName, "graph %q has no parameters: name the ports to differentiate by", g.Name()))
 	}
-	r := reverse{name: "grad", wrt: o.Wrt, missing: o.Missing, outputs: []int{output}, cotangents: oneAt(g, output)}
+	r := reverse{name: "grad", wrt: o.Wrt, inner: true, missing: o.Missing, keep: o.Keep, outputs: []int{output}, cotangents: oneAt(g, output)}
 	if o.DropOutputs {
-		r.keep = func(string) bool { return false }
+		r.give = func(string) bool { return false }
 	}
 	return r.apply(g)
 }
@@ -95,7 +103,7 @@ func VJPWith(g *ir.Graph, o Options) (*ir.Graph, error) {
 	}
 	prefix := freePrefix(g, cotangentPrefix)
 	outputs := plainOutputs(g)
-	r := reverse{name: "vjp", wrt: o.Wrt, missing: o.Missing, outputs: outputs}
+	r := reverse{name: "vjp", wrt: o.Wrt, missing: o.Missing, keep: o.Keep, outputs: outputs}
 	r.cotangents = func(b *ir.Builder, out []ir.Value) []ir.Value {
 		ct := make([]ir.Value, len(out))
 		for _, i := range outputs {

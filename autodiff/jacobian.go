@@ -48,7 +48,7 @@ func HessianWith(g *ir.Graph, loss string, o Options) (*ir.Graph, error) {
 	if len(wrt) == 0 {
 		wrt = differentiable(g, ir.ParamPort)
 	}
-	d, err := GradWith(g, GradOptions{Loss: loss, Wrt: wrt, Missing: o.Missing, DropOutputs: true})
+	d, err := GradWith(g, GradOptions{Loss: loss, Wrt: wrt, Missing: o.Missing, Keep: o.Keep, DropOutputs: true})
 	if err != nil {
 		return nil, wrap(transform, err)
 	}
@@ -123,7 +123,7 @@ func columns(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Val
 // rows computes one row for each element of the output, by reverse mode.
 func rows(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Value {
 	x, y := g.Ports()[port].Value.Type(), g.Outputs()[output].Value.Type()
-	p, err := linearise(g, []int{port})
+	p, err := linearise(g, variables{ports: []int{port}})
 	if err != nil {
 		b.Fail(err)
 		return ir.Value{}

@@ -15,6 +15,8 @@ const (
 	cotangentPrefix = "cotangent"
 	gradPrefix      = "grad"
 	hvpPrefix       = "hvp"
+	seriesPrefix    = "series"
+	residualPrefix  = "residual"
 )
 
 // TangentName returns the name of the input that JVP adds for a port, and of

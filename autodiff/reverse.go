@@ -11,16 +11,23 @@ import (
 // the outputs.
 type pullback struct {
 	g      *ir.Graph
-	ports  []int // the ports that the derivative is by
+	by     variables
 	halves *derive.Halves
 	// linearOut tells for each output of g which output of the linear half is
 	// its tangent, -1 where that is zero.
 	linearOut []int
+	// keep tells by node of the known half what is kept for the way back; nil
+	// where all is that is needed.
+	keep []bool
 }
 
-// linearise splits g for derivatives by some of its ports.
-func linearise(g *ir.Graph, ports []int) (*pullback, error) {
-	p := &pullback{g: g, ports: ports, linearOut: make([]int, len(g.Outputs()))}
+// residual returns one of the values that pass from one half to the other, on
+// the way back.
+type residual func(i int) ir.Value
+
+// linearise splits g for derivatives by some of its ports and values.
+func linearise(g *ir.Graph, by variables) (*pullback, error) {
+	p := &pullback{g: g, by: by, linearOut: make([]int, len(g.Outputs()))}
 	tangents, err := ir.Build(g.Name(), p.buildTangents)
 	if err != nil {
 		return nil, err
@@ -47,10 +54,15 @@ func (p *pullback) buildTangents(b *ir.Builder) {
 		in[i] = b.Port(ir.InputPort, port.Name, port.Value.Type())
 	}
 	prefix := freePrefix(p.g, tangentPrefix)
-	for _, i := range p.ports {
+	for _, i := range p.by.ports {
 		t[i] = b.Port(ir.InputPort, prefix+p.g.Ports()[i].Name, in[i].Type())
 	}
-	out, tout := derive.JVP(b, p.g, in, t)
+	at := map[ir.Value]ir.Value{}
+	for _, i := range p.by.outputs {
+		v := p.g.Outputs()[i].Value
+		at[v] = b.Port(ir.InputPort, position("inner", i), v.Type())
+	}
+	out, tout := derive.JVPFrom(b, p.g, in, t, at)
 	for i, v := range out {
 		b.Output(position("out", i), v)
 	}
@@ -65,21 +77,43 @@ func (p *pullback) buildTangents(b *ir.Builder) {
 	}
 }
 
+// choose lets a policy say what is kept.
+func (p *pullback) choose(policy Policy) error {
+	if policy == nil {
+		return nil
+	}
+	var needed []ir.Value
+	for _, o := range p.halves.Known.Outputs()[len(p.g.Outputs()):] {
+		needed = append(needed, o.Value)
+	}
+	keep, err := policy(p.halves.Known, needed)
+	if err == nil && len(keep) != len(p.halves.Known.Nodes()) {
+		err = ir.Attrf("the policy says of %d nodes what is kept, there are %d", len(keep), len(p.halves.Known.Nodes()))
+	}
+	if err == nil && saves(p.halves.Known, needed, keep) {
+		p.keep = keep
+	}
+	return err
+}
+
 // forward adds the known half and returns the values of g's outputs and the
 // residuals.
-func (p *pullback) forward(b *ir.Builder, in []ir.Value) (out, residuals []ir.Value) {
-	all := b.Splice(p.halves.Known, in)
+func (p *pullback) forward(b *ir.Builder, in []ir.Value) ([]ir.Value, residual) {
 	n := len(p.g.Outputs())
-	return all[:n], all[n:]
+	if p.keep == nil {
+		all := b.Splice(p.halves.Known, in)
+		return all[:n], func(i int) ir.Value { return all[n+i] }
+	}
+	all, again := derive.Recompute(b, p.halves.Known, p.keep, in)
+	return all[:n], func(i int) ir.Value { return again.Value(p.halves.Known.Outputs()[n+i].Value) }
 }
 
 // backward adds the transpose of the linear half: from cotangents of g's
-// outputs to those of the ports, an invalid Value where that is zero.
-func (p *pullback) backward(b *ir.Builder, residuals, ct []ir.Value) []ir.Value {
-	linear := p.halves.Linear
-	in, unknown := make([]ir.Value, len(linear.Ports())), make([]bool, len(linear.Ports()))
-	copy(in, residuals)
-	for i := len(residuals); i < len(in); i++ {
+// outputs to those of what the derivative is by, an invalid Value where that is zero.
+func (p *pullback) backward(b *ir.Builder, r residual, ct []ir.Value) []ir.Value {
+	linear, n := p.halves.Linear, p.halves.Residuals()
+	unknown := make([]bool, len(linear.Ports()))
+	for i := n; i < len(unknown); i++ {
 		unknown[i] = true
 	}
 	linearCT := make([]ir.Value, len(linear.Outputs()))
@@ -88,26 +122,39 @@ func (p *pullback) backward(b *ir.Builder, residuals, ct []ir.Value) []ir.Value 
 			linearCT[k] = ct[i]
 		}
 	}
-	return derive.Transpose(b, linear, unknown, in, linearCT)[len(residuals):]
+	return derive.TransposeLate(b, linear, unknown, r, linearCT)[n:]
 }
 
 // reverse describes a reverse transform.
 type reverse struct {
 	name    string // of the transform
 	wrt     []string
+	inner   bool // wrt may name outputs
 	missing Missing
-	outputs []int // the outputs that have cotangents
-	keep    func(name string) bool
+	outputs []int                  // the outputs that have cotangents
+	give    func(name string) bool // which plain outputs stay; nil: all
+	keep    Policy
 	// cotangents returns the cotangent of each output, given its value.
 	cotangents func(b *ir.Builder, out []ir.Value) []ir.Value
 }
 
-func (r reverse) apply(g *ir.Graph) (*ir.Graph, error) {
+func (r reverse) variables(g *ir.Graph) (variables, error) {
+	if r.inner {
+		return variablesOf(g, r.wrt)
+	}
 	ports, err := portIndices(g, r.wrt)
+	return variables{ports: ports}, err
+}
+
+func (r reverse) apply(g *ir.Graph) (*ir.Graph, error) {
+	by, err := r.variables(g)
 	if err != nil {
 		return nil, wrap(r.name, err)
 	}
-	p, err := linearise(g, ports)
+	p, err := linearise(g, by)
+	if err == nil {
+		err = p.choose(r.keep)
+	}
 	if err != nil {
 		return nil, wrap(r.name, err)
 	}
@@ -118,23 +165,27 @@ func (r reverse) apply(g *ir.Graph) (*ir.Graph, error) {
 		out, residuals := p.forward(b, portValues(g, m))
 		back := p.backward(b, residuals, r.cotangents(b, out))
 		if r.missing == MissingIsError {
-			b.Fail(r.missingPath(g, ports, back))
+			b.Fail(r.missingPath(g, by, back))
 		}
-		copyOutputs(b, g, out, r.keep)
-		for i, port := range ports {
-			b.Output(prefix+g.Ports()[port].Name, orZeros(b, back[i], m.Get(g.Ports()[port].Value)))
+		copyOutputs(b, g, out, r.give)
+		for i, v := range by.values(portValues(g, m), out) {
+			b.Output(prefix+by.name(g, i), orZeros(b, back[i], v))
 		}
 	})
 	return d, wrap(r.name, err)
 }
 
-// missingPath returns a [*NoPathError] for the first port without a gradient.
-func (r reverse) missingPath(g *ir.Graph, ports []int, back []ir.Value) error {
-	for i, port := range ports {
-		if back[i].Valid() {
-			continue
+// missingPath returns a [*NoPathError] for the first variable without a
+// gradient.
+func (r reverse) missingPath(g *ir.Graph, by variables, back []ir.Value) error {
+	for i, v := range back {
+		switch {
+		case v.Valid():
+		case i < len(by.ports):
+			return noPath(g, by.ports[i], r.outputs)
+		default:
+			return &NoPathError{Port: by.name(g, i), Output: g.Outputs()[r.outputs[0]].Name}
 		}
-		return noPath(g, port, r.outputs)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/derive"
-	"github.com/rlx-go/rlx/ir/ops"
 )
 
 // HVP returns a graph that computes, beside the outputs of [ValueAndGrad], the
@@ -27,7 +26,7 @@ func HVPWith(g *ir.Graph, loss string, o Options) (*ir.Graph, error) {
 		wrt = differentiable(g, ir.ParamPort)
 	}
 	gradient := freePrefix(g, gradPrefix)
-	first, err := GradWith(g, GradOptions{Loss: loss, Wrt: wrt, Missing: o.Missing})
+	first, err := GradWith(g, GradOptions{Loss: loss, Wrt: wrt, Missing: o.Missing, Keep: o.Keep})
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +56,8 @@ func HVPWith(g *ir.Graph, loss string, o Options) (*ir.Graph, error) {
 // NthOrder returns a graph that computes, beside the outputs of g, the first n
 // derivatives of one of them by a port of rank 0: output "d1/y", its first
 // derivative, to "dn/y". The output may have any shape; all derivatives have
-// the same.
+// the same. They come from one Taylor series, as those of [Jet] do; in the
+// browser's module, which leaves the series out, by one JVP after the other.
 func NthOrder(g *ir.Graph, output, wrt string, n int) (*ir.Graph, error) {
 	const transform = "nth order"
 	if err := given(transform, g); err != nil {
@@ -67,8 +67,24 @@ func NthOrder(g *ir.Graph, output, wrt string, n int) (*ir.Graph, error) {
 	if ok && port.Value.Rank() != 0 {
 		return nil, wrap(transform, ir.Shapef("port %q is %s; derivatives of higher order are by a scalar", wrt, port.Value.Type()))
 	}
-	d, err := repeated(g, output, wrt, n, func(b *ir.Builder, _ int, x ir.Value) ir.Value { return ops.OnesLike(b, x) })
+	d, err := allOrders(g, output, wrt, n)
 	return d, wrap(transform, err)
+}
+
+// orderName is the name of the output for a derivative of some order: "d2/y".
+func orderName(k int, output string) string { return position("d", k) + "/" + output }
+
+// derivableOutput returns the place of an output of which derivatives up to
+// order n are asked for.
+func derivableOutput(g *ir.Graph, name string, n int) (int, error) {
+	at := outputIndex(g, name)
+	if at < 0 {
+		return 0, ir.Errorf(ir.ErrName, "graph %q has no output %q", g.Name(), name)
+	}
+	if t := g.Outputs()[at].Value.Type(); n < 1 || !derive.Differentiable(t.DType) {
+		return 0, ir.Attrf("derivative of order %d of output %q, %s", n, name, t)
+	}
+	return at, nil
 }
 
 // Directional returns a graph that computes, beside the outputs of g, the
@@ -95,15 +111,12 @@ func repeated(g *ir.Graph, output, wrt string, n int, v direction) (*ir.Graph, e
 	if err != nil {
 		return nil, err
 	}
-	o, ok := g.Output(output)
-	if !ok {
-		return nil, ir.Errorf(ir.ErrName, "graph %q has no output %q", g.Name(), output)
+	if _, err := derivableOutput(g, output, n); err != nil {
+		return nil, err
 	}
-	if n < 1 || !derive.Differentiable(o.Value.DType()) {
-		return nil, ir.Attrf("derivative of order %d of output %q, %s", n, output, o.Value.Type())
-	}
+	name := output
 	for k := 1; k <= n && err == nil; k++ {
-		d := position("d", k) + "/" + o.Name
+		d := orderName(k, name)
 		g, err = along(g, ports[0], output, d, func(b *ir.Builder, x ir.Value) ir.Value { return v(b, k, x) })
 		output = d
 	}

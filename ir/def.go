@@ -13,9 +13,10 @@ import (
 // silence; a test walks all definitions.
 //
 // Exactly one of Scalar, Lower and Body is set, but an [*AttendLowering], a
-// [*TotalLowering] or a [*RoutineLowering] stands beside a Body. An op with Body is a composite: derivatives, batching and every
-// backend come through its body, and a backend may claim it, by name or for its
-// lowering. Any other op is a primitive.
+// [*TotalLowering] or a [*RoutineLowering] stands beside a Body, and a
+// [*KernelsLowering] may. An op with Body is a composite: derivatives, batching and
+// every backend come through its body, and a backend may claim it, by name or for
+// its lowering. Any other op is a primitive.
 type Def struct {
 	Op  Op
 	Doc string
@@ -102,6 +103,18 @@ type Sample struct {
 // IsComposite reports whether the op is made of other ops.
 func (d *Def) IsComposite() bool { return d.Body != nil }
 
+// LowersBody reports whether Lower is what the composite is to backends that claim
+// it, and not a form of its own.
+func (d *Def) LowersBody() bool {
+	switch d.Lower.(type) {
+	case *AttendLowering, *TotalLowering, *RoutineLowering:
+		return true
+	case *KernelsLowering:
+		return d.Body != nil
+	}
+	return false
+}
+
 // Variadic reports whether the op takes any number of operands.
 func (d *Def) Variadic() bool {
 	n := len(d.Operands)
@@ -151,7 +164,7 @@ func register(d *Def) error {
 // fault says what a definition lacks or has too much of, "" where it is whole.
 func (d *Def) fault() string {
 	forms := 0
-	for _, has := range []bool{d.Scalar != nil, d.Lower != nil && !BesideBody(d.Lower), d.Body != nil} {
+	for _, has := range []bool{d.Scalar != nil, d.Lower != nil && !d.LowersBody(), d.Body != nil} {
 		if has {
 			forms++
 		}

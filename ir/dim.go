@@ -171,7 +171,7 @@ func mulInt(d, e Dim) Dim {
 	return Dim{n: d.n * e.n}
 }
 
-func sortedKeys(set map[string]bool) []string {
+func sortedKeys[T any](set map[string]T) []string {
 	out := make([]string, 0, len(set))
 	for k := range set {
 		out = append(out, k)

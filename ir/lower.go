@@ -7,7 +7,7 @@ import "github.com/rlx-go/rlx/ir/scalar"
 // does what, in which order, is decided by package sched for each target. It
 // is one of [*MapLowering], [*ReduceLowering], [*ContractLowering],
 // [*ScatterLowering], [*SortLowering], [*PrefixLowering], [*AttendLowering],
-// [*TotalLowering], [*RoutineLowering] and [*ControlLowering].
+// [*TotalLowering], [*RoutineLowering], [*KernelsLowering] and [*ControlLowering].
 type Lowering interface{ lowering() }
 
 // Index is the position of an element: one I32 expression for each axis.
@@ -73,16 +73,6 @@ type Contraction struct {
 	Out func(batch, m, n Index) Index
 	// Acc is the element type of the sum.
 	Acc DType
-}
-
-// BesideBody reports whether a lowering stands beside a body, for backends that
-// claim the op.
-func BesideBody(l Lowering) bool {
-	switch l.(type) {
-	case *AttendLowering, *TotalLowering, *RoutineLowering:
-		return true
-	}
-	return false
 }
 
 // ScatterMode says how an update meets the element it falls on.

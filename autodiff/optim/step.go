@@ -98,6 +98,9 @@ type Options struct {
 	// Missing says what to do about a trained parameter that the loss does not
 	// depend on.
 	Missing autodiff.Missing
+	// Keep says what is kept of the way forward for the gradients; nil keeps all
+	// that they need. It saves memory for more work.
+	Keep autodiff.Policy
 }
 
 // Step returns the graph of a training step: the outputs of the graph loss,
@@ -123,7 +126,7 @@ func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph,
 		lossName = scaledOutput
 	}
 	s.loss = loss
-	s.grads, err = autodiff.GradWith(loss, autodiff.GradOptions{Loss: lossName, Wrt: params, Missing: o.Missing})
+	s.grads, err = autodiff.GradWith(loss, autodiff.GradOptions{Loss: lossName, Wrt: params, Missing: o.Missing, Keep: o.Keep})
 	if err != nil {
 		return nil, err
 	}

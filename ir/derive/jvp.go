@@ -12,6 +12,13 @@ func JVP(b *ir.Builder, g *ir.Graph, in, t []ir.Value) (out, tout []ir.Value) {
 	return w.graph(g, in, t)
 }
 
+// JVPFrom is [JVP] for tangents that begin inside of g too: at holds those of
+// values of its nodes, which come on top of what reaches them from the ports.
+func JVPFrom(b *ir.Builder, g *ir.Graph, in, t []ir.Value, at map[ir.Value]ir.Value) (out, tout []ir.Value) {
+	w := &jvp{b: b, at: at}
+	return w.graph(g, in, t)
+}
+
 // Blockers returns the nodes of g at which every derivative of the output by
 // the port ends: nodes that a tangent of the port reaches, that give none on,
 // and on which the output depends. It is how a missing gradient is explained.
@@ -45,6 +52,8 @@ type jvp struct {
 	// dead, where set, is told of the nodes of the outermost graph that get a
 	// tangent and give none.
 	dead func(n *ir.Node)
+	// at are the tangents that begin at values of the outermost graph.
+	at map[ir.Value]ir.Value
 }
 
 func (w *jvp) graph(g *ir.Graph, in, t []ir.Value) (out, tout []ir.Value) {
@@ -52,7 +61,7 @@ func (w *jvp) graph(g *ir.Graph, in, t []ir.Value) (out, tout []ir.Value) {
 	value, tangent := ir.NewMapping(g), ir.NewMapping(g)
 	for i, p := range g.Ports() {
 		value.Set(p.Value, in[i])
-		tangent.Set(p.Value, t[i])
+		tangent.Set(p.Value, w.begin(p.Value.Node(), []ir.Value{t[i]})[0])
 	}
 	for _, n := range g.Nodes() {
 		if n.Op() == ir.OpPort {
@@ -63,6 +72,7 @@ func (w *jvp) graph(g *ir.Graph, in, t []ir.Value) (out, tout []ir.Value) {
 		}
 		place(w.b, n)
 		results, tangents := w.node(n, value.Inputs(n), tangent.Inputs(n))
+		tangents = w.begin(n, tangents)
 		value.SetAll(n, results)
 		tangent.SetAll(n, tangents)
 		if w.dead != nil && anyValid(tangent.Inputs(n)) && !anyValid(tangents) {
@@ -70,6 +80,22 @@ func (w *jvp) graph(g *ir.Graph, in, t []ir.Value) (out, tout []ir.Value) {
 		}
 	}
 	return outputs(g, value), outputs(g, tangent)
+}
+
+// begin adds the tangents that begin at the results of n.
+func (w *jvp) begin(n *ir.Node, t []ir.Value) []ir.Value {
+	for i := 0; i < n.NumResults() && len(w.at) > 0; i++ {
+		own, ok := w.at[n.Result(i)]
+		if !ok {
+			continue
+		}
+		t = append(t, make([]ir.Value, n.NumResults()-len(t))...)
+		if t[i].Valid() {
+			own = Sum(w.b, []ir.Value{t[i], own})
+		}
+		t[i] = own
+	}
+	return t
 }
 
 func (w *jvp) node(n *ir.Node, in, t []ir.Value) (out, tout []ir.Value) {

@@ -8,9 +8,19 @@ import "github.com/rlx-go/rlx/ir"
 // every other port and where the cotangent is zero. The error is of kind
 // [ir.ErrNoRule] where an op is not linear in what depends on a linear port.
 func Transpose(b *ir.Builder, g *ir.Graph, linear []bool, in, ct []ir.Value) []ir.Value {
+	return TransposeLate(b, g, linear, func(port int) ir.Value { return in[port] }, ct)
+}
+
+// TransposeLate is [Transpose] for values of the other ports that may be added
+// to b when they are asked for. Each is asked for once, in front of the first
+// node that takes it.
+func TransposeLate(b *ir.Builder, g *ir.Graph, linear []bool, in func(port int) ir.Value, ct []ir.Value) []ir.Value {
 	defer restorePlace(b)()
-	t := &transposition{b: b, linear: make([]bool, len(g.Nodes())), value: ir.NewMapping(g), cts: make([][][]ir.Value, len(g.Nodes()))}
-	t.forward(g, linear, in)
+	t := &transposition{
+		b: b, linear: make([]bool, len(g.Nodes())), value: ir.NewMapping(g), port: map[*ir.Node]int{}, in: in,
+		cts: make([][][]ir.Value, len(g.Nodes())),
+	}
+	t.mark(g, linear)
 	for i, o := range g.Outputs() {
 		if ct[i].Valid() {
 			t.add(o.Value, ct[i])
@@ -36,26 +46,39 @@ type transposition struct {
 	b      *ir.Builder
 	linear []bool // by node: it depends on a linear port
 	value  *ir.Mapping
+	port   map[*ir.Node]int
+	in     func(port int) ir.Value
 	cts    [][][]ir.Value // contributions, by node and result
 }
 
-// forward computes what does not depend on a linear port.
-func (t *transposition) forward(g *ir.Graph, linear []bool, in []ir.Value) {
+// mark finds what depends on a linear port.
+func (t *transposition) mark(g *ir.Graph, linear []bool) {
 	for i, p := range g.Ports() {
 		t.linear[p.Value.Node().ID()] = linear[i]
-		if !linear[i] {
-			t.value.Set(p.Value, in[i])
-		}
+		t.port[p.Value.Node()] = i
 	}
-	live := liveNodes(g, outputValues(g)...)
 	for _, n := range g.Nodes() {
 		for _, v := range n.Inputs() {
 			t.linear[n.ID()] = t.linear[n.ID()] || t.linear[v.Node().ID()]
 		}
-		if n.Op() != ir.OpPort && live[n.ID()] && !t.linear[n.ID()] {
-			t.value.SetAll(n, t.b.Copy(n, t.value.Inputs(n)))
+	}
+}
+
+// known returns the operands of a node that do not depend on a linear port,
+// which it computes where nobody has asked for them yet.
+func (t *transposition) known(n *ir.Node) []ir.Value {
+	for _, v := range n.Inputs() {
+		x := v.Node()
+		if t.linear[x.ID()] || t.value.Get(v).Valid() {
+			continue
+		}
+		if x.Op() == ir.OpPort {
+			t.value.Set(v, t.in(t.port[x]))
+		} else {
+			t.value.SetAll(x, t.b.Copy(x, t.known(x)))
 		}
 	}
+	return t.value.Inputs(n)
 }
 
 func (t *transposition) node(n *ir.Node) {
@@ -64,7 +87,7 @@ func (t *transposition) node(n *ir.Node) {
 	for i, v := range n.Inputs() {
 		linear[i] = t.linear[v.Node().ID()]
 	}
-	in, ct := t.value.Inputs(n), t.total(n)
+	in, ct := t.known(n), t.total(n)
 	if t.b.Err() != nil {
 		return
 	}

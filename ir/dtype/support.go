@@ -62,28 +62,28 @@ func (s Support) String() string {
 //   - WGSL has 32-bit types and, as a feature, f16, which is stored only where a
 //     device lacks it. A bool cannot be stored, so buffers hold it as u32, but it
 //     computes. Narrower types lie in words.
-//   - In CUDA C++ types of 8 and 16 bits are stored as such. There is nothing in
-//     MSL yet.
+//   - In CUDA C++ types of 8 and 16 bits are stored as such. So they are in MSL, where
+//     f16 computes too; it has no f64, and bf16 of its own from version 3.1 on only.
 //   - No dialect of C has complex numbers.
 //   - The CPU computes f16 and bf16 in f32; the 8-bit floats are converted only.
 //   - WebAssembly has numbers of 32 and 64 bits, computes bools as i32, and loads
 //     and stores bytes and pairs of them.
 //   - Packed blocks are nowhere yet.
 var support = [count][dialects]Support{
-	Bool:   {Arithmetic, Arithmetic, Unsupported, Arithmetic, Arithmetic},
-	I8:     {Storage, Storage, Unsupported, Arithmetic, Storage},
-	I16:    {Storage, Storage, Unsupported, Arithmetic, Storage},
-	I32:    {Arithmetic, Arithmetic, Unsupported, Arithmetic, Arithmetic},
-	I64:    {Unsupported, Arithmetic, Unsupported, Arithmetic, Arithmetic},
-	U8:     {Storage, Storage, Unsupported, Arithmetic, Storage},
-	U16:    {Storage, Storage, Unsupported, Arithmetic, Storage},
-	U32:    {Arithmetic, Arithmetic, Unsupported, Arithmetic, Arithmetic},
-	U64:    {Unsupported, Arithmetic, Unsupported, Arithmetic, Arithmetic},
-	F8E4M3: {Storage, Storage, Unsupported, Storage, Storage},
-	F8E5M2: {Storage, Storage, Unsupported, Storage, Storage},
-	F16:    {Arithmetic, Storage, Unsupported, Storage, Storage},
-	BF16:   {Storage, Storage, Unsupported, Storage, Storage},
-	F32:    {Arithmetic, Arithmetic, Unsupported, Arithmetic, Arithmetic},
+	Bool:   {Arithmetic, Arithmetic, Arithmetic, Arithmetic, Arithmetic},
+	I8:     {Storage, Storage, Storage, Arithmetic, Storage},
+	I16:    {Storage, Storage, Storage, Arithmetic, Storage},
+	I32:    {Arithmetic, Arithmetic, Arithmetic, Arithmetic, Arithmetic},
+	I64:    {Unsupported, Arithmetic, Arithmetic, Arithmetic, Arithmetic},
+	U8:     {Storage, Storage, Storage, Arithmetic, Storage},
+	U16:    {Storage, Storage, Storage, Arithmetic, Storage},
+	U32:    {Arithmetic, Arithmetic, Arithmetic, Arithmetic, Arithmetic},
+	U64:    {Unsupported, Arithmetic, Arithmetic, Arithmetic, Arithmetic},
+	F8E4M3: {Storage, Storage, Storage, Storage, Storage},
+	F8E5M2: {Storage, Storage, Storage, Storage, Storage},
+	F16:    {Arithmetic, Storage, Arithmetic, Storage, Storage},
+	BF16:   {Storage, Storage, Storage, Storage, Storage},
+	F32:    {Arithmetic, Arithmetic, Arithmetic, Arithmetic, Arithmetic},
 	F64:    {Unsupported, Arithmetic, Unsupported, Arithmetic, Arithmetic},
 	C64:    {Unsupported, Unsupported, Unsupported, Arithmetic, Unsupported},
 	C128:   {Unsupported, Unsupported, Unsupported, Arithmetic, Unsupported},

@@ -19,6 +19,9 @@ type GPT struct {
 	Packed bool
 	// Tanh takes the gelu by tanh, as GPT-2 does, in place of the exact one.
 	Tanh bool
+	// Dropout is how probable it is that an element of what attention and the two
+	// layers add is dropped, by a state "key", u32[2], and the number of the layer.
+	Dropout float64
 }
 
 // The models of nanoGPT: characters of Shakespeare, and GPT-2 of 124 million
@@ -42,8 +45,9 @@ func (c GPT) Loss() (*ir.Graph, error) {
 		table := b.Param("tokens", ir.F32, ir.Dims(c.Vocab, c.Width)...)
 		x := ops.Embedding(b, table, ids)
 		x = ops.Add(b, x, b.Param("positions", ir.F32, ir.Dims(c.Context, c.Width)...))
+		drop := c.dropped(b)
 		for i := range c.Blocks {
-			x = c.block(b, "block"+strconv.Itoa(i)+"/", x)
+			x = c.block(b, "block"+strconv.Itoa(i)+"/", x, drop)
 		}
 		x = c.norm(b, "norm", x)
 		if c.Tied {
@@ -55,17 +59,30 @@ func (c GPT) Loss() (*ir.Graph, error) {
 	})
 }
 
-func (c GPT) block(b *ir.Builder, name string, x ir.Value) ir.Value {
+// dropped returns what drops elements, by another key each time.
+func (c GPT) dropped(b *ir.Builder) func(x ir.Value) ir.Value {
+	if c.Dropout == 0 {
+		return func(x ir.Value) ir.Value { return x }
+	}
+	key, drops := b.State("key", ir.U32, ir.N(2)), 0
+	b.SetState("key", ops.FoldIn(b, key, ops.Const(b, ir.U32, 0)))
+	return func(x ir.Value) ir.Value {
+		drops++
+		return ops.Dropout(b, x, ops.FoldIn(b, key, ops.Const(b, ir.U32, float64(drops))), c.Dropout)
+	}
+}
+
+func (c GPT) block(b *ir.Builder, name string, x ir.Value, drop func(x ir.Value) ir.Value) ir.Value {
 	q := c.heads(b, name, c.norm(b, name+"norm1", x))
 	a := ops.Attention(b, q[0], q[1], q[2], ir.Value{}, ops.AttentionAttrs{Causal: true})
 	a = ops.Reshape(b, ops.Transpose(b, a, 0, 2, 1, 3), ir.Dims(c.Batch, c.Context, c.Width)...)
-	x = ops.Add(b, x, c.dense(b, name+"out", a, c.Width))
+	x = ops.Add(b, x, drop(c.dense(b, name+"out", a, c.Width)))
 	gelu := ops.Gelu
 	if c.Tanh {
 		gelu = ops.GeluTanh
 	}
 	h := gelu(b, c.dense(b, name+"up", c.norm(b, name+"norm2", x), 4*c.Width))
-	return ops.Add(b, x, c.dense(b, name+"down", h, c.Width))
+	return ops.Add(b, x, drop(c.dense(b, name+"down", h, c.Width)))
 }
 
 // heads returns queries, keys and values, f32[batch,heads,context,features].

@@ -29,6 +29,7 @@ type composite struct {
 	jvp     jvpRule // nil: that of the body
 	noGrad  string
 	samples func() []ir.Sample
+	routine bool // whether a backend may have it as a whole
 }
 
 func defineComposite(c composite) {
@@ -38,6 +39,10 @@ func defineComposite(c composite) {
 	body := c.bodies
 	if body == nil {
 		body = func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value { return []ir.Value{c.body(b, n, in)} }
+	}
+	var lower ir.Lowering
+	if c.routine {
+		lower = &ir.RoutineLowering{}
 	}
 	define(&ir.Def{
 		Op: c.op, Doc: c.doc, Operands: c.operands, Optional: c.optional, NewAttrs: c.newAttrs,
@@ -56,6 +61,7 @@ func defineComposite(c composite) {
 		Reduces: c.reduces,
 		JVP:     c.jvp, NoGrad: c.noGrad, NoTranspose: "taken of its body",
 		Body:    body,
+		Lower:   lower,
 		Samples: c.samples,
 	})
 }

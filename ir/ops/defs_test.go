@@ -32,7 +32,7 @@ func faults(d *ir.Def) []string {
 		}
 	}
 	primitive := d.Body == nil
-	forms := count(d.Scalar != nil, d.Lower != nil && !ir.BesideBody(d.Lower), d.Body != nil)
+	forms := count(d.Scalar != nil, d.Lower != nil && !d.LowersBody(), d.Body != nil)
 	check(forms == 1, "not exactly one of Scalar, Lower and Body")
 	check(d.Infer != nil, "no Infer")
 	if primitive {

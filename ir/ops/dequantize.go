@@ -45,7 +45,7 @@ func init() {
 		samples: dequantizeSamples,
 	})
 	defineComposite(composite{
-		op: OpQuantizedMatMul, operands: []string{"x", "w"}, types: floats, newAttrs: newAttrs,
+		op: OpQuantizedMatMul, operands: []string{"x", "w"}, types: floats, newAttrs: newAttrs, routine: true,
 		doc: "x·wᵀ for x [..., k] and a matrix [n, k] whose rows are packed into blocks, [n, bytes]: the weights of a linear layer as GGUF files have " +
 			"them. They stay packed in memory and are unpacked as they are read. x has the derivative of the product; w has none.",
 		constraints: []string{"w " + packed + "; a row has as many elements as the last axis of x", format + ", that in which products are summed up if it is wider than f16"},

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
 // Linear algebra: ops on the matrices that the last two axes of their operands
@@ -36,8 +37,9 @@ type matrixOp struct {
 	noGrad      string
 	noTranspose string
 	samples     func() []ir.Sample
-	// routine says that libraries have the op.
+	// routine says that libraries have the op, kernels are those that GPUs run.
 	routine bool
+	kernels func(n *ir.Node, caps loop.Caps) *ir.Algorithm
 }
 
 // matrixConstraints hold for every op on matrices.
@@ -62,7 +64,10 @@ func defineMatrixOp(m matrixOp) {
 		Batch: batchMatrices,
 		Body:  m.body, Samples: m.samples,
 	}
-	if m.routine {
+	switch {
+	case m.kernels != nil:
+		d.Lower = &ir.KernelsLowering{Kernels: m.kernels}
+	case m.routine:
 		d.Lower = &ir.RoutineLowering{}
 	}
 	if withSamples && m.meaning != nil { // the plain meanings are as large as the bodies

@@ -15,7 +15,7 @@ const matrixBlock = 64
 
 func init() {
 	defineMatrixOp(matrixOp{
-		op: OpCholesky, routine: true,
+		op: OpCholesky, kernels: choleskyKernels,
 		doc: "The lower triangular matrix l with a positive diagonal for which l·lᵀ is the symmetric part (x + xᵀ)/2. " +
 			"It is NaN throughout where that is not positive definite.",
 		constraints: []string{"the matrices are square"},

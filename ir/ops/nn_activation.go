@@ -156,6 +156,11 @@ func QuickGelu(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpQuickGelu, 
 // Silu returns x·sigmoid(x).
 func Silu(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpSilu, nil, x) }
 
+// Swish returns x·sigmoid(beta·x), with a beta that may be learned; it is
+// broadcast against x (Ramachandran, Zoph and Le, Searching for Activation
+// Functions). Silu is that of a beta of 1.
+func Swish(b *ir.Builder, x, beta ir.Value) ir.Value { return Mul(b, x, Sigmoid(b, Mul(b, beta, x))) }
+
 // Softplus returns log(1 + e^x).
 func Softplus(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpSoftplus, nil, x) }
 

@@ -120,10 +120,12 @@ type placedLaunch struct {
 	gate   *gate
 }
 
-// round is a loop around launches: the programs that are run in turn, how often,
+// round is a loop around launches: the programs that are run in turn, how often or
+// by which gate that is told,
 // and the places that change roles with every round.
 type round struct {
-	count    int
+	count    int // 0 where going tells
+	going    *gate
 	swaps    [][2]*group.Tensor
 	programs []*group.Program
 }
@@ -164,6 +166,7 @@ func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 		regions: map[*group.Tensor]region{}, parts: map[string]int{},
 	}
 	c.addCodes(prog.Checks)
+	ec.learn(prog)
 	if err := ec.schedule(prog, nil, nil); err != nil {
 		return nil, err
 	}
@@ -188,6 +191,20 @@ func (c *compiler) addCodes(checks []*ir.Node) {
 	}
 }
 
+// learn tells the cache what it will be asked for.
+func (c *entryCompiler) learn(p *group.Program) {
+	for _, item := range p.Items {
+		switch item := item.(type) {
+		case *group.Group:
+			c.cache.Learn(item, c.target.Caps)
+		case group.Control:
+			for _, inner := range item.Programs() {
+				c.learn(inner)
+			}
+		}
+	}
+}
+
 // schedule makes the kernels of all items, those of loops and branches in place.
 func (c *entryCompiler) schedule(p *group.Program, rounds []*round, u *guard) error {
 	for _, item := range p.Items {
@@ -207,7 +224,7 @@ func (c *entryCompiler) scheduleItem(p *group.Program, item group.Item, rounds [
 		}
 		return err
 	case *group.Loop:
-		inner, err := inside(rounds, item.Node, &round{item.Count, item.Swaps, item.Programs()})
+		inner, err := inside(rounds, item.Node, &round{count: item.Count, swaps: item.Swaps, programs: item.Programs()})
 		if err != nil {
 			return err
 		}
@@ -235,20 +252,26 @@ func (c *entryCompiler) capsUnder(u *guard) loop.Caps {
 	return caps
 }
 
-// scheduleWhile makes a repeat of as many rounds as the loop may take. Once its
-// condition does not hold its carries stay, and so does the condition.
+// scheduleWhile makes a repeat of as many rounds as the loop may take, or rounds
+// until its gate is closed. Once its condition does not hold its carries stay, and so
+// does the condition.
 func (c *entryCompiler) scheduleWhile(w *group.While, rounds []*round, u *guard) error {
-	if w.Max == 0 {
+	if w.Max == 0 && !c.target.Branches {
 		return w.Node.Fail(ir.Errorf(ir.ErrUnsupported, "a loop without max_steps: a plan is recorded before it is known how often the loop runs"))
 	}
-	inner, err := inside(rounds, w.Node, &round{count: w.Max, programs: w.Programs()})
+	own := &round{count: w.Max, programs: w.Programs()}
+	inner, err := inside(rounds, w.Node, own)
 	if err != nil {
 		return err
 	}
 	if err := c.schedule(w.Cond, inner, u); err != nil {
 		return err
 	}
-	return c.schedule(w.Body, inner, &guard{c.addGate(w.Pred, u, inner), 0})
+	g := c.addGate(w.Pred, u, inner)
+	if w.Max == 0 {
+		own.going, g.needed = g, true
+	}
+	return c.schedule(w.Body, inner, &guard{g, 0})
 }
 
 // inside returns the loops around what the loop r of a node runs.
@@ -307,6 +330,8 @@ func raise(l *loop.Limits, steps []Step) {
 		case *Repeat:
 			raise(l, s.Steps)
 			raise(l, s.Odd)
+		case *While:
+			raise(l, s.Steps)
 		}
 	}
 }

@@ -369,7 +369,8 @@ func (r *reader) steps(depth int) []Step {
 			*s = r.dispatch()
 		case stepIndirect:
 			d := r.dispatch()
-			d.Grid = &Cell{Buffer: r.u32(), Offset: r.u64()}
+			at := r.cell()
+			d.Grid = &at
 			*s = d
 		case stepCopy:
 			*s = &Copy{Src: r.u32(), SrcOffset: r.u64(), Dst: r.u32(), DstOffset: r.u64(), Bytes: r.u64()}
@@ -377,6 +378,8 @@ func (r *reader) steps(depth int) []Step {
 			*s = &Repeat{Count: r.u32(), Steps: r.steps(depth + 1)}
 		case stepTurns:
 			*s = &Repeat{Count: r.u32(), Steps: r.steps(depth + 1), Odd: r.steps(depth + 1)}
+		case stepWhile:
+			*s = &While{Going: r.cell(), Steps: r.steps(depth + 1)}
 		default:
 			if kind == stepCall && r.calls {
 				*s = &Call{Routine: r.u32(), Bindings: r.bindings()}
@@ -386,6 +389,8 @@ func (r *reader) steps(depth int) []Step {
 		}
 	})
 }
+
+func (r *reader) cell() Cell { return Cell{Buffer: r.u32(), Offset: r.u64()} }
 
 func (r *reader) dispatch() *Dispatch {
 	return &Dispatch{Kernel: r.u32(), Groups: r.triple(), Bindings: r.bindings()}

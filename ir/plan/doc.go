@@ -17,7 +17,9 @@
 // and is shared by all entries. An input slot keeps its contents too, because
 // no step may write it; an output holds its value until the next run of any
 // entry. A repeat may have other steps for odd rounds, and a dispatch may find its
-// grid in memory: steps before have left there the one it states, or zeros.
+// grid in memory: steps before have left there the one it states, or zeros. A loop of
+// unknown length ([While]) is for executors that look at a word of memory in the
+// middle of a run; others meet a kind of step that they do not know.
 //
 // # How a routine is called
 //
@@ -87,7 +89,7 @@
 //     checks in place of the kernel.
 //  13. A scalar is one f32, i32, u32 or bool at a multiple of [WordBytes]: a
 //     word of the row of scalars.
-//  14. The window of a slot, constant, copy, binding or the status word lies in
+//  14. The window of a slot, constant, copy, binding, grid or the status word lies in
 //     a buffer that exists; its size is a multiple of [WordBytes], its offset
 //     one of WordBytes, of bindings and the status word one of [RowBytes], as
 //     WebGPU asks.
@@ -131,7 +133,7 @@
 //  37. A copy is between two buffers, as WebGPU asks.
 //  38. A repeat is run 1 to [MaxRepeat] times: the counters are that many rows.
 //     The steps of its odd rounds obey the rules even where it has none.
-//  39. Repeats are nested at most [MaxCounters] deep: readers recurse.
+//  39. Repeats, loops of unknown length among them, are nested at most [MaxCounters] deep: readers recurse.
 //  40. An entry makes at most [MaxDispatches] dispatches, copies and rounds of
 //     empty repeats, all repeats written out: its run ends.
 //  41. A call runs a routine that exists, with a window for each of its arrays that

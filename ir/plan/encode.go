@@ -253,8 +253,7 @@ func (w *writer) steps(steps []Step) {
 			w.triple(s.Groups)
 			w.bindings(s.Bindings)
 			if s.Grid != nil {
-				w.u32(s.Grid.Buffer)
-				w.u64(s.Grid.Offset)
+				w.cell(*s.Grid)
 			}
 		case *Call:
 			w.u32(stepCall)
@@ -278,8 +277,17 @@ func (w *writer) steps(steps []Step) {
 			w.u32(s.Count)
 			w.steps(s.Steps)
 			w.steps(s.Odd)
+		case *While:
+			w.u32(stepWhile)
+			w.cell(s.Going)
+			w.steps(s.Steps)
 		}
 	})
+}
+
+func (w *writer) cell(c Cell) {
+	w.u32(c.Buffer)
+	w.u64(c.Offset)
 }
 
 func (w *writer) bindings(list []Binding) {

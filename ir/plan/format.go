@@ -48,6 +48,7 @@ const (
 	stepTurns
 	stepIndirect
 	stepCall
+	stepWhile
 )
 
 // maxExact bounds what is read into an int: JavaScript's numbers are exact up

@@ -16,6 +16,9 @@ type gate struct {
 	pred  *group.Tensor
 	grids [2][][3]int // of the launches where pred is true, and where it is not
 	cells *group.Tensor
+	// needed says that side 0 has a grid even where no launch stands there: a loop
+	// goes by it.
+	needed bool
 }
 
 // guard is the side of a gate on which a launch stands.
@@ -52,8 +55,11 @@ func (c *entryCompiler) addGate(pred *group.Tensor, outer *guard, rounds []*roun
 // buffer that it reads its grid from.
 func (c *entryCompiler) makeGates() error {
 	for _, l := range c.launches {
-		if u := l.guard; u != nil && !slices.Contains(u.gate.grids[u.side], l.Kernel.Groups) {
-			u.gate.grids[u.side] = append(u.gate.grids[u.side], l.Kernel.Groups)
+		if l.guard != nil {
+			c.addGrid(l.guard, l.Kernel.Groups)
+		}
+		if l.gate != nil && l.gate.needed {
+			c.addGrid(&guard{l.gate, 0}, [3]int{1, 1, 1})
 		}
 	}
 	launches := c.launches
@@ -77,9 +83,21 @@ func (c *entryCompiler) makeGates() error {
 	return nil
 }
 
+// addGrid adds a grid to those of a side of a gate, unless it is there. Where the
+// executor decides by itself what runs, one is enough for the side to be known.
+func (c *entryCompiler) addGrid(u *guard, grid [3]int) {
+	known := u.gate.grids[u.side]
+	if len(known) == 0 || !c.target.Branches && !slices.Contains(known, grid) {
+		u.gate.grids[u.side] = append(known, grid)
+	}
+}
+
 // cell returns where the gate of a launch leaves its grid.
 func (c *entryCompiler) cell(u *guard, grid [3]int) *Cell {
 	at := slices.Index(u.gate.grids[u.side], grid)
+	if c.target.Branches {
+		at = 0
+	}
 	if u.side == 1 {
 		at += len(u.gate.grids[0])
 	}

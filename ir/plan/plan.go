@@ -200,7 +200,7 @@ type Entry struct {
 	Steps        []Step
 }
 
-// Step is [*Dispatch], [*Call], [*Copy] or [*Repeat].
+// Step is [*Dispatch], [*Call], [*Copy], [*Repeat] or [*While].
 type Step interface{ step() }
 
 // Dispatch runs a kernel over a grid of workgroups.
@@ -210,7 +210,8 @@ type Dispatch struct {
 	// Bindings are the windows of the kernel's storage arrays, in order.
 	Bindings []Binding
 	// Grid, where it is set, is where steps before have left Groups, three u32, or
-	// zeros: the kernel then does not run.
+	// zeros: the kernel then does not run. In a plan for a target that branches it is
+	// the grid of any dispatch that stands under the same condition.
 	Grid *Cell
 }
 
@@ -261,10 +262,19 @@ func (r *Repeat) Round(i int) []Step {
 	return r.Steps
 }
 
+// While runs Steps in rounds, until the word at Going is 0 after one. A round more
+// than those changes nothing, so that an executor may look at the word later. The
+// count of the rounds is not read.
+type While struct {
+	Going Cell
+	Steps []Step
+}
+
 func (*Dispatch) step() {}
 func (*Call) step()     {}
 func (*Copy) step()     {}
 func (*Repeat) step()   {}
+func (*While) step()    {}
 
 // Status is the place of the status word and the meaning of its codes.
 type Status struct {

@@ -46,7 +46,7 @@ func align(n, to int) int { return (n + to - 1) &^ (to - 1) }
 func (e *Entry) UniformStride() int { return align(e.UniformBytes, RowBytes) }
 
 // Dispatches returns how many dispatches and calls one run of the entry makes,
-// repeats written out.
+// repeats written out, those of rounds of unknown number once.
 func (e *Entry) Dispatches() int { return dispatches(e.Steps) }
 
 func dispatches(steps []Step) int {
@@ -62,6 +62,8 @@ func dispatches(steps []Step) int {
 				odd = dispatches(s.Odd)
 			}
 			n += (s.Count+1)/2*even + s.Count/2*odd
+		case *While:
+			n += dispatches(s.Steps)
 		}
 	}
 	return n

@@ -42,7 +42,11 @@ func (c *entryCompiler) steps(launches []placedLaunch, depth int) ([]Step, error
 	return out, nil
 }
 
-func (c *entryCompiler) repeat(l *round, launches []placedLaunch, depth int) (*Repeat, error) {
+func (c *entryCompiler) repeat(l *round, launches []placedLaunch, depth int) (Step, error) {
+	if l.going != nil {
+		steps, err := c.steps(launches, depth)
+		return &While{Going: *c.cell(&guard{l.going, 0}, l.going.grids[0][0]), Steps: steps}, err
+	}
 	r := &Repeat{Count: l.count}
 	var err error
 	if r.Steps, err = c.steps(launches, depth); err != nil || l.count == 1 || len(l.swaps) == 0 {

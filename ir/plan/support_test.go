@@ -10,12 +10,13 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native/cuda/cudacpp"
+	"github.com/rlx-go/rlx/native/metal/msl"
 	"github.com/rlx-go/rlx/webgpu/wgsl"
 )
 
 // printers are what there is a printer for: a dialect without one promises
 // nothing.
-var printers = map[dtype.Dialect]plan.Printer{dtype.WGSL: wgsl.Printer{}, dtype.CUDA: cudacpp.Printer{}, dtype.MSL: nil}
+var printers = map[dtype.Dialect]plan.Printer{dtype.WGSL: wgsl.Printer{}, dtype.CUDA: cudacpp.Printer{}, dtype.MSL: msl.Printer{}}
 
 // TestTheSupportTablePromisesWhatIsPrinted compiles, for each element type and
 // each dialect, kernels that load, compute and store. Where the table does not

@@ -38,8 +38,11 @@ type Target struct {
 	Name string // "webgpu", "cuda", "wasm"
 	loop.Caps
 	Features []string // what kernels may use besides, see [Requires]
-	Branch   int      // how much work it takes for only the branch taken to run: see [group.Options]
-	Unfused  bool     // each node is a kernel of its own: see [group.Options]
+	// Branches says that executors look at memory in the middle of a run: they decide
+	// by a gate what they launch, and run loops of unknown length.
+	Branches bool
+	Branch   int  // how much work it takes for only the branch taken to run: see [group.Options]
+	Unfused  bool // each node is a kernel of its own: see [group.Options]
 	// ScoreBytes is the most that the scores of an attention take before they are
 	// computed in blocks and not kept, 0 for [sched.ScoreBytes].
 	ScoreBytes int
@@ -47,6 +50,9 @@ type Target struct {
 
 // claims reports whether a composite is scheduled as it is.
 func (t Target) claims(n *ir.Node) bool {
+	if sched.HasKernels(n, t.Caps) {
+		return true
+	}
 	if t.Invocations == 1 {
 		return false // such kernels are for threads that share memory
 	}

@@ -116,6 +116,8 @@ func (v *validator) steps(e *Entry, steps []Step, depth int) (int, *FormatError)
 			err = v.copies(s)
 		case *Repeat:
 			n, err = v.repeat(e, s, depth+1)
+		case *While:
+			n, err = v.while(e, s, depth+1)
 		default:
 			err = invalid(8, "the step is missing")
 		}
@@ -149,6 +151,17 @@ func (v *validator) repeat(e *Entry, s *Repeat, depth int) (int, *FormatError) {
 	}
 	work := int64(max(n, 1))*int64((s.Count+1)/2) + int64(max(odd, 1))*int64(s.Count/2)
 	return int(min(work, MaxDispatches+1)), err
+}
+
+func (v *validator) while(e *Entry, s *While, depth int) (int, *FormatError) {
+	if depth > MaxCounters {
+		return 0, invalid(39, "repeats are nested more than %d deep", MaxCounters)
+	}
+	if err := v.window(s.Going.Buffer, s.Going.Offset, gridBytes, WordBytes); err != nil {
+		return 0, err
+	}
+	n, err := v.steps(e, s.Steps, depth)
+	return max(n, 1), err
 }
 
 func (v *validator) copies(s *Copy) *FormatError {

@@ -172,6 +172,9 @@ func extreme32(n *Node) Expr {
 // two, so they are floats.
 func convert32(n *Node) Expr {
 	x, t := n.Args[0], n.Type
+	if t.IsFloat8() {
+		return convertBits(n, 8)
+	}
 	if !t.IsInteger() {
 		return Convert(x, t)
 	}

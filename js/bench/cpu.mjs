@@ -1,5 +1,6 @@
 // The page without a GPU: rlx's WebAssembly beside that of jax-js, in one Chromium, by turns, each in the
-// main thread of a page of its own. The least of some rounds counts, as others may use the machine.
+// main thread of a page of its own; rlx also in a page that is isolated from other origins, where it has
+// threads. The least of some rounds counts, as others may use the machine.
 //
 //   node js/bench/cpu.mjs [ROUNDS]
 
@@ -13,7 +14,8 @@ import { cpuJobs } from './jobs.mjs';
 
 const here = import.meta.dirname;
 const plans = join(here, '../../build/plans'); // by plans/main.go
-const rounds = Number(process.argv[2] ?? 3), names = ['rlx', 'jax'];
+const rounds = Number(process.argv[2] ?? 3), isolation = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
+const pages = [{ name: 'rlx' }, { name: 'jax' }, { name: 'rlx', headers: isolation, as: 'rlx with threads' }];
 
 // How long a job is timed in a round: engines compile what runs often once more, beside it.
 const milliseconds = 4000;
@@ -33,28 +35,28 @@ async function once(page, index) {
 async function measure(folder) {
   await bundle(join(here, 'page.mjs'), join(folder, 'page'), 'browser');
   const html = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/page.mjs"></script>';
-  const server = await serve({ '/': join(folder, 'page'), '/plans': plans, '/bench.html': { body: html, type: 'text/html' } });
-  const browser = await openChromium({ webgpu: 'no adapter' });
-  const pages = [];
-  for (const name of names) {
+  const browser = await openChromium({ webgpu: 'no adapter' }), servers = [], opened = [];
+  for (const { name, headers } of pages) {
+    const server = await serve({ '/': join(folder, 'page'), '/plans': plans, '/bench.html': { body: html, type: 'text/html' }, '/thread-worker.js': join(here, '../dist/thread-worker.js') }, { headers });
     const page = await browser.open(`${server.origin}/bench.html`);
     await page.waitForFunction(() => globalThis.openPeer);
     await page.evaluate((peer) => globalThis.openPeer(peer, { device: 'wasm' }), name);
-    pages.push(page);
+    servers.push(server);
+    opened.push(page);
   }
   for (const [index, { name, rate }] of cpuJobs.entries()) {
-    const best = names.map(() => ({ wall: Infinity }));
+    const best = pages.map(() => ({ wall: Infinity }));
     for (let r = 0; r < rounds; r++) {
-      for (const [i, page] of pages.entries()) {
+      for (const [i, page] of opened.entries()) {
         const got = await once(page, index);
         if (got.wall < best[i].wall) best[i] = got;
       }
     }
-    const cells = best.map(({ wall, loss }, i) => `${names[i]} ${wall.toFixed(3)} ms (${rate(wall)})${loss === undefined ? '' : `, loss ${loss.toFixed(5)}`}`);
+    const cells = best.map(({ wall, loss }, i) => `${pages[i].as ?? pages[i].name} ${wall.toFixed(3)} ms (${rate(wall)})${loss === undefined ? '' : `, loss ${loss.toFixed(5)}`}`);
     console.log(`${name.padEnd(34)} ${cells.join('   ')}   ratio ${(best[1].wall / best[0].wall).toFixed(2)}`);
   }
   await browser.close();
-  await server.close();
+  for (const server of servers) await server.close();
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'rlx-bench-'));

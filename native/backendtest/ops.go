@@ -8,6 +8,7 @@ import (
 	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
+	_ "github.com/rlx-go/rlx/ir/irtest/ownop" // an op with kernels of its own
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
 )

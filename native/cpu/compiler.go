@@ -199,6 +199,11 @@ func (c *compiler) group(g *group.Group) error {
 		return c.sort(g)
 	case group.RoutineKind:
 		return c.routine(g)
+	case group.KernelsKind:
+		if claims(g.Members[0].Node) {
+			return c.routine(g)
+		}
+		return c.meaning(g)
 	}
 	return c.reduce(g, g.Name())
 }
@@ -219,7 +224,7 @@ func (c *compiler) nest(name string, code *group.Code, outer, inner []int, more 
 	if product(inner) == 0 {
 		noInnerPoints(code)
 	}
-	outer, inner = coalesce(code, outer, inner)
+	outer, inner = coalesce(code, split(code, outer), inner)
 	if t := newTranspose(code, outer, c.buffers); t != nil {
 		c.add(t)
 		return nil

@@ -17,7 +17,7 @@ func TestBackend(t *testing.T) {
 func everyLevel(t *testing.T, f func(t *testing.T)) {
 	best := simd.Has
 	t.Cleanup(func() { simd.Has = best })
-	for level := simd.Go; level <= best; level++ {
+	for _, level := range simd.Levels() {
 		simd.Has = level
 		t.Run(level.String(), f)
 	}

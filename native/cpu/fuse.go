@@ -8,10 +8,12 @@ import (
 	"github.com/rlx-go/rlx/native/cpu/jit"
 )
 
-// fused is a stretch of instructions as one kernel.
+// fused is a stretch of instructions as one kernel, or all that is done for rows as
+// a few of them.
 type fused struct {
-	code   *jit.Code
-	arrays []fusedArray
+	kernels *jit.Rows
+	code    *jit.Code // of the kernels, once it is known which there will be
+	arrays  []fusedArray
 }
 
 // fusedArray is an array of a kernel: a register, or the elements side by side
@@ -48,11 +50,21 @@ func (n *nest) fuse(set *jit.Set) {
 	n.eachList(func(code *[]instr) { *code = f.list(*code) })
 	n.eachList(func(code *[]instr) { *code = f.needed(*code) })
 	n.lengthen()
+	f.byRows()
+	n.eachList(func(code *[]instr) { f.compile(*code) })
+}
+
+func (f *fuser) compile(code []instr) {
+	for i := range code {
+		if x := code[i].fused; x != nil {
+			x.code = f.set.Compile(x.kernels)
+		}
+	}
 }
 
 // eachList shows the lists of instructions of a nest.
 func (n *nest) eachList(f func(code *[]instr)) {
-	for _, code := range []*[]instr{&n.starts, &n.runs, &n.rows} {
+	for _, code := range []*[]instr{&n.starts, &n.runs, &n.rows, &n.sweep} {
 		f(code)
 	}
 	for _, p := range n.phases {
@@ -137,7 +149,7 @@ func (n *nest) lengthen() {
 				long = long && p.element[i].kind == opFused && !needLanes(p.element[i].fused.arrays)
 			}
 			if long {
-				p.stretch = longStretch
+				p.stretch = stretch()
 			}
 		}
 	}

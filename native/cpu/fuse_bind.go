@@ -8,11 +8,14 @@ import (
 
 // boundAccess is the elements of a tensor that a kernel reads or writes.
 type boundAccess struct {
-	array  int
-	at     *boundAddress
-	buf    *buffer
-	size   int // of an element
-	stores bool
+	array int
+	at    *boundAddress
+	buf   *buffer
+	size  int // of an element
+	// Of a kernel of rows: how many elements lie between rows, and how many of
+	// one it reads.
+	step, lanes int
+	stores      bool
 	// guarded ones are not to be written once a check has failed.
 	guarded bool
 	now     []byte // the elements of this block

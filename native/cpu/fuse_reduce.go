@@ -8,10 +8,21 @@ import (
 	"github.com/rlx-go/rlx/native/cpu/jit"
 )
 
-// longStretch is how many inner points a kernel takes at once where it needs no
-// registers of lanes. Sums begin anew in each stretch, so that many terms are not
-// added to one lane one after the other.
+// longStretch is the most inner points that a kernel takes at once where it needs no
+// registers of lanes.
 const longStretch = 4096
+
+// stretch is how many it takes. Sums begin anew in each stretch, so that many terms
+// are not added to one lane one after the other: the fewer lanes, the shorter.
+func stretch() int {
+	switch jit.Width() {
+	case 4:
+		return 512
+	case 8:
+		return 2048
+	}
+	return longStretch
+}
 
 // tighten makes one kernel of what a reduction does with inner points, where the
 // lanes are these: running values stay in registers.
@@ -58,7 +69,8 @@ func (f *fuser) atOnce(p *phase) bool {
 	if inner.row%(copies*jit.Width()) != 0 || len(p.element) > 4*copies || copies*len(p.running) > jit.MostRunning() {
 		sets = 1
 	}
-	if inner.rows != 1 || inner.row > longStretch || inner.row%(sets*jit.Width()) != 0 || inner.usesWides() {
+	long := inner.row > lanes // for registers of lanes
+	if inner.rows != 1 || inner.row > longStretch || inner.row%(sets*jit.Width()) != 0 || long && inner.usesWides() {
 		return false
 	}
 	s := f.segment()
@@ -70,7 +82,7 @@ func (f *fuser) atOnce(p *phase) bool {
 			return false
 		}
 	}
-	if needLanes(s.arrays) {
+	if long && needLanes(s.arrays) {
 		return false
 	}
 	s.after()

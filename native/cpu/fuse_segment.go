@@ -201,8 +201,7 @@ func (s *segment) kernel() instr {
 			s.fuser.reads[a.reg]++
 		}
 	}
-
-	return instr{kind: opFused, fused: &fused{code: s.set.Compile(s.k), arrays: s.arrays}}
+	return instr{kind: opFused, fused: &fused{kernels: jit.One(s.k), arrays: s.arrays}}
 }
 
 // registers shows the registers of a kernel, its results last.

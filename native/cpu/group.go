@@ -143,14 +143,14 @@ func (m *maker) stores(list []group.ElementStore) {
 
 // estimate returns the nanoseconds that one worker takes for the whole nest.
 func (n *nest) estimate() float64 {
-	blocks := float64(n.outer.rows * n.outer.blocks())
-	total := float64(n.outer.rows) * codeCost(n.rows, 1)
+	blocks, price := float64(n.outer.rows*n.outer.blocks()), n.price()
+	total := float64(n.outer.rows) * (price.row + price.of(n.rows, 1))
 	outerWidth := float64(n.outer.row) / float64(max(1, n.outer.blocks()))
 	if n.wideInner {
 		outerWidth = 1
 	}
 	for _, p := range n.phases {
-		total += blocks * codeCost(p.block, outerWidth)
+		total += blocks * price.of(p.block, outerWidth)
 		if !p.loop {
 			continue
 		}
@@ -159,31 +159,75 @@ func (n *nest) estimate() float64 {
 			steps *= float64(n.inner.blocks())
 			width = float64(n.inner.points()) / max(steps, 1)
 		}
-		total += blocks * (rows*codeCost(p.inner, 1) + steps*codeCost(p.element, width))
+		total += blocks * (rows*price.of(p.inner, 1) + steps*price.of(p.element, width))
 		for _, c := range p.combining { // merging the lanes
-			total += blocks * (codeCost(c.code, width) + 9*codeCost(c.code, 0))
+			total += blocks * price.fold(c.code, width)
 		}
 	}
 	return total
 }
 
-// codeCost returns the nanoseconds of some code for a block of n lanes.
-func codeCost(code []instr, n float64) float64 {
-	const call, single, kernel = 4, 3, 25
+// price is the nanoseconds that it takes to begin what is not done for each lane: an
+// instruction for many lanes, one for a single number, a kernel, and a row.
+type price struct {
+	call, single, kernel, row float64
+	byRows                    bool // whether one kernel does all of a row
+}
+
+// price returns that of the code of a nest, which is less where one kernel may do
+// all of it.
+func (n *nest) price() price {
+	switch {
+	case !jit.Available() || !n.hasRows() || !n.fusesRows():
+		return price{call: 4, single: 3, kernel: 25}
+	case len(n.rows) > 0:
+		return price{call: 1, single: 2, kernel: 3, row: 60, byRows: true}
+	}
+	return price{call: 1, single: 1, kernel: 3, byRows: true}
+}
+
+// fusesRows reports whether all that is done for a row can be one kernel.
+func (n *nest) fusesRows() bool {
+	for _, p := range n.phases {
+		if p.loop && !n.wideInner {
+			return false
+		}
+		for _, list := range [][]instr{p.block, p.inner, p.element} {
+			for i := range list {
+				if in := &list[i]; in.kind == opCheck || !in.one && !in.fuses() {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// of returns the nanoseconds of some code for a block of n lanes.
+func (p price) of(code []instr, n float64) float64 {
 	total, kernels := 0.0, 0.0
 	for i := range code {
 		in := &code[i]
 		switch {
 		case in.one:
-			total += single
+			total += p.single
 		case in.fuses():
-			kernels = kernel
+			kernels = p.kernel
 			total += n * in.fusedCost()
 		default:
-			total += call + n*in.laneCost()
+			total += p.call + n*in.laneCost()
 		}
 	}
 	return total + kernels
+}
+
+// fold returns those of merging n lanes of running values.
+func (p price) fold(code []instr, n float64) float64 {
+	if p.byRows {
+		const halves = 4
+		return halves * p.single * float64(len(code))
+	}
+	return p.of(code, n) + 9*p.of(code, 0)
 }
 
 // fuses reports whether an instruction can be part of a kernel.

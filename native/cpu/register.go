@@ -176,3 +176,46 @@ func roundTo(d ir.DType, x float32) float32 {
 	}
 	return float32(d.Round(float64(x)))
 }
+
+// shift copies lanes from up to to of a register to the beginning of another.
+func (f *files) shift(dst, src register, from, to int) {
+	switch src.class {
+	case classF32:
+		copy(f.f32[dst.index], f.f32[src.index][from:to])
+	case classF64:
+		copy(f.f64[dst.index], f.f64[src.index][from:to])
+	case classInt:
+		copy(f.ints[dst.index], f.ints[src.index][from:to])
+	case classLong:
+		copy(f.long[dst.index], f.long[src.index][from:to])
+	default:
+		copy(f.cplx[dst.index], f.cplx[src.index][from:to])
+	}
+}
+
+// fill sets n lanes of a register.
+func (f *files) fill(r register, v scalar.Value, n int) {
+	switch r.class {
+	case classF32:
+		fill(f.f32[r.index][:n], float32(v.F))
+	case classF64:
+		fill(f.f64[r.index][:n], v.F)
+	case classInt:
+		fill(f.ints[r.index][:n], int32(v.I))
+	case classLong:
+		fill(f.long[r.index][:n], v.I)
+	default:
+		fill(f.cplx[r.index][:n], v.C)
+	}
+}
+
+// fill sets a few lanes, and copies them to the others.
+func fill[T lane](d []T, x T) {
+	few := d[:min(len(d), 16)]
+	for i := range few {
+		few[i] = x
+	}
+	for done := len(few); done < len(d); done *= 2 {
+		copy(d[done:], d[:done])
+	}
+}

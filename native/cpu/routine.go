@@ -14,7 +14,10 @@ import (
 type routine func(w *workspace, n *ir.Node, in, out [][]float64)
 
 // claims reports whether a routine computes a node.
-func claims(n *ir.Node) bool { return routines[n.Op()] != nil }
+func claims(n *ir.Node) bool {
+	_, packed := packingOf(n)
+	return packed || routines[n.Op()] != nil
+}
 
 // routineStep runs a routine for each matrix of a batch.
 type routineStep struct {
@@ -29,6 +32,9 @@ type routineStep struct {
 // routine compiles a call: the operands, the results of all matrices, and the
 // stores of those that are read.
 func (c *compiler) routine(g *group.Group) error {
+	if p, ok := packingOf(g.Members[0].Node); ok {
+		return c.packedProduct(g, p)
+	}
 	x := g.Routine()
 	s := &routineStep{routine: routines[x.Node.Op()], node: x.Node, batch: 1, work: make([]workspace, workers())}
 	lead := x.In[0].Dims[:len(x.In[0].Dims)-2]

@@ -3,7 +3,6 @@
 package cuda
 
 import (
-	"encoding/binary"
 	"errors"
 	"slices"
 
@@ -33,8 +32,6 @@ type entry struct {
 	bytes   int // of a stage
 	stages  [inFlight]stage
 	next    int
-	// after is told of each step that was asked for, while a profile is taken.
-	after func(plan.Step) error
 	// Inputs of some size arrive here, while the run before computes, and are
 	// copied to their places at the beginning of their run.
 	arrival           driver.Ptr
@@ -114,6 +111,8 @@ func (e *entry) hasChecks(steps []plan.Step) bool {
 			return slices.ContainsFunc(s.Bindings, func(b plan.Binding) bool { return b.Buffer == st.Buffer })
 		case *plan.Repeat:
 			return e.hasChecks(s.Steps) || e.hasChecks(s.Odd)
+		case *plan.While:
+			return e.hasChecks(s.Steps)
 		}
 		return false
 	})
@@ -148,102 +147,19 @@ func (e *entry) build() (err error) {
 	return e.capture()
 }
 
-// gated reports whether some dispatch finds its grid in memory, which a graph of
-// plain launches cannot do.
-func gated(steps []plan.Step) bool {
-	return slices.ContainsFunc(steps, func(s plan.Step) bool {
-		switch s := s.(type) {
-		case *plan.Dispatch:
-			return s.Grid != nil
-		case *plan.Repeat:
-			return gated(s.Steps) || gated(s.Odd)
-		}
-		return false
-	})
-}
-
-// capture makes a graph of the steps.
+// capture makes a graph of the steps. On a driver whose graphs do not branch, steps
+// that do are asked for in each run.
 func (e *entry) capture() error {
-	if e.p.debug || gated(e.spec.Steps) || e.spec.Dispatches() == 0 || e.spec.Dispatches() > maxGraph {
+	n := e.spec.Dispatches()
+	if e.p.debug || n == 0 || n > maxGraph || branches(e.spec.Steps) && e.p.condition == nil {
 		return nil
 	}
 	var err error
-	e.graph, err = e.p.stream.Capture(e.record)
+	e.graph, err = e.p.stream.Capture(func() error {
+		r := recorder{entry: e, stream: e.p.stream, captures: true}
+		return r.record()
+	})
 	return err
-}
-
-// record asks the stream for the steps. Each run begins with a clear status
-// word: one that failed does not hold up the next.
-func (e *entry) record() error {
-	if e.checks {
-		st := e.p.plan.Status
-		if err := e.p.stream.Clear(e.p.at(st.Buffer, st.Offset), plan.StatusBytes); err != nil {
-			return err
-		}
-	}
-	return e.steps(e.spec.Steps, nil)
-}
-
-// steps asks for some steps; counters are the counts of the repeats around them,
-// outermost first.
-func (e *entry) steps(steps []plan.Step, counters []int) error {
-	for _, step := range steps {
-		var err error
-		switch s := step.(type) {
-		case *plan.Dispatch:
-			err = e.launch(s, counters)
-		case *plan.Call:
-			err = e.p.call(s)
-		case *plan.Copy:
-			err = e.p.stream.Copy(e.p.at(s.Dst, s.DstOffset), e.p.at(s.Src, s.SrcOffset), s.Bytes)
-		case *plan.Repeat:
-			inner := append(slices.Clone(counters), 0)
-			for i := 0; i < s.Count && err == nil; i++ {
-				inner[len(counters)] = i
-				err = e.steps(s.Round(i), inner)
-			}
-		}
-		if err == nil && e.after != nil {
-			err = e.after(step)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// held reports whether a gate holds a dispatch back: the grid in memory is zeros.
-// It waits for the gate.
-func (e *entry) held(d *plan.Dispatch) (bool, error) {
-	if d.Grid == nil {
-		return false, nil
-	}
-	word := make([]byte, plan.WordBytes)
-	if err := e.p.stream.Read(word, e.p.at(d.Grid.Buffer, d.Grid.Offset)); err != nil {
-		return false, err
-	}
-	err := e.p.stream.Synchronize()
-	return binary.LittleEndian.Uint32(word) == 0, err
-}
-
-func (e *entry) launch(d *plan.Dispatch, counters []int) error {
-	k := &e.p.plan.Kernels[d.Kernel]
-	if held, err := e.held(d); held || err != nil {
-		return driver.In(k.Name, err)
-	}
-	pointers := make([]driver.Ptr, 0, len(d.Bindings)+1)
-	for _, b := range d.Bindings {
-		pointers = append(pointers, e.p.at(b.Buffer, b.Offset))
-	}
-	if k.ScalarBytes > 0 {
-		pointers = append(pointers, e.scalars)
-	}
-	err := e.p.stream.Launch(e.p.functions[d.Kernel], d.Groups, k.Workgroup, pointers, counters[:k.Counters])
-	if e.p.debug && err == nil {
-		err = e.p.stream.Synchronize()
-	}
-	return driver.In(k.Name, err)
 }
 
 func (e *entry) release() error {

@@ -29,12 +29,12 @@ func (d *device) products(routines []routine.Routine) ([]*driver.Product, error)
 	return out, nil
 }
 
-// call asks the stream for a routine. Where kernels are waited for it is too.
-func (p *program) call(c *plan.Call) error {
+// call asks a stream for a routine. Where kernels are waited for it is too.
+func (p *program) call(on *driver.Stream, c *plan.Call) error {
 	at := func(i int) driver.Ptr { return p.at(c.Bindings[i].Buffer, c.Bindings[i].Offset) }
-	err := p.stream.Multiply(p.products[c.Routine], at(0), at(1), at(2), at(3))
+	err := on.Multiply(p.products[c.Routine], at(0), at(1), at(2), at(3))
 	if p.debug && err == nil {
-		err = p.stream.Synchronize()
+		err = on.Synchronize()
 	}
 	return driver.In(p.plan.Routines[c.Routine].Name(), err)
 }
@@ -57,9 +57,11 @@ func (p *program) warmSteps(steps []plan.Step, done []bool) error {
 		switch s := s.(type) {
 		case *plan.Call:
 			if !done[s.Routine] {
-				done[s.Routine], err = true, p.call(s)
+				done[s.Routine], err = true, p.call(p.stream, s)
 			}
 		case *plan.Repeat:
+			err = p.warmSteps(s.Steps, done)
+		case *plan.While:
 			err = p.warmSteps(s.Steps, done)
 		}
 		if err != nil {

@@ -56,15 +56,13 @@ type profile struct {
 // run runs the entry once and adds what its steps took.
 func (f *profile) run() error {
 	f.steps = f.steps[:0]
-	f.e.after = f.mark
-	defer func() { f.e.after = nil }()
-	stream := f.e.p.stream
+	r := recorder{entry: f.e, stream: f.e.p.stream, after: f.mark}
 	err := f.mark(nil)
 	if err == nil {
-		err = f.e.record()
+		err = r.record()
 	}
 	if err == nil {
-		err = stream.Synchronize()
+		err = r.stream.Synchronize()
 	}
 	if err != nil {
 		return err
@@ -83,9 +81,10 @@ func (f *profile) run() error {
 	return nil
 }
 
-// mark makes a mark behind a step. A repeat is timed by its steps.
+// mark makes a mark behind a step. Loops are timed by their steps.
 func (f *profile) mark(s plan.Step) error {
-	if _, repeat := s.(*plan.Repeat); repeat {
+	switch s.(type) {
+	case *plan.Repeat, *plan.While:
 		return nil
 	}
 	f.steps = append(f.steps, s)

@@ -32,6 +32,8 @@ type program struct {
 	copies    *driver.Stream // copies inputs while the stream computes
 	modules   []*driver.Module
 	functions []driver.Function
+	condition *driver.Function // nil where no graph branches
+	captures  []*driver.Stream // of what stands under conditions, by their depth
 	products  []*driver.Product // of the plan's routines
 	arena     driver.Ptr
 	buffers   []driver.Ptr // the plan's, in the arena
@@ -61,6 +63,9 @@ func (p *program) build(ctx context.Context) error {
 		return err
 	}
 	if err := p.load(code); err != nil {
+		return err
+	}
+	if err := p.loadCondition(); err != nil {
 		return err
 	}
 	if err := p.allocate(); err != nil {
@@ -147,7 +152,7 @@ func (p *program) release() error {
 	if p.idle != nil {
 		failed = errors.Join(failed, p.idle.Destroy())
 	}
-	for _, s := range []*driver.Stream{p.copies, p.stream} {
+	for _, s := range append(p.captures, p.copies, p.stream) {
 		if s != nil {
 			failed = errors.Join(failed, s.Destroy())
 		}

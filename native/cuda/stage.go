@@ -156,7 +156,8 @@ func (e *entry) replay() error {
 	if e.graph != nil {
 		return e.p.stream.Replay(e.graph)
 	}
-	return e.record()
+	r := recorder{entry: e, stream: e.p.stream}
+	return r.record()
 }
 
 // sendScalars copies the scalars unless the device has them.

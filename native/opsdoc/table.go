@@ -9,6 +9,7 @@ import (
 	"github.com/rlx-go/rlx/ir/irtest"
 	_ "github.com/rlx-go/rlx/ir/ops" // whose ops are listed
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/coreml"
 	"github.com/rlx-go/rlx/native/cpu"
 	"github.com/rlx-go/rlx/native/cuda"
 	"github.com/rlx-go/rlx/webgpu"
@@ -24,16 +25,17 @@ Each line is one definition. Its constraints, attributes and defaults stand in i
 - JVP, transpose, batch: *rule*, one of its own; *body*, that of the ops it is made of; or why there is none.
 - Backends, by their own answers for every sample of the op, which the tests run there: *native*, code for this op;
   *decomposed*, by the ops it is made of; element types that the samples try and the backend refuses are listed; a
-  dash where it refuses all. WebGPU is the native one; in a browser, f16 is computed with where the device has
-  ` + "`shader-f16`" + `.
+  dash where it refuses all, with the element type that it lacks, for the op or within it. WebGPU is the native one; in a browser, f16 is computed with where the device has
+  ` + "`shader-f16`" + `. CoreML is what a model of CoreML8 can be made of: values without elements it cannot hold, integers but
+  i32 and the bits of numbers it does not compute with, and loops are written out, which takes a bound on their turns.
 
-| op | meaning | JVP | transpose | batch | CPU | WebGPU | CUDA |
-|---|---|---|---|---|---|---|---|
+| op | meaning | JVP | transpose | batch | CPU | WebGPU | CUDA | CoreML |
+|---|---|---|---|---|---|---|---|---|
 `
 
 // backends are asked in the order of the columns.
 func backends() []native.Backend {
-	return []native.Backend{cpu.Backend(), webgpu.Backend(), cuda.Backend()}
+	return []native.Backend{cpu.Backend(), webgpu.Backend(), cuda.Backend(), coreml.Backend()}
 }
 
 // table returns the file.
@@ -95,14 +97,17 @@ func answer(b native.Backend, d *ir.Def) string {
 			level = min(level, got.Level)
 			continue
 		}
-		// A reason ends with the element type that is refused.
+		// A reason ends with the element type that is refused. That CoreML holds no
+		// empty values is said once for all ops.
 		words := strings.Fields(got.Reason)
-		if what := words[len(words)-1]; !slices.Contains(refused, what) {
+		if what := words[len(words)-1]; what != "empty" && !slices.Contains(refused, what) {
 			refused = append(refused, what)
 		}
 	}
 	slices.Sort(refused)
 	switch {
+	case level == native.Unsupported && len(refused) > 0:
+		return "– (" + strings.Join(refused, ", ") + ")"
 	case level == native.Unsupported:
 		return "–"
 	case len(refused) > 0:

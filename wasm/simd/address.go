@@ -48,22 +48,26 @@ func (w *writer) address(array int, at scalar.Expr) (offset uint64) {
 		// An offset is added to an address that has not wrapped.
 		at, c = scalar.Add(at, scalar.ConstI(at.Type, c)), 0
 	}
-	offset = uint64(c) * uint64(size)
-	if x, ok := at.IntConst(); ok && x == 0 {
-		if !p.storage {
-			w.f.constI32(0)
-			return offset + p.offset
-		}
+	offset = p.offset + uint64(c)*uint64(size)
+	x, known := at.IntConst()
+	switch first := known && x == 0; {
+	case first && p.based:
 		w.f.get(p.param)
-		return offset
+	case first:
+		w.f.constI32(0)
+	default:
+		w.scaled(at, int64(size))
+		w.behind(p)
 	}
-	w.scaled(at, int64(size))
-	if !p.storage {
-		return offset + p.offset
-	}
-	w.f.get(p.param)
-	w.f.op(opI32Add)
 	return offset
+}
+
+// behind adds the address that a place lies behind to the one on the stack.
+func (w *writer) behind(p place) {
+	if p.based {
+		w.f.get(p.param)
+		w.f.op(opI32Add)
+	}
 }
 
 // elementBytes is the size of an element of an array.

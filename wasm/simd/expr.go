@@ -103,11 +103,7 @@ func (w *writer) variable(e scalar.Expr) {
 	kind, i := loop.BuiltinOf(e.Name)
 	switch kind {
 	case loop.BuiltinGroupID:
-		if w.group[i] < 0 {
-			w.f.constI32(0)
-			return
-		}
-		w.f.get(uint32(w.group[i]))
+		w.f.get(w.group)
 	case loop.BuiltinScalar:
 		w.f.get(w.row)
 		w.f.memory(loads[classOf(e.Type)], 2, uint64(w.scalarOffset(i)))

@@ -17,6 +17,14 @@ const (
 	kindMemory   = 2
 )
 
+// boundedMemory says that an imported memory has a largest size, here mostPages,
+// that of all memories. A host that has the memory shared among threads sets
+// bit 1 beside it.
+const (
+	boundedMemory = 1
+	mostPages     = 1 << 16
+)
+
 // moduleHeader is the magic number and the version of the binary format.
 const moduleHeader = "\x00asm\x01\x00\x00\x00"
 
@@ -105,6 +113,6 @@ func (l *linker) imports() []byte {
 		}
 	}
 	b = appendText(appendText(b, "rlx"), "memory")
-	b = append(b, kindMemory, 0, 0) // of any size
+	b = appendUnsigned(append(b, kindMemory, boundedMemory, 0), mostPages)
 	return append(appendUnsigned(nil, uint64(n)), b...)
 }

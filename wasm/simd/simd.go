@@ -1,12 +1,14 @@
 // Package simd prints kernels of the loop IR as WebAssembly with vectors of 128
-// bits. A kernel is a function of one thread: the workgroups of its grid are
-// loops, and a workgroup has one thread. [Link] makes a module of the functions
+// bits. A kernel is a function of one thread: the workgroups of its grid are a
+// loop, and a workgroup has one thread. [Link] makes a module of the functions
 // of a plan.
 //
 // A function's parameters are i32: the addresses of the kernel's storage arrays
 // in order, that of the entry's row of scalars where it reads any, and the counts
-// of the repeats around it. Its workgroup memory lies at the bottom of the
-// memory, which nothing else may use. A bool is a word in memory. Elements of 8
+// of the repeats around it. Where the grid has several workgroups, three more say
+// which of them to run, from the first to below the second, and where their
+// workgroup memory lies: threads may share a grid. Where it has one, that memory
+// lies at address 0. A bool is a word in memory. Elements of 8
 // and 16 bits are loaded and stored as such: kernels come widened ([loop.Widen]).
 //
 // Loops marked Lanes take four turns at once where their statements have a form
@@ -66,8 +68,11 @@ func (p Printer) Print(k *loop.Kernel) (string, error) {
 	if k.Threads() != 1 {
 		w.fail("workgroup of %d threads", k.Threads())
 	}
+	if k.Groups[1]*k.Groups[2] != 1 {
+		w.fail("grid of several axes")
+	}
 	w.layOut()
-	w.groups(2)
+	w.grid()
 	if w.err != nil {
 		return "", w.err
 	}
@@ -90,15 +95,15 @@ type writer struct {
 	places   []place
 	row      uint32   // the parameter that is the address of scalars
 	counters uint32   // the first parameter that is a count
-	group    [3]int32 // locals of the workgroup's place, -1 where it is 0
+	group    uint32   // the parameter that is the workgroup, where there are several
 	lanes    bool     // a loop over lanes is being written, four turns at once
 }
 
 // place is where an array lies.
 type place struct {
-	storage bool
-	param   uint32 // of a storage array, its address
-	offset  uint64 // of workgroup memory, its address
+	based  bool
+	param  uint32 // the address that it lies behind, where it is based
+	offset uint64 // from there
 	// registers are the vectors that hold a private array, where it has some.
 	registers []uint32
 }
@@ -112,62 +117,67 @@ func (w *writer) fail(text string, args ...any) {
 
 // layOut numbers the parameters and gives arrays their places.
 func (w *writer) layOut() {
-	inRegisters := w.registerArrays()
-	at := uint64(0)
-	for i, a := range w.k.Arrays {
-		if a.DType.On(dtype.WASM) == dtype.Unsupported {
-			w.fail("type %s", a.DType)
-		}
-		switch {
-		case a.Space == loop.Storage:
-			w.places = append(w.places, place{storage: true, param: uint32(w.f.params)})
+	for _, a := range w.k.Arrays {
+		if a.Space == loop.Storage {
 			w.f.params++
-		case inRegisters[i]:
-			w.places = append(w.places, place{})
-		default:
-			w.places = append(w.places, place{offset: at})
-			at += uint64(a.Bytes()+15) &^ 15
 		}
 	}
+	w.row = uint32(w.f.params)
 	if len(w.k.Scalars) > 0 {
-		w.row = uint32(w.f.params)
 		w.f.params++
 	}
 	w.counters = uint32(w.f.params)
 	w.f.params += w.k.Counters
-	for i := range w.places {
-		if inRegisters[i] {
-			for range w.k.Arrays[i].Len / lanes {
-				w.places[i].registers = append(w.places[i].registers, w.f.local(typeV128))
-			}
+	own := place{}
+	if w.divided() {
+		w.group = uint32(w.f.params)
+		own = place{based: true, param: w.group + 2}
+		w.f.params += 3
+	}
+	w.placeArrays(own)
+}
+
+// divided reports whether the grid has several workgroups.
+func (w *writer) divided() bool { return w.k.Groups[0] > 1 }
+
+// placeArrays gives arrays their places, those of workgroup memory behind own.
+func (w *writer) placeArrays(own place) {
+	inRegisters, storage := w.registerArrays(), uint32(0)
+	for i, a := range w.k.Arrays {
+		if a.DType.On(dtype.WASM) == dtype.Unsupported {
+			w.fail("type %s", a.DType)
 		}
+		p := own
+		switch {
+		case a.Space == loop.Storage:
+			p = place{based: true, param: storage}
+			storage++
+		case inRegisters[i]:
+			p = place{}
+			for range a.Len / lanes {
+				p.registers = append(p.registers, w.f.local(typeV128))
+			}
+		default:
+			own.offset += uint64(a.Bytes()+15) &^ 15
+		}
+		w.places = append(w.places, p)
 	}
 }
 
-// groups writes loops over the workgroups along the given axis and those below,
-// and inside them the body.
-func (w *writer) groups(axis int) {
-	if axis < 0 {
+// grid writes a loop over the workgroups that are asked for, and inside it the
+// body.
+func (w *writer) grid() {
+	if !w.divided() {
 		w.block(w.k.Body)
 		return
 	}
-	w.group[axis] = -1
-	n := w.k.Groups[axis]
-	if n == 1 {
-		w.groups(axis - 1)
-		return
-	}
-	v := w.f.local(typeI32)
-	w.group[axis] = int32(v)
-	w.f.constI32(0)
-	w.f.set(v)
 	w.f.begin(opLoop)
-	w.groups(axis - 1)
-	w.f.get(v)
+	w.block(w.k.Body)
+	w.f.get(w.group)
 	w.f.constI32(1)
 	w.f.op(opI32Add)
-	w.f.tee(v)
-	w.f.constI32(int32(n))
+	w.f.tee(w.group)
+	w.f.get(w.group + 1)
 	w.f.op(opI32LtS)
 	w.f.with(opBranchIf, 0)
 	w.f.end()

@@ -64,11 +64,11 @@ func TestModuleOfKernels(t *testing.T) {
 		print(t, scaled(dtype.I64, 3, double)),
 	}
 	s := sections(t, simd.Link(codes))
-	// Two functions of one type, (i32, i32) → (), and one memory, of any size.
+	// Two functions of one type, (i32, i32) → (), and one memory, of any size up to 4 GiB.
 	if got, want := string(s[1]), "\x01\x60\x02\x7f\x7f\x00"; got != want {
 		t.Errorf("types % x, want % x", got, want)
 	}
-	if got, want := string(s[2]), "\x01\x03rlx\x06memory\x02\x00\x00"; got != want {
+	if got, want := string(s[2]), "\x01\x03rlx\x06memory\x02\x01\x00\x80\x80\x04"; got != want {
 		t.Errorf("imports %q, want %q", got, want)
 	}
 	if got, want := string(s[3]), "\x02\x00\x00"; got != want {

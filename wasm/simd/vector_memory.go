@@ -115,10 +115,7 @@ func (w *writer) eachLane(array int, at scalar.Expr, f func(lane int, address fu
 			w.f.get(index)
 			w.f.lane(opI32x4Extract, lane)
 			w.times(size)
-			if p.storage {
-				w.f.get(p.param)
-				w.f.op(opI32Add)
-			}
+			w.behind(p)
 			return p.offset
 		})
 	}

@@ -1,6 +1,7 @@
 package clike
 
 import (
+	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -16,14 +17,25 @@ type Async struct {
 	// Mma returns the lines of multiply-adds that are waited for together, and
 	// MmaWait of the wait.
 	Mma     func(w *Writer, a loop.Atom, terms []MmaTerm) []string
-	MmaWait func(pending int, names []string) string
+	MmaWait func(pending int, list []Variable) string
+	// Pack returns the statement of a [loop.Pack], and Shuffle the value of a
+	// [loop.Shuffle].
+	Pack    func(w *Writer, t dtype.DType, to, low, high string) string
+	Shuffle func(value string, xor int) string
 }
 
-// MmaTerm is a [loop.MmaTerm] with its variables and the addresses of its
-// operands in text.
+// Variable is one that multiply-adds work on.
+type Variable struct {
+	Name string
+	Type dtype.DType
+}
+
+// MmaTerm is a [loop.MmaTerm] with its variables in text, and where its operands
+// begin: the name of the array, and how many pieces of 16 bytes from there.
 type MmaTerm struct {
 	loop.MmaTerm
-	AddressA, AddressB string
+	ArrayA, PieceA string
+	ArrayB, PieceB string
 }
 
 // async writes a statement of asynchronous work.
@@ -45,7 +57,17 @@ func (w *Writer) async(s loop.Stmt) {
 	case *loop.Mma:
 		w.mma(s)
 	case *loop.MmaWait:
-		w.line(d.MmaWait(s.Pending, w.variables(s.Names)))
+		list := make([]Variable, len(s.Names))
+		for i, name := range s.Names {
+			list[i] = Variable{w.name(name), w.mutable[name]}
+		}
+		w.line(d.MmaWait(s.Pending, list))
+	case *loop.Pack:
+		e := w.bind(s.Low, s.High)
+		w.line(d.Pack(w, s.Type, w.name(s.Name), w.expr(e[0]).s, w.expr(e[1]).s))
+	case *loop.Shuffle:
+		value := d.Shuffle(w.expr(w.bind(s.Value)[0]).s, s.Xor)
+		w.line(w.d.Let(s.Value.Type, w.name(s.Name), value))
 	}
 }
 
@@ -66,9 +88,10 @@ func (w *Writer) mma(s *loop.Mma) {
 	terms := make([]MmaTerm, len(s.Terms))
 	for i, t := range s.Terms {
 		t.Sums, t.Left = w.variables(t.Sums), w.variables(t.Left)
-		terms[i] = MmaTerm{MmaTerm: t, AddressB: w.address(t.B)}
+		terms[i].MmaTerm = t
+		terms[i].ArrayB, terms[i].PieceB = w.tile(t.B)
 		if t.Left == nil {
-			terms[i].AddressA = w.address(t.A)
+			terms[i].ArrayA, terms[i].PieceA = w.tile(t.A)
 		}
 	}
 	for _, line := range w.d.Async.Mma(w, s.Atom, terms) {
@@ -76,14 +99,14 @@ func (w *Writer) mma(s *loop.Mma) {
 	}
 }
 
-// address returns where an operand begins.
-func (w *Writer) address(t loop.Tile) string {
-	k := t.K
+// tile returns where an operand begins.
+func (w *Writer) tile(t loop.Tile) (array, piece string) {
+	k, d := t.K, w.k.Arrays[t.Array].DType
 	if t.Depth > 0 {
-		k *= loop.RowElements(w.k.Arrays[t.Array].DType)
+		k *= loop.RowElements(d)
 	}
-	at := w.ranges.Simplify(scalar.Add(t.At, scalar.ConstI(t.At.Type, int64(k))))
-	return "&" + w.element(t.Array, w.bind(at)[0])
+	at := scalar.FloorDiv(scalar.Add(t.At, loop.Int(k)), loop.Int(loop.PieceElements(d)))
+	return w.out.Names[t.Array], w.expr(w.bind(w.ranges.Simplify(at))[0]).s
 }
 
 // variables returns the names that the text has for variables, nil for nil.

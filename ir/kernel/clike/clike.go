@@ -57,8 +57,17 @@ type Dialect struct {
 	// LazyLogic writes && and || rather than & and |. Where each && becomes a
 	// branch, as in WGSL, long conditions take drivers long to compile.
 	LazyLogic bool
+	// Native reports whether Form has an operation on a type that package scalar would
+	// expand; nil where it has none.
+	Native func(op scalar.Op, t dtype.DType) bool
+	// PowerOfTwo is the helper that raises 2 to an f32, "" where that is a [scalar.OpPow]
+	// like others.
+	PowerOfTwo string
 	// AtomicLoad returns the load of an atomic element of type t.
 	AtomicLoad func(t dtype.DType, element string) string
+	// Atomic returns the call that combines a value into an element and gives what was
+	// there; nil where it is atomicAdd(&element, value) and the like.
+	Atomic func(op scalar.Op, element, value string) string
 	// Barrier returns the statements that make a workgroup meet. storage says
 	// that it exchanges values through storage arrays too.
 	Barrier func(storage bool) []string
@@ -134,7 +143,7 @@ func Write(k *loop.Kernel, d *Dialect) (*Source, error) {
 	w := &Writer{
 		d: d, out: &Source{Kernel: loop.Unroll(k)}, depth: 1, ranges: scalar.NewSimplifier(),
 		taken: map[string]bool{}, alias: map[string]text{}, functions: map[string]bool{},
-		renamed: map[string]string{}, mutable: map[string]bool{}, width: map[string]int{},
+		renamed: map[string]string{}, mutable: map[string]dtype.DType{}, width: map[string]int{},
 	}
 	w.k = w.out.Kernel
 	w.names()
@@ -163,11 +172,11 @@ type Writer struct {
 	renamed   map[string]string
 	lets      int
 	vectors   int
-	functions map[string]bool // by name, those in out.Functions
-	inside    bool            // one of them is being written
-	width     map[string]int  // of the vectors by name
-	mutable   map[string]bool // variables that change
-	storage   bool            // threads may exchange values through storage arrays
+	functions map[string]bool        // by name, those in out.Functions
+	inside    bool                   // one of them is being written
+	width     map[string]int         // of the vectors by name
+	mutable   map[string]dtype.DType // variables that change
+	storage   bool                   // threads may exchange values through storage arrays
 	ranges    *scalar.Simplifier
 }
 
@@ -244,7 +253,7 @@ func (w *Writer) names() {
 		case *loop.LoadVec:
 			loaded[s.Array] = true
 		case *loop.Var:
-			w.mutable[s.Name] = true
+			w.mutable[s.Name] = s.Init.Type
 		}
 	})
 	for i := range loaded {

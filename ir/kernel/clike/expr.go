@@ -89,6 +89,10 @@ func (w *Writer) expr(e scalar.Expr) text {
 	if name := functionName(e); w.calls(name) {
 		return atom(name + "(" + w.list(e.Args) + ")")
 	}
+	if two, is := e.Args[0].Value(); is && e.Op == scalar.OpPow && e.Type == dtype.F32 && two.F == 2 && w.d.PowerOfTwo != "" {
+		w.Need(w.d.PowerOfTwo)
+		return atom(w.d.PowerOfTwo + "(" + w.list(e.Args[1:]) + ")")
+	}
 	form, ok := w.d.Form(e.Op, t)
 	if !ok {
 		return w.common(e, t)

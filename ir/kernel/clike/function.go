@@ -47,11 +47,14 @@ func (w *Writer) wrapping(e scalar.Expr) scalar.Expr {
 // here. The body of a function has been expanded to the end.
 func (w *Writer) calls(name string) bool { return w.functions[name] && !w.inside }
 
-// outline reports whether the operation of n is a function, and writes it if it
-// is new. Only functions of floats are: index arithmetic is better seen.
+// outline reports whether the operation of n stays as it is: one of the dialect's own,
+// or a function, which it writes if it is new. Only functions of floats are: index arithmetic is better seen.
 func (w *Writer) outline(n scalar.Expr) bool {
 	if len(n.Args) == 0 || n.Op == scalar.OpLoad || n.Op == scalar.OpCheck {
 		return false
+	}
+	if w.d.Native != nil && w.d.Native(n.Op, n.Type) {
+		return true
 	}
 	name := functionName(n)
 	if w.functions[name] {

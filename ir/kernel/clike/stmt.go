@@ -58,7 +58,7 @@ func (w *Writer) check(failed scalar.Expr, code int) {
 	status := w.out.Names[w.k.StatusArray()]
 	w.line("if (" + w.expr(failed).s + ") {")
 	w.depth++
-	w.line("atomicMax(&" + status + "[0], " + w.d.Literal(w, scalar.ConstI(dtype.U32, int64(code))) + ");")
+	w.line(w.combine(scalar.OpMax, status+"[0]", w.d.Literal(w, scalar.ConstI(dtype.U32, int64(code)))) + ";")
 	w.depth--
 	w.line("}")
 }
@@ -210,7 +210,7 @@ func (w *Writer) whole(elems []string) (vector string, ok bool) {
 func (w *Writer) loop(s *loop.For) {
 	e := w.bind(s.Start, s.End)
 	start, end := w.expr(e[0]).s, w.expr(e[1])
-	isName := e[1].Op == scalar.OpVar && !w.mutable[e[1].Name]
+	isName := e[1].Op == scalar.OpVar && w.mutable[e[1].Name] == dtype.Invalid
 	if !isName && e[1].Op != scalar.OpConst {
 		end = atom(w.let(dtype.I32, end.s))
 	}
@@ -226,12 +226,20 @@ func (w *Writer) loop(s *loop.For) {
 func (w *Writer) atomic(s *loop.AtomicOp) {
 	e := w.bind(s.At, s.Value)
 	value := w.operand(e[1], loose)
-	call := map[scalar.Op]string{
-		scalar.OpAdd: "atomicAdd", scalar.OpMax: "atomicMax", scalar.OpMin: "atomicMin", scalar.OpOr: "atomicOr",
-	}[s.Op] + "(&" + w.element(s.Array, e[0]) + ", " + value + ")"
+	call := w.combine(s.Op, w.element(s.Array, e[0]), value)
 	if s.Old == "" {
 		w.line(call + ";")
 		return
 	}
 	w.line(w.d.Let(s.Value.Type, w.name(s.Old), call))
+}
+
+// combine returns the call of an atomic operation.
+func (w *Writer) combine(op scalar.Op, element, value string) string {
+	if w.d.Atomic != nil {
+		return w.d.Atomic(op, element, value)
+	}
+	return map[scalar.Op]string{
+		scalar.OpAdd: "atomicAdd", scalar.OpMax: "atomicMax", scalar.OpMin: "atomicMin", scalar.OpOr: "atomicOr",
+	}[op] + "(&" + element + ", " + value + ")"
 }

@@ -50,6 +50,7 @@ func build(p *Program) (*Program, error) {
 			return nil, n.Fail(err)
 		}
 	}
+	p.findPhases()
 	p.decide()
 	p.newGroups()
 	for p.overwriteStates() {

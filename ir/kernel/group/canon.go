@@ -1,6 +1,7 @@
 package group
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
@@ -11,8 +12,11 @@ import (
 // Canon is all of a group that its kernels depend on, besides the target: what
 // its members compute, from operands named by the order in which they come up.
 type Canon struct {
-	// Text is the same for two groups that have the same kernels.
+	// Text is the same for two groups that have the same kernels but for the values
+	// of literals.
 	Text []byte
+	// Literals are those values, in the order in which they come up.
+	Literals []Literal
 	// Operands are the tensors that hold the memory the group touches, in order.
 	Operands []*Tensor
 
@@ -20,6 +24,12 @@ type Canon struct {
 	number  map[*Tensor]int
 	members map[*ir.Node]int
 	nodes   map[*ir.Node]int // virtual nodes that are written already
+}
+
+// Literal is a number of 32 bits in a group's expressions.
+type Literal struct {
+	Expr scalar.Expr
+	Key  string // that of the expression
 }
 
 // CanonOf returns the canonical form of a group.
@@ -100,8 +110,7 @@ func (c *Canon) value(v ir.Value) {
 		return
 	}
 	if e, ok := c.p.literal(v); ok {
-		c.tag('l')
-		c.string(scalar.Key(e))
+		c.literal(e)
 		c.dtype(v.Type())
 		return
 	}
@@ -120,6 +129,24 @@ func (c *Canon) value(v ir.Value) {
 	}
 	c.tag('v')
 	c.ints(i, v.Index())
+}
+
+// literal writes the number of a literal that could be a word in memory as well,
+// and of any other its value.
+func (c *Canon) literal(e scalar.Expr) {
+	key := scalar.Key(e)
+	if !isWord(e) {
+		c.tag('l')
+		c.string(key)
+		return
+	}
+	i := slices.IndexFunc(c.Literals, func(l Literal) bool { return l.Key == key })
+	if i < 0 {
+		i = len(c.Literals)
+		c.Literals = append(c.Literals, Literal{e, key})
+	}
+	c.tag('w')
+	c.ints(int(e.Type), i)
 }
 
 // tensor writes the number of the tensor that holds the memory of t, and the way

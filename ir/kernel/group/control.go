@@ -170,7 +170,7 @@ func (p *Program) carry(l *Loop, i int) (begin, end *Tensor) {
 		old.Outer = end
 		return end, end
 	}
-	if end.sliced() { // the other place is no slice, and one kernel is to write both
+	if end.Sliced() { // the other place is no slice, and one kernel is to write both
 		end = p.newTensor(end.Name+"_last", pair.old.Type())
 		l.writes = append(l.writes, end)
 	}

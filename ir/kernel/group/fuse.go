@@ -76,7 +76,7 @@ func (p *Program) mergeInto(b *Group) *Group {
 	for i := len(producers) - 1; i >= 0; i-- {
 		a := producers[i]
 		last := i == len(producers)-1
-		if !last && a.readByOther(b) {
+		if a.readByOther(b) && (!last || p.isLater(a, b)) {
 			continue
 		}
 		m := p.merge(a, b)

@@ -32,6 +32,8 @@ const (
 	TotalKind
 	// RoutineKind is an op that the backend has a routine for.
 	RoutineKind
+	// KernelsKind is an op with kernels of its own.
+	KernelsKind
 	// ControlKind is a node that runs graphs. Its group becomes a [Loop], a [Branch]
 	// or a [While].
 	ControlKind
@@ -39,7 +41,7 @@ const (
 
 // String returns the kind's name in lower case.
 func (k Kind) String() string {
-	return [...]string{"map", "reduce", "contract", "prefix", "scatter", "sort", "attend", "total", "routine", "control"}[k]
+	return [...]string{"map", "reduce", "contract", "prefix", "scatter", "sort", "attend", "total", "routine", "kernels", "control"}[k]
 }
 
 // Group is a set of nodes computed together.

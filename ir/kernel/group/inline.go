@@ -216,7 +216,7 @@ func (pl *plan) inlines(n *ir.Node, users []*ir.Node) bool {
 			return false
 		}
 		switch u.Def().Lower.(type) {
-		case *ir.ControlLowering, *ir.RoutineLowering:
+		case *ir.ControlLowering, *ir.RoutineLowering, *ir.KernelsLowering:
 			return false
 		case *ir.ContractLowering:
 			if (w > contractWeight || l > 1) && !pl.unpacks(n) {

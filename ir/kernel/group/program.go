@@ -30,6 +30,8 @@ type Program struct {
 	turns      bool     // its carries change places, see Loop
 	options    Options
 	plan       *plan
+	phases     []int              // by node ID, see findPhases
+	entering   map[ir.Value]bool  // what later phases begin with
 	simplifier *scalar.Simplifier // of positions in the spaces of nodes
 	spaces     map[*ir.Node]*nodeSpace
 	groups     []*Group
@@ -45,6 +47,7 @@ type Program struct {
 	allChecked *Group                   // the gate behind all checks
 	stacked    []stackedOutput          // outputs of a loop's body that are kept of each step
 	given      map[ir.Value]scalar.Expr // ports of a loop's body that are literals outside
+	words      map[string]scalar.Expr   // loads of literals that lie in memory, by their keys
 }
 
 // newValue is the value that a state or a carry has after a run or a step.

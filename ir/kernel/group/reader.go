@@ -145,6 +145,11 @@ func (p *Program) code(n *ir.Node) int {
 // equal.
 func (p *Program) literal(v ir.Value) (scalar.Expr, bool) {
 	e, ok := p.plan.literals[v]
+	if ok && p.words != nil {
+		if word, is := p.words[scalar.Key(e)]; is {
+			return word, true
+		}
+	}
 	return e, ok
 }
 

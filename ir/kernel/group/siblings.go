@@ -21,7 +21,7 @@ func (p *Program) fuseSiblings() bool {
 		if g.Kind != ReduceKind || !rowsSuffice(g) {
 			continue
 		}
-		keys := p.siblingKeys(g, levels[g])
+		keys := p.siblingKeys(g, levels[g], p.phase(g))
 		for _, key := range keys {
 			a := first[key]
 			if a == nil {
@@ -52,13 +52,14 @@ func siblings(a, b *Group) bool {
 	return slices.Equal(a.Outer, b.Outer) && slices.Equal(a.Inner, b.Inner)
 }
 
-// siblingKey is a read of a value by groups of a level, with the coordinate of
+// siblingKey is a read of a value by groups of a level and a phase, with the coordinate of
 // the group that each axis runs along: elsewhere where it is more than a
 // coordinate. The rows and the columns of a square are the same space, yet at no
 // point of it do the sums of both read one element.
 type siblingKey struct {
 	v     ir.Value
 	level int
+	phase int
 	coord [maxMemoRank]int8
 }
 
@@ -66,7 +67,7 @@ const elsewhere = -2
 
 // siblingKeys tells where a group reads values in its own coordinates, each
 // place once.
-func (p *Program) siblingKeys(g *Group, level int) []siblingKey {
+func (p *Program) siblingKeys(g *Group, level, phase int) []siblingKey {
 	var out []siblingKey
 	for _, m := range g.Members {
 		s := p.spaceOf(m.Node)
@@ -74,7 +75,7 @@ func (p *Program) siblingKeys(g *Group, level int) []siblingKey {
 			if len(a.at) > maxMemoRank {
 				continue
 			}
-			key := siblingKey{v: a.v, level: level}
+			key := siblingKey{v: a.v, level: level, phase: phase}
 			for axis, e := range a.at {
 				key.coord[axis] = elsewhere
 				if own, ok := s.axisOf(e); ok {
@@ -113,24 +114,24 @@ func (p *Program) fuseSideBySide() {
 			read[q] = true
 		}
 	}
-	bundles := map[int]*Group{}
+	bundles := map[[2]int]*Group{} // by level and phase
 	for _, g := range slices.Clone(p.groups) {
 		if g.Kind != MapKind || g.bytes() > besideBytes {
 			continue
 		}
-		level := levels[g]
+		key := [2]int{levels[g], p.phase(g)}
 		if !read[g] {
-			level = sink
+			key = [2]int{sink, 0}
 		}
-		a := bundles[level]
+		a := bundles[key]
 		if a == nil || !beside(a, g) {
-			bundles[level] = g
+			bundles[key] = g
 			continue
 		}
 		m := &Group{Kind: MapKind, Parts: slices.Concat(a.SideBySide(), g.SideBySide()), program: p, place: g.place}
 		m.touch.weight = a.touch.weight + g.touch.weight
 		p.replace(a, g, m)
-		bundles[level] = m
+		bundles[key] = m
 	}
 	p.groups = p.inOrder(standing(p.groups))
 }

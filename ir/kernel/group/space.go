@@ -57,7 +57,7 @@ func (p *Program) spaceOf(n *ir.Node) *nodeSpace {
 		l.Element(n, s.outer, r.Operand(n))
 	case *ir.SortLowering:
 		r.Element(n.Input(0), s.outer)
-	case *ir.AttendLowering, *ir.TotalLowering, *ir.RoutineLowering, *ir.ControlLowering:
+	case *ir.AttendLowering, *ir.TotalLowering, *ir.RoutineLowering, *ir.KernelsLowering, *ir.ControlLowering:
 		for _, v := range n.Inputs() {
 			dims, _ := v.Shape().Ints()
 			r.Element(v, Coords("i", dims))
@@ -98,6 +98,8 @@ func (p *Program) newGroup(n *ir.Node) *Group {
 		g.Kind = TotalKind
 	case *ir.RoutineLowering:
 		g.Kind = RoutineKind
+	case *ir.KernelsLowering:
+		g.Kind = KernelsKind
 	case *ir.SortLowering:
 		g.Kind = SortKind
 	case *ir.ControlLowering:

@@ -60,13 +60,14 @@ const maxRounds = 8
 // writers returns the states that a group can overwrite as far as the group
 // itself is concerned. A group other than a map may have several threads read
 // what one of them writes. Attention binds so much that it has no room for the
-// status words, which tell whether a state may be written.
+// status words, which tell whether a state may be written, and kernels of an op's
+// own do not ask them.
 func (p *Program) writers() []newValue {
 	var out []newValue
 	for _, s := range p.pairs {
 		g := p.groupOf[s.new.Node()]
 		switch {
-		case g == nil || g.Kind == ControlKind || g.Kind == AttendKind || g.Kind == RoutineKind || p.aside[s.old] || p.oldOf[s.new] != s.old || p.checks(g):
+		case g == nil || g.Kind == ControlKind || g.Kind == AttendKind || g.Kind == RoutineKind || g.Kind == KernelsKind || p.aside[s.old] || p.oldOf[s.new] != s.old || p.checks(g):
 		case p.scattersInPlace(g, s.old):
 			out = append(out, s)
 		case p.readsValue(g, s.old) && (g.Kind != MapKind || !p.readsOwnElement(g, s.old, s.new)):

@@ -31,8 +31,8 @@ func (t *Tensor) Root() *Tensor {
 	return t
 }
 
-// sliced reports whether t is a slice that goes from place to place with a loop.
-func (t *Tensor) sliced() bool {
+// Sliced reports whether t is a slice that goes from place to place with a loop.
+func (t *Tensor) Sliced() bool {
 	for ; t.Outer != nil; t = t.Outer {
 		if t.PerStep {
 			return true
@@ -88,6 +88,15 @@ func (t *Tensor) resolve(depth int, offset scalar.Expr) (*Tensor, scalar.Expr) {
 // Tensor returns the tensor with an ID, of this program or of one that runs it
 // or is run by it, nil where there is none.
 func (p *Program) Tensor(id int) *Tensor { return p.byID[id] }
+
+// TensorOf returns the tensor that a value of the program lies in, nil where it is
+// computed wherever it is read.
+func (p *Program) TensorOf(v ir.Value) *Tensor {
+	if _, literal := p.plan.literals[v]; literal || !p.plan.stored(v.Node()) {
+		return nil
+	}
+	return p.tensors[v]
+}
 
 // newTensor adds a tensor for values of a type.
 func (p *Program) newTensor(name string, t ir.Type) *Tensor {

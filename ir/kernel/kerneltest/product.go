@@ -18,13 +18,17 @@ func Products() []*Case {
 	}
 }
 
-// HalfProducts are like [Products] for 16-bit floats.
+// HalfProducts are like [Products] for 16-bit floats, and with what goes with those:
+// an exchange between the threads that share a row.
 func HalfProducts() []*Case {
 	return []*Case{
 		NewProduct(dtype.F16, 8, false, false).Case(),
 		NewProduct(dtype.BF16, 24, false, false).Case(),
 		NewProduct(dtype.F16, 128, true, false).Case(),
 		NewProduct(dtype.BF16, 256, true, false).Case(),
+		NewProduct(dtype.F16, 32, false, true).Case(),
+		NewProduct(dtype.BF16, 64, true, true).Case(),
+		shuffled(),
 	}
 }
 
@@ -108,9 +112,19 @@ func (p *Product) products() {
 			for i := range 4 {
 				r, kk := atom.Left(i)
 				name := fmt.Sprintf("left%d_%d", k, i)
-				at := loop.TilePlace(p.Operand, 0, s.Add(row, i32(r)), s.Add(column, i32(k+kk)))
-				p.Fragments = append(p.Fragments, &loop.Var{Name: name, Init: s.LoadAt(LeftTile, p.Operand, at)})
 				t.Left = append(t.Left, name)
+				element := func(at s.Expr) s.Expr {
+					return s.LoadAt(LeftTile, p.Operand, loop.TilePlace(p.Operand, 0, s.Add(row, i32(r)), s.Add(at, i32(k+kk))))
+				}
+				if p.Operand == dtype.F32 {
+					p.Fragments = append(p.Fragments, &loop.Var{Name: name, Init: element(column)})
+					continue
+				}
+				pair := s.Mul(column, i32(2))
+				p.Fragments = append(p.Fragments, &loop.Var{Name: name, Init: s.ConstI(dtype.U32, 0)}, &loop.Pack{
+					Name: name, Type: p.Operand,
+					Low: s.Convert(element(pair), dtype.F32), High: s.Convert(element(s.Add(pair, i32(1))), dtype.F32),
+				})
 			}
 		}
 		m.Terms = append(m.Terms, t)
@@ -184,4 +198,34 @@ func (p *Product) right(b []float64) []float64 {
 		turned[i%p.N*p.K()+i/p.N] = x
 	}
 	return turned
+}
+
+// shuffled has each thread of two warps take what three others have.
+func shuffled() *Case {
+	const threads = 64
+	x := floats(9, threads)
+	want := zeros(threads)
+	li := loop.LocalIndex(threads)
+	body := block{let("x0", s.LoadAt(0, dtype.F32, li))}
+	sum := fv("x0")
+	for i, across := range []int{1, 6, 31} {
+		name := fmt.Sprintf("other%d", i)
+		body = append(body, &loop.Shuffle{Name: name, Value: fv("x0"), Xor: across})
+		sum = s.Add(s.Mul(sum, f32(2)), fv(name))
+	}
+	for t := range want {
+		want[t] = ((2*x[t]+x[t^1])*2+x[t^6])*2 + x[t^31]
+	}
+	return &Case{
+		Kernel: &loop.Kernel{
+			Name:      "shuffled",
+			Arrays:    []loop.Array{input("x", dtype.F32, threads), output("y", dtype.F32, threads)},
+			Workgroup: [3]int{threads, 1, 1},
+			Groups:    [3]int{1, 1, 1},
+			Body:      append(body, store(1, li, sum)),
+		},
+		Arrays:    [][]float64{x, zeros(threads)},
+		Want:      [][]float64{nil, want},
+		Tolerance: 1e-5,
+	}
 }

@@ -1,6 +1,9 @@
 package loop
 
-import "github.com/rlx-go/rlx/ir/scalar"
+import (
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
 
 // What a thread asks for here is done beside what it does next. Until it has
 // waited, memory and registers that take part are out of bounds: for the
@@ -41,11 +44,14 @@ type Mma struct {
 
 // MmaTerm is one multiply-add, D += A·B. Sums names the variables that hold a
 // thread's part of D, and A is a tile in shared memory or, named by Left, in
-// registers: see [Atom] for which elements they are.
+// registers, of f32 or, by twos, of 16 bits in words of u32 that [Pack] fills:
+// see [Atom] for which elements they are.
 type MmaTerm struct {
 	Sums []string
-	Left []string
-	A, B Tile
+	// First says that it is D = A·B: what the variables held does not count.
+	First bool
+	Left  []string
+	A, B  Tile
 }
 
 // MmaWait waits until at most Pending of the [Mma] statements before it are
@@ -58,12 +64,35 @@ type MmaWait struct {
 	Names   []string
 }
 
+// Pack puts two values, rounded to the 16-bit float Type, into the variable Name of
+// u32: Low into its lower half, High into the upper one. It is how a part of A
+// comes to registers.
+type Pack struct {
+	Name      string
+	Type      dtype.DType
+	Low, High scalar.Expr
+}
+
+// Shuffle names the value that the thread has whose number within the workgroup
+// differs from the thread's own in the bits of Xor, from 1 to 31. All threads come
+// to it together.
+type Shuffle struct {
+	Name  string
+	Value scalar.Expr
+	Xor   int
+}
+
+// Warp is how many neighbouring threads a [Shuffle] is among.
+const Warp = 32
+
 func (*CopyAsync) stmt()  {}
 func (*CopyCommit) stmt() {}
 func (*CopyWait) stmt()   {}
 func (*ProxyFence) stmt() {}
 func (*Mma) stmt()        {}
 func (*MmaWait) stmt()    {}
+func (*Pack) stmt()       {}
+func (*Shuffle) stmt()    {}
 
 // HasMma reports whether a statement of the kernel is an [Mma].
 func (k *Kernel) HasMma() bool {

@@ -49,7 +49,22 @@ func TestCheckNamesWhatIsWrongWithAsynchronousWork(t *testing.T) {
 			m := mma(k)
 			m.Atom.Operand = dtype.F16
 			m.Terms[0].Left = m.Terms[0].Sums
-		}, "operand of f16 in registers"},
+		}, "sum0 is not defined by a Var of u32"},
+		{"a pair of f32", func(k *loop.Kernel) {
+			k.Body = append(k.Body, &loop.Pack{Name: "sum0", Type: dtype.F32, Low: f32(0), High: f32(0)})
+		}, "pairs of f32"},
+		{"a pair in a register of f32", func(k *loop.Kernel) {
+			k.Body = append(k.Body, &loop.Pack{Name: "sum0", Type: dtype.BF16, Low: f32(0), High: f32(0)})
+		}, "sum0 is not defined by a Var of u32"},
+		{"a pair of integers", func(k *loop.Kernel) {
+			k.Body = append(k.Body, &loop.Var{Name: "pair", Init: scalar.ConstI(dtype.U32, 0)}, &loop.Pack{Name: "pair", Type: dtype.BF16, Low: i32(0), High: f32(0)})
+		}, "the value is i32"},
+		{"a shuffle beyond the warp", func(k *loop.Kernel) {
+			k.Body = append(k.Body, &loop.Shuffle{Name: "other", Value: f32(0), Xor: 32})
+		}, "across 32 of 32"},
+		{"a shuffle of some threads", func(k *loop.Kernel) {
+			k.Body = append(k.Body, &loop.If{Cond: scalar.Lt(loop.LocalID(0, 128), i32(64)), Then: []loop.Stmt{&loop.Shuffle{Name: "other", Value: f32(0), Xor: 1}}})
+		}, "not all threads"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := kerneltest.NewProduct(dtype.F32, 8, false, false).Kernel()
@@ -105,5 +120,23 @@ func TestUnrollRenamesWhatMultiplyAddsTouch(t *testing.T) {
 	})
 	if len(u.Body) != 2*once || strings.Join(sums, " ") != "sum0_0 sum0_0 sum0_1 sum0_1" {
 		t.Errorf("%d statements of %d, sums %v", len(u.Body), once, sums)
+	}
+}
+
+// Unrolled pairs and shuffles have names of their own too.
+func TestUnrollRenamesPairsAndShuffles(t *testing.T) {
+	body := []loop.Stmt{
+		&loop.Var{Name: "pair", Init: scalar.ConstI(dtype.U32, 0)},
+		&loop.Pack{Name: "pair", Type: dtype.F16, Low: f32(1), High: f32(2)},
+		&loop.Shuffle{Name: "other", Value: f32(1), Xor: 1},
+	}
+	k := kernelOf(&loop.For{Var: "turn", Start: i32(0), End: i32(2), Step: i32(1), Unroll: true, Body: body})
+	k.Workgroup[0] = 32
+	u := loop.Unroll(k)
+	if err := loop.Check(u); err != nil {
+		t.Fatal(err)
+	}
+	if pack := u.Body[4].(*loop.Pack); pack.Name != "pair_1" {
+		t.Errorf("the second pair is %s", pack.Name)
 	}
 }

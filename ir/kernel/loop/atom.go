@@ -34,7 +34,7 @@ func (a Atom) K() int { return 32 / a.Operand.Size() }
 // Sums is how many elements of D a thread has, in as many registers.
 func (a Atom) Sums() int { return a.N / 2 }
 
-// leftRegisters is how many registers of f32 a thread's part of A takes.
+// leftRegisters is how many registers of 32 bits a thread's part of A takes.
 const leftRegisters = 4
 
 // Origin returns where the parts of a thread, numbered within its warp group,
@@ -48,9 +48,25 @@ func (Atom) Origin(thread scalar.Expr) (row, column scalar.Expr) {
 // origin (r, c), it is the one at (r + row, 2c + column).
 func (Atom) Sum(i int) (row, column int) { return i / 2 % 2 * 8, i/4*8 + i%2 }
 
-// Left returns which element of A, of type f32, register i of a thread holds:
-// from the thread's origin (r, c), it is the one at (r + row, c + k).
-func (Atom) Left(i int) (row, k int) { return i % 2 * 8, i / 2 * 4 }
+// LeftType is the type of the variables that hold a thread's part of A: f32, or u32
+// for pairs of 16 bits.
+func (a Atom) LeftType() dtype.DType {
+	if a.Operand == dtype.F32 {
+		return dtype.F32
+	}
+	return dtype.U32
+}
+
+// Left returns which element of A register i of a thread holds. From the thread's
+// origin (r, c), it is the one at (r + row, c + k) where A is f32. Of 16 bits there
+// are two, in the lower half the one at (r + row, 2c + k) and then its neighbour
+// along k.
+func (a Atom) Left(i int) (row, k int) {
+	if a.Operand == dtype.F32 {
+		return i % 2 * 8, i / 2 * 4
+	}
+	return i % 2 * 8, i / 2 * 8
+}
 
 // Tile is an operand of an [Atom] in shared memory. It is made of rows of 128
 // bytes in which pieces of 16 bytes are exchanged, so that neither the stores of

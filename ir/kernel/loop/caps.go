@@ -18,6 +18,10 @@ type Caps struct {
 	// at once, by which the costs of products are told.
 	Mma, TF32                 bool
 	MmaBytes, Multiprocessors int
+	// ShareOps is how many operations a thread must have for it to be worth waking,
+	// on targets whose workgroups have one thread: kernels with more are divided
+	// into several workgroups. With 0 none is.
+	ShareOps int
 	// Products says which products of matrices a library of the target computes,
 	// in place of kernels. It gets ProductBytes of memory to work in.
 	Products     Products

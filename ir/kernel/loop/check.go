@@ -38,8 +38,8 @@ func (e *CheckError) Error() string {
 //  3. Arrays have a positive length, a width of 1, 2 or 4, and are accessed as
 //     their width, space and access allow.
 //
-//  4. All threads of a workgroup come to each [Barrier], [Subgroup], [Mma] and
-//     [MmaWait]: what decides about it depends only on constants, group ids, run scalars,
+//  4. All threads of a workgroup come to each [Barrier], [Subgroup], [Shuffle], [Mma]
+//     and [MmaWait]: what decides about it depends only on constants, group ids, run scalars,
 //     counters, and what was loaded with such an index from an array that the
 //     kernel only reads.
 //
@@ -217,6 +217,10 @@ func (c *checker) stmt(s Stmt, uniform bool) ([]string, error) {
 		return nil, nil
 	case *Mma:
 		return nil, c.mma(s, uniform)
+	case *Pack:
+		return nil, c.pack(s)
+	case *Shuffle:
+		return c.shuffle(s, uniform)
 	case *MmaWait:
 		return nil, c.mmaWait(s, uniform)
 	}

@@ -66,16 +66,14 @@ func (c *checker) mma(s *Mma, uniform bool) error {
 }
 
 func (c *checker) term(a Atom, t *MmaTerm) error {
-	if err := c.registers("sums", t.Sums, a.Sums()); err != nil {
+	if err := c.registers("sums", t.Sums, a.Sums(), dtype.F32); err != nil {
 		return err
 	}
 	if t.Left == nil {
 		if err := c.tile(a, "A", &t.A); err != nil {
 			return err
 		}
-	} else if a.Operand != dtype.F32 {
-		return c.fail("an operand of %s in registers", a.Operand)
-	} else if err := c.registers("registers of A", t.Left, leftRegisters); err != nil {
+	} else if err := c.registers("registers of A", t.Left, leftRegisters, a.LeftType()); err != nil {
 		return err
 	}
 	return c.tile(a, "B", &t.B)
@@ -88,25 +86,54 @@ func (c *checker) mmaWait(s *MmaWait, uniform bool) error {
 	if err := c.pending(s.Pending); err != nil {
 		return err
 	}
-	return c.registers("variables", s.Names, len(s.Names))
+	return c.registers("variables", s.Names, len(s.Names), dtype.F32, dtype.U32)
 }
 
 // registers checks variables that hold a thread's part of an operand.
-func (c *checker) registers(what string, names []string, want int) error {
+func (c *checker) registers(what string, names []string, want int, types ...dtype.DType) error {
 	if len(names) != want {
 		return c.fail("%d %s, not %d", len(names), what, want)
 	}
 	for i, name := range names {
 		l, ok := c.scope[name]
 		switch {
-		case !ok || !l.mutable || l.typ != dtype.F32:
-			return c.fail("%s is not defined by a Var of f32", name)
+		case !ok || !l.mutable || !slices.Contains(types, l.typ):
+			return c.fail("%s is not defined by a Var of %s", name, types[0])
 		case slices.Contains(names[:i], name):
 			return c.fail("%s is there twice", name)
 		}
 		c.varying[l.binding] = true
 	}
 	return nil
+}
+
+// pack checks a pair of values and the register that it goes to.
+func (c *checker) pack(s *Pack) error {
+	if s.Type != dtype.F16 && s.Type != dtype.BF16 {
+		return c.fail("pairs of %s", s.Type)
+	}
+	if _, err := c.exprs(dtype.F32, "the value", s.Low, s.High); err != nil {
+		return err
+	}
+	return c.registers("variables", []string{s.Name}, 1, dtype.U32)
+}
+
+func (c *checker) shuffle(s *Shuffle, uniform bool) ([]string, error) {
+	if err := c.together(uniform); err != nil {
+		return nil, err
+	}
+	if _, err := c.exprs(dtype.Invalid, "the value", s.Value); err != nil {
+		return nil, err
+	}
+	switch {
+	case s.Xor < 1 || s.Xor >= Warp:
+		return nil, c.fail("a shuffle across %d of %d threads", s.Xor, Warp)
+	case c.k.Threads()%Warp != 0:
+		return nil, c.fail("%d threads are no multiple of a warp's %d", c.k.Threads(), Warp)
+	case DeviceSize(s.Value.Type) != 4:
+		return nil, c.fail("a shuffle of %s", s.Value.Type)
+	}
+	return []string{s.Name}, c.define(s, s.Name, s.Value.Type, false, false)
 }
 
 func (c *checker) tile(a Atom, what string, t *Tile) error {

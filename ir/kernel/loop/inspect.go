@@ -33,6 +33,8 @@ func Defines(s Stmt) []string {
 		}
 	case *Subgroup:
 		return []string{s.Name}
+	case *Shuffle:
+		return []string{s.Name}
 	}
 	return nil
 }
@@ -41,6 +43,8 @@ func Defines(s Stmt) []string {
 func Assigns(s Stmt) []string {
 	switch s := s.(type) {
 	case *Assign:
+		return []string{s.Name}
+	case *Pack:
 		return []string{s.Name}
 	case *Mma:
 		var out []string
@@ -75,6 +79,10 @@ func Exprs(s Stmt) []scalar.Expr {
 		return []scalar.Expr{s.At, s.Value}
 	case *Subgroup:
 		return []scalar.Expr{s.Value}
+	case *Shuffle:
+		return []scalar.Expr{s.Value}
+	case *Pack:
+		return []scalar.Expr{s.Low, s.High}
 	case *CopyAsync:
 		if s.Valid == nil {
 			return []scalar.Expr{s.ToAt, s.FromAt}

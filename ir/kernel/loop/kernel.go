@@ -35,6 +35,9 @@ type Kernel struct {
 	// with subgroup statements is right for; zero for kernels that have none.
 	// The number of threads is a multiple of the largest.
 	Subgroup [2]int
+	// Resident is how many workgroups a multiprocessor is to hold at once, which
+	// bounds the registers of a thread; 0 leaves it to the printer.
+	Resident int
 	Body     []Stmt
 }
 

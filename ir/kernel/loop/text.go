@@ -30,6 +30,9 @@ func (k *Kernel) String() string {
 	if k.Counters > 0 {
 		t.line("counters %d", k.Counters)
 	}
+	if k.Resident > 0 {
+		t.line("resident %d", k.Resident)
+	}
 	if k.Subgroup != [2]int{} {
 		t.line("subgroup %d to %d", k.Subgroup[0], k.Subgroup[1])
 	}
@@ -108,6 +111,10 @@ func (k *Kernel) Label(s Stmt) string {
 		return "multiply-add " + s.Atom.String()
 	case *MmaWait:
 		return "wait for multiply-adds"
+	case *Pack:
+		return "pack " + s.Name
+	case *Shuffle:
+		return "shuffle " + s.Name
 	}
 	return format.Sprintf("%T", s)
 }
@@ -190,6 +197,11 @@ func (t *text) stmt(s Stmt) {
 		t.line("%s[%s] %s %s%s", t.k.Label(s), e[0], s.Op, e[1], to)
 	case *Subgroup:
 		t.line("%s = %s %s", t.k.Label(s), s.Op, t.exprs(s.Value)[0])
+	case *Shuffle:
+		t.line("%s = %s across %d", t.k.Label(s), t.exprs(s.Value)[0], s.Xor)
+	case *Pack:
+		e := t.exprs(s.Low, s.High)
+		t.line("%s = %s of %s, %s", t.k.Label(s), s.Type, e[0], e[1])
 	case *CopyAsync:
 		t.copyAsync(s)
 	case *CopyWait:

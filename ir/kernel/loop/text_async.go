@@ -26,7 +26,11 @@ func (t *text) term(m *MmaTerm) {
 	}
 	right := t.tile(&m.B)
 	t.depth++
-	t.line("%s += %s * %s", span(m.Sums), left, right)
+	sign := "+="
+	if m.First {
+		sign = "="
+	}
+	t.line("%s %s %s * %s", span(m.Sums), sign, left, right)
 	t.depth--
 }
 

@@ -136,6 +136,10 @@ func (u *unroller) stmt(s Stmt, b binds) Stmt {
 		s.Old = b.name(s.Old)
 	case *Subgroup:
 		s.Name = b.name(s.Name)
+	case *Shuffle:
+		s.Name = b.name(s.Name)
+	case *Pack:
+		s.Name = b.name(s.Name)
 	}
 	return s
 }

@@ -37,6 +37,10 @@ func mapStmt(s Stmt, f func(scalar.Expr) scalar.Expr) Stmt {
 		return &AtomicOp{s.Op, s.Array, f(s.At), f(s.Value), s.Old}
 	case *Subgroup:
 		return &Subgroup{s.Op, s.Name, f(s.Value)}
+	case *Shuffle:
+		return &Shuffle{s.Name, f(s.Value), s.Xor}
+	case *Pack:
+		return &Pack{s.Name, s.Type, f(s.Low), f(s.High)}
 	case *CopyAsync:
 		out := *s
 		out.ToAt, out.FromAt = f(s.ToAt), f(s.FromAt)

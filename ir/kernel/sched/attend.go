@@ -11,33 +11,110 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-func scheduleAttend(e *emitter, g *group.Group) []Launch {
-	m := g.Members[0]
-	s := m.Node.Def().Lower.(*ir.AttendLowering).Spec(m.Node)
-	if !s.Backward {
-		return []Launch{attendForward(e, g, s)}
-	}
-	return attendBackward(e.p, e.caps, g, s)
+// attention is a node of attention, forward or backward, that gets kernels which
+// keep no scores in memory.
+type attention struct {
+	ir.Attend
+	p    *group.Program
+	caps loop.Caps
+	m    *group.Member
+	// prefix begins the names of the kernels.
+	prefix string
+	// mma says that the kernels compute with multiply-adds of warp groups.
+	mma bool
+	// staged are operands that were written to memory of their own, by number.
+	staged map[int]*group.Tensor
+	// stats holds the two numbers of each query that its cotangents depend on,
+	// in one tensor, since the kernels have hardly enough bindings.
+	stats *group.Tensor
 }
 
-// attender writes a kernel of attention. Operands come by way of workgroup
-// memory, block by block, and are multiplied from there by vectors of 4, as
-// those of contractions are: see [attendTile]. Every step leaves workgroup
-// memory free behind it, with a barrier.
+func scheduleAttend(e *emitter, g *group.Group) []Launch {
+	m := g.Members[0]
+	n := &attention{
+		Attend: m.Node.Def().Lower.(*ir.AttendLowering).Spec(m.Node),
+		p:      e.p, caps: e.caps, m: m, prefix: g.Name(), staged: map[int]*group.Tensor{},
+	}
+	n.mma = withMma && attendsByMma(n.Attend, m.Node.Input(0).DType(), e.caps)
+	var launches []Launch
+	if n.mma {
+		launches = n.stage()
+	}
+	if n.Backward {
+		return append(launches, n.backward()...)
+	}
+	return append(launches, n.forward())
+}
+
+// attendKind is what a kernel of attention computes.
+type attendKind uint8
+
+const (
+	attendForward attendKind = iota
+	attendQueries            // the cotangents of the queries
+	attendKeys               // those of keys and values
+	attendMask               // that of a mask which is added
+)
+
+// attender writes a kernel of attention: a workgroup has a block of rows, queries
+// or keys, and goes through blocks of columns, keys or queries. How its threads
+// hold scores and sums, and multiply, is up to its fragments.
 type attender struct {
 	writer
-	ir.Attend
-	t          attendTile
-	m          *group.Member
+	*attention
+	fragments
+	kind       attendKind
 	read       ir.Load
-	x, y       scalar.Expr // where the thread stands
-	lane       scalar.Expr
 	exists     scalar.Expr // false in workgroups that must store nothing
-	slot       int         // workgroup memory
 	rows, cols attendSide
 	byQuery    bool     // the rows are queries
 	queryHead  ir.Index // which head of the queries, and of the keys
 	keyHead    ir.Index
+	// sums are the tables that blocks are added to.
+	sums []fragment
+	// whole says that all scores of the block of columns at hand are seen, as far
+	// as this is a matter of positions.
+	whole bool
+}
+
+// fragments is how the threads of a workgroup hold tables, which are scores or
+// sums, and multiply: in tiles of plain registers, or in those of multiply-adds.
+type fragments interface {
+	// layout says which elements of a table a thread has.
+	layout() *layout
+	// begin defines what the thread is, at the start of a kernel.
+	begin()
+	// product makes the products of the rows of two operands of scores that are zeros.
+	product(scores fragment, rows, cols matrix)
+	// accumulate adds to sums the products of a table of weights and the rows of an
+	// operand that belong to its columns.
+	accumulate(sums, weights fragment, m matrix)
+	// fold combines a value for each row over the threads that share the row, into
+	// variables that hold what they start from.
+	fold(into []string, values []scalar.Expr, combine func(a, b scalar.Expr) scalar.Expr)
+	// blocks runs a body for blocks of columns from lo on and before hi. Those from
+	// whole[0] on and before whole[1] are seen by all rows.
+	blocks(lo, hi scalar.Expr, whole [2]scalar.Expr, body func())
+	// columnStat returns a number that stats has of the query of a column.
+	columnStat(c, which int) scalar.Expr
+}
+
+// layout is which elements of a table a thread has.
+type layout struct {
+	// rows and cols are the sizes of a block.
+	rows, cols int
+	// own is how many rows a thread has a part of, and columns how many elements of
+	// a row that long.
+	own     int
+	columns func(length int) int
+	// row and column are a thread's first ones, and rowAt and columnAt tell how far
+	// from there its others are.
+	row, column     scalar.Expr
+	rowAt, columnAt func(i int) int
+	// A row as long as a multiple of width is divided evenly.
+	width int
+	// first holds in one of the threads that share a row.
+	first scalar.Expr
 }
 
 // attendSide is what goes along one side of the scores: queries or keys.
@@ -50,35 +127,39 @@ type attendSide struct {
 // matrix is an operand with rows of some length.
 type matrix struct{ operand, length int }
 
-func (a *attender) q() matrix    { return matrix{0, a.Depth} }
-func (a *attender) k() matrix    { return matrix{1, a.Depth} }
-func (a *attender) v() matrix    { return matrix{2, a.Width} }
-func (a *attender) dout() matrix { return matrix{5, a.Width} }
+func (n *attention) q() matrix    { return matrix{0, n.Depth} }
+func (n *attention) k() matrix    { return matrix{1, n.Depth} }
+func (n *attention) v() matrix    { return matrix{2, n.Width} }
+func (n *attention) dout() matrix { return matrix{5, n.Width} }
 
-// newAttender starts a kernel of so many workgroups and returns the number of
-// the workgroup that a thread is in.
-func newAttender(e *emitter, m *group.Member, s ir.Attend, t attendTile, groups int) (a *attender, workgroup scalar.Expr) {
-	a = &attender{writer: writer{emitter: e}, Attend: s, t: t, m: m}
-	a.read = e.reader().Operand(m.Node)
-	e.workgroup = [3]int{attendThreads, 1, 1}
-	workgroup, a.exists = e.boundedGroup(groups)
-	a.lane = loop.LocalID(0, attendThreads)
-	a.x = a.let("x", scalar.Mod(a.lane, loop.Int(t.across)))
-	a.y = a.let("y", scalar.FloorDiv(a.lane, loop.Int(t.across)))
-	a.slot = e.shared("blocks", ir.F32, 4, attendShared/16)
-	return a, a.let("group", workgroup)
-}
-
-// sides has the queries stand along the rows and the keys along the columns, or
-// the other way round.
-func (a *attender) sides(byQuery bool) {
-	a.byQuery = byQuery
-	a.rows = attendSide{count: a.Queries, block: a.t.rows()}
-	a.cols = attendSide{count: a.Keys, block: a.t.cols()}
-	if !byQuery {
+// attender starts a kernel.
+func (n *attention) attender(kind attendKind) *attender {
+	a := &attender{writer: writer{emitter: newEmitter(n.p, n.caps)}, attention: n, kind: kind, byQuery: kind != attendKeys}
+	a.read = a.reader().Operand(n.m.Node)
+	if n.mma && kind != attendMask {
+		a.fragments = newAttendMma(a)
+	} else {
+		a.fragments = newAttendPlain(a)
+	}
+	l := a.layout()
+	a.rows = attendSide{count: a.Queries, block: l.rows}
+	a.cols = attendSide{count: a.Keys, block: l.cols}
+	if !a.byQuery {
 		a.rows.count, a.cols.count = a.Keys, a.Queries
 	}
+	return a
 }
+
+// workgroups lays out so many workgroups and returns the number of the one that a
+// thread is in.
+func (a *attender) workgroups(n int) (workgroup scalar.Expr) {
+	workgroup, a.exists = a.boundedGroup(n)
+	a.begin()
+	return a.let("group", workgroup)
+}
+
+// columns is how many elements of a row of the scores a thread has.
+func (a *attender) columns() int { return a.layout().columns(a.cols.block) }
 
 func (s *attendSide) blocks() int { return ceilDiv(s.count, s.block) }
 
@@ -89,10 +170,7 @@ func (a *attender) move(s *attendSide, block scalar.Expr) {
 
 // inside returns a position that exists, and whether it is the one asked for.
 func (s *attendSide) inside(pos scalar.Expr) (at, ok scalar.Expr) {
-	if s.count%s.block == 0 {
-		return pos, scalar.ConstBool(true)
-	}
-	return scalar.Min(pos, loop.Int(s.count-1)), scalar.Lt(pos, loop.Int(s.count))
+	return withinBounds(pos, s.count, s.count%s.block == 0)
 }
 
 // atHead goes to a head of the queries, by its number among all.
@@ -107,13 +185,12 @@ func (a *attender) atHead(head scalar.Expr) {
 	}
 }
 
-// operand returns the element of an operand at a place in the head at hand, in f32.
-func (a *attender) operand(operand int, at ...scalar.Expr) scalar.Expr {
-	head := a.queryHead
+// head is the head at hand of an operand.
+func (a *attender) head(operand int) ir.Index {
 	if operand == a.k().operand || operand == a.v().operand {
-		head = a.keyHead
+		return a.keyHead
 	}
-	return scalar.Convert(a.read(operand, slices.Concat(head, at)), ir.F32)
+	return a.queryHead
 }
 
 // count runs a body for 0, 1, … n-1.
@@ -129,36 +206,55 @@ func (a *attender) count(prefix string, n int, body func(i scalar.Expr)) {
 // hand sees, or is seen, from block lo on and before block hi.
 func (a *attender) columnBlocks(lo, hi scalar.Expr, body func()) {
 	later := a.Keys - a.Queries // query i belongs to key i + later
+	block := loop.Int(a.cols.block)
+	whole := [2]scalar.Expr{lo, scalar.Min(hi, loop.Int(a.cols.count/a.cols.block))}
 	if a.Causal && a.byQuery {
 		seen := scalar.Max(scalar.Add(a.rows.first, loop.Int(a.rows.block+later)), loop.Int(0))
-		hi = scalar.Min(hi, scalar.FloorDiv(scalar.Add(seen, loop.Int(a.cols.block-1)), loop.Int(a.cols.block)))
+		hi = scalar.Min(hi, scalar.FloorDiv(scalar.Add(seen, loop.Int(a.cols.block-1)), block))
+		byAll := scalar.Max(scalar.Add(a.rows.first, loop.Int(later+1)), loop.Int(0))
+		whole[1] = scalar.Min(whole[1], scalar.FloorDiv(byAll, block))
 	}
 	if a.Causal && !a.byQuery {
 		seeing := scalar.Max(scalar.Sub(a.rows.first, loop.Int(later)), loop.Int(0))
-		lo = scalar.Max(lo, scalar.FloorDiv(seeing, loop.Int(a.cols.block)))
+		lo = scalar.Max(lo, scalar.FloorDiv(seeing, block))
+		all := scalar.Max(scalar.Add(a.rows.first, loop.Int(a.rows.block-1-later+a.cols.block-1)), loop.Int(0))
+		whole[0] = scalar.Max(lo, scalar.FloorDiv(all, block))
 	}
-	a.loop("block", a.Simplify(lo), a.Simplify(hi), 1, a.cols.blocks()-1, func(block scalar.Expr) {
-		a.move(&a.cols, block)
-		body()
-	})
+	for i := range whole {
+		whole[i] = a.Simplify(whole[i])
+	}
+	a.blocks(a.Simplify(lo), a.Simplify(hi), whole, body)
 }
 
 // fragment is a table that the threads of a workgroup hold in registers: each
-// has four rows, and so many columns.
+// has so many rows and columns.
 type fragment struct {
-	name    string
-	columns int
+	name          string
+	rows, columns int
 }
 
-// zeros declares a fragment.
-func (a *attender) zeros(prefix string, columns int) fragment {
-	f := fragment{a.name(prefix), columns}
-	for i := range 4 {
-		for c := range columns {
-			a.body = append(a.body, &loop.Var{Name: f.register(i, c), Init: scalar.ConstF(ir.F32, 0)})
+// zeros declares a fragment of a table with rows of a length.
+func (a *attender) zeros(prefix string, length int) fragment {
+	l := a.layout()
+	f := fragment{a.name(prefix), l.own, l.columns(length)}
+	f.each(func(i, c int) { a.add(&loop.Var{Name: f.register(i, c), Init: scalar.ConstF(ir.F32, 0)}) })
+	return f
+}
+
+// total declares a fragment of sums over all blocks.
+func (a *attender) total(prefix string, length int) fragment {
+	f := a.zeros(prefix, length)
+	a.sums = append(a.sums, f)
+	return f
+}
+
+// each shows a thread's elements.
+func (f fragment) each(visit func(i, c int)) {
+	for i := range f.rows {
+		for c := range f.columns {
+			visit(i, c)
 		}
 	}
-	return f
 }
 
 func (f fragment) register(i, c int) string {
@@ -167,206 +263,60 @@ func (f fragment) register(i, c int) string {
 
 func (f fragment) at(i, c int) scalar.Expr { return scalar.FreeVar(f.register(i, c), ir.F32) }
 
-// addProducts adds the products of four numbers of a thread's rows and vectors of
-// its columns, read from workgroup memory.
-func (a *attender) addProducts(f fragment, left scalar.Expr, right []scalar.Expr) {
-	read := func(at scalar.Expr) []string {
-		names := []string{a.name("a"), a.name("a"), a.name("a"), a.name("a")}
-		a.body = append(a.body, &loop.LoadVec{Names: names, Array: a.slot, At: a.Simplify(at)})
-		return names
-	}
-	rows := read(left)
-	for v, at := range right {
-		for j, col := range read(at) {
-			for i, row := range rows {
-				x := scalar.Mul(scalar.FreeVar(row, ir.F32), scalar.FreeVar(col, ir.F32))
-				c := 4*v + j
-				a.body = append(a.body, &loop.Assign{Name: f.register(i, c), Value: scalar.Add(f.at(i, c), x)})
-			}
-		}
-	}
+// assign changes an element.
+func (a *attender) assign(f fragment, i, c int, x scalar.Expr) {
+	a.add(&loop.Assign{Name: f.register(i, c), Value: x})
 }
 
-// product adds to a table of scores the products of the rows of two operands.
-func (a *attender) product(f fragment, rows, cols matrix) {
-	depth := a.t.depth(rows.length)
-	rowStride, colStride := a.rows.block/4+1, a.cols.block/4+1
-	base := depth * rowStride
-	a.count("chunk", ceilDiv(rows.length, depth), func(chunk scalar.Expr) {
-		k := a.let("k", scalar.Mul(chunk, loop.Int(depth)))
-		a.stageDown(rows, &a.rows, 0, k, depth)
-		a.stageDown(cols, &a.cols, base, k, depth)
-		a.barrier()
-		a.count("k", depth, func(k scalar.Expr) {
-			right := make([]scalar.Expr, a.t.groups)
-			for g := range right {
-				right[g] = sum(loop.Int(base+g*a.t.across), scalar.Mul(k, loop.Int(colStride)), a.x)
-			}
-			a.addProducts(f, sum(scalar.Mul(k, loop.Int(rowStride)), a.y), right)
-		})
-		a.barrier()
-	})
-}
-
-// stageDown copies contracted positions from k on of the rows of a block into
-// workgroup memory, each with those of all the block's rows side by side.
-func (a *attender) stageDown(m matrix, s *attendSide, base int, k scalar.Expr, depth int) {
-	a.stage(s.block/4*depth, func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr) {
-		vec, down := scalar.FloorDiv(id, loop.Int(depth)), scalar.Mod(id, loop.Int(depth))
-		pos := a.let("pos", scalar.Add(s.first, scalar.Mul(vec, loop.Int(4))))
-		at, ok := withinBounds(scalar.Add(k, down), m.length, m.length%depth == 0)
-		for j := range 4 {
-			row, exists := s.inside(scalar.Add(pos, loop.Int(j)))
-			values = append(values, orZero(scalar.And(ok, exists), a.operand(m.operand, row, at)))
-		}
-		return sum(loop.Int(base), scalar.Mul(down, loop.Int(s.block/4+1)), vec), values
-	})
-}
-
-// stageRows copies rows of a block, from one on, into workgroup memory.
-func (a *attender) stageRows(m matrix, s *attendSide, base int, from scalar.Expr, rows int) {
-	width := a.t.vectors(m.length) * a.t.across
-	a.stage(rows*width, func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr) {
-		vec, row := scalar.Mod(id, loop.Int(width)), scalar.FloorDiv(id, loop.Int(width))
-		pos, exists := s.inside(a.let("pos", sum(s.first, from, row)))
-		for j := range 4 {
-			at, ok := withinBounds(sum(scalar.Mul(vec, loop.Int(4)), loop.Int(j)), m.length, m.length == 4*width)
-			values = append(values, orZero(scalar.And(ok, exists), a.operand(m.operand, pos, at)))
-		}
-		return scalar.Add(loop.Int(base), id), values
-	})
-}
-
-// stage has the threads write so many vectors into workgroup memory.
-func (a *attender) stage(vectors int, vector func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr)) {
-	a.count("turn", ceilDiv(vectors, attendThreads), func(turn scalar.Expr) {
-		outer := a.body
-		a.body = nil
-		id := a.Simplify(scalar.Add(a.lane, scalar.Mul(turn, loop.Int(attendThreads))))
-		at, ok := withinBounds(id, vectors, vectors%attendThreads == 0)
-		to, values := vector(at)
-		a.body = append(a.body, a.nameAll(values)...)
-		a.body = append(a.body, &loop.StoreVec{Array: a.slot, At: a.Simplify(to), Values: values})
-		a.body = append(outer, guard(ok, a.body)...)
-	})
-}
-
-// accumulate adds to sums the products of a table of weights and the rows of an
-// operand that belong to its columns. The weights go by way of workgroup memory
-// to the threads that need them.
-func (a *attender) accumulate(sums, weights fragment, m matrix) {
-	turns, down, piece := a.t.turns(m.length), a.t.down(), a.t.piece()
-	base := down * piece
-	width := a.t.vectors(m.length) * a.t.across
-	a.count("group", a.t.groups, func(which scalar.Expr) {
-		a.stagePiece(weights, which)
-		a.count("turn", piece/turns, func(turn scalar.Expr) {
-			from := a.let("from", scalar.Mul(turn, loop.Int(turns)))
-			a.stageRows(m, &a.cols, base, scalar.Add(from, scalar.Mul(which, loop.Int(piece))), turns)
-			a.barrier()
-			a.count("k", turns, func(k scalar.Expr) {
-				right := make([]scalar.Expr, a.t.vectors(m.length))
-				for v := range right {
-					right[v] = sum(loop.Int(base+v*a.t.across), scalar.Mul(k, loop.Int(width)), a.x)
-				}
-				a.addProducts(sums, sum(scalar.Mul(scalar.Add(from, k), loop.Int(down)), a.y), right)
-			})
-			a.barrier()
-		})
-	})
-}
-
-// stagePiece writes a group of columns into workgroup memory.
-func (a *attender) stagePiece(f fragment, which scalar.Expr) {
-	down := a.t.down()
-	for g := range a.t.groups {
-		var stores []loop.Stmt
-		for j := range 4 {
-			at := sum(scalar.Mul(a.x, loop.Int(4*down)), loop.Int(j*down), a.y)
-			stores = append(stores, &loop.StoreVec{Array: a.slot, At: a.Simplify(at), Values: f.column(4*g + j)})
-		}
-		a.body = append(a.body, guard(scalar.Eq(which, loop.Int(g)), stores)...)
-	}
-}
-
-// column returns a thread's four rows of a column.
-func (f fragment) column(c int) []scalar.Expr {
-	return []scalar.Expr{f.at(0, c), f.at(1, c), f.at(2, c), f.at(3, c)}
-}
-
-// meet combines four values of each thread over the threads of a row, or of a
-// column, into variables that hold what they start from.
-func (a *attender) meet(into []string, values []scalar.Expr, across bool, combine func(a, b scalar.Expr) scalar.Expr) {
-	a.body = append(a.body, &loop.StoreVec{Array: a.slot, At: a.lane, Values: values}, &loop.Barrier{})
-	n := a.t.down()
-	if across {
-		n = a.t.across
-	}
-	a.count("other", n, func(other scalar.Expr) {
-		at := sum(scalar.Mul(other, loop.Int(a.t.across)), a.x)
-		if across {
-			at = sum(scalar.Mul(a.y, loop.Int(a.t.across)), other)
-		}
-		names := []string{a.name("o"), a.name("o"), a.name("o"), a.name("o")}
-		a.body = append(a.body, &loop.LoadVec{Names: names, Array: a.slot, At: a.Simplify(at)})
-		for i, name := range names {
-			a.body = append(a.body, &loop.Assign{Name: into[i], Value: combine(scalar.FreeVar(into[i], ir.F32), scalar.FreeVar(name, ir.F32))})
-		}
-	})
-	a.barrier()
-}
-
-// vars declares four variables.
+// vars declares a variable for each row of a thread.
 func (a *attender) vars(prefix string, init scalar.Expr) []string {
-	out := make([]string, 4)
+	out := make([]string, a.layout().own)
 	for i := range out {
 		out[i] = a.name(prefix)
-		a.body = append(a.body, &loop.Var{Name: out[i], Init: init})
+		a.add(&loop.Var{Name: out[i], Init: init})
 	}
 	return out
 }
 
 // row is the position of a thread's row i, and column that of its column c.
 func (a *attender) row(i int) scalar.Expr {
-	return sum(a.rows.first, scalar.Mul(a.y, loop.Int(4)), loop.Int(i))
+	return sum(a.rows.first, a.layout().row, loop.Int(a.layout().rowAt(i)))
 }
 
 func (a *attender) column(c int) scalar.Expr {
-	return sum(a.cols.first, scalar.Mul(a.x, loop.Int(4)), loop.Int(c/4*a.t.piece()+c%4))
+	return sum(a.cols.first, a.layout().column, loop.Int(a.layout().columnAt(c)))
 }
 
 // storeSums stores a thread's rows of sums as rows of a result.
 func (a *attender) storeSums(t *group.Tensor, head ir.Index, length int, value func(i, c int) scalar.Expr) {
-	outer := a.body
-	a.body = nil
-	col := a.let("column", scalar.Mul(a.x, loop.Int(4)))
-	for i := range 4 {
-		_, exists := a.rows.inside(a.row(i))
-		before := a.body
-		a.body = nil
-		root, offset := a.p.Place(t, slices.Concat(head, ir.Index{a.row(i), col}))
-		to := a.let("to", offset)
-		for c := range 4 * a.t.vectors(length) {
-			on := c/4*4*a.t.across + c%4
-			_, ok := withinBounds(scalar.Add(col, loop.Int(on)), length, length%(4*a.t.across) == 0)
-			store := []loop.Stmt{&loop.Store{Array: root.ID, At: scalar.Add(to, loop.Int(on)), Value: scalar.Convert(value(i, c), t.DType)}}
-			a.body = append(a.body, guard(ok, store)...)
+	l := a.layout()
+	a.when(a.exists, func() {
+		col := a.let("column", l.column)
+		for i := range l.own {
+			_, exists := a.rows.inside(a.row(i))
+			a.when(exists, func() {
+				root, offset := a.p.Place(t, slices.Concat(head, ir.Index{a.row(i), col}))
+				to := a.let("to", offset)
+				for c := range l.columns(length) {
+					on := l.columnAt(c)
+					_, ok := withinBounds(scalar.Add(col, loop.Int(on)), length, length%l.width == 0)
+					store := &loop.Store{Array: root.ID, At: scalar.Add(to, loop.Int(on)), Value: scalar.Convert(value(i, c), t.DType)}
+					a.add(guard(ok, []loop.Stmt{store})...)
+				}
+			})
 		}
-		a.body = append(before, guard(exists, a.body)...)
-	}
-	a.body = append(outer, guard(a.exists, a.body)...)
+	})
 }
 
-// storeRows stores a value of each row, which all threads across have.
+// storeRows stores a value of each row, which all threads that share it have.
 func (a *attender) storeRows(t *group.Tensor, head ir.Index, value func(i int) scalar.Expr) {
-	var body []loop.Stmt
-	for i := range 4 {
-		_, exists := a.rows.inside(a.row(i))
-		at := append(slices.Clone(head), a.row(i))
-		body = append(body, guard(exists, a.store(t, at, scalar.Convert(value(i), t.DType)))...)
-	}
-	body = guard(scalar.Eq(a.x, loop.Int(0)), body)
-	a.body = append(a.body, guard(a.exists, body)...)
+	a.when(scalar.And(a.exists, a.layout().first), func() {
+		for i := range a.layout().own {
+			_, exists := a.rows.inside(a.row(i))
+			at := append(slices.Clone(head), a.row(i))
+			a.when(exists, func() { a.save(t, at, scalar.Convert(value(i), t.DType)) })
+		}
+	})
 }
 
 // withinBounds returns a position below n, and whether it is the one asked for.

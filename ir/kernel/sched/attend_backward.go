@@ -9,192 +9,165 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// attendBackward writes the kernels of the cotangents of attention. Each of them
-// computes the weights anew: one for blocks of queries, one for blocks of keys,
-// and one for blocks of a mask that is added. So nothing is summed up by two
-// workgroups.
-func attendBackward(p *group.Program, caps loop.Caps, g *group.Group, s ir.Attend) []Launch {
-	m := g.Members[0]
-	b := backward{Attend: s, m: m, name: g.Name(), new: func() *emitter { return newEmitter(p, caps) }}
-	dims := slices.Concat(s.Heads, []int{s.Queries, 2})
-	b.stats = p.Scratch("attention_rows", ir.F32, dims...)
-	out := []Launch{b.pack()}
-	if m.Store[0] != nil {
-		out = append(out, b.queries())
+// backward writes the kernels of the cotangents of attention. Each of them computes
+// the weights anew: one for blocks of queries, one for blocks of keys, and one for
+// blocks of a mask that is added. So nothing is summed up by two workgroups.
+func (n *attention) backward() []Launch {
+	dims := slices.Concat(n.Heads, []int{n.Queries, 2})
+	n.stats = n.p.Scratch("attention_rows", ir.F32, dims...)
+	out := []Launch{n.pack()}
+	if n.m.Store[0] != nil {
+		out = append(out, n.queries())
 	}
-	if m.Store[1] != nil || m.Store[2] != nil {
-		out = append(out, b.keys())
+	if n.m.Store[1] != nil || n.m.Store[2] != nil {
+		out = append(out, n.keys())
 	}
-	if len(m.Store) > 3 && m.Store[3] != nil {
-		out = append(out, b.mask())
+	if len(n.m.Store) > 3 && n.m.Store[3] != nil {
+		out = append(out, n.mask())
 	}
 	return out
-}
-
-// backward is what the kernels of the cotangents have in common.
-type backward struct {
-	ir.Attend
-	m    *group.Member
-	name string
-	new  func() *emitter
-	// stats holds the two numbers of each query that its cotangents depend on,
-	// in one tensor, since the kernels have hardly enough bindings.
-	stats *group.Tensor
 }
 
 // The columns of stats.
 const (
-	statLSE   = iota // the logarithm of the sum of exponentials, 0 where it is not finite
+	statLSE   = iota // the logarithm of the sum of exponentials as an exponent, 0 where it is not finite
 	statDelta        // what to take off the cotangents of the weights
 )
 
 // pack writes the kernel that fills stats.
-func (b *backward) pack() Launch {
-	const threads = 128
-	e := b.new()
-	e.workgroup = [3]int{threads, 1, 1}
-	dims := b.stats.Dims[:len(b.stats.Dims)-1]
-	n := group.Product(dims)
-	workgroup := e.linearGroup(ceilDiv(n, threads))
-	i := scalar.Add(scalar.Mul(workgroup, loop.Int(threads)), loop.LocalID(0, threads))
-	query, exists := withinBounds(i, n, n%threads == 0 && !e.overshoots())
-	at := e.unflatten(e.Simplify(query), dims)
-	load := e.reader().Operand(b.m.Node)
-	body := e.store(b.stats, slices.Concat(at, ir.Index{loop.Int(statLSE)}), finiteOrZero(load(3, at)))
-	body = append(body, e.store(b.stats, slices.Concat(at, ir.Index{loop.Int(statDelta)}), load(4, at))...)
-	return e.finish(b.name+"_rows", guard(exists, body))
+func (n *attention) pack() Launch {
+	dims := n.stats.Dims[:len(n.stats.Dims)-1]
+	w := newWriter(n.p, n.caps, mapThreads)
+	load := w.reader().Operand(n.m.Node)
+	w.threads(group.Product(dims), func(i scalar.Expr) {
+		at := w.unflatten(i, dims)
+		w.save(n.stats, slices.Concat(at, ir.Index{loop.Int(statLSE)}), times(finiteOrZero(load(3, at)), n.base()))
+		w.save(n.stats, slices.Concat(at, ir.Index{loop.Int(statDelta)}), load(4, at))
+	})
+	return w.launch(n.prefix + "_rows")
 }
 
 // stat names a number of a query, of the head at hand.
-func (a *attender) stat(stats *group.Tensor, s *attendSide, query scalar.Expr, which int) scalar.Expr {
+func (a *attender) stat(s *attendSide, query scalar.Expr, which int) scalar.Expr {
 	at, _ := s.inside(query)
-	name := a.name("stat")
-	place := slices.Concat(a.queryHead, ir.Index{at, loop.Int(which)})
-	a.body = append(a.body, &loop.Let{Name: name, Value: a.load(stats, place)})
-	return scalar.FreeVar(name, ir.F32)
+	return a.let("stat", a.load(a.stats, slices.Concat(a.queryHead, ir.Index{at, loop.Int(which)})))
 }
 
-// rowQueries returns the queries of a thread's rows, with what stats has of them
-// if it is there.
-func (a *attender) rowQueries(stats *group.Tensor) []query {
-	out := make([]query, 4)
+// rowQueries returns the queries of a thread's rows, for cotangents with their stats.
+func (a *attender) rowQueries() []query {
+	out := make([]query, a.layout().own)
 	for i := range out {
-		out[i] = a.query(stats, &a.rows, a.row(i))
+		out[i].limit = a.limit(&a.rows, a.row(i))
+		if a.Backward {
+			out[i].lse, out[i].delta = a.stat(&a.rows, a.row(i), statLSE), a.stat(&a.rows, a.row(i), statDelta)
+		}
 	}
 	return out
 }
 
-// query returns the query at a position, of the head at hand.
-func (a *attender) query(stats *group.Tensor, s *attendSide, at scalar.Expr) query {
-	q := query{limit: a.limit(s, at)}
-	if stats != nil {
-		q.lse, q.delta = a.stat(stats, s, at, statLSE), a.stat(stats, s, at, statDelta)
+// columnQueries returns the queries of a thread's columns.
+func (a *attender) columnQueries() []query {
+	out := make([]query, a.columns())
+	for c := range out {
+		out[c] = query{a.limit(&a.cols, a.column(c)), a.columnStat(c, statLSE), a.columnStat(c, statDelta)}
 	}
-	return q
+	return out
 }
 
 // weight is the softmax of a score.
-func (x element) weight(q query) scalar.Expr {
-	return orZero(x.seen, scalar.Exp(scalar.Sub(x.score, q.lse)))
+func (a *attender) weight(x element, q query) scalar.Expr {
+	return orZero(x.seen, a.power(scalar.Sub(a.exponent(x.score), q.lse)))
 }
 
 // cotangents returns the cotangents of a block's scores, or with slope those of
-// its products. Its rows are queries.
+// its products but for the scale. Its rows are queries.
 func (a *attender) cotangents(queries []query, slope bool) fragment {
-	weights := a.zeros("w", a.cols.block/a.t.across)
+	weights := a.zeros("w", a.cols.block)
 	a.product(weights, a.q(), a.k())
 	a.eachScore(weights, queries, func(i, _ int, x element) scalar.Expr {
 		if slope {
-			return scalar.Mul(x.weight(queries[i]), a.slope(x.capped))
+			return scalar.Mul(a.weight(x, queries[i]), a.slope(x.capped))
 		}
-		return x.weight(queries[i])
+		return a.weight(x, queries[i])
 	})
-	by := a.zeros("b", weights.columns)
+	by := a.zeros("b", a.cols.block)
 	a.product(by, a.dout(), a.v())
-	for i := range 4 {
-		for c := range weights.columns {
-			x := scalar.Mul(weights.at(i, c), scalar.Sub(by.at(i, c), queries[i].delta))
-			a.body = append(a.body, &loop.Assign{Name: weights.register(i, c), Value: x})
-		}
-	}
+	weights.each(func(i, c int) {
+		a.assign(weights, i, c, scalar.Mul(weights.at(i, c), scalar.Sub(by.at(i, c), queries[i].delta)))
+	})
 	return weights
 }
 
 // queries writes the kernel of the cotangents of the queries.
-func (b *backward) queries() Launch {
-	a := attendQueries(b.new(), b.m, b.Attend, pickAttendTile(b.Depth))
-	queries := a.rowQueries(b.stats)
-	sums := a.zeros("s", 4*a.t.vectors(b.Depth))
+func (n *attention) queries() Launch {
+	a := n.overQueries(attendQueries)
+	queries := a.rowQueries()
+	sums := a.total("s", n.Depth)
 	a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() {
 		a.accumulate(sums, a.cotangents(queries, true), a.k())
 	})
-	a.storeSums(b.m.Store[0], a.queryHead, b.Depth, sums.at)
-	return a.finish(b.name+"_queries", a.body)
+	a.storeSums(n.m.Store[0], a.queryHead, n.Depth, a.scaled(sums))
+	return a.finish(n.prefix+"_queries", a.body)
+}
+
+// scaled returns sums times the scale of the scores.
+func (a *attender) scaled(sums fragment) func(i, c int) scalar.Expr {
+	return func(i, c int) scalar.Expr { return times(sums.at(i, c), a.Scale) }
 }
 
 // keys writes the kernel of the cotangents of keys and values: each workgroup
 // has a block of keys and goes through the queries of all heads that see them.
-func (b *backward) keys() Launch {
-	dk, dv := b.m.Store[1], b.m.Store[2]
-	t := pickAttendTile(b.Depth, b.Width)
-	blocks := ceilDiv(b.Keys, t.rows())
-	a, workgroup := newAttender(b.new(), b.m, b.Attend, t, group.Product(b.Heads)/b.Share*blocks)
-	a.sides(false)
+func (n *attention) keys() Launch {
+	a := n.attender(attendKeys)
+	blocks := a.rows.blocks()
+	workgroup := a.workgroups(group.Product(n.Heads) / n.Share * blocks)
 	a.move(&a.rows, scalar.Mod(workgroup, loop.Int(blocks)))
 	a.atKeyHead(scalar.FloorDiv(workgroup, loop.Int(blocks)))
-	var sums [2]fragment
-	sums[0] = a.zeros("s", 4*t.vectors(b.Depth))
-	sums[1] = a.zeros("s", 4*t.vectors(b.Width))
-	a.count("head", b.Share, func(of scalar.Expr) {
+	keys, values := a.total("s", n.Depth), a.total("s", n.Width)
+	a.count("head", n.Share, func(of scalar.Expr) {
 		a.atQueryHead(of)
-		a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() { a.blockOfQueries(b.stats, sums, dk != nil, dv != nil) })
+		a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() { a.blockOfQueries(keys, values) })
 	})
-	if dk != nil {
-		a.storeSums(dk, a.keyHead, b.Depth, sums[0].at)
+	if t := n.m.Store[1]; t != nil {
+		a.storeSums(t, a.keyHead, n.Depth, a.scaled(keys))
 	}
-	if dv != nil {
-		a.storeSums(dv, a.keyHead, b.Width, sums[1].at)
+	if t := n.m.Store[2]; t != nil {
+		a.storeSums(t, a.keyHead, n.Width, values.at)
 	}
-	return a.finish(b.name+"_keys", a.body)
+	return a.finish(n.prefix+"_keys", a.body)
 }
 
 // blockOfQueries adds to the cotangents of keys and values, as far as they are
 // wanted, what comes from the block of queries at hand.
-func (a *attender) blockOfQueries(stats *group.Tensor, sums [2]fragment, keys, values bool) {
-	columns := a.cols.block / a.t.across
-	queries := make([]query, columns)
-	for c := range queries {
-		queries[c] = a.query(stats, &a.cols, a.column(c))
-	}
-	weights := a.zeros("w", columns)
+func (a *attender) blockOfQueries(keys, values fragment) {
+	queries := a.columnQueries()
+	weights := a.zeros("w", a.cols.block)
 	a.product(weights, a.k(), a.q())
 	capped := func(_, _ int) scalar.Expr { return nil }
 	var caps fragment
 	if a.Softcap != 0 {
-		caps = a.zeros("c", columns)
+		caps = a.zeros("c", a.cols.block)
 		capped = caps.at
 	}
 	a.eachScore(weights, queries, func(i, c int, x element) scalar.Expr {
 		if a.Softcap != 0 {
-			a.body = append(a.body, &loop.Assign{Name: caps.register(i, c), Value: x.capped})
+			a.assign(caps, i, c, x.capped)
 		}
-		return x.weight(queries[c])
+		return a.weight(x, queries[c])
 	})
-	if values {
-		a.accumulate(sums[1], weights, a.dout())
+	if a.m.Store[2] != nil {
+		a.accumulate(values, weights, a.dout())
 	}
-	if !keys {
+	if a.m.Store[1] == nil {
 		return
 	}
-	by := a.zeros("b", columns)
+	by := a.zeros("b", a.cols.block)
 	a.product(by, a.v(), a.dout())
-	for i := range 4 {
-		for c := range columns {
-			x := scalar.Mul(scalar.Mul(weights.at(i, c), a.slope(capped(i, c))), scalar.Sub(by.at(i, c), queries[c].delta))
-			a.body = append(a.body, &loop.Assign{Name: weights.register(i, c), Value: x})
-		}
-	}
-	a.accumulate(sums[0], weights, a.q())
+	weights.each(func(i, c int) {
+		slope := scalar.Mul(weights.at(i, c), a.slope(capped(i, c)))
+		a.assign(weights, i, c, scalar.Mul(slope, scalar.Sub(by.at(i, c), queries[c].delta)))
+	})
+	a.accumulate(keys, weights, a.q())
 }
 
 // atKeyHead goes to a head of the keys, by its number among all.

@@ -14,16 +14,16 @@ import (
 // axis of the scores, and goes through the scores that it is added to.
 type maskEmitter struct {
 	*attender
-	stats *group.Tensor
+	plain *attendPlain
 	dims  []int    // of the mask, with as many axes as the scores
 	at    ir.Index // the mask's own head
-	sums  fragment
+	adds  fragment // the block's or the row's or the column's cotangents
 }
 
 // mask writes the kernel of the cotangent of the mask.
-func (b *backward) mask() Launch {
-	t := b.m.Store[3]
-	rank := len(b.Heads)
+func (n *attention) mask() Launch {
+	t := n.m.Store[3]
+	rank := len(n.Heads)
 	dims := make([]int, rank+2)
 	for i := range dims {
 		dims[i] = 1
@@ -31,21 +31,20 @@ func (b *backward) mask() Launch {
 			dims[i] = t.Dims[own]
 		}
 	}
-	shape := pickAttendTile()
-	rows, cols := ceilDiv(dims[rank], shape.rows()), ceilDiv(dims[rank+1], shape.cols())
-	a, workgroup := newAttender(b.new(), b.m, b.Attend, shape, group.Product(dims[:rank])*rows*cols)
-	a.sides(true)
-	x := &maskEmitter{attender: a, stats: b.stats, dims: dims}
+	a := n.attender(attendMask)
+	rows, cols := ceilDiv(dims[rank], a.rows.block), ceilDiv(dims[rank+1], a.cols.block)
+	workgroup := a.workgroups(group.Product(dims[:rank]) * rows * cols)
+	x := &maskEmitter{attender: a, plain: a.fragments.(*attendPlain), dims: dims}
 	x.at = a.unflatten(scalar.FloorDiv(workgroup, loop.Int(rows*cols)), dims[:rank])
 	for i, h := range x.at {
 		x.at[i] = a.let("mask_head", h)
 	}
-	x.sums = a.zeros("s", 4)
+	x.adds = a.zeros("s", a.cols.block)
 	row := a.let("row_block", scalar.Mod(scalar.FloorDiv(workgroup, loop.Int(cols)), loop.Int(rows)))
 	column := a.let("column_block", scalar.Mod(workgroup, loop.Int(cols)))
 	x.overHeads(func() { x.overRows(row, func() { x.overColumns(column) }) })
 	x.meetAndStore(t, row, column)
-	return a.finish(b.name+"_mask", a.body)
+	return a.finish(n.prefix+"_mask", a.body)
 }
 
 // overHeads runs a body for all heads of the queries that have the mask's head.
@@ -79,18 +78,14 @@ func (x *maskEmitter) overRows(block scalar.Expr, body func()) {
 
 // overColumns adds up the cotangents of the scores in the rows at hand.
 func (x *maskEmitter) overColumns(block scalar.Expr) {
-	queries := x.rowQueries(x.stats)
+	queries := x.rowQueries()
 	lo, hi := loop.Int(0), loop.Int(x.cols.blocks())
 	if x.dims[len(x.at)+1] > 1 {
 		lo, hi = block, scalar.Add(block, loop.Int(1))
 	}
 	x.columnBlocks(lo, hi, func() {
 		ds := x.cotangents(queries, false)
-		for i := range 4 {
-			for c := range 4 {
-				x.body = append(x.body, &loop.Assign{Name: x.sums.register(i, c), Value: scalar.Add(x.sums.at(i, c), ds.at(i, c))})
-			}
-		}
+		ds.each(func(i, c int) { x.assign(x.adds, i, c, scalar.Add(x.adds.at(i, c), ds.at(i, c))) })
 	})
 }
 
@@ -102,17 +97,17 @@ func (x *maskEmitter) meetAndStore(t *group.Tensor, row, column scalar.Expr) {
 	rows, rowAt, rowExists := 4, x.row, func(i int) scalar.Expr { return x.exist(&x.rows, x.row(i)) }
 	cols, colAt, colExists := 4, x.column, func(c int) scalar.Expr { return x.exist(&x.cols, x.column(c)) }
 	first := func(int) scalar.Expr { return loop.Int(0) }
-	value := x.sums.at
+	value := x.adds.at
 	if x.dims[len(x.at)+1] == 1 {
 		totals := x.totals(true, func(i int) scalar.Expr { return sum(value(i, 0), value(i, 1), value(i, 2), value(i, 3)) })
 		value = func(i, _ int) scalar.Expr { return totals[i] }
-		cols, colAt, colExists = 1, first, func(int) scalar.Expr { return scalar.Eq(x.x, loop.Int(0)) }
+		cols, colAt, colExists = 1, first, func(int) scalar.Expr { return scalar.Eq(x.plain.x, loop.Int(0)) }
 	}
 	if x.dims[len(x.at)] == 1 {
 		before := value
 		totals := x.totals(false, func(c int) scalar.Expr { return sum(before(0, c), before(1, c), before(2, c), before(3, c)) })
 		value = func(_, c int) scalar.Expr { return totals[c] }
-		rows, rowAt, rowExists = 1, first, func(int) scalar.Expr { return scalar.Eq(x.y, loop.Int(0)) }
+		rows, rowAt, rowExists = 1, first, func(int) scalar.Expr { return scalar.Eq(x.plain.y, loop.Int(0)) }
 	}
 	var body []loop.Stmt
 	for i := range rows {
@@ -129,7 +124,7 @@ func (x *maskEmitter) meetAndStore(t *group.Tensor, row, column scalar.Expr) {
 // column.
 func (x *maskEmitter) totals(across bool, value func(i int) scalar.Expr) []scalar.Expr {
 	totals := x.vars("total", scalar.ConstF(ir.F32, 0))
-	x.meet(totals, []scalar.Expr{value(0), value(1), value(2), value(3)}, across, scalar.Add)
+	x.plain.meet(totals, []scalar.Expr{value(0), value(1), value(2), value(3)}, across, scalar.Add)
 	return floats(totals)
 }
 

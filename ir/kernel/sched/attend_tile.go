@@ -1,16 +1,5 @@
 package sched
 
-import (
-	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/loop"
-)
-
-// ScoreBytes is the most that the scores of an attention, in f32, take before
-// they are computed in blocks and not kept: what a binding of every WebGPU device
-// holds. Up to there they come from contractions with larger tiles, and the masks
-// and what else surrounds them is fused.
-const ScoreBytes = 128 << 20
-
 // Bounds of attention in blocks.
 const (
 	attendThreads = 128
@@ -19,26 +8,6 @@ const (
 	attendDepth   = 16       // contracted positions in workgroup memory at a time
 	attendLongest = 256      // queries, keys and values
 )
-
-// AttendsInBlocks reports whether a node is attention that is better computed
-// without its scores in memory, which may take that many bytes.
-func AttendsInBlocks(n *ir.Node, caps loop.Caps, most int) bool {
-	l, ok := n.Def().Lower.(*ir.AttendLowering)
-	if !ok || caps.Invocations < attendThreads || caps.SharedBytes < attendShared {
-		return false
-	}
-	for _, t := range n.InTypes() {
-		if _, ok := t.Shape.Ints(); !ok || t.DType == ir.F64 {
-			return false
-		}
-	}
-	s := l.Spec(n)
-	scores := 4.0 // bytes; the product may be more than an int holds
-	for _, size := range append([]int{s.Queries, s.Keys}, s.Heads...) {
-		scores *= float64(size)
-	}
-	return scores > float64(most) && min(s.Depth, s.Width) > 0 && max(s.Depth, s.Width) <= attendLongest
-}
 
 // attendTile is how attention is cut: a workgroup has a block of rows and goes
 // through blocks of columns; one of the two are queries and the other keys. Its

@@ -117,7 +117,10 @@ func bundle(parts []Part) []Launch {
 }
 
 // mapWork computes the elements of a map.
-type mapWork struct{ g *group.Group }
+type mapWork struct {
+	g     *group.Group
+	words *group.Words // nil where all literals are in the kernel
+}
 
 // A thread of a bundle of maps has up to mapTurns elements, so that its workgroup
 // finds its part but once for them: as many as leave fullGroups workgroups, which
@@ -137,7 +140,9 @@ func (m mapWork) write(w *writer, s segment) {
 		name := w.name("i")
 		w.add(&loop.Let{Name: name, Value: scalar.Add(first, scalar.Mul(turn, loop.Int(mapThreads)))})
 		i := scalar.NewVar(name, ir.I32, 0, loop.MaxElements-1)
-		w.when(scalar.Lt(scalar.FreeVar(name, ir.I32), s.length), func() { w.add(w.mapElements(m.g, w.unflatten(i, m.g.Outer))...) })
+		w.when(scalar.Lt(scalar.FreeVar(name, ir.I32), s.length), func() {
+			m.words.Read(func() { w.add(w.mapElements(m.g, w.unflatten(i, m.g.Outer))...) })
+		})
 	})
 }
 
@@ -147,12 +152,15 @@ func updates(g *group.Group) bool {
 	return g.Kind == group.MapKind && !slices.ContainsFunc(g.Writes(), func(t *group.Tensor) bool { return !t.Root().Persistent() })
 }
 
-// mapParts returns the parts of a bundle of maps.
-func mapParts(g *group.Group, caps loop.Caps) []Part {
+// literalsInside leaves all literals in the kernels.
+func literalsInside(*group.Group, loop.Caps) *group.Words { return nil }
+
+// mapParts returns the parts of a bundle of maps, each with the words that it reads.
+func mapParts(g *group.Group, caps loop.Caps, words func(*group.Group, loop.Caps) *group.Words) []Part {
 	var out []Part
 	for _, part := range g.SideBySide() {
 		if n := group.Product(part.Outer); n > 0 {
-			out = append(out, newPart(mapWork{part}, n, g.Program(), caps))
+			out = append(out, newPart(mapWork{part, words(part, caps)}, n, g.Program(), caps))
 		}
 	}
 	return out

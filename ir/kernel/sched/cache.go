@@ -13,10 +13,14 @@ import (
 // once.
 type Cache struct {
 	launches map[cacheKey][]canonicalLaunch
+	forms    map[cacheKey]variants // by the text without the values of literals
+	canons   map[*group.Group]*group.Canon
 }
 
 // NewCache returns an empty cache.
-func NewCache() *Cache { return &Cache{map[cacheKey][]canonicalLaunch{}} }
+func NewCache() *Cache {
+	return &Cache{map[cacheKey][]canonicalLaunch{}, map[cacheKey]variants{}, map[*group.Group]*group.Canon{}}
+}
 
 // cacheKey is all that the kernels of a group depend on.
 type cacheKey struct {
@@ -26,16 +30,28 @@ type cacheKey struct {
 
 // Schedule is [Schedule] for a group that may be equal to one before.
 func (c *Cache) Schedule(g *group.Group, caps loop.Caps) (launches []Launch, err error) {
-	if g.Kind == group.ControlKind || g.Kind == group.TotalKind || len(g.Parts) > 0 || updates(g) {
+	defer recovered(g, &err)
+	switch {
+	case inParts(g, caps):
+		return bundle(mapParts(g, caps, c.partWords)), nil
+	case g.Kind == group.ControlKind || g.Kind == group.TotalKind || len(g.Parts) > 0 || updates(g):
 		return Schedule(g, caps)
 	}
-	defer recovered(g, &err)
-	canon := group.CanonOf(g)
-	key := cacheKey{caps, string(canon.Text)}
+	canon := c.canonOf(g)
+	which := c.words(g, canon, caps)
+	key := cacheKey{caps, textOf(canon, which)}
+	if which == nil {
+		return c.schedule(g, canon, key)
+	}
+	canon.Words(which).Read(func() { launches, err = c.schedule(g, canon, key) })
+	return launches, err
+}
+
+func (c *Cache) schedule(g *group.Group, canon *group.Canon, key cacheKey) (launches []Launch, err error) {
 	if known, ok := c.launches[key]; ok {
 		return recall(known, canon, g.Program()), nil
 	}
-	if launches, err = Schedule(g, caps); err == nil {
+	if launches, err = Schedule(g, key.caps); err == nil {
 		c.launches[key] = remember(launches, canon)
 	}
 	return launches, err

@@ -32,6 +32,7 @@ type emitter struct {
 	caps      loop.Caps
 	workgroup [3]int
 	groups    [3]int
+	resident  int // see [loop.Kernel]
 	own       []loop.Array
 	wide      map[int]bool // tensors that are loaded by vectors of four alone
 	alone     bool         // each row of a reduction is one thread's
@@ -145,7 +146,7 @@ func (e *emitter) finish(name string, body []loop.Stmt) Launch {
 	for _, id := range sortedSlots(e.wide) {
 		f.need(id)
 	}
-	k := &loop.Kernel{Name: name, Workgroup: e.workgroup, Groups: e.groups, Scalars: f.scalars, Counters: f.counters}
+	k := &loop.Kernel{Name: name, Workgroup: e.workgroup, Groups: e.groups, Resident: e.resident, Scalars: f.scalars, Counters: f.counters}
 	args := f.layOut(k)
 	k.Body = loop.MapExprs(body, f.renumber)
 	loop.WalkArrays(k.Body, func(array *int) { *array = f.slot[*array] })
@@ -234,13 +235,15 @@ func (f *finisher) layOut(k *loop.Kernel) []*group.Tensor {
 	return args
 }
 
-func (f *finisher) renumber(x scalar.Expr) scalar.Expr {
+func (f *finisher) renumber(x scalar.Expr) scalar.Expr { return withSlots(x, f.slot) }
+
+// withSlots returns an expression whose loads name arrays by other numbers.
+func withSlots(x scalar.Expr, slot map[int]int) scalar.Expr {
 	return scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
 		if n.Op != scalar.OpLoad {
 			return nil, false
 		}
-		at := f.renumber(n.Args[0])
-		return scalar.LoadAt(f.slot[n.Ref], n.Type, at), true
+		return scalar.LoadAt(slot[n.Ref], n.Type, withSlots(n.Args[0], slot)), true
 	})
 }
 

@@ -37,3 +37,12 @@ func ForceMma(i, parts int) (undo func()) {
 
 // MmaTiles is the number of tiles there are to force.
 func MmaTiles() int { return len(mmaTiles) }
+
+// ForceAttendMma makes attention by multiply-adds use a tile of so many warp groups,
+// columns and stages, of which so many workgroups are resident, until the returned
+// function is called.
+func ForceAttendMma(groups, columns, stages, resident int) (undo func()) {
+	pick := pickAttendMma
+	pickAttendMma = func(attendKind, int) attendMmaTile { return attendMmaTile{groups, columns, stages, resident} }
+	return func() { pickAttendMma = pick }
+}

@@ -28,7 +28,7 @@ type reading struct {
 // their size. The positions are inside their spaces.
 func (r *reading) pieceAt(load ir.Load, free, k scalar.Expr, layout mmaLayout) (p piece, ok bool) {
 	spaces := [2][]int{r.c.M, r.c.N}
-	for j := range loop.PieceElements(r.d) {
+	return r.e.pieceOf(r.d, func(j int) scalar.Expr {
 		f, kk := free, k
 		if layout == alongK {
 			kk = scalar.Add(k, loop.Int(j))
@@ -36,8 +36,15 @@ func (r *reading) pieceAt(load ir.Load, free, k scalar.Expr, layout mmaLayout) (
 			f = scalar.Add(free, loop.Int(j))
 		}
 		fAt, kAt := r.e.unflatten(r.e.Simplify(f), spaces[r.operand]), r.e.unflatten(r.e.Simplify(kk), r.c.K)
-		x := r.e.Simplify(r.c.Factor(r.operand, r.batch, fAt, kAt, load))
-		q, stored := r.stored(x)
+		return r.c.Factor(r.operand, r.batch, fAt, kAt, load)
+	})
+}
+
+// pieceOf returns the elements of type d that element gives by number, or reports
+// that they do not lie side by side at a multiple of their size.
+func (e *emitter) pieceOf(d ir.DType, element func(j int) scalar.Expr) (p piece, ok bool) {
+	for j := range loop.PieceElements(d) {
+		q, stored := storedAt(d, e.Simplify(element(j)))
 		switch {
 		case !stored:
 			return p, false
@@ -45,18 +52,18 @@ func (r *reading) pieceAt(load ir.Load, free, k scalar.Expr, layout mmaLayout) (
 			p = q
 			continue
 		}
-		apart, known := r.e.Simplify(scalar.Sub(q.at, p.at)).IntConst()
+		apart, known := e.Simplify(scalar.Sub(q.at, p.at)).IntConst()
 		same := (p.valid == nil) == (q.valid == nil) && (p.valid == nil || scalar.Equal(p.valid, q.valid))
 		if !known || apart != int64(j) || q.array != p.array || !same {
 			return p, false
 		}
 	}
-	rest, known := r.e.Simplify(scalar.Mod(p.at, loop.Int(loop.PieceElements(r.d)))).IntConst()
+	rest, known := e.Simplify(scalar.Mod(p.at, loop.Int(loop.PieceElements(d)))).IntConst()
 	return p, known && rest == 0
 }
 
-// stored returns where memory has a factor, which may be zero under a condition.
-func (r *reading) stored(x scalar.Expr) (p piece, ok bool) {
+// storedAt returns where memory has an element, which may be zero under a condition.
+func storedAt(d ir.DType, x scalar.Expr) (p piece, ok bool) {
 	if x.Op == scalar.OpSelect {
 		if zero, is := x.Args[2].Value(); !is || zero.F != 0 {
 			return p, false
@@ -66,7 +73,7 @@ func (r *reading) stored(x scalar.Expr) (p piece, ok bool) {
 	if x.Op == scalar.OpConvert {
 		x = x.Args[0]
 	}
-	if x.Op != scalar.OpLoad || x.Type != r.d {
+	if x.Op != scalar.OpLoad || x.Type != d {
 		return p, false
 	}
 	p.array, p.at = x.Ref, x.Args[0]

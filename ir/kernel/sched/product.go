@@ -86,7 +86,7 @@ func (p *productPlan) operandLayout(e *emitter, c *group.Contraction, operand in
 	free, k := []space{m, n}[operand], space{group.Coords("k", c.K), c.K}
 	r := &reading{e: e, c: c, d: p.Operand, operand: operand, batch: batch.at}
 	x := e.Simplify(c.Factor(operand, batch.at, free.at, k.at, e.reader().Operand(c.Node)))
-	stored, ok := r.stored(x)
+	stored, ok := storedAt(r.d, x)
 	if !ok || stored.valid != nil {
 		return routine.Layout{}, nil, false
 	}

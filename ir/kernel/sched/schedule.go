@@ -10,17 +10,26 @@ import (
 // Schedule returns the kernels of a group, in order. It may add tensors to the
 // program for what goes from one of them to the next. The error is of kind
 // [ir.ErrUnsupported] for a group of kind ControlKind, which has no kernels of
-// its own. A compiler bug comes back as an error that names the group, or is found
+// its own, or where the target has none for one of kind KernelsKind; it is of kind
+// [ir.ErrDef] where the kernels that an op brings do not fit it. A compiler bug comes back as an error that names the group, or is found
 // by [loop.Check], which whoever prints or runs a kernel has to call.
 func Schedule(g *group.Group, caps loop.Caps) (launches []Launch, err error) {
 	defer recovered(g, &err)
 	if g.Kind == group.ControlKind {
 		return nil, ir.Errorf(ir.ErrUnsupported, "a %s group has no kernel of its own", g.Kind)
 	}
-	if caps.Invocations > 1 && (len(g.Parts) > 0 || updates(g)) {
-		return bundle(mapParts(g, caps)), nil
+	if g.Kind == group.KernelsKind {
+		return scheduleKernels(g, caps)
+	}
+	if inParts(g, caps) {
+		return bundle(mapParts(g, caps, literalsInside)), nil
 	}
 	return schedule(newEmitter(g.Program(), caps), g), nil
+}
+
+// inParts reports whether a group becomes kernels only when its tensors have places.
+func inParts(g *group.Group, caps loop.Caps) bool {
+	return caps.Invocations > 1 && (len(g.Parts) > 0 || updates(g))
 }
 
 // recovered makes an error of a panic in the work on a group.

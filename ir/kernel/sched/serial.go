@@ -18,6 +18,7 @@ type serial struct {
 	bound map[string]scalar.Expr
 	// kept are elements of the row at hand that are kept, by their keys.
 	kept map[string]keptElement
+	division
 }
 
 // scheduleSerial writes a group for one thread.
@@ -25,17 +26,26 @@ func scheduleSerial(g *group.Group, caps loop.Caps) []Launch {
 	return serialParts(g, g.SideBySide(), caps)
 }
 
-// serialParts writes parts of a group, in one kernel if that can bind all of their
-// tensors: of those of words as many as there are, in what they lie in together.
-func serialParts(g *group.Group, parts []*group.Group, caps loop.Caps) []Launch {
-	s := &serial{writer: newWriter(g.Program(), caps, 1)}
+// writeSerial writes parts of a group, divided among some workgroups.
+func writeSerial(g *group.Group, parts []*group.Group, shares int, caps loop.Caps) *serial {
+	s := &serial{writer: newWriter(g.Program(), caps, 1), division: division{shares: shares}}
 	s.groups = [3]int{1, 1, 1}
 	for _, part := range parts {
 		s.bound, s.kept = map[string]scalar.Expr{}, nil
 		s.group(part)
 	}
+	return s
+}
+
+// serialParts writes parts of a group, in one kernel if that can bind all of their
+// tensors: of those of words as many as there are, in what they lie in together.
+func serialParts(g *group.Group, parts []*group.Group, caps loop.Caps) []Launch {
+	s := writeSerial(g, parts, 1, caps)
 	if len(s.body) == 0 {
 		return nil
+	}
+	if shares := s.worthyShares(); shares > 1 {
+		s = writeSerial(g, parts, shares, caps)
 	}
 	l, half := s.launch(g.Name()), len(parts)/2
 	if half == 0 || len(l.Args) <= caps.StorageBuffers || !slices.ContainsFunc(l.Args, noWords) {
@@ -58,7 +68,7 @@ func (s *serial) group(g *group.Group) {
 	case group.PrefixKind:
 		s.prefix(g.Prefix())
 	case group.ScatterKind:
-		s.scatter(g)
+		s.outermost(func(bool) { s.scatter(g) }) // one update after the other
 	default:
 		code := g.Code()
 		s.over(code.Outer, storedBy(code.Rows), func() { s.storeAll(code.Rows) })
@@ -175,8 +185,22 @@ func (s *serial) count(prefix string, from, to scalar.Expr, step, last int, lane
 			return
 		}
 	}
-	s.loop(prefix, from, to, step, last, f)
-	s.body[len(s.body)-1].(*loop.For).Lanes = lanes
+	s.outermost(func(divided bool) {
+		if divided {
+			n, _ := to.IntConst()
+			from, to = s.share(int(n), multiple(step, lanes), 1)
+		}
+		s.loop(prefix, from, to, step, last, f)
+		s.body[len(s.body)-1].(*loop.For).Lanes = lanes
+	})
+}
+
+// multiple is of how many turns of a loop a share of it is.
+func multiple(step int, lanes bool) int {
+	if lanes {
+		return shareMultiple
+	}
+	return step
 }
 
 // coordinates returns the coordinates of point i of a space.

@@ -13,6 +13,9 @@ import (
 const (
 	panelRows    = 6 // with panelColumns: 12 vectors of sums, of 16 registers
 	panelColumns = 8
+	// sharedPanels is how many panels of rows a workgroup has at least: each packs
+	// all columns for itself.
+	sharedPanels = 24
 	// packedDepth is about how much of a sum is packed at once: a panel of rows
 	// and one of columns fit the first cache.
 	packedDepth = 384
@@ -99,14 +102,25 @@ func (p *product) sumRows() int {
 
 func (p *product) write() {
 	p.all(vars(p.x.BatchAt), func() {
-		p.count("n", loop.Int(0), loop.Int(p.n), p.columns, p.n-1, false, func(n scalar.Expr) {
-			p.count("block", loop.Int(0), loop.Int(p.blocks), 1, p.blocks-1, false, func(block scalar.Expr) {
-				p.packColumns(n, block)
-				p.count("m", loop.Int(0), loop.Int(p.m), panelRows, p.m-1, false, func(m scalar.Expr) {
-					p.packRows(m, block)
-					p.panels(m, n, block)
-					p.when(scalar.Eq(block, loop.Int(p.blocks-1)), func() { p.finish(m, n) })
-				})
+		p.outermost(func(divided bool) {
+			from, to := scalar.Expr(loop.Int(0)), scalar.Expr(loop.Int(p.m))
+			if divided {
+				from, to = p.share(p.m, panelRows, sharedPanels)
+			}
+			p.rowsOf(from, to)
+		})
+	})
+}
+
+// rowsOf writes some rows of the result.
+func (p *product) rowsOf(from, to scalar.Expr) {
+	p.count("n", loop.Int(0), loop.Int(p.n), p.columns, p.n-1, false, func(n scalar.Expr) {
+		p.count("block", loop.Int(0), loop.Int(p.blocks), 1, p.blocks-1, false, func(block scalar.Expr) {
+			p.packColumns(n, block)
+			p.count("m", from, to, panelRows, p.m-1, false, func(m scalar.Expr) {
+				p.packRows(m, block)
+				p.panels(m, n, block)
+				p.when(scalar.Eq(block, loop.Int(p.blocks-1)), func() { p.finish(m, n) })
 			})
 		})
 	})

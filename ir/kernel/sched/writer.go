@@ -25,73 +25,39 @@ func newWriter(p *group.Program, caps loop.Caps, threads int) *writer {
 // launch makes the kernel of what was written.
 func (w *writer) launch(name string) Launch { return w.finish(name, w.body) }
 
-// add appends statements.
+// on returns the writer of statements that are part of any kernel.
+func (w *writer) on() *loop.Writer {
+	return &loop.Writer{Simplifier: w.Simplifier, Body: &w.body, Name: w.name}
+}
+
 func (w *writer) add(s ...loop.Stmt) { w.body = append(w.body, s...) }
 
-// let names a value, unless it is a name or a number.
-func (w *writer) let(prefix string, x scalar.Expr) scalar.Expr {
-	x = w.Simplify(x)
-	if x.Op == scalar.OpVar || x.Op == scalar.OpConst {
-		return x
-	}
-	name := w.name(prefix)
-	w.add(&loop.Let{Name: name, Value: x})
-	if lo, hi, ok := scalar.Range(x); ok {
-		return scalar.NewVar(name, x.Type, lo, hi)
-	}
-	return scalar.FreeVar(name, x.Type)
-}
+func (w *writer) let(prefix string, x scalar.Expr) scalar.Expr { return w.on().Let(prefix, x) }
 
-// variable declares a variable.
 func (w *writer) variable(prefix string, init scalar.Expr) scalar.Expr {
-	name := w.name(prefix)
-	w.add(&loop.Var{Name: name, Init: init})
-	return scalar.FreeVar(name, init.Type)
+	return w.on().Var(prefix, init)
 }
 
-// set changes a variable.
-func (w *writer) set(v, x scalar.Expr) { w.add(&loop.Assign{Name: v.Name, Value: x}) }
+func (w *writer) set(v, x scalar.Expr) { w.on().Set(v, x) }
 
-// nested returns what f writes.
-func (w *writer) nested(f func()) []loop.Stmt {
-	outside := w.body
-	w.body = nil
-	f()
-	inside := w.body
-	w.body = outside
-	return inside
-}
+func (w *writer) when(cond scalar.Expr, f func()) { w.on().When(cond, f) }
 
-// when writes what f does under a condition.
-func (w *writer) when(cond scalar.Expr, f func()) {
-	w.add(guard(w.Simplify(cond), w.nested(f))...)
-}
-
-// choose writes one of two branches.
 func (w *writer) choose(cond scalar.Expr, then, otherwise func()) {
-	w.add(&loop.If{Cond: w.Simplify(cond), Then: w.nested(then), Else: w.nested(otherwise)})
+	w.on().Choose(cond, then, otherwise)
 }
 
-// loop writes what f does for i from one bound to below another, in steps; i is
-// at most last.
 func (w *writer) loop(prefix string, from, to scalar.Expr, step, last int, f func(i scalar.Expr)) {
-	name := w.name(prefix)
-	i := scalar.NewVar(name, ir.I32, 0, int64(last))
-	w.add(&loop.For{Var: name, Start: from, End: to, Step: loop.Int(step), Body: w.nested(func() { f(i) })})
+	w.on().Loop(prefix, from, to, step, last, f)
 }
 
-// times is a loop over [0, n).
-func (w *writer) times(prefix string, n int, f func(i scalar.Expr)) {
-	w.loop(prefix, loop.Int(0), loop.Int(n), 1, max(n-1, 0), f)
-}
+func (w *writer) times(prefix string, n int, f func(i scalar.Expr)) { w.on().Times(prefix, n, f) }
+
+func (w *writer) nested(f func()) []loop.Stmt { return w.on().Nested(f) }
 
 // put writes an element of workgroup memory.
-func (w *writer) put(slot int, at, value scalar.Expr) {
-	w.add(&loop.Store{Array: slot, At: w.Simplify(at), Value: value})
-}
+func (w *writer) put(slot int, at, value scalar.Expr) { w.on().Store(slot, at, value) }
 
-// barrier makes the workgroup meet.
-func (w *writer) barrier() { w.add(&loop.Barrier{}) }
+func (w *writer) barrier() { w.on().Barrier() }
 
 // save stores an element of a tensor.
 func (w *writer) save(t *group.Tensor, at ir.Index, value scalar.Expr) {

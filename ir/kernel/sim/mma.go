@@ -121,7 +121,13 @@ func (c *compiler) term(a loop.Atom, t loop.MmaTerm) func(group int) []place {
 			for thread := range int32(loop.WarpGroup) {
 				for i, col := range left {
 					row, k := a.Left(i)
-					x[(rows[thread]+row)*a.K()+columns[thread]+k] = multiplied(a.Operand, col.f[first+thread])
+					at := x[(rows[thread]+row)*a.K()+k:]
+					if a.Operand == dtype.F32 {
+						at[columns[thread]] = multiplied(a.Operand, col.f[first+thread])
+						continue
+					}
+					bits := uint64(col.i[first+thread])
+					at[2*columns[thread]], at[2*columns[thread]+1] = a.Operand.FloatFromBits(bits&0xffff), a.Operand.FloatFromBits(bits>>16&0xffff)
 				}
 			}
 		}
@@ -132,6 +138,9 @@ func (c *compiler) term(a loop.Atom, t loop.MmaTerm) func(group int) []place {
 			for i, col := range sums {
 				row, column := a.Sum(i)
 				at := &col.f[first+thread]
+				if t.First {
+					*at = 0
+				}
 				*at = dotted(*at, x[(rows[thread]+row)*a.K():][:a.K()], y[(2*columns[thread]+column)*a.K():][:a.K()])
 			}
 		}
@@ -217,4 +226,28 @@ func (m *machine) noteMma(a *array, elem int, first int32) bool {
 		return true
 	}
 	return false
+}
+
+// pack rounds two values and puts their bits into a word.
+func (c *compiler) pack(s *loop.Pack, low, high column) {
+	to := c.scope[s.Name]
+	c.add(func(active []int32) {
+		for _, t := range active {
+			to.i[t] = int64(s.Type.FloatBits(low.f[t]) | s.Type.FloatBits(high.f[t])<<16)
+		}
+	})
+}
+
+// shuffle exchanges values between threads.
+func (c *compiler) shuffle(s *loop.Shuffle) []string {
+	value, out, m := c.expr(s.Value), c.define(s.Name, s.Value.Type), c.m
+	c.add(func(active []int32) {
+		if !m.together(active) {
+			return
+		}
+		for t := range int32(m.threads) {
+			out.set(t, value.value(t^int32(s.Xor)))
+		}
+	})
+	return []string{s.Name}
 }

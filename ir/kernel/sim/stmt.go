@@ -142,6 +142,12 @@ func (c *compiler) stmt(s loop.Stmt) []string {
 		c.add(c.m.fence)
 	case *loop.Mma:
 		c.mma(s)
+	case *loop.Pack:
+		low, high := c.expr(s.Low), c.expr(s.High)
+		c.free(s.Name)
+		c.pack(s, low, high)
+	case *loop.Shuffle:
+		return c.shuffle(s)
 	case *loop.MmaWait:
 		c.mmaWait(s)
 	}

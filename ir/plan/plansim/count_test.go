@@ -55,6 +55,59 @@ func TestKernelsOfLanguageModels(t *testing.T) {
 	}
 }
 
+// Layers differ in the keys of their dropout alone: these are words in memory, and
+// the kernels of a deep model are those of one half as deep.
+func TestKernelsOfDropoutDoNotGrowWithDepth(t *testing.T) {
+	kernels := func(blocks int, dropout float64) int {
+		gpt := irtest.GPT{Vocab: 65, Context: 64, Width: 64, Heads: 2, Batch: 8, Blocks: blocks, Dropout: dropout}
+		return len(gptPlan(t, gpt).Kernels)
+	}
+	if half, deep := kernels(12, 0.2), kernels(24, 0.2); deep > half {
+		t.Errorf("24 blocks with dropout have %d kernels, 12 have %d", deep, half)
+	}
+}
+
+// Groups that are equal but for literals share a kernel, whatever kind of group they
+// are and of whatever type the literals.
+func TestLiteralsThatDifferAreWords(t *testing.T) {
+	for name, layer := range map[string]func(b *ir.Builder, x ir.Value, i int) ir.Value{
+		"rows": func(b *ir.Builder, x ir.Value, i int) ir.Value {
+			return ops.Softmax(b, ops.Mul(b, x, ops.ConstLike(b, x, 1+float64(i)/4)), 1)
+		},
+		"products": func(b *ir.Builder, x ir.Value, i int) ir.Value {
+			return ops.Tanh(b, ops.Sub(b, ops.MatMul(b, x, x), ops.ConstLike(b, x, float64(i)-2.5)))
+		},
+		"indices": func(b *ir.Builder, x ir.Value, i int) ir.Value {
+			row := ops.Take(b, x, ops.Const(b, ir.I32, float64(1+i)), 0, ops.OutsideClip)
+			return ops.Softmax(b, ops.Add(b, x, ops.BroadcastTo(b, row, x.Shape())), 1)
+		},
+		"bits": func(b *ir.Builder, x ir.Value, i int) ir.Value {
+			large := ops.Convert(b, ops.Gt(b, x, ops.ConstLike(b, x, 0.3)), ir.U32)
+			return ops.Softmax(b, ops.Convert(b, ops.Xor(b, large, ops.Const(b, ir.U32, float64(i))), ir.F32), 1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, err := ir.Build("g", func(b *ir.Builder) {
+				x := b.Input("x", ir.F32, ir.Dims(8, 8)...)
+				for i := range 6 {
+					x = layer(b, x, i)
+				}
+				b.Output("y", x)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := ir.NewArray(ir.F32, 8, 8)
+			for i := range in.F {
+				in.F[i] = float64(i*i%17)/8 - 1
+			}
+			if kernels := checkGraphOn(t, plan.WebGPU(), g, map[string]*ir.Array{"x": in}); len(kernels) > 3 { // the first and the last may differ
+				t.Errorf("6 equal layers have the kernels %v", kernels)
+			}
+		})
+	}
+}
+
 func gptPlan(t *testing.T, gpt irtest.GPT) *plan.Plan {
 	t.Helper()
 	target := plan.WebGPU()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
+	_ "github.com/rlx-go/rlx/ir/irtest/ownop" // an op with kernels of its own
 	_ "github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/ir/plan/plansim"

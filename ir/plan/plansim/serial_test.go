@@ -12,6 +12,13 @@ import (
 // The schedules for one thread in the simulator, which watches bounds and memory
 // that nobody has written.
 
+// undivided is a target whose kernels have one workgroup each, divided one whose
+// kernels have as many as they can have: the simulator watches too that these do
+// not need each other.
+var undivided, divided = plan.WebAssembly(false), plan.WebAssembly(false)
+
+func init() { undivided.ShareOps, divided.ShareOps = 0, 1 }
+
 func TestSamplesOnOneThread(t *testing.T) {
 	for _, op := range ir.Ops() {
 		d, _ := ir.Lookup(op)
@@ -20,16 +27,23 @@ func TestSamplesOnOneThread(t *testing.T) {
 		}
 		t.Run(string(op), func(t *testing.T) {
 			for i, s := range d.Samples() {
-				t.Run(strconv.Itoa(i)+" "+s.Name, func(t *testing.T) { checkSampleOn(t, plan.WebAssembly(false), op, s) })
+				t.Run(strconv.Itoa(i)+" "+s.Name, func(t *testing.T) {
+					checkSampleOn(t, undivided, op, s)
+					checkSampleOn(t, divided, op, s)
+				})
 			}
 		})
 	}
 }
 
 func TestRandomGraphsOnOneThread(t *testing.T) {
-	eachRandomGraph(t, func(t *testing.T, g *ir.Graph, inputs map[string]*ir.Array) {
-		checkTwoRuns(t, g, inputs, plan.WebAssembly(false))
-	})
+	for name, target := range map[string]plan.Target{"undivided": undivided, "divided": divided} {
+		t.Run(name, func(t *testing.T) {
+			eachRandomGraph(t, func(t *testing.T, g *ir.Graph, inputs map[string]*ir.Array) {
+				checkTwoRuns(t, g, inputs, target)
+			})
+		})
+	}
 }
 
 // TestManyMapsOnOneThread has more tensors than a kernel binds, of types of which

@@ -163,8 +163,24 @@ func (s *Session) step(step plan.Step, scalars []byte, counters []int) error {
 			}
 		}
 		return nil
+	case *plan.While:
+		return s.while(step, scalars, counters)
 	}
 	return ir.Errorf(ir.ErrUnsupported, "a step of type %T", step)
+}
+
+// while runs rounds until the word that tells is 0.
+func (s *Session) while(w *plan.While, scalars []byte, counters []int) error {
+	for going := true; going; {
+		err := s.steps(w.Steps, scalars, append(counters[:len(counters):len(counters)], 0))
+		if err == nil {
+			going, err = s.runs(&w.Going)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // call runs the plain reference of a routine on the host.

@@ -11,6 +11,7 @@
 // "probe", whose output "first" is one element of that result: reading it waits for all
 // steps and moves four bytes. The jobs that are bound by memory (js/bench/h200/memory.mjs)
 // are memory-NAME, with an entry "fill" in place of the probe, and listed in memory.json.
+// What is compiled in the page (js/bench/first.mjs) is first-NAME.txt.
 package main
 
 import (
@@ -51,6 +52,9 @@ func main() {
 		log.Fatal(err)
 	}
 	if err := writeMemory(os.Args[1]); err != nil {
+		log.Fatal(err)
+	}
+	if err := writeFirst(os.Args[1]); err != nil {
 		log.Fatal(err)
 	}
 }

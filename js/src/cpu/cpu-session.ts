@@ -1,4 +1,5 @@
-// A session on the CPU: the kernels are functions of a WebAssembly module, which are called in this thread.
+// A session on the CPU: the kernels are functions of a WebAssembly module, which are called in this thread
+// and, where the page may have them, in some that help.
 
 import { fromDevice } from '../values/dtype.js';
 import { asError, RlxError } from '../values/errors.js';
@@ -35,7 +36,7 @@ class CPUSession extends PlanSession<ProgramEntry> {
     this.#program = program;
   }
 
-  #bytes({ buffer, offset, bytes }: Slot): Uint8Array<ArrayBuffer> {
+  #bytes({ buffer, offset, bytes }: Slot): Uint8Array {
     const { memory, places } = this.#program!;
     return new Uint8Array(memory, places[buffer]! + offset, bytes);
   }
@@ -88,5 +89,8 @@ class CPUSession extends PlanSession<ProgramEntry> {
     return new Tensor({ dtype, shape, owner: this, handle: bytes, data: async () => fromDevice(dtype, shape, bytes.slice().buffer), free: () => {} });
   }
 
-  protected release(): void { this.#program = undefined; }
+  protected release(): void {
+    for (const thread of this.#program!.threads) thread.terminate();
+    this.#program = undefined;
+  }
 }

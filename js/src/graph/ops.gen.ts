@@ -2230,6 +2230,16 @@ export abstract class ValueOps {
   rem(y: Operand): Value { return this.apply('rem', [y])[0]!; }
 
   /**
+   * x itself, from which something is computed again: what follows from it shares nothing with
+   * what follows from x elsewhere, neither nodes nor kernels, so that what was computed first
+   * need not be kept (JAX's optimization_barrier).
+   *
+   * - C1: the element type is bool, signed, unsigned, float, complex or 8-bit float
+   * - C2: the result has the type of the operand
+   */
+  rematerialize(): Value { return this.apply('rematerialize', [])[0]!; }
+
+  /**
    * x with each element along an axis repeated.
    *
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float

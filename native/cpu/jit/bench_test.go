@@ -22,7 +22,7 @@ func BenchmarkFunctions(b *testing.B) {
 			y, _ := k.Apply(Operation{Op: op, From: dtype.F32, To: dtype.F32}, args...)
 			k.Store(k.Array(), dtype.F32, y)
 			set := &Set{}
-			code := set.Compile(k)
+			code := set.Compile(One(k))
 			if err := set.Load(); err != nil {
 				b.Fatal(err)
 			}

@@ -11,7 +11,14 @@ import (
 //go:noescape
 func call(code unsafe.Pointer, args *unsafe.Pointer, n int)
 
-func compiles(level simd.Level) bool { return level >= simd.AVX2 }
+func compiles(level simd.Level) bool { return level != simd.Go }
+
+func mostRunning(level simd.Level) int {
+	if level == simd.AVX512 {
+		return 12
+	}
+	return 5
+}
 
 func widthOf(level simd.Level) int {
 	if level == simd.AVX512 {
@@ -19,3 +26,6 @@ func widthOf(level simd.Level) int {
 	}
 	return 8
 }
+
+// synchronize does nothing: processors see code that was written to memory.
+func synchronize(unsafe.Pointer, int) {}

@@ -1,4 +1,4 @@
-//go:build !amd64
+//go:build !amd64 && !arm64
 
 package jit
 
@@ -10,9 +10,13 @@ import (
 
 func compiles(simd.Level) bool { return false }
 
+func mostRunning(simd.Level) int { return 0 }
+
 func widthOf(simd.Level) int { return 1 }
 
 // generate and call are never reached: there is no encoder.
-func generate(*Kernel, simd.Level) (text []byte, room int) { return nil, 0 }
+func generate(*Rows, simd.Level) (text []byte, room int) { return nil, 0 }
 
 func call(unsafe.Pointer, *unsafe.Pointer, int) {}
+
+func synchronize(unsafe.Pointer, int) {}

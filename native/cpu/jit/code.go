@@ -40,24 +40,22 @@ var mayExecute = sync.OnceValue(func() bool {
 func Width() int { return widthOf(simd.Has) }
 
 // MostRunning returns how many running values a kernel has registers for.
-func MostRunning() int {
-	if Width() < Lanes {
-		return 5
-	}
-	return 12
-}
+func MostRunning() int { return mostRunning(simd.Has) }
 
-// Compile adds a kernel to the set. Its values must come from this package's
+// Compile adds kernels to the set. Their values must come from this package's
 // constructors; there must be an encoder for the level in use.
-func (s *Set) Compile(k *Kernel) *Code {
-	text, room := generate(k, simd.Has)
+func (s *Set) Compile(r *Rows) *Code {
+	text, room := generate(r, simd.Has)
 	if c := s.byText[string(text)]; c != nil {
 		return c
 	}
 	if s.byText == nil {
 		s.byText = map[string]*Code{}
 	}
-	c := &Code{arrays: k.arrays, room: room, width: Width() * max(1, k.stride)}
+	c := &Code{room: room, width: r.Width()}
+	for _, k := range r.Kernels {
+		c.arrays += k.arrays
+	}
 	s.byText[string(text)] = c
 	s.order = append(s.order, string(text))
 	return c
@@ -102,17 +100,22 @@ type Call struct {
 	code *Code
 	args []unsafe.Pointer
 	room []uint32
+	rows *int // that are left
 }
 
 // NewCall returns a call whose arrays are not set.
 func (c *Code) NewCall() *Call {
-	x := &Call{code: c, args: make([]unsafe.Pointer, 2+c.arrays), room: make([]uint32, c.room/4+16)}
-	x.args[1] = unsafe.Pointer(&x.room[0])
+	x := &Call{code: c, args: make([]unsafe.Pointer, firstArray+c.arrays), room: make([]uint32, c.room/4+Lanes), rows: new(int)}
+	x.args[1], x.args[2] = unsafe.Pointer(&x.room[0]), unsafe.Pointer(x.rows)
 	return x
 }
 
 // Set says where an array is.
-func (c *Call) Set(array int, at unsafe.Pointer) { c.args[2+array] = at }
+func (c *Call) Set(array int, at unsafe.Pointer) { c.args[firstArray+array] = at }
+
+// firstArray is where the arrays begin among the arguments, after the lanes that
+// count, the room, and the rows that are left.
+const firstArray = 3
 
 // Lanes is the greatest number of lanes of a register.
 const Lanes = 16
@@ -130,6 +133,13 @@ func (c *Call) Width() int { return c.code.width }
 
 // Run computes n > 0 lanes, a multiple of the width.
 func (c *Call) Run(n int) { c.run(n, Lanes) }
+
+// RunRows computes rows > 0 rows of n > 0 lanes, a multiple of the width, the
+// first of them where the arrays begin. It leaves the arrays at the last one.
+func (c *Call) RunRows(rows, n int) {
+	*c.rows = rows
+	c.run(n, Lanes)
+}
 
 // RunLast computes n lanes, less than the width, and whatever is in those after
 // them, which arrays must have room for; those change no running value.

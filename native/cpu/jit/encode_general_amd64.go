@@ -1,5 +1,7 @@
 package jit
 
+import "encoding/binary"
+
 // The general registers that code refers to.
 const (
 	rax = 0
@@ -37,6 +39,30 @@ func (e *encoder) again(lanes, start int) {
 	e.bytes(0x4c, 0x39, 0xea) // CMPQ RDX, R13
 	e.bytes(0x0f, 0x8c)
 	e.int32(int32(start - len(e.text) - 4))
+}
+
+// nextRow counts a row, and where one is left takes the arrays to it and jumps
+// back.
+func (e *encoder) nextRow(r *Rows, start int) {
+	e.loadPointer(rax, rowsArgument)
+	e.bytes(0x48, 0xff, 0x08) // DECQ (RAX)
+	e.bytes(0x0f, 0x84)       // JZ
+	last := len(e.text)
+	e.int32(0)
+	for i, step := range r.Steps {
+		if step != 0 {
+			e.bytes(0x48, 0x81, 0x80|rsi) // ADDQ $step, (RSI)
+			e.int32(int32(8 * (arrayArgument + i)))
+			e.int32(int32(step))
+		}
+	}
+	if r.Counter >= 0 {
+		e.loadPointer(rax, arrayArgument+r.Counter)
+		e.bytes(0xff, 0x00) // INCL (RAX)
+	}
+	e.bytes(0xe9)
+	e.int32(int32(start - len(e.text) - 4))
+	binary.LittleEndian.PutUint32(e.text[last:], uint32(len(e.text)-last-4))
 }
 
 func (e *encoder) leave() {

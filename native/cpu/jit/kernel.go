@@ -53,6 +53,7 @@ const (
 	load
 	spread
 	store
+	storeFirst // of the first lane alone
 	rotate
 	least     // x < y ? x : y
 	most      // x > y ? x : y
@@ -139,6 +140,12 @@ func (k *Kernel) Spread(array int, t dtype.DType) Value {
 // Store writes a value side by side to an array of elements of type t.
 func (k *Kernel) Store(array int, t dtype.DType, v Value) {
 	k.step(step{kind: store, typ: t, array: array, skip: k.offset, args: []argument{{value: v}}, dst: noValue})
+}
+
+// StoreFirst writes the first lane of a number of 32 bits to the first element of
+// an array.
+func (k *Kernel) StoreFirst(array int, v Value) {
+	k.step(step{kind: storeFirst, typ: k.types[v], array: array, args: []argument{{value: v}}, dst: noValue})
 }
 
 // Const returns a constant of 32 bits or a truth, c.

@@ -112,7 +112,7 @@ func TestEqualKernelsShareTheirCode(t *testing.T) {
 			return k
 		}
 		set := &Set{}
-		a, b, c := set.Compile(kernel(2)), set.Compile(kernel(2)), set.Compile(kernel(3))
+		a, b, c := set.Compile(One(kernel(2))), set.Compile(One(kernel(2))), set.Compile(One(kernel(3)))
 		if a != b || a == c {
 			t.Error("equal kernels have their own code, or different ones share it")
 		}

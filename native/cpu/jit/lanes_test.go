@@ -16,7 +16,7 @@ import (
 func everyLevel(t *testing.T, f func(t *testing.T)) {
 	best := simd.Has
 	defer func() { simd.Has = best }()
-	for l := simd.Go; l <= best; l++ {
+	for _, l := range simd.Levels() {
 		if simd.Has = l; compiles(l) {
 			t.Run(l.String(), f)
 		}
@@ -38,7 +38,7 @@ func compiled(t *testing.T, o Operation) func(n int, d []uint32, in ...[]uint32)
 	}
 	k.Store(k.Array(), o.To, v)
 	set := &Set{}
-	code := set.Compile(k)
+	code := set.Compile(One(k))
 	if err := set.Load(); err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,10 @@
 
 package jit
 
-import "syscall"
+import (
+	"syscall"
+	"unsafe"
+)
 
 // mapCode returns memory that has the code and can be executed, not written.
 func mapCode(text []byte) ([]byte, error) {
@@ -11,6 +14,7 @@ func mapCode(text []byte) ([]byte, error) {
 		return nil, err
 	}
 	copy(b, text)
+	synchronize(unsafe.Pointer(unsafe.SliceData(b)), len(b))
 	if err := syscall.Mprotect(b, syscall.PROT_READ|syscall.PROT_EXEC); err != nil {
 		_ = syscall.Munmap(b)
 		return nil, err

@@ -14,7 +14,7 @@ import (
 func loadKernel(t *testing.T, k *Kernel) *Call {
 	t.Helper()
 	set := &Set{}
-	code := set.Compile(k)
+	code := set.Compile(One(k))
 	if err := set.Load(); err != nil {
 		t.Fatal(err)
 	}

@@ -72,6 +72,11 @@ func (g *generator) store(s *step) {
 	}
 }
 
+// storeFirst stores the first lane of a value of 32 bits.
+func (g *generator) storeFirst(s *step) {
+	g.vec(moveOutFirst, g.places[s.args[0].value].reg, 0, g.array(s, 0))
+}
+
 // storeUpperHalves stores numbers that have been rounded to bf16.
 func (g *generator) storeUpperHalves(r int, s *step) {
 	t := g.temp()

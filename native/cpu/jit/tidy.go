@@ -53,7 +53,7 @@ func needs(steps []step, needed map[Value]bool) []step {
 	at := len(kept)
 	for i := len(steps) - 1; i >= 0; i-- {
 		s := steps[i]
-		if s.kind != store && !needed[s.dst] {
+		if s.kind != store && s.kind != storeFirst && !needed[s.dst] {
 			continue
 		}
 		for _, a := range s.args {

@@ -22,6 +22,17 @@ func piecewise() (fill func(rows int, to *float32, toRow int, from *float32, row
 	return nil, 0
 }
 
+// packedDots returns the kernel for rows of blocks, with the number of its lanes.
+func packedDots(p Packing) (dot packedDot, lanes int) {
+	switch Has {
+	case AVX512:
+		return [...]packedDot{dotQ8AVX512, dotQ4AVX512}[p], 16
+	case AVX2:
+		return [...]packedDot{dotQ8AVX2, dotQ4AVX2}[p], 8
+	}
+	return plainPacked(p), 1
+}
+
 // kernelsOf returns the kernels of the level in use.
 func kernelsOf[T Float]() *kernels[T] {
 	var t T

@@ -1,6 +1,6 @@
-//go:build !amd64
+//go:build !amd64 && !arm64
 
 package simd
 
-// best returns the best level that there is code for.
-func best() Level { return Go }
+// beyondGo returns the levels besides plain Go: there is no code for any.
+func beyondGo() []Level { return nil }

@@ -10,7 +10,7 @@ import (
 func everyLevel(t *testing.T, f func(t *testing.T)) {
 	have := Has
 	defer func() { Has = have }()
-	for l := Go; l <= best(); l++ {
+	for _, l := range Levels() {
 		Has = l
 		t.Run(l.String(), f)
 	}

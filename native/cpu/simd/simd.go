@@ -1,5 +1,5 @@
 // Package simd has the loops that the CPU backend spends its time in, in
-// assembly for processors with AVX-512 or AVX2 and in Go for all others. Which
+// assembly for processors with AVX-512, AVX2 or NEON and in Go for all others. Which
 // is used is decided when the program starts.
 package simd
 
@@ -13,25 +13,29 @@ import (
 // Level is a set of instructions.
 type Level uint8
 
-// The levels, each with all that those before it have.
+// The levels.
 const (
 	Go     Level = iota // plain Go
-	AVX2                // with FMA and F16C
-	AVX512              // F, DQ, BW and VL
+	AVX2                // of x86-64, with FMA and F16C
+	AVX512              // of x86-64, F, DQ, BW and VL
+	NEON                // of arm64: Advanced SIMD
 )
 
 // String returns the level's name.
-func (l Level) String() string { return [...]string{"go", "avx2", "avx512"}[l] }
+func (l Level) String() string { return [...]string{"go", "avx2", "avx512", "neon"}[l] }
+
+// Levels returns those that the processor has, the best one last.
+func Levels() []Level { return append([]Level{Go}, beyondGo()...) }
 
 // Has is the level of this process: the best that the processor has, unless the
-// environment variable RLX_CPU asks for a lower one by name.
-var Has = wanted(best(), os.Getenv("RLX_CPU"))
+// environment variable RLX_CPU asks for another one of [Levels] by name.
+var Has = wanted(Levels(), os.Getenv("RLX_CPU"))
 
-func wanted(level Level, name string) Level {
-	for l := Go; l < level; l++ {
+func wanted(levels []Level, name string) Level {
+	for _, l := range levels {
 		if strings.EqualFold(l.String(), name) {
 			return l
 		}
 	}
-	return level
+	return levels[len(levels)-1]
 }

@@ -21,6 +21,10 @@ var async = clike.Async{
 	},
 	Mma:     mma,
 	MmaWait: mmaWait,
+	Pack:    pack,
+	Shuffle: func(value string, xor int) string {
+		return fmt.Sprintf("__shfl_xor_sync(0xffffffffu, %s, %d)", value, xor)
+	},
 }
 
 // copyAsync copies 16 bytes past the first cache: nobody else of the
@@ -52,29 +56,30 @@ func mma(w *clike.Writer, a loop.Atom, terms []clike.MmaTerm) []string {
 		w.Define("tile_of", tileOf)
 		left := strings.Join(t.Left, ", ")
 		if t.Left == nil {
-			left = tile(a, t.A, t.AddressA)
+			left = tile(t.A, t.ArrayA, t.PieceA)
 		}
 		name := multiplyAdd(w, a, &t.MmaTerm)
-		lines = append(lines, fmt.Sprintf("%s(%s, %s,\n    %s);", name, left, tile(a, t.B, t.AddressB), strings.Join(t.Sums, ", ")))
+		lines = append(lines, fmt.Sprintf("%s(%s, %s,\n    %s);", name, left, tile(t.B, t.ArrayB, t.PieceB), strings.Join(t.Sums, ", ")))
 	}
 	return append(lines, `asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");`)
 }
 
 // tileOf makes the descriptor of an operand in shared memory: its address, the
 // bytes from one panel to the next, those between groups of 8 rows of 128, and
-// the swizzle of 128 bytes.
-const tileOf = `static __device__ __forceinline__ unsigned long long tile_of(const void *at, int panel) {
-  const unsigned address = (unsigned)__cvta_generic_to_shared(at);
-  return (unsigned long long)(address >> 4 & 0x3fff) | (unsigned long long)(panel >> 4) << 16 | 64ull << 32 | 1ull << 62;
+// the swizzle of 128 bytes. Addresses are below 2¹⁸, so that a sum makes one of them,
+// all but piece of which is the same in every turn of a loop.
+const tileOf = `static __device__ __forceinline__ unsigned long long tile_of(const void *array, int piece, int panel) {
+  const unsigned low = ((unsigned)__cvta_generic_to_shared(array) >> 4) + ((unsigned)panel >> 4 << 16) + (unsigned)piece;
+  return (unsigned long long)low | 64ull << 32 | 1ull << 62;
 }
 `
 
-func tile(a loop.Atom, t loop.Tile, address string) string {
+func tile(t loop.Tile, array, piece string) string {
 	panel := 16 // which the hardware does not look at where there are none
 	if t.Depth > 0 {
 		panel = 128 * t.Depth
 	}
-	return fmt.Sprintf("tile_of(%s, %d)", address, panel)
+	return fmt.Sprintf("tile_of(%s, %s, %d)", array, piece, panel)
 }
 
 // multiplyAdd has the function of an instruction written and returns its name.
@@ -85,36 +90,48 @@ func multiplyAdd(w *clike.Writer, a loop.Atom, t *loop.MmaTerm) string {
 	params, inputs, left, next := []string{"unsigned long long a"}, []string{`"l"(a)`}, in(0), 1
 	if t.Left != nil {
 		name += "_left"
-		params, inputs, left, next = leftOperand(in)
+		params, inputs, left, next = leftOperand(a, in)
 	}
 	params, inputs = append(params, "unsigned long long b"), append(inputs, `"l"(b)`)
 	turned := ""
 	if a.Operand != dtype.F32 {
 		turned = fmt.Sprintf(", %d, %d", bit(t.A.Depth > 0), bit(t.B.Depth > 0))
+		if t.Left != nil { // which lie one way only
+			turned = fmt.Sprintf(", %d", bit(t.B.Depth > 0))
+		}
 		name += fmt.Sprintf("_%d%d", bit(t.A.Depth > 0), bit(t.B.Depth > 0))
+	}
+	access, add := "+", 1
+	if t.First {
+		access, add = "=", 0
+		name += "_first"
 	}
 	var registers, outputs []string
 	for i := range sums {
-		registers, outputs = append(registers, fmt.Sprintf("%%%d", i)), append(outputs, fmt.Sprintf(`"+f"(d%d)`, i))
+		registers, outputs = append(registers, fmt.Sprintf("%%%d", i)), append(outputs, fmt.Sprintf(`"%sf"(d%d)`, access, i))
 		params = append(params, fmt.Sprintf("float &d%d", i))
 	}
 	instruction := fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s.%s", a.N, a.K(), typ, typ)
 	w.Define(name, fmt.Sprintf(`static __device__ __forceinline__ void %s(%s) {
-  asm volatile("%s {%s}, %s, %s, 1, 1, 1%s;"
+  asm volatile("%s {%s}, %s, %s, %d, 1, 1%s;"
                : %s
                : %s);
 }
-`, name, strings.Join(params, ", "), instruction, strings.Join(registers, ", "), left, in(next), turned,
+`, name, strings.Join(params, ", "), instruction, strings.Join(registers, ", "), left, in(next), add, turned,
 		strings.Join(outputs, ", "), strings.Join(inputs, ", ")))
 	return name
 }
 
 // leftOperand is A in registers: its bits.
-func leftOperand(in func(int) string) (params, inputs []string, text string, next int) {
+func leftOperand(a loop.Atom, in func(int) string) (params, inputs []string, text string, next int) {
 	var places []string
 	for i := range 4 {
-		params = append(params, fmt.Sprintf("float a%d", i))
-		inputs = append(inputs, fmt.Sprintf(`"r"(__float_as_uint(a%d))`, i))
+		if a.LeftType() == dtype.F32 {
+			params = append(params, fmt.Sprintf("float a%d", i))
+			inputs = append(inputs, fmt.Sprintf(`"r"(__float_as_uint(a%d))`, i))
+		} else {
+			params, inputs = append(params, fmt.Sprintf("unsigned a%d", i)), append(inputs, fmt.Sprintf(`"r"(a%d)`, i))
+		}
 		places = append(places, in(i))
 	}
 	return params, inputs, "{" + strings.Join(places, ", ") + "}", 4
@@ -129,10 +146,22 @@ func bit(b bool) int {
 
 // mmaWait names the variables that are used after it, so that the compiler
 // leaves their uses there.
-func mmaWait(pending int, names []string) string {
-	operands := make([]string, len(names))
-	for i, name := range names {
-		operands[i] = `"+f"(` + name + ")"
+func mmaWait(pending int, list []clike.Variable) string {
+	operands := make([]string, len(list))
+	for i, v := range list {
+		operands[i] = map[dtype.DType]string{dtype.F32: `"+f"(`, dtype.U32: `"+r"(`}[v.Type] + v.Name + ")"
 	}
 	return fmt.Sprintf(`asm volatile("wgmma.wait_group.sync.aligned %d;" : %s :: "memory");`, pending, strings.Join(operands, ", "))
+}
+
+// pack rounds two floats by one instruction, which takes the upper one first.
+func pack(w *clike.Writer, t dtype.DType, to, low, high string) string {
+	name := "pack_" + t.String()
+	w.Define(name, fmt.Sprintf(`static __device__ __forceinline__ unsigned %s(float low, float high) {
+  unsigned y;
+  asm("cvt.rn.%sx2.f32 %%0, %%1, %%2;" : "=r"(y) : "f"(high), "f"(low));
+  return y;
+}
+`, name, t))
+	return fmt.Sprintf("%s = %s(%s, %s);", to, name, low, high)
 }

@@ -141,7 +141,10 @@ func (p *printer) entry() {
 	}
 	threads := p.k.Threads()
 	resident := max(1, residentThreads/threads)
-	if len(p.tiles) > 0 {
+	switch {
+	case p.k.Resident > 0:
+		resident = p.k.Resident
+	case len(p.tiles) > 0:
 		resident = 1 // sums take most of the registers
 	}
 	p.line("\nextern \"C\" __global__ void __launch_bounds__(%d, %d) %s(", threads, resident, EntryPoint(p.k))

@@ -60,6 +60,9 @@ var dialect = clike.Dialect{
 	},
 	Async:   &async,
 	Helpers: helpers,
+
+	Native:     func(op scalar.Op, t dtype.DType) bool { return t == dtype.F32 && extremes[op] != "" },
+	PowerOfTwo: "power_of_two",
 }
 
 // typeNames are the types of variables. A bool lies in memory as an unsigned;
@@ -102,16 +105,21 @@ var helpers = map[string]string{
   return u.to;
 }
 `,
-	"f16_to_f32": halfHelper("float f16_to_f32(unsigned short x)", "float", "530", `"cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x)`,
+	"f16_to_f32": byInstruction("float f16_to_f32(unsigned short x)", "float", "530", `"cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x)`,
 		"y = as_bits<_Float16>(x);"),
-	"f32_to_f16": halfHelper("unsigned short f32_to_f16(float x)", "unsigned short", "530", `"cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x)`,
+	"f32_to_f16": byInstruction("unsigned short f32_to_f16(float x)", "unsigned short", "530", `"cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x)`,
 		"y = as_bits<unsigned short>(_Float16(x));"),
 	"bf16_to_f32": `static __device__ float bf16_to_f32(unsigned short x) {
   return as_bits<float>(unsigned(x) << 16);
 }
 `,
-	"f32_to_bf16": halfHelper("unsigned short f32_to_bf16(float x)", "unsigned short", "800", `"cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x)`,
+	"f32_to_bf16": byInstruction("unsigned short f32_to_bf16(float x)", "unsigned short", "800", `"cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x)`,
 		"const unsigned b = as_bits<unsigned>(x);\n  y = x != x ? b >> 16 | 64u : b + 0x7fffu + (b >> 16 & 1u) >> 16;"),
+	"min_nan": extremeHelper("min", "<"),
+	"max_nan": extremeHelper("max", ">"),
+	// One instruction, of an error up to 2⁻²² (PTX ISA, ex2); subnormal results are 0.
+	"power_of_two": byInstruction("float power_of_two(float x)", "float", "530", `"ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)`,
+		"y = powf(2.0f, x);"),
 	// The hardware saturates, and gives 0 for some NaN and not for others.
 	"to_whole": `template <class T, class S> static __device__ T to_whole(S x) {
   return x == x ? T(x) : T(0);
@@ -122,9 +130,8 @@ var helpers = map[string]string{
 	"warp_min": warpHelper("min", "y < x ? y : x"),
 }
 
-// halfHelper is a function that converts by an instruction from an architecture
-// on, and otherwise as C++ can. There is no header that would have it.
-func halfHelper(head, result, architecture, instruction, otherwise string) string {
+// byInstruction is a function that is an instruction from an architecture on, and otherwise as C++ can. There is no header that would have it.
+func byInstruction(head, result, architecture, instruction, otherwise string) string {
 	return `static __device__ ` + head + ` {
   ` + result + ` y;
 #if __CUDA_ARCH__ >= ` + architecture + `
@@ -135,6 +142,11 @@ func halfHelper(head, result, architecture, instruction, otherwise string) strin
   return y;
 }
 `
+}
+
+func extremeHelper(name, better string) string {
+	return byInstruction("float "+name+"_nan(float a, float b)", "float", "800", `"`+name+`.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)`,
+		"y = a "+better+" b || a != a ? a : b;")
 }
 
 func warpHelper(name, combine string) string {
@@ -159,6 +171,9 @@ var mathNames = map[scalar.Op]string{
 	scalar.OpRem: "fmod",
 }
 
+// extremes are the helpers of f32 that give NaN where an operand is.
+var extremes = map[scalar.Op]string{scalar.OpMin: "min_nan", scalar.OpMax: "max_nan"}
+
 // form returns how operations are written that are not operators.
 func form(op scalar.Op, t dtype.DType) (clike.Form, bool) {
 	switch op {
@@ -168,6 +183,9 @@ func form(op scalar.Op, t dtype.DType) (clike.Form, bool) {
 		return clike.Form{Call: "isnan"}, true
 	case scalar.OpIsFinite:
 		return clike.Form{Call: "isfinite"}, true
+	}
+	if name := extremes[op]; name != "" && t == dtype.F32 {
+		return clike.Form{Call: name, Helper: name}, true
 	}
 	if name := mathNames[op]; name != "" && t == dtype.F32 {
 		return clike.Form{Call: name + "f"}, true
@@ -265,7 +283,7 @@ var reserved = func() map[string]bool {
 		threadIdx blockIdx blockDim gridDim warpSize i64 u64 run Run repeat0 repeat1 repeat2 repeat3 repeat4 repeat5 repeat6
 		abs llabs min max isnan isfinite atomicAdd atomicMax atomicMin atomicOr as_bits to_whole warp_add warp_max
 		warp_min f16_to_f32 f32_to_f16 bf16_to_f32 f32_to_bf16
-		tile_of dynamic_shared copy_async_4 copy_async_8 copy_async_16`) {
+		tile_of dynamic_shared pack_f16 pack_bf16 power_of_two min_nan max_nan copy_async_4 copy_async_8 copy_async_16`) {
 		out[word] = true
 	}
 	for _, name := range mathNames {

@@ -15,6 +15,10 @@
 		return 0;                                                        \
 	}
 
+#define RLX_LOOK(name, symbol, result, params)                           \
+	*(void **)&table->name = dlsym(lib, symbol);                         \
+	if (!table->name) table->branches = 0;
+
 static void *open_library(const char *path, char *why, size_t why_len) {
 	void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!lib) snprintf(why, why_len, "%s", dlerror());
@@ -26,6 +30,8 @@ rlx_cuda *rlx_load_cuda(const char *path, char *why, size_t why_len) {
 	if (!lib) return 0;
 	rlx_cuda *table = malloc(sizeof *table);
 	RLX_DRIVER(RLX_RESOLVE)
+	table->branches = 1;
+	RLX_BRANCHES(RLX_LOOK)
 	return table;
 }
 
@@ -72,6 +78,42 @@ int rlx_launch(rlx_device *d, rlx_handle f, const unsigned *grid, const unsigned
 	int r = d->cu->cuCtxSetCurrent(d->context);
 	if (r) return r;
 	return d->cu->cuLaunchKernel(f, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, stream, args, 0);
+}
+
+// rlx_node is CUgraphNodeParams of a conditional node: 256 bytes, see cuda.h.
+typedef struct {
+	int type, reserved[3];
+	unsigned long long condition;
+	int kind;
+	unsigned count;
+	rlx_handle *body; // filled in: the graphs of the node
+	rlx_handle context;
+	unsigned long long rest[26];
+} rlx_node;
+
+int rlx_condition_make(rlx_device *d, rlx_handle stream, unsigned long long *condition) {
+	const rlx_cuda *cu = d->cu;
+	int status;
+	rlx_handle graph;
+	int r = cu->cuCtxSetCurrent(d->context);
+	if (!r) r = cu->cuStreamGetCaptureInfo(stream, &status, 0, &graph, 0, 0);
+	return r ? r : cu->cuGraphConditionalHandleCreate(condition, graph, d->context, 0, 0);
+}
+
+int rlx_condition_enter(rlx_device *d, rlx_handle stream, rlx_handle inner, unsigned long long condition, int loop, const char **call) {
+	enum { conditional_node = 13, set_dependencies = 1, mode_of_a_thread = 1 };
+	const rlx_cuda *cu = d->cu;
+	rlx_node params = {.type = conditional_node, .condition = condition, .kind = loop, .count = 1, .context = d->context};
+	int status, r = 0;
+	rlx_handle graph, node;
+	const rlx_handle *before;
+	size_t count;
+	RLX_TRY(cuCtxSetCurrent, (d->context));
+	RLX_TRY(cuStreamGetCaptureInfo, (stream, &status, 0, &graph, &before, &count));
+	RLX_TRY(cuGraphAddNode, (&node, graph, before, count, &params));
+	RLX_TRY(cuStreamUpdateCaptureDependencies, (stream, &node, 1, set_dependencies));
+	RLX_TRY(cuStreamBeginCaptureToGraph, (inner, params.body[0], 0, 0, 0, mode_of_a_thread));
+	return r;
 }
 
 static void take_log(const rlx_nvrtc *rtc, rlx_handle program, char **log) {

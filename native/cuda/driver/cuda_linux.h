@@ -52,6 +52,18 @@ typedef unsigned long long rlx_ptr;
 	X(cuGetErrorName, "cuGetErrorName", int, (int, const char **))                                         \
 	X(cuGetErrorString, "cuGetErrorString", int, (int, const char **))
 
+// What drivers for CUDA 12.4 have besides, which is optional: graphs that branch.
+#define RLX_BRANCHES(X)                                                                                    \
+	X(cuStreamGetCaptureInfo, "cuStreamGetCaptureInfo_v2", int,                                            \
+	  (rlx_handle, int *, unsigned long long *, rlx_handle *, const rlx_handle **, size_t *))              \
+	X(cuStreamUpdateCaptureDependencies, "cuStreamUpdateCaptureDependencies", int,                         \
+	  (rlx_handle, rlx_handle *, size_t, unsigned))                                                        \
+	X(cuStreamBeginCaptureToGraph, "cuStreamBeginCaptureToGraph", int,                                     \
+	  (rlx_handle, rlx_handle, const rlx_handle *, const void *, size_t, int))                             \
+	X(cuGraphConditionalHandleCreate, "cuGraphConditionalHandleCreate", int,                               \
+	  (unsigned long long *, rlx_handle, rlx_handle, unsigned, unsigned))                                  \
+	X(cuGraphAddNode, "cuGraphAddNode", int, (rlx_handle *, rlx_handle, const rlx_handle *, size_t, void *))
+
 #define RLX_NVRTC(X)                                                                                       \
 	X(nvrtcVersion, "nvrtcVersion", int, (int *, int *))                                                   \
 	X(nvrtcCreateProgram, "nvrtcCreateProgram", int,                                                       \
@@ -86,7 +98,7 @@ typedef unsigned long long rlx_ptr;
 	   rlx_handle, const void *, rlx_ptr, size_t, rlx_handle))
 
 #define RLX_FIELD(name, symbol, result, params) result(*name) params;
-typedef struct rlx_cuda { RLX_DRIVER(RLX_FIELD) } rlx_cuda;
+typedef struct rlx_cuda { RLX_DRIVER(RLX_FIELD) RLX_BRANCHES(RLX_FIELD) int branches; } rlx_cuda;
 typedef struct rlx_nvrtc { RLX_NVRTC(RLX_FIELD) } rlx_nvrtc;
 typedef struct rlx_blas { RLX_BLAS(RLX_FIELD) } rlx_blas;
 #undef RLX_FIELD
@@ -154,6 +166,13 @@ int rlx_open(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *info
 // 8-byte pointers, then 4-byte numbers.
 int rlx_launch(rlx_device *d, rlx_handle f, const unsigned *grid, const unsigned *block, rlx_handle stream,
                unsigned shared, char *params, int pointers, int numbers);
+
+// rlx_condition_make makes the handle of a condition in the graph that a stream
+// captures. rlx_condition_enter adds a node that runs a graph of its own where, or
+// while (loop), the condition is not 0, and lets inner capture that graph.
+int rlx_condition_make(rlx_device *d, rlx_handle stream, unsigned long long *condition);
+int rlx_condition_enter(rlx_device *d, rlx_handle stream, rlx_handle inner, unsigned long long condition, int loop, const char **call);
+static inline int rlx_branches(const rlx_cuda *cu) { return cu->branches; }
 
 // rlx_compile leaves a cubin in image, or a log where the result is not 0;
 // either is freed by the caller.

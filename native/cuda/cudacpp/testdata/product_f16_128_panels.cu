@@ -5,9 +5,9 @@ static __device__ __forceinline__ void copy_async_16(void *to, const void *from,
                :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"(valid ? 16 : 0) : "memory");
 }
 
-static __device__ __forceinline__ unsigned long long tile_of(const void *at, int panel) {
-  const unsigned address = (unsigned)__cvta_generic_to_shared(at);
-  return (unsigned long long)(address >> 4 & 0x3fff) | (unsigned long long)(panel >> 4) << 16 | 64ull << 32 | 1ull << 62;
+static __device__ __forceinline__ unsigned long long tile_of(const void *array, int piece, int panel) {
+  const unsigned low = ((unsigned)__cvta_generic_to_shared(array) >> 4) + ((unsigned)panel >> 4 << 16) + (unsigned)piece;
+  return (unsigned long long)low | 64ull << 32 | 1ull << 62;
 }
 
 static __device__ __forceinline__ void wgmma_f16_128_01(unsigned long long a, unsigned long long b, float &d0, float &d1, float &d2, float &d3, float &d4, float &d5, float &d6, float &d7, float &d8, float &d9, float &d10, float &d11, float &d12, float &d13, float &d14, float &d15, float &d16, float &d17, float &d18, float &d19, float &d20, float &d21, float &d22, float &d23, float &d24, float &d25, float &d26, float &d27, float &d28, float &d29, float &d30, float &d31, float &d32, float &d33, float &d34, float &d35, float &d36, float &d37, float &d38, float &d39, float &d40, float &d41, float &d42, float &d43, float &d44, float &d45, float &d46, float &d47, float &d48, float &d49, float &d50, float &d51, float &d52, float &d53, float &d54, float &d55, float &d56, float &d57, float &d58, float &d59, float &d60, float &d61, float &d62, float &d63) {
@@ -150,13 +150,13 @@ extern "C" __global__ void __launch_bounds__(128, 1) k_product_f16_128_panels(
   float sum62 = 0.0f;
   float sum63 = 0.0f;
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-  wgmma_f16_128_01(tile_of(&left_tile[0], 16), tile_of(&right_tile[0], 8192),
+  wgmma_f16_128_01(tile_of(left_tile, 0, 16), tile_of(right_tile, 0, 8192),
     sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7, sum8, sum9, sum10, sum11, sum12, sum13, sum14, sum15, sum16, sum17, sum18, sum19, sum20, sum21, sum22, sum23, sum24, sum25, sum26, sum27, sum28, sum29, sum30, sum31, sum32, sum33, sum34, sum35, sum36, sum37, sum38, sum39, sum40, sum41, sum42, sum43, sum44, sum45, sum46, sum47, sum48, sum49, sum50, sum51, sum52, sum53, sum54, sum55, sum56, sum57, sum58, sum59, sum60, sum61, sum62, sum63);
-  wgmma_f16_128_01(tile_of(&left_tile[16], 16), tile_of(&right_tile[1024], 8192),
+  wgmma_f16_128_01(tile_of(left_tile, 2, 16), tile_of(right_tile, 128, 8192),
     sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7, sum8, sum9, sum10, sum11, sum12, sum13, sum14, sum15, sum16, sum17, sum18, sum19, sum20, sum21, sum22, sum23, sum24, sum25, sum26, sum27, sum28, sum29, sum30, sum31, sum32, sum33, sum34, sum35, sum36, sum37, sum38, sum39, sum40, sum41, sum42, sum43, sum44, sum45, sum46, sum47, sum48, sum49, sum50, sum51, sum52, sum53, sum54, sum55, sum56, sum57, sum58, sum59, sum60, sum61, sum62, sum63);
-  wgmma_f16_128_01(tile_of(&left_tile[32], 16), tile_of(&right_tile[2048], 8192),
+  wgmma_f16_128_01(tile_of(left_tile, 4, 16), tile_of(right_tile, 256, 8192),
     sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7, sum8, sum9, sum10, sum11, sum12, sum13, sum14, sum15, sum16, sum17, sum18, sum19, sum20, sum21, sum22, sum23, sum24, sum25, sum26, sum27, sum28, sum29, sum30, sum31, sum32, sum33, sum34, sum35, sum36, sum37, sum38, sum39, sum40, sum41, sum42, sum43, sum44, sum45, sum46, sum47, sum48, sum49, sum50, sum51, sum52, sum53, sum54, sum55, sum56, sum57, sum58, sum59, sum60, sum61, sum62, sum63);
-  wgmma_f16_128_01(tile_of(&left_tile[48], 16), tile_of(&right_tile[3072], 8192),
+  wgmma_f16_128_01(tile_of(left_tile, 6, 16), tile_of(right_tile, 384, 8192),
     sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7, sum8, sum9, sum10, sum11, sum12, sum13, sum14, sum15, sum16, sum17, sum18, sum19, sum20, sum21, sum22, sum23, sum24, sum25, sum26, sum27, sum28, sum29, sum30, sum31, sum32, sum33, sum34, sum35, sum36, sum37, sum38, sum39, sum40, sum41, sum42, sum43, sum44, sum45, sum46, sum47, sum48, sum49, sum50, sum51, sum52, sum53, sum54, sum55, sum56, sum57, sum58, sum59, sum60, sum61, sum62, sum63);
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
   asm volatile("wgmma.wait_group.sync.aligned 0;" : "+f"(sum0), "+f"(sum1), "+f"(sum2), "+f"(sum3), "+f"(sum4), "+f"(sum5), "+f"(sum6), "+f"(sum7), "+f"(sum8), "+f"(sum9), "+f"(sum10), "+f"(sum11), "+f"(sum12), "+f"(sum13), "+f"(sum14), "+f"(sum15), "+f"(sum16), "+f"(sum17), "+f"(sum18), "+f"(sum19), "+f"(sum20), "+f"(sum21), "+f"(sum22), "+f"(sum23), "+f"(sum24), "+f"(sum25), "+f"(sum26), "+f"(sum27), "+f"(sum28), "+f"(sum29), "+f"(sum30), "+f"(sum31), "+f"(sum32), "+f"(sum33), "+f"(sum34), "+f"(sum35), "+f"(sum36), "+f"(sum37), "+f"(sum38), "+f"(sum39), "+f"(sum40), "+f"(sum41), "+f"(sum42), "+f"(sum43), "+f"(sum44), "+f"(sum45), "+f"(sum46), "+f"(sum47), "+f"(sum48), "+f"(sum49), "+f"(sum50), "+f"(sum51), "+f"(sum52), "+f"(sum53), "+f"(sum54), "+f"(sum55), "+f"(sum56), "+f"(sum57), "+f"(sum58), "+f"(sum59), "+f"(sum60), "+f"(sum61), "+f"(sum62), "+f"(sum63) :: "memory");

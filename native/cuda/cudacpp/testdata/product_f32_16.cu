@@ -5,9 +5,9 @@ static __device__ __forceinline__ void copy_async_16(void *to, const void *from,
                :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"(valid ? 16 : 0) : "memory");
 }
 
-static __device__ __forceinline__ unsigned long long tile_of(const void *at, int panel) {
-  const unsigned address = (unsigned)__cvta_generic_to_shared(at);
-  return (unsigned long long)(address >> 4 & 0x3fff) | (unsigned long long)(panel >> 4) << 16 | 64ull << 32 | 1ull << 62;
+static __device__ __forceinline__ unsigned long long tile_of(const void *array, int piece, int panel) {
+  const unsigned low = ((unsigned)__cvta_generic_to_shared(array) >> 4) + ((unsigned)panel >> 4 << 16) + (unsigned)piece;
+  return (unsigned long long)low | 64ull << 32 | 1ull << 62;
 }
 
 static __device__ __forceinline__ void wgmma_tf32_16(unsigned long long a, unsigned long long b, float &d0, float &d1, float &d2, float &d3, float &d4, float &d5, float &d6, float &d7) {
@@ -59,13 +59,13 @@ extern "C" __global__ void __launch_bounds__(128, 1) k_product_f32_16(
   float sum6 = 0.0f;
   float sum7 = 0.0f;
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-  wgmma_tf32_16(tile_of(&left_tile[0], 16), tile_of(&right_tile[0], 16),
+  wgmma_tf32_16(tile_of(left_tile, 0, 16), tile_of(right_tile, 0, 16),
     sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7);
-  wgmma_tf32_16(tile_of(&left_tile[8], 16), tile_of(&right_tile[8], 16),
+  wgmma_tf32_16(tile_of(left_tile, 2, 16), tile_of(right_tile, 2, 16),
     sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7);
-  wgmma_tf32_16(tile_of(&left_tile[16], 16), tile_of(&right_tile[16], 16),
+  wgmma_tf32_16(tile_of(left_tile, 4, 16), tile_of(right_tile, 4, 16),
     sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7);
-  wgmma_tf32_16(tile_of(&left_tile[24], 16), tile_of(&right_tile[24], 16),
+  wgmma_tf32_16(tile_of(left_tile, 6, 16), tile_of(right_tile, 6, 16),
     sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7);
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
   asm volatile("wgmma.wait_group.sync.aligned 0;" : "+f"(sum0), "+f"(sum1), "+f"(sum2), "+f"(sum3), "+f"(sum4), "+f"(sum5), "+f"(sum6), "+f"(sum7) :: "memory");

@@ -84,15 +84,28 @@ typedef struct node {
 	unsigned grid[3], block[3];
 	devptr to, from;
 	size_t bytes;
+	struct graph *body; // of a condition
+	unsigned *condition;
+	int loop;
 	struct node *next;
 } node;
-typedef struct { node *first, **last; } graph;
+typedef struct graph { node *first, **last; } graph;
 typedef struct { graph *capture; } stream;
 typedef struct { int looks; long at; } event;
 static long recorded, happened; // points in time: events happen in order
 
+static int perform(node *n);
+
+static void perform_all(graph *g) {
+	for (node *n = g->first; n; n = n->next) perform(n);
+}
+
 static int perform(node *n) {
-	if (n->kernel) {
+	if (n->body) {
+		note("condition %d %u", n->loop, *n->condition);
+		if (!n->loop && *n->condition) perform_all(n->body);
+		while (n->loop && *n->condition) perform_all(n->body);
+	} else if (n->kernel) {
 		note("run %s %u %u %u", n->kernel->kernel, n->grid[0], n->grid[1], n->grid[2]);
 		if (n->kernel->run) n->kernel->run(n->cells, n->grid, n->block);
 	} else if (n->call) {
@@ -172,11 +185,39 @@ EXPORT int cuMemsetD32Async(devptr p, unsigned value, size_t words, stream *s) {
 EXPORT int cuStreamCreate(stream **s, unsigned flags) { CALL("cuStreamCreate"); return *s = calloc(1, sizeof **s), 0; }
 EXPORT int cuStreamDestroy_v2(stream *s) { CALL("cuStreamDestroy"); return free(s), 0; }
 EXPORT int cuStreamSynchronize(stream *s) { CALL("cuStreamSynchronize"); return 0; }
+static graph *new_graph(void) {
+	graph *g = calloc(1, sizeof *g);
+	g->last = &g->first;
+	return g;
+}
 EXPORT int cuStreamBeginCapture_v2(stream *s, int mode) {
 	CALL("cuStreamBeginCapture");
-	s->capture = calloc(1, sizeof *s->capture);
-	s->capture->last = &s->capture->first;
-	return 0;
+	return s->capture = new_graph(), 0;
+}
+// Graphs that branch. A condition is its value; nodes wait for those before them.
+EXPORT int cuStreamGetCaptureInfo_v2(stream *s, int *status, unsigned long long *id, graph **g, void ***before, size_t *count) {
+	if (count) *count = 0;
+	return *g = s->capture, s->capture ? 0 : 1;
+}
+EXPORT int cuGraphConditionalHandleCreate(unsigned long long *condition, graph *g, void *context, unsigned value, unsigned flags) {
+	CALL("cuGraphConditionalHandleCreate");
+	return *condition = (unsigned long long)calloc(1, sizeof(unsigned)), 0;
+}
+EXPORT int cuGraphAddNode(node **out, graph *g, node **before, size_t count, void *params) {
+	CALL("cuGraphAddNode");
+	struct { int type, reserved[3]; unsigned *condition; int loop; unsigned count; graph **body; void *context; } *p = params;
+	if (p->type != 13 || p->count != 1) return 1;
+	node *n = calloc(1, sizeof *n);
+	n->body = new_graph(), n->condition = p->condition, n->loop = p->loop;
+	p->body = &n->body;
+	*g->last = n;
+	g->last = &n->next;
+	return *out = n, 0;
+}
+EXPORT int cuStreamUpdateCaptureDependencies(stream *s, node **nodes, size_t count, unsigned flags) { return 0; }
+EXPORT int cuStreamBeginCaptureToGraph(stream *s, graph *g, node **before, void *edges, size_t count, int mode) {
+	CALL("cuStreamBeginCaptureToGraph");
+	return s->capture = g, 0;
 }
 EXPORT int cuStreamEndCapture(stream *s, graph **g) {
 	CALL("cuStreamEndCapture");
@@ -187,14 +228,21 @@ EXPORT int cuStreamEndCapture(stream *s, graph **g) {
 EXPORT int cuGraphInstantiateWithFlags(graph **exec, graph *g, unsigned long long flags) { CALL("cuGraphInstantiate"); return *exec = g, 0; }
 EXPORT int cuGraphLaunch(graph *g, stream *s) {
 	CALL("cuGraphLaunch");
-	for (node *n = g->first; n; n = n->next) perform(n);
+	perform_all(g);
 	return 0;
 }
 EXPORT int cuGraphDestroy(graph *g) { return 0; } // the executable one goes on
+static void destroy(graph *g) {
+	for (node *n = g->first, *next; n; n = next) {
+		next = n->next;
+		if (n->body) destroy(n->body), free(n->condition);
+		free(n);
+	}
+	free(g);
+}
 EXPORT int cuGraphExecDestroy(graph *g) {
 	CALL("cuGraphExecDestroy");
-	for (node *n = g->first, *next; n; n = next) next = n->next, free(n);
-	return free(g), 0;
+	return destroy(g), 0;
 }
 EXPORT int cuEventCreate(event **e, unsigned flags) { CALL("cuEventCreate"); return *e = calloc(1, sizeof **e), 0; }
 EXPORT int cuEventRecord(event *e, stream *s) {

@@ -50,6 +50,9 @@ template <class T> static inline T atomicOr(T *p, T v) { return atomicOp(p, *p, 
 template <class T> static inline T atomicExch(T *p, T v) { return atomicOp(p, *p, v); }
 template <class T> static inline T atomicCAS(T *p, T expected, T v) { return *p == expected ? atomicOp(p, *p, v) : *p; }
 
+// In a fake graph a condition is the address of its value.
+extern "C" void cudaGraphSetConditional(unsigned long long condition, unsigned value) { *(unsigned *)condition = value; }
+
 // A block's threads.
 enum { rlx_threads_max = 1024, rlx_stack = 64 << 10 };
 static ucontext_t rlx_fibers[rlx_threads_max], rlx_home;

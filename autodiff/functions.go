@@ -1,0 +1,223 @@
+package autodiff
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/derive"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// Function adds nodes to b that compute values from those in in. It may use other
+// values of b too: derivatives take them for constants.
+type Function = func(b *ir.Builder, in []ir.Value) []ir.Value
+
+// GradOf adds the gradients of the first value that f returns, a scalar of a real
+// element type, by each of xs, values of b: a gradient within a graph, as for an
+// inner step of training. A value that it does not depend on is an error, a
+// [*NoPathError]. Errors are recorded in b.
+func GradOf(b *ir.Builder, f Function, xs []ir.Value) []ir.Value {
+	_, grads := ValueAndGradOf(b, f, xs)
+	return grads
+}
+
+// ValueAndGradOf is [GradOf] and returns all that f returns too: the scalar, and
+// what else f has to tell.
+func ValueAndGradOf(b *ir.Builder, f Function, xs []ir.Value) (values, grads []ir.Value) {
+	const transform = "grad of function"
+	grads = make([]ir.Value, len(xs))
+	c := capture(b, f, xs)
+	if c == nil {
+		return []ir.Value{{}}, grads
+	}
+	if _, err := scalarOutput(c.g, c.g.Outputs()[0].Name); err != nil {
+		b.Fail(wrap(transform, err))
+		return make([]ir.Value, len(c.g.Outputs())), grads
+	}
+	values, back := c.pull(b, transform)
+	ct := make([]ir.Value, len(values))
+	if b.Err() == nil {
+		ct[0] = ops.OnesLike(b, values[0])
+	}
+	for i, v := range back(ct) {
+		if !v.Valid() && b.Err() == nil {
+			b.Fail(wrap(transform, noPath(c.g, i, []int{0})))
+		}
+		grads[i] = v
+	}
+	return values, grads
+}
+
+// VJPOf adds f applied to xs and returns its values, and a function that takes a
+// cotangent of each value (an invalid Value for zero) to one of each of xs, zeros
+// where no path leads to it. It may be called several times. Errors are recorded
+// in b.
+func VJPOf(b *ir.Builder, f Function, xs []ir.Value) (values []ir.Value, pull func(ct []ir.Value) []ir.Value) {
+	c := capture(b, f, xs)
+	if c == nil {
+		return []ir.Value{{}}, func([]ir.Value) []ir.Value { return make([]ir.Value, len(xs)) }
+	}
+	values, back := c.pull(b, "vjp of function")
+	return values, func(ct []ir.Value) []ir.Value {
+		grads := back(ct)
+		for i, x := range xs {
+			if derive.Differentiable(x.DType()) {
+				grads[i] = orZeros(b, grads[i], x)
+			}
+		}
+		return grads
+	}
+}
+
+// JVPOf adds f applied to xs and returns its values and their derivatives in the
+// direction t, one of the type of each of xs (an invalid Value for zero); zeros
+// where none reaches a value, an invalid Value for one without derivatives. Errors
+// are recorded in b.
+func JVPOf(b *ir.Builder, f Function, xs, t []ir.Value) (values, tangents []ir.Value) {
+	c := capture(b, f, xs)
+	if c == nil {
+		return []ir.Value{{}}, []ir.Value{{}}
+	}
+	if len(t) != len(xs) {
+		b.Fail(wrap("jvp of function", ir.Errorf(ir.ErrGraph, "%d tangents of %d values", len(t), len(xs))))
+		return make([]ir.Value, len(c.g.Outputs())), make([]ir.Value, len(c.g.Outputs()))
+	}
+	values, tangents = derive.JVP(b, c.g, c.in, slices.Concat(t, make([]ir.Value, len(c.in)-len(t))))
+	for i, v := range values {
+		if derive.Differentiable(v.DType()) {
+			tangents[i] = orZeros(b, tangents[i], v)
+		}
+	}
+	return values, tangents
+}
+
+// captured is a function as a graph: its ports are the operands, and then the
+// other values that it uses.
+type captured struct {
+	g  *ir.Graph
+	in []ir.Value
+	xs int
+}
+
+// capture calls f and cuts out what it has added. It returns nil after an error.
+func capture(b *ir.Builder, f Function, xs []ir.Value) *captured {
+	if b.Err() != nil {
+		return nil
+	}
+	// Marks tell the operands from the same values used otherwise. Neither they
+	// nor the nodes of f are used by anything: the graph is put in their place.
+	marks := make([]ir.Value, len(xs))
+	for i, x := range xs {
+		marks[i] = ops.Rematerialize(b, x)
+	}
+	results := f(b, slices.Clone(marks))
+	if b.Err() == nil && len(results) == 0 {
+		b.Fail(ir.Errorf(ir.ErrGraph, "a function to differentiate returns no values"))
+	}
+	if b.Err() != nil {
+		return nil
+	}
+	c := &captured{xs: len(xs)}
+	nodes, used := between(marks, results)
+	c.in = slices.Concat(xs, used)
+	g, err := ir.Build("function", func(s *ir.Builder) {
+		to := map[ir.Value]ir.Value{}
+		for i, v := range slices.Concat(marks, used) {
+			to[v] = s.Port(ir.InputPort, position("in", i), v.Type())
+		}
+		for _, n := range nodes {
+			in := make([]ir.Value, len(n.Inputs()))
+			for i, v := range n.Inputs() {
+				in[i] = to[v]
+			}
+			for i, v := range s.Copy(n, in) {
+				to[n.Result(i)] = v
+			}
+		}
+		for i, v := range results {
+			s.Output(position("out", i), to[v])
+		}
+	})
+	b.Fail(err)
+	c.g = g
+	return c
+}
+
+// between returns the nodes that depend on the marked values and lead to the
+// results, in order, and the other values that these are made of.
+func between(marks, results []ir.Value) (nodes []*ir.Node, used []ir.Value) {
+	depends := map[*ir.Node]bool{}
+	for _, m := range marks {
+		depends[m.Node()] = true
+	}
+	reached := reachedFrom(results)
+	for _, n := range reached {
+		for _, v := range n.Inputs() {
+			depends[n] = depends[n] || depends[v.Node()]
+		}
+	}
+	use := func(v ir.Value) {
+		if !depends[v.Node()] && !slices.Contains(used, v) {
+			used = append(used, v)
+		}
+	}
+	for _, n := range reached {
+		if depends[n] && !slices.Contains(marks, n.Result(0)) {
+			nodes = append(nodes, n)
+			for _, v := range n.Inputs() {
+				use(v)
+			}
+		}
+	}
+	for _, v := range results {
+		use(v)
+	}
+	return nodes, used
+}
+
+// reachedFrom returns the nodes that values depend on, in their order.
+func reachedFrom(values []ir.Value) []*ir.Node {
+	seen := map[*ir.Node]bool{}
+	var nodes []*ir.Node
+	for stack := slices.Clone(values); len(stack) > 0; {
+		n := stack[len(stack)-1].Node()
+		stack = stack[:len(stack)-1]
+		if !seen[n] {
+			seen[n] = true
+			nodes = append(nodes, n)
+			stack = append(stack, n.Inputs()...)
+		}
+	}
+	slices.SortFunc(nodes, func(x, y *ir.Node) int { return x.ID() - y.ID() })
+	return nodes
+}
+
+// pull adds the values of the function, and returns them with its pullback.
+func (c *captured) pull(b *ir.Builder, transform string) ([]ir.Value, func(ct []ir.Value) []ir.Value) {
+	var by variables
+	for i, x := range c.in[:c.xs] {
+		if derive.Differentiable(x.DType()) {
+			by.ports = append(by.ports, i)
+		}
+	}
+	none := func([]ir.Value) []ir.Value { return make([]ir.Value, c.xs) }
+	p, err := linearise(c.g, by)
+	if err != nil {
+		b.Fail(wrap(transform, err))
+		return make([]ir.Value, len(c.g.Outputs())), none
+	}
+	values, residuals := p.forward(b, c.in)
+	return values, func(ct []ir.Value) []ir.Value {
+		grads := make([]ir.Value, c.xs)
+		if len(ct) != len(values) {
+			b.Fail(wrap(transform, ir.Errorf(ir.ErrGraph, "%d cotangents of %d values", len(ct), len(values))))
+		}
+		if b.Err() != nil {
+			return grads
+		}
+		for i, v := range p.backward(b, residuals, ct) {
+			grads[by.ports[i]] = v
+		}
+		return grads
+	}
+}

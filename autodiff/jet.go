@@ -1,0 +1,136 @@
+package autodiff
+
+import (
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// SeriesName returns the name of the input that [Jet] adds for the k-th
+// derivative of a port, and of the output that it adds for that of an output:
+// "series/2/x".
+func SeriesName(k int, name string) string { return seriesName(seriesPrefix+"/", k, name) }
+
+func seriesName(prefix string, k int, name string) string {
+	return prefix + strconv.Itoa(k) + "/" + name
+}
+
+// Jet returns a graph that computes, beside the outputs of g, their derivatives
+// up to the given order along a curve: where the ports named in wrt (none: every
+// port of a floating or complex element type) move with a number s as x(s), the
+// outputs move as y(x(s)). It adds inputs "series/1/x" to "series/n/x" for the
+// derivatives of the curve at s = 0, of the type of x, and outputs "series/1/y"
+// to "series/n/y" for those of each plain output with derivatives, zeros where
+// none reaches it.
+//
+// With "series/1/x" = v and zeros for all others, "series/k/y" is the k-th
+// derivative of y in the direction v. The graph grows with the square of the
+// order, or its cube where an op's derivative has a derivative of another form
+// each time; [NthOrder] and repeated [JVP], which doubles a graph, agree with it
+// (Griewank and Walther, Evaluating Derivatives, chapter 13). Loops and functions
+// with derivatives of their own are differentiated again and again.
+//
+// The error is of kind [ir.ErrAttr] for an order below 1, [ir.ErrName] for an
+// unknown port.
+func Jet(g *ir.Graph, order int, wrt ...string) (*ir.Graph, error) {
+	return JetWith(g, order, Options{Wrt: wrt, Missing: MissingIsZero})
+}
+
+// JetWith is [Jet] with options.
+func JetWith(g *ir.Graph, order int, o Options) (*ir.Graph, error) {
+	const transform = "jet"
+	if err := given(transform, g); err != nil {
+		return nil, err
+	}
+	if order < 1 {
+		return nil, wrap(transform, ir.Attrf("series of order %d", order))
+	}
+	if len(o.Wrt) == 0 {
+		o.Wrt = differentiable(g)
+	}
+	ports, err := portIndices(g, o.Wrt)
+	if err == nil && o.Missing == MissingIsError {
+		err = eachReaches(g, ports)
+	}
+	if err != nil {
+		return nil, wrap(transform, err)
+	}
+	prefix := freePrefix(g, seriesPrefix)
+	j, err := ir.Build(g.Name(), func(b *ir.Builder) {
+		m := ir.NewMapping(g)
+		b.CopyPorts(g, m)
+		curve := make([][]ir.Value, len(g.Ports()))
+		for _, i := range ports {
+			p := g.Ports()[i]
+			for k := 1; k <= order; k++ {
+				curve[i] = append(curve[i], b.Port(ir.InputPort, seriesName(prefix, k, p.Name), p.Value.Type()))
+			}
+		}
+		out := alongCurve(b, g, portValues(g, m), curve, order)
+		copyOutputs(b, g, column(out, 0), nil)
+		for _, i := range plainOutputs(g) {
+			for k := 1; k <= order; k++ {
+				b.Output(seriesName(prefix, k, g.Outputs()[i].Name), orZeros(b, out[i][k], out[i][0]))
+			}
+		}
+	})
+	return j, wrap(transform, err)
+}
+
+// alongCurve adds g for ports that move along a curve, given its derivatives
+// from the first on (none for a port that rests), and returns for each output
+// its value and its derivatives up to an order, invalid Values for zeros.
+func alongCurve(b *ir.Builder, g *ir.Graph, in []ir.Value, curve [][]ir.Value, order int) [][]ir.Value {
+	w := newTaylor(b)
+	ports := make([]*series, len(in))
+	for i, v := range in {
+		terms := []ir.Value{v}
+		for k, d := range curve[i] {
+			terms = append(terms, over(b, d, factorial(k+1)))
+		}
+		ports[i] = w.given(terms)
+	}
+	out := make([][]ir.Value, len(g.Outputs()))
+	for i, s := range w.graph(g, ports) {
+		for k := 0; k <= order && b.Err() == nil; k++ {
+			out[i] = append(out[i], times(b, s.at(k), factorial(k)))
+		}
+		out[i] = append(out[i], make([]ir.Value, order+1-len(out[i]))...)
+	}
+	return out
+}
+
+// column returns entry k of each row.
+func column(rows [][]ir.Value, k int) []ir.Value {
+	out := make([]ir.Value, len(rows))
+	for i, r := range rows {
+		out[i] = r[k]
+	}
+	return out
+}
+
+func factorial(k int) float64 {
+	f := 1.0
+	for i := 2; i <= k; i++ {
+		f *= float64(i)
+	}
+	return f
+}
+
+// times returns x·c, x itself for c = 1 and where x is known to be zero.
+func times(b *ir.Builder, x ir.Value, c float64) ir.Value {
+	if !x.Valid() || c == 1 {
+		return x
+	}
+	return ops.Mul(b, x, ops.ConstLike(b, x, c))
+}
+
+// over returns x/c, x itself for c = 1 and where x is known to be zero. Whole
+// numbers are literals of any element type, their inverses are not.
+func over(b *ir.Builder, x ir.Value, c float64) ir.Value {
+	if !x.Valid() || c == 1 {
+		return x
+	}
+	return ops.Div(b, x, ops.ConstLike(b, x, c))
+}

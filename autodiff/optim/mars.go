@@ -1,0 +1,41 @@
+package optim
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// MARS is the method of Yuan et al., MARS: Unleashing the Power of Variance
+// Reduction for Training Large Models, with the gradient of the step before in
+// place of one taken anew (MARS-AdamW, approximate):
+//
+//	c ← g + Gamma·Beta1/(1−Beta1)·(g − g')       g' being the last g, g at first
+//	c ← c/max(1, |c|)
+//
+// and then [AdamW] with c for the gradient. A zero field stands for its default.
+type MARS struct {
+	Beta1       float64 // in (0, 1); 0.95 by default
+	Beta2       float64 // in (0, 1); 0.99 by default
+	Gamma       float64 // positive; 0.025 by default
+	Eps         float64 // positive; 1e-8 by default
+	WeightDecay float64 // not negative; 0.01 by default
+}
+
+// Slots returns "m", "v" and "g".
+func (MARS) Slots() []string { return []string{"m", "v", "g"} }
+
+// Begin checks the hyper-parameters and returns the rule.
+func (o MARS) Begin(b *ir.Builder, rate, count ir.Value) Rule {
+	o.Beta1, o.Gamma = or(o.Beta1, 0.95), or(o.Gamma, 0.025)
+	inDomain(b, "mars", o.Beta1 > 0 && o.Beta1 < 1 && o.Gamma > 0)
+	adam := AdamW{o.Beta1, or(o.Beta2, 0.99), o.Eps, o.WeightDecay}.Begin(b, rate, count)
+	first := ops.Eq(b, count, ops.OnesLike(b, count))
+	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
+		last := ops.Select(b, first, g, slots[2])
+		c := ops.Add(b, g, times(b, ops.Sub(b, g, last), o.Gamma*o.Beta1/(1-o.Beta1)))
+		size := ops.Norm(b, c, 2)
+		c = ops.Div(b, c, ops.Max(b, size, ops.OnesLike(b, size)))
+		p, moments := adam(b, p, c, slots[:2])
+		return p, append(moments, g)
+	}
+}

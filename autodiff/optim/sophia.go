@@ -1,0 +1,101 @@
+package optim
+
+import (
+	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// Sophia is the method of Liu et al., Sophia: A Scalable Stochastic Second-order
+// Optimizer for Language Model Pre-training:
+//
+//	m ← Beta1·m + (1−Beta1)·g
+//	p ← p − lr·WeightDecay·p
+//	p ← p − lr·clip(m/max(Gamma·h, Eps), −1, 1)
+//
+// where h is an estimate of the diagonal of the Hessian, which [Sophia.Curvature]
+// makes: it is to be run before the first step and then before every tenth or so.
+// A zero field stands for its default.
+type Sophia struct {
+	Beta1       float64 // in (0, 1); 0.96 by default
+	Beta2       float64 // of h, in (0, 1); 0.99 by default
+	Gamma       float64 // positive; 0.05 by default
+	Eps         float64 // positive; 1e-12 by default
+	WeightDecay float64 // not negative; 0.01 by default
+}
+
+// Slots returns "m" and "h".
+func (Sophia) Slots() []string { return []string{"m", "h"} }
+
+// filled returns o with its defaults, and checks it.
+func (o Sophia) filled(b *ir.Builder) Sophia {
+	o = Sophia{or(o.Beta1, 0.96), or(o.Beta2, 0.99), or(o.Gamma, 0.05), or(o.Eps, 1e-12), or(o.WeightDecay, 0.01)}
+	inDomain(b, "sophia", o.Beta1 > 0 && o.Beta1 < 1 && o.Beta2 > 0 && o.Beta2 < 1 && o.Gamma > 0 && o.Eps > 0 && o.WeightDecay >= 0)
+	return o
+}
+
+// Begin checks the hyper-parameters and returns the rule, which leaves h as it is.
+func (o Sophia) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
+	o = o.filled(b)
+	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
+		d := p.DType()
+		m := average(b, slots[0], g, o.Beta1)
+		size := ops.Max(b, times(b, slots[1], o.Gamma), ops.Const(b, d, o.Eps))
+		u := ops.Clamp(b, ops.Div(b, m, size), ops.ConstLike(b, p, -1), ops.ConstLike(b, p, 1))
+		kept := moved(b, p, times(b, p, o.WeightDecay), rate)
+		return moved(b, kept, u, rate), []ir.Value{m, slots[1]}
+	}
+}
+
+// Curvature returns the graph of another entry beside that of [Step], which takes
+// the inputs of the loss: it updates h ← Beta2·h + (1−Beta2)·u·(H·u) of each
+// trained parameter, where H is the Hessian of the loss and the elements of u are
+// 1 or −1 at random, by the seed and the number of steps done (Hutchinson's
+// estimate, whose mean is the diagonal of H). The error is one of those of [Step].
+func (o Sophia) Curvature(loss *ir.Graph, lossName string, seed uint64, frozen ...string) (*ir.Graph, error) {
+	params, err := trained(loss, frozen)
+	if err != nil {
+		return nil, err
+	}
+	second, err := autodiff.HVPWith(loss, lossName, autodiff.Options{Wrt: params, Missing: autodiff.MissingIsZero})
+	if err != nil {
+		return nil, err
+	}
+	return ir.Build(loss.Name()+"/curvature", func(b *ir.Builder) { o.filled(b).curvature(b, second, params, seed) })
+}
+
+// curvature updates h. The graph second gives the products for its last ports, the
+// tangents of the parameters, as its last outputs.
+func (o Sophia) curvature(b *ir.Builder, second *ir.Graph, params []string, seed uint64) {
+	step := ops.Convert(b, b.Param(StepState, ir.I32), ir.U32)
+	key := ops.FoldIn(b, ops.Key(b, seed), step)
+	first := len(second.Ports()) - len(params)
+	var in, u []ir.Value
+	for i, p := range second.Ports() {
+		t := p.Value.Type()
+		if i < first {
+			in = append(in, b.Port(readOnly(p.Kind), p.Name, t))
+			continue
+		}
+		own := ops.FoldIn(b, key, ops.Const(b, ir.U32, float64(i-first)))
+		heads := ops.Bernoulli(b, own, ops.Const(b, ir.F32, 0.5), t.Shape...)
+		u = append(u, ops.Select(b, heads, ops.Ones(b, t.DType, t.Shape...), ops.Const(b, t.DType, -1, t.Shape...)))
+		in = append(in, u[i-first])
+	}
+	out := b.Splice(second, in)
+	products := out[len(out)-len(params):]
+	for i, name := range params {
+		d := updateType(u[i].DType())
+		h := b.State(SlotState("h", name), d, u[i].Shape()...)
+		estimate := ops.Convert(b, ops.Mul(b, u[i], products[i]), d)
+		b.SetState(SlotState("h", name), average(b, h, estimate, o.Beta2))
+	}
+}
+
+// readOnly is the kind of a port in a graph that updates no states of the loss.
+func readOnly(kind ir.PortKind) ir.PortKind {
+	if kind == ir.StatePort {
+		return ir.ParamPort
+	}
+	return kind
+}

@@ -1,0 +1,31 @@
+//go:build !js
+
+package autodiff
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// allOrders is [NthOrder] without its checks of the port's rank.
+func allOrders(g *ir.Graph, output, wrt string, n int) (*ir.Graph, error) {
+	at, err := derivableOutput(g, output, n)
+	if err != nil {
+		return nil, err
+	}
+	ports, err := portIndices(g, []string{wrt})
+	if err != nil {
+		return nil, err
+	}
+	return ir.Build(g.Name(), func(b *ir.Builder) {
+		m := ir.NewMapping(g)
+		b.CopyPorts(g, m)
+		in, curve := portValues(g, m), make([][]ir.Value, len(g.Ports()))
+		curve[ports[0]] = []ir.Value{ops.OnesLike(b, in[ports[0]])}
+		out := alongCurve(b, g, in, curve, n)
+		copyOutputs(b, g, column(out, 0), nil)
+		for k := 1; k <= n; k++ {
+			b.Output(orderName(k, output), orZeros(b, out[at][k], out[at][0]))
+		}
+	})
+}

@@ -1,0 +1,191 @@
+package autodiff
+
+import (
+	"github.com/rlx-go/rlx/ir"
+)
+
+// KeepLeast cuts the way forward where little passes from what is before to what
+// is after, keeps what passes there, and computes the rest of a part again when
+// the way back has come to it. It chooses the cuts so that what is kept and the
+// largest part of what is computed again take the least memory together. Of a
+// chain of equal layers it keeps the values between groups of them.
+//
+// The error is of kind [ir.ErrShape] for a graph with symbolic sizes.
+func KeepLeast() Policy {
+	return func(forward *ir.Graph, needed []ir.Value) ([]bool, error) {
+		c, err := newCuts(forward, needed)
+		if err != nil {
+			return nil, err
+		}
+		var best []bool
+		least := -1
+		for _, limit := range c.limits() {
+			keep, bytes, largest := c.within(limit)
+			if least < 0 || bytes+largest < least {
+				best, least = keep, bytes+largest
+			}
+		}
+		return best, nil
+	}
+}
+
+// KeepWithin is [KeepLeast] with a bound, in bytes, for all that is kept: with
+// as many cuts as it has room for, and then results of products, in order, while
+// there is room left.
+func KeepWithin(bytes int) Policy {
+	return func(forward *ir.Graph, needed []ir.Value) ([]bool, error) {
+		c, err := newCuts(forward, needed)
+		if err != nil {
+			return nil, err
+		}
+		best, used := make([]bool, len(c.nodes)), 0
+		for _, limit := range c.limits() {
+			if keep, kept, _ := c.within(limit); kept <= bytes {
+				best, used = keep, kept
+			}
+		}
+		products, err := KeepProducts()(forward, needed)
+		for i, n := range c.nodes {
+			if products[i] && c.live[i] && !best[i] && used+c.bytes[n.ID()] <= bytes {
+				best[i], used = true, used+c.bytes[n.ID()]
+			}
+		}
+		return best, err
+	}
+}
+
+// cuts knows what passes between the nodes of a graph, in their order.
+type cuts struct {
+	nodes  []*ir.Node
+	live   []bool // by node: what is needed depends on it, and it on a port
+	bytes  []int  // by node: what its results take
+	stored []int  // by node: what of it is needed on the way back
+	last   []int  // by node: its last user
+	passes []int  // by node: the bytes that pass from it and those before to those after
+}
+
+func newCuts(g *ir.Graph, needed []ir.Value) (*cuts, error) {
+	n := len(g.Nodes())
+	c := &cuts{
+		nodes: g.Nodes(), live: make([]bool, n), bytes: make([]int, n), stored: make([]int, n),
+		last: make([]int, n), passes: make([]int, n),
+	}
+	for _, v := range needed {
+		c.live[v.Node().ID()] = true
+	}
+	for i := n - 1; i >= 0; i-- {
+		for _, v := range c.nodes[i].Inputs() {
+			if id := v.Node().ID(); c.live[i] {
+				c.live[id] = true
+				c.last[id] = max(c.last[id], i)
+			}
+		}
+	}
+	c.dropConstants()
+	for i, x := range c.nodes {
+		for _, t := range x.Types() {
+			size, err := t.Bytes()
+			if err != nil || c.live[i] && !constant(t.Shape) {
+				return nil, x.Fail(ir.Shapef("what to keep of %s cannot be known before its size: bind it first", t))
+			}
+			c.bytes[i] += size
+		}
+		if c.live[i] && i < c.last[i] {
+			c.passes[i] += c.bytes[i]
+			c.passes[c.last[i]] -= c.bytes[i]
+		}
+	}
+	for i := 1; i < n; i++ { // so far it was by how much it changes
+		c.passes[i] += c.passes[i-1]
+	}
+	for _, v := range needed {
+		if i := v.Node().ID(); c.live[i] {
+			size, _ := v.Type().Bytes()
+			c.stored[i] += size
+		}
+	}
+	return c, nil
+}
+
+func constant(s ir.Shape) bool {
+	_, ok := s.Ints()
+	return ok
+}
+
+// dropConstants takes out ports, which are there anyway, and what depends on
+// none: literals and what is made of them.
+func (c *cuts) dropConstants() {
+	moves := make([]bool, len(c.nodes))
+	for i, n := range c.nodes {
+		moves[i] = n.Op() == ir.OpPort
+		for _, v := range n.Inputs() {
+			moves[i] = moves[i] || moves[v.Node().ID()]
+		}
+		c.live[i] = c.live[i] && moves[i] && n.Op() != ir.OpPort
+	}
+}
+
+// maxParts bounds the parts that a graph is cut into.
+const maxParts = 64
+
+// limits returns bounds for what a part may take, the largest first: all of it,
+// and fractions of it.
+func (c *cuts) limits() []int {
+	total := 0
+	for _, b := range c.stored {
+		total += b
+	}
+	out := []int{total}
+	for parts := 2; parts <= min(len(c.nodes), maxParts); parts++ {
+		out = append(out, total/parts)
+	}
+	return out
+}
+
+// within cuts the graph so that of no part more than limit bytes are needed,
+// where it can be. It returns what passes the cuts, in all so many bytes, and
+// the bytes of the largest part.
+func (c *cuts) within(limit int) (keep []bool, bytes, largest int) {
+	keep = make([]bool, len(c.nodes))
+	part, begin := 0, 0
+	for i := 0; i < len(c.nodes); i++ {
+		part += c.stored[i]
+		if part <= limit {
+			continue
+		}
+		at := c.thinnest(begin, i)
+		if at < 0 { // nothing to cut between: the part is larger
+			continue
+		}
+		before := sum(c.stored[begin : at+1])
+		largest = max(largest, before)
+		begin, i, part = at+1, at, 0
+		for id := range c.nodes[:at+1] {
+			if c.live[id] && c.last[id] > at && !keep[id] {
+				keep[id] = true
+				bytes += c.bytes[id]
+			}
+		}
+	}
+	return keep, bytes, max(largest, part)
+}
+
+// thinnest returns where least passes of the places behind the nodes from begin to
+// before end, the last of several, -1 where there is none.
+func (c *cuts) thinnest(begin, end int) int {
+	at := -1
+	for i := begin; i < end; i++ {
+		if c.live[i] && (at < 0 || c.passes[i] <= c.passes[at]) {
+			at = i
+		}
+	}
+	return at
+}
+
+func sum(list []int) int {
+	total := 0
+	for _, x := range list {
+		total += x
+	}
+	return total
+}

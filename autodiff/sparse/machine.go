@@ -1,0 +1,228 @@
+package sparse
+
+import (
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// machine computes what the elements of a node's results depend on, from its
+// Scalar rule or its lowering.
+type machine struct {
+	n   *ir.Node
+	in  []*traced
+	out [][][]int32 // by result, then by element; nil for one without derivatives
+	at  int         // the element that a Scalar rule is at
+	pos map[string]int64
+}
+
+func (m *machine) run() {
+	m.pos = map[string]int64{}
+	d := m.n.Def()
+	if d.Scalar != nil {
+		m.elementwise(d)
+		return
+	}
+	switch l := d.Lower.(type) {
+	case *ir.MapLowering:
+		m.mapped(l)
+	case *ir.ReduceLowering:
+		m.reduced(l)
+	case *ir.ContractLowering:
+		m.contracted(l.Spec(m.n))
+	case *ir.PrefixLowering:
+		m.running(l)
+	case *ir.ScatterLowering:
+		m.scattered(l)
+	default:
+		m.dense()
+	}
+}
+
+// dense lets every element depend on all that goes into the node.
+func (m *machine) dense() {
+	var all []int32
+	for _, v := range m.in {
+		all = union(all, v.all())
+	}
+	for _, sets := range m.out {
+		for i := range sets {
+			sets[i] = all
+		}
+	}
+}
+
+func (m *machine) elementwise(d *ir.Def) {
+	args := make([]scalar.Expr, len(m.in))
+	for i, v := range m.n.Inputs() {
+		args[i] = scalar.Arg(i, v.DType())
+	}
+	p := compile(d.Scalar(m.n, args))
+	for i := range m.out[0] {
+		m.at = i
+		m.out[0][i] = p.run(m)[0].deps
+	}
+}
+
+func (m *machine) mapped(l *ir.MapLowering) {
+	for k, sets := range m.out {
+		if sets == nil {
+			continue
+		}
+		s := m.space("i", m.dims(k))
+		p := compile(l.Element(m.n, k, s.vars, m.load))
+		for i := range sets {
+			s.enter(i)
+			sets[i] = p.run(m)[0].deps
+		}
+	}
+}
+
+func (m *machine) reduced(l *ir.ReduceLowering) {
+	outer, inner := m.space("i", m.dims(0)), m.space("r", l.Space(m.n))
+	p := compile(l.Element(m.n, outer.vars, inner.vars, m.load)...)
+	for i := range outer.size() {
+		outer.enter(i)
+		var all []int32
+		for r := range inner.size() {
+			inner.enter(r)
+			for _, v := range p.run(m) {
+				all = union(all, v.deps)
+			}
+		}
+		m.give(i, all)
+	}
+}
+
+// give lets element i of each result with derivatives depend on a set.
+func (m *machine) give(i int, set []int32) {
+	for _, sets := range m.out {
+		if sets != nil {
+			sets[i] = set
+		}
+	}
+}
+
+func (m *machine) contracted(c ir.Contraction) {
+	batch, rows, columns, k := m.space("b", c.Batch), m.space("m", c.M), m.space("n", c.N), m.space("k", c.K)
+	factor := func(operand int, at ir.Index, valid scalar.Expr) scalar.Expr {
+		x := m.load(operand, at)
+		if valid == nil {
+			return x
+		}
+		return scalar.Select(valid, x, scalar.Const(x.Type, 0))
+	}
+	a, validA := c.A(batch.vars, rows.vars, k.vars)
+	b, validB := c.B(batch.vars, columns.vars, k.vars)
+	factors := compile(factor(0, a, validA), factor(1, b, validB))
+	place := compile(m.place(m.dims(0), c.Out(batch.vars, rows.vars, columns.vars)))
+	for i := range batch.size() * rows.size() * columns.size() {
+		columns.enter(i % columns.size())
+		rows.enter(i / columns.size() % rows.size())
+		batch.enter(i / columns.size() / rows.size())
+		var all []int32
+		for r := range k.size() {
+			k.enter(r)
+			v := factors.run(m)
+			x, y := v[0], v[1]
+			if !x.isZero() && !y.isZero() {
+				all = union(all, union(x.deps, y.deps))
+			}
+		}
+		m.give(int(place.run(m)[0].v.I), all)
+	}
+}
+
+// running lets elements depend on the whole of their line along the axis.
+func (m *machine) running(l *ir.PrefixLowering) {
+	s := m.space("i", m.dims(0))
+	p := compile(l.Element(m.n, s.vars, m.load)...)
+	inner := product(s.dims[l.Axis(m.n)+1:])
+	length := s.dims[l.Axis(m.n)]
+	lines := make([][]int32, max(s.size()/max(length, 1), 1))
+	line := func(i int) int { return i/(inner*length)*inner + i%inner }
+	for i := range s.size() {
+		s.enter(i)
+		for _, v := range p.run(m) {
+			lines[line(i)] = union(lines[line(i)], v.deps)
+		}
+	}
+	for i := range s.size() {
+		m.give(i, lines[line(i)])
+	}
+}
+
+// scattered lets elements depend on the updates that fall on them, on all of them
+// where it is not known where they fall.
+func (m *machine) scattered(l *ir.ScatterLowering) {
+	positions, window := l.Space(m.n)
+	p, w := m.space("p", positions), m.space("w", window)
+	at, inside := l.Target(m.n, p.vars, w.vars, m.load)
+	if inside == nil {
+		inside = scalar.ConstBool(true)
+	}
+	c := compile(inside, m.place(m.dims(0), at), m.load(2, l.Update(m.n, p.vars, w.vars)))
+	copy(m.out[0], m.in[0].sets)
+	var anywhere []int32
+	for i := range p.size() * w.size() {
+		w.enter(i % w.size())
+		p.enter(i / w.size())
+		v := c.run(m)
+		switch falls, place, u := v[0], v[1], v[2]; {
+		case !falls.known || !place.known:
+			anywhere = union(anywhere, u.deps)
+		case falls.v.I != 0:
+			m.out[0][place.v.I] = union(m.out[0][place.v.I], u.deps)
+		}
+	}
+	for i := range m.out[0] {
+		m.out[0][i] = union(m.out[0][i], anywhere)
+	}
+}
+
+func (m *machine) dims(result int) []int {
+	dims, _ := m.n.Types()[result].Shape.Ints()
+	return dims
+}
+
+// load is what lowerings get elements by.
+func (m *machine) load(operand int, at ir.Index) scalar.Expr {
+	t := m.n.Input(operand).Type()
+	dims, _ := t.Shape.Ints()
+	return scalar.LoadAt(operand, t.DType, m.place(dims, at))
+}
+
+// place returns where the element at a position lies in row-major order.
+func (m *machine) place(dims []int, at ir.Index) scalar.Expr {
+	place := scalar.ConstI(ir.I32, 0)
+	for i, d := range dims {
+		place = scalar.Add(scalar.Mul(place, scalar.ConstI(ir.I32, int64(d))), at[i])
+	}
+	return place
+}
+
+// space is a set of positions, and the variables that stand for them.
+type space struct {
+	dims []int
+	vars ir.Index
+	pos  map[string]int64
+}
+
+func (m *machine) space(prefix string, dims []int) *space {
+	s := &space{dims: dims, pos: m.pos}
+	for i, d := range dims {
+		s.vars = append(s.vars, scalar.NewVar(prefix+strconv.Itoa(i), ir.I32, 0, int64(max(d-1, 0))))
+	}
+	return s
+}
+
+func (s *space) size() int { return product(s.dims) }
+
+// enter sets the variables to position i in row-major order.
+func (s *space) enter(i int) {
+	for a := len(s.dims) - 1; a >= 0; a-- {
+		s.pos[s.vars[a].Name] = int64(i % s.dims[a])
+		i /= s.dims[a]
+	}
+}

@@ -1,0 +1,100 @@
+package autodiff
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// ResidualName returns the name of the i-th value, from 0, that passes from the
+// first graph of [SplitVJP] to the second: "residual/0".
+func ResidualName(i int) string { return position(residualPrefix+"/", i) }
+
+// SplitVJP returns [VJPWith] as two graphs, for hosts that do something between
+// the way forward and the way back. The first has the ports and outputs of g, and
+// beside them outputs "residual/0" and on. The second takes these and the
+// cotangents "cotangent/y" to "grad/x". The inputs and parameters of g that it
+// needs are its own under the same names, and no residuals. Options.Keep must be nil: what would be computed again is part of the
+// first graph here. That and errors of [VJPWith] are what may go wrong.
+func SplitVJP(g *ir.Graph, o Options) (forward, backward *ir.Graph, err error) {
+	const transform = "split vjp"
+	if err := given(transform, g); err != nil {
+		return nil, nil, err
+	}
+	if o.Keep != nil {
+		return nil, nil, wrap(transform, ir.Attrf("a policy says what one graph keeps, here are two"))
+	}
+	if len(o.Wrt) == 0 {
+		o.Wrt = differentiable(g)
+	}
+	ports, err := portIndices(g, o.Wrt)
+	if err != nil {
+		return nil, nil, wrap(transform, err)
+	}
+	p, err := linearise(g, variables{ports: ports})
+	if err != nil {
+		return nil, nil, wrap(transform, err)
+	}
+	s := &split{p: p, missing: o.Missing, passes: map[int]int{}}
+	for i, port := range p.halves.ResidualPort {
+		if port < 0 || g.Ports()[port].Kind == ir.StatePort {
+			s.passes[i] = len(s.passes)
+		}
+	}
+	if forward, err = ir.Build(g.Name(), s.forward); err != nil {
+		return nil, nil, wrap(transform, err)
+	}
+	backward, err = ir.Build(g.Name(), s.backward)
+	return forward, backward, wrap(transform, err)
+}
+
+// split is a pullback in two graphs.
+type split struct {
+	p       *pullback
+	missing Missing
+	passes  map[int]int // by residual that is no port: its number in names
+}
+
+func (s *split) forward(b *ir.Builder) {
+	m := ir.NewMapping(s.p.g)
+	b.CopyPorts(s.p.g, m)
+	out, residuals := s.p.forward(b, portValues(s.p.g, m))
+	copyOutputs(b, s.p.g, out, nil)
+	for i := range s.p.halves.ResidualPort {
+		if k, ok := s.passes[i]; ok {
+			b.Output(ResidualName(k), residuals(i))
+		}
+	}
+}
+
+func (s *split) backward(b *ir.Builder) {
+	g, types := s.p.g, s.p.halves.Linear.Ports()
+	residuals := make([]ir.Value, s.p.halves.Residuals())
+	ports := map[int]ir.Value{}
+	for i, port := range s.p.halves.ResidualPort {
+		if k, ok := s.passes[i]; ok {
+			residuals[i] = b.Port(ir.InputPort, ResidualName(k), types[i].Value.Type())
+			continue
+		}
+		if p := g.Ports()[port]; !ports[port].Valid() {
+			ports[port] = b.Port(p.Kind, p.Name, p.Value.Type())
+		}
+		residuals[i] = ports[port]
+	}
+	prefix, ct := freePrefix(g, cotangentPrefix), make([]ir.Value, len(g.Outputs()))
+	for _, i := range plainOutputs(g) {
+		o := g.Outputs()[i]
+		ct[i] = b.Port(ir.InputPort, prefix+o.Name, o.Value.Type())
+	}
+	back := s.p.backward(b, func(i int) ir.Value { return residuals[i] }, ct)
+	if s.missing == MissingIsError {
+		b.Fail(reverse{outputs: plainOutputs(g)}.missingPath(g, s.p.by, back))
+	}
+	grads := freePrefix(g, gradPrefix)
+	for i, t := range s.p.by.types(g) {
+		v := back[i]
+		if !v.Valid() {
+			v = ops.Zeros(b, t.DType, t.Shape...)
+		}
+		b.Output(grads+s.p.by.name(g, i), v)
+	}
+}

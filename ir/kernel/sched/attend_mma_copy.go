@@ -1,0 +1,174 @@
+package sched
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// blocks has the operands of the columns come to shared memory a few blocks before
+// they are multiplied.
+func (m *attendMma) blocks(lo, hi scalar.Expr, whole [2]scalar.Expr, body func()) {
+	lo, hi = m.let("from", lo), m.let("to", hi)
+	m.copyRows()
+	for s := range m.t.ahead() {
+		m.ahead(m.Simplify(scalar.Add(lo, loop.Int(s))), hi)
+	}
+	at := lo
+	for i, end := range []scalar.Expr{whole[0], whole[1], hi} {
+		end = m.let("end", scalar.Max(scalar.Min(end, hi), at))
+		if scalar.Equal(end, at) {
+			continue
+		}
+		m.whole = i == 1
+		m.loop("block", at, end, 1, m.cols.blocks()-1, func(block scalar.Expr) { m.turn(block, hi, body) })
+		at = end
+	}
+	m.whole = false
+	m.wait(nil)
+	m.add(&loop.CopyWait{}, &loop.Barrier{})
+}
+
+// turn computes with a block that has arrived, and begins to copy another over what
+// all threads are known to have read: the barrier tells that they have waited for the
+// multiply-adds of two blocks ago.
+func (m *attendMma) turn(block, hi scalar.Expr, body func()) {
+	m.add(&loop.CopyWait{Pending: m.t.ahead() - 1}, &loop.ProxyFence{}, &loop.Barrier{})
+	m.stage = m.let("stage", scalar.Mod(block, loop.Int(m.t.stages)))
+	m.ahead(scalar.Add(block, loop.Int(m.t.ahead())), hi)
+	m.move(&m.cols, block)
+	body()
+}
+
+// ahead begins to copy a block of columns, if there is one. A group of copies is made
+// in any case, so that groups can be counted.
+func (m *attendMma) ahead(block, hi scalar.Expr) {
+	m.when(scalar.Lt(block, hi), func() {
+		inside := m.let("ahead", scalar.Min(block, loop.Int(m.cols.blocks()-1)))
+		stage := m.let("place", scalar.Mod(inside, loop.Int(m.t.stages)))
+		first := scalar.Mul(inside, loop.Int(m.cols.block))
+		for _, h := range m.held {
+			if h.streams {
+				m.copies(h, first, scalar.Mul(stage, loop.Int(h.length(m))))
+			}
+		}
+		if !m.byQuery {
+			m.copyStats(first, scalar.Mul(stage, loop.Int(2*m.cols.block)))
+		}
+	})
+	m.add(&loop.CopyCommit{})
+}
+
+// copyRows begins to copy what belongs to the rows.
+func (m *attendMma) copyRows() {
+	for _, h := range m.held {
+		if !h.streams {
+			m.copies(h, m.rows.first, loop.Int(0))
+		}
+	}
+}
+
+// copies begins to copy a thread's share of a block, from a position on, to a place.
+func (m *attendMma) copies(h *held, first, place scalar.Expr) {
+	each, row := loop.PieceElements(m.operand), loop.RowElements(m.operand)
+	per := h.matrix.length / each
+	m.share(h.side.block*per, func(id scalar.Expr) {
+		r, at := scalar.FloorDiv(id, loop.Int(per)), scalar.Mul(scalar.Mod(id, loop.Int(per)), loop.Int(each))
+		pos, exists := h.side.inside(m.Simplify(scalar.Add(first, r)))
+		p, ok := m.piece(h.operand, m.emitter, m.read, m.head(h.operand), pos, m.Simplify(at))
+		if !ok {
+			panic("an operand does not lie as it was found to")
+		}
+		to := sum(place, scalar.Mul(scalar.FloorDiv(at, loop.Int(row)), loop.Int(row*h.side.block)),
+			loop.TilePlace(m.operand, 0, r, scalar.Mod(at, loop.Int(row))))
+		c := &loop.CopyAsync{To: h.slot, ToAt: m.Simplify(to), From: p.array, FromAt: m.Simplify(p.at), Count: each, Valid: p.valid}
+		if exists = m.Simplify(exists); exists.Op != scalar.OpConst {
+			c.Valid = both(c.Valid, exists)
+		}
+		m.add(c)
+	})
+}
+
+// copyStats begins to copy the numbers of a block's queries.
+func (m *attendMma) copyStats(first, place scalar.Expr) {
+	m.share(m.cols.block, func(id scalar.Expr) {
+		pos, exists := m.cols.inside(m.Simplify(scalar.Add(first, id)))
+		root, from := m.p.Place(m.stats, slices.Concat(m.queryHead, ir.Index{pos, loop.Int(0)}))
+		c := &loop.CopyAsync{
+			To: m.slot, ToAt: m.Simplify(scalar.Add(place, scalar.Mul(id, loop.Int(2)))),
+			From: root.ID, FromAt: m.Simplify(from), Count: 2,
+		}
+		if exists = m.Simplify(exists); exists.Op != scalar.OpConst {
+			c.Valid = exists
+		}
+		m.add(c)
+	})
+}
+
+// share writes what f does for each of n pieces of work, spread over the threads.
+func (m *attendMma) share(n int, f func(id scalar.Expr)) {
+	for first := 0; first < n; first += m.t.threads() {
+		id := m.Simplify(scalar.Add(m.thread, loop.Int(first)))
+		m.when(scalar.Lt(id, loop.Int(n)), func() { f(id) })
+	}
+}
+
+// piece returns 16 bytes of an operand, or reports that it does not lie in such.
+func (n *attention) piece(operand int, e *emitter, read ir.Load, head ir.Index, pos, at scalar.Expr) (p piece, ok bool) {
+	return e.pieceOf(n.m.Node.Input(operand).DType(), func(j int) scalar.Expr {
+		index := slices.Concat(head, ir.Index{pos, scalar.Add(at, loop.Int(j))})
+		if t := n.staged[operand]; t != nil {
+			return e.load(t, index)
+		}
+		return read(operand, index)
+	})
+}
+
+// stage writes those operands to memory of their own that are computed, or do not
+// lie in pieces of 16 bytes.
+func (n *attention) stage() []Launch {
+	operands := []int{n.q().operand, n.k().operand, n.v().operand}
+	if n.Backward {
+		operands = append(operands, n.dout().operand)
+	}
+	var out []Launch
+	for _, operand := range operands {
+		if !n.pieces(operand) {
+			out = append(out, n.stageOperand(operand))
+		}
+	}
+	return out
+}
+
+// pieces reports whether an operand lies in pieces of 16 bytes.
+func (n *attention) pieces(operand int) bool {
+	e := newEmitter(n.p, n.caps)
+	x := n.m.Node.Input(operand)
+	dims, _ := x.Shape().Ints()
+	rank, each := len(dims), loop.PieceElements(x.DType())
+	index := group.Coords("at", dims)
+	at := scalar.Mul(scalar.NewVar("piece", ir.I32, 0, int64(dims[rank-1]/each-1)), loop.Int(each))
+	_, ok := n.piece(operand, e, e.reader().Operand(n.m.Node), index[:rank-2], index[rank-2], at)
+	return ok
+}
+
+func (n *attention) stageOperand(operand int) Launch {
+	t := n.m.Node.Input(operand).Type()
+	dims, _ := t.Shape.Ints()
+	name := n.prefix + "_" + attendNames[operand]
+	scratch := n.p.Scratch(name, t.DType, dims...)
+	w := newWriter(n.p, n.caps, mapThreads)
+	load := w.reader().Operand(n.m.Node)
+	w.threads(scratch.Len(), func(i scalar.Expr) {
+		at := w.unflatten(i, dims)
+		w.save(scratch, at, w.Simplify(load(operand, at)))
+	})
+	n.staged[operand] = scratch
+	return w.launch(name)
+}
+
+// attendNames are the names of operands.
+var attendNames = map[int]string{0: "q", 1: "k", 2: "v", 5: "dout"}

@@ -1,0 +1,94 @@
+package sched
+
+import (
+	"strings"
+
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+)
+
+// manyVariants is from how many values on a literal that equal groups differ in is a
+// word in memory: to compile a few kernels more costs less than to load it in each
+// run.
+const manyVariants = 4
+
+// variants are the values that each literal has in groups that are equal otherwise.
+type variants []map[string]bool
+
+// Learn notes a group that [Cache.Schedule] will be asked for: which of its literals
+// have many values, as the keys of dropout in the layers of a model do, is known only
+// once all of its kind have been seen.
+func (c *Cache) Learn(g *group.Group, caps loop.Caps) {
+	for _, part := range g.SideBySide() {
+		if !part.HasRoom() {
+			continue
+		}
+		canon := group.CanonOf(part)
+		c.canons[part] = canon
+		v := c.forms[formOf(canon, caps)]
+		if v == nil {
+			v = make(variants, len(canon.Literals))
+			for i := range v {
+				v[i] = map[string]bool{}
+			}
+			c.forms[formOf(canon, caps)] = v
+		}
+		for i, l := range canon.Literals {
+			v[i][l.Key] = true
+		}
+	}
+}
+
+// formOf is what groups have in common that differ in literals alone.
+func formOf(canon *group.Canon, caps loop.Caps) cacheKey { return cacheKey{caps, string(canon.Text)} }
+
+// canonOf returns the canonical form of a group, which may be known.
+func (c *Cache) canonOf(g *group.Group) *group.Canon {
+	canon := c.canons[g]
+	if delete(c.canons, g); canon == nil {
+		canon = group.CanonOf(g)
+	}
+	return canon
+}
+
+// words tells which literals of a group are words; nil where none is.
+func (c *Cache) words(g *group.Group, canon *group.Canon, caps loop.Caps) []bool {
+	if !g.HasRoom() {
+		return nil
+	}
+	var out []bool
+	for i, values := range c.forms[formOf(canon, caps)] {
+		if len(values) < manyVariants {
+			continue
+		}
+		if out == nil {
+			out = make([]bool, len(canon.Literals))
+		}
+		out[i] = true
+	}
+	return out
+}
+
+// partWords returns the words of a group that shares a kernel with others beside it,
+// nil where it has none.
+func (c *Cache) partWords(g *group.Group, caps loop.Caps) *group.Words {
+	canon := c.canonOf(g)
+	if which := c.words(g, canon, caps); which != nil {
+		return canon.Words(which)
+	}
+	return nil
+}
+
+// textOf returns what kernels of a group depend on: its form, and the literals that
+// are no words.
+func textOf(canon *group.Canon, words []bool) string {
+	var sb strings.Builder
+	sb.Write(canon.Text)
+	for i, l := range canon.Literals {
+		sb.WriteByte('\n')
+		if words == nil || !words[i] {
+			sb.WriteString(l.Key)
+		}
+	}
+	return sb.String()
+}

@@ -1,0 +1,55 @@
+package splat
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// Project returns how a camera sees a cloud: the means in the image, covariances
+// J·R·Σ·Rᵀ·Jᵀ by the Jacobian J of the projection at the mean (Zwicker et al., EWA
+// Splatting), with 0.3 square pixels added to the variances, and depths. Of what lies
+// at a depth of 0 it is infinite: [Image.Near] hides that.
+func Project(b *ir.Builder, c Cloud, camera Camera) Flat {
+	if b.Err() != nil {
+		return Flat{}
+	}
+	n := c.Means.Dim(0)
+	seen := ops.Add(b, ops.MatMul(b, c.Means, flipped(b, camera.Rotation)), camera.Translation)
+	column := func(x ir.Value, axis int) ir.Value {
+		return ops.Reshape(b, ops.SliceAxis(b, x, 1, ir.N(axis), ir.N(1)), n)
+	}
+	z := column(seen, 2)
+	slopes := ops.Div(b, ops.SliceAxis(b, seen, 1, ir.N(0), ir.N(2)), ops.ExpandDims(b, z, 1)) // x/z and y/z
+	means := ops.Add(b, ops.Mul(b, slopes, camera.Focal), camera.Center)
+
+	// J is Focal/z·(1, 0, −x/z) and Focal/z·(0, 1, −y/z).
+	unit := ops.Literal(b, ir.Floats(c.Means.DType(), []float64{1, 0, 0, 1}, 2, 2))
+	unit = ops.BroadcastInDim(b, unit, ir.Shape{n, ir.N(2), ir.N(2)}, []int{1, 2})
+	rows := ops.Concatenate(b, 2, unit, ops.ExpandDims(b, ops.Neg(b, slopes), 2))
+	scale := ops.Div(b, camera.Focal, ops.ExpandDims(b, z, 1))
+	j := ops.MatMul(b, ops.Mul(b, rows, ops.ExpandDims(b, scale, 2)), camera.Rotation)
+	axes := ops.MatMul(b, j, ops.Mul(b, rotations(b, c.Rotations), ops.ExpandDims(b, c.Scales, 1)))
+	covariances := ops.Add(b, ops.MatMul(b, axes, flipped(b, axes)), ops.Mul(b, unit, ops.ConstLike(b, unit, blur)))
+	return Flat{Means: means, Covariances: covariances, Depths: z, Opacities: c.Opacities, Colors: c.Colors}
+}
+
+// rotations returns the matrices [n, 3, 3] of quaternions.
+func rotations(b *ir.Builder, q ir.Value) ir.Value {
+	n := q.Dim(0)
+	q = ops.Div(b, q, ops.ExpandDims(b, ops.Norm(b, q, 2, 1), 1))
+	part := func(i int) ir.Value { return ops.Reshape(b, ops.SliceAxis(b, q, 1, ir.N(i), ir.N(1)), n) }
+	w, v := part(0), [3]ir.Value{part(1), part(2), part(3)}
+	two := ops.ConstLike(b, w, 2)
+	double := func(x, y ir.Value) ir.Value { return ops.Mul(b, two, ops.Mul(b, x, y)) }
+	var m [9]ir.Value
+	for i := range 3 {
+		j, k := (i+1)%3, (i+2)%3
+		m[4*i] = ops.Sub(b, ops.OnesLike(b, w), ops.Add(b, double(v[j], v[j]), double(v[k], v[k])))
+		m[3*i+j] = ops.Sub(b, double(v[i], v[j]), double(w, v[k]))
+		m[3*j+i] = ops.Add(b, double(v[i], v[j]), double(w, v[k]))
+	}
+	return ops.Reshape(b, ops.Stack(b, 1, m[:]...), n, ir.N(3), ir.N(3))
+}
+
+// flipped exchanges the last two axes.
+func flipped(b *ir.Builder, x ir.Value) ir.Value { return ops.MoveAxis(b, x, -1, -2) }

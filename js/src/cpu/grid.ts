@@ -1,0 +1,54 @@
+// A grid of workgroups that threads share: words of a shared memory say what is to be run, and each
+// thread claims one workgroup after the other. Whoever asks takes part, so that nothing waits for a
+// thread that has not begun.
+
+/** The words, by their places: what is left of the grid, beside its number; how many workgroups are not done; whether one failed. */
+const left = 0, open = 1, failed = 2, kernel = 3, count = 4, args = 5;
+/** What the words take: a kernel has fewer arguments than there is room for. */
+export const gridBytes = 256;
+
+const leftBits = 8, leftMask = (1 << leftBits) - 1;
+/** How often a thread looks for work before it sleeps: kernels mostly follow each other closely. */
+const looks = 2000;
+
+export type Kernels = readonly ((...args: number[]) => void)[];
+
+/** Runs the workgroups that this thread can get hold of; own is the address of its workgroup memory. */
+function work(words: Int32Array, kernels: Kernels, own: number): void {
+  for (;;) {
+    const before = Atomics.load(words, left), group = (before & leftMask) - 1;
+    if (group < 0) return;
+    // The number of the grid is compared too: what is claimed is of the grid that the words tell of.
+    if (Atomics.compareExchange(words, left, before, before - 1) !== before) continue;
+    try {
+      kernels[words[kernel]!]!(...words.subarray(args, args + words[count]!), group, group + 1, own);
+    } catch {
+      Atomics.store(words, failed, 1);
+    }
+    Atomics.sub(words, open, 1);
+  }
+}
+
+/** Runs a kernel over a grid, together with the threads that help. */
+export function runGrid(words: Int32Array, kernels: Kernels, index: number, given: number[], groups: number): void {
+  words.set([index, given.length, ...given], kernel);
+  Atomics.store(words, open, groups);
+  Atomics.store(words, left, ((words[left]! >> leftBits) + 1) << leftBits | groups);
+  Atomics.notify(words, left);
+  work(words, kernels, 0);
+  while (Atomics.load(words, open) > 0);
+  if (words[failed]) throw new Error('a kernel failed in another thread');
+}
+
+/** Helps for as long as the thread lives. */
+export function help(words: Int32Array, kernels: Kernels, own: number): never {
+  for (let idle = 0; ;) {
+    const now = Atomics.load(words, left);
+    if (now & leftMask) {
+      work(words, kernels, own);
+      idle = 0;
+    } else if (++idle > looks) {
+      Atomics.wait(words, left, now);
+    }
+  }
+}

@@ -1,0 +1,35 @@
+// Threads that help with the kernels of a plan, where the page is isolated from other origins and so
+// may share memory.
+
+import type { Plan } from '../plan/plan.js';
+import { startScript } from '../worker/remote.js';
+
+/** What a thread is told to help with. */
+export interface Help { module: WebAssembly.Module; memory: WebAssembly.Memory; names: string[]; grid: number; own: number }
+
+/** How many threads are of use to a plan, beside the one that asks. */
+export function helpers(plan: Plan): number {
+  const groups = (steps: Plan['entries'][number]['steps']): number[] => steps.flatMap((step) => step.kind === 'dispatch' ? step.groups[0]! : step.kind === 'repeat' ? groups([...step.steps, ...step.odd]) : 0);
+  const most = Math.max(1, ...plan.entries.flatMap(({ steps }) => groups(steps)));
+  return globalThis.crossOriginIsolated ? Math.min(most, navigator.hardwareConcurrency) - 1 : 0;
+}
+
+/** The import of a memory that has a largest size, as package wasm/simd writes it: the last byte says so, and says with bit 1 that it is shared. */
+const memory = [...'memory'].map((c) => c.charCodeAt(0)).concat(2, 1);
+
+/** The module of a plan, with a memory that threads share. */
+export function sharing(code: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const shared = code.slice(), at = shared.findIndex((_, i) => memory.every((byte, k) => shared[i + k] === byte));
+  shared[at + memory.length - 1]! |= 2;
+  return shared;
+}
+
+/** Starts threads; one that cannot be started is no loss but of time. */
+export function startThreads(count: number, help: Omit<Help, 'own'>, ownBytes: number): Worker[] {
+  return Array.from({ length: count }, (_, i) => {
+    const worker = startScript(new URL('./thread-worker.js', import.meta.url), 'rlx thread');
+    worker.onerror = (event) => event.preventDefault();
+    worker.postMessage({ ...help, own: (i + 1) * ownBytes } satisfies Help);
+    return worker;
+  });
+}

@@ -1,0 +1,17 @@
+// Package coreml writes graphs as Core ML models, on any system, and runs them on
+// Apple's.
+//
+// [New] turns a module into a model package, an .mlpackage: every entry is a
+// function of an ML program, parameters are its weights or its inputs, and states
+// are states of Core ML where it has them. What MIL, the language of such
+// programs, cannot say is a typed error before anything is written;
+// [Support] tells how a node would be computed, and [Lint] what would keep a
+// model off the Neural Engine.
+//
+// Below it, package mil has programs and their files, and package forms says what
+// each op is in MIL.
+//
+// What is written is held to the types and the values of coremltools, Apple's
+// own reader, by `make test-coreml`. No model written by this package has been
+// compiled or run by Core ML itself yet: that takes a Mac.
+package coreml

@@ -1,0 +1,103 @@
+package forms
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native/coreml/mil"
+)
+
+// Loops are written out: Core ML's planner and the Neural Engine take straight
+// programs. How large they may become is bounded by the emitter.
+func init() {
+	add(ops.OpScan, scan)
+	add(ops.OpWhile, whileLoop)
+	add(ops.OpCond, func(e *Emitter, n *ir.Node, in []Value) []Value {
+		yes, no := e.Graph(n.Subgraphs()[0], in[1:]), e.Graph(n.Subgraphs()[1], in[1:])
+		return e.chosen(in[0].Ref, yes, no)
+	})
+}
+
+// chosen returns values where a bool of one element is true and others elsewhere.
+func (e *Emitter) chosen(cond mil.Ref, yes, no []Value) []Value {
+	out := make([]Value, len(yes))
+	for i := range out {
+		if e.Err() == nil {
+			out[i] = Value{e.choose(cond, yes[i].Ref, no[i].Ref), yes[i].Dims}
+		}
+	}
+	return out
+}
+
+func scan(e *Emitter, n *ir.Node, in []Value) []Value {
+	a, body := n.Attrs().(*ops.ScanAttrs), n.Subgraphs()[0]
+	length, _ := a.Length.Const()
+	consts, carries, xs := in[:a.Consts], in[a.Consts:a.Consts+a.Carries], in[a.Consts+a.Carries:]
+	stacks := make([][]mil.Ref, n.NumResults()-a.Carries)
+	for step := range length {
+		if a.Reverse {
+			step = length - 1 - step
+		}
+		args := slices.Concat(consts, carries)
+		for i, x := range xs {
+			dims := whole(n.Input(a.Consts + a.Carries + i).Type())
+			r, part := e.cut(e.Whole(x), dims, 0, step, step+1, 1)
+			args = append(args, e.value(r, part[1:]))
+		}
+		out := e.Graph(body, args)
+		carries = out[:a.Carries]
+		for i, y := range out[a.Carries:] {
+			stacks[i] = append(stacks[i], e.Whole(y))
+		}
+		if e.Err() != nil {
+			return make([]Value, n.NumResults())
+		}
+	}
+	out := slices.Clone(carries)
+	for i, parts := range stacks {
+		if a.Reverse {
+			slices.Reverse(parts)
+		}
+		out = append(out, e.stacked(parts, whole(n.Types()[a.Carries+i])))
+	}
+	return out
+}
+
+// stacked lays slices behind each other along a new first axis.
+func (e *Emitter) stacked(parts []mil.Ref, dims []int) Value {
+	one := append([]int{1}, dims[1:]...)
+	sizes := make([][]int, len(parts))
+	for i := range parts {
+		parts[i], sizes[i] = e.reshape(parts[i], fold(one)), one
+	}
+	r, _ := e.join(parts, sizes, 0)
+	return e.value(r, dims)
+}
+
+// whileLoop writes as many turns as there may be. A turn after the last one
+// leaves the carries as they are.
+func whileLoop(e *Emitter, n *ir.Node, in []Value) []Value {
+	a := n.Attrs().(*ops.WhileAttrs)
+	if a.MaxSteps == 0 {
+		e.Fail(ir.Errorf(ir.ErrUnsupported, "a loop without a bound on its turns, which are written out"))
+		return make([]Value, n.NumResults())
+	}
+	consts, carries := in[:a.Consts], in[a.Consts:]
+	var active mil.Ref
+	for range a.MaxSteps {
+		args := slices.Concat(consts, carries)
+		more := e.Graph(n.Subgraphs()[0], args)
+		next := e.Graph(n.Subgraphs()[1], args)
+		if e.Err() != nil {
+			return make([]Value, n.NumResults())
+		}
+		if active.Valid() {
+			active = e.op2("logical_and", active, more[0].Ref)
+		} else {
+			active = more[0].Ref
+		}
+		carries = e.chosen(active, next, carries)
+	}
+	return carries
+}

@@ -1,0 +1,16 @@
+// Package session trains models on Core ML.
+//
+// Core ML's own way of training, MLUpdateTask, is for neural networks of the old
+// format; an ML program cannot be updated by it, and [Eligible] says so. So the
+// gradient is a model of its own, and what follows it is one of two ways, which
+// every step tells ([Report.Path]):
+//
+//   - [Gradient]: Core ML computes loss and gradients, and the host updates the
+//     parameters, by any optimiser of package optim, on the CPU of rlx.
+//   - [Fused]: the update is part of the model, for SGD, Adam and AdamW. What the
+//     optimiser keeps goes in and out with the parameters, in f32: states of Core ML
+//     hold fp16, in which training does not converge.
+//
+// With Half the gradients are computed in fp16, with a loss scale that finds its own
+// way, and parameters stay f32 on the host.
+package session

@@ -1,0 +1,229 @@
+package session
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/cpu"
+)
+
+const (
+	// scaleInput multiplies the loss that gradients are taken of.
+	scaleInput = "rlx/scale"
+	// scaledOutput is that loss.
+	scaledOutput = "rlx/scaled"
+	// halfExponent is the logarithm of the first loss scale. It must be a number of
+	// fp16 itself, of which the largest is below 2^16.
+	halfExponent = 10
+)
+
+// gradientOf returns the graph of a loss and of the gradients "grad/w" of a multiple
+// of it.
+func gradientOf(forward *ir.Graph, loss string, params []string) (*ir.Graph, error) {
+	if _, ok := forward.Output(loss); !ok {
+		return nil, ir.Errorf(ir.ErrName, "graph %q has no output %q", forward.Name(), loss)
+	}
+	scaled, err := ir.Transform(forward.Name(), func(b *ir.Builder) {
+		m := ir.NewMapping(forward)
+		b.CopyPorts(forward, m)
+		in := make([]ir.Value, len(forward.Ports()))
+		for i, p := range forward.Ports() {
+			in[i] = m.Get(p.Value)
+		}
+		scale := b.Input(scaleInput, ir.F32)
+		out := b.Splice(forward, in)
+		for i, o := range forward.Outputs() {
+			if o.Name == loss && !o.State {
+				b.Output(loss, out[i])
+				b.Output(scaledOutput, ops.Mul(b, out[i], ops.Convert(b, scale, out[i].DType())))
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return autodiff.GradWith(scaled, autodiff.GradOptions{Loss: scaledOutput, Wrt: params})
+}
+
+// updateOf returns the graph of an update by given gradients: that of a training
+// step whose loss is the sum of all parameters times them, since these are its
+// derivatives.
+func updateOf(forward *ir.Graph, params []string, o Options) (*ir.Graph, error) {
+	linear, err := ir.Build("update", func(b *ir.Builder) {
+		total := ops.Const(b, ir.F32, 0)
+		for _, name := range params {
+			p, _ := forward.Port(name)
+			w := b.Param(name, ir.F32, p.Value.Shape()...)
+			product := ops.Mul(b, w, b.Input("grad/"+name, ir.F32, p.Value.Shape()...))
+			total = ops.Add(b, total, ops.ReduceSum(b, product))
+		}
+		b.Output("loss", total)
+	})
+	if err != nil {
+		return nil, err
+	}
+	options := optim.Options{}
+	if o.Half {
+		options.Scale = &optim.LossScale{Initial: 1 << halfExponent}
+	}
+	return optim.Step(linear, "loss", o.Optimizer, options)
+}
+
+// prepareUpdate compiles the update for the host.
+func (s *Session) prepareUpdate(forward *ir.Graph) error {
+	g, err := updateOf(forward, s.params, s.options)
+	if err != nil {
+		return err
+	}
+	m, err := ir.NewModule("update", ir.Entry{Name: "update", Graph: g})
+	if err != nil {
+		return err
+	}
+	if s.update, err = cpu.Backend().Compile(context.Background(), m, native.Options{}); err != nil {
+		return err
+	}
+	for _, name := range s.params {
+		if err := s.update.Set(name, s.values[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scale returns what the loss is multiplied by: 1 but for gradients in fp16.
+func (s *Session) scale(ctx context.Context) (float64, error) {
+	if !s.options.Half {
+		return 1, nil
+	}
+	t, err := s.update.Get(ctx, optim.ScaleState)
+	if err != nil {
+		return 0, err
+	}
+	exponent, err := number(t)
+	return math.Exp2(exponent + halfExponent), err
+}
+
+// gradients runs the model on a batch and returns the loss and the gradients of it.
+func (s *Session) gradients(batch map[string]native.Tensor) (float64, map[string][]float32, error) {
+	scale, err := s.scale(context.Background())
+	if err != nil {
+		return 0, nil, err
+	}
+	in := maps.Clone(batch)
+	for _, name := range s.params {
+		in[name] = s.values[name]
+	}
+	in[scaleInput] = native.Float32(float32(scale))
+	out, err := s.model.Predict(in)
+	if err != nil {
+		return 0, nil, err
+	}
+	gradients := map[string][]float32{}
+	for _, name := range s.params {
+		g, err := out["grad/"+name].Float32s()
+		if err != nil {
+			return 0, nil, err
+		}
+		g = slices.Clone(g)
+		for i := range g {
+			g[i] /= float32(scale) // a power of two: exact, and infinities stay
+		}
+		gradients[name] = g
+	}
+	loss, err := number(out[s.options.Loss])
+	return loss, gradients, err
+}
+
+// apply updates the parameters by gradients. It reports whether that was passed
+// over, as the gradients were not finite.
+func (s *Session) apply(ctx context.Context, gradients map[string][]float32) (skipped bool, err error) {
+	in := map[string]native.Tensor{optim.RateInput: native.Float32(float32(s.options.Rate))}
+	for name, g := range gradients {
+		in["grad/"+name] = native.Float32s(g, s.values[name].Dims...)
+		for _, x := range g {
+			skipped = skipped || s.options.Half && (math.IsNaN(float64(x)) || math.IsInf(float64(x), 0))
+		}
+	}
+	run, err := s.update.Run(ctx, "update", in)
+	if err != nil {
+		return false, err
+	}
+	if _, err := run.Wait(ctx); err != nil {
+		return false, err
+	}
+	for _, name := range s.params {
+		if s.values[name], err = s.update.Get(ctx, name); err != nil {
+			return false, err
+		}
+	}
+	if !skipped {
+		s.steps++
+	}
+	return skipped, nil
+}
+
+// Accumulate computes loss and gradients of a batch and keeps the gradients for
+// [Session.StepAccumulated]. The error is of kind [ir.ErrUnsupported] where the update
+// is part of the model.
+func (s *Session) Accumulate(batch map[string]native.Tensor) (Report, error) {
+	if s.fused {
+		return Report{}, ir.Errorf(ir.ErrUnsupported, "the update is part of the model, which takes one batch: leave Fuse out to accumulate")
+	}
+	loss, gradients, err := s.gradients(batch)
+	if err != nil {
+		return Report{}, err
+	}
+	if s.sums == nil {
+		s.sums = map[string][]float32{}
+	}
+	for name, g := range gradients {
+		if s.sums[name] == nil {
+			s.sums[name] = make([]float32, len(g))
+		}
+		for i, x := range g {
+			s.sums[name][i] += x
+		}
+	}
+	s.pending++
+	return Report{Loss: loss, Path: Gradient}, nil
+}
+
+// Pending returns how many batches wait for an update.
+func (s *Session) Pending() int { return s.pending }
+
+// StepAccumulated does one update by the mean of the gradients that wait, and returns
+// how many batches it was of; none does nothing.
+func (s *Session) StepAccumulated(ctx context.Context) (int, error) {
+	n := s.pending
+	if n == 0 {
+		return 0, nil
+	}
+	for _, sum := range s.sums {
+		for i := range sum {
+			sum[i] /= float32(n)
+		}
+	}
+	sums := s.sums
+	s.sums, s.pending = nil, 0
+	_, err := s.apply(ctx, sums)
+	return n, err
+}
+
+// number returns the element of a tensor that has one.
+func number(t native.Tensor) (float64, error) {
+	a, err := t.Array()
+	if err != nil {
+		return 0, err
+	}
+	if a.Len() != 1 {
+		return 0, ir.Shapef("%s is not one number", t)
+	}
+	return a.Float(0), nil
+}

@@ -1,0 +1,233 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/coreml"
+)
+
+// Path is how a step is computed.
+type Path int
+
+// The paths.
+const (
+	// Gradient: loss and gradients by Core ML, the update by the host.
+	Gradient Path = iota
+	// Fused: the update is part of the model.
+	Fused
+)
+
+// String returns the path in lower case.
+func (p Path) String() string {
+	if p == Fused {
+		return "fused"
+	}
+	return "gradient"
+}
+
+// Eligible tells whether MLUpdateTask can train a model, and if not, why.
+func Eligible() (bool, string) {
+	return false, "MLUpdateTask updates neural networks that are marked updatable; this is an ML program, which has no such mark"
+}
+
+// Options steer a session.
+type Options struct {
+	// Loss is the output that is made small, "loss" where it is empty.
+	Loss string
+	// Optimizer is the update rule; nil is Adam.
+	Optimizer optim.Optimizer
+	// Rate is the learning rate.
+	Rate float64
+	// Fuse makes the update part of the model where that can be; see
+	// [Session.FusedActive].
+	Fuse bool
+	// Half computes loss and gradients in fp16, with a loss scale. The update stays
+	// on the host.
+	Half bool
+	// Units are the processors that Core ML may use.
+	Units coreml.Units
+}
+
+// Report tells of a step.
+type Report struct {
+	Loss float64
+	Path Path
+	// Skipped is set where gradients in fp16 were not finite: the loss scale was
+	// halved and nothing else changed.
+	Skipped bool
+}
+
+// Session trains a model. It is for one goroutine. Its errors are those of
+// [coreml.New], [coreml.Load] and [coreml.Model.Predict].
+type Session struct {
+	options Options
+	params  []string
+	values  map[string]native.Tensor // parameters, and what the optimiser keeps
+	model   *coreml.Model            // of the gradient or, fused, of the step
+	update  native.Program           // nil where it is fused
+	fused   bool
+	sums    map[string][]float32 // gradients that wait for an update
+	pending int
+	steps   int
+}
+
+// New makes a session of a graph with a loss. Parameters begin as initial says, f32
+// all; those that it lacks begin as zeros. The models are written to a temporary
+// directory, which is gone when New returns.
+func New(rt coreml.Runtime, forward *ir.Graph, initial map[string]native.Tensor, o Options) (*Session, error) {
+	if o.Loss == "" {
+		o.Loss = "loss"
+	}
+	if o.Optimizer == nil {
+		o.Optimizer = optim.Adam{}
+	}
+	s := &Session{options: o, values: map[string]native.Tensor{}}
+	for _, p := range forward.Ports() {
+		if p.Kind == ir.ParamPort {
+			s.params = append(s.params, p.Name)
+			s.values[p.Name] = native.Zeros(ir.F32, native.SlotOf(p.Name, native.Param, p.Value).Dims...)
+		}
+	}
+	for name, t := range initial {
+		zero, ok := s.values[name]
+		if !ok || t.DType != ir.F32 || !slices.Equal(t.Dims, zero.Dims) {
+			return nil, ir.Errorf(ir.ErrName, "initial value %s for %q, which is no parameter, or not one of that type", t, name)
+		}
+		s.values[name] = t.Clone()
+	}
+	if err := s.prepare(rt, forward); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// prepare makes the model and, where the update is not part of it, the update.
+func (s *Session) prepare(rt coreml.Runtime, forward *ir.Graph) error {
+	if s.options.Fuse && !s.options.Half && fusible(s.options.Optimizer) {
+		step, err := optim.Step(forward, s.options.Loss, s.options.Optimizer, optim.Options{})
+		if err != nil {
+			return err
+		}
+		s.fused = true
+		s.begin(step)
+		return s.load(rt, step)
+	}
+	gradient, err := gradientOf(forward, s.options.Loss, s.params)
+	if err != nil {
+		return err
+	}
+	if err := s.load(rt, gradient); err != nil {
+		return err
+	}
+	return s.prepareUpdate(forward)
+}
+
+// fusible reports whether an optimiser is one whose update goes into the model.
+func fusible(o optim.Optimizer) bool {
+	switch o.(type) {
+	case optim.SGD, optim.Adam, optim.AdamW:
+		return true
+	}
+	return false
+}
+
+// begin sets what an optimiser keeps to zeros.
+func (s *Session) begin(step *ir.Graph) {
+	for _, p := range step.Ports() {
+		if _, known := s.values[p.Name]; !known && p.Kind == ir.StatePort {
+			slot := native.SlotOf(p.Name, native.State, p.Value)
+			s.values[p.Name] = native.Zeros(slot.DType, slot.Dims...)
+		}
+	}
+}
+
+// load writes a graph as a package and loads it.
+func (s *Session) load(rt coreml.Runtime, g *ir.Graph) error {
+	m, err := ir.NewModule(g.Name(), ir.Entry{Name: "step", Graph: g})
+	if err != nil {
+		return err
+	}
+	p, err := coreml.New(m, coreml.Options{Half: s.options.Half})
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "rlx-coreml-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "step.mlpackage")
+	if err := p.Write(path); err != nil {
+		return err
+	}
+	s.model, err = coreml.Load(rt, path, "step", s.options.Units)
+	return err
+}
+
+// FusedActive reports whether the update is part of the model: where Fuse asked for
+// it, the optimiser is SGD, Adam or AdamW, and nothing is computed in fp16.
+func (s *Session) FusedActive() bool { return s.fused }
+
+// Steps returns how many updates were done, skipped ones not counted.
+func (s *Session) Steps() int { return s.steps }
+
+// Param returns a copy of a parameter, or false where there is none of the name.
+func (s *Session) Param(name string) (native.Tensor, bool) {
+	if !slices.Contains(s.params, name) {
+		return native.Tensor{}, false
+	}
+	return s.values[name].Clone(), true
+}
+
+// Close gives back what the session holds.
+func (s *Session) Close() error {
+	var errs []error
+	if s.model != nil {
+		errs = append(errs, s.model.Close())
+	}
+	if s.update != nil {
+		errs = append(errs, s.update.Close())
+	}
+	s.model, s.update = nil, nil
+	return errors.Join(errs...)
+}
+
+// Step does one update with a batch.
+func (s *Session) Step(ctx context.Context, batch map[string]native.Tensor) (Report, error) {
+	if s.fused {
+		return s.fusedStep(batch)
+	}
+	loss, gradients, err := s.gradients(batch)
+	if err != nil {
+		return Report{}, err
+	}
+	skipped, err := s.apply(ctx, gradients)
+	return Report{Loss: loss, Path: Gradient, Skipped: skipped}, err
+}
+
+// fusedStep runs the model of a whole step and keeps what it gives.
+func (s *Session) fusedStep(batch map[string]native.Tensor) (Report, error) {
+	in := maps.Clone(batch)
+	maps.Copy(in, s.values)
+	in[optim.RateInput] = native.Float32(float32(s.options.Rate))
+	out, err := s.model.Predict(in)
+	if err != nil {
+		return Report{}, err
+	}
+	for name := range s.values {
+		if next, ok := out[name+"_next"]; ok {
+			s.values[name] = next
+		}
+	}
+	s.steps++
+	loss, err := number(out[s.options.Loss])
+	return Report{Loss: loss, Path: Fused}, err
+}

@@ -1,0 +1,38 @@
+package coreml
+
+import (
+	"fmt"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/coreml/forms"
+	"github.com/rlx-go/rlx/native/coreml/mil"
+)
+
+// Support tells how a node would be computed by a model of CoreML8 in f32, found by
+// writing it: natively, as one composite (claimed), or by what it is made of.
+func Support(n *ir.Node) native.Support {
+	e := &forms.Emitter{Builder: mil.NewBuilder(mainFunction, mil.CoreML8)}
+	in := make([]forms.Value, len(n.Inputs()))
+	for i, v := range n.Inputs() {
+		t, err := e.Type(v.Type())
+		if err != nil {
+			return native.Support{Level: native.Unsupported, Reason: err.Error()}
+		}
+		in[i] = forms.Value{Ref: e.Input(fmt.Sprintf("x%d", i), t), Dims: t.Dims}
+	}
+	level := native.Native
+	switch {
+	case e.Claims(n):
+		level = native.Claimed
+	case n.Def().IsComposite():
+		level = native.Decomposed
+	}
+	if n.Op() != ir.OpPort {
+		e.Node(n, in)
+	}
+	if err := e.Err(); err != nil {
+		return native.Support{Level: native.Unsupported, Reason: err.Error()}
+	}
+	return native.Support{Level: level}
+}

@@ -1,0 +1,184 @@
+package cpu
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/native/cpu/jit"
+)
+
+// longestRow is the most lanes of a row that one kernel goes through: longer rows
+// are cut into blocks, which is worth more than what a kernel for many rows saves.
+const longestRow = longStretch
+
+// byRows makes one kernel of all that is done for a row, and of the loop over rows,
+// where all of it is kernels and arithmetic on single numbers of 32 bits: short rows
+// then cost what their lanes cost. Where what is done before a row cannot be part of
+// it, or says where the row lies, there is a kernel for one row at a time.
+func (f *fuser) byRows() {
+	if !f.n.hasRows() {
+		return
+	}
+	if f.sweep(f.n.rows) {
+		f.n.rows = nil
+		return
+	}
+	f.sweep(nil)
+}
+
+// sweep makes a kernel of the phases, and of what is done before a row; false where
+// it cannot.
+func (f *fuser) sweep(before []instr) bool {
+	b := &rowBuilder{fuser: f, straight: f.segment(), computed: map[register]bool{}}
+	if !b.list(before) {
+		return false
+	}
+	for _, p := range f.n.phases {
+		if !b.phase(p) {
+			return false
+		}
+	}
+	b.end()
+	steps, ok := b.steps()
+	if !ok {
+		return false
+	}
+	kernels := &jit.Rows{Kernels: b.kernels, Steps: steps, Counter: b.counter()}
+	f.n.sweep = []instr{{kind: opFused, fused: &fused{kernels: kernels, arrays: b.arrays}}}
+	f.n.phases = nil
+	return true
+}
+
+// hasRows reports whether a nest has several rows of lanes that fill registers.
+func (n *nest) hasRows() bool {
+	s := n.along()
+	return n.outer.rows > 1 && (!n.wideInner || n.inner.rows == 1) &&
+		s.row <= longestRow && s.row%jit.Width() == 0 && (s.row <= lanes || !s.usesWides())
+}
+
+// along returns the space that blocks run along.
+func (n *nest) along() *space {
+	if n.wideInner {
+		return &n.inner
+	}
+	return &n.outer
+}
+
+// rowBuilder collects the kernels of a row.
+type rowBuilder struct {
+	*fuser
+	straight *segment // what is done between kernels
+	kernels  []*jit.Kernel
+	arrays   []fusedArray
+	computed map[register]bool // for each row anew
+}
+
+// phase adds a phase; false where it cannot be part of the kernel.
+func (b *rowBuilder) phase(p *phase) bool {
+	if p.loop && (!b.n.wideInner || !p.whole && len(p.running) > 0) {
+		return false
+	}
+	return b.list(p.block) && b.list(p.inner) && b.list(p.element)
+}
+
+func (b *rowBuilder) list(code []instr) bool {
+	for i := range code {
+		if !b.add(&code[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *rowBuilder) add(in *instr) bool {
+	if in.kind == opFused {
+		return b.loop(in.fused)
+	}
+	if len(b.straight.code) == 0 {
+		b.straight.k.After()
+	}
+	if !in.one || !b.straight.addSingle(in) {
+		return false
+	}
+	b.straight.code = append(b.straight.code, *in)
+	in.registers(func(r *register, result bool) {
+		if !result {
+			b.straight.reads[*r]++
+		}
+	})
+	return true
+}
+
+// loop adds a kernel that goes through the lanes of a row.
+func (b *rowBuilder) loop(x *fused) bool {
+	row := b.n.along().row
+	if row%x.kernels.Width() != 0 || row > lanes && needLanes(x.arrays) {
+		return false
+	}
+	for _, a := range x.arrays {
+		if a.access != nil && a.access.node == guarded {
+			return false
+		}
+	}
+	b.end()
+	b.kernels, b.arrays = append(b.kernels, x.kernels.Kernels...), append(b.arrays, x.arrays...)
+	return true
+}
+
+// end makes a kernel of what is done with single numbers, which it leaves in their
+// registers for those to come.
+func (b *rowBuilder) end() {
+	s := b.straight
+	if len(s.code) == 0 {
+		return
+	}
+	for _, r := range s.written {
+		b.computed[r] = true
+		if s.fuser.reads[r] > s.reads[r] { // others read it
+			v, t := s.single[r], wordType(r)
+			if s.k.IsTruth(v) {
+				t = jit.Truths
+			}
+			s.k.Store(s.array(fusedArray{reg: r, single: true, stores: true}), t, v)
+		}
+	}
+	b.kernels, b.arrays = append(b.kernels, s.k), append(b.arrays, s.arrays...)
+	b.straight = b.segment()
+}
+
+// steps returns by how many bytes the arrays grow from row to row; false where they
+// do not grow by the same.
+func (b *rowBuilder) steps() ([]int, bool) {
+	axis := b.n.rowAxis().reg
+	steps := make([]int, len(b.arrays))
+	for i, a := range b.arrays {
+		if a.access == nil {
+			continue
+		}
+		steps[i] = a.access.at.coef(axis) * a.access.buf.dtype.Size()
+		if int(int32(steps[i])) != steps[i] || slices.ContainsFunc(a.access.at.terms, func(t term) bool { return b.computed[t.reg] }) {
+			return nil, false
+		}
+	}
+	return steps, true
+}
+
+// counter returns the array that is the coordinate of the row, -1 where none is.
+func (b *rowBuilder) counter() int {
+	axis := b.n.rowAxis().reg
+	return slices.IndexFunc(b.arrays, func(a fusedArray) bool { return a.access == nil && a.reg == axis })
+}
+
+// rowAxis returns the coordinate that tells neighbouring rows apart.
+func (n *nest) rowAxis() *axis {
+	return &n.outer.vars[len(n.outer.scalars())-1]
+}
+
+// coef returns the multiple of a register in an address.
+func (a *address) coef(r register) int {
+	for _, t := range a.terms {
+		if t.reg == r {
+			return t.coef
+		}
+	}
+	return 0
+}

@@ -1,0 +1,72 @@
+package jit
+
+import (
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/native/cpu/simd"
+)
+
+// counted is the register that has the lanes that count.
+const counted = 31
+
+// at does nothing: there is one level.
+func (g *generator) at(simd.Level) {}
+
+// registers makes all registers free.
+func (g *generator) registers() {
+	g.vector, g.mask = file{holds: map[int]Value{}}, file{holds: map[int]Value{}}
+	for r := counted - 1; r >= 0; r-- {
+		g.vector.free = append(g.vector.free, r)
+	}
+}
+
+// masks reports whether values of a type lie in mask registers: there are none.
+func (g *generator) masks(dtype.DType) bool { return false }
+
+// countedLanes reads which lanes count.
+func (g *generator) countedLanes() {
+	g.loadPointer(scratch, maskArgument)
+	g.two(loadAt, counted, scratch)
+}
+
+// spreadBits puts a word into all lanes of a register.
+func (g *generator) spreadBits(reg int, bits uint32) { g.constant(reg, bits) }
+
+// moveCounted copies the lanes that count.
+func (g *generator) moveCounted(to, from int) { g.three(insertBits, to, from, counted) }
+
+// spill moves a register to its slot or back.
+func (g *generator) spill(p *place, out bool) {
+	o := loadAt
+	if out {
+		o = storeAt
+	}
+	g.two(o|opcode(p.slot*slotBytes/16)<<10, p.reg, room)
+}
+
+// lesser writes x < y ? x : y, or x > y ? x : y.
+func (g *generator) lesser(s *step) {
+	x, y := g.in(s.args[0]), g.in(s.args[1])
+	d := g.dest()
+	if s.kind == least {
+		g.three(greaterFloat, d, y, x)
+	} else {
+		g.three(greaterFloat, d, x, y)
+	}
+	g.three(chooseBits, d, x, y)
+}
+
+func (g *generator) roundHalf(s *step) {
+	x := g.in(s.args[0])
+	d := g.dest()
+	g.two(floatToHalf, d, x)
+	g.two(halfToFloat, d, d)
+}
+
+// shift writes a shift by a constant, one of the instructions for that.
+func (g *generator) shift(o opcode, by, from, to int) {
+	if o == leftBy {
+		g.two(o|opcode(by)<<16, to, from)
+		return
+	}
+	g.two(o-opcode(by)<<16, to, from) // which counts from 64 down; o has 64
+}

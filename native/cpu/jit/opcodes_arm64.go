@@ -1,0 +1,110 @@
+package jit
+
+import "github.com/rlx-go/rlx/ir/scalar"
+
+// The instructions, by what they do; their names stand beside them, and are those
+// for vectors of four lanes of 32 bits.
+const (
+	bitsAnd      opcode = 0x4e201c00 // AND
+	bitsOr       opcode = 0x4ea01c00 // ORR
+	bitsXor      opcode = 0x6e201c00 // EOR
+	bitsNot      opcode = 0x6e205800 // NOT
+	chooseBits   opcode = 0x6e601c00 // BSL
+	insertBits   opcode = 0x6ea01c00 // BIT
+	fusedAdd     opcode = 0x4e20cc00 // FMLA
+	root         opcode = 0x6ea1f800 // FSQRT
+	negateFloat  opcode = 0x6ea0f800 // FNEG
+	absFloat     opcode = 0x4ea0f800 // FABS
+	intToFloat   opcode = 0x4e21d800 // SCVTF
+	floatToInt   opcode = 0x4ea1b800 // FCVTZS
+	halfToFloat  opcode = 0x0e217800 // FCVTL
+	floatToHalf  opcode = 0x0e216800 // FCVTN
+	upperHalves  opcode = 0x0f108400 // SHRN #16
+	widenUpper   opcode = 0x2e613800 // SHLL #16
+	equalFloat   opcode = 0x4e20e400 // FCMEQ
+	greaterFloat opcode = 0x6ea0e400 // FCMGT
+	atLeastFloat opcode = 0x6e20e400 // FCMGE
+	equalInt     opcode = 0x6ea08c00 // CMEQ
+	greaterInt   opcode = 0x4ea03400 // CMGT
+	atLeastInt   opcode = 0x4ea03c00 // CMGE
+	greaterUint  opcode = 0x6ea03400 // CMHI
+	atLeastUint  opcode = 0x6ea03c00 // CMHS
+	addInt       opcode = 0x4ea08400 // ADD
+	subtractInt  opcode = 0x6ea08400 // SUB
+	negateInt    opcode = 0x6ea0b800 // NEG
+	absInt       opcode = 0x4ea0b800 // ABS
+	shiftUint    opcode = 0x6ea04400 // USHL
+	shiftInt     opcode = 0x4ea04400 // SSHL
+	extract      opcode = 0x6e000000 // EXT
+	leftBy       opcode = 0x4f205400 // SHL
+	rightUint    opcode = 0x6f400400 // USHR
+	rightInt     opcode = 0x4f400400 // SSHR
+	rightInsert  opcode = 0x6f404400 // SRI
+	loadVector   opcode = 0x3ce07800 // LDR Q, an index of 16 bytes
+	storeVector  opcode = 0x3ca07800 // STR Q
+	loadNarrow   opcode = 0xfc607800 // LDR D, an index of 8 bytes
+	storeNarrow  opcode = 0xfc207800 // STR D
+	loadAt       opcode = 0x3dc00000 // LDR Q, a distance
+	storeAt      opcode = 0x3d800000 // STR Q
+	storeWord    opcode = 0xbd000000 // STR S
+	spreadAt     opcode = 0x4d40c800 // LD1R
+)
+
+// floatOps are operations on two floats.
+var floatOps = map[scalar.Op]opcode{
+	scalar.OpAdd: 0x4e20d400, // FADD
+	scalar.OpMul: 0x6e20dc00, // FMUL
+	scalar.OpSub: 0x4ea0d400, // FSUB
+	scalar.OpDiv: 0x6e20fc00, // FDIV
+}
+
+// floatUnary are those on one.
+var floatUnary = map[scalar.Op]opcode{
+	scalar.OpNeg: negateFloat, scalar.OpAbs: absFloat, scalar.OpSqrt: root,
+	scalar.OpRound: 0x4e218800, // FRINTN
+	scalar.OpFloor: 0x4e219800, // FRINTM
+	scalar.OpCeil:  0x4ea18800, // FRINTP
+	scalar.OpTrunc: 0x4ea19800, // FRINTZ
+}
+
+// intUnary are operations on one integer.
+var intUnary = map[scalar.Op]opcode{scalar.OpNeg: negateInt, scalar.OpAbs: absInt, scalar.OpNot: bitsNot}
+
+// intOps are operations on two integers, those of signed ones where it matters.
+var intOps = map[scalar.Op]opcode{
+	scalar.OpAdd: addInt,
+	scalar.OpSub: subtractInt,
+	scalar.OpMul: 0x4ea09c00, // MUL
+	scalar.OpAnd: bitsAnd,
+	scalar.OpOr:  bitsOr,
+	scalar.OpXor: bitsXor,
+	scalar.OpMin: 0x4ea06c00, // SMIN
+	scalar.OpMax: 0x4ea06400, // SMAX
+}
+
+// uintOps are those of unsigned ones that differ.
+var uintOps = map[scalar.Op]opcode{
+	scalar.OpMin: 0x6ea06c00, // UMIN
+	scalar.OpMax: 0x6ea06400, // UMAX
+}
+
+// truthOps are operations on truths as lanes of ones or zeros.
+var truthOps = map[scalar.Op]opcode{
+	scalar.OpAnd: bitsAnd, scalar.OpOr: bitsOr, scalar.OpXor: bitsXor, scalar.OpNe: bitsXor,
+}
+
+// comparison is how two numbers are compared: with the operands turned, and what
+// comes out negated, where that is set.
+type comparison struct {
+	float, signed, unsigned opcode
+	turned, negated         bool
+}
+
+var comparisons = map[scalar.Op]comparison{
+	scalar.OpEq: {equalFloat, equalInt, equalInt, false, false},
+	scalar.OpNe: {equalFloat, equalInt, equalInt, false, true},
+	scalar.OpLt: {greaterFloat, greaterInt, greaterUint, true, false},
+	scalar.OpLe: {atLeastFloat, atLeastInt, atLeastUint, true, false},
+	scalar.OpGt: {greaterFloat, greaterInt, greaterUint, false, false},
+	scalar.OpGe: {atLeastFloat, atLeastInt, atLeastUint, false, false},
+}

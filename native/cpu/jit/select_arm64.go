@@ -1,0 +1,211 @@
+package jit
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// scale multiplies with a power of two in two steps, as the power may be out of
+// range where the product is not.
+func (g *generator) scale(s *step) {
+	x, y := g.in(s.args[0]), g.in(s.args[1])
+	k, half, bias := g.temp(), g.temp(), g.temp()
+	g.constant(bias, 127)
+	power := func(r int) { // 2^r
+		g.three(addInt, r, r, bias)
+		g.shift(leftBy, 23, r, r)
+	}
+	g.two(floatToInt, k, y)
+	g.shift(rightInt, 1, k, half)
+	g.three(subtractInt, k, k, half)
+	power(k)
+	power(half)
+	d := g.dest()
+	g.three(floatOps[scalar.OpMul], d, x, half)
+	g.three(floatOps[scalar.OpMul], d, d, k)
+}
+
+// turn moves bits to the left, and those that fall out back in.
+func (g *generator) turn(s *step) {
+	x := g.in(s.args[0])
+	d := g.dest()
+	g.shift(leftBy, s.lanes, x, d)
+	g.shift(rightInsert, 32-s.lanes, x, d)
+}
+
+func (g *generator) apply(s *step) {
+	switch {
+	case s.op == scalar.OpBitcast, s.op == scalar.OpConvert && s.typ.IsInteger() && s.from.IsInteger():
+		g.keepBits(s)
+	case s.op == scalar.OpSelect:
+		g.choose(s)
+	case s.op == scalar.OpConvert:
+		g.convert(s)
+	case s.op >= scalar.OpEq && s.op <= scalar.OpGe && !s.from.IsBool():
+		g.compare(s)
+	case s.typ.IsBool() && s.op == scalar.OpNot:
+		g.unary(bitsNot, s)
+	case s.typ.IsBool():
+		g.binary(operation(truthOps, s), s)
+	case s.typ.IsFloat():
+		g.float(s)
+	default:
+		g.integer(s)
+	}
+}
+
+// operation returns the instruction of a step; that there is one follows from
+// Operations and is tested for each.
+func operation(list map[scalar.Op]opcode, s *step) opcode {
+	o, ok := list[s.op]
+	if !ok {
+		panic(fmt.Sprint("jit: ", s.op, " of ", s.from))
+	}
+	return o
+}
+
+func (g *generator) unary(o opcode, s *step) {
+	from := g.in(s.args[0])
+	g.two(o, g.dest(), from)
+}
+
+func (g *generator) binary(o opcode, s *step) {
+	a, b := g.in(s.args[0]), g.in(s.args[1])
+	g.three(o, g.dest(), a, b)
+}
+
+// keepBits gives bits another type.
+func (g *generator) keepBits(s *step) {
+	switch a := s.args[0]; {
+	case a.constant:
+		g.constant(g.dest(), a.bits)
+	case g.dies(a):
+		g.take(a)
+	default:
+		from := g.in(a)
+		g.copy(g.dest(), from)
+	}
+}
+
+// over returns the result's register with an operand in it: the operand's own where
+// that is not needed any more, and not among the others.
+func (g *generator) over(s *step, a argument, others ...argument) int {
+	free := g.dies(a)
+	for _, o := range others {
+		free = free && (o.constant || o.value != a.value)
+	}
+	if free {
+		return g.take(a)
+	}
+	if a.constant {
+		d := g.dest()
+		g.constant(d, a.bits)
+		return d
+	}
+	from := g.in(a)
+	d := g.dest()
+	g.copy(d, from)
+	return d
+}
+
+func (g *generator) choose(s *step) {
+	c, a, b := s.args[0], s.args[1], s.args[2]
+	yes, no := g.in(a), g.in(b)
+	g.three(chooseBits, g.over(s, c, a, b), yes, no)
+}
+
+func (g *generator) convert(s *step) {
+	switch {
+	case s.from.IsBool():
+		one := uint32(1)
+		if s.typ.IsFloat() {
+			one = math.Float32bits(1)
+		}
+		from, t := g.in(s.args[0]), g.temp()
+		g.constant(t, one)
+		g.three(bitsAnd, g.dest(), from, t)
+	case s.typ == dtype.F32 && s.from == dtype.I32:
+		g.unary(intToFloat, s)
+	case s.typ == dtype.I32 && s.from == dtype.F32:
+		g.unary(floatToInt, s)
+	default:
+		panic(fmt.Sprint("jit: convert ", s.from, " to ", s.typ))
+	}
+}
+
+// compare writes one of the six comparisons.
+func (g *generator) compare(s *step) {
+	c := comparisons[s.op]
+	o := c.signed
+	switch {
+	case s.from.IsFloat():
+		o = c.float
+	case s.from.IsUnsigned():
+		o = c.unsigned
+	}
+	a, b := g.in(s.args[0]), g.in(s.args[1])
+	if c.turned {
+		a, b = b, a
+	}
+	d := g.dest()
+	g.three(o, d, a, b)
+	if c.negated {
+		g.two(bitsNot, d, d)
+	}
+}
+
+func (g *generator) float(s *step) {
+	if s.op == scalar.OpFma { // rounded once
+		a, b, c := s.args[0], s.args[1], s.args[2]
+		x, y := g.in(a), g.in(b)
+		g.three(fusedAdd, g.over(s, c, a, b), x, y)
+		return
+	}
+	if o, ok := floatUnary[s.op]; ok {
+		g.unary(o, s)
+		return
+	}
+	g.binary(operation(floatOps, s), s)
+}
+
+func (g *generator) integer(s *step) {
+	if s.op == scalar.OpShl || s.op == scalar.OpShr {
+		g.shifts(s)
+		return
+	}
+	if o, ok := intUnary[s.op]; ok {
+		g.unary(o, s)
+		return
+	}
+	if o, ok := uintOps[s.op]; ok && s.typ.IsUnsigned() {
+		g.binary(o, s)
+		return
+	}
+	g.binary(operation(intOps, s), s)
+}
+
+// shifts writes a shift: by numbers in lanes to the left, or where they are negative
+// to the right.
+func (g *generator) shifts(s *step) {
+	left, signed := s.op == scalar.OpShl, s.typ.IsSigned()
+	if by := s.args[1]; by.constant && by.bits > 0 {
+		o := map[bool]opcode{true: rightInt, false: rightUint}[signed]
+		if left {
+			o = leftBy
+		}
+		from := g.in(s.args[0])
+		g.shift(o, int(by.bits), from, g.dest())
+		return
+	}
+	o := map[bool]opcode{true: shiftInt, false: shiftUint}[signed && !left]
+	from, by := g.in(s.args[0]), g.in(s.args[1])
+	if !left {
+		t := g.temp()
+		g.two(negateInt, t, by)
+		by = t
+	}
+	g.three(o, g.dest(), from, by)
+}

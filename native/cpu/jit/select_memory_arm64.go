@@ -1,0 +1,75 @@
+package jit
+
+import "github.com/rlx-go/rlx/ir/dtype"
+
+func (g *generator) load(s *step) {
+	d := g.dest()
+	switch s.typ {
+	case dtype.F16:
+		g.array(loadNarrow, s, d)
+		g.two(halfToFloat, d, d)
+	case dtype.BF16:
+		g.array(loadNarrow, s, d)
+		g.two(widenUpper, d, d)
+	case Truths:
+		g.array(loadVector, s, d)
+		g.two(negateInt, d, d)
+	default:
+		g.array(loadVector, s, d)
+	}
+}
+
+func (g *generator) spread(s *step) {
+	d := g.dest()
+	g.two(spreadAt, d, g.pointer(s))
+	if s.typ == Truths {
+		g.two(negateInt, d, d)
+	}
+}
+
+func (g *generator) store(s *step) {
+	r := g.places[s.args[0].value].reg
+	t := g.temp()
+	switch s.typ {
+	case Truths:
+		g.shift(rightUint, 31, r, t)
+		g.array(storeVector, s, t)
+	case dtype.F16:
+		g.two(floatToHalf, t, r)
+		g.array(storeNarrow, s, t)
+	case dtype.BF16: // of numbers that have been rounded
+		g.two(upperHalves, t, r)
+		g.array(storeNarrow, s, t)
+	default:
+		g.array(storeVector, s, r)
+	}
+}
+
+// storeFirst stores the first lane of a value of 32 bits.
+func (g *generator) storeFirst(s *step) {
+	g.two(storeWord, g.places[s.args[0].value].reg, g.pointer(s))
+}
+
+func (g *generator) rotate(s *step) {
+	r := g.places[s.args[0].value].reg
+	g.three(extract|opcode(4*s.lanes)<<11, g.dest(), r, r)
+}
+
+// array reads or writes the elements of a step's array for the lanes at work.
+func (g *generator) array(o opcode, s *step, reg int) {
+	index := vectors
+	if s.skip > 0 {
+		index = scratch2
+		g.add(index, vectors, s.skip)
+	}
+	g.three(o, reg, g.pointer(s), index)
+}
+
+// pointer returns the register with the address of a step's array.
+func (g *generator) pointer(s *step) int {
+	if s.array < len(pointers) {
+		return pointers[s.array]
+	}
+	g.loadPointer(scratch, arrayArgument+g.first+s.array)
+	return scratch
+}

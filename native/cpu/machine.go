@@ -1,0 +1,160 @@
+package cpu
+
+import "github.com/rlx-go/rlx/native/cpu/jit"
+
+// machine is a nest made ready for one worker: its registers, and its code
+// bound to them.
+type machine struct {
+	n      *nest
+	env    *environment
+	files  *files
+	runs   []op
+	rows   []op
+	phases []boundPhase
+	sweep  func(rows int) // nil where there are phases
+	outer  boundSpace
+	inner  boundSpace
+	epoch  uint64 // the run that the values per run are of
+}
+
+// op is an instruction with its registers, for a block of n lanes.
+type op func(n int)
+
+type boundPhase struct {
+	block, inner, element, finish []op
+	combining                     [][]op
+}
+
+func newMachine(n *nest, env *environment) *machine {
+	m := &machine{n: n, env: env, files: n.sizes.allocate()}
+	for _, o := range m.bindAll(n.starts) {
+		o(lanes)
+	}
+	m.runs, m.rows = m.bindAll(n.runs), m.bindAll(n.rows)
+	for _, p := range n.phases {
+		b := boundPhase{block: m.bindAll(p.block), inner: m.bindAll(p.inner), element: m.bindAll(p.element), finish: m.bindAll(p.finish)}
+		for _, c := range p.combining {
+			b.combining = append(b.combining, m.bindAll(c.code))
+		}
+		m.phases = append(m.phases, b)
+	}
+	m.outer, m.inner = m.bindSpace(&n.outer), m.bindSpace(&n.inner)
+	if len(n.sweep) > 0 {
+		m.sweep = m.bindRows(n.sweep[0].fused)
+	}
+	return m
+}
+
+func (m *machine) bindAll(code []instr) []op {
+	out := make([]op, len(code))
+	for i := range code {
+		out[i] = m.bind(&code[i])
+	}
+	return out
+}
+
+func runAll(code []op, n int) {
+	for _, o := range code {
+		o(n)
+	}
+}
+
+// span runs the units from first up to, not including, last.
+func (m *machine) span(first, last int) {
+	if m.epoch != m.env.epoch {
+		m.epoch = m.env.epoch
+		runAll(m.runs, 1)
+	}
+	if m.sweep != nil {
+		m.rowsFrom(first, last)
+		return
+	}
+	blocks, row := m.outer.blocks(), -1
+	for u := first; u < last; u++ {
+		switch r := u / blocks; {
+		case row < 0:
+			row = r
+			m.outer.setRow(row)
+			runAll(m.rows, 1)
+		case r != row:
+			row = r
+			m.outer.nextRow()
+			runAll(m.rows, 1)
+		}
+		from := u % blocks * lanes
+		n := min(lanes, m.outer.row-from)
+		m.outer.setBlock(from, n)
+		m.block(n)
+	}
+}
+
+func (m *machine) block(n int) {
+	for i := range m.phases {
+		p, code := m.n.phases[i], &m.phases[i]
+		runAll(code.block, n)
+		if !p.loop {
+			continue
+		}
+		if m.n.wideInner {
+			m.acrossInner(p, code)
+		} else {
+			m.alongInner(p, code, n)
+		}
+	}
+}
+
+// alongInner goes through the inner points one after the other.
+func (m *machine) alongInner(p *phase, code *boundPhase, n int) {
+	m.begin(p, n)
+	m.inner.firstRow()
+	for range m.inner.rows {
+		runAll(code.inner, 1)
+		runAll(code.element, n)
+		m.inner.nextRow()
+	}
+}
+
+// acrossInner goes through the inner points block by block, and merges the
+// lanes at the end.
+func (m *machine) acrossInner(p *phase, code *boundPhase) {
+	if p.whole {
+		m.inner.firstRow()
+		runAll(code.inner, 1)
+		m.inner.setBlock(0, m.inner.row)
+		runAll(code.element, m.inner.row)
+		return
+	}
+	width := m.inner.lanes()
+	if p.finish != nil {
+		width = jit.Lanes
+	}
+	m.begin(p, width)
+	m.inner.firstRow()
+	for range m.inner.rows {
+		runAll(code.inner, 1)
+		for from := 0; from < m.inner.row; from += p.stretch {
+			n := min(p.stretch, m.inner.row-from)
+			m.inner.setBlock(from, n)
+			runAll(code.element, n)
+		}
+		m.inner.nextRow()
+	}
+	runAll(code.finish, 1)
+	for i, c := range p.combining {
+		for n := width; n > 1; {
+			half := (n + 1) / 2
+			for k, acc := range c.acc {
+				m.files.shift(c.other[k], acc, half, n)
+			}
+			runAll(code.combining[i], n-half)
+			n = half
+		}
+	}
+}
+
+// begin gives running values their first value.
+func (m *machine) begin(p *phase, n int) {
+	for _, r := range p.running {
+		m.files.fill(r.acc, r.init, n)
+	}
+}

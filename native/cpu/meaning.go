@@ -1,0 +1,66 @@
+package cpu
+
+import (
+	"fmt"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// meaningStep computes a node by its plain meaning, slowly: that of an op which
+// brings kernels for GPUs and nothing that the CPU could run.
+type meaningStep struct {
+	node    *ir.Node
+	in, out []*buffer // nil for a result that nobody reads
+}
+
+// meaning compiles a node whose op has neither a body nor a routine.
+func (c *compiler) meaning(g *group.Group) error {
+	x := g.Routine()
+	if x.Node.Def().Eval == nil {
+		return x.Node.Fail(ir.Errorf(ir.ErrUnsupported, "it has kernels for GPUs alone: no body, and no plain meaning"))
+	}
+	s := &meaningStep{node: x.Node, out: make([]*buffer, len(x.Out))}
+	for i, e := range x.In {
+		buf, err := c.elements(fmt.Sprint(g.Name(), " operand ", i), e)
+		if err != nil {
+			return err
+		}
+		s.in = append(s.in, buf)
+	}
+	for i, t := range x.Node.Types() {
+		if x.Out[i] != nil {
+			s.out[i] = c.scratch(t.DType, product(x.Out[i].Dims))
+		}
+	}
+	c.add(s)
+	for i, space := range x.Out {
+		if space == nil {
+			continue
+		}
+		if err := c.keep(g.Name(), *space, s.out[i], func(value scalar.Expr) group.ElementStore { return x.Store(i, value) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *meaningStep) run(*runner) {
+	in := make([]*ir.Array, len(s.in))
+	for i, b := range s.in {
+		var err error
+		if in[i], err = ir.ArrayOf(s.node.Input(i).Type(), b.data[:b.bytes()]); err != nil {
+			panic(s.node.Fail(err)) // a run returns what steps panic with
+		}
+	}
+	out, err := s.node.Def().Eval(&ir.EvalContext{}, s.node, in)
+	if err != nil {
+		panic(s.node.Fail(err))
+	}
+	for i, b := range s.out {
+		if b != nil {
+			copy(b.data, out[i].Bytes())
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package cpu
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/scalar"
+	"github.com/rlx-go/rlx/native/cpu/simd"
+)
+
+// packings are the formats of packed weights that products read as they are.
+var packings = map[string]simd.Packing{"q8_0": simd.Q8, "q4_0": simd.Q4}
+
+// mostPackedRows is how many rows are multiplied with packed weights as they are.
+// Each row unpacks them anew; more are worth unpacking them into memory once.
+const mostPackedRows = 8
+
+// packingOf returns how the weights of a product are packed; false for a node that
+// is no product of a few rows with weights of a format that is read as it is.
+func packingOf(n *ir.Node) (simd.Packing, bool) {
+	if n.Op() != ops.OpQuantizedMatMul {
+		return 0, false
+	}
+	a := n.Attrs().(*ops.PackedAttrs)
+	p, ok := packings[a.Format]
+	x, known := n.Input(0).Shape().Ints()
+	return p, ok && known && a.DType == ir.F32 && product(x[:len(x)-1]) <= mostPackedRows
+}
+
+// packedStep multiplies rows with a matrix whose rows are packed.
+type packedStep struct {
+	packing         simd.Packing
+	x, w, out       *buffer
+	rows, n, blocks int
+	rowBytes        int
+	each            int // rows of w for a chunk
+}
+
+// packedProduct compiles a product of rows with packed weights, which are read where
+// they lie.
+func (c *compiler) packedProduct(g *group.Group, p simd.Packing) error {
+	r := g.Routine()
+	x, w := r.In[0], r.In[1]
+	x.Value = scalar.Convert(x.Value, ir.F32)
+	k := x.Dims[len(x.Dims)-1]
+	s := &packedStep{packing: p, rows: product(x.Dims[:len(x.Dims)-1]), n: w.Dims[0], blocks: k / simd.PackedElements}
+	if s.rows*s.n == 0 {
+		return nil
+	}
+	s.rowBytes = w.Dims[1] * w.Value.Type.Size()
+	var err error
+	if s.x, err = c.elementsWhere(g.Name()+" x", x); err != nil {
+		return err
+	}
+	if s.w, err = c.elementsWhere(g.Name()+" w", w); err != nil {
+		return err
+	}
+	s.out = c.scratch(ir.F32, s.rows*s.n)
+	perRow := max(1, s.rows*k/packedRate)
+	s.each = max(1, chunkCost/perRow)
+	c.add(s)
+	d := r.Node.Types()[0].DType
+	return c.keep(g.Name(), *r.Out[0], s.out, func(value scalar.Expr) group.ElementStore { return r.Store(0, scalar.Convert(value, d)) })
+}
+
+// packedRate is how many packed numbers a core multiplies in a nanosecond, roughly.
+const packedRate = 30
+
+// elementsWhere returns values as a row-major array, where they lie if they are one
+// already.
+func (c *compiler) elementsWhere(name string, x group.Elements) (*buffer, error) {
+	if e := x.Value; e.Op == scalar.OpLoad && scalar.Equal(scalar.Simplify(e.Args[0]), scalar.Simplify(linear(x.Dims, x.At))) {
+		if b := c.buffers[e.Ref]; b != nil {
+			return b, nil
+		}
+	}
+	return c.elements(name, x)
+}
+
+func (s *packedStep) run(r *runner) { r.job.run(s, (s.n+s.each-1)/s.each) }
+
+// do computes what some rows of the weights give.
+func (s *packedStep) do(_, chunk int) {
+	x, out := view[float32](s.x), view[float32](s.out)
+	k := s.blocks * simd.PackedElements
+	for first := chunk * s.each; first < min((chunk+1)*s.each, s.n); first += packedTile {
+		n := min(packedTile, min((chunk+1)*s.each, s.n)-first)
+		for i := range s.rows {
+			simd.DotsPacked(s.packing, n, s.blocks, s.w.data[first*s.rowBytes:], s.rowBytes, x[i*k:], out[i*s.n+first:], 1)
+		}
+	}
+}
+
+// packedTile is how many rows of weights are read for each row of x in turn, while
+// they are in the nearest cache.
+const packedTile = 4

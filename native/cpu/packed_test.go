@@ -1,0 +1,108 @@
+package cpu_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/cpu"
+)
+
+// packedWeights returns random weights in a packed type, as rows of bytes, with the
+// numbers that they were made of.
+func packedWeights(tb testing.TB, d ir.DType, n, k int) (native.Tensor, []float32) {
+	tb.Helper()
+	x := random(n * k)
+	w, err := native.Quantize(d, x, n, k)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return w, x
+}
+
+// TestProductsWithPackedWeights has a few rows, for which the weights are read as
+// they are, and many. The expected values are sums in float64 of the numbers that
+// the weights were made of, to within what packing loses.
+func TestProductsWithPackedWeights(t *testing.T) {
+	const n = 37
+	everyLevel(t, func(t *testing.T) {
+		for d, loss := range map[ir.DType]float64{dtype.Q8_0: 0.5 / 127 / 2, dtype.Q4_0: 1.0 / 8 / 2} {
+			for _, rows := range []int{1, 3, 8, 20} {
+				for _, k := range []int{32, 96, 1024} {
+					x := random(rows * k)
+					w, exact := packedWeights(t, d, n, k)
+					got := outputs(t, graph(t, func(b *ir.Builder) {
+						packed := b.Input("w", ir.U8, ir.Dims(w.Dims...)...)
+						y := ops.QuantizedMatMul(b, b.Input("x", ir.F32, ir.Dims(rows, k)...), packed, d.String())
+						b.Output("y", ops.Add(b, y, ops.ConstLike(b, y, 1)))
+					}), map[string]native.Tensor{"x": native.Float32s(x, rows, k), "w": w})
+					for i := range rows * n {
+						sum, size := 1.0, 0.0
+						for l, v := range x[i/n*k:][:k] {
+							sum += float64(v) * float64(exact[i%n*k+l])
+							size += max(float64(v), float64(-v))
+						}
+						near(t, fmt.Sprint(d, " ", rows, " rows of ", k), i, got["y"][i], sum, 1.01*loss*size+1e-5)
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestPackedWeightsAreReadWhereTheyLie looks at what the CPU says of the product.
+func TestPackedWeightsAreReadWhereTheyLie(t *testing.T) {
+	for rows, want := range map[int]native.Level{1: native.Claimed, 8: native.Claimed, 9: native.Decomposed} {
+		g := build(t, func(b *ir.Builder) {
+			b.Output("y", ops.QuantizedMatMul(b, b.Input("x", ir.F32, ir.Dims(rows, 64)...), b.Input("w", ir.U8, ir.Dims(5, 68)...), "q8_0"))
+		})
+		for _, n := range g.Nodes() {
+			if n.Op() == ops.OpQuantizedMatMul && cpu.Backend().Support(n).Level != want {
+				t.Errorf("%d rows are not %v", rows, want)
+			}
+		}
+	}
+}
+
+// BenchmarkPackedProduct multiplies a vector with a matrix of 8192 × 8192 packed
+// weights, more than caches have room for, and tells the gigabytes of weights read in
+// a second; and, in turn with it, what adding up as many bytes of f32 reads.
+func BenchmarkPackedProduct(b *testing.B) {
+	const n, k = 8192, 8192
+	for _, d := range []ir.DType{dtype.Q8_0, dtype.Q4_0} {
+		b.Run(d.String(), func(b *testing.B) {
+			w, _ := packedWeights(b, d, n, k)
+			bytes := len(w.Data)
+			product := bindAny(b, compileGraphs(b, ir.Entry{Name: "run", Graph: build(b, func(b *ir.Builder) {
+				b.Output("y", ops.QuantizedMatMul(b, b.Input("x", ir.F32, ir.Dims(1, k)...), b.Param("w", ir.U8, ir.Dims(w.Dims...)...), d.String()))
+			})}))
+			sum := bindAny(b, compileGraphs(b, ir.Entry{Name: "run", Graph: unary(b, func(b *ir.Builder, x ir.Value) ir.Value {
+				return ops.ReduceSum(b, x, 1)
+			}, bytes/4096, 1024)}))
+			best := bestOf(b, product, sum)
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(bytes)/best[0], "GB/s")
+			b.ReportMetric(float64(bytes/4096*4096)/best[1], "GB/s-read")
+			b.ReportMetric(100*best[1]/best[0], "%-of-bandwidth")
+		})
+	}
+}
+
+// bestOf runs steps in turn and returns the least nanoseconds of each.
+func bestOf(b *testing.B, steps ...native.Bound) []float64 {
+	best := make([]float64, len(steps))
+	for b.Loop() {
+		for i, s := range steps {
+			start := time.Now()
+			runBound(b, s)
+			if took := float64(time.Since(start).Nanoseconds()); best[i] == 0 || took < best[i] {
+				best[i] = took
+			}
+		}
+	}
+	return best
+}

@@ -1,0 +1,64 @@
+package simd
+
+import (
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+)
+
+// TestDotsOfPackedRows has random bits, scales of every size and both signs, and
+// compares with sums in float64.
+func TestDotsOfPackedRows(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(5, 6))
+		for p := Q8; p <= Q4; p++ {
+			for _, blocks := range []int{0, 1, 2, 3, 4, 7, 128} {
+				const rows, step = 5, 3
+				rowBytes := blocks*p.Bytes() + 2
+				w, x, c := make([]byte, rows*rowBytes), make([]float32, blocks*PackedElements), make([]float32, rows*step)
+				for i := range w {
+					w[i] = byte(r.Uint32())
+				}
+				for i := range x {
+					x[i] = r.Float32() - 0.5
+				}
+				for i := range rows * blocks {
+					scale := (r.Float64() - 0.5) * math.Ldexp(1, -r.IntN(24)) // some subnormal
+					binary.LittleEndian.PutUint16(w[i/blocks*rowBytes+i%blocks*p.Bytes():], uint16(dtype.F16.FloatBits(scale)))
+				}
+				DotsPacked(p, rows, blocks, w, rowBytes, x, c, step)
+				for i := range rows {
+					want, size := packedSum(p, w[i*rowBytes:], x)
+					if got := float64(c[i*step]); math.Abs(got-want) > 1e-6*size {
+						t.Fatalf("format %d, %d blocks: row %d is %v, not %v", p, blocks, i, got, want)
+					}
+					if c[i*step+1] != 0 {
+						t.Fatalf("format %d: something is written between results", p)
+					}
+				}
+			}
+		}
+	})
+}
+
+// packedSum returns the sum of products of a row, and that of their sizes.
+func packedSum(p Packing, w []byte, x []float32) (sum, size float64) {
+	for i, v := range x {
+		block := w[i/PackedElements*p.Bytes():]
+		at, q := i%PackedElements, 0
+		switch {
+		case p == Q8:
+			q = int(int8(block[2+at]))
+		case at < 16:
+			q = int(block[2+at]&15) - 8
+		default:
+			q = int(block[2+at-16]>>4) - 8
+		}
+		product := dtype.F16.FloatFromBits(uint64(binary.LittleEndian.Uint16(block))) * float64(q) * float64(v)
+		sum, size = sum+product, size+math.Abs(product)
+	}
+	return sum, size
+}

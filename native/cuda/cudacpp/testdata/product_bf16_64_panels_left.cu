@@ -1,0 +1,337 @@
+// product_bf16_64_panels_left
+
+static __device__ __forceinline__ void copy_async_16(void *to, const void *from, bool valid = true) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+               :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"(valid ? 16 : 0) : "memory");
+}
+
+template <class T, class S> static __device__ T as_bits(S from) {
+  union { S from; T to; } u;
+  u.from = from;
+  return u.to;
+}
+
+static __device__ float bf16_to_f32(unsigned short x) {
+  return as_bits<float>(unsigned(x) << 16);
+}
+
+static __device__ __forceinline__ unsigned pack_bf16(float low, float high) {
+  unsigned y;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
+  return y;
+}
+
+static __device__ __forceinline__ unsigned long long tile_of(const void *array, int piece, int panel) {
+  const unsigned low = ((unsigned)__cvta_generic_to_shared(array) >> 4) + ((unsigned)panel >> 4 << 16) + (unsigned)piece;
+  return (unsigned long long)low | 64ull << 32 | 1ull << 62;
+}
+
+static __device__ __forceinline__ void wgmma_bf16_64_left_01(unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned long long b, float &d0, float &d1, float &d2, float &d3, float &d4, float &d5, float &d6, float &d7, float &d8, float &d9, float &d10, float &d11, float &d12, float &d13, float &d14, float &d15, float &d16, float &d17, float &d18, float &d19, float &d20, float &d21, float &d22, float &d23, float &d24, float &d25, float &d26, float &d27, float &d28, float &d29, float &d30, float &d31) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, {%32, %33, %34, %35}, %36, 1, 1, 1, 1;"
+               : "+f"(d0), "+f"(d1), "+f"(d2), "+f"(d3), "+f"(d4), "+f"(d5), "+f"(d6), "+f"(d7), "+f"(d8), "+f"(d9), "+f"(d10), "+f"(d11), "+f"(d12), "+f"(d13), "+f"(d14), "+f"(d15), "+f"(d16), "+f"(d17), "+f"(d18), "+f"(d19), "+f"(d20), "+f"(d21), "+f"(d22), "+f"(d23), "+f"(d24), "+f"(d25), "+f"(d26), "+f"(d27), "+f"(d28), "+f"(d29), "+f"(d30), "+f"(d31)
+               : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "l"(b));
+}
+
+extern "C" __global__ void __launch_bounds__(128, 1) k_product_bf16_64_panels_left(
+    const unsigned short *__restrict__ left,
+    const unsigned short *__restrict__ right,
+    float *result) {
+  __shared__ unsigned short left_tile[4096];
+  __shared__ __align__(1024) unsigned short right_tile[4096];
+  const int local_x = int(threadIdx.x);
+  const int t0 = local_x / 8;
+  const int t1 = t0 * 64;
+  const int t2 = local_x % 8 * 8;
+  copy_async_16(&left_tile[t1 + (((t2 >> 3) ^ (t0 & 7)) * 8 + (t2 & 7))], &left[t1 + t2]);
+  const int t3 = local_x + 128;
+  const int t4 = t3 / 8;
+  const int t5 = t4 * 64;
+  const int t6 = t3 % 8 * 8;
+  copy_async_16(&left_tile[t5 + (((t6 >> 3) ^ (t4 & 7)) * 8 + (t6 & 7))], &left[t5 + t6]);
+  const int t7 = local_x + 256;
+  const int t8 = t7 / 8;
+  const int t9 = t8 * 64;
+  const int t10 = t7 % 8 * 8;
+  copy_async_16(&left_tile[t9 + (((t10 >> 3) ^ (t8 & 7)) * 8 + (t10 & 7))], &left[t9 + t10]);
+  const int t11 = local_x + 384;
+  const int t12 = t11 / 8;
+  const int t13 = t12 * 64;
+  const int t14 = t11 % 8 * 8;
+  copy_async_16(&left_tile[t13 + (((t14 >> 3) ^ (t12 & 7)) * 8 + (t14 & 7))], &left[t13 + t14]);
+  const int t15 = local_x % 8 * 8;
+  const int t16 = local_x / 8;
+  const int t17 = t16 * 64;
+  const int t18 = t15 & 63;
+  copy_async_16(&right_tile[(t15 >> 6) * 4096 + (t17 + (((t18 >> 3) ^ (t16 & 7)) * 8 + (t18 & 7)))], &right[t17 + t15]);
+  const int t19 = local_x + 128;
+  const int t20 = t19 % 8 * 8;
+  const int t21 = t19 / 8;
+  const int t22 = t21 * 64;
+  const int t23 = t20 & 63;
+  copy_async_16(&right_tile[(t20 >> 6) * 4096 + (t22 + (((t23 >> 3) ^ (t21 & 7)) * 8 + (t23 & 7)))], &right[t22 + t20]);
+  const int t24 = local_x + 256;
+  const int t25 = t24 % 8 * 8;
+  const int t26 = t24 / 8;
+  const int t27 = t26 * 64;
+  const int t28 = t25 & 63;
+  copy_async_16(&right_tile[(t25 >> 6) * 4096 + (t27 + (((t28 >> 3) ^ (t26 & 7)) * 8 + (t28 & 7)))], &right[t27 + t25]);
+  const int t29 = local_x + 384;
+  const int t30 = t29 % 8 * 8;
+  const int t31 = t29 / 8;
+  const int t32 = t31 * 64;
+  const int t33 = t30 & 63;
+  copy_async_16(&right_tile[(t30 >> 6) * 4096 + (t32 + (((t33 >> 3) ^ (t31 & 7)) * 8 + (t33 & 7)))], &right[t32 + t30]);
+  asm volatile("cp.async.commit_group;" ::: "memory");
+  asm volatile("cp.async.wait_group 0;" ::: "memory");
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  float sum0 = 0.0f;
+  float sum1 = 0.0f;
+  float sum2 = 0.0f;
+  float sum3 = 0.0f;
+  float sum4 = 0.0f;
+  float sum5 = 0.0f;
+  float sum6 = 0.0f;
+  float sum7 = 0.0f;
+  float sum8 = 0.0f;
+  float sum9 = 0.0f;
+  float sum10 = 0.0f;
+  float sum11 = 0.0f;
+  float sum12 = 0.0f;
+  float sum13 = 0.0f;
+  float sum14 = 0.0f;
+  float sum15 = 0.0f;
+  float sum16 = 0.0f;
+  float sum17 = 0.0f;
+  float sum18 = 0.0f;
+  float sum19 = 0.0f;
+  float sum20 = 0.0f;
+  float sum21 = 0.0f;
+  float sum22 = 0.0f;
+  float sum23 = 0.0f;
+  float sum24 = 0.0f;
+  float sum25 = 0.0f;
+  float sum26 = 0.0f;
+  float sum27 = 0.0f;
+  float sum28 = 0.0f;
+  float sum29 = 0.0f;
+  float sum30 = 0.0f;
+  float sum31 = 0.0f;
+  unsigned left0_0 = 0u;
+  const int t34 = local_x & 31;
+  const int t35 = (local_x >> 5) * 16 + (t34 >> 2);
+  const int t36 = t35 * 64;
+  const int t37 = (t34 & 3) * 2;
+  const int t38 = t35 & 7;
+  const int t39 = t37 + 1;
+  left0_0 = pack_bf16(bf16_to_f32(left_tile[t36 + (((t37 >> 3) ^ t38) * 8 + (t37 & 7))]), bf16_to_f32(left_tile[t36 + (((t39 >> 3) ^ t38) * 8 + (t39 & 7))]));
+  unsigned left0_1 = 0u;
+  const int t40 = local_x & 31;
+  const int t41 = (local_x >> 5) * 16 + (t40 >> 2) + 8;
+  const int t42 = t41 * 64;
+  const int t43 = (t40 & 3) * 2;
+  const int t44 = t41 & 7;
+  const int t45 = t43 + 1;
+  left0_1 = pack_bf16(bf16_to_f32(left_tile[t42 + (((t43 >> 3) ^ t44) * 8 + (t43 & 7))]), bf16_to_f32(left_tile[t42 + (((t45 >> 3) ^ t44) * 8 + (t45 & 7))]));
+  unsigned left0_2 = 0u;
+  const int t46 = local_x & 31;
+  const int t47 = (local_x >> 5) * 16 + (t46 >> 2);
+  const int t48 = t47 * 64;
+  const int t49 = (t46 & 3) * 2;
+  const int t50 = t49 + 8;
+  const int t51 = t47 & 7;
+  const int t52 = t49 + 1 + 8;
+  left0_2 = pack_bf16(bf16_to_f32(left_tile[t48 + (((t50 >> 3) ^ t51) * 8 + (t50 & 7))]), bf16_to_f32(left_tile[t48 + (((t52 >> 3) ^ t51) * 8 + (t52 & 7))]));
+  unsigned left0_3 = 0u;
+  const int t53 = local_x & 31;
+  const int t54 = (local_x >> 5) * 16 + (t53 >> 2) + 8;
+  const int t55 = t54 * 64;
+  const int t56 = (t53 & 3) * 2;
+  const int t57 = t56 + 8;
+  const int t58 = t54 & 7;
+  const int t59 = t56 + 1 + 8;
+  left0_3 = pack_bf16(bf16_to_f32(left_tile[t55 + (((t57 >> 3) ^ t58) * 8 + (t57 & 7))]), bf16_to_f32(left_tile[t55 + (((t59 >> 3) ^ t58) * 8 + (t59 & 7))]));
+  unsigned left16_0 = 0u;
+  const int t60 = local_x & 31;
+  const int t61 = (local_x >> 5) * 16 + (t60 >> 2);
+  const int t62 = t61 * 64;
+  const int t63 = (t60 & 3) * 2;
+  const int t64 = t63 + 16;
+  const int t65 = t61 & 7;
+  const int t66 = t63 + 1 + 16;
+  left16_0 = pack_bf16(bf16_to_f32(left_tile[t62 + (((t64 >> 3) ^ t65) * 8 + (t64 & 7))]), bf16_to_f32(left_tile[t62 + (((t66 >> 3) ^ t65) * 8 + (t66 & 7))]));
+  unsigned left16_1 = 0u;
+  const int t67 = local_x & 31;
+  const int t68 = (local_x >> 5) * 16 + (t67 >> 2) + 8;
+  const int t69 = t68 * 64;
+  const int t70 = (t67 & 3) * 2;
+  const int t71 = t70 + 16;
+  const int t72 = t68 & 7;
+  const int t73 = t70 + 1 + 16;
+  left16_1 = pack_bf16(bf16_to_f32(left_tile[t69 + (((t71 >> 3) ^ t72) * 8 + (t71 & 7))]), bf16_to_f32(left_tile[t69 + (((t73 >> 3) ^ t72) * 8 + (t73 & 7))]));
+  unsigned left16_2 = 0u;
+  const int t74 = local_x & 31;
+  const int t75 = (local_x >> 5) * 16 + (t74 >> 2);
+  const int t76 = t75 * 64;
+  const int t77 = (t74 & 3) * 2;
+  const int t78 = t77 + 24;
+  const int t79 = t75 & 7;
+  const int t80 = t77 + 1 + 24;
+  left16_2 = pack_bf16(bf16_to_f32(left_tile[t76 + (((t78 >> 3) ^ t79) * 8 + (t78 & 7))]), bf16_to_f32(left_tile[t76 + (((t80 >> 3) ^ t79) * 8 + (t80 & 7))]));
+  unsigned left16_3 = 0u;
+  const int t81 = local_x & 31;
+  const int t82 = (local_x >> 5) * 16 + (t81 >> 2) + 8;
+  const int t83 = t82 * 64;
+  const int t84 = (t81 & 3) * 2;
+  const int t85 = t84 + 24;
+  const int t86 = t82 & 7;
+  const int t87 = t84 + 1 + 24;
+  left16_3 = pack_bf16(bf16_to_f32(left_tile[t83 + (((t85 >> 3) ^ t86) * 8 + (t85 & 7))]), bf16_to_f32(left_tile[t83 + (((t87 >> 3) ^ t86) * 8 + (t87 & 7))]));
+  unsigned left32_0 = 0u;
+  const int t88 = local_x & 31;
+  const int t89 = (local_x >> 5) * 16 + (t88 >> 2);
+  const int t90 = t89 * 64;
+  const int t91 = (t88 & 3) * 2;
+  const int t92 = t91 + 32;
+  const int t93 = t89 & 7;
+  const int t94 = t91 + 1 + 32;
+  left32_0 = pack_bf16(bf16_to_f32(left_tile[t90 + (((t92 >> 3) ^ t93) * 8 + (t92 & 7))]), bf16_to_f32(left_tile[t90 + (((t94 >> 3) ^ t93) * 8 + (t94 & 7))]));
+  unsigned left32_1 = 0u;
+  const int t95 = local_x & 31;
+  const int t96 = (local_x >> 5) * 16 + (t95 >> 2) + 8;
+  const int t97 = t96 * 64;
+  const int t98 = (t95 & 3) * 2;
+  const int t99 = t98 + 32;
+  const int t100 = t96 & 7;
+  const int t101 = t98 + 1 + 32;
+  left32_1 = pack_bf16(bf16_to_f32(left_tile[t97 + (((t99 >> 3) ^ t100) * 8 + (t99 & 7))]), bf16_to_f32(left_tile[t97 + (((t101 >> 3) ^ t100) * 8 + (t101 & 7))]));
+  unsigned left32_2 = 0u;
+  const int t102 = local_x & 31;
+  const int t103 = (local_x >> 5) * 16 + (t102 >> 2);
+  const int t104 = t103 * 64;
+  const int t105 = (t102 & 3) * 2;
+  const int t106 = t105 + 40;
+  const int t107 = t103 & 7;
+  const int t108 = t105 + 1 + 40;
+  left32_2 = pack_bf16(bf16_to_f32(left_tile[t104 + (((t106 >> 3) ^ t107) * 8 + (t106 & 7))]), bf16_to_f32(left_tile[t104 + (((t108 >> 3) ^ t107) * 8 + (t108 & 7))]));
+  unsigned left32_3 = 0u;
+  const int t109 = local_x & 31;
+  const int t110 = (local_x >> 5) * 16 + (t109 >> 2) + 8;
+  const int t111 = t110 * 64;
+  const int t112 = (t109 & 3) * 2;
+  const int t113 = t112 + 40;
+  const int t114 = t110 & 7;
+  const int t115 = t112 + 1 + 40;
+  left32_3 = pack_bf16(bf16_to_f32(left_tile[t111 + (((t113 >> 3) ^ t114) * 8 + (t113 & 7))]), bf16_to_f32(left_tile[t111 + (((t115 >> 3) ^ t114) * 8 + (t115 & 7))]));
+  unsigned left48_0 = 0u;
+  const int t116 = local_x & 31;
+  const int t117 = (local_x >> 5) * 16 + (t116 >> 2);
+  const int t118 = t117 * 64;
+  const int t119 = (t116 & 3) * 2;
+  const int t120 = t119 + 48;
+  const int t121 = t117 & 7;
+  const int t122 = t119 + 1 + 48;
+  left48_0 = pack_bf16(bf16_to_f32(left_tile[t118 + (((t120 >> 3) ^ t121) * 8 + (t120 & 7))]), bf16_to_f32(left_tile[t118 + (((t122 >> 3) ^ t121) * 8 + (t122 & 7))]));
+  unsigned left48_1 = 0u;
+  const int t123 = local_x & 31;
+  const int t124 = (local_x >> 5) * 16 + (t123 >> 2) + 8;
+  const int t125 = t124 * 64;
+  const int t126 = (t123 & 3) * 2;
+  const int t127 = t126 + 48;
+  const int t128 = t124 & 7;
+  const int t129 = t126 + 1 + 48;
+  left48_1 = pack_bf16(bf16_to_f32(left_tile[t125 + (((t127 >> 3) ^ t128) * 8 + (t127 & 7))]), bf16_to_f32(left_tile[t125 + (((t129 >> 3) ^ t128) * 8 + (t129 & 7))]));
+  unsigned left48_2 = 0u;
+  const int t130 = local_x & 31;
+  const int t131 = (local_x >> 5) * 16 + (t130 >> 2);
+  const int t132 = t131 * 64;
+  const int t133 = (t130 & 3) * 2;
+  const int t134 = t133 + 56;
+  const int t135 = t131 & 7;
+  const int t136 = t133 + 1 + 56;
+  left48_2 = pack_bf16(bf16_to_f32(left_tile[t132 + (((t134 >> 3) ^ t135) * 8 + (t134 & 7))]), bf16_to_f32(left_tile[t132 + (((t136 >> 3) ^ t135) * 8 + (t136 & 7))]));
+  unsigned left48_3 = 0u;
+  const int t137 = local_x & 31;
+  const int t138 = (local_x >> 5) * 16 + (t137 >> 2) + 8;
+  const int t139 = t138 * 64;
+  const int t140 = (t137 & 3) * 2;
+  const int t141 = t140 + 56;
+  const int t142 = t138 & 7;
+  const int t143 = t140 + 1 + 56;
+  left48_3 = pack_bf16(bf16_to_f32(left_tile[t139 + (((t141 >> 3) ^ t142) * 8 + (t141 & 7))]), bf16_to_f32(left_tile[t139 + (((t143 >> 3) ^ t142) * 8 + (t143 & 7))]));
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+  wgmma_bf16_64_left_01(left0_0, left0_1, left0_2, left0_3, tile_of(right_tile, 0, 8192),
+    sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7, sum8, sum9, sum10, sum11, sum12, sum13, sum14, sum15, sum16, sum17, sum18, sum19, sum20, sum21, sum22, sum23, sum24, sum25, sum26, sum27, sum28, sum29, sum30, sum31);
+  wgmma_bf16_64_left_01(left16_0, left16_1, left16_2, left16_3, tile_of(right_tile, 128, 8192),
+    sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7, sum8, sum9, sum10, sum11, sum12, sum13, sum14, sum15, sum16, sum17, sum18, sum19, sum20, sum21, sum22, sum23, sum24, sum25, sum26, sum27, sum28, sum29, sum30, sum31);
+  wgmma_bf16_64_left_01(left32_0, left32_1, left32_2, left32_3, tile_of(right_tile, 256, 8192),
+    sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7, sum8, sum9, sum10, sum11, sum12, sum13, sum14, sum15, sum16, sum17, sum18, sum19, sum20, sum21, sum22, sum23, sum24, sum25, sum26, sum27, sum28, sum29, sum30, sum31);
+  wgmma_bf16_64_left_01(left48_0, left48_1, left48_2, left48_3, tile_of(right_tile, 384, 8192),
+    sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7, sum8, sum9, sum10, sum11, sum12, sum13, sum14, sum15, sum16, sum17, sum18, sum19, sum20, sum21, sum22, sum23, sum24, sum25, sum26, sum27, sum28, sum29, sum30, sum31);
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+  asm volatile("wgmma.wait_group.sync.aligned 0;" : "+f"(sum0), "+f"(sum1), "+f"(sum2), "+f"(sum3), "+f"(sum4), "+f"(sum5), "+f"(sum6), "+f"(sum7), "+f"(sum8), "+f"(sum9), "+f"(sum10), "+f"(sum11), "+f"(sum12), "+f"(sum13), "+f"(sum14), "+f"(sum15), "+f"(sum16), "+f"(sum17), "+f"(sum18), "+f"(sum19), "+f"(sum20), "+f"(sum21), "+f"(sum22), "+f"(sum23), "+f"(sum24), "+f"(sum25), "+f"(sum26), "+f"(sum27), "+f"(sum28), "+f"(sum29), "+f"(sum30), "+f"(sum31) :: "memory");
+  const int t144 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t144 >> 2)) * 64 + (t144 & 3) * 2] = sum0;
+  const int t145 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t145 >> 2)) * 64 + ((t145 & 3) * 2 + 1)] = sum1;
+  const int t146 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t146 >> 2) + 8) * 64 + (t146 & 3) * 2] = sum2;
+  const int t147 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t147 >> 2) + 8) * 64 + ((t147 & 3) * 2 + 1)] = sum3;
+  const int t148 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t148 >> 2)) * 64 + ((t148 & 3) * 2 + 8)] = sum4;
+  const int t149 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t149 >> 2)) * 64 + ((t149 & 3) * 2 + 9)] = sum5;
+  const int t150 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t150 >> 2) + 8) * 64 + ((t150 & 3) * 2 + 8)] = sum6;
+  const int t151 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t151 >> 2) + 8) * 64 + ((t151 & 3) * 2 + 9)] = sum7;
+  const int t152 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t152 >> 2)) * 64 + ((t152 & 3) * 2 + 16)] = sum8;
+  const int t153 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t153 >> 2)) * 64 + ((t153 & 3) * 2 + 17)] = sum9;
+  const int t154 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t154 >> 2) + 8) * 64 + ((t154 & 3) * 2 + 16)] = sum10;
+  const int t155 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t155 >> 2) + 8) * 64 + ((t155 & 3) * 2 + 17)] = sum11;
+  const int t156 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t156 >> 2)) * 64 + ((t156 & 3) * 2 + 24)] = sum12;
+  const int t157 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t157 >> 2)) * 64 + ((t157 & 3) * 2 + 25)] = sum13;
+  const int t158 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t158 >> 2) + 8) * 64 + ((t158 & 3) * 2 + 24)] = sum14;
+  const int t159 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t159 >> 2) + 8) * 64 + ((t159 & 3) * 2 + 25)] = sum15;
+  const int t160 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t160 >> 2)) * 64 + ((t160 & 3) * 2 + 32)] = sum16;
+  const int t161 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t161 >> 2)) * 64 + ((t161 & 3) * 2 + 33)] = sum17;
+  const int t162 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t162 >> 2) + 8) * 64 + ((t162 & 3) * 2 + 32)] = sum18;
+  const int t163 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t163 >> 2) + 8) * 64 + ((t163 & 3) * 2 + 33)] = sum19;
+  const int t164 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t164 >> 2)) * 64 + ((t164 & 3) * 2 + 40)] = sum20;
+  const int t165 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t165 >> 2)) * 64 + ((t165 & 3) * 2 + 41)] = sum21;
+  const int t166 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t166 >> 2) + 8) * 64 + ((t166 & 3) * 2 + 40)] = sum22;
+  const int t167 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t167 >> 2) + 8) * 64 + ((t167 & 3) * 2 + 41)] = sum23;
+  const int t168 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t168 >> 2)) * 64 + ((t168 & 3) * 2 + 48)] = sum24;
+  const int t169 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t169 >> 2)) * 64 + ((t169 & 3) * 2 + 49)] = sum25;
+  const int t170 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t170 >> 2) + 8) * 64 + ((t170 & 3) * 2 + 48)] = sum26;
+  const int t171 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t171 >> 2) + 8) * 64 + ((t171 & 3) * 2 + 49)] = sum27;
+  const int t172 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t172 >> 2)) * 64 + ((t172 & 3) * 2 + 56)] = sum28;
+  const int t173 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t173 >> 2)) * 64 + ((t173 & 3) * 2 + 57)] = sum29;
+  const int t174 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t174 >> 2) + 8) * 64 + ((t174 & 3) * 2 + 56)] = sum30;
+  const int t175 = local_x & 31;
+  result[((local_x >> 5) * 16 + (t175 >> 2) + 8) * 64 + ((t175 & 3) * 2 + 57)] = sum31;
+}

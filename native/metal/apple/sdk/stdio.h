@@ -1,0 +1,2 @@
+#include <stddef.h>
+int snprintf(char *, size_t, const char *, ...);

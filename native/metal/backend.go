@@ -1,0 +1,144 @@
+//go:build cgo && (darwin || linux)
+
+package metal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/metal/driver"
+	"github.com/rlx-go/rlx/native/metal/msl"
+	"github.com/rlx-go/rlx/native/planned"
+)
+
+// The name can only be taken by another package that calls itself metal, which then
+// serves in its place.
+func init() { _ = native.Register(the) }
+
+// the is the one backend; its device is opened when it is first asked for.
+var the = &backend{}
+
+// Backend returns the backend.
+func Backend() native.Backend { return the }
+
+type backend struct {
+	mu  sync.Mutex
+	dev *device
+}
+
+// device is an open GPU.
+type device struct {
+	*driver.Device
+	lost atomic.Bool
+}
+
+// device returns the GPU, opened if it is not yet. A failure is not remembered. A GPU
+// that is lost stays so.
+func (b *backend) device() (*device, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.dev != nil && b.dev.lost.Load() {
+		return nil, gone("probe")
+	}
+	if b.dev != nil {
+		return b.dev, nil
+	}
+	d, err := driver.Open()
+	if err != nil {
+		return nil, &native.Error{Backend: Name, Call: "probe", Kind: native.ErrUnavailable, Err: err}
+	}
+	b.dev = &device{Device: d}
+	return b.dev, nil
+}
+
+// gone is the error of calls for a GPU that is lost.
+func gone(call string) *native.Error {
+	return &native.Error{
+		Backend: Name, Call: call, Kind: native.ErrLost,
+		Err: errors.New("after an earlier error this process cannot use the GPU any more: start it again"),
+	}
+}
+
+func (b *backend) Name() string { return Name }
+
+func (b *backend) Probe() error {
+	_, err := b.device()
+	return err
+}
+
+// speed orders Metal among the devices of a machine: before its CPU, behind a GPU of
+// NVIDIA. Metal does not tell how many cores there are.
+const speed = 2000
+
+func (b *backend) Info() native.Info {
+	d, err := b.device()
+	if err != nil {
+		return native.Info{}
+	}
+	i := d.Info()
+	return native.Info{Description: i.Name + " (Metal)", Memory: int64(i.Memory), Speed: speed}
+}
+
+func (b *backend) Support(n *ir.Node) native.Support {
+	types := n.Types()
+	for _, v := range n.Inputs() {
+		types = append(types[:len(types):len(types)], v.Type())
+	}
+	target := Target()
+	for _, t := range types {
+		if target.Support(t.DType) == dtype.Unsupported {
+			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("Metal kernels cannot hold %s", t.DType)}
+		}
+	}
+	if n.Def().IsComposite() {
+		return native.Support{Level: native.Decomposed}
+	}
+	return native.Support{Level: native.Native}
+}
+
+func (b *backend) Compile(ctx context.Context, m *ir.Module, _ native.Options) (native.Program, error) {
+	d, err := b.device()
+	if err != nil {
+		return nil, err
+	}
+	p := &program{device: d}
+	if err := p.compile(ctx, m, targetOf(d)); err != nil {
+		return nil, p.fault("compile", err)
+	}
+	return p, nil
+}
+
+// targetOf is [Target] with the limits of a device.
+func targetOf(d *device) plan.Target {
+	t, i := Target(), d.Info()
+	t.BufferBytes = min(t.BufferBytes, i.Buffer/plan.RowBytes*plan.RowBytes)
+	t.BindingBytes = min(t.BindingBytes, t.BufferBytes)
+	t.SharedBytes = min(t.SharedBytes, i.Shared)
+	return t
+}
+
+func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	made, err := plan.Compile(m, t, msl.Printer{})
+	if err != nil {
+		return err
+	}
+	if len(made.Routines) > 0 {
+		return ir.Errorf(ir.ErrUnsupported, "the plan calls a library that Metal does not have")
+	}
+	p.plan, p.Signature = made, planned.SignatureOf(made)
+	if err := p.build(ctx); err != nil {
+		p.release()
+		return err
+	}
+	return nil
+}

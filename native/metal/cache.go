@@ -1,0 +1,81 @@
+//go:build cgo && (darwin || linux)
+
+package metal
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/native/metal/driver"
+)
+
+// CacheVariable is the environment variable that names the folder of compiled pipelines.
+const CacheVariable = "RLX_METAL_CACHE"
+
+// cache is the file of the pipelines of one plan. Metal looks at what is in it and takes
+// it for what it is, so a file of another system or GPU costs time only. All failures do.
+type cache struct {
+	archive driver.Archive // the zero Archive where there is none
+	fresh   bool           // it was not there, and is written when it is closed
+	path    string
+	usable  bool
+}
+
+// openCache opens the file of the kernels of a plan for a device.
+func openCache(d *driver.Device, kernels []plan.Kernel) *cache {
+	c := &cache{path: cachePath(d.Info().Name, kernels)}
+	if c.path == "" || len(kernels) == 0 {
+		return c
+	}
+	var err error
+	if _, missing := os.Stat(c.path); missing == nil {
+		if c.archive, err = d.OpenArchive(c.path); err == nil {
+			c.usable = true
+			return c
+		}
+	}
+	c.archive, err = d.OpenArchive("")
+	c.usable, c.fresh = err == nil, err == nil
+	return c
+}
+
+// cachePath returns "" where there is no folder for it.
+func cachePath(device string, kernels []plan.Kernel) string {
+	folder := os.Getenv(CacheVariable)
+	if folder == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return ""
+		}
+		folder = filepath.Join(user, "rlx", "metal")
+	}
+	sum := sha256.New()
+	sum.Write([]byte(device))
+	for i := range kernels {
+		sum.Write([]byte{0})
+		sum.Write([]byte(kernels[i].Source))
+	}
+	return filepath.Join(folder, hex.EncodeToString(sum.Sum(nil))+".binarchive")
+}
+
+// close writes a new file, whole or not at all, and gives the archive back.
+func (c *cache) close() {
+	if !c.usable {
+		return
+	}
+	defer c.archive.Release()
+	if !c.fresh || os.MkdirAll(filepath.Dir(c.path), 0o755) != nil {
+		return
+	}
+	file, err := os.CreateTemp(filepath.Dir(c.path), "new-*")
+	if err != nil {
+		return
+	}
+	name := file.Name()
+	if file.Close() != nil || c.archive.Save(name) != nil || os.Rename(name, c.path) != nil {
+		_ = os.Remove(name) // left over it costs room only
+	}
+}

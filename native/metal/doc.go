@@ -1,0 +1,38 @@
+// Package metal is the backend "metal": modules run on Apple's GPUs, from the M1 on.
+// Importing the package registers it:
+//
+//	import _ "github.com/rlx-go/rlx/native/metal"
+//
+//	session, err := rlx.Open("metal")
+//
+// A program needs macOS 11, cgo and the command line tools to be built. Elsewhere, and
+// without cgo, the device is there and says what is missing.
+//
+// This backend has never run on Apple hardware. What is known of it comes from Linux: the
+// same Objective-C and the same kernels run in the tests on a device in software (package
+// software), where they pass the suite that all backends pass; the Objective-C compiles and
+// links for macOS against declarations written from Apple's documentation (package apple);
+// clang checks the address spaces of the kernels (package msl/check). Whether Apple's
+// compiler takes the kernels, and how fast they are, is not known: `make test-apple` on a
+// Mac tells, and prints a report.
+//
+// A program's parameters, states and intermediate values lie in one heap, in memory that
+// the GPU and the host share. A run of an entry is one command buffer, encoded by one call
+// from a list that was prepared before: nothing is waited for until the outputs are. Up to
+// three runs of an entry are under way at a time, each with inputs and outputs of its own:
+// kernels read the inputs where the host has written them.
+//
+// Compiled pipelines are kept in a folder of the user's cache, or the one that the
+// environment variable RLX_METAL_CACHE names; where that cannot be written to, they are
+// compiled each time.
+//
+// Where RLX_METAL_DEBUG is not empty, each kernel is a command buffer of its own and is
+// waited for, so that an error names its kernel.
+//
+// After an error that says that the GPU is gone it is lost ([native.ErrLost]) to the
+// process. After any other failure of a command buffer what that program held is lost, as
+// it may have been written in part; other programs go on.
+package metal
+
+// Name is the name of the backend.
+const Name = "metal"

@@ -1,0 +1,109 @@
+//go:build cgo && (darwin || linux)
+
+package driver
+
+/*
+#include <stdlib.h>
+#include "binding.h"
+
+static void *call_open(const rlx_metal *m, rlx_error *e) { return m->open(e); }
+static void call_info(const rlx_metal *m, void *d, rlx_info *i) { m->info(d, i); }
+static void *call_heap(const rlx_metal *m, void *d, const uint64_t *bytes, size_t n, void **buffers, rlx_error *e) { return m->heap(d, bytes, n, buffers, e); }
+static void *call_contents(const rlx_metal *m, void *b) { return m->contents(b); }
+static void call_release(const rlx_metal *m, void *o) { m->release(o); }
+*/
+import "C"
+
+import (
+	"unsafe"
+)
+
+// Device is Apple's GPU in this machine, with a queue. It may be used by several
+// goroutines, and is never given back.
+type Device struct {
+	m      *C.rlx_metal
+	handle unsafe.Pointer
+}
+
+// Open returns the device, a new one each time. The error is an [*Error] of kind
+// Unavailable that says what is missing.
+func Open() (*Device, error) {
+	m, err := load()
+	if err != nil {
+		return nil, err
+	}
+	var e C.rlx_error
+	d := &Device{m: m, handle: C.call_open(m, &e)}
+	return d, failure("open", d.handle != nil, &e)
+}
+
+// failure returns the error of a call, nil where it went well.
+func failure(call string, ok bool, e *C.rlx_error) error {
+	if ok {
+		return nil
+	}
+	return &Error{Call: call, Kind: Kind(e.kind), Code: int(e.code), Text: C.GoString(&e.text[0])}
+}
+
+// Info is what a device says of itself. Sizes are in bytes.
+type Info struct {
+	Name      string
+	Memory    int // that it recommends to use at most
+	Allocated int // by this process
+	Buffer    int // the longest
+	Shared    int // memory of a threadgroup
+	Threads   [3]int
+}
+
+// Info asks the device.
+func (d *Device) Info() Info {
+	var i C.rlx_info
+	C.call_info(d.m, d.handle, &i)
+	out := Info{Name: C.GoString(&i.name[0]), Memory: int(i.memory), Allocated: int(i.allocated), Buffer: int(i.buffer), Shared: int(i.shared)}
+	for axis, n := range i.threads {
+		out.Threads[axis] = int(n)
+	}
+	return out
+}
+
+// Buffer is memory that host and GPU share.
+type Buffer struct {
+	handle unsafe.Pointer
+	// Bytes is the memory, until the heap is released.
+	Bytes []byte
+}
+
+// Heap is memory that was allocated at once for some buffers.
+type Heap struct {
+	d       *Device
+	handle  unsafe.Pointer
+	Buffers []Buffer
+}
+
+// NewHeap allocates a buffer for each size, in bytes and not 0, all of them or none. What
+// they hold is undefined.
+func (d *Device) NewHeap(sizes []int) (*Heap, error) {
+	bytes, handles := make([]C.uint64_t, len(sizes)), make([]unsafe.Pointer, len(sizes))
+	for i, n := range sizes {
+		bytes[i] = C.uint64_t(n)
+	}
+	var e C.rlx_error
+	h := &Heap{d: d, handle: C.call_heap(d.m, d.handle, unsafe.SliceData(bytes), C.size_t(len(sizes)), unsafe.SliceData(handles), &e)}
+	if err := failure("heap", h.handle != nil, &e); err != nil {
+		return nil, err
+	}
+	for i, b := range handles {
+		memory := (*byte)(C.call_contents(d.m, b))
+		h.Buffers = append(h.Buffers, Buffer{handle: b, Bytes: unsafe.Slice(memory, sizes[i])})
+	}
+	return h, nil
+}
+
+// Release gives the heap and its buffers back, once no run uses them.
+func (h *Heap) Release() {
+	for _, b := range h.Buffers {
+		C.call_release(h.d.m, b.handle)
+	}
+	C.call_release(h.d.m, h.handle)
+	h.Buffers = nil
+}

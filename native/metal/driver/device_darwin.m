@@ -1,0 +1,107 @@
+// The device and its memory. Memory is counted by hand: methods that begin with new
+// give an object that is released here, others one that the pool releases.
+#include "internal_darwin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *rlx_fail(rlx_error *e, int kind, NSError *from, const char *what) {
+	const char *text = from ? [[from localizedDescription] UTF8String] : NULL;
+	e->kind = kind;
+	e->code = from ? [from code] : 0;
+	snprintf(e->text, sizeof e->text, "%s%s%s", what, *what && text ? ": " : "", text ? text : "");
+	return NULL;
+}
+
+static void *open_device(rlx_error *e) {
+	@autoreleasepool {
+		id<MTLDevice> device = MTLCreateSystemDefaultDevice();
+		if (!device) return rlx_fail(e, RLX_UNAVAILABLE, nil, "Metal has no device: this process may have no access to the GPU");
+		if (![device supportsFamily:MTLGPUFamilyApple7]) {
+			char text[256];
+			snprintf(text, sizeof text, "%s is none of Apple's GPUs from the M1 on", [[device name] UTF8String]);
+			[device release];
+			return rlx_fail(e, RLX_UNAVAILABLE, nil, text);
+		}
+		rlx_device *d = calloc(1, sizeof *d);
+		d->device = device;
+		d->queue = [device newCommandQueue];
+		if (d->queue) return d;
+		[device release];
+		free(d);
+		return rlx_fail(e, RLX_UNAVAILABLE, nil, "Metal gives no command queue");
+	}
+}
+
+static void device_info(void *device, rlx_info *info) {
+	@autoreleasepool {
+		id<MTLDevice> d = ((rlx_device *)device)->device;
+		MTLSize threads = [d maxThreadsPerThreadgroup];
+		snprintf(info->name, sizeof info->name, "%s", [[d name] UTF8String]);
+		info->memory = [d recommendedMaxWorkingSetSize];
+		info->allocated = [d currentAllocatedSize];
+		info->buffer = [d maxBufferLength];
+		info->shared = [d maxThreadgroupMemoryLength];
+		info->threads[0] = threads.width;
+		info->threads[1] = threads.height;
+		info->threads[2] = threads.depth;
+	}
+}
+
+// heap_of returns a heap with room for the buffers. Hazards are tracked: encoders of one
+// command buffer wait for what those before them write, as they do for other buffers.
+static id<MTLHeap> heap_of(id<MTLDevice> device, const uint64_t *bytes, size_t count) {
+	NSUInteger total = 0;
+	for (size_t i = 0; i < count; i++) {
+		MTLSizeAndAlign need = [device heapBufferSizeAndAlignWithLength:bytes[i] options:MTLResourceStorageModeShared];
+		total = (total + need.align - 1) / need.align * need.align + need.size;
+	}
+	MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
+	[descriptor setSize:total];
+	[descriptor setStorageMode:MTLStorageModeShared];
+	[descriptor setHazardTrackingMode:MTLHazardTrackingModeTracked];
+	return [device newHeapWithDescriptor:descriptor];
+}
+
+static void *new_heap(void *device, const uint64_t *bytes, size_t count, void **buffers, rlx_error *e) {
+	@autoreleasepool {
+		id<MTLHeap> heap = heap_of(((rlx_device *)device)->device, bytes, count);
+		if (!heap) return rlx_fail(e, RLX_MEMORY, nil, "");
+		for (size_t i = 0; i < count; i++) {
+			buffers[i] = [heap newBufferWithLength:bytes[i] options:MTLResourceStorageModeShared];
+			if (buffers[i]) continue;
+			while (i > 0) [(id<MTLBuffer>)buffers[--i] release];
+			[heap release];
+			return rlx_fail(e, RLX_MEMORY, nil, "");
+		}
+		return heap;
+	}
+}
+
+static void *buffer_contents(void *buffer) {
+	return [(id<MTLBuffer>)buffer contents];
+}
+
+static void release_object(void *object) {
+	@autoreleasepool {
+		[(id)object release];
+	}
+}
+
+const rlx_metal *rlx_metal_binding(void) {
+	static const rlx_metal binding = {
+		.open = open_device,
+		.info = device_info,
+		.heap = new_heap,
+		.contents = buffer_contents,
+		.archive = rlx_archive_open,
+		.save = rlx_archive_save,
+		.function = rlx_function,
+		.pipeline = rlx_pipeline,
+		.commit = rlx_commit,
+		.forget = rlx_forget,
+		.release = release_object,
+	};
+	return &binding;
+}

@@ -1,0 +1,20 @@
+// What the parts of the binding share.
+#import <Metal/Metal.h>
+
+#include "binding.h"
+
+// rlx_device is an open device with its queue.
+typedef struct {
+	id<MTLDevice> device;
+	id<MTLCommandQueue> queue;
+} rlx_device;
+
+// rlx_fail fills an error from Metal's, which may be nil, and returns NULL.
+void *rlx_fail(rlx_error *e, int kind, NSError *from, const char *what);
+
+void *rlx_archive_open(void *device, const char *path, rlx_error *e);
+int rlx_archive_save(void *archive, const char *path, rlx_error *e);
+void *rlx_function(void *device, const char *source, const char *name, rlx_error *e);
+void *rlx_pipeline(void *device, void *function, uint64_t threads, void *archive, int add, rlx_error *e);
+rlx_run *rlx_commit(void *device, const char *label, const rlx_command *list, size_t count, rlx_error *e);
+void rlx_forget(rlx_run *run);

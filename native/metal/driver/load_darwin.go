@@ -1,0 +1,12 @@
+//go:build cgo
+
+package driver
+
+/*
+#cgo LDFLAGS: -framework Metal -framework Foundation
+#include "binding.h"
+*/
+import "C"
+
+// load returns the binding that is part of the program.
+func load() (*C.rlx_metal, error) { return C.rlx_metal_binding(), nil }

@@ -1,0 +1,49 @@
+//go:build cgo
+
+package driver
+
+/*
+#cgo LDFLAGS: -ldl
+#include <dlfcn.h>
+#include <stdlib.h>
+#include "binding.h"
+
+static const rlx_metal *load_binding(const char *path, const char **why) {
+	void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL); // kernels of a software device call it
+	const rlx_metal *(*binding)(void) = library ? (const rlx_metal *(*)(void))dlsym(library, "rlx_metal_binding") : NULL;
+	*why = binding ? NULL : dlerror();
+	return binding ? binding() : NULL;
+}
+*/
+import "C"
+
+import (
+	"embed"
+	"fmt"
+	"os"
+	"unsafe"
+)
+
+// LibraryVariable is the environment variable that names a library with a device in
+// software, see the comment of the package.
+const LibraryVariable = "RLX_METAL_LIBRARY"
+
+// Sources are the files of the binding, for building such a library.
+//
+//go:embed *.h *.m
+var Sources embed.FS
+
+// load returns the binding of the library that [LibraryVariable] names.
+func load() (*C.rlx_metal, error) {
+	path := os.Getenv(LibraryVariable)
+	if path == "" {
+		return nil, &Error{Call: "load", Kind: Unavailable, Text: "there is no Metal on linux, on macOS alone"}
+	}
+	name := C.CString(path)
+	defer C.free(unsafe.Pointer(name))
+	var why *C.char
+	if m := C.load_binding(name, &why); m != nil {
+		return m, nil
+	}
+	return nil, &Error{Call: "load", Kind: Unavailable, Text: fmt.Sprintf("%s (from $%s): %s", path, LibraryVariable, C.GoString(why))}
+}

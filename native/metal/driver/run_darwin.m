@@ -1,0 +1,104 @@
+// Runs: a prepared list becomes one command buffer.
+#include "internal_darwin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// encoders are those of a command buffer, of which one is open at a time: dispatches in
+// a row share one, and run in its order.
+typedef struct {
+	id<MTLCommandBuffer> buffer;
+	id<MTLComputeCommandEncoder> compute;
+	id<MTLBlitCommandEncoder> blit;
+	void *pipeline; // that compute has
+} encoders;
+
+static void end_encoding(encoders *x) {
+	[x->compute endEncoding];
+	[x->blit endEncoding];
+	x->compute = nil;
+	x->blit = nil;
+	x->pipeline = NULL;
+}
+
+static void encode_copy(encoders *x, const rlx_command *c) {
+	if (!x->blit) {
+		end_encoding(x);
+		x->blit = [x->buffer blitCommandEncoder];
+	}
+	[x->blit copyFromBuffer:(id<MTLBuffer>)c->bindings[1].buffer
+	           sourceOffset:c->bindings[1].offset
+	               toBuffer:(id<MTLBuffer>)c->bindings[0].buffer
+	      destinationOffset:c->bindings[0].offset
+	                   size:c->bytes];
+}
+
+static void encode_dispatch(encoders *x, const rlx_command *c) {
+	if (!x->compute) {
+		end_encoding(x);
+		x->compute = [x->buffer computeCommandEncoder];
+	}
+	id<MTLComputeCommandEncoder> to = x->compute;
+	if (x->pipeline != c->pipeline) [to setComputePipelineState:(id<MTLComputePipelineState>)c->pipeline];
+	x->pipeline = c->pipeline;
+	for (uint32_t i = 0; i < c->binding_count; i++)
+		[to setBuffer:(id<MTLBuffer>)c->bindings[i].buffer offset:c->bindings[i].offset atIndex:i];
+	if (c->counter_count) [to setBytes:c->counters length:4 * c->counter_count atIndex:c->binding_count];
+	MTLSize threads = MTLSizeMake(c->threads[0], c->threads[1], c->threads[2]);
+	if (c->grid.buffer)
+		[to dispatchThreadgroupsWithIndirectBuffer:(id<MTLBuffer>)c->grid.buffer
+		                      indirectBufferOffset:c->grid.offset
+		                     threadsPerThreadgroup:threads];
+	else
+		[to dispatchThreadgroups:MTLSizeMake(c->groups[0], c->groups[1], c->groups[2]) threadsPerThreadgroup:threads];
+}
+
+// kind_of returns what an error of a command buffer means for those after it.
+static int kind_of(NSError *error) {
+	switch ([error code]) {
+	case MTLCommandBufferErrorOutOfMemory:
+		return RLX_MEMORY;
+	case MTLCommandBufferErrorAccessRevoked:
+	case MTLCommandBufferErrorDeviceRemoved:
+		return RLX_LOST;
+	}
+	return RLX_FAILED;
+}
+
+void rlx_forget(rlx_run *run) {
+	if (__atomic_sub_fetch(&run->users, 1, __ATOMIC_ACQ_REL) == 0) free(run);
+}
+
+static void completed(rlx_run *run, id<MTLCommandBuffer> buffer) {
+	@autoreleasepool {
+		uint32_t state = RLX_DONE;
+		if ([buffer status] == MTLCommandBufferStatusError) {
+			state = RLX_BROKEN;
+			rlx_fail(&run->error, kind_of([buffer error]), [buffer error], "");
+		}
+		__atomic_store_n(&run->state, state, __ATOMIC_RELEASE);
+		rlx_forget(run);
+	}
+}
+
+rlx_run *rlx_commit(void *device, const char *label, const rlx_command *list, size_t count, rlx_error *e) {
+	@autoreleasepool {
+		encoders x = {.buffer = [((rlx_device *)device)->queue commandBuffer]};
+		if (!x.buffer) return rlx_fail(e, RLX_FAILED, nil, "Metal gives no command buffer");
+		[x.buffer setLabel:[NSString stringWithUTF8String:label]];
+		for (size_t i = 0; i < count; i++) {
+			if (list[i].pipeline)
+				encode_dispatch(&x, &list[i]);
+			else
+				encode_copy(&x, &list[i]);
+		}
+		end_encoding(&x);
+		rlx_run *run = calloc(1, sizeof *run);
+		run->users = 2;
+		[x.buffer addCompletedHandler:^(id<MTLCommandBuffer> buffer) {
+			completed(run, buffer);
+		}];
+		[x.buffer commit];
+		return run;
+	}
+}

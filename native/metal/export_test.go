@@ -1,0 +1,32 @@
+//go:build cgo && (darwin || linux)
+
+package metal
+
+import (
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/native"
+)
+
+// New returns a backend with a device of its own.
+func New() native.Backend { return &backend{} }
+
+// Plan returns the plan of a program.
+func Plan(p native.Program) *plan.Plan { return p.(*program).plan }
+
+// Cut makes the kernels of a program look for its memory where it ends.
+func Cut(p native.Program) {
+	c := p.(*program)
+	for i, b := range c.plan.Buffers {
+		if b.Kind == plan.StateBuffer {
+			for j := range c.plan.Entries[0].Steps {
+				if d, ok := c.plan.Entries[0].Steps[j].(*plan.Dispatch); ok {
+					for k := range d.Bindings {
+						if d.Bindings[k].Buffer == i {
+							d.Bindings[k].Offset = b.Bytes - plan.RowBytes
+						}
+					}
+				}
+			}
+		}
+	}
+}

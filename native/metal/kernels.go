@@ -1,0 +1,80 @@
+//go:build cgo && (darwin || linux)
+
+package metal
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/native/metal/driver"
+	"github.com/rlx-go/rlx/native/metal/msl"
+)
+
+// load makes the plan's kernels ready to run, on all cores: first all functions, then all
+// pipelines, from the cache where they are there. The error names the kernel.
+func (p *program) load(ctx context.Context) error {
+	kernels := p.plan.Kernels
+	functions := make([]driver.Function, len(kernels))
+	made := make([]bool, len(kernels))
+	defer func() {
+		for i, f := range functions {
+			if made[i] {
+				f.Release()
+			}
+		}
+	}()
+	err := onAllCores(ctx, kernels, func(i int, k *plan.Kernel) (err error) {
+		functions[i], err = p.device.Compile(k.Source, msl.Prefix+k.Name)
+		made[i] = err == nil
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c := openCache(p.device.Device, kernels)
+	defer c.close()
+	pipelines := make([]driver.Pipeline, len(kernels))
+	ready := make([]bool, len(kernels))
+	err = onAllCores(ctx, kernels, func(i int, k *plan.Kernel) (err error) {
+		threads := k.Workgroup[0] * k.Workgroup[1] * k.Workgroup[2]
+		pipelines[i], err = p.device.NewPipeline(functions[i], threads, c.archive, c.fresh)
+		ready[i] = err == nil
+		return err
+	})
+	for i, x := range pipelines {
+		if ready[i] {
+			p.pipelines = append(p.pipelines, x)
+		}
+	}
+	return err
+}
+
+// onAllCores calls f for each kernel, until one fails, and names that in the error.
+func onAllCores(ctx context.Context, kernels []plan.Kernel, f func(i int, k *plan.Kernel) error) error {
+	errs := make([]error, len(kernels))
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(kernels)) {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(kernels) {
+					return
+				}
+				if errs[i] = in(kernels[i].Name, f(i, &kernels[i])); errs[i] != nil {
+					next.Store(int64(len(kernels))) // no need of the rest
+				}
+			}
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}

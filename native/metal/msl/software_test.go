@@ -1,0 +1,91 @@
+//go:build cgo && linux
+
+package msl_test
+
+import (
+	"testing"
+
+	"github.com/rlx-go/rlx/ir/kernel/kerneltest"
+	"github.com/rlx-go/rlx/native/metal/driver"
+	"github.com/rlx-go/rlx/native/metal/msl"
+	"github.com/rlx-go/rlx/native/metal/software"
+)
+
+func TestGoldenKernelsComputeWhatPlainLoopsDo(t *testing.T) {
+	software.Install(t, true)
+	d, err := driver.Open()
+	must(t, err)
+	functions := map[*kerneltest.Case]driver.Function{}
+	cases := golden()
+	for _, c := range cases { // all before the first pipeline, so that they are compiled at once
+		source, err := msl.Print(c.Kernel)
+		must(t, err)
+		functions[c], err = d.Compile(source, msl.EntryPoint(c.Kernel))
+		must(t, err)
+	}
+	for _, c := range cases {
+		t.Run(c.Kernel.Name, func(t *testing.T) {
+			if err := c.Compare(run(t, d, functions[c], c)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs the kernel of a case and returns its arrays.
+func run(t *testing.T, d *driver.Device, f driver.Function, c *kerneltest.Case) [][]float64 {
+	p, err := d.NewPipeline(f, c.Kernel.Threads(), driver.Archive{}, false)
+	must(t, err)
+	f.Release()
+	defer p.Release()
+	var contents [][]byte
+	var sizes []int
+	for i, a := range c.Storage() {
+		contents = append(contents, kerneltest.Encode(a.DType, c.Arrays[i]))
+	}
+	if len(c.Kernel.Scalars) > 0 {
+		contents = append(contents, kerneltest.EncodeScalars(c.Kernel.Scalars, c.Scalars))
+	}
+	for _, data := range contents {
+		sizes = append(sizes, max(len(data), 4))
+	}
+	heap, err := d.NewHeap(sizes)
+	must(t, err)
+	defer heap.Release()
+	dispatch := driver.Dispatch{Pipeline: p, Groups: c.Kernel.Groups, Threads: c.Kernel.Workgroup, Counters: c.Counters[:c.Kernel.Counters]}
+	for i, b := range heap.Buffers {
+		copy(b.Bytes, contents[i])
+		dispatch.Bindings = append(dispatch.Bindings, driver.Place{Buffer: b})
+	}
+	list := driver.NewList(c.Kernel.Name)
+	defer list.Release()
+	list.Dispatch(dispatch)
+	finish(t, d, list)
+	var got [][]float64
+	for i, a := range c.Storage() {
+		got = append(got, kerneltest.Decode(a.DType, heap.Buffers[i].Bytes[:len(contents[i])]))
+	}
+	return got
+}
+
+// finish commits a list and waits for it.
+func finish(t *testing.T, d *driver.Device, list *driver.List) {
+	t.Helper()
+	r, err := d.Commit(list)
+	must(t, err)
+	defer r.Forget()
+	for {
+		done, err := r.Done()
+		must(t, err)
+		if done {
+			return
+		}
+	}
+}

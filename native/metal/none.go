@@ -1,0 +1,42 @@
+//go:build !cgo || !(darwin || linux)
+
+package metal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+)
+
+func init() { _ = native.Register(Backend()) }
+
+// Backend returns the backend.
+func Backend() native.Backend { return none{} }
+
+// none is the backend of a program that cannot call Metal.
+type none struct{}
+
+// unavailable says why.
+func unavailable() error {
+	why := errors.New("this program was built without cgo, by which Metal is called: build it with CGO_ENABLED=1 and the command line tools of Xcode")
+	if runtime.GOOS != "darwin" {
+		why = fmt.Errorf("there is no Metal on %s, on macOS alone", runtime.GOOS)
+	}
+	return &native.Error{Backend: Name, Call: "probe", Kind: native.ErrUnavailable, Err: why}
+}
+
+func (none) Name() string      { return Name }
+func (none) Probe() error      { return unavailable() }
+func (none) Info() native.Info { return native.Info{} }
+
+func (none) Support(*ir.Node) native.Support {
+	return native.Support{Level: native.Unsupported, Reason: unavailable().Error()}
+}
+
+func (none) Compile(context.Context, *ir.Module, native.Options) (native.Program, error) {
+	return nil, unavailable()
+}

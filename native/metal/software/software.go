@@ -1,0 +1,114 @@
+//go:build cgo && linux
+
+// Package software is a Metal device for tests on machines that are no Macs: Metal's
+// protocols in Objective-C, over GNUstep, linked with the very files of package driver
+// that are for Macs. Device memory is host memory; kernels are compiled by clang as C++
+// with a header that stands in for Metal's library, and run as fibers, with their buffers
+// and arrays watched; command buffers are executed by a thread of their own. What Metal's
+// documentation forbids, and objects that are not given back, are told.
+package software
+
+/*
+#cgo LDFLAGS: -ldl
+#include <dlfcn.h>
+#include <stdlib.h>
+
+static long living(const char *path) {
+	void *library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+	long (*count)(void) = library ? (long (*)(void))dlsym(library, "sw_living") : 0;
+	return count ? count() : -1;
+}
+*/
+import "C"
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/rlx-go/rlx/native/metal/driver"
+)
+
+// Device is an installed software device.
+type Device struct {
+	library string
+	log     string
+}
+
+// settings are the names of the environment variables that steer the device, without
+// RLX_SOFTWARE_; tests set them after [Install].
+var settings = []string{"LOG", "CLANG", "FLAGS", "FOLDER", "FAIL", "DELAY", "MEMORY", "FAMILY", "REFUSE"}
+
+// Install makes the software device Metal's of this test. With kernels they are compiled
+// and run; otherwise they are noted only. Without clang or GNUstep the test fails. At its
+// end it fails for calls that Metal's documentation forbids.
+//
+// Environment variables steer it: RLX_SOFTWARE_MEMORY is how many bytes it has;
+// RLX_SOFTWARE_FAMILY the newest family that it is of, 0 for no device at all; RLX_SOFTWARE_REFUSE a text that its
+// compiler takes for an error. RLX_SOFTWARE_FAIL, "commit 8 3", lets the third commit end
+// with error 8, for good from an error that tells of a device that is removed; there are
+// also newHeap, and threads for a pipeline that is good for one thread. RLX_SOFTWARE_DELAY is how
+// many microseconds a command buffer waits.
+func Install(t testing.TB, kernels bool) *Device {
+	t.Helper()
+	b, err := build()
+	if err != nil {
+		t.Fatalf("the software device (make deps installs what it needs): %v", err)
+	}
+	for _, name := range settings {
+		t.Setenv("RLX_SOFTWARE_"+name, "")
+	}
+	dir := t.TempDir()
+	d := &Device{library: b.library, log: filepath.Join(dir, "log")}
+	t.Setenv(driver.LibraryVariable, b.library)
+	t.Setenv("RLX_SOFTWARE_LOG", d.log)
+	if kernels {
+		t.Setenv("RLX_SOFTWARE_CLANG", b.clang)
+		t.Setenv("RLX_SOFTWARE_FLAGS", strings.Join(b.kernelFlags, " "))
+		t.Setenv("RLX_SOFTWARE_FOLDER", dir)
+	}
+	t.Cleanup(func() {
+		for _, call := range d.Calls(t) {
+			if strings.HasPrefix(call, "violation: ") {
+				t.Error(call)
+			}
+		}
+	})
+	return d
+}
+
+// Calls returns what the device was asked for so far, oldest first: "compile k_add",
+// "pipeline k_add" or "found k_add", "newHeap 4096", "commit step", and when they are
+// done "run k_add 4 1 1" and "copy 16".
+func (d *Device) Calls(t testing.TB) []string {
+	t.Helper()
+	text, err := os.ReadFile(d.log)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+}
+
+// Forget empties the list of calls. Calls of which Metal's documentation forbids one are
+// told before.
+func (d *Device) Forget(t testing.TB) {
+	t.Helper()
+	for _, call := range d.Calls(t) {
+		if strings.HasPrefix(call, "violation: ") {
+			t.Error(call)
+		}
+	}
+	if err := os.Truncate(d.log, 0); err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+}
+
+// Living returns how many of Metal's objects there are in this process that were not given
+// back, besides devices and their queues.
+func (d *Device) Living() int {
+	path := C.CString(d.library)
+	defer C.free(unsafe.Pointer(path))
+	return int(C.living(path))
+}

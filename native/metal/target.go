@@ -1,0 +1,27 @@
+package metal
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/native/metal/msl"
+)
+
+// Target is what plans are compiled for: any of Apple's GPUs from the M1 on (family
+// Apple7 of the Metal Feature Set Tables). Workgroups keep to 256 threads, as they do for
+// CUDA; none of its figures was measured.
+func Target() plan.Target {
+	l := loop.DefaultLimits()
+	l.StorageBuffers = msl.StorageBuffers
+	l.SharedBytes = 32 << 10
+	// Positions in an array are 32-bit numbers, so that 4-byte elements bound an array;
+	// the device's longest buffer does the rest.
+	l.BindingBytes = int(min(4*int64(loop.MaxElements), math.MaxInt)) / plan.RowBytes * plan.RowBytes
+	l.BufferBytes = l.BindingBytes
+	t := plan.WebGPU() // whose indirect dispatches Metal has too
+	t.Name = Name
+	t.Caps = loop.Caps{Dialect: dtype.MSL, Limits: l, F16: true, Subgroups: true, Subgroup: [2]int{32, 32}}
+	return t
+}
