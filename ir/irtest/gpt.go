@@ -89,11 +89,11 @@ func (c GPT) block(b *ir.Builder, name string, x ir.Value, drop func(x ir.Value)
 func (c GPT) heads(b *ir.Builder, name string, h ir.Value) (out [3]ir.Value) {
 	var packed ir.Value
 	if c.Packed {
-		packed = c.dense(b, name+"qkv", h, 3*c.Width)
+		packed = ops.Reshape(b, c.dense(b, name+"qkv", h, 3*c.Width), ir.Dims(c.Batch, c.Context, 3, c.Heads, c.Width/c.Heads)...)
 	}
 	for i, what := range []string{"query", "key", "value"} {
 		if c.Packed {
-			out[i] = ops.SliceAxis(b, packed, 2, ir.N(i*c.Width), ir.N(c.Width))
+			out[i] = ops.SliceAxis(b, packed, 2, ir.N(i), ir.N(1))
 		} else {
 			out[i] = c.dense(b, name+what, h, c.Width)
 		}

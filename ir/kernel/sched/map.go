@@ -112,11 +112,14 @@ type kept struct {
 	value scalar.Expr
 }
 
-// points computes the members at some points of a group and stores what is kept,
-// the elements of a tensor one after the other. Values that several members need
-// are named once by the printer.
+// points computes the members at some points of a group and stores what is kept.
 func (e *emitter) points(g *group.Group, r *group.Reader, at ...ir.Index) []loop.Stmt {
-	var stores []kept
+	return e.storeAll(e.values(g, r, at...))
+}
+
+// values returns what the members keep at some points of a group, the elements of a
+// tensor one after the other.
+func (e *emitter) values(g *group.Group, r *group.Reader, at ...ir.Index) (stores []kept) {
 	for _, m := range g.Members {
 		for i, t := range m.Store {
 			for _, point := range at {
@@ -129,6 +132,11 @@ func (e *emitter) points(g *group.Group, r *group.Reader, at ...ir.Index) []loop
 			}
 		}
 	}
+	return stores
+}
+
+// storeAll stores values. What several of them need is named once by the printer.
+func (e *emitter) storeAll(stores []kept) []loop.Stmt {
 	values := make([]scalar.Expr, len(stores))
 	for i, s := range stores {
 		values[i] = s.value

@@ -9,6 +9,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/passes"
 	"github.com/rlx-go/rlx/ir/plan/plansim"
 )
@@ -99,5 +100,19 @@ func near(t *testing.T, name string, got, want, old *ir.Array) {
 	}
 	if !(math.Sqrt(apart) <= 0.02*math.Sqrt(change)) {
 		t.Errorf("%s is off by %.3g, having changed by %.3g", name, math.Sqrt(apart), math.Sqrt(change))
+	}
+}
+
+// Short rows share workgroups where there are many: what each thread adds up, and where
+// those of a row meet, is right for whole workgroups and for one that is not full.
+func TestManyShortRowsShareWorkgroups(t *testing.T) {
+	for _, rows := range []int{1 << 14, 1<<14 + 3} {
+		for _, length := range []int{64, 50} {
+			g := build(t, func(b *ir.Builder) {
+				x, y := b.Input("x", ir.F32, ir.Dims(rows, length)...), b.Input("y", ir.F32, ir.Dims(rows, length)...)
+				b.Output("z", ops.ReduceSum(b, ops.Mul(b, x, y), 1))
+			})
+			runOn(t, g, hopper(), wholes)
+		}
 	}
 }
