@@ -26,7 +26,7 @@ const wholeProduct = 64
 // product and then moved, which is stored in the product's place; and what is computed
 // of the sum of a row.
 func (pl *plan) keeps(n *ir.Node, users []*ir.Node) bool {
-	return pl.tensorCores && (pl.roundsOperand(n, users) || pl.finishesProduct(n, users) || pl.finishesRow(n, users))
+	return withTensorCores && pl.tensorCores && (pl.roundsOperand(n, users) || pl.finishesProduct(n, users) || pl.finishesRow(n, users))
 }
 
 // finishesRow reports whether a node is made of the result of a reduction, as a mean
@@ -131,7 +131,7 @@ func dimsOf(v ir.Value) []int {
 // made of one stored value of as many elements that take no more memory, and of
 // small ones, so that the users read those in its place.
 func (pl *plan) repeats(n *ir.Node) bool {
-	if !pl.tensorCores || pl.weight[n.ID()] > repeatedWeight {
+	if !withTensorCores || !pl.tensorCores || pl.weight[n.ID()] > repeatedWeight {
 		return false
 	}
 	size, wholes := sizeOf(n.Types()[0]), 0

@@ -14,7 +14,7 @@ import (
 // writing in every kernel that reads it, which [Options.TensorCores] stands for here
 // too.
 func (p *Program) overwriteTemps() {
-	if !p.options.TensorCores || p.parent != nil {
+	if !withTensorCores || !p.options.TensorCores || p.parent != nil {
 		return
 	}
 	last := p.lastReads()
