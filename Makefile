@@ -20,7 +20,7 @@ TARGETS := linux/arm64 linux/386 darwin/arm64 windows/amd64
 
 # What `make check` leaves out: it compiles the kernels of all samples for a
 # device, or waits for a browser.
-SLOW_GO   := -e /webgpu -e /native/cuda -e /native/cpu -e /js/bench -e /demo
+SLOW_GO   := -e /webgpu -e /native/cuda -e /native/metal -e /native/cpu -e /js/bench -e /demo
 SLOW_NODE := -e conformance
 
 WASM       := GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags='-s -w'
@@ -88,6 +88,14 @@ test-arm64: ## test the code that the CPU backend has for arm64, in an emulator
 .PHONY: test-cuda
 test-cuda: ## test CUDA: every kernel compiled with clang, the backend on a fake GPU
 	$(GO) test -count=1 ./native/cuda/...
+
+.PHONY: test-metal
+test-metal: ## test Metal: every kernel checked and run, the backend on a device in software, objects for macOS
+	$(GO) test -count=1 ./native/metal/...
+
+.PHONY: test-apple
+test-apple: ## on a Mac: test the Metal backend on its GPU, measure it, and print a report to send in
+	native/metal/apple.sh build/apple
 
 $(COREML)/.installed: native/coreml/suite/requirements.txt
 	rm -rf $(COREML)

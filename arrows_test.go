@@ -24,9 +24,9 @@ var layers = [][]string{
 	{"ir/kernel/group", "ir/kernel/clike"},
 	{"ir/kernel/sched"},
 	{"ir/plan"},
-	{"webgpu/wgsl", "wasm/simd", "native/cuda/cudacpp", "native", "native/cuda/driver"},
+	{"webgpu/wgsl", "wasm/simd", "native/cuda/cudacpp", "native/cuda/check", "native", "native/cuda/driver"},
 	{"native/planned"},
-	{"native/safetensors", "native/backendtest", "native/cpu", "native/cuda", "webgpu/exec", "webgpu/conformance"},
+	{"native/safetensors", "native/backendtest", "native/cpu", "native/cuda", "native/metal", "webgpu/exec", "webgpu/conformance"},
 	{"webgpu", "wasm", "native/coreml"}, // whose stand-in for Core ML computes on the CPU
 	{""}, // the root
 	{"demo", "js", "build", "native/rlx", "native/opsdoc"},

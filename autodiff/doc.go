@@ -1,7 +1,13 @@
 // Package autodiff turns graphs into graphs that compute their derivatives:
 // forward ([JVP]), reverse ([VJP], [Grad], [ValueAndGrad]), mixed and of higher
-// order ([HVP], [Jacobian], [Hessian], [NthOrder]), and graphs that work on
-// whole batches ([Vmap]).
+// order ([HVP], [JacobianForward], [JacobianReverse], [Hessian], [NthOrder],
+// [Directional]), as Taylor series along a curve ([Jet]), in two graphs
+// ([SplitVJP]), and graphs that work on whole batches ([Vmap]). Package sparse has
+// Jacobians and Hessians of which most is zero.
+//
+// Functions are differentiated within a graph: [GradOf], [ValueAndGradOf],
+// [VJPOf] and [JVPOf]. What reverse mode keeps of the way forward is said by a
+// [Policy], or by hand with [Checkpoint].
 //
 // There is one rule for each op, its JVP. Reverse mode splits the graph of
 // tangents into what is known without them and a part that is linear in them,
@@ -13,10 +19,11 @@
 // A derived graph keeps the ports of the original under their names. What a
 // transform adds is named after what it belongs to: input "tangent/x" and
 // output "tangent/y" of JVP, input "cotangent/y" and output "grad/x" of the
-// reverse transforms. Where the graph has names with that prefix already,
-// because it is a derivative itself, the prefix is numbered: "grad2/x" is what
-// a second Grad adds. [TangentName], [CotangentName], [GradName] and [HVPName]
-// give the names of the first level, [AtLevel] those of the others.
+// reverse transforms, "series/2/x" and "series/2/y" of Jet. Where the graph has
+// names with that prefix already, because it is a derivative itself, the prefix is
+// numbered: "grad2/x" is what a second Grad adds. [TangentName], [CotangentName],
+// [GradName], [HVPName] and [SeriesName] give the names of the first level,
+// [AtLevel] those of the others.
 //
 // # State
 //

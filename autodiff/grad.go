@@ -4,9 +4,9 @@ import "github.com/rlx-go/rlx/ir"
 
 // Missing says what a transform makes of a port that no output it looks at
 // depends on in a differentiable way. Those that take options ([GradWith],
-// [VJPWith], [JVPWith], [HVPWith], [HessianWith]) all do as it says. Of those
-// without, [VJP] and [JVP] give zeros, and [Grad], [ValueAndGrad], [HVP] and
-// [Hessian] an error.
+// [VJPWith], [JVPWith], [HVPWith], [HessianWith], [JetWith], [SplitVJP]) all do as
+// it says. Of those without, [VJP], [JVP], [Jet] and Jacobians give zeros, and
+// [Grad], [ValueAndGrad], [HVP], [Hessian] and [GradOf] an error.
 type Missing uint8
 
 const (

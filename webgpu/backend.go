@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/passes"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/webgpu/exec"
@@ -76,6 +77,9 @@ func (b *backend) Support(n *ir.Node) native.Support {
 	}
 	target := plan.WebGPU()
 	for _, t := range types {
+		if t.DType.IsComplex() && target.Support(t.DType.Real()) != dtype.Unsupported && passes.Pairable(n) {
+			continue // its parts are computed with
+		}
 		if target.Support(t.DType) == dtype.Unsupported {
 			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("WGSL shaders cannot hold %s", t.DType)}
 		}

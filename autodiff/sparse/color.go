@@ -30,20 +30,26 @@ func (p *Pattern) ColorRows() Coloring { return p.Transposed().ColorColumns() }
 // ColorStars colours the columns of a symmetric matrix so that neighbours differ,
 // and that every path of four columns has three colours: then each element can be
 // read from the products with the sums of all columns of a colour, in its own row
-// or in that of its mirror image (Gebremedhin, Manne and Pothen, algorithm 4.1).
+// or in that of its mirror image (a star colouring, see Gebremedhin, Manne and
+// Pothen, section 4). Of a path that gets its last colour at v, v is an end or
+// between two columns of one colour: the colours that would leave it with two are
+// forbidden.
 func (p *Pattern) ColorStars() Coloring {
 	c := newGreedy(p.Columns)
 	for v := range p.Columns {
+		around := map[int]int{} // how many neighbours have a colour
 		for _, w := range p.Rows[v] {
-			if int(w) == v {
+			if int(w) != v && c.of[w] >= 0 {
+				around[c.of[w]]++
+				c.forbid(int(w), v)
+			}
+		}
+		for _, w := range p.Rows[v] {
+			if int(w) == v || c.of[w] < 0 {
 				continue
 			}
-			c.forbid(int(w), v)
 			for _, x := range p.Rows[w] {
-				if int(x) == v || x == w || c.of[x] < 0 {
-					continue
-				}
-				if c.of[w] < 0 || p.continues(c.of, int(w), int(x)) {
+				if int(x) != v && x != w && (around[c.of[w]] > 1 || p.continues(c.of, int(w), int(x))) {
 					c.forbid(int(x), v)
 				}
 			}

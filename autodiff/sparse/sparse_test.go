@@ -3,6 +3,7 @@ package sparse_test
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -94,6 +95,9 @@ func TestSparseJacobiansAreTheDenseOnesInFewPasses(t *testing.T) {
 				t.Errorf("%d passes, want %d", d.Passes, c.passes)
 			}
 			dense, err := autodiff.JacobianForward(g, "y", "x")
+			if err != nil {
+				t.Fatal(err)
+			}
 			compare(t, d, dense, autodiff.JacobianName("y", "x"), c.dims)
 		})
 	}
@@ -162,6 +166,10 @@ func TestSparseHessiansAreTheDenseOnesInFewPasses(t *testing.T) {
 			head := ops.Reshape(b, first(b, x, 0, 1))
 			return ops.ReduceSum(b, ops.Mul(b, ops.Exp(b, x), ops.BroadcastInDim(b, head, x.Shape(), nil)))
 		}},
+		"arrow with its head last": {40, 2, func(b *ir.Builder, x ir.Value) ir.Value {
+			head := ops.Reshape(b, first(b, x, 39, 1))
+			return ops.ReduceSum(b, ops.Mul(b, ops.Exp(b, x), ops.BroadcastInDim(b, head, x.Shape(), nil)))
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := build(t, func(b *ir.Builder) { b.Output("loss", c.f(b, b.Input("x", ir.F64, ir.N(c.n)))) })
@@ -198,6 +206,38 @@ func TestWhatHasNoPatternIsRefused(t *testing.T) {
 	} {
 		if _, err := sparse.Jacobian(g, c.output, c.port); !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v, want one of kind %v", name, err, c.want)
+		}
+	}
+}
+
+// TestPathsOfFourHaveThreeColors tries star colourings of random symmetric patterns.
+func TestPathsOfFourHaveThreeColors(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		n := 4 + r.IntN(10)
+		p := &sparse.Pattern{Columns: n, Rows: make([][]int32, n)}
+		for i := range n {
+			for j := range i {
+				if r.IntN(3) == 0 {
+					p.Rows[i] = append(p.Rows[i], int32(j))
+					p.Rows[j] = append(p.Rows[j], int32(i))
+				}
+			}
+		}
+		of := p.ColorStars().Of
+		for a := range p.Rows {
+			for _, b := range p.Rows[a] {
+				if of[a] == of[b] {
+					t.Fatalf("seed %d: neighbours %d and %d have one colour", seed, a, b)
+				}
+				for _, c := range p.Rows[b] {
+					for _, d := range p.Rows[c] {
+						if int(c) != a && d != b && int(d) != a && of[a] == of[c] && of[b] == of[d] {
+							t.Fatalf("seed %d: the path %d %d %d %d has two colours", seed, a, b, c, d)
+						}
+					}
+				}
+			}
 		}
 	}
 }

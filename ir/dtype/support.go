@@ -31,7 +31,7 @@ type Support uint8
 // The degrees of support, weakest first, so that they compare with <.
 const (
 	// Unsupported types cannot appear in a kernel at all: a graph that has
-	// them is refused.
+	// them is refused. Complex ones may be computed by their parts.
 	Unsupported Support = iota
 	// Storage types are loaded and stored, and computed with in another type, f32
 	// for floats, i32 and u32 for integers, the result of each operation being

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
@@ -106,6 +107,7 @@ type entryCompiler struct {
 	*compiler
 	program  *group.Program
 	entry    *Entry
+	declared *ir.Graph // as the host knows it, complex values included
 	launches []placedLaunch
 	regions  map[*group.Tensor]region
 	parts    map[string]int // how many parts of bundles have a key
@@ -143,7 +145,7 @@ func (c *compiler) entry(e ir.Entry) error {
 
 // place makes the launches of an entry and gives their tensors memory.
 func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
-	g, err := passes.Run(e.Graph, passes.Options{Claim: c.target.claims})
+	g, err := c.simplified(e.Graph)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +164,7 @@ func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 	}
 	c.plan.Entries = append(c.plan.Entries, Entry{Name: e.Name})
 	ec := &entryCompiler{
-		compiler: c, program: prog, entry: &c.plan.Entries[len(c.plan.Entries)-1],
+		compiler: c, program: prog, declared: e.Graph, entry: &c.plan.Entries[len(c.plan.Entries)-1],
 		regions: map[*group.Tensor]region{}, parts: map[string]int{},
 	}
 	c.addCodes(prog.Checks)
@@ -177,6 +179,33 @@ func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 		return nil, err
 	}
 	return ec, ec.makeGates()
+}
+
+// simplified returns the graph after all passes, with complex values as pairs where
+// the target has none, but their parts.
+func (c *compiler) simplified(g *ir.Graph) (*ir.Graph, error) {
+	o := passes.Options{Claim: c.target.claims}
+	g, err := passes.Run(g, o)
+	if err != nil {
+		return nil, err
+	}
+	pairs := false
+	for _, d := range []ir.DType{ir.C64, ir.C128} {
+		if c.target.Support(d) != dtype.Unsupported || !passes.HasType(g, d) {
+			continue
+		}
+		if c.target.Support(d.Real()) == dtype.Unsupported {
+			return g, nil // it is refused by its name
+		}
+		pairs = true
+	}
+	if !pairs {
+		return g, nil
+	}
+	if g, err = passes.Pairs(g); err != nil {
+		return nil, err
+	}
+	return passes.Run(g, o)
 }
 
 // addCodes numbers the checks of an entry after those of the entries before.
@@ -224,6 +253,14 @@ func (c *entryCompiler) scheduleItem(p *group.Program, item group.Item, rounds [
 		}
 		return err
 	case *group.Loop:
+		if launches, ok, err := sched.Persistent(item, c.target.Caps); err != nil {
+			return err
+		} else if ok && !c.target.Unfused {
+			for _, l := range launches {
+				c.launches = append(c.launches, placedLaunch{Launch: l, rounds: rounds, guard: u})
+			}
+			return nil
+		}
 		inner, err := inside(rounds, item.Node, &round{count: item.Count, swaps: item.Swaps, programs: item.Programs()})
 		if err != nil {
 			return err

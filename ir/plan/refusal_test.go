@@ -22,8 +22,11 @@ func TestWhatATargetCannotRunIsRefused(t *testing.T) {
 		kind error
 		says string
 	}{
-		"64-bit floats":   {sineOf(ir.F64, ir.N(4)), ir.ErrUnsupported, "f64"},
-		"complex numbers": {func(b *ir.Builder) { b.Output("y", b.Input("x", ir.C64)) }, ir.ErrUnsupported, "c64"},
+		"64-bit floats":                    {sineOf(ir.F64, ir.N(4)), ir.ErrUnsupported, "f64"},
+		"complex numbers of 64-bit floats": {func(b *ir.Builder) { b.Output("y", b.Input("x", ir.C128)) }, ir.ErrUnsupported, "c128"},
+		"running products of complex numbers": {func(b *ir.Builder) {
+			b.Output("y", ops.CumProd(b, b.Input("x", ir.C64, ir.N(4)), ops.CumSumAttrs{}))
+		}, ir.ErrUnsupported, "cumprod"},
 		"64-bit integers": {func(b *ir.Builder) {
 			b.Output("y", ops.Convert(b, b.Input("x", ir.U64, ir.N(4)), ir.F32))
 		}, ir.ErrUnsupported, "u64"},

@@ -21,13 +21,17 @@ func (c *entryCompiler) addSlots() error {
 			c.persistentSlot(t)
 			continue
 		}
-		s := c.tensorSlot(t.Name, Input, t)
+		s := c.portSlot(Input, t)
 		s.Lo, s.Hi, s.Checked = CheckedRange(c.program.Graph, t.Port.Value)
 		c.entry.Inputs = append(c.entry.Inputs, c.slot(s))
 	}
 	for i, o := range c.program.Graph.Outputs() {
 		if t := c.program.Outputs[i]; t != nil {
-			c.entry.Outputs = append(c.entry.Outputs, c.slot(c.tensorSlot(o.Name, Output, t)))
+			s := c.tensorSlot(o.Name, Output, t)
+			if d, ok := c.declared.Output(o.Name); ok {
+				asDeclared(&s, d.Value.Type())
+			}
+			c.entry.Outputs = append(c.entry.Outputs, c.slot(s))
 		}
 	}
 	return nil
@@ -55,7 +59,25 @@ func (c *entryCompiler) persistentSlot(t *group.Tensor) {
 			role = Param
 		}
 	}
-	c.slots[t.Name] = c.slot(c.tensorSlot(t.Name, role, t))
+	c.slots[t.Name] = c.slot(c.portSlot(role, t))
+}
+
+// portSlot is the slot of a port of the graph.
+func (c *entryCompiler) portSlot(role Role, t *group.Tensor) Slot {
+	s := c.tensorSlot(t.Name, role, t)
+	if p, ok := c.declared.Port(t.Name); ok {
+		asDeclared(&s, p.Value.Type())
+	}
+	return s
+}
+
+// asDeclared gives a slot the complex type that it has for the host: kernels see
+// the parts along an axis of their own.
+func asDeclared(s *Slot, t ir.Type) {
+	if t.DType.IsComplex() && !s.DType.IsComplex() {
+		s.DType = t.DType
+		s.Dims, _ = t.Shape.Ints()
+	}
 }
 
 // CheckedRange returns the bounds of an input whose elements are checked as

@@ -33,7 +33,7 @@ func (backend) Compile(context.Context, *ir.Module, native.Options) (native.Prog
 
 // unavailable says what is missing for modules to run here.
 func unavailable(call string) error {
-	why := errors.New("modules are not run by Core ML yet: write them by coreml.New and run them by coreml.Load")
+	why := errors.New("modules are not run by Core ML yet: write them by coreml.New and run them by coreml.Load and coreml/driver")
 	if runtime.GOOS != "darwin" {
 		why = fmt.Errorf("there is no Core ML on %s; models can be written here, by coreml.New, and run on a Mac", runtime.GOOS)
 	}

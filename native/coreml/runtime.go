@@ -119,7 +119,8 @@ func featureOf(p *mil.Package, function, name string, t mil.Type) (feature, erro
 		}
 	}
 	return feature{
-		native.Slot{Name: words[2], Role: role, DType: d, Dims: dims}, name,
+		native.Slot{Name: words[2], Role: role, DType: d, Dims: dims},
+		name,
 		native.Tensor{DType: outsideTypes[t.DType], Dims: t.Dims},
 	}, nil
 }

@@ -1,8 +1,6 @@
 package cpu
 
 import (
-	"unsafe"
-
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -21,20 +19,21 @@ func (m *machine) bind(in *instr) op {
 
 func (m *machine) bindWide(in *instr) op {
 	f := m.files
+	to := f.of(in.dst)
 	switch in.kind {
 	case opConst:
 		v, _ := in.node.Value()
-		return func(int) { f.set(in.dst, 0, v) }
+		return func(int) { to.set(in.dst.index, 0, v) }
 	case opSplat:
-		return bindCopy(f, in.dst, in.args[0], true)
+		return to.splat(in.dst.index, in.args[0].index)
 	case opMove:
-		return bindCopy(f, in.dst, in.args[0], false)
+		return to.move(in.dst.index, in.args[0].index)
 	case opCounter:
 		d, i := &f.ints[in.dst.index][0], in.args[0].index
 		return func(int) { *d = m.env.counters[i] }
 	case opScalar:
 		i := in.args[0].index
-		return func(int) { f.set(in.dst, 0, m.env.scalars[i]) }
+		return func(int) { to.set(in.dst.index, 0, m.env.scalars[i]) }
 	case opCheck:
 		return m.bindCheck(in)
 	case opFused:
@@ -55,28 +54,6 @@ func (m *machine) bindWide(in *instr) op {
 	return bindApply(f, in)
 }
 
-func bindCopy(f *files, dst, src register, splat bool) op {
-	switch src.class {
-	case classF32:
-		return copyLanes[float32](f, dst, src, splat)
-	case classF64:
-		return copyLanes[float64](f, dst, src, splat)
-	case classInt:
-		return copyLanes[int32](f, dst, src, splat)
-	case classLong:
-		return copyLanes[int64](f, dst, src, splat)
-	}
-	return copyLanes[complex128](f, dst, src, splat)
-}
-
-func copyLanes[T lane](f *files, dst, src register, splat bool) op {
-	d, a := lanesOf[T](f, dst), lanesOf[T](f, src)
-	if splat {
-		return func(int) { fill(d, a[0]) }
-	}
-	return func(n int) { copy(d[:n], a) }
-}
-
 func (m *machine) bindCheck(in *instr) op {
 	cond, code := m.files.ints[in.args[0].index], uint32(in.node.Ref)
 	return func(n int) {
@@ -89,260 +66,6 @@ func (m *machine) bindCheck(in *instr) op {
 	}
 }
 
-// boundAddress is an address with its registers.
-type boundAddress struct {
-	base   int
-	coefs  []int
-	values []*int32
-	stride int
-	index  []int32 // nil where the address follows a pattern
-	mask   []int32 // nil where it holds for all lanes
-	whole  bool    // the mask has one lane, for all of the block
-}
-
-func (m *machine) bindAddress(a *address) *boundAddress {
-	b := &boundAddress{base: a.base, stride: a.stride}
-	if a.mask != nil {
-		b.mask, b.whole = m.files.ints[a.mask.reg.index], !a.mask.wide
-	}
-	if a.general {
-		b.index = m.files.ints[a.index.index]
-		return b
-	}
-	for _, t := range a.terms {
-		b.coefs = append(b.coefs, t.coef)
-		b.values = append(b.values, &m.files.ints[t.reg.index][0])
-	}
-	return b
-}
-
-// first returns the element of lane 0.
-func (b *boundAddress) first() int {
-	at := b.base
-	for i, c := range b.coefs {
-		at += c * int(*b.values[i])
-	}
-	return at
-}
-
-func (m *machine) bindLoad(in *instr) op {
-	a := m.bindAddress(in.at)
-	if !a.whole {
-		return bindLoadAt(m.files, in, a)
-	}
-	// All lanes have the same condition: the load is one with a pattern, or of
-	// element 0.
-	follows := *a
-	follows.mask, follows.whole = nil, false
-	inside, outside, mask := bindLoadAt(m.files, in, &follows), bindLoadAt(m.files, in, &boundAddress{}), a.mask
-	return func(n int) {
-		if mask[0] != 0 {
-			inside(n)
-		} else {
-			outside(n)
-		}
-	}
-}
-
-func bindLoadAt(f *files, in *instr, a *boundAddress) op {
-	switch in.buf.dtype {
-	case ir.F32:
-		return loadSame(lanesOf[float32](f, in.dst), in.buf, a)
-	case ir.F64:
-		return loadSame(lanesOf[float64](f, in.dst), in.buf, a)
-	case ir.I64, ir.U64:
-		return loadSame(lanesOf[int64](f, in.dst), in.buf, a)
-	case ir.C128:
-		return loadComplex(lanesOf[complex128](f, in.dst), in.buf, a)
-	case ir.C64:
-		return loadAs(lanesOf[complex128](f, in.dst), in.buf, a, func(x complex64) complex128 { return complex128(x) })
-	case ir.F16, ir.BF16:
-		d := in.buf.dtype
-		return loadAs(lanesOf[float32](f, in.dst), in.buf, a, func(x uint16) float32 { return float32(d.FloatFromBits(uint64(x))) })
-	case ir.F8E4M3, ir.F8E5M2:
-		d := in.buf.dtype
-		return loadAs(lanesOf[float32](f, in.dst), in.buf, a, func(x uint8) float32 { return float32(d.FloatFromBits(uint64(x))) })
-	}
-	return bindIntLoad(lanesOf[int32](f, in.dst), in.buf, a)
-}
-
-func bindIntLoad(d []int32, buf *buffer, a *boundAddress) op {
-	switch buf.dtype {
-	case ir.I8:
-		return loadInt[int8](d, buf, a)
-	case ir.I16:
-		return loadInt[int16](d, buf, a)
-	case ir.I32, ir.U32:
-		return loadSame(d, buf, a)
-	case ir.U16:
-		return loadInt[uint16](d, buf, a)
-	}
-	return loadInt[uint8](d, buf, a) // u8 and bool
-}
-
-// loadSame loads elements that registers hold as they are.
-func loadSame[T float32 | float64 | int32 | int64](d []T, buf *buffer, a *boundAddress) op {
-	switch {
-	case a.mask != nil:
-		return loadAs(d, buf, a, func(x T) T { return x })
-	case a.index != nil:
-		return func(n int) {
-			from, index := view[T](buf), a.index[:n]
-			for i, at := range index {
-				d[i] = from[at]
-			}
-		}
-	case a.stride == 1:
-		return func(n int) {
-			at := a.first()
-			copy(d[:n], view[T](buf)[at:at+n])
-		}
-	}
-	return func(n int) {
-		from, at := view[T](buf), a.first()
-		for i := range d[:n] {
-			d[i] = from[at]
-			at += a.stride
-		}
-	}
-}
-
-// loadInt loads integers of less than 32 bits.
-func loadInt[T int8 | int16 | uint8 | uint16](d []int32, buf *buffer, a *boundAddress) op {
-	if a.index == nil && a.mask == nil && a.stride == 1 {
-		return func(n int) {
-			at := a.first()
-			for i, x := range view[T](buf)[at : at+n] {
-				d[i] = int32(x)
-			}
-		}
-	}
-	return loadAs(d, buf, a, func(x T) int32 { return int32(x) })
-}
-
-// loadAs loads elements of another form.
-func loadAs[S unit, T lane](d []T, buf *buffer, a *boundAddress, convert func(S) T) op {
-	if a.mask != nil {
-		return func(n int) {
-			from, at := view[S](buf), a.first()
-			for i, inside := range a.mask[:n] {
-				if inside != 0 {
-					d[i] = convert(from[at])
-				} else {
-					d[i] = convert(from[0])
-				}
-				at += a.stride
-			}
-		}
-	}
-	if a.index != nil {
-		return func(n int) {
-			from := view[S](buf)
-			for i, at := range a.index[:n] {
-				d[i] = convert(from[at])
-			}
-		}
-	}
-	return func(n int) {
-		from, at := view[S](buf), a.first()
-		for i := range d[:n] {
-			d[i] = convert(from[at])
-			at += a.stride
-		}
-	}
-}
-
-// loadComplex loads c128, which [unit] leaves out for its size.
-func loadComplex(d []complex128, buf *buffer, a *boundAddress) op {
-	return func(n int) {
-		from := complexView(buf)
-		for i := range d[:n] {
-			d[i] = from[a.lane(i)]
-		}
-	}
-}
-
-func complexView(buf *buffer) []complex128 {
-	return unsafe.Slice((*complex128)(unsafe.Pointer(unsafe.SliceData(buf.data))), max(buf.elems, 1))
-}
-
-// lane returns the element of a lane.
-func (b *boundAddress) lane(i int) int {
-	switch {
-	case b.index != nil:
-		return int(b.index[i])
-	case b.mask != nil && b.mask[i] == 0:
-		return 0
-	}
-	return b.first() + i*b.stride
-}
-
-func (m *machine) bindStore(in *instr) op {
-	f, a, src := m.files, m.bindAddress(in.at), in.args[0]
-	switch in.buf.dtype {
-	case ir.F32:
-		return storeSame(lanesOf[float32](f, src), in.buf, a)
-	case ir.F64:
-		return storeSame(lanesOf[float64](f, src), in.buf, a)
-	case ir.I64, ir.U64:
-		return storeSame(lanesOf[int64](f, src), in.buf, a)
-	case ir.C128:
-		x := lanesOf[complex128](f, src)
-		return func(n int) {
-			to := complexView(in.buf)
-			for i, v := range x[:n] {
-				to[a.lane(i)] = v
-			}
-		}
-	case ir.C64:
-		return storeAs(lanesOf[complex128](f, src), in.buf, a, func(x complex128) complex64 { return complex64(x) })
-	case ir.F16, ir.BF16:
-		d := in.buf.dtype
-		return storeAs(lanesOf[float32](f, src), in.buf, a, func(x float32) uint16 { return uint16(d.FloatBits(float64(x))) })
-	case ir.F8E4M3, ir.F8E5M2:
-		d := in.buf.dtype
-		return storeAs(lanesOf[float32](f, src), in.buf, a, func(x float32) uint8 { return uint8(d.FloatBits(float64(x))) })
-	}
-	return bindIntStore(lanesOf[int32](f, src), in.buf, a)
-}
-
-func bindIntStore(x []int32, buf *buffer, a *boundAddress) op {
-	switch buf.dtype.Size() {
-	case 1:
-		return storeAs(x, buf, a, func(x int32) uint8 { return uint8(x) })
-	case 2:
-		return storeAs(x, buf, a, func(x int32) uint16 { return uint16(x) })
-	}
-	return storeSame(x, buf, a)
-}
-
-// storeSame stores elements that registers hold as they are.
-func storeSame[T float32 | float64 | int32 | int64](x []T, buf *buffer, a *boundAddress) op {
-	if a.index == nil && a.stride == 1 {
-		return func(n int) { copy(view[T](buf)[a.first():], x[:n]) }
-	}
-	return storeAs(x, buf, a, func(x T) T { return x })
-}
-
-// storeAs stores elements in another form.
-func storeAs[T lane, S unit](x []T, buf *buffer, a *boundAddress, convert func(T) S) op {
-	if a.index != nil {
-		return func(n int) {
-			to := view[S](buf)
-			for i, v := range x[:n] {
-				to[a.index[i]] = convert(v)
-			}
-		}
-	}
-	return func(n int) {
-		to, at := view[S](buf), a.first()
-		for _, v := range x[:n] {
-			to[at] = convert(v)
-			at += a.stride
-		}
-	}
-}
-
 // bindApply returns the loop of an operation: one of those written out, or the
 // evaluator of package scalar lane by lane.
 func bindApply(f *files, in *instr) op {
@@ -351,17 +74,21 @@ func bindApply(f *files, in *instr) op {
 	}
 	node, arity := in.node, len(in.node.Args)
 	narrow := node.Type == ir.F16 || node.Type == ir.BF16
+	from, to := [3]registerFile{}, f.of(in.dst)
+	for k := range arity {
+		from[k] = f.of(in.args[k])
+	}
 	return func(n int) {
 		var v [3]scalar.Value
 		for i := range n {
 			for k := range arity {
-				v[k] = f.value(in.args[k], node.Args[k].Type, i)
+				v[k] = from[k].value(in.args[k].index, i, node.Args[k].Type)
 			}
 			r := scalar.Apply(node, v)
 			if narrow {
 				r.F = node.Type.Round(r.F)
 			}
-			f.set(in.dst, i, r)
+			to.set(in.dst.index, i, r)
 		}
 	}
 }

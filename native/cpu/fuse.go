@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 	"github.com/rlx-go/rlx/native/cpu/jit"
 )
@@ -90,15 +91,17 @@ func (f *fuser) look(code []instr) {
 		case opSplat:
 			f.spreads[in.dst] = in.args[0]
 		case opConst:
-			if in.one && in.dst.of32() {
+			if in.one && in.dst.inKernels() {
 				f.constants[in.dst] = in.node
 			}
 		}
 	}
 }
 
-// of32 reports whether a register has lanes of 32 bits.
-func (r register) of32() bool { return r.class == classF32 || r.class == classInt }
+// inKernels reports whether kernels compute with the lanes of a register.
+func (r register) inKernels() bool {
+	return r.class == classF32 || r.class == classInt || r.class == classF64 && jit.Stored(ir.F64)
+}
 
 // list returns a list with kernels in place of what they can do. What they
 // cannot do, and does not depend on it, comes before.

@@ -28,7 +28,8 @@ type boundAccess struct {
 type boundLanes struct {
 	array int
 	at    unsafe.Pointer
-	last  []uint32 // as for tensors; nil for what is only read
+	size  int    // of a lane
+	last  []byte // as for tensors; nil for what is only read
 }
 
 // bindFused gives a kernel its registers and tensors.
@@ -45,11 +46,11 @@ func (m *machine) bindFused(x *fused) op {
 				guarded: a.access.node == guarded, last: make([]byte, size*jit.Lanes),
 			})
 		case a.single:
-			call.Set(i, m.files.memory(a.reg))
+			call.Set(i, m.files.of(a.reg).memory(a.reg.index))
 		default:
-			r := boundLanes{array: i, at: m.files.memory(a.reg)}
+			r := boundLanes{array: i, at: m.files.of(a.reg).memory(a.reg.index), size: a.reg.class.size()}
 			if a.stores {
-				r.last = make([]uint32, jit.Lanes)
+				r.last = make([]byte, jit.Lanes*r.size)
 			}
 			lanes = append(lanes, r)
 			call.Set(i, r.at)
@@ -89,7 +90,7 @@ func runLast(call *jit.Call, tensors []boundAccess, lanes []boundLanes, first, n
 		if r.last != nil {
 			call.Set(r.array, unsafe.Pointer(unsafe.SliceData(r.last)))
 		} else {
-			call.Set(r.array, unsafe.Add(r.at, 4*first))
+			call.Set(r.array, unsafe.Add(r.at, r.size*first))
 		}
 	}
 	call.RunLast(n)
@@ -100,7 +101,7 @@ func runLast(call *jit.Call, tensors []boundAccess, lanes []boundLanes, first, n
 	}
 	for _, r := range lanes {
 		if r.last != nil { // the lanes after these may be in use
-			copy(unsafe.Slice((*uint32)(unsafe.Add(r.at, 4*first)), n), r.last)
+			copy(unsafe.Slice((*byte)(unsafe.Add(r.at, r.size*first)), n*r.size), r.last)
 		}
 		call.Set(r.array, r.at)
 	}

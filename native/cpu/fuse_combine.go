@@ -22,7 +22,7 @@ func (s *segment) combine(c *combining, a, b map[register]jit.Value, merged bool
 
 // fold merges the lanes of running values, by halves, and stores them.
 func (s *segment) fold(c *combining) bool {
-	for by := jit.Width() / 2; by > 0; by /= 2 {
+	for by := s.k.Width() / 2; by > 0; by /= 2 {
 		for i, acc := range c.acc {
 			s.values[c.other[i]] = s.k.Rotate(s.values[acc], by)
 		}

@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"math"
-	"slices"
 
 	"github.com/rlx-go/rlx/ir/scalar"
 	"github.com/rlx-go/rlx/native/cpu/jit"
@@ -30,10 +29,11 @@ func (f *fuser) tighten(p *phase) {
 	if !f.n.wideInner || !p.loop || len(p.combining) == 0 {
 		return
 	}
-	if len(p.running) > jit.MostRunning() || slices.ContainsFunc(p.running, func(r running) bool { return !r.acc.of32() }) {
+	kind, ok := kindOfRunning(p.running)
+	if !ok || len(p.running) > jit.MostRunning() {
 		return
 	}
-	if !f.atOnce(p) && !f.byStretches(p) {
+	if !f.atOnce(p, kind) && !f.byStretches(p, kind) {
 		return
 	}
 	for _, c := range p.combining {
@@ -63,17 +63,17 @@ const copies = 4
 
 // atOnce makes a kernel that goes through all inner points and folds the lanes;
 // false where their number is no multiple of its lanes or too large.
-func (f *fuser) atOnce(p *phase) bool {
+func (f *fuser) atOnce(p *phase, kind kind) bool {
 	inner := &f.n.inner
-	sets := copies
-	if inner.row%(copies*jit.Width()) != 0 || len(p.element) > 4*copies || copies*len(p.running) > jit.MostRunning() {
+	sets, width := copies, kind.width()
+	if inner.row%(copies*width) != 0 || len(p.element) > 4*copies || copies*len(p.running) > jit.MostRunning() {
 		sets = 1
 	}
 	long := inner.row > lanes // for registers of lanes
-	if inner.rows != 1 || inner.row > longStretch || inner.row%(sets*jit.Width()) != 0 || long && inner.usesWides() {
+	if inner.rows != 1 || inner.row > longStretch || inner.row%(sets*width) != 0 || long && inner.usesWides() {
 		return false
 	}
-	s := f.segment()
+	s := f.segmentOf(kind)
 	running := make([]map[register]jit.Value, sets)
 	for i := range running {
 		s.k.At(i)
@@ -104,8 +104,8 @@ func (f *fuser) atOnce(p *phase) bool {
 // byStretches makes a kernel for a stretch of inner points, which merges its
 // running values with those of the stretches before, and one that folds the lanes
 // at the end.
-func (f *fuser) byStretches(p *phase) bool {
-	s, last := f.segment(), f.segment()
+func (f *fuser) byStretches(p *phase, kind kind) bool {
+	s, last := f.segmentOf(kind), f.segmentOf(kind)
 	running := s.begin(p)
 	ahead, ok := s.loop(p, running)
 	if !ok {
@@ -144,12 +144,15 @@ func (s *segment) begin(p *phase) map[register]jit.Value {
 	return running
 }
 
-// wordOf returns the first value of a running one in 32 bits.
-func wordOf(r register, v scalar.Value) uint32 {
-	if r.class == classF32 {
-		return math.Float32bits(float32(v.F))
+// wordOf returns the first value of a running one by its bits.
+func wordOf(r register, v scalar.Value) uint64 {
+	switch r.class {
+	case classF64:
+		return math.Float64bits(v.F)
+	case classF32:
+		return uint64(math.Float32bits(float32(v.F)))
 	}
-	return uint32(v.I)
+	return uint64(uint32(v.I))
 }
 
 // loop adds what is done for inner points to the kernel but for what can come before it, which it

@@ -39,13 +39,18 @@ func (f *fuser) sweep(before []instr) bool {
 	}
 	b.end()
 	steps, ok := b.steps()
-	if !ok {
+	if !ok || !alike(b.kernels) {
 		return false
 	}
 	kernels := &jit.Rows{Kernels: b.kernels, Steps: steps, Counter: b.counter()}
 	f.n.sweep = []instr{{kind: opFused, fused: &fused{kernels: kernels, arrays: b.arrays}}}
 	f.n.phases = nil
 	return true
+}
+
+// alike reports whether kernels are of one kind.
+func alike(list []*jit.Kernel) bool {
+	return !slices.ContainsFunc(list, func(k *jit.Kernel) bool { return k.Doubles != list[0].Doubles })
 }
 
 // hasRows reports whether a nest has several rows of lanes that fill registers.

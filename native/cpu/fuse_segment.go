@@ -11,6 +11,7 @@ import (
 type segment struct {
 	*fuser
 	k        *jit.Kernel
+	kind     kind
 	code     []instr
 	arrays   []fusedArray
 	values   map[register]jit.Value // of registers of many lanes, now
@@ -43,7 +44,7 @@ func (s *segment) before(in *instr) bool {
 // add makes an instruction part of the kernel; it reports false, and does
 // nothing, where it cannot be.
 func (s *segment) add(in *instr) bool {
-	if in.one || !s.adds(in) {
+	if in.one || !s.ofKind(in, s.adds) {
 		return false
 	}
 	in.registers(func(r *register, result bool) {
@@ -58,7 +59,7 @@ func (s *segment) add(in *instr) bool {
 func (s *segment) adds(in *instr) bool {
 	switch in.kind {
 	case opMove:
-		if !in.dst.of32() {
+		if !in.dst.inKernels() {
 			return false
 		}
 		v, ok := s.value(in.args[0], wordType(in.dst))
@@ -123,8 +124,11 @@ func (s *segment) array(a fusedArray) int {
 
 // wordType is a type of the lanes of a register, of integers and truths alike.
 func wordType(r register) ir.DType {
-	if r.class == classF32 {
+	switch r.class {
+	case classF32:
 		return ir.F32
+	case classF64:
+		return ir.F64
 	}
 	return ir.I32
 }
@@ -144,7 +148,7 @@ func (s *segment) value(r register, t ir.DType) (jit.Value, bool) {
 		if from, ok := s.spreads[r]; ok {
 			return s.spread(from, t), true
 		}
-		if t.IsFloat() {
+		if t.IsFloat() && t != ir.F64 {
 			t = ir.F32
 		}
 		v = s.k.Load(s.array(fusedArray{reg: r}), t)

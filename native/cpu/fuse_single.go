@@ -8,10 +8,12 @@ import (
 )
 
 // addSingle makes an instruction on single numbers part of a kernel.
-func (s *segment) addSingle(in *instr) bool {
+func (s *segment) addSingle(in *instr) bool { return s.ofKind(in, s.addsSingle) }
+
+func (s *segment) addsSingle(in *instr) bool {
 	switch in.kind {
 	case opMove:
-		if !in.dst.of32() {
+		if !in.dst.inKernels() {
 			return false
 		}
 		v := s.spread(in.args[0], wordType(in.dst))
@@ -38,11 +40,11 @@ func (s *segment) addSingle(in *instr) bool {
 	return true
 }
 
-// isWord reports whether a load or store of one element is of 32 bits and its place
-// a sum of coordinates.
+// isWord reports whether a load or store of one element is of a type that lanes have
+// and its place a sum of coordinates.
 func (in *instr) isWord() bool {
 	switch in.buf.dtype {
-	case ir.F32, ir.I32, ir.U32:
+	case ir.F32, ir.I32, ir.U32, ir.F64:
 		return !in.at.general && in.at.mask == nil
 	}
 	return false
@@ -50,7 +52,7 @@ func (in *instr) isWord() bool {
 
 func (s *segment) applySingle(in *instr) bool {
 	o := in.operation()
-	if !jit.Has(o) || !in.dst.of32() {
+	if !jit.Has(o) || !in.dst.inKernels() {
 		return false
 	}
 	args := make([]jit.Value, len(in.node.Args))

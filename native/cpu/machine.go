@@ -144,7 +144,7 @@ func (m *machine) acrossInner(p *phase, code *boundPhase) {
 		for n := width; n > 1; {
 			half := (n + 1) / 2
 			for k, acc := range c.acc {
-				m.files.shift(c.other[k], acc, half, n)
+				m.files.of(acc).shift(c.other[k].index, acc.index, half, n)
 			}
 			runAll(code.combining[i], n-half)
 			n = half
@@ -155,6 +155,6 @@ func (m *machine) acrossInner(p *phase, code *boundPhase) {
 // begin gives running values their first value.
 func (m *machine) begin(p *phase, n int) {
 	for _, r := range p.running {
-		m.files.fill(r.acc, r.init, n)
+		m.files.of(r.acc).fill(r.acc.index, r.init, n)
 	}
 }

@@ -52,7 +52,11 @@ type files struct {
 	ints [][]int32
 	long [][]int64
 	cplx [][]complex128
+	// byClass are the same, for what is done alike for all classes.
+	byClass [5]registerFile
 }
+
+func (f *files) of(r register) registerFile { return f.byClass[r.class] }
 
 // sizes are the numbers of lanes of the registers of each class.
 type sizes [5][]int
@@ -69,6 +73,13 @@ func (s *sizes) allocate() *files {
 	f.ints = cut[int32](s[classInt])
 	f.long = cut[int64](s[classLong])
 	f.cplx = cut[complex128](s[classCplx])
+	f.byClass = [5]registerFile{
+		classF32:  &file[float32]{f.f32, func(v scalar.Value) float32 { return float32(v.F) }, func(x float32, _ ir.DType) scalar.Value { return scalar.Value{F: float64(x)} }},
+		classF64:  &file[float64]{f.f64, func(v scalar.Value) float64 { return v.F }, func(x float64, _ ir.DType) scalar.Value { return scalar.Value{F: x} }},
+		classInt:  &file[int32]{f.ints, func(v scalar.Value) int32 { return int32(v.I) }, integerOf},
+		classLong: &file[int64]{f.long, func(v scalar.Value) int64 { return v.I }, func(x int64, _ ir.DType) scalar.Value { return scalar.Value{I: x} }},
+		classCplx: &file[complex128]{f.cplx, func(v scalar.Value) complex128 { return v.C }, func(x complex128, _ ir.DType) scalar.Value { return scalar.Value{C: x} }},
+	}
 	return f
 }
 
@@ -77,7 +88,7 @@ func (s *sizes) allocate() *files {
 // [jit.Lanes].
 func cut[T lane](lengths []int) [][]T {
 	up := func(n int) int { return (n + jit.Lanes - 1) / jit.Lanes * jit.Lanes }
-	total := 0
+	total := jit.Lanes // kernels may read a whole register of words of the last
 	for _, n := range lengths {
 		total += up(n)
 	}
@@ -118,50 +129,16 @@ func lanesOf[T lane](f *files, r register) []T {
 	return file.([]T)
 }
 
-// memory returns where the lanes of a register of 32 bits lie.
-func (f *files) memory(r register) unsafe.Pointer {
-	if r.class == classF32 {
-		return unsafe.Pointer(unsafe.SliceData(f.f32[r.index]))
+// size returns the bytes of a lane of a class that kernels compute with.
+func (c class) size() int {
+	if c == classF64 {
+		return 8
 	}
-	return unsafe.Pointer(unsafe.SliceData(f.ints[r.index]))
+	return 4
 }
 
 func unsignedLanes(x []int32) []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
-}
-
-// value returns lane i, of type d, as the evaluator of package scalar has it.
-func (f *files) value(r register, d ir.DType, i int) scalar.Value {
-	switch r.class {
-	case classF32:
-		return scalar.Value{F: float64(f.f32[r.index][i])}
-	case classF64:
-		return scalar.Value{F: f.f64[r.index][i]}
-	case classInt:
-		if d == ir.U32 {
-			return scalar.Value{I: int64(uint32(f.ints[r.index][i]))}
-		}
-		return scalar.Value{I: int64(f.ints[r.index][i])}
-	case classLong:
-		return scalar.Value{I: f.long[r.index][i]}
-	}
-	return scalar.Value{C: f.cplx[r.index][i]}
-}
-
-// set is the reverse of value.
-func (f *files) set(r register, i int, v scalar.Value) {
-	switch r.class {
-	case classF32:
-		f.f32[r.index][i] = float32(v.F)
-	case classF64:
-		f.f64[r.index][i] = v.F
-	case classInt:
-		f.ints[r.index][i] = int32(v.I)
-	case classLong:
-		f.long[r.index][i] = v.I
-	default:
-		f.cplx[r.index][i] = v.C
-	}
 }
 
 // roundTo rounds a value of class f32 to a narrower type.
@@ -175,47 +152,4 @@ func roundTo(d ir.DType, x float32) float32 {
 		return math.Float32frombits((b + 0x7fff + b>>16&1) &^ 0xffff)
 	}
 	return float32(d.Round(float64(x)))
-}
-
-// shift copies lanes from up to to of a register to the beginning of another.
-func (f *files) shift(dst, src register, from, to int) {
-	switch src.class {
-	case classF32:
-		copy(f.f32[dst.index], f.f32[src.index][from:to])
-	case classF64:
-		copy(f.f64[dst.index], f.f64[src.index][from:to])
-	case classInt:
-		copy(f.ints[dst.index], f.ints[src.index][from:to])
-	case classLong:
-		copy(f.long[dst.index], f.long[src.index][from:to])
-	default:
-		copy(f.cplx[dst.index], f.cplx[src.index][from:to])
-	}
-}
-
-// fill sets n lanes of a register.
-func (f *files) fill(r register, v scalar.Value, n int) {
-	switch r.class {
-	case classF32:
-		fill(f.f32[r.index][:n], float32(v.F))
-	case classF64:
-		fill(f.f64[r.index][:n], v.F)
-	case classInt:
-		fill(f.ints[r.index][:n], int32(v.I))
-	case classLong:
-		fill(f.long[r.index][:n], v.I)
-	default:
-		fill(f.cplx[r.index][:n], v.C)
-	}
-}
-
-// fill sets a few lanes, and copies them to the others.
-func fill[T lane](d []T, x T) {
-	few := d[:min(len(d), 16)]
-	for i := range few {
-		few[i] = x
-	}
-	for done := len(few); done < len(d); done *= 2 {
-		copy(d[done:], d[:done])
-	}
 }

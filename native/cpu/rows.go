@@ -10,7 +10,7 @@ func (m *machine) bindRows(x *fused) func(rows int) {
 	var tensors []boundAccess
 	for i, a := range x.arrays {
 		if a.access == nil {
-			call.Set(i, m.files.memory(a.reg))
+			call.Set(i, m.files.of(a.reg).memory(a.reg.index))
 			continue
 		}
 		t := boundAccess{array: i, at: m.bindAddress(a.access.at), buf: a.access.buf, size: a.access.buf.dtype.Size()}

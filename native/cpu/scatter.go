@@ -44,33 +44,26 @@ func (s *scatterStep) applier() func(row, update int) {
 	if s.x.Mode == ir.ScatterSet {
 		return s.copier()
 	}
-	switch s.out.dtype {
-	case ir.F32:
-		return combiner[float32](s, realCombine[float32](s.x.Mode))
-	case ir.F64:
-		return combiner[float64](s, realCombine[float64](s.x.Mode))
-	case ir.F16, ir.BF16:
-		return s.halves()
-	case ir.C64:
-		return combiner[complex64](s, numberCombine[complex64](s.x.Mode))
-	case ir.C128:
-		return combiner[complex128](s, numberCombine[complex128](s.x.Mode))
-	case ir.I8:
-		return combiner[int8](s, realCombine[int8](s.x.Mode))
-	case ir.I16:
-		return combiner[int16](s, realCombine[int16](s.x.Mode))
-	case ir.I32:
-		return combiner[int32](s, realCombine[int32](s.x.Mode))
-	case ir.I64:
-		return combiner[int64](s, realCombine[int64](s.x.Mode))
-	case ir.U8:
-		return combiner[uint8](s, realCombine[uint8](s.x.Mode))
-	case ir.U16:
-		return combiner[uint16](s, realCombine[uint16](s.x.Mode))
-	case ir.U32:
-		return combiner[uint32](s, realCombine[uint32](s.x.Mode))
-	}
-	return combiner[uint64](s, realCombine[uint64](s.x.Mode))
+	return combiners[s.out.dtype](s)
+}
+
+// combiners are the appliers of all other modes, by element type.
+var combiners = map[ir.DType]func(s *scatterStep) func(row, update int){
+	ir.F32: ofOrdered[float32], ir.F64: ofOrdered[float64], ir.F16: (*scatterStep).halves, ir.BF16: (*scatterStep).halves,
+	ir.C64: ofNumbers[complex64], ir.C128: ofNumbers[complex128],
+	ir.I8: ofOrdered[int8], ir.I16: ofOrdered[int16], ir.I32: ofOrdered[int32], ir.I64: ofOrdered[int64],
+	ir.U8: ofOrdered[uint8], ir.U16: ofOrdered[uint16], ir.U32: ofOrdered[uint32], ir.U64: ofOrdered[uint64],
+}
+
+func ofNumbers[T unit](s *scatterStep) func(row, update int) {
+	return combiner(s, numberCombine[T](s.x.Mode))
+}
+
+func ofOrdered[T interface {
+	unit
+	cmp.Ordered
+}](s *scatterStep) func(row, update int) {
+	return combiner(s, realCombine[T](s.x.Mode))
 }
 
 // copier is the applier of what is set.

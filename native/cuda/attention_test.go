@@ -137,20 +137,16 @@ func BenchmarkAttention(b *testing.B) {
 				dims := ir.Dims(tokens/c.context, heads, c.context, c.length)
 				g, err := ir.Build("attention", func(b *ir.Builder) {
 					param := func(name string) ir.Value { return b.Param(name, c.dtype, dims...) }
-					set := func(name string, x ir.Value) {
-						b.State(name, x.DType(), x.Shape()...)
-						b.SetState(name, x)
-					}
 					q, k, v, a := param("q"), param("k"), param("v"), ops.AttentionAttrs{Scale: 0.125, Causal: c.causal}
 					if !backward {
 						out, lse := ops.AttentionForward(b, q, k, v, ir.Value{}, a)
-						set("out", out)
-						set("lse", lse)
+						b.Output("out", out)
+						b.Output("lse", lse)
 						return
 					}
 					row := func(name string) ir.Value { return b.Param(name, ir.F32, dims[:3]...) }
 					for i, x := range ops.AttentionBackward(b, q, k, v, row("rows"), row("delta"), param("dout"), ir.Value{}, a) {
-						set(fmt.Sprint("cotangent", i), x)
+						b.Output(fmt.Sprint("cotangent", i), x)
 					}
 				})
 				must(b, err)

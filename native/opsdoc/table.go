@@ -12,6 +12,7 @@ import (
 	"github.com/rlx-go/rlx/native/coreml"
 	"github.com/rlx-go/rlx/native/cpu"
 	"github.com/rlx-go/rlx/native/cuda"
+	"github.com/rlx-go/rlx/native/metal"
 	"github.com/rlx-go/rlx/webgpu"
 )
 
@@ -29,13 +30,13 @@ Each line is one definition. Its constraints, attributes and defaults stand in i
   ` + "`shader-f16`" + `. CoreML is what a model of CoreML8 can be made of: values without elements it cannot hold, integers but
   i32 and the bits of numbers it does not compute with, and loops are written out, which takes a bound on their turns.
 
-| op | meaning | JVP | transpose | batch | CPU | WebGPU | CUDA | CoreML |
-|---|---|---|---|---|---|---|---|---|
+| op | meaning | JVP | transpose | batch | CPU | WebGPU | CUDA | Metal | CoreML |
+|---|---|---|---|---|---|---|---|---|---|
 `
 
 // backends are asked in the order of the columns.
 func backends() []native.Backend {
-	return []native.Backend{cpu.Backend(), webgpu.Backend(), cuda.Backend(), coreml.Backend()}
+	return []native.Backend{cpu.Backend(), webgpu.Backend(), cuda.Backend(), metal.Backend(), coreml.Backend()}
 }
 
 // table returns the file.

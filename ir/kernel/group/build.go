@@ -182,8 +182,8 @@ func tooLong(d ir.Dim) bool { n, _ := d.Const(); return n > loop.MaxElements }
 
 func isLeaf(n *ir.Node) bool { return n.Op() == ir.OpPort || n.Op() == ir.OpConstant }
 
-// depth is how many loops the program is inside of.
-func (p *Program) depth() int {
+// Depth is how many loops the program is inside of.
+func (p *Program) Depth() int {
 	n := 0
 	for ; p != nil; p = p.parent {
 		if p.repeated {

@@ -35,7 +35,7 @@ type Literal struct {
 // CanonOf returns the canonical form of a group.
 func CanonOf(g *Group) *Canon {
 	c := &Canon{p: g.program, number: map[*Tensor]int{}, members: map[*ir.Node]int{}, nodes: map[*ir.Node]int{}}
-	c.ints(c.p.depth(), len(g.SideBySide()))
+	c.ints(c.p.Depth(), len(g.SideBySide()))
 	for _, part := range g.SideBySide() {
 		c.group(part)
 	}

@@ -64,7 +64,7 @@ func (p *Program) Load(s *scalar.Simplifier, t *Tensor, at ir.Index) scalar.Expr
 // Place returns where the element of a tensor at a position lies: the tensor
 // that holds the memory, and the number of the element there, not simplified.
 func (p *Program) Place(t *Tensor, at ir.Index) (root *Tensor, offset scalar.Expr) {
-	return t.resolve(p.depth(), linear(t.Dims, at))
+	return t.resolve(p.Depth(), linear(t.Dims, at))
 }
 
 // resolve goes from an element of t to the same element of the tensor that

@@ -1,10 +1,6 @@
 package sched
 
 import (
-	"math"
-	"slices"
-	"strconv"
-
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
@@ -37,7 +33,7 @@ func scheduleAttend(e *emitter, g *group.Group) []Launch {
 	}
 	n.mma = withMma && attendsByMma(n.Attend, m.Node.Input(0).DType(), e.caps)
 	var launches []Launch
-	if n.mma {
+	if withMma && n.mma {
 		launches = n.stage()
 	}
 	if n.Backward {
@@ -85,10 +81,12 @@ type fragments interface {
 	// begin defines what the thread is, at the start of a kernel.
 	begin()
 	// product makes the products of the rows of two operands of scores that are zeros.
-	product(scores fragment, rows, cols matrix)
+	// They are there after ready.
+	product(scores fragment, rows, cols matrix) (ready func())
 	// accumulate adds to sums the products of a table of weights and the rows of an
-	// operand that belong to its columns.
-	accumulate(sums, weights fragment, m matrix)
+	// operand that belong to its columns: those that the weights are now, and no later
+	// than begin.
+	accumulate(sums, weights fragment, m matrix) (begin func())
 	// fold combines a value for each row over the threads that share the row, into
 	// variables that hold what they start from.
 	fold(into []string, values []scalar.Expr, combine func(a, b scalar.Expr) scalar.Expr)
@@ -97,31 +95,6 @@ type fragments interface {
 	blocks(lo, hi scalar.Expr, whole [2]scalar.Expr, body func())
 	// columnStat returns a number that stats has of the query of a column.
 	columnStat(c, which int) scalar.Expr
-}
-
-// layout is which elements of a table a thread has.
-type layout struct {
-	// rows and cols are the sizes of a block.
-	rows, cols int
-	// own is how many rows a thread has a part of, and columns how many elements of
-	// a row that long.
-	own     int
-	columns func(length int) int
-	// row and column are a thread's first ones, and rowAt and columnAt tell how far
-	// from there its others are.
-	row, column     scalar.Expr
-	rowAt, columnAt func(i int) int
-	// A row as long as a multiple of width is divided evenly.
-	width int
-	// first holds in one of the threads that share a row.
-	first scalar.Expr
-}
-
-// attendSide is what goes along one side of the scores: queries or keys.
-type attendSide struct {
-	count int         // of them
-	block int         // of a tile
-	first scalar.Expr // of the block at hand
 }
 
 // matrix is an operand with rows of some length.
@@ -136,7 +109,7 @@ func (n *attention) dout() matrix { return matrix{5, n.Width} }
 func (n *attention) attender(kind attendKind) *attender {
 	a := &attender{writer: writer{emitter: newEmitter(n.p, n.caps)}, attention: n, kind: kind, byQuery: kind != attendKeys}
 	a.read = a.reader().Operand(n.m.Node)
-	if n.mma && kind != attendMask {
+	if withMma && n.mma && kind != attendMask {
 		a.fragments = newAttendMma(a)
 	} else {
 		a.fragments = newAttendPlain(a)
@@ -160,185 +133,3 @@ func (a *attender) workgroups(n int) (workgroup scalar.Expr) {
 
 // columns is how many elements of a row of the scores a thread has.
 func (a *attender) columns() int { return a.layout().columns(a.cols.block) }
-
-func (s *attendSide) blocks() int { return ceilDiv(s.count, s.block) }
-
-// move goes to a block.
-func (a *attender) move(s *attendSide, block scalar.Expr) {
-	s.first = a.let("first", scalar.Mul(block, loop.Int(s.block)))
-}
-
-// inside returns a position that exists, and whether it is the one asked for.
-func (s *attendSide) inside(pos scalar.Expr) (at, ok scalar.Expr) {
-	return withinBounds(pos, s.count, s.count%s.block == 0)
-}
-
-// atHead goes to a head of the queries, by its number among all.
-func (a *attender) atHead(head scalar.Expr) {
-	a.queryHead = a.unflatten(head, a.Heads)
-	for i, h := range a.queryHead {
-		a.queryHead[i] = a.let("head", h)
-	}
-	a.keyHead = slices.Clone(a.queryHead)
-	if last := len(a.keyHead) - 1; last >= 0 {
-		a.keyHead[last] = a.let("key_head", scalar.FloorDiv(a.keyHead[last], loop.Int(a.Share)))
-	}
-}
-
-// head is the head at hand of an operand.
-func (a *attender) head(operand int) ir.Index {
-	if operand == a.k().operand || operand == a.v().operand {
-		return a.keyHead
-	}
-	return a.queryHead
-}
-
-// count runs a body for 0, 1, … n-1.
-func (a *attender) count(prefix string, n int, body func(i scalar.Expr)) {
-	if n == 1 {
-		body(loop.Int(0))
-		return
-	}
-	a.times(prefix, n, body)
-}
-
-// columnBlocks runs a body for the blocks of columns in which any of the rows at
-// hand sees, or is seen, from block lo on and before block hi.
-func (a *attender) columnBlocks(lo, hi scalar.Expr, body func()) {
-	later := a.Keys - a.Queries // query i belongs to key i + later
-	block := loop.Int(a.cols.block)
-	whole := [2]scalar.Expr{lo, scalar.Min(hi, loop.Int(a.cols.count/a.cols.block))}
-	if a.Causal && a.byQuery {
-		seen := scalar.Max(scalar.Add(a.rows.first, loop.Int(a.rows.block+later)), loop.Int(0))
-		hi = scalar.Min(hi, scalar.FloorDiv(scalar.Add(seen, loop.Int(a.cols.block-1)), block))
-		byAll := scalar.Max(scalar.Add(a.rows.first, loop.Int(later+1)), loop.Int(0))
-		whole[1] = scalar.Min(whole[1], scalar.FloorDiv(byAll, block))
-	}
-	if a.Causal && !a.byQuery {
-		seeing := scalar.Max(scalar.Sub(a.rows.first, loop.Int(later)), loop.Int(0))
-		lo = scalar.Max(lo, scalar.FloorDiv(seeing, block))
-		all := scalar.Max(scalar.Add(a.rows.first, loop.Int(a.rows.block-1-later+a.cols.block-1)), loop.Int(0))
-		whole[0] = scalar.Max(lo, scalar.FloorDiv(all, block))
-	}
-	for i := range whole {
-		whole[i] = a.Simplify(whole[i])
-	}
-	a.blocks(a.Simplify(lo), a.Simplify(hi), whole, body)
-}
-
-// fragment is a table that the threads of a workgroup hold in registers: each
-// has so many rows and columns.
-type fragment struct {
-	name          string
-	rows, columns int
-}
-
-// zeros declares a fragment of a table with rows of a length.
-func (a *attender) zeros(prefix string, length int) fragment {
-	l := a.layout()
-	f := fragment{a.name(prefix), l.own, l.columns(length)}
-	f.each(func(i, c int) { a.add(&loop.Var{Name: f.register(i, c), Init: scalar.ConstF(ir.F32, 0)}) })
-	return f
-}
-
-// total declares a fragment of sums over all blocks.
-func (a *attender) total(prefix string, length int) fragment {
-	f := a.zeros(prefix, length)
-	a.sums = append(a.sums, f)
-	return f
-}
-
-// each shows a thread's elements.
-func (f fragment) each(visit func(i, c int)) {
-	for i := range f.rows {
-		for c := range f.columns {
-			visit(i, c)
-		}
-	}
-}
-
-func (f fragment) register(i, c int) string {
-	return f.name + "_" + strconv.Itoa(i*f.columns+c)
-}
-
-func (f fragment) at(i, c int) scalar.Expr { return scalar.FreeVar(f.register(i, c), ir.F32) }
-
-// assign changes an element.
-func (a *attender) assign(f fragment, i, c int, x scalar.Expr) {
-	a.add(&loop.Assign{Name: f.register(i, c), Value: x})
-}
-
-// vars declares a variable for each row of a thread.
-func (a *attender) vars(prefix string, init scalar.Expr) []string {
-	out := make([]string, a.layout().own)
-	for i := range out {
-		out[i] = a.name(prefix)
-		a.add(&loop.Var{Name: out[i], Init: init})
-	}
-	return out
-}
-
-// row is the position of a thread's row i, and column that of its column c.
-func (a *attender) row(i int) scalar.Expr {
-	return sum(a.rows.first, a.layout().row, loop.Int(a.layout().rowAt(i)))
-}
-
-func (a *attender) column(c int) scalar.Expr {
-	return sum(a.cols.first, a.layout().column, loop.Int(a.layout().columnAt(c)))
-}
-
-// storeSums stores a thread's rows of sums as rows of a result.
-func (a *attender) storeSums(t *group.Tensor, head ir.Index, length int, value func(i, c int) scalar.Expr) {
-	l := a.layout()
-	a.when(a.exists, func() {
-		col := a.let("column", l.column)
-		for i := range l.own {
-			_, exists := a.rows.inside(a.row(i))
-			a.when(exists, func() {
-				root, offset := a.p.Place(t, slices.Concat(head, ir.Index{a.row(i), col}))
-				to := a.let("to", offset)
-				for c := range l.columns(length) {
-					on := l.columnAt(c)
-					_, ok := withinBounds(scalar.Add(col, loop.Int(on)), length, length%l.width == 0)
-					store := &loop.Store{Array: root.ID, At: scalar.Add(to, loop.Int(on)), Value: scalar.Convert(value(i, c), t.DType)}
-					a.add(guard(ok, []loop.Stmt{store})...)
-				}
-			})
-		}
-	})
-}
-
-// storeRows stores a value of each row, which all threads that share it have.
-func (a *attender) storeRows(t *group.Tensor, head ir.Index, value func(i int) scalar.Expr) {
-	a.when(scalar.And(a.exists, a.layout().first), func() {
-		for i := range a.layout().own {
-			_, exists := a.rows.inside(a.row(i))
-			at := append(slices.Clone(head), a.row(i))
-			a.when(exists, func() { a.save(t, at, scalar.Convert(value(i), t.DType)) })
-		}
-	})
-}
-
-// withinBounds returns a position below n, and whether it is the one asked for.
-func withinBounds(pos scalar.Expr, n int, always bool) (at, ok scalar.Expr) {
-	if always {
-		return pos, scalar.ConstBool(true)
-	}
-	return scalar.Min(pos, loop.Int(n-1)), scalar.Lt(pos, loop.Int(n))
-}
-
-func orZero(ok, x scalar.Expr) scalar.Expr { return scalar.Select(ok, x, scalar.ConstF(ir.F32, 0)) }
-
-func sum(first scalar.Expr, rest ...scalar.Expr) scalar.Expr {
-	for _, x := range rest {
-		first = scalar.Add(first, x)
-	}
-	return first
-}
-
-// finiteOrZero keeps what is subtracted from scores that are all -Inf from
-// making NaN of them.
-func finiteOrZero(x scalar.Expr) scalar.Expr {
-	finite := scalar.Ge(x, scalar.ConstF(ir.F32, -math.MaxFloat32))
-	return scalar.Select(finite, x, scalar.ConstF(ir.F32, 0))
-}

@@ -82,16 +82,16 @@ func (a *attender) weight(x element, q query) scalar.Expr {
 // cotangents returns the cotangents of a block's scores, or with slope those of
 // its products but for the scale. Its rows are queries.
 func (a *attender) cotangents(queries []query, slope bool) fragment {
-	weights := a.zeros("w", a.cols.block)
-	a.product(weights, a.q(), a.k())
+	weights, by := a.zeros("w", a.cols.block), a.zeros("b", a.cols.block)
+	ready, readyBy := a.product(weights, a.q(), a.k()), a.product(by, a.dout(), a.v())
+	ready()
 	a.eachScore(weights, queries, func(i, _ int, x element) scalar.Expr {
 		if slope {
 			return scalar.Mul(a.weight(x, queries[i]), a.slope(x.capped))
 		}
 		return a.weight(x, queries[i])
 	})
-	by := a.zeros("b", a.cols.block)
-	a.product(by, a.dout(), a.v())
+	readyBy()
 	weights.each(func(i, c int) {
 		a.assign(weights, i, c, scalar.Mul(weights.at(i, c), scalar.Sub(by.at(i, c), queries[i].delta)))
 	})
@@ -104,7 +104,7 @@ func (n *attention) queries() Launch {
 	queries := a.rowQueries()
 	sums := a.total("s", n.Depth)
 	a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() {
-		a.accumulate(sums, a.cotangents(queries, true), a.k())
+		a.accumulate(sums, a.cotangents(queries, true), a.k())()
 	})
 	a.storeSums(n.m.Store[0], a.queryHead, n.Depth, a.scaled(sums))
 	return a.finish(n.prefix+"_queries", a.body)
@@ -141,8 +141,13 @@ func (n *attention) keys() Launch {
 // wanted, what comes from the block of queries at hand.
 func (a *attender) blockOfQueries(keys, values fragment) {
 	queries := a.columnQueries()
-	weights := a.zeros("w", a.cols.block)
-	a.product(weights, a.k(), a.q())
+	weights, by := a.zeros("w", a.cols.block), fragment{}
+	ready, readyBy := a.product(weights, a.k(), a.q()), func() {}
+	if a.m.Store[1] != nil {
+		by = a.zeros("b", a.cols.block)
+		readyBy = a.product(by, a.v(), a.dout())
+	}
+	ready()
 	capped := func(_, _ int) scalar.Expr { return nil }
 	var caps fragment
 	if a.Softcap != 0 {
@@ -155,19 +160,22 @@ func (a *attender) blockOfQueries(keys, values fragment) {
 		}
 		return a.weight(x, queries[c])
 	})
+	add := func() {}
 	if a.m.Store[2] != nil {
-		a.accumulate(values, weights, a.dout())
+		add = a.accumulate(values, weights, a.dout())
 	}
 	if a.m.Store[1] == nil {
+		add()
 		return
 	}
-	by := a.zeros("b", a.cols.block)
-	a.product(by, a.v(), a.dout())
+	readyBy()
 	weights.each(func(i, c int) {
 		slope := scalar.Mul(weights.at(i, c), a.slope(capped(i, c)))
 		a.assign(weights, i, c, scalar.Mul(slope, scalar.Sub(by.at(i, c), queries[c].delta)))
 	})
-	a.accumulate(keys, weights, a.q())
+	addKeys := a.accumulate(keys, weights, a.q())
+	add()
+	addKeys()
 }
 
 // atKeyHead goes to a head of the keys, by its number among all.

@@ -28,10 +28,10 @@ func AttendsInBlocks(n *ir.Node, caps loop.Caps, most int) bool {
 		}
 	}
 	s := l.Spec(n)
-	if min(s.Depth, s.Width) == 0 || max(s.Depth, s.Width) > attendLongest {
+	if min(s.Depth, s.Width) == 0 || max(s.Depth, s.Width) > attendLongest || scores(s) == 0 {
 		return false
 	}
-	return 4*scores(s) > float64(most) || attendsByMma(s, n.Input(0).DType(), caps) && mmaTime(s, caps) < keptTime(s, caps)
+	return 4*scores(s) > float64(most) || withMma && attendsByMma(s, n.Input(0).DType(), caps) && mmaTime(s, caps) < keptTime(s, caps)
 }
 
 // scores is how many there are, which may be more than an int holds.

@@ -20,10 +20,10 @@ func (n *attention) forward() Launch {
 	r := running{a.vars("greatest", none), a.vars("total", scalar.ConstF(ir.F32, 0)), a.total("o", n.Width)}
 	a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() {
 		scores := a.zeros("s", a.cols.block)
-		a.product(scores, a.q(), a.k())
+		a.product(scores, a.q(), a.k())()
 		a.eachScore(scores, queries, func(_, _ int, x element) scalar.Expr { return scalar.Select(x.seen, x.score, none) })
 		a.rescale(scores, r)
-		a.accumulate(r.out, scores, a.v())
+		a.accumulate(r.out, scores, a.v())()
 	})
 	a.storeForward(r, none)
 	return a.finish(n.prefix, a.body)

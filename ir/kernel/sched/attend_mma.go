@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
@@ -23,7 +24,12 @@ type attendMma struct {
 	held    []*held     // operands in shared memory
 	slot    int         // of stats
 	stage   scalar.Expr // of the block at hand
-	packed  []string    // weights by twos
+	packed  [][]string  // weights by twos, for each of the sums
+	// begun are the variables of the multiply-adds of a turn, statement by statement.
+	begun  [][]string
+	waited int // how many of them are known to be done
+	// next begins to copy a block that comes later, beside the first products.
+	next func()
 }
 
 // held is an operand in shared memory: for each piece of rows as long as one of a
@@ -41,7 +47,7 @@ func newAttendMma(a *attender) *attendMma {
 	a.workgroup, a.resident = [3]int{t.threads(), 1, 1}, t.resident
 	atom := loop.Atom{Operand: m.operand}
 	m.l = layout{
-		rows: t.rows(), cols: t.columns, width: 16,
+		rows: t.rows(), cols: t.columns, width: 16, pairs: true,
 		own: 2, columns: func(length int) int { return length / 4 },
 		rowAt:    func(i int) int { row, _ := atom.Sum(2 * i); return row },
 		columnAt: func(c int) int { _, column := atom.Sum(c/2*4 + c%2); return column },
@@ -69,9 +75,16 @@ func (m *attendMma) begin() {
 	if !m.byQuery {
 		m.slot = m.shared("stats", ir.F32, 1, m.t.stages*2*m.t.columns)
 	}
-	for i := range m.t.columns / 4 {
-		m.packed = append(m.packed, "packed"+strconv.Itoa(i))
-		m.add(&loop.Var{Name: m.packed[i], Init: scalar.ConstI(ir.U32, 0)})
+	m.packed = make([][]string, 1)
+	if m.kind == attendKeys {
+		m.packed = make([][]string, 2)
+	}
+	for s := range m.packed {
+		for i := range m.t.columns / 4 {
+			name := "packed" + strconv.Itoa(s) + "_" + strconv.Itoa(i)
+			m.packed[s] = append(m.packed[s], name)
+			m.add(&loop.Var{Name: name, Init: scalar.ConstI(ir.U32, 0)})
+		}
 	}
 }
 
@@ -127,7 +140,7 @@ func (m *attendMma) tile(h *held, from scalar.Expr, k int) loop.Tile {
 	return loop.Tile{Array: h.slot, At: m.Simplify(from), K: k % row}
 }
 
-func (m *attendMma) product(f fragment, rows, cols matrix) {
+func (m *attendMma) product(f fragment, rows, cols matrix) (ready func()) {
 	left, right := m.find(rows), m.find(cols)
 	s := &loop.Mma{Atom: loop.Atom{Operand: m.operand, N: m.t.columns}}
 	own := scalar.Mul(m.group, loop.Int(loop.AtomRows*loop.RowElements(m.operand)))
@@ -135,15 +148,25 @@ func (m *attendMma) product(f fragment, rows, cols matrix) {
 		s.Terms = append(s.Terms, loop.MmaTerm{Sums: f.sums(), First: k == 0, A: m.tile(left, own, k), B: m.tile(right, loop.Int(0), k)})
 	}
 	m.add(s)
-	m.wait(f.sums())
+	m.begun = append(m.begun, f.sums())
+	number := len(m.begun)
+	return func() {
+		if m.next != nil {
+			m.next()
+			m.next = nil
+		}
+		m.wait(number, f.sums())
+	}
 }
 
-// accumulate does not wait: the next wait does.
-func (m *attendMma) accumulate(sums, weights fragment, x matrix) {
+// accumulate puts the weights into registers of their own. It does not wait: a later
+// wait does.
+func (m *attendMma) accumulate(sums, weights fragment, x matrix) (begin func()) {
 	h := m.find(x)
+	packed := m.packed[slices.IndexFunc(m.sums, func(f fragment) bool { return f.name == sums.name })]
 	s := &loop.Mma{Atom: loop.Atom{Operand: m.operand, N: x.length}}
 	for k := 0; k < m.t.columns; k += s.Atom.K() {
-		left := m.packed[k/4 : k/4+4]
+		left := packed[k/4 : k/4+4]
 		for i, name := range left {
 			row, at := s.Atom.Left(i)
 			r, c := row/8, (k+at)/4
@@ -152,15 +175,23 @@ func (m *attendMma) accumulate(sums, weights fragment, x matrix) {
 		right := loop.Tile{Array: h.slot, At: m.Simplify(m.base(h)), Depth: m.t.columns, K: k}
 		s.Terms = append(s.Terms, loop.MmaTerm{Sums: sums.sums(), Left: left, B: right})
 	}
-	m.add(s)
+	return func() {
+		m.add(s)
+		m.begun = append(m.begun, slices.Concat(sums.sums(), packed))
+	}
 }
 
-// wait waits for all multiply-adds.
-func (m *attendMma) wait(names []string) {
-	for _, f := range m.sums {
-		names = append(names, f.sums()...)
+// wait waits for the first multiply-adds that the turn has begun, and for those of
+// turns before. What goes beyond a turn is named where it may be used again.
+func (m *attendMma) wait(number int, names []string) {
+	busy := slices.Concat(m.begun[number:]...)
+	for i, f := range m.sums {
+		if lasting := slices.Concat(f.sums(), m.packed[i]); !slices.Contains(busy, lasting[0]) {
+			names = append(names, lasting...)
+		}
 	}
-	m.add(&loop.MmaWait{Names: append(names, m.packed...)})
+	m.add(&loop.MmaWait{Pending: len(m.begun) - number, Names: names})
+	m.waited = number
 }
 
 // sums are the registers in the order of [loop.Atom.Sum].

@@ -27,8 +27,8 @@ func (m *attendMma) blocks(lo, hi scalar.Expr, whole [2]scalar.Expr, body func()
 		m.loop("block", at, end, 1, m.cols.blocks()-1, func(block scalar.Expr) { m.turn(block, hi, body) })
 		at = end
 	}
-	m.whole = false
-	m.wait(nil)
+	m.whole, m.begun, m.waited = false, nil, 0
+	m.wait(0, nil)
 	m.add(&loop.CopyWait{}, &loop.Barrier{})
 }
 
@@ -38,9 +38,13 @@ func (m *attendMma) blocks(lo, hi scalar.Expr, whole [2]scalar.Expr, body func()
 func (m *attendMma) turn(block, hi scalar.Expr, body func()) {
 	m.add(&loop.CopyWait{Pending: m.t.ahead() - 1}, &loop.ProxyFence{}, &loop.Barrier{})
 	m.stage = m.let("stage", scalar.Mod(block, loop.Int(m.t.stages)))
-	m.ahead(scalar.Add(block, loop.Int(m.t.ahead())), hi)
+	m.next = func() { m.ahead(scalar.Add(block, loop.Int(m.t.ahead())), hi) }
 	m.move(&m.cols, block)
+	m.begun, m.waited = nil, 0
 	body()
+	if last := len(m.begun) - 1; m.waited < last {
+		m.wait(last, nil) // NVIDIA's compiler gives up on two that go on into the next turn
+	}
 }
 
 // ahead begins to copy a block of columns, if there is one. A group of copies is made

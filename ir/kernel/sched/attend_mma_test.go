@@ -86,6 +86,7 @@ func TestAttentionByMultiplyAddsIsChosenByCost(t *testing.T) {
 		{"long", 128, 2048, 2048, 64, ir.F16, true},
 		{"long, of length 128", 16, 4096, 4096, 128, ir.BF16, true},
 		{"one query and many keys", 12, 1, 4096, 64, ir.BF16, false},
+		{"no queries", 12, 0, 256, 64, ir.BF16, false},
 		{"f32", 384, 256, 256, 64, ir.F32, false},
 		{"a length that is no multiple of 16", 128, 256, 256, 40, ir.BF16, false},
 		{"too long", 128, 256, 256, 160, ir.BF16, false},

@@ -96,8 +96,13 @@ func (a *attendPlain) addProducts(f fragment, left scalar.Expr, right []scalar.E
 	}
 }
 
-// product adds to a table of scores the products of the rows of two operands.
-func (a *attendPlain) product(f fragment, rows, cols matrix) {
+// product leaves the work to ready: registers are held no longer than need be.
+func (a *attendPlain) product(f fragment, rows, cols matrix) (ready func()) {
+	return func() { a.multiply(f, rows, cols) }
+}
+
+// multiply adds to a table of scores the products of the rows of two operands.
+func (a *attendPlain) multiply(f fragment, rows, cols matrix) {
 	depth := a.t.depth(rows.length)
 	rowStride, colStride := a.rows.block/4+1, a.cols.block/4+1
 	base := depth * rowStride
@@ -120,7 +125,7 @@ func (a *attendPlain) product(f fragment, rows, cols matrix) {
 // accumulate adds to sums the products of a table of weights and the rows of an
 // operand that belong to its columns. The weights go by way of workgroup memory
 // to the threads that need them.
-func (a *attendPlain) accumulate(sums, weights fragment, m matrix) {
+func (a *attendPlain) accumulate(sums, weights fragment, m matrix) (begin func()) {
 	turns, down, piece := a.t.turns(m.length), a.t.down(), a.t.piece()
 	base := down * piece
 	width := a.t.vectors(m.length) * a.t.across
@@ -140,6 +145,7 @@ func (a *attendPlain) accumulate(sums, weights fragment, m matrix) {
 			a.barrier()
 		})
 	})
+	return func() {}
 }
 
 // stagePiece writes a group of columns into workgroup memory.

@@ -30,6 +30,6 @@ func (te *tileEmitter) loadVector(values []scalar.Expr) bool {
 	}
 	at := te.Simplify(scalar.FloorDiv(first.Args[0], loop.Int(4)))
 	te.body = append(te.body, &loop.LoadVec{Names: names, Array: first.Ref, At: at})
-	te.wide[first.Ref] = true
+	te.wide[first.Ref] = 4
 	return true
 }

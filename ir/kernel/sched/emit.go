@@ -34,13 +34,13 @@ type emitter struct {
 	groups    [3]int
 	resident  int // see [loop.Kernel]
 	own       []loop.Array
-	wide      map[int]bool // tensors that are loaded by vectors of four alone
-	alone     bool         // each row of a reduction is one thread's
+	wide      map[int]int // tensors that are touched by vectors alone, of so many elements
+	alone     bool        // each row of a reduction is one thread's
 	fresh     int
 }
 
 func newEmitter(p *group.Program, caps loop.Caps) *emitter {
-	return &emitter{Simplifier: scalar.NewSimplifier(), p: p, caps: caps, wide: map[int]bool{}}
+	return &emitter{Simplifier: scalar.NewSimplifier(), p: p, caps: caps, wide: map[int]int{}}
 }
 
 // reader returns a reader for the kernel.
@@ -208,8 +208,8 @@ func (f *finisher) layOut(k *loop.Kernel) []*group.Tensor {
 		if f.written[id] {
 			a.Access = loop.ReadWrite
 		}
-		if f.e.wide[id] {
-			a.Width, a.Len = 4, a.Len/4
+		if width := f.e.wide[id]; width > 0 {
+			a.Width, a.Len = width, a.Len/width
 		}
 		if f.atomic[id] {
 			a.Access = loop.Atomic
@@ -247,7 +247,7 @@ func withSlots(x scalar.Expr, slot map[int]int) scalar.Expr {
 	})
 }
 
-func sortedSlots(set map[int]bool) []int {
+func sortedSlots[T any](set map[int]T) []int {
 	out := make([]int, 0, len(set))
 	for id := range set {
 		out = append(out, id)

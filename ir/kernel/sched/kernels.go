@@ -115,7 +115,7 @@ func (b *kernelBinder) launch(x ir.KernelLaunch) Launch {
 		storage++
 		slots[i] = b.memory[m.Space][m.Number].ID
 		if a.Width == 4 {
-			e.wide[slots[i]] = true
+			e.wide[slots[i]] = 4
 		}
 	}
 	body := loop.MapExprs(k.Body, func(x scalar.Expr) scalar.Expr { return withSlots(x, slots) })

@@ -124,5 +124,31 @@ func TestRegistersAreFreeOnceNamed(t *testing.T) {
 		if (err == nil) != named {
 			t.Errorf("named %t: error %v", named, err)
 		}
+		pairs := kerneltest.NewProduct(dtype.BF16, 8, false, true)
+		wait = pairs.Done[0].(*loop.MmaWait)
+		if named {
+			wait.Names = append(wait.Names, "left0_0")
+		}
+		pairs.Done = append(pairs.Done, &loop.Pack{Name: "left0_0", Type: dtype.BF16, Low: f32(1), High: f32(2)})
+		if err := simulate(pairs); (err == nil) != named {
+			t.Errorf("of pairs, named %t: error %v", named, err)
+		}
+	}
+}
+
+// A first product does not count what its variables held.
+func TestFirstProductsForgetWhatTheSumsHeld(t *testing.T) {
+	p := kerneltest.NewProduct(dtype.BF16, 8, false, false)
+	for _, s := range p.Fragments {
+		s.(*loop.Var).Init = f32(7)
+	}
+	p.Multiply[0].(*loop.Mma).Terms[0].First = true
+	c := p.Case()
+	l := launch(c)
+	if err := sim.Run(c.Kernel, l, sim.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Compare(results(c, l)); err != nil {
+		t.Error(err)
 	}
 }

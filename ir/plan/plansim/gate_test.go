@@ -70,14 +70,41 @@ func TestBranchesRunOnlyWhereTaken(t *testing.T) {
 	}
 }
 
-func TestALoopWithoutABoundIsRefused(t *testing.T) {
+// doubled doubles x until it is 9 or more.
+func doubled(b *ir.Builder, x ir.Value) ir.Value {
+	return ops.WhileLoop(b, ops.While{
+		Carries: []ir.Value{x},
+		Cond:    func(b *ir.Builder, _, c []ir.Value) ir.Value { return ops.Lt(b, c[0], ops.Const(b, ir.F32, 9)) },
+		Body:    func(b *ir.Builder, _, c []ir.Value) []ir.Value { return []ir.Value{ops.Add(b, c[0], c[0])} },
+	})[0]
+}
+
+// Loops without a bound run where an executor looks at memory in the middle of a run:
+// alone, in a branch, and in each step of a scan.
+func TestLoopsWithoutABound(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) {
-		b.Output("y", ops.WhileLoop(b, ops.While{
-			Carries: []ir.Value{b.Input("x", ir.F32)},
-			Cond:    func(b *ir.Builder, _, c []ir.Value) ir.Value { return ops.Lt(b, c[0], ops.Const(b, ir.F32, 9)) },
-			Body:    func(b *ir.Builder, _, c []ir.Value) []ir.Value { return []ir.Value{ops.Add(b, c[0], c[0])} },
-		})[0])
+		x := b.Input("x", ir.F32, ir.N(3))
+		_, ys := ops.Scan(b, ops.Loop{Xs: []ir.Value{x}, Body: func(b *ir.Builder, _, _, xs []ir.Value) (next, ys []ir.Value) {
+			return nil, []ir.Value{doubled(b, xs[0])}
+		}})
+		b.Output("each", ys[0])
+		first := ops.ReduceMax(b, x)
+		b.Output("branch", ops.Cond(b, ops.Gt(b, first, ops.Const(b, ir.F32, 3)), []ir.Value{first},
+			func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{doubled(b, in[0])} },
+			func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{ops.Neg(b, in[0])} })[0])
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := plan.WebGPU()
+	target.Branches = true
+	for _, x := range [][]float64{{1, 10, 3.5}, {9, 1, 0.25}, {2, 1, 0.5}} {
+		checkTwoRuns(t, g, map[string]*ir.Array{"x": ir.Floats(ir.F32, x, 3)}, target)
+	}
+}
+
+func TestALoopWithoutABoundIsRefused(t *testing.T) {
+	g, err := ir.Build("g", func(b *ir.Builder) { b.Output("y", doubled(b, b.Input("x", ir.F32))) })
 	if err != nil {
 		t.Fatal(err)
 	}

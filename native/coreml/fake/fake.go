@@ -16,11 +16,10 @@ import (
 	"github.com/rlx-go/rlx/native/cpu"
 )
 
-// Runtime is a [coreml.Runtime] on the CPU. It counts what it is asked for.
+// Runtime is a [coreml.Runtime] on the CPU.
 type Runtime struct {
-	Loads, Predictions, Open int
-	// Fed is how many bytes were given to predictions.
-	Fed int
+	// Open is how many functions are loaded and not closed.
+	Open int
 }
 
 // Load reads a package and compiles a function of it.
@@ -45,7 +44,6 @@ func (r *Runtime) Load(dir, function string, _ coreml.Units) (coreml.Loaded, err
 	if err != nil {
 		return nil, err
 	}
-	r.Loads++
 	r.Open++
 	return &model{runtime: r, function: f, program: program}, nil
 }
@@ -68,9 +66,7 @@ func (m *model) Predict(in map[string]native.Tensor) (map[string]native.Tensor, 
 		case !slices.Equal(t.Dims, declared.Type.Dims):
 			return nil, fmt.Errorf("input %q is %s, declared as %s", declared.Name, t, declared.Type)
 		}
-		m.runtime.Fed += len(t.Data)
 	}
-	m.runtime.Predictions++
 	ctx := context.Background()
 	run, err := m.program.Run(ctx, m.function.Name, in)
 	if err != nil {

@@ -29,11 +29,24 @@ func (e *Emitter) value(r mil.Ref, dims []int) Value {
 	return Value{e.reshape(r, folded), folded}
 }
 
+// reshape gives a tensor other sizes. One of a tensor that was given its own is one
+// of the tensor before; constants are constants of the sizes.
 func (e *Emitter) reshape(r mil.Ref, dims []int) mil.Ref {
-	if slices.Equal(r.Type.Dims, dims) {
-		return r
+	if before, ok := e.before[r.Name]; ok {
+		r = before
 	}
-	return e.Op("reshape", mil.Args{"x": r, "shape": dims})
+	switch {
+	case slices.Equal(r.Type.Dims, dims) || e.Err() != nil:
+		return r
+	case r.Value != nil:
+		return e.Const(r.Value.Reshaped(dims))
+	}
+	y := e.Op("reshape", mil.Args{"x": r, "shape": dims})
+	if e.before == nil {
+		e.before = map[string]mil.Ref{}
+	}
+	e.before[y.Name] = r
+	return y
 }
 
 func (e *Emitter) tile(r mil.Ref, reps []int) mil.Ref {
@@ -69,11 +82,20 @@ func (e *Emitter) transpose(r mil.Ref, dims, perm []int) (mil.Ref, []int) {
 			e.Fail(ir.Errorf(ir.ErrUnsupported, "it moves %d axes at once, and Core ML's tensors have five", len(runs)))
 			return mil.Ref{}, out
 		}
-		if !slices.IsSorted(moved) {
-			r = e.Op("transpose", mil.Args{"x": e.reshape(r, merged), "perm": moved})
-		}
+		r = e.permute(e.reshape(r, merged), moved)
 	}
 	return e.reshape(r, fold(out)), out
+}
+
+// permute moves the axes of a tensor; constants are moved here.
+func (e *Emitter) permute(r mil.Ref, perm []int) mil.Ref {
+	switch {
+	case slices.IsSorted(perm) || e.Err() != nil:
+		return r
+	case r.Value != nil:
+		return e.Const(r.Value.Transposed(perm))
+	}
+	return e.Op("transpose", mil.Args{"x": r, "perm": perm})
 }
 
 // neighbours cuts a permutation into runs of axes that follow each other before
@@ -194,56 +216,4 @@ func (e *Emitter) spread(r mil.Ref, dims []int, axis, between int, with mil.Ref)
 	out := slices.Clone(dims)
 	out[axis] = n * (between + 1)
 	return e.cut(e.reshape(x, fold(out)), out, axis, 0, out[axis]-between, 1)
-}
-
-// number returns a constant of one element of a type, for an operand.
-func (e *Emitter) number(d mil.DType, x float64) mil.Ref {
-	switch d {
-	case mil.Int32:
-		return e.Const(mil.Ints([]int{int(x)}))
-	case mil.Bool:
-		return e.Const(mil.Bools([]bool{x != 0}))
-	}
-	return e.Const(mil.Floats(d, []float64{x}))
-}
-
-// op1 and op2 are operations of one and of two operands.
-func (e *Emitter) op1(kind string, x mil.Ref) mil.Ref { return e.Op(kind, mil.Args{"x": x}) }
-
-func (e *Emitter) op2(kind string, x, y mil.Ref) mil.Ref { return e.Op(kind, mil.Args{"x": x, "y": y}) }
-
-// choose is a select. MIL repeats the condition to the sizes of the values and not
-// they to its, so one of them is made as large.
-func (e *Emitter) choose(cond, a, b mil.Ref) mil.Ref {
-	if e.Err() != nil {
-		return mil.Ref{}
-	}
-	values, err := mil.Broadcast(a.Type, b.Type)
-	if err == nil {
-		var all []int
-		if all, err = mil.Broadcast(cond.Type, mil.Type{Dims: values}); !slices.Equal(all, values) {
-			a = e.Whole(Value{a, all})
-		}
-	}
-	if err != nil {
-		e.Fail(err)
-	}
-	return e.Op("select", mil.Args{"cond": cond, "a": a, "b": b})
-}
-
-// cast converts a tensor as MIL does: floats to integers by cutting, anything to
-// bool by comparing with 0.
-func (e *Emitter) cast(x mil.Ref, d mil.DType) mil.Ref {
-	if x.Type.DType == d {
-		return x
-	}
-	return e.Op("cast", mil.Args{"x": x, "dtype": d.String()})
-}
-
-// withoutBools computes with a bool as an int32, for operations that take none.
-func (e *Emitter) withoutBools(x mil.Ref, f func(x mil.Ref) mil.Ref) mil.Ref {
-	if x.Type.DType != mil.Bool {
-		return f(x)
-	}
-	return e.cast(f(e.cast(x, mil.Int32)), mil.Bool)
 }

@@ -209,12 +209,35 @@ func (b *Builder) Reserve(name string) {
 	b.names[name] = true
 }
 
-// Function returns the finished function, or the first error.
+// Function returns the finished function, without operations that nothing needs, or
+// the first error.
 func (b *Builder) Function() (*Function, error) {
 	if b.err == nil && len(b.f.Outputs) == 0 {
 		b.Fail(ir.Errorf(ir.ErrGraph, "function %s has no output", b.f.Name))
 	}
+	b.f.prune()
 	return b.f, b.err
+}
+
+// prune takes out operations of which neither an output nor a state depends.
+func (f *Function) prune() {
+	needed := map[string]bool{}
+	for _, name := range f.Outputs {
+		needed[name] = true
+	}
+	kept := slices.Clone(f.Ops)
+	for i, op := range slices.Backward(f.Ops) {
+		if !needed[op.Name] && op.hasResult() {
+			kept[i] = nil
+			continue
+		}
+		for _, a := range op.Inputs {
+			for _, name := range a.Values {
+				needed[name] = true
+			}
+		}
+	}
+	f.Ops = slices.DeleteFunc(kept, func(op *Op) bool { return op == nil })
 }
 
 // IsName reports whether Core ML takes a text for the name of a value: letters,

@@ -155,3 +155,37 @@ func (v *Value) check() error {
 	}
 	return nil
 }
+
+// Reshaped returns the constant with other sizes of as many elements. It shares the
+// data.
+func (v *Value) Reshaped(dims []int) *Value {
+	return &Value{Type: Type{v.Type.DType, slices.Clone(dims)}, Data: v.Data}
+}
+
+// Transposed returns the constant with its axes in another order. Elements are whole
+// bytes.
+func (v *Value) Transposed(perm []int) *Value {
+	size := v.Type.DType.bytes(1)
+	out := &Value{Type: Type{v.Type.DType, make([]int, len(perm))}, Data: make([]byte, len(v.Data))}
+	steps := make([]int, len(perm)) // from one element of the result to the next along each axis
+	for i, p := range perm {
+		out.Type.Dims[i], steps[i] = v.Type.Dims[p], size
+		for _, d := range v.Type.Dims[p+1:] {
+			steps[i] *= d
+		}
+	}
+	at, from := make([]int, len(perm)), 0
+	for to := 0; to < len(out.Data); to += size {
+		copy(out.Data[to:to+size], v.Data[from:])
+		for k := len(at) - 1; k >= 0; k-- {
+			at[k]++
+			from += steps[k]
+			if at[k] < out.Type.Dims[k] {
+				break
+			}
+			from -= at[k] * steps[k]
+			at[k] = 0
+		}
+	}
+	return out
+}

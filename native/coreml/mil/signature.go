@@ -56,6 +56,7 @@ type parameter struct {
 // need is a parameter that must be given; known one whose value must be known
 // too, and may one that may be left out and must be known.
 func need(name string, takes accepts) parameter { return parameter{name: name, takes: takes} }
+
 func known(name string, takes accepts) parameter {
 	return parameter{name: name, takes: takes, constant: true}
 }

@@ -58,9 +58,9 @@ func (k *Kernel) simpler(s step) step {
 }
 
 // know notes that a value is a constant number.
-func (k *Kernel) know(v Value, bits uint32) {
+func (k *Kernel) know(v Value, bits uint64) {
 	if k.known == nil {
-		k.known = map[Value]uint32{}
+		k.known = map[Value]uint64{}
 	}
 	k.known[v] = bits
 }

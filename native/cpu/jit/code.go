@@ -13,6 +13,7 @@ import (
 type Code struct {
 	arrays, room int
 	width        int // lanes that a turn of its loop takes
+	doubles      bool
 	entry        unsafe.Pointer
 	memory       *executable
 }
@@ -36,8 +37,17 @@ var mayExecute = sync.OnceValue(func() bool {
 	return err == nil
 })
 
-// Width returns how many lanes the registers of kernels have that are compiled now.
+// Width returns how many lanes of 32 bits the registers of kernels have that are
+// compiled now.
 func Width() int { return widthOf(simd.Has) }
+
+// Width returns how many lanes the registers of a kernel have.
+func (k *Kernel) Width() int {
+	if k.Doubles {
+		return Width() / 2
+	}
+	return Width()
+}
 
 // MostRunning returns how many running values a kernel has registers for.
 func MostRunning() int { return mostRunning(simd.Has) }
@@ -52,7 +62,7 @@ func (s *Set) Compile(r *Rows) *Code {
 	if s.byText == nil {
 		s.byText = map[string]*Code{}
 	}
-	c := &Code{room: room, width: r.Width()}
+	c := &Code{room: room, width: r.Width(), doubles: r.Kernels[0].Doubles}
 	for _, k := range r.Kernels {
 		c.arrays += k.arrays
 	}
@@ -121,12 +131,17 @@ const firstArray = 3
 const Lanes = 16
 
 // masks has ones and then zeros: a stretch of it says which lanes count.
-var masks = func() (m [2 * Lanes]uint32) {
+var masks = ones[uint32]()
+
+// doubleMasks is masks for lanes of 64 bits.
+var doubleMasks = ones[uint64]()
+
+func ones[T uint32 | uint64]() (m [2 * Lanes]T) {
 	for i := range Lanes {
-		m[i] = ^uint32(0)
+		m[i] = ^T(0)
 	}
 	return m
-}()
+}
 
 // Width returns how many lanes are computed at once.
 func (c *Call) Width() int { return c.code.width }
@@ -146,7 +161,11 @@ func (c *Call) RunRows(rows, n int) {
 func (c *Call) RunLast(n int) { c.run(n, n) }
 
 func (c *Call) run(n, counted int) {
-	c.args[0] = unsafe.Pointer(&masks[Lanes-counted])
+	if c.code.doubles {
+		c.args[0] = unsafe.Pointer(&doubleMasks[Lanes-counted])
+	} else {
+		c.args[0] = unsafe.Pointer(&masks[Lanes-counted])
+	}
 	call(c.code.entry, &c.args[0], n)
 	runtime.KeepAlive(c)
 }

@@ -7,12 +7,13 @@ import "encoding/binary"
 // bits (Intel® 64 and IA-32 Architectures Software Developer's Manual, volume
 // 2, sections 2.3 and 2.7).
 type encoder struct {
-	text []byte
-	wide bool
+	text    []byte
+	wide    bool
+	doubles bool // whether constants have 64 bits
 	// pool are the constants of the code, each with the places in text of the
 	// distances to it.
-	pool  []uint32
-	where map[uint32][]int
+	pool  []uint64
+	where map[uint64][]int
 }
 
 // The prefixes and maps of opcodes.
@@ -20,6 +21,7 @@ const (
 	pNone = 0
 	p66   = 1
 	pF3   = 2
+	pF2   = 3
 
 	m0F   = 1
 	m0F38 = 2
@@ -29,7 +31,8 @@ const (
 // opcode is an instruction without operands.
 type opcode struct {
 	prefix, space, code byte
-	imm                 int // the byte after the operands, or none
+	imm                 int  // the byte after the operands, or none
+	quad, quadVEX       bool // whether its prefix says lanes of 64 bits: EVEX, VEX
 }
 
 const none = -1
@@ -41,7 +44,7 @@ type operand struct {
 	reg   int    // the register, or the one with the address of the array
 	scale int    // of the index in memory, 0 for none
 	disp  int32  // added to the address
-	bits  uint32 // of a constant
+	bits  uint64 // of a constant
 }
 
 type operandKind uint8
@@ -73,15 +76,16 @@ func (e *encoder) vex(o opcode, reg, first int, rm operand, short bool) {
 	if short {
 		length = 0
 	}
-	e.bytes(0xc4, ^(r<<7|x<<6|b<<5)&0xe0|o.space, ^byte(first<<3)&0x78|length|o.prefix, o.code)
+	e.bytes(0xc4, ^(r<<7|x<<6|b<<5)&0xe0|o.space, wBit(o.quadVEX)|^byte(first<<3)&0x78|length|o.prefix, o.code)
 	e.operands(o, reg, rm)
 }
 
-// vexQuad writes an instruction on words of 64 bits, with two operands.
-func (e *encoder) vexQuad(o opcode, reg int, rm operand) {
-	at := len(e.text)
-	e.vex(o, reg, 0, rm, false)
-	e.text[at+2] |= 1 << 7
+// wBit is the bit of a prefix that makes words of 64 bits.
+func wBit(quad bool) byte {
+	if quad {
+		return 1 << 7
+	}
+	return 0
 }
 
 // evex writes an instruction with an EVEX prefix of 512 bits.
@@ -98,7 +102,7 @@ func (e *encoder) evex(o opcode, reg, first int, rm operand, m masking) {
 	if m.spreads {
 		p2 |= 1 << 4
 	}
-	e.bytes(0x62, ^(r<<7|x<<6|b<<5|high<<4)&0xf0|o.space, ^byte(first<<3)&0x78|1<<2|o.prefix, p2, o.code)
+	e.bytes(0x62, ^(r<<7|x<<6|b<<5|high<<4)&0xf0|o.space, wBit(o.quad)|^byte(first<<3)&0x78|1<<2|o.prefix, p2, o.code)
 	e.operands(o, reg, rm)
 }
 
@@ -142,10 +146,10 @@ func (e *encoder) operands(o opcode, reg int, rm operand) {
 
 // constant writes the distance to a constant from the end of the instruction,
 // which has so many bytes more.
-func (e *encoder) constant(bits uint32, after int) {
+func (e *encoder) constant(bits uint64, after int) {
 	if _, ok := e.where[bits]; !ok {
 		if e.where == nil {
-			e.where = map[uint32][]int{}
+			e.where = map[uint64][]int{}
 		}
 		e.pool = append(e.pool, bits)
 	}
@@ -153,13 +157,16 @@ func (e *encoder) constant(bits uint32, after int) {
 	e.int32(-int32(len(e.text) + 4 + after)) // what is left is the place of the constant
 }
 
-// finish puts the constants behind the code: one word each, or a whole register
-// where an instruction does not spread words.
+// finish puts the constants behind the code: one each, or a whole register where an
+// instruction does not spread them.
 func (e *encoder) finish() []byte {
 	for len(e.text)%cacheLine != 0 {
 		e.bytes(0xcc)
 	}
-	copies := 8
+	size, copies := 4, 8
+	if e.doubles {
+		size, copies = 8, 4
+	}
 	if e.wide {
 		copies = 1
 	}
@@ -170,7 +177,7 @@ func (e *encoder) finish() []byte {
 			binary.LittleEndian.PutUint32(field, binary.LittleEndian.Uint32(field)+uint32(at))
 		}
 		for range copies {
-			e.int32(int32(bits))
+			e.text = append(e.text, binary.LittleEndian.AppendUint64(nil, bits)[:size]...)
 		}
 	}
 	for len(e.text)%cacheLine != 0 {

@@ -15,8 +15,16 @@ var functions = map[scalar.Op]func(b *builder, x argument) argument{
 	scalar.OpExp: exp, scalar.OpSigmoid: sigmoid, scalar.OpTanh: tanh, scalar.OpErf: erf,
 }
 
-// builder makes the template of a function of f32.
-type builder struct{ steps []step }
+// doubleFunctions are those of f64, to within two ULPs.
+var doubleFunctions = map[scalar.Op]func(b *builder, x argument) argument{
+	scalar.OpExp: exp, scalar.OpSigmoid: sigmoid, scalar.OpTanh: doubleTanh,
+}
+
+// builder makes the template of a function of f32 or f64.
+type builder struct {
+	typ   dtype.DType
+	steps []step
+}
 
 func (b *builder) add(s step) argument {
 	s.dst = Value(len(b.steps))
@@ -24,12 +32,12 @@ func (b *builder) add(s step) argument {
 	return argument{value: s.dst}
 }
 
-func number(x float64) argument {
-	return argument{bits: math.Float32bits(float32(x)), constant: true}
+func (b *builder) number(x float64) argument {
+	return argument{bits: wordOf(scalar.ConstF(b.typ, x)), constant: true}
 }
 
-func (b *builder) f32(op scalar.Op, args ...argument) argument {
-	return b.add(step{op: op, typ: dtype.F32, from: dtype.F32, args: args})
+func (b *builder) real(op scalar.Op, args ...argument) argument {
+	return b.add(step{op: op, typ: b.typ, from: b.typ, args: args})
 }
 
 func (b *builder) bits(op scalar.Op, x, y argument) argument {
@@ -38,83 +46,131 @@ func (b *builder) bits(op scalar.Op, x, y argument) argument {
 
 // least returns x < y ? x : y, most x > y ? x : y; so y where either is NaN.
 func (b *builder) least(x, y argument) argument {
-	return b.add(step{kind: least, typ: dtype.F32, from: dtype.F32, args: []argument{x, y}})
+	return b.add(step{kind: least, typ: b.typ, from: b.typ, args: []argument{x, y}})
 }
 
 func (b *builder) most(x, y argument) argument {
-	return b.add(step{kind: most, typ: dtype.F32, from: dtype.F32, args: []argument{x, y}})
+	return b.add(step{kind: most, typ: b.typ, from: b.typ, args: []argument{x, y}})
 }
 
 // choose returns x < y ? a : c.
 func (b *builder) choose(x, y, a, c argument) argument {
-	less := b.add(step{op: scalar.OpLt, typ: dtype.Bool, from: dtype.F32, args: []argument{x, y}})
-	return b.f32(scalar.OpSelect, less, a, c)
+	less := b.add(step{op: scalar.OpLt, typ: dtype.Bool, from: b.typ, args: []argument{x, y}})
+	return b.real(scalar.OpSelect, less, a, c)
 }
 
 // polynomial returns the polynomial in x with the given coefficients, the
 // constant first.
 func (b *builder) polynomial(x argument, c []float64) argument {
-	sum := number(c[len(c)-1])
+	sum := b.number(c[len(c)-1])
 	for i := len(c) - 2; i >= 0; i-- {
-		sum = b.f32(scalar.OpFma, x, sum, number(c[i]))
+		sum = b.real(scalar.OpFma, x, sum, b.number(c[i]))
 	}
 	return sum
 }
 
 // signed returns y ≥ 0 with the sign of x.
 func (b *builder) signed(y, x argument) argument {
-	return b.bits(scalar.OpOr, y, b.bits(scalar.OpAnd, x, argument{bits: 1 << 31, constant: true}))
+	return b.bits(scalar.OpOr, y, b.bits(scalar.OpAnd, x, b.sign()))
 }
 
-// expCoefficients are those of q in exp(r) = 1 + r + r²·q(r), |r| ≤ ½·ln 2; 2e-9.
-var expCoefficients = []float64{
-	0.5000000596046448, 0.1666666865348816, 0.04166517034173012,
-	0.0083329351618886, 0.0014001468662172556, 0.0002006127469940111,
+// sign is the sign of a number alone.
+func (b *builder) sign() argument {
+	return argument{bits: 1 << (b.typ.Bits() - 1), constant: true}
 }
 
-// expWithin returns exp(x) = 2^k·exp(r) for -104 ≤ x ≤ 89, or NaN.
+// expansion is how exp is computed in a type: ln 2 in two parts, of which the first
+// times a whole number is exact, the coefficients of q in exp(r) = 1 + r + r²·q(r)
+// for |r| ≤ ½·ln 2, and beyond which numbers it rounds to 0 and ∞.
+type expansion struct {
+	high, low    float64
+	coefficients []float64
+	least, most  float64
+}
+
+// expansions are accurate to 2e-9 for f32; for f64 q is Taylor's, to 4e-18.
+var expansions = map[dtype.DType]expansion{
+	dtype.F32: {0x1.62e4p-1, 0x1.7f7d1cf8p-20, []float64{
+		0.5000000596046448, 0.1666666865348816, 0.04166517034173012,
+		0.0083329351618886, 0.0014001468662172556, 0.0002006127469940111,
+	}, -104, 89},
+	dtype.F64: {0x1.62e42feep-1, 0x1.a39ef35793c76p-33, inverseFactorials(2, 14), -746, 710},
+}
+
+// inverseFactorials returns 1/n! from first to last.
+func inverseFactorials(first, last int) []float64 {
+	var out []float64
+	for n, f := 1, 1.0; n <= last; n++ {
+		if f *= float64(n); n >= first {
+			out = append(out, 1/f)
+		}
+	}
+	return out
+}
+
+// reduced returns k and exp(r) - 1 for exp(x) = 2^k·exp(r).
+func (b *builder) reduced(x argument) (k, y argument) {
+	e := expansions[b.typ]
+	k = b.real(scalar.OpRound, b.real(scalar.OpMul, x, b.number(math.Log2E)))
+	r := b.real(scalar.OpFma, k, b.number(-e.low), b.real(scalar.OpFma, k, b.number(-e.high), x))
+	return k, b.real(scalar.OpFma, b.real(scalar.OpMul, r, r), b.polynomial(r, e.coefficients), r)
+}
+
+// power returns x·2^k for a whole number k.
+func (b *builder) power(x, k argument) argument {
+	return b.add(step{kind: scale, typ: b.typ, from: b.typ, args: []argument{x, k}})
+}
+
+// expWithin returns exp(x) where it does not overflow by far, or NaN.
 func expWithin(b *builder, x argument) argument {
-	const ln2High, ln2Low = 0x1.62e4p-1, 0x1.7f7d1cf8p-20 // the first times k is exact
-	k := b.f32(scalar.OpRound, b.f32(scalar.OpMul, x, number(math.Log2E)))
-	r := b.f32(scalar.OpFma, k, number(-ln2Low), b.f32(scalar.OpFma, k, number(-ln2High), x))
-	q := b.polynomial(r, expCoefficients)
-	y := b.f32(scalar.OpAdd, b.f32(scalar.OpFma, b.f32(scalar.OpMul, r, r), q, r), number(1))
-	return b.add(step{kind: scale, typ: dtype.F32, from: dtype.F32, args: []argument{y, k}})
+	k, y := b.reduced(x)
+	return b.power(b.real(scalar.OpAdd, y, b.number(1)), k)
 }
 
 // exp needs no more than its bounds: beyond them it rounds to 0 and ∞.
 func exp(b *builder, x argument) argument {
-	return expWithin(b, b.most(number(-104), b.least(number(89), x)))
+	e := expansions[b.typ]
+	return expWithin(b, b.most(b.number(e.least), b.least(b.number(e.most), x)))
 }
 
 // sigmoid takes e = exp(-|x|), which does not overflow: 1/(1+e), or e/(1+e) for
 // x < 0.
 func sigmoid(b *builder, x argument) argument {
-	minus := b.bits(scalar.OpOr, x, argument{bits: 1 << 31, constant: true})
-	e := expWithin(b, b.most(number(-104), minus))
-	return b.f32(scalar.OpDiv, b.choose(x, number(0), e, number(1)), b.f32(scalar.OpAdd, e, number(1)))
+	minus := b.bits(scalar.OpOr, x, b.sign())
+	e := expWithin(b, b.most(b.number(expansions[b.typ].least), minus))
+	return b.real(scalar.OpDiv, b.choose(x, b.number(0), e, b.number(1)), b.real(scalar.OpAdd, e, b.number(1)))
 }
 
 // tanh takes 1 - 2/(exp(2a) + 1) where it does not cancel; from a = 9.02 on that
 // rounds to 1.
 func tanh(b *builder, x argument) argument {
 	near, _ := scalar.Coefficients(scalar.OpTanh)
-	a := b.f32(scalar.OpAbs, x)
-	most := b.least(number(10), a)
-	e := expWithin(b, b.f32(scalar.OpAdd, most, most))
-	large := b.f32(scalar.OpSub, number(1), b.f32(scalar.OpDiv, number(2), b.f32(scalar.OpAdd, e, number(1))))
-	z := b.f32(scalar.OpMul, a, a)
-	small := b.f32(scalar.OpFma, b.f32(scalar.OpMul, a, z), b.polynomial(z, near), a)
-	return b.signed(b.choose(a, number(0.6), small, large), x)
+	a := b.real(scalar.OpAbs, x)
+	most := b.least(b.number(10), a)
+	e := expWithin(b, b.real(scalar.OpAdd, most, most))
+	large := b.real(scalar.OpSub, b.number(1), b.real(scalar.OpDiv, b.number(2), b.real(scalar.OpAdd, e, b.number(1))))
+	z := b.real(scalar.OpMul, a, a)
+	small := b.real(scalar.OpFma, b.real(scalar.OpMul, a, z), b.polynomial(z, near), a)
+	return b.signed(b.choose(a, b.number(0.6), small, large), x)
+}
+
+// doubleTanh takes e/(e + 2) for e = exp(2a) - 1 = 2^k·(exp(r) - 1) + (2^k - 1), where
+// nothing cancels; from a = 19.1 on it rounds to 1.
+func doubleTanh(b *builder, x argument) argument {
+	a := b.least(b.number(20), b.real(scalar.OpAbs, x))
+	k, y := b.reduced(b.real(scalar.OpAdd, a, a))
+	p := b.power(b.number(1), k)
+	e := b.real(scalar.OpFma, p, y, b.real(scalar.OpSub, p, b.number(1)))
+	return b.signed(b.real(scalar.OpDiv, e, b.real(scalar.OpAdd, e, b.number(2))), x)
 }
 
 func erf(b *builder, x argument) argument {
 	near, far := scalar.Coefficients(scalar.OpErf)
-	a := b.f32(scalar.OpAbs, x)
-	e := expWithin(b, b.polynomial(b.least(number(3.95), a), far))
-	large := b.f32(scalar.OpSub, number(1), e)
-	small := b.f32(scalar.OpFma, a, b.polynomial(b.f32(scalar.OpMul, a, a), near), a)
-	return b.signed(b.choose(a, number(0.92), small, large), x)
+	a := b.real(scalar.OpAbs, x)
+	e := expWithin(b, b.polynomial(b.least(b.number(3.95), a), far))
+	large := b.real(scalar.OpSub, b.number(1), e)
+	small := b.real(scalar.OpFma, a, b.polynomial(b.real(scalar.OpMul, a, a), near), a)
+	return b.signed(b.choose(a, b.number(0.92), small, large), x)
 }
 
 // narrow rounds to the nearest number of f16 or bf16, of two the even one.
@@ -122,10 +178,10 @@ func (b *builder) narrow(x argument, t dtype.DType) argument {
 	if t == dtype.F16 {
 		return b.add(step{kind: roundHalf, typ: dtype.F32, from: dtype.F32, args: []argument{x}})
 	}
-	word := func(bits uint32) argument { return argument{bits: bits, constant: true} }
+	word := func(bits uint64) argument { return argument{bits: bits, constant: true} }
 	odd := b.bits(scalar.OpAnd, b.bits(scalar.OpShr, x, word(16)), word(1))
 	up := b.bits(scalar.OpAdd, b.bits(scalar.OpAdd, x, word(0x7fff)), odd)
 	rounded := b.bits(scalar.OpAnd, up, word(0xffff0000))
 	nan := b.add(step{op: scalar.OpNe, typ: dtype.Bool, from: dtype.F32, args: []argument{x, x}})
-	return b.f32(scalar.OpSelect, nan, b.bits(scalar.OpOr, x, word(1<<22)), rounded)
+	return b.real(scalar.OpSelect, nan, b.bits(scalar.OpOr, x, word(1<<22)), rounded)
 }

@@ -27,8 +27,8 @@ const (
 
 // generate returns the code of rows and the bytes of room that it needs.
 func generate(r *Rows, level simd.Level) (text []byte, room int) {
-	g := &generator{width: widthOf(level)}
-	g.at(level)
+	g := &generator{}
+	g.at(level, r.Kernels[0].Doubles)
 	begin := len(g.text)
 	for _, k := range r.Kernels {
 		g.kernel(k.tidy())
@@ -46,7 +46,7 @@ const slotBytes = 4 * Lanes
 
 // kernel writes the loop of a kernel, and what is done after it.
 func (g *generator) kernel(k *Kernel) {
-	g.k = k
+	g.k, g.width = k, k.Width()
 	g.allocator = allocator{move: g.spill, slotCount: g.slotCount}
 	for s := range g.slotCount {
 		g.slots = append(g.slots, s)

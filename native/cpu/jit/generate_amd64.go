@@ -11,8 +11,10 @@ const (
 	lastVector = 15
 )
 
-// at makes the encoder one of a level.
-func (g *generator) at(level simd.Level) { g.wide = level == simd.AVX512 }
+// at makes the encoder one of a level, for lanes of 32 bits or of 64.
+func (g *generator) at(level simd.Level, doubles bool) {
+	g.wide, g.doubles = level == simd.AVX512, doubles
+}
 
 // registers makes all registers free.
 func (g *generator) registers() {
@@ -39,7 +41,7 @@ func (g *generator) countedLanes() {
 	if g.wide {
 		t, _ := g.vector.take()
 		g.vec(moveIn, t, 0, at)
-		g.evex(testWords, lastMask, t, register(t), masking{})
+		g.evex(g.lanes(testWords), lastMask, t, register(t), masking{})
 		g.vector.free = append(g.vector.free, t)
 	} else {
 		g.vec(moveIn, lastVector, 0, at)
@@ -47,15 +49,15 @@ func (g *generator) countedLanes() {
 }
 
 // spreadBits puts a word into all lanes of a register.
-func (g *generator) spreadBits(reg int, bits uint32) { g.vec(broadcast, reg, 0, g.word(bits)) }
+func (g *generator) spreadBits(reg int, bits uint64) { g.vec(broadcast, reg, 0, g.word(bits)) }
 
 // moveCounted copies the lanes that count.
 func (g *generator) moveCounted(to, from int) {
 	if g.wide {
-		g.evex(moveAll, to, 0, register(from), masking{mask: lastMask})
+		g.evex(g.lanes(moveAll), to, 0, register(from), masking{mask: lastMask})
 		return
 	}
-	o := blendVector
+	o := g.lanes(blendVector)
 	o.imm = lastVector << 4
 	g.vex(o, to, to, register(from), false)
 }

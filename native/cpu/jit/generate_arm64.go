@@ -8,8 +8,8 @@ import (
 // counted is the register that has the lanes that count.
 const counted = 31
 
-// at does nothing: there is one level.
-func (g *generator) at(simd.Level) {}
+// at does nothing: there is one level, and no doubles.
+func (g *generator) at(simd.Level, bool) {}
 
 // registers makes all registers free.
 func (g *generator) registers() {
@@ -29,7 +29,7 @@ func (g *generator) countedLanes() {
 }
 
 // spreadBits puts a word into all lanes of a register.
-func (g *generator) spreadBits(reg int, bits uint32) { g.constant(reg, bits) }
+func (g *generator) spreadBits(reg int, bits uint64) { g.constant(reg, uint32(bits)) }
 
 // moveCounted copies the lanes that count.
 func (g *generator) moveCounted(to, from int) { g.three(insertBits, to, from, counted) }

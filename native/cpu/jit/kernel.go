@@ -1,8 +1,9 @@
 // Package jit compiles straight-line code over lanes, what the CPU backend does
 // for each element of a tensor, to loops in machine code while the program runs:
 // all that lies between what is read and what is written stays in registers.
-// There are encoders for x86-64 with AVX-512 or with AVX2 and FMA. It needs
-// neither a compiler nor a library, only memory that may be executed.
+// There are encoders for x86-64 with AVX-512 or with AVX2 and FMA, and for arm64 with
+// NEON; what gives registers out and puts loops together is the same for all. It
+// needs neither a compiler nor a library, only memory that may be executed.
 package jit
 
 import (
@@ -10,12 +11,15 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Value names what one step of a kernel gives: a number of 32 bits, or a truth,
-// for each lane.
+// Value names what one step of a kernel gives: a number of 32 bits, in a kernel of
+// doubles one of 64, or a truth, for each lane.
 type Value int32
 
 // Kernel is the code for one lane of a loop over many, built step by step.
 type Kernel struct {
+	// Doubles says that all numbers are f64: a register then has half as many
+	// lanes.
+	Doubles bool
 	arrays  int
 	steps   []step           // of the loop
 	after   []step           // done once after it
@@ -23,14 +27,14 @@ type Kernel struct {
 	offset  int              // the register of lanes that loads and stores to come are of
 	stride  int              // how many registers of lanes a turn of the loop takes; 0 is 1
 	types   []dtype.DType    // of values
-	known   map[Value]uint32 // values that are constant numbers
+	known   map[Value]uint64 // values that are constant numbers
 	running []running
 }
 
 // running is a value that goes through the loop: each lane begins with initial.
 type running struct {
 	value, next Value
-	initial     uint32
+	initial     uint64
 }
 
 // step is one step of a kernel.
@@ -67,7 +71,7 @@ const noValue Value = -1
 // argument is an operand of a step: a value, or a constant by its bits.
 type argument struct {
 	value    Value
-	bits     uint32
+	bits     uint64
 	constant bool
 }
 
@@ -98,6 +102,8 @@ func (k *Kernel) Array() int {
 // inLanes returns the type that elements of type t have in lanes.
 func inLanes(t dtype.DType) dtype.DType {
 	switch {
+	case t == dtype.F64:
+		return t
 	case t.IsFloat():
 		return dtype.F32
 	case t.IsSigned():
@@ -120,6 +126,8 @@ func Stored(t dtype.DType) bool {
 	switch t {
 	case dtype.F32, dtype.I32, dtype.U32, dtype.F16, dtype.BF16:
 		return true
+	case dtype.F64:
+		return hasDoubles
 	}
 	return false
 }
@@ -132,7 +140,8 @@ func (k *Kernel) Load(array int, t dtype.DType) Value {
 	return k.step(step{kind: load, typ: t, array: array, skip: k.offset, dst: k.value(inLanes(t))})
 }
 
-// Spread reads the first element of an array, of 32 bits, for all lanes.
+// Spread reads the first element of an array, as wide as lanes are or a truth, for
+// all lanes.
 func (k *Kernel) Spread(array int, t dtype.DType) Value {
 	return k.step(step{kind: spread, typ: t, array: array, dst: k.value(inLanes(t))})
 }
@@ -142,13 +151,12 @@ func (k *Kernel) Store(array int, t dtype.DType, v Value) {
 	k.step(step{kind: store, typ: t, array: array, skip: k.offset, args: []argument{{value: v}}, dst: noValue})
 }
 
-// StoreFirst writes the first lane of a number of 32 bits to the first element of
-// an array.
+// StoreFirst writes the first lane of a number to the first element of an array.
 func (k *Kernel) StoreFirst(array int, v Value) {
 	k.step(step{kind: storeFirst, typ: k.types[v], array: array, args: []argument{{value: v}}, dst: noValue})
 }
 
-// Const returns a constant of 32 bits or a truth, c.
+// Const returns a constant number or truth, c.
 func (k *Kernel) Const(c scalar.Expr) Value {
 	word := argument{bits: wordOf(c), constant: true}
 	if c.Type.IsBool() {
@@ -164,7 +172,7 @@ func (k *Kernel) IsTruth(v Value) bool { return k.types[v].IsBool() }
 
 // Running returns a number that goes through the loop and has the given bits in
 // each lane before it. A kernel has [MostRunning] of them at most.
-func (k *Kernel) Running(t dtype.DType, initial uint32) Value {
+func (k *Kernel) Running(t dtype.DType, initial uint64) Value {
 	v := k.value(t)
 	k.running = append(k.running, running{value: v, next: noValue, initial: initial})
 	return v

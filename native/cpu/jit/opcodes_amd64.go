@@ -4,48 +4,55 @@ import "github.com/rlx-go/rlx/ir/scalar"
 
 // The instructions, by what they do; their names stand beside them.
 var (
-	moveIn       = opcode{pNone, m0F, 0x10, none} // VMOVUPS
-	moveOut      = opcode{pNone, m0F, 0x11, none} // VMOVUPS
-	moveOutFirst = opcode{pF3, m0F, 0x11, none}   // VMOVSS
-	moveAll      = opcode{pNone, m0F, 0x28, none} // VMOVAPS
-	broadcast    = opcode{p66, m0F38, 0x18, none} // VBROADCASTSS
-	testWords    = opcode{p66, m0F38, 0x27, none} // VPTESTMD
-	onesWhere    = opcode{p66, m0F38, 0x58, none} // VPBROADCASTD
-	blendMasked  = opcode{p66, m0F38, 0x65, none} // VBLENDMPS
-	blendVector  = opcode{p66, m0F3A, 0x4a, 0}    // VBLENDVPS
-	maskIn       = opcode{pNone, m0F, 0x90, none} // KMOVW
-	maskOut      = opcode{pNone, m0F, 0x91, none} // KMOVW
-	maskNot      = opcode{pNone, m0F, 0x44, none} // KNOTW
-	bitsAnd      = opcode{p66, m0F, 0xdb, none}   // VPAND
-	bitsOr       = opcode{p66, m0F, 0xeb, none}   // VPOR
-	bitsXor      = opcode{p66, m0F, 0xef, none}   // VPXOR
-	fused213     = opcode{p66, m0F38, 0xa8, none} // VFMADD213PS
-	fused231     = opcode{p66, m0F38, 0xb8, none} // VFMADD231PS
-	root         = opcode{pNone, m0F, 0x51, none} // VSQRTPS
-	roundWide    = opcode{p66, m0F3A, 0x08, 0}    // VRNDSCALEPS, VROUNDPS
-	intToFloat   = opcode{pNone, m0F, 0x5b, none} // VCVTDQ2PS
-	floatToInt   = opcode{pF3, m0F, 0x5b, none}   // VCVTTPS2DQ
-	halfToFloat  = opcode{p66, m0F38, 0x13, none} // VCVTPH2PS
-	floatToHalf  = opcode{p66, m0F3A, 0x1d, 0}    // VCVTPS2PH
-	widenWords   = opcode{p66, m0F38, 0x33, none} // VPMOVZXWD
-	narrowWords  = opcode{pF3, m0F38, 0x33, none} // VPMOVDW
-	packWords    = opcode{p66, m0F38, 0x2b, none} // VPACKUSDW
-	permuteQuad  = opcode{p66, m0F3A, 0x00, 0xd8} // VPERMQ
-	compareReal  = opcode{pNone, m0F, 0xc2, 0}    // VCMPPS
-	compareInt   = opcode{p66, m0F3A, 0x1f, 0}    // VPCMPD
-	compareUint  = opcode{p66, m0F3A, 0x1e, 0}    // VPCMPUD
-	equalInt     = opcode{p66, m0F, 0x76, none}   // VPCMPEQD
-	greaterInt   = opcode{p66, m0F, 0x66, none}   // VPCMPGTD
-	subtractInt  = opcode{p66, m0F, 0xfa, none}   // VPSUBD
-	addInt       = opcode{p66, m0F, 0xfe, none}   // VPADDD
-	leastFloat   = opcode{pNone, m0F, 0x5d, none} // VMINPS
-	mostFloat    = opcode{pNone, m0F, 0x5f, none} // VMAXPS
-	scaleFloat   = opcode{p66, m0F38, 0x2c, none} // VSCALEFPS
-	absInt       = opcode{p66, m0F38, 0x1e, none} // VPABSD
-	alignWords   = opcode{p66, m0F3A, 0x03, 0}    // VALIGND
-	swapHalves   = opcode{p66, m0F3A, 0x06, 0x01} // VPERM2F128
-	permuteFour  = opcode{p66, m0F3A, 0x04, 0}    // VPERMILPS
-	shiftByByte  = opcode{p66, m0F, 0x72, 0}      // VPSLLD, VPSRLD, VPSRAD, VPROLD by the register field
+	moveIn       = opcode{prefix: pNone, space: m0F, code: 0x10, imm: none} // VMOVUPS
+	moveOut      = opcode{prefix: pNone, space: m0F, code: 0x11, imm: none} // VMOVUPS
+	moveOutFirst = opcode{prefix: pF3, space: m0F, code: 0x11, imm: none}   // VMOVSS
+	moveAll      = opcode{prefix: pNone, space: m0F, code: 0x28, imm: none} // VMOVAPS
+	broadcast    = opcode{prefix: p66, space: m0F38, code: 0x18, imm: none} // VBROADCASTSS
+	testWords    = opcode{prefix: p66, space: m0F38, code: 0x27, imm: none} // VPTESTMD
+	onesWhere    = opcode{prefix: p66, space: m0F38, code: 0x58, imm: none} // VPBROADCASTD
+	blendMasked  = opcode{prefix: p66, space: m0F38, code: 0x65, imm: none} // VBLENDMPS
+	blendVector  = opcode{prefix: p66, space: m0F3A, code: 0x4a, imm: 0}    // VBLENDVPS
+	maskIn       = opcode{prefix: pNone, space: m0F, code: 0x90, imm: none} // KMOVW
+	maskOut      = opcode{prefix: pNone, space: m0F, code: 0x91, imm: none} // KMOVW
+	maskNot      = opcode{prefix: pNone, space: m0F, code: 0x44, imm: none} // KNOTW
+	bitsAnd      = opcode{prefix: p66, space: m0F, code: 0xdb, imm: none}   // VPAND
+	bitsOr       = opcode{prefix: p66, space: m0F, code: 0xeb, imm: none}   // VPOR
+	bitsXor      = opcode{prefix: p66, space: m0F, code: 0xef, imm: none}   // VPXOR
+	fused213     = opcode{prefix: p66, space: m0F38, code: 0xa8, imm: none} // VFMADD213PS
+	fused231     = opcode{prefix: p66, space: m0F38, code: 0xb8, imm: none} // VFMADD231PS
+	root         = opcode{prefix: pNone, space: m0F, code: 0x51, imm: none} // VSQRTPS
+	roundWide    = opcode{prefix: p66, space: m0F3A, code: 0x08, imm: 0}    // VRNDSCALEPS, VROUNDPS
+	intToFloat   = opcode{prefix: pNone, space: m0F, code: 0x5b, imm: none} // VCVTDQ2PS
+	floatToInt   = opcode{prefix: pF3, space: m0F, code: 0x5b, imm: none}   // VCVTTPS2DQ
+	halfToFloat  = opcode{prefix: p66, space: m0F38, code: 0x13, imm: none} // VCVTPH2PS
+	floatToHalf  = opcode{prefix: p66, space: m0F3A, code: 0x1d, imm: 0}    // VCVTPS2PH
+	widenWords   = opcode{prefix: p66, space: m0F38, code: 0x33, imm: none} // VPMOVZXWD
+	narrowWords  = opcode{prefix: pF3, space: m0F38, code: 0x33, imm: none} // VPMOVDW
+	widenSigned  = opcode{prefix: p66, space: m0F38, code: 0x25, imm: none} // VPMOVSXDQ
+	addQuad      = opcode{prefix: p66, space: m0F, code: 0xd4, imm: none}   // VPADDQ
+	shiftQuad    = opcode{prefix: p66, space: m0F, code: 0x73, imm: 0}      // VPSLLQ by the register field
+	doubleToInt  = opcode{prefix: p66, space: m0F, code: 0xe6, imm: none}   // VCVTTPD2DQ
+	subtractQuad = opcode{prefix: p66, space: m0F, code: 0xfb, imm: none}   // VPSUBQ
+	lowerWords   = opcode{prefix: pNone, space: m0F, code: 0xc6, imm: 0x88} // VSHUFPS
+	narrowQuads  = opcode{prefix: pF3, space: m0F38, code: 0x35, imm: none} // VPMOVQD
+	packWords    = opcode{prefix: p66, space: m0F38, code: 0x2b, imm: none} // VPACKUSDW
+	permuteQuad  = opcode{prefix: p66, space: m0F3A, code: 0x00, imm: 0xd8} // VPERMQ
+	compareReal  = opcode{prefix: pNone, space: m0F, code: 0xc2, imm: 0}    // VCMPPS
+	compareInt   = opcode{prefix: p66, space: m0F3A, code: 0x1f, imm: 0}    // VPCMPD
+	compareUint  = opcode{prefix: p66, space: m0F3A, code: 0x1e, imm: 0}    // VPCMPUD
+	equalInt     = opcode{prefix: p66, space: m0F, code: 0x76, imm: none}   // VPCMPEQD
+	greaterInt   = opcode{prefix: p66, space: m0F, code: 0x66, imm: none}   // VPCMPGTD
+	subtractInt  = opcode{prefix: p66, space: m0F, code: 0xfa, imm: none}   // VPSUBD
+	addInt       = opcode{prefix: p66, space: m0F, code: 0xfe, imm: none}   // VPADDD
+	leastFloat   = opcode{prefix: pNone, space: m0F, code: 0x5d, imm: none} // VMINPS
+	mostFloat    = opcode{prefix: pNone, space: m0F, code: 0x5f, imm: none} // VMAXPS
+	scaleFloat   = opcode{prefix: p66, space: m0F38, code: 0x2c, imm: none} // VSCALEFPS
+	absInt       = opcode{prefix: p66, space: m0F38, code: 0x1e, imm: none} // VPABSD
+	alignWords   = opcode{prefix: p66, space: m0F3A, code: 0x03, imm: 0}    // VALIGND
+	swapHalves   = opcode{prefix: p66, space: m0F3A, code: 0x06, imm: 0x01} // VPERM2F128
+	permuteFour  = opcode{prefix: p66, space: m0F3A, code: 0x04, imm: 0}    // VPERMILPS
+	shiftByByte  = opcode{prefix: p66, space: m0F, code: 0x72, imm: 0}      // VPSLLD, VPSRLD, VPSRAD, VPROLD by the register field
 )
 
 // The register fields of shiftByByte.
@@ -58,39 +65,39 @@ const (
 
 // floatOps are operations on two floats.
 var floatOps = map[scalar.Op]opcode{
-	scalar.OpAdd: {pNone, m0F, 0x58, none}, // VADDPS
-	scalar.OpMul: {pNone, m0F, 0x59, none}, // VMULPS
-	scalar.OpSub: {pNone, m0F, 0x5c, none}, // VSUBPS
-	scalar.OpDiv: {pNone, m0F, 0x5e, none}, // VDIVPS
+	scalar.OpAdd: {prefix: pNone, space: m0F, code: 0x58, imm: none}, // VADDPS
+	scalar.OpMul: {prefix: pNone, space: m0F, code: 0x59, imm: none}, // VMULPS
+	scalar.OpSub: {prefix: pNone, space: m0F, code: 0x5c, imm: none}, // VSUBPS
+	scalar.OpDiv: {prefix: pNone, space: m0F, code: 0x5e, imm: none}, // VDIVPS
 }
 
 // intOps are operations on two integers, those of signed ones where it matters.
 var intOps = map[scalar.Op]opcode{
 	scalar.OpAdd: addInt,
 	scalar.OpSub: subtractInt,
-	scalar.OpMul: {p66, m0F38, 0x40, none}, // VPMULLD
+	scalar.OpMul: {prefix: p66, space: m0F38, code: 0x40, imm: none}, // VPMULLD
 	scalar.OpAnd: bitsAnd,
 	scalar.OpOr:  bitsOr,
 	scalar.OpXor: bitsXor,
-	scalar.OpMin: {p66, m0F38, 0x39, none}, // VPMINSD
-	scalar.OpMax: {p66, m0F38, 0x3d, none}, // VPMAXSD
-	scalar.OpShl: {p66, m0F38, 0x47, none}, // VPSLLVD
-	scalar.OpShr: {p66, m0F38, 0x46, none}, // VPSRAVD
+	scalar.OpMin: {prefix: p66, space: m0F38, code: 0x39, imm: none}, // VPMINSD
+	scalar.OpMax: {prefix: p66, space: m0F38, code: 0x3d, imm: none}, // VPMAXSD
+	scalar.OpShl: {prefix: p66, space: m0F38, code: 0x47, imm: none}, // VPSLLVD
+	scalar.OpShr: {prefix: p66, space: m0F38, code: 0x46, imm: none}, // VPSRAVD
 }
 
 // uintOps are those of unsigned ones that differ.
 var uintOps = map[scalar.Op]opcode{
-	scalar.OpMin: {p66, m0F38, 0x3b, none}, // VPMINUD
-	scalar.OpMax: {p66, m0F38, 0x3f, none}, // VPMAXUD
-	scalar.OpShr: {p66, m0F38, 0x45, none}, // VPSRLVD
+	scalar.OpMin: {prefix: p66, space: m0F38, code: 0x3b, imm: none}, // VPMINUD
+	scalar.OpMax: {prefix: p66, space: m0F38, code: 0x3f, imm: none}, // VPMAXUD
+	scalar.OpShr: {prefix: p66, space: m0F38, code: 0x45, imm: none}, // VPSRLVD
 }
 
 // maskOps are operations on two mask registers.
 var maskOps = map[scalar.Op]opcode{
-	scalar.OpAnd: {pNone, m0F, 0x41, none}, // KANDW
-	scalar.OpOr:  {pNone, m0F, 0x45, none}, // KORW
-	scalar.OpXor: {pNone, m0F, 0x47, none}, // KXORW
-	scalar.OpNe:  {pNone, m0F, 0x47, none},
+	scalar.OpAnd: {prefix: pNone, space: m0F, code: 0x41, imm: none}, // KANDW
+	scalar.OpOr:  {prefix: pNone, space: m0F, code: 0x45, imm: none}, // KORW
+	scalar.OpXor: {prefix: pNone, space: m0F, code: 0x47, imm: none}, // KXORW
+	scalar.OpNe:  {prefix: pNone, space: m0F, code: 0x47, imm: none},
 }
 
 // truthOps are operations on truths as lanes of ones or zeros.
@@ -106,3 +113,29 @@ var (
 	realPredicates = [...]int{0x00, 0x04, 0x11, 0x12, 0x1e, 0x1d}
 	intPredicates  = [...]int{0, 4, 1, 2, 6, 5}
 )
+
+// doubled returns the instruction for lanes of 64 bits. Those for floats have
+// another prefix or another code; the others but for what their prefix says are the
+// same.
+func (o opcode) doubled() opcode {
+	type key struct{ prefix, space, code byte }
+	at := key{o.prefix, o.space, o.code}
+	code, other := map[key]byte{
+		{p66, m0F38, 0x18}: 0x19, // VBROADCASTSD
+		{p66, m0F3A, 0x4a}: 0x4b, // VBLENDVPD
+		{p66, m0F3A, 0x08}: 0x09, // VRNDSCALEPD, VROUNDPD
+		{p66, m0F3A, 0x04}: 0x05, // VPERMILPD
+		{p66, m0F38, 0x58}: 0x59, // VPBROADCASTQ
+	}[at]
+	switch {
+	case other:
+		o.code = code
+	case at == key{pF3, m0F, 0x11}:
+		o.prefix = pF2 // VMOVSD
+	case o.prefix == pNone:
+		o.prefix = p66
+	}
+	o.quad = true
+	o.quadVEX = o.space == m0F38 && (o.code == fused213.code || o.code == fused231.code)
+	return o
+}

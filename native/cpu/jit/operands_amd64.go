@@ -24,12 +24,33 @@ func (g *generator) last(a argument) operand {
 	return register(g.places[a.value].reg)
 }
 
-func (g *generator) word(bits uint32) operand { return operand{kind: inPool, bits: bits} }
+func (g *generator) word(bits uint64) operand { return operand{kind: inPool, bits: bits} }
 
-// vec writes a vector instruction.
-func (g *generator) vec(o opcode, reg, first int, rm operand) {
+// lanes returns an instruction for the lanes of the kernel.
+func (g *generator) lanes(o opcode) opcode {
+	if g.doubles {
+		return o.doubled()
+	}
+	return o
+}
+
+// sign is the constant with the sign of a number alone, ones that of all bits.
+func (g *generator) sign() uint64 {
+	if g.doubles {
+		return 1 << 63
+	}
+	return 1 << 31
+}
+
+func (g *generator) ones() uint64 { return 2*g.sign() - 1 }
+
+// vec writes a vector instruction for the lanes of the kernel, words one for lanes of
+// 32 bits.
+func (g *generator) vec(o opcode, reg, first int, rm operand) { g.words(g.lanes(o), reg, first, rm) }
+
+func (g *generator) words(o opcode, reg, first int, rm operand) {
 	if g.wide {
-		g.evex(o, reg, first, rm, masking{spreads: rm.kind == inPool && o != broadcast})
+		g.evex(o, reg, first, rm, masking{spreads: rm.kind == inPool && o.code&^1 != broadcast.code})
 		return
 	}
 	g.vex(o, reg, first, rm, false)

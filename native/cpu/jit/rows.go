@@ -1,7 +1,7 @@
 package jit
 
 // Rows is what is done for each row of many: kernels one after the other, each
-// over the same number of lanes. Their arrays are numbered through, those of the
+// over the same number of lanes, all of doubles or none. Their arrays are numbered through, those of the
 // first kernel first. A kernel whose steps are all after its loop has no loop.
 type Rows struct {
 	Kernels []*Kernel
@@ -20,7 +20,7 @@ func One(k *Kernel) *Rows { return &Rows{Kernels: []*Kernel{k}, Counter: -1} }
 func (r *Rows) Width() int {
 	width := 0
 	for _, k := range r.Kernels {
-		width = max(width, Width()*max(1, k.stride))
+		width = max(width, k.Width()*max(1, k.stride))
 	}
 	return width
 }

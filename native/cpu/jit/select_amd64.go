@@ -16,6 +16,10 @@ func (g *generator) scale(s *step) {
 		g.vec(scaleFloat, g.dest(), x, register(y))
 		return
 	}
+	if g.doubles {
+		g.scaleDoubles(x, y)
+		return
+	}
 	k, half := g.temp(), g.temp()
 	power := func(r int) { // 2^r
 		g.vec(addInt, r, r, g.word(127))
@@ -24,6 +28,26 @@ func (g *generator) scale(s *step) {
 	g.vec(floatToInt, k, 0, register(y))
 	g.shift(shiftSigned, 1, k, half)
 	g.vec(subtractInt, k, k, register(half))
+	power(k)
+	power(half)
+	d := g.dest()
+	g.vec(floatOps[scalar.OpMul], d, x, register(half))
+	g.vec(floatOps[scalar.OpMul], d, d, register(k))
+}
+
+// scaleDoubles is scale for f64 with AVX2.
+func (g *generator) scaleDoubles(x, y int) {
+	k, half := g.temp(), g.temp()
+	power := func(r int) { // 2^r
+		g.words(widenSigned, r, 0, register(r))
+		g.words(addQuad, r, r, g.word(1023))
+		o := shiftQuad
+		o.imm = 52
+		g.vex(o, shiftLeft, r, register(r), false)
+	}
+	g.words(doubleToInt, k, 0, register(y))
+	g.shift(shiftSigned, 1, k, half)
+	g.words(subtractInt, k, k, register(half))
 	power(k)
 	power(half)
 	d := g.dest()
@@ -82,10 +106,10 @@ func (g *generator) choose(s *step) {
 	other := g.in(no)
 	if g.wide {
 		rm := g.last(yes)
-		g.evex(blendMasked, g.dest(), other, rm, masking{mask: g.in(c), spreads: rm.kind == inPool})
+		g.evex(g.lanes(blendMasked), g.dest(), other, rm, masking{mask: g.in(c), spreads: rm.kind == inPool})
 		return
 	}
-	o := blendVector
+	o := g.lanes(blendVector)
 	o.imm = g.in(c) << 4
 	g.vex(o, g.dest(), other, g.last(yes), false)
 }
@@ -94,12 +118,15 @@ func (g *generator) convert(s *step) {
 	a := s.args[0]
 	switch {
 	case s.from.IsBool():
-		one := uint32(1)
-		if s.typ.IsFloat() {
-			one = math.Float32bits(1)
+		one := uint64(1)
+		switch {
+		case g.doubles:
+			one = math.Float64bits(1)
+		case s.typ.IsFloat():
+			one = uint64(math.Float32bits(1))
 		}
 		if g.wide {
-			g.evex(onesWhere, g.dest(), 0, g.word(one), masking{mask: g.in(a), zero: true})
+			g.evex(g.lanes(onesWhere), g.dest(), 0, g.word(one), masking{mask: g.in(a), zero: true})
 		} else {
 			g.vec(bitsAnd, g.dest(), g.in(a), g.word(one))
 		}
@@ -124,7 +151,7 @@ func (g *generator) logic(s *step) {
 	case s.op == scalar.OpNot && g.wide:
 		g.vex(maskNot, g.dest(), 0, register(a), true)
 	case s.op == scalar.OpNot:
-		g.vec(bitsXor, g.dest(), a, g.word(math.MaxUint32))
+		g.vec(bitsXor, g.dest(), a, g.word(g.ones()))
 	case g.wide:
 		g.vex(operation(maskOps, s), g.dest(), a, g.last(s.args[1]), false)
 	default:
@@ -148,10 +175,10 @@ func (g *generator) float(s *step) {
 		g.fused(s)
 	case scalar.OpNeg:
 		first := g.in(s.args[0])
-		g.vec(bitsXor, g.dest(), first, g.word(1<<31))
+		g.vec(bitsXor, g.dest(), first, g.word(g.sign()))
 	case scalar.OpAbs:
 		first := g.in(s.args[0])
-		g.vec(bitsAnd, g.dest(), first, g.word(1<<31-1))
+		g.vec(bitsAnd, g.dest(), first, g.word(g.sign()-1))
 	case scalar.OpSqrt:
 		g.vec(root, g.dest(), 0, register(g.in(s.args[0])))
 	case scalar.OpRound, scalar.OpFloor, scalar.OpCeil, scalar.OpTrunc:

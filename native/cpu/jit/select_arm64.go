@@ -81,7 +81,7 @@ func (g *generator) binary(o opcode, s *step) {
 func (g *generator) keepBits(s *step) {
 	switch a := s.args[0]; {
 	case a.constant:
-		g.constant(g.dest(), a.bits)
+		g.spreadBits(g.dest(), a.bits)
 	case g.dies(a):
 		g.take(a)
 	default:
@@ -102,7 +102,7 @@ func (g *generator) over(s *step, a argument, others ...argument) int {
 	}
 	if a.constant {
 		d := g.dest()
-		g.constant(d, a.bits)
+		g.spreadBits(d, a.bits)
 		return d
 	}
 	from := g.in(a)

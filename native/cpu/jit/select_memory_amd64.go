@@ -11,10 +11,10 @@ func (g *generator) load(s *step) {
 		g.vec(widenWords, d, 0, g.array(s, 2))
 		g.shift(shiftLeft, 16, d, d)
 	case Truths:
-		g.truthsFrom(func(r int) { g.vec(moveIn, r, 0, g.array(s, 4)) })
+		g.loadTruths(s)
 	default:
 		d := g.dest()
-		at := g.array(s, 4)
+		at := g.array(s, s.typ.Size())
 		g.vec(moveIn, d, 0, at)
 		if len(g.k.running) > 0 {
 			at.disp += ahead
@@ -31,7 +31,7 @@ const ahead = 4096
 
 func (g *generator) spread(s *step) {
 	if s.typ == Truths {
-		g.truthsFrom(func(r int) { g.vec(broadcast, r, 0, g.array(s, 0)) })
+		g.truthsFrom(func(r int) { g.words(broadcast, r, 0, g.array(s, 0)) })
 		return
 	}
 	d := g.dest()
@@ -52,23 +52,54 @@ func (g *generator) truthsFrom(read func(r int)) {
 	g.shift(shiftSigned, 31, d, d)
 }
 
+// loadTruths reads words, 0 or 1.
+func (g *generator) loadTruths(s *step) {
+	if g.doubles && !g.wide {
+		t := g.temp()
+		d := g.dest()
+		g.words(widenSigned, t, 0, g.array(s, 4))
+		g.words(bitsXor, d, d, register(d))
+		g.words(subtractQuad, d, d, register(t))
+		return
+	}
+	g.truthsFrom(func(r int) { g.words(moveIn, r, 0, g.array(s, 4)) })
+}
+
+// storeTruths writes words, 0 or 1.
+func (g *generator) storeTruths(r int, s *step) {
+	t := g.temp()
+	switch {
+	case g.wide && g.doubles:
+		g.evex(g.lanes(onesWhere), t, 0, g.word(1), masking{mask: r, zero: true})
+		g.evex(narrowQuads, t, 0, g.array(s, 4), masking{})
+		return
+	case g.wide:
+		g.evex(onesWhere, t, 0, g.word(1), masking{mask: r, zero: true})
+	case g.doubles:
+		g.vex(lowerWords, t, r, register(r), false)
+		o := permuteQuad
+		o.imm = 0x08
+		g.vex(o, t, 0, register(t), false)
+		g.shift(shiftRight, 31, t, t)
+		g.vex(moveOut, t, 0, g.array(s, 4), true)
+		return
+	default:
+		g.shift(shiftRight, 31, r, t)
+	}
+	g.words(moveOut, t, 0, g.array(s, 4))
+}
+
 func (g *generator) store(s *step) {
 	r := g.places[s.args[0].value].reg
 	switch s.typ {
 	case Truths:
-		t := g.temp()
-		if g.wide {
-			g.evex(onesWhere, t, 0, g.word(1), masking{mask: r, zero: true})
-		} else {
-			g.shift(shiftRight, 31, r, t)
-		}
-		g.vec(moveOut, t, 0, g.array(s, 4))
+		g.storeTruths(r, s)
 	case dtype.F16:
 		g.vec(floatToHalf, r, 0, g.array(s, 2))
 	case dtype.BF16:
 		g.storeUpperHalves(r, s)
 	default:
-		g.vec(moveOut, r, 0, g.array(s, 4))
+		g.vec(moveOut, r, 0, g.array(s, s.typ.Size()))
 	}
 }
 
@@ -86,26 +117,27 @@ func (g *generator) storeUpperHalves(r int, s *step) {
 		return
 	}
 	g.vex(packWords, t, t, register(t), false)
-	g.vexQuad(permuteQuad, t, register(t))
+	g.vex(permuteQuad, t, 0, register(t), false)
 	g.vex(moveOut, t, 0, g.array(s, 2), true)
 }
 
 func (g *generator) rotate(s *step) {
 	r := g.places[s.args[0].value].reg
 	d := g.dest()
-	if g.wide {
-		o := alignWords
+	switch {
+	case g.wide:
+		o := g.lanes(alignWords)
 		o.imm = s.lanes
 		g.evex(o, d, r, register(r), masking{})
-		return
-	}
-	switch s.lanes {
-	case 4:
+	case 2*s.lanes == g.width:
 		g.vex(swapHalves, d, r, register(r), false)
 	default:
 		o := permuteFour
 		o.imm = map[int]int{2: 0x4e, 1: 0x39}[s.lanes]
-		g.vex(o, d, 0, register(r), false)
+		if g.doubles {
+			o.imm = 0x05
+		}
+		g.vec(o, d, 0, register(r))
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Operation is an operation on lanes of 32 bits: of f32, i32, u32 or bool.
+// Operation is an operation on lanes: of f32, i32, u32 or bool, or of f64 or bool.
 type Operation struct {
 	Op       scalar.Op
 	From, To dtype.DType // the types of its last operand and its result
@@ -39,6 +39,26 @@ func Operations() []Operation {
 	return out
 }
 
+// DoubleOperations are those of f64, which kernels of doubles can be made of: none
+// where there is no encoder for them.
+func DoubleOperations() []Operation {
+	if !hasDoubles {
+		return nil
+	}
+	var out []Operation
+	for _, op := range []scalar.Op{
+		scalar.OpAdd, scalar.OpSub, scalar.OpMul, scalar.OpMulZero, scalar.OpDiv, scalar.OpMin, scalar.OpMax,
+		scalar.OpNeg, scalar.OpAbs, scalar.OpFloor, scalar.OpCeil, scalar.OpRound, scalar.OpTrunc,
+		scalar.OpSqrt, scalar.OpRsqrt, scalar.OpRecip, scalar.OpSelect,
+	} {
+		out = append(out, Operation{op, dtype.F64, dtype.F64})
+	}
+	for op := scalar.OpEq; op <= scalar.OpGe; op++ {
+		out = append(out, Operation{op, dtype.F64, dtype.Bool})
+	}
+	return append(out, Operation{scalar.OpConvert, dtype.Bool, dtype.F64})
+}
+
 // Expr returns an expression for an operation on operands 0, 1 and 2: an
 // expansion with the error bounds that package scalar states.
 func (o Operation) Expr() scalar.Expr {
@@ -47,11 +67,11 @@ func (o Operation) Expr() scalar.Expr {
 	case scalar.OpSelect:
 		return scalar.Select(scalar.Arg(0, dtype.Bool), scalar.Arg(1, o.From), scalar.Arg(2, o.From))
 	case scalar.OpMin, scalar.OpMax:
-		if o.From == dtype.F32 {
+		if o.From.IsFloat() {
 			return extreme(o.Op, x, y)
 		}
 	case scalar.OpRsqrt:
-		return scalar.Div(scalar.ConstF(dtype.F32, 1), scalar.Sqrt(x))
+		return scalar.Div(scalar.ConstF(o.From, 1), scalar.Sqrt(x))
 	case scalar.OpRound:
 		return scalar.Round(x)
 	case scalar.OpConvert:

@@ -19,15 +19,21 @@ type template struct {
 // templates are made when they are needed first.
 var templates = sync.OnceValue(func() map[Operation]func() *template {
 	all := map[Operation]func() *template{}
-	for _, o := range Operations() {
+	for _, o := range slices.Concat(Operations(), DoubleOperations()) {
 		all[o] = sync.OnceValue(func() *template { return newTemplate(scalar.Simplify(o.Expr())) })
 	}
-	for op, write := range functions {
-		all[Operation{op, dtype.F32, dtype.F32}] = sync.OnceValue(func() *template {
-			b := &builder{}
-			root := write(b, argument{value: -1})
-			return &template{steps: b.steps, root: root.value}
-		})
+	written := func(t dtype.DType, list map[scalar.Op]func(b *builder, x argument) argument) {
+		for op, write := range list {
+			all[Operation{op, t, t}] = sync.OnceValue(func() *template {
+				b := &builder{typ: t}
+				root := write(b, argument{value: -1})
+				return &template{steps: b.steps, root: root.value}
+			})
+		}
+	}
+	written(dtype.F32, functions)
+	if hasDoubles {
+		written(dtype.F64, doubleFunctions)
 	}
 	return all
 })
@@ -55,7 +61,7 @@ func templateOf(o Operation) *template {
 	if o.To == wide.To || keepsWidth[o.Op] {
 		return t
 	}
-	b := &builder{steps: slices.Clone(t.steps)}
+	b := &builder{typ: dtype.F32, steps: slices.Clone(t.steps)}
 	root := b.narrow(argument{value: t.root}, o.To)
 	return &template{steps: b.steps, root: root.value}
 }
@@ -99,11 +105,14 @@ func newTemplate(root scalar.Expr) *template {
 	return t
 }
 
-// wordOf returns what a constant is in 32 bits.
-func wordOf(x scalar.Expr) uint32 {
+// wordOf returns the bits of a constant.
+func wordOf(x scalar.Expr) uint64 {
 	v, _ := x.Value()
-	if x.Type.IsFloat() {
-		return math.Float32bits(float32(v.F))
+	switch {
+	case x.Type == dtype.F64:
+		return math.Float64bits(v.F)
+	case x.Type.IsFloat():
+		return uint64(math.Float32bits(float32(v.F)))
 	}
-	return uint32(v.I)
+	return uint64(uint32(v.I))
 }

@@ -38,8 +38,12 @@ type Error struct {
 	Text   string // Metal's words, which may be several lines
 }
 
-// Error returns "metal: pipeline: kernel softmax: refused by the compiler (3): words".
+// Error returns "metal: pipeline: kernel softmax: refused by the compiler (3): words", or what
+// is missing where there is no device.
 func (e *Error) Error() string {
+	if e.Kind == Unavailable {
+		return e.Text
+	}
 	var sb strings.Builder
 	sb.WriteString("metal: " + e.Call)
 	if e.Kernel != "" {

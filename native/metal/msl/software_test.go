@@ -3,6 +3,7 @@
 package msl_test
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir/kernel/kerneltest"
@@ -86,6 +87,57 @@ func finish(t *testing.T, d *driver.Device, list *driver.List) {
 		must(t, err)
 		if done {
 			return
+		}
+	}
+}
+
+// A dispatch whose grid lies in memory runs as many groups as that says when its turn
+// comes, and none where it says 0.
+func TestAGridInMemorySaysHowManyGroupsRun(t *testing.T) {
+	software.Install(t, true)
+	d, err := driver.Open()
+	must(t, err)
+	f, err := d.Compile(`#include <metal_stdlib>
+using namespace metal;
+[[max_total_threads_per_threadgroup(4)]]
+kernel void k_mark(
+    device uint *x [[buffer(0)]],
+    device uint *grid [[buffer(1)]],
+    uint local_number [[thread_index_in_threadgroup]],
+    uint3 group_id [[threadgroup_position_in_grid]]) {
+  x[group_id.x * 4u + local_number] += 1u;
+  grid[0] = 2u;
+}
+`, "k_mark")
+	must(t, err)
+	defer f.Release()
+	p, err := d.NewPipeline(f, 4, driver.Archive{}, false)
+	must(t, err)
+	defer p.Release()
+	heap, err := d.NewHeap([]int{64, 256, 256})
+	must(t, err)
+	defer heap.Release()
+	x, grid, other := heap.Buffers[0], heap.Buffers[1], heap.Buffers[2]
+	for _, b := range heap.Buffers {
+		clear(b.Bytes)
+	}
+	binary.LittleEndian.PutUint32(grid.Bytes[4:], 1)
+	binary.LittleEndian.PutUint32(grid.Bytes[8:], 1)
+	mark := func(writes driver.Buffer, at driver.Buffer) driver.Dispatch {
+		return driver.Dispatch{
+			Pipeline: p, Bindings: []driver.Place{{Buffer: x}, {Buffer: writes}},
+			Groups: [3]int{1, 1, 1}, Threads: [3]int{4, 1, 1}, Grid: driver.Place{Buffer: at},
+		}
+	}
+	list := driver.NewList("mark")
+	defer list.Release()
+	list.Dispatch(mark(other, grid))           // no groups yet
+	list.Dispatch(mark(grid, driver.Buffer{})) // one group, which makes the grid two
+	list.Dispatch(mark(other, grid))           // two groups
+	finish(t, d, list)
+	for i, want := range []uint32{2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0} {
+		if got := binary.LittleEndian.Uint32(x.Bytes[4*i:]); got != want {
+			t.Errorf("element %d was marked %d times, not %d", i, got, want)
 		}
 	}
 }

@@ -39,10 +39,11 @@ var deviceFlags = []string{
 // too, which does not.
 var deviceLibraries = []string{"-lBlocksRuntime", "-lgnustep-base", "-lobjc", "-lpthread"}
 
-// kernelFlags are for kernels: what C++ leaves undefined becomes a call of the device.
+// kernelFlags are for kernels: what C++ leaves undefined becomes a call of the device. It
+// takes longer to optimise a kernel than to run it.
 var kernelFlags = []string{
-	"-O1", "-w", "-shared", "-fPIC", "-ffp-contract=on",
-	"-fsanitize=bounds,signed-integer-overflow,shift,integer-divide-by-zero,float-cast-overflow",
+	"-O0", "-w", "-shared", "-fPIC", "-ffp-contract=on",
+	"-fsanitize=array-bounds,signed-integer-overflow,shift,integer-divide-by-zero,float-cast-overflow",
 }
 
 // build returns the device, built in this process or before: a folder of the system's

@@ -6,6 +6,7 @@
 #define device __global
 #define constant __constant
 #define threadgroup __local
+#define thread __private
 
 // OpenCL has vectors made by a cast.
 #define char2(...) ((char2)(__VA_ARGS__))

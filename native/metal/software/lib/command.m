@@ -57,6 +57,8 @@ static void hold(work *w, int i, id object) {
 	w->held[i] = object;
 }
 
+static NSUInteger length_of(id<MTLBuffer> b) { return ((SWBuffer *)b)->bytes; }
+
 @implementation SWEncoder
 - (BOOL)usable:(int)forBlit {
 	if (!ended && forBlit == blit) return YES;
@@ -70,8 +72,8 @@ static void hold(work *w, int i, id object) {
 }
 - (void)setBuffer:(id<MTLBuffer>)b offset:(NSUInteger)offset atIndex:(NSUInteger)i {
 	if (![self usable:0]) return;
-	if (i >= sw_table || offset >= [b length] || offset % 4) return sw_violation("buffer %lu at offset %lu of %lu", (unsigned long)i, (unsigned long)offset, (unsigned long)[b length]);
-	now.table[i] = (sw_argument){(char *)[b contents] + offset, [b length] - offset};
+	if (i >= sw_table || offset >= length_of(b) || offset % 4) return sw_violation("buffer %lu at offset %lu of %lu", (unsigned long)i, (unsigned long)offset, (unsigned long)length_of(b));
+	now.table[i] = (sw_argument){(char *)[b contents] + offset, length_of(b) - offset};
 	hold(&now, i, b);
 }
 - (void)setBytes:(const void *)bytes length:(NSUInteger)length atIndex:(NSUInteger)i {
@@ -102,12 +104,12 @@ static void hold(work *w, int i, id object) {
 }
 - (void)dispatchThreadgroups:(MTLSize)groups threadsPerThreadgroup:(MTLSize)threads { [self add:groups threads:threads grid:NULL]; }
 - (void)dispatchThreadgroupsWithIndirectBuffer:(id<MTLBuffer>)b indirectBufferOffset:(NSUInteger)offset threadsPerThreadgroup:(MTLSize)threads {
-	if (offset % 4 || offset + 12 > [b length]) return sw_violation("an indirect dispatch at %lu of %lu", (unsigned long)offset, (unsigned long)[b length]);
+	if (offset % 4 || offset + 12 > length_of(b)) return sw_violation("an indirect dispatch at %lu of %lu", (unsigned long)offset, (unsigned long)length_of(b));
 	[self add:MTLSizeMake(0, 0, 0) threads:threads grid:(char *)[b contents] + offset];
 }
 - (void)copyFromBuffer:(id<MTLBuffer>)from sourceOffset:(NSUInteger)fromOffset toBuffer:(id<MTLBuffer>)to destinationOffset:(NSUInteger)toOffset size:(NSUInteger)size {
 	if (![self usable:1]) return;
-	if (size == 0 || (size | fromOffset | toOffset) % 4 || fromOffset + size > [from length] || toOffset + size > [to length])
+	if (size == 0 || (size | fromOffset | toOffset) % 4 || fromOffset + size > length_of(from) || toOffset + size > length_of(to))
 		return sw_violation("a copy of %lu bytes", (unsigned long)size);
 	work *w = calloc(1, sizeof *w);
 	w->table[0] = (sw_argument){(char *)[to contents] + toOffset, size};
@@ -213,9 +215,13 @@ static void enqueue(SWCommandBuffer *c) {
 	handlers[handler_count++] = Block_copy(handler);
 }
 - (void)commit {
-	if (committed || open) return sw_violation(committed ? "a command buffer is committed twice" : "a command buffer is committed before its encoder has ended");
+	if (committed) return sw_violation("a command buffer is committed twice");
 	sw_note("commit %s", [label UTF8String]);
 	committed = 1 + sw_fails("commit");
+	if (open) {
+		sw_violation("a command buffer is committed before its encoder has ended");
+		committed = 2; // it fails
+	}
 	enqueue([self retain]);
 }
 - (MTLCommandBufferStatus)status { return status; }

@@ -114,7 +114,6 @@ SW_CLUSTER(MTLHeapDescriptor, SWHeapDescriptor)
 
 @implementation SWBuffer
 - (void *)contents { return memory; }
-- (NSUInteger)length { return bytes; }
 - (void)dealloc {
 	free(memory);
 	[heap release];

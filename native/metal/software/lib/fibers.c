@@ -81,9 +81,15 @@ HANDLER(add_overflow, "a sum overflows", void *a, void *b)
 HANDLER(sub_overflow, "a difference overflows", void *a, void *b)
 HANDLER(mul_overflow, "a product overflows", void *a, void *b)
 HANDLER(negate_overflow, "a negation overflows", void *a)
-HANDLER(divrem_overflow, "a division by zero or that overflows", void *a, void *b)
 HANDLER(shift_out_of_bounds, "a shift by too much", void *a, void *b)
 HANDLER(float_cast_overflow, "a float that the integer type does not have", void *a)
+
+// A division by zero would end the process, so the thread ends here.
+void __ubsan_handle_divrem_overflow(place *at, void *a, void *b) {
+	complain("%s:%u: a division by zero, or one that overflows", at->file, at->line);
+	if (now) now->wait = over;
+	_longjmp(home, 1);
+}
 
 static void enter(void) {
 	body(arguments, &now->self);
@@ -132,13 +138,19 @@ static void place_thread(sw_thread *t, unsigned i, const unsigned group[3], cons
 	memcpy(t->group, group, sizeof t->group);
 }
 
+// run_alone runs the threads of a kernel that does not wait for others.
+static void run_alone(const unsigned group[3], const unsigned threads[3]) {
+	now = NULL;
+	for (volatile unsigned i = 0; i < count; i++) {
+		sw_thread t;
+		place_thread(&t, i, group, threads);
+		if (!_setjmp(home)) body(arguments, &t);
+	}
+}
+
 static void run_group(int meets, const unsigned group[3], const unsigned threads[3]) {
 	if (!meets) {
-		sw_thread t;
-		for (unsigned i = 0; i < count; i++) {
-			place_thread(&t, i, group, threads);
-			body(arguments, &t);
-		}
+		run_alone(group, threads);
 		return;
 	}
 	for (unsigned i = 0; i < count; i++) {

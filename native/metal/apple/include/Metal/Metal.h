@@ -1,6 +1,6 @@
 // The part of Metal that package driver uses, declared anew from Apple's documentation:
 // the page of each declaration is its name under https://developer.apple.com/documentation/metal,
-// and selectors.txt lists them with their pages. On a Mac Apple's own header is used.
+// and testdata/selectors.txt lists the methods with their pages. On a Mac Apple's own header is used.
 #import <Foundation/Foundation.h>
 
 typedef struct {
@@ -48,7 +48,6 @@ enum {
 
 @protocol MTLBuffer <NSObject>
 - (void *)contents;
-- (NSUInteger)length;
 @end
 
 @interface MTLHeapDescriptor : NSObject

@@ -1,0 +1,131 @@
+package passes
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// Pairs returns a graph that computes with the real and the imaginary part of
+// complex values, for devices that have real arithmetic only. A complex port or
+// output becomes a real one of the same name with a last axis of 2, which lies in
+// memory as the complex one does. g must be free of composites. The error is of kind
+// [ir.ErrUnsupported] and names the first node that [Pairable] refuses.
+func Pairs(g *ir.Graph) (*ir.Graph, error) {
+	return ir.Transform(g.Name(), func(b *ir.Builder) {
+		p := &pairing{b: b, to: ir.NewMapping(g), parts: map[ir.Value]pair{}}
+		for _, n := range g.Nodes() {
+			b.Label(n.Label())
+			b.At(n.Pos())
+			if p.node(n); b.Err() != nil {
+				return
+			}
+		}
+		for _, o := range g.Outputs() {
+			v := p.to.Get(o.Value)
+			if x, ok := p.parts[o.Value]; ok {
+				v = ops.Stack(b, -1, x.re, x.im)
+			}
+			b.CopyOutput(o, v)
+		}
+	})
+}
+
+// HasType reports whether a graph, or one that a node of it runs, has values of an
+// element type.
+func HasType(g *ir.Graph, d ir.DType) bool {
+	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
+		return slices.ContainsFunc(n.Types(), func(t ir.Type) bool { return t.DType == d }) ||
+			slices.ContainsFunc(n.Subgraphs(), func(g *ir.Graph) bool { return HasType(g, d) })
+	})
+}
+
+func hasComplex(g *ir.Graph) bool { return HasType(g, ir.C64) || HasType(g, ir.C128) }
+
+// Pairable reports whether [Pairs] has a rule for a node, or for all that it is made
+// of.
+func Pairable(n *ir.Node) bool {
+	if !isComplex(n) {
+		return !slices.ContainsFunc(n.Subgraphs(), hasComplex)
+	}
+	if n.Def().IsComposite() {
+		body, err := ir.Inline(n)
+		return err == nil && !slices.ContainsFunc(body.Nodes(), func(n *ir.Node) bool { return !Pairable(n) })
+	}
+	return len(n.Subgraphs()) == 0 && ruleFor(n.Op()) != nil
+}
+
+// isComplex reports whether a node takes or gives complex values.
+func isComplex(n *ir.Node) bool {
+	complex := func(t ir.Type) bool { return t.DType.IsComplex() }
+	return slices.ContainsFunc(n.Types(), complex) || slices.ContainsFunc(n.InTypes(), complex)
+}
+
+// pair is a complex value.
+type pair struct{ re, im ir.Value }
+
+// pairing copies a graph.
+type pairing struct {
+	b     *ir.Builder
+	to    *ir.Mapping       // real values
+	parts map[ir.Value]pair // complex ones, by those of the old graph
+}
+
+// partsOf returns a value of the old graph as a pair, one of its own type twice
+// where it is real: then each half of a rule sees it.
+func (p *pairing) partsOf(v ir.Value) pair {
+	if x, ok := p.parts[v]; ok {
+		return x
+	}
+	return pair{p.to.Get(v), p.to.Get(v)}
+}
+
+func (p *pairing) node(n *ir.Node) {
+	switch rule := ruleFor(n.Op()); {
+	case !isComplex(n):
+		if a, ok := n.Attrs().(*ir.PortAttrs); ok {
+			p.to.Set(n.Result(0), p.b.CopyPort(ir.Port{Name: a.Name, Kind: a.Kind, Value: n.Result(0)}))
+			return
+		}
+		p.to.SetAll(n, p.b.Copy(n, p.to.Inputs(n)))
+	case n.Op() == ir.OpPort:
+		p.port(n)
+	case n.Op() == ir.OpConstant:
+		p.constant(n)
+	case rule == nil || len(n.Subgraphs()) > 0:
+		p.b.Fail(n.Fail(ir.Errorf(ir.ErrUnsupported, "%s of complex numbers has no rule for their parts", n.Op())))
+	default:
+		in := make([]pair, len(n.Inputs()))
+		for i, v := range n.Inputs() {
+			in[i] = p.partsOf(v)
+		}
+		if out := rule(p.b, n, in); n.Types()[0].DType.IsComplex() {
+			p.parts[n.Result(0)] = out
+		} else {
+			p.to.Set(n.Result(0), out.re)
+		}
+	}
+}
+
+func (p *pairing) port(n *ir.Node) {
+	a, t := n.Attrs().(*ir.PortAttrs), n.Types()[0]
+	v := p.b.Port(a.Kind, a.Name, ir.Type{DType: t.DType.Real(), Shape: append(t.Shape.Clone(), ir.N(2))})
+	part := func(i int) ir.Value {
+		return ops.Reshape(p.b, ops.SliceAxis(p.b, v, len(t.Shape), ir.N(i), ir.N(1)), t.Shape...)
+	}
+	p.parts[n.Result(0)] = pair{part(0), part(1)}
+}
+
+func (p *pairing) constant(n *ir.Node) {
+	a, t := n.Attrs().(*ir.ConstantAttrs), n.Types()[0]
+	half := t.DType.Real().Size()
+	part := func(from int) ir.Value {
+		var data []byte
+		for at := from; at < len(a.Data); at += 2 * half {
+			data = append(data, a.Data[at:at+half]...)
+		}
+		return p.b.Constant(ir.Type{DType: t.DType.Real(), Shape: t.Shape}, data)
+	}
+	p.parts[n.Result(0)] = pair{part(0), part(half)}
+}

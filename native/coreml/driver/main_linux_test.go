@@ -1,0 +1,40 @@
+//go:build cgo
+
+package driver_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/coreml/driver"
+	"github.com/rlx-go/rlx/native/coreml/software"
+)
+
+// oneSample is whether one sample of an op is enough.
+const oneSample = true
+
+var library string
+
+func alive() int { return software.Alive(library) }
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	if _, err := driver.Runtime(); !errors.Is(err, native.ErrUnavailable) {
+		fmt.Fprintln(os.Stderr, "without a library there is a Core ML:", err)
+		return 1
+	}
+	dir, err := os.MkdirTemp("", "rlx-software-coreml-*")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		library, err = software.Install(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "the Core ML in software cannot be built:", err)
+		return 1
+	}
+	return m.Run()
+}

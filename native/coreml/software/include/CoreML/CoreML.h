@@ -1,0 +1,65 @@
+// The part of Core ML that package driver uses, declared anew from Apple's documentation:
+// the page of each declaration is its name under
+// https://developer.apple.com/documentation/coreml. On a Mac Apple's own header is used.
+#import <Foundation/Foundation.h>
+
+// What package software keeps in objects: the Objective-C runtime on Linux wants it
+// where a class is declared.
+#ifndef RLX_KEEPS
+#define RLX_KEEPS(class)
+#endif
+
+typedef NSInteger MLComputeUnits; // mlcomputeunits
+enum { MLComputeUnitsCPUOnly = 0, MLComputeUnitsCPUAndGPU = 1, MLComputeUnitsAll = 2, MLComputeUnitsCPUAndNeuralEngine = 3 };
+
+typedef NSInteger MLMultiArrayDataType; // mlmultiarraydatatype
+enum { MLMultiArrayDataTypeFloat16 = 0x10000 | 16, MLMultiArrayDataTypeFloat32 = 0x10000 | 32, MLMultiArrayDataTypeInt32 = 0x20000 | 32 };
+
+@interface MLMultiArray : NSObject RLX_KEEPS(MLMultiArray) // mlmultiarray
+- (id)initWithDataPointer:(void *)dataPointer
+                    shape:(NSArray *)shape
+                 dataType:(MLMultiArrayDataType)dataType
+                  strides:(NSArray *)strides
+              deallocator:(void (^)(void *bytes))deallocator
+                    error:(NSError **)error;
+- (MLMultiArrayDataType)dataType;
+- (NSArray *)shape;
+- (NSArray *)strides; // in elements
+- (void *)dataPointer;
+@end
+
+@interface MLFeatureValue : NSObject RLX_KEEPS(MLFeatureValue) // mlfeaturevalue
++ (MLFeatureValue *)featureValueWithMultiArray:(MLMultiArray *)value;
+- (MLMultiArray *)multiArrayValue;
+@end
+
+@protocol MLFeatureProvider // mlfeatureprovider
+- (MLFeatureValue *)featureValueForName:(NSString *)featureName;
+@end
+
+@interface MLDictionaryFeatureProvider : NSObject <MLFeatureProvider> RLX_KEEPS(MLDictionaryFeatureProvider) // mldictionaryfeatureprovider
+- (id)initWithDictionary:(NSDictionary *)dictionary error:(NSError **)error;
+@end
+
+@interface MLPredictionOptions : NSObject RLX_KEEPS(MLPredictionOptions) // mlpredictionoptions
+- (void)setOutputBackings:(NSDictionary *)backings; // macOS 11, iOS 16
+@end
+
+@interface MLModelConfiguration : NSObject RLX_KEEPS(MLModelConfiguration) // mlmodelconfiguration
+- (void)setComputeUnits:(MLComputeUnits)units;
+- (void)setFunctionName:(NSString *)name; // macOS 15, iOS 18
+@end
+
+@interface MLState : NSObject // mlstate: macOS 15, iOS 18
+@end
+
+@interface MLModel : NSObject RLX_KEEPS(MLModel) // mlmodel
++ (NSURL *)compileModelAtURL:(NSURL *)modelURL error:(NSError **)error;
++ (MLModel *)modelWithContentsOfURL:(NSURL *)url configuration:(MLModelConfiguration *)configuration error:(NSError **)error;
+- (id<MLFeatureProvider>)predictionFromFeatures:(id<MLFeatureProvider>)input options:(MLPredictionOptions *)options error:(NSError **)error;
+- (MLState *)newState; // macOS 15, iOS 18
+- (id<MLFeatureProvider>)predictionFromFeatures:(id<MLFeatureProvider>)input
+                                     usingState:(MLState *)state
+                                        options:(MLPredictionOptions *)options
+                                          error:(NSError **)error;
+@end

@@ -1,0 +1,21 @@
+// What the Core ML in software asks of the program that it runs in.
+#ifndef RLX_SOFTWARE_H
+#define RLX_SOFTWARE_H
+
+#include "binding.h"
+
+// rlx_evaluator computes functions of packages.
+typedef struct {
+	// load returns a handle, 0 where it fails, and what the function takes and gives:
+	// arrays in memory of malloc, names too, without data.
+	uintptr_t (*load)(const char *package, const char *function, rlx_array **in, int *inputs, rlx_array **out, int *outputs, rlx_why *why);
+	int (*predict)(uintptr_t handle, const rlx_array *in, rlx_array *out, rlx_why *why);
+	void (*release)(uintptr_t handle);
+} rlx_evaluator;
+
+// rlx_software_install says who computes, and how many objects are alive: models,
+// arrays, states.
+void rlx_software_install(const rlx_evaluator *evaluator);
+long rlx_software_alive(void);
+
+#endif

@@ -1,0 +1,179 @@
+//go:build cgo && linux
+
+// Package software is a Core ML in software, for tests of package driver on Linux: the
+// classes of Core ML that the binding uses, in Objective-C, built together with the
+// binding by clang for GNUstep, and package fake, which computes. It holds the binding
+// to the order and the types of calls, pads the rows of outputs as devices do, and
+// counts objects. Nothing of it tells how Apple's Core ML behaves beyond its
+// documentation.
+package software
+
+/*
+#cgo CFLAGS: -I${SRCDIR}/lib -I${SRCDIR}/../driver
+#cgo LDFLAGS: -ldl
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include "software.h"
+
+extern uintptr_t rlxSoftwareLoad(char *package, char *function, rlx_array **in, int *inputs, rlx_array **out, int *outputs, rlx_why *why);
+extern int rlxSoftwarePredict(uintptr_t handle, rlx_array *in, rlx_array *out, rlx_why *why);
+extern void rlxSoftwareRelease(uintptr_t handle);
+
+static uintptr_t do_load(const char *p, const char *f, rlx_array **in, int *n, rlx_array **out, int *m, rlx_why *why) {
+	return rlxSoftwareLoad((char *)p, (char *)f, in, n, out, m, why);
+}
+static int do_predict(uintptr_t h, const rlx_array *in, rlx_array *out, rlx_why *why) {
+	return rlxSoftwarePredict(h, (rlx_array *)in, out, why);
+}
+static const char *install(const char *path) {
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!library) return dlerror();
+	void (*f)(const rlx_evaluator *) = dlsym(library, "rlx_software_install");
+	rlx_evaluator e = {do_load, do_predict, rlxSoftwareRelease};
+	f(&e);
+	return NULL;
+}
+static long alive(const char *path) {
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+	long (*f)(void) = dlsym(library, "rlx_software_alive");
+	return f();
+}
+*/
+import "C"
+
+import (
+	"errors"
+	"os"
+	"runtime/cgo"
+	"unsafe"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/coreml"
+	"github.com/rlx-go/rlx/native/coreml/driver"
+	"github.com/rlx-go/rlx/native/coreml/fake"
+	"github.com/rlx-go/rlx/native/coreml/mil"
+)
+
+// Install builds the library in a directory, lets package driver use it and returns
+// its path. The error says what is missing: clang 19, GNUstep, the runtime of blocks.
+func Install(dir string) (library string, err error) {
+	library, err = build(dir)
+	if err != nil {
+		return "", err
+	}
+	path := C.CString(library)
+	defer C.free(unsafe.Pointer(path))
+	if why := C.install(path); why != nil {
+		return "", errors.New(C.GoString(why))
+	}
+	return library, os.Setenv(driver.LibraryVariable, library)
+}
+
+// Alive returns how many models, arrays and states the library holds.
+func Alive(library string) int {
+	path := C.CString(library)
+	defer C.free(unsafe.Pointer(path))
+	return int(C.alive(path))
+}
+
+// function is a loaded one, with the types of what it takes and gives.
+type function struct {
+	coreml.Loaded
+	in, out []mil.Input
+}
+
+//export rlxSoftwareLoad
+func rlxSoftwareLoad(dir, name *C.char, in **C.rlx_array, inputs *C.int, out **C.rlx_array, outputs *C.int, why *C.rlx_why) C.uintptr_t {
+	p, err := mil.Read(C.GoString(dir))
+	if err != nil {
+		return tell(why, err)
+	}
+	f := p.Program.Functions[0]
+	if name != nil {
+		f = p.Program.Function(C.GoString(name))
+	}
+	if f == nil || name == nil && len(p.Program.Functions) > 1 {
+		return tell(why, errors.New("no function of the name, or none of several is named"))
+	}
+	loaded, err := (&fake.Runtime{}).Load(C.GoString(dir), f.Name, coreml.AllUnits)
+	if err != nil {
+		return tell(why, err)
+	}
+	l := function{Loaded: loaded}
+	for _, i := range f.Inputs {
+		if !i.State {
+			l.in = append(l.in, i)
+		}
+	}
+	for _, o := range f.Outputs {
+		l.out = append(l.out, mil.Input{Name: o, Type: f.TypeOf(o)})
+	}
+	*in, *inputs = arrays(l.in)
+	*out, *outputs = arrays(l.out)
+	return C.uintptr_t(cgo.NewHandle(l))
+}
+
+// tell says what went wrong, and returns no handle.
+func tell(why *C.rlx_why, err error) C.uintptr_t {
+	text := C.CString(err.Error())
+	defer C.free(unsafe.Pointer(text))
+	C.strncpy(&why.text[0], text, C.size_t(len(why.text)-1))
+	why.text[len(why.text)-1] = 0
+	return 0
+}
+
+// arrays describes inputs or outputs in memory of C.
+func arrays(list []mil.Input) (*C.rlx_array, C.int) {
+	size := max(len(list), 1) * int(unsafe.Sizeof(C.rlx_array{}))
+	out := (*C.rlx_array)(C.calloc(1, C.size_t(size)))
+	for i, a := range unsafe.Slice(out, len(list)) {
+		t := list[i].Type
+		a.name, a._type, a.rank = C.CString(list[i].Name), C.RLX_FLOAT32, C.int(len(t.Dims))
+		switch t.DType {
+		case mil.Float16:
+			a._type = C.RLX_FLOAT16
+		case mil.Int32:
+			a._type = C.RLX_INT32
+		}
+		for k, d := range t.Dims {
+			a.dims[k] = C.int64_t(d)
+		}
+		a.bytes = C.uint64_t(len(tensorOf(t).Data))
+		unsafe.Slice(out, len(list))[i] = a
+	}
+	return out, C.int(len(list))
+}
+
+func tensorOf(t mil.Type) native.Tensor {
+	d := map[mil.DType]ir.DType{mil.Float16: ir.F16, mil.Float32: ir.F32, mil.Int32: ir.I32}[t.DType]
+	return native.Zeros(d, t.Dims...)
+}
+
+//export rlxSoftwarePredict
+func rlxSoftwarePredict(handle C.uintptr_t, in, out *C.rlx_array, why *C.rlx_why) C.int {
+	l := cgo.Handle(handle).Value().(function)
+	given := map[string]native.Tensor{}
+	for i, a := range unsafe.Slice(in, len(l.in)) {
+		t := tensorOf(l.in[i].Type)
+		copy(t.Data, unsafe.Slice((*byte)(a.data), a.bytes))
+		given[l.in[i].Name] = t
+	}
+	got, err := l.Predict(given)
+	if err != nil {
+		tell(why, err)
+		return 1
+	}
+	for i, a := range unsafe.Slice(out, len(l.out)) {
+		copy(unsafe.Slice((*byte)(a.data), a.bytes), got[l.out[i].Name].Data)
+	}
+	return 0
+}
+
+//export rlxSoftwareRelease
+func rlxSoftwareRelease(handle C.uintptr_t) {
+	h := cgo.Handle(handle)
+	_ = h.Value().(function).Close()
+	h.Delete()
+}

@@ -1,0 +1,145 @@
+package cpu
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+)
+
+// loop compiles a scan.
+func (c *compiler) loop(l *group.Loop) error {
+	step := &loopStep{count: l.Count, depth: c.loops}
+	var err error
+	if step.body, err = c.repeated(l.Node, l.Body); err != nil {
+		return err
+	}
+	for _, pair := range l.Swaps {
+		step.swaps = append(step.swaps, [2]*buffer{c.buffers[pair[0].Root().ID], c.buffers[pair[1].Root().ID]})
+	}
+	c.add(step)
+	return nil
+}
+
+// while compiles a loop of unknown length.
+func (c *compiler) while(w *group.While) error {
+	step := &whileStep{max: w.Max, depth: c.loops, pred: c.buffers[w.Pred.ID]}
+	var err error
+	if step.cond, err = c.repeated(w.Node, w.Cond); err != nil {
+		return err
+	}
+	if step.body, err = c.repeated(w.Node, w.Body); err != nil {
+		return err
+	}
+	c.add(step)
+	return nil
+}
+
+// branch compiles a choice.
+func (c *compiler) branch(x *group.Branch) error {
+	step := &branchStep{pred: c.buffers[x.Pred.ID]}
+	for k, p := range x.Taken {
+		var err error
+		if step.taken[k], err = c.inner(p); err != nil {
+			return err
+		}
+	}
+	c.add(step)
+	return nil
+}
+
+// repeated compiles a program that the loop of a node runs.
+func (c *compiler) repeated(n *ir.Node, p *group.Program) ([]step, error) {
+	if c.loops == maxDepth {
+		return nil, n.Fail(ir.Errorf(ir.ErrUnsupported, "loops nested more than %d deep", maxDepth))
+	}
+	c.loops++
+	defer func() { c.loops-- }()
+	return c.inner(p)
+}
+
+// inner returns the steps of a program inside that of the entry.
+func (c *compiler) inner(p *group.Program) ([]step, error) {
+	outside := c.steps
+	defer func() { c.steps = outside }()
+	c.steps = nil
+	for _, t := range p.Tensors {
+		if t.Constant != nil {
+			b := c.buffer(t)
+			b.data = allocate(b.bytes())
+			copy(b.data, t.Constant)
+		}
+	}
+	for _, item := range p.Items {
+		for _, t := range item.Writes() {
+			c.temporary(t)
+		}
+		if err := c.add1(item); err != nil {
+			return nil, err
+		}
+	}
+	return c.steps, nil
+}
+
+// perform does steps in turn.
+func perform(r *runner, steps []step) {
+	for _, s := range steps {
+		s.run(r)
+	}
+}
+
+// branchStep runs one of two lists of steps.
+type branchStep struct {
+	pred  *buffer
+	taken [2][]step
+}
+
+func (x *branchStep) run(r *runner) {
+	k := 1
+	if x.pred.data[0] != 0 {
+		k = 0
+	}
+	perform(r, x.taken[k])
+}
+
+// whileStep runs its body as long as its condition holds, no more than max times
+// unless that is 0.
+type whileStep struct {
+	max, depth int
+	pred       *buffer
+	cond, body []step
+}
+
+func (w *whileStep) run(r *runner) {
+	for i := 0; w.max == 0 || i < w.max; i++ {
+		r.env.counters[w.depth] = int32(i)
+		if perform(r, w.cond); w.pred.data[0] == 0 {
+			return
+		}
+		perform(r, w.body)
+	}
+}
+
+// loopStep runs its body a number of times.
+type loopStep struct {
+	count, depth int
+	body         []step
+	swaps        [][2]*buffer
+}
+
+func (l *loopStep) run(r *runner) {
+	if l.count%2 == 0 {
+		defer l.swap() // back
+	}
+	for i := range l.count {
+		if i > 0 {
+			l.swap()
+		}
+		r.env.counters[l.depth] = int32(i)
+		perform(r, l.body)
+	}
+}
+
+func (l *loopStep) swap() {
+	for _, s := range l.swaps {
+		s[0].data, s[1].data = s[1].data, s[0].data
+	}
+}

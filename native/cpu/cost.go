@@ -1,0 +1,145 @@
+package cpu
+
+import (
+	"github.com/rlx-go/rlx/ir/scalar"
+	"github.com/rlx-go/rlx/native/cpu/jit"
+)
+
+// estimate returns the nanoseconds that one worker takes for the whole nest.
+func (n *nest) estimate() float64 {
+	blocks, price := float64(n.outer.rows*n.outer.blocks()), n.price()
+	total := float64(n.outer.rows) * (price.row + price.of(n.rows, 1))
+	outerWidth := float64(n.outer.row) / float64(max(1, n.outer.blocks()))
+	if n.wideInner {
+		outerWidth = 1
+	}
+	for _, p := range n.phases {
+		total += blocks * price.of(p.block, outerWidth)
+		if !p.loop {
+			continue
+		}
+		rows, steps, width := float64(n.inner.rows), float64(n.inner.rows), outerWidth
+		if n.wideInner {
+			steps *= float64(n.inner.blocks())
+			width = float64(n.inner.points()) / max(steps, 1)
+		}
+		total += blocks * (rows*price.of(p.inner, 1) + steps*price.of(p.element, width))
+		for _, c := range p.combining { // merging the lanes
+			total += blocks * price.fold(c.code, width)
+		}
+	}
+	return total
+}
+
+// price is the nanoseconds that it takes to begin what is not done for each lane: an
+// instruction for many lanes, one for a single number, a kernel, and a row.
+type price struct {
+	call, single, kernel, row float64
+	byRows                    bool // whether one kernel does all of a row
+}
+
+// price returns that of the code of a nest, which is less where one kernel may do
+// all of it.
+func (n *nest) price() price {
+	switch {
+	case !jit.Available() || !n.hasRows() || !n.fusesRows():
+		return price{call: 4, single: 3, kernel: 25}
+	case len(n.rows) > 0:
+		return price{call: 1, single: 2, kernel: 3, row: 60, byRows: true}
+	}
+	return price{call: 1, single: 1, kernel: 3, byRows: true}
+}
+
+// fusesRows reports whether all that is done for a row can be one kernel.
+func (n *nest) fusesRows() bool {
+	for _, p := range n.phases {
+		if p.loop && !n.wideInner {
+			return false
+		}
+		for _, list := range [][]instr{p.block, p.inner, p.element} {
+			for i := range list {
+				if in := &list[i]; in.kind == opCheck || !in.one && !in.fuses() {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// of returns the nanoseconds of some code for a block of n lanes.
+func (p price) of(code []instr, n float64) float64 {
+	total, kernels := 0.0, 0.0
+	for i := range code {
+		in := &code[i]
+		switch {
+		case in.one:
+			total += p.single
+		case in.fuses():
+			kernels = p.kernel
+			total += n * in.fusedCost()
+		default:
+			total += p.call + n*in.laneCost()
+		}
+	}
+	return total + kernels
+}
+
+// fold returns those of merging n lanes of running values.
+func (p price) fold(code []instr, n float64) float64 {
+	if p.byRows {
+		const halves = 4
+		return halves * p.single * float64(len(code))
+	}
+	return p.of(code, n) + 9*p.of(code, 0)
+}
+
+// fuses reports whether an instruction can be part of a kernel.
+func (in *instr) fuses() bool {
+	switch in.kind {
+	case opLoad, opStore:
+		return jit.Available() && in.sideBySide()
+	case opSplat, opMove:
+		return jit.Available() && in.dst.inKernels()
+	case opApply:
+		return jit.Available() && jit.Has(in.operation())
+	}
+	return false
+}
+
+// fusedCost returns the nanoseconds of an instruction in a kernel for each lane,
+// as measured on Zen 5 with AVX-512.
+func (in *instr) fusedCost() float64 {
+	const step, access = 0.008, 0.02
+	switch in.kind {
+	case opLoad, opStore:
+		return access * float64(max(in.buf.dtype.Size(), 4)) / 4
+	case opApply:
+		return step * float64(jit.Steps(in.operation())) * float64(in.dst.class.size()) / 4
+	}
+	return 0
+}
+
+// laneCost returns the nanoseconds of any other instruction for each lane.
+func (in *instr) laneCost() float64 {
+	switch in.kind {
+	case opSplat, opMove, opConst, opCounter, opScalar:
+		return 0.1
+	case opLoad, opStore:
+		switch {
+		case in.at.general, in.at.mask != nil && in.at.mask.wide:
+			return 1.5
+		case in.at.stride > 1:
+			return 1
+		}
+		return 0.3
+	case opApply:
+		switch in.node.Op {
+		case scalar.OpExp, scalar.OpLog, scalar.OpTanh, scalar.OpErf, scalar.OpSin, scalar.OpCos, scalar.OpPow, scalar.OpSigmoid:
+			return 8
+		case scalar.OpDiv, scalar.OpRem, scalar.OpMod, scalar.OpFloorDiv, scalar.OpSqrt:
+			return 2
+		}
+	}
+	return 0.6
+}

@@ -1,0 +1,105 @@
+package cpu_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
+)
+
+// TestRowsOfDoubles reduces rows of f64 of every length and computes with what comes
+// out, in types that kernels have and in others. The expected values are computed in
+// Go; sums in another order differ by a few roundings.
+func TestRowsOfDoubles(t *testing.T) {
+	const rows = 5
+	everyLevel(t, func(t *testing.T) {
+		for _, n := range []int{1, 3, 4, 7, 8, 16, 31, 64, 100, 512, 520, 1024, 4096, 5000} {
+			x := make([]float64, rows*n)
+			for i, v := range random(rows * n) {
+				x[i] = float64(v) * (1 + 0x1p-40)
+			}
+			x[n/2] = math.Inf(1)
+			got := doubleOutputs(t, graph(t, func(b *ir.Builder) {
+				x := b.Input("x", ir.F64, ir.Dims(rows, n)...)
+				sum, most := ops.ReduceSum(b, ops.Mul(b, x, x), 1), ops.ReduceMax(b, x, 1)
+				b.Output("sum", sum)
+				b.Output("most", most)
+				clipped := ops.Select(b, ops.Gt(b, x, ops.ConstLike(b, x, 0)), x, ops.Neg(b, x))
+				b.Output("y", ops.Div(b, clipped, ops.Sqrt(b, ops.ExpandDims(b, ops.Add(b, sum, ops.ConstLike(b, sum, 1)), -1))))
+				b.Output("narrow", ops.Convert(b, ops.Convert(b, ops.Add(b, x, x), ir.F32), ir.F64))
+			}), native.Float64s(x, rows, n))
+			for i := range rows {
+				sum, most := 0.0, math.Inf(-1)
+				for _, v := range x[i*n : (i+1)*n] {
+					sum, most = sum+v*v, max(most, v)
+				}
+				nearDouble(t, fmt.Sprint("sum of ", n), i, got["sum"][i], sum)
+				nearDouble(t, fmt.Sprint("most of ", n), i, got["most"][i], most)
+				for j, v := range x[i*n : (i+1)*n] {
+					nearDouble(t, fmt.Sprint("y of ", n), i*n+j, got["y"][i*n+j], math.Abs(v)/math.Sqrt(sum+1))
+					nearDouble(t, fmt.Sprint("narrow of ", n), i*n+j, got["narrow"][i*n+j], float64(float32(v+v)))
+				}
+			}
+		}
+	})
+}
+
+func nearDouble(tb testing.TB, name string, at int, got, want float64) {
+	tb.Helper()
+	if same := got == want || got != got && want != want; !same && !(math.Abs(got-want) <= 1e-13*math.Max(1, math.Abs(want))) {
+		tb.Fatalf("%s: element %d is %v, not %v", name, at, got, want)
+	}
+}
+
+// doubleOutputs is [outputs] for results of f64 of an input x.
+func doubleOutputs(tb testing.TB, e ir.Entry, x native.Tensor) map[string][]float64 {
+	tb.Helper()
+	p := compileGraphs(tb, e)
+	out := map[string]native.Tensor{}
+	for _, s := range p.Slots("run") {
+		if s.Role == native.Output {
+			out[s.Name] = native.Zeros(s.DType, s.Dims...)
+		}
+	}
+	runBound(tb, bind(tb, p, "run", map[string]native.Tensor{"x": x}, out))
+	values := map[string][]float64{}
+	for name, t := range out {
+		var err error
+		if values[name], err = t.Float64s(); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return values
+}
+
+// BenchmarkDoubles runs jobs in f64 and in f32, in turn, and tells how many times as
+// long the first take: 2 where memory or arithmetic is what they wait for.
+func BenchmarkDoubles(b *testing.B) {
+	for name, f := range map[string]func(b *ir.Builder, x ir.Value) ir.Value{
+		"relu of x+1": func(b *ir.Builder, x ir.Value) ir.Value { return ops.Relu(b, ops.Add(b, x, ops.ConstLike(b, x, 1))) },
+		"square root": ops.Sqrt,
+		"row sums":    func(b *ir.Builder, x ir.Value) ir.Value { return ops.ReduceSum(b, x, 1) },
+		"column sums": func(b *ir.Builder, x ir.Value) ir.Value { return ops.ReduceSum(b, x, 0) },
+		"layer norm": func(b *ir.Builder, x ir.Value) ir.Value {
+			return ops.LayerNorm(b, x, ops.Const(b, x.DType(), 1, x.Dim(1)), ops.Const(b, x.DType(), 0, x.Dim(1)), 1e-5)
+		},
+		"softmax": func(b *ir.Builder, x ir.Value) ir.Value { return ops.Softmax(b, x, 1) },
+		"product": func(b *ir.Builder, x ir.Value) ir.Value { return ops.MatMul(b, x, ops.Transpose(b, x, 1, 0)) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			const rows, n = 512, 1024
+			run := func(d ir.DType) native.Bound {
+				return bindAny(b, compileGraphs(b, ir.Entry{Name: "run", Graph: build(b, func(b *ir.Builder) {
+					b.Output("y", f(b, b.Input("x", d, ir.Dims(rows, n)...)))
+				})}))
+			}
+			best := bestOf(b, run(ir.F64), run(ir.F32))
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(best[0]/1e6, "ms-f64")
+			b.ReportMetric(best[0]/best[1], "x-f32")
+		})
+	}
+}

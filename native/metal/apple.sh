@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Tests the Metal backend on the GPU of a Mac: the suite that all backends pass, gradients
+# included, training on digits, speed, and where MLX is installed its speed beside it.
+#
+#   apple.sh FOLDER    writes FOLDER/report.txt, to be sent in, and prints it
+#
+# Needs Go, and the command line tools of Xcode for cgo. It takes some minutes.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+[ $# = 1 ] || { echo "usage: $0 FOLDER" >&2; exit 2; }
+[ "$(uname -s)" = Darwin ] || { echo "$0: there is no Metal on $(uname -s): this is for a Mac" >&2; exit 1; }
+mkdir -p "$1"
+folder=$(cd "$1" && pwd)
+report=$folder/report.txt
+export RLX_REQUIRE=metal RLX_METAL_CACHE=$folder/cache
+failed=0
+
+section() { printf '\n== %s\n' "$*"; }
+
+# step NAME COMMAND... runs a command, and goes on where it fails.
+step() {
+  section "$1"
+  shift
+  if "$@" 2>&1; then echo "-- passed"; else echo "-- FAILED (exit $?)"; failed=1; fi
+}
+
+machine() {
+  date -u '+%Y-%m-%d %H:%M UTC'
+  echo "rlx $(git rev-parse --short HEAD 2>/dev/null || echo 'of no repository')$(git diff --quiet HEAD 2>/dev/null || echo ', changed')"
+  sw_vers
+  sysctl -n machdep.cpu.brand_string hw.memsize
+  xcrun --show-sdk-version 2>/dev/null || true
+  go version
+}
+
+mlx() {
+  if ! python3 -c 'import mlx.core' 2>/dev/null; then
+    echo "python3 has no MLX here (pip install mlx): not compared"
+    return
+  fi
+  python3 native/metal/apple_mlx.py
+}
+
+all() {
+  section machine
+  machine
+  step "what the device says" go test -count=1 -v -run '^TestGPUSaysWhatItIs$' ./native/metal
+  step "suite: ops, gradients, training, programs, wrong input" go test -count=1 -timeout 60m -run '^TestGPUPassesTheSuite$' ./native/metal
+  step "digits: 50 steps of two networks" go test -count=1 -v -timeout 20m -run '^TestGPULearnsDigits$' ./native/metal
+  step "speed" go test -count=1 -run '^$' -bench '^BenchmarkGPU$' -benchtime 1s -timeout 20m ./native/metal
+  step "speed of MLX" mlx
+  section end
+  if [ $failed = 0 ]; then echo "all passed"; else echo "something failed: see above"; fi
+  return $failed
+}
+
+status=0
+all | tee "$report" || status=$?
+echo "The report is in $report."
+exit $status

@@ -1,0 +1,32 @@
+// What the parts of the compiler of the software device share.
+#import "software.h"
+
+@interface SWLibrary : SWObject <MTLLibrary> {
+@public
+	NSString *source, *name, *code; // code is the C++ that it becomes
+	int number, meets, ready;
+	NSUInteger buffers, threads;
+	sw_kernel kernel;
+	NSString *failure;
+}
+@end
+
+@interface SWFunction : SWObject <MTLFunction> {
+@public
+	SWLibrary *library;
+}
+@end
+
+@interface SWComputePipelineDescriptor : MTLComputePipelineDescriptor {
+@public
+	SWFunction *function;
+	NSArray *archives;
+}
+@end
+NSString *sw_contents(NSString *path);
+// sw_translate makes C++ of a library's source with one kernel: its parameters become ones
+// that know their bounds, and a function that calls it has the name sw_call_ and the
+// number. NO where it is not what Metal would take.
+BOOL sw_translate(SWLibrary *lib);
+// sw_archived reports whether one of some archives has the pipeline of a library.
+BOOL sw_archived(NSArray *archives, SWLibrary *lib);
