@@ -7,6 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/ir/plan/plansim"
 )
 
 // spreadBack returns a value for each element of x from one for each row, which
@@ -147,4 +148,28 @@ func TestAMapIsKeptBesideSumsThatAreCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkTwoRuns(t, g, someValues(g), plan.WebGPU())
+}
+
+// Columns that are told by digits, as those of heads that are packed into rows are, are
+// read side by side and cut like others.
+func TestColumnsOfDigitsAreCut(t *testing.T) {
+	g, err := ir.Build("g", func(b *ir.Builder) {
+		x := ops.Reshape(b, ops.Exp(b, b.Input("x", ir.F32, ir.Dims(2100, 3, 32)...)), ir.Dims(2100, 96)...)
+		b.Output("sums", ops.ReduceSum(b, x, 0))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkTwoRuns(t, g, someValues(g), plan.WebGPU())
+	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.Compile(m, plan.WebGPU(), plansim.Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := p.Entries[0].Dispatches(); n != 2 {
+		t.Errorf("%d launches, not two: parts of the columns, and their sums", n)
+	}
 }
