@@ -35,7 +35,7 @@ bench) describe && "$here/cuda.test" -test.run '^$' -test.bench . -test.benchtim
 gpt2) describe && "$here/cuda.test" -test.run '^$' -test.bench '^BenchmarkGPT2$' -test.benchtime "${2:-20x}" ;;
 products)
   "$here/cuda.test" -test.run '^$' -test.bench "^BenchmarkProducts\$/${2:-.}/(kernels|cublaslt)" -test.benchtime 50ms |
-    awk -F'[/ \t-]+' '$1 == "BenchmarkProducts" { ns[$3] = $6; if ($3 == "cublaslt") print $2, ns["kernels"], ns[$3] }'
+    awk -F'[/ \t-]+' '$1 == "BenchmarkProducts" { ns[$3] = $6; if ($3 == "cublaslt") { print $2, ns["kernels"], ns[$3]; fflush() } }'
   ;;
 peers) describe && python3 "$here/peers.py" "${@:2}" ;;
 check)
