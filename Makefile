@@ -78,12 +78,12 @@ check: js demo-assets ## run the Go and Node tests that take minutes, for while 
 
 .PHONY: test-go
 test-go: ## run the Go tests, native WebGPU and CUDA kernels (compiled) included
-	$(GO) test ./...
+	$(GO) test -timeout 30m ./... # suites on devices in software take long where others work too
 
 .PHONY: test-arm64
 test-arm64: ## test the code that the CPU backend has for arm64, in an emulator
-	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -exec $(QEMU) ./native/cpu/jit ./native/cpu/simd
-	CGO_ENABLED=0 GOARCH=arm64 RLX_TEST_EMULATOR=$(QEMU) $(GO) test -exec $(QEMU) -run '$(ARM64_TESTS)' ./native/cpu
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -timeout=30m -exec $(QEMU) ./native/cpu/jit ./native/cpu/simd
+	CGO_ENABLED=0 GOARCH=arm64 RLX_TEST_EMULATOR=$(QEMU) $(GO) test -timeout=30m -exec $(QEMU) -run '$(ARM64_TESTS)' ./native/cpu
 
 .PHONY: test-cuda
 test-cuda: ## test CUDA: every kernel compiled with clang, the backend on a fake GPU
@@ -91,7 +91,7 @@ test-cuda: ## test CUDA: every kernel compiled with clang, the backend on a fake
 
 .PHONY: test-metal
 test-metal: ## test Metal: every kernel checked and run, the backend on a device in software, objects for macOS
-	$(GO) test -count=1 ./native/metal/...
+	$(GO) test -count=1 -timeout 30m ./native/metal/...
 
 .PHONY: test-apple
 test-apple: ## on a Mac: test the Metal backend on its GPU, measure it, and print a report to send in

@@ -50,6 +50,10 @@ func (s *Session) Compile(ctx context.Context, m *ir.Module) (*Program, error) {
 type CompileOptions struct {
 	// Precision is that of products.
 	Precision Precision
+	// Tune has the ways in which kernels can be scheduled measured on the device, where
+	// that is a CUDA GPU, and takes the fastest. What was found is kept in the user's
+	// cache folder, so that only the first compilation takes longer, by seconds.
+	Tune bool
 }
 
 // CompileWith is [Session.Compile] with options. The error is of kind
@@ -59,7 +63,7 @@ func (s *Session) CompileWith(ctx context.Context, m *ir.Module, o CompileOption
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.backend.Compile(ctx, m, native.Options{TF32: o.Precision == TF32})
+	p, err := s.backend.Compile(ctx, m, native.Options{TF32: o.Precision == TF32, Tune: o.Tune})
 	if err != nil {
 		return nil, err
 	}

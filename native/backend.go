@@ -70,6 +70,10 @@ type Options struct {
 	// TF32 lets products of f32 be computed from 10 of the 23 bits of fraction of
 	// their factors, with sums in f32, where a device is faster so.
 	TF32 bool
+	// Tune has the schedules of kernels measured on the device, the best of which are
+	// kept on disk: see package tune. Compiling takes seconds more the first time. On
+	// devices other than CUDA it changes nothing.
+	Tune bool
 }
 
 // Role is what a slot is to its user.

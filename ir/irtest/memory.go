@@ -1,6 +1,8 @@
 package irtest
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -20,72 +22,18 @@ func (j *MemoryJob) Module() (*ir.Module, error) {
 	return ir.NewModule("memory", ir.Entry{Name: "fill", Graph: j.Fill}, ir.Entry{Name: "step", Graph: j.Step})
 }
 
-// MemoryJobs returns jobs of scatters, sorts and running combinations whose
-// tensors take up to so many bytes.
+// memoryCase is a job that is still to be built: result computes from parameters x.
+type memoryCase struct {
+	job    MemoryJob
+	result func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value
+}
+
+// MemoryJobs returns jobs of scatters, sorts, running combinations, maps and layout
+// changes whose tensors take up to so many bytes.
 func MemoryJobs(most int) ([]MemoryJob, error) {
-	const width, tokens = 768, 4096
-	rows := min(50257, most/4/width)
-	lines := min(16384, most/4/4096)
-	keys := min(1<<24, most/4)
 	var jobs []MemoryJob
-	for _, j := range []struct {
-		job   MemoryJob
-		build func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value
-	}{
-		{
-			MemoryJob{Name: "embedding-gradient", Bytes: 4 * width * float64(rows+3*tokens)},
-			func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
-				at := ops.Mul(b, x("at", tokens, 1), ops.Const(b, ir.F32, float64(rows)))
-				return ops.ScatterAdd(b, ops.Zeros(b, ir.F32, ir.Dims(rows, width)...), ops.Convert(b, at, ir.I32),
-					x("u", tokens, width), ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}}})
-			},
-		},
-		{
-			MemoryJob{Name: "few-rows-gradient", Bytes: 4 * 384 * 16384},
-			func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
-				at := ops.Mul(b, x("at", 16384, 1), ops.Const(b, ir.F32, 65))
-				return ops.ScatterAdd(b, ops.Zeros(b, ir.F32, ir.Dims(65, 384)...), ops.Convert(b, at, ir.I32),
-					x("u", 16384, 384), ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}}})
-			},
-		},
-		{
-			MemoryJob{Name: "sort", Keys: float64(keys)},
-			func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
-				return ops.Sort(b, ops.SortAttrs{}, x("x", keys))[0]
-			},
-		},
-		{
-			MemoryJob{Name: "sort-rows", Keys: 1 << 22},
-			func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
-				return ops.Sort(b, ops.SortAttrs{Axis: 1}, x("x", 4096, 1024))[0]
-			},
-		},
-		{
-			MemoryJob{Name: "cumsum-rows", Bytes: 8 * 4096 * float64(lines)},
-			func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
-				return ops.CumSum(b, x("x", lines, 4096), ops.CumSumAttrs{Axis: 1})
-			},
-		},
-		{
-			MemoryJob{Name: "cumsum-columns", Bytes: 8 * 4096 * float64(lines)},
-			func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
-				return ops.CumSum(b, x("x", 4096, lines), ops.CumSumAttrs{})
-			},
-		},
-		{
-			MemoryJob{Name: "cumsum-one-row", Bytes: 8 * float64(keys)},
-			func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
-				return ops.CumSum(b, x("x", keys), ops.CumSumAttrs{})
-			},
-		},
-		{
-			MemoryJob{Name: "recurrence-rows", Bytes: 12 * 4096 * float64(lines)},
-			func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
-				return ops.LinearRecurrence(b, x("x", lines, 4096), x("y", lines, 4096), ops.CumSumAttrs{Axis: 1})
-			},
-		},
-	} {
-		made, err := j.job.build(j.build)
+	for _, c := range slices.Concat(updateCases(most), orderCases(most), streamCases(most)) {
+		made, err := c.job.build(c.result)
 		if err != nil {
 			return nil, err
 		}

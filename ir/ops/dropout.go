@@ -1,6 +1,10 @@
 package ops
 
-import "github.com/rlx-go/rlx/ir"
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+)
 
 // OpDropout sets random elements to zero.
 const OpDropout ir.Op = "dropout"
@@ -15,7 +19,9 @@ func init() {
 	define(&ir.Def{
 		Op: OpDropout,
 		Doc: "x with each element set to 0 with the probability rate, by the random bits of the key, and divided by " +
-			"1 - rate otherwise, so that its mean stays.",
+			"1 - rate otherwise, so that its mean stays. An element is kept where its 16 bits (random_bits with halves) are " +
+			"below 65536·(1 - rate), rounded; where that differs from the rate by more than a thousandth of it or of " +
+			"1 - rate, where a uniform number is below 1 - rate.",
 		Constraints: numbered("x is of a float type", "key is u32[2]", "rate is in [0, 1]"),
 		Operands:    []string{"x", "key"},
 		NewAttrs:    func() ir.Attrs { return &DropoutAttrs{} },
@@ -38,11 +44,25 @@ func init() {
 			case 1:
 				return []ir.Value{x}
 			}
-			kept := Bernoulli(b, in[1], Const(b, ir.F32, keep), x.Shape()...)
+			kept := keptBy(b, in[1], keep, x.Shape())
 			return []ir.Value{Select(b, kept, Mul(b, x, ConstLike(b, x, 1/keep)), ZerosLike(b, x))}
 		},
 		Samples: dropoutSamples,
 	})
+}
+
+// halfSteps is how many numbers 16 bits are.
+const halfSteps = 1 << 16
+
+// keptBy tells for elements of a shape whether they are kept with a probability. One block
+// of random bits serves four of them where 16 bits tell the probability well enough.
+func keptBy(b *ir.Builder, key ir.Value, keep float64, shape ir.Shape) ir.Value {
+	steps := math.Round(keep * halfSteps)
+	if math.Abs(steps/halfSteps-keep) > 1e-3*math.Min(keep, 1-keep) {
+		return Bernoulli(b, key, Const(b, ir.F32, keep), shape...)
+	}
+	bits := b.Add1(OpRandomBits, &RandomBitsAttrs{RandomAttrs: RandomAttrs{shape}, Halves: true}, key)
+	return Lt(b, bits, Const(b, ir.U32, steps))
 }
 
 // Dropout returns x with elements dropped at a rate.
@@ -59,6 +79,6 @@ func dropoutSamples() []ir.Sample {
 		return ir.Sample{Name: name, Attrs: &DropoutAttrs{rate}, In: []*ir.Array{drawn(ir.F32, dims...), key}}
 	}
 	return []ir.Sample{
-		sample("a quarter", 0.25, 7, 33), sample("none", 0, 5), sample("all", 1, 5), sample("empty", 0.5, 0, 2), sample("scalar", 0.5),
+		sample("a quarter", 0.25, 7, 33), sample("a hundred-thousandth", 1e-5, 3, 5), sample("none", 0, 5), sample("all", 1, 5), sample("empty", 0.5, 0, 2), sample("scalar", 0.5),
 	}
 }

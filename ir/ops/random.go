@@ -23,16 +23,18 @@ type RandomAttrs struct{ Shape []ir.Dim }
 func (a *RandomAttrs) Visit(v ir.AttrVisitor) { v.Dims("shape", &a.Shape) }
 
 // RandomBitsAttrs say, beyond the shape, whether both words of each block are
-// wanted.
+// wanted, or each block serves four elements with 16 bits each.
 type RandomBitsAttrs struct {
 	RandomAttrs
-	Pairs bool
+	Pairs  bool
+	Halves bool
 }
 
 // Visit shows the attributes.
 func (a *RandomBitsAttrs) Visit(v ir.AttrVisitor) {
 	a.RandomAttrs.Visit(v)
 	v.Bool("pairs", &a.Pairs)
+	v.Bool("halves", &a.Halves)
 }
 
 // RandomFloatAttrs say, beyond the shape, which float type is drawn.
@@ -54,11 +56,14 @@ func init() {
 			"two words of Threefry-2x32 with 20 rounds (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3) " +
 			"for the key and the counter i + offset, high word first. With pairs both words are given, along a last axis " +
 			"of size 2. The words depend on nothing else, so neither tiling nor device changes them; they are those " +
-			"of jax.random.bits with jax_threefry_partitionable, and the pairs are the keys of its split and fold_in.",
+			"of jax.random.bits with jax_threefry_partitionable, and the pairs are the keys of its split and fold_in. " +
+			"With halves a block serves four elements: that at place i is 16 bits, as a number below 65536, of the block " +
+			"for the counter i/4 + offset: for i mod 4 of 0 to 3 the low and the high half of the first word, then of the second.",
 		Constraints: numbered(
 			"key is u32, its last axis has size 2; the axes before it are keys of their own, each of which counts from 0",
 			"offset, which may be left out, is u32 and has the axes of the keys",
 			"the result has the axes of the keys, then those of shape, then the one of the pairs",
+			"there are no halves of pairs",
 		),
 		Operands: []string{"key", "offset"}, Optional: 1,
 		NewAttrs: func() ir.Attrs { return &RandomBitsAttrs{} },
@@ -114,19 +119,19 @@ func init() {
 
 // RandomBits returns random words for a key, u32[2].
 func RandomBits(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value {
-	return b.Add1(OpRandomBits, &RandomBitsAttrs{RandomAttrs{shape}, false}, key)
+	return b.Add1(OpRandomBits, &RandomBitsAttrs{RandomAttrs: RandomAttrs{shape}}, key)
 }
 
 // SplitKey returns n keys made of one, u32[n,2]. They are as independent of each
 // other as of the key, which should not be used again.
 func SplitKey(b *ir.Builder, key ir.Value, n ir.Dim) ir.Value {
-	return b.Add1(OpRandomBits, &RandomBitsAttrs{RandomAttrs{[]ir.Dim{n}}, true}, key)
+	return b.Add1(OpRandomBits, &RandomBitsAttrs{RandomAttrs: RandomAttrs{[]ir.Dim{n}}, Pairs: true}, key)
 }
 
 // FoldIn returns a key made of one and a number, u32[]: a step count or the
 // place of a layer, say.
 func FoldIn(b *ir.Builder, key, number ir.Value) ir.Value {
-	return b.Add1(OpRandomBits, &RandomBitsAttrs{RandomAttrs{}, true}, key, number)
+	return b.Add1(OpRandomBits, &RandomBitsAttrs{Pairs: true}, key, number)
 }
 
 // Key returns the key of a seed: its upper and lower 32 bits.
@@ -166,6 +171,9 @@ func inferRandomFloat(n *ir.Node) ([]ir.Type, error) {
 
 func inferRandomBits(n *ir.Node) ([]ir.Type, error) {
 	a, key := n.Attrs().(*RandomBitsAttrs), n.Input(0).Type()
+	if a.Pairs && a.Halves {
+		return nil, ir.Attrf("both pairs and halves are asked for")
+	}
 	last := len(key.Shape) - 1
 	if key.DType != ir.U32 || last < 0 || !key.Shape[last].Is(2) {
 		return nil, ir.DTypef("the key is %s, not u32 with a last axis of size 2", key)
@@ -229,11 +237,17 @@ func evalRandomBits(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array,
 			offset = uint64(in[1].I[k])
 		}
 		for i := range each {
-			x, y := threefryWords(uint32(in[0].I[2*k]), uint32(in[0].I[2*k+1]), offset+uint64(i))
-			at := k*each + i
-			if a.Pairs {
+			counter, at := offset+uint64(i), k*each+i
+			if a.Halves {
+				counter = offset + uint64(i/4)
+			}
+			x, y := threefryWords(uint32(in[0].I[2*k]), uint32(in[0].I[2*k+1]), counter)
+			switch {
+			case a.Pairs:
 				out.I[2*at], out.I[2*at+1] = int64(x), int64(y)
-			} else {
+			case a.Halves:
+				out.I[at] = int64([4]uint32{x & 0xffff, x >> 16, y & 0xffff, y >> 16}[i%4])
+			default:
 				out.I[at] = int64(x ^ y)
 			}
 		}
@@ -257,7 +271,12 @@ func randomBitsElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr
 	key, place := at[:keys], at[keys:keys+len(a.Shape)]
 	word := func(i int) scalar.Expr { return load(0, slices.Concat(key, ir.Index{int32Const(i)})) }
 	constant := func(c uint32) scalar.Expr { return scalar.ConstI(ir.U32, int64(c)) }
-	low, high := scalar.Convert(flatten(sizes(a.Shape), place), ir.U32), constant(0)
+	number := flatten(sizes(a.Shape), place)
+	quarter := scalar.Mod(number, int32Const(4))
+	if a.Halves {
+		number = scalar.FloorDiv(number, int32Const(4))
+	}
+	low, high := scalar.Convert(number, ir.U32), constant(0)
 	if len(n.Inputs()) > 1 {
 		sum := scalar.Add(low, load(1, key))
 		high = scalar.Convert(scalar.Lt(sum, low), ir.U32) // the carry
@@ -267,7 +286,12 @@ func randomBitsElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr
 		func(x scalar.Expr, by int) scalar.Expr {
 			return scalar.Or(scalar.Shl(x, constant(uint32(by))), scalar.Shr(x, constant(uint32(32-by))))
 		}, constant)
-	if !a.Pairs {
+	switch {
+	case a.Halves:
+		word := scalar.Select(scalar.Lt(quarter, int32Const(2)), x, y)
+		low := scalar.Eq(scalar.Mod(quarter, int32Const(2)), int32Const(0))
+		return scalar.Select(low, scalar.And(word, constant(0xffff)), scalar.Shr(word, constant(16)))
+	case !a.Pairs:
 		return scalar.Xor(x, y)
 	}
 	second := scalar.Ne(at[len(at)-1], int32Const(0))
@@ -302,7 +326,7 @@ func normalBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 
 // wordPair returns the two words of the block of each element, shifted down.
 func wordPair(b *ir.Builder, key ir.Value, shape []ir.Dim, dropFirst, dropSecond int) (x, y ir.Value) {
-	pairs := b.Add1(OpRandomBits, &RandomBitsAttrs{RandomAttrs{shape}, true}, key)
+	pairs := b.Add1(OpRandomBits, &RandomBitsAttrs{RandomAttrs: RandomAttrs{shape}, Pairs: true}, key)
 	word := func(i, drop int) ir.Value {
 		return upperBits(b, Squeeze(b, SliceAxis(b, pairs, -1, ir.N(i), ir.N(1)), -1), drop)
 	}
@@ -324,7 +348,7 @@ func randomBitsSamples() []ir.Sample {
 	key := ir.Ints(ir.U32, []int64{0x13198a2e, 0x03707344})
 	keys := ir.Ints(ir.U32, []int64{0, 42, 1, 2, math.MaxUint32, 7}, 3, 2)
 	sample := func(name string, pairs bool, shape []int, in ...*ir.Array) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &RandomBitsAttrs{RandomAttrs{ir.Dims(shape...)}, pairs}, In: in}
+		return ir.Sample{Name: name, Attrs: &RandomBitsAttrs{RandomAttrs{ir.Dims(shape...)}, pairs, false}, In: in}
 	}
 	return []ir.Sample{
 		sample("matrix", false, []int{5, 67}, key),
@@ -333,6 +357,7 @@ func randomBitsSamples() []ir.Sample {
 		sample("empty", false, []int{0, 2}, key),
 		sample("offset that carries", false, []int{4}, key, ir.Int(ir.U32, math.MaxUint32-1)),
 		sample("many keys", true, []int{3}, keys, ir.Ints(ir.U32, []int64{0, 5, math.MaxUint32})),
+		{Name: "halves", Attrs: &RandomBitsAttrs{RandomAttrs{ir.Dims(3, 7)}, false, true}, In: []*ir.Array{key}},
 	}
 }
 

@@ -106,3 +106,26 @@ func checkMoments(t *testing.T, name string, x []float64, mean, variance, fourth
 		within("fourth moment", f, fourth, 10)
 	}
 }
+
+// TestHalvesAreThoseOfPairs holds the halves of blocks to the words that JAX's keys are
+// made of, see TestRandomWordsAreThoseOfJAX.
+func TestHalvesAreThoseOfPairs(t *testing.T) {
+	g, err := ir.Build("g", func(b *ir.Builder) {
+		key := ops.Key(b, 0x0123456789abcdef)
+		b.Output("halves", b.Add1(ops.OpRandomBits, &ops.RandomBitsAttrs{RandomAttrs: ops.RandomAttrs{Shape: ir.Dims(3, 6)}, Halves: true}, key))
+		b.Output("pairs", b.Add1(ops.OpRandomBits, &ops.RandomBitsAttrs{RandomAttrs: ops.RandomAttrs{Shape: ir.Dims(5)}, Pairs: true}, key))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := ir.Eval(g, nil, ir.EvalOptions{Reference: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, half := range out[0].I {
+		word := out[1].I[i/2]
+		if want := word >> (16 * (i % 2)) & 0xffff; half != want {
+			t.Errorf("half %d is %#x, not %#x", i, half, want)
+		}
+	}
+}

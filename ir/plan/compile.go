@@ -92,7 +92,7 @@ func newCompiler(m *ir.Module, t Target, pr Printer) *compiler {
 	return &compiler{
 		plan: p, module: m, target: t, printer: pr,
 		persistent: map[string]region{}, slots: map[string]int{},
-		cache: sched.NewCache(), numbers: map[kernelKey]int{}, kernels: map[string]int{},
+		cache: sched.NewCache(t.Schedules), numbers: map[kernelKey]int{}, kernels: map[string]int{},
 		states:    arenas{p: p, kind: StateBuffer, limit: limit},
 		inputs:    arenas{p: p, kind: InputBuffer, limit: limit},
 		constants: arenas{p: p, kind: ConstantBuffer, limit: limit},
@@ -145,20 +145,7 @@ func (c *compiler) entry(e ir.Entry) error {
 
 // place makes the launches of an entry and gives their tensors memory.
 func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
-	g, err := c.simplified(e.Graph)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.require(g); err != nil {
-		return nil, err
-	}
-	o := group.DefaultOptions
-	o.Tensors = c.target.Limits.Tensors()
-	o.FirstCode = len(c.codes) + 1
-	o.Branch = c.target.Branch
-	o.Unfused = c.target.Unfused
-	o.TensorCores = c.target.Mma
-	prog, err := group.Build(g, o)
+	prog, err := c.fuse(e)
 	if err != nil {
 		return nil, err
 	}
@@ -179,6 +166,24 @@ func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 		return nil, err
 	}
 	return ec, ec.makeGates()
+}
+
+// fuse makes the groups of an entry.
+func (c *compiler) fuse(e ir.Entry) (*group.Program, error) {
+	g, err := c.simplified(e.Graph)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.require(g); err != nil {
+		return nil, err
+	}
+	o := group.DefaultOptions
+	o.Tensors = c.target.Limits.Tensors()
+	o.FirstCode = len(c.codes) + 1
+	o.Branch = c.target.Branch
+	o.Unfused = c.target.Unfused
+	o.TensorCores = c.target.Mma
+	return group.Build(g, o)
 }
 
 // simplified returns the graph after all passes, with complex values as pairs where
@@ -247,7 +252,7 @@ func (c *entryCompiler) schedule(p *group.Program, rounds []*round, u *guard) er
 func (c *entryCompiler) scheduleItem(p *group.Program, item group.Item, rounds []*round, u *guard) error {
 	switch item := item.(type) {
 	case *group.Group:
-		launches, err := c.cache.Schedule(item, c.capsUnder(u))
+		launches, err := c.cache.Schedule(item, c.target.capsUnder(u != nil))
 		for _, l := range launches {
 			c.launches = append(c.launches, placedLaunch{Launch: l, rounds: rounds, guard: u})
 		}
@@ -281,9 +286,9 @@ func (c *entryCompiler) scheduleItem(p *group.Program, item group.Item, rounds [
 
 // capsUnder returns what the target can do under a condition: it calls no routines
 // there, since only kernels can be held back.
-func (c *entryCompiler) capsUnder(u *guard) loop.Caps {
-	caps := c.target.Caps
-	if u != nil {
+func (t Target) capsUnder(condition bool) loop.Caps {
+	caps := t.Caps
+	if condition {
 		caps.Products = loop.NoProducts
 	}
 	return caps

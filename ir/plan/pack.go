@@ -79,7 +79,7 @@ func (c *entryCompiler) add(launch sched.Launch, at placedLaunch) {
 // addBeside adds a launch of parts that differ. What cannot be bound is cut in two
 // between parts, again and again: nothing goes from one to the other.
 func (c *entryCompiler) addBeside(parts []sched.Part, at placedLaunch) {
-	l := sched.Beside(parts, c.target.Caps)
+	l := c.cache.Beside(parts, c.target.Caps)
 	if len(parts) == 1 || c.bindable(l.Args, at.rounds) {
 		c.add(l, at)
 		return

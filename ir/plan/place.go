@@ -13,7 +13,7 @@ func (c *entryCompiler) placeAll() error {
 	if err := c.placeLeaves(c.program); err != nil {
 		return err
 	}
-	return c.placeTemps()
+	return c.placeTemps(c.program.Outputs)
 }
 
 // placeLeaves places the ports and constants of a program and of the loops in
@@ -73,12 +73,12 @@ type lifetime struct {
 	avoid    []*group.Tensor // what the kernel that writes it first reads
 }
 
-// placeTemps places everything else, in order of first use. Outputs live to the
-// end. Inside a loop a value lives from the first to the last iteration if it
+// placeTemps places everything else, in order of first use. The given outputs live to
+// the end. Inside a loop a value lives from the first to the last iteration if it
 // belongs to a program further out.
-func (c *entryCompiler) placeTemps() error {
+func (c *entryCompiler) placeTemps(outputs []*group.Tensor) error {
 	c.temps.reset()
-	lives := c.lifetimes()
+	lives := c.lifetimes(outputs)
 	for _, l := range lives {
 		var avoid []int
 		for _, t := range l.avoid {
@@ -95,7 +95,7 @@ func (c *entryCompiler) placeTemps() error {
 	return nil
 }
 
-func (c *entryCompiler) lifetimes() []*lifetime {
+func (c *entryCompiler) lifetimes(outputs []*group.Tensor) []*lifetime {
 	found := map[*group.Tensor]*lifetime{}
 	var order []*lifetime
 	for i, l := range c.launches {
@@ -113,7 +113,7 @@ func (c *entryCompiler) lifetimes() []*lifetime {
 			x.from, x.to = min(x.from, from), max(x.to, to)
 		}
 	}
-	for _, t := range c.program.Outputs {
+	for _, t := range outputs {
 		if t == nil || t.Port != nil || t.Constant != nil {
 			continue
 		}

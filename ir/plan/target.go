@@ -46,6 +46,9 @@ type Target struct {
 	// ScoreBytes is the most that the scores of an attention take before they are
 	// computed in blocks and not kept, 0 for [sched.ScoreBytes].
 	ScoreBytes int
+	// Schedules are those that groups were tuned to, see [Choices]. Those that do not
+	// fit are not taken.
+	Schedules sched.Tuned
 }
 
 // claims reports whether a composite is scheduled as it is.

@@ -29,6 +29,7 @@ func Run(t *testing.T, b native.Backend) {
 	t.Run("ops", func(t *testing.T) { Ops(t, b) })
 	t.Run("gradients", func(t *testing.T) { Gradients(t, b) })
 	t.Run("graphs", func(t *testing.T) { Graphs(t, b) })
+	t.Run("large maps", func(t *testing.T) { LargeMaps(t, b) })
 	t.Run("programs", func(t *testing.T) { Programs(t, b) })
 	t.Run("wrong input", func(t *testing.T) { WrongInput(t, b) })
 	t.Run("random", func(t *testing.T) { Random(t, b) })

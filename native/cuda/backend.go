@@ -142,7 +142,13 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 		return nil, err
 	}
 	p := &program{name: b.name, device: d}
-	if err := p.compile(ctx, m, targetOf(d, o, b.choice)); err != nil {
+	t := targetOf(d, o, b.choice)
+	if o.Tune {
+		if t.Schedules, err = tuned(ctx, d, m, t); err != nil {
+			return nil, p.fault("tune", err)
+		}
+	}
+	if err := p.compile(ctx, m, t); err != nil {
 		return nil, p.fault("compile", err)
 	}
 	return p, nil
@@ -156,11 +162,18 @@ func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) erro
 	if err != nil {
 		return err
 	}
-	if p.products, err = p.device.products(made.Routines); errors.Is(err, driver.ErrNoAlgorithm) && t.Products != loop.NoProducts {
+	err = p.open(ctx, made)
+	if errors.Is(err, driver.ErrNoAlgorithm) && t.Products != loop.NoProducts {
 		t.Products = loop.NoProducts // kernels compute what cuBLASLt does not
 		return p.compile(ctx, m, t)
 	}
-	if err != nil {
+	return err
+}
+
+// open makes a plan ready to run. The error is [driver.ErrNoAlgorithm] where cuBLASLt
+// has none for one of its products.
+func (p *program) open(ctx context.Context, made *plan.Plan) (err error) {
+	if p.products, err = p.device.products(made.Routines); err != nil {
 		return err
 	}
 	p.plan, p.Signature = made, planned.SignatureOf(made)

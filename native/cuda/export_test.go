@@ -10,6 +10,7 @@ import (
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda/driver"
+	"github.com/rlx-go/rlx/native/tune"
 )
 
 // New returns a backend with a device of its own.
@@ -118,4 +119,13 @@ func Misplace(p native.Program) error {
 		}
 	}
 	return nil
+}
+
+// Stopwatch returns what a backend compiles for and what times its plans.
+func Stopwatch(b native.Backend) (plan.Target, tune.Device) {
+	d, err := b.(*backend).device()
+	if err != nil {
+		panic(err)
+	}
+	return targetOf(d, native.Options{}, b.(*backend).choice), stopwatch{d}
 }

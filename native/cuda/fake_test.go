@@ -35,6 +35,7 @@ func TestProgramsOnAFakeGPU(t *testing.T) {
 	t.Run("programs", func(t *testing.T) { backendtest.Programs(t, b) })
 	t.Run("wrong input", func(t *testing.T) { backendtest.WrongInput(t, b) })
 	t.Run("training", func(t *testing.T) { backendtest.Graphs(t, b) })
+	t.Run("large maps", func(t *testing.T) { backendtest.LargeMaps(t, b) })
 	t.Run("failures nobody waits for", func(t *testing.T) { silentFailure(t, b) })
 	t.Run("large inputs", func(t *testing.T) { largeInputs(t, b) })
 }

@@ -25,7 +25,7 @@ func (e *entry) commands(s *stage, variant int) []part {
 		r := recorder{e: e, s: s}
 		r.steps(e.spec.Steps, nil)
 		for _, i := range e.reads[variant] {
-			if slot := e.outputs[i]; !e.stays(s, i) {
+			if slot := e.outputs[i]; slot.Bytes > 0 && !e.stays(s, i) { // Metal copies no empty value
 				r.copy(e.result(s, i), e.at(s, slot.Buffer, slot.Offset), slot.Bytes)
 			}
 		}

@@ -231,7 +231,7 @@ func ExampleBuild() {
 	}
 	fmt.Print(p)
 	for _, item := range p.Items {
-		launches, err := sched.Schedule(item.(*group.Group), loop.DefaultCaps())
+		launches, err := sched.NewCache(nil).Schedule(item.(*group.Group), loop.DefaultCaps())
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -19,12 +19,8 @@ const (
 // Fusion has to know it: the running values between the two kernels of a cut
 // reduction take bindings of their own.
 func (g *Group) RowParts() int {
-	levels := g.Levels()
-	for _, m := range g.Members {
-		inside := !m.Reduced && m.Pointwise(len(g.Outer))
-		if m.Reduced && levels[m] > 0 || inside && (levels[m] > 0 || g.keeps(m.Node)) {
-			return 1
-		}
+	if !g.Splits() {
+		return 1
 	}
 	rows, length := Product(g.Outer), Product(g.Inner)
 	if g.RowsAreContiguous() {
@@ -36,6 +32,18 @@ func (g *Group) RowParts() int {
 // keeps reports whether some result of a node is needed outside of the group.
 func (g *Group) keeps(n *ir.Node) bool {
 	return slices.ContainsFunc(g.touch.keeps, func(k use) bool { return k.v.Node() == n })
+}
+
+// Splits reports whether rows of a reduction can be cut over workgroups at all.
+func (g *Group) Splits() bool {
+	levels := g.Levels()
+	for _, m := range g.Members {
+		inside := !m.Reduced && m.Pointwise(len(g.Outer))
+		if m.Reduced && levels[m] > 0 || inside && (levels[m] > 0 || g.keeps(m.Node)) {
+			return false
+		}
+	}
+	return true
 }
 
 // OverParts returns the group that computes g from the running values that parts

@@ -15,9 +15,10 @@ type Caps struct {
 	// Mma says that the target has the [Atom]s of f16 and bf16, TF32 that products
 	// of f32 may be computed from 10 bits of fraction. MmaBytes is the shared memory
 	// of a kernel with atoms, and Multiprocessors is how many of its workgroups run
-	// at once, by which the costs of products are told.
+	// at once, 0 where that is not known. Costs are told by it and by Rates.
 	Mma, TF32                 bool
 	MmaBytes, Multiprocessors int
+	Rates                     Rates
 	// ShareOps is how many operations a thread must have for it to be worth waking,
 	// on targets whose workgroups have one thread: kernels with more are divided
 	// into several workgroups. With 0 none is.

@@ -44,10 +44,10 @@ func scores(s ir.Attend) float64 {
 }
 
 // Costs of attention by multiply-adds: what a multiprocessor does in a nanosecond,
-// 2,300 to 3,000 on an H200 for causal heads of 2048; and an estimate of the nanoseconds
+// 2,700 to 3,500 on an H200 for causal heads of 2048; and an estimate of the nanoseconds
 // of one block of columns for a workgroup that has the multiprocessor to itself.
 const (
-	attendRate = 2300
+	attendRate = 2700
 	attendTurn = 900
 )
 

@@ -2,7 +2,6 @@ package sched
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
@@ -164,18 +163,4 @@ func mapParts(g *group.Group, caps loop.Caps, words func(*group.Group, loop.Caps
 		}
 	}
 	return out
-}
-
-// Beside returns the launch of one part, or of at most [MaxBeside] maps: each takes a
-// range of workgroups of its own.
-func Beside(parts []Part, caps loop.Caps) Launch {
-	if !parts[0].IsMap() {
-		return parts[0].alone(caps)
-	}
-	groups := make([]*group.Group, len(parts))
-	for i, part := range parts {
-		groups[i] = part.work.(mapWork).g
-	}
-	e := newEmitter(parts[0].p, caps)
-	return scheduleMaps(e, strings.TrimSuffix(parts[0].work.name(), "_parts"), groups)[0]
 }

@@ -30,7 +30,7 @@ func TestManyPartsNestLittle(t *testing.T) {
 	}))
 	parts := 0
 	for _, item := range p.Items {
-		launches, err := sched.Schedule(item.(*group.Group), loop.DefaultCaps())
+		launches, err := sched.NewCache(nil).Schedule(item.(*group.Group), loop.DefaultCaps())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestManyPartsNestLittle(t *testing.T) {
 				t.Errorf("%d tensors of %d parts", len(l.Args), len(l.Parts))
 			}
 			for few := range slices.Chunk(l.Parts, sched.MaxBeside) {
-				nestsLittle(t, sched.Beside(few, loop.DefaultCaps()).Kernel)
+				nestsLittle(t, sched.NewCache(nil).Beside(few, loop.DefaultCaps()).Kernel)
 			}
 			s, err := sched.Segments(&l.Parts[0], []int{0}, 1000, loop.DefaultCaps())
 			if err != nil {
@@ -91,7 +91,7 @@ func TestScheduleNamesTheGroupItCannotSchedule(t *testing.T) {
 	p := groups(t, build(t, func(b *ir.Builder) { b.Output("y", ops.Sin(b, b.Input("x", ir.F32, ir.N(3)))) }))
 	g := *p.Items[0].(*group.Group)
 	g.Kind = group.PrefixKind
-	if _, err := sched.Schedule(&g, loop.DefaultCaps()); err == nil || !strings.Contains(err.Error(), "prefix_sin") {
+	if _, err := sched.NewCache(nil).Schedule(&g, loop.DefaultCaps()); err == nil || !strings.Contains(err.Error(), "prefix_sin") {
 		t.Errorf("error %v, which should name the group prefix_sin", err)
 	}
 }

@@ -15,11 +15,13 @@ type Cache struct {
 	launches map[cacheKey][]canonicalLaunch
 	forms    map[cacheKey]variants // by the text without the values of literals
 	canons   map[*group.Group]*group.Canon
+	tuned    Tuned
 }
 
-// NewCache returns an empty cache.
-func NewCache() *Cache {
-	return &Cache{map[cacheKey][]canonicalLaunch{}, map[cacheKey]variants{}, map[*group.Group]*group.Canon{}}
+// NewCache returns an empty cache for groups of which some have schedules that were
+// found to be the best, nil for none.
+func NewCache(tuned Tuned) *Cache {
+	return &Cache{map[cacheKey][]canonicalLaunch{}, map[cacheKey]variants{}, map[*group.Group]*group.Canon{}, tuned}
 }
 
 // cacheKey is all that the kernels of a group depend on.
@@ -28,16 +30,19 @@ type cacheKey struct {
 	group string // the text of its canonical form
 }
 
-// Schedule is [Schedule] for a group that may be equal to one before.
+// Schedule returns the launches of a group, in order: those of the schedule that it was
+// tuned to, or of its first candidate. Maps side by side, and those that change states
+// alone, come as [Part]s. The error is that of [Emit].
 func (c *Cache) Schedule(g *group.Group, caps loop.Caps) (launches []Launch, err error) {
 	defer recovered(g, &err)
-	switch {
-	case inParts(g, caps):
+	aside := len(g.Parts) > 0 || updates(g)
+	if aside && caps.Invocations > 1 {
 		return bundle(mapParts(g, caps, c.partWords)), nil
-	case g.Kind == group.ControlKind || g.Kind == group.TotalKind || len(g.Parts) > 0 || updates(g):
-		return Schedule(g, caps)
 	}
 	canon := c.canonOf(g)
+	if aside || g.Kind == group.TotalKind {
+		return c.emit(g, canon, caps)
+	}
 	which := c.words(g, canon, caps)
 	key := cacheKey{caps, textOf(canon, which)}
 	if which == nil {
@@ -51,10 +56,47 @@ func (c *Cache) schedule(g *group.Group, canon *group.Canon, key cacheKey) (laun
 	if known, ok := c.launches[key]; ok {
 		return recall(known, canon, g.Program()), nil
 	}
-	if launches, err = Schedule(g, key.caps); err == nil {
+	if launches, err = c.emit(g, canon, key.caps); err == nil {
 		c.launches[key] = remember(launches, canon)
 	}
 	return launches, err
+}
+
+// emit returns the launches of a group that is not known yet.
+func (c *Cache) emit(g *group.Group, canon *group.Canon, caps loop.Caps) ([]Launch, error) {
+	w, err := waysOf(g, caps)
+	if err != nil {
+		return nil, err
+	}
+	if s, ok := c.tuned[keyOf(canon, caps)]; ok && w.fits(s) {
+		return w.emit(s), nil
+	}
+	return w.emit(w.rule()), nil
+}
+
+// Beside returns the launch of one part, or of at most [MaxBeside] maps: each takes a
+// range of workgroups of its own.
+func (c *Cache) Beside(parts []Part, caps loop.Caps) Launch {
+	m, ok := parts[0].work.(mapWork)
+	if !ok {
+		return parts[0].alone(caps)
+	}
+	e := newEmitter(parts[0].p, caps)
+	if len(parts) == 1 {
+		w := newMapWays(e, m.g)
+		s := w.rule()
+		if len(c.tuned) > 0 {
+			if best, ok := c.tuned[KeyOf(m.g, caps)]; ok && w.fits(best) {
+				s = best
+			}
+		}
+		return w.emit(s)[0]
+	}
+	groups := make([]*group.Group, len(parts))
+	for i, part := range parts {
+		groups[i] = part.work.(mapWork).g
+	}
+	return scheduleMaps(e, m.g.Name(), groups)[0]
 }
 
 // canonicalLaunch is a launch with its tensors named by their place in the group.

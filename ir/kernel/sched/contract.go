@@ -9,21 +9,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// scheduleContract computes a contraction in tiles. Where these would be few, the
-// sums are cut into parts: a second kernel adds those up and computes what
-// follows the contraction.
-func scheduleContract(e *emitter, g *group.Group) []Launch {
-	c := group.ContractionOf(g.Members[0].Node, e.Simplifier)
-	if withMma {
-		if launches, ok := scheduleByDevice(e, g, c); ok {
-			return launches
-		}
-	}
-	t, parts, ok := pickTile(c, e.caps)
-	if !ok {
-		e.alone = small(c)
-		return scheduleReduce(e, g.Reduction())
-	}
+// scheduleTiles computes a contraction in tiles. Where its sums are cut into parts, a
+// second kernel adds those up and computes what follows the contraction.
+func scheduleTiles(e *emitter, g *group.Group, c *group.Contraction, t tile, parts int) []Launch {
 	te := newTileEmitter(e, g, c, t, parts)
 	if te.parts == 1 {
 		finish := te.direct
@@ -37,19 +25,6 @@ func scheduleContract(e *emitter, g *group.Group) []Launch {
 		return te.store(partial, append(ir.Index{te.part}, at...), acc)
 	})
 	return []Launch{first, newEmitter(e.p, e.caps).combineParts(g.Reduction(), te.parts, []*group.Tensor{partial})}
-}
-
-// scheduleByDevice computes a contraction by what some devices have: a library, or
-// multiply-adds of warp groups. It reports whether that is there and pays.
-func scheduleByDevice(e *emitter, g *group.Group, c *group.Contraction) ([]Launch, bool) {
-	mma, byMma := planMma(e, g, c)
-	if p, ok := planProduct(e, g, c, mma); ok {
-		return scheduleProduct(e, g, p), true
-	}
-	if !byMma {
-		return nil, false
-	}
-	return scheduleMma(e, g, c, mma), true
 }
 
 // tileEmitter writes the kernel of a tiled contraction. Both operands are read

@@ -114,12 +114,12 @@ func build(t *testing.T, f func(b *ir.Builder)) *ir.Graph {
 
 func TestContractionsInEveryTile(t *testing.T) {
 	shapes := []struct{ m, n, k, parts int }{{130, 70, 33, 1}, {130, 70, 53, 3}, {128, 128, 16, 1}, {5, 200, 9, 1}, {64, 64, 1, 1}, {20, 20, 96, 2}}
-	for i := range sched.Tiles() {
+	for i := range sched.TileSchedules(1) {
 		for _, s := range shapes {
 			for layout, behind := range map[string]func(*ir.Builder, ir.Value) ir.Value{"nn": ops.Relu, "tn": ops.Gelu, "nt": ops.Relu, "tt": ops.Gelu} {
 				t.Run(fmt.Sprintf("tile %d, %dx%dx%d/%d %s", i, s.m, s.n, s.k, s.parts, layout), func(t *testing.T) {
-					defer sched.ForceTile(i, s.parts)()
-					names := run(t, build(t, func(b *ir.Builder) { matmulBias(b, s.m, s.n, s.k, layout, behind) }))
+					g := build(t, func(b *ir.Builder) { matmulBias(b, s.m, s.n, s.k, layout, behind) })
+					names := runOn(t, g, contractionsBy(t, g, plan.WebGPU(), sched.TileSchedules(s.parts)[i]), 0)
 					if want := min(s.parts, 2); len(names) != want {
 						t.Errorf("kernels %v, want %d", names, want)
 					}
@@ -143,15 +143,13 @@ func TestSampleContractionsInEveryTile(t *testing.T) {
 				z := b.Add1(op, s.Attrs, x, y)
 				b.Output("z", ops.Sub(b, ops.ConstLike(b, z, 2), z))
 			})
-			for i := range sched.Tiles() {
+			for i, tile := range sched.TileSchedules(1) {
 				t.Run(fmt.Sprintf("%s %s tile %d", op, s.Name, i), func(t *testing.T) {
-					defer sched.ForceTile(i, 1)()
-					run(t, g)
+					runOn(t, g, contractionsBy(t, g, plan.WebGPU(), tile), 0)
 				})
 			}
 			t.Run(fmt.Sprintf("%s %s as a reduction", op, s.Name), func(t *testing.T) {
-				defer sched.ForceNoTile()()
-				run(t, g)
+				runOn(t, g, asReductions(t, g, plan.WebGPU()), 0)
 			})
 		}
 	}
@@ -271,10 +269,10 @@ func TestContractionsInParts(t *testing.T) {
 			b.SetState("s", ops.Add(b, s, ops.MatMul(b, x, y)))
 		},
 	} {
-		for i := range sched.Tiles() {
+		for i, tile := range sched.TileSchedules(3) {
 			t.Run(fmt.Sprintf("%s, tile %d", name, i), func(t *testing.T) {
-				defer sched.ForceTile(i, 3)()
-				names := run(t, build(t, f))
+				g := build(t, f)
+				names := runOn(t, g, contractionsBy(t, g, plan.WebGPU(), tile), 0)
 				if !slices.ContainsFunc(names, func(n string) bool { return strings.HasSuffix(n, "_parts") }) {
 					t.Errorf("no kernel for parts among %v", names)
 				}

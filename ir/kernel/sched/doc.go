@@ -1,8 +1,13 @@
 // Package sched makes kernels of groups: it decides what each thread of a device
 // does.
 //
-// [Schedule] returns one [Launch] of a group or several in order, each a kernel in
-// the loop IR with the tensors it binds. There is a schedule for maps (map.go), for
+// A [Schedule] is the choice of a family of algorithms and of its sizes. [Candidates]
+// lists those that are worth comparing for a group, with their costs; [Emit] returns
+// the group's launches by one of them, each a kernel in the loop IR with the tensors it
+// binds, and a [Cache] those by the first, or by the one that the group was tuned to.
+// The ways of each kind of group stand in files *_ways.go.
+//
+// There are kernels for maps (map.go, turned.go), for
 // reductions with any number of stages (reduce.go, and split.go for few long
 // rows), for contractions in tiles (contract.go, tile.go) and by multiply-adds of warp
 // groups (mma.go), attention, written once for both (attend.go, attend_plain.go,

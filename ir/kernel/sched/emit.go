@@ -35,7 +35,6 @@ type emitter struct {
 	resident  int // see [loop.Kernel]
 	own       []loop.Array
 	wide      map[int]int // tensors that are touched by vectors alone, of so many elements
-	alone     bool        // each row of a reduction is one thread's
 	fresh     int
 }
 
@@ -76,12 +75,12 @@ func (e *emitter) atomic(op scalar.Op, t *group.Tensor, at ir.Index, value scala
 
 // guardStatus puts a change of a persistent tensor under the condition that the
 // status words tell of no error.
-func (e *emitter) guardStatus(root *group.Tensor, s loop.Stmt) []loop.Stmt {
+func (e *emitter) guardStatus(root *group.Tensor, s ...loop.Stmt) []loop.Stmt {
 	if !e.p.Guards(root) {
-		return []loop.Stmt{s}
+		return s
 	}
 	fine := scalar.Eq(scalar.LoadAt(statusSlot, ir.U32, loop.Int(0)), scalar.ConstI(ir.U32, 0))
-	return []loop.Stmt{&loop.If{Cond: fine, Then: []loop.Stmt{s}}}
+	return []loop.Stmt{&loop.If{Cond: fine, Then: s}}
 }
 
 // linearGroup lays n workgroups out in a grid, since an axis of a dispatch is

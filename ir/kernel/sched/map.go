@@ -30,8 +30,9 @@ func (e *emitter) perThread(part *group.Group) int {
 	return per
 }
 
-// scheduleMaps gives each thread one element, or a few. Groups side by side take
-// consecutive ranges of workgroups, so that no workgroup's threads diverge.
+// scheduleMaps gives each thread one element, or as many as it has to store at once.
+// Groups side by side take consecutive ranges of workgroups, so that no workgroup's
+// threads diverge.
 func scheduleMaps(e *emitter, name string, parts []*group.Group) []Launch {
 	parts = slices.DeleteFunc(slices.Clone(parts), func(p *group.Group) bool { return group.Product(p.Outer) == 0 })
 	starts := make([]int, len(parts)+1)

@@ -98,8 +98,8 @@ func mmaOperand(c *group.Contraction, caps loop.Caps) (ir.DType, bool) {
 	return a, a == ir.F32 && caps.TF32
 }
 
-// planMma finds out how a contraction can be computed by multiply-adds, if it
-// pays.
+// planMma finds out how a contraction can be computed by multiply-adds, in tiles that
+// are still to be chosen.
 func planMma(e *emitter, g *group.Group, c *group.Contraction) (p *mmaPlan, ok bool) {
 	d, ok := mmaOperand(c, e.caps)
 	if !ok || !tileable(c) {
@@ -110,7 +110,7 @@ func planMma(e *emitter, g *group.Group, c *group.Contraction) (p *mmaPlan, ok b
 		p.layout[i] = layoutOf(e, g, c, d, i)
 	}
 	p.orient()
-	return pickMma(*p, c, e.caps)
+	return p, true
 }
 
 // orient decides which operand the rows are of. The columns of f32 have their

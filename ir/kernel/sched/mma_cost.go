@@ -20,22 +20,30 @@ const (
 	tileStart  = 2500
 )
 
-// pickMma is chooseMma, but in tests that want a certain tile.
-var pickMma = chooseMma
-
 // chooseMma completes a plan with the tile that takes the least time, if that is
 // less than tiles without multiply-adds take.
 func chooseMma(p mmaPlan, c *group.Contraction, caps loop.Caps) (best *mmaPlan, ok bool) {
 	least := 2 * float64(points(c)) / (plainRate * float64(caps.Multiprocessors))
 	for _, t := range mmaTiles {
-		q := p
-		q.mmaTile = t
+		q := p.in(t)
 		q.split(c, q.wantedParts(c, caps))
-		if time := q.time(c, caps) + q.stagingTime(c, caps); t.sharedBytes() <= caps.MmaBytes && time < least {
+		if time := q.cost(c, caps); t.sharedBytes() <= caps.MmaBytes && time < least {
 			best, least = &q, time
 		}
 	}
 	return best, best != nil
+}
+
+// in returns the plan with a tile.
+func (p *mmaPlan) in(t mmaTile) mmaPlan {
+	q := *p
+	q.mmaTile = t
+	return q
+}
+
+// cost estimates the nanoseconds of all launches.
+func (p *mmaPlan) cost(c *group.Contraction, caps loop.Caps) float64 {
+	return p.time(c, caps) + p.stagingTime(c, caps)
 }
 
 // wantedParts is over how many workgroups each sum is spread: as many as keep the

@@ -50,14 +50,13 @@ func matmulOf(b *ir.Builder, d ir.DType, m, n, k int, layout string, behind bool
 
 func TestProductsOfMultiplyAddsInEveryTile(t *testing.T) {
 	shapes := []struct{ m, n, k, parts int }{{136, 72, 200, 1}, {130, 70, 33, 1}, {128, 264, 576, 2}}
-	for i := range sched.MmaTiles() {
+	for i := range sched.MmaSchedules(1) {
 		for j, s := range shapes {
 			for _, d := range []ir.DType{[]ir.DType{ir.BF16, ir.F16, ir.BF16}[j], ir.F32} {
 				for _, layout := range []string{"nn", "tn", "nt", "tt"} {
 					t.Run(fmt.Sprintf("tile %d, %s %dx%dx%d/%d %s", i, d, s.m, s.n, s.k, s.parts, layout), func(t *testing.T) {
-						defer sched.ForceMma(i, s.parts)()
 						g := build(t, func(b *ir.Builder) { matmulOf(b, d, s.m, s.n, s.k, layout, layout[0] == 't') })
-						runOn(t, g, hopper(), wholes)
+						runOn(t, g, contractionsBy(t, g, hopper(), sched.MmaSchedules(s.parts)[i]), wholes)
 					})
 				}
 			}

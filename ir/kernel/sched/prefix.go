@@ -25,11 +25,9 @@ type prefix struct {
 	save    func(w *writer, row, i scalar.Expr, acc []scalar.Expr)
 }
 
-// manyBeside is from how many rows side by side on a thread has a row by itself:
-// neighbouring threads then read whole sectors of memory.
-const manyBeside = 8
-
-func schedulePrefix(e *emitter, g *group.Group) []Launch {
+// prefixOf returns the running combination that a group is, or nil where it has no
+// elements.
+func prefixOf(e *emitter, g *group.Group) *prefix {
 	m := g.Members[0]
 	n := m.Node
 	l := n.Def().Lower.(*ir.PrefixLowering)
@@ -48,7 +46,7 @@ func schedulePrefix(e *emitter, g *group.Group) []Launch {
 		at[axis] = w.Simplify(i)
 		return at
 	}
-	p := &prefix{
+	return &prefix{
 		p: e.p, caps: e.caps, name: g.Name(), accs: l.Accumulators(n), exclusive: l.Exclusive(n),
 		rows: group.Product(lines), beside: group.Product(dims[axis+1:]), length: dims[axis],
 		tensors: len(g.Reads()) + len(g.Writes()),
@@ -69,26 +67,15 @@ func schedulePrefix(e *emitter, g *group.Group) []Launch {
 			}
 		},
 	}
-	return p.launches()
 }
 
-// launches cuts rows where whole ones would not fill a device: then chunks of
-// rows are combined first, what they come to is gone through, and the chunks are
-// gone through from there. No workgroup waits for another.
-func (p *prefix) launches() []Launch {
-	alone := p.beside >= manyBeside
-	chunk, chunks := p.chunks(alone)
-	if p.tensors+len(p.accs) > p.caps.Tensors() {
-		chunk, chunks = p.length, 1 // no room for what goes from chunk to chunk
-	}
-	whole := func(q *prefix, chunk, chunks int, start, total []*group.Tensor) Launch {
-		if alone {
-			return q.threads(chunk, chunks, start, total)
-		}
-		return q.tiles(chunk, chunks, start, total)
-	}
+// launches cuts rows over workgroups where a schedule says so: then chunks of rows are
+// combined first, what they come to is gone through, and the chunks are gone through
+// from there. No workgroup waits for another.
+func (p *prefix) launches(s Schedule) []Launch {
+	chunk, chunks := p.chunks(s)
 	if chunks == 1 {
-		return []Launch{whole(p, p.length, 1, nil, nil)}
+		return []Launch{p.kernel(s, span{chunk: p.length, chunks: 1})}
 	}
 	totals, starts := make([]*group.Tensor, len(p.accs)), make([]*group.Tensor, len(p.accs))
 	for i, a := range p.accs {
@@ -96,39 +83,44 @@ func (p *prefix) launches() []Launch {
 		starts[i] = p.p.Scratch("start", a.DType, chunks, p.rows)
 	}
 	between := *p
-	between.name, between.exclusive, between.length, between.tensors = p.name+"_starts", true, chunks, 2*len(p.accs)
+	between.name, between.exclusive, between.length, between.beside, between.tensors = p.name+"_starts", true, chunks, p.rows, 2*len(p.accs)
 	between.element = func(w *writer, row, i scalar.Expr) []scalar.Expr { return loadAll(w, totals, i, row) }
 	between.save = func(w *writer, row, i scalar.Expr, acc []scalar.Expr) { saveAll(w, starts, i, row, acc) }
 	first := *p
 	first.name = p.name + "_totals"
-	out := append([]Launch{whole(&first, chunk, chunks, nil, totals)}, between.launches()...)
-	return append(out, whole(p, chunk, chunks, starts, nil))
+	out := append([]Launch{first.kernel(s, span{chunk: chunk, chunks: chunks, total: totals})}, between.launches(between.rule())...)
+	return append(out, p.kernel(s, span{chunk: chunk, chunks: chunks, start: starts}))
 }
 
-// What fills a device: threads that have a row each, and workgroups that have
-// one together; and how many steps a thread takes at least, to be worth the
-// launches of a cut.
-const (
-	enoughThreads = 1 << 15
-	enoughGroups  = 1024
-	leastSteps    = 64
-)
+// span is what of each row a kernel goes through: chunks, from their starts or, where
+// there is none, from nothing; total, where there is one, is all that is kept of each.
+type span struct {
+	chunk, chunks int
+	start, total  []*group.Tensor
+}
 
-// chunks returns how rows are cut.
-func (p *prefix) chunks(alone bool) (chunk, chunks int) {
-	if alone {
-		chunks = max(1, min(enoughThreads/p.rows, p.length/leastSteps))
-		chunk = ceilDiv(p.length, chunks)
-		return chunk, ceilDiv(p.length, chunk)
+// number is the chunk that a workgroup has, by its own number among them. Chunks that
+// were read last are gone through first, since they are in the cache.
+func (s span) number(i scalar.Expr) scalar.Expr {
+	if s.start == nil {
+		return i
 	}
-	_, lanes, each := p.shape()
-	tiles := ceilDiv(p.length, lanes*each)
-	chunks = max(1, min(enoughGroups/p.rows, tiles))
-	if tiles < 4 {
-		chunks = 1
-	}
-	chunk = ceilDiv(tiles, chunks) * lanes * each
+	return scalar.Sub(loop.Int(s.chunks-1), i)
+}
+
+// chunks returns how long the chunks are that a schedule cuts rows into, whole tiles,
+// and how many.
+func (p *prefix) chunks(s Schedule) (chunk, chunks int) {
+	tile := s.Lanes * s.Each
+	chunk = ceilDiv(ceilDiv(p.length, tile), s.Split) * tile
 	return chunk, ceilDiv(p.length, chunk)
+}
+
+func (p *prefix) kernel(s Schedule, of span) Launch {
+	if s.Family == Lines {
+		return p.lines(s, of)
+	}
+	return p.tiles(s, of)
 }
 
 func loadAll(w *writer, from []*group.Tensor, i, row scalar.Expr) []scalar.Expr {
@@ -178,39 +170,4 @@ func (w *writer) setAll(vars, values []scalar.Expr) {
 	for i, v := range vars {
 		w.set(v, values[i])
 	}
-}
-
-// threads gives each thread a chunk of a row. start, where there is one, has the
-// running values before each chunk; total, where there is one, is all that is
-// kept.
-func (p *prefix) threads(chunk, chunks int, start, total []*group.Tensor) Launch {
-	w := newWriter(p.p, p.caps, min(p.caps.Invocations, mapThreads))
-	w.threads(p.rows*chunks, func(flat scalar.Expr) {
-		row, number := w.let("row", scalar.Mod(flat, loop.Int(p.rows))), w.let("chunk", scalar.FloorDiv(flat, loop.Int(p.rows)))
-		init := p.init()
-		if start != nil {
-			init = loadAll(w, start, number, row)
-		}
-		running := w.vars("running", init)
-		from := w.let("from", scalar.Mul(number, loop.Int(chunk)))
-		to := w.let("to", scalar.Min(scalar.Add(from, loop.Int(chunk)), loop.Int(p.length)))
-		w.loop("i", from, to, 1, p.length-1, func(i scalar.Expr) {
-			step := func() { w.setAll(running, p.combine(running, p.element(w, row, i))) }
-			if total != nil {
-				step()
-				return
-			}
-			if !p.exclusive {
-				step()
-			}
-			p.save(w, row, i, running)
-			if p.exclusive {
-				step()
-			}
-		})
-		if total != nil {
-			saveAll(w, total, number, row, running)
-		}
-	})
-	return w.launch(p.name)
 }

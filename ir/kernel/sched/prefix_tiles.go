@@ -1,44 +1,13 @@
 package sched
 
 import (
-	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// prefixEach is how many neighbouring elements of a tile a thread has, where
-// there is room for them.
-const prefixEach = 8
-
 // padding is after how many elements of workgroup memory one is left out, so
 // that threads whose stretches begin a power of two apart use different banks.
 const padding = 32
-
-// shape returns how many threads a workgroup has, how many of them a row gets,
-// and how many elements each has at a time: as many as workgroup memory holds,
-// with the running values of all threads twice. Short rows share a workgroup.
-func (p *prefix) shape() (threads, lanes, each int) {
-	bytes := 0
-	for _, a := range p.accs {
-		bytes += loop.DeviceSize(a.DType)
-	}
-	threads, each = min(p.caps.Invocations, 256), prefixEach
-	room := func() bool {
-		n := threads * each
-		return (n+n/padding+2*threads)*bytes <= p.caps.SharedBytes
-	}
-	for !room() && threads > 32 {
-		threads /= 2
-	}
-	for each > 1 && (!room() || each/2 >= p.length) {
-		each /= 2
-	}
-	lanes = min(threads, powerOfTwo(ceilDiv(p.length, each)))
-	for threads > lanes && threads/2/lanes >= p.rows {
-		threads /= 2
-	}
-	return threads, lanes, each
-}
 
 // prefixTile is a workgroup that goes through its rows tile by tile. Elements
 // come in and go out side by side, and are combined in stretches of neighbours,
@@ -54,9 +23,10 @@ type prefixTile struct {
 	cells, scans          []int // shared arrays, one for each running value
 }
 
-// tiles gives workgroups chunks of rows; start and total are as in threads.
-func (p *prefix) tiles(chunk, chunks int, start, total []*group.Tensor) Launch {
-	t := p.newTile(chunk, chunks)
+// tiles gives workgroups chunks of rows.
+func (p *prefix) tiles(s Schedule, of span) Launch {
+	t := p.newTile(s, of)
+	chunk, start, total := of.chunk, of.start, of.total
 	number := t.let("chunk", scalar.FloorDiv(t.first, loop.Int(chunk)))
 	row := t.let("row", scalar.Min(scalar.Add(t.firstRow, scalar.FloorDiv(t.local, loop.Int(t.lanes))), loop.Int(p.rows-1)))
 	init := p.init()
@@ -91,9 +61,9 @@ func (p *prefix) tiles(chunk, chunks int, start, total []*group.Tensor) Launch {
 	return t.launch(p.name)
 }
 
-func (p *prefix) newTile(chunk, chunks int) *prefixTile {
-	threads, lanes, each := p.shape()
-	perGroup := threads / lanes
+func (p *prefix) newTile(s Schedule, of span) *prefixTile {
+	threads, lanes, each, perGroup := s.Lanes*s.Rows, s.Lanes, s.Each, s.Rows
+	chunk, chunks := of.chunk, of.chunks
 	t := &prefixTile{
 		writer: newWriter(p.p, p.caps, threads), p: p, threads: threads, lanes: lanes, each: each, perGroup: perGroup,
 		local: loop.LocalID(0, threads),
@@ -102,7 +72,7 @@ func (p *prefix) newTile(chunk, chunks int) *prefixTile {
 	t.exists = exists
 	t.lane = t.let("lane_of_row", scalar.Mod(t.local, loop.Int(lanes)))
 	t.firstRow = t.let("first_row", scalar.Mul(scalar.FloorDiv(workgroup, loop.Int(chunks)), loop.Int(perGroup)))
-	t.first = t.let("first", scalar.Mul(scalar.Mod(workgroup, loop.Int(chunks)), loop.Int(chunk)))
+	t.first = t.let("first", scalar.Mul(of.number(scalar.Mod(workgroup, loop.Int(chunks))), loop.Int(chunk)))
 	t.last = t.let("last", scalar.Min(scalar.Add(t.first, loop.Int(chunk)), loop.Int(p.length)))
 	n := threads * each
 	for _, a := range p.accs {

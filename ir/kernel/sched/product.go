@@ -24,9 +24,8 @@ type productPlan struct {
 }
 
 // planProduct finds out whether a contraction is a product that the target's
-// library computes, as its operands lie, faster than kernels do: those of mma, if
-// it is not nil, or tiles without multiply-adds.
-func planProduct(e *emitter, g *group.Group, c *group.Contraction, mma *mmaPlan) (*productPlan, bool) {
+// library computes, as its operands lie.
+func planProduct(e *emitter, g *group.Group, c *group.Contraction) (*productPlan, bool) {
 	if e.caps.Products == loop.NoProducts || !tileable(c) {
 		return nil, false
 	}
@@ -43,9 +42,6 @@ func planProduct(e *emitter, g *group.Group, c *group.Contraction, mma *mmaPlan)
 	p.out = ownResult(e, g, p.left, p.right)
 	p.alone = p.out != nil && len(g.Members) == 1 && len(g.Copies) == 0
 	p.behind = finishOf(g, p)
-	if e.caps.Products == loop.FasterProducts && !p.faster(c, e.caps, mma) {
-		return nil, false
-	}
 	return p, true
 }
 
@@ -140,11 +136,14 @@ func layoutAt(at scalar.Expr, batch, down, across space) (l routine.Layout, ok b
 	return l, false
 }
 
-// linearFactors adds up the factors of the variables in x, times factor, or
-// reports that x is no sum of variables times numbers.
+// linearFactors adds up the factors of the variables in x, times factor, and under ""
+// what is left, unless that is 0; or reports that x is no sum of variables times numbers.
 func linearFactors(x scalar.Expr, factor int, of map[string]int) bool {
 	if n, ok := x.IntConst(); ok {
-		return n == 0
+		if of[""] += factor * int(n); of[""] == 0 {
+			delete(of, "")
+		}
+		return true
 	}
 	switch x.Op {
 	case scalar.OpVar:
@@ -235,21 +234,28 @@ func (p *productPlan) aligned() bool {
 	return (p.Left.Row*factors)%alignedBytes == 0 && (p.Right.Row*factors)%alignedBytes == 0 && (p.Out.Row*result)%alignedBytes == 0
 }
 
-// faster reports whether the library is expected to take less time than kernels.
-func (p *productPlan) faster(c *group.Contraction, caps loop.Caps, mma *mmaPlan) bool {
-	work, r := 2*float64(points(c)), p.rates()
+// pays reports whether the library is to be expected to be faster than kernels at all.
+func (p *productPlan) pays(c *group.Contraction) bool {
 	byTensorCores := p.TF32 || p.Operand != ir.F32
-	if work < r.least || min(p.M, p.N) < leastSide || byTensorCores && !p.aligned() {
-		return false
-	}
+	return 2*float64(points(c)) >= p.rates().least && min(p.M, p.N) >= leastSide && (!byTensorCores || p.aligned())
+}
+
+// cost estimates the nanoseconds of the call, and of the kernel behind it.
+func (p *productPlan) cost(c *group.Contraction, caps loop.Caps) float64 {
 	results, units := float64(p.Batch*p.M*p.N), float64(caps.Multiprocessors)
-	time := launchTime + math.Max(work/r.rate, float64(p.Result.Size())*results/memoryRate)/units
+	time := launchTime + math.Max(2*float64(points(c))/p.rates().rate, float64(p.Result.Size())*results/memoryRate)/units
 	if !p.alone {
 		time = finishWorth * (time + p.behind.apart(caps))
 	}
-	own := launchTime + work/(plainRate*units)
+	return time
+}
+
+// faster reports whether the library is expected to take less time than kernels: those
+// of mma, if it is not nil, or tiles without multiply-adds.
+func (p *productPlan) faster(c *group.Contraction, caps loop.Caps, mma *mmaPlan) bool {
+	own := launchTime + 2*float64(points(c))/(plainRate*float64(caps.Multiprocessors))
 	if mma != nil {
-		own = mma.time(c, caps) + mma.stagingTime(c, caps) + p.behind.within(caps)
+		own = mma.cost(c, caps) + p.behind.within(caps)
 	}
-	return time < own
+	return p.pays(c) && p.cost(c, caps) < own
 }

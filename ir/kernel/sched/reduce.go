@@ -32,14 +32,14 @@ type rowEmitter struct {
 
 // scheduleReduce gives each row to a set of lanes of one workgroup, which meet
 // after each stage. Few long rows are cut over several workgroups instead.
-func scheduleReduce(e *emitter, g *group.Group) []Launch {
+func scheduleReduce(e *emitter, g *group.Group, s Schedule) []Launch {
 	if group.Product(g.Outer) == 0 {
 		return nil
 	}
-	if parts := g.RowParts(); parts > 1 {
-		return scheduleSplit(e, g, parts)
+	if s.Split > 1 {
+		return scheduleSplit(e, g, s)
 	}
-	shape := e.shapeRows(g)
+	shape := shapeOf(s, g)
 	r := newRowEmitter(e, g, shape, e.linearGroup(ceilDiv(group.Product(g.Outer), shape.rows)))
 	last := 0
 	for _, m := range g.Members {

@@ -12,6 +12,12 @@ type rowsShape struct {
 	chunks      int  // inner points of one thread, where they are written out; 0: a loop
 }
 
+// shapeOf returns the layout that a schedule says.
+func shapeOf(s Schedule, g *group.Group) rowsShape {
+	shape := rowsShape{lanes: s.Lanes, rows: s.Rows, rowsFirst: s.Family == Columns}
+	return shape.writeOut(g, group.Product(g.Inner))
+}
+
 // Bounds of writing out the inner points of a thread, which keeps them in
 // registers between the stages of a reduction: how many there may be, and how
 // many operations that writes out in all.
@@ -24,21 +30,23 @@ const (
 // each other: small, so that there are many.
 const aloneThreads = 64
 
-// shapeRows chooses the layout. Threads that are neighbours should read
-// neighbouring elements; rows shorter than a workgroup share one.
-func (e *emitter) shapeRows(g *group.Group) rowsShape {
+// rowAlone gives each row to one thread.
+func rowAlone(g *group.Group) Schedule {
+	return Schedule{Family: Columns, Lanes: 1, Rows: min(aloneThreads, powerOfTwo(group.Product(g.Outer))), Split: 1}
+}
+
+// shapeRows chooses threads. Those that are neighbours should read neighbouring
+// elements; rows shorter than a workgroup share one.
+func (e *emitter) shapeRows(g *group.Group) Schedule {
 	rows, length := group.Product(g.Outer), group.Product(g.Inner)
-	if e.alone {
-		return rowsShape{lanes: 1, rows: min(aloneThreads, powerOfTwo(rows)), rowsFirst: true}.writeOut(g, length)
-	}
 	if g.RowsAreContiguous() {
-		return e.shapeColumns(g, rows, length)
+		return e.shapeColumns(rows, length)
 	}
-	s := rowsShape{lanes: min(e.caps.Invocations, powerOfTwo(length)), rows: 1}
-	for s.rows*s.lanes < 64 && s.rows < rows {
-		s.rows *= 2
+	s := Schedule{Family: Rows, Lanes: min(e.caps.Invocations, powerOfTwo(length)), Rows: 1, Split: 1}
+	for s.Rows*s.Lanes < 64 && s.Rows < rows {
+		s.Rows *= 2
 	}
-	return e.shareShortRows(s, rows).writeOut(g, length)
+	return e.shareShortRows(s, rows)
 }
 
 // manyRows is how many rows are enough for the least workgroups to be many more than any
@@ -50,27 +58,27 @@ const manyRows = 1 << 14
 // a row of 64 costs more by the meetings of its threads than by its elements (on an
 // H200 196,608 of them, products of bf16, took 123 µs with a workgroup each, where
 // memory takes 12). It needs a target that says how large it is.
-func (e *emitter) shareShortRows(s rowsShape, rows int) rowsShape {
+func (e *emitter) shareShortRows(s Schedule, rows int) Schedule {
 	const each, least = 4, 8
-	if e.caps.Multiprocessors == 0 || rows < manyRows || s.lanes >= e.caps.Invocations || s.lanes < each*least {
+	if e.caps.Multiprocessors == 0 || rows < manyRows || s.Lanes >= e.caps.Invocations || s.Lanes < each*least {
 		return s
 	}
-	s.lanes /= each
-	s.rows = e.caps.Invocations / s.lanes
+	s.Lanes /= each
+	s.Rows = e.caps.Invocations / s.Lanes
 	return s
 }
 
 // shapeColumns is shapeRows for rows that are read side by side.
-func (e *emitter) shapeColumns(g *group.Group, rows, length int) rowsShape {
-	s := rowsShape{lanes: 1, rows: min(32, powerOfTwo(rows)), rowsFirst: true}
+func (e *emitter) shapeColumns(rows, length int) Schedule {
+	s := Schedule{Family: Columns, Lanes: 1, Rows: min(32, powerOfTwo(rows)), Split: 1}
 	limit := e.caps.Invocations
-	for s.lanes < limit/s.rows && s.lanes*4 < length {
-		s.lanes *= 2
+	for s.Lanes < limit/s.Rows && s.Lanes*4 < length {
+		s.Lanes *= 2
 	}
-	for s.lanes*s.rows < limit && rows >= 2*s.rows*wantedGroups {
-		s.rows *= 2
+	for s.Lanes*s.Rows < limit && rows >= 2*s.Rows*wantedGroups {
+		s.Rows *= 2
 	}
-	return s.writeOut(g, length)
+	return s
 }
 
 // writeOut returns s with the inner points of a thread written out if they are

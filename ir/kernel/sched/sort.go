@@ -25,9 +25,9 @@ type sorting struct {
 	save func(w *writer, row, i, from, key scalar.Expr)
 }
 
-// scheduleSort finds the order of the elements of each row of a group of kind
-// SortKind.
-func scheduleSort(g *group.Group, p *group.Program, caps loop.Caps) []Launch {
+// sortingOf returns the sort of a group of kind SortKind, which leaves the order of the
+// elements of each row, or nil where there are none.
+func sortingOf(g *group.Group, caps loop.Caps) *sorting {
 	n, out := g.Members[0].Node, g.Members[0].Store[0]
 	l := n.Def().Lower.(*ir.SortLowering)
 	axis := l.Axis(n)
@@ -41,15 +41,14 @@ func scheduleSort(g *group.Group, p *group.Program, caps loop.Caps) []Launch {
 		at[axis] = i
 		return at
 	}
-	s := &sorting{
-		p: p, caps: caps, name: g.Name(), rows: out.Len() / out.Dims[axis], length: out.Dims[axis], bits: l.Bits(n),
+	return &sorting{
+		p: g.Program(), caps: caps, name: g.Name(), rows: out.Len() / out.Dims[axis], length: out.Dims[axis], bits: l.Bits(n),
 		keyType: l.Key(n, scalar.FreeVar("x", n.Input(0).DType())).Type,
 		key: func(e *emitter, row, i scalar.Expr) scalar.Expr {
 			return l.Key(n, e.reader().Element(n.Input(0), place(e, row, i)))
 		},
 		save: func(w *writer, row, i, from, _ scalar.Expr) { w.save(out, place(w.emitter, row, i), from) },
 	}
-	return s.launches()
 }
 
 func (s *sorting) launches() []Launch {

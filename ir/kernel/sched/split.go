@@ -17,16 +17,16 @@ const wantedGroups = 256
 // scheduleSplit reduces in two kernels: the first leaves one set of running
 // values for each part of a row, the second combines the parts in order, so
 // that the result does not depend on who came first.
-func scheduleSplit(e *emitter, g *group.Group, parts int) []Launch {
+func scheduleSplit(e *emitter, g *group.Group, s Schedule) []Launch {
 	var partials []*group.Tensor
-	first := e.splitRows(g, parts, &partials)
-	second := newEmitter(e.p, e.caps).combineParts(g, parts, partials)
+	first := e.splitRows(g, s, &partials)
+	second := newEmitter(e.p, e.caps).combineParts(g, s.Split, partials)
 	return []Launch{first, second}
 }
 
 // splitRows reduces each part of each row by itself.
-func (e *emitter) splitRows(g *group.Group, parts int, partials *[]*group.Tensor) Launch {
-	shape := e.shapeRows(g)
+func (e *emitter) splitRows(g *group.Group, s Schedule, partials *[]*group.Tensor) Launch {
+	shape, parts := shapeOf(s, g), s.Split
 	shape.chunks = 0
 	blocks := ceilDiv(group.Product(g.Outer), shape.rows)
 	workgroup := e.linearGroup(blocks * parts)
@@ -66,7 +66,7 @@ func (r *rowEmitter) partialStage(members []*group.Member) []accumulator {
 // combineParts reduces the parts of each row and finishes the group.
 func (e *emitter) combineParts(g *group.Group, parts int, partials []*group.Tensor) Launch {
 	whole := g.OverParts(parts)
-	shape := e.shapeColumns(whole, group.Product(g.Outer), parts)
+	shape := shapeOf(e.shapeColumns(group.Product(g.Outer), parts), whole)
 	r := newRowEmitter(e, whole, shape, e.linearGroup(ceilDiv(group.Product(g.Outer), shape.rows)))
 	next := 0
 	for _, m := range r.membersAt(0, true) {

@@ -74,9 +74,6 @@ func small(c *group.Contraction) bool {
 	return results*k <= smallProduct && k <= shortSpace && k <= results
 }
 
-// pickTile is chooseTile, but in tests that want a certain tile.
-var pickTile = chooseTile
-
 // chooseTile returns the largest tile that makes enough workgroups and computes
 // hardly more in vain than any other, and how many parts it cuts sums into; or
 // false where tiles do not pay.

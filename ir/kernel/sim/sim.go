@@ -42,10 +42,6 @@ type Options struct {
 	Counts *Counts
 }
 
-// Counts are the bytes of storage that threads read and wrote. What several of
-// them read counts for each.
-type Counts struct{ Read, Written int }
-
 // Kind is a kind of fault.
 type Kind uint8
 
@@ -172,6 +168,9 @@ func (p *Program) Run(l Launch, o Options) error {
 			group = i * (total - 1) / (count - 1)
 		}
 		m.start(group)
+		if o.Counts != nil {
+			o.Counts.Groups++
+		}
 		p.body(m.all)
 		m.settled()
 		if m.fault != nil {

@@ -133,3 +133,31 @@ func BenchmarkMatmul(b *testing.B) {
 	flops := 2 * 64 * 128 * 64
 	b.ReportMetric(float64(flops)*float64(b.N)/b.Elapsed().Seconds()/1e6, "MFLOP/s")
 }
+
+// TestCounts counts what two accesses of a workgroup of 64 threads take: loads of every
+// eighth element of storage, of which a warp's lie in 32 sectors, and stores into shared
+// memory at a distance of 2 words, of which two share a bank.
+func TestCounts(t *testing.T) {
+	const threads = 64
+	lane := loop.LocalID(0, threads)
+	k := &loop.Kernel{
+		Name: "counts", Workgroup: [3]int{threads, 1, 1}, Groups: [3]int{2, 1, 1},
+		Arrays: []loop.Array{
+			{Name: "x", DType: dtype.F32, Width: 1, Len: 8 * threads},
+			{Name: "s", DType: dtype.F32, Width: 1, Len: 2 * threads, Space: loop.Shared},
+		},
+		Body: []loop.Stmt{
+			&loop.Store{Array: 1, At: scalar.Mul(lane, loop.Int(2)), Value: scalar.LoadAt(0, dtype.F32, scalar.Mul(lane, loop.Int(8)))},
+			&loop.Barrier{},
+		},
+	}
+	var c sim.Counts
+	data := make([]byte, 4*8*threads)
+	if err := sim.Run(k, sim.Launch{Arrays: []sim.Binding{{Buffer: data, Bytes: len(data)}}}, sim.Options{Counts: &c}); err != nil {
+		t.Fatal(err)
+	}
+	want := sim.Counts{Read: 2 * 4 * threads, Requests: 4, Sectors: 4 * 32, Shared: 4, Conflicts: 4, Barriers: 2, Groups: 2}
+	if c != want {
+		t.Errorf("%+v, not %+v", c, want)
+	}
+}

@@ -177,6 +177,7 @@ func (c *compiler) store(a *array, at column, values ...column) {
 				a.put(elem+w, t, v)
 			}
 		}
+		m.countAccess(a, at, active)
 	})
 }
 
@@ -196,6 +197,7 @@ func (c *compiler) load(a *array, at column, outs ...column) {
 				a.get(elem+w, t, out)
 			}
 		}
+		m.countAccess(a, at, active)
 	})
 }
 
@@ -278,6 +280,9 @@ func (c *compiler) barrier() {
 	c.add(func(active []int32) {
 		if m.together(active) {
 			m.epoch++
+			if m.opts.Counts != nil {
+				m.opts.Counts.Barriers++
+			}
 		}
 	})
 }
@@ -303,6 +308,7 @@ func (c *compiler) atomic(s *loop.AtomicOp) (defined []string) {
 			result.set(t, op(old.value(t), value.value(t)))
 			a.put(elem, t, result)
 		}
+		m.countAccess(a, at, active)
 	})
 	return defined
 }

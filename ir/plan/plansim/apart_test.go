@@ -114,12 +114,12 @@ var runnings = map[string]apart{
 	"rows that are cut":          {runningSum(ops.CumSumAttrs{Axis: 1, Exclusive: true}, 2, 9001), 0, 3, 172 * kib, 72 * kib},
 	"one row":                    {runningSum(ops.CumSumAttrs{Reverse: true}, 40000), 0, 3, 342 * kib, 158 * kib},
 	"columns":                    {runningSum(ops.CumSumAttrs{}, 50, 33), 0, 1, 7 * kib, 7 * kib},
-	"columns that are cut":       {runningSum(ops.CumSumAttrs{Reverse: true}, 1000, 9), 0, 3, 73 * kib, 38 * kib},
+	"columns that are cut":       {runningSum(ops.CumSumAttrs{Reverse: true}, 1000, 9), 0, 1, 36 * kib, 36 * kib},
 	"few columns":                {runningSum(ops.CumSumAttrs{Exclusive: true}, 3000, 3), 0, 1, 50 * kib, 36 * kib},
 	"recurrence in rows":         {recurrence(ops.CumSumAttrs{Axis: 1}, 3, 700), 0, 1, 30 * kib, 9 * kib},
 	"recurrence that is cut":     {recurrence(ops.CumSumAttrs{Axis: 1, Reverse: true}, 1, 9000), 0, 3, 160 * kib, 37 * kib},
 	"recurrence down columns":    {recurrence(ops.CumSumAttrs{Exclusive: true}, 70, 40), 0, 1, 23 * kib, 12 * kib},
-	"recurrence in many columns": {recurrence(ops.CumSumAttrs{}, 640, 40), 0, 3, 0, 0},
+	"recurrence in many columns": {recurrence(ops.CumSumAttrs{}, 640, 40), 0, 1, 201 * kib, 101 * kib},
 }
 
 // TestManyValuesThatGoOnTogetherAreBound has two values and their factors, more

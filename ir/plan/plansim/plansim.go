@@ -18,6 +18,8 @@ type Session struct {
 	*replay.Session
 	// Options are handed to the simulator for every kernel.
 	Options sim.Options
+	// Counted, where set, is told of every dispatch what its kernel did.
+	Counted func(k *loop.Kernel, c sim.Counts)
 }
 
 // Text stands in for the printer of a dialect: the kernel's own text form.
@@ -37,7 +39,7 @@ func Open(m *ir.Module, t plan.Target) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{}
-	d := &device{kernels: kernels, options: &s.Options}
+	d := &device{kernels: kernels, session: s}
 	for _, b := range p.Buffers {
 		data := make([]byte, b.Bytes)
 		if b.Kind == plan.TempBuffer {
@@ -55,7 +57,7 @@ func Open(m *ir.Module, t plan.Target) (*Session, error) {
 type device struct {
 	kernels []*loop.Kernel
 	buffers [][]byte
-	options *sim.Options
+	session *Session
 }
 
 func (d *device) Write(buffer, offset int, data []byte) error {
@@ -86,7 +88,14 @@ func (d *device) Dispatch(step *plan.Dispatch, scalars []byte, counters []int) e
 		}
 		l.Scalars = append(l.Scalars, v)
 	}
-	return sim.Run(k, l, *d.options)
+	if d.session.Counted == nil {
+		return sim.Run(k, l, d.session.Options)
+	}
+	o, c := d.session.Options, sim.Counts{}
+	o.Counts = &c
+	err := sim.Run(k, l, o)
+	d.session.Counted(k, c)
+	return err
 }
 
 // word returns a scalar of the row of scalars; of type Invalid are those that

@@ -1,4 +1,4 @@
-// Scatters, sorts and running combinations on this machine's GPU, over Dawn: a program for
+// Scatters, sorts, running combinations, maps and layout changes on this machine's GPU, over Dawn: a program for
 // pack.mjs, or by itself after `go run ./js/bench/plans build/plans`:
 //
 //   RLX_PLANS=build/plans RLX_DAWN_BACKEND=default node js/bench/h200/memory.mjs [NAME]...

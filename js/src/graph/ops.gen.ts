@@ -754,7 +754,10 @@ export abstract class ValueOps {
 
   /**
    * x with each element set to 0 with the probability rate, by the random bits of the key, and
-   * divided by 1 - rate otherwise, so that its mean stays.
+   * divided by 1 - rate otherwise, so that its mean stays. An element is kept where its 16 bits
+   * (random_bits with halves) are below 65536·(1 - rate), rounded; where that differs from the
+   * rate by more than a thousandth of it or of 1 - rate, where a uniform number is below 1 -
+   * rate.
    *
    * - C1: x is of a float type
    * - C2: key is u32[2]
@@ -2040,16 +2043,20 @@ export abstract class ValueOps {
    * Random Numbers: As Easy as 1, 2, 3) for the key and the counter i + offset, high word first.
    * With pairs both words are given, along a last axis of size 2. The words depend on nothing
    * else, so neither tiling nor device changes them; they are those of jax.random.bits with
-   * jax_threefry_partitionable, and the pairs are the keys of its split and fold_in.
+   * jax_threefry_partitionable, and the pairs are the keys of its split and fold_in. With halves
+   * a block serves four elements: that at place i is 16 bits, as a number below 65536, of the
+   * block for the counter i/4 + offset: for i mod 4 of 0 to 3 the low and the high half of the
+   * first word, then of the second.
    *
    * - C1: key is u32, its last axis has size 2; the axes before it are keys of their own, each
    *   of which counts from 0
    * - C2: offset, which may be left out, is u32 and has the axes of the keys
    * - C3: the result has the axes of the keys, then those of shape, then the one of the pairs
+   * - C4: there are no halves of pairs
    *
-   * If not given, `pairs` is false.
+   * If not given, `pairs` is false, `halves` is false.
    */
-  randomBits(offset?: Operand, attributes: { shape?: readonly Dim[]; pairs?: boolean } = {}): Value { return this.apply('random_bits', [offset], attributes)[0]!; }
+  randomBits(offset?: Operand, attributes: { shape?: readonly Dim[]; pairs?: boolean; halves?: boolean } = {}): Value { return this.apply('random_bits', [offset], attributes)[0]!; }
 
   /**
    * Classes drawn by the probabilities that softmax of the logits along an axis gives, in i32:

@@ -1,0 +1,118 @@
+package irtest
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// lineLength is how long the rows of the larger jobs are, in elements.
+const lineLength = 4096
+
+// linesWithin is how many such rows of f32 a tensor of so many bytes has, at most
+// 16,384.
+func linesWithin(most int) int { return min(16384, most/4/lineLength) }
+
+// updateCases are gradients of tables: updates by index.
+func updateCases(most int) []memoryCase {
+	const width, tokens = 768, 4096
+	rows := min(50257, most/4/width)
+	return []memoryCase{
+		{
+			MemoryJob{Name: "embedding-gradient", Bytes: 4 * width * float64(rows+3*tokens)},
+			func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
+				at := ops.Mul(b, x("at", tokens, 1), ops.Const(b, ir.F32, float64(rows)))
+				return ops.ScatterAdd(b, ops.Zeros(b, ir.F32, ir.Dims(rows, width)...), ops.Convert(b, at, ir.I32),
+					x("u", tokens, width), ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}}})
+			},
+		},
+		{
+			MemoryJob{Name: "few-rows-gradient", Bytes: 4 * 384 * 16384},
+			func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
+				at := ops.Mul(b, x("at", 16384, 1), ops.Const(b, ir.F32, 65))
+				return ops.ScatterAdd(b, ops.Zeros(b, ir.F32, ir.Dims(65, 384)...), ops.Convert(b, at, ir.I32),
+					x("u", 16384, 384), ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}}})
+			},
+		},
+	}
+}
+
+// orderCases are sorts and running combinations.
+func orderCases(most int) []memoryCase {
+	lines, keys := linesWithin(most), min(1<<24, most/4)
+	return []memoryCase{
+		{
+			MemoryJob{Name: "sort", Keys: float64(keys)},
+			func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
+				return ops.Sort(b, ops.SortAttrs{}, x("x", keys))[0]
+			},
+		},
+		{
+			MemoryJob{Name: "sort-rows", Keys: 1 << 22},
+			func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
+				return ops.Sort(b, ops.SortAttrs{Axis: 1}, x("x", 4096, 1024))[0]
+			},
+		},
+		{
+			MemoryJob{Name: "cumsum-rows", Bytes: 8 * 4096 * float64(lines)},
+			func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
+				return ops.CumSum(b, x("x", lines, 4096), ops.CumSumAttrs{Axis: 1})
+			},
+		},
+		{
+			MemoryJob{Name: "cumsum-columns", Bytes: 8 * 4096 * float64(lines)},
+			func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
+				return ops.CumSum(b, x("x", 4096, lines), ops.CumSumAttrs{})
+			},
+		},
+		{
+			MemoryJob{Name: "cumsum-one-row", Bytes: 8 * float64(keys)},
+			func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
+				return ops.CumSum(b, x("x", keys), ops.CumSumAttrs{})
+			},
+		},
+		{
+			MemoryJob{Name: "recurrence-rows", Bytes: 12 * 4096 * float64(lines)},
+			func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
+				return ops.LinearRecurrence(b, x("x", lines, 4096), x("y", lines, 4096), ops.CumSumAttrs{Axis: 1})
+			},
+		},
+	}
+}
+
+// streamCases read each element once and write one for it: maps of functions that take
+// some arithmetic, layout changes, and sums.
+func streamCases(most int) []memoryCase {
+	lines := linesWithin(most)
+	both := 8 * lineLength * float64(lines)
+	matrix := func(name string, f func(b *ir.Builder, x ir.Value) ir.Value) memoryCase {
+		return memoryCase{MemoryJob{Name: name, Bytes: both}, func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
+			return f(b, x("x", lines, lineLength))
+		}}
+	}
+	cases := []memoryCase{
+		matrix("negate", ops.Neg), matrix("gelu", ops.Gelu), matrix("erf", ops.Erf), matrix("tanh", ops.Tanh), matrix("exp", ops.Exp),
+		matrix("softmax", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Softmax(b, x, 1) }),
+		matrix("dropout", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Dropout(b, x, ops.Key(b, 7), 0.1) }),
+		matrix("transpose", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Transpose(b, x, 1, 0) }),
+		matrix("add-transposed", func(b *ir.Builder, x ir.Value) ir.Value {
+			y := ops.Reshape(b, x, ir.Dims(lineLength, lines)...)
+			return ops.Add(b, x, ops.Transpose(b, y, 1, 0))
+		}),
+		matrix("heads-forward", func(b *ir.Builder, x ir.Value) ir.Value {
+			return ops.Transpose(b, ops.Reshape(b, x, ir.Dims(lines/256, 256, 64, 64)...), 0, 2, 1, 3)
+		}),
+		matrix("channels-last", func(b *ir.Builder, x ir.Value) ir.Value {
+			return ops.Transpose(b, ops.Reshape(b, x, ir.Dims(lines/64, 64, lineLength)...), 0, 2, 1)
+		}),
+	}
+	sums := matrix("sum-columns", func(b *ir.Builder, x ir.Value) ir.Value { return ops.ReduceSum(b, x, 0) })
+	sums.job.Bytes /= 2
+	// Random bits are drawn for a key that is given, since nothing else would be read.
+	bits := matrix("random-bits", nil)
+	bits.job.Bytes /= 2
+	bits.result = func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
+		key := ops.Bitcast(b, x("key", 2), ir.U32)
+		return ops.RandomBits(b, key, ir.Dims(lines, lineLength)...)
+	}
+	return append(cases, sums, bits)
+}

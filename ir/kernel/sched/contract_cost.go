@@ -1,0 +1,62 @@
+package sched
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+)
+
+// sharedBalance is how many products there must be for each number read from workgroup
+// memory so that arithmetic bounds a tile: a multiprocessor does 128 products in a cycle
+// and reads 32 numbers.
+const sharedBalance = 4
+
+// rate is which part of a multiprocessor's arithmetic the tile can use.
+func (t tile) rate() float64 {
+	return math.Min(1, float64(t.rm*t.rn)/float64(t.rm+t.rn)/sharedBalance)
+}
+
+// cost estimates the nanoseconds of a contraction in tiles with its sums cut into parts.
+func (t tile) cost(c *group.Contraction, parts int, caps loop.Caps) float64 {
+	rates, groups := caps.Profile(), t.count(c)*parts
+	steps := ceilDiv(group.Product(c.K), parts*t.k)
+	own := 2 * float64(t.m*t.n*t.k*steps)
+	turns := math.Ceil(float64(groups) / float64(caps.Processors()))
+	read := float64(groups) * float64(4*(t.m+t.n)*t.k*steps)
+	time := rates.Launch + max(
+		turns*own/(rates.Flops*t.rate()),
+		read/(cacheRate*caps.Bandwidth()),
+		float64(steps)*latency/2, // of which the arithmetic of the step before hides a part
+	)
+	if parts > 1 {
+		sums := float64(group.Product(c.Batch) * group.Product(c.M) * group.Product(c.N))
+		time += rates.Launch + 8*sums*float64(parts)/caps.Bandwidth()
+	}
+	return time
+}
+
+// reductionCost estimates the nanoseconds of a contraction as a reduction, whose factors
+// come from the cache: for one thread each result, neighbouring threads share one of
+// them.
+func reductionCost(c *group.Contraction, s Schedule, caps loop.Caps) float64 {
+	work, results := float64(points(c)), float64(group.Product(c.Batch)*group.Product(c.M)*group.Product(c.N))
+	each := group.Product(c.K)/max(s.Lanes*s.Split, 1) + 1
+	read := 8 * work
+	if s.Family == Columns {
+		read = 4 * work
+	}
+	if thin := min(group.Product(c.M), group.Product(c.N)); thin <= thinSide {
+		read = 4 * work // a matrix that is read once, and vectors that stay near
+	}
+	rates := caps.Profile()
+	time := rates.Launch + max(
+		read/(cacheRate*caps.Bandwidth()),
+		work*pointOps/(issued*rates.Flops*float64(caps.Processors())),
+		float64(each)/maxTogether*latency*caps.Waves(int(results)*s.Split, s.Lanes),
+	)
+	if s.Split > 1 {
+		time += rates.Launch
+	}
+	return time
+}

@@ -1,0 +1,185 @@
+package sched
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+)
+
+// prefixWays are the ways of a running combination: how many threads and workgroups
+// share a row.
+type prefixWays struct{ p *prefix } // nil where there are no elements
+
+func newPrefixWays(e *emitter, g *group.Group) ways { return prefixWays{prefixOf(e, g)} }
+
+const (
+	// manyBeside is from how many rows side by side on threads have rows by themselves,
+	// or share one by a few: neighbouring threads then read whole sectors of memory.
+	manyBeside = sectorElements
+	// leastSteps is how many elements a thread goes through at least, to be worth the
+	// launches of a cut.
+	leastSteps = 64
+	// prefixEach is how many neighbours of a row a thread has at a time, where there is
+	// room for them.
+	prefixEach = 8
+	// lineColumns is how many rows side by side a workgroup has: a warp's.
+	lineColumns = 32
+)
+
+// enoughThreads and enoughGroups are what fills a device: threads that have a row each,
+// and workgroups that have one together.
+func enoughThreads(caps loop.Caps) int { return 256 * caps.Processors() }
+func enoughGroups(caps loop.Caps) int  { return 16 * caps.Processors() }
+
+// rule is the choice where nobody has measured.
+func (p *prefix) rule() Schedule {
+	s := p.stretches()
+	if p.beside >= manyBeside {
+		s = p.sharedLines()
+	}
+	if p.tensors+len(p.accs) > p.caps.Tensors() {
+		s.Split = 1 // no room for what goes from chunk to chunk
+	}
+	return s
+}
+
+// sharedLines has as many threads share rows side by side as fill a device, and cuts rows
+// where a workgroup's threads are not enough for that.
+func (p *prefix) sharedLines() Schedule {
+	s := Schedule{Family: Lines, Lanes: 1, Rows: min(lineColumns, powerOfTwo(p.rows)), Each: 1, Split: 1}
+	if p.length < leastSteps {
+		s.Rows = min(p.caps.Invocations, mapThreads)
+		return s
+	}
+	s.Each = prefixEach
+	for s.Lanes*s.Rows < min(p.caps.Invocations, mapThreads) && s.Lanes < prefixEach {
+		s.Lanes *= 2
+	}
+	for s.Lanes*s.Rows < min(p.caps.Invocations, mapThreads) {
+		s.Rows *= 2
+	}
+	s.Split = max(1, min(enoughThreads(p.caps)/(p.rows*s.Lanes), p.length/(s.Lanes*leastSteps)))
+	return s
+}
+
+// stretches has a workgroup go through rows of neighbours: as many elements at a time as
+// workgroup memory holds, with the running values of all threads twice. Short rows share
+// a workgroup; long ones are cut where there are few.
+func (p *prefix) stretches() Schedule {
+	threads, each := min(p.caps.Invocations, mapThreads), prefixEach
+	for !p.room(threads, each) && threads > 32 {
+		threads /= 2
+	}
+	for each > 1 && (!p.room(threads, each) || each/2 >= p.length) {
+		each /= 2
+	}
+	lanes := min(threads, powerOfTwo(ceilDiv(p.length, each)))
+	for threads > lanes && threads/2/lanes >= p.rows {
+		threads /= 2
+	}
+	s := Schedule{Family: Stretches, Lanes: lanes, Rows: threads / lanes, Each: each, Split: 1}
+	if tiles := ceilDiv(p.length, lanes*each); tiles >= 4 {
+		s.Split = max(1, min(enoughGroups(p.caps)/p.rows, tiles))
+	}
+	return s
+}
+
+// room reports whether workgroup memory holds so many elements of each of some threads.
+func (p *prefix) room(threads, each int) bool {
+	bytes := 0
+	for _, a := range p.accs {
+		bytes += loop.DeviceSize(a.DType)
+	}
+	n := threads * each
+	return (n+n/padding+2*threads)*bytes <= p.caps.SharedBytes
+}
+
+func (w prefixWays) rule() Schedule {
+	if w.p == nil {
+		return Schedule{}
+	}
+	return w.p.rule()
+}
+
+func (w prefixWays) candidates() []Ranked {
+	if w.p == nil {
+		return []Ranked{{}}
+	}
+	rule := w.p.rule()
+	list := []Ranked{{rule, w.p.cost(rule)}}
+	add := func(s Schedule) {
+		if w.fits(s) {
+			list = append(list, Ranked{s, w.p.cost(s)})
+		}
+	}
+	for _, base := range []Schedule{rule, w.p.stretches(), w.p.sharedLines()} {
+		for _, split := range []int{base.Split, 1, base.Split / 2, 2 * base.Split} {
+			s := base
+			s.Split = split
+			add(s)
+		}
+		for _, each := range []int{base.Each / 2, 2 * base.Each} {
+			s := base
+			s.Each = each
+			add(s)
+		}
+	}
+	return list
+}
+
+func (w prefixWays) fits(s Schedule) bool {
+	if w.p == nil {
+		return s == Schedule{}
+	}
+	p := w.p
+	if s.Lanes < 1 || s.Rows < 1 || s.Each < 1 || s.Split < 1 ||
+		s != (Schedule{Family: s.Family, Lanes: s.Lanes, Rows: s.Rows, Each: s.Each, Split: s.Split}) {
+		return false
+	}
+	threads := s.Lanes * s.Rows
+	if powerOfTwo(threads) != threads || powerOfTwo(s.Lanes) != s.Lanes || threads > p.caps.Invocations || s.Each > 2*prefixEach {
+		return false
+	}
+	if s.Split > 1 && (p.tensors+len(p.accs) > p.caps.Tensors() || s.Split > ceilDiv(p.length, s.Lanes*s.Each)) {
+		return false
+	}
+	switch s.Family {
+	case Lines:
+		return s.Lanes <= 2*prefixEach
+	case Stretches:
+		return p.room(threads, s.Each)
+	}
+	return false
+}
+
+func (w prefixWays) emit(s Schedule) []Launch {
+	if w.p == nil {
+		return nil
+	}
+	return w.p.launches(s)
+}
+
+// cost is that of reading what the elements are made of, once more where rows are cut, and
+// of storing the results.
+func (p *prefix) cost(s Schedule) float64 {
+	rates, elements := p.caps.Profile(), float64(p.rows)*float64(p.length)
+	groups := ceilDiv(p.rows, s.Rows) * s.Split
+	load := traffic{bytes: 4 * elements * float64(p.tensors), threads: groups * s.Rows * s.Lanes, underWay: 4 * s.Each}
+	together := p.beside // elements that a warp reads side by side
+	if s.Family == Stretches {
+		together = sectorElements
+		if p.beside > 1 {
+			together = 1
+		}
+	}
+	load.sectors = load.bytes * math.Max(1, float64(sectorElements)/float64(together))
+	load.ops = elements * pointOps
+	time := load.cost(p.caps)
+	tiles := ceilDiv(p.length, s.Split*s.Lanes*s.Each)
+	time = math.Max(time, rates.Launch+float64(tiles)*p.caps.Waves(groups, s.Rows*s.Lanes)*latency)
+	if s.Split > 1 {
+		time += 2*rates.Launch + 4*elements/p.caps.Bandwidth()
+	}
+	return time
+}

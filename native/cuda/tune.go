@@ -1,0 +1,55 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/sched"
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/native/cuda/cudacpp"
+	"github.com/rlx-go/rlx/native/tune"
+)
+
+// tuned returns the schedules of a module that are the fastest on a device, measured
+// there unless they were before.
+func tuned(ctx context.Context, d *device, m *ir.Module, t plan.Target) (sched.Tuned, error) {
+	l := d.Library()
+	store := tune.Open(fmt.Sprintf("%s, driver %d, NVRTC %s", d.Name, l.Version, l.Compiler))
+	results, err := tune.Module(ctx, m, t, cudacpp.Printer{}, stopwatch{d}, store)
+	if err != nil {
+		return nil, err
+	}
+	_ = store.Save() // a cache that cannot be written to costs time only
+	return tune.Schedules(results), nil
+}
+
+// stopwatch times plans on a device.
+type stopwatch struct{ d *device }
+
+// runs is how many runs the best of is taken of, after one that is not counted.
+const runs = 3
+
+// Time makes a program of the plan for as long as it is timed.
+func (w stopwatch) Time(ctx context.Context, made *plan.Plan) (best time.Duration, err error) {
+	p := &program{name: Name, device: w.d}
+	if err := p.open(ctx, made); err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	e := p.entry("run")
+	for i := range runs + 1 {
+		start := time.Now()
+		if err := errors.Join(e.replay(), p.stream.Synchronize()); err != nil {
+			return 0, p.fault("tune", err)
+		}
+		if took := time.Since(start); i == 1 || i > 1 && took < best {
+			best = took
+		}
+	}
+	return best, ctx.Err()
+}
