@@ -16,7 +16,7 @@ import (
 
 // small returns options for a short run on the CPU.
 func small(steps int) options {
-	return options{size: "small", device: "cpu", steps: steps, seed: 1, every: 1000, prompt: "\n", length: 5, temperature: 1}
+	return options{size: "small", device: "cpu", steps: steps, seed: 1, every: 1000, prompt: "\n", length: 5, temperature: 1, precision: "f32"}
 }
 
 // held runs the command and returns its output and the loss on its last line.
@@ -83,6 +83,35 @@ func TestAnInterruptedTrainingGoesOnAsIfItHadNot(t *testing.T) {
 	}
 }
 
+// A learning rate that is far too high makes each measurement worse than the first:
+// the training ends with what was learned until that one.
+func TestPatienceEndsWithTheBest(t *testing.T) {
+	o := small(60)
+	o.every, o.patience, o.prompt = 2, 2, "a"
+	o.text = filepath.Join(t.TempDir(), "noise.txt")
+	if err := os.WriteFile(o.text, noise(20000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := held(t, o)
+	m := regexp.MustCompile(`least loss on the text held out \S+, after (\d+) steps\nafter (\d+) steps`).FindStringSubmatch(out)
+	if m == nil || m[1] != m[2] || m[2] == "60" {
+		t.Errorf("it ended with\n%s", out)
+	}
+	if n := strings.Count(out, "--- step"); n < 3 || n > 29 {
+		t.Errorf("%d measurements", n)
+	}
+}
+
+// noise is a text in whose held-out part nothing is as in the other: what is learned
+// there makes the loss higher.
+func noise(n int) []byte {
+	text := bytes.Repeat([]byte("ab"), n/2)
+	for i := n * 8 / 10; i < n; i++ {
+		text[i] = "abcdefgh"[(i*i/7)%8]
+	}
+	return text
+}
+
 func TestWhatCannotWorkIsRefusedBeforeTraining(t *testing.T) {
 	short := filepath.Join(t.TempDir(), "short.txt")
 	if err := os.WriteFile(short, []byte("To be, or not to be"), 0o600); err != nil {
@@ -96,6 +125,7 @@ func TestWhatCannotWorkIsRefusedBeforeTraining(t *testing.T) {
 		"a text too short":          func(o *options) { o.text = short },
 		"a prompt it cannot know":   func(o *options) { o.prompt = "ROMÉO" },
 		"an empty prompt":           func(o *options) { o.prompt = "" },
+		"a precision there is not":  func(o *options) { o.precision = "f4" },
 		"a temperature of nothing":  func(o *options) { o.temperature = 0 },
 		"weights that are not ones": func(o *options) { o.load = short },
 	} {

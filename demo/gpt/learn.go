@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/demo/cli"
 	"github.com/rlx-go/rlx/demo/data"
 	"github.com/rlx-go/rlx/demo/models"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
 )
 
 // learner is a model in training.
@@ -19,12 +22,14 @@ type learner struct {
 	model   models.GPT
 	prompt  []int32
 	trainer *rlx.Trainer
+	dir     string // for files of its own
 	bar     *cli.Bar
 	// The memory of the step's batch.
 	tokens, next []int32
 	held         float64 // loss on the text held out, when last measured
 	best         float64 // the least of all measurements, 0 before the first
 	bestStep     int
+	worse        int // measurements since the best one
 }
 
 // measured is how many batches a measurement takes, other than the last one.
@@ -49,9 +54,18 @@ func (l *learner) learn(ctx context.Context) error {
 				return err
 			}
 		}
+		if l.options.patience > 0 && l.worse >= l.options.patience {
+			break
+		}
 	}
-	return nil
+	if l.options.patience == 0 || l.best == 0 {
+		return nil
+	}
+	return l.trainer.LoadFile(ctx, l.file("best"))
 }
+
+// file is a file of the learner's own, until the command ends.
+func (l *learner) file(name string) string { return filepath.Join(l.dir, name+".safetensors") }
 
 func (l *learner) show(p rlx.Progress, begun int) {
 	p.Step, p.Steps = begun+p.Step, l.model.Steps
@@ -128,10 +142,38 @@ func (l *learner) measure(ctx context.Context, batches int) error {
 		}
 		sum += float64(loss[0])
 	}
-	if l.held = sum / float64(batches); l.best == 0 || l.held < l.best {
-		l.best, l.bestStep = l.held, l.trainer.Steps()
+	l.worse++
+	if l.held = sum / float64(batches); l.best > 0 && l.held >= l.best {
+		return nil
 	}
-	return nil
+	l.best, l.bestStep, l.worse = l.held, l.trainer.Steps(), 0
+	if l.options.patience == 0 {
+		return nil
+	}
+	return l.trainer.SaveFile(ctx, l.file("best"))
+}
+
+// profiled is how many steps a profile takes.
+const profiled = 10
+
+// profile shows where the time of a step goes. The steps that it takes are undone.
+func (l *learner) profile(ctx context.Context) error {
+	p, ok := l.trainer.Program().Program.(native.Profiler)
+	if !ok {
+		return ir.Errorf(ir.ErrUnsupported, "the device does not tell where the time of a step goes")
+	}
+	if err := l.trainer.SaveFile(ctx, l.file("profiled")); err != nil {
+		return err
+	}
+	timings, err := p.Profile(ctx, p.Entries()[0], profiled)
+	if err == nil {
+		err = l.trainer.LoadFile(ctx, l.file("profiled"))
+	}
+	if err != nil {
+		return err
+	}
+	l.bar.Leave()
+	return native.WriteTimings(l.out, timings)
 }
 
 // sample returns what the model writes after the prompt.

@@ -2,7 +2,7 @@
 // and shows what it would write:
 //
 //	go run ./demo/gpt                         a small one: a minute on a CPU
-//	go run ./demo/gpt -size full -save gpt.safetensors
+//	go run ./demo/gpt -size full -precision bf16 -patience 4 -save gpt.safetensors
 //	go run ./demo/gpt -size full -load gpt.safetensors -steps 0 -prompt "ROMEO:"
 //
 // The full size is nanoGPT's model of characters, for a large GPU. Ctrl-C stops
@@ -13,7 +13,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -39,34 +38,10 @@ var sizes = map[string]models.GPT{
 	"full":  {Context: 256, Width: 384, Heads: 6, Blocks: 6, Batch: 64, Dropout: 0.2, Rate: 1e-3, Steps: 5000},
 }
 
-// options are what the command line says.
-type options struct {
-	size, device, text string
-	steps              int // -1 for those of the size
-	seed               uint32
-	every              int // steps between two looks at the text held out
-	save, load         string
-	prompt             string
-	length             int
-	temperature        float64
-}
-
 func main() {
-	var o options
-	flag.StringVar(&o.size, "size", "small", "model: small or full")
-	flag.StringVar(&o.device, "device", "auto", "device: auto, cpu, webgpu or cuda")
-	flag.StringVar(&o.text, "text", "", "text file to learn from, in place of Shakespeare")
-	flag.IntVar(&o.steps, "steps", -1, "training steps in all; -1 for 1000 of the small model, 5000 of the full one")
-	seed := flag.Uint("seed", 1, "seed of weights, batches and dropout, below 2³²")
-	flag.IntVar(&o.every, "every", 250, "steps between two measurements on the text held out, each with a sample")
-	flag.StringVar(&o.save, "save", "", "write what was learned to this safetensors file, at every measurement too")
-	flag.StringVar(&o.load, "load", "", "go on from this safetensors file, written by -save")
-	flag.StringVar(&o.prompt, "prompt", "\n", "what samples begin with")
-	flag.IntVar(&o.length, "length", 300, "characters of a sample")
-	flag.Float64Var(&o.temperature, "temperature", 0.8, "above 0; less than 1 makes samples more cautious")
-	flag.Parse()
-	if o.seed = uint32(*seed); uint(o.seed) != *seed {
-		fmt.Fprintf(os.Stderr, "gpt: seed %d does not fit 32 bits\n", *seed)
+	o, err := parse(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "gpt:", err)
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -91,6 +66,10 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	if err != nil {
 		return err
 	}
+	if l.dir, err = os.MkdirTemp("", "gpt"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(l.dir)
 	session, err := cli.Open(out, o.device)
 	if err != nil {
 		return err
@@ -110,7 +89,13 @@ func run(ctx context.Context, out io.Writer, o options) error {
 		return err
 	}
 	// What follows is to be done even where ctx is: it is what Ctrl-C asks for.
-	return l.finish(context.WithoutCancel(ctx))
+	ctx = context.WithoutCancel(ctx)
+	if o.profile {
+		if err := l.profile(ctx); err != nil {
+			return err
+		}
+	}
+	return l.finish(ctx)
 }
 
 // read returns the text to learn from.
@@ -141,6 +126,9 @@ func newLearner(out io.Writer, o options, text data.Text) (*learner, error) {
 	if l.prompt, ok = text.Encode(o.prompt); !ok || len(l.prompt) == 0 {
 		return nil, ir.Errorf(ir.ErrAttr, "the prompt %q is empty, or has a character that the text does not have", o.prompt)
 	}
+	if _, ok := precisions[o.precision]; !ok {
+		return nil, ir.Errorf(ir.ErrName, "there is no precision %q: there are %s", o.precision, strings.Join(slices.Sorted(maps.Keys(precisions)), ", "))
+	}
 	if !(o.temperature > 0) {
 		return nil, ir.Attrf("a temperature of %v is not above 0", o.temperature)
 	}
@@ -159,6 +147,7 @@ func (l *learner) compile(ctx context.Context, s *rlx.Session) error {
 		return err
 	}
 	how := l.model.Training(l.options.seed)
+	how.Precision = precisions[l.options.precision]
 	for name, graph := range map[string]func() (*ir.Graph, error){evalEntry: l.model.EvalGraph, drawEntry: l.model.DrawGraph} {
 		g, err := graph()
 		if err != nil {

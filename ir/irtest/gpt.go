@@ -9,9 +9,16 @@ import (
 
 // GPT is the size of a language model of the GPT-2 kind: layer norms before
 // attention and before the two layers that follow it, gelu, learned positions,
-// separate queries, keys and values with biases.
+// biases.
 type GPT struct {
 	Vocab, Context, Width, Heads, Blocks, Batch int
+	// Tied makes the table of tokens the weights of the head as well, which then
+	// has no bias.
+	Tied bool
+	// Packed gives queries, keys and values by one layer in place of three.
+	Packed bool
+	// Tanh takes the gelu by tanh, as GPT-2 does, in place of the exact one.
+	Tanh bool
 	// Dropout is how probable it is that an element of what attention and the two
 	// layers add is dropped, by a state "key", u32[2], and the number of the layer.
 	Dropout float64
@@ -24,20 +31,31 @@ var (
 	GPT2         = GPT{Vocab: 50257, Context: 1024, Width: 768, Heads: 12, Blocks: 12, Batch: 4}
 )
 
+// PeerGPT2 is GPT-2 of 124 million parameters as other systems time it: sixteen
+// sequences, and the vocabulary filled up to a multiple of 64, so that rows of
+// scores lie as tensor cores read them.
+var PeerGPT2 = GPT{Vocab: 50304, Context: 1024, Width: 768, Heads: 12, Blocks: 12, Batch: 16, Tied: true, Packed: true, Tanh: true}
+
 // Loss returns the graph of the mean cross-entropy of the next token, output
 // "loss": inputs "ids" and "next", i32[batch,context].
 func (c GPT) Loss() (*ir.Graph, error) {
 	return ir.Build("gpt", func(b *ir.Builder) {
 		ids := b.Input("ids", ir.I32, ir.Dims(c.Batch, c.Context)...)
 		next := b.Input("next", ir.I32, ir.Dims(c.Batch, c.Context)...)
-		x := ops.Embedding(b, b.Param("tokens", ir.F32, ir.Dims(c.Vocab, c.Width)...), ids)
+		table := b.Param("tokens", ir.F32, ir.Dims(c.Vocab, c.Width)...)
+		x := ops.Embedding(b, table, ids)
 		x = ops.Add(b, x, b.Param("positions", ir.F32, ir.Dims(c.Context, c.Width)...))
 		drop := c.dropped(b)
 		for i := range c.Blocks {
 			x = c.block(b, "block"+strconv.Itoa(i)+"/", x, drop)
 		}
-		logits := c.dense(b, "head", c.norm(b, "norm", x), c.Vocab)
-		b.Output("loss", ops.CrossEntropyMean(b, logits, next))
+		x = c.norm(b, "norm", x)
+		if c.Tied {
+			x = ops.MatMul(b, x, ops.Transpose(b, table, 1, 0))
+		} else {
+			x = c.dense(b, "head", x, c.Vocab)
+		}
+		b.Output("loss", ops.CrossEntropyMean(b, x, next))
 	})
 }
 
@@ -55,16 +73,34 @@ func (c GPT) dropped(b *ir.Builder) func(x ir.Value) ir.Value {
 }
 
 func (c GPT) block(b *ir.Builder, name string, x ir.Value, drop func(x ir.Value) ir.Value) ir.Value {
-	h := c.norm(b, name+"norm1", x)
-	heads := func(what string) ir.Value {
-		y := ops.Reshape(b, c.dense(b, name+what, h, c.Width), ir.Dims(c.Batch, c.Context, c.Heads, c.Width/c.Heads)...)
-		return ops.Transpose(b, y, 0, 2, 1, 3)
-	}
-	a := ops.Attention(b, heads("query"), heads("key"), heads("value"), ir.Value{}, ops.AttentionAttrs{Causal: true})
+	q := c.heads(b, name, c.norm(b, name+"norm1", x))
+	a := ops.Attention(b, q[0], q[1], q[2], ir.Value{}, ops.AttentionAttrs{Causal: true})
 	a = ops.Reshape(b, ops.Transpose(b, a, 0, 2, 1, 3), ir.Dims(c.Batch, c.Context, c.Width)...)
 	x = ops.Add(b, x, drop(c.dense(b, name+"out", a, c.Width)))
-	h = ops.Gelu(b, c.dense(b, name+"up", c.norm(b, name+"norm2", x), 4*c.Width))
+	gelu := ops.Gelu
+	if c.Tanh {
+		gelu = ops.GeluTanh
+	}
+	h := gelu(b, c.dense(b, name+"up", c.norm(b, name+"norm2", x), 4*c.Width))
 	return ops.Add(b, x, drop(c.dense(b, name+"down", h, c.Width)))
+}
+
+// heads returns queries, keys and values, f32[batch,heads,context,features].
+func (c GPT) heads(b *ir.Builder, name string, h ir.Value) (out [3]ir.Value) {
+	var packed ir.Value
+	if c.Packed {
+		packed = ops.Reshape(b, c.dense(b, name+"qkv", h, 3*c.Width), ir.Dims(c.Batch, c.Context, 3, c.Heads, c.Width/c.Heads)...)
+	}
+	for i, what := range []string{"query", "key", "value"} {
+		if c.Packed {
+			out[i] = ops.SliceAxis(b, packed, 2, ir.N(i), ir.N(1))
+		} else {
+			out[i] = c.dense(b, name+what, h, c.Width)
+		}
+		out[i] = ops.Reshape(b, out[i], ir.Dims(c.Batch, c.Context, c.Heads, c.Width/c.Heads)...)
+		out[i] = ops.Transpose(b, out[i], 0, 2, 1, 3)
+	}
+	return out
 }
 
 // dense is a layer from all features to n.

@@ -14,7 +14,10 @@ import (
 // norms, softmax, losses and updates. Names and types of ports and outputs stay
 // too. Composites that are made of products are replaced by their bodies. A
 // value that several products take is rounded once, before it is moved
-// (transposed, reshaped, broadcast, sliced).
+// (transposed, reshaped, broadcast, sliced). Sums of what is computed for sums
+// and products alone add up what the products take: the gradient of a layer's bias is
+// the sum of what that of its weights is made of, and no other copy of it has to be
+// kept.
 //
 // Derivatives are to be taken before: then those of products are in half too. In
 // f16 small gradients are lost and large ones infinite, so the loss wants a
@@ -33,10 +36,12 @@ type mixer struct {
 	b     *ir.Builder
 	half  ir.DType
 	twins map[ir.Value]ir.Value // values of the new graph, rounded
+	uses  [][]*ir.Node          // of the graph whose nodes are copied, by node ID
+	kept  map[*ir.Node]bool     // its nodes that are outputs
 }
 
 func newMixer(b *ir.Builder, half ir.DType) *mixer {
-	return &mixer{b, half, map[ir.Value]ir.Value{}}
+	return &mixer{b: b, half: half, twins: map[ir.Value]ir.Value{}}
 }
 
 // graph adds the ports, nodes and outputs of g.
@@ -56,6 +61,12 @@ func (m *mixer) graph(g *ir.Graph) {
 
 // nodes adds the nodes of g, whose ports are mapped.
 func (m *mixer) nodes(g *ir.Graph, to *ir.Mapping) {
+	uses, kept := m.uses, m.kept // of the graph around a body
+	defer func() { m.uses, m.kept = uses, kept }()
+	m.uses, m.kept = g.Uses(), map[*ir.Node]bool{}
+	for _, o := range g.Outputs() {
+		m.kept[o.Value.Node()] = true
+	}
 	for _, n := range g.Nodes() {
 		if m.b.Err() != nil {
 			return
@@ -74,6 +85,9 @@ func (m *mixer) node(n *ir.Node, in []ir.Value) []ir.Value {
 	if isProduct(n) {
 		return m.product(n, in)
 	}
+	if n.Op() == ops.OpReduceSum && m.summedAsMultiplied(n.Input(0)) {
+		in = []ir.Value{ops.Convert(m.b, m.rounded(in[0]), ir.F32)}
+	}
 	if body := productsIn(n); body != nil {
 		to := ir.NewMapping(body)
 		for i, p := range body.Ports() {
@@ -91,6 +105,37 @@ func (m *mixer) node(n *ir.Node, in []ir.Value) []ir.Value {
 		subs[i] = m.b.Subgraph(g.Name(), func(b *ir.Builder) { newMixer(b, m.half).graph(g) })
 	}
 	return m.b.CopyWith(n, n.Attrs(), subs, in)
+}
+
+// summedAsMultiplied reports whether a value of the graph that is copied is computed
+// there, and taken by products, as it is or moved, and else by sums alone.
+func (m *mixer) summedAsMultiplied(v ir.Value) bool {
+	if n := v.Node(); v.DType() != ir.F32 || n.Op() == ir.OpPort || m.kept[n] {
+		return false
+	}
+	multiplied := false
+	for _, u := range m.uses[v.Node().ID()] {
+		switch {
+		case u.Op() == ops.OpReduceSum:
+		case m.multiplies(u, v):
+			multiplied = true
+		default:
+			return false
+		}
+	}
+	return multiplied
+}
+
+// multiplies reports whether a node is a product that takes v rounded, or moves it for
+// such products alone.
+func (m *mixer) multiplies(n *ir.Node, v ir.Value) bool {
+	if isProduct(n) {
+		at := slices.Index(n.Inputs(), v)
+		return !slices.Contains(wideOperands[n.Op()], at)
+	}
+	users := m.uses[n.ID()]
+	return moves[n.Op()] && len(users) > 0 && !m.kept[n] &&
+		!slices.ContainsFunc(users, func(u *ir.Node) bool { return !m.multiplies(u, n.Result(0)) })
 }
 
 // wideOperands has the ops that are computed in half, with those of their

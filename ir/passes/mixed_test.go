@@ -184,3 +184,28 @@ func TestMixedRefusesOtherTypes(t *testing.T) {
 		}
 	}
 }
+
+// TestMixedSumsWhatProductsTake has a layer's gradient: that of the bias adds up the
+// rounded elements that the gradient of the weights is made of, 1 + 2⁻⁹ in bf16 being
+// 1. What is there already, or is taken by something else too, is summed as it is.
+func TestMixedSumsWhatProductsTake(t *testing.T) {
+	x := []float64{1 + 0x1p-9, 1, 1, 1}
+	g := mixed(t, ir.BF16, func(b *ir.Builder) {
+		v := b.Input("x", ir.F32, ir.Dims(1, 4)...)
+		double, other := ops.Add(b, v, v), ops.Mul(b, v, ops.Const(b, ir.F32, 4))
+		b.Output("product", ops.MatMul(b, double, ops.Transpose(b, double, 1, 0)))
+		b.Output("sum", ops.ReduceSum(b, double))
+		b.Output("again", ops.MatMul(b, other, ops.Transpose(b, v, 1, 0)))
+		b.Output("sum of another", ops.ReduceSum(b, other))
+		b.Output("other", ops.Neg(b, other))
+	})
+	out, err := ir.Eval(g, map[string]*ir.Array{"x": ir.Floats(ir.F32, x, 1, 4)}, ir.EvalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range map[int]float64{0: 16, 1: 8, 2: 16, 3: 16 + 0x1p-7} {
+		if got := out[i].F[0]; got != want {
+			t.Errorf("%s is %v, not %v", g.Outputs()[i].Name, got, want)
+		}
+	}
+}

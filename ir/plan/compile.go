@@ -182,6 +182,7 @@ func (c *compiler) fuse(e ir.Entry) (*group.Program, error) {
 	o.FirstCode = len(c.codes) + 1
 	o.Branch = c.target.Branch
 	o.Unfused = c.target.Unfused
+	o.TensorCores = c.target.Mma
 	return group.Build(g, o)
 }
 

@@ -144,7 +144,32 @@ func (s *Simplifier) selection(n *Node) Expr {
 	case b.Op == OpSelect && b.Args[0] == cond:
 		return s.node(OpSelect, cond, a, b.Args[2])
 	}
+	if v, ok := b.IntConst(); ok && a.Type.IsInteger() {
+		if r := s.under(cond, a); r.known && r.lo == v && r.hi == v {
+			return b // a position that is held inside a space of one place
+		}
+	}
 	return n
+}
+
+// under returns the range of an integer where a condition holds, as far as that
+// compares it with constants.
+func (s *Simplifier) under(cond, x Expr) span {
+	r := s.span(x)
+	switch {
+	case cond.Op == OpAnd:
+		a, b := s.under(cond.Args[0], x), s.under(cond.Args[1], x)
+		r.lo, r.hi = max(a.lo, b.lo), min(a.hi, b.hi)
+	case cond.Op == OpLe && cond.Args[0] == x:
+		if c, ok := cond.Args[1].IntConst(); ok {
+			r.hi = min(r.hi, c)
+		}
+	case cond.Op == OpLe && cond.Args[1] == x:
+		if c, ok := cond.Args[0].IntConst(); ok {
+			r.lo = max(r.lo, c)
+		}
+	}
+	return r
 }
 
 // negation turns the negation of a comparison into the opposite one. Lt and Le

@@ -3,6 +3,9 @@
 package cuda
 
 import (
+	"math"
+	"time"
+
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
@@ -48,6 +51,44 @@ func Replay(p native.Program, entry string, times int) error {
 		}
 	}
 	return c.fault(entry, c.stream.Synchronize())
+}
+
+// Issue asks for the steps of an entry while the device is idle, a number of times,
+// and returns the least time that the host took for it.
+func Issue(p native.Program, entry string, times int) (time.Duration, error) {
+	c := p.(*program)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, err := c.look(entry)
+	least := time.Duration(math.MaxInt64)
+	for i := 0; i < times && err == nil; i++ {
+		begun := time.Now()
+		err = e.replay()
+		least = min(least, time.Since(begun))
+		if err == nil {
+			err = c.stream.Synchronize()
+		}
+	}
+	return least, c.fault(entry, err)
+}
+
+// PlannedBytes returns what the buffers of a program's plan take.
+func PlannedBytes(p native.Program) int {
+	n := 0
+	for _, b := range p.(*program).plan.Buffers {
+		n += b.Bytes
+	}
+	return n
+}
+
+// TakenBytes returns how much of a device's memory is not free.
+func TakenBytes(b native.Backend) (int, error) {
+	d, err := b.(*backend).device()
+	if err != nil {
+		return 0, err
+	}
+	free, total, err := d.MemoryInfo()
+	return total - free, err
 }
 
 // Launches returns how many kernels a run of the first entry launches.

@@ -6,6 +6,9 @@
 #   native/cuda/h200.sh pack build/cuda   here: builds the programs, a copy of this among them
 #   build/cuda/h200.sh test               there: every test that takes a GPU
 #   build/cuda/h200.sh bench              there: the table of speeds
+#   build/cuda/h200.sh gpt2               there: GPT-2 124M, and where the time goes
+#   build/cuda/h200.sh products REGEXP    there: sched/testdata/products_h200.txt, of those that match
+#   build/cuda/h200.sh peers              there: the same jobs in PyTorch and JAX
 #   build/cuda/h200.sh check              there: training under compute-sanitizer, if it is there
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -20,6 +23,7 @@ pack() {
     (cd "$here" && CGO_ENABLED=1 GOOS=linux go test -c -trimpath -ldflags='-s -w' -o "$dir/" "$package")
   done
   cp "$0" "$1/h200.sh"
+  cp "$here/bench/peers.py" "$1/"
 }
 
 describe() { nvidia-smi --query-gpu=name,driver_version,clocks.max.sm --format=csv,noheader; }
@@ -28,11 +32,17 @@ case ${1:-} in
 pack) pack "${2:?a folder to pack into}" ;;
 test) describe && "$here/cudacpp.test" -test.run '^TestGPU' && "$here/cuda.test" -test.run '^TestGPU' ;;
 bench) describe && "$here/cuda.test" -test.run '^$' -test.bench . -test.benchtime "${2:-300ms}" ;;
+gpt2) describe && "$here/cuda.test" -test.run '^$' -test.bench '^BenchmarkGPT2$' -test.benchtime "${2:-20x}" ;;
+products)
+  "$here/cuda.test" -test.run '^$' -test.bench "^BenchmarkProducts\$/${2:-.}/(kernels|cublaslt)" -test.benchtime 50ms |
+    awk -F'[/ \t-]+' '$1 == "BenchmarkProducts" { ns[$3] = $6; if ($3 == "cublaslt") { print $2, ns["kernels"], ns[$3]; fflush() } }'
+  ;;
+peers) describe && python3 "$here/peers.py" "${@:2}" ;;
 check)
   describe
   for tool in memcheck racecheck; do
     compute-sanitizer --tool "$tool" --error-exitcode 1 "$here/cuda.test" -test.run '^TestGPUPassesTheSuite$/^(graphs|programs)$'
   done
   ;;
-*) sed -n '2,11s/^# \{0,1\}//p' "$0" && exit 2 ;;
+*) sed -n '2,14s/^# \{0,1\}//p' "$0" && exit 2 ;;
 esac

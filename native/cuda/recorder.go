@@ -18,6 +18,8 @@ type recorder struct {
 	stream   *driver.Stream
 	captures bool
 	depth    int // of conditions around the steps, each of which is captured by a stream of its own
+	// after is told of each step that was asked for; nil where nobody wants to know.
+	after func(plan.Step) error
 }
 
 // record asks for all steps. Each run begins with a clear status word: one that failed
@@ -156,6 +158,9 @@ func (r *recorder) plain(steps []plan.Step, counters []int) error {
 			err = r.while(s, counters)
 		case *plan.Repeat:
 			err = r.repeat(s, counters)
+		}
+		if err == nil && r.after != nil {
+			err = r.after(step)
 		}
 		if err != nil {
 			return err

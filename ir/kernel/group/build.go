@@ -61,7 +61,11 @@ func build(p *Program) (*Program, error) {
 	if err := p.checkSizes(); err != nil {
 		return nil, err
 	}
-	return p, p.order()
+	if err := p.order(); err != nil {
+		return nil, err
+	}
+	p.overwriteTemps()
+	return p, nil
 }
 
 // newGroups gives each stored node that computes something a group of its own,

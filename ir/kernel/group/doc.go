@@ -4,14 +4,16 @@
 //
 //  1. a small choice becomes both branches and a selection (branch.go), and what
 //     joins more than a kernel binds is joined in steps (concat.go);
-//  2. values that each use can compute anew need no memory (inline.go);
+//  2. values that each use can compute anew need no memory (inline.go; keep.go has the
+//     exceptions for tensor cores);
 //  3. every other node becomes a group (space.go), and groups merge along the edges
 //     (fuse.go, where align.go finds which coordinates are the same) and side by
 //     side (siblings.go), as long as a kernel can bind what they touch
 //     (footprint.go);
 //  4. states are overwritten in place where nothing reads them later (state.go);
-//  5. tensors are placed (build.go), the groups are put in order (order.go), and
-//     loops and choices get programs of their own (control.go).
+//  5. tensors are placed (build.go), the groups are put in order (order.go), loops
+//     and choices get programs of their own (control.go), and where the target is one
+//     for it rows lie where what they are made of lay (overwrite.go).
 //
 // What a group computes is written in the coordinates of its elements. A [Reader]
 // gives the expression of any element through all that is fused; [Group.Code],

@@ -239,7 +239,12 @@ func (p *Program) mergeBeforeReduce(a, b *Group) *Group {
 	if !whole && !perRow {
 		return nil
 	}
-	return join(ReduceKind, b.Outer, b.Inner, moved(a.Members, back), b.Members)
+	m := join(ReduceKind, b.Outer, b.Inner, moved(a.Members, back), b.Members)
+	m.program, m.touch = p, a.touch.with(&b.touch)
+	if m.RowParts() < b.RowParts() {
+		return nil // a few workgroups would do the work of many to save one reading
+	}
+	return m
 }
 
 // rowsSuffice reports whether a reduction fills a device without cutting its

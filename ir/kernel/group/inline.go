@@ -29,6 +29,9 @@ type plan struct {
 	uniform  []bool       // by node ID: all its elements are one
 	apart    []bool       // by node ID: runs in kernels of its own, which load its operands as they are
 	literals map[ir.Value]scalar.Expr
+	uses     [][]*ir.Node // by node ID: the nodes that read it
+	// tensorCores is [Options.TensorCores].
+	tensorCores bool
 }
 
 func (pl *plan) stored(n *ir.Node) bool { return !pl.virtual[n.ID()] }
@@ -41,10 +44,10 @@ func (p *Program) decide() {
 		virtual: make([]bool, len(nodes)), weight: make([]int, len(nodes)), reads: make([][]ir.Value, len(nodes)), uniform: make([]bool, len(nodes)),
 		apart:    make([]bool, len(nodes)),
 		literals: map[ir.Value]scalar.Expr{},
+		uses:     g.Uses(), tensorCores: p.options.TensorCores,
 	}
 	p.plan = pl
 	p.findLiterals()
-	uses := g.Uses()
 	output := map[*ir.Node]bool{}
 	for _, o := range g.Outputs() {
 		output[o.Value.Node()] = true
@@ -57,7 +60,7 @@ func (p *Program) decide() {
 		pl.uniform[n.ID()] = pl.isUniform(n)
 		p.fit(n)
 		_, literal := pl.literals[n.Result(0)]
-		pl.virtual[n.ID()] = literal || !live[n.ID()] || !p.options.Unfused && isMap(n) && !output[n] && pl.inlines(n, uses[n.ID()])
+		pl.virtual[n.ID()] = literal || !live[n.ID()] || !p.options.Unfused && isMap(n) && !output[n] && pl.inlines(n, pl.uses[n.ID()])
 	}
 	for changed := true; changed; {
 		changed = false
@@ -204,10 +207,10 @@ func (pl *plan) isUniform(n *ir.Node) bool {
 // inlines reports whether a map node is better computed where it is used.
 func (pl *plan) inlines(n *ir.Node, users []*ir.Node) bool {
 	w, l := pl.weight[n.ID()], len(pl.reads[n.ID()])
-	if w > maxWeight || len(users) == 0 {
+	if w > maxWeight || len(users) == 0 || pl.keeps(n, users) {
 		return false
 	}
-	repeated := w > cheapWeight && !(pl.uniform[n.ID()] && w <= scalarWeight)
+	repeated := w > cheapWeight && !(pl.uniform[n.ID()] && w <= scalarWeight) && !pl.repeats(n)
 	for _, u := range users {
 		if pl.apart[u.ID()] && (w > 0 || l > 1) {
 			return false

@@ -76,6 +76,11 @@ type Options struct {
 	// both are computed and the results selected, which fuses with what is around. 0
 	// never runs one alone, unless it holds a loop of unknown length.
 	Branch int
+	// TensorCores says that products are left to tensor cores, which take operands
+	// as they lie in memory, and beside which memory is what other work waits for: so
+	// rounded operands are stored, what is made of a product is stored in its place,
+	// and more is computed again in order to be read less.
+	TensorCores bool
 	// Unfused makes a group of every node that is no literal: what fusion is
 	// checked against.
 	Unfused bool

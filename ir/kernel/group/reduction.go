@@ -48,6 +48,21 @@ func (g *Group) Levels() map[*Member]int {
 	return levels
 }
 
+// lowDigit returns the coordinate whose last digit a position is: neighbours along it
+// are neighbours of the position, but for where the digit begins again.
+func lowDigit(e scalar.Expr) scalar.Expr {
+	for e.Op == scalar.OpMod || e.Op == scalar.OpRem {
+		if n, ok := e.Args[1].IntConst(); !ok || n < leastDigit {
+			break
+		}
+		e = e.Args[0]
+	}
+	return e
+}
+
+// leastDigit is how long a stretch of neighbours has to be to count.
+const leastDigit = 16
+
 // RowsAreContiguous reports whether most of what the reductions read lies side
 // by side along the outer coordinates, as in a sum over the first axis.
 func (g *Group) RowsAreContiguous() bool {
@@ -60,7 +75,7 @@ func (g *Group) RowsAreContiguous() bool {
 				if a.v.Dim(axis).Is(1) {
 					continue
 				}
-				if own, ok := s.axisOf(a.at[axis]); ok && m.coordOf(own) >= 0 {
+				if own, ok := s.axisOf(lowDigit(a.at[axis])); ok && m.coordOf(own) >= 0 {
 					if m.coordOf(own) < len(g.Outer) {
 						votes += size
 					} else {

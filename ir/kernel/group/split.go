@@ -1,5 +1,11 @@
 package group
 
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
 // Bounds of cutting rows: a dispatch that reduces should have wantedReductions
 // workgroups, since it does little else than wait for memory: eight on each of a
 // large device's 132 processors. Each has at least splitLength inner points.
@@ -23,10 +29,17 @@ func (g *Group) RowParts() int {
 	return max(1, min(wantedReductions/max(rows, 1), length/splitLength))
 }
 
+// keeps reports whether some result of a node is needed outside of the group.
+func (g *Group) keeps(n *ir.Node) bool {
+	return slices.ContainsFunc(g.touch.keeps, func(k use) bool { return k.v.Node() == n })
+}
+
 // Splits reports whether rows of a reduction can be cut over workgroups at all.
 func (g *Group) Splits() bool {
-	for m, level := range g.Levels() {
-		if m.Reduced && level > 0 || !m.Reduced && m.Pointwise(len(g.Outer)) {
+	levels := g.Levels()
+	for _, m := range g.Members {
+		inside := !m.Reduced && m.Pointwise(len(g.Outer))
+		if m.Reduced && levels[m] > 0 || inside && (levels[m] > 0 || g.keeps(m.Node)) {
 			return false
 		}
 	}

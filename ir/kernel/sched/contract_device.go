@@ -69,7 +69,11 @@ func (w *deviceWays) cost(s Schedule) float64 {
 		return w.product.cost(w.c, w.e.caps)
 	}
 	p := w.plan(s)
-	return p.cost(w.c, w.e.caps)
+	time := p.cost(w.c, w.e.caps)
+	if w.product != nil { // what follows costs differently behind a library's product
+		time += w.product.behind.within(w.e.caps)
+	}
+	return time
 }
 
 func (w *deviceWays) has(s Schedule) bool {

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"math"
+	"slices"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
@@ -15,7 +16,11 @@ import (
 type productPlan struct {
 	routine.Product
 	left, right *group.Tensor
-	out         *group.Tensor // nil where something follows the product
+	// out is where the product goes: to a tensor that the group keeps, or nil for
+	// memory of its own. behind is what a kernel behind it does, if alone is not set.
+	out    *group.Tensor
+	alone  bool
+	behind finish
 }
 
 // planProduct finds out whether a contraction is a product that the target's
@@ -34,7 +39,9 @@ func planProduct(e *emitter, g *group.Group, c *group.Contraction) (*productPlan
 	if in[1].Type().DType != p.Operand || !p.layOut(e, c) || p.Check() != nil {
 		return nil, false
 	}
-	p.out = soleResult(e, g, p.left, p.right)
+	p.out = ownResult(e, g, p.left, p.right)
+	p.alone = p.out != nil && len(g.Members) == 1 && len(g.Copies) == 0
+	p.behind = finishOf(g, p)
 	return p, true
 }
 
@@ -176,20 +183,12 @@ func (s space) step(factors map[string]int) (step int, ok bool) {
 	return step, step >= 0
 }
 
-// soleResult returns where a library may leave the result of a contraction: in the
-// tensor that the group stores it to, if that is all that the group does.
-func soleResult(e *emitter, g *group.Group, operands ...*group.Tensor) *group.Tensor {
-	if len(g.Members) > 1 || len(g.Copies) > 0 {
-		return nil
-	}
+// ownResult returns where a library may leave the result of a contraction: in the
+// tensor that the group stores it to, if it does.
+func ownResult(e *emitter, g *group.Group, operands ...*group.Tensor) *group.Tensor {
 	t := g.Members[0].Store[0]
-	if t == nil || t.Outer != nil || e.p.Guards(t) {
+	if t == nil || t.Outer != nil || e.p.Guards(t) || slices.Contains(operands, t) {
 		return nil
-	}
-	for _, x := range operands {
-		if x == t {
-			return nil
-		}
 	}
 	return t
 }
@@ -208,15 +207,6 @@ var (
 
 // rateTurned is the rate of products of tf32 whose left factor alone is turned.
 const rateTurned = 1970
-
-// What a kernel for what follows a product costs: nanoseconds, and bytes of memory
-// for each result, whatever its type. It is worth it only where kernels alone are
-// expected to take longer by a factor.
-const (
-	finishTime  = 4000
-	finishBytes = 8
-	finishWorth = 1.2
-)
 
 // Bounds of the products that the library is faster at: rows of 16 bytes, which
 // tensor cores take, and results that are no thinner than its tiles.
@@ -254,8 +244,8 @@ func (p *productPlan) pays(c *group.Contraction) bool {
 func (p *productPlan) cost(c *group.Contraction, caps loop.Caps) float64 {
 	results, units := float64(p.Batch*p.M*p.N), float64(caps.Multiprocessors)
 	time := launchTime + math.Max(2*float64(points(c))/p.rates().rate, float64(p.Result.Size())*results/memoryRate)/units
-	if p.out == nil {
-		time = finishWorth * (time + finishTime + finishBytes*results/memoryRate/units)
+	if !p.alone {
+		time = finishWorth * (time + p.behind.apart(caps))
 	}
 	return time
 }
@@ -265,31 +255,7 @@ func (p *productPlan) cost(c *group.Contraction, caps loop.Caps) float64 {
 func (p *productPlan) faster(c *group.Contraction, caps loop.Caps, mma *mmaPlan) bool {
 	own := launchTime + 2*float64(points(c))/(plainRate*float64(caps.Multiprocessors))
 	if mma != nil {
-		own = mma.cost(c, caps)
+		own = mma.cost(c, caps) + p.behind.within(caps)
 	}
 	return p.pays(c) && p.cost(c, caps) < own
-}
-
-// scheduleProduct computes a contraction by a library, and what follows it by a
-// kernel with a thread for each result.
-func scheduleProduct(e *emitter, g *group.Group, p *productPlan) []Launch {
-	n := g.Members[0].Node
-	out := p.out
-	if out == nil {
-		dims, _ := n.Types()[0].Shape.Ints()
-		out = e.p.Scratch("product", p.Result, dims...)
-	}
-	space := e.p.Scratch("workspace", ir.U32, ceilDiv(p.Workspace, 4))
-	call := Launch{Routine: p.Product, Args: []*group.Tensor{p.left, p.right, space, out}}
-	if p.out != nil {
-		return []Launch{call}
-	}
-	w := newWriter(e.p, e.caps, mapThreads)
-	w.threads(group.Product(g.Outer), func(i scalar.Expr) {
-		at := w.unflatten(i, g.Outer)
-		rd := w.reader()
-		rd.Given = map[ir.Value]scalar.Expr{n.Result(0): w.load(out, g.Members[0].At(at))}
-		w.add(w.points(g, rd, at)...)
-	})
-	return []Launch{call, w.launch(g.Name())}
 }

@@ -40,24 +40,25 @@ func (e *emitter) splitRows(g *group.Group, s Schedule, partials *[]*group.Tenso
 	}
 
 	var stores []loop.Stmt
-	for _, m := range r.membersAt(0, true) {
-		accs := r.partialStage(m)
-		for _, a := range accs {
-			t := newPartial(len(*partials), a.spec.DType, g, parts)
-			*partials = append(*partials, t)
-			stores = append(stores, e.store(t, append(ir.Index{part}, r.row...), scalar.FreeVar(a.name, a.spec.DType))...)
-		}
+	for _, a := range r.partialStage(r.membersAt(0, true)) {
+		t := newPartial(len(*partials), a.spec.DType, g, parts)
+		*partials = append(*partials, t)
+		stores = append(stores, e.store(t, append(ir.Index{part}, r.row...), scalar.FreeVar(a.name, a.spec.DType))...)
 	}
 	writes := scalar.And(scalar.Eq(r.lane, loop.Int(0)), r.inRange)
 	r.body = append(r.body, guard(writes, stores)...)
 	return e.finish(g.Name()+"_parts", r.body)
 }
 
-// partialStage runs one reduction over the workgroup's part of its rows and
-// leaves the running values in every lane.
-func (r *rowEmitter) partialStage(m *group.Member) []accumulator {
-	accs := r.declare([]*group.Member{m})
-	r.overPoints(func(c *chunk) { c.accumulate(r, m, accs) })
+// partialStage runs reductions over the workgroup's part of its rows, once for all of
+// them, and leaves the running values in every lane, those of each reduction together.
+func (r *rowEmitter) partialStage(members []*group.Member) []accumulator {
+	accs := r.declare(members)
+	r.overPoints(func(c *chunk) {
+		for _, m := range members {
+			c.accumulate(r, m, accs)
+		}
+	})
 	r.meet(accs)
 	return accs
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/ir/plan/plansim"
 )
 
 // spreadBack returns a value for each element of x from one for each row, which
@@ -77,6 +78,14 @@ var reducePrograms = []struct {
 			ops.Gt(b, i, spreadBack(b, count, i, x.Rank()-1)), positive,
 		}
 	}},
+	{"a map that is kept, and its sums along each axis", func(b *ir.Builder, x ir.Value) []ir.Value {
+		y := ops.Exp(b, x)
+		out := []ir.Value{y}
+		for axis := range x.Rank() {
+			out = append(out, ops.ReduceSum(b, y, axis))
+		}
+		return out
+	}},
 	{"running sums of what is centred", func(b *ir.Builder, x ir.Value) (out []ir.Value) {
 		for axis := range x.Rank() {
 			c := ops.CumSum(b, center(b, x, axis), ops.CumSumAttrs{Axis: axis, Reverse: axis == 0, Exclusive: axis == 1})
@@ -125,4 +134,42 @@ func backwards(rank int) []int {
 		axes[i] = rank - 1 - i
 	}
 	return axes
+}
+
+// A sum over many rows with enough columns to be cut reads what is kept from memory,
+// and does not make it in its parts.
+func TestAMapIsKeptBesideSumsThatAreCut(t *testing.T) {
+	g, err := ir.Build("g", func(b *ir.Builder) {
+		y := ops.Exp(b, b.Input("x", ir.F32, ir.Dims(2100, 64)...))
+		b.Output("y", y)
+		b.Output("sums", ops.ReduceSum(b, y, 0))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkTwoRuns(t, g, someValues(g), plan.WebGPU())
+}
+
+// Columns that are told by digits, as those of heads that are packed into rows are, are
+// read side by side and cut like others.
+func TestColumnsOfDigitsAreCut(t *testing.T) {
+	g, err := ir.Build("g", func(b *ir.Builder) {
+		x := ops.Reshape(b, ops.Exp(b, b.Input("x", ir.F32, ir.Dims(2100, 3, 32)...)), ir.Dims(2100, 96)...)
+		b.Output("sums", ops.ReduceSum(b, x, 0))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkTwoRuns(t, g, someValues(g), plan.WebGPU())
+	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.Compile(m, plan.WebGPU(), plansim.Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := p.Entries[0].Dispatches(); n != 2 {
+		t.Errorf("%d launches, not two: parts of the columns, and their sums", n)
+	}
 }

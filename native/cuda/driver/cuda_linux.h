@@ -41,6 +41,7 @@ typedef unsigned long long rlx_ptr;
 	X(cuEventCreate, "cuEventCreate", int, (rlx_handle *, unsigned))                                       \
 	X(cuEventRecord, "cuEventRecord", int, (rlx_handle, rlx_handle))                                       \
 	X(cuEventQuery, "cuEventQuery", int, (rlx_handle))                                                     \
+	X(cuEventElapsedTime, "cuEventElapsedTime", int, (float *, rlx_handle, rlx_handle))                    \
 	X(cuEventDestroy, "cuEventDestroy_v2", int, (rlx_handle))                                              \
 	X(cuModuleLoadData, "cuModuleLoadDataEx", int, (rlx_handle *, const void *, unsigned, int *, void **)) \
 	X(cuModuleGetFunction, "cuModuleGetFunction", int, (rlx_handle *, rlx_handle, const char *))           \
@@ -142,9 +143,10 @@ RLX_CALL(cuGraphInstantiate, (rlx_device *d, rlx_handle *exec, rlx_handle graph)
 RLX_CALL(cuGraphLaunch, (rlx_device *d, rlx_handle exec, rlx_handle s), (exec, s))
 RLX_CALL(cuGraphExecDestroy, (rlx_device *d, rlx_handle exec), (exec))
 RLX_CALL(cuGraphDestroy, (rlx_device *d, rlx_handle graph), (graph))
-RLX_CALL(cuEventCreate, (rlx_device *d, rlx_handle *event), (event, 2))
+RLX_CALL(cuEventCreate, (rlx_device *d, rlx_handle *event, unsigned flags), (event, flags))
 RLX_CALL(cuEventRecord, (rlx_device *d, rlx_handle event, rlx_handle s), (event, s))
 RLX_CALL(cuEventQuery, (rlx_device *d, rlx_handle event), (event))
+RLX_CALL(cuEventElapsedTime, (rlx_device *d, float *ms, rlx_handle from, rlx_handle to), (ms, from, to))
 RLX_CALL(cuEventDestroy, (rlx_device *d, rlx_handle event), (event))
 RLX_CALL(cuModuleLoadData, (rlx_device *d, rlx_handle *module, const void *image), (module, image, 0, 0, 0))
 RLX_CALL(cuModuleGetFunction, (rlx_device *d, rlx_handle *f, rlx_handle module, const char *name), (f, module, name))

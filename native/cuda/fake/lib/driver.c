@@ -257,6 +257,10 @@ EXPORT int cuEventQuery(event *e) {
 	if (e->at > happened) happened = e->at;
 	return 0;
 }
+EXPORT int cuEventElapsedTime(float *ms, event *from, event *to) { // one for each point in time
+	CALL("cuEventElapsedTime");
+	return *ms = to->at - from->at, 0;
+}
 EXPORT int cuEventDestroy_v2(event *e) { CALL("cuEventDestroy"); return free(e), 0; }
 
 static int open_code(module *m, const image_head *head) {

@@ -1,0 +1,158 @@
+package group
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// What is stored, and what is computed again, where products are left to tensor
+// cores ([Options.TensorCores]).
+
+// repeatedWeight is how many simple operations several users may repeat on a value
+// that takes as much memory as theirs. To store theirs and read it takes 8 bytes an
+// element, in the time of which an H200 does a hundred operations of f32 (67 TFLOP/s
+// and 4.8 TB/s by its data sheet); half of that is left to what else the users do.
+const repeatedWeight = 48
+
+// wholeProduct is how many rows and columns of results a product has to have for its
+// operands to be read several times.
+const wholeProduct = 64
+
+// keeps reports whether a node is stored although its users could compute it: a
+// rounded operand of products, which take what lies in memory; what is computed of a
+// product and then moved, which is stored in the product's place; and what is computed
+// of the sum of a row.
+func (pl *plan) keeps(n *ir.Node, users []*ir.Node) bool {
+	return withTensorCores && pl.tensorCores && (pl.roundsOperand(n, users) || pl.finishesProduct(n, users) || pl.finishesRow(n, users))
+}
+
+// finishesRow reports whether a node is made of the result of a reduction, as a mean
+// and the inverse of a deviation are, and is spread over the row again: every element
+// of it would compute it anew.
+func (pl *plan) finishesRow(n *ir.Node, users []*ir.Node) bool {
+	size := sizeOf(n.Types()[0])
+	var spread func(u *ir.Node) bool
+	spread = func(u *ir.Node) bool {
+		reshaped := isView(u) && sizeOf(u.Types()[0]) == size && slices.ContainsFunc(pl.uses[u.ID()], spread)
+		return reshaped || isView(u) && sizeOf(u.Types()[0]) >= smallPart*size
+	}
+	if pl.weight[n.ID()] == 0 || isView(n) || !slices.ContainsFunc(users, spread) {
+		return false
+	}
+	for x := n; x != nil; {
+		if _, ok := x.Def().Lower.(*ir.ReduceLowering); ok {
+			return true
+		}
+		if isView(x) && sizeOf(x.Input(0).Type()) == size {
+			x = x.Input(0).Node()
+		} else {
+			x = pl.wholeOperand(x)
+		}
+	}
+	return false
+}
+
+// roundsOperand reports whether a node makes its operand narrower for a product that
+// reads it several times. Stored, it is made once for all products of it, and where
+// they read it, it takes half the memory.
+func (pl *plan) roundsOperand(n *ir.Node, users []*ir.Node) bool {
+	if n.Op() != ops.OpConvert || n.Types()[0].DType.Size() >= n.Input(0).DType().Size() {
+		return false
+	}
+	return slices.ContainsFunc(users, func(u *ir.Node) bool {
+		return pl.readsOften(u, n, 2)
+	})
+}
+
+// readsOften reports whether a node is a product of whole matrices that reads n, as
+// it is or by way of views, so many deep at most.
+func (pl *plan) readsOften(u, n *ir.Node, views int) bool {
+	if l, ok := u.Def().Lower.(*ir.ContractLowering); ok {
+		c := l.Spec(u)
+		return min(Product(c.M), Product(c.N)) >= wholeProduct
+	}
+	if views == 0 || !isView(u) || bytesOf(u.Types()[0]) != bytesOf(n.Types()[0]) {
+		return false
+	}
+	return slices.ContainsFunc(pl.uses[u.ID()], func(v *ir.Node) bool { return pl.readsOften(v, u, views-1) })
+}
+
+// isView reports whether a node only moves elements.
+func isView(n *ir.Node) bool {
+	_, view := n.Def().Lower.(*ir.MapLowering)
+	return view && n.Def().Scalar == nil && len(n.Inputs()) == 1
+}
+
+// finishesProduct reports whether a node is what is made of each element of a
+// product by itself, and some user moves it: each user would make it anew, where the
+// product can leave it in the place of its own result, which nothing else reads and
+// which is no smaller.
+func (pl *plan) finishesProduct(n *ir.Node, users []*ir.Node) bool {
+	if pl.weight[n.ID()] == 0 || len(users) == 0 || !slices.ContainsFunc(users, isView) {
+		return false
+	}
+	for x := n; ; {
+		x = pl.wholeOperand(x)
+		if x == nil || len(pl.uses[x.ID()]) != 1 {
+			return false
+		}
+		if _, ok := x.Def().Lower.(*ir.ContractLowering); ok {
+			return bytesOf(n.Types()[0]) <= bytesOf(x.Types()[0])
+		}
+	}
+}
+
+// wholeOperand returns the operand of a node of arithmetic that has its shape and is
+// no broadcast, nil where there is none or more than one.
+func (pl *plan) wholeOperand(n *ir.Node) (whole *ir.Node) {
+	if n.Def().Scalar == nil {
+		return nil
+	}
+	for _, v := range n.Inputs() {
+		if x := v.Node(); x.Op() != ops.OpBroadcastInDim && slices.Equal(dimsOf(v), dimsOf(n.Result(0))) {
+			if whole != nil {
+				return nil
+			}
+			whole = x
+		}
+	}
+	return whole
+}
+
+func dimsOf(v ir.Value) []int {
+	dims, _ := v.Shape().Ints()
+	return dims
+}
+
+// repeats reports whether a value that several users read is computed by each: it is
+// made of one stored value of as many elements that take no more memory, and of
+// small ones, so that the users read those in its place.
+func (pl *plan) repeats(n *ir.Node) bool {
+	if !withTensorCores || !pl.tensorCores || pl.weight[n.ID()] > repeatedWeight {
+		return false
+	}
+	size, wholes := sizeOf(n.Types()[0]), 0
+	for _, v := range pl.reads[n.ID()] {
+		switch {
+		case smallPart*sizeOf(v.Type()) <= size:
+		case sizeOf(v.Type()) == size && loop.DeviceSize(v.DType()) <= loop.DeviceSize(n.Types()[0].DType):
+			wholes++
+		default:
+			return false
+		}
+	}
+	return wholes == 1
+}
+
+// smallPart is how many times a value has the elements of one whose memory is not
+// counted beside its own.
+const smallPart = 32
+
+// sizeOf is how many elements a value of a type has.
+func sizeOf(t ir.Type) int {
+	n, _ := t.Shape.Size().Const()
+	return n
+}

@@ -1,0 +1,54 @@
+package group_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// A softmax between two products lies where its scores were, unless something else
+// reads them later, or it reads them at other places than it writes to.
+func TestRowsLieWhereNothingReadsWhatTheyAreMadeOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		between func(b *ir.Builder, scores ir.Value) ir.Value
+		want    bool
+	}{
+		"a softmax": {func(b *ir.Builder, s ir.Value) ir.Value { return ops.Softmax(b, s, 1) }, true},
+		"scores that the host reads": {func(b *ir.Builder, s ir.Value) ir.Value {
+			b.Output("scores", s)
+			return ops.Softmax(b, s, 1)
+		}, false},
+		"scores that are read later": {func(b *ir.Builder, s ir.Value) ir.Value {
+			p := ops.Softmax(b, s, 1)
+			return ops.Add(b, ops.MatMul(b, p, p), s)
+		}, false},
+		"scores that are added turned": {func(b *ir.Builder, s ir.Value) ir.Value {
+			return ops.Add(b, ops.Softmax(b, s, 1), ops.Transpose(b, s, 1, 0))
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := build(t, func(b *ir.Builder) {
+				x := b.Input("x", ir.F32, ir.Dims(128, 128)...)
+				b.Output("y", ops.MatMul(b, c.between(b, ops.MatMul(b, x, x)), x))
+			})
+			o := group.DefaultOptions
+			o.TensorCores = true
+			p := groupsWith(t, g, o)
+			found := slices.ContainsFunc(p.Items, func(item group.Item) bool {
+				g, ok := item.(*group.Group)
+				return ok && g.Kind == group.ReduceKind && slices.ContainsFunc(g.Writes(), func(w *group.Tensor) bool { return slices.Contains(g.Reads(), w) })
+			})
+			if found != c.want {
+				t.Errorf("rows overwrite what they are made of: %t, not %t\n%s", found, c.want, p)
+			}
+			if o.TensorCores = false; slices.ContainsFunc(groupsWith(t, g, o).Items, func(item group.Item) bool {
+				return slices.ContainsFunc(item.Writes(), func(w *group.Tensor) bool { return slices.Contains(item.Reads(), w) })
+			}) {
+				t.Error("a value is overwritten on a target that is not for it")
+			}
+		})
+	}
+}

@@ -1,0 +1,173 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+package cuda
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/routine"
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/cuda/driver"
+)
+
+// Profile implements [native.Profiler]. Steps are asked for one by one, with a mark
+// behind each, so that what is timed is what a graph replays.
+func (p *program) Profile(ctx context.Context, name string, runs int) ([]native.Timing, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e, err := p.look(name)
+	if err != nil {
+		return nil, err
+	}
+	if runs < 1 {
+		return nil, p.input(name, "", ir.Attrf("a profile of %d runs", runs))
+	}
+	if e.spec.Dispatches() > maxGraph {
+		return nil, p.input(name, "", ir.Errorf(ir.ErrUnsupported, "a profile of more than %d launches", maxGraph))
+	}
+	f := &profile{e: e, runs: runs, total: map[plan.Step]*native.Timing{}}
+	for i := 0; i < runs && err == nil; i++ {
+		if err = ctx.Err(); err == nil {
+			err = f.run()
+		}
+	}
+	if err = errors.Join(err, f.release()); err != nil {
+		return nil, p.fault(name, err)
+	}
+	return f.timings(), nil
+}
+
+// profile is a profile that is being taken of an entry.
+type profile struct {
+	e     *entry
+	runs  int
+	marks []*driver.Event // one before all steps, then one behind each
+	steps []plan.Step     // of the run
+	total map[plan.Step]*native.Timing
+}
+
+// run runs the entry once and adds what its steps took.
+func (f *profile) run() error {
+	f.steps = f.steps[:0]
+	r := recorder{entry: f.e, stream: f.e.p.stream, after: f.mark}
+	err := f.mark(nil)
+	if err == nil {
+		err = r.record()
+	}
+	if err == nil {
+		err = r.stream.Synchronize()
+	}
+	if err != nil {
+		return err
+	}
+	for i, s := range f.steps[1:] {
+		took, err := f.marks[i+1].Since(f.marks[i])
+		if err != nil {
+			return err
+		}
+		if f.total[s] == nil {
+			f.total[s] = f.e.p.described(s)
+		}
+		f.total[s].Time += took
+		f.total[s].Launches++
+	}
+	return nil
+}
+
+// mark makes a mark behind a step. Loops are timed by their steps.
+func (f *profile) mark(s plan.Step) error {
+	switch s.(type) {
+	case *plan.Repeat, *plan.While:
+		return nil
+	}
+	f.steps = append(f.steps, s)
+	if len(f.marks) < len(f.steps) {
+		m, err := f.e.p.device.NewMark()
+		if err != nil {
+			return err
+		}
+		f.marks = append(f.marks, m)
+	}
+	return f.e.p.stream.Record(f.marks[len(f.steps)-1])
+}
+
+func (f *profile) release() error {
+	var failed error
+	for _, m := range f.marks {
+		failed = errors.Join(failed, m.Destroy())
+	}
+	return failed
+}
+
+// timings joins the steps of one kernel or routine.
+func (f *profile) timings() []native.Timing {
+	type key struct {
+		kind byte
+		of   int
+	}
+	joined := map[key]*native.Timing{}
+	for s, t := range f.total {
+		var k key
+		switch s := s.(type) {
+		case *plan.Dispatch:
+			k = key{'k', s.Kernel}
+		case *plan.Call:
+			k = key{'r', s.Routine}
+		}
+		sum := joined[k]
+		if sum == nil {
+			sum = &native.Timing{Name: t.Name}
+			joined[k] = sum
+		}
+		sum.Time += t.Time
+		sum.Launches += t.Launches
+		sum.Bytes += t.Bytes * int64(t.Launches)
+		sum.Operations += t.Operations * float64(t.Launches)
+	}
+	out := make([]native.Timing, 0, len(joined))
+	for _, t := range joined {
+		t.Time /= time.Duration(f.runs)
+		t.Launches /= f.runs
+		t.Bytes /= int64(f.runs)
+		t.Operations /= float64(f.runs)
+		out = append(out, *t)
+	}
+	slices.SortFunc(out, func(a, b native.Timing) int {
+		return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// described returns what a step is, with the bytes and operations of one launch.
+func (p *program) described(s plan.Step) *native.Timing {
+	t := &native.Timing{Name: "copy"}
+	bound := func(bindings []plan.Binding) {
+		for _, b := range bindings {
+			t.Bytes += int64(b.Bytes)
+		}
+	}
+	switch s := s.(type) {
+	case *plan.Dispatch:
+		t.Name = p.plan.Kernels[s.Kernel].Name
+		bound(s.Bindings)
+	case *plan.Call:
+		bound(s.Bindings)
+		t.Name = p.plan.Routines[s.Routine].Name()
+		if x, ok := p.plan.Routines[s.Routine].(routine.Product); ok {
+			t.Bytes -= int64(x.Workspace)
+			t.Operations = 2 * float64(x.Batch) * float64(x.M) * float64(x.N) * float64(x.K)
+			lies := func(l routine.Layout) string { return map[bool]string{true: "t", false: "n"}[l.Turned] }
+			t.Name = fmt.Sprintf("%s %d×%d×%d×%d_%s%s %s", t.Name, x.Batch, x.M, x.N, x.K, lies(x.Left), lies(x.Right), x.Operand)
+		}
+	case *plan.Copy:
+		t.Bytes = 2 * int64(s.Bytes)
+	}
+	return t
+}
