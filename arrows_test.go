@@ -28,7 +28,7 @@ var layers = [][]string{
 	{"native/planned"},
 	{"native/safetensors", "native/backendtest", "native/cpu", "native/cuda", "native/metal", "webgpu/exec", "webgpu/conformance"},
 	{"webgpu", "wasm", "native/coreml"}, // whose stand-in for Core ML computes on the CPU
-	{""}, // the root
+	{""},                                // the root
 	{"demo", "js", "build", "native/rlx", "native/opsdoc"},
 }
 

@@ -93,10 +93,10 @@ type writer struct {
 	math     bool // a function of Math is called
 	env      map[string]binding
 	places   []place
-	row      uint32   // the parameter that is the address of scalars
-	counters uint32   // the first parameter that is a count
-	group    uint32   // the parameter that is the workgroup, where there are several
-	lanes    bool     // a loop over lanes is being written, four turns at once
+	row      uint32 // the parameter that is the address of scalars
+	counters uint32 // the first parameter that is a count
+	group    uint32 // the parameter that is the workgroup, where there are several
+	lanes    bool   // a loop over lanes is being written, four turns at once
 }
 
 // place is where an array lies.
