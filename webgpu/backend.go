@@ -5,14 +5,12 @@ package webgpu
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/passes"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/planned"
 	"github.com/rlx-go/rlx/webgpu/exec"
 	"github.com/rlx-go/rlx/webgpu/wgsl"
 )
@@ -71,23 +69,7 @@ func (b *backend) Info() native.Info {
 // Support refuses the element types that WGSL can neither compute with nor store.
 // It may be asked where there is no device, so it knows what every one has.
 func (b *backend) Support(n *ir.Node) native.Support {
-	types := n.Types()
-	for _, v := range n.Inputs() {
-		types = append(types[:len(types):len(types)], v.Type())
-	}
-	target := plan.WebGPU()
-	for _, t := range types {
-		if t.DType.IsComplex() && target.Support(t.DType.Real()) != dtype.Unsupported && passes.Pairable(n) {
-			continue // its parts are computed with
-		}
-		if target.Support(t.DType) == dtype.Unsupported {
-			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("WGSL shaders cannot hold %s", t.DType)}
-		}
-	}
-	if n.Def().IsComposite() {
-		return native.Support{Level: native.Decomposed}
-	}
-	return native.Support{Level: native.Native}
+	return planned.Support(n, plan.WebGPU(), "WGSL shaders")
 }
 
 func (b *backend) Compile(ctx context.Context, m *ir.Module, _ native.Options) (native.Program, error) {

@@ -10,9 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
-	"github.com/rlx-go/rlx/ir/passes"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda/cudacpp"
@@ -117,23 +115,7 @@ func (b *backend) Info() native.Info {
 }
 
 func (b *backend) Support(n *ir.Node) native.Support {
-	types := n.Types()
-	for _, v := range n.Inputs() {
-		types = append(types[:len(types):len(types)], v.Type())
-	}
-	target := Target()
-	for _, t := range types {
-		if t.DType.IsComplex() && target.Support(t.DType.Real()) != dtype.Unsupported && passes.Pairable(n) {
-			continue // its parts are computed with
-		}
-		if target.Support(t.DType) == dtype.Unsupported {
-			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("CUDA kernels cannot hold %s", t.DType)}
-		}
-	}
-	if n.Def().IsComposite() {
-		return native.Support{Level: native.Decomposed}
-	}
-	return native.Support{Level: native.Native}
+	return planned.Support(n, Target(), "CUDA kernels")
 }
 
 func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (native.Program, error) {

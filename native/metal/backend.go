@@ -5,12 +5,10 @@ package metal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/metal/driver"
@@ -87,20 +85,7 @@ func (b *backend) Info() native.Info {
 }
 
 func (b *backend) Support(n *ir.Node) native.Support {
-	types := n.Types()
-	for _, v := range n.Inputs() {
-		types = append(types[:len(types):len(types)], v.Type())
-	}
-	target := Target()
-	for _, t := range types {
-		if target.Support(t.DType) == dtype.Unsupported {
-			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("Metal kernels cannot hold %s", t.DType)}
-		}
-	}
-	if n.Def().IsComposite() {
-		return native.Support{Level: native.Decomposed}
-	}
-	return native.Support{Level: native.Native}
+	return planned.Support(n, Target(), "Metal kernels")
 }
 
 func (b *backend) Compile(ctx context.Context, m *ir.Module, _ native.Options) (native.Program, error) {
