@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // Array is a value on the host, in the form that reference meanings compute
@@ -155,6 +156,30 @@ func (a *Array) Round() {
 		for i, x := range a.C {
 			a.C[i] = complex(dtype.F32.Round(real(x)), dtype.F32.Round(imag(x)))
 		}
+	}
+}
+
+// Element returns element i as a scalar value.
+func (a *Array) Element(i int) scalar.Value {
+	switch {
+	case a.F != nil:
+		return scalar.Value{F: a.F[i]}
+	case a.C != nil:
+		return scalar.Value{C: a.C[i]}
+	}
+	return scalar.Value{I: a.I[i]}
+}
+
+// SetElement sets element i to what v has for the array's kind of number. It does not
+// round, see [Array.Round].
+func (a *Array) SetElement(i int, v scalar.Value) {
+	switch {
+	case a.F != nil:
+		a.F[i] = v.F
+	case a.C != nil:
+		a.C[i] = v.C
+	default:
+		a.I[i] = v.I
 	}
 }
 

@@ -1,7 +1,6 @@
 package sparse
 
 import (
-	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/derive"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -114,19 +113,9 @@ func combined(e scalar.Expr, arg func(k int) number) number {
 func (v *traced) element(i int) number {
 	switch {
 	case v.known != nil && i >= 0 && i < v.known.Len():
-		return number{v: valueAt(v.known, i), known: true}
+		return number{v: v.known.Element(i), known: true}
 	case i >= 0 && i < len(v.sets):
 		return number{deps: v.sets[i]}
 	}
 	return number{}
-}
-
-func valueAt(a *ir.Array, i int) scalar.Value {
-	switch {
-	case a.F != nil:
-		return scalar.Value{F: a.F[i]}
-	case a.C != nil:
-		return scalar.Value{C: a.C[i]}
-	}
-	return scalar.Value{I: a.I[i]}
 }

@@ -153,7 +153,7 @@ func (l *interpreter) env() *scalar.Env {
 			if index < 0 || index >= int64(a.Len()) {
 				return scalar.Value{}, ir.Errorf(ir.ErrIndex, "load outside operand %d", slot)
 			}
-			return element(a, int(index)), nil
+			return a.Element(int(index)), nil
 		},
 	}
 }
@@ -203,13 +203,13 @@ func (l *interpreter) elementwise() error {
 	env.Args = make([]scalar.Value, len(l.in))
 	for i := range l.out[0].Len() {
 		for k, a := range l.in {
-			env.Args[k] = element(a, i)
+			env.Args[k] = a.Element(i)
 		}
 		v, err := x.values()
 		if err != nil {
 			return err
 		}
-		store(l.out[0], i, v[0])
+		l.out[0].SetElement(i, v[0])
 	}
 	return nil
 }
@@ -228,7 +228,7 @@ func (l *interpreter) mapped(lower *ir.MapLowering) error {
 		err = s.each(env, func([]int) error {
 			v, err := x.values()
 			if err == nil {
-				store(out, i, v[0])
+				out.SetElement(i, v[0])
 			}
 			i++
 			return err
@@ -343,7 +343,7 @@ func (l *interpreter) finish(env *scalar.Env, at space, types []ir.DType, acc, f
 			return err
 		}
 		for k, out := range l.out {
-			store(out, i, v[k])
+			out.SetElement(i, v[k])
 		}
 		i++
 		return nil
@@ -392,7 +392,7 @@ func (l *interpreter) contract(c ir.Contraction) error {
 		}
 		v, err := final.values()
 		if err == nil {
-			store(out, int(v[1].I), v[0])
+			out.SetElement(int(v[1].I), v[0])
 		}
 		return err
 	})
@@ -401,7 +401,7 @@ func (l *interpreter) contract(c ir.Contraction) error {
 func (l *interpreter) scatter(lower *ir.ScatterLowering) error {
 	env, out := l.env(), l.out[0]
 	for i := range out.Len() {
-		store(out, i, element(l.in[0], i))
+		out.SetElement(i, l.in[0].Element(i))
 	}
 	positions, window := lower.Space(l.n)
 	p, w := newSpace("p", positions), newSpace("w", window)
@@ -434,9 +434,9 @@ func (l *interpreter) scatter(lower *ir.ScatterLowering) error {
 			}
 			place = place*d + int(v[i].I)
 		}
-		env.Vars["a"], env.Vars["b"] = element(out, place), v[len(at)+1]
+		env.Vars["a"], env.Vars["b"] = out.Element(place), v[len(at)+1]
 		if v, err = sum.values(); err == nil {
-			store(out, place, v[0])
+			out.SetElement(place, v[0])
 		}
 		return err
 	})
@@ -462,7 +462,7 @@ func (l *interpreter) sort(lower *ir.SortLowering) error {
 		for i := range length {
 			pos[axis] = i
 			places[i] = i
-			env.Vars["x"] = element(x, flat(out.Dims, pos))
+			env.Vars["x"] = x.Element(flat(out.Dims, pos))
 			v, err := key.values()
 			if err != nil {
 				return err
@@ -532,7 +532,7 @@ func (l *interpreter) prefix(lower *ir.PrefixLowering) error {
 	keep := func(pos []int) error {
 		v, err := final.values()
 		for i := range v {
-			store(l.out[i], flat(l.out[i].Dims, pos), v[i])
+			l.out[i].SetElement(flat(l.out[i].Dims, pos), v[i])
 		}
 		return err
 	}
@@ -569,26 +569,4 @@ func (l *interpreter) prefix(lower *ir.PrefixLowering) error {
 		}
 		return nil
 	})
-}
-
-// element returns an element of an array as a scalar value, store sets one.
-func element(a *ir.Array, i int) scalar.Value {
-	switch {
-	case a.F != nil:
-		return scalar.Value{F: a.F[i]}
-	case a.C != nil:
-		return scalar.Value{C: a.C[i]}
-	}
-	return scalar.Value{I: a.I[i]}
-}
-
-func store(a *ir.Array, i int, v scalar.Value) {
-	switch {
-	case a.F != nil:
-		a.F[i] = v.F
-	case a.C != nil:
-		a.C[i] = v.C
-	default:
-		a.I[i] = v.I
-	}
 }

@@ -68,7 +68,7 @@ func defineIota() {
 			}
 			axis := n.Attrs().(*IotaAttrs).Axis
 			positions(out.Dims, func(i int, pos []int) {
-				setElement(out, i, scalar.Value{F: float64(pos[axis]), I: int64(pos[axis])})
+				out.SetElement(i, scalar.Value{F: float64(pos[axis]), I: int64(pos[axis])})
 			})
 			return []*ir.Array{c.Round(out)}, nil
 		},
@@ -126,7 +126,7 @@ func defineDimSize() {
 			if err != nil {
 				return nil, err
 			}
-			setElement(out, 0, scalar.Value{F: float64(size), I: int64(size), C: complex(float64(size), 0)})
+			out.SetElement(0, scalar.Value{F: float64(size), I: int64(size), C: complex(float64(size), 0)})
 			return []*ir.Array{c.Round(out)}, nil
 		},
 		NoGrad: noOperands, NoTranspose: noOperands, NoBatch: noOperands,

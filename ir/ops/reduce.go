@@ -126,7 +126,7 @@ func (r reduction) eval(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Ar
 	}
 	start, _ := r.neutral(out.DType).Value()
 	for i := range out.Len() {
-		setElement(out, i, start)
+		out.SetElement(i, start)
 	}
 	kept := keptAxes(n)
 	positions(in[0].Dims, func(i int, pos []int) {
@@ -141,18 +141,6 @@ func (r reduction) eval(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Ar
 		}
 	})
 	return []*ir.Array{c.Round(out)}, nil
-}
-
-// setElement stores a scalar value in an array of its type.
-func setElement(a *ir.Array, i int, v scalar.Value) {
-	switch {
-	case a.F != nil:
-		a.F[i] = v.F
-	case a.C != nil:
-		a.C[i] = v.C
-	default:
-		a.I[i] = v.I
-	}
 }
 
 // sumType is the element type in which many elements of a type are summed up:

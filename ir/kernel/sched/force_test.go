@@ -13,14 +13,7 @@ import (
 // graph that have a choice; it leaves those alone that it returns false for.
 func forced(t *testing.T, g *ir.Graph, target plan.Target, pick func(c *plan.Choice) (sched.Schedule, bool)) plan.Target {
 	t.Helper()
-	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
-	choices, err := plan.Choices(m, target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	choices := choicesOf(t, g, target)
 	target.Schedules = sched.Tuned{}
 	for _, c := range choices {
 		if s, ok := pick(c); ok {

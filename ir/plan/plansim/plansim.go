@@ -108,8 +108,5 @@ func word(t dtype.DType, row []byte) (scalar.Value, error) {
 	if err != nil {
 		return scalar.Value{}, err
 	}
-	if a.F != nil {
-		return scalar.Value{F: a.F[0]}, nil
-	}
-	return scalar.Value{I: a.I[0]}, nil
+	return a.Element(0), nil
 }
