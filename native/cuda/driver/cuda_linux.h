@@ -186,13 +186,18 @@ typedef struct {
 	int turned[2];
 	uint64_t m, n, k, workspace;
 	int32_t batch;
-	int64_t row[3], step[3];
+	int64_t row[4], step[4]; // of first, second, the result, and what is added
+	int32_t epilogue, adds;  // cublasLtEpilogue_t, and whether something is added
 } rlx_shape;
+
+// Bits of cublasLtEpilogue_t.
+enum { rlx_epilogue_none = 1, rlx_epilogue_relu = 2, rlx_epilogue_bias = 4 };
 
 // rlx_product is a product ready to run.
 typedef struct {
-	rlx_handle operation, layout[3];
+	rlx_handle operation, layout[4];
 	uint64_t workspace;
+	int32_t epilogue, adds;
 	char algorithm[64];
 } rlx_product;
 
@@ -201,7 +206,7 @@ enum { rlx_no_algorithm = -1 };
 int rlx_blas_create(const rlx_blas *blas, rlx_device *d, rlx_handle *handle);
 int rlx_product_make(const rlx_blas *blas, rlx_handle handle, rlx_device *d, const rlx_shape *s, rlx_product *p, const char **call);
 int rlx_product_run(const rlx_blas *blas, rlx_handle handle, rlx_device *d, const rlx_product *p, rlx_ptr first, rlx_ptr second,
-                    rlx_ptr workspace, rlx_ptr result, rlx_handle stream);
+                    rlx_ptr workspace, rlx_ptr result, rlx_ptr bias, rlx_ptr added, rlx_handle stream);
 static inline const char *rlx_blas_status(const rlx_blas *blas, int code) { return blas->status_name(code); }
 static inline size_t rlx_blas_version(const rlx_blas *blas) { return blas->version(); }
 
