@@ -45,12 +45,12 @@ func scores(s ir.Attend) float64 {
 }
 
 // Costs of attention by multiply-adds: what a multiprocessor does in a nanosecond,
-// 2,700 to 3,500 on an H200 for causal heads of 2048 in 16 bits; and an estimate of the
-// nanoseconds of one block of columns for a workgroup that has the multiprocessor to
-// itself.
+// 2,700 to 3,500 on an H200 for causal heads of 2048 in 16 bits and 1,600 to 1,800 in
+// TF32; and an estimate of the nanoseconds of one block of columns for a workgroup that
+// has the multiprocessor to itself.
 const (
 	attendRate    = 2700
-	attendRateF32 = 1000
+	attendRateF32 = 1600
 	attendTurn    = 900
 )
 

@@ -64,6 +64,19 @@ typedef unsigned long long rlx_ptr;
 	  (unsigned long long *, rlx_handle, rlx_handle, unsigned, unsigned))                                  \
 	X(cuGraphAddNode, "cuGraphAddNode", int, (rlx_handle *, rlx_handle, const rlx_handle *, size_t, void *))
 
+// What graphs are changed by before they are instantiated, optional too.
+#define RLX_EDITS(X)                                                                                       \
+	X(cuGraphGetNodes, "cuGraphGetNodes", int, (rlx_handle, rlx_handle *, size_t *))                       \
+	X(cuGraphNodeGetType, "cuGraphNodeGetType", int, (rlx_handle, int *))                                  \
+	X(cuGraphMemsetNodeGetParams, "cuGraphMemsetNodeGetParams", int, (rlx_handle, void *))                 \
+	X(cuGraphNodeGetDependencies, "cuGraphNodeGetDependencies", int, (rlx_handle, rlx_handle *, size_t *)) \
+	X(cuGraphNodeGetDependentNodes, "cuGraphNodeGetDependentNodes", int, (rlx_handle, rlx_handle *, size_t *)) \
+	X(cuGraphAddKernelNode, "cuGraphAddKernelNode_v2", int,                                                \
+	  (rlx_handle *, rlx_handle, const rlx_handle *, size_t, const void *))                                \
+	X(cuGraphAddDependencies, "cuGraphAddDependencies", int,                                               \
+	  (rlx_handle, const rlx_handle *, const rlx_handle *, size_t))                                        \
+	X(cuGraphDestroyNode, "cuGraphDestroyNode", int, (rlx_handle))
+
 #define RLX_NVRTC(X)                                                                                       \
 	X(nvrtcVersion, "nvrtcVersion", int, (int *, int *))                                                   \
 	X(nvrtcCreateProgram, "nvrtcCreateProgram", int,                                                       \
@@ -98,7 +111,7 @@ typedef unsigned long long rlx_ptr;
 	   rlx_handle, const void *, rlx_ptr, size_t, rlx_handle))
 
 #define RLX_FIELD(name, symbol, result, params) result(*name) params;
-typedef struct rlx_cuda { RLX_DRIVER(RLX_FIELD) RLX_BRANCHES(RLX_FIELD) int branches; } rlx_cuda;
+typedef struct rlx_cuda { RLX_DRIVER(RLX_FIELD) RLX_BRANCHES(RLX_FIELD) RLX_EDITS(RLX_FIELD) int branches, edits; } rlx_cuda;
 typedef struct rlx_nvrtc { RLX_NVRTC(RLX_FIELD) } rlx_nvrtc;
 typedef struct rlx_blas { RLX_BLAS(RLX_FIELD) } rlx_blas;
 #undef RLX_FIELD
@@ -173,6 +186,11 @@ int rlx_launch(rlx_device *d, rlx_handle f, const unsigned *grid, const unsigned
 int rlx_condition_make(rlx_device *d, rlx_handle stream, unsigned long long *condition);
 int rlx_condition_enter(rlx_device *d, rlx_handle stream, rlx_handle inner, unsigned long long condition, int loop, const char **call);
 static inline int rlx_branches(const rlx_cuda *cu) { return cu->branches; }
+
+// rlx_fills_to_kernels puts a kernel that writes words, with parameters (to, words,
+// value), in the place of each node of a graph that fills memory and can be said so.
+int rlx_fills_to_kernels(rlx_device *d, rlx_handle graph, rlx_handle fill, const char **call);
+static inline int rlx_edits(const rlx_cuda *cu) { return cu->edits; }
 
 // rlx_compile leaves a cubin in image, or a log where the result is not 0;
 // either is freed by the caller.
