@@ -79,6 +79,8 @@ type Dialect struct {
 	// Async writes asynchronous copies and multiply-adds, nil where the language
 	// has none.
 	Async *Async
+	// Fragments writes multiply-adds of subgroups, nil where the language has none.
+	Fragments *Fragments
 	// Helpers are functions by name, which a form or a literal may need.
 	Helpers map[string]string
 }

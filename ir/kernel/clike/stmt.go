@@ -113,6 +113,8 @@ func (w *Writer) stmt(s loop.Stmt) {
 		w.atomic(s)
 	case *loop.Subgroup:
 		w.subgroup(s)
+	case *loop.FragmentZero, *loop.FragmentLoad, *loop.FragmentMulAdd, *loop.FragmentStore:
+		w.fragment(s)
 	default:
 		w.async(s)
 	}

@@ -61,7 +61,8 @@ var dialect = clike.Dialect{
 		}
 		return "static " + typeNames[result] + " " + name + "(" + strings.Join(list, ", ") + ")"
 	},
-	Helpers: helpers,
+	Fragments: &fragments,
+	Helpers:   helpers,
 }
 
 // typeNames are the types of variables. A bool lies in memory as a uint; bf16, whose
