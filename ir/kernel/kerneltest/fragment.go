@@ -11,6 +11,9 @@ func Fragments() []*Case {
 	return []*Case{fragments("fragments", dtype.F32), fragments("fragments_half", dtype.F16)}
 }
 
+// Shuffled returns a kernel whose threads exchange values.
+func Shuffled() *Case { return shuffled() }
+
 // Sizes of the product of fragments: each of its two subgroups has eight rows of results.
 const (
 	fragmentThreads = 64

@@ -19,6 +19,8 @@ type Caps struct {
 	Mma, TF32                 bool
 	MmaBytes, Multiprocessors int
 	Rates                     Rates
+	// Shuffles says that threads that share a row of a reduction meet by [Shuffle].
+	Shuffles bool
 	// Fragments says that the target has multiply-adds of subgroups: [FragmentMulAdd], of
 	// F16 and F32, and with BFloat of BF16. Subgroup is then one size.
 	Fragments, BFloat bool

@@ -17,7 +17,7 @@ func apple() plan.Target {
 	l := loop.DefaultLimits()
 	l.StorageBuffers, l.BindingBytes, l.BufferBytes, l.SharedBytes = 29, 1<<30, 1<<30, 32<<10
 	return plan.Target{Name: "apple", Caps: loop.Caps{
-		Dialect: dtype.MSL, Limits: l, F16: true, Subgroups: true, Subgroup: [2]int{32, 32}, Fragments: true,
+		Dialect: dtype.MSL, Limits: l, F16: true, Subgroups: true, Subgroup: [2]int{32, 32}, Shuffles: true, Fragments: true,
 	}}
 }
 

@@ -57,12 +57,21 @@ func (r *rowEmitter) meet(accs []accumulator) {
 	n := 0
 	for _, own := range byMember(accs) {
 		if n+len(own) > r.roomToMeet() && n > 0 {
-			r.meetInTree(round)
+			r.meetTogether(round)
 			round, n = nil, 0
 		}
 		round, n = append(round, own), n+len(own)
 	}
-	r.meetInTree(round)
+	r.meetTogether(round)
+}
+
+// meetTogether combines the accumulators of reductions, listed for each of them.
+func (r *rowEmitter) meetTogether(reductions [][]accumulator) {
+	if withMma && r.shuffles(reductions) {
+		r.meetByShuffles(reductions)
+		return
+	}
+	r.meetInTree(reductions)
 }
 
 // roomToMeet is how many accumulators meet at once: a quarter of what workgroup
@@ -87,7 +96,7 @@ func byMember(accs []accumulator) [][]accumulator {
 // by a tree in workgroup memory.
 func (r *rowEmitter) meetInTree(reductions [][]accumulator) {
 	accs := slices.Concat(reductions...)
-	slots := r.scratchSlots(accs)
+	slots := r.scratchSlots(accs, r.shape.lanes*r.shape.rows)
 	own := r.slotOf(r.lane)
 	store := func() []loop.Stmt {
 		var out []loop.Stmt
@@ -112,14 +121,23 @@ func (r *rowEmitter) meetInTree(reductions [][]accumulator) {
 
 // combineFrom merges another lane's accumulators into the thread's own.
 func (r *rowEmitter) combineFrom(reductions [][]accumulator, slots []int, at scalar.Expr) []loop.Stmt {
+	return r.combineWith(reductions, func(i int, a accumulator) scalar.Expr {
+		return scalar.LoadAt(slots[i], a.spec.DType, at)
+	})
+}
+
+// combineWith merges other accumulators, which other returns by their place in the list,
+// into the thread's own.
+func (r *rowEmitter) combineWith(reductions [][]accumulator, other func(i int, a accumulator) scalar.Expr) []loop.Stmt {
 	var out []loop.Stmt
+	first := 0
 	for _, accs := range reductions {
 		var mine, theirs []scalar.Expr
 		for i, a := range accs {
 			mine = append(mine, scalar.FreeVar(a.name, a.spec.DType))
-			theirs = append(theirs, scalar.LoadAt(slots[i], a.spec.DType, at))
+			theirs = append(theirs, other(first+i, a))
 		}
-		slots = slots[len(accs):]
+		first += len(accs)
 		combined := accs[0].m.Reduction().Combine(accs[0].m.Node, mine, theirs)
 		out = append(out, r.nameAll(combined)...)
 		for i, a := range accs {
@@ -138,23 +156,23 @@ func (r *rowEmitter) slotOf(lane scalar.Expr) scalar.Expr {
 	return r.Simplify(scalar.Add(scalar.Mul(r.place, loop.Int(r.shape.lanes)), lane))
 }
 
-// scratchKey is the k-th array of workgroup memory of a type.
+// scratchKey is the k-th array of workgroup memory of a type and a length.
 type scratchKey struct {
-	d ir.DType
-	k int
+	d         ir.DType
+	k, length int
 }
 
-// scratchSlots returns an array of workgroup memory for each accumulator; the
+// scratchSlots returns an array of workgroup memory of a length for each accumulator; the
 // stages share them.
-func (r *rowEmitter) scratchSlots(accs []accumulator) []int {
+func (r *rowEmitter) scratchSlots(accs []accumulator, length int) []int {
 	used := map[ir.DType]int{}
 	out := make([]int, len(accs))
 	for i, a := range accs {
 		d := a.spec.DType
-		key := scratchKey{d, used[d]}
+		key := scratchKey{d, used[d], length}
 		slot, ok := r.scratch[key]
 		if !ok {
-			slot = r.shared(r.name("scratch"), d, 1, r.shape.lanes*r.shape.rows)
+			slot = r.shared(r.name("scratch"), d, 1, length)
 			r.scratch[key] = slot
 		}
 		out[i] = slot

@@ -43,6 +43,7 @@ void threadgroup_barrier(mem_flags);
 template <class T> T simd_sum(T);
 template <class T> T simd_max(T);
 template <class T> T simd_min(T);
+template <class T> T simd_shuffle_xor(T, ushort);
 
 template <class T, int C, int R> struct simdgroup_matrix { T elements[C * R / 32]; };
 using simdgroup_half8x8 = simdgroup_matrix<half, 8, 8>;

@@ -68,6 +68,8 @@ void sw_exchange(const void *value, size_t bytes, const void *lanes[sw_simd]) {
 // sw_release waits until all lanes have read what was published.
 void sw_release(void) { leave(at_exchange); }
 
+unsigned sw_lane(void) { return now->self.lane; }
+
 // sw_agree meets the SIMD-group's threads, which must all mean the same place of memory at
 // the same line of the source. It reports whether the caller is the first of them.
 int sw_agree(const void *at, long row, int line) {
