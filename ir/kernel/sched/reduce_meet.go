@@ -53,25 +53,20 @@ func (r *rowEmitter) meet(accs []accumulator) {
 	if r.shape.lanes == 1 {
 		return
 	}
+	if r.shuffles(accs) {
+		r.meetInWarps(byMember(accs))
+		return
+	}
 	var round [][]accumulator
 	n := 0
 	for _, own := range byMember(accs) {
 		if n+len(own) > r.roomToMeet() && n > 0 {
-			r.meetTogether(round)
+			r.meetInTree(round)
 			round, n = nil, 0
 		}
 		round, n = append(round, own), n+len(own)
 	}
-	r.meetTogether(round)
-}
-
-// meetTogether combines the accumulators of reductions, listed for each of them.
-func (r *rowEmitter) meetTogether(reductions [][]accumulator) {
-	if withMma && r.shuffles(reductions) {
-		r.meetByShuffles(reductions)
-		return
-	}
-	r.meetInTree(reductions)
+	r.meetInTree(round)
 }
 
 // roomToMeet is how many accumulators meet at once: a quarter of what workgroup
@@ -121,23 +116,14 @@ func (r *rowEmitter) meetInTree(reductions [][]accumulator) {
 
 // combineFrom merges another lane's accumulators into the thread's own.
 func (r *rowEmitter) combineFrom(reductions [][]accumulator, slots []int, at scalar.Expr) []loop.Stmt {
-	return r.combineWith(reductions, func(i int, a accumulator) scalar.Expr {
-		return scalar.LoadAt(slots[i], a.spec.DType, at)
-	})
-}
-
-// combineWith merges other accumulators, which other returns by their place in the list,
-// into the thread's own.
-func (r *rowEmitter) combineWith(reductions [][]accumulator, other func(i int, a accumulator) scalar.Expr) []loop.Stmt {
 	var out []loop.Stmt
-	first := 0
 	for _, accs := range reductions {
 		var mine, theirs []scalar.Expr
 		for i, a := range accs {
 			mine = append(mine, scalar.FreeVar(a.name, a.spec.DType))
-			theirs = append(theirs, other(first+i, a))
+			theirs = append(theirs, scalar.LoadAt(slots[i], a.spec.DType, at))
 		}
-		first += len(accs)
+		slots = slots[len(accs):]
 		combined := accs[0].m.Reduction().Combine(accs[0].m.Node, mine, theirs)
 		out = append(out, r.nameAll(combined)...)
 		for i, a := range accs {
@@ -162,8 +148,8 @@ type scratchKey struct {
 	k, length int
 }
 
-// scratchSlots returns an array of workgroup memory of a length for each accumulator; the
-// stages share them.
+// scratchSlots returns an array of workgroup memory, of so many elements, for each
+// accumulator; the stages share them.
 func (r *rowEmitter) scratchSlots(accs []accumulator, length int) []int {
 	used := map[ir.DType]int{}
 	out := make([]int, len(accs))
