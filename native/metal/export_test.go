@@ -3,6 +3,8 @@
 package metal
 
 import (
+	"strings"
+
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
 )
@@ -29,4 +31,9 @@ func Cut(p native.Program) {
 			}
 		}
 	}
+}
+
+// UsesFragments reports whether a kernel multiplies matrices of SIMD-groups.
+func UsesFragments(k plan.Kernel) bool {
+	return strings.Contains(k.Source, "simdgroup_multiply_accumulate")
 }

@@ -80,7 +80,7 @@ id<MTLLibrary> sw_library(NSString *source, MTLCompileOptions *given, NSError **
 		if (!pending) pending = [NSMutableArray new];
 		NSUInteger most = strtoul([[[source componentsSeparatedByString:@"max_total_threads_per_threadgroup("] lastObject] UTF8String], NULL, 10);
 		lib->threads = most ? most : sw_threads_max;
-		lib->meets = [source rangeOfString:@"threadgroup_barrier("].location != NSNotFound || [source rangeOfString:@"simd_"].location != NSNotFound;
+		lib->meets = [source rangeOfString:@"threadgroup_barrier("].location != NSNotFound || [source rangeOfString:@"simd_"].location != NSNotFound || [source rangeOfString:@"simdgroup_"].location != NSNotFound;
 		[pending addObject:lib];
 	}
 	pthread_mutex_unlock(&lock);

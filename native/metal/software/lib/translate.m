@@ -12,6 +12,7 @@ static const struct {
 	{"thread_index_in_threadgroup", "t->index"},
 	{"thread_index_in_simdgroup", "t->lane"},
 	{"threads_per_simdgroup", "sw_simd"},
+	{"simdgroup_index_in_threadgroup", "t->index / sw_simd"},
 };
 
 static NSString *trim(NSString *s) { return [s stringByTrimmingCharactersInSet:[NSCharacterSet whitespaceAndNewlineCharacterSet]]; }
