@@ -22,9 +22,9 @@ import (
 )
 
 // runtime is Core ML: on Linux the one in software, whose objects are counted.
-func runtime(t *testing.T) coreml.Runtime {
+func runtime(t *testing.T) driver.Runtime {
 	t.Helper()
-	rt, err := driver.Runtime()
+	rt, err := driver.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestSamples(t *testing.T) {
 }
 
 // sample holds what a model gives to the meaning of its graph.
-func sample(t *testing.T, rt coreml.Runtime, g *ir.Graph, in map[string]*ir.Array, tol func(ir.DType) irtest.Tolerance) {
+func sample(t *testing.T, rt driver.Runtime, g *ir.Graph, in map[string]*ir.Array, tol func(ir.DType) irtest.Tolerance) {
 	want, err := ir.Eval(g, in, ir.EvalOptions{Reference: true})
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func sample(t *testing.T, rt coreml.Runtime, g *ir.Graph, in map[string]*ir.Arra
 	if err := p.Write(dir); err != nil {
 		t.Fatal(err)
 	}
-	model, err := coreml.Load(rt, dir, "step", coreml.CPUOnly)
+	model, err := coreml.Load(rt, dir, "step", driver.CPUOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestOutputsComeWhereTheyBelong(t *testing.T) {
 		b.Output("large", ops.Gt(b, x, ops.Const(b, ir.F32, 14)))
 		b.Output("best", ops.ArgMax(b, x, 2))
 	})
-	m, err := coreml.Load(rt, dir, "step", coreml.CPUOnly)
+	m, err := coreml.Load(rt, dir, "step", driver.CPUOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestStatesStay(t *testing.T) {
 		b.SetState("sum", sum)
 		b.Output("now", sum)
 	})
-	m, err := coreml.Load(rt, dir, "step", coreml.AllUnits)
+	m, err := coreml.Load(rt, dir, "step", driver.AllUnits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestFunctionsAreChosen(t *testing.T) {
 	dir := written(t, coreml.Options{Shapes: []map[string]int{{"n": 2}, {"n": 3}}}, func(b *ir.Builder) {
 		b.Output("y", ops.Neg(b, b.Input("x", ir.F32, ir.Sym("n"))))
 	})
-	m, err := coreml.Load(rt, dir, "step_n3", coreml.AllUnits)
+	m, err := coreml.Load(rt, dir, "step_n3", driver.AllUnits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestFunctionsAreChosen(t *testing.T) {
 	if _, err := m.Predict(map[string]native.Tensor{"x": native.Float32s([]float32{1, 2})}); !errors.Is(err, ir.ErrShape) {
 		t.Errorf("two elements for three: %v", err)
 	}
-	if _, err := coreml.Load(rt, dir, "eval", coreml.AllUnits); !errors.Is(err, ir.ErrName) {
+	if _, err := coreml.Load(rt, dir, "eval", driver.AllUnits); !errors.Is(err, ir.ErrName) {
 		t.Errorf("an entry that is not there: %v", err)
 	}
 }
@@ -253,21 +253,21 @@ func TestSessionTrains(t *testing.T) {
 // TestDamageIsReported: Core ML's own words come out.
 func TestDamageIsReported(t *testing.T) {
 	rt := runtime(t)
-	if _, err := rt.Load(filepath.Join(t.TempDir(), "none.mlpackage"), "main", coreml.AllUnits); err == nil {
+	if _, err := rt.Load(filepath.Join(t.TempDir(), "none.mlpackage"), "main", driver.AllUnits); err == nil {
 		t.Error("a package that is not there is loaded")
 	}
 	dir := written(t, coreml.Options{}, func(b *ir.Builder) { b.Output("y", ops.Neg(b, b.Input("x", ir.F32, ir.N(2)))) })
-	m, err := rt.Load(dir, "main", coreml.AllUnits)
+	m, err := rt.Load(dir, "main", driver.AllUnits)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Predict(nil); err == nil {
+	if err := m.Predict(nil, nil); err == nil {
 		t.Error("a model runs without its input")
 	}
 	if err := m.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := m.Predict(nil); !errors.Is(err, native.ErrClosed) {
+	if err := m.Predict(nil, nil); !errors.Is(err, native.ErrClosed) {
 		t.Errorf("a closed model: %v", err)
 	}
 }

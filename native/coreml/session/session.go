@@ -12,6 +12,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/coreml"
+	"github.com/rlx-go/rlx/native/coreml/driver"
 )
 
 // Path is how a step is computed.
@@ -53,7 +54,7 @@ type Options struct {
 	// on the host.
 	Half bool
 	// Units are the processors that Core ML may use.
-	Units coreml.Units
+	Units driver.Units
 }
 
 // Report tells of a step.
@@ -82,7 +83,7 @@ type Session struct {
 // New makes a session of a graph with a loss. Parameters begin as initial says, f32
 // all; those that it lacks begin as zeros. The models are written to a temporary
 // directory, which is gone when New returns.
-func New(rt coreml.Runtime, forward *ir.Graph, initial map[string]native.Tensor, o Options) (*Session, error) {
+func New(rt driver.Runtime, forward *ir.Graph, initial map[string]native.Tensor, o Options) (*Session, error) {
 	if o.Loss == "" {
 		o.Loss = "loss"
 	}
@@ -110,7 +111,7 @@ func New(rt coreml.Runtime, forward *ir.Graph, initial map[string]native.Tensor,
 }
 
 // prepare makes the model and, where the update is not part of it, the update.
-func (s *Session) prepare(rt coreml.Runtime, forward *ir.Graph) error {
+func (s *Session) prepare(rt driver.Runtime, forward *ir.Graph) error {
 	if s.options.Fuse && !s.options.Half && fusible(s.options.Optimizer) {
 		step, err := optim.Step(forward, s.options.Loss, s.options.Optimizer, optim.Options{})
 		if err != nil {
@@ -150,7 +151,7 @@ func (s *Session) begin(step *ir.Graph) {
 }
 
 // load writes a graph as a package and loads it.
-func (s *Session) load(rt coreml.Runtime, g *ir.Graph) error {
+func (s *Session) load(rt driver.Runtime, g *ir.Graph) error {
 	m, err := ir.NewModule(g.Name(), ir.Entry{Name: "step", Graph: g})
 	if err != nil {
 		return err

@@ -165,7 +165,7 @@ func valuesOf(p *mil.Package, f *mil.Function, c one) (values, error) {
 			v.Inputs[feature] = arrayOf(in)
 		}
 		for i, o := range c.graph.Outputs() {
-			if role == "output" && o.Name == name && !o.State || role == "state" && o.State && o.Name == name || role == "next" && o.State && o.Name+"_next" == name {
+			if role == "output" && o.Name == name && !o.State || role == "state" && o.State && o.Name == name || role == "next" && o.State && o.Name == name {
 				v.Outputs[feature] = outputOf(f, feature, want[i], c.tol(want[i].DType))
 			}
 		}
