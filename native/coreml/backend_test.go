@@ -10,5 +10,11 @@ import (
 )
 
 // TestBackend runs the suite that all backends pass: on Linux by the stand-in for Core
-// ML, on a Mac by Core ML itself.
-func TestBackend(t *testing.T) { backendtest.Run(t, coreml.Backend()) }
+// ML, whose objects are counted, on a Mac by Core ML itself.
+func TestBackend(t *testing.T) {
+	before := alive()
+	backendtest.Run(t, coreml.Backend())
+	if now := alive(); now != before {
+		t.Errorf("%d objects of Core ML are alive, %d were before", now, before)
+	}
+}

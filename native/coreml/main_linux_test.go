@@ -14,6 +14,11 @@ import (
 	"github.com/rlx-go/rlx/native/coreml/software"
 )
 
+var library string
+
+// alive is how many of Core ML's objects there are.
+func alive() int { return software.Alive(library) }
+
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 // run has the tests use the Core ML in software, and looks before that what is said
@@ -26,7 +31,7 @@ func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "rlx-software-coreml-*")
 	if err == nil {
 		defer os.RemoveAll(dir)
-		_, err = software.Install(dir)
+		library, err = software.Install(dir)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "the Core ML in software cannot be built:", err)

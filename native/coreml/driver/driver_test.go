@@ -5,17 +5,14 @@ package driver_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"path/filepath"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/backendtest"
 	"github.com/rlx-go/rlx/native/coreml"
 	"github.com/rlx-go/rlx/native/coreml/driver"
 	"github.com/rlx-go/rlx/native/coreml/session"
@@ -35,71 +32,6 @@ func runtime(t *testing.T) driver.Runtime {
 		}
 	})
 	return rt
-}
-
-// TestSamples runs samples of every op that a model can be made of: all of them on a
-// Mac, one of each op on Linux, where it is the binding that is tested.
-func TestSamples(t *testing.T) {
-	rt := runtime(t)
-	for _, op := range ir.Ops() {
-		d, _ := ir.Lookup(op)
-		if d.Samples == nil {
-			continue
-		}
-		for i, s := range d.Samples() {
-			g, n, err := irtest.SampleGraph(op, s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n == nil || coreml.Support(n).Level == native.Unsupported {
-				continue
-			}
-			t.Run(fmt.Sprintf("%s/%d", op, i), func(t *testing.T) {
-				sample(t, rt, g, irtest.SampleInputs(s), func(d ir.DType) irtest.Tolerance { return irtest.SampleTolerance(n, s, d) })
-			})
-			if oneSample {
-				break
-			}
-		}
-	}
-}
-
-// sample holds what a model gives to the meaning of its graph.
-func sample(t *testing.T, rt driver.Runtime, g *ir.Graph, in map[string]*ir.Array, tol func(ir.DType) irtest.Tolerance) {
-	want, err := ir.Eval(g, in, ir.EvalOptions{Reference: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := ir.NewModule("sample", ir.Entry{Name: "step", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := coreml.New(m, coreml.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(t.TempDir(), "sample.mlpackage")
-	if err := p.Write(dir); err != nil {
-		t.Fatal(err)
-	}
-	model, err := coreml.Load(rt, dir, "step", driver.CPUOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer model.Close()
-	given := map[string]native.Tensor{}
-	for name, a := range in {
-		given[name] = native.FromArray(a)
-	}
-	got, err := model.Predict(given)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, o := range g.Outputs() {
-		if wrong := backendtest.Compare(got[o.Name], want[i], tol(want[i].DType)); wrong != "" {
-			t.Errorf("output %s: %s", o.Name, wrong)
-		}
-	}
 }
 
 // written writes a graph as a package.

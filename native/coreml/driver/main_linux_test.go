@@ -13,9 +13,6 @@ import (
 	"github.com/rlx-go/rlx/native/coreml/software"
 )
 
-// oneSample is whether one sample of an op is enough.
-const oneSample = true
-
 var library string
 
 func alive() int { return software.Alive(library) }
