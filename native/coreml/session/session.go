@@ -34,9 +34,15 @@ func (p Path) String() string {
 	return "gradient"
 }
 
-// Eligible tells whether MLUpdateTask can train a model, and if not, why.
-func Eligible() (bool, string) {
-	return false, "MLUpdateTask updates neural networks that are marked updatable; this is an ML program, which has no such mark"
+// Eligibility tells whether Core ML itself, by MLUpdateTask, can train a model.
+type Eligibility struct {
+	UpdateTask bool
+	Reason     string // why not
+}
+
+// Eligible tells it of the models that are written here.
+func Eligible() Eligibility {
+	return Eligibility{Reason: "MLUpdateTask updates neural networks that are marked updatable; this is an ML program, which has no such mark"}
 }
 
 // Options steer a session.
@@ -60,7 +66,9 @@ type Options struct {
 // Report tells of a step.
 type Report struct {
 	Loss float64
-	Path Path
+	// Path is how the step was computed, and Eligibility why not by MLUpdateTask.
+	Path        Path
+	Eligibility Eligibility
 	// Skipped is set where gradients in fp16 were not finite: the loss scale was
 	// halved and nothing else changed.
 	Skipped bool
@@ -72,9 +80,11 @@ type Session struct {
 	options Options
 	params  []string
 	values  map[string]native.Tensor // parameters, and what the optimiser keeps
+	next    map[string]native.Tensor // room for the values after a fused step
 	model   *coreml.Model            // of the gradient or, fused, of the step
 	update  native.Program           // nil where it is fused
 	fused   bool
+	curved  bool                 // the optimiser wants the curvature of the loss
 	sums    map[string][]float32 // gradients that wait for an update
 	pending int
 	steps   int
@@ -140,14 +150,19 @@ func fusible(o optim.Optimizer) bool {
 	return false
 }
 
-// begin sets what an optimiser keeps to zeros.
+// begin sets what an optimiser keeps to zeros, and makes room for what a step gives.
 func (s *Session) begin(step *ir.Graph) {
+	s.next = map[string]native.Tensor{}
 	for _, p := range step.Ports() {
+		slot := native.SlotOf(p.Name, native.State, p.Value)
 		if _, known := s.values[p.Name]; !known && p.Kind == ir.StatePort {
-			slot := native.SlotOf(p.Name, native.State, p.Value)
 			s.values[p.Name] = native.Zeros(slot.DType, slot.Dims...)
 		}
+		if p.Kind == ir.StatePort {
+			s.next[p.Name+"_next"] = native.Zeros(slot.DType, slot.Dims...)
+		}
 	}
+	s.next[s.options.Loss] = native.Zeros(ir.F32)
 }
 
 // load writes a graph as a package and loads it.
@@ -206,29 +221,32 @@ func (s *Session) Step(ctx context.Context, batch map[string]native.Tensor) (Rep
 	if s.fused {
 		return s.fusedStep(batch)
 	}
+	if err := s.curvature(ctx, batch); err != nil {
+		return Report{}, err
+	}
 	loss, gradients, err := s.gradients(batch)
 	if err != nil {
 		return Report{}, err
 	}
 	skipped, err := s.apply(ctx, gradients)
-	return Report{Loss: loss, Path: Gradient, Skipped: skipped}, err
+	return Report{Loss: loss, Path: Gradient, Eligibility: Eligible(), Skipped: skipped}, err
 }
 
-// fusedStep runs the model of a whole step and keeps what it gives.
+// fusedStep runs the model of a whole step, whose results lie in room of their own and
+// then take the place of the values.
 func (s *Session) fusedStep(batch map[string]native.Tensor) (Report, error) {
 	in := maps.Clone(batch)
 	maps.Copy(in, s.values)
 	in[optim.RateInput] = native.Float32(float32(s.options.Rate))
-	out, err := s.model.Predict(in)
-	if err != nil {
+	if err := s.model.PredictTo(in, s.next); err != nil {
 		return Report{}, err
 	}
 	for name := range s.values {
-		if next, ok := out[name+"_next"]; ok {
-			s.values[name] = next
+		if next, ok := s.next[name+"_next"]; ok {
+			s.values[name], s.next[name+"_next"] = next, s.values[name]
 		}
 	}
 	s.steps++
-	loss, err := number(out[s.options.Loss])
-	return Report{Loss: loss, Path: Fused}, err
+	loss, err := number(s.next[s.options.Loss])
+	return Report{Loss: loss, Path: Fused, Eligibility: Eligible()}, err
 }
