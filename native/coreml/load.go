@@ -43,7 +43,7 @@ var outsideTypes = map[mil.DType]ir.DType{mil.Float32: ir.F32, mil.Float16: ir.F
 // of kind [ir.ErrName] for an entry that is not there, a [*mil.Error] for a package
 // that does not hold together, or that of the runtime.
 func Load(rt driver.Runtime, dir, entry string, units driver.Units) (*Model, error) {
-	p, err := mil.Read(dir)
+	p, err := mil.Describe(dir)
 	if err != nil {
 		return nil, err
 	}

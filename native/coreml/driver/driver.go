@@ -75,7 +75,7 @@ func setOf(set C.int) []Processor {
 
 // Load compiles a package and loads a function of it. What Core ML says is the error.
 func (s system) Load(dir, function string, units Units) (Loaded, error) {
-	p, err := mil.Read(dir)
+	p, err := mil.Describe(dir)
 	if err != nil {
 		return nil, err
 	}

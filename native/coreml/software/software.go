@@ -104,7 +104,7 @@ type function struct {
 
 //export rlxSoftwareLoad
 func rlxSoftwareLoad(dir, name *C.char, in **C.rlx_array, inputs *C.int, out **C.rlx_array, outputs *C.int, why *C.rlx_why) C.uintptr_t {
-	p, err := mil.Read(C.GoString(dir))
+	p, err := mil.Describe(C.GoString(dir))
 	if err != nil {
 		return tell(why, err)
 	}
