@@ -124,6 +124,20 @@ func Ints(x []int, dims ...int) *Value {
 	return v
 }
 
+// Integers returns a constant of an integer type of at most 8 bits with the given
+// elements, which fit it.
+func Integers(d DType, x []int, dims ...int) *Value {
+	v := &Value{Type: TypeOf(d, dims...), Data: make([]byte, d.bytes(len(x)))}
+	for i, n := range x {
+		if dtypes[d].bits == 4 {
+			v.Data[i/2] |= byte(n) & 15 << (4 * (i % 2))
+		} else {
+			v.Data[i] = byte(n)
+		}
+	}
+	return v
+}
+
 // Bools returns a constant of type bool with the given elements.
 func Bools(x []bool, dims ...int) *Value {
 	v := &Value{Type: TypeOf(Bool, dims...), Data: make([]byte, len(x))}

@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rlx-go/rlx/ir"
@@ -154,12 +155,12 @@ func valuesOf(p *mil.Package, f *mil.Function, c one) (values, error) {
 	if err != nil {
 		return v, err
 	}
-	for key, what := range p.Metadata {
-		feature, ok := strings.CutPrefix(key, f.Name+"/")
-		if !ok {
-			continue
-		}
-		words := strings.SplitN(what, " ", 3)
+	features := slices.Clone(f.Outputs)
+	for _, in := range f.Inputs {
+		features = append(features, in.Name)
+	}
+	for _, feature := range features {
+		words := strings.SplitN(p.Metadata[f.Name+"/"+feature], " ", 3)
 		role, name := words[0], words[2]
 		if in := c.in[name]; in != nil && role != "output" {
 			v.Inputs[feature] = arrayOf(in)
