@@ -50,8 +50,8 @@ const (
 )
 
 // Train compiles a training step for the graph of a loss and initialises its
-// parameters, on the CPU where the device has no random numbers. Errors are those of [optim.Step], [InitGraph] and
-// [Trainer.SetRate], and of the device.
+// parameters, on the CPU where the device has no random numbers. Errors are those of
+// [optim.Step], [InitGraph] and [Trainer.SetRate], and of the device.
 func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Trainer, error) {
 	if o.Loss == "" {
 		o.Loss = "loss"
