@@ -38,10 +38,11 @@ var roles = map[string]native.Role{
 // outsideTypes are the element types of multi-arrays.
 var outsideTypes = map[mil.DType]ir.DType{mil.Float32: ir.F32, mil.Float16: ir.F16, mil.Int32: ir.I32}
 
-// Load makes an entry of a package ready to run. Of an entry with several sizes the
-// function is named as [New] names it, as in "step_batch4". The error is an [*Error]
-// of kind [ir.ErrName] for an entry that is not there, a [*mil.Error] for a package
-// that does not hold together, or that of the runtime.
+// Load makes an entry of a package ready to run. Of an entry with several sizes one can
+// be asked for by the name of its function, as [New] names it, as in "step_batch4"; see
+// [LoadSizes] for all of them. The error is an [*Error] of kind [ir.ErrName] for an entry
+// that is not there, or of several sizes, a [*mil.Error] for a package that does not hold
+// together, or that of the runtime.
 func Load(rt driver.Runtime, dir, entry string, units driver.Units) (*Model, error) {
 	p, err := mil.Describe(dir)
 	if err != nil {
@@ -51,9 +52,14 @@ func Load(rt driver.Runtime, dir, entry string, units driver.Units) (*Model, err
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{call: "predict"}
+	return load(rt, dir, p, f, units)
+}
+
+// load makes a function of a package ready to run.
+func load(rt driver.Runtime, dir string, p *mil.Package, f *mil.Function, units driver.Units) (m *Model, err error) {
+	m = &Model{call: "predict"}
 	if err := m.describe(p, f); err != nil {
-		return nil, &Error{entry, err}
+		return nil, &Error{p.Metadata[f.Name], err}
 	}
 	m.loaded, err = rt.Load(dir, f.Name, units)
 	return m, err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
@@ -143,7 +144,39 @@ func TestFunctionsAreChosen(t *testing.T) {
 	if _, err := m.Predict(map[string]native.Tensor{"x": native.Float32s([]float32{1, 2})}); !errors.Is(err, ir.ErrShape) {
 		t.Errorf("two elements for three: %v", err)
 	}
+	if _, err := coreml.Load(rt, dir, "step", driver.AllUnits); !errors.Is(err, ir.ErrName) {
+		t.Errorf("an entry of several sizes: %v", err)
+	}
 	if _, err := coreml.Load(rt, dir, "eval", driver.AllUnits); !errors.Is(err, ir.ErrName) {
+		t.Errorf("an entry that is not there: %v", err)
+	}
+}
+
+// TestSizesAreChosen: the model is that of the sizes given, and sizes that are not among
+// those enumerated are an error that lists them.
+func TestSizesAreChosen(t *testing.T) {
+	rt := runtime(t)
+	dir := written(t, coreml.Options{Shapes: []map[string]int{{"n": 2}, {"n": 3}}}, func(b *ir.Builder) {
+		b.Output("y", ops.Neg(b, b.Input("x", ir.F32, ir.Sym("n"), ir.N(1))))
+	})
+	s, err := coreml.LoadSizes(rt, dir, "step", driver.AllUnits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for n := 1; n <= 4; n++ {
+		out, err := s.Predict(map[string]native.Tensor{"x": native.Float32s(make([]float32, n), n, 1)})
+		if there := n == 2 || n == 3; there && (err != nil || out["y"].Dims[0] != n) || !there && (!errors.Is(err, ir.ErrShape) || !strings.Contains(err.Error(), "x[2,1]; x[3,1]")) {
+			t.Errorf("%d elements: %v, %v", n, out["y"], err)
+		}
+	}
+	if _, err := s.Predict(nil); !errors.Is(err, ir.ErrName) {
+		t.Errorf("no input: %v", err)
+	}
+	if len(s.Models()) != 2 {
+		t.Errorf("%d sizes", len(s.Models()))
+	}
+	if _, err := coreml.LoadSizes(rt, dir, "eval", driver.AllUnits); !errors.Is(err, ir.ErrName) {
 		t.Errorf("an entry that is not there: %v", err)
 	}
 }
