@@ -165,6 +165,9 @@ func valuesOf(p *mil.Package, f *mil.Function, c one) (values, error) {
 		if in := c.in[name]; in != nil && role != "output" {
 			v.Inputs[feature] = arrayOf(in)
 		}
+		if role == "fault" {
+			v.Outputs[feature] = arrayOf(ir.Ints(ir.I32, []int64{0}, 1)) // no index is out of range
+		}
 		for i, o := range c.graph.Outputs() {
 			if role == "output" && o.Name == name && !o.State || role == "state" && o.State && o.Name == name || role == "next" && o.State && o.Name == name {
 				v.Outputs[feature] = outputOf(f, feature, want[i], c.tol(want[i].DType))

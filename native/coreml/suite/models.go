@@ -73,8 +73,8 @@ func writePacked(dir string) error {
 	return nil
 }
 
-// writeModel writes a model in f32 with every opset, in fp16, and with its weights
-// stored.
+// writeModel writes a model in f32 with every opset, in fp16, with its indices checked,
+// and with its weights stored.
 func writeModel(dir, name string, g *ir.Graph) error {
 	c := one{graph: g, in: inputs(g), tol: within(1e-5)}
 	for opset := mil.CoreML5; opset <= mil.CoreML9; opset++ {
@@ -85,6 +85,9 @@ func writeModel(dir, name string, g *ir.Graph) error {
 	half := c
 	half.tol = within(5e-3)
 	if err := writeCases(dir, "model_"+name+"_half", []one{half}, coreml.Options{Half: true}); err != nil {
+		return err
+	}
+	if err := writeCases(dir, "model_"+name+"_checked", []one{c}, coreml.Options{Checks: true}); err != nil {
 		return err
 	}
 	weights := map[string]native.Tensor{}
