@@ -24,7 +24,7 @@ import (
 
 // install makes the software device Metal's, with an empty cache, and at the end of the
 // test looks that all of its objects were given back.
-func install(t *testing.T, kernels bool) *software.Device {
+func install(t testing.TB, kernels bool) *software.Device {
 	t.Helper()
 	d := software.Install(t, kernels)
 	t.Setenv(metal.CacheVariable, t.TempDir())

@@ -33,6 +33,9 @@ typedef struct {
 	uint64_t threads[3]; // of a threadgroup along each axis
 } rlx_info;
 
+// RLX_BUFFERS is the length of the buffer argument table (Metal Feature Set Tables).
+enum { RLX_BUFFERS = 31 };
+
 // rlx_binding is a place in a buffer.
 typedef struct {
 	void *buffer;

@@ -7,9 +7,9 @@ package software
 #include <dlfcn.h>
 #include <stdlib.h>
 
-static long living(const char *path) {
+static long count(const char *path, const char *what) {
 	void *library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-	long (*count)(void) = library ? (long (*)(void))dlsym(library, "sw_living") : 0;
+	long (*count)(void) = library ? (long (*)(void))dlsym(library, what) : 0;
 	return count ? count() : -1;
 }
 */
@@ -101,8 +101,16 @@ func (d *Device) Forget(t testing.TB) {
 
 // Living returns how many of Metal's objects there are in this process that were not given
 // back, besides devices and their queues.
-func (d *Device) Living() int {
-	path := C.CString(d.library)
+func (d *Device) Living() int { return d.count("sw_living") }
+
+// Encoded returns how often encoders were told something in this process: a pipeline, a
+// buffer, bytes, a dispatch, a copy.
+func (d *Device) Encoded() int { return d.count("sw_encoded") }
+
+// count calls a function of the device, -1 where it was not loaded yet.
+func (d *Device) count(function string) int {
+	path, name := C.CString(d.library), C.CString(function)
 	defer C.free(unsafe.Pointer(path))
-	return int(C.living(path))
+	defer C.free(unsafe.Pointer(name))
+	return int(C.count(path, name))
 }
