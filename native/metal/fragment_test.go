@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build cgo && (darwin || linux)
 
 package metal_test
 
@@ -15,11 +15,11 @@ import (
 	"github.com/rlx-go/rlx/native/metal"
 )
 
-// Products that are large enough go by fragments, with what is before and behind them, and
-// in sums of several parts. Their elements are small whole numbers, of which no bit is lost.
-func TestProductsByFragments(t *testing.T) {
-	install(t, true)
-	b := metal.New()
+// checkFragments computes products that are large enough to go by fragments, with what is
+// before and behind them, and in sums of several parts. Their elements are small whole
+// numbers, of which no bit is lost.
+func checkFragments(t *testing.T, b native.Backend) {
+	t.Helper()
 	for name, c := range map[string]struct {
 		m, n, k int
 		d       ir.DType

@@ -46,6 +46,11 @@ func TestSoftwareDevicePassesTheSuite(t *testing.T) {
 	backendtest.Run(t, metal.New())
 }
 
+func TestProductsByFragments(t *testing.T) {
+	install(t, true)
+	checkFragments(t, metal.New())
+}
+
 // launches lists the kernels of steps in their order, loops written out.
 func launches(p *plan.Plan, steps []plan.Step) []string {
 	var out []string
