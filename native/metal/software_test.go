@@ -47,8 +47,19 @@ func TestSoftwareDevicePassesTheSuite(t *testing.T) {
 }
 
 func TestProductsByFragments(t *testing.T) {
-	install(t, true)
-	checkFragments(t, metal.New())
+	for _, bfloat := range []bool{false, true} {
+		t.Run(fmt.Sprintf("bfloat %t", bfloat), func(t *testing.T) {
+			install(t, true)
+			if !bfloat {
+				t.Setenv("RLX_SOFTWARE_BFLOAT", "0")
+			}
+			if b := metal.New(); metal.HasBFloat(b) == bfloat {
+				checkFragments(t, b)
+			} else {
+				t.Errorf("the device has bfloat: %t", !bfloat)
+			}
+		})
+	}
 }
 
 // launches lists the kernels of steps in their order, loops written out.

@@ -31,6 +31,7 @@ typedef struct {
 	uint64_t buffer;    // the longest
 	uint64_t shared;    // memory of a threadgroup
 	uint64_t threads[3]; // of a threadgroup along each axis
+	int bfloat;          // its compiler has the type bfloat
 } rlx_info;
 
 // RLX_BUFFERS is the length of the buffer argument table (Metal Feature Set Tables).

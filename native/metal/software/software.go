@@ -33,7 +33,7 @@ type Device struct {
 
 // settings are the names of the environment variables that steer the device, without
 // RLX_SOFTWARE_; tests set them after [Install].
-var settings = []string{"LOG", "CLANG", "FLAGS", "FOLDER", "FAIL", "DELAY", "MEMORY", "FAMILY", "REFUSE"}
+var settings = []string{"LOG", "CLANG", "FLAGS", "FOLDER", "FAIL", "DELAY", "MEMORY", "FAMILY", "REFUSE", "BFLOAT"}
 
 // Install makes the software device Metal's of this test. With kernels they are compiled
 // and run; otherwise they are noted only. Without clang or GNUstep the test fails. At its
@@ -41,7 +41,7 @@ var settings = []string{"LOG", "CLANG", "FLAGS", "FOLDER", "FAIL", "DELAY", "MEM
 //
 // Environment variables steer it: RLX_SOFTWARE_MEMORY is how many bytes it has;
 // RLX_SOFTWARE_FAMILY the newest family that it is of, 0 for no device at all; RLX_SOFTWARE_REFUSE a text that its
-// compiler takes for an error. RLX_SOFTWARE_FAIL, "commit 8 3", lets the third commit end
+// compiler takes for an error; RLX_SOFTWARE_BFLOAT 0 for one that has no bfloat. RLX_SOFTWARE_FAIL, "commit 8 3", lets the third commit end
 // with error 8, for good from an error that tells of a device that is removed; there are
 // also newHeap, and threads for a pipeline that is good for one thread. RLX_SOFTWARE_DELAY is how
 // many microseconds a command buffer waits.
