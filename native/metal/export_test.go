@@ -37,3 +37,12 @@ func Cut(p native.Program) {
 func UsesFragments(k plan.Kernel) bool {
 	return strings.Contains(k.Source, "simdgroup_multiply_accumulate")
 }
+
+// UsesBFloat reports whether a kernel has the type bfloat.
+func UsesBFloat(k plan.Kernel) bool { return strings.Contains(k.Source, "bfloat") }
+
+// HasBFloat reports whether the device's compiler has the type bfloat.
+func HasBFloat(b native.Backend) bool {
+	d, err := b.(*backend).device()
+	return err == nil && d.Info().BFloat
+}

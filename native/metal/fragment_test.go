@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build cgo && (darwin || linux)
 
 package metal_test
 
@@ -15,11 +15,13 @@ import (
 	"github.com/rlx-go/rlx/native/metal"
 )
 
-// Products that are large enough go by fragments, with what is before and behind them, and
-// in sums of several parts. Their elements are small whole numbers, of which no bit is lost.
-func TestProductsByFragments(t *testing.T) {
-	install(t, true)
-	b := metal.New()
+// checkFragments computes products that are large enough to go by fragments, with what is
+// before and behind them, and in sums of several parts. Their elements are small whole
+// numbers, of which no bit is lost.
+// Factors of bf16 are multiplied as bfloat where the compiler has that.
+func checkFragments(t *testing.T, b native.Backend) {
+	t.Helper()
+	bfloat := metal.HasBFloat(b)
 	for name, c := range map[string]struct {
 		m, n, k int
 		d       ir.DType
@@ -58,6 +60,9 @@ func TestProductsByFragments(t *testing.T) {
 			p := compile(t, b, g)
 			if !slices.ContainsFunc(metal.Plan(p).Kernels, metal.UsesFragments) {
 				t.Fatal("no kernel has fragments")
+			}
+			if has := slices.ContainsFunc(metal.Plan(p).Kernels, metal.UsesBFloat); has != (bfloat && c.d == ir.BF16) {
+				t.Errorf("kernels with bfloat: %t", has)
 			}
 			r, err := p.Run(context.Background(), "step", tensors)
 			must(t, err)

@@ -8,7 +8,7 @@ import (
 
 // Fragments returns kernels that multiply fragments.
 func Fragments() []*Case {
-	return []*Case{fragments("fragments", dtype.F32), fragments("fragments_half", dtype.F16)}
+	return []*Case{fragments("fragments", dtype.F32), fragments("fragments_half", dtype.F16), fragments("fragments_bfloat", dtype.BF16)}
 }
 
 // Shuffled returns a kernel whose threads exchange values.
@@ -65,6 +65,11 @@ func fragments(name string, t dtype.DType) *Case {
 	result := add(mul(s.Div(at, i32(fragmentN)), i32(fragmentRow)), s.Rem(at, i32(fragmentN)))
 	body = append(body, barrier(), each(fragmentM*fragmentN, store(fragmentD, at, s.LoadAt(sharedD, dtype.F32, result))))
 	a, b := floats(1, fragmentM*fragmentK), floats(2, fragmentK*fragmentN)
+	for _, x := range [][]float64{a, b} {
+		for i := range x {
+			x[i] = t.FloatFromBits(t.FloatBits(x[i]))
+		}
+	}
 	want := zeros(fragmentM * fragmentN)
 	for i := range want { // exactly: the factors have few bits
 		for k := range fragmentK {

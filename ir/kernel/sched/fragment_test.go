@@ -17,7 +17,7 @@ func apple() plan.Target {
 	l := loop.DefaultLimits()
 	l.StorageBuffers, l.BindingBytes, l.BufferBytes, l.SharedBytes = 29, 1<<30, 1<<30, 32<<10
 	return plan.Target{Name: "apple", Caps: loop.Caps{
-		Dialect: dtype.MSL, Limits: l, F16: true, Subgroups: true, Subgroup: [2]int{32, 32}, Shuffles: true, Fragments: true,
+		Dialect: dtype.MSL, Limits: l, F16: true, Subgroups: true, Subgroup: [2]int{32, 32}, Shuffles: true, Fragments: true, BFloat: true,
 	}}
 }
 
@@ -47,6 +47,7 @@ func TestFragmentsAreChosenForWideProducts(t *testing.T) {
 	}{
 		{512, 512, 512, ir.F32, true},
 		{300, 200, 1000, ir.F16, true},
+		{300, 200, 1000, ir.BF16, true},
 		{4096, 16, 512, ir.F32, false},
 		{1, 512, 512, ir.F32, false},
 	} {

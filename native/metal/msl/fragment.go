@@ -9,7 +9,7 @@ import (
 
 // fragments are Metal's matrices of SIMD-groups, since MSL 2.3 (Metal Shading Language
 // Specification, "SIMD-group Matrix Functions"). How their elements lie in the threads is
-// not used.
+// not used. Those of bfloat are of MSL 3.1.
 var fragments = clike.Fragments{
 	Zero: func(name string) string {
 		return "simdgroup_float8x8 " + name + " = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);"
@@ -19,8 +19,12 @@ var fragments = clike.Fragments{
 		if turned {
 			rows = ", ulong2(0, 0), true"
 		}
+		elem := typeNames[t]
+		if t == dtype.BF16 { // whose bits are ushort elsewhere
+			elem, address = "bfloat", "(const threadgroup bfloat *)"+address
+		}
 		return []string{
-			fmt.Sprintf("simdgroup_%s8x8 %s;", typeNames[t], name),
+			fmt.Sprintf("simdgroup_%s8x8 %s;", elem, name),
 			fmt.Sprintf("simdgroup_load(%s, %s, %d%s);", name, address, stride, rows),
 		}
 	},

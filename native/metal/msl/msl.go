@@ -1,5 +1,5 @@
 // Package msl prints kernels of the loop IR in the Metal Shading Language, in what
-// versions 2.3 (macOS 11) to 3.1 have in common.
+// versions 2.3 (macOS 11) to 3.1 have in common; fragments of bf16 are of 3.1.
 //
 // The parameters of a kernel are its storage arrays, in order, as buffers 0, 1, …;
 // then, if it reads scalars of the run, a struct of them, see [Scalars]; then, if it

@@ -46,6 +46,10 @@ template <class T> T simd_min(T);
 template <class T> T simd_shuffle_xor(T, ushort);
 
 template <class T, int C, int R> struct simdgroup_matrix { T elements[C * R / 32]; };
+struct bfloat {
+  ushort bits;
+};
+using simdgroup_bfloat8x8 = simdgroup_matrix<bfloat, 8, 8>;
 using simdgroup_half8x8 = simdgroup_matrix<half, 8, 8>;
 using simdgroup_float8x8 = simdgroup_matrix<float, 8, 8>;
 template <class T, int C, int R> simdgroup_matrix<T, C, R> make_filled_simdgroup_matrix(T value);
