@@ -12,6 +12,7 @@ type Caps struct {
 	F16       bool   // kernels may compute in f16, which is a feature of its own in WGSL
 	Subgroups bool   // kernels may have subgroup statements
 	Subgroup  [2]int // the range of subgroup sizes, where Subgroups is set
+	Shuffles  bool   // kernels may have [Shuffle] statements
 	// Mma says that the target has the [Atom]s of f16 and bf16, TF32 that products
 	// of f32 may be computed from 10 bits of fraction. MmaBytes is the shared memory
 	// of a kernel with atoms, and Multiprocessors is how many of its workgroups run
