@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/demo"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -30,7 +31,7 @@ func TestGPUMultipliesByFragments(t *testing.T) { checkFragments(t, gpu(t)) }
 func TestGPULearnsDigits(t *testing.T) {
 	b := gpu(t)
 	for _, name := range []string{"mlp", "cnn"} {
-		t.Run(name, func(t *testing.T) { digits(t, b, name, 50) })
+		t.Run(name, func(t *testing.T) { demo.Digits(t, b, name, 50) })
 	}
 }
 

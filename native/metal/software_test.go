@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlx-go/rlx/demo"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
@@ -159,6 +160,6 @@ func TestDigitsAreLearntAsTheyShould(t *testing.T) {
 	install(t, true)
 	b := metal.New()
 	for name, steps := range map[string]int{"mlp": 50, "cnn": 4} {
-		t.Run(name, func(t *testing.T) { digits(t, b, name, steps) })
+		t.Run(name, func(t *testing.T) { demo.Digits(t, b, name, steps) })
 	}
 }
