@@ -55,7 +55,7 @@ func TestHoistLeavesConstantsToAddresses(t *testing.T) {
 	body := []loop.Stmt{
 		&loop.Let{Name: "n", Value: loop.LocalID(0, 2)},
 		&loop.For{Var: "k", Start: i32(0), End: i32(4), Step: i32(1), Lanes: true, Body: []loop.Stmt{
-			&loop.Store{Array: 0, At: k, Value: scalar.Mul(place(1), place(2))},
+			&loop.Store{Array: 0, At: k, Value: scalar.Add(scalar.Mul(k, place(1)), scalar.Mul(k, place(2)))},
 		}},
 	}
 	text := fourIntegers(loop.Hoist(body)).String()
