@@ -1,6 +1,8 @@
 // The page without a GPU: rlx's WebAssembly beside that of jax-js, in one Chromium, by turns, each in the
 // main thread of a page of its own; rlx also in a page that is isolated from other origins, where it has
-// threads. The least of some rounds counts, as others may use the machine.
+// threads. The least of some rounds counts, as others may use the machine. What threads give is told
+// beside what they can: two pages that do the same job at once, each with one thread. Processors that
+// share their units of arithmetic are not two.
 //
 //   node js/bench/cpu.mjs [ROUNDS]
 
@@ -15,21 +17,34 @@ import { cpuJobs } from './jobs.mjs';
 const here = import.meta.dirname;
 const plans = join(here, '../../build/plans'); // by plans/main.go
 const rounds = Number(process.argv[2] ?? 3), isolation = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
-const pages = [{ name: 'rlx' }, { name: 'jax' }, { name: 'rlx', headers: isolation, as: 'rlx with threads' }];
+const pages = [{ name: 'rlx' }, { name: 'jax' }, { name: 'rlx', headers: isolation, as: 'rlx with threads' }, { name: 'rlx', as: 'rlx twice' }];
 
 // How long a job is timed in a round: engines compile what runs often once more, beside it.
 const milliseconds = 4000;
 
-// once is one round of a job: the least milliseconds per step, and the loss of the third.
+const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
+
+// once is one round of a job in a page: milliseconds per step, and the loss of the third.
 async function once(page, index) {
-  const loss = await page.evaluate((i) => globalThis.startJob('cpu', i), index);
-  let least = Infinity;
+  const loss = await page.evaluate((i) => globalThis.startJob('cpu', i), index), walls = [];
   for (const end = Date.now() + milliseconds; Date.now() < end;) {
-    const { wall } = await page.evaluate((t) => globalThis.timeJob(t), { steps: 2, repeats: 1 });
-    least = Math.min(least, wall);
+    walls.push((await page.evaluate((t) => globalThis.timeJob(t), { steps: 2, repeats: 1 })).wall);
   }
   await page.evaluate(() => globalThis.endJob());
-  return { loss, wall: least };
+  return { loss, wall: Math.min(...walls), usual: median(walls) };
+}
+
+// best is the best of each page at a job: the last runs it beside the first.
+async function best(opened, index) {
+  const [plain, peer, threads, twin] = opened, results = opened.map(() => ({ wall: Infinity, usual: Infinity }));
+  const keep = (i, { wall, usual, loss }) => {
+    results[i] = { loss, wall: Math.min(wall, results[i].wall), usual: Math.min(usual, results[i].usual) };
+  };
+  for (let r = 0; r < rounds; r++) {
+    for (const [i, page] of [plain, peer, threads].entries()) keep(i, await once(page, index));
+    keep(3, (await Promise.all([once(twin, index), once(plain, index)]))[0]);
+  }
+  return results;
 }
 
 async function measure(folder) {
@@ -45,15 +60,10 @@ async function measure(folder) {
     opened.push(page);
   }
   for (const [index, { name, rate }] of cpuJobs.entries()) {
-    const best = pages.map(() => ({ wall: Infinity }));
-    for (let r = 0; r < rounds; r++) {
-      for (const [i, page] of opened.entries()) {
-        const got = await once(page, index);
-        if (got.wall < best[i].wall) best[i] = got;
-      }
-    }
-    const cells = best.map(({ wall, loss }, i) => `${pages[i].as ?? pages[i].name} ${wall.toFixed(3)} ms (${rate(wall)})${loss === undefined ? '' : `, loss ${loss.toFixed(5)}`}`);
-    console.log(`${name.padEnd(34)} ${cells.join('   ')}   ratio ${(best[1].wall / best[0].wall).toFixed(2)}`);
+    const results = await best(opened, index), [plain, peer, threads, twice] = results;
+    const cells = results.slice(0, 3).map(({ wall, loss }, i) => `${pages[i].as ?? pages[i].name} ${wall.toFixed(3)} ms (${rate(wall)})${loss === undefined ? '' : `, loss ${loss.toFixed(5)}`}`);
+    const gain = plain.usual / threads.usual, most = 2 * plain.usual / twice.usual;
+    console.log(`${name.padEnd(34)} ${cells.join('   ')}   ratio ${(peer.wall / plain.wall).toFixed(2)}, threads ${gain.toFixed(2)} of ${most.toFixed(2)}`);
   }
   await browser.close();
   for (const server of servers) await server.close();

@@ -124,7 +124,7 @@ export const gpuJobs = [
 
 /** Jobs for a page without a GPU: products, and the training of digits. */
 export const cpuJobs = [
-  matmul(256), matmul(1024),
+  matmul(256), matmul(512), matmul(1024), matmul(2048),
   { name: 'softmax 1024 × 1024', kind: 'softmax', options: { rows: 1024, cols: 1024 }, rate: (ms) => `${(8 * 1024 ** 2 / ms / 1e6).toFixed(0)} GB/s` },
   mlp([64, 128, 64, 10], 128, false), mlp(large, 128, false),
   { name: 'cnn batch 128', kind: 'cnn', options: { batch: 128, rate: 1e-3 }, rate: (ms) => `${(1e3 / ms).toFixed(0)} steps/s` },

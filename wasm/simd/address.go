@@ -43,7 +43,7 @@ func (w *writer) store(array int, at scalar.Expr, value func()) {
 // the address of an element.
 func (w *writer) address(array int, at scalar.Expr) (offset uint64) {
 	p, size := w.places[array], w.elementBytes(array)
-	at, c := splitConstant(at)
+	at, c := w.splitKnown(at)
 	if lo, _, ok := scalar.Range(at); c < 0 || !ok || lo < 0 {
 		// An offset is added to an address that has not wrapped.
 		at, c = scalar.Add(at, scalar.ConstI(at.Type, c)), 0
@@ -90,6 +90,17 @@ func splitConstant(e scalar.Expr) (rest scalar.Expr, c int64) {
 		}
 	}
 	return e, 0
+}
+
+// splitKnown returns e as a sum with what is known of it, in lane 0.
+func (w *writer) splitKnown(e scalar.Expr) (rest scalar.Expr, c int64) {
+	rest, c = splitConstant(e)
+	if rest.Op == scalar.OpAdd {
+		if x, ok := w.known(rest.Args[1]); ok {
+			return rest.Args[0], c + x
+		}
+	}
+	return rest, c
 }
 
 // scaled leaves e times size on the stack. What is multiplied by a constant

@@ -36,7 +36,7 @@ func (h *hoister) block(body []Stmt) []Stmt {
 
 // before takes what does not change out of the body of a loop and returns it.
 func (h *hoister) before(loop *For) []Stmt {
-	t := &turn{h: h, changing: map[string]bool{loop.Var: true}, held: map[string]scalar.Expr{}}
+	t := &turn{h: h, lanes: loop.Lanes, changing: map[string]bool{loop.Var: true}, held: map[string]scalar.Expr{}}
 	Walk(loop.Body, func(s Stmt) {
 		switch s.(type) {
 		case *Let: // changes if its value does
@@ -53,6 +53,7 @@ func (h *hoister) before(loop *For) []Stmt {
 // turn is one turn of a loop.
 type turn struct {
 	h        *hoister
+	lanes    bool // of a loop over lanes
 	changing map[string]bool
 	held     map[string]scalar.Expr // variables made for expressions, by their keys
 	out      []Stmt
@@ -98,6 +99,9 @@ func (t *turn) expr(e scalar.Expr) scalar.Expr {
 	return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
 		if len(n.Args) == 0 || !t.steady(n) {
 			return nil, false
+		}
+		if t.lanes && n.Op == scalar.OpAdd && n.Args[1].Op == scalar.OpConst {
+			return nil, false // what is added stays: in an address it costs nothing
 		}
 		if scalar.Count(n) < worthHolding {
 			return n, true

@@ -47,6 +47,24 @@ func TestHoistMovesWhatDoesNotChange(t *testing.T) {
 	}
 }
 
+// TestHoistLeavesConstantsToAddresses has a loop over lanes: instructions that load
+// add a constant to an address for nothing, and what is left is shared.
+func TestHoistLeavesConstantsToAddresses(t *testing.T) {
+	n, k := scalar.FreeVar("n", dtype.I32), scalar.FreeVar("k", dtype.I32)
+	place := func(c int64) scalar.Expr { return scalar.Add(scalar.Mul(n, i32(3)), i32(c)) }
+	body := []loop.Stmt{
+		&loop.Let{Name: "n", Value: loop.LocalID(0, 2)},
+		&loop.For{Var: "k", Start: i32(0), End: i32(4), Step: i32(1), Lanes: true, Body: []loop.Stmt{
+			&loop.Store{Array: 0, At: k, Value: scalar.Add(scalar.Mul(k, place(1)), scalar.Mul(k, place(2)))},
+		}},
+	}
+	text := fourIntegers(loop.Hoist(body)).String()
+	// 3n + 1 and 3n + 2 are one multiplication, which is an address's, and two constants.
+	if strings.Contains(text, "steady") {
+		t.Errorf("a sum with a constant is held:\n%s", text)
+	}
+}
+
 // fourIntegers is a kernel of one thread that writes four integers.
 func fourIntegers(body []loop.Stmt) *loop.Kernel {
 	out := loop.Array{Name: "out", DType: dtype.I32, Width: 1, Len: 4, Access: loop.ReadWrite}

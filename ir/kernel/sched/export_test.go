@@ -37,3 +37,11 @@ func FragmentSchedules(parts int) []Schedule {
 	}
 	return out
 }
+
+// ProductArea returns how many rows and columns of a product of m × n one of some
+// workgroups has where nothing knows of threads, and how many columns of these are
+// packed at once, of at most some.
+func ProductArea(m, n, shares, most int) (rows, columns, packed int) {
+	a := areaOf(m, n, shares, most)
+	return a.m, a.n, a.columns
+}

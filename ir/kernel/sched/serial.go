@@ -188,7 +188,8 @@ func (s *serial) count(prefix string, from, to scalar.Expr, step, last int, lane
 	s.outermost(func(divided bool) {
 		if divided {
 			n, _ := to.IntConst()
-			from, to = s.share(int(n), multiple(step, lanes), 1)
+			share := s.share(int(n), multiple(step, lanes))
+			from, to = share.from, share.to
 		}
 		s.loop(prefix, from, to, step, last, f)
 		s.body[len(s.body)-1].(*loop.For).Lanes = lanes

@@ -40,12 +40,22 @@ func (s *serial) outermost(f func(divided bool)) {
 	s.depth--
 }
 
-// share returns what of [0, n) is the workgroup's: multiples of step, and least of
-// them where there are as many.
-func (s *serial) share(n, step, least int) (from, to scalar.Expr) {
-	size := max(least, ceilDiv(ceilDiv(n, step), s.shares)) * step
-	from = s.let("from", scalar.Mul(s.linearGroup(ceilDiv(n, size)), loop.Int(size)))
-	return from, s.let("to", scalar.Min(loop.Int(n), scalar.Add(from, loop.Int(size))))
+// interval is some of the turns of a loop.
+type interval struct{ from, to scalar.Expr }
+
+// share returns what of [0, n) is the workgroup's: multiples of step.
+func (s *serial) share(n, step int) interval {
+	size := wholeSteps(ceilDiv(n, s.shares), step)
+	return s.portion(s.linearGroup(ceilDiv(n, size)), n, size)
+}
+
+// portion returns one of the portions of a size that [0, n) is cut into.
+func (s *serial) portion(i scalar.Expr, n, size int) interval {
+	if size >= n {
+		return interval{loop.Int(0), loop.Int(n)}
+	}
+	from := s.let("from", scalar.Mul(i, loop.Int(size)))
+	return interval{from, s.let("to", scalar.Min(loop.Int(n), scalar.Add(from, loop.Int(size))))}
 }
 
 // worthyShares returns into how many workgroups it is worth dividing what was

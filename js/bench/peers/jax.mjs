@@ -6,15 +6,17 @@ import { adam, convolutionParameters, initialParameters, makeBatches, randoms } 
 
 const array = (data, shape) => np.array(data).reshape(shape);
 
-// repeated is a job of one function whose result each step replaces the last.
+// repeated is a job of one function whose result each step replaces the last. A step waits: what is
+// given away before anybody asked for it is never computed.
 function repeated(run, dispose) {
   let result;
   return {
-    step() {
+    async step() {
       result?.dispose();
       result = run();
+      await result.blockUntilReady();
     },
-    sync: async () => (await np.sum(result.ref).data())[0],
+    sync: async () => {},
     dispose() {
       result?.dispose();
       dispose();

@@ -75,8 +75,8 @@ func jobs() []job {
 		name := fmt.Sprintf("lm-%d-%d-%d-%d-%d", c.Context, c.Width, c.Heads, c.Blocks, c.Batch)
 		all = append(all, job{name: name, make: func() (*ir.Module, error) { return language(c) }})
 	}
-	for _, n := range []int{256, 1024, 2048, 4096} {
-		all = append(all, job{name: fmt.Sprintf("matmul-%d", n), make: func() (*ir.Module, error) { return product(n, n) }, cpu: n <= 1024})
+	for _, n := range []int{256, 512, 1024, 2048, 4096} {
+		all = append(all, job{name: fmt.Sprintf("matmul-%d", n), make: func() (*ir.Module, error) { return product(n, n) }, cpu: n <= 2048})
 	}
 	for _, batch := range []int{128, 4096} {
 		all = append(all, job{name: fmt.Sprintf("mlp-784-512-512-10-%d", batch), make: func() (*ir.Module, error) {

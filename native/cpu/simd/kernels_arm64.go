@@ -15,6 +15,14 @@ func kernelsOf[T Float]() *kernels[T] {
 	return any(neon32).(*kernels[T])
 }
 
+// packedDots returns the kernel for rows of blocks, with the number of its lanes.
+func packedDots(p Packing) (dot packedDot, lanes int) {
+	if Has == Go {
+		return plainPacked(p), 1
+	}
+	return [...]packedDot{dotQ8NEON, dotQ4NEON}[p], 4
+}
+
 var plain32, plain64 = plain[float32](), plain[float64]()
 
 var neon32 = &kernels[float32]{

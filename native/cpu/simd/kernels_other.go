@@ -12,3 +12,6 @@ func kernelsOf[T Float]() *kernels[T] {
 }
 
 var plain32, plain64 = plain[float32](), plain[float64]()
+
+// packedDots returns the kernel in Go, of one lane.
+func packedDots(p Packing) (dot packedDot, lanes int) { return plainPacked(p), 1 }

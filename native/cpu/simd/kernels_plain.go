@@ -13,6 +13,3 @@ func turn() func(blocks int, from unsafe.Pointer, fromRow int, to unsafe.Pointer
 func piecewise() (fill func(rows int, to *float32, toRow int, from *float32, rowAt *int32, list *piece, count int), lanes int) {
 	return nil, 0
 }
-
-// packedDots returns the kernel in Go, of one lane.
-func packedDots(p Packing) (dot packedDot, lanes int) { return plainPacked(p), 1 }

@@ -96,6 +96,13 @@ func main() {
 	}
 	f.save()
 
+	f = newFile("packed", "")
+	f.arch = "arm64"
+	for _, bits := range []int{8, 4} {
+		neonPacked(f, bits)
+	}
+	f.save()
+
 	f = newFile("pieces", "")
 	for _, s := range []*set{avx512, avx2} {
 		pieces(f, s)

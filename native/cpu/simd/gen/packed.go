@@ -7,24 +7,20 @@ func packed(f *file, s *set, bits int) {
 	p := &packedRow{f: f, set: s, bits: bits, lanes: s.bytes / 4}
 	name := map[int]string{8: "dotQ8", 4: "dotQ4"}[bits] + s.name
 	f.declare(name, "blocks int, w *byte, x, sums *float32")
-	f.line("TEXT ·%s(SB), NOSPLIT, $0-32", name)
+	f.line("TEXT ·%s(SB), NOSPLIT, $16-32", name)
 	for i, reg := range []string{"AX", "SI", "DI", "DX"} {
 		f.op("MOVQ %s+%d(FP), %s", []string{"blocks", "w", "x", "sums"}[i], 8*i, reg)
 	}
-	if bits == 4 {
-		f.op("MOVL $15, R8")
-		p.spread("VPBROADCASTD", p.low())
-		f.op("MOVL $8, R8")
-		p.spread("VPBROADCASTD", p.eight())
-	}
+	p.constants()
 	for i := range sums {
 		f.op("VXORPS %[1]s%[2]d, %[1]s%[2]d, %[1]s%[2]d", s.reg, i)
 	}
 	f.op("SUBQ $%d, AX", sums)
 	f.op("JL rest")
 	f.label("loop")
+	p.scales()
 	for b := range sums {
-		p.block(b)
+		p.block(b, func() { f.op("VBROADCASTSS scales-%d(SP), %s%d", 4*(sums-b), s.reg, p.scale()) })
 	}
 	p.next(sums)
 	f.op("JGE loop")
@@ -32,7 +28,7 @@ func packed(f *file, s *set, bits int) {
 	f.op("ADDQ $%d, AX", sums)
 	f.op("JZ done")
 	f.label("one")
-	p.block(0)
+	p.block(0, p.oneScale)
 	p.next(1)
 	f.op("JG one")
 	f.label("done")
@@ -63,6 +59,30 @@ type packedRow struct {
 func (p *packedRow) scale() int { return 9 }
 func (p *packedRow) low() int   { return 10 }
 func (p *packedRow) eight() int { return 11 }
+func (p *packedRow) table() int { return 12 }
+
+// looksUp reports whether numbers of 4 bits are looked up, as a register of 16 lanes is
+// a table of all that there are: that takes one instruction in place of three.
+func (p *packedRow) looksUp() bool { return p.bits == 4 && p.set == avx512 }
+
+// constants loads what all blocks need.
+func (p *packedRow) constants() {
+	f := p.f
+	switch {
+	case p.looksUp(): // the floats -8 to 7
+		f.op("MOVQ $0xfffefdfcfbfaf9f8, R8")
+		f.op("VMOVQ R8, X%d", p.table())
+		f.op("MOVQ $0x0706050403020100, R8")
+		f.op("VPINSRQ $1, R8, X%[1]d, X%[1]d", p.table())
+		f.op("VPMOVSXBD X%[1]d, Z%[1]d", p.table())
+		f.op("VCVTDQ2PS Z%[1]d, Z%[1]d", p.table())
+	case p.bits == 4:
+		f.op("MOVL $15, R8")
+		p.spread("VPBROADCASTD", p.low())
+		f.op("MOVL $8, R8")
+		p.spread("VPBROADCASTD", p.eight())
+	}
+}
 
 // bytes is the size of a block.
 func (p *packedRow) bytes() int { return 2 + blockElements*p.bits/8 }
@@ -74,45 +94,85 @@ func (p *packedRow) spread(how string, reg int) {
 }
 
 // block adds the products of a block: those of the numbers first, which are scaled
-// together.
-func (p *packedRow) block(b int) {
+// together, by what scale loads.
+func (p *packedRow) block(b int, scale func()) {
 	f, reg, at := p.f, p.set.reg, b*p.bytes()
-	f.op("VPBROADCASTW %d(SI), %s%d", at, p.half(), p.scale())
-	f.op("VCVTPH2PS %s%d, %s%d", p.half(), p.scale(), reg, p.scale())
 	product := sums + sums
 	for v := range blockElements / p.lanes {
 		t := sums + v%sums
 		p.numbers(at+2, v, t)
-		f.op("VCVTDQ2PS %[1]s%[2]d, %[1]s%[2]d", reg, t)
 		how := "VFMADD231PS"
 		if v == 0 {
 			how = "VMULPS"
 		}
 		f.op("%s %d(DI), %s%d, %s%d", how, 4*(b*blockElements+v*p.lanes), reg, t, reg, product)
 	}
+	scale()
 	f.op("VFMADD231PS %[1]s%[2]d, %[1]s%[3]d, %[1]s%[4]d", reg, product, p.scale(), b%sums)
+}
+
+// scales converts the scales of as many blocks as there are sums, and stores them: they
+// are joined where nothing else computes, and a load then spreads each for nothing.
+func (p *packedRow) scales() {
+	for b := range sums {
+		p.f.op("MOVWLZX %d(SI), R%d", b*p.bytes(), 8+b)
+		if b > 0 {
+			p.f.op("SHLQ $%d, R%d", 16*b, 8+b)
+			p.f.op("ORQ R%d, R8", 8+b)
+		}
+	}
+	p.f.op("VMOVQ R8, X%d", p.scale())
+	p.f.op("VCVTPH2PS X%[1]d, X%[1]d", p.scale())
+	p.f.op("VMOVUPS X%d, scales-16(SP)", p.scale())
+}
+
+// oneScale converts the scale of the block at hand.
+func (p *packedRow) oneScale() {
+	p.f.op("VPBROADCASTW (SI), %s%d", p.half(), p.scale())
+	p.f.op("VCVTPH2PS %s%d, %s%d", p.half(), p.scale(), p.set.reg, p.scale())
 }
 
 // half is the name of registers of half the width.
 func (p *packedRow) half() string { return map[*set]string{avx512: "Y", avx2: "X"}[p.set] }
 
-// numbers reads vector v of a block as integers.
+// numbers reads vector v of a block as floats.
 func (p *packedRow) numbers(at, v, t int) {
 	f, reg := p.f, p.set.reg
-	if p.bits == 8 {
-		f.op("VPMOVSXBD %d(SI), %s%d", at+v*p.lanes, reg, t)
+	switch {
+	case p.looksUp():
+		p.lookUp(at, v, t)
 		return
+	case p.bits == 8:
+		f.op("VPMOVSXBD %d(SI), %s%d", at+v*p.lanes, reg, t)
+	default:
+		p.nibbles(at, v*p.lanes, t)
 	}
-	const half = blockElements / 2
-	first := v * p.lanes
-	f.op("VPMOVZXBD %d(SI), %s%d", at+first%half, reg, t)
-	if first < half {
-		and := map[*set]string{avx512: "VPANDD", avx2: "VPAND"}[p.set]
-		f.op("%[1]s %[2]s%[3]d, %[2]s%[4]d, %[2]s%[4]d", and, reg, p.low(), t)
+	f.op("VCVTDQ2PS %[1]s%[2]d, %[1]s%[2]d", reg, t)
+}
+
+// lookUp reads half a block by the table: its 16 bytes have the numbers of the first
+// half in their lower bits, which are all that a look-up reads, and above them those of
+// the second.
+func (p *packedRow) lookUp(at, v, t int) {
+	const bytes = sums - 1 + sums // the last of the registers for numbers
+	if v == 0 {
+		p.f.op("VPMOVZXBD %d(SI), Z%d", at, bytes)
 	} else {
-		f.op("VPSRLD $4, %[1]s%[2]d, %[1]s%[2]d", reg, t)
+		p.f.op("VPSRLD $4, Z%[1]d, Z%[1]d", bytes)
 	}
-	f.op("VPSUBD %[1]s%[2]d, %[1]s%[3]d, %[1]s%[3]d", reg, p.eight(), t)
+	p.f.op("VPERMPS Z%d, Z%d, Z%d", p.table(), bytes, t)
+}
+
+// nibbles reads numbers of 4 bits from the given one on as integers.
+func (p *packedRow) nibbles(at, first, t int) {
+	const half = blockElements / 2
+	p.f.op("VPMOVZXBD %d(SI), %s%d", at+first%half, p.set.reg, t)
+	if first < half {
+		p.f.op("VPAND %[1]s%[2]d, %[1]s%[3]d, %[1]s%[3]d", p.set.reg, p.low(), t)
+	} else {
+		p.f.op("VPSRLD $4, %[1]s%[2]d, %[1]s%[2]d", p.set.reg, t)
+	}
+	p.f.op("VPSUBD %[1]s%[2]d, %[1]s%[3]d, %[1]s%[3]d", p.set.reg, p.eight(), t)
 }
 
 // next goes on by some blocks, and asks for memory that processors do not foresee

@@ -1,0 +1,35 @@
+//go:build !386 && !arm && !wasm
+
+package cpu_test
+
+import (
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
+)
+
+// TestTensorsOverFourGiB adds up rows of a tensor of 4 GiB and 4 MiB. It is zero but
+// in its last row, behind what 32 bits count the bytes of: systems give memory that was
+// never written no room, so that the test takes little.
+func TestTensorsOverFourGiB(t *testing.T) {
+	const rows, cols = 1025, 1 << 20
+	x, y := make([]float32, rows*cols), make([]float32, rows)
+	for j := range cols {
+		x[(rows-1)*cols+j] = float32(j % 4)
+	}
+	step := bind(t, compileGraphs(t, graph(t, func(b *ir.Builder) {
+		b.Output("y", ops.ReduceSum(b, b.Input("x", ir.F32, ir.Dims(rows, cols)...), 1))
+	})), "run", map[string]native.Tensor{"x": native.Float32s(x, rows, cols)}, map[string]native.Tensor{"y": native.Float32s(y, rows)})
+	runBound(t, step)
+	for i, got := range y {
+		want := float32(0)
+		if i == rows-1 {
+			want = 1.5 * cols // 0, 1, 2 and 3 by turns, whose sums are exact
+		}
+		if got != want {
+			t.Fatalf("row %d is %v, not %v", i, got, want)
+		}
+	}
+}
