@@ -34,7 +34,7 @@ func init() {
 			"the operands have one shape, and axis is an axis of them",
 			"the graph takes the scalars of two runs, one for each operand, and returns those of one",
 			"all nodes of the graph are elementwise",
-			"there are at most four operands of float or complex elements where derivatives are taken",
+			"where derivatives are taken, there are at most four operands of float or complex elements, all of one type",
 		),
 		Operands:  []string{"operands..."},
 		NewAttrs:  func() ir.Attrs { return &AssociativeAttrs{} },

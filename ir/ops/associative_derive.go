@@ -21,6 +21,10 @@ func jvpAssociativeScan(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.V
 	if !slices.ContainsFunc(t, ir.Value.Valid) || b.Err() != nil {
 		return tangents
 	}
+	if odd := slices.IndexFunc(real, func(i int) bool { return in[i].DType() != in[real[0]].DType() }); odd >= 0 || len(real) > maxRecurrence {
+		b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "there is a derivative of at most %d operands of float or complex elements, all of one type", maxRecurrence)))
+		return tangents
+	}
 	a := n.Attrs().(*AssociativeAttrs)
 	run := CumSumAttrs{Axis: a.Axis, Reverse: a.Reverse}
 	back := run

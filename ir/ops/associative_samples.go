@@ -39,6 +39,9 @@ func associativeSamples() []ir.Sample {
 	marked := graph(func(b *ir.Builder, x, y []ir.Value) []ir.Value {
 		return []ir.Value{Or(b, x[0], y[0]), Select(b, y[0], y[1], x[1])}
 	}, ir.Bool, ir.I32)
+	turns := graph(func(b *ir.Builder, x, y []ir.Value) []ir.Value {
+		return []ir.Value{Mul(b, x[0], y[0])}
+	}, ir.C64)
 	sample := func(name string, a AssociativeAttrs, g *ir.Graph, in ...*ir.Array) ir.Sample {
 		return ir.Sample{Name: name, Attrs: &a, Subs: []*ir.Graph{g}, In: in}
 	}
@@ -50,6 +53,7 @@ func associativeSamples() []ir.Sample {
 		sample("one", AssociativeAttrs{}, velocities, some(1)),
 		sample("empty", AssociativeAttrs{Axis: 1}, velocities, ir.NewArray(ir.F32, 2, 0)),
 		sample("maps", AssociativeAttrs{Axis: 1, Reverse: true}, maps, some(3, 70), some(3, 70)),
+		sample("complex", AssociativeAttrs{Axis: 1}, turns, draw(5, ir.C64, -1, 1, 2, 9)),
 		sample("marked", AssociativeAttrs{}, marked, ir.Ints(ir.Bool, []int64{0, 1, 0, 0, 1, 0, 0}, 7), draw(4, ir.I32, -9, 9, 7)),
 	}
 }

@@ -110,8 +110,9 @@ func AttentionForward(b *ir.Builder, q, k, v, mask ir.Value, a AttentionAttrs) (
 }
 
 // AttentionBackward returns the cotangents of q, k, v and, where it is added to
-// the scores, mask.
+// the scores, mask. A scale of 0 stands for 1/√d.
 func AttentionBackward(b *ir.Builder, q, k, v, lse, delta, dout, mask ir.Value, a AttentionAttrs) []ir.Value {
+	a.resolve(b, OpAttentionBackward, q)
 	return b.Add(OpAttentionBackward, &a, given(q, k, v, lse, delta, dout, mask)...)
 }
 

@@ -130,5 +130,11 @@ func condSamples() []ir.Sample {
 	sample := func(name string, p int64) ir.Sample {
 		return ir.Sample{Name: name, Subs: branches, In: []*ir.Array{ir.Int(ir.Bool, p), drawn(ir.F32, 2, 3), drawn(ir.F32, 3)}}
 	}
-	return []ir.Sample{sample("true", 1), sample("false", 0)}
+	z := []ir.Type{ir.TypeOf(ir.C64, ir.N(3))}
+	turned := []*ir.Graph{
+		sampleGraph(z, func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{Mul(b, in[0], in[0])} }),
+		sampleGraph(z, func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{Conj(b, in[0])} }),
+	}
+	complexNumbers := ir.Sample{Name: "complex", Subs: turned, In: []*ir.Array{ir.Int(ir.Bool, 1), drawn(ir.C64, 3)}}
+	return []ir.Sample{sample("true", 1), sample("false", 0), complexNumbers}
 }

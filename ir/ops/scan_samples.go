@@ -21,6 +21,11 @@ func scanSamples() []ir.Sample {
 	power := sampleGraph([]ir.Type{f32(4), f32(4)}, func(b *ir.Builder, in []ir.Value) []ir.Value {
 		return []ir.Value{Mul(b, in[0], in[1])}
 	})
+	c64 := ir.TypeOf(ir.C64, ir.N(2))
+	turning := sampleGraph([]ir.Type{c64, c64, f32(2)}, func(b *ir.Builder, in []ir.Value) []ir.Value {
+		z := Add(b, Mul(b, in[1], in[0]), Complex(b, in[2], in[2]))
+		return []ir.Value{z, Mul(b, z, Conj(b, z)), Imag(b, z)}
+	})
 	one := ir.N(1)
 	recurrence := []*ir.Array{drawn(ir.F32, 3, 3), drawn(ir.F32, 2, 3), drawn(ir.F32, 5, 2, 3)}
 	return []ir.Sample{
@@ -31,5 +36,6 @@ func scanSamples() []ir.Sample {
 		{Name: "no slices", Attrs: &ScanAttrs{1, 1, ir.N(3), false}, Subs: []*ir.Graph{power}, In: []*ir.Array{drawn(ir.F32, 4), drawn(ir.F32, 4)}},
 		{Name: "one step", Attrs: &ScanAttrs{0, 1, one, false}, Subs: []*ir.Graph{sum}, In: []*ir.Array{drawn(ir.F32), drawn(ir.F32, 1)}},
 		{Name: "no steps", Attrs: &ScanAttrs{0, 1, ir.N(0), false}, Subs: []*ir.Graph{sum}, In: []*ir.Array{drawn(ir.F32), drawn(ir.F32, 0)}},
+		{Name: "complex carry", Attrs: &ScanAttrs{1, 1, ir.N(3), false}, Subs: []*ir.Graph{turning}, In: []*ir.Array{drawn(ir.C64, 2), drawn(ir.C64, 2), drawn(ir.F32, 3, 2)}},
 	}
 }

@@ -29,6 +29,13 @@ func whileSamples() []ir.Sample {
 	grow := func(b *ir.Builder, in []ir.Value) []ir.Value {
 		return []ir.Value{Mul(b, Const(b, ir.F32, 1.5), up(b, in[0]))}
 	}
+	// Squares and adds, as the Mandelbrot set does, as long as |z| is below 2.
+	orbit := []ir.Type{ir.TypeOf(ir.C64), ir.TypeOf(ir.C64)}
+	inside := func(b *ir.Builder, in []ir.Value) []ir.Value {
+		return []ir.Value{Lt(b, Real(b, Mul(b, in[1], Conj(b, in[1]))), Const(b, ir.F32, 4))}
+	}
+	square := func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{Add(b, Mul(b, in[1], in[1]), in[0])} }
+	start := func(z complex128) *ir.Array { return &ir.Array{DType: ir.C64, C: []complex128{z}} }
 	zero, values := ir.NewArray(ir.I32), drawn(ir.F32, 2, 3)
 	return []ir.Sample{
 		{Name: "counted", Attrs: &WhileAttrs{0, 5}, Subs: graphs(count, below(3), step), In: []*ir.Array{zero, values}},
@@ -36,5 +43,6 @@ func whileSamples() []ir.Sample {
 		{Name: "no step", Attrs: &WhileAttrs{0, 3}, Subs: graphs(count, below(0), step), In: []*ir.Array{zero, values}},
 		{Name: "a carry that every step mixes", Attrs: &WhileAttrs{1, 4}, Subs: graphs(mixing, second, mix), In: []*ir.Array{drawn(ir.F32, 3, 3), zero, drawn(ir.F32, 3)}},
 		{Name: "until a value is large", Attrs: &WhileAttrs{0, 9}, Subs: graphs([]ir.Type{f32()}, below(20), grow), In: []*ir.Array{drawn(ir.F32)}},
+		{Name: "complex carry", Attrs: &WhileAttrs{1, 7}, Subs: graphs(orbit, inside, square), In: []*ir.Array{start(0.5 + 0.25i), start(0.125)}},
 	}
 }

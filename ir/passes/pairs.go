@@ -74,15 +74,23 @@ func newPairing(b *ir.Builder, g *ir.Graph) *pairing {
 	return &pairing{b: b, to: ir.NewMapping(g), parts: map[ir.Value]pair{}}
 }
 
-// nodes copies all nodes whose values the pairing does not have yet.
+// nodes copies all nodes, but ports that have been given values.
 func (p *pairing) nodes(g *ir.Graph) {
 	for _, n := range g.Nodes() {
+		if n.Op() == ir.OpPort && p.has(n.Result(0)) {
+			continue
+		}
 		p.b.Label(n.Label())
 		p.b.At(n.Pos())
 		if p.node(n); p.b.Err() != nil {
 			return
 		}
 	}
+}
+
+func (p *pairing) has(v ir.Value) bool {
+	_, ok := p.parts[v]
+	return ok || p.to.Get(v).Valid()
 }
 
 // whole returns a value of the old graph as one value, with the parts of a complex
