@@ -23,6 +23,10 @@ type AttentionAttrs struct {
 	// Causal lets a query see a key only if the key is not later: the last
 	// query belongs to the last key.
 	Causal bool
+	// Window, where not 0, hides from a query the keys that many and more places
+	// before its own: with Causal it sees at most so many. Kernels do not read keys
+	// that no query of a block sees.
+	Window int
 }
 
 // Visit shows the attributes.
@@ -30,6 +34,7 @@ func (a *AttentionAttrs) Visit(v ir.AttrVisitor) {
 	v.Float("scale", &a.Scale)
 	v.Float("softcap", &a.Softcap)
 	v.Bool("causal", &a.Causal)
+	v.Int("window", &a.Window)
 }
 
 func init() {
@@ -38,12 +43,12 @@ func init() {
 		"q, k and v have one float type and one rank of at least 2: [..., m, d], [..., n, d] and [..., n, e]",
 		"the axes before these two are those of a batch and, last, the heads: they are the same for all, but q may have a multiple of the heads of k and v",
 		"mask, which may be left out, is boolean (true: seen) or of the type of q (added to the scores), and broadcasts to [..., m, n]",
-		"softcap is not negative",
+		"softcap and window are not negative",
 	}
 	define(&ir.Def{
 		Op: OpAttention,
 		Doc: "softmax(scale·q·kᵀ)·v. The order is: products, scale, softcap, mask, softmax. A query that sees no key " +
-			"gives 0. With causal a query sees no later key, where the last query belongs to the last key. It is computed in f32 for narrower types.",
+			"gives 0. With causal a query sees no later key, where the last query belongs to the last key; with a window it sees no key that many or more places before its own. It is computed in f32 for narrower types.",
 		Constraints: numbered(constraints...),
 		Operands:    []string{"q", "k", "v", "mask"}, Optional: 1,
 		NewAttrs: newAttrs,

@@ -35,7 +35,7 @@ func scoresOf(b *ir.Builder, a *AttentionAttrs, q, k, v ir.Value, masks []ir.Val
 			x = Add(b, x, wide(b, m))
 		}
 	}
-	if a.Causal {
+	if a.Causal || a.Window > 0 {
 		x = Select(b, s.seen(x), x, none)
 	}
 	s.scores = x
@@ -49,7 +49,17 @@ func (s *attentionScores) seen(x ir.Value) ir.Value {
 	if shape[0] != shape[1] {
 		query = Add(b, query, Sub(b, DimSize(b, ir.I32, shape[1]), DimSize(b, ir.I32, shape[0])))
 	}
-	return BroadcastTo(b, Ge(b, query, key), x.Shape())
+	var seen []ir.Value
+	if s.a.Causal {
+		seen = append(seen, Ge(b, query, key))
+	}
+	if s.a.Window > 0 {
+		seen = append(seen, Lt(b, Sub(b, query, key), Const(b, ir.I32, float64(s.a.Window))))
+	}
+	if len(seen) > 1 {
+		seen[0] = And(b, seen[0], seen[1])
+	}
+	return BroadcastTo(b, seen[0], x.Shape())
 }
 
 func (s *attentionScores) scaled(x ir.Value) ir.Value {

@@ -41,8 +41,8 @@ func attentionTypes(a *AttentionAttrs, qkv []ir.Type, mask *ir.Type) ([]ir.Type,
 			return nil, ir.Shapef("axis %d of q has size %s, of k %s", i, q.Shape[i], k.Shape[i])
 		}
 	}
-	if !(a.Softcap >= 0) || a.Scale-a.Scale != 0 {
-		return nil, ir.Attrf("scale %v and softcap %v", a.Scale, a.Softcap)
+	if !(a.Softcap >= 0) || a.Scale-a.Scale != 0 || a.Window < 0 {
+		return nil, ir.Attrf("scale %v, softcap %v and window %d", a.Scale, a.Softcap, a.Window)
 	}
 	rows := q.Shape[:rank-1]
 	if mask != nil {

@@ -40,6 +40,8 @@ func attentionSamples() []ir.Sample {
 		sample("bias, softcap and causal", AttentionAttrs{Scale: 0.5, Softcap: 2, Causal: true}, append(slices.Clone(square), []int{2, 5, 5})),
 		sample("grouped queries", AttentionAttrs{Scale: 0.5, Causal: true}, shapes{{2, 6, 4, 5}, {2, 3, 4, 5}, {2, 3, 4, 2}, {6, 4, 4}}),
 		sample("beyond a tile", AttentionAttrs{Scale: 0.2, Causal: true}, shapes{{2, 35, 33}, {2, 67, 33}, {2, 67, 17}}),
+		sample("window", AttentionAttrs{Scale: 0.5, Window: 2}, square),
+		sample("causal window beyond a tile", AttentionAttrs{Scale: 0.2, Causal: true, Window: 9}, shapes{{2, 35, 33}, {2, 67, 33}, {2, 67, 17}}),
 		sample("no queries", AttentionAttrs{Scale: 1}, shapes{{2, 0, 3}, {2, 4, 3}, {2, 4, 5}}),
 		sample("no keys", AttentionAttrs{Scale: 1}, shapes{{2, 3, 3}, {2, 0, 3}, {2, 0, 5}}),
 		boolean, half,

@@ -225,7 +225,8 @@ export abstract class ValueOps {
   /**
    * softmax(scale·q·kᵀ)·v. The order is: products, scale, softcap, mask, softmax. A query
    * that sees no key gives 0. With causal a query sees no later key, where the last query
-   * belongs to the last key. It is computed in f32 for narrower types.
+   * belongs to the last key; with a window it sees no key that many or more places before its
+   * own. It is computed in f32 for narrower types.
    *
    * - C1: q, k and v have one float type and one rank of at least 2: [..., m, d], [..., n, d]
    *   and [..., n, e]
@@ -233,11 +234,12 @@ export abstract class ValueOps {
    *   for all, but q may have a multiple of the heads of k and v
    * - C3: mask, which may be left out, is boolean (true: seen) or of the type of q (added to the
    *   scores), and broadcasts to [..., m, n]
-   * - C4: softcap is not negative
+   * - C4: softcap and window are not negative
    *
-   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false.
+   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false,
+   * `window` is 0.
    */
-  attention(k: Operand, v: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean } = {}): Value { return this.apply('attention', [k, v, mask], attributes)[0]!; }
+  attention(k: Operand, v: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean; window?: number } = {}): Value { return this.apply('attention', [k, v, mask], attributes)[0]!; }
 
   /**
    * Cotangents of q, k, v and of an additive mask, given lse, the second result of
@@ -250,12 +252,13 @@ export abstract class ValueOps {
    *   for all, but q may have a multiple of the heads of k and v
    * - C3: mask, which may be left out, is boolean (true: seen) or of the type of q (added to the
    *   scores), and broadcasts to [..., m, n]
-   * - C4: softcap is not negative
+   * - C4: softcap and window are not negative
    * - C5: lse and delta have the types of lse, dout has the type of the result
    *
-   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false.
+   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false,
+   * `window` is 0.
    */
-  attentionBackward(k: Operand, v: Operand, lse: Operand, delta: Operand, dout: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean } = {}): Value[] { return this.apply('attention_backward', [k, v, lse, delta, dout, mask], attributes); }
+  attentionBackward(k: Operand, v: Operand, lse: Operand, delta: Operand, dout: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean; window?: number } = {}): Value[] { return this.apply('attention_backward', [k, v, lse, delta, dout, mask], attributes); }
 
   /**
    * The result of attention, and the logarithm of the sum of the exponentials of each query's
@@ -268,11 +271,12 @@ export abstract class ValueOps {
    *   for all, but q may have a multiple of the heads of k and v
    * - C3: mask, which may be left out, is boolean (true: seen) or of the type of q (added to the
    *   scores), and broadcasts to [..., m, n]
-   * - C4: softcap is not negative
+   * - C4: softcap and window are not negative
    *
-   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false.
+   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false,
+   * `window` is 0.
    */
-  attentionForward(k: Operand, v: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean } = {}): [Value, Value] { return this.apply('attention_forward', [k, v, mask], attributes) as [Value, Value]; }
+  attentionForward(k: Operand, v: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean; window?: number } = {}): [Value, Value] { return this.apply('attention_forward', [k, v, mask], attributes) as [Value, Value]; }
 
   /**
    * The mean of each window: of all its elements with count_include_pad, where padding is zero,
@@ -2707,9 +2711,10 @@ export abstract class ValueOps {
    * - C2: q, k, v and mask are those of attention, with heads on the axis before the last two
    * - C3: sink has the type of q and an element for each head of q
    *
-   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false.
+   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false,
+   * `window` is 0.
    */
-  sinkAttention(k: Operand, v: Operand, sink: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean } = {}): Value { return this.apply('sink_attention', [k, v, sink, mask], attributes)[0]!; }
+  sinkAttention(k: Operand, v: Operand, sink: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean; window?: number } = {}): Value { return this.apply('sink_attention', [k, v, sink, mask], attributes)[0]!; }
 
   /**
    * Part of x: element k of an axis of the result is element start + k·stride of that axis of
