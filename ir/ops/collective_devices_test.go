@@ -187,7 +187,7 @@ func evalNode(t *testing.T, n *ir.Node, in []*ir.Array) []*ir.Array {
 			b.Output("out"+strconv.Itoa(i), v)
 		}
 	}))(t)
-	out, err := ir.Eval(g, inputs, ir.EvalOptions{})
+	out, err := evalHeld(g, inputs, ir.EvalOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

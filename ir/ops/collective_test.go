@@ -58,6 +58,7 @@ func TestCollectivesOfSeveralDevicesAreThoseOfJAX(t *testing.T) {
 	for name, c := range collectives {
 		t.Run(name, func(t *testing.T) {
 			g := must(ir.Build(name, func(b *ir.Builder) { b.Output("y", c.f(b, b.Input("x", ir.F64, ir.Dims(6, 2)...))) }))(t)
+			hold(g)
 			inputs := partsOf("x", pattern(1, []int{3, 6, 2}))
 			y := together(onDevices(t, g, inputs), "y")
 			if got := digest(y); math.Abs(got-c.value) > 1e-12 {

@@ -87,9 +87,8 @@ func init() {
 	})
 	define(&ir.Def{
 		Op: OpNormal,
-		Doc: "Standard normal numbers by the method of Box and Muller, √(-2·log u)·cos(2π·v), with u in (0, 1] and v in " +
-			"[0, 1) from the upper 24 bits of the two words of a block. None is further than 5.8 from zero. They are " +
-			"computed in f32 for narrower types.",
+		Doc: "Standard normal numbers, √2·erfinv of a uniform number in (−1, 1), as those of jax.random.normal, with which they agree " +
+			"but for the rounding of erfinv. In f32 none is further than 5.5 from zero. They are computed in f32 for narrower types.",
 		Constraints: constraints, Operands: []string{"key"}, NewAttrs: newAttrs,
 		Infer: inferRandomFloat,
 		JVP:   flatJVP, NoTranspose: notLinear,
@@ -206,13 +205,16 @@ func uniformBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 
 func normalBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	a := n.Attrs().(*RandomFloatAttrs)
-	d := sumType(a.DType)
-	x, y := wordPair(b, in[0], a.Shape, 8, 8)
-	unit := Const(b, d, 0x1p-24)
-	u := Mul(b, Add(b, Convert(b, x, d), Const(b, d, 1)), unit)
-	v := Mul(b, Convert(b, y, d), Const(b, d, 0x1p-24*2*math.Pi))
-	radius := Sqrt(b, Mul(b, Log(b, u), Const(b, d, -2)))
-	return []ir.Value{Convert(b, Mul(b, radius, Cos(b, v)), a.DType)}
+	u := Uniform(b, in[0], sumType(a.DType), a.Shape...)
+	return []ir.Value{Convert(b, normalOf(b, u, -1, 1), a.DType)}
+}
+
+// normalOf returns √2·erfinv of numbers that go from low to high as u goes from 0 to
+// 1; −1 stands for the next number, of which erfinv is finite.
+func normalOf(b *ir.Builder, u ir.Value, low, high float64) ir.Value {
+	low = max(low, u.DType().Epsilon()/2-1)
+	p := Add(b, Mul(b, u, ConstLike(b, u, high-low)), ConstLike(b, u, low))
+	return Mul(b, Erfinv(b, p), ConstLike(b, u, math.Sqrt2))
 }
 
 // wordPair returns the two words of the block of each element, shifted down.
