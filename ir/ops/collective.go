@@ -29,7 +29,6 @@ type collective struct {
 	infer     func(n *ir.Node, x ir.Type) (ir.Type, error)
 	jvp       jvpRule // nil: that of a linear op
 	transpose func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value
-	samples   func() []ir.Sample
 }
 
 func init() {
@@ -66,7 +65,7 @@ func defineCollective(c collective) {
 			return b.Add(n.Op(), attrs, MoveAxis(b, in[0], axes[0], 0)), []int{0}
 		},
 		Body:    aloneBody,
-		Samples: c.samples,
+		Samples: func() []ir.Sample { return collectiveSamples(c.op) },
 	})
 }
 

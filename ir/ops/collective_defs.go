@@ -22,13 +22,6 @@ func collectives() []collective {
 			transpose: func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
 				return b.Add1(OpAllReduce, n.Attrs(), ct)
 			},
-			samples: func() []ir.Sample {
-				var list []ir.Attrs
-				for _, reduction := range []string{AcrossSum, AcrossMean, AcrossMax, AcrossMin} {
-					list = append(list, &AllReduceAttrs{alone, reduction})
-				}
-				return collectiveSamples(list...)
-			},
 		},
 		{
 			op:          OpAllGather,
@@ -39,12 +32,11 @@ func collectives() []collective {
 				return alongDevices(n, x, func(size, devices ir.Dim) (ir.Dim, error) { return size.Mul(devices), nil })
 			},
 			transpose: func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value { return b.Add1(OpReduceScatter, n.Attrs(), ct) },
-			samples:   func() []ir.Sample { return collectiveSamples(&AlongAttrs{alone, 1}) },
 		},
 		{
 			op:          OpReduceScatter,
 			doc:         "The sum of the values of all devices along a mesh axis, cut along an axis into as many parts, of which each device gets that of its place (JAX's psum_scatter, tiled).",
-			constraints: []string{"axis is an axis of x, whose size is a multiple of devices", "the elements are numbers"},
+			constraints: []string{"axis is an axis of x, whose size is a multiple of devices", "the element type of x is " + numbers.String()},
 			newAttrs:    newAlongAttrs,
 			infer: func(n *ir.Node, x ir.Type) (ir.Type, error) {
 				if err := numbers.check(x.DType); err != nil {
@@ -53,7 +45,6 @@ func collectives() []collective {
 				return alongDevices(n, x, ir.Dim.Div)
 			},
 			transpose: func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value { return b.Add1(OpAllGather, n.Attrs(), ct) },
-			samples:   func() []ir.Sample { return collectiveSamples(&AlongAttrs{alone, 1}) },
 		},
 		{
 			op:          OpAllToAll,
@@ -65,7 +56,6 @@ func collectives() []collective {
 				a := n.Attrs().(*AllToAllAttrs)
 				return b.Add1(OpAllToAll, &AllToAllAttrs{a.MeshAttrs, a.ConcatAxis, a.SplitAxis}, ct)
 			},
-			samples: func() []ir.Sample { return collectiveSamples(&AllToAllAttrs{alone, 1, 0}) },
 		},
 		{
 			op:          OpCollectivePermute,
@@ -78,9 +68,6 @@ func collectives() []collective {
 			transpose: func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
 				a := n.Attrs().(*PermuteAttrs)
 				return CollectivePermute(b, ct, a.MeshAttrs, a.Targets, a.Sources)
-			},
-			samples: func() []ir.Sample {
-				return collectiveSamples(&PermuteAttrs{alone, []int{0}, []int{0}}, &PermuteAttrs{MeshAttrs: alone})
 			},
 		},
 		{
@@ -95,7 +82,6 @@ func collectives() []collective {
 				return x, nil
 			},
 			transpose: transposeRoot,
-			samples:   func() []ir.Sample { return collectiveSamples(&RootAttrs{MeshAttrs: alone}) },
 		},
 	}
 }
@@ -137,12 +123,21 @@ func inferAllToAll(n *ir.Node, x ir.Type) (ir.Type, error) {
 }
 
 // collectiveSamples are of one device.
-func collectiveSamples(list ...ir.Attrs) []ir.Sample {
+func collectiveSamples(op ir.Op) []ir.Sample {
 	if !withSamples {
 		return nil
 	}
 	var out []ir.Sample
-	for _, a := range list {
+	for _, a := range map[ir.Op][]ir.Attrs{
+		OpAllReduce: {
+			&AllReduceAttrs{alone, AcrossSum}, &AllReduceAttrs{alone, AcrossMean}, &AllReduceAttrs{alone, AcrossMax}, &AllReduceAttrs{alone, AcrossMin},
+		},
+		OpAllGather:           {&AlongAttrs{alone, 1}},
+		OpReduceScatter:       {&AlongAttrs{alone, 1}},
+		OpAllToAll:            {&AllToAllAttrs{alone, 1, 0}},
+		OpCollectivePermute:   {&PermuteAttrs{alone, []int{0}, []int{0}}, &PermuteAttrs{MeshAttrs: alone}},
+		OpCollectiveBroadcast: {&RootAttrs{MeshAttrs: alone}},
+	}[op] {
 		for _, dims := range [][]int{{1, 1}, {2, 0}, {67, 3}} {
 			x := draw(1, ir.F32, -2, 2, dims...)
 			out = append(out, ir.Sample{Name: x.Type().String() + ir.FormatAttrs(a), Attrs: a, In: []*ir.Array{x}})

@@ -2127,7 +2127,8 @@ export abstract class ValueOps {
 
   /**
    * Classes drawn by the probabilities that softmax of the logits along an axis gives, in i32:
-   * where the logits plus numbers of the Gumbel distribution are largest.
+   * where the logits plus numbers of the Gumbel distribution are largest, as
+   * jax.random.categorical.
    *
    * - C1: the element type of logits is float
    * - C2: axis is an axis of the logits, not empty; the result has the others
@@ -2139,7 +2140,7 @@ export abstract class ValueOps {
 
   /**
    * Numbers of the exponential distribution with mean 1, −log(1 − u) for a uniform u in [0,
-   * 1).
+   * 1), as jax.random.exponential.
    *
    * - C1: key is u32[2]
    * - C2: the element type is a float type
@@ -2158,7 +2159,8 @@ export abstract class ValueOps {
   randomGamma(key: Operand): Value { return this.apply('random_gamma', [key])[0]!; }
 
   /**
-   * Numbers of the standard Gumbel distribution, −log(−log u) for a uniform u in (0, 1).
+   * Numbers of the standard Gumbel distribution, −log(−log u) for a uniform u in (0, 1), as
+   * jax.random.gumbel.
    *
    * - C1: key is u32[2]
    * - C2: the element type is a float type
@@ -2168,9 +2170,9 @@ export abstract class ValueOps {
   randomGumbel(attributes: { shape?: readonly Dim[]; dtype?: DType } = {}): Value { return this.apply('random_gumbel', [], attributes)[0]!; }
 
   /**
-   * Standard normal numbers by the method of Box and Muller, √(-2·log u)·cos(2π·v), with u
-   * in (0, 1] and v in [0, 1) from the upper 24 bits of the two words of a block. None is
-   * further than 5.8 from zero. They are computed in f32 for narrower types.
+   * Standard normal numbers, √2·erfinv of a uniform number in (−1, 1), as those of
+   * jax.random.normal, with which they agree but for the rounding of erfinv. In f32 none is
+   * further than 5.5 from zero. They are computed in f32 for narrower types.
    *
    * - C1: key is u32[2]
    * - C2: the element type is a float type
@@ -2200,7 +2202,7 @@ export abstract class ValueOps {
 
   /**
    * Normal numbers of those in [low, high], √2·erfinv of a uniform number between
-   * erf(low/√2) and erf(high/√2).
+   * erf(low/√2) and erf(high/√2), as jax.random.truncated_normal.
    *
    * - C1: key is u32[2]
    * - C2: the element type is a float type
@@ -2276,7 +2278,7 @@ export abstract class ValueOps {
    *
    * - C1: mesh_axis is named, and devices is at least 1
    * - C2: axis is an axis of x, whose size is a multiple of devices
-   * - C3: the elements are numbers
+   * - C3: the element type of x is signed, unsigned, float or complex
    *
    * If not given, `devices` is 1, `axis` is 0.
    */
