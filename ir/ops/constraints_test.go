@@ -57,9 +57,8 @@ func checkRefusal(t *testing.T, op ir.Op, err error) {
 
 var word = regexp.MustCompile(`[\p{L}\d_]+`)
 
-// subjectsOf returns the attributes and operands that a constraint names: those whose
-// names it has, singular or plural, and all operands where it speaks of operands, types
-// or elements.
+// subjectsOf returns the attributes that a constraint names, singular or plural, or
+// where it names none the operands: all of them where it speaks of operands or types.
 func subjectsOf(d *ir.Def, constraint string) []string {
 	var names attrNames
 	if d.NewAttrs != nil {
@@ -69,7 +68,7 @@ func subjectsOf(d *ir.Def, constraint string) []string {
 	for _, o := range d.Operands {
 		operands = append(operands, strings.TrimSuffix(o, "..."))
 	}
-	var out []string
+	var attrs, out []string
 	for _, w := range append(word.FindAllString(constraint, -1), speaksOf[constraint]...) {
 		switch w {
 		case "operands", "operand", "type", "types", "matrices", "matrix", "vectors", "weights", "carries":
@@ -77,13 +76,19 @@ func subjectsOf(d *ir.Def, constraint string) []string {
 		case "graph", "graphs":
 			out = append(out, "graph")
 		case "axes":
-			out = append(append(out, "axis"), operands...)
+			out = append(out, operands...)
 		}
-		for _, name := range slices.Concat(names, operands) {
-			if w == name || w == name+"s" || w+"s" == name || w == strings.TrimSuffix(name, "_axis") {
-				out = append(out, name)
+		for _, name := range names {
+			if w == name || w == name+"s" || w+"s" == name {
+				attrs = append(attrs, name)
 			}
 		}
+		if slices.Contains(operands, w) {
+			out = append(out, w)
+		}
+	}
+	if len(attrs) > 0 {
+		return attrs
 	}
 	return out
 }
@@ -107,4 +112,5 @@ var speaksOf = map[string][]string{
 var onlyStated = map[string]string{
 	"with unique, no two index tuples that lie inside name one place": "a promise that is not checked",
 	"the result has rank 0": "what comes out",
+	"a label is a class or one of those ignored; another one is an error when the graph runs": "TestLabelsOutsideAreErrors runs it",
 }

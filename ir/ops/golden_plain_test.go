@@ -70,7 +70,8 @@ func TestPlainMeaningsByHand(t *testing.T) {
 		{"nan_to_num", of1(ops.NanToNum), []*ir.Array{f32s(1, inf, -inf, nan)}, f32s(1, largest, -largest, 0)},
 		{"round_ste", of1(ops.RoundSTE), []*ir.Array{f32s(-1.5, 0.5, 2.5, 2.6)}, f32s(-2, 0, 2, 3)},
 		{
-			"nextafter", of2(ops.NextAfter), []*ir.Array{f32s(1, 0, -2.5), f32s(2, -1, 0)},
+			"nextafter", of2(ops.NextAfter),
+			[]*ir.Array{f32s(1, 0, -2.5), f32s(2, -1, 0)},
 			f32s(1+0x1p-23, -0x1p-149, -2.5+0x1p-22),
 		},
 		{ // the angles are positions times 1 and 1/10
@@ -78,7 +79,8 @@ func TestPlainMeaningsByHand(t *testing.T) {
 				cos, sin := ops.RopeTable(b, in[0], 4, 100)
 				return ops.Concatenate(b, 1, cos, sin)
 			},
-			[]*ir.Array{i32s(0, 1, 7)}, matrix(3, 4, 1, 1, 0, 0, math.Cos(1), math.Cos(0.1), math.Sin(1), math.Sin(0.1), math.Cos(7), math.Cos(0.7), math.Sin(7), math.Sin(0.7)),
+			[]*ir.Array{i32s(0, 1, 7)},
+			matrix(3, 4, 1, 1, 0, 0, math.Cos(1), math.Cos(0.1), math.Sin(1), math.Sin(0.1), math.Cos(7), math.Cos(0.7), math.Sin(7), math.Sin(0.7)),
 		},
 		{"cond", func(b *ir.Builder, in values) ir.Value {
 			double := func(b *ir.Builder, in values) values { return values{ops.Add(b, in[0], in[0])} }
