@@ -107,27 +107,6 @@ func computable(op ir.Op, s ir.Sample) (ok, f16, complexNumbers bool) {
 	return true, f16, complexNumbers
 }
 
-// inParts returns a complex array as devices without complex numbers have it, with both
-// parts along a last axis, and any other as it is.
-func inParts(a *ir.Array) *ir.Array {
-	if a.C == nil {
-		return a
-	}
-	out := ir.NewArray(a.DType.Real(), append(slices.Clone(a.Dims), 2)...)
-	for i, z := range a.C {
-		out.F[2*i], out.F[2*i+1] = real(z), imag(z)
-	}
-	return out
-}
-
-func allInParts(in map[string]*ir.Array) map[string]*ir.Array {
-	out := map[string]*ir.Array{}
-	for name, a := range in {
-		out[name] = inParts(a)
-	}
-	return out
-}
-
 // sampleGraph puts samples side by side. Operand i of sample k is the input
 // "xk_i", result i its output "yk_i".
 func sampleGraph(op ir.Op, samples []ir.Sample) (*ir.Graph, []part, map[string]*ir.Array, error) {
@@ -160,11 +139,11 @@ func forwardCase(op ir.Op, name string, samples []ir.Sample) (*ir.Graph, *Case, 
 	if err != nil {
 		return nil, nil, err
 	}
-	run := Run{Inputs: allInParts(inputs)}
+	run := Run{Inputs: inputs}
 	for i, o := range g.Outputs() {
 		p := parts[i]
 		run.Want = append(run.Want, Result{
-			Output: o.Name, About: p.Name, Array: inParts(want[i]),
+			Output: o.Name, About: p.Name, Array: want[i],
 			Tolerance: irtest.SampleTolerance(p.node, p.Sample, want[i].DType.Real()),
 			NonFinite: slices.ContainsFunc(append(slices.Clone(p.In), want[i]), hasNonFinite),
 		})
@@ -217,12 +196,12 @@ func gradientCase(op ir.Op, name string, s ir.Sample) (*ir.Graph, *Case, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	run := Run{Inputs: allInParts(inputs)}
+	run := Run{Inputs: inputs}
 	for i, o := range g.Outputs() {
 		tol := irtest.LooseToleranceFor(want[i].DType.Real())
 		tol.Abs, tol.Rel = max(tol.Abs, s.Tol), max(tol.Rel, s.Tol)
 		run.Want = append(run.Want, Result{
-			Output: o.Name, About: s.Name, Array: inParts(want[i]), Tolerance: tol, NonFinite: hasNonFinite(want[i]),
+			Output: o.Name, About: s.Name, Array: want[i], Tolerance: tol, NonFinite: hasNonFinite(want[i]),
 		})
 	}
 	return g, &Case{Name: "vjp " + name, Entry: "vjp", Runs: []Run{run}}, nil
