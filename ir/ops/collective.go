@@ -1,3 +1,5 @@
+//go:build !js
+
 package ops
 
 import (
@@ -6,7 +8,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Collectives: what devices that run the same graph make of each other's values.
+// Collectives: what devices that run the same graph make of each other's values. A page
+// has one device, so its compiler, whose size counts, goes without them.
 const (
 	OpAllReduce           ir.Op = "all_reduce"
 	OpAllGather           ir.Op = "all_gather"
