@@ -216,6 +216,9 @@ type Attend struct {
 	// Causal hides from a query the keys after its own, where the last query
 	// belongs to the last key.
 	Causal bool
+	// Window, where not 0, hides from a query the keys that many and more places
+	// before its own.
+	Window int
 	// Mask is the number of the operand that hides scores, where it is boolean,
 	// or is added to them. It broadcasts to them. It is -1 where there is none.
 	Mask int

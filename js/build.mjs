@@ -5,7 +5,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { build } from 'esbuild';
 
 const here = import.meta.dirname;
@@ -53,4 +53,5 @@ const isWorker = (path) => path.endsWith('worker.ts');
 const entries = entryPoints();
 removeOldCode([...await code(entries.filter(isWorker), false), ...await code(entries.filter((path) => !isWorker(path)), true)]);
 execFileSync(process.execPath, [join(here, 'node_modules/typescript/lib/tsc.js'), '-p', here], { stdio: 'inherit' });
-for (const name of ['LICENSE', 'README.md']) copyFileSync(join(here, '..', name), join(here, name)); // npm packs nothing from above
+// npm packs nothing from above.
+for (const path of ['LICENSE', 'README.md', 'ir/ops/OPS.md']) copyFileSync(join(here, '..', path), join(here, basename(path)));

@@ -2,7 +2,6 @@ package optim
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/ir"
@@ -250,101 +249,4 @@ func (s *step) forward(b *ir.Builder) {
 // find returns the place of a trained parameter, -1 for any other port.
 func (s *step) find(name string) int {
 	return slices.IndexFunc(s.params, func(p param) bool { return p.name == name })
-}
-
-// scalarType is the type of the learning rate and what is made of it: f64 where
-// a parameter is f64.
-func (s *step) scalarType() ir.DType {
-	for _, p := range s.params {
-		if p.value.DType() == ir.F64 {
-			return ir.F64
-		}
-	}
-	return ir.F32
-}
-
-// updateType is the type in which a parameter is updated.
-func updateType(d ir.DType) ir.DType {
-	if d == ir.F64 {
-		return d
-	}
-	return ir.F32
-}
-
-// clip limits the elements of gradients, and scales these down to a global norm.
-func (s *step) clip(b *ir.Builder, scalar ir.DType) {
-	if v := s.options.ClipValue; v != 0 {
-		inDomain(b, "clip value", v > 0)
-		for i := range s.params {
-			g := &s.params[i].grad
-			*g = ops.Clamp(b, *g, ops.ConstLike(b, *g, -v), ops.ConstLike(b, *g, v))
-		}
-	}
-	limit := s.options.ClipNorm
-	if limit == 0 {
-		return
-	}
-	if !(limit > 0) {
-		b.Fail(ir.Attrf("clip norm %v", limit))
-		return
-	}
-	grads := make([]ir.Value, len(s.params))
-	for i, p := range s.params {
-		grads[i] = ops.Convert(b, p.grad, scalar)
-	}
-	scale := clipFactor(b, GlobalNorm(b, grads), limit)
-	for i := range s.params {
-		p := &s.params[i]
-		p.grad = ops.Mul(b, p.grad, ops.Convert(b, scale, p.grad.DType()))
-	}
-}
-
-// update adds the update of one parameter, which takes place where due is true
-// or not there at all.
-func (s *step) update(b *ir.Builder, rule Rule, p param, due, count ir.Value) {
-	wide := ops.Convert(b, p.value, p.grad.DType())
-	value, slots := rule(b, wide, p.grad, p.slots)
-	if b.Err() == nil && len(slots) != len(p.slots) {
-		b.Fail(ir.Errorf(ir.ErrGraph, "the rule of the optimizer gave %d slots for %q, not %d", len(slots), p.name, len(p.slots)))
-		return
-	}
-	now := func(name string, old, v ir.Value) {
-		if due.Valid() {
-			v = ops.Select(b, due, v, old)
-		}
-		b.SetState(name, s.scaling.unlessSkipped(b, v, old))
-	}
-	now(p.name, p.value, ops.Convert(b, value, p.value.DType()))
-	for i, slot := range slotsOf(p.group.Optimizer, p.value.Type()) {
-		now(SlotState(slot.Name, p.name), p.slots[i], slots[i])
-	}
-	if a := s.options.Average; a != 0 {
-		inDomain(b, "average", a > 0 && a < 1)
-		name := SlotState(averageSlot, p.name)
-		old := b.State(name, wide.DType(), wide.Shape()...)
-		first := ops.Eq(b, count, ops.OnesLike(b, count))
-		now(name, old, ops.Select(b, first, value, average(b, old, value, a)))
-	}
-}
-
-// Init returns a graph that sets every state of the optimiser in a graph made
-// by [Step] to its initial value, which is zeros. The parameters are left to
-// their owner.
-func Init(step *ir.Graph) (*ir.Graph, error) {
-	return ir.Build(step.Name()+"/init", func(b *ir.Builder) {
-		for _, p := range step.Ports() {
-			if !IsState(p) {
-				continue
-			}
-			t := p.Value.Type()
-			b.Port(p.Kind, p.Name, t)
-			b.SetState(p.Name, ops.Zeros(b, t.DType, t.Shape...))
-		}
-	})
-}
-
-// IsState reports whether a port is a state of an optimiser, which starts as
-// zeros.
-func IsState(p ir.Port) bool {
-	return p.Kind == ir.StatePort && strings.HasPrefix(p.Name, StatePrefix)
 }

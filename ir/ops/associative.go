@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/derive"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -35,7 +34,7 @@ func init() {
 			"the operands have one shape, and axis is an axis of them",
 			"the graph takes the scalars of two runs, one for each operand, and returns those of one",
 			"all nodes of the graph are elementwise",
-			"there are at most four operands of float or complex elements where derivatives are taken",
+			"where derivatives are taken, there are at most four operands of float or complex elements, all of one type",
 		),
 		Operands:  []string{"operands..."},
 		NewAttrs:  func() ir.Attrs { return &AssociativeAttrs{} },
@@ -219,146 +218,4 @@ func literalElement(x *ir.Array) scalar.Expr {
 		return scalar.ConstBool(x.I[0] != 0)
 	}
 	return scalar.ConstI(x.DType, x.I[0])
-}
-
-// jvpAssociativeScan follows y = combine(y before, x): its tangent is a linear
-// recurrence with the slopes of the graph, which begins with the tangent of the
-// first element.
-func jvpAssociativeScan(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
-	var real []int // the operands that have a tangent
-	for i, v := range in {
-		if derive.Differentiable(v.DType()) {
-			real = append(real, i)
-		}
-	}
-	tangents := make([]ir.Value, len(in))
-	if !slices.ContainsFunc(t, ir.Value.Valid) || b.Err() != nil {
-		return tangents
-	}
-	a := n.Attrs().(*AssociativeAttrs)
-	run := CumSumAttrs{Axis: a.Axis, Reverse: a.Reverse}
-	back := run
-	back.Reverse = !back.Reverse
-	runs := make([]ir.Value, 0, 2*len(in))
-	for _, y := range out {
-		runs = append(runs, behind(b, y, back))
-	}
-	runs = append(runs, in...)
-	place := Iota(b, ir.I32, a.Axis, in[0].Shape()...)
-	if a.Reverse {
-		place = Reverse(b, place, a.Axis)
-	}
-	isFirst := Eq(b, place, ConstLike(b, place, 0))
-	x, y := make([]ir.Value, len(real)*len(real)), make([]ir.Value, len(real))
-	for j, from := range real {
-		onward := slopesOfCombine(b, n.Subgraphs()[0], runs, from)
-		own := slopesOfCombine(b, n.Subgraphs()[0], runs, len(in)+from)
-		for i, to := range real {
-			x[i*len(real)+j] = Select(b, isFirst, ZerosLike(b, onward[to]), onward[to])
-			if !t[from].Valid() {
-				continue
-			}
-			same := ConstLike(b, own[to], 0)
-			if i == j {
-				same = OnesLike(b, own[to])
-			}
-			y[i] = addTangents(b, y[i], scale(b, t[from], Select(b, isFirst, same, own[to])))
-		}
-	}
-	for i := range y {
-		y[i] = orZeros(b, y[i], in[real[i]])
-	}
-	for i, v := range LinearRecurrences(b, x, y, run) {
-		tangents[real[i]] = v
-	}
-	return tangents
-}
-
-// behind is ahead for elements of any type.
-func behind(b *ir.Builder, x ir.Value, a CumSumAttrs) ir.Value {
-	if x.DType().IsBool() {
-		return Convert(b, ahead(b, Convert(b, x, ir.I32), a), ir.Bool)
-	}
-	return ahead(b, x, a)
-}
-
-// slopesOfCombine returns the derivatives of the outputs of a graph of scalars by
-// one of its ports, at all elements of some values at once.
-func slopesOfCombine(b *ir.Builder, g *ir.Graph, at []ir.Value, by int) []ir.Value {
-	types := portTypes(g)
-	slopes := closed(b, "slopes", types, func(b *ir.Builder, v []ir.Value) []ir.Value {
-		t := make([]ir.Value, len(v))
-		t[by] = OnesLike(b, v[by])
-		out, tangents := derive.JVP(b, g, v, t)
-		for i := range out {
-			tangents[i] = orZeros(b, tangents[i], out[i])
-		}
-		return tangents
-	})
-	out := make([]ir.Value, len(types)/2)
-	if b.Err() != nil {
-		return out
-	}
-	shape := at[0].Shape()
-	flat := make([]ir.Value, len(at))
-	for i, v := range at {
-		flat[i] = Reshape(b, v, shape.Size())
-	}
-	values, axes := derive.Batch(b, slopes, flat, slices.Repeat([]int{0}, len(flat)), shape.Size())
-	for i, v := range values {
-		if out[i] = v; axes[i] < 0 {
-			out[i] = BroadcastTo(b, v, shape)
-		} else {
-			out[i] = Reshape(b, v, shape...)
-		}
-	}
-	return out
-}
-
-func associativeSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	graph := func(f func(b *ir.Builder, x, y []ir.Value) []ir.Value, types ...ir.DType) *ir.Graph {
-		g, err := ir.Build("combine", func(b *ir.Builder) {
-			var scalars []ir.Type
-			for _, d := range slices.Concat(types, types) {
-				scalars = append(scalars, ir.TypeOf(d))
-			}
-			v := declare(b, "in", scalars)
-			for i, r := range f(b, v[:len(types)], v[len(types):]) {
-				b.Output(string(rune('a'+i)), r)
-			}
-		})
-		if err != nil {
-			panic(err)
-		}
-		return g
-	}
-	// The sum of velocities, in units of that of light.
-	velocities := graph(func(b *ir.Builder, x, y []ir.Value) []ir.Value {
-		one := OnesLike(b, x[0])
-		return []ir.Value{Div(b, Add(b, x[0], y[0]), Add(b, one, Mul(b, x[0], y[0])))}
-	}, ir.F32)
-	// Maps x → a·x + b, one after the other.
-	maps := graph(func(b *ir.Builder, x, y []ir.Value) []ir.Value {
-		return []ir.Value{Mul(b, y[0], x[0]), Add(b, Mul(b, y[0], x[1]), y[1])}
-	}, ir.F32, ir.F32)
-	// The last of all that are marked.
-	marked := graph(func(b *ir.Builder, x, y []ir.Value) []ir.Value {
-		return []ir.Value{Or(b, x[0], y[0]), Select(b, y[0], y[1], x[1])}
-	}, ir.Bool, ir.I32)
-	sample := func(name string, a AssociativeAttrs, g *ir.Graph, in ...*ir.Array) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &a, Subs: []*ir.Graph{g}, In: in}
-	}
-	some := func(dims ...int) *ir.Array { return draw(3, ir.F32, -0.9, 0.9, dims...) }
-	return []ir.Sample{
-		sample("rows", AssociativeAttrs{Axis: 1}, velocities, some(2, 5)),
-		sample("columns from the end", AssociativeAttrs{Reverse: true}, velocities, some(5, 3)),
-		sample("beyond a block", AssociativeAttrs{}, velocities, draw(3, ir.F32, -0.1, 0.1, 1031)),
-		sample("one", AssociativeAttrs{}, velocities, some(1)),
-		sample("empty", AssociativeAttrs{Axis: 1}, velocities, ir.NewArray(ir.F32, 2, 0)),
-		sample("maps", AssociativeAttrs{Axis: 1, Reverse: true}, maps, some(3, 70), some(3, 70)),
-		sample("marked", AssociativeAttrs{}, marked, ir.Ints(ir.Bool, []int64{0, 1, 0, 0, 1, 0, 0}, 7), draw(4, ir.I32, -9, 9, 7)),
-	}
 }

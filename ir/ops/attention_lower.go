@@ -12,7 +12,7 @@ func attend(n *ir.Node) ir.Attend {
 	s := ir.Attend{
 		Heads: q[:rank-2], Share: 1,
 		Queries: q[rank-2], Keys: v[rank-2], Depth: q[rank-1], Width: v[rank-1],
-		Scale: a.Scale, Softcap: a.Softcap, Causal: a.Causal,
+		Scale: a.Scale, Softcap: a.Softcap, Causal: a.Causal, Window: a.Window,
 		Mask: -1, Backward: n.Op() == OpAttentionBackward,
 	}
 	if rank > 2 && v[rank-3] > 0 {

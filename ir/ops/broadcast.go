@@ -2,6 +2,7 @@ package ops
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/rlx-go/rlx/ir"
 )
@@ -69,4 +70,126 @@ func broadcasting(b *ir.Builder, op ir.Op, attrs ir.Attrs, in ...ir.Value) ir.Va
 		e.In = typesOf(in)
 	}
 	return out
+}
+
+// BroadcastAttrs hold the shape of the result, and which of its axes axis i of
+// the operand becomes.
+type BroadcastAttrs struct {
+	Shape []ir.Dim
+	Axes  []int
+}
+
+// Visit shows the attributes.
+func (a *BroadcastAttrs) Visit(v ir.AttrVisitor) {
+	v.Dims("shape", &a.Shape)
+	v.Ints("axes", &a.Axes)
+}
+
+func defineBroadcastInDim() {
+	defineMove(move{
+		op: OpBroadcastInDim, doc: "x repeated to another shape: axis i of x is axis axes[i] of the result, along which it is repeated if " +
+			"its size is 1, and the result is the same all along its other axes.",
+		constraints: []string{
+			"axes has an entry for each axis of x, increasing",
+			"axis i of x has size 1 or that of axis axes[i] of shape",
+		},
+		newAttrs: func() ir.Attrs { return &BroadcastAttrs{} },
+		shape:    broadcastShape,
+		source: func(n *ir.Node, at, from []int) []int {
+			for i, a := range n.Attrs().(*BroadcastAttrs).Axes {
+				from[i] = at[a]
+				if n.Input(0).Dim(i).Is(1) {
+					from[i] = 0
+				}
+			}
+			return from
+		},
+		index: func(n *ir.Node, at ir.Index) ir.Index {
+			out := pick(at, n.Attrs().(*BroadcastAttrs).Axes)
+			for i := range out {
+				if n.Input(0).Dim(i).Is(1) {
+					out[i] = int32Const(0)
+				}
+			}
+			return out
+		},
+		transpose: transposeBroadcast,
+		batch: func(b *ir.Builder, n *ir.Node, x ir.Value, size ir.Dim) ir.Value {
+			a := n.Attrs().(*BroadcastAttrs)
+			return BroadcastInDim(b, x, slices.Insert(slices.Clone(a.Shape), 0, size), slices.Insert(shifted(a.Axes, 0), 0, 0))
+		},
+		samples: broadcastSamples,
+	})
+}
+
+func broadcastShape(n *ir.Node) (ir.Shape, error) {
+	a, x := n.Attrs().(*BroadcastAttrs), n.Input(0).Shape()
+	if len(a.Axes) != len(x) {
+		return nil, ir.Attrf("%d axes are given, the operand has %d", len(a.Axes), len(x))
+	}
+	if err := checkAxes(a.Axes, len(a.Shape)); err != nil {
+		return nil, err
+	}
+	if !slices.IsSorted(a.Axes) {
+		return nil, ir.Attrf("axes %v are not increasing", a.Axes)
+	}
+	for i, d := range x {
+		if to := a.Shape[a.Axes[i]]; !d.Is(1) && d != to {
+			return nil, ir.Shapef("axis %d of size %s cannot become axis %d of size %s", i, d, a.Axes[i], to)
+		}
+	}
+	return a.Shape, nil
+}
+
+// transposeBroadcast sums what the elements of x were repeated over.
+func transposeBroadcast(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
+	a, x := n.Attrs().(*BroadcastAttrs), n.Input(0).Shape()
+	var repeated []int
+	for axis, d := range a.Shape {
+		i := slices.Index(a.Axes, axis)
+		if i < 0 || x[i].Is(1) && !d.Is(1) {
+			repeated = append(repeated, axis)
+		}
+	}
+	return Reshape(b, sumOver(b, ct, repeated), x...)
+}
+
+func broadcastSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	var out []ir.Sample
+	for _, c := range []struct{ dims, shape, axes []int }{
+		{[]int{}, []int{}, []int{}},
+		{[]int{}, []int{67, 3}, []int{}},
+		{[]int{1}, []int{0}, []int{0}},
+		{[]int{0}, []int{0, 3}, []int{0}},
+		{[]int{3}, []int{3, 2}, []int{0}},
+		{[]int{2, 1}, []int{2, 131}, []int{0, 1}},
+		{[]int{1, 1}, []int{1, 1}, []int{0, 1}},
+		{[]int{3, 1, 2}, []int{3, 5, 4, 2}, []int{0, 2, 3}},
+	} {
+		out = append(out, ir.Sample{Name: shapeName(c.dims), Attrs: &BroadcastAttrs{ir.Dims(c.shape...), c.axes}, In: []*ir.Array{draw(1, ir.F32, -2, 2, c.dims...)}})
+	}
+	return append(out, ofTypes(&BroadcastAttrs{ir.Dims(2, 3), []int{1}}, 3)...)
+}
+
+// BroadcastInDim returns x repeated to a shape, of which axis axes[i] is axis i
+// of x; x itself where nothing is repeated.
+func BroadcastInDim(b *ir.Builder, x ir.Value, shape ir.Shape, axes []int) ir.Value {
+	at := fromFront(axes, len(shape))
+	if x.Valid() && x.Shape().Equal(shape) && slices.Equal(at, counting(0, len(shape))) {
+		return x
+	}
+	return b.Add1(OpBroadcastInDim, &BroadcastAttrs{slices.Clone(shape), at}, x)
+}
+
+// BroadcastTo returns x repeated to a shape as NumPy does it: the axes of x are
+// the last ones of the shape, and have its sizes or size 1.
+func BroadcastTo(b *ir.Builder, x ir.Value, shape ir.Shape) ir.Value {
+	if x.Rank() > len(shape) {
+		b.Failf(OpBroadcastInDim, []ir.Value{x}, ir.Shapef("%s has fewer axes", shape))
+		return ir.Value{}
+	}
+	return BroadcastInDim(b, x, shape, counting(len(shape)-x.Rank(), x.Rank()))
 }

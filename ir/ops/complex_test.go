@@ -63,7 +63,7 @@ func TestComplexDerivatives(t *testing.T) {
 // complexOutput returns the last output of a graph.
 func complexOutput(t *testing.T, g *ir.Graph, in map[string]*ir.Array) *ir.Array {
 	t.Helper()
-	out, err := ir.Eval(g, in, ir.EvalOptions{})
+	out, err := evalHeld(g, in, ir.EvalOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

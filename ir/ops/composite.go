@@ -48,6 +48,9 @@ func defineComposite(c composite) {
 		Op: c.op, Doc: c.doc, Operands: c.operands, Optional: c.optional, NewAttrs: c.newAttrs,
 		Constraints: numbered(append([]string{"the element type of " + c.operands[0] + " is " + c.types.String()}, c.constraints...)...),
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
+			if len(n.Inputs()) == 0 {
+				return nil, ir.Shapef("there is no operand")
+			}
 			if err := c.types.check(n.Input(0).DType()); err != nil {
 				return nil, err
 			}

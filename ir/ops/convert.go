@@ -7,11 +7,10 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Changes of the element type, and of what derivatives see.
+// Changes of the element type.
 const (
-	OpConvert      ir.Op = "convert"
-	OpBitcast      ir.Op = "bitcast"
-	OpStopGradient ir.Op = "stop_gradient"
+	OpConvert ir.Op = "convert"
+	OpBitcast ir.Op = "bitcast"
 )
 
 func newDTypeAttrs() ir.Attrs { return &DTypeAttrs{} }
@@ -21,7 +20,6 @@ func resultDType(n *ir.Node) ir.DType { return n.Attrs().(*DTypeAttrs).DType }
 func init() {
 	defineConvert()
 	defineBitcast()
-	defineStopGradient()
 }
 
 func defineConvert() {
@@ -184,36 +182,6 @@ func bitcastSamples() []ir.Sample {
 	}})
 }
 
-func defineStopGradient() {
-	define(&ir.Def{
-		Op: OpStopGradient, Operands: []string{"x"},
-		Doc: "x itself, with derivative 0.",
-		Constraints: numbered(
-			"the element type is "+plain.String(),
-			"the result has the type of the operand",
-		),
-		Infer: func(n *ir.Node) ([]ir.Type, error) {
-			t, err := sameTypes(n, plain)
-			return []ir.Type{t}, err
-		},
-		Eval:        func(_ *ir.EvalContext, _ *ir.Node, in []*ir.Array) ([]*ir.Array, error) { return in, nil },
-		JVP:         flatJVP,
-		NoTranspose: "its derivative is 0",
-		Batch:       batchElementwise,
-		Scalar:      func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return x[0] },
-		Samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			s := unarySamples(unary{types: plain, from: -2, to: 2})
-			for i := range s {
-				s[i].NoGrad = "the derivative is 0 by decree"
-			}
-			return s
-		},
-	})
-}
-
 // Convert returns x as another element type, x itself where it has that type.
 func Convert(b *ir.Builder, x ir.Value, d ir.DType) ir.Value {
 	if x.Valid() && x.DType() == d {
@@ -226,6 +194,3 @@ func Convert(b *ir.Builder, x ir.Value, d ir.DType) ir.Value {
 func Bitcast(b *ir.Builder, x ir.Value, d ir.DType) ir.Value {
 	return b.Add1(OpBitcast, &DTypeAttrs{d}, x)
 }
-
-// StopGradient returns x, which derivatives take for a constant.
-func StopGradient(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpStopGradient, nil, x) }

@@ -191,7 +191,7 @@ func defineOneHot() {
 			if !a.Classes.Valid() {
 				return ir.Attrf("the number of classes is negative")
 			}
-			if err := plain.check(a.DType); err != nil {
+			if err := (bools | numbers).check(a.DType); err != nil {
 				return err
 			}
 			return checkAxes([]int{a.Axis}, n.Input(0).Rank()+1)

@@ -34,7 +34,7 @@ func apply(f func(b *ir.Builder, in []ir.Value) ir.Value, in ...*ir.Array) (*ir.
 	if err != nil {
 		return nil, err
 	}
-	out, err := ir.Eval(g, named, ir.EvalOptions{})
+	out, err := evalHeld(g, named, ir.EvalOptions{})
 	if err != nil {
 		return nil, err
 	}

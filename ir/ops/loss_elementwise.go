@@ -16,20 +16,6 @@ const (
 	OpFocal     ir.Op = "focal"
 )
 
-// What a loss makes of the losses of its elements or examples.
-const (
-	LossMean = "mean"
-	LossSum  = "sum"
-	LossNone = "none"
-)
-
-// LossAttrs say what is made of the losses of the elements: [LossMean],
-// [LossSum] or [LossNone].
-type LossAttrs struct{ Reduction string }
-
-// Visit shows the attributes.
-func (a *LossAttrs) Visit(v ir.AttrVisitor) { v.Text("reduction", &a.Reduction) }
-
 // DeltaLossAttrs hold beyond that where a loss turns from a parabola into a
 // line.
 type DeltaLossAttrs struct {
@@ -56,14 +42,6 @@ func (a *FocalAttrs) Visit(v ir.AttrVisitor) {
 	a.LossAttrs.Visit(v)
 	v.Float("alpha", &a.Alpha)
 	v.Float("gamma", &a.Gamma)
-}
-
-func (a *LossAttrs) reduction() string { return a.Reduction }
-
-// reducing is what the attributes of all losses have.
-type reducing interface {
-	ir.Attrs
-	reduction() string
 }
 
 // elementLoss describes a loss of the elements of two operands.
@@ -167,26 +145,6 @@ func checkElementLoss(n *ir.Node) error {
 	return checkReduction(n)
 }
 
-func checkReduction(n *ir.Node) error {
-	switch r := n.Attrs().(reducing).reduction(); r {
-	case LossMean, LossSum, LossNone:
-		return nil
-	default:
-		return ir.Attrf("reduction %q is none of %q, %q and %q", r, LossMean, LossSum, LossNone)
-	}
-}
-
-// reduceLoss makes of the losses of elements what the attributes say.
-func reduceLoss(b *ir.Builder, n *ir.Node, loss ir.Value) ir.Value {
-	switch n.Attrs().(reducing).reduction() {
-	case LossMean:
-		return Mean(b, loss)
-	case LossSum:
-		return ReduceSum(b, loss)
-	}
-	return loss
-}
-
 // huber is half the square of the error limited to delta, plus what is beyond,
 // times delta.
 func huber(b *ir.Builder, n *ir.Node, x, target ir.Value) ir.Value {
@@ -220,32 +178,6 @@ func focal(b *ir.Builder, n *ir.Node, x, target ir.Value) ir.Value {
 		return loss
 	}
 	return Mul(b, loss, mix(ConstLike(b, x, a.Alpha), ConstLike(b, x, 1-a.Alpha)))
-}
-
-func elementLossSamples(l elementLoss) []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name, reduction string, d ir.DType, dims ...int) ir.Sample {
-		a := l.newAttrs()
-		switch a := a.(type) {
-		case *LossAttrs:
-			a.Reduction = reduction
-		case *DeltaLossAttrs:
-			a.Reduction = reduction
-		case *FocalAttrs:
-			a.Reduction = reduction
-		}
-		return ir.Sample{Name: name, Attrs: a, In: []*ir.Array{
-			draw(1, d, l.x[0], l.x[1], dims...), draw(2, d, l.target[0], l.target[1], dims...),
-		}}
-	}
-	empty := sample("none", LossMean, ir.F32, 0, 3)
-	empty.NoGrad = "NaN result"
-	return []ir.Sample{
-		sample("mean", LossMean, ir.F32, 5, 7), sample("sum", LossSum, ir.F32, 9), sample("each", LossNone, ir.F32, 3, 4),
-		sample("one", LossMean, ir.F32), sample("half", LossSum, ir.F16, 5), sample("empty", LossNone, ir.F32, 0, 3), empty,
-	}
 }
 
 // loss adds a loss; an empty reduction stands for the mean.

@@ -20,20 +20,6 @@ const (
 	OpFma         ir.Op = "fma"
 )
 
-// paired describes a composite of two operands that are broadcast against each
-// other.
-type paired struct {
-	op    ir.Op
-	doc   string
-	types domain
-	body  func(b *ir.Builder, x, y ir.Value) ir.Value
-	// slopes are the derivatives by each operand, for which the body's are not
-	// right everywhere. All operands have one shape there.
-	slopes   [2]slope2
-	from, to [2]float64
-	cases    []pair
-}
-
 func init() {
 	inf := math.Inf(1)
 	for _, p := range []paired{
@@ -99,94 +85,6 @@ func init() {
 	}
 	defineFma()
 	defineNextAfter()
-}
-
-var signCases = []pair{
-	{name: "signs", x: []float64{5, -5, 5, -5}, y: []float64{3, 3, -3, -3}},
-	{name: "multiples", x: []float64{6, -6, 6, -6, 0}, y: []float64{3, 3, -3, -3, 2}, noGrad: "jumps at multiples"},
-}
-
-func definePaired(p paired) {
-	c := composite{
-		op: p.op, doc: p.doc, types: p.types, operands: []string{"x", "y"},
-		constraints: []string{"the operands have one element type, and are broadcast against each other"},
-		check:       oneDType,
-		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
-			in = Broadcast(b, n.Op(), in...)
-			if b.Err() != nil {
-				return ir.Value{}
-			}
-			x, y := wideFloat(b, in[0]), wideFloat(b, in[1])
-			return Convert(b, p.body(b, x, y), in[0].DType())
-		},
-		samples: func() []ir.Sample { return pairedSamples(p) },
-	}
-	if p.slopes[0] != nil {
-		c.jvp = func(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
-			d := in[0].DType()
-			x := Broadcast(b, n.Op(), wide(b, in[0]), wide(b, in[1]), wide(b, out[0]))
-			var sum ir.Value
-			for i, slope := range p.slopes {
-				if t[i].Valid() {
-					tangent := Broadcast(b, n.Op(), wide(b, t[i]), x[2])[0]
-					sum = addTangents(b, sum, scale(b, tangent, slope(b, x[0], x[1], x[2])))
-				}
-			}
-			if sum.Valid() {
-				sum = Convert(b, sum, d)
-			}
-			return []ir.Value{sum}
-		}
-	}
-	defineComposite(c)
-}
-
-// wideFloat is [wide] for floats, and leaves integers as they are.
-func wideFloat(b *ir.Builder, x ir.Value) ir.Value {
-	if x.DType().IsFloat() {
-		return wide(b, x)
-	}
-	return x
-}
-
-func pairedSamples(p paired) []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	if p.to == [2]float64{} {
-		p.from, p.to = [2]float64{-2, -2}, [2]float64{2, 2}
-	}
-	var out []ir.Sample
-	add := func(name string, x, y *ir.Array, noGrad string) {
-		out = append(out, ir.Sample{Name: name, NoGrad: noGrad, In: []*ir.Array{x, y}})
-	}
-	two := func(d ir.DType, xs, ys []int) (x, y *ir.Array) {
-		return draw(3, d, p.from[0], p.to[0], xs...), draw(4, d, p.from[1], p.to[1], ys...)
-	}
-	for _, c := range []struct {
-		name   string
-		d      ir.DType
-		xs, ys []int
-	}{
-		{"scalars", ir.F32, nil, nil},
-		{"empty", ir.F32, []int{0, 3}, []int{3}},
-		{"matrix", ir.F32, []int{9, 13}, []int{9, 13}},
-		{"broadcast", ir.F32, []int{4, 1}, []int{3}},
-		{"f16", ir.F16, []int{5}, []int{5}},
-		{"f64", ir.F64, []int{5}, []int{5}},
-	} {
-		x, y := two(c.d, c.xs, c.ys)
-		add(c.name, x, y, "")
-	}
-	if p.types&integers != 0 {
-		for _, d := range []ir.DType{ir.I32, ir.U32, ir.I8} {
-			add(d.String(), draw(5, d, -9, 9, 11), draw(6, d, -4, 4, 11), "")
-		}
-	}
-	for _, c := range p.cases {
-		add(c.name, ir.Floats(ir.F32, c.x), ir.Floats(ir.F32, c.y), c.noGrad)
-	}
-	return out
 }
 
 // hypot divides by the larger operand, which may be infinite or 0.
@@ -278,68 +176,6 @@ func defineFma() {
 	})
 }
 
-func defineNextAfter() {
-	define(&ir.Def{
-		Op: OpNextAfter, Operands: []string{"x", "y"},
-		Doc: "The number of the element type that is next to x on the way to y, y itself where they are equal, NaN if one is NaN. " +
-			"A device that has no denormal numbers goes from the least normal one to 0.",
-		Constraints: numbered("the operands have one type, whose elements are f32 or f64", "the result has that type"),
-		Infer: func(n *ir.Node) ([]ir.Type, error) {
-			t, err := sameTypes(n, floats)
-			if err == nil && t.DType.Size() < 4 {
-				err = ir.DTypef("%s is not f32 or f64", t.DType)
-			}
-			return []ir.Type{t}, err
-		},
-		Eval: func(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
-			out, err := resultArray(n, 0)
-			if err != nil {
-				return nil, err
-			}
-			for i := range out.F {
-				if x, y := in[0].F[i], in[1].F[i]; out.DType == ir.F32 {
-					out.F[i] = float64(math.Nextafter32(float32(x), float32(y)))
-				} else {
-					out.F[i] = math.Nextafter(x, y)
-				}
-			}
-			return []*ir.Array{out}, nil
-		},
-		NoGrad: "a step between neighbours in a type is no number's", NoTranspose: "not linear in any operand",
-		Batch:  batchElementwise,
-		Scalar: func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return nextAfter(x[0], x[1]) },
-		Samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			var out []ir.Sample
-			for _, dims := range sampleShapes {
-				out = append(out, ir.Sample{Name: shapeName(dims), In: []*ir.Array{draw(1, ir.F32, -2, 2, dims...), draw(2, ir.F32, -2, 2, dims...)}})
-			}
-			x, y := []float64{1, 1, -1, -1, 2, 3, math.NaN(), 1}, []float64{2, 0, 0, -2, 2, math.Inf(1), 1, math.NaN()}
-			return append(out,
-				ir.Sample{Name: "directions", In: []*ir.Array{ir.Floats(ir.F32, x), ir.Floats(ir.F32, y)}},
-				ir.Sample{Name: "f64", In: []*ir.Array{ir.Floats(ir.F64, x), ir.Floats(ir.F64, y)}})
-		},
-	})
-}
-
-// nextAfter steps through the bits, in whose order positive floats are.
-func nextAfter(x, y scalar.Expr) scalar.Expr {
-	bits := ir.I32
-	if x.Type == ir.F64 {
-		bits = ir.I64
-	}
-	zero, one := scalar.ConstF(x.Type, 0), scalar.ConstI(bits, 1)
-	away := scalar.Eq(scalar.Gt(y, x), scalar.Gt(x, zero))
-	at := scalar.Bitcast(x, bits)
-	next := scalar.Bitcast(scalar.Select(away, scalar.Add(at, one), scalar.Sub(at, one)), x.Type)
-	least := scalar.Bitcast(one, x.Type)
-	next = scalar.Select(scalar.Eq(x, zero), scalar.Select(scalar.Gt(y, zero), least, scalar.Neg(least)), next)
-	next = scalar.Select(scalar.Eq(x, y), y, next)
-	return scalar.Select(scalar.Or(scalar.IsNaN(x), scalar.IsNaN(y)), scalar.ConstF(x.Type, math.NaN()), next)
-}
-
 // Hypot returns √(x² + y²).
 func Hypot(b *ir.Builder, x, y ir.Value) ir.Value { return b.Add1(OpHypot, nil, x, y) }
 
@@ -361,9 +197,6 @@ func Mod(b *ir.Builder, x, y ir.Value) ir.Value { return b.Add1(OpMod, nil, x, y
 
 // FloorDivide returns the quotient x / y rounded down.
 func FloorDivide(b *ir.Builder, x, y ir.Value) ir.Value { return b.Add1(OpFloorDivide, nil, x, y) }
-
-// NextAfter returns the number next to x on the way to y.
-func NextAfter(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpNextAfter, nil, x, y) }
 
 // Fma returns x·y + z.
 func Fma(b *ir.Builder, x, y, z ir.Value) ir.Value { return broadcasting(b, OpFma, nil, x, y, z) }

@@ -44,7 +44,7 @@ func TestPackedNumbersAreThoseOfTheirReferencesBitByBit(t *testing.T) {
 			g := must(ir.Build("g", func(b *ir.Builder) {
 				b.Output("y", ops.Dequantize(b, b.Port(ir.InputPort, "x", x.Type()), name, ir.F32))
 			}))(t)
-			got := run(t, g, []*ir.Array{x})[0]
+			got := runHeld(t, g, []*ir.Array{x})[0]
 			n := got.Len()
 			if name[:2] == "f8" {
 				n = len(packed) // of a word's bytes some are left over
@@ -67,7 +67,7 @@ func TestPackedNumbersAreThoseOfTheirReferencesBitByBit(t *testing.T) {
 		g := must(ir.Build("g", func(b *ir.Builder) {
 			b.Output("y", ops.Dequantize(b, b.Port(ir.InputPort, "x", special.Type()), format, ir.F32))
 		}))(t)
-		got := run(t, g, []*ir.Array{special})[0].F
+		got := runHeld(t, g, []*ir.Array{special})[0].F
 		for i, v := range got {
 			if math.IsNaN(v) != nan[i] {
 				t.Errorf("%s: element %d is %v", format, i, v)

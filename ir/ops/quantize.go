@@ -226,50 +226,6 @@ func (a *RequantAttrs) requantized(b *ir.Builder, sum ir.Value, bias []ir.Value)
 	return limited(b, Add(b, y, ConstLike(b, y, float64(a.OutZero))), a.DType)
 }
 
-func quantizeSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	x := drawn(ir.F32, 3, 4)
-	rows := ir.Floats(ir.F32, []float64{0.01, 0.25, 0.5})
-	return []ir.Sample{
-		{Name: "tensor", Attrs: &LinearQuantAttrs{0, ir.I8}, In: []*ir.Array{x, ir.Float(ir.F32, 0.0625)}},
-		{Name: "rows", Attrs: &LinearQuantAttrs{0, ir.U8}, In: []*ir.Array{x, rows, ir.Ints(ir.U8, []int64{128, 3, 9})}},
-		{Name: "in i32", Attrs: &LinearQuantAttrs{1, ir.I32}, In: []*ir.Array{x, ir.Float(ir.F32, 0.001), ir.Int(ir.I32, -7)}},
-		{Name: "half", Attrs: &LinearQuantAttrs{0, ir.I8}, In: []*ir.Array{drawn(ir.F16, 5), ir.Float(ir.F16, 0.25)}},
-		{Name: "empty", Attrs: &LinearQuantAttrs{0, ir.I8}, In: []*ir.Array{ir.NewArray(ir.F32, 0), ir.Float(ir.F32, 1)}},
-	}
-}
-
-func dequantizeLinearSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	x := draw(1, ir.I8, -9, 9, 3, 4)
-	return []ir.Sample{
-		{Name: "tensor", Attrs: &AxisAttrs{}, In: []*ir.Array{x, ir.Float(ir.F32, 0.25)}},
-		{Name: "columns", Attrs: &AxisAttrs{1}, In: []*ir.Array{x, draw(2, ir.F32, 0.1, 1, 4), draw(3, ir.I8, -3, 3, 4)}},
-		{Name: "i32", Attrs: &AxisAttrs{0}, In: []*ir.Array{draw(1, ir.I32, -9, 9, 3, 4), draw(2, ir.F32, 0.1, 1, 3), draw(3, ir.I32, -3, 3, 3)}},
-		{Name: "half", Attrs: &AxisAttrs{}, In: []*ir.Array{x, ir.Float(ir.F16, 0.25)}},
-		{Name: "empty", Attrs: &AxisAttrs{}, In: []*ir.Array{ir.NewArray(ir.I8, 0), ir.Float(ir.F32, 1)}},
-	}
-}
-
-func quantProductSamples(a ir.Attrs, x, w []int) []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	out := []ir.Sample{}
-	for _, d := range []ir.DType{ir.I32, ir.I8, ir.U8} {
-		out = append(out, ir.Sample{Name: d.String(), Attrs: a, In: []*ir.Array{
-			draw(1, d, -100, 100, x...), draw(2, d, -100, 100, w...), draw(3, ir.I32, -900, 900, w[len(w)-1]),
-		}})
-	}
-	out = append(out, ir.Sample{Name: "no bias", Attrs: a, In: out[0].In[:2]})
-	x = append([]int{0}, x[1:]...)
-	return append(out, ir.Sample{Name: "no rows", Attrs: a, In: []*ir.Array{ir.NewArray(ir.I32, x...), out[0].In[1]}})
-}
-
 // QuantizeLinear returns x / scale rounded, plus zero, limited to the range of
 // d; scale and zero are of rank 0 or vectors along an axis, and zero may be left
 // out (the zero Value).

@@ -45,7 +45,7 @@ func TestWholeNumbersAreThoseOfONNX(t *testing.T) {
 			}
 			b.Output("y", ops.Convert(b, c.build(b, in), ir.F64))
 		}))(t)
-		if got := run(t, g, c.in)[0].F; !slices.Equal(got, c.want) {
+		if got := runHeld(t, g, c.in)[0].F; !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
@@ -79,7 +79,7 @@ func TestConvolutionOfWholeNumbersIsThatOfWhatTheyStandFor(t *testing.T) {
 			Conv2DAttrs: a, RequantAttrs: ops.RequantAttrs{XZero: -3, WZero: 5, OutZero: 7, Mult: xScale * wScale / yScale, DType: ir.I8},
 		}), ir.F64))
 	}))(t)
-	out := run(t, g, []*ir.Array{x, w, bias})
+	out := runHeld(t, g, []*ir.Array{x, w, bias})
 	if !slices.Equal(out[0].F, out[1].F) {
 		t.Errorf("%v\nwant %v", out[1].F, out[0].F)
 	}
@@ -106,7 +106,7 @@ func TestFakeQuantAgreesWithPyTorch(t *testing.T) {
 			b.Output("y", y)
 			b.Output("largest now", now)
 		}))(t)
-		out := run(t, g, []*ir.Array{x, largest})
+		out := runHeld(t, g, []*ir.Array{x, largest})
 		if now := out[1].F[0]; now != after {
 			t.Errorf("%s: the largest size is %v, want %v", scale, now, after)
 		}

@@ -33,17 +33,17 @@ func init() {
 		doc  string
 		body func(b *ir.Builder, u ir.Value) ir.Value
 	}{
-		{OpGumbel, "Numbers of the standard Gumbel distribution, −log(−log u) for a uniform u in (0, 1).", func(b *ir.Builder, u ir.Value) ir.Value {
+		{OpGumbel, "Numbers of the standard Gumbel distribution, −log(−log u) for a uniform u in (0, 1), as jax.random.gumbel.", func(b *ir.Builder, u ir.Value) ir.Value {
 			return Neg(b, Log(b, Neg(b, Log(b, inside(b, u)))))
 		}},
-		{OpExponential, "Numbers of the exponential distribution with mean 1, −log(1 − u) for a uniform u in [0, 1).", func(b *ir.Builder, u ir.Value) ir.Value {
+		{OpExponential, "Numbers of the exponential distribution with mean 1, −log(1 − u) for a uniform u in [0, 1), as jax.random.exponential.", func(b *ir.Builder, u ir.Value) ir.Value {
 			return Neg(b, Log1p(b, Neg(b, u)))
 		}},
 	} {
 		defineRandom(r.op, r.doc, func() ir.Attrs { return &RandomFloatAttrs{DType: ir.F32} }, nil,
 			func(b *ir.Builder, n *ir.Node, u ir.Value) ir.Value { return r.body(b, u) }, randomFloatSamples)
 	}
-	defineRandom(OpTruncatedNormal, "Normal numbers of those in [low, high], √2·erfinv of a uniform number between erf(low/√2) and erf(high/√2).",
+	defineRandom(OpTruncatedNormal, "Normal numbers of those in [low, high], √2·erfinv of a uniform number between erf(low/√2) and erf(high/√2), as jax.random.truncated_normal.",
 		func() ir.Attrs { return &TruncatedAttrs{RandomFloatAttrs{DType: ir.F32}, -2, 2} },
 		func(n *ir.Node) error {
 			if a := n.Attrs().(*TruncatedAttrs); !(a.Low < a.High) {
@@ -53,7 +53,7 @@ func init() {
 		}, truncatedNormal, truncatedSamples)
 	defineComposite(composite{
 		op: OpCategorical, doc: "Classes drawn by the probabilities that softmax of the logits along an axis gives, in i32: where the logits plus numbers of " +
-			"the Gumbel distribution are largest.",
+			"the Gumbel distribution are largest, as jax.random.categorical.",
 		operands: []string{"logits", "key"}, types: floats, newAttrs: func() ir.Attrs { return &AxisAttrs{} },
 		constraints: []string{"axis is an axis of the logits, not empty; the result has the others", "key is u32[2]"}, noGrad: "integer result",
 		check: func(n *ir.Node) error { return checkKey(n.Input(1).Type()) },
@@ -111,17 +111,19 @@ func randomFloatOf(n *ir.Node) *RandomFloatAttrs {
 	return n.Attrs().(*RandomFloatAttrs)
 }
 
-// inside moves uniform numbers in [0, 1) by half their step into (0, 1).
+// inside puts the least normal number in place of 0, as jax.random.gumbel does.
 func inside(b *ir.Builder, u ir.Value) ir.Value {
-	return Add(b, u, ConstLike(b, u, u.DType().Epsilon()/2))
+	least := 0x1p-126
+	if u.Valid() && u.DType() == ir.F64 {
+		least = 0x1p-1022
+	}
+	return Max(b, u, ConstLike(b, u, least))
 }
 
 func truncatedNormal(b *ir.Builder, n *ir.Node, u ir.Value) ir.Value {
 	a := n.Attrs().(*TruncatedAttrs)
 	low, high := math.Erf(a.Low/math.Sqrt2), math.Erf(a.High/math.Sqrt2)
-	p := Add(b, ConstLike(b, u, low), Mul(b, u, ConstLike(b, u, high-low)))
-	x := Mul(b, Erfinv(b, p), ConstLike(b, u, math.Sqrt2))
-	return Clamp(b, x, ConstLike(b, u, a.Low), ConstLike(b, u, a.High))
+	return Clamp(b, normalOf(b, u, low, high), ConstLike(b, u, a.Low), ConstLike(b, u, a.High))
 }
 
 func truncatedSamples() []ir.Sample {

@@ -16,7 +16,7 @@ func evalBuilt(t *testing.T, f func(b *ir.Builder) ir.Value) *ir.Array {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := ir.Eval(g, nil, ir.EvalOptions{})
+	out, err := evalHeld(g, nil, ir.EvalOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestHalvesAreThoseOfPairs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := ir.Eval(g, nil, ir.EvalOptions{Reference: true})
+	out, err := evalHeld(g, nil, ir.EvalOptions{Reference: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,6 @@
 package ops
 
 import (
-	"math"
-	"slices"
-
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -194,115 +191,6 @@ func reducedPosition(n *ir.Node, at, p ir.Index) ir.Index {
 		out[a] = p[i]
 	}
 	return out
-}
-
-func batchReduce(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, _ ir.Dim) ([]ir.Value, []int) {
-	at := axes[0]
-	reduced := shifted(axesOf(n), at)
-	out := at
-	for _, a := range reduced {
-		if a < at {
-			out--
-		}
-	}
-	return b.Add(n.Op(), &AxesAttrs{reduced}, in[0]), []int{out}
-}
-
-// jvpProduct is Σᵢ tᵢ·Πⱼ≠ᵢ xⱼ with the products of the others taken as they
-// stand: for each i, along a second copy of the reduced axes, in which element
-// i is replaced by 1. No division, so zeros do no harm at any order.
-func jvpProduct(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
-	if !t[0].Valid() {
-		return []ir.Value{{}}
-	}
-	kept, reduced := keptAxes(n), axesOf(n)
-	x := mergeReduced(b, in[0], kept, reduced)
-	tangent := mergeReduced(b, t[0], kept, reduced)
-	i := x.Rank() - 1 // the axis of all reduced elements
-	count := x.Dim(i)
-	square := append(x.Shape().Clone(), count)
-	self := Eq(b, Iota(b, ir.I32, i, square...), Iota(b, ir.I32, i+1, square...))
-	wide := BroadcastInDim(b, x, square, withoutAxis(i+2, i))
-	others := ReduceProd(b, Select(b, self, OnesLike(b, wide), wide), i+1)
-	return []ir.Value{ReduceSum(b, scale(b, tangent, others), i)}
-}
-
-// mergeReduced moves the reduced axes to the end and makes one axis of them.
-func mergeReduced(b *ir.Builder, x ir.Value, kept, reduced []int) ir.Value {
-	shape := pick(x.Shape(), kept)
-	count := ir.Shape(pick(x.Shape(), reduced)).Size()
-	return Reshape(b, Transpose(b, x, slices.Concat(kept, reduced)...), append(shape, count)...)
-}
-
-// jvpExtremum gives each element that attains the extremum an equal share of
-// the derivative. A NaN is attained nowhere, and 0/0 makes the derivative NaN.
-func jvpExtremum(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
-	if !t[0].Valid() {
-		return []ir.Value{{}}
-	}
-	x, axes := in[0], axesOf(n)
-	wide := func(v ir.Value) ir.Value { return BroadcastInDim(b, v, x.Shape(), keptAxes(n)) }
-	attained := Convert(b, Eq(b, x, wide(out[0])), sumType(x.DType()))
-	shares := Div(b, attained, wide(sumOver(b, attained, axes)))
-	return []ir.Value{sumOver(b, scale(b, t[0], Convert(b, shares, x.DType())), axes)}
-}
-
-func reduceSamples(r reduction) []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	add := func(x *ir.Array, axes ...int) {
-		a := &AxesAttrs{axes}
-		s := ir.Sample{Name: x.Type().String() + ir.FormatAttrs(a), Attrs: a, In: []*ir.Array{x}}
-		if x.Len() == 0 {
-			s.NoGrad = r.noEmptyGrad
-		}
-		out = append(out, s)
-	}
-	add(draw(1, ir.F32, -2, 2))
-	add(draw(2, ir.F32, -2, 2, 7), 0)
-	add(draw(3, ir.F32, -2, 2, 0), 0)
-	add(draw(4, ir.F32, -2, 2, 3, 0), 1)
-	add(draw(5, ir.F32, -2, 2, 3, 0), 0)
-	add(draw(6, ir.F32, -2, 2, 1, 1), 0, 1)
-	add(distinct(-4, 4, 67, 131), 1)
-	add(distinct(-4, 4, 67, 131), 0)
-	add(distinct(-1.5, 1.5, 13, 5), 1, 0)
-	add(distinct(-1.5, 1.5, 2, 3, 4, 2), 2, 0)
-	add(draw(11, ir.F32, -2, 2, 2, 3))
-	for _, d := range typesIn(r.types)[1:] {
-		add(draw(12, d, -2, 3, 4, 3), 0)
-		add(draw(13, d, -2, 3, 0, 3), 0)
-	}
-	if r.samples != nil {
-		out = append(out, r.samples()...)
-	}
-	return out
-}
-
-func productSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	x := ir.Floats(ir.F32, []float64{2, 0, 3, 0, 0, 5, 1, 2, 3, 0, 0, 0}, 4, 3)
-	return []ir.Sample{{Name: "zeros", Attrs: &AxesAttrs{[]int{1}}, In: []*ir.Array{x}}}
-}
-
-func extremumSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	row := func(name, noGrad string, x ...float64) ir.Sample {
-		return ir.Sample{Name: name, NoGrad: noGrad, Attrs: &AxesAttrs{[]int{0}}, In: []*ir.Array{ir.Floats(ir.F32, x, len(x))}}
-	}
-	return []ir.Sample{
-		row("ties", "ties share the gradient", 1, 3, 3, -1, 3, -1),
-		row("all alike", "ties share the gradient", 2, 2, 2),
-		row("infinities", "infinite elements", math.Inf(1), 0, math.Inf(-1)),
-		row("nan", "NaN element", 1, math.NaN(), 3),
-		row("nan and infinities", "NaN element", math.Inf(1), math.NaN(), math.Inf(-1)),
-	}
 }
 
 // reduced adds a reduction over the given axes, or over all where none is

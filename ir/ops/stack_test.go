@@ -57,7 +57,7 @@ func TestShapesOfTheFunctionsWithoutANode(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		out, err := ir.Eval(g, map[string]*ir.Array{"x": x}, ir.EvalOptions{})
+		out, err := evalHeld(g, map[string]*ir.Array{"x": x}, ir.EvalOptions{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

@@ -227,60 +227,6 @@ func behindChunk(b *ir.Builder, h ir.Value, state []ir.Value) ir.Value {
 	return SliceAxis(b, Concatenate(b, 1, first, h), 1, ir.N(0), h.Dim(1))
 }
 
-func gatedDelta(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
-	d, k, v := in[0].DType(), in[1], in[2]
-	in = each(in, func(v ir.Value) ir.Value { return wide(b, v) })
-	state := optional(in[5:])
-	if !state.Valid() {
-		state = Zeros(b, in[0].DType(), k.Dim(0), k.Dim(2), k.Dim(3), v.Dim(3))
-	}
-	gate := in[3]
-	if gate.Rank() == 3 {
-		gate = ExpandDims(b, gate, -1)
-	}
-	q := Mul(b, in[0], ConstLike(b, in[0], n.Attrs().(*ScaleAttrs).Scale))
-	xs := each([]ir.Value{q, in[1], in[2], gate, in[4]}, func(v ir.Value) ir.Value { return MoveAxis(b, v, 1, 0) })
-	last, ys := Scan(b, Loop{
-		Carries: []ir.Value{state}, Xs: xs,
-		Body: func(b *ir.Builder, _, carries, xs []ir.Value) (next, ys []ir.Value) {
-			q, k, v := ExpandDims(b, xs[0], -1), ExpandDims(b, xs[1], -1), xs[2]
-			s := Mul(b, carries[0], ExpandDims(b, Exp(b, xs[3]), -1))
-			known := ReduceSum(b, Mul(b, s, k), -2)
-			change := Mul(b, Sub(b, v, known), ExpandDims(b, xs[4], -1))
-			s = Add(b, s, Mul(b, k, ExpandDims(b, change, -2)))
-			return []ir.Value{s}, []ir.Value{ReduceSum(b, Mul(b, s, q), -2)}
-		},
-	})
-	return []ir.Value{Convert(b, MoveAxis(b, optional(ys), 0, 1), d), Convert(b, optional(last), d)}
-}
-
-// stateSample draws operands whose shapes are named by letters.
-func stateSample(name string, d ir.DType, time int, a ir.Attrs, shapes ...string) ir.Sample {
-	sizes := map[rune]int{'b': 2, 't': time, 'd': 3, 'n': 2, 'h': 2, 'p': 3, 'g': 1, 'e': 2}
-	s := ir.Sample{Name: name, Attrs: a}
-	for i, shape := range shapes {
-		var dims []int
-		for _, letter := range shape {
-			dims = append(dims, sizes[letter])
-		}
-		s.In = append(s.In, draw(uint64(i+1), d, -0.6, 0.5, dims...))
-	}
-	return s
-}
-
-func stateSamples(a ir.Attrs, shapes ...string) []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	return []ir.Sample{
-		stateSample("some steps", ir.F32, 3, a, shapes...),
-		stateSample("without a state", ir.F32, 4, a, shapes[:5]...),
-		stateSample("one step", ir.F32, 1, a, shapes...),
-		stateSample("no step", ir.F32, 0, a, shapes...),
-		stateSample("half", ir.F16, 3, a, shapes...),
-	}
-}
-
 // SelectiveScan returns y and the last state of Mamba's selective state space,
 // for x and delta [batch, time, channels], a [channels, n], sent and read (b and
 // c) [batch, time, n], and a state [batch, channels, n], which may be left out
@@ -296,14 +242,5 @@ func SelectiveScan(b *ir.Builder, x, delta, a, sent, read, state ir.Value) (y, l
 // zero Value), in chunks of so many steps.
 func SSD(b *ir.Builder, x, dt, a, sent, read, state ir.Value, chunk int) (y, last ir.Value) {
 	out := several(2, b.Add(OpSSD, &ChunkAttrs{chunk}, given(x, dt, a, sent, read, state)...))
-	return out[0], out[1]
-}
-
-// GatedDelta returns y and the last state of the gated delta rule, for q and k
-// [batch, time, heads, d], v [batch, time, heads, e], g and beta [batch, time,
-// heads] (or g like k), and a state [batch, heads, d, e], which may be left out
-// (the zero Value).
-func GatedDelta(b *ir.Builder, q, k, v, g, beta, state ir.Value, scale float64) (y, last ir.Value) {
-	out := several(2, b.Add(OpGatedDelta, &ScaleAttrs{scale}, given(q, k, v, g, beta, state)...))
 	return out[0], out[1]
 }

@@ -14,20 +14,12 @@ import (
 // [ir.ErrUnsupported] and names the first node that [Pairable] refuses.
 func Pairs(g *ir.Graph) (*ir.Graph, error) {
 	return ir.Transform(g.Name(), func(b *ir.Builder) {
-		p := &pairing{b: b, to: ir.NewMapping(g), parts: map[ir.Value]pair{}}
-		for _, n := range g.Nodes() {
-			b.Label(n.Label())
-			b.At(n.Pos())
-			if p.node(n); b.Err() != nil {
-				return
-			}
+		p := newPairing(b, g)
+		if p.nodes(g); b.Err() != nil {
+			return
 		}
 		for _, o := range g.Outputs() {
-			v := p.to.Get(o.Value)
-			if x, ok := p.parts[o.Value]; ok {
-				v = ops.Stack(b, -1, x.re, x.im)
-			}
-			b.CopyOutput(o, v)
+			b.CopyOutput(o, p.whole(o.Value))
 		}
 	})
 }
@@ -46,14 +38,20 @@ func hasComplex(g *ir.Graph) bool { return HasType(g, ir.C64) || HasType(g, ir.C
 // Pairable reports whether [Pairs] has a rule for a node, or for all that it is made
 // of.
 func Pairable(n *ir.Node) bool {
+	unable := func(g *ir.Graph) bool {
+		return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return !Pairable(n) })
+	}
+	if slices.ContainsFunc(n.Subgraphs(), unable) {
+		return false
+	}
 	if !isComplex(n) {
-		return !slices.ContainsFunc(n.Subgraphs(), hasComplex)
+		return true
 	}
 	if n.Def().IsComposite() {
 		body, err := ir.Inline(n)
-		return err == nil && !slices.ContainsFunc(body.Nodes(), func(n *ir.Node) bool { return !Pairable(n) })
+		return err == nil && !unable(body)
 	}
-	return len(n.Subgraphs()) == 0 && ruleFor(n.Op()) != nil
+	return len(n.Subgraphs()) > 0 || rulesFor(n.Op()) != nil
 }
 
 // isComplex reports whether a node takes or gives complex values.
@@ -72,6 +70,51 @@ type pairing struct {
 	parts map[ir.Value]pair // complex ones, by those of the old graph
 }
 
+func newPairing(b *ir.Builder, g *ir.Graph) *pairing {
+	return &pairing{b: b, to: ir.NewMapping(g), parts: map[ir.Value]pair{}}
+}
+
+// nodes copies all nodes, but ports that have been given values.
+func (p *pairing) nodes(g *ir.Graph) {
+	for _, n := range g.Nodes() {
+		if n.Op() == ir.OpPort && p.has(n.Result(0)) {
+			continue
+		}
+		p.b.Label(n.Label())
+		p.b.At(n.Pos())
+		if p.node(n); p.b.Err() != nil {
+			return
+		}
+	}
+}
+
+func (p *pairing) has(v ir.Value) bool {
+	_, ok := p.parts[v]
+	return ok || p.to.Get(v).Valid()
+}
+
+// whole returns a value of the old graph as one value, with the parts of a complex
+// one along a last axis of 2.
+func (p *pairing) whole(v ir.Value) ir.Value {
+	if x, ok := p.parts[v]; ok {
+		return ops.Stack(p.b, -1, x.re, x.im)
+	}
+	return p.to.Get(v)
+}
+
+// setWhole takes a value of the old graph to one that [pairing.whole] would give.
+func (p *pairing) setWhole(v, w ir.Value) {
+	if !v.DType().IsComplex() || !w.Valid() {
+		p.to.Set(v, w)
+		return
+	}
+	shape := v.Shape()
+	part := func(i int) ir.Value {
+		return ops.Reshape(p.b, ops.SliceAxis(p.b, w, len(shape), ir.N(i), ir.N(1)), shape...)
+	}
+	p.parts[v] = pair{part(0), part(1)}
+}
+
 // partsOf returns a value of the old graph as a pair, one of its own type twice
 // where it is real: then each half of a rule sees it.
 func (p *pairing) partsOf(v ir.Value) pair {
@@ -82,7 +125,11 @@ func (p *pairing) partsOf(v ir.Value) pair {
 }
 
 func (p *pairing) node(n *ir.Node) {
-	switch rule := ruleFor(n.Op()); {
+	switch rule := rulesFor(n.Op()); {
+	case n.Op() == ops.OpAssociativeScan && isComplex(n):
+		p.combined(n)
+	case slices.ContainsFunc(n.Subgraphs(), hasComplex):
+		p.control(n)
 	case !isComplex(n):
 		if a, ok := n.Attrs().(*ir.PortAttrs); ok {
 			p.to.Set(n.Result(0), p.b.CopyPort(ir.Port{Name: a.Name, Kind: a.Kind, Value: n.Result(0)}))
@@ -93,28 +140,27 @@ func (p *pairing) node(n *ir.Node) {
 		p.port(n)
 	case n.Op() == ir.OpConstant:
 		p.constant(n)
-	case rule == nil || len(n.Subgraphs()) > 0:
+	case rule == nil:
 		p.b.Fail(n.Fail(ir.Errorf(ir.ErrUnsupported, "%s of complex numbers has no rule for their parts", n.Op())))
 	default:
 		in := make([]pair, len(n.Inputs()))
 		for i, v := range n.Inputs() {
 			in[i] = p.partsOf(v)
 		}
-		if out := rule(p.b, n, in); n.Types()[0].DType.IsComplex() {
-			p.parts[n.Result(0)] = out
-		} else {
-			p.to.Set(n.Result(0), out.re)
+		for i, out := range rule(p.b, n, in) {
+			if n.Types()[i].DType.IsComplex() {
+				p.parts[n.Result(i)] = out
+			} else {
+				p.to.Set(n.Result(i), out.re)
+			}
 		}
 	}
 }
 
 func (p *pairing) port(n *ir.Node) {
 	a, t := n.Attrs().(*ir.PortAttrs), n.Types()[0]
-	v := p.b.Port(a.Kind, a.Name, ir.Type{DType: t.DType.Real(), Shape: append(t.Shape.Clone(), ir.N(2))})
-	part := func(i int) ir.Value {
-		return ops.Reshape(p.b, ops.SliceAxis(p.b, v, len(t.Shape), ir.N(i), ir.N(1)), t.Shape...)
-	}
-	p.parts[n.Result(0)] = pair{part(0), part(1)}
+	t = ir.Type{DType: t.DType.Real(), Shape: append(t.Shape.Clone(), ir.N(2))}
+	p.setWhole(n.Result(0), p.b.Port(a.Kind, a.Name, t))
 }
 
 func (p *pairing) constant(n *ir.Node) {

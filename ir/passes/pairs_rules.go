@@ -9,13 +9,25 @@ import (
 // it is the first part.
 type pairRule func(b *ir.Builder, n *ir.Node, in []pair) pair
 
-// ruleFor returns the rule of an op, nil where there is none.
+// rulesFor returns what computes all results of an op, nil where there is none.
+func rulesFor(op ir.Op) func(b *ir.Builder, n *ir.Node, in []pair) []pair {
+	if op == ops.OpLinearRecurrence {
+		return runningRecurrence
+	}
+	rule := ruleFor(op)
+	if rule == nil {
+		return nil
+	}
+	return func(b *ir.Builder, n *ir.Node, in []pair) []pair { return []pair{rule(b, n, in)} }
+}
+
+// ruleFor returns the rule of an op with one result, nil where there is none.
 func ruleFor(op ir.Op) pairRule {
 	switch op {
 	case ir.OpPort, ir.OpConstant,
 		ops.OpAdd, ops.OpSub, ops.OpNeg, ops.OpSelect, ops.OpStopGradient, ops.OpRematerialize, ops.OpReduceSum, ops.OpCumSum,
 		ops.OpReshape, ops.OpTranspose, ops.OpBroadcastInDim, ops.OpSlice, ops.OpReverse, ops.OpPad, ops.OpConcatenate,
-		ops.OpGather, ops.OpScatter, ops.OpScatterAdd:
+		ops.OpScatter, ops.OpScatterAdd:
 		return eachPart
 	case ops.OpComplex:
 		return func(_ *ir.Builder, _ *ir.Node, in []pair) pair { return pair{in[0].re, in[1].re} }
@@ -29,6 +41,14 @@ func ruleFor(op ir.Op) pairRule {
 		return productOfPairs
 	case ops.OpDiv:
 		return quotientOfPairs
+	case ops.OpGather:
+		return gatheredPair
+	case ops.OpCumProd:
+		return runningProduct
+	case ops.OpReduceProd:
+		return productOfAll
+	case ops.OpScatterMul:
+		return scatteredProducts
 	case ops.OpEq, ops.OpNe:
 		return comparedPairs
 	case ops.OpConvert:
@@ -50,6 +70,13 @@ func eachPart(b *ir.Builder, n *ir.Node, in []pair) pair {
 		re[i], im[i] = x.re, x.im
 	}
 	return pair{b.Copy(n, re)[0], b.Copy(n, im)[0]}
+}
+
+// gatheredPair gives a real number for an index outside.
+func gatheredPair(b *ir.Builder, n *ir.Node, in []pair) pair {
+	a := *n.Attrs().(*ops.GatherAttrs)
+	a.Fill = 0
+	return pair{b.Copy(n, []ir.Value{in[0].re, in[1].re})[0], ops.Gather(b, in[0].im, in[1].re, a)}
 }
 
 func productOfPairs(b *ir.Builder, n *ir.Node, in []pair) pair {

@@ -24,9 +24,9 @@ func TestWhatATargetCannotRunIsRefused(t *testing.T) {
 	}{
 		"64-bit floats":                    {sineOf(ir.F64, ir.N(4)), ir.ErrUnsupported, "f64"},
 		"complex numbers of 64-bit floats": {func(b *ir.Builder) { b.Output("y", b.Input("x", ir.C128)) }, ir.ErrUnsupported, "c128"},
-		"running products of complex numbers": {func(b *ir.Builder) {
-			b.Output("y", ops.CumProd(b, b.Input("x", ir.C64, ir.N(4)), ops.CumSumAttrs{}))
-		}, ir.ErrUnsupported, "cumprod"},
+		"several devices": {func(b *ir.Builder) {
+			b.Output("y", ops.AllReduce(b, b.Input("x", ir.F32), ops.MeshAttrs{MeshAxis: "data", Devices: 2}, ops.AcrossSum))
+		}, ir.ErrUnsupported, `all_reduce(f32[]): unsupported: 2 devices along "data"`},
 		"64-bit integers": {func(b *ir.Builder) {
 			b.Output("y", ops.Convert(b, b.Input("x", ir.U64, ir.N(4)), ir.F32))
 		}, ir.ErrUnsupported, "u64"},

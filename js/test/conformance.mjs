@@ -8,7 +8,7 @@ import { openSession } from '../dist/runtime.js';
 
 const arrays = {
   bool: Uint8Array, u8: Uint8Array, f8e4m3fn: Uint8Array, f8e5m2: Uint8Array, i8: Int8Array, u16: Uint16Array, f16: Uint16Array,
-  bf16: Uint16Array, i16: Int16Array, i32: Int32Array, u32: Uint32Array, f32: Float32Array,
+  bf16: Uint16Array, i16: Int16Array, i32: Int32Array, u32: Uint32Array, f32: Float32Array, c64: Uint8Array,
 };
 
 // The bits of an exponent and of a significand of the floats that come as their bits.
@@ -101,8 +101,11 @@ async function runCase(values, session, { name, entry, state, runs }, outcome) {
 
 const sizeOf = (shape) => shape.reduce((n, d) => n * d, 1);
 
-// numbers are the elements of what a session gives.
-const numbers = (dtype, data) => (layouts[dtype] ? Float64Array.from(data, (bits) => narrowFloat(bits, ...layouts[dtype])) : data);
+// numbers are the elements of what a session gives, the parts of complex ones.
+function numbers(dtype, data) {
+  if (dtype === 'c64') return new Float32Array(data.slice().buffer);
+  return layouts[dtype] ? Float64Array.from(data, (bits) => narrowFloat(bits, ...layouts[dtype])) : data;
+}
 
 // The largest exponent is that of infinity and NaN; of e4m3fn that of NaN, with all ones.
 function narrowFloat(bits, wide, places) {
@@ -112,12 +115,12 @@ function narrowFloat(bits, wide, places) {
   return sign * (exponent === 0 ? fraction * 2 ** (1 - bias) : (one + fraction) * 2 ** (exponent - bias)) / one;
 }
 
-const elements = (values, { dtype, shape, at }) => new arrays[dtype](values, at, sizeOf(shape));
+const elements = (values, { dtype, shape, at }) => new arrays[dtype](values, at, sizeOf(shape) * (dtype === 'c64' ? 8 : 1));
 
 // inputOf gives a 32-bit tensor without axes as a number: it may be a scalar of the entry.
 function inputOf(values, tensor) {
   const data = elements(values, tensor);
-  return tensor.shape.length === 0 && tensor.dtype !== 'f16' ? data[0] : { data, shape: tensor.shape };
+  return tensor.shape.length === 0 && !['f16', 'c64'].includes(tensor.dtype) ? data[0] : { data, shape: tensor.shape };
 }
 
 const near = (got, want, abs, rel) =>

@@ -28,6 +28,7 @@ func Run(t *testing.T, b native.Backend) {
 	Require(t, b.Name(), b.Probe())
 	t.Run("ops", func(t *testing.T) { Ops(t, b) })
 	t.Run("gradients", func(t *testing.T) { Gradients(t, b) })
+	t.Run("derivatives", func(t *testing.T) { Derivatives(t, b) })
 	t.Run("graphs", func(t *testing.T) { Graphs(t, b) })
 	t.Run("large maps", func(t *testing.T) { LargeMaps(t, b) })
 	t.Run("programs", func(t *testing.T) { Programs(t, b) })

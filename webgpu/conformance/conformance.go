@@ -78,5 +78,9 @@ func Suite() ([]Module, error) {
 		}
 		all = append(all, *m)
 	}
-	return all, nil
+	m, err := derivativesModule()
+	if err != nil {
+		return nil, fmt.Errorf("conformance: derivatives: %w", err)
+	}
+	return append(all, *m), nil
 }

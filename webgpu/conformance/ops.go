@@ -11,6 +11,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/ir/passes"
 )
 
 // part is a sample of an op in a graph with others.
@@ -31,9 +32,11 @@ func opModules(op ir.Op) ([]Module, error) {
 	if d.Samples == nil {
 		return nil, nil
 	}
-	var plain, half []ir.Sample
+	var plain, half, parts []ir.Sample
 	for _, s := range d.Samples() {
-		switch ok, f16 := computable(op, s); {
+		switch ok, f16, complexNumbers := computable(op, s); {
+		case ok && complexNumbers:
+			parts = append(parts, s)
 		case ok && f16:
 			half = append(half, s)
 		case ok:
@@ -48,7 +51,11 @@ func opModules(op ir.Op) ([]Module, error) {
 	for i := range more {
 		more[i].F16 = true
 	}
-	return append(modules, more...), err
+	if err != nil {
+		return nil, err
+	}
+	byParts, err := sampleModules(d, string(op)+" complex", parts)
+	return slices.Concat(modules, more, byParts), err
 }
 
 func sampleModules(d *ir.Def, name string, samples []ir.Sample) ([]Module, error) {
@@ -81,21 +88,23 @@ func sampleModules(d *ir.Def, name string, samples []ir.Sample) ([]Module, error
 }
 
 // computable reports whether all values of a sample are of types that WebGPU
-// devices compute with or store, and whether f16 is one of them.
-func computable(op ir.Op, s ir.Sample) (ok, f16 bool) {
+// devices compute with or store, complex ones by their parts, and whether f16 and
+// complex numbers are among them.
+func computable(op ir.Op, s ir.Sample) (ok, f16, complexNumbers bool) {
 	g, _, err := irtest.SampleGraph(op, s)
 	if err != nil {
-		return false, false
+		return false, false, false
 	}
 	for _, n := range g.Nodes() {
 		for _, t := range n.Types() {
-			if t.DType.On(dtype.WGSL) == dtype.Unsupported {
-				return false, false
+			if t.DType.Real().On(dtype.WGSL) == dtype.Unsupported || t.DType.IsComplex() && !passes.Pairable(n) {
+				return false, false, false
 			}
 			f16 = f16 || t.DType == ir.F16
+			complexNumbers = complexNumbers || t.DType.IsComplex()
 		}
 	}
-	return true, f16
+	return true, f16, complexNumbers
 }
 
 // sampleGraph puts samples side by side. Operand i of sample k is the input
@@ -135,7 +144,7 @@ func forwardCase(op ir.Op, name string, samples []ir.Sample) (*ir.Graph, *Case, 
 		p := parts[i]
 		run.Want = append(run.Want, Result{
 			Output: o.Name, About: p.Name, Array: want[i],
-			Tolerance: irtest.SampleTolerance(p.node, p.Sample, want[i].DType),
+			Tolerance: irtest.SampleTolerance(p.node, p.Sample, want[i].DType.Real()),
 			NonFinite: slices.ContainsFunc(append(slices.Clone(p.In), want[i]), hasNonFinite),
 		})
 	}
@@ -157,7 +166,7 @@ func sampleToDifferentiate(d *ir.Def, samples []ir.Sample) (best ir.Sample, ok b
 		n, float := 0, false
 		for _, a := range s.In {
 			n += a.Len()
-			float = float || a.F != nil
+			float = float || a.F != nil || a.C != nil
 		}
 		finite := !slices.ContainsFunc(s.In, hasNonFinite)
 		if d.NoGrad == "" && s.NoGrad == "" && float && finite && n > size && n <= largestGradient {
@@ -189,7 +198,7 @@ func gradientCase(op ir.Op, name string, s ir.Sample) (*ir.Graph, *Case, error) 
 	}
 	run := Run{Inputs: inputs}
 	for i, o := range g.Outputs() {
-		tol := irtest.LooseToleranceFor(want[i].DType)
+		tol := irtest.LooseToleranceFor(want[i].DType.Real())
 		tol.Abs, tol.Rel = max(tol.Abs, s.Tol), max(tol.Rel, s.Tol)
 		run.Want = append(run.Want, Result{
 			Output: o.Name, About: s.Name, Array: want[i], Tolerance: tol, NonFinite: hasNonFinite(want[i]),
@@ -204,6 +213,9 @@ func random(rng *rand.Rand, t ir.Type, scale float64) *ir.Array {
 	a := ir.NewArray(t.DType, dims...)
 	for i := range a.F {
 		a.F[i] = (2*rng.Float64() - 1) * scale
+	}
+	for i := range a.C {
+		a.C[i] = complex(2*rng.Float64()-1, 2*rng.Float64()-1)
 	}
 	for i := range a.I {
 		a.I[i] = int64(rng.IntN(4))

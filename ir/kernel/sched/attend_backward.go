@@ -57,7 +57,7 @@ func (a *attender) stat(s *attendSide, query scalar.Expr, which int) scalar.Expr
 func (a *attender) rowQueries() []query {
 	out := make([]query, a.layout().own)
 	for i := range out {
-		out[i].limit = a.limit(&a.rows, a.row(i))
+		out[i].limit, out[i].first = a.limit(&a.rows, a.row(i)), a.firstSeen(a.row(i))
 		if a.Backward {
 			out[i].lse, out[i].delta = a.stat(&a.rows, a.row(i), statLSE), a.stat(&a.rows, a.row(i), statDelta)
 		}
@@ -69,7 +69,10 @@ func (a *attender) rowQueries() []query {
 func (a *attender) columnQueries() []query {
 	out := make([]query, a.columns())
 	for c := range out {
-		out[c] = query{a.limit(&a.cols, a.column(c)), a.columnStat(c, statLSE), a.columnStat(c, statDelta)}
+		out[c] = query{
+			limit: a.limit(&a.cols, a.column(c)), first: a.firstSeen(a.column(c)),
+			lse: a.columnStat(c, statLSE), delta: a.columnStat(c, statDelta),
+		}
 	}
 	return out
 }

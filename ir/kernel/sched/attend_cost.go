@@ -83,6 +83,9 @@ func mmaTime(s ir.Attend, d ir.DType, caps loop.Caps) float64 {
 		if s.Causal {
 			work, turns = work/2, (turns+1)/2
 		}
+		if seen := float64(ceilDiv(s.Window+t.rows(), t.columns)); s.Window > 0 && seen < turns {
+			work, turns = work*seen/turns, seen
+		}
 		busy := math.Ceil(groups/float64(caps.Multiprocessors)) * work / attendRateOf(d)
 		time += launchTime + tileStart + max(busy, turns*attendTurn)
 	}

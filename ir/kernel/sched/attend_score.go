@@ -12,6 +12,7 @@ import (
 // query is what the scores of a query have in common.
 type query struct {
 	limit      scalar.Expr // the query sees the keys before it
+	first      scalar.Expr // and from here on; nil: from the first of all
 	lse, delta scalar.Expr // the columns of stats, for cotangents
 }
 
@@ -31,6 +32,14 @@ func (a *attender) limit(s *attendSide, at scalar.Expr) scalar.Expr {
 		return limit
 	}
 	return a.let("limit", limit)
+}
+
+// firstSeen names the first key that a query sees.
+func (a *attender) firstSeen(at scalar.Expr) scalar.Expr {
+	if a.whole || a.Window == 0 {
+		return nil
+	}
+	return a.let("first_seen", scalar.Add(at, loop.Int(a.Keys-a.Queries-a.Window+1)))
 }
 
 // element is what becomes of a product of a query and a key.
@@ -62,7 +71,7 @@ func (a *attender) eachScore(products fragment, queries []query, f func(i, c int
 			if !a.byQuery {
 				of, key, query, masked = c, rows[i], masked, query
 			}
-			x := a.element(products.at(i, c), key, queries[of].limit, a.maskAt(query, masked))
+			x := a.element(products.at(i, c), key, queries[of], a.maskAt(query, masked))
 			a.assign(products, i, c, f(i, c, x))
 		}
 	}
@@ -85,10 +94,13 @@ func (a *attender) positions(prefix string, s *attendSide, n int, position func(
 }
 
 // element takes a product x with the key at a position through scale, cap and mask.
-func (a *attender) element(x, key, limit scalar.Expr, maskAt ir.Index) element {
+func (a *attender) element(x, key scalar.Expr, q query, maskAt ir.Index) element {
 	e := element{score: x, seen: scalar.ConstBool(true)}
 	if !a.whole {
-		e.seen = a.Simplify(scalar.Lt(key, limit))
+		e.seen = a.Simplify(scalar.Lt(key, q.limit))
+		if q.first != nil {
+			e.seen = a.Simplify(scalar.And(e.seen, scalar.Ge(key, q.first)))
+		}
 	}
 	if !a.scaledLast() {
 		e.score = scalar.Mul(x, scalar.ConstF(ir.F32, a.Scale))

@@ -75,10 +75,33 @@ func (a *attender) columnBlocks(lo, hi scalar.Expr, body func()) {
 		all := scalar.Max(scalar.Add(a.rows.first, loop.Int(a.rows.block-1-later+a.cols.block-1)), loop.Int(0))
 		whole[0] = scalar.Max(lo, scalar.FloorDiv(all, block))
 	}
+	if a.Window > 0 {
+		lo, hi, whole = a.windowBlocks(lo, hi, whole)
+	}
 	for i := range whole {
 		whole[i] = a.Simplify(whole[i])
 	}
 	a.blocks(a.Simplify(lo), a.Simplify(hi), whole, body)
+}
+
+// windowBlocks leaves out the blocks of columns that the window hides from all the
+// rows at hand, or from which it hides all of them, and takes from the whole ones
+// those that it hides from some.
+func (a *attender) windowBlocks(lo, hi scalar.Expr, whole [2]scalar.Expr) (first, end scalar.Expr, inner [2]scalar.Expr) {
+	later, block := a.Keys-a.Queries, loop.Int(a.cols.block)
+	from := func(offset int) scalar.Expr {
+		return scalar.Max(scalar.Add(a.rows.first, loop.Int(offset)), loop.Int(0))
+	}
+	up := a.cols.block - 1 // rounds a quotient up
+	if a.byQuery {
+		hidden := later - a.Window + 1 // query i does not see the keys before i + hidden
+		lo = scalar.Max(lo, scalar.FloorDiv(from(hidden), block))
+		byAll := scalar.FloorDiv(from(hidden+a.rows.block-1+up), block)
+		return lo, hi, [2]scalar.Expr{scalar.Max(lo, byAll), whole[1]}
+	}
+	seeing := a.Window - later // key j is not seen by queries from j + seeing on
+	hi = scalar.Min(hi, scalar.FloorDiv(from(seeing+a.rows.block-1+up), block))
+	return lo, hi, [2]scalar.Expr{whole[0], scalar.Min(whole[1], scalar.FloorDiv(from(seeing), block))}
 }
 
 // withinBounds returns a position below n, and whether it is the one asked for.

@@ -30,6 +30,8 @@ var matrices = []attention{
 	{name: "causal, parts of blocks", q: []int{1, 300, 32}, k: []int{1, 300, 32}, v: []int{1, 300, 48}, AttentionAttrs: ops.AttentionAttrs{Causal: true}},
 	{name: "more queries than keys", q: []int{310, 16}, k: []int{70, 16}, v: []int{70, 16}, AttentionAttrs: ops.AttentionAttrs{Causal: true}},
 	{name: "more keys than queries", q: []int{40, 16}, k: []int{333, 16}, v: []int{333, 32}, AttentionAttrs: ops.AttentionAttrs{Causal: true}},
+	{name: "window", q: []int{2, 300, 16}, k: []int{2, 300, 16}, v: []int{2, 300, 16}, AttentionAttrs: ops.AttentionAttrs{Causal: true, Window: 70}},
+	{name: "window, more keys than queries", q: []int{140, 16}, k: []int{333, 16}, v: []int{333, 32}, AttentionAttrs: ops.AttentionAttrs{Window: 100}},
 	{name: "length 128", q: []int{150, 128}, k: []int{200, 128}, v: []int{200, 128}, AttentionAttrs: ops.AttentionAttrs{Causal: true}},
 	{name: "lengths 80 and 112", q: []int{130, 80}, k: []int{65, 80}, v: []int{65, 112}},
 	{name: "shared heads", q: []int{2, 6, 67, 16}, k: []int{2, 2, 135, 16}, v: []int{2, 2, 135, 16}, AttentionAttrs: ops.AttentionAttrs{Causal: true}},

@@ -185,7 +185,8 @@ export abstract class ValueOps {
   /**
    * softmax(scale·q·kᵀ)·v. The order is: products, scale, softcap, mask, softmax. A query
    * that sees no key gives 0. With causal a query sees no later key, where the last query
-   * belongs to the last key. It is computed in f32 for narrower types.
+   * belongs to the last key; with a window it sees no key that many or more places before its
+   * own. It is computed in f32 for narrower types.
    *
    * - C1: q, k and v have one float type and one rank of at least 2: [..., m, d], [..., n, d]
    *   and [..., n, e]
@@ -193,11 +194,12 @@ export abstract class ValueOps {
    *   for all, but q may have a multiple of the heads of k and v
    * - C3: mask, which may be left out, is boolean (true: seen) or of the type of q (added to the
    *   scores), and broadcasts to [..., m, n]
-   * - C4: softcap is not negative
+   * - C4: softcap and window are not negative
    *
-   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false.
+   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false,
+   * `window` is 0.
    */
-  attention(k: Operand, v: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean } = {}): Value { return this.apply('attention', [k, v, mask], attributes)[0]!; }
+  attention(k: Operand, v: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean; window?: number } = {}): Value { return this.apply('attention', [k, v, mask], attributes)[0]!; }
 
   /**
    * Cotangents of q, k, v and of an additive mask, given lse, the second result of
@@ -210,12 +212,13 @@ export abstract class ValueOps {
    *   for all, but q may have a multiple of the heads of k and v
    * - C3: mask, which may be left out, is boolean (true: seen) or of the type of q (added to the
    *   scores), and broadcasts to [..., m, n]
-   * - C4: softcap is not negative
+   * - C4: softcap and window are not negative
    * - C5: lse and delta have the types of lse, dout has the type of the result
    *
-   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false.
+   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false,
+   * `window` is 0.
    */
-  attentionBackward(k: Operand, v: Operand, lse: Operand, delta: Operand, dout: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean } = {}): Value[] { return this.apply('attention_backward', [k, v, lse, delta, dout, mask], attributes); }
+  attentionBackward(k: Operand, v: Operand, lse: Operand, delta: Operand, dout: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean; window?: number } = {}): Value[] { return this.apply('attention_backward', [k, v, lse, delta, dout, mask], attributes); }
 
   /**
    * The result of attention, and the logarithm of the sum of the exponentials of each query's
@@ -228,11 +231,12 @@ export abstract class ValueOps {
    *   for all, but q may have a multiple of the heads of k and v
    * - C3: mask, which may be left out, is boolean (true: seen) or of the type of q (added to the
    *   scores), and broadcasts to [..., m, n]
-   * - C4: softcap is not negative
+   * - C4: softcap and window are not negative
    *
-   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false.
+   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false,
+   * `window` is 0.
    */
-  attentionForward(k: Operand, v: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean } = {}): [Value, Value] { return this.apply('attention_forward', [k, v, mask], attributes) as [Value, Value]; }
+  attentionForward(k: Operand, v: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean; window?: number } = {}): [Value, Value] { return this.apply('attention_forward', [k, v, mask], attributes) as [Value, Value]; }
 
   /**
    * The mean of each window: of all its elements with count_include_pad, where padding is zero,
@@ -2060,7 +2064,8 @@ export abstract class ValueOps {
 
   /**
    * Classes drawn by the probabilities that softmax of the logits along an axis gives, in i32:
-   * where the logits plus numbers of the Gumbel distribution are largest.
+   * where the logits plus numbers of the Gumbel distribution are largest, as
+   * jax.random.categorical.
    *
    * - C1: the element type of logits is float
    * - C2: axis is an axis of the logits, not empty; the result has the others
@@ -2072,7 +2077,7 @@ export abstract class ValueOps {
 
   /**
    * Numbers of the exponential distribution with mean 1, −log(1 − u) for a uniform u in [0,
-   * 1).
+   * 1), as jax.random.exponential.
    *
    * - C1: key is u32[2]
    * - C2: the element type is a float type
@@ -2091,7 +2096,8 @@ export abstract class ValueOps {
   randomGamma(key: Operand): Value { return this.apply('random_gamma', [key])[0]!; }
 
   /**
-   * Numbers of the standard Gumbel distribution, −log(−log u) for a uniform u in (0, 1).
+   * Numbers of the standard Gumbel distribution, −log(−log u) for a uniform u in (0, 1), as
+   * jax.random.gumbel.
    *
    * - C1: key is u32[2]
    * - C2: the element type is a float type
@@ -2101,9 +2107,9 @@ export abstract class ValueOps {
   randomGumbel(attributes: { shape?: readonly Dim[]; dtype?: DType } = {}): Value { return this.apply('random_gumbel', [], attributes)[0]!; }
 
   /**
-   * Standard normal numbers by the method of Box and Muller, √(-2·log u)·cos(2π·v), with u
-   * in (0, 1] and v in [0, 1) from the upper 24 bits of the two words of a block. None is
-   * further than 5.8 from zero. They are computed in f32 for narrower types.
+   * Standard normal numbers, √2·erfinv of a uniform number in (−1, 1), as those of
+   * jax.random.normal, with which they agree but for the rounding of erfinv. In f32 none is
+   * further than 5.5 from zero. They are computed in f32 for narrower types.
    *
    * - C1: key is u32[2]
    * - C2: the element type is a float type
@@ -2133,7 +2139,7 @@ export abstract class ValueOps {
 
   /**
    * Normal numbers of those in [low, high], √2·erfinv of a uniform number between
-   * erf(low/√2) and erf(high/√2).
+   * erf(low/√2) and erf(high/√2), as jax.random.truncated_normal.
    *
    * - C1: key is u32[2]
    * - C2: the element type is a float type
@@ -2631,9 +2637,10 @@ export abstract class ValueOps {
    * - C2: q, k, v and mask are those of attention, with heads on the axis before the last two
    * - C3: sink has the type of q and an element for each head of q
    *
-   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false.
+   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false,
+   * `window` is 0.
    */
-  sinkAttention(k: Operand, v: Operand, sink: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean } = {}): Value { return this.apply('sink_attention', [k, v, sink, mask], attributes)[0]!; }
+  sinkAttention(k: Operand, v: Operand, sink: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean; window?: number } = {}): Value { return this.apply('sink_attention', [k, v, sink, mask], attributes)[0]!; }
 
   /**
    * Part of x: element k of an axis of the result is element start + k·stride of that axis of

@@ -122,13 +122,13 @@ func pool(e *Emitter, n *ir.Node, in Value, a *ops.PoolAttrs, kind string, more 
 }
 
 // isPlainAttention reports whether MIL has the attention: one head of keys for
-// each of queries, no cap on scores, no mask but the causal one, by which each
+// each of queries, no cap on scores, no window, no mask but the causal one, by which each
 // query sees a key.
 func isPlainAttention(e *Emitter, n *ir.Node) bool {
 	a := n.Attrs().(*ops.AttentionAttrs)
 	q, k := n.Input(0).Shape(), n.Input(1).Shape()
 	r := len(q)
-	if e.Opset() < mil.CoreML8 || len(n.Inputs()) > 3 || a.Softcap != 0 || r < 3 || r > maxRank {
+	if e.Opset() < mil.CoreML8 || len(n.Inputs()) > 3 || a.Softcap != 0 || a.Window != 0 || r < 3 || r > maxRank {
 		return false
 	}
 	queries, _ := q[r-2].Const()

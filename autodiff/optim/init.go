@@ -1,0 +1,30 @@
+package optim
+
+import (
+	"strings"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// Init returns a graph that sets every state of the optimiser in a graph made
+// by [Step] to its initial value, which is zeros. The parameters are left to
+// their owner.
+func Init(step *ir.Graph) (*ir.Graph, error) {
+	return ir.Build(step.Name()+"/init", func(b *ir.Builder) {
+		for _, p := range step.Ports() {
+			if !IsState(p) {
+				continue
+			}
+			t := p.Value.Type()
+			b.Port(p.Kind, p.Name, t)
+			b.SetState(p.Name, ops.Zeros(b, t.DType, t.Shape...))
+		}
+	})
+}
+
+// IsState reports whether a port is a state of an optimiser, which starts as
+// zeros.
+func IsState(p ir.Port) bool {
+	return p.Kind == ir.StatePort && strings.HasPrefix(p.Name, StatePrefix)
+}

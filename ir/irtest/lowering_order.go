@@ -1,0 +1,183 @@
+package irtest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+func (l *interpreter) scatter(lower *ir.ScatterLowering) error {
+	env, out := l.env(), l.out[0]
+	for i := range out.Len() {
+		out.SetElement(i, l.in[0].Element(i))
+	}
+	positions, window := lower.Space(l.n)
+	p, w := newSpace("p", positions), newSpace("w", window)
+	all := space{dims: slices.Concat(p.dims, w.dims), vars: slices.Concat(p.vars, w.vars)}
+	if slices.Contains(all.dims, 0) {
+		return nil
+	}
+	at, inside := lower.Target(l.n, p.vars, w.vars, l.load)
+	update := l.load(2, lower.Update(l.n, p.vars, w.vars))
+	list := append(slices.Clone(at), inside, update)
+	types := append(slices.Repeat([]ir.DType{ir.I32}, len(at)), ir.Bool, out.DType)
+	x, err := l.compile(env, types, list...)
+	if err != nil {
+		return err
+	}
+	a, b := scalar.FreeVar("a", out.DType), scalar.FreeVar("b", out.DType)
+	sum, err := l.compile(env, []ir.DType{out.DType}, lower.Mode.Combine(a, b))
+	if err != nil {
+		return err
+	}
+	return all.each(env, func([]int) error {
+		v, err := x.values()
+		if err != nil || v[len(at)].I == 0 {
+			return err
+		}
+		place := 0
+		for i, d := range out.Dims {
+			if v[i].I < 0 || v[i].I >= int64(d) {
+				return ir.Errorf(ir.ErrIndex, "target %d is outside along axis %d", v[i].I, i)
+			}
+			place = place*d + int(v[i].I)
+		}
+		env.Vars["a"], env.Vars["b"] = out.Element(place), v[len(at)+1]
+		if v, err = sum.values(); err == nil {
+			out.SetElement(place, v[0])
+		}
+		return err
+	})
+}
+
+// sort orders the elements of each line by their keys, as unsigned numbers.
+func (l *interpreter) sort(lower *ir.SortLowering) error {
+	env, x, out, axis := l.env(), l.in[0], l.out[0], lower.Axis(l.n)
+	element0 := scalar.FreeVar("x", x.DType)
+	e := lower.Key(l.n, element0)
+	if e.Type != ir.U32 && e.Type != ir.U64 {
+		return ir.DTypef("keys are %s", e.Type)
+	}
+	key, err := l.compile(env, []ir.DType{e.Type}, e)
+	if err != nil {
+		return err
+	}
+	lines := slices.Clone(out.Dims)
+	length := lines[axis]
+	lines[axis] = 1
+	return newSpace("i", lines).each(env, func(pos []int) error {
+		keys, places := make([]uint64, length), make([]int, length)
+		for i := range length {
+			pos[axis] = i
+			places[i] = i
+			env.Vars["x"] = x.Element(flat(out.Dims, pos))
+			v, err := key.values()
+			if err != nil {
+				return err
+			}
+			keys[i] = uint64(v[0].I)
+			if bits := lower.Bits(l.n); bits < 64 && keys[i]>>bits != 0 {
+				return ir.Errorf(ir.ErrAttr, "key %#x has more than %d bits", keys[i], bits)
+			}
+		}
+		slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(keys[a], keys[b]) })
+		for i, from := range places {
+			pos[axis] = i
+			out.I[flat(out.Dims, pos)] = int64(from)
+		}
+		pos[axis] = 0
+		return nil
+	})
+}
+
+// flat returns the place of a position in row-major order.
+func flat(dims, pos []int) int {
+	place := 0
+	for i, d := range dims {
+		place = place*d + pos[i]
+	}
+	return place
+}
+
+func (l *interpreter) prefix(lower *ir.PrefixLowering) error {
+	env, axis := l.env(), lower.Axis(l.n)
+	var types, results []ir.DType
+	var init, running, next []scalar.Expr
+	for i, a := range lower.Accumulators(l.n) {
+		types, init = append(types, a.DType), append(init, a.Init)
+		running = append(running, scalar.FreeVar(fmt.Sprint("running", i), a.DType))
+		next = append(next, scalar.FreeVar(fmt.Sprint("next", i), a.DType))
+	}
+	for _, out := range l.out {
+		results = append(results, out.DType)
+	}
+	start, err := l.constants(types, init)
+	if err != nil {
+		return err
+	}
+	points := newSpace("i", l.out[0].Dims)
+	element, err := l.compile(env, types, lower.Element(l.n, points.vars, l.load)...)
+	if err != nil {
+		return err
+	}
+	combine, err := l.compile(env, types, lower.Combine(l.n, running, next)...)
+	if err != nil {
+		return err
+	}
+	finish := running
+	if lower.Finish != nil {
+		finish = lower.Finish(l.n, running)
+	}
+	final, err := l.compile(env, results, finish...)
+	if err != nil {
+		return err
+	}
+	set := func(vars []scalar.Expr, v []scalar.Value) {
+		for i, x := range vars {
+			env.Vars[x.Name] = v[i]
+		}
+	}
+	keep := func(pos []int) error {
+		v, err := final.values()
+		for i := range v {
+			l.out[i].SetElement(flat(l.out[i].Dims, pos), v[i])
+		}
+		return err
+	}
+	lines := slices.Clone(points.dims)
+	length := lines[axis]
+	lines[axis] = 1
+	return newSpace("i", lines).each(env, func(pos []int) error {
+		pos = slices.Clone(pos)
+		set(running, start)
+		for k := range length {
+			if pos[axis] = k; lower.Reverse(l.n) {
+				pos[axis] = length - 1 - k
+			}
+			env.Vars[points.vars[axis].Name] = scalar.Value{I: int64(pos[axis])}
+			if lower.Exclusive(l.n) {
+				if err := keep(pos); err != nil {
+					return err
+				}
+			}
+			v, err := element.values()
+			if err != nil {
+				return err
+			}
+			set(next, v)
+			if v, err = combine.values(); err != nil {
+				return err
+			}
+			set(running, v)
+			if !lower.Exclusive(l.n) {
+				if err := keep(pos); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}

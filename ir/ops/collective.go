@@ -1,0 +1,187 @@
+//go:build !js
+
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Collectives: what devices that run the same graph make of each other's values. A page
+// has one device, so its compiler, whose size counts, goes without them.
+const (
+	OpAllReduce           ir.Op = "all_reduce"
+	OpAllGather           ir.Op = "all_gather"
+	OpReduceScatter       ir.Op = "reduce_scatter"
+	OpAllToAll            ir.Op = "all_to_all"
+	OpCollectivePermute   ir.Op = "collective_permute"
+	OpCollectiveBroadcast ir.Op = "collective_broadcast"
+	OpAxisIndex           ir.Op = "axis_index"
+)
+
+// collective describes an op on one value of each device. Its derivatives are
+// collectives too, and right for any number of devices: a transposed one gives each
+// device the sum of what the results of all devices pass back to its value.
+type collective struct {
+	op          ir.Op
+	doc         string
+	constraints []string
+	newAttrs    func() ir.Attrs
+	// infer gives the type of the result.
+	infer     func(n *ir.Node, x ir.Type) (ir.Type, error)
+	jvp       jvpRule // nil: that of a linear op
+	transpose func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value
+}
+
+func init() {
+	for _, c := range collectives() {
+		defineCollective(c)
+	}
+	defineAxisIndex()
+}
+
+func defineCollective(c collective) {
+	jvp := c.jvp
+	if jvp == nil {
+		jvp = linearJVP
+	}
+	define(&ir.Def{
+		Op: c.op, Doc: c.doc + onOneDevice, Operands: []string{"x"}, NewAttrs: c.newAttrs,
+		Constraints: numbered(append([]string{meshConstraint}, c.constraints...)...),
+		Infer: func(n *ir.Node) ([]ir.Type, error) {
+			if err := checkMesh(n); err != nil {
+				return nil, err
+			}
+			t, err := c.infer(n, n.Input(0).Type())
+			return []ir.Type{t}, err
+		},
+		JVP: jvp,
+		Transpose: transposeEach(func(b *ir.Builder, n *ir.Node, _ int, _ []ir.Value, ct ir.Value) ir.Value {
+			return c.transpose(b, n, ct)
+		}),
+		Batch: func(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, _ ir.Dim) ([]ir.Value, []int) {
+			attrs := n.Attrs()
+			if a, ok := attrs.(interface{ batched() ir.Attrs }); ok {
+				attrs = a.batched()
+			}
+			return b.Add(n.Op(), attrs, MoveAxis(b, in[0], axes[0], 0)), []int{0}
+		},
+		Body:    aloneBody,
+		Samples: func() []ir.Sample { return collectiveSamples(c.op) },
+	})
+}
+
+const (
+	meshConstraint = "mesh_axis is named, and devices is at least 1"
+	onOneDevice    = " With one device it is computed anywhere; several are refused where a graph is compiled for one."
+)
+
+func checkMesh(n *ir.Node) error {
+	if m := n.Attrs().(meshed).mesh(); m.MeshAxis == "" || m.Devices < 1 {
+		return ir.Attrf("%d devices along the mesh axis %q", m.Devices, m.MeshAxis)
+	}
+	return nil
+}
+
+// aloneBody is what a collective of one device comes to: the value stays, but is
+// zero where nobody sends it.
+func aloneBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+	if !isAlone(b, n, in) {
+		return []ir.Value{{}}
+	}
+	if a, ok := n.Attrs().(*PermuteAttrs); ok && len(a.Sources) == 0 {
+		return []ir.Value{ZerosLike(b, in[0])}
+	}
+	return in
+}
+
+func isAlone(b *ir.Builder, n *ir.Node, in []ir.Value) bool {
+	m := n.Attrs().(meshed).mesh()
+	if m.Devices > 1 {
+		b.Failf(n.Op(), in, ir.Errorf(ir.ErrUnsupported, "%d devices along %q, where the graph runs on one", m.Devices, m.MeshAxis))
+	}
+	return m.Devices == 1
+}
+
+func defineAxisIndex() {
+	define(&ir.Def{
+		Op: OpAxisIndex, NewAttrs: func() ir.Attrs { return &MeshAttrs{Devices: 1} },
+		Doc:         "The place of the device along a mesh axis, an i32 (JAX's axis_index)." + onOneDevice,
+		Constraints: numbered(meshConstraint),
+		Infer: func(n *ir.Node) ([]ir.Type, error) {
+			return []ir.Type{ir.TypeOf(ir.I32)}, checkMesh(n)
+		},
+		NoGrad: noOperands, NoTranspose: noOperands, NoBatch: noOperands,
+		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+			if !isAlone(b, n, in) {
+				return []ir.Value{{}}
+			}
+			return []ir.Value{Const(b, ir.I32, 0)}
+		},
+		Samples: func() []ir.Sample {
+			return []ir.Sample{{Name: "alone", Attrs: &MeshAttrs{"data", 1}}}
+		},
+	})
+}
+
+// jvpAllReduce is linear but for extrema, of which all that are attained share the
+// derivative equally.
+func jvpAllReduce(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
+	a := n.Attrs().(*AllReduceAttrs)
+	if !t[0].Valid() || a.Reduction == AcrossSum || a.Reduction == AcrossMean {
+		return linearJVP(b, n, in, out, t)
+	}
+	attained := Select(b, Eq(b, in[0], out[0]), OnesLike(b, in[0]), ZerosLike(b, in[0]))
+	part := Div(b, attained, AllReduce(b, attained, a.MeshAttrs, AcrossSum))
+	return []ir.Value{AllReduce(b, scale(b, t[0], part), a.MeshAttrs, AcrossSum)}
+}
+
+// transposeRoot gives the root what all devices pass back, and the others 0.
+func transposeRoot(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
+	a := n.Attrs().(*RootAttrs)
+	total := AllReduce(b, ct, a.MeshAttrs, AcrossSum)
+	isRoot := Eq(b, AxisIndex(b, a.MeshAttrs), Const(b, ir.I32, float64(a.Root)))
+	return Select(b, isRoot, total, ZerosLike(b, total))
+}
+
+// AllReduce returns what a reduction, such as [AcrossSum], makes of the values x of
+// all devices, on all of them.
+func AllReduce(b *ir.Builder, x ir.Value, mesh MeshAttrs, reduction string) ir.Value {
+	return b.Add1(OpAllReduce, &AllReduceAttrs{mesh, reduction}, x)
+}
+
+// AllGather returns the values x of all devices, one after the other along an axis,
+// on all of them. A negative axis counts from the last.
+func AllGather(b *ir.Builder, x ir.Value, mesh MeshAttrs, axis int) ir.Value {
+	return b.Add1(OpAllGather, &AlongAttrs{mesh, fromFront([]int{axis}, x.Rank())[0]}, x)
+}
+
+// ReduceScatter returns on each device its part, along an axis, of the sum of the
+// values x of all devices. A negative axis counts from the last.
+func ReduceScatter(b *ir.Builder, x ir.Value, mesh MeshAttrs, axis int) ir.Value {
+	return b.Add1(OpReduceScatter, &AlongAttrs{mesh, fromFront([]int{axis}, x.Rank())[0]}, x)
+}
+
+// AllToAll cuts x along one axis into a part for each device and returns the parts
+// that this device gets, put together along the other. Negative axes count from the
+// last.
+func AllToAll(b *ir.Builder, x ir.Value, mesh MeshAttrs, split, concat int) ir.Value {
+	axes := fromFront([]int{split, concat}, x.Rank())
+	return b.Add1(OpAllToAll, &AllToAllAttrs{mesh, axes[0], axes[1]}, x)
+}
+
+// CollectivePermute returns the value x of the device that sends its own to this one,
+// zeros where none does: device sources[i] sends to device targets[i].
+func CollectivePermute(b *ir.Builder, x ir.Value, mesh MeshAttrs, sources, targets []int) ir.Value {
+	return b.Add1(OpCollectivePermute, &PermuteAttrs{mesh, slices.Clone(sources), slices.Clone(targets)}, x)
+}
+
+// CollectiveBroadcast returns the value x of device root, on all devices.
+func CollectiveBroadcast(b *ir.Builder, x ir.Value, mesh MeshAttrs, root int) ir.Value {
+	return b.Add1(OpCollectiveBroadcast, &RootAttrs{mesh, root}, x)
+}
+
+// AxisIndex returns the place of this device along a mesh axis, i32[]. How many
+// there are is mesh.Devices.
+func AxisIndex(b *ir.Builder, mesh MeshAttrs) ir.Value { return b.Add1(OpAxisIndex, &mesh) }

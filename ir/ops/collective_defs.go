@@ -1,0 +1,149 @@
+//go:build !js
+
+package ops
+
+import "github.com/rlx-go/rlx/ir"
+
+// collectives are the ops of one operand.
+func collectives() []collective {
+	return []collective{
+		{
+			op:          OpAllReduce,
+			doc:         "The sum, mean, largest or smallest of the values of all devices along a mesh axis, on each of them (JAX's psum, pmean, pmax and pmin). Devices that attain an extremum share its derivative equally.",
+			constraints: []string{`reduction is "sum" of numbers, "mean" of float or complex ones, or "max" or "min" of real ones`},
+			newAttrs:    func() ir.Attrs { return &AllReduceAttrs{MeshAttrs{Devices: 1}, AcrossSum} },
+			infer: func(n *ir.Node, x ir.Type) (ir.Type, error) {
+				a := n.Attrs().(*AllReduceAttrs)
+				types, ok := map[string]domain{AcrossSum: numbers, AcrossMean: floats | complexes, AcrossMax: reals, AcrossMin: reals}[a.Reduction]
+				if !ok {
+					return x, ir.Attrf("the reduction %q", a.Reduction)
+				}
+				return x, types.check(x.DType)
+			},
+			jvp: jvpAllReduce,
+			transpose: func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
+				return b.Add1(OpAllReduce, n.Attrs(), ct)
+			},
+		},
+		{
+			op:          OpAllGather,
+			doc:         "The values of all devices along a mesh axis, one after the other along an axis, on each of them (JAX's all_gather, tiled).",
+			constraints: []string{"axis is an axis of x"},
+			newAttrs:    newAlongAttrs,
+			infer: func(n *ir.Node, x ir.Type) (ir.Type, error) {
+				return alongDevices(n, x, func(size, devices ir.Dim) (ir.Dim, error) { return size.Mul(devices), nil })
+			},
+			transpose: func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value { return b.Add1(OpReduceScatter, n.Attrs(), ct) },
+		},
+		{
+			op:          OpReduceScatter,
+			doc:         "The sum of the values of all devices along a mesh axis, cut along an axis into as many parts, of which each device gets that of its place (JAX's psum_scatter, tiled).",
+			constraints: []string{"axis is an axis of x, whose size is a multiple of devices", "the element type of x is " + numbers.String()},
+			newAttrs:    newAlongAttrs,
+			infer: func(n *ir.Node, x ir.Type) (ir.Type, error) {
+				if err := numbers.check(x.DType); err != nil {
+					return x, err
+				}
+				return alongDevices(n, x, ir.Dim.Div)
+			},
+			transpose: func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value { return b.Add1(OpAllGather, n.Attrs(), ct) },
+		},
+		{
+			op:          OpAllToAll,
+			doc:         "What the devices along a mesh axis send to each other: each cuts its value along split_axis into as many parts, sends the i-th to the device of place i, and puts what it gets together along concat_axis (JAX's all_to_all, tiled).",
+			constraints: []string{"split_axis and concat_axis are axes of x; the size of split_axis is a multiple of devices"},
+			newAttrs:    func() ir.Attrs { return &AllToAllAttrs{MeshAttrs: MeshAttrs{Devices: 1}} },
+			infer:       inferAllToAll,
+			transpose: func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
+				a := n.Attrs().(*AllToAllAttrs)
+				return b.Add1(OpAllToAll, &AllToAllAttrs{a.MeshAttrs, a.ConcatAxis, a.SplitAxis}, ct)
+			},
+		},
+		{
+			op:          OpCollectivePermute,
+			doc:         "The value of the device that sends its own here: sources[i] sends to targets[i]. A device that gets none has zeros (JAX's ppermute).",
+			constraints: []string{"sources and targets are lists of one length of different places below devices"},
+			newAttrs:    func() ir.Attrs { return &PermuteAttrs{MeshAttrs: MeshAttrs{Devices: 1}} },
+			infer: func(n *ir.Node, x ir.Type) (ir.Type, error) {
+				return x, n.Attrs().(*PermuteAttrs).check()
+			},
+			transpose: func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
+				a := n.Attrs().(*PermuteAttrs)
+				return CollectivePermute(b, ct, a.MeshAttrs, a.Targets, a.Sources)
+			},
+		},
+		{
+			op:          OpCollectiveBroadcast,
+			doc:         "The value of one device along a mesh axis, on each of them (JAX's pbroadcast).",
+			constraints: []string{"root is a place below devices"},
+			newAttrs:    func() ir.Attrs { return &RootAttrs{MeshAttrs: MeshAttrs{Devices: 1}} },
+			infer: func(n *ir.Node, x ir.Type) (ir.Type, error) {
+				if a := n.Attrs().(*RootAttrs); a.Root < 0 || a.Root >= a.Devices {
+					return x, ir.Attrf("root %d of %d devices", a.Root, a.Devices)
+				}
+				return x, nil
+			},
+			transpose: transposeRoot,
+		},
+	}
+}
+
+var alone = MeshAttrs{"data", 1}
+
+func newAlongAttrs() ir.Attrs { return &AlongAttrs{MeshAttrs: MeshAttrs{Devices: 1}} }
+
+// alongDevices changes the size of the axis along which values of devices lie.
+func alongDevices(n *ir.Node, x ir.Type, resize func(size, devices ir.Dim) (ir.Dim, error)) (ir.Type, error) {
+	a := n.Attrs().(*AlongAttrs)
+	if err := checkAxes([]int{a.Axis}, len(x.Shape)); err != nil {
+		return x, err
+	}
+	size, err := resize(x.Shape[a.Axis], ir.N(a.Devices))
+	if err != nil {
+		return x, ir.Shapef("axis %d of size %s does not divide into %d parts", a.Axis, x.Shape[a.Axis], a.Devices)
+	}
+	x.Shape = x.Shape.Clone()
+	x.Shape[a.Axis] = size
+	return x, nil
+}
+
+func inferAllToAll(n *ir.Node, x ir.Type) (ir.Type, error) {
+	a := n.Attrs().(*AllToAllAttrs)
+	for _, axis := range []int{a.SplitAxis, a.ConcatAxis} {
+		if err := checkAxes([]int{axis}, len(x.Shape)); err != nil {
+			return x, err
+		}
+	}
+	part, err := x.Shape[a.SplitAxis].Div(ir.N(a.Devices))
+	if err != nil {
+		return x, ir.Shapef("axis %d of size %s does not divide into %d parts", a.SplitAxis, x.Shape[a.SplitAxis], a.Devices)
+	}
+	x.Shape = x.Shape.Clone()
+	x.Shape[a.SplitAxis] = part
+	x.Shape[a.ConcatAxis] = x.Shape[a.ConcatAxis].Mul(ir.N(a.Devices))
+	return x, nil
+}
+
+// collectiveSamples are of one device.
+func collectiveSamples(op ir.Op) []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	var out []ir.Sample
+	for _, a := range map[ir.Op][]ir.Attrs{
+		OpAllReduce: {
+			&AllReduceAttrs{alone, AcrossSum}, &AllReduceAttrs{alone, AcrossMean}, &AllReduceAttrs{alone, AcrossMax}, &AllReduceAttrs{alone, AcrossMin},
+		},
+		OpAllGather:           {&AlongAttrs{alone, 1}},
+		OpReduceScatter:       {&AlongAttrs{alone, 1}},
+		OpAllToAll:            {&AllToAllAttrs{alone, 1, 0}},
+		OpCollectivePermute:   {&PermuteAttrs{alone, []int{0}, []int{0}}, &PermuteAttrs{MeshAttrs: alone}},
+		OpCollectiveBroadcast: {&RootAttrs{MeshAttrs: alone}},
+	}[op] {
+		for _, dims := range [][]int{{1, 1}, {2, 0}, {67, 3}} {
+			x := draw(1, ir.F32, -2, 2, dims...)
+			out = append(out, ir.Sample{Name: x.Type().String() + ir.FormatAttrs(a), Attrs: a, In: []*ir.Array{x}})
+		}
+	}
+	return out
+}

@@ -1,0 +1,45 @@
+package ops
+
+import "github.com/rlx-go/rlx/ir"
+
+// What a loss makes of the losses of its elements or examples.
+const (
+	LossMean = "mean"
+	LossSum  = "sum"
+	LossNone = "none"
+)
+
+// LossAttrs say what is made of the losses of the elements: [LossMean],
+// [LossSum] or [LossNone].
+type LossAttrs struct{ Reduction string }
+
+// Visit shows the attributes.
+func (a *LossAttrs) Visit(v ir.AttrVisitor) { v.Text("reduction", &a.Reduction) }
+
+func (a *LossAttrs) reduction() string { return a.Reduction }
+
+// reducing is what the attributes of all losses have.
+type reducing interface {
+	ir.Attrs
+	reduction() string
+}
+
+func checkReduction(n *ir.Node) error {
+	switch r := n.Attrs().(reducing).reduction(); r {
+	case LossMean, LossSum, LossNone:
+		return nil
+	default:
+		return ir.Attrf("reduction %q is none of %q, %q and %q", r, LossMean, LossSum, LossNone)
+	}
+}
+
+// reduceLoss makes of the losses of elements what the attributes say.
+func reduceLoss(b *ir.Builder, n *ir.Node, loss ir.Value) ir.Value {
+	switch n.Attrs().(reducing).reduction() {
+	case LossMean:
+		return Mean(b, loss)
+	case LossSum:
+		return ReduceSum(b, loss)
+	}
+	return loss
+}

@@ -1,0 +1,176 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// OverlapAddAttrs describe the sum of windows laid along some axes. Dims are
+// the sizes that these axes of the result have.
+type OverlapAddAttrs struct {
+	Axes, Strides, Dilations []int
+	Dims                     []ir.Dim
+}
+
+// Visit shows the attributes.
+func (a *OverlapAddAttrs) Visit(v ir.AttrVisitor) {
+	v.Ints("axes", &a.Axes)
+	v.Ints("strides", &a.Strides)
+	v.Ints("dilations", &a.Dilations)
+	v.Dims("dims", &a.Dims)
+}
+
+// OverlapAdd returns the sum of windows, the transpose of [Windows].
+func OverlapAdd(b *ir.Builder, x ir.Value, a OverlapAddAttrs) ir.Value {
+	return b.Add1(OpOverlapAdd, &a, x)
+}
+
+func inferOverlapAdd(n *ir.Node) ([]ir.Type, error) {
+	a, x := n.Attrs().(*OverlapAddAttrs), n.Input(0).Type()
+	if !x.DType.IsNumeric() {
+		return nil, ir.DTypef("%s is not numeric", x)
+	}
+	if len(a.Dims) != len(a.Axes) {
+		return nil, ir.Attrf("%d dims for %d axes", len(a.Dims), len(a.Axes))
+	}
+	outer := len(x.Shape) - len(a.Axes)
+	if outer < len(a.Axes) {
+		return nil, ir.Shapef("%s lacks %d window axes", x, len(a.Axes))
+	}
+	window, ok := x.Shape[outer:].Ints()
+	if !ok {
+		return nil, ir.Shapef("the window sizes %s are not constant", x.Shape[outer:])
+	}
+	if err := checkWindows(&WindowsAttrs{a.Axes, window, a.Strides, a.Dilations}, outer); err != nil {
+		return nil, err
+	}
+	out := x.Shape[:outer].Clone()
+	for i, axis := range a.Axes {
+		count, err := windowCount(a.Dims[i], dilated(ir.N(window[i]), a.Dilations[i]), a.Strides[i])
+		if err != nil {
+			return nil, err
+		}
+		if count != out[axis] {
+			return nil, ir.Shapef("axis %d has %s windows, a result axis of size %s has %s", axis, out[axis], a.Dims[i], count)
+		}
+		out[axis] = a.Dims[i]
+	}
+	return []ir.Type{{DType: x.DType, Shape: out}}, nil
+}
+
+func evalOverlapAdd(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+	a := n.Attrs().(*OverlapAddAttrs)
+	out, err := resultArray(n, 0)
+	if err != nil {
+		return nil, err
+	}
+	windowPairs(a.Axes, a.Strides, a.Dilations, in[0].Dims, out.Dims, func(w, e int) { addElement(out, e, in[0], w) })
+	return []*ir.Array{c.Round(out)}, nil
+}
+
+func transposeOverlapAdd(b *ir.Builder, n *ir.Node, _ int, _ []ir.Value, ct ir.Value) ir.Value {
+	a := n.Attrs().(*OverlapAddAttrs)
+	return Windows(b, ct, WindowsAttrs{
+		Axes: a.Axes, Sizes: sizes(windowDims(n)), Strides: a.Strides, Dilations: a.Dilations,
+	})
+}
+
+// batchOverlapAdd moves the batch axis to the front, as it may lie among the
+// window axes.
+func batchOverlapAdd(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, _ ir.Dim) ([]ir.Value, []int) {
+	a := *n.Attrs().(*OverlapAddAttrs)
+	a.Axes = shiftedBy(a.Axes, 0)
+	return []ir.Value{OverlapAdd(b, MoveAxis(b, in[0], axes[0], 0), a)}, []int{0}
+}
+
+// overlaps returns how many windows can cover one element, along each axis.
+func overlaps(n *ir.Node) []int {
+	a, out := n.Attrs().(*OverlapAddAttrs), sizes(windowDims(n))
+	for i, size := range out {
+		if a.Dilations[i] == 1 {
+			out[i] = (size + a.Strides[i] - 1) / a.Strides[i]
+		}
+	}
+	return out
+}
+
+// overlapAddElement brings to a position the element of the window that covers
+// it as number r, if there is one.
+func overlapAddElement(n *ir.Node, at, r ir.Index, load ir.Load) []scalar.Expr {
+	a := n.Attrs().(*OverlapAddAttrs)
+	pos := slices.Concat(at, r)
+	var valid scalar.Expr
+	for i, axis := range a.Axes {
+		cover := denseCover
+		if a.Dilations[i] > 1 {
+			cover = dilatedCover
+		}
+		window, element, ok := cover(n, i, at[axis], r[i])
+		pos[axis], pos[len(at)+i], valid = window, element, both(valid, ok)
+	}
+	return []scalar.Expr{scalar.Convert(loadWhere(n, load, 0, pos, valid), sumType(n.Input(0).DType()))}
+}
+
+// dilatedCover returns, along the axis of number i, the window whose element r
+// lies at position p, that element, and whether there is such a window.
+func dilatedCover(n *ir.Node, i int, p, r scalar.Expr) (window, element, valid scalar.Expr) {
+	a := n.Attrs().(*OverlapAddAttrs)
+	axis, step := a.Axes[i], a.Dilations[i]
+	size, out := sizes(windowDims(n))[i], sizes(n.Types()[0].Shape)[axis]
+	start := scalar.Sub(p, scalar.Mul(r, int32Const(step)))
+	window, valid = strided(start, a.Strides[i], sizes(n.Input(0).Shape())[axis], -(size-1)*step, out-1)
+	return window, r, valid
+}
+
+// denseCover returns, along the axis of number i without dilation, the window
+// that begins r windows before the last one to begin at or before position p,
+// its element at p, and whether there are such.
+func denseCover(n *ir.Node, i int, p, r scalar.Expr) (window, element, valid scalar.Expr) {
+	a := n.Attrs().(*OverlapAddAttrs)
+	axis, stride := a.Axes[i], a.Strides[i]
+	size, count, out := sizes(windowDims(n))[i], sizes(n.Input(0).Shape())[axis], sizes(n.Types()[0].Shape)[axis]
+	if count == 0 {
+		return int32Const(0), int32Const(0), scalar.ConstBool(false)
+	}
+	window, element = p, scalar.Mul(r, int32Const(stride))
+	if stride > 1 {
+		window, element = scalar.Div(p, int32Const(stride)), scalar.Add(scalar.Rem(p, int32Const(stride)), element)
+	}
+	window = scalar.Sub(window, r)
+	if size > stride {
+		valid = scalar.Ge(window, int32Const(0))
+	}
+	if (out-1)/stride >= count {
+		valid = both(valid, scalar.Lt(window, int32Const(count)))
+	}
+	if size%stride != 0 {
+		valid = both(valid, scalar.Lt(element, int32Const(size)))
+	}
+	if valid == nil {
+		return window, element, nil
+	}
+	return scalar.Select(valid, window, int32Const(0)), scalar.Select(valid, element, int32Const(0)), valid
+}
+
+func overlapAddSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	sample := func(name string, a OverlapAddAttrs, dims ...int) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{drawn(ir.F32, dims...)}}
+	}
+	half := sample("half", OverlapAddAttrs{[]int{0}, []int{1}, []int{1}, ir.Dims(9)}, 3, 7)
+	half.In = []*ir.Array{drawn(ir.F16, 3, 7)}
+	return []ir.Sample{
+		sample("images", OverlapAddAttrs{[]int{1, 2}, []int{2, 1}, []int{1, 1}, ir.Dims(4, 5)}, 2, 2, 3, 3, 2, 3),
+		sample("uncovered elements", OverlapAddAttrs{[]int{0}, []int{4}, []int{1}, ir.Dims(70)}, 18, 1),
+		sample("dilated", OverlapAddAttrs{[]int{0}, []int{2}, []int{3}, ir.Dims(17)}, 6, 2, 3),
+		sample("axes out of order", OverlapAddAttrs{[]int{2, 0}, []int{1, 2}, []int{2, 1}, ir.Dims(6, 5)}, 2, 2, 4, 2, 3),
+		sample("longer than the stride", OverlapAddAttrs{[]int{0, 1}, []int{2, 3}, []int{1, 1}, ir.Dims(11, 9)}, 4, 2, 5, 4),
+		sample("pooled images", OverlapAddAttrs{[]int{1, 2}, []int{2, 2}, []int{1, 1}, ir.Dims(6, 5)}, 2, 3, 2, 3, 2, 2),
+		sample("no windows", OverlapAddAttrs{[]int{0}, []int{1}, []int{1}, ir.Dims(3)}, 0, 4),
+		half,
+	}
+}

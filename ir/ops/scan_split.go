@@ -1,0 +1,238 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/derive"
+)
+
+// linearScan is the part of a loop that is linear in its unknown operands. Its
+// body takes the residuals that are the same in every step, the unknown
+// constants, the unknown carries, the residuals of the step, and the unknown
+// slices.
+type linearScan struct {
+	body               *ir.Graph
+	fixed, stepped     []ir.Value // residuals: the same in every step, stacked
+	consts, carries    []int      // the unknown operands of each group,
+	xs                 []int      // by their place in the group
+	outCarries, outYs  []int      // the unknown results of each group
+	unknown            []bool     // by operand
+	constTypes, xTypes []ir.Type  // types of the unknown ones in the body
+	carryTypes, yTypes []ir.Type
+}
+
+// splitScan runs the known part of a loop in b and returns its results (invalid
+// for unknown ones), together with the linear part. in need not hold values for
+// unknown operands. What the linear part needs of the known one becomes a
+// residual: stacked where it changes from step to step, computed once before
+// the loop where it does not.
+func splitScan(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool) (out []ir.Value, l *linearScan) {
+	a, body := scanOf(n)
+	out = make([]ir.Value, n.NumResults())
+	unknown = slices.Clone(unknown)
+	var h *derive.Halves
+	carries := unknown[a.Consts : a.Consts+a.Carries]
+	outUnknown := settle(carries, func() []bool {
+		force := make([]bool, n.NumResults())
+		copy(force, carries)
+		var err error
+		if h, err = derive.Split(body, unknown, force); err != nil {
+			b.Fail(err)
+			return force
+		}
+		return slices.Clone(h.OutUnknown)
+	})
+	if b.Err() != nil {
+		return out, nil
+	}
+	s := &scanSplit{a: a, body: body, h: h, in: in, unknown: unknown, outUnknown: outUnknown}
+	s.sortResiduals()
+	s.runKnown(b, out)
+	return out, s.linear(b)
+}
+
+// scanSplit is the work of [splitScan] on the halves of a body.
+type scanSplit struct {
+	a                   *ScanAttrs
+	body                *ir.Graph
+	h                   *derive.Halves
+	in                  []ir.Value
+	unknown, outUnknown []bool
+	invariant           []int // residuals that no step changes,
+	stacked             []int // those that some step does and that must be stacked,
+	carried             []int // those that are carries before a step,
+	sliced              []int // and those that are slices of operands
+	values              map[int]ir.Value
+}
+
+// sortResiduals decides what becomes of each residual.
+func (s *scanSplit) sortResiduals() {
+	s.values = map[int]ir.Value{}
+	first := len(s.h.Known.Outputs()) - s.h.Residuals()
+	varies := s.varying()
+	for r, port := range s.h.ResidualPort {
+		switch {
+		case port >= s.a.Consts+s.a.Carries:
+			s.sliced, s.values[r] = append(s.sliced, r), s.in[port]
+		case port >= s.a.Consts:
+			s.carried = append(s.carried, r)
+		case varies[s.h.Known.Outputs()[first+r].Value.Node().ID()]:
+			s.stacked = append(s.stacked, r)
+		default:
+			s.invariant = append(s.invariant, r)
+		}
+	}
+}
+
+// varying tells which nodes of the known half depend on the step.
+func (s *scanSplit) varying() []bool {
+	known := s.h.Known
+	varies := make([]bool, len(known.Nodes()))
+	constants := len(where(not(s.unknown[:s.a.Consts])))
+	for _, p := range known.Ports()[constants:] {
+		varies[p.Value.Node().ID()] = true
+	}
+	for _, n := range known.Nodes() {
+		for _, v := range n.Inputs() {
+			varies[n.ID()] = varies[n.ID()] || varies[v.Node().ID()]
+		}
+	}
+	return varies
+}
+
+// runKnown computes the known results and the residuals.
+func (s *scanSplit) runKnown(b *ir.Builder, out []ir.Value) {
+	known, a := s.h.Known, s.a
+	first := len(known.Outputs()) - s.h.Residuals()
+	operands := pick(s.in, where(not(s.unknown)))
+	cut := func(at []int) *ir.Graph {
+		return closed(b, known.Name(), portTypes(known), func(sb *ir.Builder, in []ir.Value) []ir.Value {
+			return pick(spliceLive(sb, known, in, at), at)
+		})
+	}
+	residualOutputs := func(list []int) []int {
+		var at []int
+		for _, r := range list {
+			at = append(at, first+r)
+		}
+		return at
+	}
+	if len(s.invariant) > 0 {
+		at := residualOutputs(s.invariant)
+		for i, v := range pick(spliceLive(b, known, operands, at), at) {
+			s.values[s.invariant[i]] = v
+		}
+	}
+	at := slices.Concat(counting(0, first), residualOutputs(s.stacked))
+	knownCarries := where(not(s.unknown[a.Consts : a.Consts+a.Carries]))
+	history := map[int]int{} // of the residuals that are carries, which result has them after the steps
+	for _, r := range s.carried {
+		carry := slices.Index(knownCarries, s.h.ResidualPort[r]-a.Consts)
+		if history[r] = s.keptAs(carry, len(knownCarries), at); history[r] < 0 {
+			history[r], at = len(at), append(at, carry)
+		}
+	}
+	if len(at) == 0 || b.Err() != nil {
+		return
+	}
+	attrs := &ScanAttrs{
+		Consts: len(where(not(s.unknown[:a.Consts]))), Carries: len(knownCarries), Length: a.Length, Reverse: a.Reverse,
+	}
+	results := b.AddNode(OpScan, attrs, []*ir.Graph{cut(at)}, operands...)
+	if b.Err() != nil {
+		return
+	}
+	for i, r := range where(not(s.outUnknown)) {
+		out[r] = results[i]
+	}
+	for i, r := range s.stacked {
+		s.values[r] = results[first+i]
+	}
+	for _, r := range s.carried {
+		s.values[r] = s.before(b, s.in[s.h.ResidualPort[r]], results[history[r]])
+	}
+}
+
+// keptAs returns the result, of the outputs of the known half at some places,
+// that stacks what a carry is after each step, -1 where there is none.
+func (s *scanSplit) keptAs(carry, carries int, at []int) int {
+	outputs := s.h.Known.Outputs()
+	for i := carries; i < len(at); i++ {
+		if outputs[at[i]].Value == outputs[carry].Value {
+			return i
+		}
+	}
+	return -1
+}
+
+// before returns what a carry is before each step, stacked, from what it is
+// before the first one and after each. Keeping it in every step besides would be
+// a copy in every step.
+func (s *scanSplit) before(b *ir.Builder, first, after ir.Value) ir.Value {
+	first = ExpandDims(b, first, 0)
+	if s.a.Reverse {
+		return SliceAxis(b, Concatenate(b, 0, after, first), 0, ir.N(1), s.a.Length)
+	}
+	return SliceAxis(b, Concatenate(b, 0, first, after), 0, ir.N(0), s.a.Length)
+}
+
+// spliceLive is [ir.Builder.Splice] without the nodes that the outputs at some
+// places do not need; the others are invalid.
+func spliceLive(b *ir.Builder, g *ir.Graph, in []ir.Value, at []int) []ir.Value {
+	wanted := make([]bool, len(g.Outputs()))
+	for _, i := range at {
+		wanted[i] = true
+	}
+	live := nodesNeeded(g, wanted)
+	m := ir.NewMapping(g)
+	for i, p := range g.Ports() {
+		m.Set(p.Value, in[i])
+	}
+	for _, n := range g.Nodes() {
+		if live[n.ID()] && n.Op() != ir.OpPort {
+			m.SetAll(n, b.Copy(n, m.Inputs(n)))
+		}
+	}
+	out := make([]ir.Value, len(g.Outputs()))
+	for i, o := range g.Outputs() {
+		out[i] = m.Get(o.Value)
+	}
+	return out
+}
+
+// linear describes the linear half with its residuals.
+func (s *scanSplit) linear(b *ir.Builder) *linearScan {
+	a, types := s.a, portTypes(s.body)
+	unknownConsts, unknownCarries, unknownXs := scanGroups(a, s.unknown)
+	consts, carries, xs := scanGroups(a, types)
+	out := outputTypes(s.body)
+	l := &linearScan{
+		consts: where(unknownConsts), carries: where(unknownCarries), xs: where(unknownXs), unknown: s.unknown,
+		outCarries: where(s.outUnknown[:a.Carries]), outYs: where(s.outUnknown[a.Carries:]),
+	}
+	l.constTypes, l.carryTypes, l.xTypes = pick(consts, l.consts), pick(carries, l.carries), pick(xs, l.xs)
+	l.yTypes = pick(out[a.Carries:], l.outYs)
+	stepped := slices.Concat(s.stacked, s.carried, s.sliced)
+	residualTypes := portTypes(s.h.Linear)[:s.h.Residuals()]
+	for _, r := range s.invariant {
+		l.fixed = append(l.fixed, s.values[r])
+	}
+	for _, r := range stepped {
+		l.stepped = append(l.stepped, s.values[r])
+	}
+	ports := slices.Concat(pick(residualTypes, s.invariant), l.constTypes, l.carryTypes, pick(residualTypes, stepped), l.xTypes)
+	l.body = closed(b, s.h.Linear.Name(), ports, func(sb *ir.Builder, in []ir.Value) []ir.Value {
+		residuals := make([]ir.Value, s.h.Residuals())
+		for i, r := range s.invariant {
+			residuals[r] = in[i]
+		}
+		mid := in[len(s.invariant):]
+		for i, r := range stepped {
+			residuals[r] = mid[len(l.consts)+len(l.carries)+i]
+		}
+		return sb.Splice(s.h.Linear, slices.Concat(residuals,
+			mid[:len(l.consts)+len(l.carries)], mid[len(l.consts)+len(l.carries)+len(stepped):]))
+	})
+	return l
+}

@@ -1,0 +1,138 @@
+package ops
+
+import "github.com/rlx-go/rlx/ir"
+
+// jvpLinearScatter is the rule of scatters that are linear in operand and
+// updates.
+func jvpLinearScatter(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
+	switch {
+	case !t[0].Valid() && !t[2].Valid():
+		return []ir.Value{{}}
+	case !t[2].Valid() && n.Op() == OpScatterAdd:
+		return []ir.Value{t[0]}
+	}
+	return b.Add(n.Op(), n.Attrs(), orZeros(b, t[0], in[0]), in[1], orZeros(b, t[2], in[2]))
+}
+
+// gathered reads what a scatter's index tuples name, with a value for those
+// outside.
+func gathered(b *ir.Builder, n *ir.Node, x, indices ir.Value, outside float64) ir.Value {
+	a := GatherAttrs{IndexedAxes: n.Attrs().(*ScatterAttrs).IndexedAxes, Fill: outside}
+	if a.Outside == OutsideDrop {
+		a.Outside = OutsideFill
+	}
+	return Gather(b, x, indices, a)
+}
+
+// scattered adds another scatter at the index tuples of n.
+func scattered(b *ir.Builder, op ir.Op, n *ir.Node, x, indices, updates ir.Value) ir.Value {
+	return b.Add1(op, n.Attrs(), x, indices, updates)
+}
+
+func transposeScatterAdd(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
+	out := make([]ir.Value, 3)
+	if !ct[0].Valid() {
+		return out
+	}
+	if linear[0] {
+		out[0] = ct[0]
+	}
+	if linear[2] {
+		out[2] = gathered(b, n, ct[0], in[1], 0)
+	}
+	return out
+}
+
+// transposeScatter gives the cotangent of an element to the update that stayed,
+// and to the operand where there was none. Which one stayed is had by scattering
+// the updates' numbers alike.
+func transposeScatter(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
+	out := make([]ir.Value, 3)
+	if !ct[0].Valid() {
+		return out
+	}
+	u := n.Input(2)
+	zeros := Zeros(b, ct[0].DType(), u.Shape()...)
+	if linear[0] {
+		out[0] = scattered(b, OpScatter, n, ct[0], in[1], zeros)
+	}
+	if linear[2] {
+		out[2] = gathered(b, n, ct[0], in[1], 0)
+		if !n.Attrs().(*ScatterAttrs).Unique {
+			number := Reshape(b, Iota(b, ir.I32, 0, u.Shape().Size()), u.Shape()...)
+			stayed := scattered(b, OpScatter, n, Zeros(b, ir.I32, n.Input(0).Shape()...), in[1], number)
+			out[2] = Select(b, Eq(b, gathered(b, n, stayed, in[1], 0), number), out[2], zeros)
+		}
+	}
+	return out
+}
+
+// jvpScatterMul multiplies the tangent of each factor by all other factors of
+// its element. Those of an update are the operand and the other updates: the
+// product of those updates that are not zero, divided by its own, or zero where
+// another one is.
+func jvpScatterMul(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
+	x, indices, u := in[0], in[1], in[2]
+	var byX, byU ir.Value
+	if t[0].Valid() {
+		byX = scattered(b, OpScatterMul, n, t[0], indices, u)
+	}
+	if t[2].Valid() {
+		isZero := func(v ir.Value) ir.Value { return Eq(b, v, ZerosLike(b, v)) }
+		count := func(v ir.Value) ir.Value { return Convert(b, isZero(v), ir.I32) }
+		nonzero := func(v ir.Value) ir.Value { return Select(b, isZero(v), OnesLike(b, v), v) }
+		product := gathered(b, n, scattered(b, OpScatterMul, n, OnesLike(b, x), indices, nonzero(u)), indices, 0)
+		zeros := gathered(b, n, scattered(b, OpScatterAdd, n, Zeros(b, ir.I32, x.Shape()...), indices, count(u)), indices, 0)
+		others := Select(b, Gt(b, zeros, count(u)), ZerosLike(b, u), Div(b, product, nonzero(u)))
+		others = Mul(b, others, gathered(b, n, x, indices, 0))
+		byU = scattered(b, OpScatterAdd, n, ZerosLike(b, x), indices, scale(b, t[2], others))
+	}
+	return []ir.Value{addTangents(b, byX, byU)}
+}
+
+func transposeScatterMul(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
+	out := make([]ir.Value, 3)
+	if !ct[0].Valid() || !onlyLinear(b, n, linear, 0) {
+		return out
+	}
+	out[0] = scattered(b, OpScatterMul, n, ct[0], in[1], in[2])
+	return out
+}
+
+// jvpScatterExtremum gives all that attain the result an equal share of the
+// derivative. A NaN is attained nowhere, and 0/0 makes the derivative NaN.
+func jvpScatterExtremum(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
+	if !t[0].Valid() && !t[2].Valid() {
+		return []ir.Value{{}}
+	}
+	x, indices, u, d := in[0], in[1], in[2], sumType(in[0].DType())
+	kept := Convert(b, Eq(b, x, out[0]), d)
+	hits := Convert(b, Eq(b, u, gathered(b, n, out[0], indices, 0)), d)
+	count := scattered(b, OpScatterAdd, n, kept, indices, hits)
+	var byX, byU ir.Value
+	if t[0].Valid() {
+		byX = scale(b, t[0], Convert(b, Div(b, kept, count), x.DType()))
+	}
+	if t[2].Valid() {
+		share := Convert(b, Div(b, hits, gathered(b, n, count, indices, 1)), x.DType())
+		byU = scattered(b, OpScatterAdd, n, ZerosLike(b, x), indices, scale(b, t[2], share))
+	}
+	return []ir.Value{addTangents(b, byX, byU)}
+}
+
+// batchScatter gives operand and updates the batch axis where only some have
+// it. Indices that lack it need no copy: the axis is one of the window.
+func batchScatter(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
+	a := *n.Attrs().(*ScatterAttrs)
+	x, indices, u := BatchAt(b, in[0], axes[0], 0, size), in[1], in[2]
+	at := axes[1]
+	if at >= 0 {
+		indices, at = MoveAxis(b, indices, at, 0), 0
+	}
+	a.IndexedAxes = a.batched(0, at)
+	if at < 0 {
+		at = indices.Rank() - 1 // the first axis of the window
+	}
+	u = BatchAt(b, u, axes[2], at, size)
+	return []ir.Value{scatter(b, n.Op(), x, indices, u, a)}, []int{0}
+}
