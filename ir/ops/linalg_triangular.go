@@ -31,7 +31,7 @@ func (a *TriangularAttrs) Visit(v ir.AttrVisitor) {
 
 func init() {
 	defineMatrixOp(matrixOp{
-		op: OpTriangularSolve, routine: true, operands: []string{"a", "b"}, newAttrs: func() ir.Attrs { return &TriangularAttrs{} },
+		op: OpTriangularSolve, kernels: triangularKernels, operands: []string{"a", "b"}, newAttrs: func() ir.Attrs { return &TriangularAttrs{} },
 		doc: "The x for which a·x = b with left_side, x·a = b without, where a is a triangle of the matrix given and the other elements " +
 			"are not read. With transpose_a it is aᵀ that x is multiplied by. A zero on the diagonal gives infinities or NaN.",
 		constraints: []string{"the matrices of a are square, and fit those of b"},
@@ -222,12 +222,12 @@ func invertLower(b *ir.Builder, a ir.Value, n int) ir.Value {
 }
 
 // forwardBlocks solves a·x = y, a lower triangular, for a block of rows after
-// another: the inverses of the blocks on the diagonal are found all at once, and
-// each block is one product and takes itself off those below by another.
+// another: each is solved for by a block of the diagonal, and taken off those below
+// by a product.
 func forwardBlocks(b *ir.Builder, a, y ir.Value) ir.Value {
 	n, cols := matrixDims(y)
-	blocks := (n + matrixBlock - 1) / matrixBlock
-	size, lead := blocks*matrixBlock, leadOf(y)
+	size, lead := roundUp(n, matrixBlock), leadOf(y)
+	blocks := size / matrixBlock
 	at := len(lead)
 	a, y = padIdentity(b, a, size), splitAxis(b, padMatrix(b, y, size, cols), at, ir.N(blocks))
 	columns := splitAxis(b, a, at+1, ir.N(blocks)) // [lead, size, blocks, block]
@@ -236,10 +236,10 @@ func forwardBlocks(b *ir.Builder, a, y ir.Value) ir.Value {
 	diagonal := Gather(b, apart, pairsOf(b, blocks), own) // [blocks, lead, block, block]
 	_, ys := Scan(b, Loop{
 		Carries: []ir.Value{y}, // [lead, blocks, block, cols]
-		Xs:      []ir.Value{steps(b, blocks), invertLower(b, diagonal, matrixBlock), MoveAxis(b, columns, at+1, 0)},
+		Xs:      []ir.Value{steps(b, blocks), diagonal, MoveAxis(b, columns, at+1, 0)},
 		Body: func(b *ir.Builder, _, carries, xs []ir.Value) (next, ys []ir.Value) {
 			k, rest := xs[0], carries[0]
-			x := MatMul(b, xs[1], element(b, rest, k, at))
+			x := TriangularSolve(b, xs[1], element(b, rest, k, at), TriangularAttrs{LeftSide: true, Lower: true})
 			less := splitAxis(b, MatMul(b, xs[2], x), at, ir.N(blocks))
 			return []ir.Value{Sub(b, rest, less)}, []ir.Value{x}
 		},
