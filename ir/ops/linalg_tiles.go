@@ -44,7 +44,7 @@ func newTiles(name string, d ir.DType, down, across, matrices, parts int, caps l
 
 // array adds an array and returns its number.
 func (t *tiles) array(name string, d ir.DType, length int, space loop.Space, access loop.Access) int {
-	t.kernel.Arrays = append(t.kernel.Arrays, loop.Array{Name: name, DType: d, Width: 1, Len: length, Space: space, Access: access})
+	t.kernel.Arrays = append(t.kernel.Arrays, loop.Array{Name: t.Name(name), DType: d, Width: 1, Len: length, Space: space, Access: access})
 	return len(t.kernel.Arrays) - 1
 }
 
