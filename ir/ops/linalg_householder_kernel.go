@@ -12,7 +12,7 @@ import (
 func householderKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	rows, cols := matrixDims(n.Input(0))
 	d := n.Input(0).DType()
-	down, across := luGrid(rows, cols)
+	down, across := gridFor(rows, cols, 32)
 	elements := elementsOf(n.Input(0).Type())
 	if elements == 0 || !fitsRegisters(d, rows, cols, down, across) {
 		return nil
@@ -57,11 +57,7 @@ type householderWriter struct {
 
 // sum adds up what the rows of the grid have left in workgroup memory.
 func (f *householderWriter) sum(array int, first scalar.Expr, stride int) scalar.Expr {
-	sum := f.Var("sum", f.number(0))
-	f.Times("g", f.down, func(g scalar.Expr) {
-		f.Set(sum, scalar.Add(sum, f.get(array, scalar.Add(first, scalar.Mul(g, loop.Int(stride))))))
-	})
-	return sum
+	return f.combined(f.down, func(g int) scalar.Expr { return f.get(array, scalar.Add(first, loop.Int(g*stride))) }, scalar.Add)
 }
 
 // reflect turns column k of a tile, and with it those after it, so that it is 0 below
@@ -86,12 +82,12 @@ func (f *householderWriter) reflect(tile int, k scalar.Expr) {
 	size := f.Let("size", scalar.Sqrt(scalar.Add(scalar.Mul(head, head), rest)))
 	end := f.Let("end", scalar.Select(turns, scalar.Select(scalar.Lt(head, zero), size, scalar.Neg(size)), head))
 	tau := f.Let("tau", scalar.Select(turns, scalar.Div(scalar.Sub(end, head), scalar.Select(turns, end, one)), zero))
-	by := f.Let("by", scalar.Select(turns, scalar.Sub(head, end), one))
+	by := f.Let("by", scalar.Div(one, scalar.Select(turns, scalar.Sub(head, end), one)))
 	v := make([]scalar.Expr, len(f.ownRows))
 	for r, row := range f.ownRows {
 		below := f.Let("below", scalar.And(turns, scalar.Gt(row, step)))
 		on := scalar.Select(scalar.Eq(row, step), one, zero)
-		v[r] = f.Let("v", scalar.Select(below, scalar.Div(f.get(f.column, row), by), on))
+		v[r] = f.Let("v", scalar.Select(below, scalar.Mul(f.get(f.column, row), by), on))
 	}
 	f.turn(tile, step, tau, v)
 	f.When(mine, func() {
@@ -109,10 +105,7 @@ func (f *householderWriter) reflect(tile int, k scalar.Expr) {
 func (f *householderWriter) turn(tile int, step, tau scalar.Expr, v []scalar.Expr) {
 	stride := f.across * len(f.ownCols)
 	for c := tile; c < len(f.ownCols); c++ {
-		sum := f.number(0)
-		for r := range f.ownRows {
-			sum = scalar.Add(sum, scalar.Mul(v[r], f.own[r][c]))
-		}
+		sum := f.combined(len(v), func(r int) scalar.Expr { return scalar.Mul(v[r], f.own[r][c]) }, scalar.Add)
 		f.Store(f.products, scalar.Add(scalar.Mul(f.i, loop.Int(stride)), f.ownCols[c]), sum)
 	}
 	f.Barrier()

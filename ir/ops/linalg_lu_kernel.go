@@ -13,14 +13,14 @@ import (
 func luKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	rows, cols := matrixDims(n.Input(0))
 	d := n.Input(0).DType()
-	down, across := luGrid(rows, cols)
+	down, across := gridFor(rows, cols, 16)
 	elements := elementsOf(n.Input(0).Type())
 	if elements == 0 || !fitsRegisters(d, rows, cols, down, across) {
 		return nil
 	}
 	f := &luWriter{tiles: newTiles("eliminate", d, down, across, elements/(rows*cols), 1, caps), rows: rows, cols: cols}
 	f.x, f.lu, f.pivots, f.permutation = f.operand(n, 0), f.result(n, 0), f.result(n, 1), f.result(n, 2)
-	f.values, f.places = f.shared("values", d, down), f.shared("places", ir.I32, down)
+	f.sizes, f.places = f.shared("sizes", bitsOf(d), down), f.shared("places", ir.I32, down)
 	f.column, f.row = f.shared("column", d, down*((rows+down-1)/down)), f.shared("row", d, across*((cols+across-1)/across))
 	f.load()
 	for tile := range f.ownCols {
@@ -33,39 +33,17 @@ func luKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	return f.algorithm()
 }
 
-// luGrid is the grid of threads for a matrix: a wide one, since each of its rows has
-// a candidate that all threads look at, but for a high matrix.
-func luGrid(rows, cols int) (down, across int) {
-	threads := 256
-	if rows*cols <= 32*32 {
-		threads = 64
-	}
-	across = 1
-	for across < cols && across < threads/8 {
-		across *= 2
-	}
-	for across > 1 && rows > 32*threads/across {
-		across /= 2
-	}
-	return threads / across, across
-}
-
-// fitsRegisters reports whether the elements of a matrix fit the registers of a grid.
-func fitsRegisters(d ir.DType, rows, cols, down, across int) bool {
-	return (rows+down-1)/down*((cols+across-1)/across)*d.Size() <= 4*tileRegisters
-}
-
 // luWriter writes the kernel that factors a matrix of rows × cols elements.
 type luWriter struct {
 	*tiles
 	rows, cols                 int
 	x, lu, pivots, permutation int // arrays
-	// values and places have the best candidate of each row of the grid, column the
+	// sizes and places have the best candidate of each row of the grid, column the
 	// factors of a step, row the pivot's row.
-	values, places, column, row int
-	ownRows, ownCols            []scalar.Expr
-	at                          []scalar.Expr   // where the rows are now, -1 outside
-	own                         [][]scalar.Expr // the elements
+	sizes, places, column, row int
+	ownRows, ownCols           []scalar.Expr
+	at                         []scalar.Expr   // where the rows are now, -1 outside
+	own                        [][]scalar.Expr // the elements
 }
 
 func (f *luWriter) load() {
@@ -80,15 +58,23 @@ func (f *luWriter) load() {
 	}
 }
 
-// better keeps the first of the largest candidates; what is no number counts as the
-// largest, so that it spreads.
-func (f *luWriter) better(value, place, bestValue, bestPlace scalar.Expr) {
-	size, best := scalar.Abs(value), scalar.Abs(bestValue)
-	first := scalar.And(scalar.Eq(size, best), scalar.Lt(place, bestPlace))
-	spreads := scalar.And(scalar.IsNaN(value), scalar.Not(scalar.IsNaN(bestValue)))
-	more := f.Let("more", scalar.Or(scalar.Or(scalar.Gt(size, best), first), spreads))
-	f.Set(bestValue, scalar.Select(more, value, bestValue))
-	f.Set(bestPlace, scalar.Select(more, place, bestPlace))
+// best returns the size and the place of the first of the largest candidates. A size
+// is the bits of an absolute value, which are ordered as those are, with what is no
+// number, so that it spreads, as the largest. A place is twice a row, and 1 more for a
+// negative value.
+func (f *luWriter) best(n int, size, place func(i int) scalar.Expr) (bestSize, bestPlace scalar.Expr) {
+	bestSize = f.combined(n, size, scalar.Max)
+	return bestSize, f.combined(n, func(i int) scalar.Expr {
+		return scalar.Select(scalar.Eq(size(i), bestSize), place(i), loop.Int(2*f.rows))
+	}, scalar.Min)
+}
+
+// bitsOf is the integer type as wide as a type of floats.
+func bitsOf(d ir.DType) ir.DType {
+	if d == ir.F64 {
+		return ir.I64
+	}
+	return ir.I32
 }
 
 // eliminate takes multiples of the pivot's row of column k of a tile off the rows
@@ -96,21 +82,27 @@ func (f *luWriter) better(value, place, bestValue, bestPlace scalar.Expr) {
 func (f *luWriter) eliminate(tile int, k scalar.Expr) {
 	step := f.Let("step", scalar.Add(k, loop.Int(tile*f.across)))
 	mine := f.Let("mine", scalar.Eq(f.j, k))
-	none := loop.Int(f.rows) // the place of no candidate, after all others
+	bits := bitsOf(f.d)
 	f.When(mine, func() {
-		value, place := f.Var("value", f.number(0)), f.Var("place", none)
+		sizes, places := make([]scalar.Expr, len(f.at)), make([]scalar.Expr, len(f.at))
 		for r, at := range f.at {
-			live := f.Let("live", scalar.Ge(at, step))
-			f.better(f.Let("value", scalar.Select(live, f.own[r][tile], f.number(0))), scalar.Select(live, at, none), value, place)
+			size := scalar.Bitcast(scalar.Abs(f.own[r][tile]), bits)
+			sizes[r] = f.Let("size", scalar.Select(scalar.Ge(at, step), size, scalar.ConstI(bits, -1)))
+			places[r] = scalar.Add(scalar.Mul(at, loop.Int(2)), scalar.Convert(scalar.Lt(f.own[r][tile], f.number(0)), ir.I32))
 		}
-		f.Store(f.values, f.i, value)
+		size, place := f.best(len(sizes), func(i int) scalar.Expr { return sizes[i] }, func(i int) scalar.Expr { return places[i] })
+		f.Store(f.sizes, f.i, size)
 		f.Store(f.places, f.i, place)
 	})
 	f.Barrier()
-	pivot, best := f.Var("pivot", f.number(0)), f.Var("best", none)
-	f.Times("g", f.down, func(g scalar.Expr) {
-		f.better(f.Let("value", f.get(f.values, g)), f.Let("place", scalar.LoadAt(f.places, ir.I32, g)), pivot, best)
-	})
+	sizes := make([]scalar.Expr, f.down)
+	for g := range sizes {
+		sizes[g] = f.Let("size", scalar.LoadAt(f.sizes, bits, loop.Int(g)))
+	}
+	size, place := f.best(f.down, func(g int) scalar.Expr { return sizes[g] }, func(g int) scalar.Expr { return scalar.LoadAt(f.places, ir.I32, loop.Int(g)) })
+	best := f.Let("best", scalar.FloorDiv(place, loop.Int(2)))
+	pivot := scalar.Bitcast(size, f.d)
+	pivot = f.Let("pivot", scalar.Select(scalar.Eq(scalar.Mod(place, loop.Int(2)), loop.Int(1)), scalar.Neg(pivot), pivot))
 	live := make([]scalar.Expr, len(f.at))
 	for r, at := range f.at {
 		f.Set(at, scalar.Select(scalar.Eq(at, step), best, scalar.Select(scalar.Eq(at, best), step, at)))

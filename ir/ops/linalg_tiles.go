@@ -26,6 +26,28 @@ type tiles struct {
 // tileRegisters is how many registers of 32 bits a thread may keep elements in.
 const tileRegisters = 64
 
+// gridFor is the grid of threads for a factorisation by columns: a wide one, since all
+// threads look at what each of its rows has found, but with most rows to a thread.
+func gridFor(rows, cols, most int) (down, across int) {
+	threads := 256
+	if rows*cols <= 32*32 {
+		threads = 64
+	}
+	across = 1
+	for across < cols && across < threads/8 {
+		across *= 2
+	}
+	for across > 1 && rows > most*threads/across {
+		across /= 2
+	}
+	return threads / across, across
+}
+
+// fitsRegisters reports whether the elements of a matrix fit the registers of a grid.
+func fitsRegisters(d ir.DType, rows, cols, down, across int) bool {
+	return (rows+down-1)/down*((cols+across-1)/across)*d.Size() <= 4*tileRegisters
+}
+
 // newTiles begins a kernel for matrices of some parts each, with a grid of threads.
 func newTiles(name string, d ir.DType, down, across, matrices, parts int, caps loop.Caps) *tiles {
 	t := &tiles{Writer: loop.NewWriter(), d: d, down: down, across: across}
@@ -82,6 +104,22 @@ func (t *tiles) spread(at scalar.Expr, by, n int) []scalar.Expr {
 		out[k] = t.Let("own", scalar.Add(at, loop.Int(k*by)))
 	}
 	return out
+}
+
+// combined combines n values by pairs, so that few wait for each other.
+func (t *tiles) combined(n int, value func(i int) scalar.Expr, combine func(x, y scalar.Expr) scalar.Expr) scalar.Expr {
+	level := make([]scalar.Expr, n)
+	for i := range level {
+		level[i] = t.Let("value", value(i))
+	}
+	for len(level) > 1 {
+		half := (len(level) + 1) / 2
+		for i := range len(level) / 2 {
+			level[i] = t.Let("value", combine(level[i], level[half+i]))
+		}
+		level = level[:half]
+	}
+	return level[0]
 }
 
 // place is where an element of the workgroup's matrix of rows × cols elements lies,
