@@ -48,6 +48,7 @@ func TestLaunchesOfLinearAlgebra(t *testing.T) {
 			t.Fatal(err)
 		}
 		launches := launchesOf(p.Entries[0].Steps)
+		t.Logf("%s: %d kernels and %d launches", c.name, len(p.Kernels), launches)
 		if len(p.Kernels) > c.kernels || launches > c.launches {
 			t.Errorf("%s: %d kernels and %d launches, more than %d and %d", c.name, len(p.Kernels), launches, c.kernels, c.launches)
 		}

@@ -50,6 +50,30 @@ func TestFactorisationsOfManySizes(t *testing.T) {
 	}
 }
 
+// TestTransformsOfManyLengths holds the passes of Fourier transforms to the sum that
+// defines them: one, two and three of them, rows that fill workgroups and some that do
+// not, columns that lie side by side and some that lie across rows.
+func TestTransformsOfManyLengths(t *testing.T) {
+	for _, c := range []struct {
+		d       ir.DType
+		inverse bool
+		parts   int
+		dims    []int
+	}{
+		{ir.F32, false, 2, []int{3, 64}}, {ir.F32, true, 2, []int{70, 64}}, {ir.F32, false, 1, []int{2, 128}}, {ir.F32, false, 2, []int{256}},
+		{ir.F32, false, 2, []int{2, 512}}, {ir.F64, true, 1, []int{1024}}, {ir.F64, false, 1, []int{3, 64}},
+		{ir.F64, true, 2, []int{1 << 13}},
+	} {
+		t.Run(fmt.Sprint(c.d, c.dims, c.parts, c.inverse), func(t *testing.T) {
+			in := []*ir.Array{numbersLike(ir.NewArray(c.d, c.dims...), 0), ir.NewArray(c.d, c.dims...)}
+			for i := range in[1].F {
+				in[1].F[i] = in[0].F[(7*i+1)%len(in[0].F)]
+			}
+			t.Log(checkSampleOn(t, inBytes(), ops.OpDFT, ir.Sample{Attrs: &ops.DFTAttrs{Inverse: c.inverse}, In: in[:c.parts]}))
+		})
+	}
+}
+
 // addDiagonal adds a number to the diagonals of square matrices.
 func addDiagonal(a *ir.Array, x float64) {
 	n := a.Dims[len(a.Dims)-1]
