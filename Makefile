@@ -23,7 +23,12 @@ TARGETS := linux/arm64 linux/386 darwin/arm64 windows/amd64
 SLOW_GO   := -e /webgpu -e /native/cuda -e /native/metal -e /native/cpu -e /js/bench -e /demo
 SLOW_NODE := -e conformance
 
-WASM       := GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags='-s -w'
+# Inlined calls take room in a module. So do write barriers, which only a garbage collector
+# needs that works while the program does: the module's stops the program, as the linker has
+# it told, and barriers are left to Go's runtime, whose own goroutines go on meanwhile.
+WASM       := GOOS=js GOARCH=wasm $(GO) build -trimpath \
+              -ldflags='-s -w -X runtime.godebugDefault=gcstoptheworld=1' \
+              -gcflags='all=-l -wb=false' -gcflags='runtime/...=-l' -gcflags='internal/runtime/...=-l'
 NODE_TEST  := $(NODE) --test --test-force-exit
 JS_TOOLS   := js/node_modules/.package-lock.json
 PEERS      := js/bench/node_modules/.package-lock.json
@@ -50,7 +55,7 @@ build: js ## build everything: Go packages, WebAssembly modules, the npm package
 .PHONY: wasm
 wasm: ## build the compiler for the browser
 	mkdir -p js/dist
-	$(WASM) -gcflags=all=-l -o js/dist/rlx.wasm ./wasm # inlined calls take room
+	$(WASM) -o js/dist/rlx.wasm ./wasm
 	$(GO) run ./wasm/shrink js/dist/rlx.wasm
 	cp "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" js/dist/wasm_exec.js
 

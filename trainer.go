@@ -2,124 +2,15 @@ package rlx
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
-
-// Training says how [Session.Train] trains. The zero value is Adam on the
-// output "loss" with a learning rate of 0.001 from weights drawn with seed 0.
-type Training struct {
-	// Loss is the output to be made small: "loss" where empty. It must be an
-	// f32 of rank 0.
-	Loss string
-	// Optimizer is the update rule, [optim.Adam] where nil.
-	Optimizer optim.Optimizer
-	// Rate is the learning rate to begin with, [DefaultRate] where 0. See
-	// [Trainer.SetRate]; with a schedule in Options it must be 0.
-	Rate float64
-	// Options are those of [optim.Step].
-	Options optim.Options
-	// Precision is that of products, in the step and in Eval; parameters and
-	// updates are f32. With MixedF16 the loss is scaled by the defaults of
-	// [optim.LossScale] where Options has no scale of its own.
-	Precision Precision
-	// Seed draws the first weights, by the initializers of Init or, where a
-	// parameter has none, [HeNormal] for weights and zeros for biases.
-	Seed uint32
-	Init map[string]Initializer
-	// Eval are further entries, which see the parameters as they are.
-	Eval []ir.Entry
-	// StopOnNaN makes a loss that is NaN or infinite an error, see
-	// [Trainer.StopOnNaN].
-	StopOnNaN bool
-}
-
-// DefaultRate is the learning rate of a trainer where none was set.
-const DefaultRate = 1e-3
-
-// ErrDiverged is the kind of the error for a loss that is NaN or infinite,
-// where such losses are to stop the training.
-var ErrDiverged = errors.New("the loss is not finite")
-
-// historySteps is for how many steps losses stay on the device before the
-// trainer reads them.
-const historySteps = 256
-
-// The names of the entries that [Session.Train] makes.
-const (
-	stepEntry = "step"
-	initEntry = "init"
-)
-
-// Train compiles a training step for the graph of a loss and initialises its
-// parameters. Errors are those of [optim.Step], [InitGraph] and
-// [Trainer.SetRate], and of the device.
-func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Trainer, error) {
-	if o.Loss == "" {
-		o.Loss = "loss"
-	}
-	if o.Optimizer == nil {
-		o.Optimizer = optim.Adam{}
-	}
-	if o.Precision == MixedF16 && o.Options.Scale == nil {
-		o.Options.Scale = &optim.LossScale{}
-	}
-	step, err := optim.Step(loss, o.Loss, o.Optimizer, o.Options)
-	if err != nil {
-		return nil, err
-	}
-	if step, err = optim.History(step, o.Loss, historySteps); err != nil {
-		return nil, err
-	}
-	var params []string
-	for _, p := range loss.Ports() {
-		if p.Kind == ir.ParamPort {
-			params = append(params, p.Name)
-		}
-	}
-	first, err := InitGraph(step, params, o.Init)
-	if err != nil {
-		return nil, err
-	}
-	entries := append([]ir.Entry{{Name: stepEntry, Graph: step}, {Name: initEntry, Graph: first}}, o.Eval...)
-	m, err := ir.NewModule(loss.Name(), entries...)
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.CompileWith(ctx, m, CompileOptions{Precision: o.Precision})
-	if err != nil {
-		return nil, err
-	}
-	t, err := o.begin(ctx, p)
-	if err != nil {
-		return nil, errors.Join(err, p.Close())
-	}
-	return t, nil
-}
-
-// begin draws the first weights and returns the trainer.
-func (o *Training) begin(ctx context.Context, p *Program) (*Trainer, error) {
-	if _, err := p.Call(ctx, initEntry, Inputs{SeedInput: Uint32(o.Seed)}); err != nil {
-		return nil, err
-	}
-	t, err := NewTrainer(p, o.Loss)
-	if err != nil {
-		return nil, err
-	}
-	t.StopOnNaN(o.StopOnNaN)
-	if o.Rate == 0 {
-		return t, nil
-	}
-	return t, t.SetRate(o.Rate)
-}
 
 // Trainer repeats the entry "step" of a program with batches of its own memory,
 // so that a step allocates nothing on the host, and keeps the losses. It is for
@@ -188,25 +79,6 @@ func NewTrainer(p *Program, loss string) (*Trainer, error) {
 	return t, t.resume(context.Background())
 }
 
-// findStates notes which states keep the losses and count the steps.
-func (t *Trainer) findStates(loss string) {
-	counts := ""
-	for _, s := range t.program.Persistent() {
-		switch s.Name {
-		case optim.HistoryState(loss):
-			if s.DType != ir.F32 || len(s.Dims) != 1 || s.Dims[0] < 1 {
-				continue // a state of the user's own
-			}
-			t.ring, t.every = s.Name, max(1, s.Dims[0]/2)
-		case optim.StepState:
-			counts = s.Name
-		}
-	}
-	if t.counter = counts; t.ring != "" {
-		t.counter = optim.HistoryCount
-	}
-}
-
 func (t *Trainer) give(in *stepInput) {
 	if !in.given {
 		in.given = true
@@ -220,41 +92,6 @@ func (t *Trainer) serves() error {
 		return fmt.Errorf("trainer: %w: its program has another trainer now", native.ErrClosed)
 	}
 	return nil
-}
-
-// resume goes on from what the states say.
-func (t *Trainer) resume(ctx context.Context) error {
-	count, err := t.counted(ctx)
-	t.losses, t.steps, t.first = nil, count, count
-	return err
-}
-
-// counted returns how many steps the device has counted.
-func (t *Trainer) counted(ctx context.Context) (int, error) {
-	if t.counter == "" {
-		return t.steps, nil
-	}
-	count, err := t.program.Get(ctx, t.counter)
-	if err != nil {
-		return 0, err
-	}
-	return stepCount(t.counter, count, math.MaxInt32)
-}
-
-// stepCount returns the value of a state that counts steps. The error is of
-// kind [ir.ErrIndex] for one outside [0, most].
-func stepCount(name string, x Tensor, most int) (int, error) {
-	n, err := x.Int32s()
-	if err != nil {
-		return 0, fmt.Errorf("state %q: %w", name, err)
-	}
-	if len(n) != 1 {
-		return 0, ir.Shapef("state %q is %s, no number", name, x)
-	}
-	if n[0] < 0 || int(n[0]) > most {
-		return 0, ir.Errorf(ir.ErrIndex, "state %q counts %d steps, outside [0, %d]", name, n[0], most)
-	}
-	return int(n[0]), nil
 }
 
 // Program returns the program that is trained, for its other entries.
@@ -273,13 +110,6 @@ func (t *Trainer) SetRate(rate float64) error {
 	t.rate[0] = float32(rate)
 	return nil
 }
-
-// StopOnNaN tells whether a loss that is NaN or infinite is an error of kind
-// [ErrDiverged] that names the step. It comes from the call that reads the loss:
-// [Trainer.Losses], [Trainer.Run], or a [Trainer.Step] up to 128 steps later
-// (half of what the history keeps) where the losses stay on the device. By default such losses are kept like any
-// other and training goes on.
-func (t *Trainer) StopOnNaN(stop bool) { t.stop = stop }
 
 // Input returns the memory of an input of the step, for batches that are
 // written in place: the input then counts as given. It is the zero Tensor where
@@ -363,106 +193,6 @@ func (t *Trainer) Step(ctx context.Context, batch Inputs) error {
 	return t.finite(len(t.losses) - 1)
 }
 
-// collect reads the losses that are on the device only. A step that failed was
-// not counted there.
-func (t *Trainer) collect(ctx context.Context) error {
-	failed := t.bound.Wait(ctx)
-	if t.ring == "" || failed == nil && t.steps == t.first+len(t.losses) {
-		return failed
-	}
-	history, err := t.program.Get(ctx, t.ring)
-	if err != nil {
-		return errors.Join(failed, err)
-	}
-	ring, err := history.Float32s()
-	if err != nil {
-		return err
-	}
-	count, err := t.counted(ctx)
-	if err != nil {
-		return errors.Join(failed, err)
-	}
-	read := len(t.losses)
-	if known := t.first + read; count < known || count > known+len(ring) { // the states were set, or steps run beside
-		t.losses, t.first, read = nil, max(0, count-len(ring)), 0
-	}
-	for t.steps = t.first + read; t.steps < count; t.steps++ {
-		t.losses = append(t.losses, ring[t.steps%len(ring)])
-	}
-	return errors.Join(failed, t.finite(read))
-}
-
-// finite returns an error for the first of the losses from one on that is not
-// finite, where those are to stop the training.
-func (t *Trainer) finite(from int) error {
-	if !t.stop {
-		return nil
-	}
-	for k, x := range t.losses[from:] {
-		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return fmt.Errorf("step %d: %w: %v", t.first+from+k, ErrDiverged, x)
-		}
-	}
-	return nil
-}
-
 // Steps returns how many steps were done: those of a checkpoint that was
 // loaded, and those since.
 func (t *Trainer) Steps() int { return t.steps }
-
-// Losses returns the loss of every step since the trainer was made or a
-// checkpoint was loaded, and waits for the last one. Where the program ran so
-// many steps without the trainer that losses were lost, it begins after those.
-func (t *Trainer) Losses(ctx context.Context) ([]float32, error) {
-	if err := t.serves(); err != nil {
-		return t.losses, err
-	}
-	err := t.collect(ctx)
-	return t.losses, err
-}
-
-// Progress is the state of a training run.
-type Progress struct {
-	Step, Steps int     // done, and to be done
-	Loss        float32 // of the last step
-	Rate        float64 // steps per second
-}
-
-// Run does a number of steps. batch writes the batch of a step, counted from 0,
-// into the trainer's own memory (see [Trainer.Input]); where it is nil, every
-// step takes what is there. About ten times a second and at the end, progress,
-// which may be nil, is told how it goes. Run stops at the end of a step where
-// ctx is done and returns its error.
-func (t *Trainer) Run(ctx context.Context, steps int, batch func(step int) error, progress func(Progress)) error {
-	if err := t.serves(); err != nil {
-		return err
-	}
-	began, last := time.Now(), time.Now()
-	for k := range steps {
-		if err := t.bound.Wait(ctx); err != nil {
-			return err
-		}
-		if batch != nil {
-			if err := batch(k); err != nil {
-				return fmt.Errorf("batch %d: %w", k, err)
-			}
-		}
-		if err := t.Step(ctx, nil); err != nil {
-			return err
-		}
-		if progress == nil || k+1 < steps && time.Since(last) < 100*time.Millisecond {
-			continue
-		}
-		last = time.Now()
-		losses, err := t.Losses(ctx)
-		if err != nil {
-			return err
-		}
-		loss := float32(math.NaN()) // of a history that does not count its steps
-		if len(losses) > 0 {
-			loss = losses[len(losses)-1]
-		}
-		progress(Progress{k + 1, steps, loss, float64(k+1) / time.Since(began).Seconds()})
-	}
-	return t.collect(ctx)
-}

@@ -62,7 +62,7 @@ func (b *backend) device() (*device, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.dev != nil && b.dev.lost.Load() {
-		return nil, gone(b.name, "probe")
+		return nil, &native.Error{Backend: b.name, Call: "probe", Kind: native.ErrLost, Err: errGone}
 	}
 	if b.dev != nil {
 		return b.dev, nil
@@ -82,13 +82,8 @@ func (b *backend) device() (*device, error) {
 	return b.dev, nil
 }
 
-// gone is the error of calls for a GPU that is lost.
-func gone(backend, call string) *native.Error {
-	return &native.Error{
-		Backend: backend, Call: call, Kind: native.ErrLost,
-		Err: errors.New("after an earlier error this process cannot use the GPU any more: start it again"),
-	}
-}
+// errGone is the reason of calls for a GPU that is lost.
+var errGone = errors.New("after an earlier error this process cannot use the GPU any more: start it again")
 
 func (b *backend) Name() string { return b.name }
 
@@ -127,11 +122,11 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 	t := targetOf(d, o, b.choice)
 	if o.Tune {
 		if t.Schedules, err = tuned(ctx, d, m, t); err != nil {
-			return nil, p.fault("tune", err)
+			return nil, planned.Fault(p, "tune", err)
 		}
 	}
 	if err := p.compile(ctx, m, t); err != nil {
-		return nil, p.fault("compile", err)
+		return nil, planned.Fault(p, "compile", err)
 	}
 	return p, nil
 }
@@ -158,10 +153,11 @@ func (p *program) open(ctx context.Context, made *plan.Plan) (err error) {
 	if p.products, err = p.device.products(made.Routines); err != nil {
 		return err
 	}
-	p.plan, p.Signature = made, planned.SignatureOf(made)
+	p.plan = made
 	if err := p.build(ctx); err != nil {
 		return p.abandon(err)
 	}
+	p.Program = planned.NewProgram(made, p)
 	return nil
 }
 

@@ -4,11 +4,10 @@ package cuda
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda/driver"
+	"github.com/rlx-go/rlx/native/planned"
 )
 
 // maxGraph is how many launches a graph may have. A longer entry, a loop of many
@@ -20,18 +19,15 @@ const maxGraph = 1 << 15
 type entry struct {
 	p       *program
 	spec    *plan.Entry
-	slots   []native.Slot // inputs and scalars, then outputs
-	inputs  []field       // by place in slots
-	outputs []field       // by place in slots after the inputs
-	spans   []span        // of inputs, one after the other
-	row     int           // where in a stage the scalars lie
+	inputs  []field // by their places among the inputs and scalars
+	outputs []field // by their places among the outputs
+	spans   []span  // of inputs, one after the other
+	row     int     // where in a stage the scalars lie
 	scalars driver.Ptr
 	sent    []byte // the scalars that the device has
 	checks  bool   // kernels may leave a code in the status word
 	graph   *driver.Graph
 	bytes   int // of a stage
-	stages  [inFlight]stage
-	next    int
 	// Inputs of some size arrive here, while the run before computes, and are
 	// copied to their places at the beginning of their run.
 	arrival           driver.Ptr
@@ -51,7 +47,7 @@ type span struct {
 }
 
 func newEntry(p *program, spec *plan.Entry) *entry {
-	e := &entry{p: p, spec: spec, slots: p.Slots(spec.Name), bytes: plan.RowBytes}
+	e := &entry{p: p, spec: spec, checks: planned.Checks(p.plan, spec), bytes: plan.RowBytes}
 	e.layInputs()
 	e.row = e.reserve(spec.UniformBytes)
 	for _, i := range spec.Scalars {
@@ -62,7 +58,6 @@ func newEntry(p *program, spec *plan.Entry) *entry {
 		s := &p.plan.Slots[i]
 		e.outputs = append(e.outputs, field{s, e.reserve(s.Bytes)})
 	}
-	e.checks = e.hasChecks(spec.Steps)
 	return e
 }
 
@@ -100,22 +95,6 @@ func (e *entry) layInputs() {
 		}
 		e.spans = append(e.spans, span{buffer, from, at, to - from})
 	}
-}
-
-// hasChecks reports whether some kernel binds the status word.
-func (e *entry) hasChecks(steps []plan.Step) bool {
-	st := e.p.plan.Status
-	return st != nil && slices.ContainsFunc(steps, func(s plan.Step) bool {
-		switch s := s.(type) {
-		case *plan.Dispatch:
-			return slices.ContainsFunc(s.Bindings, func(b plan.Binding) bool { return b.Buffer == st.Buffer })
-		case *plan.Repeat:
-			return e.hasChecks(s.Steps) || e.hasChecks(s.Odd)
-		case *plan.While:
-			return e.hasChecks(s.Steps)
-		}
-		return false
-	})
 }
 
 // enough is how many bytes of inputs are worth a stream of their own.
@@ -171,16 +150,6 @@ func (e *entry) release() error {
 		if x != nil {
 			failed = errors.Join(failed, x.Destroy())
 		}
-	}
-	for i := range e.stages {
-		s := &e.stages[i]
-		if s.memory != nil {
-			failed = errors.Join(failed, e.p.device.ReleaseHost(s.memory))
-		}
-		if s.event != nil {
-			failed = errors.Join(failed, s.event.Destroy())
-		}
-		*s = stage{}
 	}
 	return failed
 }

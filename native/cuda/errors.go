@@ -10,42 +10,24 @@ import (
 	"github.com/rlx-go/rlx/native/cuda/driver"
 )
 
-// fault makes an error of this backend, and notes a device that is lost.
-func (p *program) fault(call string, err error) error {
-	if err == nil {
-		return nil
-	}
-	var typed *native.Error
-	if errors.As(err, &typed) {
-		return err
-	}
-	out := &native.Error{Backend: p.name, Call: call, Kind: native.KindOf(err), Err: err}
+// Kind returns what an error of the driver is, and notes a device that is lost.
+func (p *program) Kind(err error) error {
 	var e *driver.Error
 	switch {
 	case !errors.As(err, &e):
 	case e.Lost():
 		p.device.lost.Store(true)
-		out.Kind, out.Steps = native.ErrLost, p.runs
+		return native.ErrLost
 	case e.OutOfMemory():
-		out.Kind = native.ErrMemory
+		return native.ErrMemory
 	}
-	return out
+	return nil
 }
 
-// input is [program.fault] for one that a tensor is to blame for.
-func (p *program) input(call, name string, err error) error {
-	return &native.Error{Backend: p.name, Call: call, Kind: native.KindOf(err), Name: name, Err: err}
-}
-
-// usable returns why the program cannot be used any more, if it cannot.
-func (p *program) usable(call string) error {
-	if p.closed {
-		return &native.Error{Backend: p.name, Call: call, Kind: native.ErrClosed}
-	}
+// Lost returns why the program cannot be used any more.
+func (p *program) Lost() error {
 	if p.device.lost.Load() {
-		err := gone(p.name, call)
-		err.Steps = p.runs
-		return err
+		return errGone
 	}
 	return nil
 }

@@ -39,37 +39,33 @@ func Calls(p native.Program) int {
 // the device has, and waits for the last.
 func Replay(p native.Program, entry string, times int) error {
 	c := p.(*program)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e, err := c.look(entry)
-	if err != nil {
-		return err
-	}
-	for range times {
-		if err := e.replay(); err != nil {
-			return c.fault(entry, err)
+	return c.Do(entry, func(number int) error {
+		for range times {
+			if err := c.entries[number].replay(); err != nil {
+				return err
+			}
 		}
-	}
-	return c.fault(entry, c.stream.Synchronize())
+		return c.stream.Synchronize()
+	})
 }
 
 // Issue asks for the steps of an entry while the device is idle, a number of times,
 // and returns the least time that the host took for it.
 func Issue(p native.Program, entry string, times int) (time.Duration, error) {
 	c := p.(*program)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e, err := c.look(entry)
 	least := time.Duration(math.MaxInt64)
-	for i := 0; i < times && err == nil; i++ {
-		begun := time.Now()
-		err = e.replay()
-		least = min(least, time.Since(begun))
-		if err == nil {
-			err = c.stream.Synchronize()
+	err := c.Do(entry, func(number int) (err error) {
+		for i := 0; i < times && err == nil; i++ {
+			begun := time.Now()
+			err = c.entries[number].replay()
+			least = min(least, time.Since(begun))
+			if err == nil {
+				err = c.stream.Synchronize()
+			}
 		}
-	}
-	return least, c.fault(entry, err)
+		return err
+	})
+	return least, err
 }
 
 // PlannedBytes returns what the buffers of a program's plan take.

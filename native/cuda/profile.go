@@ -20,26 +20,31 @@ import (
 // Profile implements [native.Profiler]. Steps are asked for one by one, with a mark
 // behind each, so that what is timed is what a graph replays.
 func (p *program) Profile(ctx context.Context, name string, runs int) ([]native.Timing, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	e, err := p.look(name)
-	if err != nil {
-		return nil, err
-	}
+	var out []native.Timing
+	err := p.Do(name, func(entry int) (err error) {
+		out, err = p.profile(ctx, p.entries[entry], runs)
+		return err
+	})
+	return out, err
+}
+
+// profile is [program.Profile] of an entry.
+func (p *program) profile(ctx context.Context, e *entry, runs int) ([]native.Timing, error) {
 	if runs < 1 {
-		return nil, p.input(name, "", ir.Attrf("a profile of %d runs", runs))
+		return nil, ir.Attrf("a profile of %d runs", runs)
 	}
 	if e.spec.Dispatches() > maxGraph {
-		return nil, p.input(name, "", ir.Errorf(ir.ErrUnsupported, "a profile of more than %d launches", maxGraph))
+		return nil, ir.Errorf(ir.ErrUnsupported, "a profile of more than %d launches", maxGraph)
 	}
 	f := &profile{e: e, runs: runs, total: map[plan.Step]*native.Timing{}}
+	var err error
 	for i := 0; i < runs && err == nil; i++ {
 		if err = ctx.Err(); err == nil {
 			err = f.run()
 		}
 	}
 	if err = errors.Join(err, f.release()); err != nil {
-		return nil, p.fault(name, err)
+		return nil, err
 	}
 	return f.timings(), nil
 }

@@ -6,28 +6,19 @@ import (
 	"context"
 	"errors"
 	"os"
-	"runtime"
-	"slices"
-	"sync"
-	"time"
 
-	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda/driver"
 	"github.com/rlx-go/rlx/native/planned"
 )
 
 // program is a plan on a GPU with its memory.
 type program struct {
-	planned.Signature
+	*planned.Program
 	name   string // of the backend
 	device *device
 	plan   *plan.Plan
 
-	mu        sync.Mutex
 	stream    *driver.Stream
 	copies    *driver.Stream // copies inputs while the stream computes
 	modules   []*driver.Module
@@ -38,12 +29,7 @@ type program struct {
 	arena     driver.Ptr
 	buffers   []driver.Ptr // the plan's, in the arena
 	entries   []*entry
-	idle      *driver.Event
 	debug     bool
-	runs      int
-	// silent is a bound entry that has failed and has nobody waiting for it.
-	silent *bound
-	closed bool
 }
 
 // build makes all that the plan needs.
@@ -57,9 +43,6 @@ func (p *program) build(ctx context.Context) error {
 		return err
 	}
 	if p.copies, err = p.device.NewStream(); err != nil {
-		return err
-	}
-	if p.idle, err = p.device.NewEvent(); err != nil {
 		return err
 	}
 	if err := p.load(code); err != nil {
@@ -129,17 +112,20 @@ func (p *program) at(buffer, offset int) driver.Ptr { return p.buffers[buffer] +
 
 // abandon gives back what a build that failed has made.
 func (p *program) abandon(err error) error {
-	err = p.fault("compile", err) // notes a device that is lost
-	return errors.Join(err, p.release())
+	err = planned.Fault(p, "compile", err) // notes a device that is lost
+	return errors.Join(err, p.Release())
 }
 
-// release gives back all that the program has on the device. Nothing of it is
+// Release gives back all that the program has on the device. Nothing of it is
 // left of a device that is lost.
-func (p *program) release() error {
+func (p *program) Release() error {
 	if p.device.lost.Load() {
 		return nil
 	}
 	var failed error
+	if p.stream != nil {
+		failed = p.stream.Synchronize()
+	}
 	for _, e := range p.entries {
 		failed = errors.Join(failed, e.release())
 	}
@@ -149,9 +135,6 @@ func (p *program) release() error {
 	if p.arena != 0 {
 		failed = errors.Join(failed, p.device.Release(p.arena))
 	}
-	if p.idle != nil {
-		failed = errors.Join(failed, p.idle.Destroy())
-	}
 	for _, s := range append(p.captures, p.copies, p.stream) {
 		if s != nil {
 			failed = errors.Join(failed, s.Destroy())
@@ -160,132 +143,24 @@ func (p *program) release() error {
 	return failed
 }
 
-func (p *program) entry(name string) *entry {
-	i := slices.IndexFunc(p.entries, func(e *entry) bool { return e.spec.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return p.entries[i]
+// Backend returns the name of the backend.
+func (p *program) Backend() string { return p.name }
+
+// Ordered: memory is written and read by the stream that runs are asked of.
+func (p *program) Ordered() bool { return true }
+
+// Write writes a parameter or a state.
+func (p *program) Write(s *plan.Slot, data []byte) error {
+	return p.stream.Write(p.at(s.Buffer, s.Offset), data)
 }
 
-// find returns a parameter or a state.
-func (p *program) find(call, name string) (*plan.Slot, error) {
-	if s := p.plan.Lookup(name); s != nil {
-		return s, nil
-	}
-	var names []string
-	for _, s := range p.Persistent() {
-		names = append(names, s.Name)
-	}
-	return nil, p.input(call, name, ir.Errorf(ir.ErrName, "there is no parameter or state %q: there are %v", name, names))
+// Read reads a parameter or a state, after the runs that were begun.
+func (p *program) Read(s *plan.Slot, data []byte) error {
+	return p.stream.Read(data, p.at(s.Buffer, s.Offset))
 }
 
-func (p *program) Set(name string, t native.Tensor) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.usable("set"); err != nil {
-		return err
-	}
-	slot, err := p.find("set", name)
-	if err != nil {
-		return err
-	}
-	if err := planned.SlotOf(slot, native.State).Accept(t); err != nil {
-		return p.input("set", name, err)
-	}
-	return p.fault("set", p.stream.Write(p.at(slot.Buffer, slot.Offset), loop.DeviceBytes(t.DType, t.Data)))
-}
+// InFlight returns how many runs of an entry may be under way.
+func (p *program) InFlight(int) int { return inFlight }
 
-// Get waits for all runs. Of a run of a bound entry without outputs that failed,
-// which nobody waits for, it returns the error.
-func (p *program) Get(ctx context.Context, name string) (native.Tensor, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.usable("get"); err != nil {
-		return native.Tensor{}, err
-	}
-	slot, err := p.find("get", name)
-	if err != nil {
-		return native.Tensor{}, err
-	}
-	if err := p.drain(ctx, "get"); err != nil {
-		return native.Tensor{}, err
-	}
-	if b := p.silent; b != nil {
-		return native.Tensor{}, b.taken()
-	}
-	t := native.Zeros(slot.DType, slot.Dims...)
-	data := t.Data
-	if slot.DType == dtype.Bool {
-		data = make([]byte, slot.Bytes)
-	}
-	if err := p.stream.Read(data, p.at(slot.Buffer, slot.Offset)); err != nil {
-		return native.Tensor{}, p.fault("get", err)
-	}
-	if slot.DType == dtype.Bool {
-		copy(t.Data, loop.HostBytes(slot.DType, data))
-	}
-	return t, nil
-}
-
-// drain waits for all work and collects what it has left.
-func (p *program) drain(ctx context.Context, call string) error {
-	if err := p.stream.Record(p.idle); err != nil {
-		return p.fault(call, err)
-	}
-	if err := p.await(ctx, call, p.idle); err != nil {
-		return err
-	}
-	for _, e := range p.entries {
-		e.collect()
-	}
-	return nil
-}
-
-// await waits for an event, or until ctx is done. It lets go of the lock while
-// it waits.
-func (p *program) await(ctx context.Context, call string, e *driver.Event) error {
-	for begin := time.Now(); ; {
-		if err := p.usable(call); err != nil {
-			return err
-		}
-		if ok, err := e.Happened(); ok || err != nil {
-			return p.fault(call, err)
-		}
-		if err := ctx.Err(); err != nil {
-			return p.fault(call, err)
-		}
-		p.mu.Unlock()
-		pause(time.Since(begin))
-		p.mu.Lock()
-	}
-}
-
-// pause lets others run between two looks at an event: shortly at first, since a
-// step takes less time than a sleep.
-func pause(waited time.Duration) {
-	if waited < time.Millisecond {
-		runtime.Gosched()
-		return
-	}
-	time.Sleep(min(waited/16, time.Millisecond))
-}
-
-// Close waits for what is under way. What it was to leave can still be waited
-// for.
-func (p *program) Close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return nil
-	}
-	p.closed = true
-	if p.device.lost.Load() {
-		return nil
-	}
-	failed := p.fault("close", p.stream.Synchronize())
-	for _, e := range p.entries {
-		e.collect()
-	}
-	return p.fault("close", errors.Join(failed, p.release()))
-}
+// NewStage makes the stage of one more run of an entry.
+func (p *program) NewStage(entry int) (planned.Stage, error) { return p.entries[entry].newStage() }

@@ -4,13 +4,9 @@ package cuda
 
 import (
 	"bytes"
-	"context"
-	"encoding/binary"
 	"errors"
 
-	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda/driver"
 )
 
@@ -20,41 +16,55 @@ const inFlight = 3
 
 // stage is host memory of one run: the status word, scalars, inputs, outputs.
 type stage struct {
+	e      *entry
 	memory []byte
 	event  *driver.Event
-	user   user // of the run under way; nil for a stage that is free
 }
 
-// user is who wants a run. Its methods are called with the program locked.
-type user interface {
-	// put writes the inputs into a stage.
-	put(stage []byte)
-	// take is told that the run is over, with its stage or an error.
-	take(stage []byte, err error)
+// newStage makes what a stage is made of.
+func (e *entry) newStage() (*stage, error) {
+	s := &stage{e: e}
+	var err error
+	if s.memory, err = e.p.device.AllocHost(e.bytes); err != nil {
+		return nil, e.p.tooMuch("the host's memory for inputs and outputs", e.bytes, err)
+	}
+	if s.event, err = e.p.device.NewEvent(); err != nil {
+		return nil, errors.Join(err, e.p.device.ReleaseHost(s.memory))
+	}
+	return s, nil
 }
 
-// start asks for a run with the inputs of a user, whose outputs of the given
-// places are read. It waits for nothing but a free stage.
-func (e *entry) start(ctx context.Context, u user, reads []int) error {
-	if err := e.p.usable(e.spec.Name); err != nil {
-		return err
+// of returns the part of a stage that a field has.
+func (s *stage) of(f *field) []byte { return s.memory[f.offset : f.offset+f.slot.Bytes] }
+
+// Input returns the memory of an input or a scalar.
+func (s *stage) Input(i int) []byte { return s.of(&s.e.inputs[i]) }
+
+// Output returns the memory of an output.
+func (s *stage) Output(i int) []byte { return s.of(&s.e.outputs[i]) }
+
+// Status returns the status word.
+func (s *stage) Status() []byte { return s.memory[:plan.StatusBytes] }
+
+// Over reports whether the last run is over.
+func (s *stage) Over() (bool, error) { return s.event.Happened() }
+
+// Release gives the stage back; nothing of it is left of a device that is lost.
+func (s *stage) Release() error {
+	if s.e.p.device.lost.Load() {
+		return nil
 	}
-	if err := ctx.Err(); err != nil {
-		return e.p.fault(e.spec.Name, err)
-	}
-	s, err := e.free(ctx)
+	return errors.Join(s.e.p.device.ReleaseHost(s.memory), s.event.Destroy())
+}
+
+// Begin asks for a run that reads some outputs.
+func (s *stage) Begin(reads []int) error {
+	err := s.e.enqueue(s, reads)
 	if err != nil {
-		return err
+		s.e.sent = nil
+		err = s.e.giveUp(err)
 	}
-	u.put(s.memory)
-	e.p.runs++
-	if err := e.enqueue(s, reads); err != nil {
-		e.p.runs--
-		e.sent = nil
-		return e.p.fault(e.spec.Name, e.giveUp(err))
-	}
-	s.user = u
-	return nil
+	return err
 }
 
 // giveUp waits for what was asked for before a failure, which may still use the
@@ -65,36 +75,6 @@ func (e *entry) giveUp(err error) error {
 		return err
 	}
 	return errors.Join(e.p.copies.Synchronize(), e.p.stream.Synchronize(), err)
-}
-
-// free returns a stage that is free, after the run that has it is over. Others
-// may start runs meanwhile, and take it.
-func (e *entry) free(ctx context.Context) (*stage, error) {
-	for {
-		s := &e.stages[e.next]
-		if s.user == nil {
-			e.next = (e.next + 1) % inFlight
-			return s, e.prepare(s)
-		}
-		if err := e.p.await(ctx, e.spec.Name, s.event); err != nil {
-			return nil, err
-		}
-		e.collect()
-	}
-}
-
-// prepare makes what a stage is made of, once.
-func (e *entry) prepare(s *stage) (err error) {
-	if s.event != nil {
-		return nil
-	}
-	if s.memory == nil {
-		if s.memory, err = e.p.device.AllocHost(e.bytes); err != nil {
-			return e.p.fault(e.spec.Name, e.p.tooMuch("the host's memory for inputs and outputs", e.bytes, err))
-		}
-	}
-	s.event, err = e.p.device.NewEvent()
-	return e.p.fault(e.spec.Name, err)
 }
 
 // send copies the inputs.
@@ -138,13 +118,13 @@ func (e *entry) enqueue(s *stage, reads []int) error {
 		return err
 	}
 	if st := e.p.plan.Status; e.checks {
-		if err := stream.Read(s.memory[:plan.StatusBytes], e.p.at(st.Buffer, st.Offset)); err != nil {
+		if err := stream.Read(s.Status(), e.p.at(st.Buffer, st.Offset)); err != nil {
 			return err
 		}
 	}
 	for _, i := range reads {
 		o := &e.outputs[i]
-		if err := stream.Read(s.memory[o.offset:o.offset+o.slot.Bytes], e.p.at(o.slot.Buffer, o.slot.Offset)); err != nil {
+		if err := stream.Read(s.of(o), e.p.at(o.slot.Buffer, o.slot.Offset)); err != nil {
 			return err
 		}
 	}
@@ -168,39 +148,4 @@ func (e *entry) sendScalars(s *stage) error {
 	}
 	e.sent = append(e.sent[:0], now...)
 	return e.p.stream.Write(e.scalars, now)
-}
-
-// collect gives the stages of runs that are over to their users, the oldest
-// first.
-func (e *entry) collect() {
-	for i := range e.stages {
-		s := &e.stages[(e.next+i)%inFlight]
-		if s.user == nil {
-			continue
-		}
-		ok, err := s.event.Happened()
-		if !ok && err == nil {
-			return
-		}
-		if err == nil && e.checks {
-			err = e.status(s.memory)
-		}
-		u := s.user
-		s.user = nil
-		u.take(s.memory, e.p.fault(e.spec.Name, err))
-	}
-}
-
-// status returns what the status word of a stage says.
-func (e *entry) status(stage []byte) error {
-	code := binary.LittleEndian.Uint32(stage)
-	if code == 0 {
-		return nil
-	}
-	for _, c := range e.p.plan.Status.Codes {
-		if c.Code == code {
-			return &native.Error{Backend: e.p.name, Call: e.spec.Name, Kind: ir.ErrIndex, Node: c.Node, Err: ir.Errorf(ir.ErrIndex, "%s", c.Message)}
-		}
-	}
-	return ir.Errorf(ir.ErrIndex, "a check failed with code %d", code)
 }

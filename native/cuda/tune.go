@@ -41,15 +41,17 @@ func (w stopwatch) Time(ctx context.Context, made *plan.Plan) (best time.Duratio
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	e := p.entry("run")
-	for i := range runs + 1 {
-		start := time.Now()
-		if err := errors.Join(e.replay(), p.stream.Synchronize()); err != nil {
-			return 0, p.fault("tune", err)
+	err = p.Do("run", func(number int) error {
+		for i := range runs + 1 {
+			start := time.Now()
+			if err := errors.Join(p.entries[number].replay(), p.stream.Synchronize()); err != nil {
+				return err
+			}
+			if took := time.Since(start); i == 1 || i > 1 && took < best {
+				best = took
+			}
 		}
-		if took := time.Since(start); i == 1 || i > 1 && took < best {
-			best = took
-		}
-	}
-	return best, ctx.Err()
+		return ctx.Err()
+	})
+	return best, err
 }

@@ -43,7 +43,7 @@ func (b *backend) device() (*device, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.dev != nil && b.dev.lost.Load() {
-		return nil, gone("probe")
+		return nil, &native.Error{Backend: Name, Call: "probe", Kind: native.ErrLost, Err: errGone}
 	}
 	if b.dev != nil {
 		return b.dev, nil
@@ -54,14 +54,6 @@ func (b *backend) device() (*device, error) {
 	}
 	b.dev = &device{Device: d}
 	return b.dev, nil
-}
-
-// gone is the error of calls for a GPU that is lost.
-func gone(call string) *native.Error {
-	return &native.Error{
-		Backend: Name, Call: call, Kind: native.ErrLost,
-		Err: errors.New("after an earlier error this process cannot use the GPU any more: start it again"),
-	}
 }
 
 func (b *backend) Name() string { return Name }
@@ -95,7 +87,7 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, _ native.Options) (
 	}
 	p := &program{device: d}
 	if err := p.compile(ctx, m, targetOf(d)); err != nil {
-		return nil, p.fault("compile", err)
+		return nil, planned.Fault(p, "compile", err)
 	}
 	return p, nil
 }
@@ -120,10 +112,10 @@ func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) erro
 	if len(made.Routines) > 0 {
 		return ir.Errorf(ir.ErrUnsupported, "the plan calls a library that Metal does not have")
 	}
-	p.plan, p.Signature = made, planned.SignatureOf(made)
+	p.plan = made
 	if err := p.build(ctx); err != nil {
-		p.release()
-		return err
+		return errors.Join(err, p.Release())
 	}
+	p.Program = planned.NewProgram(made, p)
 	return nil
 }

@@ -15,28 +15,33 @@ type part struct {
 	kernel string // the only one in it, where kernels are waited for
 }
 
-// commands returns the command buffers of a run that fetches a variant of the outputs:
-// one, but for very long entries. They are made once for a stage.
-func (e *entry) commands(s *stage, variant int) []part {
-	for len(s.lists) <= variant {
-		s.lists = append(s.lists, nil)
-	}
-	if s.lists[variant] == nil {
-		r := recorder{e: e, s: s}
-		r.steps(e.spec.Steps, nil)
-		for _, i := range e.reads[variant] {
-			if slot := e.outputs[i]; slot.Bytes > 0 && !e.stays(s, i) { // Metal copies no empty value
-				r.copy(e.result(s, i), e.at(s, slot.Buffer, slot.Offset), slot.Bytes)
-			}
+// variant is the commands of runs that read the same outputs.
+type variant struct {
+	reads []int
+	parts []part
+}
+
+// commands returns the command buffers of a run that reads some outputs: one, but for very
+// long entries. They are made once for a stage.
+func (s *stage) commands(reads []int) []part {
+	for _, v := range s.made {
+		if slices.Equal(v.reads, reads) {
+			return v.parts
 		}
-		s.lists[variant] = r.parts
 	}
-	return s.lists[variant]
+	r := recorder{s: s}
+	r.steps(s.e.spec.Steps, nil)
+	for _, i := range reads {
+		if slot := s.e.outputs[i]; slot.Bytes > 0 && !s.stays(i) { // Metal copies no empty value
+			r.copy(s.result(i), s.at(slot.Buffer, slot.Offset), slot.Bytes)
+		}
+	}
+	s.made = append(s.made, variant{slices.Clone(reads), r.parts})
+	return r.parts
 }
 
 // recorder writes the steps of a plan into lists.
 type recorder struct {
-	e     *entry
 	s     *stage
 	parts []part
 }
@@ -44,9 +49,9 @@ type recorder struct {
 // list returns the list for the next command, for that of a kernel by its name.
 func (r *recorder) list(kernel string) *driver.List {
 	n := len(r.parts)
-	if n == 0 || r.e.p.debug || r.parts[n-1].list.Len() >= longEntry {
-		p := part{list: driver.NewList(r.e.spec.Name)}
-		if r.e.p.debug {
+	if n == 0 || r.s.e.p.debug || r.parts[n-1].list.Len() >= longEntry {
+		p := part{list: driver.NewList(r.s.e.spec.Name)}
+		if r.s.e.p.debug {
 			p.kernel = kernel
 		}
 		r.parts = append(r.parts, p)
@@ -64,7 +69,7 @@ func (r *recorder) steps(steps []plan.Step, counters []int) {
 		case *plan.Dispatch:
 			r.dispatch(s, counters)
 		case *plan.Copy:
-			r.copy(r.e.at(r.s, s.Dst, s.DstOffset), r.e.at(r.s, s.Src, s.SrcOffset), s.Bytes)
+			r.copy(r.s.at(s.Dst, s.DstOffset), r.s.at(s.Src, s.SrcOffset), s.Bytes)
 		case *plan.Repeat:
 			inner := append(slices.Clone(counters), 0)
 			for i := range s.Count {
@@ -76,29 +81,29 @@ func (r *recorder) steps(steps []plan.Step, counters []int) {
 }
 
 func (r *recorder) dispatch(d *plan.Dispatch, counters []int) {
-	k := &r.e.p.plan.Kernels[d.Kernel]
-	out := driver.Dispatch{Pipeline: r.e.p.pipelines[d.Kernel], Groups: d.Groups, Threads: k.Workgroup, Counters: counters[:k.Counters]}
+	k := &r.s.e.p.plan.Kernels[d.Kernel]
+	out := driver.Dispatch{Pipeline: r.s.e.p.pipelines[d.Kernel], Groups: d.Groups, Threads: k.Workgroup, Counters: counters[:k.Counters]}
 	for _, b := range d.Bindings {
-		out.Bindings = append(out.Bindings, r.e.at(r.s, b.Buffer, b.Offset))
+		out.Bindings = append(out.Bindings, r.s.at(b.Buffer, b.Offset))
 	}
 	if k.ScalarBytes > 0 {
 		out.Bindings = append(out.Bindings, driver.Place{Buffer: r.s.scalars})
 	}
 	if d.Grid != nil {
-		out.Grid = r.e.at(r.s, d.Grid.Buffer, d.Grid.Offset)
+		out.Grid = r.s.at(d.Grid.Buffer, d.Grid.Offset)
 	}
 	r.list(k.Name).Dispatch(out)
 }
 
 // commit begins the command buffers of a run; where kernels are waited for, one after the
 // other until one fails. Of a run that fails here nothing is under way afterwards.
-func (e *entry) commit(s *stage, parts []part) error {
+func (s *stage) commit(parts []part) error {
 	s.parts = parts
 	for _, p := range parts {
-		run, err := e.p.device.Commit(p.list)
+		run, err := s.e.p.device.Commit(p.list)
 		if err == nil {
 			s.run = append(s.run, run)
-			if !e.p.debug {
+			if !s.e.p.debug {
 				continue
 			}
 		}

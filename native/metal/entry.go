@@ -6,36 +6,26 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/planned"
 )
 
 // entry is one way to run a program.
 type entry struct {
 	p       *program
 	spec    *plan.Entry
-	slots   []native.Slot // inputs and scalars, then outputs
-	inputs  []*plan.Slot  // by place in slots
-	outputs []*plan.Slot  // by place in slots after the inputs
-	own     []int         // the plan's buffers that each run has of its own
-	results int           // bytes of a stage for outputs
-	reads   [][]int       // places of outputs that users fetch; each user has one of these
-	checks  bool          // kernels may leave a code in the status word
-	stages  []stage
-	next    int
+	inputs  []*plan.Slot // by their places among the inputs and scalars
+	outputs []*plan.Slot // by their places among the outputs
+	own     []int        // the plan's buffers that each run has of its own
+	results int          // bytes of a stage for outputs
+	checks  bool         // kernels may leave a code in the status word
 }
-
-// inFlight is how many runs of an entry may be under way before the next one waits.
-const inFlight = 3
 
 // longEntry is how many dispatches make an entry long: its list of commands is held once,
 // not for each run under way.
 const longEntry = 1 << 14
 
 func newEntry(p *program, spec *plan.Entry) *entry {
-	e := &entry{p: p, spec: spec, slots: p.Slots(spec.Name), stages: make([]stage, inFlight)}
-	if spec.Dispatches() > longEntry {
-		e.stages = e.stages[:1]
-	}
+	e := &entry{p: p, spec: spec, checks: planned.Checks(p.plan, spec)}
 	for _, i := range slices.Concat(spec.Inputs, spec.Scalars) {
 		e.inputs = append(e.inputs, &p.plan.Slots[i])
 	}
@@ -51,8 +41,6 @@ func newEntry(p *program, spec *plan.Entry) *entry {
 		e.use(s.Buffer)
 	}
 	e.useAll(spec.Steps)
-	st := p.plan.Status
-	e.checks = st != nil && slices.Contains(e.own, st.Buffer)
 	return e
 }
 
@@ -78,28 +66,8 @@ func (e *entry) useAll(steps []plan.Step) {
 		case *plan.Repeat:
 			e.useAll(s.Steps)
 			e.useAll(s.Odd)
+		case *plan.While:
+			e.useAll(s.Steps)
 		}
-	}
-}
-
-// variant returns the number of a choice of outputs to fetch.
-func (e *entry) variant(reads []int) int {
-	for i, r := range e.reads {
-		if slices.Equal(r, reads) {
-			return i
-		}
-	}
-	e.reads = append(e.reads, reads)
-	return len(e.reads) - 1
-}
-
-// busy reports whether a run is under way.
-func (e *entry) busy() bool {
-	return slices.ContainsFunc(e.stages, func(s stage) bool { return s.user != nil })
-}
-
-func (e *entry) release() {
-	for i := range e.stages {
-		e.stages[i].release()
 	}
 }

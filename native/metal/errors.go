@@ -10,50 +10,38 @@ import (
 	"github.com/rlx-go/rlx/native/metal/driver"
 )
 
-// fault makes an error of this backend, and notes what is lost.
-func (p *program) fault(call string, err error) error {
-	if err == nil {
-		return nil
-	}
-	var typed *native.Error
-	if errors.As(err, &typed) {
-		return err
-	}
-	out := &native.Error{Backend: Name, Call: call, Kind: native.KindOf(err), Err: err}
+// Kind returns what an error of the driver is, and notes what is lost.
+func (p *program) Kind(err error) error {
 	var e *driver.Error
 	switch {
 	case !errors.As(err, &e):
+		return nil
 	case e.Kind == driver.Lost:
 		p.device.lost.Store(true)
-		out.Kind, out.Steps = native.ErrLost, p.runs
+		return native.ErrLost
 	case e.Kind == driver.OutOfMemory:
-		out.Kind = native.ErrMemory
+		return native.ErrMemory
 	case e.Call == "run":
 		p.broken = true
-		out.Kind, out.Steps = native.ErrLost, p.runs
+		return native.ErrLost
 	}
-	return out
+	return nil
 }
 
-// input is [program.fault] for one that a tensor is to blame for.
-func (p *program) input(call, name string, err error) error {
-	return &native.Error{Backend: Name, Call: call, Kind: native.KindOf(err), Name: name, Err: err}
-}
+var (
+	// errGone is the reason of calls for a GPU that is lost.
+	errGone = errors.New("after an earlier error this process cannot use the GPU any more: start it again")
+	// errBroken is that of calls for a program of which a run failed in the middle.
+	errBroken = errors.New("after an earlier failure nobody knows what the program's memory holds: compile it again")
+)
 
-// usable returns why the program cannot be used any more, if it cannot.
-func (p *program) usable(call string) error {
+// Lost returns why the program cannot be used any more.
+func (p *program) Lost() error {
 	switch {
-	case p.closed:
-		return &native.Error{Backend: Name, Call: call, Kind: native.ErrClosed}
 	case p.device.lost.Load():
-		err := gone(call)
-		err.Steps = p.runs
-		return err
+		return errGone
 	case p.broken:
-		return &native.Error{
-			Backend: Name, Call: call, Kind: native.ErrLost, Steps: p.runs,
-			Err: errors.New("after an earlier failure nobody knows what the program's memory holds: compile it again"),
-		}
+		return errBroken
 	}
 	return nil
 }

@@ -1,5 +1,6 @@
-// Package planned is what the backends that run plans have in common: what a
-// plan looks like from outside.
+// Package planned is what the backends that run plans have in common: what a plan looks
+// like from outside ([Signature], [Support]), and how its runs are asked for, kept in order
+// and waited for ([Program]), whatever the device ([Machine]).
 package planned
 
 import (

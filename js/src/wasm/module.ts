@@ -5,10 +5,18 @@ import { asError, RlxError } from '../values/errors.js';
 /** The version of the calls, as in the Go package wasm/wire. */
 const abi = 3;
 
+/**
+ * How often memory is collected: later than Go does by itself, as most compilations are over before
+ * there is much to collect, and as often as need be above a size.
+ */
+const collector = { GOGC: '400', GOMEMLIMIT: '768MiB' };
+
 /** Where a module comes from: an address, its bytes, or the compiled module. */
 export type WasmSource = string | URL | BufferSource | WebAssembly.Module;
 
 interface GoRuntime {
+  /** The variables of Go's environment. */
+  env: Record<string, string>;
   importObject: WebAssembly.Imports;
   /** Resolves when the program ends, which it only does when it fails. */
   run(instance: WebAssembly.Instance): Promise<void>;
@@ -69,6 +77,7 @@ export class Instance {
   static async start(module: WebAssembly.Module): Promise<Instance> {
     await import('#wasm_exec');
     const go = new (globalThis as unknown as { Go: new () => GoRuntime }).Go();
+    go.env = { ...collector, ...go.env };
     const instance = await WebAssembly.instantiate(module, go.importObject), exports = instance.exports as unknown as Exports;
     const made = new Instance(exports);
     void go.run(instance).catch(() => {}).then(() => made.#end('its program ended'));

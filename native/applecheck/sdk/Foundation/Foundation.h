@@ -1,4 +1,4 @@
-// The part of Foundation that package driver uses, declared anew from Apple's
+// The part of Foundation that the bindings use, declared anew from Apple's
 // documentation: the page of each declaration is its name under
 // https://developer.apple.com/documentation/foundation (or objectivec).
 #include <stddef.h>

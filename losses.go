@@ -1,0 +1,130 @@
+package rlx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/ir"
+)
+
+// ErrDiverged is the kind of the error for a loss that is NaN or infinite,
+// where such losses are to stop the training.
+var ErrDiverged = errors.New("the loss is not finite")
+
+// findStates notes which states keep the losses and count the steps.
+func (t *Trainer) findStates(loss string) {
+	counts := ""
+	for _, s := range t.program.Persistent() {
+		switch s.Name {
+		case optim.HistoryState(loss):
+			if s.DType != ir.F32 || len(s.Dims) != 1 || s.Dims[0] < 1 {
+				continue // a state of the user's own
+			}
+			t.ring, t.every = s.Name, max(1, s.Dims[0]/2)
+		case optim.StepState:
+			counts = s.Name
+		}
+	}
+	if t.counter = counts; t.ring != "" {
+		t.counter = optim.HistoryCount
+	}
+}
+
+// resume goes on from what the states say.
+func (t *Trainer) resume(ctx context.Context) error {
+	count, err := t.counted(ctx)
+	t.losses, t.steps, t.first = nil, count, count
+	return err
+}
+
+// counted returns how many steps the device has counted.
+func (t *Trainer) counted(ctx context.Context) (int, error) {
+	if t.counter == "" {
+		return t.steps, nil
+	}
+	count, err := t.program.Get(ctx, t.counter)
+	if err != nil {
+		return 0, err
+	}
+	return stepCount(t.counter, count, math.MaxInt32)
+}
+
+// stepCount returns the value of a state that counts steps. The error is of
+// kind [ir.ErrIndex] for one outside [0, most].
+func stepCount(name string, x Tensor, most int) (int, error) {
+	n, err := x.Int32s()
+	if err != nil {
+		return 0, fmt.Errorf("state %q: %w", name, err)
+	}
+	if len(n) != 1 {
+		return 0, ir.Shapef("state %q is %s, no number", name, x)
+	}
+	if n[0] < 0 || int(n[0]) > most {
+		return 0, ir.Errorf(ir.ErrIndex, "state %q counts %d steps, outside [0, %d]", name, n[0], most)
+	}
+	return int(n[0]), nil
+}
+
+// StopOnNaN tells whether a loss that is NaN or infinite is an error of kind
+// [ErrDiverged] that names the step. It comes from the call that reads the loss:
+// [Trainer.Losses], [Trainer.Run], or a [Trainer.Step] up to 128 steps later
+// (half of what the history keeps) where the losses stay on the device. By default such losses are kept like any
+// other and training goes on.
+func (t *Trainer) StopOnNaN(stop bool) { t.stop = stop }
+
+// collect reads the losses that are on the device only. A step that failed was
+// not counted there.
+func (t *Trainer) collect(ctx context.Context) error {
+	failed := t.bound.Wait(ctx)
+	if t.ring == "" || failed == nil && t.steps == t.first+len(t.losses) {
+		return failed
+	}
+	history, err := t.program.Get(ctx, t.ring)
+	if err != nil {
+		return errors.Join(failed, err)
+	}
+	ring, err := history.Float32s()
+	if err != nil {
+		return err
+	}
+	count, err := t.counted(ctx)
+	if err != nil {
+		return errors.Join(failed, err)
+	}
+	read := len(t.losses)
+	if known := t.first + read; count < known || count > known+len(ring) { // the states were set, or steps run beside
+		t.losses, t.first, read = nil, max(0, count-len(ring)), 0
+	}
+	for t.steps = t.first + read; t.steps < count; t.steps++ {
+		t.losses = append(t.losses, ring[t.steps%len(ring)])
+	}
+	return errors.Join(failed, t.finite(read))
+}
+
+// finite returns an error for the first of the losses from one on that is not
+// finite, where those are to stop the training.
+func (t *Trainer) finite(from int) error {
+	if !t.stop {
+		return nil
+	}
+	for k, x := range t.losses[from:] {
+		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+			return fmt.Errorf("step %d: %w: %v", t.first+from+k, ErrDiverged, x)
+		}
+	}
+	return nil
+}
+
+// Losses returns the loss of every step since the trainer was made or a
+// checkpoint was loaded, and waits for the last one. Where the program ran so
+// many steps without the trainer that losses were lost, it begins after those.
+func (t *Trainer) Losses(ctx context.Context) ([]float32, error) {
+	if err := t.serves(); err != nil {
+		return t.losses, err
+	}
+	err := t.collect(ctx)
+	return t.losses, err
+}

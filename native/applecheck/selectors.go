@@ -1,0 +1,123 @@
+package applecheck
+
+import (
+	"bytes"
+	"debug/macho"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+const (
+	selectorsFile = "testdata/selectors.txt"
+	documentation = "https://developer.apple.com/documentation/"
+)
+
+// selectors returns the names of the methods that a library sends, sorted.
+func selectors(t *testing.T, file *macho.File) []string {
+	t.Helper()
+	section := file.Section("__objc_methname")
+	if section == nil {
+		t.Fatal("no methods")
+	}
+	data, err := section.Data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, name := range bytes.Split(bytes.TrimRight(data, "\x00"), []byte{0}) {
+		out = append(out, string(name))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// checkSelectors holds the methods that are sent against the list, or writes it.
+func checkSelectors(t *testing.T, sent []string) {
+	pages := documented(t)
+	if *update {
+		writeSelectors(t, sent, pages)
+	}
+	for _, s := range sent {
+		if !strings.HasPrefix(pages[s], documentation) {
+			t.Errorf("%s is sent, and %s has no page of Apple's for it", s, selectorsFile)
+		}
+	}
+	for s := range pages {
+		if !slices.Contains(sent, s) {
+			t.Errorf("%s has %s, which is not sent", selectorsFile, s)
+		}
+	}
+}
+
+// documented returns the list: by selector, the page that documents it.
+func documented(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(selectorsFile)
+	if err != nil && !(*update && os.IsNotExist(err)) {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if selector, page, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+			out[selector] = strings.TrimSpace(page)
+		}
+	}
+	return out
+}
+
+// writeSelectors writes the list again; a new selector has a question mark for its page.
+func writeSelectors(t *testing.T, sent []string, pages map[string]string) {
+	var sb strings.Builder
+	for _, s := range sent {
+		page := pages[s]
+		if page == "" {
+			page = "?"
+		}
+		fmt.Fprintf(&sb, "%s %s\n", s, page)
+	}
+	if err := os.WriteFile(selectorsFile, []byte(sb.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkDeclarations fails for methods that the header declares and nobody sends: they
+// would be held to no page. Those of several lines are passed over.
+func (b Binding) checkDeclarations(t *testing.T) {
+	pages := documented(t)
+	header, err := fs.ReadFile(b.Headers, "include/"+b.Framework+"/"+b.Framework+".h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(header)) {
+		method, ok := strings.CutPrefix(strings.Replace(line, "+", "-", 1), "- (")
+		if !ok || !strings.Contains(line, ";") {
+			continue
+		}
+		method, _, _ = strings.Cut(method, ";")
+		_, method, _ = strings.Cut(method, ")")
+		if selector := selectorOf(method); pages[selector] == "" {
+			t.Errorf("%s is declared and not used", selector)
+		}
+	}
+}
+
+// selectorOf returns the name of a method by its declaration after the type of its
+// result, as in "setSize:(NSUInteger)size".
+func selectorOf(method string) string {
+	var sb strings.Builder
+	for part := range strings.SplitSeq(strings.TrimSpace(method), " ") {
+		if name, _, ok := strings.Cut(part, ":"); ok {
+			sb.WriteString(name + ":")
+		} else if sb.Len() == 0 {
+			sb.WriteString(part)
+		}
+	}
+	return sb.String()
+}

@@ -1,0 +1,112 @@
+package rlx
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Training says how [Session.Train] trains. The zero value is Adam on the
+// output "loss" with a learning rate of 0.001 from weights drawn with seed 0.
+type Training struct {
+	// Loss is the output to be made small: "loss" where empty. It must be an
+	// f32 of rank 0.
+	Loss string
+	// Optimizer is the update rule, [optim.Adam] where nil.
+	Optimizer optim.Optimizer
+	// Rate is the learning rate to begin with, [DefaultRate] where 0. See
+	// [Trainer.SetRate]; with a schedule in Options it must be 0.
+	Rate float64
+	// Options are those of [optim.Step].
+	Options optim.Options
+	// Precision is that of products, in the step and in Eval; parameters and
+	// updates are f32. With MixedF16 the loss is scaled by the defaults of
+	// [optim.LossScale] where Options has no scale of its own.
+	Precision Precision
+	// Seed draws the first weights, by the initializers of Init or, where a
+	// parameter has none, [HeNormal] for weights and zeros for biases.
+	Seed uint32
+	Init map[string]Initializer
+	// Eval are further entries, which see the parameters as they are.
+	Eval []ir.Entry
+	// StopOnNaN makes a loss that is NaN or infinite an error, see
+	// [Trainer.StopOnNaN].
+	StopOnNaN bool
+}
+
+// DefaultRate is the learning rate of a trainer where none was set.
+const DefaultRate = 1e-3
+
+// historySteps is for how many steps losses stay on the device before the
+// trainer reads them.
+const historySteps = 256
+
+// The names of the entries that [Session.Train] makes.
+const (
+	stepEntry = "step"
+	initEntry = "init"
+)
+
+// Train compiles a training step for the graph of a loss and initialises its
+// parameters. Errors are those of [optim.Step], [InitGraph] and
+// [Trainer.SetRate], and of the device.
+func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Trainer, error) {
+	if o.Loss == "" {
+		o.Loss = "loss"
+	}
+	if o.Optimizer == nil {
+		o.Optimizer = optim.Adam{}
+	}
+	if o.Precision == MixedF16 && o.Options.Scale == nil {
+		o.Options.Scale = &optim.LossScale{}
+	}
+	step, err := optim.Step(loss, o.Loss, o.Optimizer, o.Options)
+	if err != nil {
+		return nil, err
+	}
+	if step, err = optim.History(step, o.Loss, historySteps); err != nil {
+		return nil, err
+	}
+	var params []string
+	for _, p := range loss.Ports() {
+		if p.Kind == ir.ParamPort {
+			params = append(params, p.Name)
+		}
+	}
+	first, err := InitGraph(step, params, o.Init)
+	if err != nil {
+		return nil, err
+	}
+	entries := append([]ir.Entry{{Name: stepEntry, Graph: step}, {Name: initEntry, Graph: first}}, o.Eval...)
+	m, err := ir.NewModule(loss.Name(), entries...)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.CompileWith(ctx, m, CompileOptions{Precision: o.Precision})
+	if err != nil {
+		return nil, err
+	}
+	t, err := o.begin(ctx, p)
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return t, nil
+}
+
+// begin draws the first weights and returns the trainer.
+func (o *Training) begin(ctx context.Context, p *Program) (*Trainer, error) {
+	if _, err := p.Call(ctx, initEntry, Inputs{SeedInput: Uint32(o.Seed)}); err != nil {
+		return nil, err
+	}
+	t, err := NewTrainer(p, o.Loss)
+	if err != nil {
+		return nil, err
+	}
+	t.StopOnNaN(o.StopOnNaN)
+	if o.Rate == 0 {
+		return t, nil
+	}
+	return t, t.SetRate(o.Rate)
+}
