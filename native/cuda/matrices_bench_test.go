@@ -3,8 +3,10 @@
 package cuda_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
@@ -87,6 +89,9 @@ func BenchmarkFourier(b *testing.B) {
 		passes := float64(b.N * cuda.Launches(p))
 		b.ReportMetric(passes*2*8*rows*length/b.Elapsed().Seconds()/1e9, "GB/s/pass")
 	})
+	timings, err := p.(native.Profiler).Profile(context.Background(), "step", 3)
+	must(b, err)
+	must(b, native.WriteTimings(os.Stdout, timings))
 }
 
 // dominant returns symmetric matrices of random numbers with large diagonals.
