@@ -99,6 +99,9 @@ func jacobiBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	if rows < 2 || cols == 0 {
 		return in[:1]
 	}
+	if rows > jacobiMost {
+		return []ir.Value{jacobiBlocks(b, x, a)}
+	}
 	even := rows + rows%2
 	x = repeated(b, a.sweeps(rows)*(even-1), padMatrix(b, x, even, cols), nil, func(b *ir.Builder, k, x ir.Value, _ []ir.Value) ir.Value {
 		with := partners(b, k, even)
@@ -107,6 +110,33 @@ func jacobiBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 		return Sub(b, Mul(b, x, column(b, cos)), Mul(b, other, column(b, sin)))
 	})
 	return []ir.Value{SliceAxis(b, x, -2, ir.N(0), ir.N(rows))}
+}
+
+// jacobiBlocks goes through blocks of rows as a sweep goes through rows: two blocks are
+// turned by what turns the rows of the products of their rows with each other, which is
+// small. Blocks that meet lie side by side, and all but the first move on after each
+// round, which brings them back to their places at the end of a sweep.
+func jacobiBlocks(b *ir.Builder, x ir.Value, a *JacobiAttrs) ir.Value {
+	const block = jacobiMost / 4
+	rows, cols := matrixDims(x)
+	high, at := roundUp(rows, 2*block), x.Rank()-2
+	pairs := high / (2 * block)
+	next := ir.NewArray(ir.I32, 2*pairs)
+	for p := range pairs { // the upper blocks of pairs move to the right, the lower ones to the left
+		next.I[2*p], next.I[2*p+1] = int64(2*p-2), int64(2*p+3)
+	}
+	next.I[0], next.I[2*pairs-1] = 0, int64(2*pairs-2)
+	next.I[2] = 1
+	x = repeated(b, a.sweeps(rows)*(2*pairs-1), padMatrix(b, x, high, cols), nil, func(b *ir.Builder, _, x ir.Value, _ []ir.Value) ir.Value {
+		x = splitAxis(b, x, at, ir.N(pairs))
+		head := SliceAxis(b, x, -1, ir.N(0), ir.N(a.Length))
+		products := MatMul(b, head, adjoint(b, head))
+		both := Jacobi(b, Concatenate(b, -1, products, identityLike(b, products)), JacobiAttrs{Length: 2 * block, Sweeps: 1})
+		x = MatMul(b, SliceAxis(b, both, -1, ir.N(2*block), ir.N(2*block)), x)
+		x = splitAxis(b, mergeAxes(b, x, at), at, ir.N(2*pairs))
+		return mergeAxes(b, Take(b, x, Literal(b, next), at, OutsideClip), at)
+	})
+	return SliceAxis(b, x, -2, ir.N(0), ir.N(rows))
 }
 
 // partners returns for each of an even number of rows the one that it is
