@@ -60,8 +60,13 @@ func TestTransformsOfManyLengths(t *testing.T) {
 		parts   int
 		dims    []int
 	}{
-		{ir.F32, false, 2, []int{3, 64}}, {ir.F32, true, 2, []int{70, 64}}, {ir.F32, false, 1, []int{2, 128}}, {ir.F32, false, 2, []int{256}},
-		{ir.F32, false, 2, []int{2, 512}}, {ir.F64, true, 1, []int{1024}}, {ir.F64, false, 1, []int{3, 64}},
+		{ir.F32, false, 2, []int{3, 64}},
+		{ir.F32, true, 2, []int{70, 64}},
+		{ir.F32, false, 1, []int{2, 128}},
+		{ir.F32, false, 2, []int{256}},
+		{ir.F32, false, 2, []int{2, 512}},
+		{ir.F64, true, 1, []int{1024}},
+		{ir.F64, false, 1, []int{3, 64}},
 		{ir.F64, true, 2, []int{1 << 13}},
 	} {
 		t.Run(fmt.Sprint(c.d, c.dims, c.parts, c.inverse), func(t *testing.T) {
