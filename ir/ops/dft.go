@@ -43,7 +43,8 @@ func init() {
 			}
 			return b.Add(OpDFT, n.Attrs(), wide...), []int{0, 0}
 		},
-		Body: dftBody,
+		Body:  dftBody,
+		Lower: &ir.KernelsLowering{Kernels: dftKernels},
 		Samples: func() []ir.Sample {
 			if !withSamples {
 				return nil

@@ -109,11 +109,12 @@ func (t *dft) chirp(z ir.Value, n int) ir.Value {
 	w.Round()
 	filter.Round()
 	chirp := Literal(b, w)
-	there := &dft{b: b, d: t.d, sign: -1}
-	back := &dft{b: b, d: t.d, sign: 1}
+	whole := func(z ir.Value, inverse bool) ir.Value {
+		re, im := DFT(b, halfOf(b, z, 0), halfOf(b, z, 1), inverse)
+		return Stack(b, -1, re, im)
+	}
 	z = padMatrix(b, t.times(z, chirp), long, 2)
-	f := there.transform(z, long)
-	y := back.transform(there.times(f, there.transform(Literal(b, filter), long)), long)
+	y := whole(t.times(whole(z, false), whole(Literal(b, filter), false)), true)
 	y = SliceAxis(b, y, -2, ir.N(0), ir.N(n))
 	y = Mul(b, y, ConstLike(b, y, 1/float64(long)))
 	return t.times(y, chirp)

@@ -78,44 +78,43 @@ func jvpCholesky(b *ir.Builder, _ *ir.Node, _, out, t []ir.Value) []ir.Value {
 	return []ir.Value{MatMul(b, l, phi)}
 }
 
-// choleskyBody goes through blocks of columns: each is freed of those before it,
-// eliminated column by column, and then taken off all that comes after by one
-// product.
+// choleskyBody goes through panels of columns: the triangle of each is factored by
+// itself, the rows below solved for by it, and their products taken off all that
+// comes after.
 func choleskyBody(b *ir.Builder, x ir.Value) ir.Value {
 	n, _ := matrixDims(x)
 	if n <= matrixBlock {
 		l, pivots := choleskyFactor(b, eliminate(b, x))
 		return orNaN(b, Gt(b, pivots, ZerosLike(b, pivots)), l)
 	}
-	blocks := (n + matrixBlock - 1) / matrixBlock
-	at := x.Rank() - 2
+	size, at := roundUp(n, matrixBlock), x.Rank()-2
 	_, ys := Scan(b, Loop{
-		Carries: []ir.Value{padIdentity(b, x, blocks*matrixBlock)}, Xs: []ir.Value{steps(b, blocks)},
+		Carries: []ir.Value{padIdentity(b, x, size)}, Xs: []ir.Value{steps(b, size/matrixBlock)},
 		Body: func(b *ir.Builder, _, carries, xs []ir.Value) (next, ys []ir.Value) {
-			a, k := carries[0], xs[0]
-			panel := element(b, splitAxis(b, a, at+1, ir.N(blocks)), k, at+1)
-			l, pivots := choleskyFactor(b, eliminate(b, rotateRows(b, panel, k, blocks, 1)))
-			l = rotateRows(b, l, k, blocks, -1)
-			return []ir.Value{Sub(b, a, MatMul(b, l, adjoint(b, l)))}, []ir.Value{l, pivots}
+			p := panelOf(b, carries[0], xs[0], matrixBlock)
+			triangle := Cholesky(b, sliceMatrix(b, p.live, matrixBlock, matrixBlock))
+			l := p.back(TriangularSolve(b, triangle, p.live, TriangularAttrs{Lower: true, TransposeA: true}), at)
+			i, j := places(b, l)
+			l = orZero(b, Ge(b, i, Add(b, j, p.first)), l)
+			return []ir.Value{Sub(b, carries[0], MatMul(b, l, adjoint(b, l)))}, []ir.Value{l}
 		},
 	})
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	l := mergeAxes(b, MoveAxis(b, ys[0], 0, at+1), at+1)
-	pivots := mergeAxes(b, MoveAxis(b, ys[1], 0, at), at)
-	return orNaN(b, Gt(b, pivots, ZerosLike(b, pivots)), sliceMatrix(b, l, n, n))
+	l := sliceMatrix(b, mergeAxes(b, MoveAxis(b, ys[0], 0, at+1), at+1), n, n)
+	diagonal := Diagonal(b, l, 0)
+	return orNaN(b, Gt(b, diagonal, ZerosLike(b, diagonal)), l)
 }
 
-// eliminate frees the columns of x, of which the first n rows are symmetric, of
-// those before them: column j becomes the one of the factor times its diagonal.
+// eliminate frees the columns of symmetric matrices of those before them: column j
+// becomes the one of the factor times its diagonal.
 func eliminate(b *ir.Builder, x ir.Value) ir.Value {
-	_, n := matrixDims(x)
+	n, _ := matrixDims(x)
 	return repeated(b, n, x, nil, func(b *ir.Builder, k, x ir.Value, _ []ir.Value) ir.Value {
 		below := element(b, x, k, -1)
-		beside := SliceAxis(b, below, -1, ir.N(0), ir.N(n))
 		pivot := row(b, column(b, element(b, below, k, -1)))
-		outer := Div(b, Mul(b, column(b, below), row(b, beside)), pivot)
+		outer := Div(b, Mul(b, column(b, below), row(b, below)), pivot)
 		i, j := places(b, outer)
 		return Sub(b, x, orZero(b, And(b, Gt(b, i, k), Gt(b, j, k)), outer))
 	})
@@ -134,17 +133,6 @@ func choleskyFactor(b *ir.Builder, x ir.Value) (l, pivots ir.Value) {
 func orNaN(b *ir.Builder, conditions, x ir.Value) ir.Value {
 	good := row(b, column(b, All(b, conditions, -1)))
 	return Select(b, BroadcastTo(b, good, x.Shape()), x, ConstLike(b, x, math.NaN()))
-}
-
-// rotateRows moves the rows of x by as many blocks as at says, up (by is 1) or
-// down (-1): what comes in from above is 0.
-func rotateRows(b *ir.Builder, x, at ir.Value, blocks, by int) ir.Value {
-	rank := x.Rank()
-	apart := splitAxis(b, x, rank-2, ir.N(blocks))
-	shift := Mul(b, at, int32Like(b, at, by))
-	from := Add(b, steps(b, blocks), shift)
-	moved := Gather(b, apart, column(b, from), GatherAttrs{IndexedAxes: IndexedAxes{Axes: []int{rank - 2}, Unique: true}})
-	return mergeAxes(b, MoveAxis(b, moved, 0, rank-2), rank-2)
 }
 
 // padIdentity gives square matrices more rows and columns, those of identity

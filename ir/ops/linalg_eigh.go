@@ -80,7 +80,8 @@ func plainEigh(a matrix) []matrix {
 	return []matrix{{1, n, pick(w.x, order)}, v}
 }
 
-// eighBody does the same by the rounds of turnColumns.
+// eighBody turns the rows of the same: they are then the eigenvectors times
+// eigenvalues of which none is near 0.
 func eighBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	size, _ := matrixDims(in[0])
 	if size == 0 {
@@ -90,11 +91,11 @@ func eighBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	length := Sqrt(b, ReduceSum(b, Mul(b, x, x), -2, -1))
 	length = Mul(b, length, ConstLike(b, length, 1.5))
 	shifted := Add(b, x, Mul(b, identityLike(b, x), row(b, column(b, length))))
-	_, v := turnColumns(b, shifted)
-	v = sliceMatrix(b, v, size, size)
-	w := ReduceSum(b, Mul(b, v, MatMul(b, x, v)), -2)
+	vt := Jacobi(b, shifted, JacobiAttrs{Length: size})
+	vt = Div(b, vt, column(b, Sqrt(b, ReduceSum(b, Mul(b, vt, vt), -1))))
+	w := ReduceSum(b, Mul(b, vt, MatMul(b, vt, x)), -1)
 	order := ArgSort(b, w, SortAttrs{Axis: -1})
-	v = takeColumns(b, v, order)
+	v := adjoint(b, takeRows(b, vt, order))
 	w = Mul(b, takeOrder(b, w, order, w.Rank()-1), Squeeze(b, scale, -1))
 	return []ir.Value{w, Mul(b, v, row(b, columnSigns(b, v)))}
 }

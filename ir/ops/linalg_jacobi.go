@@ -6,37 +6,141 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Jacobi's method with rotations of columns, for eigenvalues and singular values
-// (Demmel and Veselić, "Jacobi's method is more accurate than QR", 1992). In a
-// round every column is turned together with one other; a sweep is as many rounds
-// as bring each two together once. Rounds go by two kernels whatever the size.
+// OpJacobi turns the rows of matrices until they are orthogonal: Jacobi's method with
+// rotations of one side, for eigenvalues and singular values (Demmel and Veselić,
+// "Jacobi's method is more accurate than QR", 1992).
+const OpJacobi ir.Op = "jacobi"
+
+// JacobiAttrs say what is to become orthogonal.
+type JacobiAttrs struct {
+	// Length is how many elements of each row are, from the first on; those after
+	// them are turned along.
+	Length int
+	// Sweeps is how often each two rows are turned at most; 0 stands for as often as
+	// it takes.
+	Sweeps int
+}
+
+// Visit shows the attributes.
+func (a *JacobiAttrs) Visit(v ir.AttrVisitor) {
+	v.Int("length", &a.Length)
+	v.Int("sweeps", &a.Sweeps)
+}
+
+// Complete makes the whole rows the default.
+func (a *JacobiAttrs) Complete(in []ir.Type, given func(name string) bool) {
+	if len(in) > 0 && len(in[0].Shape) > 0 && !given("length") {
+		a.Length, _ = in[0].Shape[len(in[0].Shape)-1].Const()
+	}
+}
+
+func init() {
+	defineMatrixOp(matrixOp{
+		op: OpJacobi, kernels: jacobiKernels, newAttrs: func() ir.Attrs { return &JacobiAttrs{} },
+		doc: "v·x for an orthogonal v by which the first length elements of the rows become orthogonal to those of every other row, found by Jacobi's rotations of " +
+			"two rows. The rows are in no order. Squares of elements must not overflow. It is what eigh and svd are made of.",
+		constraints: []string{"the matrices have no symbolic size, and rows of length elements or more", "sweeps is not negative"},
+		types: func(n *ir.Node, in []matrixSize) ([]ir.Type, error) {
+			a := n.Attrs().(*JacobiAttrs)
+			_, cols, err := sizedMatrix(in[0])
+			if err == nil && (a.Length < 0 || a.Length > cols || a.Sweeps < 0) {
+				err = ir.Attrf("length is %d and sweeps is %d for rows of %d elements", a.Length, a.Sweeps, cols)
+			}
+			return []ir.Type{trailing(n.Input(0).DType(), in[0].rows, in[0].cols)}, err
+		},
+		meaning: func(n *ir.Node, in []matrix) []matrix {
+			if !withSamples {
+				return nil
+			}
+			return []matrix{plainJacobi(in[0].clone(), *n.Attrs().(*JacobiAttrs))}
+		},
+		body:   jacobiBody,
+		noGrad: "eigh and svd have derivatives of their own",
+		samples: func() []ir.Sample {
+			if !withSamples {
+				return nil
+			}
+			var out []ir.Sample
+			add := func(name string, a JacobiAttrs, d ir.DType, dims ...int) {
+				out = append(out, ir.Sample{Name: name + shapeName(dims), Attrs: &a, In: []*ir.Array{draw(3, d, -1, 1, dims...)}, Tol: 1e-4})
+			}
+			add("two rows ", JacobiAttrs{Length: 3}, ir.F32, 2, 3)
+			add("one row ", JacobiAttrs{Length: 3}, ir.F32, 2, 1, 3)
+			add("none ", JacobiAttrs{}, ir.F32, 0, 2)
+			add("turned along ", JacobiAttrs{Length: 2}, ir.F32, 3, 2, 4)
+			add("one sweep ", JacobiAttrs{Length: 5, Sweeps: 1}, ir.F32, 5, 6)
+			add("one sweep ", JacobiAttrs{Length: 8, Sweeps: 1}, ir.F64, 8, 8)
+			return out
+		},
+	})
+}
+
+// Jacobi returns v·x for orthogonal v by which parts of the rows of matrices become
+// orthogonal.
+func Jacobi(b *ir.Builder, x ir.Value, a JacobiAttrs) ir.Value { return b.Add1(OpJacobi, &a, x) }
 
 // jacobiSweeps are enough for f64: each sweep squares what is left over once little
-// is, and it takes some log₂ n sweeps to get there, a few more where columns are of
+// is, and it takes some log₂ n sweeps to get there, a few more where rows are of
 // very different lengths.
 func jacobiSweeps(n int) int { return 8 + int(math.Ceil(math.Log2(float64(n+1)))) }
 
-// turnColumns turns the columns of matrices x until each two are orthogonal, and
-// returns them and the orthogonal matrices by which that is done. Where the
-// number of columns n is odd both have one column more, 0 in x and a unit vector.
-func turnColumns(b *ir.Builder, x ir.Value) (turned, by ir.Value) {
-	rows, cols := matrixDims(x)
-	even := cols + cols%2
-	lead := leadOf(x)
-	unit := identityLike(b, Zeros(b, x.DType(), append(lead, ir.N(even), ir.N(even))...))
-	both := Concatenate(b, -2, padMatrix(b, x, rows, even), unit)
-	rounds := jacobiSweeps(cols) * (even - 1)
-	both = repeated(b, rounds, both, nil, func(b *ir.Builder, k, both ir.Value, _ []ir.Value) ir.Value {
-		with := partners(b, k, even)
-		other := Take(b, both, with, -1, OutsideClip)
-		cos, sin := rotation(b, SliceAxis(b, both, -2, ir.N(0), ir.N(rows)), SliceAxis(b, other, -2, ir.N(0), ir.N(rows)), with)
-		return Sub(b, Mul(b, both, row(b, cos)), Mul(b, other, row(b, sin)))
-	})
-	return SliceAxis(b, both, -2, ir.N(0), ir.N(rows)), SliceAxis(b, both, -2, ir.N(rows), ir.N(even))
+func (a *JacobiAttrs) sweeps(rows int) int {
+	if a.Sweeps > 0 {
+		return a.Sweeps
+	}
+	return jacobiSweeps(rows)
 }
 
-// partners returns for each of an even number of columns the one that it is
-// turned with in round k: the last column stays where it is while the others go
+// jacobiBody turns every row together with one other in a round; a sweep is as many
+// rounds as bring each two together once. Rounds go by two kernels whatever the size.
+func jacobiBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+	a, x := n.Attrs().(*JacobiAttrs), in[0]
+	rows, cols := matrixDims(x)
+	if rows < 2 || cols == 0 {
+		return in[:1]
+	}
+	if rows > jacobiMost {
+		return []ir.Value{jacobiBlocks(b, x, a)}
+	}
+	even := rows + rows%2
+	x = repeated(b, a.sweeps(rows)*(even-1), padMatrix(b, x, even, cols), nil, func(b *ir.Builder, k, x ir.Value, _ []ir.Value) ir.Value {
+		with := partners(b, k, even)
+		other := Take(b, x, with, -2, OutsideClip)
+		cos, sin := rotation(b, SliceAxis(b, x, -1, ir.N(0), ir.N(a.Length)), SliceAxis(b, other, -1, ir.N(0), ir.N(a.Length)), with)
+		return Sub(b, Mul(b, x, column(b, cos)), Mul(b, other, column(b, sin)))
+	})
+	return []ir.Value{SliceAxis(b, x, -2, ir.N(0), ir.N(rows))}
+}
+
+// jacobiBlocks goes through blocks of rows as a sweep goes through rows: two blocks are
+// turned by what turns the rows of the products of their rows with each other, which is
+// small. Blocks that meet lie side by side, and all but the first move on after each
+// round, which brings them back to their places at the end of a sweep.
+func jacobiBlocks(b *ir.Builder, x ir.Value, a *JacobiAttrs) ir.Value {
+	const block = jacobiMost / 4
+	rows, cols := matrixDims(x)
+	high, at := roundUp(rows, 2*block), x.Rank()-2
+	pairs := high / (2 * block)
+	next := ir.NewArray(ir.I32, 2*pairs)
+	for p := range pairs { // the upper blocks of pairs move to the right, the lower ones to the left
+		next.I[2*p], next.I[2*p+1] = int64(2*p-2), int64(2*p+3)
+	}
+	next.I[0], next.I[2*pairs-1] = 0, int64(2*pairs-2)
+	next.I[2] = 1
+	x = repeated(b, a.sweeps(rows)*(2*pairs-1), padMatrix(b, x, high, cols), nil, func(b *ir.Builder, _, x ir.Value, _ []ir.Value) ir.Value {
+		x = splitAxis(b, x, at, ir.N(pairs))
+		head := SliceAxis(b, x, -1, ir.N(0), ir.N(a.Length))
+		products := MatMul(b, head, adjoint(b, head))
+		both := Jacobi(b, Concatenate(b, -1, products, identityLike(b, products)), JacobiAttrs{Length: 2 * block, Sweeps: 1})
+		x = MatMul(b, SliceAxis(b, both, -1, ir.N(2*block), ir.N(2*block)), x)
+		x = splitAxis(b, mergeAxes(b, x, at), at, ir.N(2*pairs))
+		return mergeAxes(b, Take(b, x, Literal(b, next), at, OutsideClip), at)
+	})
+	return SliceAxis(b, x, -2, ir.N(0), ir.N(rows))
+}
+
+// partners returns for each of an even number of rows the one that it is
+// turned with in round k: the last row stays where it is while the others go
 // round, as players in a tournament do.
 func partners(b *ir.Builder, k ir.Value, n int) ir.Value {
 	i := steps(b, n)
@@ -47,11 +151,11 @@ func partners(b *ir.Builder, k ir.Value, n int) ir.Value {
 	return Select(b, Eq(b, i, number(n-1)), k, across)
 }
 
-// rotation returns the cosine and the sine for each column x[i] and the column
+// rotation returns the cosine and the sine for each row x[i] and the row
 // y[i] = x[with[i]] for which cos·x - sin·y is orthogonal to what becomes of y in
 // the same way: the smaller of the two angles.
 func rotation(b *ir.Builder, x, y, with ir.Value) (cos, sin ir.Value) {
-	dot := func(p, q ir.Value) ir.Value { return ReduceSum(b, Mul(b, p, q), -2) }
+	dot := func(p, q ir.Value) ir.Value { return ReduceSum(b, Mul(b, p, q), -1) }
 	own, across := dot(x, x), dot(x, y)
 	other := Take(b, own, with, -1, OutsideClip)
 	one := OnesLike(b, own)
@@ -68,77 +172,43 @@ func rotation(b *ir.Builder, x, y, with ir.Value) (cos, sin ir.Value) {
 	return cos, Mul(b, tan, cos)
 }
 
-// signWeights returns the numbers 1/(i+√2) by which the sign of a vector is
-// chosen: their product with it is to be positive. No vector of whole numbers is
-// near to having none.
-func signWeights(b *ir.Builder, x ir.Value) ir.Value {
-	i, _ := places(b, x)
-	return Div(b, OnesLike(b, x), Add(b, Convert(b, i, x.DType()), ConstLike(b, x, math.Sqrt2)))
-}
-
-// columnSigns returns -1 or 1 for each column, by which it is to be multiplied.
-func columnSigns(b *ir.Builder, x ir.Value) ir.Value {
-	sum := ReduceSum(b, Mul(b, x, signWeights(b, x)), -2)
-	one := OnesLike(b, sum)
-	return Select(b, Lt(b, sum, ZerosLike(b, sum)), Neg(b, one), one)
-}
-
-// takeColumns returns columns of matrices in the order of a vector of each.
-func takeColumns(b *ir.Builder, x, order ir.Value) ir.Value {
-	return adjoint(b, takeRows(b, adjoint(b, x), order))
-}
-
-// plainTurn is turnColumns for one matrix, by the order of the textbooks.
-func plainTurn(x matrix) (turned, by matrix) {
-	by = identity(x.cols)
-	for range 60 {
-		still := true
-		for p := range x.cols {
-			for q := p + 1; q < x.cols; q++ {
-				still = turnPair(x, by, p, q) && still
-			}
-		}
-		if still {
-			break
-		}
-	}
-	return x, by
-}
-
-// turnPair makes two columns of x orthogonal, and reports whether they were.
-func turnPair(x, by matrix, p, q int) bool {
-	a, c, d := x.columnsDot(p, p), x.columnsDot(q, q), x.columnsDot(p, q)
-	if math.Abs(d) <= 1e-17*math.Sqrt(a*c) {
-		return true
-	}
-	zeta := (c - a) / (2 * d)
-	tan := math.Copysign(1/(math.Abs(zeta)+math.Hypot(1, zeta)), zeta)
-	cos := 1 / math.Hypot(1, tan)
-	for _, m := range []matrix{x, by} {
-		for i := range m.rows {
-			u, v := m.at(i, p), m.at(i, q)
-			m.set(i, p, cos*(u-tan*v))
-			m.set(i, q, cos*(tan*u+v))
-		}
-	}
-	return false
-}
-
-// orient multiplies columns by -1 where their sign is not the one chosen, in all
-// of the matrices.
-func orient(x matrix, more ...matrix) {
-	for j := range x.cols {
-		sum := 0.0
+// plainJacobi goes through the same pairs one after the other.
+func plainJacobi(x matrix, a JacobiAttrs) matrix {
+	others := x.rows + x.rows%2 - 1
+	for k := range a.sweeps(x.rows) * max(others, 0) {
 		for i := range x.rows {
-			sum += x.at(i, j) / (float64(i) + math.Sqrt2)
-		}
-		if sum >= 0 {
-			continue
-		}
-		for _, m := range append(more, x) {
-			for i := range m.rows {
-				m.set(i, j, -m.at(i, j))
+			j := (2*k%others - i + others) % others
+			if i == j || i == others {
+				j = others
+			}
+			if i < j && j < x.rows {
+				turnRows(x, i, j, a.Length)
 			}
 		}
+	}
+	return x
+}
+
+// turnRows makes the first elements of two rows orthogonal.
+func turnRows(x matrix, i, j, length int) {
+	var own, other, across float64
+	for c := range length {
+		own += x.at(i, c) * x.at(i, c)
+		other += x.at(j, c) * x.at(j, c)
+		across += x.at(i, c) * x.at(j, c)
+	}
+	if math.Abs(across) <= 0x1p-52*math.Sqrt(own*other) {
+		return
+	}
+	zeta := (other - own) / (2 * across)
+	tan := 1 / (math.Abs(zeta) + math.Hypot(1, zeta))
+	if zeta < 0 {
+		tan = -tan
+	}
+	cos := 1 / math.Hypot(1, tan)
+	for c := range x.cols {
+		u, v := x.at(i, c), x.at(j, c)
+		x.set(i, c, cos*(u-tan*v))
+		x.set(j, c, cos*(tan*u+v))
 	}
 }

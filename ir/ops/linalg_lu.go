@@ -11,7 +11,7 @@ const OpLU ir.Op = "lu"
 
 func init() {
 	defineMatrixOp(matrixOp{
-		op: OpLU, routine: true,
+		op: OpLU, kernels: luKernels,
 		doc: "The factors of the rows of x in another order: l·u = x[permutation], found with partial pivoting. The first result holds u in its " +
 			"upper triangle and l, whose diagonal is 1, below it; pivots[i] is the row that row i was exchanged with in step i, both i32. " +
 			"Of equally large pivots the first is taken; a column without any but 0 is left as it is.",
@@ -59,7 +59,7 @@ func plainLU(a matrix) []matrix {
 	for j := range k {
 		p := j
 		for i := j + 1; i < a.rows; i++ {
-			if math.Abs(a.at(i, j)) > math.Abs(a.at(p, j)) {
+			if x, best := a.at(i, j), a.at(p, j); math.Abs(x) > math.Abs(best) || x != x && best == best {
 				p = i
 			}
 		}
@@ -83,10 +83,14 @@ func plainLU(a matrix) []matrix {
 	return []matrix{a, pivots, order}
 }
 
-// luBody eliminates one column in each step of a loop.
+// luBody eliminates one column in each step of a loop; of a matrix that is larger
+// than what a kernel takes, a panel of columns.
 func luBody(b *ir.Builder, _ *ir.Node, in []ir.Value) []ir.Value {
 	x := in[0]
 	rows, cols := matrixDims(x)
+	if width := panelWidth(x.DType(), rows); width < min(rows, cols) {
+		return luPanels(b, x, width)
+	}
 	lead := leadOf(x)
 	order := Iota(b, ir.I32, -1, append(lead.Clone(), ir.N(rows))...)
 	if rows*cols == 0 {
@@ -108,6 +112,41 @@ func luBody(b *ir.Builder, _ *ir.Node, in []ir.Value) []ir.Value {
 		return make([]ir.Value, 3)
 	}
 	return []ir.Value{carries[0], MoveAxis(b, ys[0], 0, -1), carries[1]}
+}
+
+// luPanels factors a panel of columns in each step, with the rows that are done as
+// zeros below the others, and takes it off the columns after it by one product: that
+// of its part below the diagonal, which makes of the rows beside its triangle what
+// solves for that.
+func luPanels(b *ir.Builder, x ir.Value, width int) []ir.Value {
+	rows, cols := matrixDims(x)
+	high, wide := roundUp(rows, width), roundUp(cols, width)
+	at, count := x.Rank()-2, min(rows, cols)
+	order := Iota(b, ir.I32, -1, append(leadOf(x), ir.N(high))...)
+	carries, ys := Scan(b, Loop{
+		Carries: []ir.Value{padMatrix(b, x, high, wide), order}, Xs: []ir.Value{steps(b, roundUp(count, width)/width)},
+		Body: func(b *ir.Builder, _, carries, xs []ir.Value) (next, ys []ir.Value) {
+			x, order, k := carries[0], carries[1], xs[0]
+			p := panelOf(b, x, k, width)
+			lu, pivots, moved := LU(b, p.live)
+			from := Rem(b, Add(b, p.back(moved, -1), p.first), int32Like(b, p.first, high))
+			x = takeRows(b, x, from)
+			factors := p.back(lu, at)
+			beside := element(b, splitAxis(b, x, at, ir.N(high/width)), k, at)
+			unit := TriangularAttrs{LeftSide: true, Lower: true, UnitDiagonal: true}
+			solved := TriangularSolve(b, sliceMatrix(b, lu, width, width), beside, unit)
+			i, j := places(b, factors)
+			below := orZero(b, Gt(b, i, Add(b, j, p.first)), factors)
+			rest := Sub(b, x, MatMul(b, below, solved))
+			x = p.replace(x, factors, rest)
+			return []ir.Value{x, takeOrder(b, order, from, order.Rank()-1)}, []ir.Value{Add(b, pivots, p.first)}
+		},
+	})
+	if b.Err() != nil {
+		return make([]ir.Value, 3)
+	}
+	pivots := mergeAxes(b, MoveAxis(b, ys[0], 0, at), at)
+	return []ir.Value{sliceMatrix(b, carries[0], rows, cols), SliceAxis(b, pivots, -1, ir.N(0), ir.N(count)), SliceAxis(b, carries[1], -1, ir.N(0), ir.N(rows))}
 }
 
 // eliminateBelow takes multiples of row k off those below, and keeps what they

@@ -109,33 +109,16 @@ func reflect(m, v matrix, scale float64) {
 	}
 }
 
-// qrBody reflects one column after another and keeps the vectors v and scales τ
-// of the reflections 1 - τ·v·vᵀ, of which q is the product: 1 - v·t·vᵀ with
-// 1/t = 1/τ + the upper triangle of vᵀ·v (Schreiber and Van Loan, "A storage
-// efficient WY representation", 1989). x is scaled so that no square overflows.
+// qrBody takes r and the reflections out of what [Householder] returns, and makes q of
+// them as householderPanels does. x is scaled so that no square overflows.
 func qrBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	rows, cols := matrixDims(in[0])
-	k := min(rows, cols)
-	if k == 0 {
+	if rows*cols == 0 {
 		return emptyFactors(b, n)
 	}
 	x, size := scaledMatrix(b, in[0])
-	carries, ys := Scan(b, Loop{
-		Carries: []ir.Value{x}, Xs: []ir.Value{steps(b, k)},
-		Body: func(b *ir.Builder, _, carries, xs []ir.Value) (next, ys []ir.Value) {
-			v, tau := reflection(b, element(b, carries[0], xs[0], -1), xs[0])
-			along := MatMul(b, row(b, v), carries[0])
-			less := Mul(b, column(b, Mul(b, v, tau)), along)
-			return []ir.Value{Sub(b, carries[0], less)}, []ir.Value{v, tau}
-		},
-	})
-	if b.Err() != nil {
-		return make([]ir.Value, 2)
-	}
-	last := x.Rank() - 2
-	v, tau := MoveAxis(b, ys[0], 0, last+1), MoveAxis(b, ys[1], 0, last)
-	tau = Squeeze(b, tau, last+1)
-	width := k
+	packed, tau := Householder(b, x)
+	v, width := reflectors(b, packed), min(rows, cols)
 	if isFull(n) {
 		width = rows
 	}
@@ -143,7 +126,7 @@ func qrBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	between := Mul(b, column(b, tau), MatMul(b, adjoint(b, v), v))
 	t := TriangularSolve(b, between, Mul(b, column(b, tau), top), TriangularAttrs{LeftSide: true, UnitDiagonal: true})
 	q := MatMul(b, v, t)
-	r := Mul(b, Triu(b, SliceAxis(b, carries[0], -2, ir.N(0), ir.N(width)), 0), size)
+	r := Mul(b, Triu(b, SliceAxis(b, packed, -2, ir.N(0), ir.N(width)), 0), size)
 	return []ir.Value{Sub(b, identityLike(b, q), q), r}
 }
 
@@ -158,33 +141,6 @@ func emptyFactors(b *ir.Builder, n *ir.Node) []ir.Value {
 		}
 	}
 	return out
-}
-
-// reflection returns the v and τ that turn vectors into multiples of unit vector
-// k, beyond whose place v is 0; τ, along an axis of size 1, is 0 where nothing is
-// to be turned.
-func reflection(b *ir.Builder, x, k ir.Value) (v, tau ir.Value) {
-	place := Iota(b, ir.I32, -1, x.Shape()...)
-	below := orZero(b, Gt(b, place, k), x)
-	rest := column(b, ReduceSum(b, Mul(b, below, below), -1))
-	head := column(b, element(b, x, k, -1))
-	zero := ZerosLike(b, head)
-	size := Sqrt(b, Add(b, Mul(b, head, head), rest))
-	end := Select(b, Lt(b, head, zero), size, Neg(b, size))
-	still := Le(b, rest, ConstLike(b, rest, tiny(x.DType())))
-	one := OnesLike(b, head)
-	v = Div(b, below, Select(b, still, one, Sub(b, head, end)))
-	v = Select(b, Eq(b, place, k), one, v)
-	return v, Select(b, still, zero, Div(b, Sub(b, end, head), Select(b, still, one, end)))
-}
-
-// tiny is a sum of squares that is nothing beside 1 and less than which is not
-// exact: some of its terms may be below the least normal number.
-func tiny(d ir.DType) float64 {
-	if d == ir.F64 {
-		return 0x1p-1022 / 0x1p-52
-	}
-	return 0x1p-126 / 0x1p-23
 }
 
 // scaledMatrix returns matrices divided by their largest element, and that

@@ -92,9 +92,10 @@ func plainSVD(x matrix, full bool) []matrix {
 	return []matrix{u, {1, x.cols, pick(s.x, order)}, v.transposed()}
 }
 
-// svdBody turns columns until they are orthogonal: their lengths are the
-// singular values, and a QR factorisation makes the vectors of them, those of a
-// singular value 0 included.
+// svdBody turns the rows of the transpose until they are orthogonal: their lengths are
+// the singular values, and a QR factorisation makes the vectors of them, those of a
+// singular value 0 included. An identity that is turned along gives those on the other
+// side.
 func svdBody(b *ir.Builder, n *ir.Node, x ir.Value) []ir.Value {
 	rows, cols := matrixDims(x)
 	if rows*cols == 0 {
@@ -106,12 +107,14 @@ func svdBody(b *ir.Builder, n *ir.Node, x ir.Value) []ir.Value {
 		rows, cols = cols, rows
 	}
 	x, size := scaledMatrix(b, x)
-	turned, v := turnColumns(b, x)
-	turned, v = sliceMatrix(b, turned, rows, cols), sliceMatrix(b, v, cols, cols)
-	s := Sqrt(b, ReduceSum(b, Mul(b, turned, turned), -2))
+	unit := identityLike(b, Zeros(b, x.DType(), append(leadOf(x), ir.N(cols), ir.N(cols))...))
+	turned := Jacobi(b, Concatenate(b, -1, adjoint(b, x), unit), JacobiAttrs{Length: rows})
+	lines := SliceAxis(b, turned, -1, ir.N(0), ir.N(rows))
+	s := Sqrt(b, ReduceSum(b, Mul(b, lines, lines), -1))
 	order := ArgSort(b, s, SortAttrs{Axis: -1, Descending: true})
-	s, v = takeOrder(b, s, order, s.Rank()-1), takeColumns(b, v, order)
-	u, r := QR(b, takeColumns(b, turned, order), isFull(n))
+	s, turned = takeOrder(b, s, order, s.Rank()-1), takeRows(b, turned, order)
+	v := adjoint(b, SliceAxis(b, turned, -1, ir.N(rows), ir.N(cols)))
+	u, r := QR(b, adjoint(b, SliceAxis(b, turned, -1, ir.N(0), ir.N(rows))), isFull(n))
 	down := Diagonal(b, r, 0)
 	one := OnesLike(b, down)
 	u = signedColumns(b, u, Select(b, Lt(b, down, ZerosLike(b, down)), Neg(b, one), one))

@@ -31,7 +31,7 @@ func (a *TriangularAttrs) Visit(v ir.AttrVisitor) {
 
 func init() {
 	defineMatrixOp(matrixOp{
-		op: OpTriangularSolve, routine: true, operands: []string{"a", "b"}, newAttrs: func() ir.Attrs { return &TriangularAttrs{} },
+		op: OpTriangularSolve, kernels: triangularKernels, operands: []string{"a", "b"}, newAttrs: func() ir.Attrs { return &TriangularAttrs{} },
 		doc: "The x for which a·x = b with left_side, x·a = b without, where a is a triangle of the matrix given and the other elements " +
 			"are not read. With transpose_a it is aᵀ that x is multiplied by. A zero on the diagonal gives infinities or NaN.",
 		constraints: []string{"the matrices of a are square, and fit those of b"},
@@ -222,33 +222,29 @@ func invertLower(b *ir.Builder, a ir.Value, n int) ir.Value {
 }
 
 // forwardBlocks solves a·x = y, a lower triangular, for a block of rows after
-// another: the inverses of the blocks on the diagonal are found all at once, and
-// each block is one product and takes itself off those below by another.
+// another: each is solved for by a block of the diagonal, and taken off those below
+// by a product.
 func forwardBlocks(b *ir.Builder, a, y ir.Value) ir.Value {
 	n, cols := matrixDims(y)
-	blocks := (n + matrixBlock - 1) / matrixBlock
-	size, lead := blocks*matrixBlock, leadOf(y)
+	size, lead := roundUp(n, matrixBlock), leadOf(y)
+	blocks := size / matrixBlock
 	at := len(lead)
 	a, y = padIdentity(b, a, size), splitAxis(b, padMatrix(b, y, size, cols), at, ir.N(blocks))
-	columns := splitAxis(b, a, at+1, ir.N(blocks)) // [lead, size, blocks, block]
-	apart := splitAxis(b, columns, at, ir.N(blocks))
-	own := GatherAttrs{IndexedAxes: IndexedAxes{Axes: []int{at, at + 2}, Unique: true}}
-	diagonal := Gather(b, apart, pairsOf(b, blocks), own) // [blocks, lead, block, block]
-	_, ys := Scan(b, Loop{
+	carries, _ := Scan(b, Loop{
 		Carries: []ir.Value{y}, // [lead, blocks, block, cols]
-		Xs:      []ir.Value{steps(b, blocks), invertLower(b, diagonal, matrixBlock), MoveAxis(b, columns, at+1, 0)},
+		Xs:      []ir.Value{steps(b, blocks), MoveAxis(b, splitAxis(b, a, at+1, ir.N(blocks)), at+1, 0)},
 		Body: func(b *ir.Builder, _, carries, xs []ir.Value) (next, ys []ir.Value) {
-			k, rest := xs[0], carries[0]
-			x := MatMul(b, xs[1], element(b, rest, k, at))
-			less := splitAxis(b, MatMul(b, xs[2], x), at, ir.N(blocks))
-			return []ir.Value{Sub(b, rest, less)}, []ir.Value{x}
+			k, columns, rest := xs[0], xs[1], carries[0]
+			own := element(b, splitAxis(b, columns, at, ir.N(blocks)), k, at)
+			x := TriangularSolve(b, own, element(b, rest, k, at), TriangularAttrs{LeftSide: true, Lower: true})
+			less := splitAxis(b, MatMul(b, columns, x), at, ir.N(blocks))
+			if b.Err() != nil {
+				return []ir.Value{rest}, nil
+			}
+			block := Iota(b, ir.I32, at, rest.Shape()...)
+			x = BroadcastTo(b, ExpandDims(b, x, at), rest.Shape())
+			return []ir.Value{Select(b, Gt(b, block, k), Sub(b, rest, less), Select(b, Eq(b, block, k), x, rest))}, nil
 		},
 	})
-	if b.Err() != nil {
-		return ir.Value{}
-	}
-	return SliceAxis(b, mergeAxes(b, MoveAxis(b, ys[0], 0, at), at), at, ir.N(0), ir.N(n))
+	return SliceAxis(b, mergeAxes(b, carries[0], at), at, ir.N(0), ir.N(n))
 }
-
-// pairsOf returns the index tuples (0, 0), (1, 1), … (n-1, n-1).
-func pairsOf(b *ir.Builder, n int) ir.Value { return Iota(b, ir.I32, 0, ir.N(n), ir.N(2)) }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel/sched"
 	"github.com/rlx-go/rlx/ir/passes"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
@@ -25,7 +26,7 @@ func Support(n *ir.Node, t plan.Target, holder string) native.Support {
 			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("%s cannot hold %s", holder, x.DType)}
 		}
 	}
-	if n.Def().IsComposite() {
+	if n.Def().IsComposite() && !sched.HasKernels(n, t.Caps) {
 		return native.Support{Level: native.Decomposed}
 	}
 	return native.Support{Level: native.Native}

@@ -1182,6 +1182,17 @@ export abstract class ValueOps {
   histogram(attributes: { bins?: number; low?: number; high?: number } = {}): Value { return this.apply('histogram', [], attributes)[0]!; }
 
   /**
+   * Householder's reflections 1 - τ·v·vᵀ that make x upper triangular, one for each of its
+   * columns: the triangle, below it the vectors v, whose elements on the diagonal are 1, and τ.
+   * It is geqrf of LAPACK and of JAX, with its signs. Squares of elements must not overflow.
+   *
+   * - C1: the operands have one element type, which is f32 or f64
+   * - C2: the operands have rank 2 or more and the same axes before the last two
+   * - C3: the matrices have no symbolic size
+   */
+  householder(): [Value, Value] { return this.apply('householder', []) as [Value, Value]; }
+
+  /**
    * Half the squared error e up to delta, and delta·(|e| − delta/2) beyond (Huber, Robust
    * Estimation of a Location Parameter). By reduction, the result is the mean (the default) or
    * the sum over all elements, or each by itself.
@@ -1298,6 +1309,20 @@ export abstract class ValueOps {
    * If not given, `hop` is 1, `center` is true, `length` is 0.
    */
   istft(im: Operand, window: Operand, attributes: { hop?: number; center?: boolean; length?: number } = {}): Value { return this.apply('istft', [im, window], attributes)[0]!; }
+
+  /**
+   * v·x for an orthogonal v by which the first length elements of the rows become orthogonal to
+   * those of every other row, found by Jacobi's rotations of two rows. The rows are in no order.
+   * Squares of elements must not overflow. It is what eigh and svd are made of.
+   *
+   * - C1: the operands have one element type, which is f32 or f64
+   * - C2: the operands have rank 2 or more and the same axes before the last two
+   * - C3: the matrices have no symbolic size, and rows of length elements or more
+   * - C4: sweeps is not negative
+   *
+   * If not given, `sweeps` is 0.
+   */
+  jacobi(attributes: { length?: number; sweeps?: number } = {}): Value { return this.apply('jacobi', [], attributes)[0]!; }
 
   /**
    * target·(log(target) − x), 0 where the target is 0: the Kullback–Leibler divergence of

@@ -1,5 +1,5 @@
-"""Times what BenchmarkStep, BenchmarkGPT2, BenchmarkMatMul, BenchmarkRows and
-BenchmarkAttention of native/cuda time, in PyTorch and JAX on the same GPU.
+"""Times what BenchmarkStep, BenchmarkGPT2, BenchmarkMatMul, BenchmarkRows, BenchmarkMatrices,
+BenchmarkFourier and BenchmarkAttention of native/cuda time, in PyTorch and JAX on the same GPU.
 
     python3 peers.py            every job, each in a process of its own
     python3 peers.py gpt2 rows  some
@@ -186,6 +186,35 @@ def rows():
             report(f"{name} 16384x4096, f32", peer, seconds, 2 * 4 * shape[0] * shape[1] / seconds / 1e9, "GB/s")
 
 
+def matrices():
+    import torch
+
+    for batch, n in ((1, 512), (64, 64), (1024, 64)):
+        x = torch.rand(batch, n, n, device="cuda") - 0.5
+        x = torch.tril(x) + torch.tril(x, -1).mT + n * torch.eye(n, device="cuda")
+        linalg = torch.linalg
+        jobs = {
+            "cholesky": lambda: linalg.cholesky(x),
+            "lu": lambda: linalg.lu_factor(x),
+            "solve": lambda: linalg.solve(x, x),
+            "qr": lambda: linalg.qr(x),
+            "eigh": lambda: linalg.eigh(x),
+            "svd": lambda: linalg.svd(x, full_matrices=False),
+        }
+        for name, run in jobs.items():
+            report(f"{name} of {batch} {n}x{n}, f32", "PyTorch", torch_seconds(run, 1 if name in ("eigh", "svd") else 5, 1))
+
+
+def fourier():
+    import torch
+
+    x = torch.randn(16, 2**20, device="cuda", dtype=torch.complex64)
+    y = torch.empty_like(x)
+    for name, run in (("fft", lambda: torch.fft.fft(x)), ("copy", lambda: y.copy_(x))):
+        seconds = torch_seconds(run)
+        report(f"{name} of 16 x 2^20 complex64", "PyTorch", seconds, 2 * 8 * x.numel() / seconds / 1e9, "GB/s once")
+
+
 def attention():
     import torch
 
@@ -268,7 +297,7 @@ def gpt2():
         del model, compiled, adam, step
 
 
-JOBS = {job.__name__: job for job in (matmul, rows, mlp, cnn, attention, gpt2)}
+JOBS = {job.__name__: job for job in (matmul, rows, matrices, fourier, mlp, cnn, attention, gpt2)}
 
 if __name__ == "__main__":
     if len(sys.argv) == 2:

@@ -1,0 +1,199 @@
+package ops
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// dftKernelLeast is the shortest transform that has kernels: a shorter one is a
+// product that fuses with what is around it.
+const dftKernelLeast = 64
+
+// dftKernels transforms rows whose length n is a power of two, in passes over all
+// numbers (Stockham's order, see Van Loan, "Computational frameworks for the fast
+// Fourier transform", 1992, section 1.7). Before a pass the numbers of a row are
+// [p, q], where q is the s frequencies that passes before it have told apart. One of
+// radix r transforms over the r highest digits of p, and puts its frequencies before q.
+func dftKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
+	if !withKernels {
+		return nil
+	}
+	t := n.Input(0).Type()
+	size, _ := t.Shape[len(t.Shape)-1].Const()
+	elements := elementsOf(t)
+	if elements == 0 || size < dftKernelLeast || size&(size-1) != 0 || caps.Invocations < 256 {
+		return nil
+	}
+	share := caps.SharedBytes / t.DType.Size() // numbers of a workgroup, which exchange one part at a time
+	share = 1 << log2(share)
+	keep := share / 256
+	digits, before, from := log2(size), 1, ir.OperandMemory
+	most := 2 * log2(keep) // of a pass: two transforms of what a thread keeps
+	passes := (digits + most - 1) / most
+	a := &ir.Algorithm{}
+	if passes > 1 {
+		a.Scratch = []ir.Type{t, t}
+	}
+	for i := range passes {
+		d := (digits + passes - 1 - i) / (passes - i)
+		f := &dftPass{d: t.DType, n: size, before: before, r: 1 << d, ra: 1 << ((d + 1) / 2), keep: keep, columns: elements >> d, sign: -1}
+		if n.Attrs().(*DFTAttrs).Inverse {
+			f.sign = 1
+		}
+		f.real = i == 0 && len(n.Inputs()) == 1
+		to := ir.ResultMemory
+		if (passes-1-i)%2 == 1 {
+			to = ir.ScratchMemory
+		}
+		a.Launches = append(a.Launches, f.launch(from, to, share, elements, caps))
+		digits, from, before = digits-d, to, before<<d
+	}
+	return a
+}
+
+// dftPass writes the kernel of a pass. A workgroup has some columns, each the r numbers
+// that are transformed together, and does so in two stages with r = ra·rb: number
+// ja·rb + jb becomes frequency ka + ra·kb.
+type dftPass struct {
+	*tiles
+	d         ir.DType
+	n, before int // before is s
+	r, ra, rb int
+	keep      int // numbers in the registers of a thread
+	columns   int // of all rows
+	width     int // columns of a workgroup
+	threads   int
+	sign      float64
+	real      bool
+	in, out   [2]int // arrays of the real and imaginary parts
+	exchange  int
+	all       int // numbers in all rows
+}
+
+func (f *dftPass) launch(from, to ir.MemorySpace, share, elements int, caps loop.Caps) ir.KernelLaunch {
+	f.rb, f.all = f.r/f.ra, elements
+	f.width = share / f.r
+	for f.width/2 >= f.columns && f.width/2*f.r >= 32*f.keep {
+		f.width /= 2
+	}
+	f.threads = f.width * f.r / f.keep
+	f.tiles = newTiles("pass", f.d, 1, f.threads, (f.columns+f.width-1)/f.width, 1, caps)
+	for part := range f.in {
+		f.in[part] = -1
+		if part == 0 || !f.real {
+			f.in[part] = f.array("x", f.d, elements, loop.Storage, loop.Read)
+			f.memory = append(f.memory, ir.Memory{Space: from, Number: part})
+		}
+	}
+	for part := range f.out {
+		f.out[part] = f.array("y", f.d, elements, loop.Storage, loop.ReadWrite)
+		f.memory = append(f.memory, ir.Memory{Space: to, Number: part})
+	}
+	f.exchange = f.shared("exchange", f.d, f.width*f.r)
+	f.finish(f.exchanged(f.begin()))
+	return f.algorithm().Launches[0]
+}
+
+// combination is what a thread's i-th transform of a stage is for: a column of the
+// workgroup's and one of count others. Neighbouring threads have neighbouring columns,
+// or neighbours of the others where those lie side by side in memory.
+func (f *dftPass) combination(i, count int, byColumns bool) (column, other scalar.Expr) {
+	number := f.Let("number", scalar.Add(f.j, loop.Int(i*f.threads)))
+	if byColumns {
+		return f.Let("column", scalar.Mod(number, loop.Int(f.width))), f.Let("other", scalar.FloorDiv(number, loop.Int(f.width)))
+	}
+	return f.Let("column", scalar.FloorDiv(number, loop.Int(count))), f.Let("other", scalar.Mod(number, loop.Int(count)))
+}
+
+// row returns where the row of a column begins, and the column's number in it.
+func (f *dftPass) row(column scalar.Expr) (first, at scalar.Expr) {
+	number := scalar.Add(scalar.Mul(f.matrix, loop.Int(f.width)), column)
+	number = f.Let("near", scalar.Min(number, loop.Int(f.columns-1)))
+	each := loop.Int(f.n / f.r)
+	return f.Let("first", scalar.Mul(scalar.FloorDiv(number, each), loop.Int(f.n))), f.Let("at", scalar.Mod(number, each))
+}
+
+// begin loads numbers and makes the first stage of each transform.
+func (f *dftPass) begin() [][]complexExpr {
+	stages := make([][]complexExpr, f.keep/f.ra)
+	for i := range stages {
+		column, jb := f.combination(i, f.rb, f.n/f.r >= f.width)
+		first, at := f.row(column)
+		x := make([]complexExpr, f.ra)
+		for ja := range x {
+			j := scalar.Add(jb, loop.Int(ja*f.rb))
+			from := f.Let("from", scalar.Add(first, scalar.Add(at, scalar.Mul(j, loop.Int(f.n/f.r)))))
+			x[ja] = complexExpr{f.Let("re", f.get(f.in[0], from)), f.number(0)}
+			if !f.real {
+				x[ja][1] = f.Let("im", f.get(f.in[1], from))
+			}
+		}
+		stages[i] = f.times(f.transform(x), f.turn(jb, f.r))
+	}
+	return stages
+}
+
+// exchanged gives each thread the numbers that its second stage is of, by way of
+// workgroup memory for one part. Columns are moved round by the other numbers there, so
+// that neither side meets in one bank.
+func (f *dftPass) exchanged(stages [][]complexExpr) [][]complexExpr {
+	place := func(ka, jb, column scalar.Expr) scalar.Expr {
+		column = scalar.Mod(scalar.Add(column, scalar.Add(ka, jb)), loop.Int(f.width))
+		return scalar.Add(scalar.Mul(scalar.Add(scalar.Mul(ka, loop.Int(f.rb)), jb), loop.Int(f.width)), column)
+	}
+	out := make([][]complexExpr, f.keep/f.rb)
+	for part := range 2 {
+		if part > 0 {
+			f.Barrier()
+		}
+		for i, stage := range stages {
+			column, jb := f.combination(i, f.rb, f.n/f.r >= f.width)
+			for ka, y := range stage {
+				f.Store(f.exchange, place(loop.Int(ka), jb, column), y[part])
+			}
+		}
+		f.Barrier()
+		for i := range out {
+			column, ka := f.combination(i, f.ra, f.before >= f.width)
+			out[i] = append(out[i], make([]complexExpr, f.rb-len(out[i]))...)
+			for jb := range out[i] {
+				out[i][jb][part] = f.Let("part", f.get(f.exchange, place(ka, loop.Int(jb), column)))
+			}
+		}
+	}
+	return out
+}
+
+// finish makes the second stage, and stores what it gives times the factors between
+// passes.
+func (f *dftPass) finish(stages [][]complexExpr) {
+	for i, x := range stages {
+		column, ka := f.combination(i, f.ra, f.before >= f.width)
+		first, at := f.row(column)
+		p, q := f.Let("p", scalar.FloorDiv(at, loop.Int(f.before))), f.Let("q", scalar.Mod(at, loop.Int(f.before)))
+		y := f.transform(x)
+		if rest := f.n / f.before; rest > f.r {
+			y = f.times(y, f.turn(scalar.Mul(p, loop.Int(f.ra)), rest))
+			by := f.turn(scalar.Mul(p, ka), rest)
+			for kb := range y {
+				y[kb] = f.product(y[kb], by)
+			}
+		}
+		there := f.Let("there", scalar.Lt(scalar.Add(scalar.Mul(f.matrix, loop.Int(f.width)), column), loop.Int(f.columns)))
+		f.When(scalar.And(f.exists, there), func() {
+			base := scalar.Add(first, scalar.Add(scalar.Mul(p, loop.Int(f.before*f.r)), q))
+			for kb, y := range y {
+				k := scalar.Add(ka, loop.Int(f.ra*kb))
+				to := f.Let("to", scalar.Add(base, scalar.Mul(k, loop.Int(f.before))))
+				f.Store(f.out[0], to, y[0])
+				f.Store(f.out[1], to, y[1])
+			}
+		})
+	}
+}
+
+// log2 returns the number of binary digits of a positive n, less one.
+func log2(n int) int { return int(math.Log2(float64(n))) }

@@ -1,0 +1,124 @@
+package ops
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// householderKernels reflects the columns of each matrix in one workgroup, with two
+// barriers a column: after the column and the sum of its squares, and after the sums
+// of its products with the other columns.
+func householderKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
+	if !withKernels {
+		return nil
+	}
+	rows, cols := matrixDims(n.Input(0))
+	d := n.Input(0).DType()
+	down, across := gridFor(rows, cols, 32)
+	elements := elementsOf(n.Input(0).Type())
+	if elements == 0 || !fitsRegisters(d, rows, cols, down, across) {
+		return nil
+	}
+	f := &householderWriter{tiles: newTiles("reflect", d, down, across, elements/(rows*cols), 1, caps), rows: rows, cols: cols}
+	x, packed := f.operand(n, 0), f.result(n, 0)
+	f.tau = f.result(n, 1)
+	f.ownRows, f.ownCols = f.spread(f.i, down, rows), f.spread(f.j, across, cols)
+	f.squares, f.column = f.shared("squares", d, down), f.shared("column", d, down*len(f.ownRows))
+	f.products = f.shared("products", d, down*across*len(f.ownCols))
+	for _, row := range f.ownRows {
+		var own []scalar.Expr
+		for _, col := range f.ownCols {
+			near := f.get(x, f.place(row, col, rows, cols))
+			own = append(own, f.Var("own", scalar.Select(inMatrix(row, col, rows, cols), near, f.number(0))))
+		}
+		f.own = append(f.own, own)
+	}
+	for tile := range f.ownCols {
+		if steps := min(across, min(rows, cols)-tile*across); steps > 0 {
+			f.Times("k", steps, func(k scalar.Expr) { f.reflect(tile, k) })
+		}
+	}
+	for r, row := range f.ownRows {
+		for c, col := range f.ownCols {
+			f.When(scalar.And(f.exists, inMatrix(row, col, rows, cols)), func() { f.Store(packed, f.place(row, col, rows, cols), f.own[r][c]) })
+		}
+	}
+	return f.algorithm()
+}
+
+// householderWriter writes the kernel for matrices of rows × cols elements.
+type householderWriter struct {
+	*tiles
+	rows, cols, tau int
+	// squares are sums of a column's, products those of columns with it, both of the
+	// rows of each row of the grid.
+	squares, column, products int
+	ownRows, ownCols          []scalar.Expr
+	own                       [][]scalar.Expr
+}
+
+// sum adds up what the rows of the grid have left in workgroup memory.
+func (f *householderWriter) sum(array int, first scalar.Expr, stride int) scalar.Expr {
+	return f.combined(f.down, func(g int) scalar.Expr { return f.get(array, scalar.Add(first, loop.Int(g*stride))) }, scalar.Add)
+}
+
+// reflect turns column k of a tile, and with it those after it, so that it is 0 below
+// the diagonal, and keeps the vector there.
+func (f *householderWriter) reflect(tile int, k scalar.Expr) {
+	step := f.Let("step", scalar.Add(k, loop.Int(tile*f.across)))
+	mine := f.Let("mine", scalar.Eq(f.j, k))
+	zero, one := f.number(0), f.number(1)
+	f.When(mine, func() {
+		sum := f.Var("squares", zero)
+		for r, row := range f.ownRows {
+			x := f.own[r][tile]
+			f.Store(f.column, row, x)
+			f.Set(sum, scalar.Add(sum, scalar.Select(scalar.Gt(row, step), scalar.Mul(x, x), zero)))
+		}
+		f.Store(f.squares, f.i, sum)
+	})
+	f.Barrier()
+	rest := f.sum(f.squares, loop.Int(0), 1)
+	head := f.Let("head", f.get(f.column, step))
+	turns := f.Let("turns", scalar.Not(scalar.Le(rest, f.number(tiny(f.d)))))
+	size := f.Let("size", scalar.Sqrt(scalar.Add(scalar.Mul(head, head), rest)))
+	end := f.Let("end", scalar.Select(turns, scalar.Select(scalar.Lt(head, zero), size, scalar.Neg(size)), head))
+	tau := f.Let("tau", scalar.Select(turns, scalar.Div(scalar.Sub(end, head), scalar.Select(turns, end, one)), zero))
+	by := f.Let("by", scalar.Div(one, scalar.Select(turns, scalar.Sub(head, end), one)))
+	v := make([]scalar.Expr, len(f.ownRows))
+	for r, row := range f.ownRows {
+		below := f.Let("below", scalar.And(turns, scalar.Gt(row, step)))
+		on := scalar.Select(scalar.Eq(row, step), one, zero)
+		v[r] = f.Let("v", scalar.Select(below, scalar.Mul(f.get(f.column, row), by), on))
+	}
+	f.turn(tile, step, tau, v)
+	f.When(mine, func() {
+		for r, row := range f.ownRows {
+			below := scalar.Select(scalar.Gt(row, step), v[r], f.own[r][tile])
+			f.Set(f.own[r][tile], scalar.Select(scalar.Eq(row, step), end, below))
+		}
+		f.When(scalar.And(f.exists, scalar.Eq(f.i, loop.Int(0))), func() {
+			f.Store(f.tau, scalar.Add(scalar.Mul(f.matrix, loop.Int(min(f.rows, f.cols))), step), tau)
+		})
+	})
+}
+
+// turn takes τ·v·vᵀ times the columns after a step off them.
+func (f *householderWriter) turn(tile int, step, tau scalar.Expr, v []scalar.Expr) {
+	stride := f.across * len(f.ownCols)
+	for c := tile; c < len(f.ownCols); c++ {
+		sum := f.combined(len(v), func(r int) scalar.Expr { return scalar.Mul(v[r], f.own[r][c]) }, scalar.Add)
+		f.Store(f.products, scalar.Add(scalar.Mul(f.i, loop.Int(stride)), f.ownCols[c]), sum)
+	}
+	f.Barrier()
+	for c := tile; c < len(f.ownCols); c++ {
+		along := f.Let("along", scalar.Mul(tau, f.sum(f.products, f.ownCols[c], stride)))
+		if c == tile { // the columns that are done stay
+			along = f.Let("along", scalar.Select(scalar.Gt(f.ownCols[c], step), along, f.number(0)))
+		}
+		for r := range f.ownRows {
+			f.Set(f.own[r][c], scalar.Sub(f.own[r][c], scalar.Mul(along, v[r])))
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package ops
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// jacobiMost is how many rows a workgroup turns: each two of them have at least four
+// of its threads.
+const jacobiMost = 128
+
+// jacobiThreads is how many threads turn two rows at most.
+const jacobiThreads = 16
+
+// jacobiKernels turns the rows of each matrix in one workgroup, where they lie in the
+// result. Once a sweep has turned nothing by more than roundings, those after it pass.
+func jacobiKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
+	if !withKernels {
+		return nil
+	}
+	a := n.Attrs().(*JacobiAttrs)
+	rows, cols := matrixDims(n.Input(0))
+	elements := elementsOf(n.Input(0).Type())
+	if elements == 0 || rows < 2 || rows > jacobiMost || caps.Invocations < 2*jacobiMost {
+		return nil
+	}
+	f := &jacobiWriter{rows: rows, cols: cols, length: a.Length, pairs: (rows + 1) / 2, team: jacobiThreads}
+	for f.team*f.pairs > 2*jacobiMost {
+		f.team /= 2
+	}
+	f.tiles = newTiles("turn", n.Input(0).DType(), f.pairs, f.team, elements/(rows*cols), 1, caps)
+	f.x, f.y = f.operand(n, 0), f.result(n, 0)
+	f.moved = f.shared("moved", ir.I32, f.pairs)
+	for i := range f.sums {
+		f.sums[i] = f.shared("sums", f.d, f.pairs*f.team)
+	}
+	f.copy()
+	first := f.Let("first", scalar.Eq(f.j, loop.Int(0)))
+	f.When(first, func() { f.Store(f.moved, f.i, loop.Int(1)) })
+	f.Times("sweep", a.sweeps(rows), func(scalar.Expr) { f.sweep(first) })
+	return f.algorithm()
+}
+
+// jacobiWriter writes the kernel. Row i of the grid of threads turns two rows.
+type jacobiWriter struct {
+	*tiles
+	rows, cols, length, pairs, team int
+	x, y, moved                     int    // arrays; moved says which pairs were turned in a sweep
+	sums                            [3]int // of a thread's squares of the one row, of the other, and of products
+}
+
+func (f *jacobiWriter) copy() {
+	f.When(f.exists, func() {
+		across := f.pairs * f.team
+		f.Loop("at", scalar.Add(scalar.Mul(f.i, loop.Int(f.team)), f.j), loop.Int(f.rows*f.cols), across, f.rows*f.cols-1, func(at scalar.Expr) {
+			at = scalar.Add(scalar.Mul(f.matrix, loop.Int(f.rows*f.cols)), at)
+			f.Store(f.y, at, f.get(f.x, at))
+		})
+	})
+}
+
+// sweep brings each two rows together once; first are the threads that say what was
+// turned.
+func (f *jacobiWriter) sweep(first scalar.Expr) {
+	f.Barrier()
+	active := f.Var("active", scalar.ConstBool(false))
+	f.Times("g", f.pairs, func(g scalar.Expr) {
+		f.Set(active, scalar.Or(active, scalar.Eq(scalar.LoadAt(f.moved, ir.I32, g), loop.Int(1))))
+	})
+	f.Barrier()
+	f.When(first, func() { f.Store(f.moved, f.i, loop.Int(0)) })
+	others := 2*f.pairs - 1
+	f.Times("k", others, func(k scalar.Expr) {
+		// the last row stays where it is while the others go round
+		one := f.Let("one", scalar.Mod(scalar.Add(k, f.i), loop.Int(others)))
+		other := scalar.Mod(scalar.Sub(scalar.Add(k, loop.Int(others)), f.i), loop.Int(others))
+		other = f.Let("other", scalar.Select(scalar.Eq(f.i, loop.Int(0)), loop.Int(others), other))
+		lo, hi := f.Let("lo", scalar.Min(one, other)), f.Let("hi", scalar.Max(one, other))
+		turns := f.Let("turns", scalar.And(scalar.And(active, f.exists), scalar.Lt(hi, loop.Int(f.rows))))
+		hi = f.Let("near", scalar.Min(hi, loop.Int(f.rows-1)))
+		f.When(turns, func() { f.multiply(lo, hi) })
+		f.Barrier()
+		f.When(turns, func() { f.turn(lo, hi, first) })
+		f.Barrier()
+	})
+}
+
+// each goes through the thread's elements of two rows.
+func (f *jacobiWriter) each(lo, hi scalar.Expr, length int, do func(atLo, atHi, lo, hi scalar.Expr)) {
+	atLo, atHi := f.Let("at", f.place(lo, loop.Int(0), f.rows, f.cols)), f.Let("at", f.place(hi, loop.Int(0), f.rows, f.cols))
+	f.Loop("e", f.j, loop.Int(length), f.team, max(length-1, 0), func(e scalar.Expr) {
+		lo, hi := scalar.Add(atLo, e), scalar.Add(atHi, e)
+		do(lo, hi, f.Let("lo", f.get(f.y, lo)), f.Let("hi", f.get(f.y, hi)))
+	})
+}
+
+func (f *jacobiWriter) multiply(lo, hi scalar.Expr) {
+	var sums [3]scalar.Expr
+	for i := range sums {
+		sums[i] = f.Var("sum", f.number(0))
+	}
+	f.each(lo, hi, f.length, func(_, _, lo, hi scalar.Expr) {
+		for i, product := range []scalar.Expr{scalar.Mul(lo, lo), scalar.Mul(hi, hi), scalar.Mul(lo, hi)} {
+			f.Set(sums[i], scalar.Add(sums[i], product))
+		}
+	})
+	for i, sum := range sums {
+		f.Store(f.sums[i], scalar.Add(scalar.Mul(f.i, loop.Int(f.team)), f.j), sum)
+	}
+}
+
+// turn turns two rows by the smaller of the angles that make them orthogonal.
+func (f *jacobiWriter) turn(lo, hi, first scalar.Expr) {
+	var sums [3]scalar.Expr
+	for i := range sums {
+		sums[i] = f.Var("sum", f.number(0))
+	}
+	f.Times("g", f.team, func(g scalar.Expr) {
+		for i := range sums {
+			f.Set(sums[i], scalar.Add(sums[i], f.get(f.sums[i], scalar.Add(scalar.Mul(f.i, loop.Int(f.team)), g))))
+		}
+	})
+	one := f.number(1)
+	size := f.Let("size", scalar.Mul(scalar.Mul(scalar.Sqrt(sums[0]), scalar.Sqrt(sums[1])), f.number(f.d.Epsilon())))
+	across := f.Let("across", scalar.Abs(sums[2]))
+	f.When(scalar.Gt(across, size), func() {
+		zeta := f.Let("zeta", scalar.Div(scalar.Sub(sums[1], sums[0]), scalar.Add(sums[2], sums[2])))
+		root := func(x scalar.Expr) scalar.Expr { return scalar.Sqrt(scalar.Add(scalar.Mul(x, x), one)) }
+		tan := f.Let("tan", scalar.Div(one, scalar.Add(scalar.Abs(zeta), root(zeta))))
+		tan = f.Let("tan", scalar.Select(scalar.Lt(zeta, f.number(0)), scalar.Neg(tan), tan))
+		cos := f.Let("cos", scalar.Div(one, root(tan)))
+		sin := f.Let("sin", scalar.Mul(tan, cos))
+		f.each(lo, hi, f.cols, func(atLo, atHi, lo, hi scalar.Expr) {
+			f.Store(f.y, atLo, scalar.Sub(scalar.Mul(cos, lo), scalar.Mul(sin, hi)))
+			f.Store(f.y, atHi, scalar.Add(scalar.Mul(cos, hi), scalar.Mul(sin, lo)))
+		})
+		f.When(scalar.And(first, scalar.Gt(across, scalar.Mul(size, f.number(8)))), func() { f.Store(f.moved, f.i, loop.Int(1)) })
+	})
+}

@@ -1,0 +1,169 @@
+package ops
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// luKernels eliminates the columns of each matrix in one workgroup. Rows stay in the
+// registers that they were loaded into: what is exchanged are the places that they
+// are at. Two barriers a column are enough, after the candidates for its pivot and
+// after its factors and the pivot's row.
+func luKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
+	if !withKernels {
+		return nil
+	}
+	rows, cols := matrixDims(n.Input(0))
+	d := n.Input(0).DType()
+	down, across := gridFor(rows, cols, 16)
+	elements := elementsOf(n.Input(0).Type())
+	if elements == 0 || !fitsRegisters(d, rows, cols, down, across) {
+		return nil
+	}
+	f := &luWriter{tiles: newTiles("eliminate", d, down, across, elements/(rows*cols), 1, caps), rows: rows, cols: cols}
+	f.x, f.lu, f.pivots, f.permutation = f.operand(n, 0), f.result(n, 0), f.result(n, 1), f.result(n, 2)
+	f.sizes, f.places = f.shared("sizes", bitsOf(d), down), f.shared("places", ir.I32, down)
+	f.column, f.row = f.shared("column", d, down*((rows+down-1)/down)), f.shared("row", d, across*((cols+across-1)/across))
+	f.load()
+	for tile := range f.ownCols {
+		steps := min(across, min(rows, cols)-tile*across)
+		if steps > 0 {
+			f.Times("k", steps, func(k scalar.Expr) { f.eliminate(tile, k) })
+		}
+	}
+	f.store()
+	return f.algorithm()
+}
+
+// luWriter writes the kernel that factors a matrix of rows × cols elements.
+type luWriter struct {
+	*tiles
+	rows, cols                 int
+	x, lu, pivots, permutation int // arrays
+	// sizes and places have the best candidate of each row of the grid, column the
+	// factors of a step, row the pivot's row.
+	sizes, places, column, row int
+	ownRows, ownCols           []scalar.Expr
+	at                         []scalar.Expr   // where the rows are now, -1 outside
+	own                        [][]scalar.Expr // the elements
+}
+
+func (f *luWriter) load() {
+	f.ownRows, f.ownCols = f.spread(f.i, f.down, f.rows), f.spread(f.j, f.across, f.cols)
+	for _, row := range f.ownRows {
+		f.at = append(f.at, f.Var("at", scalar.Select(scalar.Lt(row, loop.Int(f.rows)), row, loop.Int(-1))))
+		var own []scalar.Expr
+		for _, col := range f.ownCols {
+			own = append(own, f.Var("own", f.get(f.x, f.place(row, col, f.rows, f.cols))))
+		}
+		f.own = append(f.own, own)
+	}
+}
+
+// best returns the size and the place of the first of the largest candidates. A size
+// is the bits of an absolute value, which are ordered as those are, with what is no
+// number, so that it spreads, as the largest. A place is twice a row, and 1 more for a
+// negative value.
+func (f *luWriter) best(n int, size, place func(i int) scalar.Expr) (bestSize, bestPlace scalar.Expr) {
+	bestSize = f.combined(n, size, scalar.Max)
+	return bestSize, f.combined(n, func(i int) scalar.Expr {
+		return scalar.Select(scalar.Eq(size(i), bestSize), place(i), loop.Int(2*f.rows))
+	}, scalar.Min)
+}
+
+// bitsOf is the integer type as wide as a type of floats.
+func bitsOf(d ir.DType) ir.DType {
+	if d == ir.F64 {
+		return ir.I64
+	}
+	return ir.I32
+}
+
+// eliminate takes multiples of the pivot's row of column k of a tile off the rows
+// that have not been pivots.
+func (f *luWriter) eliminate(tile int, k scalar.Expr) {
+	step := f.Let("step", scalar.Add(k, loop.Int(tile*f.across)))
+	mine := f.Let("mine", scalar.Eq(f.j, k))
+	bits := bitsOf(f.d)
+	f.When(mine, func() {
+		sizes, places := make([]scalar.Expr, len(f.at)), make([]scalar.Expr, len(f.at))
+		for r, at := range f.at {
+			size := scalar.Bitcast(scalar.Abs(f.own[r][tile]), bits)
+			sizes[r] = f.Let("size", scalar.Select(scalar.Ge(at, step), size, scalar.ConstI(bits, -1)))
+			places[r] = scalar.Add(scalar.Mul(at, loop.Int(2)), scalar.Convert(scalar.Lt(f.own[r][tile], f.number(0)), ir.I32))
+		}
+		size, place := f.best(len(sizes), func(i int) scalar.Expr { return sizes[i] }, func(i int) scalar.Expr { return places[i] })
+		f.Store(f.sizes, f.i, size)
+		f.Store(f.places, f.i, place)
+	})
+	f.Barrier()
+	sizes := make([]scalar.Expr, f.down)
+	for g := range sizes {
+		sizes[g] = f.Let("size", scalar.LoadAt(f.sizes, bits, loop.Int(g)))
+	}
+	size, place := f.best(f.down, func(g int) scalar.Expr { return sizes[g] }, func(g int) scalar.Expr { return scalar.LoadAt(f.places, ir.I32, loop.Int(g)) })
+	best := f.Let("best", scalar.FloorDiv(place, loop.Int(2)))
+	pivot := scalar.Bitcast(size, f.d)
+	pivot = f.Let("pivot", scalar.Select(scalar.Eq(scalar.Mod(place, loop.Int(2)), loop.Int(1)), scalar.Neg(pivot), pivot))
+	live := make([]scalar.Expr, len(f.at))
+	for r, at := range f.at {
+		f.Set(at, scalar.Select(scalar.Eq(at, step), best, scalar.Select(scalar.Eq(at, best), step, at)))
+		live[r] = f.Let("live", scalar.Gt(at, step))
+	}
+	f.share(tile, step, pivot, mine, live)
+	f.When(scalar.And(f.exists, scalar.And(mine, scalar.Eq(f.i, loop.Int(0)))), func() {
+		f.Store(f.pivots, scalar.Add(scalar.Mul(f.matrix, loop.Int(min(f.rows, f.cols))), step), best)
+	})
+	f.Barrier()
+	factors := make([]scalar.Expr, len(f.at))
+	for r, row := range f.ownRows {
+		factors[r] = f.Let("factor", f.get(f.column, row))
+	}
+	for c := tile; c < len(f.ownCols); c++ {
+		above := f.Let("above", f.get(f.row, f.ownCols[c]))
+		for r := range f.own {
+			changes := live[r]
+			if c == tile {
+				changes = scalar.And(changes, scalar.Gt(f.ownCols[c], step))
+			}
+			f.Set(f.own[r][c], scalar.Select(changes, scalar.Sub(f.own[r][c], scalar.Mul(factors[r], above)), f.own[r][c]))
+		}
+	}
+}
+
+// share makes factors of the elements below the pivot, and writes them and the
+// pivot's row where all threads see them.
+func (f *luWriter) share(tile int, step, pivot, mine scalar.Expr, live []scalar.Expr) {
+	zero := f.number(0)
+	f.When(mine, func() {
+		by := f.Let("by", scalar.Select(scalar.Eq(pivot, zero), f.number(1), pivot))
+		for r, row := range f.ownRows {
+			f.Set(f.own[r][tile], scalar.Select(live[r], scalar.Div(f.own[r][tile], by), f.own[r][tile]))
+			f.Store(f.column, row, f.own[r][tile])
+		}
+	})
+	for r, at := range f.at {
+		f.When(scalar.Eq(at, step), func() {
+			for c := tile; c < len(f.ownCols); c++ {
+				f.Store(f.row, f.ownCols[c], f.own[r][c])
+			}
+		})
+	}
+}
+
+// store writes each row where it has come to.
+func (f *luWriter) store() {
+	for r, at := range f.at {
+		there := f.Let("there", scalar.And(f.exists, scalar.Ge(at, loop.Int(0))))
+		near := f.Let("near", scalar.Max(at, loop.Int(0)))
+		f.When(scalar.And(there, scalar.Eq(f.j, loop.Int(0))), func() {
+			f.Store(f.permutation, scalar.Add(scalar.Mul(f.matrix, loop.Int(f.rows)), near), f.ownRows[r])
+		})
+		for c, col := range f.ownCols {
+			f.When(scalar.And(there, scalar.Lt(col, loop.Int(f.cols))), func() {
+				f.Store(f.lu, f.place(near, col, f.rows, f.cols), f.own[r][c])
+			})
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package ops
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// tiles writes a kernel that has one workgroup for each matrix, or for each part of
+// one. Its threads make a grid, and the one at (i, j) keeps the elements in registers
+// whose row is i modulo the grid's rows and whose column is j modulo its columns, so
+// that all threads have something left to do until an elimination ends.
+type tiles struct {
+	*loop.Writer
+	kernel *loop.Kernel
+	memory []ir.Memory // the storage arrays
+	d      ir.DType    // of the elements
+	// down and across are the rows and columns of the grid, i and j the thread's.
+	down, across int
+	i, j         scalar.Expr
+	// matrix and part are what the workgroup is for. There may be a few workgroups
+	// more, for which exists is false and matrix and part are the last ones.
+	matrix, part, exists scalar.Expr
+}
+
+// tileRegisters is how many registers of 32 bits a thread may keep elements in.
+const tileRegisters = 64
+
+// gridFor is the grid of threads for a factorisation by columns: a wide one, since all
+// threads look at what each of its rows has found, but with most rows to a thread.
+func gridFor(rows, cols, most int) (down, across int) {
+	threads := 256
+	if rows*cols <= 32*32 {
+		threads = 64
+	}
+	across = 1
+	for across < cols && across < threads/8 {
+		across *= 2
+	}
+	for across > 1 && rows > most*threads/across {
+		across /= 2
+	}
+	return threads / across, across
+}
+
+// fitsRegisters reports whether the elements of a matrix fit the registers of a grid.
+func fitsRegisters(d ir.DType, rows, cols, down, across int) bool {
+	return (rows+down-1)/down*((cols+across-1)/across)*d.Size() <= 4*tileRegisters
+}
+
+// newTiles begins a kernel for matrices of some parts each, with a grid of threads.
+func newTiles(name string, d ir.DType, down, across, matrices, parts int, caps loop.Caps) *tiles {
+	t := &tiles{Writer: loop.NewWriter(), d: d, down: down, across: across}
+	count := matrices * parts
+	groupsDown := (count + caps.Groups - 1) / caps.Groups
+	groupsAcross := (count + groupsDown - 1) / groupsDown
+	t.kernel = &loop.Kernel{Name: name, Workgroup: [3]int{down * across, 1, 1}, Groups: [3]int{groupsAcross, groupsDown, 1}}
+	number := t.Let("number", scalar.Add(scalar.Mul(loop.GroupID(1, groupsDown), loop.Int(groupsAcross)), loop.GroupID(0, groupsAcross)))
+	t.exists = t.Let("exists", scalar.Lt(number, loop.Int(count)))
+	number = t.Let("near", scalar.Min(number, loop.Int(count-1)))
+	t.matrix, t.part = t.Let("matrix", scalar.FloorDiv(number, loop.Int(parts))), t.Let("part", scalar.Mod(number, loop.Int(parts)))
+	thread := loop.LocalID(0, down*across)
+	t.i, t.j = t.Let("i", scalar.FloorDiv(thread, loop.Int(across))), t.Let("j", scalar.Mod(thread, loop.Int(across)))
+	return t
+}
+
+// array adds an array and returns its number.
+func (t *tiles) array(name string, d ir.DType, length int, space loop.Space, access loop.Access) int {
+	t.kernel.Arrays = append(t.kernel.Arrays, loop.Array{Name: t.Name(name), DType: d, Width: 1, Len: length, Space: space, Access: access})
+	return len(t.kernel.Arrays) - 1
+}
+
+func (t *tiles) shared(name string, d ir.DType, length int) int {
+	return t.array(name, d, length, loop.Shared, loop.Read)
+}
+
+// operand and result add the array of an operand or a result of a node.
+func (t *tiles) operand(n *ir.Node, i int) int {
+	t.memory = append(t.memory, ir.Memory{Space: ir.OperandMemory, Number: i})
+	return t.array("x", t.d, elementsOf(n.Input(i).Type()), loop.Storage, loop.Read)
+}
+
+func (t *tiles) result(n *ir.Node, i int) int {
+	t.memory = append(t.memory, ir.Memory{Space: ir.ResultMemory, Number: i})
+	return t.array("y", n.Types()[i].DType, elementsOf(n.Types()[i]), loop.Storage, loop.ReadWrite)
+}
+
+// elementsOf counts the elements of a type of constant shape.
+func elementsOf(t ir.Type) int {
+	n, _ := t.Shape.Size().Const()
+	return n
+}
+
+// algorithm is the kernel as what computes a node.
+func (t *tiles) algorithm() *ir.Algorithm {
+	t.kernel.Body = *t.Body
+	return &ir.Algorithm{Launches: []ir.KernelLaunch{{Kernel: t.kernel, Arrays: t.memory}}}
+}
+
+// spread returns the rows or columns out of n that a thread at place at keeps.
+func (t *tiles) spread(at scalar.Expr, by, n int) []scalar.Expr {
+	out := make([]scalar.Expr, (n+by-1)/by)
+	for k := range out {
+		out[k] = t.Let("own", scalar.Add(at, loop.Int(k*by)))
+	}
+	return out
+}
+
+// combined combines n values by pairs, so that few wait for each other.
+func (t *tiles) combined(n int, value func(i int) scalar.Expr, combine func(x, y scalar.Expr) scalar.Expr) scalar.Expr {
+	level := make([]scalar.Expr, n)
+	for i := range level {
+		level[i] = t.Let("value", value(i))
+	}
+	for len(level) > 1 {
+		half := (len(level) + 1) / 2
+		for i := range len(level) / 2 {
+			level[i] = t.Let("value", combine(level[i], level[half+i]))
+		}
+		level = level[:half]
+	}
+	return level[0]
+}
+
+// place is where an element of the workgroup's matrix of rows × cols elements lies,
+// or one on the matrix's edge for an element outside.
+func (t *tiles) place(row, col scalar.Expr, rows, cols int) scalar.Expr {
+	inside := func(x scalar.Expr, n int) scalar.Expr { return scalar.Min(x, loop.Int(n-1)) }
+	return scalar.Add(scalar.Mul(scalar.Add(scalar.Mul(t.matrix, loop.Int(rows)), inside(row, rows)), loop.Int(cols)), inside(col, cols))
+}
+
+// inMatrix reports whether an element lies in a matrix of rows × cols elements.
+func inMatrix(row, col scalar.Expr, rows, cols int) scalar.Expr {
+	return scalar.And(scalar.Lt(row, loop.Int(rows)), scalar.Lt(col, loop.Int(cols)))
+}
+
+// number is an element.
+func (t *tiles) number(x float64) scalar.Expr { return scalar.Const(t.d, x) }
+
+// get is an element of an array.
+func (t *tiles) get(array int, at scalar.Expr) scalar.Expr { return scalar.LoadAt(array, t.d, at) }

@@ -1,0 +1,90 @@
+package plansim_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// TestFactorisationsOfManySizes holds the kernels and the panels of factorisations to
+// their plain meanings, in f64, where a fault is not lost in roundings: sizes around
+// those of tiles, of what a workgroup keeps, and beyond.
+func TestFactorisationsOfManySizes(t *testing.T) {
+	for _, c := range []struct {
+		op    ir.Op
+		attrs ir.Attrs
+		dims  [][]int
+	}{
+		{ops.OpLU, nil, [][]int{{2, 8, 8}}},
+		{ops.OpLU, nil, [][]int{{33, 64}}},
+		{ops.OpLU, nil, [][]int{{64, 33}}},
+		{ops.OpLU, nil, [][]int{{90, 90}}},
+		{ops.OpLU, nil, [][]int{{150, 140}}},
+		{ops.OpLU, nil, [][]int{{70, 200}}},
+		{ops.OpCholesky, nil, [][]int{{130, 130}}},
+		{ops.OpHouseholder, nil, [][]int{{2, 9, 9}}},
+		{ops.OpHouseholder, nil, [][]int{{33, 64}}},
+		{ops.OpHouseholder, nil, [][]int{{64, 33}}},
+		{ops.OpHouseholder, nil, [][]int{{150, 140}}},
+		{ops.OpHouseholder, nil, [][]int{{70, 200}}},
+		{ops.OpQR, &ops.FullAttrs{}, [][]int{{2, 64, 64}}},
+		{ops.OpQR, &ops.FullAttrs{}, [][]int{{110, 100}}},
+		{ops.OpTriangularSolve, &ops.TriangularAttrs{LeftSide: true}, [][]int{{40, 40}, {40, 70}}},
+		{ops.OpTriangularSolve, &ops.TriangularAttrs{Lower: true, TransposeA: true}, [][]int{{2, 17, 17}, {2, 67, 17}}},
+		{ops.OpTriangularSolve, &ops.TriangularAttrs{Lower: true, UnitDiagonal: true}, [][]int{{64, 64}, {1, 64}}},
+		{ops.OpTriangularSolve, &ops.TriangularAttrs{LeftSide: true, TransposeA: true}, [][]int{{130, 130}, {130, 65}}},
+	} {
+		var in []*ir.Array
+		for i, dims := range c.dims {
+			in = append(in, numbersLike(ir.NewArray(ir.F64, dims...), 0))
+			if i == 0 && c.op != ops.OpLU {
+				addDiagonal(in[0], float64(dims[len(dims)-1]))
+			}
+		}
+		t.Run(fmt.Sprint(c.op, c.dims), func(t *testing.T) {
+			names := checkSampleOn(t, inBytes(), c.op, ir.Sample{Attrs: c.attrs, In: in})
+			t.Log(names)
+		})
+	}
+}
+
+// TestTransformsOfManyLengths holds the passes of Fourier transforms to the sum that
+// defines them: one, two and three of them, rows that fill workgroups and some that do
+// not, columns that lie side by side and some that lie across rows.
+func TestTransformsOfManyLengths(t *testing.T) {
+	for _, c := range []struct {
+		d       ir.DType
+		inverse bool
+		parts   int
+		dims    []int
+	}{
+		{ir.F32, false, 2, []int{3, 64}},
+		{ir.F32, true, 2, []int{70, 64}},
+		{ir.F32, false, 1, []int{2, 128}},
+		{ir.F32, false, 2, []int{256}},
+		{ir.F32, false, 2, []int{2, 512}},
+		{ir.F64, true, 1, []int{1024}},
+		{ir.F64, false, 1, []int{3, 64}},
+		{ir.F64, true, 2, []int{1 << 13}},
+	} {
+		t.Run(fmt.Sprint(c.d, c.dims, c.parts, c.inverse), func(t *testing.T) {
+			in := []*ir.Array{numbersLike(ir.NewArray(c.d, c.dims...), 0), ir.NewArray(c.d, c.dims...)}
+			for i := range in[1].F {
+				in[1].F[i] = in[0].F[(7*i+1)%len(in[0].F)]
+			}
+			t.Log(checkSampleOn(t, inBytes(), ops.OpDFT, ir.Sample{Attrs: &ops.DFTAttrs{Inverse: c.inverse}, In: in[:c.parts]}))
+		})
+	}
+}
+
+// addDiagonal adds a number to the diagonals of square matrices.
+func addDiagonal(a *ir.Array, x float64) {
+	n := a.Dims[len(a.Dims)-1]
+	for i := range a.F {
+		if i/n%n == i%n {
+			a.F[i] += x
+		}
+	}
+}
