@@ -24,6 +24,10 @@ func TestGPUSaysWhatItIs(t *testing.T) { gpu(t) }
 
 func TestGPUPassesTheSuite(t *testing.T) { backendtest.Run(t, metal.Backend()) }
 
+func TestGPUBranches(t *testing.T) { backendtest.Branches(t, gpu(t)) }
+
+func TestGPUMultipliesByFragments(t *testing.T) { checkFragments(t, gpu(t)) }
+
 func TestGPULearnsDigits(t *testing.T) {
 	b := gpu(t)
 	for _, name := range []string{"mlp", "cnn"} {

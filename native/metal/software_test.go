@@ -25,7 +25,7 @@ import (
 
 // install makes the software device Metal's, with an empty cache, and at the end of the
 // test looks that all of its objects were given back.
-func install(t *testing.T, kernels bool) *software.Device {
+func install(t testing.TB, kernels bool) *software.Device {
 	t.Helper()
 	d := software.Install(t, kernels)
 	t.Setenv(metal.CacheVariable, t.TempDir())
@@ -45,6 +45,22 @@ func TestSoftwareDevicePassesTheSuite(t *testing.T) {
 	install(t, true)
 	t.Setenv("RLX_SOFTWARE_DELAY", "200") // work is not done at once
 	backendtest.Run(t, metal.New())
+}
+
+func TestProductsByFragments(t *testing.T) {
+	for _, bfloat := range []bool{false, true} {
+		t.Run(fmt.Sprintf("bfloat %t", bfloat), func(t *testing.T) {
+			install(t, true)
+			if !bfloat {
+				t.Setenv("RLX_SOFTWARE_BFLOAT", "0")
+			}
+			if b := metal.New(); metal.HasBFloat(b) == bfloat {
+				checkFragments(t, b)
+			} else {
+				t.Errorf("the device has bfloat: %t", !bfloat)
+			}
+		})
+	}
 }
 
 // launches lists the kernels of steps in their order, loops written out.
