@@ -187,8 +187,8 @@ int rlx_condition_make(rlx_device *d, rlx_handle stream, unsigned long long *con
 int rlx_condition_enter(rlx_device *d, rlx_handle stream, rlx_handle inner, unsigned long long condition, int loop, const char **call);
 static inline int rlx_branches(const rlx_cuda *cu) { return cu->branches; }
 
-// rlx_fills_to_kernels puts a kernel that writes words, with parameters (to, words,
-// value), in the place of each node of a graph that fills memory and can be said so.
+// rlx_fills_to_kernels puts a kernel that fills rows, with parameters (to, width, rows,
+// pitch, word), in the place of each node of a graph that fills memory.
 int rlx_fills_to_kernels(rlx_device *d, rlx_handle graph, rlx_handle fill, const char **call);
 static inline int rlx_edits(const rlx_cuda *cu) { return cu->edits; }
 

@@ -21,19 +21,22 @@ typedef struct {
 
 enum { memset_node = 2, fill_threads = 256, most_groups = 1024 };
 
-// fill_word returns the word that a fill repeats, or reports that it does not write
-// whole words.
-static int fill_word(const fill_params *p, unsigned *word) {
-	if (p->height != 1 || p->to % 4 || p->width * p->element % 4 || p->width * p->element / 4 > 0x7fffffff) return 0;
-	*word = p->element == 1 ? (p->value & 0xff) * 0x01010101u : p->element == 2 ? (p->value & 0xffff) * 0x00010001u : p->value;
-	return 1;
+// counted reports whether the numbers of a fill are those of 32 bits that the kernel has.
+static int counted(const fill_params *p) {
+	const size_t most = 0x7fffffff;
+	return p->width && p->height && p->width * p->element <= most && p->height <= most && (p->height == 1 || p->pitch <= most);
+}
+
+// repeated returns the word that a fill repeats.
+static unsigned repeated(const fill_params *p) {
+	return p->element == 1 ? (p->value & 0xff) * 0x01010101u : p->element == 2 ? (p->value & 0xffff) * 0x00010001u : p->value;
 }
 
 #define TRY(function, args) \
 	if (!r) *call = #function, r = cu->function args
 
 // replace puts a kernel between the nodes around a fill.
-static int replace(rlx_device *d, rlx_handle graph, rlx_handle node, rlx_handle fill, fill_params *p, unsigned word, const char **call) {
+static int replace(rlx_device *d, rlx_handle graph, rlx_handle node, rlx_handle fill, fill_params *p, const char **call) {
 	const rlx_cuda *cu = d->cu;
 	size_t before = 0, behind = 0;
 	int r = 0;
@@ -42,8 +45,9 @@ static int replace(rlx_device *d, rlx_handle graph, rlx_handle node, rlx_handle 
 	rlx_handle *nodes = calloc(before + 2 * behind + 1, sizeof *nodes), *from = nodes + before, *to = from + behind, made = 0;
 	if (before) TRY(cuGraphNodeGetDependencies, (node, nodes, &before)); // no list of none is asked for
 	if (behind) TRY(cuGraphNodeGetDependentNodes, (node, to, &behind));
-	unsigned words = p->width * p->element / 4, groups = (words + fill_threads - 1) / fill_threads;
-	void *arguments[] = {&p->to, &words, &word};
+	unsigned width = p->width * p->element, rows = p->height, pitch = rows > 1 ? p->pitch : 0, word = repeated(p);
+	unsigned groups = (width / 4 + fill_threads) / fill_threads;
+	void *arguments[] = {&p->to, &width, &rows, &pitch, &word};
 	kernel_params k = {
 		.function = fill, .grid = {groups < most_groups ? groups : most_groups, 1, 1}, .block = {fill_threads, 1, 1}, .arguments = arguments,
 	};
@@ -65,12 +69,11 @@ int rlx_fills_to_kernels(rlx_device *d, rlx_handle graph, rlx_handle fill, const
 	TRY(cuGraphGetNodes, (graph, nodes, &count));
 	for (size_t i = 0; i < count && !r; i++) {
 		int type = 0;
-		unsigned word;
 		fill_params p;
 		TRY(cuGraphNodeGetType, (nodes[i], &type));
 		if (r || type != memset_node) continue;
 		TRY(cuGraphMemsetNodeGetParams, (nodes[i], &p));
-		if (!r && p.width && fill_word(&p, &word)) r = replace(d, graph, nodes[i], fill, &p, word, call);
+		if (!r && counted(&p)) r = replace(d, graph, nodes[i], fill, &p, call);
 	}
 	free(nodes);
 	return r;

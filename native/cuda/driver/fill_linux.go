@@ -19,14 +19,22 @@ var ErrUnchanged = errors.New("a graph could not be changed")
 // FillName is the kernel of [FillSource].
 const FillName = "k_fill"
 
-// FillSource is the kernel that fills memory with a word in the graphs of
-// [Stream.Capture]. A graph of nothing but kernels, one after the other, takes the
-// driver 2 to 4 µs to launch, however many there are; each node of another kind, such
-// as cuBLASLt asks for to clear its workspace, takes 1.1 µs more (H200, driver for
-// CUDA 13.0: BenchmarkLaunches).
-const FillSource = `extern "C" __global__ void __launch_bounds__(256) k_fill(unsigned *to, unsigned words, unsigned value) {
-  for (unsigned i = blockIdx.x * 256u + threadIdx.x; i < words; i += gridDim.x * 256u) {
-    to[i] = value;
+// FillSource is the kernel that fills rows of memory with a word, as often as it goes
+// into so many bytes, in the graphs of [Stream.Capture]. A graph of nothing but kernels,
+// one after the other, takes the driver 2 to 4 µs to launch, however many there are; each
+// node of another kind, such as cuBLASLt asks for to clear its workspace, takes 1.1 µs
+// more (H200, driver for CUDA 13.0).
+const FillSource = `extern "C" __global__ void __launch_bounds__(256) k_fill(unsigned char *to, unsigned width, unsigned rows, unsigned pitch, unsigned word) {
+  const unsigned first = blockIdx.x * 256u + threadIdx.x, all = gridDim.x * 256u;
+  for (unsigned row = 0; row < rows; row++) {
+    unsigned char *at = to + (unsigned long long)row * pitch;
+    const bool whole = (((unsigned long long)at | width) & 3u) == 0;
+    for (unsigned i = first; whole && i < width / 4u; i += all) {
+      ((unsigned *)at)[i] = word;
+    }
+    for (unsigned i = first; !whole && i < width; i += all) {
+      at[i] = (unsigned char)(word >> (i & 3u) * 8u);
+    }
   }
 }
 `
