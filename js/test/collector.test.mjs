@@ -1,7 +1,7 @@
 // The compiler's module collects its memory while nothing else of it runs, so its code tells the
 // collector of no pointer that it writes (the Makefile's WASM). Go's runtime checks that here: after
-// each collection it marks a second time, and panics if what is in use was missed. Without
-// gcstoptheworld the test fails by that.
+// each collection it marks a second time, and panics if what is in use was missed; what is freed it
+// overwrites. Without gcstoptheworld the test fails by that.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -18,7 +18,7 @@ let Go;
 Object.defineProperty(globalThis, 'Go', {
   set: (value) => { Go = value; },
   get: () => class extends Go {
-    env = { GOGC: '1', GODEBUG: 'gccheckmark=1,gctrace=1' };
+    env = { GOGC: '1', GODEBUG: 'gccheckmark=1,clobberfree=1,gctrace=1' };
   },
 });
 const { compile, graph, init } = await import('../dist/index.js');

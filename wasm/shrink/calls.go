@@ -16,6 +16,9 @@ func (f *function) isGo() bool {
 		f.body[0].is(opGlobalGet, spGlobal) && f.body[1].is(opLocalSet, spLocal)
 }
 
+// baseOf returns the address of the function of a number.
+func baseOf(number int) int64 { return int64(tableBase+number) << pcBits }
+
 // shareAddress keeps the part that the return addresses of a function's calls
 // have in common in a local variable, and the last of them in another, so that
 // calls look alike in all functions: "i64.const number<<16|place" becomes
@@ -23,7 +26,7 @@ func (f *function) isGo() bool {
 // last. Without count, which a function needs that goes on at other places than
 // behind calls, it is always "pc + place".
 func (f *function) shareAddress(number int, count bool) {
-	base := int64(tableBase+number) << pcBits
+	base := baseOf(number)
 	returns := f.findReturns(base)
 	if len(returns) == 0 {
 		return

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // Opcodes of WebAssembly that the passes look at or make.
@@ -88,22 +89,36 @@ func writeBodies(bodies [][]byte) []byte {
 	return out
 }
 
-// rewriteCode makes functions shorter. counts tells which ones go on only behind
-// calls, by number.
-func rewriteCode(bodies [][]byte, counts func(number int) bool) error {
+// rewriteCode makes functions shorter, and gives their places other numbers.
+func rewriteCode(m module, bodies [][]byte, functions *table) error {
+	imports, size := binary.Uvarint(m.section(importSection)) // all of them functions
+	if size <= 0 {
+		return errDamaged
+	}
+	trap := slices.Index(functions.called, "runtime.sigpanic") + int(imports)
+	exported := map[int]bool{} // called by the host, by the numbers of bodies
+	if err := m.exported(func(number int64) { exported[int(number)-int(imports)] = true }); err != nil {
+		return err
+	}
 	for number, body := range bodies {
 		f, err := readFunction(body)
 		if err != nil {
 			return err
 		}
-		if f.isGo() {
-			f.straightenJumps()
-			f.returnAtUnwinding()
-			f.foldOffsets()
-			f.shorten()
-			f.shareAddress(number, counts(number))
-			bodies[number] = f.write()
+		if !f.isGo() {
+			continue
 		}
+		f.straightenJumps()
+		record := functions.records[number]
+		if !exported[number] {
+			f.renumber(record, baseOf(number), int64(trap))
+		}
+		f.returnAtUnwinding()
+		f.dropBlocks()
+		f.foldOffsets()
+		f.shorten()
+		f.shareAddress(number, record.fixed[wordDefer] == 0)
+		bodies[number] = f.write()
 	}
 	return nil
 }

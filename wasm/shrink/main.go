@@ -56,11 +56,7 @@ func shrink(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	functions, err := dropNames(memory)
-	if err != nil {
-		return nil, err
-	}
-	tables, err := functions.leaveOut(memory)
+	functions, err := readTable(memory)
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +68,17 @@ func shrink(data []byte) ([]byte, error) {
 		return nil, errors.New("the table of functions is not that of the code")
 	}
 	replaceRuntime(bodies, functions.called)
-	if err := dropUnused(m, bodies, memory, functions.place(memory)); err != nil {
+	dropped, err := dropUnused(m, bodies, memory, functions.place(memory))
+	if err != nil {
 		return nil, err
 	}
-	if err := rewriteCode(bodies, func(number int) bool { return !functions.defers[number] }); err != nil {
+	functions.forget(dropped)
+	if err := rewriteCode(m, bodies, functions); err != nil {
+		return nil, err
+	}
+	functions.write()
+	tables, err := functions.leaveOut(memory)
+	if err != nil {
 		return nil, err
 	}
 	// The build's number is among the custom sections: with it go build would

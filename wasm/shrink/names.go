@@ -17,15 +17,20 @@ const (
 
 	// The fixed part of a function's record, in words of 4 bytes; the offsets
 	// of its pcdata tables and of its funcdata follow.
-	wordName, wordDefer, wordPCSP, wordPCFile, wordPCLine = 1, 3, 4, 5, 6
-	wordTables, wordUnit, wordStartLine                   = 7, 8, 9
-	wordCounts, words                                     = 10, 11
+	wordEntry, wordName, wordDefer      = 0, 1, 3
+	wordPCSP, wordPCFile, wordPCLine    = 4, 5, 6
+	wordTables, wordUnit, wordStartLine = 7, 8, 9
+	wordCounts, words                   = 10, 11
 
 	// Places of what is kept: the maps of live pointers that the garbage
 	// collector needs, and inlined calls, to unwind. All others serve
 	// asynchronous preemption, which WebAssembly has not, and tracebacks.
 	stackMapTable, inlineTable, boundsTable = 1, 2, 4
 	keptData                                = 5 // pointer maps, stack objects, inlined calls, deferred calls
+
+	// What the word of counts has of a function that Go's compiler made, in its lowest
+	// bytes: no number that the runtime knows, or that of a wrapper, and not this flag.
+	wrapperID, assemblyFlag = 23, 1 << 2 << 8
 
 	none = ^uint32(0)
 )
@@ -43,14 +48,13 @@ type table struct {
 	memory                                 []byte // from the header on
 	functions, names, units, files, values uint64
 	funcs                                  uint64
-	end                                    uint64       // of the last record
-	called                                 []string     // the functions' names, by number
-	defers                                 map[int]bool // functions that go on behind a panic, by number
+	end                                    uint64    // of the last record
+	called                                 []string  // the functions' names, by number
+	records                                []*record // of the functions, by number
 }
 
-// dropNames rewrites the table of functions of a program without source lines
-// and names, and returns it.
-func dropNames(memory []byte) (*table, error) {
+// readTable reads the table of functions of a program.
+func readTable(memory []byte) (*table, error) {
 	if !strings.HasPrefix(runtime.Version(), knownVersion) {
 		return nil, fmt.Errorf("the tables of %s are unknown: this is for %s", runtime.Version(), knownVersion)
 	}
@@ -58,49 +62,61 @@ func dropNames(memory []byte) (*table, error) {
 	if at < 0 || len(memory)-at < 72 {
 		return nil, errors.New("there is no table of functions")
 	}
-	t := &table{memory: memory[at:], defers: map[int]bool{}}
+	t := &table{memory: memory[at:]}
 	field := func(i int) uint64 { return binary.LittleEndian.Uint64(t.memory[8*i:]) }
 	t.functions, t.names, t.units, t.files, t.values, t.funcs = field(1), field(4), field(5), field(6), field(7), field(8)
 	size := uint64(len(t.memory))
 	if t.names > t.units || t.units > t.files || t.files > t.values || t.values > t.funcs || t.funcs > size || t.functions > (size-t.funcs)/8 {
 		return nil, errors.New("the table of functions is damaged")
 	}
-	return t, t.rewrite()
+	return t, t.readRecords()
 }
 
-// rewrite packs the records of functions and the value tables they need.
-// Offsets of both are kept in the records and in the index before them, so that
-// both may move within their place.
-func (t *table) rewrite() error {
-	values := &valueTables{old: t.memory[t.values:t.funcs], packed: []byte{0}, at: map[string]uint32{}}
-	funcs := t.memory[t.funcs:]
-	index := funcs[:8*t.functions]
-	first := binary.LittleEndian.Uint32(index[4:])
-	var records []byte
-	end := uint64(0)
+func (t *table) readRecords() error {
+	funcs, tables := t.memory[t.funcs:], t.memory[t.values:t.funcs]
 	for i := range t.functions {
-		offset := index[8*i+4:]
-		from := binary.LittleEndian.Uint32(offset)
-		binary.LittleEndian.PutUint32(offset, first+uint32(len(records)))
+		from := binary.LittleEndian.Uint32(funcs[8*i+4:])
 		f, err := readRecord(funcs, from)
 		if err != nil {
 			return err
 		}
-		end = max(end, uint64(from)+f.size())
-		t.called = append(t.called, t.name(f.fixed[wordName]))
-		t.defers[int(i)] = f.fixed[wordDefer] != 0
-		f.fixed[wordName] = t.rename(f.fixed[wordName])
-		if err := f.drop(values); err != nil {
+		if err := f.readValues(tables); err != nil {
 			return err
 		}
+		t.end = max(t.end, t.funcs+uint64(from)+f.size())
+		t.called = append(t.called, t.name(f.fixed[wordName]))
+		t.records = append(t.records, f)
+	}
+	return nil
+}
+
+// write packs the records of functions and the value tables they need, without names
+// and source lines. Offsets of both are kept in the records and in the index before
+// them, so that both may move within their place.
+func (t *table) write() {
+	values := &valueTables{packed: []byte{0}, at: map[string]uint32{}}
+	funcs := t.memory[t.funcs:]
+	index := funcs[:8*t.functions]
+	first := binary.LittleEndian.Uint32(index[4:])
+	var records []byte
+	for i, f := range t.records {
+		binary.LittleEndian.PutUint32(index[8*i+4:], first+uint32(len(records)))
+		f.fixed[wordName] = t.rename(f.fixed[wordName])
+		f.drop(values)
 		records = f.append(records)
 	}
-	t.end = t.funcs + end
-	replace(funcs[first:end], records)
+	replace(funcs[first:t.end-t.funcs], records)
 	replace(t.memory[t.values:t.funcs], values.packed)
 	replace(t.memory[t.names:t.units], []byte(packedNames))
 	replace(t.memory[t.units:t.values], nil) // names of files, by compilation unit
-	return nil
+}
+
+// forget leaves nothing but the address and the name of functions that are never called.
+func (t *table) forget(numbers []int) {
+	for _, number := range numbers {
+		old := t.records[number].fixed
+		t.records[number] = &record{fixed: [words]uint32{wordEntry: old[wordEntry], wordName: old[wordName], wordCounts: old[wordCounts]}}
+	}
 }
 
 // place returns where a memory has the table.
@@ -138,6 +154,9 @@ func replace(place, data []byte) { clear(place[copy(place, data):]) }
 type record struct {
 	fixed        [words]uint32
 	tables, data []uint32
+
+	sp, maps       values // the depth of its frame, and the number of the map of live pointers
+	inline, bounds values
 }
 
 func readRecord(funcs []byte, at uint32) (*record, error) {
@@ -164,26 +183,50 @@ func readRecord(funcs []byte, at uint32) (*record, error) {
 
 func (f *record) size() uint64 { return uint64(4 * (words + len(f.tables) + len(f.data))) }
 
+// readValues reads the tables of values that are kept.
+func (f *record) readValues(all []byte) (err error) {
+	read := func(at uint32) (v values) {
+		switch {
+		case at == 0 || err != nil:
+		case uint64(at) >= uint64(len(all)):
+			err = errors.New("a function has no table of values")
+		default:
+			v, err = readValues(all[at:])
+		}
+		return v
+	}
+	f.sp = read(f.fixed[wordPCSP])
+	for i, at := range f.tables {
+		switch i {
+		case stackMapTable:
+			f.maps = read(at)
+		case inlineTable:
+			f.inline = read(at)
+		case boundsTable:
+			f.bounds = read(at)
+		}
+	}
+	return err
+}
+
+// regular tells whether Go's compiler made the function, with no other tables than of its
+// frame.
+func (f *record) regular() bool {
+	id := f.fixed[wordCounts] & 0xff
+	return (id == 0 || id == wrapperID) && f.fixed[wordCounts]&assemblyFlag == 0 && f.sp != nil && f.inline == nil && f.bounds == nil
+}
+
 // drop leaves out what only tracebacks read.
-func (f *record) drop(values *valueTables) error {
-	var err error
-	f.fixed[wordPCSP] = values.keep(f.fixed[wordPCSP], &err)
+func (f *record) drop(values *valueTables) {
+	f.fixed[wordPCSP] = values.keep(f.sp)
 	for _, word := range []int{wordPCFile, wordPCLine, wordUnit, wordStartLine} {
 		f.fixed[word] = 0
 	}
-	for i, at := range f.tables {
-		switch i {
-		case stackMapTable, inlineTable, boundsTable:
-			f.tables[i] = values.keep(at, &err)
-		default:
-			f.tables[i] = 0
-		}
-	}
+	f.tables = trim([]uint32{stackMapTable: values.keep(f.maps), inlineTable: values.keep(f.inline), boundsTable: values.keep(f.bounds)}, 0)
 	for i := keptData; i < len(f.data); i++ {
 		f.data[i] = none
 	}
-	f.tables, f.data = trim(f.tables, 0), trim(f.data, none)
-	return err
+	f.data = trim(f.data, none)
 }
 
 // trim cuts off the last entries that stand for nothing.
@@ -205,34 +248,18 @@ func (f *record) append(out []byte) []byte {
 	return out
 }
 
-// valueTables are the tables that give a value for each place in a function,
-// each a run of pairs that ends with a zero.
+// valueTables are the tables of values, each once.
 type valueTables struct {
-	old, packed []byte
-	at          map[string]uint32
+	packed []byte
+	at     map[string]uint32
 }
 
-// keep copies a table, once for all that are equal, and returns its new place.
-func (v *valueTables) keep(at uint32, err *error) uint32 {
-	if at == 0 {
+// keep adds a table if there is no equal one, and returns its place.
+func (v *valueTables) keep(table values) uint32 {
+	if table == nil {
 		return 0
 	}
-	end := uint64(at)
-	for first := true; ; first = false {
-		if end >= uint64(len(v.old)) {
-			*err = errors.New("a table of values has no end")
-			return 0
-		}
-		if v.old[end] == 0 && !first {
-			end++
-			break
-		}
-		for range 2 { // the value's change, and how far it reaches
-			_, n := binary.Uvarint(v.old[end:])
-			end += uint64(max(n, 1))
-		}
-	}
-	content := string(v.old[at:end])
+	content := string(table.append(nil))
 	place, ok := v.at[content]
 	if !ok {
 		place = uint32(len(v.packed))

@@ -150,10 +150,10 @@ func (f *function) enteredPlaces(returns map[int]returnStore) map[int64]int64 {
 		}
 	}
 	for at, i := range f.body {
-		if !i.is(opLocalSet, 0) {
+		if !i.is(opLocalSet, 0) || f.callsByPC(at) {
 			continue
 		}
-		if at == 0 || f.body[at-1].op != opI32Const {
+		if !f.isJump(at) {
 			return nil
 		}
 		entered[f.body[at-1].a] = placeUnknown

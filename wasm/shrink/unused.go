@@ -75,11 +75,11 @@ func matches(name, pattern string) bool {
 // or their high part alone, in the tables of types' methods. What only looks like
 // one keeps a function that is not needed. The table of functions, whose place is
 // given, does not count: it has all of them. Functions keep their numbers, which
-// addresses are made of.
-func dropUnused(m module, bodies [][]byte, memory []byte, tables place) error {
+// addresses are made of. It returns the numbers of those that were dropped.
+func dropUnused(m module, bodies [][]byte, memory []byte, tables place) (dropped []int, err error) {
 	imports, size := binary.Uvarint(m.section(importSection)) // all of them functions
 	if size <= 0 {
-		return errDamaged
+		return nil, errDamaged
 	}
 	used := make([]bool, len(bodies))
 	var open []int
@@ -90,7 +90,7 @@ func dropUnused(m module, bodies [][]byte, memory []byte, tables place) error {
 		}
 	}
 	if err := m.exported(func(number int64) { use(number - int64(imports)) }); err != nil {
-		return err
+		return nil, err
 	}
 	for at := 0; at+4 <= len(memory); at += 4 {
 		word := int64(binary.LittleEndian.Uint32(memory[at:]))
@@ -106,7 +106,7 @@ func dropUnused(m module, bodies [][]byte, memory []byte, tables place) error {
 		open = open[:len(open)-1]
 		f, err := readFunction(bodies[number])
 		if err != nil {
-			return fmt.Errorf("function %d: %w", number, err)
+			return nil, fmt.Errorf("function %d: %w", number, err)
 		}
 		for _, i := range f.body {
 			switch i.op {
@@ -120,9 +120,10 @@ func dropUnused(m module, bodies [][]byte, memory []byte, tables place) error {
 	for number := range bodies {
 		if !used[number] {
 			bodies[number] = traps
+			dropped = append(dropped, number)
 		}
 	}
-	return nil
+	return dropped, nil
 }
 
 // place is a stretch of memory.
