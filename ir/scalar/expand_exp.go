@@ -23,6 +23,11 @@ var expPoly = []float64{
 	0.0083329351618886, 0.0014001468662172556, 0.0002006127469940111,
 }
 
+// wholeOf returns the bits of x + 1.5·2²³, integerOf the integer that they show, the
+// nearest one to x, for |x| < 2²².
+func wholeOf(x Expr) Expr      { return bitsOf(Add(x, floatOf(u32(wholeBits)))) }
+func integerOf(bits Expr) Expr { return Sub(Bitcast(bits, dtype.I32), i32(wholeBits)) }
+
 // reduceExp splits x + tail, for |x| ≤ 104 and a much smaller tail or nil, into
 // k·ln 2 + r with an integer k and |r| ≤ ½. The difference that cancels is exact, and
 // goes through integers, whose bits it leaves as they are: a compiler that reassociates
@@ -34,8 +39,8 @@ func reduceExp(x, tail Expr) (k, r Expr) {
 	if tail != nil {
 		sum = Add(x, tail)
 	}
-	whole := bitsOf(Add(Mul(sum, f32(math.Log2E)), floatOf(u32(wholeBits))))
-	k = Sub(Bitcast(whole, dtype.I32), i32(wholeBits))
+	whole := wholeOf(Mul(sum, f32(math.Log2E)))
+	k = integerOf(whole)
 	kf := Convert(k, dtype.F32)
 	all := Or(whole, u32(0xffffffff&^(1<<30))) // all bits, which only we know: that bit is among wholeBits
 	r = floatOf(And(bitsOf(Sub(x, Mul(kf, f32(ln2Head)))), all))
@@ -66,6 +71,15 @@ func scale2(p, k Expr) Expr {
 func expBounded(x Expr) Expr {
 	k, r := reduceExp(x, nil)
 	p := Add(expm1Reduced(r), f32(1))
+	return Bitcast(Add(Bitcast(p, dtype.I32), Shl(k, i32(23))), dtype.F32)
+}
+
+// powerOfTwo returns 2^x for -100 ≤ x ≤ 127 to within a few ULP. What is left of x
+// beside an integer is exact.
+func powerOfTwo(x Expr) Expr {
+	k := integerOf(wholeOf(x))
+	r := Sub(x, Convert(k, dtype.F32))
+	p := Add(Mul(r, polynomial(r, exp2Poly...)), f32(1))
 	return Bitcast(Add(Bitcast(p, dtype.I32), Shl(k, i32(23))), dtype.F32)
 }
 

@@ -15,7 +15,8 @@ type tile struct{ m, n, k, rm, rn int }
 // smaller ones make more workgroups, narrow ones waste less on narrow results.
 var tiles = []tile{
 	{128, 128, 8, 8, 8},
-	{64, 64, 16, 4, 4},
+	{64, 128, 8, 8, 8},
+	{64, 64, 8, 8, 8},
 	{32, 32, 16, 4, 4},
 	{64, 16, 16, 4, 4},
 	{16, 64, 16, 4, 4},
