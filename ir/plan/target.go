@@ -40,7 +40,8 @@ type Target struct {
 	Features []string // what kernels may use besides, see [Requires]
 	// Branches says that executors look at memory in the middle of a run: they decide
 	// by a gate what they launch, and run loops of unknown length. Loops says that they
-	// do no more than the latter.
+	// do no more than the latter: the native executor for WebGPU does, the runtime of
+	// pages does not yet.
 	Branches, Loops bool
 	Branch          int  // how much work it takes for only the branch taken to run: see [group.Options]
 	Unfused         bool // each node is a kernel of its own: see [group.Options]
@@ -77,7 +78,7 @@ const worthGate = 1 << 20
 
 // WebGPU returns the target that every WebGPU device meets.
 func WebGPU() Target {
-	return Target{Name: "webgpu", Caps: loop.DefaultCaps(), Loops: true, Branch: worthGate}
+	return Target{Name: "webgpu", Caps: loop.DefaultCaps(), Branch: worthGate}
 }
 
 // Printer writes kernels of the loop IR in one dialect. Print is a pure

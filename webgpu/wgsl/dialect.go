@@ -42,7 +42,7 @@ var dialect = clike.Dialect{
 		n := strconv.FormatInt(mask, 10) + "u"
 		return "i32(min(u32(" + x + ") & " + n + ", " + n + "))"
 	},
-	AtomicLoad:    func(_ dtype.DType, element string) string { return "atomicLoad(&" + element + ")" },
+	AtomicLoad: func(_ dtype.DType, element string) string { return "atomicLoad(&" + element + ")" },
 	Barrier: func(storage bool) []string {
 		if storage {
 			return []string{"storageBarrier();", "workgroupBarrier();"}
