@@ -134,7 +134,7 @@ func (e *entry) capture() error {
 		return nil
 	}
 	var err error
-	e.graph, err = e.p.stream.Capture(func() error {
+	e.graph, err = e.p.stream.Capture(e.p.fill, func() error {
 		r := recorder{entry: e, stream: e.p.stream, captures: true}
 		return r.record()
 	})

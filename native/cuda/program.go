@@ -24,6 +24,7 @@ type program struct {
 	modules   []*driver.Module
 	functions []driver.Function
 	condition *driver.Function  // nil where no graph branches
+	fill      *driver.Function  // nil where graphs keep what fills memory
 	captures  []*driver.Stream  // of what stands under conditions, by their depth
 	products  []*driver.Product // of the plan's routines
 	arena     driver.Ptr
@@ -48,7 +49,7 @@ func (p *program) build(ctx context.Context) error {
 	if err := p.load(code); err != nil {
 		return err
 	}
-	if err := p.loadCondition(); err != nil {
+	if err := p.loadHelpers(); err != nil {
 		return err
 	}
 	if err := p.allocate(); err != nil {

@@ -1,5 +1,7 @@
 package sched
 
+import "github.com/rlx-go/rlx/ir"
+
 // TileSchedules are those of all tiles, with sums cut into so many parts.
 func TileSchedules(parts int) []Schedule {
 	var out []Schedule
@@ -23,6 +25,6 @@ func MmaSchedules(parts int) []Schedule {
 // function is called.
 func ForceAttendMma(groups, columns, stages, resident int) (undo func()) {
 	pick := pickAttendMma
-	pickAttendMma = func(attendKind, int) attendMmaTile { return attendMmaTile{groups, columns, stages, resident} }
+	pickAttendMma = func(attendKind, ir.DType, int) attendMmaTile { return attendMmaTile{groups, columns, stages, resident} }
 	return func() { pickAttendMma = pick }
 }

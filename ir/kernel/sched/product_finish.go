@@ -79,7 +79,7 @@ func scheduleProduct(e *emitter, g *group.Group, p *productPlan) []Launch {
 		out = e.p.Scratch("product", p.Result, dims...)
 	}
 	space := e.p.Scratch("workspace", ir.U32, ceilDiv(p.Workspace, 4))
-	call := Launch{Routine: p.Product, Args: []*group.Tensor{p.left, p.right, space, out}}
+	call := Launch{Routine: p.Product, Args: append([]*group.Tensor{p.left, p.right, space, out}, p.rest...)}
 	if p.alone {
 		return []Launch{call}
 	}

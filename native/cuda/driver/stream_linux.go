@@ -103,8 +103,9 @@ type Graph struct {
 	handle C.rlx_handle
 }
 
-// Capture returns the work that record asks the stream for, which is not done.
-func (s *Stream) Capture(record func() error) (*Graph, error) {
+// Capture returns the work that record asks the stream for, which is not done. Where
+// fill is given, the kernel of [FillSource], it takes the place of what fills memory.
+func (s *Stream) Capture(fill *Function, record func() error) (*Graph, error) {
 	// A capture belongs to the thread that begins it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -120,6 +121,9 @@ func (s *Stream) Capture(record func() error) (*Graph, error) {
 	}
 	if graph != nil {
 		defer C.rlx_cuGraphDestroy(d.c, graph)
+	}
+	if err == nil && fill != nil {
+		err = d.fillByKernels(graph, *fill)
 	}
 	if err != nil {
 		return nil, err
