@@ -33,7 +33,7 @@ func integerOf(bits Expr) Expr { return Sub(Bitcast(bits, dtype.I32), i32(wholeB
 // goes through integers, whose bits it leaves as they are: a compiler that reassociates
 // could else add the small parts to the large ones first. There is one conversion, since
 // GPUs convert at an eighth or a quarter of the rate of sums: with four, by which fixed
-// point would come without the detour, gelu ran at 3,547 GB/s and not 3,994 (H200).
+// point would come without the detour, exp ran at 3,857 GB/s and not 4,086 (WebGPU, H200).
 func reduceExp(x, tail Expr) (k, r Expr) {
 	sum := x
 	if tail != nil {

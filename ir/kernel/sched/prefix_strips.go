@@ -11,7 +11,7 @@ import (
 // elements in registers: a tile is a few strips, and of each a thread has a vector of
 // neighbours. So memory is read and written by vectors side by side, a whole tile is
 // under way at once, and what the vectors come to meets for all strips together: rows
-// of 4,096 ran at 3,990 GB/s so, and at 3,067 by way of workgroup memory (cumsum, H200,
+// of 4,096 ran at 3,864 GB/s so, and at 2,971 by way of workgroup memory (cumsum, H200,
 // WebGPU).
 type prefixStrips struct {
 	*mover
@@ -45,25 +45,23 @@ func (p *prefix) vectors() bool {
 		m.see(p.element(m.writer, row, at)...)
 		stores = append(stores, p.kept(m.writer, row, at, p.init())...)
 	}
-	m.seeStores(p.byTensor([][]kept{stores}), width)
+	m.seeStores(p.byTensor(stores), width)
 	return len(m.scalars) == 0
 }
 
-// byTensor sorts what is stored of some vectors, element by element, so that the elements
-// of a vector stand side by side and in the order of memory.
-func (p *prefix) byTensor(vectors [][]kept) (out []kept) {
-	for _, list := range vectors {
-		results := len(list) / width
-		for k := range results {
-			run := make([]kept, width)
-			for j := range run {
-				run[j] = list[j*results+k]
-			}
-			if p.reverse {
-				slices.Reverse(run)
-			}
-			out = append(out, run...)
+// byTensor sorts what is stored for a vector, element by element, so that those of a
+// tensor stand side by side and in the order of memory.
+func (p *prefix) byTensor(stores []kept) (out []kept) {
+	results := len(stores) / width
+	for k := range results {
+		run := make([]kept, width)
+		for j := range run {
+			run[j] = stores[j*results+k]
 		}
+		if p.reverse {
+			slices.Reverse(run)
+		}
+		out = append(out, run...)
 	}
 	return out
 }
@@ -181,93 +179,24 @@ func (t *prefixStrips) bring(parts []strip) {
 	}
 }
 
-// results are what a strip stores where its vector begins from start.
+// results are what a strip stores where its vector begins from start. Before its elements
+// are there it tells the places alone.
 func (t *prefixStrips) results(x *strip, start []scalar.Expr) []kept {
-	var list []kept
+	var stores []kept
 	for j := range width {
-		value := start
-		if i := j; !t.p.exclusive || j > 0 {
-			if t.p.exclusive {
-				i--
-			}
-			if x.running[i] != nil {
-				value = t.p.combine(start, x.running[i])
-			}
+		value, last := start, j // up to which element the result goes
+		if t.p.exclusive {
+			last--
 		}
-		list = append(list, t.p.kept(t.writer, t.row, x.at(j), value)...)
+		if last >= 0 && x.running[last] != nil {
+			value = t.p.combine(start, x.running[last])
+		}
+		stores = append(stores, t.p.kept(t.writer, t.row, x.at(j), value)...)
 	}
-	return t.p.byTensor([][]kept{list})
+	return t.p.byTensor(stores)
 }
 
 func (t *prefixStrips) take(x *strip, start []scalar.Expr) {
 	stores := t.results(x, start)
 	t.when(x.inside, func() { t.store(stores, width, all(width)) })
-}
-
-// meet returns, for each strip, what the vectors of the threads before come to, and
-// those of all threads of the row. It doubles its reach, from one half of workgroup memory
-// to the other.
-func (t *prefixStrips) meet(parts []strip) (before, all [][]scalar.Expr) {
-	own := make([][]scalar.Expr, len(parts))
-	for s := range parts {
-		own[s] = parts[s].running[width-1]
-	}
-	half, threads := 0, t.s.Lanes*t.s.Rows
-	at := func(i scalar.Expr) scalar.Expr { return scalar.Add(loop.Int(half*threads), i) }
-	t.tell(at(t.local), own)
-	for reach := 1; reach < t.s.Lanes; reach *= 2 {
-		far := t.told(at(scalar.Max(scalar.Sub(t.local, loop.Int(reach)), loop.Int(0))))
-		for s := range own {
-			sum := t.p.combine(far[s], own[s])
-			for k := range sum {
-				sum[k] = scalar.Select(scalar.Ge(t.lane, loop.Int(reach)), sum[k], own[s][k])
-			}
-			own[s] = t.letAll("sum", sum)
-		}
-		half = 1 - half
-		t.tell(at(t.local), own)
-	}
-	before = t.told(at(scalar.Max(scalar.Sub(t.local, loop.Int(1)), loop.Int(0))))
-	for s := range before {
-		for k, a := range t.p.accs {
-			before[s][k] = scalar.Select(scalar.Gt(t.lane, loop.Int(0)), before[s][k], a.Init)
-		}
-		before[s] = t.letAll("before", before[s])
-	}
-	return before, t.told(at(scalar.Add(scalar.Sub(t.local, t.lane), loop.Int(t.s.Lanes-1))))
-}
-
-// tell leaves what the strips come to in workgroup memory for the other threads.
-func (t *prefixStrips) tell(at scalar.Expr, values [][]scalar.Expr) {
-	for k, slot := range t.scans {
-		vector := make([]scalar.Expr, len(values))
-		for s := range values {
-			vector[s] = values[s][k]
-		}
-		if len(vector) == 1 {
-			t.put(slot, at, vector[0])
-			continue
-		}
-		t.add(&loop.StoreVec{Array: slot, At: t.Simplify(at), Values: vector})
-	}
-	t.barrier()
-}
-
-// told returns what a thread has told, strip by strip.
-func (t *prefixStrips) told(at scalar.Expr) [][]scalar.Expr {
-	out := make([][]scalar.Expr, t.parts)
-	at = t.let("at", at)
-	for k, a := range t.p.accs {
-		names := make([]string, t.parts)
-		for s := range names {
-			names[s] = t.name("told")
-			out[s] = append(out[s], scalar.FreeVar(names[s], a.DType))
-		}
-		if t.parts == 1 {
-			t.add(&loop.Let{Name: names[0], Value: scalar.LoadAt(t.scans[k], a.DType, at)})
-			continue
-		}
-		t.add(&loop.LoadVec{Names: names, Array: t.scans[k], At: at})
-	}
-	return out
 }

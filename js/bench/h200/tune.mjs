@@ -1,10 +1,10 @@
 // Times every schedule of the benchmark's larger groups on this machine's GPU, over Dawn: a
 // program for pack.mjs, or by itself after `go run ./js/bench/plans -trials build/trials`:
 //
-//   RLX_TRIALS=build/trials RLX_DAWN_BACKEND=default node js/bench/h200/tune.mjs [JOB]...
+//   RLX_DATA=build RLX_DAWN_BACKEND=default node js/bench/h200/tune.mjs [JOB]...
 //
 // Prints for each group what is taken untuned and what is the fastest, in milliseconds, and
-// which part of the speed of the fastest the untuned ones have.
+// which part of the speed of the fastest the untuned ones have; with RLX_ALL=1 all that was timed.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { openDawn } from '../../test/rig/dawn.mjs';
 const together = 8; // sessions that are opened at a time: their kernels are compiled side by side
 const repeats = 3;
 
-const read = (name) => readFileSync(join(process.env.RLX_TRIALS, name));
+const read = (name) => readFileSync(join(process.env.RLX_DATA, 'trials', name));
 const wanted = process.argv.slice(2);
 const trials = JSON.parse(read('trials.json')).filter(({ job }) => wanted.length === 0 || wanted.includes(job));
 const { gpu, close } = await openDawn();
