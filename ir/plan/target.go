@@ -39,12 +39,14 @@ type Target struct {
 	loop.Caps
 	Features []string // what kernels may use besides, see [Requires]
 	// Branches says that executors look at memory in the middle of a run: they decide
-	// by a gate what they launch, and run loops of unknown length. Loops says that they
-	// do no more than the latter: the native executor for WebGPU does, the runtime of
-	// pages does not yet.
-	Branches, Loops bool
-	Branch          int  // how much work it takes for only the branch taken to run: see [group.Options]
-	Unfused         bool // each node is a kernel of its own: see [group.Options]
+	// by a gate what they launch, and run loops of unknown length.
+	Branches bool
+	// Loops says that executors run loops of unknown length though they do not branch:
+	// they look between rounds, and dispatches that were asked for too many have empty
+	// grids.
+	Loops   bool
+	Branch  int  // how much work it takes for only the branch taken to run: see [group.Options]
+	Unfused bool // each node is a kernel of its own: see [group.Options]
 	// ScoreBytes is the most that the scores of an attention take before they are
 	// computed in blocks and not kept, 0 for [sched.ScoreBytes].
 	ScoreBytes int
