@@ -171,7 +171,9 @@ bench: js $(PEERS) ## host time per step and the page's CPU against jax-js and T
 .PHONY: bench-h200
 bench-h200: js suite $(PEERS) ## pack build/h200: benchmarks and conformance for a bare GPU machine
 	$(GO) run ./js/bench/plans build/plans
+	$(GO) run ./js/bench/plans -trials build/trials
 	$(NODE) js/bench/h200/pack.mjs build/h200 --plans build/plans \
+	  --program tune=js/bench/h200/tune.mjs --data trials=build/trials \
 	  --program memory=js/bench/h200/memory.mjs \
 	  --program conformance=js/bench/h200/conformance.mjs --data conformance=build/conformance
 

@@ -19,7 +19,9 @@
 // entry. A repeat may have other steps for odd rounds, and a dispatch may find its
 // grid in memory: steps before have left there the one it states, or zeros. A loop of
 // unknown length ([While]) is for executors that look at a word of memory in the
-// middle of a run; others meet a kind of step that they do not know.
+// middle of a run: the native one for WebGPU submits what comes before, and reads the
+// word behind so many rounds that waiting for it costs little. The runtime of pages
+// meets a kind of step that it does not know.
 //
 // # How a routine is called
 //

@@ -6,11 +6,11 @@ var erfPoly = []float64{
 	-0.026767438277602196, 0.004994204733520746, -0.0005995479295961559,
 }
 
-// logErfcPoly approximates log(1 - erf(a)), 0.92 ≤ a ≤ 3.95; 1.6e-9, relative
-// to erf(a).
+// logErfcPoly approximates log₂(1 - erf(a)), 0.92 ≤ a ≤ 3.95; 1.6e-9, relative
+// to erf(a). It is the polynomial of the natural logarithm over ln 2, rounded.
 var logErfcPoly = []float64{
-	-0.0001956779888132587, -1.1276756525039673, -0.6371821165084839, -0.10393182188272476,
-	0.022227104753255844, -0.003043290227651596, 0.00019594831974245608,
+	-0.0002823036629706621, -1.62689208984375, -0.9192594885826111, -0.14994192123413086,
+	0.03206693381071091, -0.004390539601445198, 0.0002826936834026128,
 }
 
 // erfSmall returns erf(x) for |x| ≤ 0.92.
@@ -19,11 +19,11 @@ func erfSmall(x Expr) Expr {
 	return Add(x, Mul(x, polynomial(z, erfPoly...)))
 }
 
-// erf32 takes 1 - exp(log(1 - erf(a))) for the larger arguments; from a = 3.92
-// on that rounds to 1.
+// erf32 takes 1 - 2^log₂(1 - erf(a)) for the larger arguments; from a = 3.92 on that
+// rounds to 1.
 func erf32(x Expr) Expr {
 	a := Abs(x)
-	e := expBounded(polynomial(atMost(a, 3.95), logErfcPoly...))
+	e := powerOfTwo(polynomial(atMost(a, 3.95), logErfcPoly...))
 	return odd(x, Select(Lt(a, f32(0.92)), erfSmall(a), Sub(f32(1), e)))
 }
 

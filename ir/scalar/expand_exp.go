@@ -12,11 +12,9 @@ import (
 // the lowest power up, the rest fitted anew after each. Comments give the form,
 // the interval and the relative error before evaluation is rounded.
 
-// ln 2 is 11629080·2⁻²⁴ + ln2Rest.
-const (
-	ln2Fixed = 11629080
-	ln2Rest  = -1.9046542999577679e-9
-)
+// wholeBits are the bits of 1.5·2²³, among whose neighbours each is one from the next:
+// a sum with it is rounded to an integer, which its bits show.
+const wholeBits = 0x4b400000
 
 // expPoly is q in exp(r) = 1 + r + r²·q(r), |r| ≤ ½; 5.5e-9, relative to
 // exp(r) - 1.
@@ -25,22 +23,28 @@ var expPoly = []float64{
 	0.0083329351618886, 0.0014001468662172556, 0.0002006127469940111,
 }
 
+// wholeOf returns the bits of x + 1.5·2²³, integerOf the integer that they show, the
+// nearest one to x, for |x| < 2²².
+func wholeOf(x Expr) Expr      { return bitsOf(Add(x, floatOf(u32(wholeBits)))) }
+func integerOf(bits Expr) Expr { return Sub(Bitcast(bits, dtype.I32), i32(wholeBits)) }
+
 // reduceExp splits x + tail, for |x| ≤ 104 and a much smaller tail or nil, into
-// k·ln 2 + r with an integer k and |r| ≤ ½. The subtraction that cancels is made
-// of integers, with 24 bits after the point: were it of floats, a compiler that
-// reassociates could add the small parts to the large ones first. Where x has
-// more bits after the point, below ½, k is 0 and r is x.
+// k·ln 2 + r with an integer k and |r| ≤ ½. The difference that cancels is exact, and
+// goes through integers, whose bits it leaves as they are: a compiler that reassociates
+// could else add the small parts to the large ones first. There is one conversion, since
+// GPUs convert at an eighth or a quarter of the rate of sums: with four, by which fixed
+// point would come without the detour, exp ran at 3,857 GB/s and not 4,086 (WebGPU, H200).
 func reduceExp(x, tail Expr) (k, r Expr) {
 	sum := x
 	if tail != nil {
 		sum = Add(x, tail)
 	}
-	central := Lt(Abs(x), f32(0.5))
-	kf := Select(central, f32(0), Floor(Add(Mul(sum, f32(math.Log2E)), f32(0.5))))
-	k = Convert(kf, dtype.I32)
-	fixed := Sub(Convert(Mul(x, f32(1<<24)), dtype.I32), Mul(k, i32(ln2Fixed)))
-	r = Select(central, x, Mul(Convert(fixed, dtype.F32), f32(0x1p-24)))
-	r = Sub(r, Mul(kf, f32(ln2Rest)))
+	whole := wholeOf(Mul(sum, f32(math.Log2E)))
+	k = integerOf(whole)
+	kf := Convert(k, dtype.F32)
+	all := Or(whole, u32(0xffffffff&^(1<<30))) // all bits, which only we know: that bit is among wholeBits
+	r = floatOf(And(bitsOf(Sub(x, Mul(kf, f32(ln2Head)))), all))
+	r = Sub(r, Mul(kf, f32(ln2Tail)))
 	if tail != nil {
 		r = Add(r, tail)
 	}
@@ -67,6 +71,15 @@ func scale2(p, k Expr) Expr {
 func expBounded(x Expr) Expr {
 	k, r := reduceExp(x, nil)
 	p := Add(expm1Reduced(r), f32(1))
+	return Bitcast(Add(Bitcast(p, dtype.I32), Shl(k, i32(23))), dtype.F32)
+}
+
+// powerOfTwo returns 2^x for -100 ≤ x ≤ 127 to within a few ULP. What is left of x
+// beside an integer is exact.
+func powerOfTwo(x Expr) Expr {
+	k := integerOf(wholeOf(x))
+	r := Sub(x, Convert(k, dtype.F32))
+	p := Add(Mul(r, polynomial(r, exp2Poly...)), f32(1))
 	return Bitcast(Add(Bitcast(p, dtype.I32), Shl(k, i32(23))), dtype.F32)
 }
 

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"context"
 	"errors"
 	"strings"
 )
@@ -58,6 +59,9 @@ func (e *Error) Unwrap() error { return e.Kind }
 func fromBinding(kind error, op string, err error) error {
 	if err == nil {
 		return nil
+	}
+	if known := new(Error); errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err // not the binding's
 	}
 	text := err.Error()
 	switch {

@@ -51,6 +51,7 @@ type builder struct {
 	p         *plan.Plan
 	buffers   []*wgpu.Buffer
 	counters  *wgpu.Buffer
+	look      *wgpu.Buffer // where the host sees whether a loop goes on, nil without such loops
 	pipelines []*wgpu.ComputePipeline
 	layouts   map[string]*wgpu.BindGroupLayout
 	groups    map[string]*wgpu.BindGroup
@@ -114,8 +115,11 @@ func (b *builder) makeBuffers(queue *wgpu.Queue) error {
 func mostRepeats(steps []plan.Step) int {
 	most := 0
 	for _, s := range steps {
-		if r, ok := s.(*plan.Repeat); ok {
-			most = max(most, r.Count, mostRepeats(r.Steps), mostRepeats(r.Odd))
+		switch s := s.(type) {
+		case *plan.Repeat:
+			most = max(most, s.Count, mostRepeats(s.Steps), mostRepeats(s.Odd))
+		case *plan.While:
+			most = max(most, 1, mostRepeats(s.Steps)) // its own count is always 0
 		}
 	}
 	return most
@@ -249,6 +253,12 @@ func (b *builder) ops(steps []plan.Step, scalars *wgpu.Buffer, stride int) ([]op
 				}
 			}
 			out = append(out, r)
+		case *plan.While:
+			w, err := b.while(s, scalars, stride)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, w)
 		}
 	}
 	return out, nil

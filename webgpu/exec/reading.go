@@ -145,9 +145,8 @@ func (r *Reading) collect(ctx context.Context) (map[string]Tensor, error) {
 	return r.values, r.err
 }
 
-// fetch maps the staging buffer. All work is done, so that the callback comes
-// at the next poll: the binding does not keep it alive for longer.
-func (r *Reading) fetch() (map[string]Tensor, error) {
+// fetch maps the staging buffer, once all work is done.
+func (r *Reading) fetch() (values map[string]Tensor, err error) {
 	bytes := r.bytes
 	if r.s.p.Status != nil {
 		bytes += plan.StatusBytes
@@ -155,25 +154,35 @@ func (r *Reading) fetch() (map[string]Tensor, error) {
 	if bytes == 0 {
 		return r.decode(nil)
 	}
+	err = r.s.mapped(r.place.buffer, bytes, func(data []byte) (err error) {
+		values, err = r.decode(data)
+		return err
+	})
+	return values, err
+}
+
+// mapped shows the first bytes of a buffer to see. All work has to be done, so that the
+// callback comes at the next poll: the binding does not keep it alive for longer.
+func (s *Session) mapped(buffer *wgpu.Buffer, bytes int, see func([]byte) error) error {
 	status := wgpu.BufferMapAsyncStatusUnknown
 	called := false
-	err := r.place.buffer.MapAsync(wgpu.MapModeRead, 0, uint64(bytes), func(s wgpu.BufferMapAsyncStatus) { status, called = s, true })
+	err := buffer.MapAsync(wgpu.MapModeRead, 0, uint64(bytes), func(s wgpu.BufferMapAsyncStatus) { status, called = s, true })
 	for err == nil && !called {
-		r.s.d.dev.Poll(false, nil)
+		s.d.dev.Poll(false, nil)
 	}
 	switch {
 	case err != nil:
-		return nil, r.s.fail(fromBinding(ErrGPU, "read", err))
+		return s.fail(fromBinding(ErrGPU, "read", err))
 	case status == wgpu.BufferMapAsyncStatusDeviceLost:
-		return nil, r.s.fail(&Error{Kind: ErrLost, Op: "read"})
+		return s.fail(&Error{Kind: ErrLost, Op: "read"})
 	case status != wgpu.BufferMapAsyncStatusSuccess:
-		return nil, &Error{Kind: ErrGPU, Op: "read", Msg: "mapping failed: " + status.String()}
+		return &Error{Kind: ErrGPU, Op: "read", Msg: "mapping failed: " + status.String()}
 	}
-	values, err := r.decode(r.place.buffer.GetMappedRange(0, uint(bytes)))
-	if e := r.place.buffer.Unmap(); e != nil && err == nil {
+	err = see(buffer.GetMappedRange(0, uint(bytes)))
+	if e := buffer.Unmap(); e != nil && err == nil {
 		err = fromBinding(ErrGPU, "read", e)
 	}
-	return values, err
+	return err
 }
 
 func (r *Reading) decode(data []byte) (map[string]Tensor, error) {

@@ -20,6 +20,7 @@ type recorder struct {
 	depth    int                      // of the repeat that is being recorded
 	counters [plan.MaxCounters]uint32 // offsets of the counters' rows, the outermost first
 	offsets  [1 + plan.MaxCounters]uint32
+	goesOn   func(*whileOp) (bool, error) // submits what is recorded so far
 }
 
 // record writes a list; row is the byte offset of the run's scalars.
@@ -44,6 +45,10 @@ func (r *recorder) record(ops []op, row uint32) error {
 				}
 			}
 			r.depth--
+		case *whileOp:
+			if err := r.while(o, row); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -268,8 +268,7 @@ func (s *Session) submit(ctx context.Context, op string, sources []*plan.Slot, r
 	if err != nil {
 		return nil, s.fail(fromBinding(ErrGPU, op, err))
 	}
-	defer encoder.Release()
-	s.rec = recorder{encoder: encoder}
+	s.rec = recorder{encoder: encoder, goesOn: func(o *whileOp) (bool, error) { return s.look(ctx, op, o) }}
 	if record != nil {
 		err = record()
 	}
@@ -277,23 +276,41 @@ func (s *Session) submit(ctx context.Context, op string, sources []*plan.Slot, r
 		err = end
 	}
 	if r != nil && err == nil {
-		err = r.copyIn(encoder)
+		err = r.copyIn(s.rec.encoder)
 	}
 	if err != nil {
+		s.drop()
 		return nil, s.fail(fromBinding(ErrGPU, op, err))
 	}
-	commands, err := encoder.Finish(nil)
+	if err := s.send(op); err != nil {
+		return nil, err
+	}
+	if r != nil {
+		r.Step, r.submission = s.steps, s.submitted
+	}
+	return r, nil
+}
+
+// send submits what was recorded.
+func (s *Session) send(op string) error {
+	defer s.drop()
+	commands, err := s.rec.encoder.Finish(nil)
 	if err != nil {
-		return nil, s.fail(fromBinding(ErrGPU, op, err))
+		return s.fail(fromBinding(ErrGPU, op, err))
 	}
 	s.d.queue.Submit(commands)
 	commands.Release()
 	s.inFlight++
 	s.submitted++
-	if r != nil {
-		r.Step, r.submission = s.steps, s.submitted
+	return nil
+}
+
+// drop gives the encoder back.
+func (s *Session) drop() {
+	if s.rec.encoder != nil {
+		s.rec.encoder.Release()
+		s.rec.encoder = nil
 	}
-	return r, nil
 }
 
 // drain waits until the device has done all that was submitted.

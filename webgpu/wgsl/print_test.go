@@ -63,6 +63,8 @@ func TestPrintedForms(t *testing.T) {
 		{"a sum with a negative literal", kernelOn(dtype.F32, out(s.Sub(x, f32(-1.5)))), "in[local_x] + 1.5;"},
 		{"a sum with the smallest integer", kernelOn(dtype.I32, out(s.Add(i, i32(math.MinInt32)))), "in[local_x] + i32(-2147483648);"},
 		{"bits and sums", kernelOn(dtype.U32, out(s.And(s.Add(u, u32(1)), shift(u, u32(3))))), "(t0 + 1u) & (t0 << 3u);"},
+		{"low bits of an index, bounded", kernelOn(dtype.I32, out(s.And(local, i32(3)))), "out[local_x] = i32(min(u32(local_x) & 3u, 3u));"},
+		{"low bits of what may be negative", kernelOn(dtype.I32, out(s.And(i, i32(3)))), "in[local_x] & 3;"},
 		{"shifts count in u32", kernelOn(dtype.I32, out(shift(i, i32(3)))), "in[local_x] << 3u;"},
 		{"a minus for unsigned numbers", kernelOn(dtype.U32, out(s.Neg(u))), "0u - in[local_x];"},
 		{"logic and comparisons", kernelOn(dtype.Bool, out(s.Or(s.And(b, s.Lt(local, i32(3))), s.Not(b)))), "u32((t0 & (local_x < 3)) | (!t0));"},

@@ -51,6 +51,9 @@ type Dialect struct {
 	LetVector func(a loop.Array, name, value string) string
 	// UnsignedShift says that shifts count in u32 whatever they shift.
 	UnsignedShift bool
+	// LowBits returns those of the bits of x, an i32 that is not negative, that mask has:
+	// mask is a power of two less one. It is nil where that is x & mask.
+	LowBits func(x string, mask int64) string
 	// UndefinedOverflow says that the language leaves the overflow of signed
 	// integers undefined: what may overflow is computed unsigned.
 	UndefinedOverflow bool

@@ -139,6 +139,9 @@ func (w *Writer) common(e scalar.Expr, t dtype.DType) text {
 		return w.form(Form{Prefix: "~"}, e)
 	}
 	e = withoutMinus(e)
+	if mask, ok := w.lowBits(e); ok {
+		return atom(w.d.LowBits(w.operand(e.Args[0], loose), mask))
+	}
 	if op, ok := infix[e.Op]; ok {
 		left, right := w.operand(e.Args[0], op.left), e.Args[1]
 		if w.d.UnsignedShift && (e.Op == scalar.OpShl || e.Op == scalar.OpShr) {
@@ -151,6 +154,16 @@ func (w *Writer) common(e scalar.Expr, t dtype.DType) text {
 	}
 	w.Fail("operation %s of %s", e.Op, t)
 	return atom(e.Op.String())
+}
+
+// lowBits reports whether e is what [Dialect.LowBits] writes, and returns the mask.
+func (w *Writer) lowBits(e scalar.Expr) (mask int64, ok bool) {
+	if w.d.LowBits == nil || e.Op != scalar.OpAnd || e.Type != dtype.I32 {
+		return 0, false
+	}
+	mask, ok = e.Args[1].IntConst()
+	lo, _, known := scalar.Range(e.Args[0])
+	return mask, ok && mask > 0 && mask&(mask+1) == 0 && known && lo >= 0
 }
 
 // withoutMinus returns x + -1 as x - 1 and the reverse.

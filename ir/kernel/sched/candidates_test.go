@@ -65,10 +65,17 @@ var choosing = map[string]func(b *ir.Builder){
 		x, y := b.Input("x", ir.F32, ir.Dims(70, 300)...), b.Input("y", ir.F32, ir.Dims(300, 40)...)
 		b.Output("z", ops.Relu(b, ops.MatMul(b, x, y)))
 	},
-	"running sum":            func(b *ir.Builder) { runningOf(b, false, 5, 3000) },
-	"running sum of one row": func(b *ir.Builder) { runningOf(b, true, 1, 9001) },
-	"running sum of columns": func(b *ir.Builder) { runningOf(b, true, 700, 40, 1) },
-	"running sum of whole":   func(b *ir.Builder) { runningOf(b, false, 512, 64, 1) },
+	"running sum":                    func(b *ir.Builder) { runningOf(b, false, 5, 3000) },
+	"running sum of one row":         func(b *ir.Builder) { runningOf(b, true, 1, 9001) },
+	"running sum of columns":         func(b *ir.Builder) { runningOf(b, true, 700, 40, 1) },
+	"running sum of whole":           func(b *ir.Builder) { runningOf(b, false, 512, 64, 1) },
+	"running sum in vectors":         func(b *ir.Builder) { runningOf(b, false, 3, 3000) },
+	"running sum in vectors, one":    func(b *ir.Builder) { runningOf(b, true, 1, 9004) },
+	"running sum of many short rows": func(b *ir.Builder) { runningOf(b, true, 37, 100) },
+	"linear recurrence in vectors": func(b *ir.Builder) {
+		x, y := b.Input("x", ir.F32, ir.Dims(3, 2060)...), b.Input("y", ir.F32, ir.Dims(3, 2060)...)
+		b.Output("h", ops.LinearRecurrence(b, ops.Sin(b, x), y, ops.CumSumAttrs{Axis: 1, Reverse: true}))
+	},
 	"running maxima, few": func(b *ir.Builder) {
 		b.Output("y", ops.CumMax(b, b.Input("x", ir.F32, ir.Dims(150, 9, 3)...), ops.CumSumAttrs{Axis: 1}))
 	},
@@ -121,7 +128,7 @@ func TestEveryCandidateIsRight(t *testing.T) {
 		}
 	}
 	for _, f := range []sched.Family{
-		sched.Elements, sched.Turned, sched.Rows, sched.Columns, sched.Tiles, sched.Stretches, sched.Lines, sched.Network, sched.Digits,
+		sched.Elements, sched.Turned, sched.Rows, sched.Columns, sched.Tiles, sched.Stretches, sched.Lines, sched.Strips, sched.Network, sched.Digits,
 	} {
 		if families[f] < 1 {
 			t.Errorf("no candidate of %s", f)

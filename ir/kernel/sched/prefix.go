@@ -10,18 +10,20 @@ import (
 // prefix is a running combination along the rows of some elements. A row has
 // its elements side by side, or as far apart as there are rows beside it.
 type prefix struct {
-	p         *group.Program
-	caps      loop.Caps
-	name      string
-	accs      []ir.Accumulator
-	combine   func(a, b []scalar.Expr) []scalar.Expr
-	exclusive bool
+	p                  *group.Program
+	caps               loop.Caps
+	name               string
+	accs               []ir.Accumulator
+	combine            func(a, b []scalar.Expr) []scalar.Expr
+	exclusive, reverse bool
 	// rows counts all rows; beside is how many of them lie side by side, so that
 	// the elements of a row are that far apart.
 	rows, beside, length int
 	tensors              int // that element and save touch
-	// element returns what element i of a row brings, save stores its result.
+	// element returns what element i of a row brings, kept is what is stored of its result,
+	// and save stores it. What goes between kernels has no kept.
 	element func(w *writer, row, i scalar.Expr) []scalar.Expr
+	kept    func(w *writer, row, i scalar.Expr, acc []scalar.Expr) []kept
 	save    func(w *writer, row, i scalar.Expr, acc []scalar.Expr)
 }
 
@@ -46,26 +48,28 @@ func prefixOf(e *emitter, g *group.Group) *prefix {
 		at[axis] = w.Simplify(i)
 		return at
 	}
+	results := func(w *writer, row, i scalar.Expr, acc []scalar.Expr) (stores []kept) {
+		if l.Finish != nil {
+			acc = l.Finish(n, acc)
+		}
+		at := place(w, row, i)
+		for k, t := range m.Store {
+			if t != nil {
+				stores = append(stores, kept{t, at, acc[k]})
+			}
+		}
+		return stores
+	}
 	return &prefix{
-		p: e.p, caps: e.caps, name: g.Name(), accs: l.Accumulators(n), exclusive: l.Exclusive(n),
+		p: e.p, caps: e.caps, name: g.Name(), accs: l.Accumulators(n), exclusive: l.Exclusive(n), reverse: l.Reverse(n),
 		rows: group.Product(lines), beside: group.Product(dims[axis+1:]), length: dims[axis],
 		tensors: len(g.Reads()) + len(g.Writes()),
 		combine: func(a, b []scalar.Expr) []scalar.Expr { return l.Combine(n, a, b) },
 		element: func(w *writer, row, i scalar.Expr) []scalar.Expr {
 			return l.Element(n, place(w, row, i), w.reader().Operand(n))
 		},
-		save: func(w *writer, row, i scalar.Expr, acc []scalar.Expr) {
-			if l.Finish != nil {
-				acc = l.Finish(n, acc)
-			}
-			at, values := place(w, row, i), append([]scalar.Expr{}, acc...)
-			w.add(w.nameAll(values)...)
-			for k, t := range m.Store {
-				if t != nil {
-					w.save(t, at, values[k])
-				}
-			}
-		},
+		kept: results,
+		save: func(w *writer, row, i scalar.Expr, acc []scalar.Expr) { w.add(w.storeAll(results(w, row, i, acc))...) },
 	}
 }
 
@@ -84,6 +88,7 @@ func (p *prefix) launches(s Schedule) []Launch {
 	}
 	between := *p
 	between.name, between.exclusive, between.length, between.beside, between.tensors = p.name+"_starts", true, chunks, p.rows, 2*len(p.accs)
+	between.kept = nil
 	between.element = func(w *writer, row, i scalar.Expr) []scalar.Expr { return loadAll(w, totals, i, row) }
 	between.save = func(w *writer, row, i scalar.Expr, acc []scalar.Expr) { saveAll(w, starts, i, row, acc) }
 	first := *p
@@ -117,8 +122,11 @@ func (p *prefix) chunks(s Schedule) (chunk, chunks int) {
 }
 
 func (p *prefix) kernel(s Schedule, of span) Launch {
-	if s.Family == Lines {
+	switch s.Family {
+	case Lines:
 		return p.lines(s, of)
+	case Strips:
+		return p.strips(s, of)
 	}
 	return p.tiles(s, of)
 }

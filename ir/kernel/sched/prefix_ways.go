@@ -35,8 +35,13 @@ func enoughGroups(caps loop.Caps) int  { return 16 * caps.Processors() }
 // rule is the choice where nobody has measured.
 func (p *prefix) rule() Schedule {
 	s := p.stretches()
-	if p.beside >= manyBeside {
+	switch {
+	case p.beside >= manyBeside:
 		s = p.sharedLines()
+	case p.vectors():
+		if whole := p.wholeStrips(); whole.Lanes >= leastLanes {
+			s = whole
+		}
 	}
 	if p.tensors+len(p.accs) > p.caps.Tensors() {
 		s.Split = 1 // no room for what goes from chunk to chunk
@@ -85,6 +90,38 @@ func (p *prefix) stretches() Schedule {
 	return s
 }
 
+// leastLanes is how many threads share a row at least to keep it in registers: with fewer,
+// rows are so short that neighbouring threads would not read side by side.
+const leastLanes = 8
+
+// wholeStrips has a workgroup go through rows in registers, with as many strips as
+// workgroup memory has room for.
+func (p *prefix) wholeStrips() Schedule {
+	s := Schedule{Family: Strips, Each: width * mostStrips, Rows: 1, Split: 1}
+	threads := min(p.caps.Invocations, mapThreads)
+	for s.Each > width && (!p.meets(threads, s.Each/width) || s.Each/2 >= p.length) {
+		s.Each /= 2
+	}
+	s.Lanes = min(threads, powerOfTwo(ceilDiv(p.length, s.Each)))
+	for s.Rows*s.Lanes < threads && s.Rows < p.rows {
+		s.Rows *= 2
+	}
+	if tiles := ceilDiv(p.length, s.Lanes*s.Each); tiles >= 4 {
+		s.Split = max(1, min(enoughGroups(p.caps)/p.rows, tiles))
+	}
+	return s
+}
+
+// meets reports whether workgroup memory holds what so many strips of some threads come
+// to, twice.
+func (p *prefix) meets(threads, strips int) bool {
+	bytes := 0
+	for _, a := range p.accs {
+		bytes += loop.DeviceSize(a.DType)
+	}
+	return 2*threads*strips*bytes <= p.caps.SharedBytes
+}
+
 // room reports whether workgroup memory holds so many elements of each of some threads.
 func (p *prefix) room(threads, each int) bool {
 	bytes := 0
@@ -113,7 +150,7 @@ func (w prefixWays) candidates() []Ranked {
 			list = append(list, Ranked{s, w.p.cost(s)})
 		}
 	}
-	for _, base := range []Schedule{rule, w.p.stretches(), w.p.sharedLines()} {
+	for _, base := range []Schedule{rule, w.p.stretches(), w.p.sharedLines(), w.p.wholeStrips()} {
 		for _, split := range []int{base.Split, 1, base.Split / 2, 2 * base.Split} {
 			s := base
 			s.Split = split
@@ -149,6 +186,8 @@ func (w prefixWays) fits(s Schedule) bool {
 		return s.Lanes <= 2*prefixEach
 	case Stretches:
 		return p.room(threads, s.Each)
+	case Strips:
+		return s.Each%width == 0 && p.meets(threads, s.Each/width) && p.vectors()
 	}
 	return false
 }
@@ -167,7 +206,7 @@ func (p *prefix) cost(s Schedule) float64 {
 	groups := ceilDiv(p.rows, s.Rows) * s.Split
 	load := traffic{bytes: 4 * elements * float64(p.tensors), threads: groups * s.Rows * s.Lanes, underWay: 4 * s.Each}
 	together := p.beside // elements that a warp reads side by side
-	if s.Family == Stretches {
+	if s.Family != Lines {
 		together = sectorElements
 		if p.beside > 1 {
 			together = 1

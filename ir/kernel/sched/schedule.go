@@ -42,13 +42,17 @@ const (
 	// Lines: a thread has a chunk of a row of a running combination for itself, and
 	// reads Each elements ahead; a row is cut into Split chunks.
 	Lines
+	// Strips is Stretches where the elements stay in registers: of each of Each/4
+	// strips of a tile a thread has four neighbours.
+	Strips
 	// Network sorts rows within a workgroup, Digits by four bits at a time.
 	Network
 	Digits
 )
 
 var familyNames = [...]string{
-	"sole", "elements", "turned", "rows", "columns", "tiles", "fragments", "warpgroups", "library", "stretches", "lines", "network", "digits",
+	"sole", "elements", "turned", "rows", "columns", "tiles", "fragments", "warpgroups", "library", "stretches", "lines", "strips",
+	"network", "digits",
 }
 
 // String returns the family's name in lower case.

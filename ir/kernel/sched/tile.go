@@ -17,7 +17,8 @@ type tile struct{ m, n, k, rm, rn, together int }
 // smaller ones make more workgroups, narrow ones waste less on narrow results.
 var tiles = []tile{
 	{128, 128, 8, 8, 8, 1},
-	{64, 64, 16, 4, 4, 1},
+	{64, 128, 8, 8, 8, 1},
+	{64, 64, 8, 8, 8, 1},
 	{32, 32, 16, 4, 4, 1},
 	{64, 16, 16, 4, 4, 1},
 	{16, 64, 16, 4, 4, 1},

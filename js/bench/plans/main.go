@@ -12,6 +12,11 @@
 // steps and moves four bytes. The jobs that are bound by memory (js/bench/h200/memory.mjs)
 // are memory-NAME, with an entry "fill" in place of the probe, and listed in memory.json.
 // What is compiled in the page (js/bench/first.mjs) is first-NAME.txt.
+//
+//	go run ./js/bench/plans -trials FOLDER
+//
+// writes a plan for each way in which the larger groups of these jobs can be scheduled,
+// and the list of them, trials.json, for js/bench/h200/tune.mjs.
 package main
 
 import (
@@ -45,18 +50,28 @@ type job struct {
 
 func main() {
 	log.SetFlags(0)
-	if len(os.Args) != 2 {
-		log.Fatal("usage: plans FOLDER")
+	write := []func(folder string) error{writeJobs, writeMemory, writeFirst}
+	args := os.Args[1:]
+	if len(args) > 0 && args[0] == "-trials" {
+		write, args = []func(folder string) error{writeTrials}, args[1:]
 	}
-	if err := writeAll(os.Args[1], jobs()); err != nil {
-		log.Fatal(err)
+	if len(args) != 1 {
+		log.Fatal("usage: plans [-trials] FOLDER")
 	}
-	if err := writeMemory(os.Args[1]); err != nil {
-		log.Fatal(err)
+	for _, f := range write {
+		if err := f(args[0]); err != nil {
+			log.Fatal(err)
+		}
 	}
-	if err := writeFirst(os.Args[1]); err != nil {
-		log.Fatal(err)
-	}
+}
+
+func writeJobs(folder string) error { return writeAll(folder, jobs()) }
+
+func (j job) target() plan.Target {
+	t := plan.WebGPU()
+	t.ScoreBytes = j.scoreBytes
+	t.Limits.BindingBytes = max(t.Limits.BindingBytes, j.bytes)
+	return t
 }
 
 func jobs() []job {
@@ -110,10 +125,7 @@ func writeAll(folder string, jobs []job) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", j.name, err)
 		}
-		target := plan.WebGPU()
-		target.ScoreBytes = j.scoreBytes
-		target.Limits.BindingBytes = max(target.Limits.BindingBytes, j.bytes)
-		p, err := plan.Compile(m, target, wgsl.Printer{})
+		p, err := plan.Compile(m, j.target(), wgsl.Printer{})
 		if err != nil {
 			return fmt.Errorf("%s: %w", j.name, err)
 		}
@@ -157,12 +169,10 @@ func writeMemory(folder string) error {
 		Keys  float64 `json:"keys"`
 	}
 	var list []entry
-	var all []job
 	for _, j := range memory {
 		list = append(list, entry{j.Name, j.Bytes, j.Keys})
-		all = append(all, job{name: "memory-" + j.Name, make: j.Module, bytes: memoryBytes})
 	}
-	if err := writeAll(folder, all); err != nil {
+	if err := writeAll(folder, memoryJobs(memory)); err != nil {
 		return err
 	}
 	text, err := json.Marshal(list)
@@ -170,6 +180,14 @@ func writeMemory(folder string) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(folder, "memory.json"), text, 0o644)
+}
+
+func memoryJobs(memory []irtest.MemoryJob) []job {
+	var all []job
+	for _, j := range memory {
+		all = append(all, job{name: "memory-" + j.Name, make: j.Module, bytes: memoryBytes})
+	}
+	return all
 }
 
 // module joins a step with the probe of one of its states, of the given shape.

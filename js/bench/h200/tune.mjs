@@ -1,0 +1,63 @@
+// Times every schedule of the benchmark's larger groups on this machine's GPU, over Dawn: a
+// program for pack.mjs, or by itself after `go run ./js/bench/plans -trials build/trials`:
+//
+//   RLX_DATA=build RLX_DAWN_BACKEND=default node js/bench/h200/tune.mjs [JOB]...
+//
+// Prints for each group what is taken untuned and what is the fastest, in milliseconds, and
+// which part of the speed of the fastest the untuned ones have; with RLX_ALL=1 all that was timed.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openSession } from '../../dist/runtime.js';
+import { openDawn } from '../../test/rig/dawn.mjs';
+
+const together = 8; // sessions that are opened at a time: their kernels are compiled side by side
+const repeats = 3;
+
+const read = (name) => readFileSync(join(process.env.RLX_DATA, 'trials', name));
+const wanted = process.argv.slice(2);
+const trials = JSON.parse(read('trials.json')).filter(({ job }) => wanted.length === 0 || wanted.includes(job));
+const { gpu, close } = await openDawn();
+const adapter = await gpu.requestAdapter();
+const { maxBufferSize, maxStorageBufferBindingSize } = adapter.limits;
+const device = await adapter.requestDevice({ requiredLimits: { maxBufferSize, maxStorageBufferBindingSize } });
+
+/** The milliseconds of a round, at best. */
+async function time(session, rounds) {
+  let best = Infinity;
+  for (let i = 0; i <= repeats; i++) { // the first does not count
+    const start = performance.now();
+    await session.run('run');
+    await device.queue.onSubmittedWorkDone();
+    if (i > 0) best = Math.min(best, (performance.now() - start) / rounds);
+  }
+  return best;
+}
+
+for (let i = 0; i < trials.length; i += together) {
+  const some = trials.slice(i, i + together);
+  const sessions = await Promise.allSettled(some.map(({ file }) => openSession(read(file), { device })));
+  for (const [k, { value, reason }] of sessions.entries()) {
+    if (reason) console.log(`${some[k].name} by ${some[k].schedule}: ${reason.message}`);
+    some[k].ms = value ? await time(value, some[k].rounds) : Infinity;
+    value?.close();
+  }
+}
+
+// The first trial of a group is what is taken untuned.
+const groups = [...new Set(trials.map(({ group }) => group))].map((key) => trials.filter(({ group }) => group === key));
+let untuned = 0, tuned = 0, near = 0;
+for (const group of groups) {
+  const [first] = group, best = group.toSorted((a, b) => a.ms - b.ms)[0];
+  untuned += first.ms;
+  tuned += best.ms;
+  if (best.ms >= 0.85 * first.ms) near++;
+  console.log([
+    first.job.padEnd(24), first.name.slice(0, 44).padEnd(44), first.ms.toFixed(4).padStart(8), best.ms.toFixed(4).padStart(8),
+    `${(100 * best.ms / first.ms).toFixed(0)} %`.padStart(6), ` ${first.schedule} -> ${best.schedule}`,
+  ].join(' '));
+  if (process.env.RLX_ALL) for (const t of group) console.log(`    ${t.schedule.padEnd(44)} ${t.ms.toFixed(4).padStart(8)}  estimated ${t.cost.toFixed(4)}`);
+}
+console.log(`untuned ${untuned.toFixed(3)} ms, tuned ${tuned.toFixed(3)} ms, ${(100 * tuned / untuned).toFixed(1)} %; ${near} of ${groups.length} groups within 85 %`);
+close();
+process.exit(0);

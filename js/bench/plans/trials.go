@@ -1,0 +1,99 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/ir/kernel/sched"
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/webgpu/wgsl"
+)
+
+const (
+	// trialRounds is how often a trial does its work in a run: a submission is then
+	// little of it.
+	trialRounds = 20
+	// leastTrial is from what estimate on a group is tried, in nanoseconds: below,
+	// launching takes most of the time, whatever is launched.
+	leastTrial = 15e3
+)
+
+// trial is a candidate of a group of a job, as js/bench/h200/tune.mjs reads it.
+type trial struct {
+	Job      string  `json:"job"`
+	Group    string  `json:"group"` // its key
+	Name     string  `json:"name"`
+	Schedule string  `json:"schedule"`
+	Cost     float64 `json:"cost"` // the estimate, in milliseconds
+	Rounds   int     `json:"rounds"`
+	File     string  `json:"file"`
+}
+
+// writeTrials writes a plan for each candidate of each group, equal ones once, of the
+// jobs that are timed on a GPU, and the list of them.
+func writeTrials(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	memory, err := irtest.MemoryJobs(memoryBytes)
+	if err != nil {
+		return err
+	}
+	t := &trials{folder: folder, known: map[sched.Key]bool{}}
+	for _, j := range append(jobs(), memoryJobs(memory)...) {
+		if strings.HasPrefix(j.name, "attention") || strings.HasPrefix(j.name, "cnn") {
+			continue // not among the jobs for a GPU
+		}
+		if err := t.job(j); err != nil {
+			return fmt.Errorf("%s: %w", j.name, err)
+		}
+	}
+	text, err := json.Marshal(t.list)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "trials.json"), text, 0o644)
+}
+
+type trials struct {
+	folder string
+	known  map[sched.Key]bool
+	list   []trial
+}
+
+func (t *trials) job(j job) error {
+	m, err := j.make()
+	if err != nil {
+		return err
+	}
+	choices, err := plan.Choices(m, j.target())
+	if err != nil {
+		return err
+	}
+	for _, c := range choices {
+		if t.known[c.Key] || c.Candidates[0].Cost < leastTrial {
+			continue
+		}
+		t.known[c.Key] = true
+		for _, s := range c.Candidates {
+			if err := t.add(j, c, s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *trials) add(j job, c *plan.Choice, s sched.Ranked) error {
+	p, err := c.Trial(s.Schedule, trialRounds, wgsl.Printer{})
+	if err != nil {
+		return fmt.Errorf("%s by %s: %w", c.Name, s, err)
+	}
+	file := fmt.Sprintf("trial-%d.rlxp", len(t.list))
+	t.list = append(t.list, trial{j.name, c.Key.String(), c.Name, s.String(), s.Cost / 1e6, trialRounds, file})
+	return writePlan(filepath.Join(t.folder, file), p)
+}
