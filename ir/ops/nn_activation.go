@@ -38,14 +38,20 @@ type activation struct {
 	// slope returns the derivative at x, in f32 or f64. Nil where that of the
 	// body is right.
 	slope func(b *ir.Builder, x ir.Value) ir.Value
-	kinks []float64
+	// tangent returns the tangent of the result y from that of the operand, where y
+	// tells it: then a gradient needs to keep y alone, which the next layer keeps too.
+	tangent func(b *ir.Builder, y, t ir.Value) ir.Value
+	kinks   []float64
 }
 
 func init() {
 	defineActivations(
 		activation{
 			op: OpRelu, doc: "x where x > 0 and 0 elsewhere, also for a NaN. Its derivative at 0 is 0.",
-			body:  func(b *ir.Builder, x ir.Value, _ float64) ir.Value { return positivePart(b, x) },
+			body: func(b *ir.Builder, x ir.Value, _ float64) ir.Value { return positivePart(b, x) },
+			tangent: func(b *ir.Builder, y, t ir.Value) ir.Value {
+				return Select(b, Gt(b, y, ZerosLike(b, y)), t, ZerosLike(b, t))
+			},
 			kinks: []float64{0},
 		},
 		activation{
@@ -113,10 +119,13 @@ func defineActivations(list ...activation) {
 			c.newAttrs = func() ir.Attrs { return &AlphaAttrs{a.alpha} }
 			c.check = checkAlpha
 		}
-		if a.slope != nil {
-			c.jvp = func(b *ir.Builder, _ *ir.Node, in, _, t []ir.Value) []ir.Value {
+		if a.slope != nil || a.tangent != nil {
+			c.jvp = func(b *ir.Builder, _ *ir.Node, in, out, t []ir.Value) []ir.Value {
 				if !t[0].Valid() {
 					return []ir.Value{{}}
+				}
+				if a.tangent != nil {
+					return []ir.Value{a.tangent(b, out[0], t[0])}
 				}
 				return []ir.Value{Convert(b, scale(b, wide(b, t[0]), a.slope(b, wide(b, in[0]))), in[0].DType())}
 			}

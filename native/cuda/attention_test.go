@@ -42,7 +42,11 @@ func TestGPUAttendsByWarpGroups(t *testing.T) {
 		backendtest.Require(t, "wgmma", errors.New("multiply-adds of warp groups are of compute capability 9.0"))
 	}
 	for _, c := range attends {
-		for _, d := range []ir.DType{ir.BF16, ir.F16} {
+		types := []ir.DType{ir.BF16, ir.F16, ir.F32}
+		if c.q[len(c.q)-1] > 64 {
+			types = types[:2] // longer ones of f32 go by plain registers
+		}
+		for _, d := range types {
 			t.Run(c.name+" "+d.String(), func(t *testing.T) {
 				g, err := ir.Build("attention", func(b *ir.Builder) {
 					q, k := b.Input("q", d, ir.Dims(c.q...)...), b.Input("k", d, ir.Dims(c.k...)...)
@@ -68,7 +72,7 @@ func TestGPUAttendsByWarpGroups(t *testing.T) {
 
 // checkOnGPU compares the outputs of a graph for random inputs.
 func checkOnGPU(t *testing.T, b native.Backend, g *ir.Graph) {
-	p := compile(t, b, g)
+	p := compileWith(t, b, g, native.Options{TF32: true})
 	if !strings.Contains(strings.Join(cuda.Sources(p), ""), "wgmma.mma_async") {
 		t.Fatal("no multiply-adds of warp groups")
 	}
@@ -113,6 +117,7 @@ func checkOnGPU(t *testing.T, b native.Backend, g *ir.Graph) {
 // BenchmarkAttention times attention of 16,384 tokens in 16 heads, forward and with
 // its derivative, by the operations that count for it: of the derivative 2.5 times
 // those of the forward pass, whatever is computed anew, and under a causal mask half.
+// Products of f32 are those of TF32.
 func BenchmarkAttention(b *testing.B) {
 	const heads, tokens = 16, 16384
 	d := gpu(b)
@@ -130,6 +135,9 @@ func BenchmarkAttention(b *testing.B) {
 		{2048, 128, true, ir.BF16},
 		{4096, 128, true, ir.BF16},
 		{2048, 128, false, ir.BF16},
+		{1024, 64, true, ir.F32},
+		{2048, 64, true, ir.F32},
+		{2048, 64, false, ir.F32},
 	} {
 		for _, backward := range []bool{false, true} {
 			name := fmt.Sprintf("%d/%d/causal=%t/%s/backward=%t", c.context, c.length, c.causal, c.dtype, backward)
@@ -150,7 +158,7 @@ func BenchmarkAttention(b *testing.B) {
 					}
 				})
 				must(b, err)
-				p := compile(b, d, g)
+				p := compileWith(b, d, g, native.Options{TF32: true})
 				begin(b, p, g, 1)
 				must(b, cuda.Replay(p, "step", 3))
 				b.ResetTimer()

@@ -329,31 +329,3 @@ func BenchmarkMemory(b *testing.B) {
 		})
 	}
 }
-
-// BenchmarkLaunches times a step of very many small kernels: what the host has
-// to do for it.
-func BenchmarkLaunches(b *testing.B) {
-	d := gpu(b)
-	g, err := ir.Build("launches", func(b *ir.Builder) {
-		x := b.State("x", ir.F32, ir.N(256))
-		h, _ := ops.Scan(b, ops.Loop{
-			Length: ir.N(1000), Carries: []ir.Value{x},
-			Body: func(b *ir.Builder, _, carries, _ []ir.Value) (next, ys []ir.Value) {
-				return []ir.Value{ops.Add(b, carries[0], ops.ReduceSum(b, carries[0], 0))}, nil
-			},
-		})
-		b.SetState("x", h[0])
-	})
-	must(b, err)
-	p := compile(b, d, g)
-	bound, err := p.Bind("step", nil, nil)
-	must(b, err)
-	for b.Loop() {
-		must(b, bound.Start(context.Background()))
-		b.StopTimer()
-		_, err := p.Get(context.Background(), "x")
-		must(b, err)
-		b.StartTimer()
-	}
-	b.ReportMetric(float64(cuda.Launches(p)), "launches")
-}

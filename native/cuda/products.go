@@ -31,8 +31,11 @@ func (d *device) products(routines []routine.Routine) ([]*driver.Product, error)
 
 // call asks a stream for a routine. Where kernels are waited for it is too.
 func (p *program) call(on *driver.Stream, c *plan.Call) error {
-	at := func(i int) driver.Ptr { return p.at(c.Bindings[i].Buffer, c.Bindings[i].Offset) }
-	err := on.Multiply(p.products[c.Routine], at(0), at(1), at(2), at(3))
+	arrays := make([]driver.Ptr, len(c.Bindings))
+	for i, b := range c.Bindings {
+		arrays[i] = p.at(b.Buffer, b.Offset)
+	}
+	err := on.Multiply(p.products[c.Routine], arrays)
 	if p.debug && err == nil {
 		err = on.Synchronize()
 	}

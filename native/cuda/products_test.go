@@ -83,9 +83,26 @@ func TestProductsOfCuBLASLtAreInTheGraph(t *testing.T) {
 	if at < 0 || !slices.Contains(calls[at:], "product 69: 1 times 6 5 7") || !slices.Contains(calls[at:], "product 69: 1 times 9 5 6") || slices.Contains(calls, "cublasLtMatmul") {
 		t.Errorf("a run makes the calls\n%s", strings.Join(calls, "\n"))
 	}
+	if fills := slices.DeleteFunc(slices.Clone(calls), func(c string) bool { return c != "run k_fill 1 1 1" }); len(fills) != 2 || slices.Contains(calls[at:], "clear 64") {
+		t.Errorf("the library's workspace is not cleared by kernels:\n%s", strings.Join(calls, "\n"))
+	}
 	compile(t, b, twoProducts(t))
 	if slices.Contains(gpu.Calls(t), "cublasLtMatmulAlgoGetHeuristic") {
 		t.Error("what is known of a product is asked for again")
+	}
+}
+
+// A driver that does not let graphs be changed keeps the nodes that fill memory.
+func TestAGraphThatCannotBeChangedStaysAsItIs(t *testing.T) {
+	gpu := fake.Install(t, true)
+	fake.Products(t, gpu.Dir, 13)
+	t.Setenv("RLX_FAKE_FAIL", "cuGraphAddKernelNode 1")
+	p := compile(t, cuda.With(loop.AllProducts), twoProducts(t))
+	if sum := runProducts(t, p); sum != sumOfProducts {
+		t.Errorf("the sum is %g, not %d", sum, sumOfProducts)
+	}
+	if calls := gpu.Calls(t); !slices.Contains(calls, "clear 64") || slices.Contains(calls, "run k_fill 1 1 1") {
+		t.Errorf("the calls are\n%s", strings.Join(calls, "\n"))
 	}
 }
 

@@ -24,6 +24,7 @@ type program struct {
 	modules   []*driver.Module
 	functions []driver.Function
 	condition *driver.Function  // nil where no graph branches
+	fill      *driver.Function  // nil where graphs keep what fills memory
 	captures  []*driver.Stream  // of what stands under conditions, by their depth
 	products  []*driver.Product // of the plan's routines
 	arena     driver.Ptr
@@ -48,7 +49,7 @@ func (p *program) build(ctx context.Context) error {
 	if err := p.load(code); err != nil {
 		return err
 	}
-	if err := p.loadCondition(); err != nil {
+	if err := p.loadHelpers(); err != nil {
 		return err
 	}
 	if err := p.allocate(); err != nil {
@@ -161,6 +162,9 @@ func (p *program) Read(s *plan.Slot, data []byte) error {
 
 // InFlight returns how many runs of an entry may be under way.
 func (p *program) InFlight(int) int { return inFlight }
+
+// Led: the stream has the whole of a run when it has begun.
+func (p *program) Led(int) bool { return false }
 
 // NewStage makes the stage of one more run of an entry.
 func (p *program) NewStage(entry int) (planned.Stage, error) { return p.entries[entry].newStage() }

@@ -215,24 +215,35 @@ func (p *program) inner(depth int) (*driver.Stream, error) {
 	return p.captures[depth], nil
 }
 
-// loadCondition loads the kernel that conditions of graphs are told by, where entries
-// need it and the driver has such graphs.
-func (p *program) loadCondition() error {
-	needed := slices.ContainsFunc(p.plan.Entries, func(e plan.Entry) bool { return branches(e.Steps) })
-	if !needed || p.debug || !p.device.Branches() {
-		return nil
+// loadHelpers loads the kernels that graphs need besides those of the plan.
+func (p *program) loadHelpers() (err error) {
+	if p.debug {
+		return nil // there are no graphs
 	}
-	k := plan.Kernel{Name: driver.ConditionName, Source: driver.ConditionSource}
+	branch := slices.ContainsFunc(p.plan.Entries, func(e plan.Entry) bool { return branches(e.Steps) })
+	if branch && p.device.Branches() {
+		if p.condition, err = p.helper(driver.ConditionName, driver.ConditionSource); err != nil {
+			return err
+		}
+	}
+	if len(p.plan.Routines) > 0 && p.device.EditsGraphs() {
+		p.fill, err = p.helper(driver.FillName, driver.FillSource)
+	}
+	return err
+}
+
+// helper loads a kernel that is not of the plan.
+func (p *program) helper(name, source string) (*driver.Function, error) {
+	k := plan.Kernel{Name: name, Source: source}
 	code, err := image(p.device.Device, cubin.Open(), &k)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	m, err := p.device.LoadModule(code)
 	if err != nil {
-		return driver.In(k.Name, err)
+		return nil, driver.In(name, err)
 	}
 	p.modules = append(p.modules, m)
-	f, err := m.Function(k.Name, 0)
-	p.condition = &f
-	return driver.In(k.Name, err)
+	f, err := m.Function(name, 0)
+	return &f, driver.In(name, err)
 }

@@ -13,7 +13,7 @@ import (
 // result[i] of M×N. Sums are in f32.
 //
 // Its arrays are left, right, memory to work in, whose contents mean nothing
-// before and after, and the result.
+// before and after, the result, and then what Bias and Adds ask for.
 type Product struct {
 	// Operand is the element type of the factors: f32, f16 or bf16. Result is that
 	// of the results: f32, or Operand.
@@ -26,6 +26,11 @@ type Product struct {
 	Left, Right, Out Layout
 	// Workspace is the memory to work in, in bytes.
 	Workspace int
+	// Bias adds to each row of a product the same N numbers, and Adds a matrix that
+	// lies as Added tells; both are arrays of the result's type. Relu then leaves 0
+	// in the place of what is not positive.
+	Bias, Adds, Relu bool
+	Added            Layout
 }
 
 // Layout is where the elements of matrices lie: that of row r and column c of
@@ -51,6 +56,7 @@ func (p Product) Name() string { return "product" }
 func (p *Product) words() []*int {
 	return []*int{
 		&p.Batch, &p.M, &p.N, &p.K, &p.Left.Row, &p.Left.Step, &p.Right.Row, &p.Right.Step, &p.Out.Row, &p.Out.Step, &p.Workspace,
+		&p.Added.Row, &p.Added.Step,
 	}
 }
 
@@ -58,7 +64,9 @@ func (p *Product) words() []*int {
 var types = []dtype.DType{dtype.F32, dtype.F16, dtype.BF16}
 
 // flags are the truth values of a product, in order.
-func (p *Product) flags() []*bool { return []*bool{&p.TF32, &p.Left.Turned, &p.Right.Turned} }
+func (p *Product) flags() []*bool {
+	return []*bool{&p.TF32, &p.Left.Turned, &p.Right.Turned, &p.Bias, &p.Adds, &p.Relu}
+}
 
 // Words implements [Routine].
 func (p Product) Words() []int {
@@ -80,7 +88,7 @@ func (p Product) Words() []int {
 }
 
 // typeWords and flagWords are how many words come before the numbers.
-const typeWords, flagWords = 2, 3
+const typeWords, flagWords = 2, 6
 
 func productOf(words []int) (Routine, error) {
 	var p Product
@@ -129,7 +137,8 @@ func (p Product) Check() error {
 	if min(p.Batch, p.M, p.N, p.K) < 1 {
 		return format.Errorf("%d products of %d×%d and %d×%d", p.Batch, p.M, p.K, p.K, p.N)
 	}
-	for _, m := range p.matrices() {
+	matrices := p.matrices()
+	for _, m := range append(matrices[:], p.added()...) {
 		if m.Row < m.across {
 			return format.Errorf("rows of %d elements that are %d apart", m.across, m.Row)
 		}
@@ -137,7 +146,10 @@ func (p Product) Check() error {
 			return format.Errorf("a matrix of more than %d elements", most)
 		}
 	}
-	between := int64(p.Out.Step) >= p.matrices()[2].elements(1) || p.Out.Step >= p.N && int64(p.Out.Row) >= int64(p.Batch)*int64(p.Out.Step)
+	if !p.Adds && p.Added != (Layout{}) || p.Added.Turned {
+		return format.Errorf("a matrix to add that is not there, or turned")
+	}
+	between := int64(p.Out.Step) >= matrices[2].elements(1) || p.Out.Step >= p.N && int64(p.Out.Row) >= int64(p.Batch)*int64(p.Out.Step)
 	if p.Batch > 1 && !between {
 		return format.Errorf("results that overlap")
 	}
@@ -161,6 +173,14 @@ func (p Product) matrices() [3]matrix {
 	return [3]matrix{lie(p.Left, p.M, p.K), lie(p.Right, p.K, p.N), lie(p.Out, p.M, p.N)}
 }
 
+// added are the matrices that are added, if any are.
+func (p Product) added() []matrix {
+	if !p.Adds {
+		return nil
+	}
+	return []matrix{{p.Added, p.M, p.N}}
+}
+
 // elements is how many elements some such matrices span, the gaps included.
 func (m matrix) elements(batch int) int64 {
 	return int64(batch-1)*int64(m.Step) + int64(m.down-1)*int64(m.Row) + int64(m.across)
@@ -168,8 +188,16 @@ func (m matrix) elements(batch int) int64 {
 
 // Arrays implements [Routine].
 func (p Product) Arrays() []Array {
-	of := func(i int, d dtype.DType) int { return (int(p.matrices()[i].elements(p.Batch))*d.Size() + 3) &^ 3 }
-	return []Array{{of(0, p.Operand), false}, {of(1, p.Operand), false}, {p.Workspace, true}, {of(2, p.Result), true}}
+	bytes := func(elements int64, d dtype.DType) int { return (int(elements)*d.Size() + 3) &^ 3 }
+	of := func(i int, d dtype.DType) int { return bytes(p.matrices()[i].elements(p.Batch), d) }
+	out := []Array{{of(0, p.Operand), false}, {of(1, p.Operand), false}, {p.Workspace, true}, {of(2, p.Result), true}}
+	if p.Bias {
+		out = append(out, Array{bytes(int64(p.N), p.Result), false})
+	}
+	for _, m := range p.added() {
+		out = append(out, Array{bytes(m.elements(p.Batch), p.Result), false})
+	}
+	return out
 }
 
 // Reference implements [Routine], with sums in f64 that are rounded once.
@@ -182,10 +210,26 @@ func (p Product) Reference(memory [][]byte) {
 				for k := range p.K {
 					sum += load(p.Operand, left, p.Left.at(i, r, k)) * load(p.Operand, right, p.Right.at(i, k, c))
 				}
-				store(p.Result, out, p.Out.at(i, r, c), sum)
+				store(p.Result, out, p.Out.at(i, r, c), p.finished(sum, memory[4:], i, r, c))
 			}
 		}
 	}
+}
+
+// finished is what becomes of an element of a product; rest are the arrays behind the
+// result.
+func (p Product) finished(x float64, rest [][]byte, i, r, c int) float64 {
+	if p.Bias {
+		x += load(p.Result, rest[0], c)
+		rest = rest[1:]
+	}
+	if p.Adds {
+		x += load(p.Result, rest[0], p.Added.at(i, r, c))
+	}
+	if p.Relu && !(x > 0) {
+		return 0
+	}
+	return x
 }
 
 func load(d dtype.DType, memory []byte, i int) float64 {

@@ -49,6 +49,23 @@ func TestTheReferenceOfAProduct(t *testing.T) {
 	}
 }
 
+// The product is [1 2; 3 4]·[1 −3; −1 1] = [−1 −1; −1 −5].
+func TestTheReferenceOfWhatFollowsAProduct(t *testing.T) {
+	square := routine.Layout{Row: 2}
+	p := routine.Product{
+		Operand: dtype.F32, Result: dtype.F32, Batch: 1, M: 2, N: 2, K: 2, Left: square, Right: square, Out: square,
+		Bias: true, Adds: true, Relu: true, Added: routine.Layout{Row: 3},
+	}
+	out := floats(9, 9, 9, 9)
+	p.Reference([][]byte{floats(1, 2, 3, 4), floats(1, -3, -1, 1), nil, out, floats(10, 20), floats(-1, -30, 0, 5, -6)})
+	if want := floats(8, 0, 14, 9); string(out) != string(want) {
+		t.Errorf("the results are % x, not % x", out, want)
+	}
+	if a := p.Arrays(); len(a) != 6 || a[4] != (routine.Array{Bytes: 8}) || a[5] != (routine.Array{Bytes: 20}) {
+		t.Errorf("the arrays are %v", a)
+	}
+}
+
 func TestWordsMakeTheRoutineAgain(t *testing.T) {
 	for _, p := range []routine.Product{odd, {
 		Operand: dtype.BF16, Result: dtype.F32, Batch: 1, M: 5, N: 6, K: 7,
@@ -56,6 +73,7 @@ func TestWordsMakeTheRoutineAgain(t *testing.T) {
 	}, {
 		Operand: dtype.F32, Result: dtype.F32, TF32: true, Batch: 1, M: 5, N: 6, K: 7,
 		Left: routine.Layout{Row: 7}, Right: routine.Layout{Row: 6}, Out: routine.Layout{Row: 6},
+		Bias: true, Adds: true, Relu: true, Added: routine.Layout{Row: 8},
 	}} {
 		if got, err := routine.Of(p.Name(), p.Words()); err != nil || got != routine.Routine(p) {
 			t.Errorf("%+v becomes %+v, %v", p, got, err)
@@ -79,6 +97,9 @@ func TestWhatIsNoProductIsRefused(t *testing.T) {
 		"rows that overlap": {func(p *routine.Product) { p.Right.Row = 1 }, "rows of 2 elements that are 1 apart"},
 		"results in others": {func(p *routine.Product) { p.Out.Row = 3 }, "results that overlap"},
 		"a huge step":       {func(p *routine.Product) { p.Left.Step = 1<<31 - 1 }, "elements"},
+		"nothing to add":    {func(p *routine.Product) { p.Added.Row = 2 }, "a matrix to add"},
+		"a turned addend":   {func(p *routine.Product) { p.Adds, p.Added = true, routine.Layout{Turned: true, Row: 2} }, "a matrix to add"},
+		"addends overlap":   {func(p *routine.Product) { p.Adds, p.Added.Row = true, 1 }, "rows of 2 elements that are 1 apart"},
 		"a negative number": {func(p *routine.Product) { p.Workspace = -1 }, "the number -1"},
 	} {
 		p := odd
@@ -87,7 +108,7 @@ func TestWhatIsNoProductIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	for _, words := range [][]int{nil, {9, 0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 1, 0, 1, 0, 0}, {0, 0, 2, 0, 0, 1, 1, 1, 1, 1, 0, 1, 0, 1, 0, 0}} {
+	for _, words := range [][]int{nil, {9, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 1, 0, 1, 0, 0, 0, 0}, {0, 0, 2, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 1, 0, 1, 0, 0, 0, 0}} {
 		if r, err := routine.Of("product", words); err == nil {
 			t.Errorf("%v makes %+v", words, r)
 		}

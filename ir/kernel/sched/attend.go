@@ -20,6 +20,8 @@ type attention struct {
 	mma bool
 	// staged are operands that were written to memory of their own, by number.
 	staged map[int]*group.Tensor
+	// turned are their copies with rows and columns exchanged, by number.
+	turned map[int]*group.Tensor
 	// stats holds the two numbers of each query that its cotangents depend on,
 	// in one tensor, since the kernels have hardly enough bindings.
 	stats *group.Tensor
@@ -29,7 +31,7 @@ func scheduleAttend(e *emitter, g *group.Group) []Launch {
 	m := g.Members[0]
 	n := &attention{
 		Attend: m.Node.Def().Lower.(*ir.AttendLowering).Spec(m.Node),
-		p:      e.p, caps: e.caps, m: m, prefix: g.Name(), staged: map[int]*group.Tensor{},
+		p:      e.p, caps: e.caps, m: m, prefix: g.Name(), staged: map[int]*group.Tensor{}, turned: map[int]*group.Tensor{},
 	}
 	n.mma = withMma && attendsByMma(n.Attend, m.Node.Input(0).DType(), e.caps)
 	var launches []Launch

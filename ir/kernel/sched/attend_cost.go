@@ -31,7 +31,8 @@ func AttendsInBlocks(n *ir.Node, caps loop.Caps, most int) bool {
 	if min(s.Depth, s.Width) == 0 || max(s.Depth, s.Width) > attendLongest || scores(s) == 0 {
 		return false
 	}
-	return 4*scores(s) > float64(most) || withMma && attendsByMma(s, n.Input(0).DType(), caps) && mmaTime(s, caps) < keptTime(s, caps)
+	d := n.Input(0).DType()
+	return 4*scores(s) > float64(most) || withMma && attendsByMma(s, d, caps) && mmaTime(s, d, caps) < keptTime(s, d, caps)
 }
 
 // scores is how many there are, which may be more than an int holds.
@@ -44,22 +45,31 @@ func scores(s ir.Attend) float64 {
 }
 
 // Costs of attention by multiply-adds: what a multiprocessor does in a nanosecond,
-// 2,700 to 3,500 on an H200 for causal heads of 2048; and an estimate of the nanoseconds
-// of one block of columns for a workgroup that has the multiprocessor to itself.
+// 2,700 to 3,500 on an H200 for causal heads of 2048 in 16 bits and 1,600 to 1,800 in
+// TF32; and an estimate of the nanoseconds of one block of columns for a workgroup that
+// has the multiprocessor to itself.
 const (
-	attendRate = 2700
-	attendTurn = 900
+	attendRate    = 2700
+	attendRateF32 = 1600
+	attendTurn    = 900
 )
 
+func attendRateOf(d ir.DType) float64 {
+	if d == ir.F32 {
+		return attendRateF32
+	}
+	return attendRate
+}
+
 // mmaTime estimates the nanoseconds of attention by multiply-adds.
-func mmaTime(s ir.Attend, caps loop.Caps) float64 {
+func mmaTime(s ir.Attend, d ir.DType, caps loop.Caps) float64 {
 	kinds := []attendKind{attendForward}
 	if s.Backward {
 		kinds = []attendKind{attendQueries, attendKeys}
 	}
 	time := 0.0
 	for _, kind := range kinds {
-		t := pickAttendMma(kind, max(s.Depth, s.Width))
+		t := pickAttendMma(kind, d, max(s.Depth, s.Width))
 		rows, cols, products := s.Queries, s.Keys, 2
 		switch kind {
 		case attendQueries:
@@ -73,7 +83,7 @@ func mmaTime(s ir.Attend, caps loop.Caps) float64 {
 		if s.Causal {
 			work, turns = work/2, (turns+1)/2
 		}
-		busy := math.Ceil(groups/float64(caps.Multiprocessors)) * work / attendRate
+		busy := math.Ceil(groups/float64(caps.Multiprocessors)) * work / attendRateOf(d)
 		time += launchTime + tileStart + max(busy, turns*attendTurn)
 	}
 	return time
@@ -81,12 +91,12 @@ func mmaTime(s ir.Attend, caps loop.Caps) float64 {
 
 // keptTime estimates the nanoseconds of attention with its scores in memory: they are
 // written and read three times, by products and by what comes between.
-func keptTime(s ir.Attend, caps loop.Caps) float64 {
+func keptTime(s ir.Attend, d ir.DType, caps loop.Caps) float64 {
 	launches, products, bytes := 3, 2, 20
 	if s.Backward {
 		launches, products, bytes = 6, 5, 40
 	}
 	operations := 2 * float64(products) * scores(s) * float64(max(s.Depth, s.Width))
 	perNanosecond := float64(caps.Multiprocessors)
-	return float64(launches)*launchTime + scores(s)*float64(bytes)/(memoryRate*perNanosecond) + operations/(attendRate*perNanosecond)
+	return float64(launches)*launchTime + scores(s)*float64(bytes)/(memoryRate*perNanosecond) + operations/(attendRateOf(d)*perNanosecond)
 }

@@ -12,7 +12,8 @@ import (
 // attendMma has tables in the registers of multiply-adds of warp groups: see
 // [loop.Atom]. What belongs to the rows stays in shared memory throughout, and what
 // belongs to the columns comes in stages, by copies that go on beside the arithmetic.
-// Weights become the left operand of the next product without leaving registers.
+// Weights become the left operand of the next product without leaving registers. Of
+// f32, the right one comes from a turned copy: see [attention.turn].
 type attendMma struct {
 	*attender
 	t       attendMmaTile
@@ -24,7 +25,7 @@ type attendMma struct {
 	held    []*held     // operands in shared memory
 	slot    int         // of stats
 	stage   scalar.Expr // of the block at hand
-	packed  [][]string  // weights by twos, for each of the sums
+	packed  [][]string  // weights as operands, for each of the sums
 	// begun are the variables of the multiply-adds of a turn, statement by statement.
 	begun  [][]string
 	waited int // how many of them are known to be done
@@ -38,16 +39,31 @@ type held struct {
 	matrix
 	side    *attendSide
 	streams bool // it belongs to the columns
+	turned  bool // its rows are those of its turned copy, each a part of a column
 	slot    int
 }
 
+// rows and columns are those of a block.
+func (h *held) rows() int {
+	if h.turned {
+		return h.matrix.length
+	}
+	return h.side.block
+}
+
+func (h *held) columns() int {
+	if h.turned {
+		return h.side.block
+	}
+	return h.matrix.length
+}
+
 func newAttendMma(a *attender) *attendMma {
-	t := pickAttendMma(a.kind, max(a.Depth, a.Width))
-	m := &attendMma{attender: a, t: t, operand: a.m.Node.Input(0).DType()}
-	a.workgroup, a.resident = [3]int{t.threads(), 1, 1}, t.resident
+	m := &attendMma{attender: a, t: a.mmaTile(a.kind), operand: a.operandType()}
+	a.workgroup, a.resident = [3]int{m.t.threads(), 1, 1}, m.t.resident
 	atom := loop.Atom{Operand: m.operand}
 	m.l = layout{
-		rows: t.rows(), cols: t.columns, width: 16, pairs: true,
+		rows: m.t.rows(), cols: m.t.columns, width: 16, pairs: true,
 		own: 2, columns: func(length int) int { return length / 4 },
 		rowAt:    func(i int) int { row, _ := atom.Sum(2 * i); return row },
 		columnAt: func(c int) int { _, column := atom.Sum(c/2*4 + c%2); return column },
@@ -65,13 +81,7 @@ func (m *attendMma) begin() {
 	m.l.row = m.let("own", scalar.Add(scalar.Mul(m.group, loop.Int(loop.AtomRows)), row))
 	m.l.column = scalar.Mul(m.lane, loop.Int(2))
 	m.l.first = scalar.Eq(m.lane, loop.Int(0))
-	rows, cols := m.operands()
-	for _, x := range rows {
-		m.hold(x, &m.rows, false)
-	}
-	for _, x := range cols {
-		m.hold(x, &m.cols, true)
-	}
+	m.holdAll()
 	if !m.byQuery {
 		m.slot = m.shared("stats", ir.F32, 1, m.t.stages*2*m.t.columns)
 	}
@@ -79,46 +89,63 @@ func (m *attendMma) begin() {
 	if m.kind == attendKeys {
 		m.packed = make([][]string, 2)
 	}
+	left := loop.Atom{Operand: m.operand}.LeftType()
 	for s := range m.packed {
-		for i := range m.t.columns / 4 {
+		for i := range m.t.columns * m.operand.Size() / 8 {
 			name := "packed" + strconv.Itoa(s) + "_" + strconv.Itoa(i)
 			m.packed[s] = append(m.packed[s], name)
-			m.add(&loop.Var{Name: name, Init: scalar.ConstI(ir.U32, 0)})
+			m.add(&loop.Var{Name: name, Init: scalar.Const(left, 0)})
 		}
 	}
 }
 
-// operands are those that belong to the rows and to the columns of a kernel.
-func (m *attendMma) operands() (rows, cols []matrix) {
+// holdAll gives shared memory to the operands that belong to the rows and to the
+// columns of a kernel.
+func (m *attendMma) holdAll() {
+	rows, cols := []matrix{m.q()}, []matrix{m.k(), m.v()}
 	switch m.kind {
-	case attendForward:
-		return []matrix{m.q()}, []matrix{m.k(), m.v()}
 	case attendQueries:
-		return []matrix{m.q(), m.dout()}, []matrix{m.k(), m.v()}
+		rows = append(rows, m.dout())
+	case attendKeys:
+		rows, cols = cols, []matrix{m.q(), m.dout()}
 	}
-	return []matrix{m.k(), m.v()}, []matrix{m.q(), m.dout()}
+	for _, x := range rows {
+		m.hold(held{matrix: x, side: &m.rows})
+	}
+	for _, x := range cols {
+		scores := m.kind != attendForward || x != m.v()
+		if scores || !m.turns() {
+			m.hold(held{matrix: x, side: &m.cols, streams: true})
+		}
+		if m.turned[x.operand] != nil {
+			m.hold(held{matrix: x, side: &m.cols, streams: true, turned: true})
+		}
+	}
 }
 
 // hold gives an operand shared memory.
-func (m *attendMma) hold(x matrix, side *attendSide, streams bool) {
-	h := &held{matrix: x, side: side, streams: streams}
+func (m *attendMma) hold(h held) {
 	length := h.length(m)
-	if streams {
+	if h.streams {
 		length *= m.t.stages
 	}
-	h.slot = m.shared(attendNames[x.operand], m.operand, 1, length)
-	m.held = append(m.held, h)
+	name := attendNames[h.operand]
+	if h.turned {
+		name += "_turned"
+	}
+	h.slot = m.shared(name, m.operand, 1, length)
+	m.held = append(m.held, &h)
 }
 
 // length is the elements of an operand's block.
 func (h *held) length(m *attendMma) int {
 	row := loop.RowElements(m.operand)
-	return ceilDiv(h.matrix.length, row) * row * h.side.block
+	return ceilDiv(h.columns(), row) * row * h.rows()
 }
 
-func (m *attendMma) find(x matrix) *held {
+func (m *attendMma) find(x matrix, turned bool) *held {
 	for _, h := range m.held {
-		if h.operand == x.operand {
+		if h.operand == x.operand && h.turned == turned {
 			return h
 		}
 	}
@@ -136,12 +163,12 @@ func (m *attendMma) base(h *held) scalar.Expr {
 // tile is an operand with its elements along k, from position k on.
 func (m *attendMma) tile(h *held, from scalar.Expr, k int) loop.Tile {
 	row := loop.RowElements(m.operand)
-	from = sum(m.base(h), loop.Int(k/row*row*h.side.block), from)
+	from = sum(m.base(h), loop.Int(k/row*row*h.rows()), from)
 	return loop.Tile{Array: h.slot, At: m.Simplify(from), K: k % row}
 }
 
 func (m *attendMma) product(f fragment, rows, cols matrix) (ready func()) {
-	left, right := m.find(rows), m.find(cols)
+	left, right := m.find(rows, false), m.find(cols, false)
 	s := &loop.Mma{Atom: loop.Atom{Operand: m.operand, N: m.t.columns}}
 	own := scalar.Mul(m.group, loop.Int(loop.AtomRows*loop.RowElements(m.operand)))
 	for k := 0; k < rows.length; k += s.Atom.K() {
@@ -162,22 +189,35 @@ func (m *attendMma) product(f fragment, rows, cols matrix) (ready func()) {
 // accumulate puts the weights into registers of their own. It does not wait: a later
 // wait does.
 func (m *attendMma) accumulate(sums, weights fragment, x matrix) (begin func()) {
-	h := m.find(x)
+	h := m.find(x, m.turns())
 	packed := m.packed[slices.IndexFunc(m.sums, func(f fragment) bool { return f.name == sums.name })]
 	s := &loop.Mma{Atom: loop.Atom{Operand: m.operand, N: x.length}}
 	for k := 0; k < m.t.columns; k += s.Atom.K() {
-		left := packed[k/4 : k/4+4]
-		for i, name := range left {
-			row, at := s.Atom.Left(i)
-			r, c := row/8, (k+at)/4
-			m.add(&loop.Pack{Name: name, Type: m.operand, Low: weights.at(r, c), High: weights.at(r, c+1)})
-		}
+		left := packed[4*len(s.Terms):][:4]
+		m.pack(s.Atom, left, weights, k)
 		right := loop.Tile{Array: h.slot, At: m.Simplify(m.base(h)), Depth: m.t.columns, K: k}
+		if m.turns() {
+			right = m.tile(h, loop.Int(0), k)
+		}
 		s.Terms = append(s.Terms, loop.MmaTerm{Sums: sums.sums(), Left: left, B: right})
 	}
 	return func() {
 		m.add(s)
 		m.begun = append(m.begun, slices.Concat(sums.sums(), packed))
+	}
+}
+
+// pack puts the weights from a column on into the registers of an operand. Those of f32
+// stand where a thread has them, in another order of columns: see [turnedOrder].
+func (m *attendMma) pack(atom loop.Atom, registers []string, weights fragment, column int) {
+	for i, name := range registers {
+		row, at := atom.Left(i)
+		if m.turns() {
+			m.add(&loop.Assign{Name: name, Value: weights.at(row/8, column/4+at/4)})
+			continue
+		}
+		r, c := row/8, (column+at)/4
+		m.add(&loop.Pack{Name: name, Type: m.operand, Low: weights.at(r, c), High: weights.at(r, c+1)})
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -78,15 +77,11 @@ func (m *attendMma) copyRows() {
 // copies begins to copy a thread's share of a block, from a position on, to a place.
 func (m *attendMma) copies(h *held, first, place scalar.Expr) {
 	each, row := loop.PieceElements(m.operand), loop.RowElements(m.operand)
-	per := h.matrix.length / each
-	m.share(h.side.block*per, func(id scalar.Expr) {
+	per := h.columns() / each
+	m.share(h.rows()*per, func(id scalar.Expr) {
 		r, at := scalar.FloorDiv(id, loop.Int(per)), scalar.Mul(scalar.Mod(id, loop.Int(per)), loop.Int(each))
-		pos, exists := h.side.inside(m.Simplify(scalar.Add(first, r)))
-		p, ok := m.piece(h.operand, m.emitter, m.read, m.head(h.operand), pos, m.Simplify(at))
-		if !ok {
-			panic("an operand does not lie as it was found to")
-		}
-		to := sum(place, scalar.Mul(scalar.FloorDiv(at, loop.Int(row)), loop.Int(row*h.side.block)),
+		p, exists := m.pieceOfBlock(h, first, r, at)
+		to := sum(place, scalar.Mul(scalar.FloorDiv(at, loop.Int(row)), loop.Int(row*h.rows())),
 			loop.TilePlace(m.operand, 0, r, scalar.Mod(at, loop.Int(row))))
 		c := &loop.CopyAsync{To: h.slot, ToAt: m.Simplify(to), From: p.array, FromAt: m.Simplify(p.at), Count: each, Valid: p.valid}
 		if exists = m.Simplify(exists); exists.Op != scalar.OpConst {
@@ -94,6 +89,22 @@ func (m *attendMma) copies(h *held, first, place scalar.Expr) {
 		}
 		m.add(c)
 	})
+}
+
+// pieceOfBlock returns 16 bytes of row r of a block, from a column on, and whether they
+// are those of an operand.
+func (m *attendMma) pieceOfBlock(h *held, first, r, column scalar.Expr) (p piece, exists scalar.Expr) {
+	if h.turned {
+		at := slices.Concat(m.head(h.operand), ir.Index{r, scalar.Add(first, column)})
+		root, from := m.p.Place(m.turned[h.operand], at)
+		return piece{array: root.ID, at: from}, scalar.ConstBool(true)
+	}
+	pos, exists := h.side.inside(m.Simplify(scalar.Add(first, r)))
+	p, ok := m.piece(h.operand, m.emitter, m.read, m.head(h.operand), pos, m.Simplify(column))
+	if !ok {
+		panic("an operand does not lie as it was found to")
+	}
+	return p, exists
 }
 
 // copyStats begins to copy the numbers of a block's queries.
@@ -119,60 +130,3 @@ func (m *attendMma) share(n int, f func(id scalar.Expr)) {
 		m.when(scalar.Lt(id, loop.Int(n)), func() { f(id) })
 	}
 }
-
-// piece returns 16 bytes of an operand, or reports that it does not lie in such.
-func (n *attention) piece(operand int, e *emitter, read ir.Load, head ir.Index, pos, at scalar.Expr) (p piece, ok bool) {
-	return e.pieceOf(n.m.Node.Input(operand).DType(), func(j int) scalar.Expr {
-		index := slices.Concat(head, ir.Index{pos, scalar.Add(at, loop.Int(j))})
-		if t := n.staged[operand]; t != nil {
-			return e.load(t, index)
-		}
-		return read(operand, index)
-	})
-}
-
-// stage writes those operands to memory of their own that are computed, or do not
-// lie in pieces of 16 bytes.
-func (n *attention) stage() []Launch {
-	operands := []int{n.q().operand, n.k().operand, n.v().operand}
-	if n.Backward {
-		operands = append(operands, n.dout().operand)
-	}
-	var out []Launch
-	for _, operand := range operands {
-		if !n.pieces(operand) {
-			out = append(out, n.stageOperand(operand))
-		}
-	}
-	return out
-}
-
-// pieces reports whether an operand lies in pieces of 16 bytes.
-func (n *attention) pieces(operand int) bool {
-	e := newEmitter(n.p, n.caps)
-	x := n.m.Node.Input(operand)
-	dims, _ := x.Shape().Ints()
-	rank, each := len(dims), loop.PieceElements(x.DType())
-	index := group.Coords("at", dims)
-	at := scalar.Mul(scalar.NewVar("piece", ir.I32, 0, int64(dims[rank-1]/each-1)), loop.Int(each))
-	_, ok := n.piece(operand, e, e.reader().Operand(n.m.Node), index[:rank-2], index[rank-2], at)
-	return ok
-}
-
-func (n *attention) stageOperand(operand int) Launch {
-	t := n.m.Node.Input(operand).Type()
-	dims, _ := t.Shape.Ints()
-	name := n.prefix + "_" + attendNames[operand]
-	scratch := n.p.Scratch(name, t.DType, dims...)
-	w := newWriter(n.p, n.caps, mapThreads)
-	load := w.reader().Operand(n.m.Node)
-	w.threads(scratch.Len(), func(i scalar.Expr) {
-		at := w.unflatten(i, dims)
-		w.save(scratch, at, w.Simplify(load(operand, at)))
-	})
-	n.staged[operand] = scratch
-	return w.launch(name)
-}
-
-// attendNames are the names of operands.
-var attendNames = map[int]string{0: "q", 1: "k", 2: "v", 5: "dout"}

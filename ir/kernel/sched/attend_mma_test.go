@@ -87,7 +87,9 @@ func TestAttentionByMultiplyAddsIsChosenByCost(t *testing.T) {
 		{"long, of length 128", 16, 4096, 4096, 128, ir.BF16, true},
 		{"one query and many keys", 12, 1, 4096, 64, ir.BF16, false},
 		{"no queries", 12, 0, 256, 64, ir.BF16, false},
-		{"f32", 384, 256, 256, 64, ir.F32, false},
+		{"f32", 384, 1024, 1024, 64, ir.F32, true},
+		{"f32, of length 128", 16, 4096, 4096, 128, ir.F32, false},
+		{"f64", 384, 256, 256, 64, ir.F64, false},
 		{"a length that is no multiple of 16", 128, 256, 256, 40, ir.BF16, false},
 		{"too long", 128, 256, 256, 160, ir.BF16, false},
 	} {
@@ -105,13 +107,44 @@ func TestAttentionByMultiplyAddsInOtherTiles(t *testing.T) {
 	target := hopper()
 	target.ScoreBytes = 1
 	for _, tile := range [][4]int{{1, 64, 3, 1}, {3, 32, 4, 1}, {2, 128, 3, 1}, {1, 16, 5, 2}} {
-		t.Run(fmt.Sprint(tile), func(t *testing.T) {
-			defer sched.ForceAttendMma(tile[0], tile[1], tile[2], tile[3])()
-			g := build(t, func(b *ir.Builder) {
-				attentionOf(b, ir.BF16, 1, 200, 230, 32, ops.AttentionAttrs{Causal: true, Scale: 0.1})
+		for _, d := range []ir.DType{ir.BF16, ir.F32} {
+			t.Run(fmt.Sprint(tile, d), func(t *testing.T) {
+				defer sched.ForceAttendMma(tile[0], tile[1], tile[2], tile[3])()
+				g := build(t, func(b *ir.Builder) {
+					attentionOf(b, d, 1, 200, 230, 32, ops.AttentionAttrs{Causal: true, Scale: 0.1})
+				})
+				if d == ir.F32 {
+					runWithin(t, g, target, 0, asF16)
+					return
+				}
+				runOn(t, g, target, 0)
 			})
-			runOn(t, g, target, 0)
-		})
+		}
+	}
+}
+
+// Products of f32 as TF32 keep 10 bits of fraction, as those of f16 do.
+func asF16(ir.DType) float64 { return irtest.LooseToleranceFor(ir.F16).Rel }
+
+// Attention of f32 by multiply-adds, whose sums over rows come from turned copies: with
+// parts of blocks, lengths that differ, shared heads, masks and a cap, and operands that
+// are computed.
+func TestAttentionOfF32ByMultiplyAdds(t *testing.T) {
+	target := hopper()
+	target.ScoreBytes = 1
+	for name, f := range map[string]func(b *ir.Builder){
+		"causal": func(b *ir.Builder) {
+			attentionOf(b, ir.F32, 2, 100, 130, 32, ops.AttentionAttrs{Causal: true, Scale: 0.1})
+		},
+		"whole blocks":   func(b *ir.Builder) { attentionOf(b, ir.F32, 1, 128, 128, 64, ops.AttentionAttrs{Scale: 0.1}) },
+		"a short length": func(b *ir.Builder) { attentionOf(b, ir.F32, 2, 70, 33, 8, ops.AttentionAttrs{Scale: 0.3}) },
+		"shared heads and a computed operand": func(b *ir.Builder) {
+			q := ops.Neg(b, b.Input("q", ir.F32, ir.Dims(4, 70, 24)...))
+			k, v := b.Input("k", ir.F32, ir.Dims(2, 90, 24)...), b.Input("v", ir.F32, ir.Dims(2, 90, 24)...)
+			b.Output("out", ops.Attention(b, q, ops.Neg(b, k), ops.Neg(b, v), ir.Value{}, ops.AttentionAttrs{Scale: 0.2}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) { runWithin(t, build(t, f), target, 0, asF16) })
 	}
 }
 

@@ -12,20 +12,42 @@ import (
 type attendMmaTile struct{ groups, columns, stages, resident int }
 
 // attendMmaLongest bounds the length of queries, keys and values: sums of longer ones
-// leave too few registers.
-const attendMmaLongest = 128
+// leave too few registers. Blocks of longer ones of f32 leave too little shared memory.
+func attendMmaLongest(d ir.DType) int {
+	if d == ir.F32 {
+		return 64
+	}
+	return 128
+}
 
-// attendMmaTiles are the tiles by what is computed, for lengths up to 64 and up to 128:
-// the fastest of some ten each on an H200, for 8×16 causal heads of 2048 in bf16.
+// attendMmaTiles are the tiles by what is computed, for lengths up to 64 and up to 128
+// of 16 bits: the fastest of some ten each on an H200, for 8×16 causal heads of 2048 in
+// bf16.
 var attendMmaTiles = [...][2]attendMmaTile{
 	attendForward: {{1, 64, 3, 4}, {1, 64, 3, 2}},
 	attendQueries: {{1, 64, 4, 2}, {2, 64, 3, 1}},
 	attendKeys:    {{1, 64, 4, 2}, {2, 64, 3, 1}},
 }
 
+// attendMmaTilesF32 are those of f32, as TF32, for lengths up to 64: the fastest of six
+// to nine each, there.
+var attendMmaTilesF32 = [...]attendMmaTile{
+	attendForward: {1, 64, 3, 2},
+	attendQueries: {2, 64, 3, 1},
+	attendKeys:    {2, 32, 4, 1},
+}
+
 // pickAttendMma returns the tile of a kernel, for rows of operands up to a length.
-var pickAttendMma = func(kind attendKind, length int) attendMmaTile {
+var pickAttendMma = func(kind attendKind, d ir.DType, length int) attendMmaTile {
+	if d == ir.F32 {
+		return attendMmaTilesF32[kind]
+	}
 	return attendMmaTiles[kind][ceilDiv(length, 64)-1]
+}
+
+// mmaTile is the tile of a kernel of attention by multiply-adds.
+func (n *attention) mmaTile(kind attendKind) attendMmaTile {
+	return pickAttendMma(kind, n.operandType(), max(n.Depth, n.Width))
 }
 
 func (t attendMmaTile) threads() int { return t.groups * loop.WarpGroup }
@@ -38,5 +60,6 @@ func (t attendMmaTile) ahead() int { return t.stages - 2 }
 // attendsByMma reports whether the target has multiply-adds for attention.
 func attendsByMma(s ir.Attend, d ir.DType, caps loop.Caps) bool {
 	k := loop.Atom{Operand: d}.K()
-	return caps.Mma && (d == ir.F16 || d == ir.BF16) && max(s.Depth, s.Width) <= attendMmaLongest && s.Depth%k == 0 && s.Width%k == 0
+	has := caps.Mma && (d == ir.F16 || d == ir.BF16 || d == ir.F32 && caps.TF32)
+	return has && max(s.Depth, s.Width) <= attendMmaLongest(d) && s.Depth%k == 0 && s.Width%k == 0
 }

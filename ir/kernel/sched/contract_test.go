@@ -28,6 +28,18 @@ func run(t *testing.T, g *ir.Graph) []string {
 // that is not 0.
 func runOn(t *testing.T, g *ir.Graph, target plan.Target, whole int) []string {
 	t.Helper()
+	tolerance := func(d ir.DType) float64 {
+		if whole == 0 && d.IsFloat() && d.Size() == 2 {
+			return irtest.LooseToleranceFor(d).Rel // weights and results are rounded
+		}
+		return 1e-4
+	}
+	return runWithin(t, g, target, whole, tolerance)
+}
+
+// runWithin is runOn with what results may differ by, for each type.
+func runWithin(t *testing.T, g *ir.Graph, target plan.Target, whole int, tolerance func(d ir.DType) float64) []string {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
 	inputs := map[string]*ir.Array{}
 	for _, p := range g.Ports() {
@@ -74,13 +86,10 @@ func runOn(t *testing.T, g *ir.Graph, target plan.Target, whole int) []string {
 				t.Fatal(err)
 			}
 		}
-		tolerance := 1e-4
-		if d := a.DType; whole == 0 && d.IsFloat() && d.Size() == 2 {
-			tolerance = irtest.LooseToleranceFor(d).Rel // weights and results are rounded
-		}
+		most := tolerance(a.DType)
 		for j := range want[i].Len() {
 			x, y := a.Float(j), want[i].Float(j)
-			if math.Abs(x-y) > tolerance*math.Max(1, math.Abs(y)) {
+			if math.Abs(x-y) > most*math.Max(1, math.Abs(y)) {
 				t.Fatalf("%s: element %d is %v, not %v", o.Name, j, x, y)
 			}
 		}

@@ -1,5 +1,7 @@
 package sched
 
+import "github.com/rlx-go/rlx/ir"
+
 // TileSchedules are those of all tiles, with sums cut into so many parts.
 func TileSchedules(parts int) []Schedule {
 	var out []Schedule
@@ -23,6 +25,15 @@ func MmaSchedules(parts int) []Schedule {
 // function is called.
 func ForceAttendMma(groups, columns, stages, resident int) (undo func()) {
 	pick := pickAttendMma
-	pickAttendMma = func(attendKind, int) attendMmaTile { return attendMmaTile{groups, columns, stages, resident} }
+	pickAttendMma = func(attendKind, ir.DType, int) attendMmaTile { return attendMmaTile{groups, columns, stages, resident} }
 	return func() { pickAttendMma = pick }
+}
+
+// FragmentSchedules are those of all tiles of fragments.
+func FragmentSchedules(parts int) []Schedule {
+	var out []Schedule
+	for _, t := range fragmentTiles {
+		out = append(out, t.schedule(parts))
+	}
+	return out
 }

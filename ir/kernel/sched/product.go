@@ -16,6 +16,10 @@ import (
 type productPlan struct {
 	routine.Product
 	left, right *group.Tensor
+	// swapped says that the operands were swapped, and rest are what is added to the
+	// product.
+	swapped bool
+	rest    []*group.Tensor
 	// out is where the product goes: to a tensor that the group keeps, or nil for
 	// memory of its own. behind is what a kernel behind it does, if alone is not set.
 	out    *group.Tensor
@@ -41,6 +45,7 @@ func planProduct(e *emitter, g *group.Group, c *group.Contraction) (*productPlan
 	}
 	p.out = ownResult(e, g, p.left, p.right)
 	p.alone = p.out != nil && len(g.Members) == 1 && len(g.Copies) == 0
+	p.take(e, g, c)
 	p.behind = finishOf(g, p)
 	return p, true
 }
@@ -63,7 +68,7 @@ func (p *productPlan) layOut(e *emitter, c *group.Contraction) (ok bool) {
 	// which the right matrix has the other way round.
 	p.Right.Turned = !p.Right.Turned
 	if p.Out.Turned {
-		p.Out.Turned = false
+		p.Out.Turned, p.swapped = false, true
 		p.M, p.N = p.N, p.M
 		p.left, p.right = p.right, p.left
 		p.Left, p.Right = p.Right, p.Left
@@ -244,8 +249,19 @@ func (p *productPlan) pays(c *group.Contraction) bool {
 func (p *productPlan) cost(c *group.Contraction, caps loop.Caps) float64 {
 	results, units := float64(p.Batch*p.M*p.N), float64(caps.Multiprocessors)
 	time := launchTime + math.Max(2*float64(points(c))/p.rates().rate, float64(p.Result.Size())*results/memoryRate)/units
+	time += p.libraryFinishes(caps)
 	if !p.alone {
 		time = finishWorth * (time + p.behind.apart(caps))
+	}
+	return time
+}
+
+// tilesTime estimates the nanoseconds of tiles without multiply-adds: at the rate that
+// they have where they fill the device, or by what is known of the tile that is taken.
+func tilesTime(c *group.Contraction, caps loop.Caps) float64 {
+	time := launchTime + 2*float64(points(c))/(plainRate*float64(caps.Multiprocessors))
+	if t, parts, ok := chooseTile(c, caps); ok {
+		time = math.Max(time, t.cost(c, parts, caps))
 	}
 	return time
 }
@@ -253,7 +269,7 @@ func (p *productPlan) cost(c *group.Contraction, caps loop.Caps) float64 {
 // faster reports whether the library is expected to take less time than kernels: those
 // of mma, if it is not nil, or tiles without multiply-adds.
 func (p *productPlan) faster(c *group.Contraction, caps loop.Caps, mma *mmaPlan) bool {
-	own := launchTime + 2*float64(points(c))/(plainRate*float64(caps.Multiprocessors))
+	own := tilesTime(c, caps)
 	if mma != nil {
 		own = mma.cost(c, caps) + p.behind.within(caps)
 	}

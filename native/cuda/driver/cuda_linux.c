@@ -15,9 +15,13 @@
 		return 0;                                                        \
 	}
 
-#define RLX_LOOK(name, symbol, result, params)                           \
+#define RLX_LOOK_BRANCH(name, symbol, result, params)                    \
 	*(void **)&table->name = dlsym(lib, symbol);                         \
 	if (!table->name) table->branches = 0;
+
+#define RLX_LOOK_EDIT(name, symbol, result, params)                      \
+	*(void **)&table->name = dlsym(lib, symbol);                         \
+	if (!table->name) table->edits = 0;
 
 static void *open_library(const char *path, char *why, size_t why_len) {
 	void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -30,8 +34,9 @@ rlx_cuda *rlx_load_cuda(const char *path, char *why, size_t why_len) {
 	if (!lib) return 0;
 	rlx_cuda *table = malloc(sizeof *table);
 	RLX_DRIVER(RLX_RESOLVE)
-	table->branches = 1;
-	RLX_BRANCHES(RLX_LOOK)
+	table->branches = table->edits = 1;
+	RLX_BRANCHES(RLX_LOOK_BRANCH)
+	RLX_EDITS(RLX_LOOK_EDIT)
 	return table;
 }
 

@@ -64,6 +64,19 @@ typedef unsigned long long rlx_ptr;
 	  (unsigned long long *, rlx_handle, rlx_handle, unsigned, unsigned))                                  \
 	X(cuGraphAddNode, "cuGraphAddNode", int, (rlx_handle *, rlx_handle, const rlx_handle *, size_t, void *))
 
+// What graphs are changed by before they are instantiated, optional too.
+#define RLX_EDITS(X)                                                                                       \
+	X(cuGraphGetNodes, "cuGraphGetNodes", int, (rlx_handle, rlx_handle *, size_t *))                       \
+	X(cuGraphNodeGetType, "cuGraphNodeGetType", int, (rlx_handle, int *))                                  \
+	X(cuGraphMemsetNodeGetParams, "cuGraphMemsetNodeGetParams", int, (rlx_handle, void *))                 \
+	X(cuGraphNodeGetDependencies, "cuGraphNodeGetDependencies", int, (rlx_handle, rlx_handle *, size_t *)) \
+	X(cuGraphNodeGetDependentNodes, "cuGraphNodeGetDependentNodes", int, (rlx_handle, rlx_handle *, size_t *)) \
+	X(cuGraphAddKernelNode, "cuGraphAddKernelNode_v2", int,                                                \
+	  (rlx_handle *, rlx_handle, const rlx_handle *, size_t, const void *))                                \
+	X(cuGraphAddDependencies, "cuGraphAddDependencies", int,                                               \
+	  (rlx_handle, const rlx_handle *, const rlx_handle *, size_t))                                        \
+	X(cuGraphDestroyNode, "cuGraphDestroyNode", int, (rlx_handle))
+
 #define RLX_NVRTC(X)                                                                                       \
 	X(nvrtcVersion, "nvrtcVersion", int, (int *, int *))                                                   \
 	X(nvrtcCreateProgram, "nvrtcCreateProgram", int,                                                       \
@@ -98,7 +111,7 @@ typedef unsigned long long rlx_ptr;
 	   rlx_handle, const void *, rlx_ptr, size_t, rlx_handle))
 
 #define RLX_FIELD(name, symbol, result, params) result(*name) params;
-typedef struct rlx_cuda { RLX_DRIVER(RLX_FIELD) RLX_BRANCHES(RLX_FIELD) int branches; } rlx_cuda;
+typedef struct rlx_cuda { RLX_DRIVER(RLX_FIELD) RLX_BRANCHES(RLX_FIELD) RLX_EDITS(RLX_FIELD) int branches, edits; } rlx_cuda;
 typedef struct rlx_nvrtc { RLX_NVRTC(RLX_FIELD) } rlx_nvrtc;
 typedef struct rlx_blas { RLX_BLAS(RLX_FIELD) } rlx_blas;
 #undef RLX_FIELD
@@ -174,6 +187,11 @@ int rlx_condition_make(rlx_device *d, rlx_handle stream, unsigned long long *con
 int rlx_condition_enter(rlx_device *d, rlx_handle stream, rlx_handle inner, unsigned long long condition, int loop, const char **call);
 static inline int rlx_branches(const rlx_cuda *cu) { return cu->branches; }
 
+// rlx_fills_to_kernels puts a kernel that writes words, with parameters (to, words,
+// value), in the place of each node of a graph that fills memory and can be said so.
+int rlx_fills_to_kernels(rlx_device *d, rlx_handle graph, rlx_handle fill, const char **call);
+static inline int rlx_edits(const rlx_cuda *cu) { return cu->edits; }
+
 // rlx_compile leaves a cubin in image, or a log where the result is not 0;
 // either is freed by the caller.
 int rlx_compile(const rlx_nvrtc *rtc, const char *source, const char **options, int count, char **image, size_t *size, char **log);
@@ -186,13 +204,18 @@ typedef struct {
 	int turned[2];
 	uint64_t m, n, k, workspace;
 	int32_t batch;
-	int64_t row[3], step[3];
+	int64_t row[4], step[4]; // of first, second, the result, and what is added
+	int32_t epilogue, adds;  // cublasLtEpilogue_t, and whether something is added
 } rlx_shape;
+
+// Bits of cublasLtEpilogue_t.
+enum { rlx_epilogue_none = 1, rlx_epilogue_relu = 2, rlx_epilogue_bias = 4 };
 
 // rlx_product is a product ready to run.
 typedef struct {
-	rlx_handle operation, layout[3];
+	rlx_handle operation, layout[4];
 	uint64_t workspace;
+	int32_t epilogue, adds;
 	char algorithm[64];
 } rlx_product;
 
@@ -201,7 +224,7 @@ enum { rlx_no_algorithm = -1 };
 int rlx_blas_create(const rlx_blas *blas, rlx_device *d, rlx_handle *handle);
 int rlx_product_make(const rlx_blas *blas, rlx_handle handle, rlx_device *d, const rlx_shape *s, rlx_product *p, const char **call);
 int rlx_product_run(const rlx_blas *blas, rlx_handle handle, rlx_device *d, const rlx_product *p, rlx_ptr first, rlx_ptr second,
-                    rlx_ptr workspace, rlx_ptr result, rlx_handle stream);
+                    rlx_ptr workspace, rlx_ptr result, rlx_ptr bias, rlx_ptr added, rlx_handle stream);
 static inline const char *rlx_blas_status(const rlx_blas *blas, int code) { return blas->status_name(code); }
 static inline size_t rlx_blas_version(const rlx_blas *blas) { return blas->version(); }
 

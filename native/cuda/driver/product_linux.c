@@ -6,7 +6,7 @@
 
 // Attributes and types of cublasLt.h.
 enum {
-	desc_transpose_a = 3, desc_transpose_b = 4,
+	desc_transpose_a = 3, desc_transpose_b = 4, desc_epilogue = 7, desc_bias = 8,
 	layout_batch = 5, layout_step = 6,
 	preference_workspace = 1,
 	real_f32 = 0, operation_turned = 1,
@@ -32,8 +32,8 @@ int rlx_blas_create(const rlx_blas *blas, rlx_device *d, rlx_handle *handle) {
 	if (!r) *call = name, r = blas->function args
 
 static int lay_out(const rlx_blas *blas, const rlx_shape *s, int i, rlx_handle *layout, const char **call) {
-	const uint64_t rows[] = {s->turned[0] ? s->k : s->m, s->turned[1] ? s->n : s->k, s->m};
-	const uint64_t columns[] = {s->turned[0] ? s->m : s->k, s->turned[1] ? s->k : s->n, s->n};
+	const uint64_t rows[] = {s->turned[0] ? s->k : s->m, s->turned[1] ? s->n : s->k, s->m, s->m};
+	const uint64_t columns[] = {s->turned[0] ? s->m : s->k, s->turned[1] ? s->k : s->n, s->n, s->n};
 	int r = 0;
 	RLX_TRY("cublasLtMatrixLayoutCreate", layout_create, (layout, i < 2 ? s->factors : s->result, rows[i], columns[i], s->row[i]));
 	RLX_TRY("cublasLtMatrixLayoutSetAttribute", layout_set, (*layout, layout_batch, &s->batch, sizeof s->batch));
@@ -42,13 +42,14 @@ static int lay_out(const rlx_blas *blas, const rlx_shape *s, int i, rlx_handle *
 }
 
 static void discard(const rlx_blas *blas, rlx_product *p) {
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		if (p->layout[i]) blas->layout_destroy(p->layout[i]);
 	if (p->operation) blas->operation_destroy(p->operation);
 }
 
 int rlx_product_make(const rlx_blas *blas, rlx_handle handle, rlx_device *d, const rlx_shape *s, rlx_product *p, const char **call) {
 	const int32_t turned = operation_turned;
+	const rlx_ptr somewhere = 256; // a bias is asked for its alignment
 	rlx_handle preference = 0;
 	heuristic_result found;
 	int count = 0, r = d->cu->cuCtxSetCurrent(d->context);
@@ -56,24 +57,31 @@ int rlx_product_make(const rlx_blas *blas, rlx_handle handle, rlx_device *d, con
 	RLX_TRY("cublasLtMatmulDescCreate", operation_create, (&p->operation, s->compute, real_f32));
 	for (int i = 0; i < 2; i++)
 		if (s->turned[i]) RLX_TRY("cublasLtMatmulDescSetAttribute", operation_set, (p->operation, desc_transpose_a + i, &turned, sizeof turned));
-	for (int i = 0; i < 3 && !r; i++) r = lay_out(blas, s, i, &p->layout[i], call);
+	if (s->epilogue != rlx_epilogue_none)
+		RLX_TRY("cublasLtMatmulDescSetAttribute", operation_set, (p->operation, desc_epilogue, &s->epilogue, sizeof s->epilogue));
+	if (s->epilogue & rlx_epilogue_bias)
+		RLX_TRY("cublasLtMatmulDescSetAttribute", operation_set, (p->operation, desc_bias, &somewhere, sizeof somewhere));
+	for (int i = 0; i < 3 + s->adds && !r; i++) r = lay_out(blas, s, i, &p->layout[i], call);
 	RLX_TRY("cublasLtMatmulPreferenceCreate", preference_create, (&preference));
 	RLX_TRY("cublasLtMatmulPreferenceSetAttribute", preference_set, (preference, preference_workspace, &s->workspace, sizeof s->workspace));
 	RLX_TRY("cublasLtMatmulAlgoGetHeuristic", heuristic,
-	        (handle, p->operation, p->layout[0], p->layout[1], p->layout[2], p->layout[2], preference, 1, &found, &count));
+	        (handle, p->operation, p->layout[0], p->layout[1], p->layout[2 + s->adds], p->layout[2], preference, 1, &found, &count));
 	if (preference) blas->preference_destroy(preference);
 	if (!r && count == 0) r = rlx_no_algorithm;
 	if (r) return discard(blas, p), r;
 	memcpy(p->algorithm, found.algorithm, sizeof p->algorithm);
 	p->workspace = s->workspace;
+	p->epilogue = s->epilogue;
+	p->adds = s->adds;
 	return 0;
 }
 
 int rlx_product_run(const rlx_blas *blas, rlx_handle handle, rlx_device *d, const rlx_product *p, rlx_ptr first, rlx_ptr second,
-                    rlx_ptr workspace, rlx_ptr result, rlx_handle stream) {
-	const float one = 1, zero = 0;
+                    rlx_ptr workspace, rlx_ptr result, rlx_ptr bias, rlx_ptr added, rlx_handle stream) {
+	const float one = 1, factor = p->adds;
 	int r = d->cu->cuCtxSetCurrent(d->context);
+	if (!r && (p->epilogue & rlx_epilogue_bias)) r = blas->operation_set(p->operation, desc_bias, &bias, sizeof bias);
 	if (r) return r;
-	return blas->matmul(handle, p->operation, &one, first, p->layout[0], second, p->layout[1], &zero, result, p->layout[2], result,
-	                    p->layout[2], p->algorithm, workspace, p->workspace, stream);
+	return blas->matmul(handle, p->operation, &one, first, p->layout[0], second, p->layout[1], &factor, p->adds ? added : result,
+	                    p->layout[2 + p->adds], result, p->layout[2], p->algorithm, workspace, p->workspace, stream);
 }

@@ -32,6 +32,7 @@ type Multiplier struct {
 type Product struct {
 	by *Multiplier
 	c  *C.rlx_product // with the life of the process
+	routine.Product
 }
 
 // NewMultiplier returns what computes products, or nil where cuBLASLt was not
@@ -56,7 +57,7 @@ func (m *Multiplier) Product(p routine.Product) (*Product, error) {
 		return known, nil
 	}
 	s := shapeOf(p)
-	made := &Product{m, (*C.rlx_product)(C.calloc(1, C.sizeof_rlx_product))}
+	made := &Product{m, (*C.rlx_product)(C.calloc(1, C.sizeof_rlx_product)), p}
 	call := (**C.char)(C.calloc(1, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
 	defer C.free(unsafe.Pointer(call))
 	l := m.device.library
@@ -88,6 +89,7 @@ func shapeOf(p routine.Product) C.rlx_shape {
 	s := C.rlx_shape{
 		compute: computeF32, factors: elementTypes[p.Operand], result: elementTypes[p.Result],
 		m: C.uint64_t(p.N), n: C.uint64_t(p.M), k: C.uint64_t(p.K), workspace: C.uint64_t(p.Workspace), batch: C.int32_t(p.Batch),
+		epilogue: C.rlx_epilogue_none,
 	}
 	switch {
 	case p.TF32:
@@ -95,7 +97,19 @@ func shapeOf(p routine.Product) C.rlx_shape {
 	case p.Operand == dtype.F32:
 		s.compute = computeF32Pedantic
 	}
-	for i, l := range []routine.Layout{p.Right, p.Left, p.Out} {
+	if p.Bias || p.Relu {
+		s.epilogue = 0
+	}
+	if p.Bias {
+		s.epilogue |= C.rlx_epilogue_bias
+	}
+	if p.Relu {
+		s.epilogue |= C.rlx_epilogue_relu
+	}
+	if p.Adds {
+		s.adds = 1
+	}
+	for i, l := range []routine.Layout{p.Right, p.Left, p.Out, p.Added} {
 		s.row[i], s.step[i] = C.int64_t(l.Row), C.int64_t(l.Step)
 		if i < 2 && l.Turned {
 			s.turned[i] = 1
@@ -104,11 +118,23 @@ func shapeOf(p routine.Product) C.rlx_shape {
 	return s
 }
 
-// Multiply computes a product. Workspace is the memory that the product states.
-func (s *Stream) Multiply(p *Product, left, right, workspace, result Ptr) error {
+// Multiply computes a product, with arrays in the order of [routine.Product]. Where
+// they are is told to the library's description of the product, so that one call of it
+// is made at a time.
+func (s *Stream) Multiply(p *Product, arrays []Ptr) error {
+	var bias, added C.rlx_ptr
+	rest := arrays[4:]
+	if p.Bias {
+		bias, rest = C.rlx_ptr(rest[0]), rest[1:]
+	}
+	if p.Adds {
+		added = C.rlx_ptr(rest[0])
+	}
+	p.by.mu.Lock()
+	defer p.by.mu.Unlock()
 	l := s.device.library
 	return l.checkProducts("cublasLtMatmul", C.rlx_product_run(l.blas, p.by.handle, s.device.c, p.c,
-		C.rlx_ptr(right), C.rlx_ptr(left), C.rlx_ptr(workspace), C.rlx_ptr(result), s.handle))
+		C.rlx_ptr(arrays[1]), C.rlx_ptr(arrays[0]), C.rlx_ptr(arrays[2]), C.rlx_ptr(arrays[3]), bias, added, s.handle))
 }
 
 // checkProducts makes an error of a result of cuBLASLt's.

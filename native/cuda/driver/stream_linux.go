@@ -25,6 +25,7 @@ import "C"
 
 import (
 	"encoding/binary"
+	"errors"
 	"runtime"
 	"time"
 	"unsafe"
@@ -103,8 +104,10 @@ type Graph struct {
 	handle C.rlx_handle
 }
 
-// Capture returns the work that record asks the stream for, which is not done.
-func (s *Stream) Capture(record func() error) (*Graph, error) {
+// Capture returns the work that record asks the stream for, which is not done. Where
+// fill is given, the kernel of [FillSource], it takes the place of what fills memory;
+// the error is [ErrUnchanged] where the driver refuses.
+func (s *Stream) Capture(fill *Function, record func() error) (*Graph, error) {
 	// A capture belongs to the thread that begins it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -120,6 +123,11 @@ func (s *Stream) Capture(record func() error) (*Graph, error) {
 	}
 	if graph != nil {
 		defer C.rlx_cuGraphDestroy(d.c, graph)
+	}
+	if err == nil && fill != nil {
+		if failed := d.fillByKernels(graph, *fill); failed != nil {
+			err = errors.Join(ErrUnchanged, failed)
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -1,12 +1,13 @@
-// A fake cuBLASLt: products of f32, column by column. RLX_FAKE_PRODUCTS=none leaves
-// it without an algorithm for any.
+// A fake cuBLASLt: products of f32, column by column, with a bias, a matrix and a maximum
+// behind them. RLX_FAKE_PRODUCTS=none leaves it without an algorithm for any.
 #include "fake.h"
 
 #include <stdint.h>
 
+int rlx_fake_clear(void *stream, void *p, size_t bytes);
 int rlx_fake_call(void *stream, void (*f)(void *), const void *data, size_t bytes);
 
-typedef struct { int compute, turned[2]; } operation;
+typedef struct { int compute, turned[2], epilogue; const float *bias; } operation;
 typedef struct { int type, batch; uint64_t rows, columns; int64_t row, step; } layout;
 typedef struct { uint64_t workspace; } preference;
 typedef struct { char algorithm[64]; size_t workspace; int rest[6]; } result;
@@ -16,9 +17,12 @@ EXPORT size_t cublasLtGetVersion(void) { return 130100; }
 EXPORT const char *cublasLtGetStatusName(int code) { return code == 7 ? "CUBLAS_STATUS_INVALID_VALUE" : "CUBLAS_STATUS"; }
 EXPORT int cublasLtMatmulDescCreate(operation **o, int compute, int scale) {
 	*o = calloc(1, sizeof **o);
+	(*o)->epilogue = 1;
 	return (*o)->compute = compute, scale == 0 ? 0 : 7;
 }
 EXPORT int cublasLtMatmulDescSetAttribute(operation *o, int which, const int32_t *value, size_t bytes) {
+	if (which == 7 && bytes == 4) return o->epilogue = *value, 0;
+	if (which == 8 && bytes == 8) return memcpy(&o->bias, value, bytes), 0;
 	if (which < 3 || which > 4 || bytes != 4) return 7;
 	return o->turned[which - 3] = *value, 0;
 }
@@ -47,13 +51,14 @@ EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, operation *o, layout *a,
                                           int wanted, result *out, int *found) {
 	note("cublasLtMatmulAlgoGetHeuristic");
 	if (size(a, o->turned[0], 0) != d->rows || size(b, o->turned[1], 1) != d->columns) return 7;
+	if (c->rows != d->rows || c->columns != d->columns || c->type != d->type) return 7;
 	if (size(a, o->turned[0], 1) != size(b, o->turned[1], 0) || a->batch != d->batch || b->batch != d->batch) return 7;
 	*found = !strcmp(setting("RLX_FAKE_PRODUCTS", ""), "none") ? 0 : 1;
 	memset(out, 0, sizeof *out);
 	return memcpy(out->algorithm, "fake", 4), 0;
 }
 
-typedef struct { operation o; layout a, b, d; const float *x, *y; float *z; } job;
+typedef struct { operation o; layout a, b, c, d; float beta; const float *x, *y, *w; float *z; } job;
 
 static float at(const float *x, const layout *l, int turned, int64_t batch, int64_t r, int64_t c) {
 	return x[batch * l->step + (turned ? r * l->row + c : c * l->row + r)];
@@ -68,6 +73,9 @@ static void multiply(void *data) {
 			for (uint64_t r = 0; r < j->d.rows; r++) {
 				float sum = 0;
 				for (uint64_t i = 0; i < k; i++) sum += at(j->x, &j->a, j->o.turned[0], n, r, i) * at(j->y, &j->b, j->o.turned[1], n, i, c);
+				if (j->beta) sum += at(j->w, &j->c, 0, n, r, c);
+				if (j->o.epilogue & 4) sum += j->o.bias[r];
+				if (j->o.epilogue & 2) sum = sum > 0 ? sum : 0;
 				j->z[n * j->d.step + c * j->d.row + r] = sum;
 			}
 }
@@ -75,9 +83,10 @@ static void multiply(void *data) {
 EXPORT int cublasLtMatmul(void *handle, operation *o, const float *alpha, const float *x, layout *a, const float *y, layout *b, const float *beta,
                           const float *c, layout *lc, float *z, layout *d, const char *algorithm, void *workspace, size_t bytes, void *stream) {
 	note("cublasLtMatmul");
-	if (*alpha != 1 || *beta != 0 || a->type || d->type || strncmp(algorithm, "fake", 4) || ((uintptr_t)workspace & 255)) return 7;
+	if (*alpha != 1 || a->type || d->type || strncmp(algorithm, "fake", 4) || ((uintptr_t)workspace & 255)) return 7;
 	if (atoi(setting("RLX_FAKE_PRODUCTS", "0"))) return atoi(setting("RLX_FAKE_PRODUCTS", "0"));
-	job j = {*o, *a, *b, *d, x, y, z};
+	job j = {*o, *a, *b, *lc, *d, *beta, x, y, c, z};
 	memset(workspace, 0xa5, bytes);
+	if (bytes) rlx_fake_clear(stream, workspace, bytes < 64 ? bytes / 4 * 4 : 64); // as NVIDIA's does
 	return rlx_fake_call(stream, multiply, &j, sizeof j);
 }

@@ -130,6 +130,9 @@ static int ask(stream *s, node *n) {
 	return 0;
 }
 
+// rlx_fake_clear is how a fake library has memory cleared.
+EXPORT int rlx_fake_clear(stream *s, void *p, size_t bytes) { return ask(s, &(node){.to = (devptr)p, .bytes = bytes}); }
+
 // rlx_fake_call is how a fake library asks a stream for work of its own.
 EXPORT int rlx_fake_call(stream *s, void (*f)(void *), const void *data, size_t bytes) {
 	node n = {.call = f};
@@ -225,6 +228,59 @@ EXPORT int cuStreamEndCapture(stream *s, graph **g) {
 	s->capture = 0;
 	return 0;
 }
+// Graphs that are changed: nodes wait for the one before them.
+static int fills(const node *n) { return !n->kernel && !n->call && !n->body && !n->from; }
+static graph *captured;
+EXPORT int cuGraphGetNodes(graph *g, node **nodes, size_t *count) {
+	CALL("cuGraphGetNodes");
+	size_t n = 0;
+	for (node *i = g->first; i; i = i->next, n++)
+		if (nodes) nodes[n] = i;
+	captured = g;
+	return *count = n, 0;
+}
+EXPORT int cuGraphNodeGetType(node *n, int *type) { return *type = fills(n) ? 2 : n->body ? 13 : n->from ? 1 : 0, 0; }
+EXPORT int cuGraphMemsetNodeGetParams(node *n, void *params) {
+	struct { devptr to; size_t pitch; unsigned value, element; size_t width, height; } *p = params;
+	if (!fills(n)) return 1;
+	p->to = n->to, p->pitch = 0, p->value = 0, p->element = 4, p->width = n->bytes / 4, p->height = 1;
+	return 0;
+}
+static node *before(const node *n) {
+	node *last = 0;
+	for (node *i = captured->first; i && i != n; i = i->next) last = i;
+	return last;
+}
+EXPORT int cuGraphNodeGetDependencies(node *n, node **list, size_t *count) {
+	node *b = before(n);
+	if (list && !b) return 1; // as NVIDIA's does
+	if (list) *list = b;
+	return *count = b != 0, 0;
+}
+EXPORT int cuGraphNodeGetDependentNodes(node *n, node **list, size_t *count) {
+	if (list && !n->next) return 1;
+	if (list) *list = n->next;
+	return *count = n->next != 0, 0;
+}
+EXPORT int cuGraphAddKernelNode_v2(node **out, graph *g, node **after, size_t count, const void *params) {
+	CALL("cuGraphAddKernelNode");
+	const struct { module *f; unsigned grid[3], block[3], shared; void **arguments; } *p = params;
+	node *n = calloc(1, sizeof *n), **at = count ? &after[0]->next : &g->first;
+	n->kernel = p->f;
+	memcpy(n->grid, p->grid, sizeof n->grid), memcpy(n->block, p->block, sizeof n->block);
+	if (p->f->pack && p->f->pack(p->arguments, n->cells) > 128) return 1;
+	n->next = *at, *at = n;
+	if (!n->next) g->last = &n->next;
+	return *out = n, 0;
+}
+EXPORT int cuGraphAddDependencies(graph *g, node **from, node **to, size_t count) { return 0; }
+EXPORT int cuGraphDestroyNode(node *n) {
+	node *b = before(n);
+	*(b ? &b->next : &captured->first) = n->next;
+	if (!n->next) captured->last = b ? &b->next : &captured->first;
+	return free(n), 0;
+}
+
 EXPORT int cuGraphInstantiateWithFlags(graph **exec, graph *g, unsigned long long flags) { CALL("cuGraphInstantiate"); return *exec = g, 0; }
 EXPORT int cuGraphLaunch(graph *g, stream *s) {
 	CALL("cuGraphLaunch");
