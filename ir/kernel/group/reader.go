@@ -20,7 +20,48 @@ type Reader struct {
 	// note, where set, is told of each access to a value that has a tensor.
 	note   func(v ir.Value, at ir.Index)
 	checks bool // an index was checked on the way
-	memo   map[elementKey]scalar.Expr
+	memo   elementMemo
+}
+
+// elementMemo holds the elements that a reader has written out. Most readers are for one
+// node and see few, for which a map would take more memory than all else.
+type elementMemo struct {
+	few  []elementEntry
+	many map[elementKey]scalar.Expr // nil up to maxFew
+}
+
+type elementEntry struct {
+	key elementKey
+	e   scalar.Expr
+}
+
+const maxFew = 8
+
+func (m *elementMemo) get(key elementKey) (scalar.Expr, bool) {
+	if m.many != nil {
+		e, ok := m.many[key]
+		return e, ok
+	}
+	for i := range m.few {
+		if m.few[i].key == key {
+			return m.few[i].e, true
+		}
+	}
+	return nil, false
+}
+
+func (m *elementMemo) set(key elementKey, e scalar.Expr) {
+	switch {
+	case m.many != nil:
+		m.many[key] = e
+	case len(m.few) < maxFew:
+		m.few = append(m.few, elementEntry{key, e})
+	default:
+		m.many = map[elementKey]scalar.Expr{key: e}
+		for _, x := range m.few {
+			m.many[x.key] = x.e
+		}
+	}
 }
 
 // elementKey is a value at a position. Positions are told apart by their
@@ -35,7 +76,7 @@ const maxMemoRank = 6
 // NewReader returns a reader of the values of a program for one kernel, which
 // simplifies positions with s.
 func NewReader(p *Program, s *scalar.Simplifier) *Reader {
-	return &Reader{p: p, s: s, memo: map[elementKey]scalar.Expr{}}
+	return &Reader{p: p, s: s}
 }
 
 // Element returns the element of v at a position.
@@ -43,13 +84,13 @@ func (r *Reader) Element(v ir.Value, at ir.Index) scalar.Expr {
 	key, memo := elementKey{v: v}, len(at) <= maxMemoRank
 	if memo {
 		copy(key.at[:], at)
-		if e, ok := r.memo[key]; ok {
+		if e, ok := r.memo.get(key); ok {
 			return e
 		}
 	}
 	e := r.compute(v, at)
 	if memo {
-		r.memo[key] = e
+		r.memo.set(key, e)
 	}
 	return e
 }

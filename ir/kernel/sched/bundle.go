@@ -151,15 +151,12 @@ func updates(g *group.Group) bool {
 	return g.Kind == group.MapKind && !slices.ContainsFunc(g.Writes(), func(t *group.Tensor) bool { return !t.Root().Persistent() })
 }
 
-// literalsInside leaves all literals in the kernels.
-func literalsInside(*group.Group, loop.Caps) *group.Words { return nil }
-
-// mapParts returns the parts of a bundle of maps, each with the words that it reads.
-func mapParts(g *group.Group, caps loop.Caps, words func(*group.Group, loop.Caps) *group.Words) []Part {
+// mapParts returns the parts of a bundle of maps, with all literals in their kernels.
+func mapParts(g *group.Group, caps loop.Caps) []Part {
 	var out []Part
 	for _, part := range g.SideBySide() {
 		if n := group.Product(part.Outer); n > 0 {
-			out = append(out, newPart(mapWork{part, words(part, caps)}, n, g.Program(), caps))
+			out = append(out, newPart(mapWork{g: part}, n, g.Program(), caps))
 		}
 	}
 	return out

@@ -13,6 +13,7 @@ import (
 // once.
 type Cache struct {
 	launches map[cacheKey][]canonicalLaunch
+	parts    map[cacheKey]canonicalPart
 	forms    map[cacheKey]variants // by the text without the values of literals
 	canons   map[*group.Group]*group.Canon
 	tuned    Tuned
@@ -21,7 +22,7 @@ type Cache struct {
 // NewCache returns an empty cache for groups of which some have schedules that were
 // found to be the best, nil for none.
 func NewCache(tuned Tuned) *Cache {
-	return &Cache{map[cacheKey][]canonicalLaunch{}, map[cacheKey]variants{}, map[*group.Group]*group.Canon{}, tuned}
+	return &Cache{map[cacheKey][]canonicalLaunch{}, map[cacheKey]canonicalPart{}, map[cacheKey]variants{}, map[*group.Group]*group.Canon{}, tuned}
 }
 
 // cacheKey is all that the kernels of a group depend on.
@@ -37,7 +38,7 @@ func (c *Cache) Schedule(g *group.Group, caps loop.Caps) (launches []Launch, err
 	defer recovered(g, &err)
 	aside := len(g.Parts) > 0 || updates(g)
 	if aside && caps.Invocations > 1 {
-		return bundle(mapParts(g, caps, c.partWords)), nil
+		return bundle(c.mapParts(g, caps)), nil
 	}
 	canon := c.canonOf(g)
 	if aside || g.Kind == group.TotalKind {
@@ -129,18 +130,22 @@ func remember(launches []Launch, c *group.Canon) []canonicalLaunch {
 	out := make([]canonicalLaunch, len(launches))
 	scratch := map[*group.Tensor]int{}
 	for i, l := range launches {
-		out[i].kernel, out[i].routine = l.Kernel, l.Routine
-		for _, t := range l.Args {
-			arg := canonicalArg{kind: statusArg}
-			if n, ok := c.Operand(t); ok {
-				arg = canonicalArg{kind: operandArg, number: n}
-			} else if t != nil {
-				if _, known := scratch[t]; !known {
-					scratch[t] = len(scratch)
-				}
-				arg = canonicalArg{scratchArg, scratch[t], t.DType, t.Dims, t.Name}
+		out[i] = canonicalLaunch{l.Kernel, l.Routine, rememberArgs(l.Args, c, scratch)}
+	}
+	return out
+}
+
+func rememberArgs(args []*group.Tensor, c *group.Canon, scratch map[*group.Tensor]int) []canonicalArg {
+	out := make([]canonicalArg, len(args))
+	for i, t := range args {
+		out[i] = canonicalArg{kind: statusArg}
+		if n, ok := c.Operand(t); ok {
+			out[i] = canonicalArg{kind: operandArg, number: n}
+		} else if t != nil {
+			if _, known := scratch[t]; !known {
+				scratch[t] = len(scratch)
 			}
-			out[i].args = append(out[i].args, arg)
+			out[i] = canonicalArg{scratchArg, scratch[t], t.DType, t.Dims, t.Name}
 		}
 	}
 	return out
@@ -152,18 +157,60 @@ func recall(launches []canonicalLaunch, c *group.Canon, p *group.Program) []Laun
 	out := make([]Launch, len(launches))
 	scratch := map[int]*group.Tensor{}
 	for i, l := range launches {
-		out[i] = Launch{Kernel: l.kernel, Routine: l.routine, Args: make([]*group.Tensor, len(l.args))}
-		for j, arg := range l.args {
-			switch arg.kind {
-			case operandArg:
-				out[i].Args[j] = c.Operands[arg.number]
-			case scratchArg:
-				if scratch[arg.number] == nil {
-					scratch[arg.number] = p.Scratch(arg.name, arg.dtype, arg.dims...)
-				}
-				out[i].Args[j] = scratch[arg.number]
+		out[i] = Launch{Kernel: l.kernel, Routine: l.routine, Args: recallArgs(l.args, c, p, scratch)}
+	}
+	return out
+}
+
+func recallArgs(args []canonicalArg, c *group.Canon, p *group.Program, scratch map[int]*group.Tensor) []*group.Tensor {
+	out := make([]*group.Tensor, len(args))
+	for i, arg := range args {
+		switch arg.kind {
+		case operandArg:
+			out[i] = c.Operands[arg.number]
+		case scratchArg:
+			if scratch[arg.number] == nil {
+				scratch[arg.number] = p.Scratch(arg.name, arg.dtype, arg.dims...)
 			}
+			out[i] = scratch[arg.number]
 		}
+	}
+	return out
+}
+
+// canonicalPart is what a [Part] has in common with all that are equal to it.
+type canonicalPart struct {
+	key     string
+	written []bool
+	args    []canonicalArg
+}
+
+// mapParts returns the parts of a bundle of maps, each with the words that it reads. Equal
+// ones are written out once.
+func (c *Cache) mapParts(g *group.Group, caps loop.Caps) []Part {
+	var out []Part
+	for _, g := range g.SideBySide() {
+		n := group.Product(g.Outer)
+		if n == 0 {
+			continue
+		}
+		canon, x := c.canonOf(g), mapWork{g: g}
+		which := c.words(g, canon, caps)
+		if which != nil {
+			x.words = canon.Words(which)
+		}
+		key := cacheKey{caps, textOf(canon, which)}
+		known, ok := c.parts[key]
+		if !ok {
+			part := newPart(x, n, g.Program(), caps)
+			c.parts[key] = canonicalPart{part.Key, part.Written, rememberArgs(part.Args, canon, nil)}
+			out = append(out, part)
+			continue
+		}
+		out = append(out, Part{
+			Key: known.key, Written: known.written, Args: recallArgs(known.args, canon, g.Program(), nil),
+			First: make([]int, len(known.args)), Len: n, work: x, p: g.Program(),
+		})
 	}
 	return out
 }

@@ -99,7 +99,7 @@ func waysOf(g *group.Group, caps loop.Caps) (ways, error) {
 	case caps.Invocations == 1 && g.Kind != group.SortKind:
 		return sole(func() []Launch { return scheduleSerial(g, caps) }), nil
 	case len(g.Parts) > 0:
-		return sole(func() []Launch { return bundle(mapParts(g, caps, literalsInside)) }), nil
+		return sole(func() []Launch { return bundle(mapParts(g, caps)) }), nil
 	}
 	e := newEmitter(g.Program(), caps)
 	switch g.Kind {

@@ -69,16 +69,6 @@ func (c *Cache) words(g *group.Group, canon *group.Canon, caps loop.Caps) []bool
 	return out
 }
 
-// partWords returns the words of a group that shares a kernel with others beside it,
-// nil where it has none.
-func (c *Cache) partWords(g *group.Group, caps loop.Caps) *group.Words {
-	canon := c.canonOf(g)
-	if which := c.words(g, canon, caps); which != nil {
-		return canon.Words(which)
-	}
-	return nil
-}
-
 // textOf returns what kernels of a group depend on: its form, and the literals that
 // are no words.
 func textOf(canon *group.Canon, words []bool) string {

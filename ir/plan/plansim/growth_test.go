@@ -23,7 +23,7 @@ var families = []struct {
 	most int // bytes that compiling allocates for a node
 	make func(b *ir.Builder, nodes int)
 }{
-	{"chain", 4600, func(b *ir.Builder, nodes int) {
+	{"chain", 3000, func(b *ir.Builder, nodes int) {
 		x := b.Input("x", ir.F32, ir.N(64))
 		for i := range nodes / 2 {
 			x = ops.Add(b, ops.Sin(b, x), ops.ConstLike(b, x, float64(i)))
@@ -38,7 +38,7 @@ var families = []struct {
 		}
 		b.Output("y", x)
 	}},
-	{"parameters", 11000, func(b *ir.Builder, nodes int) {
+	{"parameters", 7000, func(b *ir.Builder, nodes int) {
 		var sum ir.Value
 		for i := range nodes / 3 {
 			w := b.State("w"+strconv.Itoa(i), ir.F32, ir.N(7+i%5))
@@ -51,7 +51,7 @@ var families = []struct {
 		}
 		b.Output("y", sum)
 	}},
-	{"branches", 750, func(b *ir.Builder, nodes int) {
+	{"branches", 720, func(b *ir.Builder, nodes int) {
 		x := b.Input("x", ir.F32, ir.Dims(8, 32)...)
 		var sum ir.Value
 		for i := range 64 {
