@@ -11,9 +11,6 @@ import (
 // are at. Two barriers a column are enough, after the candidates for its pivot and
 // after its factors and the pivot's row.
 func luKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
-	if !withKernels {
-		return nil
-	}
 	rows, cols := matrixDims(n.Input(0))
 	d := n.Input(0).DType()
 	down, across := gridFor(rows, cols, 16)

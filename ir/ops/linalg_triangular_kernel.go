@@ -12,9 +12,6 @@ import (
 // lies elsewhere in memory. What goes round in a step is in one of two halves of
 // workgroup memory by turns: one barrier a row is enough.
 func triangularKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
-	if !withKernels {
-		return nil
-	}
 	a := *n.Attrs().(*TriangularAttrs)
 	size, _ := matrixDims(n.Input(0))
 	count := elementsOf(n.Types()[0])
