@@ -1,5 +1,3 @@
-//go:build !js
-
 package ops
 
 import (
@@ -8,8 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Collectives: what devices that run the same graph make of each other's values. A page
-// has one device, so its compiler, whose size counts, goes without them.
+// Collectives: what devices that run the same graph make of each other's values.
 const (
 	OpAllReduce           ir.Op = "all_reduce"
 	OpAllGather           ir.Op = "all_gather"

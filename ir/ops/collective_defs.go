@@ -1,5 +1,3 @@
-//go:build !js
-
 package ops
 
 import "github.com/rlx-go/rlx/ir"

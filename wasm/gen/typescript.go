@@ -22,8 +22,8 @@ func generate() string {
 	var onValue, onBuilder strings.Builder
 	for _, op := range ir.Ops() {
 		d, _ := ir.Lookup(op)
-		if op == ir.OpPort || op == ir.OpConstant || d.Subgraphs > 0 || isCollective(d) {
-			continue // the builder's own methods make those, and the module has no collectives
+		if op == ir.OpPort || op == ir.OpConstant || d.Subgraphs > 0 {
+			continue // the builder's own methods make those
 		}
 		if len(d.Operands) == 0 || isList(d.Operands[0]) {
 			writeMethod(&onBuilder, d)
@@ -187,9 +187,4 @@ func resultsOf(d *ir.Def) (most int, varies bool) {
 		}
 	}
 	return most, most > least
-}
-
-// isCollective reports whether an op is about several devices.
-func isCollective(d *ir.Def) bool {
-	return d.NewAttrs != nil && strings.Contains(ir.FormatAttrs(d.NewAttrs()), "mesh_axis=")
 }

@@ -88,6 +88,46 @@ export abstract class ValueOps {
   all(axes?: readonly number[], keepDims?: boolean): Value { return this.apply('all', [], { axes, keepDims })[0]!; }
 
   /**
+   * The values of all devices along a mesh axis, one after the other along an axis, on each of
+   * them (JAX's all_gather, tiled). With one device it is computed anywhere; several are refused
+   * where a graph is compiled for one.
+   *
+   * - C1: mesh_axis is named, and devices is at least 1
+   * - C2: axis is an axis of x
+   *
+   * If not given, `devices` is 1, `axis` is 0.
+   */
+  allGather(attributes: { meshAxis: string; devices?: number; axis?: number }): Value { return this.apply('all_gather', [], attributes)[0]!; }
+
+  /**
+   * The sum, mean, largest or smallest of the values of all devices along a mesh axis, on each
+   * of them (JAX's psum, pmean, pmax and pmin). Devices that attain an extremum share its
+   * derivative equally. With one device it is computed anywhere; several are refused where a
+   * graph is compiled for one.
+   *
+   * - C1: mesh_axis is named, and devices is at least 1
+   * - C2: reduction is "sum" of numbers, "mean" of float or complex ones, or "max" or "min" of
+   *   real ones
+   *
+   * If not given, `devices` is 1.
+   */
+  allReduce(attributes: { meshAxis: string; devices?: number; reduction?: string }): Value { return this.apply('all_reduce', [], attributes)[0]!; }
+
+  /**
+   * What the devices along a mesh axis send to each other: each cuts its value along split_axis
+   * into as many parts, sends the i-th to the device of place i, and puts what it gets together
+   * along concat_axis (JAX's all_to_all, tiled). With one device it is computed anywhere;
+   * several are refused where a graph is compiled for one.
+   *
+   * - C1: mesh_axis is named, and devices is at least 1
+   * - C2: split_axis and concat_axis are axes of x; the size of split_axis is a multiple of
+   *   devices
+   *
+   * If not given, `devices` is 1, `splitAxis` is 0, `concatAxis` is 0.
+   */
+  allToAll(attributes: { meshAxis: string; devices?: number; splitAxis?: number; concatAxis?: number }): Value { return this.apply('all_to_all', [], attributes)[0]!; }
+
+  /**
    * The conjunction of x and y, or of each pair of their bits.
    *
    * - C1: the operands have one element type, which is bool, signed or unsigned
@@ -408,6 +448,29 @@ export abstract class ValueOps {
    * - C4: the matrices are square and have no symbolic size
    */
   cofactor(): Value { return this.apply('cofactor', [])[0]!; }
+
+  /**
+   * The value of one device along a mesh axis, on each of them (JAX's pbroadcast). With one
+   * device it is computed anywhere; several are refused where a graph is compiled for one.
+   *
+   * - C1: mesh_axis is named, and devices is at least 1
+   * - C2: root is a place below devices
+   *
+   * If not given, `devices` is 1, `root` is 0.
+   */
+  collectiveBroadcast(attributes: { meshAxis: string; devices?: number; root?: number }): Value { return this.apply('collective_broadcast', [], attributes)[0]!; }
+
+  /**
+   * The value of the device that sends its own here: sources[i] sends to targets[i]. A device
+   * that gets none has zeros (JAX's ppermute). With one device it is computed anywhere; several
+   * are refused where a graph is compiled for one.
+   *
+   * - C1: mesh_axis is named, and devices is at least 1
+   * - C2: sources and targets are lists of one length of different places below devices
+   *
+   * If not given, `devices` is 1.
+   */
+  collectivePermute(attributes: { meshAxis: string; devices?: number; sources?: readonly number[]; targets?: readonly number[] }): Value { return this.apply('collective_permute', [], attributes)[0]!; }
 
   /**
    * re + im·i.
@@ -2234,6 +2297,19 @@ export abstract class ValueOps {
   reduceProd(axes?: readonly number[], keepDims?: boolean): Value { return this.apply('reduce_prod', [], { axes, keepDims })[0]!; }
 
   /**
+   * The sum of the values of all devices along a mesh axis, cut along an axis into as many
+   * parts, of which each device gets that of its place (JAX's psum_scatter, tiled). With one
+   * device it is computed anywhere; several are refused where a graph is compiled for one.
+   *
+   * - C1: mesh_axis is named, and devices is at least 1
+   * - C2: axis is an axis of x, whose size is a multiple of devices
+   * - C3: the element type of x is signed, unsigned, float or complex
+   *
+   * If not given, `devices` is 1, `axis` is 0.
+   */
+  reduceScatter(attributes: { meshAxis: string; devices?: number; axis?: number }): Value { return this.apply('reduce_scatter', [], attributes)[0]!; }
+
+  /**
    * The sum of the elements along some axes, 0 of none. Sums of f16 and bf16 are taken in f32;
    * integers wrap.
    *
@@ -3161,6 +3237,16 @@ export abstract class BuilderOps {
    * - C1: shape has three sizes, the first of them constant
    */
   alibi(shape: readonly Dim[]): Value { return this.apply('alibi', [], { shape })[0]!; }
+
+  /**
+   * The place of the device along a mesh axis, an i32 (JAX's axis_index). With one device it is
+   * computed anywhere; several are refused where a graph is compiled for one.
+   *
+   * - C1: mesh_axis is named, and devices is at least 1
+   *
+   * If not given, `devices` is 1.
+   */
+  axisIndex(attributes: { meshAxis: string; devices?: number }): Value { return this.apply('axis_index', [], attributes)[0]!; }
 
   /**
    * The operands one after the other along an axis.
