@@ -61,7 +61,7 @@ func init() {
 				sample("a large prime", false, pair(ir.F32, 37)...), sample("twice a large prime", true, pair(ir.F32, 82)...),
 				sample("real", false, draw(3, ir.F32, -1, 1, 3, 10)), sample("real, several products", false, draw(3, ir.F32, -1, 1, 48)),
 				sample("real, a large prime", true, draw(3, ir.F32, -1, 1, 41)), sample("no rows", false, draw(3, ir.F32, -1, 1, 0, 4)),
-				sample("f64", false, pair(ir.F64, 45)...),
+				sample("f64", false, pair(ir.F64, 45)...), sample("passes of kernels", false, pair(ir.F32, 2, 128)...),
 			}
 		},
 	})
