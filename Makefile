@@ -99,7 +99,7 @@ test-metal: ## test Metal: every kernel checked and run, the backend on a device
 	$(GO) test -count=1 -timeout 30m ./native/metal/...
 
 .PHONY: test-apple
-test-apple: ## on a Mac: test the Metal backend on its GPU, measure it, and print a report to send in
+test-apple: ## on a Mac: test Metal and Core ML, measure, and print a report to send in
 	native/metal/apple.sh build/apple
 
 $(COREML)/.installed: native/coreml/suite/requirements.txt

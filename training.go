@@ -50,8 +50,8 @@ const (
 )
 
 // Train compiles a training step for the graph of a loss and initialises its
-// parameters. Errors are those of [optim.Step], [InitGraph] and
-// [Trainer.SetRate], and of the device.
+// parameters, on the CPU where the device has no random numbers. Errors are those of
+// [optim.Step], [InitGraph] and [Trainer.SetRate], and of the device.
 func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Trainer, error) {
 	if o.Loss == "" {
 		o.Loss = "loss"
@@ -79,8 +79,12 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 	if err != nil {
 		return nil, err
 	}
-	entries := append([]ir.Entry{{Name: stepEntry, Graph: step}, {Name: initEntry, Graph: first}}, o.Eval...)
-	m, err := ir.NewModule(loss.Name(), entries...)
+	entries := []ir.Entry{{Name: stepEntry, Graph: step}}
+	draw := drawHere
+	if n, _ := firstUnsupported(s.backend, first); n == nil {
+		entries, draw = append(entries, ir.Entry{Name: initEntry, Graph: first}), drawThere
+	}
+	m, err := ir.NewModule(loss.Name(), append(entries, o.Eval...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -88,18 +92,52 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 	if err != nil {
 		return nil, err
 	}
-	t, err := o.begin(ctx, p)
+	err = draw(ctx, p, first, o.Seed)
+	var t *Trainer
+	if err == nil {
+		t, err = o.begin(p)
+	}
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return t, nil
 }
 
-// begin draws the first weights and returns the trainer.
-func (o *Training) begin(ctx context.Context, p *Program) (*Trainer, error) {
-	if _, err := p.Call(ctx, initEntry, Inputs{SeedInput: Uint32(o.Seed)}); err != nil {
-		return nil, err
+// drawThere draws the first weights on the device, by its entry for that.
+func drawThere(ctx context.Context, p *Program, _ *ir.Graph, seed uint32) error {
+	_, err := p.Call(ctx, initEntry, Inputs{SeedInput: Uint32(seed)})
+	return err
+}
+
+// drawHere draws them on the CPU, for a device without random numbers.
+func drawHere(ctx context.Context, p *Program, first *ir.Graph, seed uint32) error {
+	host, err := Open("cpu")
+	if err != nil {
+		return err
 	}
+	m, err := ir.NewModule(first.Name(), ir.Entry{Name: initEntry, Graph: first})
+	if err != nil {
+		return err
+	}
+	from, err := host.Compile(ctx, m)
+	if err != nil {
+		return err
+	}
+	err = drawThere(ctx, from, first, seed)
+	for _, s := range from.Persistent() {
+		var x Tensor
+		if err == nil {
+			x, err = from.Get(ctx, s.Name)
+		}
+		if err == nil {
+			err = p.Set(s.Name, x)
+		}
+	}
+	return errors.Join(err, from.Close())
+}
+
+// begin returns the trainer of a program with its first weights.
+func (o *Training) begin(p *Program) (*Trainer, error) {
 	t, err := NewTrainer(p, o.Loss)
 	if err != nil {
 		return nil, err

@@ -41,8 +41,12 @@ type Target struct {
 	// Branches says that executors look at memory in the middle of a run: they decide
 	// by a gate what they launch, and run loops of unknown length.
 	Branches bool
-	Branch   int  // how much work it takes for only the branch taken to run: see [group.Options]
-	Unfused  bool // each node is a kernel of its own: see [group.Options]
+	// Loops says that executors run loops of unknown length though they do not branch:
+	// they look between rounds, and dispatches that were asked for too many have empty
+	// grids.
+	Loops   bool
+	Branch  int  // how much work it takes for only the branch taken to run: see [group.Options]
+	Unfused bool // each node is a kernel of its own: see [group.Options]
 	// ScoreBytes is the most that the scores of an attention take before they are
 	// computed in blocks and not kept, 0 for [sched.ScoreBytes].
 	ScoreBytes int

@@ -2,40 +2,108 @@ package coreml
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"runtime"
+	"os"
+	"path/filepath"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/coreml/driver"
 )
 
 // Name is the backend's name.
-const Name = "coreml"
+const Name = driver.Backend
 
 // The name can only be taken by another package that calls itself coreml, which
 // then serves in its place.
 func init() { _ = native.Register(Backend()) }
 
-// Backend returns the backend, which tells by [Support] what models can be made
-// of. It does not run modules yet: models are written by [New] and run by [Load].
+// Backend returns the backend: each entry of a module becomes a model of its own, which
+// takes the parameters and states that the host keeps, and gives back the states. It
+// computes in the types of the module, so that f32 stays off the Neural Engine.
 func Backend() native.Backend { return backend{} }
 
 type backend struct{}
 
 func (backend) Name() string                      { return Name }
-func (backend) Info() native.Info                 { return native.Info{} }
 func (backend) Support(n *ir.Node) native.Support { return Support(n) }
-func (backend) Probe() error                      { return unavailable("probe") }
-func (backend) Compile(context.Context, *ir.Module, native.Options) (native.Program, error) {
-	return nil, unavailable("compile")
+
+// open returns Core ML, if it is one for the models that the backend writes.
+func open(call string) (driver.Runtime, driver.System, error) {
+	rt, err := driver.Open()
+	var s driver.System
+	if err == nil {
+		s, err = rt.System()
+	}
+	if err != nil {
+		return nil, s, fault(call, "", err)
+	}
+	return rt, s, nil
 }
 
-// unavailable says what is missing for modules to run here.
-func unavailable(call string) error {
-	why := errors.New("modules are not run by Core ML yet: write them by coreml.New and run them by coreml.Load and coreml/driver")
-	if runtime.GOOS != "darwin" {
-		why = fmt.Errorf("there is no Core ML on %s; models can be written here, by coreml.New, and run on a Mac", runtime.GOOS)
+func (backend) Probe() error {
+	_, _, err := open("probe")
+	return err
+}
+
+// speed puts Core ML behind the CPU, so that it is taken where it is asked for: it has
+// neither random numbers nor 64-bit types, and was not measured.
+const speed = 1
+
+func (backend) Info() native.Info {
+	_, s, err := open("info")
+	if err != nil {
+		return native.Info{}
 	}
-	return &native.Error{Backend: Name, Call: call, Kind: native.ErrUnavailable, Err: why}
+	return native.Info{Description: s.Description, Software: s.Software, Speed: speed}
+}
+
+func (backend) Compile(ctx context.Context, m *ir.Module, _ native.Options) (native.Program, error) {
+	rt, _, err := open("compile")
+	if err != nil {
+		return nil, err
+	}
+	p := newProgram(m)
+	for _, e := range m.Entries {
+		if err := ctx.Err(); err != nil {
+			p.release()
+			return nil, fault("compile", "", err)
+		}
+		model, err := compile(rt, e)
+		if err != nil {
+			p.release()
+			return nil, fault("compile", "", err)
+		}
+		model.call = e.Name
+		p.add(e, model)
+	}
+	return p, nil
+}
+
+// compile makes a model of an entry that tells of indices out of range, by way of a
+// package that is gone when it returns.
+func compile(rt driver.Runtime, e ir.Entry) (*Model, error) {
+	for _, p := range e.Graph.Ports() {
+		if _, constant := p.Value.Shape().Ints(); !constant {
+			return nil, p.Value.Node().Fail(ir.Shapef("%s has a symbolic size: bind it before", p.Value.Type()))
+		}
+	}
+	alone, err := ir.NewModule(e.Name, e)
+	if err != nil {
+		return nil, err
+	}
+	pkg, err := New(alone, Options{Checks: true})
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "rlx-coreml-*")
+	if err != nil {
+		return nil, fmt.Errorf("a folder for the model of entry %q: %w", e.Name, err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "entry.mlpackage")
+	if err := pkg.Write(path); err != nil {
+		return nil, err
+	}
+	return Load(rt, path, mainFunction, driver.AllUnits)
 }

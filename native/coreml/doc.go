@@ -1,12 +1,18 @@
 // Package coreml writes graphs as Core ML models, on any system, and runs them on
 // Apple's.
 //
+// As a backend, "coreml", it runs modules like any other device where Core ML is that of
+// macOS 15 or iOS 18; see [Backend]. Models for apps are made by hand:
+//
 // [New] turns a module into a model package, an .mlpackage: every entry is a
 // function of an ML program, parameters are its weights or its inputs, and states
 // are states of Core ML where it has them. What MIL, the language of such
 // programs, cannot say is a typed error before anything is written;
 // [Support] tells how a node would be computed, and [Lint] what would keep a
 // model off the Neural Engine.
+//
+// [Load] and [LoadSizes] make what a package holds ready to run, by package driver, and
+// tell where Core ML would run it.
 //
 // Below it, package mil has programs and their files, and package forms says what
 // each op is in MIL.

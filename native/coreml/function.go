@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/coreml/forms"
 	"github.com/rlx-go/rlx/native/coreml/mil"
@@ -14,21 +15,22 @@ import (
 type function struct {
 	*forms.Emitter
 	w        *writer
+	graph    *ir.Graph
 	name     string
 	features map[string]bool    // names that are taken
 	states   map[string]mil.Ref // by the names of the graph
 }
 
-// feature returns a name for a port or an output of the graph, and notes in the
-// metadata what it stands for: its role, type and name.
-func (f *function) feature(role, name string, t ir.Type) string {
-	base := identifier(name)
+// feature returns a name like base for a port or an output of the graph, and notes in
+// the metadata what it stands for: its role, type and name.
+func (f *function) feature(role, base, name string, t ir.Type) string {
+	base = identifier(base)
 	feature := base
 	for i := 2; f.features[feature]; i++ {
 		feature = fmt.Sprintf("%s_%d", base, i)
 	}
 	f.features[feature] = true
-	f.w.pkg.Metadata[f.name+"/"+feature] = strings.Join([]string{role, t.String(), name}, " ")
+	f.w.pkg.Metadata[featureKey(f.name, feature)] = strings.Join([]string{role, t.String(), name}, " ")
 	return feature
 }
 
@@ -46,11 +48,15 @@ func (f *function) port(p ir.Port) (forms.Value, error) {
 		if t.DType != mil.Float16 {
 			return forms.Value{}, p.Value.Node().Fail(ir.Errorf(ir.ErrUnsupported, "states of Core ML hold fp16, this one is %s; ask for Half, or go without States", t.DType))
 		}
-		state := f.State(f.feature("state", p.Name, p.Value.Type()), t)
+		state := f.State(f.feature(p.Kind.String(), p.Name, p.Name, p.Value.Type()), t)
 		f.states[p.Name] = state
 		return forms.Value{Ref: f.ReadState(state), Dims: t.Dims}, f.Err()
 	}
-	in := f.Input(f.feature(p.Kind.String(), p.Name, p.Value.Type()), f.outside(p.Value.Type(), t))
+	name := f.feature(p.Kind.String(), p.Name, p.Name, p.Value.Type())
+	if lo, hi, checked := plan.CheckedRange(f.graph, p.Value); checked && p.Kind == ir.InputPort {
+		f.w.pkg.Metadata[rangeKey(featureKey(f.name, name))] = fmt.Sprint(lo, hi)
+	}
+	in := f.Input(name, f.outside(p.Value.Type(), t))
 	return forms.Value{Ref: f.inside(in, t.DType), Dims: t.Dims}, f.Err()
 }
 
@@ -92,21 +98,21 @@ func (f *function) inside(in mil.Ref, d mil.DType) mil.Ref {
 }
 
 // outputs adds the nodes of the graph and what it gives.
-func (f *function) outputs(g *ir.Graph, ports []forms.Value) {
-	names := make([]string, len(g.Outputs()))
-	for i, o := range g.Outputs() {
-		role, name := "output", o.Name
+func (f *function) outputs(ports []forms.Value) {
+	names := make([]string, len(f.graph.Outputs()))
+	for i, o := range f.graph.Outputs() {
+		role, base := outputRole, o.Name
 		if o.State {
 			if _, resident := f.states[o.Name]; resident {
 				continue
 			}
-			role, name = "next", o.Name+"_next"
+			role, base = nextRole, o.Name+"_next"
 		}
-		names[i] = f.feature(role, name, o.Value.Type())
-		f.Reserve(names[i])
+		names[i] = f.result(role, base, o.Name, o.Value.Type())
 	}
-	values := f.Graph(g, ports)
-	for i, o := range g.Outputs() {
+	values := f.Graph(f.graph, ports)
+	f.faults()
+	for i, o := range f.graph.Outputs() {
 		if f.Err() != nil {
 			return
 		}
@@ -117,4 +123,28 @@ func (f *function) outputs(g *ir.Graph, ports []forms.Value) {
 		}
 		f.Output(names[i], f.inside(r, f.outside(o.Value.Type(), r.Type).DType))
 	}
+}
+
+// result keeps a name for an output, which stands for what the graph calls by name.
+func (f *function) result(role, base, name string, t ir.Type) string {
+	feature := f.feature(role, base, name, t)
+	f.Reserve(feature)
+	return feature
+}
+
+// faults adds an output that tells which check of indices failed, and whose name are
+// those of the nodes that check.
+func (f *function) faults() {
+	nodes, code := f.Faults()
+	if !f.w.Checks || f.Err() != nil || len(nodes) == 0 {
+		return
+	}
+	names := make([]string, len(nodes))
+	for i, n := range nodes {
+		if names[i] = strings.ReplaceAll(n.Label(), "\n", " "); names[i] == "" {
+			names[i] = fmt.Sprintf("%s %d", n.Op(), n.ID())
+		}
+	}
+	t := ir.Type{DType: ir.I32, Shape: ir.Dims(1)}
+	f.Output(f.result(faultRole, "fault", strings.Join(names, "\n"), t), code)
 }

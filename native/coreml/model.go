@@ -1,178 +1,184 @@
 package coreml
 
 import (
-	"fmt"
-	"maps"
+	"errors"
 	"slices"
-	"strings"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/passes"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/coreml/forms"
-	"github.com/rlx-go/rlx/native/coreml/mil"
+	"github.com/rlx-go/rlx/native/coreml/driver"
 )
 
-// Options steer what a model is made of.
-type Options struct {
-	// Opset is the set of operations, and with it the oldest system that runs the
-	// model; 0 stands for CoreML8, iOS 18 and macOS 15.
-	Opset mil.Opset
-	// Half computes what the graph has in f32 in fp16, the only type of the Neural
-	// Engine. Inputs and outputs stay as they are.
-	Half bool
-	// States makes states of the module states of Core ML, which stay on the device
-	// from run to run. They hold fp16, so that it takes Half or a graph in f16, and
-	// CoreML8. Without it a state is an input and, for its next value, an output.
-	States bool
-	// Weights are the values of parameters, by name, which are stored in the
-	// package. Parameters without a value are inputs.
-	Weights map[string]native.Tensor
-	// Shapes give the sizes of symbolic dimensions. Each of them makes a function of
-	// every entry, with memory planned for it; they share the weights. It is nil for
-	// a module without symbolic dimensions.
-	Shapes []map[string]int
+// Model is a function of a package with the names and the types of the graph that it
+// was made of. It is for one goroutine.
+type Model struct {
+	loaded  driver.Loaded
+	call    string // for errors
+	inputs  []feature
+	outputs []feature // and next values of states
+	fault   string    // the output that tells of checks, "" where there are none
+	checks  []string  // the names of the nodes that check
 }
 
-// Error is what keeps a module from becoming a model. Err is of one of the kinds of
-// package ir and names the node.
-type Error struct {
-	Entry string
-	Err   error
-}
-
-// Error returns "coreml: entry step: model.go:12: fft(...): unsupported: ...".
-func (e *Error) Error() string {
-	if e.Entry == "" {
-		return "coreml: " + e.Err.Error()
-	}
-	return "coreml: entry " + e.Entry + ": " + e.Err.Error()
-}
-
-// Unwrap returns the reason.
-func (e *Error) Unwrap() error { return e.Err }
-
-// mainFunction is what the function of a model with only one must be called.
-const mainFunction = "main"
-
-// New makes the model package of a module. The error is an [*Error]: of kind
-// [ir.ErrUnsupported] for what MIL cannot say or the opset lacks, [ir.ErrSymbol] for
-// a symbolic dimension without sizes, [ir.ErrName] for weights that no entry has and
-// for shapes of the same name, [ir.ErrShape] and [ir.ErrDType] for weights of another
-// type.
-func New(m *ir.Module, o Options) (*mil.Package, error) {
-	if o.Opset == 0 {
-		o.Opset = mil.CoreML8
-	}
-	shapes := o.Shapes
-	if shapes == nil {
-		shapes = []map[string]int{nil}
-	}
-	w := &writer{Options: o, used: map[string]bool{}, pkg: &mil.Package{
-		Program: mil.Program{Opset: o.Opset}, Metadata: map[string]string{},
-	}}
-	alone := len(m.Entries)*len(shapes) == 1
-	for _, entry := range m.Entries {
-		for _, sizes := range shapes {
-			name := functionName(entry.Name, sizes)
-			if alone {
-				name = mainFunction
-			}
-			if err := w.entry(name, entry, sizes); err != nil {
-				return nil, &Error{entry.Name, err}
-			}
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(o.Weights)) {
-		if !w.used[name] {
-			return nil, &Error{"", ir.Errorf(ir.ErrName, "weights are given for %q, which is no parameter", name)}
-		}
-	}
-	if err := mil.Validate(&w.pkg.Program); err != nil {
-		return nil, &Error{"", err}
-	}
-	return w.pkg, nil
-}
-
-// functionName returns the name of an entry's function for some sizes, as in
-// "step_batch4".
-func functionName(entry string, sizes map[string]int) string {
-	name := identifier(entry)
-	for _, symbol := range slices.Sorted(maps.Keys(sizes)) {
-		name += fmt.Sprintf("_%s%d", identifier(symbol), sizes[symbol])
-	}
-	return name
-}
-
-// identifier returns a name of which Core ML accepts every letter.
-func identifier(name string) string {
-	out := strings.Map(func(r rune) rune {
-		if r < 0x80 && mil.IsName("a"+string(r)) {
-			return r
-		}
-		return '_'
-	}, name)
-	if !mil.IsName(out) {
-		out = "_" + out
+// Slots returns what the function takes and what it gives, by the names of the
+// graph. The next value of a state that is not one of Core ML is an output "s_next"
+// beside the input "s".
+func (m *Model) Slots() []native.Slot {
+	var out []native.Slot
+	for _, f := range slices.Concat(m.inputs, m.outputs) {
+		out = append(out, f.Slot)
 	}
 	return out
 }
 
-// writer makes a package, function by function.
-type writer struct {
-	Options
-	pkg  *mil.Package
-	used map[string]bool // weights
+// Predict runs the function and returns its outputs. All inputs are needed. The error
+// is a [*native.Error] of kind [ir.ErrName], [ir.ErrDType] or [ir.ErrShape] for inputs
+// that are missing, unknown or do not fit, of kind [ir.ErrIndex] for an index out of
+// range, of kind [native.ErrDevice] for what Core ML reports.
+func (m *Model) Predict(in map[string]native.Tensor) (map[string]native.Tensor, error) {
+	out := make(map[string]native.Tensor, len(m.outputs))
+	for _, f := range m.outputs {
+		out[f.Name] = native.Zeros(f.DType, f.Dims...)
+	}
+	return out, m.PredictTo(in, out)
 }
 
-// entry adds the function of an entry.
-func (w *writer) entry(name string, entry ir.Entry, sizes map[string]int) error {
-	if w.pkg.Program.Function(name) != nil {
-		return ir.Errorf(ir.ErrName, "function %q is there twice", name)
-	}
-	g, err := entry.Graph.Bind(sizes)
+// PredictTo is [Model.Predict] into memory of the caller, for as many outputs as out
+// has. Where the model has the element type of the graph nothing is copied on the way.
+// What is in out after an error is undefined.
+func (m *Model) PredictTo(in, out map[string]native.Tensor) error {
+	given, err := m.given(in)
 	if err != nil {
 		return err
 	}
-	e := &forms.Emitter{Builder: mil.NewBuilder(name, w.Opset), Half: w.Half}
-	if err := e.Err(); err != nil {
-		return err
-	}
-	if e.Packed, err = w.packed(g); err != nil {
-		return err
-	}
-	if g, err = passes.Run(g, passes.Options{Claim: e.Claims}); err != nil {
-		return err
-	}
-	f := &function{Emitter: e, w: w, name: name, features: map[string]bool{}, states: map[string]mil.Ref{}}
-	w.pkg.Metadata[name] = entry.Name
-	ports := make([]forms.Value, len(g.Ports()))
-	for i, p := range g.Ports() {
-		if ports[i], err = f.port(p); err != nil {
-			return err
+	for name := range out {
+		if m.output(name) == nil {
+			return m.failed(name, ir.Errorf(ir.ErrName, "there is no output %q", name))
 		}
 	}
-	f.outputs(g, ports)
-	done, err := f.Function()
-	if err == nil {
-		w.pkg.Program.Functions = append(w.pkg.Program.Functions, done)
-	}
-	return err
-}
-
-// packed returns the stored weights that are bytes.
-func (w *writer) packed(g *ir.Graph) (map[string]*ir.Array, error) {
-	out := map[string]*ir.Array{}
-	for _, p := range g.Ports() {
-		weights, stored := w.Weights[p.Name]
-		if d := p.Value.DType(); !stored || p.Kind != ir.ParamPort || d != ir.U8 && d != ir.U32 {
+	room := make(map[string]native.Tensor, len(m.outputs)+1)
+	for _, f := range m.outputs {
+		t, wanted := out[f.Name]
+		if !wanted || t.DType != f.outside.DType {
+			room[f.feature] = native.Zeros(f.outside.DType, f.outside.Dims...)
 			continue
 		}
-		a, err := weights.Array()
-		if err != nil {
-			return nil, p.Value.Node().Fail(err)
+		if err := f.Accept(t); err != nil {
+			return m.failed(f.Name, err)
 		}
-		out[p.Name] = a
+		room[f.feature] = native.Tensor{DType: t.DType, Dims: f.outside.Dims, Data: t.Data}
 	}
-	return out, nil
+	if m.fault != "" {
+		room[m.fault] = native.Zeros(ir.I32, 1)
+	}
+	if err := m.loaded.Predict(given, room); err != nil {
+		return m.failed("", err)
+	}
+	if err := m.faultIn(room); err != nil {
+		return err
+	}
+	return m.fetch(room, out)
+}
+
+// given returns the inputs as the model has them.
+func (m *Model) given(in map[string]native.Tensor) (map[string]native.Tensor, error) {
+	given := make(map[string]native.Tensor, len(m.inputs))
+	for _, f := range m.inputs {
+		t, ok := in[f.Name]
+		if !ok {
+			return nil, m.failed(f.Name, ir.Errorf(ir.ErrName, "input %q is missing", f.Name))
+		}
+		if err := f.Accept(t); err != nil {
+			return nil, m.failed(f.Name, err)
+		}
+		given[f.feature] = retyped(t, f.outside.DType, f.outside.Dims)
+	}
+	for name := range in {
+		if !slices.ContainsFunc(m.inputs, func(f feature) bool { return f.Name == name }) {
+			return nil, m.failed(name, ir.Errorf(ir.ErrName, "there is no input %q", name))
+		}
+	}
+	return given, nil
+}
+
+// faultIn returns the error of the first check that failed: the model gives the number
+// of checks for the first one, one less for the second, and 0 where none failed.
+func (m *Model) faultIn(room map[string]native.Tensor) error {
+	if m.fault == "" {
+		return nil
+	}
+	code, err := room[m.fault].Int32s()
+	if err != nil || code[0] == 0 {
+		return err
+	}
+	e := &native.Error{Backend: Name, Call: m.call, Kind: ir.ErrIndex, Err: ir.Errorf(ir.ErrIndex, "an index is outside its range")}
+	if i := len(m.checks) - int(code[0]); i >= 0 && i < len(m.checks) {
+		e.Node = m.checks[i]
+	}
+	return e
+}
+
+// fetch puts outputs of another type where they belong.
+func (m *Model) fetch(room, out map[string]native.Tensor) error {
+	for _, f := range m.outputs {
+		t, wanted := out[f.Name]
+		if !wanted || t.DType == f.outside.DType {
+			continue
+		}
+		if err := f.Accept(t); err != nil {
+			return m.failed(f.Name, err)
+		}
+		copy(t.Data, retyped(room[f.feature], f.DType, f.Dims).Data)
+	}
+	return nil
+}
+
+// Placements tells on which processor each operation would run and what part of the
+// time it would take, by Core ML's own plan. The error is of kind
+// [native.ErrUnavailable] before macOS 14.4 and iOS 17.4.
+func (m *Model) Placements() ([]driver.Placement, error) {
+	p, err := m.loaded.Plan()
+	if err != nil {
+		return nil, m.failed("", err)
+	}
+	return p, nil
+}
+
+// Close gives back what the model holds.
+func (m *Model) Close() error { return m.loaded.Close() }
+
+func (m *Model) failed(name string, err error) error { return fault(m.call, name, err) }
+
+// fault makes an error one of the backend.
+func fault(call, name string, err error) error {
+	var e *native.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &native.Error{Backend: Name, Call: call, Kind: native.KindOf(err), Name: name, Err: err}
+}
+
+// retyped returns a tensor, whose data fit it, with another element type and other
+// sizes of as many elements; its data are shared where the element type stays.
+func retyped(t native.Tensor, d ir.DType, dims []int) native.Tensor {
+	if dims == nil {
+		dims = []int{}
+	}
+	if t.DType == d {
+		return native.Tensor{DType: d, Dims: dims, Data: t.Data}
+	}
+	a, err := t.Array()
+	if err != nil {
+		return native.Tensor{}
+	}
+	b := ir.NewArray(d, dims...)
+	for i := range b.Len() {
+		if b.F != nil {
+			b.F[i] = a.Float(i)
+		} else {
+			b.I[i] = int64(a.Float(i))
+		}
+	}
+	b.Round()
+	return native.FromArray(b)
 }

@@ -13,6 +13,11 @@ import (
 // writing it: natively, as one composite (claimed), or by what it is made of.
 func Support(n *ir.Node) native.Support {
 	e := &forms.Emitter{Builder: mil.NewBuilder(mainFunction, mil.CoreML8)}
+	for _, t := range n.Types() {
+		if _, err := e.Type(t); err != nil {
+			return native.Support{Level: native.Unsupported, Reason: err.Error()}
+		}
+	}
 	in := make([]forms.Value, len(n.Inputs()))
 	for i, v := range n.Inputs() {
 		t, err := e.Type(v.Type())

@@ -133,11 +133,15 @@ func (e *entry) capture() error {
 	if e.p.debug || n == 0 || n > maxGraph || branches(e.spec.Steps) && e.p.condition == nil {
 		return nil
 	}
-	var err error
-	e.graph, err = e.p.stream.Capture(e.p.fill, func() error {
+	record := func() error {
 		r := recorder{entry: e, stream: e.p.stream, captures: true}
 		return r.record()
-	})
+	}
+	var err error
+	e.graph, err = e.p.stream.Capture(e.p.fill, record)
+	if errors.Is(err, driver.ErrUnchanged) { // its launch takes the host longer, and that is all
+		e.graph, err = e.p.stream.Capture(nil, record)
+	}
 	return err
 }
 

@@ -9,6 +9,7 @@
 #   build/cuda/h200.sh gpt2               there: GPT-2 124M, and where the time goes
 #   build/cuda/h200.sh products REGEXP    there: sched/testdata/products_h200.txt, of those that match
 #   build/cuda/h200.sh peers              there: the same jobs in PyTorch and JAX
+#   build/cuda/h200.sh table              there: both, in one table of Markdown
 #   build/cuda/h200.sh check              there: training under compute-sanitizer, if it is there
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -23,7 +24,7 @@ pack() {
     (cd "$here" && CGO_ENABLED=1 GOOS=linux go test -c -trimpath -ldflags='-s -w' -o "$dir/" "$package")
   done
   cp "$0" "$1/h200.sh"
-  cp "$here/bench/peers.py" "$1/"
+  cp "$here/bench/peers.py" "$here/bench/table.py" "$1/"
 }
 
 describe() { nvidia-smi --query-gpu=name,driver_version,clocks.max.sm --format=csv,noheader; }
@@ -38,11 +39,19 @@ products)
     awk -F'[/ \t-]+' '$1 == "BenchmarkProducts" { ns[$3] = $6; if ($3 == "cublaslt") { print $2, ns["kernels"], ns[$3]; fflush() } }'
   ;;
 peers) describe && python3 "$here/peers.py" "${@:2}" ;;
+table)
+  describe
+  logs=$(mktemp -d)
+  compared='^Benchmark(Step|MatMul|Rows)$|^BenchmarkAttention$/2048/64/causal=true/bf16|^BenchmarkGPT2$'
+  "$here/cuda.test" -test.run '^$' -test.bench "$compared" -test.benchtime 20x >"$logs/bench"
+  python3 "$here/peers.py" >"$logs/peers"
+  python3 "$here/table.py" "$logs/bench" "$logs/peers"
+  ;;
 check)
   describe
   for tool in memcheck racecheck; do
     compute-sanitizer --tool "$tool" --error-exitcode 1 "$here/cuda.test" -test.run '^TestGPUPassesTheSuite$/^(graphs|programs)$'
   done
   ;;
-*) sed -n '2,14s/^# \{0,1\}//p' "$0" && exit 2 ;;
+*) sed -n '2,15s/^# \{0,1\}//p' "$0" && exit 2 ;;
 esac

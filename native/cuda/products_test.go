@@ -92,6 +92,20 @@ func TestProductsOfCuBLASLtAreInTheGraph(t *testing.T) {
 	}
 }
 
+// A driver that does not let graphs be changed keeps the nodes that fill memory.
+func TestAGraphThatCannotBeChangedStaysAsItIs(t *testing.T) {
+	gpu := fake.Install(t, true)
+	fake.Products(t, gpu.Dir, 13)
+	t.Setenv("RLX_FAKE_FAIL", "cuGraphAddKernelNode 1")
+	p := compile(t, cuda.With(loop.AllProducts), twoProducts(t))
+	if sum := runProducts(t, p); sum != sumOfProducts {
+		t.Errorf("the sum is %g, not %d", sum, sumOfProducts)
+	}
+	if calls := gpu.Calls(t); !slices.Contains(calls, "clear 64") || slices.Contains(calls, "run k_fill 1 1 1") {
+		t.Errorf("the calls are\n%s", strings.Join(calls, "\n"))
+	}
+}
+
 func TestWithoutCuBLASLtKernelsMultiply(t *testing.T) {
 	for what, prepare := range map[string]func(t *testing.T, dir string){
 		"no library":                  func(*testing.T, string) {},

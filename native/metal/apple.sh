@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Tests the Metal backend on the GPU of a Mac: the suite that all backends pass, gradients
-# included, training on digits, speed, and where MLX is installed its speed beside it.
+# Tests the Metal and Core ML backends on a Mac: the suite that all backends pass,
+# gradients included, training on digits; for Metal speed, and where MLX is installed its
+# speed beside it; for Core ML where it would run operations.
 #
 #   apple.sh FOLDER    writes FOLDER/report.txt, to be sent in, and prints it
 #
@@ -13,7 +14,7 @@ cd "$(dirname "$0")/../.."
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 report=$folder/report.txt
-export RLX_REQUIRE=metal RLX_METAL_CACHE=$folder/cache
+export RLX_REQUIRE=metal,coreml RLX_METAL_CACHE=$folder/cache
 failed=0
 
 section() { printf '\n== %s\n' "$*"; }
@@ -47,9 +48,15 @@ all() {
   machine
   step "what the device says" go test -count=1 -v -run '^TestGPUSaysWhatItIs$' ./native/metal
   step "suite: ops, gradients, training, programs, wrong input" go test -count=1 -timeout 60m -run '^TestGPUPassesTheSuite$' ./native/metal
+  step "branches and loops; products by matrices of SIMD-groups" go test -count=1 -v -run '^TestGPU(Branches|MultipliesByFragments)$' ./native/metal
   step "digits: 50 steps of two networks" go test -count=1 -v -timeout 20m -run '^TestGPULearnsDigits$' ./native/metal
   step "speed" go test -count=1 -run '^$' -bench '^BenchmarkGPU$' -benchtime 1s -timeout 20m ./native/metal
   step "speed of MLX" mlx
+  step "Core ML: what it says of itself" go test -count=1 -v -run '^TestWhatItIs$' ./native/coreml
+  step "Core ML: suite" go test -count=1 -timeout 120m -run '^TestBackend$' ./native/coreml
+  step "Core ML: digits: 60 steps" go test -count=1 -v -timeout 20m -run '^TestDigitsAreLearned$' ./native/coreml
+  step "Core ML: binding, states, sizes, training sessions" go test -count=1 -v ./native/coreml/driver
+  step "Core ML: where operations run" go test -count=1 -v -run '^TestWhereOperationsRun$' ./native/coreml
   section end
   if [ $failed = 0 ]; then echo "all passed"; else echo "something failed: see above"; fi
   return $failed

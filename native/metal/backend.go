@@ -98,6 +98,7 @@ func targetOf(d *device) plan.Target {
 	t.BufferBytes = min(t.BufferBytes, i.Buffer/plan.RowBytes*plan.RowBytes)
 	t.BindingBytes = min(t.BindingBytes, t.BufferBytes)
 	t.SharedBytes = min(t.SharedBytes, i.Shared)
+	t.BFloat = i.BFloat
 	return t
 }
 

@@ -13,7 +13,14 @@ import (
 type part struct {
 	list   *driver.List
 	kernel string // the only one in it, where kernels are waited for
+	// going, where its buffer is set, is a word that the host looks at when all before is
+	// done: where it is not 0 the run goes on at the part with number back.
+	going driver.Place
+	back  int
 }
+
+// loops reports whether a loop of unknown length ends with the part.
+func (p *part) loops() bool { return p.going.Buffer.Bytes != nil }
 
 // variant is the commands of runs that read the same outputs.
 type variant struct {
@@ -44,17 +51,18 @@ func (s *stage) commands(reads []int) []part {
 type recorder struct {
 	s     *stage
 	parts []part
+	full  bool // nothing is added to the last part
 }
 
 // list returns the list for the next command, for that of a kernel by its name.
 func (r *recorder) list(kernel string) *driver.List {
 	n := len(r.parts)
-	if n == 0 || r.s.e.p.debug || r.parts[n-1].list.Len() >= longEntry {
+	if n == 0 || r.full || r.s.e.p.debug || r.parts[n-1].list.Len() >= longEntry {
 		p := part{list: driver.NewList(r.s.e.spec.Name)}
 		if r.s.e.p.debug {
 			p.kernel = kernel
 		}
-		r.parts = append(r.parts, p)
+		r.parts, r.full = append(r.parts, p), false
 	}
 	return r.parts[len(r.parts)-1].list
 }
@@ -76,8 +84,48 @@ func (r *recorder) steps(steps []plan.Step, counters []int) {
 				inner[len(counters)] = i
 				r.steps(s.Round(i), inner)
 			}
+		case *plan.While:
+			r.while(s, counters)
 		}
 	}
+}
+
+// roundsAtOnce is how many rounds of a loop of unknown length are asked for before the host
+// looks whether it goes on: to look is to wait until the GPU has nothing to do. A round too
+// many costs a few dispatches with empty grids.
+const roundsAtOnce = 8
+
+// while records rounds of a loop, of which the last part leads back to the first. One
+// around another is looked at after each round.
+func (r *recorder) while(s *plan.While, counters []int) {
+	first, inner := len(r.parts), append(slices.Clone(counters), 0)
+	r.full = true
+	for range roundsAtOnce {
+		r.steps(s.Steps, inner)
+		if holdsLoop(s.Steps) {
+			break
+		}
+	}
+	last := &r.parts[len(r.parts)-1]
+	if last.loops() { // an inner loop ends there
+		r.parts = append(r.parts, part{list: driver.NewList(r.s.e.spec.Name)})
+		last = &r.parts[len(r.parts)-1]
+	}
+	last.going, last.back = r.s.at(s.Going.Buffer, s.Going.Offset), first
+	r.full = true
+}
+
+// holdsLoop reports whether there is a loop of unknown length among some steps.
+func holdsLoop(steps []plan.Step) bool {
+	return slices.ContainsFunc(steps, func(s plan.Step) bool {
+		switch s := s.(type) {
+		case *plan.Repeat:
+			return holdsLoop(s.Steps) || holdsLoop(s.Odd)
+		case *plan.While:
+			return true
+		}
+		return false
+	})
 }
 
 func (r *recorder) dispatch(d *plan.Dispatch, counters []int) {
@@ -93,26 +141,4 @@ func (r *recorder) dispatch(d *plan.Dispatch, counters []int) {
 		out.Grid = r.s.at(d.Grid.Buffer, d.Grid.Offset)
 	}
 	r.list(k.Name).Dispatch(out)
-}
-
-// commit begins the command buffers of a run; where kernels are waited for, one after the
-// other until one fails. Of a run that fails here nothing is under way afterwards.
-func (s *stage) commit(parts []part) error {
-	s.parts = parts
-	for _, p := range parts {
-		run, err := s.e.p.device.Commit(p.list)
-		if err == nil {
-			s.run = append(s.run, run)
-			if !s.e.p.debug {
-				continue
-			}
-		}
-		if failed := s.wait(); err == nil {
-			err = failed
-		}
-		if err != nil {
-			return in(p.kernel, err)
-		}
-	}
-	return nil
 }

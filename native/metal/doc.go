@@ -17,10 +17,21 @@
 // Mac tells, and prints a report.
 //
 // A program's parameters, states and intermediate values lie in one heap, in memory that
-// the GPU and the host share. A run of an entry is one command buffer, encoded by one call
-// from a list that was prepared before: nothing is waited for until the outputs are. Up to
-// three runs of an entry are under way at a time, each with inputs and outputs of its own:
-// kernels read the inputs where the host has written them.
+// the GPU and the host share; what lies in a heap that a command binds is resident while it
+// runs. A run of an entry is one command buffer, encoded by one call from a list that was
+// prepared before: nothing is waited for until the outputs are. Up to three runs of an entry
+// are under way at a time, each with inputs and outputs of its own: kernels read the inputs
+// where the host has written them.
+//
+// Of a branch only one side runs: dispatches take their grids from memory. A loop of unknown
+// length is begun some rounds at a time, 8 at first and up to 64, after which the host looks
+// whether it goes on; rounds too many have empty grids. No other run of the program begins
+// meanwhile. The host looks where the run is waited for, so a loop that nobody waits for
+// stands still.
+//
+// Wide products go by matrices of SIMD-groups (simdgroup_matrix): of float, of half, and of
+// bfloat where the system's compiler has it (macOS 14); sums are of float. What else is of
+// bf16 is computed in float and rounded.
 //
 // Compiled pipelines are kept in a folder of the user's cache, or the one that the
 // environment variable RLX_METAL_CACHE names; where that cannot be written to, they are

@@ -18,6 +18,7 @@ type entry struct {
 	own     []int        // the plan's buffers that each run has of its own
 	results int          // bytes of a stage for outputs
 	checks  bool         // kernels may leave a code in the status word
+	loops   bool         // there are loops of unknown length
 }
 
 // longEntry is how many dispatches make an entry long: its list of commands is held once,
@@ -67,6 +68,7 @@ func (e *entry) useAll(steps []plan.Step) {
 			e.useAll(s.Steps)
 			e.useAll(s.Odd)
 		case *plan.While:
+			e.loops = true
 			e.useAll(s.Steps)
 		}
 	}

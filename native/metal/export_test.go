@@ -3,6 +3,8 @@
 package metal
 
 import (
+	"strings"
+
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
 )
@@ -29,4 +31,18 @@ func Cut(p native.Program) {
 			}
 		}
 	}
+}
+
+// UsesFragments reports whether a kernel multiplies matrices of SIMD-groups.
+func UsesFragments(k plan.Kernel) bool {
+	return strings.Contains(k.Source, "simdgroup_multiply_accumulate")
+}
+
+// UsesBFloat reports whether a kernel has the type bfloat.
+func UsesBFloat(k plan.Kernel) bool { return strings.Contains(k.Source, "bfloat") }
+
+// HasBFloat reports whether the device's compiler has the type bfloat.
+func HasBFloat(b native.Backend) bool {
+	d, err := b.(*backend).device()
+	return err == nil && d.Info().BFloat
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/demo"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -23,10 +24,14 @@ func TestGPUSaysWhatItIs(t *testing.T) { gpu(t) }
 
 func TestGPUPassesTheSuite(t *testing.T) { backendtest.Run(t, metal.Backend()) }
 
+func TestGPUBranches(t *testing.T) { backendtest.Branches(t, gpu(t)) }
+
+func TestGPUMultipliesByFragments(t *testing.T) { checkFragments(t, gpu(t)) }
+
 func TestGPULearnsDigits(t *testing.T) {
 	b := gpu(t)
 	for _, name := range []string{"mlp", "cnn"} {
-		t.Run(name, func(t *testing.T) { digits(t, b, name, 50) })
+		t.Run(name, func(t *testing.T) { demo.Digits(t, b, name, 50) })
 	}
 }
 

@@ -110,5 +110,9 @@ func (p *program) InFlight(entry int) int {
 	return inFlight
 }
 
+// Led reports whether an entry has a loop of unknown length, of which the host begins
+// round after round.
+func (p *program) Led(entry int) bool { return p.entries[entry].loops }
+
 // NewStage makes the stage of one more run of an entry.
 func (p *program) NewStage(entry int) (planned.Stage, error) { return p.entries[entry].newStage() }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlx-go/rlx/demo"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
@@ -24,7 +25,7 @@ import (
 
 // install makes the software device Metal's, with an empty cache, and at the end of the
 // test looks that all of its objects were given back.
-func install(t *testing.T, kernels bool) *software.Device {
+func install(t testing.TB, kernels bool) *software.Device {
 	t.Helper()
 	d := software.Install(t, kernels)
 	t.Setenv(metal.CacheVariable, t.TempDir())
@@ -44,6 +45,22 @@ func TestSoftwareDevicePassesTheSuite(t *testing.T) {
 	install(t, true)
 	t.Setenv("RLX_SOFTWARE_DELAY", "200") // work is not done at once
 	backendtest.Run(t, metal.New())
+}
+
+func TestProductsByFragments(t *testing.T) {
+	for _, bfloat := range []bool{false, true} {
+		t.Run(fmt.Sprintf("bfloat %t", bfloat), func(t *testing.T) {
+			install(t, true)
+			if !bfloat {
+				t.Setenv("RLX_SOFTWARE_BFLOAT", "0")
+			}
+			if b := metal.New(); metal.HasBFloat(b) == bfloat {
+				checkFragments(t, b)
+			} else {
+				t.Errorf("the device has bfloat: %t", !bfloat)
+			}
+		})
+	}
 }
 
 // launches lists the kernels of steps in their order, loops written out.
@@ -143,6 +160,6 @@ func TestDigitsAreLearntAsTheyShould(t *testing.T) {
 	install(t, true)
 	b := metal.New()
 	for name, steps := range map[string]int{"mlp": 50, "cnn": 4} {
-		t.Run(name, func(t *testing.T) { digits(t, b, name, steps) })
+		t.Run(name, func(t *testing.T) { demo.Digits(t, b, name, steps) })
 	}
 }

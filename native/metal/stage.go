@@ -3,12 +3,8 @@
 package metal
 
 import (
-	"errors"
-	"time"
-
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native/metal/driver"
-	"github.com/rlx-go/rlx/native/planned"
 )
 
 // inFlight is how many runs of an entry may be under way before the next one waits.
@@ -22,8 +18,11 @@ type stage struct {
 	scalars driver.Buffer
 	results driver.Buffer // outputs that lie where the next run writes
 	made    []variant
-	run     []driver.Run
-	parts   []part // that run is of
+	// Of the run under way:
+	run   []underWay // command buffers that are not known to be done
+	parts []part     // all that there may be
+	next  int        // the part to begin, or at whose end the host looks
+	times int        // how often to begin a part that leads back to itself
 }
 
 // newStage allocates a stage.
@@ -98,50 +97,6 @@ func (s *stage) Output(i int) []byte {
 func (s *stage) Status() []byte {
 	st := s.e.p.plan.Status
 	return s.buffers[st.Buffer].Bytes[st.Offset:][:plan.StatusBytes]
-}
-
-// Begin asks for a run that reads some outputs.
-func (s *stage) Begin(reads []int) error {
-	if s.e.checks { // a run that failed does not hold up the next
-		clear(s.Status())
-	}
-	return s.commit(s.commands(reads))
-}
-
-// Over reports whether the run is over, with the first of its errors.
-func (s *stage) Over() (bool, error) {
-	for _, r := range s.run {
-		if done, _ := r.Done(); !done {
-			return false, nil
-		}
-	}
-	var first error
-	for i, r := range s.run {
-		if _, err := r.Done(); err != nil && first == nil {
-			first = in(s.parts[i].kernel, err)
-		}
-		r.Forget()
-	}
-	s.run = s.run[:0]
-	return true, first
-}
-
-// wait waits until the run of a stage is over.
-func (s *stage) wait() error {
-	for begin := time.Now(); ; planned.Pause(time.Since(begin)) {
-		if over, err := s.Over(); over {
-			return err
-		}
-	}
-}
-
-// in names the kernel of an error of the driver.
-func in(kernel string, err error) error {
-	var e *driver.Error
-	if errors.As(err, &e) && e.Kernel == "" {
-		e.Kernel = kernel
-	}
-	return err
 }
 
 // Release gives the stage back.

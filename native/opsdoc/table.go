@@ -31,7 +31,8 @@ asks of its operands (C1, C2, …).
   *decomposed*, by the ops it is made of; element types that the samples try and the backend refuses are listed; a
   dash where it refuses all, with the element type that it lacks, for the op or within it. WebGPU is the native one; in a browser, f16 is computed with where the device has
   ` + "`shader-f16`" + `. CoreML is what a model of CoreML8 can be made of: values without elements it cannot hold, integers but
-  i32 and the bits of numbers it does not compute with, and loops are written out, which takes a bound on their turns.
+  i32 and the bits of numbers it does not compute with, and loops are written out, which takes a bound on their turns;
+  the bytes of ` + "`dequantize` and `quantized_matmul`" + ` it has where they are weights that are stored with the model.
 
 | op | meaning | JVP | transpose | batch | CPU | WebGPU | CUDA | Metal | CoreML |
 |---|---|---|---|---|---|---|---|---|---|

@@ -64,30 +64,37 @@ func (e *entry) start(ctx context.Context, u user, reads []int) error {
 		return e.p.fault(e.spec.Name, err)
 	}
 	at.user = u
+	if e.p.machine.Led(e.number) {
+		e.p.led = e
+	}
 	return nil
 }
 
-// free returns the next place, after the run that has it is over. Others may start runs
-// meanwhile, and take it.
+// free returns the next place, after the run that has it is over, and one that the host
+// leads to its end. Others may start runs meanwhile, and take it.
 func (e *entry) free(ctx context.Context) (*place, error) {
 	for {
 		at := &e.stages[e.next]
-		if at.user != nil {
-			if err := e.p.await(ctx, e.spec.Name, func() bool { e.collect(); return at.user == nil }); err != nil {
-				return nil, err
-			}
-			continue
+		over := func() bool { e.collect(); return at.user == nil }
+		if led := e.p.led; led != nil && led.busy() {
+			over = func() bool { led.collect(); return !led.busy() }
+		} else if at.user == nil {
+			break
 		}
-		if at.stage == nil {
-			s, err := e.p.machine.NewStage(e.number)
-			if err != nil {
-				return nil, e.p.fault(e.spec.Name, err)
-			}
-			at.stage = s
+		if err := e.p.await(ctx, e.spec.Name, over); err != nil {
+			return nil, err
 		}
-		e.next = (e.next + 1) % len(e.stages)
-		return at, nil
 	}
+	at := &e.stages[e.next]
+	if at.stage == nil {
+		s, err := e.p.machine.NewStage(e.number)
+		if err != nil {
+			return nil, e.p.fault(e.spec.Name, err)
+		}
+		at.stage = s
+	}
+	e.next = (e.next + 1) % len(e.stages)
+	return at, nil
 }
 
 // collect gives the stages of runs that are over to their users, the oldest first.

@@ -17,6 +17,9 @@ type Machine interface {
 	// InFlight is how many runs of an entry, by its number in the plan, may be under way
 	// before the next one waits; at least 1.
 	InFlight(entry int) int
+	// Led reports whether the host leads the runs of an entry to their end, by looking
+	// again and again whether they are over: while one is under way no other begins.
+	Led(entry int) bool
 	// NewStage makes what one more run of an entry under way needs.
 	NewStage(entry int) (Stage, error)
 	// Ordered reports whether Write and Read come after the runs that were begun before.

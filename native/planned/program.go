@@ -25,7 +25,8 @@ type Program struct {
 
 	mu      sync.Mutex
 	entries []*entry
-	runs    int // that were begun
+	led     *entry // the last one begun whose runs the host leads, nil before
+	runs    int    // that were begun
 	// silent is a bound entry that has failed and has nobody waiting for it.
 	silent *bound
 	closed bool

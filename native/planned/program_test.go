@@ -23,6 +23,7 @@ var errGPU = errors.New("the GPU is gone")
 // and whether it is positive. Runs end when the test says so.
 type machine struct {
 	held   bool   // runs under way do not end
+	led    bool   // runs are led by the host
 	code   uint32 // that the next run leaves in the status word
 	fail   error  // of the next run
 	lost   error
@@ -39,6 +40,7 @@ type stage struct {
 
 func (m *machine) Backend() string  { return "test" }
 func (m *machine) Lost() error      { return m.lost }
+func (m *machine) Led(int) bool     { return m.led }
 func (m *machine) InFlight(int) int { return 3 }
 func (m *machine) Ordered() bool    { return false }
 func (m *machine) Release() error   { return nil }
@@ -141,6 +143,22 @@ func TestAFourthRunWaitsForTheFirst(t *testing.T) {
 	if _, err := p.Run(context.Background(), "step", x(1)); !errors.Is(err, native.ErrClosed) {
 		t.Errorf("a run of a closed program: %v", err)
 	}
+}
+
+func TestNothingBeginsWhileTheHostLeadsARun(t *testing.T) {
+	m := &machine{held: true, led: true}
+	p := open(m)
+	_, err := p.Run(context.Background(), "step", x(1))
+	must(t, err)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
+	defer cancel()
+	if _, err := p.Run(ctx, "step", x(1)); !errors.Is(err, context.DeadlineExceeded) || m.begun != 1 {
+		t.Errorf("the second run: %v, %d were begun", err, m.begun)
+	}
+	m.held = false
+	_, err = p.Run(context.Background(), "step", x(1))
+	must(t, err)
+	must(t, p.Close())
 }
 
 func TestARunThatFailsIsToldOnce(t *testing.T) {

@@ -125,9 +125,11 @@ func compareReturns(t *testing.T, name string, old, new *function, was, is *reco
 func TestValuesAreWrittenAsTheyWereRead(t *testing.T) {
 	for _, want := range []values{{{-1, 1}, {0, 130}}, {{24, 3}, {-2, 70000}}, {{0, 1}}} {
 		data := want.append(nil)
-		got, err := readValues(append(data, 7))
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%v is read as %v, %v", want, got, err)
+		for _, behind := range [][]byte{nil, {7}} {
+			got, err := readValues(slices.Concat(data, behind))
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("%v is read as %v, %v", want, got, err)
+			}
 		}
 		for n := range data {
 			if _, err := readValues(data[:n]); err == nil {

@@ -24,14 +24,11 @@ func readValues(data []byte) (values, error) {
 	value, place := int32(noValue), int64(0)
 	for {
 		change, n := binary.Uvarint(data)
-		if n <= 0 || len(data) <= n {
-			return nil, errors.New("a table of values has no end")
-		}
-		if change == 0 && len(table) > 0 {
+		if n > 0 && change == 0 && len(table) > 0 {
 			return table, nil
 		}
-		length, m := binary.Uvarint(data[n:])
-		if m <= 0 {
+		length, m := binary.Uvarint(data[max(n, 0):])
+		if n <= 0 || m <= 0 {
 			return nil, errors.New("a table of values has no end")
 		}
 		value += int32(-(change & 1) ^ change>>1)

@@ -18,10 +18,8 @@ type Async struct {
 	// MmaWait of the wait.
 	Mma     func(w *Writer, a loop.Atom, terms []MmaTerm) []string
 	MmaWait func(pending int, list []Variable) string
-	// Pack returns the statement of a [loop.Pack], and Shuffle the value of a
-	// [loop.Shuffle].
-	Pack    func(w *Writer, t dtype.DType, to, low, high string) string
-	Shuffle func(value string, xor int) string
+	// Pack returns the statement of a [loop.Pack].
+	Pack func(w *Writer, t dtype.DType, to, low, high string) string
 }
 
 // Variable is one that multiply-adds work on.
@@ -65,9 +63,6 @@ func (w *Writer) async(s loop.Stmt) {
 	case *loop.Pack:
 		e := w.bind(s.Low, s.High)
 		w.line(d.Pack(w, s.Type, w.name(s.Name), w.expr(e[0]).s, w.expr(e[1]).s))
-	case *loop.Shuffle:
-		value := d.Shuffle(w.expr(w.bind(s.Value)[0]).s, s.Xor)
-		w.line(w.d.Let(s.Value.Type, w.name(s.Name), value))
 	}
 }
 

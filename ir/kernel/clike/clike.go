@@ -76,9 +76,13 @@ type Dialect struct {
 	// Function returns the first line of the definition of a function whose
 	// parameters have the given names and types.
 	Function func(name string, params []scalar.Expr, result dtype.DType) string
+	// Shuffle returns the value of a [loop.Shuffle], nil where the language has none.
+	Shuffle func(value string, xor int) string
 	// Async writes asynchronous copies and multiply-adds, nil where the language
 	// has none.
 	Async *Async
+	// Fragments writes multiply-adds of subgroups, nil where the language has none.
+	Fragments *Fragments
 	// Helpers are functions by name, which a form or a literal may need.
 	Helpers map[string]string
 }

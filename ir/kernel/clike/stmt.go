@@ -113,6 +113,10 @@ func (w *Writer) stmt(s loop.Stmt) {
 		w.atomic(s)
 	case *loop.Subgroup:
 		w.subgroup(s)
+	case *loop.Shuffle:
+		w.shuffle(s)
+	case *loop.FragmentZero, *loop.FragmentLoad, *loop.FragmentMulAdd, *loop.FragmentStore:
+		w.fragment(s)
 	default:
 		w.async(s)
 	}
@@ -131,6 +135,15 @@ func (w *Writer) subgroup(s *loop.Subgroup) {
 		call = w.d.Convert(w, call, value.Type, t)
 	}
 	w.line(w.d.Let(t, w.name(s.Name), call))
+}
+
+func (w *Writer) shuffle(s *loop.Shuffle) {
+	if w.d.Shuffle == nil {
+		w.Fail("%s", w.k.Label(s))
+		return
+	}
+	value := w.d.Shuffle(w.expr(w.bind(s.Value)[0]).s, s.Xor)
+	w.line(w.d.Let(s.Value.Type, w.name(s.Name), value))
 }
 
 // define writes a statement that makes a variable.

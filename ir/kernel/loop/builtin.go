@@ -19,6 +19,7 @@ const (
 	BuiltinGroupID
 	BuiltinLane
 	BuiltinSubgroupSize
+	BuiltinSubgroupIndex
 	BuiltinScalar
 	BuiltinCounter
 )
@@ -26,13 +27,14 @@ const (
 // builtinNames holds the reserved names; those that are followed by an axis or
 // a number end in what comes before it.
 var builtinNames = [...]string{
-	BuiltinLocalID:      "local_",
-	BuiltinLocalIndex:   "local_index",
-	BuiltinGroupID:      "group_",
-	BuiltinLane:         "lane",
-	BuiltinSubgroupSize: "subgroup_size",
-	BuiltinScalar:       "scalar",
-	BuiltinCounter:      "counter",
+	BuiltinLocalID:       "local_",
+	BuiltinLocalIndex:    "local_index",
+	BuiltinGroupID:       "group_",
+	BuiltinLane:          "lane",
+	BuiltinSubgroupSize:  "subgroup_size",
+	BuiltinSubgroupIndex: "subgroup_index",
+	BuiltinScalar:        "scalar",
+	BuiltinCounter:       "counter",
 }
 
 const axisNames = "xyz"
@@ -71,6 +73,10 @@ func SubgroupSize(subgroup [2]int) scalar.Expr {
 	name := builtinNames[BuiltinSubgroupSize]
 	return scalar.NewVar(name, dtype.I32, int64(subgroup[0]), int64(subgroup[1]))
 }
+
+// SubgroupIndex returns the number of the thread's subgroup in its workgroup, an I32. count
+// is the kernel's [Kernel.Subgroups]; where it is 1 the result is the constant 0.
+func SubgroupIndex(count int) scalar.Expr { return place(BuiltinSubgroupIndex, "", count) }
 
 // RunScalar returns member i of the entry's uniform block, of the type that the
 // kernel's Scalars gives for it.

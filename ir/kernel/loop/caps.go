@@ -12,6 +12,7 @@ type Caps struct {
 	F16       bool   // kernels may compute in f16, which is a feature of its own in WGSL
 	Subgroups bool   // kernels may have subgroup statements
 	Subgroup  [2]int // the range of subgroup sizes, where Subgroups is set
+	Shuffles  bool   // kernels may have [Shuffle] statements
 	// Mma says that the target has the [Atom]s of f16 and bf16, TF32 that products
 	// of f32 may be computed from 10 bits of fraction. MmaBytes is the shared memory
 	// of a kernel with atoms, and Multiprocessors is how many of its workgroups run
@@ -19,6 +20,9 @@ type Caps struct {
 	Mma, TF32                 bool
 	MmaBytes, Multiprocessors int
 	Rates                     Rates
+	// Fragments says that the target has multiply-adds of subgroups: [FragmentMulAdd], of
+	// F16 and F32, and with BFloat of BF16. Subgroup is then one size.
+	Fragments, BFloat bool
 	// ShareOps is how many operations a thread must have for it to be worth waking,
 	// on targets whose workgroups have one thread: kernels with more are divided
 	// into several workgroups. With 0 none is.
@@ -169,6 +173,9 @@ func (c Caps) Check(k *Kernel) error {
 			return (&checker{k: k}).fail("the target has no multiply-adds of warp groups")
 		}
 		l.SharedBytes = c.MmaBytes
+	}
+	if !c.Fragments && k.HasFragments() {
+		return (&checker{k: k}).fail("the target has no multiply-adds of subgroups")
 	}
 	return l.Check(k)
 }

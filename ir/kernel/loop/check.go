@@ -39,7 +39,7 @@ func (e *CheckError) Error() string {
 //     their width, space and access allow.
 //
 //  4. All threads of a workgroup come to each [Barrier], [Subgroup], [Shuffle], [Mma]
-//     and [MmaWait]: what decides about it depends only on constants, group ids, run scalars,
+//     and [MmaWait], and to statements of fragments: what decides about it depends only on constants, group ids, run scalars,
 //     counters, and what was loaded with such an index from an array that the
 //     kernel only reads.
 //
@@ -52,7 +52,8 @@ func (e *CheckError) Error() string {
 //  7. A kernel with [scalar.Check] has the status words as its last storage
 //     array.
 //
-//  8. The operands of a [CopyAsync] and an [Mma] are as these say.
+//  8. The operands of a [CopyAsync], an [Mma] and the statements of fragments are as
+//     these say.
 //
 // Whether an index is in bounds and whether threads race is for the simulator
 // to find.
@@ -89,6 +90,8 @@ type local struct {
 	binding
 	typ     dtype.DType
 	mutable bool
+	// fragment is set for a name that expressions cannot have.
+	fragment bool
 }
 
 type checker struct {
@@ -223,6 +226,14 @@ func (c *checker) stmt(s Stmt, uniform bool) ([]string, error) {
 		return c.shuffle(s, uniform)
 	case *MmaWait:
 		return nil, c.mmaWait(s, uniform)
+	case *FragmentZero:
+		return c.fragmentZero(s, uniform)
+	case *FragmentLoad:
+		return c.fragmentLoad(s, uniform)
+	case *FragmentMulAdd:
+		return nil, c.fragmentMulAdd(s, uniform)
+	case *FragmentStore:
+		return nil, c.fragmentStore(s, uniform)
 	}
 	return nil, c.fail("no statement of the loop IR")
 }
@@ -241,7 +252,7 @@ func (c *checker) define(s Stmt, name string, t dtype.DType, uniform, mutable bo
 		}
 	}
 	b := binding{s, name}
-	c.scope[name] = local{b, t, mutable}
+	c.scope[name] = local{binding: b, typ: t, mutable: mutable}
 	if !uniform {
 		c.varying[b] = true
 	}
@@ -396,6 +407,15 @@ func (c *checker) subgroup(s *Subgroup, uniform bool) ([]string, error) {
 		return nil, c.fail("a value of type %s cannot be combined", s.Value.Type)
 	}
 	return []string{s.Name}, c.define(s, s.Name, s.Value.Type, false, false)
+}
+
+// Subgroups returns the number of subgroups in a workgroup, 0 where the kernel does not
+// have one size of them.
+func (k *Kernel) Subgroups() int {
+	if k.Subgroup[0] == 0 || k.Subgroup[0] != k.Subgroup[1] {
+		return 0
+	}
+	return k.Threads() / k.Subgroup[0]
 }
 
 // Threads returns the number of threads in a workgroup.

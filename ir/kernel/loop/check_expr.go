@@ -60,6 +60,8 @@ func (c *checker) variable(n scalar.Expr) (same bool, err error) {
 	switch {
 	case !ok:
 		return false, c.fail("%s is not defined here", n.Name)
+	case l.fragment:
+		return false, c.fail("%s is a fragment", n.Name)
 	case l.typ != n.Type:
 		return false, c.fail("%s is %s here and %s where it is defined", n.Name, n.Type, l.typ)
 	}
@@ -80,6 +82,10 @@ func (c *checker) builtin(n scalar.Expr, kind Builtin, i int) (same bool, err er
 		hi = int64(c.k.Subgroup[1]) - 1
 	case BuiltinSubgroupSize:
 		lo, hi = int64(c.k.Subgroup[0]), int64(c.k.Subgroup[1])
+	case BuiltinSubgroupIndex:
+		if hi = int64(c.k.Subgroups()) - 1; hi < 0 {
+			return false, c.fail("the kernel states no one subgroup size")
+		}
 	case BuiltinCounter:
 		same = true
 		if i >= c.k.Counters {

@@ -35,6 +35,10 @@ func Defines(s Stmt) []string {
 		return []string{s.Name}
 	case *Shuffle:
 		return []string{s.Name}
+	case *FragmentZero:
+		return []string{s.Name}
+	case *FragmentLoad:
+		return []string{s.Name}
 	}
 	return nil
 }
@@ -46,6 +50,8 @@ func Assigns(s Stmt) []string {
 		return []string{s.Name}
 	case *Pack:
 		return []string{s.Name}
+	case *FragmentMulAdd:
+		return []string{s.Sum}
 	case *Mma:
 		var out []string
 		for _, t := range s.Terms {
@@ -88,6 +94,10 @@ func Exprs(s Stmt) []scalar.Expr {
 			return []scalar.Expr{s.ToAt, s.FromAt}
 		}
 		return []scalar.Expr{s.ToAt, s.FromAt, s.Valid}
+	case *FragmentLoad:
+		return []scalar.Expr{s.At}
+	case *FragmentStore:
+		return []scalar.Expr{s.At}
 	case *Mma:
 		return s.exprs()
 	}

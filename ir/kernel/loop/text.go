@@ -115,6 +115,14 @@ func (k *Kernel) Label(s Stmt) string {
 		return "pack " + s.Name
 	case *Shuffle:
 		return "shuffle " + s.Name
+	case *FragmentZero:
+		return "fragment " + s.Name
+	case *FragmentLoad:
+		return "fragment " + s.Name
+	case *FragmentMulAdd:
+		return "multiply-add " + s.Sum
+	case *FragmentStore:
+		return "store fragment " + s.Name
 	}
 	return format.Sprintf("%T", s)
 }
@@ -199,6 +207,12 @@ func (t *text) stmt(s Stmt) {
 		t.line("%s = %s %s", t.k.Label(s), s.Op, t.exprs(s.Value)[0])
 	case *Shuffle:
 		t.line("%s = %s across %d", t.k.Label(s), t.exprs(s.Value)[0], s.Xor)
+	case *FragmentLoad:
+		t.line("%s = %s[%s], stride %d%s", t.k.Label(s), t.k.ArrayName(s.Array), t.exprs(s.At)[0], s.Stride, turned(s.Turned))
+	case *FragmentMulAdd:
+		t.line("%s += %s · %s", t.k.Label(s), s.A, s.B)
+	case *FragmentStore:
+		t.line("%s to %s[%s], stride %d", t.k.Label(s), t.k.ArrayName(s.Array), t.exprs(s.At)[0], s.Stride)
 	case *Pack:
 		e := t.exprs(s.Low, s.High)
 		t.line("%s = %s of %s, %s", t.k.Label(s), s.Type, e[0], e[1])
@@ -216,6 +230,14 @@ func (t *text) stmt(s Stmt) {
 	default:
 		t.line("%s", t.k.Label(s))
 	}
+}
+
+// turned says that a fragment is loaded with rows and columns exchanged.
+func turned(is bool) string {
+	if is {
+		return ", turned"
+	}
+	return ""
 }
 
 func (t *text) loop(s *For) {

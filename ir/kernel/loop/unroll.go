@@ -117,6 +117,10 @@ func (u *unroller) stmt(s Stmt, b binds) Stmt {
 		return s.mapped(b.apply, b.name)
 	case *MmaWait:
 		return &MmaWait{s.Pending, mapNames(s.Names, b.name)}
+	case *FragmentZero:
+		return &FragmentZero{b.name(s.Name)}
+	case *FragmentMulAdd:
+		return &FragmentMulAdd{b.name(s.Sum), b.name(s.A), b.name(s.B)}
 	}
 	s = mapStmt(s, b.apply)
 	switch s := s.(type) {
@@ -139,6 +143,10 @@ func (u *unroller) stmt(s Stmt, b binds) Stmt {
 	case *Shuffle:
 		s.Name = b.name(s.Name)
 	case *Pack:
+		s.Name = b.name(s.Name)
+	case *FragmentLoad:
+		s.Name = b.name(s.Name)
+	case *FragmentStore:
 		s.Name = b.name(s.Name)
 	}
 	return s

@@ -48,6 +48,14 @@ func mapStmt(s Stmt, f func(scalar.Expr) scalar.Expr) Stmt {
 			out.Valid = f(s.Valid)
 		}
 		return &out
+	case *FragmentLoad:
+		out := *s
+		out.At = f(s.At)
+		return &out
+	case *FragmentStore:
+		out := *s
+		out.At = f(s.At)
+		return &out
 	case *Mma:
 		return s.mapped(f, func(name string) string { return name })
 	}
@@ -69,6 +77,10 @@ func WalkArrays(body []Stmt, f func(array *int)) {
 		case *CopyAsync:
 			f(&s.To)
 			f(&s.From)
+		case *FragmentLoad:
+			f(&s.Array)
+		case *FragmentStore:
+			f(&s.Array)
 		case *Mma:
 			s.arrays(f)
 		case *For:
@@ -92,6 +104,8 @@ func WalkStores(body []Stmt, f func(array int)) {
 			f(s.Array)
 		case *CopyAsync:
 			f(s.To)
+		case *FragmentStore:
+			f(s.Array)
 		case *For:
 			WalkStores(s.Body, f)
 		case *If:

@@ -14,24 +14,43 @@ import (
 func scheduleTiles(e *emitter, g *group.Group, c *group.Contraction, t tile, parts int) []Launch {
 	te := newTileEmitter(e, g, c, t, parts)
 	if te.parts == 1 {
-		finish := te.direct
-		if g.EpilogueWeight() > maxDirectWeight {
-			finish = te.staged
-		}
-		return []Launch{te.kernel(g.Name(), finish, te.members)}
+		return []Launch{te.kernel(g.Name(), te.finishOf(g.EpilogueWeight()), te.members)}
 	}
 	partial := newPartial(0, ir.F32, g, te.parts)
-	first := te.kernel(g.Name()+"_parts", te.direct, func(acc scalar.Expr, at ir.Index) []loop.Stmt {
+	first := te.kernel(g.Name()+"_parts", te.finishOf(0), func(acc scalar.Expr, at ir.Index) []loop.Stmt {
 		return te.store(partial, append(ir.Index{te.part}, at...), acc)
 	})
 	return []Launch{first, newEmitter(e.p, e.caps).combineParts(g.Reduction(), te.parts, []*group.Tensor{partial})}
 }
 
+// finishOf returns how sums are stored behind which so many operations stand.
+func (te *tileEmitter) finishOf(weight int) func(storeResult) {
+	if withMma && te.t.together > 1 {
+		return te.core.(*fragmentCore).store
+	}
+	if weight > maxDirectWeight {
+		return te.staged
+	}
+	return te.direct
+}
+
+// tileCore is where the products of a tile are added up, and the tiles of its operands in
+// workgroup memory, of which there are two: one that is read and one that is written.
+type tileCore interface {
+	// declare defines the sums, as zeros.
+	declare()
+	// put writes what was read ahead into a tile.
+	put(buffer scalar.Expr)
+	// multiply adds the products of one step.
+	multiply(buffer scalar.Expr)
+}
+
 // tileEmitter writes the kernel of a tiled contraction. Both operands are read
-// in tiles into workgroup memory, one tile ahead of the arithmetic, and from
-// there by vectors of 4 into registers.
+// in tiles into workgroup memory, one tile ahead of the arithmetic. By itself it is the
+// core that reads them by vectors of 4 into registers, where each thread has its sums.
 type tileEmitter struct {
 	results
+	core  tileCore
 	t     tile
 	parts int         // of the contracted space, each for a workgroup of its own
 	steps int         // of a part
@@ -64,7 +83,10 @@ func newTileEmitter(e *emitter, g *group.Group, c *group.Contraction, t tile, pa
 	threads := t.threads()
 	e.workgroup = [3]int{threads, 1, 1}
 	te.lane = loop.LocalID(0, threads)
-	across := t.n / t.rn
+	across, number := t.n/t.rn, te.lane
+	if withMma && t.together > 1 {
+		number = loop.SubgroupIndex(threads / t.together)
+	}
 	tilesM, tilesN := ceilDiv(group.Product(c.M), t.m), ceilDiv(group.Product(c.N), t.n)
 	workgroup, valid := e.boundedGroup(te.parts * t.count(c))
 	te.valid = valid
@@ -73,15 +95,14 @@ func newTileEmitter(e *emitter, g *group.Group, c *group.Contraction, t tile, pa
 	row := scalar.Mod(scalar.FloorDiv(workgroup, loop.Int(tilesN)), loop.Int(tilesM))
 	batch := scalar.Mod(scalar.FloorDiv(workgroup, loop.Int(tilesN*tilesM)), loop.Int(group.Product(c.Batch)))
 	te.batch = te.unflatten(te.let("batch", batch, group.Product(c.Batch)-1), c.Batch)
-	te.slot = e.shared("tiles", ir.F32, 4, t.sharedBytes()/16)
 	te.side[0] = side{
 		operand: 0, free: c.M, tile: t.m, reg: t.rm, prefix: "a",
-		thread: te.let("ty", scalar.FloorDiv(te.lane, loop.Int(across)), t.m/t.rm-1),
+		thread: te.let("ty", scalar.FloorDiv(number, loop.Int(across)), t.m/t.rm-1),
 		first:  te.first("m", row, t.m, tilesM),
 	}
 	te.side[1] = side{
 		operand: 1, free: c.N, tile: t.n, reg: t.rn, prefix: "b",
-		thread: te.let("tx", scalar.Mod(te.lane, loop.Int(across)), across-1),
+		thread: te.let("tx", scalar.Mod(number, loop.Int(across)), across-1),
 		first:  te.first("n", column, t.n, tilesN),
 		base:   2 * t.k * t.m / 4,
 	}
@@ -91,6 +112,11 @@ func newTileEmitter(e *emitter, g *group.Group, c *group.Contraction, t tile, pa
 		whole := g.SoleOperand(c, i, te.batch)
 		te.side[i].vectors = whole != nil && whole.Len()%4 == 0
 	}
+	if withMma && t.together > 1 {
+		te.core = newFragmentCore(te)
+		return te
+	}
+	te.slot, te.core = e.shared("tiles", ir.F32, 4, t.sharedBytes()/16), te
 	return te
 }
 
@@ -133,12 +159,10 @@ type storeResult func(sum scalar.Expr, at ir.Index) []loop.Stmt
 // the registers hold by result. The first tiles are loaded before the loop,
 // since a condition inside it slows it down.
 func (te *tileEmitter) kernel(name string, finish func(storeResult), result storeResult) Launch {
-	for i := range te.t.rm * te.t.rn {
-		te.body = append(te.body, &loop.Var{Name: te.acc(i), Init: scalar.ConstF(ir.F32, 0)})
-	}
+	te.core.declare()
 	te.declareAhead()
 	te.loadAhead(loop.Int(0))
-	te.storeAhead(loop.Int(0))
+	te.core.put(loop.Int(0))
 	te.body = append(te.body, &loop.Barrier{})
 	outer := te.body
 	te.body = nil
@@ -148,14 +172,25 @@ func (te *tileEmitter) kernel(name string, finish func(storeResult), result stor
 	if te.steps > 1 {
 		te.loadAhead(te.let("next", scalar.Min(scalar.Add(at, loop.Int(1)), loop.Int(te.steps-1)), te.steps-1))
 	}
-	te.multiply(buffer)
+	te.core.multiply(buffer)
 	if te.steps > 1 {
-		te.storeAhead(scalar.Sub(loop.Int(1), buffer))
+		te.core.put(scalar.Sub(loop.Int(1), buffer))
 		te.body = append(te.body, &loop.Barrier{})
 	}
 	te.body = append(outer, &loop.For{Var: step, Start: loop.Int(0), End: loop.Int(te.steps), Step: loop.Int(1), Body: te.body})
 	finish(result)
-	return te.finish(name, te.body)
+	made := te.finish(name, te.body)
+	if withMma && te.t.together > 1 {
+		made.Kernel.Subgroup = [2]int{te.t.together, te.t.together}
+	}
+	return made
+}
+
+// declare defines the sums of a thread.
+func (te *tileEmitter) declare() {
+	for i := range te.t.rm * te.t.rn {
+		te.body = append(te.body, &loop.Var{Name: te.acc(i), Init: scalar.ConstF(ir.F32, 0)})
+	}
 }
 
 func (te *tileEmitter) acc(i int) string { return "acc" + strconv.Itoa(i) }
@@ -243,9 +278,9 @@ func (te *tileEmitter) freeAt(s *side, f scalar.Expr) ir.Index {
 	return te.unflatten(te.Simplify(f), s.free)
 }
 
-// storeAhead writes the registers into a buffer of workgroup memory: rows of
-// one contracted position.
-func (te *tileEmitter) storeAhead(buffer scalar.Expr) {
+// put writes the registers into a buffer of workgroup memory: rows of one contracted
+// position.
+func (te *tileEmitter) put(buffer scalar.Expr) {
 	te.eachAhead(func(s *side, v int, names []string) {
 		vec, kk := te.vectorPlace(s, v)
 		values := make([]scalar.Expr, 4)
@@ -253,12 +288,18 @@ func (te *tileEmitter) storeAhead(buffer scalar.Expr) {
 			values[j] = scalar.FreeVar(name, ir.F32)
 		}
 		at := scalar.Add(scalar.Mul(buffer, loop.Int(te.t.k*s.tile/4)), scalar.Add(scalar.Mul(kk, loop.Int(s.tile/4)), s.turned(vec, kk)))
-		store := []loop.Stmt{&loop.StoreVec{Array: te.slot, At: te.Simplify(scalar.Add(at, loop.Int(s.base))), Values: values}}
-		if total := te.t.k * s.tile / 4; (v+1)*te.t.threads() > total {
-			store = guard(scalar.Lt(scalar.Add(te.lane, loop.Int(v*te.t.threads())), loop.Int(total)), store)
-		}
-		te.body = append(te.body, store...)
+		store := &loop.StoreVec{Array: te.slot, At: te.Simplify(scalar.Add(at, loop.Int(s.base))), Values: values}
+		te.body = append(te.body, te.ownVector(s, v, []loop.Stmt{store})...)
 	})
+}
+
+// ownVector keeps statements about vector v of a thread to threads that have one.
+func (te *tileEmitter) ownVector(s *side, v int, then []loop.Stmt) []loop.Stmt {
+	total := te.t.k * s.tile / 4
+	if (v+1)*te.t.threads() <= total {
+		return then
+	}
+	return guard(scalar.Lt(scalar.Add(te.lane, loop.Int(v*te.t.threads())), loop.Int(total)), then)
 }
 
 // turned is the place of a vector in its row of workgroup memory. Where neighbouring

@@ -1,6 +1,8 @@
 package sched
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
@@ -64,7 +66,7 @@ func (w *contractWays) candidates() []Ranked {
 	if !tileable(w.c) {
 		return list
 	}
-	for _, t := range tiles {
+	for _, t := range everyTile() {
 		if t.fits(w.e.caps) {
 			list = append(list, w.ranked(t.schedule(t.parts(w.c, w.e.caps))), w.ranked(t.schedule(1)))
 		}
@@ -83,7 +85,7 @@ func (w *contractWays) fits(s Schedule) bool {
 			return w.device.has(s) && (s.Family == Library || w.cuts(s))
 		}
 	}
-	if s.Family == Tiles {
+	if s.Family == Tiles || s.Family == Fragments {
 		t, ok := tileOf(s)
 		return ok && tileable(w.c) && t.fits(w.e.caps) && w.cuts(s)
 	}
@@ -110,12 +112,24 @@ func (w *contractWays) emit(s Schedule) []Launch {
 }
 
 func (t tile) schedule(parts int) Schedule {
-	return Schedule{Family: Tiles, M: t.m, N: t.n, K: t.k, RM: t.rm, RN: t.rn, Split: parts}
+	family := Tiles
+	if t.together > 1 {
+		family = Fragments
+	}
+	return Schedule{Family: family, M: t.m, N: t.n, K: t.k, RM: t.rm, RN: t.rn, Split: parts}
+}
+
+// everyTile are all tiles there are, whatever the target.
+func everyTile() []tile {
+	if withMma {
+		return append(slices.Clone(fragmentTiles), tiles...)
+	}
+	return tiles
 }
 
 // tileOf finds the tile of a schedule among those there are.
 func tileOf(s Schedule) (tile, bool) {
-	for _, t := range tiles {
+	for _, t := range everyTile() {
 		if t.schedule(s.Split) == s {
 			return t, true
 		}

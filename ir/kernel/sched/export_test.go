@@ -28,3 +28,12 @@ func ForceAttendMma(groups, columns, stages, resident int) (undo func()) {
 	pickAttendMma = func(attendKind, ir.DType, int) attendMmaTile { return attendMmaTile{groups, columns, stages, resident} }
 	return func() { pickAttendMma = pick }
 }
+
+// FragmentSchedules are those of all tiles of fragments.
+func FragmentSchedules(parts int) []Schedule {
+	var out []Schedule
+	for _, t := range fragmentTiles {
+		out = append(out, t.schedule(parts))
+	}
+	return out
+}

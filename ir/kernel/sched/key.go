@@ -57,16 +57,23 @@ func keyOf(c *group.Canon, caps loop.Caps) (k Key) {
 // was measured needs no estimates.
 func capsWords(c loop.Caps) []int {
 	flags := 0
-	for i, set := range []bool{c.F16, c.Subgroups, c.Mma, c.TF32} {
+	for i, set := range []bool{c.F16, c.Subgroups, c.Mma, c.TF32, c.Shuffles} {
 		if set {
 			flags |= 1 << i
 		}
 	}
-	return []int{
+	words := []int{
 		int(c.Dialect), flags, c.Subgroup[0], c.Subgroup[1], c.MmaBytes, c.Multiprocessors, int(c.Products), c.ProductBytes,
 		c.StorageBuffers, c.BindingBytes, c.BufferBytes, c.SharedBytes, c.Invocations,
 		c.Workgroup[0], c.Workgroup[1], c.Workgroup[2], c.Groups,
 	}
+	if c.Fragments {
+		words = append(words, 1)
+	}
+	if c.BFloat {
+		words = append(words, 2)
+	}
+	return words
 }
 
 // Tuned are the schedules that were found to be the best for groups.

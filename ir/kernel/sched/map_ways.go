@@ -146,7 +146,7 @@ func (w *mapWays) cost(s Schedule) float64 {
 	if s.Family == Turned {
 		each = s.M * s.N / mapThreads
 	}
-	t := traffic{bytes: bytesOf(w.g.Reads()) + bytesOf(w.g.Writes()), threads: n / each, underWay: 4 * each}
+	t := traffic{bytes: bytesOf(w.g.Reads()) + bytesOf(w.g.Writes()), threads: n / each, underWay: w.elementBytes() * each}
 	for _, a := range w.look() {
 		t.sectors += float64(n) * sectorBytes / float64(w.used(a, s.Family == Turned))
 	}
@@ -155,6 +155,17 @@ func (w *mapWays) cost(s Schedule) float64 {
 		t.ops = float64(n) * float64(w.g.Weight()+pointOps)
 	}
 	return t.cost(w.e.caps)
+}
+
+// elementBytes is the size of the largest elements of what a map moves at each point.
+func (w *mapWays) elementBytes() int {
+	size := 1
+	for _, t := range slices.Concat(w.g.Reads(), w.g.Writes()) {
+		if t.Len() >= group.Product(w.g.Outer) {
+			size = max(size, loop.DeviceSize(t.DType))
+		}
+	}
+	return size
 }
 
 // shared is how many operations a thread does for so many elements side by side, what
@@ -184,14 +195,14 @@ func (w *mapWays) neighbours(e *emitter, i scalar.Expr, each int) []ir.Index {
 // used is how many elements of a sector an access of a warp takes.
 func (w *mapWays) used(a access, turned bool) int {
 	steps, ok := w.steps(a)
-	last := len(steps) - 1
+	last, elements := len(steps)-1, sectorBytes/loop.DeviceSize(a.root.DType)
 	switch {
 	case !ok:
 		return 1
 	case last < 0 || steps[last] <= 1 || turned && slices.Contains(steps, 1):
-		return sectorElements
+		return elements
 	}
-	return max(1, sectorElements/steps[last])
+	return max(1, elements/steps[last])
 }
 
 func (w *mapWays) emit(s Schedule) []Launch {

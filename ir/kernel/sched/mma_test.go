@@ -18,7 +18,7 @@ func hopper() plan.Target {
 	l := loop.DefaultLimits()
 	l.StorageBuffers, l.BindingBytes, l.BufferBytes = 64, 1<<30, 1<<30
 	return plan.Target{Name: "hopper", Caps: loop.Caps{
-		Dialect: dtype.CUDA, Limits: l, Mma: true, TF32: true, MmaBytes: 227 << 10, Multiprocessors: 132,
+		Dialect: dtype.CUDA, Limits: l, Mma: true, TF32: true, Shuffles: true, MmaBytes: 227 << 10, Multiprocessors: 132,
 	}}
 }
 

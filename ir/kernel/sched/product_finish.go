@@ -2,6 +2,7 @@ package sched
 
 import (
 	"math"
+	"slices"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
@@ -93,20 +94,25 @@ func finishProduct(e *emitter, g *group.Group, p *productPlan, out *group.Tensor
 	if group.Product(g.Outer)%together != 0 || together*g.EpilogueWeight() > finishWritten {
 		together = 1
 	}
-	w := newWriter(e.p, e.caps, mapThreads)
+	w := newMover(newWriter(e.p, e.caps, mapThreads))
 	w.threads(group.Product(g.Outer)/together, func(i scalar.Expr) {
-		var stores []kept
+		byTensor := make([][]kept, len(g.Writes()))
 		for k := range together {
 			at := w.unflatten(scalar.Add(scalar.Mul(i, loop.Int(together)), loop.Int(k)), g.Outer)
 			rd := w.reader()
-			rd.Given = map[ir.Value]scalar.Expr{n.Result(0): w.load(out, g.Members[0].At(at))}
-			for _, s := range w.values(g, rd, at) {
-				if s.t != p.out {
-					stores = append(stores, s)
-				}
+			rd.Given = map[ir.Value]scalar.Expr{n.Result(0): w.emitter.load(out, g.Members[0].At(at))}
+			for i, s := range w.values(g, rd, at) {
+				s.value = w.Simplify(s.value)
+				byTensor[i] = append(byTensor[i], s)
 			}
 		}
-		w.add(w.storeAll(stores)...)
+		stores := slices.DeleteFunc(slices.Concat(byTensor...), func(s kept) bool { return s.t == p.out })
+		for _, s := range stores {
+			w.see(s.value)
+		}
+		w.seeStores(stores, together)
+		w.settle()
+		w.store(stores, together, all(together))
 	})
 	return w.launch(g.Name())
 }

@@ -53,6 +53,10 @@ func (r *rowEmitter) meet(accs []accumulator) {
 	if r.shape.lanes == 1 {
 		return
 	}
+	if r.shuffles(accs) {
+		r.meetInWarps(byMember(accs))
+		return
+	}
 	var round [][]accumulator
 	n := 0
 	for _, own := range byMember(accs) {
@@ -87,7 +91,7 @@ func byMember(accs []accumulator) [][]accumulator {
 // by a tree in workgroup memory.
 func (r *rowEmitter) meetInTree(reductions [][]accumulator) {
 	accs := slices.Concat(reductions...)
-	slots := r.scratchSlots(accs)
+	slots := r.scratchSlots(accs, r.shape.lanes*r.shape.rows)
 	own := r.slotOf(r.lane)
 	store := func() []loop.Stmt {
 		var out []loop.Stmt
@@ -138,23 +142,23 @@ func (r *rowEmitter) slotOf(lane scalar.Expr) scalar.Expr {
 	return r.Simplify(scalar.Add(scalar.Mul(r.place, loop.Int(r.shape.lanes)), lane))
 }
 
-// scratchKey is the k-th array of workgroup memory of a type.
+// scratchKey is the k-th array of workgroup memory of a type and a length.
 type scratchKey struct {
-	d ir.DType
-	k int
+	d         ir.DType
+	k, length int
 }
 
-// scratchSlots returns an array of workgroup memory for each accumulator; the
-// stages share them.
-func (r *rowEmitter) scratchSlots(accs []accumulator) []int {
+// scratchSlots returns an array of workgroup memory, of so many elements, for each
+// accumulator; the stages share them.
+func (r *rowEmitter) scratchSlots(accs []accumulator, length int) []int {
 	used := map[ir.DType]int{}
 	out := make([]int, len(accs))
 	for i, a := range accs {
 		d := a.spec.DType
-		key := scratchKey{d, used[d]}
+		key := scratchKey{d, used[d], length}
 		slot, ok := r.scratch[key]
 		if !ok {
-			slot = r.shared(r.name("scratch"), d, 1, r.shape.lanes*r.shape.rows)
+			slot = r.shared(r.name("scratch"), d, 1, length)
 			r.scratch[key] = slot
 		}
 		out[i] = slot

@@ -29,6 +29,8 @@ const (
 	// Tiles: a workgroup computes M×N results of a contraction in steps of K, each of
 	// its threads RM×RN of them; sums are cut over Split workgroups.
 	Tiles
+	// Fragments is Tiles where each subgroup computes RM×RN of the results, in fragments.
+	Fragments
 	// WarpGroups: a contraction by multiply-adds of warp groups, of N columns in so
 	// many Stages; sums are cut over Split workgroups.
 	WarpGroups
@@ -46,7 +48,7 @@ const (
 )
 
 var familyNames = [...]string{
-	"sole", "elements", "turned", "rows", "columns", "tiles", "warpgroups", "library", "stretches", "lines", "network", "digits",
+	"sole", "elements", "turned", "rows", "columns", "tiles", "fragments", "warpgroups", "library", "stretches", "lines", "network", "digits",
 }
 
 // String returns the family's name in lower case.

@@ -1,24 +1,36 @@
 package sched
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
 // tile is how a contraction is cut: a workgroup computes m×n results, each of
-// its threads rm×rn of them, in steps of k along the contracted space. m, n, rm
-// and rn are multiples of 4, the width of a vector.
-type tile struct{ m, n, k, rm, rn int }
+// its threads rm×rn of them, or so many threads together, in steps of k along the
+// contracted space. m, n, rm and rn are multiples of 4, the width of a vector.
+type tile struct{ m, n, k, rm, rn, together int }
 
 // tiles are the choices, largest first. Larger ones load less per result,
 // smaller ones make more workgroups, narrow ones waste less on narrow results.
 var tiles = []tile{
-	{128, 128, 8, 8, 8},
-	{64, 64, 16, 4, 4},
-	{32, 32, 16, 4, 4},
-	{64, 16, 16, 4, 4},
-	{16, 64, 16, 4, 4},
+	{128, 128, 8, 8, 8, 1},
+	{64, 64, 16, 4, 4, 1},
+	{32, 32, 16, 4, 4, 1},
+	{64, 16, 16, 4, 4, 1},
+	{16, 64, 16, 4, 4, 1},
+}
+
+// tilesOf are the tiles that are chosen from on a target: where it has fragments, those in
+// place of others as wide.
+func tilesOf(caps loop.Caps) []tile {
+	if withMma && caps.Fragments {
+		narrow := slices.DeleteFunc(slices.Clone(tiles), func(t tile) bool { return min(t.m, t.n) >= fragmentTiles[1].m })
+		return append(slices.Clone(fragmentTiles), narrow...)
+	}
+	return tiles
 }
 
 // Bounds of cutting a contraction into tiles.
@@ -38,10 +50,16 @@ const (
 	shortSpace   = 256
 )
 
-func (t tile) threads() int { return t.m / t.rm * (t.n / t.rn) }
+func (t tile) threads() int { return t.m / t.rm * (t.n / t.rn) * t.together }
 
-// sharedBytes is the workgroup memory of two buffers of both operands.
-func (t tile) sharedBytes() int { return 2 * t.k * (t.m + t.n) * 4 }
+// sharedBytes is the workgroup memory of two buffers of both operands, and of what
+// fragments need besides.
+func (t tile) sharedBytes() int {
+	if withMma && t.together > 1 {
+		return t.fragmentBytes()
+	}
+	return 2 * t.k * (t.m + t.n) * 4
+}
 
 // count is how many tiles cover the results of a contraction.
 func (t tile) count(c *group.Contraction) int {
@@ -60,7 +78,7 @@ func (t tile) parts(c *group.Contraction, caps loop.Caps) int {
 }
 
 func (t tile) fits(caps loop.Caps) bool {
-	return t.threads() <= caps.Invocations && t.sharedBytes() <= caps.SharedBytes
+	return t.threads() <= caps.Invocations && t.sharedBytes() <= caps.SharedBytes && (t.together == 1 || caps.Fragments)
 }
 
 // tileable reports whether a tile can compute c at all.
@@ -83,13 +101,17 @@ func chooseTile(c *group.Contraction, caps loop.Caps) (best tile, parts int, ok 
 		return tile{}, 0, false
 	}
 	least := mostWaste * group.Product(c.Batch) * m * n
-	for _, t := range tiles {
+	all := tilesOf(caps)
+	for _, t := range all {
 		least = min(least, t.padded(c))
 	}
 	groups := 0
-	for _, t := range tiles {
+	for _, t := range all {
 		if !t.fits(caps) || 4*t.padded(c) > 5*least {
 			continue
+		}
+		if t.together < best.together {
+			break // nobody has measured where more workgroups outweigh what fragments do at once
 		}
 		if p := t.parts(c, caps); groups < enoughTiles && t.count(c)*p > groups {
 			best, parts, groups = t, p, t.count(c)*p

@@ -4,12 +4,13 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// width is how many elements of 4 bytes a vector has.
+// width is how many elements a vector has.
 const width = 4
 
 // mover writes loads and stores of a kernel that may go by vectors. An array is of
@@ -22,9 +23,11 @@ type mover struct {
 
 func newMover(w *writer) *mover { return &mover{w, map[int]bool{}, map[int]bool{}} }
 
-// wider reports whether elements of a tensor can be vectors at all.
-func wider(t *group.Tensor) bool {
-	return (t.DType == ir.F32 || t.DType == ir.I32 || t.DType == ir.U32) && t.Len()%width == 0
+// wider reports whether elements of a tensor can be vectors at all. WGSL has none of
+// less than 32 bits.
+func (m *mover) wider(t *group.Tensor) bool {
+	half := m.caps.Dialect == dtype.CUDA && (t.DType == ir.F16 || t.DType == ir.BF16)
+	return (t.DType == ir.F32 || t.DType == ir.I32 || t.DType == ir.U32 || half) && t.Len()%width == 0
 }
 
 // see notes the loads in some values.
@@ -49,7 +52,7 @@ func (m *mover) seeStores(stores []kept, run int) {
 
 func (m *mover) note(id int, ok bool) {
 	m.seen[id] = true
-	if !ok || !wider(m.p.Tensor(id)) {
+	if !ok || !m.wider(m.p.Tensor(id)) {
 		m.scalars[id] = true
 	}
 }

@@ -68,7 +68,8 @@ const (
 	// proxy fence.
 	Unfenced
 	// Misaligned: a copy or a multiply-add begins at an address that is no
-	// multiple of what it takes, or a warp group's threads at different ones.
+	// multiple of what it takes, or the threads of a warp group or of a fragment at
+	// different ones.
 	Misaligned
 	// OutOfRange: a variable has a value outside the range stated where it is
 	// used.
@@ -258,6 +259,8 @@ func (m *machine) position(kind loop.Builtin, axis, t int) int64 {
 		return int64(t % m.lanes)
 	case loop.BuiltinSubgroupSize:
 		return int64(m.lanes)
+	case loop.BuiltinSubgroupIndex:
+		return int64(t / m.lanes)
 	}
 	return int64(t)
 }

@@ -12,8 +12,10 @@ import (
 type compiler struct {
 	m     *machine
 	scope map[string]column
-	path  []string
-	err   error
+	// fragments are those that were defined so far: the checker knows which are visible.
+	fragments map[string]*fragment
+	path      []string
+	err       error
 
 	// Columns for the values within one statement are used again by the next.
 	temps [2][]column // floats, others
@@ -150,6 +152,14 @@ func (c *compiler) stmt(s loop.Stmt) []string {
 		return c.shuffle(s)
 	case *loop.MmaWait:
 		c.mmaWait(s)
+	case *loop.FragmentZero:
+		return c.fragmentZero(s)
+	case *loop.FragmentLoad:
+		return c.fragmentLoad(s)
+	case *loop.FragmentMulAdd:
+		c.fragmentMulAdd(s)
+	case *loop.FragmentStore:
+		c.fragmentStore(s)
 	}
 	return nil
 }

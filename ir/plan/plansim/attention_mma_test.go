@@ -19,7 +19,7 @@ func byMma() plan.Target {
 	l := loop.DefaultLimits()
 	l.StorageBuffers, l.BindingBytes, l.BufferBytes = 64, 1<<30, 1<<30
 	return plan.Target{Name: "hopper", ScoreBytes: 1, Caps: loop.Caps{
-		Dialect: dtype.CUDA, Limits: l, Mma: true, MmaBytes: 227 << 10, Multiprocessors: 132,
+		Dialect: dtype.CUDA, Limits: l, Mma: true, Shuffles: true, MmaBytes: 227 << 10, Multiprocessors: 132,
 	}}
 }
 

@@ -1,4 +1,4 @@
-// What package driver asks of Core ML, as functions of C: model_darwin.m has them.
+// What package driver asks of Core ML, as functions of C: the files *_darwin.m have them.
 #ifndef RLX_COREML_BINDING_H
 #define RLX_COREML_BINDING_H
 
@@ -25,13 +25,37 @@ typedef struct {
 	char text[1024];
 } rlx_why;
 
+// The processors, as bits of a set.
+enum { RLX_CPU = 1, RLX_GPU = 2, RLX_NEURAL_ENGINE = 4 };
+
+// rlx_system is what Core ML says of itself.
+typedef struct {
+	char version[256]; // of the operating system
+	int processors;    // a set
+	int neural_cores;
+} rlx_system;
+
+// rlx_placement is what Core ML says of an operation. Texts that are too long are cut.
+typedef struct {
+	char kind[64], name[192];
+	int preferred; // a processor, 0 for none
+	int supported; // a set of them
+	double cost;   // negative where there is none
+} rlx_placement;
+
 // rlx_coreml is Core ML. Of functions that return an int, 0 is success.
 typedef struct {
+	// system fails where Core ML is too old for models of CoreML8.
+	int (*system)(rlx_system *system, rlx_why *why);
 	// load compiles a package and loads a function of it, NULL for the only one.
 	// states is whether it has any. It returns NULL where that fails.
 	void *(*load)(const char *package, const char *function, int units, int states, rlx_why *why);
 	// predict runs the function and fills the outputs.
 	int (*predict)(void *model, const rlx_array *in, int inputs, rlx_array *out, int outputs, rlx_why *why);
+	// plan tells where the operations of the function would run, in memory that the
+	// caller frees. It returns how many there are, -1 where that fails, and -2 where
+	// the system does not tell.
+	int (*plan)(void *model, rlx_placement **placements, rlx_why *why);
 	// release gives back a model and what was compiled for it.
 	void (*release)(void *model);
 } rlx_coreml;

@@ -5,5 +5,5 @@
 //
 // On Linux the same files are built against headers of the project's own and a Core ML
 // in software, package software, which the environment variable [LibraryVariable]
-// names; that is how they are tested. They have not run on a Mac yet.
+// names; that is how they are tested. We have not run them on a Mac.
 package driver

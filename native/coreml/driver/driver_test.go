@@ -5,26 +5,24 @@ package driver_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/backendtest"
 	"github.com/rlx-go/rlx/native/coreml"
 	"github.com/rlx-go/rlx/native/coreml/driver"
 	"github.com/rlx-go/rlx/native/coreml/session"
 )
 
 // runtime is Core ML: on Linux the one in software, whose objects are counted.
-func runtime(t *testing.T) coreml.Runtime {
+func runtime(t *testing.T) driver.Runtime {
 	t.Helper()
-	rt, err := driver.Runtime()
+	rt, err := driver.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,71 +33,6 @@ func runtime(t *testing.T) coreml.Runtime {
 		}
 	})
 	return rt
-}
-
-// TestSamples runs samples of every op that a model can be made of: all of them on a
-// Mac, one of each op on Linux, where it is the binding that is tested.
-func TestSamples(t *testing.T) {
-	rt := runtime(t)
-	for _, op := range ir.Ops() {
-		d, _ := ir.Lookup(op)
-		if d.Samples == nil {
-			continue
-		}
-		for i, s := range d.Samples() {
-			g, n, err := irtest.SampleGraph(op, s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n == nil || coreml.Support(n).Level == native.Unsupported {
-				continue
-			}
-			t.Run(fmt.Sprintf("%s/%d", op, i), func(t *testing.T) {
-				sample(t, rt, g, irtest.SampleInputs(s), func(d ir.DType) irtest.Tolerance { return irtest.SampleTolerance(n, s, d) })
-			})
-			if oneSample {
-				break
-			}
-		}
-	}
-}
-
-// sample holds what a model gives to the meaning of its graph.
-func sample(t *testing.T, rt coreml.Runtime, g *ir.Graph, in map[string]*ir.Array, tol func(ir.DType) irtest.Tolerance) {
-	want, err := ir.Eval(g, in, ir.EvalOptions{Reference: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := ir.NewModule("sample", ir.Entry{Name: "step", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := coreml.New(m, coreml.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(t.TempDir(), "sample.mlpackage")
-	if err := p.Write(dir); err != nil {
-		t.Fatal(err)
-	}
-	model, err := coreml.Load(rt, dir, "step", coreml.CPUOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer model.Close()
-	given := map[string]native.Tensor{}
-	for name, a := range in {
-		given[name] = native.FromArray(a)
-	}
-	got, err := model.Predict(given)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, o := range g.Outputs() {
-		if wrong := backendtest.Compare(got[o.Name], want[i], tol(want[i].DType)); wrong != "" {
-			t.Errorf("output %s: %s", o.Name, wrong)
-		}
-	}
 }
 
 // written writes a graph as a package.
@@ -135,7 +68,7 @@ func TestOutputsComeWhereTheyBelong(t *testing.T) {
 		b.Output("large", ops.Gt(b, x, ops.Const(b, ir.F32, 14)))
 		b.Output("best", ops.ArgMax(b, x, 2))
 	})
-	m, err := coreml.Load(rt, dir, "step", coreml.CPUOnly)
+	m, err := coreml.Load(rt, dir, "step", driver.CPUOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +106,7 @@ func TestStatesStay(t *testing.T) {
 		b.SetState("sum", sum)
 		b.Output("now", sum)
 	})
-	m, err := coreml.Load(rt, dir, "step", coreml.AllUnits)
+	m, err := coreml.Load(rt, dir, "step", driver.AllUnits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +129,7 @@ func TestFunctionsAreChosen(t *testing.T) {
 	dir := written(t, coreml.Options{Shapes: []map[string]int{{"n": 2}, {"n": 3}}}, func(b *ir.Builder) {
 		b.Output("y", ops.Neg(b, b.Input("x", ir.F32, ir.Sym("n"))))
 	})
-	m, err := coreml.Load(rt, dir, "step_n3", coreml.AllUnits)
+	m, err := coreml.Load(rt, dir, "step_n3", driver.AllUnits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +144,39 @@ func TestFunctionsAreChosen(t *testing.T) {
 	if _, err := m.Predict(map[string]native.Tensor{"x": native.Float32s([]float32{1, 2})}); !errors.Is(err, ir.ErrShape) {
 		t.Errorf("two elements for three: %v", err)
 	}
-	if _, err := coreml.Load(rt, dir, "eval", coreml.AllUnits); !errors.Is(err, ir.ErrName) {
+	if _, err := coreml.Load(rt, dir, "step", driver.AllUnits); !errors.Is(err, ir.ErrName) {
+		t.Errorf("an entry of several sizes: %v", err)
+	}
+	if _, err := coreml.Load(rt, dir, "eval", driver.AllUnits); !errors.Is(err, ir.ErrName) {
+		t.Errorf("an entry that is not there: %v", err)
+	}
+}
+
+// TestSizesAreChosen: the model is that of the sizes given, and sizes that are not among
+// those enumerated are an error that lists them.
+func TestSizesAreChosen(t *testing.T) {
+	rt := runtime(t)
+	dir := written(t, coreml.Options{Shapes: []map[string]int{{"n": 2}, {"n": 3}}}, func(b *ir.Builder) {
+		b.Output("y", ops.Neg(b, b.Input("x", ir.F32, ir.Sym("n"), ir.N(1))))
+	})
+	s, err := coreml.LoadSizes(rt, dir, "step", driver.AllUnits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for n := 1; n <= 4; n++ {
+		out, err := s.Predict(map[string]native.Tensor{"x": native.Float32s(make([]float32, n), n, 1)})
+		if there := n == 2 || n == 3; there && (err != nil || out["y"].Dims[0] != n) || !there && (!errors.Is(err, ir.ErrShape) || !strings.Contains(err.Error(), "x[2,1]; x[3,1]")) {
+			t.Errorf("%d elements: %v, %v", n, out["y"], err)
+		}
+	}
+	if _, err := s.Predict(nil); !errors.Is(err, ir.ErrName) {
+		t.Errorf("no input: %v", err)
+	}
+	if len(s.Models()) != 2 {
+		t.Errorf("%d sizes", len(s.Models()))
+	}
+	if _, err := coreml.LoadSizes(rt, dir, "eval", driver.AllUnits); !errors.Is(err, ir.ErrName) {
 		t.Errorf("an entry that is not there: %v", err)
 	}
 }
@@ -253,21 +218,21 @@ func TestSessionTrains(t *testing.T) {
 // TestDamageIsReported: Core ML's own words come out.
 func TestDamageIsReported(t *testing.T) {
 	rt := runtime(t)
-	if _, err := rt.Load(filepath.Join(t.TempDir(), "none.mlpackage"), "main", coreml.AllUnits); err == nil {
+	if _, err := rt.Load(filepath.Join(t.TempDir(), "none.mlpackage"), "main", driver.AllUnits); err == nil {
 		t.Error("a package that is not there is loaded")
 	}
 	dir := written(t, coreml.Options{}, func(b *ir.Builder) { b.Output("y", ops.Neg(b, b.Input("x", ir.F32, ir.N(2)))) })
-	m, err := rt.Load(dir, "main", coreml.AllUnits)
+	m, err := rt.Load(dir, "main", driver.AllUnits)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Predict(nil); err == nil {
+	if err := m.Predict(nil, nil); err == nil {
 		t.Error("a model runs without its input")
 	}
 	if err := m.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := m.Predict(nil); !errors.Is(err, native.ErrClosed) {
+	if err := m.Predict(nil, nil); !errors.Is(err, native.ErrClosed) {
 		t.Errorf("a closed model: %v", err)
 	}
 }

@@ -4,10 +4,12 @@ import (
 	"errors"
 
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/coreml"
 )
+
+// Backend is the name of the backend, for errors.
+const Backend = "coreml"
 
 // unavailable says what is missing.
 func unavailable(why string) error {
-	return &native.Error{Backend: coreml.Name, Call: "load", Kind: native.ErrUnavailable, Err: errors.New(why)}
+	return &native.Error{Backend: Backend, Call: "open", Kind: native.ErrUnavailable, Err: errors.New(why)}
 }

@@ -9,5 +9,8 @@ package driver
 */
 import "C"
 
+// standIn is whether this is not Core ML itself.
+const standIn = false
+
 // binding returns the functions that are part of the program.
 func binding() (*C.rlx_coreml, error) { return C.rlx_coreml_binding(), nil }

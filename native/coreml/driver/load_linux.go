@@ -33,11 +33,14 @@ const LibraryVariable = "RLX_COREML_LIBRARY"
 //go:embed *.h *.m
 var Sources embed.FS
 
+// standIn is whether this is not Core ML itself.
+const standIn = true
+
 // binding returns the functions of the library that [LibraryVariable] names.
 func binding() (*C.rlx_coreml, error) {
 	path := os.Getenv(LibraryVariable)
 	if path == "" {
-		return nil, unavailable("there is no Core ML on linux, on Apple's systems alone")
+		return nil, unavailable("there is no Core ML on linux, on Apple's systems alone; models can be written here, by coreml.New")
 	}
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))

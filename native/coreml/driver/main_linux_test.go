@@ -13,9 +13,6 @@ import (
 	"github.com/rlx-go/rlx/native/coreml/software"
 )
 
-// oneSample is whether one sample of an op is enough.
-const oneSample = true
-
 var library string
 
 func alive() int { return software.Alive(library) }
@@ -23,7 +20,7 @@ func alive() int { return software.Alive(library) }
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	if _, err := driver.Runtime(); !errors.Is(err, native.ErrUnavailable) {
+	if _, err := driver.Open(); !errors.Is(err, native.ErrUnavailable) {
 		fmt.Fprintln(os.Stderr, "without a library there is a Core ML:", err)
 		return 1
 	}

@@ -1,21 +1,7 @@
-// Models of Core ML. Memory is counted by hand: methods that begin with new, alloc or
-// init give an object that is released here, others one that the pool releases.
-#import <CoreML/CoreML.h>
+// Models of Core ML.
+#include "internal_darwin.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "binding.h"
-
-// rlx_model is a loaded function.
-typedef struct {
-	MLModel *model;
-	NSObject *state; // an MLState; nil for a function without states
-	NSURL *compiled; // the folder that Core ML made of the package
-} rlx_model;
-
-static void *fail(rlx_why *why, const char *what, NSError *from) {
+void *rlx_fail(rlx_why *why, const char *what, NSError *from) {
 	const char *text = from ? [[from localizedDescription] UTF8String] : NULL;
 	snprintf(why->text, sizeof why->text, "%s%s%s", what, text ? ": " : "", text ? text : "");
 	return NULL;
@@ -28,6 +14,8 @@ static void release_model(void *handle) {
 		[m->model release];
 		if (m->compiled) [[NSFileManager defaultManager] removeItemAtPath:[m->compiled path] error:NULL];
 		[m->compiled release];
+		[m->configuration release];
+		[m->function release];
 		free(m);
 	}
 }
@@ -41,7 +29,7 @@ static MLModelConfiguration *configuration(const char *function, int units, rlx_
 	MLModelConfiguration *c = [[[MLModelConfiguration alloc] init] autorelease];
 	[c setComputeUnits:list[units]];
 	if (!function) return c;
-	if (![c respondsToSelector:@selector(setFunctionName:)]) return fail(why, "packages of several functions need macOS 15 or iOS 18", nil);
+	if (![c respondsToSelector:@selector(setFunctionName:)]) return rlx_fail(why, "packages of several functions need macOS 15 or iOS 18", nil);
 	[c setFunctionName:[NSString stringWithUTF8String:function]];
 	return c;
 }
@@ -53,19 +41,21 @@ static void *load(const char *package, const char *function, int units, int stat
 		if (!c) return NULL;
 		NSURL *url = [NSURL fileURLWithPath:[NSString stringWithUTF8String:package]];
 		NSURL *compiled = [MLModel compileModelAtURL:url error:&error];
-		if (!compiled) return fail(why, "Core ML does not compile the package", error);
+		if (!compiled) return rlx_fail(why, "Core ML does not compile the package", error);
 		rlx_model *m = calloc(1, sizeof *m);
 		m->compiled = [compiled retain];
+		m->configuration = [c retain];
+		m->function = [[NSString alloc] initWithUTF8String:function ? function : "main"];
 		m->model = [[MLModel modelWithContentsOfURL:compiled configuration:c error:&error] retain];
 		if (!m->model) {
-			fail(why, "Core ML does not load the model", error);
+			rlx_fail(why, "Core ML does not load the model", error);
 			release_model(m);
 			return NULL;
 		}
 		if (states) {
 			if ([m->model respondsToSelector:@selector(newState)]) m->state = (NSObject *)[m->model newState];
 			if (!m->state) {
-				fail(why, "states need macOS 15 or iOS 18", nil);
+				rlx_fail(why, "states need macOS 15 or iOS 18", nil);
 				release_model(m);
 				return NULL;
 			}
@@ -116,14 +106,20 @@ static int copy(MLMultiArray *from, rlx_array *to, rlx_why *why) {
 	return 0;
 }
 
-// run asks Core ML for a prediction.
-static id<MLFeatureProvider> run(rlx_model *m, NSDictionary *values, NSDictionary *backings, NSError **error) {
-	MLDictionaryFeatureProvider *in = [[[MLDictionaryFeatureProvider alloc] initWithDictionary:values error:error] autorelease];
-	if (!in) return nil;
+// run asks Core ML for a prediction. Core ML raises exceptions for some faults.
+static id<MLFeatureProvider> run(rlx_model *m, NSDictionary *values, NSDictionary *backings, rlx_why *why) {
+	NSError *error = nil;
+	id<MLFeatureProvider> got = nil;
+	MLDictionaryFeatureProvider *in = [[[MLDictionaryFeatureProvider alloc] initWithDictionary:values error:&error] autorelease];
 	MLPredictionOptions *options = [[[MLPredictionOptions alloc] init] autorelease];
 	if ([options respondsToSelector:@selector(setOutputBackings:)]) [options setOutputBackings:backings];
-	if (m->state) return [m->model predictionFromFeatures:in usingState:(MLState *)m->state options:options error:error];
-	return [m->model predictionFromFeatures:in options:options error:error];
+	@try {
+		if (in && m->state) got = [m->model predictionFromFeatures:in usingState:(MLState *)m->state options:options error:&error];
+		if (in && !m->state) got = [m->model predictionFromFeatures:in options:options error:&error];
+	} @catch (NSException *e) {
+		return rlx_fail(why, [[e reason] UTF8String], nil);
+	}
+	return got ? got : rlx_fail(why, "Core ML does not run the model", error);
 }
 
 static int predict(void *handle, const rlx_array *in, int inputs, rlx_array *out, int outputs, rlx_why *why) {
@@ -132,16 +128,16 @@ static int predict(void *handle, const rlx_array *in, int inputs, rlx_array *out
 		NSMutableDictionary *values = [NSMutableDictionary dictionary], *backings = [NSMutableDictionary dictionary];
 		for (int i = 0; i < inputs; i++) {
 			MLMultiArray *a = around(&in[i], &error);
-			if (!a) return fail(why, in[i].name, error), 1;
+			if (!a) return rlx_fail(why, in[i].name, error), 1;
 			[values setObject:[MLFeatureValue featureValueWithMultiArray:a] forKey:[NSString stringWithUTF8String:in[i].name]];
 		}
 		for (int i = 0; i < outputs; i++) {
 			MLMultiArray *a = around(&out[i], &error);
-			if (!a) return fail(why, out[i].name, error), 1;
+			if (!a) return rlx_fail(why, out[i].name, error), 1;
 			[backings setObject:a forKey:[NSString stringWithUTF8String:out[i].name]];
 		}
-		id<MLFeatureProvider> got = run(handle, values, backings, &error);
-		if (!got) return fail(why, "Core ML does not run the model", error), 1;
+		id<MLFeatureProvider> got = run(handle, values, backings, why);
+		if (!got) return 1;
 		for (int i = 0; i < outputs; i++) {
 			MLFeatureValue *v = [got featureValueForName:[NSString stringWithUTF8String:out[i].name]];
 			if (copy([v multiArrayValue], &out[i], why)) return 1;
@@ -150,6 +146,6 @@ static int predict(void *handle, const rlx_array *in, int inputs, rlx_array *out
 	}
 }
 
-static const rlx_coreml binding = {load, predict, release_model};
+static const rlx_coreml binding = {rlx_describe, load, predict, rlx_plan, release_model};
 
 const rlx_coreml *rlx_coreml_binding(void) { return &binding; }

@@ -2,10 +2,15 @@
 
 package driver
 
-import "github.com/rlx-go/rlx/native/coreml"
+import (
+	"runtime"
+)
 
-// Runtime returns Core ML, or an error of kind [native.ErrUnavailable] that says what
-// is missing.
-func Runtime() (coreml.Runtime, error) {
-	return nil, unavailable("Core ML is there on Apple's systems, for programs that are built with cgo")
+// Open returns Core ML, or an error of kind [native.ErrUnavailable] that says what is
+// missing.
+func Open() (Runtime, error) {
+	if runtime.GOOS == "darwin" {
+		return nil, unavailable("this program was built without cgo, by which Core ML is called: build it with CGO_ENABLED=1 and the command line tools of Xcode")
+	}
+	return nil, unavailable("there is no Core ML on " + runtime.GOOS + ", on Apple's systems alone; models can be written here, by coreml.New")
 }

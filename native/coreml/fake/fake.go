@@ -10,27 +10,32 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/coreml"
+	"github.com/rlx-go/rlx/native/coreml/driver"
 	"github.com/rlx-go/rlx/native/coreml/mil"
 	"github.com/rlx-go/rlx/native/coreml/read"
 	"github.com/rlx-go/rlx/native/cpu"
 )
 
-// Runtime is a [coreml.Runtime] on the CPU.
+// Runtime is a [driver.Runtime] on the CPU.
 type Runtime struct {
 	// Open is how many functions are loaded and not closed.
 	Open int
 }
 
+// System says that nothing of it is Core ML.
+func (r *Runtime) System() (driver.System, error) {
+	return driver.System{Description: "Core ML in Go", Software: true}, nil
+}
+
 // Load reads a package and compiles a function of it.
-func (r *Runtime) Load(dir, function string, _ coreml.Units) (coreml.Loaded, error) {
+func (r *Runtime) Load(dir, function string, _ driver.Units) (driver.Loaded, error) {
 	p, err := mil.Read(dir)
 	if err != nil {
 		return nil, err
 	}
 	f := p.Program.Function(function)
 	if f == nil {
-		return nil, fmt.Errorf("no function %q", function)
+		return nil, ir.Errorf(ir.ErrName, "no function %q", function)
 	}
 	g, err := read.Graph(f)
 	if err != nil {
@@ -55,24 +60,51 @@ type model struct {
 	program  native.Program
 }
 
-// Predict runs the function, refusing what the package does not declare.
-func (m *model) Predict(in map[string]native.Tensor) (map[string]native.Tensor, error) {
+// Predict runs the function, refusing what the package does not declare and memory that
+// it does not have.
+func (m *model) Predict(in, out map[string]native.Tensor) error {
 	for _, declared := range m.function.Inputs {
 		t, given := in[declared.Name]
 		switch {
 		case declared.State:
 		case !given:
-			return nil, fmt.Errorf("no value for input %q", declared.Name)
+			return fmt.Errorf("no value for input %q", declared.Name)
 		case !slices.Equal(t.Dims, declared.Type.Dims):
-			return nil, fmt.Errorf("input %q is %s, declared as %s", declared.Name, t, declared.Type)
+			return fmt.Errorf("input %q is %s, declared as %s", declared.Name, t, declared.Type)
+		}
+	}
+	for _, name := range m.function.Outputs {
+		if _, given := out[name]; !given {
+			return fmt.Errorf("no room for output %q", name)
 		}
 	}
 	ctx := context.Background()
-	run, err := m.program.Run(ctx, m.function.Name, in)
-	if err != nil {
-		return nil, err
+	bound, err := m.program.Bind(m.function.Name, in, out)
+	if err == nil {
+		err = bound.Start(ctx)
 	}
-	return run.Wait(ctx)
+	if err == nil {
+		err = bound.Wait(ctx)
+	}
+	return err
+}
+
+// Plan says that all is run on the CPU, where each operation has its part of the cost.
+func (m *model) Plan() ([]driver.Placement, error) {
+	var run float64
+	for _, op := range m.function.Ops {
+		if op.Value == nil {
+			run++
+		}
+	}
+	out := make([]driver.Placement, len(m.function.Ops))
+	for i, op := range m.function.Ops {
+		out[i] = driver.Placement{Kind: op.Kind, Name: op.Name, Cost: -1}
+		if op.Value == nil {
+			out[i].Preferred, out[i].Supported, out[i].Cost = driver.CPU, []driver.Processor{driver.CPU}, 1/run
+		}
+	}
+	return out, nil
 }
 
 // Close gives back the memory.

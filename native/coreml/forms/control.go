@@ -14,7 +14,11 @@ func init() {
 	add(ops.OpScan, scan)
 	add(ops.OpWhile, whileLoop)
 	add(ops.OpCond, func(e *Emitter, n *ir.Node, in []Value) []Value {
-		yes, no := e.Graph(n.Subgraphs()[0], in[1:]), e.Graph(n.Subgraphs()[1], in[1:])
+		branch := func(i int) func() []Value {
+			return func() []Value { return e.Graph(n.Subgraphs()[i], in[1:]) }
+		}
+		yes := e.where(in[0].Ref, branch(0))
+		no := e.where(e.op1("logical_not", in[0].Ref), branch(1))
 		return e.chosen(in[0].Ref, yes, no)
 	})
 }
@@ -87,15 +91,15 @@ func whileLoop(e *Emitter, n *ir.Node, in []Value) []Value {
 	var active mil.Ref
 	for range a.MaxSteps {
 		args := slices.Concat(consts, carries)
-		more := e.Graph(n.Subgraphs()[0], args)
-		next := e.Graph(n.Subgraphs()[1], args)
+		condition := func() []Value { return e.Graph(n.Subgraphs()[0], args) }
+		if !active.Valid() {
+			active = condition()[0].Ref
+		} else {
+			active = e.op2("logical_and", active, e.where(active, condition)[0].Ref)
+		}
+		next := e.where(active, func() []Value { return e.Graph(n.Subgraphs()[1], args) })
 		if e.Err() != nil {
 			return make([]Value, n.NumResults())
-		}
-		if active.Valid() {
-			active = e.op2("logical_and", active, more[0].Ref)
-		} else {
-			active = more[0].Ref
 		}
 		carries = e.chosen(active, next, carries)
 	}

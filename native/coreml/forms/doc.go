@@ -22,6 +22,6 @@
 // of places, integers are not divided by zero. What is left to Core ML: whether
 // maximum, minimum and reductions keep a NaN, what an integer does when it
 // overflows, in which order updates with one place arrive at scatter with set,
-// and how exact its functions are. An index that check_index would refuse is not
-// reported by the model; the host refuses it.
+// and how exact its functions are. Whether an index is one that check_index
+// refuses is an output of its own, where it is asked for ([Emitter.Faults]).
 package forms

@@ -31,6 +31,8 @@ type Emitter struct {
 	Packed map[string]*ir.Array
 
 	before map[string]mil.Ref // what a tensor was before it was given other sizes
+	checks []check
+	under  mil.Ref // the bool under which what is added counts, invalid for always
 }
 
 // form adds a node to a function and returns its results.

@@ -1,7 +1,8 @@
 package forms
 
 import (
-	"encoding/binary"
+	"math"
+	"slices"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -37,57 +38,55 @@ func (e *Emitter) packedOperand(n *ir.Node, i int) *ir.Array {
 	return nil
 }
 
-// block is a format of ggml that Core ML has too: 32 numbers of some bits after a
-// scale in f16.
-type block struct {
-	bytes   int
-	dtype   mil.DType
-	numbers func(b []byte) []byte // as Core ML has them
-}
-
-const blockSize = 32
-
-var blocks = map[string]block{
-	"q8_0": {34, mil.Int8, func(b []byte) []byte { return b }},
-	"q4_0": {18, mil.Int4, signedNibbles},
-}
-
-// signedNibbles takes the numbers in halves of bytes, the first 16 in the lower
-// ones, from 0 to 15 for −8 to 7, to two's complement, two neighbours in a byte.
-func signedNibbles(b []byte) []byte {
-	out := make([]byte, len(b))
-	for i := range blockSize {
-		q := b[i%16] >> (4 * (i / 16)) & 15
-		out[i/2] |= (q ^ 8) << (4 * (i % 2))
-	}
-	return out
-}
-
-// unpacked returns the numbers that blocks of bytes stand for.
+// unpacked returns the numbers that blocks of bytes stand for: packed where Core ML has
+// such blocks, otherwise as they are.
 func (e *Emitter) unpacked(a *ir.Array, attrs *ops.PackedAttrs) Value {
-	f, known := blocks[attrs.Format]
 	d, err := e.dtype(attrs.DType)
 	if err != nil {
 		e.Fail(err)
 		return Value{}
 	}
-	if !known || a.DType != ir.U8 || e.Opset() < mil.CoreML8 || len(a.Dims) > maxRank {
-		return e.dense(a, attrs)
+	if f, known := blocks[attrs.Format]; known && e.Opset() >= mil.CoreML8 && len(a.Dims) <= maxRank {
+		if r := e.blockwise(&f, a, attrs.Format, d); r.Valid() || e.Err() != nil {
+			return Value{r, r.Type.Dims}
+		}
 	}
-	data, last := a.Bytes(), len(a.Dims)-1
-	var numbers []byte
-	var scales []float64
-	for ; len(data) >= f.bytes; data = data[f.bytes:] {
-		scales = append(scales, ir.F16.FloatFromBits(uint64(binary.LittleEndian.Uint16(data))))
-		numbers = append(numbers, f.numbers(data[2:f.bytes])...)
-	}
-	rows, count := a.Dims[:last:last], a.Dims[last]/f.bytes
-	r := e.Op("constexpr_blockwise_shift_scale", mil.Args{
-		"data":  &mil.Value{Type: mil.TypeOf(f.dtype, append(rows, count*blockSize)...), Data: numbers},
-		"scale": mil.Floats(d, scales, append(rows, count)...),
-	})
-	return Value{r, r.Type.Dims}
+	return e.dense(a, attrs)
 }
+
+// blockwise returns the numbers as a constant that stays packed, in blocks with a scale
+// and, for some formats, an offset. It is not valid where fp16 does not hold the scales.
+func (e *Emitter) blockwise(f *block, a *ir.Array, format string, d mil.DType) mil.Ref {
+	last := len(a.Dims) - 1
+	data, count := f.rows(a)
+	scales, err := f.scales(format, data)
+	if err != nil || d == mil.Float16 && slices.ContainsFunc(scales, outsideHalf) {
+		e.Fail(err)
+		return mil.Ref{}
+	}
+	numbers, err := f.numbers(format, data)
+	if err != nil {
+		e.Fail(err)
+		return mil.Ref{}
+	}
+	dims, groups := slices.Clone(a.Dims), slices.Clone(a.Dims)
+	dims[last], groups[last] = count*f.elements, count*f.elements/f.group
+	args := mil.Args{}
+	if f.least != nil {
+		offsets, err := f.offsets(format, data, scales, numbers)
+		if err != nil || d == mil.Float16 && slices.ContainsFunc(offsets, func(x float64) bool { return math.Abs(x) > 65504 }) {
+			e.Fail(err)
+			return mil.Ref{}
+		}
+		args["offset"] = mil.Floats(d, offsets, groups...)
+	}
+	args["data"] = mil.Integers(f.dtype, numbers, dims...)
+	args["scale"] = mil.Floats(d, scales, groups...)
+	return e.Op("constexpr_blockwise_shift_scale", args)
+}
+
+// outsideHalf reports whether fp16 has a number not at all, or with fewer digits.
+func outsideHalf(x float64) bool { return x != 0 && (math.Abs(x) < 1.0/(1<<14) || math.Abs(x) > 65504) }
 
 // dense unpacks weights by the meaning of the op.
 func (e *Emitter) dense(a *ir.Array, attrs *ops.PackedAttrs) Value {

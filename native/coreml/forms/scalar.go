@@ -78,7 +78,7 @@ func (p *scalarPrinter) one(x scalar.Expr) mil.Ref {
 	case scalar.OpConvert:
 		return p.convert(p.print(x.Args[0]), x.Args[0].Type, x.Type)
 	case scalar.OpCheck:
-		return p.print(x.Args[0]) // the host checks indices
+		return p.print(x.Args[0]) // check.go checks indices
 	case scalar.OpBitcast:
 		if x.Type == x.Args[0].Type {
 			return p.print(x.Args[0])

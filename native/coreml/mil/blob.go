@@ -75,14 +75,24 @@ func blobRecord(v *Value, at uint64) []byte {
 	return record
 }
 
-// readBlob returns the data of a constant of a type at a place of a weight file.
-// The error is of kind [ErrPackage].
-func readBlob(file []byte, at uint64, t Type) ([]byte, error) {
-	size := uint64(len(file))
-	if at%blobAlign != 0 || at < blobAlign || at > size || size-at < blobAlign {
-		return nil, fmt.Errorf("%w: no weights at %d of %d bytes", ErrPackage, at, size)
+// blobFile is a weight file that is read. Functions that share weights share their data.
+type blobFile struct {
+	file io.ReaderAt
+	size uint64
+	skip bool // the data are left where they are
+	done map[uint64][]byte
+}
+
+// read returns the data of a constant of a type at a place of the file. The error is of
+// kind [ErrPackage], or that of the file system.
+func (f *blobFile) read(at uint64, t Type) ([]byte, error) {
+	if at%blobAlign != 0 || at < blobAlign || at > f.size || f.size-at < blobAlign {
+		return nil, fmt.Errorf("%w: no weights at %d of %d bytes", ErrPackage, at, f.size)
 	}
-	record := file[at : at+blobAlign]
+	record := make([]byte, blobAlign)
+	if _, err := f.file.ReadAt(record, int64(at)); err != nil {
+		return nil, err
+	}
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(record[i:]) }
 	if binary.LittleEndian.Uint32(record) != blobSentinel {
 		return nil, fmt.Errorf("%w: what is at %d of the weights does not begin as weights do", ErrPackage, at)
@@ -91,8 +101,19 @@ func readBlob(file []byte, at uint64, t Type) ([]byte, error) {
 		return nil, fmt.Errorf("%w: weights at %d are of type %d and used as %s", ErrPackage, at, got, t)
 	}
 	n, from := word(8), word(16)
-	if want := uint64(t.DType.bytes(t.Len())); n != want || from%blobAlign != 0 || from > size || size-from < n {
-		return nil, fmt.Errorf("%w: weights at %d have %d bytes from %d on, of %d; %s needs %d", ErrPackage, at, n, from, size, t, want)
+	if want := uint64(t.DType.bytes(t.Len())); n != want || from%blobAlign != 0 || from > f.size || f.size-from < n {
+		return nil, fmt.Errorf("%w: weights at %d have %d bytes from %d on, of %d; %s needs %d", ErrPackage, at, n, from, f.size, t, want)
 	}
-	return file[from : from+n], nil
+	if data, again := f.done[at]; again || f.skip {
+		return data, nil
+	}
+	data := make([]byte, n)
+	if _, err := f.file.ReadAt(data, int64(from)); err != nil {
+		return nil, err
+	}
+	if f.done == nil {
+		f.done = map[uint64][]byte{}
+	}
+	f.done[at] = data
+	return data, nil
 }

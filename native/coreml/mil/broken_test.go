@@ -203,3 +203,35 @@ func TestWeightsLieWhereTheProgramSays(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownOpsetsAreRefused: a file may name an opset that is not known, or that is not
+// of its version of the format.
+func TestUnknownOpsetsAreRefused(t *testing.T) {
+	for opset, kind := range map[string]error{"CoreML4": ir.ErrUnsupported, "CoreML:": ir.ErrUnsupported, "CoreML9": mil.ErrPackage} {
+		dir := filepath.Join(t.TempDir(), "m.mlpackage")
+		if err := model(t).Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join(dir, files[1])
+		text := bytes.ReplaceAll(read(t, dir, files[1]), []byte("CoreML8"), []byte(opset))
+		if err := os.WriteFile(name, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var typed *mil.Error
+		if _, err := mil.Read(dir); !errors.Is(err, kind) || !errors.As(err, &typed) {
+			t.Errorf("%s: the error is %v", opset, err)
+		}
+	}
+}
+
+// TestNowhereToWrite: a folder that cannot be made is an error of the file system.
+func TestNowhereToWrite(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	var path *os.PathError
+	if err := model(t).Write(filepath.Join(file, "m.mlpackage")); !errors.As(err, &path) {
+		t.Errorf("the error is %v", err)
+	}
+}

@@ -54,7 +54,7 @@ func (b *Builder) Len() int { return len(b.f.Ops) }
 // Err returns the first error.
 func (b *Builder) Err() error { return b.err }
 
-// Fail keeps an error, unless there is one already.
+// Fail keeps an error, unless it is nil or there is one already.
 func (b *Builder) Fail(err error) {
 	if b.err == nil {
 		b.err = err

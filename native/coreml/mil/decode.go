@@ -10,7 +10,7 @@ import (
 
 // decoder reads a model.
 type decoder struct {
-	weights []byte // the weight file
+	weights blobFile
 	program Program
 	meta    map[string]string
 	version uint64

@@ -162,7 +162,8 @@ func (d *decoder) value(data []byte) (*Value, error) {
 		return nil, err
 	}
 	if offset != math.MaxUint64 {
-		v.Data, err = readBlob(d.weights, offset, v.Type)
+		v.Data, err = d.weights.read(offset, v.Type)
+		v.elsewhere = d.weights.skip
 		return v, err
 	}
 	err = each(immediate, func(_ protowire.Number, _ uint64, tensor []byte) error {

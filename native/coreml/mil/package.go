@@ -61,6 +61,9 @@ func (p *Package) Write(dir string) (err error) {
 	if err := Validate(&p.Program); err != nil {
 		return err
 	}
+	if err := p.hasWeights(); err != nil {
+		return err
+	}
 	e := &encoder{newBlobs()}
 	model := e.model(p)
 	if len(model) > maxModel {
@@ -116,14 +119,45 @@ func writeParts(dir string, model []byte, weights *blobs) error {
 	return errors.Join(weights.write(w), w.Close())
 }
 
+// hasWeights returns an error for a package of [Describe].
+func (p *Package) hasWeights() error {
+	for _, f := range p.Program.Functions {
+		for _, op := range f.Ops {
+			if op.Value != nil && op.Value.elsewhere {
+				return &Error{f.Name, op.String(), fmt.Errorf("%w: it was read without its weights", ErrPackage)}
+			}
+		}
+	}
+	return nil
+}
+
 // Read reads a package and validates it. Errors of the package are [*Error]s, of
 // kind [ErrPackage] where its files are damaged or do not fit each other.
-func Read(dir string) (*Package, error) {
-	model, weights, err := readParts(dir)
+func Read(dir string) (*Package, error) { return read(dir, false) }
+
+// Describe is [Read] for who does not need the weights: those that lie in a file of their
+// own are looked for there and are not read, so that constants of them have no data. The
+// package cannot be written.
+func Describe(dir string) (*Package, error) { return read(dir, true) }
+
+func read(dir string, skip bool) (*Package, error) {
+	model, err := readModel(dir)
 	if err != nil {
 		return nil, err
 	}
-	d := &decoder{weights: weights}
+	d := &decoder{weights: blobFile{skip: skip}}
+	file, err := os.Open(filepath.Join(dir, dataFolder, author, weightsFolder, weightsFile))
+	switch {
+	case err == nil:
+		defer file.Close()
+		info, err := file.Stat()
+		if err != nil {
+			return nil, err
+		}
+		d.weights.file, d.weights.size = file, uint64(info.Size())
+	case !errors.Is(err, fs.ErrNotExist): // a model without large constants has none
+		return nil, err
+	}
 	if err := d.model(model); err != nil {
 		return nil, wrapped(err)
 	}
@@ -145,25 +179,19 @@ func wrapped(err error) error {
 	return &Error{Err: err}
 }
 
-func readParts(dir string) (model, weights []byte, err error) {
+// readModel reads the model that the manifest names.
+func readModel(dir string) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var m manifest
 	if err := json.Unmarshal(text, &m); err != nil {
-		return nil, nil, &Error{Err: fmt.Errorf("%w: %s: %w", ErrPackage, manifestFile, err)}
+		return nil, &Error{Err: fmt.Errorf("%w: %s: %w", ErrPackage, manifestFile, err)}
 	}
 	root, ok := m.ItemInfoEntries[m.RootModelIdentifier]
 	if !ok || m.FileFormatVersion != "1.0.0" || !filepath.IsLocal(root.Path) {
-		return nil, nil, &Error{Err: fmt.Errorf("%w: %s of version %q names no model", ErrPackage, manifestFile, m.FileFormatVersion)}
+		return nil, &Error{Err: fmt.Errorf("%w: %s of version %q names no model", ErrPackage, manifestFile, m.FileFormatVersion)}
 	}
-	if model, err = os.ReadFile(filepath.Join(dir, dataFolder, root.Path)); err != nil {
-		return nil, nil, err
-	}
-	weights, err = os.ReadFile(filepath.Join(dir, dataFolder, author, weightsFolder, weightsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // a model without large constants
-	}
-	return model, weights, err
+	return os.ReadFile(filepath.Join(dir, dataFolder, root.Path))
 }

@@ -34,7 +34,7 @@ func init() {
 
 	declare(CoreML8, func(c *call) (Type, error) { return c.typ("input"), nil }, []parameter{need("input", states)}, opReadState)
 	declare(CoreML8, inferWriteState, []parameter{need("input", states), need("data", floats)}, opWriteState)
-	declare(CoreML8, inferBlockwise, []parameter{known("data", packed), known("scale", floats)}, "constexpr_blockwise_shift_scale")
+	declare(CoreML8, inferBlockwise, []parameter{known("data", packed), known("scale", floats), may("offset", floats|packed)}, "constexpr_blockwise_shift_scale")
 }
 
 func inferReduce(c *call) (Type, error) {
@@ -200,6 +200,9 @@ func inferBlockwise(c *call) (Type, error) {
 		if d < 1 || data.Dims[i]%d != 0 {
 			return Type{}, ir.Shapef("%s with scales %s", data, scale)
 		}
+	}
+	if offset := c.typ("offset"); c.has("offset") && (!slices.Equal(offset.Dims, scale.Dims) || !offset.DType.IsFloat() && offset.DType != data.DType) {
+		return Type{}, ir.Shapef("%s with scales %s and offsets %s", data, scale, offset)
 	}
 	return Type{scale.DType, data.Dims}, nil
 }

@@ -41,18 +41,28 @@ func init() {
 		}
 		return ops.Attention(c.Builder, c.arg("query"), c.arg("key"), c.arg("value"), mask, ops.AttentionAttrs{})
 	}
-	meanings["constexpr_blockwise_shift_scale"] = func(c *call) ir.Value {
-		data, scale := c.constants[c.name("data")], c.arg("scale")
-		a := ir.NewArray(scale.DType(), data.Type.Dims...)
-		for i := range a.Len() {
-			a.F[i] = data.Number(i)
-		}
-		for axis, d := range data.Type.Dims {
-			n, _ := scale.Dim(axis).Const()
-			scale = ops.Repeat(c.Builder, scale, axis, d/n)
-		}
-		return ops.Mul(c.Builder, ops.Literal(c.Builder, a), scale)
+	meanings["constexpr_blockwise_shift_scale"] = blockwise
+}
+
+// blockwise multiplies numbers by the scale of their block, less its offset.
+func blockwise(c *call) ir.Value {
+	data, scale := c.constants[c.name("data")], c.arg("scale")
+	a := ir.NewArray(scale.DType(), data.Type.Dims...)
+	for i := range a.Len() {
+		a.F[i] = data.Number(i)
 	}
+	numbers := ops.Literal(c.Builder, a)
+	each := func(x ir.Value) ir.Value {
+		for axis, d := range data.Type.Dims {
+			n, _ := x.Dim(axis).Const()
+			x = ops.Repeat(c.Builder, x, axis, d/n)
+		}
+		return x
+	}
+	if c.has("offset") {
+		numbers = ops.Sub(c.Builder, numbers, each(c.arg("offset")))
+	}
+	return ops.Mul(c.Builder, numbers, each(scale))
 }
 
 // reshaped gives a value the sizes that the result is declared with.

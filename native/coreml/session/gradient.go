@@ -11,7 +11,6 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/cpu"
 )
 
 const (
@@ -50,51 +49,6 @@ func gradientOf(forward *ir.Graph, loss string, params []string) (*ir.Graph, err
 		return nil, err
 	}
 	return autodiff.GradWith(scaled, autodiff.GradOptions{Loss: scaledOutput, Wrt: params})
-}
-
-// updateOf returns the graph of an update by given gradients: that of a training
-// step whose loss is the sum of all parameters times them, since these are its
-// derivatives.
-func updateOf(forward *ir.Graph, params []string, o Options) (*ir.Graph, error) {
-	linear, err := ir.Build("update", func(b *ir.Builder) {
-		total := ops.Const(b, ir.F32, 0)
-		for _, name := range params {
-			p, _ := forward.Port(name)
-			w := b.Param(name, ir.F32, p.Value.Shape()...)
-			product := ops.Mul(b, w, b.Input("grad/"+name, ir.F32, p.Value.Shape()...))
-			total = ops.Add(b, total, ops.ReduceSum(b, product))
-		}
-		b.Output("loss", total)
-	})
-	if err != nil {
-		return nil, err
-	}
-	options := optim.Options{}
-	if o.Half {
-		options.Scale = &optim.LossScale{Initial: 1 << halfExponent}
-	}
-	return optim.Step(linear, "loss", o.Optimizer, options)
-}
-
-// prepareUpdate compiles the update for the host.
-func (s *Session) prepareUpdate(forward *ir.Graph) error {
-	g, err := updateOf(forward, s.params, s.options)
-	if err != nil {
-		return err
-	}
-	m, err := ir.NewModule("update", ir.Entry{Name: "update", Graph: g})
-	if err != nil {
-		return err
-	}
-	if s.update, err = cpu.Backend().Compile(context.Background(), m, native.Options{}); err != nil {
-		return err
-	}
-	for _, name := range s.params {
-		if err := s.update.Set(name, s.values[name]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // scale returns what the loss is multiplied by: 1 but for gradients in fp16.
@@ -141,40 +95,15 @@ func (s *Session) gradients(batch map[string]native.Tensor) (float64, map[string
 	return loss, gradients, err
 }
 
-// apply updates the parameters by gradients. It reports whether that was passed
-// over, as the gradients were not finite.
-func (s *Session) apply(ctx context.Context, gradients map[string][]float32) (skipped bool, err error) {
-	in := map[string]native.Tensor{optim.RateInput: native.Float32(float32(s.options.Rate))}
-	for name, g := range gradients {
-		in["grad/"+name] = native.Float32s(g, s.values[name].Dims...)
-		for _, x := range g {
-			skipped = skipped || s.options.Half && (math.IsNaN(float64(x)) || math.IsInf(float64(x), 0))
-		}
-	}
-	run, err := s.update.Run(ctx, "update", in)
-	if err != nil {
-		return false, err
-	}
-	if _, err := run.Wait(ctx); err != nil {
-		return false, err
-	}
-	for _, name := range s.params {
-		if s.values[name], err = s.update.Get(ctx, name); err != nil {
-			return false, err
-		}
-	}
-	if !skipped {
-		s.steps++
-	}
-	return skipped, nil
-}
-
 // Accumulate computes loss and gradients of a batch and keeps the gradients for
 // [Session.StepAccumulated]. The error is of kind [ir.ErrUnsupported] where the update
 // is part of the model.
 func (s *Session) Accumulate(batch map[string]native.Tensor) (Report, error) {
 	if s.fused {
 		return Report{}, ir.Errorf(ir.ErrUnsupported, "the update is part of the model, which takes one batch: leave Fuse out to accumulate")
+	}
+	if err := s.curvature(context.Background(), batch); err != nil {
+		return Report{}, err
 	}
 	loss, gradients, err := s.gradients(batch)
 	if err != nil {
@@ -192,7 +121,7 @@ func (s *Session) Accumulate(batch map[string]native.Tensor) (Report, error) {
 		}
 	}
 	s.pending++
-	return Report{Loss: loss, Path: Gradient}, nil
+	return Report{Loss: loss, Path: Gradient, Eligibility: Eligible()}, nil
 }
 
 // Pending returns how many batches wait for an update.

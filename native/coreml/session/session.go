@@ -12,58 +12,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/coreml"
+	"github.com/rlx-go/rlx/native/coreml/driver"
 )
-
-// Path is how a step is computed.
-type Path int
-
-// The paths.
-const (
-	// Gradient: loss and gradients by Core ML, the update by the host.
-	Gradient Path = iota
-	// Fused: the update is part of the model.
-	Fused
-)
-
-// String returns the path in lower case.
-func (p Path) String() string {
-	if p == Fused {
-		return "fused"
-	}
-	return "gradient"
-}
-
-// Eligible tells whether MLUpdateTask can train a model, and if not, why.
-func Eligible() (bool, string) {
-	return false, "MLUpdateTask updates neural networks that are marked updatable; this is an ML program, which has no such mark"
-}
-
-// Options steer a session.
-type Options struct {
-	// Loss is the output that is made small, "loss" where it is empty.
-	Loss string
-	// Optimizer is the update rule; nil is Adam.
-	Optimizer optim.Optimizer
-	// Rate is the learning rate.
-	Rate float64
-	// Fuse makes the update part of the model where that can be; see
-	// [Session.FusedActive].
-	Fuse bool
-	// Half computes loss and gradients in fp16, with a loss scale. The update stays
-	// on the host.
-	Half bool
-	// Units are the processors that Core ML may use.
-	Units coreml.Units
-}
-
-// Report tells of a step.
-type Report struct {
-	Loss float64
-	Path Path
-	// Skipped is set where gradients in fp16 were not finite: the loss scale was
-	// halved and nothing else changed.
-	Skipped bool
-}
 
 // Session trains a model. It is for one goroutine. Its errors are those of
 // [coreml.New], [coreml.Load] and [coreml.Model.Predict].
@@ -71,9 +21,11 @@ type Session struct {
 	options Options
 	params  []string
 	values  map[string]native.Tensor // parameters, and what the optimiser keeps
+	next    map[string]native.Tensor // room for the values after a fused step
 	model   *coreml.Model            // of the gradient or, fused, of the step
 	update  native.Program           // nil where it is fused
 	fused   bool
+	curved  bool                 // the optimiser wants the curvature of the loss
 	sums    map[string][]float32 // gradients that wait for an update
 	pending int
 	steps   int
@@ -82,7 +34,7 @@ type Session struct {
 // New makes a session of a graph with a loss. Parameters begin as initial says, f32
 // all; those that it lacks begin as zeros. The models are written to a temporary
 // directory, which is gone when New returns.
-func New(rt coreml.Runtime, forward *ir.Graph, initial map[string]native.Tensor, o Options) (*Session, error) {
+func New(rt driver.Runtime, forward *ir.Graph, initial map[string]native.Tensor, o Options) (*Session, error) {
 	if o.Loss == "" {
 		o.Loss = "loss"
 	}
@@ -110,7 +62,7 @@ func New(rt coreml.Runtime, forward *ir.Graph, initial map[string]native.Tensor,
 }
 
 // prepare makes the model and, where the update is not part of it, the update.
-func (s *Session) prepare(rt coreml.Runtime, forward *ir.Graph) error {
+func (s *Session) prepare(rt driver.Runtime, forward *ir.Graph) error {
 	if s.options.Fuse && !s.options.Half && fusible(s.options.Optimizer) {
 		step, err := optim.Step(forward, s.options.Loss, s.options.Optimizer, optim.Options{})
 		if err != nil {
@@ -139,18 +91,23 @@ func fusible(o optim.Optimizer) bool {
 	return false
 }
 
-// begin sets what an optimiser keeps to zeros.
+// begin sets what an optimiser keeps to zeros, and makes room for what a step gives.
 func (s *Session) begin(step *ir.Graph) {
+	s.next = map[string]native.Tensor{}
 	for _, p := range step.Ports() {
+		slot := native.SlotOf(p.Name, native.State, p.Value)
 		if _, known := s.values[p.Name]; !known && p.Kind == ir.StatePort {
-			slot := native.SlotOf(p.Name, native.State, p.Value)
 			s.values[p.Name] = native.Zeros(slot.DType, slot.Dims...)
 		}
+		if p.Kind == ir.StatePort {
+			s.next[p.Name+"_next"] = native.Zeros(slot.DType, slot.Dims...)
+		}
 	}
+	s.next[s.options.Loss] = native.Zeros(ir.F32)
 }
 
 // load writes a graph as a package and loads it.
-func (s *Session) load(rt coreml.Runtime, g *ir.Graph) error {
+func (s *Session) load(rt driver.Runtime, g *ir.Graph) error {
 	m, err := ir.NewModule(g.Name(), ir.Entry{Name: "step", Graph: g})
 	if err != nil {
 		return err
@@ -205,29 +162,32 @@ func (s *Session) Step(ctx context.Context, batch map[string]native.Tensor) (Rep
 	if s.fused {
 		return s.fusedStep(batch)
 	}
+	if err := s.curvature(ctx, batch); err != nil {
+		return Report{}, err
+	}
 	loss, gradients, err := s.gradients(batch)
 	if err != nil {
 		return Report{}, err
 	}
 	skipped, err := s.apply(ctx, gradients)
-	return Report{Loss: loss, Path: Gradient, Skipped: skipped}, err
+	return Report{Loss: loss, Path: Gradient, Eligibility: Eligible(), Skipped: skipped}, err
 }
 
-// fusedStep runs the model of a whole step and keeps what it gives.
+// fusedStep runs the model of a whole step, whose results lie in room of their own and
+// then take the place of the values.
 func (s *Session) fusedStep(batch map[string]native.Tensor) (Report, error) {
 	in := maps.Clone(batch)
 	maps.Copy(in, s.values)
 	in[optim.RateInput] = native.Float32(float32(s.options.Rate))
-	out, err := s.model.Predict(in)
-	if err != nil {
+	if err := s.model.PredictTo(in, s.next); err != nil {
 		return Report{}, err
 	}
 	for name := range s.values {
-		if next, ok := out[name+"_next"]; ok {
-			s.values[name] = next
+		if next, ok := s.next[name+"_next"]; ok {
+			s.values[name], s.next[name+"_next"] = next, s.values[name]
 		}
 	}
 	s.steps++
-	loss, err := number(out[s.options.Loss])
-	return Report{Loss: loss, Path: Fused}, err
+	loss, err := number(s.next[s.options.Loss])
+	return Report{Loss: loss, Path: Fused, Eligibility: Eligible()}, err
 }

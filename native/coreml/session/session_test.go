@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/coreml/driver"
 	"github.com/rlx-go/rlx/native/coreml/fake"
 	"github.com/rlx-go/rlx/native/coreml/session"
 )
@@ -121,10 +123,13 @@ func TestOptimizersOnTheHost(t *testing.T) {
 		steps     int
 		below     float64 // of the first loss
 	}{
-		"adamw": {optim.AdamW{}, 0.1, 200, 0.02},
-		"lion":  {optim.Lion{}, 0.02, 200, 0.5},
-		"muon":  {optim.Muon{}, 0.02, 50, math.Inf(1)},
-		"lamb":  {optim.LAMB{}, 0.02, 50, math.Inf(1)},
+		"adamw":  {optim.AdamW{}, 0.1, 200, 0.02},
+		"lion":   {optim.Lion{}, 0.02, 200, 0.5},
+		"muon":   {optim.Muon{}, 0.02, 50, 1},
+		"lamb":   {optim.LAMB{}, 0.02, 50, 1},
+		"sophia": {optim.Sophia{}, 0.02, 200, 0.5},
+		"mars":   {optim.MARS{}, 0.02, 200, 0.5},
+		"soap":   {optim.SOAP{}, 0.02, 200, 0.5},
 	} {
 		s := open(t, bound(t, 8), session.Options{Optimizer: c.optimizer, Rate: c.rate})
 		first, last := run(t, s, c.steps)
@@ -221,8 +226,12 @@ func TestGradientStepEqualsClosedForm(t *testing.T) {
 }
 
 func TestUpdateTaskIsToldTruly(t *testing.T) {
-	if ok, why := session.Eligible(); ok || why == "" {
-		t.Errorf("eligible: %t, %q", ok, why)
+	r, err := open(t, bound(t, 8), session.Options{}).Step(context.Background(), batch(0, 8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Eligibility != session.Eligible() || r.Eligibility.UpdateTask || r.Eligibility.Reason == "" || r.Path != session.Gradient {
+		t.Errorf("a step tells %+v", r)
 	}
 }
 
@@ -314,6 +323,44 @@ func TestScaleFindsItsWay(t *testing.T) {
 	w, _ := s.Param("w")
 	if x, _ := w.Float32s(); skipped != 4 || math.Abs(float64(x[0]+1)) > 1e-3 {
 		t.Errorf("%d steps were passed over, w is %v", skipped, x)
+	}
+}
+
+// TestOverflowInjected: a batch whose gradients overflow fp16 changes nothing but the
+// scale, and training goes on after it.
+func TestOverflowInjected(t *testing.T) {
+	s := open(t, bound(t, 8), session.Options{Optimizer: optim.Adam{}, Rate: 0.05, Half: true})
+	first, _ := run(t, s, 20)
+	before, bad := param(t, s), batch(0, 8)
+	huge, _ := bad["y"].Float32s()
+	huge[3] = 6e4
+	for i := range 2 {
+		r, err := s.Step(context.Background(), bad)
+		if err != nil || !r.Skipped || s.Steps() != 20 {
+			t.Fatalf("overflow %d: %+v after %d steps: %v", i, r, s.Steps(), err)
+		}
+	}
+	if after := param(t, s); !slices.Equal(before, after) {
+		t.Errorf("the weights went from %v to %v", before, after)
+	}
+	if _, last := run(t, s, 100); last >= 0.1*first || s.Steps() != 120 {
+		t.Errorf("the loss went from %g to %g in %d steps", first, last, s.Steps())
+	}
+}
+
+// TestHalfFollowsSingle: five steps of Adam with gradients in fp16, as the Neural Engine
+// has them, against the same in f32.
+func TestHalfFollowsSingle(t *testing.T) {
+	o := session.Options{Rate: 0.05, Units: driver.CPUOnly}
+	single := open(t, bound(t, 8), o)
+	o.Half, o.Units = true, driver.CPUAndNeuralEngine
+	half := open(t, bound(t, 8), o)
+	run(t, single, 5)
+	run(t, half, 5)
+	for i, w := range param(t, single) {
+		if h := param(t, half)[i]; math.Abs(float64(w-h)) > 2e-3 {
+			t.Errorf("weight %d is %g in f32 and %g in fp16", i, w, h)
+		}
 	}
 }
 

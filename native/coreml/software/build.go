@@ -12,11 +12,12 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/rlx-go/rlx/native/coreml/apple"
 	"github.com/rlx-go/rlx/native/coreml/driver"
 	"github.com/rlx-go/rlx/native/cuda/check"
 )
 
-//go:embed lib include
+//go:embed lib
 var sources embed.FS
 
 // flags build for GCC's Objective-C runtime, which GNUstep on Debian is made for and
@@ -41,7 +42,7 @@ func build(dir string) (string, error) {
 	if err != nil || len(headers) == 0 {
 		return "", errors.New("the headers of GCC's Objective-C runtime are missing: install gobjc")
 	}
-	for _, from := range []embed.FS{sources, driver.Sources} {
+	for _, from := range []embed.FS{sources, apple.Headers, driver.Sources} {
 		err := fs.WalkDir(from, ".", func(path string, d fs.DirEntry, err error) error {
 			to := filepath.Join(dir, path)
 			if err != nil || d.IsDir() {
@@ -55,7 +56,14 @@ func build(dir string) (string, error) {
 		}
 	}
 	library := filepath.Join(dir, "coreml.so")
-	args := append([]string{"-o", library, "lib/coreml.m", "model_darwin.m", "-I" + filepath.Dir(filepath.Dir(headers[len(headers)-1]))}, flags...)
+	args := append([]string{"-o", library, "-I" + filepath.Dir(filepath.Dir(headers[len(headers)-1]))}, flags...)
+	for _, pattern := range []string{"lib/*.m", "*.m"} {
+		found, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return "", err
+		}
+		args = append(args, found...)
+	}
 	cmd := exec.Command(clang, append(args, libraries...)...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -20,6 +20,8 @@ extern uintptr_t rlxSoftwareLoad(char *package, char *function, rlx_array **in, 
 extern int rlxSoftwarePredict(uintptr_t handle, rlx_array *in, rlx_array *out, rlx_why *why);
 extern void rlxSoftwareRelease(uintptr_t handle);
 
+extern int rlxSoftwarePlan(uintptr_t handle, rlx_placement **out);
+
 static uintptr_t do_load(const char *p, const char *f, rlx_array **in, int *n, rlx_array **out, int *m, rlx_why *why) {
 	return rlxSoftwareLoad((char *)p, (char *)f, in, n, out, m, why);
 }
@@ -30,9 +32,14 @@ static const char *install(const char *path) {
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library) return dlerror();
 	void (*f)(const rlx_evaluator *) = dlsym(library, "rlx_software_install");
-	rlx_evaluator e = {do_load, do_predict, rlxSoftwareRelease};
+	rlx_evaluator e = {do_load, rlxSoftwarePlan, do_predict, rlxSoftwareRelease};
 	f(&e);
 	return NULL;
+}
+static void older(const char *path, int yes) {
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+	void (*f)(int) = dlsym(library, "rlx_software_older");
+	f(yes);
 }
 static long alive(const char *path) {
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
@@ -50,7 +57,6 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/coreml"
 	"github.com/rlx-go/rlx/native/coreml/driver"
 	"github.com/rlx-go/rlx/native/coreml/fake"
 	"github.com/rlx-go/rlx/native/coreml/mil"
@@ -78,15 +84,27 @@ func Alive(library string) int {
 	return int(C.alive(path))
 }
 
+// Older makes the system one before macOS 14.4, or the newest again.
+func Older(library string, older bool) {
+	path := C.CString(library)
+	defer C.free(unsafe.Pointer(path))
+	yes := C.int(0)
+	if older {
+		yes = 1
+	}
+	C.older(path, yes)
+}
+
 // function is a loaded one, with the types of what it takes and gives.
 type function struct {
-	coreml.Loaded
+	driver.Loaded
+	ops     []*mil.Op
 	in, out []mil.Input
 }
 
 //export rlxSoftwareLoad
 func rlxSoftwareLoad(dir, name *C.char, in **C.rlx_array, inputs *C.int, out **C.rlx_array, outputs *C.int, why *C.rlx_why) C.uintptr_t {
-	p, err := mil.Read(C.GoString(dir))
+	p, err := mil.Describe(C.GoString(dir))
 	if err != nil {
 		return tell(why, err)
 	}
@@ -97,11 +115,11 @@ func rlxSoftwareLoad(dir, name *C.char, in **C.rlx_array, inputs *C.int, out **C
 	if f == nil || name == nil && len(p.Program.Functions) > 1 {
 		return tell(why, errors.New("no function of the name, or none of several is named"))
 	}
-	loaded, err := (&fake.Runtime{}).Load(C.GoString(dir), f.Name, coreml.AllUnits)
+	loaded, err := (&fake.Runtime{}).Load(C.GoString(dir), f.Name, driver.AllUnits)
 	if err != nil {
 		return tell(why, err)
 	}
-	l := function{Loaded: loaded}
+	l := function{Loaded: loaded, ops: f.Ops}
 	for _, i := range f.Inputs {
 		if !i.State {
 			l.in = append(l.in, i)
@@ -160,8 +178,11 @@ func rlxSoftwarePredict(handle C.uintptr_t, in, out *C.rlx_array, why *C.rlx_why
 		copy(t.Data, unsafe.Slice((*byte)(a.data), a.bytes))
 		given[l.in[i].Name] = t
 	}
-	got, err := l.Predict(given)
-	if err != nil {
+	got := map[string]native.Tensor{}
+	for _, o := range l.out {
+		got[o.Name] = tensorOf(o.Type)
+	}
+	if err := l.Predict(given, got); err != nil {
 		tell(why, err)
 		return 1
 	}
@@ -169,6 +190,39 @@ func rlxSoftwarePredict(handle C.uintptr_t, in, out *C.rlx_array, why *C.rlx_why
 		copy(unsafe.Slice((*byte)(a.data), a.bytes), got[l.out[i].Name].Data)
 	}
 	return 0
+}
+
+// rlxSoftwarePlan places results of fp16 on the Neural Engine, of fp32 on the GPU and
+// others on the CPU; all cost as much.
+//
+//export rlxSoftwarePlan
+func rlxSoftwarePlan(handle C.uintptr_t, out **C.rlx_placement) C.int {
+	ops := cgo.Handle(handle).Value().(function).ops
+	*out = (*C.rlx_placement)(C.calloc(C.size_t(len(ops)), C.sizeof_rlx_placement))
+	for i, op := range ops {
+		p := &unsafe.Slice(*out, len(ops))[i]
+		put(p.kind[:], op.Kind)
+		put(p.name[:], op.Name)
+		p.cost = -1
+		if op.Value != nil {
+			continue
+		}
+		p.cost, p.preferred, p.supported = 1/C.double(len(ops)), C.RLX_CPU, C.RLX_CPU
+		switch op.Type.DType {
+		case mil.Float16:
+			p.preferred, p.supported = C.RLX_NEURAL_ENGINE, C.RLX_CPU|C.RLX_GPU|C.RLX_NEURAL_ENGINE
+		case mil.Float32:
+			p.preferred, p.supported = C.RLX_GPU, C.RLX_CPU|C.RLX_GPU
+		}
+	}
+	return C.int(len(ops))
+}
+
+// put writes a text with a 0 at its end.
+func put(to []C.char, text string) {
+	for i := range min(len(text), len(to)-1) {
+		to[i] = C.char(text[i])
+	}
 }
 
 //export rlxSoftwareRelease

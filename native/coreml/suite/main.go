@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rlx-go/rlx/ir"
@@ -154,18 +155,21 @@ func valuesOf(p *mil.Package, f *mil.Function, c one) (values, error) {
 	if err != nil {
 		return v, err
 	}
-	for key, what := range p.Metadata {
-		feature, ok := strings.CutPrefix(key, f.Name+"/")
-		if !ok {
-			continue
-		}
-		words := strings.SplitN(what, " ", 3)
+	features := slices.Clone(f.Outputs)
+	for _, in := range f.Inputs {
+		features = append(features, in.Name)
+	}
+	for _, feature := range features {
+		words := strings.SplitN(p.Metadata[f.Name+"/"+feature], " ", 3)
 		role, name := words[0], words[2]
 		if in := c.in[name]; in != nil && role != "output" {
 			v.Inputs[feature] = arrayOf(in)
 		}
+		if role == "fault" {
+			v.Outputs[feature] = arrayOf(ir.Ints(ir.I32, []int64{0}, 1)) // no index is out of range
+		}
 		for i, o := range c.graph.Outputs() {
-			if role == "output" && o.Name == name && !o.State || role == "state" && o.State && o.Name == name || role == "next" && o.State && o.Name+"_next" == name {
+			if role == "output" && o.Name == name && !o.State || role == "state" && o.State && o.Name == name || role == "next" && o.State && o.Name == name {
 				v.Outputs[feature] = outputOf(f, feature, want[i], c.tol(want[i].DType))
 			}
 		}

@@ -47,23 +47,24 @@ func writeModels(dir string) error {
 	return writeStates(dir)
 }
 
-// writePacked writes products with weights in blocks, in a format that Core ML has
-// for each of 8 and 4 bits and in one that it has not.
+// writePacked writes products with weights in blocks, of every format.
 func writePacked(dir string) error {
-	for format, bytes := range map[string]int{"q8_0": 34, "q4_0": 18, "q4_1": 20} {
+	d, _ := ir.Lookup(ops.OpDequantize)
+	for _, s := range d.Samples() {
+		format, w := s.Attrs.(*ops.PackedAttrs).Format, s.In[0]
+		if w.Len() == 0 || w.DType != ir.U8 || s.Name != format {
+			continue
+		}
 		g, err := ir.Build("packed", func(b *ir.Builder) {
-			b.Output("y", ops.QuantizedMatMul(b, b.Input("x", ir.F32, ir.Dims(2, 64)...), b.Param("w", ir.U8, ir.Dims(3, 2*bytes)...), format))
+			unpacked := ops.Dequantize(b, b.Port(ir.ParamPort, "w", w.Type()), format, ir.F32)
+			x := b.Input("x", ir.F32, ir.N(2), unpacked.Dim(1))
+			b.Output("y", ops.MatMul(b, x, ops.Transpose(b, unpacked, 1, 0)))
 		})
 		if err != nil {
 			return err
 		}
 		c := one{graph: g, in: inputs(g), tol: within(1e-5)}
-		w := c.in["w"]
-		for i := range w.I {
-			if w.I[i] = int64(37*i+11) % 256; i%bytes < 4 { // scales are f16, about 1
-				w.I[i] = []int64{0x40, 0x3a, 0x20, 0x36}[i%bytes]
-			}
-		}
+		c.in["w"] = w
 		stored := map[string]native.Tensor{"w": native.FromArray(w)}
 		if err := writeCases(dir, "model_packed_"+format, []one{c}, coreml.Options{Weights: stored}); err != nil {
 			return err
@@ -72,8 +73,8 @@ func writePacked(dir string) error {
 	return nil
 }
 
-// writeModel writes a model in f32 with every opset, in fp16, and with its weights
-// stored.
+// writeModel writes a model in f32 with every opset, in fp16, with its indices checked,
+// and with its weights stored.
 func writeModel(dir, name string, g *ir.Graph) error {
 	c := one{graph: g, in: inputs(g), tol: within(1e-5)}
 	for opset := mil.CoreML5; opset <= mil.CoreML9; opset++ {
@@ -84,6 +85,9 @@ func writeModel(dir, name string, g *ir.Graph) error {
 	half := c
 	half.tol = within(5e-3)
 	if err := writeCases(dir, "model_"+name+"_half", []one{half}, coreml.Options{Half: true}); err != nil {
+		return err
+	}
+	if err := writeCases(dir, "model_"+name+"_checked", []one{c}, coreml.Options{Checks: true}); err != nil {
 		return err
 	}
 	weights := map[string]native.Tensor{}

@@ -22,9 +22,11 @@ var async = clike.Async{
 	Mma:     mma,
 	MmaWait: mmaWait,
 	Pack:    pack,
-	Shuffle: func(value string, xor int) string {
-		return fmt.Sprintf("__shfl_xor_sync(0xffffffffu, %s, %d)", value, xor)
-	},
+}
+
+// shuffle is the value of another thread of the warp.
+func shuffle(value string, xor int) string {
+	return fmt.Sprintf("__shfl_xor_sync(0xffffffffu, %s, %d)", value, xor)
 }
 
 // copyAsync copies 16 bytes past the first cache: nobody else of the

@@ -58,6 +58,7 @@ var dialect = clike.Dialect{
 		}
 		return "static __device__ " + typeNames[result] + " " + name + "(" + strings.Join(list, ", ") + ")"
 	},
+	Shuffle: shuffle,
 	Async:   &async,
 	Helpers: helpers,
 

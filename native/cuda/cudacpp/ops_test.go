@@ -2,7 +2,6 @@ package cudacpp_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
@@ -13,6 +12,7 @@ import (
 	_ "github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native/cuda/check"
+	"github.com/rlx-go/rlx/native/cuda/cudacpp"
 )
 
 // TestClangAcceptsTheKernelsOfAllOps prints the kernels of every sample of
@@ -27,38 +27,19 @@ func TestClangAcceptsTheKernelsOfAllOps(t *testing.T) {
 		}
 		t.Run(string(op), func(t *testing.T) {
 			t.Parallel()
-			all := together{seen: map[string]bool{}}
+			var all check.Batch
 			for i, s := range d.Samples() {
 				p, err := compileSample(op, s)
 				if err != nil {
 					t.Errorf("sample %d: %v", i, err)
 					continue
 				}
-				all.add(fmt.Sprintf("sample_%d", i), p)
+				all.Add(fmt.Sprintf("sample_%d", i), cudacpp.Prefix, p)
 			}
-			if _, err := check.Compile(all.text.String()); err != nil {
+			if _, err := check.Compile(all.String()); err != nil {
 				t.Error(err)
 			}
 		})
-	}
-}
-
-// together is the kernels of several plans as one source.
-type together struct {
-	text strings.Builder
-	seen map[string]bool // without digits
-}
-
-func (s *together) add(name string, p *plan.Plan) {
-	for i, k := range p.Kernels {
-		words := strings.Map(dropDigits, k.Source)
-		if s.seen[words] {
-			continue
-		}
-		s.seen[words] = true
-		unique := fmt.Sprintf("%s_%d", name, i)
-		source := strings.Replace(k.Source, " k_"+k.Name+"(", " "+unique+"(", 1)
-		fmt.Fprintf(&s.text, "namespace in_%s {\n%s}\n", unique, source)
 	}
 }
 
@@ -78,20 +59,13 @@ func TestClangAcceptsTheKernelsOfTrainingSteps(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			all := together{seen: map[string]bool{}}
-			all.add("step", p)
-			if _, err := check.Compile(all.text.String()); err != nil {
+			var all check.Batch
+			all.Add("step", cudacpp.Prefix, p)
+			if _, err := check.Compile(all.String()); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-}
-
-func dropDigits(r rune) rune {
-	if r >= '0' && r <= '9' {
-		return -1
-	}
-	return r
 }
 
 // compileSample returns the plan of a sample, an empty one where the printer

@@ -40,14 +40,14 @@ static int replace(rlx_device *d, rlx_handle graph, rlx_handle node, rlx_handle 
 	TRY(cuGraphNodeGetDependencies, (node, 0, &before));
 	TRY(cuGraphNodeGetDependentNodes, (node, 0, &behind));
 	rlx_handle *nodes = calloc(before + 2 * behind + 1, sizeof *nodes), *from = nodes + before, *to = from + behind, made = 0;
-	TRY(cuGraphNodeGetDependencies, (node, nodes, &before));
-	TRY(cuGraphNodeGetDependentNodes, (node, to, &behind));
+	if (before) TRY(cuGraphNodeGetDependencies, (node, nodes, &before)); // no list of none is asked for
+	if (behind) TRY(cuGraphNodeGetDependentNodes, (node, to, &behind));
 	unsigned words = p->width * p->element / 4, groups = (words + fill_threads - 1) / fill_threads;
 	void *arguments[] = {&p->to, &words, &word};
 	kernel_params k = {
 		.function = fill, .grid = {groups < most_groups ? groups : most_groups, 1, 1}, .block = {fill_threads, 1, 1}, .arguments = arguments,
 	};
-	TRY(cuGraphAddKernelNode, (&made, graph, nodes, before, &k));
+	TRY(cuGraphAddKernelNode, (&made, graph, before ? nodes : 0, before, &k));
 	for (size_t i = 0; i < behind; i++) from[i] = made;
 	if (behind) TRY(cuGraphAddDependencies, (graph, from, to, behind));
 	TRY(cuGraphDestroyNode, (node));

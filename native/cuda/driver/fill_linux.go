@@ -8,7 +8,13 @@ package driver
 */
 import "C"
 
-import "unsafe"
+import (
+	"errors"
+	"unsafe"
+)
+
+// ErrUnchanged is the error of a graph that the driver did not let be changed.
+var ErrUnchanged = errors.New("a graph could not be changed")
 
 // FillName is the kernel of [FillSource].
 const FillName = "k_fill"

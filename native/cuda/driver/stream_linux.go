@@ -25,6 +25,7 @@ import "C"
 
 import (
 	"encoding/binary"
+	"errors"
 	"runtime"
 	"time"
 	"unsafe"
@@ -104,7 +105,8 @@ type Graph struct {
 }
 
 // Capture returns the work that record asks the stream for, which is not done. Where
-// fill is given, the kernel of [FillSource], it takes the place of what fills memory.
+// fill is given, the kernel of [FillSource], it takes the place of what fills memory;
+// the error is [ErrUnchanged] where the driver refuses.
 func (s *Stream) Capture(fill *Function, record func() error) (*Graph, error) {
 	// A capture belongs to the thread that begins it.
 	runtime.LockOSThread()
@@ -123,7 +125,9 @@ func (s *Stream) Capture(fill *Function, record func() error) (*Graph, error) {
 		defer C.rlx_cuGraphDestroy(d.c, graph)
 	}
 	if err == nil && fill != nil {
-		err = d.fillByKernels(graph, *fill)
+		if failed := d.fillByKernels(graph, *fill); failed != nil {
+			err = errors.Join(ErrUnchanged, failed)
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -31,7 +31,11 @@ typedef struct {
 	uint64_t buffer;    // the longest
 	uint64_t shared;    // memory of a threadgroup
 	uint64_t threads[3]; // of a threadgroup along each axis
+	int bfloat;          // its compiler has the type bfloat
 } rlx_info;
+
+// RLX_BUFFERS is the length of the buffer argument table (Metal Feature Set Tables).
+enum { RLX_BUFFERS = 31 };
 
 // rlx_binding is a place in a buffer.
 typedef struct {

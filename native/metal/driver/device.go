@@ -53,13 +53,14 @@ type Info struct {
 	Buffer    int // the longest
 	Shared    int // memory of a threadgroup
 	Threads   [3]int
+	BFloat    bool // the compiler has the type bfloat: MSL 3.1, since macOS 14
 }
 
 // Info asks the device.
 func (d *Device) Info() Info {
 	var i C.rlx_info
 	C.call_info(d.m, d.handle, &i)
-	out := Info{Name: C.GoString(&i.name[0]), Memory: int(i.memory), Allocated: int(i.allocated), Buffer: int(i.buffer), Shared: int(i.shared)}
+	out := Info{Name: C.GoString(&i.name[0]), Memory: int(i.memory), Allocated: int(i.allocated), Buffer: int(i.buffer), Shared: int(i.shared), BFloat: i.bfloat != 0}
 	for axis, n := range i.threads {
 		out.Threads[axis] = int(n)
 	}

@@ -27,6 +27,7 @@ static void *open_device(rlx_error *e) {
 		rlx_device *d = calloc(1, sizeof *d);
 		d->device = device;
 		d->queue = [device newCommandQueue];
+		d->bfloat = rlx_has_bfloat(device);
 		if (d->queue) return d;
 		[device release];
 		free(d);
@@ -46,6 +47,7 @@ static void device_info(void *device, rlx_info *info) {
 		info->threads[0] = threads.width;
 		info->threads[1] = threads.height;
 		info->threads[2] = threads.depth;
+		info->bfloat = ((rlx_device *)device)->bfloat;
 	}
 }
 

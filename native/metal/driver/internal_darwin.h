@@ -7,10 +7,14 @@
 typedef struct {
 	id<MTLDevice> device;
 	id<MTLCommandQueue> queue;
+	int bfloat; // its compiler has the type bfloat
 } rlx_device;
 
 // rlx_fail fills an error from Metal's, which may be nil, and returns NULL.
 void *rlx_fail(rlx_error *e, int kind, NSError *from, const char *what);
+
+// rlx_has_bfloat asks the compiler.
+int rlx_has_bfloat(id<MTLDevice> device);
 
 void *rlx_archive_open(void *device, const char *path, rlx_error *e);
 int rlx_archive_save(void *archive, const char *path, rlx_error *e);

@@ -1,6 +1,8 @@
 // Kernels: from source to pipelines, by way of a binary archive on disk.
 #include "internal_darwin.h"
 
+#include <string.h>
+
 static NSURL *file_url(const char *path) {
 	return [NSURL fileURLWithPath:[NSString stringWithUTF8String:path]];
 }
@@ -25,20 +27,33 @@ int rlx_archive_save(void *archive, const char *path, rlx_error *e) {
 }
 
 // Kernels rely on infinities and NaN being told by their bits and on division being
-// rounded, so mathematics is not fast.
-static MTLCompileOptions *compile_options(void) {
+// rounded, so mathematics is not fast. Kernels with bfloat are of the first version of the
+// language that has it.
+static MTLCompileOptions *compile_options(const char *source) {
 	MTLCompileOptions *options = [[[MTLCompileOptions alloc] init] autorelease];
 	[options setFastMathEnabled:NO];
-	[options setLanguageVersion:MTLLanguageVersion2_3];
+	[options setLanguageVersion:strstr(source, "bfloat") ? MTLLanguageVersion3_1 : MTLLanguageVersion2_3];
 	return options;
+}
+
+static id<MTLLibrary> library_of(id<MTLDevice> device, const char *source, NSError **error) {
+	return [device newLibraryWithSource:[NSString stringWithUTF8String:source] options:compile_options(source) error:error];
+}
+
+int rlx_has_bfloat(id<MTLDevice> device) {
+	NSError *error = nil;
+	id<MTLLibrary> library = library_of(device,
+	                                    "#include <metal_stdlib>\nusing namespace metal;\n"
+	                                    "kernel void has_bfloat(\n    device bfloat *x [[buffer(0)]]) {\n  x[0] = bfloat(0.0f);\n}\n",
+	                                    &error);
+	[library release];
+	return library != nil;
 }
 
 void *rlx_function(void *device, const char *source, const char *name, rlx_error *e) {
 	@autoreleasepool {
 		NSError *error = nil;
-		id<MTLLibrary> library = [((rlx_device *)device)->device newLibraryWithSource:[NSString stringWithUTF8String:source]
-		                                                                      options:compile_options()
-		                                                                        error:&error];
+		id<MTLLibrary> library = library_of(((rlx_device *)device)->device, source, &error);
 		if (!library) return rlx_fail(e, RLX_SOURCE, error, "");
 		id<MTLFunction> function = [library newFunctionWithName:[NSString stringWithUTF8String:name]];
 		[library release];

@@ -10,7 +10,8 @@ typedef struct {
 	id<MTLCommandBuffer> buffer;
 	id<MTLComputeCommandEncoder> compute;
 	id<MTLBlitCommandEncoder> blit;
-	void *pipeline; // that compute has
+	void *pipeline;                // that compute has
+	rlx_binding bound[RLX_BUFFERS]; // and its buffers, by their index
 } encoders;
 
 static void end_encoding(encoders *x) {
@@ -19,6 +20,7 @@ static void end_encoding(encoders *x) {
 	x->compute = nil;
 	x->blit = nil;
 	x->pipeline = NULL;
+	memset(x->bound, 0, sizeof x->bound);
 }
 
 static void encode_copy(encoders *x, const rlx_command *c) {
@@ -33,6 +35,20 @@ static void encode_copy(encoders *x, const rlx_command *c) {
 	                   size:c->bytes];
 }
 
+// encode_bindings gives a dispatch its buffers and counters. What the encoder has already is left: in
+// a step most of what neighbouring kernels bind is the same.
+static void encode_bindings(encoders *x, const rlx_command *c) {
+	for (uint32_t i = 0; i < c->binding_count; i++) {
+		const rlx_binding *b = &c->bindings[i];
+		if (x->bound[i].buffer == b->buffer && x->bound[i].offset == b->offset) continue;
+		[x->compute setBuffer:(id<MTLBuffer>)b->buffer offset:b->offset atIndex:i];
+		x->bound[i] = *b;
+	}
+	if (!c->counter_count) return;
+	[x->compute setBytes:c->counters length:4 * c->counter_count atIndex:c->binding_count];
+	x->bound[c->binding_count].buffer = NULL;
+}
+
 static void encode_dispatch(encoders *x, const rlx_command *c) {
 	if (!x->compute) {
 		end_encoding(x);
@@ -41,9 +57,7 @@ static void encode_dispatch(encoders *x, const rlx_command *c) {
 	id<MTLComputeCommandEncoder> to = x->compute;
 	if (x->pipeline != c->pipeline) [to setComputePipelineState:(id<MTLComputePipelineState>)c->pipeline];
 	x->pipeline = c->pipeline;
-	for (uint32_t i = 0; i < c->binding_count; i++)
-		[to setBuffer:(id<MTLBuffer>)c->bindings[i].buffer offset:c->bindings[i].offset atIndex:i];
-	if (c->counter_count) [to setBytes:c->counters length:4 * c->counter_count atIndex:c->binding_count];
+	encode_bindings(x, c);
 	MTLSize threads = MTLSizeMake(c->threads[0], c->threads[1], c->threads[2]);
 	if (c->grid.buffer)
 		[to dispatchThreadgroupsWithIndirectBuffer:(id<MTLBuffer>)c->grid.buffer

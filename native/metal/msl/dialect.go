@@ -54,6 +54,9 @@ var dialect = clike.Dialect{
 		return []string{"threadgroup_barrier(mem_flags::mem_threadgroup);"}
 	},
 	Subgroup: func(_ *clike.Writer, op scalar.Op, _ dtype.DType) string { return subgroupCalls[op] },
+	Shuffle: func(value string, xor int) string {
+		return fmt.Sprintf("simd_shuffle_xor(%s, ushort(%d))", value, xor)
+	},
 	Function: func(name string, params []scalar.Expr, result dtype.DType) string {
 		list := make([]string, len(params))
 		for i, p := range params {
@@ -61,7 +64,8 @@ var dialect = clike.Dialect{
 		}
 		return "static " + typeNames[result] + " " + name + "(" + strings.Join(list, ", ") + ")"
 	},
-	Helpers: helpers,
+	Fragments: &fragments,
+	Helpers:   helpers,
 }
 
 // typeNames are the types of variables. A bool lies in memory as a uint; bf16, whose

@@ -49,6 +49,8 @@ func TestTheSoftwareDeviceTellsWhatKernelsDoWrong(t *testing.T) {
 		"threads part: 16 of 64 are at a":           "if (i < 16) {\n    threadgroup_barrier(mem_flags::mem_threadgroup);\n  }\n  x[i] = s[63 - i];",
 		"threads part: 64 of 64 are at a":           "if (i < 16) {\n    threadgroup_barrier(mem_flags::mem_threadgroup);\n  } else {\n    threadgroup_barrier(mem_flags::mem_threadgroup);\n  }",
 		"1 at a SIMD-group function, 63":            "if (i == 5) {\n    x[i] = simd_sum(p[0]);\n  }",
+		"do not mean one matrix":                    "simdgroup_float8x8 m;\n  simdgroup_load(m, &s[i % 2], 8);",
+		"at a SIMD-group function, 32 are done":     "if (i < 16) {\n    simdgroup_float8x8 m;\n    simdgroup_load(m, &s[0], 8);\n  }\n  if (i < 32) {\n    threadgroup_barrier(mem_flags::mem_threadgroup);\n  }",
 		"a barrier, 0 at a SIMD-group function, 63": "for (int j = 0; j < (i == 5 ? 2 : 1); j++) {\n    threadgroup_barrier(mem_flags::mem_threadgroup);\n  }",
 	} {
 		t.Run(want, func(t *testing.T) {

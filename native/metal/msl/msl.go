@@ -1,5 +1,5 @@
 // Package msl prints kernels of the loop IR in the Metal Shading Language, in what
-// versions 2.3 (macOS 11) to 3.1 have in common.
+// versions 2.3 (macOS 11) to 3.1 have in common; fragments of bf16 are of 3.1.
 //
 // The parameters of a kernel are its storage arrays, in order, as buffers 0, 1, …;
 // then, if it reads scalars of the run, a struct of them, see [Scalars]; then, if it
@@ -182,6 +182,7 @@ var builtinValues = []struct {
 	{loop.BuiltinGroupID, "threadgroup_position_in_grid", "group_id", "uint3"},
 	{loop.BuiltinLane, "thread_index_in_simdgroup", "simd_lane", "uint"},
 	{loop.BuiltinSubgroupSize, "threads_per_simdgroup", "simd_lanes", "uint"},
+	{loop.BuiltinSubgroupIndex, "simdgroup_index_in_threadgroup", "simd_number", "uint"},
 }
 
 // builtin returns the value and type of a built-in variable.

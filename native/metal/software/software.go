@@ -7,9 +7,9 @@ package software
 #include <dlfcn.h>
 #include <stdlib.h>
 
-static long living(const char *path) {
+static long count(const char *path, const char *what) {
 	void *library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-	long (*count)(void) = library ? (long (*)(void))dlsym(library, "sw_living") : 0;
+	long (*count)(void) = library ? (long (*)(void))dlsym(library, what) : 0;
 	return count ? count() : -1;
 }
 */
@@ -33,7 +33,7 @@ type Device struct {
 
 // settings are the names of the environment variables that steer the device, without
 // RLX_SOFTWARE_; tests set them after [Install].
-var settings = []string{"LOG", "CLANG", "FLAGS", "FOLDER", "FAIL", "DELAY", "MEMORY", "FAMILY", "REFUSE"}
+var settings = []string{"LOG", "CLANG", "FLAGS", "FOLDER", "FAIL", "DELAY", "MEMORY", "FAMILY", "REFUSE", "BFLOAT"}
 
 // Install makes the software device Metal's of this test. With kernels they are compiled
 // and run; otherwise they are noted only. Without clang or GNUstep the test fails. At its
@@ -41,7 +41,7 @@ var settings = []string{"LOG", "CLANG", "FLAGS", "FOLDER", "FAIL", "DELAY", "MEM
 //
 // Environment variables steer it: RLX_SOFTWARE_MEMORY is how many bytes it has;
 // RLX_SOFTWARE_FAMILY the newest family that it is of, 0 for no device at all; RLX_SOFTWARE_REFUSE a text that its
-// compiler takes for an error. RLX_SOFTWARE_FAIL, "commit 8 3", lets the third commit end
+// compiler takes for an error; RLX_SOFTWARE_BFLOAT 0 for one that has no bfloat. RLX_SOFTWARE_FAIL, "commit 8 3", lets the third commit end
 // with error 8, for good from an error that tells of a device that is removed; there are
 // also newHeap, and threads for a pipeline that is good for one thread. RLX_SOFTWARE_DELAY is how
 // many microseconds a command buffer waits.
@@ -101,8 +101,16 @@ func (d *Device) Forget(t testing.TB) {
 
 // Living returns how many of Metal's objects there are in this process that were not given
 // back, besides devices and their queues.
-func (d *Device) Living() int {
-	path := C.CString(d.library)
+func (d *Device) Living() int { return d.count("sw_living") }
+
+// Encoded returns how often encoders were told something in this process: a pipeline, a
+// buffer, bytes, a dispatch, a copy.
+func (d *Device) Encoded() int { return d.count("sw_encoded") }
+
+// count calls a function of the device, -1 where it was not loaded yet.
+func (d *Device) count(function string) int {
+	path, name := C.CString(d.library), C.CString(function)
 	defer C.free(unsafe.Pointer(path))
-	return int(C.living(path))
+	defer C.free(unsafe.Pointer(name))
+	return int(C.count(path, name))
 }

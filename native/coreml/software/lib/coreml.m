@@ -1,28 +1,23 @@
 // A Core ML in software: it has the classes that the binding uses, holds them to what
 // Apple's documentation says of their order and types, counts them, and leaves the
-// numbers to an evaluator.
+// numbers to an rlx_evaluates.
 #include <stdlib.h>
 #include <string.h>
 
-#include "software.h"
-
-// What objects keep. An array owns memory that it made itself; a model knows the state
-// that was asked for last, as its values are in the evaluator.
-#define RLX_KEEPS(class) KEEPS_##class
-#define KEEPS_MLMultiArray { NSArray *shape, *strides; MLMultiArrayDataType type; void *data; void *owned; }
-#define KEEPS_MLFeatureValue { MLMultiArray *array; }
-#define KEEPS_MLDictionaryFeatureProvider { NSDictionary *values; }
-#define KEEPS_MLPredictionOptions { @public NSDictionary *backings; }
-#define KEEPS_MLModelConfiguration { @public NSString *function; MLComputeUnits units; }
-#define KEEPS_MLModel { uintptr_t handle; rlx_array *in, *out; int inputs, outputs; MLState *state; }
+#include "keeps.h"
 
 #import <CoreML/CoreML.h>
 
-static rlx_evaluator evaluator;
-static long alive;
+// rlx_devices returns the devices of a set. There is one of each kind for good.
+NSArray *rlx_devices(int set);
 
-void rlx_software_install(const rlx_evaluator *e) { evaluator = *e; }
-long rlx_software_alive(void) { return alive; }
+rlx_evaluator rlx_evaluates;
+long rlx_counted;
+int rlx_older;
+
+void rlx_software_install(const rlx_evaluator *e) { rlx_evaluates = *e; }
+long rlx_software_alive(void) { return rlx_counted; }
+void rlx_software_older(int older) { rlx_older = older; }
 
 static id refuse(NSError **error, NSString *why) {
 	if (error) *error = [NSError errorWithDomain:@"com.apple.CoreML" code:1 userInfo:@{NSLocalizedDescriptionKey : why}];
@@ -38,7 +33,7 @@ static id refuse(NSError **error, NSString *why) {
               deallocator:(void (^)(void *bytes))deallocator
                     error:(NSError **)error {
 	if (!(self = [super init])) return nil;
-	alive++;
+	rlx_counted++;
 	shape = [dims copy], strides = [steps copy], type = dataType, data = pointer;
 	if (!pointer || [dims count] < 1 || [dims count] > RLX_AXES || [dims count] != [steps count]) {
 		[self release];
@@ -64,7 +59,7 @@ static id refuse(NSError **error, NSString *why) {
 }
 
 - (void)dealloc {
-	alive--;
+	rlx_counted--;
 	free(owned);
 	[shape release];
 	[strides release];
@@ -147,16 +142,22 @@ static id refuse(NSError **error, NSString *why) {
 
 @implementation MLState
 - (id)init {
-	alive++;
+	rlx_counted++;
 	return [super init];
 }
 - (void)dealloc {
-	alive--;
+	rlx_counted--;
 	[super dealloc];
 }
 @end
 
 @implementation MLModel
+
++ (BOOL)instancesRespondToSelector:(SEL)selector {
+	return !(rlx_older && sel_isEqual(selector, @selector(newState))) && [super instancesRespondToSelector:selector];
+}
+
++ (NSArray *)availableComputeDevices { return rlx_devices(RLX_CPU | RLX_GPU | RLX_NEURAL_ENGINE); }
 
 + (NSURL *)compileModelAtURL:(NSURL *)url error:(NSError **)error {
 	NSString *to = [NSTemporaryDirectory() stringByAppendingPathComponent:[[[NSProcessInfo processInfo] globallyUniqueString] stringByAppendingString:@".mlmodelc"]];
@@ -168,24 +169,27 @@ static id refuse(NSError **error, NSString *why) {
 	if (![[url path] hasSuffix:@".mlmodelc"]) return refuse(error, @"a package is compiled before it is loaded");
 	MLModel *m = [[[self alloc] init] autorelease];
 	rlx_why why;
-	m->handle = evaluator.load([[url path] UTF8String], c->function ? [c->function UTF8String] : NULL, &m->in, &m->inputs, &m->out, &m->outputs, &why);
+	m->handle = rlx_evaluates.load([[url path] UTF8String], c->function ? [c->function UTF8String] : NULL, &m->in, &m->inputs, &m->out, &m->outputs, &why);
 	return m->handle ? m : refuse(error, [NSString stringWithUTF8String:why.text]);
 }
 
 - (id)init {
-	alive++;
+	rlx_counted++;
 	return [super init];
 }
 
 - (void)dealloc {
-	alive--;
-	if (handle) evaluator.release(handle);
+	rlx_counted--;
+	if (handle) rlx_evaluates.release(handle);
 	for (int i = 0; i < inputs; i++) free((void *)in[i].name);
 	for (int i = 0; i < outputs; i++) free((void *)out[i].name);
 	free(in);
 	free(out);
 	[super dealloc];
 }
+
+// handle is the evaluator's, for plans.
+- (uintptr_t)handle { return handle; }
 
 - (MLState *)newState { return state = [[MLState alloc] init]; }
 
@@ -217,7 +221,7 @@ static id refuse(NSError **error, NSString *why) {
 	}
 	for (int i = 0; i < outputs; i++) out[i].data = calloc(1, out[i].bytes);
 	rlx_why why;
-	if (!fault && evaluator.predict(handle, in, out, &why)) fault = [NSString stringWithUTF8String:why.text];
+	if (!fault && rlx_evaluates.predict(handle, in, out, &why)) fault = [NSString stringWithUTF8String:why.text];
 	for (int i = 0; !fault && i < outputs; i++) {
 		MLMultiArray *a = [self give:&out[i] options:options];
 		[results setObject:[MLFeatureValue featureValueWithMultiArray:a] forKey:[NSString stringWithUTF8String:out[i].name]];

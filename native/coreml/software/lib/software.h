@@ -9,12 +9,24 @@ typedef struct {
 	// load returns a handle, 0 where it fails, and what the function takes and gives:
 	// arrays in memory of malloc, names too, without data.
 	uintptr_t (*load)(const char *package, const char *function, rlx_array **in, int *inputs, rlx_array **out, int *outputs, rlx_why *why);
+	// plan returns how many operations a function has, and where they are run: in
+	// memory of malloc.
+	int (*plan)(uintptr_t handle, rlx_placement **placements);
 	int (*predict)(uintptr_t handle, const rlx_array *in, rlx_array *out, rlx_why *why);
 	void (*release)(uintptr_t handle);
 } rlx_evaluator;
 
-// rlx_software_install says who computes, and how many objects are alive: models,
-// arrays, states.
+extern rlx_evaluator rlx_evaluates;
+
+// rlx_software_older makes the system one before macOS 14.4, which has neither states
+// nor plans.
+void rlx_software_older(int older);
+extern int rlx_older;
+
+// rlx_counted is how many objects there are: models, arrays, states, plans.
+extern long rlx_counted;
+
+// rlx_software_install says who computes, and how many objects are alive.
 void rlx_software_install(const rlx_evaluator *evaluator);
 long rlx_software_alive(void);
 

@@ -253,11 +253,13 @@ static node *before(const node *n) {
 }
 EXPORT int cuGraphNodeGetDependencies(node *n, node **list, size_t *count) {
 	node *b = before(n);
-	if (list && b) *list = b;
+	if (list && !b) return 1; // as NVIDIA's does
+	if (list) *list = b;
 	return *count = b != 0, 0;
 }
 EXPORT int cuGraphNodeGetDependentNodes(node *n, node **list, size_t *count) {
-	if (list && n->next) *list = n->next;
+	if (list && !n->next) return 1;
+	if (list) *list = n->next;
 	return *count = n->next != 0, 0;
 }
 EXPORT int cuGraphAddKernelNode_v2(node **out, graph *g, node **after, size_t count, const void *params) {

@@ -36,7 +36,7 @@ func Compile(source string) error {
 	}
 	var messages bytes.Buffer
 	cmd := exec.Command(path, arguments...)
-	source = strings.Replace(source, "#include <metal_stdlib>", "", 1)
+	source = strings.ReplaceAll(source, "#include <metal_stdlib>", "")
 	cmd.Stdin = strings.NewReader(header + "\n#line 1 \"" + SourceName + "\"\n" + source)
 	cmd.Stderr = &messages
 	if err := cmd.Run(); err != nil {

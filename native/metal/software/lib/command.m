@@ -59,8 +59,13 @@ static void hold(work *w, int i, id object) {
 
 static NSUInteger length_of(id<MTLBuffer> b) { return ((SWBuffer *)b)->bytes; }
 
+static long encoded;
+// sw_encoded returns how often encoders were told something, their ends not counted.
+long sw_encoded(void) { return __atomic_load_n(&encoded, __ATOMIC_SEQ_CST); }
+
 @implementation SWEncoder
 - (BOOL)usable:(int)forBlit {
+	__atomic_add_fetch(&encoded, 1, __ATOMIC_SEQ_CST);
 	if (!ended && forBlit == blit) return YES;
 	sw_violation(ended ? "an encoder is used after it has ended" : "a command of another kind of encoder");
 	return NO;

@@ -68,6 +68,26 @@ void sw_exchange(const void *value, size_t bytes, const void *lanes[sw_simd]) {
 // sw_release waits until all lanes have read what was published.
 void sw_release(void) { leave(at_exchange); }
 
+unsigned sw_lane(void) { return now->self.lane; }
+
+// sw_agree meets the SIMD-group's threads, which must all mean the same place of memory at
+// the same line of the source. It reports whether the caller is the first of them.
+int sw_agree(const void *at, long row, int line) {
+	struct {
+		const void *at;
+		int row, line;
+	} own = {at, (int)row, line};
+	const void *lanes[sw_simd];
+	sw_exchange(&own, sizeof own, lanes);
+	for (unsigned i = 0; i < sw_simd; i++)
+		if (!lanes[i] || memcmp(lanes[i], &own, sizeof own)) {
+			complain("line %d: the threads of a SIMD-group do not mean one matrix", line);
+			break;
+		}
+	sw_release();
+	return now->self.lane == 0;
+}
+
 // What clang calls where a check fails that -fsanitize asked for; data begins with the
 // place in the source.
 typedef struct {

@@ -48,6 +48,10 @@ static int numbers;
 	if (![wanted isEqualToString:name]) return nil;
 	SWFunction *f = [SWFunction new];
 	f->library = [self retain];
+	pthread_mutex_lock(&lock);
+	if (!pending) pending = [NSMutableArray new];
+	if (!ready && [pending indexOfObjectIdenticalTo:self] == NSNotFound) [pending addObject:self];
+	pthread_mutex_unlock(&lock);
 	return f;
 }
 - (void)dealloc {
@@ -67,21 +71,20 @@ static int numbers;
 
 id<MTLLibrary> sw_library(NSString *source, MTLCompileOptions *given, NSError **error) {
 	SWCompileOptions *options = (SWCompileOptions *)given;
-	if (!options || !options->slow || options->version != MTLLanguageVersion2_3) sw_violation("a library with fast mathematics, or of another version of the language");
+	BOOL bfloat = [source rangeOfString:@"bfloat"].location != NSNotFound;
+	if (!options || !options->slow || options->version != (bfloat ? MTLLanguageVersion3_1 : MTLLanguageVersion2_3)) sw_violation("a library with fast mathematics, or of another version of the language");
 	const char *refused = sw_setting("RLX_SOFTWARE_REFUSE", NULL);
 	SWLibrary *lib = [SWLibrary new];
 	lib->source = [source copy];
 	pthread_mutex_lock(&lock);
 	lib->number = numbers++;
-	BOOL ok = sw_translate(lib);
+	BOOL ok = sw_translate(lib) && !(bfloat && atoi(sw_setting("RLX_SOFTWARE_BFLOAT", "1")) == 0);
 	sw_note("compile %s", [lib->name UTF8String]);
 	if (ok && refused && [source rangeOfString:[NSString stringWithUTF8String:refused]].location != NSNotFound) ok = NO;
 	if (ok) {
-		if (!pending) pending = [NSMutableArray new];
 		NSUInteger most = strtoul([[[source componentsSeparatedByString:@"max_total_threads_per_threadgroup("] lastObject] UTF8String], NULL, 10);
 		lib->threads = most ? most : sw_threads_max;
-		lib->meets = [source rangeOfString:@"threadgroup_barrier("].location != NSNotFound || [source rangeOfString:@"simd_"].location != NSNotFound;
-		[pending addObject:lib];
+		lib->meets = [source rangeOfString:@"threadgroup_barrier("].location != NSNotFound || [source rangeOfString:@"simd_"].location != NSNotFound || [source rangeOfString:@"simdgroup_"].location != NSNotFound;
 	}
 	pthread_mutex_unlock(&lock);
 	if (ok) return lib;

@@ -12,6 +12,7 @@ static const struct {
 	{"thread_index_in_threadgroup", "t->index"},
 	{"thread_index_in_simdgroup", "t->lane"},
 	{"threads_per_simdgroup", "sw_simd"},
+	{"simdgroup_index_in_threadgroup", "t->index / sw_simd"},
 };
 
 static NSString *trim(NSString *s) { return [s stringByTrimmingCharactersInSet:[NSCharacterSet whitespaceAndNewlineCharacterSet]]; }
@@ -61,8 +62,11 @@ BOOL sw_translate(SWLibrary *lib) {
 	NSString *list = [lib->source substringWithRange:NSMakeRange(open.location + 1, close.location - open.location - 1)];
 	for (NSString *text in [list componentsSeparatedByString:@","])
 		if (!parameter(lib, text, declared, passed)) return NO;
+	NSMutableString *body = [NSMutableString stringWithString:[lib->source substringFromIndex:close.location]];
+	// An array of a threadgroup is a static one, whose pointers have no such word.
+	[body replaceOccurrencesOfString:@"threadgroup bfloat *" withString:@"bfloat *" options:0 range:NSMakeRange(0, [body length])];
 	lib->code = [[NSString stringWithFormat:@"namespace sw_%d {\n#line 1 \"%@\"\n%@(%@%@\nextern \"C\" void sw_call_%d(const sw_argument *table, const sw_thread *t) { %@(%@); }\n}\n",
 	                                        lib->number, lib->name, [lib->source substringToIndex:open.location], [declared componentsJoinedByString:@",\n"],
-	                                        [lib->source substringFromIndex:close.location], lib->number, lib->name, [passed componentsJoinedByString:@", "]] retain];
+	                                        body, lib->number, lib->name, [passed componentsJoinedByString:@", "]] retain];
 	return YES;
 }

@@ -29,7 +29,7 @@ typedef NSInteger MTLGPUFamily; // mtlgpufamily
 enum { MTLGPUFamilyApple7 = 1007 };
 
 typedef NSUInteger MTLLanguageVersion; // mtllanguageversion
-enum { MTLLanguageVersion2_3 = (2 << 16) + 3 };
+enum { MTLLanguageVersion2_3 = (2 << 16) + 3, MTLLanguageVersion3_1 = (3 << 16) + 1 };
 
 typedef NSUInteger MTLPipelineOption; // mtlpipelineoption
 enum { MTLPipelineOptionNone = 0 };

@@ -50,6 +50,14 @@ enum { MLMultiArrayDataTypeFloat16 = 0x10000 | 16, MLMultiArrayDataTypeFloat32 =
 - (void)setFunctionName:(NSString *)name; // macOS 15, iOS 18
 @end
 
+// Kinds of processor: macOS 14, iOS 17.
+@protocol MLComputeDeviceProtocol <NSObject> // mlcomputedeviceprotocol
+@end
+
+@interface MLNeuralEngineComputeDevice : NSObject <MLComputeDeviceProtocol> // mlneuralenginecomputedevice
+- (NSInteger)totalCoreCount;
+@end
+
 @interface MLState : NSObject // mlstate: macOS 15, iOS 18
 @end
 
@@ -57,9 +65,55 @@ enum { MLMultiArrayDataTypeFloat16 = 0x10000 | 16, MLMultiArrayDataTypeFloat32 =
 + (NSURL *)compileModelAtURL:(NSURL *)modelURL error:(NSError **)error;
 + (MLModel *)modelWithContentsOfURL:(NSURL *)url configuration:(MLModelConfiguration *)configuration error:(NSError **)error;
 - (id<MLFeatureProvider>)predictionFromFeatures:(id<MLFeatureProvider>)input options:(MLPredictionOptions *)options error:(NSError **)error;
++ (NSArray *)availableComputeDevices; // of MLComputeDeviceProtocol: macOS 14, iOS 17
 - (MLState *)newState; // macOS 15, iOS 18
 - (id<MLFeatureProvider>)predictionFromFeatures:(id<MLFeatureProvider>)input
                                      usingState:(MLState *)state
                                         options:(MLPredictionOptions *)options
                                           error:(NSError **)error;
+@end
+
+// What a model will be run with: macOS 14.4, iOS 17.4.
+
+@interface MLModelStructureProgramNamedValueType : NSObject RLX_KEEPS(MLModelStructureProgramNamedValueType) // mlmodelstructureprogramnamedvaluetype
+- (NSString *)name;
+@end
+
+@interface MLModelStructureProgramOperation : NSObject RLX_KEEPS(MLModelStructureProgramOperation) // mlmodelstructureprogramoperation
+- (NSString *)operatorName;
+- (NSArray *)outputs; // of MLModelStructureProgramNamedValueType
+@end
+
+@interface MLModelStructureProgramBlock : NSObject RLX_KEEPS(MLModelStructureProgramBlock) // mlmodelstructureprogramblock
+- (NSArray *)operations;
+@end
+
+@interface MLModelStructureProgramFunction : NSObject RLX_KEEPS(MLModelStructureProgramFunction) // mlmodelstructureprogramfunction
+- (MLModelStructureProgramBlock *)block;
+@end
+
+@interface MLModelStructureProgram : NSObject RLX_KEEPS(MLModelStructureProgram) // mlmodelstructureprogram
+- (NSDictionary *)functions; // by name
+@end
+
+@interface MLModelStructure : NSObject RLX_KEEPS(MLModelStructure) // mlmodelstructure
+- (MLModelStructureProgram *)program;
+@end
+
+@interface MLComputePlanDeviceUsage : NSObject RLX_KEEPS(MLComputePlanDeviceUsage) // mlcomputeplandeviceusage
+- (id<MLComputeDeviceProtocol>)preferredComputeDevice;
+- (NSArray *)supportedComputeDevices;
+@end
+
+@interface MLComputePlanCost : NSObject RLX_KEEPS(MLComputePlanCost) // mlcomputeplancost
+- (double)weight;
+@end
+
+@interface MLComputePlan : NSObject RLX_KEEPS(MLComputePlan) // mlcomputeplan
++ (void)loadContentsOfURL:(NSURL *)url
+            configuration:(MLModelConfiguration *)configuration
+        completionHandler:(void (^)(MLComputePlan *plan, NSError *error))handler;
+- (MLModelStructure *)modelStructure;
+- (MLComputePlanDeviceUsage *)computeDeviceUsageForMLProgramOperation:(MLModelStructureProgramOperation *)operation;
+- (MLComputePlanCost *)estimatedCostOfMLProgramOperation:(MLModelStructureProgramOperation *)operation;
 @end

@@ -1,0 +1,152 @@
+package loop
+
+import (
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// FragmentSize is the number of rows and of columns of a fragment: a matrix that the
+// threads of a subgroup hold together, in a layout of the device's own. It is known by a
+// name, is no operand of expressions, and is nothing but loaded, multiplied and stored.
+// This is what Metal's simdgroup_matrix is (Metal Shading Language Specification,
+// "SIMD-group Matrix Functions"). All threads of a workgroup come to each of its
+// statements, and those of a subgroup with the same index.
+const FragmentSize = 8
+
+// FragmentZero defines a fragment of zeros of F32, to which [FragmentMulAdd] adds.
+type FragmentZero struct{ Name string }
+
+// FragmentLoad defines a fragment of elements of a shared array of F16, BF16 or F32 and of
+// width 1: element (r, c) is number At + r·Stride + c, or where Turned is set number
+// At + c·Stride + r.
+type FragmentLoad struct {
+	Name   string
+	Array  int
+	At     scalar.Expr
+	Stride int
+	Turned bool
+}
+
+// FragmentMulAdd adds the product of two fragments that were loaded, both of one type, to
+// one of F32.
+type FragmentMulAdd struct{ Sum, A, B string }
+
+// FragmentStore writes a fragment of F32 to a shared array, as [FragmentLoad] reads.
+type FragmentStore struct {
+	Array  int
+	At     scalar.Expr
+	Stride int
+	Name   string
+}
+
+func (*FragmentZero) stmt()   {}
+func (*FragmentLoad) stmt()   {}
+func (*FragmentMulAdd) stmt() {}
+func (*FragmentStore) stmt()  {}
+
+// HasFragments reports whether the kernel has statements of fragments.
+func (k *Kernel) HasFragments() bool {
+	found := false
+	Walk(k.Body, func(s Stmt) {
+		_, zero := s.(*FragmentZero)
+		_, load := s.(*FragmentLoad)
+		found = found || zero || load
+	})
+	return found
+}
+
+// fragment returns a fragment that is known by a name, of one of some types.
+func (c *checker) fragment(name string, types ...dtype.DType) (dtype.DType, error) {
+	l, ok := c.scope[name]
+	if ok && l.fragment {
+		for _, t := range types {
+			if l.typ == t {
+				return t, nil
+			}
+		}
+	}
+	return dtype.Invalid, c.fail("%s is no fragment of %s", name, types[0])
+}
+
+// fragments checks what holds for all statements of fragments.
+func (c *checker) fragments(uniform bool) error {
+	if c.k.Subgroup[0] == 0 || c.k.Subgroup[0] != c.k.Subgroup[1] {
+		return c.fail("fragments are for kernels of one subgroup size")
+	}
+	return c.together(uniform)
+}
+
+// defineFragment makes a fragment visible.
+func (c *checker) defineFragment(s Stmt, name string, t dtype.DType) ([]string, error) {
+	if err := c.define(s, name, t, false, false); err != nil {
+		return nil, err
+	}
+	l := c.scope[name]
+	l.fragment = true
+	c.scope[name] = l
+	return []string{name}, nil
+}
+
+func (c *checker) fragmentZero(s *FragmentZero, uniform bool) ([]string, error) {
+	if err := c.fragments(uniform); err != nil {
+		return nil, err
+	}
+	return c.defineFragment(s, s.Name, dtype.F32)
+}
+
+func (c *checker) fragmentLoad(s *FragmentLoad, uniform bool) ([]string, error) {
+	t, err := c.fragmentPlace(s.Array, s.At, s.Stride, loads, uniform)
+	if err != nil {
+		return nil, err
+	}
+	return c.defineFragment(s, s.Name, t)
+}
+
+func (c *checker) fragmentStore(s *FragmentStore, uniform bool) error {
+	t, err := c.fragmentPlace(s.Array, s.At, s.Stride, stores, uniform)
+	if err != nil {
+		return err
+	}
+	if _, err := c.fragment(s.Name, dtype.F32); err != nil || t == dtype.F32 {
+		return err
+	}
+	return c.fail("a fragment of f32 does not go to an array of %s", t)
+}
+
+// fragmentPlace checks where a fragment lies and returns the type of its elements.
+func (c *checker) fragmentPlace(array int, at scalar.Expr, stride int, write, uniform bool) (dtype.DType, error) {
+	if err := c.fragments(uniform); err != nil {
+		return dtype.Invalid, err
+	}
+	if _, err := c.exprs(dtype.I32, "the index", at); err != nil {
+		return dtype.Invalid, err
+	}
+	a, err := c.access(array, 1, write, at)
+	if err != nil {
+		return dtype.Invalid, err
+	}
+	switch {
+	case a.Space != Shared:
+		return dtype.Invalid, c.fail("a fragment is in %s memory, not in shared", a.Space)
+	case a.DType != dtype.F16 && a.DType != dtype.BF16 && a.DType != dtype.F32:
+		return dtype.Invalid, c.fail("a fragment of %s", a.DType)
+	case stride < FragmentSize:
+		return dtype.Invalid, c.fail("rows of a fragment are %d elements apart", stride)
+	}
+	return a.DType, nil
+}
+
+func (c *checker) fragmentMulAdd(s *FragmentMulAdd, uniform bool) error {
+	if err := c.fragments(uniform); err != nil {
+		return err
+	}
+	if _, err := c.fragment(s.Sum, dtype.F32); err != nil {
+		return err
+	}
+	t, err := c.fragment(s.A, dtype.F32, dtype.F16, dtype.BF16)
+	if err != nil {
+		return err
+	}
+	_, err = c.fragment(s.B, t)
+	return err
+}

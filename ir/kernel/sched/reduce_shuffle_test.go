@@ -1,0 +1,55 @@
+package sched_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/ir/plan/plansim"
+)
+
+// Threads of a warp exchange what they have of a row, with several warps to a row and
+// several rows to a warp, numbers that must be combined in order among them.
+func TestRowsMeetByShuffles(t *testing.T) {
+	for _, dims := range [][2]int{{300, 64}, {7, 1000}, {20000, 48}, {3, 40}, {2, 5000}, {130, 33}} {
+		t.Run(fmt.Sprint(dims), func(t *testing.T) {
+			g := build(t, func(b *ir.Builder) {
+				x, n := b.Input("x", ir.F32, ir.Dims(dims[0], dims[1])...), b.Input("n", ir.I32, ir.Dims(dims[0], dims[1])...)
+				b.Output("sum", ops.ReduceSum(b, x, 1))
+				b.Output("softmax", ops.Softmax(b, x, 1))
+				b.Output("variance", ops.Var(b, x, 0, 1))
+				b.Output("first", ops.ArgMax(b, n, 1))
+				b.Output("least", ops.ReduceMin(b, n, 1))
+				b.Output("all", ops.All(b, ops.Gt(b, x, ops.Const(b, ir.F32, -3)), 1))
+			})
+			runOn(t, g, hopper(), wholes)
+		})
+	}
+}
+
+// Rows of up to a warp meet without a barrier, longer ones with two for each meeting.
+func TestShufflesTakeThePlaceOfBarriers(t *testing.T) {
+	for length, want := range map[int]int{64: 0, 4096: 4} {
+		g := build(t, func(b *ir.Builder) { b.Output("y", ops.Softmax(b, b.Input("x", ir.F32, ir.Dims(20000, length)...), 1)) })
+		m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, kernels, err := plan.CompileKernels(m, hopper(), plansim.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		barriers := 0
+		loop.Walk(kernels[0].Body, func(s loop.Stmt) {
+			if _, ok := s.(*loop.Barrier); ok {
+				barriers++
+			}
+		})
+		if len(kernels) != 1 || barriers != want {
+			t.Errorf("%d kernels of rows of %d, the first with %d barriers, not %d", len(kernels), length, barriers, want)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package driver
+
+import (
+	"fmt"
+
+	"github.com/rlx-go/rlx/native"
+)
+
+// Units are the processors that Core ML may use.
+type Units int
+
+// The units, those of MLComputeUnits.
+const (
+	AllUnits Units = iota
+	CPUOnly
+	CPUAndGPU
+	CPUAndNeuralEngine
+)
+
+// Runtime loads model packages: Core ML, or what stands in for it in tests.
+type Runtime interface {
+	// System tells what computes, or what is missing for models of CoreML8: an error
+	// of kind [native.ErrUnavailable].
+	System() (System, error)
+	// Load makes a function of a package ready to run. Errors are those of the
+	// system; the package was validated before.
+	Load(dir, function string, units Units) (Loaded, error)
+}
+
+// System is what a Core ML says of itself.
+type System struct {
+	// Description is the version of the system and its processors, for people.
+	Description string
+	// Software is set for what stands in for Core ML.
+	Software bool
+}
+
+// Loaded is a function that is ready to run. It is for one goroutine.
+type Loaded interface {
+	// Predict runs the function on the values of its inputs and puts its results into
+	// the memory of out, by the names and with the types that the package has; all of
+	// them must be there. What is in out after an error is undefined. States of Core
+	// ML keep their values from run to run; they begin as zeros.
+	Predict(in, out map[string]native.Tensor) error
+	// Plan tells where each operation would run. The error is of kind
+	// [native.ErrUnavailable] on a system that does not tell.
+	Plan() ([]Placement, error)
+	// Close gives back what the function holds.
+	Close() error
+}
+
+// Processor is a kind of processor that Core ML places operations on.
+type Processor int
+
+// The processors; NoProcessor is for operations that are not run, such as constants.
+const (
+	NoProcessor Processor = iota
+	CPU
+	GPU
+	NeuralEngine
+)
+
+// String returns "CPU", "GPU", "Neural Engine" or "none".
+func (p Processor) String() string {
+	if p < NoProcessor || p > NeuralEngine {
+		return fmt.Sprintf("Processor(%d)", int(p))
+	}
+	return [...]string{"none", "CPU", "GPU", "Neural Engine"}[p]
+}
+
+// Placement is what Core ML says of an operation before it is run.
+type Placement struct {
+	Kind string // of the operation, as in "matmul"
+	Name string // of its result
+	// Preferred is where it would run, and Supported where it could.
+	Preferred Processor
+	Supported []Processor
+	// Cost is its part of the time of the whole function, from 0 to 1, by Core ML's
+	// estimate; negative where it has none.
+	Cost float64
+}

@@ -1,0 +1,172 @@
+package coreml
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/coreml/driver"
+	"github.com/rlx-go/rlx/native/coreml/mil"
+)
+
+// feature is an input or an output: what the graph has, and what the model has.
+type feature struct {
+	native.Slot
+	feature string
+	outside native.Tensor // its type, without data
+	next    string        // the state whose next value it is, "" for others
+}
+
+// The roles of features, as the metadata of a package have them: those of ports, and
+// those of outputs. The value of a nextRole is for a state that is an input, and that of
+// a faultRole is 0 or tells which check of indices failed.
+const (
+	outputRole = "output"
+	nextRole   = "next"
+	faultRole  = "fault"
+)
+
+// roles are those of slots.
+var roles = map[string]native.Role{
+	ir.InputPort.String(): native.Input, ir.ParamPort.String(): native.Param, ir.StatePort.String(): native.State,
+	outputRole: native.Output, nextRole: native.Output, faultRole: native.Output,
+}
+
+// outsideTypes are the element types of multi-arrays.
+var outsideTypes = map[mil.DType]ir.DType{mil.Float32: ir.F32, mil.Float16: ir.F16, mil.Int32: ir.I32}
+
+// Load makes an entry of a package ready to run. Of an entry with several sizes one can
+// be asked for by the name of its function, as [New] names it, as in "step_batch4"; see
+// [LoadSizes] for all of them. The error is an [*Error] of kind [ir.ErrName] for an entry
+// that is not there, or of several sizes, a [*mil.Error] for a package that does not hold
+// together, or that of the runtime.
+func Load(rt driver.Runtime, dir, entry string, units driver.Units) (*Model, error) {
+	p, err := mil.Describe(dir)
+	if err != nil {
+		return nil, err
+	}
+	f, err := functionOf(p, entry)
+	if err != nil {
+		return nil, err
+	}
+	return load(rt, dir, p, f, units)
+}
+
+// load makes a function of a package ready to run.
+func load(rt driver.Runtime, dir string, p *mil.Package, f *mil.Function, units driver.Units) (m *Model, err error) {
+	m = &Model{call: "predict"}
+	if err := m.describe(p, f); err != nil {
+		return nil, &Error{p.Metadata[f.Name], err}
+	}
+	m.loaded, err = rt.Load(dir, f.Name, units)
+	return m, err
+}
+
+// functionOf returns the function of an entry, by its own name or by that of the entry
+// where it is the only one.
+func functionOf(p *mil.Package, entry string) (*mil.Function, error) {
+	var named, of []string
+	for _, f := range p.Program.Functions {
+		if f.Name == entry {
+			return f, nil
+		}
+		named = append(named, f.Name)
+		if p.Metadata[f.Name] == entry {
+			of = append(of, f.Name)
+		}
+	}
+	switch len(of) {
+	case 0:
+		return nil, &Error{entry, ir.Errorf(ir.ErrName, "the package has no such entry: it has %v", named)}
+	case 1:
+		return p.Program.Function(of[0]), nil
+	}
+	return nil, &Error{entry, ir.Errorf(ir.ErrName, "the entry has several sizes: ask for one of %v", of)}
+}
+
+// describe reads what the metadata say of the inputs and outputs of a function.
+func (m *Model) describe(p *mil.Package, f *mil.Function) error {
+	for _, in := range f.Inputs {
+		if in.State {
+			continue
+		}
+		d, _, err := featureOf(p, f.Name, in.Name, in.Type)
+		if err != nil {
+			return err
+		}
+		m.inputs = append(m.inputs, d)
+	}
+	for _, name := range f.Outputs {
+		d, role, err := featureOf(p, f.Name, name, f.TypeOf(name))
+		switch {
+		case err != nil:
+			return err
+		case role == faultRole:
+			m.fault, m.checks = name, strings.Split(d.Name, "\n")
+			continue
+		case role == nextRole:
+			d.next = d.Name
+		}
+		m.outputs = append(m.outputs, d)
+	}
+	for i := range m.outputs {
+		if d := &m.outputs[i]; d.next != "" {
+			for d.Name += "_next"; m.output(d.Name) != d; d.Name += "_" {
+			}
+		}
+	}
+	return nil
+}
+
+// output returns the first output of a name, nil where there is none.
+func (m *Model) output(name string) *feature {
+	i := slices.IndexFunc(m.outputs, func(f feature) bool { return f.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &m.outputs[i]
+}
+
+// featureOf reads what the metadata say of an input or an output, as in "input
+// f32[4,2] x", and in another line the range of its indices, if it has one, as in
+// "0 10".
+func featureOf(p *mil.Package, function, name string, t mil.Type) (f feature, role string, err error) {
+	key := featureKey(function, name)
+	words := strings.SplitN(p.Metadata[key], " ", 3)
+	if len(words) != 3 {
+		return f, "", fmt.Errorf("%w: nothing tells what %q stands for", mil.ErrPackage, name)
+	}
+	element, rest, _ := strings.Cut(words[1], "[")
+	d, err := dtype.Parse(element)
+	slotRole, known := roles[words[0]]
+	if err != nil || !known {
+		return f, "", fmt.Errorf("%w: %q stands for %q", mil.ErrPackage, name, words)
+	}
+	f = feature{
+		Slot:    native.Slot{Name: words[2], Role: slotRole, DType: d},
+		feature: name,
+		outside: native.Tensor{DType: outsideTypes[t.DType], Dims: t.Dims},
+	}
+	for size := range strings.SplitSeq(strings.TrimSuffix(rest, "]"), ",") {
+		n := 0
+		if _, err := fmt.Sscan(size, &n); err == nil {
+			f.Dims = append(f.Dims, n)
+		}
+	}
+	if bounds, checked := p.Metadata[rangeKey(key)]; checked {
+		if _, err := fmt.Sscan(bounds, &f.Lo, &f.Hi); err != nil {
+			return f, "", fmt.Errorf("%w: the indices of %q are in %q", mil.ErrPackage, name, bounds)
+		}
+		f.Checked = true
+	}
+	return f, words[0], nil
+}
+
+// featureKey is where the metadata tell what a feature stands for.
+func featureKey(function, feature string) string { return function + "/" + feature }
+
+// rangeKey is where they tell the range of its indices.
+func rangeKey(feature string) string { return feature + "/range" }

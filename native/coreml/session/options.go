@@ -1,0 +1,65 @@
+package session
+
+import (
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/native/coreml/driver"
+)
+
+// Path is how a step is computed.
+type Path int
+
+// The paths.
+const (
+	// Gradient: loss and gradients by Core ML, the update by the host.
+	Gradient Path = iota
+	// Fused: the update is part of the model.
+	Fused
+)
+
+// String returns the path in lower case.
+func (p Path) String() string {
+	if p == Fused {
+		return "fused"
+	}
+	return "gradient"
+}
+
+// Eligibility tells whether Core ML itself, by MLUpdateTask, can train a model.
+type Eligibility struct {
+	UpdateTask bool
+	Reason     string // why not
+}
+
+// Eligible tells it of the models that are written here.
+func Eligible() Eligibility {
+	return Eligibility{Reason: "MLUpdateTask updates neural networks that are marked updatable; this is an ML program, which has no such mark"}
+}
+
+// Options steer a session.
+type Options struct {
+	// Loss is the output that is made small, "loss" where it is empty.
+	Loss string
+	// Optimizer is the update rule; nil is Adam.
+	Optimizer optim.Optimizer
+	// Rate is the learning rate.
+	Rate float64
+	// Fuse makes the update part of the model where that can be; see
+	// [Session.FusedActive].
+	Fuse bool
+	// Half computes loss and gradients in fp16, with a loss scale. The update stays
+	// on the host.
+	Half bool
+	// Units are the processors that Core ML may use.
+	Units driver.Units
+}
+
+// Report tells of a step.
+type Report struct {
+	Loss float64
+	// Path is how the step was computed, and Eligibility why not by MLUpdateTask.
+	Path        Path
+	Eligibility Eligibility
+	// Skipped is set where gradients in fp16 were not finite: the loss scale was
+	// halved and nothing else changed.
+	Skipped bool
+}

@@ -1,0 +1,117 @@
+package session
+
+import (
+	"context"
+	"math"
+
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/cpu"
+)
+
+// updateOf returns the graph of an update by given gradients: that of a training
+// step whose loss is the sum of all parameters times them, since these are its
+// derivatives.
+func updateOf(forward *ir.Graph, params []string, o Options) (*ir.Graph, error) {
+	linear, err := ir.Build("update", func(b *ir.Builder) {
+		total := ops.Const(b, ir.F32, 0)
+		for _, name := range params {
+			p, _ := forward.Port(name)
+			w := b.Param(name, ir.F32, p.Value.Shape()...)
+			product := ops.Mul(b, w, b.Input("grad/"+name, ir.F32, p.Value.Shape()...))
+			total = ops.Add(b, total, ops.ReduceSum(b, product))
+		}
+		b.Output("loss", total)
+	})
+	if err != nil {
+		return nil, err
+	}
+	options := optim.Options{}
+	if o.Half {
+		options.Scale = &optim.LossScale{Initial: 1 << halfExponent}
+	}
+	return optim.Step(linear, "loss", o.Optimizer, options)
+}
+
+// curved is an optimiser that wants an estimate of the curvature of the loss, which is
+// made by an entry of its own, from time to time.
+type curved interface {
+	Curvature(loss *ir.Graph, lossName string, seed uint64, frozen ...string) (*ir.Graph, error)
+}
+
+// curvatureSteps is how many steps an estimate serves, as Liu et al. have it.
+const curvatureSteps = 10
+
+// prepareUpdate compiles the update for the host and, for an optimiser that wants it,
+// the curvature.
+func (s *Session) prepareUpdate(forward *ir.Graph) error {
+	g, err := updateOf(forward, s.params, s.options)
+	if err != nil {
+		return err
+	}
+	entries := []ir.Entry{{Name: "update", Graph: g}}
+	if o, ok := s.options.Optimizer.(curved); ok {
+		s.curved = true
+		c, err := o.Curvature(forward, s.options.Loss, 0)
+		if err != nil {
+			return err
+		}
+		entries = append(entries, ir.Entry{Name: "curvature", Graph: c})
+	}
+	m, err := ir.NewModule("update", entries...)
+	if err != nil {
+		return err
+	}
+	if s.update, err = cpu.Backend().Compile(context.Background(), m, native.Options{}); err != nil {
+		return err
+	}
+	for _, name := range s.params {
+		if err := s.update.Set(name, s.values[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// curvature estimates the curvature on the host, before the steps that need it anew. A
+// batch that does not fit is an error of the kinds of [coreml.Model.Predict].
+func (s *Session) curvature(ctx context.Context, batch map[string]native.Tensor) error {
+	if !s.curved || s.pending > 0 || s.steps%curvatureSteps != 0 {
+		return nil
+	}
+	run, err := s.update.Run(ctx, "curvature", batch)
+	if err == nil {
+		_, err = run.Wait(ctx)
+	}
+	return err
+}
+
+// apply updates the parameters by gradients. It reports whether that was passed
+// over, as the gradients were not finite.
+func (s *Session) apply(ctx context.Context, gradients map[string][]float32) (skipped bool, err error) {
+	in := map[string]native.Tensor{optim.RateInput: native.Float32(float32(s.options.Rate))}
+	for name, g := range gradients {
+		in["grad/"+name] = native.Float32s(g, s.values[name].Dims...)
+		for _, x := range g {
+			skipped = skipped || s.options.Half && (math.IsNaN(float64(x)) || math.IsInf(float64(x), 0))
+		}
+	}
+	run, err := s.update.Run(ctx, "update", in)
+	if err != nil {
+		return false, err
+	}
+	if _, err := run.Wait(ctx); err != nil {
+		return false, err
+	}
+	for _, name := range s.params {
+		if s.values[name], err = s.update.Get(ctx, name); err != nil {
+			return false, err
+		}
+	}
+	if !skipped {
+		s.steps++
+	}
+	return skipped, nil
+}

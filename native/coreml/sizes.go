@@ -1,0 +1,91 @@
+package coreml
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/coreml/driver"
+	"github.com/rlx-go/rlx/native/coreml/mil"
+)
+
+// Sizes is an entry with its enumerated sizes: a model for each of them. It is for one
+// goroutine.
+type Sizes struct {
+	models []*Model
+}
+
+// LoadSizes makes all sizes of an entry ready to run. The errors are those of [Load].
+func LoadSizes(rt driver.Runtime, dir, entry string, units driver.Units) (*Sizes, error) {
+	p, err := mil.Describe(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sizes{}
+	for _, f := range p.Program.Functions {
+		if p.Metadata[f.Name] != entry {
+			continue
+		}
+		m, err := load(rt, dir, p, f, units)
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		s.models = append(s.models, m)
+	}
+	if len(s.models) == 0 {
+		return nil, &Error{entry, ir.Errorf(ir.ErrName, "the package has no such entry")}
+	}
+	return s, nil
+}
+
+// Models returns the model of each size, in the order of [Options.Shapes]. They are
+// closed with s.
+func (s *Sizes) Models() []*Model { return slices.Clone(s.models) }
+
+// Predict runs the model whose sizes are those of the inputs, as [Model.Predict] does.
+// The error for other sizes is of kind [ir.ErrShape] and lists those there are.
+func (s *Sizes) Predict(in map[string]native.Tensor) (map[string]native.Tensor, error) {
+	for _, m := range s.models {
+		if m.takes(in) {
+			return m.Predict(in)
+		}
+	}
+	if len(s.models) == 1 {
+		return s.models[0].Predict(in) // whose error says more
+	}
+	var known []string
+	for _, m := range s.models {
+		known = append(known, m.inputSizes())
+	}
+	return nil, s.models[0].failed("", ir.Shapef("no model is of the sizes given: there are %s", strings.Join(known, "; ")))
+}
+
+// takes reports whether all inputs are of the sizes of a model. Other faults are its own
+// to tell.
+func (m *Model) takes(in map[string]native.Tensor) bool {
+	return !slices.ContainsFunc(m.inputs, func(f feature) bool {
+		t, given := in[f.Name]
+		return given && !slices.Equal(t.Dims, f.Dims)
+	})
+}
+
+// inputSizes returns the sizes of all inputs, as in "x[4,2] y[4]".
+func (m *Model) inputSizes() string {
+	var out []string
+	for _, f := range m.inputs {
+		out = append(out, strings.ReplaceAll(fmt.Sprint(f.Name, f.Dims), " ", ","))
+	}
+	return strings.Join(out, " ")
+}
+
+// Close gives back what the models hold.
+func (s *Sizes) Close() error {
+	var errs []error
+	for _, m := range s.models {
+		errs = append(errs, m.Close())
+	}
+	return errors.Join(errs...)
+}

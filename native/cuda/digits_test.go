@@ -1,0 +1,27 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+package cuda_test
+
+import (
+	"testing"
+
+	"github.com/rlx-go/rlx/demo"
+	"github.com/rlx-go/rlx/native/cuda"
+	"github.com/rlx-go/rlx/native/cuda/fake"
+)
+
+// The models of the digits demo learn as the meaning of their graphs does.
+func TestGPULearnsTheDigits(t *testing.T) {
+	b := gpu(t)
+	for _, name := range []string{"mlp", "cnn"} {
+		t.Run(name, func(t *testing.T) { demo.Digits(t, b, name, 50) })
+	}
+}
+
+func TestAFakeGPULearnsTheDigits(t *testing.T) {
+	fake.Install(t, true)
+	b := cuda.New(0)
+	for name, steps := range map[string]int{"mlp": 5, "cnn": 1} {
+		t.Run(name, func(t *testing.T) { demo.Digits(t, b, name, steps) })
+	}
+}

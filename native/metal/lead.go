@@ -1,0 +1,128 @@
+//go:build cgo && (darwin || linux)
+
+package metal
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/rlx-go/rlx/native/metal/driver"
+	"github.com/rlx-go/rlx/native/planned"
+)
+
+// underWay is a command buffer that was committed.
+type underWay struct {
+	driver.Run
+	kernel string // the only one in it, where kernels are waited for
+}
+
+// Begin asks for a run that reads some outputs: for all of it, or up to where the host has
+// to look whether a loop goes on.
+func (s *stage) Begin(reads []int) error {
+	if s.e.checks { // a run that failed does not hold up the next
+		clear(s.Status())
+	}
+	s.parts, s.next, s.times = s.commands(reads), 0, 1
+	return s.advance()
+}
+
+// Over reports whether the run is over, with the first of its errors. Where the host has
+// to look whether a loop goes on, that is when it does, and begins what comes next.
+func (s *stage) Over() (bool, error) {
+	over, err := s.idle()
+	if !over || err != nil || s.look() {
+		return over, err
+	}
+	err = s.advance()
+	return err != nil, err
+}
+
+// idle reports whether all that was committed is done, with the first of its errors.
+func (s *stage) idle() (bool, error) {
+	for _, r := range s.run {
+		if done, _ := r.Done(); !done {
+			return false, nil
+		}
+	}
+	var first error
+	for _, r := range s.run {
+		if _, err := r.Done(); err != nil && first == nil {
+			first = in(r.kernel, err)
+		}
+		r.Forget()
+	}
+	s.run = s.run[:0]
+	return true, first
+}
+
+// mostTimes bounds how often a loop of one part is committed before the host looks.
+const mostTimes = 8
+
+// look finds out where a run goes on whose parts so far are done, and reports whether it is
+// at its end. A loop that has gone on for long is looked at less often.
+func (s *stage) look() (end bool) {
+	if s.next == len(s.parts) {
+		return true
+	}
+	p := &s.parts[s.next]
+	if binary.LittleEndian.Uint32(p.going.Buffer.Bytes[p.going.Offset:]) != 0 {
+		s.next, s.times = p.back, min(2*s.times, mostTimes)
+		return false
+	}
+	s.next, s.times = s.next+1, 1
+	return s.next == len(s.parts)
+}
+
+// advance begins the command buffers of a run up to where the host has to look; where
+// kernels are waited for, one after the other until one fails. Of a run that fails here
+// nothing is under way afterwards.
+func (s *stage) advance() error {
+	for ; s.next < len(s.parts); s.next++ {
+		p, times := &s.parts[s.next], 1
+		if p.loops() && p.back == s.next {
+			times = s.times
+		}
+		for range times {
+			if err := s.commit(p); err != nil {
+				return err
+			}
+		}
+		if p.loops() {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (s *stage) commit(p *part) error {
+	run, err := s.e.p.device.Commit(p.list)
+	if err == nil {
+		s.run = append(s.run, underWay{run, p.kernel})
+		if !s.e.p.debug {
+			return nil
+		}
+	}
+	if failed := s.wait(); err == nil {
+		err = failed
+	}
+	return in(p.kernel, err)
+}
+
+// wait waits until all that was committed is done.
+func (s *stage) wait() error {
+	for begin := time.Now(); ; planned.Pause(time.Since(begin)) {
+		if over, err := s.idle(); over {
+			return err
+		}
+	}
+}
+
+// in names the kernel of an error of the driver.
+func in(kernel string, err error) error {
+	var e *driver.Error
+	if errors.As(err, &e) && e.Kernel == "" {
+		e.Kernel = kernel
+	}
+	return err
+}
