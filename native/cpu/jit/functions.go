@@ -164,10 +164,20 @@ func doubleTanh(b *builder, x argument) argument {
 	return b.signed(b.real(scalar.OpDiv, e, b.real(scalar.OpAdd, e, b.number(2))), x)
 }
 
+// powerOfTwo returns 2^x of an f32 where it does not overflow by far, or NaN.
+func powerOfTwo(b *builder, x argument) argument {
+	near, _ := scalar.Coefficients(scalar.OpPow)
+	k := b.real(scalar.OpRound, x)
+	r := b.real(scalar.OpSub, x, k)
+	return b.power(b.real(scalar.OpFma, r, b.polynomial(r, near), b.number(1)), k)
+}
+
+// erf takes 1 - 2^log₂(1 - erf(a)) for the larger arguments; from a = 3.92 on that
+// rounds to 1.
 func erf(b *builder, x argument) argument {
 	near, far := scalar.Coefficients(scalar.OpErf)
 	a := b.real(scalar.OpAbs, x)
-	e := expWithin(b, b.polynomial(b.least(b.number(3.95), a), far))
+	e := powerOfTwo(b, b.polynomial(b.least(b.number(3.95), a), far))
 	large := b.real(scalar.OpSub, b.number(1), e)
 	small := b.real(scalar.OpFma, a, b.polynomial(b.real(scalar.OpMul, a, a), near), a)
 	return b.signed(b.choose(a, b.number(0.92), small, large), x)
