@@ -11,13 +11,13 @@
 fn exp_f32(x: f32) -> f32 {
   let t0 = select(-104.0, x, x > -104.0);
   let t1 = select(89.0, t0, t0 < 89.0);
-  let t2 = abs(t1) < 0.5;
-  let t3 = select(floor(t1 * 1.442695 + 0.5), 0.0, t2);
-  let t4 = i32(t3);
-  let t5 = select(f32(i32(t1 * 1.6777216e+07) - t4 * 11629080) * 5.9604645e-08, t1, t2) - t3 * -1.9046542e-09;
-  let t6 = t4 < -100;
+  let t2 = t1 * 1.442695 + 1.2582912e+07;
+  let t3 = bitcast<i32>(t2) - 1262485504;
+  let t4 = f32(t3);
+  let t5 = bitcast<f32>(bitcast<u32>(t1 - t4 * 0.69314575) & (bitcast<u32>(t2) | 0xbfffffffu)) - t4 * 1.4286068e-06;
+  let t6 = t3 < -100;
   let t7 = (((0.00020061275 * t5 + 0.0014001469) * t5 + 0.008332935) * t5 + 0.04166517) * t5 + 0.16666669;
-  let t8 = bitcast<i32>(t5 + t5 * (t5 * (t7 * t5 + 0.50000006)) + 1.0) + (select(t4, t4 + 64, t6) << 23u);
+  let t8 = bitcast<i32>(t5 + t5 * (t5 * (t7 * t5 + 0.50000006)) + 1.0) + (select(t3, t3 + 64, t6) << 23u);
   let t9 = select(bitcast<u32>(bitcast<f32>(t8) * select(1.0, 5.421011e-20, t6)), 0x7f800000u, bitcast<i32>(x) > 1118925335);
   return bitcast<f32>(select(t9, bitcast<u32>(x), (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u));
 }
@@ -26,13 +26,13 @@ fn tanh_f32(x: f32) -> f32 {
   let t0 = abs(x);
   let t1 = t0 * t0;
   let t2 = select(10.0, t0, t0 < 10.0) * 2.0;
-  let t3 = abs(t2) < 0.5;
-  let t4 = select(floor(t2 * 1.442695 + 0.5), 0.0, t3);
-  let t5 = i32(t4);
-  let t6 = select(f32(i32(t2 * 1.6777216e+07) - t5 * 11629080) * 5.9604645e-08, t2, t3) - t4 * -1.9046542e-09;
+  let t3 = t2 * 1.442695 + 1.2582912e+07;
+  let t4 = bitcast<i32>(t3) - 1262485504;
+  let t5 = f32(t4);
+  let t6 = bitcast<f32>(bitcast<u32>(t2 - t5 * 0.69314575) & (bitcast<u32>(t3) | 0xbfffffffu)) - t5 * 1.4286068e-06;
   let t7 = t1 * ((((-0.005927171 * t1 + 0.020826304) * t1 - 0.053794) * t1 + 0.13332064) * t1 - 0.33333305);
   let t8 = (((0.00020061275 * t6 + 0.0014001469) * t6 + 0.008332935) * t6 + 0.04166517) * t6 + 0.16666669;
-  let t9 = bitcast<f32>(bitcast<i32>(t6 + t6 * (t6 * (t8 * t6 + 0.50000006)) + 1.0) + (t5 << 23u)) + 1.0;
+  let t9 = bitcast<f32>(bitcast<i32>(t6 + t6 * (t6 * (t8 * t6 + 0.50000006)) + 1.0) + (t4 << 23u)) + 1.0;
   let t10 = bitcast<u32>(select(1.0 - 2.0 / t9, t0 + t0 * t7, t0 < 0.6)) | (bitcast<u32>(x) & 0x80000000u);
   return bitcast<f32>(select(t10, bitcast<u32>(x), (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u));
 }
@@ -41,17 +41,15 @@ fn erf_f32(x: f32) -> f32 {
   let t0 = abs(x);
   let t1 = t0 * t0;
   let t2 = select(3.95, t0, t0 < 3.95);
-  let t3 = (((0.00019594832 * t2 - 0.0030432902) * t2 + 0.022227105) * t2 - 0.10393182) * t2 - 0.6371821;
-  let t4 = (t3 * t2 - 1.1276757) * t2 - 0.00019567799;
-  let t5 = abs(t4) < 0.5;
-  let t6 = select(floor(t4 * 1.442695 + 0.5), 0.0, t5);
-  let t7 = i32(t6);
-  let t8 = select(f32(i32(t4 * 1.6777216e+07) - t7 * 11629080) * 5.9604645e-08, t4, t5) - t6 * -1.9046542e-09;
-  let t9 = (((-0.00059954793 * t1 + 0.0049942047) * t1 - 0.026767438) * t1 + 0.11281845) * t1 - 0.37612498;
-  let t10 = (((0.00020061275 * t8 + 0.0014001469) * t8 + 0.008332935) * t8 + 0.04166517) * t8 + 0.16666669;
-  let t11 = 1.0 - bitcast<f32>(bitcast<i32>(t8 + t8 * (t8 * (t10 * t8 + 0.50000006)) + 1.0) + (t7 << 23u));
-  let t12 = bitcast<u32>(select(t11, t0 + t0 * (t9 * t1 + 0.12837915), t0 < 0.92)) | (bitcast<u32>(x) & 0x80000000u);
-  return bitcast<f32>(select(t12, bitcast<u32>(x), (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u));
+  let t3 = (((0.00028269368 * t2 - 0.0043905396) * t2 + 0.032066934) * t2 - 0.14994192) * t2 - 0.9192595;
+  let t4 = (t3 * t2 - 1.6268921) * t2 - 0.00028230366;
+  let t5 = bitcast<i32>(t4 + 1.2582912e+07) - 1262485504;
+  let t6 = t4 - f32(t5);
+  let t7 = (((-0.00059954793 * t1 + 0.0049942047) * t1 - 0.026767438) * t1 + 0.11281845) * t1 - 0.37612498;
+  let t8 = (((0.00015487339 * t6 + 0.0013410673) * t6 + 0.009617883) * t6 + 0.05550289) * t6 + 0.24022654;
+  let t9 = select(1.0 - bitcast<f32>(bitcast<i32>(t6 * (t8 * t6 + 0.69314724) + 1.0) + (t5 << 23u)), t0 + t0 * (t7 * t1 + 0.12837915), t0 < 0.92);
+  let t10 = select(bitcast<u32>(t9) | (bitcast<u32>(x) & 0x80000000u), bitcast<u32>(x), (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u);
+  return bitcast<f32>(t10);
 }
 
 fn sin_f32(x: f32) -> f32 {
@@ -118,19 +116,18 @@ fn cos_f32(x: f32) -> f32 {
 
 fn sigmoid_f32(x: f32) -> f32 {
   let t0 = abs(x);
-  let t1 = select(104.0, t0, t0 < 104.0);
-  let t2 = abs(t1) < 0.5;
-  let t3 = -t1;
-  let t4 = select(floor(t3 * 1.442695 + 0.5), 0.0, t2);
-  let t5 = i32(t4);
-  let t6 = select(f32(i32(t3 * 1.6777216e+07) - t5 * 11629080) * 5.9604645e-08, t3, t2) - t4 * -1.9046542e-09;
-  let t7 = t5 < -100;
-  let t8 = (((0.00020061275 * t6 + 0.0014001469) * t6 + 0.008332935) * t6 + 0.04166517) * t6 + 0.16666669;
-  let t9 = bitcast<i32>(t6 + t6 * (t6 * (t8 * t6 + 0.50000006)) + 1.0) + (select(t5, t5 + 64, t7) << 23u);
-  let t10 = bitcast<f32>(t9) * select(1.0, 5.421011e-20, t7);
-  let t11 = 1.0 / (t10 + 1.0);
-  let t12 = select(bitcast<u32>(select(t11, t10 * t11, x < 0.0)), bitcast<u32>(x), (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u);
-  return bitcast<f32>(t12);
+  let t1 = -select(104.0, t0, t0 < 104.0);
+  let t2 = t1 * 1.442695 + 1.2582912e+07;
+  let t3 = bitcast<i32>(t2) - 1262485504;
+  let t4 = f32(t3);
+  let t5 = bitcast<f32>(bitcast<u32>(t1 - t4 * 0.69314575) & (bitcast<u32>(t2) | 0xbfffffffu)) - t4 * 1.4286068e-06;
+  let t6 = t3 < -100;
+  let t7 = (((0.00020061275 * t5 + 0.0014001469) * t5 + 0.008332935) * t5 + 0.04166517) * t5 + 0.16666669;
+  let t8 = bitcast<i32>(t5 + t5 * (t5 * (t7 * t5 + 0.50000006)) + 1.0) + (select(t3, t3 + 64, t6) << 23u);
+  let t9 = bitcast<f32>(t8) * select(1.0, 5.421011e-20, t6);
+  let t10 = 1.0 / (t9 + 1.0);
+  let t11 = select(bitcast<u32>(select(t10, t9 * t10, x < 0.0)), bitcast<u32>(x), (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u);
+  return bitcast<f32>(t11);
 }
 
 fn log1p_f32(x: f32) -> f32 {

@@ -11,13 +11,13 @@ fn max_f32(x: f32, y: f32) -> f32 {
 fn exp_f32(x: f32) -> f32 {
   let t0 = select(-104.0, x, x > -104.0);
   let t1 = select(89.0, t0, t0 < 89.0);
-  let t2 = abs(t1) < 0.5;
-  let t3 = select(floor(t1 * 1.442695 + 0.5), 0.0, t2);
-  let t4 = i32(t3);
-  let t5 = select(f32(i32(t1 * 1.6777216e+07) - t4 * 11629080) * 5.9604645e-08, t1, t2) - t3 * -1.9046542e-09;
-  let t6 = t4 < -100;
+  let t2 = t1 * 1.442695 + 1.2582912e+07;
+  let t3 = bitcast<i32>(t2) - 1262485504;
+  let t4 = f32(t3);
+  let t5 = bitcast<f32>(bitcast<u32>(t1 - t4 * 0.69314575) & (bitcast<u32>(t2) | 0xbfffffffu)) - t4 * 1.4286068e-06;
+  let t6 = t3 < -100;
   let t7 = (((0.00020061275 * t5 + 0.0014001469) * t5 + 0.008332935) * t5 + 0.04166517) * t5 + 0.16666669;
-  let t8 = bitcast<i32>(t5 + t5 * (t5 * (t7 * t5 + 0.50000006)) + 1.0) + (select(t4, t4 + 64, t6) << 23u);
+  let t8 = bitcast<i32>(t5 + t5 * (t5 * (t7 * t5 + 0.50000006)) + 1.0) + (select(t3, t3 + 64, t6) << 23u);
   let t9 = select(bitcast<u32>(bitcast<f32>(t8) * select(1.0, 5.421011e-20, t6)), 0x7f800000u, bitcast<i32>(x) > 1118925335);
   return bitcast<f32>(select(t9, bitcast<u32>(x), (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u));
 }

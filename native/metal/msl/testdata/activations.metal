@@ -5,14 +5,14 @@ using namespace metal;
 static float exp_f32(float x) {
   const float t0 = (x > -104.0f ? x : -104.0f);
   const float t1 = (t0 < 89.0f ? t0 : 89.0f);
-  const bool t2 = fabs(t1) < 0.5f;
-  const float t3 = (t2 ? 0.0f : floor(t1 * 1.442695f + 0.5f));
+  const float t2 = t1 * 1.442695f + 1.2582912e+07f;
+  const uint t3 = uint(as_type<int>(t2)) - 1262485504u;
   const int t4 = int(t3);
-  const uint t5 = uint(t4);
-  const float t6 = (t2 ? t1 : float(int(uint(int(t1 * 1.6777216e+07f)) - t5 * 11629080u)) * 5.9604645e-08f) - t3 * -1.9046542e-09f;
+  const float t5 = float(t4);
+  const float t6 = as_type<float>(as_type<uint>(t1 - t5 * 0.69314575f) & (as_type<uint>(t2) | 3221225471u)) - t5 * 1.4286068e-06f;
   const bool t7 = t4 < -100;
   const float t8 = (((0.00020061275f * t6 + 0.0014001469f) * t6 + 0.008332935f) * t6 + 0.04166517f) * t6 + 0.16666669f;
-  const uint t9 = uint(as_type<int>(t6 + t6 * (t6 * (t8 * t6 + 0.50000006f)) + 1.0f)) + (uint((t7 ? int(t5 + 64u) : t4)) << 23u);
+  const uint t9 = uint(as_type<int>(t6 + t6 * (t6 * (t8 * t6 + 0.50000006f)) + 1.0f)) + (uint((t7 ? int(t3 + 64u) : t4)) << 23u);
   const uint t10 = (as_type<int>(x) > 1118925335 ? 2139095040u : as_type<uint>(as_type<float>(int(t9)) * (t7 ? 5.421011e-20f : 1.0f)));
   return as_type<float>(((as_type<uint>(x) & 2147483647u) > 2139095040u ? as_type<uint>(x) : t10));
 }
@@ -21,13 +21,13 @@ static float tanh_f32(float x) {
   const float t0 = fabs(x);
   const float t1 = t0 * t0;
   const float t2 = (t0 < 10.0f ? t0 : 10.0f) * 2.0f;
-  const bool t3 = fabs(t2) < 0.5f;
-  const float t4 = (t3 ? 0.0f : floor(t2 * 1.442695f + 0.5f));
-  const uint t5 = uint(int(t4));
-  const float t6 = (t3 ? t2 : float(int(uint(int(t2 * 1.6777216e+07f)) - t5 * 11629080u)) * 5.9604645e-08f) - t4 * -1.9046542e-09f;
+  const float t3 = t2 * 1.442695f + 1.2582912e+07f;
+  const uint t4 = uint(as_type<int>(t3)) - 1262485504u;
+  const float t5 = float(int(t4));
+  const float t6 = as_type<float>(as_type<uint>(t2 - t5 * 0.69314575f) & (as_type<uint>(t3) | 3221225471u)) - t5 * 1.4286068e-06f;
   const float t7 = (((-0.005927171f * t1 + 0.020826304f) * t1 - 0.053794f) * t1 + 0.13332064f) * t1 - 0.33333305f;
   const float t8 = (((0.00020061275f * t6 + 0.0014001469f) * t6 + 0.008332935f) * t6 + 0.04166517f) * t6 + 0.16666669f;
-  const float t9 = as_type<float>(int(uint(as_type<int>(t6 + t6 * (t6 * (t8 * t6 + 0.50000006f)) + 1.0f)) + (t5 << 23u)));
+  const float t9 = as_type<float>(int(uint(as_type<int>(t6 + t6 * (t6 * (t8 * t6 + 0.50000006f)) + 1.0f)) + (t4 << 23u)));
   const uint t10 = as_type<uint>((t0 < 0.6f ? t0 + t0 * (t1 * t7) : 1.0f - 2.0f / (t9 + 1.0f))) | (as_type<uint>(x) & 2147483648u);
   return as_type<float>(((as_type<uint>(x) & 2147483647u) > 2139095040u ? as_type<uint>(x) : t10));
 }
@@ -36,17 +36,15 @@ static float erf_f32(float x) {
   const float t0 = fabs(x);
   const float t1 = t0 * t0;
   const float t2 = (t0 < 3.95f ? t0 : 3.95f);
-  const float t3 = (((0.00019594832f * t2 - 0.0030432902f) * t2 + 0.022227105f) * t2 - 0.10393182f) * t2 - 0.6371821f;
-  const float t4 = (t3 * t2 - 1.1276757f) * t2 - 0.00019567799f;
-  const bool t5 = fabs(t4) < 0.5f;
-  const float t6 = (t5 ? 0.0f : floor(t4 * 1.442695f + 0.5f));
-  const uint t7 = uint(int(t6));
-  const float t8 = (t5 ? t4 : float(int(uint(int(t4 * 1.6777216e+07f)) - t7 * 11629080u)) * 5.9604645e-08f) - t6 * -1.9046542e-09f;
-  const float t9 = (((-0.00059954793f * t1 + 0.0049942047f) * t1 - 0.026767438f) * t1 + 0.11281845f) * t1 - 0.37612498f;
-  const float t10 = (((0.00020061275f * t8 + 0.0014001469f) * t8 + 0.008332935f) * t8 + 0.04166517f) * t8 + 0.16666669f;
-  const float t11 = as_type<float>(int(uint(as_type<int>(t8 + t8 * (t8 * (t10 * t8 + 0.50000006f)) + 1.0f)) + (t7 << 23u)));
-  const uint t12 = as_type<uint>((t0 < 0.92f ? t0 + t0 * (t9 * t1 + 0.12837915f) : 1.0f - t11)) | (as_type<uint>(x) & 2147483648u);
-  return as_type<float>(((as_type<uint>(x) & 2147483647u) > 2139095040u ? as_type<uint>(x) : t12));
+  const float t3 = (((0.00028269368f * t2 - 0.0043905396f) * t2 + 0.032066934f) * t2 - 0.14994192f) * t2 - 0.9192595f;
+  const float t4 = (t3 * t2 - 1.6268921f) * t2 - 0.00028230366f;
+  const uint t5 = uint(as_type<int>(t4 + 1.2582912e+07f)) - 1262485504u;
+  const float t6 = t4 - float(int(t5));
+  const float t7 = (((-0.00059954793f * t1 + 0.0049942047f) * t1 - 0.026767438f) * t1 + 0.11281845f) * t1 - 0.37612498f;
+  const float t8 = (((0.00015487339f * t6 + 0.0013410673f) * t6 + 0.009617883f) * t6 + 0.05550289f) * t6 + 0.24022654f;
+  const float t9 = 1.0f - as_type<float>(int(uint(as_type<int>(t6 * (t8 * t6 + 0.69314724f) + 1.0f)) + (t5 << 23u)));
+  const uint t10 = as_type<uint>((t0 < 0.92f ? t0 + t0 * (t7 * t1 + 0.12837915f) : t9)) | (as_type<uint>(x) & 2147483648u);
+  return as_type<float>(((as_type<uint>(x) & 2147483647u) > 2139095040u ? as_type<uint>(x) : t10));
 }
 
 static float sin_f32(float x) {
@@ -113,20 +111,19 @@ static float cos_f32(float x) {
 
 static float sigmoid_f32(float x) {
   const float t0 = fabs(x);
-  const float t1 = (t0 < 104.0f ? t0 : 104.0f);
-  const bool t2 = fabs(t1) < 0.5f;
-  const float t3 = -t1;
-  const float t4 = (t2 ? 0.0f : floor(t3 * 1.442695f + 0.5f));
-  const int t5 = int(t4);
-  const uint t6 = uint(t5);
-  const float t7 = (t2 ? t3 : float(int(uint(int(t3 * 1.6777216e+07f)) - t6 * 11629080u)) * 5.9604645e-08f) - t4 * -1.9046542e-09f;
-  const bool t8 = t5 < -100;
-  const float t9 = (((0.00020061275f * t7 + 0.0014001469f) * t7 + 0.008332935f) * t7 + 0.04166517f) * t7 + 0.16666669f;
-  const uint t10 = uint(as_type<int>(t7 + t7 * (t7 * (t9 * t7 + 0.50000006f)) + 1.0f)) + (uint((t8 ? int(t6 + 64u) : t5)) << 23u);
-  const float t11 = as_type<float>(int(t10)) * (t8 ? 5.421011e-20f : 1.0f);
-  const float t12 = 1.0f / (t11 + 1.0f);
-  const uint t13 = ((as_type<uint>(x) & 2147483647u) > 2139095040u ? as_type<uint>(x) : as_type<uint>((x < 0.0f ? t11 * t12 : t12)));
-  return as_type<float>(t13);
+  const float t1 = -(t0 < 104.0f ? t0 : 104.0f);
+  const float t2 = t1 * 1.442695f + 1.2582912e+07f;
+  const uint t3 = uint(as_type<int>(t2)) - 1262485504u;
+  const int t4 = int(t3);
+  const float t5 = float(t4);
+  const float t6 = as_type<float>(as_type<uint>(t1 - t5 * 0.69314575f) & (as_type<uint>(t2) | 3221225471u)) - t5 * 1.4286068e-06f;
+  const bool t7 = t4 < -100;
+  const float t8 = (((0.00020061275f * t6 + 0.0014001469f) * t6 + 0.008332935f) * t6 + 0.04166517f) * t6 + 0.16666669f;
+  const uint t9 = uint(as_type<int>(t6 + t6 * (t6 * (t8 * t6 + 0.50000006f)) + 1.0f)) + (uint((t7 ? int(t3 + 64u) : t4)) << 23u);
+  const float t10 = as_type<float>(int(t9)) * (t7 ? 5.421011e-20f : 1.0f);
+  const float t11 = 1.0f / (t10 + 1.0f);
+  const uint t12 = ((as_type<uint>(x) & 2147483647u) > 2139095040u ? as_type<uint>(x) : as_type<uint>((x < 0.0f ? t10 * t11 : t11)));
+  return as_type<float>(t12);
 }
 
 static float log1p_f32(float x) {

@@ -10,14 +10,14 @@ static float max_f32(float x, float y) {
 static float exp_f32(float x) {
   const float t0 = (x > -104.0f ? x : -104.0f);
   const float t1 = (t0 < 89.0f ? t0 : 89.0f);
-  const bool t2 = fabs(t1) < 0.5f;
-  const float t3 = (t2 ? 0.0f : floor(t1 * 1.442695f + 0.5f));
+  const float t2 = t1 * 1.442695f + 1.2582912e+07f;
+  const uint t3 = uint(as_type<int>(t2)) - 1262485504u;
   const int t4 = int(t3);
-  const uint t5 = uint(t4);
-  const float t6 = (t2 ? t1 : float(int(uint(int(t1 * 1.6777216e+07f)) - t5 * 11629080u)) * 5.9604645e-08f) - t3 * -1.9046542e-09f;
+  const float t5 = float(t4);
+  const float t6 = as_type<float>(as_type<uint>(t1 - t5 * 0.69314575f) & (as_type<uint>(t2) | 3221225471u)) - t5 * 1.4286068e-06f;
   const bool t7 = t4 < -100;
   const float t8 = (((0.00020061275f * t6 + 0.0014001469f) * t6 + 0.008332935f) * t6 + 0.04166517f) * t6 + 0.16666669f;
-  const uint t9 = uint(as_type<int>(t6 + t6 * (t6 * (t8 * t6 + 0.50000006f)) + 1.0f)) + (uint((t7 ? int(t5 + 64u) : t4)) << 23u);
+  const uint t9 = uint(as_type<int>(t6 + t6 * (t6 * (t8 * t6 + 0.50000006f)) + 1.0f)) + (uint((t7 ? int(t3 + 64u) : t4)) << 23u);
   const uint t10 = (as_type<int>(x) > 1118925335 ? 2139095040u : as_type<uint>(as_type<float>(int(t9)) * (t7 ? 5.421011e-20f : 1.0f)));
   return as_type<float>(((as_type<uint>(x) & 2147483647u) > 2139095040u ? as_type<uint>(x) : t10));
 }
