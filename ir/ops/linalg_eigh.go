@@ -81,7 +81,8 @@ func plainEigh(a matrix) []matrix {
 }
 
 // eighBody turns the rows of the same: they are then the eigenvectors times
-// eigenvalues of which none is near 0.
+// eigenvalues of which none is near 0. The scaled x has an element of size 1 and is no
+// shorter than that, unless it is 0, to which a multiple of the identity is added too.
 func eighBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	size, _ := matrixDims(in[0])
 	if size == 0 {
@@ -89,7 +90,7 @@ func eighBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	}
 	x, scale := scaledMatrix(b, symmetricPart(b, in[0]))
 	length := Sqrt(b, ReduceSum(b, Mul(b, x, x), -2, -1))
-	length = Mul(b, length, ConstLike(b, length, 1.5))
+	length = Mul(b, Max(b, length, OnesLike(b, length)), ConstLike(b, length, 1.5))
 	shifted := Add(b, x, Mul(b, identityLike(b, x), row(b, column(b, length))))
 	vt := Jacobi(b, shifted, JacobiAttrs{Length: size})
 	vt = Div(b, vt, column(b, Sqrt(b, ReduceSum(b, Mul(b, vt, vt), -1))))
