@@ -28,7 +28,7 @@ func (te *tileEmitter) finishOf(weight int) func(storeResult) {
 	if withMma && te.t.together > 1 {
 		return te.core.(*fragmentCore).store
 	}
-	if weight > maxDirectWeight {
+	if weight*te.t.rm*te.t.rn > maxDirect {
 		return te.staged
 	}
 	return te.direct
@@ -312,18 +312,30 @@ func (s *side) turned(vec, row scalar.Expr) scalar.Expr {
 	return scalar.Mod(scalar.Add(vec, row), loop.Int(s.tile/4))
 }
 
-// unrolledProducts is how many products of a thread are written out, leastUnrolled of how
-// many contracted positions at least: with two, products of 4096 ran at 40.1 TFLOP/s in
-// WGSL on an H200, with four at 41.0, with all eight at 39.9.
+// unrolledProducts is how many products of a thread are written out: those of two
+// contracted positions for 64 sums. A contraction of longProducts in all has them of
+// leastUnrolled positions: products of 4096 then ran at 41.0 TFLOP/s instead of 40.1 in
+// WGSL on an H200, with all eight at 39.9, but such a kernel takes a driver 70 ms more to
+// compile, which shorter ones do not win back.
 const (
 	unrolledProducts = 128
 	leastUnrolled    = 4
+	longProducts     = 1 << 35
 )
+
+// together is how many contracted positions are written out.
+func (te *tileEmitter) together() int {
+	n := unrolledProducts / (te.t.rm * te.t.rn)
+	if float64(points(te.c)) >= longProducts {
+		n = max(n, leastUnrolled)
+	}
+	return min(te.t.k, n)
+}
 
 // multiply adds the products of one step. A thread's results lie in squares of
 // 4×4, spread over the tile so that neighbours read neighbouring vectors.
 func (te *tileEmitter) multiply(buffer scalar.Expr) {
-	together := min(te.t.k, max(unrolledProducts/(te.t.rm*te.t.rn), leastUnrolled))
+	together := te.together()
 	outer, inner := te.name("k"), te.name("u")
 	kk := scalar.Mul(scalar.NewVar(outer, ir.I32, 0, int64(te.t.k/together-1)), loop.Int(together))
 	kk = scalar.Add(kk, scalar.NewVar(inner, ir.I32, 0, int64(together-1)))

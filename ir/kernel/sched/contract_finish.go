@@ -9,9 +9,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// maxDirectWeight is how many operations behind a contraction are written out
-// for each register of a thread, of which there are up to 64.
-const maxDirectWeight = 6
+// maxDirect is how many operations behind a contraction are written out, of all
+// registers of a thread together.
+const maxDirect = 128
 
 // direct stores the sums of a thread from its registers.
 func (te *tileEmitter) direct(result storeResult) {

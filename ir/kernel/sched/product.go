@@ -271,7 +271,7 @@ func tilesTime(c *group.Contraction, caps loop.Caps) float64 {
 func (p *productPlan) faster(c *group.Contraction, caps loop.Caps, mma *mmaPlan) bool {
 	own := tilesTime(c, caps)
 	if mma != nil {
-		own = mma.cost(c, caps) + p.behind.within(caps)
+		own = mma.cost(c, caps)
 	}
-	return p.pays(c) && p.cost(c, caps) < own
+	return p.pays(c) && p.cost(c, caps) < own+p.behind.within(caps)
 }
