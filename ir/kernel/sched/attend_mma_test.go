@@ -11,8 +11,6 @@ import (
 	"github.com/rlx-go/rlx/ir/kernel/sched"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/passes"
-	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/ir/plan/plansim"
 )
 
 // attentionOf gives out attention and its cotangents.
@@ -30,14 +28,7 @@ func attentionOf(b *ir.Builder, d ir.DType, heads, queries, keys, length int, a 
 // them.
 func mmaKernels(t *testing.T, g *ir.Graph) (all, byMma []string) {
 	t.Helper()
-	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, kernels, err := plan.CompileKernels(m, hopper(), plansim.Text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kernels := kernelsOf(t, g, hopper())
 	for _, k := range kernels {
 		if !strings.HasPrefix(k.Name, "attend_") {
 			continue

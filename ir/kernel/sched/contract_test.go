@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/kernel/sched"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
@@ -119,6 +120,20 @@ func build(t *testing.T, f func(b *ir.Builder)) *ir.Graph {
 		t.Fatal(err)
 	}
 	return g
+}
+
+// kernelsOf returns the kernels that a graph becomes on a target.
+func kernelsOf(t *testing.T, g *ir.Graph, target plan.Target) []*loop.Kernel {
+	t.Helper()
+	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, kernels, err := plan.CompileKernels(m, target, plansim.Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kernels
 }
 
 func TestContractionsInEveryTile(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/kernel/sched"
 	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/ir/plan/plansim"
 )
 
 // apple has fragments, and the workgroup memory of Apple's GPUs.
@@ -52,14 +51,7 @@ func TestFragmentsAreChosenForWideProducts(t *testing.T) {
 		{1, 512, 512, ir.F32, false},
 	} {
 		g := build(t, func(b *ir.Builder) { matmulOf(b, c.d, c.m, c.n, c.k, "nn", false) })
-		m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, kernels, err := plan.CompileKernels(m, apple(), plansim.Text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		kernels := kernelsOf(t, g, apple())
 		has := false
 		for _, k := range kernels {
 			if err := apple().Check(k); err != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/rlx-go/rlx/ir/kernel/sched"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/ir/plan/plansim"
 )
 
 // hopper has the multiply-adds of an H200.
@@ -82,14 +81,7 @@ func TestTilesOfMultiplyAddsAreChosenByCost(t *testing.T) {
 		{1024, 1024, 1024, ir.F64, 0, 1},
 	} {
 		g := build(t, func(b *ir.Builder) { matmulOf(b, c.d, c.m, c.n, c.k, "nn", false) })
-		m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, kernels, err := plan.CompileKernels(m, hopper(), plansim.Text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		kernels := kernelsOf(t, g, hopper())
 		columns := 0
 		for _, k := range kernels {
 			if err := hopper().Check(k); err != nil {

@@ -7,8 +7,6 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/ops"
-	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/ir/plan/plansim"
 )
 
 // Threads of a warp exchange what they have of a row, with several warps to a row and
@@ -37,14 +35,7 @@ func TestRowsMeetByShuffles(t *testing.T) {
 func TestShufflesTakeThePlaceOfBarriers(t *testing.T) {
 	for length, want := range map[int]int{64: 0, 4096: 4} {
 		g := build(t, func(b *ir.Builder) { b.Output("y", ops.Softmax(b, b.Input("x", ir.F32, ir.Dims(20000, length)...), 1)) })
-		m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, kernels, err := plan.CompileKernels(m, hopper(), plansim.Text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		kernels := kernelsOf(t, g, hopper())
 		barriers := 0
 		loop.Walk(kernels[0].Body, func(s loop.Stmt) {
 			if _, ok := s.(*loop.Barrier); ok {
