@@ -3,7 +3,7 @@ import { requestAdapter } from '../gpu/device.js';
 import { checkOptions, RlxError, unknownName } from '../values/errors.js';
 import type { Graph, StepOptions } from './graph.js';
 import { declaredParams, type Initial, initialParams } from './initial.js';
-import { openSession, type Place, type SessionOptions } from '../session/open.js';
+import { checkPlace, openSession, type Place, type SessionOptions } from '../session/open.js';
 import type { Session } from '../session/session.js';
 import { Trainer } from '../session/trainer.js';
 
@@ -58,7 +58,7 @@ export async function session(module: Module, options: ModuleSessionOptions = {}
 const sessionOptions = ['on', 'worker', 'device', 'gpu', 'powerPreference', 'maxSteps', 'inFlight', 'staging'];
 
 async function openModule(module: Module, { on = 'best', ...given }: ModuleSessionOptions): Promise<Session> {
-  if (!['gpu', 'cpu', 'best'].includes(on)) throw new RlxError('name', `a session is on 'gpu', 'cpu' or what is 'best', not on ${on}`, { name: 'on' });
+  checkPlace(on);
   const options = { ...sessionDefaults(), ...given }, job = jobOf(module);
   if (on === 'cpu') return openOnCPU(job, given);
   try {
