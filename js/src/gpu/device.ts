@@ -86,7 +86,8 @@ export async function requestDevice(adapter: GPUAdapter, requires: Pick<Requires
   }
 }
 
-function describe(gpu: GPUDevice, owned: boolean, from: Capable): Device {
+/** A device with its name. @internal */
+export function describe(gpu: GPUDevice, owned: boolean, from: Capable): Device {
   const { vendor, architecture, description } = infoOf(from);
   return { gpu, owned, name: description || [vendor, architecture].filter(Boolean).join(' ') || 'WebGPU' };
 }
