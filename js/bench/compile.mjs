@@ -1,8 +1,9 @@
 // The compiler in Chromium beside the same compiler as a native program: from the text of a
 // training step's graph to the bytes of its plan, in milliseconds. A page compiles in one thread;
 // the native program collects its memory in others. The two take turns, and the least of the
-// rounds counts, as others may use the machine; what a page's first compilation takes, while the
-// engine still makes the module's code faster, is beside it.
+// rounds counts, as others may use the machine; so does processor time, of the page's main thread
+// and of all native ones. What a page's first compilation takes, while the engine still makes the
+// module's code faster, is beside it.
 //
 //   node js/bench/compile.mjs [ROUNDS]
 
@@ -19,15 +20,14 @@ const html = '<!doctype html><link rel="icon" href="data:,"><script type="module
 const script = `
 import { compile, init } from '/dist/index.js';
 const limits = { maxStorageBufferBindingSize: 2 ** 31 - 4, maxBufferSize: 2 ** 32 - 4 }; // as in compile/main.go
-globalThis.time = async (name, times) => {
+globalThis.load = async (name) => {
   await init({ compileWorker: false });
-  const step = await (await fetch('/plans/compile-' + name + '.txt')).text(), took = [];
-  for (let i = 0; i < times; i++) {
-    const begun = performance.now();
-    await compile({ entries: { step }, limits });
-    took.push(performance.now() - begun);
-  }
-  return { first: took[0], least: Math.min(...took) };
+  globalThis.step = await (await fetch('/plans/compile-' + name + '.txt')).text();
+};
+globalThis.time = async () => {
+  const begun = performance.now();
+  await compile({ entries: { step }, limits });
+  return performance.now() - begun;
 };
 globalThis.ready = true;
 `;
@@ -37,29 +37,37 @@ const program = join(root, 'build/compile');
 execFileSync('go', ['build', '-o', program, './js/bench/compile'], { cwd: root, stdio: 'inherit' });
 const native = () => execFileSync(program, [folder, String(compilations)], { encoding: 'utf8' }).trim().split('\n').map((line) => JSON.parse(line));
 
-// inPage times a graph in a page of its own.
+// inPage compiles a graph in a page of its own.
 async function inPage(browser, origin, name) {
-  const page = await browser.open(`${origin}/`);
+  const page = await browser.open(`${origin}/`), session = await page.context().newCDPSession(page), rounds = [];
   await page.waitForFunction(() => globalThis.ready);
-  const times = await page.evaluate(([name, times]) => globalThis.time(name, times), [name, compilations]);
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+  const used = async () => 1e3 * (await session.send('Performance.getMetrics')).metrics.find((metric) => metric.name === 'ThreadTime').value;
+  await page.evaluate((name) => globalThis.load(name), name);
+  for (let i = 0; i < compilations; i++) {
+    const before = await used(), wall = await page.evaluate(() => globalThis.time());
+    rounds.push({ wall, cpu: await used() - before });
+  }
   await page.close();
-  return times;
+  return rounds;
 }
-
-const least = (a, b) => ({ first: Math.min(a.first, b.first), least: Math.min(a.least, b.least) });
 
 const server = await serve({ '/': { body: html, type: 'text/html' }, '/page.mjs': { body: script }, '/dist': join(root, 'js/dist'), '/plans': folder });
 const browser = await openChromium({ webgpu: 'no adapter' });
-const best = new Map();
+const all = new Map();
 for (let i = 0; i < rounds; i++) {
-  for (const { name, nodes, ...here } of native()) {
-    const there = await inPage(browser, server.origin, name), old = best.get(name);
-    best.set(name, { nodes, here: least(here, old?.here ?? here), there: least(there, old?.there ?? there) });
+  for (const { name, nodes, rounds: here } of native()) {
+    if (!all.has(name)) all.set(name, { nodes, here: [], there: [] });
+    all.get(name).here.push(here);
+    all.get(name).there.push(await inPage(browser, server.origin, name));
   }
 }
 await browser.close();
 await server.close();
-console.table(Object.fromEntries([...best].map(([name, { nodes, here, there }]) => [name, {
-  nodes, 'native, ms': Math.round(here.least), 'Chromium, ms': Math.round(there.least), ratio: Number((there.least / here.least).toFixed(2)),
-  'first native': Math.round(here.first), 'first Chromium': Math.round(there.first), 'ratio of firsts': Number((there.first / here.first).toFixed(2)),
-}])));
+
+// least is the least of a kind of time, of all compilations or of those that were the first in their process.
+const least = (processes, kind, first) => Math.min(...processes.flatMap((rounds) => first ? rounds[0][kind] : rounds.map((round) => round[kind])));
+console.table([...all].flatMap(([graph, { nodes, here, there }]) => [['wall', false], ['wall', true], ['cpu', false], ['cpu', true]].map(([kind, first]) => {
+  const native = least(here, kind, first), page = least(there, kind, first);
+  return { graph, nodes, time: `${kind}${first ? ', first' : ''}`, 'native, ms': Math.round(native), 'Chromium, ms': Math.round(page), ratio: Number((page / native).toFixed(2)) };
+})));
