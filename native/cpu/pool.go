@@ -71,16 +71,22 @@ type failure struct{ reason any }
 func (j *job) run(t task, chunks int) {
 	j.task, j.chunks = t, chunks
 	j.next.Store(0)
-	if chunks > 1 {
-		j.offer(min(workers(), chunks) - 1)
-	}
+	helpers := min(workers(), chunks) - 1
+	j.offer(helpers)
 	j.work(0)
-	j.withdraw()
-	if !soon(func() bool { return j.busy.Load() == 0 }) {
-		j.active.Wait()
+	if helpers > 0 {
+		j.wait()
 	}
 	if f := j.failed.Swap(nil); f != nil {
 		panic(f.reason)
+	}
+}
+
+// wait returns when no helper has a chunk any more.
+func (j *job) wait() {
+	j.withdraw()
+	if !soon(func() bool { return j.busy.Load() == 0 }) {
+		j.active.Wait()
 	}
 }
 
