@@ -41,7 +41,7 @@ export async function buildProgram(plan: Plan): Promise<Program> {
     const stride = strideOf(entry);
     return [entry.name, { entry, stride, rows: new DataView(new ArrayBuffer(stride)), steps: maker.calls(entry.steps, 0) }];
   });
-  return { memory: buffer, places, row, entries: new Map(entries), threads: startThreads(count, { module, memory, names, grid }, own) };
+  return { memory: buffer, places, row, entries: new Map(entries), threads: await startThreads(count, { module, memory, names, grid }, own) };
 }
 
 class Maker {
