@@ -107,7 +107,7 @@ func planFor(t *testing.T, g *ir.Graph, target plan.Target) *plan.Plan {
 	t.Helper()
 	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
 	must(t, err)
-	p, err := plan.Compile(m, target, msl.Printer{})
+	p, err := plan.Compile(m, target, msl.Printer{BFloat: target.BFloat})
 	must(t, err)
 	return p
 }
