@@ -45,6 +45,8 @@ type backend struct {
 	dev    *device
 	// choice is which products are left to cuBLASLt, if it is there.
 	choice loop.Products
+	// walled makes the walls of a program; nil but in tests.
+	walled func() *walls
 }
 
 // device is an open GPU.
@@ -119,6 +121,9 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 		return nil, err
 	}
 	p := &program{name: b.name, device: d}
+	if b.walled != nil {
+		p.walls = b.walled()
+	}
 	t := targetOf(d, o, b.choice)
 	if o.Tune {
 		if t.Schedules, err = tuned(ctx, d, m, t); err != nil {

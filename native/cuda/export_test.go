@@ -24,6 +24,21 @@ func With(p loop.Products) native.Backend {
 	return b
 }
 
+// Walled returns a backend with a device of its own that puts the arrays of each launch
+// where nothing is mapped around them: their ends at that of their memory, or their
+// beginnings. Arrays are said to be shorter than they are by some bytes.
+func Walled(behind bool, short int) native.Backend {
+	b := newBackend(0)
+	b.walled = func() *walls { return &walls{behind: behind, short: short} }
+	return b
+}
+
+// Walls reports whether the device of a backend can have walled memory.
+func Walls(b native.Backend) bool {
+	d, err := b.(*backend).device()
+	return err == nil && d.Walls()
+}
+
 // Calls returns how many routines of cuBLASLt the first entry of a program calls.
 func Calls(p native.Program) int {
 	n := 0

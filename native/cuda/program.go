@@ -31,11 +31,12 @@ type program struct {
 	buffers   []driver.Ptr // the plan's, in the arena
 	entries   []*entry
 	debug     bool
+	walls     *walls // nil but in tests
 }
 
 // build makes all that the plan needs.
 func (p *program) build(ctx context.Context) error {
-	p.debug = os.Getenv("RLX_CUDA_DEBUG") != ""
+	p.debug = os.Getenv("RLX_CUDA_DEBUG") != "" || p.walls != nil
 	code, err := images(ctx, p.device.Device, p.plan.Kernels)
 	if err != nil {
 		return err
@@ -132,6 +133,9 @@ func (p *program) Release() error {
 	}
 	for _, m := range p.modules {
 		failed = errors.Join(failed, m.Unload())
+	}
+	if p.walls != nil {
+		failed = errors.Join(failed, p.walls.release())
 	}
 	if p.arena != 0 {
 		failed = errors.Join(failed, p.device.Release(p.arena))

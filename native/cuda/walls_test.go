@@ -1,0 +1,91 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+package cuda_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/backendtest"
+	"github.com/rlx-go/rlx/native/cuda"
+	"github.com/rlx-go/rlx/native/cuda/driver"
+	"github.com/rlx-go/rlx/native/cuda/fake"
+)
+
+// sides are the two ways to put an array between walls.
+var sides = []struct {
+	name   string
+	behind bool
+}{{"walls behind", true}, {"walls before", false}}
+
+// Kernels touch nothing but their arrays: each launch of the suite's graphs has its
+// arrays in memory of their own, and an access beyond one would be an illegal address.
+func TestGPUStaysWithinItsArrays(t *testing.T) {
+	backendtest.Require(t, "cuda", cuda.Backend().Probe())
+	for _, side := range sides {
+		b := cuda.Walled(side.behind, 0)
+		if !cuda.Walls(b) {
+			t.Fatal("the driver maps no memory by hand")
+		}
+		t.Run(side.name, func(t *testing.T) {
+			t.Run("ops", func(t *testing.T) { backendtest.Ops(t, b) })
+			t.Run("graphs", func(t *testing.T) { backendtest.Graphs(t, b) })
+			t.Run("large maps", func(t *testing.T) { backendtest.LargeMaps(t, b) })
+			t.Run("programs", func(t *testing.T) { backendtest.Programs(t, b) })
+		})
+	}
+}
+
+// The same without a GPU, where an access beyond an array ends the process.
+func TestProgramsOfAFakeGPUStayWithinTheirArrays(t *testing.T) {
+	for _, side := range sides {
+		t.Run(side.name, func(t *testing.T) {
+			fake.Install(t, true)
+			b := cuda.Walled(side.behind, 0)
+			t.Run("graphs", func(t *testing.T) { backendtest.Graphs(t, b) })
+			t.Run("large maps", func(t *testing.T) { backendtest.LargeMaps(t, b) })
+		})
+	}
+}
+
+// A kernel that goes four elements beyond its arrays is found, by its name. It happens in
+// a process of its own, whose GPU is lost.
+func TestGPUFindsAnAccessBeyondAnArray(t *testing.T) {
+	backendtest.Require(t, "cuda", cuda.Backend().Probe())
+	const child = "RLX_TEST_GOES_BEYOND"
+	if os.Getenv(child) == "" {
+		t.Setenv(child, "1")
+		if out, err := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v").CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	must(t, call(compile(t, cuda.Walled(true, 0), running(t))))
+	var e *driver.Error
+	if err := goBeyond(t); !errors.Is(err, native.ErrLost) || !errors.As(err, &e) || e.Kernel != "map_add" {
+		t.Errorf("four elements beyond an array: %v", err)
+	}
+}
+
+// Without a GPU such a kernel ends the process, in its own.
+func TestAFakeGPUFindsAnAccessBeyondAnArray(t *testing.T) {
+	const child = "RLX_TEST_GOES_BEYOND"
+	fake.Install(t, true)
+	if os.Getenv(child) != "" {
+		t.Logf("nothing was found: %v", goBeyond(t))
+		return
+	}
+	t.Setenv(child, "1")
+	if out, err := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v").CombinedOutput(); err == nil {
+		t.Errorf("four elements beyond an array are not found:\n%s", out)
+	}
+}
+
+// goBeyond runs a program whose arrays are said to be four elements shorter than they are.
+func goBeyond(t *testing.T) error {
+	t.Helper()
+	return call(compile(t, cuda.Walled(true, 16), running(t)))
+}
