@@ -13,7 +13,6 @@ import (
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/cuda/cudacpp"
 	"github.com/rlx-go/rlx/native/cuda/driver"
 	"github.com/rlx-go/rlx/native/planned"
 )
@@ -140,7 +139,11 @@ func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) erro
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	made, err := plan.Compile(m, t, cudacpp.Printer{})
+	var made *plan.Plan
+	err := p.timed("plan", func() (err error) {
+		made, err = planOf(m, t)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -155,7 +158,11 @@ func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) erro
 // open makes a plan ready to run. The error is [driver.ErrNoAlgorithm] where cuBLASLt
 // has none for one of its products.
 func (p *program) open(ctx context.Context, made *plan.Plan) (err error) {
-	if p.products, err = p.device.products(made.Routines); err != nil {
+	err = p.timed("algorithms", func() (err error) {
+		p.products, err = p.device.products(made.Routines)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	p.plan = made

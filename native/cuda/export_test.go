@@ -39,6 +39,12 @@ func Walls(b native.Backend) bool {
 	return err == nil && d.Walls()
 }
 
+// PlanName returns the name that a program's plan has for its module.
+func PlanName(p native.Program) string { return p.(*program).plan.Name }
+
+// Made returns the parts of what made a program, in their order.
+func Made(p native.Program) []native.Timing { return p.(*program).made }
+
 // Calls returns how many routines of cuBLASLt the first entry of a program calls.
 func Calls(p native.Program) int {
 	n := 0
