@@ -26,9 +26,11 @@ func With(p loop.Products) native.Backend {
 
 // Walled returns a backend with a device of its own that puts the arrays of each launch
 // where nothing is mapped around them: their ends at that of their memory, or their
-// beginnings. Arrays are said to be shorter than they are by some bytes.
+// beginnings. Arrays are said to be shorter than they are by some bytes. Kernels compute all
+// products.
 func Walled(behind bool, short int) native.Backend {
 	b := newBackend(0)
+	b.choice = loop.NoProducts
 	b.walled = func() *walls { return &walls{behind: behind, short: short} }
 	return b
 }
@@ -38,6 +40,9 @@ func Walls(b native.Backend) bool {
 	d, err := b.(*backend).device()
 	return err == nil && d.Walls()
 }
+
+// Kinds returns how many nodes the graph of a program's first entry has of each kind.
+func Kinds(p native.Program) [driver.NodeKinds]int { return p.(*program).entries[0].graph.Kinds }
 
 // PlanName returns the name that a program's plan has for its module.
 func PlanName(p native.Program) string { return p.(*program).plan.Name }

@@ -3,11 +3,15 @@
 package cuda_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"testing"
 
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/ir/passes"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/backendtest"
 	"github.com/rlx-go/rlx/native/cuda"
@@ -35,6 +39,48 @@ func TestGPUStaysWithinItsArrays(t *testing.T) {
 			t.Run("graphs", func(t *testing.T) { backendtest.Graphs(t, b) })
 			t.Run("large maps", func(t *testing.T) { backendtest.LargeMaps(t, b) })
 			t.Run("programs", func(t *testing.T) { backendtest.Programs(t, b) })
+			t.Run("steps", func(t *testing.T) { walledSteps(t, b) })
+			t.Run("products", func(t *testing.T) {
+				for _, d := range []ir.DType{ir.BF16, ir.F32} {
+					for _, layout := range []string{"nn", "tn", "nt", "tt"} {
+						checkProduct(t, b, d, 1003, 517, 1031, layout)
+					}
+				}
+			})
+		})
+	}
+}
+
+// walledSteps makes two training steps of models with convolutions and with attention, in
+// every precision.
+func walledSteps(t *testing.T, b native.Backend) {
+	gpt := irtest.GPT{Vocab: 65, Context: 192, Width: 128, Heads: 2, Blocks: 2, Batch: 3}
+	for _, m := range []struct {
+		name string
+		loss func() (*ir.Graph, error)
+		half ir.DType
+		o    native.Options
+	}{
+		{"CNN", func() (*ir.Graph, error) { return cnn(13) }, 0, native.Options{}},
+		{"GPT f32", gpt.Loss, 0, native.Options{}},
+		{"GPT tf32", gpt.Loss, 0, native.Options{TF32: true}},
+		{"GPT bf16", gpt.Loss, ir.BF16, native.Options{}},
+	} {
+		t.Run(m.name, func(t *testing.T) {
+			loss, err := m.loss()
+			g := step(t, loss, err)
+			if m.half != 0 {
+				g, err = passes.Mixed(g, m.half)
+				must(t, err)
+			}
+			p := compileWith(t, b, g, m.o)
+			in := begin(t, p, g, 10)
+			for range 2 {
+				r, err := p.Run(context.Background(), "step", in)
+				must(t, err)
+				_, err = r.Wait(context.Background())
+				must(t, err)
+			}
 		})
 	}
 }

@@ -202,6 +202,9 @@ static inline int rlx_branches(const rlx_cuda *cu) { return cu->branches; }
 // rlx_fills_to_kernels puts a kernel that fills rows, with parameters (to, width, rows,
 // pitch, word), in the place of each node of a graph that fills memory.
 int rlx_fills_to_kernels(rlx_device *d, rlx_handle graph, rlx_handle fill, const char **call);
+// rlx_count_nodes adds to kinds how many nodes a graph has of each kind, by
+// CUgraphNodeType.
+int rlx_count_nodes(rlx_device *d, rlx_handle graph, int *kinds, int most, const char **call);
 static inline int rlx_edits(const rlx_cuda *cu) { return cu->edits; }
 
 // rlx_walled is memory of which the range of addresses has a part on either side that
