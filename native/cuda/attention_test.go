@@ -41,6 +41,16 @@ func TestGPUAttendsByWarpGroups(t *testing.T) {
 	if !strings.Contains(b.Info().Description, "compute capability 9.0") {
 		backendtest.Require(t, "wgmma", errors.New("multiply-adds of warp groups are of compute capability 9.0"))
 	}
+	attendOnGPU(t, b)
+}
+
+// The same by warps that multiply by themselves, as on devices without warp groups.
+func TestGPUAttendsByWarps(t *testing.T) {
+	gpu(t)
+	attendOnGPU(t, cuda.ByWarps())
+}
+
+func attendOnGPU(t *testing.T, b native.Backend) {
 	for _, c := range attends {
 		types := []ir.DType{ir.BF16, ir.F16, ir.F32}
 		if c.q[len(c.q)-1] > 64 {
@@ -73,8 +83,8 @@ func TestGPUAttendsByWarpGroups(t *testing.T) {
 // checkOnGPU compares the outputs of a graph for random inputs.
 func checkOnGPU(t *testing.T, b native.Backend, g *ir.Graph) {
 	p := compileWith(t, b, g, native.Options{TF32: true})
-	if !strings.Contains(strings.Join(cuda.Sources(p), ""), "wgmma.mma_async") {
-		t.Fatal("no multiply-adds of warp groups")
+	if !multiplies(p) {
+		t.Fatal("no multiply-adds")
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	in, arrays := map[string]native.Tensor{}, map[string]*ir.Array{}

@@ -44,14 +44,17 @@ type backend struct {
 	dev    *device
 	// choice is which products are left to cuBLASLt, if it is there.
 	choice loop.Products
-	// walled makes the walls of a program; nil but in tests.
+	// walled makes the walls of a program; nil but in tests. Those may have warps multiply
+	// where warp groups can.
 	walled func() *walls
+	warps  bool
 }
 
 // device is an open GPU.
 type device struct {
 	*driver.Device
 	multiplier *driver.Multiplier // nil without cuBLASLt
+	groups     bool               // its warp groups multiply, and not its warps alone
 	lost       atomic.Bool
 }
 
@@ -74,6 +77,7 @@ func (b *backend) device() (*device, error) {
 		dev.Device, err = l.Open(b.number)
 	}
 	if err == nil {
+		dev.groups = dev.MultipliesByWarpGroups() && !b.warps
 		dev.multiplier, err = dev.NewMultiplier()
 	}
 	if err != nil {
@@ -173,17 +177,12 @@ func (p *program) open(ctx context.Context, made *plan.Plan) (err error) {
 	return nil
 }
 
-// sharedBytes is the shared memory of a workgroup that has a multiprocessor of
-// compute capability 9.0 to itself (CUDA C++ Programming Guide, table of technical
-// specifications).
-const sharedBytes = 227 << 10
-
 // targetOf is [Target] with what a device has besides.
 func targetOf(d *device, o native.Options, choice loop.Products) plan.Target {
 	t := Target()
 	t.TF32, t.Multiprocessors = o.TF32, d.Multiprocessors
-	if d.MultipliesByWarpGroups() {
-		t.Mma, t.MmaBytes = true, sharedBytes
+	if d.groups || d.MultipliesByWarps() {
+		t.Mma, t.MmaByWarps, t.MmaBytes = true, !d.groups, d.Shared
 	}
 	if d.multiplier != nil {
 		t.Products, t.ProductBytes = choice, productBytes

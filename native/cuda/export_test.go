@@ -24,6 +24,14 @@ func With(p loop.Products) native.Backend {
 	return b
 }
 
+// ByWarps returns a backend with a device of its own whose warps multiply by themselves, as
+// those of devices without warp groups, and leaves no product to cuBLASLt.
+func ByWarps() native.Backend {
+	b := newBackend(0)
+	b.choice, b.warps = loop.NoProducts, true
+	return b
+}
+
 // Walled returns a backend with a device of its own that puts the arrays of each launch
 // where nothing is mapped around them: their ends at that of their memory, or their
 // beginnings. Arrays are said to be shorter than they are by some bytes. Kernels compute all

@@ -48,7 +48,7 @@ func (p *program) load(ctx context.Context) error {
 // loadKernel makes one kernel ready.
 func (p *program) loadKernel(store cubin.Store, i int) error {
 	k := &p.plan.Kernels[i]
-	code, err := image(p.device.Device, store, k)
+	code, err := image(p.device, store, k)
 	if err != nil {
 		return err
 	}
@@ -60,8 +60,8 @@ func (p *program) loadKernel(store cubin.Store, i int) error {
 }
 
 // image returns the cubin of a kernel.
-func image(d *driver.Device, store cubin.Store, k *plan.Kernel) ([]byte, error) {
-	l, options := d.Library(), cudacpp.Options(d.Architecture())
+func image(d *device, store cubin.Store, k *plan.Kernel) ([]byte, error) {
+	l, options := d.Library(), cudacpp.Options(d.Architecture(d.groups))
 	key := cubin.KeyOf(k.Source, l.Compiler, strings.Join(options, " "))
 	if image, ok := store.Get(key); ok {
 		return image, nil

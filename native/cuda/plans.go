@@ -24,7 +24,7 @@ const worthKeeping = 1000
 func planOf(m *ir.Module, t plan.Target) (*plan.Plan, error) {
 	key, ok := planKey(m, t)
 	if !ok {
-		return plan.Compile(m, t, cudacpp.Printer{})
+		return plan.Compile(m, t, printerOf(t))
 	}
 	store := cubin.Open()
 	if file, found := store.Get(key); found {
@@ -32,7 +32,7 @@ func planOf(m *ir.Module, t plan.Target) (*plan.Plan, error) {
 			return made, nil
 		}
 	}
-	made, err := plan.Compile(m, t, cudacpp.Printer{})
+	made, err := plan.Compile(m, t, printerOf(t))
 	if err != nil {
 		return nil, err
 	}
@@ -41,6 +41,9 @@ func planOf(m *ir.Module, t plan.Target) (*plan.Plan, error) {
 	}
 	return made, nil
 }
+
+// printerOf returns the printer of a target's kernels.
+func printerOf(t plan.Target) cudacpp.Printer { return cudacpp.Printer{Warps: t.MmaByWarps} }
 
 // planKey names the plan of a module by all that it depends on: the graphs, the target
 // and the compiler, which is this very executable. Not every plan is worth a name.

@@ -243,7 +243,7 @@ func (p *program) loadHelpers() (err error) {
 // helper loads a kernel that is not of the plan.
 func (p *program) helper(name, source string) (*driver.Function, error) {
 	k := plan.Kernel{Name: name, Source: source}
-	code, err := image(p.device.Device, cubin.Open(), &k)
+	code, err := image(p.device, cubin.Open(), &k)
 	if err != nil {
 		return nil, err
 	}

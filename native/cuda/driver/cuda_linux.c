@@ -74,6 +74,7 @@ int rlx_open(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *info
 	RLX_TRY(cuDeviceGetAttribute, (&info->minor, 76, number));
 	RLX_TRY(cuDeviceGetAttribute, (&info->multiprocessors, 16, number));
 	RLX_TRY(cuDeviceGetAttribute, (&info->clock_khz, 13, number));
+	RLX_TRY(cuDeviceGetAttribute, (&info->shared, 97, number));
 	RLX_TRY(cuDeviceTotalMem, (&info->memory, number));
 	RLX_TRY(cuDevicePrimaryCtxRetain, (&device->context, number));
 	device->cu = cu;

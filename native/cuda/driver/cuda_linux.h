@@ -182,7 +182,7 @@ RLX_CALL(cuModuleUnload, (rlx_device *d, rlx_handle module), (module))
 // rlx_open retains the primary context of a device and describes it.
 typedef struct {
 	char name[256];
-	int major, minor, multiprocessors, clock_khz;
+	int major, minor, multiprocessors, clock_khz, shared;
 	size_t memory;
 } rlx_info;
 int rlx_open(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *info, const char **call);
