@@ -166,9 +166,8 @@ func TestGPUMultipliesByCuBLASLt(t *testing.T) {
 	}
 }
 
-// What is not positive becomes 0 and what is no number does too, whoever computes the
-// maximum behind a product: cuBLASLt, where it takes the bias and the maximum, does as
-// [ops.Relu] says.
+// What is not positive becomes 0 and what is no number does too, behind a product of
+// cuBLASLt as [ops.Relu] says: its own maximum would keep what is no number.
 func TestGPUTakesWhatIsNoNumberForNotPositive(t *testing.T) {
 	gpu(t)
 	const m, n, k = 256, 384, 192
@@ -196,8 +195,8 @@ func TestGPUTakesWhatIsNoNumberForNotPositive(t *testing.T) {
 	for _, withBias := range []bool{false, true} {
 		for _, tf32 := range []bool{false, true} {
 			p := compileWith(t, cuda.With(loop.AllProducts), graph(withBias), native.Options{TF32: tf32})
-			if cuda.Calls(p) != 1 || cuda.Launches(p) != 1 {
-				t.Fatalf("%d calls and %d launches: the maximum is not left to cuBLASLt", cuda.Calls(p), cuda.Launches(p))
+			if n := cuda.Calls(p); n != 1 {
+				t.Fatalf("%d products are left to cuBLASLt", n)
 			}
 			given := maps.Clone(in)
 			if !withBias {

@@ -109,7 +109,8 @@ func TestGPUFindsAnAccessBeyondAnArray(t *testing.T) {
 		}
 		return
 	}
-	must(t, call(compile(t, cuda.Walled(true, 0), running(t))))
+	right := compile(t, cuda.Walled(true, 0), running(t))
+	must(t, errors.Join(call(right), right.Close()))
 	var e *driver.Error
 	if err := goBeyond(t); !errors.Is(err, native.ErrLost) || !errors.As(err, &e) || e.Kernel != "map_add" {
 		t.Errorf("four elements beyond an array: %v", err)

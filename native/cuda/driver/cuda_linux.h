@@ -234,8 +234,8 @@ typedef struct {
 	int32_t epilogue, adds;  // cublasLtEpilogue_t, and whether something is added
 } rlx_shape;
 
-// Bits of cublasLtEpilogue_t.
-enum { rlx_epilogue_none = 1, rlx_epilogue_relu = 2, rlx_epilogue_bias = 4 };
+// Of cublasLtEpilogue_t.
+enum { rlx_epilogue_none = 1, rlx_epilogue_bias = 4 };
 
 // rlx_product is a product ready to run.
 typedef struct {
