@@ -128,27 +128,43 @@ func checkOnGPU(t *testing.T, b native.Backend, g *ir.Graph) {
 // its derivative, by the operations that count for it: of the derivative 2.5 times
 // those of the forward pass, whatever is computed anew, and under a causal mask half.
 // Products of f32 are those of TF32.
-func BenchmarkAttention(b *testing.B) {
-	const heads, tokens = 16, 16384
-	d := gpu(b)
-	for _, c := range []struct {
-		context, length int
-		causal          bool
-		dtype           ir.DType
-	}{
-		{1024, 64, true, ir.BF16},
+func BenchmarkAttention(b *testing.B) { benchmarkAttention(b, gpu(b), timedAttention) }
+
+// BenchmarkAttentionByWarps times some of it by warps that multiply by themselves.
+func BenchmarkAttentionByWarps(b *testing.B) {
+	gpu(b)
+	benchmarkAttention(b, cuda.ByWarps(), []attentionSize{
 		{2048, 64, true, ir.BF16},
-		{4096, 64, true, ir.BF16},
-		{2048, 64, true, ir.F16},
-		{2048, 64, false, ir.BF16},
-		{1024, 128, true, ir.BF16},
 		{2048, 128, true, ir.BF16},
-		{4096, 128, true, ir.BF16},
-		{2048, 128, false, ir.BF16},
-		{1024, 64, true, ir.F32},
 		{2048, 64, true, ir.F32},
-		{2048, 64, false, ir.F32},
-	} {
+	})
+}
+
+// attentionSize is a size of attention that is timed.
+type attentionSize struct {
+	context, length int
+	causal          bool
+	dtype           ir.DType
+}
+
+var timedAttention = []attentionSize{
+	{1024, 64, true, ir.BF16},
+	{2048, 64, true, ir.BF16},
+	{4096, 64, true, ir.BF16},
+	{2048, 64, true, ir.F16},
+	{2048, 64, false, ir.BF16},
+	{1024, 128, true, ir.BF16},
+	{2048, 128, true, ir.BF16},
+	{4096, 128, true, ir.BF16},
+	{2048, 128, false, ir.BF16},
+	{1024, 64, true, ir.F32},
+	{2048, 64, true, ir.F32},
+	{2048, 64, false, ir.F32},
+}
+
+func benchmarkAttention(b *testing.B, d native.Backend, sizes []attentionSize) {
+	const heads, tokens = 16, 16384
+	for _, c := range sizes {
 		for _, backward := range []bool{false, true} {
 			name := fmt.Sprintf("%d/%d/causal=%t/%s/backward=%t", c.context, c.length, c.causal, c.dtype, backward)
 			b.Run(name, func(b *testing.B) {
