@@ -71,9 +71,6 @@ func NthOrder(g *ir.Graph, output, wrt string, n int) (*ir.Graph, error) {
 	return d, wrap(transform, err)
 }
 
-// orderName is the name of the output for a derivative of some order: "d2/y".
-func orderName(k int, output string) string { return position("d", k) + "/" + output }
-
 // derivableOutput returns the place of an output of which derivatives up to
 // order n are asked for.
 func derivableOutput(g *ir.Graph, name string, n int) (int, error) {
@@ -89,15 +86,20 @@ func derivableOutput(g *ir.Graph, name string, n int) (int, error) {
 
 // Directional returns a graph that computes, beside the outputs of g, the
 // derivatives of one of them up to order n along directions: input
-// "direction1/x" to "directionn/x" for the port x named in wrt. Output "dk/y" is
-// the k-th derivative contracted with the first k of them; for n = 2 and a
-// scalar it is ⟨u, H·v⟩.
+// "direction1/x" to "directionn/x" for the port x named in wrt ([DirectionName]);
+// where g has directions for x already, their numbers go on. Output "dk/y"
+// ([OrderName]) is the k-th derivative contracted with the first k of them; for n = 2
+// and a scalar it is ⟨u, H·v⟩.
 func Directional(g *ir.Graph, output, wrt string, n int) (*ir.Graph, error) {
 	if err := given("directional", g); err != nil {
 		return nil, err
 	}
+	taken := 0
+	for portIndex(g, DirectionName(taken+1, wrt)) >= 0 {
+		taken++
+	}
 	d, err := repeated(g, output, wrt, n, func(b *ir.Builder, k int, x ir.Value) ir.Value {
-		return b.Port(ir.InputPort, position("direction", k)+"/"+wrt, x.Type())
+		return b.Port(ir.InputPort, DirectionName(taken+k, wrt), x.Type())
 	})
 	return d, wrap("directional", err)
 }
@@ -116,7 +118,7 @@ func repeated(g *ir.Graph, output, wrt string, n int, v direction) (*ir.Graph, e
 	}
 	name := output
 	for k := 1; k <= n && err == nil; k++ {
-		d := orderName(k, name)
+		d := OrderName(k, name)
 		g, err = along(g, ports[0], output, d, func(b *ir.Builder, x ir.Value) ir.Value { return v(b, k, x) })
 		output = d
 	}
