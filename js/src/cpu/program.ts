@@ -42,7 +42,7 @@ export async function buildProgram(plan: Plan, maxSteps: number): Promise<Progra
     const stride = strideOf(entry);
     return [entry.name, { entry, stride, rows: new DataView(new ArrayBuffer(stride * maxSteps)), steps: calls(entry.steps, 0) }];
   });
-  return { memory: buffer, places, row, maxSteps, entries: new Map(entries), threads: startThreads(count, { module, memory, names, grid }, own) };
+  return { memory: buffer, places, row, maxSteps, entries: new Map(entries), threads: await startThreads(count, { module, memory, names, grid }, own) };
 }
 
 /** What steps become, given what they touch: calls in their order, inside `depth` repeats. */
