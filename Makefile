@@ -113,6 +113,7 @@ test-coreml: $(COREML)/.installed ## hold Core ML models of every sample to core
 	rm -rf build/coreml
 	$(GO) run ./native/coreml/suite build/coreml
 	$(COREML)/bin/python native/coreml/suite/check.py build/coreml
+	$(GO) run ./native/coreml/suite -refuse build/coreml
 
 .PHONY: test-wgsl
 test-wgsl: $(JS_TOOLS) ## check every golden shader with Tint
