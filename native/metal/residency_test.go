@@ -19,6 +19,9 @@ func residents(calls []string) []string {
 // run under way. Kernels that bind another one would be told of.
 func TestHeapsAreResidentWhileTheyLive(t *testing.T) {
 	gpu := install(t, false)
+	if info := metal.New().Info(); !info.Software {
+		t.Errorf("%+v is said to be Metal itself", info)
+	}
 	p, err := build(metal.New(), running(t))
 	must(t, err)
 	must(t, call(p))

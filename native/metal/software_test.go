@@ -115,6 +115,36 @@ func TestARunIsOneCommandBufferOfAllItsKernels(t *testing.T) {
 	}
 }
 
+// To read what a run leaves is to wait for that run, not for those after it.
+func TestAReadWaitsForItsOwnRunAlone(t *testing.T) {
+	gpu := install(t, false)
+	p := compile(t, metal.New(), running(t))
+	must(t, call(p))
+	gpu.Forget(t)
+	t.Setenv("RLX_SOFTWARE_DELAY", "700000") // that a command buffer takes: long beside the test's own work
+	var runs [2]native.Run
+	for i := range runs {
+		r, err := p.Run(context.Background(), "step", map[string]native.Tensor{"x": native.Zeros(ir.F32, 1000)})
+		must(t, err)
+		runs[i] = r
+	}
+	done := func() (n int) {
+		for _, c := range gpu.Calls(t) {
+			if strings.HasPrefix(c, "run ") {
+				n++
+			}
+		}
+		return n
+	}
+	for i, r := range runs {
+		_, err := r.Wait(context.Background())
+		must(t, err)
+		if n := done(); n != i+1 {
+			t.Errorf("run %d was read when %d were done", i+1, n)
+		}
+	}
+}
+
 // compilations counts the pipelines that were not in an archive.
 func compilations(t *testing.T, gpu *software.Device) (made, found int) {
 	for _, c := range gpu.Calls(t) {

@@ -37,6 +37,9 @@ typedef struct {
 // RLX_BUFFERS is the length of the buffer argument table (Metal Feature Set Tables).
 enum { RLX_BUFFERS = 31 };
 
+// RLX_SIMD_GROUP is the number of threads of a SIMD-group that kernels are printed for.
+enum { RLX_SIMD_GROUP = 32 };
+
 // rlx_binding is a place in a buffer.
 typedef struct {
 	void *buffer;

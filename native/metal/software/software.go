@@ -44,7 +44,8 @@ var settings = []string{"LOG", "CLANG", "FLAGS", "FOLDER", "FAIL", "DELAY", "MEM
 // compiler takes for an error; RLX_SOFTWARE_BFLOAT 0 for one that has no bfloat;
 // RLX_SOFTWARE_RESIDENCY 0 for a system before macOS 15, without residency sets. RLX_SOFTWARE_FAIL, "commit 8 3", lets the third commit end
 // with error 8, for good from an error that tells of a device that is removed; there are
-// also newHeap, and threads for a pipeline that is good for one thread. RLX_SOFTWARE_DELAY is how
+// also newHeap, threads for a pipeline that is good for one thread, and width for one whose
+// SIMD-groups have as many threads as the error's number. RLX_SOFTWARE_DELAY is how
 // many microseconds a command buffer waits.
 func Install(t testing.TB, kernels bool) *Device {
 	t.Helper()

@@ -51,7 +51,7 @@ int sw_fails(const char *name);
 	NSString *name;
 	sw_kernel kernel; // NULL for one that is noted only
 	int meets;
-	NSUInteger buffers, threads;
+	NSUInteger buffers, threads, width;
 }
 @end
 

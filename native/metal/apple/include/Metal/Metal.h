@@ -83,6 +83,7 @@ enum {
 
 @protocol MTLComputePipelineState <NSObject>
 - (NSUInteger)maxTotalThreadsPerThreadgroup;
+- (NSUInteger)threadExecutionWidth;
 @end
 
 @interface MTLBinaryArchiveDescriptor : NSObject
