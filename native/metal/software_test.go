@@ -68,6 +68,22 @@ func TestAttentionByFragments(t *testing.T) {
 	checkAttention(t, metal.New())
 }
 
+// What is measured on a Mac compiles, and its products and its attention go by fragments.
+func TestJobsCompile(t *testing.T) {
+	for _, job := range jobs {
+		g, err := job.graph()
+		must(t, err)
+		m, err := ir.NewModule("job", ir.Entry{Name: "step", Graph: g})
+		must(t, err)
+		p, err := plan.Compile(m, metal.Target(), msl.Printer{})
+		must(t, err)
+		products := strings.HasPrefix(job.name, "matmul") || strings.HasPrefix(job.name, "attention") || strings.HasPrefix(job.name, "MLP")
+		if slices.ContainsFunc(p.Kernels, metal.UsesFragments) != products {
+			t.Errorf("%s: that it has fragments is %t", job.name, !products)
+		}
+	}
+}
+
 // launches lists the kernels of steps in their order, loops written out.
 func launches(p *plan.Plan, steps []plan.Step) []string {
 	var out []string
