@@ -35,11 +35,8 @@ func attendsBySubgroup(kind attendKind, caps loop.Caps) bool {
 
 func newAttendSubgroup(a *attender) *attendSubgroup {
 	p := newAttendPlain(a)
-	if p.t.groups != 1 {
-		p.t.groups = 1
-		p.l.cols = p.t.cols()
-	}
-	p.l.subgroup = fragmentLanes
+	p.t.groups = 1
+	p.l.cols, p.l.subgroup = p.t.cols(), fragmentLanes
 	p.l.columnAt = func(c int) int { return c/4*p.t.piece() + c%4*p.t.across } // neighbours side by side
 	rows, columns := p.t.rows()/loop.FragmentSize, p.t.piece()/loop.FragmentSize
 	groupRows := min(attendGroups, rows)
