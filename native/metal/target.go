@@ -21,7 +21,7 @@ func Target() plan.Target {
 	l.BindingBytes = int(min(4*int64(loop.MaxElements), math.MaxInt)) / plan.RowBytes * plan.RowBytes
 	l.BufferBytes = l.BindingBytes
 	t := plan.WebGPU() // whose indirect dispatches Metal has too
-	t.Name, t.Loops, t.ScoreBytes = Name, true, scoreBytes
+	t.Name, t.ScoreBytes = Name, scoreBytes
 	t.Caps = loop.Caps{Dialect: dtype.MSL, Limits: l, F16: true, Subgroups: true, Subgroup: [2]int{32, 32}, Shuffles: true, Fragments: true}
 	return t
 }
