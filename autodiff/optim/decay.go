@@ -1,7 +1,10 @@
+//go:build !js
+
 package optim
 
 import (
 	"math"
+	"path"
 
 	"github.com/rlx-go/rlx/ir"
 )
@@ -16,6 +19,12 @@ type Decaying interface {
 
 // noDecay moves no parameter that has a place among floats; 0 would stand for a default.
 const noDecay = math.SmallestNonzeroFloat64
+
+// matches reports whether a name is one of a pattern.
+func matches(pattern, name string) bool {
+	like, _ := path.Match(pattern, name)
+	return like
+}
 
 // spared are groups without weight decay, by those that they are made of.
 type spared map[*Group]*Group

@@ -1,7 +1,6 @@
 package optim
 
 import (
-	"path"
 	"slices"
 
 	"github.com/rlx-go/rlx/autodiff"
@@ -93,10 +92,12 @@ type Options struct {
 	// whose gradients are not finite does not count, also not towards Accumulate.
 	Scale *LossScale
 	// Frozen names parameters that stay as they are, by name or by a pattern of
-	// [path.Match], as in "encoder/*". They stay parameters in the step graph.
+	// path.Match, as in "encoder/*". They stay parameters in the step graph. The
+	// browser's module, which is kept small, takes names only.
 	Frozen []string
 	// DecayMatrices keeps weight decay from parameters of fewer than two axes: biases
-	// and the scales of norms. Optimizers must be [Decaying].
+	// and the scales of norms. Optimizers must be Decaying. The browser's module does not
+	// have it: an error of kind [ir.ErrUnsupported].
 	DecayMatrices bool
 	// Missing says what to do about a trained parameter that the loss does not
 	// depend on.
@@ -156,7 +157,7 @@ func trained(g *ir.Graph, frozen []string) ([]string, error) {
 		}
 		stays := false
 		for i, pattern := range frozen {
-			if like, _ := path.Match(pattern, p.Name); like || pattern == p.Name {
+			if pattern == p.Name || matches(pattern, p.Name) {
 				matched[i], stays = true, true
 			}
 		}

@@ -28,11 +28,15 @@ func JVPFrom(b *ir.Builder, g *ir.Graph, in, t []ir.Value, at map[ir.Value]ir.Va
 // which the output depends and that gets none. It is how a missing gradient is
 // explained.
 func Blockers(g *ir.Graph, port, output int) []*ir.Node {
-	used := usedValues(g, g.Outputs()[output].Value)
+	of := g.Outputs()[output].Value
+	live := liveNodes(g, of)
+	used := func(v ir.Value) bool {
+		return v == of || slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return live[n.ID()] && slices.Contains(n.Inputs(), v) })
+	}
 	var out []*ir.Node
 	_, err := ir.Build(g.Name(), func(b *ir.Builder) {
 		w := &jvp{b: b, dead: func(n *ir.Node, results []int) {
-			if slices.ContainsFunc(results, func(i int) bool { return used[n.Result(i)] }) {
+			if slices.ContainsFunc(results, func(i int) bool { return used(n.Result(i)) }) {
 				out = append(out, n)
 			}
 		}}
@@ -47,19 +51,6 @@ func Blockers(g *ir.Graph, port, output int) []*ir.Node {
 		return nil
 	}
 	return out
-}
-
-// usedValues returns the values that v depends on, and v.
-func usedValues(g *ir.Graph, v ir.Value) map[ir.Value]bool {
-	live, used := liveNodes(g, v), map[ir.Value]bool{v: true}
-	for _, n := range g.Nodes() {
-		if live[n.ID()] {
-			for _, in := range n.Inputs() {
-				used[in] = true
-			}
-		}
-	}
-	return used
 }
 
 // jvp is one forward walk, through composites too.
