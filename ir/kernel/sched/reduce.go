@@ -43,7 +43,7 @@ func scheduleReduce(e *emitter, g *group.Group, s Schedule) []Launch {
 		return scheduleSplit(e, g, s)
 	}
 	shape := shapeOf(s, g)
-	if shape.byVectors(g, e.caps.Dialect) {
+	if withMma && shape.byVectors(g, e.caps.Dialect) {
 		r := wholeRows(newEmitter(e.p, e.caps), g, shape)
 		r.each = width
 		if body, ok := r.vectors(r.rows()); ok {
