@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -17,7 +18,7 @@ func (r *rowEmitter) loopOver(f func(c *chunk)) {
 	if r.each > 1 { // of whole rows
 		to = loop.Int(r.length / r.each)
 	}
-	if turns == 1 && r.hasRest() {
+	if withMma && turns == 1 && r.hasRest() {
 		whole := maxTogether * r.shape.lanes
 		whole *= r.length / r.each / whole
 		r.turns(f, maxTogether, scalar.Add(r.from, r.lane), loop.Int(whole))
@@ -45,7 +46,11 @@ func (r *rowEmitter) turns(f func(c *chunk), turns int, from, to scalar.Expr) {
 		}
 		f(&chunk{-1, r.unflatten(element, r.g.Inner), scalar.ConstBool(true)})
 	}
-	before, body := r.checkedBefore(r.body, name, inner)
+	body := r.body
+	var before []loop.Stmt
+	if withMma && r.caps.Dialect == dtype.CUDA {
+		before, body = r.checkedBefore(body, name, inner)
+	}
 	if turns > 1 {
 		body = []loop.Stmt{&loop.For{Var: inner, Start: loop.Int(0), End: loop.Int(turns), Step: loop.Int(1), Unroll: true, Body: body}}
 	}
@@ -106,10 +111,10 @@ const maxTogether = 4
 const longRow = 8
 
 // hasRest reports whether rows are so long that points are written out though they do not
-// come out even.
+// come out even. In WGSL and MSL, where nobody has measured it, they are not.
 func (r *rowEmitter) hasRest() bool {
 	from, known := r.from.IntConst()
-	return known && from == 0 && r.length == group.Product(r.g.Inner) &&
+	return r.caps.Dialect == dtype.CUDA && known && from == 0 && r.length == group.Product(r.g.Inner) &&
 		r.length >= longRow*maxTogether*r.each*r.shape.lanes && (maxTogether+1)*r.each*r.g.Weight() <= maxWrittenOut
 }
 
