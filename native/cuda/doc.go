@@ -11,12 +11,15 @@
 // program built without cgo or not for Linux, the device is there and says what
 // is missing.
 //
-// Kernels are compiled to machine code in parallel and kept on disk, see package
-// cubin. A program has one block of device memory; an entry is captured as one
+// Kernels are compiled to machine code in parallel and kept on disk, and so are plans that
+// took long to make, for the program that made them: see package cubin. A program has one block of device memory; an entry is captured as one
 // CUDA graph, so that a run is a copy of its inputs, one launch, and a copy of
 // its outputs, none of which is waited for until the outputs are. Up to three
 // runs of an entry are under way at a time, each with page-locked memory of the
 // host for its inputs and outputs.
+//
+// Products and attention of f16, bf16 and, where TF32 is asked for, f32 go by tensor cores:
+// by multiply-adds of warp groups on compute capability 9.0, by those of warps from 8.0 on.
 //
 // Products of matrices that cuBLASLt was measured to be faster at are left to it,
 // where it is installed: those of f32 in full precision, those of tf32 where that is

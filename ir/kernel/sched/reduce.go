@@ -28,6 +28,9 @@ type rowEmitter struct {
 	// not have them all.
 	from, to scalar.Expr
 	length   int // of each part, 1 where they differ
+	// each is how many neighbours a thread has at each of its points in a loop: width
+	// where it goes by vectors, otherwise one.
+	each int
 }
 
 // scheduleReduce gives each row to a set of lanes of one workgroup, which meet
@@ -40,9 +43,21 @@ func scheduleReduce(e *emitter, g *group.Group, s Schedule) []Launch {
 		return scheduleSplit(e, g, s)
 	}
 	shape := shapeOf(s, g)
-	r := newRowEmitter(e, g, shape, e.linearGroup(ceilDiv(group.Product(g.Outer), shape.rows)))
+	if withMma && shape.byVectors(g, e.caps.Dialect) {
+		r := wholeRows(newEmitter(e.p, e.caps), g, shape)
+		r.each = width
+		if body, ok := r.vectors(r.rows()); ok {
+			return []Launch{r.emitter.finish(g.Name(), body)}
+		}
+	}
+	r := wholeRows(e, g, shape)
+	return []Launch{e.finish(g.Name(), r.rows())}
+}
+
+// rows writes the body of a kernel that has whole rows.
+func (r *rowEmitter) rows() []loop.Stmt {
 	last := 0
-	for _, m := range g.Members {
+	for _, m := range r.g.Members {
 		if m.Reduced {
 			last = max(last, r.levels[m])
 		}
@@ -54,13 +69,19 @@ func scheduleReduce(e *emitter, g *group.Group, s Schedule) []Launch {
 	}
 	r.finishRows()
 	r.finishPoints()
-	return []Launch{e.finish(g.Name(), r.body)}
+	return r.body
+}
+
+// wholeRows is newRowEmitter for workgroups that have all of their rows.
+func wholeRows(e *emitter, g *group.Group, shape rowsShape) *rowEmitter {
+	return newRowEmitter(e, g, shape, e.linearGroup(ceilDiv(group.Product(g.Outer), shape.rows)))
 }
 
 func newRowEmitter(e *emitter, g *group.Group, shape rowsShape, workgroup scalar.Expr) *rowEmitter {
 	r := &rowEmitter{
 		emitter: e, g: g, shape: shape, levels: g.Levels(), named: map[ir.Value]scalar.Expr{},
 		scratch: map[scratchKey]int{}, from: loop.Int(0), to: loop.Int(group.Product(g.Inner)), length: group.Product(g.Inner),
+		each: 1,
 	}
 	if shape.rowsFirst {
 		e.workgroup = [3]int{shape.rows, shape.lanes, 1}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -13,20 +14,24 @@ import (
 // written out in each turn so that the loads of one need not wait for those of the
 // other, and a second loop over those that are left at the end of a long row.
 func (r *rowEmitter) loopOver(f func(c *chunk)) {
-	turns := r.together()
-	if turns == 1 && r.hasRest() {
+	turns, to := r.together(), r.to
+	if r.each > 1 { // of whole rows
+		to = loop.Int(r.length / r.each)
+	}
+	if withMma && turns == 1 && r.hasRest() {
 		whole := maxTogether * r.shape.lanes
-		whole *= r.length / whole
+		whole *= r.length / r.each / whole
 		r.turns(f, maxTogether, scalar.Add(r.from, r.lane), loop.Int(whole))
-		r.turns(f, 1, scalar.Add(loop.Int(whole), r.lane), r.to)
+		r.turns(f, 1, scalar.Add(loop.Int(whole), r.lane), to)
 		return
 	}
-	r.turns(f, turns, scalar.Add(r.from, r.lane), r.to)
+	r.turns(f, turns, scalar.Add(r.from, r.lane), to)
 }
 
-// turns writes a loop from a thread's point on, so many of which are written out.
+// turns writes a loop from a thread's point on, so many of which are written out. A point
+// is a vector where the rows go by such.
 func (r *rowEmitter) turns(f func(c *chunk), turns int, from, to scalar.Expr) {
-	n, lanes := group.Product(r.g.Inner), r.shape.lanes
+	n, lanes := group.Product(r.g.Inner)/r.each, r.shape.lanes
 	name, inner := r.name("r"), r.name("u")
 	at := scalar.NewVar(name, ir.I32, 0, int64(n-1-(turns-1)*lanes))
 	if turns > 1 {
@@ -34,8 +39,18 @@ func (r *rowEmitter) turns(f func(c *chunk), turns int, from, to scalar.Expr) {
 	}
 	outer := r.body
 	r.body = nil
-	f(&chunk{-1, r.unflatten(at, r.g.Inner), scalar.ConstBool(true)})
-	before, body := r.checkedBefore(r.body, name, inner)
+	for j := range r.each {
+		element := at
+		if r.each > 1 {
+			element = scalar.Add(scalar.Mul(at, loop.Int(r.each)), loop.Int(j))
+		}
+		f(&chunk{-1, r.unflatten(element, r.g.Inner), scalar.ConstBool(true)})
+	}
+	body := r.body
+	var before []loop.Stmt
+	if withMma && r.caps.Dialect == dtype.CUDA {
+		before, body = r.checkedBefore(body, name, inner)
+	}
 	if turns > 1 {
 		body = []loop.Stmt{&loop.For{Var: inner, Start: loop.Int(0), End: loop.Int(turns), Step: loop.Int(1), Unroll: true, Body: body}}
 	}
@@ -96,11 +111,11 @@ const maxTogether = 4
 const longRow = 8
 
 // hasRest reports whether rows are so long that points are written out though they do not
-// come out even.
+// come out even. In WGSL and MSL, where nobody has measured it, they are not.
 func (r *rowEmitter) hasRest() bool {
 	from, known := r.from.IntConst()
-	return known && from == 0 && r.length == group.Product(r.g.Inner) &&
-		r.length >= longRow*maxTogether*r.shape.lanes && (maxTogether+1)*r.g.Weight() <= maxWrittenOut
+	return r.caps.Dialect == dtype.CUDA && known && from == 0 && r.length == group.Product(r.g.Inner) &&
+		r.length >= longRow*maxTogether*r.each*r.shape.lanes && (maxTogether+1)*r.each*r.g.Weight() <= maxWrittenOut
 }
 
 // driverTurns is up to how many turns of a loop a driver for processors writes out by itself
@@ -118,7 +133,7 @@ func (r *rowEmitter) together() int {
 		if alone && r.length > driverTurns && r.length/t <= driverTurns {
 			continue
 		}
-		if r.length%(t*r.shape.lanes) == 0 && t*r.g.Weight() <= maxWrittenOut {
+		if r.length%(t*r.each*r.shape.lanes) == 0 && t*r.each*r.g.Weight() <= maxWrittenOut {
 			return t
 		}
 	}
