@@ -61,12 +61,12 @@ func (r *rowEmitter) meet(accs []accumulator) {
 	n := 0
 	for _, own := range byMember(accs) {
 		if n+len(own) > r.roomToMeet() && n > 0 {
-			r.meetInTree(round)
+			r.meetInMemory(round)
 			round, n = nil, 0
 		}
 		round, n = append(round, own), n+len(own)
 	}
-	r.meetInTree(round)
+	r.meetInMemory(round)
 }
 
 // roomToMeet is how many accumulators meet at once: a quarter of what workgroup
@@ -87,31 +87,46 @@ func byMember(accs []accumulator) [][]accumulator {
 	return out
 }
 
-// meetInTree combines the accumulators of reductions, listed for each of them,
-// by a tree in workgroup memory.
-func (r *rowEmitter) meetInTree(reductions [][]accumulator) {
+// directLanes is of how many lanes a thread reads what all have come to, where they meet in
+// one round.
+const directLanes = 16
+
+// meetInMemory combines the accumulators of reductions, listed for each of them, by way of
+// workgroup memory. Each thread combines those of all lanes; where there are many, the
+// first lanes before combine those of a part each. Two rounds take three barriers in place
+// of a tree's nine for 256 lanes, and a barrier costs more than some reads side by side do.
+func (r *rowEmitter) meetInMemory(reductions [][]accumulator) {
 	accs := slices.Concat(reductions...)
 	slots := r.scratchSlots(accs, r.shape.lanes*r.shape.rows)
-	own := r.slotOf(r.lane)
-	store := func() []loop.Stmt {
+	tell := func() []loop.Stmt {
 		var out []loop.Stmt
 		for i, a := range accs {
-			out = append(out, &loop.Store{Array: slots[i], At: own, Value: scalar.FreeVar(a.name, a.spec.DType)})
+			out = append(out, &loop.Store{Array: slots[i], At: r.slotOf(r.lane), Value: scalar.FreeVar(a.name, a.spec.DType)})
 		}
 		return out
 	}
-	r.body = append(r.body, store()...)
-	r.body = append(r.body, &loop.Barrier{})
-	for half := r.shape.lanes / 2; half > 0; half /= 2 {
-		then := r.combineFrom(reductions, slots, r.slotOf(scalar.Add(r.lane, loop.Int(half))))
-		then = append(then, store()...)
-		r.body = append(r.body, &loop.If{Cond: scalar.Lt(r.lane, loop.Int(half)), Then: then}, &loop.Barrier{})
+	r.body = append(r.body, append(tell(), &loop.Barrier{})...)
+	left := r.shape.lanes
+	if left > directLanes {
+		for left = 1; left*left < r.shape.lanes; {
+			left *= 2
+		}
+		part := append([]loop.Stmt{r.combineLanes(reductions, slots, r.lane, left, r.shape.lanes/left)}, tell()...)
+		r.body = append(r.body, &loop.If{Cond: scalar.Lt(r.lane, loop.Int(left)), Then: part}, &loop.Barrier{})
 	}
-	first := r.slotOf(loop.Int(0))
 	for i, a := range accs {
-		r.body = append(r.body, &loop.Assign{Name: a.name, Value: scalar.LoadAt(slots[i], a.spec.DType, first)})
+		r.body = append(r.body, &loop.Assign{Name: a.name, Value: scalar.LoadAt(slots[i], a.spec.DType, r.slotOf(loop.Int(0)))})
 	}
-	r.body = append(r.body, &loop.Barrier{})
+	r.body = append(r.body, r.combineLanes(reductions, slots, loop.Int(0), 1, left), &loop.Barrier{})
+}
+
+// combineLanes merges into the thread's own accumulators, which are those of the first
+// lane, those of the lanes that follow it at a distance, until there are so many.
+func (r *rowEmitter) combineLanes(reductions [][]accumulator, slots []int, first scalar.Expr, apart, count int) loop.Stmt {
+	name := r.name("other")
+	other := scalar.Mul(scalar.NewVar(name, ir.I32, 1, int64(count-1)), loop.Int(apart))
+	body := r.combineFrom(reductions, slots, r.slotOf(scalar.Add(first, other)))
+	return &loop.For{Var: name, Start: loop.Int(1), End: loop.Int(count), Step: loop.Int(1), Body: body}
 }
 
 // combineFrom merges another lane's accumulators into the thread's own.
