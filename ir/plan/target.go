@@ -83,6 +83,15 @@ func WebGPU() Target {
 	return Target{Name: "webgpu", Caps: loop.DefaultCaps(), Branch: worthGate}
 }
 
+// WithSubgroups returns the target for WebGPU devices whose subgroups are all of one size,
+// a power of two (subgroupMinSize and subgroupMaxSize of the adapter's info), and that have
+// the features "subgroups" and "subgroup-size-control". Plans that make use of it say so
+// in their [Requires]; one for [WebGPU] as a variant serves the other devices.
+func (t Target) WithSubgroups(size int) Target {
+	t.Subgroups, t.Shuffles, t.Subgroup = true, true, [2]int{size, size}
+	return t
+}
+
 // Printer writes kernels of the loop IR in one dialect. Print is a pure
 // function: the same kernel gives the same text.
 type Printer interface {

@@ -15,8 +15,14 @@ import (
 )
 
 // TestTintAcceptsTheKernelsOfAllOps prints the kernels of every sample of every
-// op that WebGPU has types for.
+// op that WebGPU has types for, for every device and for those with subgroups.
 func TestTintAcceptsTheKernelsOfAllOps(t *testing.T) {
+	for name, target := range map[string]plan.Target{"plain": plan.WebGPU(), "subgroups": plan.WebGPU().WithSubgroups(32)} {
+		t.Run(name, func(t *testing.T) { tintAcceptsAllOps(t, target) })
+	}
+}
+
+func tintAcceptsAllOps(t *testing.T, target plan.Target) {
 	folder := t.TempDir()
 	for _, op := range ir.Ops() {
 		d, _ := ir.Lookup(op)
@@ -24,7 +30,7 @@ func TestTintAcceptsTheKernelsOfAllOps(t *testing.T) {
 			continue
 		}
 		for i, s := range d.Samples() {
-			p, err := compileSample(op, s)
+			p, err := compileSample(op, s, target)
 			if err != nil {
 				t.Errorf("%s, sample %d: %v", op, i, err)
 				continue
@@ -44,7 +50,7 @@ func TestTintAcceptsTheKernelsOfAllOps(t *testing.T) {
 
 // compileSample returns the plan of a sample, an empty one where WebGPU lacks a
 // type.
-func compileSample(op ir.Op, s ir.Sample) (*plan.Plan, error) {
+func compileSample(op ir.Op, s ir.Sample, target plan.Target) (*plan.Plan, error) {
 	g, err := ir.Build("sample", func(b *ir.Builder) {
 		var in []ir.Value
 		for i, a := range s.In {
@@ -68,5 +74,5 @@ func compileSample(op ir.Op, s ir.Sample) (*plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return plan.Compile(m, plan.WebGPU(), wgsl.Printer{})
+	return plan.Compile(m, target, wgsl.Printer{})
 }

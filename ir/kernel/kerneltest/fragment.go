@@ -11,8 +11,9 @@ func Fragments() []*Case {
 	return []*Case{fragments("fragments", dtype.F32), fragments("fragments_half", dtype.F16), fragments("fragments_bfloat", dtype.BF16)}
 }
 
-// Shuffled returns a kernel whose threads exchange values.
-func Shuffled() *Case { return shuffled() }
+// Shuffled returns a kernel whose threads exchange values: those of a warp, or, where a
+// size of subgroups is given, of a subgroup.
+func Shuffled(subgroup int) *Case { return shuffled(subgroup) }
 
 // Sizes of the product of fragments: each of its two subgroups has eight rows of results.
 const (

@@ -12,7 +12,7 @@ type Caps struct {
 	F16       bool   // kernels may compute in f16, which is a feature of its own in WGSL
 	Subgroups bool   // kernels may have subgroup statements
 	Subgroup  [2]int // the range of subgroup sizes, where Subgroups is set
-	Shuffles  bool   // kernels may have [Shuffle] statements
+	Shuffles  bool   // kernels may have [Shuffle] statements, among [Caps.Lanes] threads
 	// Mma says that the target has the [Atom]s of f16 and bf16, TF32 that products
 	// of f32 may be computed from 10 bits of fraction. MmaBytes is the shared memory
 	// of a kernel with atoms, and Multiprocessors is how many of its workgroups run
@@ -54,6 +54,17 @@ func (c Caps) Support(d dtype.DType) dtype.Support {
 		return s
 	}
 	return dtype.Storage
+}
+
+// Lanes is how many neighbouring threads a [Shuffle] is among, 0 where the target has none.
+func (c Caps) Lanes() int {
+	switch {
+	case !c.Shuffles:
+		return 0
+	case c.Subgroups:
+		return c.Subgroup[0]
+	}
+	return Warp
 }
 
 // stored reports whether elements of a type are stored and not computed with.

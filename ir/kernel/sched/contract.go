@@ -179,11 +179,7 @@ func (te *tileEmitter) kernel(name string, finish func(storeResult), result stor
 	}
 	te.body = append(outer, &loop.For{Var: step, Start: loop.Int(0), End: loop.Int(te.steps), Step: loop.Int(1), Body: te.body})
 	finish(result)
-	made := te.finish(name, te.body)
-	if withMma && te.t.together > 1 {
-		made.Kernel.Subgroup = [2]int{te.t.together, te.t.together}
-	}
-	return made
+	return te.finish(name, te.body)
 }
 
 // declare defines the sums of a thread.

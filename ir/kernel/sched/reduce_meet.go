@@ -16,6 +16,15 @@ type accumulator struct {
 	name string
 }
 
+// value is what the thread's own running value is now.
+func (a accumulator) value() scalar.Expr { return scalar.FreeVar(a.name, a.spec.DType) }
+
+// combineOf combines two sets of running values of one reduction.
+func combineOf(accs []accumulator, a, b []scalar.Expr) []scalar.Expr {
+	m := accs[0].m
+	return m.Reduction().Combine(m.Node, a, b)
+}
+
 // declare starts the running values of reductions.
 func (r *rowEmitter) declare(members []*group.Member) []accumulator {
 	var accs []accumulator
@@ -101,7 +110,7 @@ func (r *rowEmitter) meetInMemory(reductions [][]accumulator) {
 	tell := func() []loop.Stmt {
 		var out []loop.Stmt
 		for i, a := range accs {
-			out = append(out, &loop.Store{Array: slots[i], At: r.slotOf(r.lane), Value: scalar.FreeVar(a.name, a.spec.DType)})
+			out = append(out, &loop.Store{Array: slots[i], At: r.slotOf(r.lane), Value: a.value()})
 		}
 		return out
 	}
@@ -135,11 +144,11 @@ func (r *rowEmitter) combineFrom(reductions [][]accumulator, slots []int, at sca
 	for _, accs := range reductions {
 		var mine, theirs []scalar.Expr
 		for i, a := range accs {
-			mine = append(mine, scalar.FreeVar(a.name, a.spec.DType))
+			mine = append(mine, a.value())
 			theirs = append(theirs, scalar.LoadAt(slots[i], a.spec.DType, at))
 		}
 		slots = slots[len(accs):]
-		combined := accs[0].m.Reduction().Combine(accs[0].m.Node, mine, theirs)
+		combined := combineOf(accs, mine, theirs)
 		out = append(out, r.nameAll(combined)...)
 		for i, a := range accs {
 			out = append(out, &loop.Assign{Name: a.name, Value: combined[i]})

@@ -79,7 +79,7 @@ func (t tile) parts(c *group.Contraction, caps loop.Caps) int {
 }
 
 func (t tile) fits(caps loop.Caps) bool {
-	return t.threads() <= caps.Invocations && t.sharedBytes() <= caps.SharedBytes && (t.together == 1 || caps.Fragments)
+	return t.threads() <= caps.Invocations && t.sharedBytes() <= caps.SharedBytes && (t.together == 1 || caps.Fragments && caps.Lanes() == t.together)
 }
 
 // tileable reports whether a tile can compute c at all.

@@ -12,7 +12,7 @@ import { openDawn } from '../../../js/test/rig/dawn.mjs';
 
 // Language extensions and the device features that allow them. A shader is given just
 // those it enables, so one that forgets to say so is refused.
-const featureOf = { f16: 'shader-f16', subgroups: 'subgroups' };
+const featureOf = { f16: 'shader-f16', subgroups: 'subgroups', subgroup_size_control: 'subgroup-size-control' };
 
 function shaderFiles(path) {
   if (!statSync(path).isDirectory()) return [path];
