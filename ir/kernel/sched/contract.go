@@ -17,8 +17,8 @@ func scheduleTiles(e *emitter, g *group.Group, c *group.Contraction, t tile, par
 		return []Launch{te.kernel(g.Name(), te.finishOf(g.EpilogueWeight()), te.members)}
 	}
 	partial := newPartial(0, ir.F32, g, te.parts)
-	first := te.kernel(g.Name()+"_parts", te.finishOf(0), func(acc scalar.Expr, at ir.Index) []loop.Stmt {
-		return te.store(partial, append(ir.Index{te.part}, at...), acc)
+	first := te.kernel(g.Name()+"_parts", te.finishOf(0), func(acc scalar.Expr, at ir.Index) []kept {
+		return []kept{{partial, append(ir.Index{te.part}, at...), acc}}
 	})
 	return []Launch{first, newEmitter(e.p, e.caps).combineParts(g.Reduction(), te.parts, []*group.Tensor{partial})}
 }
@@ -151,8 +151,9 @@ func (te *tileEmitter) contiguousAlongK(s *side) bool {
 	return moves
 }
 
-// storeResult stores one result of a contraction, a sum at a point of the group.
-type storeResult func(sum scalar.Expr, at ir.Index) []loop.Stmt
+// storeResult returns what is stored of one result of a contraction, a sum at a point of
+// the group.
+type storeResult func(sum scalar.Expr, at ir.Index) []kept
 
 // kernel writes the whole kernel: in each step the next tiles are loaded into
 // registers while those in workgroup memory are multiplied. finish stores what

@@ -193,7 +193,7 @@ func (f *fragmentCore) finishRound(round scalar.Expr, result storeResult) {
 	sum := scalar.LoadAt(f.sums, ir.F32, f.Simplify(scalar.Add(scalar.Mul(local, loop.Int(f.sumsRow())), across)))
 	total := f.name("total")
 	f.body = append(f.body, &loop.Let{Name: total, Value: sum})
-	stores := result(scalar.FreeVar(total, ir.F32), f.point(f.freeAt(rows, row), f.freeAt(columns, column)))
+	stores := f.storeAll(result(scalar.FreeVar(total, ir.F32), f.point(f.freeAt(rows, row), f.freeAt(columns, column))))
 	f.body = append(f.body, guard(f.valid, f.within(rows, row, f.within(columns, column, stores)))...)
 	each := &loop.For{Var: name, Start: f.lane, End: loop.Int(count), Step: loop.Int(f.t.threads()), Body: f.body}
 	f.body = append(outer, each)

@@ -103,7 +103,7 @@ const directLanes = 16
 // meetInMemory combines the accumulators of reductions, listed for each of them, by way of
 // workgroup memory. Each thread combines those of all lanes; where there are many, the
 // first lanes before combine those of a part each. Two rounds take three barriers in place
-// of a tree's nine for 256 lanes, and a barrier costs more than some reads side by side do.
+// of a tree's nine for 256 lanes, and what a thread reads in a round it reads at once.
 func (r *rowEmitter) meetInMemory(reductions [][]accumulator) {
 	accs := slices.Concat(reductions...)
 	slots := r.scratchSlots(accs, r.shape.lanes*r.shape.rows)
@@ -120,41 +120,45 @@ func (r *rowEmitter) meetInMemory(reductions [][]accumulator) {
 		for left = 1; left*left < r.shape.lanes; {
 			left *= 2
 		}
-		part := append([]loop.Stmt{r.combineLanes(reductions, slots, r.lane, left, r.shape.lanes/left)}, tell()...)
+		part := append(r.combineLanes(reductions, slots, r.lane, left, r.shape.lanes/left), tell()...)
 		r.body = append(r.body, &loop.If{Cond: scalar.Lt(r.lane, loop.Int(left)), Then: part}, &loop.Barrier{})
 	}
-	for i, a := range accs {
-		r.body = append(r.body, &loop.Assign{Name: a.name, Value: scalar.LoadAt(slots[i], a.spec.DType, r.slotOf(loop.Int(0)))})
-	}
-	r.body = append(r.body, r.combineLanes(reductions, slots, loop.Int(0), 1, left), &loop.Barrier{})
+	r.body = append(r.body, append(r.combineLanes(reductions, slots, loop.Int(0), 1, left), &loop.Barrier{})...)
 }
 
-// combineLanes merges into the thread's own accumulators, which are those of the first
-// lane, those of the lanes that follow it at a distance, until there are so many.
-func (r *rowEmitter) combineLanes(reductions [][]accumulator, slots []int, first scalar.Expr, apart, count int) loop.Stmt {
-	name := r.name("other")
-	other := scalar.Mul(scalar.NewVar(name, ir.I32, 1, int64(count-1)), loop.Int(apart))
-	body := r.combineFrom(reductions, slots, r.slotOf(scalar.Add(first, other)))
-	return &loop.For{Var: name, Start: loop.Int(1), End: loop.Int(count), Step: loop.Int(1), Body: body}
-}
-
-// combineFrom merges another lane's accumulators into the thread's own.
-func (r *rowEmitter) combineFrom(reductions [][]accumulator, slots []int, at scalar.Expr) []loop.Stmt {
-	var out []loop.Stmt
+// combineLanes gives the thread's accumulators what those of so many lanes, each at a
+// distance from the one before, come to.
+func (r *rowEmitter) combineLanes(reductions [][]accumulator, slots []int, first scalar.Expr, apart, count int) []loop.Stmt {
+	outer := r.body
+	r.body = nil
 	for _, accs := range reductions {
-		var mine, theirs []scalar.Expr
-		for i, a := range accs {
-			mine = append(mine, a.value())
-			theirs = append(theirs, scalar.LoadAt(slots[i], a.spec.DType, at))
+		values := make([][]scalar.Expr, count)
+		for i := range values {
+			at := r.slotOf(scalar.Add(first, loop.Int(i*apart)))
+			for k, a := range accs {
+				values[i] = append(values[i], scalar.LoadAt(slots[k], a.spec.DType, at))
+			}
 		}
 		slots = slots[len(accs):]
-		combined := combineOf(accs, mine, theirs)
-		out = append(out, r.nameAll(combined)...)
-		for i, a := range accs {
-			out = append(out, &loop.Assign{Name: a.name, Value: combined[i]})
-		}
+		r.assign(accs, r.combineHalves(accs, values))
 	}
-	return out
+	body := r.body
+	r.body = outer
+	return body
+}
+
+// combineHalves combines sets of running values, those of each half first, so that few
+// operations wait for others and few values are there at a time.
+func (r *rowEmitter) combineHalves(accs []accumulator, values [][]scalar.Expr) []scalar.Expr {
+	if len(values) == 1 {
+		return values[0]
+	}
+	half := len(values) / 2
+	combined := combineOf(accs, r.combineHalves(accs, values[:half]), r.combineHalves(accs, values[half:]))
+	for i, x := range combined {
+		combined[i] = r.let("both", x)
+	}
+	return combined
 }
 
 // slotOf is the place of a lane of the thread's row in workgroup memory. Rows

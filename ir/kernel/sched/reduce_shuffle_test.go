@@ -40,16 +40,16 @@ func rowsMeetByShuffles(t *testing.T, target plan.Target, dims [2]int) {
 // workgroup memory it is two or three.
 func TestShufflesTakeThePlaceOfBarriers(t *testing.T) {
 	for _, c := range []struct {
-		target       plan.Target
-		length, want int
+		target             plan.Target
+		rows, length, want int
 	}{
-		{hopper(), 64, 0}, {hopper(), 4096, 4},
-		{plan.WebGPU(), 64, 4}, {plan.WebGPU(), 4096, 6},
-		{plan.WebGPU().WithSubgroups(32), 64, 0}, {plan.WebGPU().WithSubgroups(32), 4096, 4},
-		{plan.WebGPU().WithSubgroups(8), 4096, 6}, // more subgroups to a row than threads to a subgroup
+		{hopper(), 20000, 64, 0}, {hopper(), 5000, 4096, 4},
+		{plan.WebGPU(), 20000, 64, 4}, {plan.WebGPU(), 5000, 4096, 6},
+		{plan.WebGPU().WithSubgroups(32), 20000, 64, 0}, {plan.WebGPU().WithSubgroups(32), 5000, 4096, 4},
+		{plan.WebGPU().WithSubgroups(8), 5000, 4096, 6}, // more subgroups to a row than threads to a subgroup
 	} {
 		g := build(t, func(b *ir.Builder) {
-			b.Output("y", ops.Softmax(b, b.Input("x", ir.F32, ir.Dims(5000, c.length)...), 1))
+			b.Output("y", ops.Softmax(b, b.Input("x", ir.F32, ir.Dims(c.rows, c.length)...), 1))
 		})
 		kernels := kernelsOf(t, g, c.target)
 		barriers := 0
