@@ -11,11 +11,13 @@ import (
 // large device's 132 processors. Each has at least splitLength inner points. Rows that
 // are read side by side have so few workgroups that each may have less, where many can:
 // the sums of 384 columns of 16,384 elements took 14.7 µs in 64 parts on an H200 in WebGPU,
-// and 19.3 in 16.
+// and 19.3 in 16. Other rows are cut from leastParts parts on: a workgroup goes through
+// 4,096 elements in less time than a second launch takes.
 const (
 	wantedReductions = 1024
 	splitLength      = 1024
 	splitBeside      = 256
+	leastParts       = 8
 )
 
 // RowParts returns over how many workgroups each row of a reduction is cut.
@@ -27,14 +29,16 @@ func (g *Group) RowParts() int {
 		return 1
 	}
 	rows, length := Product(g.Outer), Product(g.Inner)
-	least := splitLength
-	if g.RowsAreContiguous() {
-		rows = (rows + 31) / 32
-		if length >= splitLength {
-			least = splitBeside
+	if !g.RowsAreContiguous() {
+		if length < leastParts*splitLength {
+			return 1
 		}
+		return max(1, min(wantedReductions/max(rows, 1), length/splitLength))
 	}
-	return max(1, min(wantedReductions/max(rows, 1), length/least))
+	if length < splitLength {
+		return 1
+	}
+	return max(1, min(wantedReductions/((rows+31)/32), length/splitBeside))
 }
 
 // keeps reports whether some result of a node is needed outside of the group.

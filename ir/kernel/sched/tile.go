@@ -40,8 +40,11 @@ const (
 	fewTiles    = 32  // so few workgroups leave most of a device idle,
 	deepSpace   = 256 // which matters when each of them has this long to go
 	partLength  = 128 // of a contracted space that is cut into parts
-	thinSide    = 2   // results this thin are a matrix times a vector
-	mostWaste   = 4   // how often what is asked for the tiles may compute
+	// wantedThreads is how many threads a product should have to fill a large device:
+	// two workgroups of the largest tiles on each multiprocessor.
+	wantedThreads = 1 << 16
+	thinSide      = 2 // results this thin are a matrix times a vector
+	mostWaste     = 4 // how often what is asked for the tiles may compute
 	// smallProduct is so few multiplications that a launch takes longer, and
 	// shortSpace so few in a row that one thread can do them. Tiles gain nothing
 	// there, and on GPUs made of software cost much: SwiftShader takes a second to
@@ -75,7 +78,7 @@ func (t tile) padded(c *group.Contraction) int { return t.count(c) * t.m * t.n }
 // array.
 func (t tile) parts(c *group.Contraction, caps loop.Caps) int {
 	sums := 4 * group.Product(c.Batch) * group.Product(c.M) * group.Product(c.N)
-	return max(1, min(wantedGroups/t.count(c), group.Product(c.K)/partLength, caps.BindingBytes/sums))
+	return max(1, min(wantedThreads/(t.count(c)*t.threads()), group.Product(c.K)/partLength, caps.BindingBytes/sums))
 }
 
 func (t tile) fits(caps loop.Caps) bool {
