@@ -9,11 +9,13 @@ import (
 )
 
 // WebGPU's names for what kernels need besides: to compute in f16, to have the threads of
-// a subgroup meet, and to have a subgroup be of one size and full.
+// a subgroup meet, to have a subgroup be of one size and full, and to multiply in
+// fragments, which is an experiment of Chromium's.
 const (
 	featureF16          = "shader-f16"
 	featureSubgroups    = "subgroups"
 	featureSubgroupSize = "subgroup-size-control"
+	featureMatrices     = "chromium-experimental-subgroup-matrix"
 )
 
 // require notes what a device must have to run a graph. The error is of kind
@@ -54,6 +56,9 @@ func (c *compiler) requireSubgroups(k *loop.Kernel) {
 	if c.target.Dialect == dtype.WGSL && k.Subgroup != [2]int{} {
 		c.requireFeatures(featureSubgroups, featureSubgroupSize)
 		c.plan.Requires.Subgroup = k.Subgroup
+		if k.HasFragments() {
+			c.requireFeatures(featureMatrices)
+		}
 	}
 }
 

@@ -92,6 +92,16 @@ func (t Target) WithSubgroups(size int) Target {
 	return t
 }
 
+// WithFragments is WithSubgroups for devices that besides multiply matrices of 8 × 8 in f32
+// by subgroups of 32 threads: the feature "chromium-experimental-subgroup-matrix", and that
+// shape among the subgroupMatrixConfigs of the adapter's info. Dawn lists it for Apple's
+// GPUs; as the feature is an experiment, nothing asks for it by itself.
+func (t Target) WithFragments() Target {
+	t = t.WithSubgroups(32)
+	t.Fragments = true
+	return t
+}
+
 // Printer writes kernels of the loop IR in one dialect. Print is a pure
 // function: the same kernel gives the same text.
 type Printer interface {

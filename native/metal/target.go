@@ -22,6 +22,6 @@ func Target() plan.Target {
 	l.BufferBytes = l.BindingBytes
 	t := plan.WebGPU() // whose indirect dispatches Metal has too
 	t.Name, t.Loops = Name, true
-	t.Caps = loop.Caps{Dialect: dtype.MSL, Limits: l, F16: true, Subgroups: true, Subgroup: [2]int{32, 32}, Shuffles: true, Fragments: true}
+	t.Caps = loop.Caps{Dialect: dtype.MSL, Limits: l, F16: true, Subgroups: true, Subgroup: [2]int{32, 32}, Shuffles: true, Fragments: true, HalfFragments: true}
 	return t
 }

@@ -53,7 +53,8 @@ var dialect = clike.Dialect{
 	Shuffle: func(value string, xor int) string {
 		return format.Sprintf("subgroupShuffleXor(%s, %du)", value, xor)
 	},
-	Function: function,
+	Function:  function,
+	Fragments: &fragments,
 	Helpers: map[string]string{
 		// A constant expression may not be infinite or NaN; a parameter is no
 		// constant.

@@ -82,7 +82,13 @@ func (p *printer) features() {
 		p.line("enable subgroups;")
 	}
 	if p.bySubgroups() {
-		p.line("enable subgroup_size_control;\nrequires subgroup_id;")
+		p.line("enable subgroup_size_control;")
+	}
+	if p.k.HasFragments() {
+		p.line("enable chromium_experimental_subgroup_matrix;")
+	}
+	if p.bySubgroups() {
+		p.line("requires subgroup_id;")
 	}
 }
 

@@ -21,8 +21,8 @@ type Caps struct {
 	MmaBytes, Multiprocessors int
 	Rates                     Rates
 	// Fragments says that the target has multiply-adds of subgroups: [FragmentMulAdd], of
-	// F16 and F32, and with BFloat of BF16. Subgroup is then one size.
-	Fragments, BFloat bool
+	// F32, with HalfFragments of F16 and with BFloat of BF16. Subgroup is then one size.
+	Fragments, HalfFragments, BFloat bool
 	// ShareOps is how many operations a thread must have for it to be worth waking,
 	// on targets whose workgroups have one thread: kernels with more are divided
 	// into several workgroups. With 0 none is.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/kernel/clike"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
 // fragments are Metal's matrices of SIMD-groups, since MSL 2.3 (Metal Shading Language
@@ -14,9 +15,9 @@ var fragments = clike.Fragments{
 	Zero: func(name string) string {
 		return "simdgroup_float8x8 " + name + " = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);"
 	},
-	Load: func(name string, t dtype.DType, address string, stride int, turned bool) []string {
-		rows := ""
-		if turned {
+	Load: func(name string, t dtype.DType, array, at string, load *loop.FragmentLoad) []string {
+		rows, address := "", "&"+array+"["+at+"]"
+		if load.Turned {
 			rows = ", ulong2(0, 0), true"
 		}
 		elem := typeNames[t]
@@ -25,13 +26,13 @@ var fragments = clike.Fragments{
 		}
 		return []string{
 			fmt.Sprintf("simdgroup_%s8x8 %s;", elem, name),
-			fmt.Sprintf("simdgroup_load(%s, %s, %d%s);", name, address, stride, rows),
+			fmt.Sprintf("simdgroup_load(%s, %s, %d%s);", name, address, load.Stride, rows),
 		}
 	},
 	MulAdd: func(sum, a, b string) string {
 		return fmt.Sprintf("simdgroup_multiply_accumulate(%s, %s, %s, %s);", sum, a, b, sum)
 	},
-	Store: func(name, address string, stride int) string {
-		return fmt.Sprintf("simdgroup_store(%s, %s, %d);", name, address, stride)
+	Store: func(name, array, at string, stride int) string {
+		return fmt.Sprintf("simdgroup_store(%s, &%s[%s], %d);", name, array, at, stride)
 	},
 }
