@@ -40,9 +40,13 @@ const (
 	targetRelaxedWASM
 )
 
-// compile (module, limits, f16, target) → plan file. Limits are those of
+// maxSubgroup is the most threads of a subgroup in WebGPU.
+const maxSubgroup = 128
+
+// compile (module, limits, f16, subgroup, target) → plan file. Limits are those of
 // loop.Limits in order; 0 stands for the default. f16 says that the device
-// computes with it. Both count for WebGPU alone.
+// computes with it, and subgroup is the one size of its subgroups, 0 where it has
+// several or that is not known. All count for WebGPU alone.
 func compile(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	m, err := module(c, r)
 	if err != nil {
@@ -56,6 +60,12 @@ func compile(c *wire.Service, r *wire.Request, w *wire.Response) error {
 		}
 	}
 	t.F16 = r.Bool()
+	if size := r.U32(); size > 0 {
+		if size > maxSubgroup || size&(size-1) != 0 {
+			return ir.Attrf("subgroups of %d threads: a power of two up to %d is needed", size, maxSubgroup)
+		}
+		t = t.WithSubgroups(int(size))
+	}
 	var printer plan.Printer = wgsl.Printer{}
 	if target := r.U32(); target != targetWebGPU {
 		relaxed := target == targetRelaxedWASM

@@ -14,34 +14,26 @@ type four struct {
 	row, column scalar.Expr
 }
 
-// finishFours stores what becomes of sums, by vectors where memory has the results of four
-// columns side by side and what is read for them.
-func (te *tileEmitter) finishFours(fours []four, result storeResult) {
+// finishFour stores what becomes of four sums, as vectors where memory has the results of
+// four columns side by side and what is read for them.
+func (te *tileEmitter) finishFour(f four, result storeResult) {
 	rows, columns := &te.side[0], &te.side[1]
 	m := newMover(&writer{emitter: te.emitter})
 	m.keep(te.body)
-	stores := make([][]kept, len(fours))
-	for i, f := range fours {
-		stores[i] = te.fourResults(f, result)
-		for _, s := range stores[i] {
-			m.see(s.value)
-		}
-		m.seeStores(stores[i], 4)
+	stores := te.fourResults(f, result)
+	for _, s := range stores {
+		m.see(s.value)
 	}
+	m.seeStores(stores, 4)
 	m.settle()
-	body := m.nested(func() {
-		for i, f := range fours {
-			exists := all(4)
-			for j := range exists {
-				if columns.ragged() {
-					exists[j] = scalar.Lt(scalar.Add(f.column, loop.Int(j)), loop.Int(group.Product(columns.free)))
-				}
-			}
-			then := m.nested(func() { m.store(stores[i], 4, exists) })
-			m.add(te.within(rows, f.row, te.within(columns, f.column, then))...)
+	exists := all(4)
+	for j := range exists {
+		if columns.ragged() {
+			exists[j] = scalar.Lt(scalar.Add(f.column, loop.Int(j)), loop.Int(group.Product(columns.free)))
 		}
-	})
-	te.body = append(te.body, guard(te.valid, body)...)
+	}
+	then := m.nested(func() { m.store(stores, 4, exists) })
+	te.body = append(te.body, guard(te.valid, te.within(rows, f.row, te.within(columns, f.column, then)))...)
 }
 
 // fourResults returns what is stored of four sums, the elements of a tensor one after the

@@ -96,14 +96,18 @@ func byMember(accs []accumulator) [][]accumulator {
 	return out
 }
 
-// directLanes is of how many lanes a thread reads what all have come to, where they meet in
-// one round.
-const directLanes = 16
+// directLanes is of how many lanes each thread reads what all have come to, where there are
+// no more; else the last round is of lastLanes at most, and those before are of as many
+// each: what all threads read takes as long as what some do in several rounds.
+const (
+	directLanes = 16
+	lastLanes   = 8
+)
 
 // meetInMemory combines the accumulators of reductions, listed for each of them, by way of
 // workgroup memory. Each thread combines those of all lanes; where there are many, the
-// first lanes before combine those of a part each. Two rounds take three barriers in place
-// of a tree's nine for 256 lanes, and what a thread reads in a round it reads at once.
+// first lanes before combine those of a part each. That takes four barriers in place of a
+// tree's nine for 256 lanes, and what a thread reads in a round it reads at once.
 func (r *rowEmitter) meetInMemory(reductions [][]accumulator) {
 	accs := slices.Concat(reductions...)
 	slots := r.scratchSlots(accs, r.shape.lanes*r.shape.rows)
@@ -116,11 +120,9 @@ func (r *rowEmitter) meetInMemory(reductions [][]accumulator) {
 	}
 	r.body = append(r.body, append(tell(), &loop.Barrier{})...)
 	left := r.shape.lanes
-	if left > directLanes {
-		for left = 1; left*left < r.shape.lanes; {
-			left *= 2
-		}
-		part := append(r.combineLanes(reductions, slots, r.lane, left, r.shape.lanes/left), tell()...)
+	for left > lastLanes && r.shape.lanes > directLanes {
+		left /= lastLanes
+		part := append(r.combineLanes(reductions, slots, r.lane, left, lastLanes), tell()...)
 		r.body = append(r.body, &loop.If{Cond: scalar.Lt(r.lane, loop.Int(left)), Then: part}, &loop.Barrier{})
 	}
 	r.body = append(r.body, append(r.combineLanes(reductions, slots, loop.Int(0), 1, left), &loop.Barrier{})...)

@@ -72,11 +72,11 @@ const manyRows = 1 << 14
 // H200 196,608 of them, products of bf16, took 123 µs with a workgroup each, where
 // memory takes 12, and 16,384 softmaxes of 256 took 251 µs in WebGPU, where 114 will do).
 func (e *emitter) shareShortRows(s Schedule, rows, length int) Schedule {
-	const each, least = 4, 8
+	const each, least, most = 4, 8, 32
 	if rows < manyRows || length > 2*e.caps.Invocations || s.Lanes < each*least {
 		return s
 	}
-	s.Lanes /= each
+	s.Lanes = min(s.Lanes/each, most)
 	s.Rows = e.caps.Invocations / s.Lanes
 	return s
 }

@@ -43,8 +43,12 @@ const (
 	// wantedThreads is how many threads a product should have to fill a large device:
 	// two workgroups of the largest tiles on each multiprocessor.
 	wantedThreads = 1 << 16
-	thinSide      = 2 // results this thin are a matrix times a vector
-	mostWaste     = 4 // how often what is asked for the tiles may compute
+	// Products of shortWork multiplications take little longer in wholeTiles or more small
+	// tiles than a second launch does, which adds up parts.
+	shortWork  = 1 << 29
+	wholeTiles = 512
+	thinSide   = 2 // results this thin are a matrix times a vector
+	mostWaste  = 4 // how often what is asked for the tiles may compute
 	// smallProduct is so few multiplications that a launch takes longer, and
 	// shortSpace so few in a row that one thread can do them. Tiles gain nothing
 	// there, and on GPUs made of software cost much: SwiftShader takes a second to
@@ -111,7 +115,7 @@ func chooseTile(c *group.Contraction, caps loop.Caps) (best tile, parts int, ok 
 	}
 	groups := 0
 	for _, t := range all {
-		if !t.fits(caps) || 4*t.padded(c) > 5*least {
+		if !t.fits(caps) || t.wastes(c, least, all) {
 			continue
 		}
 		if t.together < best.together {
@@ -121,5 +125,27 @@ func chooseTile(c *group.Contraction, caps loop.Caps) (best tile, parts int, ok 
 			best, parts, groups = t, p, t.count(c)*p
 		}
 	}
+	if parts > 1 && points(c) <= shortWork {
+		for _, t := range all {
+			if t.fits(caps) && !t.wastes(c, least, all) && t.count(c) >= wholeTiles {
+				return t, 1, true
+			}
+		}
+	}
 	return best, parts, groups > 0 && (groups >= fewTiles || k < deepSpace)
+}
+
+// wastes reports whether a tile computes much more in vain than the one that does least,
+// and is not the faster one all the same.
+func (t tile) wastes(c *group.Contraction, least int, all []tile) bool {
+	if 4*t.padded(c) <= 5*least {
+		return false
+	}
+	for _, other := range all {
+		own, others := float64(t.padded(c))/t.rate(), float64(other.padded(c))/other.rate()
+		if 4*other.padded(c) <= 5*least && 5*own > 4*others {
+			return true
+		}
+	}
+	return t.padded(c) > mostWaste*group.Product(c.Batch)*group.Product(c.M)*group.Product(c.N)
 }
