@@ -73,7 +73,7 @@ var sections = map[string]func(*reader, *Plan){
 	tagRoutines: func(r *reader, p *Plan) { p.Routines = items(r, r.routine) },
 	tagCode:     func(r *reader, p *Plan) { p.Code = r.take(r.u32()) },
 	tagEntries: func(r *reader, p *Plan) {
-		r.calls, r.whiles = len(p.Routines) > 0, p.Target != "webgpu" && p.Target != "wasm"
+		r.calls = len(p.Routines) > 0
 		p.Entries = items(r, r.entry)
 	},
 	tagStatus: func(r *reader, p *Plan) {
@@ -148,7 +148,6 @@ type reader struct {
 	off, end int
 	newer    bool // the file's minor version is above ours
 	calls    bool // the file has routines, which steps may call
-	whiles   bool // it is for none of the targets of pages, whose runtimes know no such loops
 	section  string
 	err      error
 }
@@ -379,13 +378,11 @@ func (r *reader) steps(depth int) []Step {
 			*s = &Repeat{Count: r.u32(), Steps: r.steps(depth + 1)}
 		case stepTurns:
 			*s = &Repeat{Count: r.u32(), Steps: r.steps(depth + 1), Odd: r.steps(depth + 1)}
+		case stepWhile:
+			*s = &While{Going: r.cell(), Steps: r.steps(depth + 1)}
 		default:
-			switch {
-			case kind == stepCall && r.calls:
+			if kind == stepCall && r.calls {
 				*s = &Call{Routine: r.u32(), Bindings: r.bindings()}
-				return
-			case kind == stepWhile && r.whiles:
-				*s = &While{Going: r.cell(), Steps: r.steps(depth + 1)}
 				return
 			}
 			r.failAt(r.off-4, ErrVersion, 8, "a step of kind %d is not known to this reader", kind)

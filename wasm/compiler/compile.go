@@ -43,41 +43,61 @@ const (
 // maxSubgroup is the most threads of a subgroup in WebGPU.
 const maxSubgroup = 128
 
-// compile (module, limits, f16, subgroup, target) → plan file. Limits are those of
-// loop.Limits in order; 0 stands for the default. f16 says that the device
-// computes with it, and subgroup is the one size of its subgroups, 0 where it has
-// several or that is not known. All count for WebGPU alone.
-func compile(c *wire.Service, r *wire.Request, w *wire.Response) error {
+// job is what is compiled for a target.
+type job struct {
+	module  *ir.Module
+	target  plan.Target
+	printer plan.Printer
+}
+
+// readJob reads a job: a module, limits, f16, subgroup and the target. Limits are those
+// of loop.Limits in order; 0 stands for the default. f16 says that the device computes
+// with it, and subgroup is the one size of its subgroups, 0 where it has several or that
+// is not known. All count for WebGPU alone.
+func readJob(c *wire.Service, r *wire.Request) (*job, error) {
 	m, err := module(c, r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	t := plan.WebGPU()
-	l := &t.Limits
+	j := &job{m, plan.WebGPU(), wgsl.Printer{}}
+	l := &j.target.Limits
 	for _, p := range []*int{&l.StorageBuffers, &l.BindingBytes, &l.BufferBytes, &l.SharedBytes, &l.Invocations} {
 		if n := int(r.F64()); n > 0 {
 			*p = n
 		}
 	}
-	t.F16 = r.Bool()
+	j.target.F16 = r.Bool()
 	if size := r.U32(); size > 0 {
 		if size > maxSubgroup || size&(size-1) != 0 {
-			return ir.Attrf("subgroups of %d threads: a power of two up to %d is needed", size, maxSubgroup)
+			return nil, ir.Attrf("subgroups of %d threads: a power of two up to %d is needed", size, maxSubgroup)
 		}
-		t = t.WithSubgroups(int(size))
+		j.target = j.target.WithSubgroups(int(size))
 	}
-	var printer plan.Printer = wgsl.Printer{}
 	if target := r.U32(); target != targetWebGPU {
 		relaxed := target == targetRelaxedWASM
-		t, printer = plan.WebAssembly(relaxed), simd.Printer{Relaxed: relaxed}
+		j.target, j.printer = plan.WebAssembly(relaxed), simd.Printer{Relaxed: relaxed}
 	}
-	if r.Err() != nil {
-		return r.Err()
-	}
-	p, err := plan.Compile(m, t, printer)
+	return j, r.Err()
+}
+
+// compile (job) → plan file.
+func compile(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	j, err := readJob(c, r)
 	if err != nil {
 		return err
 	}
+	return j.compile(w)
+}
+
+func (j *job) compile(w *wire.Response) error {
+	p, err := plan.Compile(j.module, j.target, j.printer)
+	if err != nil {
+		return err
+	}
+	return writePlan(w, p)
+}
+
+func writePlan(w *wire.Response, p *plan.Plan) error {
 	data, err := plan.Encode(p)
 	if err == nil {
 		w.Bytes(data)

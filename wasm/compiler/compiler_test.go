@@ -360,7 +360,7 @@ func FuzzRequests(f *testing.F) {
 		Request("vmap", 2, "3", Entries(1, "w", 0.0), List{}),
 		Request("bind", 2, Entries(1, "n", 4)),
 		Request("step", 2, "y", "adam", List{}, "cosine", Entries(1, "steps", 9.0), List{}, 2),
-		Request("compile", "m", Entries(1, "f", 2), List{}, 0.0, 0.0, 0.0, 0.0, 0.0, 1, 0),
+		Request("compile", "m", Entries(1, "f", 2), List{}, 0.0, 0.0, 0.0, 0.0, 0.0, 1, 0, 0),
 	} {
 		f.Add(request)
 	}
