@@ -43,9 +43,12 @@ func TestShufflesTakeThePlaceOfBarriers(t *testing.T) {
 		target             plan.Target
 		rows, length, want int
 	}{
-		{hopper(), 20000, 64, 0}, {hopper(), 5000, 4096, 4},
-		{plan.WebGPU(), 20000, 64, 4}, {plan.WebGPU(), 5000, 4096, 8},
-		{plan.WebGPU().WithSubgroups(32), 20000, 64, 0}, {plan.WebGPU().WithSubgroups(32), 5000, 4096, 4},
+		{hopper(), 20000, 64, 0},
+		{hopper(), 5000, 4096, 4},
+		{plan.WebGPU(), 20000, 64, 4},
+		{plan.WebGPU(), 5000, 4096, 8},
+		{plan.WebGPU().WithSubgroups(32), 20000, 64, 0},
+		{plan.WebGPU().WithSubgroups(32), 5000, 4096, 4},
 		{plan.WebGPU().WithSubgroups(8), 5000, 4096, 8}, // more subgroups to a row than threads to a subgroup
 	} {
 		g := build(t, func(b *ir.Builder) {
