@@ -76,7 +76,7 @@ var choosing = map[string]func(b *ir.Builder){
 		x, y := b.Input("x", ir.F32, ir.Dims(3, 2060)...), b.Input("y", ir.F32, ir.Dims(3, 2060)...)
 		b.Output("h", ops.LinearRecurrence(b, ops.Sin(b, x), y, ops.CumSumAttrs{Axis: 1, Reverse: true}))
 	},
-	"linear recurrence of one row": func(b *ir.Builder) { // whose chunks start where those before them end
+	"linear recurrence of one row": func(b *ir.Builder) {
 		x, y := b.Input("x", ir.F32, ir.N(20480)), b.Input("y", ir.F32, ir.N(20480))
 		b.Output("h", ops.LinearRecurrence(b, ops.Sin(b, x), y, ops.CumSumAttrs{}))
 	},

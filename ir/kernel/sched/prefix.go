@@ -75,50 +75,39 @@ func prefixOf(e *emitter, g *group.Group) *prefix {
 
 // launches cuts rows over workgroups where a schedule says so: then chunks of rows are
 // combined first, what they come to is gone through, and the chunks are gone through
-// from there. No workgroup waits for another. What a few chunks come to each workgroup goes
-// through by itself, which saves a launch.
+// from there. No workgroup waits for another.
 func (p *prefix) launches(s Schedule) []Launch {
 	chunk, chunks := p.chunks(s)
 	if chunks == 1 {
 		return []Launch{p.kernel(s, span{chunk: p.length, chunks: 1})}
 	}
-	totals, first := p.scratch("total", chunks), *p
-	first.name = p.name + "_totals"
-	out := []Launch{first.kernel(s, span{chunk: chunk, chunks: chunks, total: totals})}
-	if p.goesThrough(s, chunks) {
-		return append(out, p.kernel(s, span{chunk: chunk, chunks: chunks, before: totals}))
+	totals, starts := make([]*group.Tensor, len(p.accs)), make([]*group.Tensor, len(p.accs))
+	for i, a := range p.accs {
+		totals[i] = p.p.Scratch("total", a.DType, chunks, p.rows)
+		starts[i] = p.p.Scratch("start", a.DType, chunks, p.rows)
 	}
-	starts := p.scratch("start", chunks)
 	between := *p
 	between.name, between.exclusive, between.length, between.beside, between.tensors = p.name+"_starts", true, chunks, p.rows, 2*len(p.accs)
 	between.kept = nil
 	between.element = func(w *writer, row, i scalar.Expr) []scalar.Expr { return loadAll(w, totals, i, row) }
 	between.save = func(w *writer, row, i scalar.Expr, acc []scalar.Expr) { saveAll(w, starts, i, row, acc) }
-	out = append(out, between.launches(between.rule())...)
+	first := *p
+	first.name = p.name + "_totals"
+	out := append([]Launch{first.kernel(s, span{chunk: chunk, chunks: chunks, total: totals})}, between.launches(between.rule())...)
 	return append(out, p.kernel(s, span{chunk: chunk, chunks: chunks, start: starts}))
 }
 
-// scratch returns memory for a set of running values of each chunk of each row.
-func (p *prefix) scratch(name string, chunks int) []*group.Tensor {
-	out := make([]*group.Tensor, len(p.accs))
-	for i, a := range p.accs {
-		out[i] = p.p.Scratch(name, a.DType, chunks, p.rows)
-	}
-	return out
-}
-
-// span is what of each row a kernel goes through: chunks, from their starts, from what all
-// chunks come to, of which those before are combined, or, where there is neither, from
-// nothing; total, where there is one, is all that is kept of each.
+// span is what of each row a kernel goes through: chunks, from their starts or, where
+// there is none, from nothing; total, where there is one, is all that is kept of each.
 type span struct {
-	chunk, chunks        int
-	start, before, total []*group.Tensor
+	chunk, chunks int
+	start, total  []*group.Tensor
 }
 
 // number is the chunk that a workgroup has, by its own number among them. Chunks that
 // were read last are gone through first, since they are in the cache.
 func (s span) number(i scalar.Expr) scalar.Expr {
-	if s.start == nil && s.before == nil {
+	if s.start == nil {
 		return i
 	}
 	return scalar.Sub(loop.Int(s.chunks-1), i)

@@ -73,9 +73,6 @@ func (p *prefix) strips(s Schedule, of span) Launch {
 	if of.start != nil {
 		init = loadAll(t.writer, of.start, number, t.row)
 	}
-	if of.before != nil {
-		init = t.startOf(of.before, number)
-	}
 	t.carry = t.vars("carry", init)
 	tile := s.Lanes * t.parts
 	if of.chunk <= tile*width {

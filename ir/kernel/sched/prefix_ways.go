@@ -108,9 +108,6 @@ func (p *prefix) wholeStrips() Schedule {
 	}
 	if tiles := ceilDiv(p.length, s.Lanes*s.Each); tiles >= 4 {
 		s.Split = max(1, min(enoughGroups(p.caps)/p.rows, tiles))
-		if few := s.Split / 2; p.goesThrough(s, few) {
-			s.Split = few // what all come to is read by each
-		}
 	}
 	return s
 }
@@ -221,12 +218,7 @@ func (p *prefix) cost(s Schedule) float64 {
 	tiles := ceilDiv(p.length, s.Split*s.Lanes*s.Each)
 	time = math.Max(time, rates.Launch+float64(tiles)*p.caps.Waves(groups, s.Rows*s.Lanes)*latency)
 	if s.Split > 1 {
-		time += rates.Launch + 4*elements/p.caps.Bandwidth()
-		if chunks := float64(s.Split); p.goesThrough(s, s.Split) {
-			time += 2 * chunks * chunks * float64(p.rows) / (cacheRate * p.caps.Bandwidth())
-		} else {
-			time += rates.Launch
-		}
+		time += 2*rates.Launch + 4*elements/p.caps.Bandwidth()
 	}
 	return time
 }
