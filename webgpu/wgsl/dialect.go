@@ -54,7 +54,7 @@ var dialect = clike.Dialect{
 		return format.Sprintf("subgroupShuffleXor(%s, %du)", value, xor)
 	},
 	Function:  function,
-	Fragments: &fragments,
+	Fragments: fragments,
 	Helpers: map[string]string{
 		// A constant expression may not be infinite or NaN; a parameter is no
 		// constant.

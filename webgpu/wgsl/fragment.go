@@ -1,3 +1,5 @@
+//go:build !js
+
 package wgsl
 
 import (
@@ -9,7 +11,7 @@ import (
 
 // fragments are Dawn's subgroup matrices, an extension of WGSL that is an experiment
 // (docs/tint/extensions/chromium_experimental_subgroup_matrix.md of Dawn).
-var fragments = clike.Fragments{
+var fragments = &clike.Fragments{
 	Zero: func(name string) string { return "var " + name + " = " + matrixType("result", dtype.F32) + "();" },
 	Load: func(name string, t dtype.DType, array, at string, load *loop.FragmentLoad) []string {
 		side, major := "left", "row_major"
