@@ -5,10 +5,18 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
-// featureF16 is WebGPU's name for kernels that compute in f16.
-const featureF16 = "shader-f16"
+// WebGPU's names for what kernels need besides: to compute in f16, to have the threads of
+// a subgroup meet, to have a subgroup be of one size and full, and to multiply in
+// fragments, which is an experiment of Chromium's.
+const (
+	featureF16          = "shader-f16"
+	featureSubgroups    = "subgroups"
+	featureSubgroupSize = "subgroup-size-control"
+	featureMatrices     = "chromium-experimental-subgroup-matrix"
+)
 
 // require notes what a device must have to run a graph. The error is of kind
 // [ir.ErrUnsupported] and names the first node with elements that kernels of
@@ -37,8 +45,27 @@ func (c *compiler) requireType(d ir.DType) error {
 	case dtype.Storage:
 		return nil
 	}
-	if features := &c.plan.Requires.Features; d == ir.F16 && dialect == dtype.WGSL && !slices.Contains(*features, featureF16) {
-		*features = append(*features, featureF16)
+	if d == ir.F16 && dialect == dtype.WGSL {
+		c.requireFeatures(featureF16)
 	}
 	return nil
+}
+
+// requireSubgroups notes what a kernel needs of a WebGPU device for its subgroups.
+func (c *compiler) requireSubgroups(k *loop.Kernel) {
+	if c.target.Dialect == dtype.WGSL && k.Subgroup != [2]int{} {
+		c.requireFeatures(featureSubgroups, featureSubgroupSize)
+		c.plan.Requires.Subgroup = k.Subgroup
+		if k.HasFragments() {
+			c.requireFeatures(featureMatrices)
+		}
+	}
+}
+
+func (c *compiler) requireFeatures(names ...string) {
+	for _, name := range names {
+		if features := &c.plan.Requires.Features; !slices.Contains(*features, name) {
+			*features = append(*features, name)
+		}
+	}
 }

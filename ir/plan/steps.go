@@ -285,5 +285,6 @@ func (c *entryCompiler) addKernel(k *loop.Kernel, source string) int {
 	out.ScalarBytes = 4 * len(k.Scalars)
 	c.plan.Kernels = append(c.plan.Kernels, out)
 	c.printed = append(c.printed, k)
+	c.requireSubgroups(k)
 	return len(c.plan.Kernels) - 1
 }

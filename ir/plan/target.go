@@ -79,6 +79,25 @@ func WebGPU() Target {
 	return Target{Name: "webgpu", Caps: loop.DefaultCaps(), Branch: worthGate}
 }
 
+// WithSubgroups returns the target for WebGPU devices whose subgroups are all of one size,
+// a power of two (subgroupMinSize and subgroupMaxSize of the adapter's info), and that have
+// the features "subgroups" and "subgroup-size-control". Plans that make use of it say so
+// in their [Requires]; one for [WebGPU] as a variant serves the other devices.
+func (t Target) WithSubgroups(size int) Target {
+	t.Subgroups, t.Shuffles, t.Subgroup = true, true, [2]int{size, size}
+	return t
+}
+
+// WithFragments is WithSubgroups for devices that besides multiply matrices of 8 × 8 in f32
+// by subgroups of 32 threads: the feature "chromium-experimental-subgroup-matrix", and that
+// shape among the subgroupMatrixConfigs of the adapter's info. Dawn lists it for Apple's
+// GPUs; as the feature is an experiment, nothing asks for it by itself.
+func (t Target) WithFragments() Target {
+	t = t.WithSubgroups(32)
+	t.Fragments = true
+	return t
+}
+
 // Printer writes kernels of the loop IR in one dialect. Print is a pure
 // function: the same kernel gives the same text.
 type Printer interface {

@@ -273,6 +273,20 @@ for (const on of ['gpu', 'cpu']) {
   }
 }
 
+test('a page that knows the size of subgroups gets kernels by subgroups, on devices with them', async () => {
+  const model = graph('rows', (b) => b.output('y', b.input('x', 'f32', [4, 64]).softmax(1)));
+  const plan = await compile({ entries: { main: model }, limits: { subgroup: 8 } });
+  assert.deepEqual(decodePlan(plan).requires.features, ['subgroups', 'subgroup-size-control']);
+  const { device, close } = await openDawn({ features: ['subgroups', 'subgroup-size-control'] });
+  const s = await openSession(plan, { device });
+  const { reading } = await s.run('main', { x: Float32Array.from({ length: 256 }, (_, i) => i % 64) }, { read: ['y'] });
+  const { y } = (await reading).values, sum = (1 - Math.exp(-64)) / (1 - Math.exp(-1));
+  y.forEach((v, i) => assert.ok(Math.abs(v - Math.exp(i % 64 - 63) / sum) < 1e-6, `${i}: ${v}`));
+  s.close();
+  await assert.rejects(openSession(plan, { device: dawn.device }), isError('limit', /subgroups/));
+  close();
+});
+
 test('a hostile count of steps is refused before anything is loaded, and where it turns up', async () => {
   const trainer = await train(perceptron(), { optimizer: { kind: 'sgd' }, schedule, worker: false });
   const count = (n) => ({ 'history/count': { dtype: 'i32', shape: [], data: Int32Array.of(n) } });

@@ -1,4 +1,4 @@
-// The conformance suite over Dawn, on lavapipe, which has f16: all but large kernels.
+// The conformance suite over Dawn, on lavapipe, which has f16 and subgroups of one size: all but large kernels.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,11 +6,12 @@ import { runConformance } from './conformance.mjs';
 import { isLight, load } from './conformance-suite.mjs';
 import { openDawn } from './rig/dawn.mjs';
 
-test('lavapipe passes the light modules of the conformance suite, f16 among them', async () => {
-  const { device } = await openDawn({ backend: 'lavapipe', features: ['shader-f16'] });
-  const { passed, deviating, failures, skipped } = await runConformance({ device, load, select: isLight });
+test('lavapipe passes the light modules of the conformance suite, f16 and subgroups among them', async () => {
+  const { device } = await openDawn({ backend: 'lavapipe', features: ['shader-f16', 'subgroups', 'subgroup-size-control'] });
+  const { passed, deviating, bySubgroups, failures, skipped } = await runConformance({ device, load, select: isLight });
   assert.deepEqual(failures, []);
   assert.deepEqual(skipped, []);
   assert.equal(deviating, 0);
+  assert.ok(bySubgroups > 30, `only ${bySubgroups} cases by subgroups`);
   assert.ok(passed > 1200, `only ${passed} results`);
 });

@@ -23,13 +23,14 @@ const layouts = { f8e4m3fn: [4, 3], f8e5m2: [5, 2], f16: [5, 10], bf16: [8, 7] }
  * @param {(module: {name: string, bytes: number}) => boolean} [options.select] bytes is the
  *   size of the module's plan
  * @param {(line: string) => void} [options.print]
- * @returns {Promise<{device: string, passed: number, failed: number, deviating: number, failures: string[], skipped: string[]}>}
- *   skipped are modules for features that the device lacks
+ * @returns {Promise<{device: string, passed: number, failed: number, deviating: number, bySubgroups: number, failures: string[], skipped: string[]}>}
+ *   bySubgroups counts the cases whose kernels make use of the device's subgroups; skipped are modules for
+ *   features that the device lacks
  */
 export async function runConformance({ device, load, select = () => true, print = () => {} }) {
   const { modules } = JSON.parse(new TextDecoder().decode(await load('index.json')));
   const suite = { device, load, values: await load('values.bin') };
-  const total = { device: '', passed: 0, failed: 0, deviating: 0, failures: [], skipped: [] };
+  const total = { device: '', passed: 0, failed: 0, deviating: 0, bySubgroups: 0, failures: [], skipped: [] };
   for (const module of modules.filter(select)) {
     if (device && !module.features.every((feature) => device.features.has(feature))) {
       total.skipped.push(module.name);
@@ -37,6 +38,7 @@ export async function runConformance({ device, load, select = () => true, print 
     }
     for (const outcome of await runModule(suite, module)) {
       total.device = outcome.device || total.device;
+      total.bySubgroups += outcome.bySubgroups;
       total.passed += outcome.passed;
       total.deviating += outcome.deviations.length;
       total.failed += outcome.failures.length;
@@ -63,11 +65,12 @@ function describe({ name, passed, deviations, failures, milliseconds }) {
 async function runModule(suite, { plan, code, cases }) {
   const file = await suite.load(suite.device ? plan : code), outcomes = [];
   for (const one of cases) {
-    const outcome = { name: one.name, device: '', passed: 0, deviations: [], failures: [] }, start = performance.now();
+    const outcome = { name: one.name, device: '', bySubgroups: 0, passed: 0, deviations: [], failures: [] }, start = performance.now();
     outcomes.push(outcome);
     try {
       const session = await openSession(file, suite.device && { device: suite.device });
       outcome.device = session.deviceName;
+      outcome.bySubgroups = Number(session.plan.requires.subgroup[1] > 0);
       await runCase(suite.values, session, one, outcome);
       session.close();
     } catch (error) {

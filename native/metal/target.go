@@ -22,7 +22,7 @@ func Target() plan.Target {
 	l.BufferBytes = l.BindingBytes
 	t := plan.WebGPU() // whose indirect dispatches Metal has too
 	t.Name, t.ScoreBytes = Name, scoreBytes
-	t.Caps = loop.Caps{Dialect: dtype.MSL, Limits: l, F16: true, Subgroups: true, Subgroup: [2]int{32, 32}, Shuffles: true, Fragments: true}
+	t.Caps = loop.Caps{Dialect: dtype.MSL, Limits: l, F16: true, Subgroups: true, Subgroup: [2]int{32, 32}, Shuffles: true, Fragments: true, HalfFragments: true}
 	return t
 }
 

@@ -40,6 +40,9 @@ const (
 	targetRelaxedWASM
 )
 
+// maxSubgroup is the most threads of a subgroup in WebGPU.
+const maxSubgroup = 128
+
 // job is what is compiled for a target.
 type job struct {
 	module  *ir.Module
@@ -47,9 +50,10 @@ type job struct {
 	printer plan.Printer
 }
 
-// readJob reads a job: a module, limits, f16 and the target. Limits are those of
-// loop.Limits in order; 0 stands for the default. f16 says that the device
-// computes with it. Both count for WebGPU alone.
+// readJob reads a job: a module, limits, f16, subgroup and the target. Limits are those
+// of loop.Limits in order; 0 stands for the default. f16 says that the device computes
+// with it, and subgroup is the one size of its subgroups, 0 where it has several or that
+// is not known. All count for WebGPU alone.
 func readJob(c *wire.Service, r *wire.Request) (*job, error) {
 	m, err := module(c, r)
 	if err != nil {
@@ -63,6 +67,12 @@ func readJob(c *wire.Service, r *wire.Request) (*job, error) {
 		}
 	}
 	j.target.F16 = r.Bool()
+	if size := r.U32(); size > 0 {
+		if size > maxSubgroup || size&(size-1) != 0 {
+			return nil, ir.Attrf("subgroups of %d threads: a power of two up to %d is needed", size, maxSubgroup)
+		}
+		j.target = j.target.WithSubgroups(int(size))
+	}
 	if target := r.U32(); target != targetWebGPU {
 		relaxed := target == targetRelaxedWASM
 		j.target, j.printer = plan.WebAssembly(relaxed), simd.Printer{Relaxed: relaxed}

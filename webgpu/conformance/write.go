@@ -32,7 +32,7 @@ type (
 		Name     string     `json:"name"`
 		Plan     string     `json:"plan"`     // the name of its file, for WebGPU
 		Code     string     `json:"code"`     // that of the one for WebAssembly
-		Bytes    int        `json:"bytes"`    // of the plan
+		Bytes    int        `json:"bytes"`    // of the plan for devices without subgroups
 		Features []string   `json:"features"` // that the device must have
 		Cases    []caseJSON `json:"cases"`
 	}
@@ -104,6 +104,10 @@ func (w *writer) module(m Module) error {
 	if err != nil {
 		return err
 	}
+	bySubgroups, err := subgroupPlans(m, p)
+	if err != nil {
+		return err
+	}
 	name := strings.ReplaceAll(m.Name, " ", "-")
 	out := moduleJSON{Name: m.Name, Plan: name + ".rlxp", Code: name + ".wasm.rlxp", Bytes: len(data), Features: append([]string{}, p.Requires.Features...)}
 	if err := w.code(m, out.Code); err != nil {
@@ -117,7 +121,26 @@ func (w *writer) module(m Module) error {
 		out.Cases = append(out.Cases, to)
 	}
 	w.index.Modules = append(w.index.Modules, out)
-	return w.file(out.Plan, data)
+	return w.file(out.Plan, bySubgroups)
+}
+
+// subgroupPlans returns the plans of a module for devices whose subgroups have 8 threads,
+// as lavapipe's, or 32, and then p, which is for others: a file of which a device takes the
+// first that it can run. Where no kernel has subgroups it is p alone.
+func subgroupPlans(m Module, p *plan.Plan) ([]byte, error) {
+	var all []*plan.Plan
+	for _, size := range []int{8, 32} {
+		s, err := plan.Compile(m.Module, m.Target().WithSubgroups(size), wgsl.Printer{})
+		if err != nil {
+			return nil, err
+		}
+		if s.Requires.Subgroup != [2]int{} {
+			all = append(all, s)
+		}
+	}
+	all = append(all, p)
+	all[0].Variants = all[1:]
+	return plan.Encode(all[0])
 }
 
 // code writes the plan of a module for WebAssembly.

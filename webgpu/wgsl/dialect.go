@@ -50,7 +50,11 @@ var dialect = clike.Dialect{
 		return []string{"workgroupBarrier();"}
 	},
 	Subgroup: func(_ *clike.Writer, op scalar.Op, _ dtype.DType) string { return subgroupCalls[op] },
-	Function: function,
+	Shuffle: func(value string, xor int) string {
+		return format.Sprintf("subgroupShuffleXor(%s, %du)", value, xor)
+	},
+	Function:  function,
+	Fragments: fragments,
 	Helpers: map[string]string{
 		// A constant expression may not be infinite or NaN; a parameter is no
 		// constant.
@@ -170,9 +174,9 @@ var reserved = set(`
 	writeonly yield
 	array atomic bool f16 f32 i32 u32 vec2 vec3 vec4 bitcast
 	abs ceil countOneBits floor inverseSqrt max min select sqrt trunc
-	atomicAdd atomicLoad atomicMax atomicMin atomicOr subgroupAdd subgroupMax subgroupMin
+	atomicAdd atomicLoad atomicMax atomicMin atomicOr subgroupAdd subgroupMax subgroupMin subgroupShuffleXor
 	storageBarrier workgroupBarrier
-	main run Run from_bits local_id local_number group_id subgroup_lane subgroup_lanes repeat0 repeat1 repeat2 repeat3`)
+	main run Run from_bits local_id local_number group_id subgroup_number subgroup_lane subgroup_lanes repeat0 repeat1 repeat2 repeat3`)
 
 func set(words string) map[string]bool {
 	out := map[string]bool{}

@@ -9,6 +9,12 @@
 // numbers to zero, and may assume that no infinity or NaN occurs. What package
 // scalar defines for those is kept by its portable expansions, which look at
 // bits; plain arithmetic on infinities and NaN is up to the device.
+//
+// WGSL does not say which threads of a workgroup are a subgroup. A kernel that states
+// one size of subgroups has that size demanded of the device, which then fills them, and
+// its threads are numbered by subgroups: number of the subgroup · size + place in it.
+// That takes the features subgroups and subgroup-size-control, and the language
+// extension subgroup_id, which is older than the second of them.
 package wgsl
 
 import (
@@ -75,6 +81,15 @@ func (p *printer) features() {
 	if p.k.Subgroup != [2]int{} {
 		p.line("enable subgroups;")
 	}
+	if p.bySubgroups() {
+		p.line("enable subgroup_size_control;")
+	}
+	if p.k.HasFragments() {
+		p.line("enable chromium_experimental_subgroup_matrix;")
+	}
+	if p.bySubgroups() {
+		p.line("requires subgroup_id;")
+	}
 }
 
 func (p *printer) bindings() {
@@ -137,21 +152,29 @@ func (p *printer) uniforms() {
 	}
 }
 
+// bySubgroups reports whether threads are numbered by subgroups of one size.
+func (p *printer) bySubgroups() bool { return p.k.Subgroups() > 0 }
+
 // entry writes the entry point: its parameters are the built-in values that
 // the body uses, as unsigned numbers.
 func (p *printer) entry() {
 	var params []string
 	for _, v := range builtinValues {
-		if p.src.Uses(v.kind) {
+		if p.takes(v.kind) {
 			params = append(params, format.Sprintf("@builtin(%s) %s: %s", v.builtin, v.param, v.typ))
 		}
 	}
 	size := format.Sprintf("%d", p.k.Workgroup[0])
-	if w := p.k.Workgroup; w[1] > 1 || w[2] > 1 {
+	if w := p.k.Workgroup; p.bySubgroups() {
+		size = format.Sprintf("%d) @subgroup_size(%d", p.k.Threads(), p.k.Subgroup[0])
+	} else if w[1] > 1 || w[2] > 1 {
 		size = format.Sprintf("%d, %d, %d", w[0], w[1], w[2])
 	}
 	p.line("\n@compute @workgroup_size(%s)", size)
 	p.line("fn main(%s) {", strings.Join(params, ", "))
+	if p.bySubgroups() {
+		p.line("  let local_number = min(subgroup_number * %du + subgroup_lane, %du);", p.k.Subgroup[0], p.k.Threads()-1)
+	}
 	slices.Sort(p.src.Builtins)
 	for _, name := range p.src.Builtins {
 		p.line("  let %s = %s;", name, p.builtin(name))
@@ -159,6 +182,19 @@ func (p *printer) entry() {
 	p.arrays(loop.Private)
 	p.sb.WriteString(p.src.Body)
 	p.line("}")
+}
+
+// takes reports whether the entry point has a built-in value as a parameter.
+func (p *printer) takes(kind loop.Builtin) bool {
+	if p.bySubgroups() {
+		switch kind {
+		case loop.BuiltinLocalID, loop.BuiltinLocalIndex:
+			return false
+		case loop.BuiltinLane, loop.BuiltinSubgroupIndex:
+			return true
+		}
+	}
+	return p.src.Uses(kind)
 }
 
 // builtinValues are WGSL's names for what the built-in variables come from.
@@ -169,6 +205,7 @@ var builtinValues = []struct {
 	{loop.BuiltinLocalID, "local_invocation_id", "local_id", "vec3<u32>"},
 	{loop.BuiltinLocalIndex, "local_invocation_index", "local_number", "u32"},
 	{loop.BuiltinGroupID, "workgroup_id", "group_id", "vec3<u32>"},
+	{loop.BuiltinSubgroupIndex, "subgroup_id", "subgroup_number", "u32"},
 	{loop.BuiltinLane, "subgroup_invocation_id", "subgroup_lane", "u32"},
 	{loop.BuiltinSubgroupSize, "subgroup_size", "subgroup_lanes", "u32"},
 }
@@ -184,6 +221,10 @@ func (p *printer) builtin(name string) string {
 		return format.Sprintf("run.scalar%d", i)
 	case loop.BuiltinCounter:
 		return format.Sprintf("i32(repeat%d)", i)
+	case loop.BuiltinLocalID:
+		if p.bySubgroups() {
+			return p.local(i)
+		}
 	}
 	for _, v := range builtinValues {
 		if v.kind == kind && v.typ == "u32" {
@@ -194,4 +235,20 @@ func (p *printer) builtin(name string) string {
 		}
 	}
 	return name
+}
+
+// local returns a thread's place along an axis where threads are numbered by subgroups.
+func (p *printer) local(axis int) string {
+	before := 1
+	for _, n := range p.k.Workgroup[:axis] {
+		before *= n
+	}
+	number := "local_number"
+	if before > 1 {
+		number += format.Sprintf(" / %du", before)
+	}
+	if n := p.k.Workgroup[axis]; before*n < p.k.Threads() {
+		number += format.Sprintf(" %% %du", n)
+	}
+	return "i32(" + number + ")"
 }

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
@@ -16,7 +17,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 func TestGoldenShaders(t *testing.T) {
-	for _, c := range append(kerneltest.Cases(), kerneltest.Half()...) {
+	for _, c := range slices.Concat(kerneltest.Cases(), kerneltest.Half(), []*kerneltest.Case{kerneltest.Shuffled(32), kerneltest.Fragments()[0]}) {
 		t.Run(c.Kernel.Name, func(t *testing.T) {
 			got, err := wgsl.Print(c.Kernel)
 			if err != nil {

@@ -5,13 +5,13 @@ import (
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
-// Fragments is how a language writes the statements of fragments. An address is that of an
-// element of a shared array.
+// Fragments is how a language writes the statements of fragments, which lie at an index of
+// a shared array.
 type Fragments struct {
 	Zero   func(name string) string
-	Load   func(name string, t dtype.DType, address string, stride int, turned bool) []string
+	Load   func(name string, t dtype.DType, array, at string, load *loop.FragmentLoad) []string
 	MulAdd func(sum, a, b string) string
-	Store  func(name, address string, stride int) string
+	Store  func(name, array, at string, stride int) string
 }
 
 // fragment writes a statement of fragments.
@@ -25,14 +25,14 @@ func (w *Writer) fragment(s loop.Stmt) {
 	case *loop.FragmentZero:
 		w.line(d.Zero(w.name(s.Name)))
 	case *loop.FragmentLoad:
-		at := "&" + w.element(s.Array, w.bind(s.At)[0])
-		for _, line := range d.Load(w.name(s.Name), w.k.Arrays[s.Array].DType, at, s.Stride, s.Turned) {
+		at := w.operand(w.bind(s.At)[0], loose)
+		for _, line := range d.Load(w.name(s.Name), w.k.Arrays[s.Array].DType, w.out.Names[s.Array], at, s) {
 			w.line(line)
 		}
 	case *loop.FragmentMulAdd:
 		w.line(d.MulAdd(w.name(s.Sum), w.name(s.A), w.name(s.B)))
 	case *loop.FragmentStore:
-		at := "&" + w.element(s.Array, w.bind(s.At)[0])
-		w.line(d.Store(w.name(s.Name), at, s.Stride))
+		at := w.operand(w.bind(s.At)[0], loose)
+		w.line(d.Store(w.name(s.Name), w.out.Names[s.Array], at, s.Stride))
 	}
 }

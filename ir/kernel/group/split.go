@@ -8,10 +8,16 @@ import (
 
 // Bounds of cutting rows: a dispatch that reduces should have wantedReductions
 // workgroups, since it does little else than wait for memory: eight on each of a
-// large device's 132 processors. Each has at least splitLength inner points.
+// large device's 132 processors. Each has at least splitLength inner points. Rows that
+// are read side by side have so few workgroups that each may have less, where many can:
+// the sums of 384 columns of 16,384 elements took 14.7 µs in 64 parts on an H200 in WebGPU,
+// and 19.3 in 16. Other rows are cut from leastParts parts on: a workgroup goes through
+// 4,096 elements in less time than a second launch takes.
 const (
 	wantedReductions = 1024
 	splitLength      = 1024
+	splitBeside      = 256
+	leastParts       = 8
 )
 
 // RowParts returns over how many workgroups each row of a reduction is cut.
@@ -23,10 +29,16 @@ func (g *Group) RowParts() int {
 		return 1
 	}
 	rows, length := Product(g.Outer), Product(g.Inner)
-	if g.RowsAreContiguous() {
-		rows = (rows + 31) / 32
+	if !g.RowsAreContiguous() {
+		if length < leastParts*splitLength {
+			return 1
+		}
+		return max(1, min(wantedReductions/max(rows, 1), length/splitLength))
 	}
-	return max(1, min(wantedReductions/max(rows, 1), length/splitLength))
+	if length < splitLength {
+		return 1
+	}
+	return max(1, min(wantedReductions/((rows+31)/32), length/splitBeside))
 }
 
 // keeps reports whether some result of a node is needed outside of the group.

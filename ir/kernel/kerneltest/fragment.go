@@ -11,8 +11,9 @@ func Fragments() []*Case {
 	return []*Case{fragments("fragments", dtype.F32), fragments("fragments_half", dtype.F16), fragments("fragments_bfloat", dtype.BF16)}
 }
 
-// Shuffled returns a kernel whose threads exchange values.
-func Shuffled() *Case { return shuffled() }
+// Shuffled returns a kernel whose threads exchange values: those of a warp, or, where a
+// size of subgroups is given, of a subgroup.
+func Shuffled(subgroup int) *Case { return shuffled(subgroup) }
 
 // Sizes of the product of fragments: each of its two subgroups has eight rows of results.
 const (
@@ -55,7 +56,7 @@ func fragments(name string, t dtype.DType) *Case {
 	for j := range fragmentN / loop.FragmentSize {
 		b := "b" + string(rune('0'+j))
 		multiply = append(multiply,
-			&loop.FragmentLoad{Name: b, Array: sharedB, At: add(i32(j*loop.FragmentSize*fragmentK), iv("k")), Stride: fragmentK, Turned: true},
+			&loop.FragmentLoad{Name: b, Array: sharedB, At: add(i32(j*loop.FragmentSize*fragmentK), iv("k")), Stride: fragmentK, Turned: true, Right: true},
 			&loop.FragmentMulAdd{Sum: "d" + string(rune('0'+j)), A: "a", B: b})
 	}
 	body = append(body, forRange("k", 0, fragmentK, loop.FragmentSize, multiply...))

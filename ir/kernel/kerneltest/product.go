@@ -28,7 +28,7 @@ func HalfProducts() []*Case {
 		NewProduct(dtype.BF16, 256, true, false).Case(),
 		NewProduct(dtype.F16, 32, false, true).Case(),
 		NewProduct(dtype.BF16, 64, true, true).Case(),
-		shuffled(),
+		shuffled(0),
 	}
 }
 
@@ -200,28 +200,32 @@ func (p *Product) right(b []float64) []float64 {
 	return turned
 }
 
-// shuffled has each thread of two warps take what three others have.
-func shuffled() *Case {
-	const threads = 64
+// shuffled has each thread of 64 take what three others of its warp or subgroup have.
+func shuffled(subgroup int) *Case {
+	const threads, across = 64, 16
 	x := floats(9, threads)
 	want := zeros(threads)
-	li := loop.LocalIndex(threads)
+	li, size, far := loop.LocalIndex(threads), [3]int{threads, 1, 1}, [3]int{1, 6, 31}
+	if subgroup > 0 { // in a workgroup of two axes
+		li, size, far = mad(loop.LocalID(1, threads/across), i32(across), loop.LocalID(0, across)), [3]int{across, threads / across, 1}, [3]int{1, 2, subgroup - 1}
+	}
 	body := block{let("x0", s.LoadAt(0, dtype.F32, li))}
 	sum := fv("x0")
-	for i, across := range []int{1, 6, 31} {
+	for i, xor := range far {
 		name := fmt.Sprintf("other%d", i)
-		body = append(body, &loop.Shuffle{Name: name, Value: fv("x0"), Xor: across})
+		body = append(body, &loop.Shuffle{Name: name, Value: fv("x0"), Xor: xor})
 		sum = s.Add(s.Mul(sum, f32(2)), fv(name))
 	}
 	for t := range want {
-		want[t] = ((2*x[t]+x[t^1])*2+x[t^6])*2 + x[t^31]
+		want[t] = ((2*x[t]+x[t^far[0]])*2+x[t^far[1]])*2 + x[t^far[2]]
 	}
 	return &Case{
 		Kernel: &loop.Kernel{
 			Name:      "shuffled",
 			Arrays:    []loop.Array{input("x", dtype.F32, threads), output("y", dtype.F32, threads)},
-			Workgroup: [3]int{threads, 1, 1},
+			Workgroup: size,
 			Groups:    [3]int{1, 1, 1},
+			Subgroup:  [2]int{subgroup, subgroup},
 			Body:      append(body, store(1, li, sum)),
 		},
 		Arrays:    [][]float64{x, zeros(threads)},

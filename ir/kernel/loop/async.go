@@ -74,16 +74,25 @@ type Pack struct {
 }
 
 // Shuffle names the value that the thread has whose number within the workgroup
-// differs from the thread's own in the bits of Xor, from 1 to 31. All threads come
-// to it together.
+// differs from the thread's own in the bits of Xor, from 1 on and below
+// [Kernel.Warp]. All threads come to it together.
 type Shuffle struct {
 	Name  string
 	Value scalar.Expr
 	Xor   int
 }
 
-// Warp is how many neighbouring threads a [Shuffle] is among.
+// Warp is how many neighbouring threads are a warp on NVIDIA's GPUs.
 const Warp = 32
+
+// Warp returns how many neighbouring threads a [Shuffle] of the kernel is among: those of
+// a subgroup where it states their one size, else [Warp].
+func (k *Kernel) Warp() int {
+	if k.Subgroups() > 0 {
+		return k.Subgroup[0]
+	}
+	return Warp
+}
 
 func (*CopyAsync) stmt()  {}
 func (*CopyCommit) stmt() {}

@@ -12,7 +12,7 @@ type Caps struct {
 	F16       bool   // kernels may compute in f16, which is a feature of its own in WGSL
 	Subgroups bool   // kernels may have subgroup statements
 	Subgroup  [2]int // the range of subgroup sizes, where Subgroups is set
-	Shuffles  bool   // kernels may have [Shuffle] statements
+	Shuffles  bool   // kernels may have [Shuffle] statements, among [Caps.Lanes] threads
 	// Mma says that the target has the [Atom]s of f16 and bf16, TF32 that products
 	// of f32 may be computed from 10 bits of fraction. MmaByWarps says that the warps
 	// of a group compute their parts of an atom by themselves: slower, and done when the
@@ -23,8 +23,8 @@ type Caps struct {
 	MmaBytes, Multiprocessors int
 	Rates                     Rates
 	// Fragments says that the target has multiply-adds of subgroups: [FragmentMulAdd], of
-	// F16 and F32, and with BFloat of BF16. Subgroup is then one size.
-	Fragments, BFloat bool
+	// F32, with HalfFragments of F16 and with BFloat of BF16. Subgroup is then one size.
+	Fragments, HalfFragments, BFloat bool
 	// ShareOps is how many operations a thread must have for it to be worth waking,
 	// on targets whose workgroups have one thread: kernels with more are divided
 	// into several workgroups. With 0 none is.
@@ -56,6 +56,17 @@ func (c Caps) Support(d dtype.DType) dtype.Support {
 		return s
 	}
 	return dtype.Storage
+}
+
+// Lanes is how many neighbouring threads a [Shuffle] is among, 0 where the target has none.
+func (c Caps) Lanes() int {
+	switch {
+	case !c.Shuffles:
+		return 0
+	case c.Subgroups:
+		return c.Subgroup[0]
+	}
+	return Warp
 }
 
 // stored reports whether elements of a type are stored and not computed with.

@@ -125,11 +125,11 @@ func (c *checker) shuffle(s *Shuffle, uniform bool) ([]string, error) {
 	if _, err := c.exprs(dtype.Invalid, "the value", s.Value); err != nil {
 		return nil, err
 	}
-	switch {
-	case s.Xor < 1 || s.Xor >= Warp:
-		return nil, c.fail("a shuffle across %d of %d threads", s.Xor, Warp)
-	case c.k.Threads()%Warp != 0:
-		return nil, c.fail("%d threads are no multiple of a warp's %d", c.k.Threads(), Warp)
+	switch warp := c.k.Warp(); {
+	case s.Xor < 1 || s.Xor >= warp:
+		return nil, c.fail("a shuffle across %d of %d threads", s.Xor, warp)
+	case c.k.Threads()%warp != 0:
+		return nil, c.fail("%d threads are no multiple of a warp's %d", c.k.Threads(), warp)
 	case DeviceSize(s.Value.Type) != 4:
 		return nil, c.fail("a shuffle of %s", s.Value.Type)
 	}

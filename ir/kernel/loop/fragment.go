@@ -9,7 +9,7 @@ import (
 // threads of a subgroup hold together, in a layout of the device's own. It is known by a
 // name, is no operand of expressions, and is nothing but loaded, multiplied and stored.
 // This is what Metal's simdgroup_matrix is (Metal Shading Language Specification,
-// "SIMD-group Matrix Functions"). All threads of a workgroup come to each of its
+// "SIMD-group Matrix Functions"), and Dawn's subgroup_matrix. All threads of a workgroup come to each of its
 // statements, and those of a subgroup with the same index.
 const FragmentSize = 8
 
@@ -18,13 +18,14 @@ type FragmentZero struct{ Name string }
 
 // FragmentLoad defines a fragment of elements of a shared array of F16, BF16 or F32 and of
 // width 1: element (r, c) is number At + r·Stride + c, or where Turned is set number
-// At + c·Stride + r.
+// At + c·Stride + r. Right says that it is the second operand of products, as which alone it
+// can be used then, else it is the first.
 type FragmentLoad struct {
-	Name   string
-	Array  int
-	At     scalar.Expr
-	Stride int
-	Turned bool
+	Name          string
+	Array         int
+	At            scalar.Expr
+	Stride        int
+	Turned, Right bool
 }
 
 // FragmentMulAdd adds the product of two fragments that were loaded, both of one type, to
@@ -136,6 +137,14 @@ func (c *checker) fragmentPlace(array int, at scalar.Expr, stride int, write, un
 	return a.DType, nil
 }
 
+// operand checks that a fragment was loaded to be a side of products.
+func (c *checker) operand(name string, right bool) error {
+	if load, ok := c.scope[name].stmt.(*FragmentLoad); !ok || load.Right != right {
+		return c.fail("%s was not loaded to be that operand", name)
+	}
+	return nil
+}
+
 func (c *checker) fragmentMulAdd(s *FragmentMulAdd, uniform bool) error {
 	if err := c.fragments(uniform); err != nil {
 		return err
@@ -147,6 +156,11 @@ func (c *checker) fragmentMulAdd(s *FragmentMulAdd, uniform bool) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.fragment(s.B, t)
-	return err
+	if _, err = c.fragment(s.B, t); err != nil {
+		return err
+	}
+	if err := c.operand(s.A, false); err != nil {
+		return err
+	}
+	return c.operand(s.B, true)
 }

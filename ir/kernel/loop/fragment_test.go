@@ -29,6 +29,7 @@ func TestCheckRefusesWrongFragments(t *testing.T) {
 		{"a fragment in an expression", subgroups(load, &loop.Let{Name: "x", Value: scalar.FreeVar("a", dtype.F32)}), "a is a fragment"},
 		{"a variable as a fragment", subgroups(zero, &loop.Let{Name: "x", Value: f32(0)}, &loop.FragmentMulAdd{Sum: "d", A: "x", B: "x"}), "x is no fragment"},
 		{"sums that are not there", subgroups(load, &loop.FragmentMulAdd{Sum: "d", A: "a", B: "a"}), "d is no fragment"},
+		{"an operand on the wrong side", subgroups(zero, load, &loop.FragmentMulAdd{Sum: "d", A: "a", B: "a"}), "a was not loaded to be that operand"},
 		{"a store of what is not there", subgroups(&loop.FragmentStore{Array: tile, At: i32(0), Stride: 8, Name: "d"}), "d is no fragment"},
 		{"factors of two types", func() *loop.Kernel {
 			k := subgroups(zero, load, &loop.FragmentLoad{Name: "b", Array: own, At: i32(0), Stride: 8}, &loop.FragmentMulAdd{Sum: "d", A: "a", B: "b"})

@@ -208,7 +208,11 @@ func (t *text) stmt(s Stmt) {
 	case *Shuffle:
 		t.line("%s = %s across %d", t.k.Label(s), t.exprs(s.Value)[0], s.Xor)
 	case *FragmentLoad:
-		t.line("%s = %s[%s], stride %d%s", t.k.Label(s), t.k.ArrayName(s.Array), t.exprs(s.At)[0], s.Stride, turned(s.Turned))
+		side := ""
+		if s.Right {
+			side = ", right"
+		}
+		t.line("%s = %s[%s], stride %d%s%s", t.k.Label(s), t.k.ArrayName(s.Array), t.exprs(s.At)[0], s.Stride, turned(s.Turned), side)
 	case *FragmentMulAdd:
 		t.line("%s += %s · %s", t.k.Label(s), s.A, s.B)
 	case *FragmentStore:

@@ -122,14 +122,14 @@ type factor struct {
 	turned bool
 }
 
-// load names a fragment of the factor at a row and a column of elements.
-func (a *attendSubgroup) load(f factor, row, column scalar.Expr) string {
+// load names a fragment of the left or the right factor at a row and a column of elements.
+func (a *attendSubgroup) load(f factor, row, column scalar.Expr, right bool) string {
 	if f.turned {
 		row, column = column, row
 	}
 	name := a.name("part")
 	at := sum(f.at, scalar.Mul(row, loop.Int(f.stride)), column)
-	a.attender.add(&loop.FragmentLoad{Name: name, Array: f.array, At: a.Simplify(at), Stride: f.stride, Turned: f.turned})
+	a.attender.add(&loop.FragmentLoad{Name: name, Array: f.array, At: a.Simplify(at), Stride: f.stride, Turned: f.turned, Right: right})
 	return name
 }
 
@@ -140,10 +140,10 @@ func (a *attendSubgroup) multiplyTile(tile []string, left, right factor, depth i
 		k = scalar.Mul(k, loop.Int(size))
 		rows, columns := make([]string, a.down), make([]string, a.over)
 		for i := range rows {
-			rows[i] = a.load(left, sum(scalar.Mul(a.ty, loop.Int(a.down*size)), loop.Int(i*size)), k)
+			rows[i] = a.load(left, sum(scalar.Mul(a.ty, loop.Int(a.down*size)), loop.Int(i*size)), k, false)
 		}
 		for j := range columns {
-			columns[j] = a.load(right, k, sum(scalar.Mul(a.tx, loop.Int(a.over*size)), loop.Int(j*size)))
+			columns[j] = a.load(right, k, sum(scalar.Mul(a.tx, loop.Int(a.over*size)), loop.Int(j*size)), true)
 		}
 		for i, row := range rows {
 			for j, column := range columns {

@@ -76,6 +76,10 @@ var choosing = map[string]func(b *ir.Builder){
 		x, y := b.Input("x", ir.F32, ir.Dims(3, 2060)...), b.Input("y", ir.F32, ir.Dims(3, 2060)...)
 		b.Output("h", ops.LinearRecurrence(b, ops.Sin(b, x), y, ops.CumSumAttrs{Axis: 1, Reverse: true}))
 	},
+	"linear recurrence of one row": func(b *ir.Builder) {
+		x, y := b.Input("x", ir.F32, ir.N(20480)), b.Input("y", ir.F32, ir.N(20480))
+		b.Output("h", ops.LinearRecurrence(b, ops.Sin(b, x), y, ops.CumSumAttrs{}))
+	},
 	"running maxima, few": func(b *ir.Builder) {
 		b.Output("y", ops.CumMax(b, b.Input("x", ir.F32, ir.Dims(150, 9, 3)...), ops.CumSumAttrs{Axis: 1}))
 	},

@@ -17,8 +17,8 @@ func scheduleTiles(e *emitter, g *group.Group, c *group.Contraction, t tile, par
 		return []Launch{te.kernel(g.Name(), te.finishOf(g.EpilogueWeight()), te.members)}
 	}
 	partial := newPartial(0, ir.F32, g, te.parts)
-	first := te.kernel(g.Name()+"_parts", te.finishOf(0), func(acc scalar.Expr, at ir.Index) []loop.Stmt {
-		return te.store(partial, append(ir.Index{te.part}, at...), acc)
+	first := te.kernel(g.Name()+"_parts", te.finishOf(0), func(acc scalar.Expr, at ir.Index) []kept {
+		return []kept{{partial, append(ir.Index{te.part}, at...), acc}}
 	})
 	return []Launch{first, newEmitter(e.p, e.caps).combineParts(g.Reduction(), te.parts, []*group.Tensor{partial})}
 }
@@ -151,8 +151,9 @@ func (te *tileEmitter) contiguousAlongK(s *side) bool {
 	return moves
 }
 
-// storeResult stores one result of a contraction, a sum at a point of the group.
-type storeResult func(sum scalar.Expr, at ir.Index) []loop.Stmt
+// storeResult returns what is stored of one result of a contraction, a sum at a point of
+// the group.
+type storeResult func(sum scalar.Expr, at ir.Index) []kept
 
 // kernel writes the whole kernel: in each step the next tiles are loaded into
 // registers while those in workgroup memory are multiplied. finish stores what
@@ -179,11 +180,7 @@ func (te *tileEmitter) kernel(name string, finish func(storeResult), result stor
 	}
 	te.body = append(outer, &loop.For{Var: step, Start: loop.Int(0), End: loop.Int(te.steps), Step: loop.Int(1), Body: te.body})
 	finish(result)
-	made := te.finish(name, te.body)
-	if withMma && te.t.together > 1 {
-		made.Kernel.Subgroup = [2]int{te.t.together, te.t.together}
-	}
-	return made
+	return te.finish(name, te.body)
 }
 
 // declare defines the sums of a thread.

@@ -3,7 +3,6 @@ package sched
 import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
-	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -27,10 +26,10 @@ func (r *results) point(m, n ir.Index) ir.Index {
 	return at
 }
 
-// members computes what follows the contraction in registers and stores it.
-func (r *results) members(acc scalar.Expr, at ir.Index) []loop.Stmt {
+// members returns what follows the contraction, computed in registers.
+func (r *results) members(acc scalar.Expr, at ir.Index) []kept {
 	n := r.g.Members[0].Node
 	rd := r.reader()
 	rd.Given = map[ir.Value]scalar.Expr{n.Result(0): scalar.Convert(acc, n.Types()[0].DType)}
-	return r.points(r.g, rd, at)
+	return r.values(r.g, rd, at)
 }

@@ -36,7 +36,7 @@ func (w *contractWays) rule() Schedule {
 		return t.schedule(parts)
 	}
 	if small(w.c) {
-		return rowAlone(w.reduction.g)
+		return rowByFew(w.reduction.g)
 	}
 	return w.reduction.rule()
 }
@@ -61,7 +61,7 @@ func (w *contractWays) candidates() []Ranked {
 	}
 	list = append(list, w.ranked(w.reduction.rule()))
 	if group.Product(w.c.K) <= shortSpace {
-		list = append(list, w.ranked(rowAlone(w.reduction.g)))
+		list = append(list, w.ranked(rowAlone(w.reduction.g)), w.ranked(rowByFew(w.reduction.g)))
 	}
 	if !tileable(w.c) {
 		return list

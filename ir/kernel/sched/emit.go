@@ -125,9 +125,13 @@ func (e *emitter) finish(name string, body []loop.Stmt) Launch {
 	body = loop.Hoist(body)
 	f := &finisher{e: e, slot: map[int]int{}, written: map[int]bool{}, atomic: map[int]bool{}}
 	loop.WalkStores(body, func(array int) { f.written[array] = true })
+	together := false
 	loop.Walk(body, func(s loop.Stmt) {
-		if a, ok := s.(*loop.AtomicOp); ok {
-			f.atomic[a.Array] = true
+		switch s := s.(type) {
+		case *loop.AtomicOp:
+			f.atomic[s.Array] = true
+		case *loop.Shuffle, *loop.Subgroup, *loop.FragmentZero:
+			together = true
 		}
 	})
 	loop.MapExprs(body, func(x scalar.Expr) scalar.Expr {
@@ -146,6 +150,9 @@ func (e *emitter) finish(name string, body []loop.Stmt) Launch {
 		f.need(id)
 	}
 	k := &loop.Kernel{Name: name, Workgroup: e.workgroup, Groups: e.groups, Resident: e.resident, Scalars: f.scalars, Counters: f.counters}
+	if together && e.caps.Subgroups {
+		k.Subgroup = e.caps.Subgroup
+	}
 	args := f.layOut(k)
 	k.Body = loop.MapExprs(body, f.renumber)
 	loop.WalkArrays(k.Body, func(array *int) { *array = f.slot[*array] })

@@ -48,7 +48,7 @@ func newFragmentCore(te *tileEmitter) *fragmentCore {
 func fragmentOperand(c *group.Contraction, caps loop.Caps) ir.DType {
 	in := c.Node.Inputs()
 	a, b := in[0].Type().DType, in[1].Type().DType
-	if a == b && (a == ir.F16 || a == ir.BF16 && caps.BFloat) {
+	if a == b && (a == ir.F16 && caps.HalfFragments || a == ir.BF16 && caps.BFloat) {
 		return a
 	}
 	return ir.F32
@@ -129,6 +129,7 @@ func (f *fragmentCore) multiply(buffer scalar.Expr) {
 			f.body = append(f.body, &loop.FragmentLoad{
 				Name: s.prefix + strconv.Itoa(j), Array: f.slot[i], At: f.place(s, buffer, free, k), Stride: f.stride(s),
 				Turned: s.kFast == (s.operand == 1), // rows are those of the first operand, columns of the second
+				Right:  s.operand == 1,
 			})
 		}
 	}
@@ -193,7 +194,7 @@ func (f *fragmentCore) finishRound(round scalar.Expr, result storeResult) {
 	sum := scalar.LoadAt(f.sums, ir.F32, f.Simplify(scalar.Add(scalar.Mul(local, loop.Int(f.sumsRow())), across)))
 	total := f.name("total")
 	f.body = append(f.body, &loop.Let{Name: total, Value: sum})
-	stores := result(scalar.FreeVar(total, ir.F32), f.point(f.freeAt(rows, row), f.freeAt(columns, column)))
+	stores := f.storeAll(result(scalar.FreeVar(total, ir.F32), f.point(f.freeAt(rows, row), f.freeAt(columns, column))))
 	f.body = append(f.body, guard(f.valid, f.within(rows, row, f.within(columns, column, stores)))...)
 	each := &loop.For{Var: name, Start: f.lane, End: loop.Int(count), Step: loop.Int(f.t.threads()), Body: f.body}
 	f.body = append(outer, each)

@@ -16,8 +16,15 @@ func apple() plan.Target {
 	l := loop.DefaultLimits()
 	l.StorageBuffers, l.BindingBytes, l.BufferBytes, l.SharedBytes = 29, 1<<30, 1<<30, 32<<10
 	return plan.Target{Name: "apple", Caps: loop.Caps{
-		Dialect: dtype.MSL, Limits: l, F16: true, Subgroups: true, Subgroup: [2]int{32, 32}, Shuffles: true, Fragments: true, BFloat: true,
+		Dialect: dtype.MSL, Limits: l, F16: true, Subgroups: true, Subgroup: [2]int{32, 32}, Shuffles: true, Fragments: true, HalfFragments: true, BFloat: true,
 	}}
+}
+
+// dawn has fragments of f32 alone, as WGSL.
+func dawn() plan.Target {
+	t := plan.WebGPU().WithFragments()
+	t.SharedBytes = 32 << 10
+	return t
 }
 
 func TestProductsOfFragmentsInEveryTile(t *testing.T) {
@@ -29,6 +36,9 @@ func TestProductsOfFragmentsInEveryTile(t *testing.T) {
 						s.Split = size.parts
 						g := build(t, func(b *ir.Builder) { matmulOf(b, d, size.m, size.n, size.k, layout, j > 0) })
 						runOn(t, g, contractionsBy(t, g, apple(), s), wholes)
+						if d == ir.F32 {
+							runOn(t, g, contractionsBy(t, g, dawn(), s), wholes)
+						}
 					})
 				}
 			}

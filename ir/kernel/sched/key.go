@@ -73,6 +73,9 @@ func capsWords(c loop.Caps) []int {
 	if c.BFloat {
 		words = append(words, 2)
 	}
+	if c.HalfFragments {
+		words = append(words, 3)
+	}
 	return words
 }
 

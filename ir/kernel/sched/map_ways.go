@@ -36,7 +36,7 @@ const (
 
 // worthwhile is by how much the cost of a schedule must be below that of a thread for
 // each element to be taken: costs are estimates, and the text of others is longer.
-const worthwhile = 1.1
+const worthwhile = 1.05
 
 func (w *mapWays) rule() Schedule { return w.candidates()[0].Schedule }
 

@@ -89,5 +89,5 @@ func (m *mmaEmitter) finishPoint(slot int, round, at scalar.Expr, result storeRe
 	if m.p.rows == 1 {
 		x, y = y, x
 	}
-	m.add(guard(m.Simplify(inside), result(sum, m.out.point(x, y)))...)
+	m.add(guard(m.Simplify(inside), m.storeAll(result(sum, m.out.point(x, y))))...)
 }

@@ -156,7 +156,7 @@ func (m *mmaEmitter) operand(s *mmaSide, stage scalar.Expr, k int, from scalar.E
 
 // partial stores sums of a part of the contracted space.
 func (m *mmaEmitter) partial(t *group.Tensor) storeResult {
-	return func(sum scalar.Expr, at ir.Index) []loop.Stmt {
-		return m.emitter.store(t, append(ir.Index{m.part}, at...), sum)
+	return func(sum scalar.Expr, at ir.Index) []kept {
+		return []kept{{t, append(ir.Index{m.part}, at...), sum}}
 	}
 }

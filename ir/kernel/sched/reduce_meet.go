@@ -16,6 +16,15 @@ type accumulator struct {
 	name string
 }
 
+// value is what the thread's own running value is now.
+func (a accumulator) value() scalar.Expr { return scalar.FreeVar(a.name, a.spec.DType) }
+
+// combineOf combines two sets of running values of one reduction.
+func combineOf(accs []accumulator, a, b []scalar.Expr) []scalar.Expr {
+	m := accs[0].m
+	return m.Reduction().Combine(m.Node, a, b)
+}
+
 // declare starts the running values of reductions.
 func (r *rowEmitter) declare(members []*group.Member) []accumulator {
 	var accs []accumulator
@@ -61,12 +70,12 @@ func (r *rowEmitter) meet(accs []accumulator) {
 	n := 0
 	for _, own := range byMember(accs) {
 		if n+len(own) > r.roomToMeet() && n > 0 {
-			r.meetInTree(round)
+			r.meetInMemory(round)
 			round, n = nil, 0
 		}
 		round, n = append(round, own), n+len(own)
 	}
-	r.meetInTree(round)
+	r.meetInMemory(round)
 }
 
 // roomToMeet is how many accumulators meet at once: a quarter of what workgroup
@@ -87,50 +96,71 @@ func byMember(accs []accumulator) [][]accumulator {
 	return out
 }
 
-// meetInTree combines the accumulators of reductions, listed for each of them,
-// by a tree in workgroup memory.
-func (r *rowEmitter) meetInTree(reductions [][]accumulator) {
+// directLanes is of how many lanes each thread reads what all have come to, where there are
+// no more; else the last round is of lastLanes at most, and those before are of as many
+// each: what all threads read takes as long as what some do in several rounds.
+const (
+	directLanes = 16
+	lastLanes   = 8
+)
+
+// meetInMemory combines the accumulators of reductions, listed for each of them, by way of
+// workgroup memory. Each thread combines those of all lanes; where there are many, the
+// first lanes before combine those of a part each. That takes four barriers in place of a
+// tree's nine for 256 lanes, and what a thread reads in a round it reads at once.
+func (r *rowEmitter) meetInMemory(reductions [][]accumulator) {
 	accs := slices.Concat(reductions...)
 	slots := r.scratchSlots(accs, r.shape.lanes*r.shape.rows)
-	own := r.slotOf(r.lane)
-	store := func() []loop.Stmt {
+	tell := func() []loop.Stmt {
 		var out []loop.Stmt
 		for i, a := range accs {
-			out = append(out, &loop.Store{Array: slots[i], At: own, Value: scalar.FreeVar(a.name, a.spec.DType)})
+			out = append(out, &loop.Store{Array: slots[i], At: r.slotOf(r.lane), Value: a.value()})
 		}
 		return out
 	}
-	r.body = append(r.body, store()...)
-	r.body = append(r.body, &loop.Barrier{})
-	for half := r.shape.lanes / 2; half > 0; half /= 2 {
-		then := r.combineFrom(reductions, slots, r.slotOf(scalar.Add(r.lane, loop.Int(half))))
-		then = append(then, store()...)
-		r.body = append(r.body, &loop.If{Cond: scalar.Lt(r.lane, loop.Int(half)), Then: then}, &loop.Barrier{})
+	r.body = append(r.body, append(tell(), &loop.Barrier{})...)
+	left := r.shape.lanes
+	for left > lastLanes && r.shape.lanes > directLanes {
+		left /= lastLanes
+		part := append(r.combineLanes(reductions, slots, r.lane, left, lastLanes), tell()...)
+		r.body = append(r.body, &loop.If{Cond: scalar.Lt(r.lane, loop.Int(left)), Then: part}, &loop.Barrier{})
 	}
-	first := r.slotOf(loop.Int(0))
-	for i, a := range accs {
-		r.body = append(r.body, &loop.Assign{Name: a.name, Value: scalar.LoadAt(slots[i], a.spec.DType, first)})
-	}
-	r.body = append(r.body, &loop.Barrier{})
+	r.body = append(r.body, append(r.combineLanes(reductions, slots, loop.Int(0), 1, left), &loop.Barrier{})...)
 }
 
-// combineFrom merges another lane's accumulators into the thread's own.
-func (r *rowEmitter) combineFrom(reductions [][]accumulator, slots []int, at scalar.Expr) []loop.Stmt {
-	var out []loop.Stmt
+// combineLanes gives the thread's accumulators what those of so many lanes, each at a
+// distance from the one before, come to.
+func (r *rowEmitter) combineLanes(reductions [][]accumulator, slots []int, first scalar.Expr, apart, count int) []loop.Stmt {
+	outer := r.body
+	r.body = nil
 	for _, accs := range reductions {
-		var mine, theirs []scalar.Expr
-		for i, a := range accs {
-			mine = append(mine, scalar.FreeVar(a.name, a.spec.DType))
-			theirs = append(theirs, scalar.LoadAt(slots[i], a.spec.DType, at))
+		values := make([][]scalar.Expr, count)
+		for i := range values {
+			at := r.slotOf(scalar.Add(first, loop.Int(i*apart)))
+			for k, a := range accs {
+				values[i] = append(values[i], scalar.LoadAt(slots[k], a.spec.DType, at))
+			}
 		}
 		slots = slots[len(accs):]
-		combined := accs[0].m.Reduction().Combine(accs[0].m.Node, mine, theirs)
-		out = append(out, r.nameAll(combined)...)
-		for i, a := range accs {
-			out = append(out, &loop.Assign{Name: a.name, Value: combined[i]})
-		}
+		r.assign(accs, r.combineHalves(accs, values))
 	}
-	return out
+	body := r.body
+	r.body = outer
+	return body
+}
+
+// combineHalves combines sets of running values, those of each half first, so that few
+// operations wait for others and few values are there at a time.
+func (r *rowEmitter) combineHalves(accs []accumulator, values [][]scalar.Expr) []scalar.Expr {
+	if len(values) == 1 {
+		return values[0]
+	}
+	half := len(values) / 2
+	combined := combineOf(accs, r.combineHalves(accs, values[:half]), r.combineHalves(accs, values[half:]))
+	for i, x := range combined {
+		combined[i] = r.let("both", x)
+	}
+	return combined
 }
 
 // slotOf is the place of a lane of the thread's row in workgroup memory. Rows

@@ -42,7 +42,7 @@ func (w *reduceWays) candidates() []Ranked {
 	return list
 }
 
-// fits takes powers of two of threads, as the tree in which they meet does, and as many
+// fits takes powers of two of threads, as those in which they meet are, and as many
 // parts of rows as leave each thread something to do.
 func (w *reduceWays) fits(s Schedule) bool {
 	if s.Family != Rows && s.Family != Columns || s.Lanes < 1 || s.Rows < 1 || s.Split < 1 ||

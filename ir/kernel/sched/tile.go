@@ -40,8 +40,15 @@ const (
 	fewTiles    = 32  // so few workgroups leave most of a device idle,
 	deepSpace   = 256 // which matters when each of them has this long to go
 	partLength  = 128 // of a contracted space that is cut into parts
-	thinSide    = 2   // results this thin are a matrix times a vector
-	mostWaste   = 4   // how often what is asked for the tiles may compute
+	// wantedThreads is how many threads a product should have to fill a large device:
+	// two workgroups of the largest tiles on each multiprocessor.
+	wantedThreads = 1 << 16
+	// Products of shortWork multiplications take little longer in wholeTiles or more small
+	// tiles than a second launch does, which adds up parts.
+	shortWork  = 1 << 29
+	wholeTiles = 512
+	thinSide   = 2 // results this thin are a matrix times a vector
+	mostWaste  = 4 // how often what is asked for the tiles may compute
 	// smallProduct is so few multiplications that a launch takes longer, and
 	// shortSpace so few in a row that one thread can do them. Tiles gain nothing
 	// there, and on GPUs made of software cost much: SwiftShader takes a second to
@@ -75,11 +82,11 @@ func (t tile) padded(c *group.Contraction) int { return t.count(c) * t.m * t.n }
 // array.
 func (t tile) parts(c *group.Contraction, caps loop.Caps) int {
 	sums := 4 * group.Product(c.Batch) * group.Product(c.M) * group.Product(c.N)
-	return max(1, min(wantedGroups/t.count(c), group.Product(c.K)/partLength, caps.BindingBytes/sums))
+	return max(1, min(wantedThreads/(t.count(c)*t.threads()), group.Product(c.K)/partLength, caps.BindingBytes/sums))
 }
 
 func (t tile) fits(caps loop.Caps) bool {
-	return t.threads() <= caps.Invocations && t.sharedBytes() <= caps.SharedBytes && (t.together == 1 || caps.Fragments)
+	return t.threads() <= caps.Invocations && t.sharedBytes() <= caps.SharedBytes && (t.together == 1 || caps.Fragments && caps.Lanes() == t.together)
 }
 
 // tileable reports whether a tile can compute c at all.
@@ -108,7 +115,7 @@ func chooseTile(c *group.Contraction, caps loop.Caps) (best tile, parts int, ok 
 	}
 	groups := 0
 	for _, t := range all {
-		if !t.fits(caps) || 4*t.padded(c) > 5*least {
+		if !t.fits(caps) || t.wastes(c, least, all) {
 			continue
 		}
 		if t.together < best.together {
@@ -118,5 +125,27 @@ func chooseTile(c *group.Contraction, caps loop.Caps) (best tile, parts int, ok 
 			best, parts, groups = t, p, t.count(c)*p
 		}
 	}
+	if parts > 1 && points(c) <= shortWork {
+		for _, t := range all {
+			if t.fits(caps) && !t.wastes(c, least, all) && t.count(c) >= wholeTiles {
+				return t, 1, true
+			}
+		}
+	}
 	return best, parts, groups > 0 && (groups >= fewTiles || k < deepSpace)
+}
+
+// wastes reports whether a tile computes much more in vain than the one that does least,
+// and is not the faster one all the same.
+func (t tile) wastes(c *group.Contraction, least int, all []tile) bool {
+	if 4*t.padded(c) <= 5*least {
+		return false
+	}
+	for _, other := range all {
+		own, others := float64(t.padded(c))/t.rate(), float64(other.padded(c))/other.rate()
+		if 4*other.padded(c) <= 5*least && 5*own > 4*others {
+			return true
+		}
+	}
+	return t.padded(c) > mostWaste*group.Product(c.Batch)*group.Product(c.M)*group.Product(c.N)
 }

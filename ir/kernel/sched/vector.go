@@ -42,6 +42,19 @@ func (m *mover) see(values ...scalar.Expr) {
 	}
 }
 
+// keep notes the loads in statements that were written before: they stay what they are.
+func (m *mover) keep(body []loop.Stmt) {
+	loop.Walk(body, func(s loop.Stmt) {
+		for _, x := range loop.Exprs(s) {
+			scalar.Walk(x, func(n scalar.Expr) {
+				if n.Op == scalar.OpLoad && n.Ref >= 0 {
+					m.note(n.Ref, false)
+				}
+			})
+		}
+	})
+}
+
 // seeStores notes stores, in runs of so many neighbours.
 func (m *mover) seeStores(stores []kept, run int) {
 	for s := range slices.Chunk(stores, run) {

@@ -10,6 +10,6 @@ const load = async (name) => {
   const { buffer, byteOffset, byteLength } = await readFile(join(process.env.RLX_DATA, 'conformance', name));
   return buffer.slice(byteOffset, byteOffset + byteLength);
 };
-const { device } = await openDawn({ optional: ['shader-f16'] });
+const { device } = await openDawn({ optional: ['shader-f16', 'subgroups', 'subgroup-size-control'] });
 const { failed } = await runConformance({ device, load, print: (line) => console.log(line) });
 process.exit(failed > 0 ? 1 : 0);

@@ -11,8 +11,7 @@ import { join } from 'node:path';
 import { openSession } from '../../dist/runtime.js';
 import { openDawn } from '../../test/rig/dawn.mjs';
 
-const together = 8; // sessions that are opened at a time: their kernels are compiled side by side
-const repeats = 3;
+const repeats = 5;
 
 const read = (name) => readFileSync(join(process.env.RLX_DATA, 'trials', name));
 const wanted = process.argv.slice(2);
@@ -22,32 +21,36 @@ const adapter = await gpu.requestAdapter();
 const { maxBufferSize, maxStorageBufferBindingSize } = adapter.limits;
 const device = await adapter.requestDevice({ requiredLimits: { maxBufferSize, maxStorageBufferBindingSize } });
 
-/** The milliseconds of a round, at best. */
-async function time(session, rounds) {
-  let best = Infinity;
-  for (let i = 0; i <= repeats; i++) { // the first does not count
-    const start = performance.now();
-    await session.run('run');
-    await device.queue.onSubmittedWorkDone();
-    if (i > 0) best = Math.min(best, (performance.now() - start) / rounds);
-  }
-  return best;
-}
-
-for (let i = 0; i < trials.length; i += together) {
-  const some = trials.slice(i, i + together);
-  const sessions = await Promise.allSettled(some.map(({ file }) => openSession(read(file), { device })));
-  for (const [k, { value, reason }] of sessions.entries()) {
-    if (reason) console.log(`${some[k].name} by ${some[k].schedule}: ${reason.message}`);
-    some[k].ms = value ? await time(value, some[k].rounds) : Infinity;
-    value?.close();
-  }
-}
-
 // The first trial of a group is what is taken untuned.
 const groups = [...new Set(trials.map(({ group }) => group))].map((key) => trials.filter(({ group }) => group === key));
+
+/** The milliseconds of a round. */
+async function time(session, rounds) {
+  const start = performance.now();
+  await session.run('run');
+  await device.queue.onSubmittedWorkDone();
+  return (performance.now() - start) / rounds;
+}
+
+/** Times the trials of a group by turns, so that none has the GPU while it is slower, and keeps the best of each. */
+async function compare(group) {
+  const sessions = await Promise.allSettled(group.map(({ file }) => openSession(read(file), { device })));
+  for (const [k, { reason }] of sessions.entries()) {
+    group[k].ms = Infinity;
+    if (reason) console.log(`${group[k].name} by ${group[k].schedule}: ${reason.message}`);
+  }
+  for (let i = 0; i <= repeats; i++) { // the first does not count
+    for (const [k, { value }] of sessions.entries()) {
+      const ms = value ? await time(value, group[k].rounds) : Infinity;
+      if (i > 0) group[k].ms = Math.min(group[k].ms, ms);
+    }
+  }
+  for (const { value } of sessions) value?.close();
+}
+
 let untuned = 0, tuned = 0, near = 0;
 for (const group of groups) {
+  await compare(group);
   const [first] = group, best = group.toSorted((a, b) => a.ms - b.ms)[0];
   untuned += first.ms;
   tuned += best.ms;

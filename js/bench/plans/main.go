@@ -16,11 +16,13 @@
 //	go run ./js/bench/plans -trials FOLDER
 //
 // writes a plan for each way in which the larger groups of these jobs can be scheduled,
-// and the list of them, trials.json, for js/bench/h200/tune.mjs.
+// and the list of them, trials.json, for js/bench/h200/tune.mjs. With -subgroups N before
+// the folder, plans are for devices whose subgroups have N threads.
 package main
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"log"
 	"math"
@@ -48,18 +50,23 @@ type job struct {
 	cpu        bool // there is a plan for WebAssembly too
 }
 
+// subgroup is the size of subgroups of the devices that plans are for, 0 where that is not known.
+var subgroup int
+
 func main() {
 	log.SetFlags(0)
-	write := []func(folder string) error{writeJobs, writeMemory, writeFirst}
-	args := os.Args[1:]
-	if len(args) > 0 && args[0] == "-trials" {
-		write, args = []func(folder string) error{writeTrials}, args[1:]
+	trials := flag.Bool("trials", false, "write the schedules of each group")
+	flag.IntVar(&subgroup, "subgroups", 0, "threads of a subgroup, 0 for devices of any size")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		log.Fatal("usage: plans [-trials] [-subgroups N] FOLDER")
 	}
-	if len(args) != 1 {
-		log.Fatal("usage: plans [-trials] FOLDER")
+	write := []func(folder string) error{writeJobs, writeMemory, writeFirst}
+	if *trials {
+		write = []func(folder string) error{writeTrials}
 	}
 	for _, f := range write {
-		if err := f(args[0]); err != nil {
+		if err := f(flag.Arg(0)); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -71,6 +78,9 @@ func (j job) target() plan.Target {
 	t := plan.WebGPU()
 	t.ScoreBytes = j.scoreBytes
 	t.Limits.BindingBytes = max(t.Limits.BindingBytes, j.bytes)
+	if subgroup > 0 {
+		t = t.WithSubgroups(subgroup)
+	}
 	return t
 }
 

@@ -27,6 +27,11 @@ export interface Limits {
   maxComputeInvocationsPerWorkgroup?: number;
   /** Whether it computes with f16, which is the feature `shader-f16`. */
   f16?: boolean;
+  /**
+   * How many threads its subgroups have, where they are all of one size (`subgroupMinSize` and `subgroupMaxSize` of the
+   * adapter's info) and it has the features `subgroups` and `subgroup-size-control`.
+   */
+  subgroup?: number;
 }
 
 /** What is compiled: graphs in their text form, by entry. */
@@ -99,7 +104,7 @@ function ask(instance: Instance, method: string, { name, entries, symbols, limit
       limits.maxStorageBuffersPerShaderStage, limits.maxStorageBufferBindingSize, limits.maxBufferSize,
       limits.maxComputeWorkgroupStorageSize, limits.maxComputeInvocationsPerWorkgroup,
     ]) request.f64(limit ?? 0);
-    return invoke(request.u32(Number(limits.f16 ?? false)).u32(targets.indexOf(target)), instance);
+    return invoke(request.u32(Number(limits.f16 ?? false)).u32(limits.subgroup ?? 0).u32(targets.indexOf(target)), instance);
   } finally {
     for (const { handle } of graphs) release(instance, handle);
   }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/kernel/clike"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
 // fragments are Metal's matrices of SIMD-groups, since MSL 2.3 (Metal Shading Language
@@ -15,21 +16,21 @@ func fragmentsOf(names types) *clike.Fragments {
 		Zero: func(name string) string {
 			return "simdgroup_float8x8 " + name + " = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);"
 		},
-		Load: func(name string, t dtype.DType, address string, stride int, turned bool) []string {
+		Load: func(name string, t dtype.DType, array, at string, load *loop.FragmentLoad) []string {
 			rows := ""
-			if turned {
+			if load.Turned {
 				rows = ", ulong2(0, 0), true"
 			}
 			return []string{
 				fmt.Sprintf("simdgroup_%s8x8 %s;", names.of(t), name),
-				fmt.Sprintf("simdgroup_load(%s, %s, %d%s);", name, address, stride, rows),
+				fmt.Sprintf("simdgroup_load(%s, &%s[%s], %d%s);", name, array, at, load.Stride, rows),
 			}
 		},
 		MulAdd: func(sum, a, b string) string {
 			return fmt.Sprintf("simdgroup_multiply_accumulate(%s, %s, %s, %s);", sum, a, b, sum)
 		},
-		Store: func(name, address string, stride int) string {
-			return fmt.Sprintf("simdgroup_store(%s, %s, %d);", name, address, stride)
+		Store: func(name, array, at string, stride int) string {
+			return fmt.Sprintf("simdgroup_store(%s, &%s[%s], %d);", name, array, at, stride)
 		},
 	}
 }

@@ -45,7 +45,7 @@ func golden(t *testing.T) []printed {
 // portable are those without bf16.
 func portable() []*kerneltest.Case {
 	wide := slices.DeleteFunc(kerneltest.Wide(), func(c *kerneltest.Case) bool { return c.Kernel.Name == "wide_floats" })
-	return slices.Concat(kerneltest.Cases(), wide, kerneltest.Half(), []*kerneltest.Case{kerneltest.Shuffled()})
+	return slices.Concat(kerneltest.Cases(), wide, kerneltest.Half(), []*kerneltest.Case{kerneltest.Shuffled(0)})
 }
 
 // The address spaces of Metal are those of OpenCL, so clang can tell a pointer that

@@ -80,6 +80,7 @@ async function main(args) {
   for await (const chunk of process.stdin) chunks.push(chunk);
   const requests = JSON.parse(Buffer.concat(chunks).toString());
   const features = requests.some(({ source }) => source.includes('enable subgroups;')) ? ['subgroups'] : [];
+  if (requests.some(({ source }) => source.includes('enable subgroup_size_control;'))) features.push('subgroup-size-control');
   if (requests.some(({ source }) => source.includes('enable f16;'))) features.push('shader-f16');
   const { device } = await openDawn({ backend, features });
   const results = [];

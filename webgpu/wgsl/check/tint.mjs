@@ -12,7 +12,11 @@ import { openDawn } from '../../../js/test/rig/dawn.mjs';
 
 // Language extensions and the device features that allow them. A shader is given just
 // those it enables, so one that forgets to say so is refused.
-const featureOf = { f16: 'shader-f16', subgroups: 'subgroups' };
+const featureOf = {
+  f16: 'shader-f16', subgroups: 'subgroups', subgroup_size_control: 'subgroup-size-control',
+  chromium_experimental_subgroup_matrix: 'chromium-experimental-subgroup-matrix',
+};
+const toggles = ['enable-dawn-features=allow_unsafe_apis']; // by which Dawn has its experiments
 
 function shaderFiles(path) {
   if (!statSync(path).isDirectory()) return [path];
@@ -67,7 +71,7 @@ async function main(args) {
   for (const file of files) {
     const features = enabledFeatures(stripComments(readFileSync(file, 'utf8')));
     const key = features.join();
-    if (!devices.has(key)) devices.set(key, (await openDawn({ backend, features })).device);
+    if (!devices.has(key)) devices.set(key, (await openDawn({ backend, features, toggles: features.some((name) => name.includes('experimental')) ? toggles : [] })).device);
     for (const { type, text } of await checkShader(devices.get(key), file)) {
       if (type === 'error') errors++;
       console.log(text);

@@ -22,6 +22,7 @@ const half = 'fn half(x: f16) -> f16 { return 0.5h * x; }\n';
 const cases = [
   { name: 'a plain shader', code: good },
   { name: 'extensions that are enabled', code: `enable f16; enable subgroups;\n${good}${half}` },
+  { name: 'an experiment that is enabled', code: `enable chromium_experimental_subgroup_matrix;\n${good}` },
   { name: 'an extension that is not', code: good + half, error: /:8:12: error: 'f16' type used without 'f16' extension/ },
   { name: 'an unknown name', code: good.replace('a[id.x]', 'b[id.x]'), error: /:6:31: error: unresolved value 'b'/ },
   { name: 'a barrier in divergent flow', code: good.replace('x[id.x] =', 'workgroupBarrier(); x[id.x] ='), error: /uniform control flow/ },
