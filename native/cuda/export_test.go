@@ -55,6 +55,19 @@ func Kinds(p native.Program) [driver.NodeKinds]int { return p.(*program).entries
 // PlanName returns the name that a program's plan has for its module.
 func PlanName(p native.Program) string { return p.(*program).plan.Name }
 
+// Waits returns, for each of some steps, which of those before it a graph has it wait for.
+func Waits(p *plan.Plan, steps []plan.Step) (out [][]int) {
+	o := &order{status: p.Status.Buffer}
+	for _, s := range steps {
+		x := ordered{touches: touchesOf(p, s)}
+		var waits []int
+		waits, x.after = o.next(x.touches)
+		o.steps = append(o.steps, x)
+		out = append(out, waits)
+	}
+	return append(out, o.last())
+}
+
 // Made returns the parts of what made a program, in their order.
 func Made(p native.Program) []native.Timing { return p.(*program).made }
 

@@ -128,6 +128,20 @@ int rlx_condition_enter(rlx_device *d, rlx_handle stream, rlx_handle inner, unsi
 	return r;
 }
 
+int rlx_frontier_get(rlx_device *d, rlx_handle stream, rlx_handle *nodes, size_t most, size_t *count) {
+	int status, r = d->cu->cuCtxSetCurrent(d->context);
+	const rlx_handle *before = 0;
+	if (!r) r = d->cu->cuStreamGetCaptureInfo(stream, &status, 0, 0, &before, count);
+	for (size_t i = 0; !r && i < *count && i < most; i++) nodes[i] = before[i];
+	return r;
+}
+
+int rlx_frontier_set(rlx_device *d, rlx_handle stream, rlx_handle *nodes, size_t count) {
+	enum { set_dependencies = 1 };
+	int r = d->cu->cuCtxSetCurrent(d->context);
+	return r ? r : d->cu->cuStreamUpdateCaptureDependencies(stream, nodes, count, set_dependencies);
+}
+
 static void take_log(const rlx_nvrtc *rtc, rlx_handle program, char **log) {
 	size_t n = 0;
 	if (rtc->nvrtcGetProgramLogSize(program, &n) != 0 || n == 0) return;

@@ -197,6 +197,11 @@ int rlx_launch(rlx_device *d, rlx_handle f, const unsigned *grid, const unsigned
 // while (loop), the condition is not 0, and lets inner capture that graph.
 int rlx_condition_make(rlx_device *d, rlx_handle stream, unsigned long long *condition);
 int rlx_condition_enter(rlx_device *d, rlx_handle stream, rlx_handle inner, unsigned long long condition, int loop, const char **call);
+
+// rlx_frontier_get tells which nodes what a stream captures next waits for, at most so
+// many of count; rlx_frontier_set says so.
+int rlx_frontier_get(rlx_device *d, rlx_handle stream, rlx_handle *nodes, size_t most, size_t *count);
+int rlx_frontier_set(rlx_device *d, rlx_handle stream, rlx_handle *nodes, size_t count);
 static inline int rlx_branches(const rlx_cuda *cu) { return cu->branches; }
 
 // rlx_fills_to_kernels puts a kernel that fills rows, with parameters (to, width, rows,

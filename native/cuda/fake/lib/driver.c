@@ -233,7 +233,8 @@ EXPORT int cuStreamBeginCapture_v2(stream *s, int mode) {
 // Graphs that branch. A condition is its value; nodes wait for those before them.
 EXPORT int cuStreamGetCaptureInfo_v2(stream *s, int *status, unsigned long long *id, graph **g, void ***before, size_t *count) {
 	if (count) *count = 0;
-	return *g = s->capture, s->capture ? 0 : 1;
+	if (g) *g = s->capture;
+	return s->capture ? 0 : 1;
 }
 EXPORT int cuGraphConditionalHandleCreate(unsigned long long *condition, graph *g, void *context, unsigned value, unsigned flags) {
 	CALL("cuGraphConditionalHandleCreate");
