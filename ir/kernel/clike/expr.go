@@ -273,35 +273,6 @@ func (w *Writer) useBuiltin(name string) {
 	w.out.Builtins = append(w.out.Builtins, name)
 }
 
-func (w *Writer) load(e scalar.Expr) text {
-	a := w.k.Arrays[e.Ref]
-	element := w.element(e.Ref, e.Args[0])
-	switch {
-	case a.Access == loop.Atomic:
-		return atom(w.d.AtomicLoad(a.DType, element))
-	case a.DType.IsBool():
-		return w.fromWord(element)
-	}
-	return atom(element)
-}
-
-func (w *Writer) element(array int, at scalar.Expr) string {
-	return w.out.Names[array] + "[" + w.operand(at, loose) + "]"
-}
-
-// fromWord returns the bool that a word holds.
-func (w *Writer) fromWord(word string) text {
-	return text{word + " != " + w.d.Literal(w, scalar.ConstI(dtype.U32, 0)), relation}
-}
-
-// inMemory returns a value as an array of its type holds it: a bool as a word.
-func inMemory(e scalar.Expr) scalar.Expr {
-	if e.Type.IsBool() {
-		return scalar.Convert(e, dtype.U32)
-	}
-	return e
-}
-
 // let binds a written value to a new variable and returns its name.
 func (w *Writer) let(t dtype.DType, value string) string {
 	name := w.fresh("t", &w.lets)
