@@ -22,15 +22,16 @@ func Simplify(e Expr) Expr {
 // of one kernel do: it keeps what it has found out about each part, and returns
 // one node for equal structures. What it was given before does not change what
 // an expression comes out to mean, but may leave it shorter.
-type Simplifier struct {
-	in    *interner
-	facts map[*Node]*fact
-}
+type Simplifier struct{ in *interner }
 
 // NewSimplifier returns a Simplifier that has seen nothing yet.
 func NewSimplifier() *Simplifier {
-	return &Simplifier{in: newInterner(), facts: map[*Node]*fact{}}
+	return &Simplifier{newInterner()}
 }
+
+// Shared returns the one expression that stands for all of the structure of e: what is
+// Equal is one pointer, as in what Simplify returns.
+func (s *Simplifier) Shared(e Expr) Expr { return s.in.tree(e) }
 
 // Simplify is [Simplify] of e.
 func (s *Simplifier) Simplify(e Expr) Expr {
@@ -40,22 +41,17 @@ func (s *Simplifier) Simplify(e Expr) Expr {
 	return s.simplify(s.in.tree(e))
 }
 
-// fact is what is known about one node; nil is not known yet.
+// fact is what is known about one node.
 type fact struct {
-	simple Expr // the simplified form
-	span   *span
-	sum    *linear
+	simple Expr // the simplified form, nil where it is not known yet
+	ranged bool // span is known
+	summed bool // sum is known
+	span   span
+	sum    linear
 }
 
-// fact returns the entry of n, a new one if there is none.
-func (s *Simplifier) fact(n *Node) *fact {
-	f := s.facts[n]
-	if f == nil {
-		f = &fact{}
-		s.facts[n] = f
-	}
-	return f
-}
+// fact returns the entry of the interned node n.
+func (s *Simplifier) fact(n *Node) *fact { return &n.own.fact }
 
 // simplify returns the simplified form of the interned node n.
 func (s *Simplifier) simplify(n *Node) Expr {

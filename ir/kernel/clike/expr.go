@@ -86,8 +86,8 @@ func (w *Writer) expr(e scalar.Expr) text {
 	if t.On(w.d.Target) == dtype.Storage {
 		w.Fail("%s of %s", e.Op, t) // the kernel has not been widened
 	}
-	if name := functionName(e); w.calls(name) {
-		return atom(name + "(" + w.list(e.Args) + ")")
+	if w.calls(e) {
+		return atom(operationOf(e).name() + "(" + w.list(e.Args) + ")")
 	}
 	if two, is := e.Args[0].Value(); is && e.Op == scalar.OpPow && e.Type == dtype.F32 && two.F == 2 && w.d.PowerOfTwo != "" {
 		w.Need(w.d.PowerOfTwo)
@@ -105,8 +105,8 @@ func (w *Writer) expr(e scalar.Expr) text {
 func (w *Writer) conversion(e scalar.Expr) text {
 	from := e.Args[0].Type
 	w.typeName(e.Type)
-	if name := functionName(e); w.calls(name) {
-		return atom(name + "(" + w.list(e.Args) + ")")
+	if w.calls(e) {
+		return atom(operationOf(e).name() + "(" + w.list(e.Args) + ")")
 	}
 	x := w.operand(e.Args[0], loose)
 	if e.Op == scalar.OpBitcast {

@@ -62,19 +62,14 @@ func Check(k *Kernel) error {
 		return err
 	}
 	// A variable varies between threads if any assignment to it does, also one
-	// that comes after its use in a loop; so look until nothing new is found.
-	for {
-		known := len(c.varying)
-		c.scope = map[string]local{}
+	// that comes after its use in a loop; so look again while such are found.
+	for again := true; again; again = c.late {
+		c.scope, c.late = map[string]local{}, false
 		if err := c.block(k.Body, true); err != nil {
 			return err
 		}
-		if len(c.varying) == known {
-			break
-		}
 	}
-	c.scope, c.barriers = map[string]local{}, true
-	return c.block(k.Body, true)
+	return nil
 }
 
 // binding tells apart the variables of a kernel: the statement that defines one
@@ -94,11 +89,11 @@ type local struct {
 }
 
 type checker struct {
-	k        *Kernel
-	scope    map[string]local
-	varying  map[binding]bool // differs between the threads of a workgroup
-	barriers bool             // varying is complete, so rule 4 can be checked
-	path     []Stmt           // that are being checked, from the outside in
+	k       *Kernel
+	scope   map[string]local
+	varying map[binding]bool // differs between the threads of a workgroup
+	late    bool             // an assignment has made a variable varying, which may have been used before
+	path    []Stmt           // that are being checked, from the outside in
 }
 
 func (c *checker) fail(text string, args ...any) error {

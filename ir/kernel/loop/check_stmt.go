@@ -23,9 +23,16 @@ func (c *checker) assign(s *Assign, uniform bool) error {
 		return err
 	}
 	if !same || !uniform {
-		c.varying[l.binding] = true
+		c.vary(l.binding)
 	}
 	return nil
+}
+
+// vary notes that what is assigned to a variable differs between threads.
+func (c *checker) vary(b binding) {
+	if !c.varying[b] {
+		c.varying[b], c.late = true, true
+	}
 }
 
 // The ways to access an array.
@@ -109,7 +116,7 @@ func (c *checker) loop(s *For, uniform bool) error {
 }
 
 func (c *checker) together(uniform bool) error {
-	if c.barriers && !uniform {
+	if !uniform {
 		return c.fail("not all threads of a workgroup come here together")
 	}
 	return nil

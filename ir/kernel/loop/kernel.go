@@ -129,12 +129,21 @@ type StoreVec struct {
 // printer to write the copies out; all bounds are then constants. Lanes says that
 // no turn needs what another one did, nor what one of the same place in a
 // private array left: a printer may run several at once, statement by statement.
+// Rolled says that to write the turns out would take a driver longer than it could save.
 type For struct {
 	Var              string
 	Start, End, Step scalar.Expr
 	Unroll           bool
 	Lanes            bool
+	Rolled           bool
 	Body             []Stmt
+}
+
+// with returns the loop with other bounds and another body.
+func (s *For) with(start, end, step scalar.Expr, body []Stmt) *For {
+	f := *s
+	f.Start, f.End, f.Step, f.Body = start, end, step, body
+	return &f
 }
 
 // If runs one of two branches.

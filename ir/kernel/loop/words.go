@@ -166,7 +166,7 @@ func (w *worder) stmt(s Stmt) []Stmt {
 			return w.loadVector(s, e.expr(s.At))
 		}
 	case *For:
-		return []Stmt{&For{s.Var, e.expr(s.Start), e.expr(s.End), e.expr(s.Step), s.Unroll, s.Lanes, w.block(s.Body)}}
+		return []Stmt{s.with(e.expr(s.Start), e.expr(s.End), e.expr(s.Step), w.block(s.Body))}
 	case *If:
 		return []Stmt{&If{e.expr(s.Cond), w.block(s.Then), w.block(s.Else)}}
 	}

@@ -53,7 +53,7 @@ func (r *rowEmitter) loopOver(f func(c *chunk)) {
 	if turns > 1 {
 		r.body = []loop.Stmt{&loop.For{Var: inner, Start: loop.Int(0), End: loop.Int(turns), Step: loop.Int(1), Unroll: true, Body: r.body}}
 	}
-	each := &loop.For{Var: name, Start: scalar.Add(r.from, r.lane), End: r.to, Step: loop.Int(turns * lanes), Body: r.body}
+	each := &loop.For{Var: name, Start: scalar.Add(r.from, r.lane), End: r.to, Step: loop.Int(turns * lanes), Rolled: r.rolled(), Body: r.body}
 	r.body = append(outer, each)
 }
 
@@ -61,21 +61,22 @@ func (r *rowEmitter) loopOver(f func(c *chunk)) {
 // loop over them.
 const maxTogether = 4
 
-// driverTurns is up to how many turns of a loop a driver for processors writes out by itself
-// (max_unroll_iterations of Mesa's llvmpipe). What compiling takes there grows with the
-// square of the loads: of a product of 64 terms, 3.6 s of processor time in 16 turns of 4
-// terms, and 0.04 s in 64 turns.
-const driverTurns = 32
+// rolledTerms is from how many terms on the loop of a thread by itself is not to be written
+// out, where the whole takes less than a launch anyway: Mesa's driver for processors writes
+// out up to 32 turns, and what compiling takes there grows with the square of the loads. On
+// lavapipe a product of 24 terms takes 1.2 s of processor time in 6 turns of 4 terms that
+// are written out, and 0.1 s in a loop.
+const rolledTerms = 12
+
+// rolled reports whether the loop over the points of a thread is to stay one.
+func (r *rowEmitter) rolled() bool {
+	return r.shape.lanes == 1 && r.length > rolledTerms && r.length*group.Product(r.g.Outer) <= smallProduct
+}
 
 // together returns how many points are written out in each turn: as many as come
-// out even for every thread of every workgroup. Where the whole takes less than a launch,
-// a loop that is long enough to stay one for drivers does.
+// out even for every thread of every workgroup.
 func (r *rowEmitter) together() int {
-	alone := r.shape.lanes == 1 && r.length*group.Product(r.g.Outer) <= smallProduct
 	for t := maxTogether; t > 1; t /= 2 {
-		if alone && r.length > driverTurns && r.length/t <= driverTurns {
-			continue
-		}
 		if r.length%(t*r.shape.lanes) == 0 && t*r.g.Weight() <= maxWrittenOut {
 			return t
 		}
@@ -126,7 +127,7 @@ func (c *chunk) cached(r *rowEmitter, x scalar.Expr) scalar.Expr {
 		if n.Op != scalar.OpLoad {
 			return nil, false
 		}
-		key := scalar.Key(n)
+		key := r.Shared(n)
 		v, ok := r.loads[c.j][key]
 		if !ok {
 			v = r.let("x", scalar.LoadAt(n.Ref, n.Type, c.cached(r, n.Args[0])))
