@@ -58,6 +58,7 @@ async function measure(folder) {
     await page.evaluate((peer) => globalThis.openPeer(peer, { device: 'wasm' }), name);
     servers.push(server);
     opened.push(page);
+    page.on('console', (message) => console.log(`${name}: ${message.text()}`)); // as of threads that did not start
   }
   for (const [index, { name, rate }] of cpuJobs.entries()) {
     const results = await best(opened, index), [plain, peer, threads, twice] = results;

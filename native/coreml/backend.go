@@ -9,6 +9,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/coreml/driver"
+	"github.com/rlx-go/rlx/native/synchronous"
 )
 
 // Name is the backend's name.
@@ -66,18 +67,18 @@ func (backend) Compile(ctx context.Context, m *ir.Module, _ native.Options) (nat
 	p := newProgram(m)
 	for _, e := range m.Entries {
 		if err := ctx.Err(); err != nil {
-			p.release()
+			_ = p.Release()
 			return nil, fault("compile", "", err)
 		}
 		model, err := compile(rt, e)
 		if err != nil {
-			p.release()
+			_ = p.Release()
 			return nil, fault("compile", "", err)
 		}
 		model.call = e.Name
 		p.add(e, model)
 	}
-	return p, nil
+	return synchronous.NewProgram(p.signature(), p), nil
 }
 
 // compile makes a model of an entry that tells of indices out of range, by way of a

@@ -1,22 +1,19 @@
 package coreml
 
 import (
-	"context"
-	"maps"
-	"sync"
+	"errors"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/synchronous"
 )
 
-// program is a module whose entries are models. The host keeps what persists.
+// program is a module whose entries are models, the machine of a [synchronous.Program].
+// The host keeps what persists.
 type program struct {
-	mu         sync.Mutex
 	entries    []*entry
 	persistent map[string]*stored
-	names      []string // of persistent values, in order of appearance
-	last       *run     // the run that was asked for last
-	closed     bool
+	order      []*stored // what is persistent, in order of appearance
 }
 
 // stored is a parameter or a state. The next value of a state is put beside its value,
@@ -47,8 +44,7 @@ func newProgram(m *ir.Module) *program {
 			if s == nil {
 				slot := native.SlotOf(port.Name, native.State, port.Value)
 				s = &stored{slot: slot, now: native.Zeros(slot.DType, slot.Dims...), next: native.Zeros(slot.DType, slot.Dims...)}
-				p.persistent[port.Name] = s
-				p.names = append(p.names, port.Name)
+				p.persistent[port.Name], p.order = s, append(p.order, s)
 			}
 			if port.Kind == ir.ParamPort {
 				s.slot.Role = native.Param
@@ -76,24 +72,24 @@ func (p *program) add(of ir.Entry, m *Model) {
 	p.entries = append(p.entries, e)
 }
 
-// run does an entry: it puts outputs into the memory of out, and changes the states if
-// nothing goes wrong.
-func (p *program) run(e *entry, in, out map[string]native.Tensor) error {
-	in, out = maps.Clone(in), maps.Clone(out)
-	if in == nil {
-		in = map[string]native.Tensor{}
+// signature is what the program looks like from outside.
+func (p *program) signature() synchronous.Signature {
+	var out synchronous.Signature
+	for _, e := range p.entries {
+		out.Entries = append(out.Entries, synchronous.Entry{Name: e.name, Slots: e.slots})
 	}
-	if out == nil {
-		out = map[string]native.Tensor{}
+	for _, s := range p.order {
+		out.Persistent = append(out.Persistent, s.slot)
 	}
-	for _, name := range e.kept {
-		in[name] = p.persistent[name].now
-	}
-	for _, f := range e.model.outputs {
-		if f.next != "" {
-			out[f.Name] = p.persistent[f.next].next
-		}
-	}
+	return out
+}
+
+func (p *program) Backend() string { return Name }
+
+// Run changes the states if nothing goes wrong.
+func (p *program) Run(entry int, values []native.Tensor) error {
+	e := p.entries[entry]
+	in, out := p.memory(e, values)
 	if err := e.model.PredictTo(in, out); err != nil {
 		return err
 	}
@@ -106,94 +102,40 @@ func (p *program) run(e *entry, in, out map[string]native.Tensor) error {
 	return nil
 }
 
-func (p *program) Entries() []string {
-	var out []string
-	for _, e := range p.entries {
-		out = append(out, e.name)
-	}
-	return out
-}
-
-func (p *program) Slots(name string) []native.Slot {
-	if e, err := p.entry(name); err == nil {
-		return append([]native.Slot(nil), e.slots...)
-	}
-	return nil
-}
-
-func (p *program) Persistent() []native.Slot {
-	out := make([]native.Slot, len(p.names))
-	for i, name := range p.names {
-		out[i] = p.persistent[name].slot
-	}
-	return out
-}
-
-// entry returns the entry of a name.
-func (p *program) entry(name string) (*entry, error) {
-	for _, e := range p.entries {
-		if e.name == name {
-			return e, nil
+// memory names what a model reads and writes: the tensors of a run, and what persists.
+func (p *program) memory(e *entry, values []native.Tensor) (in, out map[string]native.Tensor) {
+	in, out = map[string]native.Tensor{}, map[string]native.Tensor{}
+	for i, s := range e.slots {
+		switch t := values[i]; {
+		case s.Role == native.Input:
+			in[s.Name] = t
+		case len(t.Data) > 0:
+			out[s.Name] = t
 		}
 	}
-	return nil, fault(name, "", ir.Errorf(ir.ErrName, "there is no such entry: there are %v", p.Entries()))
-}
-
-func (p *program) find(call, name string) (*stored, error) {
-	s := p.persistent[name]
-	if s == nil {
-		return nil, fault(call, name, ir.Errorf(ir.ErrName, "there is no parameter or state %q: there are %v", name, p.names))
+	for _, name := range e.kept {
+		in[name] = p.persistent[name].now
 	}
-	return s, nil
-}
-
-func (p *program) Set(name string, t native.Tensor) error {
-	if err := p.lock(context.Background(), "set"); err != nil {
-		return err
-	}
-	defer p.mu.Unlock()
-	s, err := p.find("set", name)
-	if err != nil {
-		return err
-	}
-	if err := s.slot.Accept(t); err != nil {
-		return fault("set", name, err)
-	}
-	copy(s.now.Data, t.Data)
-	return nil
-}
-
-func (p *program) Get(ctx context.Context, name string) (native.Tensor, error) {
-	if err := p.lock(ctx, "get"); err != nil {
-		return native.Tensor{}, err
-	}
-	defer p.mu.Unlock()
-	s, err := p.find("get", name)
-	if err != nil {
-		return native.Tensor{}, err
-	}
-	return s.now.Clone(), nil
-}
-
-func (p *program) Close() error {
-	if p.lock(context.Background(), "close") != nil {
-		return nil // closed before
-	}
-	defer p.mu.Unlock()
-	p.closed = true
-	return p.release()
-}
-
-// release gives the models back.
-func (p *program) release() error {
-	var first error
-	for _, e := range p.entries {
-		if err := e.model.Close(); err != nil && first == nil {
-			first = fault("close", "", err)
+	for _, f := range e.model.outputs {
+		if f.next != "" {
+			out[f.Name] = p.persistent[f.next].next
 		}
 	}
-	for _, s := range p.persistent {
+	return in, out
+}
+
+func (p *program) Write(i int, t native.Tensor) { copy(p.order[i].now.Data, t.Data) }
+
+func (p *program) Read(i int) native.Tensor { return p.order[i].now.Clone() }
+
+// Release gives the models back.
+func (p *program) Release() error {
+	var failed error
+	for _, e := range p.entries {
+		failed = errors.Join(failed, e.model.Close())
+	}
+	for _, s := range p.order {
 		s.now, s.next = native.Tensor{}, native.Tensor{}
 	}
-	return first
+	return failed
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/synchronous"
 )
 
 // Name is the name of the backend.
@@ -64,7 +65,7 @@ func (b backend) Compile(ctx context.Context, m *ir.Module, _ native.Options) (n
 	if err != nil {
 		return nil, &native.Error{Backend: Name, Call: "compile", Kind: native.KindOf(err), Err: err}
 	}
-	return p, nil
+	return synchronous.NewProgram(p.signature(), p), nil
 }
 
 // supported returns an error for the first node that cannot run here.

@@ -39,7 +39,7 @@ type temporary struct {
 }
 
 func compile(ctx context.Context, b backend, m *ir.Module) (*program, error) {
-	p := &program{byName: map[string]*entry{}, persistent: map[string]*stored{}}
+	p := &program{persistent: map[string]*stored{}}
 	for _, e := range m.Entries {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -48,7 +48,7 @@ func compile(ctx context.Context, b backend, m *ir.Module) (*program, error) {
 		if err != nil {
 			return nil, fmt.Errorf("entry %q of module %q: %w", e.Name, m.Name, err)
 		}
-		p.entries, p.byName[e.Name] = append(p.entries, made), made
+		p.entries = append(p.entries, made)
 	}
 	p.roles(m)
 	return p, nil

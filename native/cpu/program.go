@@ -1,26 +1,20 @@
 package cpu
 
 import (
-	"context"
 	"fmt"
-	"slices"
-	"sync"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/scalar"
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/synchronous"
 )
 
-// program is a compiled module with its memory.
+// program is a compiled module with its memory, the machine of a [synchronous.Program].
 type program struct {
-	mu         sync.Mutex
 	entries    []*entry
-	byName     map[string]*entry
 	persistent map[string]*stored
-	names      []string // of persistent values, in order of appearance
-	last       *handle  // the run that was asked for last
-	closed     bool
+	kept       []*stored // what is persistent, in order of appearance
 }
 
 // stored is a parameter or a state.
@@ -71,8 +65,8 @@ func (p *program) store(t *group.Tensor) *buffer {
 	}
 	b := &buffer{dtype: t.DType, elems: t.Len()}
 	b.data = allocate(b.bytes())
-	p.persistent[t.Name] = &stored{native.Slot{Name: t.Name, Role: native.State, DType: t.DType, Dims: t.Dims}, b}
-	p.names = append(p.names, t.Name)
+	kept := &stored{native.Slot{Name: t.Name, Role: native.State, DType: t.DType, Dims: t.Dims}, b}
+	p.persistent[t.Name], p.kept = kept, append(p.kept, kept)
 	return b
 }
 
@@ -108,127 +102,60 @@ func (e *entry) output(s native.Slot, b *buffer, own bool) {
 	e.slots = append(e.slots, s)
 }
 
-func (p *program) Entries() []string {
-	var out []string
+// signature is what the program looks like from outside.
+func (p *program) signature() synchronous.Signature {
+	var out synchronous.Signature
 	for _, e := range p.entries {
-		out = append(out, e.name)
+		out.Entries = append(out.Entries, synchronous.Entry{Name: e.name, Slots: e.slots})
+	}
+	for _, s := range p.kept {
+		out.Persistent = append(out.Persistent, s.slot)
 	}
 	return out
 }
 
-func (p *program) Slots(entry string) []native.Slot {
-	if e := p.byName[entry]; e != nil {
-		return slices.Clone(e.slots)
+func (p *program) Backend() string { return Name }
+
+// Run puts outputs where the caller wants them, if nothing else lies there.
+func (p *program) Run(entry int, values []native.Tensor) error {
+	e := p.entries[entry]
+	for i := range e.inputs {
+		e.inputs[i].take(e, values[e.inputs[i].slot])
 	}
-	return nil
-}
-
-func (p *program) Persistent() []native.Slot {
-	out := make([]native.Slot, len(p.names))
-	for i, name := range p.names {
-		out[i] = p.persistent[name].slot
-	}
-	return out
-}
-
-func fault(call, name string, err error) error {
-	return &native.Error{Backend: Name, Call: call, Kind: native.KindOf(err), Name: name, Err: err}
-}
-
-// lock takes the program for a call, after the runs that were asked for before;
-// unless it is closed or ctx is done.
-func (p *program) lock(ctx context.Context, call string) error {
-	p.mu.Lock()
-	for p.last != nil {
-		h := p.last
-		p.mu.Unlock()
-		select {
-		case <-h.done:
-		case <-ctx.Done():
-			return fault(call, "", ctx.Err())
-		}
-		p.mu.Lock()
-		if p.last == h {
-			p.last = nil
+	for _, o := range e.outputs {
+		o.buf.data = o.home
+		if t := values[o.slot]; o.own && len(t.Data) > 0 && t.Aligned() {
+			o.buf.data = t.Data
 		}
 	}
-	return p.open(call)
-}
-
-// open keeps the lock unless the program is closed.
-func (p *program) open(call string) error {
-	if p.closed {
-		p.mu.Unlock()
-		return &native.Error{Backend: Name, Call: call, Kind: native.ErrClosed}
+	if err := e.run(); err != nil {
+		return err
+	}
+	for _, o := range e.outputs {
+		if t := values[o.slot]; len(t.Data) > 0 && &t.Data[0] != &o.buf.data[0] {
+			copy(t.Data, o.buf.data)
+		}
 	}
 	return nil
 }
 
-func (p *program) find(call, name string) (*stored, error) {
-	s := p.persistent[name]
-	if s == nil {
-		return nil, fault(call, name, ir.Errorf(ir.ErrName, "there is no parameter or state %q: there are %v", name, p.names))
-	}
-	return s, nil
-}
+func (p *program) Write(i int, t native.Tensor) { copy(p.kept[i].buf.data, t.Data) }
 
-func (p *program) Set(name string, t native.Tensor) error {
-	if err := p.lock(context.Background(), "set"); err != nil {
-		return err
-	}
-	defer p.mu.Unlock()
-	s, err := p.find("set", name)
-	if err != nil {
-		return err
-	}
-	if err := s.slot.Accept(t); err != nil {
-		return fault("set", name, err)
-	}
-	copy(s.buf.data, t.Data)
-	return nil
-}
-
-func (p *program) Get(ctx context.Context, name string) (native.Tensor, error) {
-	if err := p.lock(ctx, "get"); err != nil {
-		return native.Tensor{}, err
-	}
-	defer p.mu.Unlock()
-	s, err := p.find("get", name)
-	if err != nil {
-		return native.Tensor{}, err
-	}
-	return tensorOf(s.slot, s.buf), nil
-}
-
-// tensorOf returns a copy of what is in a buffer.
-func tensorOf(s native.Slot, b *buffer) native.Tensor {
-	t := native.Zeros(s.DType, s.Dims...)
-	copy(t.Data, b.data)
+func (p *program) Read(i int) native.Tensor {
+	s := p.kept[i]
+	t := native.Zeros(s.slot.DType, s.slot.Dims...)
+	copy(t.Data, s.buf.data)
 	return t
 }
 
-func (p *program) Close() error {
-	if p.lock(context.Background(), "close") != nil {
-		return nil // closed before
-	}
-	defer p.mu.Unlock()
-	p.closed = true
-	for _, s := range p.persistent {
+func (p *program) Release() error {
+	for _, s := range p.kept {
 		s.buf = nil
 	}
 	for _, e := range p.entries {
 		e.env, e.runner, e.steps, e.inputs, e.outputs, e.checks = nil, runner{}, nil, nil, nil, nil
 	}
 	return nil
-}
-
-// entryOf returns the entry of that name.
-func (p *program) entryOf(name string) (*entry, error) {
-	e := p.byName[name]
-	if e == nil {
-		return nil, fault(name, "", ir.Errorf(ir.ErrName, "there is no such entry: there are %v", p.Entries()))
-	}
-	return e, nil
 }
 
 // run does the steps of an entry whose inputs are in place.

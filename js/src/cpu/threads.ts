@@ -24,11 +24,11 @@ export function sharing(code: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> 
   return shared;
 }
 
-/** Starts threads; one that cannot be started is no loss but of time. */
+/** Starts threads; one that cannot be started is no loss but of time, which the console tells. */
 export function startThreads(count: number, help: Omit<Help, 'own'>, ownBytes: number): Worker[] {
   return Array.from({ length: count }, (_, i) => {
     const worker = startScript(new URL('./thread-worker.js', import.meta.url), 'rlx thread');
-    worker.onerror = (event) => event.preventDefault();
+    worker.onerror = () => console.warn('rlx: thread-worker.js failed: fewer threads');
     worker.postMessage({ ...help, own: (i + 1) * ownBytes } satisfies Help);
     return worker;
   });

@@ -43,8 +43,8 @@ globalThis.ready = true;
 `;
 
 const isolation = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
-const serveWith = (headers) => serve({
-  '/': { body: html, type: 'text/html' }, '/page.mjs': { body: script }, '/dist': new URL('../../dist', import.meta.url).pathname, '/favicon.ico': { body: '' },
+const serveWith = (headers, more) => serve({
+  '/': { body: html, type: 'text/html' }, '/page.mjs': { body: script }, '/dist': new URL('../../dist', import.meta.url).pathname, '/favicon.ico': { body: '' }, ...more,
 }, { csp: strictCSP, headers });
 
 let browser;
@@ -70,3 +70,13 @@ for (const worker of [true, false]) {
     assert.deepEqual(shared.out, alone.out);
   });
 }
+
+test('a script of threads that is not there costs time, is told, and changes no result', async (t) => {
+  const server = await serveWith(isolation, { '/dist/thread-worker.js': '/nowhere' });
+  t.after(() => server.close());
+  const page = await browser.open(`${server.origin}/`), told = page.waitForEvent('console', (message) => message.type() === 'warning');
+  await page.waitForFunction(() => globalThis.ready);
+  const out = await page.evaluate(() => globalThis.run(false));
+  assert.match((await told).text(), /thread-worker\.js failed/);
+  assert.deepEqual(out, (await results(t, {}, false)).out);
+});

@@ -5,8 +5,8 @@
 //   ...
 //   await browser.close();
 //
-// page.problems holds what the page complained of: exceptions, console errors, and
-// requests to any host but the test's own.
+// page.problems holds what the page complained of: exceptions, console errors, warnings of
+// rlx's own, and requests to any host but the test's own.
 
 import { spawn } from 'node:child_process';
 import { existsSync, rmSync } from 'node:fs';
@@ -45,7 +45,7 @@ function watch(page) {
   page.problems = [];
   page.on('pageerror', (error) => page.problems.push(`exception: ${error.message}`));
   page.on('console', (message) => {
-    if (message.type() === 'error') page.problems.push(`console: ${message.text()} (${message.location().url})`);
+    if (message.type() === 'error' || message.text().startsWith('rlx: ')) page.problems.push(`console: ${message.text()} (${message.location().url})`);
   });
   page.on('request', (request) => {
     const { protocol, hostname } = new URL(request.url());

@@ -36,8 +36,8 @@ function locate(mounts, path) {
   const fits = ([prefix, target]) => path === prefix || (!isText(target) && path.startsWith(prefix.endsWith('/') ? prefix : `${prefix}/`));
   const [prefix, target] = Object.entries(mounts).filter(fits).sort((a, b) => b[0].length - a[0].length)[0] ?? [];
   if (prefix === undefined || isText(target)) return target;
-  const rest = normalize(path.slice(prefix.length) || '/');
-  return rest.split(sep).includes('..') ? undefined : join(target, rest);
+  const rest = normalize(path.slice(prefix.length) || '.');
+  return rest.split(sep).includes('..') ? undefined : join(target, rest); // of a file's own path nothing is left
 }
 
 async function fileAt(name) {

@@ -1,0 +1,60 @@
+// Package synchronous is what the backends have in common whose runs are over when a call
+// returns, as on the CPU: how runs are asked for, checked, kept in order and waited for
+// ([Program]), whatever does them ([Machine]).
+package synchronous
+
+import "github.com/rlx-go/rlx/native"
+
+// Machine is what a backend does for one [Program]. Its methods are called by one
+// goroutine at a time.
+type Machine interface {
+	// Backend is the name of the backend, for errors.
+	Backend() string
+	// Run does a run of an entry, by its number: values has a tensor for each slot, in
+	// their order, and outputs are written where they lie. Those without memory are not
+	// wanted, but for tensors of no elements. The tensors must not be kept. Parameters and
+	// states are as before where a run fails. An error that is no [*native.Error] becomes
+	// one.
+	Run(entry int, values []native.Tensor) error
+	// Write writes a parameter or a state, by its place in [Signature.Persistent].
+	Write(i int, t native.Tensor)
+	// Read returns a parameter or a state in memory of its own.
+	Read(i int) native.Tensor
+	// Release gives back all that the machine has.
+	Release() error
+}
+
+// Signature is what a program looks like from outside.
+type Signature struct {
+	Entries    []Entry
+	Persistent []native.Slot // parameters and states
+}
+
+// Entry is one way to run a program.
+type Entry struct {
+	Name  string
+	Slots []native.Slot // inputs and outputs, in the order of [Machine.Run]
+}
+
+// unchecked are the slots of an entry without the ranges of indices, which are looked at
+// when a bound run starts.
+func (e *Entry) unchecked() []native.Slot {
+	out := append([]native.Slot(nil), e.Slots...)
+	for i := range out {
+		out[i].Checked = false
+	}
+	return out
+}
+
+// values puts tensors into the order of the slots.
+func (e *Entry) values(in, out map[string]native.Tensor) []native.Tensor {
+	values := make([]native.Tensor, len(e.Slots))
+	for i, s := range e.Slots {
+		if s.Role == native.Output {
+			values[i] = out[s.Name]
+		} else {
+			values[i] = in[s.Name]
+		}
+	}
+	return values
+}
