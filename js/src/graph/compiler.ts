@@ -29,10 +29,10 @@ export interface Limits {
   f16?: boolean;
 }
 
-/** What is compiled: graphs in their text form, by entry. */
+/** What is compiled: graphs of this thread's compiler, or in their text form, by entry. */
 export interface Job {
   name: string;
-  entries: { name: string; text: string }[];
+  entries: { name: string; graph: { readonly handle: number; text(): string } | string }[];
   symbols: Readonly<Record<string, number>>;
   limits: Limits;
   target: Target;
@@ -91,9 +91,14 @@ export function release(instance: Instance, handle: number): void {
 
 /** Compiles in this thread. */
 function compileWith(instance: Instance, { name, entries, symbols, limits, target }: Job): Uint8Array<ArrayBuffer> {
-  const graphs: { name: string; handle: number }[] = [];
+  const parsed: number[] = [];
+  const handleOf = (text: string) => {
+    const handle = invoke(new Request('parse').text(text), instance).u32();
+    parsed.push(handle);
+    return handle;
+  };
   try {
-    for (const entry of entries) graphs.push({ name: entry.name, handle: invoke(new Request('parse').text(entry.text), instance).u32() });
+    const graphs = entries.map((entry) => ({ name: entry.name, handle: typeof entry.graph === 'string' ? handleOf(entry.graph) : entry.graph.handle }));
     const request = new Request('compile').text(name).list(graphs, (r, graph) => r.text(graph.name).u32(graph.handle)).numbers(symbols, 'u32');
     for (const limit of [
       limits.maxStorageBuffersPerShaderStage, limits.maxStorageBufferBindingSize, limits.maxBufferSize,
@@ -101,7 +106,7 @@ function compileWith(instance: Instance, { name, entries, symbols, limits, targe
     ]) request.f64(limit ?? 0);
     return invoke(request.u32(Number(limits.f16 ?? false)).u32(targets.indexOf(target)), instance).data() as Uint8Array<ArrayBuffer>;
   } finally {
-    for (const { handle } of graphs) release(instance, handle);
+    for (const handle of parsed) release(instance, handle);
   }
 }
 
@@ -110,8 +115,9 @@ export async function compileJob(job: Job): Promise<Uint8Array<ArrayBuffer>> {
   await init();
   const where = options.compileWorker ?? typeof Worker === 'function';
   if (where === false) return compileWith(compiler(), job);
+  const entries = job.entries.map(({ name, graph }) => ({ name, graph: typeof graph === 'string' ? graph : graph.text() }));
   const worker = await (remote ??= openWorker(where));
-  return worker.call('compile', job);
+  return worker.call('compile', { ...job, entries });
 }
 
 /** Starts the compiler in a worker. A worker that fails is left, and the next call starts another. */

@@ -30,8 +30,7 @@ function jobOf(module: Module): Job {
   checkOptions('a module', module, ['name', 'entries', 'symbols', 'limits', 'target']);
   const { name = 'main', entries, symbols = {}, limits = {}, target = 'webgpu' } = module;
   if (!targets.includes(target)) throw unknownName('there is no target', target, targets);
-  const texts = Object.entries(entries).map(([entry, graph]) => ({ name: entry, text: typeof graph === 'string' ? graph : graph.text() }));
-  return { name, entries: texts, symbols, limits, target };
+  return { name, entries: Object.entries(entries).map(([entry, graph]) => ({ name: entry, graph })), symbols, limits, target };
 }
 
 /** Compiles graphs to a plan file, which {@link openSession} runs, here or in a page without the compiler. */
