@@ -9,7 +9,7 @@ NODE     ?= node
 FUZZTIME ?= 30s
 # What is run in an emulator of the tests of native/cpu: the conformance suite, and
 # what kernels and products differ by. Factorisations are the same code everywhere.
-ARM64_TESTS := Backend|Rows|Large|Packed|Merged|Special|Subnormals|Cores|Convolutions
+ARM64_TESTS := Backend|Rows|Columns|Large|Packed|Merged|Special|Subnormals|Cores|Convolutions|Jobs|Panic
 # Devices whose absence fails a test instead of skipping it.
 RLX_REQUIRE ?= cpu,webgpu
 export RLX_REQUIRE
@@ -114,6 +114,7 @@ test-coreml: $(COREML)/.installed ## hold Core ML models of every sample to core
 	rm -rf build/coreml
 	$(GO) run ./native/coreml/suite build/coreml
 	$(COREML)/bin/python native/coreml/suite/check.py build/coreml
+	$(GO) run ./native/coreml/suite -refuse build/coreml
 
 .PHONY: test-wgsl
 test-wgsl: $(JS_TOOLS) ## check every golden shader with Tint

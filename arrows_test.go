@@ -104,3 +104,17 @@ func TestDependenciesStayInTheirRooms(t *testing.T) {
 		}
 	}
 }
+
+// TestTheRootNeedsNoC asserts that a program that imports the root, with the CPU as its
+// device, is static where cgo is off: no package of ours or of others has C in it.
+func TestTheRootNeedsNoC(t *testing.T) {
+	cmd := exec.Command("go", "list", "-deps", "-f", `{{if and .CgoFiles (not .Standard)}}{{.ImportPath}}{{end}}`, ".")
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=1")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if with := strings.Fields(string(out)); len(with) > 0 {
+		t.Errorf("there is C in %v", with)
+	}
+}

@@ -2,7 +2,9 @@ package rlx
 
 import (
 	"cmp"
+	"errors"
 	"slices"
+	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
@@ -64,8 +66,13 @@ func FirstUnsupported(g *ir.Graph, device string) (*ir.Node, string, error) {
 
 func firstUnsupported(b native.Backend, g *ir.Graph) (*ir.Node, string) {
 	for _, n := range g.Nodes() {
-		if s := b.Support(n); s.Level == native.Unsupported {
+		switch s := b.Support(n); s.Level {
+		case native.Unsupported:
 			return n, s.Reason
+		case native.Decomposed:
+			if reason := refusal(n); reason != "" {
+				return n, reason
+			}
 		}
 		for _, sub := range n.Subgraphs() {
 			if n, reason := firstUnsupported(b, sub); n != nil {
@@ -74,4 +81,19 @@ func firstUnsupported(b native.Backend, g *ir.Graph) (*ir.Node, string) {
 		}
 	}
 	return nil, ""
+}
+
+// refusal returns why a composite cannot be taken apart for one device, "" where it can.
+func refusal(n *ir.Node) string {
+	_, err := ir.Build(string(n.Op()), func(b *ir.Builder) {
+		in := make([]ir.Value, len(n.Inputs()))
+		for i, v := range n.Inputs() {
+			in[i] = b.Port(ir.InputPort, strconv.Itoa(i), v.Type())
+		}
+		n.Def().Body(b, n, in)
+	})
+	if !errors.Is(err, ir.ErrUnsupported) {
+		return ""
+	}
+	return err.Error()
 }

@@ -13,7 +13,15 @@
 // parameters.
 //
 // The CPU is always there. Other devices come with packages that a program
-// imports for their effect:
+// imports for their effect; all need cgo, and none needs its device, a driver or a
+// toolkit to build:
 //
-//	import _ "github.com/rlx-go/rlx/webgpu" // needs cgo
+//	import (
+//		_ "github.com/rlx-go/rlx/native/coreml" // "coreml": macOS
+//		_ "github.com/rlx-go/rlx/native/cuda"   // "cuda", "cuda:1": NVIDIA GPUs on Linux
+//		_ "github.com/rlx-go/rlx/native/metal"  // "metal": macOS
+//		_ "github.com/rlx-go/rlx/webgpu"        // "webgpu": what Vulkan, Metal and Direct3D reach
+//	)
+//
+// [Devices] lists them with the reason why one cannot be used.
 package rlx

@@ -117,3 +117,22 @@ func TestDirectionalDerivativesContractWithEachDirection(t *testing.T) {
 	checkFloats(t, "d2", got["d2/y"], []float64{6 * (10 + 210)}, 1e-14)
 	checkFloats(t, "d3", got["d3/y"], []float64{6 * (-5 + 140)}, 1e-14)
 }
+
+// TestDirectionalDerivativesOfDirectionalOnes nests them: of Σ x³ along u, then v and w.
+func TestDirectionalDerivativesOfDirectionalOnes(t *testing.T) {
+	g := build(t, func(b *ir.Builder) {
+		x := b.Input("x", ir.F64, ir.N(2))
+		b.Output("y", ops.ReduceSum(b, ops.Mul(b, x, ops.Mul(b, x, x))))
+	})
+	first, err := autodiff.Directional(g, "y", "x", 1)
+	name := autodiff.OrderName(1, "y")
+	d, err2 := autodiff.Directional(must(t, first, err), name, "x", 2)
+	in := values{"x": vec(2, 3)}
+	for k, v := range []*ir.Array{vec(1, 10), vec(5, 7), vec(-1, 2)} {
+		in[autodiff.DirectionName(k+1, "x")] = v
+	}
+	got := eval(t, must(t, d, err2), in)
+	checkFloats(t, "first", got[name], []float64{3 * (4 + 90)}, 1e-14)
+	checkFloats(t, "second", got[autodiff.OrderName(1, name)], []float64{6 * (10 + 210)}, 1e-14)
+	checkFloats(t, "third", got[autodiff.OrderName(2, name)], []float64{6 * (-5 + 140)}, 1e-14)
+}

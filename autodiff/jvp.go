@@ -29,7 +29,7 @@ func JVPWith(g *ir.Graph, o Options) (*ir.Graph, error) {
 		return nil, wrap("jvp", err)
 	}
 	if o.Missing == MissingIsError {
-		if err := eachReaches(g, ports); err != nil {
+		if err := eachReaches(g, ports, plainOutputs(g)); err != nil {
 			return nil, wrap("jvp", err)
 		}
 	}
@@ -50,10 +50,9 @@ func JVPWith(g *ir.Graph, o Options) (*ir.Graph, error) {
 	return j, wrap("jvp", err)
 }
 
-// eachReaches returns a [*NoPathError] for the first port that no plain output
+// eachReaches returns a [*NoPathError] for the first port that none of the outputs
 // has a tangent of, and other errors of the rules.
-func eachReaches(g *ir.Graph, ports []int) error {
-	outputs := plainOutputs(g)
+func eachReaches(g *ir.Graph, ports, outputs []int) error {
 	for _, port := range ports {
 		reaches := false
 		_, err := ir.Build(g.Name(), func(b *ir.Builder) {

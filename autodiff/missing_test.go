@@ -57,6 +57,40 @@ func TestPortsWithoutAPathAreTreatedAlike(t *testing.T) {
 			values{},
 			"hessian/x/z",
 		},
+		"jet": {
+			func(g *ir.Graph, o options) (*ir.Graph, error) { return autodiff.JetWith(g, 1, o) },
+			func(g *ir.Graph) (*ir.Graph, error) { return autodiff.Jet(g, 1) }, true,
+			values{"series/1/x": num(0), "series/1/z": num(1)},
+			"series/1/y",
+		},
+		"jacobian, by column": {
+			func(g *ir.Graph, o options) (*ir.Graph, error) { return autodiff.JacobianForwardWith(g, "y", byAll(o)) },
+			func(g *ir.Graph) (*ir.Graph, error) { return autodiff.JacobianForward(g, "y", "z") }, true,
+			values{},
+			"jacobian/y/z",
+		},
+		"jacobian, by row": {
+			func(g *ir.Graph, o options) (*ir.Graph, error) { return autodiff.JacobianReverseWith(g, "y", byAll(o)) },
+			func(g *ir.Graph) (*ir.Graph, error) { return autodiff.JacobianReverse(g, "y", "z") }, true,
+			values{},
+			"jacobian/y/z",
+		},
+		"nth order": {
+			func(g *ir.Graph, o options) (*ir.Graph, error) {
+				return autodiff.NthOrderWith(g, "y", last(o), 2, o.Missing)
+			},
+			func(g *ir.Graph) (*ir.Graph, error) { return autodiff.NthOrder(g, "y", "z", 2) }, true,
+			values{},
+			"d1/y",
+		},
+		"directional": {
+			func(g *ir.Graph, o options) (*ir.Graph, error) {
+				return autodiff.DirectionalWith(g, "y", last(o), 1, o.Missing)
+			},
+			func(g *ir.Graph) (*ir.Graph, error) { return autodiff.Directional(g, "y", "z", 1) }, true,
+			values{"direction1/z": num(1)},
+			"d1/y",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := partly(t)
@@ -87,6 +121,20 @@ func TestPortsWithoutAPathAreTreatedAlike(t *testing.T) {
 			}
 		})
 	}
+}
+
+// byAll are options by both ports of partly where they name none.
+func byAll(o autodiff.Options) autodiff.Options {
+	if len(o.Wrt) == 0 {
+		o.Wrt = []string{"x", "z"}
+	}
+	return o
+}
+
+// last is the port of a transform by one port.
+func last(o autodiff.Options) string {
+	wrt := byAll(o).Wrt
+	return wrt[len(wrt)-1]
 }
 
 func TestTransformsOfNoGraphAreErrors(t *testing.T) {

@@ -90,6 +90,11 @@ var mixed = []mixedCase{
 	{"product of one zero and a number", func(b *ir.Builder, x, y ir.Value) ir.Value {
 		return product(b, x, y, constant(b, 5))
 	}, 0, 2, partials{"x": 10, "xy": 5}},
+	{"product by scatter of elements with two zeros", func(b *ir.Builder, x, y ir.Value) ir.Value {
+		same := ops.Zeros(b, ir.I32, ir.N(3), ir.N(1))
+		a := ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}}}
+		return elementOf(b, ops.ScatterMul(b, ops.Ones(b, ir.F64, ir.N(2)), same, stack(b, x, y, x), a), 0)
+	}, 0, 0, partials{"xxy": 2}},
 	{"tie of squares", func(b *ir.Builder, x, y ir.Value) ir.Value {
 		return ops.Max(b, ops.Mul(b, x, y), ops.Mul(b, y, y))
 	}, 2, 2, partials{"": 4, "x": 1, "y": 3, "xy": 0.5, "yy": 1}},

@@ -45,6 +45,14 @@ func AtLevel(level int, name string) string {
 // HVPName returns the name of the output that HVP adds for a port: "hvp/x".
 func HVPName(name string) string { return hvpPrefix + "/" + name }
 
+// OrderName returns the name of the output that NthOrder and Directional add for the
+// k-th derivative of an output: "d2/y".
+func OrderName(k int, output string) string { return position("d", k) + "/" + output }
+
+// DirectionName returns the name of the k-th input that Directional adds for a port:
+// "direction1/x".
+func DirectionName(k int, port string) string { return position("direction", k) + "/" + port }
+
 // freePrefix returns the prefix, numbered where ports or outputs of g have it
 // already, with a slash at its end.
 func freePrefix(g *ir.Graph, prefix string) string {

@@ -25,7 +25,7 @@ func allOrders(g *ir.Graph, output, wrt string, n int) (*ir.Graph, error) {
 		out := alongCurve(b, g, in, curve, n)
 		copyOutputs(b, g, column(out, 0), nil)
 		for k := 1; k <= n; k++ {
-			b.Output(orderName(k, output), orZeros(b, out[at][k], out[at][0]))
+			b.Output(OrderName(k, output), orZeros(b, out[at][k], out[at][0]))
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-func TestAValueUsedTwiceByOneOpGetsBothGradients(t *testing.T) {
+func aValueUsedTwiceGetsBothGradients(t *testing.T) {
 	// Σ(X·X) has the gradient 1·Xᵀ + Xᵀ·1.
 	g := build(t, func(b *ir.Builder) {
 		x := b.Input("x", ir.F64, ir.N(2), ir.N(2))
@@ -21,7 +21,7 @@ func TestAValueUsedTwiceByOneOpGetsBothGradients(t *testing.T) {
 	checkFloats(t, "grad", got["grad/x"], []float64{3 + 4, 7 + 4, 3 + 6, 7 + 6}, 0)
 }
 
-func TestForwardOverForwardOverReverseIsTheThirdDerivative(t *testing.T) {
+func forwardOverForwardOverReverseIsTheThirdDerivative(t *testing.T) {
 	// y = Σ x⁴: H·v = 12x²v, and its derivative along u is 24xuv.
 	g := build(t, func(b *ir.Builder) {
 		x := b.Input("x", ir.F64, ir.N(2))
@@ -35,7 +35,7 @@ func TestForwardOverForwardOverReverseIsTheThirdDerivative(t *testing.T) {
 	checkFloats(t, "third derivative", got["tangent2/hvp/x"], []float64{240, -504}, 1e-14)
 }
 
-func TestGradientsHaveTheTypeOfTheirPort(t *testing.T) {
+func gradientsHaveTheTypeOfTheirPort(t *testing.T) {
 	// Constants inside the rules must be of the type of the graph.
 	for _, d := range []ir.DType{ir.F16, ir.BF16, ir.F32, ir.F64} {
 		g := build(t, func(b *ir.Builder) {
@@ -86,7 +86,7 @@ func TestGradientsBySizesThatAreZeroAreEmpty(t *testing.T) {
 	checkFloats(t, "grad/x", got["grad/x"], nil, 0)
 }
 
-func TestAConstantExponentTakesNoLogarithm(t *testing.T) {
+func aConstantExponentTakesNoLogarithm(t *testing.T) {
 	g := build(t, func(b *ir.Builder) {
 		b.Output("y", ops.Pow(b, b.Input("x", ir.F64), constant(b, 3)))
 	})
@@ -98,7 +98,7 @@ func TestAConstantExponentTakesNoLogarithm(t *testing.T) {
 	}
 }
 
-func TestAttentionGradientsKnowScaleSoftcapAndBias(t *testing.T) {
+func attentionGradientsKnowScaleSoftcapAndBias(t *testing.T) {
 	for name, a := range map[string]ops.AttentionAttrs{
 		"plain": {}, "scale": {Scale: 0.3}, "softcap": {Softcap: 0.7}, "both": {Scale: 1.9, Softcap: 1.1, Causal: true},
 	} {

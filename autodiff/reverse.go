@@ -208,6 +208,9 @@ func endReason(n *ir.Node) string {
 	if why := n.Def().NoGrad; why != "" {
 		return why
 	}
+	if n.NumResults() > 1 {
+		return "the result in use has no derivative"
+	}
 	return "its derivative is zero everywhere"
 }
 

@@ -57,8 +57,15 @@ func HVPWith(g *ir.Graph, loss string, o Options) (*ir.Graph, error) {
 // derivatives of one of them by a port of rank 0: output "d1/y", its first
 // derivative, to "dn/y". The output may have any shape; all derivatives have
 // the same. They come from one Taylor series, as those of [Jet] do; in the
-// browser's module, which leaves the series out, by one JVP after the other.
+// browser's module, which leaves the series out, by one JVP after the other. They are
+// zeros where the output does not depend on the port.
 func NthOrder(g *ir.Graph, output, wrt string, n int) (*ir.Graph, error) {
+	return NthOrderWith(g, output, wrt, n, MissingIsZero)
+}
+
+// NthOrderWith is [NthOrder] and says what to do where the output does not depend on
+// the port.
+func NthOrderWith(g *ir.Graph, output, wrt string, n int, missing Missing) (*ir.Graph, error) {
 	const transform = "nth order"
 	if err := given(transform, g); err != nil {
 		return nil, err
@@ -68,11 +75,20 @@ func NthOrder(g *ir.Graph, output, wrt string, n int) (*ir.Graph, error) {
 		return nil, wrap(transform, ir.Shapef("port %q is %s; derivatives of higher order are by a scalar", wrt, port.Value.Type()))
 	}
 	d, err := allOrders(g, output, wrt, n)
+	if err == nil {
+		err = missing.refuse(g, output, wrt)
+	}
 	return d, wrap(transform, err)
 }
 
-// orderName is the name of the output for a derivative of some order: "d2/y".
-func orderName(k int, output string) string { return position("d", k) + "/" + output }
+// refuse returns a [*NoPathError] where that is asked for and the output does not
+// depend on the port; both exist.
+func (m Missing) refuse(g *ir.Graph, output, wrt string) error {
+	if m != MissingIsError {
+		return nil
+	}
+	return eachReaches(g, []int{portIndex(g, wrt)}, []int{outputIndex(g, output)})
+}
 
 // derivableOutput returns the place of an output of which derivatives up to
 // order n are asked for.
@@ -89,16 +105,31 @@ func derivableOutput(g *ir.Graph, name string, n int) (int, error) {
 
 // Directional returns a graph that computes, beside the outputs of g, the
 // derivatives of one of them up to order n along directions: input
-// "direction1/x" to "directionn/x" for the port x named in wrt. Output "dk/y" is
-// the k-th derivative contracted with the first k of them; for n = 2 and a
-// scalar it is ⟨u, H·v⟩.
+// "direction1/x" to "directionn/x" for the port x named in wrt ([DirectionName]);
+// where g has directions for x already, their numbers go on. Output "dk/y"
+// ([OrderName]) is the k-th derivative contracted with the first k of them; for n = 2
+// and a scalar it is ⟨u, H·v⟩. They are zeros where the output does not depend on the
+// port.
 func Directional(g *ir.Graph, output, wrt string, n int) (*ir.Graph, error) {
+	return DirectionalWith(g, output, wrt, n, MissingIsZero)
+}
+
+// DirectionalWith is [Directional] and says what to do where the output does not depend
+// on the port.
+func DirectionalWith(g *ir.Graph, output, wrt string, n int, missing Missing) (*ir.Graph, error) {
 	if err := given("directional", g); err != nil {
 		return nil, err
 	}
+	taken := 0
+	for portIndex(g, DirectionName(taken+1, wrt)) >= 0 {
+		taken++
+	}
 	d, err := repeated(g, output, wrt, n, func(b *ir.Builder, k int, x ir.Value) ir.Value {
-		return b.Port(ir.InputPort, position("direction", k)+"/"+wrt, x.Type())
+		return b.Port(ir.InputPort, DirectionName(taken+k, wrt), x.Type())
 	})
+	if err == nil {
+		err = missing.refuse(g, output, wrt)
+	}
 	return d, wrap("directional", err)
 }
 
@@ -116,7 +147,7 @@ func repeated(g *ir.Graph, output, wrt string, n int, v direction) (*ir.Graph, e
 	}
 	name := output
 	for k := 1; k <= n && err == nil; k++ {
-		d := orderName(k, name)
+		d := OrderName(k, name)
 		g, err = along(g, ports[0], output, d, func(b *ir.Builder, x ir.Value) ir.Value { return v(b, k, x) })
 		output = d
 	}

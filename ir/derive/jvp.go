@@ -1,6 +1,10 @@
 package derive
 
-import "github.com/rlx-go/rlx/ir"
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
 
 // JVP adds the nodes of g to b, with in as the values of its ports and t as
 // their tangents, and returns the values of its outputs and their tangents. A
@@ -20,12 +24,18 @@ func JVPFrom(b *ir.Builder, g *ir.Graph, in, t []ir.Value, at map[ir.Value]ir.Va
 }
 
 // Blockers returns the nodes of g at which every derivative of the output by
-// the port ends: nodes that a tangent of the port reaches, that give none on,
-// and on which the output depends. It is how a missing gradient is explained.
+// the port ends: nodes that a tangent of the port reaches, and with a result on
+// which the output depends and that gets none. It is how a missing gradient is
+// explained.
 func Blockers(g *ir.Graph, port, output int) []*ir.Node {
-	var dead []*ir.Node
+	used := usedValues(g, g.Outputs()[output].Value)
+	var out []*ir.Node
 	_, err := ir.Build(g.Name(), func(b *ir.Builder) {
-		w := &jvp{b: b, dead: func(n *ir.Node) { dead = append(dead, n) }}
+		w := &jvp{b: b, dead: func(n *ir.Node, results []int) {
+			if slices.ContainsFunc(results, func(i int) bool { return used[n.Result(i)] }) {
+				out = append(out, n)
+			}
+		}}
 		in, t := make([]ir.Value, len(g.Ports())), make([]ir.Value, len(g.Ports()))
 		for i, p := range g.Ports() {
 			in[i] = b.Port(ir.InputPort, portName("", i), p.Value.Type())
@@ -36,22 +46,28 @@ func Blockers(g *ir.Graph, port, output int) []*ir.Node {
 	if err != nil {
 		return nil
 	}
-	live := liveNodes(g, g.Outputs()[output].Value)
-	var out []*ir.Node
-	for _, n := range dead {
+	return out
+}
+
+// usedValues returns the values that v depends on, and v.
+func usedValues(g *ir.Graph, v ir.Value) map[ir.Value]bool {
+	live, used := liveNodes(g, v), map[ir.Value]bool{v: true}
+	for _, n := range g.Nodes() {
 		if live[n.ID()] {
-			out = append(out, n)
+			for _, in := range n.Inputs() {
+				used[in] = true
+			}
 		}
 	}
-	return out
+	return used
 }
 
 // jvp is one forward walk, through composites too.
 type jvp struct {
 	b *ir.Builder
 	// dead, where set, is told of the nodes of the outermost graph that get a
-	// tangent and give none.
-	dead func(n *ir.Node)
+	// tangent, and of those of their results that get none.
+	dead func(n *ir.Node, results []int)
 	// at are the tangents that begin at values of the outermost graph.
 	at map[ir.Value]ir.Value
 }
@@ -75,11 +91,22 @@ func (w *jvp) graph(g *ir.Graph, in, t []ir.Value) (out, tout []ir.Value) {
 		tangents = w.begin(n, tangents)
 		value.SetAll(n, results)
 		tangent.SetAll(n, tangents)
-		if w.dead != nil && anyValid(tangent.Inputs(n)) && !anyValid(tangents) {
-			w.dead(n)
+		if w.dead != nil && anyValid(tangent.Inputs(n)) {
+			w.dead(n, withoutTangent(n, tangents))
 		}
 	}
 	return outputs(g, value), outputs(g, tangent)
+}
+
+// withoutTangent returns the results of n whose tangents are zero.
+func withoutTangent(n *ir.Node, t []ir.Value) []int {
+	var out []int
+	for i := range n.NumResults() {
+		if i >= len(t) || !t[i].Valid() {
+			out = append(out, i)
+		}
+	}
+	return out
 }
 
 // begin adds the tangents that begin at the results of n.

@@ -40,6 +40,8 @@ type generator struct {
 	bools  []ir.Value
 	states []ir.Port
 	depth  int // of subgraphs
+	// derivable leaves out steps whose derivative is not that of their values.
+	derivable bool
 }
 
 // bounded is a float value with a bound on the size of its elements.

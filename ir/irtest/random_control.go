@@ -12,7 +12,7 @@ const maxDepth = 2
 
 // inside returns a generator for a subgraph that may use the given values.
 func (r *generator) inside(b *ir.Builder, floats []ir.Value, most []float64) *generator {
-	in := &generator{Rand: r.Rand, b: b, depth: r.depth + 1}
+	in := &generator{Rand: r.Rand, b: b, depth: r.depth + 1, derivable: r.derivable}
 	for i, v := range floats {
 		in.floats = append(in.floats, bounded{v, most[i]})
 	}

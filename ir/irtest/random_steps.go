@@ -46,7 +46,9 @@ func unary(r *generator) {
 	case 9:
 		r.keep(ops.Gelu(b, x.Value), x.most)
 	case 10:
-		r.keep(ops.StopGradient(b, x.Value), x.most)
+		if !r.derivable {
+			r.keep(ops.StopGradient(b, x.Value), x.most)
+		}
 	case 11:
 		r.keep(ops.Rsqrt(b, ops.Add(b, ops.Mul(b, x.Value, x.Value), ops.ConstLike(b, x.Value, 1))), 1)
 	}

@@ -44,8 +44,7 @@ func init() {
 	})
 	defineScatter(scatterOp{
 		op: OpScatterMul, types: numbers, mode: ir.ScatterMul, eval: mulElement,
-		doc: "Multiplies the operand by updates at index tuples. Integers wrap. The derivative by an update divides by it " +
-			"unless it is 0; where two updates of an element are 0, second derivatives by both are left out.",
+		doc: "Multiplies the operand by updates at index tuples. Integers wrap.",
 		jvp: jvpScatterMul, transpose: transposeScatterMul,
 	})
 	for _, s := range []struct {

@@ -68,9 +68,7 @@ func transposeScatter(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Valu
 }
 
 // jvpScatterMul multiplies the tangent of each factor by all other factors of
-// its element. Those of an update are the operand and the other updates: the
-// product of those updates that are not zero, divided by its own, or zero where
-// another one is.
+// its element. Those of an update are the operand and the other updates.
 func jvpScatterMul(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
 	x, indices, u := in[0], in[1], in[2]
 	var byX, byU ir.Value
@@ -78,16 +76,45 @@ func jvpScatterMul(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
 		byX = scattered(b, OpScatterMul, n, t[0], indices, u)
 	}
 	if t[2].Valid() {
-		isZero := func(v ir.Value) ir.Value { return Eq(b, v, ZerosLike(b, v)) }
-		count := func(v ir.Value) ir.Value { return Convert(b, isZero(v), ir.I32) }
-		nonzero := func(v ir.Value) ir.Value { return Select(b, isZero(v), OnesLike(b, v), v) }
-		product := gathered(b, n, scattered(b, OpScatterMul, n, OnesLike(b, x), indices, nonzero(u)), indices, 0)
-		zeros := gathered(b, n, scattered(b, OpScatterAdd, n, Zeros(b, ir.I32, x.Shape()...), indices, count(u)), indices, 0)
-		others := Select(b, Gt(b, zeros, count(u)), ZerosLike(b, u), Div(b, product, nonzero(u)))
-		others = Mul(b, others, gathered(b, n, x, indices, 0))
+		others := gathered(b, n, x, indices, 0)
+		if !n.Attrs().(*ScatterAttrs).Unique {
+			others = Mul(b, others, otherUpdates(b, n, indices, u))
+		}
 		byU = scattered(b, OpScatterAdd, n, ZerosLike(b, x), indices, scale(b, t[2], others))
 	}
 	return []ir.Value{addTangents(b, byX, byU)}
+}
+
+// otherUpdates returns for each update the product of the others of its element.
+// Updates of an element are brought side by side, and those before and behind
+// multiplied: no division, so zeros do no harm at any order.
+func otherUpdates(b *ir.Builder, n *ir.Node, indices, u ir.Value) ir.Value {
+	elements, size := n.Input(0).Shape(), u.Shape().Size()
+	number := Reshape(b, Iota(b, ir.I32, 0, elements.Size()), elements...)
+	places := Reshape(b, gathered(b, n, number, indices, -1), size)
+	sorted := several(2, Sort(b, SortAttrs{}, places, Iota(b, ir.I32, 0, size)))
+	order := IndexedAxes{Axes: []int{0}, Unique: true}
+	from := ExpandDims(b, sorted[1], -1)
+	x := Gather(b, Reshape(b, u, size), from, GatherAttrs{IndexedAxes: order})
+	others := Mul(b, productBeside(b, sorted[0], x, false), productBeside(b, sorted[0], x, true))
+	back := Scatter(b, ZerosLike(b, x), from, others, ScatterAttrs{order})
+	return Reshape(b, back, u.Shape()...)
+}
+
+// productBeside returns for each element of a vector the product of those with the
+// same key before it, or behind it: equal keys stand side by side.
+func productBeside(b *ir.Builder, key, x ir.Value, behind bool) ir.Value {
+	neighbour := func(v, end ir.Value) ir.Value {
+		in, start := []ir.Value{end, v}, 0
+		if behind {
+			in, start = []ir.Value{v, end}, 1
+		}
+		return SliceAxis(b, Concatenate(b, 0, in...), 0, ir.N(start), key.Dim(0))
+	}
+	same := Eq(b, key, neighbour(key, Const(b, key.DType(), -2, ir.N(1)))) // no place is −2
+	zero, one := ZerosLike(b, x), OnesLike(b, x)
+	factor := Select(b, same, neighbour(x, Ones(b, x.DType(), ir.N(1))), zero)
+	return LinearRecurrence(b, factor, Select(b, same, zero, one), CumSumAttrs{Reverse: behind})
 }
 
 func transposeScatterMul(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {

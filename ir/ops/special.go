@@ -155,8 +155,10 @@ func digamma(b *ir.Builder, x ir.Value) ir.Value {
 	for k := range 8 {
 		value = Sub(b, value, Div(b, one, Add(b, y, number(float64(k)))))
 	}
+	// π·cot(πx), and not by way of the tangent: that is infinite where cot is 0.
 	turn := Mul(b, number(math.Pi), Sub(b, x, Round(b, x)))
-	return Select(b, reflected, Sub(b, value, Div(b, number(math.Pi), Tan(b, turn))), value)
+	mirror := Div(b, Mul(b, number(math.Pi), Cos(b, turn)), Sin(b, turn))
+	return Select(b, reflected, Sub(b, value, mirror), value)
 }
 
 // Erfc returns the complementary error function 1 − erf(x).

@@ -71,7 +71,7 @@ var sections = map[string]func(*reader, *Plan){
 	tagRoutines: func(r *reader, p *Plan) { p.Routines = items(r, r.routine) },
 	tagCode:     func(r *reader, p *Plan) { p.Code = r.take(r.u32()) },
 	tagEntries: func(r *reader, p *Plan) {
-		r.calls, r.whiles = len(p.Routines) > 0, p.Target != "webgpu" && p.Target != "wasm"
+		r.calls = len(p.Routines) > 0
 		p.Entries = items(r, r.entry)
 	},
 	tagStatus: func(r *reader, p *Plan) {

@@ -27,13 +27,11 @@ func (r *reader) steps(depth int) []Step {
 			*s = &Repeat{Count: r.u32(), Steps: r.steps(depth + 1)}
 		case stepTurns:
 			*s = &Repeat{Count: r.u32(), Steps: r.steps(depth + 1), Odd: r.steps(depth + 1)}
+		case stepWhile:
+			*s = &While{Going: r.cell(), Steps: r.steps(depth + 1)}
 		default:
-			switch {
-			case kind == stepCall && r.calls:
+			if kind == stepCall && r.calls {
 				*s = &Call{Routine: r.u32(), Bindings: r.bindings()}
-				return
-			case kind == stepWhile && r.whiles:
-				*s = &While{Going: r.cell(), Steps: r.steps(depth + 1)}
 				return
 			}
 			r.failAt(r.off-4, ErrVersion, 8, "a step of kind %d is not known to this reader", kind)

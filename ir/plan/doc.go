@@ -17,11 +17,10 @@
 // and is shared by all entries. An input slot keeps its contents too, because
 // no step may write it; an output holds its value until the next run of any
 // entry. A repeat may have other steps for odd rounds, and a dispatch may find its
-// grid in memory: steps before have left there the one it states, or zeros. A loop of
-// unknown length ([While]) is for executors that look at a word of memory in the
-// middle of a run: the native one for WebGPU submits what comes before, and reads the
-// word behind so many rounds that waiting for it costs little. The runtime of pages
-// meets a kind of step that it does not know.
+// grid in memory: steps before have left there the one it states, or zeros. For a loop
+// of unknown length ([While]) executors look at a word of memory in the middle of a
+// run: those for WebGPU submit what comes before, and read the word behind so many
+// rounds that waiting for it costs little.
 //
 // # How a routine is called
 //

@@ -101,9 +101,6 @@ func (t Target) capsUnder(condition bool) loop.Caps {
 // until its gate is closed. Once its condition does not hold its carries stay, and so
 // does the condition.
 func (c *entryCompiler) scheduleWhile(w *group.While, rounds []*round, u *guard) error {
-	if w.Max == 0 && !c.target.Branches && !c.target.Loops {
-		return w.Node.Fail(ir.Errorf(ir.ErrUnsupported, "a loop without max_steps: a plan is recorded before it is known how often the loop runs"))
-	}
 	own := &round{count: w.Max, programs: w.Programs()}
 	inner, err := inside(rounds, w.Node, own)
 	if err != nil {

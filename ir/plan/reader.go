@@ -15,7 +15,6 @@ type reader struct {
 	off, end int
 	newer    bool // the file's minor version is above ours
 	calls    bool // the file has routines, which steps may call
-	whiles   bool // it is for none of the targets of pages, whose runtimes know no such loops
 	section  string
 	err      error
 }

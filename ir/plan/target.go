@@ -38,15 +38,11 @@ type Target struct {
 	Name string // "webgpu", "cuda", "wasm"
 	loop.Caps
 	Features []string // what kernels may use besides, see [Requires]
-	// Branches says that executors look at memory in the middle of a run: they decide
-	// by a gate what they launch, and run loops of unknown length.
+	// Branches says that executors decide by a gate what they launch. Others launch all,
+	// with empty grids for what is not to run.
 	Branches bool
-	// Loops says that executors run loops of unknown length though they do not branch:
-	// they look between rounds, and dispatches that were asked for too many have empty
-	// grids.
-	Loops   bool
-	Branch  int  // how much work it takes for only the branch taken to run: see [group.Options]
-	Unfused bool // each node is a kernel of its own: see [group.Options]
+	Branch   int  // how much work it takes for only the branch taken to run: see [group.Options]
+	Unfused  bool // each node is a kernel of its own: see [group.Options]
 	// ScoreBytes is the most that the scores of an attention take before they are
 	// computed in blocks and not kept, 0 for [sched.ScoreBytes].
 	ScoreBytes int

@@ -66,6 +66,8 @@ async function measure(folder) {
     const gain = plain.usual / threads.usual, most = 2 * plain.usual / twice.usual;
     console.log(`${name.padEnd(34)} ${cells.join('   ')}   ratio ${(peer.wall / plain.wall).toFixed(2)}, threads ${gain.toFixed(2)} of ${most.toFixed(2)}`);
   }
+  const problems = opened.flatMap((page) => page.problems); // as a script that is not there, of a thread
+  if (problems.length > 0) throw new Error(problems.join('\n'));
   await browser.close();
   for (const server of servers) await server.close();
 }

@@ -128,6 +128,51 @@ test('a loop runs as long as its condition holds, on the GPU and on the CPU', as
   }
 });
 
+/** Counts up to a number by ones, however long it takes. */
+const countedTo = (b, x, least) => b.whileLoop({ carries: [x] }, (_, __, [c]) => c.lt(least), (_, __, [c]) => [c.add(1)])[0];
+
+for (const on of ['gpu', 'cpu']) {
+  test(`a loop without a bound runs as often as it takes, alone, in a scan and in a branch, on the ${on}`, async (t) => {
+    const made = await session({ entries: { main: graph('unbounded', (b) => {
+      const x = b.input('x', 'f32', [3]), least = b.input('least', 'f32'), total = b.state('total', 'f32'), most = x.reduceMax();
+      const alone = countedTo(b, most, least);
+      b.output('alone', alone);
+      b.output('each', b.scan({ xs: [x] }, (s, _, __, [one]) => ({ carries: [], ys: [countedTo(s, one, least)] })).ys[0]);
+      b.output('branch', b.cond(most.gt(3), [most], (c, [v]) => [countedTo(c, v, 40)], (_, [v]) => [v.neg()])[0]);
+      b.setState('total', total.add(alone));
+    }) } }, { on });
+    t.after(() => made.close());
+    const upTo = (x, least) => x + Math.max(0, Math.ceil(least - x));
+    let total = 0;
+    for (const [x, leasts] of [[[1, 4.5, 2], [8, 9, 300]], [[200, -30, 9.5], [150, 5, 250]], [[2, 1, 0.5], [2, 1, 3]]]) {
+      const most = Math.max(...x);
+      // Runs that are not awaited, one of them of several steps, come one after the other.
+      const runs = [{ least: leasts[0] }, { least: leasts.slice(1), steps: 2 }].map(({ least, steps = 1 }) =>
+        made.run('main', { x: Float32Array.from(x), least }, { steps, read: ['alone', 'each', 'branch', 'total'] }));
+      const [{ values: first }, { values: last }] = await Promise.all(runs.map(async (run) => (await run).reading));
+      for (const [values, least] of [[first, leasts[0]], [last, leasts[2]]]) {
+        assert.deepEqual([...values.alone], [upTo(most, least)]);
+        assert.deepEqual([...values.each], x.map((one) => upTo(one, least)));
+        assert.deepEqual([...values.branch], [most > 3 ? upTo(most, 40) : -most]);
+      }
+      for (const least of leasts) total += upTo(most, least);
+      assert.deepEqual([...last.total], [total]);
+    }
+    assert.equal(made.steps, 9);
+  });
+}
+
+test('a loop without an end ends with its session; one without a bound has no reverse derivative', async () => {
+  const endless = graph('endless', (b) => b.output('y', countedTo(b, b.param('x', 'f32', [], 1), Infinity)));
+  const made = await session({ entries: { main: endless } }, { on: 'gpu' });
+  const run = made.run('main');
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  assert.equal(made.steps, 0);
+  made.close();
+  await assert.rejects(run, isError('closed'));
+  assert.throws(() => endless.grad('y', 'x'), isError('rule', /max_steps/));
+});
+
 for (const on of ['gpu', 'cpu']) {
   test(`a body uses values and declares parameters of the graph around it, on the ${on}`, async () => {
     const made = graph('capture', (b) => {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -88,36 +89,44 @@ func writeSelectors(t *testing.T, sent []string, pages map[string]string) {
 }
 
 // checkDeclarations fails for methods that the header declares and nobody sends: they
-// would be held to no page. Those of several lines are passed over.
+// would be held to no page.
 func (b Binding) checkDeclarations(t *testing.T) {
 	pages := documented(t)
 	header, err := fs.ReadFile(b.Headers, "include/"+b.Framework+"/"+b.Framework+".h")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(header)) {
-		method, ok := strings.CutPrefix(strings.Replace(line, "+", "-", 1), "- (")
-		if !ok || !strings.Contains(line, ";") {
-			continue
-		}
-		method, _, _ = strings.Cut(method, ";")
-		_, method, _ = strings.Cut(method, ")")
-		if selector := selectorOf(method); pages[selector] == "" {
+	declared := declarations(string(header))
+	if len(declared) == 0 {
+		t.Error("the header declares no method")
+	}
+	for _, selector := range declared {
+		if pages[selector] == "" {
 			t.Errorf("%s is declared and not used", selector)
 		}
 	}
 }
 
-// selectorOf returns the name of a method by its declaration after the type of its
-// result, as in "setSize:(NSUInteger)size".
-func selectorOf(method string) string {
-	var sb strings.Builder
-	for part := range strings.SplitSeq(strings.TrimSpace(method), " ") {
-		if name, _, ok := strings.Cut(part, ":"); ok {
-			sb.WriteString(name + ":")
-		} else if sb.Len() == 0 {
-			sb.WriteString(part)
-		}
+// declaration is a method from its sign to its semicolon, of as many lines as it has.
+var declaration = regexp.MustCompile(`(?m)^[-+] \([^;]*;`)
+
+// declarations returns the names of the methods that a header declares.
+func declarations(header string) []string {
+	var out []string
+	for _, text := range declaration.FindAllString(header, -1) {
+		out = append(out, selectorOf(text))
 	}
-	return sb.String()
+	return out
+}
+
+// parameter is what stands behind the colon of a part of a name: a type in parentheses,
+// with parentheses of its own where it is a block, and a name.
+var parameter = regexp.MustCompile(`:\((?:[^()]|\([^()]*\))*\)\s*\w+`)
+
+// selectorOf returns the name of a method by its declaration, as in
+// "- (void)setSize:(NSUInteger)size;".
+func selectorOf(method string) string {
+	_, method, _ = strings.Cut(method, ")")
+	method = parameter.ReplaceAllString(strings.TrimSuffix(method, ";"), ":")
+	return strings.Join(strings.Fields(method), "")
 }

@@ -35,15 +35,59 @@ func Random(t *testing.T, b native.Backend) {
 			check(t, b, cases)
 		})
 	}
+	t.Run("with any op", func(t *testing.T) {
+		var cases []one
+		for _, n := range somePrograms(b) {
+			c, err := programCase(b, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cases = append(cases, c)
+		}
+		check(t, b, cases)
+	})
 }
 
-// randomCase makes plain inputs and outputs of the persistent values of a
-// random graph, as entries of one module share these.
+// somePrograms are the numbers of random programs that a backend runs, with any of the
+// ops that it supports: few, as it runs the samples of each op too.
+func somePrograms(b native.Backend) []uint64 {
+	const programs = 6
+	step := max(1, irtest.Programs(accepts(b))/programs)
+	out := make([]uint64, programs)
+	for i := range out {
+		out[i] = uint64(i) * step
+	}
+	return out
+}
+
+// accepts returns whether a backend supports the node of a sample.
+func accepts(b native.Backend) func(op ir.Op, s ir.Sample) bool {
+	return func(op ir.Op, s ir.Sample) bool {
+		g, _, err := irtest.SampleGraph(op, s)
+		return err == nil && supported(b, g) == ""
+	}
+}
+
+func programCase(b native.Backend, n uint64) (one, error) {
+	p := irtest.RandomProgram(n, accepts(b))
+	c := one{name: fmt.Sprint("program ", n), in: p.Inputs, tol: p.DeviceTolerance}
+	var err error
+	c.graph, err = plainPorts(p.Graph)
+	return c, err
+}
+
 func randomCase(seed uint64) (one, error) {
 	g, in := irtest.RandomGraph(rand.New(rand.NewPCG(seed, 6)), 3+int(seed%30))
 	c := one{name: fmt.Sprint("seed ", seed), in: in, tol: randomTolerance}
 	var err error
-	c.graph, err = ir.Build("random", func(b *ir.Builder) {
+	c.graph, err = plainPorts(g)
+	return c, err
+}
+
+// plainPorts makes plain inputs and outputs of the persistent values of a graph, as
+// entries of one module share these.
+func plainPorts(g *ir.Graph) (*ir.Graph, error) {
+	return ir.Build(g.Name(), func(b *ir.Builder) {
 		ports := make([]ir.Value, len(g.Ports()))
 		for i, p := range g.Ports() {
 			ports[i] = b.Port(ir.InputPort, p.Name, p.Value.Type())
@@ -52,5 +96,4 @@ func randomCase(seed uint64) (one, error) {
 			b.Output(fmt.Sprint("y", i), v)
 		}
 	})
-	return c, err
 }

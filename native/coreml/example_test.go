@@ -53,7 +53,9 @@ func Example() {
 			fmt.Println(op.Kind, op.Type)
 		}
 	}
-	fmt.Println(len(coreml.Lint(p)), "operations are off the Neural Engine")
+	for _, f := range coreml.Lint(p) {
+		fmt.Println(f.Rule+",", "slow there:", f.Slow)
+	}
 	// Output:
 	// cast fp16[1,3]
 	// matmul fp16[1,2]
@@ -61,5 +63,5 @@ func Example() {
 	// relu fp16[1,2]
 	// cast fp32[1,2]
 	// identity fp32[1,2]
-	// 0 operations are off the Neural Engine
+	// product, slow there: true
 }

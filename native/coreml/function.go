@@ -44,9 +44,9 @@ func (f *function) port(p ir.Port) (forms.Value, error) {
 	if err != nil {
 		return forms.Value{}, p.Value.Node().Fail(err)
 	}
-	if p.Kind == ir.StatePort && f.w.States {
+	if p.Kind == ir.StatePort && f.w.States || p.Kind == ir.ParamPort && f.w.ParamStates {
 		if t.DType != mil.Float16 {
-			return forms.Value{}, p.Value.Node().Fail(ir.Errorf(ir.ErrUnsupported, "states of Core ML hold fp16, this one is %s; ask for Half, or go without States", t.DType))
+			return forms.Value{}, p.Value.Node().Fail(ir.Errorf(ir.ErrUnsupported, "states of Core ML hold fp16, this one is %s; ask for Half, or go without", t.DType))
 		}
 		state := f.State(f.feature(p.Kind.String(), p.Name, p.Name, p.Value.Type()), t)
 		f.states[p.Name] = state

@@ -14,6 +14,7 @@ type Finding struct {
 	Op       string // kind and name of the operation
 	Rule     string // which rule, in a word
 	Reason   string
+	Slow     bool // it would run there, but slowly
 }
 
 // String returns "main: matmul matmul_3: fp16: ...".
@@ -28,6 +29,7 @@ func (f Finding) String() string {
 type rule struct {
 	name  string
 	fault func(op *mil.Op, result mil.Type) string // "" where there is none
+	slow  bool
 }
 
 var rules = []rule{
@@ -36,14 +38,20 @@ var rules = []rule{
 			return ""
 		}
 		return "it computes with fp16 alone: ask for Half"
-	}},
+	}, false},
 	{"operation", func(op *mil.Op, _ mil.Type) string {
 		switch {
 		case op.Kind == "reduce_prod", strings.HasPrefix(op.Kind, "scatter"), op.Kind == "argsort", op.Kind == "cumsum":
 			return "it has no " + op.Kind
 		}
 		return ""
-	}},
+	}, false},
+	{"product", func(op *mil.Op, _ mil.Type) string {
+		if op.Kind != "matmul" && op.Kind != "linear" {
+			return ""
+		}
+		return "products run faster there as convolutions 1 wide, of [batch, channels, 1, positions]"
+	}, true},
 	{"size", func(_ *mil.Op, t mil.Type) string {
 		for i, d := range t.Dims {
 			most := 16384
@@ -55,31 +63,31 @@ var rules = []rule{
 			}
 		}
 		return ""
-	}},
+	}, false},
 	{"axes", func(_ *mil.Op, t mil.Type) string {
 		if len(t.Dims) <= 4 {
 			return ""
 		}
 		return fmt.Sprintf("%s has more axes than [batch, channels, 1, positions]", t)
-	}},
+	}, true},
 	{"last axis", func(_ *mil.Op, t mil.Type) string {
 		if n := len(t.Dims); n < 2 || t.Dims[n-1] != 1 || t.Len() < 64 {
 			return ""
 		}
 		return fmt.Sprintf("the last axis of %s is padded to 64 bytes for one element", t)
-	}},
+	}, true},
 	{"memory", func(_ *mil.Op, t mil.Type) string {
 		if mb := float64(t.Len()) * 2 / (1 << 20); mb > 2 {
 			return fmt.Sprintf("%s takes %.1f MiB in fp16, of about 2 that stay on the chip", t, mb)
 		}
 		return ""
-	}},
+	}, true},
 }
 
 // Lint tells what in a model would keep operations off the Neural Engine, or make
-// them slow there, in the order of the program: types, operations, sizes, kernels of
-// convolutions wider than 13, and axes longer than 2,048 to find the largest element
-// along. Constants and moves to and from inputs are passed over.
+// them slow there, in the order of the program: types, operations, products that are no
+// convolutions, sizes, kernels of convolutions wider than 13, and axes longer than 2,048 to
+// find the largest element along. Constants and moves to and from inputs are passed over.
 func Lint(p *mil.Package) []Finding {
 	var out []Finding
 	for _, f := range p.Program.Functions {
@@ -94,11 +102,11 @@ func Lint(p *mil.Package) []Finding {
 			}
 			for _, r := range rules {
 				if why := r.fault(op, op.Type); why != "" {
-					out = append(out, Finding{f.Name, op.String(), r.name, why})
+					out = append(out, Finding{f.Name, op.String(), r.name, why, r.slow})
 				}
 			}
 			if why := operandFault(op, types); why != "" {
-				out = append(out, Finding{f.Name, op.String(), "operand", why})
+				out = append(out, Finding{f.Name, op.String(), "operand", why, false})
 			}
 		}
 	}

@@ -17,8 +17,12 @@ func TestLintNamesRules(t *testing.T) {
 		}
 		var out []string
 		for _, f := range coreml.Lint(p) {
-			if !slices.Contains(out, f.Rule) {
-				out = append(out, f.Rule)
+			rule := f.Rule
+			if f.Slow {
+				rule += ", slow"
+			}
+			if !slices.Contains(out, rule) {
+				out = append(out, rule)
 			}
 		}
 		return out
@@ -34,10 +38,14 @@ func TestLintNamesRules(t *testing.T) {
 		"product": {true, func(b *ir.Builder) {
 			b.Output("y", ops.ReduceProd(b, b.Input("x", ir.F32, ir.Dims(4, 4)...), 1))
 		}, []string{"operation"}},
+		"matrices": {true, func(b *ir.Builder) {
+			x := b.Input("x", ir.F32, ir.Dims(8, 32)...)
+			b.Output("y", ops.MatMul(b, x, ops.Transpose(b, x, 1, 0)))
+		}, []string{"product, slow"}},
 		"long axis": {true, func(b *ir.Builder) { b.Output("y", ops.Tanh(b, b.Input("x", ir.F32, ir.N(20000)))) }, []string{"size"}},
-		"column":    {true, func(b *ir.Builder) { b.Output("y", ops.Tanh(b, b.Input("x", ir.F32, ir.Dims(100, 1)...))) }, []string{"last axis"}},
-		"5 axes":    {true, func(b *ir.Builder) { b.Output("y", ops.Tanh(b, b.Input("x", ir.F32, ir.Dims(1, 2, 2, 2, 2)...))) }, []string{"axes"}},
-		"large":     {true, func(b *ir.Builder) { b.Output("y", ops.Tanh(b, b.Input("x", ir.F32, ir.Dims(1024, 2048)...))) }, []string{"memory"}},
+		"column":    {true, func(b *ir.Builder) { b.Output("y", ops.Tanh(b, b.Input("x", ir.F32, ir.Dims(100, 1)...))) }, []string{"last axis, slow"}},
+		"5 axes":    {true, func(b *ir.Builder) { b.Output("y", ops.Tanh(b, b.Input("x", ir.F32, ir.Dims(1, 2, 2, 2, 2)...))) }, []string{"axes, slow"}},
+		"large":     {true, func(b *ir.Builder) { b.Output("y", ops.Tanh(b, b.Input("x", ir.F32, ir.Dims(1024, 2048)...))) }, []string{"memory, slow"}},
 		"wide kernel": {true, func(b *ir.Builder) {
 			b.Output("y", ops.ConvGeneral(b, b.Input("x", ir.F32, ir.Dims(1, 2, 4, 32)...), b.Input("w", ir.F32, ir.Dims(2, 2, 1, 15)...), ops.ConvAttrs{}))
 		}, []string{"operand"}},

@@ -90,14 +90,15 @@ func functionOf(p *mil.Package, entry string) (*mil.Function, error) {
 // describe reads what the metadata say of the inputs and outputs of a function.
 func (m *Model) describe(p *mil.Package, f *mil.Function) error {
 	for _, in := range f.Inputs {
-		if in.State {
-			continue
-		}
 		d, _, err := featureOf(p, f.Name, in.Name, in.Type)
 		if err != nil {
 			return err
 		}
-		m.inputs = append(m.inputs, d)
+		if in.State {
+			m.states = append(m.states, d)
+		} else {
+			m.inputs = append(m.inputs, d)
+		}
 	}
 	for _, name := range f.Outputs {
 		d, role, err := featureOf(p, f.Name, name, f.TypeOf(name))

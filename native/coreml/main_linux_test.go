@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/coreml"
+	"github.com/rlx-go/rlx/native/coreml/driver"
 	"github.com/rlx-go/rlx/native/coreml/software"
 )
 
@@ -31,6 +33,9 @@ func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "rlx-software-coreml-*")
 	if err == nil {
 		defer os.RemoveAll(dir)
+		err = os.Setenv(driver.CacheVariable, filepath.Join(dir, "cache"))
+	}
+	if err == nil {
 		library, err = software.Install(dir)
 	}
 	if err != nil {

@@ -16,6 +16,7 @@ type Model struct {
 	call    string // for errors
 	inputs  []feature
 	outputs []feature // and next values of states
+	states  []feature // of Core ML, parameters among them
 	fault   string    // the output that tells of checks, "" where there are none
 	checks  []string  // the names of the nodes that check
 }
@@ -131,6 +132,44 @@ func (m *Model) fetch(room, out map[string]native.Tensor) error {
 		copy(t.Data, retyped(room[f.feature], f.DType, f.Dims).Data)
 	}
 	return nil
+}
+
+// Set gives a state of Core ML, or a parameter that is one ([Options].ParamStates), its
+// values; they begin as zeros. The error is that of [Model.Predict].
+func (m *Model) Set(name string, t native.Tensor) error {
+	f, err := m.state(name)
+	if err != nil {
+		return err
+	}
+	if err := f.Accept(t); err != nil {
+		return m.failed(name, err)
+	}
+	if err := m.loaded.SetState(f.feature, retyped(t, f.outside.DType, f.outside.Dims)); err != nil {
+		return m.failed(name, err)
+	}
+	return nil
+}
+
+// Get returns the values of a state of Core ML, or of a parameter that is one, as it is
+// there: rounded to fp16.
+func (m *Model) Get(name string) (native.Tensor, error) {
+	f, err := m.state(name)
+	if err != nil {
+		return native.Tensor{}, err
+	}
+	t := native.Zeros(f.outside.DType, f.outside.Dims...)
+	if err := m.loaded.State(f.feature, t); err != nil {
+		return native.Tensor{}, m.failed(name, err)
+	}
+	return retyped(t, f.DType, f.Dims), nil
+}
+
+func (m *Model) state(name string) (feature, error) {
+	i := slices.IndexFunc(m.states, func(f feature) bool { return f.Name == name })
+	if i < 0 {
+		return feature{}, m.failed(name, ir.Errorf(ir.ErrName, "there is no state %q", name))
+	}
+	return m.states[i], nil
 }
 
 // Placements tells on which processor each operation would run and what part of the

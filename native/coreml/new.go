@@ -25,6 +25,10 @@ type Options struct {
 	// from run to run. They hold fp16, so that it takes Half or a graph in f16, and
 	// CoreML8. Without it a state is an input and, for its next value, an output.
 	States bool
+	// ParamStates makes states of Core ML of the parameters, too, those apart that are
+	// stored: a [Model] is given their values by [Model.Set], when they change, and not
+	// with every run. It takes what States takes.
+	ParamStates bool
 	// Checks lets functions tell of indices out of range, which check_index finds: a
 	// [Model] gives an error for them. Without it the results are undefined then.
 	// It costs some operations of integers, which are off the Neural Engine.

@@ -47,6 +47,7 @@ func (n *nest) fuse(set *jit.Set) {
 	n.eachList(func(code *[]instr) { f.look(*code) })
 	for _, p := range n.phases {
 		f.tighten(p)
+		f.unroll(p)
 	}
 	n.eachList(func(code *[]instr) { *code = f.list(*code) })
 	n.eachList(func(code *[]instr) { *code = f.needed(*code) })
@@ -69,7 +70,7 @@ func (n *nest) eachList(f func(code *[]instr)) {
 		f(code)
 	}
 	for _, p := range n.phases {
-		for _, code := range []*[]instr{&p.block, &p.inner, &p.element, &p.finish} {
+		for _, code := range []*[]instr{&p.block, &p.inner, &p.element, &p.several, &p.finish} {
 			f(code)
 		}
 		for _, c := range p.combining {

@@ -183,13 +183,17 @@ func (s *segment) finish() []instr {
 		if s.fuser.reads[r] == 0 {
 			continue
 		}
-		t := wordType(r)
-		if s.k.IsTruth(s.values[r]) {
-			t = jit.Truths
-		}
-		s.k.Store(s.array(fusedArray{reg: r, stores: true}), t, s.values[r])
+		s.k.Store(s.array(fusedArray{reg: r, stores: true}), s.storedAs(r), s.values[r])
 	}
 	return []instr{s.kernel()}
+}
+
+// storedAs is the type that the value of a register is stored as.
+func (s *segment) storedAs(r register) ir.DType {
+	if s.k.IsTruth(s.values[r]) {
+		return jit.Truths
+	}
+	return wordType(r)
 }
 
 // count takes the instructions of the kernel out of the counts of reads.

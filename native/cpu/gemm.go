@@ -39,16 +39,22 @@ const (
 	pieceCost = 4000
 )
 
-// estimate returns the nanoseconds that one core takes: it multiplies 75 times
-// in one, and reads 20 bytes.
+// estimate returns the nanoseconds that one core takes: it multiplies 75 times in one,
+// and reads 40 bytes, or 100 of what its own cache may still have.
 func (x *contraction) estimate() float64 {
 	m, n, k := float64(x.m), float64(x.n), float64(x.k)
-	bytes := 4 * (m*k + k*n + m*n)
+	bytes, rate := 4*(m*k+k*n+m*n), 40.
 	if x.double {
 		bytes *= 2
 	}
-	return float64(x.count) * max(m*n*k/75, bytes/20)
+	if bytes < nearBytes {
+		rate = 100
+	}
+	return float64(x.count) * max(m*n*k/75, bytes/rate)
 }
+
+// nearBytes is what the second cache of a core has room for, beside others.
+const nearBytes = 512 << 10
 
 // newProduct returns the step that computes a contraction. It is cut until there
 // are a few pieces for each worker, as others may use the cores too.

@@ -21,8 +21,8 @@ type machine struct {
 type op func(n int)
 
 type boundPhase struct {
-	block, inner, element, finish []op
-	combining                     [][]op
+	block, inner, element, several, finish []op
+	combining                              [][]op
 }
 
 func newMachine(n *nest, env *environment) *machine {
@@ -32,7 +32,7 @@ func newMachine(n *nest, env *environment) *machine {
 	}
 	m.runs, m.rows = m.bindAll(n.runs), m.bindAll(n.rows)
 	for _, p := range n.phases {
-		b := boundPhase{block: m.bindAll(p.block), inner: m.bindAll(p.inner), element: m.bindAll(p.element), finish: m.bindAll(p.finish)}
+		b := boundPhase{block: m.bindAll(p.block), inner: m.bindAll(p.inner), element: m.bindAll(p.element), several: m.bindAll(p.several), finish: m.bindAll(p.finish)}
 		for _, c := range p.combining {
 			b.combining = append(b.combining, m.bindAll(c.code))
 		}
@@ -107,7 +107,14 @@ func (m *machine) block(n int) {
 func (m *machine) alongInner(p *phase, code *boundPhase, n int) {
 	m.begin(p, n)
 	m.inner.firstRow()
-	for range m.inner.rows {
+	left := m.inner.rows
+	for ; len(code.several) > 0 && left >= p.times; left -= p.times {
+		runAll(code.several, n)
+		for range p.times {
+			m.inner.nextRow()
+		}
+	}
+	for range left {
 		runAll(code.inner, 1)
 		runAll(code.element, n)
 		m.inner.nextRow()

@@ -56,6 +56,10 @@ type phase struct {
 	whole bool
 	// stretch is how many inner points the code can take at once.
 	stretch int
+	// several, where there is any, does what inner and element do for so many inner
+	// points as times says, where lanes are outer points.
+	several []instr
+	times   int
 }
 
 // running is a value that goes through a loop over inner points.

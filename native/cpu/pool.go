@@ -4,25 +4,46 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/rlx-go/rlx/native/cpu/simd"
 )
 
 // workers is how many goroutines compute at once: the caller of a run and the
 // helpers of the pool.
 func workers() int {
 	startPool.Do(func() {
-		poolSize = min(runtime.GOMAXPROCS(0), 64)
-		for id := 1; id < poolSize; id++ {
-			go help(id)
+		pool = make([]helper, min(runtime.GOMAXPROCS(0), 64)-1)
+		for i := range pool {
+			pool[i].wake = make(chan struct{}, 1)
+			go pool[i].help(i + 1)
 		}
 	})
-	return poolSize
+	return len(pool) + 1
 }
 
 var (
 	startPool sync.Once
-	poolSize  int
-	wanted    = make(chan *job)
+	pool      []helper
 )
+
+// helper is a goroutine of the pool. Before it sleeps it looks for another job for a
+// while, since the steps of a run follow each other closely: to wake a thread that
+// sleeps takes as long as many a step.
+type helper struct {
+	// offered is a job that the helper has not begun, &looking or &asleep where there is
+	// none, and nil while it works.
+	offered atomic.Pointer[job]
+	wake    chan struct{}
+	_       [cacheLine]byte // so that helpers do not look at one line
+}
+
+// What a helper does that is offered no job.
+var looking, asleep job
+
+// patience is how long helpers look for another job, and how long who has no more to do
+// looks whether the helpers are done.
+const patience = 50 * time.Microsecond
 
 // task is work that can be cut into chunks, numbered from 0. Chunks are done in
 // any order; worker tells which goroutine asks, so that each has its own
@@ -37,6 +58,7 @@ type job struct {
 	task   task
 	chunks int
 	next   atomic.Int64
+	busy   atomic.Int32 // helpers that may still have a chunk
 	active sync.WaitGroup
 	failed atomic.Pointer[failure]
 }
@@ -49,27 +71,72 @@ type failure struct{ reason any }
 func (j *job) run(t task, chunks int) {
 	j.task, j.chunks = t, chunks
 	j.next.Store(0)
-	if chunks > 1 {
-		j.call(workers() - 1)
-	}
+	helpers := min(workers(), chunks) - 1
+	j.offer(helpers)
 	j.work(0)
-	j.active.Wait()
+	if helpers > 0 {
+		j.wait()
+	}
 	if f := j.failed.Swap(nil); f != nil {
 		panic(f.reason)
 	}
 }
 
-// call wakes as many idle helpers as there is work for.
-func (j *job) call(helpers int) {
-	for range min(helpers, j.chunks-1) {
-		j.active.Add(1)
-		select {
-		case wanted <- j:
-		default:
-			j.active.Done()
-			return
+// wait returns when no helper has a chunk any more.
+func (j *job) wait() {
+	j.withdraw()
+	if !soon(func() bool { return j.busy.Load() == 0 }) {
+		j.active.Wait()
+	}
+}
+
+// soon reports whether something comes true within the time of patience.
+func soon(done func() bool) bool {
+	for start := time.Now(); ; {
+		for range 32 { // to look takes less time than the clock does
+			if done() {
+				return true
+			}
+			simd.Pause()
+		}
+		if time.Since(start) > patience {
+			return false
 		}
 	}
+}
+
+// offer offers the job to some idle helpers, first to those that are awake.
+func (j *job) offer(helpers int) {
+	for _, idle := range []*job{&looking, &asleep} {
+		for i := 0; i < len(pool) && helpers > 0; i++ {
+			j.busy.Add(1)
+			j.active.Add(1)
+			if !pool[i].offered.CompareAndSwap(idle, j) {
+				j.left()
+				continue
+			}
+			helpers--
+			if idle == &asleep {
+				pool[i].wake <- struct{}{}
+			}
+		}
+	}
+}
+
+// withdraw takes the job back from helpers that have not begun: where threads are more
+// than processors, they may be long in coming.
+func (j *job) withdraw() {
+	for i := range pool {
+		if pool[i].offered.CompareAndSwap(j, &looking) {
+			j.left()
+		}
+	}
+}
+
+// left notes that a helper has nothing more to do with the job.
+func (j *job) left() {
+	j.busy.Add(-1)
+	j.active.Done()
 }
 
 func (j *job) work(worker int) {
@@ -89,10 +156,26 @@ func (j *job) work(worker int) {
 }
 
 // help is the life of a helper.
-func help(worker int) {
+func (h *helper) help(worker int) {
 	for {
-		j := <-wanted
+		h.offered.Store(&looking)
+		j := h.take()
 		j.work(worker)
-		j.active.Done()
+		j.left()
 	}
+}
+
+// take returns the next job that is offered.
+func (h *helper) take() *job {
+	var j *job
+	take := func() bool {
+		j = h.offered.Load()
+		return j != &looking && h.offered.CompareAndSwap(j, nil)
+	}
+	for !soon(take) {
+		if h.offered.CompareAndSwap(&looking, &asleep) {
+			<-h.wake
+		}
+	}
+	return j
 }

@@ -1,14 +1,11 @@
 package cpu_test
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"math"
 	"os"
-	"os/exec"
+	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -75,19 +72,20 @@ var jobs = []job{
 }
 
 // BenchmarkTable runs the jobs one by one, each beside PyTorch and JAX where Python
-// has them: the least time of many runs in ms for all, and how many times theirs
-// ours is. PYTHON names the interpreter. With GOMAXPROCS=1 and OMP_NUM_THREADS=1 it
-// compares the processor time of one thread.
+// has them, and beside itself on one core: the least time of many runs in ms for all,
+// and how many times theirs ours is. PYTHON names the interpreter. With GOMAXPROCS=1 and
+// OMP_NUM_THREADS=1 it compares the processor time of one thread.
 func BenchmarkTable(b *testing.B) {
-	peers := []*peer{startPeer(b, "PyTorch", "peers/pytorch.py"), startPeer(b, "JAX", "peers/jax_cpu.py")}
+	peers := []*peer{startPython(b, "PyTorch", "peers/pytorch.py"), startPython(b, "JAX", "peers/jax_cpu.py")}
+	if runtime.GOMAXPROCS(0) > 1 {
+		peers = append(peers, startOneCore(b))
+	}
 	for _, j := range jobs {
 		b.Run(strings.ReplaceAll(j.name, " ", "_"), func(b *testing.B) {
 			step := bindAny(b, compileGraphs(b, ir.Entry{Name: "run", Graph: j.graph(b)}))
 			least := math.Inf(1)
 			for b.Loop() {
-				start := clock()
-				runBound(b, step)
-				least = min(least, (clock()-start).Seconds()*1e3)
+				least = min(least, timed(b, step))
 			}
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(least, "ms")
@@ -101,62 +99,25 @@ func BenchmarkTable(b *testing.B) {
 	}
 }
 
+// timed runs a step and returns how many ms it takes.
+func timed(tb testing.TB, step native.Bound) float64 {
+	start := clock()
+	runBound(tb, step)
+	return (clock() - start).Seconds() * 1e3
+}
+
+// serveEnv makes the test below a peer of the benchmark.
+const serveEnv = "RLX_BENCH_SERVE"
+
 // TestEveryJobOfTheTableCompiles keeps the table from rotting between its runs.
 func TestEveryJobOfTheTableCompiles(t *testing.T) {
+	if os.Getenv(serveEnv) != "" {
+		serveJobs(t)
+		return
+	}
 	for _, j := range jobs {
 		compileGraphs(t, ir.Entry{Name: "run", Graph: j.graph(t)})
 	}
-}
-
-// peer is a process that times the jobs; nil where there is none.
-type peer struct {
-	name string
-	in   io.Writer
-	out  *bufio.Scanner
-}
-
-func startPeer(b *testing.B, name, script string) *peer {
-	python := os.Getenv("PYTHON")
-	if python == "" {
-		python = "python3"
-	}
-	cmd := exec.Command(python, script)
-	cmd.Env = append(os.Environ(), peerClock())
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Logf("no %s: %v", name, err)
-		return nil
-	}
-	b.Cleanup(func() {
-		in.Close()
-		_ = cmd.Wait()
-	})
-	p := &peer{name, in, bufio.NewScanner(out)}
-	if !p.out.Scan() || p.out.Text() != "ready" {
-		b.Logf("no %s: %s", name, p.out.Text())
-		return nil
-	}
-	return p
-}
-
-// ask returns the least time of a job in ms, 0 where the peer has none.
-func (p *peer) ask(name string) float64 {
-	if p == nil {
-		return 0
-	}
-	fmt.Fprintln(p.in, name)
-	if !p.out.Scan() {
-		return 0
-	}
-	ms, _ := strconv.ParseFloat(p.out.Text(), 64)
-	return ms
 }
 
 // jobNamed returns the job of that name.

@@ -6,20 +6,22 @@ import (
 	"github.com/rlx-go/rlx/native/cpu/simd"
 )
 
-// transposeStep copies a tensor in another order of axes, in pieces of
-// turnTile×turnTile elements of the two axes along which one side and the other
-// lie side by side.
+// transposeStep copies a tensor in another order of axes, in pieces of the two axes along
+// which one side and the other lie side by side.
 type transposeStep struct {
 	from, to       *buffer
 	fromAt, toAt   int
 	dims           []int // of all axes
 	fromBy, toBy   []int // the strides of all axes
 	read, write    int   // the axes with stride 1
-	pieces, chunks int   // along the axis write; in all
+	piece          int   // elements of the axis write
+	pieces, chunks int   // along that axis; in all
 	cost           float64
 }
 
-const turnTile = 64
+// A piece is written in stretches of this many elements at most, and at least where the
+// cores would else have nothing to share.
+const longestTurn, shortestTurn = 256, 32
 
 // newTranspose returns a step for code that does nothing else, nil for any
 // other.
@@ -55,8 +57,13 @@ func newTranspose(code *group.Code, dims []int, buffers map[int]*buffer) *transp
 	if known != len(from.terms)+len(to.terms) || t.read < 0 || t.write < 0 || t.read == t.write || min(dims[t.read], dims[t.write]) < 8 {
 		return nil
 	}
-	t.pieces = (dims[t.write] + turnTile - 1) / turnTile
-	t.chunks = t.pieces * product(dims) / dims[t.read] / dims[t.write]
+	for t.piece = longestTurn; ; t.piece /= 2 {
+		t.pieces = (dims[t.write] + t.piece - 1) / t.piece
+		t.chunks = t.pieces * product(dims) / dims[t.read] / dims[t.write]
+		if t.piece == shortestTurn || t.chunks >= 4*workers() {
+			break
+		}
+	}
 	t.cost = float64(product(dims)) / 2
 	return t
 }
@@ -73,7 +80,7 @@ func (t *transposeStep) run(r *runner) {
 
 // do turns one piece along the axis write, and all along the axis read.
 func (t *transposeStep) do(_, chunk int) {
-	first := chunk % t.pieces * turnTile
+	first := chunk % t.pieces * t.piece
 	from, to := t.fromAt+first*t.fromBy[t.write], t.toAt+first
 	rest := chunk / t.pieces
 	for i := len(t.dims) - 1; i >= 0; i-- {
@@ -84,7 +91,7 @@ func (t *transposeStep) do(_, chunk int) {
 		rest /= t.dims[i]
 		from, to = from+at*t.fromBy[i], to+at*t.toBy[i]
 	}
-	rows := min(turnTile, t.dims[t.write]-first)
+	rows := min(t.piece, t.dims[t.write]-first)
 	switch t.to.dtype.Size() {
 	case 1:
 		turn[uint8](t, from, to, rows)
@@ -98,8 +105,5 @@ func (t *transposeStep) do(_, chunk int) {
 }
 
 func turn[T uint8 | uint16 | uint32 | uint64](t *transposeStep, from, to, rows int) {
-	n := t.dims[t.read]
-	for j := 0; j < n; j += turnTile {
-		simd.Transpose(view[T](t.to)[to+j*t.toBy[t.read]:], t.toBy[t.read], view[T](t.from)[from+j:], t.fromBy[t.write], rows, min(turnTile, n-j))
-	}
+	simd.Transpose(view[T](t.to)[to:], t.toBy[t.read], view[T](t.from)[from:], t.fromBy[t.write], rows, t.dims[t.read])
 }

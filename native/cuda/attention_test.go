@@ -41,6 +41,16 @@ func TestGPUAttendsByWarpGroups(t *testing.T) {
 	if !strings.Contains(b.Info().Description, "compute capability 9.0") {
 		backendtest.Require(t, "wgmma", errors.New("multiply-adds of warp groups are of compute capability 9.0"))
 	}
+	attendOnGPU(t, b)
+}
+
+// The same by warps that multiply by themselves, as on devices without warp groups.
+func TestGPUAttendsByWarps(t *testing.T) {
+	gpu(t)
+	attendOnGPU(t, cuda.ByWarps())
+}
+
+func attendOnGPU(t *testing.T, b native.Backend) {
 	for _, c := range attends {
 		types := []ir.DType{ir.BF16, ir.F16, ir.F32}
 		if c.q[len(c.q)-1] > 64 {
@@ -73,8 +83,8 @@ func TestGPUAttendsByWarpGroups(t *testing.T) {
 // checkOnGPU compares the outputs of a graph for random inputs.
 func checkOnGPU(t *testing.T, b native.Backend, g *ir.Graph) {
 	p := compileWith(t, b, g, native.Options{TF32: true})
-	if !strings.Contains(strings.Join(cuda.Sources(p), ""), "wgmma.mma_async") {
-		t.Fatal("no multiply-adds of warp groups")
+	if !multiplies(p) {
+		t.Fatal("no multiply-adds")
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	in, arrays := map[string]native.Tensor{}, map[string]*ir.Array{}
@@ -118,27 +128,43 @@ func checkOnGPU(t *testing.T, b native.Backend, g *ir.Graph) {
 // its derivative, by the operations that count for it: of the derivative 2.5 times
 // those of the forward pass, whatever is computed anew, and under a causal mask half.
 // Products of f32 are those of TF32.
-func BenchmarkAttention(b *testing.B) {
-	const heads, tokens = 16, 16384
-	d := gpu(b)
-	for _, c := range []struct {
-		context, length int
-		causal          bool
-		dtype           ir.DType
-	}{
-		{1024, 64, true, ir.BF16},
+func BenchmarkAttention(b *testing.B) { benchmarkAttention(b, gpu(b), timedAttention) }
+
+// BenchmarkAttentionByWarps times some of it by warps that multiply by themselves.
+func BenchmarkAttentionByWarps(b *testing.B) {
+	gpu(b)
+	benchmarkAttention(b, cuda.ByWarps(), []attentionSize{
 		{2048, 64, true, ir.BF16},
-		{4096, 64, true, ir.BF16},
-		{2048, 64, true, ir.F16},
-		{2048, 64, false, ir.BF16},
-		{1024, 128, true, ir.BF16},
 		{2048, 128, true, ir.BF16},
-		{4096, 128, true, ir.BF16},
-		{2048, 128, false, ir.BF16},
-		{1024, 64, true, ir.F32},
 		{2048, 64, true, ir.F32},
-		{2048, 64, false, ir.F32},
-	} {
+	})
+}
+
+// attentionSize is a size of attention that is timed.
+type attentionSize struct {
+	context, length int
+	causal          bool
+	dtype           ir.DType
+}
+
+var timedAttention = []attentionSize{
+	{1024, 64, true, ir.BF16},
+	{2048, 64, true, ir.BF16},
+	{4096, 64, true, ir.BF16},
+	{2048, 64, true, ir.F16},
+	{2048, 64, false, ir.BF16},
+	{1024, 128, true, ir.BF16},
+	{2048, 128, true, ir.BF16},
+	{4096, 128, true, ir.BF16},
+	{2048, 128, false, ir.BF16},
+	{1024, 64, true, ir.F32},
+	{2048, 64, true, ir.F32},
+	{2048, 64, false, ir.F32},
+}
+
+func benchmarkAttention(b *testing.B, d native.Backend, sizes []attentionSize) {
+	const heads, tokens = 16, 16384
+	for _, c := range sizes {
 		for _, backward := range []bool{false, true} {
 			name := fmt.Sprintf("%d/%d/causal=%t/%s/backward=%t", c.context, c.length, c.causal, c.dtype, backward)
 			b.Run(name, func(b *testing.B) {

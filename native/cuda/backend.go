@@ -13,7 +13,6 @@ import (
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/cuda/cudacpp"
 	"github.com/rlx-go/rlx/native/cuda/driver"
 	"github.com/rlx-go/rlx/native/planned"
 )
@@ -45,12 +44,17 @@ type backend struct {
 	dev    *device
 	// choice is which products are left to cuBLASLt, if it is there.
 	choice loop.Products
+	// walled makes the walls of a program; nil but in tests. Those may have warps multiply
+	// where warp groups can.
+	walled func() *walls
+	warps  bool
 }
 
 // device is an open GPU.
 type device struct {
 	*driver.Device
 	multiplier *driver.Multiplier // nil without cuBLASLt
+	groups     bool               // its warp groups multiply, and not its warps alone
 	lost       atomic.Bool
 }
 
@@ -73,6 +77,7 @@ func (b *backend) device() (*device, error) {
 		dev.Device, err = l.Open(b.number)
 	}
 	if err == nil {
+		dev.groups = dev.MultipliesByWarpGroups() && !b.warps
 		dev.multiplier, err = dev.NewMultiplier()
 	}
 	if err != nil {
@@ -119,6 +124,9 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 		return nil, err
 	}
 	p := &program{name: b.name, device: d}
+	if b.walled != nil {
+		p.walls = b.walled()
+	}
 	t := targetOf(d, o, b.choice)
 	if o.Tune {
 		if t.Schedules, err = tuned(ctx, d, m, t); err != nil {
@@ -135,7 +143,11 @@ func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) erro
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	made, err := plan.Compile(m, t, cudacpp.Printer{})
+	var made *plan.Plan
+	err := p.timed("plan", func() (err error) {
+		made, err = planOf(m, t)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -150,7 +162,11 @@ func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) erro
 // open makes a plan ready to run. The error is [driver.ErrNoAlgorithm] where cuBLASLt
 // has none for one of its products.
 func (p *program) open(ctx context.Context, made *plan.Plan) (err error) {
-	if p.products, err = p.device.products(made.Routines); err != nil {
+	err = p.timed("algorithms", func() (err error) {
+		p.products, err = p.device.products(made.Routines)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	p.plan = made
@@ -161,17 +177,12 @@ func (p *program) open(ctx context.Context, made *plan.Plan) (err error) {
 	return nil
 }
 
-// sharedBytes is the shared memory of a workgroup that has a multiprocessor of
-// compute capability 9.0 to itself (CUDA C++ Programming Guide, table of technical
-// specifications).
-const sharedBytes = 227 << 10
-
 // targetOf is [Target] with what a device has besides.
 func targetOf(d *device, o native.Options, choice loop.Products) plan.Target {
 	t := Target()
 	t.TF32, t.Multiprocessors = o.TF32, d.Multiprocessors
-	if d.MultipliesByWarpGroups() {
-		t.Mma, t.MmaBytes = true, sharedBytes
+	if d.groups || d.MultipliesByWarps() {
+		t.Mma, t.MmaByWarps, t.MmaBytes = true, !d.groups, d.Shared
 	}
 	if d.multiplier != nil {
 		t.Products, t.ProductBytes = choice, productBytes

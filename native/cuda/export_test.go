@@ -24,6 +24,40 @@ func With(p loop.Products) native.Backend {
 	return b
 }
 
+// ByWarps returns a backend with a device of its own whose warps multiply by themselves, as
+// those of devices without warp groups, and leaves no product to cuBLASLt.
+func ByWarps() native.Backend {
+	b := newBackend(0)
+	b.choice, b.warps = loop.NoProducts, true
+	return b
+}
+
+// Walled returns a backend with a device of its own that puts the arrays of each launch
+// where nothing is mapped around them: their ends at that of their memory, or their
+// beginnings. Arrays are said to be shorter than they are by some bytes. Kernels compute all
+// products.
+func Walled(behind bool, short int) native.Backend {
+	b := newBackend(0)
+	b.choice = loop.NoProducts
+	b.walled = func() *walls { return &walls{behind: behind, short: short} }
+	return b
+}
+
+// Walls reports whether the device of a backend can have walled memory.
+func Walls(b native.Backend) bool {
+	d, err := b.(*backend).device()
+	return err == nil && d.Walls()
+}
+
+// Kinds returns how many nodes the graph of a program's first entry has of each kind.
+func Kinds(p native.Program) [driver.NodeKinds]int { return p.(*program).entries[0].graph.Kinds }
+
+// PlanName returns the name that a program's plan has for its module.
+func PlanName(p native.Program) string { return p.(*program).plan.Name }
+
+// Made returns the parts of what made a program, in their order.
+func Made(p native.Program) []native.Timing { return p.(*program).made }
+
 // Calls returns how many routines of cuBLASLt the first entry of a program calls.
 func Calls(p native.Program) int {
 	n := 0

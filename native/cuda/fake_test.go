@@ -387,38 +387,48 @@ func TestDevicesHaveNumbers(t *testing.T) {
 	}
 }
 
-// Multiply-adds of warp groups are for devices and compilers that know them, for
-// products that are worth it, and for f32 on request; their shared memory comes
-// with the launch.
-func TestProductsUseWarpGroupsWhereTheyPay(t *testing.T) {
+// Multiply-adds are for devices and compilers that know them, those of warp groups and
+// those of warps, for products that are worth it, and for f32 on request; their shared
+// memory comes with the launch.
+func TestProductsUseMultiplyAddsWhereTheyPay(t *testing.T) {
+	const groups, warps = "wgmma.mma_async", "mma.sync.aligned.m16n8k"
 	for _, c := range []struct {
-		name  string
-		n     int
-		dtype ir.DType
-		nvrtc string
-		tf32  bool
-		want  bool
+		name       string
+		n          int
+		dtype      ir.DType
+		capability string
+		nvrtc      string
+		tf32       bool
+		want       string
 	}{
-		{"bf16", 1024, ir.BF16, "13", false, true},
-		{"f16", 1024, ir.F16, "12", false, true},
-		{"bf16 by an old compiler", 1024, ir.BF16, "11", false, false},
-		{"a small product", 32, ir.BF16, "13", false, false},
-		{"f32", 1024, ir.F32, "13", false, false},
-		{"tf32", 1024, ir.F32, "13", true, true},
+		{"bf16", 1024, ir.BF16, "90", "13", false, groups},
+		{"f16", 1024, ir.F16, "90", "12", false, groups},
+		{"bf16 by an old compiler", 1024, ir.BF16, "90", "11", false, warps},
+		{"a small product", 32, ir.BF16, "90", "13", false, ""},
+		{"f32", 1024, ir.F32, "90", "13", false, ""},
+		{"tf32", 1024, ir.F32, "90", "13", true, groups},
+		{"bf16 on an A100", 1024, ir.BF16, "80", "12", false, warps},
+		{"tf32 with little shared memory", 1024, ir.F32, "89", "12", true, warps},
+		{"bf16 on a B200", 1024, ir.BF16, "100", "13", false, warps},
+		{"bf16 before there were any", 1024, ir.BF16, "75", "12", false, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			gpu := fake.Install(t, false)
 			t.Setenv("RLX_FAKE_NVRTC", c.nvrtc)
+			t.Setenv("RLX_FAKE_CAPABILITY", c.capability)
 			g, err := ir.Build("product", func(b *ir.Builder) {
 				x, y := b.Input("x", c.dtype, ir.Dims(c.n, c.n)...), b.Input("y", c.dtype, ir.Dims(c.n, c.n)...)
 				b.Output("z", ops.MatMul(b, x, y))
 			})
 			must(t, err)
 			p := compileWith(t, cuda.New(0), g, native.Options{TF32: c.tf32})
-			if got := strings.Contains(strings.Join(cuda.Sources(p), ""), "wgmma.mma_async"); got != c.want {
-				t.Errorf("multiply-adds of warp groups: %t", got)
+			text := strings.Join(cuda.Sources(p), "")
+			for _, way := range []string{groups, warps} {
+				if got := strings.Contains(text, way); got != (way == c.want) {
+					t.Errorf("%s: %t", way, got)
+				}
 			}
-			if got := slices.Contains(gpu.Calls(t), "cuFuncSetAttribute"); got != c.want {
+			if got := slices.Contains(gpu.Calls(t), "cuFuncSetAttribute"); got != (c.want != "") {
 				t.Errorf("shared memory with the launch: %t", got)
 			}
 		})

@@ -7,6 +7,7 @@
 #   build/cuda/h200.sh test               there: every test that takes a GPU
 #   build/cuda/h200.sh bench              there: the table of speeds
 #   build/cuda/h200.sh gpt2               there: GPT-2 124M, and where the time goes
+#   build/cuda/h200.sh first              there: its first step in a new process, by parts
 #   build/cuda/h200.sh products REGEXP    there: sched/testdata/products_h200.txt, of those that match
 #   build/cuda/h200.sh peers              there: the same jobs in PyTorch and JAX
 #   build/cuda/h200.sh table              there: both, in one table of Markdown
@@ -34,6 +35,7 @@ pack) pack "${2:?a folder to pack into}" ;;
 test) describe && "$here/cudacpp.test" -test.run '^TestGPU' && "$here/cuda.test" -test.run '^TestGPU' ;;
 bench) describe && "$here/cuda.test" -test.run '^$' -test.bench . -test.benchtime "${2:-300ms}" ;;
 gpt2) describe && "$here/cuda.test" -test.run '^$' -test.bench '^BenchmarkGPT2$' -test.benchtime "${2:-20x}" ;;
+first) describe && "$here/cuda.test" -test.run '^$' -test.bench '^BenchmarkFirst$' -test.benchtime 1x ;;
 products)
   "$here/cuda.test" -test.run '^$' -test.bench "^BenchmarkProducts\$/${2:-.}/(kernels|cublaslt)" -test.benchtime 50ms |
     awk -F'[/ \t-]+' '$1 == "BenchmarkProducts" { ns[$3] = $6; if ($3 == "cublaslt") { print $2, ns["kernels"], ns[$3]; fflush() } }'
@@ -53,5 +55,5 @@ check)
     compute-sanitizer --tool "$tool" --error-exitcode 1 "$here/cuda.test" -test.run '^TestGPUPassesTheSuite$/^(graphs|programs)$'
   done
   ;;
-*) sed -n '2,15s/^# \{0,1\}//p' "$0" && exit 2 ;;
+*) sed -n '2,16s/^# \{0,1\}//p' "$0" && exit 2 ;;
 esac

@@ -15,37 +15,53 @@ import (
 	"github.com/rlx-go/rlx/native/cuda/driver"
 )
 
-// images returns the cubins of kernels, from the cache or compiled on all cores.
-// The error names the kernel.
-func images(ctx context.Context, d *driver.Device, kernels []plan.Kernel) ([][]byte, error) {
-	store := cubin.Open()
-	out, errs := make([][]byte, len(kernels)), make([]error, len(kernels))
+// load makes the kernels of the plan ready to launch, on all cores: takes each from the
+// cache or compiles it, and gives it to the driver. The error names the kernel.
+func (p *program) load(ctx context.Context) error {
+	store, n := cubin.Open(), len(p.plan.Kernels)
+	p.modules, p.functions = make([]*driver.Module, n), make([]driver.Function, n)
+	errs := make([]error, n)
 	var next atomic.Int64
 	var all sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(kernels)) {
+	for range min(runtime.GOMAXPROCS(0), n) {
 		all.Go(func() {
 			for {
 				i := int(next.Add(1)) - 1
-				if i >= len(kernels) || ctx.Err() != nil {
+				if i >= n || ctx.Err() != nil {
 					return
 				}
-				if out[i], errs[i] = image(d, store, &kernels[i]); errs[i] != nil {
-					next.Store(int64(len(kernels))) // no need of the rest
+				if errs[i] = p.loadKernel(store, i); errs[i] != nil {
+					next.Store(int64(n)) // no need of the rest
 				}
 			}
 		})
 	}
 	all.Wait()
-	for _, err := range errs {
+	for i, err := range errs {
 		if err != nil {
-			return nil, err
+			return driver.In(p.plan.Kernels[i].Name, err)
 		}
 	}
-	return out, ctx.Err()
+	return ctx.Err()
 }
 
-func image(d *driver.Device, store cubin.Store, k *plan.Kernel) ([]byte, error) {
-	l, options := d.Library(), cudacpp.Options(d.Architecture())
+// loadKernel makes one kernel ready.
+func (p *program) loadKernel(store cubin.Store, i int) error {
+	k := &p.plan.Kernels[i]
+	code, err := image(p.device, store, k)
+	if err != nil {
+		return err
+	}
+	if p.modules[i], err = p.device.LoadModule(code); err != nil {
+		return err
+	}
+	p.functions[i], err = p.modules[i].Function(cudacpp.Prefix+k.Name, cudacpp.DynamicShared(k.SharedBytes))
+	return err
+}
+
+// image returns the cubin of a kernel.
+func image(d *device, store cubin.Store, k *plan.Kernel) ([]byte, error) {
+	l, options := d.Library(), cudacpp.Options(d.Architecture(d.groups))
 	key := cubin.KeyOf(k.Source, l.Compiler, strings.Join(options, " "))
 	if image, ok := store.Get(key); ok {
 		return image, nil
@@ -56,22 +72,4 @@ func image(d *driver.Device, store cubin.Store, k *plan.Kernel) ([]byte, error) 
 	}
 	_ = store.Put(key, image) // a cache that cannot be written to costs time only
 	return image, nil
-}
-
-// load makes the kernels ready to launch.
-func (p *program) load(images [][]byte) error {
-	for i, image := range images {
-		name := p.plan.Kernels[i].Name
-		m, err := p.device.LoadModule(image)
-		if err != nil {
-			return driver.In(name, err)
-		}
-		p.modules = append(p.modules, m)
-		f, err := m.Function(cudacpp.Prefix+name, cudacpp.DynamicShared(p.plan.Kernels[i].SharedBytes))
-		if err != nil {
-			return driver.In(name, err)
-		}
-		p.functions = append(p.functions, f)
-	}
-	return nil
 }

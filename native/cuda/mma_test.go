@@ -39,10 +39,26 @@ func TestGPUMultipliesByWarpGroups(t *testing.T) {
 	}
 }
 
+// Warps that multiply by themselves, as on devices without warp groups, do the same.
+func TestGPUMultipliesByWarps(t *testing.T) {
+	gpu(t)
+	b := cuda.ByWarps()
+	for _, s := range []struct{ m, n, k int }{{1000, 520, 1032}, {1003, 517, 1031}, {256, 128, 16384}} {
+		for _, d := range []ir.DType{ir.BF16, ir.F16, ir.F32} {
+			for _, layout := range []string{"nn", "tn", "nt", "tt"} {
+				t.Run(fmt.Sprintf("%s %dx%dx%d %s", d, s.m, s.n, s.k, layout), func(t *testing.T) {
+					checkProduct(t, b, d, s.m, s.n, s.k, layout)
+				})
+			}
+		}
+	}
+}
+
 func checkProduct(t *testing.T, b native.Backend, d ir.DType, m, n, k int, layout string) {
+	t.Helper()
 	p := productOf(t, b, d, m, n, k, layout, native.Options{TF32: true})
-	if !strings.Contains(strings.Join(cuda.Sources(p), ""), "wgmma.mma_async") {
-		t.Fatal("no multiply-adds of warp groups")
+	if !multiplies(p) {
+		t.Fatal("no multiply-adds")
 	}
 	checkResults(t, p, d, m, n, k, layout)
 }
@@ -121,4 +137,10 @@ func tensor(d ir.DType, x []int8, rows, columns int, turned bool) native.Tensor 
 		}
 	}
 	return out
+}
+
+// multiplies reports whether kernels of a program have multiply-adds.
+func multiplies(p native.Program) bool {
+	text := strings.Join(cuda.Sources(p), "")
+	return strings.Contains(text, "wgmma.mma_async") || strings.Contains(text, "mma.sync")
 }

@@ -65,7 +65,9 @@ func BenchmarkProducts(b *testing.B) {
 	ways := []struct {
 		name string
 		by   native.Backend
-	}{{"kernels", cuda.With(loop.NoProducts)}, {"cublaslt", cuda.With(loop.AllProducts)}, {"chosen", cuda.With(loop.FasterProducts)}}
+	}{
+		{"kernels", cuda.With(loop.NoProducts)}, {"cublaslt", cuda.With(loop.AllProducts)}, {"chosen", cuda.With(loop.FasterProducts)}, {"warps", cuda.ByWarps()},
+	}
 	for _, s := range products {
 		for _, kind := range []string{"f32", "tf32", "bf16"} {
 			for _, behind := range []string{"", "_bias_relu"} {

@@ -5,6 +5,8 @@ package cuda_test
 import (
 	"context"
 	"errors"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -158,6 +160,62 @@ func TestGPUMultipliesByCuBLASLt(t *testing.T) {
 						t.Fatalf("%s %s: %d calls", d, layout, n)
 					}
 					checkResults(t, p, d, s.m, s.n, s.k, layout)
+				}
+			}
+		}
+	}
+}
+
+// What is not positive becomes 0 and what is no number does too, behind a product of
+// cuBLASLt as [ops.Relu] says: its own maximum would keep what is no number.
+func TestGPUTakesWhatIsNoNumberForNotPositive(t *testing.T) {
+	gpu(t)
+	const m, n, k = 256, 384, 192
+	graph := func(bias bool) *ir.Graph {
+		g, err := ir.Build("relu", func(b *ir.Builder) {
+			z := ops.MatMul(b, b.Input("x", ir.F32, ir.Dims(m, k)...), b.Input("y", ir.F32, ir.Dims(k, n)...))
+			if bias {
+				z = ops.Add(b, z, ops.BroadcastInDim(b, b.Input("bias", ir.F32, ir.N(n)), ir.Dims(m, n), []int{1}))
+			}
+			b.Output("z", ops.Relu(b, z))
+		})
+		must(t, err)
+		return g
+	}
+	x, y, bias := make([]float32, m*k), make([]float32, k*n), make([]float32, n)
+	for i := range x {
+		x[i] = float32(i%7) - 3
+	}
+	for i := range y {
+		y[i] = float32(i%5) - 2
+	}
+	nan := float32(math.NaN())
+	x[3*k+5], bias[7] = nan, nan // row 3, and column 7 where there is a bias
+	in := map[string]native.Tensor{"x": native.Float32s(x, m, k), "y": native.Float32s(y, k, n), "bias": native.Float32s(bias)}
+	for _, withBias := range []bool{false, true} {
+		for _, tf32 := range []bool{false, true} {
+			p := compileWith(t, cuda.With(loop.AllProducts), graph(withBias), native.Options{TF32: tf32})
+			if n := cuda.Calls(p); n != 1 {
+				t.Fatalf("%d products are left to cuBLASLt", n)
+			}
+			given := maps.Clone(in)
+			if !withBias {
+				delete(given, "bias")
+			}
+			r, err := p.Run(context.Background(), "step", given)
+			must(t, err)
+			out, err := r.Wait(context.Background())
+			must(t, err)
+			z, err := out["z"].Float32s()
+			must(t, err)
+			for i, v := range z {
+				none := i/n == 3 || withBias && i%n == 7
+				want := float32(0)
+				for j := 0; j < k && !none; j++ {
+					want += x[i/n*k+j] * y[j*n+i%n]
+				}
+				if v != max(want, 0) {
+					t.Fatalf("bias %t, tf32 %t: (%d, %d) is %g, not %g", withBias, tf32, i/n, i%n, v, max(want, 0))
 				}
 			}
 		}

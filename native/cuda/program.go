@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"os"
+	"time"
 
 	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda/driver"
 	"github.com/rlx-go/rlx/native/planned"
 )
@@ -31,30 +33,49 @@ type program struct {
 	buffers   []driver.Ptr // the plan's, in the arena
 	entries   []*entry
 	debug     bool
+	walls     *walls          // nil but in tests
+	made      []native.Timing // the parts of what made the program
 }
 
 // build makes all that the plan needs.
 func (p *program) build(ctx context.Context) error {
-	p.debug = os.Getenv("RLX_CUDA_DEBUG") != ""
-	code, err := images(ctx, p.device.Device, p.plan.Kernels)
-	if err != nil {
-		return err
+	p.debug = os.Getenv("RLX_CUDA_DEBUG") != "" || p.walls != nil
+	for _, part := range []struct {
+		name string
+		do   func() error
+	}{
+		{"kernels", func() error { return p.load(ctx) }},
+		{"streams", p.makeStreams},
+		{"helpers", p.loadHelpers},
+		{"memory", p.allocate},
+		{"products", p.warm},
+		{"constants", p.writeConstants},
+		{"graphs", p.capture},
+	} {
+		if err := p.timed(part.name, part.do); err != nil {
+			return err
+		}
 	}
-	if p.stream, err = p.device.NewStream(); err != nil {
-		return err
+	return nil
+}
+
+// timed does a part of what makes a program and notes how long it took.
+func (p *program) timed(name string, do func() error) error {
+	begun := time.Now()
+	err := do()
+	p.made = append(p.made, native.Timing{Name: name, Launches: 1, Time: time.Since(begun)})
+	return err
+}
+
+func (p *program) makeStreams() (err error) {
+	if p.stream, err = p.device.NewStream(); err == nil {
+		p.copies, err = p.device.NewStream()
 	}
-	if p.copies, err = p.device.NewStream(); err != nil {
-		return err
-	}
-	if err := p.load(code); err != nil {
-		return err
-	}
-	if err := p.loadHelpers(); err != nil {
-		return err
-	}
-	if err := p.allocate(); err != nil {
-		return err
-	}
+	return err
+}
+
+// capture makes the graphs of the entries, and waits for all that was asked for so far.
+func (p *program) capture() error {
 	for _, e := range p.entries {
 		if err := e.build(); err != nil {
 			return err
@@ -64,7 +85,7 @@ func (p *program) build(ctx context.Context) error {
 }
 
 // allocate lays the plan's buffers and what entries need besides out in one
-// block of memory, all zeros but for the constants.
+// block of memory, all zeros.
 func (p *program) allocate() error {
 	total := 0
 	take := func(bytes int) driver.Ptr {
@@ -92,12 +113,11 @@ func (p *program) allocate() error {
 		e.scalars += p.arena
 		e.arrival += p.arena
 	}
-	if err := p.stream.Clear(p.arena, total); err != nil {
-		return err
-	}
-	if err := p.warm(); err != nil {
-		return err
-	}
+	return p.stream.Clear(p.arena, total)
+}
+
+// writeConstants writes them to where products were tried out.
+func (p *program) writeConstants() error {
 	for _, c := range p.plan.Constants {
 		if err := p.stream.Write(p.at(c.Buffer, c.Offset), c.Data); err != nil {
 			return err
@@ -131,7 +151,12 @@ func (p *program) Release() error {
 		failed = errors.Join(failed, e.release())
 	}
 	for _, m := range p.modules {
-		failed = errors.Join(failed, m.Unload())
+		if m != nil {
+			failed = errors.Join(failed, m.Unload())
+		}
+	}
+	if p.walls != nil {
+		failed = errors.Join(failed, p.walls.release())
 	}
 	if p.arena != 0 {
 		failed = errors.Join(failed, p.device.Release(p.arena))

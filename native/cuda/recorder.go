@@ -188,10 +188,18 @@ func (r *recorder) repeat(s *plan.Repeat, counters []int) error {
 
 func (r *recorder) launch(d *plan.Dispatch, counters []int) error {
 	k := &r.p.plan.Kernels[d.Kernel]
+	if r.p.walls != nil {
+		return driver.In(k.Name, r.launchWalled(d, k, counters))
+	}
 	pointers := make([]driver.Ptr, 0, len(d.Bindings)+1)
 	for _, b := range d.Bindings {
 		pointers = append(pointers, r.p.at(b.Buffer, b.Offset))
 	}
+	return driver.In(k.Name, r.start(d, k, pointers, counters))
+}
+
+// start launches a kernel with its arrays at some addresses.
+func (r *recorder) start(d *plan.Dispatch, k *plan.Kernel, pointers []driver.Ptr, counters []int) error {
 	if k.ScalarBytes > 0 {
 		pointers = append(pointers, r.scalars)
 	}
@@ -199,7 +207,7 @@ func (r *recorder) launch(d *plan.Dispatch, counters []int) error {
 	if r.p.debug && err == nil {
 		err = r.stream.Synchronize()
 	}
-	return driver.In(k.Name, err)
+	return err
 }
 
 // inner returns the stream that captures what stands under so many conditions and one
@@ -235,7 +243,7 @@ func (p *program) loadHelpers() (err error) {
 // helper loads a kernel that is not of the plan.
 func (p *program) helper(name, source string) (*driver.Function, error) {
 	k := plan.Kernel{Name: name, Source: source}
-	code, err := image(p.device.Device, cubin.Open(), &k)
+	code, err := image(p.device, cubin.Open(), &k)
 	if err != nil {
 		return nil, err
 	}

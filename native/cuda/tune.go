@@ -11,7 +11,6 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/sched"
 	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/native/cuda/cudacpp"
 	"github.com/rlx-go/rlx/native/tune"
 )
 
@@ -20,7 +19,7 @@ import (
 func tuned(ctx context.Context, d *device, m *ir.Module, t plan.Target) (sched.Tuned, error) {
 	l := d.Library()
 	store := tune.Open(fmt.Sprintf("%s, driver %d, NVRTC %s", d.Name, l.Version, l.Compiler))
-	results, err := tune.Module(ctx, m, t, cudacpp.Printer{}, stopwatch{d}, store)
+	results, err := tune.Module(ctx, m, t, printerOf(t), stopwatch{d}, store)
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ all() {
   machine
   step "what the device says" go test -count=1 -v -run '^TestGPUSaysWhatItIs$' ./native/metal
   step "suite: ops, gradients, training, programs, wrong input" go test -count=1 -timeout 60m -run '^TestGPUPassesTheSuite$' ./native/metal
-  step "branches and loops; products by matrices of SIMD-groups" go test -count=1 -v -run '^TestGPU(Branches|MultipliesByFragments)$' ./native/metal
+  step "branches and loops; products and attention by matrices of SIMD-groups" go test -count=1 -v -run '^TestGPU(Branches|MultipliesByFragments|Attends)$' ./native/metal
   step "digits: 50 steps of two networks" go test -count=1 -v -timeout 20m -run '^TestGPULearnsDigits$' ./native/metal
   step "speed" go test -count=1 -run '^$' -bench '^BenchmarkGPU$' -benchtime 1s -timeout 20m ./native/metal
   step "speed of MLX" mlx

@@ -106,7 +106,7 @@ func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) erro
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	made, err := plan.Compile(m, t, msl.Printer{})
+	made, err := plan.Compile(m, t, msl.Printer{BFloat: t.BFloat})
 	if err != nil {
 		return err
 	}

@@ -30,8 +30,9 @@
 // stands still.
 //
 // Wide products go by matrices of SIMD-groups (simdgroup_matrix): of float, of half, and of
-// bfloat where the system's compiler has it (macOS 14); sums are of float. What else is of
-// bf16 is computed in float and rounded.
+// bfloat where the system's compiler has it (macOS 14); sums are of float. So does attention
+// whose scores would take much memory, of float. What else is of bf16 is rounded after every
+// operation, which is computed in float, and is of the type bfloat where there is one.
 //
 // Compiled pipelines are kept in a folder of the user's cache, or the one that the
 // environment variable RLX_METAL_CACHE names; where that cannot be written to, they are

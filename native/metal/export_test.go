@@ -38,6 +38,9 @@ func UsesFragments(k plan.Kernel) bool {
 	return strings.Contains(k.Source, "simdgroup_multiply_accumulate")
 }
 
+// Attends reports whether a kernel is of attention in blocks.
+func Attends(k plan.Kernel) bool { return strings.HasPrefix(k.Name, "attend_") }
+
 // UsesBFloat reports whether a kernel has the type bfloat.
 func UsesBFloat(k plan.Kernel) bool { return strings.Contains(k.Source, "bfloat") }
 

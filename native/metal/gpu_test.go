@@ -28,6 +28,8 @@ func TestGPUBranches(t *testing.T) { backendtest.Branches(t, gpu(t)) }
 
 func TestGPUMultipliesByFragments(t *testing.T) { checkFragments(t, gpu(t)) }
 
+func TestGPUAttends(t *testing.T) { checkAttention(t, gpu(t)) }
+
 func TestGPULearnsDigits(t *testing.T) {
 	b := gpu(t)
 	for _, name := range []string{"mlp", "cnn"} {

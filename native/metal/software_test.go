@@ -63,6 +63,11 @@ func TestProductsByFragments(t *testing.T) {
 	}
 }
 
+func TestAttentionByFragments(t *testing.T) {
+	install(t, true)
+	checkAttention(t, metal.New())
+}
+
 // launches lists the kernels of steps in their order, loops written out.
 func launches(p *plan.Plan, steps []plan.Step) []string {
 	var out []string

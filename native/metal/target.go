@@ -21,7 +21,12 @@ func Target() plan.Target {
 	l.BindingBytes = int(min(4*int64(loop.MaxElements), math.MaxInt)) / plan.RowBytes * plan.RowBytes
 	l.BufferBytes = l.BindingBytes
 	t := plan.WebGPU() // whose indirect dispatches Metal has too
-	t.Name, t.Loops = Name, true
+	t.Name, t.ScoreBytes = Name, scoreBytes
 	t.Caps = loop.Caps{Dialect: dtype.MSL, Limits: l, F16: true, Subgroups: true, Subgroup: [2]int{32, 32}, Shuffles: true, Fragments: true}
 	return t
 }
+
+// scoreBytes is the most that the scores of an attention take before they are computed in
+// blocks, by matrices of SIMD-groups, and not kept: about what the last cache of the smallest
+// of these GPUs holds. It was not measured.
+const scoreBytes = 8 << 20

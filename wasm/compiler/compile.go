@@ -40,34 +40,54 @@ const (
 	targetRelaxedWASM
 )
 
-// compile (module, limits, f16, target) → plan file. Limits are those of
+// job is what is compiled for a target.
+type job struct {
+	module  *ir.Module
+	target  plan.Target
+	printer plan.Printer
+}
+
+// readJob reads a job: a module, limits, f16 and the target. Limits are those of
 // loop.Limits in order; 0 stands for the default. f16 says that the device
 // computes with it. Both count for WebGPU alone.
-func compile(c *wire.Service, r *wire.Request, w *wire.Response) error {
+func readJob(c *wire.Service, r *wire.Request) (*job, error) {
 	m, err := module(c, r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	t := plan.WebGPU()
-	l := &t.Limits
+	j := &job{m, plan.WebGPU(), wgsl.Printer{}}
+	l := &j.target.Limits
 	for _, p := range []*int{&l.StorageBuffers, &l.BindingBytes, &l.BufferBytes, &l.SharedBytes, &l.Invocations} {
 		if n := int(r.F64()); n > 0 {
 			*p = n
 		}
 	}
-	t.F16 = r.Bool()
-	var printer plan.Printer = wgsl.Printer{}
+	j.target.F16 = r.Bool()
 	if target := r.U32(); target != targetWebGPU {
 		relaxed := target == targetRelaxedWASM
-		t, printer = plan.WebAssembly(relaxed), simd.Printer{Relaxed: relaxed}
+		j.target, j.printer = plan.WebAssembly(relaxed), simd.Printer{Relaxed: relaxed}
 	}
-	if r.Err() != nil {
-		return r.Err()
-	}
-	p, err := plan.Compile(m, t, printer)
+	return j, r.Err()
+}
+
+// compile (job) → plan file.
+func compile(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	j, err := readJob(c, r)
 	if err != nil {
 		return err
 	}
+	return j.compile(w)
+}
+
+func (j *job) compile(w *wire.Response) error {
+	p, err := plan.Compile(j.module, j.target, j.printer)
+	if err != nil {
+		return err
+	}
+	return writePlan(w, p)
+}
+
+func writePlan(w *wire.Response, p *plan.Plan) error {
 	data, err := plan.Encode(p)
 	if err == nil {
 		w.Bytes(data)

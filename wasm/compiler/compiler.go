@@ -33,5 +33,8 @@ func New() *wire.Service {
 		"step":     trainingStep,
 		"init":     initialState,
 		"compile":  compile,
+		"choices":  choices,
+		"trial":    trial,
+		"tuned":    tuned,
 	})
 }

@@ -47,6 +47,7 @@ var models = []model{
 	{name: "running mean", build: runningMean, use: asItIs, steps: 4},
 	{name: "long sums", build: longSums, use: gradient, steps: 1},
 	{name: "matrix products", build: matrixProducts, use: gradient, steps: 1},
+	{name: "loops without a bound", build: unboundedLoops, use: asItIs, steps: 3},
 }
 
 func mlp(b *ir.Builder) {
@@ -160,6 +161,31 @@ func matrixProducts(b *ir.Builder) {
 		x, y := b.Input(name("x"), ir.F32, ir.Dims(n[0], n[1])...), b.Input(name("y"), ir.F32, ir.Dims(n[1], n[2])...)
 		b.Output(name("z"), ops.MatMul(b, x, y))
 	}
+}
+
+// unboundedLoops count up to a number: alone, in each step of a scan, in a branch.
+func unboundedLoops(b *ir.Builder) {
+	upTo := func(b *ir.Builder, x ir.Value, least float64) ir.Value {
+		return ops.WhileLoop(b, ops.While{
+			Carries: []ir.Value{x},
+			Cond: func(b *ir.Builder, _, c []ir.Value) ir.Value {
+				return ops.Lt(b, c[0], ops.Const(b, ir.F32, least))
+			},
+			Body: func(b *ir.Builder, _, c []ir.Value) []ir.Value {
+				return []ir.Value{ops.Add(b, c[0], ops.Const(b, ir.F32, 1))}
+			},
+		})[0]
+	}
+	x := b.Input("x", ir.F32, ir.N(3))
+	first := ops.ReduceMax(b, x)
+	b.Output("alone", upTo(b, first, 70)) // some 70 rounds: executors look several times
+	_, each := ops.Scan(b, ops.Loop{Xs: []ir.Value{x}, Body: func(b *ir.Builder, _, _, xs []ir.Value) (next, ys []ir.Value) {
+		return nil, []ir.Value{upTo(b, xs[0], 3)}
+	}})
+	b.Output("each", each[0])
+	b.Output("branch", ops.Cond(b, ops.Gt(b, first, ops.Const(b, ir.F32, 0.5)), []ir.Value{first},
+		func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{upTo(b, in[0], 12)} },
+		func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{ops.Neg(b, in[0])} })[0])
 }
 
 // graph returns the graph that the model is used as.

@@ -148,7 +148,6 @@ func (d *Device) Info() Info { return d.info }
 func (d *Device) Target() plan.Target {
 	t := plan.WebGPU()
 	t.Limits = d.limits
-	t.Loops = true
 	return t
 }
 

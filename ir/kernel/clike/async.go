@@ -11,11 +11,12 @@ type Async struct {
 	// Copy returns a copy of bytes between the addresses to and from, of zeros
 	// where valid, unless it is "", is false.
 	Copy func(w *Writer, bytes int, to, from, valid string) string
-	// Commit and Fence are a CopyCommit and a ProxyFence, Wait a CopyWait.
+	// Commit and Fence are a CopyCommit and a ProxyFence, Wait a CopyWait. Fence is ""
+	// where multiply-adds see what threads do.
 	Commit, Fence string
 	Wait          func(pending int) string
 	// Mma returns the lines of multiply-adds that are waited for together, and
-	// MmaWait of the wait.
+	// MmaWait of the wait, nil where they are done when they are over.
 	Mma     func(w *Writer, a loop.Atom, terms []MmaTerm) []string
 	MmaWait func(pending int, list []Variable) string
 	// Pack returns the statement of a [loop.Pack].
@@ -51,10 +52,15 @@ func (w *Writer) async(s loop.Stmt) {
 	case *loop.CopyWait:
 		w.line(d.Wait(s.Pending))
 	case *loop.ProxyFence:
-		w.line(d.Fence)
+		if d.Fence != "" {
+			w.line(d.Fence)
+		}
 	case *loop.Mma:
 		w.mma(s)
 	case *loop.MmaWait:
+		if d.MmaWait == nil {
+			return
+		}
 		list := make([]Variable, len(s.Names))
 		for i, name := range s.Names {
 			list[i] = Variable{w.name(name), w.mutable[name]}

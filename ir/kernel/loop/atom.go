@@ -13,7 +13,9 @@ const WarpGroup = 128
 // Atom is a multiply-add D += A·B that the hardware does at once: D of 64×N in
 // f32, in the registers of a warp group, A of 64×K and B of K×N. It is PTX's
 // wgmma.mma_async (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"),
-// whose layouts the methods tell.
+// whose layouts the methods tell. A warp has 16 of the rows, in the registers that
+// mma.sync.m16n8 has them in ("Matrix Fragments for mma"), so that devices without
+// warp groups compute an atom by N/8 of these in each warp ([Caps.MmaByWarps]).
 type Atom struct {
 	// Operand is the type of A and B: F16, BF16, or F32, whose last 13 bits of
 	// fraction do not count (TF32).

@@ -14,10 +14,12 @@ type Caps struct {
 	Subgroup  [2]int // the range of subgroup sizes, where Subgroups is set
 	Shuffles  bool   // kernels may have [Shuffle] statements
 	// Mma says that the target has the [Atom]s of f16 and bf16, TF32 that products
-	// of f32 may be computed from 10 bits of fraction. MmaBytes is the shared memory
-	// of a kernel with atoms, and Multiprocessors is how many of its workgroups run
-	// at once, 0 where that is not known. Costs are told by it and by Rates.
-	Mma, TF32                 bool
+	// of f32 may be computed from 10 bits of fraction. MmaByWarps says that the warps
+	// of a group compute their parts of an atom by themselves: slower, and done when the
+	// statement is. MmaBytes is the shared memory of a kernel with atoms, and
+	// Multiprocessors is how many of its workgroups run at once, 0 where that is not
+	// known. Costs are told by it and by Rates.
+	Mma, MmaByWarps, TF32     bool
 	MmaBytes, Multiprocessors int
 	Rates                     Rates
 	// Fragments says that the target has multiply-adds of subgroups: [FragmentMulAdd], of

@@ -27,10 +27,9 @@ type Product struct {
 	// Workspace is the memory to work in, in bytes.
 	Workspace int
 	// Bias adds to each row of a product the same N numbers, and Adds a matrix that
-	// lies as Added tells; both are arrays of the result's type. Relu then leaves 0
-	// in the place of what is not positive.
-	Bias, Adds, Relu bool
-	Added            Layout
+	// lies as Added tells; both are arrays of the result's type.
+	Bias, Adds bool
+	Added      Layout
 }
 
 // Layout is where the elements of matrices lie: that of row r and column c of
@@ -65,7 +64,7 @@ var types = []dtype.DType{dtype.F32, dtype.F16, dtype.BF16}
 
 // flags are the truth values of a product, in order.
 func (p *Product) flags() []*bool {
-	return []*bool{&p.TF32, &p.Left.Turned, &p.Right.Turned, &p.Bias, &p.Adds, &p.Relu}
+	return []*bool{&p.TF32, &p.Left.Turned, &p.Right.Turned, &p.Bias, &p.Adds}
 }
 
 // Words implements [Routine].
@@ -88,7 +87,7 @@ func (p Product) Words() []int {
 }
 
 // typeWords and flagWords are how many words come before the numbers.
-const typeWords, flagWords = 2, 6
+const typeWords, flagWords = 2, 5
 
 func productOf(words []int) (Routine, error) {
 	var p Product
@@ -225,9 +224,6 @@ func (p Product) finished(x float64, rest [][]byte, i, r, c int) float64 {
 	}
 	if p.Adds {
 		x += load(p.Result, rest[0], p.Added.at(i, r, c))
-	}
-	if p.Relu && !(x > 0) {
-		return 0
 	}
 	return x
 }

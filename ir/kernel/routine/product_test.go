@@ -54,11 +54,11 @@ func TestTheReferenceOfWhatFollowsAProduct(t *testing.T) {
 	square := routine.Layout{Row: 2}
 	p := routine.Product{
 		Operand: dtype.F32, Result: dtype.F32, Batch: 1, M: 2, N: 2, K: 2, Left: square, Right: square, Out: square,
-		Bias: true, Adds: true, Relu: true, Added: routine.Layout{Row: 3},
+		Bias: true, Adds: true, Added: routine.Layout{Row: 3},
 	}
 	out := floats(9, 9, 9, 9)
 	p.Reference([][]byte{floats(1, 2, 3, 4), floats(1, -3, -1, 1), nil, out, floats(10, 20), floats(-1, -30, 0, 5, -6)})
-	if want := floats(8, 0, 14, 9); string(out) != string(want) {
+	if want := floats(8, -11, 14, 9); string(out) != string(want) {
 		t.Errorf("the results are % x, not % x", out, want)
 	}
 	if a := p.Arrays(); len(a) != 6 || a[4] != (routine.Array{Bytes: 8}) || a[5] != (routine.Array{Bytes: 20}) {
@@ -73,7 +73,7 @@ func TestWordsMakeTheRoutineAgain(t *testing.T) {
 	}, {
 		Operand: dtype.F32, Result: dtype.F32, TF32: true, Batch: 1, M: 5, N: 6, K: 7,
 		Left: routine.Layout{Row: 7}, Right: routine.Layout{Row: 6}, Out: routine.Layout{Row: 6},
-		Bias: true, Adds: true, Relu: true, Added: routine.Layout{Row: 8},
+		Bias: true, Adds: true, Added: routine.Layout{Row: 8},
 	}} {
 		if got, err := routine.Of(p.Name(), p.Words()); err != nil || got != routine.Routine(p) {
 			t.Errorf("%+v becomes %+v, %v", p, got, err)

@@ -76,7 +76,8 @@ type attender struct {
 }
 
 // fragments is how the threads of a workgroup hold tables, which are scores or
-// sums, and multiply: in tiles of plain registers, or in those of multiply-adds.
+// sums, and multiply: in tiles of plain registers, with or without the help of
+// subgroups, or in those of multiply-adds.
 type fragments interface {
 	// layout says which elements of a table a thread has.
 	layout() *layout
@@ -111,9 +112,12 @@ func (n *attention) dout() matrix { return matrix{5, n.Width} }
 func (n *attention) attender(kind attendKind) *attender {
 	a := &attender{writer: writer{emitter: newEmitter(n.p, n.caps)}, attention: n, kind: kind, byQuery: kind != attendKeys}
 	a.read = a.reader().Operand(n.m.Node)
-	if withMma && n.mma && kind != attendMask {
+	switch {
+	case withMma && n.mma && kind != attendMask:
 		a.fragments = newAttendMma(a)
-	} else {
+	case withMma && attendsBySubgroup(kind, n.caps):
+		a.fragments = newAttendSubgroup(a)
+	default:
 		a.fragments = newAttendPlain(a)
 	}
 	l := a.layout()
@@ -131,6 +135,15 @@ func (a *attender) workgroups(n int) (workgroup scalar.Expr) {
 	workgroup, a.exists = a.boundedGroup(n)
 	a.begin()
 	return a.let("group", workgroup)
+}
+
+// launch makes the kernel of what was written.
+func (a *attender) launch(name string) Launch {
+	l := a.writer.launch(name)
+	if size := a.layout().subgroup; size > 0 {
+		l.Kernel.Subgroup = [2]int{size, size}
+	}
+	return l
 }
 
 // columns is how many elements of a row of the scores a thread has.

@@ -110,7 +110,7 @@ func (n *attention) queries() Launch {
 		a.accumulate(sums, a.cotangents(queries, true), a.k())()
 	})
 	a.storeSums(n.m.Store[0], a.queryHead, n.Depth, a.scaled(sums))
-	return a.finish(n.prefix+"_queries", a.body)
+	return a.launch(n.prefix + "_queries")
 }
 
 // scaled returns sums times the scale of the scores.
@@ -137,7 +137,7 @@ func (n *attention) keys() Launch {
 	if t := n.m.Store[2]; t != nil {
 		a.storeSums(t, a.keyHead, n.Width, values.at)
 	}
-	return a.finish(n.prefix+"_keys", a.body)
+	return a.launch(n.prefix + "_keys")
 }
 
 // blockOfQueries adds to the cotangents of keys and values, as far as they are

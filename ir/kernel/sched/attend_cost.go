@@ -63,13 +63,9 @@ func attendRateOf(d ir.DType) float64 {
 
 // mmaTime estimates the nanoseconds of attention by multiply-adds.
 func mmaTime(s ir.Attend, d ir.DType, caps loop.Caps) float64 {
-	kinds := []attendKind{attendForward}
-	if s.Backward {
-		kinds = []attendKind{attendQueries, attendKeys}
-	}
 	time := 0.0
-	for _, kind := range kinds {
-		t := pickAttendMma(kind, d, max(s.Depth, s.Width))
+	for _, kind := range attendKinds(s) {
+		t := pickAttendMma(kind, d, s, caps.MmaBytes)
 		rows, cols, products := s.Queries, s.Keys, 2
 		switch kind {
 		case attendQueries:

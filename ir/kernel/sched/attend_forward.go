@@ -26,7 +26,7 @@ func (n *attention) forward() Launch {
 		a.accumulate(r.out, scores, a.v())()
 	})
 	a.storeForward(r, none)
-	return a.finish(n.prefix, a.body)
+	return a.launch(n.prefix)
 }
 
 // overQueries starts a kernel whose workgroups have a block of queries each,

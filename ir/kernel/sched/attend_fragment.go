@@ -28,6 +28,8 @@ type layout struct {
 	pairs bool
 	// first holds in one of the threads that share a row.
 	first scalar.Expr
+	// subgroup is the size of subgroups that the kernel is for, 0 for any.
+	subgroup int
 }
 
 // fragment is a table that the threads of a workgroup hold in registers: each

@@ -44,7 +44,7 @@ func (n *attention) mask() Launch {
 	column := a.let("column_block", scalar.Mod(workgroup, loop.Int(cols)))
 	x.overHeads(func() { x.overRows(row, func() { x.overColumns(column) }) })
 	x.meetAndStore(t, row, column)
-	return a.finish(n.prefix+"_mask", a.body)
+	return a.launch(n.prefix + "_mask")
 }
 
 // overHeads runs a body for all heads of the queries that have the mask's head.

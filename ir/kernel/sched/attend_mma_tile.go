@@ -37,17 +37,43 @@ var attendMmaTilesF32 = [...]attendMmaTile{
 	attendKeys:    {2, 32, 4, 1},
 }
 
-// pickAttendMma returns the tile of a kernel, for rows of operands up to a length.
-var pickAttendMma = func(kind attendKind, d ir.DType, length int) attendMmaTile {
-	if d == ir.F32 {
-		return attendMmaTilesF32[kind]
+// attendMmaSmall is the tile for devices whose shared memory does not hold the others.
+var attendMmaSmall = attendMmaTile{1, 32, 3, 1}
+
+// pickAttendMma returns the tile of a kernel on a device with so much shared memory.
+var pickAttendMma = func(kind attendKind, d ir.DType, s ir.Attend, bytes int) attendMmaTile {
+	t := attendMmaTilesF32[kind]
+	if d != ir.F32 {
+		t = attendMmaTiles[kind][ceilDiv(max(s.Depth, s.Width), 64)-1]
 	}
-	return attendMmaTiles[kind][ceilDiv(length, 64)-1]
+	if t.sharedBytes(kind, d, s) > bytes {
+		return attendMmaSmall
+	}
+	return t
 }
 
 // mmaTile is the tile of a kernel of attention by multiply-adds.
 func (n *attention) mmaTile(kind attendKind) attendMmaTile {
-	return pickAttendMma(kind, n.operandType(), max(n.Depth, n.Width))
+	return pickAttendMma(kind, n.operandType(), n.Attend, n.caps.MmaBytes)
+}
+
+// sharedBytes bounds the workgroup memory of a kernel: the operands of the rows, and in
+// each stage those of the columns with their turned copies and what belongs to queries.
+func (t attendMmaTile) sharedBytes(kind attendKind, d ir.DType, s ir.Attend) int {
+	row := loop.RowElements(d)
+	depth, width := ceilDiv(s.Depth, row)*row, ceilDiv(s.Width, row)*row
+	rows, columns := depth, depth+width
+	if kind != attendForward {
+		rows = depth + width
+	}
+	if d == ir.F32 { // blocks are whole rows of a turned copy
+		columns += map[attendKind]int{attendQueries: s.Depth, attendKeys: s.Depth + s.Width}[kind]
+	}
+	bytes := d.Size() * (t.rows()*rows + t.stages*t.columns*columns)
+	if kind == attendKeys {
+		bytes += 8 * t.stages * t.columns
+	}
+	return bytes
 }
 
 func (t attendMmaTile) threads() int { return t.groups * loop.WarpGroup }
@@ -61,5 +87,21 @@ func (t attendMmaTile) ahead() int { return t.stages - 2 }
 func attendsByMma(s ir.Attend, d ir.DType, caps loop.Caps) bool {
 	k := loop.Atom{Operand: d}.K()
 	has := caps.Mma && (d == ir.F16 || d == ir.BF16 || d == ir.F32 && caps.TF32)
-	return has && max(s.Depth, s.Width) <= attendMmaLongest(d) && s.Depth%k == 0 && s.Width%k == 0
+	if !has || max(s.Depth, s.Width) > attendMmaLongest(d) || s.Depth%k != 0 || s.Width%k != 0 {
+		return false
+	}
+	for _, kind := range attendKinds(s) {
+		if t := pickAttendMma(kind, d, s, caps.MmaBytes); t.sharedBytes(kind, d, s) > caps.MmaBytes {
+			return false
+		}
+	}
+	return true
+}
+
+// attendKinds are the kernels of an attention that multiply.
+func attendKinds(s ir.Attend) []attendKind {
+	if s.Backward {
+		return []attendKind{attendQueries, attendKeys}
+	}
+	return []attendKind{attendForward}
 }

@@ -49,10 +49,15 @@ func (a *attender) plainTile() attendTile {
 }
 
 func (a *attendPlain) begin() {
+	a.stand()
+	a.slot = a.shared("blocks", ir.F32, 4, attendShared/16)
+}
+
+// stand defines where the thread stands.
+func (a *attendPlain) stand() {
 	a.lane = loop.LocalID(0, attendThreads)
 	a.x = a.let("x", scalar.Mod(a.lane, loop.Int(a.t.across)))
 	a.y = a.let("y", scalar.FloorDiv(a.lane, loop.Int(a.t.across)))
-	a.slot = a.shared("blocks", ir.F32, 4, attendShared/16)
 	a.l.row, a.l.column = scalar.Mul(a.y, loop.Int(4)), scalar.Mul(a.x, loop.Int(4))
 	a.l.first = scalar.Eq(a.x, loop.Int(0))
 }

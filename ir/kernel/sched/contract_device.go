@@ -46,19 +46,20 @@ func (w *deviceWays) schedules() (list []Schedule) {
 	if w.product != nil && w.product.pays(w.c) {
 		list = append(list, Schedule{Family: Library})
 	}
-	for _, t := range mmaTiles {
-		if w.mma != nil && t.sharedBytes() <= w.e.caps.MmaBytes {
-			p := w.mma.in(t)
-			p.split(w.c, p.wantedParts(w.c, w.e.caps))
-			list = append(list, p.schedule())
-		}
+	if w.mma == nil {
+		return list
+	}
+	for _, t := range mmaTilesOf(w.e.caps) {
+		p := w.mma.in(t)
+		p.split(w.c, p.wantedParts(w.c, w.e.caps))
+		list = append(list, p.schedule())
 	}
 	return list
 }
 
 // plan completes the plan of multiply-adds by a schedule.
 func (w *deviceWays) plan(s Schedule) mmaPlan {
-	t, _ := mmaTileOf(s)
+	t, _ := mmaTileOf(s, w.e.caps)
 	p := w.mma.in(t)
 	p.split(w.c, s.Split)
 	return p
@@ -80,8 +81,8 @@ func (w *deviceWays) has(s Schedule) bool {
 	if s.Family == Library {
 		return w.product != nil && s == Schedule{Family: Library}
 	}
-	t, ok := mmaTileOf(s)
-	return ok && w.mma != nil && t.sharedBytes() <= w.e.caps.MmaBytes
+	_, ok := mmaTileOf(s, w.e.caps)
+	return ok && w.mma != nil
 }
 
 func (w *deviceWays) launches(s Schedule) []Launch {
@@ -96,8 +97,8 @@ func (p *mmaPlan) schedule() Schedule {
 	return Schedule{Family: WarpGroups, N: p.columns, Stages: p.stages, Split: p.parts}
 }
 
-func mmaTileOf(s Schedule) (mmaTile, bool) {
-	for _, t := range mmaTiles {
+func mmaTileOf(s Schedule, caps loop.Caps) (mmaTile, bool) {
+	for _, t := range mmaTilesOf(caps) {
 		if s == (Schedule{Family: WarpGroups, N: t.columns, Stages: t.stages, Split: s.Split}) {
 			return t, true
 		}

@@ -1,6 +1,9 @@
 package sched
 
-import "github.com/rlx-go/rlx/ir"
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+)
 
 // TileSchedules are those of all tiles, with sums cut into so many parts.
 func TileSchedules(parts int) []Schedule {
@@ -11,10 +14,10 @@ func TileSchedules(parts int) []Schedule {
 	return out
 }
 
-// MmaSchedules are those of all tiles of multiply-adds.
-func MmaSchedules(parts int) []Schedule {
+// MmaSchedules are those of all tiles of multiply-adds on a target.
+func MmaSchedules(parts int, caps loop.Caps) []Schedule {
 	var out []Schedule
-	for _, t := range mmaTiles {
+	for _, t := range mmaTilesOf(caps) {
 		out = append(out, Schedule{Family: WarpGroups, N: t.columns, Stages: t.stages, Split: parts})
 	}
 	return out
@@ -25,7 +28,9 @@ func MmaSchedules(parts int) []Schedule {
 // function is called.
 func ForceAttendMma(groups, columns, stages, resident int) (undo func()) {
 	pick := pickAttendMma
-	pickAttendMma = func(attendKind, ir.DType, int) attendMmaTile { return attendMmaTile{groups, columns, stages, resident} }
+	pickAttendMma = func(attendKind, ir.DType, ir.Attend, int) attendMmaTile {
+		return attendMmaTile{groups, columns, stages, resident}
+	}
 	return func() { pickAttendMma = pick }
 }
 

@@ -57,7 +57,7 @@ func keyOf(c *group.Canon, caps loop.Caps) (k Key) {
 // was measured needs no estimates.
 func capsWords(c loop.Caps) []int {
 	flags := 0
-	for i, set := range []bool{c.F16, c.Subgroups, c.Mma, c.TF32, c.Shuffles} {
+	for i, set := range []bool{c.F16, c.Subgroups, c.Mma, c.TF32, c.Shuffles, c.MmaByWarps} {
 		if set {
 			flags |= 1 << i
 		}

@@ -1,6 +1,8 @@
 package sched
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
@@ -18,21 +20,48 @@ const mmaThreads = 2 * loop.WarpGroup
 const mmaStep = 128
 
 // mmaTile is how many columns of results a workgroup computes, and how many steps
-// of both operands its shared memory holds: one that is read, one whose reading
-// others may not have waited for, and those on their way. Rate is how many
-// operations of bf16 a multiprocessor does with it in a nanosecond: for 256 and 128
-// columns measured on an H200 with matrices of 8192, for 64 an estimate. Those of
-// f32 are half as fast.
+// of both operands its shared memory holds: those that threads may be reading, and
+// those on their way. Rate is how many operations of bf16 a multiprocessor does with it
+// in a nanosecond. Those of f32 are half as fast.
 type mmaTile struct {
 	columns, stages int
-	rate            float64
+	// read is how many steps threads may be reading: one, and where multiply-adds go on
+	// after they were begun one whose reading others may not have waited for.
+	read int
+	rate float64
 }
 
-// mmaTiles are the choices.
+// mmaTiles are the choices where warp groups multiply: for 256 and 128 columns measured
+// on an H200 with matrices of 8192, for 64 an estimate.
 var mmaTiles = []mmaTile{
-	{256, 4, 5000},
-	{128, 6, 4300},
-	{64, 8, 2800},
+	{256, 4, 2, 5000},
+	{128, 6, 2, 4300},
+	{64, 8, 2, 2800},
+}
+
+// mmaTilesByWarps are those where warps do, with the most stages that pay. Each warp
+// reads all columns from shared memory, 128 bytes in a cycle: that bounds the rate at
+// 1,900 operations in a cycle for 256 columns, and the rates are estimates of half of it.
+var mmaTilesByWarps = []mmaTile{
+	{256, 4, 1, 1900},
+	{128, 6, 1, 1800},
+	{64, 6, 1, 1500},
+}
+
+// mmaTilesOf are the choices on a target, with the stages that its shared memory holds.
+func mmaTilesOf(caps loop.Caps) []mmaTile {
+	if !caps.MmaByWarps {
+		return slices.DeleteFunc(slices.Clone(mmaTiles), func(t mmaTile) bool { return t.sharedBytes() > caps.MmaBytes })
+	}
+	var out []mmaTile
+	for _, t := range mmaTilesByWarps {
+		results := t.sharedBytes() - t.stages*t.stageBytes()
+		t.stages = min(t.stages, (caps.MmaBytes-results)/t.stageBytes())
+		if t.stages > t.read {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // mmaRowGroup is how many rows of tiles are computed near each other in time: they
@@ -162,5 +191,10 @@ const roundColumns = 64
 
 // sharedBytes is the workgroup memory of the stages and of a round of results.
 func (t mmaTile) sharedBytes() int {
-	return t.stages*(mmaRows+t.columns)*mmaStep + 4*mmaRows*(roundColumns+maxRoundPad)
+	return t.stages*t.stageBytes() + 4*mmaRows*(roundColumns+maxRoundPad)
 }
+
+func (t mmaTile) stageBytes() int { return (mmaRows + t.columns) * mmaStep }
+
+// ahead is how many steps are on their way while one is multiplied.
+func (t mmaTile) ahead() int { return t.stages - t.read }

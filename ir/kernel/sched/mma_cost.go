@@ -24,10 +24,10 @@ const (
 // less than tiles without multiply-adds take.
 func chooseMma(p mmaPlan, c *group.Contraction, caps loop.Caps) (best *mmaPlan, ok bool) {
 	least := 2 * float64(points(c)) / (plainRate * float64(caps.Multiprocessors))
-	for _, t := range mmaTiles {
+	for _, t := range mmaTilesOf(caps) {
 		q := p.in(t)
 		q.split(c, q.wantedParts(c, caps))
-		if time := q.cost(c, caps); t.sharedBytes() <= caps.MmaBytes && time < least {
+		if time := q.cost(c, caps); time < least {
 			best, least = &q, time
 		}
 	}

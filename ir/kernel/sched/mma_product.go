@@ -81,7 +81,7 @@ func (m *mmaEmitter) kernel(name string, result storeResult) Launch {
 		m.add(&loop.Var{Name: m.sums[i], Init: scalar.ConstF(ir.F32, 0)})
 	}
 	m.declareLeft()
-	for s := range m.p.stages - 2 {
+	for s := range m.p.ahead() {
 		m.ahead(loop.Int(s))
 	}
 	turns, each := m.p.steps, 1
@@ -100,17 +100,17 @@ func (m *mmaEmitter) kernel(name string, result storeResult) Launch {
 
 // step multiplies a step that has arrived, and begins to copy another over what
 // all threads are known to have read: the barrier tells that they have waited for
-// the multiply-adds of two steps ago.
+// the multiply-adds of as many steps ago as may be read.
 func (m *mmaEmitter) step(at scalar.Expr, parity int) {
-	m.add(&loop.CopyWait{Pending: m.p.stages - 3}, &loop.ProxyFence{}, &loop.Barrier{})
+	m.add(&loop.CopyWait{Pending: m.p.ahead() - 1}, &loop.ProxyFence{}, &loop.Barrier{})
 	stage := m.let("stage", scalar.Mod(at, loop.Int(m.p.stages)))
 	if m.p.inRegisters() {
 		m.loadLeft(stage, parity)
 	}
 	m.add(m.multiply(stage, parity))
-	m.ahead(m.Simplify(scalar.Add(at, loop.Int(m.p.stages-2))))
+	m.ahead(m.Simplify(scalar.Add(at, loop.Int(m.p.ahead()))))
 	// The other registers of the rows' operand are free: its multiply-adds are done.
-	m.add(&loop.MmaWait{Pending: 1, Names: m.left[1-parity]})
+	m.add(&loop.MmaWait{Pending: m.p.read - 1, Names: m.left[1-parity]})
 }
 
 // ahead begins to copy a step, if there is one. A group of copies is made in any

@@ -21,6 +21,21 @@ func hopper() plan.Target {
 	}}
 }
 
+// ampere has those of a GPU whose warps multiply by themselves, with the shared memory of
+// an A100.
+func ampere() plan.Target {
+	t := hopper()
+	t.Name, t.MmaByWarps, t.MmaBytes, t.Multiprocessors = "ampere", true, 163<<10, 108
+	return t
+}
+
+// ada has the shared memory of compute capability 8.6 and 8.9.
+func ada() plan.Target {
+	t := ampere()
+	t.Name, t.MmaBytes, t.Multiprocessors = "ada", 99<<10, 128
+	return t
+}
+
 // wholes keeps inputs to small integers, of which no bit is lost in any type.
 const wholes = 2
 
@@ -48,14 +63,20 @@ func matmulOf(b *ir.Builder, d ir.DType, m, n, k int, layout string, behind bool
 }
 
 func TestProductsOfMultiplyAddsInEveryTile(t *testing.T) {
+	for _, target := range []plan.Target{hopper(), ampere(), ada()} {
+		t.Run(target.Name, func(t *testing.T) { productsInEveryTile(t, target) })
+	}
+}
+
+func productsInEveryTile(t *testing.T, target plan.Target) {
 	shapes := []struct{ m, n, k, parts int }{{136, 72, 200, 1}, {130, 70, 33, 1}, {128, 264, 576, 2}}
-	for i := range sched.MmaSchedules(1) {
+	for i := range sched.MmaSchedules(1, target.Caps) {
 		for j, s := range shapes {
 			for _, d := range []ir.DType{[]ir.DType{ir.BF16, ir.F16, ir.BF16}[j], ir.F32} {
 				for _, layout := range []string{"nn", "tn", "nt", "tt"} {
 					t.Run(fmt.Sprintf("tile %d, %s %dx%dx%d/%d %s", i, d, s.m, s.n, s.k, s.parts, layout), func(t *testing.T) {
 						g := build(t, func(b *ir.Builder) { matmulOf(b, d, s.m, s.n, s.k, layout, layout[0] == 't') })
-						runOn(t, g, contractionsBy(t, g, hopper(), sched.MmaSchedules(s.parts)[i]), wholes)
+						runOn(t, g, contractionsBy(t, g, target, sched.MmaSchedules(s.parts, target.Caps)[i]), wholes)
 					})
 				}
 			}

@@ -9,9 +9,9 @@ import (
 )
 
 // take leaves to the library what follows a product, where that is all that the group
-// keeps, and is a bias, a matrix of the result's layout that is added, and a maximum
-// with 0, each or not, in this order. In f32 alone: in 16 bits the library rounds once
-// where the graph rounds the product too.
+// keeps, and is a bias and a matrix of the result's layout that are added, each or not. In
+// f32 alone: in 16 bits the library rounds once where the graph rounds the product too. A
+// maximum with 0 is not left to it, for it keeps what is no number.
 func (p *productPlan) take(e *emitter, g *group.Group, c *group.Contraction) {
 	if p.out != nil || p.Batch != 1 || p.Result != ir.F32 || len(g.Copies) > 0 {
 		return
@@ -25,10 +25,10 @@ func (p *productPlan) take(e *emitter, g *group.Group, c *group.Contraction) {
 	if lies, ok := f.layout(e.Simplify(at)); !ok || lies != p.Out {
 		return
 	}
-	if !f.match(k.value) || k.t.Root() == p.left.Root() || k.t.Root() == p.right.Root() || f.reads(k.t) {
+	if !f.sum(k.value) || f.met != 1 || k.t.Root() == p.left.Root() || k.t.Root() == p.right.Root() || f.reads(k.t) {
 		return
 	}
-	p.Relu, p.Bias, p.Adds, p.Added = f.relu, f.bias != nil, f.adds != nil, f.added
+	p.Bias, p.Adds, p.Added = f.bias != nil, f.adds != nil, f.added
 	p.out, p.alone = k.t, true
 	for _, t := range []*group.Tensor{f.bias, f.adds} {
 		if t != nil {
@@ -45,7 +45,6 @@ type follower struct {
 	product scalar.Expr
 	// met counts how often the product was met.
 	met        int
-	relu       bool
 	bias, adds *group.Tensor
 	added      routine.Layout
 }
@@ -90,19 +89,6 @@ func (f *follower) sides() (down, across space) {
 		return across, down
 	}
 	return down, across
-}
-
-// match takes an expression apart.
-func (f *follower) match(x scalar.Expr) bool {
-	zero := scalar.ConstF(ir.F32, 0)
-	if x.Op == scalar.OpSelect {
-		inner := x.Args[1]
-		if !scalar.Equal(f.e.Simplify(x), f.e.Simplify(scalar.Select(scalar.Gt(inner, zero), inner, zero))) {
-			return false
-		}
-		f.relu, x = true, inner
-	}
-	return f.sum(x) && f.met == 1
 }
 
 // sum takes a sum apart.

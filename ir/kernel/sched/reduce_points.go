@@ -37,53 +37,6 @@ func (r *rowEmitter) overPoints(f func(c *chunk)) {
 	}
 }
 
-// loopOver writes a loop over the inner points of a thread, a few of which are
-// written out in each turn so that the loads of one need not wait for those of the
-// other.
-func (r *rowEmitter) loopOver(f func(c *chunk)) {
-	n, lanes, turns := group.Product(r.g.Inner), r.shape.lanes, r.together()
-	name, inner := r.name("r"), r.name("u")
-	at := scalar.NewVar(name, ir.I32, 0, int64(n-1-(turns-1)*lanes))
-	if turns > 1 {
-		at = scalar.Add(at, scalar.Mul(scalar.NewVar(inner, ir.I32, 0, int64(turns-1)), loop.Int(lanes)))
-	}
-	outer := r.body
-	r.body = nil
-	f(&chunk{-1, r.unflatten(at, r.g.Inner), scalar.ConstBool(true)})
-	if turns > 1 {
-		r.body = []loop.Stmt{&loop.For{Var: inner, Start: loop.Int(0), End: loop.Int(turns), Step: loop.Int(1), Unroll: true, Body: r.body}}
-	}
-	each := &loop.For{Var: name, Start: scalar.Add(r.from, r.lane), End: r.to, Step: loop.Int(turns * lanes), Rolled: r.rolled(), Body: r.body}
-	r.body = append(outer, each)
-}
-
-// maxTogether is how many inner points of a thread are written out in a turn of a
-// loop over them.
-const maxTogether = 4
-
-// rolledTerms is from how many terms on the loop of a thread by itself is not to be written
-// out, where the whole takes less than a launch anyway: Mesa's driver for processors writes
-// out up to 32 turns, and what compiling takes there grows with the square of the loads. On
-// lavapipe a product of 24 terms takes 1.2 s of processor time in 6 turns of 4 terms that
-// are written out, and 0.1 s in a loop.
-const rolledTerms = 12
-
-// rolled reports whether the loop over the points of a thread is to stay one.
-func (r *rowEmitter) rolled() bool {
-	return r.shape.lanes == 1 && r.length > rolledTerms && r.length*group.Product(r.g.Outer) <= smallProduct
-}
-
-// together returns how many points are written out in each turn: as many as come
-// out even for every thread of every workgroup.
-func (r *rowEmitter) together() int {
-	for t := maxTogether; t > 1; t /= 2 {
-		if r.length%(t*r.shape.lanes) == 0 && t*r.g.Weight() <= maxWrittenOut {
-			return t
-		}
-	}
-	return 1
-}
-
 // reader returns a reader for the expressions at a chunk.
 func (c *chunk) reader(r *rowEmitter) *group.Reader {
 	return r.reader().InGroup(r.g, slices.Concat(r.row, c.inner), func(v ir.Value) (scalar.Expr, bool) {

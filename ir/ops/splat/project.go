@@ -15,10 +15,7 @@ func Project(b *ir.Builder, c Cloud, camera Camera) Flat {
 	}
 	n := c.Means.Dim(0)
 	seen := ops.Add(b, ops.MatMul(b, c.Means, flipped(b, camera.Rotation)), camera.Translation)
-	column := func(x ir.Value, axis int) ir.Value {
-		return ops.Reshape(b, ops.SliceAxis(b, x, 1, ir.N(axis), ir.N(1)), n)
-	}
-	z := column(seen, 2)
+	z := column(b, seen, 2)
 	slopes := ops.Div(b, ops.SliceAxis(b, seen, 1, ir.N(0), ir.N(2)), ops.ExpandDims(b, z, 1)) // x/z and y/z
 	means := ops.Add(b, ops.Mul(b, slopes, camera.Focal), camera.Center)
 
@@ -35,10 +32,8 @@ func Project(b *ir.Builder, c Cloud, camera Camera) Flat {
 
 // rotations returns the matrices [n, 3, 3] of quaternions.
 func rotations(b *ir.Builder, q ir.Value) ir.Value {
-	n := q.Dim(0)
 	q = ops.Div(b, q, ops.ExpandDims(b, ops.Norm(b, q, 2, 1), 1))
-	part := func(i int) ir.Value { return ops.Reshape(b, ops.SliceAxis(b, q, 1, ir.N(i), ir.N(1)), n) }
-	w, v := part(0), [3]ir.Value{part(1), part(2), part(3)}
+	w, v := column(b, q, 0), [3]ir.Value{column(b, q, 1), column(b, q, 2), column(b, q, 3)}
 	two := ops.ConstLike(b, w, 2)
 	double := func(x, y ir.Value) ir.Value { return ops.Mul(b, two, ops.Mul(b, x, y)) }
 	var m [9]ir.Value
@@ -48,7 +43,7 @@ func rotations(b *ir.Builder, q ir.Value) ir.Value {
 		m[3*i+j] = ops.Sub(b, double(v[i], v[j]), double(w, v[k]))
 		m[3*j+i] = ops.Add(b, double(v[i], v[j]), double(w, v[k]))
 	}
-	return ops.Reshape(b, ops.Stack(b, 1, m[:]...), n, ir.N(3), ir.N(3))
+	return ops.Reshape(b, ops.Stack(b, 1, m[:]...), q.Dim(0), ir.N(3), ir.N(3))
 }
 
 // flipped exchanges the last two axes.

@@ -4,9 +4,12 @@
 // pixel. All is made of ops, so that images have derivatives by every parameter, of
 // every order.
 //
-// Every pixel looks at every Gaussian, without tiles: work and the memory of the way
-// back are those of height × width × n. Values are f32 or f64, all of one type.
-// Errors are those of the ops.
+// Images are rendered in one of two ways, which give the same values and derivatives.
+// By tiles ([Image.Tile]) a Gaussian is looked at by the pixels of those tiles alone in
+// which it covers enough to count: work and the memory of the way back are those of
+// Pairs × Tile², however large the image is. Without, every pixel looks at every
+// Gaussian, at the cost of Height × Width × n, which is less for few or large ones.
+// Values are f32 or f64, all of one type. Errors are those of the ops.
 package splat
 
 import (
@@ -47,6 +50,12 @@ type Image struct {
 	Background    ir.Value // [channels]; black where it is no value
 	// Near is the depth up to which Gaussians are not shown.
 	Near float64
+	// Tile is the side of the tiles, in pixels; 0 for none.
+	Tile int
+	// Pairs is for how many pairs of a Gaussian and a tile that it is seen in there is
+	// room. A run that needs more fails, with an error of kind [ir.ErrIndex] that says
+	// how many it needs.
+	Pairs int
 }
 
 const (
@@ -60,47 +69,83 @@ const (
 // α is the opacity times exp(−dᵀ·Σ⁻¹·d/2) at the distance d from the centre of the
 // pixel, at most 0.99, and nothing below 1/255. Gaussians of one depth are in the
 // order in which they are given. The order counts as constant in derivatives.
+//
+// Sizes of the image below 1, a tile below 0, and tiles without room for a pair are
+// errors of kind [ir.ErrAttr].
 func Render(b *ir.Builder, f Flat, m Image) ir.Value {
+	if m.Height < 1 || m.Width < 1 || m.Tile < 0 || m.Tile > 0 && m.Pairs < 1 {
+		b.Fail(ir.Attrf("an image of %d × %d pixels in tiles of %d with room for %d pairs", m.Height, m.Width, m.Tile, m.Pairs))
+	}
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	order := ops.ArgSort(b, f.Depths, ops.SortAttrs{})
-	sorted := func(x ir.Value) ir.Value { return ops.Take(b, x, order, 0, ops.OutsideClip) }
 	shown := ops.Gt(b, f.Depths, ops.ConstLike(b, f.Depths, m.Near))
-	opacity := sorted(ops.Select(b, shown, f.Opacities, ops.ZerosLike(b, f.Opacities)))
-	alpha := covered(b, sorted(f.Means), sorted(f.Covariances), opacity, m)
-	left := ops.CumProd(b, ops.Sub(b, ops.OnesLike(b, alpha), alpha), ops.CumSumAttrs{Axis: 1})
-	before := ops.CumProd(b, ops.Sub(b, ops.OnesLike(b, alpha), alpha), ops.CumSumAttrs{Axis: 1, Exclusive: true})
-	pixels := ops.MatMul(b, ops.Mul(b, alpha, before), sorted(f.Colors))
-	if m.Background.Valid() {
-		rest := ops.SliceAxis(b, left, 1, left.Dim(1).Sub(ir.N(1)), ir.N(1))
-		pixels = ops.Add(b, pixels, ops.Mul(b, rest, m.Background))
+	f.Opacities = ops.Select(b, shown, f.Opacities, ops.ZerosLike(b, f.Opacities))
+	order := ops.ArgSort(b, f.Depths, ops.SortAttrs{})
+	if m.Tile > 0 {
+		return inTiles(b, f, order, m)
 	}
+	pixels := blend(b, f.at(b, order), m)
 	return ops.Reshape(b, pixels, ir.N(m.Height), ir.N(m.Width), f.Colors.Dim(1))
 }
 
-// covered returns α of each pixel, row by row, and each Gaussian: [pixels, n].
-func covered(b *ir.Builder, means, covariances, opacity ir.Value, m Image) ir.Value {
-	d, size := means.DType(), ir.N(m.Height*m.Width)
-	n := means.Dim(0)
-	// distance is that from the centres of pixels along an axis.
-	distance := func(axis int) ir.Value {
-		at := ops.Iota(b, ir.I32, 1-axis, ir.N(m.Height), ir.N(m.Width))
-		center := ops.Convert(b, ops.Reshape(b, at, size, ir.N(1)), d)
-		center = ops.Add(b, center, ops.Const(b, d, 0.5))
-		return ops.Sub(b, center, ops.Reshape(b, ops.SliceAxis(b, means, 1, ir.N(axis), ir.N(1)), ir.N(1), n))
+// at returns the Gaussians that indices name, in their order.
+func (f Flat) at(b *ir.Builder, indices ir.Value) Flat {
+	take := func(x ir.Value) ir.Value { return ops.Take(b, x, indices, 0, ops.OutsideClip) }
+	return Flat{take(f.Means), take(f.Covariances), take(f.Depths), take(f.Opacities), take(f.Colors)}
+}
+
+// blend returns the colors [pixels, channels] of all pixels, row by row, each of which
+// looks at all Gaussians, in their order.
+func blend(b *ir.Builder, f Flat, m Image) ir.Value {
+	x, y := centers(b, m.Height, m.Width, f.Means.DType())
+	alpha := f.cover(b, ops.ExpandDims(b, x, 1), ops.ExpandDims(b, y, 1), 0)
+	rest := ops.Sub(b, ops.OnesLike(b, alpha), alpha)
+	before := ops.CumProd(b, rest, ops.CumSumAttrs{Axis: 1, Exclusive: true})
+	pixels := ops.MatMul(b, ops.Mul(b, alpha, before), f.Colors)
+	if m.Background.Valid() {
+		left := ops.ReduceProd(b, rest, 1)
+		pixels = ops.Add(b, pixels, ops.Mul(b, ops.ExpandDims(b, left, 1), m.Background))
 	}
-	dx, dy := distance(0), distance(1)
-	element := func(i, j int) ir.Value {
-		row := ops.SliceAxis(b, covariances, 1, ir.N(i), ir.N(1))
-		return ops.Reshape(b, ops.SliceAxis(b, row, 2, ir.N(j), ir.N(1)), ir.N(1), n)
+	return pixels
+}
+
+// centers returns where the centres of height × width pixels are, row by row.
+func centers(b *ir.Builder, height, width int, d ir.DType) (x, y ir.Value) {
+	along := func(axis int) ir.Value {
+		at := ops.Reshape(b, ops.Iota(b, ir.I32, axis, ir.N(height), ir.N(width)), ir.N(height*width))
+		return ops.Add(b, ops.Convert(b, at, d), ops.Const(b, d, 0.5))
 	}
-	a, c, e := element(0, 0), element(0, 1), element(1, 1)
-	det := ops.Sub(b, ops.Mul(b, a, e), ops.Mul(b, c, c))
-	square := ops.Add(b, ops.Mul(b, e, ops.Mul(b, dx, dx)), ops.Mul(b, a, ops.Mul(b, dy, dy)))
-	square = ops.Sub(b, square, ops.Mul(b, ops.Mul(b, c, ops.Const(b, d, 2)), ops.Mul(b, dx, dy)))
-	power := ops.Div(b, ops.Mul(b, square, ops.Const(b, d, -0.5)), det)
-	alpha := ops.Mul(b, ops.Reshape(b, opacity, ir.N(1), n), ops.Exp(b, power))
+	return along(1), along(0)
+}
+
+// cover returns α at the points x, y. What is known of the Gaussians are vectors, which
+// get an axis of size 1 at the given place and are broadcast with x and y.
+func (f Flat) cover(b *ir.Builder, x, y ir.Value, axis int) ir.Value {
+	number := func(v ir.Value) ir.Value { return ops.ExpandDims(b, v, axis) }
+	dx := ops.Sub(b, x, number(column(b, f.Means, 0)))
+	dy := ops.Sub(b, y, number(column(b, f.Means, 1)))
+	xx, xy, yy := f.covariance(b, 0, 0), f.covariance(b, 0, 1), f.covariance(b, 1, 1)
+	det := ops.Sub(b, ops.Mul(b, xx, yy), ops.Mul(b, xy, xy))
+	half := ops.Div(b, ops.ConstLike(b, det, -0.5), det)
+	square := func(c, u, v ir.Value) ir.Value { return ops.Mul(b, number(ops.Mul(b, c, half)), ops.Mul(b, u, v)) }
+	power := ops.Add(b, square(yy, dx, dx), square(xx, dy, dy))
+	power = ops.Sub(b, power, square(ops.Add(b, xy, xy), dx, dy))
+	alpha := ops.Mul(b, number(f.Opacities), ops.Exp(b, power))
 	alpha = ops.Min(b, alpha, ops.ConstLike(b, alpha, mostOpaque))
 	return ops.Select(b, ops.Ge(b, alpha, ops.ConstLike(b, alpha, visible)), alpha, ops.ZerosLike(b, alpha))
+}
+
+// covariance returns one element of each of the matrices.
+func (f Flat) covariance(b *ir.Builder, i, j int) ir.Value {
+	rows := ops.Reshape(b, f.Covariances, f.Covariances.Dim(0), ir.N(4))
+	return column(b, rows, 2*i+j)
+}
+
+// column returns column i of a matrix.
+func column(b *ir.Builder, x ir.Value, i int) ir.Value {
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	return ops.Reshape(b, ops.SliceAxis(b, x, 1, ir.N(i), ir.N(1)), x.Dim(0))
 }

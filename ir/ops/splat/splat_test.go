@@ -40,15 +40,20 @@ func camera(b *ir.Builder) splat.Camera {
 // scene renders four Gaussians into 3 × 4 pixels.
 func scene(t *testing.T, near float64) (*ir.Graph, map[string]*ir.Array) {
 	t.Helper()
+	return sceneOf(t, splat.Image{Height: 3, Width: 4, Near: near})
+}
+
+// sceneOf renders four Gaussians before a background.
+func sceneOf(t *testing.T, m splat.Image) (*ir.Graph, map[string]*ir.Array) {
+	t.Helper()
 	g, err := ir.Build("scene", func(b *ir.Builder) {
 		in := func(name string, dims ...int) ir.Value { return b.Input(name, ir.F64, ir.Dims(dims...)...) }
 		flat := splat.Project(b, splat.Cloud{
 			Means: in("means", 4, 3), Scales: in("scales", 4, 3), Rotations: in("rotations", 4, 4),
 			Opacities: in("opacities", 4), Colors: in("colors", 4, 3),
 		}, camera(b))
-		b.Output("image", splat.Render(b, flat, splat.Image{
-			Height: 3, Width: 4, Background: in("background", 3), Near: near,
-		}))
+		m.Background = in("background", 3)
+		b.Output("image", splat.Render(b, flat, m))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -63,6 +68,21 @@ func scene(t *testing.T, near float64) (*ir.Graph, map[string]*ir.Array) {
 // Gaussians sorted by depth, and a loop over pixels and Gaussians by the formulas in
 // the comments.
 func TestImageIsThatOfALoopOverPixels(t *testing.T) {
+	checkImage(t, splat.Image{Height: 3, Width: 4, Near: 0.2})
+}
+
+// TestImageInTilesIsThatOfALoopOverPixels has tiles that do not divide the image, one of
+// a pixel, one that is larger than the image, and a pair for each Gaussian and tile.
+func TestImageInTilesIsThatOfALoopOverPixels(t *testing.T) {
+	for _, tile := range []int{1, 2, 3, 5} {
+		checkImage(t, splat.Image{Height: 3, Width: 4, Near: 0.2, Tile: tile, Pairs: 4 * 12})
+	}
+}
+
+// checkImage compares the image of four Gaussians with that of the loop, and its first
+// and second derivatives with differences.
+func checkImage(t *testing.T, m splat.Image) {
+	t.Helper()
 	want := []float64{
 		0.20380103426007878, 0.21445700203630153, 0.24694968764366965, 0.3150607056436139, 0.2730364503362309, 0.2576167460870533,
 		0.3564594259976732, 0.4274791606401659, 0.452528358105709, 0.2270586910975816, 0.3296883910312708, 0.3974010625250357,
@@ -71,7 +91,7 @@ func TestImageIsThatOfALoopOverPixels(t *testing.T) {
 		0.10238366903997302, 0.20121730411488042, 0.30381984557133934, 0.0873670823992761, 0.21168570989967753, 0.38171365502058374,
 		0.06181713252985928, 0.22799109993345112, 0.4821665032371695, 0.08103444816734878, 0.21136540587722188, 0.3767548680610542,
 	}
-	g, in := scene(t, 0.2)
+	g, in := sceneOf(t, m)
 	out, err := ir.Eval(g, in, ir.EvalOptions{})
 	if err != nil {
 		t.Fatal(err)

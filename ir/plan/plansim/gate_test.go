@@ -1,7 +1,6 @@
 package plansim_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
@@ -79,8 +78,8 @@ func doubled(b *ir.Builder, x ir.Value) ir.Value {
 	})[0]
 }
 
-// Loops without a bound run where an executor looks at memory in the middle of a run:
-// alone, in a branch, and in each step of a scan.
+// Loops without a bound run in each step of a scan and in a branch, whether the device
+// decides what is launched or finds empty grids.
 func TestLoopsWithoutABound(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) {
 		x := b.Input("x", ir.F32, ir.N(3))
@@ -96,24 +95,11 @@ func TestLoopsWithoutABound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := plan.WebGPU()
-	target.Branches = true
-	for _, x := range [][]float64{{1, 10, 3.5}, {9, 1, 0.25}, {2, 1, 0.5}} {
-		checkTwoRuns(t, g, map[string]*ir.Array{"x": ir.Floats(ir.F32, x, 3)}, target)
-	}
-}
-
-func TestALoopWithoutABoundIsRefused(t *testing.T) {
-	g, err := ir.Build("g", func(b *ir.Builder) { b.Output("y", doubled(b, b.Input("x", ir.F32))) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var named *ir.OpError
-	if _, err := plan.Compile(m, plan.WebGPU(), nil); !errors.Is(err, ir.ErrUnsupported) || !errors.As(err, &named) {
-		t.Errorf("got %v, want an error of kind %v with the node", err, ir.ErrUnsupported)
+	branching := plan.WebGPU()
+	branching.Branches = true
+	for _, target := range []plan.Target{branching, plan.WebGPU(), plan.WebAssembly(false)} {
+		for _, x := range [][]float64{{1, 10, 3.5}, {9, 1, 0.25}, {2, 1, 0.5}} {
+			checkTwoRuns(t, g, map[string]*ir.Array{"x": ir.Floats(ir.F32, x, 3)}, target)
+		}
 	}
 }

@@ -8,7 +8,7 @@ import { statusBytes } from '../plan/validate.js';
 import { PlanSession, statusError, type Upload } from '../session/plan-session.js';
 import type { Inputs, Reading, Run, RunOptions } from '../session/session.js';
 import { Tensor } from '../values/tensor.js';
-import { buildProgram, growRows, type Program, type ProgramEntry } from './program.js';
+import { buildProgram, type Program, type ProgramEntry } from './program.js';
 
 /** The first of a plan and its variants whose code this engine takes; undefined where none has any. Throws an {@link RlxError} of kind `device` where it takes none. */
 export function pickCode(plan: Plan): Plan | undefined {
@@ -19,9 +19,9 @@ export function pickCode(plan: Plan): Plan | undefined {
 }
 
 /** Makes a plan with code ready to run. Rejects with an {@link RlxError} of kind `memory` or `wasm`. */
-export async function openCPU(plan: Plan): Promise<CPUSession> {
+export async function openCPU(plan: Plan, maxSteps: number): Promise<CPUSession> {
   try {
-    return new CPUSession(plan, await buildProgram(plan));
+    return new CPUSession(plan, await buildProgram(plan, maxSteps));
   } catch (reason) {
     throw reason instanceof RangeError ? asError(reason) : asError(reason, 'wasm');
   }
@@ -42,10 +42,9 @@ class CPUSession extends PlanSession<ProgramEntry> {
   }
 
   async run(name: string, inputs?: Inputs | null, options?: RunOptions | null): Promise<Run> {
-    const { target, steps, read } = this.options(name, options), given = inputs ?? {};
+    const { target, steps, read } = this.options(name, options, this.#program?.maxSteps), given = inputs ?? {};
     const uploads = this.checkInputs(target, given, steps), slots = read && this.sources(read, target);
     this.store(uploads);
-    growRows(target, steps);
     this.fillRows(target, given, steps);
     for (let k = 0; k < steps; k++) this.#step(target, k);
     return slots ? { step: this.steps, reading: this.capture(slots) } : { step: this.steps };

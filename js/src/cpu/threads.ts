@@ -24,12 +24,12 @@ export function sharing(code: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> 
   return shared;
 }
 
-/** Starts threads; one that cannot be started is no loss but of time, which the console tells. */
-export function startThreads(count: number, help: Omit<Help, 'own'>, ownBytes: number): Worker[] {
-  return Array.from({ length: count }, (_, i) => {
+/** Starts threads, and waits until they are there: while this one computes, no other can begin. One that cannot be started is no loss but of time, which the console tells. */
+export function startThreads(count: number, help: Omit<Help, 'own'>, ownBytes: number): Promise<Worker[]> {
+  return Promise.all(Array.from({ length: count }, (_, i) => new Promise<Worker>((done) => {
     const worker = startScript(new URL('./thread-worker.js', import.meta.url), 'rlx thread');
-    worker.onerror = () => console.warn('rlx: thread-worker.js failed: fewer threads');
+    worker.onmessage = () => done(worker);
+    worker.onerror = () => done((console.warn('rlx: thread-worker.js failed'), worker));
     worker.postMessage({ ...help, own: (i + 1) * ownBytes } satisfies Help);
-    return worker;
-  });
+  })));
 }

@@ -42,26 +42,22 @@ type Capable = GPUAdapter | GPUDevice;
 const infoOf = (from: Capable): Partial<GPUAdapterInfo> =>
   (from as GPUAdapter).info ?? (from as GPUDevice).adapterInfo ?? {};
 
-/** Whether an adapter or a device has what a plan requires. @internal */
-export function meets(from: Capable, { features, limits, subgroup: [least, most] }: Requires): boolean {
-  const { subgroupMinSize = 0, subgroupMaxSize = Infinity } = infoOf(from);
-  const has = from.limits as unknown as Record<string, number>;
-  return features.every((name) => from.features.has(name as GPUFeatureName))
-    && Object.entries(limits).every(([name, n]) => n <= has[name]!)
-    && (most === 0 || (subgroupMinSize >= Math.max(least, 1) && subgroupMaxSize <= most));
+/** What an adapter or a device lacks to run a plan, in words. */
+function lacking({ target, requires: { features, limits, subgroup: [least, most] } }: Plan, from: Capable): string[] {
+  const { subgroupMinSize = 0, subgroupMaxSize = Infinity } = infoOf(from), has = from.limits as unknown as Record<string, number>;
+  return [
+    target === 'webgpu' ? '' : `a target called ${target}`,
+    ...features.map((name) => from.features.has(name as GPUFeatureName) ? '' : name),
+    ...Object.entries(limits).map(([name, n]) => n <= has[name]! ? '' : `${name} ${n} (here ${has[name]})`),
+    most === 0 || (subgroupMinSize >= Math.max(least, 1) && subgroupMaxSize <= most) ? '' : 'the subgroup sizes it is made for',
+  ].filter(Boolean);
 }
 
 /** The first of a plan and its variants that an adapter or a device can run. @internal */
 export function pickVariant(plan: Plan, from: Capable): Plan {
-  const found = [plan, ...plan.variants].find(({ target, requires }) => target === 'webgpu' && meets(from, requires));
+  const found = [plan, ...plan.variants].find((one) => !lacking(one, from)[0]);
   if (found) return found;
-  const has = from.limits as unknown as Record<string, number>;
-  const lacking = [
-    ...plan.target === 'webgpu' ? [] : [`a target called ${plan.target}`],
-    ...plan.requires.features.filter((name) => !from.features.has(name as GPUFeatureName)),
-    ...Object.entries(plan.requires.limits).filter(([name, n]) => n > has[name]!).map(([name, n]) => `${name} ${n} (here ${has[name]})`),
-  ];
-  throw new RlxError('limit', `plan ${plan.name}: the device lacks ${lacking.join(', ') || 'the subgroup sizes it is made for'}`, { op: plan.name });
+  throw new RlxError('limit', `plan ${plan.name}: the device lacks ${lacking(plan, from).join(', ')}`, { op: plan.name });
 }
 
 /** Asks for an adapter. Rejects with an {@link RlxError} of kind `device` where there is none. @internal */
@@ -90,7 +86,8 @@ export async function requestDevice(adapter: GPUAdapter, requires: Pick<Requires
   }
 }
 
-function describe(gpu: GPUDevice, owned: boolean, from: Capable): Device {
+/** A device with its name. @internal */
+export function describe(gpu: GPUDevice, owned: boolean, from: Capable): Device {
   const { vendor, architecture, description } = infoOf(from);
   return { gpu, owned, name: description || [vendor, architecture].filter(Boolean).join(' ') || 'WebGPU' };
 }

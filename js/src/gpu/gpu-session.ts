@@ -5,7 +5,7 @@ import { asError, RlxError } from '../values/errors.js';
 import { usage } from './flags.js';
 import { Flight } from './flight.js';
 import type { Plan, Slot } from '../plan/plan.js';
-import { type Program, type ProgramEntry, watchErrors } from './program.js';
+import { type Program, type ProgramEntry, watched } from './program.js';
 import { PlanSession, type Upload } from '../session/plan-session.js';
 import { Recorder } from './recorder.js';
 import type { Inputs, Reading, Run, RunOptions } from '../session/session.js';
@@ -38,7 +38,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
     this.#program = program;
     this.#gpu = device.gpu;
     this.deviceName = device.name;
-    this.#flight = new Flight(inFlight);
+    this.#flight = new Flight(program.looks ? 1 : inFlight);
     const { status } = plan;
     const outputBytes = plan.entries.reduce((most, { outputs }) => Math.max(most, outputs.reduce((sum, i) => sum + plan.slots[i]!.bytes, 0)), 1024);
     this.#ring = new StagingRing({
@@ -93,7 +93,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
       if (target.uniforms) this.#gpu.queue.writeBuffer(target.uniforms, 0, target.rows.buffer, 0, steps * target.stride);
       const request = slots && this.#request(slots);
       const encode = () => this.#encode(target, uploads, steps, request);
-      const step = target.proven ? encode() : await this.#prove(target, encode);
+      const step = await (target.proven ? encode() : this.#prove(target, encode));
       void this.#gpu.queue.onSubmittedWorkDone().catch(() => {}).then(() => this.#flight.leave());
       return request ? { step, reading: request.promise } : { step };
     } catch (reason) {
@@ -103,25 +103,46 @@ export class GPUSession extends PlanSession<ProgramEntry> {
   }
 
   /** Makes the first run of an entry under the eyes of WebGPU's checks. */
-  async #prove(target: ProgramEntry, encode: () => number): Promise<number> {
-    const { value, error } = watchErrors(this.#gpu, target.entry.name, encode);
-    const wrong = await error;
-    if (wrong) this.fail(wrong);
-    this.check();
-    target.proven = true;
-    return value;
+  async #prove(target: ProgramEntry, encode: () => Promise<number>): Promise<number> {
+    try {
+      const step = await watched(this.#gpu, target.entry.name, encode);
+      this.check();
+      target.proven = true;
+      return step;
+    } catch (reason) {
+      const error = asError(reason);
+      if (error.kind !== 'index') this.fail(error); // an index out of range is of the inputs
+      throw error;
+    }
   }
 
-  /** One encoder, one pass, one submission. Returns the number of the last step. */
-  #encode(target: ProgramEntry, uploads: Upload[], steps: number, request: ReadRequest | undefined): number {
-    const encoder = this.#gpu.createCommandEncoder();
-    this.#copy(encoder, uploads);
-    for (let k = 0; k < steps; k++) this.#recorder.record(encoder, target.ops, k * target.stride);
-    this.#recorder.end();
+  /**
+   * One encoder, one pass, one submission, but that loops without a bound need more, and wait for the
+   * device. Returns the number of the last step.
+   */
+  async #encode(target: ProgramEntry, uploads: Upload[], steps: number, request: ReadRequest | undefined): Promise<number> {
+    const recorder = this.#recorder;
+    recorder.encoder = this.#gpu.createCommandEncoder();
+    this.#copy(recorder.encoder, uploads);
+    for (let k = 0; k < steps; k++) {
+      for (const [buffer, offset] of recorder.record(target.ops, k * target.stride)) {
+        const look = readRequest([{ name: '', dtype: 'u32', shape: [], buffer, offset, bytes: 4 }]);
+        this.#flush(look);
+        recorder.going = (await look.promise).values['']![0] as number;
+        recorder.encoder = this.#gpu.createCommandEncoder();
+      }
+    }
     this.steps += steps;
     this.lastEntry = target;
-    this.#submit(encoder, this.#ring.capture(encoder, false, request));
+    this.#flush(request);
     return this.steps;
+  }
+
+  /** Submits what was recorded, and a read behind it. */
+  #flush(request: ReadRequest | undefined): void {
+    const { encoder } = this.#recorder;
+    this.#recorder.end();
+    this.#submit(encoder, this.#ring.capture(encoder, false, request));
   }
 
   #submit(encoder: GPUCommandEncoder, capture?: Capture): void {

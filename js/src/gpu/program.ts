@@ -16,10 +16,13 @@ export interface DispatchOp {
   counters: number;
   groups: readonly number[];
   /** Where the device has the grid, in place of `groups`. */
-  grid?: [buffer: GPUBuffer, offset: number];
+  grid?: Place;
 }
+/** A place in a buffer. */
+export type Place = [buffer: GPUBuffer, offset: number];
 export interface CopyOp { kind: 'copy'; from: GPUBuffer; fromOffset: number; to: GPUBuffer; toOffset: number; bytes: number }
-export interface RepeatOp { kind: 'repeat'; count: number; ops: [even: Op[], odd: Op[]] }
+/** With `going` there are as many rounds as it takes for the word there to be 0 after one. */
+export interface RepeatOp { kind: 'repeat'; count: number; ops: [even: Op[], odd: Op[]]; going?: Place | undefined }
 export type Op = DispatchOp | CopyOp | RepeatOp;
 
 /** An entry with its objects. */
@@ -34,18 +37,8 @@ export interface ProgramEntry {
   proven: boolean;
 }
 
-export interface Program {
-  buffers: GPUBuffer[];
-  entries: Map<string, ProgramEntry>;
-  /** The most steps of one run: the rows of scalars there are. */
-  maxSteps: number;
-  /** What only the labels of this program's objects begin with: an error that has it is about one of them. */
-  tag: string;
-  destroy(): void;
-}
-
-/** Watches calls for errors that WebGPU does not throw: the promise gives the first. */
-export function watchErrors<T>(gpu: GPUDevice, what: string, calls: () => T): { value: T; error: Promise<RlxError | undefined> } {
+/** Makes calls, and gives what they give. Rejects with the first error that WebGPU does not throw, if there is no other. */
+export async function watched<T>(gpu: GPUDevice, what: string, calls: () => T): Promise<Awaited<T>> {
   const filters = ['validation', 'out-of-memory', 'internal'] as const;
   for (const filter of filters) gpu.pushErrorScope(filter);
   let popped: Promise<(GPUError | null)[]>;
@@ -55,12 +48,11 @@ export function watchErrors<T>(gpu: GPUDevice, what: string, calls: () => T): { 
   } finally {
     popped = Promise.all(filters.map(() => gpu.popErrorScope().catch(() => null)));
   }
-  const error = popped.then((errors) => {
-    const i = errors.findIndex(Boolean);
-    // Scopes pop from the innermost, so the second of three is out-of-memory.
-    return i < 0 ? undefined : new RlxError(i === 1 ? 'memory' : 'gpu', `${what}: ${errors[i]!.message}`, { op: what, cause: errors[i] });
-  });
-  return { value, error };
+  const done = await value; // its own error says more than the scope's
+  const errors = await popped, i = errors.findIndex(Boolean);
+  // Scopes pop from the innermost, so the second of three is out-of-memory.
+  if (i >= 0) throw new RlxError(i === 1 ? 'memory' : 'gpu', `${what}: ${errors[i]!.message}`, { op: what, cause: errors[i] });
+  return done;
 }
 
 /**
@@ -68,29 +60,28 @@ export function watchErrors<T>(gpu: GPUDevice, what: string, calls: () => T): { 
  * an {@link RlxError} of kind `shader`, `memory` or `gpu`.
  */
 export async function buildProgram(gpu: GPUDevice, plan: Plan, maxSteps: number): Promise<Program> {
-  const builder = new Builder(gpu, plan, maxSteps);
-  const watched = async <T>(calls: () => T): Promise<Awaited<T>> => {
-    const { value, error } = watchErrors(gpu, plan.name, calls);
-    const done = await value; // its own error says more than the scope's
-    const wrong = await error;
-    if (wrong) throw wrong;
-    return done;
-  };
+  const program = new Program(gpu, plan, maxSteps);
+  const watch = <T>(calls: () => T) => watched(gpu, plan.name, calls);
   try {
-    await watched(() => builder.makeBuffers());
-    const pipelines = await watched(() => Promise.all(builder.makePipelines()));
-    const entries = await watched(() => builder.makeEntries(pipelines));
-    return { buffers: builder.buffers, entries, maxSteps, tag: builder.tag, destroy: () => builder.destroy() };
+    await watch(() => program.makeBuffers());
+    const pipelines = await watch(() => Promise.all(program.makePipelines()));
+    await watch(() => program.makeEntries(pipelines));
+    return program;
   } catch (reason) {
-    builder.destroy();
+    program.destroy();
     throw reason;
   }
 }
 
 type Window = [binding: number, buffer: GPUBuffer, at: Omit<Binding, 'buffer'>];
 
-class Builder {
+/** The objects of a plan, made by {@link buildProgram}. */
+export class Program {
   readonly buffers: GPUBuffer[] = [];
+  readonly entries = new Map<string, ProgramEntry>();
+  /** Whether runs have to wait for what the device says. */
+  looks = false;
+  /** What only the labels of these objects begin with: an error that has it is about one of them. */
   readonly tag = `rlx-${Math.random().toString(36).slice(2)}`;
   readonly #owned: GPUBuffer[] = [];
   readonly #cache = new Map<string, unknown>();
@@ -99,12 +90,13 @@ class Builder {
 
   readonly #gpu: GPUDevice;
   readonly #plan: Plan;
-  readonly #maxSteps: number;
+  /** The most steps of one run: the rows of scalars there are. */
+  readonly maxSteps: number;
 
   constructor(gpu: GPUDevice, plan: Plan, maxSteps: number) {
     this.#gpu = gpu;
     this.#plan = plan;
-    this.#maxSteps = maxSteps;
+    this.maxSteps = maxSteps;
   }
 
   /** Makes each key's object once. */
@@ -172,14 +164,14 @@ class Builder {
     }));
   }
 
-  makeEntries(pipelines: GPUComputePipeline[]): Map<string, ProgramEntry> {
-    return new Map(this.#plan.entries.map((entry) => {
-      const stride = Math.ceil(entry.uniformBytes / rowBytes) * rowBytes, rows = stride * this.#maxSteps;
+  makeEntries(pipelines: GPUComputePipeline[]): void {
+    for (const entry of this.#plan.entries) {
+      const stride = Math.ceil(entry.uniformBytes / rowBytes) * rowBytes, rows = stride * this.maxSteps;
       const made: ProgramEntry = { entry, ops: [], rows: new DataView(new ArrayBuffer(rows)), stride, proven: false };
       if (rows > 0) made.uniforms = this.#buffer(`${entry.name} scalars`, rows, usage.uniform | usage.copyDst);
       made.ops = this.#ops(made, entry.steps, pipelines);
-      return [entry.name, made];
-    }));
+      this.entries.set(entry.name, made);
+    }
   }
 
   #ops(entry: ProgramEntry, steps: Step[], pipelines: GPUComputePipeline[]): Op[] {
@@ -190,7 +182,8 @@ class Builder {
         case 'copy':
           return { ...step, from: this.buffers[step.from]!, to: this.buffers[step.to]! };
         case 'repeat':
-          return { kind: 'repeat', count: step.count, ops: [this.#ops(entry, step.steps, pipelines), this.#ops(entry, step.odd, pipelines)] };
+          this.looks ||= !!step.going;
+          return { ...step, going: this.#place(step.going), ops: [this.#ops(entry, step.steps, pipelines), this.#ops(entry, step.odd, pipelines)] };
       }
     });
   }
@@ -200,7 +193,7 @@ class Builder {
     const windows = bindings.map((b, binding): Window => [binding, this.buffers[b.buffer]!, b]);
     const storage = this.#group(kernel.name, this.#storageLayout(kernel.storage), windows);
     const op: DispatchOp = { kind: 'dispatch', pipeline, storage, scalars: kernel.scalarBytes > 0, counters: kernel.counters, groups };
-    if (grid) op.grid = [this.buffers[grid.buffer]!, grid.offset];
+    if (grid) op.grid = this.#place(grid)!;
     if (readsUniforms(kernel)) {
       op.uniforms = this.#group(`${entry.entry.name} uniforms`, this.#uniformLayout(kernel), uniformBindings(kernel).map((binding) => [
         binding, binding === 0 ? entry.uniforms! : this.#counters!, { offset: 0, bytes: binding === 0 ? entry.stride : rowBytes },
@@ -208,6 +201,8 @@ class Builder {
     }
     return op;
   }
+
+  #place(at?: Binding): Place | undefined { return at && [this.buffers[at.buffer]!, at.offset]; }
 
   #group(what: string, layout: GPUBindGroupLayout, windows: Window[]): GPUBindGroup {
     const key = windows.map(([binding, buffer, { offset, bytes }]) => `${binding} ${this.#idOf(buffer)} ${offset} ${bytes}`);

@@ -1,5 +1,12 @@
-import type { DispatchOp, Op } from './program.js';
+import type { DispatchOp, Op, Place } from './program.js';
 import { rowBytes } from '../plan/validate.js';
+
+/**
+ * How many rounds of a loop of unknown length are recorded before a look at whether it goes on: more and
+ * more, as one that took long may take longer. A round too many costs its dispatches, which find no
+ * workgroups; a look costs a way to the device and back.
+ */
+const firstRounds = 8, mostRounds = 64;
 
 const passDescriptor = { label: 'rlx' };
 
@@ -13,24 +20,32 @@ export class Recorder {
   #storage: GPUBindGroup | undefined;
   #uniforms: GPUBindGroup | undefined;
   #uniformRow = -1;
-  /** The offsets of the counters' rows, outermost first. */
-  readonly #counters: number[] = [];
   readonly #offsets = new Uint32Array(8);
+  /** What is recorded into. */
+  encoder!: GPUCommandEncoder;
+  /** The word that was asked for last. */
+  going: unknown;
 
-  /** Records a list; `row` is the byte offset of the run's scalars. */
-  record(encoder: GPUCommandEncoder, ops: readonly Op[], row: number): void {
+  /**
+   * Records a list; `row` is the byte offset of the run's scalars, `counters` are those of the counters'
+   * rows, outermost first. Where a loop of unknown length may be done it gives the place of the word that
+   * says so: then all before is to be submitted, there is to be another encoder, and `going` is to be the word.
+   */
+  * record(ops: readonly Op[], row: number, ...counters: number[]): Generator<Place, void, void> {
     for (const op of ops) {
       if (op.kind === 'dispatch') {
-        this.#dispatch(this.#pass ?? this.#begin(encoder), op, row);
+        this.#dispatch(this.#pass ?? this.#begin(), op, row, counters);
       } else if (op.kind === 'copy') {
         this.end();
-        encoder.copyBufferToBuffer(op.from, op.fromOffset, op.to, op.toOffset, op.bytes);
+        this.encoder.copyBufferToBuffer(op.from, op.fromOffset, op.to, op.toOffset, op.bytes);
       } else {
-        for (let i = 0; i < op.count; i++) {
-          this.#counters.push(i * rowBytes);
-          this.record(encoder, op.ops[i % 2]!, row);
-          this.#counters.pop();
-        }
+        const { going, ops: rounds } = op;
+        let count = going ? firstRounds : op.count;
+        do {
+          for (let i = 0; i < count; i++) yield* this.record(rounds[i % 2]!, row, ...counters, going ? 0 : i * rowBytes);
+          count = Math.min(2 * count, mostRounds);
+          if (going) yield going;
+        } while (going && this.going);
       }
     }
   }
@@ -41,18 +56,18 @@ export class Recorder {
     this.#pass = undefined;
   }
 
-  #begin(encoder: GPUCommandEncoder): GPUComputePassEncoder {
+  #begin(): GPUComputePassEncoder {
     this.#pipeline = this.#storage = this.#uniforms = undefined;
-    return this.#pass = encoder.beginComputePass(passDescriptor);
+    return this.#pass = this.encoder.beginComputePass(passDescriptor);
   }
 
-  #dispatch(pass: GPUComputePassEncoder, op: DispatchOp, row: number): void {
+  #dispatch(pass: GPUComputePassEncoder, op: DispatchOp, row: number, counters: readonly number[]): void {
     if (op.pipeline !== this.#pipeline) pass.setPipeline(this.#pipeline = op.pipeline);
     if (op.storage !== this.#storage) pass.setBindGroup(0, this.#storage = op.storage);
     if (op.uniforms && (op.counters > 0 || op.uniforms !== this.#uniforms || row !== this.#uniformRow)) {
       let n = 0;
       if (op.scalars) this.#offsets[n++] = row;
-      for (let d = 0; d < op.counters; d++) this.#offsets[n++] = this.#counters[d]!;
+      for (let d = 0; d < op.counters; d++) this.#offsets[n++] = counters[d]!;
       pass.setBindGroup(1, this.#uniforms = op.uniforms, this.#offsets, 0, n);
       this.#uniformRow = row;
     }

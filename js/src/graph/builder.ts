@@ -35,7 +35,10 @@ export interface WhileOptions {
   consts?: readonly Value[];
   /** What the first step gets from the one before. */
   carries: readonly Value[];
-  /** How many steps there are at the most, 0 for no bound. On the GPU, and for reverse derivatives, there must be one. */
+  /**
+   * How many steps there are at the most, 0 for no bound. Reverse derivatives need one. Without one a
+   * run on the GPU waits for the device, which is asked every 8 to 64 steps whether the loop goes on.
+   */
   maxSteps?: number;
 }
 

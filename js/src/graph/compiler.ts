@@ -29,10 +29,10 @@ export interface Limits {
   f16?: boolean;
 }
 
-/** What is compiled: graphs of this thread's compiler, or in their text form, by entry. */
+/** What is compiled: graphs in their text form, by entry. */
 export interface Job {
   name: string;
-  entries: { name: string; graph: { readonly handle: number; text(): string } | string }[];
+  entries: { name: string; text: string }[];
   symbols: Readonly<Record<string, number>>;
   limits: Limits;
   target: Target;
@@ -89,35 +89,65 @@ export function release(instance: Instance, handle: number): void {
   if (instance.alive) invoke(new Request('free').u32(handle), instance);
 }
 
-/** Compiles in this thread. */
-function compileWith(instance: Instance, { name, entries, symbols, limits, target }: Job): Uint8Array<ArrayBuffer> {
-  const parsed: number[] = [];
-  const handleOf = (text: string) => {
-    const handle = invoke(new Request('parse').text(text), instance).u32();
-    parsed.push(handle);
-    return handle;
-  };
+/** Makes a call about a job, whose graphs are the compiler's as long as it takes. */
+function ask(instance: Instance, method: string, { name, entries, symbols, limits, target }: Job): Response {
+  const graphs: { name: string; handle: number }[] = [];
   try {
-    const graphs = entries.map((entry) => ({ name: entry.name, handle: typeof entry.graph === 'string' ? handleOf(entry.graph) : entry.graph.handle }));
-    const request = new Request('compile').text(name).list(graphs, (r, graph) => r.text(graph.name).u32(graph.handle)).numbers(symbols, 'u32');
+    for (const entry of entries) graphs.push({ name: entry.name, handle: invoke(new Request('parse').text(entry.text), instance).u32() });
+    const request = new Request(method).text(name).list(graphs, (r, graph) => r.text(graph.name).u32(graph.handle)).numbers(symbols, 'u32');
     for (const limit of [
       limits.maxStorageBuffersPerShaderStage, limits.maxStorageBufferBindingSize, limits.maxBufferSize,
       limits.maxComputeWorkgroupStorageSize, limits.maxComputeInvocationsPerWorkgroup,
     ]) request.f64(limit ?? 0);
-    return invoke(request.u32(Number(limits.f16 ?? false)).u32(targets.indexOf(target)), instance).data() as Uint8Array<ArrayBuffer>;
+    return invoke(request.u32(Number(limits.f16 ?? false)).u32(targets.indexOf(target)), instance);
   } finally {
-    for (const handle of parsed) release(instance, handle);
+    for (const { handle } of graphs) release(instance, handle);
   }
 }
 
-/** Compiles in a worker, where there is one, so that this thread is free meanwhile. */
-export async function compileJob(job: Job): Promise<Uint8Array<ArrayBuffer>> {
+type PlanFile = Uint8Array<ArrayBuffer>;
+
+/** A group of kernels that can be scheduled in several ways. */
+export interface Group {
+  /** What equal groups have alike, whatever graphs they are of. */
+  key: string;
+  /** What its kernels are called. */
+  name: string;
+  /** Its schedules, the one first that is taken where nobody has measured. */
+  schedules: string[];
+}
+
+/** The groups of a job, and the number by which the compiler knows them until it is told to `forget` it. */
+export interface Choices { tuning: number; groups: Group[] }
+
+/** What the compiler does that takes long, for graphs in their text form. */
+const methodsOf = (instance: () => Instance | Promise<Instance>) => ({
+  /** The plan file of a job. */
+  async compile(job: Job) { return ask(await instance(), 'compile', job).data() as PlanFile; },
+  async choices(job: Job): Promise<Choices> {
+    const r = ask(await instance(), 'choices', job);
+    return { tuning: r.u32(), groups: r.list(() => ({ key: r.text(), name: r.text(), schedules: r.list(() => r.text()) })) };
+  },
+  /** A plan whose entry `run` does the work of a group by one of its schedules. */
+  async trial(tuning: number, group: number, schedule: number) {
+    return invoke(new Request('trial').u32(tuning).u32(group).u32(schedule), await instance()).data() as PlanFile;
+  },
+  /** The plan file of a job, with the numbers of its groups' schedules. */
+  async tuned(tuning: number, schedules: readonly number[]) {
+    return invoke(new Request('tuned').u32(tuning).list(schedules, (r, n) => r.u32(n)), await instance()).data() as PlanFile;
+  },
+  async forget(tuning: number) { release(await instance(), tuning); },
+});
+
+type Methods = ReturnType<typeof methodsOf>;
+type Answer<M extends keyof Methods> = Awaited<ReturnType<Methods[M]>>;
+
+/** Calls the compiler in a worker, where there is one, so that this thread is free meanwhile. */
+export async function call<M extends keyof Methods>(method: M, ...args: Parameters<Methods[M]>): Promise<Answer<M>> {
   await init();
   const where = options.compileWorker ?? typeof Worker === 'function';
-  if (where === false) return compileWith(compiler(), job);
-  const entries = job.entries.map(({ name, graph }) => ({ name, graph: typeof graph === 'string' ? graph : graph.text() }));
-  const worker = await (remote ??= openWorker(where));
-  return worker.call('compile', { ...job, entries });
+  if (where !== false) return (await (remote ??= openWorker(where))).call<Answer<M>>(method, ...args);
+  return (methodsOf(compiler)[method] as (...args: unknown[]) => Promise<Answer<M>>)(...args);
 }
 
 /** Starts the compiler in a worker. A worker that fails is left, and the next call starts another. */
@@ -144,9 +174,9 @@ export function compilerHandlers() {
       module = given;
       instance = await Instance.start(module);
     },
-    async compile(job: Job) {
+    ...methodsOf(async () => {
       if (!instance?.alive) instance = await Instance.start(module);
-      return compileWith(instance, job);
-    },
+      return instance;
+    }),
   };
 }

@@ -2592,10 +2592,9 @@ export abstract class ValueOps {
   scatterMin(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean }): Value { return this.apply('scatter_min', [indices, updates], attributes)[0]!; }
 
   /**
-   * Multiplies the operand by updates at index tuples. Integers wrap. The derivative by an
-   * update divides by it unless it is 0; where two updates of an element are 0, second
-   * derivatives by both are left out. The updates have the shape that gather would give for the
-   * operand and the indices; they are combined in an order that depends on the indices alone.
+   * Multiplies the operand by updates at index tuples. Integers wrap. The updates have the shape
+   * that gather would give for the operand and the indices; they are combined in an order that
+   * depends on the indices alone.
    *
    * - C1: indices are integers of rank 1 or more, whose last axis has one entry for each of axes
    * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of

@@ -1,11 +1,12 @@
-import { compileJob, initOptions, type Job, type Limits, type Target, targets } from './compiler.js';
-import { requestAdapter } from '../gpu/device.js';
+import { call, initOptions, type Job, type Limits, type Target, targets } from './compiler.js';
+import { type DeviceOptions, requestAdapter } from '../gpu/device.js';
 import { checkOptions, RlxError, unknownName } from '../values/errors.js';
 import type { Graph, StepOptions } from './graph.js';
 import { declaredParams, type Initial, initialParams } from './initial.js';
-import { openSession, type Place, type SessionOptions } from '../session/open.js';
+import { checkPlace, openSession, type Place, type SessionOptions } from '../session/open.js';
 import type { Session } from '../session/session.js';
 import { Trainer } from '../session/trainer.js';
+import { compileTuned, type TuneOptions } from './tune.js';
 
 /** Graphs that are compiled together: entries share parameters and states. */
 export interface Module {
@@ -19,6 +20,12 @@ export interface Module {
   limits?: Limits;
   /** `webgpu` if not given. `wasm` is for every browser's CPU, `wasm-relaxed` for those with relaxed SIMD, which is faster. */
   target?: Target;
+  /**
+   * Measures, on the page's GPU, the ways in which each group of kernels can be computed, and takes the
+   * fastest. It takes seconds to minutes, once: what is found is kept in IndexedDB, by group and device.
+   * Plans are then no longer the same everywhere. For WebAssembly there is nothing to measure.
+   */
+  tune?: boolean | TuneOptions;
 }
 
 export interface ModuleSessionOptions extends SessionOptions {
@@ -27,14 +34,20 @@ export interface ModuleSessionOptions extends SessionOptions {
 }
 
 function jobOf(module: Module): Job {
-  checkOptions('a module', module, ['name', 'entries', 'symbols', 'limits', 'target']);
+  checkOptions('a module', module, ['name', 'entries', 'symbols', 'limits', 'target', 'tune']);
   const { name = 'main', entries, symbols = {}, limits = {}, target = 'webgpu' } = module;
   if (!targets.includes(target)) throw unknownName('there is no target', target, targets);
-  return { name, entries: Object.entries(entries).map(([entry, graph]) => ({ name: entry, graph })), symbols, limits, target };
+  const texts = Object.entries(entries).map(([entry, graph]) => ({ name: entry, text: typeof graph === 'string' ? graph : graph.text() }));
+  return { name, entries: texts, symbols, limits, target };
 }
 
 /** Compiles graphs to a plan file, which {@link openSession} runs, here or in a page without the compiler. */
-export const compile = async (module: Module): Promise<Uint8Array<ArrayBuffer>> => compileJob(jobOf(module));
+export const compile = async (module: Module): Promise<Uint8Array<ArrayBuffer>> => compileJob(jobOf(module), module.tune, initOptions());
+
+/** Compiles, after measuring on a device where that is asked for and there is something to measure. */
+function compileJob(job: Job, tune: Module['tune'], where: DeviceOptions): Promise<Uint8Array<ArrayBuffer>> {
+  return tune && job.target === 'webgpu' ? compileTuned(job, tune === true ? {} : tune, where) : call('compile', job);
+}
 
 /**
  * A session on graphs. Its device is the one that {@link init} was given, unless the options have
@@ -57,7 +70,7 @@ export async function session(module: Module, options: ModuleSessionOptions = {}
 const sessionOptions = ['on', 'worker', 'device', 'gpu', 'powerPreference', 'maxSteps', 'inFlight', 'staging'];
 
 async function openModule(module: Module, { on = 'best', ...given }: ModuleSessionOptions): Promise<Session> {
-  if (!['gpu', 'cpu', 'best'].includes(on)) throw new RlxError('name', `a session is on 'gpu', 'cpu' or what is 'best', not on ${on}`, { name: 'on' });
+  checkPlace(on);
   const options = { ...sessionDefaults(), ...given }, job = jobOf(module);
   if (on === 'cpu') return openOnCPU(job, given);
   try {
@@ -65,7 +78,7 @@ async function openModule(module: Module, { on = 'best', ...given }: ModuleSessi
       const adapter = await requestAdapter(options);
       if (on === 'best' && isSoftware(adapter)) throw new RlxError('device', 'the GPU here is software on the CPU');
     }
-    return await openSession(await compileJob(job), options);
+    return await openSession(await compileJob(job, module.tune, options), options);
   } catch (reason) {
     if (on === 'gpu' || !(reason instanceof RlxError) || reason.kind !== 'device') throw reason;
     return Object.assign(await openOnCPU(job, given), { fallbackReason: reason.message });
@@ -87,7 +100,7 @@ const relaxedModule = Uint8Array.of(
 /** Compiles for the CPU and opens a session there, in a worker unless that is not wanted. */
 async function openOnCPU(job: Job, { worker = initOptions().worker ?? true, device, gpu, ...options }: SessionOptions): Promise<Session> {
   const target = WebAssembly.validate(relaxedModule) ? 'wasm-relaxed' : 'wasm';
-  return openSession(await compileJob({ ...job, target }), { ...options, worker: typeof Worker === 'function' && worker, on: 'cpu' });
+  return openSession(await call('compile', { ...job, target }), { ...options, worker: typeof Worker === 'function' && worker, on: 'cpu' });
 }
 
 /** Sessions live in a worker where there are any and no device of the page's own was given. */
@@ -109,6 +122,8 @@ export interface TrainingOptions extends StepOptions, ModuleSessionOptions {
   seed?: number;
   symbols?: Readonly<Record<string, number>>;
   limits?: Limits;
+  /** See {@link Module.tune}. */
+  tune?: boolean | TuneOptions;
 }
 
 /**
@@ -121,12 +136,12 @@ export interface TrainingOptions extends StepOptions, ModuleSessionOptions {
  * ```
  */
 export async function train(graph: Graph, options: TrainingOptions): Promise<Trainer> {
-  const { optimizer, loss = 'loss', schedule, frozen, history = 64, precision, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, ...rest } = options ?? {};
+  const { optimizer, loss = 'loss', schedule, frozen, history = 64, precision, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, tune = false, ...rest } = options ?? {};
   checkOptions('train', rest, sessionOptions);
   const bound = Object.keys(symbols).length > 0 ? graph.bind(symbols) : graph;
   const step = bound.step({ optimizer, loss, history, ...schedule && { schedule }, ...frozen && { frozen }, ...precision && { precision } });
   const begin = initialParams(bound, params, seed); // a mistake in it costs no compilation
-  const made = await openModule({ name: graph.name, entries: { step, ...entries }, symbols, limits }, rest);
+  const made = await openModule({ name: graph.name, entries: { step, ...entries }, symbols, limits, tune }, rest);
   try {
     await made.load(begin);
     if (rate !== undefined) await made.bind('step', { lr: rate });

@@ -46,8 +46,11 @@ export interface Kernel {
 /** `grid`, where it is set, is where steps before left `groups`, or zeros: then the kernel does not run. */
 export interface Dispatch { kind: 'dispatch'; kernel: number; groups: number[]; bindings: Binding[]; grid?: Binding }
 export interface Copy { kind: 'copy'; from: number; fromOffset: number; to: number; toOffset: number; bytes: number }
-/** `odd` are the steps of rounds 1, 3, … where they differ. */
-export interface Repeat { kind: 'repeat'; count: number; steps: Step[]; odd: Step[] }
+/**
+ * `odd` are the steps of rounds 1, 3, … where they differ. With `going` there are as many rounds as it
+ * takes for the word there to be 0 after one: more of them change nothing.
+ */
+export interface Repeat { kind: 'repeat'; count: number; steps: Step[]; odd: Step[]; going?: Binding }
 export type Step = Dispatch | Copy | Repeat;
 
 /** One way to run a plan. Inputs, scalars and outputs are places in `slots`. */
@@ -176,6 +179,8 @@ function readSlot(r: Reader): Slot {
   return slot;
 }
 
+function readCell(r: Reader): Binding { return { buffer: r.u32(), offset: r.u64(), bytes: 12 }; }
+
 function readSteps(r: Reader, depth: number): Step[] {
   if (depth > maxCounters) r.fail(39);
   return r.records((): Step => {
@@ -187,7 +192,7 @@ function readSteps(r: Reader, depth: number): Step[] {
           kind: 'dispatch', kernel: r.u32(), groups: r.triple(),
           bindings: r.list(() => ({ buffer: r.u32(), offset: r.u64(), bytes: r.u64() }), 20),
         };
-        if (kind) step.grid = { buffer: r.u32(), offset: r.u64(), bytes: 12 };
+        if (kind) step.grid = readCell(r);
         return step;
       }
       case 1:
@@ -196,6 +201,10 @@ function readSteps(r: Reader, depth: number): Step[] {
       case 3: {
         const count = r.u32(), steps = readSteps(r, depth + 1);
         return { kind: 'repeat', count, steps, odd: kind > 2 ? readSteps(r, depth + 1) : steps };
+      }
+      case 6: {
+        const going = readCell(r), steps = readSteps(r, depth + 1);
+        return { kind: 'repeat', count: 1, steps, odd: steps, going };
       }
     }
     return refuse(8, `a step of kind ${kind} is not known`, 'version');

@@ -100,6 +100,7 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
     return steps.reduce((total, step) => {
       if (step.kind === 'repeat') {
         need(step.count > 0 && step.count <= maxRepeat, 38);
+        if (step.going) window(step.going, 4);
         const { steps, odd, count } = step, of = (list: Step[]) => work(list, uniformBytes, depth + 1) || 1, even = of(steps);
         return total + Math.ceil(count / 2) * even + Math.floor(count / 2) * (odd === steps ? even : of(odd));
       }

@@ -42,22 +42,19 @@ export function* batches(data: Readonly<Record<string, HostTensor>>, options: Ba
   if (!(size >= 1) || size % 1 || rows === 0) {
     throw new RlxError('shape', `batches: an empty batch: ${rows} rows by ${size}`);
   }
-  if (rows % size !== 0 && last !== 'drop' && typeof last !== 'object') {
-    throw new RlxError('shape', `batches: ${rows % size} of ${rows} rows are left over: say with 'last' what to do with them: 'drop', { mask } or { entry }`);
+  const { mask, entry }: { mask?: string; entry?: string } = Object(last), short = last === 'drop' ? 0 : rows % size;
+  if (short > 0 && mask === undefined && entry === undefined) {
+    throw new RlxError('shape', `batches: ${rows % size} of ${rows} rows are left over: set last to 'drop', { mask } or { entry }`);
   }
   const order = Uint32Array.from({ length: rows }, (_, i) => i);
-  const full = collector(columns, size), short = last === 'drop' ? 0 : rows % size;
-  const rest = short > 0 && typeof last === 'object' && 'entry' in last ? collector(columns, short) : full;
-  const mask = typeof last === 'object' && 'mask' in last ? last.mask : undefined;
+  const full = collector(columns, size), rest = entry === undefined ? full : collector(columns, short);
   const random = shuffle === undefined ? undefined : generator(shuffle);
   for (let epoch = 0; epoch < epochs; epoch++) {
     if (random) shuffleRows(order, random);
     for (let at = 0; at + size <= rows; at += size) yield { inputs: masked(full(order.subarray(at, at + size)), mask, size, size), rows: size };
     if (short === 0) continue;
-    const inputs = rest(order.subarray(rows - short));
-    yield mask !== undefined || typeof last !== 'object' || !('entry' in last)
-      ? { inputs: masked(inputs, mask, size, short), rows: short }
-      : { inputs, entry: last.entry, rows: short };
+    const inputs = masked(rest(order.subarray(rows - short)), mask, size, short);
+    yield entry === undefined ? { inputs, rows: short } : { inputs, entry, rows: short };
   }
 }
 

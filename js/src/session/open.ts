@@ -3,12 +3,18 @@ import { deviceFor, type DeviceOptions, type GPUSessionOptions } from '../gpu/de
 import { GPUSession, unlessLost } from '../gpu/gpu-session.js';
 import { decodePlan, type Plan } from '../plan/plan.js';
 import { buildProgram } from '../gpu/program.js';
-import { checkCount, RlxError } from '../values/errors.js';
+import { checkCount, RlxError, unknownName } from '../values/errors.js';
 import { openRemote, type WorkerOptions } from '../worker/remote.js';
 import type { Session } from './session.js';
 
 /** Where a session is to be: on a GPU, on the CPU, or on the CPU only where there is no GPU. */
 export type Place = 'gpu' | 'cpu' | 'best';
+
+/** Refuses what is no {@link Place}. @internal */
+export function checkPlace(on: Place): void {
+  const places = ['gpu', 'cpu', 'best'];
+  if (!places.includes(on)) throw unknownName('no session is on', on, places);
+}
 
 export interface SessionOptions extends DeviceOptions, GPUSessionOptions, WorkerOptions {
   /** The most steps of one run, up to 4096. 64 if not given. */
@@ -40,15 +46,15 @@ export async function openLocal(plan: Plan, options: Omit<SessionOptions, 'worke
   checkCount('maxSteps', maxSteps, 1, 4096);
   checkCount('inFlight', inFlight, 1, 64);
   checkCount('staging', staging, 1, 64);
-  if (!['gpu', 'cpu', 'best'].includes(on)) throw new RlxError('name', `a session is on 'gpu', 'cpu' or what is 'best', not on ${on}`, { name: 'on' });
+  checkPlace(on);
   const code = on === 'gpu' ? undefined : pickCode(plan);
   if (on === 'cpu' && !code) throw new RlxError('device', `plan ${plan.name} has no code for the CPU`, { op: plan.name });
-  if (code && (on === 'cpu' || ![plan, ...plan.variants].some(({ target }) => target === 'webgpu'))) return openCPU(code);
+  if (code && (on === 'cpu' || ![plan, ...plan.variants].some(({ target }) => target === 'webgpu'))) return openCPU(code, maxSteps);
   try {
     return await openGPU(plan, options, maxSteps, inFlight, staging);
   } catch (reason) {
     if (!code || (reason as RlxError).kind !== 'device') throw reason;
-    return Object.assign(await openCPU(code), { fallbackReason: (reason as RlxError).message });
+    return Object.assign(await openCPU(code, maxSteps), { fallbackReason: (reason as RlxError).message });
   }
 }
 

@@ -86,7 +86,7 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
 
   /** Checks inputs, all of them if they are for a run of some steps, and returns the tensors among them; nothing is written. */
   protected checkInputs({ entry }: Runnable, inputs: Inputs, steps?: number): Upload[] {
-    const op = entry.name, known = [...entry.inputs, ...entry.scalars].map((i) => this.plan.slots[i]!);
+    const op = entry.name, known = this.#slotsOf(entry);
     for (const name in inputs) {
       if (!known.some((slot) => slot.name === name)) throw unknownName(`${op} has no input`, name, known.map((slot) => slot.name), op);
     }
@@ -112,27 +112,29 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
 
   /** Fills the rows of scalars for some steps; given values are bound no more. */
   protected fillRows({ entry, rows, stride }: Runnable, inputs: Inputs, steps: number): void {
-    for (const i of entry.scalars) {
-      const slot = this.plan.slots[i]!, value = inputs[slot.name], bound = value === undefined;
-      for (let k = 0; k < steps; k++) { // what is bound is in the first row
-        if (bound) rows.setUint32(k * stride + slot.offset, rows.getUint32(slot.offset));
+    for (const slot of this.#slotsOf(entry)) {
+      const value = inputs[slot.name];
+      for (let k = 0; k < steps && slot.role === 'scalar'; k++) { // what is bound is in the first row
+        if (value === undefined) rows.setUint32(k * stride + slot.offset, rows.getUint32(slot.offset));
         else putScalar(slot, Array.isArray(value) ? value[k] : value, rows, k * stride);
       }
+      if (value !== undefined) this.#bound.delete(slot);
     }
-    for (const i of [...entry.inputs, ...entry.scalars]) if (inputs[this.plan.slots[i]!.name] !== undefined) this.#bound.delete(this.plan.slots[i]!);
   }
+
+  /** The inputs and scalars of an entry. */
+  #slotsOf({ inputs, scalars }: Entry): Slot[] { return [...inputs, ...scalars].map((i) => this.plan.slots[i]!); }
 
   async bind(name: string, inputs: Inputs): Promise<void> {
     this.check();
-    const { entry, rows } = this.entryOf(name), uploads = this.checkInputs({ entry, rows, stride: 0 }, inputs ?? {});
-    this.store(uploads);
-    for (const i of entry.scalars) {
-      const slot = this.plan.slots[i]!, value = inputs?.[slot.name];
+    const target = this.entryOf(name), given = inputs ?? {};
+    this.store(this.checkInputs(target, given));
+    for (const slot of this.#slotsOf(target.entry)) {
+      const value = given[slot.name];
       if (value === undefined) continue;
-      putScalar(slot, value, rows, 0);
+      if (slot.role === 'scalar') putScalar(slot, value, target.rows, 0);
       this.#bound.add(slot);
     }
-    for (const { slot } of uploads) this.#bound.add(slot);
   }
 
   /** Where a readable value lies: a persistent one, or an output of the entry that ran last. */

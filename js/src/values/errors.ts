@@ -14,6 +14,7 @@
  * - `gpu`: any other error the device reports; the session is of no use any more
  * - `lost`: the device is gone, or the worker, and all state on it
  * - `wasm`: a WebAssembly module cannot be loaded, or failed: `init()` starts it anew
+ * - `store`: what tuning found cannot be kept, or what was kept cannot be read
  * - `internal`: a mistake in the compiler
  * - `closed`: the session, tensor or worker was closed before
  * - `abort`: a signal said so
@@ -21,7 +22,7 @@
 export type ErrorKind =
   | 'shape' | 'dtype' | 'name' | 'missing' | 'index' | 'busy' | 'nan'
   | 'attr' | 'graph' | 'symbol' | 'syntax' | 'rule' | 'unsupported'
-  | 'plan' | 'version' | 'limit' | 'device' | 'shader' | 'memory' | 'gpu' | 'lost' | 'wasm' | 'internal' | 'closed' | 'abort';
+  | 'plan' | 'version' | 'limit' | 'device' | 'shader' | 'memory' | 'gpu' | 'lost' | 'wasm' | 'store' | 'internal' | 'closed' | 'abort';
 
 /** Where an error comes from; what is not known is not there. */
 export interface ErrorPlace {

@@ -38,7 +38,6 @@ export class Tensor {
   #source: TensorSource | undefined;
   readonly dtype: string;
   readonly shape: readonly number[];
-  declare readonly [Symbol.dispose]: () => void;
 
   /** @internal */
   constructor(source: TensorSource) {
@@ -65,6 +64,8 @@ export class Tensor {
     this.#source = undefined;
   }
 
+  [disposeSymbol](): void { this.dispose(); }
+
   /** What `owner` knows the tensor by. @internal */
   handleOf(owner: object): unknown {
     const source = this.#live();
@@ -81,7 +82,6 @@ export class Tensor {
 /** Owns the tensors made while it is the newest scope. Made by {@link scope}. */
 export class TensorScope {
   readonly #tensors = new Set<Tensor>();
-  declare readonly [Symbol.dispose]: () => void;
 
   /** Takes a tensor over. */
   add(tensor: Tensor): void { this.#tensors.add(tensor); }
@@ -99,6 +99,8 @@ export class TensorScope {
     for (const tensor of this.#tensors) tensor.dispose();
     this.#tensors.clear();
   }
+
+  [disposeSymbol](): void { this.dispose(); }
 }
 
 /** Begins a scope: `using s = scope()`, or `const s = scope()` and `s.dispose()`. */
@@ -106,8 +108,4 @@ export function scope(): TensorScope {
   const made = new TensorScope();
   scopes.push(made);
   return made;
-}
-
-for (const { prototype } of [Tensor, TensorScope]) {
-  Object.defineProperty(prototype, disposeSymbol, { value(this: Tensor | TensorScope) { this.dispose(); } });
 }

@@ -57,20 +57,18 @@ export async function openIn(worker: Worker, own: boolean, what: unknown, option
 }
 
 class RemoteSession implements Session {
-  readonly plan: Plan;
-  readonly deviceName: string;
+  declare readonly plan: Plan;
+  declare readonly deviceName: string;
   declare fallbackReason?: string;
   readonly lost: Promise<RlxError>;
   steps = 0;
   readonly #caller: Caller;
   readonly #onClose: () => void;
 
-  constructor(caller: Caller, { plan, deviceName, fallbackReason }: RemoteInfo, onClose: () => void) {
+  constructor(caller: Caller, info: RemoteInfo, onClose: () => void) {
     this.#caller = caller;
     this.#onClose = onClose;
-    this.plan = plan;
-    this.deviceName = deviceName;
-    if (fallbackReason) this.fallbackReason = fallbackReason;
+    Object.assign(this, info);
     this.lost = new Promise((resolve) => {
       // The call is answered by the error, when there is one; closing ends it too.
       this.#call('lost').catch((error: RlxError) => error.kind !== 'closed' && resolve(error));

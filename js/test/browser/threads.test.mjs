@@ -39,6 +39,25 @@ globalThis.run = async (worker) => {
   s.close();
   return out;
 };
+/** How many workgroups there are in some runs right after a session is opened, and how many of them this thread claims. */
+globalThis.shares = async () => {
+  const { compareExchange, store } = Atomics, n = 256, shares = { all: 0, own: 0 };
+  const g = graph('product', (b) => { b.setState('y', b.state('y', 'f32', [n, n]).matmul(b.param('w', 'f32', [n, n]))); });
+  const s = await session({ entries: { product: g } }, { on: 'cpu', worker: false });
+  Atomics.compareExchange = (words, at, before, after) => {
+    const found = compareExchange(words, at, before, after);
+    if (found === before) shares.own++;
+    return found;
+  };
+  Atomics.store = (words, at, value) => {
+    if (at === 1) shares.all += value; // workgroups that are not done
+    return store(words, at, value);
+  };
+  for (let i = 0; i < 100; i++) await s.run('product');
+  Object.assign(Atomics, { compareExchange, store });
+  s.close();
+  return shares;
+};
 globalThis.ready = true;
 `;
 
@@ -70,6 +89,16 @@ for (const worker of [true, false]) {
     assert.deepEqual(shared.out, alone.out);
   });
 }
+
+test('threads are there when a session is open, though the page does nothing but compute', async (t) => {
+  const server = await serveWith(isolation);
+  t.after(() => server.close());
+  const page = await browser.open(`${server.origin}/`);
+  await page.waitForFunction(() => globalThis.ready);
+  const { all, own } = await page.evaluate(() => globalThis.shares());
+  assert.ok(all >= 200, 'the product is divided');
+  assert.ok(own < all, `one thread did all of ${all}`);
+});
 
 test('a script of threads that is not there costs time, is told, and changes no result', async (t) => {
   const server = await serveWith(isolation, { '/dist/thread-worker.js': '/nowhere' });

@@ -47,16 +47,24 @@ typedef struct {
 typedef struct {
 	// system fails where Core ML is too old for models of CoreML8.
 	int (*system)(rlx_system *system, rlx_why *why);
-	// load compiles a package and loads a function of it, NULL for the only one.
-	// states is whether it has any. It returns NULL where that fails.
-	void *(*load)(const char *package, const char *function, int units, int states, rlx_why *why);
+	// compile makes of a package the folder that load takes, among the system's temporary
+	// ones. The folder belongs to the caller, who frees its path too. It returns NULL where
+	// that fails.
+	char *(*compile)(const char *package, rlx_why *why);
+	// load loads a function of what was compiled, NULL for the only one. states is whether
+	// it has any. The folder must stay as long as the model. It returns NULL where that
+	// fails.
+	void *(*load)(const char *compiled, const char *function, int units, int states, rlx_why *why);
 	// predict runs the function and fills the outputs.
 	int (*predict)(void *model, const rlx_array *in, int inputs, rlx_array *out, int outputs, rlx_why *why);
+	// state brings the values of a state to an array, or with write those of the array to
+	// the state.
+	int (*state)(void *model, const rlx_array *array, int write, rlx_why *why);
 	// plan tells where the operations of the function would run, in memory that the
 	// caller frees. It returns how many there are, -1 where that fails, and -2 where
 	// the system does not tell.
 	int (*plan)(void *model, rlx_placement **placements, rlx_why *why);
-	// release gives back a model and what was compiled for it.
+	// release gives back a model.
 	void (*release)(void *model);
 } rlx_coreml;
 

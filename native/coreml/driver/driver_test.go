@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,6 +124,56 @@ func TestStatesStay(t *testing.T) {
 	}
 }
 
+// TestStatesAreSetAndRead: values go into states, and come out, by way of buffers whose rows
+// are padded; parameters can be states that only the host changes.
+func TestStatesAreSetAndRead(t *testing.T) {
+	rt := runtime(t)
+	dir := written(t, coreml.Options{States: true, ParamStates: true}, func(b *ir.Builder) {
+		x := b.Input("x", ir.F16, ir.Dims(2, 3)...)
+		sum := ops.Add(b, b.State("sum", ir.F16, ir.Dims(2, 3)...), ops.Mul(b, x, b.Param("w", ir.F16, ir.Dims(2, 3)...)))
+		b.SetState("sum", sum)
+		b.Output("now", ops.ReduceSum(b, sum, 0, 1))
+	})
+	m, err := coreml.Load(rt, dir, "step", driver.AllUnits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	half := func(x ...float64) native.Tensor {
+		a := ir.NewArray(ir.F16, 2, 3)
+		copy(a.F, x)
+		return native.FromArray(a)
+	}
+	for name, x := range map[string]native.Tensor{"w": half(1, 2, 3, 4, 5, 6), "sum": half(10, 20, 30, 40, 50, 60)} {
+		if err := m.Set(name, x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if _, err := m.Predict(map[string]native.Tensor{"x": half(1, 1, 1, 0, 0, 2)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string][]float64{"w": {1, 2, 3, 4, 5, 6}, "sum": {12, 24, 36, 40, 50, 84}} {
+		got, err := m.Get(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, _ := got.Array(); !slices.Equal(a.F, want) {
+			t.Errorf("%s is %v, not %v", name, a.F, want)
+		}
+	}
+	if err := m.Set("x", half()); !errors.Is(err, ir.ErrName) {
+		t.Errorf("an input is set: %v", err)
+	}
+	if err := m.Set("w", native.Float32(1)); !errors.Is(err, ir.ErrDType) {
+		t.Errorf("another type is set: %v", err)
+	}
+	if _, err := m.Get("x"); !errors.Is(err, ir.ErrName) {
+		t.Errorf("an input is read: %v", err)
+	}
+}
+
 // TestFunctionsAreChosen: of several sizes the one that is asked for is loaded.
 func TestFunctionsAreChosen(t *testing.T) {
 	rt := runtime(t)
@@ -195,8 +246,9 @@ func TestSessionTrains(t *testing.T) {
 	in := map[string]native.Tensor{
 		"x": native.Float32s([]float32{1, 0, 0, 1, 1, 1, -1, 0.5}, 4, 2), "y": native.Float32s([]float32{2, -1, 1, -2.5}, 4, 1),
 	}
-	for _, fuse := range []bool{false, true} {
-		s, err := session.New(rt, g, nil, session.Options{Optimizer: optim.SGD{Momentum: 0.9}, Rate: 0.1, Fuse: fuse})
+	for name, o := range map[string]session.Options{"host": {}, "fused": {Fuse: true}, "fp16": {Half: true}} {
+		o.Optimizer, o.Rate = optim.SGD{Momentum: 0.9}, 0.1
+		s, err := session.New(rt, g, nil, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +259,7 @@ func TestSessionTrains(t *testing.T) {
 		}
 		w, _ := s.Param("w")
 		if x, _ := w.Float32s(); math.Abs(float64(x[0]-2)) > 1e-2 || math.Abs(float64(x[1]+1)) > 1e-2 {
-			t.Errorf("fused %t: w is %v, not 2 and -1", fuse, x)
+			t.Errorf("%s: w is %v, not 2 and -1", name, x)
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)

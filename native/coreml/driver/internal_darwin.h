@@ -13,13 +13,20 @@
 typedef struct {
 	MLModel *model;
 	NSObject *state; // an MLState; nil for a function without states
-	NSURL *compiled; // the folder that Core ML made of the package
+	NSURL *compiled; // the folder that it was loaded from
 	MLModelConfiguration *configuration;
 	NSString *function;
 } rlx_model;
 
 // rlx_fail notes what went wrong and returns NULL.
 void *rlx_fail(rlx_why *why, const char *what, NSError *from);
+
+// rlx_around returns a multi-array on the memory of an array, which must outlive it.
+MLMultiArray *rlx_around(const rlx_array *array, NSError **error);
+
+// rlx_move brings the elements of a multi-array to an array of the same type, or with write
+// those of the array to it. It returns 0, or 1 for another type.
+int rlx_move(MLMultiArray *there, const rlx_array *here, int write, rlx_why *why);
 
 // rlx_processors are processors as a set.
 int rlx_processors(NSArray *devices);

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/rlx-go/rlx/native"
@@ -27,6 +28,9 @@ func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "rlx-software-coreml-*")
 	if err == nil {
 		defer os.RemoveAll(dir)
+		err = os.Setenv(driver.CacheVariable, filepath.Join(dir, "cache"))
+	}
+	if err == nil {
 		library, err = software.Install(dir)
 	}
 	if err != nil {

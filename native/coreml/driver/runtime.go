@@ -23,7 +23,8 @@ type Runtime interface {
 	// of kind [native.ErrUnavailable].
 	System() (System, error)
 	// Load makes a function of a package ready to run. Errors are those of the
-	// system; the package was validated before.
+	// system; the package was validated before. What the system compiles of it may be
+	// kept for the next time, see [CacheVariable].
 	Load(dir, function string, units Units) (Loaded, error)
 }
 
@@ -42,6 +43,10 @@ type Loaded interface {
 	// them must be there. What is in out after an error is undefined. States of Core
 	// ML keep their values from run to run; they begin as zeros.
 	Predict(in, out map[string]native.Tensor) error
+	// SetState gives a state of Core ML the values of t, and State puts its values into the
+	// memory of t; name and type are those of the package. There is no run under way.
+	SetState(name string, t native.Tensor) error
+	State(name string, t native.Tensor) error
 	// Plan tells where each operation would run. The error is of kind
 	// [native.ErrUnavailable] on a system that does not tell.
 	Plan() ([]Placement, error)

@@ -20,6 +20,16 @@ import (
 type Runtime struct {
 	// Open is how many functions are loaded and not closed.
 	Open int
+	// Given is how often each input and each state of a function was given a value, by
+	// name.
+	Given map[string]int
+}
+
+func (r *Runtime) give(name string) {
+	if r.Given == nil {
+		r.Given = map[string]int{}
+	}
+	r.Given[name]++
 }
 
 // System says that nothing of it is Core ML.
@@ -71,6 +81,8 @@ func (m *model) Predict(in, out map[string]native.Tensor) error {
 			return fmt.Errorf("no value for input %q", declared.Name)
 		case !slices.Equal(t.Dims, declared.Type.Dims):
 			return fmt.Errorf("input %q is %s, declared as %s", declared.Name, t, declared.Type)
+		default:
+			m.runtime.give(declared.Name)
 		}
 	}
 	for _, name := range m.function.Outputs {
@@ -86,6 +98,19 @@ func (m *model) Predict(in, out map[string]native.Tensor) error {
 	if err == nil {
 		err = bound.Wait(ctx)
 	}
+	return err
+}
+
+// SetState gives a state its values.
+func (m *model) SetState(name string, t native.Tensor) error {
+	m.runtime.give(name)
+	return m.program.Set(name, t)
+}
+
+// State reads the values of a state.
+func (m *model) State(name string, t native.Tensor) error {
+	got, err := m.program.Get(context.Background(), name)
+	copy(t.Data, got.Data)
 	return err
 }
 

@@ -12,5 +12,6 @@
 //     hold fp16, in which training does not converge.
 //
 // With Half the gradients are computed in fp16, with a loss scale that finds its own
-// way, and parameters stay f32 on the host.
+// way, and parameters stay f32 on the host. Core ML then has them as states, which are
+// given anew after each update alone, see [Session.Resident].
 package session

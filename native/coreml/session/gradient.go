@@ -71,8 +71,10 @@ func (s *Session) gradients(batch map[string]native.Tensor) (float64, map[string
 		return 0, nil, err
 	}
 	in := maps.Clone(batch)
-	for _, name := range s.params {
-		in[name] = s.values[name]
+	if !s.Resident() {
+		for _, name := range s.params {
+			in[name] = s.values[name]
+		}
 	}
 	in[scaleInput] = native.Float32(float32(scale))
 	out, err := s.model.Predict(in)

@@ -3,6 +3,7 @@ package session
 import (
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/native/coreml/driver"
+	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
 // Path is how a step is computed.
@@ -49,6 +50,9 @@ type Options struct {
 	// Half computes loss and gradients in fp16, with a loss scale. The update stays
 	// on the host.
 	Half bool
+	// Opset is the set of operations of the model, and with it the oldest system that
+	// runs it; 0 stands for CoreML8. See [Session.Resident] too.
+	Opset mil.Opset
 	// Units are the processors that Core ML may use.
 	Units driver.Units
 }

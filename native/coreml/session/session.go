@@ -13,6 +13,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/coreml"
 	"github.com/rlx-go/rlx/native/coreml/driver"
+	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
 // Session trains a model. It is for one goroutine. Its errors are those of
@@ -79,7 +80,23 @@ func (s *Session) prepare(rt driver.Runtime, forward *ir.Graph) error {
 	if err := s.load(rt, gradient); err != nil {
 		return err
 	}
+	if err := s.give(); err != nil {
+		return err
+	}
 	return s.prepareUpdate(forward)
+}
+
+// give gives the model the parameters where it keeps them itself.
+func (s *Session) give() error {
+	if !s.Resident() {
+		return nil
+	}
+	for _, name := range s.params {
+		if err := s.model.Set(name, s.values[name]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fusible reports whether an optimiser is one whose update goes into the model.
@@ -112,7 +129,7 @@ func (s *Session) load(rt driver.Runtime, g *ir.Graph) error {
 	if err != nil {
 		return err
 	}
-	p, err := coreml.New(m, coreml.Options{Half: s.options.Half})
+	p, err := coreml.New(m, coreml.Options{Opset: s.options.Opset, Half: s.options.Half, ParamStates: s.Resident()})
 	if err != nil {
 		return err
 	}
@@ -132,6 +149,14 @@ func (s *Session) load(rt driver.Runtime, g *ir.Graph) error {
 // FusedActive reports whether the update is part of the model: where Fuse asked for
 // it, the optimiser is SGD, Adam or AdamW, and nothing is computed in fp16.
 func (s *Session) FusedActive() bool { return s.fused }
+
+// Resident reports whether the parameters are states of Core ML, which are given once for
+// each update and not with each batch: where gradients are computed in fp16, which is what
+// states hold, by CoreML8 or later. Otherwise they are inputs, which Core ML reads from the
+// memory of the session.
+func (s *Session) Resident() bool {
+	return s.options.Half && (s.options.Opset == 0 || s.options.Opset >= mil.CoreML8)
+}
 
 // Steps returns how many updates were done, skipped ones not counted.
 func (s *Session) Steps() int { return s.steps }

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/coreml/driver"
 	"github.com/rlx-go/rlx/native/coreml/fake"
 	"github.com/rlx-go/rlx/native/coreml/session"
 )
@@ -113,32 +111,6 @@ func TestSGDFindsTheWeights(t *testing.T) {
 	}
 	if s.Steps() != 60 {
 		t.Errorf("%d steps were counted", s.Steps())
-	}
-}
-
-func TestOptimizersOnTheHost(t *testing.T) {
-	for name, c := range map[string]struct {
-		optimizer optim.Optimizer
-		rate      float64
-		steps     int
-		below     float64 // of the first loss
-	}{
-		"adamw":  {optim.AdamW{}, 0.1, 200, 0.02},
-		"lion":   {optim.Lion{}, 0.02, 200, 0.5},
-		"muon":   {optim.Muon{}, 0.02, 50, 1},
-		"lamb":   {optim.LAMB{}, 0.02, 50, 1},
-		"sophia": {optim.Sophia{}, 0.02, 200, 0.5},
-		"mars":   {optim.MARS{}, 0.02, 200, 0.5},
-		"soap":   {optim.SOAP{}, 0.02, 200, 0.5},
-	} {
-		s := open(t, bound(t, 8), session.Options{Optimizer: c.optimizer, Rate: c.rate})
-		first, last := run(t, s, c.steps)
-		if !(last < c.below*first) || math.IsInf(last, 0) {
-			t.Errorf("%s: the loss went from %g to %g", name, first, last)
-		}
-		if s.FusedActive() {
-			t.Errorf("%s is said to be fused", name)
-		}
 	}
 }
 
@@ -296,72 +268,6 @@ func small(dims ...int) native.Tensor {
 		x[i] = float32(math.Sin(3*float64(i)+1)) / 3
 	}
 	return t
-}
-
-// TestScaleFindsItsWay: gradients that overflow fp16 are passed over until they fit.
-func TestScaleFindsItsWay(t *testing.T) {
-	g, err := ir.Build("large", func(b *ir.Builder) {
-		w := b.Param("w", ir.F32)
-		b.Output("loss", ops.Mul(b, ops.Mul(b, w, b.Input("x", ir.F32)), ops.Const(b, ir.F32, 100)))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := open(t, g, session.Options{Optimizer: optim.SGD{}, Rate: 1e-3, Half: true})
-	skipped := 0
-	for s.Steps() == 0 && skipped < 20 {
-		r, err := s.Step(context.Background(), map[string]native.Tensor{"x": native.Float32(10)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Skipped {
-			skipped++
-		}
-	}
-	// The gradient is 1000, the largest number 65504: a scale of 64 is the first of
-	// 1024, 512, ... under which it is finite, and w moves by −1e-3·1000.
-	w, _ := s.Param("w")
-	if x, _ := w.Float32s(); skipped != 4 || math.Abs(float64(x[0]+1)) > 1e-3 {
-		t.Errorf("%d steps were passed over, w is %v", skipped, x)
-	}
-}
-
-// TestOverflowInjected: a batch whose gradients overflow fp16 changes nothing but the
-// scale, and training goes on after it.
-func TestOverflowInjected(t *testing.T) {
-	s := open(t, bound(t, 8), session.Options{Optimizer: optim.Adam{}, Rate: 0.05, Half: true})
-	first, _ := run(t, s, 20)
-	before, bad := param(t, s), batch(0, 8)
-	huge, _ := bad["y"].Float32s()
-	huge[3] = 6e4
-	for i := range 2 {
-		r, err := s.Step(context.Background(), bad)
-		if err != nil || !r.Skipped || s.Steps() != 20 {
-			t.Fatalf("overflow %d: %+v after %d steps: %v", i, r, s.Steps(), err)
-		}
-	}
-	if after := param(t, s); !slices.Equal(before, after) {
-		t.Errorf("the weights went from %v to %v", before, after)
-	}
-	if _, last := run(t, s, 100); last >= 0.1*first || s.Steps() != 120 {
-		t.Errorf("the loss went from %g to %g in %d steps", first, last, s.Steps())
-	}
-}
-
-// TestHalfFollowsSingle: five steps of Adam with gradients in fp16, as the Neural Engine
-// has them, against the same in f32.
-func TestHalfFollowsSingle(t *testing.T) {
-	o := session.Options{Rate: 0.05, Units: driver.CPUOnly}
-	single := open(t, bound(t, 8), o)
-	o.Half, o.Units = true, driver.CPUAndNeuralEngine
-	half := open(t, bound(t, 8), o)
-	run(t, single, 5)
-	run(t, half, 5)
-	for i, w := range param(t, single) {
-		if h := param(t, half)[i]; math.Abs(float64(w-h)) > 2e-3 {
-			t.Errorf("weight %d is %g in f32 and %g in fp16", i, w, h)
-		}
-	}
 }
 
 func TestSessionsRefuseBadInput(t *testing.T) {

@@ -105,13 +105,14 @@ func (s *Session) apply(ctx context.Context, gradients map[string][]float32) (sk
 	if _, err := run.Wait(ctx); err != nil {
 		return false, err
 	}
+	if skipped {
+		return true, nil
+	}
 	for _, name := range s.params {
 		if s.values[name], err = s.update.Get(ctx, name); err != nil {
 			return false, err
 		}
 	}
-	if !skipped {
-		s.steps++
-	}
-	return skipped, nil
+	s.steps++
+	return false, s.give()
 }

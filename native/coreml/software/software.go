@@ -21,6 +21,7 @@ extern int rlxSoftwarePredict(uintptr_t handle, rlx_array *in, rlx_array *out, r
 extern void rlxSoftwareRelease(uintptr_t handle);
 
 extern int rlxSoftwarePlan(uintptr_t handle, rlx_placement **out);
+extern int rlxSoftwareState(uintptr_t handle, char *name, rlx_array *array, int write);
 
 static uintptr_t do_load(const char *p, const char *f, rlx_array **in, int *n, rlx_array **out, int *m, rlx_why *why) {
 	return rlxSoftwareLoad((char *)p, (char *)f, in, n, out, m, why);
@@ -28,11 +29,12 @@ static uintptr_t do_load(const char *p, const char *f, rlx_array **in, int *n, r
 static int do_predict(uintptr_t h, const rlx_array *in, rlx_array *out, rlx_why *why) {
 	return rlxSoftwarePredict(h, (rlx_array *)in, out, why);
 }
+static int do_state(uintptr_t h, const char *name, rlx_array *a, int write) { return rlxSoftwareState(h, (char *)name, a, write); }
 static const char *install(const char *path) {
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library) return dlerror();
 	void (*f)(const rlx_evaluator *) = dlsym(library, "rlx_software_install");
-	rlx_evaluator e = {do_load, rlxSoftwarePlan, do_predict, rlxSoftwareRelease};
+	rlx_evaluator e = {do_load, rlxSoftwarePlan, do_predict, do_state, rlxSoftwareRelease};
 	f(&e);
 	return NULL;
 }
@@ -41,9 +43,9 @@ static void older(const char *path, int yes) {
 	void (*f)(int) = dlsym(library, "rlx_software_older");
 	f(yes);
 }
-static long alive(const char *path) {
+static long count(const char *path, const char *what) {
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-	long (*f)(void) = dlsym(library, "rlx_software_alive");
+	long (*f)(void) = dlsym(library, what);
 	return f();
 }
 */
@@ -53,6 +55,7 @@ import (
 	"errors"
 	"os"
 	"runtime/cgo"
+	"slices"
 	"unsafe"
 
 	"github.com/rlx-go/rlx/ir"
@@ -78,10 +81,19 @@ func Install(dir string) (library string, err error) {
 }
 
 // Alive returns how many models, arrays and states the library holds.
-func Alive(library string) int {
-	path := C.CString(library)
+func Alive(library string) int { return count(library, "rlx_software_alive") }
+
+// Compiled returns how many packages it has compiled.
+func Compiled(library string) int { return count(library, "rlx_software_compiled") }
+
+// Input returns where the last input of the last prediction lay in memory.
+func Input(library string) uintptr { return uintptr(count(library, "rlx_software_input")) }
+
+func count(library, what string) int {
+	path, name := C.CString(library), C.CString(what)
 	defer C.free(unsafe.Pointer(path))
-	return int(C.alive(path))
+	defer C.free(unsafe.Pointer(name))
+	return int(C.count(path, name))
 }
 
 // Older makes the system one before macOS 14.4, or the newest again.
@@ -95,11 +107,11 @@ func Older(library string, older bool) {
 	C.older(path, yes)
 }
 
-// function is a loaded one, with the types of what it takes and gives.
+// function is a loaded one, with the types of what it takes, gives and keeps.
 type function struct {
 	driver.Loaded
-	ops     []*mil.Op
-	in, out []mil.Input
+	ops             []*mil.Op
+	in, out, states []mil.Input
 }
 
 //export rlxSoftwareLoad
@@ -121,7 +133,9 @@ func rlxSoftwareLoad(dir, name *C.char, in **C.rlx_array, inputs *C.int, out **C
 	}
 	l := function{Loaded: loaded, ops: f.Ops}
 	for _, i := range f.Inputs {
-		if !i.State {
+		if i.State {
+			l.states = append(l.states, i)
+		} else {
 			l.in = append(l.in, i)
 		}
 	}
@@ -146,22 +160,27 @@ func tell(why *C.rlx_why, err error) C.uintptr_t {
 func arrays(list []mil.Input) (*C.rlx_array, C.int) {
 	size := max(len(list), 1) * int(unsafe.Sizeof(C.rlx_array{}))
 	out := (*C.rlx_array)(C.calloc(1, C.size_t(size)))
-	for i, a := range unsafe.Slice(out, len(list)) {
-		t := list[i].Type
-		a.name, a._type, a.rank = C.CString(list[i].Name), C.RLX_FLOAT32, C.int(len(t.Dims))
-		switch t.DType {
-		case mil.Float16:
-			a._type = C.RLX_FLOAT16
-		case mil.Int32:
-			a._type = C.RLX_INT32
-		}
-		for k, d := range t.Dims {
-			a.dims[k] = C.int64_t(d)
-		}
-		a.bytes = C.uint64_t(len(tensorOf(t).Data))
-		unsafe.Slice(out, len(list))[i] = a
+	for i := range list {
+		a := &unsafe.Slice(out, len(list))[i]
+		a.name = C.CString(list[i].Name)
+		describe(a, list[i].Type)
 	}
 	return out, C.int(len(list))
+}
+
+// describe gives an array a type.
+func describe(a *C.rlx_array, t mil.Type) {
+	a._type, a.rank = C.RLX_FLOAT32, C.int(len(t.Dims))
+	switch t.DType {
+	case mil.Float16:
+		a._type = C.RLX_FLOAT16
+	case mil.Int32:
+		a._type = C.RLX_INT32
+	}
+	for k, d := range t.Dims {
+		a.dims[k] = C.int64_t(d)
+	}
+	a.bytes = C.uint64_t(len(tensorOf(t).Data))
 }
 
 func tensorOf(t mil.Type) native.Tensor {
@@ -190,6 +209,29 @@ func rlxSoftwarePredict(handle C.uintptr_t, in, out *C.rlx_array, why *C.rlx_why
 		copy(unsafe.Slice((*byte)(a.data), a.bytes), got[l.out[i].Name].Data)
 	}
 	return 0
+}
+
+//export rlxSoftwareState
+func rlxSoftwareState(handle C.uintptr_t, name *C.char, a *C.rlx_array, write C.int) C.int {
+	f := cgo.Handle(handle).Value().(function)
+	i := slices.IndexFunc(f.states, func(s mil.Input) bool { return s.Name == C.GoString(name) })
+	if i < 0 {
+		return 0
+	}
+	t := tensorOf(f.states[i].Type)
+	var err error
+	if write != 0 {
+		copy(t.Data, unsafe.Slice((*byte)(a.data), a.bytes))
+		err = f.SetState(f.states[i].Name, t)
+	} else {
+		err = f.State(f.states[i].Name, t)
+		describe(a, f.states[i].Type)
+		a.data = C.CBytes(t.Data)
+	}
+	if err != nil {
+		return 0
+	}
+	return 1
 }
 
 // rlxSoftwarePlan places results of fp16 on the Neural Engine, of fp32 on the GPU and

@@ -7,7 +7,8 @@ function is read by coremltools' milproto, which infers the type of every result
 compares it with the declared one. Then the inputs are made constants, so that
 coremltools computes values; where it has no rule for an operation, numerics.py
 beside this file computes it with NumPy, and the report says for how many. The
-outputs are compared with the expected ones within their tolerances.
+outputs are compared with the expected ones within their tolerances. Last, broken.py breaks a
+package in several ways, which coremltools must refuse.
 """
 
 import base64
@@ -28,6 +29,7 @@ np.seterr(all="ignore")
 from coremltools.converters.mil.frontend.milproto import load as milproto  # noqa: E402
 from coremltools.proto import MIL_pb2, Model_pb2  # noqa: E402
 
+import broken  # noqa: E402
 import numerics  # noqa: E402
 
 FLOAT16, FLOAT32, INT32 = MIL_pb2.FLOAT16, MIL_pb2.FLOAT32, MIL_pb2.INT32
@@ -151,6 +153,8 @@ def main():
         slow.append((time.process_time() - t, name))
         with open(os.path.join(directory, name + ".json")) as f:
             functions += len(json.load(f))
+    taken = list(broken.check(directory))
+    wrong += taken
     for line in wrong:
         print(line)
     slow.sort(reverse=True)
@@ -158,6 +162,7 @@ def main():
         len(names), functions, len(wrong), time.process_time() - begin, ", ".join("%s %.1f" % (n, t) for t, n in slow[:3])))
     print("typed by coremltools: every operation; computed by it: %d; by NumPy beside it: %s" % (
         numerics.theirs(), ", ".join("%s %d" % kv for kv in sorted(numerics.counts.items())) or "none"))
+    print("a package broken in %d ways: %d faults" % (len(broken.KINDS), len(taken)))
     if not names:
         wrong = ["there is nothing to check"]
     sys.exit(1 if wrong else 0)

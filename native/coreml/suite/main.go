@@ -2,12 +2,19 @@
 // sample of every op that MIL can say, and whole models.
 //
 //	go run ./native/coreml/suite build/coreml
+//
+// With -refuse it reads the packages that check.py has broken there instead, which must be
+// refused:
+//
+//	go run ./native/coreml/suite -refuse build/coreml
 package main
 
 import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -23,11 +30,17 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: suite directory")
+	refusing := flag.Bool("refuse", false, "read the packages that check.py has broken")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: suite [-refuse] directory")
 		os.Exit(2)
 	}
-	if err := write(os.Args[1]); err != nil {
+	do := write
+	if *refusing {
+		do = refuse
+	}
+	if err := do(flag.Arg(0)); err != nil {
 		fmt.Fprintln(os.Stderr, "suite:", err)
 		os.Exit(1)
 	}
@@ -50,7 +63,7 @@ func write(dir string) error {
 			return fmt.Errorf("%s: %w", op, err)
 		}
 	}
-	return writeModels(dir)
+	return errors.Join(writeModels(dir), writeWhole(dir))
 }
 
 // one is a graph with its inputs and how exact its outputs are to be.

@@ -1,13 +1,12 @@
 package simd
 
-import "unsafe"
+// turners are the kernels that transpose, the largest first.
+func turners() []turner { return transposing[Has] }
 
-// turn is the kernel that transposes eight rows, nil where there is none.
-func turn() func(blocks int, from unsafe.Pointer, fromRow int, to unsafe.Pointer, toRow int) {
-	if Has == Go {
-		return nil
-	}
-	return transposeAVX2
+var transposing = [...][]turner{
+	Go:     nil,
+	AVX2:   {{16, transposeAVX2x16}, {8, transposeAVX2x8}},
+	AVX512: {{16, transposeAVX512x16}, {8, transposeAVX2x8}},
 }
 
 // piecewise is the kernel that fills vectors from pieces, with the number of their

@@ -49,12 +49,12 @@ type kernels[T Float] struct {
 	dotLanes   int
 }
 
-// Pieces of a product that stay in caches: a panel of b with stepK rows in the
+// Pieces of a product that stay in caches: a panel of b with longestStep rows in the
 // first, blockM rows of a and blockN columns of b in the second.
 const (
-	stepK  = 256
-	blockM = 240
-	blockN = 768
+	longestStep = 320
+	blockM      = 240
+	blockN      = 768
 )
 
 // Rows whose distance is a multiple of aliases elements have the same places in
@@ -82,9 +82,16 @@ type Space[T Float] struct {
 	turned [maxColumns * 16]T
 }
 
+// stepOf returns how many of k products are added up at once: steps are of one length,
+// as a short one takes as much besides products as a long one.
+func stepOf(k int) int {
+	steps := (k + longestStep - 1) / longestStep
+	return (k + steps - 1) / steps
+}
+
 // Grow makes the space large enough for products of the given size.
 func (s *Space[T]) Grow(m, n, k int) {
-	k, m, n = min(k, stepK), min(m, blockM), min(n, blockN)
+	k, m, n = stepOf(max(k, 1)), min(m, blockM), min(n, blockN)
 	if need := (k + skew) * (m + maxRows); len(s.a) < need {
 		s.a = make([]T, need)
 	}
@@ -104,8 +111,9 @@ func Product[T Float](s *Space[T], m, n, k int, a, b Matrix[T], c []T, cRow int)
 		return
 	}
 	p := multiplication[T]{kernels: kernelsOf[T](), s: s, cRow: cRow}
-	for l := 0; l < k; l += stepK {
-		p.k, p.add = min(stepK, k-l), l > 0
+	step := stepOf(k)
+	for l := 0; l < k; l += step {
+		p.k, p.add = min(step, k-l), l > 0
 		for j := 0; j < n; j += blockN {
 			p.columns(m, min(blockN, n-j), a.From(0, l), b.From(l, j), c[j:])
 		}

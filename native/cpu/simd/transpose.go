@@ -7,22 +7,63 @@ type element interface {
 	~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
 
+// turner is a kernel that turns squares of 32-bit elements, size on a side, whose first
+// elements are fromStep apart, and toStep where they are written.
+type turner struct {
+	size int
+	turn func(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)
+}
+
+// Rows are turned in pieces of so many, in which one column of squares follows the
+// other, so that long stretches of the result are written; without a kernel in
+// pieces of plainColumns, of plainRows at once.
+const (
+	pieceRows    = 256
+	plainRows    = 8
+	plainColumns = 64
+)
+
 // Transpose writes the rows of from, of n elements and fromRow apart, as columns
 // of to, whose rows are toRow apart.
 func Transpose[T element](to []T, toRow int, from []T, fromRow, rows, n int) {
-	const strip = 8 // rows that are turned together
 	i := 0
-	if f := turn(); f != nil && unsafe.Sizeof(to[0]) == 4 && n >= strip {
-		full := n - n%strip
-		for ; i+strip <= rows; i += strip {
-			f(full/strip, unsafe.Pointer(&from[i*fromRow]), fromRow, unsafe.Pointer(&to[i]), toRow)
-			if full < n {
-				turnRows(to[i+full*toRow:], toRow, from[i*fromRow+full:], fromRow, strip, n-full)
+	if unsafe.Sizeof(to[0]) == 4 {
+		for _, k := range turners() {
+			for n >= k.size && i+k.size <= rows {
+				piece := min(pieceRows, rows-i) / k.size * k.size
+				full := turnSquares(k, to[i:], toRow, from[i*fromRow:], fromRow, piece, n)
+				if full < n {
+					turnPlain(to[i+full*toRow:], toRow, from[i*fromRow+full:], fromRow, piece, n-full)
+				}
+				i += piece
 			}
 		}
 	}
-	for ; i < rows; i += strip {
-		turnRows(to[i:], toRow, from[i*fromRow:], fromRow, min(strip, rows-i), n)
+	if i < rows {
+		turnPlain(to[i:], toRow, from[i*fromRow:], fromRow, rows-i, n)
+	}
+}
+
+// turnSquares transposes rows, a multiple of the kernel's size, and returns how many
+// columns of them it could.
+func turnSquares[T element](k turner, to []T, toRow int, from []T, fromRow, rows, n int) int {
+	n -= n % k.size
+	if rows == k.size { // squares side by side
+		k.turn(n/k.size, unsafe.Pointer(&from[0]), fromRow, k.size, unsafe.Pointer(&to[0]), toRow, k.size*toRow)
+		return n
+	}
+	for j := 0; j < n; j += k.size {
+		k.turn(rows/k.size, unsafe.Pointer(&from[j]), fromRow, k.size*fromRow, unsafe.Pointer(&to[j*toRow]), toRow, k.size)
+	}
+	return n
+}
+
+// turnPlain transposes in Go.
+func turnPlain[T element](to []T, toRow int, from []T, fromRow, rows, n int) {
+	for j := 0; j < n; j += plainColumns {
+		for i := 0; i < rows; i += plainRows {
+			turnRows(to[i+j*toRow:], toRow, from[i*fromRow+j:], fromRow, min(plainRows, rows-i), min(plainColumns, n-j))
+		}
 	}
 }
 

@@ -5,4 +5,10 @@ package simd
 import "unsafe"
 
 //go:noescape
-func transposeAVX2(blocks int, from unsafe.Pointer, fromRow int, to unsafe.Pointer, toRow int)
+func transposeAVX512x16(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)
+
+//go:noescape
+func transposeAVX2x16(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)
+
+//go:noescape
+func transposeAVX2x8(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)

@@ -11,7 +11,7 @@ func TestTranspose(t *testing.T) {
 }
 
 func testTranspose[T element](t *testing.T) {
-	for _, size := range [][2]int{{1, 1}, {8, 8}, {7, 20}, {20, 7}, {17, 25}, {64, 64}} {
+	for _, size := range [][2]int{{1, 1}, {8, 8}, {7, 20}, {20, 7}, {17, 25}, {64, 64}, {300, 37}} {
 		rows, n := size[0], size[1]
 		from, to := make([]T, rows*(n+3)), make([]T, n*(rows+2))
 		for i := range from {

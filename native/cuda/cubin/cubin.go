@@ -1,5 +1,5 @@
-// Package cubin keeps compiled kernels on disk, so that a program compiles each
-// but once on a machine. Entries are named by all that the code depends on,
+// Package cubin keeps compiled kernels, and the plans they are of, on disk, so that a
+// program compiles each but once on a machine. Entries are named by all that the code depends on,
 // written whole or not at all, and looked at before they are used: processes
 // share a folder safely, and what is damaged counts as missing.
 //
@@ -25,7 +25,7 @@ const Variable = "RLX_CUDA_CACHE"
 // Key names an entry.
 type Key [sha256.Size]byte
 
-// KeyOf returns the key of a cubin that depends on the given texts: source,
+// KeyOf returns the key of what depends on the given texts: of a cubin source,
 // compiler, architecture, options.
 func KeyOf(parts ...string) Key {
 	h := sha256.New()

@@ -32,13 +32,30 @@ const warp = 32
 const residentThreads = 512
 
 // Printer prints CUDA C++; it is the printer that package plan takes.
-type Printer struct{}
+type Printer struct {
+	// Warps says that multiply-adds are those of warps, for compute capability 8.0 and
+	// later, and not those of warp groups, which 9.0 alone has.
+	Warps bool
+}
 
 // Dialect returns dtype.CUDA.
 func (Printer) Dialect() dtype.Dialect { return dtype.CUDA }
 
-// Print returns the CUDA C++ source of a kernel, see the function [Print].
-func (Printer) Print(k *loop.Kernel) (string, error) { return Print(k) }
+// Print returns the CUDA C++ source of a kernel. The error is a *loop.CheckError, or a
+// *clike.UnsupportedError for types that the support table does not promise, for kernels
+// that are not right for subgroups of 32, and for multiply-adds of warps in workgroups of
+// several dimensions.
+func (p Printer) Print(k *loop.Kernel) (string, error) {
+	if !p.Warps {
+		return printBy(k, &dialect)
+	}
+	if k.HasMma() && k.Workgroup[0] != k.Threads() {
+		return "", &clike.UnsupportedError{Dialect: dialect.Name, Kernel: k.Name, What: "multiply-adds of warps that are not numbered along x"}
+	}
+	d := dialect
+	d.Async = &byWarps
+	return printBy(k, &d)
+}
 
 // Prefix comes before a kernel's name in that of its function.
 const Prefix = "k_"
@@ -51,11 +68,11 @@ func Options(architecture string) []string {
 	return []string{"--gpu-architecture=" + architecture, "--std=c++17"}
 }
 
-// Print returns the CUDA C++ source of a kernel. The error is a
-// *loop.CheckError, or a *clike.UnsupportedError for types that the support
-// table does not promise, and for kernels that are not right for subgroups of 32.
-func Print(k *loop.Kernel) (string, error) {
-	src, err := clike.Write(k, &dialect)
+// Print is [Printer.Print] with multiply-adds of warp groups.
+func Print(k *loop.Kernel) (string, error) { return Printer{}.Print(k) }
+
+func printBy(k *loop.Kernel, dialect *clike.Dialect) (string, error) {
+	src, err := clike.Write(k, dialect)
 	if err != nil {
 		return "", err
 	}

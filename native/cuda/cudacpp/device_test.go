@@ -70,7 +70,7 @@ func (g gpu) memory(t *testing.T, data []byte) driver.Ptr {
 func (g gpu) run(t *testing.T, c *kerneltest.Case) [][]float64 {
 	source, err := cudacpp.Print(c.Kernel)
 	must(t, err)
-	image, err := g.Library().Compile(source, cudacpp.Options(g.Architecture())...)
+	image, err := g.Library().Compile(source, cudacpp.Options(g.Architecture(g.MultipliesByWarpGroups()))...)
 	must(t, err)
 	m, err := g.LoadModule(image)
 	must(t, err)

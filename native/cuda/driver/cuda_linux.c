@@ -23,6 +23,10 @@
 	*(void **)&table->name = dlsym(lib, symbol);                         \
 	if (!table->name) table->edits = 0;
 
+#define RLX_LOOK_WALL(name, symbol, result, params)                      \
+	*(void **)&table->name = dlsym(lib, symbol);                         \
+	if (!table->name) table->walls = 0;
+
 static void *open_library(const char *path, char *why, size_t why_len) {
 	void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!lib) snprintf(why, why_len, "%s", dlerror());
@@ -34,9 +38,10 @@ rlx_cuda *rlx_load_cuda(const char *path, char *why, size_t why_len) {
 	if (!lib) return 0;
 	rlx_cuda *table = malloc(sizeof *table);
 	RLX_DRIVER(RLX_RESOLVE)
-	table->branches = table->edits = 1;
+	table->branches = table->edits = table->walls = 1;
 	RLX_BRANCHES(RLX_LOOK_BRANCH)
 	RLX_EDITS(RLX_LOOK_EDIT)
+	RLX_WALLS(RLX_LOOK_WALL)
 	return table;
 }
 
@@ -69,9 +74,11 @@ int rlx_open(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *info
 	RLX_TRY(cuDeviceGetAttribute, (&info->minor, 76, number));
 	RLX_TRY(cuDeviceGetAttribute, (&info->multiprocessors, 16, number));
 	RLX_TRY(cuDeviceGetAttribute, (&info->clock_khz, 13, number));
+	RLX_TRY(cuDeviceGetAttribute, (&info->shared, 97, number));
 	RLX_TRY(cuDeviceTotalMem, (&info->memory, number));
 	RLX_TRY(cuDevicePrimaryCtxRetain, (&device->context, number));
 	device->cu = cu;
+	device->number = number;
 	return r;
 }
 

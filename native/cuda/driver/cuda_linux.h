@@ -77,6 +77,17 @@ typedef unsigned long long rlx_ptr;
 	  (rlx_handle, const rlx_handle *, const rlx_handle *, size_t))                                        \
 	X(cuGraphDestroyNode, "cuGraphDestroyNode", int, (rlx_handle))
 
+// Memory that is mapped by hand, optional too: see rlx_walled_make.
+#define RLX_WALLS(X)                                                                                       \
+	X(cuMemGetAllocationGranularity, "cuMemGetAllocationGranularity", int, (size_t *, const void *, int))  \
+	X(cuMemAddressReserve, "cuMemAddressReserve", int, (rlx_ptr *, size_t, size_t, rlx_ptr, unsigned long long)) \
+	X(cuMemAddressFree, "cuMemAddressFree", int, (rlx_ptr, size_t))                                        \
+	X(cuMemCreate, "cuMemCreate", int, (unsigned long long *, size_t, const void *, unsigned long long))   \
+	X(cuMemRelease, "cuMemRelease", int, (unsigned long long))                                             \
+	X(cuMemMap, "cuMemMap", int, (rlx_ptr, size_t, size_t, unsigned long long, unsigned long long))        \
+	X(cuMemUnmap, "cuMemUnmap", int, (rlx_ptr, size_t))                                                    \
+	X(cuMemSetAccess, "cuMemSetAccess", int, (rlx_ptr, size_t, const void *, size_t))
+
 #define RLX_NVRTC(X)                                                                                       \
 	X(nvrtcVersion, "nvrtcVersion", int, (int *, int *))                                                   \
 	X(nvrtcCreateProgram, "nvrtcCreateProgram", int,                                                       \
@@ -111,7 +122,7 @@ typedef unsigned long long rlx_ptr;
 	   rlx_handle, const void *, rlx_ptr, size_t, rlx_handle))
 
 #define RLX_FIELD(name, symbol, result, params) result(*name) params;
-typedef struct rlx_cuda { RLX_DRIVER(RLX_FIELD) RLX_BRANCHES(RLX_FIELD) RLX_EDITS(RLX_FIELD) int branches, edits; } rlx_cuda;
+typedef struct rlx_cuda { RLX_DRIVER(RLX_FIELD) RLX_BRANCHES(RLX_FIELD) RLX_EDITS(RLX_FIELD) RLX_WALLS(RLX_FIELD) int branches, edits, walls; } rlx_cuda;
 typedef struct rlx_nvrtc { RLX_NVRTC(RLX_FIELD) } rlx_nvrtc;
 typedef struct rlx_blas { RLX_BLAS(RLX_FIELD) } rlx_blas;
 #undef RLX_FIELD
@@ -129,6 +140,7 @@ int rlx_preload(const char *path);
 typedef struct {
 	const rlx_cuda *cu;
 	rlx_handle context;
+	int number; // CUdevice
 } rlx_device;
 
 #define RLX_CALL(name, params, args)                            \
@@ -170,7 +182,7 @@ RLX_CALL(cuModuleUnload, (rlx_device *d, rlx_handle module), (module))
 // rlx_open retains the primary context of a device and describes it.
 typedef struct {
 	char name[256];
-	int major, minor, multiprocessors, clock_khz;
+	int major, minor, multiprocessors, clock_khz, shared;
 	size_t memory;
 } rlx_info;
 int rlx_open(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *info, const char **call);
@@ -190,7 +202,21 @@ static inline int rlx_branches(const rlx_cuda *cu) { return cu->branches; }
 // rlx_fills_to_kernels puts a kernel that fills rows, with parameters (to, width, rows,
 // pitch, word), in the place of each node of a graph that fills memory.
 int rlx_fills_to_kernels(rlx_device *d, rlx_handle graph, rlx_handle fill, const char **call);
+// rlx_count_nodes adds to kinds how many nodes a graph has of each kind, by
+// CUgraphNodeType.
+int rlx_count_nodes(rlx_device *d, rlx_handle graph, int *kinds, int most, const char **call);
 static inline int rlx_edits(const rlx_cuda *cu) { return cu->edits; }
+
+// rlx_walled is memory of which the range of addresses has a part on either side that
+// nothing is mapped to.
+typedef struct {
+	rlx_ptr range, at;     // of all addresses, and of the mapped ones
+	size_t reserved, bytes; // of the two
+	unsigned long long memory;
+} rlx_walled;
+int rlx_walled_make(rlx_device *d, size_t bytes, rlx_walled *w, const char **call);
+int rlx_walled_free(rlx_device *d, const rlx_walled *w, const char **call);
+static inline int rlx_walls(const rlx_cuda *cu) { return cu->walls; }
 
 // rlx_compile leaves a cubin in image, or a log where the result is not 0;
 // either is freed by the caller.
@@ -208,8 +234,8 @@ typedef struct {
 	int32_t epilogue, adds;  // cublasLtEpilogue_t, and whether something is added
 } rlx_shape;
 
-// Bits of cublasLtEpilogue_t.
-enum { rlx_epilogue_none = 1, rlx_epilogue_relu = 2, rlx_epilogue_bias = 4 };
+// Of cublasLtEpilogue_t.
+enum { rlx_epilogue_none = 1, rlx_epilogue_bias = 4 };
 
 // rlx_product is a product ready to run.
 typedef struct {

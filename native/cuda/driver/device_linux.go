@@ -21,6 +21,7 @@ type Device struct {
 	Major, Minor    int // compute capability
 	Multiprocessors int
 	Clock           int // of a multiprocessor, in kHz
+	Shared          int // the most shared memory of a workgroup, in bytes
 	Memory          int // in bytes
 
 	library *Library
@@ -49,6 +50,7 @@ func (l *Library) Open(ordinal int) (*Device, error) {
 	}
 	d.Name, d.Major, d.Minor = C.GoString(&info.name[0]), int(info.major), int(info.minor)
 	d.Multiprocessors, d.Clock, d.Memory = int(info.multiprocessors), int(info.clock_khz), int(info.memory)
+	d.Shared = int(info.shared)
 	return d, nil
 }
 
@@ -59,14 +61,18 @@ func (d *Device) Library() *Library { return d.library }
 // groups: this generation alone has them, and NVRTC knows it from 12 on.
 func (d *Device) MultipliesByWarpGroups() bool { return d.Major == 9 && d.library.compilerMajor >= 12 }
 
-// Architecture returns what NVRTC is to compile for: "sm_80", or "sm_90a" where
-// there are instructions that this generation alone has.
-func (d *Device) Architecture() string {
-	own := ""
-	if d.MultipliesByWarpGroups() {
-		own = "a"
+// MultipliesByWarps reports whether kernels may have multiply-adds of warps in f16, bf16
+// and TF32.
+func (d *Device) MultipliesByWarps() bool { return d.Major >= 8 }
+
+// Architecture returns what NVRTC is to compile for, "sm_80". With own it is "sm_90a",
+// which has the instructions that this generation alone has.
+func (d *Device) Architecture(own bool) string {
+	a := ""
+	if own {
+		a = "a"
 	}
-	return fmt.Sprintf("sm_%d%d%s", d.Major, d.Minor, own)
+	return fmt.Sprintf("sm_%d%d%s", d.Major, d.Minor, a)
 }
 
 func (d *Device) check(call string, code C.int) error {

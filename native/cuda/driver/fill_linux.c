@@ -78,3 +78,20 @@ int rlx_fills_to_kernels(rlx_device *d, rlx_handle graph, rlx_handle fill, const
 	free(nodes);
 	return r;
 }
+
+int rlx_count_nodes(rlx_device *d, rlx_handle graph, int *kinds, int most, const char **call) {
+	const rlx_cuda *cu = d->cu;
+	size_t count = 0;
+	int r = 0;
+	TRY(cuCtxSetCurrent, (d->context));
+	TRY(cuGraphGetNodes, (graph, 0, &count));
+	rlx_handle *nodes = calloc(count + 1, sizeof *nodes);
+	if (count) TRY(cuGraphGetNodes, (graph, nodes, &count));
+	for (size_t i = 0; i < count && !r; i++) {
+		int type = 0;
+		TRY(cuGraphNodeGetType, (nodes[i], &type));
+		if (type >= 0 && type < most) kinds[type]++;
+	}
+	free(nodes);
+	return r;
+}

@@ -52,3 +52,20 @@ func (d *Device) fillByKernels(graph C.rlx_handle, fill Function) error {
 	}
 	return nil
 }
+
+// kinds counts the nodes of a graph that is not instantiated yet.
+func (d *Device) kinds(graph C.rlx_handle) (out [NodeKinds]int, err error) {
+	if !d.EditsGraphs() {
+		return out, nil
+	}
+	call := (**C.char)(C.calloc(1, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
+	defer C.free(unsafe.Pointer(call))
+	var kinds [NodeKinds]C.int
+	if r := C.rlx_count_nodes(d.c, graph, &kinds[0], NodeKinds, call); r != 0 {
+		return out, d.check(C.GoString(*call), r)
+	}
+	for i, n := range kinds {
+		out[i] = int(n)
+	}
+	return out, nil
+}

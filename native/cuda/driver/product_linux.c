@@ -59,7 +59,7 @@ int rlx_product_make(const rlx_blas *blas, rlx_handle handle, rlx_device *d, con
 		if (s->turned[i]) RLX_TRY("cublasLtMatmulDescSetAttribute", operation_set, (p->operation, desc_transpose_a + i, &turned, sizeof turned));
 	if (s->epilogue != rlx_epilogue_none)
 		RLX_TRY("cublasLtMatmulDescSetAttribute", operation_set, (p->operation, desc_epilogue, &s->epilogue, sizeof s->epilogue));
-	if (s->epilogue & rlx_epilogue_bias)
+	if (s->epilogue == rlx_epilogue_bias)
 		RLX_TRY("cublasLtMatmulDescSetAttribute", operation_set, (p->operation, desc_bias, &somewhere, sizeof somewhere));
 	for (int i = 0; i < 3 + s->adds && !r; i++) r = lay_out(blas, s, i, &p->layout[i], call);
 	RLX_TRY("cublasLtMatmulPreferenceCreate", preference_create, (&preference));
@@ -80,7 +80,7 @@ int rlx_product_run(const rlx_blas *blas, rlx_handle handle, rlx_device *d, cons
                     rlx_ptr workspace, rlx_ptr result, rlx_ptr bias, rlx_ptr added, rlx_handle stream) {
 	const float one = 1, factor = p->adds;
 	int r = d->cu->cuCtxSetCurrent(d->context);
-	if (!r && (p->epilogue & rlx_epilogue_bias)) r = blas->operation_set(p->operation, desc_bias, &bias, sizeof bias);
+	if (!r && p->epilogue == rlx_epilogue_bias) r = blas->operation_set(p->operation, desc_bias, &bias, sizeof bias);
 	if (r) return r;
 	return blas->matmul(handle, p->operation, &one, first, p->layout[0], second, p->layout[1], &factor, p->adds ? added : result,
 	                    p->layout[2 + p->adds], result, p->layout[2], p->algorithm, workspace, p->workspace, stream);

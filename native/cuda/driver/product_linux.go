@@ -97,14 +97,8 @@ func shapeOf(p routine.Product) C.rlx_shape {
 	case p.Operand == dtype.F32:
 		s.compute = computeF32Pedantic
 	}
-	if p.Bias || p.Relu {
-		s.epilogue = 0
-	}
 	if p.Bias {
-		s.epilogue |= C.rlx_epilogue_bias
-	}
-	if p.Relu {
-		s.epilogue |= C.rlx_epilogue_relu
+		s.epilogue = C.rlx_epilogue_bias
 	}
 	if p.Adds {
 		s.adds = 1

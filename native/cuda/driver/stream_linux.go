@@ -100,9 +100,17 @@ func dims(n [3]int) [3]C.uint { return [3]C.uint{C.uint(n[0]), C.uint(n[1]), C.u
 
 // Graph is work that is started by one call.
 type Graph struct {
+	// Kinds are how many nodes it has of each kind, by CUgraphNodeType of cuda.h: 0 is a
+	// kernel, 1 a copy, 2 what fills memory. Those under conditions do not count, and of
+	// drivers that do not tell there are none.
+	Kinds [NodeKinds]int
+
 	device *Device
 	handle C.rlx_handle
 }
+
+// NodeKinds is more than there are kinds of nodes.
+const NodeKinds = 16
 
 // Capture returns the work that record asks the stream for, which is not done. Where
 // fill is given, the kernel of [FillSource], it takes the place of what fills memory;
@@ -132,8 +140,13 @@ func (s *Stream) Capture(fill *Function, record func() error) (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
+	g := &Graph{device: d}
+	if g.Kinds, err = d.kinds(graph); err != nil {
+		return nil, err
+	}
 	err = d.check("cuGraphInstantiate", C.rlx_cuGraphInstantiate(d.c, &exec, graph))
-	return &Graph{d, exec}, err
+	g.handle = exec
+	return g, err
 }
 
 // Replay starts the work of a graph.

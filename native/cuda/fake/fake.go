@@ -76,7 +76,8 @@ func compile(t testing.TB, src, from, to string, libraries ...string) {
 // are; RLX_FAKE_MEMORY the bytes of each. RLX_FAKE_FAIL, "cuMemAlloc 2 3", lets
 // the third call of a name fail with code 2, for good from 700 on. RLX_FAKE_DELAY
 // is how often an event is looked at before it has happened, RLX_FAKE_REFUSE a
-// text that NVRTC takes for an error.
+// text that NVRTC takes for an error. RLX_FAKE_CAPABILITY is the compute capability, 90
+// by default.
 func Install(t testing.TB, kernels bool) *GPU {
 	t.Helper()
 	dir := t.TempDir()
@@ -85,7 +86,7 @@ func Install(t testing.TB, kernels bool) *GPU {
 	t.Setenv(cubin.Variable, filepath.Join(dir, "cache"))
 	g := &GPU{Dir: dir, log: filepath.Join(dir, "log")}
 	t.Setenv("RLX_FAKE_LOG", g.log)
-	for _, name := range []string{"VERSION", "DEVICES", "MEMORY", "FAIL", "DELAY", "NVRTC", "CLANG", "REFUSE"} {
+	for _, name := range []string{"VERSION", "DEVICES", "MEMORY", "FAIL", "DELAY", "NVRTC", "CLANG", "REFUSE", "CAPABILITY"} {
 		t.Setenv("RLX_FAKE_"+name, "")
 	}
 	if !kernels {

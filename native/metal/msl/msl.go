@@ -1,10 +1,11 @@
 // Package msl prints kernels of the loop IR in the Metal Shading Language, in what
-// versions 2.3 (macOS 11) to 3.1 have in common; fragments of bf16 are of 3.1.
+// versions 2.3 (macOS 11) to 3.1 have in common; the type bfloat alone is of 3.1.
 //
 // The parameters of a kernel are its storage arrays, in order, as buffers 0, 1, …;
 // then, if it reads scalars of the run, a struct of them, see [Scalars]; then, if it
 // reads the counts of enclosing repeats, an array of int with them, the outermost
-// first. A Bool is a uint in memory, a BF16 its bits.
+// first. A Bool is a uint in memory, a BF16 its bits
+// or, with bfloat, that.
 //
 // Metal's mathematical functions are loose by default, and its compiler may assume
 // that no infinity or NaN occurs. So they are not used: what is printed is made of
@@ -37,13 +38,13 @@ const simdgroup = 32
 const StorageBuffers = 31 - 2
 
 // Printer prints MSL; it is the printer that package plan takes.
-type Printer struct{}
+type Printer struct {
+	// BFloat has bf16 be the type bfloat, which takes MSL 3.1.
+	BFloat bool
+}
 
 // Dialect returns dtype.MSL.
 func (Printer) Dialect() dtype.Dialect { return dtype.MSL }
-
-// Print returns the MSL source of a kernel, see the function [Print].
-func (Printer) Print(k *loop.Kernel) (string, error) { return Print(k) }
 
 // Prefix comes before a kernel's name in that of its function.
 const Prefix = "k_"
@@ -53,49 +54,54 @@ func EntryPoint(k *loop.Kernel) string { return Prefix + k.Name }
 
 // Print returns the MSL source of a kernel. The error is a *loop.CheckError, or a
 // *clike.UnsupportedError for types that the support table does not promise, for
-// more than [StorageBuffers] arrays, and for kernels that are not right for subgroups of 32.
-func Print(k *loop.Kernel) (string, error) {
-	src, err := clike.Write(k, &dialect)
+// more than [StorageBuffers] arrays, for kernels that are not right for subgroups of 32,
+// and without BFloat for fragments of bf16.
+func (p Printer) Print(k *loop.Kernel) (string, error) {
+	src, err := clike.Write(k, dialects[p.BFloat])
 	if err != nil {
 		return "", err
 	}
-	p := printer{src: src, k: src.Kernel}
-	if what := p.missing(); what != "" {
-		return "", &clike.UnsupportedError{Dialect: dialect.Name, Kernel: k.Name, What: what}
+	w := writer{src: src, k: src.Kernel, names: types{bfloat: p.BFloat}}
+	if what := w.missing(); what != "" {
+		return "", &clike.UnsupportedError{Dialect: dialectName, Kernel: k.Name, What: what}
 	}
-	p.line("// %s", k.Name)
-	p.line("#include <metal_stdlib>\nusing namespace metal;")
-	p.scalars()
+	w.line("// %s", k.Name)
+	w.line("#include <metal_stdlib>\nusing namespace metal;")
+	w.scalars()
 	for _, f := range src.Functions {
-		p.line("\n%s", strings.TrimSuffix(f, "\n"))
+		w.line("\n%s", strings.TrimSuffix(f, "\n"))
 	}
-	p.entry()
-	return p.sb.String(), nil
+	w.entry()
+	return w.sb.String(), nil
 }
 
-// printer puts what MSL wants around a kernel's body.
-type printer struct {
+// writer puts what MSL wants around a kernel's body.
+type writer struct {
 	src     *clike.Source
 	k       *loop.Kernel
+	names   types
 	buffers int // so far
 	sb      strings.Builder
 }
 
-func (p *printer) line(format string, args ...any) {
-	fmt.Fprintf(&p.sb, format+"\n", args...)
+func (w *writer) line(format string, args ...any) {
+	fmt.Fprintf(&w.sb, format+"\n", args...)
 }
 
 // missing returns what the kernel needs that Metal lacks, "" where it has all.
-func (p *printer) missing() string {
-	for i, t := range p.k.Scalars {
-		if t != dtype.Invalid && t.On(dialect.Target) == dtype.Unsupported {
+func (w *writer) missing() string {
+	for i, t := range w.k.Scalars {
+		if t != dtype.Invalid && t.On(dtype.MSL) == dtype.Unsupported {
 			return fmt.Sprintf("scalar %d of type %s", i, t)
 		}
 	}
-	if s := p.k.Subgroup; s != [2]int{} && (s[0] > simdgroup || s[1] < simdgroup) {
+	if s := w.k.Subgroup; s != [2]int{} && (s[0] > simdgroup || s[1] < simdgroup) {
 		return fmt.Sprintf("subgroups of %d to %d threads", s[0], s[1])
 	}
-	storage := slices.DeleteFunc(slices.Clone(p.k.Arrays), func(a loop.Array) bool { return a.Space != loop.Storage })
+	if !w.names.bfloat && w.k.HasFragments() && slices.ContainsFunc(w.k.Arrays, func(a loop.Array) bool { return a.Space == loop.Shared && a.DType == dtype.BF16 }) {
+		return "fragments of bf16"
+	}
+	storage := slices.DeleteFunc(slices.Clone(w.k.Arrays), func(a loop.Array) bool { return a.Space != loop.Storage })
 	if len(storage) > StorageBuffers {
 		return fmt.Sprintf("%d storage arrays in a kernel", len(storage))
 	}
@@ -103,71 +109,71 @@ func (p *printer) missing() string {
 }
 
 // scalars declares the struct of scalars.
-func (p *printer) scalars() {
-	if len(p.k.Scalars) == 0 {
+func (w *writer) scalars() {
+	if len(w.k.Scalars) == 0 {
 		return
 	}
-	p.line("\nstruct Run {")
-	for i, t := range p.k.Scalars {
+	w.line("\nstruct Run {")
+	for i, t := range w.k.Scalars {
 		if t == dtype.Invalid {
 			t = dtype.U32
 		}
-		p.line("  %s scalar%d;", elementType(t), i)
+		w.line("  %s scalar%d;", w.names.element(t), i)
 	}
-	p.line("};")
+	w.line("};")
 }
 
 // buffer returns a parameter in the next place of the buffer argument table.
-func (p *printer) buffer(declaration string) string {
-	p.buffers++
-	return fmt.Sprintf("%s [[buffer(%d)]]", declaration, p.buffers-1)
+func (w *writer) buffer(declaration string) string {
+	w.buffers++
+	return fmt.Sprintf("%s [[buffer(%d)]]", declaration, w.buffers-1)
 }
 
 // parameters are the kernel's buffers, and the built-in values that its body uses.
-func (p *printer) parameters() []string {
+func (w *writer) parameters() []string {
 	var params []string
-	for i, a := range p.k.Arrays {
+	for i, a := range w.k.Arrays {
 		switch {
 		case a.Space != loop.Storage:
 		case a.Access == loop.Read:
-			params = append(params, p.buffer("device const "+memoryType(a)+" *"+p.src.Names[i]))
+			params = append(params, w.buffer("device const "+w.names.memory(a)+" *"+w.src.Names[i]))
 		default:
-			params = append(params, p.buffer("device "+memoryType(a)+" *"+p.src.Names[i]))
+			params = append(params, w.buffer("device "+w.names.memory(a)+" *"+w.src.Names[i]))
 		}
 	}
-	if len(p.k.Scalars) > 0 {
-		params = append(params, p.buffer("constant Run &run"))
+	if len(w.k.Scalars) > 0 {
+		params = append(params, w.buffer("constant Run &run"))
 	}
-	if p.k.Counters > 0 {
-		params = append(params, p.buffer("constant int *repeat"))
+	if w.k.Counters > 0 {
+		params = append(params, w.buffer("constant int *repeat"))
 	}
 	for _, v := range builtinValues {
-		if p.src.Uses(v.kind) {
+		if w.src.Uses(v.kind) {
 			params = append(params, fmt.Sprintf("%s %s [[%s]]", v.typ, v.param, v.attribute))
 		}
 	}
 	return params
 }
 
-func (p *printer) entry() {
-	p.line("\n[[max_total_threads_per_threadgroup(%d)]]", p.k.Threads())
-	p.line("kernel void %s(", EntryPoint(p.k))
-	p.line("    %s) {", strings.Join(p.parameters(), ",\n    "))
-	for i, a := range p.k.Arrays {
+func (w *writer) entry() {
+	w.line("\n[[max_total_threads_per_threadgroup(%d)]]", w.k.Threads())
+	w.line("kernel void %s(", EntryPoint(w.k))
+	w.line("    %s) {", strings.Join(w.parameters(), ",\n    "))
+	for i, a := range w.k.Arrays {
 		switch a.Space {
 		case loop.Shared:
-			p.line("  threadgroup %s %s[%d];", memoryType(a), p.src.Names[i], a.Len)
+			w.line("  threadgroup %s %s[%d];", w.names.memory(a), w.src.Names[i], a.Len)
 		case loop.Private:
-			p.line("  %s %s[%d];", memoryType(a), p.src.Names[i], a.Len)
+			w.line("  %s %s[%d];", w.names.memory(a), w.src.Names[i], a.Len)
 		}
 	}
-	slices.Sort(p.src.Builtins)
-	for _, name := range p.src.Builtins {
-		value, typ := p.builtin(name)
-		p.line("  const %s %s = %s;", typ, name, value)
+	slices.Sort(w.src.Builtins)
+	for _, name := range w.src.Builtins {
+		value, typ := w.builtin(name)
+		w.line("  const %s %s = %s;", typ, name, value)
 	}
-	p.sb.WriteString(p.src.Body)
-	p.line("}")
+	w.sb.WriteString(w.src.Body)
+	w.line("}")
 }
 
 // builtinValues are Metal's names for what the built-in variables come from (Metal
@@ -186,14 +192,14 @@ var builtinValues = []struct {
 }
 
 // builtin returns the value and type of a built-in variable.
-func (p *printer) builtin(name string) (value, typ string) {
+func (w *writer) builtin(name string) (value, typ string) {
 	kind, i := loop.BuiltinOf(name)
 	switch kind {
 	case loop.BuiltinScalar:
-		if p.k.Scalars[i].IsBool() {
+		if w.k.Scalars[i].IsBool() {
 			return fmt.Sprintf("run.scalar%d != 0u", i), "bool"
 		}
-		return fmt.Sprintf("run.scalar%d", i), typeNames[p.k.Scalars[i]]
+		return fmt.Sprintf("run.scalar%d", i), w.names.of(w.k.Scalars[i])
 	case loop.BuiltinCounter:
 		return fmt.Sprintf("repeat[%d]", i), "int"
 	}

@@ -1,12 +1,14 @@
 package msl_test
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/rlx-go/rlx/ir/kernel/clike"
 	"github.com/rlx-go/rlx/ir/kernel/kerneltest"
 	"github.com/rlx-go/rlx/native/metal/msl"
 	"github.com/rlx-go/rlx/native/metal/msl/check"
@@ -14,25 +16,47 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// golden are the kernels that Metal has types for: it has no f64.
-func golden() []*kerneltest.Case {
+// printed is a kernel as one printer prints it.
+type printed struct {
+	*kerneltest.Case
+	name   string
+	source string
+}
+
+// golden are the kernels that Metal has types for: it has no f64. Those of bf16 are printed
+// for systems with the type bfloat and, but for fragments, for those without.
+func golden(t *testing.T) []printed {
+	t.Helper()
+	var out []printed
+	add := func(suffix string, p msl.Printer, cases []*kerneltest.Case) {
+		for _, c := range cases {
+			source, err := p.Print(c.Kernel)
+			must(t, err)
+			out = append(out, printed{c, c.Kernel.Name + suffix, source})
+		}
+	}
+	add("", msl.Printer{}, portable())
+	add("", msl.Printer{BFloat: true}, kerneltest.Fragments())
+	add("", msl.Printer{BFloat: true}, kerneltest.BFloat())
+	add("_by_bits", msl.Printer{}, kerneltest.BFloat())
+	return out
+}
+
+// portable are those without bf16.
+func portable() []*kerneltest.Case {
 	wide := slices.DeleteFunc(kerneltest.Wide(), func(c *kerneltest.Case) bool { return c.Kernel.Name == "wide_floats" })
-	return slices.Concat(kerneltest.Cases(), wide, kerneltest.Half(), kerneltest.Fragments(), []*kerneltest.Case{kerneltest.Shuffled()})
+	return slices.Concat(kerneltest.Cases(), wide, kerneltest.Half(), []*kerneltest.Case{kerneltest.Shuffled()})
 }
 
 // The address spaces of Metal are those of OpenCL, so clang can tell a pointer that
 // leaves its own.
 func TestGoldenKernelsKeepToTheirAddressSpaces(t *testing.T) {
-	for _, c := range golden() {
-		t.Run(c.Kernel.Name, func(t *testing.T) {
+	for _, c := range golden(t) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := msl.Print(c.Kernel)
-			if err != nil {
-				t.Fatal(err)
-			}
-			file := filepath.Join("testdata", c.Kernel.Name+".metal")
+			file := filepath.Join("testdata", c.name+".metal")
 			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				if err := os.WriteFile(file, []byte(c.source), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -40,12 +64,30 @@ func TestGoldenKernelsKeepToTheirAddressSpaces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got != string(want) {
+			if c.source != string(want) {
 				t.Errorf("%s differs from what is printed; look at the difference, then run go test -update", file)
 			}
-			if err := check.Compile(got); err != nil {
+			if err := check.Compile(c.source); err != nil {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// Without the type bfloat there are no fragments of it.
+func TestFragmentsOfBF16NeedBFloat(t *testing.T) {
+	for _, c := range kerneltest.Fragments() {
+		_, err := msl.Printer{}.Print(c.Kernel)
+		var unsupported *clike.UnsupportedError
+		if errors.As(err, &unsupported) != (c.Kernel.Name == "fragments_bfloat") {
+			t.Errorf("%s: %v", c.Kernel.Name, err)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

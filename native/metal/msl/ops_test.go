@@ -5,11 +5,13 @@ package msl_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
 	cuda "github.com/rlx-go/rlx/native/cuda/check"
@@ -66,14 +68,46 @@ func TestKernelsOfTrainingStepsKeepToTheirAddressSpaces(t *testing.T) {
 	}
 }
 
-// planOf returns the plan of a graph for Metal with all that it may have.
+// TestKernelsOfAttentionKeepToTheirAddressSpaces does the same with attention whose scores
+// are not kept.
+func TestKernelsOfAttentionKeepToTheirAddressSpaces(t *testing.T) {
+	target := newest()
+	target.ScoreBytes = 1
+	var batch cuda.Batch
+	for _, op := range []ir.Op{ops.OpAttentionForward, ops.OpAttentionBackward} {
+		d, _ := ir.Lookup(op)
+		for i, s := range d.Samples() {
+			g, _, err := irtest.SampleGraph(op, s)
+			must(t, err)
+			batch.Add(fmt.Sprintf("%s_%d", op, i), msl.Prefix, planFor(t, g, target))
+		}
+	}
+	if err := check.Compile(batch.String()); err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(batch.String(), "simdgroup_multiply_accumulate"); n == 0 {
+		t.Error("nothing is multiplied in fragments")
+	}
+}
+
+// newest is Metal with all that it may have.
+func newest() plan.Target {
+	t := metal.Target()
+	t.BFloat = true
+	return t
+}
+
+// planOf returns the plan of a graph for it.
 func planOf(t *testing.T, g *ir.Graph) *plan.Plan {
+	t.Helper()
+	return planFor(t, g, newest())
+}
+
+func planFor(t *testing.T, g *ir.Graph, target plan.Target) *plan.Plan {
 	t.Helper()
 	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
 	must(t, err)
-	target := metal.Target()
-	target.BFloat = true
-	p, err := plan.Compile(m, target, msl.Printer{})
+	p, err := plan.Compile(m, target, msl.Printer{BFloat: target.BFloat})
 	must(t, err)
 	return p
 }

@@ -79,11 +79,6 @@ __attribute__((objc_exception)) @interface NSException : NSObject
 - (NSString *)path;
 @end
 
-@interface NSFileManager : NSObject
-+ (NSFileManager *)defaultManager;
-- (BOOL)removeItemAtPath:(NSString *)path error:(NSError **)error;
-@end
-
 @interface NSProcessInfo : NSObject
 + (NSProcessInfo *)processInfo;
 - (NSString *)operatingSystemVersionString;

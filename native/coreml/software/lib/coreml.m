@@ -24,6 +24,11 @@ static id refuse(NSError **error, NSString *why) {
 	return nil;
 }
 
+static long compiled;
+long rlx_software_compiled(void) { return compiled; }
+static long input;
+long rlx_software_input(void) { return input; }
+
 @implementation MLMultiArray
 
 - (id)initWithDataPointer:(void *)pointer
@@ -140,17 +145,6 @@ static id refuse(NSError **error, NSString *why) {
 }
 @end
 
-@implementation MLState
-- (id)init {
-	rlx_counted++;
-	return [super init];
-}
-- (void)dealloc {
-	rlx_counted--;
-	[super dealloc];
-}
-@end
-
 @implementation MLModel
 
 + (BOOL)instancesRespondToSelector:(SEL)selector {
@@ -162,6 +156,7 @@ static id refuse(NSError **error, NSString *why) {
 + (NSURL *)compileModelAtURL:(NSURL *)url error:(NSError **)error {
 	NSString *to = [NSTemporaryDirectory() stringByAppendingPathComponent:[[[NSProcessInfo processInfo] globallyUniqueString] stringByAppendingString:@".mlmodelc"]];
 	if (![[NSFileManager defaultManager] copyItemAtPath:[url path] toPath:to error:error]) return nil;
+	__atomic_fetch_add(&compiled, 1, __ATOMIC_RELAXED);
 	return [NSURL fileURLWithPath:to];
 }
 
@@ -191,7 +186,11 @@ static id refuse(NSError **error, NSString *why) {
 // handle is the evaluator's, for plans.
 - (uintptr_t)handle { return handle; }
 
-- (MLState *)newState { return state = [[MLState alloc] init]; }
+- (MLState *)newState {
+	state = [[MLState alloc] init];
+	state->handle = handle;
+	return state;
+}
 
 - (id<MLFeatureProvider>)predictionFromFeatures:(id<MLFeatureProvider>)features usingState:(MLState *)s options:(MLPredictionOptions *)options error:(NSError **)error {
 	if (!s || s != state) return refuse(error, @"the state is not one of this model");
@@ -216,6 +215,7 @@ static id refuse(NSError **error, NSString *why) {
 			fault = [NSString stringWithFormat:@"input %s is missing or not of the type that the model has", in[i].name];
 			break;
 		}
+		input = (long)[a dataPointer];
 		in[i].data = malloc(in[i].bytes);
 		[a move:in[i].data in:NO];
 	}

@@ -10,6 +10,7 @@
 #define KEEPS_MLPredictionOptions { @public NSDictionary *backings; }
 #define KEEPS_MLModelConfiguration { @public NSString *function; MLComputeUnits units; }
 #define KEEPS_MLModel { uintptr_t handle; rlx_array *in, *out; int inputs, outputs; MLState *state; }
+#define KEEPS_MLState { @public uintptr_t handle; }
 #define KEEPS_MLModelStructureProgramNamedValueType { @public NSString *name; }
 #define KEEPS_MLModelStructureProgramOperation { @public rlx_placement at; }
 #define KEEPS_MLModelStructureProgramBlock { @public NSArray *operations; }

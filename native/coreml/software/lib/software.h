@@ -13,6 +13,9 @@ typedef struct {
 	// memory of malloc.
 	int (*plan)(uintptr_t handle, rlx_placement **placements);
 	int (*predict)(uintptr_t handle, const rlx_array *in, rlx_array *out, rlx_why *why);
+	// state describes the state of a name in array, with data of malloc that hold its
+	// values, or with write takes the values from there. It returns 0 where there is none.
+	int (*state)(uintptr_t handle, const char *name, rlx_array *array, int write);
 	void (*release)(uintptr_t handle);
 } rlx_evaluator;
 
@@ -22,6 +25,12 @@ extern rlx_evaluator rlx_evaluates;
 // nor plans.
 void rlx_software_older(int older);
 extern int rlx_older;
+
+// rlx_software_compiled is how many packages were compiled.
+long rlx_software_compiled(void);
+
+// rlx_software_input is where the last input of the last prediction lay.
+long rlx_software_input(void);
 
 // rlx_counted is how many objects there are: models, arrays, states, plans.
 extern long rlx_counted;

@@ -110,6 +110,8 @@ func main() {
 	f.save()
 
 	f = newFile("transpose", "import \"unsafe\"\n\n")
-	transpose(f)
+	transpose(f, avx512, 16)
+	transpose(f, avx2, 16)
+	transpose(f, avx2, 8)
 	f.save()
 }

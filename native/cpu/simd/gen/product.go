@@ -58,6 +58,15 @@ func (p product) write(f *file) {
 			f.op("VXORPS %[1]s, %[1]s, %[1]s", sum(i, v))
 		}
 	}
+	for i := range p.rows { // what is added to, which else comes late
+		for v := range p.vectors {
+			f.op("PREFETCHT0 %d(DX)", v*p.set.bytes)
+		}
+		if i < p.rows-1 {
+			f.op("ADDQ R11, DX")
+		}
+	}
+	f.op("MOVQ c+48(FP), DX")
 	f.op("TESTQ AX, AX")
 	f.op("JZ done")
 	f.label("loop")

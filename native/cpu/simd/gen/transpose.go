@@ -1,48 +1,114 @@
 package main
 
-// transpose writes the kernel that turns eight rows of 32-bit elements into
-// columns, eight elements of each at a time.
-func transpose(f *file) {
-	f.declare("transposeAVX2", "blocks int, from unsafe.Pointer, fromRow int, to unsafe.Pointer, toRow int")
-	f.line("TEXT ·transposeAVX2(SB), NOSPLIT, $0-40")
-	for i, reg := range []string{"AX", "SI", "R8", "DI", "R9"} {
-		f.op("MOVQ %s+%d(FP), %s", []string{"blocks", "from", "fromRow", "to", "toRow"}[i], 8*i, reg)
+import (
+	"fmt"
+	"strings"
+)
+
+// transpose writes the kernel that turns squares of 32-bit elements, size on a side, one
+// after the other. A column of sixteen fills a line of the cache: it is written at once,
+// not in halves between which the line may have to leave the cache.
+func transpose(f *file, s *set, size int) {
+	name := fmt.Sprintf("transpose%sx%d", s.name, size)
+	f.declare(name, "squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int")
+	f.line("TEXT ·%s(SB), NOSPLIT, $0-56", name)
+	for i, arg := range []string{"squares AX", "from SI", "fromRow R8", "fromStep R12", "to DI", "toRow R9", "toStep R13"} {
+		var from, to string
+		fmt.Sscan(arg, &from, &to)
+		f.op("MOVQ %s+%d(FP), %s", from, 8*i, to)
+		if strings.HasSuffix(from, "Row") || strings.HasSuffix(from, "Step") {
+			f.op("SHLQ $2, %s", to)
+		}
 	}
-	f.op("SHLQ $2, R8")
-	f.op("SHLQ $2, R9")
 	f.op("LEAQ (R8)(R8*2), R10")
 	f.op("LEAQ (R9)(R9*2), R11")
-	rows := func(base, next, stride, triple string) []string {
-		var out []string
-		for _, b := range []string{base, next} {
-			out = append(out, "("+b+")", "("+b+")("+stride+"*1)", "("+b+")("+stride+"*2)", "("+b+")("+triple+"*1)")
-		}
-		return out
-	}
 	f.label("loop")
-	f.op("LEAQ (SI)(R8*4), BX")
-	for i, row := range rows("SI", "BX", "R8", "R10") {
-		f.op("VMOVUPS %s, Y%d", row, i)
+	f.op("MOVQ SI, BX")
+	f.op("MOVQ DI, CX")
+	switch {
+	case s == avx512:
+		turnSixteen(f)
+	case size == 8:
+		turnEight(f)
+	default:
+		f.op("LEAQ %d(DI), DX", s.bytes)
+		turnEight(f)
+		f.op("XCHGQ CX, DX") // the columns behind are next, the rows below later
+		turnEight(f)
+		f.op("LEAQ %d(SI), BX", s.bytes)
+		f.op("MOVQ DX, CX")
+		f.op("LEAQ %d(DX), DX", s.bytes)
+		turnEight(f)
+		f.op("MOVQ DX, CX")
+		turnEight(f)
 	}
-	for i := range 4 { // pairs of rows
-		f.op("VUNPCKLPS Y%d, Y%d, Y%d", 2*i+1, 2*i, 8+2*i)
-		f.op("VUNPCKHPS Y%d, Y%d, Y%d", 2*i+1, 2*i, 9+2*i)
-	}
-	for i := range 8 { // four rows
-		from := 8 + i/4*4 + i%4/2
-		f.op("VSHUFPS $%#x, Y%d, Y%d, Y%d", []int{0x44, 0xee}[i%2], from+2, from, i)
-	}
-	for i := range 8 {
-		f.op("VPERM2F128 $%#x, Y%d, Y%d, Y%d", []int{0x20, 0x31}[i/4], i%4+4, i%4, 8+i)
-	}
-	f.op("LEAQ (DI)(R9*4), BX")
-	for i, row := range rows("DI", "BX", "R9", "R11") {
-		f.op("VMOVUPS Y%d, %s", 8+i, row)
-	}
-	f.op("ADDQ $32, SI")
-	f.op("LEAQ (DI)(R9*8), DI")
+	f.op("ADDQ R12, SI")
+	f.op("ADDQ R13, DI")
 	f.op("DECQ AX")
 	f.op("JNZ loop")
 	f.op("VZEROUPPER")
 	f.op("RET")
+}
+
+// loadRows loads rows from BX on into as many registers, and moves BX behind them.
+func loadRows(f *file, reg string, count int) {
+	for i := 0; i < count; i += 4 {
+		for k, row := range []string{"(BX)", "(BX)(R8*1)", "(BX)(R8*2)", "(BX)(R10*1)"} {
+			f.op("VMOVUPS %s, %s%d", row, reg, i+k)
+		}
+		f.op("LEAQ (BX)(R8*4), BX")
+	}
+}
+
+// storeRows stores registers from first on as rows from CX on, and moves CX behind them.
+func storeRows(f *file, reg string, first, count int) {
+	for i := 0; i < count; i += 4 {
+		for k, row := range []string{"(CX)", "(CX)(R9*1)", "(CX)(R9*2)", "(CX)(R11*1)"} {
+			f.op("VMOVUPS %s%d, %s", reg, first+i+k, row)
+		}
+		f.op("LEAQ (CX)(R9*4), CX")
+	}
+}
+
+// turnFours turns 4×4 elements in each lane of 128 bits of as many registers from 0 on,
+// by way of as many others: what was row 4i+j has column j of rows 4i to 4i+3.
+func turnFours(f *file, reg string, count int) {
+	for i := 0; i < count; i += 2 {
+		f.op("VUNPCKLPS %[1]s%[2]d, %[1]s%[3]d, %[1]s%[4]d", reg, i+1, i, count+i)
+		f.op("VUNPCKHPS %[1]s%[2]d, %[1]s%[3]d, %[1]s%[4]d", reg, i+1, i, count+1+i)
+	}
+	for i := range count {
+		from := count + i/4*4 + i%4/2
+		f.op("VSHUFPS $%#[5]x, %[1]s%[2]d, %[1]s%[3]d, %[1]s%[4]d", reg, from+2, from, i, []int{0x44, 0xee}[i%2])
+	}
+}
+
+// turnSixteen turns 16×16 elements.
+func turnSixteen(f *file) {
+	loadRows(f, "Z", 16)
+	turnFours(f, "Z", 16)
+	const even, odd = 0x88, 0xdd // lanes of two registers
+	for j := range 4 {
+		for half := range 2 {
+			f.op("VSHUFF32X4 $%#x, Z%d, Z%d, Z%d", even, 8*half+4+j, 8*half+j, 16+8*half+j)
+			f.op("VSHUFF32X4 $%#x, Z%d, Z%d, Z%d", odd, 8*half+4+j, 8*half+j, 20+8*half+j)
+		}
+	}
+	for l := range 4 { // the columns that lay in lane l
+		for j := range 4 {
+			from := 16 + 4*(l%2) + j
+			f.op("VSHUFF32X4 $%#x, Z%d, Z%d, Z%d", []int{even, odd}[l/2], from+8, from, 4*l+j)
+		}
+	}
+	storeRows(f, "Z", 0, 16)
+}
+
+// turnEight turns 8×8 elements.
+func turnEight(f *file) {
+	loadRows(f, "Y", 8)
+	turnFours(f, "Y", 8)
+	for i := range 8 {
+		f.op("VPERM2F128 $%#x, Y%d, Y%d, Y%d", []int{0x20, 0x31}[i/4], i%4+4, i%4, 8+i)
+	}
+	storeRows(f, "Y", 8, 8)
 }

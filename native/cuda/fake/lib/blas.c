@@ -1,5 +1,4 @@
-// A fake cuBLASLt: products of f32, column by column, with a bias, a matrix and a maximum
-// behind them. RLX_FAKE_PRODUCTS=none leaves it without an algorithm for any.
+// A fake cuBLASLt: products of f32, column by column, with a bias and a matrix behind them. RLX_FAKE_PRODUCTS=none leaves it without an algorithm for any.
 #include "fake.h"
 
 #include <stdint.h>
@@ -74,8 +73,7 @@ static void multiply(void *data) {
 				float sum = 0;
 				for (uint64_t i = 0; i < k; i++) sum += at(j->x, &j->a, j->o.turned[0], n, r, i) * at(j->y, &j->b, j->o.turned[1], n, i, c);
 				if (j->beta) sum += at(j->w, &j->c, 0, n, r, c);
-				if (j->o.epilogue & 4) sum += j->o.bias[r];
-				if (j->o.epilogue & 2) sum = sum > 0 ? sum : 0;
+				if (j->o.epilogue == 4) sum += j->o.bias[r];
 				j->z[n * j->d.step + c * j->d.row + r] = sum;
 			}
 }

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 typedef uint64_t devptr;
@@ -66,6 +67,37 @@ static int release(void *p, int host) {
 static int outside(devptr p, size_t bytes) {
 	for (block *b = blocks; b; b = b->next)
 		if (!b->host && (char *)p >= b->at && (char *)p + bytes <= b->at + b->bytes) return 0;
+	return 1;
+}
+
+// Memory that is mapped by hand: the addresses around it are nobody's, as a device's.
+EXPORT int cuMemGetAllocationGranularity(size_t *page, const void *what, int which) { return *page = 1 << 16, 0; }
+EXPORT int cuMemAddressReserve(devptr *p, size_t bytes, size_t alignment, devptr where, unsigned long long flags) {
+	CALL("cuMemAddressReserve");
+	*p = (devptr)mmap(0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return 0;
+}
+EXPORT int cuMemAddressFree(devptr p, size_t bytes) { CALL("cuMemAddressFree"); return munmap((void *)p, bytes) != 0; }
+EXPORT int cuMemCreate(unsigned long long *memory, size_t bytes, const void *what, unsigned long long flags) {
+	CALL("cuMemCreate");
+	return *memory = bytes, 0;
+}
+EXPORT int cuMemRelease(unsigned long long memory) { return 0; }
+EXPORT int cuMemMap(devptr p, size_t bytes, size_t offset, unsigned long long memory, unsigned long long flags) { return bytes != memory; }
+EXPORT int cuMemSetAccess(devptr p, size_t bytes, const void *access, size_t count) {
+	if (mprotect((void *)p, bytes, PROT_READ | PROT_WRITE)) return 1;
+	block *b = malloc(sizeof *b);
+	*b = (block){memset((void *)p, 0xa5, bytes), bytes, 0, blocks};
+	return blocks = b, 0;
+}
+EXPORT int cuMemUnmap(devptr p, size_t bytes) {
+	for (block **b = &blocks; *b; b = &(*b)->next)
+		if ((*b)->at == (char *)p) {
+			block *gone = *b;
+			*b = gone->next;
+			free(gone);
+			return mprotect((void *)p, bytes, PROT_NONE) != 0;
+		}
 	return 1;
 }
 
@@ -146,7 +178,8 @@ EXPORT int cuDeviceGetCount(int *n) { return *n = atoi(setting("RLX_FAKE_DEVICES
 EXPORT int cuDeviceGet(int *d, int i) { CALL("cuDeviceGet"); return *d = i, 0; }
 EXPORT int cuDeviceGetName(char *name, int n, int d) { return snprintf(name, n, "Fake GPU %d", d), 0; }
 EXPORT int cuDeviceGetAttribute(int *v, int which, int d) {
-	*v = which == 75 ? 9 : which == 76 ? 0 : which == 16 ? 2 : 1000000;
+	const int capability = atoi(setting("RLX_FAKE_CAPABILITY", "90"));
+	*v = which == 75 ? capability / 10 : which == 76 ? capability % 10 : which == 16 ? 2 : which == 97 ? (capability == 89 ? 99 : 227) << 10 : 1000000;
 	return 0;
 }
 EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int d) { return *bytes = memory(), 0; }

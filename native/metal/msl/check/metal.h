@@ -35,6 +35,23 @@ template <class T, class S> T as_type(S from) {
   return __builtin_bit_cast(T, from);
 }
 
+struct bfloat {
+  ushort bits;
+  bfloat() = default;
+  explicit bfloat(float);
+  operator float() const;
+};
+struct bfloat2 {
+  bfloat x, y;
+  bfloat2() = default;
+  bfloat2(bfloat, bfloat);
+};
+struct bfloat4 {
+  bfloat x, y, z, w;
+  bfloat4() = default;
+  bfloat4(bfloat, bfloat, bfloat, bfloat);
+};
+
 namespace metal {
 enum class mem_flags { mem_none = 0, mem_device = 1, mem_threadgroup = 2 };
 inline mem_flags operator|(mem_flags a, mem_flags b) { return mem_flags(int(a) | int(b)); }
@@ -46,9 +63,6 @@ template <class T> T simd_min(T);
 template <class T> T simd_shuffle_xor(T, ushort);
 
 template <class T, int C, int R> struct simdgroup_matrix { T elements[C * R / 32]; };
-struct bfloat {
-  ushort bits;
-};
 using simdgroup_bfloat8x8 = simdgroup_matrix<bfloat, 8, 8>;
 using simdgroup_half8x8 = simdgroup_matrix<half, 8, 8>;
 using simdgroup_float8x8 = simdgroup_matrix<float, 8, 8>;

@@ -4,13 +4,13 @@ using namespace metal;
 
 [[max_total_threads_per_threadgroup(64)]]
 kernel void k_fragments_bfloat(
-    device const ushort *x [[buffer(0)]],
-    device const ushort *y [[buffer(1)]],
+    device const bfloat *x [[buffer(0)]],
+    device const bfloat *y [[buffer(1)]],
     device float *z [[buffer(2)]],
     uint3 local_id [[thread_position_in_threadgroup]],
     uint simd_number [[simdgroup_index_in_threadgroup]]) {
-  threadgroup ushort left[256];
-  threadgroup ushort right[384];
+  threadgroup bfloat left[256];
+  threadgroup bfloat right[384];
   threadgroup float sums[448];
   const int local_x = int(local_id.x);
   const int subgroup_index = int(simd_number);
@@ -26,15 +26,15 @@ kernel void k_fragments_bfloat(
   simdgroup_float8x8 d2 = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   for (int k = 0; k < 16; k += 8) {
     simdgroup_bfloat8x8 a;
-    simdgroup_load(a, (const threadgroup bfloat *)&left[int(uint(subgroup_index * 8 * 16) + uint(k))], 16);
+    simdgroup_load(a, &left[int(uint(subgroup_index * 8 * 16) + uint(k))], 16);
     simdgroup_bfloat8x8 b0;
-    simdgroup_load(b0, (const threadgroup bfloat *)&right[k], 16, ulong2(0, 0), true);
+    simdgroup_load(b0, &right[k], 16, ulong2(0, 0), true);
     simdgroup_multiply_accumulate(d0, a, b0, d0);
     simdgroup_bfloat8x8 b1;
-    simdgroup_load(b1, (const threadgroup bfloat *)&right[int(128u + uint(k))], 16, ulong2(0, 0), true);
+    simdgroup_load(b1, &right[int(128u + uint(k))], 16, ulong2(0, 0), true);
     simdgroup_multiply_accumulate(d1, a, b1, d1);
     simdgroup_bfloat8x8 b2;
-    simdgroup_load(b2, (const threadgroup bfloat *)&right[int(256u + uint(k))], 16, ulong2(0, 0), true);
+    simdgroup_load(b2, &right[int(256u + uint(k))], 16, ulong2(0, 0), true);
     simdgroup_multiply_accumulate(d2, a, b2, d2);
   }
   simdgroup_store(d0, &sums[subgroup_index * 8 * 28], 28);

@@ -58,7 +58,8 @@ enum { MLMultiArrayDataTypeFloat16 = 0x10000 | 16, MLMultiArrayDataTypeFloat32 =
 - (NSInteger)totalCoreCount;
 @end
 
-@interface MLState : NSObject // mlstate: macOS 15, iOS 18
+@interface MLState : NSObject RLX_KEEPS(MLState) // mlstate: macOS 15, iOS 18
+- (void)getMultiArrayForStateNamed:(NSString *)stateName handler:(void (^)(MLMultiArray *buffer))handler;
 @end
 
 @interface MLModel : NSObject RLX_KEEPS(MLModel) // mlmodel

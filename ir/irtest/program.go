@@ -1,0 +1,218 @@
+package irtest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// Program is a random graph in which any op may stand.
+type Program struct {
+	Graph  *ir.Graph
+	Inputs map[string]*ir.Array
+	// Wrt are the floats that the steps go out from: derivatives by them are what
+	// differences give.
+	Wrt []string
+	// Tol is the relative tolerance that the samples ask for.
+	Tol float64
+	// Narrow is whether there are floats of 16 bits, which devices round.
+	Narrow bool
+}
+
+// DeviceTolerance returns the tolerance for results of the program on any device.
+func (p *Program) DeviceTolerance(ir.DType) Tolerance {
+	tol := max(2*LooseToleranceFor(ir.F32).Rel, loose*p.Tol)
+	if p.Narrow {
+		tol = max(tol, 2*ToleranceFor(ir.BF16).Rel)
+	}
+	return Tolerance{Abs: tol, Rel: tol}
+}
+
+// opsInProgram is how many ops of samples a program has.
+const opsInProgram = 6
+
+// Corpus are the numbers of programs that tests run besides the first ones, since they
+// have once failed a test.
+var Corpus = []uint64{
+	307, 368, // a derivative has a kink within the step of a difference
+}
+
+// Programs is how many programs, from number 0 on, it takes for every op that usable
+// accepts a sample of to stand in one.
+func Programs(usable func(op ir.Op, s ir.Sample) bool) uint64 {
+	n := len(drawn(usable))
+	return uint64((n + opsInProgram - 1) / opsInProgram)
+}
+
+// RandomProgram returns program number seed: the steps of [RandomGraph], and among them
+// ops that take their turn in alphabetical order, on operands near those of a sample
+// that usable accepts: the sample's floats, moved by what the graph computes. Results of
+// these ops are outputs, and what later steps go on with.
+func RandomProgram(seed uint64, usable func(op ir.Op, s ir.Sample) bool) Program {
+	p := Program{Inputs: map[string]*ir.Array{}}
+	rng := rand.New(rand.NewPCG(seed, 9))
+	list := drawn(usable)
+	var err error
+	p.Graph, err = ir.Build("program", func(b *ir.Builder) {
+		r := &generator{Rand: rng, b: b, derivable: true}
+		r.declare(p.Inputs)
+		for name, a := range p.Inputs {
+			if a.F != nil {
+				p.Wrt = append(p.Wrt, name)
+			}
+		}
+		slices.Sort(p.Wrt)
+		for i := range uint64(opsInProgram) {
+			r.grow(r.IntN(4))
+			if len(list) > 0 {
+				r.apply(&p, list[(seed*opsInProgram+i)%uint64(len(list))])
+			}
+		}
+		r.finish()
+	})
+	if err != nil {
+		panic(err) // a step that is not well-typed is a mistake below
+	}
+	return p
+}
+
+// turn is an op with the samples of it that a program may take.
+type turn struct {
+	def     *ir.Def
+	samples []bounds
+}
+
+// bounds is a sample with the largest magnitude of each of its results.
+type bounds struct {
+	ir.Sample
+	most []float64
+}
+
+// drawn returns the ops that programs take turns with.
+func drawn(usable func(op ir.Op, s ir.Sample) bool) []turn {
+	var out []turn
+	for _, t := range allTurns() {
+		t.samples = slices.DeleteFunc(slices.Clone(t.samples), func(s bounds) bool {
+			return usable != nil && !usable(t.def.Op, s.Sample)
+		})
+		if len(t.samples) > 0 {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// allTurns evaluates all samples once.
+var allTurns = sync.OnceValue(func() []turn {
+	var out []turn
+	for _, op := range ir.Ops() {
+		d, _ := ir.Lookup(op)
+		if d.Samples == nil {
+			continue
+		}
+		t := turn{def: d}
+		for _, s := range d.Samples() {
+			if most := magnitudes(op, s); most != nil {
+				t.samples = append(t.samples, bounds{s, most})
+			}
+		}
+		if len(t.samples) > 0 {
+			out = append(out, t)
+		}
+	}
+	return out
+})
+
+// magnitudes returns the largest magnitude of each result of a sample, nil where it is
+// not fit for a program: too large, at a point without a derivative, or not finite.
+func magnitudes(op ir.Op, s ir.Sample) []float64 {
+	for _, a := range s.In {
+		if a.Len() > maxElements {
+			return nil
+		}
+	}
+	g, _, err := SampleGraph(op, s)
+	if err != nil {
+		return nil
+	}
+	results, err := ir.Eval(g, SampleInputs(s), ir.EvalOptions{Reference: true})
+	if err != nil {
+		return nil
+	}
+	most := make([]float64, len(results))
+	for i, a := range results {
+		if a.Len() > maxElements {
+			return nil
+		}
+		for k := range a.Len() {
+			most[i] = max(most[i], math.Abs(a.Float(k)))
+			if a.C != nil {
+				most[i] = max(most[i], math.Abs(imag(a.C[k])))
+			}
+		}
+		if most[i]-most[i] != 0 {
+			return nil
+		}
+	}
+	return most
+}
+
+// apply adds a node of an op, and offers what it results in to later steps.
+func (r *generator) apply(p *Program, t turn) {
+	s := pickOne(r, t.samples)
+	p.Tol = max(p.Tol, s.Tol)
+	number := len(p.Inputs) // so that names differ
+	in := make([]ir.Value, len(s.In))
+	for i, a := range s.In {
+		moves := t.def.NoGrad == "" && s.NoGrad == ""
+		in[i] = r.operand(p, fmt.Sprintf("%s%d.%d", t.def.Op, number, i), a, moves)
+	}
+	for i, v := range r.b.AddNode(t.def.Op, s.Attrs, s.Subs, in...) {
+		p.Narrow = p.Narrow || v.DType().IsFloat() && v.DType().Size() == 2
+		v = asF32(r.b, v)
+		r.b.Output(fmt.Sprintf("%s%d.%d", t.def.Op, number, i), v)
+		r.keep(v, 1.1*s.most[i]+0.1)
+	}
+}
+
+// operand declares an input with the value a, or two for a complex one, and returns it,
+// moved where that is asked for and the type has room for it.
+func (r *generator) operand(p *Program, name string, a *ir.Array, moves bool) ir.Value {
+	if a.C != nil {
+		re, im := ir.NewArray(a.DType.Real(), a.Dims...), ir.NewArray(a.DType.Real(), a.Dims...)
+		for i, c := range a.C {
+			re.F[i], im.F[i] = real(c), imag(c)
+		}
+		return ops.Complex(r.b, r.operand(p, name+".re", re, moves), r.operand(p, name+".im", im, moves))
+	}
+	p.Inputs[name] = a
+	v := r.b.Port(ir.InputPort, name, a.Type())
+	if moves && (a.DType == ir.F32 || a.DType == ir.F64) {
+		v = ops.Add(r.b, v, ops.Convert(r.b, r.drift(), a.DType))
+	}
+	return v
+}
+
+// drift returns a scalar that hangs on a value of the graph, and is below 2⁻⁸: samples
+// are further from where ops have kinks.
+func (r *generator) drift() ir.Value {
+	x := r.float()
+	small := ops.Const(r.b, ir.F32, 0x1p-8)
+	if x.Shape().Size().Is(0) {
+		return small
+	}
+	return ops.Mul(r.b, small, ops.Mean(r.b, ops.Sin(r.b, x.Value)))
+}
+
+// asF32 returns v as numbers of f32.
+func asF32(b *ir.Builder, v ir.Value) ir.Value {
+	if v.DType().IsComplex() {
+		v = ops.Add(b, ops.Real(b, v), ops.Imag(b, v))
+	}
+	return ops.Convert(b, v, ir.F32)
+}

@@ -1,0 +1,158 @@
+package splat
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// grid is how the tiles of an image lie: in rows from its upper left corner. The last
+// ones may reach beyond it.
+type grid struct{ side, rows, columns int }
+
+func (m Image) grid() grid {
+	upward := func(pixels int) int { return (pixels + m.Tile - 1) / m.Tile }
+	return grid{side: m.Tile, rows: upward(m.Height), columns: upward(m.Width)}
+}
+
+func (g grid) tiles() int { return g.rows * g.columns }
+
+// inTiles renders the Gaussians by pairs of one of them and a tile that it is seen in.
+// The pairs of a tile stand side by side, nearest Gaussian first, so that what a pixel
+// sees through those in front is a running product that begins anew with each tile.
+func inTiles(b *ir.Builder, f Flat, order ir.Value, m Image) ir.Value {
+	g := m.grid()
+	p := pairsOf(b, f.at(b, order), g, m.Pairs)
+	f = f.at(b, ops.Take(b, order, p.gaussian, 0, ops.OutsideClip))
+	alpha := p.cover(b, f, g)
+	weight := ops.Mul(b, alpha, p.through(b, alpha))
+
+	// Weights and what is left of the background add up to 1, so it is enough to add
+	// colors less that of the background.
+	colors := f.Colors
+	if m.Background.Valid() {
+		colors = ops.Sub(b, colors, m.Background)
+	}
+	parts := ops.Mul(b, ops.ExpandDims(b, weight, 2), ops.ExpandDims(b, colors, 1))
+	sums := ops.SegmentReduce(b, parts, p.tile, ops.SegmentAttrs{Segments: ir.N(g.tiles()), Reduction: "sum"})
+	image := g.assemble(b, sums)
+	for axis, size := range []int{m.Height, m.Width} {
+		image = ops.SliceAxis(b, image, axis, ir.N(0), ir.N(size))
+	}
+	if m.Background.Valid() {
+		image = ops.Add(b, image, m.Background)
+	}
+	return image
+}
+
+// assemble makes an image [rows·side, columns·side, channels] of tiles [tiles, side²,
+// channels].
+func (g grid) assemble(b *ir.Builder, tiles ir.Value) ir.Value {
+	channels, side := tiles.Dim(2), ir.N(g.side)
+	x := ops.Reshape(b, tiles, ir.N(g.rows), ir.N(g.columns), side, side, channels)
+	x = ops.Transpose(b, x, 0, 2, 1, 3, 4)
+	return ops.Reshape(b, x, ir.N(g.rows*g.side), ir.N(g.columns*g.side), channels)
+}
+
+// pairs are those of a Gaussian and a tile that it is seen in, in the order of tiles
+// and, within one, of Gaussians. What is left of the room is at the end: its tile is the
+// one after the last.
+type pairs struct {
+	gaussian, tile ir.Value // [pairs], i32
+}
+
+// pairsOf returns the pairs of Gaussians that stand in order of depth.
+func pairsOf(b *ir.Builder, f Flat, g grid, room int) pairs {
+	seen := f.reach(b, g)
+	count := ops.Mul(b, seen.columns, seen.rows)
+	ends := ops.CumSum(b, count, ops.CumSumAttrs{})
+	all := checked(b, count, room)
+
+	// Pair p is one of the first Gaussian whose pairs end after p.
+	p := ops.Iota(b, ir.I32, 0, ir.N(room))
+	gaussian := ops.SearchSorted(b, ends, p, true)
+	of := func(x ir.Value) ir.Value { return ops.Take(b, x, gaussian, 0, ops.OutsideClip) }
+	nth := ops.Sub(b, p, ops.Sub(b, of(ends), of(count)))
+	columns := ops.Max(b, of(seen.columns), ops.OnesLike(b, p)) // 0 where there is no pair
+	row := ops.Add(b, of(seen.top), ops.Div(b, nth, columns))
+	tile := ops.Add(b, ops.Mul(b, row, ops.ConstLike(b, row, float64(g.columns))), ops.Add(b, of(seen.left), ops.Rem(b, nth, columns)))
+	tile = ops.Select(b, ops.Lt(b, p, all), tile, ops.ConstLike(b, tile, float64(g.tiles())))
+	sorted := ops.Sort(b, ops.SortAttrs{}, tile, gaussian)
+	if b.Err() != nil {
+		return pairs{}
+	}
+	return pairs{gaussian: sorted[1], tile: sorted[0]}
+}
+
+// checked returns the sum of counts, and makes a run fail whose sum is more than room.
+func checked(b *ir.Builder, counts ir.Value, room int) ir.Value {
+	sum := ops.ReduceSum(b, counts, 0)
+	// The sum of so many that it wraps is told from that of few by floats.
+	about := ops.ReduceSum(b, ops.Convert(b, counts, ir.F32), 0)
+	wraps := ops.Gt(b, about, ops.ConstLike(b, about, 1<<30))
+	sum = ops.Select(b, wraps, ops.ConstLike(b, sum, math.MaxInt32), sum)
+	return ops.CheckIndex(b, sum, ir.N(room+1), "number of pairs of a Gaussian and a tile")
+}
+
+// rectangles of tiles: the first column and row, and how many of each, 0 for none; i32.
+type rectangles struct{ left, top, columns, rows ir.Value }
+
+// reach returns the tiles with pixels that Gaussians may be seen in. α is at least as
+// visible as it has to be where dᵀ·Σ⁻¹·d ≤ r = 2·log(opacity/visible), an ellipse that
+// reaches as far as √(r·Σxx) along x.
+func (f Flat) reach(b *ir.Builder, g grid) rectangles {
+	like := func(x float64) ir.Value { return ops.ConstLike(b, f.Opacities, x) }
+	seen := ops.Ge(b, f.Opacities, like(visible))
+	r := ops.Mul(b, like(2), ops.Log(b, ops.Mul(b, f.Opacities, like(1/visible))))
+	along := func(axis, tiles int) (first, count ir.Value) {
+		// Rounding may not cost a pixel whose centre is at the very end.
+		const margin = 0.01
+		half := ops.Add(b, ops.Sqrt(b, ops.Mul(b, r, f.covariance(b, axis, axis))), like(margin))
+		center := ops.Sub(b, column(b, f.Means, axis), like(0.5))
+		place := func(x ir.Value) ir.Value { return ops.Floor(b, ops.Div(b, x, like(float64(g.side)))) }
+		low, high := place(ops.Sub(b, center, half)), place(ops.Add(b, center, half))
+		// False where one is NaN.
+		inside := ops.And(b, ops.Lt(b, low, like(float64(tiles))), ops.Ge(b, high, like(0)))
+		seen = ops.And(b, seen, inside)
+		low, high = ops.Max(b, low, like(0)), ops.Min(b, high, like(float64(tiles-1)))
+		whole := func(x ir.Value, outside float64) ir.Value {
+			return ops.Convert(b, ops.Select(b, inside, x, like(outside)), ir.I32)
+		}
+		first = whole(low, 0)
+		return first, ops.Sub(b, whole(high, -1), ops.Sub(b, first, ops.OnesLike(b, first)))
+	}
+	var out rectangles
+	out.left, out.columns = along(0, g.columns)
+	out.top, out.rows = along(1, g.rows)
+	out.columns = ops.Select(b, seen, out.columns, ops.ZerosLike(b, out.columns))
+	return out
+}
+
+// cover returns α [pairs, side²] of the Gaussians of the pairs at the pixels of their
+// tiles.
+func (p pairs) cover(b *ir.Builder, f Flat, g grid) ir.Value {
+	d := f.Means.DType()
+	x, y := centers(b, g.side, g.side, d)
+	corner := func(tiles ir.Value) ir.Value {
+		return ops.ExpandDims(b, ops.Convert(b, ops.Mul(b, tiles, ops.ConstLike(b, tiles, float64(g.side))), d), 1)
+	}
+	columns := ops.ConstLike(b, p.tile, float64(g.columns))
+	x = ops.Add(b, corner(ops.Rem(b, p.tile, columns)), x)
+	y = ops.Add(b, corner(ops.Div(b, p.tile, columns)), y)
+	return f.cover(b, x, y, 1)
+}
+
+// through returns the product of 1 − α over the pairs of the same tile before: by
+// h[i] = (1 − α[i−1])·h[i−1], which is 1 for the first.
+func (p pairs) through(b *ir.Builder, alpha ir.Value) ir.Value {
+	n := alpha.Dim(0)
+	shifted := func(x, first ir.Value) ir.Value {
+		return ops.SliceAxis(b, ops.Concatenate(b, 0, first, x), 0, ir.N(0), n)
+	}
+	before := shifted(p.tile, ops.Const(b, ir.I32, -1, ir.N(1)))
+	begins := ops.BroadcastTo(b, ops.ExpandDims(b, ops.Ne(b, p.tile, before), 1), alpha.Shape())
+	zero, one := ops.ZerosLike(b, alpha), ops.OnesLike(b, alpha)
+	rest := shifted(ops.Sub(b, one, alpha), ops.Ones(b, alpha.DType(), ir.N(1), alpha.Dim(1)))
+	return ops.LinearRecurrence(b, ops.Select(b, begins, zero, rest), ops.Select(b, begins, one, zero), ops.CumSumAttrs{})
+}

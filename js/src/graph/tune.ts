@@ -1,0 +1,129 @@
+// Tuning: measuring on the page's device which schedules of a job's groups are the fastest.
+
+import { call, type Choices, type Group, type Job } from './compiler.js';
+import { describe, type DeviceOptions, requestAdapter, requestDevice } from '../gpu/device.js';
+import { openSession } from '../session/open.js';
+import { checkOptions, RlxError } from '../values/errors.js';
+import { type Found, TuneStore } from './tune-store.js';
+
+/** What is told of tuning while it goes on. */
+export interface TuneOptions {
+  /** Called for each group of kernels that was measured. */
+  onMeasured?: (measured: Measured) => void;
+  /**
+   * Called with an error of kind `store` where what is found cannot be kept, or what was kept cannot be
+   * read: then all, or the group that it names, is measured, now and the next time. A warning on the
+   * console if not given.
+   */
+  onProblem?: (problem: RlxError) => void;
+}
+
+/** A group of kernels that was measured. */
+export interface Measured extends Found {
+  /** What its kernels are called. */
+  name: string;
+}
+
+/** How much of the time that is taken untuned another schedule must save: times vary by some hundredths. */
+const worthwhile = 0.03;
+/** A measured run takes about as long, in milliseconds: a submission, and hearing of its end, take one or two. */
+const long = 10;
+/** The most times that a run does the work of a group, and how many runs the least is taken of. */
+const mostTimes = 256, repeats = 3;
+
+/**
+ * Compiles a job with the schedules that are the fastest on a device. A group that was measured there
+ * before is not measured again. Rejects with an {@link RlxError} of kind `device` where there is no GPU,
+ * `lost` where measuring costs the device, and otherwise as compiling does.
+ */
+export async function compileTuned(job: Job, tune: TuneOptions, where: DeviceOptions): Promise<Uint8Array<ArrayBuffer>> {
+  checkOptions('tune', tune, ['onMeasured', 'onProblem']);
+  const bench = await openBench(job, where);
+  const store = await TuneStore.open(bench.name, tune.onProblem ?? ((problem) => console.warn(problem)));
+  let choices: Choices | undefined;
+  try {
+    choices = await call('choices', job);
+    const { tuning, groups } = choices, chosen: number[] = [];
+    for (const [i, group] of groups.entries()) chosen.push(await choose(bench, store, tuning, i, group, tune));
+    return await call('tuned', tuning, chosen);
+  } finally {
+    if (choices) void call('forget', choices.tuning).catch(() => {}); // a compiler that failed has forgotten it
+    store.close();
+    bench.close();
+  }
+}
+
+/** The number of the schedule for a group: what is known, or is found now. */
+async function choose(bench: Bench, store: TuneStore, tuning: number, i: number, group: Group, { onMeasured }: TuneOptions): Promise<number> {
+  const known = await store.get(group);
+  if (known) return group.schedules.indexOf(known.schedule);
+  const found = await measure(bench, tuning, i, group);
+  if (found.tuned < Infinity) await store.put(group, found);
+  onMeasured?.({ name: group.name, ...found });
+  return group.schedules.indexOf(found.schedule);
+}
+
+/** Times all schedules of a group. One that the device cannot run is passed over. */
+async function measure(bench: Bench, tuning: number, i: number, { schedules }: Group): Promise<Found> {
+  const best: Found = { schedule: schedules[0]!, untuned: Infinity, tuned: Infinity };
+  let times = 0; // as many for all: what a submission takes is then in all their times alike
+  for (const [k, schedule] of schedules.entries()) {
+    let trial: Trial | undefined;
+    try {
+      trial = await bench.open(await call('trial', tuning, i, k));
+      times ||= await enough(trial);
+      const took = await least(trial, times, best.tuned);
+      if (k === 0) best.untuned = took;
+      if (took < (1 - worthwhile) * best.tuned) Object.assign(best, { schedule, tuned: took });
+    } catch (reason) {
+      if ((reason as RlxError).kind === 'lost') throw reason;
+    } finally {
+      trial?.close();
+    }
+  }
+  return best;
+}
+
+/** A plan that is measured: `run` gives the milliseconds of doing its work so many times. */
+interface Trial { run(times: number): Promise<number>; close(): void }
+
+/** How many times make a run long enough to be measured. */
+async function enough(trial: Trial): Promise<number> {
+  let times = 1;
+  await trial.run(times); // the first run of anything takes longer
+  while (times < mostTimes && await trial.run(times) < long) times *= 4;
+  return times;
+}
+
+/** The milliseconds for one time, at best. Of what is far behind the best so far a single run says enough. */
+async function least(trial: Trial, times: number, best: number): Promise<number> {
+  await trial.run(1);
+  let took = Infinity;
+  for (let i = 0; i < repeats && (i === 0 || took < 2 * best); i++) took = Math.min(took, await trial.run(times) / times);
+  return took;
+}
+
+/** A device that trials run on, and the name under which a store knows it. */
+interface Bench { name: string; open(plan: Uint8Array<ArrayBuffer>): Promise<Trial>; close(): void }
+
+async function openBench({ limits: { f16, ...limits } }: Job, where: DeviceOptions): Promise<Bench> {
+  const { gpu: device, owned, name } = where.device
+    ? describe(where.device, false, where.device)
+    : await requestDevice(await requestAdapter(where), { features: f16 ? ['shader-f16'] : [], limits });
+  return {
+    name,
+    async open(plan) {
+      const session = await openSession(plan, { device, maxSteps: mostTimes });
+      return {
+        async run(steps) {
+          const begun = performance.now();
+          await session.run('run', {}, { steps });
+          await device.queue.onSubmittedWorkDone();
+          return performance.now() - begun;
+        },
+        close: () => session.close(),
+      };
+    },
+    close: () => { if (owned) device.destroy(); },
+  };
+}

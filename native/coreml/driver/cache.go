@@ -1,0 +1,108 @@
+package driver
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// CacheVariable is the environment variable that names the folder of compiled models.
+const CacheVariable = "RLX_COREML_CACHE"
+
+// cached is the folder of a compiled model in the cache, "" where there is none for it. It
+// is there whole or not at all, whoever else works with the cache: it gets its name, and
+// loses it, by being renamed.
+type cached string
+
+// cacheEntry returns the entry of a package for a version of the system.
+func cacheEntry(dir, version string) cached {
+	folder := os.Getenv(CacheVariable)
+	if folder == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return ""
+		}
+		folder = filepath.Join(user, "rlx", "coreml")
+	}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%q", version)
+	if sumOf(sum, dir) != nil {
+		return ""
+	}
+	return cached(filepath.Join(folder, hex.EncodeToString(sum.Sum(nil))+".mlmodelc"))
+}
+
+// sumOf adds the names, the lengths and the bytes of all files of a folder, in the order of
+// their names.
+func sumOf(sum io.Writer, dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(sum, "%q %d ", filepath.ToSlash(name), info.Size())
+		_, err = io.Copy(sum, f)
+		return err
+	})
+}
+
+// there reports whether there is such an entry.
+func (c cached) there() bool {
+	_, err := os.Lstat(string(c))
+	return c != "" && err == nil
+}
+
+// remove takes an entry out of the cache. Failures cost time only: the package is compiled
+// each time.
+func (c cached) remove() {
+	if away, err := os.MkdirTemp(filepath.Dir(string(c)), "old-*"); err == nil {
+		_ = os.Rename(string(c), filepath.Join(away, "model"))
+		_ = os.RemoveAll(away)
+	}
+}
+
+// keep moves a compiled model into the cache. It reports whether it is there now, by this
+// process or another one, and then has removed it where it was.
+func (c cached) keep(compiled string) bool {
+	if c == "" || os.MkdirAll(filepath.Dir(string(c)), 0o755) != nil {
+		return false
+	}
+	if os.Rename(compiled, string(c)) == nil {
+		return true
+	}
+	if !c.there() && !c.keepCopy(compiled) {
+		return false
+	}
+	_ = os.RemoveAll(compiled) // what is left over costs room only
+	return true
+}
+
+// keepCopy copies a compiled model to the cache, which may be on another volume.
+func (c cached) keepCopy(compiled string) bool {
+	made, err := os.MkdirTemp(filepath.Dir(string(c)), "new-*")
+	if err != nil {
+		return false
+	}
+	defer os.RemoveAll(made)
+	whole := filepath.Join(made, "model")
+	if os.CopyFS(whole, os.DirFS(compiled)) != nil {
+		return false
+	}
+	return os.Rename(whole, string(c)) == nil || c.there()
+}

@@ -1,0 +1,71 @@
+package jit
+
+import (
+	"math"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// TestNaNAndInfinitiesGoThroughLanesAsThroughScalars gives every operation on f32 all
+// bit patterns of f16, all kinds of NaN among them; of those with two operands it looks
+// at every 64th, zeros and infinities among them, beside infinities, NaN, zeros and
+// common numbers. What is NaN or infinite is to be as the evaluator of package scalar
+// has it; numbers may differ by the error that a function may have.
+func TestNaNAndInfinitiesGoThroughLanesAsThroughScalars(t *testing.T) {
+	const patterns = 1 << 16
+	beside := []float32{0, float32(math.Copysign(0, -1)), 1, -2.5, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), math.MaxFloat32}
+	halves, others := make([]uint32, patterns), make([]uint32, patterns)
+	for i := range halves {
+		halves[i] = math.Float32bits(float32(dtype.F16.FloatFromBits(uint64(i))))
+	}
+	everyLevel(t, func(t *testing.T) {
+		for _, o := range Operations() {
+			arity := o.Op.Arity()
+			if o.From != dtype.F32 || o.Op == scalar.OpSelect {
+				continue
+			}
+			run, out, times, step := compiled(t, o), make([]uint32, patterns), 1, 1
+			if arity == 2 {
+				times, step = len(beside), 64
+			}
+			for k := range times {
+				for i := range others {
+					others[i] = math.Float32bits(beside[k])
+				}
+				run(patterns, out, [][]uint32{halves, others}[:arity]...)
+				for i := 0; i < patterns; i += step {
+					in := [3]scalar.Value{valueOf(dtype.F32, halves[i]), valueOf(dtype.F32, others[i])}
+					want, got := scalar.Apply(nodeOf(o), in), valueOf(o.To, out[i])
+					if !alike(o, got, want) {
+						t.Fatalf("%s of %v (%#x) and %v is %v, not %v", o.Op, in[0].F, i, in[1].F, got, want)
+					}
+				}
+			}
+		}
+	})
+}
+
+// alike reports whether a result in lanes is that of a scalar, but for the rounding of
+// functions and the sign of a zero that is the lesser or greater of two.
+func alike(o Operation, got, want scalar.Value) bool {
+	if o.To != dtype.F32 {
+		return got.I == want.I
+	}
+	x, y := float32(got.F), float32(want.F)
+	if math.IsInf(want.F, 0) || math.IsInf(got.F, 0) || x == y && x != 0 {
+		return x == y || ulps(x, y) <= uint32(math.Ceil(scalar.ErrorBound(o.Op))) // next to the largest number
+	}
+	if x == 0 && y == 0 && (o.Op == scalar.OpMin || o.Op == scalar.OpMax) {
+		return true
+	}
+	if same(x, y) {
+		return true
+	}
+	most := scalar.ErrorBound(o.Op)
+	if o.Op == scalar.OpRsqrt {
+		most = 1 // a root and a quotient, each rounded
+	}
+	return most > 0 && math.Float32bits(x)>>31 == math.Float32bits(y)>>31 && ulps(x, y) <= uint32(math.Ceil(most+1))
+}

@@ -1,0 +1,86 @@
+package cpu
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// counted is a task that counts how often each chunk is done, and whether one is under
+// way when its job is not.
+type counted struct {
+	done    []atomic.Int32
+	running atomic.Bool
+	late    atomic.Bool
+}
+
+func (c *counted) do(_, chunk int) {
+	if !c.running.Load() {
+		c.late.Store(true)
+	}
+	c.done[chunk].Add(1)
+}
+
+// TestJobsOfManyProgramsAtOnce shares the helpers among programs, with pauses in which
+// helpers fall asleep: each chunk is done once, and none when its job is over.
+func TestJobsOfManyProgramsAtOnce(t *testing.T) {
+	const programs, rounds = 5, 400
+	var all sync.WaitGroup
+	for p := range programs {
+		all.Go(func() {
+			var j job
+			for r := range rounds {
+				c := &counted{done: make([]atomic.Int32, 1+(7*p+r)%20)}
+				c.running.Store(true)
+				j.run(c, len(c.done))
+				c.running.Store(false)
+				for i := range c.done {
+					if n := c.done[i].Load(); n != 1 {
+						t.Errorf("chunk %d of %d is done %d times", i, len(c.done), n)
+						return
+					}
+				}
+				if r%50 == 0 {
+					time.Sleep(3 * patience)
+				}
+				if c.late.Load() {
+					t.Error("a chunk is done after its job")
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// broken is a task whose last chunk panics.
+type broken struct{ last int }
+
+func (b broken) do(_, chunk int) {
+	if chunk == b.last {
+		panic("broken")
+	}
+}
+
+// TestAPanicInAnyWorkerIsTheCallers runs into it again and again: helpers live on.
+func TestAPanicInAnyWorkerIsTheCallers(t *testing.T) {
+	var j job
+	for range 100 {
+		func() {
+			defer func() {
+				if recover() != "broken" {
+					t.Error("no panic")
+				}
+			}()
+			j.run(broken{31}, 32)
+		}()
+	}
+	c := &counted{done: make([]atomic.Int32, 64)}
+	c.running.Store(true)
+	j.run(c, len(c.done))
+	for i := range c.done {
+		if c.done[i].Load() != 1 {
+			t.Fatalf("chunk %d is not done", i)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+package cuda
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/native/cuda/cubin"
+	"github.com/rlx-go/rlx/native/cuda/cudacpp"
+)
+
+// worthKeeping is how many nodes a module has whose plan is kept on disk: some 50 ms of
+// compiling. Plans of less would be many files that save nothing.
+const worthKeeping = 1000
+
+// planOf compiles a module, or takes the plan that the same program has made of an equal
+// one before. A file that is damaged, or no plan, is made again.
+func planOf(m *ir.Module, t plan.Target) (*plan.Plan, error) {
+	key, ok := planKey(m, t)
+	if !ok {
+		return plan.Compile(m, t, printerOf(t))
+	}
+	store := cubin.Open()
+	if file, found := store.Get(key); found {
+		if made, err := plan.Decode(file); err == nil {
+			return made, nil
+		}
+	}
+	made, err := plan.Compile(m, t, printerOf(t))
+	if err != nil {
+		return nil, err
+	}
+	if file, err := plan.Encode(made); err == nil {
+		_ = store.Put(key, file) // a cache that cannot be written to costs time only
+	}
+	return made, nil
+}
+
+// printerOf returns the printer of a target's kernels.
+func printerOf(t plan.Target) cudacpp.Printer { return cudacpp.Printer{Warps: t.MmaByWarps} }
+
+// planKey names the plan of a module by all that it depends on: the graphs, the target
+// and the compiler, which is this very executable. Not every plan is worth a name.
+func planKey(m *ir.Module, t plan.Target) (key cubin.Key, ok bool) {
+	nodes := 0
+	for _, e := range m.Entries {
+		nodes += len(e.Graph.Nodes())
+	}
+	build := thisBuild()
+	if nodes < worthKeeping || build == "" {
+		return key, false
+	}
+	parts := []string{"plan", build, fmt.Sprintf("%+v", t), m.Name}
+	for _, e := range m.Entries {
+		parts = append(parts, e.Name, e.Graph.String())
+	}
+	return cubin.KeyOf(parts...), true
+}
+
+// thisBuild is the build identifier that the linker has put into the executable, a sum of
+// all that it is made of; "" where it has none.
+var thisBuild = sync.OnceValue(func() string {
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	f, err := elf.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	s := f.Section(".note.go.buildid")
+	if s == nil {
+		return ""
+	}
+	note, err := s.Data()
+	if err != nil || !bytes.Contains(note, []byte("Go\x00\x00")) {
+		return ""
+	}
+	return string(note)
+})
