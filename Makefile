@@ -25,11 +25,10 @@ SLOW_NODE := -e conformance
 
 # Inlined calls take room in a module. So do write barriers, which only a garbage collector
 # needs that works while the program does: the module's stops the program, as the linker has
-# it told, and barriers are left to Go's runtime, whose own goroutines go on meanwhile. Maps are
-# the exception: their tiny functions, called, take a tenth of a compilation's time.
+# it told, and barriers are left to Go's runtime, whose own goroutines go on meanwhile.
 WASM       := GOOS=js GOARCH=wasm $(GO) build -trimpath \
               -ldflags='-s -w -X runtime.godebugDefault=gcstoptheworld=1' \
-              -gcflags='all=-l -wb=false' -gcflags='runtime/...=-l' -gcflags='internal/runtime/...=-l' -gcflags='internal/runtime/maps='
+              -gcflags='all=-l -wb=false' -gcflags='runtime/...=-l' -gcflags='internal/runtime/...=-l'
 NODE_TEST  := $(NODE) --test --test-force-exit
 JS_TOOLS   := js/node_modules/.package-lock.json
 PEERS      := js/bench/node_modules/.package-lock.json

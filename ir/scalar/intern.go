@@ -17,26 +17,20 @@ type shape struct {
 	args [3]*Node
 }
 
-// leafShape is all that an argument or a variable is.
+// leafShape is all that a node without operands is.
 type leafShape struct {
 	op     Op
 	typ    dtype.DType
+	bits   uint64
 	ref    int
 	name   string
 	lo, hi int64
-}
-
-// constShape is all that a constant is.
-type constShape struct {
-	typ  dtype.DType
-	bits uint64
 }
 
 // interner makes one node of its own for each structure it meets, so that within it
 // equal structures are equal pointers.
 type interner struct {
 	home   *home
-	consts map[constShape]*Node
 	leaves map[leafShape]*Node
 	nodes  map[shape]*Node
 	met    map[*Node]*Node // its nodes for others' whose operands are not its own
@@ -55,7 +49,7 @@ type interned struct {
 
 func newInterner() *interner {
 	return &interner{
-		home: new(home), consts: map[constShape]*Node{}, leaves: map[leafShape]*Node{}, nodes: map[shape]*Node{}, met: map[*Node]*Node{},
+		home: new(home), leaves: map[leafShape]*Node{}, nodes: map[shape]*Node{}, met: map[*Node]*Node{},
 	}
 }
 
@@ -99,16 +93,7 @@ func (in *interner) node(e *Node) *Node {
 
 // leaf returns the one node with the structure of e, which has no operands.
 func (in *interner) leaf(e *Node) *Node {
-	if e.Op == OpConst {
-		s := constShape{e.Type, e.Bits}
-		n, ok := in.consts[s]
-		if !ok {
-			n = in.adopt(e)
-			in.consts[s] = n
-		}
-		return n
-	}
-	s := leafShape{op: e.Op, typ: e.Type, ref: e.Ref, name: e.Name, lo: e.Lo, hi: e.Hi}
+	s := leafShape{op: e.Op, typ: e.Type, bits: e.Bits, ref: e.Ref, name: e.Name, lo: e.Lo, hi: e.Hi}
 	n, ok := in.leaves[s]
 	if !ok {
 		n = in.adopt(e)

@@ -28,7 +28,6 @@ type plan struct {
 	reads    [][]ir.Value // by node ID: the stored values in its expression, each once
 	uniform  []bool       // by node ID: all its elements are one
 	apart    []bool       // by node ID: runs in kernels of its own, which load its operands as they are
-	weights  map[weightKey]int
 	literals map[ir.Value]scalar.Expr
 	uses     [][]*ir.Node // by node ID: the nodes that read it
 	// tensorCores is [Options.TensorCores].
@@ -44,7 +43,6 @@ func (p *Program) decide() {
 	pl := &plan{
 		virtual: make([]bool, len(nodes)), weight: make([]int, len(nodes)), reads: make([][]ir.Value, len(nodes)), uniform: make([]bool, len(nodes)),
 		apart:    make([]bool, len(nodes)),
-		weights:  map[weightKey]int{},
 		literals: map[ir.Value]scalar.Expr{},
 		uses:     g.Uses(), tensorCores: p.options.TensorCores,
 	}

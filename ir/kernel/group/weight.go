@@ -17,7 +17,7 @@ func (pl *plan) measure(n *ir.Node) {
 			reads = append(reads, v)
 		}
 	}
-	w := pl.ownWeight(n)
+	w := ownWeight(n)
 	for _, in := range n.Inputs() {
 		id := in.Node().ID()
 		if !pl.virtual[id] {
@@ -33,29 +33,6 @@ func (pl *plan) measure(n *ir.Node) {
 		w, reads = 0, nil
 	}
 	pl.weight[n.ID()], pl.reads[n.ID()] = w, reads
-}
-
-// weightKey is what the weight of an elementwise op without attributes depends on.
-type weightKey struct {
-	op    ir.Op
-	types [3]ir.DType
-}
-
-// ownWeight is [ownWeight], remembered for ops that come often.
-func (pl *plan) ownWeight(n *ir.Node) int {
-	key := weightKey{op: n.Op()}
-	if n.Def().Scalar == nil || n.Attrs() != nil || len(n.Inputs()) > len(key.types) {
-		return ownWeight(n)
-	}
-	for i, v := range n.Inputs() {
-		key.types[i] = v.DType()
-	}
-	w, ok := pl.weights[key]
-	if !ok {
-		w = ownWeight(n)
-		pl.weights[key] = w
-	}
-	return w
 }
 
 // ownWeight counts the simple operations of a node itself. Index arithmetic is

@@ -105,11 +105,11 @@ func (w *mapWays) look() []access {
 		w.accesses = append(w.accesses, access{root, w.e.Simplify(at)})
 		values[i] = s.value
 	}
-	seen := map[scalar.Expr]bool{}
+	seen := map[string]bool{}
 	for _, x := range values {
-		scalar.Walk(w.e.Shared(x), func(n scalar.Expr) {
-			if n.Op == scalar.OpLoad && n.Ref >= 0 && !seen[n] {
-				seen[n] = true
+		scalar.Walk(x, func(n scalar.Expr) {
+			if n.Op == scalar.OpLoad && n.Ref >= 0 && !seen[scalar.Key(n)] {
+				seen[scalar.Key(n)] = true
 				w.accesses = append(w.accesses, access{w.e.p.Tensor(n.Ref), w.e.Simplify(n.Args[0])})
 			}
 		})

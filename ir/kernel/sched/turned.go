@@ -199,12 +199,12 @@ func (t *turner) bring(p quad) func() {
 
 // take computes a quad of the results from columns of workgroup memory.
 func (t *turner) take(p quad) func() {
-	cells := map[scalar.Expr]scalar.Expr{}
+	cells := map[string]scalar.Expr{}
 	for i, a := range t.loads {
 		for k, point := range p.points {
 			at := scalar.Add(scalar.Mul(scalar.Add(p.inTile[down], loop.Int(k)), loop.Int(t.M+1)), p.inTile[along])
 			load := scalar.LoadAt(a.root.ID, a.root.DType, t.at(a.at, point))
-			cells[t.Shared(load)] = scalar.LoadAt(t.slots[i], a.root.DType, t.Simplify(at))
+			cells[scalar.Key(load)] = scalar.LoadAt(t.slots[i], a.root.DType, t.Simplify(at))
 		}
 	}
 	stores := t.values(t.w.g, t.reader(), p.points...)
@@ -213,7 +213,7 @@ func (t *turner) take(p quad) func() {
 			if n.Op != scalar.OpLoad {
 				return nil, false
 			}
-			cell, ok := cells[t.Shared(scalar.LoadAt(n.Ref, n.Type, t.Simplify(n.Args[0])))]
+			cell, ok := cells[scalar.Key(scalar.LoadAt(n.Ref, n.Type, t.Simplify(n.Args[0])))]
 			return cell, ok
 		})
 		t.see(stores[i].value)

@@ -94,20 +94,20 @@ func (m *mover) run(stores []kept) (root *group.Tensor, first scalar.Expr, ok bo
 
 // load names the vectors that values are made of, and replaces loads by their elements.
 func (m *mover) load(values []scalar.Expr) {
-	names := map[scalar.Expr][]string{}
+	names := map[string][]string{}
 	for i, x := range values {
 		values[i] = m.loaded(x, names)
 	}
 }
 
-func (m *mover) loaded(x scalar.Expr, names map[scalar.Expr][]string) scalar.Expr {
+func (m *mover) loaded(x scalar.Expr, names map[string][]string) scalar.Expr {
 	return scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
 		if n.Op != scalar.OpLoad || m.wide[n.Ref] == 0 {
 			return nil, false
 		}
 		vector, element, _ := m.vectorAt(n.Args[0])
 		vector = m.loaded(vector, names)
-		key := m.Shared(scalar.LoadAt(n.Ref, n.Type, vector))
+		key := scalar.Key(scalar.LoadAt(n.Ref, n.Type, vector))
 		if names[key] == nil {
 			names[key] = []string{m.name("x"), m.name("x"), m.name("x"), m.name("x")}
 			m.add(&loop.LoadVec{Names: names[key], Array: n.Ref, At: vector})
