@@ -84,6 +84,7 @@ check: js demo-assets ## run the Go and Node tests that take minutes, for while 
 .PHONY: test-go
 test-go: ## run the Go tests, native WebGPU and CUDA kernels (compiled) included
 	$(GO) test -timeout 30m ./... # suites on devices in software take long where others work too
+	CGO_ENABLED=0 $(GO) test -run=Missing ./native/metal ./native/coreml/driver
 
 .PHONY: test-arm64
 test-arm64: ## test the code that the CPU backend has for arm64, in an emulator
@@ -96,7 +97,8 @@ test-cuda: ## test CUDA: every kernel compiled with clang, the backend on a fake
 
 .PHONY: test-metal
 test-metal: ## test Metal: every kernel checked and run, the backend on a device in software, objects for macOS
-	$(GO) test -count=1 -timeout 30m ./native/metal/...
+	$(GO) test -count=1 -timeout 30m ./native/metal/... ./native/applecheck
+	CGO_ENABLED=0 $(GO) test -run=Missing ./native/metal
 
 .PHONY: test-apple
 test-apple: ## on a Mac: test Metal and Core ML, measure, and print a report to send in

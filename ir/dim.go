@@ -2,7 +2,7 @@ package ir
 
 import (
 	"math"
-	"sort"
+	"slices"
 	"strconv"
 )
 
@@ -176,6 +176,6 @@ func sortedKeys[T any](set map[string]T) []string {
 	for k := range set {
 		out = append(out, k)
 	}
-	sort.Strings(out)
+	slices.Sort(out)
 	return out
 }

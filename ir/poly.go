@@ -3,7 +3,6 @@ package ir
 import (
 	"math"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 )
@@ -60,8 +59,15 @@ func (p poly) normal() (poly, bool) {
 		}
 	}
 	out = slices.DeleteFunc(out, func(t term) bool { return t.coef.num == 0 })
-	sort.Slice(out, func(i, j int) bool { return out[i].before(out[j]) })
-	return out, len(out) <= maxTerms
+	if len(out) > maxTerms {
+		return nil, false
+	}
+	for i := range out { // there are few
+		for ; i > 0 && out[i].before(out[i-1]); i-- {
+			out[i-1], out[i] = out[i], out[i-1]
+		}
+	}
+	return out, true
 }
 
 // before is a monomial order: it makes polynomial division well defined.

@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"path"
 	"slices"
 
 	"github.com/rlx-go/rlx/autodiff"
@@ -91,9 +92,12 @@ type Options struct {
 	// computed in f16; nil for none. The outputs of the step are not scaled. A step
 	// whose gradients are not finite does not count, also not towards Accumulate.
 	Scale *LossScale
-	// Frozen names parameters that stay as they are. They stay parameters in
-	// the step graph.
+	// Frozen names parameters that stay as they are, by name or by a pattern of
+	// [path.Match], as in "encoder/*". They stay parameters in the step graph.
 	Frozen []string
+	// DecayMatrices keeps weight decay from parameters of fewer than two axes: biases
+	// and the scales of norms. Optimizers must be [Decaying].
+	DecayMatrices bool
 	// Missing says what to do about a trained parameter that the loss does not
 	// depend on.
 	Missing autodiff.Missing
@@ -129,24 +133,39 @@ func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph,
 	if err != nil {
 		return nil, err
 	}
+	spare := spared{}
 	for _, name := range params {
-		s.params = append(s.params, param{name: name, group: groupOf(groups, name)})
+		group := groupOf(groups, name)
+		if p, _ := loss.Port(name); o.DecayMatrices && p.Value.Rank() < 2 {
+			if group, err = spare.of(group); err != nil {
+				return nil, err
+			}
+		}
+		s.params = append(s.params, param{name: name, group: group})
 	}
 	return ir.Build(loss.Name(), s.build)
 }
 
 // trained returns the names of the parameters that are not frozen.
 func trained(g *ir.Graph, frozen []string) ([]string, error) {
-	for _, name := range frozen {
-		if p, ok := g.Port(name); !ok || p.Kind != ir.ParamPort {
-			return nil, ir.Errorf(ir.ErrName, "graph %q has no parameter %q to freeze", g.Name(), name)
-		}
-	}
+	matched := make([]bool, len(frozen))
 	var out []string
 	for _, p := range g.Ports() {
-		if p.Kind == ir.ParamPort && isTrained(p.Value.DType()) && !slices.Contains(frozen, p.Name) {
+		if p.Kind != ir.ParamPort {
+			continue
+		}
+		stays := false
+		for i, pattern := range frozen {
+			if like, _ := path.Match(pattern, p.Name); like || pattern == p.Name {
+				matched[i], stays = true, true
+			}
+		}
+		if !stays && isTrained(p.Value.DType()) {
 			out = append(out, p.Name)
 		}
+	}
+	if i := slices.Index(matched, false); i >= 0 {
+		return nil, ir.Errorf(ir.ErrName, "graph %q has no parameter %q to freeze", g.Name(), frozen[i])
 	}
 	if out == nil {
 		return nil, ir.Errorf(ir.ErrName, "graph %q has no parameters to train", g.Name())

@@ -37,8 +37,17 @@ func randomFloatSamples() []ir.Sample {
 			In: []*ir.Array{ir.Ints(ir.U32, []int64{3, 1415926535})},
 		})
 	}
+	for _, dims := range edgeShapes {
+		out = append(out, ir.Sample{
+			Name: shapeName(dims), Attrs: &RandomFloatAttrs{RandomAttrs{ir.Dims(dims...)}, ir.F32},
+			In: []*ir.Array{ir.Ints(ir.U32, []int64{2, 6535897})},
+		})
+	}
 	return out
 }
+
+// edgeShapes are asked of ops whose shape is an attribute.
+var edgeShapes = [][]int{{}, {0, 3}, {1}, {37}, {2, 1, 3, 1, 2}}
 
 func bernoulliSamples() []ir.Sample {
 	if !withSamples {
@@ -51,5 +60,11 @@ func bernoulliSamples() []ir.Sample {
 			NoGrad: "the result is a boolean",
 		}
 	}
-	return []ir.Sample{sample("never", 0), sample("sometimes", 0.3), sample("always", 1)}
+	out := []ir.Sample{sample("never", 0), sample("sometimes", 0.3), sample("always", 1)}
+	for _, dims := range edgeShapes {
+		s := sample(shapeName(dims), 0.5)
+		s.Attrs = &RandomAttrs{ir.Dims(dims...)}
+		out = append(out, s)
+	}
+	return out
 }

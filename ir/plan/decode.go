@@ -52,39 +52,42 @@ func checkHeader(b []byte) (minor int, err error) {
 	return int(binary.LittleEndian.Uint16(b[6:])), nil
 }
 
-// sections are the readers of the known sections. Those in mandatory must be
-// there exactly once.
-var sections = map[string]func(*reader, *Plan){
-	tagMeta:     func(r *reader, p *Plan) { p.Name, p.Compiler, p.Target = r.str(), r.str(), r.str() },
-	tagRequires: func(r *reader, p *Plan) { p.Requires = r.requires() },
-	tagSymbols: func(r *reader, p *Plan) {
-		p.Symbols = items(r, func(s *Symbol) { s.Name, s.Value = r.str(), r.u64() })
-	},
-	tagBuffers: func(r *reader, p *Plan) {
-		p.Buffers = items(r, func(b *Buffer) { b.Kind, b.Bytes = BufferKind(r.upTo(int(bufferKinds), "buffer kind")), r.u64() })
-	},
-	tagSlots: func(r *reader, p *Plan) { p.Slots = items(r, r.slot) },
-	tagConstants: func(r *reader, p *Plan) {
-		p.Constants = items(r, func(c *Constant) { c.Buffer, c.Offset, c.Data = r.u32(), r.u64(), r.take(r.u32()) })
-	},
-	tagKernels:  func(r *reader, p *Plan) { p.Kernels = items(r, r.kernel) },
-	tagRoutines: func(r *reader, p *Plan) { p.Routines = items(r, r.routine) },
-	tagCode:     func(r *reader, p *Plan) { p.Code = r.take(r.u32()) },
-	tagEntries: func(r *reader, p *Plan) {
-		r.calls = len(p.Routines) > 0
-		p.Entries = items(r, r.entry)
-	},
-	tagStatus: func(r *reader, p *Plan) {
-		p.Status = &Status{Buffer: r.u32(), Offset: r.u64()}
-		p.Status.Codes = items(r, func(c *StatusCode) { c.Code, c.Node, c.Message = uint32(r.u32()), r.str(), r.str() })
-	},
+// sections returns the readers of the known sections. Those in mandatory must be
+// there exactly once. It is no variable: a program that reads no plans, as the compiler in
+// a page, is spared them.
+func sections() map[string]func(*reader, *Plan) {
+	return map[string]func(*reader, *Plan){
+		tagMeta:     func(r *reader, p *Plan) { p.Name, p.Compiler, p.Target = r.str(), r.str(), r.str() },
+		tagRequires: func(r *reader, p *Plan) { p.Requires = r.requires() },
+		tagSymbols: func(r *reader, p *Plan) {
+			p.Symbols = items(r, func(s *Symbol) { s.Name, s.Value = r.str(), r.u64() })
+		},
+		tagBuffers: func(r *reader, p *Plan) {
+			p.Buffers = items(r, func(b *Buffer) { b.Kind, b.Bytes = BufferKind(r.upTo(int(bufferKinds), "buffer kind")), r.u64() })
+		},
+		tagSlots: func(r *reader, p *Plan) { p.Slots = items(r, r.slot) },
+		tagConstants: func(r *reader, p *Plan) {
+			p.Constants = items(r, func(c *Constant) { c.Buffer, c.Offset, c.Data = r.u32(), r.u64(), r.take(r.u32()) })
+		},
+		tagKernels:  func(r *reader, p *Plan) { p.Kernels = items(r, r.kernel) },
+		tagRoutines: func(r *reader, p *Plan) { p.Routines = items(r, r.routine) },
+		tagCode:     func(r *reader, p *Plan) { p.Code = r.take(r.u32()) },
+		tagEntries: func(r *reader, p *Plan) {
+			r.calls = len(p.Routines) > 0
+			p.Entries = items(r, r.entry)
+		},
+		tagStatus: func(r *reader, p *Plan) {
+			p.Status = &Status{Buffer: r.u32(), Offset: r.u64()}
+			p.Status.Codes = items(r, func(c *StatusCode) { c.Code, c.Node, c.Message = uint32(r.u32()), r.str(), r.str() })
+		},
+	}
 }
 
 var mandatory = []string{tagMeta, tagRequires, tagBuffers, tagSlots, tagConstants, tagKernels, tagEntries}
 
 // decodeSections reads what follows the header of an intact file.
 func decodeSections(b []byte, minor int, variants bool) (*Plan, error) {
-	p := new(Plan)
+	p, readers := new(Plan), sections()
 	r := &reader{buf: b, off: headerBytes, end: len(b), newer: minor > Minor}
 	seen := map[string]bool{}
 	for r.err == nil && r.off < len(b) {
@@ -106,7 +109,7 @@ func decodeSections(b []byte, minor int, variants bool) (*Plan, error) {
 			p.Variants = append(p.Variants, v)
 			continue
 		}
-		read, known := sections[tag]
+		read, known := readers[tag]
 		switch {
 		case known && seen[tag]:
 			r.failAt(start, ErrDamaged, 7, "the section is there twice")

@@ -45,7 +45,8 @@ import (
 // steps; and since version 1.1: 3, repeat in turns: u32 count, steps of even
 // rounds, steps of odd rounds; 4, indirect dispatch: the fields of a dispatch, u32
 // buffer, u64 offset; 5, call, in files with routines: u32 routine, list of (u32
-// buffer, u64 offset, u64 bytes).
+// buffer, u64 offset, u64 bytes); 6, loop of unknown length: u32 buffer, u64 offset,
+// steps.
 func Encode(p *Plan) ([]byte, error) {
 	if err := Validate(p); err != nil {
 		return nil, err

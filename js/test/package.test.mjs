@@ -20,7 +20,7 @@ process.exit(0);
 `;
 
 const types = `
-import { batches, type DType, type Graph, graph, init, RlxError, session, train, type Value } from '@rlx-go/rlx';
+import { batches, type DType, type Graph, graph, init, type Measured, RlxError, scope, session, type Tensor, train, type Value } from '@rlx-go/rlx';
 import { openSession, type Session } from '@rlx-go/rlx/runtime';
 import { decodeSafetensors } from '@rlx-go/rlx/safetensors';
 
@@ -38,7 +38,14 @@ const made: Graph = graph('g', (b) => {
 });
 const s: Session = await session({ entries: { main: made }, symbols: { batch: 2 } });
 const values: Record<string, ArrayLike<number>> = (await s.readAll(['y'])).values;
-const trainer = await train(made, { optimizer: { kind: 'adamw', weightDecay: 0.1 }, loss: 'y' });
+{
+  using tensors = scope();
+  using kept: Tensor = tensors.release(await s.keep('y'));
+  const disposed: Disposable = kept;
+}
+const measured: Measured[] = [];
+const tune = { onMeasured: (group: Measured) => void measured.push(group), onProblem: ({ kind }: RlxError) => console.log(kind === 'store') };
+const trainer = await train(made, { optimizer: { kind: 'adamw', weightDecay: 0.1 }, loss: 'y', tune });
 await trainer.run({ steps: 1, batches: batches({}, { size: 1 }) }).catch((e: unknown) => e instanceof RlxError && e.kind === 'shape');
 console.log(values, openSession, decodeSafetensors);
 `;

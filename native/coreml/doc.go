@@ -12,7 +12,8 @@
 // model off the Neural Engine.
 //
 // [Load] and [LoadSizes] make what a package holds ready to run, by package driver, and
-// tell where Core ML would run it.
+// tell where Core ML would run it. What Core ML compiles of a package is kept in a cache,
+// see [driver.CacheVariable].
 //
 // Below it, package mil has programs and their files, and package forms says what
 // each op is in MIL.

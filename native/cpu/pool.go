@@ -57,10 +57,19 @@ type task interface {
 type job struct {
 	task   task
 	chunks int
-	next   atomic.Int64
+	shares []share
 	busy   atomic.Int32 // helpers that may still have a chunk
 	active sync.WaitGroup
 	failed atomic.Pointer[failure]
+}
+
+// share is the stretch of chunks that a worker begins with, before it helps with those
+// of others: so what a worker writes in one step, where steps go through memory in the
+// same order, it mostly reads itself in the next, from its own cache.
+type share struct {
+	next atomic.Int64
+	end  int64
+	_    [cacheLine]byte // so that workers do not count in one line
 }
 
 // failure is a panic in a worker.
@@ -70,7 +79,7 @@ type failure struct{ reason any }
 // join in; nothing is allocated.
 func (j *job) run(t task, chunks int) {
 	j.task, j.chunks = t, chunks
-	j.next.Store(0)
+	j.share()
 	helpers := min(workers(), chunks) - 1
 	j.offer(helpers)
 	j.work(0)
@@ -79,6 +88,18 @@ func (j *job) run(t task, chunks int) {
 	}
 	if f := j.failed.Swap(nil); f != nil {
 		panic(f.reason)
+	}
+}
+
+// share gives each worker its share.
+func (j *job) share() {
+	n := workers()
+	if len(j.shares) == 0 {
+		j.shares = make([]share, n)
+	}
+	for i := range j.shares {
+		j.shares[i].next.Store(int64(i * j.chunks / n))
+		j.shares[i].end = int64((i + 1) * j.chunks / n)
 	}
 }
 
@@ -139,19 +160,21 @@ func (j *job) left() {
 	j.active.Done()
 }
 
+// work does chunks until there are none left: those of the worker's share first.
 func (j *job) work(worker int) {
 	defer func() {
 		if x := recover(); x != nil {
 			j.failed.Store(&failure{x})
-			j.next.Store(int64(j.chunks)) // the others stop
+			for i := range j.shares { // the others stop
+				j.shares[i].next.Store(j.shares[i].end)
+			}
 		}
 	}()
-	for {
-		chunk := int(j.next.Add(1)) - 1
-		if chunk >= j.chunks {
-			return
+	for i := range j.shares {
+		own := &j.shares[(worker+i)%len(j.shares)]
+		for chunk := own.next.Add(1) - 1; chunk < own.end; chunk = own.next.Add(1) - 1 {
+			j.task.do(worker, int(chunk))
 		}
-		j.task.do(worker, chunk)
 	}
 }
 

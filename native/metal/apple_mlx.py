@@ -19,7 +19,7 @@ def measure(name, unit, work, step):
             mx.async_eval(last)
         mx.eval(last)
         runs += 8
-    print(f"{name:24} {work * runs / (time.perf_counter() - begin):12.1f} {unit}")
+    print(f"{name:30} {work * runs / (time.perf_counter() - begin):12.1f} {unit}")
 
 
 class MLP(nn.Module):
@@ -54,6 +54,11 @@ def main():
     for n in (1024, 4096):
         a, b = mx.random.normal((n, n)), mx.random.normal((n, n))
         measure(f"matmul {n}", "GFLOP/s", 2 * n**3 / 1e9, lambda a=a, b=b: a @ b)
+    a, b = mx.random.normal((4096, 4096)).astype(mx.float16), mx.random.normal((4096, 4096)).astype(mx.float16)
+    measure("matmul 4096, f16", "GFLOP/s", 2 * 4096**3 / 1e9, lambda: a @ b)
+    q, k, v = (mx.random.normal((1, 16, 2048, 64)) for _ in range(3))
+    attention = partial(mx.fast.scaled_dot_product_attention, q, k, v, scale=1 / 8, mask="causal")
+    measure("attention 16x2048x64, causal", "GFLOP/s", 2 * 16 * 2048**2 * 64 / 1e9, attention)
     x = mx.random.normal((4096, 4096))
     measure("softmax 4096x4096", "GB/s", 8 * 4096 * 4096 / 1e9, lambda: mx.softmax(x, axis=1))
     measure("gelu 4096x4096", "GB/s", 8 * 4096 * 4096 / 1e9, lambda: nn.gelu(x))

@@ -73,7 +73,7 @@ func (b *backend) Info() native.Info {
 		return native.Info{}
 	}
 	i := d.Info()
-	return native.Info{Description: i.Name + " (Metal)", Memory: int64(i.Memory), Speed: speed}
+	return native.Info{Description: i.Name + " (Metal)", Software: driver.Software, Memory: int64(i.Memory), Speed: speed}
 }
 
 func (b *backend) Support(n *ir.Node) native.Support {
@@ -98,6 +98,7 @@ func targetOf(d *device) plan.Target {
 	t.BufferBytes = min(t.BufferBytes, i.Buffer/plan.RowBytes*plan.RowBytes)
 	t.BindingBytes = min(t.BindingBytes, t.BufferBytes)
 	t.SharedBytes = min(t.SharedBytes, i.Shared)
+	t.Invocations = min(t.Invocations, i.Threads[0])
 	t.BFloat = i.BFloat
 	return t
 }

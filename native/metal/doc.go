@@ -17,8 +17,8 @@
 // Mac tells, and prints a report.
 //
 // A program's parameters, states and intermediate values lie in one heap, in memory that
-// the GPU and the host share; what lies in a heap that a command binds is resident while it
-// runs. A run of an entry is one command buffer, encoded by one call from a list that was
+// the GPU and the host share. Since macOS 15 all heaps are in a residency set of the queue;
+// before, the system looks for each command buffer what it binds. A run of an entry is one command buffer, encoded by one call from a list that was
 // prepared before: nothing is waited for until the outputs are. Up to three runs of an entry
 // are under way at a time, each with inputs and outputs of its own: kernels read the inputs
 // where the host has written them.

@@ -18,10 +18,10 @@ import (
 )
 
 func TestAKernelThatIsRefusedIsNamed(t *testing.T) {
-	for name, setting := range map[string]string{"REFUSE": "void", "FAIL": "threads 1 1"} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range [][2]string{{"REFUSE", "void"}, {"FAIL", "threads 1 1"}, {"FAIL", "width 16 1"}} {
+		t.Run(c[1], func(t *testing.T) {
 			install(t, false)
-			t.Setenv("RLX_SOFTWARE_"+name, setting)
+			t.Setenv("RLX_SOFTWARE_"+c[0], c[1])
 			_, err := build(metal.New(), running(t))
 			var typed *native.Error
 			if !errors.As(err, &typed) || !errors.Is(err, native.ErrDevice) || typed.Call != "compile" || !strings.Contains(err.Error(), "kernel map_add: refused by the compiler") {

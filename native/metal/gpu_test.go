@@ -58,21 +58,32 @@ var jobs = []struct {
 	work       float64
 	graph      func() (*ir.Graph, error)
 }{
-	{"matmul 1024", "GFLOP/s", 2 * 1024 * 1024 * 1024 / 1e9, matmul(1024)},
-	{"matmul 4096", "GFLOP/s", 2 * 4096 * 4096 * 4096 / 1e9, matmul(4096)},
+	{"matmul 1024", "GFLOP/s", 2 * 1024 * 1024 * 1024 / 1e9, matmul(1024, ir.F32)},
+	{"matmul 4096", "GFLOP/s", 2 * 4096 * 4096 * 4096 / 1e9, matmul(4096, ir.F32)},
+	{"matmul 4096, f16", "GFLOP/s", 2 * 4096 * 4096 * 4096 / 1e9, matmul(4096, ir.F16)},
+	{"attention 16x2048x64, causal", "GFLOP/s", 2 * 16 * 2048 * 2048 * 64 / 1e9, attention},
 	{"softmax 4096x4096", "GB/s", 2 * 4 * 4096 * 4096 / 1e9, rowwise(func(b *ir.Builder, x ir.Value) ir.Value { return ops.Softmax(b, x, 1) })},
 	{"gelu 4096x4096", "GB/s", 2 * 4 * 4096 * 4096 / 1e9, rowwise(func(b *ir.Builder, x ir.Value) ir.Value { return ops.Gelu(b, x) })},
 	{"MLP step, batch 128", "steps/s", 1, mlp(128)},
 	{"MLP step, batch 4096", "steps/s", 1, mlp(4096)},
 }
 
-func matmul(n int) func() (*ir.Graph, error) {
+func matmul(n int, d ir.DType) func() (*ir.Graph, error) {
 	return func() (*ir.Graph, error) {
 		return ir.Build("job", func(b *ir.Builder) {
-			b.Output("y", ops.MatMul(b, b.Param("x", ir.F32, ir.Dims(n, n)...), b.Param("w", ir.F32, ir.Dims(n, n)...)))
+			b.Output("y", ops.MatMul(b, b.Param("x", d, ir.Dims(n, n)...), b.Param("w", d, ir.Dims(n, n)...)))
 			count(b)
 		})
 	}
+}
+
+// attention has 16 heads of 2,048 queries and keys; half of the products are asked for.
+func attention() (*ir.Graph, error) {
+	return ir.Build("job", func(b *ir.Builder) {
+		of := func(name string) ir.Value { return b.Param(name, ir.F32, ir.Dims(16, 2048, 64)...) }
+		b.Output("y", ops.Attention(b, of("q"), of("k"), of("v"), ir.Value{}, ops.AttentionAttrs{Causal: true}))
+		count(b)
+	})
 }
 
 func rowwise(f func(b *ir.Builder, x ir.Value) ir.Value) func() (*ir.Graph, error) {

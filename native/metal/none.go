@@ -5,7 +5,6 @@ package metal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 
 	"github.com/rlx-go/rlx/ir"
@@ -22,11 +21,15 @@ type none struct{}
 
 // unavailable says why.
 func unavailable() error {
-	why := errors.New("this program was built without cgo, by which Metal is called: build it with CGO_ENABLED=1 and the command line tools of Xcode")
-	if runtime.GOOS != "darwin" {
-		why = fmt.Errorf("there is no Metal on %s, on macOS alone", runtime.GOOS)
+	return &native.Error{Backend: Name, Call: "probe", Kind: native.ErrUnavailable, Err: errors.New(missing(runtime.GOOS))}
+}
+
+// missing says what a program for a system lacks.
+func missing(goos string) string {
+	if goos == "darwin" {
+		return "this program was built without cgo, by which Metal is called: build it with CGO_ENABLED=1 and the command line tools of Xcode"
 	}
-	return &native.Error{Backend: Name, Call: "probe", Kind: native.ErrUnavailable, Err: why}
+	return "there is no Metal on " + goos + ", on macOS alone"
 }
 
 func (none) Name() string      { return Name }

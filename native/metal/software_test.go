@@ -68,6 +68,22 @@ func TestAttentionByFragments(t *testing.T) {
 	checkAttention(t, metal.New())
 }
 
+// What is measured on a Mac compiles, and its products and its attention go by fragments.
+func TestJobsCompile(t *testing.T) {
+	for _, job := range jobs {
+		g, err := job.graph()
+		must(t, err)
+		m, err := ir.NewModule("job", ir.Entry{Name: "step", Graph: g})
+		must(t, err)
+		p, err := plan.Compile(m, metal.Target(), msl.Printer{})
+		must(t, err)
+		products := strings.HasPrefix(job.name, "matmul") || strings.HasPrefix(job.name, "attention") || strings.HasPrefix(job.name, "MLP")
+		if slices.ContainsFunc(p.Kernels, metal.UsesFragments) != products {
+			t.Errorf("%s: that it has fragments is %t", job.name, !products)
+		}
+	}
+}
+
 // launches lists the kernels of steps in their order, loops written out.
 func launches(p *plan.Plan, steps []plan.Step) []string {
 	var out []string
@@ -112,6 +128,36 @@ func TestARunIsOneCommandBufferOfAllItsKernels(t *testing.T) {
 	t.Setenv("RLX_SOFTWARE_LOG", "")
 	if n := testing.AllocsPerRun(20, step); n > 4 {
 		t.Errorf("a run makes %v allocations", n)
+	}
+}
+
+// To read what a run leaves is to wait for that run, not for those after it.
+func TestAReadWaitsForItsOwnRunAlone(t *testing.T) {
+	gpu := install(t, false)
+	p := compile(t, metal.New(), running(t))
+	must(t, call(p))
+	gpu.Forget(t)
+	t.Setenv("RLX_SOFTWARE_DELAY", "700000") // that a command buffer takes: long beside the test's own work
+	var runs [2]native.Run
+	for i := range runs {
+		r, err := p.Run(context.Background(), "step", map[string]native.Tensor{"x": native.Zeros(ir.F32, 1000)})
+		must(t, err)
+		runs[i] = r
+	}
+	done := func() (n int) {
+		for _, c := range gpu.Calls(t) {
+			if strings.HasPrefix(c, "run ") {
+				n++
+			}
+		}
+		return n
+	}
+	for i, r := range runs {
+		_, err := r.Wait(context.Background())
+		must(t, err)
+		if n := done(); n != i+1 {
+			t.Errorf("run %d was read when %d were done", i+1, n)
+		}
 	}
 }
 

@@ -23,7 +23,7 @@ type attendSubgroup struct {
 const (
 	attendGroups = attendThreads / fragmentLanes
 	attendStage  = 32              // contracted positions in workgroup memory at a time
-	attendPad    = fragmentPad / 4 // elements that a row in workgroup memory is longer
+	attendPad    = fragmentPad / 4 // elements that a row of contracted positions is longer there
 	attendRegion = 2560            // elements of each of two arrays: a tile, or a factor
 )
 
@@ -35,11 +35,9 @@ func attendsBySubgroup(kind attendKind, caps loop.Caps) bool {
 
 func newAttendSubgroup(a *attender) *attendSubgroup {
 	p := newAttendPlain(a)
-	if p.t.groups != 1 {
-		p.t.groups = 1
-		p.l.cols = p.t.cols()
-	}
-	p.l.subgroup = fragmentLanes
+	p.t.groups = 1
+	p.l.cols, p.l.subgroup = p.t.cols(), fragmentLanes
+	p.l.columnAt = func(c int) int { return c/4*p.t.piece() + c%4*p.t.across } // neighbours side by side
 	rows, columns := p.t.rows()/loop.FragmentSize, p.t.piece()/loop.FragmentSize
 	groupRows := min(attendGroups, rows)
 	return &attendSubgroup{attendPlain: p, down: rows / groupRows, over: columns * groupRows / attendGroups}
@@ -47,6 +45,7 @@ func newAttendSubgroup(a *attender) *attendSubgroup {
 
 func (a *attendSubgroup) begin() {
 	a.stand()
+	a.l.column = a.x
 	a.left = a.attender.shared("left", ir.F32, 1, attendRegion)
 	a.right = a.attender.shared("right", ir.F32, 1, attendRegion)
 	across := a.t.piece() / loop.FragmentSize / a.over
@@ -74,7 +73,7 @@ func (a *attendSubgroup) product(f fragment, rows, cols matrix) (ready func()) {
 
 // accumulate goes through the columns of the sums by vectors of each thread.
 func (a *attendSubgroup) accumulate(sums, weights fragment, m matrix) (begin func()) {
-	stride := a.t.piece() + attendPad
+	stride := a.stride()
 	turns := min(a.t.piece(), largestPower(attendRegion/stride))
 	for v := range a.t.vectors(m.length) {
 		t := a.zeroTile()
@@ -99,6 +98,10 @@ func (a *attendSubgroup) stageDepth() int {
 	}
 	return depth
 }
+
+// stride is the elements from one row of a tile to the next: so many more than it has that
+// the threads of a subgroup, which stand four rows apart, are at banks of their own.
+func (a *attendSubgroup) stride() int { return a.t.piece() + a.t.across/4 }
 
 // zeroTile defines the fragments of a tile that a subgroup has, by rows.
 func (a *attendSubgroup) zeroTile() []string {
@@ -153,7 +156,7 @@ func (a *attendSubgroup) multiplyTile(tile []string, left, right factor, depth i
 // addTile adds a tile to a vector of columns of a table, from column c on.
 func (a *attendSubgroup) addTile(f fragment, c int, tile []string) {
 	const size = loop.FragmentSize
-	stride := a.t.piece() + attendPad
+	stride := a.stride()
 	for i, name := range tile {
 		row := sum(scalar.Mul(a.ty, loop.Int(a.down*size)), loop.Int(i/a.over*size))
 		column := sum(scalar.Mul(a.tx, loop.Int(a.over*size)), loop.Int(i%a.over*size))
@@ -174,11 +177,10 @@ func (a *attendSubgroup) putTile(f fragment) {
 
 // eachOfTile shows a thread's elements of a tile, and where they lie in workgroup memory.
 func (a *attendSubgroup) eachOfTile(visit func(i, j int, at scalar.Expr)) {
-	stride := a.t.piece() + attendPad
-	first := a.let("own", sum(scalar.Mul(a.y, loop.Int(4*stride)), scalar.Mul(a.x, loop.Int(4))))
+	first := a.let("own", sum(scalar.Mul(a.y, loop.Int(4*a.stride())), a.x))
 	for i := range 4 {
 		for j := range 4 {
-			visit(i, j, a.Simplify(scalar.Add(first, loop.Int(i*stride+j))))
+			visit(i, j, a.Simplify(scalar.Add(first, loop.Int(i*a.stride()+j*a.t.across))))
 		}
 	}
 }
@@ -186,7 +188,7 @@ func (a *attendSubgroup) eachOfTile(visit func(i, j int, at scalar.Expr)) {
 // stageDepths copies contracted positions of the rows of a block to workgroup memory, zeros
 // where there is nothing.
 func (a *attendSubgroup) stageDepths(slot int, m matrix, s *attendSide, from scalar.Expr, depth int) {
-	a.stageElements(slot, s.block, depth, func(row, k scalar.Expr) scalar.Expr {
+	a.stageElements(slot, s.block, depth, depth+attendPad, func(row, k scalar.Expr) scalar.Expr {
 		at, ok := withinBounds(scalar.Add(from, k), m.length, m.length%depth == 0)
 		pos, exists := s.inside(scalar.Add(s.first, row))
 		return orZero(scalar.And(ok, exists), a.element(m.operand, pos, at))
@@ -196,7 +198,7 @@ func (a *attendSubgroup) stageDepths(slot int, m matrix, s *attendSide, from sca
 // stagePositions copies rows of an operand that belong to columns of the block at hand, from
 // one on, to workgroup memory: those of their elements that a vector of the threads takes.
 func (a *attendSubgroup) stagePositions(m matrix, from scalar.Expr, vector, rows int) {
-	a.stageElements(a.right, rows, a.t.piece(), func(row, column scalar.Expr) scalar.Expr {
+	a.stageElements(a.right, rows, a.t.piece(), a.stride(), func(row, column scalar.Expr) scalar.Expr {
 		at, ok := withinBounds(scalar.Add(loop.Int(vector*a.t.piece()), column), m.length, m.length%a.t.piece() == 0)
 		pos, exists := a.cols.inside(sum(a.cols.first, from, row))
 		return orZero(scalar.And(ok, exists), a.element(m.operand, pos, at))
@@ -204,13 +206,13 @@ func (a *attendSubgroup) stagePositions(m matrix, from scalar.Expr, vector, rows
 }
 
 // stageElements has the threads write a matrix to workgroup memory, neighbours side by side.
-func (a *attendSubgroup) stageElements(slot, rows, columns int, element func(row, column scalar.Expr) scalar.Expr) {
+func (a *attendSubgroup) stageElements(slot, rows, columns, stride int, element func(row, column scalar.Expr) scalar.Expr) {
 	a.count("turn", ceilDiv(rows*columns, attendThreads), func(turn scalar.Expr) {
 		id := a.Simplify(scalar.Add(a.lane, scalar.Mul(turn, loop.Int(attendThreads))))
 		at, ok := withinBounds(id, rows*columns, rows*columns%attendThreads == 0)
 		a.when(ok, func() {
 			row, column := scalar.FloorDiv(at, loop.Int(columns)), scalar.Mod(at, loop.Int(columns))
-			a.put(slot, scalar.Add(scalar.Mul(row, loop.Int(columns+attendPad)), column), element(row, column))
+			a.put(slot, scalar.Add(scalar.Mul(row, loop.Int(stride)), column), element(row, column))
 		})
 	})
 }

@@ -48,14 +48,25 @@ func Candidates(g *group.Group, caps loop.Caps) (list []Ranked, err error) {
 	return ranked(w.candidates()), nil
 }
 
-// ranked sorts all but the first, each once.
+// ranked sorts all but the first, each once. There are few, and each comes to its place
+// among those before it: another type to sort by package slices takes a page longer to load.
 func ranked(list []Ranked) []Ranked {
-	rest := slices.DeleteFunc(list[1:], func(r Ranked) bool { return r.Schedule == list[0].Schedule })
-	slices.SortFunc(rest, func(a, b Ranked) int {
-		return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(a.String(), b.String()))
-	})
-	rest = slices.CompactFunc(rest, func(a, b Ranked) bool { return a.Schedule == b.Schedule })
-	return list[:1+min(len(rest), MaxCandidates-1)]
+	out := list[:1:1]
+	for _, r := range list[1:] {
+		if slices.ContainsFunc(out, func(o Ranked) bool { return o.Schedule == r.Schedule }) {
+			continue
+		}
+		out = append(out, r)
+		for i := len(out) - 1; i > 1 && out[i].before(out[i-1]); i-- {
+			out[i-1], out[i] = out[i], out[i-1]
+		}
+	}
+	return out[:min(len(out), MaxCandidates)]
+}
+
+// before reports whether a schedule is better than another, or as good with a lesser text.
+func (r Ranked) before(o Ranked) bool {
+	return cmp.Or(cmp.Compare(r.Cost, o.Cost), cmp.Compare(r.String(), o.String())) < 0
 }
 
 // Emit returns the launches of a group by a schedule, in order. It depends on nothing

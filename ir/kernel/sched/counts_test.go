@@ -63,6 +63,21 @@ var counted = map[string]func(b *ir.Builder){
 	},
 }
 
+// attended are those of a target with fragments that keeps no scores of attention. What
+// fragments are loaded from and stored to is not counted.
+var attended = map[string]func(b *ir.Builder){
+	"attention, 64":  func(b *ir.Builder) { attention(b, 64) },
+	"attention, 128": func(b *ir.Builder) { attention(b, 128) },
+}
+
+func attention(b *ir.Builder, depth int) {
+	of := func(name string) ir.Value { return b.Input(name, ir.F32, ir.Dims(4, 512, depth)...) }
+	out, lse := ops.AttentionForward(b, of("q"), of("k"), of("v"), ir.Value{}, ops.AttentionAttrs{Causal: true})
+	for i, cotangent := range ops.AttentionBackward(b, of("q2"), of("k2"), of("v2"), lse, lse, out, ir.Value{}, ops.AttentionAttrs{Causal: true}) {
+		b.Output(fmt.Sprint("d", i), cotangent)
+	}
+}
+
 func matrix(b *ir.Builder, rows, columns int) ir.Value {
 	return b.Input("x", ir.F32, ir.Dims(rows, columns)...)
 }
@@ -72,13 +87,13 @@ func matrix(b *ir.Builder, rows, columns int) ir.Value {
 const countedGroups = 4
 
 // count tells what the kernels of a graph do, on zeros.
-func count(t *testing.T, g *ir.Graph, counted func(k *loop.Kernel, c sim.Counts)) {
+func count(t *testing.T, g *ir.Graph, target plan.Target, counted func(k *loop.Kernel, c sim.Counts)) {
 	t.Helper()
 	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := plansim.Open(m, plan.WebGPU())
+	s, err := plansim.Open(m, target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,13 +116,20 @@ func count(t *testing.T, g *ir.Graph, counted func(k *loop.Kernel, c sim.Counts)
 func TestKernelsKeepToTheirCounts(t *testing.T) {
 	var got strings.Builder
 	got.WriteString(countsHead)
-	for _, name := range slices.Sorted(maps.Keys(counted)) {
-		g := build(t, counted[name])
-		count(t, g, func(k *loop.Kernel, c sim.Counts) {
-			threads := fmt.Sprintf("%dx%d", c.Groups, k.Threads())
-			fmt.Fprintf(&got, "%-24s %-34s %9s %8d %8d %8d %8d %8d %6d %9.2f\n",
-				name, k.Name, threads, c.Requests, c.Sectors, c.Shared, c.Conflicts, c.Barriers, k.Registers(), k.Occupancy())
-		})
+	inBlocks := apple()
+	inBlocks.ScoreBytes = 1
+	for _, table := range []struct {
+		target plan.Target
+		graphs map[string]func(b *ir.Builder)
+	}{{plan.WebGPU(), counted}, {inBlocks, attended}} {
+		for _, name := range slices.Sorted(maps.Keys(table.graphs)) {
+			g := build(t, table.graphs[name])
+			count(t, g, table.target, func(k *loop.Kernel, c sim.Counts) {
+				threads := fmt.Sprintf("%dx%d", c.Groups, k.Threads())
+				fmt.Fprintf(&got, "%-24s %-34s %9s %8d %8d %8d %8d %8d %6d %9.2f\n",
+					name, k.Name, threads, c.Requests, c.Sectors, c.Shared, c.Conflicts, c.Barriers, k.Registers(), k.Occupancy())
+			})
+		}
 	}
 	const file = "testdata/counts.txt"
 	if *update {

@@ -29,6 +29,11 @@ func TestAttentionBySubgroups(t *testing.T) {
 			})
 		}
 	}
+	for op, s := range matrices[0].samples() {
+		for _, d := range []ir.DType{ir.BF16, ir.F16} {
+			t.Run(string(op)+" "+d.String(), func(t *testing.T) { checkSampleOn(t, bySubgroups(), op, stored(s, d)) })
+		}
+	}
 	for _, op := range []ir.Op{ops.OpAttentionForward, ops.OpAttentionBackward} {
 		d, _ := ir.Lookup(op)
 		t.Run(string(op), func(t *testing.T) { checkSampleOn(t, bySubgroups(), op, d.Samples()...) })

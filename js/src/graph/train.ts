@@ -22,8 +22,9 @@ export interface Module {
   target?: Target;
   /**
    * Measures, on the page's GPU, the ways in which each group of kernels can be computed, and takes the
-   * fastest. It takes seconds to minutes, once: what is found is kept in IndexedDB, by group and device.
-   * Plans are then no longer the same everywhere. For WebAssembly there is nothing to measure.
+   * fastest. It takes seconds to minutes, once: what is found is kept in IndexedDB, by group and device,
+   * and where all is known compiling takes about twice as long as untuned. Plans are then no longer the
+   * same everywhere. For WebAssembly there is nothing to measure.
    */
   tune?: boolean | TuneOptions;
 }

@@ -1,3 +1,5 @@
+//go:build cgo && (darwin || linux)
+
 package driver
 
 import (
@@ -9,9 +11,6 @@ import (
 	"os"
 	"path/filepath"
 )
-
-// CacheVariable is the environment variable that names the folder of compiled models.
-const CacheVariable = "RLX_COREML_CACHE"
 
 // cached is the folder of a compiled model in the cache, "" where there is none for it. It
 // is there whole or not at all, whoever else works with the cache: it gets its name, and

@@ -8,9 +8,12 @@ import (
 
 // Open returns Core ML, or an error of kind [native.ErrUnavailable] that says what is
 // missing.
-func Open() (Runtime, error) {
-	if runtime.GOOS == "darwin" {
-		return nil, unavailable("this program was built without cgo, by which Core ML is called: build it with CGO_ENABLED=1 and the command line tools of Xcode")
+func Open() (Runtime, error) { return nil, unavailable(missing(runtime.GOOS)) }
+
+// missing says what a program for a system lacks.
+func missing(goos string) string {
+	if goos == "darwin" {
+		return "this program was built without cgo, by which Core ML is called: build it with CGO_ENABLED=1 and the command line tools of Xcode"
 	}
-	return nil, unavailable("there is no Core ML on " + runtime.GOOS + ", on Apple's systems alone; models can be written here, by coreml.New")
+	return "there is no Core ML on " + goos + ", on Apple's systems alone; models can be written here, by coreml.New"
 }

@@ -6,6 +6,9 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
+// CacheVariable is the environment variable that names the folder of compiled models.
+const CacheVariable = "RLX_COREML_CACHE"
+
 // Units are the processors that Core ML may use.
 type Units int
 

@@ -37,6 +37,9 @@ typedef struct {
 // RLX_BUFFERS is the length of the buffer argument table (Metal Feature Set Tables).
 enum { RLX_BUFFERS = 31 };
 
+// RLX_SIMD_GROUP is the number of threads of a SIMD-group that kernels are printed for.
+enum { RLX_SIMD_GROUP = 32 };
+
 // rlx_binding is a place in a buffer.
 typedef struct {
 	void *buffer;
@@ -71,8 +74,10 @@ typedef struct {
 	void *(*open)(rlx_error *);
 	void (*info)(void *device, rlx_info *);
 	// heap allocates buffers together, in memory that host and device share, and writes
-	// them to buffers. What they hold is undefined.
+	// them to buffers. What they hold is undefined. drop gives a heap and its buffers back.
+	// Neither is called by two threads at once.
 	void *(*heap)(void *device, const uint64_t *bytes, size_t count, void **buffers, rlx_error *);
+	void (*drop)(void *device, void *heap, void **buffers, size_t count);
 	void *(*contents)(void *buffer);
 	// archive opens a file of compiled pipelines, or begins an empty one.
 	void *(*archive)(void *device, const char *path, rlx_error *);

@@ -10,11 +10,12 @@ static void *call_open(const rlx_metal *m, rlx_error *e) { return m->open(e); }
 static void call_info(const rlx_metal *m, void *d, rlx_info *i) { m->info(d, i); }
 static void *call_heap(const rlx_metal *m, void *d, const uint64_t *bytes, size_t n, void **buffers, rlx_error *e) { return m->heap(d, bytes, n, buffers, e); }
 static void *call_contents(const rlx_metal *m, void *b) { return m->contents(b); }
-static void call_release(const rlx_metal *m, void *o) { m->release(o); }
+static void call_drop(const rlx_metal *m, void *d, void *heap, void **buffers, size_t n) { m->drop(d, heap, buffers, n); }
 */
 import "C"
 
 import (
+	"sync"
 	"unsafe"
 )
 
@@ -23,6 +24,7 @@ import (
 type Device struct {
 	m      *C.rlx_metal
 	handle unsafe.Pointer
+	heaps  sync.Mutex // held where heaps come and go
 }
 
 // Open returns the device, a new one each time. The error is an [*Error] of kind
@@ -89,6 +91,8 @@ func (d *Device) NewHeap(sizes []int) (*Heap, error) {
 		bytes[i] = C.uint64_t(n)
 	}
 	var e C.rlx_error
+	d.heaps.Lock()
+	defer d.heaps.Unlock()
 	h := &Heap{d: d, handle: C.call_heap(d.m, d.handle, unsafe.SliceData(bytes), C.size_t(len(sizes)), unsafe.SliceData(handles), &e)}
 	if err := failure("heap", h.handle != nil, &e); err != nil {
 		return nil, err
@@ -102,9 +106,12 @@ func (d *Device) NewHeap(sizes []int) (*Heap, error) {
 
 // Release gives the heap and its buffers back, once no run uses them.
 func (h *Heap) Release() {
-	for _, b := range h.Buffers {
-		C.call_release(h.d.m, b.handle)
+	handles := make([]unsafe.Pointer, len(h.Buffers))
+	for i, b := range h.Buffers {
+		handles[i] = b.handle
 	}
-	C.call_release(h.d.m, h.handle)
+	h.d.heaps.Lock()
+	defer h.d.heaps.Unlock()
+	C.call_drop(h.d.m, h.d.handle, h.handle, unsafe.SliceData(handles), C.size_t(len(handles)))
 	h.Buffers = nil
 }

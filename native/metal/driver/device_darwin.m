@@ -14,6 +14,17 @@ void *rlx_fail(rlx_error *e, int kind, NSError *from, const char *what) {
 	return NULL;
 }
 
+// residency_of returns a set whose heaps the system keeps resident for all of a queue's
+// command buffers, so that it does not look for them one by one; nil before macOS 15, where
+// it does.
+static id<MTLResidencySet> residency_of(id<MTLDevice> device, id<MTLCommandQueue> queue) {
+	if (![(NSObject *)device respondsToSelector:@selector(newResidencySetWithDescriptor:error:)]) return nil;
+	id descriptor = [[[(Class)NSClassFromString(@"MTLResidencySetDescriptor") alloc] init] autorelease];
+	id<MTLResidencySet> set = [device newResidencySetWithDescriptor:descriptor error:NULL];
+	if (set) [queue addResidencySet:set];
+	return set;
+}
+
 static void *open_device(rlx_error *e) {
 	@autoreleasepool {
 		id<MTLDevice> device = MTLCreateSystemDefaultDevice();
@@ -28,7 +39,10 @@ static void *open_device(rlx_error *e) {
 		d->device = device;
 		d->queue = [device newCommandQueue];
 		d->bfloat = rlx_has_bfloat(device);
-		if (d->queue) return d;
+		if (d->queue) {
+			d->residency = residency_of(device, d->queue);
+			return d;
+		}
 		[device release];
 		free(d);
 		return rlx_fail(e, RLX_UNAVAILABLE, nil, "Metal gives no command queue");
@@ -68,7 +82,8 @@ static id<MTLHeap> heap_of(id<MTLDevice> device, const uint64_t *bytes, size_t c
 
 static void *new_heap(void *device, const uint64_t *bytes, size_t count, void **buffers, rlx_error *e) {
 	@autoreleasepool {
-		id<MTLHeap> heap = heap_of(((rlx_device *)device)->device, bytes, count);
+		rlx_device *d = device;
+		id<MTLHeap> heap = heap_of(d->device, bytes, count);
 		if (!heap) return rlx_fail(e, RLX_MEMORY, nil, "");
 		for (size_t i = 0; i < count; i++) {
 			buffers[i] = [heap newBufferWithLength:bytes[i] options:MTLResourceStorageModeShared];
@@ -77,7 +92,20 @@ static void *new_heap(void *device, const uint64_t *bytes, size_t count, void **
 			[heap release];
 			return rlx_fail(e, RLX_MEMORY, nil, "");
 		}
+		[d->residency addAllocation:heap];
+		[d->residency commit];
+		[d->residency requestResidency];
 		return heap;
+	}
+}
+
+static void drop_heap(void *device, void *heap, void **buffers, size_t count) {
+	@autoreleasepool {
+		rlx_device *d = device;
+		[d->residency removeAllocation:(id)heap];
+		[d->residency commit];
+		for (size_t i = 0; i < count; i++) [(id)buffers[i] release];
+		[(id)heap release];
 	}
 }
 
@@ -96,6 +124,7 @@ const rlx_metal *rlx_metal_binding(void) {
 		.open = open_device,
 		.info = device_info,
 		.heap = new_heap,
+		.drop = drop_heap,
 		.contents = buffer_contents,
 		.archive = rlx_archive_open,
 		.save = rlx_archive_save,

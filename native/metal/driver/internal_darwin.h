@@ -7,7 +7,8 @@
 typedef struct {
 	id<MTLDevice> device;
 	id<MTLCommandQueue> queue;
-	int bfloat; // its compiler has the type bfloat
+	id<MTLResidencySet> residency; // all heaps, resident for the queue; nil before macOS 15
+	int bfloat;                    // its compiler has the type bfloat
 } rlx_device;
 
 // rlx_fail fills an error from Metal's, which may be nil, and returns NULL.

@@ -8,5 +8,8 @@ package driver
 */
 import "C"
 
+// Software is whether this is not Metal itself.
+const Software = false
+
 // load returns the binding that is part of the program.
 func load() (*C.rlx_metal, error) { return C.rlx_metal_binding(), nil }

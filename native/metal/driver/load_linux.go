@@ -28,6 +28,9 @@ import (
 // software, see the comment of the package.
 const LibraryVariable = "RLX_METAL_LIBRARY"
 
+// Software is whether this is not Metal itself.
+const Software = true
+
 // Sources are the files of the binding, for building such a library.
 //
 //go:embed *.h *.m

@@ -73,9 +73,12 @@ void *rlx_pipeline(void *device, void *function, uint64_t threads, void *archive
 			                                                           reflection:NULL
 			                                                                error:&error];
 		if (!pipeline) return rlx_fail(e, RLX_SOURCE, error, "");
-		if ([pipeline maxTotalThreadsPerThreadgroup] < threads) {
+		const char *unfit = NULL;
+		if ([pipeline maxTotalThreadsPerThreadgroup] < threads) unfit = "the kernel takes too many registers for its threads";
+		if ([pipeline threadExecutionWidth] != RLX_SIMD_GROUP) unfit = "the kernel's SIMD-groups are not of 32 threads";
+		if (unfit) {
 			[pipeline release];
-			return rlx_fail(e, RLX_SOURCE, nil, "the kernel takes too many registers for its threads");
+			return rlx_fail(e, RLX_SOURCE, nil, unfit);
 		}
 		if (archive && add) [(id<MTLBinaryArchive>)archive addComputePipelineFunctionsWithDescriptor:descriptor error:&error];
 		return pipeline;

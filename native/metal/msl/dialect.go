@@ -118,4 +118,3 @@ func form(op scalar.Op, t dtype.DType) (clike.Form, bool) {
 	}
 	return clike.Form{Call: name}, name != ""
 }
-

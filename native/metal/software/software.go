@@ -33,7 +33,7 @@ type Device struct {
 
 // settings are the names of the environment variables that steer the device, without
 // RLX_SOFTWARE_; tests set them after [Install].
-var settings = []string{"LOG", "CLANG", "FLAGS", "FOLDER", "FAIL", "DELAY", "MEMORY", "FAMILY", "REFUSE", "BFLOAT"}
+var settings = []string{"LOG", "CLANG", "FLAGS", "FOLDER", "FAIL", "DELAY", "MEMORY", "FAMILY", "REFUSE", "BFLOAT", "RESIDENCY"}
 
 // Install makes the software device Metal's of this test. With kernels they are compiled
 // and run; otherwise they are noted only. Without clang or GNUstep the test fails. At its
@@ -41,9 +41,11 @@ var settings = []string{"LOG", "CLANG", "FLAGS", "FOLDER", "FAIL", "DELAY", "MEM
 //
 // Environment variables steer it: RLX_SOFTWARE_MEMORY is how many bytes it has;
 // RLX_SOFTWARE_FAMILY the newest family that it is of, 0 for no device at all; RLX_SOFTWARE_REFUSE a text that its
-// compiler takes for an error; RLX_SOFTWARE_BFLOAT 0 for one that has no bfloat. RLX_SOFTWARE_FAIL, "commit 8 3", lets the third commit end
+// compiler takes for an error; RLX_SOFTWARE_BFLOAT 0 for one that has no bfloat;
+// RLX_SOFTWARE_RESIDENCY 0 for a system before macOS 15, without residency sets. RLX_SOFTWARE_FAIL, "commit 8 3", lets the third commit end
 // with error 8, for good from an error that tells of a device that is removed; there are
-// also newHeap, and threads for a pipeline that is good for one thread. RLX_SOFTWARE_DELAY is how
+// also newHeap, threads for a pipeline that is good for one thread, and width for one whose
+// SIMD-groups have as many threads as the error's number. RLX_SOFTWARE_DELAY is how
 // many microseconds a command buffer waits.
 func Install(t testing.TB, kernels bool) *Device {
 	t.Helper()
@@ -74,8 +76,8 @@ func Install(t testing.TB, kernels bool) *Device {
 }
 
 // Calls returns what the device was asked for so far, oldest first: "compile k_add",
-// "pipeline k_add" or "found k_add", "newHeap 4096", "commit step", and when they are
-// done "run k_add 4 1 1" and "copy 16".
+// "pipeline k_add" or "found k_add", "newHeap 4096", "resident 2" for as many heaps, "commit
+// step", and when they are done "run k_add 4 1 1" and "copy 16".
 func (d *Device) Calls(t testing.TB) []string {
 	t.Helper()
 	text, err := os.ReadFile(d.log)

@@ -25,6 +25,7 @@ typedef struct work {
 @interface SWQueue : NSObject <MTLCommandQueue> { // not counted, as the device
 @public
 	int removed; // the code that every command buffer of a removed device ends with
+	id<MTLResidencySet> residency;
 }
 @end
 
@@ -77,6 +78,7 @@ long sw_encoded(void) { return __atomic_load_n(&encoded, __ATOMIC_SEQ_CST); }
 }
 - (void)setBuffer:(id<MTLBuffer>)b offset:(NSUInteger)offset atIndex:(NSUInteger)i {
 	if (![self usable:0]) return;
+	if (buffer->queue->residency && !sw_resident(buffer->queue->residency, ((SWBuffer *)b)->heap)) sw_violation("buffer %lu is of a heap that is not resident", (unsigned long)i);
 	if (i >= sw_table || offset >= length_of(b) || offset % 4) return sw_violation("buffer %lu at offset %lu of %lu", (unsigned long)i, (unsigned long)offset, (unsigned long)length_of(b));
 	now.table[i] = (sw_argument){(char *)[b contents] + offset, length_of(b) - offset};
 	hold(&now, i, b);
@@ -251,6 +253,7 @@ static void enqueue(SWCommandBuffer *c) {
 	c->queue = [self retain];
 	return c;
 }
+- (void)addResidencySet:(id<MTLResidencySet>)set { residency = [set retain]; }
 @end
 
 id<MTLCommandQueue> sw_queue(void) { return [SWQueue new]; }

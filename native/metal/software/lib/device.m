@@ -134,6 +134,14 @@ static int family(void) { return atoi(sw_setting("RLX_SOFTWARE_FAMILY", "1007"))
 - (NSUInteger)maxThreadgroupMemoryLength { return 32 << 10; }
 - (MTLSize)maxThreadsPerThreadgroup { return MTLSizeMake(1024, 1024, 1024); }
 - (id<MTLCommandQueue>)newCommandQueue { return sw_queue(); }
+- (BOOL)respondsToSelector:(SEL)selector {
+	BOOL old = *sw_setting("RLX_SOFTWARE_RESIDENCY", "1") == '0';
+	return !(old && sel_isEqual(selector, @selector(newResidencySetWithDescriptor:error:))) && [super respondsToSelector:selector];
+}
+- (id<MTLResidencySet>)newResidencySetWithDescriptor:(id)descriptor error:(NSError **)error {
+	if (!descriptor) sw_violation("a residency set without a descriptor");
+	return sw_residency();
+}
 - (MTLSizeAndAlign)heapBufferSizeAndAlignWithLength:(NSUInteger)length options:(MTLResourceOptions)options {
 	return (MTLSizeAndAlign){(length + 255) / 256 * 256, 256};
 }

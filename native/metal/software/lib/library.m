@@ -126,6 +126,7 @@ static void build_pending(void) {
 
 @implementation SWPipeline
 - (NSUInteger)maxTotalThreadsPerThreadgroup { return threads; }
+- (NSUInteger)threadExecutionWidth { return width; }
 - (void)dealloc {
 	[name release];
 	[super dealloc];
@@ -149,5 +150,7 @@ id<MTLComputePipelineState> sw_pipeline(MTLComputePipelineDescriptor *descriptor
 	p->meets = lib->meets;
 	p->buffers = lib->buffers;
 	p->threads = sw_fails("threads") ? 1 : lib->threads;
+	int width = sw_fails("width");
+	p->width = width ? width : sw_simd;
 	return p;
 }

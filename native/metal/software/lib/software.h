@@ -51,7 +51,7 @@ int sw_fails(const char *name);
 	NSString *name;
 	sw_kernel kernel; // NULL for one that is noted only
 	int meets;
-	NSUInteger buffers, threads;
+	NSUInteger buffers, threads, width;
 }
 @end
 
@@ -66,6 +66,10 @@ int sw_fails(const char *name);
 	_Pragma("clang diagnostic pop")
 
 id<MTLCommandQueue> sw_queue(void);
+// sw_residency returns a residency set, and sw_resident whether a heap is in one that was
+// committed.
+id<MTLResidencySet> sw_residency(void);
+int sw_resident(id<MTLResidencySet> set, id heap);
 NSError *sw_error(NSString *domain, NSInteger code, const char *text);
 // sw_compile gives the library's kernels code, NULL and an error where it cannot.
 id<MTLLibrary> sw_library(NSString *source, MTLCompileOptions *options, NSError **error);

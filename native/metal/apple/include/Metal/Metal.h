@@ -83,6 +83,7 @@ enum {
 
 @protocol MTLComputePipelineState <NSObject>
 - (NSUInteger)maxTotalThreadsPerThreadgroup;
+- (NSUInteger)threadExecutionWidth;
 @end
 
 @interface MTLBinaryArchiveDescriptor : NSObject
@@ -128,8 +129,17 @@ typedef void (^MTLCommandBufferHandler)(id<MTLCommandBuffer>);
 - (NSError *)error;
 @end
 
+// Residency sets: macOS 15.
+@protocol MTLResidencySet <NSObject> // mtlresidencyset
+- (void)addAllocation:(id)allocation;
+- (void)removeAllocation:(id)allocation;
+- (void)commit;
+- (void)requestResidency;
+@end
+
 @protocol MTLCommandQueue <NSObject>
 - (id<MTLCommandBuffer>)commandBuffer;
+- (void)addResidencySet:(id<MTLResidencySet>)set; // macOS 15
 @end
 
 @protocol MTLDevice <NSObject>
@@ -143,6 +153,7 @@ typedef void (^MTLCommandBufferHandler)(id<MTLCommandBuffer>);
 - (id<MTLCommandQueue>)newCommandQueue;
 - (MTLSizeAndAlign)heapBufferSizeAndAlignWithLength:(NSUInteger)length options:(MTLResourceOptions)options;
 - (id<MTLHeap>)newHeapWithDescriptor:(MTLHeapDescriptor *)descriptor;
+- (id<MTLResidencySet>)newResidencySetWithDescriptor:(id)descriptor error:(NSError **)error; // macOS 15
 - (id<MTLLibrary>)newLibraryWithSource:(NSString *)source options:(MTLCompileOptions *)options error:(NSError **)error;
 - (id<MTLComputePipelineState>)newComputePipelineStateWithDescriptor:(MTLComputePipelineDescriptor *)descriptor
                                                              options:(MTLPipelineOption)options
