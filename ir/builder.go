@@ -22,21 +22,6 @@ type Builder struct {
 	placeless bool
 }
 
-// portName is what must be unique: ports share one space of names, plain
-// outputs and state updates have one each.
-type portName struct {
-	name  string
-	space portSpace
-}
-
-type portSpace uint8
-
-const (
-	spacePorts portSpace = iota
-	spaceOutputs
-	spaceStates
-)
-
 func newBuilder(name string) *Builder {
 	return &Builder{name: name, named: map[portName]int{}}
 }
@@ -110,103 +95,6 @@ func (b *Builder) Fail(err error) {
 // Failf records an [*OpError] for an op that could not even be asked for.
 func (b *Builder) Failf(op Op, in []Value, err error) {
 	b.Fail(&OpError{Op: op, In: typesOf(in), Pos: callerPos(), Err: err})
-}
-
-// Input declares an input: a value given anew with every run.
-func (b *Builder) Input(name string, d DType, axes ...Dim) Value {
-	return b.Port(InputPort, name, Type{d, axes})
-}
-
-// Param declares a parameter: a persistent value that this graph only reads.
-func (b *Builder) Param(name string, d DType, axes ...Dim) Value {
-	return b.Port(ParamPort, name, Type{d, axes})
-}
-
-// State declares a state and returns its value at the start of a run.
-// [Builder.SetState] gives its value at the end.
-func (b *Builder) State(name string, d DType, axes ...Dim) Value {
-	return b.Port(StatePort, name, Type{d, axes})
-}
-
-// Port declares a port of any kind.
-func (b *Builder) Port(kind PortKind, name string, t Type) Value {
-	return b.port(name, kind, &PortAttrs{name, kind}, []Type{{t.DType, t.Shape.Clone()}})
-}
-
-// port declares a port from attributes and types that nothing changes any more.
-func (b *Builder) port(name string, kind PortKind, attrs Attrs, types []Type) Value {
-	if b.err != nil {
-		return Value{}
-	}
-	if err := b.checkPort(kind, name, types[0]); err != nil {
-		b.failDeclared(kindWord(kind), name, err)
-		return Value{}
-	}
-	n := &Node{op: OpPort, attrs: attrs, types: types}
-	v := b.place(n).Result(0)
-	b.named[portName{name, spacePorts}] = len(b.ports)
-	b.ports = append(b.ports, Port{name, kind, v})
-	return v
-}
-
-func (b *Builder) checkPort(kind PortKind, name string, t Type) error {
-	if kind > StatePort {
-		return Errorf(ErrGraph, "there is no port kind %d", kind)
-	}
-	if err := checkType(t); err != nil {
-		return err
-	}
-	if name == "" {
-		return Errorf(ErrName, "%s without a name", kind)
-	}
-	if i, taken := b.named[portName{name, spacePorts}]; taken {
-		return Errorf(ErrName, "%q is declared twice, first as %s %s", name, b.ports[i].Kind, b.ports[i].Value.Type())
-	}
-	return nil
-}
-
-// Output declares an output.
-func (b *Builder) Output(name string, v Value) {
-	b.output(spaceOutputs, Output{Name: name, Value: v})
-}
-
-// SetState declares the value a state has after a run. Its type must be that
-// of the state.
-func (b *Builder) SetState(name string, v Value) {
-	if b.err != nil {
-		return
-	}
-	i, ok := b.named[portName{name, spacePorts}]
-	if !ok || b.ports[i].Kind != StatePort {
-		b.failDeclared(wordState, name, Errorf(ErrName, "there is no state %q", name))
-		return
-	}
-	if t := b.ports[i].Value.Type(); b.owns(wordState, name, v) && !t.Equal(v.Type()) {
-		b.failDeclared(wordState, name, mismatch(t, v.Type(), "state %q is %s, its new value %s", name, t, v.Type()))
-		return
-	}
-	b.output(spaceStates, Output{Name: name, State: true, Value: v})
-}
-
-func (b *Builder) output(space portSpace, o Output) {
-	word := wordOutput
-	if o.State {
-		word = wordState
-	}
-	if b.err != nil || !b.owns(word, o.Name, o.Value) {
-		return
-	}
-	key := portName{o.Name, space}
-	if _, taken := b.named[key]; taken {
-		b.failDeclared(word, o.Name, Errorf(ErrName, "%q is declared twice", o.Name))
-		return
-	}
-	if o.Name == "" {
-		b.failDeclared(word, o.Name, Errorf(ErrName, "output without a name"))
-		return
-	}
-	b.named[key] = len(b.outputs)
-	b.outputs = append(b.outputs, o)
 }
 
 // Constant adds a literal from its type and its bytes (little endian,
@@ -364,41 +252,6 @@ func (b *Builder) place(n *Node) *Node {
 	n.id, n.owner, n.pos = len(b.nodes), b, b.posOf(n)
 	b.nodes = append(b.nodes, n)
 	return n
-}
-
-// The words by which errors call what a graph declares.
-const (
-	wordState  Op = "state"
-	wordOutput Op = "output"
-)
-
-// kindWord is for kinds that may not exist.
-func kindWord(kind PortKind) Op {
-	if kind > StatePort {
-		return OpPort
-	}
-	return Op(kind.String())
-}
-
-// failDeclared records an [*OpError] for a port or an output.
-func (b *Builder) failDeclared(word Op, name string, err error) {
-	b.Fail(&OpError{Op: word, Label: name, Pos: callerPos(), Err: err, declared: true})
-}
-
-// owns records an error unless v is a value of this builder, to be declared by
-// a word and a name.
-func (b *Builder) owns(word Op, name string, v Value) bool {
-	switch {
-	case b.err != nil:
-		return false
-	case v.node == nil:
-		b.failDeclared(word, name, Errorf(ErrGraph, "no value given"))
-		return false
-	case v.node.owner != b:
-		b.failDeclared(word, name, Errorf(ErrGraph, "the value belongs to another graph"))
-		return false
-	}
-	return true
 }
 
 func typesOf(in []Value) []Type {

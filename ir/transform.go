@@ -63,11 +63,23 @@ func (m *Mapping) SetAll(n *Node, out []Value) {
 
 // Inputs returns what the operands of n were taken to.
 func (m *Mapping) Inputs(n *Node) []Value {
-	in := make([]Value, len(n.inputs))
-	for i, v := range n.inputs {
-		in[i] = m.Get(v)
+	return m.AppendInputs(make([]Value, 0, len(n.inputs)), n)
+}
+
+// AppendInputs appends to list what the operands of n were taken to.
+func (m *Mapping) AppendInputs(list []Value, n *Node) []Value {
+	for _, v := range n.inputs {
+		list = append(list, m.Get(v))
 	}
-	return in
+	return list
+}
+
+// Reserve makes room for about as many nodes, ports and outputs as g has.
+func (b *Builder) Reserve(g *Graph) {
+	if len(b.nodes) == 0 {
+		b.nodes, b.ports, b.outputs = make([]*Node, 0, len(g.nodes)), make([]Port, 0, len(g.ports)), make([]Output, 0, len(g.outputs))
+		b.named = make(map[portName]int, len(g.named))
+	}
 }
 
 // CopyPorts declares the ports of g in b under their own names and kinds and

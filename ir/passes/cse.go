@@ -28,7 +28,7 @@ func cse(r *run, g *ir.Graph) (*ir.Graph, error) {
 // be the node itself, and whether it ever is another.
 func firstAlike(g *ir.Graph) (first []*ir.Node, found bool) {
 	first = make([]*ir.Node, len(g.Nodes()))
-	seen := map[string][]*ir.Node{}
+	seen := make(map[string][]*ir.Node, len(g.Nodes()))
 	var key []byte
 	for i, n := range g.Nodes() {
 		first[i] = n

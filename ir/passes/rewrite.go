@@ -10,8 +10,8 @@ import (
 type site struct {
 	b  *ir.Builder
 	n  *ir.Node    // as it is in the old graph, with its operands there
-	in []ir.Value  // its operands in the new graph
-	to *ir.Mapping // from the old graph to the new one, so far
+	in []ir.Value  // its operands in the new graph, until the next node comes
+	to *ir.Mapping // from the old graph to the new one, so far; nil where a rule is only asked
 
 	users []int // of the old graph's nodes, outputs included
 }
@@ -44,7 +44,9 @@ func countUsers(g *ir.Graph) []int {
 func (r *run) walk(g *ir.Graph, node func(s site) ([]ir.Value, bool)) (*ir.Graph, error) {
 	changed := false
 	out, err := ir.Transform(g.Name(), func(b *ir.Builder) {
+		b.Reserve(g)
 		to, users := ir.NewMapping(g), countUsers(g)
+		var in []ir.Value
 		for _, n := range g.Nodes() {
 			if b.Err() != nil {
 				return
@@ -56,7 +58,8 @@ func (r *run) walk(g *ir.Graph, node func(s site) ([]ir.Value, bool)) (*ir.Graph
 				to.Set(n.Result(0), b.CopyPort(ir.Port{Name: p.Name, Kind: p.Kind, Value: n.Result(0)}))
 				continue
 			}
-			s := site{b, n, to.Inputs(n), to, users}
+			in = to.AppendInputs(in[:0], n)
+			s := site{b, n, in, to, users}
 			results, differs := node(s)
 			r.checkResults(s, results)
 			to.SetAll(n, results)
@@ -106,12 +109,34 @@ func (r *run) copyNode(s site, subgraph func(g *ir.Graph) (*ir.Graph, error)) (r
 type rule func(s site) []ir.Value
 
 // rewrite applies a rule to all nodes of g and of its subgraphs, operands
-// first.
+// first. The graph is copied only where the rule has something to say.
 func (r *run) rewrite(g *ir.Graph, f rule) (*ir.Graph, error) {
+	if !r.applies(g, f) {
+		return g, nil
+	}
 	return r.walk(g, func(s site) ([]ir.Value, bool) {
 		if results := f(s); results != nil {
 			return results, true
 		}
 		return r.copyNode(s, func(g *ir.Graph) (*ir.Graph, error) { return r.rewrite(g, f) })
 	})
+}
+
+// applies reports whether a rule has something to say about a node of g or of its
+// subgraphs. It is asked about g as it is; what it adds to a builder, or fails to add to one
+// of another graph, is dropped.
+func (r *run) applies(g *ir.Graph, f rule) (found bool) {
+	_, err := ir.Transform(g.Name(), func(b *ir.Builder) {
+		users := countUsers(g)
+		found = slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
+			if n.Op() == ir.OpPort {
+				return false
+			}
+			r.node = n
+			applies := f(site{b: b, n: n, in: n.Inputs(), users: users}) != nil || b.Err() != nil
+			return applies || slices.ContainsFunc(n.Subgraphs(), func(g *ir.Graph) bool { return r.applies(g, f) })
+		})
+		r.node = nil
+	})
+	return found || err != nil
 }

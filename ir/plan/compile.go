@@ -113,25 +113,6 @@ type entryCompiler struct {
 	parts    map[string]int // how many parts of bundles have a key
 }
 
-// placedLaunch is a launch with the loops it is in, outermost first, and what it
-// stands under. Where gate is set it is that of a gate.
-type placedLaunch struct {
-	sched.Launch
-	rounds []*round
-	guard  *guard
-	gate   *gate
-}
-
-// round is a loop around launches: the programs that are run in turn, how often or
-// by which gate that is told,
-// and the places that change roles with every round.
-type round struct {
-	count    int // 0 where going tells
-	going    *gate
-	swaps    [][2]*group.Tensor
-	programs []*group.Program
-}
-
 func (c *compiler) entry(e ir.Entry) error {
 	ec, err := c.place(e)
 	if err != nil {
@@ -223,102 +204,6 @@ func (c *compiler) addCodes(checks []*ir.Node) {
 		message := "index out of range " + ir.FormatAttrs(n.Attrs())
 		c.codes = append(c.codes, StatusCode{Code: uint32(len(c.codes) + 1), Node: name, Message: message})
 	}
-}
-
-// learn tells the cache what it will be asked for.
-func (c *entryCompiler) learn(p *group.Program) {
-	for _, item := range p.Items {
-		switch item := item.(type) {
-		case *group.Group:
-			c.cache.Learn(item, c.target.Caps)
-		case group.Control:
-			for _, inner := range item.Programs() {
-				c.learn(inner)
-			}
-		}
-	}
-}
-
-// schedule makes the kernels of all items, those of loops and branches in place.
-func (c *entryCompiler) schedule(p *group.Program, rounds []*round, u *guard) error {
-	for _, item := range p.Items {
-		if err := c.scheduleItem(p, item, rounds, u); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *entryCompiler) scheduleItem(p *group.Program, item group.Item, rounds []*round, u *guard) error {
-	switch item := item.(type) {
-	case *group.Group:
-		launches, err := c.cache.Schedule(item, c.target.capsUnder(u != nil))
-		for _, l := range launches {
-			c.launches = append(c.launches, placedLaunch{Launch: l, rounds: rounds, guard: u})
-		}
-		return err
-	case *group.Loop:
-		if launches, ok, err := sched.Persistent(item, c.target.Caps); err != nil {
-			return err
-		} else if ok && !c.target.Unfused {
-			for _, l := range launches {
-				c.launches = append(c.launches, placedLaunch{Launch: l, rounds: rounds, guard: u})
-			}
-			return nil
-		}
-		inner, err := inside(rounds, item.Node, &round{count: item.Count, swaps: item.Swaps, programs: item.Programs()})
-		if err != nil {
-			return err
-		}
-		return c.schedule(item.Body, inner, u)
-	case *group.Branch:
-		g := c.addGate(item.Pred, u, rounds)
-		for side, taken := range item.Taken {
-			if err := c.schedule(taken, rounds, &guard{g, side}); err != nil {
-				return err
-			}
-		}
-	case *group.While:
-		return c.scheduleWhile(item, rounds, u)
-	}
-	return nil
-}
-
-// capsUnder returns what the target can do under a condition: it calls no routines
-// there, since only kernels can be held back.
-func (t Target) capsUnder(condition bool) loop.Caps {
-	caps := t.Caps
-	if condition {
-		caps.Products = loop.NoProducts
-	}
-	return caps
-}
-
-// scheduleWhile makes a repeat of as many rounds as the loop may take, or rounds
-// until its gate is closed. Once its condition does not hold its carries stay, and so
-// does the condition.
-func (c *entryCompiler) scheduleWhile(w *group.While, rounds []*round, u *guard) error {
-	own := &round{count: w.Max, programs: w.Programs()}
-	inner, err := inside(rounds, w.Node, own)
-	if err != nil {
-		return err
-	}
-	if err := c.schedule(w.Cond, inner, u); err != nil {
-		return err
-	}
-	g := c.addGate(w.Pred, u, inner)
-	if w.Max == 0 {
-		own.going, g.needed = g, true
-	}
-	return c.schedule(w.Body, inner, &guard{g, 0})
-}
-
-// inside returns the loops around what the loop r of a node runs.
-func inside(rounds []*round, n *ir.Node, r *round) ([]*round, error) {
-	if r.count > MaxRepeat {
-		return nil, n.Fail(ir.Errorf(ir.ErrUnsupported, "%d steps, and a plan repeats up to %d times", r.count, MaxRepeat))
-	}
-	return append(slices.Clone(rounds), r), nil
 }
 
 // statusBuffer returns the buffer of the status words, made at first use.

@@ -27,46 +27,86 @@ type leafShape struct {
 	lo, hi int64
 }
 
-// interner keeps one node for each structure it has met, so that within it
+// interner makes one node of its own for each structure it meets, so that within it
 // equal structures are equal pointers.
 type interner struct {
+	home   *home
 	leaves map[leafShape]*Node
 	nodes  map[shape]*Node
-	done   map[*Node]*Node // the interned form of a node
+	met    map[*Node]*Node // its nodes for others' whose operands are not its own
+}
+
+// home tells interners apart. Nodes refer to it, and not to the interner: they often
+// outlive it.
+type home struct{ _ byte }
+
+// interned is a node of an interner, with what is known about it there.
+type interned struct {
+	Node
+	home *home
+	fact fact
 }
 
 func newInterner() *interner {
-	return &interner{leaves: map[leafShape]*Node{}, nodes: map[shape]*Node{}, done: map[*Node]*Node{}}
+	return &interner{
+		home: new(home), leaves: map[leafShape]*Node{}, nodes: map[shape]*Node{}, met: map[*Node]*Node{},
+	}
 }
 
-// node returns the one node with the structure of n, whose operands must have
-// come from node too.
-func (in *interner) node(n *Node) *Node {
-	if len(n.Args) == 0 {
-		s := leafShape{op: n.Op, typ: n.Type, bits: n.Bits, ref: n.Ref, name: n.Name, lo: n.Lo, hi: n.Hi}
-		return intern(in.leaves, s, n)
-	}
-	s := shape{op: n.Op, typ: n.Type, ref: n.Ref}
-	copy(s.args[:], n.Args)
-	return intern(in.nodes, s, n)
-}
-
-func intern[S comparable](known map[S]*Node, s S, n *Node) *Node {
-	if old, ok := known[s]; ok {
-		return old
-	}
-	known[s] = n
-	return n
-}
+// owns reports whether n is a node of the interner.
+func (in *interner) owns(n *Node) bool { return n.own != nil && n.own.home == in.home }
 
 // tree returns the one node with the structure of e, at any depth.
 func (in *interner) tree(e *Node) *Node {
-	if n, ok := in.done[e]; ok {
+	switch {
+	case in.owns(e):
+		return e
+	case len(e.Args) == 0:
+		return in.leaf(e)
+	case slices.ContainsFunc(e.Args, func(a *Node) bool { return len(a.Args) > 0 && !in.owns(a) }):
+		n, ok := in.met[e]
+		if !ok {
+			n = in.node(e)
+			in.met[e] = n
+		}
 		return n
 	}
-	n := in.node(withArgs(e, in.tree))
-	in.done[e], in.done[n] = n, n
+	return in.node(e)
+}
+
+// node returns the one node with the structure of e, which has operands.
+func (in *interner) node(e *Node) *Node {
+	s := shape{op: e.Op, typ: e.Type, ref: e.Ref}
+	for i, a := range e.Args {
+		s.args[i] = in.tree(a)
+	}
+	n, ok := in.nodes[s]
+	if !ok {
+		n = in.adopt(e)
+		if args := s.args[:len(e.Args)]; !slices.Equal(args, e.Args) {
+			n.Args = slices.Clone(args)
+		}
+		in.nodes[s] = n
+	}
 	return n
+}
+
+// leaf returns the one node with the structure of e, which has no operands.
+func (in *interner) leaf(e *Node) *Node {
+	s := leafShape{op: e.Op, typ: e.Type, bits: e.Bits, ref: e.Ref, name: e.Name, lo: e.Lo, hi: e.Hi}
+	n, ok := in.leaves[s]
+	if !ok {
+		n = in.adopt(e)
+		in.leaves[s] = n
+	}
+	return n
+}
+
+// adopt returns a node of the interner that is as n is.
+func (in *interner) adopt(n *Node) *Node {
+	x := &interned{Node: *n, home: in.home}
+	x.own = x
+	return &x.Node
 }
 
 // Equal reports whether a and b have the same structure. Constants are equal if
@@ -142,6 +182,6 @@ func withArgs(n *Node, f func(*Node) Expr) Expr {
 		return n
 	}
 	c := *n
-	c.Args = args
+	c.Args, c.own = args, nil
 	return &c
 }

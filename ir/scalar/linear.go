@@ -25,14 +25,14 @@ type term struct {
 // that is no sum, or that may wrap, is an atom.
 func (s *Simplifier) linear(n *Node) linear {
 	f := s.fact(n)
-	if f.sum == nil {
+	if !f.summed {
 		l, ok := s.linearOf(n)
 		if !ok {
 			l = linear{terms: []term{{1, n}}}
 		}
-		f.sum = &l
+		f.sum, f.summed = l, true
 	}
-	return *f.sum
+	return f.sum
 }
 
 func (s *Simplifier) linearOf(n *Node) (linear, bool) {
@@ -155,9 +155,9 @@ func (s *Simplifier) emit(l linear, t dtype.DType) Expr {
 	}
 	e = s.in.tree(e)
 	f := s.fact(e)
-	f.simple, f.sum = e, &l
+	f.simple, f.sum, f.summed = e, l, true
 	if old := s.span(e); limits(t).contains(r) && !(old.known && r.contains(old)) {
-		f.span = &r
+		f.span, f.ranged = r, true
 	}
 	return e
 }

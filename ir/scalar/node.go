@@ -33,6 +33,8 @@ type Node struct {
 	// Lo and Hi are the inclusive range of an integer Var where Lo ≤ Hi; a Var
 	// with Lo > Hi has the range of its type.
 	Lo, Hi int64
+
+	own *interned // what an interner that made the node knows of it, nil for other nodes
 }
 
 // ConstF returns a constant of float type t, rounded to it; of complex type t,

@@ -53,11 +53,10 @@ func whole(t dtype.DType) span {
 // span returns the range of the interned node n.
 func (s *Simplifier) span(n *Node) span {
 	f := s.fact(n)
-	if f.span == nil {
-		r := s.spanOf(n)
-		f.span = &r
+	if !f.ranged {
+		f.span, f.ranged = s.spanOf(n), true
 	}
-	return *f.span
+	return f.span
 }
 
 func (s *Simplifier) spanOf(n *Node) span {

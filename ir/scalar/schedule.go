@@ -27,14 +27,19 @@ type Scheduled struct {
 // in roots may have such a name. The result depends on the structure of roots
 // only.
 func Schedule(prefix string, roots ...Expr) Scheduled {
+	return NewSimplifier().Schedule(prefix, roots...)
+}
+
+// Schedule is [Schedule] for roots that have parts in common with what the Simplifier was
+// given before.
+func (s *Simplifier) Schedule(prefix string, roots ...Expr) Scheduled {
 	if fewAndDistinct(roots) {
 		return Scheduled{Roots: slices.Clone(roots)}
 	}
-	ranges := NewSimplifier()
 	uses := map[*Node]int{}
 	out := Scheduled{Roots: make([]Expr, len(roots))}
 	for i, r := range roots {
-		out.Roots[i] = ranges.in.tree(r)
+		out.Roots[i] = s.in.tree(r)
 	}
 	countUses(out.Roots, uses)
 
@@ -46,7 +51,7 @@ func Schedule(prefix string, roots ...Expr) Scheduled {
 		}
 		e := withArgs(n, visit)
 		if uses[n] > 1 && !trivial(n) {
-			v := ranges.variable(prefix+strconv.Itoa(len(out.Bindings)), n)
+			v := s.variable(prefix+strconv.Itoa(len(out.Bindings)), n)
 			out.Bindings = append(out.Bindings, Binding{Var: v, Value: e})
 			e = v
 		}

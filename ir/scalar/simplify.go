@@ -1,7 +1,5 @@
 package scalar
 
-import "github.com/rlx-go/rlx/ir/dtype"
-
 // Simplify returns an expression with the value of e for all values of its
 // leaves within their ranges. It
 //
@@ -24,15 +22,16 @@ func Simplify(e Expr) Expr {
 // of one kernel do: it keeps what it has found out about each part, and returns
 // one node for equal structures. What it was given before does not change what
 // an expression comes out to mean, but may leave it shorter.
-type Simplifier struct {
-	in    *interner
-	facts map[*Node]*fact
-}
+type Simplifier struct{ in *interner }
 
 // NewSimplifier returns a Simplifier that has seen nothing yet.
 func NewSimplifier() *Simplifier {
-	return &Simplifier{in: newInterner(), facts: map[*Node]*fact{}}
+	return &Simplifier{newInterner()}
 }
+
+// Shared returns the one expression that stands for all of the structure of e: what is
+// Equal is one pointer, as in what Simplify returns.
+func (s *Simplifier) Shared(e Expr) Expr { return s.in.tree(e) }
 
 // Simplify is [Simplify] of e.
 func (s *Simplifier) Simplify(e Expr) Expr {
@@ -42,22 +41,17 @@ func (s *Simplifier) Simplify(e Expr) Expr {
 	return s.simplify(s.in.tree(e))
 }
 
-// fact is what is known about one node; nil is not known yet.
+// fact is what is known about one node.
 type fact struct {
-	simple Expr // the simplified form
-	span   *span
-	sum    *linear
+	simple Expr // the simplified form, nil where it is not known yet
+	ranged bool // span is known
+	summed bool // sum is known
+	span   span
+	sum    linear
 }
 
-// fact returns the entry of n, a new one if there is none.
-func (s *Simplifier) fact(n *Node) *fact {
-	f := s.facts[n]
-	if f == nil {
-		f = &fact{}
-		s.facts[n] = f
-	}
-	return f
-}
+// fact returns the entry of the interned node n.
+func (s *Simplifier) fact(n *Node) *fact { return &n.own.fact }
 
 // simplify returns the simplified form of the interned node n.
 func (s *Simplifier) simplify(n *Node) Expr {
@@ -228,76 +222,4 @@ func (s *Simplifier) conversion(n *Node) Expr {
 		return a.Args[0]
 	}
 	return n
-}
-
-// integer applies the rules of integer arithmetic.
-func (s *Simplifier) integer(n *Node) Expr {
-	switch n.Op {
-	case OpNeg, OpAdd, OpSub, OpMul, OpShl:
-		if r := s.span(n); r.wraps || !r.known {
-			return s.wrapping(n)
-		}
-		if l := s.linear(n); len(l.terms) != 1 || l.terms[0].atom != n {
-			return s.emit(l, n.Type)
-		}
-	case OpDiv, OpFloorDiv, OpRem, OpMod:
-		return s.division(n)
-	case OpMin, OpMax:
-		a, b := n.Args[0], n.Args[1]
-		if n.Op == OpMax {
-			a, b = b, a
-		}
-		switch {
-		case s.ordered(a, b):
-			return n.Args[0]
-		case s.ordered(b, a):
-			return n.Args[1]
-		}
-	case OpClamp:
-		x, lo, hi := n.Args[0], n.Args[1], n.Args[2]
-		return s.node(OpMin, s.node(OpMax, x, lo), hi)
-	case OpAbs:
-		switch r := s.span(n.Args[0]); {
-		case r.known && r.lo >= 0:
-			return n.Args[0]
-		case r.known && r.hi <= 0:
-			return s.node(OpNeg, n.Args[0])
-		}
-	}
-	return s.commuted(n)
-}
-
-// ordered reports whether ranges say that a ≤ b.
-func (s *Simplifier) ordered(a, b Expr) bool {
-	r, ok := s.decide(&Node{Op: OpLe, Type: dtype.Bool, Args: []Expr{a, b}})
-	return ok && r
-}
-
-// wrapping merges the constants of sums that may wrap, (x + c) + d, without
-// taking the sum apart: that would undo the sharing of what hash functions
-// compute in many steps.
-func (s *Simplifier) wrapping(n *Node) Expr {
-	if n.Op != OpAdd && n.Op != OpSub {
-		return s.commuted(n)
-	}
-	a, b := n.Args[0], n.Args[1]
-	if _, ok := a.IntConst(); ok && n.Op == OpAdd {
-		a, b = b, a
-	}
-	d, ok := b.IntConst()
-	if !ok {
-		return s.commuted(n)
-	}
-	if n.Op == OpSub {
-		d = -d
-	}
-	if a.Op == OpAdd {
-		if c, ok := a.Args[1].IntConst(); ok {
-			return s.node(OpAdd, a.Args[0], ConstI(n.Type, c+d))
-		}
-	}
-	if n.Op == OpSub {
-		return s.node(OpAdd, a, ConstI(n.Type, d))
-	}
-	return s.commuted(n)
 }

@@ -58,8 +58,8 @@ func Substitute(e Expr, with func(Expr) (Expr, bool)) Expr {
 // memo maps nodes to values. Most expressions are small, and few entries are
 // found faster without a map.
 type memo[V any] struct {
-	keys   [8]*Node
-	values [8]V
+	keys   [32]*Node
+	values [32]V
 	n      int
 	more   map[*Node]V
 }

@@ -57,6 +57,9 @@ type Dialect struct {
 	// UndefinedOverflow says that the language leaves the overflow of signed
 	// integers undefined: what may overflow is computed unsigned.
 	UndefinedOverflow bool
+	// HideTurns says that a driver cannot be asked to leave a loop as it is: of one that is
+	// to stay it is not shown how many turns it has.
+	HideTurns bool
 	// LazyLogic writes && and || rather than & and |. Where each && becomes a
 	// branch, as in WGSL, long conditions take drivers long to compile.
 	LazyLogic bool
@@ -149,7 +152,7 @@ func Write(k *loop.Kernel, d *Dialect) (*Source, error) {
 	}
 	w := &Writer{
 		d: d, out: &Source{Kernel: loop.Unroll(k)}, depth: 1, ranges: scalar.NewSimplifier(),
-		taken: map[string]bool{}, alias: map[string]text{}, functions: map[string]bool{},
+		taken: map[string]bool{}, alias: map[string]text{}, functions: map[string]bool{}, outlined: map[operation]bool{},
 		renamed: map[string]string{}, mutable: map[string]dtype.DType{}, width: map[string]int{},
 	}
 	w.k = w.out.Kernel
@@ -180,6 +183,7 @@ type Writer struct {
 	lets      int
 	vectors   int
 	functions map[string]bool        // by name, those in out.Functions
+	outlined  map[operation]bool     // whether an operation is the call of one of them
 	inside    bool                   // one of them is being written
 	width     map[string]int         // of the vectors by name
 	mutable   map[string]dtype.DType // variables that change

@@ -86,8 +86,8 @@ func (w *Writer) expr(e scalar.Expr) text {
 	if t.On(w.d.Target) == dtype.Storage {
 		w.Fail("%s of %s", e.Op, t) // the kernel has not been widened
 	}
-	if name := functionName(e); w.calls(name) {
-		return atom(name + "(" + w.list(e.Args) + ")")
+	if w.calls(e) {
+		return atom(operationOf(e).name() + "(" + w.list(e.Args) + ")")
 	}
 	if two, is := e.Args[0].Value(); is && e.Op == scalar.OpPow && e.Type == dtype.F32 && two.F == 2 && w.d.PowerOfTwo != "" {
 		w.Need(w.d.PowerOfTwo)
@@ -105,8 +105,8 @@ func (w *Writer) expr(e scalar.Expr) text {
 func (w *Writer) conversion(e scalar.Expr) text {
 	from := e.Args[0].Type
 	w.typeName(e.Type)
-	if name := functionName(e); w.calls(name) {
-		return atom(name + "(" + w.list(e.Args) + ")")
+	if w.calls(e) {
+		return atom(operationOf(e).name() + "(" + w.list(e.Args) + ")")
 	}
 	x := w.operand(e.Args[0], loose)
 	if e.Op == scalar.OpBitcast {
@@ -271,35 +271,6 @@ func (w *Writer) useBuiltin(name string) {
 		}
 	}
 	w.out.Builtins = append(w.out.Builtins, name)
-}
-
-func (w *Writer) load(e scalar.Expr) text {
-	a := w.k.Arrays[e.Ref]
-	element := w.element(e.Ref, e.Args[0])
-	switch {
-	case a.Access == loop.Atomic:
-		return atom(w.d.AtomicLoad(a.DType, element))
-	case a.DType.IsBool():
-		return w.fromWord(element)
-	}
-	return atom(element)
-}
-
-func (w *Writer) element(array int, at scalar.Expr) string {
-	return w.out.Names[array] + "[" + w.operand(at, loose) + "]"
-}
-
-// fromWord returns the bool that a word holds.
-func (w *Writer) fromWord(word string) text {
-	return text{word + " != " + w.d.Literal(w, scalar.ConstI(dtype.U32, 0)), relation}
-}
-
-// inMemory returns a value as an array of its type holds it: a bool as a word.
-func inMemory(e scalar.Expr) scalar.Expr {
-	if e.Type.IsBool() {
-		return scalar.Convert(e, dtype.U32)
-	}
-	return e
 }
 
 // let binds a written value to a new variable and returns its name.

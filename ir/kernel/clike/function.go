@@ -11,17 +11,24 @@ import (
 // function.
 const longExpansion = 6
 
-// functionName returns the name of the function that stands for the operation
-// of e: "tanh_f32", "convert_f32_i32".
-func functionName(e scalar.Expr) string {
-	name := e.Op.String() + "_" + e.Args[len(e.Args)-1].Type.String()
-	if e.Op == scalar.OpConvert {
-		name += "_" + e.Type.String()
+// operation is what a function may stand for: an operation by its types.
+type operation struct {
+	op     scalar.Op
+	of, to dtype.DType
+}
+
+func operationOf(e scalar.Expr) operation { return operation{e.Op, e.Args[len(e.Args)-1].Type, e.Type} }
+
+// name is that of the function: "tanh_f32", "convert_f32_i32".
+func (o operation) name() string {
+	name := o.op.String() + "_" + o.of.String()
+	if o.op == scalar.OpConvert {
+		name += "_" + o.to.String()
 	}
 	return name
 }
 
-// isFunctionName reports whether a name could be one that functionName gives:
+// isFunctionName reports whether a name could be that of an operation's function:
 // whether it ends in a type.
 func isFunctionName(name string) bool {
 	_, err := dtype.Parse(name[strings.LastIndexByte(name, '_')+1:])
@@ -43,9 +50,9 @@ func (w *Writer) wrapping(e scalar.Expr) scalar.Expr {
 	return e
 }
 
-// calls reports whether the operation with that function name is a call of it
-// here. The body of a function has been expanded to the end.
-func (w *Writer) calls(name string) bool { return w.functions[name] && !w.inside }
+// calls reports whether the operation of e is the call of a function here. The body of a
+// function has been expanded to the end.
+func (w *Writer) calls(e scalar.Expr) bool { return !w.inside && w.outlined[operationOf(e)] }
 
 // outline reports whether the operation of n stays as it is: one of the dialect's own,
 // or a function, which it writes if it is new. Only functions of floats are: index arithmetic is better seen.
@@ -56,10 +63,17 @@ func (w *Writer) outline(n scalar.Expr) bool {
 	if w.d.Native != nil && w.d.Native(n.Op, n.Type) {
 		return true
 	}
-	name := functionName(n)
-	if w.functions[name] {
-		return true
+	o := operationOf(n)
+	is, known := w.outlined[o]
+	if !known {
+		is = w.outlineNew(n, o)
+		w.outlined[o] = is
 	}
+	return is
+}
+
+// outlineNew is outline for an operation that is met for the first time.
+func (w *Writer) outlineNew(n scalar.Expr, o operation) bool {
 	params := make([]scalar.Expr, len(n.Args))
 	for i, a := range n.Args {
 		if !a.Type.IsFloat() {
@@ -72,9 +86,7 @@ func (w *Writer) outline(n scalar.Expr) bool {
 	if plain == body || scalar.Count(body) < longExpansion {
 		return false
 	}
-	w.functions[name] = true
-	definition := w.function(name, params, w.wrapping(body))
-	w.out.Functions = append(w.out.Functions, definition)
+	w.Define(o.name(), w.function(o.name(), params, w.wrapping(body)))
 	return true
 }
 
@@ -82,9 +94,9 @@ func (w *Writer) outline(n scalar.Expr) bool {
 func (w *Writer) function(name string, params []scalar.Expr, body scalar.Expr) string {
 	inner := &Writer{
 		d: w.d, k: w.k, out: w.out, err: w.err, depth: 1, inside: true,
-		taken: map[string]bool{}, alias: map[string]text{}, functions: w.functions,
+		taken: map[string]bool{}, alias: map[string]text{}, functions: w.functions, ranges: w.ranges,
 	}
-	s := scalar.Schedule(boundPrefix, body)
+	s := inner.ranges.Schedule(boundPrefix, body)
 	inner.bound(s.Bindings)
 	value := s.Roots[0]
 	inner.line("return " + inner.expr(value).s + ";")

@@ -27,7 +27,7 @@ func (w *Writer) bind(roots ...scalar.Expr) []scalar.Expr {
 			all, codes = append(all, scalar.Not(cond)), append(codes, code)
 		})
 	}
-	s := scalar.Schedule(boundPrefix, all...)
+	s := w.ranges.Schedule(boundPrefix, all...)
 	w.bound(s.Bindings)
 	for i, code := range codes {
 		w.check(s.Roots[n+i], code)
@@ -221,6 +221,9 @@ func (w *Writer) whole(elems []string) (vector string, ok bool) {
 // loop evaluates its bounds once: an end that is more than a name or a number
 // is bound before it.
 func (w *Writer) loop(s *loop.For) {
+	if s.Rolled && w.d.HideTurns {
+		s = w.hidden(s)
+	}
 	e := w.bind(s.Start, s.End)
 	start, end := w.expr(e[0]).s, w.expr(e[1])
 	isName := e[1].Op == scalar.OpVar && w.mutable[e[1].Name] == dtype.Invalid
@@ -234,6 +237,14 @@ func (w *Writer) loop(s *loop.For) {
 	}
 	w.nested("for ("+w.d.Var(dtype.I32, v, start)+" "+v+" < "+end.at(sum)+"; "+advance+")", s.Body)
 	w.line("}")
+}
+
+// hidden returns a loop whose start is as before, but not for a driver to see: no number of
+// a thread is below 0.
+func (w *Writer) hidden(s *loop.For) *loop.For {
+	f := *s
+	f.Start = scalar.Add(s.Start, scalar.Min(loop.LocalID(0, w.k.Workgroup[0]), loop.Int(0)))
+	return &f
 }
 
 func (w *Writer) atomic(s *loop.AtomicOp) {

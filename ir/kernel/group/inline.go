@@ -159,33 +159,6 @@ func isMap(n *ir.Node) bool {
 	return d.Scalar != nil || ok
 }
 
-// measure finds the weight of a node's expression, with its virtual operands in
-// place, and what it reads.
-func (pl *plan) measure(n *ir.Node) {
-	var reads []ir.Value
-	add := func(v ir.Value) {
-		if !slices.Contains(reads, v) {
-			reads = append(reads, v)
-		}
-	}
-	w := ownWeight(n)
-	for _, in := range n.Inputs() {
-		id := in.Node().ID()
-		if !pl.virtual[id] {
-			add(in)
-			continue
-		}
-		w += pl.weight[id]
-		for _, v := range pl.reads[id] {
-			add(v)
-		}
-	}
-	if _, literal := pl.literals[n.Result(0)]; literal {
-		w, reads = 0, nil
-	}
-	pl.weight[n.ID()], pl.reads[n.ID()] = w, reads
-}
-
 // isUniform reports whether all elements of a node's result are known to be one:
 // a single one, or a broadcast of such, or made of such.
 func (pl *plan) isUniform(n *ir.Node) bool {
@@ -249,11 +222,6 @@ func (pl *plan) unpacks(n *ir.Node) bool {
 	return packed && 2*read <= bytesOf(n.Types()[0])
 }
 
-func bytesOf(t ir.Type) int {
-	n, _ := t.Shape.Size().Const()
-	return n * loop.DeviceSize(t.DType)
-}
-
 // checks reports whether a node's expression checks an index.
 func (pl *plan) checks(n *ir.Node) bool {
 	return n.Op() == ops.OpCheckIndex || slices.ContainsFunc(n.Inputs(), func(v ir.Value) bool {
@@ -269,50 +237,4 @@ func grows(n, u *ir.Node) bool {
 	a, _ := n.Types()[0].Shape.Size().Const()
 	b, _ := u.Types()[0].Shape.Size().Const()
 	return b >= 8*a
-}
-
-// ownWeight counts the simple operations of a node itself. Index arithmetic is
-// free: it is there with or without fusion. A reduction's is that of what it
-// takes in, counted as one.
-func ownWeight(n *ir.Node) int {
-	var e scalar.Expr
-	d := n.Def()
-	lower, view := d.Lower.(*ir.MapLowering)
-	switch {
-	case d.Scalar != nil:
-		x := make([]scalar.Expr, len(n.Inputs()))
-		for i, in := range n.Inputs() {
-			x[i] = scalar.Arg(i, in.DType())
-		}
-		e = d.Scalar(n, x)
-	case view:
-		dims, _ := n.Types()[0].Shape.Ints()
-		load := func(operand int, at ir.Index) scalar.Expr { return scalar.Arg(operand, n.Input(operand).DType()) }
-		e = lower.Element(n, 0, Coords("a", dims), load)
-	case isLeaf(n):
-		return 0
-	default:
-		return 1
-	}
-	w := 0
-	scalar.Walk(e, func(x scalar.Expr) {
-		switch {
-		case x.Op == scalar.OpConst || x.Op == scalar.OpArg || x.Op == scalar.OpVar || x.Type == ir.I32 || x.Type == ir.Bool:
-		case transcendental[x.Op]:
-			w += 8
-		default:
-			w++
-		}
-	})
-	if view && w <= 2 {
-		return 0 // a select between loads, as pad and concatenate have
-	}
-	return w
-}
-
-var transcendental = map[scalar.Op]bool{
-	scalar.OpExp: true, scalar.OpExpm1: true, scalar.OpLog: true, scalar.OpLog1p: true,
-	scalar.OpSin: true, scalar.OpCos: true, scalar.OpTan: true, scalar.OpAsin: true, scalar.OpAcos: true,
-	scalar.OpAtan: true, scalar.OpAtan2: true, scalar.OpSinh: true, scalar.OpCosh: true, scalar.OpTanh: true,
-	scalar.OpSigmoid: true, scalar.OpErf: true, scalar.OpErfc: true, scalar.OpPow: true,
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/format"
-	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // CheckError says what is wrong with a kernel and where: At is the path of
@@ -63,19 +62,14 @@ func Check(k *Kernel) error {
 		return err
 	}
 	// A variable varies between threads if any assignment to it does, also one
-	// that comes after its use in a loop; so look until nothing new is found.
-	for {
-		known := len(c.varying)
-		c.scope = map[string]local{}
+	// that comes after its use in a loop; so look again while such are found.
+	for again := true; again; again = c.late {
+		c.scope, c.late = map[string]local{}, false
 		if err := c.block(k.Body, true); err != nil {
 			return err
 		}
-		if len(c.varying) == known {
-			break
-		}
 	}
-	c.scope, c.barriers = map[string]local{}, true
-	return c.block(k.Body, true)
+	return nil
 }
 
 // binding tells apart the variables of a kernel: the statement that defines one
@@ -95,11 +89,11 @@ type local struct {
 }
 
 type checker struct {
-	k        *Kernel
-	scope    map[string]local
-	varying  map[binding]bool // differs between the threads of a workgroup
-	barriers bool             // varying is complete, so rule 4 can be checked
-	path     []Stmt           // that are being checked, from the outside in
+	k       *Kernel
+	scope   map[string]local
+	varying map[binding]bool // differs between the threads of a workgroup
+	late    bool             // an assignment has made a variable varying, which may have been used before
+	path    []Stmt           // that are being checked, from the outside in
 }
 
 func (c *checker) fail(text string, args ...any) error {
@@ -258,171 +252,6 @@ func (c *checker) define(s Stmt, name string, t dtype.DType, uniform, mutable bo
 	}
 	return nil
 }
-
-func (c *checker) value(s Stmt, name string, e scalar.Expr, mutable bool) ([]string, error) {
-	same, err := c.exprs(dtype.Invalid, "the value", e)
-	if err != nil {
-		return nil, err
-	}
-	return []string{name}, c.define(s, name, e.Type, same, mutable)
-}
-
-func (c *checker) assign(s *Assign, uniform bool) error {
-	l, ok := c.scope[s.Name]
-	if !ok || !l.mutable {
-		return c.fail("%s is not defined by a Var", s.Name)
-	}
-	same, err := c.exprs(l.typ, "the value", s.Value)
-	if err != nil {
-		return err
-	}
-	if !same || !uniform {
-		c.varying[l.binding] = true
-	}
-	return nil
-}
-
-// The ways to access an array.
-const (
-	loads  = false
-	stores = true
-)
-
-// access checks that array i exists and is accessed as it allows.
-func (c *checker) access(i, width int, write bool, at scalar.Expr) (Array, error) {
-	if i < 0 || i >= len(c.k.Arrays) {
-		return Array{}, c.fail("there is no array %d", i)
-	}
-	a := c.k.Arrays[i]
-	switch {
-	case write && a.Access == Atomic:
-		return a, c.fail("array %s is atomic and changed by atomic operations alone", a.Name)
-	case a.Width != width:
-		return a, c.fail("array %s has width %d, the access %d", a.Name, a.Width, width)
-	case write && a.Space == Storage && a.Access == Read:
-		return a, c.fail("array %s is only read", a.Name)
-	}
-	if at.Type != dtype.I32 {
-		return a, c.fail("the index of %s is %s, not i32", a.Name, at.Type)
-	}
-	return a, nil
-}
-
-func (c *checker) store(i int, at scalar.Expr, width int, values ...scalar.Expr) error {
-	if _, err := c.exprs(dtype.I32, "the index", at); err != nil {
-		return err
-	}
-	a, err := c.access(i, width, stores, at)
-	if err != nil {
-		return err
-	}
-	_, err = c.exprs(a.DType, "the value", values...)
-	return err
-}
-
-func (c *checker) loadVec(s *LoadVec) ([]string, error) {
-	same, err := c.exprs(dtype.I32, "the index", s.At)
-	if err != nil {
-		return nil, err
-	}
-	if len(s.Names) == 1 {
-		return nil, c.fail("one name is no vector")
-	}
-	a, err := c.access(s.Array, len(s.Names), loads, s.At)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range s.Names {
-		if err := c.define(s, name, a.DType, same && a.isConstant(), false); err != nil {
-			return nil, err
-		}
-	}
-	return s.Names, nil
-}
-
-func (c *checker) loop(s *For, uniform bool) error {
-	same, err := c.exprs(dtype.I32, "a bound", s.Start, s.End, s.Step)
-	if err != nil {
-		return err
-	}
-	if step, ok := s.Step.IntConst(); !ok || step < 1 {
-		return c.fail("the step is no positive constant")
-	}
-	if s.Unroll {
-		_, start := s.Start.IntConst()
-		if _, end := s.End.IntConst(); !start || !end {
-			return c.fail("the bounds of an unrolled loop are not constant")
-		}
-	}
-	if err := c.define(s, s.Var, dtype.I32, same, false); err != nil {
-		return err
-	}
-	err = c.block(s.Body, uniform && same)
-	delete(c.scope, s.Var)
-	return err
-}
-
-func (c *checker) together(uniform bool) error {
-	if c.barriers && !uniform {
-		return c.fail("not all threads of a workgroup come here together")
-	}
-	return nil
-}
-
-func (c *checker) atomic(s *AtomicOp) ([]string, error) {
-	if s.Array < 0 || s.Array >= len(c.k.Arrays) || c.k.Arrays[s.Array].Access != Atomic {
-		return nil, c.fail("%s is not atomic", c.k.ArrayName(s.Array))
-	}
-	switch s.Op {
-	case scalar.OpAdd, scalar.OpMax, scalar.OpMin, scalar.OpOr:
-	default:
-		return nil, c.fail("%s is no atomic operation", s.Op)
-	}
-	t := c.k.Arrays[s.Array].DType
-	if _, err := c.exprs(dtype.I32, "the index", s.At); err != nil {
-		return nil, err
-	}
-	if _, err := c.exprs(t, "the value", s.Value); err != nil || s.Old == "" {
-		return nil, err
-	}
-	return []string{s.Old}, c.define(s, s.Old, t, false, false)
-}
-
-func (c *checker) subgroup(s *Subgroup, uniform bool) ([]string, error) {
-	if c.k.Subgroup == [2]int{} {
-		return nil, c.fail("the kernel states no subgroup sizes")
-	}
-	switch s.Op {
-	case scalar.OpAdd, scalar.OpMax, scalar.OpMin:
-	default:
-		return nil, c.fail("%s is no subgroup operation", s.Op)
-	}
-	if err := c.together(uniform); err != nil {
-		return nil, err
-	}
-	if _, err := c.exprs(dtype.Invalid, "the value", s.Value); err != nil {
-		return nil, err
-	}
-	if !s.Value.Type.IsFloat() && !s.Value.Type.IsInteger() {
-		return nil, c.fail("a value of type %s cannot be combined", s.Value.Type)
-	}
-	return []string{s.Name}, c.define(s, s.Name, s.Value.Type, false, false)
-}
-
-// Subgroups returns the number of subgroups in a workgroup, 0 where the kernel does not
-// have one size of them.
-func (k *Kernel) Subgroups() int {
-	if k.Subgroup[0] == 0 || k.Subgroup[0] != k.Subgroup[1] {
-		return 0
-	}
-	return k.Threads() / k.Subgroup[0]
-}
-
-// Threads returns the number of threads in a workgroup.
-func (k *Kernel) Threads() int { return k.Workgroup[0] * k.Workgroup[1] * k.Workgroup[2] }
-
-// isConstant reports whether nobody writes the array while the kernel runs.
-func (a Array) isConstant() bool { return a.Space == Storage && a.Access == Read }
 
 func isKernelName(s string) bool {
 	for _, c := range []byte(s) {

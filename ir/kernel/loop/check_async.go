@@ -102,7 +102,7 @@ func (c *checker) registers(what string, names []string, want int, types ...dtyp
 		case slices.Contains(names[:i], name):
 			return c.fail("%s is there twice", name)
 		}
-		c.varying[l.binding] = true
+		c.vary(l.binding)
 	}
 	return nil
 }

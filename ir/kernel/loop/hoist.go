@@ -12,18 +12,21 @@ import (
 // are: what they read may change. No expression fails, so one that only a branch
 // needs may be computed before the loop too.
 func Hoist(body []Stmt) []Stmt {
-	h := hoister{}
+	h := hoister{shared: scalar.NewSimplifier()}
 	return h.block(body)
 }
 
-type hoister struct{ names int }
+type hoister struct {
+	names  int
+	shared *scalar.Simplifier
+}
 
 func (h *hoister) block(body []Stmt) []Stmt {
 	var out []Stmt
 	for _, s := range body {
 		switch s := s.(type) {
 		case *For:
-			loop := &For{s.Var, s.Start, s.End, s.Step, s.Unroll, s.Lanes, h.block(s.Body)}
+			loop := s.with(s.Start, s.End, s.Step, h.block(s.Body))
 			out = append(append(out, h.before(loop)...), loop)
 		case *If:
 			out = append(out, &If{s.Cond, h.block(s.Then), h.block(s.Else)})
@@ -36,7 +39,7 @@ func (h *hoister) block(body []Stmt) []Stmt {
 
 // before takes what does not change out of the body of a loop and returns it.
 func (h *hoister) before(loop *For) []Stmt {
-	t := &turn{h: h, lanes: loop.Lanes, changing: map[string]bool{loop.Var: true}, held: map[string]scalar.Expr{}}
+	t := &turn{h: h, lanes: loop.Lanes, changing: map[string]bool{loop.Var: true}, held: map[scalar.Expr]scalar.Expr{}}
 	Walk(loop.Body, func(s Stmt) {
 		switch s.(type) {
 		case *Let: // changes if its value does
@@ -55,7 +58,7 @@ type turn struct {
 	h        *hoister
 	lanes    bool // of a loop over lanes
 	changing map[string]bool
-	held     map[string]scalar.Expr // variables made for expressions, by their keys
+	held     map[scalar.Expr]scalar.Expr // variables made for expressions
 	out      []Stmt
 }
 
@@ -71,7 +74,7 @@ func (t *turn) block(body []Stmt) []Stmt {
 			t.changing[s.Name] = true
 			out = append(out, &Let{s.Name, t.expr(s.Value)})
 		case *For:
-			out = append(out, &For{s.Var, t.expr(s.Start), t.expr(s.End), s.Step, s.Unroll, s.Lanes, t.block(s.Body)})
+			out = append(out, s.with(t.expr(s.Start), t.expr(s.End), s.Step, t.block(s.Body)))
 		case *If:
 			out = append(out, &If{t.expr(s.Cond), t.block(s.Then), t.block(s.Else)})
 		default:
@@ -106,7 +109,7 @@ func (t *turn) expr(e scalar.Expr) scalar.Expr {
 		if scalar.Count(n) < worthHolding {
 			return n, true
 		}
-		key := scalar.Key(n)
+		key := t.h.shared.Shared(n)
 		v, ok := t.held[key]
 		if !ok {
 			v = t.h.variable(n)

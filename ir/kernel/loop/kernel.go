@@ -129,12 +129,21 @@ type StoreVec struct {
 // printer to write the copies out; all bounds are then constants. Lanes says that
 // no turn needs what another one did, nor what one of the same place in a
 // private array left: a printer may run several at once, statement by statement.
+// Rolled says that to write the turns out would take a driver longer than it could save.
 type For struct {
 	Var              string
 	Start, End, Step scalar.Expr
 	Unroll           bool
 	Lanes            bool
+	Rolled           bool
 	Body             []Stmt
+}
+
+// with returns the loop with other bounds and another body.
+func (s *For) with(start, end, step scalar.Expr, body []Stmt) *For {
+	f := *s
+	f.Start, f.End, f.Step, f.Body = start, end, step, body
+	return &f
 }
 
 // If runs one of two branches.
@@ -181,3 +190,18 @@ func (*Subgroup) stmt() {}
 // counted in i32, a little beyond the last one where a grid is rounded up. A
 // value that is computed where it is used may have more elements.
 const MaxElements = 1<<31 - 1<<20
+
+// Subgroups returns the number of subgroups in a workgroup, 0 where the kernel does not
+// have one size of them.
+func (k *Kernel) Subgroups() int {
+	if k.Subgroup[0] == 0 || k.Subgroup[0] != k.Subgroup[1] {
+		return 0
+	}
+	return k.Threads() / k.Subgroup[0]
+}
+
+// Threads returns the number of threads in a workgroup.
+func (k *Kernel) Threads() int { return k.Workgroup[0] * k.Workgroup[1] * k.Workgroup[2] }
+
+// isConstant reports whether nobody writes the array while the kernel runs.
+func (a Array) isConstant() bool { return a.Space == Storage && a.Access == Read }

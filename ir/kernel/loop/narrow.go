@@ -97,7 +97,7 @@ func (w *widener) stmt(s Stmt) Stmt {
 			}
 		}
 	case *For:
-		return &For{s.Var, e.expr(s.Start), e.expr(s.End), e.expr(s.Step), s.Unroll, s.Lanes, w.block(s.Body)}
+		return s.with(e.expr(s.Start), e.expr(s.End), e.expr(s.Step), w.block(s.Body))
 	case *If:
 		return &If{e.expr(s.Cond), w.block(s.Then), w.block(s.Else)}
 	}

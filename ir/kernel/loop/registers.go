@@ -157,7 +157,7 @@ func (r *registers) rewrite(body []Stmt, first map[Stmt]bool) []Stmt {
 	for i, s := range body {
 		switch s := s.(type) {
 		case *For:
-			out[i] = &For{s.Var, load(s.Start), load(s.End), s.Step, false, s.Lanes, r.rewrite(s.Body, first)}
+			out[i] = s.with(load(s.Start), load(s.End), s.Step, r.rewrite(s.Body, first))
 			continue
 		case *If:
 			out[i] = &If{load(s.Cond), r.rewrite(s.Then, first), r.rewrite(s.Else, first)}

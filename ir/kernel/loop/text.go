@@ -246,10 +246,13 @@ func turned(is bool) string {
 
 func (t *text) loop(s *For) {
 	e := t.exprs(s.Start, s.End, s.Step)
-	unroll := ""
+	how := ""
 	if s.Unroll {
-		unroll = " unroll"
+		how = " unroll"
 	}
-	t.line("%s = %s below %s step %s%s", t.k.Label(s), e[0], e[1], e[2], unroll)
+	if s.Rolled {
+		how = " rolled"
+	}
+	t.line("%s = %s below %s step %s%s", t.k.Label(s), e[0], e[1], e[2], how)
 	t.nested(s.Body)
 }

@@ -108,7 +108,9 @@ func (u *unroller) fresh(name string, turn int) string {
 func (u *unroller) stmt(s Stmt, b binds) Stmt {
 	switch s := s.(type) {
 	case *For:
-		return &For{b.name(s.Var), b.apply(s.Start), b.apply(s.End), s.Step, false, s.Lanes, u.block(s.Body, b)}
+		f := s.with(b.apply(s.Start), b.apply(s.End), s.Step, u.block(s.Body, b))
+		f.Var = b.name(s.Var)
+		return f
 	case *If:
 		return &If{b.apply(s.Cond), u.block(s.Then, b), u.block(s.Else, b)}
 	}

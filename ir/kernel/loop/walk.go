@@ -30,7 +30,7 @@ func mapStmt(s Stmt, f func(scalar.Expr) scalar.Expr) Stmt {
 		}
 		return &StoreVec{s.Array, f(s.At), values}
 	case *For:
-		return &For{s.Var, f(s.Start), f(s.End), f(s.Step), s.Unroll, s.Lanes, MapExprs(s.Body, f)}
+		return s.with(f(s.Start), f(s.End), f(s.Step), MapExprs(s.Body, f))
 	case *If:
 		return &If{f(s.Cond), MapExprs(s.Then, f), MapExprs(s.Else, f)}
 	case *AtomicOp:

@@ -166,103 +166,16 @@ func (w *worder) stmt(s Stmt) []Stmt {
 			return w.loadVector(s, e.expr(s.At))
 		}
 	case *For:
-		return []Stmt{&For{s.Var, e.expr(s.Start), e.expr(s.End), e.expr(s.Step), s.Unroll, s.Lanes, w.block(s.Body)}}
+		return []Stmt{s.with(e.expr(s.Start), e.expr(s.End), e.expr(s.Step), w.block(s.Body))}
 	case *If:
 		return []Stmt{&If{e.expr(s.Cond), w.block(s.Then), w.block(s.Else)}}
 	}
 	return []Stmt{mapStmt(s, e.expr)}
 }
 
-// storeRun stores the elements of one word.
-func (w *worder) storeRun(stores []Stmt) []Stmt {
-	first := stores[0].(*Store)
-	e := &wordExpr{w, map[scalar.Expr]scalar.Expr{}}
-	var parts []scalar.Expr
-	for _, s := range stores {
-		parts = append(parts, e.bits(s.(*Store).Value))
-	}
-	at := w.Simplify(scalar.FloorDiv(e.expr(first.At), Int(len(parts))))
-	return w.storeWords(first.Array, at, []scalar.Expr{joined(parts)})
-}
-
-// storeWords stores whole words at an index of the array, which counts vectors
-// where it has such.
-func (w *worder) storeWords(array int, at scalar.Expr, values []scalar.Expr) []Stmt {
-	switch {
-	case !w.isShared(array) && len(values) == 1 && w.arrays[array].Width == 1:
-		return []Stmt{&Store{array, at, values[0]}}
-	case !w.isShared(array):
-		return []Stmt{&StoreVec{array, at, values}}
-	}
-	var out []Stmt
-	for i, v := range values {
-		place := w.Simplify(scalar.Add(scalar.Mul(at, Int(len(values))), Int(i)))
-		out = append(out, w.replace(array, place, v, Int(0), 0xffffffff)...)
-	}
-	return out
-}
-
-// joined puts the bits of the elements of a word together.
-func joined(parts []scalar.Expr) scalar.Expr {
-	size := 32 / len(parts)
-	word := parts[0]
-	for i, p := range parts[1:] {
-		word = scalar.Or(word, scalar.Shl(p, number((i+1)*size)))
-	}
-	return word
-}
-
-func number(n int) scalar.Expr { return scalar.ConstI(dtype.U32, int64(n)) }
-
-// add changes one element of an array.
-func (w *worder) add(array int, at, bits scalar.Expr) []Stmt {
-	n := w.perWord(array)
-	place := w.Simplify(scalar.FloorDiv(at, Int(n)))
-	return w.replace(array, place, bits, w.shift(array, at), 1<<(32/n)-1)
-}
-
-// shift is where in its word an element lies.
-func (w *worder) shift(array int, at scalar.Expr) scalar.Expr {
-	n := w.perWord(array)
-	in := w.Simplify(scalar.Mod(at, Int(n)))
-	return scalar.Convert(scalar.Mul(in, Int(32/n)), dtype.U32)
-}
-
-// replace changes the bits of a word under a mask that is shifted.
-func (w *worder) replace(array int, place, bits, shift scalar.Expr, mask uint32) []Stmt {
-	if shift.Type == dtype.I32 {
-		shift = scalar.Convert(shift, dtype.U32)
-	}
-	old := w.name("old")
-	now := scalar.And(scalar.Shr(scalar.LoadAt(array, dtype.U32, place), shift), scalar.ConstI(dtype.U32, int64(mask)))
-	change := scalar.Shl(scalar.Sub(bits, scalar.FreeVar(old, dtype.U32)), shift)
-	return []Stmt{&Let{old, now}, &AtomicOp{Op: scalar.OpAdd, Array: array, At: place, Value: change}}
-}
-
 func (w *worder) name(prefix string) string {
 	w.fresh++
 	return prefix + "Word" + strconv.Itoa(w.fresh)
-}
-
-func (w *worder) storeVector(s *StoreVec, e *wordExpr) []Stmt {
-	n, at := w.perWord(s.Array), e.expr(s.At)
-	if len(s.Values) < n {
-		var out []Stmt
-		for i, v := range s.Values {
-			place := w.Simplify(scalar.Add(scalar.Mul(at, Int(len(s.Values))), Int(i)))
-			out = append(out, w.add(s.Array, place, e.bits(v))...)
-		}
-		return out
-	}
-	var values []scalar.Expr
-	for part := range slices.Chunk(s.Values, n) {
-		bits := make([]scalar.Expr, n)
-		for i, v := range part {
-			bits[i] = e.bits(v)
-		}
-		values = append(values, joined(bits))
-	}
-	return w.storeWords(s.Array, at, values)
 }
 
 // loadVector loads the words of a vector and notes what bits of them its
@@ -302,83 +215,4 @@ func field(word, shift scalar.Expr, bits int) scalar.Expr {
 		return scalar.Shr(word, shift)
 	}
 	return scalar.And(scalar.Shr(word, shift), number(1<<bits-1))
-}
-
-// wordExpr takes the expressions of one statement to those of words.
-type wordExpr struct {
-	*worder
-	done map[scalar.Expr]scalar.Expr
-}
-
-func (w *wordExpr) expr(n scalar.Expr) scalar.Expr {
-	if r, ok := w.done[n]; ok {
-		return r
-	}
-	var r scalar.Expr
-	switch from := narrowOperand(n); {
-	case n.Op == scalar.OpConvert && w.caps.stored(from):
-		r = unpacked(w.bits(n.Args[0]), from)
-	case n.Op == scalar.OpBitcast && w.caps.stored(from):
-		r = scalar.Convert(scalar.Unpack(w.bits(n.Args[0]), n.Type), n.Type) // to f16, where it is computed with
-	case len(n.Args) == 0:
-		r = n
-	default:
-		args := make([]scalar.Expr, len(n.Args))
-		for i, a := range n.Args {
-			args[i] = w.expr(a)
-		}
-		r = scalar.Rebuild(n, args...)
-	}
-	w.done[n] = r
-	return r
-}
-
-// narrowOperand returns the type of the only operand.
-func narrowOperand(n scalar.Expr) dtype.DType {
-	if len(n.Args) != 1 {
-		return dtype.Invalid
-	}
-	return n.Args[0].Type
-}
-
-// unpacked returns what the bits of a narrow type stand for, in the wide one.
-func unpacked(bits scalar.Expr, d dtype.DType) scalar.Expr {
-	switch {
-	case d.IsFloat():
-		return scalar.Unpack(bits, d)
-	case d.IsUnsigned():
-		return bits
-	}
-	return wrapped(scalar.Bitcast(bits, dtype.I32), d)
-}
-
-// bits returns the bits of a value of a narrow type, in the lowest ones of a u32.
-func (w *wordExpr) bits(n scalar.Expr) scalar.Expr {
-	d := n.Type
-	mask := number(1<<d.Bits() - 1)
-	switch n.Op {
-	case scalar.OpConst:
-		v, _ := n.Value()
-		if d.IsFloat() {
-			return number(int(d.FloatBits(v.F)))
-		}
-		return scalar.And(scalar.ConstI(dtype.U32, v.I), mask)
-	case scalar.OpVar:
-		if b, ok := w.vectors[n.Name]; ok {
-			return b
-		}
-		return scalar.And(scalar.FreeVar(n.Name, dtype.U32), mask) // a scalar of the run
-	case scalar.OpLoad:
-		return w.element(n.Ref, w.expr(n.Args[0]))
-	case scalar.OpBitcast:
-		if from := n.Args[0].Type; !w.caps.stored(from) { // f16
-			return scalar.Pack(scalar.Convert(w.expr(n.Args[0]), dtype.F32), from)
-		}
-		return w.bits(n.Args[0])
-	}
-	x := w.expr(n.Args[0]) // a conversion from a wide type
-	if d.IsFloat() {
-		return scalar.Pack(x, d)
-	}
-	return scalar.And(scalar.Bitcast(x, dtype.U32), mask)
 }

@@ -46,7 +46,7 @@ func planProduct(e *emitter, g *group.Group, c *group.Contraction) (*productPlan
 	p.out = ownResult(e, g, p.left, p.right)
 	p.alone = p.out != nil && len(g.Members) == 1 && len(g.Copies) == 0
 	p.take(e, g, c)
-	p.behind = finishOf(g, p)
+	p.behind = newFinish(g, p)
 	return p, true
 }
 

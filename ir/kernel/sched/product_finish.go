@@ -18,8 +18,8 @@ type finish struct {
 	wholes, bytes   float64 // values of as many elements that are read, and all bytes for a result
 }
 
-// finishOf returns what a group does behind a product that is computed as planned.
-func finishOf(g *group.Group, p *productPlan) finish {
+// newFinish returns what a group does behind a product that is computed as planned.
+func newFinish(g *group.Group, p *productPlan) finish {
 	f := finish{results: float64(p.Batch * p.M * p.N), weight: float64(g.EpilogueWeight()), product: float64(p.Result.Size())}
 	for _, t := range g.Reads() {
 		if t != p.left && t != p.right && float64(t.Len()) >= f.results {

@@ -21,7 +21,7 @@ type rowEmitter struct {
 	// those of one inner point, where chunks are written out.
 	named   map[ir.Value]scalar.Expr
 	points  []map[ir.Value]scalar.Expr
-	loads   []map[string]scalar.Expr
+	loads   []map[scalar.Expr]scalar.Expr
 	body    []loop.Stmt
 	scratch map[scratchKey]int
 	// from and to bound the inner points that the workgroup has, where it does
@@ -102,7 +102,7 @@ func newRowEmitter(e *emitter, g *group.Group, shape rowsShape, workgroup scalar
 	r.row = r.unflatten(scalar.NewVar(name, ir.I32, 0, int64(rows-1)), g.Outer)
 	for range shape.chunks {
 		r.points = append(r.points, map[ir.Value]scalar.Expr{})
-		r.loads = append(r.loads, map[string]scalar.Expr{})
+		r.loads = append(r.loads, map[scalar.Expr]scalar.Expr{})
 	}
 	return r
 }

@@ -54,7 +54,7 @@ func (r *rowEmitter) turns(f func(c *chunk), turns int, from, to scalar.Expr) {
 	if turns > 1 {
 		body = []loop.Stmt{&loop.For{Var: inner, Start: loop.Int(0), End: loop.Int(turns), Step: loop.Int(1), Unroll: true, Body: body}}
 	}
-	each := &loop.For{Var: name, Start: from, End: to, Step: loop.Int(turns * lanes), Body: body}
+	each := &loop.For{Var: name, Start: from, End: to, Step: loop.Int(turns * lanes), Rolled: r.rolled(), Body: body}
 	r.body = append(append(outer, before...), each)
 }
 
@@ -118,21 +118,22 @@ func (r *rowEmitter) hasRest() bool {
 		r.length >= longRow*maxTogether*r.each*r.shape.lanes && (maxTogether+1)*r.each*r.g.Weight() <= maxWrittenOut
 }
 
-// driverTurns is up to how many turns of a loop a driver for processors writes out by itself
-// (max_unroll_iterations of Mesa's llvmpipe). What compiling takes there grows with the
-// square of the loads: of a product of 64 terms, 3.6 s of processor time in 16 turns of 4
-// terms, and 0.04 s in 64 turns.
-const driverTurns = 32
+// rolledTerms is from how many terms on the loop of a thread by itself is not to be written
+// out, where the whole takes less than a launch anyway: Mesa's driver for processors writes
+// out up to 32 turns, and what compiling takes there grows with the square of the loads. On
+// lavapipe a product of 24 terms takes 1.2 s of processor time in 6 turns of 4 terms that
+// are written out, and 0.15 s in a loop.
+const rolledTerms = 12
+
+// rolled reports whether a loop over the points of a thread is to stay one.
+func (r *rowEmitter) rolled() bool {
+	return r.shape.lanes == 1 && r.length > rolledTerms && r.length*group.Product(r.g.Outer) <= smallProduct
+}
 
 // together returns how many points are written out in each turn: as many as come
-// out even for every thread of every workgroup. Where the whole takes less than a launch,
-// a loop that is long enough to stay one for drivers does.
+// out even for every thread of every workgroup.
 func (r *rowEmitter) together() int {
-	alone := r.shape.lanes == 1 && r.length*group.Product(r.g.Outer) <= smallProduct
 	for t := maxTogether; t > 1; t /= 2 {
-		if alone && r.length > driverTurns && r.length/t <= driverTurns {
-			continue
-		}
 		if r.length%(t*r.each*r.shape.lanes) == 0 && t*r.each*r.g.Weight() <= maxWrittenOut {
 			return t
 		}

@@ -80,7 +80,7 @@ func (c *chunk) cached(r *rowEmitter, x scalar.Expr) scalar.Expr {
 		if n.Op != scalar.OpLoad {
 			return nil, false
 		}
-		key := scalar.Key(n)
+		key := r.Shared(n)
 		v, ok := r.loads[c.j][key]
 		if !ok {
 			v = r.let("x", scalar.LoadAt(n.Ref, n.Type, c.cached(r, n.Args[0])))

@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 
-	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -41,84 +40,6 @@ type Options struct {
 	// Counts, where set, is added to.
 	Counts *Counts
 }
-
-// Kind is a kind of fault.
-type Kind uint8
-
-// The kinds of fault.
-const (
-	// OutOfBounds: an index outside its array.
-	OutOfBounds Kind = iota
-	// Race: two threads of a workgroup touch an element, one of them writes,
-	// and there is no barrier in between.
-	Race
-	// GroupRace: a workgroup touches what another one writes.
-	GroupRace
-	// DivergentBarrier: a barrier or subgroup operation that only some threads
-	// of a workgroup come to.
-	DivergentBarrier
-	// Uninitialised: shared or private memory is read before it is written.
-	Uninitialised
-	// ZeroDivisor: an integer is divided by zero.
-	ZeroDivisor
-	// Unfinished: memory or a variable is touched, or the kernel ends, while an
-	// asynchronous copy or multiply-add works on it.
-	Unfinished
-	// Unfenced: a multiply-add reads shared memory that was stored to without a
-	// proxy fence.
-	Unfenced
-	// Misaligned: a copy or a multiply-add begins at an address that is no
-	// multiple of what it takes, or the threads of a warp group or of a fragment at
-	// different ones.
-	Misaligned
-	// OutOfRange: a variable has a value outside the range stated where it is
-	// used.
-	OutOfRange
-)
-
-var kindNames = [...]string{
-	"index out of bounds", "race between threads", "race between workgroups", "divergent barrier",
-	"uninitialised memory", "division by zero",
-	"asynchronous work not waited for", "no proxy fence before an asynchronous read", "misaligned address", "variable out of range",
-}
-
-// String returns the kind in words.
-func (k Kind) String() string { return kindNames[k] }
-
-// Fault is something a kernel must not do.
-type Fault struct {
-	Kind   Kind
-	Kernel string
-	Group  [3]int // of the thread
-	Thread int    // local index of the thread; for a divergent barrier, one that did not come
-	Array  string // array or variable, "" where it is about neither
-	Index  int    // element of the array, or value of the variable
-	Other  int    // of a race: the other thread, or linear number of the other workgroup; -1 for several
-	Stmt   string // path of statements, from the outside in
-}
-
-// Error returns "kernel sum: race between threads: tile[3], thread 4 against 5
-// of group [0 0 0], in for k > store tile".
-func (f *Fault) Error() string {
-	s := fmt.Sprintf("kernel %s: %s: ", f.Kernel, f.Kind)
-	if f.Array != "" {
-		s += fmt.Sprintf("%s[%d], ", f.Array, f.Index)
-	}
-	s += fmt.Sprintf("thread %d of group %d", f.Thread, f.Group)
-	if f.Kind == Race || f.Kind == GroupRace {
-		s += fmt.Sprintf(" against %d", f.Other)
-	}
-	return s + ", in " + f.Stmt
-}
-
-// LaunchError says why a kernel cannot be simulated at all.
-type LaunchError struct {
-	Kernel string
-	Reason string
-}
-
-// Error returns "kernel sum: 2 arrays for 3 bindings".
-func (e *LaunchError) Error() string { return "kernel " + e.Kernel + ": " + e.Reason }
 
 // Run simulates one dispatch and leaves its results in the bound buffers. The
 // error is a *loop.CheckError for a kernel that breaks a rule of the loop IR,
@@ -184,13 +105,6 @@ func (p *Program) Run(l Launch, o Options) error {
 // step runs a piece of the kernel for the threads of active, in ascending
 // order. It stops early where the machine has a fault.
 type step func(active []int32)
-
-// column holds the value of a variable or expression for each thread: f for
-// floats, i for integers and bools.
-type column struct {
-	f []float64
-	i []int64
-}
 
 // machine is the state of the workgroup that runs.
 type machine struct {
@@ -288,51 +202,5 @@ func (m *machine) groupID() [3]int {
 func (m *machine) fail(kind Kind, thread int32, array string, index, other int) {
 	if m.fault == nil {
 		m.fault = &Fault{kind, m.k.Name, m.groupID(), int(thread), array, index, other, m.at}
-	}
-}
-
-func newColumn(t dtype.DType, n int) column {
-	if t.IsFloat() {
-		return column{f: make([]float64, n)}
-	}
-	return column{i: make([]int64, n)}
-}
-
-// fill gives all threads the same value.
-func (c column) fill(v scalar.Value) {
-	for t := range c.f {
-		c.f[t] = v.F
-	}
-	for t := range c.i {
-		c.i[t] = v.I
-	}
-}
-
-// copyFrom copies the values of the active threads.
-func (c column) copyFrom(from column, active []int32) {
-	if c.f != nil {
-		for _, t := range active {
-			c.f[t] = from.f[t]
-		}
-		return
-	}
-	for _, t := range active {
-		c.i[t] = from.i[t]
-	}
-}
-
-// value returns the value of thread t.
-func (c column) value(t int32) scalar.Value {
-	if c.f != nil {
-		return scalar.Value{F: c.f[t]}
-	}
-	return scalar.Value{I: c.i[t]}
-}
-
-func (c column) set(t int32, v scalar.Value) {
-	if c.f != nil {
-		c.f[t] = v.F
-	} else {
-		c.i[t] = v.I
 	}
 }

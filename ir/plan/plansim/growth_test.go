@@ -30,7 +30,7 @@ var families = []struct {
 		}
 		b.Output("y", x)
 	}},
-	{"residual", 9500, func(b *ir.Builder, nodes int) {
+	{"residual", 8600, func(b *ir.Builder, nodes int) {
 		x := b.Input("x", ir.F32, ir.Dims(16, 64)...)
 		for i := range nodes / 5 {
 			w := b.Param("w"+strconv.Itoa(i), ir.F32, ir.Dims(64, 64)...)
@@ -38,7 +38,7 @@ var families = []struct {
 		}
 		b.Output("y", x)
 	}},
-	{"parameters", 7000, func(b *ir.Builder, nodes int) {
+	{"parameters", 6800, func(b *ir.Builder, nodes int) {
 		var sum ir.Value
 		for i := range nodes / 3 {
 			w := b.State("w"+strconv.Itoa(i), ir.F32, ir.N(7+i%5))

@@ -9,7 +9,7 @@ const abi = 3;
  * How often memory is collected: later than Go does by itself, as most compilations are over before
  * there is much to collect, and as often as need be above a size.
  */
-const collector = { GOGC: '400', GOMEMLIMIT: '768MiB' };
+const collector = { GOGC: '800', GOMEMLIMIT: '768MiB' };
 
 /** Where a module comes from: an address, its bytes, or the compiled module. */
 export type WasmSource = string | URL | BufferSource | WebAssembly.Module;
