@@ -136,10 +136,11 @@ export const sets = { host: hostJobs, cpu: cpuJobs };
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 
 /**
- * Makes a peer's job and takes three steps: everything is compiled then.
+ * Makes a peer's job and takes three steps: everything is compiled then. Not every peer has every job.
  * @returns {Promise<{job: object, loss?: number}>} the loss of the third step, if it has one
  */
 export async function start(peer, { kind, options }) {
+  if (!peer[kind]) throw new Error('not asked');
   const job = await peer[kind](options);
   for (let i = 0; i < 3; i++) await job.step(i);
   const loss = await job.loss?.();
