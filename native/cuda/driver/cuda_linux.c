@@ -63,9 +63,6 @@ rlx_blas *rlx_load_blas(const char *path, char *why, size_t why_len) {
 
 int rlx_preload(const char *path) { return dlopen(path, RTLD_NOW | RTLD_GLOBAL) == 0; }
 
-#define RLX_TRY(function, args) \
-	if (!r) *call = #function, r = cu->function args
-
 int rlx_open(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *info, const char **call) {
 	int r = 0, number = 0;
 	RLX_TRY(cuDeviceGet, (&number, ordinal));

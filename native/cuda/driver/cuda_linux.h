@@ -267,4 +267,9 @@ static inline int rlx_init(const rlx_cuda *cu) { return cu->cuInit(0); }
 static inline int rlx_version(const rlx_cuda *cu, int *version) { return cu->cuDriverGetVersion(version); }
 static inline int rlx_count(const rlx_cuda *cu, int *count) { return cu->cuDeviceGetCount(count); }
 
+// RLX_TRY calls a function of the driver unless one before has failed: r is the code of the
+// first that did, and *call its name.
+#define RLX_TRY(function, args) \
+	if (!r) *call = #function, r = cu->function args
+
 #endif

@@ -32,47 +32,53 @@ static unsigned repeated(const fill_params *p) {
 	return p->element == 1 ? (p->value & 0xff) * 0x01010101u : p->element == 2 ? (p->value & 0xffff) * 0x00010001u : p->value;
 }
 
-#define TRY(function, args) \
-	if (!r) *call = #function, r = cu->function args
-
 // replace puts a kernel between the nodes around a fill.
 static int replace(rlx_device *d, rlx_handle graph, rlx_handle node, rlx_handle fill, fill_params *p, const char **call) {
 	const rlx_cuda *cu = d->cu;
 	size_t before = 0, behind = 0;
 	int r = 0;
-	TRY(cuGraphNodeGetDependencies, (node, 0, &before));
-	TRY(cuGraphNodeGetDependentNodes, (node, 0, &behind));
+	RLX_TRY(cuGraphNodeGetDependencies, (node, 0, &before));
+	RLX_TRY(cuGraphNodeGetDependentNodes, (node, 0, &behind));
 	rlx_handle *nodes = calloc(before + 2 * behind + 1, sizeof *nodes), *from = nodes + before, *to = from + behind, made = 0;
-	if (before) TRY(cuGraphNodeGetDependencies, (node, nodes, &before)); // no list of none is asked for
-	if (behind) TRY(cuGraphNodeGetDependentNodes, (node, to, &behind));
+	if (before) RLX_TRY(cuGraphNodeGetDependencies, (node, nodes, &before)); // no list of none is asked for
+	if (behind) RLX_TRY(cuGraphNodeGetDependentNodes, (node, to, &behind));
 	unsigned width = p->width * p->element, rows = p->height, pitch = rows > 1 ? p->pitch : 0, word = repeated(p);
 	unsigned groups = (width / 4 + fill_threads) / fill_threads;
 	void *arguments[] = {&p->to, &width, &rows, &pitch, &word};
 	kernel_params k = {
 		.function = fill, .grid = {groups < most_groups ? groups : most_groups, 1, 1}, .block = {fill_threads, 1, 1}, .arguments = arguments,
 	};
-	TRY(cuGraphAddKernelNode, (&made, graph, before ? nodes : 0, before, &k));
+	RLX_TRY(cuGraphAddKernelNode, (&made, graph, before ? nodes : 0, before, &k));
 	for (size_t i = 0; i < behind; i++) from[i] = made;
-	if (behind) TRY(cuGraphAddDependencies, (graph, from, to, behind));
-	TRY(cuGraphDestroyNode, (node));
+	if (behind) RLX_TRY(cuGraphAddDependencies, (graph, from, to, behind));
+	RLX_TRY(cuGraphDestroyNode, (node));
 	free(nodes);
+	return r;
+}
+
+// nodes_of gives the nodes of a graph, in memory that is to be freed.
+static int nodes_of(rlx_device *d, rlx_handle graph, rlx_handle **nodes, size_t *count, const char **call) {
+	const rlx_cuda *cu = d->cu;
+	int r = 0;
+	*count = 0;
+	RLX_TRY(cuCtxSetCurrent, (d->context));
+	RLX_TRY(cuGraphGetNodes, (graph, 0, count));
+	*nodes = calloc(*count + 1, sizeof **nodes);
+	if (*count) RLX_TRY(cuGraphGetNodes, (graph, *nodes, count));
 	return r;
 }
 
 int rlx_fills_to_kernels(rlx_device *d, rlx_handle graph, rlx_handle fill, const char **call) {
 	const rlx_cuda *cu = d->cu;
-	size_t count = 0;
-	int r = 0;
-	TRY(cuCtxSetCurrent, (d->context));
-	TRY(cuGraphGetNodes, (graph, 0, &count));
-	rlx_handle *nodes = calloc(count + 1, sizeof *nodes);
-	TRY(cuGraphGetNodes, (graph, nodes, &count));
+	rlx_handle *nodes;
+	size_t count;
+	int r = nodes_of(d, graph, &nodes, &count, call);
 	for (size_t i = 0; i < count && !r; i++) {
 		int type = 0;
 		fill_params p;
-		TRY(cuGraphNodeGetType, (nodes[i], &type));
+		RLX_TRY(cuGraphNodeGetType, (nodes[i], &type));
 		if (r || type != memset_node) continue;
-		TRY(cuGraphMemsetNodeGetParams, (nodes[i], &p));
+		RLX_TRY(cuGraphMemsetNodeGetParams, (nodes[i], &p));
 		if (!r && counted(&p)) r = replace(d, graph, nodes[i], fill, &p, call);
 	}
 	free(nodes);
@@ -81,15 +87,12 @@ int rlx_fills_to_kernels(rlx_device *d, rlx_handle graph, rlx_handle fill, const
 
 int rlx_count_nodes(rlx_device *d, rlx_handle graph, int *kinds, int most, const char **call) {
 	const rlx_cuda *cu = d->cu;
-	size_t count = 0;
-	int r = 0;
-	TRY(cuCtxSetCurrent, (d->context));
-	TRY(cuGraphGetNodes, (graph, 0, &count));
-	rlx_handle *nodes = calloc(count + 1, sizeof *nodes);
-	if (count) TRY(cuGraphGetNodes, (graph, nodes, &count));
+	rlx_handle *nodes;
+	size_t count;
+	int r = nodes_of(d, graph, &nodes, &count, call);
 	for (size_t i = 0; i < count && !r; i++) {
 		int type = 0;
-		TRY(cuGraphNodeGetType, (nodes[i], &type));
+		RLX_TRY(cuGraphNodeGetType, (nodes[i], &type));
 		if (type >= 0 && type < most) kinds[type]++;
 	}
 	free(nodes);

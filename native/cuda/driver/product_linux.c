@@ -27,17 +27,17 @@ int rlx_blas_create(const rlx_blas *blas, rlx_device *d, rlx_handle *handle) {
 	return r ? r : blas->create(handle);
 }
 
-// RLX_TRY makes a call unless one before has failed, and notes its name.
-#define RLX_TRY(name, function, args) \
+// RLX_BLAS_TRY makes a call unless one before has failed, and notes its name.
+#define RLX_BLAS_TRY(name, function, args) \
 	if (!r) *call = name, r = blas->function args
 
 static int lay_out(const rlx_blas *blas, const rlx_shape *s, int i, rlx_handle *layout, const char **call) {
 	const uint64_t rows[] = {s->turned[0] ? s->k : s->m, s->turned[1] ? s->n : s->k, s->m, s->m};
 	const uint64_t columns[] = {s->turned[0] ? s->m : s->k, s->turned[1] ? s->k : s->n, s->n, s->n};
 	int r = 0;
-	RLX_TRY("cublasLtMatrixLayoutCreate", layout_create, (layout, i < 2 ? s->factors : s->result, rows[i], columns[i], s->row[i]));
-	RLX_TRY("cublasLtMatrixLayoutSetAttribute", layout_set, (*layout, layout_batch, &s->batch, sizeof s->batch));
-	RLX_TRY("cublasLtMatrixLayoutSetAttribute", layout_set, (*layout, layout_step, &s->step[i], sizeof s->step[i]));
+	RLX_BLAS_TRY("cublasLtMatrixLayoutCreate", layout_create, (layout, i < 2 ? s->factors : s->result, rows[i], columns[i], s->row[i]));
+	RLX_BLAS_TRY("cublasLtMatrixLayoutSetAttribute", layout_set, (*layout, layout_batch, &s->batch, sizeof s->batch));
+	RLX_BLAS_TRY("cublasLtMatrixLayoutSetAttribute", layout_set, (*layout, layout_step, &s->step[i], sizeof s->step[i]));
 	return r;
 }
 
@@ -54,17 +54,17 @@ int rlx_product_make(const rlx_blas *blas, rlx_handle handle, rlx_device *d, con
 	heuristic_result found;
 	int count = 0, r = d->cu->cuCtxSetCurrent(d->context);
 	memset(p, 0, sizeof *p);
-	RLX_TRY("cublasLtMatmulDescCreate", operation_create, (&p->operation, s->compute, real_f32));
+	RLX_BLAS_TRY("cublasLtMatmulDescCreate", operation_create, (&p->operation, s->compute, real_f32));
 	for (int i = 0; i < 2; i++)
-		if (s->turned[i]) RLX_TRY("cublasLtMatmulDescSetAttribute", operation_set, (p->operation, desc_transpose_a + i, &turned, sizeof turned));
+		if (s->turned[i]) RLX_BLAS_TRY("cublasLtMatmulDescSetAttribute", operation_set, (p->operation, desc_transpose_a + i, &turned, sizeof turned));
 	if (s->epilogue != rlx_epilogue_none)
-		RLX_TRY("cublasLtMatmulDescSetAttribute", operation_set, (p->operation, desc_epilogue, &s->epilogue, sizeof s->epilogue));
+		RLX_BLAS_TRY("cublasLtMatmulDescSetAttribute", operation_set, (p->operation, desc_epilogue, &s->epilogue, sizeof s->epilogue));
 	if (s->epilogue == rlx_epilogue_bias)
-		RLX_TRY("cublasLtMatmulDescSetAttribute", operation_set, (p->operation, desc_bias, &somewhere, sizeof somewhere));
+		RLX_BLAS_TRY("cublasLtMatmulDescSetAttribute", operation_set, (p->operation, desc_bias, &somewhere, sizeof somewhere));
 	for (int i = 0; i < 3 + s->adds && !r; i++) r = lay_out(blas, s, i, &p->layout[i], call);
-	RLX_TRY("cublasLtMatmulPreferenceCreate", preference_create, (&preference));
-	RLX_TRY("cublasLtMatmulPreferenceSetAttribute", preference_set, (preference, preference_workspace, &s->workspace, sizeof s->workspace));
-	RLX_TRY("cublasLtMatmulAlgoGetHeuristic", heuristic,
+	RLX_BLAS_TRY("cublasLtMatmulPreferenceCreate", preference_create, (&preference));
+	RLX_BLAS_TRY("cublasLtMatmulPreferenceSetAttribute", preference_set, (preference, preference_workspace, &s->workspace, sizeof s->workspace));
+	RLX_BLAS_TRY("cublasLtMatmulAlgoGetHeuristic", heuristic,
 	        (handle, p->operation, p->layout[0], p->layout[1], p->layout[2 + s->adds], p->layout[2], preference, 1, &found, &count));
 	if (preference) blas->preference_destroy(preference);
 	if (!r && count == 0) r = rlx_no_algorithm;

@@ -19,33 +19,30 @@ typedef struct {
 
 enum { on_device = 1, pinned = 1, read_and_write = 3, least = 0 };
 
-#define TRY(function, args) \
-	if (!r) *call = #function, r = cu->function args
-
 int rlx_walled_make(rlx_device *d, size_t bytes, rlx_walled *w, const char **call) {
 	const rlx_cuda *cu = d->cu;
 	const allocation what = {.type = pinned, .at = {on_device, d->number}};
 	const access_to access = {{on_device, d->number}, read_and_write};
 	size_t page = 1;
 	int r = 0;
-	TRY(cuCtxSetCurrent, (d->context));
-	TRY(cuMemGetAllocationGranularity, (&page, &what, least));
+	RLX_TRY(cuCtxSetCurrent, (d->context));
+	RLX_TRY(cuMemGetAllocationGranularity, (&page, &what, least));
 	*w = (rlx_walled){.bytes = (bytes + page - 1) / page * page};
 	w->reserved = w->bytes + 2 * page;
-	TRY(cuMemAddressReserve, (&w->range, w->reserved, page, 0, 0));
+	RLX_TRY(cuMemAddressReserve, (&w->range, w->reserved, page, 0, 0));
 	w->at = w->range + page;
-	TRY(cuMemCreate, (&w->memory, w->bytes, &what, 0));
-	TRY(cuMemMap, (w->at, w->bytes, 0, w->memory, 0));
-	TRY(cuMemSetAccess, (w->at, w->bytes, &access, 1));
+	RLX_TRY(cuMemCreate, (&w->memory, w->bytes, &what, 0));
+	RLX_TRY(cuMemMap, (w->at, w->bytes, 0, w->memory, 0));
+	RLX_TRY(cuMemSetAccess, (w->at, w->bytes, &access, 1));
 	return r;
 }
 
 int rlx_walled_free(rlx_device *d, const rlx_walled *w, const char **call) {
 	const rlx_cuda *cu = d->cu;
 	int r = 0;
-	TRY(cuCtxSetCurrent, (d->context));
-	TRY(cuMemUnmap, (w->at, w->bytes));
-	TRY(cuMemRelease, (w->memory));
-	TRY(cuMemAddressFree, (w->range, w->reserved));
+	RLX_TRY(cuCtxSetCurrent, (d->context));
+	RLX_TRY(cuMemUnmap, (w->at, w->bytes));
+	RLX_TRY(cuMemRelease, (w->memory));
+	RLX_TRY(cuMemAddressFree, (w->range, w->reserved));
 	return r;
 }
