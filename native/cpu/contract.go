@@ -73,6 +73,9 @@ func (c *compiler) contract(g *group.Group) error {
 	if x.b, err = c.factor(name+" b", k.B, factorAxes{k.Batch, k.K, k.N, k.BatchAt, k.KAt, k.NAt}, packedB, x.n < narrow && x.m >= narrow); err != nil {
 		return err
 	}
+	if x.turns() {
+		x.turn(k)
+	}
 	at, dims := inSpaces(code, k)
 	if direct := directResult(code, k, at); direct != nil {
 		x.c = c.buffers[direct.Tensor.ID]
@@ -154,9 +157,36 @@ func (c *compiler) factor(name string, e scalar.Expr, x factorAxes, id int, byCo
 	if m, ok := c.plain(e, x); ok && !(byColumn && m.col == 1 && m.row != 1) {
 		return m, nil
 	}
+	if x.sameForAll(e) { // written out once, it need not be packed by each product
+		n := len(x.batch)
+		x.batch, x.batchAt = nil, nil
+		m, err := c.written(name, e, x, id, byColumn)
+		m.batch = make([]int, n)
+		return m, err
+	}
 	if m, ok, err := c.gathered(name, e, x, id); ok || err != nil {
 		return m, err
 	}
+	return c.written(name, e, x, id, byColumn)
+}
+
+// sameForAll reports whether a factor of several products is a permutation of memory and
+// the same in all of them.
+func (x *factorAxes) sameForAll(e scalar.Expr) bool {
+	if e.Op != scalar.OpLoad || product(x.batch) == 1 {
+		return false
+	}
+	batch := (&factorAxes{batch: x.batch, batchAt: x.batchAt}).dims()
+	for _, t := range affineOf(e.Args[0]).terms {
+		if t.of.Op != scalar.OpVar || batch[t.of.Name] > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// written writes a factor out as a matrix.
+func (c *compiler) written(name string, e scalar.Expr, x factorAxes, id int, byColumn bool) (matrix, error) {
 	rows, cols := product(x.rows), product(x.cols)
 	m := matrix{row: cols, col: 1}
 	order := factorAxes{x.batch, x.rows, x.cols, x.batchAt, x.rowsAt, x.colsAt}

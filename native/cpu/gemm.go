@@ -57,13 +57,13 @@ func (x *contraction) estimate() float64 {
 const nearBytes = 512 << 10
 
 // newProduct returns the step that computes a contraction. It is cut until there
-// are a few pieces for each worker, as others may use the cores too.
+// are a few pieces for each worker, as others may use the cores too, and not for one alone.
 func newProduct(x *contraction) *productStep {
 	x.env.spaces.grow(x)
 	p := &productStep{contraction: x, tileM: x.m, tileN: x.n}
 	for p.cut() {
 		switch {
-		case p.chunks() >= 3*workers() || x.cost < 2*pieceCost*float64(p.chunks()):
+		case workers() == 1 || p.chunks() >= 3*workers() || x.cost < 2*pieceCost*float64(p.chunks()):
 			return p
 		case p.tileM >= 2*pieceM && (p.tileM >= p.tileN || p.tileN < 2*pieceN):
 			p.tileM = half(p.tileM, 12)

@@ -39,7 +39,7 @@ func (p *multiplication[T]) copyStretches(a Matrix[T], rows int) Matrix[T] {
 // straight returns a part of a matrix with tables as one without, where its
 // columns lie side by side and its rows equally far apart.
 func (m Matrix[T]) straight(rows, cols int) (Matrix[T], bool) {
-	if stretches(m.ColAt[:cols]) > 1 {
+	if Stretches(m.ColAt[:cols]) > 1 {
 		return m, false
 	}
 	step := cols
