@@ -1,12 +1,20 @@
 package simd
 
-// turners are the kernels that transpose, the largest first.
-func turners() []turner { return transposing[Has] }
+// turners are the kernels that transpose elements of so many bytes, the largest first.
+func turners(size uintptr) []turner {
+	switch size {
+	case 4:
+		return transposing[Has].words
+	case 8:
+		return transposing[Has].doubles
+	}
+	return nil
+}
 
-var transposing = [...][]turner{
-	Go:     nil,
-	AVX2:   {{16, transposeAVX2x16}, {8, transposeAVX2x8}},
-	AVX512: {{16, transposeAVX512x16}, {8, transposeAVX2x8}},
+var transposing = [...]struct{ words, doubles []turner }{
+	Go:     {},
+	AVX2:   {words: []turner{{16, transposeAVX2b32x16}, {8, transposeAVX2b32x8}}, doubles: []turner{{4, transposeAVX2b64x4}}},
+	AVX512: {words: []turner{{16, transposeAVX512b32x16}, {8, transposeAVX2b32x8}}, doubles: []turner{{8, transposeAVX512b64x8}, {4, transposeAVX2b64x4}}},
 }
 
 // piecewise is the kernel that fills vectors from pieces, with the number of their

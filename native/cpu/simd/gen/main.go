@@ -112,8 +112,10 @@ func main() {
 	f.save()
 
 	f = newFile("transpose", "import \"unsafe\"\n\n")
-	transpose(f, avx512, 16)
-	transpose(f, avx2, 16)
-	transpose(f, avx2, 8)
+	transpose(f, avx512, 32, 16)
+	transpose(f, avx2, 32, 16)
+	transpose(f, avx2, 32, 8)
+	transpose(f, avx512, 64, 8)
+	transpose(f, avx2, 64, 4)
 	f.save()
 }
