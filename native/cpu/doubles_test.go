@@ -86,7 +86,7 @@ func BenchmarkDoubles(b *testing.B) {
 		"layer norm": func(b *ir.Builder, x ir.Value) ir.Value {
 			return ops.LayerNorm(b, x, ops.Const(b, x.DType(), 1, x.Dim(1)), ops.Const(b, x.DType(), 0, x.Dim(1)), 1e-5)
 		},
-		"softmax": func(b *ir.Builder, x ir.Value) ir.Value { return ops.Softmax(b, x, 1) },
+		"softmax":                        func(b *ir.Builder, x ir.Value) ir.Value { return ops.Softmax(b, x, 1) },
 		"product with its own transpose": func(b *ir.Builder, x ir.Value) ir.Value { return ops.MatMul(b, x, ops.Transpose(b, x, 1, 0)) },
 	} {
 		b.Run(name, func(b *testing.B) { compareDoubles(b, f, 512, 1024) })
