@@ -86,6 +86,9 @@ func BenchmarkDoubles(b *testing.B) {
 		"layer norm": func(b *ir.Builder, x ir.Value) ir.Value {
 			return ops.LayerNorm(b, x, ops.Const(b, x.DType(), 1, x.Dim(1)), ops.Const(b, x.DType(), 0, x.Dim(1)), 1e-5)
 		},
+		"gelu":    func(b *ir.Builder, x ir.Value) ir.Value { return ops.Gelu(b, x) },
+		"log":     ops.Log,
+		"tanh":    ops.Tanh,
 		"softmax": func(b *ir.Builder, x ir.Value) ir.Value { return ops.Softmax(b, x, 1) },
 		"product": func(b *ir.Builder, x ir.Value) ir.Value { return ops.MatMul(b, x, ops.Transpose(b, x, 1, 0)) },
 	} {

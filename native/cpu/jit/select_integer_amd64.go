@@ -66,7 +66,7 @@ func (g *generator) integer(s *step) {
 				how = map[bool]int{true: shiftSigned, false: shiftRight}[s.typ.IsSigned()]
 			}
 			from := g.in(a)
-			g.shift(how, int(by.bits), from, g.dest())
+			g.shiftLanes(how, int(by.bits), from, g.dest())
 			return
 		}
 	case scalar.OpNeg:

@@ -59,7 +59,7 @@ func (g *generator) loadTruths(s *step) {
 		d := g.dest()
 		g.words(widenSigned, t, 0, g.array(s, 4))
 		g.words(bitsXor, d, d, register(d))
-		g.words(subtractQuad, d, d, register(t))
+		g.vec(subtractInt, d, d, register(t))
 		return
 	}
 	g.truthsFrom(func(r int) { g.words(moveIn, r, 0, g.array(s, 4)) })
@@ -141,10 +141,26 @@ func (g *generator) rotate(s *step) {
 	}
 }
 
-// shift writes a shift by a constant.
+// shift writes a shift of words by a constant.
 func (g *generator) shift(how, by, from, to int) {
 	o := shiftByByte
 	o.imm = by
+	g.shiftBy(o, how, from, to)
+}
+
+// shiftLanes writes a shift of lanes by a constant.
+func (g *generator) shiftLanes(how, by, from, to int) {
+	o := shiftByByte
+	if g.doubles {
+		if o = g.lanes(o); how != shiftSigned {
+			o.code = shiftQuad.code
+		}
+	}
+	o.imm = by
+	g.shiftBy(o, how, from, to)
+}
+
+func (g *generator) shiftBy(o opcode, how, from, to int) {
 	if g.wide {
 		g.evex(o, how, to, register(from), masking{})
 	} else {
