@@ -46,7 +46,7 @@ func BenchmarkFunctions(b *testing.B) {
 // benchCall returns a call of an operation on random numbers of type T.
 func benchCall[T float32 | float64](b *testing.B, o Operation, n int) *Call {
 	b.Helper()
-	k := &Kernel{Doubles: o.From == dtype.F64}
+	k := &Kernel{Long: o.From == dtype.F64}
 	x := k.Load(k.Array(), o.From)
 	y, ok := k.Apply(o, []Value{x, x}[:o.Op.Arity()]...)
 	if !ok {

@@ -2,7 +2,6 @@ package jit
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -18,7 +17,7 @@ func (g *generator) scale(s *step) {
 	}
 	// In steps of 1, the bits of 2^n + bias, n as large as they allow, count up from 0.
 	bits, whole := 23, float64(127+3<<22)
-	if g.doubles {
+	if g.long {
 		bits, whole = mantissaBits, bias+3<<51
 	}
 	number := func(x float64) argument { return argument{bits: wordOf(scalar.ConstF(g.number(), x)), constant: true} }
@@ -37,7 +36,7 @@ func (g *generator) scale(s *step) {
 
 // number is the type of floats in lanes.
 func (g *generator) number() dtype.DType {
-	if g.doubles {
+	if g.long {
 		return dtype.F64
 	}
 	return dtype.F32
@@ -107,11 +106,8 @@ func (g *generator) convert(s *step) {
 	switch {
 	case s.from.IsBool():
 		one := uint64(1)
-		switch {
-		case g.doubles:
-			one = math.Float64bits(1)
-		case s.typ.IsFloat():
-			one = uint64(math.Float32bits(1))
+		if s.typ.IsFloat() {
+			one = wordOf(scalar.ConstF(s.typ, 1))
 		}
 		if g.wide {
 			g.evex(g.lanes(onesWhere), g.dest(), 0, g.word(one), masking{mask: g.in(a), zero: true})

@@ -54,7 +54,7 @@ func (g *generator) truthsFrom(read func(r int)) {
 
 // loadTruths reads words, 0 or 1.
 func (g *generator) loadTruths(s *step) {
-	if g.doubles && !g.wide {
+	if g.long && !g.wide {
 		t := g.temp()
 		d := g.dest()
 		g.words(widenSigned, t, 0, g.array(s, 4))
@@ -69,13 +69,13 @@ func (g *generator) loadTruths(s *step) {
 func (g *generator) storeTruths(r int, s *step) {
 	t := g.temp()
 	switch {
-	case g.wide && g.doubles:
+	case g.wide && g.long:
 		g.evex(g.lanes(onesWhere), t, 0, g.word(1), masking{mask: r, zero: true})
 		g.evex(narrowQuads, t, 0, g.array(s, 4), masking{})
 		return
 	case g.wide:
 		g.evex(onesWhere, t, 0, g.word(1), masking{mask: r, zero: true})
-	case g.doubles:
+	case g.long:
 		g.vex(lowerWords, t, r, register(r), false)
 		o := permuteQuad
 		o.imm = 0x08
@@ -134,7 +134,7 @@ func (g *generator) rotate(s *step) {
 	default:
 		o := permuteFour
 		o.imm = map[int]int{2: 0x4e, 1: 0x39}[s.lanes]
-		if g.doubles {
+		if g.long {
 			o.imm = 0x05
 		}
 		g.vec(o, d, 0, register(r))
@@ -151,7 +151,7 @@ func (g *generator) shift(how, by, from, to int) {
 // shiftLanes writes a shift of lanes by a constant.
 func (g *generator) shiftLanes(how, by, from, to int) {
 	o := shiftByByte
-	if g.doubles {
+	if g.long {
 		if o = g.lanes(o); how != shiftSigned {
 			o.code = shiftQuad.code
 		}
