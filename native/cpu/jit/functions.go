@@ -12,7 +12,7 @@ import (
 // of two. They keep the error bounds of package scalar with fewer steps, as they
 // need not stand compilers that reassociate.
 var functions = map[scalar.Op]func(b *builder, x argument) argument{
-	scalar.OpExp: exp, scalar.OpSigmoid: sigmoid, scalar.OpTanh: tanh, scalar.OpErf: erf,
+	scalar.OpExp: exp, scalar.OpExpm1: expm1, scalar.OpSigmoid: sigmoid, scalar.OpTanh: tanh, scalar.OpErf: erf,
 }
 
 // builder makes the template of a function of f32 or f64.
@@ -140,6 +140,16 @@ func expWithin(b *builder, x argument) argument {
 func exp(b *builder, x argument) argument {
 	e := expansions[b.typ]
 	return expWithin(b, b.most(b.number(e.least), b.least(b.number(e.most), x)))
+}
+
+// expm1 takes 2·(2^(k-1)·(exp(r) - 1) + (2^(k-1) - ½)), where nothing overflows
+// before the result does.
+func expm1(b *builder, x argument) argument {
+	e := expansions[b.typ]
+	k, y := b.reduced(b.most(b.number(e.least), b.least(b.number(e.most), x)))
+	p := b.power(b.number(0.5), k)
+	h := b.real(scalar.OpFma, p, y, b.real(scalar.OpSub, p, b.number(0.5)))
+	return b.signed(b.real(scalar.OpAdd, h, h), x)
 }
 
 // sigmoid takes e = exp(-|x|), which does not overflow: 1/(1+e), or e/(1+e) for

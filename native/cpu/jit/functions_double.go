@@ -11,7 +11,7 @@ import (
 // rounded to f64. Beside those of f32 the polynomials are of twice the degree: exp takes 11
 // in place of 7, erf 26 and 15 in place of 12 and 6.
 var doubleFunctions = map[scalar.Op]func(b *builder, x argument) argument{
-	scalar.OpExp: exp, scalar.OpExpm1: doubleExpm1, scalar.OpSigmoid: sigmoid, scalar.OpTanh: doubleTanh,
+	scalar.OpExp: exp, scalar.OpExpm1: expm1, scalar.OpSigmoid: sigmoid, scalar.OpTanh: doubleTanh,
 	scalar.OpLog: doubleLog, scalar.OpLog1p: doubleLog1p, scalar.OpErf: doubleErf,
 }
 
@@ -23,16 +23,6 @@ func doubleTanh(b *builder, x argument) argument {
 	p := b.power(b.number(1), k)
 	e := b.real(scalar.OpFma, p, y, b.real(scalar.OpSub, p, b.number(1)))
 	return b.signed(b.real(scalar.OpDiv, e, b.real(scalar.OpAdd, e, b.number(2))), x)
-}
-
-// doubleExpm1 takes 2·(2^(k-1)·(exp(r) - 1) + (2^(k-1) - ½)), where nothing overflows
-// before the result does.
-func doubleExpm1(b *builder, x argument) argument {
-	e := expansions[b.typ]
-	k, y := b.reduced(b.most(b.number(e.least), b.least(b.number(e.most), x)))
-	p := b.power(b.number(0.5), k)
-	h := b.real(scalar.OpFma, p, y, b.real(scalar.OpSub, p, b.number(0.5)))
-	return b.signed(b.real(scalar.OpAdd, h, h), x)
 }
 
 // logCoefficients are p in log(1 + f) = 2s + s³·p(s²) for s = f/(2 + f), √½ ≤ 1 + f ≤ √2;

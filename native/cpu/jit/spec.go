@@ -31,13 +31,13 @@ func Operations() []Operation {
 		scalar.OpNeg, scalar.OpAbs, scalar.OpSign, scalar.OpFloor, scalar.OpCeil, scalar.OpRound, scalar.OpTrunc,
 		scalar.OpSqrt, scalar.OpRsqrt, scalar.OpRecip, scalar.OpExp, scalar.OpExpm1, scalar.OpLog, scalar.OpLog1p,
 		scalar.OpSinh, scalar.OpCosh, scalar.OpTanh, scalar.OpSigmoid, scalar.OpErf, scalar.OpErfc,
-		scalar.OpAsin, scalar.OpAcos, scalar.OpAtan)
+		scalar.OpAsin, scalar.OpAcos, scalar.OpAtan, scalar.OpAtan2, scalar.OpSin, scalar.OpCos, scalar.OpTan, scalar.OpPow)
 	for _, t := range []dtype.DType{dtype.I32, dtype.U32} {
 		add(t, t, integerOps...)
 		add(t, dtype.F32, scalar.OpConvert)
 	}
 	add(dtype.I32, dtype.I32, scalar.OpNeg, scalar.OpAbs, scalar.OpSign)
-	add(dtype.Bool, dtype.Bool, scalar.OpAnd, scalar.OpOr, scalar.OpXor, scalar.OpNot)
+	add(dtype.Bool, dtype.Bool, scalar.OpAnd, scalar.OpOr, scalar.OpXor, scalar.OpNot, scalar.OpEq, scalar.OpNe)
 	add(dtype.Bool, dtype.F32, scalar.OpConvert)
 	add(dtype.F32, dtype.I32, scalar.OpConvert)
 	add(dtype.I32, dtype.U32, scalar.OpConvert)
@@ -97,15 +97,12 @@ func (o Operation) Expr() scalar.Expr {
 	case scalar.OpRound:
 		return scalar.Round(x)
 	case scalar.OpConvert:
-		if o.From == dtype.U32 && o.To == dtype.F32 {
-			return floatOfUnsigned(x)
-		}
-		return scalar.Expand(scalar.Convert(x, o.To), scalar.Portable)
+		return rewritten(scalar.Expand(scalar.Convert(x, o.To), scalar.Portable), signed)
 	}
 	if o.Op.Arity() == 1 {
-		return fused(scalar.Expand(scalar.New(o.Op, x), scalar.Portable))
+		return rewritten(scalar.Expand(scalar.New(o.Op, x), scalar.Portable), signed, fused)
 	}
-	return scalar.Expand(scalar.New(o.Op, x, y), scalar.Portable)
+	return rewritten(scalar.Expand(scalar.New(o.Op, x, y), scalar.Portable), signed, equalTruths)
 }
 
 // extreme is NaN where an operand is.
@@ -121,17 +118,9 @@ func better(op scalar.Op, x, y scalar.Expr) scalar.Expr {
 	return scalar.Lt(x, y)
 }
 
-// floatOfUnsigned rounds once, when the halves are added.
-func floatOfUnsigned(x scalar.Expr) scalar.Expr {
-	half := func(h scalar.Expr) scalar.Expr { return scalar.Convert(scalar.Convert(h, dtype.I32), dtype.F32) }
-	high := half(scalar.Shr(x, scalar.ConstI(dtype.U32, 16)))
-	low := half(scalar.And(x, scalar.ConstI(dtype.U32, 0xffff)))
-	return scalar.Add(scalar.Mul(high, scalar.ConstF(dtype.F32, 65536)), low)
-}
-
-// fused rounds once where a product is added to something, which expansions
-// allow.
-func fused(e scalar.Expr) scalar.Expr {
+// rewritten returns e with each node, whose operands are rewritten already, replaced by
+// what the rules make of it.
+func rewritten(e scalar.Expr, rules ...func(n scalar.Expr) scalar.Expr) scalar.Expr {
 	done := map[scalar.Expr]scalar.Expr{}
 	var visit func(n scalar.Expr) scalar.Expr
 	visit = func(n scalar.Expr) scalar.Expr {
@@ -146,16 +135,55 @@ func fused(e scalar.Expr) scalar.Expr {
 			args[i] = visit(a)
 		}
 		r := scalar.Rebuild(n, args...)
-		if n.Op == scalar.OpAdd && n.Type == dtype.F32 {
-			switch {
-			case args[0].Op == scalar.OpMul:
-				r = scalar.Fma(args[0].Args[0], args[0].Args[1], args[1])
-			case args[1].Op == scalar.OpMul:
-				r = scalar.Fma(args[1].Args[0], args[1].Args[1], args[0])
-			}
+		for _, rule := range rules {
+			r = rule(r)
 		}
 		done[n] = r
 		return r
 	}
 	return visit(e)
+}
+
+// fused rounds once where a product is added to something, which expansions of one
+// operand allow.
+func fused(n scalar.Expr) scalar.Expr {
+	if n.Op != scalar.OpAdd || n.Type != dtype.F32 {
+		return n
+	}
+	a, b := n.Args[0], n.Args[1]
+	switch {
+	case a.Op == scalar.OpMul:
+		return scalar.Fma(a.Args[0], a.Args[1], b)
+	case b.Op == scalar.OpMul:
+		return scalar.Fma(b.Args[0], b.Args[1], a)
+	}
+	return n
+}
+
+// equalTruths writes that truths are equal with operations that masks have.
+func equalTruths(n scalar.Expr) scalar.Expr {
+	if n.Op == scalar.OpEq && n.Args[0].Type.IsBool() {
+		return scalar.Not(scalar.Xor(n.Args[0], n.Args[1]))
+	}
+	return n
+}
+
+// signed converts to and from unsigned integers as all processors can: those that become
+// f32 by halves, which rounds once, when they are added; those made of f32 are small, where
+// expansions have them.
+func signed(n scalar.Expr) scalar.Expr {
+	if n.Op != scalar.OpConvert {
+		return n
+	}
+	x := n.Args[0]
+	float := func(u scalar.Expr) scalar.Expr { return scalar.Convert(scalar.Convert(u, dtype.I32), dtype.F32) }
+	switch {
+	case n.Type == dtype.F32 && x.Type == dtype.U32:
+		high := float(scalar.Shr(x, scalar.ConstI(dtype.U32, 16)))
+		low := float(scalar.And(x, scalar.ConstI(dtype.U32, 0xffff)))
+		return scalar.Fma(high, scalar.ConstF(dtype.F32, 65536), low)
+	case n.Type == dtype.U32 && x.Type == dtype.F32:
+		return scalar.Convert(scalar.Convert(x, dtype.I32), dtype.U32)
+	}
+	return n
 }
