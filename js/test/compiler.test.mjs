@@ -296,7 +296,7 @@ test('weight decay leaves vectors alone on request, and parameters frozen by a p
   const after = async (optimizer, frozen) => {
     const step = { optimizer, frozen, schedule: { kind: 'constant', rate: 0.5 } };
     const trainer = await train(model, { ...step, params, on: 'cpu', worker: false });
-    await trainer.run({ steps: 1, batches: () => ({ zero: Float32Array.of(0) }) });
+    await trainer.run({ steps: 1, batches: () => ({ zero: 0 }) });
     const values = await trainer.session.read(...Object.keys(params));
     trainer.session.close();
     return values.map(([v]) => v);
