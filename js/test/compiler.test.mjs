@@ -297,7 +297,7 @@ test('weight decay leaves vectors alone on request, and parameters frozen by a p
     const step = { optimizer, frozen, schedule: { kind: 'constant', rate: 0.5 } };
     const trainer = await train(model, { ...step, params, on: 'cpu', worker: false });
     await trainer.run({ steps: 1, batches: () => ({ zero: 0 }) });
-    const values = await trainer.session.read(...Object.keys(params));
+    const values = await Promise.all(Object.keys(params).map((name) => trainer.session.read(name)));
     trainer.session.close();
     return values.map(([v]) => v);
   };
