@@ -21,7 +21,7 @@ func TestANaNInAMatrixIsInItsResults(t *testing.T) {
 		for _, s := range d.Samples() {
 			clean := bothWays(t, op, s)
 			a, triangular := s.Attrs.(*ops.TriangularAttrs)
-			if s.In[0].F == nil || clean[0][0].Len() == 0 || triangular && a.UnitDiagonal { // that diagonal is not read
+			if len(s.In[0].F) == 0 || clean[0][0].Len() == 0 || triangular && a.UnitDiagonal { // that diagonal is not read
 				continue
 			}
 			for _, at := range []int{0, s.In[0].Len() - 1} {
