@@ -79,15 +79,26 @@ func (c *compiler) contract(g *group.Group) error {
 	at, dims := inSpaces(code, k)
 	if direct := directResult(code, k, at); direct != nil {
 		x.c = c.buffers[direct.Tensor.ID]
-		c.add(newProduct(x))
+		c.addProduct(x)
 		return nil
 	}
 	x.c = c.scratch(k.Sum.Type, x.count*x.m*x.n)
-	c.add(newProduct(x))
+	c.addProduct(x)
 	load := scalar.LoadAt(sumID, k.Sum.Type, at)
 	replaceVars(code, map[string]scalar.Expr{k.Sum.Name: load})
 	code.Stages = nil
 	return c.nest(name, code, dims, nil, map[int]*buffer{sumID: x.c})
+}
+
+// addProduct adds the step of a contraction, with the one before where that writes the
+// right factor and can be part of it.
+func (c *compiler) addProduct(x *contraction) {
+	p := newProduct(x)
+	own := x.b.buf == c.buffers[packedB] // no tensor that others read
+	if last := len(c.steps) - 1; last >= 0 && own && p.writeWindows(c.steps[last]) {
+		c.steps = c.steps[:last]
+	}
+	c.add(p)
 }
 
 const narrow = 24

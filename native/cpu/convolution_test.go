@@ -62,3 +62,32 @@ func TestGradientsOfConvolutions(t *testing.T) {
 		}
 	})
 }
+
+// TestConvolutionsLeaveWhatTheyReadAlone pads images into a tensor that is a result too.
+func TestConvolutionsLeaveWhatTheyReadAlone(t *testing.T) {
+	const batch, in, out, size = 4, 3, 5, 20
+	x, w := random(batch*in*size*size), random(out*in*9)
+	results := func(padded bool) map[string][]float32 {
+		return outputs(t, graph(t, func(b *ir.Builder) {
+			x, w := b.Input("x", ir.F32, ir.Dims(batch, in, size, size)...), b.Input("w", ir.F32, ir.Dims(out, in, 3, 3)...)
+			margin := []int{1, 1}
+			if padded {
+				x, margin = ops.Pad(b, x, ops.Const(b, ir.F32, 0), []int{0, 0, 1, 1}, []int{0, 0, 1, 1}, nil), []int{0, 0}
+				b.Output("padded", x)
+			}
+			b.Output("y", ops.ConvGeneral(b, x, w, ops.ConvAttrs{Strides: []int{1, 1}, PadLo: margin, PadHi: margin}))
+		}), map[string]native.Tensor{"x": native.Float32s(x, batch, in, size, size), "w": native.Float32s(w, out, in, 3, 3)})
+	}
+	want, got := results(false), results(true)
+	for i, y := range want["y"] {
+		near(t, "y", i, got["y"][i], float64(y), 0)
+	}
+	const wide = size + 2
+	for i, v := range got["padded"] {
+		plane, row, col, inside := i/wide/wide, i/wide%wide-1, i%wide-1, 0.0
+		if row >= 0 && row < size && col >= 0 && col < size {
+			inside = float64(x[(plane*size+row)*size+col])
+		}
+		near(t, "padded", i, v, inside, 0)
+	}
+}
