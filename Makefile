@@ -5,6 +5,7 @@ SHELL := /bin/bash
 
 GO       ?= go
 QEMU     ?= qemu-aarch64-static
+HASWELL  ?= qemu-x86_64-static -cpu Haswell
 NODE     ?= node
 FUZZTIME ?= 30s
 # What is run in an emulator of the tests of native/cpu: the conformance suite, and
@@ -74,7 +75,7 @@ demo: build demo-assets ## build everything and serve the demo on this machine
 ##@ Check
 
 .PHONY: test
-test: deps test-go test-arm64 test-coreml test-wgsl test-js test-browser size ## run every test; a missing device or tool is a failure
+test: deps test-go test-avx2 test-arm64 test-coreml test-wgsl test-js test-browser size ## run every test; a missing device or tool is a failure
 
 .PHONY: check
 check: js demo-assets ## run the Go and Node tests that take minutes, for while one works
@@ -85,6 +86,11 @@ check: js demo-assets ## run the Go and Node tests that take minutes, for while 
 test-go: ## run the Go tests, native WebGPU and CUDA kernels (compiled) included
 	$(GO) test -timeout 30m ./... # suites on devices in software take long where others work too
 	CGO_ENABLED=0 $(GO) test -run=Missing ./native/metal ./native/coreml/driver
+
+.PHONY: test-avx2
+test-avx2: ## test the code that the CPU backend has for AVX2 on a processor without AVX-512, in an emulator
+	CGO_ENABLED=0 $(GO) test -timeout=30m -exec '$(HASWELL)' ./native/cpu/jit
+	CGO_ENABLED=0 $(GO) test -timeout=30m -exec '$(HASWELL)' -run 'Exact|Parts|Dots|Transpose' ./native/cpu/simd
 
 .PHONY: test-arm64
 test-arm64: ## test the code that the CPU backend has for arm64, in an emulator
