@@ -31,7 +31,7 @@ func init() {
 		Doc: "(x - mean(x)) / √(mean((x - mean(x))²) + epsilon) over the last axes, times scale, plus bias (Ba, Kiros " +
 			"and Hinton, Layer Normalization). It is computed in f32 for narrower types.",
 		Constraints: numbered(normConstraints...),
-		Operands:    []string{"x", "scale", "bias"}, Optional: 2,
+		Operands:    []string{"x", "scale", "bias"}, Optional: 2, Ones: []string{"scale"},
 		NewAttrs:    func() ir.Attrs { return &NormAttrs{Axes: 1} },
 		Infer:       inferNorm,
 		NoTranspose: notLinear,
@@ -48,7 +48,7 @@ func init() {
 		Doc: "x / √(mean(x²) + epsilon) over the last axes, times scale (Zhang and Sennrich, Root Mean Square Layer " +
 			"Normalization). It is computed in f32 for narrower types.",
 		Constraints: numbered(normConstraints...),
-		Operands:    []string{"x", "scale"}, Optional: 1,
+		Operands:    []string{"x", "scale"}, Optional: 1, Ones: []string{"scale"},
 		NewAttrs:    func() ir.Attrs { return &NormAttrs{Axes: 1} },
 		Infer:       inferNorm,
 		NoTranspose: notLinear,

@@ -51,7 +51,7 @@ func init() {
 	group := composite{
 		op: OpGroupNorm, doc: "x less its mean, over the root of its variance plus epsilon, both taken over the axes between the first and the last and " +
 			"over each of some groups of channels; times scale, plus bias (Wu and He, Group Normalization). It is computed in f32 for narrower types.",
-		operands: []string{"x", "scale", "bias"}, optional: 2, types: floats,
+		operands: []string{"x", "scale", "bias"}, optional: 2, ones: []string{"scale"}, types: floats,
 		newAttrs:    func() ir.Attrs { return &GroupNormAttrs{1, EpsilonAttrs{defaultEpsilon}} },
 		constraints: []string{image, vectors, "the channels divide into the groups; epsilon is not negative"},
 		check:       checkChannels,
@@ -74,7 +74,7 @@ func init() {
 	defineComposite(composite{
 		op: OpBatchNormInference, doc: "(x − mean) / √(variance + epsilon)·scale + bias, by statistics of each channel from training (Ioffe and Szegedy, " +
 			"Batch Normalization). It is computed in f32 for narrower types.",
-		operands: []string{"x", "scale", "bias", "mean", "variance"}, types: floats,
+		operands: []string{"x", "scale", "bias", "mean", "variance"}, ones: []string{"scale", "variance"}, types: floats,
 		newAttrs:    func() ir.Attrs { return &EpsilonAttrs{defaultEpsilon} },
 		constraints: []string{image, vectors, "epsilon is not negative"},
 		check:       checkChannels,
@@ -177,7 +177,7 @@ func defineBatchNormTraining(image, vectors string) {
 		return []ir.Value{scaled(b, centred, variance, a.Epsilon, in), run(in[3], mean), run(in[4], unbiased)}
 	}
 	define(&ir.Def{
-		Op: OpBatchNormTraining, Operands: []string{"x", "scale", "bias", "mean", "variance"},
+		Op: OpBatchNormTraining, Operands: []string{"x", "scale", "bias", "mean", "variance"}, Ones: []string{"scale", "variance"},
 		Doc: "x normalised by mean and variance of each channel in this batch, times scale, plus bias; and the running mean and variance for the " +
 			"next step: momentum times those of the batch, the variance without bias, plus 1 − momentum times the ones given. No derivative " +
 			"passes through the statistics of the batch into the running ones. It is computed in f32 for narrower types.",

@@ -23,7 +23,7 @@ export function checkInitial(name: string, initial: Initial): void {
 
 const paramsOf = (graph: Graph) => graph.ports.filter(({ kind }) => kind === 'param').sort((a, b) => a.name < b.name ? -1 : 1);
 
-/** The values that a graph's parameters begin with, drawn in the order of their names. */
+/** The values that a graph's parameters begin with, drawn in the order of their names, and those of states that begin as ones. */
 export function initialParams(graph: Graph, given: Readonly<Record<string, Initial>> = {}, seed = 0): Record<string, HostTensor> {
   const params = paramsOf(graph);
   for (const name in given) {
@@ -31,8 +31,8 @@ export function initialParams(graph: Graph, given: Readonly<Record<string, Initi
     checkInitial(name, given[name]!);
   }
   const random = generator(seed);
-  return Object.fromEntries(params.map((port) => {
-    const initial = given[port.name] ?? graph.initial.get(port.name) ?? (port.shape.length > 1 ? 'glorot' : 0);
+  return Object.fromEntries([...params, ...graph.ports.filter(({ kind, ones }) => kind === 'state' && ones)].map((port) => {
+    const initial = given[port.name] ?? graph.initial.get(port.name) ?? (port.ones ? 1 : port.shape.length > 1 ? 'glorot' : 0);
     return [port.name, drawn(port, initial, random)];
   }));
 }
