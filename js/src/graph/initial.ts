@@ -2,7 +2,7 @@
 
 import { generator } from '../session/batches.js';
 import { arrayType, sizeOf, type TensorData } from '../values/dtype.js';
-import { classOf, RlxError } from '../values/errors.js';
+import { classOf, RlxError, unknownName } from '../values/errors.js';
 import type { Graph, Port } from './graph.js';
 import type { HostTensor } from '../session/session.js';
 import type { Module } from './train.js';
@@ -27,7 +27,7 @@ const paramsOf = (graph: Graph) => graph.ports.filter(({ kind }) => kind === 'pa
 export function initialParams(graph: Graph, given: Readonly<Record<string, Initial>> = {}, seed = 0): Record<string, HostTensor> {
   const params = paramsOf(graph);
   for (const name in given) {
-    if (!params.some((port) => port.name === name)) throw new RlxError('name', `graph ${graph.name} has no parameter ${name}`, { name });
+    if (!params.some((port) => port.name === name)) throw unknownName(`graph ${graph.name} has no parameter`, name, params.map((port) => port.name));
     checkInitial(name, given[name]!);
   }
   const random = generator(seed);
