@@ -65,14 +65,16 @@ var normConstraints = []string{
 	"the operands after x, which may be left out, have the shape of the last axes of x",
 }
 
-// LayerNorm returns x normalised over as many of its last axes as scale has,
-// times scale, plus bias, which may be left out (the zero Value).
+// LayerNorm returns x, less its mean and divided by its deviation √(variance +
+// epsilon) over as many of its last axes as scale has, times scale, plus bias.
+// Both have the shape of those axes; bias may be left out (the zero Value). All
+// have one float type.
 func LayerNorm(b *ir.Builder, x, scale, bias ir.Value, epsilon float64) ir.Value {
 	return b.Add1(OpLayerNorm, &NormAttrs{scale.Rank(), epsilon}, given(x, scale, bias)...)
 }
 
-// RMSNorm returns x divided by its root mean square over as many of its last
-// axes as scale has, times scale.
+// RMSNorm returns x divided by √(mean(x²) + epsilon) over as many of its last axes
+// as scale has, times scale, which has the shape of those axes.
 func RMSNorm(b *ir.Builder, x, scale ir.Value, epsilon float64) ir.Value {
 	return b.Add1(OpRMSNorm, &NormAttrs{scale.Rank(), epsilon}, x, scale)
 }

@@ -224,8 +224,9 @@ func channelSamples(a ir.Attrs, vectors int) []ir.Sample {
 	}
 }
 
-// GroupNorm returns x, whose channels are last, normalised over each group of
-// channels, times scale, plus bias, which may be left out (the zero Value).
+// GroupNorm returns x, [batch, axes..., channels], normalised over the axes
+// between and each of so many groups of channels, times scale, [channels], plus
+// bias, [channels], which may be left out (the zero Value).
 func GroupNorm(b *ir.Builder, x, scale, bias ir.Value, groups int, epsilon float64) ir.Value {
 	return b.Add1(OpGroupNorm, &GroupNormAttrs{groups, EpsilonAttrs{epsilon}}, given(x, scale, bias)...)
 }
@@ -235,15 +236,18 @@ func InstanceNorm(b *ir.Builder, x, scale, bias ir.Value, epsilon float64) ir.Va
 	return b.Add1(OpInstanceNorm, &EpsilonAttrs{epsilon}, given(x, scale, bias)...)
 }
 
-// BatchNormInference returns x, whose channels are last, normalised by the
-// statistics of training.
+// BatchNormInference returns (x − mean)/√(variance + epsilon)·scale + bias for x
+// [batch, axes..., channels] and four vectors [channels]; mean and variance are
+// those of training ([BatchNormTraining]).
 func BatchNormInference(b *ir.Builder, x, scale, bias, mean, variance ir.Value, epsilon float64) ir.Value {
 	return b.Add1(OpBatchNormInference, &EpsilonAttrs{epsilon}, x, scale, bias, mean, variance)
 }
 
-// BatchNormTraining returns x, whose channels are last, normalised by its own
-// statistics, and the running ones for the next step: states, which
-// [ir.Builder.SetState] sets.
+// BatchNormTraining returns x, [batch, axes..., channels], normalised by mean and
+// variance of each channel in this batch, times scale, plus bias; and the running
+// mean and variance for the next step, which go into states
+// ([ir.Builder.SetState]): momentum times those of the batch plus 1 − momentum
+// times mean and variance. These four are [channels].
 func BatchNormTraining(b *ir.Builder, x, scale, bias, mean, variance ir.Value, a BatchNormAttrs) (y, newMean, newVariance ir.Value) {
 	out := b.Add(OpBatchNormTraining, &a, x, scale, bias, mean, variance)
 	if b.Err() != nil {
