@@ -61,6 +61,9 @@ func (in *instr) numbers() (kind, bool) {
 	}
 	switch in.kind {
 	case opLoad, opStore:
+		if in.buf.dtype.IsBool() {
+			return words, true
+		}
 		return kindOf(in.buf.dtype), true
 	case opMove:
 		return kindOf(wordType(in.dst)), true

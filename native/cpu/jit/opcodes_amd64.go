@@ -3,6 +3,7 @@ package jit
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -37,6 +38,10 @@ var (
 	shiftQuad      = opcode{prefix: p66, space: m0F, code: 0x73, imm: 0}                // VPSLLQ, VPSRLQ by the register field
 	lowerWords     = opcode{prefix: pNone, space: m0F, code: 0xc6, imm: 0x88}           // VSHUFPS
 	narrowQuads    = opcode{prefix: pF3, space: m0F38, code: 0x35, imm: none}           // VPMOVQD
+	narrowToBytes  = opcode{prefix: pF3, space: m0F38, code: 0x31, imm: none}           // VPMOVDB
+	packBytes      = opcode{prefix: p66, space: m0F, code: 0x67, imm: none}             // VPACKUSWB
+	pairWords      = opcode{prefix: p66, space: m0F, code: 0x70, imm: 0x08}             // VPSHUFD
+	moveOutQuad    = opcode{prefix: p66, space: m0F, code: 0xd6, imm: none}             // VMOVQ
 	packWords      = opcode{prefix: p66, space: m0F38, code: 0x2b, imm: none}           // VPACKUSDW
 	permuteQuad    = opcode{prefix: p66, space: m0F3A, code: 0x00, imm: 0xd8}           // VPERMQ
 	compareReal    = opcode{prefix: pNone, space: m0F, code: 0xc2, imm: 0}              // VCMPPS
@@ -71,6 +76,14 @@ var floatOps = map[scalar.Op]opcode{
 	scalar.OpMul: {prefix: pNone, space: m0F, code: 0x59, imm: none}, // VMULPS
 	scalar.OpSub: {prefix: pNone, space: m0F, code: 0x5c, imm: none}, // VSUBPS
 	scalar.OpDiv: {prefix: pNone, space: m0F, code: 0x5e, imm: none}, // VDIVPS
+}
+
+// widenings make words of integers that are narrower in memory.
+var widenings = map[dtype.DType]opcode{
+	dtype.I8:  {prefix: p66, space: m0F38, code: 0x21, imm: none}, // VPMOVSXBD
+	dtype.I16: {prefix: p66, space: m0F38, code: 0x23, imm: none}, // VPMOVSXWD
+	dtype.U8:  {prefix: p66, space: m0F38, code: 0x31, imm: none}, // VPMOVZXBD
+	dtype.U16: widenWords,
 }
 
 // Shifts of each lane by a number of its own.

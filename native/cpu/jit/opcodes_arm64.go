@@ -1,6 +1,9 @@
 package jit
 
-import "github.com/rlx-go/rlx/ir/scalar"
+import (
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
 
 // The instructions, by what they do; their names stand beside them, and are those
 // for vectors of four lanes of 32 bits, unless they say otherwise.
@@ -44,6 +47,10 @@ const (
 	storeVector  opcode = 0x3ca07800 // STR Q
 	loadNarrow   opcode = 0xfc607800 // LDR D, an index of 8 bytes
 	storeNarrow  opcode = 0xfc207800 // STR D
+	loadBytes    opcode = 0xbc607800 // LDR S, an index of 4 bytes
+	storeBytes   opcode = 0xbc207800 // STR S
+	narrowWords  opcode = 0x0e612800 // XTN, from 32 bits
+	narrowHalves opcode = 0x0e212800 // XTN, from 16 bits
 	loadAt       opcode = 0x3dc00000 // LDR Q, a distance
 	storeAt      opcode = 0x3d800000 // STR Q
 	storeWord    opcode = 0xbd000000 // STR S
@@ -57,6 +64,17 @@ const (
 	narrowLanes  opcode = 0x0ea12800 // XTN, from 64 bits
 	widenLanes   opcode = 0x2f20a400 // USHLL #0, to 64 bits
 )
+
+// unsigned is the bit of instructions that take integers for unsigned ones.
+const unsigned opcode = 1 << 29
+
+// widenings make lanes twice as wide.
+var widenings = map[dtype.DType]opcode{
+	dtype.I8:  0x0f08a400, // SSHLL #0
+	dtype.I16: 0x0f10a400, // SSHLL #0
+	dtype.U8:  0x0f08a400 | unsigned,
+	dtype.U16: 0x0f10a400 | unsigned,
+}
 
 // floatOps are operations on two floats.
 var floatOps = map[scalar.Op]opcode{

@@ -10,6 +10,8 @@ func (g *generator) load(s *step) {
 		d := g.dest()
 		g.vec(widenWords, d, 0, g.array(s, 2))
 		g.shift(shiftLeft, 16, d, d)
+	case dtype.I8, dtype.U8, dtype.I16, dtype.U16:
+		g.vec(widenings[s.typ], g.dest(), 0, g.array(s, s.typ.Size()))
 	case Truths:
 		g.loadTruths(s)
 	default:
@@ -97,7 +99,13 @@ func (g *generator) store(s *step) {
 	case dtype.F16:
 		g.vec(floatToHalf, r, 0, g.array(s, 2))
 	case dtype.BF16:
-		g.storeUpperHalves(r, s)
+		t := g.temp()
+		g.shift(shiftRight, 16, r, t)
+		g.storeNarrow(t, t, s)
+	case dtype.I16, dtype.U16:
+		g.storeNarrow(r, g.temp(), s)
+	case dtype.I8, dtype.U8:
+		g.storeBytes(r, s)
 	default:
 		g.vec(moveOut, r, 0, g.array(s, s.typ.Size()))
 	}
@@ -108,17 +116,31 @@ func (g *generator) storeFirst(s *step) {
 	g.vec(moveOutFirst, g.places[s.args[0].value].reg, 0, g.array(s, 0))
 }
 
-// storeUpperHalves stores numbers that have been rounded to bf16.
-func (g *generator) storeUpperHalves(r int, s *step) {
-	t := g.temp()
-	g.shift(shiftRight, 16, r, t)
+// storeNarrow stores the lower halves of words, by way of t.
+func (g *generator) storeNarrow(r, t int, s *step) {
 	if g.wide {
-		g.evex(narrowWords, t, 0, g.array(s, 2), masking{})
+		g.evex(narrowWords, r, 0, g.array(s, 2), masking{})
 		return
 	}
+	g.vec(bitsAnd, t, r, g.word(1<<16-1))
 	g.vex(packWords, t, t, register(t), false)
 	g.vex(permuteQuad, t, 0, register(t), false)
 	g.vex(moveOut, t, 0, g.array(s, 2), true)
+}
+
+// storeBytes stores the lowest bytes of words.
+func (g *generator) storeBytes(r int, s *step) {
+	if g.wide {
+		g.evex(narrowToBytes, r, 0, g.array(s, 1), masking{})
+		return
+	}
+	t := g.temp()
+	g.vec(bitsAnd, t, r, g.word(1<<8-1))
+	g.vex(packWords, t, t, register(t), false)
+	g.vex(packBytes, t, t, register(t), false) // four bytes of each half, four times
+	g.vex(permuteQuad, t, 0, register(t), false)
+	g.vex(pairWords, t, 0, register(t), true)
+	g.vex(moveOutQuad, t, 0, g.array(s, 1), true)
 }
 
 func (g *generator) rotate(s *step) {

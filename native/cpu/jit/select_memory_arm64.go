@@ -11,6 +11,13 @@ func (g *generator) load(s *step) {
 	case dtype.BF16:
 		g.array(loadNarrow, s, d)
 		g.two(widenUpper, d, d)
+	case dtype.I8, dtype.U8:
+		g.array(loadBytes, s, d)
+		g.two(widenings[s.typ], d, d)
+		g.two(widenings[dtype.I16]|widenings[s.typ]&unsigned, d, d)
+	case dtype.I16, dtype.U16:
+		g.array(loadNarrow, s, d)
+		g.two(widenings[s.typ], d, d)
 	case Truths:
 		if g.long {
 			g.array(loadNarrow, s, d)
@@ -51,6 +58,13 @@ func (g *generator) store(s *step) {
 		}
 	case dtype.F16:
 		g.two(floatToHalf, t, r)
+		g.array(storeNarrow, s, t)
+	case dtype.I8, dtype.U8:
+		g.two(narrowWords, t, r)
+		g.two(narrowHalves, t, t)
+		g.array(storeBytes, s, t)
+	case dtype.I16, dtype.U16:
+		g.two(narrowWords, t, r)
 		g.array(storeNarrow, s, t)
 	case dtype.BF16: // of numbers that have been rounded
 		g.two(upperHalves, t, r)

@@ -38,8 +38,12 @@ func Operations() []Operation {
 	}
 	add(dtype.I32, dtype.I32, scalar.OpNeg, scalar.OpAbs, scalar.OpSign)
 	add(dtype.Bool, dtype.Bool, scalar.OpAnd, scalar.OpOr, scalar.OpXor, scalar.OpNot, scalar.OpEq, scalar.OpNe)
-	add(dtype.Bool, dtype.F32, scalar.OpConvert)
-	add(dtype.F32, dtype.I32, scalar.OpConvert)
+	for _, t := range []dtype.DType{dtype.F32, dtype.I32, dtype.U32} {
+		add(dtype.Bool, t, scalar.OpConvert)
+	}
+	for _, t := range []dtype.DType{dtype.I8, dtype.I16, dtype.I32, dtype.U8, dtype.U16, dtype.U32} {
+		add(dtype.F32, t, scalar.OpConvert)
+	}
 	add(dtype.I32, dtype.U32, scalar.OpConvert)
 	add(dtype.U32, dtype.I32, scalar.OpConvert)
 	add(dtype.F32, dtype.Bool, scalar.OpIsNaN, scalar.OpIsFinite)
@@ -168,9 +172,9 @@ func equalTruths(n scalar.Expr) scalar.Expr {
 	return n
 }
 
-// signed converts to and from unsigned integers as all processors can: those that become
-// f32 by halves, which rounds once, when they are added; those made of f32 are small, where
-// expansions have them.
+// signed converts to and from integers other than i32 as all processors can: unsigned ones
+// become f32 by halves, which rounds once, when they are added; those made of f32 go
+// through i32.
 func signed(n scalar.Expr) scalar.Expr {
 	if n.Op != scalar.OpConvert {
 		return n
@@ -183,7 +187,12 @@ func signed(n scalar.Expr) scalar.Expr {
 		low := float(scalar.And(x, scalar.ConstI(dtype.U32, 0xffff)))
 		return scalar.Fma(high, scalar.ConstF(dtype.F32, 65536), low)
 	case n.Type == dtype.U32 && x.Type == dtype.F32:
-		return scalar.Convert(scalar.Convert(x, dtype.I32), dtype.U32)
+		large := scalar.Ge(x, scalar.ConstF(dtype.F32, 1<<31))
+		rest := scalar.Select(large, scalar.Sub(x, scalar.ConstF(dtype.F32, 1<<31)), x)
+		u := scalar.Convert(scalar.Convert(rest, dtype.I32), dtype.U32)
+		return scalar.Xor(u, scalar.Select(large, scalar.ConstI(dtype.U32, 1<<31), scalar.ConstI(dtype.U32, 0)))
+	case n.Type.IsInteger() && n.Type != dtype.I32 && x.Type == dtype.F32:
+		return scalar.Convert(scalar.Convert(x, dtype.I32), n.Type)
 	}
 	return n
 }
