@@ -110,6 +110,9 @@ func (s *segment) apply(in *instr) bool {
 	if !jit.Has(o) {
 		return false
 	}
+	if _, one := s.spreads[in.args[0]]; one && in.changesWidth() {
+		return false // which kernels have in lanes' width alone
+	}
 	args := make([]jit.Value, len(in.node.Args))
 	for i, a := range in.node.Args {
 		ok := true
@@ -161,7 +164,7 @@ func (s *segment) value(r register, t ir.DType) (jit.Value, bool) {
 			return s.spread(from, t), true
 		}
 		held := t
-		if !t.IsBool() {
+		if t.Size() < 4 && !t.IsBool() {
 			held = wordType(r)
 		}
 		v = s.k.Load(s.array(fusedArray{reg: r}), held)

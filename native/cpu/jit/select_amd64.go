@@ -2,6 +2,7 @@ package jit
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -58,6 +59,8 @@ func (g *generator) turn(s *step) {
 
 func (g *generator) apply(s *step) {
 	switch {
+	case s.op == scalar.OpConvert && s.typ.Size() < s.from.Size() && s.typ.IsInteger() && s.from.Size() == 8:
+		g.cutLong(s)
 	case s.op == scalar.OpBitcast, s.op == scalar.OpConvert && s.typ.IsInteger() && s.from.IsInteger():
 		g.keepBits(s)
 	case s.op == scalar.OpSelect:
@@ -114,12 +117,28 @@ func (g *generator) convert(s *step) {
 		} else {
 			g.vec(bitsAnd, g.dest(), g.in(a), g.word(one))
 		}
+	case s.typ == dtype.F64 && s.from == dtype.F32:
+		g.keepBits(s)
+	case s.typ == dtype.F32 && s.from == dtype.F64:
+		from, t := g.in(a), g.temp()
+		g.words(narrowDoubles, t, 0, register(from))
+		g.words(widenFloats, g.dest(), 0, register(t))
 	case s.typ == dtype.F32 && s.from == dtype.I32:
 		g.vec(intToFloat, g.dest(), 0, register(g.in(a)))
 	case s.typ == dtype.I32 && s.from == dtype.F32:
 		g.vec(floatToInt, g.dest(), 0, register(g.in(a)))
 	default:
 		panic(fmt.Sprint("jit: convert ", s.from, " to ", s.typ))
+	}
+}
+
+// cutLong leaves integers of 64 bits what those of 32 have, the sign included.
+func (g *generator) cutLong(s *step) {
+	from := g.in(s.args[0])
+	if s.typ.IsSigned() {
+		g.words(multiplySigned, g.dest(), from, g.word(1))
+	} else {
+		g.vec(bitsAnd, g.dest(), from, g.word(math.MaxUint32))
 	}
 }
 

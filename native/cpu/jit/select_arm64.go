@@ -42,6 +42,13 @@ func (g *generator) turn(s *step) {
 
 func (g *generator) apply(s *step) {
 	switch {
+	case s.op == scalar.OpConvert && s.from.Size() == 8 && s.typ.Size() == 4: // and as long lanes have it again
+		from := g.in(s.args[0])
+		d := g.dest()
+		g.two(g.narrowing(s.typ), d, from)
+		g.two(longWidenings[s.typ], d, d)
+	case s.op == scalar.OpConvert && s.from == dtype.F32 && s.typ == dtype.F64:
+		g.keepBits(s)
 	case s.op == scalar.OpBitcast, s.op == scalar.OpConvert && s.typ.IsInteger() && s.from.IsInteger():
 		g.keepBits(s)
 	case s.op == scalar.OpSelect:

@@ -3,6 +3,10 @@ package jit
 import "github.com/rlx-go/rlx/ir/dtype"
 
 func (g *generator) load(s *step) {
+	if o, ok := longWidenings[s.typ]; ok && g.long {
+		g.words(o, g.dest(), 0, g.array(s, 4))
+		return
+	}
 	switch s.typ {
 	case dtype.F16:
 		g.vec(halfToFloat, g.dest(), 0, g.array(s, 2))
@@ -73,17 +77,13 @@ func (g *generator) storeTruths(r int, s *step) {
 	switch {
 	case g.wide && g.long:
 		g.evex(g.lanes(onesWhere), t, 0, g.word(1), masking{mask: r, zero: true})
-		g.evex(narrowQuads, t, 0, g.array(s, 4), masking{})
+		g.lowerWords(t, t, s)
 		return
 	case g.wide:
 		g.evex(onesWhere, t, 0, g.word(1), masking{mask: r, zero: true})
 	case g.long:
-		g.vex(lowerWords, t, r, register(r), false)
-		o := permuteQuad
-		o.imm = 0x08
-		g.vex(o, t, 0, register(t), false)
-		g.shift(shiftRight, 31, t, t)
-		g.vex(moveOut, t, 0, g.array(s, 4), true)
+		g.shift(shiftRight, 31, r, t)
+		g.lowerWords(t, t, s)
 		return
 	default:
 		g.shift(shiftRight, 31, r, t)
@@ -91,8 +91,44 @@ func (g *generator) storeTruths(r int, s *step) {
 	g.words(moveOut, t, 0, g.array(s, 4))
 }
 
+// storeWords stores long lanes as numbers of 32 bits.
+func (g *generator) storeWords(r int, s *step) {
+	t := g.temp()
+	switch {
+	case s.typ != dtype.F32:
+		g.lowerWords(r, t, s)
+	case g.wide:
+		g.words(narrowDoubles, t, 0, register(r))
+		g.words(widenUnsigned, t, 0, register(t)) // what follows writes halves of registers
+		g.lowerWords(t, t, s)
+	default:
+		g.words(narrowDoubles, t, 0, register(r))
+		g.vex(moveOut, t, 0, g.array(s, 4), true)
+	}
+}
+
+// lowerWords stores the lower words of long lanes, by way of t.
+func (g *generator) lowerWords(r, t int, s *step) {
+	if g.wide {
+		g.evex(narrowQuads, r, 0, g.array(s, 4), masking{})
+		return
+	}
+	g.vex(lowerWords, t, r, register(r), false)
+	o := permuteQuad
+	o.imm = 0x08
+	g.vex(o, t, 0, register(t), false)
+	g.vex(moveOut, t, 0, g.array(s, 4), true)
+}
+
+// longWidenings read numbers of 32 bits as long lanes.
+var longWidenings = map[dtype.DType]opcode{dtype.F32: widenFloats, dtype.I32: widenSigned, dtype.U32: widenUnsigned}
+
 func (g *generator) store(s *step) {
 	r := g.places[s.args[0].value].reg
+	if _, ok := longWidenings[s.typ]; ok && g.long {
+		g.storeWords(r, s)
+		return
+	}
 	switch s.typ {
 	case Truths:
 		g.storeTruths(r, s)

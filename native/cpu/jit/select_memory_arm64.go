@@ -4,6 +4,11 @@ import "github.com/rlx-go/rlx/ir/dtype"
 
 func (g *generator) load(s *step) {
 	d := g.dest()
+	if o, ok := longWidenings[s.typ]; ok && g.long {
+		g.array(loadNarrow, s, d)
+		g.two(o, d, d)
+		return
+	}
 	switch s.typ {
 	case dtype.F16:
 		g.array(loadNarrow, s, d)
@@ -21,7 +26,7 @@ func (g *generator) load(s *step) {
 	case Truths:
 		if g.long {
 			g.array(loadNarrow, s, d)
-			g.two(widenLanes, d, d)
+			g.two(widenWords|unsigned, d, d)
 		} else {
 			g.array(loadVector, s, d)
 		}
@@ -47,6 +52,11 @@ func (g *generator) spread(s *step) {
 func (g *generator) store(s *step) {
 	r := g.places[s.args[0].value].reg
 	t := g.temp()
+	if _, ok := longWidenings[s.typ]; ok && g.long {
+		g.two(g.narrowing(s.typ), t, r)
+		g.array(storeNarrow, s, t)
+		return
+	}
 	switch s.typ {
 	case Truths:
 		g.shift(rightUint, 31, r, t)
@@ -72,6 +82,17 @@ func (g *generator) store(s *step) {
 	default:
 		g.array(storeVector, s, r)
 	}
+}
+
+// longWidenings make long lanes of numbers of 32 bits.
+var longWidenings = map[dtype.DType]opcode{dtype.F32: widenFloats, dtype.I32: widenWords, dtype.U32: widenWords | unsigned}
+
+// narrowing makes them what they were.
+func (g *generator) narrowing(t dtype.DType) opcode {
+	if t.IsFloat() {
+		return narrowDoubles
+	}
+	return narrowLanes
 }
 
 // storeFirst stores the first lane of a value.

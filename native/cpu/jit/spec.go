@@ -1,6 +1,8 @@
 package jit
 
 import (
+	"math"
+
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -75,7 +77,20 @@ func LongOperations() []Operation {
 		add(t, t, scalar.OpSelect)
 		add(dtype.Bool, t, scalar.OpConvert)
 	}
-	return out
+	return append(out, widthOperations()...)
+}
+
+// widthOperations are conversions between numbers of 32 and of 64 bits, which long kernels
+// can be made of: they read and write the former as they do f16.
+func widthOperations() []Operation {
+	out := []Operation{{scalar.OpConvert, dtype.F32, dtype.F64}, {scalar.OpConvert, dtype.F64, dtype.F32}}
+	for _, long := range []dtype.DType{dtype.I64, dtype.U64} {
+		out = append(out, Operation{scalar.OpConvert, long, dtype.F64})
+		for _, word := range []dtype.DType{dtype.I32, dtype.U32} {
+			out = append(out, Operation{scalar.OpConvert, word, long}, Operation{scalar.OpConvert, long, word})
+		}
+	}
+	return append(out, Operation{scalar.OpConvert, dtype.I32, dtype.F64}, Operation{scalar.OpConvert, dtype.U32, dtype.F64})
 }
 
 // Expr returns an expression for an operation on operands 0, 1 and 2: an
@@ -101,6 +116,9 @@ func (o Operation) Expr() scalar.Expr {
 	case scalar.OpRound:
 		return scalar.Round(x)
 	case scalar.OpConvert:
+		if o.To == dtype.F64 && o.From.IsInteger() {
+			return doubleOf(o.From.IsSigned())
+		}
 		return rewritten(scalar.Expand(scalar.Convert(x, o.To), scalar.Portable), signed)
 	}
 	if o.Op.Arity() == 1 {
@@ -195,4 +213,25 @@ func signed(n scalar.Expr) scalar.Expr {
 		return scalar.Convert(scalar.Convert(x, dtype.I32), n.Type)
 	}
 	return n
+}
+
+// doubleOf converts operand 0, an integer of 64 bits, or of 32 that long kernels have as
+// such, to f64: its halves become the last bits of large numbers, whose sum without what was
+// added rounds once.
+func doubleOf(signed bool) scalar.Expr {
+	const (
+		low  = 1 << 52 // of which 1 is the last place
+		high = 1 << 84 // of which 2³² is
+	)
+	t, added := dtype.U64, high+float64(low)
+	top := math.Float64bits(high)
+	if signed {
+		top |= 1 << 31 // as if 2⁶³ were added to x
+		added += 1 << 63
+	}
+	u := scalar.Arg(0, t)
+	word := func(bits uint64) scalar.Expr { return scalar.ConstI(t, int64(bits)) }
+	upper := scalar.Bitcast(scalar.Xor(scalar.Shr(u, word(32)), word(top)), dtype.F64)
+	lower := scalar.Bitcast(scalar.Or(scalar.And(u, word(math.MaxUint32)), word(math.Float64bits(low))), dtype.F64)
+	return scalar.Add(scalar.Sub(upper, scalar.ConstF(dtype.F64, added)), lower)
 }

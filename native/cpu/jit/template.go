@@ -54,7 +54,7 @@ func templateOf(o Operation) *template {
 	}
 	t := &template{root: -1}
 	switch {
-	case wide == o:
+	case wide == o, o.From.Size() == 8 && o.To != wide.To: // long kernels round and cut to 32 bits alone
 		return nil
 	case isNarrow(o.To) && (o.Op == scalar.OpShl || o.Op == scalar.OpShr):
 		t = narrowShift(o)
