@@ -59,6 +59,9 @@ type CompileOptions struct {
 // CompileWith is [Session.Compile] with options. The error is of kind
 // [ir.ErrAttr] for an option out of its domain.
 func (s *Session) CompileWith(ctx context.Context, m *ir.Module, o CompileOptions) (*Program, error) {
+	if m == nil {
+		return nil, ir.Errorf(ir.ErrGraph, "no module given")
+	}
 	m, err := o.Precision.apply(m)
 	if err != nil {
 		return nil, err

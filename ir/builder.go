@@ -238,7 +238,7 @@ func (b *Builder) check(n *Node) ([]Type, error) {
 			return nil, Errorf(ErrGraph, "operand %d is no value", i)
 		}
 		if v.node.owner != b {
-			return nil, Errorf(ErrGraph, "operand %d belongs to another graph", i)
+			return nil, Errorf(ErrGraph, "operand %d belongs to another graph: what a loop or branch needs is passed to it", i)
 		}
 	}
 	return infer(n)
