@@ -74,7 +74,7 @@ type Loop struct {
 // Scan runs a loop and returns the carries after its last step and the stacked
 // values of all steps.
 func Scan(b *ir.Builder, l Loop) (carries, ys []ir.Value) {
-	if b.Err() != nil {
+	if !b.Require(OpScan, "body", l.Body != nil) {
 		return make([]ir.Value, len(l.Carries)), nil
 	}
 	a := &ScanAttrs{Consts: len(l.Consts), Carries: len(l.Carries), Length: l.Length, Reverse: l.Reverse}
