@@ -87,6 +87,7 @@ func (c *compiler) contract(g *group.Group) error {
 	return c.nest(name, code, dims, nil, map[int]*buffer{sumID: x.c})
 }
 
+// narrow is from how many columns on the rows of a right factor are worth a loop each.
 const narrow = 24
 
 // inSpaces writes what follows the product in the coordinates of the batch, the
