@@ -62,7 +62,11 @@ func (s *Session) CompileWith(ctx context.Context, m *ir.Module, o CompileOption
 	if m == nil {
 		return nil, ir.Errorf(ir.ErrGraph, "no module given")
 	}
-	m, err := o.Precision.apply(m)
+	m, err := ir.NewModule(m.Name, m.Entries...) // one made by hand is checked here
+	if err != nil {
+		return nil, err
+	}
+	m, err = o.Precision.apply(m)
 	if err != nil {
 		return nil, err
 	}

@@ -49,6 +49,9 @@ func (b *Builder) run(f func(b *Builder)) (g *Graph, err error) {
 			}
 		}
 	}()
+	if f == nil {
+		return nil, Errorf(ErrGraph, "no function given that builds graph %q", b.name)
+	}
 	f(b)
 	return b.finish()
 }
