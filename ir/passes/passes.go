@@ -97,14 +97,22 @@ func Run(g *ir.Graph, o Options) (*ir.Graph, error) {
 	if err := checkOrder(passes); err != nil {
 		return nil, err
 	}
-	r := &run{Options: o}
+	r := newRun(o)
+	done := make([]*ir.Graph, len(passes)) // the graph that a pass has found nothing to do in
 	for range maxRounds {
 		before := g
-		for _, p := range passes {
-			var err error
-			if g, err = r.apply(p, g); err != nil {
+		for i, p := range passes {
+			if done[i] == g {
+				continue
+			}
+			out, err := r.apply(p, g)
+			if err != nil {
 				return nil, err
 			}
+			if out == g {
+				done[i] = g
+			}
+			g = out
 		}
 		if g == before {
 			break
@@ -116,8 +124,12 @@ func Run(g *ir.Graph, o Options) (*ir.Graph, error) {
 // run is one call of Run.
 type run struct {
 	Options
-	node *ir.Node // that the pass at work is at
+	node   *ir.Node // that the pass at work is at
+	forms  *ir.Forms
+	bodies map[int]*body // of composites, by their forms
 }
+
+func newRun(o Options) *run { return &run{Options: o, forms: ir.NewForms(), bodies: map[int]*body{}} }
 
 func (r *run) apply(p pass, g *ir.Graph) (out *ir.Graph, err error) {
 	r.node = nil

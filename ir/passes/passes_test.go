@@ -97,7 +97,7 @@ func checkCase(t *testing.T, name, text string) string {
 
 func apply(t *testing.T, name string, g *ir.Graph) *ir.Graph {
 	t.Helper()
-	r := &run{Options: Options{Verify: true, Claim: func(n *ir.Node) bool { return n.Label() == "claimed" }}}
+	r := newRun(Options{Verify: true, Claim: func(n *ir.Node) bool { return n.Label() == "claimed" }})
 	for range maxRounds {
 		before := g
 		for _, p := range table() {
@@ -235,7 +235,7 @@ func scalarGraph(t *testing.T) *ir.Graph {
 }
 
 func TestPanicInAPassIsAnErrorThatNamesPassAndNode(t *testing.T) {
-	r := &run{}
+	r := newRun(Options{})
 	bad := pass{name: "bad", run: func(r *run, g *ir.Graph) (*ir.Graph, error) {
 		return r.rewrite(g, func(site) []ir.Value { panic("oops") })
 	}}
@@ -250,7 +250,7 @@ func TestPanicInAPassIsAnErrorThatNamesPassAndNode(t *testing.T) {
 }
 
 func TestRuleThatChangesATypeIsAnError(t *testing.T) {
-	r := &run{}
+	r := newRun(Options{})
 	bad := pass{name: "bad", run: func(r *run, g *ir.Graph) (*ir.Graph, error) {
 		return r.rewrite(g, func(s site) []ir.Value { return []ir.Value{ops.Convert(s.b, s.in[0], ir.F16)} })
 	}}
@@ -262,7 +262,7 @@ func TestRuleThatChangesATypeIsAnError(t *testing.T) {
 }
 
 func TestVerifierRunsAfterEachPass(t *testing.T) {
-	r := &run{Options: Options{Verify: true}}
+	r := newRun(Options{Verify: true})
 	bad := pass{name: "bad", run: func(r *run, g *ir.Graph) (*ir.Graph, error) {
 		return ir.Build("g", func(b *ir.Builder) {
 			x := b.Input("x", ir.F32)

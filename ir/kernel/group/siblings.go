@@ -75,7 +75,7 @@ func (p *Program) siblingKeys(g *Group, level, phase int) []siblingKey {
 			if len(a.at) > maxMemoRank {
 				continue
 			}
-			key := siblingKey{v: a.v, level: level, phase: phase}
+			key := siblingKey{v: s.valueOf(a), level: level, phase: phase}
 			for axis, e := range a.at {
 				key.coord[axis] = elsewhere
 				if own, ok := s.axisOf(e); ok {

@@ -277,7 +277,7 @@ func (p *Program) readsOwnElement(g *Group, old, v ir.Value) bool {
 		for _, m := range part.Members {
 			s := p.spaceOf(m.Node)
 			for _, a := range s.reads {
-				if a.v != old {
+				if s.valueOf(a) != old {
 					continue
 				}
 				if target == nil {

@@ -15,14 +15,19 @@ type Cache struct {
 	launches map[cacheKey][]canonicalLaunch
 	parts    map[cacheKey]canonicalPart
 	forms    map[cacheKey]variants // by the text without the values of literals
-	canons   map[*group.Group]*group.Canon
+	canons   *group.Canons
+	learned  map[*group.Group]*group.Canon
 	tuned    Tuned
+	text     []byte // of the group at hand
 }
 
 // NewCache returns an empty cache for groups of which some have schedules that were
 // found to be the best, nil for none.
 func NewCache(tuned Tuned) *Cache {
-	return &Cache{map[cacheKey][]canonicalLaunch{}, map[cacheKey]canonicalPart{}, map[cacheKey]variants{}, map[*group.Group]*group.Canon{}, tuned}
+	return &Cache{
+		launches: map[cacheKey][]canonicalLaunch{}, parts: map[cacheKey]canonicalPart{}, forms: map[cacheKey]variants{},
+		canons: group.NewCanons(), learned: map[*group.Group]*group.Canon{}, tuned: tuned,
+	}
 }
 
 // cacheKey is all that the kernels of a group depend on.
@@ -45,20 +50,14 @@ func (c *Cache) Schedule(g *group.Group, caps loop.Caps) (launches []Launch, err
 		return c.emit(g, canon, caps)
 	}
 	which := c.words(g, canon, caps)
-	key := cacheKey{caps, textOf(canon, which)}
-	if which == nil {
-		return c.schedule(g, canon, key)
-	}
-	canon.Words(which).Read(func() { launches, err = c.schedule(g, canon, key) })
-	return launches, err
-}
-
-func (c *Cache) schedule(g *group.Group, canon *group.Canon, key cacheKey) (launches []Launch, err error) {
-	if known, ok := c.launches[key]; ok {
+	words := canon.Words(which)
+	c.write(canon, which)
+	if known, ok := c.launches[cacheKey{caps, string(c.text)}]; ok {
 		return recall(known, canon, g.Program()), nil
 	}
-	if launches, err = c.emit(g, canon, key.caps); err == nil {
-		c.launches[key] = remember(launches, canon)
+	words.Read(func() { launches, err = c.emit(g, canon, caps) })
+	if err == nil {
+		c.launches[cacheKey{caps, string(c.text)}] = remember(launches, canon)
 	}
 	return launches, err
 }
@@ -155,24 +154,24 @@ func rememberArgs(args []*group.Tensor, c *group.Canon, scratch map[*group.Tenso
 // its own.
 func recall(launches []canonicalLaunch, c *group.Canon, p *group.Program) []Launch {
 	out := make([]Launch, len(launches))
-	scratch := map[int]*group.Tensor{}
+	var scratch []*group.Tensor
 	for i, l := range launches {
-		out[i] = Launch{Kernel: l.kernel, Routine: l.routine, Args: recallArgs(l.args, c, p, scratch)}
+		out[i] = Launch{Kernel: l.kernel, Routine: l.routine, Args: recallArgs(l.args, c, p, &scratch)}
 	}
 	return out
 }
 
-func recallArgs(args []canonicalArg, c *group.Canon, p *group.Program, scratch map[int]*group.Tensor) []*group.Tensor {
+func recallArgs(args []canonicalArg, c *group.Canon, p *group.Program, scratch *[]*group.Tensor) []*group.Tensor {
 	out := make([]*group.Tensor, len(args))
 	for i, arg := range args {
 		switch arg.kind {
 		case operandArg:
 			out[i] = c.Operands[arg.number]
 		case scratchArg:
-			if scratch[arg.number] == nil {
-				scratch[arg.number] = p.Scratch(arg.name, arg.dtype, arg.dims...)
+			if arg.number == len(*scratch) { // they are numbered as they come up
+				*scratch = append(*scratch, p.Scratch(arg.name, arg.dtype, arg.dims...))
 			}
-			out[i] = scratch[arg.number]
+			out[i] = (*scratch)[arg.number]
 		}
 	}
 	return out
@@ -196,14 +195,12 @@ func (c *Cache) mapParts(g *group.Group, caps loop.Caps) []Part {
 		}
 		canon, x := c.canonOf(g), mapWork{g: g}
 		which := c.words(g, canon, caps)
-		if which != nil {
-			x.words = canon.Words(which)
-		}
-		key := cacheKey{caps, textOf(canon, which)}
-		known, ok := c.parts[key]
+		x.words = canon.Words(which)
+		c.write(canon, which)
+		known, ok := c.parts[cacheKey{caps, string(c.text)}]
 		if !ok {
 			part := newPart(x, n, g.Program(), caps)
-			c.parts[key] = canonicalPart{part.Key, part.Written, rememberArgs(part.Args, canon, nil)}
+			c.parts[cacheKey{caps, string(c.text)}] = canonicalPart{part.Key, part.Written, rememberArgs(part.Args, canon, nil)}
 			out = append(out, part)
 			continue
 		}
