@@ -75,21 +75,27 @@ type body struct {
 // graphs, their labels and places are in its body, which serves that node alone.
 func (r *run) bodyOf(n *ir.Node) (*body, error) {
 	if len(n.Subgraphs()) > 0 {
-		return newBody(ir.Inline(n))
+		return r.newBody(ir.Inline(n))
 	}
 	form := r.forms.Of(n)
 	if known := r.bodies[form]; known != nil {
 		return known, nil
 	}
-	made, err := newBody(ir.Body(n))
+	made, err := r.newBody(ir.Body(n))
 	r.bodies[form] = made
 	return made, err
 }
 
-func newBody(g *ir.Graph, err error) (*body, error) {
+// newBody returns the body that a graph is, in which nothing is computed twice.
+func (r *run) newBody(g *ir.Graph, err error) (*body, error) {
 	if err != nil {
 		return nil, err
 	}
+	at := r.node
+	if g, err = cse(r, g); err != nil {
+		return nil, err
+	}
+	r.node = at
 	x := &body{graph: g, to: ir.NewMapping(g), fixed: make([]bool, len(g.Nodes()))}
 	for i, n := range g.Nodes() {
 		x.fixed[i] = n.Op() != ir.OpPort && !slices.ContainsFunc(n.Inputs(), func(v ir.Value) bool { return !x.fixed[v.Node().ID()] })

@@ -279,7 +279,8 @@ func TestVerifierRunsAfterEachPass(t *testing.T) {
 func TestTraceShowsThePassesThatChangeSomething(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) {
 		x := b.Input("x", ir.F32)
-		b.Output("y", ops.Relu(b, ops.Neg(b, ops.Neg(b, x))))
+		y := ops.Relu(b, ops.Neg(b, ops.Neg(b, x)))
+		b.Output("y", ops.Add(b, ops.Sin(b, y), ops.Sin(b, y)))
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 type Cache struct {
 	launches map[cacheKey][]canonicalLaunch
 	parts    map[cacheKey]canonicalPart
+	segments map[cacheKey]Segmented
 	forms    map[cacheKey]variants // by the text without the values of literals
 	canons   *group.Canons
 	learned  map[*group.Group]*group.Canon
@@ -25,8 +26,8 @@ type Cache struct {
 // found to be the best, nil for none.
 func NewCache(tuned Tuned) *Cache {
 	return &Cache{
-		launches: map[cacheKey][]canonicalLaunch{}, parts: map[cacheKey]canonicalPart{}, forms: map[cacheKey]variants{},
-		canons: group.NewCanons(), learned: map[*group.Group]*group.Canon{}, tuned: tuned,
+		launches: map[cacheKey][]canonicalLaunch{}, parts: map[cacheKey]canonicalPart{}, segments: map[cacheKey]Segmented{},
+		forms: map[cacheKey]variants{}, canons: group.NewCanons(), learned: map[*group.Group]*group.Canon{}, tuned: tuned,
 	}
 }
 
