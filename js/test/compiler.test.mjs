@@ -287,6 +287,25 @@ test('a page that knows the size of subgroups gets kernels by subgroups, on devi
   close();
 });
 
+test('weight decay leaves vectors alone on request, and parameters frozen by a pattern stay', async () => {
+  const model = graph('decay', (b) => {
+    const parts = [b.param('w', 'f32', [1, 1]), b.param('b', 'f32', [1]), b.param('head/w', 'f32', [1, 1]), b.param('head/b', 'f32', [1])];
+    b.output('loss', parts.map((p) => p.reduceSum()).reduce((a, c) => a.add(c)).mul(b.input('zero', 'f32')));
+  });
+  const params = Object.fromEntries(['w', 'b', 'head/w', 'head/b'].map((name) => [name, Float32Array.of(2)]));
+  const after = async (optimizer, frozen) => {
+    const step = { optimizer, frozen, schedule: { kind: 'constant', rate: 0.5 } };
+    const trainer = await train(model, { ...step, params, on: 'cpu', worker: false });
+    await trainer.run({ steps: 1, batches: () => ({ zero: 0 }) });
+    const values = await Promise.all(Object.keys(params).map((name) => trainer.session.read(name)));
+    trainer.session.close();
+    return values.map(([v]) => v);
+  };
+  assert.deepEqual(await after({ kind: 'adamw', weightDecay: 0.5 }, []), [1.5, 1.5, 1.5, 1.5]);
+  assert.deepEqual(await after({ kind: 'adamw', weightDecay: 0.5, decayMatrices: true }, ['head/*']), [1.5, 2, 2, 2]);
+  assert.deepEqual(await after({ kind: 'adamw', weightDecay: 0 }, []), [2, 2, 2, 2]);
+});
+
 test('a hostile count of steps is refused before anything is loaded, and where it turns up', async () => {
   const trainer = await train(perceptron(), { optimizer: { kind: 'sgd' }, schedule, worker: false });
   const count = (n) => ({ 'history/count': { dtype: 'i32', shape: [], data: Int32Array.of(n) } });
