@@ -23,7 +23,8 @@ func NewForms() *Forms { return &Forms{numbers: map[string]int{}} }
 // Of returns the number of a node's form. Numbers are given from 0 on, in the order in
 // which forms are first asked for.
 func (f *Forms) Of(n *Node) int {
-	f.key = f.appendKey(f.key[:0], n)
+	f.key = f.key[:0]
+	f.node(n)
 	number, known := f.numbers[string(f.key)]
 	if !known {
 		number = len(f.numbers)
@@ -37,39 +38,42 @@ func (f *Forms) Of(n *Node) int {
 // asked for.
 func (f *Forms) Text(number int) string { return f.texts[number] }
 
-// appendKey appends all that counts of a node. Each item ends where it says or where its
-// kind does, so that no two forms have one key.
-func (f *Forms) appendKey(key []byte, n *Node) []byte {
-	key = binary.AppendUvarint(key, uint64(len(n.op)))
-	key = append(key, n.op...)
-	key = binary.AppendUvarint(key, uint64(len(n.inputs)))
+// node writes all that counts of a node. Each item ends where it says or where its kind
+// does, so that no two forms have one key.
+func (f *Forms) node(n *Node) {
+	f.text(string(n.op))
+	f.int(len(n.inputs))
 	for _, v := range n.inputs {
-		key = appendType(key, v.node.types[v.index])
+		f.typ(v.node.types[v.index])
 	}
-	key = binary.AppendUvarint(key, uint64(len(n.types)))
+	f.int(len(n.types))
 	for _, t := range n.types {
-		key = appendType(key, t)
+		f.typ(t)
 	}
 	for _, g := range n.subs {
 		var text bytes.Buffer
 		(&digest{&text}).graph(g)
-		key = append(key, text.Bytes()...)
+		f.text(text.String())
 	}
 	if n.attrs != nil {
 		f.attrs.out = f.attrs.out[:0]
 		n.attrs.Visit(&f.attrs)
-		key = append(key, f.attrs.out...)
+		f.key = append(f.key, f.attrs.out...)
 	}
-	return key
 }
 
-func appendType(key []byte, t Type) []byte {
-	key = append(key, byte(t.DType))
-	key = binary.AppendUvarint(key, uint64(len(t.Shape)))
+func (f *Forms) typ(t Type) {
+	f.int(int(t.DType))
+	f.int(len(t.Shape))
 	for _, d := range t.Shape {
-		key = binary.AppendVarint(key, d.n)
-		key = binary.AppendUvarint(key, uint64(len(d.sym)))
-		key = append(key, d.sym...)
+		f.int(int(d.n))
+		f.text(d.sym)
 	}
-	return key
+}
+
+func (f *Forms) int(n int) { f.key = binary.AppendUvarint(f.key, uint64(n)) }
+
+func (f *Forms) text(s string) {
+	f.int(len(s))
+	f.key = append(f.key, s...)
 }

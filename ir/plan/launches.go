@@ -44,7 +44,6 @@ func (c *entryCompiler) learn(p *group.Program) {
 
 // schedule makes the kernels of all items, those of loops and branches in place.
 func (c *entryCompiler) schedule(p *group.Program, rounds []*round, u *guard) error {
-	c.launches = slices.Grow(c.launches, len(p.Items))
 	for _, item := range p.Items {
 		if err := c.scheduleItem(p, item, rounds, u); err != nil {
 			return err

@@ -142,11 +142,12 @@ func (c *entryCompiler) classify(k *class, part *sched.Part, common []bool, roun
 		if loop.DeviceSize(t.DType) != WordBytes || c.plan.Buffers[a.buffer].Bytes/WordBytes > loop.MaxElements {
 			return false
 		}
-		k.key = strconv.AppendInt(append(k.key, ' '), int64(a.buffer), 10)
+		k.key = strconv.AppendInt(k.key, int64(a.buffer), 10)
 		if common[i] && !written[a.buffer] {
 			a.tensor = t
-			k.key = append(append(k.key, ' '), t.Name...)
+			k.key = append(k.key, t.Name...)
 		}
+		k.key = append(k.key, ' ')
 		if !slices.Contains(k.arenas, a) {
 			k.arenas = append(k.arenas, a)
 		}

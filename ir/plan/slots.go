@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"slices"
-
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -10,7 +8,6 @@ import (
 
 // addSlots names what the host reads and writes of the entry.
 func (c *entryCompiler) addSlots() error {
-	c.plan.Slots = slices.Grow(c.plan.Slots, len(c.program.Graph.Ports()))
 	for i, port := range c.program.Scalars {
 		at := WordBytes * i
 		c.entry.Scalars = append(c.entry.Scalars, c.slot(Slot{Name: port.Name, Role: Scalar, DType: port.Value.DType(), Offset: at, Bytes: WordBytes}))

@@ -56,47 +56,54 @@ func (p *Program) findExpressions() {
 	nodes, pl := p.Graph.Nodes(), p.plan
 	pl.expression = make([]int32, len(nodes))
 	numbers := map[string]int32{}
-	var key []byte
 	for i, n := range nodes {
-		key = p.appendExpression(key[:0], n)
-		number, known := numbers[string(key)]
+		pl.key = pl.key[:0]
+		p.writeExpression(n)
+		number, known := numbers[string(pl.key)]
 		if !known {
 			number = int32(len(numbers))
-			numbers[string(key)] = number
+			numbers[string(pl.key)] = number
 		}
 		pl.expression[i] = number
 	}
 	p.spaces = make([]*nodeSpace, len(numbers))
 }
 
-// appendExpression appends the form of a node and what its operands are: literals,
-// values that are read, or expressions with the places of what they read.
-func (p *Program) appendExpression(key []byte, n *ir.Node) []byte {
-	pl := p.plan
-	number := func(i int) { key = binary.AppendVarint(key, int64(i)) }
-	place := func(v ir.Value) { number(slices.Index(pl.reads[n.ID()], v)) }
-	number(int(p.formOf[n.ID()]))
-	if n.Op() == ops.OpCheckIndex || isLeaf(n) || pl.apart[n.ID()] {
-		number(n.ID()) // a check has a code of its own
+// Kinds of operands in the key of an expression.
+const (
+	literalOperand = iota
+	storedOperand
+	virtualOperand
+)
+
+// writeExpression writes the form of a node and what its operands are: literals, values
+// that are read, or expressions with the places of what they read.
+func (p *Program) writeExpression(n *ir.Node) {
+	pl, id := p.plan, n.ID()
+	pl.number(int(p.formOf[id]))
+	if n.Op() == ops.OpCheckIndex || isLeaf(n) || pl.apart[id] {
+		pl.number(id) // a check has a code of its own
 	}
 	for _, v := range n.Inputs() {
 		x := v.Node()
 		_, literal := pl.literals[v]
 		switch {
 		case literal:
-			key = append(key, 'l')
-			number(x.ID())
+			pl.number(literalOperand)
+			pl.number(x.ID())
 		case pl.stored(x):
-			key = append(key, 's')
-			place(v)
+			pl.number(storedOperand)
+			pl.number(slices.Index(pl.reads[id], v))
 		default:
-			key = append(key, 'e')
-			number(int(pl.expression[x.ID()]))
+			pl.number(virtualOperand)
+			pl.number(int(pl.expression[x.ID()]))
 			for _, u := range pl.reads[x.ID()] {
-				place(u)
+				pl.number(slices.Index(pl.reads[id], u))
 			}
 		}
-		number(v.Index())
+		pl.number(v.Index())
 	}
-	return key
 }
+
+// number writes a number to the key of an expression.
+func (pl *plan) number(i int) { pl.key = binary.AppendUvarint(pl.key, uint64(i)) }

@@ -32,6 +32,7 @@ type plan struct {
 	uses     [][]*ir.Node // by node ID: the nodes that read it
 	// expression is by node ID what findExpressions tells.
 	expression []int32
+	key        []byte     // of the expression at hand
 	scratch    []ir.Value // for measure
 	// tensorCores is [Options.TensorCores].
 	tensorCores bool

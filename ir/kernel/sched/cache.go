@@ -1,6 +1,9 @@
 package sched
 
 import (
+	"slices"
+	"strconv"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
@@ -12,29 +15,34 @@ import (
 // compiled together share a cache; it must not be used by two goroutines at
 // once.
 type Cache struct {
-	launches map[cacheKey][]canonicalLaunch
-	parts    map[cacheKey]canonicalPart
-	segments map[cacheKey]Segmented
-	forms    map[cacheKey]variants // by the text without the values of literals
+	launches map[string][]canonicalLaunch
+	parts    map[string]canonicalPart
+	segments map[string]Segmented
+	forms    map[string]variants // by the text without the values of literals
 	canons   *group.Canons
 	learned  map[*group.Group]*group.Canon
 	tuned    Tuned
-	text     []byte // of the group at hand
+	targets  []loop.Caps // those that were asked for
+	text     []byte      // the key at hand: the number of a target, and what there is for it
 }
 
 // NewCache returns an empty cache for groups of which some have schedules that were
 // found to be the best, nil for none.
 func NewCache(tuned Tuned) *Cache {
 	return &Cache{
-		launches: map[cacheKey][]canonicalLaunch{}, parts: map[cacheKey]canonicalPart{}, segments: map[cacheKey]Segmented{},
-		forms: map[cacheKey]variants{}, canons: group.NewCanons(), learned: map[*group.Group]*group.Canon{}, tuned: tuned,
+		launches: map[string][]canonicalLaunch{}, parts: map[string]canonicalPart{}, segments: map[string]Segmented{},
+		forms: map[string]variants{}, canons: group.NewCanons(), learned: map[*group.Group]*group.Canon{}, tuned: tuned,
 	}
 }
 
-// cacheKey is all that the kernels of a group depend on.
-type cacheKey struct {
-	caps  loop.Caps
-	group string // the text of its canonical form
+// key begins the key of something for a target.
+func (c *Cache) key(caps loop.Caps, text string) {
+	target := slices.Index(c.targets, caps)
+	if target < 0 {
+		target = len(c.targets)
+		c.targets = append(c.targets, caps)
+	}
+	c.text = append(strconv.AppendInt(c.text[:0], int64(target), 10), text...)
 }
 
 // Schedule returns the launches of a group, in order: those of the schedule that it was
@@ -52,13 +60,13 @@ func (c *Cache) Schedule(g *group.Group, caps loop.Caps) (launches []Launch, err
 	}
 	which := c.words(g, canon, caps)
 	words := canon.Words(which)
-	c.write(canon, which)
-	if known, ok := c.launches[cacheKey{caps, string(c.text)}]; ok {
+	c.keyOf(canon, caps, which)
+	if known, ok := c.launches[string(c.text)]; ok {
 		return recall(known, canon, g.Program()), nil
 	}
 	words.Read(func() { launches, err = c.emit(g, canon, caps) })
 	if err == nil {
-		c.launches[cacheKey{caps, string(c.text)}] = remember(launches, canon)
+		c.launches[string(c.text)] = remember(launches, canon)
 	}
 	return launches, err
 }
@@ -197,11 +205,11 @@ func (c *Cache) mapParts(g *group.Group, caps loop.Caps) []Part {
 		canon, x := c.canonOf(g), mapWork{g: g}
 		which := c.words(g, canon, caps)
 		x.words = canon.Words(which)
-		c.write(canon, which)
-		known, ok := c.parts[cacheKey{caps, string(c.text)}]
+		c.keyOf(canon, caps, which)
+		known, ok := c.parts[string(c.text)]
 		if !ok {
 			part := newPart(x, n, g.Program(), caps)
-			c.parts[cacheKey{caps, string(c.text)}] = canonicalPart{part.Key, part.Written, rememberArgs(part.Args, canon, nil)}
+			c.parts[string(c.text)] = canonicalPart{part.Key, part.Written, rememberArgs(part.Args, canon, nil)}
 			out = append(out, part)
 			continue
 		}

@@ -31,15 +31,16 @@ type Segmented struct {
 // arenas numbers for each of the part's Args the arena that it lies in, from 0;
 // tensors of one arena are of elements of 4 bytes.
 func (c *Cache) Segments(part *Part, arenas []int, groups int, caps loop.Caps) (s Segmented, err error) {
-	c.text = strconv.AppendInt(append(append(c.text[:0], part.Key...), ' '), int64(groups), 10)
+	c.key(caps, part.Key)
+	c.text = strconv.AppendInt(c.text, int64(groups), 10)
 	for _, n := range arenas {
 		c.text = strconv.AppendInt(append(c.text, ' '), int64(n), 10)
 	}
-	s, known := c.segments[cacheKey{caps, string(c.text)}]
-	if !known {
-		if s, err = segments(part, arenas, groups, caps); err == nil {
-			c.segments[cacheKey{caps, string(c.text)}] = s
-		}
+	if s, known := c.segments[string(c.text)]; known {
+		return s, nil
+	}
+	if s, err = segments(part, arenas, groups, caps); err == nil {
+		c.segments[string(c.text)] = s
 	}
 	return s, err
 }

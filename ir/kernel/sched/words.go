@@ -23,13 +23,14 @@ func (c *Cache) Learn(g *group.Group, caps loop.Caps) {
 		}
 		canon := c.canons.Of(part)
 		c.learned[part] = canon
-		v := c.forms[cacheKey{caps, canon.Text}]
+		c.key(caps, canon.Text)
+		v := c.forms[string(c.text)]
 		if v == nil {
 			v = make(variants, len(canon.Literals))
 			for i := range v {
 				v[i] = map[string]bool{}
 			}
-			c.forms[cacheKey{caps, canon.Text}] = v
+			c.forms[string(c.text)] = v
 		}
 		for i, l := range canon.Literals {
 			v[i][l.Key] = true
@@ -52,7 +53,8 @@ func (c *Cache) words(g *group.Group, canon *group.Canon, caps loop.Caps) []bool
 		return nil
 	}
 	var out []bool
-	for i, values := range c.forms[cacheKey{caps, canon.Text}] {
+	c.key(caps, canon.Text)
+	for i, values := range c.forms[string(c.text)] {
 		if len(values) < manyVariants {
 			continue
 		}
@@ -64,10 +66,10 @@ func (c *Cache) words(g *group.Group, canon *group.Canon, caps loop.Caps) []bool
 	return out
 }
 
-// write writes what kernels of a group depend on to c.text: its form, and the literals
-// that are no words.
-func (c *Cache) write(canon *group.Canon, words []bool) {
-	c.text = append(c.text[:0], canon.Text...)
+// keyOf writes the key of the kernels of a group: its canonical form, and the literals that
+// are no words.
+func (c *Cache) keyOf(canon *group.Canon, caps loop.Caps, words []bool) {
+	c.key(caps, canon.Text)
 	for i, l := range canon.Literals {
 		c.text = append(c.text, '\n')
 		if words == nil || !words[i] {
