@@ -13,8 +13,9 @@ type Options struct {
 	// Claim reports whether the backend has a kernel of its own for a node
 	// with a composite op, which is then kept as it is. Nil claims nothing.
 	Claim func(n *ir.Node) bool
-	// Verify checks the graph after every pass.
-	Verify bool
+	// Verify, if not nil, checks the graph after every pass, as [ir.Verify] does. It is given
+	// so that compilers that have no use for it go without.
+	Verify func(g *ir.Graph) error
 	// Trace, if not nil, is shown the graph before and after each pass that
 	// changed it.
 	Trace func(pass string, before, after *ir.Graph)
@@ -148,8 +149,8 @@ func (r *run) apply(p pass, g *ir.Graph) (out *ir.Graph, err error) {
 	if r.Trace != nil {
 		r.Trace(p.name, g, out)
 	}
-	if r.Verify {
-		if err := ir.Verify(out); err != nil {
+	if r.Verify != nil {
+		if err := r.Verify(out); err != nil {
 			return nil, &Error{p.name, nil, err}
 		}
 	}

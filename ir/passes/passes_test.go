@@ -97,7 +97,7 @@ func checkCase(t *testing.T, name, text string) string {
 
 func apply(t *testing.T, name string, g *ir.Graph) *ir.Graph {
 	t.Helper()
-	r := newRun(Options{Verify: true, Claim: func(n *ir.Node) bool { return n.Label() == "claimed" }})
+	r := newRun(Options{Verify: ir.Verify, Claim: func(n *ir.Node) bool { return n.Label() == "claimed" }})
 	for range maxRounds {
 		before := g
 		for _, p := range table() {
@@ -262,7 +262,7 @@ func TestRuleThatChangesATypeIsAnError(t *testing.T) {
 }
 
 func TestVerifierRunsAfterEachPass(t *testing.T) {
-	r := newRun(Options{Verify: true})
+	r := newRun(Options{Verify: ir.Verify})
 	bad := pass{name: "bad", run: func(r *run, g *ir.Graph) (*ir.Graph, error) {
 		return ir.Build("g", func(b *ir.Builder) {
 			x := b.Input("x", ir.F32)
@@ -287,7 +287,7 @@ func TestTraceShowsThePassesThatChangeSomething(t *testing.T) {
 	}
 	var trace []string
 	last := g
-	out, err := Run(g, Options{Verify: true, Trace: func(pass string, before, after *ir.Graph) {
+	out, err := Run(g, Options{Verify: ir.Verify, Trace: func(pass string, before, after *ir.Graph) {
 		trace = append(trace, pass)
 		if before != last || before == after {
 			t.Errorf("%s: the graph before is not that of the pass before", pass)
@@ -303,7 +303,7 @@ func TestTraceShowsThePassesThatChangeSomething(t *testing.T) {
 	if out != last {
 		t.Error("the last graph traced is not the result")
 	}
-	again, err := Run(out, Options{Verify: true})
+	again, err := Run(out, Options{Verify: ir.Verify})
 	if err != nil || again != out {
 		t.Errorf("a second run changes the graph: %v", err)
 	}
