@@ -11,12 +11,12 @@ type kind uint8
 const (
 	anyKind kind = iota // truths alone
 	words               // of 32 bits
-	doubles             // f64
+	longs               // of 64 bits
 )
 
 // width returns how many lanes a register has.
 func (k kind) width() int {
-	if k == doubles {
+	if k == longs {
 		return jit.Width() / 2
 	}
 	return jit.Width()
@@ -25,7 +25,7 @@ func (k kind) width() int {
 // segmentOf begins a kernel of a kind.
 func (f *fuser) segmentOf(k kind) *segment {
 	s := f.segment()
-	s.kind, s.k.Doubles = k, k == doubles
+	s.kind, s.k.Long = k, k == longs
 	return s
 }
 
@@ -38,12 +38,12 @@ func (s *segment) ofKind(in *instr, add func(in *instr) bool) bool {
 	}
 	before := s.kind
 	if k != anyKind {
-		s.kind, s.k.Doubles = k, k == doubles
+		s.kind, s.k.Long = k, k == longs
 	}
 	if add(in) {
 		return true
 	}
-	s.kind, s.k.Doubles = before, before == doubles
+	s.kind, s.k.Long = before, before == longs
 	return false
 }
 
@@ -75,10 +75,11 @@ func (in *instr) numbers() (kind, bool) {
 }
 
 func kindOf(t ir.DType) kind {
-	switch {
-	case t == ir.F64:
-		return doubles
-	case t.IsBool():
+	switch classOf(t) {
+	case classF64, classLong:
+		return longs
+	}
+	if t.IsBool() {
 		return anyKind
 	}
 	return words

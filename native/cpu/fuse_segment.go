@@ -129,6 +129,8 @@ func wordType(r register) ir.DType {
 		return ir.F32
 	case classF64:
 		return ir.F64
+	case classLong:
+		return ir.I64
 	}
 	return ir.I32
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Value names what one step of a kernel gives: a number of 32 bits, in a kernel of
-// doubles one of 64, or a truth, for each lane.
+// Value names what one step of a kernel gives: a number of 32 bits, in a long kernel one
+// of 64, or a truth, for each lane.
 type Value int32
 
 // Kernel is the code for one lane of a loop over many, built step by step.
 type Kernel struct {
-	// Doubles says that all numbers are f64: a register then has half as many
-	// lanes.
-	Doubles bool
+	// Long says that all numbers have 64 bits, f64, i64 and u64: a register then has
+	// half as many lanes.
+	Long    bool
 	arrays  int
 	steps   []step           // of the loop
 	after   []step           // done once after it
@@ -102,7 +102,7 @@ func (k *Kernel) Array() int {
 // inLanes returns the type that elements of type t have in lanes.
 func inLanes(t dtype.DType) dtype.DType {
 	switch {
-	case t == dtype.F64:
+	case t == dtype.F64, t == dtype.I64, t == dtype.U64:
 		return t
 	case t.IsFloat():
 		return dtype.F32
@@ -124,10 +124,8 @@ func (k *Kernel) At(register int) {
 // Stored reports whether kernels load and store elements of type t.
 func Stored(t dtype.DType) bool {
 	switch t {
-	case dtype.F32, dtype.I32, dtype.U32, dtype.F16, dtype.BF16:
+	case dtype.F32, dtype.I32, dtype.U32, dtype.F16, dtype.BF16, dtype.F64, dtype.I64, dtype.U64:
 		return true
-	case dtype.F64:
-		return hasDoubles
 	}
 	return false
 }

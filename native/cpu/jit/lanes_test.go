@@ -114,6 +114,7 @@ func TestFunctionsKeepTheirErrorBounds(t *testing.T) {
 		scalar.OpExp: math.Exp, scalar.OpExpm1: math.Expm1, scalar.OpLog: math.Log, scalar.OpLog1p: math.Log1p,
 		scalar.OpSinh: math.Sinh, scalar.OpCosh: math.Cosh, scalar.OpTanh: math.Tanh, scalar.OpErf: math.Erf, scalar.OpErfc: math.Erfc,
 		scalar.OpAsin: math.Asin, scalar.OpAcos: math.Acos, scalar.OpAtan: math.Atan,
+		scalar.OpSin: math.Sin, scalar.OpCos: math.Cos, scalar.OpTan: math.Tan,
 		scalar.OpSigmoid: func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },
 	}
 	const n = 200_000 // a multiple of Lanes

@@ -3,7 +3,7 @@ package jit
 import "github.com/rlx-go/rlx/ir/scalar"
 
 // The instructions, by what they do; their names stand beside them, and are those
-// for vectors of four lanes of 32 bits.
+// for vectors of four lanes of 32 bits, unless they say otherwise.
 const (
 	bitsAnd      opcode = 0x4e201c00 // AND
 	bitsOr       opcode = 0x4ea01c00 // ORR
@@ -47,7 +47,15 @@ const (
 	loadAt       opcode = 0x3dc00000 // LDR Q, a distance
 	storeAt      opcode = 0x3d800000 // STR Q
 	storeWord    opcode = 0xbd000000 // STR S
+	storeLong    opcode = 0xfd000000 // STR D
 	spreadAt     opcode = 0x4d40c800 // LD1R
+	spreadLong   opcode = 0x4d40cc00 // LD1R of 64 bits
+	multiplyInt  opcode = 0x4ea09c00 // MUL
+	turnHalves   opcode = 0x4ea00800 // REV64
+	addPairs     opcode = 0x6ea02800 // UADDLP
+	fusedHalves  opcode = 0x2ea08000 // UMLAL
+	narrowLanes  opcode = 0x0ea12800 // XTN, from 64 bits
+	widenLanes   opcode = 0x2f20a400 // USHLL #0, to 64 bits
 )
 
 // floatOps are operations on two floats.
@@ -67,26 +75,17 @@ var floatUnary = map[scalar.Op]opcode{
 	scalar.OpTrunc: 0x4ea19800, // FRINTZ
 }
 
-// intUnary are operations on one integer.
-var intUnary = map[scalar.Op]opcode{scalar.OpNeg: negateInt, scalar.OpAbs: absInt, scalar.OpNot: bitsNot}
-
-// intOps are operations on two integers, those of signed ones where it matters.
-var intOps = map[scalar.Op]opcode{
-	scalar.OpAdd: addInt,
-	scalar.OpSub: subtractInt,
-	scalar.OpMul: 0x4ea09c00, // MUL
-	scalar.OpAnd: bitsAnd,
-	scalar.OpOr:  bitsOr,
-	scalar.OpXor: bitsXor,
-	scalar.OpMin: 0x4ea06c00, // SMIN
-	scalar.OpMax: 0x4ea06400, // SMAX
-}
-
-// uintOps are those of unsigned ones that differ.
-var uintOps = map[scalar.Op]opcode{
-	scalar.OpMin: 0x6ea06c00, // UMIN
-	scalar.OpMax: 0x6ea06400, // UMAX
-}
+// intExtremes and uintExtremes are the lesser and the greater of integers of 32 bits.
+var (
+	intExtremes = map[scalar.Op]opcode{
+		scalar.OpMin: 0x4ea06c00, // SMIN
+		scalar.OpMax: 0x4ea06400, // SMAX
+	}
+	uintExtremes = map[scalar.Op]opcode{
+		scalar.OpMin: 0x6ea06c00, // UMIN
+		scalar.OpMax: 0x6ea06400, // UMAX
+	}
+)
 
 // truthOps are operations on truths as lanes of ones or zeros.
 var truthOps = map[scalar.Op]opcode{

@@ -54,12 +54,12 @@ func (g *generator) truthsFrom(read func(r int)) {
 
 // loadTruths reads words, 0 or 1.
 func (g *generator) loadTruths(s *step) {
-	if g.doubles && !g.wide {
+	if g.long && !g.wide {
 		t := g.temp()
 		d := g.dest()
 		g.words(widenSigned, t, 0, g.array(s, 4))
 		g.words(bitsXor, d, d, register(d))
-		g.words(subtractQuad, d, d, register(t))
+		g.vec(subtractInt, d, d, register(t))
 		return
 	}
 	g.truthsFrom(func(r int) { g.words(moveIn, r, 0, g.array(s, 4)) })
@@ -69,13 +69,13 @@ func (g *generator) loadTruths(s *step) {
 func (g *generator) storeTruths(r int, s *step) {
 	t := g.temp()
 	switch {
-	case g.wide && g.doubles:
+	case g.wide && g.long:
 		g.evex(g.lanes(onesWhere), t, 0, g.word(1), masking{mask: r, zero: true})
 		g.evex(narrowQuads, t, 0, g.array(s, 4), masking{})
 		return
 	case g.wide:
 		g.evex(onesWhere, t, 0, g.word(1), masking{mask: r, zero: true})
-	case g.doubles:
+	case g.long:
 		g.vex(lowerWords, t, r, register(r), false)
 		o := permuteQuad
 		o.imm = 0x08
@@ -134,17 +134,33 @@ func (g *generator) rotate(s *step) {
 	default:
 		o := permuteFour
 		o.imm = map[int]int{2: 0x4e, 1: 0x39}[s.lanes]
-		if g.doubles {
+		if g.long {
 			o.imm = 0x05
 		}
 		g.vec(o, d, 0, register(r))
 	}
 }
 
-// shift writes a shift by a constant.
+// shift writes a shift of words by a constant.
 func (g *generator) shift(how, by, from, to int) {
 	o := shiftByByte
 	o.imm = by
+	g.shiftBy(o, how, from, to)
+}
+
+// shiftLanes writes a shift of lanes by a constant.
+func (g *generator) shiftLanes(how, by, from, to int) {
+	o := shiftByByte
+	if g.long {
+		if o = g.lanes(o); how != shiftSigned {
+			o.code = shiftQuad.code
+		}
+	}
+	o.imm = by
+	g.shiftBy(o, how, from, to)
+}
+
+func (g *generator) shiftBy(o opcode, how, from, to int) {
 	if g.wide {
 		g.evex(o, how, to, register(from), masking{})
 	} else {

@@ -12,8 +12,13 @@ func (g *generator) load(s *step) {
 		g.array(loadNarrow, s, d)
 		g.two(widenUpper, d, d)
 	case Truths:
-		g.array(loadVector, s, d)
-		g.two(negateInt, d, d)
+		if g.long {
+			g.array(loadNarrow, s, d)
+			g.two(widenLanes, d, d)
+		} else {
+			g.array(loadVector, s, d)
+		}
+		g.two(g.lanes(negateInt), d, d)
 	default:
 		g.array(loadVector, s, d)
 	}
@@ -21,9 +26,14 @@ func (g *generator) load(s *step) {
 
 func (g *generator) spread(s *step) {
 	d := g.dest()
-	g.two(spreadAt, d, g.pointer(s))
-	if s.typ == Truths {
+	switch {
+	case s.typ == Truths: // of words, whose ones fill longer lanes as well
+		g.two(spreadAt, d, g.pointer(s))
 		g.two(negateInt, d, d)
+	case g.long:
+		g.two(spreadLong, d, g.pointer(s))
+	default:
+		g.two(spreadAt, d, g.pointer(s))
 	}
 }
 
@@ -33,7 +43,12 @@ func (g *generator) store(s *step) {
 	switch s.typ {
 	case Truths:
 		g.shift(rightUint, 31, r, t)
-		g.array(storeVector, s, t)
+		if g.long {
+			g.two(narrowLanes, t, t)
+			g.array(storeNarrow, s, t)
+		} else {
+			g.array(storeVector, s, t)
+		}
 	case dtype.F16:
 		g.two(floatToHalf, t, r)
 		g.array(storeNarrow, s, t)
@@ -45,14 +60,18 @@ func (g *generator) store(s *step) {
 	}
 }
 
-// storeFirst stores the first lane of a value of 32 bits.
+// storeFirst stores the first lane of a value.
 func (g *generator) storeFirst(s *step) {
-	g.two(storeWord, g.places[s.args[0].value].reg, g.pointer(s))
+	o := storeWord
+	if g.long {
+		o = storeLong
+	}
+	g.two(o, g.places[s.args[0].value].reg, g.pointer(s))
 }
 
 func (g *generator) rotate(s *step) {
 	r := g.places[s.args[0].value].reg
-	g.three(extract|opcode(4*s.lanes)<<11, g.dest(), r, r)
+	g.three(extract|opcode(16/g.width*s.lanes)<<11, g.dest(), r, r)
 }
 
 // array reads or writes the elements of a step's array for the lanes at work.

@@ -5,11 +5,19 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Operation is an operation on lanes: of f32, i32, u32 or bool, or of f64 or bool.
+// Operation is an operation on lanes: of f32, i32, u32 or bool, or of f64, i64, u64 or bool.
 type Operation struct {
 	Op       scalar.Op
 	From, To dtype.DType // the types of its last operand and its result
 }
+
+// integerOps are those on two integers, or one, of either sign.
+var integerOps = []scalar.Op{
+	scalar.OpAdd, scalar.OpSub, scalar.OpMul, scalar.OpMin, scalar.OpMax, scalar.OpAnd, scalar.OpOr, scalar.OpXor,
+	scalar.OpShl, scalar.OpShr, scalar.OpNot,
+}
+
+var comparisonOps = []scalar.Op{scalar.OpEq, scalar.OpNe, scalar.OpLt, scalar.OpLe, scalar.OpGt, scalar.OpGe}
 
 // Operations are those that kernels can be made of.
 func Operations() []Operation {
@@ -23,40 +31,47 @@ func Operations() []Operation {
 		scalar.OpNeg, scalar.OpAbs, scalar.OpSign, scalar.OpFloor, scalar.OpCeil, scalar.OpRound, scalar.OpTrunc,
 		scalar.OpSqrt, scalar.OpRsqrt, scalar.OpRecip, scalar.OpExp, scalar.OpExpm1, scalar.OpLog, scalar.OpLog1p,
 		scalar.OpSinh, scalar.OpCosh, scalar.OpTanh, scalar.OpSigmoid, scalar.OpErf, scalar.OpErfc,
-		scalar.OpAsin, scalar.OpAcos, scalar.OpAtan)
+		scalar.OpAsin, scalar.OpAcos, scalar.OpAtan, scalar.OpAtan2, scalar.OpSin, scalar.OpCos, scalar.OpTan, scalar.OpPow)
 	for _, t := range []dtype.DType{dtype.I32, dtype.U32} {
-		add(t, t, scalar.OpAdd, scalar.OpSub, scalar.OpMul, scalar.OpMin, scalar.OpMax, scalar.OpAnd, scalar.OpOr, scalar.OpXor, scalar.OpShl, scalar.OpShr, scalar.OpNot)
+		add(t, t, integerOps...)
 		add(t, dtype.F32, scalar.OpConvert)
 	}
-	add(dtype.Bool, dtype.Bool, scalar.OpAnd, scalar.OpOr, scalar.OpXor, scalar.OpNot)
+	add(dtype.I32, dtype.I32, scalar.OpNeg, scalar.OpAbs, scalar.OpSign)
+	add(dtype.Bool, dtype.Bool, scalar.OpAnd, scalar.OpOr, scalar.OpXor, scalar.OpNot, scalar.OpEq, scalar.OpNe)
 	add(dtype.Bool, dtype.F32, scalar.OpConvert)
 	add(dtype.F32, dtype.I32, scalar.OpConvert)
+	add(dtype.I32, dtype.U32, scalar.OpConvert)
+	add(dtype.U32, dtype.I32, scalar.OpConvert)
 	add(dtype.F32, dtype.Bool, scalar.OpIsNaN, scalar.OpIsFinite)
 	for _, t := range []dtype.DType{dtype.F32, dtype.I32, dtype.U32} {
-		add(t, dtype.Bool, scalar.OpEq, scalar.OpNe, scalar.OpLt, scalar.OpLe, scalar.OpGt, scalar.OpGe)
+		add(t, dtype.Bool, comparisonOps...)
 		add(t, t, scalar.OpSelect)
 	}
 	return out
 }
 
-// DoubleOperations are those of f64, which kernels of doubles can be made of: none
-// where there is no encoder for them.
-func DoubleOperations() []Operation {
-	if !hasDoubles {
-		return nil
-	}
+// LongOperations are those on numbers of 64 bits, which long kernels can be made of.
+func LongOperations() []Operation {
 	var out []Operation
-	for _, op := range []scalar.Op{
-		scalar.OpAdd, scalar.OpSub, scalar.OpMul, scalar.OpMulZero, scalar.OpDiv, scalar.OpMin, scalar.OpMax,
-		scalar.OpNeg, scalar.OpAbs, scalar.OpFloor, scalar.OpCeil, scalar.OpRound, scalar.OpTrunc,
-		scalar.OpSqrt, scalar.OpRsqrt, scalar.OpRecip, scalar.OpSelect,
-	} {
-		out = append(out, Operation{op, dtype.F64, dtype.F64})
+	add := func(from, to dtype.DType, ops ...scalar.Op) {
+		for _, op := range ops {
+			out = append(out, Operation{op, from, to})
+		}
 	}
-	for op := scalar.OpEq; op <= scalar.OpGe; op++ {
-		out = append(out, Operation{op, dtype.F64, dtype.Bool})
+	add(dtype.F64, dtype.F64, scalar.OpAdd, scalar.OpSub, scalar.OpMul, scalar.OpMulZero, scalar.OpDiv, scalar.OpMin, scalar.OpMax,
+		scalar.OpNeg, scalar.OpAbs, scalar.OpSign, scalar.OpFloor, scalar.OpCeil, scalar.OpRound, scalar.OpTrunc,
+		scalar.OpSqrt, scalar.OpRsqrt, scalar.OpRecip)
+	add(dtype.I64, dtype.I64, integerOps...)
+	add(dtype.I64, dtype.I64, scalar.OpNeg, scalar.OpAbs, scalar.OpSign)
+	add(dtype.U64, dtype.U64, integerOps...)
+	add(dtype.I64, dtype.U64, scalar.OpConvert)
+	add(dtype.U64, dtype.I64, scalar.OpConvert)
+	for _, t := range []dtype.DType{dtype.F64, dtype.I64, dtype.U64} {
+		add(t, dtype.Bool, comparisonOps...)
+		add(t, t, scalar.OpSelect)
+		add(dtype.Bool, t, scalar.OpConvert)
 	}
-	return append(out, Operation{scalar.OpConvert, dtype.Bool, dtype.F64})
+	return out
 }
 
 // Expr returns an expression for an operation on operands 0, 1 and 2: an
@@ -67,45 +82,45 @@ func (o Operation) Expr() scalar.Expr {
 	case scalar.OpSelect:
 		return scalar.Select(scalar.Arg(0, dtype.Bool), scalar.Arg(1, o.From), scalar.Arg(2, o.From))
 	case scalar.OpMin, scalar.OpMax:
-		if o.From.IsFloat() {
+		switch {
+		case o.From.IsFloat():
 			return extreme(o.Op, x, y)
+		case o.From.Size() == 8: // not all processors have these
+			return scalar.Select(better(o.Op, x, y), x, y)
+		}
+	case scalar.OpAbs:
+		if o.From == dtype.I64 {
+			return scalar.Select(scalar.Lt(x, scalar.ConstI(o.From, 0)), scalar.Neg(x), x)
 		}
 	case scalar.OpRsqrt:
 		return scalar.Div(scalar.ConstF(o.From, 1), scalar.Sqrt(x))
 	case scalar.OpRound:
 		return scalar.Round(x)
 	case scalar.OpConvert:
-		if o.From == dtype.U32 {
-			return floatOfUnsigned(x)
-		}
-		return scalar.Expand(scalar.Convert(x, o.To), scalar.Portable)
+		return rewritten(scalar.Expand(scalar.Convert(x, o.To), scalar.Portable), signed)
 	}
 	if o.Op.Arity() == 1 {
-		return fused(scalar.Expand(scalar.New(o.Op, x), scalar.Portable))
+		return rewritten(scalar.Expand(scalar.New(o.Op, x), scalar.Portable), signed, fused)
 	}
-	return scalar.Expand(scalar.New(o.Op, x, y), scalar.Portable)
+	return rewritten(scalar.Expand(scalar.New(o.Op, x, y), scalar.Portable), signed, equalTruths)
 }
 
 // extreme is NaN where an operand is.
 func extreme(op scalar.Op, x, y scalar.Expr) scalar.Expr {
-	better := scalar.Lt(x, y)
+	return scalar.Select(scalar.Or(better(op, x, y), scalar.Ne(x, x)), x, y)
+}
+
+// better tells whether the first of two numbers is the lesser, or the greater.
+func better(op scalar.Op, x, y scalar.Expr) scalar.Expr {
 	if op == scalar.OpMax {
-		better = scalar.Gt(x, y)
+		return scalar.Gt(x, y)
 	}
-	return scalar.Select(scalar.Or(better, scalar.Ne(x, x)), x, y)
+	return scalar.Lt(x, y)
 }
 
-// floatOfUnsigned rounds once, when the halves are added.
-func floatOfUnsigned(x scalar.Expr) scalar.Expr {
-	half := func(h scalar.Expr) scalar.Expr { return scalar.Convert(scalar.Convert(h, dtype.I32), dtype.F32) }
-	high := half(scalar.Shr(x, scalar.ConstI(dtype.U32, 16)))
-	low := half(scalar.And(x, scalar.ConstI(dtype.U32, 0xffff)))
-	return scalar.Add(scalar.Mul(high, scalar.ConstF(dtype.F32, 65536)), low)
-}
-
-// fused rounds once where a product is added to something, which expansions
-// allow.
-func fused(e scalar.Expr) scalar.Expr {
+// rewritten returns e with each node, whose operands are rewritten already, replaced by
+// what the rules make of it.
+func rewritten(e scalar.Expr, rules ...func(n scalar.Expr) scalar.Expr) scalar.Expr {
 	done := map[scalar.Expr]scalar.Expr{}
 	var visit func(n scalar.Expr) scalar.Expr
 	visit = func(n scalar.Expr) scalar.Expr {
@@ -120,16 +135,55 @@ func fused(e scalar.Expr) scalar.Expr {
 			args[i] = visit(a)
 		}
 		r := scalar.Rebuild(n, args...)
-		if n.Op == scalar.OpAdd && n.Type == dtype.F32 {
-			switch {
-			case args[0].Op == scalar.OpMul:
-				r = scalar.Fma(args[0].Args[0], args[0].Args[1], args[1])
-			case args[1].Op == scalar.OpMul:
-				r = scalar.Fma(args[1].Args[0], args[1].Args[1], args[0])
-			}
+		for _, rule := range rules {
+			r = rule(r)
 		}
 		done[n] = r
 		return r
 	}
 	return visit(e)
+}
+
+// fused rounds once where a product is added to something, which expansions of one
+// operand allow.
+func fused(n scalar.Expr) scalar.Expr {
+	if n.Op != scalar.OpAdd || n.Type != dtype.F32 {
+		return n
+	}
+	a, b := n.Args[0], n.Args[1]
+	switch {
+	case a.Op == scalar.OpMul:
+		return scalar.Fma(a.Args[0], a.Args[1], b)
+	case b.Op == scalar.OpMul:
+		return scalar.Fma(b.Args[0], b.Args[1], a)
+	}
+	return n
+}
+
+// equalTruths writes that truths are equal with operations that masks have.
+func equalTruths(n scalar.Expr) scalar.Expr {
+	if n.Op == scalar.OpEq && n.Args[0].Type.IsBool() {
+		return scalar.Not(scalar.Xor(n.Args[0], n.Args[1]))
+	}
+	return n
+}
+
+// signed converts to and from unsigned integers as all processors can: those that become
+// f32 by halves, which rounds once, when they are added; those made of f32 are small, where
+// expansions have them.
+func signed(n scalar.Expr) scalar.Expr {
+	if n.Op != scalar.OpConvert {
+		return n
+	}
+	x := n.Args[0]
+	float := func(u scalar.Expr) scalar.Expr { return scalar.Convert(scalar.Convert(u, dtype.I32), dtype.F32) }
+	switch {
+	case n.Type == dtype.F32 && x.Type == dtype.U32:
+		high := float(scalar.Shr(x, scalar.ConstI(dtype.U32, 16)))
+		low := float(scalar.And(x, scalar.ConstI(dtype.U32, 0xffff)))
+		return scalar.Fma(high, scalar.ConstF(dtype.F32, 65536), low)
+	case n.Type == dtype.U32 && x.Type == dtype.F32:
+		return scalar.Convert(scalar.Convert(x, dtype.I32), dtype.U32)
+	}
+	return n
 }

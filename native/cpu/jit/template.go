@@ -19,7 +19,7 @@ type template struct {
 // templates are made when they are needed first.
 var templates = sync.OnceValue(func() map[Operation]func() *template {
 	all := map[Operation]func() *template{}
-	for _, o := range slices.Concat(Operations(), DoubleOperations()) {
+	for _, o := range slices.Concat(Operations(), LongOperations()) {
 		all[o] = sync.OnceValue(func() *template { return newTemplate(scalar.Simplify(o.Expr())) })
 	}
 	written := func(t dtype.DType, list map[scalar.Op]func(b *builder, x argument) argument) {
@@ -32,9 +32,7 @@ var templates = sync.OnceValue(func() map[Operation]func() *template {
 		}
 	}
 	written(dtype.F32, functions)
-	if hasDoubles {
-		written(dtype.F64, doubleFunctions)
-	}
+	written(dtype.F64, doubleFunctions)
 	return all
 })
 
@@ -113,6 +111,9 @@ func wordOf(x scalar.Expr) uint64 {
 		return math.Float64bits(v.F)
 	case x.Type.IsFloat():
 		return uint64(math.Float32bits(float32(v.F)))
+	}
+	if x.Type.Size() == 8 {
+		return uint64(v.I)
 	}
 	return uint64(uint32(v.I))
 }
