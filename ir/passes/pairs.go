@@ -30,9 +30,10 @@ func Pairs(g *ir.Graph) (*ir.Graph, error) {
 // HasType reports whether a graph, or one that a node of it runs, has values of an
 // element type.
 func HasType(g *ir.Graph, d ir.DType) bool {
+	has := func(t ir.Type) bool { return t.DType == d }
+	inside := func(g *ir.Graph) bool { return HasType(g, d) }
 	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
-		return slices.ContainsFunc(n.Types(), func(t ir.Type) bool { return t.DType == d }) ||
-			slices.ContainsFunc(n.Subgraphs(), func(g *ir.Graph) bool { return HasType(g, d) })
+		return slices.ContainsFunc(n.Types(), has) || slices.ContainsFunc(n.Subgraphs(), inside)
 	})
 }
 

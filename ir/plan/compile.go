@@ -136,7 +136,8 @@ func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 	c.plan.Entries = append(c.plan.Entries, Entry{Name: e.Name})
 	ec := &entryCompiler{
 		compiler: c, program: prog, declared: e.Graph, entry: &c.plan.Entries[len(c.plan.Entries)-1],
-		regions: map[*group.Tensor]region{}, parts: map[string]int{},
+		launches: make([]placedLaunch, 0, len(prog.Items)),
+		regions:  make(map[*group.Tensor]region, len(prog.Tensors)), parts: map[string]int{},
 	}
 	c.addCodes(prog.Checks)
 	ec.learn(prog)
