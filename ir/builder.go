@@ -52,6 +52,9 @@ func (b *Builder) run(f func(b *Builder)) (g *Graph, err error) {
 			}
 		}
 	}()
+	if f == nil {
+		return nil, Errorf(ErrGraph, "no function given that builds graph %q", b.name)
+	}
 	f(b)
 	return b.finish()
 }
@@ -242,7 +245,7 @@ func (b *Builder) check(n *Node) ([]Type, error) {
 			return nil, Errorf(ErrGraph, "operand %d is no value", i)
 		}
 		if v.node.owner != b {
-			return nil, Errorf(ErrGraph, "operand %d belongs to another graph", i)
+			return nil, Errorf(ErrGraph, "operand %d belongs to another graph: what a loop or branch needs is passed to it", i)
 		}
 	}
 	return infer(n)

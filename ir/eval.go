@@ -41,6 +41,9 @@ func (c *EvalContext) Call(g *Graph, in []*Array) ([]*Array, error) {
 // of kind [ErrName], [ErrShape] or [ErrDType] where an input is missing, not
 // known or of the wrong type.
 func Eval(g *Graph, inputs map[string]*Array, o EvalOptions) ([]*Array, error) {
+	if err := g.Given(); err != nil {
+		return nil, err
+	}
 	for name := range inputs {
 		if _, ok := g.Port(name); !ok {
 			return nil, Errorf(ErrName, "graph %q has no port %q", g.name, name)

@@ -13,6 +13,9 @@ import (
 // memory as the complex one does. g must be free of composites. The error is of kind
 // [ir.ErrUnsupported] and names the first node that [Pairable] refuses.
 func Pairs(g *ir.Graph) (*ir.Graph, error) {
+	if err := g.Given(); err != nil {
+		return nil, err
+	}
 	return ir.Transform(g.Name(), func(b *ir.Builder) {
 		p := newPairing(b, g)
 		if p.nodes(g); b.Err() != nil {

@@ -32,6 +32,9 @@ func Compile(m *ir.Module, t Target, pr Printer) (*Plan, error) {
 // IR, as they were printed, in the order of the plan's Kernels: the simulator,
 // and tools that show them.
 func CompileKernels(m *ir.Module, t Target, pr Printer) (*Plan, []*loop.Kernel, error) {
+	if m == nil || pr == nil {
+		return nil, nil, ir.Errorf(ir.ErrGraph, "no module or no printer given")
+	}
 	c := newCompiler(m, t, pr)
 	for _, e := range m.Entries {
 		if err := c.entry(e); err != nil {

@@ -60,6 +60,7 @@ type siblingKey struct {
 	coord [maxMemoRank]int8
 }
 
+// elsewhere stands for an axis that runs along more than a coordinate of the group.
 const elsewhere = -2
 
 // siblingKeys tells where a group reads values in its own coordinates, each
