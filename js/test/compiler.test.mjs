@@ -250,6 +250,26 @@ test('parameters begin as their declarations say, in a session too', async () =>
   assert.ok(largest <= bound && largest > 0.98 * bound, `${largest} of ${bound}`);
 });
 
+test('what a norm scales by begins as ones, and what is saved for inference is all that training changes but its own states', async () => {
+  const made = graph('norms', (b) => {
+    const vector = (name) => b.param(name, 'f32', [4]);
+    const x = b.input('x', 'f32', [2, 4]).layerNorm(vector('layer'), vector('bias')).rmsNorm(vector('rms')).layerNorm(b.param('given', 'f32', [4], 3));
+    const [y, mean, variance] = x.batchNormTraining(vector('batch'), vector('shift'), b.state('mean', 'f32', [4]), b.state('variance', 'f32', [4]));
+    b.setState('mean', mean);
+    b.setState('variance', variance);
+    b.output('loss', y.square().mean());
+  });
+  const trainer = await train(made, { optimizer: { kind: 'adam' }, rate: 1e-3, on: 'cpu', worker: false });
+  const saved = await trainer.saveParams();
+  const begin = { batch: 1, bias: 0, given: 3, layer: 1, mean: 0, rms: 1, shift: 0, variance: 1 };
+  assert.deepEqual(Object.fromEntries(Object.entries(saved).map(([name, { data }]) => [name, data])), Object.fromEntries(Object.entries(begin).map(([name, n]) => [name, new Float32Array(4).fill(n)])));
+  assert.ok('optim/m/layer' in await trainer.save());
+  const only = await session({ entries: { scaled: graph('scaled', (b) => b.output('y', b.input('x', 'f32', [2, 4]).layerNorm(b.param('layer', 'f32', [4])))) } }, { on: 'cpu', worker: false });
+  await only.load({ layer: saved.layer });
+  trainer.session.close();
+  only.close();
+});
+
 for (const on of ['gpu', 'cpu']) {
   for (const precision of ['bf16', 'f16']) {
     test(`products in ${precision} train as well on the ${on}, whether it has such arithmetic or not`, async () => {

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
 	"github.com/rlx-go/rlx/native/cpu/jit"
 )
 
@@ -61,10 +62,16 @@ func (in *instr) numbers() (kind, bool) {
 	}
 	switch in.kind {
 	case opLoad, opStore:
+		if in.buf.dtype.IsBool() {
+			return words, true
+		}
 		return kindOf(in.buf.dtype), true
 	case opMove:
 		return kindOf(wordType(in.dst)), true
 	case opApply:
+		if in.changesWidth() {
+			return longs, jit.Has(in.operation())
+		}
 		same := note(kindOf(in.node.Type))
 		for _, a := range in.node.Args {
 			same = note(kindOf(a.Type)) && same
@@ -72,6 +79,15 @@ func (in *instr) numbers() (kind, bool) {
 		return found, same
 	}
 	return found, true
+}
+
+// changesWidth reports whether an instruction converts numbers between 32 and 64 bits.
+func (in *instr) changesWidth() bool {
+	if in.node.Op != scalar.OpConvert {
+		return false
+	}
+	from, to := kindOf(in.node.Args[0].Type), kindOf(in.node.Type)
+	return from != to && from != anyKind && to != anyKind
 }
 
 func kindOf(t ir.DType) kind {

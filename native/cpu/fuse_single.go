@@ -52,7 +52,7 @@ func (in *instr) isWord() bool {
 
 func (s *segment) applySingle(in *instr) bool {
 	o := in.operation()
-	if !jit.Has(o) || !in.dst.inKernels() {
+	if !jit.Has(o) || !in.dst.inKernels() || in.changesWidth() {
 		return false
 	}
 	args := make([]jit.Value, len(in.node.Args))

@@ -10,6 +10,8 @@ import { Request, type Response } from '../wasm/wire.js';
 export interface Port extends ValueType {
   readonly name: string;
   readonly kind: 'input' | 'param' | 'state';
+  /** Whether it begins as ones where nothing else is said: the scale of a norm, and the running variance of a batch norm. */
+  readonly ones: boolean;
 }
 
 /** An output of a graph; a state's is its new value. */
@@ -103,7 +105,7 @@ export class Graph {
     dropped.register(this, { instance: this.#instance, handle }, this);
     const r = invoke(new Request('describe').u32(handle), this.#instance);
     this.name = r.text();
-    this.ports = r.list(() => ({ name: r.text(), kind: r.text() as Port['kind'], ...readType(r) }));
+    this.ports = r.list(() => ({ name: r.text(), kind: r.text() as Port['kind'], ones: r.u32() === 1, ...readType(r) }));
     this.outputs = r.list(() => ({ name: r.text(), state: r.u32() === 1, ...readType(r) }));
   }
 

@@ -192,12 +192,22 @@ func erf(b *builder, x argument) argument {
 	return b.signed(b.choose(a, b.number(0.92), small, large), x)
 }
 
-// narrow rounds to the nearest number of f16 or bf16, of two the even one.
+// narrow rounds to the nearest number of f16 or bf16, of two the even one, and cuts
+// integers to the bits of t.
 func (b *builder) narrow(x argument, t dtype.DType) argument {
-	if t == dtype.F16 {
-		return b.add(step{kind: roundHalf, typ: dtype.F32, from: dtype.F32, args: []argument{x}})
-	}
 	word := func(bits uint64) argument { return argument{bits: bits, constant: true} }
+	switch {
+	case t == dtype.F16:
+		return b.add(step{kind: roundHalf, typ: dtype.F32, from: dtype.F32, args: []argument{x}})
+	case t.IsUnsigned():
+		return b.bits(scalar.OpAnd, x, word(1<<t.Bits()-1))
+	case t.IsSigned():
+		high := word(uint64(32 - t.Bits()))
+		cut := func(op scalar.Op, x argument) argument {
+			return b.add(step{op: op, typ: dtype.I32, from: dtype.I32, args: []argument{x, high}})
+		}
+		return cut(scalar.OpShr, cut(scalar.OpShl, x))
+	}
 	odd := b.bits(scalar.OpAnd, b.bits(scalar.OpShr, x, word(16)), word(1))
 	up := b.bits(scalar.OpAdd, b.bits(scalar.OpAdd, x, word(0x7fff)), odd)
 	rounded := b.bits(scalar.OpAnd, up, word(0xffff0000))

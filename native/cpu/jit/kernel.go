@@ -123,14 +123,11 @@ func (k *Kernel) At(register int) {
 
 // Stored reports whether kernels load and store elements of type t.
 func Stored(t dtype.DType) bool {
-	switch t {
-	case dtype.F32, dtype.I32, dtype.U32, dtype.F16, dtype.BF16, dtype.F64, dtype.I64, dtype.U64:
-		return true
-	}
-	return false
+	return t.IsInteger() || t.IsFloat() && !t.IsFloat8()
 }
 
-// Truths is the type of arrays that have truths as words, 0 or 1.
+// Truths is the type of arrays that have truths as words, 0 or 1, as those between kernels
+// do.
 const Truths = dtype.Bool
 
 // Load reads elements of type t that lie side by side in an array.
@@ -142,6 +139,18 @@ func (k *Kernel) Load(array int, t dtype.DType) Value {
 // all lanes.
 func (k *Kernel) Spread(array int, t dtype.DType) Value {
 	return k.step(step{kind: spread, typ: t, array: array, dst: k.value(inLanes(t))})
+}
+
+// LoadBools reads truths that lie side by side in an array of bytes, 0 or 1, in kernels
+// that are not long; StoreBools writes them.
+func (k *Kernel) LoadBools(array int) Value {
+	bytes := k.Load(array, dtype.U8)
+	return k.step(step{op: scalar.OpNe, typ: dtype.Bool, from: dtype.I32, args: []argument{{value: bytes}, {constant: true}}, dst: k.value(dtype.Bool)})
+}
+
+// StoreBools writes truths side by side to an array of bytes.
+func (k *Kernel) StoreBools(array int, v Value) {
+	k.Store(array, dtype.U8, k.step(step{op: scalar.OpConvert, typ: dtype.I32, from: dtype.Bool, args: []argument{{value: v}}, dst: k.value(dtype.I32)}))
 }
 
 // Store writes a value side by side to an array of elements of type t.

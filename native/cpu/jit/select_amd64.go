@@ -58,6 +58,8 @@ func (g *generator) turn(s *step) {
 
 func (g *generator) apply(s *step) {
 	switch {
+	case s.op == scalar.OpConvert && s.typ.Size() < s.from.Size() && s.typ.IsInteger() && s.from.Size() == 8:
+		g.cutLong(s)
 	case s.op == scalar.OpBitcast, s.op == scalar.OpConvert && s.typ.IsInteger() && s.from.IsInteger():
 		g.keepBits(s)
 	case s.op == scalar.OpSelect:
@@ -75,19 +77,6 @@ func (g *generator) apply(s *step) {
 	}
 }
 
-// keepBits gives bits another type.
-func (g *generator) keepBits(s *step) {
-	a := s.args[0]
-	switch {
-	case a.constant:
-		g.vec(broadcast, g.dest(), 0, g.word(a.bits))
-	case g.dies(a):
-		g.take(a)
-	default:
-		g.vec(moveAll, g.dest(), 0, register(g.in(a)))
-	}
-}
-
 func (g *generator) choose(s *step) {
 	c, yes, no := s.args[0], s.args[1], s.args[2]
 	other := g.in(no)
@@ -99,28 +88,6 @@ func (g *generator) choose(s *step) {
 	o := g.lanes(blendVector)
 	o.imm = g.in(c) << 4
 	g.vex(o, g.dest(), other, g.last(yes), false)
-}
-
-func (g *generator) convert(s *step) {
-	a := s.args[0]
-	switch {
-	case s.from.IsBool():
-		one := uint64(1)
-		if s.typ.IsFloat() {
-			one = wordOf(scalar.ConstF(s.typ, 1))
-		}
-		if g.wide {
-			g.evex(g.lanes(onesWhere), g.dest(), 0, g.word(one), masking{mask: g.in(a), zero: true})
-		} else {
-			g.vec(bitsAnd, g.dest(), g.in(a), g.word(one))
-		}
-	case s.typ == dtype.F32 && s.from == dtype.I32:
-		g.vec(intToFloat, g.dest(), 0, register(g.in(a)))
-	case s.typ == dtype.I32 && s.from == dtype.F32:
-		g.vec(floatToInt, g.dest(), 0, register(g.in(a)))
-	default:
-		panic(fmt.Sprint("jit: convert ", s.from, " to ", s.typ))
-	}
 }
 
 func (g *generator) binary(o opcode, a, b argument) {

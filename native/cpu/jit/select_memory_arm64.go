@@ -4,6 +4,11 @@ import "github.com/rlx-go/rlx/ir/dtype"
 
 func (g *generator) load(s *step) {
 	d := g.dest()
+	if o, ok := longWidenings[s.typ]; ok && g.long {
+		g.array(loadNarrow, s, d)
+		g.two(o, d, d)
+		return
+	}
 	switch s.typ {
 	case dtype.F16:
 		g.array(loadNarrow, s, d)
@@ -11,10 +16,17 @@ func (g *generator) load(s *step) {
 	case dtype.BF16:
 		g.array(loadNarrow, s, d)
 		g.two(widenUpper, d, d)
+	case dtype.I8, dtype.U8:
+		g.array(loadBytes, s, d)
+		g.two(widenings[s.typ], d, d)
+		g.two(widenings[dtype.I16]|widenings[s.typ]&unsigned, d, d)
+	case dtype.I16, dtype.U16:
+		g.array(loadNarrow, s, d)
+		g.two(widenings[s.typ], d, d)
 	case Truths:
 		if g.long {
 			g.array(loadNarrow, s, d)
-			g.two(widenLanes, d, d)
+			g.two(widenWords|unsigned, d, d)
 		} else {
 			g.array(loadVector, s, d)
 		}
@@ -40,6 +52,11 @@ func (g *generator) spread(s *step) {
 func (g *generator) store(s *step) {
 	r := g.places[s.args[0].value].reg
 	t := g.temp()
+	if _, ok := longWidenings[s.typ]; ok && g.long {
+		g.two(g.narrowing(s.typ), t, r)
+		g.array(storeNarrow, s, t)
+		return
+	}
 	switch s.typ {
 	case Truths:
 		g.shift(rightUint, 31, r, t)
@@ -52,12 +69,30 @@ func (g *generator) store(s *step) {
 	case dtype.F16:
 		g.two(floatToHalf, t, r)
 		g.array(storeNarrow, s, t)
+	case dtype.I8, dtype.U8:
+		g.two(narrowWords, t, r)
+		g.two(narrowHalves, t, t)
+		g.array(storeBytes, s, t)
+	case dtype.I16, dtype.U16:
+		g.two(narrowWords, t, r)
+		g.array(storeNarrow, s, t)
 	case dtype.BF16: // of numbers that have been rounded
 		g.two(upperHalves, t, r)
 		g.array(storeNarrow, s, t)
 	default:
 		g.array(storeVector, s, r)
 	}
+}
+
+// longWidenings make long lanes of numbers of 32 bits.
+var longWidenings = map[dtype.DType]opcode{dtype.F32: widenFloats, dtype.I32: widenWords, dtype.U32: widenWords | unsigned}
+
+// narrowing makes them what they were.
+func (g *generator) narrowing(t dtype.DType) opcode {
+	if t.IsFloat() {
+		return narrowDoubles
+	}
+	return narrowLanes
 }
 
 // storeFirst stores the first lane of a value.
