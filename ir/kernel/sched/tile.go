@@ -14,10 +14,10 @@ import (
 type tile struct{ m, n, k, rm, rn, together int }
 
 // tiles are the choices, in the order in which they are tried. Larger ones load less per
-// result, smaller ones make more workgroups, narrow ones waste less on narrow results. Of
-// the largest a multiprocessor has two workgroups at a time at most, and has had one in some
-// processes, whose products then took up to 1.8 times as long (H200, WebGPU): it is for
-// tuners.
+// result, smaller ones make more workgroups, narrow ones waste less on narrow results. The
+// second, of which a multiprocessor has two workgroups at most, is for tuners: a step of an
+// MLP of 4096 rows took 538 µs by it and 517 by the first, and some of its products have
+// taken 1.8 times as long as those of the first (H200, WebGPU).
 var tiles = []tile{
 	{64, 128, 8, 8, 8, 1},
 	{128, 128, 8, 8, 8, 1},
@@ -39,7 +39,7 @@ func tilesOf(caps loop.Caps) []tile {
 
 // Bounds of cutting a contraction into tiles.
 const (
-	enoughTiles = 480 // workgroups that keep a large device busy: nearly four a multiprocessor
+	enoughTiles = 200 // workgroups that keep a large device busy
 	fewTiles    = 32  // so few workgroups leave most of a device idle,
 	deepSpace   = 256 // which matters when each of them has this long to go
 	partLength  = 128 // of a contracted space that is cut into parts
@@ -49,7 +49,7 @@ const (
 	// Products of shortWork multiplications take little longer in tiles for wholeThreads or
 	// more than a second launch does, which adds up parts.
 	shortWork    = 1 << 29
-	wholeThreads = 1 << 15
+	wholeThreads = 1 << 14
 	thinSide     = 2 // results this thin are a matrix times a vector
 	mostWaste    = 4 // how often what is asked for the tiles may compute
 	// smallProduct is so few multiplications that a launch takes longer, and

@@ -13,7 +13,7 @@ import { openSession } from '../../dist/runtime.js';
 import { openDawn } from '../../test/rig/dawn.mjs';
 
 const repeats = 5;
-const hopeless = 2.5; // what takes so many times as long as the fastest in the first round is timed no more
+const hopeless = 2.5; // what takes so many times as long as the fastest in the second round is timed no more
 
 const read = (name) => readFileSync(join(process.env.RLX_DATA, 'trials', name));
 const wanted = process.argv.slice(2);
@@ -42,11 +42,11 @@ async function compare(group) {
     group[k].ms = Infinity;
     if (reason) console.log(`# ${group[k].name} by ${group[k].schedule}: ${reason.message}`);
   }
-  for (let i = 0; i <= repeats; i++) { // of what goes on, the first does not count
+  for (let i = 0; i <= repeats; i++) { // the first does not count: a session proves its entry then
     const times = [];
     for (const { trial, session } of running) times.push(session ? await time(session, trial.rounds) : Infinity);
-    for (const [k, { trial }] of running.entries()) trial.ms = i === 1 ? times[k] : Math.min(trial.ms, times[k]);
-    if (i === 0) running = running.filter((_, k) => times[k] <= hopeless * Math.min(...times));
+    for (const [k, { trial }] of running.entries()) if (i > 0) trial.ms = Math.min(trial.ms, times[k]);
+    if (i === 1) running = running.filter((_, k) => times[k] <= hopeless * Math.min(...times));
   }
   for (const { value } of sessions) value?.close();
 }
