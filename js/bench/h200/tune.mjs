@@ -59,8 +59,8 @@ for (const group of groups) {
   tuned += best.ms;
   if (best.ms >= 0.85 * first.ms) near++;
   console.log([
-    first.job.padEnd(24), first.name.slice(0, 44).padEnd(44), first.ms.toFixed(4).padStart(8), best.ms.toFixed(4).padStart(8),
-    `${(100 * best.ms / first.ms).toFixed(0)} %`.padStart(6), ` ${first.schedule} -> ${best.schedule}  ${first.group}`,
+    first.job.padEnd(24), first.name.padEnd(44), String(first.number).padStart(2), first.ms.toFixed(4).padStart(8), best.ms.toFixed(4).padStart(8),
+    `${(100 * best.ms / first.ms).toFixed(0)} %`.padStart(6), ` ${first.schedule} -> ${best.schedule}`,
   ].join(' '));
   if (process.env.RLX_ALL) for (const t of group) console.log(`    ${t.schedule.padEnd(44)} ${t.ms.toFixed(4).padStart(8)}  estimated ${t.cost.toFixed(4)}`);
 }

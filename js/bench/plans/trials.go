@@ -27,6 +27,7 @@ type trial struct {
 	Job      string  `json:"job"`
 	Group    string  `json:"group"` // its key
 	Name     string  `json:"name"`
+	Number   int     `json:"number"` // among the job's groups of that name, from 1
 	Schedule string  `json:"schedule"`
 	Cost     float64 `json:"cost"` // the estimate, in milliseconds
 	Rounds   int     `json:"rounds"`
@@ -40,9 +41,9 @@ func writeTrials(folder string) error {
 		return err
 	}
 	t := &trials{folder: folder}
-	err := eachTried(func(j job, c *plan.Choice) error {
+	err := eachTried(func(j job, c *plan.Choice, number int) error {
 		for _, s := range c.Candidates {
-			if err := t.add(j, c, s); err != nil {
+			if err := t.add(j, c, number, s); err != nil {
 				return err
 			}
 		}
@@ -59,8 +60,8 @@ func writeTrials(folder string) error {
 }
 
 // eachTried calls f for each larger group, equal ones once, of the jobs that are timed on
-// a GPU.
-func eachTried(f func(j job, c *plan.Choice) error) error {
+// a GPU, with its number among those of its name in the job, from 1.
+func eachTried(f func(j job, c *plan.Choice, number int) error) error {
 	memory, err := irtest.MemoryJobs(memoryBytes)
 	if err != nil {
 		return err
@@ -78,12 +79,14 @@ func eachTried(f func(j job, c *plan.Choice) error) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", j.name, err)
 		}
+		numbers := map[string]int{}
 		for _, c := range choices {
 			if known[c.Key] || c.Candidates[0].Cost < leastTrial {
 				continue
 			}
 			known[c.Key] = true
-			if err := f(j, c); err != nil {
+			numbers[c.Name]++
+			if err := f(j, c, numbers[c.Name]); err != nil {
 				return err
 			}
 		}
@@ -96,12 +99,12 @@ type trials struct {
 	list   []trial
 }
 
-func (t *trials) add(j job, c *plan.Choice, s sched.Ranked) error {
+func (t *trials) add(j job, c *plan.Choice, number int, s sched.Ranked) error {
 	p, err := c.Trial(s.Schedule, trialRounds, wgsl.Printer{})
 	if err != nil {
 		return fmt.Errorf("%s by %s: %w", c.Name, s, err)
 	}
 	file := fmt.Sprintf("trial-%d.rlxp", len(t.list))
-	t.list = append(t.list, trial{j.name, c.Key.String(), c.Name, s.String(), s.Cost / 1e6, trialRounds, file})
+	t.list = append(t.list, trial{j.name, c.Key.String(), c.Name, number, s.String(), s.Cost / 1e6, trialRounds, file})
 	return writePlan(filepath.Join(t.folder, file), p)
 }

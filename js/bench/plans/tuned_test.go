@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -21,8 +22,8 @@ const asNear = 0.85
 func TestUntunedIsNearTuned(t *testing.T) {
 	measured := readTuned(t)
 	found := 0
-	err := eachTried(func(j job, c *plan.Choice) error {
-		times, ok := measured[c.Key.String()]
+	err := eachTried(func(j job, c *plan.Choice, number int) error {
+		times, ok := measured[fmt.Sprint(j.name, " ", c.Name, " ", number)]
 		if !ok {
 			return nil
 		}
@@ -49,8 +50,8 @@ func TestUntunedIsNearTuned(t *testing.T) {
 	}
 }
 
-// readTuned reads the milliseconds of schedules by the keys of groups. A group's first line
-// ends with its key; those of its schedules, with their times before the estimates, are
+// readTuned reads the milliseconds of schedules by job, name and number of their group, which
+// begin its first line; those of its schedules, with their times before the estimates, are
 // indented.
 func readTuned(t *testing.T) map[string]map[string]float64 {
 	f, err := os.Open("testdata/tuned_h200.txt")
@@ -65,7 +66,7 @@ func readTuned(t *testing.T) map[string]map[string]float64 {
 		case len(words) == 0 || words[0] == "#":
 		case !strings.HasPrefix(lines.Text(), " "):
 			group = map[string]float64{}
-			measured[words[len(words)-1]] = group
+			measured[strings.Join(words[:3], " ")] = group
 		default:
 			n := len(words) - 3 // the time, "estimated" and the estimate end the line
 			ms, err := strconv.ParseFloat(words[n], 64)
