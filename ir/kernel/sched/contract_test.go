@@ -306,8 +306,8 @@ func TestContractionsInParts(t *testing.T) {
 }
 
 // TestPartsAreAddedUpByVectors has enough results for the smallest device to add up their
-// parts four at a time: more parts than a thread reads at once, and fewer; a bias along the
-// rows; and one for each row, which lies in no vectors, so that the parts are reduced.
+// parts four at a time, a bias along the rows with them. More parts than a thread reads at
+// once are reduced, and those with a bias for each row, which lies in no vectors.
 func TestPartsAreAddedUpByVectors(t *testing.T) {
 	target := plan.WebGPU()
 	target.Multiprocessors = 1
@@ -318,12 +318,13 @@ func TestPartsAreAddedUpByVectors(t *testing.T) {
 		by    string
 	}{
 		{"few parts", 3, []int{1}, "contract_"},
-		{"many parts", 11, []int{1}, "contract_"},
+		{"some parts", 11, []int{1}, "contract_"},
+		{"many parts", 17, []int{1}, "reduce_"},
 		{"a bias of each row", 3, []int{0}, "reduce_"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := build(t, func(b *ir.Builder) {
-				x, y := b.Input("x", ir.F32, ir.Dims(36, 90)...), b.Input("y", ir.F32, ir.Dims(90, 32)...)
+				x, y := b.Input("x", ir.F32, ir.Dims(36, 136)...), b.Input("y", ir.F32, ir.Dims(136, 32)...)
 				z := ops.MatMul(b, x, y)
 				bias := b.Input("bias", ir.F32, z.Dim(c.bias[0]))
 				b.Output("z", ops.Tanh(b, ops.Add(b, z, ops.BroadcastInDim(b, bias, z.Shape(), c.bias))))
