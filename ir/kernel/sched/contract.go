@@ -169,7 +169,7 @@ func (te *tileEmitter) kernel(name string, finish func(storeResult), result stor
 	te.body = nil
 	step := te.name("step")
 	at := scalar.NewVar(step, ir.I32, 0, int64(te.steps-1))
-	buffer := te.let("buffer", scalar.Mod(at, loop.Int(2)), 1)
+	buffer := te.let("half", scalar.Mod(at, loop.Int(2)), 1)
 	if te.steps > 1 {
 		te.loadAhead(te.let("next", scalar.Min(scalar.Add(at, loop.Int(1)), loop.Int(te.steps-1)), te.steps-1))
 	}
@@ -190,7 +190,9 @@ func (te *tileEmitter) declare() {
 	}
 }
 
-func (te *tileEmitter) acc(i int) string { return "acc" + strconv.Itoa(i) }
+// acc is the name of a sum: an element of c, the product of a and b. A kernel has hundreds
+// of uses of such names, and a plan dozens of such kernels, so they are short.
+func (te *tileEmitter) acc(i int) string { return "c" + strconv.Itoa(i) }
 
 // unrolledProducts is how many products of a thread are written out: those of two
 // contracted positions for 64 sums. A contraction of longProducts in all has them of

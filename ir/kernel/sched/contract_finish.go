@@ -71,7 +71,7 @@ func (te *tileEmitter) roundRows() int {
 func (te *tileEmitter) stage(round scalar.Expr, rows int) {
 	s, c := &te.side[0], &te.side[1]
 	perGroup := te.t.m / te.t.rm / (rows / 4) // rounds for a group of registers
-	local := te.let("local_row", scalar.Mul(scalar.Mod(s.thread, loop.Int(rows/4)), loop.Int(4)), rows-4)
+	local := te.let("local", scalar.Mul(scalar.Mod(s.thread, loop.Int(rows/4)), loop.Int(4)), rows-4)
 	var groups [][]loop.Stmt
 	for first := 0; first < te.t.rm; first += 4 {
 		var stores []loop.Stmt

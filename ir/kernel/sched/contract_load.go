@@ -12,7 +12,7 @@ import (
 // vectors is how many vectors of a side each thread moves per step.
 func (te *tileEmitter) vectors(s *side) int { return ceilDiv(s.tile/4*te.t.k, te.t.threads()) }
 
-// declareAhead declares the registers that hold the next tiles.
+// declareAhead declares the registers that hold the next tiles: na0 and on of a, nb0 of b.
 func (te *tileEmitter) declareAhead() {
 	te.eachAhead(func(_ *side, _ int, names []string) {
 		for _, name := range names {
@@ -27,7 +27,7 @@ func (te *tileEmitter) eachAhead(f func(s *side, v int, names []string)) {
 		for v := range te.vectors(s) {
 			names := make([]string, 4)
 			for j := range names {
-				names[j] = "next_" + s.prefix + strconv.Itoa(4*v+j)
+				names[j] = "n" + s.prefix + strconv.Itoa(4*v+j)
 			}
 			f(s, v, names)
 		}

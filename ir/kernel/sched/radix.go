@@ -19,12 +19,17 @@ const (
 // the list of counts short, while the counts of a tile fit half a word.
 const tileEach = 16
 
+// tileThreads is how many threads a workgroup of a radix sort has: their counts, 32 bytes a
+// thread, then take half of the workgroup memory that every device has, so that the scan of
+// the counts fits beside them.
+const tileThreads = 256
+
 // radix sorts digit by digit, the lowest first. For each there are three
 // launches: tiles count their digits, the counts become places, and tiles move
 // their elements there. No workgroup waits for another.
 func (s *sorting) radix() []Launch {
 	passes := max(1, ceilDiv(s.bits, digitBits))
-	threads := min(s.caps.Invocations, 256)
+	threads := min(s.caps.Invocations, tileThreads)
 	tiles := ceilDiv(s.length, threads*tileEach)
 	counts := s.p.Scratch("counts", ir.U32, s.rows, digits*tiles)
 	var out []Launch

@@ -27,30 +27,30 @@ type trial struct {
 	Job      string  `json:"job"`
 	Group    string  `json:"group"` // its key
 	Name     string  `json:"name"`
+	Number   int     `json:"number"` // among the job's groups of that name, from 1
 	Schedule string  `json:"schedule"`
 	Cost     float64 `json:"cost"` // the estimate, in milliseconds
 	Rounds   int     `json:"rounds"`
 	File     string  `json:"file"`
 }
 
-// writeTrials writes a plan for each candidate of each group, equal ones once, of the
-// jobs that are timed on a GPU, and the list of them.
+// writeTrials writes a plan for each candidate of each group that is tried, and the list
+// of them.
 func writeTrials(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	memory, err := irtest.MemoryJobs(memoryBytes)
+	t := &trials{folder: folder}
+	err := eachTried(func(j job, c *plan.Choice, number int) error {
+		for _, s := range c.Candidates {
+			if err := t.add(j, c, number, s); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return err
-	}
-	t := &trials{folder: folder, known: map[sched.Key]bool{}}
-	for _, j := range append(jobs(), memoryJobs(memory)...) {
-		if strings.HasPrefix(j.name, "attention") || strings.HasPrefix(j.name, "cnn") {
-			continue // not among the jobs for a GPU
-		}
-		if err := t.job(j); err != nil {
-			return fmt.Errorf("%s: %w", j.name, err)
-		}
 	}
 	text, err := json.Marshal(t.list)
 	if err != nil {
@@ -59,28 +59,34 @@ func writeTrials(folder string) error {
 	return os.WriteFile(filepath.Join(folder, "trials.json"), text, 0o644)
 }
 
-type trials struct {
-	folder string
-	known  map[sched.Key]bool
-	list   []trial
-}
-
-func (t *trials) job(j job) error {
-	m, err := j.make()
+// eachTried calls f for each larger group, equal ones once, of the jobs that are timed on
+// a GPU, with its number among those of its name in the job, from 1.
+func eachTried(f func(j job, c *plan.Choice, number int) error) error {
+	memory, err := irtest.MemoryJobs(memoryBytes)
 	if err != nil {
 		return err
 	}
-	choices, err := plan.Choices(m, j.target())
-	if err != nil {
-		return err
-	}
-	for _, c := range choices {
-		if t.known[c.Key] || c.Candidates[0].Cost < leastTrial {
-			continue
+	known := map[sched.Key]bool{}
+	for _, j := range append(jobs(), memoryJobs(memory)...) {
+		if strings.HasPrefix(j.name, "attention") || strings.HasPrefix(j.name, "cnn") {
+			continue // not among the jobs for a GPU
 		}
-		t.known[c.Key] = true
-		for _, s := range c.Candidates {
-			if err := t.add(j, c, s); err != nil {
+		m, err := j.make()
+		if err != nil {
+			return fmt.Errorf("%s: %w", j.name, err)
+		}
+		choices, err := plan.Choices(m, j.target())
+		if err != nil {
+			return fmt.Errorf("%s: %w", j.name, err)
+		}
+		numbers := map[string]int{}
+		for _, c := range choices {
+			if known[c.Key] || c.Candidates[0].Cost < leastTrial {
+				continue
+			}
+			known[c.Key] = true
+			numbers[c.Name]++
+			if err := f(j, c, numbers[c.Name]); err != nil {
 				return err
 			}
 		}
@@ -88,12 +94,17 @@ func (t *trials) job(j job) error {
 	return nil
 }
 
-func (t *trials) add(j job, c *plan.Choice, s sched.Ranked) error {
+type trials struct {
+	folder string
+	list   []trial
+}
+
+func (t *trials) add(j job, c *plan.Choice, number int, s sched.Ranked) error {
 	p, err := c.Trial(s.Schedule, trialRounds, wgsl.Printer{})
 	if err != nil {
 		return fmt.Errorf("%s by %s: %w", c.Name, s, err)
 	}
 	file := fmt.Sprintf("trial-%d.rlxp", len(t.list))
-	t.list = append(t.list, trial{j.name, c.Key.String(), c.Name, s.String(), s.Cost / 1e6, trialRounds, file})
+	t.list = append(t.list, trial{j.name, c.Key.String(), c.Name, number, s.String(), s.Cost / 1e6, trialRounds, file})
 	return writePlan(filepath.Join(t.folder, file), p)
 }
