@@ -3,6 +3,7 @@ package sched
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
@@ -30,6 +31,11 @@ func (w *contractWays) rule() Schedule {
 	if withMma {
 		if s, ok := w.device.rule(); ok {
 			return s
+		}
+	}
+	if withMma {
+		if t, parts, ok := w.pipeline(); ok {
+			return t.schedule(parts)
 		}
 	}
 	if t, parts, ok := chooseTile(w.c, w.e.caps); ok {
@@ -67,7 +73,7 @@ func (w *contractWays) candidates() []Ranked {
 		return list
 	}
 	for _, t := range everyTile() {
-		if t.fits(w.e.caps) {
+		if t.fits(w.e.caps) && (t.stages == 0 || w.copied()) {
 			list = append(list, w.ranked(t.schedule(t.parts(w.c, w.e.caps))), w.ranked(t.schedule(1)))
 		}
 	}
@@ -85,11 +91,23 @@ func (w *contractWays) fits(s Schedule) bool {
 			return w.device.has(s) && (s.Family == Library || w.cuts(s))
 		}
 	}
-	if s.Family == Tiles || s.Family == Fragments {
+	if s.Family == Tiles || s.Family == Pipelined || s.Family == Fragments {
 		t, ok := tileOf(s)
-		return ok && tileable(w.c) && t.fits(w.e.caps) && w.cuts(s)
+		return ok && tileable(w.c) && t.fits(w.e.caps) && w.cuts(s) && (t.stages == 0 || w.copied())
 	}
 	return w.reduction.fits(s)
+}
+
+// pipeline returns the tile of a product whose operands copies bring, and how many parts it
+// cuts sums into; or false where others are faster.
+func (w *contractWays) pipeline() (t tile, parts int, ok bool) {
+	t = pipelinedTiles[0]
+	return t, 1, tileable(w.c) && float64(points(w.c)) >= longProducts && t.pipelines(w.e.caps) && w.copied()
+}
+
+// copied reports whether both operands lie in memory as copies can take them.
+func (w *contractWays) copied() bool {
+	return layoutOf(w.e, w.g, w.c, ir.F32, 0) != staged && layoutOf(w.e, w.g, w.c, ir.F32, 1) != staged
 }
 
 // cuts reports whether sums can be cut as a schedule says: into parts that are not
@@ -113,16 +131,19 @@ func (w *contractWays) emit(s Schedule) []Launch {
 
 func (t tile) schedule(parts int) Schedule {
 	family := Tiles
-	if t.together > 1 {
+	switch {
+	case t.together > 1:
 		family = Fragments
+	case t.stages > 0:
+		family = Pipelined
 	}
-	return Schedule{Family: family, M: t.m, N: t.n, K: t.k, RM: t.rm, RN: t.rn, Split: parts}
+	return Schedule{Family: family, M: t.m, N: t.n, K: t.k, RM: t.rm, RN: t.rn, Split: parts, Stages: t.stages}
 }
 
 // everyTile are all tiles there are, whatever the target.
 func everyTile() []tile {
 	if withMma {
-		return append(slices.Clone(fragmentTiles), tiles...)
+		return slices.Concat(fragmentTiles, pipelinedTiles, tiles)
 	}
 	return tiles
 }
