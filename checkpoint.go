@@ -87,6 +87,19 @@ func (t *Trainer) SaveFile(ctx context.Context, name string) error {
 	return nil
 }
 
+// Params returns the values of all parameters and states but those of the optimiser
+// and the history of losses: what a program that only infers loads ([Program.Load]),
+// from memory or by way of a file ([safetensors.WriteFile]).
+func (t *Trainer) Params(ctx context.Context) (map[string]Tensor, error) {
+	values, err := t.program.Save(ctx)
+	for name := range values {
+		if strings.HasPrefix(name, optim.StatePrefix) || name == t.ring || name == t.counter {
+			delete(values, name)
+		}
+	}
+	return values, err
+}
+
 // Load goes on from a checkpoint that [Trainer.Save] has written. The file must
 // hold every parameter and state and nothing else; for a part of them, read it
 // with package safetensors and use [Program.Load]. An error of kind

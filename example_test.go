@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"os"
+	"path/filepath"
 
 	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native/safetensors"
 )
 
 // A network learns the exclusive or.
@@ -76,4 +79,69 @@ func ExampleSession_Compile() {
 	y, err := out["y"].Float32s()
 	fmt.Println(y, err)
 	// Output: [2 4 6] <nil>
+}
+
+// What was trained goes into a program that only infers, by way of a file.
+func ExampleTrainer_Params() {
+	ctx := context.Background()
+	line := func(b *ir.Builder, x ir.Value) ir.Value {
+		return ops.Add(b, ops.Mul(b, x, b.Param("slope", ir.F32)), b.Param("offset", ir.F32))
+	}
+	loss, err := ir.Build("loss", func(b *ir.Builder) {
+		y := line(b, b.Input("x", ir.F32, ir.N(4)))
+		b.Output("loss", ops.MSE(b, y, b.Input("y", ir.F32, ir.N(4)), ops.LossMean))
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	infer, err := ir.Build("infer", func(b *ir.Builder) { b.Output("y", line(b, b.Input("x", ir.F32))) })
+	if err != nil {
+		log.Fatal(err)
+	}
+	session, err := rlx.Open("cpu")
+	if err != nil {
+		log.Fatal(err)
+	}
+	trainer, err := session.Train(ctx, loss, rlx.Training{Rate: 0.1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	points := rlx.Inputs{"x": rlx.Float32s([]float32{-1, 0, 1, 2}), "y": rlx.Float32s([]float32{-1, 1, 3, 5})}
+	for range 500 {
+		if err := trainer.Step(ctx, points); err != nil {
+			log.Fatal(err)
+		}
+	}
+	weights, err := trainer.Params(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	file := filepath.Join(os.TempDir(), "line.safetensors")
+	defer os.Remove(file)
+	if err := safetensors.WriteFile(file, weights, nil); err != nil {
+		log.Fatal(err)
+	}
+
+	module, err := ir.NewModule("line", ir.Entry{Name: "infer", Graph: infer})
+	if err != nil {
+		log.Fatal(err)
+	}
+	program, err := session.Compile(ctx, module)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer program.Close()
+	if weights, _, err = safetensors.ReadFile(file); err != nil {
+		log.Fatal(err)
+	}
+	if err := program.Load(weights); err != nil {
+		log.Fatal(err)
+	}
+	out, err := program.Call(ctx, "infer", rlx.Inputs{"x": rlx.Float32(10)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	y, err := out["y"].Float32s()
+	fmt.Printf("%.2f %v\n", y, err)
+	// Output: [21.00] <nil>
 }

@@ -21,7 +21,7 @@ func TestTensorMakersGiveTypeAndRank(t *testing.T) {
 		{rlx.Int32s([]int32{1}), "i32[1]"},
 		{rlx.Int64s([]int64{1}), "i64[1]"},
 		{rlx.Uint32s([]uint32{1}), "u32[1]"},
-		{rlx.Bools([]bool{true}, 1, 1), "bool[1 1]"},
+		{rlx.Bools([]bool{true}, 1, 1), "bool[1,1]"},
 		{rlx.Float32(1), "f32[]"},
 		{rlx.Float64(1), "f64[]"},
 		{rlx.Int32(1), "i32[]"},
@@ -29,7 +29,7 @@ func TestTensorMakersGiveTypeAndRank(t *testing.T) {
 		{rlx.Uint32(1), "u32[]"},
 		{rlx.Bool(true), "bool[]"},
 		{half, "f16[1]"},
-		{rlx.Zeros(ir.F32, 2, 3), "f32[2 3]"},
+		{rlx.Zeros(ir.F32, 2, 3), "f32[2,3]"},
 	} {
 		if err := c.x.Check(); err != nil || c.x.String() != c.text {
 			t.Errorf("%s, %v, want %s", c.x, err, c.text)

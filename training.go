@@ -3,6 +3,7 @@ package rlx
 import (
 	"context"
 	"errors"
+	"maps"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
@@ -26,7 +27,9 @@ type Training struct {
 	// [optim.LossScale] where Options has no scale of its own.
 	Precision Precision
 	// Seed draws the first weights, by the initializers of Init or, where a
-	// parameter has none, [HeNormal] for weights and zeros for biases.
+	// parameter has none, ones for the scales of norms, [HeNormal] for weights of two
+	// axes and more, and zeros for all else. States begin as zeros, but the running
+	// variance of a batch norm as ones.
 	Seed uint32
 	Init map[string]Initializer
 	// Eval are further entries, which see the parameters as they are.
@@ -75,7 +78,7 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 			params = append(params, p.Name)
 		}
 	}
-	first, err := InitGraph(step, params, o.Init)
+	first, err := InitGraph(step, params, o.initializers(loss))
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +104,21 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 		return nil, errors.Join(err, p.Close())
 	}
 	return t, nil
+}
+
+// initializers returns Init with ones for what the ops of the loss want to begin so.
+func (o *Training) initializers(loss *ir.Graph) map[string]Initializer {
+	by := maps.Clone(o.Init)
+	for _, p := range loss.Ports() {
+		if _, given := by[p.Name]; given || !loss.BeginsAsOnes(p) {
+			continue
+		}
+		if by == nil {
+			by = map[string]Initializer{}
+		}
+		by[p.Name] = Constant(1)
+	}
+	return by
 }
 
 // drawThere draws the first weights on the device, by its entry for that.

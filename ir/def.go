@@ -27,6 +27,10 @@ type Def struct {
 	Operands []string
 	// Optional is how many of the last operands may be left out.
 	Optional int
+	// Ones names the operands that do nothing at 1 and would undo the op at 0, such
+	// as the scale of a norm: what is trained in their place begins as ones, see
+	// [Graph.BeginsAsOnes].
+	Ones []string
 	// NewAttrs returns the zero attributes; nil where the op has none.
 	NewAttrs func() Attrs
 	// Subgraphs is how many graphs a node owns.

@@ -114,7 +114,7 @@ func (d Dim) Bind(values map[string]int) (int, error) {
 		for _, s := range t.symbols {
 			v, ok := values[s]
 			if !ok {
-				return 0, Errorf(ErrSymbol, "%q in %s", s, d)
+				return 0, Errorf(ErrSymbol, "no number is given for %q, in the size %s", s, d)
 			}
 			if v < 0 {
 				return 0, Shapef("%q in %s is %d", s, d, v)

@@ -30,13 +30,14 @@ function removeOldCode(outputs) {
 }
 
 // code builds some entry points and returns the files it made. Those of workers hold all
-// they need, because bundlers copy a worker's file without looking at its imports.
+// they need and are minified, because bundlers copy a worker's file as it is.
 async function code(entries, splitting) {
   const { metafile } = await build({
     entryPoints: entries,
     outdir: dist,
     bundle: true,
     splitting,
+    minify: !splitting,
     chunkNames: '[name]-[hash]',
     format: 'esm',
     platform: 'neutral',
@@ -54,4 +55,4 @@ const entries = entryPoints();
 removeOldCode([...await code(entries.filter(isWorker), false), ...await code(entries.filter((path) => !isWorker(path)), true)]);
 execFileSync(process.execPath, [join(here, 'node_modules/typescript/lib/tsc.js'), '-p', here], { stdio: 'inherit' });
 // npm packs nothing from above.
-for (const path of ['LICENSE', 'README.md', 'ir/ops/OPS.md']) copyFileSync(join(here, '..', path), join(here, basename(path)));
+for (const path of ['LICENSE', 'ir/ops/OPS.md']) copyFileSync(join(here, '..', path), join(here, basename(path)));

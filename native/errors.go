@@ -49,7 +49,7 @@ func (e *Error) Error() string {
 	if e.Err != nil {
 		reason = e.Err.Error()
 	}
-	if e.Kind != nil && !strings.HasPrefix(reason, e.Kind.Error()) {
+	if e.Kind != nil && !strings.Contains(reason, e.Kind.Error()) { // which may say it behind a name
 		sb.WriteString(": " + e.Kind.Error())
 	}
 	if e.Node != "" {

@@ -12,14 +12,14 @@ import (
 // [ir.ErrDType], [ir.ErrShape] or [ir.ErrIndex].
 func (s Slot) Accept(t Tensor) error {
 	if t.DType != s.DType {
-		return ir.DTypef("%s is %s%v, given as %s", s.Name, s.DType, s.Dims, t)
+		return ir.DTypef("%s is %s, given as %s", s.Name, typeText(s.DType, s.Dims), t)
 	}
 	if !slices.Equal(t.Dims, s.Dims) {
 		hint := ""
 		if slices.Contains(t.Dims, 0) {
 			hint = ": an empty batch has no result"
 		}
-		return ir.Shapef("%s is %s%v, given as %s%s", s.Name, s.DType, s.Dims, t, hint)
+		return ir.Shapef("%s is %s, given as %s%s", s.Name, typeText(s.DType, s.Dims), t, hint)
 	}
 	if err := t.Check(); err != nil {
 		return fmt.Errorf("%s: %w", s.Name, err)

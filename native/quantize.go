@@ -25,7 +25,7 @@ func Quantize(d ir.DType, x []float32, dims ...int) (Tensor, error) {
 		return Tensor{}, err
 	}
 	if n, ok := count(dims); !ok || n != len(x) {
-		return Tensor{}, ir.Shapef("%d numbers for %s%v", len(x), d, dims)
+		return Tensor{}, ir.Shapef("%d numbers for %s", len(x), typeText(d, dims))
 	}
 	elems, size := d.Block()
 	last := len(dims) - 1
@@ -82,7 +82,7 @@ func checkBlocks(d ir.DType, dims []int) error {
 		return ir.DTypef("%s is neither q8_0 nor q4_0", d)
 	}
 	if elems, _ := d.Block(); len(dims) == 0 || dims[len(dims)-1]%elems != 0 {
-		return ir.Shapef("%s%v: the last axis is no whole number of blocks of %d", d, dims, elems)
+		return ir.Shapef("%s: the last axis is no whole number of blocks of %d", typeText(d, dims), elems)
 	}
 	return nil
 }

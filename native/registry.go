@@ -64,5 +64,5 @@ func Lookup(name string) (Backend, error) {
 		}
 		names = append(names, b.Name())
 	}
-	return nil, &Error{Backend: name, Kind: ir.ErrName, Err: fmt.Errorf("no such backend: this program has %s", strings.Join(names, ", "))}
+	return nil, &Error{Backend: name, Kind: ir.ErrName, Err: fmt.Errorf("no such backend: this program has %s; what else there is comes with an import, see package rlx", strings.Join(names, ", "))}
 }

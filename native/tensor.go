@@ -1,7 +1,6 @@
 package native
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"unsafe"
@@ -181,14 +180,17 @@ func (t Tensor) Check() error {
 	}
 	bytes, err := t.DType.Bytes(n)
 	if err != nil {
-		return ir.Shapef("%s%v: %v", t.DType, t.Dims, err)
+		return ir.Shapef("%s: %v", t, err)
 	}
 	if bytes != len(t.Data) {
-		return ir.Shapef("%s%v takes %d bytes, not %d", t.DType, t.Dims, bytes, len(t.Data))
+		if size := t.DType.Size(); size > 0 && len(t.Data)%size == 0 {
+			return ir.Shapef("%s has %d elements, given with %d", t, n, len(t.Data)/size)
+		}
+		return ir.Shapef("%s takes %d bytes, given with %d", t, bytes, len(t.Data))
 	}
 	if t.DType == ir.Bool {
 		if i := slices.IndexFunc(t.Data, func(b byte) bool { return b > 1 }); i >= 0 {
-			return ir.DTypef("element %d of %s%v is %d, which is no bool", i, t.DType, t.Dims, t.Data[i])
+			return ir.DTypef("element %d of %s is %d, which is no bool", i, t, t.Data[i])
 		}
 	}
 	return nil
@@ -219,8 +221,11 @@ func (t Tensor) Array() (*ir.Array, error) {
 	return ir.ArrayOf(ir.Type{DType: t.DType, Shape: ir.Dims(t.Dims...)}, t.Data)
 }
 
-// String returns the type, as in "f32[2 3]".
-func (t Tensor) String() string { return fmt.Sprintf("%s%v", t.DType, t.Dims) }
+// String returns the type, as in "f32[2,3]".
+func (t Tensor) String() string { return typeText(t.DType, t.Dims) }
+
+// typeText is a type as graphs have it in their text.
+func typeText(d ir.DType, dims []int) string { return d.String() + ir.Dims(dims...).String() }
 
 // count returns the product of sizes, false where one is negative or the
 // product overflows.

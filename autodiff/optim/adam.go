@@ -53,7 +53,7 @@ func (o AdamW) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	decay := or(o.WeightDecay, 0.01)
 	base := Adam{o.Beta1, o.Beta2, o.Eps, decay}
 	return beginAdam(b, base, rate, count, func(b *ir.Builder, p, g, rate ir.Value) (ir.Value, ir.Value) {
-		return ops.Sub(b, p, ops.Mul(b, p, times(b, rate, decay))), g
+		return shrunk(b, p, rate, decay), g
 	})
 }
 

@@ -1,10 +1,7 @@
-//go:build !js
-
 package optim_test
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
@@ -43,18 +40,30 @@ func TestDecayOfMatricesLeavesVectorsAlone(t *testing.T) {
 		b.Output("loss", ops.Mul(b, zero, ops.Add(b, ops.ReduceSum(b, w), ops.ReduceSum(b, bias))))
 	})
 	const decay = 0.5
-	for name, opt := range map[string]optim.Decaying{
-		"sgd": optim.SGD{}, "adam": optim.Adam{}, "adamw": optim.AdamW{}, "adagrad": optim.Adagrad{}, "rmsprop": optim.RMSProp{},
-		"adadelta": optim.Adadelta{}, "nadam": optim.NAdam{}, "radam": optim.RAdam{}, "lamb": optim.LAMB{}, "lion": optim.Lion{},
-		"adafactor": optim.Adafactor{}, "muon": optim.Muon{}, "schedule free": optim.ScheduleFree{}, "soap": optim.SOAP{Every: 1},
-		"mars": optim.MARS{}, "sophia": optim.Sophia{},
+	for name, with := range map[string]func(decay float64) optim.Optimizer{
+		"sgd":           func(d float64) optim.Optimizer { return optim.SGD{WeightDecay: d} },
+		"adam":          func(d float64) optim.Optimizer { return optim.Adam{WeightDecay: d} },
+		"adamw":         func(d float64) optim.Optimizer { return optim.AdamW{WeightDecay: d} },
+		"adagrad":       func(d float64) optim.Optimizer { return optim.Adagrad{WeightDecay: d} },
+		"rmsprop":       func(d float64) optim.Optimizer { return optim.RMSProp{WeightDecay: d} },
+		"adadelta":      func(d float64) optim.Optimizer { return optim.Adadelta{WeightDecay: d} },
+		"nadam":         func(d float64) optim.Optimizer { return optim.NAdam{Adam: optim.Adam{WeightDecay: d}} },
+		"radam":         func(d float64) optim.Optimizer { return optim.RAdam{Adam: optim.Adam{WeightDecay: d}} },
+		"lamb":          func(d float64) optim.Optimizer { return optim.LAMB{Adam: optim.Adam{WeightDecay: d}} },
+		"lion":          func(d float64) optim.Optimizer { return optim.Lion{WeightDecay: d} },
+		"adafactor":     func(d float64) optim.Optimizer { return optim.Adafactor{WeightDecay: d} },
+		"muon":          func(d float64) optim.Optimizer { return optim.Muon{WeightDecay: d, Rest: optim.AdamW{WeightDecay: d}} },
+		"schedule free": func(d float64) optim.Optimizer { return optim.ScheduleFree{Adam: optim.Adam{WeightDecay: d}} },
+		"soap":          func(d float64) optim.Optimizer { return optim.SOAP{Every: 1, WeightDecay: d} },
+		"mars":          func(d float64) optim.Optimizer { return optim.MARS{WeightDecay: d} },
+		"sophia":        func(d float64) optim.Optimizer { return optim.Sophia{WeightDecay: d} },
 	} {
-		with := opt.WithDecay(decay)
-		if a, b := fmt.Sprintf("%T", with), fmt.Sprintf("%T", opt); a != b {
-			t.Errorf("%s with decay is %s", b, a)
-		}
 		for _, matrices := range []bool{false, true} {
-			g, err := optim.Step(loss, "loss", with, optim.Options{Schedule: optim.Constant(0.1), DecayMatrices: matrices})
+			o := optim.Options{Schedule: optim.Constant(0.1)}
+			if matrices {
+				o.Groups = []optim.Group{optim.Vectors(loss, with(optim.NoDecay))}
+			}
+			g, err := optim.Step(loss, "loss", with(decay), o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,16 +81,4 @@ func TestDecayOfMatricesLeavesVectorsAlone(t *testing.T) {
 			}
 		}
 	}
-	if _, err := optim.Step(loss, "loss", stubborn{}, optim.Options{DecayMatrices: true}); !errors.Is(err, ir.ErrAttr) {
-		t.Errorf("an optimizer that cannot be told: %v", err)
-	}
-}
-
-// stubborn has no weight decay to speak of.
-type stubborn struct{}
-
-func (stubborn) Slots() []string { return nil }
-
-func (stubborn) Begin(*ir.Builder, ir.Value, ir.Value) optim.Rule {
-	return func(_ *ir.Builder, p, _ ir.Value, _ []ir.Value) (ir.Value, []ir.Value) { return p, nil }
 }

@@ -18,6 +18,16 @@ type Group struct {
 	Rate float64
 }
 
+// Vectors returns the group of a loss's parameters of fewer than two axes, as biases and
+// the scales of norms are, with an optimizer of their own. For weight decay that leaves
+// them alone it is that of all others with [NoDecay].
+func Vectors(loss *ir.Graph, opt Optimizer) Group {
+	return Group{Optimizer: opt, Match: func(name string) bool {
+		p, ok := loss.Port(name)
+		return ok && p.Value.Rank() < 2
+	}}
+}
+
 const (
 	averageSlot = "average"
 	sumSlot     = "sum"

@@ -118,8 +118,7 @@ func (o Adafactor) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 		}
 		u := ops.Mul(b, g, ops.Rsqrt(b, ops.Max(b, estimate, ops.Mul(b, tiny, tiny))))
 		over := ops.Max(b, times(b, rootMeanSquare(b, u), 1/o.Clip), ops.Const(b, d, 1))
-		kept := ops.Sub(b, p, ops.Mul(b, p, ops.Convert(b, times(b, rate, o.WeightDecay), d)))
-		return ops.Sub(b, kept, ops.Mul(b, u, ops.Div(b, alpha, over))), out
+		return ops.Sub(b, shrunk(b, p, rate, o.WeightDecay), ops.Mul(b, u, ops.Div(b, alpha, over))), out
 	}
 }
 
@@ -166,8 +165,7 @@ func (o Muon) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 			tall := ops.Div(b, ops.DimSize(b, p.DType(), rows), ops.DimSize(b, p.DType(), columns))
 			u = ops.Mul(b, u, ops.Sqrt(b, ops.Max(b, tall, ops.OnesLike(b, tall))))
 		}
-		kept := ops.Sub(b, p, ops.Mul(b, p, ops.Convert(b, times(b, rate, o.WeightDecay), p.DType())))
-		return moved(b, kept, u, rate), []ir.Value{m}
+		return moved(b, shrunk(b, p, rate, o.WeightDecay), u, rate), []ir.Value{m}
 	}
 }
 

@@ -1,6 +1,8 @@
 package optim
 
 import (
+	"math"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -51,12 +53,23 @@ func (o SGD) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 	}
 }
 
+// NoDecay is a weight decay of nothing at all, where 0 would stand for a default.
+const NoDecay = math.SmallestNonzeroFloat64
+
 // decayed adds the gradient of decay·p²/2 to a gradient.
 func decayed(b *ir.Builder, p, g ir.Value, decay float64) ir.Value {
-	if decay == 0 {
+	if decay == 0 || decay == NoDecay {
 		return g
 	}
 	return ops.Add(b, g, times(b, p, decay))
+}
+
+// shrunk returns p − lr·decay·p.
+func shrunk(b *ir.Builder, p, rate ir.Value, decay float64) ir.Value {
+	if decay == 0 || decay == NoDecay {
+		return p
+	}
+	return ops.Sub(b, p, ops.Mul(b, p, ops.Convert(b, times(b, rate, decay), p.DType())))
 }
 
 // times returns x times a number.

@@ -42,8 +42,7 @@ func (o Sophia) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 		m := average(b, slots[0], g, o.Beta1)
 		size := ops.Max(b, times(b, slots[1], o.Gamma), ops.Const(b, d, o.Eps))
 		u := ops.Clamp(b, ops.Div(b, m, size), ops.ConstLike(b, p, -1), ops.ConstLike(b, p, 1))
-		kept := moved(b, p, times(b, p, o.WeightDecay), rate)
-		return moved(b, kept, u, rate), []ir.Value{m, slots[1]}
+		return moved(b, shrunk(b, p, rate, o.WeightDecay), u, rate), []ir.Value{m, slots[1]}
 	}
 }
 

@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"path"
 	"slices"
 
 	"github.com/rlx-go/rlx/autodiff"
@@ -92,13 +93,8 @@ type Options struct {
 	// whose gradients are not finite does not count, also not towards Accumulate.
 	Scale *LossScale
 	// Frozen names parameters that stay as they are, by name or by a pattern of
-	// path.Match, as in "encoder/*". They stay parameters in the step graph. The
-	// browser's module, which is kept small, takes names only.
+	// path.Match, as in "encoder/*". They stay parameters in the step graph.
 	Frozen []string
-	// DecayMatrices keeps weight decay from parameters of fewer than two axes: biases
-	// and the scales of norms. Optimizers must be Decaying. The browser's module does not
-	// have it: an error of kind [ir.ErrUnsupported].
-	DecayMatrices bool
 	// Missing says what to do about a trained parameter that the loss does not
 	// depend on.
 	Missing autodiff.Missing
@@ -134,15 +130,8 @@ func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph,
 	if err != nil {
 		return nil, err
 	}
-	spare := spared{}
 	for _, name := range params {
-		group := groupOf(groups, name)
-		if p, _ := loss.Port(name); o.DecayMatrices && p.Value.Rank() < 2 {
-			if group, err = spare.of(group); err != nil {
-				return nil, err
-			}
-		}
-		s.params = append(s.params, param{name: name, group: group})
+		s.params = append(s.params, param{name: name, group: groupOf(groups, name)})
 	}
 	return ir.Build(loss.Name(), s.build)
 }
@@ -157,7 +146,7 @@ func trained(g *ir.Graph, frozen []string) ([]string, error) {
 		}
 		stays := false
 		for i, pattern := range frozen {
-			if pattern == p.Name || matches(pattern, p.Name) {
+			if like, _ := path.Match(pattern, p.Name); like || pattern == p.Name {
 				matched[i], stays = true, true
 			}
 		}

@@ -87,15 +87,11 @@ func (m GPT) Training(seed uint32) rlx.Training {
 			Key:         func(_ *ir.Builder, key ir.Value, _ ir.Type) ir.Value { return key },
 			"table":     rlx.Normal(0, 0.02),
 			"positions": rlx.Normal(0, 0.02),
-			"norm":      rlx.Constant(1),
 		},
 	}
 	last := rlx.Normal(0, 0.02/math.Sqrt(2*float64(m.Blocks)))
 	for i := range m.Blocks {
 		name := block(i)
-		for _, norm := range []string{"norm1", "norm2"} {
-			o.Init[name+norm] = rlx.Constant(1)
-		}
 		o.Init[name+"qkv"], o.Init[name+"up"] = rlx.Normal(0, 0.02), rlx.Normal(0, 0.02)
 		o.Init[name+"out"], o.Init[name+"down"] = last, last
 	}

@@ -96,15 +96,21 @@ func init() {
 	})
 }
 
-// Attention returns the attention of queries to keys and values; mask may be
-// left out (the zero Value). A scale of 0 stands for 1/√d.
+// Attention returns softmax(scale·q·kᵀ)·v for queries q [..., heads, m, d], keys k
+// [..., heads, n, d] and values v [..., heads, n, e], of one float type:
+// [..., heads, m, e]. q may have a multiple of the heads of k and v, whose heads
+// then serve several. mask, which may be left out (the zero Value), broadcasts to
+// [..., heads, m, n]: booleans, true where a query sees a key, or numbers of the
+// type of q that are added to the scores. A query that sees no key gives 0. A
+// scale of 0 stands for 1/√d.
 func Attention(b *ir.Builder, q, k, v, mask ir.Value, a AttentionAttrs) ir.Value {
 	a.resolve(b, OpAttention, q)
 	return b.Add1(OpAttention, &a, given(q, k, v, mask)...)
 }
 
 // AttentionForward returns the result of [Attention] and the log-sum-exp of the
-// scores of each query.
+// scores of each query, [..., heads, m], in f32 for narrower types: −Inf for a
+// query that sees no key.
 func AttentionForward(b *ir.Builder, q, k, v, mask ir.Value, a AttentionAttrs) (out, lse ir.Value) {
 	a.resolve(b, OpAttentionForward, q)
 	r := b.Add(OpAttentionForward, &a, given(q, k, v, mask)...)
@@ -115,7 +121,10 @@ func AttentionForward(b *ir.Builder, q, k, v, mask ir.Value, a AttentionAttrs) (
 }
 
 // AttentionBackward returns the cotangents of q, k, v and, where it is added to
-// the scores, mask. A scale of 0 stands for 1/√d.
+// the scores, mask, as [Attention] has them. lse is the second result of
+// [AttentionForward], dout the cotangent of the first one, and delta,
+// [..., heads, m], the sum of dout·out over the last axis less the cotangent of
+// lse. A scale of 0 stands for 1/√d.
 func AttentionBackward(b *ir.Builder, q, k, v, lse, delta, dout, mask ir.Value, a AttentionAttrs) []ir.Value {
 	a.resolve(b, OpAttentionBackward, q)
 	return b.Add(OpAttentionBackward, &a, given(q, k, v, lse, delta, dout, mask)...)

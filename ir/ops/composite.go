@@ -16,6 +16,7 @@ type composite struct {
 	constraints []string
 	operands    []string // "x" where nil
 	optional    int
+	ones        []string // see [ir.Def.Ones]
 	newAttrs    func() ir.Attrs
 	// types are those of operand 0, checked before check and the body, which
 	// thus need not.
@@ -45,7 +46,7 @@ func defineComposite(c composite) {
 		lower = &ir.RoutineLowering{}
 	}
 	define(&ir.Def{
-		Op: c.op, Doc: c.doc, Operands: c.operands, Optional: c.optional, NewAttrs: c.newAttrs,
+		Op: c.op, Doc: c.doc, Operands: c.operands, Optional: c.optional, Ones: c.ones, NewAttrs: c.newAttrs,
 		Constraints: numbered(append([]string{"the element type of " + c.operands[0] + " is " + c.types.String()}, c.constraints...)...),
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			if len(n.Inputs()) == 0 {

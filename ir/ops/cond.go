@@ -41,9 +41,9 @@ func init() {
 // Branch builds one of the graphs of a [Cond] from its operands.
 type Branch = func(b *ir.Builder, in []ir.Value) []ir.Value
 
-// Cond returns what one of two branches returns for the operands: the first
-// one where the predicate is true. Branches cannot use values of the graph
-// around them in any other way.
+// Cond returns what one of two branches returns for the operands: the first one
+// where the predicate, a bool of rank 0, is true. Both return values of the same
+// types. They cannot use values of the graph around them but those operands.
 func Cond(b *ir.Builder, predicate ir.Value, operands []ir.Value, whenTrue, whenFalse Branch) []ir.Value {
 	types := typesOf(operands)
 	branches := []*ir.Graph{closed(b, "when_true", types, whenTrue), closed(b, "when_false", types, whenFalse)}

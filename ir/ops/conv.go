@@ -64,7 +64,10 @@ func init() {
 	})
 }
 
-// ConvGeneral returns the convolution of x with the kernel w.
+// ConvGeneral returns the convolution of x with the kernel w, which is not turned
+// round, of one numeric type: by default of x [batch, in, spatial axes...] and w
+// [out, in/groups, window...], which gives [batch, out, spatial axes...]. Lhs, Rhs
+// and Out of a name other orders of axes.
 func ConvGeneral(b *ir.Builder, x, w ir.Value, a ConvAttrs) ir.Value {
 	a.complete(x.Rank())
 	return b.Add1(OpConvGeneral, &a, x, w)

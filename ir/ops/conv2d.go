@@ -60,8 +60,10 @@ func init() {
 	})
 }
 
-// Conv2D returns the convolution of images x with a weight, plus a bias, which
-// may be left out (the zero Value). For the layouts see the op's documentation.
+// Conv2D returns the convolution of images x, [batch, height, width, in], with a
+// weight, [height, width, in/groups, out], plus a bias, [out], which may be left
+// out (the zero Value): [batch, height, width, out]. All have one float type.
+// Without padding the result is smaller than x by the window less 1.
 func Conv2D(b *ir.Builder, x, weight, bias ir.Value, a Conv2DAttrs) ir.Value {
 	a.complete()
 	return b.Add1(OpConv2D, &a, given(x, weight, bias)...)

@@ -139,9 +139,11 @@ func convTransposeSamples() []ir.Sample {
 	}
 }
 
-// ConvTranspose returns the transposed convolution of x, whose channels are
-// last, plus a bias, which may be left out (the zero Value). For the layouts see
-// the op's documentation.
+// ConvTranspose returns the transpose of a convolution by its image: each element
+// of x, [batch, spatial axes..., in], is spread over a window of the result,
+// [batch, spatial axes..., out], by the weight, [window..., in, out/groups]; plus
+// a bias, [out], which may be left out (the zero Value). An axis of n becomes one
+// of (n − 1)·stride + (window − 1)·dilation + 1 − padding + output padding.
 func ConvTranspose(b *ir.Builder, x, weight, bias ir.Value, a ConvTransposeAttrs) ir.Value {
 	a.complete(x.Rank() - 2)
 	return b.Add1(OpConvTranspose, &a, given(x, weight, bias)...)

@@ -32,7 +32,7 @@ func init() {
 	defineComposite(composite{
 		op: OpDequantize, operands: []string{"x"}, types: unsigned, newAttrs: newAttrs, noGrad: "x is a pattern of bits",
 		doc: "The numbers that blocks of bytes stand for, in one of the formats of GGUF files or as 8-bit floats. They are those of the format's reference, " +
-			"bit by bit, in f32, but for denormal numbers on a device that has none. The seed system has them as schemes of DequantMatMul.",
+			"bit by bit, in f32, but for denormal numbers on a device that has none. RLX in Rust has them as schemes of DequantMatMul.",
 		constraints: []string{"x " + packed, format},
 		check: func(n *ir.Node) error {
 			_, err := unpackedSize(n.Attrs().(*PackedAttrs), n.Input(0).Type())

@@ -225,8 +225,8 @@ func defineOneHot() {
 	})
 }
 
-// Tril returns matrices with 0 above a diagonal, triu with 0 below it. The seed
-// system's name for both is Trilu.
+// Tril returns matrices with 0 above a diagonal, [Triu] with 0 below it. RLX in Rust
+// calls both Trilu.
 func Tril(b *ir.Builder, x ir.Value, offset int) ir.Value {
 	return b.Add1(OpTril, &OffsetAttrs{offset}, x)
 }
@@ -251,8 +251,9 @@ func Trace(b *ir.Builder, x ir.Value, offset int) ir.Value {
 	return b.Add1(OpTrace, &OffsetAttrs{offset}, x)
 }
 
-// OneHot returns 1 at the class that x names, along a new last axis, and 0 at
-// the others.
+// OneHot returns 1 at the class that x, integers of any shape, names, along a new
+// last axis of so many classes, and 0 at the others; 0 everywhere for a class that
+// there is not. d is the element type of the result.
 func OneHot(b *ir.Builder, x ir.Value, classes ir.Dim, d ir.DType) ir.Value {
 	return b.Add1(OpOneHot, &OneHotAttrs{classes, x.Rank(), d}, x)
 }

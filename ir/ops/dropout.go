@@ -65,7 +65,9 @@ func keptBy(b *ir.Builder, key ir.Value, keep float64, shape ir.Shape) ir.Value 
 	return Lt(b, bits, Const(b, ir.U32, steps))
 }
 
-// Dropout returns x with elements dropped at a rate.
+// Dropout returns x, of a float type, with each element 0 with the probability
+// rate, from 0 to 1, and divided by 1 − rate otherwise, so that its mean stays.
+// key is u32[2], another one for each step: see [FoldIn].
 func Dropout(b *ir.Builder, x, key ir.Value, rate float64) ir.Value {
 	return b.Add1(OpDropout, &DropoutAttrs{rate}, x, key)
 }

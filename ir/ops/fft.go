@@ -67,7 +67,7 @@ func init() {
 	sized := "the axes have elements, and no symbolic size"
 	defineComposite(composite{
 		op: OpFFT, doc: "The discrete Fourier transform along some axes, of any length: Σⱼ xⱼ·exp(-2πi·jk/n) along each, with the sign + for the inverse. " +
-			"The seed system's names are Fft and FftButterflyStage.",
+			"RLX in Rust calls it Fft and FftButterflyStage.",
 		types: complexes, constraints: []string{"axes are distinct axes of x", sized, normText}, newAttrs: func() ir.Attrs { return &FFTAttrs{Norm: FFTBackward} },
 		check: func(n *ir.Node) error {
 			a := n.Attrs().(*FFTAttrs)

@@ -41,8 +41,8 @@ func init() {
 	})
 }
 
-// Cholesky returns the lower triangular factors of symmetric positive definite
-// matrices.
+// Cholesky returns the lower triangular l with l·lᵀ = x for symmetric positive
+// definite matrices, f32 or f64 of [..., n, n]; NaN for others.
 func Cholesky(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpCholesky, nil, x) }
 
 func plainCholesky(a matrix) matrix {

@@ -49,7 +49,8 @@ func checkSizedSquare(n *ir.Node) error {
 	return checkSized(n)
 }
 
-// Det returns the determinants of square matrices.
+// Det returns the determinants [...] of square matrices, f32 or f64 of
+// [..., n, n].
 func Det(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpDet, nil, x) }
 
 // Cofactor returns the cofactors of the elements of square matrices: the

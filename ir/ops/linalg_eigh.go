@@ -47,8 +47,9 @@ func init() {
 	})
 }
 
-// Eigh returns the eigenvalues of symmetric matrices in ascending order, and
-// their eigenvectors as columns.
+// Eigh returns the eigenvalues w [..., n] of symmetric matrices, f32 or f64 of
+// [..., n, n], in ascending order, and their eigenvectors as the columns of v
+// [..., n, n].
 func Eigh(b *ir.Builder, x ir.Value) (w, v ir.Value) {
 	out := several(2, b.Add(OpEigh, nil, x))
 	return out[0], out[1]

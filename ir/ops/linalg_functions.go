@@ -55,12 +55,13 @@ func init() {
 	})
 }
 
-// MatrixPower returns the powers of square matrices.
+// MatrixPower returns whole powers of square matrices, [..., n, n]: those of the
+// inverse for a negative exponent.
 func MatrixPower(b *ir.Builder, x ir.Value, exponent int) ir.Value {
 	return b.Add1(OpMatrixPower, &MatrixPowerAttrs{exponent}, x)
 }
 
-// Expm returns the exponentials of square matrices.
+// Expm returns the exponentials of square matrices, [..., n, n].
 func Expm(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpExpm, nil, x) }
 
 func matrixPower(b *ir.Builder, x ir.Value, p int) ir.Value {

@@ -86,7 +86,8 @@ func init() {
 	})
 }
 
-// MatrixNorm returns the norms of matrices, of an order such as [NormFrobenius].
+// MatrixNorm returns the norms [...] of matrices, [..., m, n], of an order such as
+// [NormFrobenius].
 func MatrixNorm(b *ir.Builder, x ir.Value, order string) ir.Value {
 	return b.Add1(OpMatrixNorm, &MatrixNormAttrs{order}, x)
 }

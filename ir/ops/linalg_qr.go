@@ -63,8 +63,9 @@ func init() {
 	})
 }
 
-// QR returns orthonormal columns and the upper triangular matrices by which they
-// make those of x; square columns with full.
+// QR returns q with orthonormal columns and the upper triangular r with q·r = x,
+// for f32 or f64 of [..., m, n]: q is [..., m, k] and r [..., k, n] for k = min(m,
+// n); with full, q is [..., m, m] and r [..., m, n].
 func QR(b *ir.Builder, x ir.Value, full bool) (q, r ir.Value) {
 	out := several(2, b.Add(OpQR, &FullAttrs{full}, x))
 	return out[0], out[1]

@@ -84,8 +84,10 @@ func checkSquare(n *ir.Node) error {
 	return squareMatrix(sizeOfMatrix(t))
 }
 
-// Solve solves a·x = y, or aᵀ·x = y; a y of rank 1 is one column, and so is the
-// result. The axes before the last two are broadcast against each other.
+// Solve returns x with a·x = y, or aᵀ·x = y, for a [..., n, n] and y [..., n, k]
+// of f32 or f64; a y of rank 1 is one column, and so is the result. The axes
+// before the last two are broadcast against each other. A singular a gives
+// infinities or NaN.
 func Solve(b *ir.Builder, a, y ir.Value, attrs SolveAttrs) ir.Value {
 	if b.Err() == nil && y.Rank() == 1 {
 		return Squeeze(b, Solve(b, a, column(b, y), attrs), -1)
@@ -94,11 +96,13 @@ func Solve(b *ir.Builder, a, y ir.Value, attrs SolveAttrs) ir.Value {
 	return b.Add1(OpSolve, &attrs, in...)
 }
 
-// Inv returns the inverses of square matrices.
+// Inv returns the inverses of square matrices, f32 or f64 of [..., n, n];
+// infinities or NaN for singular ones.
 func Inv(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpInv, nil, x) }
 
-// Slogdet returns the signs of determinants, 0 of singular matrices, and the
-// logarithms of their absolute values.
+// Slogdet returns the signs of the determinants of square matrices, f32 or f64 of
+// [..., n, n], and the logarithms of their absolute values, both [...]: 0 and −Inf
+// for singular matrices.
 func Slogdet(b *ir.Builder, x ir.Value) (sign, logabsdet ir.Value) {
 	out := several(2, b.Add(OpSlogdet, nil, x))
 	return out[0], out[1]

@@ -53,8 +53,9 @@ func init() {
 	})
 }
 
-// SVD returns the singular values of matrices and the vectors on both sides;
-// square factors with full.
+// SVD returns u, s and vt with u·diag(s)·vt = x for f32 or f64 of [..., m, n]: the
+// singular values s [..., k] in descending order for k = min(m, n), u [..., m, k]
+// and vt [..., k, n]; with full, u is [..., m, m] and vt [..., n, n].
 func SVD(b *ir.Builder, x ir.Value, full bool) (u, s, vt ir.Value) {
 	out := several(3, b.Add(OpSVD, &FullAttrs{full}, x))
 	return out[0], out[1], out[2]

@@ -66,8 +66,9 @@ func init() {
 	})
 }
 
-// TriangularSolve solves a·x = b or x·a = b for a triangle of a; the axes of
-// both before the last two are broadcast against each other.
+// TriangularSolve returns x with a·x = y or x·a = y for a triangle of a,
+// [..., n, n] of f32 or f64, whose other elements are not read; the axes of both
+// before the last two are broadcast against each other.
 func TriangularSolve(b *ir.Builder, a, y ir.Value, attrs TriangularAttrs) ir.Value {
 	in := broadcastLead(b, OpTriangularSolve, a, y)
 	return b.Add1(OpTriangularSolve, &attrs, in...)

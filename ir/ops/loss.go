@@ -27,13 +27,15 @@ func init() {
 	})
 }
 
-// CrossEntropy returns the loss of each example for logits whose last axis are
-// the classes and labels that have all axes but that one.
+// CrossEntropy returns −log softmax(logits)[label] of each example, for logits
+// [..., classes] of a float type and integer labels [...]. A label that is no
+// class is an error of kind [ir.ErrIndex] when the graph runs.
 func CrossEntropy(b *ir.Builder, logits, labels ir.Value) ir.Value {
 	return b.Add1(OpCrossEntropy, axisAttrs(logits, -1), logits, labels)
 }
 
-// CrossEntropyMean returns the mean of [CrossEntropy] over all examples.
+// CrossEntropyMean returns the mean of [CrossEntropy] over all examples, of rank
+// 0.
 func CrossEntropyMean(b *ir.Builder, logits, labels ir.Value) ir.Value {
 	return Mean(b, CrossEntropy(b, logits, labels))
 }

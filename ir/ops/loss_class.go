@@ -226,9 +226,10 @@ func cosineSamples() []ir.Sample {
 	}
 }
 
-// CrossEntropyLoss returns the loss of a classifier with integer labels. Its
-// weight for each class may be left out (the zero Value). A negative axis
-// counts from the last, an empty reduction stands for the mean.
+// CrossEntropyLoss returns [CrossEntropy] along any axis of the logits with
+// weights of classes, labels that are ignored, smoothing and a reduction. The
+// weight, [classes], may be left out (the zero Value). A negative axis counts from
+// the last, an empty reduction stands for the mean.
 func CrossEntropyLoss(b *ir.Builder, logits, labels, weight ir.Value, a ClassLossAttrs) ir.Value {
 	a.Axis = fromFront([]int{a.Axis}, logits.Rank())[0]
 	return loss(b, OpCrossEntropyLoss, &a, &a.Reduction, given(logits, labels, weight)...)

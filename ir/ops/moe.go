@@ -200,7 +200,8 @@ func MoECombine(b *ir.Builder, y, weights, slots ir.Value) ir.Value {
 	return b.Add1(OpMoECombine, nil, y, weights, slots)
 }
 
-// LoRAMatMul returns x·w + scale·(x·down)·up.
+// LoRAMatMul returns x·w + scale·(x·down)·up for x [..., m], w [m, n], down [m, r]
+// and up [r, n], of one float type.
 func LoRAMatMul(b *ir.Builder, x, w, down, up ir.Value, scale float64) ir.Value {
 	return b.Add1(OpLoRAMatMul, &ScaleAttrs{scale}, x, w, down, up)
 }

@@ -89,7 +89,7 @@ func PRelu(b *ir.Builder, x, slope ir.Value) ir.Value { return b.Add1(OpPRelu, n
 func Glu(b *ir.Builder, x ir.Value, axis int) ir.Value { return b.Add1(OpGlu, axisAttrs(x, axis), x) }
 
 // SwiGlu returns silu of the first half of x along an axis, the gate, times the
-// second half. The seed system's name for it is FusedSwiGLU with gate_first.
+// second half. RLX in Rust calls it FusedSwiGLU with gate_first.
 func SwiGlu(b *ir.Builder, x ir.Value, axis int) ir.Value {
 	return b.Add1(OpSwiGlu, axisAttrs(x, axis), x)
 }

@@ -9,8 +9,8 @@ import (
 // Gelu returns x·Φ(x) by the error function.
 func Gelu(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpGelu, nil, x) }
 
-// GeluTanh returns the approximation of x·Φ(x) by tanh. The seed system's name
-// for it is GeluApprox.
+// GeluTanh returns the approximation of x·Φ(x) by tanh. RLX in
+// Rust calls it GeluApprox.
 func GeluTanh(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpGeluTanh, nil, x) }
 
 // QuickGelu returns the approximation x·sigmoid(1.702·x) of x·Φ(x).

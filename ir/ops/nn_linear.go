@@ -47,13 +47,16 @@ func init() {
 	})
 }
 
-// Linear returns x·weight + bias, where the weight has the shape [in, out]. The
-// bias may be left out (the zero Value).
+// Linear returns x·weight + bias for x [..., in], weight [in, out] and bias [out],
+// of one float type: [..., out]. The bias may be left out (the zero Value).
+// (PyTorch has weights the other way round, [out, in].)
 func Linear(b *ir.Builder, x, weight, bias ir.Value) ir.Value {
 	return b.Add1(OpLinear, nil, given(x, weight, bias)...)
 }
 
-// Embedding returns the rows of table at ids.
+// Embedding returns the rows of table, [rows, width], at integer ids [...]:
+// [..., width]. An id that is no row is an error of kind [ir.ErrIndex] when the
+// graph runs.
 func Embedding(b *ir.Builder, table, ids ir.Value) ir.Value {
 	return b.Add1(OpEmbedding, nil, table, ids)
 }

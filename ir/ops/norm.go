@@ -31,7 +31,7 @@ func init() {
 		Doc: "(x - mean(x)) / √(mean((x - mean(x))²) + epsilon) over the last axes, times scale, plus bias (Ba, Kiros " +
 			"and Hinton, Layer Normalization). It is computed in f32 for narrower types.",
 		Constraints: numbered(normConstraints...),
-		Operands:    []string{"x", "scale", "bias"}, Optional: 2,
+		Operands:    []string{"x", "scale", "bias"}, Optional: 2, Ones: []string{"scale"},
 		NewAttrs:    func() ir.Attrs { return &NormAttrs{Axes: 1} },
 		Infer:       inferNorm,
 		NoTranspose: notLinear,
@@ -48,7 +48,7 @@ func init() {
 		Doc: "x / √(mean(x²) + epsilon) over the last axes, times scale (Zhang and Sennrich, Root Mean Square Layer " +
 			"Normalization). It is computed in f32 for narrower types.",
 		Constraints: numbered(normConstraints...),
-		Operands:    []string{"x", "scale"}, Optional: 1,
+		Operands:    []string{"x", "scale"}, Optional: 1, Ones: []string{"scale"},
 		NewAttrs:    func() ir.Attrs { return &NormAttrs{Axes: 1} },
 		Infer:       inferNorm,
 		NoTranspose: notLinear,
@@ -65,14 +65,16 @@ var normConstraints = []string{
 	"the operands after x, which may be left out, have the shape of the last axes of x",
 }
 
-// LayerNorm returns x normalised over as many of its last axes as scale has,
-// times scale, plus bias, which may be left out (the zero Value).
+// LayerNorm returns x, less its mean and divided by its deviation √(variance +
+// epsilon) over as many of its last axes as scale has, times scale, plus bias.
+// Both have the shape of those axes; bias may be left out (the zero Value). All
+// have one float type.
 func LayerNorm(b *ir.Builder, x, scale, bias ir.Value, epsilon float64) ir.Value {
 	return b.Add1(OpLayerNorm, &NormAttrs{scale.Rank(), epsilon}, given(x, scale, bias)...)
 }
 
-// RMSNorm returns x divided by its root mean square over as many of its last
-// axes as scale has, times scale.
+// RMSNorm returns x divided by √(mean(x²) + epsilon) over as many of its last axes
+// as scale has, times scale, which has the shape of those axes.
 func RMSNorm(b *ir.Builder, x, scale ir.Value, epsilon float64) ir.Value {
 	return b.Add1(OpRMSNorm, &NormAttrs{scale.Rank(), epsilon}, x, scale)
 }

@@ -27,7 +27,7 @@ func init() {
 	defineComposite(composite{
 		op: OpAdaNorm, operands: []string{"x", "scale", "shift"}, types: floats,
 		newAttrs:    func() ir.Attrs { return &AdaNormAttrs{EpsilonAttrs: EpsilonAttrs{defaultEpsilon}} },
-		doc:         "layer_norm of x over its last axis, or with rms its rms_norm, times 1 + scale, plus shift, which are made of what the layer is conditioned on (Peebles and Xie, DiT). The seed system's AdaLayerNorm.",
+		doc:         "layer_norm of x over its last axis, or with rms its rms_norm, times 1 + scale, plus shift, which are made of what the layer is conditioned on (Peebles and Xie, DiT). AdaLayerNorm of RLX in Rust.",
 		constraints: []string{"scale and shift have the element type of x and broadcast to it", "epsilon is not negative"},
 		check: func(n *ir.Node) error {
 			x := n.Input(0)

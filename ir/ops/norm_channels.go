@@ -51,7 +51,7 @@ func init() {
 	group := composite{
 		op: OpGroupNorm, doc: "x less its mean, over the root of its variance plus epsilon, both taken over the axes between the first and the last and " +
 			"over each of some groups of channels; times scale, plus bias (Wu and He, Group Normalization). It is computed in f32 for narrower types.",
-		operands: []string{"x", "scale", "bias"}, optional: 2, types: floats,
+		operands: []string{"x", "scale", "bias"}, optional: 2, ones: []string{"scale"}, types: floats,
 		newAttrs:    func() ir.Attrs { return &GroupNormAttrs{1, EpsilonAttrs{defaultEpsilon}} },
 		constraints: []string{image, vectors, "the channels divide into the groups; epsilon is not negative"},
 		check:       checkChannels,
@@ -74,7 +74,7 @@ func init() {
 	defineComposite(composite{
 		op: OpBatchNormInference, doc: "(x − mean) / √(variance + epsilon)·scale + bias, by statistics of each channel from training (Ioffe and Szegedy, " +
 			"Batch Normalization). It is computed in f32 for narrower types.",
-		operands: []string{"x", "scale", "bias", "mean", "variance"}, types: floats,
+		operands: []string{"x", "scale", "bias", "mean", "variance"}, ones: []string{"scale", "variance"}, types: floats,
 		newAttrs:    func() ir.Attrs { return &EpsilonAttrs{defaultEpsilon} },
 		constraints: []string{image, vectors, "epsilon is not negative"},
 		check:       checkChannels,
@@ -177,7 +177,7 @@ func defineBatchNormTraining(image, vectors string) {
 		return []ir.Value{scaled(b, centred, variance, a.Epsilon, in), run(in[3], mean), run(in[4], unbiased)}
 	}
 	define(&ir.Def{
-		Op: OpBatchNormTraining, Operands: []string{"x", "scale", "bias", "mean", "variance"},
+		Op: OpBatchNormTraining, Operands: []string{"x", "scale", "bias", "mean", "variance"}, Ones: []string{"scale", "variance"},
 		Doc: "x normalised by mean and variance of each channel in this batch, times scale, plus bias; and the running mean and variance for the " +
 			"next step: momentum times those of the batch, the variance without bias, plus 1 − momentum times the ones given. No derivative " +
 			"passes through the statistics of the batch into the running ones. It is computed in f32 for narrower types.",
@@ -224,8 +224,9 @@ func channelSamples(a ir.Attrs, vectors int) []ir.Sample {
 	}
 }
 
-// GroupNorm returns x, whose channels are last, normalised over each group of
-// channels, times scale, plus bias, which may be left out (the zero Value).
+// GroupNorm returns x, [batch, axes..., channels], normalised over the axes
+// between and each of so many groups of channels, times scale, [channels], plus
+// bias, [channels], which may be left out (the zero Value).
 func GroupNorm(b *ir.Builder, x, scale, bias ir.Value, groups int, epsilon float64) ir.Value {
 	return b.Add1(OpGroupNorm, &GroupNormAttrs{groups, EpsilonAttrs{epsilon}}, given(x, scale, bias)...)
 }
@@ -235,15 +236,18 @@ func InstanceNorm(b *ir.Builder, x, scale, bias ir.Value, epsilon float64) ir.Va
 	return b.Add1(OpInstanceNorm, &EpsilonAttrs{epsilon}, given(x, scale, bias)...)
 }
 
-// BatchNormInference returns x, whose channels are last, normalised by the
-// statistics of training.
+// BatchNormInference returns (x − mean)/√(variance + epsilon)·scale + bias for x
+// [batch, axes..., channels] and four vectors [channels]; mean and variance are
+// those of training ([BatchNormTraining]).
 func BatchNormInference(b *ir.Builder, x, scale, bias, mean, variance ir.Value, epsilon float64) ir.Value {
 	return b.Add1(OpBatchNormInference, &EpsilonAttrs{epsilon}, x, scale, bias, mean, variance)
 }
 
-// BatchNormTraining returns x, whose channels are last, normalised by its own
-// statistics, and the running ones for the next step: states, which
-// [ir.Builder.SetState] sets.
+// BatchNormTraining returns x, [batch, axes..., channels], normalised by mean and
+// variance of each channel in this batch, times scale, plus bias; and the running
+// mean and variance for the next step, which go into states
+// ([ir.Builder.SetState]): momentum times those of the batch plus 1 − momentum
+// times mean and variance. These four are [channels].
 func BatchNormTraining(b *ir.Builder, x, scale, bias, mean, variance ir.Value, a BatchNormAttrs) (y, newMean, newVariance ir.Value) {
 	out := b.Add(OpBatchNormTraining, &a, x, scale, bias, mean, variance)
 	if b.Err() != nil {

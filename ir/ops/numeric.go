@@ -77,7 +77,7 @@ func init() {
 		},
 		{
 			op: OpRoundSTE, doc: "The whole number nearest to x, ties to even, with derivative 1: the straight-through estimator (Bengio, " +
-				"Léonard and Courville). The seed system's Round has this derivative.",
+				"Léonard and Courville). Round of RLX in Rust has this derivative.",
 			types: floats, from: -3, to: 3, at: []float64{0.5, 1.5}, noGrad: "the derivative is 1 by decree",
 			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Round(b, x) },
 			jvp:  func(_ *ir.Builder, _ *ir.Node, _, _, t []ir.Value) []ir.Value { return t },

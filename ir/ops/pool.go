@@ -75,14 +75,15 @@ func init() {
 	})
 }
 
-// MaxPool returns the largest element of each window of x, which has its
-// channels last.
+// MaxPool returns the largest element of each window of x,
+// [batch, spatial axes..., channels] of a float type.
 func MaxPool(b *ir.Builder, x ir.Value, a PoolAttrs) ir.Value {
 	a.complete()
 	return b.Add1(OpMaxPool, &a, x)
 }
 
-// AvgPool returns the mean of each window of x, which has its channels last.
+// AvgPool returns the mean of each window of x, [batch, spatial axes..., channels]
+// of a float type.
 func AvgPool(b *ir.Builder, x ir.Value, a AvgPoolAttrs) ir.Value {
 	a.complete()
 	return b.Add1(OpAvgPool, &a, x)

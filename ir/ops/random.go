@@ -115,7 +115,8 @@ func init() {
 	})
 }
 
-// RandomBits returns random words for a key, u32[2].
+// RandomBits returns random words, u32 of any shape, for a key, u32[2]: the same
+// ones for the same key.
 func RandomBits(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value {
 	return b.Add1(OpRandomBits, &RandomBitsAttrs{RandomAttrs: RandomAttrs{shape}}, key)
 }
@@ -137,12 +138,15 @@ func Key(b *ir.Builder, seed uint64) ir.Value {
 	return Literal(b, ir.Ints(ir.U32, []int64{int64(seed >> 32), int64(seed & math.MaxUint32)}, 2))
 }
 
-// Uniform returns uniform numbers in [0, 1).
+// Uniform returns uniform numbers in
+// [0, 1) of a float type and shape for a key, u32[2]: the same ones for the same
+// key.
 func Uniform(b *ir.Builder, key ir.Value, d ir.DType, shape ...ir.Dim) ir.Value {
 	return b.Add1(OpUniform, &RandomFloatAttrs{RandomAttrs{shape}, d}, key)
 }
 
-// Normal returns standard normal numbers.
+// Normal returns standard normal numbers of a float type and shape for a key,
+// u32[2]: the same ones for the same key.
 func Normal(b *ir.Builder, key ir.Value, d ir.DType, shape ...ir.Dim) ir.Value {
 	return b.Add1(OpNormal, &RandomFloatAttrs{RandomAttrs{shape}, d}, key)
 }

@@ -153,8 +153,8 @@ func TruncatedNormal(b *ir.Builder, key ir.Value, low, high float64, d ir.DType,
 	return b.Add1(OpTruncatedNormal, &TruncatedAttrs{RandomFloatAttrs{RandomAttrs{shape}, d}, low, high}, key)
 }
 
-// Categorical returns classes drawn by the probabilities softmax(logits) along
-// an axis, which the result does not have.
+// Categorical returns classes, i32, drawn by the probabilities softmax(logits)
+// along an axis, which the result does not have. key is u32[2].
 func Categorical(b *ir.Builder, key, logits ir.Value, axis int) ir.Value {
 	return b.Add1(OpCategorical, axisAttrs(logits, axis), logits, key)
 }

@@ -219,8 +219,8 @@ func Rope(b *ir.Builder, x, cos, sin ir.Value, a RopeAttrs) ir.Value {
 	return b.Add1(OpRope, &a, x, cos, sin)
 }
 
-// RopeTable returns the cosines and sines that [Rope] takes to rotate size
-// elements at some positions; a base of 0 stands for 10,000.
+// RopeTable returns the cosines and sines, f32[..., size/2], that [Rope] takes to
+// rotate size elements at positions [...]; a base of 0 stands for 10,000.
 func RopeTable(b *ir.Builder, positions ir.Value, size int, base float64) (cos, sin ir.Value) {
 	if base == 0 {
 		base = defaultRopeBase

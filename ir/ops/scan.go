@@ -71,8 +71,9 @@ type Loop struct {
 	Body func(b *ir.Builder, consts, carries, xs []ir.Value) (next, ys []ir.Value)
 }
 
-// Scan runs a loop and returns the carries after its last step and the stacked
-// values of all steps.
+// Scan runs a loop: a graph once for each slice of Xs, or Length times. It returns
+// the carries after the last step, and each of the values that steps return,
+// stacked along a new first axis.
 func Scan(b *ir.Builder, l Loop) (carries, ys []ir.Value) {
 	if b.Err() != nil {
 		return make([]ir.Value, len(l.Carries)), nil

@@ -168,18 +168,23 @@ func STFT(b *ir.Builder, x, window ir.Value, a FrameAttrs) (re, im ir.Value) {
 	return out[0], out[1]
 }
 
-// ISTFT returns the signals that frames of transforms were cut from.
+// ISTFT returns the signals, [..., length], that frames of transforms were cut
+// from: the inverse of [STFT], for re and im [..., frames, n/2 + 1], f32 or f64,
+// and a window [n].
 func ISTFT(b *ir.Builder, re, im, window ir.Value, a UnframeAttrs) ir.Value {
 	return b.Add1(OpISTFT, &a, re, im, window)
 }
 
-// LogMel returns the logarithms of the energies that filters let through in each
-// frame.
+// LogMel returns the logarithms of the energies that filters, [filters, n/2 + 1],
+// let through in each frame of signals x, [..., samples], times a window [n]:
+// [..., frames, filters]. All are f32 or f64. See [MelFilterbank].
 func LogMel(b *ir.Builder, x, window, filters ir.Value, a LogMelAttrs) ir.Value {
 	return b.Add1(OpLogMel, &a, x, window, filters)
 }
 
-// Welch returns power spectral densities.
+// Welch returns the power spectral densities of signals x, [..., samples] of f32
+// or f64, by frames times a window [n]: [..., n/2 + 1]. Rate is that of the
+// samples, in hertz.
 func Welch(b *ir.Builder, x, window ir.Value, a WelchAttrs) ir.Value {
 	return b.Add1(OpWelch, &a, x, window)
 }

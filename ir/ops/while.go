@@ -63,7 +63,8 @@ type While struct {
 	Body func(b *ir.Builder, consts, carries []ir.Value) []ir.Value
 }
 
-// WhileLoop runs a loop and returns the carries in the end.
+// WhileLoop runs a loop as long as Cond says so, and returns the carries in the
+// end.
 func WhileLoop(b *ir.Builder, l While) []ir.Value {
 	if b.Err() != nil {
 		return make([]ir.Value, len(l.Carries))

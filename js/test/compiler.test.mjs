@@ -250,6 +250,26 @@ test('parameters begin as their declarations say, in a session too', async () =>
   assert.ok(largest <= bound && largest > 0.98 * bound, `${largest} of ${bound}`);
 });
 
+test('what a norm scales by begins as ones, and what is saved for inference is all that training changes but its own states', async () => {
+  const made = graph('norms', (b) => {
+    const vector = (name) => b.param(name, 'f32', [4]);
+    const x = b.input('x', 'f32', [2, 4]).layerNorm(vector('layer'), vector('bias')).rmsNorm(vector('rms')).layerNorm(b.param('given', 'f32', [4], 3));
+    const [y, mean, variance] = x.batchNormTraining(vector('batch'), vector('shift'), b.state('mean', 'f32', [4]), b.state('variance', 'f32', [4]));
+    b.setState('mean', mean);
+    b.setState('variance', variance);
+    b.output('loss', y.square().mean());
+  });
+  const trainer = await train(made, { optimizer: { kind: 'adam' }, rate: 1e-3, on: 'cpu', worker: false });
+  const saved = await trainer.saveParams();
+  const begin = { batch: 1, bias: 0, given: 3, layer: 1, mean: 0, rms: 1, shift: 0, variance: 1 };
+  assert.deepEqual(Object.fromEntries(Object.entries(saved).map(([name, { data }]) => [name, data])), Object.fromEntries(Object.entries(begin).map(([name, n]) => [name, new Float32Array(4).fill(n)])));
+  assert.ok('optim/m/layer' in await trainer.save());
+  const only = await session({ entries: { scaled: graph('scaled', (b) => b.output('y', b.input('x', 'f32', [2, 4]).layerNorm(b.param('layer', 'f32', [4])))) } }, { on: 'cpu', worker: false });
+  await only.load({ layer: saved.layer });
+  trainer.session.close();
+  only.close();
+});
+
 for (const on of ['gpu', 'cpu']) {
   for (const precision of ['bf16', 'f16']) {
     test(`products in ${precision} train as well on the ${on}, whether it has such arithmetic or not`, async () => {
@@ -285,6 +305,25 @@ test('a page that knows the size of subgroups gets kernels by subgroups, on devi
   s.close();
   await assert.rejects(openSession(plan, { device: dawn.device }), isError('limit', /subgroups/));
   close();
+});
+
+test('weight decay leaves vectors alone on request, and parameters frozen by a pattern stay', async () => {
+  const model = graph('decay', (b) => {
+    const parts = [b.param('w', 'f32', [1, 1]), b.param('b', 'f32', [1]), b.param('head/w', 'f32', [1, 1]), b.param('head/b', 'f32', [1])];
+    b.output('loss', parts.map((p) => p.reduceSum()).reduce((a, c) => a.add(c)).mul(b.input('zero', 'f32')));
+  });
+  const params = Object.fromEntries(['w', 'b', 'head/w', 'head/b'].map((name) => [name, Float32Array.of(2)]));
+  const after = async (optimizer, frozen) => {
+    const step = { optimizer, frozen, schedule: { kind: 'constant', rate: 0.5 } };
+    const trainer = await train(model, { ...step, params, on: 'cpu', worker: false });
+    await trainer.run({ steps: 1, batches: () => ({ zero: 0 }) });
+    const values = await Promise.all(Object.keys(params).map((name) => trainer.session.read(name)));
+    trainer.session.close();
+    return values.map(([v]) => v);
+  };
+  assert.deepEqual(await after({ kind: 'adamw', weightDecay: 0.5 }, []), [1.5, 1.5, 1.5, 1.5]);
+  assert.deepEqual(await after({ kind: 'adamw', weightDecay: 0.5, decayMatrices: true }, ['head/*']), [1.5, 2, 2, 2]);
+  assert.deepEqual(await after({ kind: 'adamw', weightDecay: 0 }, []), [2, 2, 2, 2]);
 });
 
 test('a hostile count of steps is refused before anything is loaded, and where it turns up', async () => {

@@ -50,15 +50,19 @@ await trainer.run({ steps: 1, batches: batches({}, { size: 1 }) }).catch((e: unk
 console.log(values, openSession, decodeSafetensors);
 `;
 
+/** The examples of the package's README, as files of the project. */
+const guide = Object.fromEntries([...readFileSync(new URL('../README.md', import.meta.url), 'utf8').matchAll(/```ts\n([^]*?)```/g)].map(([, code], i) => [`guide${i}.ts`, code]));
+
 let project;
 before(async () => {
   project = await installPacked({
     'main.mjs': program,
     'types.ts': types,
+    ...guide,
     'tsconfig.json': JSON.stringify({ compilerOptions: {
       target: 'es2022', module: 'nodenext', lib: ['es2023', 'dom', 'esnext.disposable'], types: [], strict: true, exactOptionalPropertyTypes: true,
       noUncheckedIndexedAccess: true, skipLibCheck: false, noEmit: true,
-    }, files: ['types.ts'] }),
+    }, files: ['types.ts', ...Object.keys(guide)] }),
   });
 });
 after(() => project?.remove());
@@ -73,7 +77,10 @@ test('it holds modules, types and licence, and no source', async () => {
   assert.ok(!files.some((name) => name.startsWith('src') || name.startsWith('test')));
 });
 
-test('its types are strict, without skipLibCheck', async () => { await project.tsc('-p', '.'); });
+test("its types are strict, without skipLibCheck, and fit its README's examples", async () => {
+  assert.ok(Object.keys(guide).length > 4);
+  await project.tsc('-p', '.');
+});
 
 test('its declarations use no names of WebGPU but two, which they declare: TypeScript 5.9 has none', () => {
   const seen = new Set(), names = new Set();

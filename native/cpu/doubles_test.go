@@ -3,6 +3,7 @@ package cpu_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
@@ -22,7 +23,7 @@ func TestRowsOfDoubles(t *testing.T) {
 				x[i] = float64(v) * (1 + 0x1p-40)
 			}
 			x[n/2] = math.Inf(1)
-			got := doubleOutputs(t, graph(t, func(b *ir.Builder) {
+			got := outputsOf[float64](t, graph(t, func(b *ir.Builder) {
 				x := b.Input("x", ir.F64, ir.Dims(rows, n)...)
 				sum, most := ops.ReduceSum(b, ops.Mul(b, x, x), 1), ops.ReduceMax(b, x, 1)
 				b.Output("sum", sum)
@@ -47,6 +48,47 @@ func TestRowsOfDoubles(t *testing.T) {
 	})
 }
 
+// TestRowsOfLongIntegers computes with i64 and u64 by rows of every length, numbers that
+// no f64 and no i32 holds among them. The expected values are computed in Go.
+func TestRowsOfLongIntegers(t *testing.T) {
+	const rows = 3
+	everyLevel(t, func(t *testing.T) {
+		for _, n := range []int{1, 3, 7, 16, 31, 100, 512, 520, 1024, 5000} {
+			x := make([]int64, rows*n)
+			for i := range x {
+				x[i] = int64(uint64(i+1)*0x9e3779b97f4a7c15) >> (i % 60)
+			}
+			got := outputsOf[int64](t, graph(t, func(b *ir.Builder) {
+				x := b.Input("x", ir.I64, ir.Dims(rows, n)...)
+				u := ops.Convert(b, x, ir.U64)
+				b.Output("sum", ops.ReduceSum(b, x, 1))
+				b.Output("most", ops.ReduceMax(b, x, 1))
+				b.Output("least", ops.Convert(b, ops.ReduceMin(b, u, 1), ir.I64))
+				square := ops.Add(b, ops.Mul(b, x, x), ops.ConstLike(b, x, 7))
+				b.Output("y", ops.Select(b, ops.Lt(b, x, ops.ConstLike(b, x, 0)), ops.ShiftRight(b, x, ops.ConstLike(b, x, 3)), square))
+				b.Output("unsigned", ops.Convert(b, ops.Xor(b, ops.ShiftRight(b, u, ops.ConstLike(b, u, 5)), ops.Not(b, u)), ir.I64))
+			}), native.Int64s(x, rows, n))
+			for i := range rows {
+				row := x[i*n : (i+1)*n]
+				sum, least := int64(0), uint64(math.MaxUint64)
+				for j, v := range row {
+					sum, least = sum+v, min(least, uint64(v))
+					y, u := v*v+7, int64(uint64(v)>>5^^uint64(v))
+					if v < 0 {
+						y = v >> 3
+					}
+					if at := i*n + j; got["y"][at] != y || got["unsigned"][at] != u {
+						t.Fatalf("%d of %d: %d and %#x, not %d and %#x", at, n, got["y"][at], got["unsigned"][at], y, u)
+					}
+				}
+				if most := slices.Max(row); got["sum"][i] != sum || got["most"][i] != most || uint64(got["least"][i]) != least {
+					t.Fatalf("row of %d: %d, %d, %d, not %d, %d, %d", n, got["sum"][i], got["most"][i], uint64(got["least"][i]), sum, most, least)
+				}
+			}
+		}
+	})
+}
+
 func nearDouble(tb testing.TB, name string, at int, got, want float64) {
 	tb.Helper()
 	if same := got == want || got != got && want != want; !same && !(math.Abs(got-want) <= 1e-13*math.Max(1, math.Abs(want))) {
@@ -54,8 +96,8 @@ func nearDouble(tb testing.TB, name string, at int, got, want float64) {
 	}
 }
 
-// doubleOutputs is [outputs] for results of f64 of an input x.
-func doubleOutputs(tb testing.TB, e ir.Entry, x native.Tensor) map[string][]float64 {
+// outputsOf is [outputs] for results of another type, of an input x.
+func outputsOf[T native.Element](tb testing.TB, e ir.Entry, x native.Tensor) map[string][]T {
 	tb.Helper()
 	p := compileGraphs(tb, e)
 	out := map[string]native.Tensor{}
@@ -65,10 +107,10 @@ func doubleOutputs(tb testing.TB, e ir.Entry, x native.Tensor) map[string][]floa
 		}
 	}
 	runBound(tb, bind(tb, p, "run", map[string]native.Tensor{"x": x}, out))
-	values := map[string][]float64{}
+	values := map[string][]T{}
 	for name, t := range out {
 		var err error
-		if values[name], err = t.Float64s(); err != nil {
+		if values[name], err = native.Elements[T](t); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -86,6 +128,9 @@ func BenchmarkDoubles(b *testing.B) {
 		"layer norm": func(b *ir.Builder, x ir.Value) ir.Value {
 			return ops.LayerNorm(b, x, ops.Const(b, x.DType(), 1, x.Dim(1)), ops.Const(b, x.DType(), 0, x.Dim(1)), 1e-5)
 		},
+		"gelu":    func(b *ir.Builder, x ir.Value) ir.Value { return ops.Gelu(b, x) },
+		"log":     ops.Log,
+		"tanh":    ops.Tanh,
 		"softmax": func(b *ir.Builder, x ir.Value) ir.Value { return ops.Softmax(b, x, 1) },
 		"product": func(b *ir.Builder, x ir.Value) ir.Value { return ops.MatMul(b, x, ops.Transpose(b, x, 1, 0)) },
 	} {

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 	"github.com/rlx-go/rlx/native/cpu/jit"
 )
@@ -101,7 +100,7 @@ func (f *fuser) look(code []instr) {
 
 // inKernels reports whether kernels compute with the lanes of a register.
 func (r register) inKernels() bool {
-	return r.class == classF32 || r.class == classInt || r.class == classF64 && jit.Stored(ir.F64)
+	return r.class == classF32 || r.class == classInt || r.class == classF64 || r.class == classLong
 }
 
 // list returns a list with kernels in place of what they can do. What they

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
 	"github.com/rlx-go/rlx/native/cpu/jit"
 )
 
@@ -11,12 +12,12 @@ type kind uint8
 const (
 	anyKind kind = iota // truths alone
 	words               // of 32 bits
-	doubles             // f64
+	longs               // of 64 bits
 )
 
 // width returns how many lanes a register has.
 func (k kind) width() int {
-	if k == doubles {
+	if k == longs {
 		return jit.Width() / 2
 	}
 	return jit.Width()
@@ -25,7 +26,7 @@ func (k kind) width() int {
 // segmentOf begins a kernel of a kind.
 func (f *fuser) segmentOf(k kind) *segment {
 	s := f.segment()
-	s.kind, s.k.Doubles = k, k == doubles
+	s.kind, s.k.Long = k, k == longs
 	return s
 }
 
@@ -38,12 +39,12 @@ func (s *segment) ofKind(in *instr, add func(in *instr) bool) bool {
 	}
 	before := s.kind
 	if k != anyKind {
-		s.kind, s.k.Doubles = k, k == doubles
+		s.kind, s.k.Long = k, k == longs
 	}
 	if add(in) {
 		return true
 	}
-	s.kind, s.k.Doubles = before, before == doubles
+	s.kind, s.k.Long = before, before == longs
 	return false
 }
 
@@ -61,10 +62,16 @@ func (in *instr) numbers() (kind, bool) {
 	}
 	switch in.kind {
 	case opLoad, opStore:
+		if in.buf.dtype.IsBool() {
+			return words, true
+		}
 		return kindOf(in.buf.dtype), true
 	case opMove:
 		return kindOf(wordType(in.dst)), true
 	case opApply:
+		if in.changesWidth() {
+			return longs, jit.Has(in.operation())
+		}
 		same := note(kindOf(in.node.Type))
 		for _, a := range in.node.Args {
 			same = note(kindOf(a.Type)) && same
@@ -74,11 +81,21 @@ func (in *instr) numbers() (kind, bool) {
 	return found, true
 }
 
+// changesWidth reports whether an instruction converts numbers between 32 and 64 bits.
+func (in *instr) changesWidth() bool {
+	if in.node.Op != scalar.OpConvert {
+		return false
+	}
+	from, to := kindOf(in.node.Args[0].Type), kindOf(in.node.Type)
+	return from != to && from != anyKind && to != anyKind
+}
+
 func kindOf(t ir.DType) kind {
-	switch {
-	case t == ir.F64:
-		return doubles
-	case t.IsBool():
+	switch classOf(t) {
+	case classF64, classLong:
+		return longs
+	}
+	if t.IsBool() {
 		return anyKind
 	}
 	return words

@@ -151,6 +151,8 @@ func wordOf(r register, v scalar.Value) uint64 {
 		return math.Float64bits(v.F)
 	case classF32:
 		return uint64(math.Float32bits(float32(v.F)))
+	case classLong:
+		return uint64(v.I)
 	}
 	return uint64(uint32(v.I))
 }

@@ -50,7 +50,7 @@ func (f *fuser) sweep(before []instr) bool {
 
 // alike reports whether kernels are of one kind.
 func alike(list []*jit.Kernel) bool {
-	return !slices.ContainsFunc(list, func(k *jit.Kernel) bool { return k.Doubles != list[0].Doubles })
+	return !slices.ContainsFunc(list, func(k *jit.Kernel) bool { return k.Long != list[0].Long })
 }
 
 // hasRows reports whether a nest has several rows of lanes that fill registers.

@@ -71,7 +71,12 @@ func (s *segment) adds(in *instr) bool {
 		if !in.sideBySide() {
 			return false
 		}
-		s.write(in.dst, s.k.Load(s.array(fusedArray{access: in}), in.buf.dtype))
+		array := s.array(fusedArray{access: in})
+		if in.buf.dtype.IsBool() {
+			s.write(in.dst, s.k.LoadBools(array))
+		} else {
+			s.write(in.dst, s.k.Load(array, in.buf.dtype))
+		}
 	case opStore:
 		if !in.sideBySide() {
 			return false
@@ -80,7 +85,12 @@ func (s *segment) adds(in *instr) bool {
 		if !ok {
 			return false
 		}
-		s.k.Store(s.array(fusedArray{access: in, stores: true}), in.buf.dtype, v)
+		array := s.array(fusedArray{access: in, stores: true})
+		if in.buf.dtype.IsBool() {
+			s.k.StoreBools(array, v)
+		} else {
+			s.k.Store(array, in.buf.dtype, v)
+		}
 		s.hasStore = true
 	case opApply:
 		return s.apply(in)
@@ -99,6 +109,9 @@ func (s *segment) apply(in *instr) bool {
 	o := in.operation()
 	if !jit.Has(o) {
 		return false
+	}
+	if _, one := s.spreads[in.args[0]]; one && in.changesWidth() {
+		return false // which kernels have in lanes' width alone
 	}
 	args := make([]jit.Value, len(in.node.Args))
 	for i, a := range in.node.Args {
@@ -129,6 +142,8 @@ func wordType(r register) ir.DType {
 		return ir.F32
 	case classF64:
 		return ir.F64
+	case classLong:
+		return ir.I64
 	}
 	return ir.I32
 }
@@ -148,10 +163,11 @@ func (s *segment) value(r register, t ir.DType) (jit.Value, bool) {
 		if from, ok := s.spreads[r]; ok {
 			return s.spread(from, t), true
 		}
-		if t.IsFloat() && t != ir.F64 {
-			t = ir.F32
+		held := t
+		if t.Size() < 4 && !t.IsBool() {
+			held = wordType(r)
 		}
-		v = s.k.Load(s.array(fusedArray{reg: r}), t)
+		v = s.k.Load(s.array(fusedArray{reg: r}), held)
 		s.values[r] = v
 	}
 	return v, s.k.IsTruth(v) == t.IsBool()

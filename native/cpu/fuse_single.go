@@ -44,7 +44,7 @@ func (s *segment) addsSingle(in *instr) bool {
 // and its place a sum of coordinates.
 func (in *instr) isWord() bool {
 	switch in.buf.dtype {
-	case ir.F32, ir.I32, ir.U32, ir.F64:
+	case ir.F32, ir.I32, ir.U32, ir.F64, ir.I64, ir.U64:
 		return !in.at.general && in.at.mask == nil
 	}
 	return false
@@ -52,7 +52,7 @@ func (in *instr) isWord() bool {
 
 func (s *segment) applySingle(in *instr) bool {
 	o := in.operation()
-	if !jit.Has(o) || !in.dst.inKernels() {
+	if !jit.Has(o) || !in.dst.inKernels() || in.changesWidth() {
 		return false
 	}
 	args := make([]jit.Value, len(in.node.Args))

@@ -131,7 +131,7 @@ func lanesOf[T lane](f *files, r register) []T {
 
 // size returns the bytes of a lane of a class that kernels compute with.
 func (c class) size() int {
-	if c == classF64 {
+	if c == classF64 || c == classLong {
 		return 8
 	}
 	return 4

@@ -40,7 +40,7 @@ func (n *nest) reuse() {
 // sideBySide reports whether a load or store is of neighbours that kernels can
 // read or write where they are.
 func (in *instr) sideBySide() bool {
-	return !in.one && !in.at.general && in.at.mask == nil && in.at.stride == 1 && jit.Stored(in.buf.dtype)
+	return !in.one && !in.at.general && in.at.mask == nil && in.at.stride == 1 && (in.buf.dtype.IsBool() || jit.Stored(in.buf.dtype))
 }
 
 // keep shows the registers that hold values from outside the code.

@@ -21,5 +21,5 @@ func Example() {
 	}
 	w, err := read["w"].Float32s()
 	fmt.Println(read["w"], w, metadata["model"], err)
-	// Output: f32[2 2] [1 2 3 4] example <nil>
+	// Output: f32[2,2] [1 2 3 4] example <nil>
 }

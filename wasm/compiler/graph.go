@@ -38,8 +38,8 @@ func text(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	return err
 }
 
-// describe (graph) → name, ports (name, kind, type), outputs (name, state?,
-// type).
+// describe (graph) → name, ports (name, kind, begins as ones?, type), outputs
+// (name, state?, type).
 func describe(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	g, err := wire.Get[*ir.Graph](c, r)
 	if err != nil {
@@ -50,6 +50,7 @@ func describe(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	for _, p := range g.Ports() {
 		w.Text(p.Name)
 		w.Text(p.Kind.String())
+		w.Bool(g.BeginsAsOnes(p))
 		w.ValueType(p.Value.Type())
 	}
 	w.U32(len(g.Outputs()))

@@ -7,19 +7,24 @@ import (
 )
 
 // hyper reads hyper-parameters by name; a name that is not there reads as 0,
-// for which the optimisers have their defaults.
+// for which the optimisers have their defaults. A weight decay of 0 is none at all.
 func hyper(r *wire.Request) map[string]float64 {
 	out := map[string]float64{}
 	r.List(func() {
 		name := r.Text()
 		out[name] = r.F64()
 	})
+	if decay, given := out[weightDecay]; given && decay == 0 {
+		out[weightDecay] = optim.NoDecay
+	}
 	return out
 }
 
+const weightDecay = "weight_decay"
+
 // optimizer returns the optimiser of that name.
 func optimizer(name string, h map[string]float64) (optim.Optimizer, error) {
-	adam := optim.Adam{Beta1: h["beta1"], Beta2: h["beta2"], Eps: h["epsilon"], WeightDecay: h["weight_decay"]}
+	adam := optim.Adam{Beta1: h["beta1"], Beta2: h["beta2"], Eps: h["epsilon"], WeightDecay: h[weightDecay]}
 	switch name {
 	case "sgd":
 		return optim.SGD{Momentum: h["momentum"], Nesterov: h["nesterov"] != 0, WeightDecay: adam.WeightDecay}, nil
@@ -46,7 +51,7 @@ func optimizer(name string, h map[string]float64) (optim.Optimizer, error) {
 	case "adafactor":
 		return optim.Adafactor{WeightDecay: adam.WeightDecay}, nil
 	case "muon":
-		return optim.Muon{Momentum: h["momentum"], WeightDecay: adam.WeightDecay}, nil
+		return optim.Muon{Momentum: h["momentum"], WeightDecay: adam.WeightDecay, Rest: optim.AdamW{WeightDecay: adam.WeightDecay}}, nil
 	}
 	return nil, ir.Errorf(ir.ErrName, "there is no optimizer %q", name)
 }
@@ -106,6 +111,11 @@ func trainingStep(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	}
 	o := optim.Options{
 		Schedule: s, ClipNorm: h["clip_norm"], ClipValue: h["clip_value"], Accumulate: int(h["accumulate"]), Average: h["average"], Frozen: frozen,
+	}
+	if h["decay_matrices"] != 0 {
+		h[weightDecay] = optim.NoDecay
+		rest, _ := optimizer(name, h)
+		o.Groups = []optim.Group{optim.Vectors(g, rest)}
 	}
 	if scale := h["loss_scale"]; scale != 0 {
 		o.Scale = &optim.LossScale{Initial: scale}

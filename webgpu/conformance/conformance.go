@@ -61,7 +61,7 @@ type Result struct {
 }
 
 // Suite returns all modules: for each op its samples, some side by side, and a
-// gradient, and the models.
+// gradient, the models, and random programs.
 func Suite() ([]Module, error) {
 	var all []Module
 	for _, op := range ir.Ops() {
@@ -78,6 +78,11 @@ func Suite() ([]Module, error) {
 		}
 		all = append(all, *m)
 	}
+	random, err := programModules()
+	if err != nil {
+		return nil, fmt.Errorf("conformance: %w", err)
+	}
+	all = append(all, random...)
 	m, err := derivativesModule()
 	if err != nil {
 		return nil, fmt.Errorf("conformance: derivatives: %w", err)

@@ -310,7 +310,7 @@ func TestWrongInputsAreRefused(t *testing.T) {
 		kind error
 		text string
 	}{
-		{"other sizes", func() error { return step.Set("x", floats(x, 3, 4)) }, ir.ErrShape, "x is f32[4 3], given as [3 4]"},
+		{"other sizes", func() error { return step.Set("x", floats(x, 3, 4)) }, ir.ErrShape, "x is f32[4,3], given as [3,4]"},
 		{"another rank", func() error { return step.Set("x", floats(x, 12)) }, ir.ErrShape, "given as [12]"},
 		{"an empty batch", func() error { return step.Set("x", floats(nil, 0, 3)) }, ir.ErrShape, "empty batch"},
 		{"too few bytes", func() error { return step.Set("x", floats(x[:11], 4, 3)) }, ir.ErrShape, "48 bytes, given with 44"},
@@ -328,7 +328,7 @@ func TestWrongInputsAreRefused(t *testing.T) {
 		{"an output of no run", func() error { _, err := s.Read(ctx, "loss"); return err }, ir.ErrName, `"loss"`},
 		{"writing an output", func() error { return s.Write("loss", floats([]float32{1})) }, ir.ErrName, "there are count, history, kept, w"},
 		{"writing another shape", func() error { return s.Write("w", floats(x[:4], 4)) }, ir.ErrShape, "w is f32[3]"},
-		{"loading another shape", func() error { return s.Load(map[string]exec.Tensor{"w": floats(x[:3], 1, 3)}) }, ir.ErrShape, "[1 3]"},
+		{"loading another shape", func() error { return s.Load(map[string]exec.Tensor{"w": floats(x[:3], 1, 3)}) }, ir.ErrShape, "[1,3]"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			err := c.call()

@@ -22,16 +22,16 @@ type Tensor struct {
 // check says what keeps t from being a value of the slot.
 func check(op string, s *plan.Slot, t Tensor, dims []int) error {
 	fail := func(kind error, format string, args ...any) error {
-		return &Error{Kind: kind, Op: op, Name: s.Name, Msg: fmt.Sprintf("%s is %s%v", s.Name, s.DType, dims) + fmt.Sprintf(format, args...)}
+		return &Error{Kind: kind, Op: op, Name: s.Name, Msg: fmt.Sprintf("%s is %s%s", s.Name, s.DType, ir.Dims(dims...)) + fmt.Sprintf(format, args...)}
 	}
 	if t.DType != s.DType {
 		return fail(ir.ErrDType, ", given as %s", t.DType)
 	}
 	if !slices.Equal(t.Dims, dims) {
 		if slices.Contains(t.Dims, 0) {
-			return fail(ir.ErrShape, ", given as %v: an empty batch has no result", t.Dims)
+			return fail(ir.ErrShape, ", given as %s: an empty batch has no result", ir.Dims(t.Dims...))
 		}
-		return fail(ir.ErrShape, ", given as %v", t.Dims)
+		return fail(ir.ErrShape, ", given as %s", ir.Dims(t.Dims...))
 	}
 	n := 1
 	for _, d := range dims {

@@ -93,7 +93,7 @@ func lowerable(n *ir.Node) error {
 	for _, t := range n.Types() {
 		switch _, ok := t.Shape.Ints(); {
 		case !ok:
-			return ir.Shapef("%s has a symbolic size: bind it first", t)
+			return ir.Shapef("%s has a symbolic size: bind it first (Graph.Bind)", t)
 		case slices.ContainsFunc(t.Shape, tooLong), isLeaf(n) && tooLarge(t):
 			return tooManyElements(t)
 		}

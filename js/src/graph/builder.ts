@@ -83,7 +83,10 @@ export class GraphBuilder extends BuilderOps {
     return this.#outer ? this.#capture(this.#outer.input(name, dtype, shape)).value : this.#port('input', name, dtype, shape);
   }
 
-  /** A parameter: kept between runs, and trained. It begins as 0, or as `glorot` if it has two axes or more: see {@link Initial}. */
+  /**
+   * A parameter: kept between runs, and trained. It begins as {@link Initial} says; if that is not given as ones where it is
+   * the scale of a norm, else as `glorot` if it has two axes or more, and as 0 if not.
+   */
   param(name: string, dtype: DType, shape: readonly Dim[], initial?: Initial): Value {
     if (this.#outer) return this.#capture(this.#outer.param(name, dtype, shape, initial)).value;
     if (initial !== undefined) {
@@ -93,7 +96,7 @@ export class GraphBuilder extends BuilderOps {
     return this.#port('param', name, dtype, shape);
   }
 
-  /** A state: kept between runs, and changed by {@link GraphBuilder.setState}. It begins as 0. */
+  /** A state: kept between runs, and changed by {@link GraphBuilder.setState}. It begins as 0, the running variance of a batch norm as 1. */
   state(name: string, dtype: DType, shape: readonly Dim[] = []): Value {
     return this.#outer ? this.#capture(this.#outer.state(name, dtype, shape)).value : this.#port('state', name, dtype, shape);
   }

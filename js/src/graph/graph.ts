@@ -10,6 +10,8 @@ import { Request, type Response } from '../wasm/wire.js';
 export interface Port extends ValueType {
   readonly name: string;
   readonly kind: 'input' | 'param' | 'state';
+  /** Whether it begins as ones where nothing else is said: the scale of a norm, and the running variance of a batch norm. */
+  readonly ones: boolean;
 }
 
 /** An output of a graph; a state's is its new value. */
@@ -30,7 +32,10 @@ export interface Optimizer {
   beta1?: number;
   beta2?: number;
   epsilon?: number;
+  /** 0 if not given; of `adamw` 0.01, of `muon` 0.1. */
   weightDecay?: number;
+  /** Keeps weight decay from parameters of fewer than two axes: biases, and the scales of norms. */
+  decayMatrices?: boolean;
   /** Scales gradients down so that their norm, over all parameters, is at most this. */
   clipNorm?: number;
   /** Limits each element of the gradients to this size. */
@@ -63,7 +68,7 @@ export interface StepOptions {
   loss?: string;
   /** The learning rate. Where there is no schedule it is the f32 input `lr`. */
   schedule?: Schedule;
-  /** Parameters that are not trained. */
+  /** Parameters that are not trained, by name or by a pattern in which `*` stands for what is between slashes. */
   frozen?: readonly string[];
   /** How many losses to keep on the device. None if not given to `step`. */
   history?: number;
@@ -100,7 +105,7 @@ export class Graph {
     dropped.register(this, { instance: this.#instance, handle }, this);
     const r = invoke(new Request('describe').u32(handle), this.#instance);
     this.name = r.text();
-    this.ports = r.list(() => ({ name: r.text(), kind: r.text() as Port['kind'], ...readType(r) }));
+    this.ports = r.list(() => ({ name: r.text(), kind: r.text() as Port['kind'], ones: r.u32() === 1, ...readType(r) }));
     this.outputs = r.list(() => ({ name: r.text(), state: r.u32() === 1, ...readType(r) }));
   }
 
@@ -157,7 +162,7 @@ export class Graph {
   step({ optimizer, loss = 'loss', schedule, frozen = [], history = 0, precision, ...rest }: StepOptions): Graph {
     noMore('step', rest);
     if (!optimizer?.kind) throw new RlxError('missing', `the optimizer is { kind: 'sgd' | 'adam' | 'adamw', ... }, given as ${classOf(optimizer)}`, { name: 'optimizer' });
-    checkOptions('an optimizer', optimizer, ['kind', 'momentum', 'nesterov', 'beta1', 'beta2', 'epsilon', 'weightDecay', 'clipNorm', 'clipValue', 'centered', 'accumulate', 'average']);
+    checkOptions('an optimizer', optimizer, ['kind', 'momentum', 'nesterov', 'beta1', 'beta2', 'epsilon', 'weightDecay', 'decayMatrices', 'clipNorm', 'clipValue', 'centered', 'accumulate', 'average']);
     checkOptions('a schedule', schedule ?? {}, ['kind', 'rate', 'finalRate', 'steps', 'warmUp', 'factor', 'exponent', 'growth']);
     const { kind, ...hyper } = optimizer, { kind: shape = '', ...rates } = schedule ?? {};
     const request = this.#request('step').text(loss).text(kind).numbers(reals({ ...hyper, ...precision === 'f16' && { lossScale: 65536 } }), 'f64').text(shape).numbers(reals(rates), 'f64').texts(frozen).u32(history);

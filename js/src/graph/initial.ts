@@ -2,7 +2,7 @@
 
 import { generator } from '../session/batches.js';
 import { arrayType, sizeOf, type TensorData } from '../values/dtype.js';
-import { classOf, RlxError } from '../values/errors.js';
+import { classOf, RlxError, unknownName } from '../values/errors.js';
 import type { Graph, Port } from './graph.js';
 import type { HostTensor } from '../session/session.js';
 import type { Module } from './train.js';
@@ -23,16 +23,16 @@ export function checkInitial(name: string, initial: Initial): void {
 
 const paramsOf = (graph: Graph) => graph.ports.filter(({ kind }) => kind === 'param').sort((a, b) => a.name < b.name ? -1 : 1);
 
-/** The values that a graph's parameters begin with, drawn in the order of their names. */
+/** The values that a graph's parameters begin with, drawn in the order of their names, and those of states that begin as ones. */
 export function initialParams(graph: Graph, given: Readonly<Record<string, Initial>> = {}, seed = 0): Record<string, HostTensor> {
   const params = paramsOf(graph);
   for (const name in given) {
-    if (!params.some((port) => port.name === name)) throw new RlxError('name', `graph ${graph.name} has no parameter ${name}`, { name });
+    if (!params.some((port) => port.name === name)) throw unknownName(`graph ${graph.name} has no parameter`, name, params.map((port) => port.name));
     checkInitial(name, given[name]!);
   }
   const random = generator(seed);
-  return Object.fromEntries(params.map((port) => {
-    const initial = given[port.name] ?? graph.initial.get(port.name) ?? (port.shape.length > 1 ? 'glorot' : 0);
+  return Object.fromEntries([...params, ...graph.ports.filter(({ kind, ones }) => kind === 'state' && ones)].map((port) => {
+    const initial = given[port.name] ?? graph.initial.get(port.name) ?? (port.ones ? 1 : port.shape.length > 1 ? 'glorot' : 0);
     return [port.name, drawn(port, initial, random)];
   }));
 }

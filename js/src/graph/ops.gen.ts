@@ -34,8 +34,8 @@ export abstract class ValueOps {
 
   /**
    * layer_norm of x over its last axis, or with rms its rms_norm, times 1 + scale, plus shift,
-   * which are made of what the layer is conditioned on (Peebles and Xie, DiT). The seed system's
-   * AdaLayerNorm.
+   * which are made of what the layer is conditioned on (Peebles and Xie, DiT). AdaLayerNorm of
+   * RLX in Rust.
    *
    * - C1: the element type of x is float
    * - C2: scale and shift have the element type of x and broadcast to it
@@ -723,7 +723,7 @@ export abstract class ValueOps {
   /**
    * The numbers that blocks of bytes stand for, in one of the formats of GGUF files or as 8-bit
    * floats. They are those of the format's reference, bit by bit, in f32, but for denormal
-   * numbers on a device that has none. The seed system has them as schemes of DequantMatMul.
+   * numbers on a device that has none. RLX in Rust has them as schemes of DequantMatMul.
    *
    * - C1: the element type of x is unsigned
    * - C2: x holds whole blocks along its last axis: bytes as u8, or as u32, four to a word, the
@@ -988,8 +988,7 @@ export abstract class ValueOps {
 
   /**
    * The discrete Fourier transform along some axes, of any length: Σⱼ xⱼ·exp(-2πi·jk/n)
-   * along each, with the sign + for the inverse. The seed system's names are Fft and
-   * FftButterflyStage.
+   * along each, with the sign + for the inverse. RLX in Rust calls it Fft and FftButterflyStage.
    *
    * - C1: the element type of x is complex
    * - C2: axes are distinct axes of x
@@ -2488,7 +2487,7 @@ export abstract class ValueOps {
 
   /**
    * The whole number nearest to x, ties to even, with derivative 1: the straight-through
-   * estimator (Bengio, Léonard and Courville). The seed system's Round has this derivative.
+   * estimator (Bengio, Léonard and Courville). Round of RLX in Rust has this derivative.
    *
    * - C1: the element type of x is float
    */

@@ -180,7 +180,7 @@ export class Trainer {
    */
   async evaluate({ entry = 'eval', batches, ...rest }: EvaluateOptions): Promise<Record<string, number | TensorData>> {
     noMore('evaluate', rest);
-    const pause = yieldTask(), source = open(batches), parts: { rows: number; values: Record<string, TensorData> }[] = [];
+    const pause = yieldTask(), source = open(batches), parts: Part[] = [];
     const { plan } = this.session, target = plan.entries.find(({ name }) => name === entry);
     if (!target) throw unknownName('the plan has no entry', entry, plan.entries.map(({ name }) => name));
     const outputs = target.outputs.map((i) => plan.slots[i]!);
@@ -194,11 +194,16 @@ export class Trainer {
       await source.close();
     }
     if (parts.length === 0) throw noBatch();
-    return Object.fromEntries(outputs.map((slot) => [slot.name, gather(slot, parts.map(({ rows, values }) => ({ rows, data: values[slot.name]! })))]));
+    return Object.fromEntries(outputs.map((slot) => [slot.name, gather(slot, parts)]));
   }
 
-  /** All parameters and states. */
+  /** All parameters and states: what {@link Trainer.load} goes on from. */
   save(): Promise<Record<string, HostTensor>> { return this.session.save(); }
+
+  /** What {@link Trainer.save} gives but for the optimizer's states and the losses: what a session that only infers loads. */
+  async saveParams(): Promise<Record<string, HostTensor>> {
+    return Object.fromEntries(Object.entries(await this.save()).filter(([name]) => !/^(optim|history)\//.test(name)));
+  }
 
   /** Goes on from what {@link Trainer.save} gave; `steps` is then the number of steps before. */
   async load(tensors: Readonly<Record<string, HostTensor>>): Promise<void> {
@@ -260,23 +265,19 @@ function iterate(source: BatchSource): Batches {
   return begin.call(source);
 }
 
-/** Makes one value of an output's values in several batches. */
-function gather({ dtype, shape }: Slot, parts: { rows: number; data: TensorData }[]): number | TensorData {
-  const sum = (value: (part: { rows: number; data: TensorData }) => number) => parts.reduce((total, part) => total + value(part), 0);
-  if (shape.length > 0) {
-    const width = sizeOf(shape.slice(1));
-    return concatenate(parts.map(({ rows, data }) => data.subarray(0, rows * width)));
-  }
-  return /^[iu]/.test(dtype) ? sum(({ data }) => data[0]!) : sum(({ rows, data }) => data[0]! * rows) / sum(({ rows }) => rows);
-}
+/** The outputs of a batch. */
+interface Part { rows: number; values: Record<string, TensorData> }
 
-function concatenate(parts: TensorData[]): TensorData {
-  const type = parts[0]!.constructor as { new (length: number): TensorData };
-  const all = new type(parts.reduce((n, { length }) => n + length, 0));
+/** Makes one value of an output's values in several batches. */
+function gather({ name, dtype, shape }: Slot, parts: Part[]): number | TensorData {
+  const sum = (value: (x: number, rows: number) => number) => parts.reduce((total, { rows, values }) => total + value(values[name]![0]!, rows), 0);
+  const rows = sum((_, rows) => rows);
+  if (shape.length === 0) return /^[iu]/.test(dtype) ? sum((x) => x) : sum((x, rows) => x * rows) / rows;
+  const width = sizeOf(shape.slice(1)), type = parts[0]!.values[name]!.constructor as { new (length: number): TensorData }, all = new type(rows * width);
   let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
+  for (const { rows, values } of parts) {
+    all.set(values[name]!.subarray(0, rows * width), at);
+    at += rows * width;
   }
   return all;
 }

@@ -2,6 +2,7 @@ package jit
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 	"unsafe"
@@ -10,39 +11,76 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// BenchmarkFunctions tells the least nanoseconds of an operation for each lane,
-// of numbers in the nearest cache.
+// BenchmarkFunctions tells the least nanoseconds of an operation for each lane, of
+// random numbers in the nearest cache, in f32 and in f64, how many times as long the
+// latter takes, and how many steps there are in each. Of f64 it is at least twice; more
+// where a function takes more steps, as it needs polynomials of a higher degree, and in
+// quotients and roots, of which processors make less than half as many.
 func BenchmarkFunctions(b *testing.B) {
-	for _, op := range []scalar.Op{scalar.OpAdd, scalar.OpMax, scalar.OpExp, scalar.OpLog, scalar.OpTanh, scalar.OpSigmoid, scalar.OpErf} {
+	for _, op := range []scalar.Op{
+		scalar.OpAdd, scalar.OpDiv, scalar.OpMax, scalar.OpSqrt, scalar.OpExp, scalar.OpExpm1, scalar.OpLog, scalar.OpLog1p,
+		scalar.OpTanh, scalar.OpSigmoid, scalar.OpErf, scalar.OpSin, scalar.OpPow,
+	} {
 		b.Run(op.String(), func(b *testing.B) {
 			const n = 2048
-			k := &Kernel{}
-			x := k.Load(k.Array(), dtype.F32)
-			args := []Value{x, x}[:op.Arity()]
-			y, _ := k.Apply(Operation{Op: op, From: dtype.F32, To: dtype.F32}, args...)
-			k.Store(k.Array(), dtype.F32, y)
-			set := &Set{}
-			code := set.Compile(One(k))
-			if err := set.Load(); err != nil {
-				b.Fatal(err)
-			}
-			in, out := make([]float32, n), make([]float32, n)
-			for i := range in {
-				in[i] = float32(i%17) - 8
-			}
-			c := code.NewCall()
-			c.Set(0, unsafe.Pointer(&in[0]))
-			c.Set(1, unsafe.Pointer(&out[0]))
-			least := math.Inf(1)
-			for b.Loop() {
-				start := time.Now()
-				for range 20 {
-					c.Run(n)
+			list := []dtype.DType{dtype.F32, dtype.F64}
+			calls, best := make([]*Call, len(list)), []float64{math.Inf(1), math.Inf(1)}
+			for i, t := range list {
+				if o := (Operation{op, t, t}); Has(o) {
+					calls[i] = benchCall(b, o, n)
 				}
-				least = min(least, float64(time.Since(start).Nanoseconds())/20)
+			}
+			for b.Loop() {
+				for i, c := range calls {
+					if c == nil {
+						continue
+					}
+					start := time.Now()
+					for range 20 {
+						c.Run(n)
+					}
+					best[i] = min(best[i], float64(time.Since(start).Nanoseconds())/20)
+				}
 			}
 			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(least/n, "ns/lane")
+			b.ReportMetric(best[0]/n, "ns/f32")
+			b.ReportMetric(float64(Steps(Operation{op, dtype.F32, dtype.F32})), "steps-f32")
+			if calls[1] != nil {
+				b.ReportMetric(best[1]/n, "ns/f64")
+				b.ReportMetric(best[1]/best[0], "x-f32")
+				b.ReportMetric(float64(Steps(Operation{op, dtype.F64, dtype.F64})), "steps-f64")
+			}
 		})
 	}
+}
+
+// benchCall returns a call of an operation of floats on random numbers.
+func benchCall(b *testing.B, o Operation, n int) *Call {
+	b.Helper()
+	k := &Kernel{Long: o.From == dtype.F64}
+	x := k.Load(k.Array(), o.From)
+	y, _ := k.Apply(o, []Value{x, x}[:o.Op.Arity()]...)
+	k.Store(k.Array(), o.To, y)
+	set := &Set{}
+	code := set.Compile(One(k))
+	if err := set.Load(); err != nil {
+		b.Fatal(err)
+	}
+	c := code.NewCall()
+	if k.Long {
+		c.Set(0, unsafe.Pointer(&normal[float64](n)[0]))
+		c.Set(1, unsafe.Pointer(&make([]float64, n)[0]))
+	} else {
+		c.Set(0, unsafe.Pointer(&normal[float32](n)[0]))
+		c.Set(1, unsafe.Pointer(&make([]float32, n)[0]))
+	}
+	return c
+}
+
+func normal[T float32 | float64](n int) []T {
+	x := make([]T, n)
+	for i := range x {
+		x[i] = T(rand.NormFloat64() * 3)
+	}
+	return x
 }

@@ -13,9 +13,6 @@ func call(code unsafe.Pointer, args *unsafe.Pointer, n int)
 
 func compiles(level simd.Level) bool { return level != simd.Go }
 
-// hasDoubles says whether there are kernels of f64.
-const hasDoubles = true
-
 func mostRunning(level simd.Level) int {
 	if level == simd.AVX512 {
 		return 12

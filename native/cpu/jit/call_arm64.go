@@ -24,9 +24,6 @@ func compiles(level simd.Level) bool {
 	return level == simd.NEON && runtime.GOOS != "darwin" && runtime.GOOS != "ios" && runtime.GOOS != "windows"
 }
 
-// hasDoubles says whether there are kernels of f64.
-const hasDoubles = false
-
 func mostRunning(simd.Level) int { return 12 }
 
 func widthOf(simd.Level) int { return 4 }

@@ -10,8 +10,6 @@ import (
 
 func compiles(simd.Level) bool { return false }
 
-const hasDoubles = false
-
 func mostRunning(simd.Level) int { return 0 }
 
 func widthOf(simd.Level) int { return 1 }

@@ -13,7 +13,7 @@ import (
 type Code struct {
 	arrays, room int
 	width        int // lanes that a turn of its loop takes
-	doubles      bool
+	long         bool
 	entry        unsafe.Pointer
 	memory       *executable
 }
@@ -43,7 +43,7 @@ func Width() int { return widthOf(simd.Has) }
 
 // Width returns how many lanes the registers of a kernel have.
 func (k *Kernel) Width() int {
-	if k.Doubles {
+	if k.Long {
 		return Width() / 2
 	}
 	return Width()
@@ -62,7 +62,7 @@ func (s *Set) Compile(r *Rows) *Code {
 	if s.byText == nil {
 		s.byText = map[string]*Code{}
 	}
-	c := &Code{room: room, width: r.Width(), doubles: r.Kernels[0].Doubles}
+	c := &Code{room: room, width: r.Width(), long: r.Kernels[0].Long}
 	for _, k := range r.Kernels {
 		c.arrays += k.arrays
 	}
@@ -133,8 +133,8 @@ const Lanes = 16
 // masks has ones and then zeros: a stretch of it says which lanes count.
 var masks = ones[uint32]()
 
-// doubleMasks is masks for lanes of 64 bits.
-var doubleMasks = ones[uint64]()
+// longMasks is masks for lanes of 64 bits.
+var longMasks = ones[uint64]()
 
 func ones[T uint32 | uint64]() (m [2 * Lanes]T) {
 	for i := range Lanes {
@@ -161,8 +161,8 @@ func (c *Call) RunRows(rows, n int) {
 func (c *Call) RunLast(n int) { c.run(n, n) }
 
 func (c *Call) run(n, counted int) {
-	if c.code.doubles {
-		c.args[0] = unsafe.Pointer(&doubleMasks[Lanes-counted])
+	if c.code.long {
+		c.args[0] = unsafe.Pointer(&longMasks[Lanes-counted])
 	} else {
 		c.args[0] = unsafe.Pointer(&masks[Lanes-counted])
 	}

@@ -7,9 +7,9 @@ import "encoding/binary"
 // bits (Intel® 64 and IA-32 Architectures Software Developer's Manual, volume
 // 2, sections 2.3 and 2.7).
 type encoder struct {
-	text    []byte
-	wide    bool
-	doubles bool // whether constants have 64 bits
+	text []byte
+	wide bool
+	long bool // whether lanes, and constants, have 64 bits
 	// pool are the constants of the code, each with the places in text of the
 	// distances to it.
 	pool  []uint64
@@ -164,7 +164,7 @@ func (e *encoder) finish() []byte {
 		e.bytes(0xcc)
 	}
 	size, copies := 4, 8
-	if e.doubles {
+	if e.long {
 		size, copies = 8, 4
 	}
 	if e.wide {

@@ -2,14 +2,15 @@ package jit
 
 import "encoding/binary"
 
-// encoder writes A64 machine code, with vectors of four lanes of 32 bits (Arm
-// Architecture Reference Manual for A-profile, section C4.1 and chapter C7).
+// encoder writes A64 machine code, with vectors of four lanes of 32 bits or two of 64
+// (Arm Architecture Reference Manual for A-profile, section C4.1 and chapter C7).
 type encoder struct {
 	text []byte
+	long bool // whether lanes, and constants, have 64 bits
 	// pool are the constants of the code, each with the places in text of the
 	// instructions that read it.
-	pool  []uint32
-	where map[uint32][]int
+	pool  []uint64
+	where map[uint64][]int
 }
 
 // opcode is an instruction on vectors, with all registers 0.
@@ -31,10 +32,10 @@ func (e *encoder) two(o opcode, d, n int) { e.three(o, d, n, 0) }
 func (e *encoder) copy(d, n int) { e.three(bitsOr, d, n, n) }
 
 // constant reads a constant into all lanes of a register.
-func (e *encoder) constant(d int, bits uint32) {
+func (e *encoder) constant(d int, bits uint64) {
 	if _, ok := e.where[bits]; !ok {
 		if e.where == nil {
-			e.where = map[uint32][]int{}
+			e.where = map[uint64][]int{}
 		}
 		e.pool = append(e.pool, bits)
 	}
@@ -44,16 +45,19 @@ func (e *encoder) constant(d int, bits uint32) {
 
 // finish puts the constants behind the code, a register each.
 func (e *encoder) finish() []byte {
-	const lanes = 4
-	for len(e.text)%(4*lanes) != 0 {
+	const register = 16
+	for len(e.text)%register != 0 {
 		e.word(0)
 	}
 	for _, bits := range e.pool {
 		for _, place := range e.where[bits] {
 			e.patch(place, 5, 19, len(e.text)-place)
 		}
-		for range lanes {
-			e.word(bits)
+		if !e.long {
+			bits |= bits << 32
+		}
+		for range register / 8 {
+			e.text = binary.LittleEndian.AppendUint64(e.text, bits)
 		}
 	}
 	return e.text

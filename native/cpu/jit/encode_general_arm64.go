@@ -5,7 +5,7 @@ package jit
 const (
 	arguments = 0
 	lanesAll  = 1
-	vectors   = 2 // the index of the first lane, in vectors of four
+	vectors   = 2 // the index of the first lane, in vectors
 	room      = 3
 	lanesLeft = 4
 	scratch   = 16
@@ -51,9 +51,17 @@ func (e *encoder) clearIndex() {
 	e.loadPointer(room, roomArgument)
 }
 
+// lanesOfVector returns how many lanes a register has.
+func (e *encoder) lanesOfVector() int {
+	if e.long {
+		return 2
+	}
+	return 4
+}
+
 // again adds to the index and jumps back while lanes are left.
 func (e *encoder) again(lanes, start int) {
-	e.add(vectors, vectors, lanes/4)
+	e.add(vectors, vectors, lanes/e.lanesOfVector())
 	e.word(0xf1000000 | uint32(lanes)<<10 | lanesLeft<<5 | lanesLeft) // SUBS
 	e.word(0x54000000 | 0xc)                                          // B.GT
 	e.patch(len(e.text)-4, 5, 19, start-(len(e.text)-4))

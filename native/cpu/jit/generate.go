@@ -28,7 +28,7 @@ const (
 // generate returns the code of rows and the bytes of room that it needs.
 func generate(r *Rows, level simd.Level) (text []byte, room int) {
 	g := &generator{}
-	g.at(level, r.Kernels[0].Doubles)
+	g.at(level, r.Kernels[0].Long)
 	begin := len(g.text)
 	for _, k := range r.Kernels {
 		g.kernel(k.tidy())

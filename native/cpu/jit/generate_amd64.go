@@ -12,8 +12,8 @@ const (
 )
 
 // at makes the encoder one of a level, for lanes of 32 bits or of 64.
-func (g *generator) at(level simd.Level, doubles bool) {
-	g.wide, g.doubles = level == simd.AVX512, doubles
+func (g *generator) at(level simd.Level, long bool) {
+	g.wide, g.long = level == simd.AVX512, long
 }
 
 // registers makes all registers free.

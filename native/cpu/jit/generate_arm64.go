@@ -8,8 +8,17 @@ import (
 // counted is the register that has the lanes that count.
 const counted = 31
 
-// at does nothing: there is one level, and no doubles.
-func (g *generator) at(simd.Level, bool) {}
+// at makes the encoder one for lanes of 32 bits or of 64; there is one level.
+func (g *generator) at(_ simd.Level, long bool) { g.long = long }
+
+// lanes returns an instruction for the lanes of the kernel: one bit of most of them, on
+// floats or integers, says that these have 64 bits.
+func (g *generator) lanes(o opcode) opcode {
+	if g.long {
+		return o | 1<<22
+	}
+	return o
+}
 
 // registers makes all registers free.
 func (g *generator) registers() {
@@ -29,7 +38,7 @@ func (g *generator) countedLanes() {
 }
 
 // spreadBits puts a word into all lanes of a register.
-func (g *generator) spreadBits(reg int, bits uint64) { g.constant(reg, uint32(bits)) }
+func (g *generator) spreadBits(reg int, bits uint64) { g.constant(reg, bits) }
 
 // moveCounted copies the lanes that count.
 func (g *generator) moveCounted(to, from int) { g.three(insertBits, to, from, counted) }
@@ -48,9 +57,9 @@ func (g *generator) lesser(s *step) {
 	x, y := g.in(s.args[0]), g.in(s.args[1])
 	d := g.dest()
 	if s.kind == least {
-		g.three(greaterFloat, d, y, x)
+		g.three(g.lanes(greaterFloat), d, y, x)
 	} else {
-		g.three(greaterFloat, d, x, y)
+		g.three(g.lanes(greaterFloat), d, x, y)
 	}
 	g.three(chooseBits, d, x, y)
 }
@@ -62,11 +71,25 @@ func (g *generator) roundHalf(s *step) {
 	g.two(halfToFloat, d, d)
 }
 
-// shift writes a shift by a constant, one of the instructions for that.
-func (g *generator) shift(o opcode, by, from, to int) {
-	if o == leftBy {
-		g.two(o|opcode(by)<<16, to, from)
-		return
+// shift writes a shift of words by a constant, one of the instructions for that.
+func (g *generator) shift(o opcode, by, from, to int) { g.shiftOf(32, o, by, from, to) }
+
+// shiftLanes writes a shift of lanes by a constant.
+func (g *generator) shiftLanes(o opcode, by, from, to int) {
+	if g.long {
+		g.shiftOf(64, o, by, from, to)
+	} else {
+		g.shift(o, by, from, to)
 	}
-	g.two(o-opcode(by)<<16, to, from) // which counts from 64 down; o has 64
+}
+
+// shiftOf writes a shift of lanes of so many bits: to the left their number and by how
+// many, to the right twice their number without them; instructions have those of 32.
+func (g *generator) shiftOf(bits int, o opcode, by, from, to int) {
+	if o == leftBy {
+		by += bits - 32
+	} else {
+		by = 2*(bits-32) - by
+	}
+	g.two(opcode(int(o)+by<<16), to, from)
 }

@@ -3,6 +3,7 @@ package jit
 import (
 	"math"
 	"testing"
+	"unsafe"
 
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -68,4 +69,51 @@ func alike(o Operation, got, want scalar.Value) bool {
 		most = 1 // a root and a quotient, each rounded
 	}
 	return most > 0 && math.Float32bits(x)>>31 == math.Float32bits(y)>>31 && ulps(x, y) <= uint32(math.Ceil(most+1))
+}
+
+// TestNaNAndInfinitiesGoThroughLongLanesAsThroughScalars is the same for f64, with all bit
+// patterns of f16 for one operand: functions may differ by the three numbers that
+// [TestFunctionsOfDoubles] allows.
+func TestNaNAndInfinitiesGoThroughLongLanesAsThroughScalars(t *testing.T) {
+	const patterns = 1 << 16
+	list := LongOperations()
+	for op := range doubleFunctions {
+		list = append(list, Operation{op, dtype.F64, dtype.F64})
+	}
+	beside := []float64{0, math.Copysign(0, -1), -2.5, math.Inf(1), math.Inf(-1), math.NaN(), math.MaxFloat64, math.SmallestNonzeroFloat64}
+	halves, others, out := make([]float64, patterns), make([]float64, patterns), make([]uint64, patterns)
+	for i := range halves {
+		halves[i], others[i] = dtype.F16.FloatFromBits(uint64(i)), beside[i/64%len(beside)]
+	}
+	everyLevel(t, func(t *testing.T) {
+		for _, o := range list {
+			if o.From != dtype.F64 || o.To != dtype.F64 || o.Op == scalar.OpSelect {
+				continue
+			}
+			k := &Kernel{Long: true}
+			x, y := k.Load(k.Array(), o.From), k.Load(k.Array(), o.From)
+			z, ok := k.Apply(o, []Value{x, y}[:o.Op.Arity()]...)
+			if !ok {
+				t.Fatalf("no kernel of %v", o)
+			}
+			k.Store(k.Array(), o.To, z)
+			c := loadKernel(t, k)
+			c.Set(0, unsafe.Pointer(&halves[0]))
+			c.Set(1, unsafe.Pointer(&others[0]))
+			c.Set(2, unsafe.Pointer(&out[0]))
+			c.Run(patterns)
+			for i, bits := range out {
+				want, got := scalar.Apply(nodeOf(o), [3]scalar.Value{{F: halves[i]}, {F: others[i]}}).F, math.Float64frombits(bits)
+				f := doubleReferences[o.Op]
+				if f != nil {
+					want = f(halves[i])
+				}
+				near := f != nil && math.Signbit(got) == math.Signbit(want) &&
+					math.Abs(float64(int64(bits)-int64(math.Float64bits(want)))) <= 3
+				if !near && !sameDouble(o.Op, got, want) {
+					t.Fatalf("%s of %v (%#x) and %v is %v, not %v", o.Op, halves[i], i, others[i], got, want)
+				}
+			}
+		}
+	})
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Value names what one step of a kernel gives: a number of 32 bits, in a kernel of
-// doubles one of 64, or a truth, for each lane.
+// Value names what one step of a kernel gives: a number of 32 bits, in a long kernel one
+// of 64, or a truth, for each lane.
 type Value int32
 
 // Kernel is the code for one lane of a loop over many, built step by step.
 type Kernel struct {
-	// Doubles says that all numbers are f64: a register then has half as many
-	// lanes.
-	Doubles bool
+	// Long says that all numbers have 64 bits, f64, i64 and u64: a register then has
+	// half as many lanes.
+	Long    bool
 	arrays  int
 	steps   []step           // of the loop
 	after   []step           // done once after it
@@ -102,7 +102,7 @@ func (k *Kernel) Array() int {
 // inLanes returns the type that elements of type t have in lanes.
 func inLanes(t dtype.DType) dtype.DType {
 	switch {
-	case t == dtype.F64:
+	case t == dtype.F64, t == dtype.I64, t == dtype.U64:
 		return t
 	case t.IsFloat():
 		return dtype.F32
@@ -123,16 +123,11 @@ func (k *Kernel) At(register int) {
 
 // Stored reports whether kernels load and store elements of type t.
 func Stored(t dtype.DType) bool {
-	switch t {
-	case dtype.F32, dtype.I32, dtype.U32, dtype.F16, dtype.BF16:
-		return true
-	case dtype.F64:
-		return hasDoubles
-	}
-	return false
+	return t.IsInteger() || t.IsFloat() && !t.IsFloat8()
 }
 
-// Truths is the type of arrays that have truths as words, 0 or 1.
+// Truths is the type of arrays that have truths as words, 0 or 1, as those between kernels
+// do.
 const Truths = dtype.Bool
 
 // Load reads elements of type t that lie side by side in an array.
@@ -144,6 +139,18 @@ func (k *Kernel) Load(array int, t dtype.DType) Value {
 // all lanes.
 func (k *Kernel) Spread(array int, t dtype.DType) Value {
 	return k.step(step{kind: spread, typ: t, array: array, dst: k.value(inLanes(t))})
+}
+
+// LoadBools reads truths that lie side by side in an array of bytes, 0 or 1, in kernels
+// that are not long; StoreBools writes them.
+func (k *Kernel) LoadBools(array int) Value {
+	bytes := k.Load(array, dtype.U8)
+	return k.step(step{op: scalar.OpNe, typ: dtype.Bool, from: dtype.I32, args: []argument{{value: bytes}, {constant: true}}, dst: k.value(dtype.Bool)})
+}
+
+// StoreBools writes truths side by side to an array of bytes.
+func (k *Kernel) StoreBools(array int, v Value) {
+	k.Store(array, dtype.U8, k.step(step{op: scalar.OpConvert, typ: dtype.I32, from: dtype.Bool, args: []argument{{value: v}}, dst: k.value(dtype.I32)}))
 }
 
 // Store writes a value side by side to an array of elements of type t.

@@ -1,54 +1,82 @@
 package jit
 
-import "github.com/rlx-go/rlx/ir/scalar"
+import (
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
 
 // The instructions, by what they do; their names stand beside them, and are those
-// for vectors of four lanes of 32 bits.
+// for vectors of four lanes of 32 bits, unless they say otherwise.
 const (
-	bitsAnd      opcode = 0x4e201c00 // AND
-	bitsOr       opcode = 0x4ea01c00 // ORR
-	bitsXor      opcode = 0x6e201c00 // EOR
-	bitsNot      opcode = 0x6e205800 // NOT
-	chooseBits   opcode = 0x6e601c00 // BSL
-	insertBits   opcode = 0x6ea01c00 // BIT
-	fusedAdd     opcode = 0x4e20cc00 // FMLA
-	root         opcode = 0x6ea1f800 // FSQRT
-	negateFloat  opcode = 0x6ea0f800 // FNEG
-	absFloat     opcode = 0x4ea0f800 // FABS
-	intToFloat   opcode = 0x4e21d800 // SCVTF
-	floatToInt   opcode = 0x4ea1b800 // FCVTZS
-	halfToFloat  opcode = 0x0e217800 // FCVTL
-	floatToHalf  opcode = 0x0e216800 // FCVTN
-	upperHalves  opcode = 0x0f108400 // SHRN #16
-	widenUpper   opcode = 0x2e613800 // SHLL #16
-	equalFloat   opcode = 0x4e20e400 // FCMEQ
-	greaterFloat opcode = 0x6ea0e400 // FCMGT
-	atLeastFloat opcode = 0x6e20e400 // FCMGE
-	equalInt     opcode = 0x6ea08c00 // CMEQ
-	greaterInt   opcode = 0x4ea03400 // CMGT
-	atLeastInt   opcode = 0x4ea03c00 // CMGE
-	greaterUint  opcode = 0x6ea03400 // CMHI
-	atLeastUint  opcode = 0x6ea03c00 // CMHS
-	addInt       opcode = 0x4ea08400 // ADD
-	subtractInt  opcode = 0x6ea08400 // SUB
-	negateInt    opcode = 0x6ea0b800 // NEG
-	absInt       opcode = 0x4ea0b800 // ABS
-	shiftUint    opcode = 0x6ea04400 // USHL
-	shiftInt     opcode = 0x4ea04400 // SSHL
-	extract      opcode = 0x6e000000 // EXT
-	leftBy       opcode = 0x4f205400 // SHL
-	rightUint    opcode = 0x6f400400 // USHR
-	rightInt     opcode = 0x4f400400 // SSHR
-	rightInsert  opcode = 0x6f404400 // SRI
-	loadVector   opcode = 0x3ce07800 // LDR Q, an index of 16 bytes
-	storeVector  opcode = 0x3ca07800 // STR Q
-	loadNarrow   opcode = 0xfc607800 // LDR D, an index of 8 bytes
-	storeNarrow  opcode = 0xfc207800 // STR D
-	loadAt       opcode = 0x3dc00000 // LDR Q, a distance
-	storeAt      opcode = 0x3d800000 // STR Q
-	storeWord    opcode = 0xbd000000 // STR S
-	spreadAt     opcode = 0x4d40c800 // LD1R
+	bitsAnd       opcode = 0x4e201c00 // AND
+	bitsOr        opcode = 0x4ea01c00 // ORR
+	bitsXor       opcode = 0x6e201c00 // EOR
+	bitsNot       opcode = 0x6e205800 // NOT
+	chooseBits    opcode = 0x6e601c00 // BSL
+	insertBits    opcode = 0x6ea01c00 // BIT
+	fusedAdd      opcode = 0x4e20cc00 // FMLA
+	root          opcode = 0x6ea1f800 // FSQRT
+	negateFloat   opcode = 0x6ea0f800 // FNEG
+	absFloat      opcode = 0x4ea0f800 // FABS
+	intToFloat    opcode = 0x4e21d800 // SCVTF
+	floatToInt    opcode = 0x4ea1b800 // FCVTZS
+	halfToFloat   opcode = 0x0e217800 // FCVTL
+	floatToHalf   opcode = 0x0e216800 // FCVTN
+	upperHalves   opcode = 0x0f108400 // SHRN #16
+	widenUpper    opcode = 0x2e613800 // SHLL #16
+	equalFloat    opcode = 0x4e20e400 // FCMEQ
+	greaterFloat  opcode = 0x6ea0e400 // FCMGT
+	atLeastFloat  opcode = 0x6e20e400 // FCMGE
+	equalInt      opcode = 0x6ea08c00 // CMEQ
+	greaterInt    opcode = 0x4ea03400 // CMGT
+	atLeastInt    opcode = 0x4ea03c00 // CMGE
+	greaterUint   opcode = 0x6ea03400 // CMHI
+	atLeastUint   opcode = 0x6ea03c00 // CMHS
+	addInt        opcode = 0x4ea08400 // ADD
+	subtractInt   opcode = 0x6ea08400 // SUB
+	negateInt     opcode = 0x6ea0b800 // NEG
+	absInt        opcode = 0x4ea0b800 // ABS
+	shiftUint     opcode = 0x6ea04400 // USHL
+	shiftInt      opcode = 0x4ea04400 // SSHL
+	extract       opcode = 0x6e000000 // EXT
+	leftBy        opcode = 0x4f205400 // SHL
+	rightUint     opcode = 0x6f400400 // USHR
+	rightInt      opcode = 0x4f400400 // SSHR
+	rightInsert   opcode = 0x6f404400 // SRI
+	loadVector    opcode = 0x3ce07800 // LDR Q, an index of 16 bytes
+	storeVector   opcode = 0x3ca07800 // STR Q
+	loadNarrow    opcode = 0xfc607800 // LDR D, an index of 8 bytes
+	storeNarrow   opcode = 0xfc207800 // STR D
+	loadBytes     opcode = 0xbc607800 // LDR S, an index of 4 bytes
+	storeBytes    opcode = 0xbc207800 // STR S
+	narrowWords   opcode = 0x0e612800 // XTN, from 32 bits
+	narrowHalves  opcode = 0x0e212800 // XTN, from 16 bits
+	loadAt        opcode = 0x3dc00000 // LDR Q, a distance
+	storeAt       opcode = 0x3d800000 // STR Q
+	storeWord     opcode = 0xbd000000 // STR S
+	storeLong     opcode = 0xfd000000 // STR D
+	spreadAt      opcode = 0x4d40c800 // LD1R
+	spreadLong    opcode = 0x4d40cc00 // LD1R of 64 bits
+	multiplyInt   opcode = 0x4ea09c00 // MUL
+	turnHalves    opcode = 0x4ea00800 // REV64
+	addPairs      opcode = 0x6ea02800 // UADDLP
+	fusedHalves   opcode = 0x2ea08000 // UMLAL
+	narrowLanes   opcode = 0x0ea12800 // XTN, from 64 bits
+	widenWords    opcode = 0x0f20a400 // SSHLL #0, to 64 bits
+	widenFloats   opcode = 0x0e617800 // FCVTL, to 64 bits
+	narrowDoubles opcode = 0x0e616800 // FCVTN, from 64 bits
 )
+
+// unsigned is the bit of instructions that take integers for unsigned ones.
+const unsigned opcode = 1 << 29
+
+// widenings make lanes twice as wide.
+var widenings = map[dtype.DType]opcode{
+	dtype.I8:  0x0f08a400, // SSHLL #0
+	dtype.I16: 0x0f10a400, // SSHLL #0
+	dtype.U8:  0x0f08a400 | unsigned,
+	dtype.U16: 0x0f10a400 | unsigned,
+}
 
 // floatOps are operations on two floats.
 var floatOps = map[scalar.Op]opcode{
@@ -67,26 +95,17 @@ var floatUnary = map[scalar.Op]opcode{
 	scalar.OpTrunc: 0x4ea19800, // FRINTZ
 }
 
-// intUnary are operations on one integer.
-var intUnary = map[scalar.Op]opcode{scalar.OpNeg: negateInt, scalar.OpAbs: absInt, scalar.OpNot: bitsNot}
-
-// intOps are operations on two integers, those of signed ones where it matters.
-var intOps = map[scalar.Op]opcode{
-	scalar.OpAdd: addInt,
-	scalar.OpSub: subtractInt,
-	scalar.OpMul: 0x4ea09c00, // MUL
-	scalar.OpAnd: bitsAnd,
-	scalar.OpOr:  bitsOr,
-	scalar.OpXor: bitsXor,
-	scalar.OpMin: 0x4ea06c00, // SMIN
-	scalar.OpMax: 0x4ea06400, // SMAX
-}
-
-// uintOps are those of unsigned ones that differ.
-var uintOps = map[scalar.Op]opcode{
-	scalar.OpMin: 0x6ea06c00, // UMIN
-	scalar.OpMax: 0x6ea06400, // UMAX
-}
+// intExtremes and uintExtremes are the lesser and the greater of integers of 32 bits.
+var (
+	intExtremes = map[scalar.Op]opcode{
+		scalar.OpMin: 0x4ea06c00, // SMIN
+		scalar.OpMax: 0x4ea06400, // SMAX
+	}
+	uintExtremes = map[scalar.Op]opcode{
+		scalar.OpMin: 0x6ea06c00, // UMIN
+		scalar.OpMax: 0x6ea06400, // UMAX
+	}
+)
 
 // truthOps are operations on truths as lanes of ones or zeros.
 var truthOps = map[scalar.Op]opcode{

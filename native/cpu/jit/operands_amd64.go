@@ -28,7 +28,7 @@ func (g *generator) word(bits uint64) operand { return operand{kind: inPool, bit
 
 // lanes returns an instruction for the lanes of the kernel.
 func (g *generator) lanes(o opcode) opcode {
-	if g.doubles {
+	if g.long {
 		return o.doubled()
 	}
 	return o
@@ -36,7 +36,7 @@ func (g *generator) lanes(o opcode) opcode {
 
 // sign is the constant with the sign of a number alone, ones that of all bits.
 func (g *generator) sign() uint64 {
-	if g.doubles {
+	if g.long {
 		return 1 << 63
 	}
 	return 1 << 31

@@ -1,7 +1,7 @@
 package jit
 
 // Rows is what is done for each row of many: kernels one after the other, each
-// over the same number of lanes, all of doubles or none. Their arrays are numbered through, those of the
+// over the same number of lanes, all of them long or none. Their arrays are numbered through, those of the
 // first kernel first. A kernel whose steps are all after its loop has no loop.
 type Rows struct {
 	Kernels []*Kernel

@@ -2,7 +2,6 @@ package jit
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -16,43 +15,31 @@ func (g *generator) scale(s *step) {
 		g.vec(scaleFloat, g.dest(), x, register(y))
 		return
 	}
-	if g.doubles {
-		g.scaleDoubles(x, y)
-		return
+	// In steps of 1, the bits of 2^n + bias, n as large as they allow, count up from 0.
+	bits, whole := 23, float64(127+3<<22)
+	if g.long {
+		bits, whole = mantissaBits, bias+3<<51
 	}
-	k, half := g.temp(), g.temp()
-	power := func(r int) { // 2^r
-		g.vec(addInt, r, r, g.word(127))
-		g.shift(shiftLeft, 23, r, r)
-	}
-	g.vec(floatToInt, k, 0, register(y))
-	g.shift(shiftSigned, 1, k, half)
-	g.vec(subtractInt, k, k, register(half))
-	power(k)
-	power(half)
+	number := func(x float64) argument { return argument{bits: wordOf(scalar.ConstF(g.number(), x)), constant: true} }
+	half, k := g.temp(), g.temp()
+	g.vec(broadcast, half, 0, g.last(number(0.5)))
+	g.vec(fused213, half, y, g.last(number(whole)))               // y/2, rounded
+	g.vec(floatOps[scalar.OpSub], k, half, g.last(number(whole))) //
+	g.vec(floatOps[scalar.OpSub], k, y, register(k))              // the rest
+	g.vec(floatOps[scalar.OpAdd], k, k, g.last(number(whole)))
+	g.shiftLanes(shiftLeft, bits, half, half) // and their powers
+	g.shiftLanes(shiftLeft, bits, k, k)
 	d := g.dest()
 	g.vec(floatOps[scalar.OpMul], d, x, register(half))
 	g.vec(floatOps[scalar.OpMul], d, d, register(k))
 }
 
-// scaleDoubles is scale for f64 with AVX2.
-func (g *generator) scaleDoubles(x, y int) {
-	k, half := g.temp(), g.temp()
-	power := func(r int) { // 2^r
-		g.words(widenSigned, r, 0, register(r))
-		g.words(addQuad, r, r, g.word(1023))
-		o := shiftQuad
-		o.imm = 52
-		g.vex(o, shiftLeft, r, register(r), false)
+// number is the type of floats in lanes.
+func (g *generator) number() dtype.DType {
+	if g.long {
+		return dtype.F64
 	}
-	g.words(doubleToInt, k, 0, register(y))
-	g.shift(shiftSigned, 1, k, half)
-	g.words(subtractInt, k, k, register(half))
-	power(k)
-	power(half)
-	d := g.dest()
-	g.vec(floatOps[scalar.OpMul], d, x, register(half))
-	g.vec(floatOps[scalar.OpMul], d, d, register(k))
+	return dtype.F32
 }
 
 // turn moves bits to the left, and those that fall out back in.
@@ -71,6 +58,8 @@ func (g *generator) turn(s *step) {
 
 func (g *generator) apply(s *step) {
 	switch {
+	case s.op == scalar.OpConvert && s.typ.Size() < s.from.Size() && s.typ.IsInteger() && s.from.Size() == 8:
+		g.cutLong(s)
 	case s.op == scalar.OpBitcast, s.op == scalar.OpConvert && s.typ.IsInteger() && s.from.IsInteger():
 		g.keepBits(s)
 	case s.op == scalar.OpSelect:
@@ -88,19 +77,6 @@ func (g *generator) apply(s *step) {
 	}
 }
 
-// keepBits gives bits another type.
-func (g *generator) keepBits(s *step) {
-	a := s.args[0]
-	switch {
-	case a.constant:
-		g.vec(broadcast, g.dest(), 0, g.word(a.bits))
-	case g.dies(a):
-		g.take(a)
-	default:
-		g.vec(moveAll, g.dest(), 0, register(g.in(a)))
-	}
-}
-
 func (g *generator) choose(s *step) {
 	c, yes, no := s.args[0], s.args[1], s.args[2]
 	other := g.in(no)
@@ -112,31 +88,6 @@ func (g *generator) choose(s *step) {
 	o := g.lanes(blendVector)
 	o.imm = g.in(c) << 4
 	g.vex(o, g.dest(), other, g.last(yes), false)
-}
-
-func (g *generator) convert(s *step) {
-	a := s.args[0]
-	switch {
-	case s.from.IsBool():
-		one := uint64(1)
-		switch {
-		case g.doubles:
-			one = math.Float64bits(1)
-		case s.typ.IsFloat():
-			one = uint64(math.Float32bits(1))
-		}
-		if g.wide {
-			g.evex(g.lanes(onesWhere), g.dest(), 0, g.word(one), masking{mask: g.in(a), zero: true})
-		} else {
-			g.vec(bitsAnd, g.dest(), g.in(a), g.word(one))
-		}
-	case s.typ == dtype.F32 && s.from == dtype.I32:
-		g.vec(intToFloat, g.dest(), 0, register(g.in(a)))
-	case s.typ == dtype.I32 && s.from == dtype.F32:
-		g.vec(floatToInt, g.dest(), 0, register(g.in(a)))
-	default:
-		panic(fmt.Sprint("jit: convert ", s.from, " to ", s.typ))
-	}
 }
 
 func (g *generator) binary(o opcode, a, b argument) {

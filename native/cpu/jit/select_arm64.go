@@ -2,30 +2,34 @@ package jit
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // scale multiplies with a power of two in two steps, as the power may be out of
-// range where the product is not.
+// range where the product is not. In steps of 1, the bits of 2^n + bias, n as large as they
+// allow, count up from 0.
 func (g *generator) scale(s *step) {
 	x, y := g.in(s.args[0]), g.in(s.args[1])
-	k, half, bias := g.temp(), g.temp(), g.temp()
-	g.constant(bias, 127)
-	power := func(r int) { // 2^r
-		g.three(addInt, r, r, bias)
-		g.shift(leftBy, 23, r, r)
+	bits, whole := 23, float64(127+3<<22)
+	t := dtype.F32
+	if g.long {
+		bits, whole, t = mantissaBits, bias+3<<51, dtype.F64
 	}
-	g.two(floatToInt, k, y)
-	g.shift(rightInt, 1, k, half)
-	g.three(subtractInt, k, k, half)
-	power(k)
-	power(half)
+	k, half, w := g.temp(), g.temp(), g.temp()
+	g.constant(w, wordOf(scalar.ConstF(t, 0.5)))
+	g.constant(half, wordOf(scalar.ConstF(t, whole)))
+	g.three(g.lanes(fusedAdd), half, y, w) // y/2, rounded
+	g.constant(w, wordOf(scalar.ConstF(t, whole)))
+	g.three(g.lanes(floatOps[scalar.OpSub]), k, half, w)
+	g.three(g.lanes(floatOps[scalar.OpSub]), k, y, k) // the rest
+	g.three(g.lanes(floatOps[scalar.OpAdd]), k, k, w)
+	g.shiftLanes(leftBy, bits, half, half) // and their powers
+	g.shiftLanes(leftBy, bits, k, k)
 	d := g.dest()
-	g.three(floatOps[scalar.OpMul], d, x, half)
-	g.three(floatOps[scalar.OpMul], d, d, k)
+	g.three(g.lanes(floatOps[scalar.OpMul]), d, x, half)
+	g.three(g.lanes(floatOps[scalar.OpMul]), d, d, k)
 }
 
 // turn moves bits to the left, and those that fall out back in.
@@ -38,6 +42,13 @@ func (g *generator) turn(s *step) {
 
 func (g *generator) apply(s *step) {
 	switch {
+	case s.op == scalar.OpConvert && s.from.Size() == 8 && s.typ.Size() == 4: // and as long lanes have it again
+		from := g.in(s.args[0])
+		d := g.dest()
+		g.two(g.narrowing(s.typ), d, from)
+		g.two(longWidenings[s.typ], d, d)
+	case s.op == scalar.OpConvert && s.from == dtype.F32 && s.typ == dtype.F64:
+		g.keepBits(s)
 	case s.op == scalar.OpBitcast, s.op == scalar.OpConvert && s.typ.IsInteger() && s.from.IsInteger():
 		g.keepBits(s)
 	case s.op == scalar.OpSelect:
@@ -120,9 +131,9 @@ func (g *generator) choose(s *step) {
 func (g *generator) convert(s *step) {
 	switch {
 	case s.from.IsBool():
-		one := uint32(1)
+		one := uint64(1)
 		if s.typ.IsFloat() {
-			one = math.Float32bits(1)
+			one = wordOf(scalar.ConstF(s.typ, 1))
 		}
 		from, t := g.in(s.args[0]), g.temp()
 		g.constant(t, one)
@@ -136,76 +147,16 @@ func (g *generator) convert(s *step) {
 	}
 }
 
-// compare writes one of the six comparisons.
-func (g *generator) compare(s *step) {
-	c := comparisons[s.op]
-	o := c.signed
-	switch {
-	case s.from.IsFloat():
-		o = c.float
-	case s.from.IsUnsigned():
-		o = c.unsigned
-	}
-	a, b := g.in(s.args[0]), g.in(s.args[1])
-	if c.turned {
-		a, b = b, a
-	}
-	d := g.dest()
-	g.three(o, d, a, b)
-	if c.negated {
-		g.two(bitsNot, d, d)
-	}
-}
-
 func (g *generator) float(s *step) {
 	if s.op == scalar.OpFma { // rounded once
 		a, b, c := s.args[0], s.args[1], s.args[2]
 		x, y := g.in(a), g.in(b)
-		g.three(fusedAdd, g.over(s, c, a, b), x, y)
+		g.three(g.lanes(fusedAdd), g.over(s, c, a, b), x, y)
 		return
 	}
 	if o, ok := floatUnary[s.op]; ok {
-		g.unary(o, s)
+		g.unary(g.lanes(o), s)
 		return
 	}
-	g.binary(operation(floatOps, s), s)
-}
-
-func (g *generator) integer(s *step) {
-	if s.op == scalar.OpShl || s.op == scalar.OpShr {
-		g.shifts(s)
-		return
-	}
-	if o, ok := intUnary[s.op]; ok {
-		g.unary(o, s)
-		return
-	}
-	if o, ok := uintOps[s.op]; ok && s.typ.IsUnsigned() {
-		g.binary(o, s)
-		return
-	}
-	g.binary(operation(intOps, s), s)
-}
-
-// shifts writes a shift: by numbers in lanes to the left, or where they are negative
-// to the right.
-func (g *generator) shifts(s *step) {
-	left, signed := s.op == scalar.OpShl, s.typ.IsSigned()
-	if by := s.args[1]; by.constant && by.bits > 0 {
-		o := map[bool]opcode{true: rightInt, false: rightUint}[signed]
-		if left {
-			o = leftBy
-		}
-		from := g.in(s.args[0])
-		g.shift(o, int(by.bits), from, g.dest())
-		return
-	}
-	o := map[bool]opcode{true: shiftInt, false: shiftUint}[signed && !left]
-	from, by := g.in(s.args[0]), g.in(s.args[1])
-	if !left {
-		t := g.temp()
-		g.two(negateInt, t, by)
-		by = t
-	}
-	g.three(o, g.dest(), from, by)
+	g.binary(g.lanes(operation(floatOps, s)), s)
 }

@@ -3,6 +3,10 @@ package jit
 import "github.com/rlx-go/rlx/ir/dtype"
 
 func (g *generator) load(s *step) {
+	if o, ok := longWidenings[s.typ]; ok && g.long {
+		g.words(o, g.dest(), 0, g.array(s, 4))
+		return
+	}
 	switch s.typ {
 	case dtype.F16:
 		g.vec(halfToFloat, g.dest(), 0, g.array(s, 2))
@@ -10,6 +14,8 @@ func (g *generator) load(s *step) {
 		d := g.dest()
 		g.vec(widenWords, d, 0, g.array(s, 2))
 		g.shift(shiftLeft, 16, d, d)
+	case dtype.I8, dtype.U8, dtype.I16, dtype.U16:
+		g.vec(widenings[s.typ], g.dest(), 0, g.array(s, s.typ.Size()))
 	case Truths:
 		g.loadTruths(s)
 	default:
@@ -54,72 +60,19 @@ func (g *generator) truthsFrom(read func(r int)) {
 
 // loadTruths reads words, 0 or 1.
 func (g *generator) loadTruths(s *step) {
-	if g.doubles && !g.wide {
+	if g.long && !g.wide {
 		t := g.temp()
 		d := g.dest()
 		g.words(widenSigned, t, 0, g.array(s, 4))
 		g.words(bitsXor, d, d, register(d))
-		g.words(subtractQuad, d, d, register(t))
+		g.vec(subtractInt, d, d, register(t))
 		return
 	}
 	g.truthsFrom(func(r int) { g.words(moveIn, r, 0, g.array(s, 4)) })
 }
 
-// storeTruths writes words, 0 or 1.
-func (g *generator) storeTruths(r int, s *step) {
-	t := g.temp()
-	switch {
-	case g.wide && g.doubles:
-		g.evex(g.lanes(onesWhere), t, 0, g.word(1), masking{mask: r, zero: true})
-		g.evex(narrowQuads, t, 0, g.array(s, 4), masking{})
-		return
-	case g.wide:
-		g.evex(onesWhere, t, 0, g.word(1), masking{mask: r, zero: true})
-	case g.doubles:
-		g.vex(lowerWords, t, r, register(r), false)
-		o := permuteQuad
-		o.imm = 0x08
-		g.vex(o, t, 0, register(t), false)
-		g.shift(shiftRight, 31, t, t)
-		g.vex(moveOut, t, 0, g.array(s, 4), true)
-		return
-	default:
-		g.shift(shiftRight, 31, r, t)
-	}
-	g.words(moveOut, t, 0, g.array(s, 4))
-}
-
-func (g *generator) store(s *step) {
-	r := g.places[s.args[0].value].reg
-	switch s.typ {
-	case Truths:
-		g.storeTruths(r, s)
-	case dtype.F16:
-		g.vec(floatToHalf, r, 0, g.array(s, 2))
-	case dtype.BF16:
-		g.storeUpperHalves(r, s)
-	default:
-		g.vec(moveOut, r, 0, g.array(s, s.typ.Size()))
-	}
-}
-
-// storeFirst stores the first lane of a value of 32 bits.
-func (g *generator) storeFirst(s *step) {
-	g.vec(moveOutFirst, g.places[s.args[0].value].reg, 0, g.array(s, 0))
-}
-
-// storeUpperHalves stores numbers that have been rounded to bf16.
-func (g *generator) storeUpperHalves(r int, s *step) {
-	t := g.temp()
-	g.shift(shiftRight, 16, r, t)
-	if g.wide {
-		g.evex(narrowWords, t, 0, g.array(s, 2), masking{})
-		return
-	}
-	g.vex(packWords, t, t, register(t), false)
-	g.vex(permuteQuad, t, 0, register(t), false)
-	g.vex(moveOut, t, 0, g.array(s, 2), true)
-}
+// longWidenings read numbers of 32 bits as long lanes.
+var longWidenings = map[dtype.DType]opcode{dtype.F32: widenFloats, dtype.I32: widenSigned, dtype.U32: widenUnsigned}
 
 func (g *generator) rotate(s *step) {
 	r := g.places[s.args[0].value].reg
@@ -134,17 +87,33 @@ func (g *generator) rotate(s *step) {
 	default:
 		o := permuteFour
 		o.imm = map[int]int{2: 0x4e, 1: 0x39}[s.lanes]
-		if g.doubles {
+		if g.long {
 			o.imm = 0x05
 		}
 		g.vec(o, d, 0, register(r))
 	}
 }
 
-// shift writes a shift by a constant.
+// shift writes a shift of words by a constant.
 func (g *generator) shift(how, by, from, to int) {
 	o := shiftByByte
 	o.imm = by
+	g.shiftBy(o, how, from, to)
+}
+
+// shiftLanes writes a shift of lanes by a constant.
+func (g *generator) shiftLanes(how, by, from, to int) {
+	o := shiftByByte
+	if g.long {
+		if o = g.lanes(o); how != shiftSigned {
+			o.code = shiftQuad.code
+		}
+	}
+	o.imm = by
+	g.shiftBy(o, how, from, to)
+}
+
+func (g *generator) shiftBy(o opcode, how, from, to int) {
 	if g.wide {
 		g.evex(o, how, to, register(from), masking{})
 	} else {

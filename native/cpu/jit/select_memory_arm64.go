@@ -4,6 +4,11 @@ import "github.com/rlx-go/rlx/ir/dtype"
 
 func (g *generator) load(s *step) {
 	d := g.dest()
+	if o, ok := longWidenings[s.typ]; ok && g.long {
+		g.array(loadNarrow, s, d)
+		g.two(o, d, d)
+		return
+	}
 	switch s.typ {
 	case dtype.F16:
 		g.array(loadNarrow, s, d)
@@ -11,9 +16,21 @@ func (g *generator) load(s *step) {
 	case dtype.BF16:
 		g.array(loadNarrow, s, d)
 		g.two(widenUpper, d, d)
+	case dtype.I8, dtype.U8:
+		g.array(loadBytes, s, d)
+		g.two(widenings[s.typ], d, d)
+		g.two(widenings[dtype.I16]|widenings[s.typ]&unsigned, d, d)
+	case dtype.I16, dtype.U16:
+		g.array(loadNarrow, s, d)
+		g.two(widenings[s.typ], d, d)
 	case Truths:
-		g.array(loadVector, s, d)
-		g.two(negateInt, d, d)
+		if g.long {
+			g.array(loadNarrow, s, d)
+			g.two(widenWords|unsigned, d, d)
+		} else {
+			g.array(loadVector, s, d)
+		}
+		g.two(g.lanes(negateInt), d, d)
 	default:
 		g.array(loadVector, s, d)
 	}
@@ -21,21 +38,43 @@ func (g *generator) load(s *step) {
 
 func (g *generator) spread(s *step) {
 	d := g.dest()
-	g.two(spreadAt, d, g.pointer(s))
-	if s.typ == Truths {
+	switch {
+	case s.typ == Truths: // of words, whose ones fill longer lanes as well
+		g.two(spreadAt, d, g.pointer(s))
 		g.two(negateInt, d, d)
+	case g.long:
+		g.two(spreadLong, d, g.pointer(s))
+	default:
+		g.two(spreadAt, d, g.pointer(s))
 	}
 }
 
 func (g *generator) store(s *step) {
 	r := g.places[s.args[0].value].reg
 	t := g.temp()
+	if _, ok := longWidenings[s.typ]; ok && g.long {
+		g.two(g.narrowing(s.typ), t, r)
+		g.array(storeNarrow, s, t)
+		return
+	}
 	switch s.typ {
 	case Truths:
 		g.shift(rightUint, 31, r, t)
-		g.array(storeVector, s, t)
+		if g.long {
+			g.two(narrowLanes, t, t)
+			g.array(storeNarrow, s, t)
+		} else {
+			g.array(storeVector, s, t)
+		}
 	case dtype.F16:
 		g.two(floatToHalf, t, r)
+		g.array(storeNarrow, s, t)
+	case dtype.I8, dtype.U8:
+		g.two(narrowWords, t, r)
+		g.two(narrowHalves, t, t)
+		g.array(storeBytes, s, t)
+	case dtype.I16, dtype.U16:
+		g.two(narrowWords, t, r)
 		g.array(storeNarrow, s, t)
 	case dtype.BF16: // of numbers that have been rounded
 		g.two(upperHalves, t, r)
@@ -45,14 +84,29 @@ func (g *generator) store(s *step) {
 	}
 }
 
-// storeFirst stores the first lane of a value of 32 bits.
+// longWidenings make long lanes of numbers of 32 bits.
+var longWidenings = map[dtype.DType]opcode{dtype.F32: widenFloats, dtype.I32: widenWords, dtype.U32: widenWords | unsigned}
+
+// narrowing makes them what they were.
+func (g *generator) narrowing(t dtype.DType) opcode {
+	if t.IsFloat() {
+		return narrowDoubles
+	}
+	return narrowLanes
+}
+
+// storeFirst stores the first lane of a value.
 func (g *generator) storeFirst(s *step) {
-	g.two(storeWord, g.places[s.args[0].value].reg, g.pointer(s))
+	o := storeWord
+	if g.long {
+		o = storeLong
+	}
+	g.two(o, g.places[s.args[0].value].reg, g.pointer(s))
 }
 
 func (g *generator) rotate(s *step) {
 	r := g.places[s.args[0].value].reg
-	g.three(extract|opcode(4*s.lanes)<<11, g.dest(), r, r)
+	g.three(extract|opcode(16/g.width*s.lanes)<<11, g.dest(), r, r)
 }
 
 // array reads or writes the elements of a step's array for the lanes at work.

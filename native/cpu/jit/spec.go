@@ -5,131 +5,93 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Operation is an operation on lanes: of f32, i32, u32 or bool, or of f64 or bool.
+// Operation is an operation on lanes: of f32, i32, u32 or bool, or of f64, i64, u64 or bool.
 type Operation struct {
 	Op       scalar.Op
 	From, To dtype.DType // the types of its last operand and its result
 }
 
-// Operations are those that kernels can be made of.
+// integerOps are those on two integers, or one, of either sign.
+var integerOps = []scalar.Op{
+	scalar.OpAdd, scalar.OpSub, scalar.OpMul, scalar.OpMin, scalar.OpMax, scalar.OpAnd, scalar.OpOr, scalar.OpXor,
+	scalar.OpShl, scalar.OpShr, scalar.OpNot,
+}
+
+var comparisonOps = []scalar.Op{scalar.OpEq, scalar.OpNe, scalar.OpLt, scalar.OpLe, scalar.OpGt, scalar.OpGe}
+
+// operations is a list of operations.
+type operations []Operation
+
+func (l *operations) add(from, to dtype.DType, ops ...scalar.Op) {
+	for _, op := range ops {
+		*l = append(*l, Operation{op, from, to})
+	}
+}
+
+// Operations are those on numbers of 32 bits and truths, which kernels can be made of.
+// Those on narrower types are made of them.
 func Operations() []Operation {
-	var out []Operation
-	add := func(from, to dtype.DType, ops ...scalar.Op) {
-		for _, op := range ops {
-			out = append(out, Operation{op, from, to})
-		}
-	}
-	add(dtype.F32, dtype.F32, scalar.OpAdd, scalar.OpSub, scalar.OpMul, scalar.OpMulZero, scalar.OpDiv, scalar.OpMin, scalar.OpMax,
-		scalar.OpNeg, scalar.OpAbs, scalar.OpSign, scalar.OpFloor, scalar.OpCeil, scalar.OpRound, scalar.OpTrunc,
-		scalar.OpSqrt, scalar.OpRsqrt, scalar.OpRecip, scalar.OpExp, scalar.OpExpm1, scalar.OpLog, scalar.OpLog1p,
+	var l operations
+	l.add(dtype.F32, dtype.F32, floatOperations...)
+	l.add(dtype.F32, dtype.F32, scalar.OpExp, scalar.OpExpm1, scalar.OpLog, scalar.OpLog1p, scalar.OpPow,
 		scalar.OpSinh, scalar.OpCosh, scalar.OpTanh, scalar.OpSigmoid, scalar.OpErf, scalar.OpErfc,
-		scalar.OpAsin, scalar.OpAcos, scalar.OpAtan)
-	for _, t := range []dtype.DType{dtype.I32, dtype.U32} {
-		add(t, t, scalar.OpAdd, scalar.OpSub, scalar.OpMul, scalar.OpMin, scalar.OpMax, scalar.OpAnd, scalar.OpOr, scalar.OpXor, scalar.OpShl, scalar.OpShr, scalar.OpNot)
-		add(t, dtype.F32, scalar.OpConvert)
+		scalar.OpAsin, scalar.OpAcos, scalar.OpAtan, scalar.OpAtan2, scalar.OpSin, scalar.OpCos, scalar.OpTan)
+	l.add(dtype.F32, dtype.Bool, scalar.OpIsNaN, scalar.OpIsFinite)
+	l.add(dtype.Bool, dtype.Bool, scalar.OpAnd, scalar.OpOr, scalar.OpXor, scalar.OpNot, scalar.OpEq, scalar.OpNe)
+	for _, t := range []dtype.DType{dtype.I8, dtype.I16, dtype.I32, dtype.U8, dtype.U16, dtype.U32} {
+		l.add(dtype.F32, t, scalar.OpConvert)
 	}
-	add(dtype.Bool, dtype.Bool, scalar.OpAnd, scalar.OpOr, scalar.OpXor, scalar.OpNot)
-	add(dtype.Bool, dtype.F32, scalar.OpConvert)
-	add(dtype.F32, dtype.I32, scalar.OpConvert)
-	add(dtype.F32, dtype.Bool, scalar.OpIsNaN, scalar.OpIsFinite)
-	for _, t := range []dtype.DType{dtype.F32, dtype.I32, dtype.U32} {
-		add(t, dtype.Bool, scalar.OpEq, scalar.OpNe, scalar.OpLt, scalar.OpLe, scalar.OpGt, scalar.OpGe)
-		add(t, t, scalar.OpSelect)
-	}
-	return out
+	l.add(dtype.I32, dtype.F32, scalar.OpConvert)
+	l.add(dtype.U32, dtype.F32, scalar.OpConvert)
+	l.integers(dtype.I32, dtype.U32)
+	l.choices(dtype.F32, dtype.I32, dtype.U32)
+	return l
 }
 
-// DoubleOperations are those of f64, which kernels of doubles can be made of: none
-// where there is no encoder for them.
-func DoubleOperations() []Operation {
-	if !hasDoubles {
-		return nil
-	}
-	var out []Operation
-	for _, op := range []scalar.Op{
-		scalar.OpAdd, scalar.OpSub, scalar.OpMul, scalar.OpMulZero, scalar.OpDiv, scalar.OpMin, scalar.OpMax,
-		scalar.OpNeg, scalar.OpAbs, scalar.OpFloor, scalar.OpCeil, scalar.OpRound, scalar.OpTrunc,
-		scalar.OpSqrt, scalar.OpRsqrt, scalar.OpRecip, scalar.OpSelect,
-	} {
-		out = append(out, Operation{op, dtype.F64, dtype.F64})
-	}
-	for op := scalar.OpEq; op <= scalar.OpGe; op++ {
-		out = append(out, Operation{op, dtype.F64, dtype.Bool})
-	}
-	return append(out, Operation{scalar.OpConvert, dtype.Bool, dtype.F64})
+// LongOperations are those on numbers of 64 bits, which long kernels can be made of, but
+// for functions.
+func LongOperations() []Operation {
+	var l operations
+	l.add(dtype.F64, dtype.F64, floatOperations...)
+	l.integers(dtype.I64, dtype.U64)
+	l.choices(dtype.F64, dtype.I64, dtype.U64)
+	return append(l, widthOperations()...)
 }
 
-// Expr returns an expression for an operation on operands 0, 1 and 2: an
-// expansion with the error bounds that package scalar states.
-func (o Operation) Expr() scalar.Expr {
-	x, y := scalar.Arg(0, o.From), scalar.Arg(1, o.From)
-	switch o.Op {
-	case scalar.OpSelect:
-		return scalar.Select(scalar.Arg(0, dtype.Bool), scalar.Arg(1, o.From), scalar.Arg(2, o.From))
-	case scalar.OpMin, scalar.OpMax:
-		if o.From.IsFloat() {
-			return extreme(o.Op, x, y)
-		}
-	case scalar.OpRsqrt:
-		return scalar.Div(scalar.ConstF(o.From, 1), scalar.Sqrt(x))
-	case scalar.OpRound:
-		return scalar.Round(x)
-	case scalar.OpConvert:
-		if o.From == dtype.U32 {
-			return floatOfUnsigned(x)
-		}
-		return scalar.Expand(scalar.Convert(x, o.To), scalar.Portable)
-	}
-	if o.Op.Arity() == 1 {
-		return fused(scalar.Expand(scalar.New(o.Op, x), scalar.Portable))
-	}
-	return scalar.Expand(scalar.New(o.Op, x, y), scalar.Portable)
+// floatOperations are those that processors have, or nearly.
+var floatOperations = []scalar.Op{
+	scalar.OpAdd, scalar.OpSub, scalar.OpMul, scalar.OpMulZero, scalar.OpDiv, scalar.OpMin, scalar.OpMax,
+	scalar.OpNeg, scalar.OpAbs, scalar.OpSign, scalar.OpFloor, scalar.OpCeil, scalar.OpRound, scalar.OpTrunc,
+	scalar.OpSqrt, scalar.OpRsqrt, scalar.OpRecip,
 }
 
-// extreme is NaN where an operand is.
-func extreme(op scalar.Op, x, y scalar.Expr) scalar.Expr {
-	better := scalar.Lt(x, y)
-	if op == scalar.OpMax {
-		better = scalar.Gt(x, y)
-	}
-	return scalar.Select(scalar.Or(better, scalar.Ne(x, x)), x, y)
+// integers adds operations on integers of a width.
+func (l *operations) integers(signed, unsigned dtype.DType) {
+	l.add(signed, signed, integerOps...)
+	l.add(signed, signed, scalar.OpNeg, scalar.OpAbs, scalar.OpSign)
+	l.add(unsigned, unsigned, integerOps...)
+	l.add(signed, unsigned, scalar.OpConvert)
+	l.add(unsigned, signed, scalar.OpConvert)
 }
 
-// floatOfUnsigned rounds once, when the halves are added.
-func floatOfUnsigned(x scalar.Expr) scalar.Expr {
-	half := func(h scalar.Expr) scalar.Expr { return scalar.Convert(scalar.Convert(h, dtype.I32), dtype.F32) }
-	high := half(scalar.Shr(x, scalar.ConstI(dtype.U32, 16)))
-	low := half(scalar.And(x, scalar.ConstI(dtype.U32, 0xffff)))
-	return scalar.Add(scalar.Mul(high, scalar.ConstF(dtype.F32, 65536)), low)
+// choices adds what all numbers have that have to do with truths.
+func (l *operations) choices(types ...dtype.DType) {
+	for _, t := range types {
+		l.add(t, dtype.Bool, comparisonOps...)
+		l.add(t, t, scalar.OpSelect)
+		l.add(dtype.Bool, t, scalar.OpConvert)
+	}
 }
 
-// fused rounds once where a product is added to something, which expansions
-// allow.
-func fused(e scalar.Expr) scalar.Expr {
-	done := map[scalar.Expr]scalar.Expr{}
-	var visit func(n scalar.Expr) scalar.Expr
-	visit = func(n scalar.Expr) scalar.Expr {
-		if r, ok := done[n]; ok || len(n.Args) == 0 {
-			if !ok {
-				r = n
-			}
-			return r
+// widthOperations are conversions between numbers of 32 and of 64 bits, which long kernels
+// can be made of: they read and write the former as they do f16.
+func widthOperations() []Operation {
+	out := []Operation{{scalar.OpConvert, dtype.F32, dtype.F64}, {scalar.OpConvert, dtype.F64, dtype.F32}}
+	for _, long := range []dtype.DType{dtype.I64, dtype.U64} {
+		out = append(out, Operation{scalar.OpConvert, long, dtype.F64})
+		for _, word := range []dtype.DType{dtype.I32, dtype.U32} {
+			out = append(out, Operation{scalar.OpConvert, word, long}, Operation{scalar.OpConvert, long, word})
 		}
-		args := make([]scalar.Expr, len(n.Args))
-		for i, a := range n.Args {
-			args[i] = visit(a)
-		}
-		r := scalar.Rebuild(n, args...)
-		if n.Op == scalar.OpAdd && n.Type == dtype.F32 {
-			switch {
-			case args[0].Op == scalar.OpMul:
-				r = scalar.Fma(args[0].Args[0], args[0].Args[1], args[1])
-			case args[1].Op == scalar.OpMul:
-				r = scalar.Fma(args[1].Args[0], args[1].Args[1], args[0])
-			}
-		}
-		done[n] = r
-		return r
 	}
-	return visit(e)
+	return append(out, Operation{scalar.OpConvert, dtype.I32, dtype.F64}, Operation{scalar.OpConvert, dtype.U32, dtype.F64})
 }

@@ -19,7 +19,7 @@ type template struct {
 // templates are made when they are needed first.
 var templates = sync.OnceValue(func() map[Operation]func() *template {
 	all := map[Operation]func() *template{}
-	for _, o := range slices.Concat(Operations(), DoubleOperations()) {
+	for _, o := range slices.Concat(Operations(), LongOperations()) {
 		all[o] = sync.OnceValue(func() *template { return newTemplate(scalar.Simplify(o.Expr())) })
 	}
 	written := func(t dtype.DType, list map[scalar.Op]func(b *builder, x argument) argument) {
@@ -32,33 +32,40 @@ var templates = sync.OnceValue(func() map[Operation]func() *template {
 		}
 	}
 	written(dtype.F32, functions)
-	if hasDoubles {
-		written(dtype.F64, doubleFunctions)
-	}
+	written(dtype.F64, doubleFunctions)
 	return all
 })
 
 // templateOf returns the template of an operation, nil where there is none. What
 // is of f16 or bf16 is computed in f32 and rounded: for sums, products, quotients
 // and roots the same number as from rounding once, as f32 has more than twice the
-// digits (S. A. Figueroa, When is double rounding innocuous?, 1995).
+// digits (S. A. Figueroa, When is double rounding innocuous?, 1995). What is of
+// integers of 8 or 16 bits is computed in i32 and cut.
 func templateOf(o Operation) *template {
+	if make := templates()[o]; make != nil {
+		return make()
+	}
 	wide := Operation{o.Op, widened(o.From), widened(o.To)}
-	if wide == o {
-		if make := templates()[o]; make != nil {
-			return make()
-		}
-		return nil
+	switch {
+	case wide.From == dtype.F32 && o.To.IsInteger():
+		wide.To = o.To // which rounds and cuts at once
+	case o.Op == scalar.OpConvert && o.From.Size() == 4 && o.From.IsInteger() && o.To.IsFloat():
+		return nil // the first rounding may matter
 	}
 	t := &template{root: -1}
-	if o.Op != scalar.OpConvert || wide.From != wide.To {
+	switch {
+	case wide == o, o.From.Size() == 8 && o.To != wide.To: // long kernels round and cut to 32 bits alone
+		return nil
+	case isNarrow(o.To) && (o.Op == scalar.OpShl || o.Op == scalar.OpShr):
+		t = narrowShift(o)
+	case o.Op != scalar.OpConvert || wide.From != wide.To:
 		make := templates()[wide]
-		if make == nil || wide.From.IsInteger() {
-			return nil // of integers the first rounding may matter
+		if make == nil {
+			return nil
 		}
 		t = make()
 	}
-	if o.To == wide.To || keepsWidth[o.Op] {
+	if o.To == wide.To || keepsWidth[o.Op] && (o.To.IsFloat() || o.Op != scalar.OpNeg && o.Op != scalar.OpAbs) {
 		return t
 	}
 	b := &builder{typ: dtype.F32, steps: slices.Clone(t.steps)}
@@ -71,12 +78,27 @@ var keepsWidth = map[scalar.Op]bool{
 	scalar.OpSelect: true, scalar.OpMin: true, scalar.OpMax: true, scalar.OpNeg: true, scalar.OpAbs: true,
 }
 
-// widened returns f32 for the floats that are computed in it.
+// widened returns the type that a narrow one is computed in.
 func widened(t dtype.DType) dtype.DType {
-	if t == dtype.F16 || t == dtype.BF16 {
+	switch {
+	case t == dtype.F16 || t == dtype.BF16:
 		return dtype.F32
+	case isNarrow(t):
+		return dtype.I32
 	}
 	return t
+}
+
+// isNarrow reports whether a type is of integers of 8 or 16 bits.
+func isNarrow(t dtype.DType) bool { return t.IsInteger() && t.Bits() < 32 }
+
+// narrowShift shifts by a number below the bits of the type, which shifts of i32 are not
+// limited to.
+func narrowShift(o Operation) *template {
+	b := &builder{typ: dtype.I32}
+	most := argument{bits: uint64(o.From.Bits() - 1), constant: true}
+	root := b.real(o.Op, argument{value: -1}, b.real(scalar.OpAnd, argument{value: -2}, most))
+	return &template{steps: b.steps, root: root.value}
 }
 
 func newTemplate(root scalar.Expr) *template {
@@ -113,6 +135,9 @@ func wordOf(x scalar.Expr) uint64 {
 		return math.Float64bits(v.F)
 	case x.Type.IsFloat():
 		return uint64(math.Float32bits(float32(v.F)))
+	}
+	if x.Type.Size() == 8 {
+		return uint64(v.I)
 	}
 	return uint64(uint32(v.I))
 }

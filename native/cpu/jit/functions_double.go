@@ -1,0 +1,126 @@
+package jit
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// doubleFunctions are those of f64, to within two ULPs. Coefficients were computed by Remez
+// exchange in 60-digit arithmetic, minimising the relative error of the function, and
+// rounded to f64. Beside those of f32 the polynomials are of twice the degree: exp takes 11
+// in place of 7, erf 26 and 15 in place of 12 and 6.
+var doubleFunctions = map[scalar.Op]func(b *builder, x argument) argument{
+	scalar.OpExp: exp, scalar.OpExpm1: expm1, scalar.OpSigmoid: sigmoid, scalar.OpTanh: doubleTanh,
+	scalar.OpLog: doubleLog, scalar.OpLog1p: doubleLog1p, scalar.OpErf: doubleErf,
+}
+
+// doubleTanh takes e/(e + 2) for e = exp(2a) - 1 = 2^k·(exp(r) - 1) + (2^k - 1), where
+// nothing cancels; from a = 19.1 on it rounds to 1.
+func doubleTanh(b *builder, x argument) argument {
+	a := b.least(b.number(20), b.real(scalar.OpAbs, x))
+	k, y := b.reduced(b.real(scalar.OpAdd, a, a))
+	p := b.power(b.number(1), k)
+	e := b.real(scalar.OpFma, p, y, b.real(scalar.OpSub, p, b.number(1)))
+	return b.signed(b.real(scalar.OpDiv, e, b.real(scalar.OpAdd, e, b.number(2))), x)
+}
+
+// logCoefficients are p in log(1 + f) = 2s + s³·p(s²) for s = f/(2 + f), √½ ≤ 1 + f ≤ √2;
+// 4e-18.
+var logCoefficients = []float64{
+	0.6666666666666715, 0.3999999999952087, 0.28571428721936626, 0.22222200451089266,
+	0.1818347514583393, 0.15316165863874245, 0.14776118539996755,
+}
+
+// The bits of f64.
+const (
+	mantissaBits = 52
+	mantissa     = 1<<mantissaBits - 1
+	bias         = 1023
+)
+
+var sqrtHalf = math.Float64bits(math.Sqrt2 / 2)
+
+// parts splits a positive normal x into 2^k·m with √½ ≤ m < √2.
+func (b *builder) parts(x argument) (k, m argument) {
+	bits := func(n uint64) argument { return argument{bits: n, constant: true} }
+	w := b.bits(scalar.OpAdd, x, bits(bias<<mantissaBits-sqrtHalf))
+	// The exponent becomes the last bits of a number of which 1 is the last place.
+	whole := b.bits(scalar.OpOr, b.bits(scalar.OpShr, w, bits(mantissaBits)), bits(math.Float64bits(1<<mantissaBits)))
+	k = b.real(scalar.OpSub, whole, b.number(1<<mantissaBits+bias))
+	return k, b.bits(scalar.OpAdd, b.bits(scalar.OpAnd, w, bits(mantissa)), bits(sqrtHalf))
+}
+
+// logSum returns log(1 + f) + k·ln 2, that of the larger parts last:
+// log(1 + f) = f - (h - s·(h + s²·p(s²))) for h = f²/2.
+func (b *builder) logSum(f, k argument) argument {
+	ln2 := expansions[b.typ]
+	s := b.real(scalar.OpDiv, f, b.real(scalar.OpAdd, f, b.number(2)))
+	z := b.real(scalar.OpMul, s, s)
+	h := b.real(scalar.OpMul, b.real(scalar.OpMul, f, b.number(0.5)), f)
+	t := b.real(scalar.OpFma, z, b.polynomial(z, logCoefficients), h)
+	rest := b.real(scalar.OpSub, h, b.real(scalar.OpFma, s, t, b.real(scalar.OpMul, k, b.number(ln2.low))))
+	return b.real(scalar.OpFma, k, b.number(ln2.high), b.real(scalar.OpSub, f, rest))
+}
+
+// logEnds returns y, the logarithm of x - from, but for what is no positive finite number.
+func (b *builder) logEnds(y, x argument, from float64) argument {
+	y = b.choose(b.number(from), x, y, b.choose(x, b.number(from), b.number(math.NaN()), b.number(math.Inf(-1))))
+	return b.choose(x, b.number(math.Inf(1)), y, x)
+}
+
+// doubleLog multiplies subnormal numbers first.
+func doubleLog(b *builder, x argument) argument {
+	const least, up = 0x1p-1022, 54
+	k, m := b.parts(b.choose(x, b.number(least), b.real(scalar.OpMul, x, b.number(1<<up)), x))
+	k = b.real(scalar.OpSub, k, b.choose(x, b.number(least), b.number(up), b.number(0)))
+	return b.logEnds(b.logSum(b.real(scalar.OpSub, m, b.number(1)), k), x, 0)
+}
+
+// doubleLog1p takes f = x where x is small, and rounds 1 + x elsewhere: there the error of
+// the sum is small beside its logarithm.
+func doubleLog1p(b *builder, x argument) argument {
+	k, m := b.parts(b.real(scalar.OpAdd, x, b.number(1)))
+	f := b.real(scalar.OpSub, m, b.number(1))
+	from := func(inside, outside argument) argument {
+		return b.choose(b.number(-0.2928), x, b.choose(x, b.number(0.4142), inside, outside), outside)
+	}
+	y := b.logSum(from(x, f), from(b.number(0), k))
+	return b.logEnds(b.signed(y, x), x, -1)
+}
+
+// erfNear is p in erf(x) = x + x·p(x²), |x| ≤ 1.2; erfFar is log₂(1 - erf(a)),
+// 1.2 ≤ a ≤ 5.95; both 2e-17, relative to erf. powers is p in 2^r = 1 + r·p(r), |r| ≤ ½;
+// 3e-16.
+var (
+	erfNear = []float64{
+		0.12837916709551256, -0.3761263890318342, 0.11283791670942468, -0.026866170643226644, 0.00522397761049557,
+		-0.0008548326322914454, 0.00012055311829491992, -1.4925220599254665e-05, 1.645610579073224e-06,
+		-1.6307716621152717e-07, 1.4422552340013723e-08, -1.0606631909438698e-09, 4.863666615044142e-11,
+	}
+	erfFar = []float64{
+		-5.50858118421788e-06, -1.6278590692523278, -0.9186432940762574, -0.147776974591124, 0.026732601708126892,
+		0.0014177651774855567, -0.003543508996214878, 0.0016831563794879867, -0.0005239577524582526,
+		0.0001205560857723305, -2.093158473919478e-05, 2.7033486789508866e-06, -2.493321417490362e-07,
+		1.519711574104593e-08, -5.244763852728077e-10, 6.874525978467529e-12,
+	}
+	powers = []float64{
+		0.6931471805599492, 0.24022650695909106, 0.0555041086644822, 0.00961812910798214, 0.001333355822577733,
+		0.00015403529995266363, 1.5252659426510256e-05, 1.3215653132511171e-06, 1.0208325284290684e-07, 7.038257271487904e-09,
+	}
+)
+
+// doubleErf takes 1 - 2^log₂(1 - erf(a)) for the larger arguments; from a = 5.93 on that
+// rounds to 1.
+func doubleErf(b *builder, x argument) argument {
+	square := func(x argument) argument { return b.real(scalar.OpMul, x, x) }
+	a := b.real(scalar.OpAbs, x)
+	far := b.least(b.number(5.95), a)
+	q := b.inHalves(far, square(far), erfFar)
+	k := b.real(scalar.OpRound, q)
+	r := b.real(scalar.OpSub, q, k)
+	e := b.power(b.real(scalar.OpFma, r, b.inHalves(r, square(r), powers), b.number(1)), k)
+	z := square(a)
+	small := b.real(scalar.OpFma, a, b.inHalves(z, square(z), erfNear), a)
+	return b.signed(b.choose(a, b.number(1.2), small, b.real(scalar.OpSub, b.number(1), e)), x)
+}
