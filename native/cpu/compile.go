@@ -108,7 +108,7 @@ func (m *maker) place(s *space, scalar, wide level) {
 			m.named[a.name] = value{reg: a.reg, level: scalar}
 			continue
 		}
-		a.reg = m.n.sizes.add(classInt, s.lanes())
+		a.reg = m.n.sizes.add(classInt, s.coordinateLanes())
 		m.named[a.name] = value{reg: a.reg, level: wide, wide: true}
 	}
 }

@@ -58,7 +58,7 @@ func (p *program) compile(b backend, e ir.Entry) (*entry, error) {
 	if err := b.supported(e.Graph); err != nil {
 		return nil, err
 	}
-	g, err := passes.Run(e.Graph, passes.Options{Claim: claims})
+	g, err := reduced(e.Graph)
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +88,19 @@ func (p *program) compile(b backend, e ir.Entry) (*entry, error) {
 	c.finish(prog)
 	made.steps, made.checks = c.steps, prog.Checks
 	return made, nil
+}
+
+// reduced returns a graph of what the backend computes itself: composites are taken
+// apart, causal attention after it has been cut into blocks.
+func reduced(g *ir.Graph) (*ir.Graph, error) {
+	g, err := passes.Run(g, passes.Options{Claim: func(n *ir.Node) bool { return claims(n) || attentionBlock(n) > 0 }})
+	if err != nil || !hasAttentionBlocks(g) {
+		return g, err
+	}
+	if g, err = ir.Transform(g.Name(), func(b *ir.Builder) { cutAttention(b, g) }); err != nil {
+		return nil, err
+	}
+	return passes.Run(g, passes.Options{Claim: claims})
 }
 
 // place gives everything its memory that lasts: inputs, states, constants.

@@ -73,18 +73,32 @@ func (c *compiler) contract(g *group.Group) error {
 	if x.b, err = c.factor(name+" b", k.B, factorAxes{k.Batch, k.K, k.N, k.BatchAt, k.KAt, k.NAt}, packedB, x.n < narrow && x.m >= narrow); err != nil {
 		return err
 	}
+	if x.turns() {
+		x.turn(k)
+	}
 	at, dims := inSpaces(code, k)
 	if direct := directResult(code, k, at); direct != nil {
 		x.c = c.buffers[direct.Tensor.ID]
-		c.add(newProduct(x))
+		c.addProduct(x)
 		return nil
 	}
 	x.c = c.scratch(k.Sum.Type, x.count*x.m*x.n)
-	c.add(newProduct(x))
+	c.addProduct(x)
 	load := scalar.LoadAt(sumID, k.Sum.Type, at)
 	replaceVars(code, map[string]scalar.Expr{k.Sum.Name: load})
 	code.Stages = nil
 	return c.nest(name, code, dims, nil, map[int]*buffer{sumID: x.c})
+}
+
+// addProduct adds the step of a contraction, with the one before where that writes the
+// right factor and can be part of it.
+func (c *compiler) addProduct(x *contraction) {
+	p := newProduct(x)
+	own := x.b.buf == c.buffers[packedB] // no tensor that others read
+	if last := len(c.steps) - 1; last >= 0 && own && p.writeWindows(c.steps[last]) {
+		c.steps = c.steps[:last]
+	}
+	c.add(p)
 }
 
 const narrow = 24
@@ -154,9 +168,36 @@ func (c *compiler) factor(name string, e scalar.Expr, x factorAxes, id int, byCo
 	if m, ok := c.plain(e, x); ok && !(byColumn && m.col == 1 && m.row != 1) {
 		return m, nil
 	}
+	if x.sameForAll(e) { // written out once, it need not be packed by each product
+		n := len(x.batch)
+		x.batch, x.batchAt = nil, nil
+		m, err := c.written(name, e, x, id, byColumn)
+		m.batch = make([]int, n)
+		return m, err
+	}
 	if m, ok, err := c.gathered(name, e, x, id); ok || err != nil {
 		return m, err
 	}
+	return c.written(name, e, x, id, byColumn)
+}
+
+// sameForAll reports whether a factor of several products is a permutation of memory and
+// the same in all of them.
+func (x *factorAxes) sameForAll(e scalar.Expr) bool {
+	if e.Op != scalar.OpLoad || product(x.batch) == 1 {
+		return false
+	}
+	batch := (&factorAxes{batch: x.batch, batchAt: x.batchAt}).dims()
+	for _, t := range affineOf(e.Args[0]).terms {
+		if t.of.Op != scalar.OpVar || batch[t.of.Name] > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// written writes a factor out as a matrix.
+func (c *compiler) written(name string, e scalar.Expr, x factorAxes, id int, byColumn bool) (matrix, error) {
 	rows, cols := product(x.rows), product(x.cols)
 	m := matrix{row: cols, col: 1}
 	order := factorAxes{x.batch, x.rows, x.cols, x.batchAt, x.rowsAt, x.colsAt}

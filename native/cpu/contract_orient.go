@@ -6,6 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/scalar"
+	"github.com/rlx-go/rlx/native/cpu/simd"
 )
 
 // shortRow is the fewest columns that are worth a product of their own.
@@ -57,4 +58,30 @@ func sideBySide(offset affine, at ir.Index) bool {
 		}
 	}
 	return false
+}
+
+// turns reports whether a contraction takes less packing with its factors in each
+// other's place: left ones are read where they lie, however their elements are found,
+// but right ones are packed unless their columns lie side by side in long stretches. In
+// the gradient of a convolution's filters the right factor is the windows of all images.
+// The result is then written twice, so that sums must be longer than it is wide.
+func (x *contraction) turns() bool {
+	return x.b.colAt != nil && simd.ReadsGathered() && !x.b.longStretches() && x.m <= x.n && x.k >= 4*x.n
+}
+
+// longStretches reports whether the columns of a matrix with tables lie side by side in
+// stretches worth reading in place.
+func (m *matrix) longStretches() bool { return simd.Stretches(m.colAt)*narrow <= len(m.colAt) }
+
+// turn makes the transposed product of a contraction: its right factor becomes the left
+// one.
+func (x *contraction) turn(k *group.Contract) {
+	x.m, x.n = x.n, x.m
+	x.a, x.b = x.b.transposed(), x.a.transposed()
+	k.M, k.N, k.MAt, k.NAt = k.N, k.M, k.NAt, k.MAt
+}
+
+func (m matrix) transposed() matrix {
+	m.row, m.col, m.rowAt, m.colAt = m.col, m.row, m.colAt, m.rowAt
+	return m
 }

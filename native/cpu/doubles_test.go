@@ -128,23 +128,31 @@ func BenchmarkDoubles(b *testing.B) {
 		"layer norm": func(b *ir.Builder, x ir.Value) ir.Value {
 			return ops.LayerNorm(b, x, ops.Const(b, x.DType(), 1, x.Dim(1)), ops.Const(b, x.DType(), 0, x.Dim(1)), 1e-5)
 		},
-		"gelu":    func(b *ir.Builder, x ir.Value) ir.Value { return ops.Gelu(b, x) },
-		"log":     ops.Log,
-		"tanh":    ops.Tanh,
-		"softmax": func(b *ir.Builder, x ir.Value) ir.Value { return ops.Softmax(b, x, 1) },
-		"product": func(b *ir.Builder, x ir.Value) ir.Value { return ops.MatMul(b, x, ops.Transpose(b, x, 1, 0)) },
+		"gelu":                           func(b *ir.Builder, x ir.Value) ir.Value { return ops.Gelu(b, x) },
+		"log":                            ops.Log,
+		"tanh":                           ops.Tanh,
+		"softmax":                        func(b *ir.Builder, x ir.Value) ir.Value { return ops.Softmax(b, x, 1) },
+		"product with its own transpose": func(b *ir.Builder, x ir.Value) ir.Value { return ops.MatMul(b, x, ops.Transpose(b, x, 1, 0)) },
 	} {
-		b.Run(name, func(b *testing.B) {
-			const rows, n = 512, 1024
-			run := func(d ir.DType) native.Bound {
-				return bindAny(b, compileGraphs(b, ir.Entry{Name: "run", Graph: build(b, func(b *ir.Builder) {
-					b.Output("y", f(b, b.Input("x", d, ir.Dims(rows, n)...)))
-				})}))
-			}
-			best := bestOf(b, run(ir.F64), run(ir.F32))
-			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(best[0]/1e6, "ms-f64")
-			b.ReportMetric(best[0]/best[1], "x-f32")
+		b.Run(name, func(b *testing.B) { compareDoubles(b, f, 512, 1024) })
+	}
+	for _, n := range []int{256, 512, 1024} {
+		b.Run(fmt.Sprint("product of squares of ", n), func(b *testing.B) {
+			compareDoubles(b, func(b *ir.Builder, x ir.Value) ir.Value { return ops.MatMul(b, x, x) }, n, n)
 		})
 	}
+}
+
+// compareDoubles reports how long a function of numbers of that shape takes in f64, and
+// how many times as long as in f32.
+func compareDoubles(b *testing.B, f func(b *ir.Builder, x ir.Value) ir.Value, dims ...int) {
+	run := func(d ir.DType) native.Bound {
+		return bindAny(b, compileGraphs(b, ir.Entry{Name: "run", Graph: build(b, func(b *ir.Builder) {
+			b.Output("y", f(b, b.Input("x", d, ir.Dims(dims...)...)))
+		})}))
+	}
+	best := bestOf(b, run(ir.F64), run(ir.F32))
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(best[0]/1e6, "ms-f64")
+	b.ReportMetric(best[0]/best[1], "x-f32")
 }

@@ -149,7 +149,7 @@ func (n *nest) lengthen() {
 		if p.whole || p.finish != nil || len(p.running) == 0 {
 			long := true
 			for i := range p.element {
-				long = long && p.element[i].kind == opFused && !needLanes(p.element[i].fused.arrays)
+				long = long && p.element[i].kind == opFused && !n.needLanes(p.element[i].fused.arrays)
 			}
 			if long {
 				p.stretch = stretch()
@@ -163,7 +163,10 @@ func (s *space) usesWides() bool {
 	return slices.ContainsFunc(s.wides(), func(a axis) bool { return a.used })
 }
 
-// needLanes reports whether a kernel reads or writes registers of lanes.
-func needLanes(arrays []fusedArray) bool {
-	return slices.ContainsFunc(arrays, func(a fusedArray) bool { return a.access == nil && !a.single })
+// needLanes reports whether a kernel reads or writes registers of lanes, of which
+// coordinates have as many as a row.
+func (n *nest) needLanes(arrays []fusedArray) bool {
+	return slices.ContainsFunc(arrays, func(a fusedArray) bool {
+		return a.access == nil && !a.single && !slices.ContainsFunc(n.along().wides(), func(x axis) bool { return x.reg == a.reg })
+	})
 }

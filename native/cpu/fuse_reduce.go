@@ -70,7 +70,7 @@ func (f *fuser) atOnce(p *phase, kind kind) bool {
 		sets = 1
 	}
 	long := inner.row > lanes // for registers of lanes
-	if inner.rows != 1 || inner.row > longStretch || inner.row%(sets*width) != 0 || long && inner.usesWides() {
+	if inner.rows != 1 || inner.row > longStretch || inner.row%(sets*width) != 0 {
 		return false
 	}
 	s := f.segmentOf(kind)
@@ -82,7 +82,7 @@ func (f *fuser) atOnce(p *phase, kind kind) bool {
 			return false
 		}
 	}
-	if long && needLanes(s.arrays) {
+	if long && f.n.needLanes(s.arrays) {
 		return false
 	}
 	s.after()

@@ -57,7 +57,7 @@ func alike(list []*jit.Kernel) bool {
 func (n *nest) hasRows() bool {
 	s := n.along()
 	return n.outer.rows > 1 && (!n.wideInner || n.inner.rows == 1) &&
-		s.row <= longestRow && s.row%jit.Width() == 0 && (s.row <= lanes || !s.usesWides())
+		s.row <= longestRow && s.row%jit.Width() == 0
 }
 
 // along returns the space that blocks run along.
@@ -116,7 +116,7 @@ func (b *rowBuilder) add(in *instr) bool {
 // loop adds a kernel that goes through the lanes of a row.
 func (b *rowBuilder) loop(x *fused) bool {
 	row := b.n.along().row
-	if row%x.kernels.Width() != 0 || row > lanes && needLanes(x.arrays) {
+	if row%x.kernels.Width() != 0 || row > lanes && b.n.needLanes(x.arrays) {
 		return false
 	}
 	for _, a := range x.arrays {

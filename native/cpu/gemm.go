@@ -29,6 +29,9 @@ type productStep struct {
 	*contraction
 	tileM, tileN   int
 	tilesM, tilesN int
+	// windows, where it is not nil, writes the right factors, one for each product. A
+	// worker has each at its own place when it needs it, and so in its own cache.
+	windows *padStep
 }
 
 // The least size of a piece, so that packing its factors costs little beside
@@ -57,13 +60,13 @@ func (x *contraction) estimate() float64 {
 const nearBytes = 512 << 10
 
 // newProduct returns the step that computes a contraction. It is cut until there
-// are a few pieces for each worker, as others may use the cores too.
+// are a few pieces for each worker, as others may use the cores too, and not for one alone.
 func newProduct(x *contraction) *productStep {
 	x.env.spaces.grow(x)
 	p := &productStep{contraction: x, tileM: x.m, tileN: x.n}
 	for p.cut() {
 		switch {
-		case p.chunks() >= 3*workers() || x.cost < 2*pieceCost*float64(p.chunks()):
+		case workers() == 1 || p.chunks() >= 3*workers() || x.cost < 2*pieceCost*float64(p.chunks()):
 			return p
 		case p.tileM >= 2*pieceM && (p.tileM >= p.tileN || p.tileN < 2*pieceN):
 			p.tileM = half(p.tileM, 12)
@@ -78,6 +81,20 @@ func newProduct(x *contraction) *productStep {
 		}
 	}
 	return p
+}
+
+// writeWindows makes a step that wrote the right factors part of this one, which does a
+// product at once; it reports whether it could.
+func (p *productStep) writeWindows(s step) bool {
+	pad, ok := s.(*padStep)
+	if !ok || pad.to != p.b.buf || len(p.batch) != 1 || p.chunks() != p.count || p.count < workers() || pad.rows%p.count != 0 {
+		return false
+	}
+	if p.b.batch[0] != pad.rows/p.count*pad.dims[len(pad.dims)-1] {
+		return false
+	}
+	p.windows = pad
+	return true
 }
 
 // cut counts the pieces.
@@ -107,16 +124,24 @@ func (p *productStep) do(worker, chunk int) {
 	item := chunk / (p.tilesM * p.tilesN)
 	i := chunk / p.tilesN % p.tilesM * p.tileM
 	j := chunk % p.tilesN * p.tileN
+	right := item
+	if p.windows != nil {
+		right = worker
+		rows := p.windows.rows / p.count
+		p.windows.write(item*rows, (item+1)*rows, view[uint32](p.b.buf)[worker*p.b.batch[0]:])
+	}
 	if p.double {
-		piece(&p.env.spaces.f64[worker], p, item, i, j)
+		piece(&p.env.spaces.f64[worker], p, item, right, i, j)
 		return
 	}
-	piece(&p.env.spaces.f32[worker], p, item, i, j)
+	piece(&p.env.spaces.f32[worker], p, item, right, i, j)
 }
 
-func piece[T simd.Float](s *simd.Space[T], p *productStep, item, i, j int) {
+// piece computes the elements from (i, j) on of a product, whose factors are those of
+// an item on the left, and of one on the right.
+func piece[T simd.Float](s *simd.Space[T], p *productStep, item, right, i, j int) {
 	m, n := min(p.tileM, p.m-i), min(p.tileN, p.n-j)
-	a, b := operand[T](&p.a, p.batch, item, p.env), operand[T](&p.b, p.batch, item, p.env)
+	a, b := operand[T](&p.a, p.batch, item, p.env), operand[T](&p.b, p.batch, right, p.env)
 	c := view[T](p.c)[(item*p.m+i)*p.n+j:]
 	switch {
 	case p.n == 1 && a.Col == 1 && b.Row == 1:

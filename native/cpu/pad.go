@@ -129,11 +129,17 @@ func (p *padStep) run(r *runner) {
 }
 
 func (p *padStep) do(_, chunk int) {
+	first := chunk * p.chunk
+	p.write(first, min(p.rows, first+p.chunk), view[uint32](p.to)[first*p.dims[len(p.dims)-1]:])
+}
+
+// write writes rows from first up to, not including, end.
+func (p *padStep) write(first, end int, to []uint32) {
 	last := len(p.dims) - 1
 	n, lo, hi := p.dims[last], p.lo[last], max(p.lo[last], p.hi[last])
-	from, to := view[uint32](p.from), view[uint32](p.to)
-	for row := chunk * p.chunk; row < min(p.rows, (chunk+1)*p.chunk); row++ {
-		out := to[row*n : row*n+n]
+	from := view[uint32](p.from)
+	for row := first; row < end; row++ {
+		out := to[(row-first)*n:][:n]
 		at, inside, rest := p.fromAt+lo, true, row
 		for i := last - 1; i >= 0; i-- {
 			k := rest % p.dims[i]

@@ -69,12 +69,24 @@ func (s *space) blocks() int { return (s.row + lanes - 1) / lanes }
 // lanesOf returns how many lanes a block of the space has at most.
 func (s *space) lanes() int { return max(1, min(lanes, s.row)) }
 
+// coordinateLanes returns how many lanes the coordinates along a block have: those of the
+// whole row where one kernel goes through it.
+func (s *space) coordinateLanes() int {
+	if s.row <= longestRow {
+		return max(1, s.row)
+	}
+	return lanes
+}
+
 // boundSpace is a space with its registers.
 type boundSpace struct {
 	*space
 	scalar []*int32
 	start  *int32
 	wide   [][]int32
+	// The block whose coordinates are in the registers, to be written once where it is
+	// the same for all rows.
+	from, n int
 }
 
 func (m *machine) bindSpace(s *space) boundSpace {
@@ -121,6 +133,10 @@ func (b *boundSpace) nextRow() {
 // setBlock puts the coordinates along a block of n points into their registers.
 func (b *boundSpace) setBlock(from, n int) {
 	*b.start = int32(from)
+	if from == b.from && n <= b.n {
+		return
+	}
+	b.from, b.n = from, n
 	for i, a := range b.wides() {
 		if a.used {
 			fillCoordinate(b.wide[i][:n], from, a.stride, a.size)

@@ -12,7 +12,7 @@ import (
 
 // rowLengths fill the registers of one level or of all, fit the registers of lanes
 // or not, and leave something over.
-var rowLengths = []int{4, 8, 16, 32, 48, 64, 100, 512, 528, 4096}
+var rowLengths = []int{4, 8, 16, 32, 48, 64, 100, 512, 528, 4096, 4128}
 
 // TestRowsThatDependOnTheirPlace has sums under a causal mask, which takes the
 // coordinates of rows and of lanes, in two axes of rows, one of them backwards. The

@@ -31,7 +31,7 @@ func packPieces[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) b
 		return false
 	}
 	data := any(from.Data).([]float32)
-	byColumn, byRow := stretches(from.ColAt[:n]), stretches(from.RowAt[:k])
+	byColumn, byRow := Stretches(from.ColAt[:n]), Stretches(from.RowAt[:k])
 	if min(byColumn*worthPieces/n, byRow*worthPieces/k) > 0 {
 		return false
 	}
@@ -56,8 +56,11 @@ func packPieces[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) b
 	return true
 }
 
-// stretches returns how many stretches of places follow one another.
-func stretches(at []int32) int {
+// ReadsGathered reports whether left factors with tables are read where they lie.
+func ReadsGathered() bool { return kernelsOf[float32]().wide[0].gathered != nil }
+
+// Stretches returns in how many stretches places lie side by side.
+func Stretches(at []int32) int {
 	count := 1
 	for i := 1; i < len(at); i++ {
 		if at[i] != at[i-1]+1 {
@@ -126,10 +129,14 @@ func (p *multiplication[T]) stretch(at []int32) int {
 
 // stretches computes n columns with those of b read in place.
 func (p *multiplication[T]) stretches(m, n int, a, b Matrix[T], c []T) {
-	for j := 0; j < n; {
-		count := p.stretch(b.ColAt[j:n])
-		p.panel(m, count, a, b.Data[b.ColAt[j]:], 0, c[j:])
-		j += count
+	for i := 0; i < m; i += blockM {
+		rows, c := min(blockM, m-i), c[i*p.cRow:]
+		block := p.block(a.From(i, 0), rows, n)
+		for j := 0; j < n; {
+			count := p.stretch(b.ColAt[j:n])
+			p.panel(rows, count, block, b.Data[b.ColAt[j]:], 0, c[j:])
+			j += count
+		}
 	}
 }
 

@@ -27,16 +27,16 @@ var plain32, plain64 = plain[float32](), plain[float64]()
 
 var neon32 = &kernels[float32]{
 	lanes:  4,
-	wide:   []kernel[float32]{{12, productNEONf32x12x2, nil}, {8, productNEONf32x8x2, nil}, {4, productNEONf32x4x2, nil}, {2, productNEONf32x2x2, nil}, {1, productNEONf32x1x2, nil}},
-	narrow: []kernel[float32]{{12, productNEONf32x12x1, nil}, {8, productNEONf32x8x1, nil}, {4, productNEONf32x4x1, nil}, {2, productNEONf32x2x1, nil}, {1, productNEONf32x1x1, nil}},
+	wide:   []kernel[float32]{{rows: 12, tile: productNEONf32x12x2}, {rows: 8, tile: productNEONf32x8x2}, {rows: 4, tile: productNEONf32x4x2}, {rows: 2, tile: productNEONf32x2x2}, {rows: 1, tile: productNEONf32x1x2}},
+	narrow: []kernel[float32]{{rows: 12, tile: productNEONf32x12x1}, {rows: 8, tile: productNEONf32x8x1}, {rows: 4, tile: productNEONf32x4x1}, {rows: 2, tile: productNEONf32x2x1}, {rows: 1, tile: productNEONf32x1x1}},
 	row:    productNEONf32x1x8, rowColumns: 32,
 	dots: dotsNEONf32, dotLanes: 8,
 }
 
 var neon64 = &kernels[float64]{
 	lanes:  2,
-	wide:   []kernel[float64]{{12, productNEONf64x12x2, nil}, {8, productNEONf64x8x2, nil}, {4, productNEONf64x4x2, nil}, {2, productNEONf64x2x2, nil}, {1, productNEONf64x1x2, nil}},
-	narrow: []kernel[float64]{{12, productNEONf64x12x1, nil}, {8, productNEONf64x8x1, nil}, {4, productNEONf64x4x1, nil}, {2, productNEONf64x2x1, nil}, {1, productNEONf64x1x1, nil}},
+	wide:   []kernel[float64]{{rows: 12, tile: productNEONf64x12x2}, {rows: 8, tile: productNEONf64x8x2}, {rows: 4, tile: productNEONf64x4x2}, {rows: 2, tile: productNEONf64x2x2}, {rows: 1, tile: productNEONf64x1x2}},
+	narrow: []kernel[float64]{{rows: 12, tile: productNEONf64x12x1}, {rows: 8, tile: productNEONf64x8x1}, {rows: 4, tile: productNEONf64x4x1}, {rows: 2, tile: productNEONf64x2x1}, {rows: 1, tile: productNEONf64x1x1}},
 	row:    productNEONf64x1x8, rowColumns: 16,
 	dots: dotsNEONf64, dotLanes: 4,
 }

@@ -3,7 +3,7 @@
 package simd
 
 // turners are the kernels that transpose: there are none.
-func turners() []turner { return nil }
+func turners(uintptr) []turner { return nil }
 
 // piecewise is the kernel that fills vectors from pieces: there is none.
 func piecewise() (fill func(rows int, to *float32, toRow int, from *float32, rowAt *int32, list *piece, count int), lanes int) {

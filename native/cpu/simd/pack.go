@@ -39,7 +39,7 @@ func (p *multiplication[T]) copyStretches(a Matrix[T], rows int) Matrix[T] {
 // straight returns a part of a matrix with tables as one without, where its
 // columns lie side by side and its rows equally far apart.
 func (m Matrix[T]) straight(rows, cols int) (Matrix[T], bool) {
-	if stretches(m.ColAt[:cols]) > 1 {
+	if Stretches(m.ColAt[:cols]) > 1 {
 		return m, false
 	}
 	step := cols
@@ -107,11 +107,15 @@ func packPanel[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) {
 func packRows[T Float](to []T, from Matrix[T], k, n, width int) {
 	for l := range k {
 		row, in := to[l*width:l*width+width], from.Data[l*from.Row:][:n]
-		if n == maxColumns { // of a size that is known, which is much faster
+		switch n { // sizes that are known are copied much faster
+		case maxColumns:
 			*(*[maxColumns]T)(row) = [maxColumns]T(in)
-			continue
+		case maxColumns / 2:
+			*(*[maxColumns / 2]T)(row) = [maxColumns / 2]T(in)
+			clear(row[n:])
+		default:
+			copy(row, in)
+			clear(row[n:])
 		}
-		copy(row, in)
-		clear(row[n:])
 	}
 }

@@ -24,21 +24,25 @@ func (m Matrix[T]) From(i, j int) Matrix[T] {
 
 // tile computes the tile at c of a product: as many rows and columns as its
 // kernel is for, of k products each. The columns of b lie side by side. With add
-// it adds them to what is at c. Every element is the sum in order of k, each
-// step rounded once, whichever kernel it is.
-type tile[T Float] func(k int, a *T, aRow, aCol int, b *T, bRow int, c *T, cRow int, add bool)
+// it adds them to what is at c. Where kernels can leave columns out, it writes as
+// many of the last vector of a row as last says. Every element is the sum in order of
+// k, each step rounded once, whichever kernel it is.
+type tile[T Float] func(k int, a *T, aRow, aCol int, b *T, bRow int, c *T, cRow, last int, add bool)
 
 // kernel is a tile with its number of rows. The tabled one has the rows of b at the
-// offsets of a table; it is nil where there is none.
+// offsets of a table, the gathered one rows and columns of a; they are nil where there
+// are none.
 type kernel[T Float] struct {
-	rows   int
-	tile   tile[T]
-	tabled func(k int, a *T, aRow, aCol int, b *T, bRow *int32, c *T, cRow int, add bool)
+	rows     int
+	tile     tile[T]
+	tabled   func(k int, a *T, aRow, aCol int, b *T, bRow *int32, c *T, cRow, last int, add bool)
+	gathered func(k int, a *T, aRow, aCol *int32, b *T, bRow int, c *T, cRow, last int, add bool)
 }
 
 // kernels are the kernels of a level for one type, those with more rows first.
 type kernels[T Float] struct {
 	lanes  int         // columns of a narrow tile; a wide one has twice as many
+	partly bool        // kernels can leave out columns of their last vectors
 	wide   []kernel[T] // the last has one row
 	narrow []kernel[T] // with as many rows as those of wide
 	row    tile[T]     // one row of rowColumns columns
@@ -114,8 +118,13 @@ func Product[T Float](s *Space[T], m, n, k int, a, b Matrix[T], c []T, cRow int)
 	step := stepOf(k)
 	for l := 0; l < k; l += step {
 		p.k, p.add = min(step, k-l), l > 0
+		a, b := a.From(0, l), b.From(l, 0)
+		if p.readsInPlace(b, n) {
+			p.stretches(m, n, a, b, c)
+			continue
+		}
 		for j := 0; j < n; j += blockN {
-			p.columns(m, min(blockN, n-j), a.From(0, l), b.From(l, j), c[j:])
+			p.columns(m, min(blockN, n-j), a, b.From(0, j), c[j:])
 		}
 	}
 }
@@ -138,7 +147,7 @@ func (p *multiplication[T]) columns(m, n int, a, b Matrix[T], c []T) {
 	if few := p.wide[0].rows; b.Col == 1 && a.RowAt == nil && (m <= few || m <= 8*few && a.Col == 1) {
 		if m == 1 {
 			for ; n >= p.rowColumns; n -= p.rowColumns {
-				p.row(p.k, &a.Data[0], 0, a.Col, &b.Data[0], b.Row, &c[0], 0, p.add)
+				p.row(p.k, &a.Data[0], 0, a.Col, &b.Data[0], b.Row, &c[0], 0, p.lanes, p.add)
 				b, c = b.skip(p.rowColumns), c[p.rowColumns:]
 			}
 		}
@@ -150,17 +159,10 @@ func (p *multiplication[T]) columns(m, n int, a, b Matrix[T], c []T) {
 	if n == 0 {
 		return
 	}
-	inPlace := p.readsInPlace(b, n)
-	if !inPlace {
-		p.packB(b, n)
-	}
+	p.packB(b, n)
 	for i := 0; i < m; i += blockM {
 		rows, c := min(blockM, m-i), c[i*p.cRow:]
 		block := p.block(a.From(i, 0), rows, n)
-		if inPlace {
-			p.stretches(rows, n, block, b, c)
-			continue
-		}
 		for d := 0; d < n; d += width {
 			p.panel(rows, min(width, n-d), block, p.s.b[d*p.k:], width, c[d:])
 		}
@@ -170,9 +172,13 @@ func (p *multiplication[T]) columns(m, n int, a, b Matrix[T], c []T) {
 // block returns rows of a as tiles read them fast.
 func (p *multiplication[T]) block(a Matrix[T], rows, n int) Matrix[T] {
 	if a.RowAt != nil {
-		if straight, ok := a.straight(rows, p.k); ok {
+		straight, ok := a.straight(rows, p.k)
+		switch {
+		case ok:
 			a = straight
-		} else if stretches(a.ColAt[:p.k])*worthCopyingRows <= p.k {
+		case n < worthCopying && p.rowAt == nil && p.wide[0].gathered != nil:
+			return a
+		case Stretches(a.ColAt[:p.k])*worthCopyingRows <= p.k:
 			return p.copyStretches(a, rows)
 		}
 	}
@@ -204,8 +210,8 @@ func (p *multiplication[T]) panel(m, n int, a Matrix[T], b []T, bRow int, c []T)
 		}
 		k := &list[next]
 		from := a.tile(i, p.wide[0].rows)
-		if n == width {
-			p.tile(k, from, b, bRow, &c[i*p.cRow], p.cRow, p.add)
+		if n == width || p.partly {
+			p.tile(k, from, b, bRow, &c[i*p.cRow], p.cRow, n-width+p.lanes)
 		} else {
 			p.edge(k, from, b, bRow, n, width, c[i*p.cRow:])
 		}
@@ -213,12 +219,15 @@ func (p *multiplication[T]) panel(m, n int, a Matrix[T], b []T, bRow int, c []T)
 	}
 }
 
-func (p *multiplication[T]) tile(k *kernel[T], a Matrix[T], b []T, bRow int, c *T, cRow int, add bool) {
-	if p.rowAt != nil {
-		k.tabled(p.k, &a.Data[0], a.Row, a.Col, &b[0], &p.rowAt[0], c, cRow, add)
-		return
+func (p *multiplication[T]) tile(k *kernel[T], a Matrix[T], b []T, bRow int, c *T, cRow, last int) {
+	switch {
+	case p.rowAt != nil:
+		k.tabled(p.k, &a.Data[0], a.Row, a.Col, &b[0], &p.rowAt[0], c, cRow, last, p.add)
+	case a.RowAt != nil:
+		k.gathered(p.k, &a.Data[0], &a.RowAt[0], &a.ColAt[0], &b[0], bRow, c, cRow, last, p.add)
+	default:
+		k.tile(p.k, &a.Data[0], a.Row, a.Col, &b[0], bRow, c, cRow, last, p.add)
 	}
-	k.tile(p.k, &a.Data[0], a.Row, a.Col, &b[0], bRow, c, cRow, add)
 }
 
 // edge computes a tile that has columns more than there are, beside c.
@@ -227,7 +236,7 @@ func (p *multiplication[T]) edge(k *kernel[T], a Matrix[T], b []T, bRow, n, widt
 	for r := 0; p.add && r < k.rows; r++ {
 		copy(beside[r*width:], c[r*p.cRow:][:n])
 	}
-	p.tile(k, a, b, bRow, &beside[0], width, p.add)
+	p.tile(k, a, b, bRow, &beside[0], width, p.lanes)
 	for r := range k.rows {
 		copy(c[r*p.cRow:][:n], beside[r*width:])
 	}

@@ -3,241 +3,349 @@
 package simd
 
 //go:noescape
-func productAVX512f32x12x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func productAVX512f32x12x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX512f32x12x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+func tabledAVX512f32x12x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productAVX512f32x12x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func gatheredAVX512f32x12x2(k int, a *float32, aRow, aCol *int32, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX512f32x12x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+func productAVX512f32x12x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productAVX512f32x8x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func tabledAVX512f32x12x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX512f32x8x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+func gatheredAVX512f32x12x1(k int, a *float32, aRow, aCol *int32, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productAVX512f32x8x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func productAVX512f32x8x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX512f32x8x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+func tabledAVX512f32x8x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productAVX512f32x4x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func gatheredAVX512f32x8x2(k int, a *float32, aRow, aCol *int32, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX512f32x4x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+func productAVX512f32x8x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productAVX512f32x4x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func tabledAVX512f32x8x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX512f32x4x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+func gatheredAVX512f32x8x1(k int, a *float32, aRow, aCol *int32, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productAVX512f32x2x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func productAVX512f32x4x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX512f32x2x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+func tabledAVX512f32x4x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productAVX512f32x2x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func gatheredAVX512f32x4x2(k int, a *float32, aRow, aCol *int32, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX512f32x2x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+func productAVX512f32x4x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productAVX512f32x1x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func tabledAVX512f32x4x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX512f32x1x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+func gatheredAVX512f32x4x1(k int, a *float32, aRow, aCol *int32, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productAVX512f32x1x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func productAVX512f32x2x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX512f32x1x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+func tabledAVX512f32x2x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productAVX512f32x1x8(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func gatheredAVX512f32x2x2(k int, a *float32, aRow, aCol *int32, b *float32, bRow int, c *float32, cRow, last int, add bool)
+
+//go:noescape
+func productAVX512f32x2x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
+
+//go:noescape
+func tabledAVX512f32x2x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow, last int, add bool)
+
+//go:noescape
+func gatheredAVX512f32x2x1(k int, a *float32, aRow, aCol *int32, b *float32, bRow int, c *float32, cRow, last int, add bool)
+
+//go:noescape
+func productAVX512f32x1x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
+
+//go:noescape
+func tabledAVX512f32x1x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow, last int, add bool)
+
+//go:noescape
+func gatheredAVX512f32x1x2(k int, a *float32, aRow, aCol *int32, b *float32, bRow int, c *float32, cRow, last int, add bool)
+
+//go:noescape
+func productAVX512f32x1x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
+
+//go:noescape
+func tabledAVX512f32x1x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow, last int, add bool)
+
+//go:noescape
+func gatheredAVX512f32x1x1(k int, a *float32, aRow, aCol *int32, b *float32, bRow int, c *float32, cRow, last int, add bool)
+
+//go:noescape
+func productAVX512f32x1x8(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
 func dotsAVX512f32(k int, a *float32, aRow int, x, sums *float32)
 
 //go:noescape
-func productAVX2f32x6x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func productAVX2f32x6x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX2f32x6x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+func tabledAVX2f32x6x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productAVX2f32x6x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func gatheredAVX2f32x6x2(k int, a *float32, aRow, aCol *int32, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX2f32x6x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+func productAVX2f32x6x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productAVX2f32x4x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func tabledAVX2f32x6x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX2f32x4x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+func gatheredAVX2f32x6x1(k int, a *float32, aRow, aCol *int32, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productAVX2f32x4x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func productAVX2f32x4x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX2f32x4x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+func tabledAVX2f32x4x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productAVX2f32x2x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func gatheredAVX2f32x4x2(k int, a *float32, aRow, aCol *int32, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX2f32x2x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+func productAVX2f32x4x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productAVX2f32x2x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func tabledAVX2f32x4x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX2f32x2x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+func gatheredAVX2f32x4x1(k int, a *float32, aRow, aCol *int32, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productAVX2f32x1x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func productAVX2f32x2x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX2f32x1x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+func tabledAVX2f32x2x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productAVX2f32x1x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func gatheredAVX2f32x2x2(k int, a *float32, aRow, aCol *int32, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX2f32x1x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow int, add bool)
+func productAVX2f32x2x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productAVX2f32x1x8(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func tabledAVX2f32x2x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow, last int, add bool)
+
+//go:noescape
+func gatheredAVX2f32x2x1(k int, a *float32, aRow, aCol *int32, b *float32, bRow int, c *float32, cRow, last int, add bool)
+
+//go:noescape
+func productAVX2f32x1x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
+
+//go:noescape
+func tabledAVX2f32x1x2(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow, last int, add bool)
+
+//go:noescape
+func gatheredAVX2f32x1x2(k int, a *float32, aRow, aCol *int32, b *float32, bRow int, c *float32, cRow, last int, add bool)
+
+//go:noescape
+func productAVX2f32x1x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
+
+//go:noescape
+func tabledAVX2f32x1x1(k int, a *float32, aRow, aCol int, b *float32, bRow *int32, c *float32, cRow, last int, add bool)
+
+//go:noescape
+func gatheredAVX2f32x1x1(k int, a *float32, aRow, aCol *int32, b *float32, bRow int, c *float32, cRow, last int, add bool)
+
+//go:noescape
+func productAVX2f32x1x8(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
 func dotsAVX2f32(k int, a *float32, aRow int, x, sums *float32)
 
 //go:noescape
-func productAVX512f64x12x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func productAVX512f64x12x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX512f64x12x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+func tabledAVX512f64x12x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productAVX512f64x12x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func gatheredAVX512f64x12x2(k int, a *float64, aRow, aCol *int32, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX512f64x12x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+func productAVX512f64x12x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productAVX512f64x8x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func tabledAVX512f64x12x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX512f64x8x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+func gatheredAVX512f64x12x1(k int, a *float64, aRow, aCol *int32, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productAVX512f64x8x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func productAVX512f64x8x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX512f64x8x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+func tabledAVX512f64x8x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productAVX512f64x4x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func gatheredAVX512f64x8x2(k int, a *float64, aRow, aCol *int32, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX512f64x4x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+func productAVX512f64x8x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productAVX512f64x4x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func tabledAVX512f64x8x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX512f64x4x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+func gatheredAVX512f64x8x1(k int, a *float64, aRow, aCol *int32, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productAVX512f64x2x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func productAVX512f64x4x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX512f64x2x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+func tabledAVX512f64x4x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productAVX512f64x2x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func gatheredAVX512f64x4x2(k int, a *float64, aRow, aCol *int32, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX512f64x2x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+func productAVX512f64x4x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productAVX512f64x1x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func tabledAVX512f64x4x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX512f64x1x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+func gatheredAVX512f64x4x1(k int, a *float64, aRow, aCol *int32, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productAVX512f64x1x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func productAVX512f64x2x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX512f64x1x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+func tabledAVX512f64x2x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productAVX512f64x1x8(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func gatheredAVX512f64x2x2(k int, a *float64, aRow, aCol *int32, b *float64, bRow int, c *float64, cRow, last int, add bool)
+
+//go:noescape
+func productAVX512f64x2x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
+
+//go:noescape
+func tabledAVX512f64x2x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow, last int, add bool)
+
+//go:noescape
+func gatheredAVX512f64x2x1(k int, a *float64, aRow, aCol *int32, b *float64, bRow int, c *float64, cRow, last int, add bool)
+
+//go:noescape
+func productAVX512f64x1x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
+
+//go:noescape
+func tabledAVX512f64x1x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow, last int, add bool)
+
+//go:noescape
+func gatheredAVX512f64x1x2(k int, a *float64, aRow, aCol *int32, b *float64, bRow int, c *float64, cRow, last int, add bool)
+
+//go:noescape
+func productAVX512f64x1x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
+
+//go:noescape
+func tabledAVX512f64x1x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow, last int, add bool)
+
+//go:noescape
+func gatheredAVX512f64x1x1(k int, a *float64, aRow, aCol *int32, b *float64, bRow int, c *float64, cRow, last int, add bool)
+
+//go:noescape
+func productAVX512f64x1x8(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
 func dotsAVX512f64(k int, a *float64, aRow int, x, sums *float64)
 
 //go:noescape
-func productAVX2f64x6x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func productAVX2f64x6x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX2f64x6x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+func tabledAVX2f64x6x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productAVX2f64x6x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func gatheredAVX2f64x6x2(k int, a *float64, aRow, aCol *int32, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX2f64x6x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+func productAVX2f64x6x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productAVX2f64x4x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func tabledAVX2f64x6x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX2f64x4x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+func gatheredAVX2f64x6x1(k int, a *float64, aRow, aCol *int32, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productAVX2f64x4x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func productAVX2f64x4x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX2f64x4x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+func tabledAVX2f64x4x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productAVX2f64x2x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func gatheredAVX2f64x4x2(k int, a *float64, aRow, aCol *int32, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX2f64x2x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+func productAVX2f64x4x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productAVX2f64x2x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func tabledAVX2f64x4x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX2f64x2x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+func gatheredAVX2f64x4x1(k int, a *float64, aRow, aCol *int32, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productAVX2f64x1x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func productAVX2f64x2x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX2f64x1x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+func tabledAVX2f64x2x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productAVX2f64x1x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func gatheredAVX2f64x2x2(k int, a *float64, aRow, aCol *int32, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func tabledAVX2f64x1x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow int, add bool)
+func productAVX2f64x2x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productAVX2f64x1x8(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func tabledAVX2f64x2x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow, last int, add bool)
+
+//go:noescape
+func gatheredAVX2f64x2x1(k int, a *float64, aRow, aCol *int32, b *float64, bRow int, c *float64, cRow, last int, add bool)
+
+//go:noescape
+func productAVX2f64x1x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
+
+//go:noescape
+func tabledAVX2f64x1x2(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow, last int, add bool)
+
+//go:noescape
+func gatheredAVX2f64x1x2(k int, a *float64, aRow, aCol *int32, b *float64, bRow int, c *float64, cRow, last int, add bool)
+
+//go:noescape
+func productAVX2f64x1x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
+
+//go:noescape
+func tabledAVX2f64x1x1(k int, a *float64, aRow, aCol int, b *float64, bRow *int32, c *float64, cRow, last int, add bool)
+
+//go:noescape
+func gatheredAVX2f64x1x1(k int, a *float64, aRow, aCol *int32, b *float64, bRow int, c *float64, cRow, last int, add bool)
+
+//go:noescape
+func productAVX2f64x1x8(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
 func dotsAVX2f64(k int, a *float64, aRow int, x, sums *float64)

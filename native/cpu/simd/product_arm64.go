@@ -3,73 +3,73 @@
 package simd
 
 //go:noescape
-func productNEONf32x12x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func productNEONf32x12x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productNEONf32x12x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func productNEONf32x12x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productNEONf32x8x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func productNEONf32x8x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productNEONf32x8x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func productNEONf32x8x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productNEONf32x4x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func productNEONf32x4x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productNEONf32x4x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func productNEONf32x4x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productNEONf32x2x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func productNEONf32x2x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productNEONf32x2x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func productNEONf32x2x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productNEONf32x1x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func productNEONf32x1x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productNEONf32x1x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func productNEONf32x1x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
-func productNEONf32x1x8(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
+func productNEONf32x1x8(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
 
 //go:noescape
 func dotsNEONf32(k int, a *float32, aRow int, x, sums *float32)
 
 //go:noescape
-func productNEONf64x12x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func productNEONf64x12x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productNEONf64x12x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func productNEONf64x12x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productNEONf64x8x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func productNEONf64x8x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productNEONf64x8x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func productNEONf64x8x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productNEONf64x4x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func productNEONf64x4x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productNEONf64x4x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func productNEONf64x4x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productNEONf64x2x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func productNEONf64x2x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productNEONf64x2x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func productNEONf64x2x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productNEONf64x1x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func productNEONf64x1x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productNEONf64x1x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func productNEONf64x1x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
-func productNEONf64x1x8(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
+func productNEONf64x1x8(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
 
 //go:noescape
 func dotsNEONf64(k int, a *float64, aRow int, x, sums *float64)

@@ -2,8 +2,8 @@
 
 #include "textflag.h"
 
-// func productNEONf32x12x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
-TEXT ·productNEONf32x12x2(SB), NOSPLIT, $0-65
+// func productNEONf32x12x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
+TEXT ·productNEONf32x12x2(SB), NOSPLIT, $0-73
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD aRow+16(FP), R2
@@ -97,7 +97,7 @@ loop:
 	CBNZ R0, loop
 
 done:
-	MOVBU add+64(FP), R2
+	MOVBU add+72(FP), R2
 	CBZ R2, store
 	MOVD R6, R4
 	MOVD R4, R20
@@ -212,8 +212,8 @@ store:
 	ADD R7, R6, R6
 	RET
 
-// func productNEONf32x12x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
-TEXT ·productNEONf32x12x1(SB), NOSPLIT, $0-65
+// func productNEONf32x12x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
+TEXT ·productNEONf32x12x1(SB), NOSPLIT, $0-73
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD aRow+16(FP), R2
@@ -283,7 +283,7 @@ loop:
 	CBNZ R0, loop
 
 done:
-	MOVBU add+64(FP), R2
+	MOVBU add+72(FP), R2
 	CBZ R2, store
 	MOVD R6, R4
 	MOVD R4, R20
@@ -374,8 +374,8 @@ store:
 	ADD R7, R6, R6
 	RET
 
-// func productNEONf32x8x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
-TEXT ·productNEONf32x8x2(SB), NOSPLIT, $0-65
+// func productNEONf32x8x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
+TEXT ·productNEONf32x8x2(SB), NOSPLIT, $0-73
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD aRow+16(FP), R2
@@ -445,7 +445,7 @@ loop:
 	CBNZ R0, loop
 
 done:
-	MOVBU add+64(FP), R2
+	MOVBU add+72(FP), R2
 	CBZ R2, store
 	MOVD R6, R4
 	MOVD R4, R20
@@ -524,8 +524,8 @@ store:
 	ADD R7, R6, R6
 	RET
 
-// func productNEONf32x8x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
-TEXT ·productNEONf32x8x1(SB), NOSPLIT, $0-65
+// func productNEONf32x8x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
+TEXT ·productNEONf32x8x1(SB), NOSPLIT, $0-73
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD aRow+16(FP), R2
@@ -579,7 +579,7 @@ loop:
 	CBNZ R0, loop
 
 done:
-	MOVBU add+64(FP), R2
+	MOVBU add+72(FP), R2
 	CBZ R2, store
 	MOVD R6, R4
 	MOVD R4, R20
@@ -642,8 +642,8 @@ store:
 	ADD R7, R6, R6
 	RET
 
-// func productNEONf32x4x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
-TEXT ·productNEONf32x4x2(SB), NOSPLIT, $0-65
+// func productNEONf32x4x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
+TEXT ·productNEONf32x4x2(SB), NOSPLIT, $0-73
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD aRow+16(FP), R2
@@ -689,7 +689,7 @@ loop:
 	CBNZ R0, loop
 
 done:
-	MOVBU add+64(FP), R2
+	MOVBU add+72(FP), R2
 	CBZ R2, store
 	MOVD R6, R4
 	MOVD R4, R20
@@ -732,8 +732,8 @@ store:
 	ADD R7, R6, R6
 	RET
 
-// func productNEONf32x4x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
-TEXT ·productNEONf32x4x1(SB), NOSPLIT, $0-65
+// func productNEONf32x4x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
+TEXT ·productNEONf32x4x1(SB), NOSPLIT, $0-73
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD aRow+16(FP), R2
@@ -771,7 +771,7 @@ loop:
 	CBNZ R0, loop
 
 done:
-	MOVBU add+64(FP), R2
+	MOVBU add+72(FP), R2
 	CBZ R2, store
 	MOVD R6, R4
 	MOVD R4, R20
@@ -806,8 +806,8 @@ store:
 	ADD R7, R6, R6
 	RET
 
-// func productNEONf32x2x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
-TEXT ·productNEONf32x2x2(SB), NOSPLIT, $0-65
+// func productNEONf32x2x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
+TEXT ·productNEONf32x2x2(SB), NOSPLIT, $0-73
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD aRow+16(FP), R2
@@ -841,7 +841,7 @@ loop:
 	CBNZ R0, loop
 
 done:
-	MOVBU add+64(FP), R2
+	MOVBU add+72(FP), R2
 	CBZ R2, store
 	MOVD R6, R4
 	MOVD R4, R20
@@ -866,8 +866,8 @@ store:
 	ADD R7, R6, R6
 	RET
 
-// func productNEONf32x2x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
-TEXT ·productNEONf32x2x1(SB), NOSPLIT, $0-65
+// func productNEONf32x2x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
+TEXT ·productNEONf32x2x1(SB), NOSPLIT, $0-73
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD aRow+16(FP), R2
@@ -897,7 +897,7 @@ loop:
 	CBNZ R0, loop
 
 done:
-	MOVBU add+64(FP), R2
+	MOVBU add+72(FP), R2
 	CBZ R2, store
 	MOVD R6, R4
 	MOVD R4, R20
@@ -918,8 +918,8 @@ store:
 	ADD R7, R6, R6
 	RET
 
-// func productNEONf32x1x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
-TEXT ·productNEONf32x1x2(SB), NOSPLIT, $0-65
+// func productNEONf32x1x2(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
+TEXT ·productNEONf32x1x2(SB), NOSPLIT, $0-73
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD aRow+16(FP), R2
@@ -947,7 +947,7 @@ loop:
 	CBNZ R0, loop
 
 done:
-	MOVBU add+64(FP), R2
+	MOVBU add+72(FP), R2
 	CBZ R2, store
 	MOVD R6, R4
 	MOVD R4, R20
@@ -963,8 +963,8 @@ store:
 	ADD R7, R6, R6
 	RET
 
-// func productNEONf32x1x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
-TEXT ·productNEONf32x1x1(SB), NOSPLIT, $0-65
+// func productNEONf32x1x1(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
+TEXT ·productNEONf32x1x1(SB), NOSPLIT, $0-73
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD aRow+16(FP), R2
@@ -990,7 +990,7 @@ loop:
 	CBNZ R0, loop
 
 done:
-	MOVBU add+64(FP), R2
+	MOVBU add+72(FP), R2
 	CBZ R2, store
 	MOVD R6, R4
 	MOVD R4, R20
@@ -1004,8 +1004,8 @@ store:
 	ADD R7, R6, R6
 	RET
 
-// func productNEONf32x1x8(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow int, add bool)
-TEXT ·productNEONf32x1x8(SB), NOSPLIT, $0-65
+// func productNEONf32x1x8(k int, a *float32, aRow, aCol int, b *float32, bRow int, c *float32, cRow, last int, add bool)
+TEXT ·productNEONf32x1x8(SB), NOSPLIT, $0-73
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD aRow+16(FP), R2
@@ -1046,7 +1046,7 @@ loop:
 	CBNZ R0, loop
 
 done:
-	MOVBU add+64(FP), R2
+	MOVBU add+72(FP), R2
 	CBZ R2, store
 	MOVD R6, R4
 	MOVD R4, R20
@@ -1115,8 +1115,8 @@ loop:
 	VST1.P [V8.S4, V9.S4, V10.S4, V11.S4], 64(R4)
 	RET
 
-// func productNEONf64x12x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
-TEXT ·productNEONf64x12x2(SB), NOSPLIT, $0-65
+// func productNEONf64x12x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
+TEXT ·productNEONf64x12x2(SB), NOSPLIT, $0-73
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD aRow+16(FP), R2
@@ -1210,7 +1210,7 @@ loop:
 	CBNZ R0, loop
 
 done:
-	MOVBU add+64(FP), R2
+	MOVBU add+72(FP), R2
 	CBZ R2, store
 	MOVD R6, R4
 	MOVD R4, R20
@@ -1325,8 +1325,8 @@ store:
 	ADD R7, R6, R6
 	RET
 
-// func productNEONf64x12x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
-TEXT ·productNEONf64x12x1(SB), NOSPLIT, $0-65
+// func productNEONf64x12x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
+TEXT ·productNEONf64x12x1(SB), NOSPLIT, $0-73
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD aRow+16(FP), R2
@@ -1396,7 +1396,7 @@ loop:
 	CBNZ R0, loop
 
 done:
-	MOVBU add+64(FP), R2
+	MOVBU add+72(FP), R2
 	CBZ R2, store
 	MOVD R6, R4
 	MOVD R4, R20
@@ -1487,8 +1487,8 @@ store:
 	ADD R7, R6, R6
 	RET
 
-// func productNEONf64x8x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
-TEXT ·productNEONf64x8x2(SB), NOSPLIT, $0-65
+// func productNEONf64x8x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
+TEXT ·productNEONf64x8x2(SB), NOSPLIT, $0-73
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD aRow+16(FP), R2
@@ -1558,7 +1558,7 @@ loop:
 	CBNZ R0, loop
 
 done:
-	MOVBU add+64(FP), R2
+	MOVBU add+72(FP), R2
 	CBZ R2, store
 	MOVD R6, R4
 	MOVD R4, R20
@@ -1637,8 +1637,8 @@ store:
 	ADD R7, R6, R6
 	RET
 
-// func productNEONf64x8x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
-TEXT ·productNEONf64x8x1(SB), NOSPLIT, $0-65
+// func productNEONf64x8x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
+TEXT ·productNEONf64x8x1(SB), NOSPLIT, $0-73
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD aRow+16(FP), R2
@@ -1692,7 +1692,7 @@ loop:
 	CBNZ R0, loop
 
 done:
-	MOVBU add+64(FP), R2
+	MOVBU add+72(FP), R2
 	CBZ R2, store
 	MOVD R6, R4
 	MOVD R4, R20
@@ -1755,8 +1755,8 @@ store:
 	ADD R7, R6, R6
 	RET
 
-// func productNEONf64x4x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
-TEXT ·productNEONf64x4x2(SB), NOSPLIT, $0-65
+// func productNEONf64x4x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
+TEXT ·productNEONf64x4x2(SB), NOSPLIT, $0-73
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD aRow+16(FP), R2
@@ -1802,7 +1802,7 @@ loop:
 	CBNZ R0, loop
 
 done:
-	MOVBU add+64(FP), R2
+	MOVBU add+72(FP), R2
 	CBZ R2, store
 	MOVD R6, R4
 	MOVD R4, R20
@@ -1845,8 +1845,8 @@ store:
 	ADD R7, R6, R6
 	RET
 
-// func productNEONf64x4x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
-TEXT ·productNEONf64x4x1(SB), NOSPLIT, $0-65
+// func productNEONf64x4x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
+TEXT ·productNEONf64x4x1(SB), NOSPLIT, $0-73
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD aRow+16(FP), R2
@@ -1884,7 +1884,7 @@ loop:
 	CBNZ R0, loop
 
 done:
-	MOVBU add+64(FP), R2
+	MOVBU add+72(FP), R2
 	CBZ R2, store
 	MOVD R6, R4
 	MOVD R4, R20
@@ -1919,8 +1919,8 @@ store:
 	ADD R7, R6, R6
 	RET
 
-// func productNEONf64x2x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
-TEXT ·productNEONf64x2x2(SB), NOSPLIT, $0-65
+// func productNEONf64x2x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
+TEXT ·productNEONf64x2x2(SB), NOSPLIT, $0-73
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD aRow+16(FP), R2
@@ -1954,7 +1954,7 @@ loop:
 	CBNZ R0, loop
 
 done:
-	MOVBU add+64(FP), R2
+	MOVBU add+72(FP), R2
 	CBZ R2, store
 	MOVD R6, R4
 	MOVD R4, R20
@@ -1979,8 +1979,8 @@ store:
 	ADD R7, R6, R6
 	RET
 
-// func productNEONf64x2x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
-TEXT ·productNEONf64x2x1(SB), NOSPLIT, $0-65
+// func productNEONf64x2x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
+TEXT ·productNEONf64x2x1(SB), NOSPLIT, $0-73
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD aRow+16(FP), R2
@@ -2010,7 +2010,7 @@ loop:
 	CBNZ R0, loop
 
 done:
-	MOVBU add+64(FP), R2
+	MOVBU add+72(FP), R2
 	CBZ R2, store
 	MOVD R6, R4
 	MOVD R4, R20
@@ -2031,8 +2031,8 @@ store:
 	ADD R7, R6, R6
 	RET
 
-// func productNEONf64x1x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
-TEXT ·productNEONf64x1x2(SB), NOSPLIT, $0-65
+// func productNEONf64x1x2(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
+TEXT ·productNEONf64x1x2(SB), NOSPLIT, $0-73
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD aRow+16(FP), R2
@@ -2060,7 +2060,7 @@ loop:
 	CBNZ R0, loop
 
 done:
-	MOVBU add+64(FP), R2
+	MOVBU add+72(FP), R2
 	CBZ R2, store
 	MOVD R6, R4
 	MOVD R4, R20
@@ -2076,8 +2076,8 @@ store:
 	ADD R7, R6, R6
 	RET
 
-// func productNEONf64x1x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
-TEXT ·productNEONf64x1x1(SB), NOSPLIT, $0-65
+// func productNEONf64x1x1(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
+TEXT ·productNEONf64x1x1(SB), NOSPLIT, $0-73
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD aRow+16(FP), R2
@@ -2103,7 +2103,7 @@ loop:
 	CBNZ R0, loop
 
 done:
-	MOVBU add+64(FP), R2
+	MOVBU add+72(FP), R2
 	CBZ R2, store
 	MOVD R6, R4
 	MOVD R4, R20
@@ -2117,8 +2117,8 @@ store:
 	ADD R7, R6, R6
 	RET
 
-// func productNEONf64x1x8(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow int, add bool)
-TEXT ·productNEONf64x1x8(SB), NOSPLIT, $0-65
+// func productNEONf64x1x8(k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
+TEXT ·productNEONf64x1x8(SB), NOSPLIT, $0-73
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD aRow+16(FP), R2
@@ -2159,7 +2159,7 @@ loop:
 	CBNZ R0, loop
 
 done:
-	MOVBU add+64(FP), R2
+	MOVBU add+72(FP), R2
 	CBZ R2, store
 	MOVD R6, R4
 	MOVD R4, R20

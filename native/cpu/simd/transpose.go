@@ -7,8 +7,8 @@ type element interface {
 	~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
 
-// turner is a kernel that turns squares of 32-bit elements, size on a side, whose first
-// elements are fromStep apart, and toStep where they are written.
+// turner is a kernel that turns squares, size on a side, whose first elements are
+// fromStep apart, and toStep where they are written.
 type turner struct {
 	size int
 	turn func(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)
@@ -27,16 +27,14 @@ const (
 // of to, whose rows are toRow apart.
 func Transpose[T element](to []T, toRow int, from []T, fromRow, rows, n int) {
 	i := 0
-	if unsafe.Sizeof(to[0]) == 4 {
-		for _, k := range turners() {
-			for n >= k.size && i+k.size <= rows {
-				piece := min(pieceRows, rows-i) / k.size * k.size
-				full := turnSquares(k, to[i:], toRow, from[i*fromRow:], fromRow, piece, n)
-				if full < n {
-					turnPlain(to[i+full*toRow:], toRow, from[i*fromRow+full:], fromRow, piece, n-full)
-				}
-				i += piece
+	for _, k := range turners(unsafe.Sizeof(to[0])) {
+		for n >= k.size && i+k.size <= rows {
+			piece := min(pieceRows, rows-i) / k.size * k.size
+			full := turnSquares(k, to[i:], toRow, from[i*fromRow:], fromRow, piece, n)
+			if full < n {
+				turnPlain(to[i+full*toRow:], toRow, from[i*fromRow+full:], fromRow, piece, n-full)
 			}
+			i += piece
 		}
 	}
 	if i < rows {

@@ -5,10 +5,16 @@ package simd
 import "unsafe"
 
 //go:noescape
-func transposeAVX512x16(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)
+func transposeAVX512b32x16(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)
 
 //go:noescape
-func transposeAVX2x16(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)
+func transposeAVX2b32x16(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)
 
 //go:noescape
-func transposeAVX2x8(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)
+func transposeAVX2b32x8(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)
+
+//go:noescape
+func transposeAVX512b64x8(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)
+
+//go:noescape
+func transposeAVX2b64x4(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)

@@ -2,8 +2,8 @@
 
 #include "textflag.h"
 
-// func transposeAVX512x16(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)
-TEXT ·transposeAVX512x16(SB), NOSPLIT, $0-56
+// func transposeAVX512b32x16(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)
+TEXT ·transposeAVX512b32x16(SB), NOSPLIT, $0-56
 	MOVQ squares+0(FP), AX
 	MOVQ from+8(FP), SI
 	MOVQ fromRow+16(FP), R8
@@ -132,8 +132,8 @@ loop:
 	VZEROUPPER
 	RET
 
-// func transposeAVX2x16(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)
-TEXT ·transposeAVX2x16(SB), NOSPLIT, $0-56
+// func transposeAVX2b32x16(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)
+TEXT ·transposeAVX2b32x16(SB), NOSPLIT, $0-56
 	MOVQ squares+0(FP), AX
 	MOVQ from+8(FP), SI
 	MOVQ fromRow+16(FP), R8
@@ -340,8 +340,8 @@ loop:
 	VZEROUPPER
 	RET
 
-// func transposeAVX2x8(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)
-TEXT ·transposeAVX2x8(SB), NOSPLIT, $0-56
+// func transposeAVX2b32x8(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)
+TEXT ·transposeAVX2b32x8(SB), NOSPLIT, $0-56
 	MOVQ squares+0(FP), AX
 	MOVQ from+8(FP), SI
 	MOVQ fromRow+16(FP), R8
@@ -402,6 +402,120 @@ loop:
 	VMOVUPS Y13, (CX)(R9*1)
 	VMOVUPS Y14, (CX)(R9*2)
 	VMOVUPS Y15, (CX)(R11*1)
+	LEAQ (CX)(R9*4), CX
+	ADDQ R12, SI
+	ADDQ R13, DI
+	DECQ AX
+	JNZ loop
+	VZEROUPPER
+	RET
+
+// func transposeAVX512b64x8(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)
+TEXT ·transposeAVX512b64x8(SB), NOSPLIT, $0-56
+	MOVQ squares+0(FP), AX
+	MOVQ from+8(FP), SI
+	MOVQ fromRow+16(FP), R8
+	SHLQ $3, R8
+	MOVQ fromStep+24(FP), R12
+	SHLQ $3, R12
+	MOVQ to+32(FP), DI
+	MOVQ toRow+40(FP), R9
+	SHLQ $3, R9
+	MOVQ toStep+48(FP), R13
+	SHLQ $3, R13
+	LEAQ (R8)(R8*2), R10
+	LEAQ (R9)(R9*2), R11
+
+loop:
+	MOVQ SI, BX
+	MOVQ DI, CX
+	VMOVUPS (BX), Z0
+	VMOVUPS (BX)(R8*1), Z1
+	VMOVUPS (BX)(R8*2), Z2
+	VMOVUPS (BX)(R10*1), Z3
+	LEAQ (BX)(R8*4), BX
+	VMOVUPS (BX), Z4
+	VMOVUPS (BX)(R8*1), Z5
+	VMOVUPS (BX)(R8*2), Z6
+	VMOVUPS (BX)(R10*1), Z7
+	LEAQ (BX)(R8*4), BX
+	VUNPCKLPD Z1, Z0, Z8
+	VUNPCKHPD Z1, Z0, Z12
+	VUNPCKLPD Z3, Z2, Z9
+	VUNPCKHPD Z3, Z2, Z13
+	VUNPCKLPD Z5, Z4, Z10
+	VUNPCKHPD Z5, Z4, Z14
+	VUNPCKLPD Z7, Z6, Z11
+	VUNPCKHPD Z7, Z6, Z15
+	VSHUFF64X2 $0x88, Z9, Z8, Z16
+	VSHUFF64X2 $0xdd, Z9, Z8, Z18
+	VSHUFF64X2 $0x88, Z11, Z10, Z17
+	VSHUFF64X2 $0xdd, Z11, Z10, Z19
+	VSHUFF64X2 $0x88, Z17, Z16, Z0
+	VSHUFF64X2 $0x88, Z19, Z18, Z2
+	VSHUFF64X2 $0xdd, Z17, Z16, Z4
+	VSHUFF64X2 $0xdd, Z19, Z18, Z6
+	VSHUFF64X2 $0x88, Z13, Z12, Z20
+	VSHUFF64X2 $0xdd, Z13, Z12, Z22
+	VSHUFF64X2 $0x88, Z15, Z14, Z21
+	VSHUFF64X2 $0xdd, Z15, Z14, Z23
+	VSHUFF64X2 $0x88, Z21, Z20, Z1
+	VSHUFF64X2 $0x88, Z23, Z22, Z3
+	VSHUFF64X2 $0xdd, Z21, Z20, Z5
+	VSHUFF64X2 $0xdd, Z23, Z22, Z7
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, (CX)(R9*1)
+	VMOVUPS Z2, (CX)(R9*2)
+	VMOVUPS Z3, (CX)(R11*1)
+	LEAQ (CX)(R9*4), CX
+	VMOVUPS Z4, (CX)
+	VMOVUPS Z5, (CX)(R9*1)
+	VMOVUPS Z6, (CX)(R9*2)
+	VMOVUPS Z7, (CX)(R11*1)
+	LEAQ (CX)(R9*4), CX
+	ADDQ R12, SI
+	ADDQ R13, DI
+	DECQ AX
+	JNZ loop
+	VZEROUPPER
+	RET
+
+// func transposeAVX2b64x4(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)
+TEXT ·transposeAVX2b64x4(SB), NOSPLIT, $0-56
+	MOVQ squares+0(FP), AX
+	MOVQ from+8(FP), SI
+	MOVQ fromRow+16(FP), R8
+	SHLQ $3, R8
+	MOVQ fromStep+24(FP), R12
+	SHLQ $3, R12
+	MOVQ to+32(FP), DI
+	MOVQ toRow+40(FP), R9
+	SHLQ $3, R9
+	MOVQ toStep+48(FP), R13
+	SHLQ $3, R13
+	LEAQ (R8)(R8*2), R10
+	LEAQ (R9)(R9*2), R11
+
+loop:
+	MOVQ SI, BX
+	MOVQ DI, CX
+	VMOVUPS (BX), Y0
+	VMOVUPS (BX)(R8*1), Y1
+	VMOVUPS (BX)(R8*2), Y2
+	VMOVUPS (BX)(R10*1), Y3
+	LEAQ (BX)(R8*4), BX
+	VUNPCKLPD Y1, Y0, Y4
+	VUNPCKHPD Y1, Y0, Y6
+	VUNPCKLPD Y3, Y2, Y5
+	VUNPCKHPD Y3, Y2, Y7
+	VPERM2F128 $0x20, Y5, Y4, Y0
+	VPERM2F128 $0x20, Y7, Y6, Y1
+	VPERM2F128 $0x31, Y5, Y4, Y2
+	VPERM2F128 $0x31, Y7, Y6, Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, (CX)(R9*1)
+	VMOVUPS Y2, (CX)(R9*2)
+	VMOVUPS Y3, (CX)(R11*1)
 	LEAQ (CX)(R9*4), CX
 	ADDQ R12, SI
 	ADDQ R13, DI

@@ -63,15 +63,17 @@ func (f *file) save() {
 
 func main() {
 	f := newFile("product", "")
+	writeLaneMasks(f)
 	for _, double := range []bool{false, true} {
 		for _, s := range []*set{avx512, avx2} {
 			for _, rows := range map[*set][]int{avx512: {12, 8, 4, 2, 1}, avx2: {6, 4, 2, 1}}[s] {
 				for _, vectors := range []int{2, 1} {
-					product{s, double, rows, vectors, false}.write(f)
-					product{s, double, rows, vectors, true}.write(f)
+					for _, reads := range []reading{dense, tabled, gathered} {
+						product{s, double, rows, vectors, reads}.write(f)
+					}
 				}
 			}
-			product{s, double, 1, 8, false}.write(f)
+			product{s, double, 1, 8, dense}.write(f)
 			dots(f, s, double)
 		}
 	}
@@ -110,8 +112,10 @@ func main() {
 	f.save()
 
 	f = newFile("transpose", "import \"unsafe\"\n\n")
-	transpose(f, avx512, 16)
-	transpose(f, avx2, 16)
-	transpose(f, avx2, 8)
+	transpose(f, avx512, 32, 16)
+	transpose(f, avx2, 32, 16)
+	transpose(f, avx2, 32, 8)
+	transpose(f, avx512, 64, 8)
+	transpose(f, avx2, 64, 4)
 	f.save()
 }

@@ -80,8 +80,8 @@ var rowRegs = []string{"R1", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15
 func neonProduct(f *file, double bool, rows, vectors int) {
 	n := neon{f, double}
 	name := fmt.Sprintf("productNEON%sx%dx%d", n.suffix(), rows, vectors)
-	f.declare(name, "k int, a *%[1]s, aRow, aCol int, b *%[1]s, bRow int, c *%[1]s, cRow int, add bool", n.goType())
-	f.line("TEXT ·%s(SB), NOSPLIT, $0-65", name)
+	f.declare(name, "k int, a *%[1]s, aRow, aCol int, b *%[1]s, bRow int, c *%[1]s, cRow, last int, add bool", n.goType())
+	f.line("TEXT ·%s(SB), NOSPLIT, $0-73", name)
 	n.args("k R0", "a R1", "aRow R2 true", "aCol R3 true", "b R4", "bRow R5 true", "c R6", "cRow R7 true")
 	for i := 1; i < rows; i++ {
 		f.op("ADD R2, %s, %s", rowRegs[i-1], rowRegs[i])
@@ -102,7 +102,7 @@ func neonProduct(f *file, double bool, rows, vectors int) {
 	f.op("SUB $1, R0, R0")
 	f.op("CBNZ R0, loop")
 	f.label("done")
-	f.op("MOVBU add+64(FP), R2")
+	f.op("MOVBU add+72(FP), R2")
 	f.op("CBZ R2, store")
 	f.op("MOVD R6, R4")
 	for i := range rows {

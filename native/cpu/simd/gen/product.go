@@ -2,14 +2,22 @@ package main
 
 import "fmt"
 
+// reading is how a kernel finds the elements of its factors.
+type reading uint8
+
+const (
+	dense    reading = iota // both at equal distances
+	tabled                  // the rows of b at the offsets of a table
+	gathered                // rows and columns of a at the offsets of tables
+)
+
 // product is a kernel that computes a tile of rows×(vectors·lanes) elements of
 // a product.
 type product struct {
 	set           *set
 	double        bool
 	rows, vectors int
-	// table makes a kernel whose rows of b are at the offsets of a table.
-	table bool
+	reads         reading
 }
 
 func (p product) name() string {
@@ -17,48 +25,72 @@ func (p product) name() string {
 	if p.double {
 		t = "f64"
 	}
-	name := "product"
-	if p.table {
-		name = "tabled"
+	return fmt.Sprintf("%s%s%sx%dx%d", []string{"product", "tabled", "gathered"}[p.reads], p.set.name, t, p.rows, p.vectors)
+}
+
+// suffix ends the names of instructions, size is that of an element in bytes.
+func (p product) suffix() string { return map[bool]string{false: "S", true: "D"}[p.double] }
+func (p product) size() int      { return map[bool]int{false: 4, true: 8}[p.double] }
+func (p product) shift() int     { return map[bool]int{false: 2, true: 3}[p.double] }
+
+// spread is the first of two registers of elements of a. Vectors of b are in those
+// before, unless one row alone needs them, which takes them from memory.
+func (p product) spread() int {
+	if p.rows == 1 {
+		return 0
 	}
-	return fmt.Sprintf("%s%s%sx%dx%d", name, p.set.name, t, p.rows, p.vectors)
+	return p.vectors
+}
+
+// sum is the register of the sums of a row's vector.
+func (p product) sum(i, v int) string {
+	return fmt.Sprint(p.set.reg, p.spread()+2+i*p.vectors+v)
 }
 
 // write prints the kernel. Sums stay in registers; an element of a is spread
-// over one register and multiplied with the vectors of b, which are in others.
+// over one register and multiplied with the vectors of b.
 func (p product) write(f *file) {
-	suffix, size := "S", 4
-	if p.double {
-		suffix, size = "D", 8
-	}
-	reg, spread := p.set.reg, p.vectors // the registers that elements of a are spread over
-	sum := func(i, v int) string { return fmt.Sprint(reg, p.vectors+2+i*p.vectors+v) }
-	rows := "bRow int"
-	if p.table {
-		rows = "bRow *int32"
-	}
-	f.declare(p.name(), "k int, a *%[1]s, aRow, aCol int, b *%[1]s, "+rows+", c *%[1]s, cRow int, add bool",
-		map[bool]string{false: "float32", true: "float64"}[p.double])
-	f.line("TEXT ·%s(SB), NOSPLIT, $0-65", p.name())
-	for i, arg := range []string{"k+0 AX", "a+8 SI", "aRow+16 R8", "aCol+24 R9", "b+32 DI", "bRow+40 R10", "c+48 DX", "cRow+56 R11"} {
-		var from, to string
-		fmt.Sscan(arg, &from, &to)
-		f.op("MOVQ %s(FP), %s", from, to)
-		if i == 2 || i == 3 || i == 5 && !p.table || i == 7 {
-			f.op("SHLQ $%d, %s", map[int]int{4: 2, 8: 3}[size], to)
-		}
-	}
-	f.op("LEAQ (R8)(R8*2), R12")
-	bases := []string{"SI", "R13", "BX", "CX"}[:(p.rows+3)/4]
-	for i := 1; i < len(bases); i++ {
-		f.op("LEAQ (%s)(R8*4), %s", bases[i-1], bases[i])
-	}
+	p.begin(f)
 	for i := range p.rows {
 		for v := range p.vectors {
-			f.op("VXORPS %[1]s, %[1]s, %[1]s", sum(i, v))
+			f.op("VXORPS %[1]s, %[1]s, %[1]s", p.sum(i, v))
 		}
 	}
-	for i := range p.rows { // what is added to, which else comes late
+	p.prefetch(f)
+	if p.reads == gathered {
+		p.gatheredLoop(f)
+	} else {
+		p.loop(f)
+	}
+	f.label("done")
+	p.finish(f)
+}
+
+// begin declares the kernel and loads b, which all ways to read have in one register.
+func (p product) begin(f *file) {
+	frame, of := 0, "aRow, aCol int, b *%[1]s, bRow int"
+	switch p.reads {
+	case tabled:
+		of = "aRow, aCol int, b *%[1]s, bRow *int32"
+	case gathered:
+		frame, of = 16, "aRow, aCol *int32, b *%[1]s, bRow int"
+	}
+	f.declare(p.name(), "k int, a *%[1]s, "+of+", c *%[1]s, cRow, last int, add bool", map[bool]string{false: "float32", true: "float64"}[p.double])
+	f.line("TEXT ·%s(SB), NOSPLIT, $%d-73", p.name(), frame)
+	f.op("MOVQ b+32(FP), DI")
+}
+
+// result loads where the tile is to be.
+func (p product) result(f *file) {
+	f.op("MOVQ c+48(FP), DX")
+	f.op("MOVQ cRow+56(FP), R11")
+	f.op("SHLQ $%d, R11", p.shift())
+}
+
+// prefetch fetches what is added to, which else comes late.
+func (p product) prefetch(f *file) {
+	p.result(f)
+	for i := range p.rows {
 		for v := range p.vectors {
 			f.op("PREFETCHT0 %d(DX)", v*p.set.bytes)
 		}
@@ -66,53 +98,173 @@ func (p product) write(f *file) {
 			f.op("ADDQ R11, DX")
 		}
 	}
-	f.op("MOVQ c+48(FP), DX")
+}
+
+// loop adds up the products of factors of which a has equal distances.
+func (p product) loop(f *file) {
+	for i, arg := range []string{"k AX", "a SI", "aRow R8", "aCol R9"} {
+		var from, to string
+		fmt.Sscan(arg, &from, &to)
+		f.op("MOVQ %s+%d(FP), %s", from, 8*i, to)
+	}
+	f.op("MOVQ bRow+40(FP), R10")
+	f.op("SHLQ $%d, R8", p.shift())
+	f.op("SHLQ $%d, R9", p.shift())
+	if p.reads == dense {
+		f.op("SHLQ $%d, R10", p.shift())
+	}
+	f.op("LEAQ (R8)(R8*2), R12")
+	bases := []string{"SI", "R13", "BX", "CX"}[:(p.rows+3)/4]
+	for i := 1; i < len(bases); i++ {
+		f.op("LEAQ (%s)(R8*4), %s", bases[i-1], bases[i])
+	}
 	f.op("TESTQ AX, AX")
 	f.op("JZ done")
 	f.label("loop")
-	from := "(DI)"
-	if p.table {
+	b, step, of := "(DI)", "R10", "DI"
+	if p.reads == tabled {
 		f.op("MOVLQSX (R10), R15")
-		from = fmt.Sprintf("(DI)(R15*%d)", size)
+		b, step, of = fmt.Sprintf("(DI)(R15*%d)", p.size()), "$4", "R10"
 	}
-	for v := range p.vectors {
-		f.op("VMOVUP%s %d%s, %s%d", suffix, v*p.set.bytes, from, reg, v)
-	}
-	if p.table {
-		f.op("ADDQ $4, R10")
-	} else {
-		f.op("ADDQ R10, DI")
-	}
-	for i := range p.rows {
-		at := bases[i/4]
-		place := []string{"(%s)", "(%s)(R8*1)", "(%s)(R8*2)", "(%s)(R12*1)"}[i%4]
-		f.op("VBROADCASTS%s %s, %s%d", suffix, fmt.Sprintf(place, at), reg, spread+i%2)
-		for v := range p.vectors {
-			f.op("VFMADD231P%s %s%d, %s%d, %s", suffix, reg, v, reg, spread+i%2, sum(i, v))
-		}
-	}
+	p.step(f, b, func(i int) string {
+		return fmt.Sprintf([]string{"(%s)", "(%s)(R8*1)", "(%s)(R8*2)", "(%s)(R12*1)"}[i%4], bases[i/4])
+	})
+	f.op("ADDQ %s, %s", step, of)
 	for _, b := range bases {
 		f.op("ADDQ R9, %s", b)
 	}
 	f.op("DECQ AX")
 	f.op("JNZ loop")
-	f.label("done")
-	f.op("CMPB add+64(FP), $0")
-	f.op("JEQ store")
+}
+
+// gatheredRows are the addresses of the rows of a; those at the end lie in what
+// they are computed from.
+var gatheredRows = []string{"BX", "CX", "DX", "R9", "R10", "R11", "R12", "R13", "R14", "BP", "R8", "SI"}
+
+// gatheredLoop adds up the products of factors of which a has tables. Its rows take all
+// registers: where its columns end and the distance of b's rows are kept in the frame.
+func (p product) gatheredLoop(f *file) {
+	f.op("MOVQ k+0(FP), R15")
+	f.op("MOVQ aCol+24(FP), AX")
+	f.op("LEAQ (AX)(R15*4), R15")
+	f.op("MOVQ R15, end-8(SP)")
+	f.op("MOVQ bRow+40(FP), R15")
+	f.op("SHLQ $%d, R15", p.shift())
+	f.op("MOVQ R15, step-16(SP)")
+	f.op("MOVQ a+8(FP), SI")
+	f.op("MOVQ aRow+16(FP), R8")
+	const own = 10 // rows whose registers have no other use
+	for i, reg := range gatheredRows[:min(p.rows, own)] {
+		f.op("MOVLQSX %d(R8), %s", 4*i, reg)
+		f.op("LEAQ (SI)(%s*%d), %s", reg, p.size(), reg)
+	}
+	if p.rows > own {
+		f.op("MOVLQSX %d(R8), R15", 4*own+4)
+		f.op("MOVLQSX %d(R8), R8", 4*own)
+		f.op("LEAQ (SI)(R8*%d), R8", p.size())
+		f.op("LEAQ (SI)(R15*%d), SI", p.size())
+	}
+	f.op("CMPQ AX, end-8(SP)")
+	f.op("JEQ done")
+	f.label("loop")
+	f.op("MOVLQSX (AX), R15")
+	p.step(f, "(DI)", func(i int) string { return fmt.Sprintf("(%s)(R15*%d)", gatheredRows[i], p.size()) })
+	f.op("ADDQ step-16(SP), DI")
+	f.op("ADDQ $4, AX")
+	f.op("CMPQ AX, end-8(SP)")
+	f.op("JNE loop")
+}
+
+// step adds the products of one row of b, at an address, and of the elements of a.
+func (p product) step(f *file, b string, a func(row int) string) {
+	of := func(v int) string { return fmt.Sprint(p.set.reg, v) }
+	if p.rows == 1 {
+		of = func(v int) string { return fmt.Sprint(v*p.set.bytes, b) }
+	}
+	for v := 0; p.rows > 1 && v < p.vectors; v++ {
+		f.op("VMOVUP%s %d%s, %s", p.suffix(), v*p.set.bytes, b, of(v))
+	}
+	for i := range p.rows {
+		spread := fmt.Sprint(p.set.reg, p.spread()+i%2)
+		f.op("VBROADCASTS%s %s, %s", p.suffix(), a(i), spread)
+		for v := range p.vectors {
+			f.op("VFMADD231P%s %s, %s, %s", p.suffix(), of(v), spread, p.sum(i, v))
+		}
+	}
+}
+
+// finish writes the sums: whole vectors, and the lanes of the last ones that count.
+// Where that takes an instruction of its own, which is slower, tiles whose vectors are
+// whole do without.
+func (p product) finish(f *file) {
+	p.result(f)
+	f.op("MOVQ last+64(FP), CX")
+	if p.set == avx512 {
+		f.op("MOVL $1, AX")
+		f.op("SHLL CX, AX")
+		f.op("DECL AX")
+		f.op("KMOVW AX, K1")
+		p.store(f, "", true)
+		return
+	}
+	f.op("CMPQ CX, $%d", p.set.bytes/p.size())
+	f.op("JNE partly")
+	p.store(f, "", false)
+	f.label("partly")
+	f.op("SHLQ $%d, CX", p.shift())
+	f.op("LEAQ %s+%d(SB), AX", laneMasks, p.set.bytes)
+	f.op("SUBQ CX, AX")
+	f.op("VMOVUPS (AX), Y0")
+	p.store(f, "Partly", true)
+}
+
+// store stores the sums, or adds them to what is there; with masked only those lanes of
+// the last vectors that K1 or Y0 has.
+func (p product) store(f *file, label string, masked bool) {
+	f.op("CMPB add+72(FP), $0")
+	f.op("JEQ store%s", label)
 	f.op("MOVQ DX, DI")
 	for i := range p.rows {
 		for v := range p.vectors {
-			f.op("VADDP%s %d(DI), %s, %s", suffix, v*p.set.bytes, sum(i, v), sum(i, v))
+			at, sum := fmt.Sprintf("%d(DI)", v*p.set.bytes), p.sum(i, v)
+			switch {
+			case !masked || v < p.vectors-1:
+				f.op("VADDP%s %s, %s, %s", p.suffix(), at, sum, sum)
+			case p.set == avx512:
+				f.op("VADDP%s %s, %s, K1, %s", p.suffix(), at, sum, sum)
+			default:
+				f.op("VMASKMOVP%s %s, Y0, Y1", p.suffix(), at)
+				f.op("VADDP%s Y1, %s, %s", p.suffix(), sum, sum)
+			}
 		}
 		f.op("ADDQ R11, DI")
 	}
-	f.label("store")
+	f.label("store%s", label)
 	for i := range p.rows {
 		for v := range p.vectors {
-			f.op("VMOVUP%s %s, %d(DX)", suffix, sum(i, v), v*p.set.bytes)
+			mask := ""
+			if masked && v == p.vectors-1 {
+				mask = map[bool]string{true: "K1, ", false: "Y0, "}[p.set == avx512]
+			}
+			move := "VMOVUP"
+			if mask == "Y0, " {
+				move = "VMASKMOVP"
+			}
+			f.op("%s%s %s, %s%d(DX)", move, p.suffix(), p.sum(i, v), mask, v*p.set.bytes)
 		}
 		f.op("ADDQ R11, DX")
 	}
 	f.op("VZEROUPPER")
 	f.op("RET")
+}
+
+// laneMasks is a row of lanes to take, as long as a register, and of as many not to.
+const laneMasks = "laneMasks<>"
+
+func writeLaneMasks(f *file) {
+	f.line("")
+	for i := range 8 {
+		f.line("DATA %s+%d(SB)/8, $%d", laneMasks, 8*i, []int{-1, 0}[i/4])
+	}
+	f.line("GLOBL %s(SB), RODATA|NOPTR, $64", laneMasks)
 }

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// transpose writes the kernel that turns squares of 32-bit elements, size on a side, one
-// after the other. A column of sixteen fills a line of the cache: it is written at once,
-// not in halves between which the line may have to leave the cache.
-func transpose(f *file, s *set, size int) {
-	name := fmt.Sprintf("transpose%sx%d", s.name, size)
+// transpose writes the kernel that turns squares of elements of 32 or 64 bits, size on a
+// side, one after the other. A column of sixteen fills a line of the cache: it is written at
+// once, not in halves between which the line may have to leave the cache.
+func transpose(f *file, s *set, bits, size int) {
+	name := fmt.Sprintf("transpose%sb%dx%d", s.name, bits, size)
 	f.declare(name, "squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int")
 	f.line("TEXT ·%s(SB), NOSPLIT, $0-56", name)
 	for i, arg := range []string{"squares AX", "from SI", "fromRow R8", "fromStep R12", "to DI", "toRow R9", "toStep R13"} {
@@ -17,7 +17,7 @@ func transpose(f *file, s *set, size int) {
 		fmt.Sscan(arg, &from, &to)
 		f.op("MOVQ %s+%d(FP), %s", from, 8*i, to)
 		if strings.HasSuffix(from, "Row") || strings.HasSuffix(from, "Step") {
-			f.op("SHLQ $2, %s", to)
+			f.op("SHLQ $%d, %s", map[int]int{32: 2, 64: 3}[bits], to)
 		}
 	}
 	f.op("LEAQ (R8)(R8*2), R10")
@@ -26,6 +26,10 @@ func transpose(f *file, s *set, size int) {
 	f.op("MOVQ SI, BX")
 	f.op("MOVQ DI, CX")
 	switch {
+	case bits == 64 && s == avx512:
+		turnEightDoubles(f)
+	case bits == 64:
+		turnFourDoubles(f)
 	case s == avx512:
 		turnSixteen(f)
 	case size == 8:
@@ -111,4 +115,40 @@ func turnEight(f *file) {
 		f.op("VPERM2F128 $%#x, Y%d, Y%d, Y%d", []int{0x20, 0x31}[i/4], i%4+4, i%4, 8+i)
 	}
 	storeRows(f, "Y", 8, 8)
+}
+
+// turnEightDoubles turns 8×8 elements of 64 bits.
+func turnEightDoubles(f *file) {
+	loadRows(f, "Z", 8)
+	for i := range 4 { // even columns of two rows from 8 on, odd ones from 12 on
+		f.op("VUNPCKLPD Z%d, Z%d, Z%d", 2*i+1, 2*i, 8+i)
+		f.op("VUNPCKHPD Z%d, Z%d, Z%d", 2*i+1, 2*i, 12+i)
+	}
+	const even, odd = 0x88, 0xdd // lanes of two registers
+	for i := range 2 {
+		pairs, halves := 8+4*i, 16+4*i
+		for j := range 2 {
+			f.op("VSHUFF64X2 $%#x, Z%d, Z%d, Z%d", even, pairs+2*j+1, pairs+2*j, halves+j)
+			f.op("VSHUFF64X2 $%#x, Z%d, Z%d, Z%d", odd, pairs+2*j+1, pairs+2*j, halves+2+j)
+		}
+		for j, lanes := range []int{even, odd} { // columns i, i+2, i+4 and i+6
+			f.op("VSHUFF64X2 $%#x, Z%d, Z%d, Z%d", lanes, halves+1, halves, 4*j+i)
+			f.op("VSHUFF64X2 $%#x, Z%d, Z%d, Z%d", lanes, halves+3, halves+2, 4*j+2+i)
+		}
+	}
+	storeRows(f, "Z", 0, 8)
+}
+
+// turnFourDoubles turns 4×4 elements of 64 bits.
+func turnFourDoubles(f *file) {
+	loadRows(f, "Y", 4)
+	for i := range 2 {
+		f.op("VUNPCKLPD Y%d, Y%d, Y%d", 2*i+1, 2*i, 4+i)
+		f.op("VUNPCKHPD Y%d, Y%d, Y%d", 2*i+1, 2*i, 6+i)
+	}
+	for i := range 4 {
+		from := 4 + 2*(i%2)
+		f.op("VPERM2F128 $%#x, Y%d, Y%d, Y%d", []int{0x20, 0x31}[i/2], from+1, from, i)
+	}
+	storeRows(f, "Y", 0, 4)
 }

@@ -1,0 +1,182 @@
+package cpu
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// Attention is cut into blocks of queries, each with the keys that one of them sees at
+// least: keys that lie behind all of them, or before their windows, cost nothing, and the
+// scores of one block at a time have memory, which mostly lies in a cache. The blocks are
+// attention themselves: where places count, the last query of each belongs to the last of
+// its keys.
+
+// The fewest queries of a block, with a window, of which a block computes as many scores
+// again as it has queries, and without; and the most blocks, which are compiled one by one.
+const (
+	windowBlock = 128
+	plainBlock  = 256
+	mostBlocks  = 32
+)
+
+// attentionBlock returns how many queries blocks of an attention have, 0 where it is not
+// cut: there must be many, of a known number and, where they see by their places, as many
+// as keys, and only past ones seen.
+func attentionBlock(n *ir.Node) int {
+	a, ok := n.Attrs().(*ops.AttentionAttrs)
+	if !ok || n.Op() == ops.OpAttention || a.Window > 0 && !a.Causal {
+		return 0
+	}
+	queries, known := n.Input(0).Dim(-2).Const()
+	keys, alsoKnown := n.Input(1).Dim(-2).Const()
+	if !known || !alsoKnown || a.Causal && queries != keys || n.Op() == ops.OpAttentionBackward && !addsGradients(n) {
+		return 0
+	}
+	least := plainBlock
+	if a.Window > 0 && a.Window < int(keys) {
+		least = windowBlock
+	}
+	size := max(least, (int(queries)+mostBlocks-1)/mostBlocks)
+	if int(queries) < 4*size || int(keys) < 2*plainBlock {
+		return 0
+	}
+	return size
+}
+
+// addsGradients reports whether the gradients of what blocks share can be added up in
+// the type of the operands. That of a mask is not cut.
+func addsGradients(n *ir.Node) bool {
+	d := n.Input(0).DType()
+	return (d == ir.F32 || d == ir.F64) && (len(n.Inputs()) == 6 || n.Input(6).DType().IsBool())
+}
+
+// hasAttentionBlocks reports whether an attention of a graph is to be cut.
+func hasAttentionBlocks(g *ir.Graph) bool {
+	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
+		return attentionBlock(n) > 0 || slices.ContainsFunc(n.Subgraphs(), hasAttentionBlocks)
+	})
+}
+
+// cutAttention copies a graph with its attention in blocks.
+func cutAttention(b *ir.Builder, g *ir.Graph) {
+	to := ir.NewMapping(g)
+	b.CopyPorts(g, to)
+	for _, n := range g.Nodes() {
+		if n.Op() == ir.OpPort {
+			continue
+		}
+		b.Label(n.Label())
+		b.At(n.Pos())
+		if size := attentionBlock(n); size > 0 {
+			to.SetAll(n, newAttentionCut(b, n, to.Inputs(n), size).results())
+			continue
+		}
+		subs := slices.Clone(n.Subgraphs())
+		for i, sub := range subs {
+			subs[i] = b.Subgraph(sub.Name(), func(b *ir.Builder) { cutAttention(b, sub) })
+		}
+		to.SetAll(n, b.CopyWith(n, n.Attrs(), subs, to.Inputs(n)))
+	}
+	for _, o := range g.Outputs() {
+		b.CopyOutput(o, to.Get(o.Value))
+	}
+}
+
+// attentionCut makes the blocks of an attention, forward or backward.
+type attentionCut struct {
+	b      *ir.Builder
+	n      *ir.Node
+	in     []ir.Value
+	axis   int // of the places in q, k and v, and in the log-sum-exp
+	size   int // queries of a block
+	causal bool
+	// queries and keys are how many there are, window how many keys a query sees.
+	queries, keys, window int
+}
+
+func newAttentionCut(b *ir.Builder, n *ir.Node, in []ir.Value, size int) *attentionCut {
+	queries, _ := in[0].Dim(-2).Const()
+	keys, _ := in[1].Dim(-2).Const()
+	a := n.Attrs().(*ops.AttentionAttrs)
+	c := &attentionCut{
+		b: b, n: n, in: in, axis: in[0].Rank() - 2, size: size,
+		causal: a.Causal, queries: int(queries), keys: int(keys), window: int(keys),
+	}
+	if a.Window > 0 {
+		c.window = min(c.window, a.Window)
+	}
+	return c
+}
+
+// span is a stretch of places.
+type span struct{ from, end int }
+
+func (s span) of(b *ir.Builder, x ir.Value, axis int) ir.Value {
+	return ops.SliceAxis(b, x, axis, ir.N(s.from), ir.N(s.end-s.from))
+}
+
+// seen returns the keys of a block of queries, whole blocks of them.
+func (c *attentionCut) seen(queries span) span {
+	if !c.causal {
+		return span{0, c.keys}
+	}
+	return span{max(0, queries.from-c.window+1) / c.size * c.size, queries.end}
+}
+
+// results returns the results of all blocks together.
+func (c *attentionCut) results() []ir.Value {
+	parts := make([][]ir.Value, len(c.n.Types()))
+	for from := 0; from < c.queries && c.b.Err() == nil; from += c.size {
+		queries := span{from, min(from+c.size, c.queries)}
+		keys := c.seen(queries)
+		for i, r := range c.b.Add(c.n.Op(), c.n.Attrs(), c.operands(queries, keys)...) {
+			if c.n.Op() == ops.OpAttentionBackward && i > 0 {
+				parts[i] = c.accumulate(parts[i], r, keys)
+			} else {
+				parts[i] = append(parts[i], r)
+			}
+		}
+	}
+	out := make([]ir.Value, len(parts))
+	for i, p := range parts {
+		out[i] = ops.Concatenate(c.b, c.axis, p...)
+	}
+	return out
+}
+
+// operands are those of a block of queries and the keys that it sees.
+func (c *attentionCut) operands(queries, keys span) []ir.Value {
+	out := []ir.Value{queries.of(c.b, c.in[0], c.axis), keys.of(c.b, c.in[1], c.axis), keys.of(c.b, c.in[2], c.axis)}
+	mask := 3
+	if c.n.Op() == ops.OpAttentionBackward {
+		mask = 6
+		for _, x := range c.in[3:mask] { // the log-sum-exp, delta and the cotangent
+			out = append(out, queries.of(c.b, x, c.axis))
+		}
+	}
+	for _, m := range c.in[mask:] {
+		for behind, s := range []span{keys, queries} { // its last axis is the keys
+			if axis := m.Rank() - 1 - behind; axis >= 0 && m.Dim(axis) != ir.N(1) {
+				m = s.of(c.b, m, axis)
+			}
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// accumulate adds the gradients of the keys or values that a block sees to those of the
+// blocks before, block of keys by block of keys.
+func (c *attentionCut) accumulate(sums []ir.Value, r ir.Value, keys span) []ir.Value {
+	for at := keys.from; at < keys.end; at += c.size {
+		part := span{at - keys.from, min(at+c.size, keys.end) - keys.from}.of(c.b, r, c.axis)
+		if i := at / c.size; i < len(sums) {
+			sums[i] = ops.Add(c.b, sums[i], part)
+		} else {
+			sums = append(sums, part)
+		}
+	}
+	return sums
+}
