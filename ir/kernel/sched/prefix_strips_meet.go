@@ -9,7 +9,7 @@ import (
 // those of all threads of the row. Where threads cannot exchange them it doubles its reach,
 // from one half of workgroup memory to the other.
 func (t *prefixStrips) meet(parts []strip) (before, all [][]scalar.Expr) {
-	if t.shuffles() {
+	if withMma && t.shuffles() {
 		return t.meetInWarps(parts)
 	}
 	own := make([][]scalar.Expr, len(parts))
