@@ -31,9 +31,6 @@ func (te *tileEmitter) storesBehind(weight int) func(storeResult) {
 	if weight*te.t.rm*te.t.rn > maxDirect {
 		return te.staged
 	}
-	if withMma && te.t.stages > 0 {
-		return te.directVectors
-	}
 	return te.direct
 }
 

@@ -33,12 +33,10 @@ func (w *contractWays) rule() Schedule {
 			return s
 		}
 	}
-	if withMma {
-		if t, parts, ok := w.pipeline(); ok {
-			return t.schedule(parts)
-		}
-	}
 	if t, parts, ok := chooseTile(w.c, w.e.caps); ok {
+		if withMma {
+			t, parts = w.pipelined(t, parts)
+		}
 		return t.schedule(parts)
 	}
 	if small(w.c) {
@@ -96,13 +94,6 @@ func (w *contractWays) fits(s Schedule) bool {
 		return ok && tileable(w.c) && t.fits(w.e.caps) && w.cuts(s) && (t.stages == 0 || w.copied())
 	}
 	return w.reduction.fits(s)
-}
-
-// pipeline returns the tile of a product whose operands copies bring, and how many parts it
-// cuts sums into; or false where others are faster.
-func (w *contractWays) pipeline() (t tile, parts int, ok bool) {
-	t = pipelinedTiles[0]
-	return t, 1, tileable(w.c) && float64(points(w.c)) >= longProducts && t.pipelines(w.e.caps) && w.copied()
 }
 
 // copied reports whether both operands lie in memory as copies can take them.
