@@ -5,11 +5,16 @@ SHELL := /bin/bash
 
 GO       ?= go
 QEMU     ?= qemu-aarch64-static
+HASWELL  ?= qemu-x86_64-static -cpu Haswell
 NODE     ?= node
 FUZZTIME ?= 30s
 # What is run in an emulator of the tests of native/cpu: the conformance suite, and
 # what kernels and products differ by. Factorisations are the same code everywhere.
 ARM64_TESTS := Backend|Rows|Columns|Large|Packed|Merged|Special|Subnormals|Cores|Convolutions|Jobs|Panic
+# What is tested where an int has 32 bits: all that counts elements and bytes, by tests
+# that are quick, and of schedules and whole plans what depends on large sizes.
+INT32_PACKAGES := ./ir ./ir/derive ./ir/dtype ./ir/format ./ir/passes ./ir/plan ./ir/kernel/group ./ir/kernel/loop ./ir/kernel/routine ./ir/kernel/sim
+INT32_TESTS    := Counts|Chosen|KernelsOfLanguageModels
 # Devices whose absence fails a test instead of skipping it.
 RLX_REQUIRE ?= cpu,webgpu
 export RLX_REQUIRE
@@ -74,7 +79,7 @@ demo: build demo-assets ## build everything and serve the demo on this machine
 ##@ Check
 
 .PHONY: test
-test: deps test-go test-arm64 test-coreml test-wgsl test-js test-browser size ## run every test; a missing device or tool is a failure
+test: deps test-go test-avx2 test-arm64 test-386 test-coreml test-wgsl test-js test-browser size ## run every test; a missing device or tool is a failure
 
 .PHONY: check
 check: js demo-assets ## run the Go and Node tests that take minutes, for while one works
@@ -86,10 +91,20 @@ test-go: ## run the Go tests, native WebGPU and CUDA kernels (compiled) included
 	$(GO) test -timeout 30m ./... # suites on devices in software take long where others work too
 	CGO_ENABLED=0 $(GO) test -run=Missing ./native/metal ./native/coreml/driver
 
+.PHONY: test-avx2
+test-avx2: ## test the code that the CPU backend has for AVX2 on a processor without AVX-512, in an emulator
+	CGO_ENABLED=0 $(GO) test -timeout=30m -exec '$(HASWELL)' ./native/cpu/jit
+	CGO_ENABLED=0 $(GO) test -timeout=30m -exec '$(HASWELL)' -run 'Exact|Parts|Dots|Transpose' ./native/cpu/simd
+
 .PHONY: test-arm64
 test-arm64: ## test the code that the CPU backend has for arm64, in an emulator
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -timeout=30m -exec $(QEMU) ./native/cpu/jit ./native/cpu/simd
 	CGO_ENABLED=0 GOARCH=arm64 RLX_TEST_EMULATOR=$(QEMU) $(GO) test -timeout=30m -exec $(QEMU) -run '$(ARM64_TESTS)' ./native/cpu
+
+.PHONY: test-386
+test-386: ## test the compiler where an int has 32 bits: right, or refused
+	CGO_ENABLED=0 GOARCH=386 $(GO) test $(INT32_PACKAGES)
+	CGO_ENABLED=0 GOARCH=386 $(GO) test -run '$(INT32_TESTS)' ./ir/kernel/sched ./ir/plan/plansim
 
 .PHONY: test-cuda
 test-cuda: ## test CUDA: every kernel compiled with clang, the backend on a fake GPU

@@ -97,6 +97,9 @@ const SeedInput = "seed"
 // seed gives the same numbers on every device. The error is of kind
 // [ir.ErrName] for an initializer of no state.
 func InitGraph(step *ir.Graph, trained []string, by map[string]Initializer) (*ir.Graph, error) {
+	if err := step.Given(); err != nil {
+		return nil, err
+	}
 	for name := range by {
 		if p, ok := step.Port(name); !ok || p.Kind == ir.InputPort {
 			return nil, ir.Errorf(ir.ErrName, "an initializer for %q, which is no parameter or state of %q", name, step.Name())

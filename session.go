@@ -59,7 +59,14 @@ type CompileOptions struct {
 // CompileWith is [Session.Compile] with options. The error is of kind
 // [ir.ErrAttr] for an option out of its domain.
 func (s *Session) CompileWith(ctx context.Context, m *ir.Module, o CompileOptions) (*Program, error) {
-	m, err := o.Precision.apply(m)
+	if m == nil {
+		return nil, ir.Errorf(ir.ErrGraph, "no module given")
+	}
+	m, err := ir.NewModule(m.Name, m.Entries...) // one made by hand is checked here
+	if err != nil {
+		return nil, err
+	}
+	m, err = o.Precision.apply(m)
 	if err != nil {
 		return nil, err
 	}

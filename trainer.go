@@ -45,6 +45,9 @@ type stepInput struct {
 // waits for its own. It takes the place of the program's trainer before it, if
 // there was one.
 func NewTrainer(p *Program, loss string) (*Trainer, error) {
+	if p == nil || p.Program == nil {
+		return nil, ir.Errorf(ir.ErrGraph, "no program given")
+	}
 	t := &Trainer{program: p, inputs: map[string]*stepInput{}}
 	in, found := map[string]Tensor{}, false
 	for _, s := range p.Slots(stepEntry) {

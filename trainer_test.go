@@ -233,6 +233,12 @@ func TestTrainingRefusesWhatCannotBeTrained(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, c.kind)
 		}
 	}
+	if _, err := s.Train(ctx, nil, rlx.Training{}); !errors.Is(err, ir.ErrGraph) {
+		t.Errorf("no graph: %v", err)
+	}
+	if _, err := s.Compile(ctx, nil); !errors.Is(err, ir.ErrGraph) {
+		t.Errorf("no module: %v", err)
+	}
 }
 
 func TestStepsAllocateNothing(t *testing.T) {

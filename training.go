@@ -56,6 +56,9 @@ const (
 // parameters, on the CPU where the device has no random numbers. Errors are those of
 // [optim.Step], [InitGraph] and [Trainer.SetRate], and of the device.
 func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Trainer, error) {
+	if loss == nil {
+		return nil, ir.Errorf(ir.ErrGraph, "no graph given")
+	}
 	if o.Loss == "" {
 		o.Loss = "loss"
 	}

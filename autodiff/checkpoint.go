@@ -12,6 +12,9 @@ import (
 // them. f sees no values but those it is given, so that parameters are operands
 // too. A [Policy] does it for graphs that are there already.
 func Checkpoint(b *ir.Builder, operands []ir.Value, f func(b *ir.Builder, in []ir.Value) []ir.Value) []ir.Value {
+	if !b.Require("checkpoint", "function", f != nil) {
+		return make([]ir.Value, 1)
+	}
 	g := b.Subgraph("checkpoint", func(b *ir.Builder) { declareOutputs(b, f(b, declare(b, "in", typesOf(operands)))) })
 	if b.Err() != nil {
 		return make([]ir.Value, 1)

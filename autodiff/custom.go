@@ -19,6 +19,9 @@ func CustomVJP(b *ir.Builder, operands []ir.Value,
 	forward func(b *ir.Builder, in []ir.Value) (results, kept []ir.Value),
 	backward func(b *ir.Builder, kept, ct []ir.Value) []ir.Value,
 ) []ir.Value {
+	if !b.Require(ops.OpCustomVJP, "function forward or backward", forward != nil && backward != nil) {
+		return make([]ir.Value, 1)
+	}
 	var results, kept []ir.Type
 	f := b.Subgraph("forward", func(b *ir.Builder) {
 		r, k := forward(b, declare(b, "in", typesOf(operands)))
@@ -46,6 +49,9 @@ func CustomJVP(b *ir.Builder, operands []ir.Value,
 	f func(b *ir.Builder, in []ir.Value) []ir.Value,
 	jvp func(b *ir.Builder, in, t []ir.Value) []ir.Value,
 ) []ir.Value {
+	if !b.Require(ops.OpCustomJVP, "function or derivative", f != nil && jvp != nil) {
+		return make([]ir.Value, 1)
+	}
 	types := typesOf(operands)
 	primal := b.Subgraph("function", func(b *ir.Builder) { declareOutputs(b, f(b, declare(b, "in", types))) })
 	tangent := b.Subgraph("tangent", func(b *ir.Builder) {

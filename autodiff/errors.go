@@ -45,10 +45,7 @@ func wrap(transform string, err error) error {
 
 // given returns an [*Error] of a transform that is handed no graph.
 func given(transform string, g *ir.Graph) error {
-	if g == nil {
-		return wrap(transform, ir.Errorf(ir.ErrGraph, "no graph given"))
-	}
-	return nil
+	return wrap(transform, g.Given())
 }
 
 // NoPathError says that no derivative leads from an output to a port.

@@ -101,7 +101,7 @@ type captured struct {
 
 // capture calls f and cuts out what it has added. It returns nil after an error.
 func capture(b *ir.Builder, f Function, xs []ir.Value) *captured {
-	if b.Err() != nil {
+	if !b.Require("derivative", "function", f != nil) {
 		return nil
 	}
 	// Marks tell the operands from the same values used otherwise. Neither they
@@ -114,7 +114,8 @@ func capture(b *ir.Builder, f Function, xs []ir.Value) *captured {
 	if b.Err() == nil && len(results) == 0 {
 		b.Fail(ir.Errorf(ir.ErrGraph, "a function to differentiate returns no values"))
 	}
-	if b.Err() != nil {
+	whole := !slices.ContainsFunc(results, func(v ir.Value) bool { return !v.Valid() })
+	if !b.Require("derivative", "value for a result of the function", whole) {
 		return nil
 	}
 	c := &captured{xs: len(xs)}

@@ -31,7 +31,7 @@ func seriesName(prefix string, k int, name string) string {
 // (Griewank and Walther, Evaluating Derivatives, chapter 13). Loops and functions
 // with derivatives of their own are differentiated again and again.
 //
-// The error is of kind [ir.ErrAttr] for an order below 1, [ir.ErrName] for an
+// The error is of kind [ir.ErrAttr] for an order below 1 or above [MaxOrder], [ir.ErrName] for an
 // unknown port.
 func Jet(g *ir.Graph, order int, wrt ...string) (*ir.Graph, error) {
 	return JetWith(g, order, Options{Wrt: wrt, Missing: MissingIsZero})
@@ -43,8 +43,8 @@ func JetWith(g *ir.Graph, order int, o Options) (*ir.Graph, error) {
 	if err := given(transform, g); err != nil {
 		return nil, err
 	}
-	if order < 1 {
-		return nil, wrap(transform, ir.Attrf("series of order %d", order))
+	if order < 1 || order > MaxOrder {
+		return nil, wrap(transform, ir.Attrf("series of order %d: from 1 to %d", order, MaxOrder))
 	}
 	if len(o.Wrt) == 0 {
 		o.Wrt = differentiable(g)

@@ -113,7 +113,8 @@ func TestFunctionsThatCannotBeDifferentiatedAreRefused(t *testing.T) {
 		"path that ends": {func(b *ir.Builder, in []ir.Value) []ir.Value {
 			return []ir.Value{ops.ReduceSum(b, autodiff.StopGradient(b, in[0]))}
 		}, autodiff.ErrNoPath},
-		"nothing": {func(*ir.Builder, []ir.Value) []ir.Value { return nil }, ir.ErrGraph},
+		"nothing":  {func(*ir.Builder, []ir.Value) []ir.Value { return nil }, ir.ErrGraph},
+		"no value": {func(*ir.Builder, []ir.Value) []ir.Value { return make([]ir.Value, 1) }, ir.ErrGraph},
 		"its own error": {func(b *ir.Builder, in []ir.Value) []ir.Value {
 			return []ir.Value{ops.Reshape(b, in[0], ir.N(7))}
 		}, ir.ErrShape},

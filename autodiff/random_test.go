@@ -101,7 +101,7 @@ func TestRandomGraphsAgreeForwardAndReverse(t *testing.T) {
 func TestRandomGradientsSurvivePasses(t *testing.T) {
 	eachRandomLoss(t, 60, func(t *testing.T, _ *rand.Rand, g *ir.Graph, in values, wrt []string) {
 		grad := randomGrad(t, g, wrt)
-		optimised, err := passes.Run(grad, passes.Options{Verify: true})
+		optimised, err := passes.Run(grad, passes.Options{Verify: ir.Verify})
 		want, got := eval(t, grad, in), eval(t, must(t, optimised, err), in)
 		for name, a := range want {
 			checkFloats(t, name, got[name], a.F, 1e-4)

@@ -90,6 +90,10 @@ func (m Missing) refuse(g *ir.Graph, output, wrt string) error {
 	return eachReaches(g, []int{portIndex(g, wrt)}, []int{outputIndex(g, output)})
 }
 
+// MaxOrder is the highest order of derivative: that of the largest factorial, with which
+// coefficients of a series become derivatives, that an f64 holds.
+const MaxOrder = 170
+
 // derivableOutput returns the place of an output of which derivatives up to
 // order n are asked for.
 func derivableOutput(g *ir.Graph, name string, n int) (int, error) {
@@ -97,7 +101,7 @@ func derivableOutput(g *ir.Graph, name string, n int) (int, error) {
 	if at < 0 {
 		return 0, ir.Errorf(ir.ErrName, "graph %q has no output %q", g.Name(), name)
 	}
-	if t := g.Outputs()[at].Value.Type(); n < 1 || !derive.Differentiable(t.DType) {
+	if t := g.Outputs()[at].Value.Type(); n < 1 || n > MaxOrder || !derive.Differentiable(t.DType) {
 		return 0, ir.Attrf("derivative of order %d of output %q, %s", n, name, t)
 	}
 	return at, nil

@@ -1,6 +1,9 @@
 package ir
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Builder builds one graph. Its methods, and the op constructors of package
 // ops, return values and no errors: the first error is kept, with the place in
@@ -49,6 +52,9 @@ func (b *Builder) run(f func(b *Builder)) (g *Graph, err error) {
 			}
 		}
 	}()
+	if f == nil {
+		return nil, Errorf(ErrGraph, "no function given that builds graph %q", b.name)
+	}
 	f(b)
 	return b.finish()
 }
@@ -174,14 +180,15 @@ func (b *Builder) AddNode(op Op, attrs Attrs, subs []*Graph, in ...Value) []Valu
 }
 
 // Copy adds a node like n, of this or another graph, with the given operands.
-// Label and place stay those of n; the types of the results are inferred anew.
+// Label and place stay those of n, or are what [Builder.Label] and [Builder.At] say
+// where it has none; the types of the results are inferred anew.
 func (b *Builder) Copy(n *Node, in []Value) []Value {
 	return b.CopyWith(n, n.attrs, n.subs, in)
 }
 
 // CopyWith is [Builder.Copy] with other attributes and subgraphs.
 func (b *Builder) CopyWith(n *Node, attrs Attrs, subs []*Graph, in []Value) []Value {
-	c := &Node{op: n.op, attrs: attrs, subs: subs, inputs: append([]Value(nil), in...), label: n.label, pos: n.pos}
+	c := &Node{op: n.op, attrs: attrs, subs: subs, inputs: append([]Value(nil), in...), label: cmp.Or(n.label, b.label), pos: n.pos}
 	if b.err == nil && b.inferredBefore(n, c) {
 		c.types = n.types
 		return b.place(c).Results()
@@ -238,7 +245,7 @@ func (b *Builder) check(n *Node) ([]Type, error) {
 			return nil, Errorf(ErrGraph, "operand %d is no value", i)
 		}
 		if v.node.owner != b {
-			return nil, Errorf(ErrGraph, "operand %d belongs to another graph", i)
+			return nil, Errorf(ErrGraph, "operand %d belongs to another graph: what a loop or branch needs is passed to it", i)
 		}
 	}
 	return infer(n)

@@ -131,6 +131,15 @@ func (b *Builder) failDeclared(word Op, name string, err error) {
 	b.Fail(&OpError{Op: word, Label: name, Pos: callerPos(), Err: err, declared: true})
 }
 
+// Require records an [*OpError] of kind [ErrGraph] where something that an op is made of,
+// a function say, is not given. It reports whether b has no error.
+func (b *Builder) Require(op Op, what string, given bool) bool {
+	if b.err == nil && !given {
+		b.failDeclared(op, "", Errorf(ErrGraph, "no %s given", what))
+	}
+	return b.err == nil
+}
+
 // owns records an error unless v is a value of this builder, to be declared by
 // a word and a name.
 func (b *Builder) owns(word Op, name string, v Value) bool {

@@ -14,8 +14,8 @@ func (b *Builder) Call(g *Graph, inputs map[string]Value) map[string]Value {
 	if b.err != nil {
 		return nil
 	}
-	if g == nil {
-		b.failDeclared(word, "", Errorf(ErrGraph, "no graph given"))
+	if err := g.Given(); err != nil {
+		b.failDeclared(word, "", err)
 		return nil
 	}
 	for _, name := range sortedKeys(inputs) {

@@ -41,6 +41,9 @@ func (c *EvalContext) Call(g *Graph, in []*Array) ([]*Array, error) {
 // of kind [ErrName], [ErrShape] or [ErrDType] where an input is missing, not
 // known or of the wrong type.
 func Eval(g *Graph, inputs map[string]*Array, o EvalOptions) ([]*Array, error) {
+	if err := g.Given(); err != nil {
+		return nil, err
+	}
 	for name := range inputs {
 		if _, ok := g.Port(name); !ok {
 			return nil, Errorf(ErrName, "graph %q has no port %q", g.name, name)
@@ -119,7 +122,13 @@ func checkResults(n *Node, out []*Array) error {
 // Inline returns the body of a composite as a graph of its own, with inputs
 // named "0", "1", … for the operands and outputs for the results. Its nodes
 // have the label and the place of n.
-func Inline(n *Node) (*Graph, error) {
+func Inline(n *Node) (*Graph, error) { return inline(n, n.label, n.pos) }
+
+// Body is [Inline] for all nodes of n's form: the nodes of the graph have no label and no
+// place but those that the definition gives them.
+func Body(n *Node) (*Graph, error) { return inline(n, "", Pos{}) }
+
+func inline(n *Node, label string, at Pos) (*Graph, error) {
 	d := mustDef(n.op)
 	if d.Body == nil {
 		return nil, Errorf(ErrNoRule, "%s is a primitive", n.op)
@@ -129,8 +138,8 @@ func Inline(n *Node) (*Graph, error) {
 		for i, v := range n.inputs {
 			in[i] = b.Port(InputPort, itoa(i), v.Type())
 		}
-		b.Label(n.label)
-		b.At(n.pos)
+		b.Label(label)
+		b.At(at)
 		for i, v := range d.Body(b, n, in) {
 			b.Output(itoa(i), v)
 		}

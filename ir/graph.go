@@ -180,6 +180,15 @@ type Graph struct {
 	named   map[portName]int // index in ports or outputs
 }
 
+// Given returns an error of kind [ErrGraph] where g is nil. Whoever takes a graph asks it
+// first: all other methods need one.
+func (g *Graph) Given() error {
+	if g == nil {
+		return Errorf(ErrGraph, "no graph given")
+	}
+	return nil
+}
+
 // Name returns the graph's name.
 func (g *Graph) Name() string { return g.name }
 

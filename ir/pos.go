@@ -5,6 +5,7 @@ package ir
 import (
 	"runtime"
 	"strings"
+	"sync"
 )
 
 // ownPackages are the ones whose frames are passed over: the place that counts
@@ -22,16 +23,40 @@ var ownPackages = [...]string{
 // build graphs on somebody's behalf.
 func callerPos() Pos {
 	var pcs [24]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
-	for {
-		f, more := frames.Next()
-		if !isOwn(f) {
-			return Pos{f.File, f.Line}
-		}
-		if !more {
-			return Pos{}
+	for _, pc := range pcs[:runtime.Callers(3, pcs[:])] {
+		if p, own := placeOf(pc); !own {
+			return p
 		}
 	}
+	return Pos{}
+}
+
+// places remembers what program counters stand for, which takes far longer to find than to
+// look up. There are no more of them than calls in the program's text.
+var places = struct {
+	sync.RWMutex
+	of map[uintptr]place
+}{of: map[uintptr]place{}}
+
+type place struct {
+	pos Pos
+	own bool // in one of ownPackages
+}
+
+// placeOf returns the place of a program counter, as [runtime.Callers] gives it, and
+// whether it is in one of ownPackages.
+func placeOf(pc uintptr) (p Pos, own bool) {
+	places.RLock()
+	known, ok := places.of[pc]
+	places.RUnlock()
+	if !ok {
+		f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
+		known = place{Pos{f.File, f.Line}, isOwn(f)}
+		places.Lock()
+		places.of[pc] = known
+		places.Unlock()
+	}
+	return known.pos, known.own
 }
 
 func isOwn(f runtime.Frame) bool {

@@ -8,6 +8,10 @@ func itoa(i int) string { return strconv.Itoa(i) }
 // order, and returns the values of its outputs. It is how a transform puts one
 // graph into another.
 func (b *Builder) Splice(g *Graph, in []Value) []Value {
+	if err := g.Given(); err != nil {
+		b.Fail(err)
+		return nil
+	}
 	m := NewMapping(g)
 	for i, p := range g.ports {
 		if i < len(in) {

@@ -13,6 +13,9 @@ import (
 // made always passes; transforms are checked with it. The error is of kind
 // [ErrGraph], or the one that building such a graph gives.
 func Verify(g *Graph) error {
+	if err := g.Given(); err != nil {
+		return err
+	}
 	v := &verifier{g: g, named: map[portName]bool{}}
 	for i, n := range g.nodes {
 		if err := v.node(i, n); err != nil {

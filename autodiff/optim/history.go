@@ -20,6 +20,9 @@ func HistoryState(output string) string { return "history/" + output }
 // unknown output, [ir.ErrShape] or [ir.ErrDType] for one that is no rank-0 f32,
 // [ir.ErrAttr] for n below 1.
 func History(step *ir.Graph, output string, n int) (*ir.Graph, error) {
+	if err := step.Given(); err != nil {
+		return nil, err
+	}
 	out, ok := step.Output(output)
 	if !ok || out.State {
 		return nil, ir.Errorf(ir.ErrName, "history: graph %s has no output %q", step.Name(), output)

@@ -11,6 +11,9 @@ import (
 // by [Step] to its initial value, which is zeros. The parameters are left to
 // their owner.
 func Init(step *ir.Graph) (*ir.Graph, error) {
+	if err := step.Given(); err != nil {
+		return nil, err
+	}
 	return ir.Build(step.Name()+"/init", func(b *ir.Builder) {
 		for _, p := range step.Ports() {
 			if !IsState(p) {

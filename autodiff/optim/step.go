@@ -113,6 +113,9 @@ func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph,
 	if opt == nil {
 		return nil, ir.Attrf("a training step without an optimizer")
 	}
+	if err := loss.Given(); err != nil {
+		return nil, err
+	}
 	params, err := trained(loss, o.Frozen)
 	if err != nil {
 		return nil, err

@@ -71,7 +71,7 @@ func init() {
 // an axis, by what combine adds for two runs of elements that follow each other:
 // scalars, one for each operand. A negative axis counts from the last.
 func AssociativeScan(b *ir.Builder, a AssociativeAttrs, in []ir.Value, combine func(b *ir.Builder, x, y []ir.Value) []ir.Value) []ir.Value {
-	if b.Err() != nil {
+	if !b.Require(OpAssociativeScan, "function that combines", combine != nil) {
 		return make([]ir.Value, len(in))
 	}
 	var types []ir.Type

@@ -45,6 +45,9 @@ type Branch = func(b *ir.Builder, in []ir.Value) []ir.Value
 // where the predicate, a bool of rank 0, is true. Both return values of the same
 // types. They cannot use values of the graph around them but those operands.
 func Cond(b *ir.Builder, predicate ir.Value, operands []ir.Value, whenTrue, whenFalse Branch) []ir.Value {
+	if !b.Require(OpCond, "branch", whenTrue != nil && whenFalse != nil) {
+		return make([]ir.Value, 1)
+	}
 	types := typesOf(operands)
 	branches := []*ir.Graph{closed(b, "when_true", types, whenTrue), closed(b, "when_false", types, whenFalse)}
 	return b.AddNode(OpCond, nil, branches, slices.Concat([]ir.Value{predicate}, operands)...)

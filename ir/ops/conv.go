@@ -149,7 +149,7 @@ func checkConvGroups(a *ConvAttrs, x, w ir.Shape) error {
 		return ir.Attrf("%s feature groups and %s batch groups", fg, bg)
 	}
 	if in := w[a.Rhs[1]].Mul(fg); x[a.Lhs[1]] != in {
-		return ir.Shapef("lhs has %s features, rhs takes %s in %s groups", x[a.Lhs[1]], in, fg)
+		return ir.Shapef("the image has %s features on axis %d, the kernel takes %s, in %s groups", x[a.Lhs[1]], a.Lhs[1], in, fg)
 	}
 	for _, groups := range []ir.Dim{fg, bg} {
 		if _, err := w[a.Rhs[0]].Div(groups); err != nil {

@@ -25,11 +25,12 @@ func (a *Conv2DAttrs) Visit(v ir.AttrVisitor) {
 }
 
 // SamePadding returns the padding that makes a convolution or pool with stride
-// 1 keep the sizes: low and high for each window size, the odd element high.
+// 1 keep the sizes: low and high for each window size, the odd element high. Dilations
+// that are not given are 1.
 func SamePadding(window, dilations []int) (lo, hi []int) {
 	for i, w := range window {
 		total := w - 1
-		if dilations != nil {
+		if i < len(dilations) {
 			total *= dilations[i]
 		}
 		lo, hi = append(lo, total/2), append(hi, total-total/2)

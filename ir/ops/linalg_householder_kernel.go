@@ -10,35 +10,27 @@ import (
 // barriers a column: after the column and the sum of its squares, and after the sums
 // of its products with the other columns.
 func householderKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
-	rows, cols := matrixDims(n.Input(0))
-	d := n.Input(0).DType()
-	down, across := gridFor(rows, cols, 32)
-	elements := elementsOf(n.Input(0).Type())
-	if elements == 0 || !fitsRegisters(d, rows, cols, down, across) {
+	held := holdMatrix("reflect", n, 32, caps)
+	if held == nil {
 		return nil
 	}
-	f := &householderWriter{tiles: newTiles("reflect", d, down, across, elements/(rows*cols), 1, caps), rows: rows, cols: cols}
+	f := &householderWriter{heldMatrix: held}
 	x, packed := f.operand(n, 0), f.result(n, 0)
 	f.tau = f.result(n, 1)
-	f.ownRows, f.ownCols = f.spread(f.i, down, rows), f.spread(f.j, across, cols)
-	f.squares, f.column = f.shared("squares", d, down), f.shared("column", d, down*len(f.ownRows))
-	f.products = f.shared("products", d, down*across*len(f.ownCols))
+	f.squares, f.column = f.shared("squares", f.d, f.down), f.shared("column", f.d, f.down*len(f.ownRows))
+	f.products = f.shared("products", f.d, f.down*f.across*len(f.ownCols))
 	for _, row := range f.ownRows {
 		var own []scalar.Expr
 		for _, col := range f.ownCols {
-			near := f.get(x, f.place(row, col, rows, cols))
-			own = append(own, f.Var("own", scalar.Select(inMatrix(row, col, rows, cols), near, f.number(0))))
+			near := f.get(x, f.place(row, col, f.rows, f.cols))
+			own = append(own, f.Var("own", scalar.Select(inMatrix(row, col, f.rows, f.cols), near, f.number(0))))
 		}
 		f.own = append(f.own, own)
 	}
-	for tile := range f.ownCols {
-		if steps := min(across, min(rows, cols)-tile*across); steps > 0 {
-			f.Times("k", steps, func(k scalar.Expr) { f.reflect(tile, k) })
-		}
-	}
+	f.eachStep(f.reflect)
 	for r, row := range f.ownRows {
 		for c, col := range f.ownCols {
-			f.When(scalar.And(f.exists, inMatrix(row, col, rows, cols)), func() { f.Store(packed, f.place(row, col, rows, cols), f.own[r][c]) })
+			f.When(scalar.And(f.exists, inMatrix(row, col, f.rows, f.cols)), func() { f.Store(packed, f.place(row, col, f.rows, f.cols), f.own[r][c]) })
 		}
 	}
 	return f.algorithm()
@@ -46,13 +38,11 @@ func householderKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 
 // householderWriter writes the kernel for matrices of rows × cols elements.
 type householderWriter struct {
-	*tiles
-	rows, cols, tau int
+	*heldMatrix
+	tau int
 	// squares are sums of a column's, products those of columns with it, both of the
 	// rows of each row of the grid.
 	squares, column, products int
-	ownRows, ownCols          []scalar.Expr
-	own                       [][]scalar.Expr
 }
 
 // sum adds up what the rows of the grid have left in workgroup memory.

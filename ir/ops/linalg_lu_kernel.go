@@ -11,43 +11,31 @@ import (
 // are at. Two barriers a column are enough, after the candidates for its pivot and
 // after its factors and the pivot's row.
 func luKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
-	rows, cols := matrixDims(n.Input(0))
-	d := n.Input(0).DType()
-	down, across := gridFor(rows, cols, 16)
-	elements := elementsOf(n.Input(0).Type())
-	if elements == 0 || !fitsRegisters(d, rows, cols, down, across) {
+	held := holdMatrix("eliminate", n, 16, caps)
+	if held == nil {
 		return nil
 	}
-	f := &luWriter{tiles: newTiles("eliminate", d, down, across, elements/(rows*cols), 1, caps), rows: rows, cols: cols}
+	f := &luWriter{heldMatrix: held}
 	f.x, f.lu, f.pivots, f.permutation = f.operand(n, 0), f.result(n, 0), f.result(n, 1), f.result(n, 2)
-	f.sizes, f.places = f.shared("sizes", bitsOf(d), down), f.shared("places", ir.I32, down)
-	f.column, f.row = f.shared("column", d, down*((rows+down-1)/down)), f.shared("row", d, across*((cols+across-1)/across))
+	f.sizes, f.places = f.shared("sizes", bitsOf(f.d), f.down), f.shared("places", ir.I32, f.down)
+	f.column, f.row = f.shared("column", f.d, f.down*len(f.ownRows)), f.shared("row", f.d, f.across*len(f.ownCols))
 	f.load()
-	for tile := range f.ownCols {
-		steps := min(across, min(rows, cols)-tile*across)
-		if steps > 0 {
-			f.Times("k", steps, func(k scalar.Expr) { f.eliminate(tile, k) })
-		}
-	}
+	f.eachStep(f.eliminate)
 	f.store()
 	return f.algorithm()
 }
 
 // luWriter writes the kernel that factors a matrix of rows × cols elements.
 type luWriter struct {
-	*tiles
-	rows, cols                 int
+	*heldMatrix
 	x, lu, pivots, permutation int // arrays
 	// sizes and places have the best candidate of each row of the grid, column the
 	// factors of a step, row the pivot's row.
 	sizes, places, column, row int
-	ownRows, ownCols           []scalar.Expr
-	at                         []scalar.Expr   // where the rows are now, -1 outside
-	own                        [][]scalar.Expr // the elements
+	at                         []scalar.Expr // where the rows are now, -1 outside
 }
 
 func (f *luWriter) load() {
-	f.ownRows, f.ownCols = f.spread(f.i, f.down, f.rows), f.spread(f.j, f.across, f.cols)
 	for _, row := range f.ownRows {
 		f.at = append(f.at, f.Var("at", scalar.Select(scalar.Lt(row, loop.Int(f.rows)), row, loop.Int(-1))))
 		var own []scalar.Expr

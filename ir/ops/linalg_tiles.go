@@ -64,6 +64,41 @@ func newTiles(name string, d ir.DType, down, across, matrices, parts int, caps l
 	return t
 }
 
+// heldMatrix is a matrix that the threads of a grid hold in registers: thread i, j has
+// every down-th row from i on of every across-th column from j on.
+type heldMatrix struct {
+	*tiles
+	rows, cols       int
+	ownRows, ownCols []scalar.Expr   // those of the thread
+	own              [][]scalar.Expr // its elements, once they are loaded
+}
+
+// holdMatrix begins a kernel whose threads hold the matrices of operand 0 of a node, of
+// most rows each if there are columns enough. It is nil where registers do not hold a
+// matrix, or there is none.
+func holdMatrix(name string, n *ir.Node, most int, caps loop.Caps) *heldMatrix {
+	rows, cols := matrixDims(n.Input(0))
+	d := n.Input(0).DType()
+	down, across := gridFor(rows, cols, most)
+	elements := elementsOf(n.Input(0).Type())
+	if elements == 0 || !fitsRegisters(d, rows, cols, down, across) {
+		return nil
+	}
+	m := &heldMatrix{tiles: newTiles(name, d, down, across, elements/(rows*cols), 1, caps), rows: rows, cols: cols}
+	m.ownRows, m.ownCols = m.spread(m.i, down, rows), m.spread(m.j, across, cols)
+	return m
+}
+
+// eachStep goes along the diagonal: through the columns that all threads have at one place
+// of ownCols, the tile, by their number k there.
+func (m *heldMatrix) eachStep(step func(tile int, k scalar.Expr)) {
+	for tile := range m.ownCols {
+		if steps := min(m.across, min(m.rows, m.cols)-tile*m.across); steps > 0 {
+			m.Times("k", steps, func(k scalar.Expr) { step(tile, k) })
+		}
+	}
+}
+
 // array adds an array and returns its number.
 func (t *tiles) array(name string, d ir.DType, length int, space loop.Space, access loop.Access) int {
 	t.kernel.Arrays = append(t.kernel.Arrays, loop.Array{Name: t.Name(name), DType: d, Width: 1, Len: length, Space: space, Access: access})

@@ -80,7 +80,7 @@ var refusals = map[string]struct {
 		},
 		ir.ErrAttr, "axes 1 and 0",
 	},
-	"convolution of other features":  {types("f32[1,4,5,5]", "f32[2,3,3,3]"), discard(conv(ops.ConvAttrs{})), ir.ErrShape, "has 4 features, rhs takes 3"},
+	"convolution of other features":  {types("f32[1,4,5,5]", "f32[2,3,3,3]"), discard(conv(ops.ConvAttrs{})), ir.ErrShape, "has 4 features on axis 1, the kernel takes 3"},
 	"convolution of other ranks":     {types("f32[1,4,5]", "f32[2,4,3,3]"), discard(conv(ops.ConvAttrs{})), ir.ErrShape, "rank 3 and rhs of rank 4"},
 	"convolution with stride 0":      {types("f32[1,4,5]", "f32[2,4,3]"), discard(conv(ops.ConvAttrs{Strides: []int{0}})), ir.ErrAttr, "stride 0"},
 	"convolution with a list short":  {types("f32[1,4,5,5]", "f32[2,4,3,3]"), discard(conv(ops.ConvAttrs{PadLo: []int{1}})), ir.ErrAttr, "1 entries for 2"},

@@ -75,7 +75,7 @@ type Loop struct {
 // the carries after the last step, and each of the values that steps return,
 // stacked along a new first axis.
 func Scan(b *ir.Builder, l Loop) (carries, ys []ir.Value) {
-	if b.Err() != nil {
+	if !b.Require(OpScan, "body", l.Body != nil) {
 		return make([]ir.Value, len(l.Carries)), nil
 	}
 	a := &ScanAttrs{Consts: len(l.Consts), Carries: len(l.Carries), Length: l.Length, Reverse: l.Reverse}

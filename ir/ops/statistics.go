@@ -211,6 +211,9 @@ func CountNonzero(b *ir.Builder, x ir.Value, axes ...int) ir.Value {
 // KeepDims returns a reduction of x over some axes, which the result has with
 // size 1: KeepDims(b, ReduceMax, x, -1), say. No axes stand for all.
 func KeepDims(b *ir.Builder, reduce func(b *ir.Builder, x ir.Value, axes ...int) ir.Value, x ir.Value, axes ...int) ir.Value {
+	if !b.Require("keep_dims", "reduction", reduce != nil) {
+		return ir.Value{}
+	}
 	along := reducedAlong(x, axes).Axes
 	return ExpandDims(b, reduce(b, x, along...), along...)
 }

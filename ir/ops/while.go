@@ -66,7 +66,7 @@ type While struct {
 // WhileLoop runs a loop as long as Cond says so, and returns the carries in the
 // end.
 func WhileLoop(b *ir.Builder, l While) []ir.Value {
-	if b.Err() != nil {
+	if !b.Require(OpWhile, "condition or body", l.Cond != nil && l.Body != nil) {
 		return make([]ir.Value, len(l.Carries))
 	}
 	n := len(l.Consts)

@@ -12,7 +12,7 @@ import (
 // its label and place. Random bits come from a key and are shared like all
 // else. Each graph is taken by itself, because a subgraph is closed.
 func cse(r *run, g *ir.Graph) (*ir.Graph, error) {
-	first, found := firstAlike(g)
+	first, found := r.firstAlike(g)
 	if !found && !slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return len(n.Subgraphs()) > 0 }) {
 		return g, nil
 	}
@@ -26,22 +26,30 @@ func cse(r *run, g *ir.Graph) (*ir.Graph, error) {
 
 // firstAlike returns, by node, the first node that computes the same, which may
 // be the node itself, and whether it ever is another.
-func firstAlike(g *ir.Graph) (first []*ir.Node, found bool) {
+func (r *run) firstAlike(g *ir.Graph) (first []*ir.Node, found bool) {
 	first = make([]*ir.Node, len(g.Nodes()))
-	seen := make(map[string][]*ir.Node, len(g.Nodes()))
+	seen := make(map[string]*ir.Node, len(g.Nodes()))
+	before := map[*ir.Node]*ir.Node{} // another node with the key of this one
 	var key []byte
 	for i, n := range g.Nodes() {
 		first[i] = n
 		if n.Op() == ir.OpPort {
 			continue
 		}
-		key = appendKey(key[:0], n, first)
-		same := slices.IndexFunc(seen[string(key)], func(m *ir.Node) bool { return alike(m, n) })
-		if same < 0 {
-			seen[string(key)] = append(seen[string(key)], n)
+		key = appendKey(key[:0], r.forms.Of(n), n, first)
+		last := seen[string(key)]
+		same := last
+		for same != nil && !alike(same, n) {
+			same = before[same]
+		}
+		if same != nil {
+			first[i], found = same, true
 			continue
 		}
-		first[i], found = seen[string(key)][same], true
+		if last != nil {
+			before[n] = last
+		}
+		seen[string(key)] = n
 	}
 	return first, found
 }
@@ -49,34 +57,24 @@ func firstAlike(g *ir.Graph) (first []*ir.Node, found bool) {
 // maxKeyed bounds the bytes of a literal that take part in its key.
 const maxKeyed = 64
 
-// appendKey appends what nodes that compute the same have in common, and few
-// others: all but the rest of a long literal, and what subgraphs say besides
-// their hash.
-func appendKey(key []byte, n *ir.Node, first []*ir.Node) []byte {
-	key = append(append(key, n.Op()...), ' ')
+// appendKey appends what nodes that compute the same have in common, and no others: their
+// form and operands; of a long literal only how it begins.
+func appendKey(key []byte, form int, n *ir.Node, first []*ir.Node) []byte {
+	key = binary.AppendUvarint(key, uint64(form))
 	if c, ok := n.Attrs().(*ir.ConstantAttrs); ok {
-		return append(append(key, c.Type.String()...), c.Data[:min(len(c.Data), maxKeyed)]...)
+		return append(key, c.Data[:min(len(c.Data), maxKeyed)]...)
 	}
-	key = binary.AppendUvarint(key, uint64(len(n.Inputs())))
 	for _, v := range n.Inputs() {
 		key = binary.AppendUvarint(key, uint64(first[v.Node().ID()].ID()))
 		key = binary.AppendUvarint(key, uint64(v.Index()))
-	}
-	key = append(key, ir.FormatAttrs(n.Attrs())...)
-	for _, g := range n.Subgraphs() {
-		h := g.Hash()
-		key = append(key, h[:]...)
 	}
 	return key
 }
 
 // alike reports whether nodes of one key compute the same.
 func alike(m, n *ir.Node) bool {
-	if c, ok := n.Attrs().(*ir.ConstantAttrs); ok {
-		d := m.Attrs().(*ir.ConstantAttrs)
-		return c.Type.Equal(d.Type) && bytes.Equal(c.Data, d.Data)
-	}
-	return slices.EqualFunc(m.Subgraphs(), n.Subgraphs(), (*ir.Graph).Equal)
+	c, ok := n.Attrs().(*ir.ConstantAttrs)
+	return !ok || bytes.Equal(c.Data, m.Attrs().(*ir.ConstantAttrs).Data)
 }
 
 // mapped returns what the results of n were taken to.

@@ -35,7 +35,7 @@ func FuzzRun(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := passes.Run(g, passes.Options{Verify: true}); err != nil {
+		if _, err := passes.Run(g, passes.Options{Verify: ir.Verify}); err != nil {
 			t.Fatalf("%v\n%s", err, g)
 		}
 	})

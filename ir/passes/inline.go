@@ -40,26 +40,79 @@ func (r *run) expand(s site, depth int) []ir.Value {
 		s.b.Fail(ir.Errorf(ir.ErrGraph, "composites contain each other more than %d levels deep", maxDepth))
 		return nil
 	}
-	body, err := ir.Inline(s.n)
+	body, err := r.bodyOf(s.n)
 	if err != nil {
-		s.b.Fail(err)
+		s.b.Fail(s.n.Fail(err))
 		return nil
 	}
-	to := ir.NewMapping(body)
-	for i, p := range body.Ports() {
-		to.Set(p.Value, s.in[i])
-	}
-	for _, n := range body.Nodes() {
-		if n.Op() != ir.OpPort {
-			to.SetAll(n, r.inner(site{b: s.b, n: n, in: to.Inputs(n), to: to}, depth))
+	body.enter(s)
+	for _, n := range body.graph.Nodes() {
+		if n.Op() != ir.OpPort && !body.has(n) {
+			body.in = body.to.AppendInputs(body.in[:0], n)
+			body.to.SetAll(n, r.inner(site{b: s.b, n: n, in: body.in, to: body.to}, depth))
 		}
 	}
-	results := make([]ir.Value, len(body.Outputs()))
-	for i, o := range body.Outputs() {
-		results[i] = to.Get(o.Value)
+	results := make([]ir.Value, len(body.graph.Outputs()))
+	for i, o := range body.graph.Outputs() {
+		results[i] = body.to.Get(o.Value)
 	}
 	return results
 }
+
+// body is what a composite is made of, on its way into a graph.
+type body struct {
+	graph *ir.Graph
+	to    *ir.Mapping
+	in    []ir.Value  // operands of the node at hand
+	b     *ir.Builder // of the graph that the body was last copied to
+	again bool        // and is being copied to once more
+	// fixed tells by ID which nodes depend on no operand of the composite, as its
+	// literals do. All copies in one graph share them.
+	fixed []bool
+}
+
+// bodyOf returns the body of a composite. Nodes of one form have one; where a node owns
+// graphs, their labels and places are in its body, which serves that node alone.
+func (r *run) bodyOf(n *ir.Node) (*body, error) {
+	if len(n.Subgraphs()) > 0 {
+		return r.newBody(ir.Inline(n))
+	}
+	form := r.forms.Of(n)
+	if known := r.bodies[form]; known != nil {
+		return known, nil
+	}
+	made, err := r.newBody(ir.Body(n))
+	r.bodies[form] = made
+	return made, err
+}
+
+// newBody returns the body that a graph is, in which nothing is computed twice.
+func (r *run) newBody(g *ir.Graph, err error) (*body, error) {
+	if err != nil {
+		return nil, err
+	}
+	at := r.node
+	if g, err = cse(r, g); err != nil {
+		return nil, err
+	}
+	r.node = at
+	x := &body{graph: g, to: ir.NewMapping(g), fixed: make([]bool, len(g.Nodes()))}
+	for i, n := range g.Nodes() {
+		x.fixed[i] = n.Op() != ir.OpPort && !slices.ContainsFunc(n.Inputs(), func(v ir.Value) bool { return !x.fixed[v.Node().ID()] })
+	}
+	return x, nil
+}
+
+// enter begins a copy of the body for a node.
+func (x *body) enter(s site) {
+	x.again, x.b = x.b == s.b, s.b
+	for i, p := range x.graph.Ports() {
+		x.to.Set(p.Value, s.in[i])
+	}
+}
+
+// has reports whether a node of the body is in the graph already.
+func (x *body) has(n *ir.Node) bool { return x.fixed[n.ID()] && x.again }
 
 // inner adds a node of a composite's body.
 func (r *run) inner(s site, depth int) []ir.Value {

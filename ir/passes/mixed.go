@@ -28,6 +28,9 @@ func Mixed(g *ir.Graph, half ir.DType) (*ir.Graph, error) {
 	if half != ir.F16 && half != ir.BF16 {
 		return nil, ir.DTypef("products in %s: f16 and bf16 are half precision", half)
 	}
+	if err := g.Given(); err != nil {
+		return nil, err
+	}
 	return ir.Transform(g.Name(), func(b *ir.Builder) { newMixer(b, half).graph(g) })
 }
 

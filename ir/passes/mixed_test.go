@@ -16,7 +16,7 @@ import (
 // lines returns what a graph computes after the usual passes, a node a line.
 func lines(t *testing.T, g *ir.Graph) string {
 	t.Helper()
-	g, err := passes.Run(g, passes.Options{Verify: true})
+	g, err := passes.Run(g, passes.Options{Verify: ir.Verify})
 	if err != nil {
 		t.Fatal(err)
 	}

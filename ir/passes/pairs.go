@@ -13,6 +13,9 @@ import (
 // memory as the complex one does. g must be free of composites. The error is of kind
 // [ir.ErrUnsupported] and names the first node that [Pairable] refuses.
 func Pairs(g *ir.Graph) (*ir.Graph, error) {
+	if err := g.Given(); err != nil {
+		return nil, err
+	}
 	return ir.Transform(g.Name(), func(b *ir.Builder) {
 		p := newPairing(b, g)
 		if p.nodes(g); b.Err() != nil {
@@ -27,9 +30,10 @@ func Pairs(g *ir.Graph) (*ir.Graph, error) {
 // HasType reports whether a graph, or one that a node of it runs, has values of an
 // element type.
 func HasType(g *ir.Graph, d ir.DType) bool {
+	has := func(t ir.Type) bool { return t.DType == d }
+	inside := func(g *ir.Graph) bool { return HasType(g, d) }
 	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
-		return slices.ContainsFunc(n.Types(), func(t ir.Type) bool { return t.DType == d }) ||
-			slices.ContainsFunc(n.Subgraphs(), func(g *ir.Graph) bool { return HasType(g, d) })
+		return slices.ContainsFunc(n.Types(), has) || slices.ContainsFunc(n.Subgraphs(), inside)
 	})
 }
 

@@ -13,8 +13,9 @@ type Options struct {
 	// Claim reports whether the backend has a kernel of its own for a node
 	// with a composite op, which is then kept as it is. Nil claims nothing.
 	Claim func(n *ir.Node) bool
-	// Verify checks the graph after every pass.
-	Verify bool
+	// Verify, if not nil, checks the graph after every pass, as [ir.Verify] does. It is given
+	// so that compilers that have no use for it go without.
+	Verify func(g *ir.Graph) error
 	// Trace, if not nil, is shown the graph before and after each pass that
 	// changed it.
 	Trace func(pass string, before, after *ir.Graph)
@@ -93,18 +94,29 @@ const maxRounds = 8
 // Run applies all passes to a graph, subgraphs included. An error is an
 // [*Error], that is a bug in a pass.
 func Run(g *ir.Graph, o Options) (*ir.Graph, error) {
+	if err := g.Given(); err != nil {
+		return nil, err
+	}
 	passes := table()
 	if err := checkOrder(passes); err != nil {
 		return nil, err
 	}
-	r := &run{Options: o}
+	r := newRun(o)
+	done := make([]*ir.Graph, len(passes)) // the graph that a pass has found nothing to do in
 	for range maxRounds {
 		before := g
-		for _, p := range passes {
-			var err error
-			if g, err = r.apply(p, g); err != nil {
+		for i, p := range passes {
+			if done[i] == g {
+				continue
+			}
+			out, err := r.apply(p, g)
+			if err != nil {
 				return nil, err
 			}
+			if out == g {
+				done[i] = g
+			}
+			g = out
 		}
 		if g == before {
 			break
@@ -116,8 +128,12 @@ func Run(g *ir.Graph, o Options) (*ir.Graph, error) {
 // run is one call of Run.
 type run struct {
 	Options
-	node *ir.Node // that the pass at work is at
+	node   *ir.Node // that the pass at work is at
+	forms  *ir.Forms
+	bodies map[int]*body // of composites, by their forms
 }
+
+func newRun(o Options) *run { return &run{Options: o, forms: ir.NewForms(), bodies: map[int]*body{}} }
 
 func (r *run) apply(p pass, g *ir.Graph) (out *ir.Graph, err error) {
 	r.node = nil
@@ -136,8 +152,8 @@ func (r *run) apply(p pass, g *ir.Graph) (out *ir.Graph, err error) {
 	if r.Trace != nil {
 		r.Trace(p.name, g, out)
 	}
-	if r.Verify {
-		if err := ir.Verify(out); err != nil {
+	if r.Verify != nil {
+		if err := r.Verify(out); err != nil {
 			return nil, &Error{p.name, nil, err}
 		}
 	}

@@ -97,7 +97,7 @@ func checkCase(t *testing.T, name, text string) string {
 
 func apply(t *testing.T, name string, g *ir.Graph) *ir.Graph {
 	t.Helper()
-	r := &run{Options: Options{Verify: true, Claim: func(n *ir.Node) bool { return n.Label() == "claimed" }}}
+	r := newRun(Options{Verify: ir.Verify, Claim: func(n *ir.Node) bool { return n.Label() == "claimed" }})
 	for range maxRounds {
 		before := g
 		for _, p := range table() {
@@ -235,7 +235,7 @@ func scalarGraph(t *testing.T) *ir.Graph {
 }
 
 func TestPanicInAPassIsAnErrorThatNamesPassAndNode(t *testing.T) {
-	r := &run{}
+	r := newRun(Options{})
 	bad := pass{name: "bad", run: func(r *run, g *ir.Graph) (*ir.Graph, error) {
 		return r.rewrite(g, func(site) []ir.Value { panic("oops") })
 	}}
@@ -250,7 +250,7 @@ func TestPanicInAPassIsAnErrorThatNamesPassAndNode(t *testing.T) {
 }
 
 func TestRuleThatChangesATypeIsAnError(t *testing.T) {
-	r := &run{}
+	r := newRun(Options{})
 	bad := pass{name: "bad", run: func(r *run, g *ir.Graph) (*ir.Graph, error) {
 		return r.rewrite(g, func(s site) []ir.Value { return []ir.Value{ops.Convert(s.b, s.in[0], ir.F16)} })
 	}}
@@ -262,7 +262,7 @@ func TestRuleThatChangesATypeIsAnError(t *testing.T) {
 }
 
 func TestVerifierRunsAfterEachPass(t *testing.T) {
-	r := &run{Options: Options{Verify: true}}
+	r := newRun(Options{Verify: ir.Verify})
 	bad := pass{name: "bad", run: func(r *run, g *ir.Graph) (*ir.Graph, error) {
 		return ir.Build("g", func(b *ir.Builder) {
 			x := b.Input("x", ir.F32)
@@ -279,14 +279,15 @@ func TestVerifierRunsAfterEachPass(t *testing.T) {
 func TestTraceShowsThePassesThatChangeSomething(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) {
 		x := b.Input("x", ir.F32)
-		b.Output("y", ops.Relu(b, ops.Neg(b, ops.Neg(b, x))))
+		y := ops.Relu(b, ops.Neg(b, ops.Neg(b, x)))
+		b.Output("y", ops.Add(b, ops.Sin(b, y), ops.Sin(b, y)))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var trace []string
 	last := g
-	out, err := Run(g, Options{Verify: true, Trace: func(pass string, before, after *ir.Graph) {
+	out, err := Run(g, Options{Verify: ir.Verify, Trace: func(pass string, before, after *ir.Graph) {
 		trace = append(trace, pass)
 		if before != last || before == after {
 			t.Errorf("%s: the graph before is not that of the pass before", pass)
@@ -302,7 +303,7 @@ func TestTraceShowsThePassesThatChangeSomething(t *testing.T) {
 	if out != last {
 		t.Error("the last graph traced is not the result")
 	}
-	again, err := Run(out, Options{Verify: true})
+	again, err := Run(out, Options{Verify: ir.Verify})
 	if err != nil || again != out {
 		t.Errorf("a second run changes the graph: %v", err)
 	}

@@ -28,7 +28,7 @@ func TestOptimisedGraphsComputeTheSame(t *testing.T) {
 		if err := ir.Verify(g); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		h, err := passes.Run(g, passes.Options{Verify: true})
+		h, err := passes.Run(g, passes.Options{Verify: ir.Verify})
 		if err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, g)
 		}

@@ -34,7 +34,7 @@ func (a *arenas) place(t *group.Tensor) (region, error) {
 		return region{}, tooLarge(t, a.limit)
 	}
 	for _, b := range a.own {
-		if at := a.p.Buffers[b].Bytes; at+bytes <= a.limit {
+		if at := a.p.Buffers[b].Bytes; at <= a.limit-bytes { // a sum might be more than an int holds
 			a.p.Buffers[b].Bytes += bytes
 			return region{b, at, bindingBytes(t)}, nil
 		}
@@ -90,7 +90,7 @@ func (a *pool) place(t *group.Tensor, from, to int, avoid []int) (region, error)
 		free = append(free, a.grow())
 	}
 	for _, b := range append(free, used...) {
-		if at := a.gap(b, bytes, from, to); at+bytes <= a.limit {
+		if at := a.gap(b, bytes, from, to); at <= a.limit-bytes {
 			return a.take(t, b, block{at, bytes, from, to}), nil
 		}
 	}
@@ -119,7 +119,7 @@ func (a *pool) gap(buffer, bytes, from, to int) int {
 		if x.to < from || to < x.from {
 			continue
 		}
-		if at+bytes <= x.offset {
+		if at <= x.offset-bytes {
 			break
 		}
 		at = max(at, x.offset+x.bytes)

@@ -26,6 +26,9 @@ type Choice struct {
 // Choices returns the groups of a module that have a choice on a target, in the order in
 // which they run, equal ones once. The errors are those of [Compile].
 func Choices(m *ir.Module, t Target) ([]*Choice, error) {
+	if m == nil {
+		return nil, ir.Errorf(ir.ErrGraph, "no module given")
+	}
 	c := newCompiler(m, t, nil)
 	f := &finder{target: t, known: map[sched.Key]bool{}}
 	for _, e := range m.Entries {

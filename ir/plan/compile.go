@@ -32,6 +32,9 @@ func Compile(m *ir.Module, t Target, pr Printer) (*Plan, error) {
 // IR, as they were printed, in the order of the plan's Kernels: the simulator,
 // and tools that show them.
 func CompileKernels(m *ir.Module, t Target, pr Printer) (*Plan, []*loop.Kernel, error) {
+	if m == nil || pr == nil {
+		return nil, nil, ir.Errorf(ir.ErrGraph, "no module or no printer given")
+	}
 	c := newCompiler(m, t, pr)
 	for _, e := range m.Entries {
 		if err := c.entry(e); err != nil {
@@ -133,7 +136,8 @@ func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 	c.plan.Entries = append(c.plan.Entries, Entry{Name: e.Name})
 	ec := &entryCompiler{
 		compiler: c, program: prog, declared: e.Graph, entry: &c.plan.Entries[len(c.plan.Entries)-1],
-		regions: map[*group.Tensor]region{}, parts: map[string]int{},
+		launches: make([]placedLaunch, 0, len(prog.Items)),
+		regions:  make(map[*group.Tensor]region, len(prog.Tensors)), parts: map[string]int{},
 	}
 	c.addCodes(prog.Checks)
 	ec.learn(prog)

@@ -72,7 +72,8 @@
 //     included, within what it lies in, and its fields take all of it, unless
 //     the minor version is later: so no length is believed that is not there.
 //  4. A u64 or i64 is at most 2⁵³-1 from 0, a u64 not negative: all readers
-//     have the same numbers, and sums of two do not overflow.
+//     have the same numbers, and sums of two do not overflow. A reader whose
+//     integers have 32 bits refuses by this rule what they do not hold.
 //  5. Strings are UTF-8.
 //  6. Buffer kinds, roles, element types, accesses and truth values are among
 //     the known.

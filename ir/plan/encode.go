@@ -112,14 +112,18 @@ func encode(p *Plan) ([]byte, error) {
 	return w.finish()
 }
 
-// sizeHint is about the size of the encoded constants and sources.
+// sizeHint is about the size of the encoded slots, constants, sources and steps.
 func (p *Plan) sizeHint() int {
-	n := 4096
+	const slot, step = 112, 128 // with a short name, and with five bindings
+	n := 4096 + slot*len(p.Slots)
 	for i := range p.Constants {
 		n += len(p.Constants[i].Data)
 	}
 	for i := range p.Kernels {
 		n += len(p.Kernels[i].Source) + 64
+	}
+	for i := range p.Entries {
+		n += step * len(p.Entries[i].Steps)
 	}
 	return n
 }

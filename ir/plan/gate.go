@@ -54,7 +54,8 @@ func (c *entryCompiler) addGate(pred *group.Tensor, outer *guard, rounds []*roun
 // Their cells lie in buffers of their own: an indirect dispatch cannot write the
 // buffer that it reads its grid from.
 func (c *entryCompiler) makeGates() error {
-	for _, l := range c.launches {
+	for i := range c.launches {
+		l := &c.launches[i]
 		if l.guard != nil {
 			c.addGrid(l.guard, l.Kernel.Groups)
 		}
@@ -63,7 +64,7 @@ func (c *entryCompiler) makeGates() error {
 		}
 	}
 	launches := c.launches
-	c.launches = nil
+	c.launches = launches[:0]
 	for _, l := range launches {
 		if g := l.gate; g != nil {
 			n := len(g.grids[0]) + len(g.grids[1])

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
@@ -41,16 +40,21 @@ func (c *entryCompiler) pack(l placedLaunch) error {
 func (c *entryCompiler) classes(l placedLaunch) (classes []*class, rest []sched.Part) {
 	byKey := map[string]*class{}
 	common := commonArgs(l.Parts)
-	for _, part := range l.Parts {
-		k, ok := c.classOf(part, common[part.Key], l.rounds)
+	k := &class{}
+	for i := range l.Parts {
+		part := &l.Parts[i]
+		ok := c.classify(k, part, common[part.Key], l.rounds)
+		known := byKey[string(k.key)]
 		switch {
 		case !ok || part.IsMap() && c.parts[part.Key] <= sched.MaxBeside:
-			rest = append(rest, part)
-		case byKey[k.key] != nil:
-			byKey[k.key].parts = append(byKey[k.key].parts, part)
+			rest = append(rest, *part)
+		case known != nil:
+			known.parts = append(known.parts, *part)
 		default:
-			byKey[k.key] = k
+			k.parts = append(k.parts, *part)
+			byKey[string(k.key)] = k
 			classes = append(classes, k)
+			k = &class{}
 		}
 	}
 	return classes, rest
@@ -105,7 +109,7 @@ func commonArgs(parts []sched.Part) map[string][]bool {
 
 // class are parts that do the same in the same arenas.
 type class struct {
-	key    string
+	key    []byte // the same for all of them
 	parts  []sched.Part
 	arenas []arena
 	number []int // for each of a part's Args, which of the arenas
@@ -118,16 +122,15 @@ type arena struct {
 	tensor *group.Tensor
 }
 
-// classOf returns the class of a part, common telling which of its Args are those of
-// all such parts. It is false where the part cannot be bound by arenas: its tensors
-// are not of words, lie in too many buffers, or change places.
-func (c *entryCompiler) classOf(part sched.Part, common []bool, rounds []*round) (*class, bool) {
-	k := &class{parts: []sched.Part{part}}
+// classify makes k the class of a part, without any parts, common telling which of its
+// Args are those of all such parts. It is false where the part cannot be bound by arenas:
+// its tensors are not of words, lie in too many buffers, or change places.
+func (c *entryCompiler) classify(k *class, part *sched.Part, common []bool, rounds []*round) bool {
+	k.key, k.arenas, k.number = append(k.key[:0], part.Key...), k.arenas[:0], k.number[:0]
 	written := map[int]bool{}
 	for i, t := range part.Args {
 		written[c.regions[t].buffer] = written[c.regions[t].buffer] || t != nil && part.Written[i]
 	}
-	words := []string{part.Key}
 	bindings := 1 // the table
 	for i, t := range part.Args {
 		if t == nil {
@@ -137,21 +140,21 @@ func (c *entryCompiler) classOf(part sched.Part, common []bool, rounds []*round)
 		}
 		a := arena{buffer: c.regions[t].buffer}
 		if loop.DeviceSize(t.DType) != WordBytes || c.plan.Buffers[a.buffer].Bytes/WordBytes > loop.MaxElements {
-			return nil, false
+			return false
 		}
-		words = append(words, strconv.Itoa(a.buffer))
+		k.key = strconv.AppendInt(k.key, int64(a.buffer), 10)
 		if common[i] && !written[a.buffer] {
 			a.tensor = t
-			words = append(words, t.Name)
+			k.key = append(k.key, t.Name...)
 		}
+		k.key = append(k.key, ' ')
 		if !slices.Contains(k.arenas, a) {
 			k.arenas = append(k.arenas, a)
 		}
 		k.number = append(k.number, slices.Index(k.arenas, a))
 	}
-	k.key = strings.Join(words, " ")
 	swaps := slices.ContainsFunc(rounds, func(r *round) bool { return len(r.swaps) > 0 })
-	return k, !swaps && bindings+len(k.arenas) <= c.target.Limits.StorageBuffers
+	return !swaps && bindings+len(k.arenas) <= c.target.Limits.StorageBuffers
 }
 
 // addSegments adds the launch of a class, or several where it has more workgroups
@@ -187,7 +190,7 @@ func (c *entryCompiler) segments(k *class, parts []sched.Part) (sched.Launch, er
 		}
 	}
 	words, groups := sched.Table(parts, first)
-	s, err := sched.Segments(&parts[0], k.number, groups, c.target.Caps)
+	s, err := c.cache.Segments(&parts[0], k.number, groups, c.target.Caps)
 	if err != nil {
 		return sched.Launch{}, ir.Errorf(ir.ErrUnsupported, "%v", err)
 	}

@@ -17,6 +17,10 @@ func TestWhatATargetCannotRunIsRefused(t *testing.T) {
 	sineOf := func(d ir.DType, dims ...ir.Dim) func(*ir.Builder) {
 		return func(b *ir.Builder) { b.Output("y", ops.Sin(b, b.Input("x", d, dims...))) }
 	}
+	tooLarge := "3600000000 bytes"
+	if narrow {
+		tooLarge = "the size overflows"
+	}
 	for name, c := range map[string]struct {
 		make func(b *ir.Builder)
 		kind error
@@ -41,7 +45,7 @@ func TestWhatATargetCannotRunIsRefused(t *testing.T) {
 		"a result larger than a binding": {func(b *ir.Builder) {
 			x := ops.BroadcastTo(b, b.Input("x", ir.F32, ir.N(30000)), ir.Dims(30000, 30000))
 			b.Output("y", ops.Softmax(b, x, 0))
-		}, ir.ErrUnsupported, "3600000000 bytes"},
+		}, ir.ErrUnsupported, tooLarge},
 		"more elements than can be counted": {func(b *ir.Builder) {
 			x := ops.BroadcastTo(b, b.Input("x", ir.F32, ir.N(70000)), ir.Dims(70000, 70000))
 			b.Output("y", ops.ReduceSum(b, ops.Sin(b, x)))
@@ -53,6 +57,9 @@ func TestWhatATargetCannotRunIsRefused(t *testing.T) {
 			b.Output("y", c[0])
 		}, ir.ErrUnsupported, "1048576 steps"},
 	} {
+		if narrow && name == "more elements than can be counted" {
+			continue // a graph of such a tensor is refused already, see TestBuilderRefuses
+		}
 		t.Run(name, func(t *testing.T) {
 			_, err := compile(t, c.make, plan.WebGPU())
 			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {

@@ -151,13 +151,20 @@ func short() *plan.Plan {
 	return p
 }
 
+// narrow says that an int has 32 bits: a reader then refuses numbers that it does not
+// hold by rule 4, [numbersRule], before it comes to what else is wrong with them.
+const (
+	narrow      = strconv.IntSize == 32
+	numbersRule = 4
+)
+
 // sharedCases returns a base and the changes of it that the tables of this
 // package describe. Each case is checked on the way.
 func sharedCases(t *testing.T) (base []byte, cases []sharedCase, seeds [][]byte) {
 	base = encodedAnyway(short())
 	add := func(what string, rule int, raw bool, file []byte) {
 		kind, got := verdict(t, file)
-		if got != rule {
+		if got != rule && !(narrow && rule != 0 && got == numbersRule) {
 			t.Errorf("%s: rule %d, want %d", what, got, rule)
 		}
 		c := sharedCase{what, got, kind, raw, edits(base, file)}
@@ -313,7 +320,7 @@ func TestSharedCases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(file, now.text(t)) {
+	if !narrow && !bytes.Equal(file, now.text(t)) {
 		t.Errorf("%s holds other cases than the tables: run make golden, and look at the diff", sharedFile)
 	}
 }

@@ -21,7 +21,7 @@ func (c *entryCompiler) addSteps() (err error) {
 // dispatches, those of further loops nested. Tensors lie in c.regions, where two
 // places that a loop swaps have changed roles in its odd rounds.
 func (c *entryCompiler) steps(launches []placedLaunch, depth int) ([]Step, error) {
-	var out []Step
+	out := make([]Step, 0, len(launches))
 	for len(launches) > 0 {
 		l, n := launches[0], 1
 		var step Step
@@ -67,13 +67,16 @@ func (c *entryCompiler) swap(pairs [][2]*group.Tensor) {
 
 // cut makes launches of what was left to be made until tensors have places.
 func (c *entryCompiler) cut() error {
-	for _, l := range c.launches {
-		for _, part := range l.Parts {
-			c.parts[part.Key]++
+	for i := range c.launches {
+		for j := range c.launches[i].Parts {
+			c.parts[c.launches[i].Parts[j].Key]++
 		}
 	}
+	if len(c.parts) == 0 {
+		return nil
+	}
 	launches := c.launches
-	c.launches = nil
+	c.launches = make([]placedLaunch, 0, len(launches))
 	for _, l := range launches {
 		if len(l.Parts) == 0 {
 			c.launches = append(c.launches, l)

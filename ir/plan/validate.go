@@ -107,7 +107,7 @@ var kindsOf = [roles][]BufferKind{
 }
 
 func (v *validator) slots() *FormatError {
-	var owned []span // windows that nobody else may have
+	owned := make([]span, 0, len(v.p.Slots)) // windows that nobody else may have
 	for i := range v.p.Slots {
 		s := &v.p.Slots[i]
 		if err := v.slot(s); err != nil {

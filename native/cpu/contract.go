@@ -101,6 +101,7 @@ func (c *compiler) addProduct(x *contraction) {
 	c.add(p)
 }
 
+// narrow is from how many columns on the rows of a right factor are worth a loop each.
 const narrow = 24
 
 // inSpaces writes what follows the product in the coordinates of the batch, the

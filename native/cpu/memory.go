@@ -28,6 +28,7 @@ func view[T unit](b *buffer) []T {
 // bytes returns what the elements take.
 func (b *buffer) bytes() int { return b.elems * b.dtype.Size() }
 
+// cacheLine is the bytes of a line of the cache, on x86-64 and on most processors of arm64.
 const cacheLine = 64
 
 // allocate returns zeroed memory for so many bytes, at least one element's,

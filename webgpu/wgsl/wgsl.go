@@ -207,7 +207,6 @@ var builtinValues = []struct {
 	{loop.BuiltinGroupID, "workgroup_id", "group_id", "vec3<u32>"},
 	{loop.BuiltinSubgroupIndex, "subgroup_id", "subgroup_number", "u32"},
 	{loop.BuiltinLane, "subgroup_invocation_id", "subgroup_lane", "u32"},
-	{loop.BuiltinSubgroupSize, "subgroup_size", "subgroup_lanes", "u32"},
 }
 
 // builtin returns the value of a built-in variable.

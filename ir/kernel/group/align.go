@@ -16,7 +16,7 @@ func (p *Program) align(a, b *Group) ([]int, bool) {
 	for _, m := range b.Members {
 		s := p.spaceOf(m.Node)
 		for _, acc := range s.reads {
-			from := a.member(acc.v)
+			from := a.member(s.valueOf(acc))
 			if from == nil {
 				continue
 			}

@@ -37,7 +37,6 @@ func prepared(g *ir.Graph, o Options) (*ir.Graph, error) {
 }
 
 func build(p *Program) (*Program, error) {
-	p.spaces = map[*ir.Node]*nodeSpace{}
 	p.simplifier = scalar.NewSimplifier()
 	p.after = map[*Group][]*Group{}
 	if p.parent == nil {
@@ -45,13 +44,12 @@ func build(p *Program) (*Program, error) {
 		p.findStates()
 	}
 	p.indexStates()
-	for _, n := range p.Graph.Nodes() {
-		if err := lowerable(n); err != nil {
-			return nil, n.Fail(err)
-		}
+	if err := p.findForms(); err != nil {
+		return nil, err
 	}
 	p.findPhases()
 	p.decide()
+	p.findExpressions()
 	p.newGroups()
 	for p.overwriteStates() {
 		p.newGroups()

@@ -14,16 +14,13 @@ import (
 type Canon struct {
 	// Text is the same for two groups that have the same kernels but for the values
 	// of literals.
-	Text []byte
+	Text string
 	// Literals are those values, in the order in which they come up.
 	Literals []Literal
 	// Operands are the tensors that hold the memory the group touches, in order.
 	Operands []*Tensor
 
-	p       *Program
-	number  map[*Tensor]int
-	members map[*ir.Node]int
-	nodes   map[*ir.Node]int // virtual nodes that are written already
+	p *Program
 }
 
 // Literal is a number of 32 bits in a group's expressions.
@@ -33,22 +30,67 @@ type Literal struct {
 }
 
 // CanonOf returns the canonical form of a group.
-func CanonOf(g *Group) *Canon {
-	c := &Canon{p: g.program, number: map[*Tensor]int{}, members: map[*ir.Node]int{}, nodes: map[*ir.Node]int{}}
+func CanonOf(g *Group) *Canon { return NewCanons().Of(g) }
+
+// Operand returns the number of a tensor among the operands.
+func (c *Canon) Operand(t *Tensor) (n int, ok bool) {
+	n = slices.Index(c.Operands, t)
+	return n, n >= 0
+}
+
+// Canons makes canonical forms of many groups, of which equal ones share their text. It
+// must not be used by two goroutines at once.
+type Canons struct {
+	texts map[string]string
+	keys  map[scalar.Expr]string // of literals
+
+	// Of the group at hand.
+	p        *Program
+	text     []byte
+	literals []Literal
+	operands []*Tensor
+	number   map[*Tensor]int // among operands
+	members  map[*ir.Node]int
+	nodes    map[*ir.Node]int // virtual nodes that are written already
+}
+
+// NewCanons returns no canonical forms yet.
+func NewCanons() *Canons {
+	return &Canons{
+		texts: map[string]string{}, keys: map[scalar.Expr]string{},
+		number: map[*Tensor]int{}, members: map[*ir.Node]int{}, nodes: map[*ir.Node]int{},
+	}
+}
+
+// Of returns the canonical form of a group.
+func (c *Canons) Of(g *Group) *Canon {
+	c.p, c.text, c.literals, c.operands = g.program, c.text[:0], c.literals[:0], c.operands[:0]
+	clear(c.number)
+	clear(c.members)
+	clear(c.nodes)
 	c.ints(c.p.Depth(), len(g.SideBySide()))
 	for _, part := range g.SideBySide() {
 		c.group(part)
 	}
-	return c
+	text, known := c.texts[string(c.text)]
+	if !known {
+		text = string(c.text)
+		c.texts[text] = text
+	}
+	return &Canon{text, slices.Clone(c.literals), slices.Clone(c.operands), c.p}
 }
 
-// Operand returns the number of a tensor among the operands.
-func (c *Canon) Operand(t *Tensor) (n int, ok bool) {
-	n, ok = c.number[t]
-	return n, ok
+// keyOf returns the key of a literal.
+func (c *Canons) keyOf(e scalar.Expr) string {
+	key, known := c.keys[e]
+	if !known {
+		key = scalar.Key(e)
+		c.keys[e] = key
+	}
+	return key
 }
 
-func (c *Canon) group(g *Group) {
+func (c *Canons) group(g *Group) {
 	c.ints(int(g.Kind), len(g.Members), len(g.Copies))
 	c.list(g.Outer)
 	c.list(g.Inner)
@@ -64,12 +106,12 @@ func (c *Canon) group(g *Group) {
 		if x.From != nil {
 			c.tensor(x.From)
 		} else {
-			c.string(scalar.Key(x.Literal))
+			c.string(c.keyOf(x.Literal))
 		}
 	}
 }
 
-func (c *Canon) member(m *Member) {
+func (c *Canons) member(m *Member) {
 	c.bool(m.Reduced)
 	c.list(m.Coord)
 	c.list(m.Inner)
@@ -84,25 +126,17 @@ func (c *Canon) member(m *Member) {
 }
 
 // node writes what a node does and where its operands come from.
-func (c *Canon) node(n *ir.Node) {
-	c.string(string(n.Op()))
-	c.string(ir.FormatAttrs(n.Attrs()))
-	for _, g := range n.Subgraphs() {
-		c.string(g.String())
-	}
-	for _, t := range n.Types() {
-		c.dtype(t)
-	}
+func (c *Canons) node(n *ir.Node) {
+	c.string(c.p.forms.Text(int(c.p.formOf[n.ID()])))
 	if n.Op() == ops.OpCheckIndex {
 		c.ints(c.p.code(n))
 	}
-	c.ints(len(n.Inputs()))
 	for _, v := range n.Inputs() {
 		c.value(v)
 	}
 }
 
-func (c *Canon) value(v ir.Value) {
+func (c *Canons) value(v ir.Value) {
 	n := v.Node()
 	if i, ok := c.members[n]; ok {
 		c.tag('m')
@@ -111,12 +145,10 @@ func (c *Canon) value(v ir.Value) {
 	}
 	if e, ok := c.p.literal(v); ok {
 		c.literal(e)
-		c.dtype(v.Type())
 		return
 	}
 	if c.p.plan.stored(n) {
 		c.tag('t')
-		c.dtype(v.Type())
 		c.tensor(c.p.tensors[v])
 		return
 	}
@@ -133,17 +165,17 @@ func (c *Canon) value(v ir.Value) {
 
 // literal writes the number of a literal that could be a word in memory as well,
 // and of any other its value.
-func (c *Canon) literal(e scalar.Expr) {
-	key := scalar.Key(e)
+func (c *Canons) literal(e scalar.Expr) {
+	key := c.keyOf(e)
 	if !isWord(e) {
 		c.tag('l')
 		c.string(key)
 		return
 	}
-	i := slices.IndexFunc(c.Literals, func(l Literal) bool { return l.Key == key })
+	i := slices.IndexFunc(c.literals, func(l Literal) bool { return l.Key == key })
 	if i < 0 {
-		i = len(c.Literals)
-		c.Literals = append(c.Literals, Literal{e, key})
+		i = len(c.literals)
+		c.literals = append(c.literals, Literal{e, key})
 	}
 	c.tag('w')
 	c.ints(int(e.Type), i)
@@ -151,7 +183,7 @@ func (c *Canon) literal(e scalar.Expr) {
 
 // tensor writes the number of the tensor that holds the memory of t, and the way
 // there.
-func (c *Canon) tensor(t *Tensor) {
+func (c *Canons) tensor(t *Tensor) {
 	for ; t.Outer != nil; t = t.Outer {
 		c.tag('o')
 		c.bool(t.PerStep)
@@ -161,9 +193,9 @@ func (c *Canon) tensor(t *Tensor) {
 	}
 	i, known := c.number[t]
 	if !known {
-		i = len(c.Operands)
+		i = len(c.operands)
 		c.number[t] = i
-		c.Operands = append(c.Operands, t)
+		c.operands = append(c.operands, t)
 		c.ints(int(t.DType))
 		c.list(t.Dims)
 	}
@@ -171,16 +203,16 @@ func (c *Canon) tensor(t *Tensor) {
 }
 
 // stored writes what else counts of a tensor that is written.
-func (c *Canon) stored(t *Tensor) {
+func (c *Canons) stored(t *Tensor) {
 	for t.Outer != nil {
 		t = t.Outer
 	}
 	c.bool(c.p.Guards(t))
 }
 
-func (c *Canon) tag(b byte) { c.Text = append(c.Text, b) }
+func (c *Canons) tag(b byte) { c.text = append(c.text, b) }
 
-func (c *Canon) bool(b bool) {
+func (c *Canons) bool(b bool) {
 	if b {
 		c.tag('1')
 	} else {
@@ -188,24 +220,18 @@ func (c *Canon) bool(b bool) {
 	}
 }
 
-func (c *Canon) ints(xs ...int) {
+func (c *Canons) ints(xs ...int) {
 	for _, x := range xs {
-		c.Text = append(strconv.AppendInt(c.Text, int64(x), 10), ' ')
+		c.text = append(strconv.AppendInt(c.text, int64(x), 10), ' ')
 	}
 }
 
-func (c *Canon) list(xs []int) {
+func (c *Canons) list(xs []int) {
 	c.ints(len(xs))
 	c.ints(xs...)
 }
 
-func (c *Canon) string(s string) {
+func (c *Canons) string(s string) {
 	c.ints(len(s))
-	c.Text = append(c.Text, s...)
-}
-
-func (c *Canon) dtype(t ir.Type) {
-	dims, _ := t.Shape.Ints()
-	c.ints(int(t.DType))
-	c.list(dims)
+	c.text = append(c.text, s...)
 }

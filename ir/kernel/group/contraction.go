@@ -208,8 +208,9 @@ func (g *Group) SoleOperand(c *Contraction, operand int, batch ir.Index) *Tensor
 		if slices.ContainsFunc(m.Store, func(s *Tensor) bool { return s != nil && s.Root() == t }) {
 			return nil
 		}
-		for _, v := range g.program.readsOfNode(m.Node) {
-			if x := g.program.tensors[v]; m != g.Members[0] && x != nil && x.Root() == t {
+		s := g.program.spaceOf(m.Node)
+		for _, i := range s.order {
+			if x := g.program.tensors[s.values[i]]; m != g.Members[0] && x != nil && x.Root() == t {
 				return nil
 			}
 		}

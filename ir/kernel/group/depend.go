@@ -34,13 +34,16 @@ func (p *Program) readsOf(g *Group) []ir.Value {
 // before returns all groups that a group has to wait for directly.
 func (p *Program) before(g *Group) []*Group { return slices.Concat(p.producers(g), p.after[g]) }
 
-// levels tells for each group how many groups it has to wait for in a row:
-// groups of one level do not wait for each other. They stand in order.
-func (p *Program) levels() map[*Group]int {
-	level := make(map[*Group]int, len(p.groups))
-	for _, g := range p.groups {
+// findLevels gives each group its place, and tells by place how many groups it has to
+// wait for in a row: groups of one level do not wait for each other. They stand in order.
+func (p *Program) findLevels() []int {
+	level := make([]int, len(p.groups))
+	for i, g := range p.groups {
+		g.place = i
+	}
+	for i, g := range p.groups {
 		for _, q := range p.producers(g) {
-			level[g] = max(level[g], level[q]+1)
+			level[i] = max(level[i], level[q.place]+1)
 		}
 	}
 	return level

@@ -36,8 +36,10 @@ const (
 // footprintOf finds the footprint of a group of one node.
 func (p *Program) footprintOf(n *ir.Node) footprint {
 	f := footprint{weight: p.plan.weight[n.ID()], members: 1}
-	for _, v := range p.readsOfNode(n) {
-		f.reads = append(f.reads, use{v, 1})
+	s := p.spaceOf(n)
+	f.reads = make([]use, len(s.order))
+	for i, value := range s.order {
+		f.reads[i] = use{s.values[value], 1}
 	}
 	for _, v := range n.Results() {
 		if r := p.readers[v]; r > 0 {
@@ -47,28 +49,13 @@ func (p *Program) footprintOf(n *ir.Node) footprint {
 	return f
 }
 
-// readsOfNode returns the stored values that a node reads, each once.
-func (p *Program) readsOfNode(n *ir.Node) []ir.Value {
-	s := p.spaceOf(n)
-	if s.values == nil {
-		s.values = make([]ir.Value, 0, len(s.reads))
-		seen := map[ir.Value]bool{}
-		for _, a := range s.reads {
-			if !seen[a.v] {
-				seen[a.v] = true
-				s.values = append(s.values, a.v)
-			}
-		}
-	}
-	return s.values
-}
-
 // countReaders counts for each value the stored nodes that read it.
 func (p *Program) countReaders() {
 	p.readers = map[ir.Value]int{}
 	for _, g := range p.groups {
-		for _, v := range p.readsOfNode(g.Members[0].Node) {
-			p.readers[v]++
+		s := p.spaceOf(g.Members[0].Node)
+		for _, i := range s.order {
+			p.readers[s.values[i]]++
 		}
 	}
 	for _, o := range p.Graph.Outputs() {
@@ -144,8 +131,9 @@ func (p *Program) rowReads(m *Group) int {
 		if x.Reduced && !scatter {
 			continue
 		}
-		for _, v := range p.readsOfNode(x.Node) {
-			if m.member(v) == nil {
+		s := p.spaceOf(x.Node)
+		for _, i := range s.order {
+			if v := s.values[i]; m.member(v) == nil {
 				seen[v] = true
 			}
 		}

@@ -30,6 +30,10 @@ type plan struct {
 	apart    []bool       // by node ID: runs in kernels of its own, which load its operands as they are
 	literals map[ir.Value]scalar.Expr
 	uses     [][]*ir.Node // by node ID: the nodes that read it
+	// expression is by node ID what findExpressions tells.
+	expression []int32
+	key        []byte     // of the expression at hand
+	scratch    []ir.Value // for measure
 	// tensorCores is [Options.TensorCores].
 	tensorCores bool
 }
@@ -74,7 +78,7 @@ func (p *Program) decide() {
 // all that its expression reads and its results. It reports whether any had to
 // be: nodes before this one may read them too, and have to be measured again.
 func (p *Program) fit(n *ir.Node) (changed bool) {
-	for p.plan.measure(n); len(p.plan.reads[n.ID()])+n.NumResults() > p.options.Tensors; p.plan.measure(n) {
+	for p.measure(n); len(p.plan.reads[n.ID()])+n.NumResults() > p.options.Tensors; p.measure(n) {
 		widest := p.plan.widestOperand(n)
 		if widest == nil {
 			return changed

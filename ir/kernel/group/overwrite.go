@@ -75,11 +75,12 @@ func (p *Program) readsInPlace(g *Group, stores *Member, t *Tensor) bool {
 	for _, m := range g.Members {
 		s := p.spaceOf(m.Node)
 		for _, a := range s.reads {
-			if p.tensors[a.v] != t {
+			v := s.valueOf(a)
+			if p.tensors[v] != t {
 				continue
 			}
 			for axis, e := range a.at {
-				if a.v.Dim(axis).Is(1) {
+				if v.Dim(axis).Is(1) {
 					continue
 				}
 				own, ok := s.axisOf(e)

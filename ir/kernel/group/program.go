@@ -33,7 +33,9 @@ type Program struct {
 	phases     []int              // by node ID, see findPhases
 	entering   map[ir.Value]bool  // what later phases begin with
 	simplifier *scalar.Simplifier // of positions in the spaces of nodes
-	spaces     map[*ir.Node]*nodeSpace
+	forms      *forms
+	formOf     []int32      // by node ID, the number of its form
+	spaces     []*nodeSpace // by the number of an expression
 	groups     []*Group
 	groupOf    map[*ir.Node]*Group
 	readers    map[ir.Value]int    // how many stored nodes and outputs need a value

@@ -35,6 +35,8 @@ type elementEntry struct {
 	e   scalar.Expr
 }
 
+// maxFew is how many elements are looked for one after the other, as most readers see no
+// more; a map of more is made then.
 const maxFew = 8
 
 func (m *elementMemo) get(key elementKey) (scalar.Expr, bool) {
@@ -71,6 +73,8 @@ type elementKey struct {
 	at [maxMemoRank]scalar.Expr
 }
 
+// maxMemoRank is up to how many axes positions are remembered: keys are arrays of one
+// length, so that they can be compared. Elements at others are found anew.
 const maxMemoRank = 6
 
 // NewReader returns a reader of the values of a program for one kernel, which

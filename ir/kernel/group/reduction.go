@@ -33,8 +33,9 @@ func (m *Member) Finish(at ir.Index, acc []scalar.Expr, load ir.Load) []scalar.E
 func (g *Group) Levels() map[*Member]int {
 	levels := map[*Member]int{}
 	for _, m := range g.Members {
-		for _, a := range g.program.spaceOf(m.Node).reads {
-			q := g.member(a.v)
+		s := g.program.spaceOf(m.Node)
+		for _, a := range s.reads {
+			q := g.member(s.valueOf(a))
 			if q == nil || q == m {
 				continue
 			}
@@ -70,9 +71,10 @@ func (g *Group) RowsAreContiguous() bool {
 	for _, m := range g.Members {
 		s := g.program.spaceOf(m.Node)
 		for _, a := range s.reads {
-			size, _ := a.v.Shape().Size().Const()
+			v := s.valueOf(a)
+			size, _ := v.Shape().Size().Const()
 			for axis := len(a.at) - 1; axis >= 0; axis-- {
-				if a.v.Dim(axis).Is(1) {
+				if v.Dim(axis).Is(1) {
 					continue
 				}
 				if own, ok := s.axisOf(lowDigit(a.at[axis])); ok && m.coordOf(own) >= 0 {

@@ -14,8 +14,9 @@ func (g *Group) ByRows(in func(t *Tensor) bool) bool {
 		}
 		s := g.program.spaceOf(m.Node)
 		for _, a := range s.reads {
-			t := g.program.tensors[a.v]
-			if g.member(a.v) != nil || t == nil || !in(t.Root()) {
+			v := s.valueOf(a)
+			t := g.program.tensors[v]
+			if g.member(v) != nil || t == nil || !in(t.Root()) {
 				continue
 			}
 			if len(a.at) == 0 || len(t.Dims) == 0 || t.Dims[0] != rows {

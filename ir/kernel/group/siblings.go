@@ -11,17 +11,14 @@ import (
 // value in common, so that it is read once: the parts of a loss, or the sums of
 // a norm's gradient. It reports whether it found any.
 func (p *Program) fuseSiblings() bool {
-	levels := p.levels()
+	levels := p.findLevels()
 	first := map[siblingKey]*Group{}
 	found := false
 	for i, g := range p.groups {
-		g.place = i
-	}
-	for _, g := range slices.Clone(p.groups) {
 		if g.Kind != ReduceKind || !rowsSuffice(g) {
 			continue
 		}
-		keys := p.siblingKeys(g, levels[g], p.phase(g))
+		keys := p.siblingKeys(g, levels[i], p.phase(g))
 		for _, key := range keys {
 			a := first[key]
 			if a == nil {
@@ -63,6 +60,7 @@ type siblingKey struct {
 	coord [maxMemoRank]int8
 }
 
+// elsewhere stands for an axis that runs along more than a coordinate of the group.
 const elsewhere = -2
 
 // siblingKeys tells where a group reads values in its own coordinates, each
@@ -75,7 +73,7 @@ func (p *Program) siblingKeys(g *Group, level, phase int) []siblingKey {
 			if len(a.at) > maxMemoRank {
 				continue
 			}
-			key := siblingKey{v: a.v, level: level, phase: phase}
+			key := siblingKey{v: s.valueOf(a), level: level, phase: phase}
 			for axis, e := range a.at {
 				key.coord[axis] = elsewhere
 				if own, ok := s.axisOf(e); ok {
@@ -106,43 +104,49 @@ const (
 // those that become ready together. Such a bundle may touch more than a kernel
 // binds, since it can be cut between any two of its parts.
 func (p *Program) fuseSideBySide() {
-	levels := p.levels()
-	read := map[*Group]bool{}
-	for i, g := range p.groups {
-		g.place = i
+	levels := p.findLevels()
+	read := make([]bool, len(p.groups))
+	for _, g := range p.groups {
 		for _, q := range p.producers(g) {
-			read[q] = true
+			read[q.place] = true
 		}
 	}
 	bundles := map[[2]int]*Group{} // by level and phase
-	for _, g := range slices.Clone(p.groups) {
+	for i, g := range p.groups {
 		if g.Kind != MapKind || g.bytes() > besideBytes {
 			continue
 		}
-		key := [2]int{levels[g], p.phase(g)}
-		if !read[g] {
+		key := [2]int{levels[i], p.phase(g)}
+		if !read[i] {
 			key = [2]int{sink, 0}
 		}
 		a := bundles[key]
-		if a == nil || !beside(a, g) {
+		if a == nil || len(a.SideBySide()) == maxParts {
 			bundles[key] = g
 			continue
 		}
-		m := &Group{Kind: MapKind, Parts: slices.Concat(a.SideBySide(), g.SideBySide()), program: p, place: g.place}
-		m.touch.weight = a.touch.weight + g.touch.weight
-		p.replace(a, g, m)
-		bundles[key] = m
+		if len(a.Parts) == 0 {
+			a = &Group{Kind: MapKind, program: p}
+			p.joinBundle(a, bundles[key])
+			bundles[key] = a
+		}
+		p.joinBundle(a, g)
 	}
 	p.groups = p.inOrder(standing(p.groups))
 }
 
+// joinBundle puts a group beside the parts of a bundle, which then stands in its place.
+func (p *Program) joinBundle(bundle, g *Group) {
+	bundle.Parts, bundle.place = append(bundle.Parts, g), g.place
+	bundle.touch.weight += g.touch.weight
+	g.into = bundle
+	for _, m := range g.Members {
+		p.groupOf[m.Node] = bundle
+	}
+}
+
 // sink is the level of groups that no other group reads.
 const sink = -1
-
-// beside reports whether g may join the bundle a.
-func beside(a, g *Group) bool {
-	return len(a.SideBySide())+len(g.SideBySide()) <= maxParts
-}
 
 // bytes is the memory that a group reads and writes.
 func (g *Group) bytes() int {

@@ -1,6 +1,8 @@
 package group
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -8,30 +10,51 @@ import (
 // access is one read of a stored value, at a position written in the
 // coordinates of the node that reads it.
 type access struct {
-	v  ir.Value
-	at ir.Index
+	value int // which of the values that plan.reads has for the node
+	at    ir.Index
 }
 
-// nodeSpace are the coordinates a node computes its results in, and what it
-// reads there.
+// nodeSpace are the coordinates that nodes of one expression compute their results in,
+// and what they read there.
 type nodeSpace struct {
 	outer, inner ir.Index
 	outerDims    []int
 	innerDims    []int
 	reads        []access
-	values       []ir.Value // what is read, each once; see readsOfNode
-	checks       bool       // an index is checked on the way
+	order        []int // the values that are read, each once, as they come up
+	checks       bool  // an index is checked on the way
 }
 
-// spaceOf returns the coordinates and reads of a node, found by writing out its
-// element expression once.
-func (p *Program) spaceOf(n *ir.Node) *nodeSpace {
-	if s, ok := p.spaces[n]; ok {
-		return s
+// ownSpace is the space of one node, with the values that plan.reads has for it.
+type ownSpace struct {
+	*nodeSpace
+	values []ir.Value
+}
+
+// valueOf returns the value that is read.
+func (s ownSpace) valueOf(a access) ir.Value { return s.values[a.value] }
+
+// spaceOf returns the coordinates and reads of a node, found by writing out the
+// elements of one node of its expression.
+func (p *Program) spaceOf(n *ir.Node) ownSpace {
+	number, values := p.plan.expression[n.ID()], p.plan.reads[n.ID()]
+	if p.spaces[number] == nil {
+		p.spaces[number] = p.writeOut(n, values)
 	}
+	return ownSpace{p.spaces[number], values}
+}
+
+// writeOut finds the space of a node that reads some values.
+func (p *Program) writeOut(n *ir.Node, values []ir.Value) *nodeSpace {
 	s := &nodeSpace{}
 	r := NewReader(p, p.simplifier)
-	r.note = func(v ir.Value, at ir.Index) { s.reads = append(s.reads, access{v, at}) }
+	r.note = func(v ir.Value, at ir.Index) {
+		i := slices.Index(values, v)
+		s.reads = append(s.reads, access{i, at})
+		if !slices.Contains(s.order, i) {
+			s.order = append(s.order, i)
+		}
+	}
 	s.outerDims, _ = n.Types()[0].Shape.Ints()
 	s.outer = Coords("a", s.outerDims)
 	switch l := n.Def().Lower.(type) {
@@ -68,7 +91,6 @@ func (p *Program) spaceOf(n *ir.Node) *nodeSpace {
 		}
 	}
 	s.checks = r.checks
-	p.spaces[n] = s
 	return s
 }
 

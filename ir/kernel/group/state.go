@@ -81,10 +81,17 @@ func (p *Program) writers() []newValue {
 // wait makes groups that overwrite states come after all that read the old
 // values, and after all checks.
 func (p *Program) wait(writers []newValue) {
-	readers := map[ir.Value][]*Group{}
+	readers := make(map[ir.Value][]*Group, len(writers)) // of the old values
+	for _, s := range writers {
+		readers[s.old] = nil
+	}
 	for _, g := range p.groups {
-		for _, v := range p.readsOf(g) {
-			readers[v] = append(readers[v], g)
+		for _, part := range g.SideBySide() {
+			for _, u := range part.touch.reads {
+				if list, old := readers[u.v]; old {
+					readers[u.v] = append(list, g)
+				}
+			}
 		}
 	}
 	clear(p.after)
@@ -111,6 +118,9 @@ func (p *Program) circular(writers []newValue) []newValue {
 // circles returns the groups that wait for themselves, by Tarjan's algorithm for
 // strongly connected components.
 func (p *Program) circles() map[*Group]bool {
+	if len(p.after) == 0 {
+		return nil // groups stand behind those that they read
+	}
 	out := map[*Group]bool{}
 	index, low := map[*Group]int{}, map[*Group]int{}
 	onStack := map[*Group]bool{}
@@ -277,7 +287,7 @@ func (p *Program) readsOwnElement(g *Group, old, v ir.Value) bool {
 		for _, m := range part.Members {
 			s := p.spaceOf(m.Node)
 			for _, a := range s.reads {
-				if a.v != old {
+				if s.valueOf(a) != old {
 					continue
 				}
 				if target == nil {

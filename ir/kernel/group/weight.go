@@ -10,29 +10,37 @@ import (
 
 // measure finds the weight of a node's expression, with its virtual operands in
 // place, and what it reads.
-func (pl *plan) measure(n *ir.Node) {
-	var reads []ir.Value
-	add := func(v ir.Value) {
-		if !slices.Contains(reads, v) {
-			reads = append(reads, v)
-		}
-	}
-	w := ownWeight(n)
+func (p *Program) measure(n *ir.Node) {
+	pl := p.plan
+	reads := pl.scratch[:0]
+	w := p.forms.facts[p.formOf[n.ID()]].weight
 	for _, in := range n.Inputs() {
 		id := in.Node().ID()
 		if !pl.virtual[id] {
-			add(in)
+			reads = withValue(reads, in)
 			continue
 		}
 		w += pl.weight[id]
 		for _, v := range pl.reads[id] {
-			add(v)
+			reads = withValue(reads, v)
 		}
 	}
+	pl.scratch = reads
 	if _, literal := pl.literals[n.Result(0)]; literal {
 		w, reads = 0, nil
 	}
-	pl.weight[n.ID()], pl.reads[n.ID()] = w, reads
+	pl.weight[n.ID()] = w
+	if !slices.Equal(pl.reads[n.ID()], reads) {
+		pl.reads[n.ID()] = slices.Clone(reads)
+	}
+}
+
+// withValue returns a list with a value at its end, unless the list has it.
+func withValue(list []ir.Value, v ir.Value) []ir.Value {
+	if slices.Contains(list, v) {
+		return list
+	}
+	return append(list, v)
 }
 
 // ownWeight counts the simple operations of a node itself. Index arithmetic is

@@ -43,8 +43,11 @@ type Words struct {
 }
 
 // Words puts the literals of a group marked in which into memory, as one more of
-// its operands.
+// its operands. It returns nil where which does.
 func (c *Canon) Words(which []bool) *Words {
+	if which == nil {
+		return nil
+	}
 	w := &Words{p: c.p, Tensor: c.p.newTensor("words", ir.TypeOf(ir.U32)), loads: map[string]scalar.Expr{}}
 	for i, l := range c.Literals {
 		if which[i] {
@@ -54,7 +57,6 @@ func (c *Canon) Words(which []bool) *Words {
 		}
 	}
 	w.Tensor.Dims = []int{len(w.loads)}
-	c.number[w.Tensor] = len(c.Operands)
 	c.Operands = append(c.Operands, w.Tensor)
 	return w
 }

@@ -18,7 +18,6 @@ const (
 	BuiltinLocalIndex
 	BuiltinGroupID
 	BuiltinLane
-	BuiltinSubgroupSize
 	BuiltinSubgroupIndex
 	BuiltinScalar
 	BuiltinCounter
@@ -31,7 +30,6 @@ var builtinNames = [...]string{
 	BuiltinLocalIndex:    "local_index",
 	BuiltinGroupID:       "group_",
 	BuiltinLane:          "lane",
-	BuiltinSubgroupSize:  "subgroup_size",
 	BuiltinSubgroupIndex: "subgroup_index",
 	BuiltinScalar:        "scalar",
 	BuiltinCounter:       "counter",
@@ -66,13 +64,6 @@ func GlobalID(axis, size, count int) scalar.Expr {
 // kernels with a Subgroup range [lo, hi]. Nothing is said about which threads
 // of a workgroup share a subgroup.
 func Lane(subgroup [2]int) scalar.Expr { return place(BuiltinLane, "", subgroup[1]) }
-
-// SubgroupSize returns the number of threads in the subgroup, an I32 in the
-// kernel's Subgroup range.
-func SubgroupSize(subgroup [2]int) scalar.Expr {
-	name := builtinNames[BuiltinSubgroupSize]
-	return scalar.NewVar(name, dtype.I32, int64(subgroup[0]), int64(subgroup[1]))
-}
 
 // SubgroupIndex returns the number of the thread's subgroup in its workgroup, an I32. count
 // is the kernel's [Kernel.Subgroups]; where it is 1 the result is the constant 0.

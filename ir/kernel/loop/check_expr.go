@@ -70,7 +70,7 @@ func (c *checker) variable(n scalar.Expr) (same bool, err error) {
 
 // builtin checks a use of a built-in variable.
 func (c *checker) builtin(n scalar.Expr, kind Builtin, i int) (same bool, err error) {
-	lo, hi, want := int64(0), int64(0), dtype.I32
+	hi, want := int64(0), dtype.I32
 	switch kind {
 	case BuiltinLocalID:
 		hi = int64(c.k.Workgroup[i]) - 1
@@ -80,8 +80,6 @@ func (c *checker) builtin(n scalar.Expr, kind Builtin, i int) (same bool, err er
 		hi, same = int64(c.k.Groups[i])-1, true
 	case BuiltinLane:
 		hi = int64(c.k.Subgroup[1]) - 1
-	case BuiltinSubgroupSize:
-		lo, hi = int64(c.k.Subgroup[0]), int64(c.k.Subgroup[1])
 	case BuiltinSubgroupIndex:
 		if hi = int64(c.k.Subgroups()) - 1; hi < 0 {
 			return false, c.fail("the kernel states no one subgroup size")
@@ -101,10 +99,10 @@ func (c *checker) builtin(n scalar.Expr, kind Builtin, i int) (same bool, err er
 	switch {
 	case n.Type != want:
 		return false, c.fail("%s is %s, not %s", n.Name, want, n.Type)
-	case (kind == BuiltinLane || kind == BuiltinSubgroupSize) && c.k.Subgroup == [2]int{}:
+	case kind == BuiltinLane && c.k.Subgroup == [2]int{}:
 		return false, c.fail("the kernel states no subgroup sizes")
-	case n.Lo <= n.Hi && (n.Lo > lo || n.Hi < hi):
-		return false, c.fail("%s is from %d to %d, not %d to %d", n.Name, lo, hi, n.Lo, n.Hi)
+	case n.Lo <= n.Hi && (n.Lo > 0 || n.Hi < hi):
+		return false, c.fail("%s is from 0 to %d, not %d to %d", n.Name, hi, n.Lo, n.Hi)
 	}
 	return same, nil
 }

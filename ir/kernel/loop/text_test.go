@@ -43,7 +43,6 @@ func TestBuiltinOfIsTheInverseOfTheConstructors(t *testing.T) {
 		{loop.LocalIndex(8).Name, loop.BuiltinLocalIndex, 0},
 		{loop.GroupID(1, 8).Name, loop.BuiltinGroupID, 1},
 		{loop.Lane(sizes).Name, loop.BuiltinLane, 0},
-		{loop.SubgroupSize(sizes).Name, loop.BuiltinSubgroupSize, 0},
 		{loop.RunScalar(12, dtype.F32).Name, loop.BuiltinScalar, 12},
 		{loop.Counter(3).Name, loop.BuiltinCounter, 3},
 		{"local_w", loop.NoBuiltin, 0},

@@ -96,7 +96,7 @@ func TestWhatIsNoProductIsRefused(t *testing.T) {
 		"a turned result":   {func(p *routine.Product) { p.Out.Turned = true }, "turned result"},
 		"rows that overlap": {func(p *routine.Product) { p.Right.Row = 1 }, "rows of 2 elements that are 1 apart"},
 		"results in others": {func(p *routine.Product) { p.Out.Row = 3 }, "results that overlap"},
-		"a huge step":       {func(p *routine.Product) { p.Left.Step = 1<<31 - 1 }, "elements"},
+		"a huge step":       {func(p *routine.Product) { p.Left.Step = min(math.MaxInt32, math.MaxInt/8) }, "elements"},
 		"nothing to add":    {func(p *routine.Product) { p.Added.Row = 2 }, "a matrix to add"},
 		"a turned addend":   {func(p *routine.Product) { p.Adds, p.Added = true, routine.Layout{Turned: true, Row: 2} }, "a matrix to add"},
 		"addends overlap":   {func(p *routine.Product) { p.Adds, p.Added.Row = true, 1 }, "rows of 2 elements that are 1 apart"},

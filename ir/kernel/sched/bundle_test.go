@@ -42,7 +42,7 @@ func TestManyPartsNestLittle(t *testing.T) {
 			for few := range slices.Chunk(l.Parts, sched.MaxBeside) {
 				nestsLittle(t, sched.NewCache(nil).Beside(few, loop.DefaultCaps()).Kernel)
 			}
-			s, err := sched.Segments(&l.Parts[0], []int{0}, 1000, loop.DefaultCaps())
+			s, err := sched.NewCache(nil).Segments(&l.Parts[0], []int{0}, 1000, loop.DefaultCaps())
 			if err != nil {
 				t.Fatal(err)
 			}

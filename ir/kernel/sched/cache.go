@@ -1,6 +1,9 @@
 package sched
 
 import (
+	"slices"
+	"strconv"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
@@ -12,23 +15,34 @@ import (
 // compiled together share a cache; it must not be used by two goroutines at
 // once.
 type Cache struct {
-	launches map[cacheKey][]canonicalLaunch
-	parts    map[cacheKey]canonicalPart
-	forms    map[cacheKey]variants // by the text without the values of literals
-	canons   map[*group.Group]*group.Canon
+	launches map[string][]canonicalLaunch
+	parts    map[string]canonicalPart
+	segments map[string]Segmented
+	forms    map[string]variants // by the text without the values of literals
+	canons   *group.Canons
+	learned  map[*group.Group]*group.Canon
 	tuned    Tuned
+	targets  []loop.Caps // those that were asked for
+	text     []byte      // the key at hand: the number of a target, and what there is for it
 }
 
 // NewCache returns an empty cache for groups of which some have schedules that were
 // found to be the best, nil for none.
 func NewCache(tuned Tuned) *Cache {
-	return &Cache{map[cacheKey][]canonicalLaunch{}, map[cacheKey]canonicalPart{}, map[cacheKey]variants{}, map[*group.Group]*group.Canon{}, tuned}
+	return &Cache{
+		launches: map[string][]canonicalLaunch{}, parts: map[string]canonicalPart{}, segments: map[string]Segmented{},
+		forms: map[string]variants{}, canons: group.NewCanons(), learned: map[*group.Group]*group.Canon{}, tuned: tuned,
+	}
 }
 
-// cacheKey is all that the kernels of a group depend on.
-type cacheKey struct {
-	caps  loop.Caps
-	group string // the text of its canonical form
+// key begins the key of something for a target.
+func (c *Cache) key(caps loop.Caps, text string) {
+	target := slices.Index(c.targets, caps)
+	if target < 0 {
+		target = len(c.targets)
+		c.targets = append(c.targets, caps)
+	}
+	c.text = append(strconv.AppendInt(c.text[:0], int64(target), 10), text...)
 }
 
 // Schedule returns the launches of a group, in order: those of the schedule that it was
@@ -45,20 +59,14 @@ func (c *Cache) Schedule(g *group.Group, caps loop.Caps) (launches []Launch, err
 		return c.emit(g, canon, caps)
 	}
 	which := c.words(g, canon, caps)
-	key := cacheKey{caps, textOf(canon, which)}
-	if which == nil {
-		return c.schedule(g, canon, key)
-	}
-	canon.Words(which).Read(func() { launches, err = c.schedule(g, canon, key) })
-	return launches, err
-}
-
-func (c *Cache) schedule(g *group.Group, canon *group.Canon, key cacheKey) (launches []Launch, err error) {
-	if known, ok := c.launches[key]; ok {
+	words := canon.Words(which)
+	c.keyOf(canon, caps, which)
+	if known, ok := c.launches[string(c.text)]; ok {
 		return recall(known, canon, g.Program()), nil
 	}
-	if launches, err = c.emit(g, canon, key.caps); err == nil {
-		c.launches[key] = remember(launches, canon)
+	words.Read(func() { launches, err = c.emit(g, canon, caps) })
+	if err == nil {
+		c.launches[string(c.text)] = remember(launches, canon)
 	}
 	return launches, err
 }
@@ -155,24 +163,24 @@ func rememberArgs(args []*group.Tensor, c *group.Canon, scratch map[*group.Tenso
 // its own.
 func recall(launches []canonicalLaunch, c *group.Canon, p *group.Program) []Launch {
 	out := make([]Launch, len(launches))
-	scratch := map[int]*group.Tensor{}
+	var scratch []*group.Tensor
 	for i, l := range launches {
-		out[i] = Launch{Kernel: l.kernel, Routine: l.routine, Args: recallArgs(l.args, c, p, scratch)}
+		out[i] = Launch{Kernel: l.kernel, Routine: l.routine, Args: recallArgs(l.args, c, p, &scratch)}
 	}
 	return out
 }
 
-func recallArgs(args []canonicalArg, c *group.Canon, p *group.Program, scratch map[int]*group.Tensor) []*group.Tensor {
+func recallArgs(args []canonicalArg, c *group.Canon, p *group.Program, scratch *[]*group.Tensor) []*group.Tensor {
 	out := make([]*group.Tensor, len(args))
 	for i, arg := range args {
 		switch arg.kind {
 		case operandArg:
 			out[i] = c.Operands[arg.number]
 		case scratchArg:
-			if scratch[arg.number] == nil {
-				scratch[arg.number] = p.Scratch(arg.name, arg.dtype, arg.dims...)
+			if arg.number == len(*scratch) { // they are numbered as they come up
+				*scratch = append(*scratch, p.Scratch(arg.name, arg.dtype, arg.dims...))
 			}
-			out[i] = scratch[arg.number]
+			out[i] = (*scratch)[arg.number]
 		}
 	}
 	return out
@@ -196,14 +204,12 @@ func (c *Cache) mapParts(g *group.Group, caps loop.Caps) []Part {
 		}
 		canon, x := c.canonOf(g), mapWork{g: g}
 		which := c.words(g, canon, caps)
-		if which != nil {
-			x.words = canon.Words(which)
-		}
-		key := cacheKey{caps, textOf(canon, which)}
-		known, ok := c.parts[key]
+		x.words = canon.Words(which)
+		c.keyOf(canon, caps, which)
+		known, ok := c.parts[string(c.text)]
 		if !ok {
 			part := newPart(x, n, g.Program(), caps)
-			c.parts[key] = canonicalPart{part.Key, part.Written, rememberArgs(part.Args, canon, nil)}
+			c.parts[string(c.text)] = canonicalPart{part.Key, part.Written, rememberArgs(part.Args, canon, nil)}
 			out = append(out, part)
 			continue
 		}

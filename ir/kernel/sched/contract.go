@@ -235,7 +235,7 @@ const (
 // together is how many contracted positions are written out.
 func (te *tileEmitter) together() int {
 	n := unrolledProducts / (te.t.rm * te.t.rn)
-	if float64(points(te.c)) >= longProducts {
+	if points(te.c) >= longProducts {
 		n = max(n, leastUnrolled)
 	}
 	return min(te.t.k, n)

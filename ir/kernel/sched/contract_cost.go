@@ -12,6 +12,19 @@ import (
 // and reads 32 numbers.
 const sharedBalance = 4
 
+// sums is how many results a contraction has, and points how many products it adds up.
+// They are floats, as products may be more than an int of 32 bits holds.
+func sums(c *group.Contraction) float64 {
+	return float64(group.Product(c.Batch)) * float64(group.Product(c.M)) * float64(group.Product(c.N))
+}
+
+func points(c *group.Contraction) float64 { return sums(c) * float64(group.Product(c.K)) }
+
+// mostParts is into how many parts sums can be cut so that one array of f32 holds them.
+func mostParts(c *group.Contraction, caps loop.Caps) int {
+	return int(float64(caps.BindingBytes) / (4 * sums(c)))
+}
+
 // rate is which part of a multiprocessor's arithmetic the tile can use.
 func (t tile) rate() float64 {
 	return math.Min(1, float64(t.rm*t.rn)/float64(t.rm+t.rn)/sharedBalance)
@@ -30,8 +43,7 @@ func (t tile) cost(c *group.Contraction, parts int, caps loop.Caps) float64 {
 		float64(steps)*latency/2, // of which the arithmetic of the step before hides a part
 	)
 	if parts > 1 {
-		sums := float64(group.Product(c.Batch) * group.Product(c.M) * group.Product(c.N))
-		time += rates.Launch + 8*sums*float64(parts)/caps.Bandwidth()
+		time += rates.Launch + 8*sums(c)*float64(parts)/caps.Bandwidth()
 	}
 	return time
 }
@@ -40,7 +52,7 @@ func (t tile) cost(c *group.Contraction, parts int, caps loop.Caps) float64 {
 // come from the cache: for one thread each result, neighbouring threads share one of
 // them.
 func reductionCost(c *group.Contraction, s Schedule, caps loop.Caps) float64 {
-	work, results := float64(points(c)), float64(group.Product(c.Batch)*group.Product(c.M)*group.Product(c.N))
+	work := points(c)
 	each := group.Product(c.K)/max(s.Lanes*s.Split, 1) + 1
 	read := 8 * work
 	if s.Family == Columns {
@@ -53,7 +65,7 @@ func reductionCost(c *group.Contraction, s Schedule, caps loop.Caps) float64 {
 	time := rates.Launch + max(
 		read/(cacheRate*caps.Bandwidth()),
 		work*pointOps/(issued*rates.Flops*float64(caps.Processors())),
-		float64(each)/maxTogether*latency*caps.Waves(int(results)*s.Split, s.Lanes),
+		float64(each)/maxTogether*latency*caps.Waves(int(sums(c))*s.Split, s.Lanes),
 	)
 	if s.Split > 1 {
 		time += rates.Launch

@@ -104,8 +104,7 @@ func (w *contractWays) copied() bool {
 // cuts reports whether sums can be cut as a schedule says: into parts that are not
 // empty, and that one array holds.
 func (w *contractWays) cuts(s Schedule) bool {
-	sums := 4 * group.Product(w.c.Batch) * group.Product(w.c.M) * group.Product(w.c.N)
-	return s.Split >= 1 && s.Split <= group.Product(w.c.K) && (s.Split == 1 || s.Split <= w.e.caps.BindingBytes/sums)
+	return s.Split >= 1 && s.Split <= group.Product(w.c.K) && (s.Split == 1 || s.Split <= mostParts(w.c, w.e.caps))
 }
 
 func (w *contractWays) emit(s Schedule) []Launch {

@@ -62,6 +62,14 @@ var counted = map[string]func(b *ir.Builder){
 	"sort of rows": func(b *ir.Builder) {
 		b.Output("y", ops.ArgSort(b, matrix(b, 1024, 1024), ops.SortAttrs{Axis: 1}))
 	},
+	"embedding gradient": func(b *ir.Builder) { scattered(b, ops.ScatterAdd) },
+	"rows that are set":  func(b *ir.Builder) { scattered(b, ops.Scatter) },
+}
+
+// scattered brings 1024 rows to places of 8192.
+func scattered(b *ir.Builder, scatter func(b *ir.Builder, x, indices, updates ir.Value, a ops.ScatterAttrs) ir.Value) {
+	into, at := b.State("into", ir.F32, ir.Dims(8192, 64)...), b.Input("at", ir.I32, ir.Dims(1024, 1)...)
+	b.SetState("into", scatter(b, into, at, matrix(b, 1024, 64), ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}}}))
 }
 
 // attended are those of a target with fragments that keeps no scores of attention. What

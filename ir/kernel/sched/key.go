@@ -43,7 +43,7 @@ func KeyOf(g *group.Group, caps loop.Caps) Key { return keyOf(group.CanonOf(g), 
 
 func keyOf(c *group.Canon, caps loop.Caps) (k Key) {
 	h := fnv.New128a()
-	h.Write(c.Text)
+	h.Write([]byte(c.Text))
 	var word [8]byte
 	for _, n := range capsWords(caps) {
 		binary.LittleEndian.PutUint64(word[:], uint64(n))

@@ -23,7 +23,7 @@ const (
 // chooseMma completes a plan with the tile that takes the least time, if that is
 // less than tiles without multiply-adds take.
 func chooseMma(p mmaPlan, c *group.Contraction, caps loop.Caps) (best *mmaPlan, ok bool) {
-	least := 2 * float64(points(c)) / (plainRate * float64(caps.Multiprocessors))
+	least := 2 * points(c) / (plainRate * float64(caps.Multiprocessors))
 	for _, t := range mmaTilesOf(caps) {
 		q := p.in(t)
 		q.split(c, q.wantedParts(c, caps))
@@ -52,9 +52,8 @@ func (p *mmaPlan) cost(c *group.Contraction, caps loop.Caps) float64 {
 func (p *mmaPlan) wantedParts(c *group.Contraction, caps loop.Caps) int {
 	rows, columns := p.tiles(c)
 	count := group.Product(c.Batch) * rows * columns
-	sums := 4 * group.Product(c.Batch) * group.Product(c.M) * group.Product(c.N)
 	steps := ceilDiv(group.Product(c.K), p.length())
-	return max(1, min(caps.Multiprocessors/count, steps/p.stages, caps.BindingBytes/sums))
+	return max(1, min(caps.Multiprocessors/count, steps/p.stages, mostParts(c, caps)))
 }
 
 // time estimates the nanoseconds of the products.
@@ -67,8 +66,7 @@ func (p *mmaPlan) time(c *group.Contraction, caps loop.Caps) float64 {
 	}
 	time := launchTime + waves*(tileStart+2*float64(mmaRows*p.columns*p.steps*p.length())/rate)
 	if p.parts > 1 {
-		sums := float64(group.Product(c.Batch) * group.Product(c.M) * group.Product(c.N))
-		time += launchTime + 8*sums*float64(p.parts)/(memoryRate*float64(caps.Multiprocessors))
+		time += launchTime + 8*sums(c)*float64(p.parts)/(memoryRate*float64(caps.Multiprocessors))
 	}
 	return time
 }
@@ -78,14 +76,9 @@ func (p *mmaPlan) stagingTime(c *group.Contraction, caps loop.Caps) float64 {
 	time := 0.0
 	for i, free := range [2][]int{c.M, c.N} {
 		if p.layout[i] == staged {
-			elements := group.Product(c.Batch) * group.Product(free) * group.Product(c.K)
-			time += launchTime + float64(elements*(4+p.operand.Size()))/(memoryRate*float64(caps.Multiprocessors))
+			elements := float64(group.Product(c.Batch) * group.Product(free) * group.Product(c.K))
+			time += launchTime + elements*float64(4+p.operand.Size())/(memoryRate*float64(caps.Multiprocessors))
 		}
 	}
 	return time
-}
-
-// points is how many products a contraction adds up.
-func points(c *group.Contraction) int {
-	return group.Product(c.Batch) * group.Product(c.M) * group.Product(c.N) * group.Product(c.K)
 }

@@ -242,13 +242,13 @@ func (p *productPlan) aligned() bool {
 // pays reports whether the library is to be expected to be faster than kernels at all.
 func (p *productPlan) pays(c *group.Contraction) bool {
 	byTensorCores := p.TF32 || p.Operand != ir.F32
-	return 2*float64(points(c)) >= p.rates().least && min(p.M, p.N) >= leastSide && (!byTensorCores || p.aligned())
+	return 2*points(c) >= p.rates().least && min(p.M, p.N) >= leastSide && (!byTensorCores || p.aligned())
 }
 
 // cost estimates the nanoseconds of the call, and of the kernel behind it.
 func (p *productPlan) cost(c *group.Contraction, caps loop.Caps) float64 {
-	results, units := float64(p.Batch*p.M*p.N), float64(caps.Multiprocessors)
-	time := launchTime + math.Max(2*float64(points(c))/p.rates().rate, float64(p.Result.Size())*results/memoryRate)/units
+	results, units := sums(c), float64(caps.Multiprocessors)
+	time := launchTime + math.Max(2*points(c)/p.rates().rate, float64(p.Result.Size())*results/memoryRate)/units
 	time += p.libraryFinishes(caps)
 	if !p.alone {
 		time = finishWorth * (time + p.behind.apart(caps))
@@ -259,7 +259,7 @@ func (p *productPlan) cost(c *group.Contraction, caps loop.Caps) float64 {
 // tilesTime estimates the nanoseconds of tiles without multiply-adds: at the rate that
 // they have where they fill the device, or by what is known of the tile that is taken.
 func tilesTime(c *group.Contraction, caps loop.Caps) float64 {
-	time := launchTime + 2*float64(points(c))/(plainRate*float64(caps.Multiprocessors))
+	time := launchTime + 2*points(c)/(plainRate*float64(caps.Multiprocessors))
 	if t, parts, ok := chooseTile(c, caps); ok {
 		time = math.Max(time, t.cost(c, parts, caps))
 	}

@@ -127,7 +127,7 @@ const rolledTerms = 12
 
 // rolled reports whether a loop over the points of a thread is to stay one.
 func (r *rowEmitter) rolled() bool {
-	return r.shape.lanes == 1 && r.length > rolledTerms && r.length*group.Product(r.g.Outer) <= smallProduct
+	return r.shape.lanes == 1 && r.length > rolledTerms && float64(r.length)*float64(group.Product(r.g.Outer)) <= smallProduct
 }
 
 // together returns how many points are written out in each turn: as many as come

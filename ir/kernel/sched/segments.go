@@ -30,7 +30,22 @@ type Segmented struct {
 // Segments returns the kernel for parts like the given one in so many workgroups.
 // arenas numbers for each of the part's Args the arena that it lies in, from 0;
 // tensors of one arena are of elements of 4 bytes.
-func Segments(part *Part, arenas []int, groups int, caps loop.Caps) (Segmented, error) {
+func (c *Cache) Segments(part *Part, arenas []int, groups int, caps loop.Caps) (s Segmented, err error) {
+	c.key(caps, part.Key)
+	c.text = strconv.AppendInt(c.text, int64(groups), 10)
+	for _, n := range arenas {
+		c.text = strconv.AppendInt(append(c.text, ' '), int64(n), 10)
+	}
+	if s, known := c.segments[string(c.text)]; known {
+		return s, nil
+	}
+	if s, err = segments(part, arenas, groups, caps); err == nil {
+		c.segments[string(c.text)] = s
+	}
+	return s, err
+}
+
+func segments(part *Part, arenas []int, groups int, caps loop.Caps) (Segmented, error) {
 	w := &segmentWriter{writer: newWriter(part.p, caps, mapThreads), part: part}
 	s := w.find(groups)
 	part.work.write(w.writer, s)

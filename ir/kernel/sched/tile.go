@@ -79,14 +79,13 @@ func (t tile) count(c *group.Contraction) int {
 }
 
 // padded is how many results the tiles of a contraction have room for.
-func (t tile) padded(c *group.Contraction) int { return t.count(c) * t.m * t.n }
+func (t tile) padded(c *group.Contraction) float64 { return float64(t.count(c)) * float64(t.m*t.n) }
 
 // parts is over how many workgroups the sum of each result is spread, where
 // there are few tiles, the contracted space is long, and the partial sums fit an
 // array.
 func (t tile) parts(c *group.Contraction, caps loop.Caps) int {
-	sums := 4 * group.Product(c.Batch) * group.Product(c.M) * group.Product(c.N)
-	return max(1, min(wantedThreads/(t.count(c)*t.threads()), group.Product(c.K)/partLength, caps.BindingBytes/sums))
+	return max(1, min(wantedThreads/(t.count(c)*t.threads()), group.Product(c.K)/partLength, mostParts(c, caps)))
 }
 
 func (t tile) fits(caps loop.Caps) bool {
@@ -98,13 +97,13 @@ func (t tile) fits(caps loop.Caps) bool {
 
 // tileable reports whether a tile can compute c at all.
 func tileable(c *group.Contraction) bool {
-	return c.Acc == ir.F32 && group.Product(c.Batch)*group.Product(c.M)*group.Product(c.N)*group.Product(c.K) > 0
+	return c.Acc == ir.F32 && points(c) > 0
 }
 
 // small reports whether each result is best computed by one thread alone.
 func small(c *group.Contraction) bool {
-	results, k := group.Product(c.Batch)*group.Product(c.M)*group.Product(c.N), group.Product(c.K)
-	return results*k <= smallProduct && k <= shortSpace && k <= results
+	k := group.Product(c.K)
+	return points(c) <= smallProduct && k <= shortSpace && float64(k) <= sums(c)
 }
 
 // chooseTile returns the largest tile that makes enough workgroups and computes
@@ -115,7 +114,7 @@ func chooseTile(c *group.Contraction, caps loop.Caps) (best tile, parts int, ok 
 	if !tileable(c) || min(m, n) <= thinSide || small(c) {
 		return tile{}, 0, false
 	}
-	least := mostWaste * group.Product(c.Batch) * m * n
+	least := mostWaste * sums(c)
 	all := tilesOf(caps)
 	for _, t := range all {
 		least = min(least, t.padded(c))
@@ -144,15 +143,15 @@ func chooseTile(c *group.Contraction, caps loop.Caps) (best tile, parts int, ok 
 
 // wastes reports whether a tile computes much more in vain than the one that does least,
 // and is not the faster one all the same.
-func (t tile) wastes(c *group.Contraction, least int, all []tile) bool {
+func (t tile) wastes(c *group.Contraction, least float64, all []tile) bool {
 	if 4*t.padded(c) <= 5*least {
 		return false
 	}
 	for _, other := range all {
-		own, others := float64(t.padded(c))/t.rate(), float64(other.padded(c))/other.rate()
+		own, others := t.padded(c)/t.rate(), other.padded(c)/other.rate()
 		if 4*other.padded(c) <= 5*least && 5*own > 4*others {
 			return true
 		}
 	}
-	return t.padded(c) > mostWaste*group.Product(c.Batch)*group.Product(c.M)*group.Product(c.N)
+	return t.padded(c) > mostWaste*sums(c)
 }

@@ -1,8 +1,6 @@
 package sched
 
 import (
-	"strings"
-
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
@@ -23,15 +21,16 @@ func (c *Cache) Learn(g *group.Group, caps loop.Caps) {
 		if !part.HasRoom() {
 			continue
 		}
-		canon := group.CanonOf(part)
-		c.canons[part] = canon
-		v := c.forms[formOf(canon, caps)]
+		canon := c.canons.Of(part)
+		c.learned[part] = canon
+		c.key(caps, canon.Text)
+		v := c.forms[string(c.text)]
 		if v == nil {
 			v = make(variants, len(canon.Literals))
 			for i := range v {
 				v[i] = map[string]bool{}
 			}
-			c.forms[formOf(canon, caps)] = v
+			c.forms[string(c.text)] = v
 		}
 		for i, l := range canon.Literals {
 			v[i][l.Key] = true
@@ -39,14 +38,11 @@ func (c *Cache) Learn(g *group.Group, caps loop.Caps) {
 	}
 }
 
-// formOf is what groups have in common that differ in literals alone.
-func formOf(canon *group.Canon, caps loop.Caps) cacheKey { return cacheKey{caps, string(canon.Text)} }
-
 // canonOf returns the canonical form of a group, which may be known.
 func (c *Cache) canonOf(g *group.Group) *group.Canon {
-	canon := c.canons[g]
-	if delete(c.canons, g); canon == nil {
-		canon = group.CanonOf(g)
+	canon := c.learned[g]
+	if delete(c.learned, g); canon == nil {
+		canon = c.canons.Of(g)
 	}
 	return canon
 }
@@ -57,7 +53,8 @@ func (c *Cache) words(g *group.Group, canon *group.Canon, caps loop.Caps) []bool
 		return nil
 	}
 	var out []bool
-	for i, values := range c.forms[formOf(canon, caps)] {
+	c.key(caps, canon.Text)
+	for i, values := range c.forms[string(c.text)] {
 		if len(values) < manyVariants {
 			continue
 		}
@@ -69,16 +66,14 @@ func (c *Cache) words(g *group.Group, canon *group.Canon, caps loop.Caps) []bool
 	return out
 }
 
-// textOf returns what kernels of a group depend on: its form, and the literals that
+// keyOf writes the key of the kernels of a group: its canonical form, and the literals that
 // are no words.
-func textOf(canon *group.Canon, words []bool) string {
-	var sb strings.Builder
-	sb.Write(canon.Text)
+func (c *Cache) keyOf(canon *group.Canon, caps loop.Caps, words []bool) {
+	c.key(caps, canon.Text)
 	for i, l := range canon.Literals {
-		sb.WriteByte('\n')
+		c.text = append(c.text, '\n')
 		if words == nil || !words[i] {
-			sb.WriteString(l.Key)
+			c.text = append(c.text, l.Key...)
 		}
 	}
-	return sb.String()
 }

@@ -171,8 +171,6 @@ func (m *machine) position(kind loop.Builtin, axis, t int) int64 {
 		return int64([3]int{t % size[0], t / size[0] % size[1], t / size[0] / size[1]}[axis])
 	case loop.BuiltinLane:
 		return int64(t % m.lanes)
-	case loop.BuiltinSubgroupSize:
-		return int64(m.lanes)
 	case loop.BuiltinSubgroupIndex:
 		return int64(t / m.lanes)
 	}

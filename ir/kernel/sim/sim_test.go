@@ -55,7 +55,7 @@ func TestSubgroupsOfEverySize(t *testing.T) {
 				Body: []loop.Stmt{
 					&loop.Subgroup{Op: scalar.OpAdd, Name: "sum", Value: li},
 					store(0, li, scalar.FreeVar("sum", dtype.I32)),
-					store(0, scalar.Add(li, i32(128)), scalar.Sub(loop.Lane(sizes), loop.SubgroupSize(sizes))),
+					store(0, scalar.Add(li, i32(128)), loop.Lane(sizes)),
 				},
 			}
 			b := sim.Binding{Buffer: make([]byte, 1024), Bytes: 1024}
@@ -68,8 +68,8 @@ func TestSubgroupsOfEverySize(t *testing.T) {
 				if want := float64(lanes*start + lanes*(lanes-1)/2); y[i] != want {
 					t.Fatalf("sum of thread %d is %v, not %v", i, y[i], want)
 				}
-				if want := float64(i%lanes - lanes); y[128+i] != want {
-					t.Fatalf("lane - size of thread %d is %v, not %v", i, y[128+i], want)
+				if want := float64(i % lanes); y[128+i] != want {
+					t.Fatalf("thread %d has lane %v, not %v", i, y[128+i], want)
 				}
 			}
 		})

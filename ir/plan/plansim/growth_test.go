@@ -23,14 +23,14 @@ var families = []struct {
 	most int // bytes that compiling allocates for a node
 	make func(b *ir.Builder, nodes int)
 }{
-	{"chain", 3000, func(b *ir.Builder, nodes int) {
+	{"chain", 1400, func(b *ir.Builder, nodes int) {
 		x := b.Input("x", ir.F32, ir.N(64))
 		for i := range nodes / 2 {
 			x = ops.Add(b, ops.Sin(b, x), ops.ConstLike(b, x, float64(i)))
 		}
 		b.Output("y", x)
 	}},
-	{"residual", 8600, func(b *ir.Builder, nodes int) {
+	{"residual", 2150, func(b *ir.Builder, nodes int) {
 		x := b.Input("x", ir.F32, ir.Dims(16, 64)...)
 		for i := range nodes / 5 {
 			w := b.Param("w"+strconv.Itoa(i), ir.F32, ir.Dims(64, 64)...)
@@ -38,7 +38,7 @@ var families = []struct {
 		}
 		b.Output("y", x)
 	}},
-	{"parameters", 6800, func(b *ir.Builder, nodes int) {
+	{"parameters", 2600, func(b *ir.Builder, nodes int) {
 		var sum ir.Value
 		for i := range nodes / 3 {
 			w := b.State("w"+strconv.Itoa(i), ir.F32, ir.N(7+i%5))
@@ -51,7 +51,7 @@ var families = []struct {
 		}
 		b.Output("y", sum)
 	}},
-	{"branches", 720, func(b *ir.Builder, nodes int) {
+	{"branches", 570, func(b *ir.Builder, nodes int) {
 		x := b.Input("x", ir.F32, ir.Dims(8, 32)...)
 		var sum ir.Value
 		for i := range 64 {
@@ -103,7 +103,7 @@ func BenchmarkGrowth(b *testing.B) {
 // a slow processor.
 func TestCompileMemory(t *testing.T) {
 	for _, f := range families {
-		g, err := ir.Build(f.name, func(b *ir.Builder) { f.make(b, 1000) })
+		g, err := ir.Build(f.name, func(b *ir.Builder) { f.make(b, 10000) })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -54,7 +54,7 @@ function lacking({ target, requires: { features, limits, subgroup: [least, most]
 }
 
 /** The first of a plan and its variants that an adapter or a device can run. @internal */
-export function pickVariant(plan: Plan, from: Capable): Plan {
+function pickVariant(plan: Plan, from: Capable): Plan {
   const found = [plan, ...plan.variants].find((one) => !lacking(one, from)[0]);
   if (found) return found;
   throw new RlxError('limit', `plan ${plan.name}: the device lacks ${lacking(plan, from).join(', ')}`, { op: plan.name });

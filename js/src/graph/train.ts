@@ -1,7 +1,7 @@
 import { call, initOptions, type Job, type Limits, type Target, targets } from './compiler.js';
 import { type DeviceOptions, requestAdapter } from '../gpu/device.js';
-import { checkOptions, RlxError, unknownName } from '../values/errors.js';
-import type { Graph, StepOptions } from './graph.js';
+import { checkOptions, classOf, RlxError, unknownName } from '../values/errors.js';
+import { Graph, type StepOptions } from './graph.js';
 import { declaredParams, type Initial, initialParams } from './initial.js';
 import { checkPlace, openSession, type Place, type SessionOptions } from '../session/open.js';
 import type { Session } from '../session/session.js';
@@ -38,8 +38,15 @@ function jobOf(module: Module): Job {
   checkOptions('a module', module, ['name', 'entries', 'symbols', 'limits', 'target', 'tune']);
   const { name = 'main', entries, symbols = {}, limits = {}, target = 'webgpu' } = module;
   if (!targets.includes(target)) throw unknownName('there is no target', target, targets);
-  const texts = Object.entries(entries).map(([entry, graph]) => ({ name: entry, text: typeof graph === 'string' ? graph : graph.text() }));
+  if (Object(entries) !== entries) throw new RlxError('missing', `the entries of a module are graphs by name, given as ${classOf(entries)}`);
+  const texts = Object.entries(entries).map(([entry, graph]) => ({ name: entry, text: textOf(entry, graph) }));
   return { name, entries: texts, symbols, limits, target };
+}
+
+function textOf(entry: string, graph: Graph | string): string {
+  if (typeof graph === 'string') return graph;
+  if (graph instanceof Graph) return graph.text();
+  throw new RlxError('missing', `entry ${entry} is a graph or its text, given as ${classOf(graph)}`, { name: entry });
 }
 
 /** Compiles graphs to a plan file, which {@link openSession} runs, here or in a page without the compiler. */
@@ -68,6 +75,7 @@ export async function session(module: Module, options: ModuleSessionOptions = {}
   return made;
 }
 
+const trainingOptions = ['optimizer', 'loss', 'schedule', 'frozen', 'history', 'precision', 'rate', 'entries', 'params', 'seed', 'symbols', 'limits', 'tune'];
 const sessionOptions = ['on', 'worker', 'device', 'gpu', 'powerPreference', 'maxSteps', 'inFlight', 'staging'];
 
 async function openModule(module: Module, { on = 'best', ...given }: ModuleSessionOptions): Promise<Session> {
@@ -138,7 +146,8 @@ export interface TrainingOptions extends StepOptions, ModuleSessionOptions {
  */
 export async function train(graph: Graph, options: TrainingOptions): Promise<Trainer> {
   const { optimizer, loss = 'loss', schedule, frozen, history = 64, precision, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, tune = false, ...rest } = options ?? {};
-  checkOptions('train', rest, sessionOptions);
+  checkOptions('train', rest, [...trainingOptions, ...sessionOptions]);
+  if (rate !== undefined && !(rate >= 0 && rate < Infinity)) throw new RlxError('attr', `rate is ${rate}: a learning rate is a finite number from 0 on`, { name: 'rate' });
   const bound = Object.keys(symbols).length > 0 ? graph.bind(symbols) : graph;
   const step = bound.step({ optimizer, loss, history, ...schedule && { schedule }, ...frozen && { frozen }, ...precision && { precision } });
   const begin = initialParams(bound, params, seed); // a mistake in it costs no compilation

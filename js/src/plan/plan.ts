@@ -114,7 +114,7 @@ export function decodePlan(file: Uint8Array | ArrayBuffer): Plan {
 
 function readFile(bytes: Uint8Array<ArrayBuffer>, outer: boolean): Plan {
   const r = new Reader(bytes);
-  if (bytes.length < headerBytes || r.tag() !== 'RLXP') r.fail(1, 'no RLXP');
+  if (bytes.length < headerBytes || r.tag() !== 'RLXP') r.fail(1, 'no plan file');
   const version = r.u32(), length = r.u32(), sum = r.u32();
   if ((version & 0xffff) !== major) refuse(2, `version ${version & 0xffff}, not ${major}`, 'version');
   if (length !== bytes.length) r.fail(1);

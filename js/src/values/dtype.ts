@@ -24,15 +24,6 @@ export const arrayType = (dtype: string): Maker => makers[dtype] ?? Uint8Array;
 /** How many elements a shape has. */
 export const sizeOf = (shape: readonly number[]): number => shape.reduce((n, d) => n * d, 1);
 
-/**
- * The bytes a tensor takes on the device, a multiple of 4 where a bool is a word. NaN for a
- * dtype that is not known here: its size is whatever the plan says.
- */
-export function deviceBytes(dtype: string, shape: readonly number[]): number {
-  const size = dtype === 'bool' ? 4 : makers[dtype]?.BYTES_PER_ELEMENT ?? NaN;
-  return Math.ceil(sizeOf(shape) * size / 4) * 4;
-}
-
 /** The length of the typed array that holds a tensor; `bytes` is its size on the device. */
 export const arrayLength = (dtype: string, shape: readonly number[], bytes: number): number => dtype in makers ? sizeOf(shape) : bytes;
 

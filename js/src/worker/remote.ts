@@ -41,7 +41,7 @@ export async function openRemote(
 }
 
 /** Opens a session of what a worker takes; one of our own ends with the session. */
-export async function openIn(worker: Worker, own: boolean, what: unknown, options: object): Promise<Session> {
+async function openIn(worker: Worker, own: boolean, what: unknown, options: object): Promise<Session> {
   let kind: ErrorKind = 'device';
   const caller = new Caller(worker, (how) => new RlxError(kind, `the worker ${how}`));
   const end = () => own && worker.terminate();

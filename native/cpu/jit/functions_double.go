@@ -9,7 +9,7 @@ import (
 // doubleFunctions are those of f64, to within two ULPs. Coefficients were computed by Remez
 // exchange in 60-digit arithmetic, minimising the relative error of the function, and
 // rounded to f64. Beside those of f32 the polynomials are of twice the degree: exp takes 11
-// in place of 7, erf 26 and 15 in place of 12 and 6.
+// in place of 7, erf 25 and 15 in place of 11 and 6.
 var doubleFunctions = map[scalar.Op]func(b *builder, x argument) argument{
 	scalar.OpExp: exp, scalar.OpExpm1: expm1, scalar.OpSigmoid: sigmoid, scalar.OpTanh: doubleTanh,
 	scalar.OpLog: doubleLog, scalar.OpLog1p: doubleLog1p, scalar.OpErf: doubleErf,

@@ -198,8 +198,6 @@ func (p *printer) builtin(name string) (value, typ string) {
 		return index, "int"
 	case loop.BuiltinLane:
 		return fmt.Sprintf("%s %% %d", index, warp), "int"
-	case loop.BuiltinSubgroupSize:
-		return fmt.Sprint(warp), "int"
 	case loop.BuiltinScalar:
 		if p.k.Scalars[i].IsBool() {
 			return fmt.Sprintf("run->scalar%d != 0u", i), "bool"

@@ -187,7 +187,6 @@ var builtinValues = []struct {
 	{loop.BuiltinLocalIndex, "thread_index_in_threadgroup", "local_number", "uint"},
 	{loop.BuiltinGroupID, "threadgroup_position_in_grid", "group_id", "uint3"},
 	{loop.BuiltinLane, "thread_index_in_simdgroup", "simd_lane", "uint"},
-	{loop.BuiltinSubgroupSize, "threads_per_simdgroup", "simd_lanes", "uint"},
 	{loop.BuiltinSubgroupIndex, "simdgroup_index_in_threadgroup", "simd_number", "uint"},
 }
 

@@ -11,7 +11,6 @@ static const struct {
 	{"threadgroup_position_in_grid", "sw_three(t->group)"},
 	{"thread_index_in_threadgroup", "t->index"},
 	{"thread_index_in_simdgroup", "t->lane"},
-	{"threads_per_simdgroup", "sw_simd"},
 	{"simdgroup_index_in_threadgroup", "t->index / sw_simd"},
 };
 

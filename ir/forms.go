@@ -1,0 +1,79 @@
+package ir
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// Forms numbers what nodes do, whatever they do it to: nodes of one form have the same op
+// and attributes, the same types of operands and results, and equal subgraphs. What
+// follows from a node's definition is found once for each form, of which a model of many
+// equal layers has few. Neither the name of a port nor the elements of a literal are part
+// of a form. It must not be used by two goroutines at once.
+type Forms struct {
+	numbers map[string]int
+	texts   []string // by number
+	key     []byte   // of the node at hand
+	attrs   attrFormatter
+}
+
+// NewForms returns no forms yet.
+func NewForms() *Forms { return &Forms{numbers: map[string]int{}} }
+
+// Of returns the number of a node's form. Numbers are given from 0 on, in the order in
+// which forms are first asked for.
+func (f *Forms) Of(n *Node) int {
+	f.key = f.key[:0]
+	f.node(n)
+	number, known := f.numbers[string(f.key)]
+	if !known {
+		number = len(f.numbers)
+		text := string(f.key)
+		f.numbers[text], f.texts = number, append(f.texts, text)
+	}
+	return number
+}
+
+// Text returns all that nodes of a form have in common, which is the same wherever it is
+// asked for.
+func (f *Forms) Text(number int) string { return f.texts[number] }
+
+// node writes all that counts of a node. Each item ends where it says or where its kind
+// does, so that no two forms have one key.
+func (f *Forms) node(n *Node) {
+	f.text(string(n.op))
+	f.int(len(n.inputs))
+	for _, v := range n.inputs {
+		f.typ(v.node.types[v.index])
+	}
+	f.int(len(n.types))
+	for _, t := range n.types {
+		f.typ(t)
+	}
+	for _, g := range n.subs {
+		var text bytes.Buffer
+		(&digest{&text}).graph(g)
+		f.text(text.String())
+	}
+	if n.attrs != nil {
+		f.attrs.out = f.attrs.out[:0]
+		n.attrs.Visit(&f.attrs)
+		f.key = append(f.key, f.attrs.out...)
+	}
+}
+
+func (f *Forms) typ(t Type) {
+	f.int(int(t.DType))
+	f.int(len(t.Shape))
+	for _, d := range t.Shape {
+		f.int(int(d.n))
+		f.text(d.sym)
+	}
+}
+
+func (f *Forms) int(n int) { f.key = binary.AppendUvarint(f.key, uint64(n)) }
+
+func (f *Forms) text(s string) {
+	f.int(len(s))
+	f.key = append(f.key, s...)
+}

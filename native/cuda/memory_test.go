@@ -1,0 +1,48 @@
+package cuda_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/cuda"
+	"github.com/rlx-go/rlx/native/cuda/fake"
+)
+
+// TestAProgramTakesTheMemoryOfItsPlan: the device gives out what the plan's buffers take and
+// the inputs of a run that arrive while another computes, no more while it runs, and has
+// all of it back at the end.
+func TestAProgramTakesTheMemoryOfItsPlan(t *testing.T) {
+	fake.Install(t, false)
+	b := cuda.New(0)
+	taken := func() int {
+		t.Helper()
+		n, err := cuda.TakenBytes(b)
+		must(t, err)
+		return n
+	}
+	before := taken()
+	m, err := ir.NewModule("module", ir.Entry{Name: "step", Graph: running(t)})
+	must(t, err)
+	p, err := b.Compile(context.Background(), m, native.Options{})
+	must(t, err)
+	const inputs, rows = 4 * 1000, 8 * 256 // what arrives, and the rows that buffers are rounded up to
+	planned, own := cuda.PlannedBytes(p), taken()-before
+	if own < planned || own > planned+inputs+rows {
+		t.Errorf("the program takes %d bytes and its plan %d", own, planned)
+	}
+	for range 5 {
+		r, err := p.Run(context.Background(), "step", map[string]native.Tensor{"x": native.Float32s(make([]float32, 1000))})
+		must(t, err)
+		_, err = r.Wait(context.Background())
+		must(t, err)
+	}
+	if n := taken() - before; n != own {
+		t.Errorf("%d bytes are taken after 5 runs, %d before them", n, own)
+	}
+	must(t, p.Close())
+	if n := taken(); n != before {
+		t.Errorf("%d bytes are taken after the program was closed, %d before it was made", n, before)
+	}
+}
