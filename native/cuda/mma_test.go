@@ -145,3 +145,20 @@ func multiplies(p native.Program) bool {
 	text := strings.Join(cuda.Sources(p), "")
 	return strings.Contains(text, "wgmma.mma_async") || strings.Contains(text, "mma.sync")
 }
+
+// Products of f32 by our own kernels are what integers give, with edges that are no whole
+// tile: their operands are copied beside the arithmetic, in wide tiles and in others.
+func TestGPUPipelinesProducts(t *testing.T) {
+	gpu(t)
+	for _, s := range []struct{ m, n, k int }{{4092, 4092, 2056}, {1000, 520, 1032}} {
+		for _, layout := range []string{"nn", "tn", "nt", "tt"} {
+			t.Run(fmt.Sprintf("%dx%dx%d %s", s.m, s.n, s.k, layout), func(t *testing.T) {
+				p := productOf(t, cuda.With(loop.NoProducts), ir.F32, s.m, s.n, s.k, layout, native.Options{})
+				if !strings.Contains(strings.Join(cuda.Sources(p), ""), "copy_async") {
+					t.Fatal("no copies beside the arithmetic")
+				}
+				checkResults(t, p, ir.F32, s.m, s.n, s.k, layout)
+			})
+		}
+	}
+}

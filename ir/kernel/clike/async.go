@@ -82,7 +82,11 @@ func (w *Writer) copyAsync(s *loop.CopyAsync) {
 		valid = w.expr(e[2]).s
 	}
 	bytes := s.Count * loop.DeviceSize(w.k.Arrays[s.From].DType)
-	w.line(w.d.Async.Copy(w, bytes, "&"+w.element(s.To, e[0]), "&"+w.element(s.From, e[1]), valid))
+	to := "&" + w.element(s.To, e[0])
+	if w.k.Arrays[s.To].Width > 1 {
+		to = "&" + w.out.Names[s.To] + "[0].x + " + w.expr(e[0]).s
+	}
+	w.line(w.d.Async.Copy(w, bytes, to, "&"+w.element(s.From, e[1]), valid))
 }
 
 func (w *Writer) mma(s *loop.Mma) {

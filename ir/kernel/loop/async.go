@@ -10,9 +10,9 @@ import (
 // simulator, touching them is a fault.
 
 // CopyAsync begins a copy of Count neighbouring elements, 4, 8 or 16 bytes
-// aligned to as many, from a storage array to a shared one of the same type, both
-// of width 1. Where Valid is given and false, zeros come instead and nothing is
-// read.
+// aligned to as many, from a storage array of width 1 to a shared one of the same
+// type. ToAt counts elements in a shared array of vectors too. Where Valid is given and
+// false, zeros come instead and nothing is read.
 type CopyAsync struct {
 	To     int
 	ToAt   scalar.Expr

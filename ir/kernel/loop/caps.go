@@ -16,9 +16,10 @@ type Caps struct {
 	// Mma says that the target has the [Atom]s of f16 and bf16, TF32 that products
 	// of f32 may be computed from 10 bits of fraction. MmaByWarps says that the warps
 	// of a group compute their parts of an atom by themselves: slower, and done when the
-	// statement is. MmaBytes is the shared memory of a kernel with atoms, and
-	// Multiprocessors is how many of its workgroups run at once, 0 where that is not
-	// known. Costs are told by it and by Rates.
+	// statement is. MmaBytes is the shared memory that a kernel with atoms, or one that
+	// keeps more steps of its operands there than SharedBytes holds, may have on such a
+	// target, and Multiprocessors is how many workgroups of that size run at once, 0 where
+	// that is not known. Costs are told by it and by Rates.
 	Mma, MmaByWarps, TF32     bool
 	MmaBytes, Multiprocessors int
 	Rates                     Rates
@@ -178,15 +179,15 @@ func (l Limits) Check(k *Kernel) error {
 }
 
 // Check is [Limits.Check] for a target: kernels with [Mma] are for those that have
-// it, and have other bounds.
+// it, whose kernels may have more shared memory.
 func (c Caps) Check(k *Kernel) error {
 	l := c.Limits
 	if k.HasMma() {
 		if !c.Mma {
 			return (&checker{k: k}).fail("the target has no multiply-adds of warp groups")
 		}
-		l.SharedBytes = c.MmaBytes
 	}
+	l.SharedBytes = max(l.SharedBytes, c.MmaBytes)
 	if !c.Fragments && k.HasFragments() {
 		return (&checker{k: k}).fail("the target has no multiply-adds of subgroups")
 	}

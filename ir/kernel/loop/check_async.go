@@ -10,7 +10,11 @@ func (c *checker) copyAsync(s *CopyAsync) error {
 	if _, err := c.exprs(dtype.I32, "the index", s.ToAt, s.FromAt); err != nil {
 		return err
 	}
-	to, err := c.access(s.To, 1, stores, s.ToAt)
+	width := 1
+	if s.To >= 0 && s.To < len(c.k.Arrays) {
+		width = c.k.Arrays[s.To].Width // of which any will do
+	}
+	to, err := c.access(s.To, width, stores, s.ToAt)
 	if err != nil {
 		return err
 	}

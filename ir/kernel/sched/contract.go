@@ -45,12 +45,23 @@ type tileCore interface {
 	multiply(buffer scalar.Expr)
 }
 
+// tileSteps is how the tiles of the operands come to workgroup memory, step by step, and
+// are multiplied there.
+type tileSteps interface {
+	// begin goes before the first step, end behind the last.
+	begin()
+	step(at scalar.Expr)
+	end()
+}
+
 // tileEmitter writes the kernel of a tiled contraction. Both operands are read
 // in tiles into workgroup memory, one tile ahead of the arithmetic. By itself it is the
-// core that reads them by vectors of 4 into registers, where each thread has its sums.
+// core that reads them by vectors of 4 into registers, where each thread has its sums, and
+// the steps that bring them by way of registers.
 type tileEmitter struct {
 	results
 	core  tileCore
+	turns tileSteps
 	t     tile
 	parts int         // of the contracted space, each for a workgroup of its own
 	steps int         // of a part
@@ -95,14 +106,18 @@ func newTileEmitter(e *emitter, g *group.Group, c *group.Contraction, t tile, pa
 	row := scalar.Mod(scalar.FloorDiv(workgroup, loop.Int(tilesN)), loop.Int(tilesM))
 	batch := scalar.Mod(scalar.FloorDiv(workgroup, loop.Int(tilesN*tilesM)), loop.Int(group.Product(c.Batch)))
 	te.batch = te.unflatten(te.let("batch", batch, group.Product(c.Batch)-1), c.Batch)
+	down, right := scalar.FloorDiv(number, loop.Int(across)), scalar.Mod(number, loop.Int(across))
+	if withMma && t.stages > 0 {
+		down, right = te.warpPlace()
+	}
 	te.side[0] = side{
 		operand: 0, free: c.M, tile: t.m, reg: t.rm, prefix: "a",
-		thread: te.let("ty", scalar.FloorDiv(number, loop.Int(across)), t.m/t.rm-1),
+		thread: te.let("ty", down, t.m/t.rm-1),
 		first:  te.first("m", row, t.m, tilesM),
 	}
 	te.side[1] = side{
 		operand: 1, free: c.N, tile: t.n, reg: t.rn, prefix: "b",
-		thread: te.let("tx", scalar.Mod(number, loop.Int(across)), across-1),
+		thread: te.let("tx", right, across-1),
 		first:  te.first("n", column, t.n, tilesN),
 		base:   2 * t.k * t.m / 4,
 	}
@@ -112,11 +127,15 @@ func newTileEmitter(e *emitter, g *group.Group, c *group.Contraction, t tile, pa
 		whole := g.SoleOperand(c, i, te.batch)
 		te.side[i].vectors = whole != nil && whole.Len()%4 == 0
 	}
+	te.core, te.turns = te, te
 	if withMma && t.together > 1 {
 		te.core = newFragmentCore(te)
 		return te
 	}
-	te.slot, te.core = e.shared("tiles", ir.F32, 4, t.sharedBytes()/16), te
+	te.slot = e.shared("tiles", ir.F32, 4, t.sharedBytes()/16)
+	if withMma && t.stages > 0 {
+		te.turns = newPipeline(te)
+	}
 	return te
 }
 
@@ -155,20 +174,30 @@ func (te *tileEmitter) contiguousAlongK(s *side) bool {
 // the group.
 type storeResult func(sum scalar.Expr, at ir.Index) []kept
 
-// kernel writes the whole kernel: in each step the next tiles are loaded into
-// registers while those in workgroup memory are multiplied. finish stores what
-// the registers hold by result. The first tiles are loaded before the loop,
-// since a condition inside it slows it down.
+// kernel writes the whole kernel; finish stores what the registers hold by result.
 func (te *tileEmitter) kernel(name string, finish func(storeResult), result storeResult) Launch {
 	te.core.declare()
+	te.turns.begin()
+	outer := te.body
+	te.body = nil
+	step := te.name("step")
+	te.turns.step(scalar.NewVar(step, ir.I32, 0, int64(te.steps-1)))
+	te.body = append(outer, &loop.For{Var: step, Start: loop.Int(0), End: loop.Int(te.steps), Step: loop.Int(1), Body: te.body})
+	te.turns.end()
+	finish(result)
+	return te.finish(name, te.body)
+}
+
+// begin loads the first tiles before the loop, since a condition inside it slows it down.
+func (te *tileEmitter) begin() {
 	te.declareAhead()
 	te.loadAhead(loop.Int(0))
 	te.core.put(loop.Int(0))
 	te.body = append(te.body, &loop.Barrier{})
-	outer := te.body
-	te.body = nil
-	step := te.name("step")
-	at := scalar.NewVar(step, ir.I32, 0, int64(te.steps-1))
+}
+
+// step loads the next tiles into registers while those in workgroup memory are multiplied.
+func (te *tileEmitter) step(at scalar.Expr) {
 	buffer := te.let("half", scalar.Mod(at, loop.Int(2)), 1)
 	if te.steps > 1 {
 		te.loadAhead(te.let("next", scalar.Min(scalar.Add(at, loop.Int(1)), loop.Int(te.steps-1)), te.steps-1))
@@ -178,10 +207,10 @@ func (te *tileEmitter) kernel(name string, finish func(storeResult), result stor
 		te.core.put(scalar.Sub(loop.Int(1), buffer))
 		te.body = append(te.body, &loop.Barrier{})
 	}
-	te.body = append(outer, &loop.For{Var: step, Start: loop.Int(0), End: loop.Int(te.steps), Step: loop.Int(1), Body: te.body})
-	finish(result)
-	return te.finish(name, te.body)
 }
+
+// end has nothing to do: all that was loaded is in workgroup memory.
+func (te *tileEmitter) end() {}
 
 // declare defines the sums of a thread.
 func (te *tileEmitter) declare() {

@@ -15,7 +15,7 @@ const maxDirect = 128
 
 // direct stores the sums of a thread from its registers, one by one: for vectors a driver
 // has to keep sums in registers side by side, and products of 4096 ran at 35 TFLOP/s so and
-// not at 41 (H200, WebGPU).
+// not at 41 (H200, WebGPU). In CUDA the same costs them 2 %.
 func (te *tileEmitter) direct(result storeResult) {
 	var body []loop.Stmt
 	for i := range te.t.rm {

@@ -3,6 +3,7 @@ package sched
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
@@ -33,6 +34,9 @@ func (w *contractWays) rule() Schedule {
 		}
 	}
 	if t, parts, ok := chooseTile(w.c, w.e.caps); ok {
+		if withMma {
+			t, parts = w.pipelined(t, parts)
+		}
 		return t.schedule(parts)
 	}
 	if small(w.c) {
@@ -67,7 +71,7 @@ func (w *contractWays) candidates() []Ranked {
 		return list
 	}
 	for _, t := range everyTile() {
-		if t.fits(w.e.caps) {
+		if t.fits(w.e.caps) && (t.stages == 0 || w.copied()) {
 			list = append(list, w.ranked(t.schedule(t.parts(w.c, w.e.caps))), w.ranked(t.schedule(1)))
 		}
 	}
@@ -85,11 +89,16 @@ func (w *contractWays) fits(s Schedule) bool {
 			return w.device.has(s) && (s.Family == Library || w.cuts(s))
 		}
 	}
-	if s.Family == Tiles || s.Family == Fragments {
+	if s.Family == Tiles || s.Family == Pipelined || s.Family == Fragments {
 		t, ok := tileOf(s)
-		return ok && tileable(w.c) && t.fits(w.e.caps) && w.cuts(s)
+		return ok && tileable(w.c) && t.fits(w.e.caps) && w.cuts(s) && (t.stages == 0 || w.copied())
 	}
 	return w.reduction.fits(s)
+}
+
+// copied reports whether both operands lie in memory as copies can take them.
+func (w *contractWays) copied() bool {
+	return layoutOf(w.e, w.g, w.c, ir.F32, 0) != staged && layoutOf(w.e, w.g, w.c, ir.F32, 1) != staged
 }
 
 // cuts reports whether sums can be cut as a schedule says: into parts that are not
@@ -112,16 +121,19 @@ func (w *contractWays) emit(s Schedule) []Launch {
 
 func (t tile) schedule(parts int) Schedule {
 	family := Tiles
-	if t.together > 1 {
+	switch {
+	case t.together > 1:
 		family = Fragments
+	case t.stages > 0:
+		family = Pipelined
 	}
-	return Schedule{Family: family, M: t.m, N: t.n, K: t.k, RM: t.rm, RN: t.rn, Split: parts}
+	return Schedule{Family: family, M: t.m, N: t.n, K: t.k, RM: t.rm, RN: t.rn, Split: parts, Stages: t.stages}
 }
 
 // everyTile are all tiles there are, whatever the target.
 func everyTile() []tile {
 	if withMma {
-		return append(slices.Clone(fragmentTiles), tiles...)
+		return slices.Concat(fragmentTiles, pipelinedTiles, tiles)
 	}
 	return tiles
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/kernel/sched"
 	"github.com/rlx-go/rlx/ir/kernel/sim"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
@@ -79,6 +80,20 @@ var attended = map[string]func(b *ir.Builder){
 	"attention, 128": func(b *ir.Builder) { attention(b, 128) },
 }
 
+// pipelined are products on a target that copies operands beside the arithmetic. The copies
+// are not counted.
+var pipelined = map[string]func(b *ir.Builder){
+	"pipelined product":         func(b *ir.Builder) { matmulOf(b, ir.F32, 512, 512, 64, "nn", false) },
+	"pipelined product, turned": func(b *ir.Builder) { matmulOf(b, ir.F32, 512, 512, 64, "tt", false) },
+}
+
+// pipelining is a target that takes the largest of these tiles, however small a product is.
+func pipelining(t *testing.T) func(g *ir.Graph) plan.Target {
+	return func(g *ir.Graph) plan.Target {
+		return contractionsBy(t, g, ownProducts(), sched.PipelinedSchedules(1)[0])
+	}
+}
+
 func attention(b *ir.Builder, depth int) {
 	of := func(name string) ir.Value { return b.Input(name, ir.F32, ir.Dims(4, 512, depth)...) }
 	out, lse := ops.AttentionForward(b, of("q"), of("k"), of("v"), ir.Value{}, ops.AttentionAttrs{Causal: true})
@@ -127,13 +142,16 @@ func TestKernelsKeepToTheirCounts(t *testing.T) {
 	got.WriteString(countsHead)
 	inBlocks := apple()
 	inBlocks.ScoreBytes = 1
+	always := func(target plan.Target) func(*ir.Graph) plan.Target {
+		return func(*ir.Graph) plan.Target { return target }
+	}
 	for _, table := range []struct {
-		target plan.Target
+		target func(g *ir.Graph) plan.Target
 		graphs map[string]func(b *ir.Builder)
-	}{{plan.WebGPU(), counted}, {inBlocks, attended}} {
+	}{{always(plan.WebGPU()), counted}, {always(inBlocks), attended}, {pipelining(t), pipelined}} {
 		for _, name := range slices.Sorted(maps.Keys(table.graphs)) {
 			g := build(t, table.graphs[name])
-			count(t, g, table.target, func(k *loop.Kernel, c sim.Counts) {
+			count(t, g, table.target(g), func(k *loop.Kernel, c sim.Counts) {
 				threads := fmt.Sprintf("%dx%d", c.Groups, k.Threads())
 				fmt.Fprintf(&got, "%-24s %-34s %9s %8d %8d %8d %8d %8d %6d %9.2f\n",
 					name, k.Name, threads, c.Requests, c.Sectors, c.Shared, c.Conflicts, c.Barriers, k.Registers(), k.Occupancy())

@@ -50,3 +50,12 @@ func ProductArea(m, n, shares, most int) (rows, columns, packed int) {
 	a := areaOf(m, n, shares, most)
 	return a.m, a.n, a.columns
 }
+
+// PipelinedSchedules are those of all tiles whose operands are copied.
+func PipelinedSchedules(parts int) []Schedule {
+	var out []Schedule
+	for _, t := range pipelinedTiles {
+		out = append(out, t.schedule(parts))
+	}
+	return out
+}

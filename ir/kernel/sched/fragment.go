@@ -16,8 +16,8 @@ const fragmentLanes = 32
 // first: of four subgroups each. Both keep to 32 KiB of workgroup memory. Nobody has
 // measured them on a device that has fragments.
 var fragmentTiles = []tile{
-	{64, 64, 16, 32, 32, fragmentLanes},
-	{32, 32, 16, 16, 16, fragmentLanes},
+	{64, 64, 16, 32, 32, fragmentLanes, 0},
+	{32, 32, 16, 16, 16, fragmentLanes, 0},
 }
 
 // fragmentPad is how much longer than its elements a row of a tile in workgroup memory is,

@@ -6,9 +6,12 @@ import (
 )
 
 // meet returns, for each strip, what the vectors of the threads before come to, and
-// those of all threads of the row. It doubles its reach, from one half of workgroup memory
-// to the other.
+// those of all threads of the row. Where threads cannot exchange them it doubles its reach,
+// from one half of workgroup memory to the other.
 func (t *prefixStrips) meet(parts []strip) (before, all [][]scalar.Expr) {
+	if withMma && t.shuffles() {
+		return t.meetInWarps(parts)
+	}
 	own := make([][]scalar.Expr, len(parts))
 	for s := range parts {
 		own[s] = parts[s].running[width-1]
@@ -40,6 +43,12 @@ func (t *prefixStrips) meet(parts []strip) (before, all [][]scalar.Expr) {
 
 // tell leaves what the strips come to in workgroup memory for the other threads.
 func (t *prefixStrips) tell(at scalar.Expr, values [][]scalar.Expr) {
+	t.leave(at, values)
+	t.barrier()
+}
+
+// leave writes what strips come to into workgroup memory.
+func (t *prefixStrips) leave(at scalar.Expr, values [][]scalar.Expr) {
 	for k, slot := range t.scans {
 		vector := make([]scalar.Expr, len(values))
 		for s := range values {
@@ -51,7 +60,6 @@ func (t *prefixStrips) tell(at scalar.Expr, values [][]scalar.Expr) {
 		}
 		t.add(&loop.StoreVec{Array: slot, At: t.Simplify(at), Values: vector})
 	}
-	t.barrier()
 }
 
 // told returns what a thread has told, strip by strip.

@@ -29,6 +29,9 @@ const (
 	// Tiles: a workgroup computes M×N results of a contraction in steps of K, each of
 	// its threads RM×RN of them; sums are cut over Split workgroups.
 	Tiles
+	// Pipelined is Tiles whose operands come by copies that go on beside the arithmetic,
+	// Stages steps of them; each thread reads ahead what it multiplies next.
+	Pipelined
 	// Fragments is Tiles where each subgroup computes RM×RN of the results, in fragments.
 	Fragments
 	// WarpGroups: a contraction by multiply-adds of warp groups, of N columns in so
@@ -51,7 +54,7 @@ const (
 )
 
 var familyNames = [...]string{
-	"sole", "elements", "turned", "rows", "columns", "tiles", "fragments", "warpgroups", "library", "stretches", "lines", "strips",
+	"sole", "elements", "turned", "rows", "columns", "tiles", "pipelined", "fragments", "warpgroups", "library", "stretches", "lines", "strips",
 	"network", "digits",
 }
 

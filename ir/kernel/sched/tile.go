@@ -10,8 +10,9 @@ import (
 
 // tile is how a contraction is cut: a workgroup computes m×n results, each of
 // its threads rm×rn of them, or so many threads together, in steps of k along the
-// contracted space. m, n, rm and rn are multiples of 4, the width of a vector.
-type tile struct{ m, n, k, rm, rn, together int }
+// contracted space. m, n, rm and rn are multiples of 4, the width of a vector. Where stages
+// is not 0, copies bring the operands, and so many steps of them are in workgroup memory.
+type tile struct{ m, n, k, rm, rn, together, stages int }
 
 // tiles are the choices, in the order in which they are tried. Larger ones load less per
 // result, smaller ones make more workgroups, narrow ones waste less on narrow results. The
@@ -19,12 +20,12 @@ type tile struct{ m, n, k, rm, rn, together int }
 // MLP of 4096 rows took 538 µs by it and 517 by the first, and some of its products have
 // taken 1.8 times as long as those of the first (H200, WebGPU).
 var tiles = []tile{
-	{64, 128, 8, 8, 8, 1},
-	{128, 128, 8, 8, 8, 1},
-	{64, 64, 8, 8, 8, 1},
-	{32, 32, 16, 4, 4, 1},
-	{64, 16, 16, 4, 4, 1},
-	{16, 64, 16, 4, 4, 1},
+	{64, 128, 8, 8, 8, 1, 0},
+	{128, 128, 8, 8, 8, 1, 0},
+	{64, 64, 8, 8, 8, 1, 0},
+	{32, 32, 16, 4, 4, 1, 0},
+	{64, 16, 16, 4, 4, 1, 0},
+	{16, 64, 16, 4, 4, 1, 0},
 }
 
 // tilesOf are the tiles that are chosen from on a target: where it has fragments, those in
@@ -66,6 +67,9 @@ func (t tile) threads() int { return t.m / t.rm * (t.n / t.rn) * t.together }
 // sharedBytes is the workgroup memory of two buffers of both operands, and of what
 // fragments need besides.
 func (t tile) sharedBytes() int {
+	if withMma && t.stages > 0 {
+		return t.pipelineBytes()
+	}
 	if withMma && t.together > 1 {
 		return t.fragmentBytes()
 	}
@@ -88,6 +92,9 @@ func (t tile) parts(c *group.Contraction, caps loop.Caps) int {
 }
 
 func (t tile) fits(caps loop.Caps) bool {
+	if withMma && t.stages > 0 {
+		return t.pipelines(caps)
+	}
 	return t.threads() <= caps.Invocations && t.sharedBytes() <= caps.SharedBytes && (t.together == 1 || caps.Fragments && caps.Lanes() == t.together)
 }
 

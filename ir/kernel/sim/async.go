@@ -134,10 +134,8 @@ func (c *compiler) copyAsync(s *loop.CopyAsync) {
 
 // aligned looks at the bounds and the address of count elements.
 func (m *machine) aligned(a *array, at int64, count int, t int32) bool {
-	if _, ok := m.index(a, at, t); !ok {
-		return false
-	}
-	if _, ok := m.index(a, at+int64(count)-1, t); !ok {
+	if at < 0 || at+int64(count) > int64(a.Len*a.Width) {
+		m.fail(OutOfBounds, t, a.Name, int(at), 0)
 		return false
 	}
 	if (a.offset+int(at)*a.size)%(count*a.size) != 0 {

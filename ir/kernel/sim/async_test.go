@@ -96,6 +96,50 @@ func TestAsynchronousFaultsAreFound(t *testing.T) {
 	}
 }
 
+// intoVectors is a kernel of 4 threads, each of which copies an element to an array of
+// vectors, turned around, and reads a vector back: places in it count elements.
+func intoVectors(past int) *kerneltest.Case {
+	id := loop.LocalID(0, 4)
+	names := []string{"a", "b", "c", "d"}
+	first := scalar.Sub(i32(3), id)
+	return &kerneltest.Case{
+		Kernel: &loop.Kernel{
+			Name: "into_vectors", Workgroup: [3]int{4, 1, 1}, Groups: [3]int{1, 1, 1},
+			Arrays: []loop.Array{
+				{Name: "x", DType: dtype.F32, Width: 1, Len: 4, Space: loop.Storage},
+				{Name: "y", DType: dtype.F32, Width: 1, Len: 4, Space: loop.Storage, Access: loop.ReadWrite},
+				{Name: "turned", DType: dtype.F32, Width: 4, Len: 1, Space: loop.Shared},
+			},
+			Body: []loop.Stmt{
+				&loop.CopyAsync{To: 2, ToAt: scalar.Add(first, i32(int64(past))), From: 0, FromAt: id, Count: 1},
+				&loop.CopyCommit{}, &loop.CopyWait{}, barrier,
+				&loop.LoadVec{Names: names, Array: 2, At: i32(0)},
+				when(scalar.Eq(id, i32(0)), store(1, i32(0), scalar.FreeVar("a", dtype.F32)), store(1, i32(3), scalar.FreeVar("d", dtype.F32))),
+			},
+		},
+		Arrays: [][]float64{{1, 2, 3, 4}, {0, 0, 0, 0}},
+	}
+}
+
+func TestCopiesIntoVectors(t *testing.T) {
+	c := intoVectors(0)
+	if err := loop.Check(c.Kernel); err != nil {
+		t.Fatal(err)
+	}
+	l := launch(c)
+	if err := sim.Run(c.Kernel, l, sim.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if y := results(c, l)[1]; y[0] != 4 || y[3] != 1 {
+		t.Errorf("the vector is %v around, want 4 and 1", y)
+	}
+	c = intoVectors(1)
+	var f *sim.Fault
+	if err := sim.Run(c.Kernel, launch(c), sim.Options{}); !errors.As(err, &f) || f.Kind != sim.OutOfBounds || f.Array != "turned" {
+		t.Errorf("error %v, want a copy outside turned", err)
+	}
+}
+
 // What is copied must stay as it is until the copy is there.
 func TestSourcesOfCopiesAreLeftAlone(t *testing.T) {
 	p := kerneltest.NewProduct(dtype.F32, 8, false, false)

@@ -57,13 +57,48 @@ func TestClangAcceptsMultiplyAdds(t *testing.T) {
 	}
 }
 
+// TestClangAcceptsPipelinedProducts compiles large products of f32 in f32, whose operands are
+// copied as they lie and turned.
+func TestClangAcceptsPipelinedProducts(t *testing.T) {
+	target := multiplying()["warp groups"]
+	target.TF32 = false
+	for _, layout := range []string{"nn", "tn", "nt", "tt"} {
+		t.Run(layout, func(t *testing.T) {
+			t.Parallel()
+			g, err := ir.Build("pipelined", func(b *ir.Builder) { b.Output("z", squares(b, ir.F32, 4096, "", layout)) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := plan.Compile(m, target, cudacpp.Printer{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ptx, err := check.Compile(p.Kernels[0].Source)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(ptx, "cp.async") {
+				t.Error("no copies beside the arithmetic")
+			}
+		})
+	}
+}
+
 func heads(b *ir.Builder, d ir.DType, name string) ir.Value {
 	return b.Input(name, d, ir.Dims(64, 512, 64)...)
 }
 
 // product is one of two matrices, each stored as it is or turned.
 func product(b *ir.Builder, d ir.DType, name, layout string) ir.Value {
-	const n = 1024
+	return squares(b, d, 1024, name, layout)
+}
+
+// squares is the product of two matrices of n×n, each stored as it is or turned.
+func squares(b *ir.Builder, d ir.DType, n int, name, layout string) ir.Value {
 	x, y := b.Input("x"+name, d, ir.Dims(n, n)...), b.Input("y"+name, d, ir.Dims(n, n)...)
 	if layout[0] == 't' {
 		x = ops.Transpose(b, x, 1, 0)

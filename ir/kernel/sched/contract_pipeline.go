@@ -1,0 +1,193 @@
+package sched
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Tiles whose operands are copied: of large products where the rows' operand is turned on
+// its way and where it is not, and in place of the tile of the same size whose operands go
+// by way of registers. On an H200, whose power bounds them, products of 4096 ran at
+// 48.7 TFLOP/s stored as they are (45.5 in the smallest tile, 38.6 by way of registers),
+// 48.5 with the first matrix turned and 47.3 with both. With the second turned, where both
+// operands are on their way, wide ones made 43.0 and the smallest 45.3.
+var (
+	wideTurned     = tile{256, 128, 8, 16, 8, 1, 2}
+	wide           = tile{256, 128, 16, 16, 8, 1, 2}
+	square         = tile{128, 128, 8, 8, 8, 1, 2}
+	pipelinedTiles = []tile{wideTurned, wide, square}
+)
+
+// fullWaves is which part of the multiprocessors must be busy in the last turn of tiles, on
+// the average of all turns, for wide ones: otherwise smaller ones share the work better.
+const fullWaves = 0.9
+
+// pipelined returns what takes the place of a tile where operands can be copied: it, too,
+// where nothing does.
+func (w *contractWays) pipelined(t tile, parts int) (tile, int) {
+	if !square.pipelines(w.e.caps) || !w.copied() {
+		return t, parts
+	}
+	if large, ok := w.wide(); ok {
+		return large, 1
+	}
+	if t == (tile{m: square.m, n: square.n, k: square.k, rm: square.rm, rn: square.rn, together: 1}) {
+		return square, parts
+	}
+	return t, parts
+}
+
+// wide returns the tile of a large product, if it is one.
+func (w *contractWays) wide() (tile, bool) {
+	turned := [2]bool{}
+	for i := range turned {
+		turned[i] = layoutOf(w.e, w.g, w.c, ir.F32, i) == alongK
+	}
+	t, at := wide, w.e.caps.Processors()
+	if turned[0] {
+		t = wideTurned
+	}
+	turns := ceilDiv(t.count(w.c), at)
+	full := float64(t.count(w.c)) >= fullWaves*float64(turns*at)
+	return t, float64(points(w.c)) >= longProducts && full && !(turned[0] && turned[1])
+}
+
+// The threads of a warp have warpRows rows of vectors of results by warpColumns columns.
+const (
+	warpRows    = 4
+	warpColumns = 8
+)
+
+// pipelineRegisters are those of a multiprocessor that sums may take: the other half is for
+// operands and places.
+const pipelineRegisters = 32 << 10
+
+// pipelineBytes is the workgroup memory of all stages.
+func (t tile) pipelineBytes() int { return t.stages * t.k * (t.pitch(t.m) + t.pitch(t.n)) * 4 }
+
+// pitch is the elements from one contracted position of a side's tile to the next: a vector
+// more than a row has, so that threads that write to neighbouring rows do not write to one
+// bank.
+func (t tile) pitch(row int) int { return row + width }
+
+// pipelines reports whether a target has the copies, and room for a tile's.
+func (t tile) pipelines(caps loop.Caps) bool {
+	return caps.Dialect == dtype.CUDA && caps.Mma && t.threads() <= caps.Invocations && t.sharedBytes() <= caps.MmaBytes
+}
+
+// pipeline is the steps of a tile whose operands are copied to workgroup memory beside the
+// arithmetic: those of all steps but one that are there are on their way. Each thread reads
+// what it multiplies next into registers while it multiplies, over the border of a step too.
+type pipeline struct {
+	*tileEmitter
+	first [2][]string // a thread's operands of the first contracted position of a step
+}
+
+func newPipeline(te *tileEmitter) *pipeline {
+	for i := range te.side {
+		te.side[i].kFast = layoutOf(te.emitter, te.g, te.c, ir.F32, i) == alongK
+	}
+	te.side[1].base = te.t.stages * te.t.k * te.t.pitch(te.t.m) / width
+	te.resident = pipelineRegisters / (te.t.threads() * te.t.rm * te.t.rn)
+	return &pipeline{tileEmitter: te}
+}
+
+// warpPlace is where a thread's results are, in vectors from the first of the tile. Threads
+// whose numbers differ in the lowest bit are below each other, and those that differ in the
+// highest of a warp are, too: what a warp reads of one operand is then the same for
+// neighbours in pairs, by which workgroup memory serves 16 threads at once and not 8.
+func (te *tileEmitter) warpPlace() (down, right scalar.Expr) {
+	warp, in := scalar.FloorDiv(te.lane, loop.Int(loop.Warp)), scalar.Mod(te.lane, loop.Int(loop.Warp))
+	across := te.t.n / te.t.rn / warpColumns
+	down = scalar.Add(scalar.Mod(in, loop.Int(2)), scalar.Mul(scalar.FloorDiv(in, loop.Int(loop.Warp/2)), loop.Int(2)))
+	right = scalar.Mod(scalar.FloorDiv(in, loop.Int(2)), loop.Int(warpColumns))
+	down = scalar.Add(scalar.Mul(scalar.FloorDiv(warp, loop.Int(across)), loop.Int(warpRows)), down)
+	right = scalar.Add(scalar.Mul(scalar.Mod(warp, loop.Int(across)), loop.Int(warpColumns)), right)
+	return down, right
+}
+
+// at is vector number vec of contracted position k of a side's tile in a stage.
+func (p *pipeline) at(s *side, stage, k, vec scalar.Expr) scalar.Expr {
+	pitch := p.t.pitch(s.tile) / width
+	row := scalar.Add(scalar.Mul(stage, loop.Int(p.t.k)), k)
+	return p.Simplify(scalar.Add(scalar.Add(scalar.Mul(row, loop.Int(pitch)), vec), loop.Int(s.base)))
+}
+
+// stage is where a step's tiles lie.
+func (p *pipeline) stage(step scalar.Expr) scalar.Expr {
+	return p.let("stage", scalar.Mod(step, loop.Int(p.t.stages)), p.t.stages-1)
+}
+
+// begin begins to copy the first tiles, and reads what the first step begins with.
+func (p *pipeline) begin() {
+	for i := range p.t.stages - 1 {
+		p.copies(loop.Int(i))
+	}
+	p.arrive()
+	for i, names := range p.read(loop.Int(0), 0) {
+		for _, name := range names {
+			first := p.name(p.side[i].prefix)
+			p.first[i] = append(p.first[i], first)
+			p.body = append(p.body, &loop.Var{Name: first, Init: scalar.FreeVar(name, ir.F32)})
+		}
+	}
+}
+
+// arrive waits for the tiles of the next step.
+func (p *pipeline) arrive() {
+	p.body = append(p.body, &loop.CopyWait{Pending: p.t.stages - 2}, &loop.Barrier{})
+}
+
+// step multiplies the tiles of a step, while those of another one are copied over the ones
+// of the step before, which all threads have read.
+func (p *pipeline) step(at scalar.Expr) {
+	p.copies(scalar.Add(at, loop.Int(p.t.stages-1)))
+	stage := p.stage(at)
+	now := p.first
+	for k := 1; k < p.t.k; k++ {
+		next := p.read(stage, k)
+		p.products(now)
+		now = next
+	}
+	p.arrive()
+	next := p.read(p.stage(scalar.Add(at, loop.Int(1))), 0)
+	p.products(now)
+	for i := range next {
+		for j, name := range next[i] {
+			p.body = append(p.body, &loop.Assign{Name: p.first[i][j], Value: scalar.FreeVar(name, ir.F32)})
+		}
+	}
+}
+
+// end waits for the copies that were begun in place of those of steps that there are not.
+func (p *pipeline) end() { p.body = append(p.body, &loop.CopyWait{}) }
+
+// read reads a thread's operands of contracted position k of a stage.
+func (p *pipeline) read(stage scalar.Expr, k int) (out [2][]string) {
+	for i := range p.side {
+		s := &p.side[i]
+		for v := range s.reg / width {
+			names := make([]string, width)
+			for j := range names {
+				names[j] = p.name(s.prefix)
+			}
+			at := p.at(s, stage, loop.Int(k), scalar.Add(s.thread, loop.Int(v*s.tile/s.reg)))
+			p.body = append(p.body, &loop.LoadVec{Names: names, Array: p.slot, At: at})
+			out[i] = append(out[i], names...)
+		}
+	}
+	return out
+}
+
+// products adds the products of a contracted position.
+func (p *pipeline) products(now [2][]string) {
+	for i, x := range now[0] {
+		for j, y := range now[1] {
+			sum := p.acc(i*p.t.rn + j)
+			product := scalar.Mul(scalar.FreeVar(x, ir.F32), scalar.FreeVar(y, ir.F32))
+			p.body = append(p.body, &loop.Assign{Name: sum, Value: scalar.Add(scalar.FreeVar(sum, ir.F32), product)})
+		}
+	}
+}
