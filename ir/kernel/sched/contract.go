@@ -45,15 +45,6 @@ type tileCore interface {
 	multiply(buffer scalar.Expr)
 }
 
-// tileSteps is how the tiles of the operands come to workgroup memory, step by step, and
-// are multiplied there.
-type tileSteps interface {
-	// begin goes before the first step, end behind the last.
-	begin()
-	step(at scalar.Expr)
-	end()
-}
-
 // tileEmitter writes the kernel of a tiled contraction. Both operands are read
 // in tiles into workgroup memory, one tile ahead of the arithmetic. By itself it is the
 // core that reads them by vectors of 4 into registers, where each thread has its sums, and
@@ -61,7 +52,6 @@ type tileSteps interface {
 type tileEmitter struct {
 	results
 	core  tileCore
-	turns tileSteps
 	t     tile
 	parts int         // of the contracted space, each for a workgroup of its own
 	steps int         // of a part
@@ -127,15 +117,12 @@ func newTileEmitter(e *emitter, g *group.Group, c *group.Contraction, t tile, pa
 		whole := g.SoleOperand(c, i, te.batch)
 		te.side[i].vectors = whole != nil && whole.Len()%4 == 0
 	}
-	te.core, te.turns = te, te
+	te.core = te
 	if withMma && t.together > 1 {
 		te.core = newFragmentCore(te)
 		return te
 	}
 	te.slot = e.shared("tiles", ir.F32, 4, t.sharedBytes()/16)
-	if withMma && t.stages > 0 {
-		te.turns = newPipeline(te)
-	}
 	return te
 }
 
@@ -175,17 +162,22 @@ func (te *tileEmitter) contiguousAlongK(s *side) bool {
 type storeResult func(sum scalar.Expr, at ir.Index) []kept
 
 // kernel writes the whole kernel; finish stores what the registers hold by result.
-func (te *tileEmitter) kernel(name string, finish func(storeResult), result storeResult) Launch {
+func (te *tileEmitter) kernel(title string, finish func(storeResult), result storeResult) Launch {
+	begin, step, end := te.begin, te.step, te.end
+	if withMma && te.t.stages > 0 {
+		p := newPipeline(te)
+		begin, step, end = p.begin, p.step, p.end
+	}
 	te.core.declare()
-	te.turns.begin()
+	begin()
 	outer := te.body
 	te.body = nil
-	step := te.name("step")
-	te.turns.step(scalar.NewVar(step, ir.I32, 0, int64(te.steps-1)))
-	te.body = append(outer, &loop.For{Var: step, Start: loop.Int(0), End: loop.Int(te.steps), Step: loop.Int(1), Body: te.body})
-	te.turns.end()
+	name := te.name("step")
+	step(scalar.NewVar(name, ir.I32, 0, int64(te.steps-1)))
+	te.body = append(outer, &loop.For{Var: name, Start: loop.Int(0), End: loop.Int(te.steps), Step: loop.Int(1), Body: te.body})
+	end()
 	finish(result)
-	return te.finish(name, te.body)
+	return te.finish(title, te.body)
 }
 
 // begin loads the first tiles before the loop, since a condition inside it slows it down.

@@ -98,7 +98,7 @@ func (w *contractWays) fits(s Schedule) bool {
 
 // copied reports whether both operands lie in memory as copies can take them.
 func (w *contractWays) copied() bool {
-	return layoutOf(w.e, w.g, w.c, ir.F32, 0) != staged && layoutOf(w.e, w.g, w.c, ir.F32, 1) != staged
+	return withMma && layoutOf(w.e, w.g, w.c, ir.F32, 0) != staged && layoutOf(w.e, w.g, w.c, ir.F32, 1) != staged
 }
 
 // cuts reports whether sums can be cut as a schedule says: into parts that are not
