@@ -72,7 +72,7 @@ func (p *Program) newGroups() {
 	p.groups, p.groupOf, p.allChecked = nil, map[*ir.Node]*Group{}, nil
 	clear(p.after)
 	for _, n := range p.Graph.Nodes() {
-		if p.plan.stored(n) && !isLeaf(n) {
+		if p.decided.stored(n) && !isLeaf(n) {
 			g := p.newGroup(n)
 			p.groups, p.groupOf[n] = append(p.groups, g), g
 		}
@@ -196,7 +196,7 @@ func (p *Program) Depth() int {
 func (p *Program) placeLeaves() {
 	ports := p.Graph.Ports()
 	for i := range ports {
-		if _, ok := p.plan.literals[ports[i].Value]; ok || p.tensors[ports[i].Value] != nil {
+		if _, ok := p.decided.literals[ports[i].Value]; ok || p.tensors[ports[i].Value] != nil {
 			continue
 		}
 		t := p.newTensor(ports[i].Name, ports[i].Value.Type())
@@ -205,7 +205,7 @@ func (p *Program) placeLeaves() {
 	}
 	for _, n := range p.Graph.Nodes() {
 		a, ok := n.Attrs().(*ir.ConstantAttrs)
-		if !ok || !p.plan.stored(n) {
+		if !ok || !p.decided.stored(n) {
 			continue
 		}
 		t := p.newTensor("constant"+strconv.Itoa(n.ID()), a.Type)

@@ -147,7 +147,7 @@ func (c *Canons) value(v ir.Value) {
 		c.literal(e)
 		return
 	}
-	if c.p.plan.stored(n) {
+	if c.p.decided.stored(n) {
 		c.tag('t')
 		c.tensor(c.p.tensors[v])
 		return

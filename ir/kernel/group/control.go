@@ -242,7 +242,7 @@ func (p *Program) inner(g *ir.Graph, carries int) (*Program, error) {
 // take gives a port the value v of the program around p, and returns the tensor,
 // nil where v is a literal.
 func (p *Program) take(port ir.Port, v ir.Value) *Tensor {
-	if literal, ok := p.parent.plan.literals[v]; ok {
+	if literal, ok := p.parent.decided.literals[v]; ok {
 		p.given[port.Value] = literal
 		return nil
 	}

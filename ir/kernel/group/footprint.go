@@ -35,7 +35,7 @@ const (
 
 // footprintOf finds the footprint of a group of one node.
 func (p *Program) footprintOf(n *ir.Node) footprint {
-	f := footprint{weight: p.plan.weight[n.ID()], members: 1}
+	f := footprint{weight: p.decided.weight[n.ID()], members: 1}
 	s := p.spaceOf(n)
 	f.reads = make([]use, len(s.order))
 	for i, value := range s.order {

@@ -51,20 +51,20 @@ func (p *Program) findForms() error {
 
 // findExpressions numbers by node ID what nodes compute of the stored values that they
 // read, virtual operands and all: two of one number have the same expressions but for the
-// names of those values, which are counted as in plan.reads.
+// names of those values, which are counted as in decisions.reads.
 func (p *Program) findExpressions() {
-	nodes, pl := p.Graph.Nodes(), p.plan
-	pl.expression = make([]int32, len(nodes))
+	nodes, d := p.Graph.Nodes(), p.decided
+	d.expression = make([]int32, len(nodes))
 	numbers := map[string]int32{}
 	for i, n := range nodes {
-		pl.key = pl.key[:0]
+		d.key = d.key[:0]
 		p.writeExpression(n)
-		number, known := numbers[string(pl.key)]
+		number, known := numbers[string(d.key)]
 		if !known {
 			number = int32(len(numbers))
-			numbers[string(pl.key)] = number
+			numbers[string(d.key)] = number
 		}
-		pl.expression[i] = number
+		d.expression[i] = number
 	}
 	p.spaces = make([]*nodeSpace, len(numbers))
 }
@@ -79,31 +79,31 @@ const (
 // writeExpression writes the form of a node and what its operands are: literals, values
 // that are read, or expressions with the places of what they read.
 func (p *Program) writeExpression(n *ir.Node) {
-	pl, id := p.plan, n.ID()
-	pl.number(int(p.formOf[id]))
-	if n.Op() == ops.OpCheckIndex || isLeaf(n) || pl.apart[id] {
-		pl.number(id) // a check has a code of its own
+	d, id := p.decided, n.ID()
+	d.number(int(p.formOf[id]))
+	if n.Op() == ops.OpCheckIndex || isLeaf(n) || d.apart[id] {
+		d.number(id) // a check has a code of its own
 	}
 	for _, v := range n.Inputs() {
 		x := v.Node()
-		_, literal := pl.literals[v]
+		_, literal := d.literals[v]
 		switch {
 		case literal:
-			pl.number(literalOperand)
-			pl.number(x.ID())
-		case pl.stored(x):
-			pl.number(storedOperand)
-			pl.number(slices.Index(pl.reads[id], v))
+			d.number(literalOperand)
+			d.number(x.ID())
+		case d.stored(x):
+			d.number(storedOperand)
+			d.number(slices.Index(d.reads[id], v))
 		default:
-			pl.number(virtualOperand)
-			pl.number(int(pl.expression[x.ID()]))
-			for _, u := range pl.reads[x.ID()] {
-				pl.number(slices.Index(pl.reads[id], u))
+			d.number(virtualOperand)
+			d.number(int(d.expression[x.ID()]))
+			for _, u := range d.reads[x.ID()] {
+				d.number(slices.Index(d.reads[id], u))
 			}
 		}
-		pl.number(v.Index())
+		d.number(v.Index())
 	}
 }
 
 // number writes a number to the key of an expression.
-func (pl *plan) number(i int) { pl.key = binary.AppendUvarint(pl.key, uint64(i)) }
+func (d *decisions) number(i int) { d.key = binary.AppendUvarint(d.key, uint64(i)) }

@@ -119,7 +119,7 @@ func (m *Member) Pointwise(outer int) bool {
 func (g *Group) Weight() int {
 	w := 0
 	for _, m := range g.Members {
-		w += g.program.plan.weight[m.Node.ID()]
+		w += g.program.decided.weight[m.Node.ID()]
 	}
 	return w
 }
@@ -188,7 +188,7 @@ func identifier(s string) string {
 
 // EpilogueWeight is the number of operations behind a contraction.
 func (g *Group) EpilogueWeight() int {
-	return g.Weight() - g.program.plan.weight[g.Members[0].Node.ID()]
+	return g.Weight() - g.program.decided.weight[g.Members[0].Node.ID()]
 }
 
 // SideBySide returns the groups side by side in g, or g itself.

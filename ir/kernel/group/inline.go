@@ -21,8 +21,8 @@ const (
 	maxWeight      = 300 // length of one expression
 )
 
-// plan is what is decided about each node before groups are made.
-type plan struct {
+// decisions are what is decided about each node before groups are made.
+type decisions struct {
 	virtual  []bool       // by node ID: computed where it is used
 	weight   []int        // by node ID: simple operations in its expression, those of virtual operands included
 	reads    [][]ir.Value // by node ID: the stored values in its expression, each once
@@ -38,19 +38,19 @@ type plan struct {
 	tensorCores bool
 }
 
-func (pl *plan) stored(n *ir.Node) bool { return !pl.virtual[n.ID()] }
+func (d *decisions) stored(n *ir.Node) bool { return !d.virtual[n.ID()] }
 
 // decide chooses which nodes are virtual.
 func (p *Program) decide() {
 	g := p.Graph
 	nodes := g.Nodes()
-	pl := &plan{
+	d := &decisions{
 		virtual: make([]bool, len(nodes)), weight: make([]int, len(nodes)), reads: make([][]ir.Value, len(nodes)), uniform: make([]bool, len(nodes)),
 		apart:    make([]bool, len(nodes)),
 		literals: map[ir.Value]scalar.Expr{},
 		uses:     g.Uses(), tensorCores: p.options.TensorCores,
 	}
-	p.plan = pl
+	p.decided = d
 	p.findLiterals()
 	output := map[*ir.Node]bool{}
 	for _, o := range g.Outputs() {
@@ -58,13 +58,13 @@ func (p *Program) decide() {
 	}
 	live := liveNodes(g)
 	for _, n := range nodes {
-		pl.apart[n.ID()] = p.runsApart(n)
+		d.apart[n.ID()] = p.runsApart(n)
 	}
 	for _, n := range nodes {
-		pl.uniform[n.ID()] = pl.isUniform(n)
+		d.uniform[n.ID()] = d.isUniform(n)
 		p.fit(n)
-		_, literal := pl.literals[n.Result(0)]
-		pl.virtual[n.ID()] = literal || !live[n.ID()] || !p.options.Unfused && isMap(n) && !output[n] && pl.inlines(n, pl.uses[n.ID()])
+		_, literal := d.literals[n.Result(0)]
+		d.virtual[n.ID()] = literal || !live[n.ID()] || !p.options.Unfused && isMap(n) && !output[n] && d.inlines(n, d.uses[n.ID()])
 	}
 	for changed := true; changed; {
 		changed = false
@@ -78,12 +78,12 @@ func (p *Program) decide() {
 // all that its expression reads and its results. It reports whether any had to
 // be: nodes before this one may read them too, and have to be measured again.
 func (p *Program) fit(n *ir.Node) (changed bool) {
-	for p.measure(n); len(p.plan.reads[n.ID()])+n.NumResults() > p.options.Tensors; p.measure(n) {
-		widest := p.plan.widestOperand(n)
+	for p.measure(n); len(p.decided.reads[n.ID()])+n.NumResults() > p.options.Tensors; p.measure(n) {
+		widest := p.decided.widestOperand(n)
 		if widest == nil {
 			return changed
 		}
-		p.plan.virtual[widest.ID()] = false
+		p.decided.virtual[widest.ID()] = false
 		changed = true
 	}
 	return changed
@@ -91,12 +91,12 @@ func (p *Program) fit(n *ir.Node) (changed bool) {
 
 // widestOperand returns the virtual operand whose expression reads most, nil
 // where none reads more than a value.
-func (pl *plan) widestOperand(n *ir.Node) *ir.Node {
+func (d *decisions) widestOperand(n *ir.Node) *ir.Node {
 	var widest *ir.Node
 	most := 1
 	for _, in := range n.Inputs() {
-		if x := in.Node(); pl.virtual[x.ID()] && len(pl.reads[x.ID()]) > most {
-			widest, most = x, len(pl.reads[x.ID()])
+		if x := in.Node(); d.virtual[x.ID()] && len(d.reads[x.ID()]) > most {
+			widest, most = x, len(d.reads[x.ID()])
 		}
 	}
 	return widest
@@ -121,17 +121,17 @@ func liveNodes(g *ir.Graph) []bool {
 // findLiterals collects run scalars and constants that need no memory.
 func (p *Program) findLiterals() {
 	for v, e := range p.given {
-		p.plan.literals[v] = e
+		p.decided.literals[v] = e
 	}
 	for _, n := range p.Graph.Nodes() {
 		switch a := n.Attrs().(type) {
 		case *ir.ConstantAttrs:
 			if e, ok := splat(a); ok {
-				p.plan.literals[n.Result(0)] = e
+				p.decided.literals[n.Result(0)] = e
 			}
 		case *ir.PortAttrs:
 			if p.parent == nil && a.Kind == ir.InputPort && isRunScalar(n.Types()[0]) {
-				p.plan.literals[n.Result(0)] = loop.RunScalar(len(p.Scalars), n.Types()[0].DType)
+				p.decided.literals[n.Result(0)] = loop.RunScalar(len(p.Scalars), n.Types()[0].DType)
 				port, _ := p.Graph.Port(a.Name)
 				p.Scalars = append(p.Scalars, port)
 			}
@@ -165,7 +165,7 @@ func isMap(n *ir.Node) bool {
 
 // isUniform reports whether all elements of a node's result are known to be one:
 // a single one, or a broadcast of such, or made of such.
-func (pl *plan) isUniform(n *ir.Node) bool {
+func (d *decisions) isUniform(n *ir.Node) bool {
 	if size, ok := n.Types()[0].Shape.Size().Const(); ok && size == 1 {
 		return true
 	}
@@ -173,8 +173,8 @@ func (pl *plan) isUniform(n *ir.Node) bool {
 		return false
 	}
 	for _, in := range n.Inputs() {
-		_, literal := pl.literals[in]
-		if !literal && !pl.uniform[in.Node().ID()] {
+		_, literal := d.literals[in]
+		if !literal && !d.uniform[in.Node().ID()] {
 			return false
 		}
 	}
@@ -182,25 +182,25 @@ func (pl *plan) isUniform(n *ir.Node) bool {
 }
 
 // inlines reports whether a map node is better computed where it is used.
-func (pl *plan) inlines(n *ir.Node, users []*ir.Node) bool {
-	w, l := pl.weight[n.ID()], len(pl.reads[n.ID()])
-	if w > maxWeight || len(users) == 0 || pl.keeps(n, users) {
+func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
+	w, l := d.weight[n.ID()], len(d.reads[n.ID()])
+	if w > maxWeight || len(users) == 0 || d.keeps(n, users) {
 		return false
 	}
-	repeated := w > cheapWeight && !(pl.uniform[n.ID()] && w <= scalarWeight) && !pl.repeats(n)
+	repeated := w > cheapWeight && !(d.uniform[n.ID()] && w <= scalarWeight) && !d.repeats(n)
 	for _, u := range users {
-		if pl.apart[u.ID()] && (w > 0 || l > 1) {
+		if d.apart[u.ID()] && (w > 0 || l > 1) {
 			return false
 		}
 		switch u.Def().Lower.(type) {
 		case *ir.ControlLowering, *ir.RoutineLowering, *ir.KernelsLowering:
 			return false
 		case *ir.ContractLowering:
-			if (w > contractWeight || l > 1) && !pl.unpacks(n) {
+			if (w > contractWeight || l > 1) && !d.unpacks(n) {
 				return false
 			}
 		case *ir.AttendLowering:
-			if w > contractWeight || l > 1 || pl.checks(n) {
+			if w > contractWeight || l > 1 || d.checks(n) {
 				return false
 			}
 		}
@@ -214,12 +214,12 @@ func (pl *plan) inlines(n *ir.Node, users []*ir.Node) bool {
 // unpacks reports whether a node makes few bytes of whole numbers or narrow types
 // into many, as that of quantised weights does: to read those over and over costs
 // less than to write the result and read that.
-func (pl *plan) unpacks(n *ir.Node) bool {
-	if pl.weight[n.ID()] > unpackWeight {
+func (d *decisions) unpacks(n *ir.Node) bool {
+	if d.weight[n.ID()] > unpackWeight {
 		return false
 	}
 	read, packed := 0, false
-	for _, v := range pl.reads[n.ID()] {
+	for _, v := range d.reads[n.ID()] {
 		read += bytesOf(v.Type())
 		packed = packed || v.DType().IsInteger() || v.DType().Size() < 4
 	}
@@ -227,9 +227,9 @@ func (pl *plan) unpacks(n *ir.Node) bool {
 }
 
 // checks reports whether a node's expression checks an index.
-func (pl *plan) checks(n *ir.Node) bool {
+func (d *decisions) checks(n *ir.Node) bool {
 	return n.Op() == ops.OpCheckIndex || slices.ContainsFunc(n.Inputs(), func(v ir.Value) bool {
-		return pl.virtual[v.Node().ID()] && pl.checks(v.Node())
+		return d.virtual[v.Node().ID()] && d.checks(v.Node())
 	})
 }
 

@@ -25,21 +25,21 @@ const wholeProduct = 64
 // rounded operand of products, which take what lies in memory; what is computed of a
 // product and then moved, which is stored in the product's place; and what is computed
 // of the sum of a row.
-func (pl *plan) keeps(n *ir.Node, users []*ir.Node) bool {
-	return withTensorCores && pl.tensorCores && (pl.roundsOperand(n, users) || pl.finishesProduct(n, users) || pl.finishesRow(n, users))
+func (d *decisions) keeps(n *ir.Node, users []*ir.Node) bool {
+	return withTensorCores && d.tensorCores && (d.roundsOperand(n, users) || d.finishesProduct(n, users) || d.finishesRow(n, users))
 }
 
 // finishesRow reports whether a node is made of the result of a reduction, as a mean
 // and the inverse of a deviation are, and is spread over the row again: every element
 // of it would compute it anew.
-func (pl *plan) finishesRow(n *ir.Node, users []*ir.Node) bool {
+func (d *decisions) finishesRow(n *ir.Node, users []*ir.Node) bool {
 	size := sizeOf(n.Types()[0])
 	var spread func(u *ir.Node) bool
 	spread = func(u *ir.Node) bool {
-		reshaped := isView(u) && sizeOf(u.Types()[0]) == size && slices.ContainsFunc(pl.uses[u.ID()], spread)
+		reshaped := isView(u) && sizeOf(u.Types()[0]) == size && slices.ContainsFunc(d.uses[u.ID()], spread)
 		return reshaped || isView(u) && sizeOf(u.Types()[0]) >= smallPart*size
 	}
-	if pl.weight[n.ID()] == 0 || isView(n) || !slices.ContainsFunc(users, spread) {
+	if d.weight[n.ID()] == 0 || isView(n) || !slices.ContainsFunc(users, spread) {
 		return false
 	}
 	for x := n; x != nil; {
@@ -49,7 +49,7 @@ func (pl *plan) finishesRow(n *ir.Node, users []*ir.Node) bool {
 		if isView(x) && sizeOf(x.Input(0).Type()) == size {
 			x = x.Input(0).Node()
 		} else {
-			x = pl.wholeOperand(x)
+			x = d.wholeOperand(x)
 		}
 	}
 	return false
@@ -58,18 +58,18 @@ func (pl *plan) finishesRow(n *ir.Node, users []*ir.Node) bool {
 // roundsOperand reports whether a node makes its operand narrower for a product that
 // reads it several times. Stored, it is made once for all products of it, and where
 // they read it, it takes half the memory.
-func (pl *plan) roundsOperand(n *ir.Node, users []*ir.Node) bool {
+func (d *decisions) roundsOperand(n *ir.Node, users []*ir.Node) bool {
 	if n.Op() != ops.OpConvert || n.Types()[0].DType.Size() >= n.Input(0).DType().Size() {
 		return false
 	}
 	return slices.ContainsFunc(users, func(u *ir.Node) bool {
-		return pl.readsOften(u, n, 2)
+		return d.readsOften(u, n, 2)
 	})
 }
 
 // readsOften reports whether a node is a product of whole matrices that reads n, as
 // it is or by way of views, so many deep at most.
-func (pl *plan) readsOften(u, n *ir.Node, views int) bool {
+func (d *decisions) readsOften(u, n *ir.Node, views int) bool {
 	if l, ok := u.Def().Lower.(*ir.ContractLowering); ok {
 		c := l.Spec(u)
 		return min(Product(c.M), Product(c.N)) >= wholeProduct
@@ -77,7 +77,7 @@ func (pl *plan) readsOften(u, n *ir.Node, views int) bool {
 	if views == 0 || !isView(u) || bytesOf(u.Types()[0]) != bytesOf(n.Types()[0]) {
 		return false
 	}
-	return slices.ContainsFunc(pl.uses[u.ID()], func(v *ir.Node) bool { return pl.readsOften(v, u, views-1) })
+	return slices.ContainsFunc(d.uses[u.ID()], func(v *ir.Node) bool { return d.readsOften(v, u, views-1) })
 }
 
 // isView reports whether a node only moves elements.
@@ -90,13 +90,13 @@ func isView(n *ir.Node) bool {
 // product by itself, and some user moves it: each user would make it anew, where the
 // product can leave it in the place of its own result, which nothing else reads and
 // which is no smaller.
-func (pl *plan) finishesProduct(n *ir.Node, users []*ir.Node) bool {
-	if pl.weight[n.ID()] == 0 || len(users) == 0 || !slices.ContainsFunc(users, isView) {
+func (d *decisions) finishesProduct(n *ir.Node, users []*ir.Node) bool {
+	if d.weight[n.ID()] == 0 || len(users) == 0 || !slices.ContainsFunc(users, isView) {
 		return false
 	}
 	for x := n; ; {
-		x = pl.wholeOperand(x)
-		if x == nil || len(pl.uses[x.ID()]) != 1 {
+		x = d.wholeOperand(x)
+		if x == nil || len(d.uses[x.ID()]) != 1 {
 			return false
 		}
 		if _, ok := x.Def().Lower.(*ir.ContractLowering); ok {
@@ -107,7 +107,7 @@ func (pl *plan) finishesProduct(n *ir.Node, users []*ir.Node) bool {
 
 // wholeOperand returns the operand of a node of arithmetic that has its shape and is
 // no broadcast, nil where there is none or more than one.
-func (pl *plan) wholeOperand(n *ir.Node) (whole *ir.Node) {
+func (d *decisions) wholeOperand(n *ir.Node) (whole *ir.Node) {
 	if n.Def().Scalar == nil {
 		return nil
 	}
@@ -130,12 +130,12 @@ func dimsOf(v ir.Value) []int {
 // repeats reports whether a value that several users read is computed by each: it is
 // made of one stored value of as many elements that take no more memory, and of
 // small ones, so that the users read those in its place.
-func (pl *plan) repeats(n *ir.Node) bool {
-	if !withTensorCores || !pl.tensorCores || pl.weight[n.ID()] > repeatedWeight {
+func (d *decisions) repeats(n *ir.Node) bool {
+	if !withTensorCores || !d.tensorCores || d.weight[n.ID()] > repeatedWeight {
 		return false
 	}
 	size, wholes := sizeOf(n.Types()[0]), 0
-	for _, v := range pl.reads[n.ID()] {
+	for _, v := range d.reads[n.ID()] {
 		switch {
 		case smallPart*sizeOf(v.Type()) <= size:
 		case sizeOf(v.Type()) == size && loop.DeviceSize(v.DType()) <= loop.DeviceSize(n.Types()[0].DType):

@@ -29,7 +29,7 @@ type Program struct {
 	repeated   bool     // it is run in rounds that are counted
 	turns      bool     // its carries change places, see Loop
 	options    Options
-	plan       *plan
+	decided    *decisions
 	phases     []int              // by node ID, see findPhases
 	entering   map[ir.Value]bool  // what later phases begin with
 	simplifier *scalar.Simplifier // of positions in the spaces of nodes

@@ -124,7 +124,7 @@ func (r *Reader) compute(v ir.Value, at ir.Index) scalar.Expr {
 		}
 	}
 	n := v.Node()
-	if r.p.plan.stored(n) {
+	if r.p.decided.stored(n) {
 		if r.note != nil {
 			r.note(v, at)
 			return scalar.LoadAt(0, v.DType(), scalar.ConstI(ir.I32, 0))
@@ -189,7 +189,7 @@ func (p *Program) code(n *ir.Node) int {
 // known without memory: a run scalar, or a constant whose elements are all
 // equal.
 func (p *Program) literal(v ir.Value) (scalar.Expr, bool) {
-	e, ok := p.plan.literals[v]
+	e, ok := p.decided.literals[v]
 	if ok && p.words != nil {
 		if word, is := p.words[scalar.Key(e)]; is {
 			return word, true

@@ -10,7 +10,7 @@ import (
 // access is one read of a stored value, at a position written in the
 // coordinates of the node that reads it.
 type access struct {
-	value int // which of the values that plan.reads has for the node
+	value int // which of the values that decisions.reads has for the node
 	at    ir.Index
 }
 
@@ -25,7 +25,7 @@ type nodeSpace struct {
 	checks       bool  // an index is checked on the way
 }
 
-// ownSpace is the space of one node, with the values that plan.reads has for it.
+// ownSpace is the space of one node, with the values that decisions.reads has for it.
 type ownSpace struct {
 	*nodeSpace
 	values []ir.Value
@@ -37,7 +37,7 @@ func (s ownSpace) valueOf(a access) ir.Value { return s.values[a.value] }
 // spaceOf returns the coordinates and reads of a node, found by writing out the
 // elements of one node of its expression.
 func (p *Program) spaceOf(n *ir.Node) ownSpace {
-	number, values := p.plan.expression[n.ID()], p.plan.reads[n.ID()]
+	number, values := p.decided.expression[n.ID()], p.decided.reads[n.ID()]
 	if p.spaces[number] == nil {
 		p.spaces[number] = p.writeOut(n, values)
 	}
@@ -68,7 +68,7 @@ func (p *Program) writeOut(n *ir.Node, values []ir.Value) *nodeSpace {
 		s.inner = Coords("r", c.K)
 		c.factors(s.outer, s.inner, r.Operand(n))
 	case *ir.ScatterLowering:
-		if p.plan.apart[n.ID()] {
+		if p.decided.apart[n.ID()] {
 			r.Element(n.Input(0), touchUpdates(n, r))
 			break
 		}
@@ -102,7 +102,7 @@ func (p *Program) newGroup(n *ir.Node) *Group {
 	m.Coord, g.Outer = assignCoords(s.outerDims, nil)
 	switch lower := n.Def().Lower.(type) {
 	case *ir.ReduceLowering, *ir.ScatterLowering:
-		if _, scatter := lower.(*ir.ScatterLowering); scatter && p.plan.apart[n.ID()] {
+		if _, scatter := lower.(*ir.ScatterLowering); scatter && p.decided.apart[n.ID()] {
 			g.Kind = ScatterKind
 			break
 		}

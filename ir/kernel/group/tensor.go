@@ -92,7 +92,7 @@ func (p *Program) Tensor(id int) *Tensor { return p.byID[id] }
 // TensorOf returns the tensor that a value of the program lies in, nil where it is
 // computed wherever it is read.
 func (p *Program) TensorOf(v ir.Value) *Tensor {
-	if _, literal := p.plan.literals[v]; literal || !p.plan.stored(v.Node()) {
+	if _, literal := p.decided.literals[v]; literal || !p.decided.stored(v.Node()) {
 		return nil
 	}
 	return p.tensors[v]

@@ -11,27 +11,27 @@ import (
 // measure finds the weight of a node's expression, with its virtual operands in
 // place, and what it reads.
 func (p *Program) measure(n *ir.Node) {
-	pl := p.plan
-	reads := pl.scratch[:0]
+	d := p.decided
+	reads := d.scratch[:0]
 	w := p.forms.facts[p.formOf[n.ID()]].weight
 	for _, in := range n.Inputs() {
 		id := in.Node().ID()
-		if !pl.virtual[id] {
+		if !d.virtual[id] {
 			reads = withValue(reads, in)
 			continue
 		}
-		w += pl.weight[id]
-		for _, v := range pl.reads[id] {
+		w += d.weight[id]
+		for _, v := range d.reads[id] {
 			reads = withValue(reads, v)
 		}
 	}
-	pl.scratch = reads
-	if _, literal := pl.literals[n.Result(0)]; literal {
+	d.scratch = reads
+	if _, literal := d.literals[n.Result(0)]; literal {
 		w, reads = 0, nil
 	}
-	pl.weight[n.ID()] = w
-	if !slices.Equal(pl.reads[n.ID()], reads) {
-		pl.reads[n.ID()] = slices.Clone(reads)
+	d.weight[n.ID()] = w
+	if !slices.Equal(d.reads[n.ID()], reads) {
+		d.reads[n.ID()] = slices.Clone(reads)
 	}
 }
 
