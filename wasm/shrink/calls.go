@@ -1,5 +1,10 @@
 package main
 
+import (
+	"slices"
+	"strings"
+)
+
 // What is known of Go's code for WebAssembly, from cmd/internal/obj/wasm: a
 // function takes PC_B as local variable 0 and copies SP, global 0, to local 1.
 const (
@@ -113,4 +118,34 @@ func (f *function) returnAtUnwinding() {
 		}
 		return nil, 0
 	})
+}
+
+// endPanics takes out what comes after calls of functions that never return, but only unwind
+// the stack.
+func (f *function) endPanics(neverReturns func(callee int64) bool) {
+	behind := []instr{
+		{op: opGlobalGet, a: spGlobal}, {op: opLocalSet, a: spLocal}, // SP, where it returned
+		{op: opIf, a: emptyBlock}, {op: opI32Const, a: 1}, {op: opReturn}, {op: opEnd}, // where it unwinds
+	}
+	same := func(a, b instr) bool { return a.op == b.op && a.a == b.a }
+	f.rewrite(func(at int) ([]instr, int) {
+		call, rest := f.body[at], f.body[at+1:]
+		if call.op != opCall || len(rest) < len(behind) || !slices.EqualFunc(rest[:len(behind)], behind, same) || !neverReturns(call.a) {
+			return nil, 0
+		}
+		n := 1 + len(behind)
+		if at+n < len(f.body) && f.body[at+n].op == opUnreachable {
+			n++
+		}
+		return []instr{call, {op: opReturn}}, n
+	})
+}
+
+// panics tells whether a function of Go's runtime, by its name, panics and does nothing else.
+func panics(name string) bool {
+	switch name {
+	case "runtime.sigpanic", "runtime.gopanic", "runtime.panicdivide", "runtime.panicshift", "runtime.panicdottypeE", "runtime.panicdottypeI", "runtime.panicnildottype":
+		return true
+	}
+	return strings.HasPrefix(name, "runtime.goPanic") // of an index or the bounds of a slice
 }

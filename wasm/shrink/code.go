@@ -115,6 +115,7 @@ func rewriteCode(m module, bodies [][]byte, functions *table) error {
 		}
 		f.returnAtUnwinding()
 		f.dropBlocks()
+		f.endPanics(func(callee int64) bool { return panics(functions.called[callee-int64(imports)]) })
 		f.foldOffsets()
 		f.shorten()
 		f.shareAddress(number, record.fixed[wordDefer] == 0)

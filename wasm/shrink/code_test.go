@@ -84,6 +84,23 @@ func TestUnwindingReturns(t *testing.T) {
 	same(t, f, body...)
 }
 
+func TestNothingComesBehindPanics(t *testing.T) {
+	behind := []instr{{op: opGlobalGet, a: spGlobal}, {op: opLocalSet, a: spLocal}, ifThen, i32(1), {op: opReturn}, end}
+	call := func(callee int64) []instr { return append([]instr{i32(0), {op: opCall, a: callee}}, behind...) }
+	f := goFunction(slices.Concat(call(7), []instr{nothing}, call(8), call(7), []instr{end})...)
+	f.endPanics(func(callee int64) bool { return callee == 7 })
+	panic := append(call(7)[:2:2], instr{op: opReturn})
+	same(t, f, slices.Concat(panic, call(8), panic, []instr{end})...)
+	for name, want := range map[string]bool{
+		"runtime.sigpanic": true, "runtime.goPanicSliceAlen": true, "runtime.panicdottypeE": true,
+		"runtime.panicCheck1": false, "main.goPanic": false,
+	} {
+		if panics(name) != want {
+			t.Errorf("%s panics: %v", name, !want)
+		}
+	}
+}
+
 // counted is what shareAddress puts first, and added is an address that it
 // makes: the sum of a local variable and a number.
 func counted(base int64, body ...instr) []instr {

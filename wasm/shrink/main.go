@@ -68,7 +68,7 @@ func shrink(data []byte) ([]byte, error) {
 		return nil, errors.New("the table of functions is not that of the code")
 	}
 	replaceRuntime(bodies, functions.called)
-	dropped, err := dropUnused(m, bodies, memory, functions.place(memory))
+	dropped, err := dropUnused(m, bodies, functions.findAddresses(memory))
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,8 @@ const (
 
 	// The fixed part of a function's record, in words of 4 bytes; the offsets
 	// of its pcdata tables and of its funcdata follow.
-	wordEntry, wordName, wordDefer      = 0, 1, 3
+	wordEntry, wordName, wordArguments  = 0, 1, 2
+	wordDefer                           = 3
 	wordPCSP, wordPCFile, wordPCLine    = 4, 5, 6
 	wordTables, wordUnit, wordStartLine = 7, 8, 9
 	wordCounts, words                   = 10, 11
@@ -33,6 +34,10 @@ const (
 	wrapperID, assemblyFlag = 23, 1 << 2 << 8
 
 	none = ^uint32(0)
+
+	// The size of a function's arguments where it says so little as that a map has their
+	// pointers. Negative ones say that there is none.
+	someArguments = 8
 )
 
 // The names that functions keep. Go's runtime asks whether one is its own, and
@@ -48,9 +53,12 @@ type table struct {
 	memory                                 []byte // from the header on
 	functions, names, units, files, values uint64
 	funcs                                  uint64
-	end                                    uint64    // of the last record
-	called                                 []string  // the functions' names, by number
-	records                                []*record // of the functions, by number
+	end                                    uint64                  // of the last record
+	called                                 []string                // the functions' names, by number
+	records                                []*record               // of the functions, by number
+	module                                 func(offset int) uint64 // the fields of the runtime's moduledata
+	data                                   funcdata
+	place                                  place // of the table in memory, with funcdata and buckets
 }
 
 // readTable reads the table of functions of a program.
@@ -69,7 +77,28 @@ func readTable(memory []byte) (*table, error) {
 	if t.names > t.units || t.units > t.files || t.files > t.values || t.values > t.funcs || t.funcs > size || t.functions > (size-t.funcs)/8 {
 		return nil, errors.New("the table of functions is damaged")
 	}
+	if err := t.findModule(memory); err != nil {
+		return nil, err
+	}
 	return t, t.readRecords()
+}
+
+// findModule finds the runtime's moduledata.
+func (t *table) findModule(memory []byte) error {
+	base := uint64(len(memory) - len(t.memory))
+	begin := binary.LittleEndian.AppendUint64(nil, base)
+	begin = binary.LittleEndian.AppendUint64(begin, base+t.names)
+	at := bytes.Index(memory, begin)
+	if at < 0 || at+moduleEndOfTables+8 > len(memory) {
+		return errors.New("there is no description of the module")
+	}
+	t.module = func(offset int) uint64 { return binary.LittleEndian.Uint64(memory[at+offset:]) }
+	data, buckets, end := t.module(moduleData), t.module(moduleBuckets), t.module(moduleEndOfTables)
+	if data > buckets || buckets > end || end > uint64(len(memory)) {
+		return errors.New("the description of the module is damaged")
+	}
+	t.data, t.place = funcdata{memory: memory[data:buckets], kept: map[uint32]bool{}}, place{int(base), int(end)}
+	return nil
 }
 
 func (t *table) readRecords() error {
@@ -83,6 +112,7 @@ func (t *table) readRecords() error {
 		if err := f.readValues(tables); err != nil {
 			return err
 		}
+		t.data.add(f.data)
 		t.end = max(t.end, t.funcs+uint64(from)+f.size())
 		t.called = append(t.called, t.name(f.fixed[wordName]))
 		t.records = append(t.records, f)
@@ -103,8 +133,10 @@ func (t *table) write() {
 		binary.LittleEndian.PutUint32(index[8*i+4:], first+uint32(len(records)))
 		f.fixed[wordName] = t.rename(f.fixed[wordName])
 		f.drop(values)
+		t.data.keep(f.data)
 		records = f.append(records)
 	}
+	t.data.clear()
 	replace(funcs[first:t.end-t.funcs], records)
 	replace(t.memory[t.values:t.funcs], values.packed)
 	replace(t.memory[t.names:t.units], []byte(packedNames))
@@ -117,12 +149,6 @@ func (t *table) forget(numbers []int) {
 		old := t.records[number].fixed
 		t.records[number] = &record{fixed: [words]uint32{wordEntry: old[wordEntry], wordName: old[wordName], wordCounts: old[wordCounts]}}
 	}
-}
-
-// place returns where a memory has the table.
-func (t *table) place(memory []byte) place {
-	from := len(memory) - len(t.memory)
-	return place{from, from + int(t.end)}
 }
 
 // name returns the name at a place.
@@ -219,6 +245,7 @@ func (f *record) regular() bool {
 // drop leaves out what only tracebacks read.
 func (f *record) drop(values *valueTables) {
 	f.fixed[wordPCSP] = values.keep(f.sp)
+	f.fixed[wordArguments] = uint32(min(int32(f.fixed[wordArguments]), someArguments))
 	for _, word := range []int{wordPCFile, wordPCLine, wordUnit, wordStartLine} {
 		f.fixed[word] = 0
 	}

@@ -16,7 +16,7 @@ const (
 	bucketsPerFunction = 1 << pcBits / bucketAddresses
 
 	// Places in the runtime's moduledata.
-	moduleBuckets, moduleMinPC, moduleMaxPC = 152, 160, 168
+	moduleBuckets, moduleMinPC, moduleMaxPC, moduleData, moduleEndOfTables = 152, 160, 168, 320, 328
 )
 
 // computed are the tables in memory that a module computes when it starts, in
@@ -31,15 +31,8 @@ type computed struct {
 // index the one a record before, so that equal differences remain.
 func (t *table) leaveOut(memory []byte) (computed, error) {
 	base := uint64(len(memory) - len(t.memory))
-	module := binary.LittleEndian.AppendUint64(nil, base)
-	module = binary.LittleEndian.AppendUint64(module, base+t.names)
-	at := bytes.Index(memory, module)
-	if at < 0 || at+moduleMaxPC+8 > len(memory) {
-		return computed{}, errors.New("there is no description of the module")
-	}
-	field := func(offset int) uint64 { return binary.LittleEndian.Uint64(memory[at+offset:]) }
 	c := computed{
-		buckets: field(moduleBuckets), bucketCount: (field(moduleMaxPC) - field(moduleMinPC) + bucketAddresses - 1) / bucketAddresses,
+		buckets: t.module(moduleBuckets), bucketCount: (t.module(moduleMaxPC) - t.module(moduleMinPC) + bucketAddresses - 1) / bucketAddresses,
 		index: base + t.funcs, functions: t.functions,
 	}
 	size := uint64(len(memory))

@@ -10,16 +10,22 @@ import (
 
 // Bodies that replace those of functions.
 var (
-	returns = (&function{body: []instr{ // with the return address off the stack, and not to unwind
-		{op: opGlobalGet, a: spGlobal},
-		{op: opI32Const, a: 8},
-		{op: opI32Add},
-		{op: opGlobalSet, a: spGlobal},
-		{op: opI32Const},
-		{op: opEnd},
-	}}).write()
-	traps = (&function{body: []instr{{op: opUnreachable}, {op: opEnd}}}).write()
+	returns = zeros(0, 0)
+	traps   = (&function{body: []instr{{op: opUnreachable}, {op: opEnd}}}).write()
 )
+
+// zeros returns the body of a function that does nothing, and whose results, words of 8
+// bytes that begin at a place of the stack, are zero.
+func zeros(at int64, words int) []byte {
+	var body []instr
+	for range words {
+		body = append(body, instr{op: opGlobalGet, a: spGlobal}, instr{op: opI64Const}, instr{op: opI64Store, a: 3, b: at})
+		at += 8
+	}
+	return (&function{body: append(body, // with the return address off the stack, and not to unwind
+		instr{op: opGlobalGet, a: spGlobal}, instr{op: opI32Const, a: 8}, instr{op: opI32Add}, instr{op: opGlobalSet, a: spGlobal},
+		instr{op: opI32Const}, instr{op: opEnd})}).write()
+}
 
 // replacement is a body for functions of Go's runtime.
 type replacement struct {
@@ -36,12 +42,38 @@ var replacements = []replacement{
 	{"", returns, []string{
 		"runtime.traceback", "runtime.traceback1", "runtime.tracebackothers", "runtime.tracebacksomeothers",
 		"runtime.goroutineheader", "runtime.schedtrace", "runtime.dumpgstatus", "runtime.gcDumpObject",
-		"runtime.dumpScanStats", "runtime.printScavTrace",
+		"runtime.dumpScanStats", "runtime.printScavTrace", "runtime.tracebackHexdump", "runtime.hexdumpWords",
+		"runtime.printcreatedby", "runtime.printanycustomtype",
 	}},
-	// A check, at each start, of the tables that the linker wrote.
-	{"", returns, []string{"runtime.moduledataverify1"}},
+	// Checks, at each start, of the tables that the linker wrote and of the compiler, and what
+	// is to be done for modules of Go loaded later.
+	{"", returns, []string{"runtime.moduledataverify1", "runtime.check", "runtime.typelinksinit"}},
 	// Before the runtime sees that nobody reads the profile of memory, it may take a sample.
-	{"runtime.MemProfile", returns, []string{"runtime.mProf_Malloc"}},
+	{"runtime.MemProfile", returns, []string{"runtime.mProf_Malloc", "runtime.mProf_NextCycle", "runtime.mProf_Flush", "runtime.mProf_PostSweep"}},
+	// What tells of a fault in Go's runtime or in unsafe code, and ends the program, as a trap
+	// does; and what only settings of the environment ask for.
+	{"", traps, []string{
+		"runtime.badPointer", "runtime.(*mspan).reportZombies",
+		"runtime.checkFinalizersAndCleanups", "runtime.preMallocgcDebug", "runtime.postMallocgcDebug",
+	}},
+	{"", zeros(16, 1), []string{"runtime.saveAncestors"}},
+	// What nobody began: profiles, a search for leaks, bubbles of package testing/synctest, arenas,
+	// calls of C.
+	{"runtime.SetBlockProfileRate", traps, []string{"runtime.saveblockevent"}},
+	{"runtime.goroutineProfileWithLabelsConcurrent", traps, []string{"runtime.doRecordGoroutineProfile"}},
+	{"runtime.goroutineLeakGC", traps, []string{"runtime.findGoroutineLeaks"}},
+	{"internal/synctest.Run", traps, []string{"runtime.(*synctestBubble).*"}},
+	{"arena.runtime_arena_newArena", traps, []string{"runtime.(*mspan).setUserArenaChunkToFault"}},
+	{"", traps, []string{"runtime.newextram", "runtime.(*unwinder).cgoCallers", "runtime.expandCgoFrames"}},
+	// There is one thread and one processor, which is never stopped between two instructions.
+	{"", traps, []string{"runtime.newm", "runtime.mexit", "runtime.(*p).destroy", "runtime.scanConservative"}},
+	// Memory is never given back.
+	{"", returns, []string{"runtime.(*scavengerState).wake"}},
+	{"", traps, []string{"runtime.(*scavengerState).run", "runtime.(*scavengerState).sleep", "runtime.(*scavengerState).controllerFailed"}},
+	// The name of the method of package reflect that a message says was misused, from a stack
+	// without names.
+	{"", zeros(8, 2), []string{"reflect.valueMethodName", "internal/reflectlite.methodName"}},
+	{"", traps, []string{"runtime.(*Frames).Next"}},
 	// Nothing of this runs before tracing was started.
 	{"runtime.StartTrace", traps, []string{"runtime.traceLocker.*", "runtime.traceAdvance", "runtime.traceReader"}},
 }
@@ -71,12 +103,9 @@ func matches(name, pattern string) bool {
 
 // dropUnused replaces the bodies of functions that nothing leads to: no export,
 // no address in memory, and neither a call nor an address in the code of those.
-// Memory holds addresses whole, in values that are functions and in interfaces,
-// or their high part alone, in the tables of types' methods. What only looks like
-// one keeps a function that is not needed. The table of functions, whose place is
-// given, does not count: it has all of them. Functions keep their numbers, which
-// addresses are made of. It returns the numbers of those that were dropped.
-func dropUnused(m module, bodies [][]byte, memory []byte, tables place) (dropped []int, err error) {
+// Functions keep their numbers, which addresses are made of. It returns the numbers of
+// those that were dropped.
+func dropUnused(m module, bodies [][]byte, known addresses) (dropped []int, err error) {
 	imports, size := binary.Uvarint(m.section(importSection)) // all of them functions
 	if size <= 0 {
 		return nil, errDamaged
@@ -92,14 +121,8 @@ func dropUnused(m module, bodies [][]byte, memory []byte, tables place) (dropped
 	if err := m.exported(func(number int64) { use(number - int64(imports)) }); err != nil {
 		return nil, err
 	}
-	for at := 0; at+4 <= len(memory); at += 4 {
-		word := int64(binary.LittleEndian.Uint32(memory[at:]))
-		if word<<(64-pcBits) == 0 {
-			word >>= pcBits
-		}
-		if word >= tableBase && (at < tables.from || at >= tables.to) {
-			use(word - tableBase)
-		}
+	for _, number := range known.functions {
+		use(number)
 	}
 	for len(open) > 0 {
 		number := open[len(open)-1]
@@ -114,6 +137,9 @@ func dropUnused(m module, bodies [][]byte, memory []byte, tables place) (dropped
 				use(i.a - int64(imports))
 			case opI32Const, opI64Const:
 				use(i.a>>pcBits - tableBase)
+				if number, ok := known.descriptors[i.a]; ok {
+					use(number)
+				}
 			}
 		}
 	}
@@ -128,6 +154,8 @@ func dropUnused(m module, bodies [][]byte, memory []byte, tables place) (dropped
 
 // place is a stretch of memory.
 type place struct{ from, to int }
+
+func (p place) has(at int) bool { return at >= p.from && at < p.to }
 
 // exported calls use with the number of each exported function.
 func (m module) exported(use func(number int64)) error {

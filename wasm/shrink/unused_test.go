@@ -11,37 +11,51 @@ func TestFunctionsThatNothingLeadsToAreDropped(t *testing.T) {
 	const imports = 3
 	body := func(i ...instr) []byte { return (&function{body: append(i, instr{op: opEnd})}).write() }
 	leaf := body(instr{op: opDrop})
+	address := func(number int64) int64 { return (tableBase + number) << pcBits }
+	const row = 32 // where the row of descriptors begins in memory
 	bodies := [][]byte{
-		0: body(instr{op: opCall, a: imports + 1}), // exported
-		1: body(instr{op: opI64Const, a: (tableBase + 2) << pcBits}),
-		2: body(instr{op: opCall, a: 0}), // an import
-		3: leaf,                          // its address is in memory
-		4: leaf,                          // as is the high part of its
-		5: leaf,                          // only the table of functions has it
-		6: body(instr{op: opCall, a: imports + 7}),
-		7: body(instr{op: opCall, a: imports + 6}), // these two have each other alone
+		0:  body(instr{op: opCall, a: imports + 1}), // exported
+		1:  body(instr{op: opI64Const, a: address(2)}),
+		2:  body(instr{op: opCall, a: 0}, instr{op: opI64Const, a: row + 8}), // an import, and where a descriptor is
+		3:  leaf,                                                             // its address is in memory
+		4:  leaf,                                                             // as is the high part of its
+		5:  leaf,                                                             // and where its descriptor is
+		6:  leaf,                                                             // its descriptor is in code
+		7:  leaf,                                                             // an exported method of the runtime
+		8:  leaf,                                                             // another one of it
+		9:  leaf,                                                             // only the table of functions has it
+		10: leaf,                                                             // has a descriptor alone
+		11: body(instr{op: opCall, a: imports + 12}),
+		12: body(instr{op: opCall, a: imports + 11}), // these two have each other alone
 	}
+	names := make([]string, len(bodies))
+	names[7], names[8] = "runtime.(*T).Error", "runtime.(*T).read"
 	var memory []byte
-	for _, word := range []uint32{7, (tableBase + 3) << pcBits, 0, tableBase + 4, tableBase + 5, tableBase + 8, tableBase - 1} {
-		memory = binary.LittleEndian.AppendUint32(memory, word)
+	for _, word := range []int64{
+		address(3), tableBase + 4 | (tableBase+7)<<32, row, tableBase + 8 | 7<<32,
+		address(5), address(6), address(10), // the row
+		tableBase + 9, tableBase + 13 | (tableBase-1)<<32,
+	} {
+		memory = binary.LittleEndian.AppendUint64(memory, uint64(word))
 	}
 	m := module{{importSection, []byte{imports}}, {exportSection, []byte("\x02\x01f\x00\x03\x01m\x02\x00")}}
-	names, err := dropUnused(m, bodies, memory, place{16, 20})
-	if err != nil || !slices.Equal(names, []int{5, 6, 7}) {
-		t.Fatalf("functions %v are dropped, %v", names, err)
+	functions := &table{called: names, place: place{row + 24, row + 32}}
+	dropped, err := dropUnused(m, bodies, functions.findAddresses(memory))
+	if want := []int{8, 9, 10, 11, 12}; err != nil || !slices.Equal(dropped, want) {
+		t.Fatalf("functions %v are dropped, want %v; %v", dropped, want, err)
 	}
 	for number, body := range bodies {
-		if dropped := bytes.Equal(body, traps); dropped != (number >= 5) {
-			t.Errorf("function %d is dropped: %v", number, dropped)
+		if was := bytes.Equal(body, traps); was != (number >= 8) {
+			t.Errorf("function %d is dropped: %v", number, was)
 		}
 	}
-	if _, err := dropUnused(module{{importSection, []byte{imports}}, {exportSection, []byte{1}}}, bodies, nil, place{}); err == nil {
+	if _, err := dropUnused(module{{importSection, []byte{imports}}, {exportSection, []byte{1}}}, bodies, addresses{}); err == nil {
 		t.Error("damaged exports are no error")
 	}
 }
 
 func TestTheRuntimeIsReplacedWhereItHasNothingToDo(t *testing.T) {
-	names := []string{"main.main", "runtime.traceback", "runtime.traceLocker.GoPark", "runtime.traceLocker.ok", "runtime.mProf_Malloc"}
+	names := []string{"main.main", "runtime.traceback", "runtime.traceLocker.GoPark", "runtime.traceLocker.ok", "runtime.mProf_Malloc", "runtime.saveAncestors"}
 	check := func(names []string, want ...[]byte) {
 		t.Helper()
 		bodies := make([][]byte, len(names))
@@ -52,7 +66,17 @@ func TestTheRuntimeIsReplacedWhereItHasNothingToDo(t *testing.T) {
 			}
 		}
 	}
-	check(names, nil, returns, traps, nil, returns)
+	check(names, nil, returns, traps, nil, returns, zeros(16, 1))
 	check(append(names, "runtime.StartTrace"), nil, returns, nil, nil, returns)
 	check(append(names, "runtime.MemProfile"), nil, returns, traps, nil, nil)
+}
+
+func TestDataOfFunctionsIsClearedWhereNoneKeepsIt(t *testing.T) {
+	d := funcdata{memory: []byte{1, 2, 3, 4, 5, 6}, kept: map[uint32]bool{}}
+	d.add([]uint32{0, 2, 3, none, 5})
+	d.keep([]uint32{2, none, 5})
+	d.clear()
+	if want := []byte{0, 0, 3, 0, 0, 6}; !bytes.Equal(d.memory, want) {
+		t.Errorf("left is %v, want %v", d.memory, want)
+	}
 }
