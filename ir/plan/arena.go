@@ -56,7 +56,7 @@ func tooLarge(t *group.Tensor, limit int) error {
 type pool struct {
 	p      *Plan
 	limit  int
-	blocks map[int][]block // by buffer, those placed so far, by offset
+	blocks map[int][]block // by buffer, those that may still be in use, by offset
 }
 
 // block is a place with the lifetime of what lies there, in positions of the
@@ -69,12 +69,11 @@ type block struct{ offset, bytes, from, to int }
 // memory with 8 than with 2.
 const coloured = 8
 
-// place finds room for a tensor that lives from one launch to another. avoid
-// are buffers that its kernel reads.
-func (a *pool) place(t *group.Tensor, from, to int, avoid []int) (region, error) {
-	bytes := regionBytes(t)
+// place finds room for a tensor with a lifetime. avoid are buffers that its kernel reads.
+func (a *pool) place(l *lifetime, avoid []int) (region, error) {
+	bytes := regionBytes(l.t)
 	if bytes > a.limit {
-		return region{}, tooLarge(t, a.limit)
+		return region{}, tooLarge(l.t, a.limit)
 	}
 	var free, used []int
 	for b := range a.blocks {
@@ -90,11 +89,11 @@ func (a *pool) place(t *group.Tensor, from, to int, avoid []int) (region, error)
 		free = append(free, a.grow())
 	}
 	for _, b := range append(free, used...) {
-		if at := a.gap(b, bytes, from, to); at <= a.limit-bytes {
-			return a.take(t, b, block{at, bytes, from, to}), nil
+		if at := a.gap(b, bytes, l.from, l.to); at <= a.limit-bytes {
+			return a.take(l, b, block{at, bytes, l.from, l.to}), nil
 		}
 	}
-	return a.take(t, a.grow(), block{0, bytes, from, to}), nil
+	return a.take(l, a.grow(), block{0, bytes, l.from, l.to}), nil
 }
 
 func (a *pool) grow() int {
@@ -104,11 +103,14 @@ func (a *pool) grow() int {
 	return b
 }
 
-func (a *pool) take(t *group.Tensor, b int, x block) region {
+// take puts a block among those of a buffer, without those that no tensor to come meets:
+// however many there are, few are searched.
+func (a *pool) take(l *lifetime, b int, x block) region {
+	a.blocks[b] = slices.DeleteFunc(a.blocks[b], func(y block) bool { return y.to < l.next })
 	i, _ := slices.BinarySearchFunc(a.blocks[b], x.offset, func(y block, offset int) int { return y.offset - offset })
 	a.blocks[b] = slices.Insert(a.blocks[b], i, x)
 	a.p.Buffers[b].Bytes = max(a.p.Buffers[b].Bytes, x.offset+x.bytes)
-	return region{b, x.offset, bindingBytes(t)}
+	return region{b, x.offset, bindingBytes(l.t)}
 }
 
 // gap returns the lowest offset at which nothing with an overlapping lifetime

@@ -247,3 +247,25 @@ func randomPlan(t *testing.T, seed uint64) []byte {
 	}
 	return file
 }
+
+// TestPlacesOfThePastAreForgotten holds what is searched for room to what may be in use: of
+// many short lives in a row, and one that spans them all, few are left.
+func TestPlacesOfThePastAreForgotten(t *testing.T) {
+	a := pool{p: &Plan{}, limit: 1 << 20, blocks: map[int][]block{}}
+	long := &group.Tensor{DType: ir.F32, Dims: []int{16}}
+	if _, err := a.place(&lifetime{t: long, to: 1000}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1000 {
+		r, err := a.place(&lifetime{t: long, from: i, to: i + 1, next: i}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := len(a.blocks[r.buffer]); left > 3 {
+			t.Fatalf("%d places are kept for 3 that are in use", left)
+		}
+	}
+	if bytes := a.p.Buffers[0].Bytes; bytes != 3*RowBytes {
+		t.Errorf("%d bytes for three values at a time", bytes)
+	}
+}

@@ -71,6 +71,7 @@ type lifetime struct {
 	t        *group.Tensor
 	from, to int
 	avoid    []*group.Tensor // what the kernel that writes it first reads
+	next     int             // the earliest launch from which it or a tensor placed later lives
 }
 
 // placeTemps places everything else, in order of first use. The given outputs live to
@@ -86,7 +87,7 @@ func (c *entryCompiler) placeTemps(outputs []*group.Tensor) error {
 				avoid = append(avoid, r.buffer)
 			}
 		}
-		r, err := c.temps.place(l.t, l.from, l.to, avoid)
+		r, err := c.temps.place(l, avoid)
 		if err != nil {
 			return err
 		}
@@ -122,6 +123,11 @@ func (c *entryCompiler) lifetimes(outputs []*group.Tensor) []*lifetime {
 			order = append(order, found[t])
 		}
 		found[t].to = len(c.launches)
+	}
+	next := len(c.launches)
+	for _, x := range slices.Backward(order) {
+		next = min(next, x.from)
+		x.next = next
 	}
 	return order
 }
