@@ -28,12 +28,14 @@ TARGETS := linux/arm64 linux/386 darwin/arm64 windows/amd64
 SLOW_GO   := -e /webgpu -e /native/cuda -e /native/metal -e /native/cpu -e /js/bench -e /demo
 SLOW_NODE := -e conformance
 
-# Inlined calls take room in a module. So do write barriers, which only a garbage collector
-# needs that works while the program does: the module's stops the program, as the linker has
-# it told, and barriers are left to Go's runtime, whose own goroutines go on meanwhile.
+# Inlined calls take room in a module, but those of Go's runtime, whose maps and allocator are
+# many small functions: without, compiling takes half as long again. Write barriers take room,
+# too, and only a garbage collector needs them that works while the program does: the module's
+# stops the program, as the linker has it told, and barriers are left to Go's runtime, whose own
+# goroutines go on meanwhile.
 WASM       := GOOS=js GOARCH=wasm $(GO) build -trimpath \
               -ldflags='-s -w -X runtime.godebugDefault=gcstoptheworld=1' \
-              -gcflags='all=-l -wb=false' -gcflags='runtime/...=-l' -gcflags='internal/runtime/...=-l'
+              -gcflags='all=-l -wb=false' -gcflags='runtime/...=' -gcflags='internal/runtime/...='
 NODE_TEST  := $(NODE) --test --test-force-exit
 JS_TOOLS   := js/node_modules/.package-lock.json
 PEERS      := js/bench/node_modules/.package-lock.json

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -134,9 +135,12 @@ func (d *Def) arity() (least, most int) {
 	return least, most
 }
 
-// registry holds a *Def for each Op. Programs may register ops while others
+// registry holds what is registered. Programs may register ops while others
 // build graphs.
-var registry sync.Map
+var registry = struct {
+	sync.RWMutex
+	defs map[Op]*Def
+}{defs: map[Op]*Def{}}
 
 // Register adds an op. It is called from init functions of package ops and of
 // packages that bring ops of their own. From then on d must not change. The
@@ -159,9 +163,12 @@ func Register(d *Def) error {
 }
 
 func register(d *Def) error {
-	if _, taken := registry.LoadOrStore(d.Op, d); taken {
+	registry.Lock()
+	defer registry.Unlock()
+	if registry.defs[d.Op] != nil {
 		return Errorf(ErrName, "op %q is defined twice", string(d.Op))
 	}
+	registry.defs[d.Op] = d
 	return nil
 }
 
@@ -203,22 +210,17 @@ func isOpName(op Op) bool {
 
 // Lookup returns the definition of an op.
 func Lookup(op Op) (*Def, bool) {
-	d, ok := registry.Load(op)
-	if !ok {
-		return nil, false
-	}
-	return d.(*Def), true
+	registry.RLock()
+	defer registry.RUnlock()
+	d, ok := registry.defs[op]
+	return d, ok
 }
 
 // Ops returns the names of all registered ops, sorted.
 func Ops() []Op {
-	var out []Op
-	registry.Range(func(op, _ any) bool {
-		out = append(out, op.(Op))
-		return true
-	})
-	slices.Sort(out)
-	return out
+	registry.RLock()
+	defer registry.RUnlock()
+	return slices.Sorted(maps.Keys(registry.defs))
 }
 
 // mustDef is for nodes, which exist only for registered ops.

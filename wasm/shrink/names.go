@@ -24,10 +24,12 @@ const (
 	wordCounts, words                   = 10, 11
 
 	// Places of what is kept: the maps of live pointers that the garbage
-	// collector needs, and inlined calls, to unwind. All others serve
-	// asynchronous preemption, which WebAssembly has not, and tracebacks.
-	stackMapTable, inlineTable, boundsTable = 1, 2, 4
-	keptData                                = 5 // pointer maps, stack objects, inlined calls, deferred calls
+	// collector needs. All others serve asynchronous preemption, which WebAssembly
+	// has not, and tracebacks. By inlined calls, too, recover asks which function called
+	// it, but such a function is never inlined.
+	stackMapTable, boundsTable = 1, 4
+	inlineData                 = 3
+	keptData                   = 5 // pointer maps, stack objects, inlined calls, deferred calls
 
 	// What the word of counts has of a function that Go's compiler made, in its lowest
 	// bytes: no number that the runtime knows, or that of a wrapper, and not this flag.
@@ -181,8 +183,7 @@ type record struct {
 	fixed        [words]uint32
 	tables, data []uint32
 
-	sp, maps       values // the depth of its frame, and the number of the map of live pointers
-	inline, bounds values
+	sp, maps, bounds values // the depth of its frame, and the number of the map of live pointers
 }
 
 func readRecord(funcs []byte, at uint32) (*record, error) {
@@ -226,8 +227,6 @@ func (f *record) readValues(all []byte) (err error) {
 		switch i {
 		case stackMapTable:
 			f.maps = read(at)
-		case inlineTable:
-			f.inline = read(at)
 		case boundsTable:
 			f.bounds = read(at)
 		}
@@ -239,7 +238,7 @@ func (f *record) readValues(all []byte) (err error) {
 // frame.
 func (f *record) regular() bool {
 	id := f.fixed[wordCounts] & 0xff
-	return (id == 0 || id == wrapperID) && f.fixed[wordCounts]&assemblyFlag == 0 && f.sp != nil && f.inline == nil && f.bounds == nil
+	return (id == 0 || id == wrapperID) && f.fixed[wordCounts]&assemblyFlag == 0 && f.sp != nil && f.bounds == nil
 }
 
 // drop leaves out what only tracebacks read.
@@ -249,9 +248,11 @@ func (f *record) drop(values *valueTables) {
 	for _, word := range []int{wordPCFile, wordPCLine, wordUnit, wordStartLine} {
 		f.fixed[word] = 0
 	}
-	f.tables = trim([]uint32{stackMapTable: values.keep(f.maps), inlineTable: values.keep(f.inline), boundsTable: values.keep(f.bounds)}, 0)
-	for i := keptData; i < len(f.data); i++ {
-		f.data[i] = none
+	f.tables = trim([]uint32{stackMapTable: values.keep(f.maps), boundsTable: values.keep(f.bounds)}, 0)
+	for i := range f.data {
+		if i == inlineData || i >= keptData {
+			f.data[i] = none
+		}
 	}
 	f.data = trim(f.data, none)
 }
