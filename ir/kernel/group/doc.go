@@ -10,7 +10,8 @@
 //     (fuse.go, where align.go finds which coordinates are the same) and side by
 //     side (siblings.go), as long as a kernel can bind what they touch
 //     (footprint.go);
-//  4. states are overwritten in place where nothing reads them later (state.go);
+//  4. states are overwritten in place where nothing reads them later (state.go;
+//     state_place.go gives the others their copies);
 //  5. tensors are placed (build.go), the groups are put in order (order.go), loops
 //     and choices get partitions of their own (control.go), and where the target is one
 //     for it rows lie where what they are made of lay (overwrite.go).
