@@ -141,7 +141,7 @@ func TestEveryCandidateIsRight(t *testing.T) {
 // elsewhere are the families that WebGPU has no candidates of without features: tests of
 // their own run them.
 var elsewhere = map[sched.Family]bool{
-	sched.Sole: true, // no choice
+	sched.Sole:      true, // no choice
 	sched.Pipelined: true, sched.Fragments: true, sched.WarpGroups: true, sched.Library: true,
 }
 
