@@ -42,6 +42,11 @@ export interface WhileOptions {
   maxSteps?: number;
 }
 
+/** Refuses what is no function. `what` begins the message. @internal */
+export function checkFunction(what: string, given: unknown): void {
+  if (typeof given !== 'function') throw new RlxError('graph', `${what} a function, given as ${classOf(given)}`);
+}
+
 /** Builds a graph, see {@link graph}. What does not fit throws an {@link RlxError} at once. */
 export class GraphBuilder extends BuilderOps {
   readonly #instance: Instance = compiler();
@@ -186,6 +191,7 @@ export class GraphBuilder extends BuilderOps {
     const bodies: GraphBuilder[] = [], graphs: number[] = [];
     try {
       for (const [name, build] of Object.entries(builds)) {
+        checkFunction(`${name} is built by`, build);
         const body = new GraphBuilder(name, this);
         bodies.push(body);
         body.#fill(like, build);
@@ -214,6 +220,7 @@ export class GraphBuilder extends BuilderOps {
    * each of the `ys` those of all steps, stacked along a first axis.
    */
   scan({ consts = [], carries = [], xs = [], length, reverse = false }: LoopOptions, body: LoopBody): { carries: Value[]; ys: Value[] } {
+    checkFunction('scan: a step is built by', body);
     const steps = length ?? xs[0]?.shape[0];
     if (steps === undefined) throw new RlxError('shape', 'scan: a loop without xs needs a length', { op: 'scan' });
     const like = [...consts, ...carries, ...xs.map(({ dtype, shape }) => ({ dtype, shape: shape.slice(1) }))];
@@ -235,6 +242,8 @@ export class GraphBuilder extends BuilderOps {
    * boolean without axes. Returns the carries in the end.
    */
   whileLoop({ consts = [], carries, maxSteps = 0 }: WhileOptions, condition: WhileBody<Value>, step: WhileBody<readonly Value[]>): Value[] {
+    checkFunction('while_loop: the condition is built by', condition);
+    checkFunction('while_loop: a step is built by', step);
     const n = consts.length;
     const bodies: Record<string, Branch> = {
       condition: (b, values) => [condition(b, values.slice(0, n), values.slice(n))],
