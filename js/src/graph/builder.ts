@@ -53,6 +53,9 @@ export class GraphBuilder extends BuilderOps {
   readonly #handle: number;
   readonly #numbers = new Map<string, Value>();
   #open = true;
+  /** The scopes that are open, joined by slashes. */
+  #scope = '';
+  #label = '';
   /** What parameters begin with. @internal */
   readonly initial = new Map<string, Initial>();
   /** The graph around that of a body. */
@@ -93,6 +96,7 @@ export class GraphBuilder extends BuilderOps {
    * the scale of a norm, else as `glorot` if it has two axes or more, and as 0 if not.
    */
   param(name: string, dtype: DType, shape: readonly Dim[], initial?: Initial): Value {
+    name = this.#within(name);
     if (this.#outer) return this.#capture(this.#outer.param(name, dtype, shape, initial)).value;
     if (initial !== undefined) {
       checkInitial(name, initial);
@@ -103,11 +107,32 @@ export class GraphBuilder extends BuilderOps {
 
   /** A state: kept between runs, and changed by {@link GraphBuilder.setState}. It begins as 0, the running variance of a batch norm as 1. */
   state(name: string, dtype: DType, shape: readonly Dim[] = []): Value {
+    name = this.#within(name);
     return this.#outer ? this.#capture(this.#outer.state(name, dtype, shape)).value : this.#port('state', name, dtype, shape);
   }
 
-  /** Gives a state, or a parameter, its value for the next run. */
-  setState(name: string, value: Value): void { this.#result('state', name, value, 'a carry, or a result,'); }
+  /**
+   * Builds a part of the graph, and returns what `build` does, with a name before those of the
+   * parameters and states there: `w` becomes `name/w`, and so does a label. Scopes nest; inputs
+   * and outputs keep their names.
+   */
+  scope<T>(name: string, build: () => T): T {
+    if (!name) throw new RlxError('name', 'scope: it has no name');
+    checkFunction(`scope ${name} is built by`, build);
+    const scope = this.#scope, label = this.#label;
+    this.#scope = this.#within(name);
+    this.label('');
+    const made = build();
+    this.#scope = scope;
+    this.#setLabel(label);
+    return made;
+  }
+
+  /** A name in the scopes that are open; none stays none, and is refused. */
+  #within(name: string): string { return this.#scope && name ? `${this.#scope}/${name}` : name; }
+
+  /** Gives a state its value for the next run. */
+  setState(name: string, value: Value): void { this.#result('state', this.#within(name), value, 'a carry, or a result,'); }
 
   /** Names a result. */
   output(name: string, value: Value): void { this.#result('output', name, value, 'one of its results'); }
@@ -118,7 +143,12 @@ export class GraphBuilder extends BuilderOps {
   }
 
   /** Names what is built from here on, in errors and in the kernels' labels. */
-  label(text: string): void { invoke(this.#request('label').text(text), this.#instance); }
+  label(text: string): void { this.#setLabel(this.#within(text) || this.#scope); }
+
+  #setLabel(text: string): void {
+    invoke(this.#request('label').text(text), this.#instance);
+    this.#label = text;
+  }
 
   /** A literal: elements in row-major order. */
   constant(dtype: DType, shape: readonly number[], data: TensorData): Value {
