@@ -68,7 +68,7 @@ export interface StepOptions {
   loss?: string;
   /** The learning rate. Where there is no schedule it is the f32 input `lr`. */
   schedule?: Schedule;
-  /** Parameters that are not trained, by name or by a pattern in which `*` stands for what is between slashes. */
+  /** Parameters that are not trained, by name or by a pattern in which `*` stands for what is between slashes. A scope's stands for all that is in it. */
   frozen?: readonly string[];
   /** How many losses to keep on the device. None if not given to `step`. */
   history?: number;
