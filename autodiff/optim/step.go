@@ -3,7 +3,6 @@ package optim
 import (
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/ir"
@@ -170,16 +169,15 @@ func trained(g *ir.Graph, frozen []string) ([]string, error) {
 
 // covers reports whether a pattern matches a name, or a scope that it is in.
 func covers(pattern, name string) bool {
-	for {
-		if like, _ := path.Match(pattern, name); like || pattern == name {
+	for end := range len(name) + 1 {
+		if end < len(name) && name[end] != '/' {
+			continue
+		}
+		if like, _ := path.Match(pattern, name[:end]); like || pattern == name[:end] {
 			return true
 		}
-		slash := strings.LastIndexByte(name, '/')
-		if slash < 0 {
-			return false
-		}
-		name = name[:slash]
 	}
+	return false
 }
 
 // isTrained reports whether parameters of the element type are updated.
