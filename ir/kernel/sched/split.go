@@ -10,8 +10,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// wantedGroups is how many workgroups a dispatch should have to fill a large
-// device.
+// wantedGroups is how many workgroups a dispatch should have to fill a large device: two
+// on each of an H200's 132 multiprocessors, about.
 const wantedGroups = 256
 
 // scheduleSplit reduces in two kernels: the first leaves one set of running
@@ -98,5 +98,5 @@ func (c *chunk) accumulateParts(r *rowEmitter, m *group.Member, accs []accumulat
 // part of its rows. Those of one row lie far apart: neighbouring rows are read
 // by neighbouring threads.
 func newPartial(n int, d ir.DType, g *group.Group, parts int) *group.Tensor {
-	return g.Program().Scratch("partial"+strconv.Itoa(n), d, append([]int{parts}, g.Outer...)...)
+	return g.Partition().Scratch("partial"+strconv.Itoa(n), d, append([]int{parts}, g.Outer...)...)
 }
