@@ -10,6 +10,9 @@
 //		b.Output("y", ops.Mul(b, x, w))
 //	})
 //
+// A layer is a Go function that declares its parameters, or a graph that is called
+// ([Builder.Call]); [Builder.Scope] names the parameters of one apart from those of the next.
+//
 // What an op means is told by its [Def]: shape rule, reference meaning,
 // derivative, batching rule and lowering, all in one file of package ops.
 // Transforms (autodiff, passes) read a graph and build another one.

@@ -75,11 +75,10 @@ const reported = (server) => new Promise((resolve) => {
   });
 });
 
-async function end([browser, screen]) {
-  const ended = new Promise((resolve) => browser.once('exit', resolve));
+/** Ends a browser with all of its processes, and the screen it is on. */
+function end([browser, screen]) {
   try {
     process.kill(-browser.pid, 'SIGKILL');
-    await ended;
   } catch {} // it has ended by itself
   screen?.kill();
 }
@@ -89,20 +88,25 @@ async function end([browser, screen]) {
  * returns, which must fit JSON, what the page complained of and the paths that were asked for.
  * @param {import('node:test').TestContext} t
  * @param {'firefox' | 'webkit'} name
- * @param {{module: string, mounts: object, webgpu?: boolean, csp?: string, headers?: Record<string, string>, seconds?: number}} options
- *   webgpu switches Firefox's WebGPU on; the other ones are those of serve
+ * @param {{module: string, mounts: object, webgpu?: boolean, sharedMemory?: boolean, csp?: string,
+ *   headers?: Record<string, string>, seconds?: number}} options webgpu switches Firefox's WebGPU on; sharedMemory false leaves
+ *   WebKit as it is by default, without the SharedArrayBuffer that Safari has; csp and headers are those of serve
  * @returns {Promise<{value: unknown, problems: string[], agent: string, requests: string[]}>}
  */
 export async function visit(t, name, { module, mounts, webgpu = false, sharedMemory = true, csp, headers, seconds = 120 }) {
   const own = { '/': { body: html, type: 'text/html' }, '/main.mjs': { body: main }, '/module.mjs': { body: module }, '/report': { body: '' }, '/favicon.ico': { body: '' } };
   const { origin, server, requests, close } = await serve({ ...own, ...mounts }, { csp, headers });
   const profile = await mkdtemp(join(tmpdir(), `rlx-${name}-`)), report = reported(server);
-  const started = await browsers[name].start(`${origin}/`, { profile, webgpu, sharedMemory });
+  const started = await browsers[name].start(`${origin}/`, { profile, webgpu, sharedMemory }), reap = () => end(started);
+  const ended = new Promise((resolve) => started[0].once('exit', resolve));
+  process.once('exit', reap);
   let timer;
   const late = new Promise((_, reject) => { timer = setTimeout(() => reject(new Error(`rig: ${name} has not reported in ${seconds} s`)), 1000 * seconds); });
   t.after(async () => {
     clearTimeout(timer);
-    await end(started);
+    process.off('exit', reap);
+    reap();
+    await ended;
     await close();
     await rm(profile, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   });
