@@ -102,82 +102,101 @@ func flat(dims, pos []int) int {
 	return place
 }
 
+// running is a running combination made ready: its expressions, the variables that they
+// know the running values and those of the next element by, and the values at the start.
+type running struct {
+	l                         *interpreter
+	lower                     *ir.PrefixLowering
+	env                       *scalar.Env
+	points                    space
+	values, next              []scalar.Expr
+	start                     []scalar.Value
+	element, combine, results *expressions
+}
+
 func (l *interpreter) prefix(lower *ir.PrefixLowering) error {
-	env, axis := l.env(), lower.Axis(l.n)
+	r := &running{l: l, lower: lower, env: l.env(), points: newSpace("i", l.out[0].Dims)}
+	if err := r.compile(); err != nil {
+		return err
+	}
+	lines := slices.Clone(r.points.dims)
+	lines[lower.Axis(l.n)] = 1
+	return newSpace("i", lines).each(r.env, func(pos []int) error { return r.line(slices.Clone(pos)) })
+}
+
+func (r *running) compile() (err error) {
+	l, lower := r.l, r.lower
 	var types, results []ir.DType
-	var init, running, next []scalar.Expr
+	var init []scalar.Expr
 	for i, a := range lower.Accumulators(l.n) {
 		types, init = append(types, a.DType), append(init, a.Init)
-		running = append(running, scalar.FreeVar(fmt.Sprint("running", i), a.DType))
-		next = append(next, scalar.FreeVar(fmt.Sprint("next", i), a.DType))
+		r.values = append(r.values, scalar.FreeVar(fmt.Sprint("running", i), a.DType))
+		r.next = append(r.next, scalar.FreeVar(fmt.Sprint("next", i), a.DType))
 	}
 	for _, out := range l.out {
 		results = append(results, out.DType)
 	}
-	start, err := l.constants(types, init)
-	if err != nil {
+	if r.start, err = l.constants(types, init); err != nil {
 		return err
 	}
-	points := newSpace("i", l.out[0].Dims)
-	element, err := l.compile(env, types, lower.Element(l.n, points.vars, l.load)...)
-	if err != nil {
+	if r.element, err = l.compile(r.env, types, lower.Element(l.n, r.points.vars, l.load)...); err != nil {
 		return err
 	}
-	combine, err := l.compile(env, types, lower.Combine(l.n, running, next)...)
-	if err != nil {
+	if r.combine, err = l.compile(r.env, types, lower.Combine(l.n, r.values, r.next)...); err != nil {
 		return err
 	}
-	finish := running
+	finish := r.values
 	if lower.Finish != nil {
-		finish = lower.Finish(l.n, running)
+		finish = lower.Finish(l.n, r.values)
 	}
-	final, err := l.compile(env, results, finish...)
-	if err != nil {
-		return err
-	}
-	set := func(vars []scalar.Expr, v []scalar.Value) {
-		for i, x := range vars {
-			env.Vars[x.Name] = v[i]
+	r.results, err = l.compile(r.env, results, finish...)
+	return err
+}
+
+// line goes through a line along the axis, which pos is on.
+func (r *running) line(pos []int) error {
+	axis, exclusive := r.lower.Axis(r.l.n), r.lower.Exclusive(r.l.n)
+	length := r.points.dims[axis]
+	r.set(r.values, r.start)
+	for k := range length {
+		if pos[axis] = k; r.lower.Reverse(r.l.n) {
+			pos[axis] = length - 1 - k
 		}
-	}
-	keep := func(pos []int) error {
-		v, err := final.values()
-		for i := range v {
-			l.out[i].SetElement(flat(l.out[i].Dims, pos), v[i])
-		}
-		return err
-	}
-	lines := slices.Clone(points.dims)
-	length := lines[axis]
-	lines[axis] = 1
-	return newSpace("i", lines).each(env, func(pos []int) error {
-		pos = slices.Clone(pos)
-		set(running, start)
-		for k := range length {
-			if pos[axis] = k; lower.Reverse(l.n) {
-				pos[axis] = length - 1 - k
-			}
-			env.Vars[points.vars[axis].Name] = scalar.Value{I: int64(pos[axis])}
-			if lower.Exclusive(l.n) {
-				if err := keep(pos); err != nil {
-					return err
-				}
-			}
-			v, err := element.values()
-			if err != nil {
+		r.env.Vars[r.points.vars[axis].Name] = scalar.Value{I: int64(pos[axis])}
+		if exclusive {
+			if err := r.keep(pos); err != nil {
 				return err
 			}
-			set(next, v)
-			if v, err = combine.values(); err != nil {
+		}
+		v, err := r.element.values()
+		if err != nil {
+			return err
+		}
+		r.set(r.next, v)
+		if v, err = r.combine.values(); err != nil {
+			return err
+		}
+		r.set(r.values, v)
+		if !exclusive {
+			if err := r.keep(pos); err != nil {
 				return err
 			}
-			set(running, v)
-			if !lower.Exclusive(l.n) {
-				if err := keep(pos); err != nil {
-					return err
-				}
-			}
 		}
-		return nil
-	})
+	}
+	return nil
+}
+
+func (r *running) set(vars []scalar.Expr, v []scalar.Value) {
+	for i, x := range vars {
+		r.env.Vars[x.Name] = v[i]
+	}
+}
+
+// keep stores the results at a position.
+func (r *running) keep(pos []int) error {
+	v, err := r.results.values()
+	for i := range v {
+		r.l.out[i].SetElement(flat(r.l.out[i].Dims, pos), v[i])
+	}
+	return err
 }

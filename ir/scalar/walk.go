@@ -86,3 +86,15 @@ func (m *memo[V]) set(n *Node, v V) {
 	}
 	m.more[n] = v
 }
+
+// TakeChecks returns e without its checks, and tells f the condition and the code of each,
+// those within a condition first.
+func TakeChecks(e Expr, f func(cond Expr, code int)) Expr {
+	return Substitute(e, func(n Expr) (Expr, bool) {
+		if n.Op != OpCheck {
+			return nil, false
+		}
+		f(TakeChecks(n.Args[1], f), n.Ref)
+		return TakeChecks(n.Args[0], f), true
+	})
+}

@@ -20,7 +20,7 @@ func (w *writer) bind(roots ...scalar.Expr) []scalar.Expr {
 	}
 	var codes []int
 	for i, r := range all {
-		all[i] = takeChecks(r, func(cond scalar.Expr, code int) {
+		all[i] = scalar.TakeChecks(r, func(cond scalar.Expr, code int) {
 			all, codes = append(all, scalar.Not(cond)), append(codes, code)
 		})
 	}
@@ -32,17 +32,6 @@ func (w *writer) bind(roots ...scalar.Expr) []scalar.Expr {
 		w.check(s.Roots[n+i], code)
 	}
 	return s.Roots[:n]
-}
-
-// takeChecks returns e without its checks and tells of each.
-func takeChecks(e scalar.Expr, f func(cond scalar.Expr, code int)) scalar.Expr {
-	return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
-		if n.Op != scalar.OpCheck {
-			return nil, false
-		}
-		f(takeChecks(n.Args[1], f), n.Ref)
-		return takeChecks(n.Args[0], f), true
-	})
 }
 
 // check records a code where failed holds, in any lane: the largest stays.

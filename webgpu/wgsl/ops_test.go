@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/irtest"
 	_ "github.com/rlx-go/rlx/ir/irtest/ownop" // an op with kernels of its own
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
@@ -92,15 +93,7 @@ func TestTintAcceptsProductsInSubgroupMatrices(t *testing.T) {
 // compileSample returns the plan of a sample, an empty one where WebGPU lacks a
 // type.
 func compileSample(op ir.Op, s ir.Sample, target plan.Target) (*plan.Plan, error) {
-	g, err := ir.Build("sample", func(b *ir.Builder) {
-		var in []ir.Value
-		for i, a := range s.In {
-			in = append(in, b.Port(ir.InputPort, fmt.Sprintf("x%d", i), a.Type()))
-		}
-		for i, v := range b.AddNode(op, s.Attrs, s.Subs, in...) {
-			b.Output(fmt.Sprintf("y%d", i), v)
-		}
-	})
+	g, _, err := irtest.SampleGraph(op, s)
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,6 @@ package wgsl_test
 import (
 	"errors"
 	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -23,19 +21,7 @@ func TestGoldenShaders(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			file := filepath.Join("testdata", c.Kernel.Name+".wgsl")
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("%s differs from what is printed; look at the difference, then run go test -update", file)
-			}
+			kerneltest.Golden(t, c.Kernel.Name+".wgsl", got, *update)
 		})
 	}
 }

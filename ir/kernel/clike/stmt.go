@@ -23,7 +23,7 @@ func (w *Writer) bind(roots ...scalar.Expr) []scalar.Expr {
 		all[i] = w.expand(r)
 	}
 	for i, r := range all {
-		all[i] = takeChecks(r, func(cond scalar.Expr, code int) {
+		all[i] = scalar.TakeChecks(r, func(cond scalar.Expr, code int) {
 			all, codes = append(all, scalar.Not(cond)), append(codes, code)
 		})
 	}
@@ -40,17 +40,6 @@ func (w *Writer) bound(list []scalar.Local) {
 	for _, b := range list {
 		w.alias[b.Var.Name] = atom(w.let(b.Value.Type, w.expr(b.Value).s))
 	}
-}
-
-// takeChecks returns e without its checks and tells of each.
-func takeChecks(e scalar.Expr, f func(cond scalar.Expr, code int)) scalar.Expr {
-	return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
-		if n.Op != scalar.OpCheck {
-			return nil, false
-		}
-		f(takeChecks(n.Args[1], f), n.Ref)
-		return takeChecks(n.Args[0], f), true
-	})
 }
 
 // check records a code where failed holds: the largest of all codes stays.

@@ -3,7 +3,6 @@ package group_test
 import (
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/kerneltest"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/kernel/sched"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -110,19 +110,7 @@ func TestGroupsOfModels(t *testing.T) {
 				o.Tensors = 63
 			}
 			got := groupsWith(t, c.make(t), o).String()
-			file := filepath.Join("testdata", "partitions", c.name+".txt")
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("the groups differ from %s:\n%s", file, got)
-			}
+			kerneltest.Golden(t, filepath.Join("partitions", c.name+".txt"), got, *update)
 		})
 	}
 }

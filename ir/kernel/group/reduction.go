@@ -61,7 +61,8 @@ func lowDigit(e scalar.Expr) scalar.Expr {
 	return e
 }
 
-// leastDigit is how long a stretch of neighbours has to be to count.
+// leastDigit is how long a stretch of neighbours has to be to count: two sectors of memory
+// in f32, or one of 16-bit elements.
 const leastDigit = 16
 
 // RowsAreContiguous reports whether most of what the reductions read lies side
@@ -71,22 +72,31 @@ func (g *Group) RowsAreContiguous() bool {
 	for _, m := range g.Members {
 		s := g.partition.spaceOf(m.Node)
 		for _, a := range s.reads {
-			v := s.valueOf(a)
-			size, _ := v.Shape().Size().Const()
-			for axis := len(a.at) - 1; axis >= 0; axis-- {
-				if v.Dim(axis).Is(1) {
-					continue
-				}
-				if own, ok := s.axisOf(lowDigit(a.at[axis])); ok && m.coordOf(own) >= 0 {
-					if m.coordOf(own) < len(g.Outer) {
-						votes += size
-					} else {
-						votes -= size
-					}
-				}
-				break
+			size, _ := s.valueOf(a).Shape().Size().Const()
+			switch coord := m.neighboursAlong(s, a); {
+			case coord < 0:
+			case coord < len(g.Outer):
+				votes += size
+			default:
+				votes -= size
 			}
 		}
 	}
 	return votes > 0
+}
+
+// neighboursAlong returns the coordinate of the group along which a read of a member has its
+// neighbours in memory, -1 where there is none.
+func (m *Member) neighboursAlong(s ownSpace, a access) int {
+	v := s.valueOf(a)
+	for axis := len(a.at) - 1; axis >= 0; axis-- {
+		if v.Dim(axis).Is(1) {
+			continue
+		}
+		if own, ok := s.axisOf(lowDigit(a.at[axis])); ok {
+			return m.coordOf(own)
+		}
+		break
+	}
+	return -1
 }

@@ -2,8 +2,6 @@ package loop_test
 
 import (
 	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -16,19 +14,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 func TestTextFormOfGoodKernels(t *testing.T) {
 	for _, c := range slices.Concat(kerneltest.Cases(), kerneltest.Wide(), kerneltest.Products()[:2], kerneltest.HalfProducts()[2:3], kerneltest.HalfProducts()[4:], kerneltest.Fragments()[:1]) {
-		file := filepath.Join("testdata", c.Kernel.Name+".txt")
-		if *update {
-			if err := os.WriteFile(file, []byte(c.Kernel.String()), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := c.Kernel.String(); got != string(want) {
-			t.Errorf("%s differs from the text form:\n%s", file, got)
-		}
+		kerneltest.Golden(t, c.Kernel.Name+".txt", c.Kernel.String(), *update)
 	}
 }
 

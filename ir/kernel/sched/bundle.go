@@ -15,8 +15,8 @@ const MaxBeside = 8
 
 // Part is one of several pieces of work side by side: it does the same for each of
 // some elements, and waits for none of the other parts. What is launched together
-// is decided when it is known where tensors lie: parts of one key by [Segments], a few
-// others by [Beside].
+// is decided when it is known where tensors lie: parts of one key by [Cache.Segments],
+// a few others by [Cache.Beside].
 type Part struct {
 	// Key is the same for parts that do the same to as many tensors, whatever their
 	// lengths and wherever they lie.
@@ -53,7 +53,7 @@ type segment struct{ workgroup, length, first, turns scalar.Expr }
 // Groups is how many workgroups the part takes at least.
 func (p *Part) Groups() int { return ceilDiv(p.Len, p.work.share()) }
 
-// IsMap reports whether the part is a map, which [Beside] takes.
+// IsMap reports whether the part is a map, which [Cache.Beside] takes.
 func (p *Part) IsMap() bool {
 	_, ok := p.work.(mapWork)
 	return ok

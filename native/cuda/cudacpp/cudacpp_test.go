@@ -2,8 +2,6 @@ package cudacpp_test
 
 import (
 	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -22,19 +20,7 @@ func TestGoldenKernelsCompile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			file := filepath.Join("testdata", c.Kernel.Name+".cu")
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("%s differs from what is printed; look at the difference, then run go test -update", file)
-			}
+			kerneltest.Golden(t, c.Kernel.Name+".cu", got, *update)
 			if _, err := check.Compile(got); err != nil {
 				t.Error(err)
 			}

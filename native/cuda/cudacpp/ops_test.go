@@ -71,15 +71,7 @@ func TestClangAcceptsTheKernelsOfTrainingSteps(t *testing.T) {
 // compileSample returns the plan of a sample, an empty one where the printer
 // lacks a type.
 func compileSample(op ir.Op, s ir.Sample) (*plan.Plan, error) {
-	g, err := ir.Build("sample", func(b *ir.Builder) {
-		var in []ir.Value
-		for i, a := range s.In {
-			in = append(in, b.Port(ir.InputPort, fmt.Sprintf("x%d", i), a.Type()))
-		}
-		for i, v := range b.AddNode(op, s.Attrs, s.Subs, in...) {
-			b.Output(fmt.Sprintf("y%d", i), v)
-		}
-	})
+	g, _, err := irtest.SampleGraph(op, s)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,7 @@
 // versions 2.3 (macOS 11) to 3.1 have in common; the type bfloat alone is of 3.1.
 //
 // The parameters of a kernel are its storage arrays, in order, as buffers 0, 1, …;
-// then, if it reads scalars of the run, a struct of them, see [Scalars]; then, if it
+// then, if it reads scalars of the run, a struct of them, each aligned to its size; then, if it
 // reads the counts of enclosing repeats, an array of int with them, the outermost
 // first. A Bool is a uint in memory, a BF16 its bits
 // or, with bfloat, that.

@@ -3,8 +3,6 @@ package msl_test
 import (
 	"errors"
 	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -54,19 +52,7 @@ func TestGoldenKernelsKeepToTheirAddressSpaces(t *testing.T) {
 	for _, c := range golden(t) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			file := filepath.Join("testdata", c.name+".metal")
-			if *update {
-				if err := os.WriteFile(file, []byte(c.source), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if c.source != string(want) {
-				t.Errorf("%s differs from what is printed; look at the difference, then run go test -update", file)
-			}
+			kerneltest.Golden(t, c.name+".metal", c.source, *update)
 			if err := check.Compile(c.source); err != nil {
 				t.Error(err)
 			}

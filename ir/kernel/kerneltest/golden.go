@@ -1,0 +1,26 @@
+package kerneltest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Golden compares a text with a file of testdata, which it writes first where update is set:
+// that is the flag -update of the test.
+func Golden(t testing.TB, name, got string, update bool) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s is another now; look at the difference that go test -update makes:\n%s", file, got)
+	}
+}
