@@ -83,6 +83,10 @@ func (t tile) pipelines(caps loop.Caps) bool {
 type pipeline struct {
 	*tileEmitter
 	first [2][]string // a thread's operands of the first contracted position of a step
+	// from is where a thread's operands of a step begin, in vectors: a variable, further from
+	// which by constants it reads, which takes no instruction. A compiler that saw what it is
+	// made of mixed the constants with it.
+	from [2]string
 }
 
 func newPipeline(te *tileEmitter) *pipeline {
@@ -126,7 +130,11 @@ func (p *pipeline) begin() {
 		p.copies(loop.Int(i))
 	}
 	p.arrive()
-	for i, names := range p.read(loop.Int(0), 0) {
+	for i := range p.from {
+		p.from[i] = p.name("from")
+		p.body = append(p.body, &loop.Var{Name: p.from[i], Init: p.place(i, loop.Int(0))})
+	}
+	for i, names := range p.read(0) {
 		for _, name := range names {
 			first := p.name(p.side[i].prefix)
 			p.first[i] = append(p.first[i], first)
@@ -144,15 +152,17 @@ func (p *pipeline) arrive() {
 // of the step before, which all threads have read.
 func (p *pipeline) step(at scalar.Expr) {
 	p.copies(scalar.Add(at, loop.Int(p.t.stages-1)))
-	stage := p.stage(at)
 	now := p.first
 	for k := 1; k < p.t.k; k++ {
-		next := p.read(stage, k)
+		next := p.read(k)
 		p.products(now)
 		now = next
 	}
 	p.arrive()
-	next := p.read(p.stage(scalar.Add(at, loop.Int(1))), 0)
+	for i, from := range p.from {
+		p.body = append(p.body, &loop.Assign{Name: from, Value: p.place(i, p.stage(scalar.Add(at, loop.Int(1))))})
+	}
+	next := p.read(0)
 	p.products(now)
 	for i := range next {
 		for j, name := range next[i] {
@@ -164,16 +174,22 @@ func (p *pipeline) step(at scalar.Expr) {
 // end waits for the copies that were begun in place of those of steps that there are not.
 func (p *pipeline) end() { p.body = append(p.body, &loop.CopyWait{}) }
 
-// read reads a thread's operands of contracted position k of a stage.
-func (p *pipeline) read(stage scalar.Expr, k int) (out [2][]string) {
+// place is the first vector of a thread's operands of a side in a stage.
+func (p *pipeline) place(i int, stage scalar.Expr) scalar.Expr {
+	return p.at(&p.side[i], stage, loop.Int(0), p.side[i].thread)
+}
+
+// read reads a thread's operands of a contracted position of a stage.
+func (p *pipeline) read(k int) (out [2][]string) {
 	for i := range p.side {
 		s := &p.side[i]
+		from := scalar.NewVar(p.from[i], ir.I32, 0, int64(p.t.pipelineBytes()/(4*width)-1))
 		for v := range s.reg / width {
 			names := make([]string, width)
 			for j := range names {
 				names[j] = p.name(s.prefix)
 			}
-			at := p.at(s, stage, loop.Int(k), scalar.Add(s.thread, loop.Int(v*s.tile/s.reg)))
+			at := p.Simplify(scalar.Add(from, loop.Int(k*p.t.pitch(s.tile)/width+v*s.tile/s.reg)))
 			p.body = append(p.body, &loop.LoadVec{Names: names, Array: p.slot, At: at})
 			out[i] = append(out[i], names...)
 		}
@@ -184,8 +200,11 @@ func (p *pipeline) read(stage scalar.Expr, k int) (out [2][]string) {
 // products adds the products of a contracted position.
 func (p *pipeline) products(now [2][]string) {
 	for i, x := range now[0] {
-		for j, y := range now[1] {
-			sum := p.acc(i*p.t.rn + j)
+		for j := range now[1] {
+			if i%2 == 1 {
+				j = p.t.rn - 1 - j
+			}
+			y, sum := now[1][j], p.acc(i*p.t.rn+j)
 			product := scalar.Mul(scalar.FreeVar(x, ir.F32), scalar.FreeVar(y, ir.F32))
 			p.body = append(p.body, &loop.Assign{Name: sum, Value: scalar.Add(scalar.FreeVar(sum, ir.F32), product)})
 		}
