@@ -83,9 +83,10 @@ func (t tile) pipelines(caps loop.Caps) bool {
 type pipeline struct {
 	*tileEmitter
 	first [2][]string // a thread's operands of the first contracted position of a step
-	// from is where a thread's operands of a step begin, in vectors: a variable, further from
-	// which by constants it reads, which takes no instruction. A compiler that saw what it is
-	// made of mixed the constants with it.
+	// from is where a thread's operands of a step begin in workgroup memory, in vectors. They
+	// are variables, since NVRTC folds the constants by which reads are further on into its
+	// instructions only where it does not see what they are added to: they took one
+	// instruction in forty.
 	from [2]string
 }
 
@@ -130,9 +131,9 @@ func (p *pipeline) begin() {
 		p.copies(loop.Int(i))
 	}
 	p.arrive()
-	for i := range p.from {
+	for i := range p.side {
 		p.from[i] = p.name("from")
-		p.body = append(p.body, &loop.Var{Name: p.from[i], Init: p.place(i, loop.Int(0))})
+		p.body = append(p.body, &loop.Var{Name: p.from[i], Init: p.own(&p.side[i], loop.Int(0))})
 	}
 	for i, names := range p.read(0) {
 		for _, name := range names {
@@ -159,8 +160,9 @@ func (p *pipeline) step(at scalar.Expr) {
 		now = next
 	}
 	p.arrive()
-	for i, from := range p.from {
-		p.body = append(p.body, &loop.Assign{Name: from, Value: p.place(i, p.stage(scalar.Add(at, loop.Int(1))))})
+	stage := p.stage(scalar.Add(at, loop.Int(1)))
+	for i := range p.side {
+		p.body = append(p.body, &loop.Assign{Name: p.from[i], Value: p.own(&p.side[i], stage)})
 	}
 	next := p.read(0)
 	p.products(now)
@@ -174,12 +176,12 @@ func (p *pipeline) step(at scalar.Expr) {
 // end waits for the copies that were begun in place of those of steps that there are not.
 func (p *pipeline) end() { p.body = append(p.body, &loop.CopyWait{}) }
 
-// place is the first vector of a thread's operands of a side in a stage.
-func (p *pipeline) place(i int, stage scalar.Expr) scalar.Expr {
-	return p.at(&p.side[i], stage, loop.Int(0), p.side[i].thread)
+// own is the first vector of a thread's operands of a side in a stage.
+func (p *pipeline) own(s *side, stage scalar.Expr) scalar.Expr {
+	return p.at(s, stage, loop.Int(0), s.thread)
 }
 
-// read reads a thread's operands of a contracted position of a stage.
+// read reads a thread's operands of contracted position k of a step.
 func (p *pipeline) read(k int) (out [2][]string) {
 	for i := range p.side {
 		s := &p.side[i]
@@ -197,15 +199,19 @@ func (p *pipeline) read(k int) (out [2][]string) {
 	return out
 }
 
-// products adds the products of a contracted position.
+// products adds the products of a contracted position, row after row to and fro: each has a
+// factor of the one before. A multiprocessor reads a register of either of two banks at a
+// time, and keeps what it read for the next instruction, so that a product takes one turn
+// where its sum and one factor are all it reads, and two at the beginning of each row where
+// rows begin at the same end.
 func (p *pipeline) products(now [2][]string) {
 	for i, x := range now[0] {
 		for j := range now[1] {
 			if i%2 == 1 {
 				j = p.t.rn - 1 - j
 			}
-			y, sum := now[1][j], p.acc(i*p.t.rn+j)
-			product := scalar.Mul(scalar.FreeVar(x, ir.F32), scalar.FreeVar(y, ir.F32))
+			sum := p.acc(i*p.t.rn + j)
+			product := scalar.Mul(scalar.FreeVar(x, ir.F32), scalar.FreeVar(now[1][j], ir.F32))
 			p.body = append(p.body, &loop.Assign{Name: sum, Value: scalar.Add(scalar.FreeVar(sum, ir.F32), product)})
 		}
 	}
