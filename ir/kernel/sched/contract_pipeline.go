@@ -7,51 +7,30 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Tiles whose operands are copied: of large products where the rows' operand is turned on
-// its way and where it is not, and in place of other large tiles, whose operands go by way
-// of registers. On an H200, whose power bounds them, products of 4096 ran at
-// 48.7 TFLOP/s stored as they are (45.5 in the smallest tile, 38.6 by way of registers),
-// 48.5 with the first matrix turned and 47.3 with both. With the second turned, where both
-// operands are on their way, wide ones made 43.0 and the smallest 45.3.
+// Tiles whose operands are copied: of large products, and of others, where more workgroups
+// share a device better.
 var (
-	wideTurned     = tile{256, 128, 8, 16, 8, 1, 2}
-	wide           = tile{256, 128, 16, 16, 8, 1, 2}
-	square         = tile{128, 128, 8, 8, 8, 1, 2}
-	pipelinedTiles = []tile{wideTurned, wide, square}
+	wide           = tile{128, 128, 8, 16, 8, 1, 2}
+	tall           = tile{64, 128, 16, 8, 8, 1, 2}
+	pipelinedTiles = []tile{wide, tall}
 )
 
 // fullWaves is which part of the multiprocessors must be busy in the last turn of tiles, on
-// the average of all turns, for wide ones: otherwise smaller ones share the work better.
+// the average of all turns, for wide ones.
 const fullWaves = 0.9
 
 // pipelined returns what takes the place of a tile where operands can be copied: it, too,
 // where nothing does.
 func (w *contractWays) pipelined(t tile, parts int) (tile, int) {
-	if !square.pipelines(w.e.caps) || !w.copied() {
+	caps := w.e.caps
+	if !tall.pipelines(caps) || !w.copied() || t.together > 1 || t.rm != tall.rm || 4*tall.padded(w.c) > 5*t.padded(w.c) {
 		return t, parts
 	}
-	if large, ok := w.wide(); ok {
-		return large, 1
+	turns := ceilDiv(wide.count(w.c), caps.Processors())
+	if points(w.c) >= longProducts && float64(wide.count(w.c)) >= fullWaves*float64(turns*caps.Processors()) {
+		return wide, 1
 	}
-	if t.together == 1 && t.rm == square.rm && t.n == square.n && 4*square.padded(w.c) <= 5*t.padded(w.c) {
-		return square, parts // of as many threads
-	}
-	return t, parts
-}
-
-// wide returns the tile of a large product, if it is one.
-func (w *contractWays) wide() (tile, bool) {
-	turned := [2]bool{}
-	for i := range turned {
-		turned[i] = layoutOf(w.e, w.g, w.c, ir.F32, i) == alongK
-	}
-	t, at := wide, w.e.caps.Processors()
-	if turned[0] {
-		t = wideTurned
-	}
-	turns := ceilDiv(t.count(w.c), at)
-	full := float64(t.count(w.c)) >= fullWaves*float64(turns*at)
-	return t, float64(points(w.c)) >= longProducts && full && !(turned[0] && turned[1])
+	return tall, tall.cheapestParts(w.c, caps)
 }
 
 // The threads of a warp have warpRows rows of vectors of results by warpColumns columns.
