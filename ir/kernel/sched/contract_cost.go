@@ -25,10 +25,18 @@ func mostParts(c *group.Contraction, caps loop.Caps) int {
 	return int(float64(caps.BindingBytes) / (4 * sums(c)))
 }
 
-// rate is which part of a multiprocessor's arithmetic the tile can use.
+// rate is which part of a multiprocessor's arithmetic the tile can use, of that of tiles
+// whose operands go by way of registers.
 func (t tile) rate() float64 {
+	if withMma && t.stages > 0 {
+		return copiedRate
+	}
 	return math.Min(1, float64(t.rm*t.rn)/float64(t.rm+t.rn)/sharedBalance)
 }
+
+// copiedRate is how much faster tiles are whose operands are copied: products of 4096 run at
+// 51 and 52 TFLOP/s in such on an H200, and at 38.6 by way of registers.
+const copiedRate = 1.48
 
 // cost estimates the nanoseconds of a contraction in tiles with its sums cut into parts.
 func (t tile) cost(c *group.Contraction, parts int, caps loop.Caps) float64 {
@@ -36,6 +44,9 @@ func (t tile) cost(c *group.Contraction, parts int, caps loop.Caps) float64 {
 	steps := ceilDiv(group.Product(c.K), parts*t.k)
 	own := 2 * float64(t.m*t.n*t.k*steps)
 	turns := math.Ceil(float64(groups) / float64(caps.Processors()))
+	if withMma && t == tall && turns == 1 {
+		turns /= alone
+	}
 	read := float64(groups) * float64(4*(t.m+t.n)*t.k*steps)
 	time := rates.Launch + max(
 		turns*own/(rates.Flops*t.rate()),
@@ -46,6 +57,22 @@ func (t tile) cost(c *group.Contraction, parts int, caps loop.Caps) float64 {
 		time += rates.Launch + 8*sums(c)*float64(parts)/caps.Bandwidth()
 	}
 	return time
+}
+
+// alone is which part of its arithmetic a multiprocessor uses that has one workgroup of tall
+// tiles whose operands are copied: a product of 1024, in 128 of them, took 53 µs on an H200,
+// and 56 cut into 256 (a launch more).
+const alone = 0.9
+
+// cheapestParts is into how many parts sums are cut at the least cost.
+func (t tile) cheapestParts(c *group.Contraction, caps loop.Caps) int {
+	best, least := 1, math.Inf(1)
+	for parts := range min(group.Product(c.K)/partLength, mostParts(c, caps)) {
+		if cost := t.cost(c, parts+1, caps); cost < least {
+			best, least = parts+1, cost
+		}
+	}
+	return best
 }
 
 // reductionCost estimates the nanoseconds of a contraction as a reduction, whose factors

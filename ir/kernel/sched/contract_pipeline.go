@@ -3,55 +3,55 @@ package sched
 import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Tiles whose operands are copied: of large products where the rows' operand is turned on
-// its way and where it is not, and in place of other large tiles, whose operands go by way
-// of registers. On an H200, whose power bounds them, products of 4096 ran at
-// 48.7 TFLOP/s stored as they are (45.5 in the smallest tile, 38.6 by way of registers),
-// 48.5 with the first matrix turned and 47.3 with both. With the second turned, where both
-// operands are on their way, wide ones made 43.0 and the smallest 45.3.
+// Tiles whose operands are copied. Wide ones are faster where they fill a device, tall ones
+// share it better. On an H200, in TFLOP/s, beside PyTorch's in the same run, stored as they
+// are, with the first matrix turned, the second, and both:
+//
+//	4096 × 4096 × 4096   wide 52.0 53.7 49.5 51.0   tall 51.0 52.1 47.4 49.0   PyTorch 51.5 51.9 50.4 49.3
+//	2048 × 2048 × 2048   wide 52.0                  tall 48.2                  PyTorch 50.4
+//	16384 × 1152 × 384   wide 43.9                  tall 47.9                  PyTorch 42.2
+//
+// A step of 8 contracted positions for wide ones, and of 16 for tall ones, is some 1,150
+// instructions: those of twice as many, which do not stay in the cache of instructions, ran at
+// 48.4 where wide ones ran at 52.0.
 var (
-	wideTurned     = tile{256, 128, 8, 16, 8, 1, 2}
-	wide           = tile{256, 128, 16, 16, 8, 1, 2}
-	square         = tile{128, 128, 8, 8, 8, 1, 2}
-	pipelinedTiles = []tile{wideTurned, wide, square}
+	wide           = tile{128, 128, 8, 16, 8, 1, 2}
+	tall           = tile{64, 128, 16, 8, 8, 1, 2}
+	pipelinedTiles = []tile{wide, tall}
 )
-
-// fullWaves is which part of the multiprocessors must be busy in the last turn of tiles, on
-// the average of all turns, for wide ones: otherwise smaller ones share the work better.
-const fullWaves = 0.9
 
 // pipelined returns what takes the place of a tile where operands can be copied: it, too,
 // where nothing does.
 func (w *contractWays) pipelined(t tile, parts int) (tile, int) {
-	if !square.pipelines(w.e.caps) || !w.copied() {
+	caps := w.e.caps
+	if !tall.pipelines(caps) || !w.copied() || t.together > 1 || t.rm != tall.rm || 4*tall.padded(w.c) > 5*t.padded(w.c) {
 		return t, parts
 	}
-	if large, ok := w.wide(); ok {
-		return large, 1
+	if wide.fills(w.c, caps) {
+		return wide, 1
 	}
-	if t.together == 1 && t.rm == square.rm && t.n == square.n && 4*square.padded(w.c) <= 5*t.padded(w.c) {
-		return square, parts // of as many threads
-	}
-	return t, parts
+	return tall, tall.cheapestParts(w.c, caps)
 }
 
-// wide returns the tile of a large product, if it is one.
-func (w *contractWays) wide() (tile, bool) {
-	turned := [2]bool{}
-	for i := range turned {
-		turned[i] = layoutOf(w.e, w.g, w.c, ir.F32, i) == alongK
+// fullTurns is which part of the multiprocessors must be busy in all turns of wide tiles. Of
+// 16384 × 1152 results, whose tiles are 0.87 of ten turns, they took 330 µs, where tall ones
+// took 303; of 16384 × 768, which are 0.97 of six, 1,488 and 1,531 (H200).
+const fullTurns = 0.9
+
+// fills reports whether tiles keep a device busy: those of the last turn come two to a
+// multiprocessor, as those of the turns before, even where there is one for each.
+func (t tile) fills(c *group.Contraction, caps loop.Caps) bool {
+	count, at := t.count(c), caps.Processors()
+	turns := 1
+	if count > at {
+		turns = 2 * ceilDiv(count, 2*at)
 	}
-	t, at := wide, w.e.caps.Processors()
-	if turned[0] {
-		t = wideTurned
-	}
-	turns := ceilDiv(t.count(w.c), at)
-	full := float64(t.count(w.c)) >= fullWaves*float64(turns*at)
-	return t, float64(points(w.c)) >= longProducts && full && !(turned[0] && turned[1])
+	return float64(count) >= fullTurns*float64(turns*at)
 }
 
 // The threads of a warp have warpRows rows of vectors of results by warpColumns columns.
@@ -83,6 +83,11 @@ func (t tile) pipelines(caps loop.Caps) bool {
 type pipeline struct {
 	*tileEmitter
 	first [2][]string // a thread's operands of the first contracted position of a step
+	// from is where a thread's operands of a step begin in workgroup memory, in vectors. They
+	// are variables, since NVRTC folds the constants by which reads are further on into its
+	// instructions only where it does not see what they are added to: they took one
+	// instruction in forty.
+	from [2]string
 }
 
 func newPipeline(te *tileEmitter) *pipeline {
@@ -126,7 +131,11 @@ func (p *pipeline) begin() {
 		p.copies(loop.Int(i))
 	}
 	p.arrive()
-	for i, names := range p.read(loop.Int(0), 0) {
+	for i := range p.side {
+		p.from[i] = p.name("from")
+		p.body = append(p.body, &loop.Var{Name: p.from[i], Init: p.own(&p.side[i], loop.Int(0))})
+	}
+	for i, names := range p.read(0) {
 		for _, name := range names {
 			first := p.name(p.side[i].prefix)
 			p.first[i] = append(p.first[i], first)
@@ -144,15 +153,18 @@ func (p *pipeline) arrive() {
 // of the step before, which all threads have read.
 func (p *pipeline) step(at scalar.Expr) {
 	p.copies(scalar.Add(at, loop.Int(p.t.stages-1)))
-	stage := p.stage(at)
 	now := p.first
 	for k := 1; k < p.t.k; k++ {
-		next := p.read(stage, k)
+		next := p.read(k)
 		p.products(now)
 		now = next
 	}
 	p.arrive()
-	next := p.read(p.stage(scalar.Add(at, loop.Int(1))), 0)
+	stage := p.stage(scalar.Add(at, loop.Int(1)))
+	for i := range p.side {
+		p.body = append(p.body, &loop.Assign{Name: p.from[i], Value: p.own(&p.side[i], stage)})
+	}
+	next := p.read(0)
 	p.products(now)
 	for i := range next {
 		for j, name := range next[i] {
@@ -164,16 +176,22 @@ func (p *pipeline) step(at scalar.Expr) {
 // end waits for the copies that were begun in place of those of steps that there are not.
 func (p *pipeline) end() { p.body = append(p.body, &loop.CopyWait{}) }
 
-// read reads a thread's operands of contracted position k of a stage.
-func (p *pipeline) read(stage scalar.Expr, k int) (out [2][]string) {
+// own is the first vector of a thread's operands of a side in a stage.
+func (p *pipeline) own(s *side, stage scalar.Expr) scalar.Expr {
+	return p.at(s, stage, loop.Int(0), s.thread)
+}
+
+// read reads a thread's operands of contracted position k of a step.
+func (p *pipeline) read(k int) (out [2][]string) {
 	for i := range p.side {
 		s := &p.side[i]
+		from := scalar.NewVar(p.from[i], ir.I32, 0, int64(p.t.pipelineBytes()/(4*width)-1))
 		for v := range s.reg / width {
 			names := make([]string, width)
 			for j := range names {
 				names[j] = p.name(s.prefix)
 			}
-			at := p.at(s, stage, loop.Int(k), scalar.Add(s.thread, loop.Int(v*s.tile/s.reg)))
+			at := p.Simplify(scalar.Add(from, loop.Int(k*p.t.pitch(s.tile)/width+v*s.tile/s.reg)))
 			p.body = append(p.body, &loop.LoadVec{Names: names, Array: p.slot, At: at})
 			out[i] = append(out[i], names...)
 		}
@@ -181,12 +199,19 @@ func (p *pipeline) read(stage scalar.Expr, k int) (out [2][]string) {
 	return out
 }
 
-// products adds the products of a contracted position.
+// products adds the products of a contracted position, row after row to and fro: each has a
+// factor of the one before. A multiprocessor reads a register of either of two banks at a
+// time, and keeps what it read for the next instruction, so that a product takes one turn
+// where its sum and one factor are all it reads, and two at the beginning of each row where
+// rows begin at the same end.
 func (p *pipeline) products(now [2][]string) {
 	for i, x := range now[0] {
-		for j, y := range now[1] {
+		for j := range now[1] {
+			if i%2 == 1 {
+				j = p.t.rn - 1 - j
+			}
 			sum := p.acc(i*p.t.rn + j)
-			product := scalar.Mul(scalar.FreeVar(x, ir.F32), scalar.FreeVar(y, ir.F32))
+			product := scalar.Mul(scalar.FreeVar(x, ir.F32), scalar.FreeVar(now[1][j], ir.F32))
 			p.body = append(p.body, &loop.Assign{Name: sum, Value: scalar.Add(scalar.FreeVar(sum, ir.F32), product)})
 		}
 	}

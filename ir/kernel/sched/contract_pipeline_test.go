@@ -65,21 +65,25 @@ func TestPipelinedContractions(t *testing.T) {
 	}
 }
 
-// TestPipelinedTilesAreChosen has large products, in the tile that was the fastest for how
-// their operands lie, one that leaves half of the device idle in its last turn, smaller ones
-// with sums in parts, and operands that no copy can take.
+// TestPipelinedTilesAreChosen has what was the fastest where both tiles were measured:
+// products whose wide tiles fill the device, those whose leave half of it idle in their last
+// turn, and small ones, with sums in as many parts as fill it. Operands that no copy can take
+// go by way of registers.
 func TestPipelinedTilesAreChosen(t *testing.T) {
 	for _, c := range []struct {
 		m, n, k int
 		layout  string
 		want    string
 	}{
-		{4096, 4096, 4096, "nn", "pipelined m=256 n=128 k=8 rm=16 rn=8 split=1 stages=2"},
-		{4096, 4096, 4096, "tn", "pipelined m=256 n=128 k=16 rm=16 rn=8 split=1 stages=2"},
-		{4096, 4096, 4096, "tt", "pipelined m=256 n=128 k=16 rm=16 rn=8 split=1 stages=2"},
-		{4096, 4096, 4096, "nt", "pipelined m=128 n=128 k=8 rm=8 rn=8 split=1 stages=2"},
-		{2560, 2560, 8192, "nn", "pipelined m=128 n=128 k=8 rm=8 rn=8 split=1 stages=2"},
-		{1024, 1024, 1024, "nn", "pipelined m=128 n=128 k=8 rm=8 rn=8 split=4 stages=2"},
+		{4096, 4096, 4096, "nn", "pipelined m=128 n=128 k=8 rm=16 rn=8 split=1 stages=2"},
+		{4096, 4096, 4096, "tt", "pipelined m=128 n=128 k=8 rm=16 rn=8 split=1 stages=2"},
+		{2048, 2048, 2048, "nn", "pipelined m=128 n=128 k=8 rm=16 rn=8 split=1 stages=2"},
+		{4096, 512, 512, "nt", "pipelined m=128 n=128 k=8 rm=16 rn=8 split=1 stages=2"},
+		{16384, 1152, 384, "nn", "pipelined m=64 n=128 k=16 rm=8 rn=8 split=1 stages=2"},
+		{16384, 384, 1536, "nt", "pipelined m=64 n=128 k=16 rm=8 rn=8 split=1 stages=2"},
+		{2560, 2560, 8192, "nn", "pipelined m=64 n=128 k=16 rm=8 rn=8 split=4 stages=2"},
+		{1024, 1024, 1024, "nn", "pipelined m=64 n=128 k=16 rm=8 rn=8 split=1 stages=2"},
+		{512, 512, 4096, "tn", "pipelined m=64 n=128 k=16 rm=8 rn=8 split=8 stages=2"},
 		{4095, 4095, 4095, "nn", "tiles m=64 n=128 k=8 rm=8 rn=8 split=1"},
 	} {
 		g := build(t, func(b *ir.Builder) { matmulOf(b, ir.F32, c.m, c.n, c.k, c.layout, false) })
