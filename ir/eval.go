@@ -119,9 +119,9 @@ func checkResults(n *Node, out []*Array) error {
 	return nil
 }
 
-// Inline returns the body of a composite as a graph of its own, with inputs
-// named "0", "1", … for the operands and outputs for the results. Its nodes
-// have the label and the place of n.
+// Inline returns the body of a composite, or what a running combination is made of
+// apart ([PrefixLowering]), as a graph of its own, with inputs named "0", "1", … for the
+// operands and outputs for the results. Its nodes have the label and the place of n.
 func Inline(n *Node) (*Graph, error) { return inline(n, n.label, n.pos) }
 
 // Body is [Inline] for all nodes of n's form: the nodes of the graph have no label and no
@@ -130,7 +130,11 @@ func Body(n *Node) (*Graph, error) { return inline(n, "", Pos{}) }
 
 func inline(n *Node, label string, at Pos) (*Graph, error) {
 	d := mustDef(n.op)
-	if d.Body == nil {
+	body := d.Body
+	if l, ok := d.Lower.(*PrefixLowering); ok {
+		body = l.Apart
+	}
+	if body == nil {
 		return nil, Errorf(ErrNoRule, "%s is a primitive", n.op)
 	}
 	return Transform(string(n.op), func(b *Builder) {
@@ -140,7 +144,7 @@ func inline(n *Node, label string, at Pos) (*Graph, error) {
 		}
 		b.Label(label)
 		b.At(at)
-		for i, v := range d.Body(b, n, in) {
+		for i, v := range body(b, n, in) {
 			b.Output(itoa(i), v)
 		}
 	})

@@ -173,6 +173,10 @@ type PrefixLowering struct {
 	// Finish returns the element of each result from the running values; nil
 	// where they are the results.
 	Finish func(n *Node, acc []scalar.Expr) []scalar.Expr
+	// Apart builds the same from elementwise ops and moves, for targets that cannot bind all
+	// operands and results in one kernel. Sizes are constant. It may be nil where an op has
+	// one operand.
+	Apart func(b *Builder, n *Node, in []Value) []Value
 }
 
 // TotalLowering is the sum of all elements of all operands, any number of them. It

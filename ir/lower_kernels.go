@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/kernel/routine"
 )
 
 // KernelsLowering is an op that brings kernels of its own, where a schedule
@@ -35,7 +36,11 @@ type Algorithm struct {
 // storage arrays are 1 or 4.
 type KernelLaunch struct {
 	Kernel *loop.Kernel
-	Arrays []Memory
+	// Routine, where it is set, is what a library computes in place of a kernel, on arrays
+	// in its own order. [loop.Caps.Products] tells whether a target has the library; where
+	// it has not, or under a condition, there are no kernels for the node.
+	Routine routine.Routine
+	Arrays  []Memory
 }
 
 // Memory is the elements of an operand, of a result or of scratch memory, dense
@@ -71,6 +76,15 @@ func (l *KernelsLowering) For(n *Node, caps loop.Caps) (*Algorithm, error) {
 		return nil, nil
 	}
 	for i, x := range a.Launches {
+		if x.Routine != nil {
+			if err := a.checkCall(n, x); err != nil {
+				return nil, Errorf(ErrDef, "routine %q: %v", x.Routine.Name(), err)
+			}
+			if caps.Products == loop.NoProducts {
+				return nil, nil
+			}
+			continue
+		}
 		if x.Kernel == nil {
 			return nil, Errorf(ErrDef, "launch %d has no kernel", i)
 		}
@@ -115,6 +129,28 @@ func (a *Algorithm) check(n *Node, x KernelLaunch) error {
 	}
 	if storage < len(x.Arrays) {
 		return format.Errorf("it has %d storage arrays of the %d given", storage, len(x.Arrays))
+	}
+	return nil
+}
+
+// checkCall returns what is wrong with the call of a routine.
+func (a *Algorithm) checkCall(n *Node, x KernelLaunch) error {
+	arrays := x.Routine.Arrays()
+	if len(arrays) != len(x.Arrays) {
+		return format.Errorf("it has %d arrays, not the %d given", len(arrays), len(x.Arrays))
+	}
+	for i, m := range x.Arrays {
+		t, err := a.typeOf(n, m)
+		if err != nil {
+			return err
+		}
+		size, _ := t.Shape.Size().Const()
+		switch bytes := size * loop.DeviceSize(t.DType); {
+		case bytes < arrays[i].Bytes:
+			return format.Errorf("array %d takes %d bytes, and %s has %d", i, arrays[i].Bytes, t, bytes)
+		case m.Space == OperandMemory && arrays[i].Written:
+			return format.Errorf("it writes operand %d", m.Number)
+		}
 	}
 	return nil
 }

@@ -61,7 +61,12 @@ func init() {
 				return out
 			},
 			Combine: combineAssociative,
-			Finish:  func(_ *ir.Node, acc []scalar.Expr) []scalar.Expr { return acc[1:] },
+			Apart: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+				return doubled(b, CumSumAttrs{Axis: attrs(n).Axis, Reverse: attrs(n).Reverse}, in, func(b *ir.Builder, x, y []ir.Value) []ir.Value {
+					return everywhere(b, n.Subgraphs()[0], slices.Concat(x, y))
+				})
+			},
+			Finish: func(_ *ir.Node, acc []scalar.Expr) []scalar.Expr { return acc[1:] },
 		},
 		Samples: associativeSamples,
 	})

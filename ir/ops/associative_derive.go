@@ -85,22 +85,27 @@ func slopesOfCombine(b *ir.Builder, g *ir.Graph, at []ir.Value, by int) []ir.Val
 		}
 		return tangents
 	})
-	out := make([]ir.Value, len(types)/2)
 	if b.Err() != nil {
-		return out
+		return make([]ir.Value, len(types)/2)
 	}
+	return everywhere(b, slopes, at)
+}
+
+// everywhere returns the outputs of a graph of scalars for all elements of some values
+// of one shape at once.
+func everywhere(b *ir.Builder, g *ir.Graph, at []ir.Value) []ir.Value {
 	shape := at[0].Shape()
 	flat := make([]ir.Value, len(at))
 	for i, v := range at {
 		flat[i] = Reshape(b, v, shape.Size())
 	}
-	values, axes := derive.Batch(b, slopes, flat, slices.Repeat([]int{0}, len(flat)), shape.Size())
+	values, axes := derive.Batch(b, g, flat, slices.Repeat([]int{0}, len(flat)), shape.Size())
 	for i, v := range values {
-		if out[i] = v; axes[i] < 0 {
-			out[i] = BroadcastTo(b, v, shape)
+		if axes[i] < 0 {
+			values[i] = BroadcastTo(b, v, shape)
 		} else {
-			out[i] = Reshape(b, v, shape...)
+			values[i] = Reshape(b, v, shape...)
 		}
 	}
-	return out
+	return values
 }

@@ -47,7 +47,10 @@ func init() {
 				}
 				return out
 			},
-			Combine: combineRecurrence,
+			Combine: func(n *ir.Node, x, y []scalar.Expr) []scalar.Expr {
+				return combineRecurrence(n.NumResults(), x, y, scalar.Mul, scalar.Add)
+			},
+			Apart: recurrenceApart,
 			Finish: func(n *ir.Node, acc []scalar.Expr) []scalar.Expr {
 				k := n.NumResults()
 				out := make([]scalar.Expr, k)
@@ -104,15 +107,14 @@ func recurrenceAccumulators(n *ir.Node) []ir.Accumulator {
 	return out
 }
 
-// combineRecurrence puts h → y·h + y' after h → x·h + x'.
-func combineRecurrence(n *ir.Node, x, y []scalar.Expr) []scalar.Expr {
-	k := n.NumResults()
-	out := make([]scalar.Expr, k*k+k)
+// combineRecurrence puts h → y·h + y' after h → x·h + x', for k values h.
+func combineRecurrence[T any](k int, x, y []T, mul, add func(x, y T) T) []T {
+	out := make([]T, k*k+k)
 	// product is a row of y times a column that begins at an element of x.
-	product := func(row, first, step int) scalar.Expr {
-		sum := scalar.Mul(y[row*k], x[first])
+	product := func(row, first, step int) T {
+		sum := mul(y[row*k], x[first])
 		for j := 1; j < k; j++ {
-			sum = scalar.Add(sum, scalar.Mul(y[row*k+j], x[first+j*step]))
+			sum = add(sum, mul(y[row*k+j], x[first+j*step]))
 		}
 		return sum
 	}
@@ -120,7 +122,31 @@ func combineRecurrence(n *ir.Node, x, y []scalar.Expr) []scalar.Expr {
 		for j := range k {
 			out[i*k+j] = product(i, j, k)
 		}
-		out[k*k+i] = scalar.Add(product(i, k*k, 1), y[k*k+i])
+		out[k*k+i] = add(product(i, k*k, 1), y[k*k+i])
+	}
+	return out
+}
+
+// recurrenceApart is the recurrence by nodes of few operands.
+func recurrenceApart(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+	k, d, a := n.NumResults(), n.Input(0).DType(), *cumAttrs(n)
+	x := make([]ir.Value, len(in))
+	for i, v := range in {
+		x[i] = Convert(b, v, sumType(d))
+	}
+	out := doubled(b, a, x, func(b *ir.Builder, x, y []ir.Value) []ir.Value {
+		of := func(op func(b *ir.Builder, x, y ir.Value) ir.Value) func(x, y ir.Value) ir.Value {
+			return func(x, y ir.Value) ir.Value { return op(b, x, y) }
+		}
+		return combineRecurrence(k, x, y, of(Mul), of(Add))
+	})[k*k:]
+	before := a
+	before.Reverse = !a.Reverse
+	for i, v := range out {
+		if a.Exclusive {
+			v = ahead(b, v, before)
+		}
+		out[i] = Convert(b, v, d)
 	}
 	return out
 }

@@ -10,7 +10,7 @@ import (
 const maxDepth = 64
 
 // inline replaces composites by their bodies, all the way down, except those
-// that are claimed.
+// that are claimed, and running combinations that are to be apart by what these are made of.
 func inline(r *run, g *ir.Graph) (*ir.Graph, error) {
 	if !r.hasComposites(g) {
 		return g, nil
@@ -30,7 +30,10 @@ func (r *run) hasComposites(g *ir.Graph) bool {
 }
 
 func (r *run) isInlined(n *ir.Node) bool {
-	return n.Def().IsComposite() && (r.Claim == nil || !r.Claim(n))
+	if n.Def().IsComposite() {
+		return r.Claim == nil || !r.Claim(n)
+	}
+	return r.Apart != nil && r.Apart(n)
 }
 
 // expand adds the body of a composite, and the bodies of what that is made of,

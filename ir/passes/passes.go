@@ -13,6 +13,9 @@ type Options struct {
 	// Claim reports whether the backend has a kernel of its own for a node
 	// with a composite op, which is then kept as it is. Nil claims nothing.
 	Claim func(n *ir.Node) bool
+	// Apart reports whether a running combination is to be made of ops that touch few
+	// arrays each ([ir.PrefixLowering]). Nil says so of none.
+	Apart func(n *ir.Node) bool
 	// Verify, if not nil, checks the graph after every pass, as [ir.Verify] does. It is given
 	// so that compilers that have no use for it go without.
 	Verify func(g *ir.Graph) error

@@ -174,7 +174,7 @@ func (c *compiler) fuse(e ir.Entry) (*group.Partition, error) {
 // simplified returns the graph after all passes, with complex values as pairs where
 // the target has none, but their parts.
 func (c *compiler) simplified(g *ir.Graph) (*ir.Graph, error) {
-	o := passes.Options{Claim: c.target.claims}
+	o := passes.Options{Claim: c.target.claims, Apart: c.target.Apart}
 	g, err := passes.Run(g, o)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/kernel/sched"
 )
@@ -67,6 +68,20 @@ func (t Target) claims(n *ir.Node) bool {
 		most = sched.ScoreBytes
 	}
 	return sched.AttendsInBlocks(n, t.Caps, most)
+}
+
+// Apart reports whether a running combination has more operands and results than a kernel
+// can bind, so that it is made of other ops: see [ir.PrefixLowering].
+func (t Target) Apart(n *ir.Node) bool {
+	l, ok := n.Def().Lower.(*ir.PrefixLowering)
+	if !ok || l.Apart == nil {
+		return false
+	}
+	arrays := len(n.Inputs()) + n.NumResults()
+	if slices.ContainsFunc(n.Subgraphs(), group.HasChecks) {
+		arrays++ // the status words
+	}
+	return arrays > t.StorageBuffers
 }
 
 // worthGate is how many elements two branches must compute for a gate to pay: at

@@ -26,7 +26,7 @@ func Support(n *ir.Node, t plan.Target, holder string) native.Support {
 			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("%s cannot hold %s", holder, x.DType)}
 		}
 	}
-	if n.Def().IsComposite() && !sched.HasKernels(n, t.Caps) {
+	if n.Def().IsComposite() && !sched.HasKernels(n, t.Caps) || t.Apart(n) {
 		return native.Support{Level: native.Decomposed}
 	}
 	return native.Support{Level: native.Native}

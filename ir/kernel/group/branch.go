@@ -121,14 +121,14 @@ func (br brancher) copyNodes(g *ir.Graph, m *ir.Mapping) {
 		in := m.Inputs(n)
 		switch {
 		case n.Op() == ir.OpPort:
-		case n.Op() == ops.OpCond && worthBranch(n, br.least) && !(br.taken.Valid() && slices.ContainsFunc(n.Subgraphs(), hasChecks)):
+		case n.Op() == ops.OpCond && worthBranch(n, br.least) && !(br.taken.Valid() && slices.ContainsFunc(n.Subgraphs(), HasChecks)):
 			m.SetAll(n, br.b.Copy(n, in))
 		case n.Op() == ops.OpCond:
 			m.SetAll(n, br.both(n, in))
 		case br.taken.Valid() && n.Op() == ops.OpCheckIndex:
 			in[0] = ops.Select(br.b, br.taken, in[0], ops.ZerosLike(br.b, in[0]))
 			m.SetAll(n, br.b.Copy(n, in))
-		case br.taken.Valid() && n.Op() == ops.OpScan && hasChecks(n.Subgraphs()[0]):
+		case br.taken.Valid() && n.Op() == ops.OpScan && HasChecks(n.Subgraphs()[0]):
 			m.SetAll(n, br.scan(n, in))
 		default:
 			m.SetAll(n, br.b.Copy(n, in))
@@ -175,10 +175,10 @@ func (br brancher) scan(n *ir.Node, in []ir.Value) []ir.Value {
 	return br.b.CopyWith(n, &a, []*ir.Graph{body}, in)
 }
 
-// hasChecks reports whether a graph, or one that a node of it owns, checks
+// HasChecks reports whether a graph, or one that a node of it owns, checks
 // indices.
-func hasChecks(g *ir.Graph) bool {
+func HasChecks(g *ir.Graph) bool {
 	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
-		return n.Op() == ops.OpCheckIndex || slices.ContainsFunc(n.Subgraphs(), hasChecks)
+		return n.Op() == ops.OpCheckIndex || slices.ContainsFunc(n.Subgraphs(), HasChecks)
 	})
 }

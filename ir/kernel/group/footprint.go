@@ -25,17 +25,22 @@ type footprint struct {
 	weight, members int
 }
 
-// Bounds of a group. A kernel's source grows by some thirty bytes an operation,
-// and it is to stay small enough to read and to compile in no time; what is a
-// member costs time in every test for a merge.
+// Bounds of a group. A kernel's source grows by some thirty bytes an operation, and by half
+// as many a term of any other kind, and it is to stay small enough to read and to compile in
+// no time; what is a member costs time in every test for a merge. A reduction's loop and
+// barriers are as long as some thirty operations.
 const (
 	maxGroupWeight  = 600
 	maxGroupMembers = 64
+	reductionWeight = 30
 )
 
 // footprintOf finds the footprint of a group of one node.
 func (p *Partition) footprintOf(n *ir.Node) footprint {
-	f := footprint{weight: p.decided.weight[n.ID()], members: 1}
+	f := footprint{weight: max(p.decided.weight[n.ID()], p.decided.terms[n.ID()]/2), members: 1}
+	if _, ok := n.Def().Lower.(*ir.ReduceLowering); ok {
+		f.weight += reductionWeight
+	}
 	s := p.spaceOf(n)
 	f.reads = make([]use, len(s.order))
 	for i, value := range s.order {

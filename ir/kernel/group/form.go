@@ -18,7 +18,9 @@ type forms struct {
 // formFacts is what is known of all nodes of one form.
 type formFacts struct {
 	fault  error // why none of them can be part of a kernel
-	weight int   // of the node itself, see ownWeight
+	weight int   // simple operations of the node itself
+	terms  int   // all that it is made of but its operands
+	loads  []int // how often an element of it takes one of each operand
 }
 
 // factsOf returns what is known of the nodes of n's form, which has a number.
@@ -26,7 +28,7 @@ func (f *forms) factsOf(n *ir.Node, form int) *formFacts {
 	if form == len(f.facts) {
 		facts := &formFacts{fault: lowerable(n)}
 		if facts.fault == nil {
-			facts.weight = ownWeight(n)
+			facts.weigh(n)
 		}
 		f.facts = append(f.facts, facts)
 	}

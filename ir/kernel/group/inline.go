@@ -19,12 +19,14 @@ const (
 	contractWeight = 1   // the same for operands of a contraction, read over and over
 	unpackWeight   = 16  // the same where what is read takes at most half as much memory
 	maxWeight      = 300 // length of one expression
+	maxTerms       = 200 // the same counting all that is written out, index arithmetic and integers too
 )
 
 // decisions are what is decided about each node before groups are made.
 type decisions struct {
 	virtual  []bool       // by node ID: computed where it is used
 	weight   []int        // by node ID: simple operations in its expression, those of virtual operands included
+	terms    []int        // by node ID: all that its expression is made of, written out
 	reads    [][]ir.Value // by node ID: the stored values in its expression, each once
 	uniform  []bool       // by node ID: all its elements are one
 	apart    []bool       // by node ID: runs in kernels of its own, which load its operands as they are
@@ -45,7 +47,7 @@ func (p *Partition) decide() {
 	g := p.Graph
 	nodes := g.Nodes()
 	d := &decisions{
-		virtual: make([]bool, len(nodes)), weight: make([]int, len(nodes)), reads: make([][]ir.Value, len(nodes)), uniform: make([]bool, len(nodes)),
+		virtual: make([]bool, len(nodes)), weight: make([]int, len(nodes)), terms: make([]int, len(nodes)), reads: make([][]ir.Value, len(nodes)), uniform: make([]bool, len(nodes)),
 		apart:    make([]bool, len(nodes)),
 		literals: map[ir.Value]scalar.Expr{},
 		uses:     g.Uses(), tensorCores: p.options.TensorCores,
@@ -184,7 +186,7 @@ func (d *decisions) isUniform(n *ir.Node) bool {
 // inlines reports whether a map node is better computed where it is used.
 func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 	w, l := d.weight[n.ID()], len(d.reads[n.ID()])
-	if w > maxWeight || len(users) == 0 || d.keeps(n, users) {
+	if w > maxWeight || d.terms[n.ID()] > maxTerms || len(users) == 0 || d.keeps(n, users) {
 		return false
 	}
 	repeated := w > cheapWeight && !(d.uniform[n.ID()] && w <= scalarWeight) && !d.repeats(n)

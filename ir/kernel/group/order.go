@@ -73,7 +73,7 @@ func (p *Partition) gateOfChecks() *Group {
 func (p *Partition) checks(g *Group) bool {
 	for _, part := range g.SideBySide() {
 		for _, m := range part.Members {
-			if p.spaceOf(m.Node).checks || slices.ContainsFunc(m.Node.Subgraphs(), hasChecks) {
+			if p.spaceOf(m.Node).checks || slices.ContainsFunc(m.Node.Subgraphs(), HasChecks) {
 				return true
 			}
 		}

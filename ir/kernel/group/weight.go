@@ -13,23 +13,26 @@ import (
 func (p *Partition) measure(n *ir.Node) {
 	d := p.decided
 	reads := d.scratch[:0]
-	w := p.forms.facts[p.formOf[n.ID()]].weight
-	for _, in := range n.Inputs() {
+	own := p.forms.facts[p.formOf[n.ID()]]
+	w, terms := own.weight, own.terms
+	for i, in := range n.Inputs() {
 		id := in.Node().ID()
 		if !d.virtual[id] {
+			terms += own.loads[i]
 			reads = withValue(reads, in)
 			continue
 		}
 		w += d.weight[id]
+		terms += own.loads[i] * d.terms[id]
 		for _, v := range d.reads[id] {
 			reads = withValue(reads, v)
 		}
 	}
 	d.scratch = reads
 	if _, literal := d.literals[n.Result(0)]; literal {
-		w, reads = 0, nil
+		w, terms, reads = 0, 1, nil
 	}
-	d.weight[n.ID()] = w
+	d.weight[n.ID()], d.terms[n.ID()] = w, terms
 	if !slices.Equal(d.reads[n.ID()], reads) {
 		d.reads[n.ID()] = slices.Clone(reads)
 	}
@@ -43,44 +46,58 @@ func withValue(list []ir.Value, v ir.Value) []ir.Value {
 	return append(list, v)
 }
 
-// ownWeight counts the simple operations of a node itself. Index arithmetic is
-// free: it is there with or without fusion. A reduction's is that of what it
-// takes in, counted as one.
-func ownWeight(n *ir.Node) int {
+// weigh finds what an element of a node is made of itself. In its weight index arithmetic
+// is free: it is there with or without fusion. A reduction's is that of what it takes in,
+// counted as one. Its terms are all that is written out but its operands.
+func (f *formFacts) weigh(n *ir.Node) {
+	f.loads, f.terms = make([]int, len(n.Inputs())), 1
+	load := func(operand int, _ ir.Index) scalar.Expr {
+		f.loads[operand]++
+		return scalar.Arg(operand, n.Input(operand).DType())
+	}
 	var e scalar.Expr
 	d := n.Def()
 	lower, view := d.Lower.(*ir.MapLowering)
 	switch {
 	case d.Scalar != nil:
-		x := make([]scalar.Expr, len(n.Inputs()))
-		for i, in := range n.Inputs() {
-			x[i] = scalar.Arg(i, in.DType())
+		x := make([]scalar.Expr, len(f.loads))
+		for i := range x {
+			x[i] = load(i, nil)
 		}
 		e = d.Scalar(n, x)
 	case view:
 		dims, _ := n.Types()[0].Shape.Ints()
-		load := func(operand int, at ir.Index) scalar.Expr { return scalar.Arg(operand, n.Input(operand).DType()) }
 		e = lower.Element(n, 0, Coords("a", dims), load)
-	case isLeaf(n):
-		return 0
 	default:
-		return 1
+		for i := range f.loads {
+			f.loads[i] = 1
+		}
+		if !isLeaf(n) {
+			f.weight = 1
+		}
+		return
 	}
-	w := 0
 	scalar.Walk(e, func(x scalar.Expr) {
 		switch {
-		case x.Op == scalar.OpConst || x.Op == scalar.OpArg || x.Op == scalar.OpVar || x.Type == ir.I32 || x.Type == ir.Bool:
+		case x.Op == scalar.OpConst || x.Op == scalar.OpArg || x.Op == scalar.OpVar:
+			return
+		case x.Op == scalar.OpCheck:
+			f.terms += checkTerms
+		case x.Type == ir.I32 || x.Type == ir.Bool:
 		case transcendental[x.Op]:
-			w += 8
+			f.weight += 8
 		default:
-			w++
+			f.weight++
 		}
+		f.terms++
 	})
-	if view && w <= 2 {
-		return 0 // a select between loads, as pad and concatenate have
+	if view && f.weight <= 2 {
+		f.weight = 0 // a select between loads, as pad and concatenate have
 	}
-	return w
 }
+
+// checkTerms is what else a check takes: a condition, and the words that it records.
+const checkTerms = 8
 
 var transcendental = map[scalar.Op]bool{
 	scalar.OpExp: true, scalar.OpExpm1: true, scalar.OpLog: true, scalar.OpLog1p: true,

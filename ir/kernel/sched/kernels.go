@@ -98,8 +98,15 @@ func (b *kernelBinder) storeResults() {
 	}
 }
 
-// launch names the arrays of a kernel by the tensors that they are.
+// launch names the arrays of a kernel, or of a routine, by the tensors that they are.
 func (b *kernelBinder) launch(x ir.KernelLaunch) Launch {
+	if x.Routine != nil {
+		call := Launch{Routine: x.Routine}
+		for _, m := range x.Arrays {
+			call.Args = append(call.Args, b.memory[m.Space][m.Number])
+		}
+		return call
+	}
 	k := x.Kernel
 	e := newEmitter(b.p, b.caps)
 	e.workgroup, e.groups = k.Workgroup, k.Groups

@@ -57,6 +57,12 @@ func changed(rows, width, n int, op func(b *ir.Builder, x, i, u ir.Value, a ops.
 	}
 }
 
+// updated writes one row of a state at a place that is data.
+func updated(b *ir.Builder) {
+	x := b.State("x", ir.F32, ir.Dims(1024, 128)...)
+	b.SetState("x", ops.DynamicUpdateSlice(b, x, b.Input("u", ir.F32, ir.Dims(1, 128)...), b.Input("at", ir.I32, ir.N(2))))
+}
+
 func sorted(d ir.DType, axis int, dims ...int) func(b *ir.Builder) {
 	return func(b *ir.Builder) {
 		b.Output("y", ops.ArgSort(b, b.Input("x", d, ir.Dims(dims...)...), ops.SortAttrs{Axis: axis}))
@@ -80,6 +86,7 @@ var aparts = map[string]apart{
 	"min of integers at once":                   {scatterOf(ops.ScatterMin, ir.U32, 40, 3, 900), 40, 2, 44 * kib, 12 * kib},
 	// A state of 512 KB of which one row of 512 B is changed.
 	"one row of a state":          {changed(1024, 128, 1, ops.Scatter), 1024, 1, 2 * kib, kib},
+	"a row of a state updated":    {updated, 900, 1, 2 * kib, kib},
 	"added to one of a state":     {changed(1024, 128, 1, ops.ScatterAdd), 1024, 1, 3 * kib, kib},
 	"few rows of a state":         {changed(1024, 16, 9, ops.ScatterAdd), 5, 1, 16 * kib, kib},
 	"many rows of a state":        {changed(1024, 4, 70, ops.ScatterAdd), 5, 3, 16 * kib, 4 * kib},

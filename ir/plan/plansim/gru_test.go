@@ -65,6 +65,9 @@ func TestDispatchesOfARecurrentNetwork(t *testing.T) {
 		if n := p.Entries[0].Dispatches(); n > c.most {
 			t.Errorf("%s: %d dispatches, more than %d", c.what, n, c.most)
 		}
+		if copies(p.Entries[0].Steps) > 0 {
+			t.Errorf("%s: values are copied from one step of a loop to the next", c.what)
+		}
 		var got []int
 		for _, s := range p.Entries[0].Steps {
 			if r, ok := s.(*plan.Repeat); ok {
@@ -78,6 +81,20 @@ func TestDispatchesOfARecurrentNetwork(t *testing.T) {
 			t.Errorf("%d kernels in loops: the rounds in turns have kernels of their own: %v", len(seen), seen)
 		}
 	}
+}
+
+// copies counts the copies among steps, those of loops once.
+func copies(steps []plan.Step) int {
+	n := 0
+	for _, s := range steps {
+		switch s := s.(type) {
+		case *plan.Copy:
+			n++
+		case *plan.Repeat:
+			n += copies(s.Steps) + copies(s.Odd)
+		}
+	}
+	return n
 }
 
 func compiled(t *testing.T, g *ir.Graph) *plan.Plan {

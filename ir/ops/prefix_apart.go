@@ -1,0 +1,36 @@
+package ops
+
+import "github.com/rlx-go/rlx/ir"
+
+// doubled returns the running combinations of elements along an axis, with all elements
+// included, by combining ever longer runs: after some turns each element holds what its run
+// of the last 2, 4, 8, … elements comes to (Hillis and Steele, Data Parallel Algorithms,
+// 1986). So no node has more than two operands, and a device goes through the values once
+// for each doubling of the length.
+func doubled(b *ir.Builder, a CumSumAttrs, x []ir.Value, combine func(b *ir.Builder, x, y []ir.Value) []ir.Value) []ir.Value {
+	if len(x) == 0 || b.Err() != nil {
+		return x
+	}
+	size := x[0].Dim(a.Axis)
+	length, _ := size.Const()
+	part := func(v ir.Value, from, size int) ir.Value { return SliceAxis(b, v, a.Axis, ir.N(from), ir.N(size)) }
+	for run := 1; run < length; run *= 2 {
+		early, late := make([]ir.Value, len(x)), make([]ir.Value, len(x))
+		for i, v := range x {
+			early[i], late[i] = part(v, 0, length-run), part(v, run, length-run)
+		}
+		if a.Reverse {
+			early, late = late, early
+		}
+		next := make([]ir.Value, len(x))
+		for i, v := range combine(b, early, late) {
+			if a.Reverse {
+				next[i] = Concatenate(b, a.Axis, v, part(x[i], length-run, run))
+			} else {
+				next[i] = Concatenate(b, a.Axis, part(x[i], 0, run), v)
+			}
+		}
+		x = next
+	}
+	return x
+}
