@@ -20,6 +20,9 @@ func scheduleTiles(e *emitter, g *group.Group, c *group.Contraction, t tile, par
 	first := te.kernel(g.Name()+"_parts", te.storesBehind(0), func(acc scalar.Expr, at ir.Index) []kept {
 		return []kept{{partial, append(ir.Index{te.part}, at...), acc}}
 	})
+	if second, ok := addParts(e, g, c, te.parts, partial); ok {
+		return []Launch{first, second}
+	}
 	return []Launch{first, newEmitter(e.p, e.caps).combineParts(g.Reduction(), te.parts, []*group.Tensor{partial})}
 }
 
