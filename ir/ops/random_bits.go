@@ -24,7 +24,7 @@ func threefry[T any](k0, k1, x0, x1 T, add, xor func(x, y T) T, rotate func(x T,
 			x1 = xor(rotate(x1, by), x0)
 		}
 		x0 = add(x0, keys[(i+1)%3])
-		x1 = add(add(x1, keys[(i+2)%3]), constant(uint32(i+1)))
+		x1 = add(x1, add(keys[(i+2)%3], constant(uint32(i+1)))) // the same for all counters
 	}
 	return x0, x1
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -20,6 +21,9 @@ func scheduleTiles(e *emitter, g *group.Group, c *group.Contraction, t tile, par
 	first := te.kernel(g.Name()+"_parts", te.storesBehind(0), func(acc scalar.Expr, at ir.Index) []kept {
 		return []kept{{partial, append(ir.Index{te.part}, at...), acc}}
 	})
+	if second, ok := addParts(e, g, c, te.parts, partial); ok {
+		return []Launch{first, second}
+	}
 	return []Launch{first, newEmitter(e.p, e.caps).combineParts(g.Reduction(), te.parts, []*group.Tensor{partial})}
 }
 
@@ -219,17 +223,23 @@ func (te *tileEmitter) acc(i int) string { return "c" + strconv.Itoa(i) }
 // contracted positions for 64 sums. A contraction of longProducts in all has them of
 // leastUnrolled positions: products of 4096 then ran at 41.0 TFLOP/s instead of 40.1 in
 // WGSL on an H200, with all eight at 39.9, but such a kernel takes a driver 70 ms more to
-// compile, which shorter ones do not win back.
+// compile, which shorter ones do not win back. In WGSL those between midProducts and twice
+// as many do, too: a step of an MLP with five of them took 496 µs so and not 503. Longer ones
+// gained less (a step of a character GPT took 37.6 ms and not 37.9), and deep models have
+// dozens of them, whose text grew by a quarter. In CUDA nobody has measured them.
 const (
 	unrolledProducts = 128
 	leastUnrolled    = 4
 	longProducts     = 1 << 35
+	midProducts      = 1 << 30
 )
 
 // together is how many contracted positions are written out.
 func (te *tileEmitter) together() int {
 	n := unrolledProducts / (te.t.rm * te.t.rn)
-	if points(te.c) >= longProducts {
+	long := points(te.c)
+	mid := long >= midProducts && long < 2*midProducts && te.caps.Dialect == dtype.WGSL
+	if mid || long >= longProducts {
 		n = max(n, leastUnrolled)
 	}
 	return min(te.t.k, n)

@@ -38,17 +38,12 @@ func (te *tileEmitter) finishFour(f four, result storeResult) {
 
 // fourResults returns what is stored of four sums, the elements of a tensor one after the
 // other.
-func (te *tileEmitter) fourResults(f four, result storeResult) (stores []kept) {
-	var each [4][]kept
+func (te *tileEmitter) fourResults(f four, result storeResult) []kept {
+	each := make([][]kept, len(f.sums))
 	for j, sum := range f.sums {
 		each[j] = result(sum, te.point(te.freeAt(&te.side[0], f.row), te.columnAt(f.column, j)))
 	}
-	for i := range each[0] {
-		for j := range each {
-			stores = append(stores, each[j][i])
-		}
-	}
-	return stores
+	return sideBySide(each)
 }
 
 // ragged reports whether of four neighbouring positions of a side some may exist and

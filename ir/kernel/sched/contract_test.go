@@ -304,3 +304,35 @@ func TestContractionsInParts(t *testing.T) {
 		}
 	}
 }
+
+// TestPartsAreAddedUpByVectors has enough results for the smallest device to add up their
+// parts four at a time, a bias along the rows with them. More parts than a thread reads at
+// once are reduced, and those with a bias for each row, which lies in no vectors.
+func TestPartsAreAddedUpByVectors(t *testing.T) {
+	target := plan.WebGPU()
+	target.Multiprocessors = 1
+	for _, c := range []struct {
+		name  string
+		parts int
+		bias  []int // the axis of the results that it lies along
+		by    string
+	}{
+		{"few parts", 3, []int{1}, "contract_"},
+		{"some parts", 11, []int{1}, "contract_"},
+		{"many parts", 17, []int{1}, "reduce_"},
+		{"a bias of each row", 3, []int{0}, "reduce_"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := build(t, func(b *ir.Builder) {
+				x, y := b.Input("x", ir.F32, ir.Dims(36, 136)...), b.Input("y", ir.F32, ir.Dims(136, 32)...)
+				z := ops.MatMul(b, x, y)
+				bias := b.Input("bias", ir.F32, z.Dim(c.bias[0]))
+				b.Output("z", ops.Tanh(b, ops.Add(b, z, ops.BroadcastInDim(b, bias, z.Shape(), c.bias))))
+			})
+			names := runOn(t, g, contractionsBy(t, g, target, sched.TileSchedules(c.parts)[2]), 0)
+			if len(names) != 2 || !strings.HasPrefix(names[1], c.by) || !strings.HasSuffix(names[0], "_parts") {
+				t.Errorf("kernels %v, of which the second one should be %s...", names, c.by)
+			}
+		})
+	}
+}
