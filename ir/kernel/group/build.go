@@ -159,24 +159,17 @@ func countsAlongAxes(n *ir.Node) bool {
 func (p *Partition) checkSizes() error {
 	for _, g := range p.groups {
 		for _, part := range g.SideBySide() {
-			if err := part.checkSizes(); err != nil {
-				return err
+			for _, points := range []int{Product(part.Outer), Product(part.Inner)} {
+				if points > loop.MaxElements {
+					return part.Members[0].Node.Fail(ir.Errorf(ir.ErrUnsupported, "%d points to go through are too many elements: positions are counted in i32", points))
+				}
 			}
-		}
-	}
-	return nil
-}
-
-func (g *Group) checkSizes() error {
-	for _, points := range []int{Product(g.Outer), Product(g.Inner)} {
-		if points > loop.MaxElements {
-			return g.Members[0].Node.Fail(ir.Errorf(ir.ErrUnsupported, "%d points to go through are too many elements: positions are counted in i32", points))
-		}
-	}
-	for _, m := range g.Members {
-		for i, t := range m.Store {
-			if t != nil && tooLarge(m.Node.Types()[i]) {
-				return m.Node.Fail(tooManyElements(m.Node.Types()[i]))
+			for _, m := range part.Members {
+				for i, t := range m.Store {
+					if t != nil && tooLarge(m.Node.Types()[i]) {
+						return m.Node.Fail(tooManyElements(m.Node.Types()[i]))
+					}
+				}
 			}
 		}
 	}

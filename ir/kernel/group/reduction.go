@@ -72,31 +72,22 @@ func (g *Group) RowsAreContiguous() bool {
 	for _, m := range g.Members {
 		s := g.partition.spaceOf(m.Node)
 		for _, a := range s.reads {
-			size, _ := s.valueOf(a).Shape().Size().Const()
-			switch coord := m.neighboursAlong(s, a); {
-			case coord < 0:
-			case coord < len(g.Outer):
-				votes += size
-			default:
-				votes -= size
+			v := s.valueOf(a)
+			size, _ := v.Shape().Size().Const()
+			for axis := len(a.at) - 1; axis >= 0; axis-- {
+				if v.Dim(axis).Is(1) {
+					continue
+				}
+				if own, ok := s.axisOf(lowDigit(a.at[axis])); ok && m.coordOf(own) >= 0 {
+					if m.coordOf(own) < len(g.Outer) {
+						votes += size
+					} else {
+						votes -= size
+					}
+				}
+				break
 			}
 		}
 	}
 	return votes > 0
-}
-
-// neighboursAlong returns the coordinate of the group along which a read of a member has its
-// neighbours in memory, -1 where there is none.
-func (m *Member) neighboursAlong(s ownSpace, a access) int {
-	v := s.valueOf(a)
-	for axis := len(a.at) - 1; axis >= 0; axis-- {
-		if v.Dim(axis).Is(1) {
-			continue
-		}
-		if own, ok := s.axisOf(lowDigit(a.at[axis])); ok {
-			return m.coordOf(own)
-		}
-		break
-	}
-	return -1
 }

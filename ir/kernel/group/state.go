@@ -189,22 +189,19 @@ func (p *Partition) readsOwnElement(g *Group, old, v ir.Value) bool {
 		for _, m := range part.Members {
 			s := p.spaceOf(m.Node)
 			for _, a := range s.reads {
-				if s.valueOf(a) == old && (target == nil || !m.readsAt(s, a, target)) {
+				if s.valueOf(a) != old {
+					continue
+				}
+				if target == nil {
 					return false
 				}
+				for axis, e := range a.at {
+					own, ok := s.axisOf(e)
+					if target.Coord[axis] >= 0 && (!ok || m.coordOf(own) != target.Coord[axis]) {
+						return false
+					}
+				}
 			}
-		}
-	}
-	return true
-}
-
-// readsAt reports whether a read of a member is of the element that a thread has of another
-// member.
-func (m *Member) readsAt(s ownSpace, a access, other *Member) bool {
-	for axis, e := range a.at {
-		own, ok := s.axisOf(e)
-		if other.Coord[axis] >= 0 && (!ok || m.coordOf(own) != other.Coord[axis]) {
-			return false
 		}
 	}
 	return true
