@@ -133,8 +133,9 @@ func (b *Builder) constant(t Type, data []byte) Value {
 // errors, in the text form and in the names of kernels. In a [Builder.Scope] it
 // comes behind the scope's.
 func (b *Builder) Label(label string) {
-	if b.label = b.within(label); label == "" {
-		b.label = b.scope
+	b.label = b.scope
+	if label != "" {
+		b.label = b.within(label)
 	}
 }
 

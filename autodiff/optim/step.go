@@ -173,7 +173,8 @@ func covers(pattern, name string) bool {
 		if end < len(name) && name[end] != '/' {
 			continue
 		}
-		if like, _ := path.Match(pattern, name[:end]); like || pattern == name[:end] {
+		scope := name[:end]
+		if like, _ := path.Match(pattern, scope); like || pattern == scope {
 			return true
 		}
 	}
