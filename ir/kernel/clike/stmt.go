@@ -106,9 +106,7 @@ func (w *Writer) stmt(s loop.Stmt) {
 		}
 		w.line("}")
 	case *loop.Barrier:
-		for _, line := range w.d.Barrier(w.storage) {
-			w.line(line)
-		}
+		w.barrier()
 	case *loop.AtomicOp:
 		w.atomic(s)
 	case *loop.Subgroup:

@@ -12,6 +12,10 @@ func Walk(body []Stmt, f func(Stmt)) {
 		case *If:
 			Walk(s.Then, f)
 			Walk(s.Else, f)
+		case *Roles:
+			for _, r := range s.List {
+				Walk(r.Body, f)
+			}
 		}
 	}
 }
@@ -100,6 +104,12 @@ func Exprs(s Stmt) []scalar.Expr {
 		return []scalar.Expr{s.At}
 	case *Mma:
 		return s.exprs()
+	case *CopyBox:
+		return s.exprs()
+	case *Arrive:
+		return []scalar.Expr{s.At}
+	case *Await:
+		return []scalar.Expr{s.At, s.Phase}
 	}
 	return nil
 }

@@ -33,6 +33,7 @@ func (k *Kernel) String() string {
 	if k.Resident > 0 {
 		t.line("resident %d", k.Resident)
 	}
+	t.objects()
 	if k.Subgroup != [2]int{} {
 		t.line("subgroup %d to %d", k.Subgroup[0], k.Subgroup[1])
 	}
@@ -123,6 +124,14 @@ func (k *Kernel) Label(s Stmt) string {
 		return "multiply-add " + s.Sum
 	case *FragmentStore:
 		return "store fragment " + s.Name
+	case *CopyBox:
+		return "copy box to " + k.ArrayName(s.To)
+	case *Arrive:
+		return "arrive at " + k.mbarrierName(s.Mbarrier)
+	case *Await:
+		return "await " + k.mbarrierName(s.Mbarrier)
+	case *Roles:
+		return "roles"
 	}
 	return format.Sprintf("%T", s)
 }
@@ -222,6 +231,18 @@ func (t *text) stmt(s Stmt) {
 		t.line("%s = %s of %s, %s", t.k.Label(s), s.Type, e[0], e[1])
 	case *CopyAsync:
 		t.copyAsync(s)
+	case *CopyBox:
+		t.copyBox(s)
+	case *Arrive:
+		t.line("%s[%s]", t.k.Label(s), t.exprs(s.At)[0])
+	case *Await:
+		e := t.exprs(s.At, s.Phase)
+		t.line("%s[%s] phase %s", t.k.Label(s), e[0], e[1])
+	case *Roles:
+		for _, r := range s.List {
+			t.line("role of %d threads", r.Threads)
+			t.nested(r.Body)
+		}
 	case *CopyWait:
 		t.line("%s, %d pending", t.k.Label(s), s.Pending)
 	case *Mma:

@@ -48,3 +48,27 @@ func (t *text) tile(m *Tile) string {
 	}
 	return s
 }
+
+// objects writes what the kernel's statements name by number.
+func (t *text) objects() {
+	for i, b := range t.k.Boxes {
+		t.line("box %d: %s from %d, dims %d strides %d, copied by %d", i, t.k.ArrayName(b.Array), b.First, b.Dims, b.Strides, b.Size)
+	}
+	for i, m := range t.k.Mbarriers {
+		t.line("mbarrier %d: %s[%d] of %d warps", i, m.Name, m.Len, m.Warps)
+	}
+}
+
+// mbarrierName returns the name of an mbarrier, or its number where there is none.
+func (k *Kernel) mbarrierName(i int) string {
+	if i < 0 || i >= len(k.Mbarriers) {
+		return format.Sprintf("mbarrier %d", i)
+	}
+	return k.Mbarriers[i].Name
+}
+
+func (t *text) copyBox(s *CopyBox) {
+	e := t.exprs(s.exprs()...)
+	n := len(s.From)
+	t.line("%s[%s] = box %d from %s, at %s[%s]", t.k.Label(s), e[n], s.Box, e[:n], t.k.mbarrierName(s.Mbarrier), e[n+1])
+}

@@ -113,6 +113,8 @@ func (u *unroller) stmt(s Stmt, b binds) Stmt {
 		return f
 	case *If:
 		return &If{b.apply(s.Cond), u.block(s.Then, b), u.block(s.Else, b)}
+	case *Roles:
+		return s.each(func(body []Stmt) []Stmt { return u.block(body, b) })
 	}
 	switch s := s.(type) {
 	case *Mma:

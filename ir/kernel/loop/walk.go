@@ -58,6 +58,14 @@ func mapStmt(s Stmt, f func(scalar.Expr) scalar.Expr) Stmt {
 		return &out
 	case *Mma:
 		return s.mapped(f, func(name string) string { return name })
+	case *CopyBox:
+		return s.with(f)
+	case *Arrive:
+		return &Arrive{s.Mbarrier, f(s.At)}
+	case *Await:
+		return &Await{s.Mbarrier, f(s.At), f(s.Phase)}
+	case *Roles:
+		return s.each(func(body []Stmt) []Stmt { return MapExprs(body, f) })
 	}
 	return s
 }
@@ -83,6 +91,12 @@ func WalkArrays(body []Stmt, f func(array *int)) {
 			f(&s.Array)
 		case *Mma:
 			s.arrays(f)
+		case *CopyBox:
+			f(&s.To)
+		case *Roles:
+			for _, r := range s.List {
+				WalkArrays(r.Body, f)
+			}
 		case *For:
 			WalkArrays(s.Body, f)
 		case *If:
@@ -106,6 +120,12 @@ func WalkStores(body []Stmt, f func(array int)) {
 			f(s.To)
 		case *FragmentStore:
 			f(s.Array)
+		case *CopyBox:
+			f(s.To)
+		case *Roles:
+			for _, r := range s.List {
+				WalkStores(r.Body, f)
+			}
 		case *For:
 			WalkStores(s.Body, f)
 		case *If:
