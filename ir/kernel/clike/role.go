@@ -58,12 +58,13 @@ func (w *Writer) mbarrier(number int, at scalar.Expr) string {
 func (w *Writer) roles(s *loop.Roles) {
 	end := 0
 	for i, r := range s.List {
-		head := "} else"
-		if i == 0 {
-			head = ""
+		end += r.Threads
+		head := "if (" + w.d.Async.Roles.Thread + " < " + strconv.Itoa(end) + ")"
+		if i > 0 {
+			head = "} else " + head
 		}
-		if end += r.Threads; i < len(s.List)-1 {
-			head += " if (" + w.d.Async.Roles.Thread + " < " + strconv.Itoa(end) + ")"
+		if i > 0 && i == len(s.List)-1 {
+			head = "} else"
 		}
 		w.meeting = w.d.Async.Roles.Barrier(i+1, r.Threads)
 		w.nested(head, r.Body)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -70,39 +71,50 @@ func (s *CopyBox) with(f func(scalar.Expr) scalar.Expr) *CopyBox {
 	return &out
 }
 
+// Check returns what keeps the box from being a view of an array of so many elements of a
+// type, "" where nothing does.
+func (b *Box) Check(d dtype.DType, length int) string {
+	axes := len(b.Dims)
+	switch {
+	case d != dtype.F16 && d != dtype.BF16 && d != dtype.F32:
+		return format.Sprintf("a box of %s", d)
+	case axes < 2 || axes > maxBoxAxes || len(b.Strides) != axes-1 || len(b.Size) != axes:
+		return format.Sprintf("a box of %d axes with %d strides and %d sizes", axes, len(b.Strides), len(b.Size))
+	case b.Size[0] != RowElements(d):
+		return format.Sprintf("a copy of %d elements of %s along the first axis, not of %d", b.Size[0], d, RowElements(d))
+	case b.First < 0 || b.First%PieceElements(d) != 0:
+		return format.Sprintf("a box that begins at element %d", b.First)
+	}
+	left := length - b.First // from the last element of the box on
+	for i, n := range b.Dims {
+		stride := 1
+		if i > 0 {
+			stride = b.Strides[i-1]
+		}
+		switch {
+		case n < 1 || b.Size[i] < 1 || b.Size[i] > maxBoxSize:
+			return format.Sprintf("a box of %d elements along axis %d, copied by %d", n, i, b.Size[i])
+		case i > 0 && (stride < 1 || stride%PieceElements(d) != 0):
+			return format.Sprintf("rows of a box are %d elements apart along axis %d", stride, i)
+		case left < 1 || n-1 > (left-1)/stride:
+			return format.Sprintf("a box that ends beyond the %d elements of its array", length)
+		}
+		left -= (n - 1) * stride
+	}
+	return ""
+}
+
 // checkBox checks a view, whatever is copied of it.
 func (c *checker) checkBox(b *Box) error {
 	if b.Array < 0 || b.Array >= len(c.k.Arrays) {
 		return c.fail("a box of array %d, which there is not", b.Array)
 	}
-	a, axes := c.k.Arrays[b.Array], len(b.Dims)
-	switch {
-	case a.Space != Storage || a.Access != Read || a.Width != 1:
+	a := c.k.Arrays[b.Array]
+	if a.Space != Storage || a.Access != Read || a.Width != 1 || a.Len == 0 {
 		return c.fail("a box of %s, which is no storage of width 1 that is only read", a.Name)
-	case a.DType != dtype.F16 && a.DType != dtype.BF16 && a.DType != dtype.F32:
-		return c.fail("a box of %s", a.DType)
-	case axes < 2 || axes > maxBoxAxes || len(b.Strides) != axes-1 || len(b.Size) != axes:
-		return c.fail("a box of %d axes with %d strides and %d sizes", axes, len(b.Strides), len(b.Size))
-	case b.Size[0] != RowElements(a.DType):
-		return c.fail("a copy of %d elements of %s along the first axis, not of %d", b.Size[0], a.DType, RowElements(a.DType))
-	case b.First < 0 || b.First%PieceElements(a.DType) != 0:
-		return c.fail("a box that begins at element %d", b.First)
 	}
-	last := b.First + b.Dims[0] - 1
-	for i, n := range b.Dims {
-		if n < 1 || b.Size[i] < 1 || b.Size[i] > maxBoxSize {
-			return c.fail("a box of %d elements along axis %d, copied by %d", n, i, b.Size[i])
-		}
-		if i == 0 {
-			continue
-		}
-		if stride := b.Strides[i-1]; stride < 1 || stride%PieceElements(a.DType) != 0 {
-			return c.fail("rows of a box are %d elements apart along axis %d", stride, i)
-		}
-		last += (n - 1) * b.Strides[i-1]
-	}
-	if a.Len > 0 && last >= a.Len {
-		return c.fail("a box up to element %d of %s, which has %d", last, a.Name, a.Len)
+	if wrong := b.Check(a.DType, a.Len); wrong != "" {
+		return c.fail("%s", wrong)
 	}
 	return nil
 }

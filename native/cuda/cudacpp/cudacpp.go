@@ -127,10 +127,10 @@ func (p *printer) types() {
 		p.line("typedef unsigned long long u64;")
 	}
 	if len(p.k.Boxes) > 0 {
-		p.line(tensorMap)
+		p.line("%s", tensorMap)
 	}
 	if len(p.k.Mbarriers) > 0 {
-		p.line(beginBarrier)
+		p.line("%s", beginBarrier)
 	}
 	if len(p.k.Scalars) == 0 {
 		return
