@@ -58,8 +58,10 @@ func (c *checker) mma(s *Mma, uniform bool) error {
 	switch {
 	case a.N < 8 || a.N > 256 || a.N%8 != 0:
 		return c.fail("a multiply-add of %d columns", a.N)
-	case c.first%WarpGroup != 0 || c.threads%WarpGroup != 0:
-		return c.fail("%d threads from %d on are no warp groups of %d", c.threads, c.first, WarpGroup)
+	case c.threads%WarpGroup != 0:
+		return c.fail("%d threads are no multiple of a warp group's %d", c.threads, WarpGroup)
+	case c.first%WarpGroup != 0:
+		return c.fail("a warp group begins at thread %d", c.first)
 	}
 	for i := range s.Terms {
 		if err := c.term(a, &s.Terms[i]); err != nil {
