@@ -56,9 +56,12 @@ func (o SGD) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 // NoDecay is a weight decay of nothing at all, where 0 would stand for a default.
 const NoDecay = math.SmallestNonzeroFloat64
 
+// decays reports whether a weight decay does anything.
+func decays(decay float64) bool { return decay != 0 && decay != NoDecay }
+
 // decayed adds the gradient of decay·p²/2 to a gradient.
 func decayed(b *ir.Builder, p, g ir.Value, decay float64) ir.Value {
-	if decay == 0 || decay == NoDecay {
+	if !decays(decay) {
 		return g
 	}
 	return ops.Add(b, g, times(b, p, decay))
@@ -66,7 +69,7 @@ func decayed(b *ir.Builder, p, g ir.Value, decay float64) ir.Value {
 
 // shrunk returns p − lr·decay·p.
 func shrunk(b *ir.Builder, p, rate ir.Value, decay float64) ir.Value {
-	if decay == 0 || decay == NoDecay {
+	if !decays(decay) {
 		return p
 	}
 	return ops.Sub(b, p, ops.Mul(b, p, ops.Convert(b, times(b, rate, decay), p.DType())))

@@ -131,7 +131,7 @@ func (l *interpreter) env() *scalar.Env {
 
 // expressions is a compiled list of expressions.
 type expressions struct {
-	program *scalar.Program
+	evaluator *scalar.Evaluator
 	env     *scalar.Env
 	scratch []scalar.Value
 	failed  *int
@@ -149,11 +149,11 @@ func (l *interpreter) compile(env *scalar.Env, want []ir.DType, list ...scalar.E
 		}
 		rewritten[i] = l.rewrite(e)
 	}
-	return &expressions{program: scalar.Compile(rewritten...), env: env, failed: &l.failed}, nil
+	return &expressions{evaluator: scalar.Compile(rewritten...), env: env, failed: &l.failed}, nil
 }
 
 func (x *expressions) values() ([]scalar.Value, error) {
-	v, err := x.program.Run(x.env, x.scratch)
+	v, err := x.evaluator.Run(x.env, x.scratch)
 	x.scratch = v
 	if err == nil && *x.failed != 0 {
 		err = ir.Errorf(ir.ErrIndex, "check %d failed", *x.failed)

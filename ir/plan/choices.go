@@ -16,11 +16,11 @@ type Choice struct {
 	// Schedules tell another: see [sched.Candidates].
 	Candidates []sched.Ranked
 
-	target  Target
-	program *group.Program
-	group   *group.Group
-	rounds  []*round
-	caps    loop.Caps
+	target    Target
+	partition *group.Partition
+	group     *group.Group
+	rounds    []*round
+	caps      loop.Caps
 }
 
 // Choices returns the groups of a module that have a choice on a target, in the order in
@@ -37,21 +37,21 @@ func Choices(m *ir.Module, t Target) ([]*Choice, error) {
 			return nil, format.Errorf("entry %q of module %q: %w", e.Name, m.Name, err)
 		}
 		c.addCodes(p.Checks)
-		if err := f.program(p, nil, false); err != nil {
+		if err := f.partition(p, nil, false); err != nil {
 			return nil, err
 		}
 	}
 	return f.found, nil
 }
 
-// finder goes through programs for what has a choice.
+// finder goes through partitions for what has a choice.
 type finder struct {
 	target Target
 	known  map[sched.Key]bool
 	found  []*Choice
 }
 
-func (f *finder) program(p *group.Program, rounds []*round, condition bool) error {
+func (f *finder) partition(p *group.Partition, rounds []*round, condition bool) error {
 	for _, item := range p.Items {
 		switch item := item.(type) {
 		case *group.Group:
@@ -59,16 +59,16 @@ func (f *finder) program(p *group.Program, rounds []*round, condition bool) erro
 				return err
 			}
 		case *group.Loop:
-			if err := f.program(item.Body, append(rounds[:len(rounds):len(rounds)], &round{count: 1, programs: item.Programs()}), condition); err != nil {
+			if err := f.partition(item.Body, append(rounds[:len(rounds):len(rounds)], &round{count: 1, partitions: item.Partitions()}), condition); err != nil {
 				return err
 			}
 		case group.Control:
 			inner := rounds
 			if _, ok := item.(*group.While); ok {
-				inner = append(rounds[:len(rounds):len(rounds)], &round{count: 1, programs: item.Programs()})
+				inner = append(rounds[:len(rounds):len(rounds)], &round{count: 1, partitions: item.Partitions()})
 			}
-			for _, p := range item.Programs() {
-				if err := f.program(p, inner, true); err != nil {
+			for _, p := range item.Partitions() {
+				if err := f.partition(p, inner, true); err != nil {
 					return err
 				}
 			}
@@ -78,7 +78,7 @@ func (f *finder) program(p *group.Program, rounds []*round, condition bool) erro
 }
 
 // group notes a group with a choice. Maps side by side have none: they share a kernel.
-func (f *finder) group(p *group.Program, g *group.Group, rounds []*round, condition bool) error {
+func (f *finder) group(p *group.Partition, g *group.Group, rounds []*round, condition bool) error {
 	caps := f.target.capsUnder(condition)
 	list, err := sched.Candidates(g, caps)
 	if err != nil || len(list) < 2 {
@@ -98,7 +98,7 @@ func (x *Choice) Trial(s sched.Schedule, times int, pr Printer) (*Plan, error) {
 	c := newCompiler(&ir.Module{Name: x.Name}, x.target, pr)
 	c.plan.Entries = []Entry{{Name: "run"}}
 	ec := &entryCompiler{
-		compiler: c, program: x.program, entry: &c.plan.Entries[0],
+		compiler: c, partition: x.partition, entry: &c.plan.Entries[0],
 		regions: map[*group.Tensor]region{}, parts: map[string]int{},
 	}
 	launches, err := sched.Emit(x.group, s, x.caps)
@@ -115,7 +115,7 @@ func (x *Choice) Trial(s sched.Schedule, times int, pr Printer) (*Plan, error) {
 	if err := ec.addSteps(); err != nil {
 		return nil, err
 	}
-	ec.entry.UniformBytes = WordBytes * len(x.program.Scalars)
+	ec.entry.UniformBytes = WordBytes * len(x.partition.Scalars)
 	c.status()
 	c.link()
 	c.plan.Requires.Limits = c.plan.needs()

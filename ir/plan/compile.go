@@ -108,12 +108,12 @@ func newCompiler(m *ir.Module, t Target, pr Printer) *compiler {
 // entryCompiler adds one entry.
 type entryCompiler struct {
 	*compiler
-	program  *group.Program
-	entry    *Entry
-	declared *ir.Graph // as the host knows it, complex values included
-	launches []placedLaunch
-	regions  map[*group.Tensor]region
-	parts    map[string]int // how many parts of bundles have a key
+	partition *group.Partition
+	entry     *Entry
+	declared  *ir.Graph // as the host knows it, complex values included
+	launches  []placedLaunch
+	regions   map[*group.Tensor]region
+	parts     map[string]int // how many parts of bundles have a key
 }
 
 func (c *compiler) entry(e ir.Entry) error {
@@ -135,7 +135,7 @@ func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 	}
 	c.plan.Entries = append(c.plan.Entries, Entry{Name: e.Name})
 	ec := &entryCompiler{
-		compiler: c, program: prog, declared: e.Graph, entry: &c.plan.Entries[len(c.plan.Entries)-1],
+		compiler: c, partition: prog, declared: e.Graph, entry: &c.plan.Entries[len(c.plan.Entries)-1],
 		launches: make([]placedLaunch, 0, len(prog.Items)),
 		regions:  make(map[*group.Tensor]region, len(prog.Tensors)), parts: map[string]int{},
 	}
@@ -154,7 +154,7 @@ func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 }
 
 // fuse makes the groups of an entry.
-func (c *compiler) fuse(e ir.Entry) (*group.Program, error) {
+func (c *compiler) fuse(e ir.Entry) (*group.Partition, error) {
 	g, err := c.simplified(e.Graph)
 	if err != nil {
 		return nil, err

@@ -18,24 +18,24 @@ type placedLaunch struct {
 	gate   *gate
 }
 
-// round is a loop around launches: the programs that are run in turn, how often or
+// round is a loop around launches: the partitions that are run in turn, how often or
 // by which gate that is told,
 // and the places that change roles with every round.
 type round struct {
-	count    int // 0 where going tells
-	going    *gate
-	swaps    [][2]*group.Tensor
-	programs []*group.Program
+	count      int // 0 where going tells
+	going      *gate
+	swaps      [][2]*group.Tensor
+	partitions []*group.Partition
 }
 
 // learn tells the cache what it will be asked for.
-func (c *entryCompiler) learn(p *group.Program) {
+func (c *entryCompiler) learn(p *group.Partition) {
 	for _, item := range p.Items {
 		switch item := item.(type) {
 		case *group.Group:
 			c.cache.Learn(item, c.target.Caps)
 		case group.Control:
-			for _, inner := range item.Programs() {
+			for _, inner := range item.Partitions() {
 				c.learn(inner)
 			}
 		}
@@ -43,7 +43,7 @@ func (c *entryCompiler) learn(p *group.Program) {
 }
 
 // schedule makes the kernels of all items, those of loops and branches in place.
-func (c *entryCompiler) schedule(p *group.Program, rounds []*round, u *guard) error {
+func (c *entryCompiler) schedule(p *group.Partition, rounds []*round, u *guard) error {
 	for _, item := range p.Items {
 		if err := c.scheduleItem(p, item, rounds, u); err != nil {
 			return err
@@ -52,7 +52,7 @@ func (c *entryCompiler) schedule(p *group.Program, rounds []*round, u *guard) er
 	return nil
 }
 
-func (c *entryCompiler) scheduleItem(p *group.Program, item group.Item, rounds []*round, u *guard) error {
+func (c *entryCompiler) scheduleItem(p *group.Partition, item group.Item, rounds []*round, u *guard) error {
 	switch item := item.(type) {
 	case *group.Group:
 		launches, err := c.cache.Schedule(item, c.target.capsUnder(u != nil))
@@ -69,7 +69,7 @@ func (c *entryCompiler) scheduleItem(p *group.Program, item group.Item, rounds [
 			}
 			return nil
 		}
-		inner, err := inside(rounds, item.Node, &round{count: item.Count, swaps: item.Swaps, programs: item.Programs()})
+		inner, err := inside(rounds, item.Node, &round{count: item.Count, swaps: item.Swaps, partitions: item.Partitions()})
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func (t Target) capsUnder(condition bool) loop.Caps {
 // until its gate is closed. Once its condition does not hold its carries stay, and so
 // does the condition.
 func (c *entryCompiler) scheduleWhile(w *group.While, rounds []*round, u *guard) error {
-	own := &round{count: w.Max, programs: w.Programs()}
+	own := &round{count: w.Max, partitions: w.Partitions()}
 	inner, err := inside(rounds, w.Node, own)
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ func TestMemoryOfRandomGraphsHoldsWhatIsRead(t *testing.T) {
 		if m.follow(ec.entry.Steps, 0); m.next != len(ec.launches) {
 			t.Errorf("seed %d: %d dispatches for %d launches", seed, m.next, len(ec.launches))
 		}
-		for _, o := range ec.program.Outputs {
+		for _, o := range ec.partition.Outputs {
 			if o != nil {
 				m.read("the host", o)
 			}

@@ -10,15 +10,15 @@ import (
 
 // placeAll gives every tensor that a launch or the host touches its region.
 func (c *entryCompiler) placeAll() error {
-	if err := c.placeLeaves(c.program); err != nil {
+	if err := c.placeLeaves(c.partition); err != nil {
 		return err
 	}
-	return c.placeTemps(c.program.Outputs)
+	return c.placeTemps(c.partition.Outputs)
 }
 
-// placeLeaves places the ports and constants of a program and of the loops in
+// placeLeaves places the ports and constants of a partition and of the loops in
 // it.
-func (c *entryCompiler) placeLeaves(p *group.Program) error {
+func (c *entryCompiler) placeLeaves(p *group.Partition) error {
 	for _, t := range p.Tensors {
 		if err := c.placeLeaf(t); err != nil {
 			return err
@@ -26,7 +26,7 @@ func (c *entryCompiler) placeLeaves(p *group.Program) error {
 	}
 	for _, item := range p.Items {
 		if x, ok := item.(group.Control); ok {
-			for _, inner := range x.Programs() {
+			for _, inner := range x.Partitions() {
 				if err := c.placeLeaves(inner); err != nil {
 					return err
 				}
@@ -75,7 +75,7 @@ type lifetime struct {
 
 // placeTemps places everything else, in order of first use. The given outputs live to
 // the end. Inside a loop a value lives from the first to the last iteration if it
-// belongs to a program further out.
+// belongs to a partition further out.
 func (c *entryCompiler) placeTemps(outputs []*group.Tensor) error {
 	c.temps.reset()
 	lives := c.lifetimes(outputs)
@@ -131,7 +131,7 @@ func (c *entryCompiler) lifetimes(outputs []*group.Tensor) []*lifetime {
 func (c *entryCompiler) span(i int, t *group.Tensor) (from, to int) {
 	from, to = i, i
 	for depth, r := range c.launches[i].rounds {
-		if slices.ContainsFunc(r.programs, func(p *group.Program) bool { return madeInside(p, t) }) {
+		if slices.ContainsFunc(r.partitions, func(p *group.Partition) bool { return madeInside(p, t) }) {
 			continue
 		}
 		for from > 0 && c.inLoop(c.launches[from-1], depth, r) {
@@ -148,14 +148,14 @@ func (c *entryCompiler) inLoop(l placedLaunch, depth int, r *round) bool {
 	return depth < len(l.rounds) && l.rounds[depth] == r
 }
 
-// madeInside reports whether a tensor belongs to a program or to one that it runs.
-func madeInside(p *group.Program, t *group.Tensor) bool {
+// madeInside reports whether a tensor belongs to a partition or to one that it runs.
+func madeInside(p *group.Partition, t *group.Tensor) bool {
 	if slices.Contains(p.Tensors, t) {
 		return true
 	}
 	for _, item := range p.Items {
 		if x, ok := item.(group.Control); ok {
-			for _, inner := range x.Programs() {
+			for _, inner := range x.Partitions() {
 				if madeInside(inner, t) {
 					return true
 				}

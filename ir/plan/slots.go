@@ -8,12 +8,12 @@ import (
 
 // addSlots names what the host reads and writes of the entry.
 func (c *entryCompiler) addSlots() error {
-	for i, port := range c.program.Scalars {
+	for i, port := range c.partition.Scalars {
 		at := WordBytes * i
 		c.entry.Scalars = append(c.entry.Scalars, c.slot(Slot{Name: port.Name, Role: Scalar, DType: port.Value.DType(), Offset: at, Bytes: WordBytes}))
 		c.entry.UniformBytes = at + WordBytes
 	}
-	for _, t := range c.program.Tensors {
+	for _, t := range c.partition.Tensors {
 		if t.Port == nil {
 			continue
 		}
@@ -22,11 +22,11 @@ func (c *entryCompiler) addSlots() error {
 			continue
 		}
 		s := c.portSlot(Input, t)
-		s.Lo, s.Hi, s.Checked = CheckedRange(c.program.Graph, t.Port.Value)
+		s.Lo, s.Hi, s.Checked = CheckedRange(c.partition.Graph, t.Port.Value)
 		c.entry.Inputs = append(c.entry.Inputs, c.slot(s))
 	}
-	for i, o := range c.program.Graph.Outputs() {
-		if t := c.program.Outputs[i]; t != nil {
+	for i, o := range c.partition.Graph.Outputs() {
+		if t := c.partition.Outputs[i]; t != nil {
 			s := c.tensorSlot(o.Name, Output, t)
 			if d, ok := c.declared.Output(o.Name); ok {
 				asDeclared(&s, d.Value.Type())

@@ -14,7 +14,7 @@ func Apply(n Expr, v [3]Value) Value { return apply(n, v, Exact) }
 
 // apply returns the value of node n, which has operands, for operand values v.
 // Load is not among the operations it knows.
-func apply(n *Node, v [3]Value, mode Mode) Value {
+func apply(n *Node, v [3]Value, mode Rounding) Value {
 	from := n.Args[len(n.Args)-1].Type
 	switch n.Op {
 	case OpConvert:

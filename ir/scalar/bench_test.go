@@ -31,9 +31,9 @@ func BenchmarkExpand(b *testing.B) {
 	}
 }
 
-func BenchmarkSchedule(b *testing.B) {
+func BenchmarkBindShared(b *testing.B) {
 	e := Expand(Sin(Arg(0, dtype.F32)), Portable)
 	for b.Loop() {
-		Schedule("v", e)
+		BindShared("v", e)
 	}
 }

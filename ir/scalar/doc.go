@@ -16,7 +16,7 @@
 //     Range returns those of any expression.
 //   - Expand replaces operations that a kernel dialect lacks, or computes
 //     loosely, by sequences with stated error bounds.
-//   - Schedule orders shared subexpressions into local variables, for printers.
+//   - BindShared orders shared subexpressions into local variables, for printers.
 //   - Walk, Substitute, Equal, Key and Print do what their names say, each
 //     visiting a shared node once.
 //

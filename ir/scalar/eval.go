@@ -14,15 +14,15 @@ type Env struct {
 	// Vars holds the values of variables by name.
 	Vars map[string]Value
 	// Slots, if not nil, holds the values of variables in the order of
-	// Program.Vars and is read instead of Vars.
+	// Evaluator.Vars and is read instead of Vars.
 	Slots []Value
 	// Load returns an element of a buffer. An error ends the evaluation.
 	Load func(slot int, t dtype.DType, index int64) (Value, error)
 	// Failed, if not nil, is told the code of each Check whose condition is
 	// false.
 	Failed func(code int)
-	// Mode says how results are rounded.
-	Mode Mode
+	// Rounding says how results are rounded.
+	Rounding Rounding
 }
 
 // EvalError says which leaf an Env has no value for.
@@ -45,10 +45,10 @@ func Eval(e Expr, env *Env) (Value, error) {
 	return v[0], nil
 }
 
-// Program is a list of expressions made ready for repeated evaluation: their
+// Evaluator is a list of expressions made ready for repeated evaluation: their
 // nodes in an order where operands come first, each once. It is immutable, so
 // several goroutines may run it.
-type Program struct {
+type Evaluator struct {
 	code  []instr
 	roots []int
 	vars  []string
@@ -58,12 +58,12 @@ type Program struct {
 type instr struct {
 	node *Node
 	args [3]int // numbers of earlier instructions
-	slot int    // number of a Var in Program.vars
+	slot int    // number of a Var in Evaluator.vars
 }
 
-// Compile returns a program that evaluates roots.
-func Compile(roots ...Expr) *Program {
-	p := &Program{}
+// Compile returns an evaluator of roots.
+func Compile(roots ...Expr) *Evaluator {
+	p := &Evaluator{}
 	number := map[*Node]int{}
 	names := map[string]int{}
 	for _, r := range roots {
@@ -92,9 +92,9 @@ func Compile(roots ...Expr) *Program {
 	return p
 }
 
-// Vars returns the names of the variables of the program, each once, in the
+// Vars returns the names of the variables of the expressions, each once, in the
 // order in which Env.Slots gives their values.
-func (p *Program) Vars() []string { return slices.Clone(p.vars) }
+func (p *Evaluator) Vars() []string { return slices.Clone(p.vars) }
 
 // variable returns the value of the variable called name.
 func (env *Env) variable(name string, slot int) (Value, bool) {
@@ -111,7 +111,7 @@ func (env *Env) variable(name string, slot int) (Value, bool) {
 // Run returns the values of the roots in env. scratch, if not nil, is reused as
 // the memory of the run and holds the results, so that repeated runs allocate
 // nothing; pass the slice that the last Run returned. Errors are those of Eval.
-func (p *Program) Run(env *Env, scratch []Value) ([]Value, error) {
+func (p *Evaluator) Run(env *Env, scratch []Value) ([]Value, error) {
 	need := len(p.roots) + len(p.code)
 	if cap(scratch) < need {
 		scratch = make([]Value, need)
@@ -132,7 +132,7 @@ func (p *Program) Run(env *Env, scratch []Value) ([]Value, error) {
 }
 
 // step evaluates one instruction.
-func (p *Program) step(in *instr, regs []Value, env *Env) (Value, error) {
+func (p *Evaluator) step(in *instr, regs []Value, env *Env) (Value, error) {
 	n := in.node
 	switch n.Op {
 	case OpConst:
@@ -142,13 +142,13 @@ func (p *Program) step(in *instr, regs []Value, env *Env) (Value, error) {
 		if n.Ref < 0 || n.Ref >= len(env.Args) {
 			return Value{}, &EvalError{Leaf: format.Sprintf("argument %d", n.Ref)}
 		}
-		return env.Args[n.Ref].round(n.Type, env.Mode), nil
+		return env.Args[n.Ref].round(n.Type, env.Rounding), nil
 	case OpVar:
 		v, ok := env.variable(n.Name, in.slot)
 		if !ok {
 			return Value{}, &EvalError{Leaf: format.Sprintf("variable %s", n.Name)}
 		}
-		return v.round(n.Type, env.Mode), nil
+		return v.round(n.Type, env.Rounding), nil
 	case OpLoad:
 		if env.Load == nil {
 			return Value{}, &EvalError{Leaf: format.Sprintf("buffer slot %d", n.Ref)}
@@ -162,5 +162,5 @@ func (p *Program) step(in *instr, regs []Value, env *Env) (Value, error) {
 	if n.Op == OpCheck && v[1].I == 0 && env.Failed != nil {
 		env.Failed(n.Ref)
 	}
-	return apply(n, v, env.Mode), nil
+	return apply(n, v, env.Rounding), nil
 }

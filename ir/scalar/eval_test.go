@@ -79,7 +79,7 @@ func TestEvalModes(t *testing.T) {
 	half := Convert(third, dtype.F16)
 	for _, tt := range []struct {
 		e    Expr
-		mode Mode
+		mode Rounding
 		want float64
 	}{
 		{third, Exact, float64(float32(1) / 3)},
@@ -88,13 +88,13 @@ func TestEvalModes(t *testing.T) {
 		{half, Reference, 1.0 / 3},
 		{Bitcast(Bitcast(third, dtype.I32), dtype.F32), Exact, float64(float32(1) / 3)},
 	} {
-		got, err := Eval(tt.e, &Env{Args: []Value{{F: 1}, {F: 3}}, Mode: tt.mode})
+		got, err := Eval(tt.e, &Env{Args: []Value{{F: 1}, {F: 3}}, Rounding: tt.mode})
 		if err != nil || got.F != tt.want {
 			t.Errorf("mode %d: %v = %v, %v; want %v", tt.mode, tt.e, got.F, err, tt.want)
 		}
 	}
 	bits := Bitcast(third, dtype.U32)
-	got, err := Eval(bits, &Env{Args: []Value{{F: 1}, {F: 3}}, Mode: Reference})
+	got, err := Eval(bits, &Env{Args: []Value{{F: 1}, {F: 3}}, Rounding: Reference})
 	if want := int64(math.Float32bits(float32(1) / 3)); err != nil || got.I != want {
 		t.Errorf("bits in reference mode %#x, %v; want %#x", got.I, err, want)
 	}

@@ -38,12 +38,12 @@ func ExampleSimplify() {
 }
 
 // A printer binds shared parts to local variables.
-func ExampleSchedule() {
+func ExampleBindShared() {
 	x, y := scalar.Arg(0, dtype.F32), scalar.Arg(1, dtype.F32)
 	e := scalar.Exp(x)
 
-	s := scalar.Schedule("v", scalar.Div(e, scalar.Add(e, y)))
-	for _, b := range s.Bindings {
+	s := scalar.BindShared("v", scalar.Div(e, scalar.Add(e, y)))
+	for _, b := range s.Locals {
 		fmt.Println("let", b.Var, "=", b.Value)
 	}
 	fmt.Println("return", s.Roots[0])

@@ -2,21 +2,21 @@ package scalar
 
 import "github.com/rlx-go/rlx/ir/dtype"
 
-// Level says how much Expand replaces.
-type Level uint8
+// Expansion says how much Expand replaces.
+type Expansion uint8
 
-// The levels.
+// The expansions.
 const (
 	// Accurate is for targets with a mathematical library good to a few ULP
 	// that respects infinities and NaN: CUDA and the CPU. Only operations that
 	// such libraries lack, or define otherwise, are replaced.
-	Accurate Level = iota
+	Accurate Expansion = iota
 	// Portable is for WGSL and MSL, whose built-in functions are loose or
 	// missing and whose compilers may assume that no infinity or NaN occurs.
 	Portable
 )
 
-// Expand returns e with the operations that targets of the given level lack, or
+// Expand returns e with the operations that targets of an expansion lack, or
 // compute otherwise than this package defines, replaced by sequences of
 // operations that they have. What may remain, besides leaves:
 //
@@ -25,12 +25,12 @@ const (
 //     where the quotient overflows, and a shift count is below the width;
 //   - floats: Neg, Abs, Add, Sub, Mul, Div, Fma, Sqrt, Rsqrt, Floor, Ceil,
 //     Trunc, comparisons, Select, Convert, Bitcast;
-//   - at level Accurate also the functions of C's math library: Exp, Expm1,
+//   - for Accurate also the functions of C's math library: Exp, Expm1,
 //     Log, Log1p, Pow, trigonometric and hyperbolic functions and their
 //     inverses, Erf, Erfc, Rem, Round, IsNaN and IsFinite.
 //
 // Functions are expanded for f32; f16 and bf16 go through f32 and back, and f64
-// is left alone, as no target of level Portable has it. Complex operations are
+// is left alone, as no target of Portable has it. Complex operations are
 // left alone too. Conversions of 8-bit floats are made of integer operations, as
 // few devices have them, and none that rounds as they do.
 //
@@ -46,19 +46,19 @@ const (
 // parts are too many: it falls to 2⁻¹⁶ for the largest and smallest results.)
 // A device may flush subnormal numbers to zero, on the way too. ErrorBound lists
 // the error of each.
-func Expand(e Expr, level Level) Expr {
-	return ExpandExcept(e, level, func(Expr) bool { return false })
+func Expand(e Expr, how Expansion) Expr {
+	return ExpandExcept(e, how, func(Expr) bool { return false })
 }
 
 // ExpandExcept is Expand for printers that write some operations as calls of
 // functions of their own: nodes for which keep returns true stay as they are.
 // keep sees each node with its operands expanded.
-func ExpandExcept(e Expr, level Level, keep func(Expr) bool) Expr {
+func ExpandExcept(e Expr, how Expansion, keep func(Expr) bool) Expr {
 	return fromLeaves(e, func(n Expr) Expr {
 		if keep(n) {
 			return n
 		}
-		return expandNode(n, level)
+		return expandNode(n, how)
 	})
 }
 
@@ -83,16 +83,16 @@ func fromLeaves(e Expr, replace func(Expr) Expr) Expr {
 }
 
 // expandNode replaces n, whose operands are expanded, if its operation is.
-func expandNode(n Expr, level Level) Expr {
+func expandNode(n Expr, how Expansion) Expr {
 	if n.Op == OpClamp {
-		atLeast := expandNode(Max(n.Args[0], n.Args[1]), level)
-		return expandNode(Min(atLeast, n.Args[2]), level)
+		atLeast := expandNode(Max(n.Args[0], n.Args[1]), how)
+		return expandNode(Min(atLeast, n.Args[2]), how)
 	}
 	if len(n.Args) == 0 {
 		return n
 	}
 	from := n.Args[len(n.Args)-1].Type
-	if rule := portableRules[n.Op]; rule != nil && level == Portable {
+	if rule := portableRules[n.Op]; rule != nil && how == Portable {
 		switch from {
 		case dtype.F32:
 			return rule(n)
@@ -115,7 +115,7 @@ func throughF32(n *Node, narrow dtype.DType, rule func(n *Node) Expr) Expr {
 	return Convert(rule(wide), n.Type)
 }
 
-// basicRules replace operations at every level, for every real type.
+// basicRules replace operations whatever the expansion, for every real type.
 var basicRules = [opCount]func(n *Node) Expr{
 	OpConvert:  func(n *Node) Expr { return convertBits(n, 8) },
 	OpMulZero:  expandMulZero,
@@ -132,7 +132,7 @@ var basicRules = [opCount]func(n *Node) Expr{
 	OpShr:      expandShift,
 }
 
-// portableRules replace operations on f32 operands at level Portable.
+// portableRules replace operations on f32 operands for Portable.
 var portableRules = [opCount]func(n *Node) Expr{
 	OpMin:      extreme32,
 	OpMax:      extreme32,
@@ -170,7 +170,7 @@ func of2(f func(x, y Expr) Expr) func(n *Node) Expr {
 }
 
 // ErrorBound returns the largest error of what Expand makes of op on f32 at
-// level Portable, in units in the last place (ULP) of the result, over all
+// Portable, in units in the last place (ULP) of the result, over all
 // arguments. It is 0 for operations that are exact or not expanded. The bounds
 // were measured with every step rounded correctly, as Eval does in Exact mode,
 // on every fifth f32 (for two operands, on 20 million pairs), and are rounded

@@ -29,8 +29,8 @@ func Print(e Expr) string {
 // for each part that they use more than once, all in the form of [Print].
 func PrintAll(roots ...Expr) (lines, texts []string) {
 	p := printer{local: freePrefix(roots)}
-	s := Schedule(p.local, roots...)
-	for _, l := range s.Bindings {
+	s := BindShared(p.local, roots...)
+	for _, l := range s.Locals {
 		lines = append(lines, l.Var.Name+" = "+p.text(l.Value))
 	}
 	for _, r := range s.Roots {

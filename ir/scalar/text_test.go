@@ -99,7 +99,7 @@ func TestSharedNodesAreVisitedOnce(t *testing.T) {
 	if len(Print(e)) > 40000 || len(Key(e)) > 40000 || !Equal(e, deep(200, x)) {
 		t.Error("Print, Key or Equal take the tree apart")
 	}
-	v, err := Eval(e, &Env{Args: []Value{{F: 1}}, Mode: Reference})
+	v, err := Eval(e, &Env{Args: []Value{{F: 1}}, Rounding: Reference})
 	if want := math.Pow(1.5, 200); err != nil || math.Abs(v.F/want-1) > 1e-12 {
 		t.Errorf("Eval = %v, %v; want %v", v.F, err, want)
 	}

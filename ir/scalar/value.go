@@ -15,13 +15,13 @@ type Value struct {
 	C complex128
 }
 
-// Mode says how Eval rounds.
-type Mode uint8
+// Rounding says how Eval rounds.
+type Rounding uint8
 
 const (
 	// Exact rounds the result of every operation to its type, as a device
 	// does.
-	Exact Mode = iota
+	Exact Rounding = iota
 	// Reference keeps every float and complex operation in 64-bit parts,
 	// conversions between float types included. Bitcast alone needs the bits
 	// of the type and rounds to it.
@@ -41,7 +41,7 @@ func boolean(b bool) Value {
 }
 
 // round rounds v to type t as mode asks. Integers are wrapped in both modes.
-func (v Value) round(t dtype.DType, mode Mode) Value {
+func (v Value) round(t dtype.DType, mode Rounding) Value {
 	switch {
 	case t.IsInteger():
 		v.I = t.Wrap(v.I)
@@ -79,7 +79,7 @@ func holds(wide, small dtype.DType) bool {
 }
 
 // convert returns v, of type from, as type to.
-func convert(v Value, from, to dtype.DType, mode Mode) Value {
+func convert(v Value, from, to dtype.DType, mode Rounding) Value {
 	switch kindOf(to) {
 	case kBool:
 		return boolean(v.F != 0 || v.I != 0 || v.C != 0)
@@ -103,7 +103,7 @@ func convert(v Value, from, to dtype.DType, mode Mode) Value {
 
 // toFloat returns the integer x as a float. To f32 it is rounded once, not by
 // way of float64, which may not hold a 64-bit integer.
-func toFloat(x int64, from, to dtype.DType, mode Mode) float64 {
+func toFloat(x int64, from, to dtype.DType, mode Rounding) float64 {
 	narrow := to == dtype.F32 && mode == Exact
 	switch {
 	case from == dtype.U64 && narrow:

@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ const module = "github.com/rlx-go/rlx"
 // their tests: vet cannot, as cgo for macOS takes Apple's headers of C. What is of C is
 // passed over; the files that ask it are compiled on Linux too.
 func TestGoFilesForMacsHoldTogether(t *testing.T) {
+	findStandardLibrary(t)
 	c := newChecker(t)
 	seen := map[string]bool{}
 	for _, path := range []string{"native/metal/driver", "native/metal", "native/coreml/driver", "native/coreml"} {
@@ -51,6 +53,17 @@ func newChecker(t *testing.T) *checker {
 	c.context.GOOS, c.context.GOARCH, c.context.CgoEnabled = "darwin", "arm64", true
 	c.standard = importer.ForCompiler(c.files, "source", nil)
 	return c
+}
+
+// findStandardLibrary tells go/build where the standard library is, which a test that was
+// built with -trimpath does not know by itself.
+func findStandardLibrary(t *testing.T) {
+	t.Helper()
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	build.Default.GOROOT = strings.TrimSpace(string(root))
 }
 
 // Import returns a package, of this module from its files.

@@ -37,8 +37,8 @@ func Random(t *testing.T, b native.Backend) {
 	}
 	t.Run("with any op", func(t *testing.T) {
 		var cases []one
-		for _, n := range somePrograms(b) {
-			c, err := programCase(b, n)
+		for _, n := range somePatchworks(b) {
+			c, err := patchworkCase(b, n)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,12 +48,12 @@ func Random(t *testing.T, b native.Backend) {
 	})
 }
 
-// somePrograms are the numbers of random programs that a backend runs, with any of the
+// somePatchworks are the numbers of random patchworks that a backend runs, with any of the
 // ops that it supports: few, as it runs the samples of each op too.
-func somePrograms(b native.Backend) []uint64 {
-	const programs = 6
-	step := max(1, irtest.Programs(accepts(b))/programs)
-	out := make([]uint64, programs)
+func somePatchworks(b native.Backend) []uint64 {
+	const patchworks = 6
+	step := max(1, irtest.Patchworks(accepts(b))/patchworks)
+	out := make([]uint64, patchworks)
 	for i := range out {
 		out[i] = uint64(i) * step
 	}
@@ -68,9 +68,9 @@ func accepts(b native.Backend) func(op ir.Op, s ir.Sample) bool {
 	}
 }
 
-func programCase(b native.Backend, n uint64) (one, error) {
-	p := irtest.RandomProgram(n, accepts(b))
-	c := one{name: fmt.Sprint("program ", n), in: p.Inputs, tol: p.DeviceTolerance}
+func patchworkCase(b native.Backend, n uint64) (one, error) {
+	p := irtest.RandomPatchwork(n, accepts(b))
+	c := one{name: fmt.Sprint("patchwork ", n), in: p.Inputs, tol: p.DeviceTolerance}
 	var err error
 	c.graph, err = plainPorts(p.Graph)
 	return c, err

@@ -1,7 +1,7 @@
 // Package cpu runs modules on the processor: the backend "cpu", which is always
 // there. Importing the package registers it.
 //
-// Groups of a [group.Program] run in turn, each on all cores: maps and
+// Groups of a [group.Partition] run in turn, each on all cores: maps and
 // reductions block by block through their scalar expressions, contractions
 // through the matrix products of package simd, with factors used where they lie
 // if they are plain matrices. All memory is set aside when a module is compiled, and a

@@ -97,7 +97,7 @@ func (p *pair) mergeable(e scalar.Expr) bool {
 // by what expr makes of it, and every offset of a store by what offset makes of
 // it.
 func eachExpr(c *group.Code, expr, offset func(scalar.Expr) scalar.Expr) {
-	bindings := func(list []scalar.Binding) {
+	bindings := func(list []scalar.Local) {
 		for i := range list {
 			list[i].Value = expr(list[i].Value)
 		}

@@ -104,7 +104,7 @@ func reduced(g *ir.Graph) (*ir.Graph, error) {
 }
 
 // place gives everything its memory that lasts: inputs, states, constants.
-func (c *compiler) place(prog *group.Program) {
+func (c *compiler) place(prog *group.Partition) {
 	for i, item := range prog.Items {
 		for _, t := range slices.Concat(item.Writes(), item.Reads()) {
 			c.last[t] = i
@@ -161,7 +161,7 @@ func (c *compiler) scratch(d ir.DType, elems int) *buffer {
 }
 
 // finish gives the temporary tensors their memory and notes the outputs.
-func (c *compiler) finish(prog *group.Program) {
+func (c *compiler) finish(prog *group.Partition) {
 	memory := allocate(c.arena.size)
 	for _, t := range c.temps {
 		t.buf.data = memory[t.offset : t.offset+max(t.buf.bytes(), 16)]

@@ -47,7 +47,7 @@ func (c *compiler) branch(x *group.Branch) error {
 }
 
 // repeated compiles a program that the loop of a node runs.
-func (c *compiler) repeated(n *ir.Node, p *group.Program) ([]step, error) {
+func (c *compiler) repeated(n *ir.Node, p *group.Partition) ([]step, error) {
 	if c.loops == maxDepth {
 		return nil, n.Fail(ir.Errorf(ir.ErrUnsupported, "loops nested more than %d deep", maxDepth))
 	}
@@ -57,7 +57,7 @@ func (c *compiler) repeated(n *ir.Node, p *group.Program) ([]step, error) {
 }
 
 // inner returns the steps of a program inside that of the entry.
-func (c *compiler) inner(p *group.Program) ([]step, error) {
+func (c *compiler) inner(p *group.Partition) ([]step, error) {
 	outside := c.steps
 	defer func() { c.steps = outside }()
 	c.steps = nil

@@ -59,7 +59,7 @@ func buildNest(name string, c *group.Code, outer, inner []int, b blocking, buffe
 }
 
 // lets names values of the outer point.
-func (m *maker) lets(list []scalar.Binding) {
+func (m *maker) lets(list []scalar.Local) {
 	for _, b := range list {
 		v := m.expr(b.Value)
 		v.level = max(v.level, perBlock)

@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// boundPrefix begins the names that scalar.Schedule gives; no kernel has such.
+// boundPrefix begins the names that scalar.BindShared gives; no kernel has such.
 const boundPrefix = "%"
 
 // bind binds the parts of a statement's expressions that are used more than
@@ -24,8 +24,8 @@ func (w *writer) bind(roots ...scalar.Expr) []scalar.Expr {
 			all, codes = append(all, scalar.Not(cond)), append(codes, code)
 		})
 	}
-	s := scalar.Schedule(boundPrefix, all...)
-	for _, b := range s.Bindings {
+	s := scalar.BindShared(boundPrefix, all...)
+	for _, b := range s.Locals {
 		w.define(b.Var.Name, b.Value)
 	}
 	for i, code := range codes {
@@ -188,8 +188,8 @@ func (w *writer) atomic(s *loop.AtomicOp) {
 // combine changes an element by what is combined with it.
 func (w *writer) combine(op scalar.Op, array int, at, value scalar.Expr) {
 	old := scalar.LoadAt(array, value.Type, at)
-	s := scalar.Schedule(boundPrefix+"a", old, expand(scalar.New(op, old, value)))
-	for _, b := range s.Bindings {
+	s := scalar.BindShared(boundPrefix+"a", old, expand(scalar.New(op, old, value)))
+	for _, b := range s.Locals {
 		w.define(b.Var.Name, b.Value)
 	}
 	w.store(array, at, func() { w.expr(s.Roots[1]) })

@@ -61,7 +61,7 @@ type Result struct {
 }
 
 // Suite returns all modules: for each op its samples, some side by side, and a
-// gradient, the models, and random programs.
+// gradient, the models, and random patchworks.
 func Suite() ([]Module, error) {
 	var all []Module
 	for _, op := range ir.Ops() {
@@ -78,7 +78,7 @@ func Suite() ([]Module, error) {
 		}
 		all = append(all, *m)
 	}
-	random, err := programModules()
+	random, err := patchworkModules()
 	if err != nil {
 		return nil, fmt.Errorf("conformance: %w", err)
 	}

@@ -14,13 +14,13 @@ import (
 
 // dialect is what WGSL does its own way.
 var dialect = clike.Dialect{
-	Name:     "wgsl",
-	Level:    scalar.Portable,
-	Target:   dtype.WGSL,
-	Reserved: func(name string) bool { return reserved[name] },
-	Type:     func(t dtype.DType) string { return typeNames[t] },
-	Literal:  literal,
-	Form:     form,
+	Name:      "wgsl",
+	Expansion: scalar.Portable,
+	Target:    dtype.WGSL,
+	Reserved:  func(name string) bool { return reserved[name] },
+	Type:      func(t dtype.DType) string { return typeNames[t] },
+	Literal:   literal,
+	Form:      form,
 	Convert: func(_ *clike.Writer, x string, _, to dtype.DType) string {
 		return typeNames[to] + "(" + x + ")"
 	},

@@ -23,8 +23,8 @@ import (
 
 // Dialect is what a language does its own way.
 type Dialect struct {
-	Name  string
-	Level scalar.Level
+	Name      string
+	Expansion scalar.Expansion
 	// Target is the column of the support table ([dtype.DType.On]) that says
 	// which types kernels have.
 	Target dtype.Dialect

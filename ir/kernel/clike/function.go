@@ -38,7 +38,7 @@ func isFunctionName(name string) bool {
 // expand returns e with operations replaced that the dialect has no form for,
 // but for those that get a function, which it writes.
 func (w *Writer) expand(e scalar.Expr) scalar.Expr {
-	return w.wrapping(scalar.ExpandExcept(e, w.d.Level, w.outline))
+	return w.wrapping(scalar.ExpandExcept(e, w.d.Expansion, w.outline))
 }
 
 // wrapping returns e, which is expanded, with integers that wrap also where the
@@ -82,7 +82,7 @@ func (w *Writer) outlineNew(n scalar.Expr, o operation) bool {
 		params[i] = scalar.FreeVar(string("xyz"[i]), a.Type)
 	}
 	plain := scalar.Rebuild(n, params...)
-	body := scalar.Expand(plain, w.d.Level)
+	body := scalar.Expand(plain, w.d.Expansion)
 	if plain == body || scalar.Count(body) < longExpansion {
 		return false
 	}
@@ -96,8 +96,8 @@ func (w *Writer) function(name string, params []scalar.Expr, body scalar.Expr) s
 		d: w.d, k: w.k, out: w.out, err: w.err, depth: 1, inside: true,
 		taken: map[string]bool{}, alias: map[string]text{}, functions: w.functions, ranges: w.ranges,
 	}
-	s := inner.ranges.Schedule(boundPrefix, body)
-	inner.bound(s.Bindings)
+	s := inner.ranges.BindShared(boundPrefix, body)
+	inner.bound(s.Locals)
 	value := s.Roots[0]
 	inner.line("return " + inner.expr(value).s + ";")
 	w.err = inner.err

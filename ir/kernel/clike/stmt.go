@@ -9,7 +9,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// boundPrefix begins the names that scalar.Schedule gives; no kernel has such.
+// boundPrefix begins the names that scalar.BindShared gives; no kernel has such.
 const boundPrefix = "%"
 
 // bind writes the lines that the expressions of a statement need before it:
@@ -27,8 +27,8 @@ func (w *Writer) bind(roots ...scalar.Expr) []scalar.Expr {
 			all, codes = append(all, scalar.Not(cond)), append(codes, code)
 		})
 	}
-	s := w.ranges.Schedule(boundPrefix, all...)
-	w.bound(s.Bindings)
+	s := w.ranges.BindShared(boundPrefix, all...)
+	w.bound(s.Locals)
 	for i, code := range codes {
 		w.check(s.Roots[n+i], code)
 	}
@@ -36,7 +36,7 @@ func (w *Writer) bind(roots ...scalar.Expr) []scalar.Expr {
 }
 
 // bound defines the variables of a schedule.
-func (w *Writer) bound(list []scalar.Binding) {
+func (w *Writer) bound(list []scalar.Local) {
 	for _, b := range list {
 		w.alias[b.Var.Name] = atom(w.let(b.Value.Type, w.expr(b.Value).s))
 	}

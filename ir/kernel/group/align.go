@@ -7,7 +7,7 @@ import "slices"
 // projection: then an element of b needs elements of a that another thread has.
 // Nor may it take part of a, as a slice from 0 on does: the two would run over
 // different numbers of points.
-func (p *Program) align(a, b *Group) ([]int, bool) {
+func (p *Partition) align(a, b *Group) ([]int, bool) {
 	sizesA, sizesB := slices.Concat(a.Outer, a.Inner), slices.Concat(b.Outer, b.Inner)
 	phi := make([]int, len(sizesB))
 	for i := range phi {

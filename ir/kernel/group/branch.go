@@ -11,7 +11,7 @@ import (
 )
 
 // selectBranches returns the graph with both branches of each cond computed and
-// the result selected, unless a program is to run the one that is taken: where
+// the result selected, unless a partition is to run the one that is taken: where
 // they hold at least least elements to compute, see [Options], and where one holds
 // a loop of unknown length. Values are pure, so the other branch costs time and
 // nothing else.
@@ -38,7 +38,7 @@ type brancher struct {
 	least int
 }
 
-// worthBranch reports whether a program is to run only one branch of a cond.
+// worthBranch reports whether a partition is to run only one branch of a cond.
 func worthBranch(n *ir.Node, least int) bool {
 	return slices.ContainsFunc(n.Subgraphs(), holdsWhile) || least > 0 && work(n, n.Subgraphs()...) >= least
 }

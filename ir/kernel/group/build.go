@@ -14,7 +14,7 @@ import (
 // passes inlines them) and of symbolic dimensions ([ir.Graph.Bind]). The error
 // is an [*ir.OpError] of kind [ir.ErrUnsupported] or [ir.ErrShape] that names
 // the node. A bug, in the lowering of an op or here, comes back as an error too.
-func Build(g *ir.Graph, o Options) (p *Program, err error) {
+func Build(g *ir.Graph, o Options) (p *Partition, err error) {
 	name := g.Name()
 	defer func() {
 		if r := recover(); r != nil {
@@ -24,7 +24,7 @@ func Build(g *ir.Graph, o Options) (p *Program, err error) {
 	if g, err = prepared(g, o); err != nil {
 		return nil, err
 	}
-	return build(&Program{Graph: g, options: o, byID: map[int]*Tensor{}})
+	return build(&Partition{Graph: g, options: o, byID: map[int]*Tensor{}})
 }
 
 // prepared returns the graph without what groups cannot be made of.
@@ -36,7 +36,7 @@ func prepared(g *ir.Graph, o Options) (*ir.Graph, error) {
 	return splitConcatenations(g, o.Tensors)
 }
 
-func build(p *Program) (*Program, error) {
+func build(p *Partition) (*Partition, error) {
 	p.simplifier = scalar.NewSimplifier()
 	p.after = map[*Group][]*Group{}
 	if p.parent == nil {
@@ -68,7 +68,7 @@ func build(p *Program) (*Program, error) {
 
 // newGroups gives each stored node that computes something a group of its own,
 // and merges them.
-func (p *Program) newGroups() {
+func (p *Partition) newGroups() {
 	p.groups, p.groupOf, p.allChecked = nil, map[*ir.Node]*Group{}, nil
 	clear(p.after)
 	for _, n := range p.Graph.Nodes() {
@@ -156,7 +156,7 @@ func countsAlongAxes(n *ir.Node) bool {
 }
 
 // checkSizes makes sure that what groups store and go through can be counted.
-func (p *Program) checkSizes() error {
+func (p *Partition) checkSizes() error {
 	for _, g := range p.groups {
 		for _, part := range g.SideBySide() {
 			for _, points := range []int{Product(part.Outer), Product(part.Inner)} {
@@ -180,8 +180,8 @@ func tooLong(d ir.Dim) bool { n, _ := d.Const(); return n > loop.MaxElements }
 
 func isLeaf(n *ir.Node) bool { return n.Op() == ir.OpPort || n.Op() == ir.OpConstant }
 
-// Depth is how many loops the program is inside of.
-func (p *Program) Depth() int {
+// Depth is how many loops the partition is inside of.
+func (p *Partition) Depth() int {
 	n := 0
 	for ; p != nil; p = p.parent {
 		if p.repeated {
@@ -193,7 +193,7 @@ func (p *Program) Depth() int {
 
 // placeLeaves gives every port and every constant that is no literal a tensor.
 // The ports of a loop's body have theirs already.
-func (p *Program) placeLeaves() {
+func (p *Partition) placeLeaves() {
 	ports := p.Graph.Ports()
 	for i := range ports {
 		if _, ok := p.decided.literals[ports[i].Value]; ok || p.tensors[ports[i].Value] != nil {
@@ -216,7 +216,7 @@ func (p *Program) placeLeaves() {
 
 // placeResults gives a tensor to every result that is read outside its group or
 // given out, and settles where states and outputs end up.
-func (p *Program) placeResults() {
+func (p *Partition) placeResults() {
 	needed := map[ir.Value]bool{}
 	for _, g := range p.groups {
 		for _, v := range p.readsOf(g) {
@@ -246,7 +246,7 @@ func (p *Program) placeResults() {
 	p.copyBack()
 }
 
-func (p *Program) placeMember(m *Member, needed map[ir.Value]bool) {
+func (p *Partition) placeMember(m *Member, needed map[ir.Value]bool) {
 	for i, v := range m.Node.Results() {
 		if !needed[v] {
 			continue

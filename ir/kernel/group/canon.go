@@ -20,7 +20,7 @@ type Canon struct {
 	// Operands are the tensors that hold the memory the group touches, in order.
 	Operands []*Tensor
 
-	p *Program
+	p *Partition
 }
 
 // Literal is a number of 32 bits in a group's expressions.
@@ -45,7 +45,7 @@ type Canons struct {
 	keys  map[scalar.Expr]string // of literals
 
 	// Of the group at hand.
-	p        *Program
+	p        *Partition
 	text     []byte
 	literals []Literal
 	operands []*Tensor
@@ -64,7 +64,7 @@ func NewCanons() *Canons {
 
 // Of returns the canonical form of a group.
 func (c *Canons) Of(g *Group) *Canon {
-	c.p, c.text, c.literals, c.operands = g.program, c.text[:0], c.literals[:0], c.operands[:0]
+	c.p, c.text, c.literals, c.operands = g.partition, c.text[:0], c.literals[:0], c.operands[:0]
 	clear(c.number)
 	clear(c.members)
 	clear(c.nodes)

@@ -26,7 +26,7 @@ type Code struct {
 // Stage names row values and runs reductions over the inner points.
 type Stage struct {
 	// Lets are values of the outer point that later expressions refer to.
-	Lets       []scalar.Binding
+	Lets       []scalar.Local
 	Reductions []Reduction
 	// Contract is set instead for the one stage of a contraction.
 	Contract *Contract
@@ -42,7 +42,7 @@ type Reduction struct {
 	// Results are named from the running values, which stand as variables
 	// Running.
 	Running []scalar.Expr
-	Results []scalar.Binding
+	Results []scalar.Local
 }
 
 // Contract is a sum of products. A and B are the factors in the coordinates of
@@ -86,7 +86,7 @@ func (g *Group) Code() *Code {
 		at := Spread(c.outer, x.To.Dims)
 		value := x.Literal
 		if x.From != nil {
-			value = g.program.Load(c.s, x.From, at)
+			value = g.partition.Load(c.s, x.From, at)
 		}
 		c.code.Rows = append(c.code.Rows, c.store(x.To, at, value))
 	}
@@ -104,7 +104,7 @@ func (g *Group) Prefix() *Prefix {
 	for _, a := range x.Accumulators {
 		x.Running = append(x.Running, c.variable(a.DType))
 	}
-	x.Combined = l.Combine(n, x.Running, l.Element(n, at, NewReader(g.program, c.s).Operand(n)))
+	x.Combined = l.Combine(n, x.Running, l.Element(n, at, NewReader(g.partition, c.s).Operand(n)))
 	results := x.Running
 	if l.Finish != nil {
 		results = l.Finish(n, x.Running)
@@ -146,7 +146,7 @@ func newCoder(g *Group) *coder {
 }
 
 func (c *coder) reader() *Reader {
-	return NewReader(c.g.program, c.s).InGroup(c.g, slices.Concat(c.outer, c.inner), func(v ir.Value) (scalar.Expr, bool) {
+	return NewReader(c.g.partition, c.s).InGroup(c.g, slices.Concat(c.outer, c.inner), func(v ir.Value) (scalar.Expr, bool) {
 		x, ok := c.named[v]
 		return x, ok
 	})
@@ -181,12 +181,12 @@ func (c *coder) reductions() {
 	}
 }
 
-func (c *coder) rowValues(m *Member) []scalar.Binding {
-	var out []scalar.Binding
+func (c *coder) rowValues(m *Member) []scalar.Local {
+	var out []scalar.Local
 	for i := range m.Node.Types() {
 		x := c.reader().Body(m.Node, i, m.At(c.outer))
 		v := c.variable(x.Type)
-		out = append(out, scalar.Binding{Var: v, Value: x})
+		out = append(out, scalar.Local{Var: v, Value: x})
 		c.named[m.Node.Result(i)] = v
 	}
 	return out
@@ -206,7 +206,7 @@ func (c *coder) reduction(m *Member) Reduction {
 	}
 	for i, x := range m.Finish(m.At(c.outer), r.Running, load) {
 		v := c.variable(x.Type)
-		r.Results = append(r.Results, scalar.Binding{Var: v, Value: x})
+		r.Results = append(r.Results, scalar.Local{Var: v, Value: x})
 		c.named[m.Node.Result(i)] = v
 	}
 	return r
@@ -221,7 +221,7 @@ func (c *coder) contraction() {
 		Batch: k.Batch, M: k.M, N: k.N, K: k.K,
 		BatchAt: Coords("b", k.Batch), MAt: Coords("m", k.M), NAt: Coords("n", k.N), KAt: Coords("k", k.K),
 	}
-	load := NewReader(c.g.program, c.s).Operand(m.Node)
+	load := NewReader(c.g.partition, c.s).Operand(m.Node)
 	x.A = k.Factor(0, x.BatchAt, x.MAt, x.KAt, load)
 	x.B = k.Factor(1, x.BatchAt, x.NAt, x.KAt, load)
 	x.Outer = make(ir.Index, len(c.g.Outer))
@@ -253,9 +253,9 @@ func (c *coder) stores(m *Member) {
 }
 
 func (c *coder) store(t *Tensor, at ir.Index, value scalar.Expr) ElementStore {
-	root, offset := c.g.program.Place(t, at)
+	root, offset := c.g.partition.Place(t, at)
 	return ElementStore{
 		Tensor: root, Offset: c.s.Simplify(offset), Value: value,
-		Guarded: c.g.program.Guards(root),
+		Guarded: c.g.partition.Guards(root),
 	}
 }

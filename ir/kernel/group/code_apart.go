@@ -34,7 +34,7 @@ type Scatter struct {
 func (g *Group) Scatter() *Scatter {
 	s := RowScatterOf(g)
 	c := newCoder(g)
-	load := NewReader(g.program, c.s).Operand(s.Node)
+	load := NewReader(g.partition, c.s).Operand(s.Node)
 	x := &Scatter{Mode: s.Lowering.Mode, InPlace: s.InPlace(), Out: s.Out, RowDims: s.rowDims}
 	i, w := variables("p", []int{s.Positions})[0], variables("w", []int{s.Window})[0]
 	row, inside := s.Row(c.s, i, load)
@@ -80,7 +80,7 @@ func (g *Group) Sort() *Sort {
 	space := variables("s", []int{rows, length})
 	at := Unflatten(c.s, space[0], lines)
 	at[axis] = space[1]
-	key := l.Key(n, NewReader(g.program, c.s).Element(n.Input(0), at))
+	key := l.Key(n, NewReader(g.partition, c.s).Element(n.Input(0), at))
 	return &Sort{
 		Rows: rows, Length: length, Keys: Elements{[]int{rows, length}, space, key},
 		Out: func(place scalar.Expr) ElementStore { return c.store(out, at, place) },
@@ -110,7 +110,7 @@ type Routine struct {
 func (g *Group) Routine() *Routine {
 	m := g.Members[0]
 	c := newCoder(g)
-	reader := NewReader(g.program, c.s)
+	reader := NewReader(g.partition, c.s)
 	x := &Routine{Node: m.Node, Out: make([]*Elements, len(m.Store))}
 	for _, v := range m.Node.Inputs() {
 		dims, _ := v.Shape().Ints()

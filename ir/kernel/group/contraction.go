@@ -27,7 +27,7 @@ type Contraction struct {
 // coordinate of an axis of size 1 has a negative axis.
 type digit struct{ axis, step, base int }
 
-// ContractionOf returns the contraction of a node of a program, whose factors are
+// ContractionOf returns the contraction of a node of a partition, whose factors are
 // simplified by s. [Build] has refused what has no way back from its result.
 func ContractionOf(n *ir.Node, s *scalar.Simplifier) *Contraction {
 	c, fault := inverted(n, s)
@@ -191,7 +191,7 @@ func (g *Group) Reduction() *Group {
 	var all []int
 	first.Inner, all = assignCoords(c.K, g.Outer)
 	return &Group{
-		Kind: ReduceKind, Outer: g.Outer, Inner: all[len(g.Outer):], program: g.program, loads: g.loads,
+		Kind: ReduceKind, Outer: g.Outer, Inner: all[len(g.Outer):], partition: g.partition, loads: g.loads,
 		Members: append([]*Member{&first}, g.Members[1:]...),
 	}
 }
@@ -208,9 +208,9 @@ func (g *Group) SoleOperand(c *Contraction, operand int, batch ir.Index) *Tensor
 		if slices.ContainsFunc(m.Store, func(s *Tensor) bool { return s != nil && s.Root() == t }) {
 			return nil
 		}
-		s := g.program.spaceOf(m.Node)
+		s := g.partition.spaceOf(m.Node)
 		for _, i := range s.order {
-			if x := g.program.tensors[s.values[i]]; m != g.Members[0] && x != nil && x.Root() == t {
+			if x := g.partition.tensors[s.values[i]]; m != g.Members[0] && x != nil && x.Root() == t {
 				return nil
 			}
 		}
@@ -221,8 +221,8 @@ func (g *Group) SoleOperand(c *Contraction, operand int, batch ir.Index) *Tensor
 // storedOperand is SoleOperand whatever else the group touches.
 func (g *Group) storedOperand(c *Contraction, operand int, batch ir.Index) *Tensor {
 	var found []*Tensor
-	rd := NewReader(g.program, c.s)
-	rd.note = func(v ir.Value, _ ir.Index) { found = append(found, g.program.tensors[v]) }
+	rd := NewReader(g.partition, c.s)
+	rd.note = func(v ir.Value, _ ir.Index) { found = append(found, g.partition.tensors[v]) }
 	x := c.Factor(operand, batch, Coords("f", [2][]int{c.M, c.N}[operand]), Coords("k", c.K), rd.Operand(c.Node))
 	if len(found) != 1 || found[0] == nil || x.Op != scalar.OpLoad {
 		return nil

@@ -9,7 +9,7 @@ import (
 )
 
 // control turns the group of a node that runs graphs into items.
-func (p *Program) control(g *Group) ([]Item, error) {
+func (p *Partition) control(g *Group) ([]Item, error) {
 	switch g.Members[0].Node.Op() {
 	case ops.OpCond:
 		return p.branch(g.Members[0])
@@ -19,8 +19,8 @@ func (p *Program) control(g *Group) ([]Item, error) {
 	return p.loop(g)
 }
 
-// branch turns a cond into a choice between two programs.
-func (p *Program) branch(m *Member) ([]Item, error) {
+// branch turns a cond into a choice between two partitions.
+func (p *Partition) branch(m *Member) ([]Item, error) {
 	p.storeAll(m)
 	pred, items := p.flag(m.Node.Input(0))
 	out := &Branch{Node: m.Node, Pred: pred, reads: p.operandsOf(m.Node), writes: m.Store}
@@ -47,7 +47,7 @@ func (p *Program) branch(m *Member) ([]Item, error) {
 
 // flag returns a tensor with a boolean that is an array of its own, and what
 // copies it there.
-func (p *Program) flag(v ir.Value) (*Tensor, []Item) {
+func (p *Partition) flag(v ir.Value) (*Tensor, []Item) {
 	if t := p.tensors[v]; t != nil && t.Outer == nil {
 		return t, nil
 	}
@@ -57,7 +57,7 @@ func (p *Program) flag(v ir.Value) (*Tensor, []Item) {
 
 // while turns a while_loop into copies of the first carries and the loop, whose
 // carries are in one place: how often it runs is not known.
-func (p *Program) while(m *Member) ([]Item, error) {
+func (p *Partition) while(m *Member) ([]Item, error) {
 	a := m.Node.Attrs().(*ops.WhileAttrs)
 	p.storeAll(m)
 	var first []Copy
@@ -86,9 +86,9 @@ func (p *Program) while(m *Member) ([]Item, error) {
 	return append(p.copyItems(first), w), nil
 }
 
-// step returns the program of one of the graphs of a while_loop, still to be
+// step returns the partition of one of the graphs of a while_loop, still to be
 // built.
-func (p *Program) step(m *Member, consts, graph int) (*Program, error) {
+func (p *Partition) step(m *Member, consts, graph int) (*Partition, error) {
 	b, err := p.inner(m.Node.Subgraphs()[graph], graph*len(m.Store))
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (p *Program) step(m *Member, consts, graph int) (*Program, error) {
 // loop turns the group of a scan into items: copies of the first carries to
 // where the loop keeps them, and the loop itself. The carries after the last
 // step stay where they are, as results of the scan.
-func (p *Program) loop(g *Group) ([]Item, error) {
+func (p *Partition) loop(g *Group) ([]Item, error) {
 	m := g.Members[0]
 	a := m.Node.Attrs().(*ops.ScanAttrs)
 	count, _ := a.Length.Const()
@@ -136,7 +136,7 @@ func (p *Program) loop(g *Group) ([]Item, error) {
 }
 
 // storeAll gives every result of a node that runs graphs a tensor.
-func (p *Program) storeAll(m *Member) {
+func (p *Partition) storeAll(m *Member) {
 	for i, t := range m.Store {
 		if t == nil {
 			v := m.Node.Result(i)
@@ -146,7 +146,7 @@ func (p *Program) storeAll(m *Member) {
 }
 
 // operandsOf returns the tensors of a node's operands, each once.
-func (p *Program) operandsOf(n *ir.Node) []*Tensor {
+func (p *Partition) operandsOf(n *ir.Node) []*Tensor {
 	var out []*Tensor
 	for _, v := range n.Inputs() {
 		if t := p.tensors[v]; t != nil && !slices.Contains(out, t) {
@@ -159,7 +159,7 @@ func (p *Program) operandsOf(n *ir.Node) []*Tensor {
 // carry tells the body of a loop where carry i is, and returns where it is
 // before the first step and after the last one. A carry that is not written in
 // place has two places, which change roles with every step.
-func (p *Program) carry(l *Loop, i int) (begin, end *Tensor) {
+func (p *Partition) carry(l *Loop, i int) (begin, end *Tensor) {
 	end = l.writes[i]
 	if l.Body == nil {
 		return end, end
@@ -185,7 +185,7 @@ func (p *Program) carry(l *Loop, i int) (begin, end *Tensor) {
 }
 
 // copyItems returns items that make copies.
-func (p *Program) copyItems(copies []Copy) []Item {
+func (p *Partition) copyItems(copies []Copy) []Item {
 	var items []Item
 	for _, g := range p.copyGroups(copies) {
 		p.collectLoads(g)
@@ -194,9 +194,9 @@ func (p *Program) copyItems(copies []Copy) []Item {
 	return items
 }
 
-// body builds the program of a scan's step, whose ports are tensors of the
-// program around it. Where its carries are is told by [Program.carry].
-func (p *Program) body(m *Member, a *ops.ScanAttrs) (*Program, error) {
+// body builds the partition of a scan's step, whose ports are tensors of the
+// partition around it. Where its carries are is told by [Partition.carry].
+func (p *Partition) body(m *Member, a *ops.ScanAttrs) (*Partition, error) {
 	b, err := p.inner(m.Node.Subgraphs()[0], a.Carries)
 	if err != nil {
 		return nil, err
@@ -223,9 +223,9 @@ func (p *Program) body(m *Member, a *ops.ScanAttrs) (*Program, error) {
 	return build(b)
 }
 
-// inner returns the program of a graph that a node owns, still to be built. The
+// inner returns the partition of a graph that a node owns, still to be built. The
 // first outputs are the next values of carries.
-func (p *Program) inner(g *ir.Graph, carries int) (*Program, error) {
+func (p *Partition) inner(g *ir.Graph, carries int) (*Partition, error) {
 	g, err := prepared(g, p.options)
 	if err != nil {
 		return nil, err
@@ -233,15 +233,15 @@ func (p *Program) inner(g *ir.Graph, carries int) (*Program, error) {
 	if g, err = ownCarries(g, carries); err != nil {
 		return nil, err
 	}
-	return &Program{
+	return &Partition{
 		Graph: g, parent: p, options: p.options, byID: p.byID,
 		tensors: map[ir.Value]*Tensor{}, given: map[ir.Value]scalar.Expr{},
 	}, nil
 }
 
-// take gives a port the value v of the program around p, and returns the tensor,
+// take gives a port the value v of the partition around p, and returns the tensor,
 // nil where v is a literal.
-func (p *Program) take(port ir.Port, v ir.Value) *Tensor {
+func (p *Partition) take(port ir.Port, v ir.Value) *Tensor {
 	if literal, ok := p.parent.decided.literals[v]; ok {
 		p.given[port.Value] = literal
 		return nil
@@ -250,8 +250,8 @@ func (p *Program) take(port ir.Port, v ir.Value) *Tensor {
 	return p.tensors[port.Value]
 }
 
-// seen returns a tensor of the program around p as p sees it.
-func (p *Program) seen(name string, t ir.Type, outer *Tensor) *Tensor {
+// seen returns a tensor of the partition around p as p sees it.
+func (p *Partition) seen(name string, t ir.Type, outer *Tensor) *Tensor {
 	if !p.repeated {
 		return outer
 	}
@@ -291,7 +291,7 @@ func ownCarries(g *ir.Graph, carries int) (*ir.Graph, error) {
 
 // alias returns a tensor for a value that a loop's body sees of outer, which may
 // be told later.
-func (p *Program) alias(name string, t ir.Type, outer *Tensor) *Tensor {
+func (p *Partition) alias(name string, t ir.Type, outer *Tensor) *Tensor {
 	dims, _ := t.Shape.Ints()
 	return p.numbered(&Tensor{Name: name, DType: t.DType, Dims: dims, Outer: outer})
 }

@@ -4,7 +4,7 @@ import "github.com/rlx-go/rlx/ir"
 
 // copyOutputs adds copies for plain outputs that no group computes, such as an
 // input passed through.
-func (p *Program) copyOutputs() {
+func (p *Partition) copyOutputs() {
 	var copies []Copy
 	p.Outputs = make([]*Tensor, len(p.Graph.Outputs()))
 	for i, o := range p.Graph.Outputs() {
@@ -17,24 +17,24 @@ func (p *Program) copyOutputs() {
 }
 
 // copyOf returns the copy of a value that no group computes.
-func (p *Program) copyOf(v ir.Value, to *Tensor) Copy {
+func (p *Partition) copyOf(v ir.Value, to *Tensor) Copy {
 	return Copy{From: p.tensors[v], Literal: p.decided.literals[v], To: to}
 }
 
 // addCopies adds groups that store values anew and returns them.
-func (p *Program) addCopies(copies []Copy) []*Group {
+func (p *Partition) addCopies(copies []Copy) []*Group {
 	groups := p.copyGroups(copies)
 	p.groups = append(p.groups, groups...)
 	return groups
 }
 
 // copyGroups puts copies side by side.
-func (p *Program) copyGroups(copies []Copy) []*Group {
+func (p *Partition) copyGroups(copies []Copy) []*Group {
 	var out []*Group
 	for _, c := range copies {
-		part := &Group{Kind: MapKind, Outer: squeeze(c.To.Dims), Copies: []Copy{c}, program: p}
+		part := &Group{Kind: MapKind, Outer: squeeze(c.To.Dims), Copies: []Copy{c}, partition: p}
 		if last := len(out) - 1; last < 0 || len(out[last].Parts) == maxParts {
-			out = append(out, &Group{Kind: MapKind, program: p})
+			out = append(out, &Group{Kind: MapKind, partition: p})
 		}
 		last := out[len(out)-1]
 		last.Parts = append(last.Parts, part)

@@ -7,7 +7,7 @@ import (
 )
 
 // producers returns the groups that b reads, in order of their places.
-func (p *Program) producers(b *Group) []*Group {
+func (p *Partition) producers(b *Group) []*Group {
 	var out []*Group
 	for _, part := range b.SideBySide() {
 		for _, u := range part.touch.reads {
@@ -21,7 +21,7 @@ func (p *Program) producers(b *Group) []*Group {
 }
 
 // readsOf returns the stored values that a group reads and does not compute.
-func (p *Program) readsOf(g *Group) []ir.Value {
+func (p *Partition) readsOf(g *Group) []ir.Value {
 	var out []ir.Value
 	for _, part := range g.SideBySide() {
 		for _, u := range part.touch.reads {
@@ -32,11 +32,11 @@ func (p *Program) readsOf(g *Group) []ir.Value {
 }
 
 // before returns all groups that a group has to wait for directly.
-func (p *Program) before(g *Group) []*Group { return slices.Concat(p.producers(g), p.after[g]) }
+func (p *Partition) before(g *Group) []*Group { return slices.Concat(p.producers(g), p.after[g]) }
 
 // findLevels gives each group its place, and tells by place how many groups it has to
 // wait for in a row: groups of one level do not wait for each other. They stand in order.
-func (p *Program) findLevels() []int {
+func (p *Partition) findLevels() []int {
 	level := make([]int, len(p.groups))
 	for i, g := range p.groups {
 		g.place = i

@@ -1,6 +1,6 @@
 // Package group decides what is computed together, and what lies in memory.
 //
-// [Build] cuts a graph into groups of nodes and returns a [Program]:
+// [Build] cuts a graph into groups of nodes and returns a [Partition]:
 //
 //  1. a small choice becomes both branches and a selection (branch.go), and what
 //     joins more than a kernel binds is joined in steps (concat.go);
@@ -10,9 +10,10 @@
 //     (fuse.go, where align.go finds which coordinates are the same) and side by
 //     side (siblings.go), as long as a kernel can bind what they touch
 //     (footprint.go);
-//  4. states are overwritten in place where nothing reads them later (state.go);
+//  4. states are overwritten in place where nothing reads them later (state.go;
+//     state_place.go gives the others their copies);
 //  5. tensors are placed (build.go), the groups are put in order (order.go), loops
-//     and choices get programs of their own (control.go), and where the target is one
+//     and choices get partitions of their own (control.go), and where the target is one
 //     for it rows lie where what they are made of lay (overwrite.go).
 //
 // What a group computes is written in the coordinates of its elements. A [Reader]

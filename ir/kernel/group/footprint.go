@@ -34,7 +34,7 @@ const (
 )
 
 // footprintOf finds the footprint of a group of one node.
-func (p *Program) footprintOf(n *ir.Node) footprint {
+func (p *Partition) footprintOf(n *ir.Node) footprint {
 	f := footprint{weight: p.decided.weight[n.ID()], members: 1}
 	s := p.spaceOf(n)
 	f.reads = make([]use, len(s.order))
@@ -50,7 +50,7 @@ func (p *Program) footprintOf(n *ir.Node) footprint {
 }
 
 // countReaders counts for each value the stored nodes that read it.
-func (p *Program) countReaders() {
+func (p *Partition) countReaders() {
 	p.readers = map[ir.Value]int{}
 	for _, g := range p.groups {
 		s := p.spaceOf(g.Members[0].Node)
@@ -95,14 +95,14 @@ func (f *footprint) with(b *footprint) footprint {
 // binds reports whether a kernel can bind all that m touches, one tensor a
 // binding. So every group that fusion makes can be bound as it is, wherever
 // memory is given to its tensors.
-func (p *Program) binds(m *Group) bool {
+func (p *Partition) binds(m *Group) bool {
 	return p.bindings(m) <= p.options.Tensors
 }
 
 // bindings is how many tensors the kernel of a group binds, or the larger of
 // its two kernels: a reduction that is cut into parts leaves running values in
 // between.
-func (p *Program) bindings(m *Group) int {
+func (p *Partition) bindings(m *Group) int {
 	reads, keeps := len(m.touch.reads), len(m.touch.keeps)
 	if m.Kind == MapKind {
 		for _, k := range m.touch.keeps {
@@ -124,7 +124,7 @@ func (p *Program) bindings(m *Group) int {
 }
 
 // rowReads counts what a cut reduction reads after its parts have met.
-func (p *Program) rowReads(m *Group) int {
+func (p *Partition) rowReads(m *Group) int {
 	seen := map[ir.Value]bool{}
 	for _, x := range m.Members {
 		_, scatter := x.Node.Def().Lower.(*ir.ScatterLowering)

@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// forms are those of a program and of all that it runs, see [ir.Forms], with what is
+// forms are those of a partition and of all that it runs, see [ir.Forms], with what is
 // known of each.
 type forms struct {
 	*ir.Forms
@@ -34,7 +34,7 @@ func (f *forms) factsOf(n *ir.Node, form int) *formFacts {
 }
 
 // findForms gives every node the number of its form. The error is that of [Build].
-func (p *Program) findForms() error {
+func (p *Partition) findForms() error {
 	if p.forms = (&forms{Forms: ir.NewForms()}); p.parent != nil {
 		p.forms = p.parent.forms
 	}
@@ -52,7 +52,7 @@ func (p *Program) findForms() error {
 // findExpressions numbers by node ID what nodes compute of the stored values that they
 // read, virtual operands and all: two of one number have the same expressions but for the
 // names of those values, which are counted as in decisions.reads.
-func (p *Program) findExpressions() {
+func (p *Partition) findExpressions() {
 	nodes, d := p.Graph.Nodes(), p.decided
 	d.expression = make([]int32, len(nodes))
 	numbers := map[string]int32{}
@@ -78,7 +78,7 @@ const (
 
 // writeExpression writes the form of a node and what its operands are: literals, values
 // that are read, or expressions with the places of what they read.
-func (p *Program) writeExpression(n *ir.Node) {
+func (p *Partition) writeExpression(n *ir.Node) {
 	d, id := p.decided, n.ID()
 	d.number(int(p.formOf[id]))
 	if n.Op() == ops.OpCheckIndex || isLeaf(n) || d.apart[id] {

@@ -12,7 +12,7 @@ const enoughRows = 64
 // fuseAll merges all groups that can be. Its time is that of a few sweeps over
 // the groups: each is compared with the few that it reads, groups are bounded,
 // and nothing is renumbered.
-func (p *Program) fuseAll() {
+func (p *Partition) fuseAll() {
 	p.sweep()
 	if p.fuseSiblings() {
 		p.sweep()
@@ -30,7 +30,7 @@ func (p *Program) fuseAll() {
 // group stands where a stood. Where no other group up to b reads a, there is no
 // way out of a but to b; the merged group stands where b stood. In both cases
 // all edges still lead forward, so that the next merge can be judged alike.
-func (p *Program) sweep() {
+func (p *Partition) sweep() {
 	groups := p.groups
 	for i, g := range groups {
 		g.place = i
@@ -71,7 +71,7 @@ func (g *Group) now() *Group {
 
 // mergeInto merges b with one of the groups it reads, the nearest first, and
 // returns the result, or nil where no rule allows it.
-func (p *Program) mergeInto(b *Group) *Group {
+func (p *Partition) mergeInto(b *Group) *Group {
 	producers := p.producers(b)
 	for i := len(producers) - 1; i >= 0; i-- {
 		a := producers[i]
@@ -109,8 +109,8 @@ func (g *Group) readByOther(b *Group) bool {
 
 // admits reports whether m, made of a and b, stays within the bounds of a
 // group.
-func (p *Program) admits(m, a, b *Group) bool {
-	m.program = p
+func (p *Partition) admits(m, a, b *Group) bool {
+	m.partition = p
 	m.touch = a.touch.with(&b.touch)
 	if m.touch.members > maxGroupMembers || m.touch.weight > maxGroupWeight {
 		return false
@@ -119,7 +119,7 @@ func (p *Program) admits(m, a, b *Group) bool {
 }
 
 // replace puts m in the place of a and b.
-func (p *Program) replace(a, b, m *Group) {
+func (p *Partition) replace(a, b, m *Group) {
 	for _, part := range m.SideBySide() {
 		for _, mem := range part.Members {
 			p.groupOf[mem.Node] = m
@@ -131,7 +131,7 @@ func (p *Program) replace(a, b, m *Group) {
 
 // merge returns the group of a followed by b, which reads it, or nil where
 // they do not fit. Nothing is changed.
-func (p *Program) merge(a, b *Group) *Group {
+func (p *Partition) merge(a, b *Group) *Group {
 	switch {
 	case a.Kind != MapKind && p.updates(b):
 		return nil
@@ -150,7 +150,7 @@ func (p *Program) merge(a, b *Group) *Group {
 // updates reports whether a group computes the new value of a state from the
 // old one. Such maps stay maps: they write in place there, and side by side
 // they make the whole optimiser one kernel.
-func (p *Program) updates(g *Group) bool {
+func (p *Partition) updates(g *Group) bool {
 	return slices.ContainsFunc(g.touch.keeps, func(k use) bool {
 		old, ok := p.oldOf[k.v]
 		return ok && g.reads(old)
@@ -158,7 +158,7 @@ func (p *Program) updates(g *Group) bool {
 }
 
 // mergeSame joins maps over one space, and maps to the contraction they follow.
-func (p *Program) mergeSame(a, b *Group) *Group {
+func (p *Partition) mergeSame(a, b *Group) *Group {
 	phi, ok := p.align(a, b)
 	if !ok || !slices.Equal(a.Outer, b.Outer) {
 		return nil
@@ -173,7 +173,7 @@ func (p *Program) mergeSame(a, b *Group) *Group {
 
 // mergeAfterReduce puts a map behind the reductions whose results it reads:
 // once for each outer point, or once for each inner one too.
-func (p *Program) mergeAfterReduce(a, b *Group) *Group {
+func (p *Partition) mergeAfterReduce(a, b *Group) *Group {
 	phi, ok := p.align(a, b)
 	if !ok {
 		return nil
@@ -200,7 +200,7 @@ func (p *Program) mergeAfterReduce(a, b *Group) *Group {
 }
 
 // mergeReductions makes b a further stage of a.
-func (p *Program) mergeReductions(a, b *Group) *Group {
+func (p *Partition) mergeReductions(a, b *Group) *Group {
 	phi, ok := p.align(a, b)
 	if !ok || len(a.Outer) != len(b.Outer) || len(a.Inner) != len(b.Inner) || !rowsSuffice(a) {
 		return nil
@@ -221,7 +221,7 @@ func (p *Program) mergeReductions(a, b *Group) *Group {
 }
 
 // mergeBeforeReduce computes a map inside the reductions that read it.
-func (p *Program) mergeBeforeReduce(a, b *Group) *Group {
+func (p *Partition) mergeBeforeReduce(a, b *Group) *Group {
 	phi, ok := p.align(a, b)
 	if !ok || !rowsSuffice(b) {
 		return nil
@@ -240,7 +240,7 @@ func (p *Program) mergeBeforeReduce(a, b *Group) *Group {
 		return nil
 	}
 	m := join(ReduceKind, b.Outer, b.Inner, moved(a.Members, back), b.Members)
-	m.program, m.touch = p, a.touch.with(&b.touch)
+	m.partition, m.touch = p, a.touch.with(&b.touch)
 	if m.RowParts() < b.RowParts() {
 		return nil // a few workgroups would do the work of many to save one reading
 	}

@@ -62,23 +62,23 @@ type Group struct {
 	// the outer coordinates.
 	Copies []Copy
 
-	program *Program
-	loads   []*Tensor
-	touch   footprint
-	place   int      // in the program's groups, while they are merged
-	users   []*Group // those that a sweep has met and that read the group
-	into    *Group   // what the group has been merged into
+	partition *Partition
+	loads     []*Tensor
+	touch     footprint
+	place     int      // in the partition's groups, while they are merged
+	users     []*Group // those that a sweep has met and that read the group
+	into      *Group   // what the group has been merged into
 }
 
-// Program returns the program that the group is of.
-func (g *Group) Program() *Program { return g.program }
+// Partition returns the partition that the group is of.
+func (g *Group) Partition() *Partition { return g.partition }
 
 // Cut returns a group of some of the parts of g.
 func (g *Group) Cut(parts []*Group) *Group {
 	if len(parts) == 1 {
 		return parts[0]
 	}
-	return &Group{Kind: g.Kind, Parts: parts, program: g.program}
+	return &Group{Kind: g.Kind, Parts: parts, partition: g.partition}
 }
 
 // Copy stores what is in a tensor already, or a literal, in another tensor.
@@ -119,7 +119,7 @@ func (m *Member) Pointwise(outer int) bool {
 func (g *Group) Weight() int {
 	w := 0
 	for _, m := range g.Members {
-		w += g.program.decided.weight[m.Node.ID()]
+		w += g.partition.decided.weight[m.Node.ID()]
 	}
 	return w
 }
@@ -188,7 +188,7 @@ func identifier(s string) string {
 
 // EpilogueWeight is the number of operations behind a contraction.
 func (g *Group) EpilogueWeight() int {
-	return g.Weight() - g.program.decided.weight[g.Members[0].Node.ID()]
+	return g.Weight() - g.partition.decided.weight[g.Members[0].Node.ID()]
 }
 
 // SideBySide returns the groups side by side in g, or g itself.

@@ -41,7 +41,7 @@ type decisions struct {
 func (d *decisions) stored(n *ir.Node) bool { return !d.virtual[n.ID()] }
 
 // decide chooses which nodes are virtual.
-func (p *Program) decide() {
+func (p *Partition) decide() {
 	g := p.Graph
 	nodes := g.Nodes()
 	d := &decisions{
@@ -77,7 +77,7 @@ func (p *Program) decide() {
 // fit measures a node, and makes virtual operands stored until a kernel can bind
 // all that its expression reads and its results. It reports whether any had to
 // be: nodes before this one may read them too, and have to be measured again.
-func (p *Program) fit(n *ir.Node) (changed bool) {
+func (p *Partition) fit(n *ir.Node) (changed bool) {
 	for p.measure(n); len(p.decided.reads[n.ID()])+n.NumResults() > p.options.Tensors; p.measure(n) {
 		widest := p.decided.widestOperand(n)
 		if widest == nil {
@@ -119,7 +119,7 @@ func liveNodes(g *ir.Graph) []bool {
 }
 
 // findLiterals collects run scalars and constants that need no memory.
-func (p *Program) findLiterals() {
+func (p *Partition) findLiterals() {
 	for v, e := range p.given {
 		p.decided.literals[v] = e
 	}
@@ -146,7 +146,7 @@ func isRunScalar(t ir.Type) bool {
 
 // runsApart reports whether a node is never part of a larger group: its kernels
 // bind much of their own.
-func (p *Program) runsApart(n *ir.Node) bool {
+func (p *Partition) runsApart(n *ir.Node) bool {
 	switch n.Def().Lower.(type) {
 	case *ir.ScatterLowering:
 		return !p.isSearched(n)

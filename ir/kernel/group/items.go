@@ -2,7 +2,7 @@ package group
 
 import "github.com/rlx-go/rlx/ir"
 
-// Item is a step of a program.
+// Item is a step of a partition.
 type Item interface {
 	// Reads and Writes are the tensors an item touches.
 	Reads() []*Tensor
@@ -13,7 +13,7 @@ type Item interface {
 type Loop struct {
 	Node  *ir.Node
 	Count int
-	Body  *Program
+	Body  *Partition
 	// Swaps are pairs of places that change roles with every step: what the body
 	// reads and writes of one it reads and writes of the other in steps of odd
 	// number. So carries need not be copied back.
@@ -22,11 +22,11 @@ type Loop struct {
 	reads, writes []*Tensor
 }
 
-// Control is an item that runs programs of its own.
+// Control is an item that runs partitions of its own.
 type Control interface {
 	Item
-	// Programs are those that it runs.
-	Programs() []*Program
+	// Partitions are those that it runs.
+	Partitions() []*Partition
 }
 
 // Branch is a cond: it runs Taken[0] where Pred is true, Taken[1] where it is
@@ -34,7 +34,7 @@ type Control interface {
 type Branch struct {
 	Node  *ir.Node
 	Pred  *Tensor
-	Taken [2]*Program
+	Taken [2]*Partition
 
 	reads, writes []*Tensor
 }
@@ -45,19 +45,19 @@ type While struct {
 	Node       *ir.Node
 	Max        int
 	Pred       *Tensor
-	Cond, Body *Program
+	Cond, Body *Partition
 
 	reads, writes []*Tensor
 }
 
-// Programs returns the body.
-func (l *Loop) Programs() []*Program { return []*Program{l.Body} }
+// Partitions returns the body.
+func (l *Loop) Partitions() []*Partition { return []*Partition{l.Body} }
 
-// Programs returns the two branches.
-func (x *Branch) Programs() []*Program { return x.Taken[:] }
+// Partitions returns the two branches.
+func (x *Branch) Partitions() []*Partition { return x.Taken[:] }
 
-// Programs returns condition and body.
-func (w *While) Programs() []*Program { return []*Program{w.Cond, w.Body} }
+// Partitions returns condition and body.
+func (w *While) Partitions() []*Partition { return []*Partition{w.Cond, w.Body} }
 
 // Reads returns the predicate and the tensors that a branch may read.
 func (x *Branch) Reads() []*Tensor { return x.reads }
@@ -71,9 +71,9 @@ func (w *While) Reads() []*Tensor { return w.reads }
 // Writes returns the carries and the predicate.
 func (w *While) Writes() []*Tensor { return w.writes }
 
-// Reads returns the tensors of the outer program that the body reads.
+// Reads returns the tensors of the outer partition that the body reads.
 func (l *Loop) Reads() []*Tensor { return l.reads }
 
-// Writes returns the tensors of the outer program that the body writes: the
+// Writes returns the tensors of the outer partition that the body writes: the
 // carries, and the stacked results slice by slice.
 func (l *Loop) Writes() []*Tensor { return l.writes }

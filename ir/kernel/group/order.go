@@ -4,7 +4,7 @@ import "slices"
 
 // order turns the groups into items: producers first, checks before anything
 // persistent is written, and otherwise as the graph has them.
-func (p *Program) order() error {
+func (p *Partition) order() error {
 	for _, g := range p.inOrder(p.groups) {
 		switch {
 		case g.Kind == ControlKind:
@@ -22,7 +22,7 @@ func (p *Program) order() error {
 }
 
 // inOrder returns groups with those before them that each has to wait for.
-func (p *Program) inOrder(groups []*Group) []*Group {
+func (p *Partition) inOrder(groups []*Group) []*Group {
 	out := make([]*Group, 0, len(groups))
 	done := make(map[*Group]bool, len(groups))
 	var visit func(g *Group)
@@ -44,8 +44,8 @@ func (p *Program) inOrder(groups []*Group) []*Group {
 
 // gate adds a group of nothing that waits for others, so that many can wait
 // for many by as many edges as there are groups.
-func (p *Program) gate(after []*Group) *Group {
-	g := &Group{Kind: MapKind, program: p}
+func (p *Partition) gate(after []*Group) *Group {
+	g := &Group{Kind: MapKind, partition: p}
 	p.groups = append(p.groups, g)
 	p.after[g] = after
 	return g
@@ -54,7 +54,7 @@ func (p *Program) gate(after []*Group) *Group {
 // gateOfChecks returns a gate behind all groups that check indices, or nil where
 // there are none: what writes states has to wait for it, so that a bad index
 // leaves them as they were.
-func (p *Program) gateOfChecks() *Group {
+func (p *Partition) gateOfChecks() *Group {
 	if p.allChecked != nil {
 		p.groups = slices.DeleteFunc(p.groups, func(g *Group) bool { return g == p.allChecked })
 	}
@@ -70,7 +70,7 @@ func (p *Program) gateOfChecks() *Group {
 	return p.gate(checking)
 }
 
-func (p *Program) checks(g *Group) bool {
+func (p *Partition) checks(g *Group) bool {
 	for _, part := range g.SideBySide() {
 		for _, m := range part.Members {
 			if p.spaceOf(m.Node).checks || slices.ContainsFunc(m.Node.Subgraphs(), hasChecks) {
@@ -82,7 +82,7 @@ func (p *Program) checks(g *Group) bool {
 }
 
 // collectLoads fills in the tensors a group loads.
-func (p *Program) collectLoads(g *Group) {
+func (p *Partition) collectLoads(g *Group) {
 	seen := map[*Tensor]bool{}
 	add := func(t *Tensor) {
 		if t != nil && !seen[t] {

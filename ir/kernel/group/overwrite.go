@@ -13,7 +13,7 @@ import (
 // It is done where memory is of no one kind: WebGPU would have to bind the value for
 // writing in every kernel that reads it, which [Options.TensorCores] stands for here
 // too.
-func (p *Program) overwriteTemps() {
+func (p *Partition) overwriteTemps() {
 	if !withTensorCores || !p.options.TensorCores || p.parent != nil {
 		return
 	}
@@ -42,7 +42,7 @@ func (p *Program) overwriteTemps() {
 
 // lastReads returns for each tensor the last item that reads it. What the host reads,
 // and what loops and choices hold, is read for ever.
-func (p *Program) lastReads() map[*Tensor]int {
+func (p *Partition) lastReads() map[*Tensor]int {
 	last := map[*Tensor]int{}
 	for i, item := range p.Items {
 		if _, ok := item.(*Group); !ok {
@@ -59,7 +59,7 @@ func (p *Program) lastReads() map[*Tensor]int {
 }
 
 // isTemp reports whether a tensor is a value between groups.
-func (p *Program) isTemp(t *Tensor) bool {
+func (p *Partition) isTemp(t *Tensor) bool {
 	if t.Port != nil || t.Constant != nil || t.Outer != nil || slices.Contains(p.Outputs, t) {
 		return false
 	}
@@ -71,7 +71,7 @@ func (p *Program) isTemp(t *Tensor) bool {
 
 // readsInPlace reports whether a group reads a tensor only at the element that a
 // member of it stores at the same point.
-func (p *Program) readsInPlace(g *Group, stores *Member, t *Tensor) bool {
+func (p *Partition) readsInPlace(g *Group, stores *Member, t *Tensor) bool {
 	for _, m := range g.Members {
 		s := p.spaceOf(m.Node)
 		for _, a := range s.reads {
@@ -94,7 +94,7 @@ func (p *Program) readsInPlace(g *Group, stores *Member, t *Tensor) bool {
 }
 
 // takePlace makes a result of a member lie where old does.
-func (p *Program) takePlace(m *Member, result int, old *Tensor) {
+func (p *Partition) takePlace(m *Member, result int, old *Tensor) {
 	gone := m.Store[result]
 	m.Store[result] = old
 	p.tensors[m.Node.Result(result)] = old

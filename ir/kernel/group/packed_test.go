@@ -24,7 +24,7 @@ func TestPackedWeightsAreStoredNowhere(t *testing.T) {
 	}
 }
 
-func writtenBy(p *group.Program) int {
+func writtenBy(p *group.Partition) int {
 	written := 0
 	for _, item := range p.Items {
 		for _, w := range item.(*group.Group).Writes() {

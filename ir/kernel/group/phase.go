@@ -13,7 +13,7 @@ import (
 // other are joined within a phase only. A part that is computed again reads what
 // the first time read, and would be joined to it: then its results would be there,
 // and take memory, all the time in between.
-func (p *Program) findPhases() {
+func (p *Partition) findPhases() {
 	nodes := p.Graph.Nodes()
 	p.phases, p.entering = make([]int, len(nodes)), map[ir.Value]bool{}
 	count, last := 0, -2
@@ -32,7 +32,7 @@ func (p *Program) findPhases() {
 }
 
 // phase returns that of the latest member of a group.
-func (p *Program) phase(g *Group) int {
+func (p *Partition) phase(g *Group) int {
 	k := 0
 	for _, part := range g.SideBySide() {
 		for _, m := range part.Members {
@@ -44,7 +44,7 @@ func (p *Program) phase(g *Group) int {
 
 // isLater reports whether b, which reads a, may be computing again what is to come
 // long after a.
-func (p *Program) isLater(a, b *Group) bool {
+func (p *Partition) isLater(a, b *Group) bool {
 	return p.phase(b) > p.phase(a) && slices.ContainsFunc(p.readsOf(b), func(v ir.Value) bool {
 		return p.entering[v] && p.groupOf[v.Node()] == a
 	})

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// String returns the program as text, one line for each group: its kind and
+// String returns the partition as text, one line for each group: its kind and
 // outer sizes, the inner ones of a reduction, its ops, and the tensors it
 // writes. Groups side by side and the bodies of loops are indented. It is
 // for people and for tests.
-func (p *Program) String() string {
+func (p *Partition) String() string {
 	var w programWriter
-	w.program(p)
+	w.partition(p)
 	return w.sb.String()
 }
 
@@ -24,7 +24,7 @@ func (w *programWriter) line(words ...string) {
 	w.sb.WriteString(strings.Repeat("  ", w.depth) + strings.Join(words, " ") + "\n")
 }
 
-func (w *programWriter) program(p *Program) {
+func (w *programWriter) partition(p *Partition) {
 	for _, item := range p.Items {
 		switch item := item.(type) {
 		case *Group:
@@ -46,9 +46,9 @@ func (w *programWriter) program(p *Program) {
 	}
 }
 
-func (w *programWriter) nested(p *Program) {
+func (w *programWriter) nested(p *Partition) {
 	w.depth++
-	w.program(p)
+	w.partition(p)
 	w.depth--
 }
 

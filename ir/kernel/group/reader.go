@@ -7,13 +7,13 @@ import (
 )
 
 // Reader turns values into the scalar expressions of their elements. Values
-// that the program keeps no tensor for are replaced by their own expression,
+// that the partition keeps no tensor for are replaced by their own expression,
 // which is how elementwise code and views are fused.
 type Reader struct {
 	// Given holds values whose element at hand is a variable of the kernel.
 	Given map[ir.Value]scalar.Expr
 
-	p *Program
+	p *Partition
 	s *scalar.Simplifier
 	// local gives what the kernel has at hand for a value at a position.
 	local func(v ir.Value, at ir.Index) (scalar.Expr, bool)
@@ -77,9 +77,9 @@ type elementKey struct {
 // length, so that they can be compared. Elements at others are found anew.
 const maxMemoRank = 6
 
-// NewReader returns a reader of the values of a program for one kernel, which
+// NewReader returns a reader of the values of a partition for one kernel, which
 // simplifies positions with s.
-func NewReader(p *Program, s *scalar.Simplifier) *Reader {
+func NewReader(p *Partition, s *scalar.Simplifier) *Reader {
 	return &Reader{p: p, s: s}
 }
 
@@ -167,12 +167,12 @@ func (r *Reader) Operand(n *ir.Node) ir.Load {
 }
 
 // checked gives a check its status code, which tells the node.
-func (p *Program) checked(n *ir.Node, e scalar.Expr) scalar.Expr {
+func (p *Partition) checked(n *ir.Node, e scalar.Expr) scalar.Expr {
 	return scalar.Check(e.Args[0], e.Args[1], p.code(n))
 }
 
 // code returns the status code of a node that checks an index.
-func (p *Program) code(n *ir.Node) int {
+func (p *Partition) code(n *ir.Node) int {
 	for p.parent != nil {
 		p = p.parent
 	}
@@ -188,7 +188,7 @@ func (p *Program) code(n *ir.Node) int {
 // literal returns the expression of a value that is the same everywhere and
 // known without memory: a run scalar, or a constant whose elements are all
 // equal.
-func (p *Program) literal(v ir.Value) (scalar.Expr, bool) {
+func (p *Partition) literal(v ir.Value) (scalar.Expr, bool) {
 	e, ok := p.decided.literals[v]
 	if ok && p.words != nil {
 		if word, is := p.words[scalar.Key(e)]; is {

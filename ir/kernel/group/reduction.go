@@ -33,7 +33,7 @@ func (m *Member) Finish(at ir.Index, acc []scalar.Expr, load ir.Load) []scalar.E
 func (g *Group) Levels() map[*Member]int {
 	levels := map[*Member]int{}
 	for _, m := range g.Members {
-		s := g.program.spaceOf(m.Node)
+		s := g.partition.spaceOf(m.Node)
 		for _, a := range s.reads {
 			q := g.member(s.valueOf(a))
 			if q == nil || q == m {
@@ -69,7 +69,7 @@ const leastDigit = 16
 func (g *Group) RowsAreContiguous() bool {
 	votes := 0
 	for _, m := range g.Members {
-		s := g.program.spaceOf(m.Node)
+		s := g.partition.spaceOf(m.Node)
 		for _, a := range s.reads {
 			v := s.valueOf(a)
 			size, _ := v.Shape().Size().Const()

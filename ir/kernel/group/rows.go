@@ -12,10 +12,10 @@ func (g *Group) ByRows(in func(t *Tensor) bool) bool {
 				return false
 			}
 		}
-		s := g.program.spaceOf(m.Node)
+		s := g.partition.spaceOf(m.Node)
 		for _, a := range s.reads {
 			v := s.valueOf(a)
-			t := g.program.tensors[v]
+			t := g.partition.tensors[v]
 			if g.member(v) != nil || t == nil || !in(t.Root()) {
 				continue
 			}

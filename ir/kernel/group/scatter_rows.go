@@ -20,7 +20,7 @@ const (
 // isSearched reports whether a scatter is computed from its result, each element
 // looking through the updates. One that changes a state costs less by itself:
 // only the rows that it names.
-func (p *Program) isSearched(n *ir.Node) bool {
+func (p *Partition) isSearched(n *ir.Node) bool {
 	k := Product(scatterOf(n).searched())
 	size, _ := n.Types()[0].Shape.Size().Const()
 	return k <= maxSearched && p.oldOf[n.Result(0)] != n.Input(0) && (k <= fewSearched || k*int(size) <= maxLooks)
@@ -35,7 +35,7 @@ type RowScatter struct {
 	Window    int     // elements of a row
 	Rows      int     // of the result
 
-	p *Program
+	p *Partition
 	// Sizes of the three spaces, and which axes of the result are those of rows
 	// and of windows.
 	positionDims, windowDims, rowDims []int
@@ -45,7 +45,7 @@ type RowScatter struct {
 // RowScatterOf returns the scatter that a group of kind ScatterKind is.
 func RowScatterOf(g *Group) *RowScatter {
 	m := g.Members[0]
-	s := &RowScatter{scatter: scatterOf(m.Node), p: g.program, Out: m.Store[0]}
+	s := &RowScatter{scatter: scatterOf(m.Node), p: g.partition, Out: m.Store[0]}
 	s.positionDims, s.windowDims = s.Lowering.Space(s.Node)
 	p, w := variables("p", s.positionDims), variables("w", s.windowDims)
 	none := func(operand int, _ ir.Index) scalar.Expr { return scalar.Arg(operand, s.Node.Input(operand).DType()) }
@@ -100,7 +100,7 @@ func (s *RowScatter) InPlace() bool { return s.p.tensors[s.Node.Input(0)] == s.O
 
 // scattersInPlace reports whether a group is a scatter into a value that it does
 // not read otherwise, and so can change it where it lies.
-func (p *Program) scattersInPlace(g *Group, old ir.Value) bool {
+func (p *Partition) scattersInPlace(g *Group, old ir.Value) bool {
 	if g.Kind != ScatterKind || g.Members[0].Node.Input(0) != old {
 		return false
 	}

@@ -10,7 +10,7 @@ import (
 // fuseSiblings merges reductions of one level over the same space that read a
 // value in common, so that it is read once: the parts of a loss, or the sums of
 // a norm's gradient. It reports whether it found any.
-func (p *Program) fuseSiblings() bool {
+func (p *Partition) fuseSiblings() bool {
 	levels := p.findLevels()
 	first := map[siblingKey]*Group{}
 	found := false
@@ -65,7 +65,7 @@ const elsewhere = -2
 
 // siblingKeys tells where a group reads values in its own coordinates, each
 // place once.
-func (p *Program) siblingKeys(g *Group, level, phase int) []siblingKey {
+func (p *Partition) siblingKeys(g *Group, level, phase int) []siblingKey {
 	var out []siblingKey
 	for _, m := range g.Members {
 		s := p.spaceOf(m.Node)
@@ -103,7 +103,7 @@ const (
 // kernel: all that nothing else waits for (the updates of an optimiser), and
 // those that become ready together. Such a bundle may touch more than a kernel
 // binds, since it can be cut between any two of its parts.
-func (p *Program) fuseSideBySide() {
+func (p *Partition) fuseSideBySide() {
 	levels := p.findLevels()
 	read := make([]bool, len(p.groups))
 	for _, g := range p.groups {
@@ -126,7 +126,7 @@ func (p *Program) fuseSideBySide() {
 			continue
 		}
 		if len(a.Parts) == 0 {
-			a = &Group{Kind: MapKind, program: p}
+			a = &Group{Kind: MapKind, partition: p}
 			p.joinBundle(a, bundles[key])
 			bundles[key] = a
 		}
@@ -136,7 +136,7 @@ func (p *Program) fuseSideBySide() {
 }
 
 // joinBundle puts a group beside the parts of a bundle, which then stands in its place.
-func (p *Program) joinBundle(bundle, g *Group) {
+func (p *Partition) joinBundle(bundle, g *Group) {
 	bundle.Parts, bundle.place = append(bundle.Parts, g), g.place
 	bundle.touch.weight += g.touch.weight
 	g.into = bundle

@@ -36,7 +36,7 @@ func (s ownSpace) valueOf(a access) ir.Value { return s.values[a.value] }
 
 // spaceOf returns the coordinates and reads of a node, found by writing out the
 // elements of one node of its expression.
-func (p *Program) spaceOf(n *ir.Node) ownSpace {
+func (p *Partition) spaceOf(n *ir.Node) ownSpace {
 	number, values := p.decided.expression[n.ID()], p.decided.reads[n.ID()]
 	if p.spaces[number] == nil {
 		p.spaces[number] = p.writeOut(n, values)
@@ -45,7 +45,7 @@ func (p *Program) spaceOf(n *ir.Node) ownSpace {
 }
 
 // writeOut finds the space of a node that reads some values.
-func (p *Program) writeOut(n *ir.Node, values []ir.Value) *nodeSpace {
+func (p *Partition) writeOut(n *ir.Node, values []ir.Value) *nodeSpace {
 	s := &nodeSpace{}
 	r := NewReader(p, p.simplifier)
 	r.note = func(v ir.Value, at ir.Index) {
@@ -95,10 +95,10 @@ func (p *Program) writeOut(n *ir.Node, values []ir.Value) *nodeSpace {
 }
 
 // newGroup returns the group of a single stored node.
-func (p *Program) newGroup(n *ir.Node) *Group {
+func (p *Partition) newGroup(n *ir.Node) *Group {
 	s := p.spaceOf(n)
 	m := &Member{Node: n, Store: make([]*Tensor, n.NumResults())}
-	g := &Group{program: p, Members: []*Member{m}}
+	g := &Group{partition: p, Members: []*Member{m}}
 	m.Coord, g.Outer = assignCoords(s.outerDims, nil)
 	switch lower := n.Def().Lower.(type) {
 	case *ir.ReduceLowering, *ir.ScatterLowering:

@@ -61,5 +61,5 @@ func (g *Group) Splits() bool {
 // OverParts returns the group that computes g from the running values that parts
 // of its rows have come to.
 func (g *Group) OverParts(parts int) *Group {
-	return &Group{Kind: ReduceKind, Outer: g.Outer, Inner: []int{parts}, Members: g.Members, program: g.program}
+	return &Group{Kind: ReduceKind, Outer: g.Outer, Inner: []int{parts}, Members: g.Members, partition: g.partition}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // findStates collects the states of the graph with their new values.
-func (p *Program) findStates() {
+func (p *Partition) findStates() {
 	for _, o := range p.Graph.Outputs() {
 		if port, ok := p.Graph.Port(o.Name); ok && o.State {
 			p.pairs = append(p.pairs, newValue{old: port.Value, new: o.Value, name: o.Name})
@@ -16,7 +16,7 @@ func (p *Program) findStates() {
 }
 
 // indexStates notes the old values of new ones.
-func (p *Program) indexStates() {
+func (p *Partition) indexStates() {
 	p.oldOf, p.aside = map[ir.Value]ir.Value{}, map[ir.Value]bool{}
 	for _, s := range p.pairs {
 		if _, twice := p.oldOf[s.new]; !twice {
@@ -33,7 +33,7 @@ func (p *Program) indexStates() {
 // check, can come first. It reports whether a group cannot be bound for want of
 // a state that fusion took to be written in place. That state is set aside then,
 // for groups to be made once more.
-func (p *Program) overwriteStates() (again bool) {
+func (p *Partition) overwriteStates() (again bool) {
 	w := p.writers()
 	for round := 0; ; round++ {
 		p.wait(w)
@@ -62,7 +62,7 @@ const maxRounds = 8
 // what one of them writes. Attention binds so much that it has no room for the
 // status words, which tell whether a state may be written, and kernels of an op's
 // own do not ask them.
-func (p *Program) writers() []newValue {
+func (p *Partition) writers() []newValue {
 	var out []newValue
 	for _, s := range p.pairs {
 		g := p.groupOf[s.new.Node()]
@@ -80,7 +80,7 @@ func (p *Program) writers() []newValue {
 
 // wait makes groups that overwrite states come after all that read the old
 // values, and after all checks.
-func (p *Program) wait(writers []newValue) {
+func (p *Partition) wait(writers []newValue) {
 	readers := make(map[ir.Value][]*Group, len(writers)) // of the old values
 	for _, s := range writers {
 		readers[s.old] = nil
@@ -110,14 +110,14 @@ func (p *Program) wait(writers []newValue) {
 }
 
 // circular returns the writers that stand in a circle of waiting groups.
-func (p *Program) circular(writers []newValue) []newValue {
+func (p *Partition) circular(writers []newValue) []newValue {
 	circle := p.circles()
 	return slices.DeleteFunc(slices.Clone(writers), func(s newValue) bool { return !circle[p.groupOf[s.new.Node()]] })
 }
 
 // circles returns the groups that wait for themselves, by Tarjan's algorithm for
 // strongly connected components.
-func (p *Program) circles() map[*Group]bool {
+func (p *Partition) circles() map[*Group]bool {
 	if len(p.after) == 0 {
 		return nil // groups stand behind those that they read
 	}
@@ -160,7 +160,7 @@ func (p *Program) circles() map[*Group]bool {
 
 // overfull sets aside the states that are not overwritten, and reports whether
 // that leaves groups with more tensors than a kernel binds.
-func (p *Program) overfull() bool {
+func (p *Partition) overfull() bool {
 	found := false
 	for _, s := range p.pairs {
 		if p.inPlace[s.old] || p.aside[s.old] {
@@ -176,112 +176,14 @@ func (p *Program) overfull() bool {
 	return found
 }
 
-// placeStates gives the new value of each state its place: that of the old one,
-// or a tensor of its own that is copied at the end, see copyBack. The new value of
-// a carry is where the next step looks for the old one.
-func (p *Program) placeStates() {
-	var aside []Copy
-	for _, s := range p.pairs {
-		if s.old == s.new || p.groupOf[s.new.Node()] != nil {
-			continue
-		}
-		// A literal, an input or another state, which may have been overwritten
-		// by the time of the copy: set it aside first.
-		next := p.nextOf(s)
-		aside = append(aside, p.copyOf(s.new, next))
-		p.Pairs = append(p.Pairs, Pair{p.tensors[s.old], next})
-	}
-	p.addCopies(aside)
-	for _, s := range p.pairs {
-		if s.old == s.new || p.groupOf[s.new.Node()] == nil {
-			continue
-		}
-		old := p.tensors[s.old]
-		if p.inPlace[s.old] {
-			p.tensors[s.new] = old
-		} else if p.tensors[s.new] == nil {
-			p.tensors[s.new] = p.nextOf(s)
-		}
-		p.Pairs = append(p.Pairs, Pair{old, p.tensors[s.new]})
-	}
-	p.copyFirst()
-}
-
-// nextOf returns the tensor of a new value that is not written in place.
-func (p *Program) nextOf(s newValue) *Tensor {
-	if s.next != nil {
-		return s.next
-	}
-	return p.newTensor(s.name+"_next", s.new.Type())
-}
-
-// copyFirst makes groups that overwrite states wait for the copies of their old
-// values.
-func (p *Program) copyFirst() {
-	writer := map[*Tensor]*Group{}
-	for _, s := range p.pairs {
-		if p.inPlace[s.old] {
-			writer[p.tensors[s.old]] = p.groupOf[s.new.Node()]
-		}
-	}
-	for _, g := range p.groups {
-		for _, part := range g.SideBySide() {
-			for _, c := range part.Copies {
-				if w := writer[c.From]; w != nil {
-					p.after[w] = append(p.after[w], g)
-				}
-			}
-		}
-	}
-}
-
-// placeStacked lets the groups of a loop's body write what is kept of each step
-// where it is kept. A value that no group computes, or that is kept twice, is
-// copied.
-func (p *Program) placeStacked() {
-	for _, s := range p.stacked {
-		switch {
-		case p.groupOf[s.v.Node()] == nil:
-			p.addCopies([]Copy{p.copyOf(s.v, s.t)})
-		case p.tensors[s.v] == nil:
-			p.tensors[s.v] = s.t
-		default:
-			for _, g := range p.addCopies([]Copy{{From: p.tensors[s.v], To: s.t}}) {
-				p.after[g] = append(p.after[g], p.groupOf[s.v.Node()])
-			}
-		}
-	}
-}
-
-// copyBack adds groups that write the states that were not written in place,
-// behind everything else. Carries of a scan change places instead, see [Loop].
-func (p *Program) copyBack() {
-	if p.turns {
-		return
-	}
-	var copies []Copy
-	for _, pair := range p.Pairs {
-		if pair.Old != pair.New {
-			copies = append(copies, Copy{From: pair.New, To: pair.Old})
-		}
-	}
-	if len(copies) == 0 {
-		return
-	}
-	gate := p.gate(slices.Clone(p.groups))
-	for _, g := range p.addCopies(copies) {
-		p.after[g] = append(p.after[g], gate)
-	}
-}
-
 // readsValue reports whether a group reads a stored value.
-func (p *Program) readsValue(g *Group, v ir.Value) bool {
+func (p *Partition) readsValue(g *Group, v ir.Value) bool {
 	return slices.ContainsFunc(g.SideBySide(), func(part *Group) bool { return part.reads(v) })
 }
 
 // readsOwnElement reports whether every read of old in g is of the very element
 // that the same thread then writes of v.
-func (p *Program) readsOwnElement(g *Group, old, v ir.Value) bool {
+func (p *Partition) readsOwnElement(g *Group, old, v ir.Value) bool {
 	for _, part := range g.SideBySide() {
 		target := part.member(v)
 		for _, m := range part.Members {

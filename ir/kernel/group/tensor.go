@@ -16,7 +16,7 @@ type Tensor struct {
 	Port *ir.Port
 	// Constant is set for literals.
 	Constant []byte
-	// Outer is set in the body of a loop for a value of the program around it.
+	// Outer is set in the body of a loop for a value of the partition around it.
 	// With PerStep it is the slice of Outer that belongs to the loop's count,
 	// from the end with Reverse.
 	Outer            *Tensor
@@ -56,14 +56,14 @@ func (t *Tensor) Bytes() int { return t.Len() * loop.DeviceSize(t.DType) }
 
 // Load returns the load of the element of a tensor at a position. Its slot is
 // the ID of the tensor that holds the memory.
-func (p *Program) Load(s *scalar.Simplifier, t *Tensor, at ir.Index) scalar.Expr {
+func (p *Partition) Load(s *scalar.Simplifier, t *Tensor, at ir.Index) scalar.Expr {
 	root, offset := p.Place(t, at)
 	return scalar.LoadAt(root.ID, t.DType, s.Simplify(offset))
 }
 
 // Place returns where the element of a tensor at a position lies: the tensor
 // that holds the memory, and the number of the element there, not simplified.
-func (p *Program) Place(t *Tensor, at ir.Index) (root *Tensor, offset scalar.Expr) {
+func (p *Partition) Place(t *Tensor, at ir.Index) (root *Tensor, offset scalar.Expr) {
 	return t.resolve(p.Depth(), linear(t.Dims, at))
 }
 
@@ -85,13 +85,13 @@ func (t *Tensor) resolve(depth int, offset scalar.Expr) (*Tensor, scalar.Expr) {
 	return t, offset
 }
 
-// Tensor returns the tensor with an ID, of this program or of one that runs it
+// Tensor returns the tensor with an ID, of this partition or of one that runs it
 // or is run by it, nil where there is none.
-func (p *Program) Tensor(id int) *Tensor { return p.byID[id] }
+func (p *Partition) Tensor(id int) *Tensor { return p.byID[id] }
 
-// TensorOf returns the tensor that a value of the program lies in, nil where it is
+// TensorOf returns the tensor that a value of the partition lies in, nil where it is
 // computed wherever it is read.
-func (p *Program) TensorOf(v ir.Value) *Tensor {
+func (p *Partition) TensorOf(v ir.Value) *Tensor {
 	if _, literal := p.decided.literals[v]; literal || !p.decided.stored(v.Node()) {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (p *Program) TensorOf(v ir.Value) *Tensor {
 }
 
 // newTensor adds a tensor for values of a type.
-func (p *Program) newTensor(name string, t ir.Type) *Tensor {
+func (p *Partition) newTensor(name string, t ir.Type) *Tensor {
 	dims, _ := t.Shape.Ints()
 	x := p.numbered(&Tensor{Name: name, DType: t.DType, Dims: dims})
 	p.Tensors = append(p.Tensors, x)
@@ -107,21 +107,21 @@ func (p *Program) newTensor(name string, t ir.Type) *Tensor {
 }
 
 // numbered gives a tensor its ID.
-func (p *Program) numbered(t *Tensor) *Tensor {
+func (p *Partition) numbered(t *Tensor) *Tensor {
 	t.ID = len(p.byID)
 	p.byID[t.ID] = t
 	return t
 }
 
 // Scratch adds a tensor for what goes from one kernel of a group to the next.
-func (p *Program) Scratch(name string, d ir.DType, dims ...int) *Tensor {
+func (p *Partition) Scratch(name string, d ir.DType, dims ...int) *Tensor {
 	return p.newTensor(name, ir.Type{DType: d, Shape: ir.Dims(dims...)})
 }
 
 // Guards reports whether a tensor must be left as it is once an index was found
-// out of range: it is persistent, and somewhere in the whole program an index is
+// out of range: it is persistent, and somewhere in the whole partition an index is
 // checked.
-func (p *Program) Guards(t *Tensor) bool {
+func (p *Partition) Guards(t *Tensor) bool {
 	for p.parent != nil {
 		p = p.parent
 	}

@@ -10,7 +10,7 @@ import (
 
 // measure finds the weight of a node's expression, with its virtual operands in
 // place, and what it reads.
-func (p *Program) measure(n *ir.Node) {
+func (p *Partition) measure(n *ir.Node) {
 	d := p.decided
 	reads := d.scratch[:0]
 	w := p.forms.facts[p.formOf[n.ID()]].weight

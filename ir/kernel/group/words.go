@@ -28,7 +28,7 @@ func isWord(e scalar.Expr) bool {
 func (g *Group) HasRoom() bool {
 	switch g.Kind {
 	case MapKind, ReduceKind, ContractKind:
-		return g.program.bindings(g) < g.program.options.Tensors
+		return g.partition.bindings(g) < g.partition.options.Tensors
 	}
 	return false
 }
@@ -38,7 +38,7 @@ type Words struct {
 	// Tensor is a constant that holds them.
 	Tensor *Tensor
 
-	p     *Program
+	p     *Partition
 	loads map[string]scalar.Expr // by the keys of the literals
 }
 

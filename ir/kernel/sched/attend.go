@@ -11,7 +11,7 @@ import (
 // keep no scores in memory.
 type attention struct {
 	ir.Attend
-	p    *group.Program
+	p    *group.Partition
 	caps loop.Caps
 	m    *group.Member
 	// prefix begins the names of the kernels.

@@ -32,7 +32,7 @@ type Part struct {
 	Len int
 
 	work work
-	p    *group.Program
+	p    *group.Partition
 }
 
 // work is what a part does.
@@ -61,7 +61,7 @@ func (p *Part) IsMap() bool {
 
 // newPart returns a part with the key of its work: the text of a kernel for it
 // that knows neither its length nor those of its tensors.
-func newPart(x work, length int, p *group.Program, caps loop.Caps) Part {
+func newPart(x work, length int, p *group.Partition, caps loop.Caps) Part {
 	w := newWriter(p, caps, mapThreads)
 	w.groups = [3]int{1, 1, 1}
 	free := func(name string) scalar.Expr { return scalar.FreeVar(name, ir.I32) }
@@ -156,7 +156,7 @@ func mapParts(g *group.Group, caps loop.Caps) []Part {
 	var out []Part
 	for _, part := range g.SideBySide() {
 		if n := group.Product(part.Outer); n > 0 {
-			out = append(out, newPart(mapWork{g: part}, n, g.Program(), caps))
+			out = append(out, newPart(mapWork{g: part}, n, g.Partition(), caps))
 		}
 	}
 	return out

@@ -78,7 +78,7 @@ func nesting(body []loop.Stmt) int {
 }
 
 // groups cuts a graph without composites into groups.
-func groups(t *testing.T, g *ir.Graph) *group.Program {
+func groups(t *testing.T, g *ir.Graph) *group.Partition {
 	t.Helper()
 	p, err := group.Build(g, group.DefaultOptions)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // Cache remembers the kernels of groups, so that equal groups, such as those of
-// equal layers, are scheduled once and share their kernels. Programs that are
+// equal layers, are scheduled once and share their kernels. Partitions that are
 // compiled together share a cache; it must not be used by two goroutines at
 // once.
 type Cache struct {
@@ -62,7 +62,7 @@ func (c *Cache) Schedule(g *group.Group, caps loop.Caps) (launches []Launch, err
 	words := canon.Words(which)
 	c.keyOf(canon, caps, which)
 	if known, ok := c.launches[string(c.text)]; ok {
-		return recall(known, canon, g.Program()), nil
+		return recall(known, canon, g.Partition()), nil
 	}
 	words.Read(func() { launches, err = c.emit(g, canon, caps) })
 	if err == nil {
@@ -161,7 +161,7 @@ func rememberArgs(args []*group.Tensor, c *group.Canon, scratch map[*group.Tenso
 
 // recall returns remembered launches for the group of c, with scratch memory of
 // its own.
-func recall(launches []canonicalLaunch, c *group.Canon, p *group.Program) []Launch {
+func recall(launches []canonicalLaunch, c *group.Canon, p *group.Partition) []Launch {
 	out := make([]Launch, len(launches))
 	var scratch []*group.Tensor
 	for i, l := range launches {
@@ -170,7 +170,7 @@ func recall(launches []canonicalLaunch, c *group.Canon, p *group.Program) []Laun
 	return out
 }
 
-func recallArgs(args []canonicalArg, c *group.Canon, p *group.Program, scratch *[]*group.Tensor) []*group.Tensor {
+func recallArgs(args []canonicalArg, c *group.Canon, p *group.Partition, scratch *[]*group.Tensor) []*group.Tensor {
 	out := make([]*group.Tensor, len(args))
 	for i, arg := range args {
 		switch arg.kind {
@@ -208,14 +208,14 @@ func (c *Cache) mapParts(g *group.Group, caps loop.Caps) []Part {
 		c.keyOf(canon, caps, which)
 		known, ok := c.parts[string(c.text)]
 		if !ok {
-			part := newPart(x, n, g.Program(), caps)
+			part := newPart(x, n, g.Partition(), caps)
 			c.parts[string(c.text)] = canonicalPart{part.Key, part.Written, rememberArgs(part.Args, canon, nil)}
 			out = append(out, part)
 			continue
 		}
 		out = append(out, Part{
-			Key: known.key, Written: known.written, Args: recallArgs(known.args, canon, g.Program(), nil),
-			First: make([]int, len(known.args)), Len: n, work: x, p: g.Program(),
+			Key: known.key, Written: known.written, Args: recallArgs(known.args, canon, g.Partition(), nil),
+			First: make([]int, len(known.args)), Len: n, work: x, p: g.Partition(),
 		})
 	}
 	return out

@@ -70,7 +70,7 @@ func (r Ranked) before(o Ranked) bool {
 }
 
 // Emit returns the launches of a group by a schedule, in order. It depends on nothing
-// else, and adds tensors to the program for what goes from one launch to the next. The
+// else, and adds tensors to the partition for what goes from one launch to the next. The
 // error is of kind [ir.ErrUnsupported] for a schedule that the group cannot have, for a
 // group of kind ControlKind, which has no kernels of its own, or where the target has none
 // for one of kind KernelsKind; it is of kind [ir.ErrDef] where the kernels that an op
@@ -112,7 +112,7 @@ func waysOf(g *group.Group, caps loop.Caps) (ways, error) {
 	case len(g.Parts) > 0:
 		return sole(func() []Launch { return bundle(mapParts(g, caps)) }), nil
 	}
-	e := newEmitter(g.Program(), caps)
+	e := newEmitter(g.Partition(), caps)
 	switch g.Kind {
 	case group.ReduceKind:
 		return &reduceWays{e, g}, nil

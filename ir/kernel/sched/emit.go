@@ -28,7 +28,7 @@ type Launch struct {
 // kernel itself; finish numbers them as the kernel's arrays.
 type emitter struct {
 	*scalar.Simplifier
-	p         *group.Program
+	p         *group.Partition
 	caps      loop.Caps
 	workgroup [3]int
 	groups    [3]int
@@ -40,7 +40,7 @@ type emitter struct {
 	fresh     int
 }
 
-func newEmitter(p *group.Program, caps loop.Caps) *emitter {
+func newEmitter(p *group.Partition, caps loop.Caps) *emitter {
 	return &emitter{Simplifier: scalar.NewSimplifier(), p: p, caps: caps, wide: map[int]int{}}
 }
 

@@ -30,7 +30,7 @@ func scheduleKernels(g *group.Group, caps loop.Caps) ([]Launch, error) {
 	case a == nil:
 		return nil, n.Fail(ir.Errorf(ir.ErrUnsupported, "it has no kernels for this target, and no body"))
 	}
-	b := &kernelBinder{g: g, p: g.Program(), caps: caps}
+	b := &kernelBinder{g: g, p: g.Partition(), caps: caps}
 	b.take(a)
 	for _, x := range a.Launches {
 		b.launches = append(b.launches, b.launch(x))
@@ -42,7 +42,7 @@ func scheduleKernels(g *group.Group, caps loop.Caps) ([]Launch, error) {
 // kernelBinder gives memory to the kernels of one node.
 type kernelBinder struct {
 	g        *group.Group
-	p        *group.Program
+	p        *group.Partition
 	caps     loop.Caps
 	memory   [3][]*group.Tensor // by [ir.MemorySpace]
 	launches []Launch

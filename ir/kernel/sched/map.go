@@ -156,8 +156,8 @@ func (e *emitter) nameAll(values []scalar.Expr) []loop.Stmt {
 		return nil
 	}
 	var body []loop.Stmt
-	s := scalar.Schedule(e.name("s")+"_", values...)
-	for _, b := range s.Bindings {
+	s := scalar.BindShared(e.name("s")+"_", values...)
+	for _, b := range s.Locals {
 		body = append(body, &loop.Let{Name: b.Var.Name, Value: b.Value})
 	}
 	for i, root := range s.Roots {

@@ -10,7 +10,7 @@ import (
 // prefix is a running combination along the rows of some elements. A row has
 // its elements side by side, or as far apart as there are rows beside it.
 type prefix struct {
-	p                  *group.Program
+	p                  *group.Partition
 	caps               loop.Caps
 	name               string
 	accs               []ir.Accumulator

@@ -16,13 +16,13 @@ import (
 // comes first.
 type scatterEmitter struct {
 	*group.RowScatter
-	p    *group.Program
+	p    *group.Partition
 	g    *group.Group
 	caps loop.Caps
 }
 
 func scheduleScatter(g *group.Group, caps loop.Caps) []Launch {
-	s := &scatterEmitter{group.RowScatterOf(g), g.Program(), g, caps}
+	s := &scatterEmitter{group.RowScatterOf(g), g.Partition(), g, caps}
 	if s.Out.Len() == 0 {
 		return nil
 	}

@@ -28,7 +28,7 @@ func scheduleSerial(g *group.Group, caps loop.Caps) []Launch {
 
 // writeSerial writes parts of a group, divided among some workgroups.
 func writeSerial(g *group.Group, parts []*group.Group, shares int, caps loop.Caps) *serial {
-	s := &serial{writer: newWriter(g.Program(), caps, 1), division: division{shares: shares}}
+	s := &serial{writer: newWriter(g.Partition(), caps, 1), division: division{shares: shares}}
 	s.groups = [3]int{1, 1, 1}
 	for _, part := range parts {
 		s.bound, s.kept = map[string]scalar.Expr{}, nil
@@ -117,7 +117,7 @@ func (s *serial) bind(vars, values []scalar.Expr) {
 }
 
 // define names the value of a binding of the code in the kernel.
-func (s *serial) define(b scalar.Binding) {
+func (s *serial) define(b scalar.Local) {
 	s.bound[b.Var.Name] = s.let("v", s.expr(b.Value))
 }
 

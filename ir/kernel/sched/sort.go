@@ -13,7 +13,7 @@ import (
 // key: what it leaves is where the elements stood before, and the keys where
 // someone wants them.
 type sorting struct {
-	p            *group.Program
+	p            *group.Partition
 	caps         loop.Caps
 	name         string
 	rows, length int
@@ -42,7 +42,7 @@ func sortingOf(g *group.Group, caps loop.Caps) *sorting {
 		return at
 	}
 	return &sorting{
-		p: g.Program(), caps: caps, name: g.Name(), rows: out.Len() / out.Dims[axis], length: out.Dims[axis], bits: l.Bits(n),
+		p: g.Partition(), caps: caps, name: g.Name(), rows: out.Len() / out.Dims[axis], length: out.Dims[axis], bits: l.Bits(n),
 		keyType: l.Key(n, scalar.FreeVar("x", n.Input(0).DType())).Type,
 		key: func(e *emitter, row, i scalar.Expr) scalar.Expr {
 			return l.Key(n, e.reader().Element(n.Input(0), place(e, row, i)))

@@ -98,5 +98,5 @@ func (c *chunk) accumulateParts(r *rowEmitter, m *group.Member, accs []accumulat
 // part of its rows. Those of one row lie far apart: neighbouring rows are read
 // by neighbouring threads.
 func newPartial(n int, d ir.DType, g *group.Group, parts int) *group.Tensor {
-	return g.Program().Scratch("partial"+strconv.Itoa(n), d, append([]int{parts}, g.Outer...)...)
+	return g.Partition().Scratch("partial"+strconv.Itoa(n), d, append([]int{parts}, g.Outer...)...)
 }

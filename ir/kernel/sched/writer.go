@@ -16,7 +16,7 @@ type writer struct {
 
 // newWriter returns the writer of a kernel whose workgroups have some threads in
 // a row.
-func newWriter(p *group.Program, caps loop.Caps, threads int) *writer {
+func newWriter(p *group.Partition, caps loop.Caps, threads int) *writer {
 	w := &writer{emitter: newEmitter(p, caps)}
 	w.workgroup = [3]int{threads, 1, 1}
 	return w

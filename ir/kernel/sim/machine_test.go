@@ -32,10 +32,7 @@ func TestDivergentBarriersAreFound(t *testing.T) {
 		if loop.Check(k) == nil {
 			t.Errorf("%s: loop.Check lets it pass", c.name)
 		}
-		p := &Program{}
-		comp := newCompiler(k)
-		p.body, p.m = comp.block(k.Body), comp.m
-		f, ok := p.Run(Launch{}, Options{}).(*Fault)
+		f, ok := runUnchecked(k, Launch{}, Options{}).(*Fault)
 		if !ok || f.Kind != DivergentBarrier || f.Thread != c.thread {
 			t.Errorf("%s: %v", c.name, f)
 		}

@@ -45,37 +45,20 @@ type Options struct {
 // error is a *loop.CheckError for a kernel that breaks a rule of the loop IR,
 // a *LaunchError for a launch that does not fit it, or a *Fault.
 func Run(k *loop.Kernel, l Launch, o Options) error {
-	p, err := Compile(k)
-	if err != nil {
+	if err := loop.Check(k); err != nil {
 		return err
 	}
-	return p.Run(l, o)
+	return runUnchecked(k, l, o)
 }
 
-// Program is a kernel made ready for repeated simulation. One goroutine may
-// use it at a time.
-type Program struct {
-	m    *machine
-	body step
-}
-
-// Compile prepares a kernel. The error is a *loop.CheckError or, for complex
-// numbers, a *LaunchError.
-func Compile(k *loop.Kernel) (*Program, error) {
-	if err := loop.Check(k); err != nil {
-		return nil, err
-	}
+// runUnchecked is [Run] of a kernel that may break rules of the loop IR.
+func runUnchecked(k *loop.Kernel, l Launch, o Options) error {
 	c := newCompiler(k)
 	body := c.block(k.Body)
 	if c.err != nil {
-		return nil, c.err
+		return c.err
 	}
-	return &Program{m: c.m, body: body}, nil
-}
-
-// Run simulates one dispatch, see [Run].
-func (p *Program) Run(l Launch, o Options) error {
-	m := p.m
+	m := c.m
 	if err := m.bind(l, o); err != nil {
 		return err
 	}
@@ -93,7 +76,7 @@ func (p *Program) Run(l Launch, o Options) error {
 		if o.Counts != nil {
 			o.Counts.Groups++
 		}
-		p.body(m.all)
+		body(m.all)
 		m.settled()
 		if m.fault != nil {
 			return m.fault

@@ -100,17 +100,13 @@ func TestSampleRunsFirstLastAndSomeBetween(t *testing.T) {
 	}
 }
 
-// A program is used again and again, as in a repeat.
-func TestProgramRunsAgain(t *testing.T) {
+// A kernel runs again and again with other counts, as in a repeat.
+func TestKernelOfARepeatReadsItsCount(t *testing.T) {
 	c := kernelNamed("slice_by_counter")
-	p, err := sim.Compile(c.Kernel)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for i := range 5 {
 		l := launch(c)
 		l.Counters = []int{0, i}
-		if err := p.Run(l, sim.Options{}); err != nil {
+		if err := sim.Run(c.Kernel, l, sim.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if y := results(c, l)[1][2]; y != -3*c.Arrays[0][16*i+2] {
@@ -121,12 +117,8 @@ func TestProgramRunsAgain(t *testing.T) {
 
 func BenchmarkMatmul(b *testing.B) {
 	c := kernelNamed("matmul_64")
-	p, err := sim.Compile(c.Kernel)
-	if err != nil {
-		b.Fatal(err)
-	}
 	for b.Loop() {
-		if err := p.Run(launch(c), sim.Options{}); err != nil {
+		if err := sim.Run(c.Kernel, launch(c), sim.Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

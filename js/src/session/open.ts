@@ -1,7 +1,8 @@
 import { openCPU, pickCode } from '../cpu/cpu-session.js';
 import { deviceFor, type DeviceOptions, type GPUSessionOptions } from '../gpu/device.js';
 import { GPUSession, unlessLost } from '../gpu/gpu-session.js';
-import { decodePlan, type Plan } from '../plan/plan.js';
+import { decodePlan } from '../plan/decode.js';
+import type { Plan } from '../plan/plan.js';
 import { buildProgram } from '../gpu/program.js';
 import { checkCount, RlxError, unknownName } from '../values/errors.js';
 import { openRemote, type WorkerOptions } from '../worker/remote.js';

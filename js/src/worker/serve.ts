@@ -2,7 +2,7 @@
 
 import { RlxError } from '../values/errors.js';
 import { openLocal, type SessionOptions } from '../session/open.js';
-import { decodePlan } from '../plan/plan.js';
+import { decodePlan } from '../plan/decode.js';
 import type { RemoteInfo, RemoteTensor } from './remote.js';
 import type { Handlers } from './rpc.js';
 import type { Input, Inputs, Reading, Run, RunOptions, Session } from '../session/session.js';

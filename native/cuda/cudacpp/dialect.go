@@ -15,7 +15,7 @@ import (
 // dialect is what CUDA C++ does its own way.
 var dialect = clike.Dialect{
 	Name:      "cuda",
-	Level:     scalar.Accurate,
+	Expansion: scalar.Accurate,
 	Target:    dtype.CUDA,
 	LazyLogic: true,
 

@@ -17,7 +17,7 @@ var dialects = map[bool]*clike.Dialect{false: newDialect(types{}), true: newDial
 func newDialect(names types) *clike.Dialect {
 	return &clike.Dialect{
 		Name:      dialectName,
-		Level:     scalar.Portable,
+		Expansion: scalar.Portable,
 		Target:    dtype.MSL,
 		LazyLogic: true,
 

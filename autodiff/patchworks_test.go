@@ -7,17 +7,17 @@ import (
 	"github.com/rlx-go/rlx/ir/irtest"
 )
 
-// FuzzGradientsOfPrograms compares the derivatives of random programs, which together
+// FuzzGradientsOfPatchworks compares the derivatives of random patchworks, which together
 // hold every op, with differences. What it finds is kept in testdata/fuzz.
-func FuzzGradientsOfPrograms(f *testing.F) {
-	for n := range irtest.Programs(nil) {
+func FuzzGradientsOfPatchworks(f *testing.F) {
+	for n := range irtest.Patchworks(nil) {
 		f.Add(n)
 	}
 	for _, n := range irtest.Corpus {
 		f.Add(n)
 	}
 	f.Fuzz(func(t *testing.T, n uint64) {
-		p := irtest.RandomProgram(n, nil)
+		p := irtest.RandomPatchwork(n, nil)
 		o := gradcheck.Options{Wrt: p.Wrt, Tol: max(1e-6, p.Tol)}
 		err := gradcheck.Check(p.Graph, p.Inputs, o)
 		if err != nil {

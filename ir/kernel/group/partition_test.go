@@ -22,8 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// programs are models whose groups are kept in testdata/programs.
-var programs = []struct {
+// partitions are models whose groups are kept in testdata/partitions.
+var partitions = []struct {
 	name        string
 	tensorCores bool
 	make        func(t *testing.T) *ir.Graph
@@ -103,14 +103,14 @@ var programs = []struct {
 }
 
 func TestGroupsOfModels(t *testing.T) {
-	for _, c := range programs {
+	for _, c := range partitions {
 		t.Run(c.name, func(t *testing.T) {
 			o := group.DefaultOptions
 			if o.TensorCores = c.tensorCores; o.TensorCores {
 				o.Tensors = 63
 			}
 			got := groupsWith(t, c.make(t), o).String()
-			file := filepath.Join("testdata", "programs", c.name+".txt")
+			file := filepath.Join("testdata", "partitions", c.name+".txt")
 			if *update {
 				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -144,13 +144,13 @@ func TestOptimiserIsOneKernel(t *testing.T) {
 }
 
 // groups cuts a graph into groups as the compiler does.
-func groups(t *testing.T, g *ir.Graph) *group.Program {
+func groups(t *testing.T, g *ir.Graph) *group.Partition {
 	t.Helper()
 	return groupsWith(t, g, group.DefaultOptions)
 }
 
 // groupsWith is groups for some target. Attention is left whole.
-func groupsWith(t *testing.T, g *ir.Graph, o group.Options) *group.Program {
+func groupsWith(t *testing.T, g *ir.Graph, o group.Options) *group.Partition {
 	t.Helper()
 	whole := func(n *ir.Node) bool { return n.Op() == ops.OpAttentionForward || n.Op() == ops.OpAttentionBackward }
 	g, err := passes.Run(g, passes.Options{Claim: whole})

@@ -24,20 +24,20 @@ func onWebGPU(op ir.Op, s ir.Sample) bool {
 	return true
 }
 
-// TestRandomProgramsEqualTheirMeaning compiles random programs, which together hold every
+// TestRandomPatchworksEqualTheirMeaning compiles random patchworks, which together hold every
 // op that WebGPU has, and compares what their kernels compute with what they mean.
-func TestRandomProgramsEqualTheirMeaning(t *testing.T) {
+func TestRandomPatchworksEqualTheirMeaning(t *testing.T) {
 	numbers := irtest.Corpus
-	for n := range irtest.Programs(onWebGPU) {
+	for n := range irtest.Patchworks(onWebGPU) {
 		numbers = append(numbers[:len(numbers):len(numbers)], n)
 	}
 	for _, n := range numbers {
-		checkProgram(t, n)
+		checkPatchwork(t, n)
 	}
 }
 
-func checkProgram(t *testing.T, n uint64) {
-	p := irtest.RandomProgram(n, onWebGPU)
+func checkPatchwork(t *testing.T, n uint64) {
+	p := irtest.RandomPatchwork(n, onWebGPU)
 	s := open(t, p.Graph, plan.WebGPU())
 	for name, a := range p.Inputs {
 		if port, _ := p.Graph.Port(name); port.Kind != ir.InputPort && s.Plan().Lookup(name) != nil {
@@ -52,7 +52,7 @@ func checkProgram(t *testing.T, n uint64) {
 	}
 	got, err := s.Run("run", p.Inputs)
 	if err != nil {
-		t.Errorf("program %d: %v", n, err)
+		t.Errorf("patchwork %d: %v", n, err)
 		return
 	}
 	for i, o := range p.Graph.Outputs() {
@@ -60,7 +60,7 @@ func checkProgram(t *testing.T, n uint64) {
 			continue
 		}
 		if diff := compare(got[o.Name], want[i], p.DeviceTolerance(ir.F32).Rel); diff != "" {
-			t.Errorf("program %d: %s: %s", n, o.Name, diff)
+			t.Errorf("patchwork %d: %s: %s", n, o.Name, diff)
 		}
 	}
 }

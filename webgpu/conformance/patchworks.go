@@ -8,32 +8,32 @@ import (
 	"github.com/rlx-go/rlx/ir/irtest"
 )
 
-// programModules are the random programs in which, together, every op stands that WebGPU
+// patchworkModules are the random patchworks in which, together, every op stands that WebGPU
 // has, and those that have once failed a test.
-func programModules() ([]Module, error) {
+func patchworkModules() ([]Module, error) {
 	accepted := func(op ir.Op, s ir.Sample) bool {
 		ok, f16, _ := computable(op, s)
 		return ok && !f16
 	}
 	numbers := slices.Clone(irtest.Corpus)
-	for n := range irtest.Programs(accepted) {
+	for n := range irtest.Patchworks(accepted) {
 		numbers = append(numbers, n)
 	}
 	var all []Module
 	for _, n := range numbers {
-		m, err := programModule(n, irtest.RandomProgram(n, accepted))
+		m, err := patchworkModule(n, irtest.RandomPatchwork(n, accepted))
 		if err != nil {
-			return nil, fmt.Errorf("program %d: %w", n, err)
+			return nil, fmt.Errorf("patchwork %d: %w", n, err)
 		}
 		all = append(all, *m)
 	}
 	return all, nil
 }
 
-// programModule runs a program once.
-func programModule(n uint64, p irtest.Program) (*Module, error) {
+// patchworkModule runs a patchwork once.
+func patchworkModule(n uint64, p irtest.Patchwork) (*Module, error) {
 	run := Run{Inputs: map[string]*ir.Array{}}
-	c := Case{Name: fmt.Sprint("program ", n), Entry: "run", State: map[string]*ir.Array{}}
+	c := Case{Name: fmt.Sprint("patchwork ", n), Entry: "run", State: map[string]*ir.Array{}}
 	for _, port := range p.Graph.Ports() {
 		if port.Kind == ir.InputPort {
 			run.Inputs[port.Name] = p.Inputs[port.Name]

@@ -11,8 +11,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Program is a random graph in which any op may stand.
-type Program struct {
+// Patchwork is a random graph in which any op may stand.
+type Patchwork struct {
 	Graph  *ir.Graph
 	Inputs map[string]*ir.Array
 	// Wrt are the floats that the steps go out from: derivatives by them are what
@@ -24,8 +24,8 @@ type Program struct {
 	Narrow bool
 }
 
-// DeviceTolerance returns the tolerance for results of the program on any device.
-func (p *Program) DeviceTolerance(ir.DType) Tolerance {
+// DeviceTolerance returns the tolerance for results of the patchwork on any device.
+func (p *Patchwork) DeviceTolerance(ir.DType) Tolerance {
 	tol := max(2*LooseToleranceFor(ir.F32).Rel, loose*p.Tol)
 	if p.Narrow {
 		tol = max(tol, 2*ToleranceFor(ir.BF16).Rel)
@@ -33,32 +33,32 @@ func (p *Program) DeviceTolerance(ir.DType) Tolerance {
 	return Tolerance{Abs: tol, Rel: tol}
 }
 
-// opsInProgram is how many ops of samples a program has.
-const opsInProgram = 6
+// opsInPatchwork is how many ops of samples a patchwork has.
+const opsInPatchwork = 6
 
-// Corpus are the numbers of programs that tests run besides the first ones, since they
+// Corpus are the numbers of patchworks that tests run besides the first ones, since they
 // have once failed a test.
 var Corpus = []uint64{
 	307, 368, // a derivative has a kink within the step of a difference
 }
 
-// Programs is how many programs, from number 0 on, it takes for every op that usable
+// Patchworks is how many patchworks, from number 0 on, it takes for every op that usable
 // accepts a sample of to stand in one.
-func Programs(usable func(op ir.Op, s ir.Sample) bool) uint64 {
+func Patchworks(usable func(op ir.Op, s ir.Sample) bool) uint64 {
 	n := len(drawn(usable))
-	return uint64((n + opsInProgram - 1) / opsInProgram)
+	return uint64((n + opsInPatchwork - 1) / opsInPatchwork)
 }
 
-// RandomProgram returns program number seed: the steps of [RandomGraph], and among them
+// RandomPatchwork returns patchwork number seed: the steps of [RandomGraph], and among them
 // ops that take their turn in alphabetical order, on operands near those of a sample
 // that usable accepts: the sample's floats, moved by what the graph computes. Results of
 // these ops are outputs, and what later steps go on with.
-func RandomProgram(seed uint64, usable func(op ir.Op, s ir.Sample) bool) Program {
-	p := Program{Inputs: map[string]*ir.Array{}}
+func RandomPatchwork(seed uint64, usable func(op ir.Op, s ir.Sample) bool) Patchwork {
+	p := Patchwork{Inputs: map[string]*ir.Array{}}
 	rng := rand.New(rand.NewPCG(seed, 9))
 	list := drawn(usable)
 	var err error
-	p.Graph, err = ir.Build("program", func(b *ir.Builder) {
+	p.Graph, err = ir.Build("patchwork", func(b *ir.Builder) {
 		r := &generator{Rand: rng, b: b, derivable: true}
 		r.declare(p.Inputs)
 		for name, a := range p.Inputs {
@@ -67,10 +67,10 @@ func RandomProgram(seed uint64, usable func(op ir.Op, s ir.Sample) bool) Program
 			}
 		}
 		slices.Sort(p.Wrt)
-		for i := range uint64(opsInProgram) {
+		for i := range uint64(opsInPatchwork) {
 			r.grow(r.IntN(4))
 			if len(list) > 0 {
-				r.apply(&p, list[(seed*opsInProgram+i)%uint64(len(list))])
+				r.apply(&p, list[(seed*opsInPatchwork+i)%uint64(len(list))])
 			}
 		}
 		r.finish()
@@ -81,7 +81,7 @@ func RandomProgram(seed uint64, usable func(op ir.Op, s ir.Sample) bool) Program
 	return p
 }
 
-// turn is an op with the samples of it that a program may take.
+// turn is an op with the samples of it that a patchwork may take.
 type turn struct {
 	def     *ir.Def
 	samples []bounds
@@ -93,7 +93,7 @@ type bounds struct {
 	most []float64
 }
 
-// drawn returns the ops that programs take turns with.
+// drawn returns the ops that patchworks take turns with.
 func drawn(usable func(op ir.Op, s ir.Sample) bool) []turn {
 	var out []turn
 	for _, t := range allTurns() {
@@ -129,7 +129,7 @@ var allTurns = sync.OnceValue(func() []turn {
 })
 
 // magnitudes returns the largest magnitude of each result of a sample, nil where it is
-// not fit for a program: too large, at a point without a derivative, or not finite.
+// not fit for a patchwork: too large, at a point without a derivative, or not finite.
 func magnitudes(op ir.Op, s ir.Sample) []float64 {
 	for _, a := range s.In {
 		if a.Len() > maxElements {
@@ -163,7 +163,7 @@ func magnitudes(op ir.Op, s ir.Sample) []float64 {
 }
 
 // apply adds a node of an op, and offers what it results in to later steps.
-func (r *generator) apply(p *Program, t turn) {
+func (r *generator) apply(p *Patchwork, t turn) {
 	s := pickOne(r, t.samples)
 	p.Tol = max(p.Tol, s.Tol)
 	number := len(p.Inputs) // so that names differ
@@ -182,7 +182,7 @@ func (r *generator) apply(p *Program, t turn) {
 
 // operand declares an input with the value a, or two for a complex one, and returns it,
 // moved where that is asked for and the type has room for it.
-func (r *generator) operand(p *Program, name string, a *ir.Array, moves bool) ir.Value {
+func (r *generator) operand(p *Patchwork, name string, a *ir.Array, moves bool) ir.Value {
 	if a.C != nil {
 		re, im := ir.NewArray(a.DType.Real(), a.Dims...), ir.NewArray(a.DType.Real(), a.Dims...)
 		for i, c := range a.C {

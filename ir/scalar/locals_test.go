@@ -7,13 +7,13 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-func TestScheduleBindsWhatIsShared(t *testing.T) {
+func TestBindSharedBindsWhatRecurs(t *testing.T) {
 	x, y := Arg(0, dtype.F32), Arg(1, dtype.F32)
 	e := Exp(Neg(x))
-	s := Schedule("v", Add(e, Mul(Exp(Neg(x)), y)), e, Neg(x), y, y)
+	s := BindShared("v", Add(e, Mul(Exp(Neg(x)), y)), e, Neg(x), y, y)
 	want := []string{"v0 = exp(neg(%0:f32))", "add(v0:f32, mul(v0:f32, %1:f32))", "v0:f32", "neg(%0:f32)", "%1:f32", "%1:f32"}
 	var got []string
-	for _, b := range s.Bindings {
+	for _, b := range s.Locals {
 		got = append(got, b.Var.Name+" = "+Print(b.Value))
 	}
 	for _, r := range s.Roots {
@@ -24,16 +24,16 @@ func TestScheduleBindsWhatIsShared(t *testing.T) {
 	}
 }
 
-// checkSchedule runs a schedule as a printer's target would, a binding at a
+// checkBindShared runs shared locals as a printer's target would, one at a
 // time, and compares with the roots.
-func checkSchedule(t *testing.T, env *Env, roots []Expr) {
+func checkBindShared(t *testing.T, env *Env, roots []Expr) {
 	t.Helper()
-	s := Schedule("v", roots...)
+	s := BindShared("v", roots...)
 	with := &Env{Args: env.Args, Vars: map[string]Value{}}
 	for name, v := range env.Vars {
 		with.Vars[name] = v
 	}
-	for _, b := range s.Bindings {
+	for _, b := range s.Locals {
 		if _, known := with.Vars[b.Var.Name]; known {
 			t.Fatalf("%s is bound twice", b.Var.Name)
 		}
@@ -55,7 +55,7 @@ func checkSchedule(t *testing.T, env *Env, roots []Expr) {
 
 // checkUses reports operations that are still used more than once, and
 // variables that are used only once.
-func checkUses(t *testing.T, s Scheduled) {
+func checkUses(t *testing.T, s WithLocals) {
 	t.Helper()
 	uses := map[string]int{}
 	count := func(e Expr) {
@@ -68,13 +68,13 @@ func checkUses(t *testing.T, s Scheduled) {
 			}
 		}
 	}
-	for _, b := range s.Bindings {
+	for _, b := range s.Locals {
 		count(b.Value)
 	}
 	for _, r := range s.Roots {
 		count(r)
 	}
-	for _, b := range s.Bindings {
+	for _, b := range s.Locals {
 		if uses[b.Var.Name] < 2 {
 			t.Errorf("%s is used %d times", b.Var.Name, uses[b.Var.Name])
 		}
@@ -89,7 +89,7 @@ func treeUses(e Expr) map[*Node]int {
 	return uses
 }
 
-func TestScheduleKeepsValues(t *testing.T) {
+func TestBindSharedKeepsValues(t *testing.T) {
 	for seed := range int64(400) {
 		g := newGrower(pickRandom(seed), dtype.I32)
 		g.grow(4 + int(seed%20))
@@ -101,7 +101,7 @@ func TestScheduleKeepsValues(t *testing.T) {
 		runs := 0
 		g.values(func(env *Env) {
 			if runs++; runs < 4 {
-				checkSchedule(t, env, roots)
+				checkBindShared(t, env, roots)
 			}
 		})
 		if t.Failed() {
@@ -110,12 +110,12 @@ func TestScheduleKeepsValues(t *testing.T) {
 	}
 }
 
-func TestScheduleOfExpandedFunctionsSharesTheReduction(t *testing.T) {
+func TestBindSharedOfExpandedFunctionsSharesTheReduction(t *testing.T) {
 	x := Arg(0, dtype.F32)
 	sin, cos := Expand(Sin(x), Portable), Expand(Cos(x), Portable)
-	s := Schedule("v", sin, cos)
+	s := BindShared("v", sin, cos)
 	ops := 0
-	for _, b := range s.Bindings {
+	for _, b := range s.Locals {
 		ops += Count(b.Value)
 	}
 	for _, r := range s.Roots {
@@ -125,5 +125,5 @@ func TestScheduleOfExpandedFunctionsSharesTheReduction(t *testing.T) {
 		t.Errorf("sine and cosine take %d operations, sine alone %d", ops, alone)
 	}
 	env := &Env{Args: []Value{{F: 12345.678}}}
-	checkSchedule(t, env, []Expr{sin, cos})
+	checkBindShared(t, env, []Expr{sin, cos})
 }

@@ -5,10 +5,10 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Program is a graph cut into groups: each group becomes one kernel, or a few.
+// Partition is a graph cut into groups: each group becomes one kernel, or a few.
 // Nothing in it depends on a target; backends with code of their own for a
 // group (a matrix library, the CPU) read it at this level.
-type Program struct {
+type Partition struct {
 	Graph *ir.Graph
 	// Tensors are the values that live in memory, ports first.
 	Tensors []*Tensor
@@ -25,9 +25,9 @@ type Program struct {
 	// has the status code Options.FirstCode, the others the ones after it.
 	Checks []*ir.Node
 
-	parent     *Program // the program that a node of which runs this one
-	repeated   bool     // it is run in rounds that are counted
-	turns      bool     // its carries change places, see Loop
+	parent     *Partition // the partition that a node of which runs this one
+	repeated   bool       // it is run in rounds that are counted
+	turns      bool       // its carries change places, see Loop
 	options    Options
 	decided    *decisions
 	phases     []int              // by node ID, see findPhases
@@ -41,7 +41,7 @@ type Program struct {
 	readers    map[ir.Value]int    // how many stored nodes and outputs need a value
 	after      map[*Group][]*Group // what must come before a group beyond what it reads
 	tensors    map[ir.Value]*Tensor
-	byID       map[int]*Tensor // shared with the programs of loops
+	byID       map[int]*Tensor // shared with the partitions of loops
 	pairs      []newValue      // states, or the carries of a loop
 	oldOf      map[ir.Value]ir.Value
 	aside      map[ir.Value]bool        // states, by their old values, that no group overwrites
@@ -74,7 +74,7 @@ type Options struct {
 	// FirstCode is the status code of the first check.
 	FirstCode int
 	// Branch is how much work, counted in elements, the two branches of a cond must
-	// hold for a program to run only the one that is taken; where they hold less
+	// hold for a partition to run only the one that is taken; where they hold less
 	// both are computed and the results selected, which fuses with what is around. 0
 	// never runs one alone, unless it holds a loop of unknown length.
 	Branch int

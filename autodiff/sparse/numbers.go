@@ -16,8 +16,8 @@ type number struct {
 // isZero reports whether it is known to be zero.
 func (x number) isZero() bool { return x.known && x.v == scalar.Value{} }
 
-// program is a list of expressions, operands first, each once.
-type program struct {
+// sequence is a list of expressions, operands first, each once.
+type sequence struct {
 	code  []step
 	roots []int
 	out   []number
@@ -29,8 +29,8 @@ type step struct {
 	x    number
 }
 
-func compile(roots ...scalar.Expr) *program {
-	p := &program{out: make([]number, len(roots))}
+func compile(roots ...scalar.Expr) *sequence {
+	p := &sequence{out: make([]number, len(roots))}
 	at := map[scalar.Expr]int{}
 	for _, r := range roots {
 		scalar.Walk(r, func(e scalar.Expr) {
@@ -50,7 +50,7 @@ func compile(roots ...scalar.Expr) *program {
 }
 
 // run returns the numbers of the roots. They are overwritten by the next run.
-func (p *program) run(m *machine) []number {
+func (p *sequence) run(m *machine) []number {
 	for i := range p.code {
 		s := &p.code[i]
 		s.x = m.step(s.e, func(k int) number { return p.code[s.args[k]].x })

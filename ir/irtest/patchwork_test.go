@@ -8,13 +8,13 @@ import (
 	"github.com/rlx-go/rlx/ir/irtest"
 )
 
-// TestEveryOpStandsInARandomProgram looks for ops that no program has.
-func TestEveryOpStandsInARandomProgram(t *testing.T) {
+// TestEveryOpStandsInARandomPatchwork looks for ops that no patchwork has.
+func TestEveryOpStandsInARandomPatchwork(t *testing.T) {
 	found := map[ir.Op]bool{}
-	for n := range irtest.Programs(nil) {
-		p := irtest.RandomProgram(n, nil)
+	for n := range irtest.Patchworks(nil) {
+		p := irtest.RandomPatchwork(n, nil)
 		if _, err := ir.Eval(p.Graph, p.Inputs, ir.EvalOptions{Reference: true}); err != nil {
-			t.Errorf("program %d: %v", n, err)
+			t.Errorf("patchwork %d: %v", n, err)
 		}
 		note(found, p.Graph)
 	}
@@ -23,7 +23,7 @@ func TestEveryOpStandsInARandomProgram(t *testing.T) {
 			continue // of tests beside this one
 		}
 		if !found[op] {
-			t.Errorf("no program has %s", op)
+			t.Errorf("no patchwork has %s", op)
 		}
 	}
 }

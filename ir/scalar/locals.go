@@ -5,39 +5,39 @@ import (
 	"strconv"
 )
 
-// Binding is a local variable that a printer declares: Var, a variable of
+// Local is a local variable that a printer declares: Var, a variable of
 // Value's type, stands for Value. Value refers only to variables bound before.
-type Binding struct {
+type Local struct {
 	Var   Expr
 	Value Expr
 }
 
-// Scheduled is the form in which a printer writes a list of expressions: the
-// bindings in order, then the roots with the bound parts replaced by their
+// WithLocals is the form in which a printer writes a list of expressions: the
+// locals in order, then the roots with the bound parts replaced by their
 // variables.
-type Scheduled struct {
-	Bindings []Binding
-	Roots    []Expr
+type WithLocals struct {
+	Locals []Local
+	Roots  []Expr
 }
 
-// Schedule binds each operation that roots use more than once, counting
+// BindShared binds each operation that roots use more than once, counting
 // structurally equal ones together, to a variable called prefix followed by a
 // number from 0 up. Leaves are not bound, nor are the negation, complement or
 // bitcast of a leaf. A variable has the range of what it stands for. No variable
 // in roots may have such a name. The result depends on the structure of roots
 // only.
-func Schedule(prefix string, roots ...Expr) Scheduled {
-	return NewSimplifier().Schedule(prefix, roots...)
+func BindShared(prefix string, roots ...Expr) WithLocals {
+	return NewSimplifier().BindShared(prefix, roots...)
 }
 
-// Schedule is [Schedule] for roots that have parts in common with what the Simplifier was
+// BindShared is [BindShared] for roots that have parts in common with what the Simplifier was
 // given before.
-func (s *Simplifier) Schedule(prefix string, roots ...Expr) Scheduled {
+func (s *Simplifier) BindShared(prefix string, roots ...Expr) WithLocals {
 	if fewAndDistinct(roots) {
-		return Scheduled{Roots: slices.Clone(roots)}
+		return WithLocals{Roots: slices.Clone(roots)}
 	}
 	uses := map[*Node]int{}
-	out := Scheduled{Roots: make([]Expr, len(roots))}
+	out := WithLocals{Roots: make([]Expr, len(roots))}
 	for i, r := range roots {
 		out.Roots[i] = s.in.tree(r)
 	}
@@ -51,8 +51,8 @@ func (s *Simplifier) Schedule(prefix string, roots ...Expr) Scheduled {
 		}
 		e := withArgs(n, visit)
 		if uses[n] > 1 && !trivial(n) {
-			v := s.variable(prefix+strconv.Itoa(len(out.Bindings)), n)
-			out.Bindings = append(out.Bindings, Binding{Var: v, Value: e})
+			v := s.variable(prefix+strconv.Itoa(len(out.Locals)), n)
+			out.Locals = append(out.Locals, Local{Var: v, Value: e})
 			e = v
 		}
 		done[n] = e
