@@ -209,9 +209,9 @@ func (m *machine) beginBox(x *arrival, t int32) bool {
 	case s.coming || s.reading > 0:
 		m.fail(Unfinished, t, x.to.a.Name, x.to.elem, 0)
 	case !m.known(c.writeEpoch, c.writer, t):
-		m.fail(Race, t, x.to.a.Name, x.to.elem, int(c.writer))
+		m.fail(Race, t, x.to.a.Name, x.to.elem, another(c.writer))
 	case !m.known(c.readEpoch, c.reader, t):
-		m.fail(Race, t, x.to.a.Name, x.to.elem, int(c.reader))
+		m.fail(Race, t, x.to.a.Name, x.to.elem, another(c.reader))
 	default:
 		s.coming = true
 		return true

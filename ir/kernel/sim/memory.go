@@ -136,7 +136,7 @@ func (m *machine) noteRead(a *array, elem int, t int32) bool {
 			m.fail(Uninitialised, t, a.Name, elem, 0)
 			return false
 		case !m.known(c.writeEpoch, c.writer, t):
-			m.fail(Race, t, a.Name, elem, int(c.writer))
+			m.fail(Race, t, a.Name, elem, another(c.writer))
 			return false
 		case a.Space == loop.Storage && c.writeGroup != 0 && c.writeGroup != m.group:
 			m.fail(GroupRace, t, a.Name, elem, int(c.writeGroup)-1)
@@ -172,10 +172,10 @@ func (m *machine) noteWrite(a *array, elem int, t int32) bool {
 		c := &a.cells[i]
 		switch {
 		case !m.known(c.writeEpoch, c.writer, t):
-			m.fail(Race, t, a.Name, elem, int(c.writer))
+			m.fail(Race, t, a.Name, elem, another(c.writer))
 			return false
 		case !m.known(c.readEpoch, c.reader, t):
-			m.fail(Race, t, a.Name, elem, int(c.reader))
+			m.fail(Race, t, a.Name, elem, another(c.reader))
 			return false
 		case a.Space == loop.Storage && c.writeGroup != 0 && c.writeGroup != m.group:
 			m.fail(GroupRace, t, a.Name, elem, int(c.writeGroup)-1)

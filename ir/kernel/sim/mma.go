@@ -219,7 +219,7 @@ func (m *machine) noteMma(a *array, elem int, first int32) bool {
 	case s.stored:
 		m.fail(Unfenced, first, a.Name, elem, 0)
 	case !m.known(c.writeEpoch, c.writer, m.severalHere()):
-		m.fail(Race, first, a.Name, elem, int(c.writer))
+		m.fail(Race, first, a.Name, elem, another(c.writer))
 	default:
 		m.reads(c, m.severalHere())
 		return true

@@ -66,6 +66,9 @@ func (m *machine) known(time uint32, who, t int32) bool {
 	return true
 }
 
+// another is what a fault tells of who else has touched memory.
+func another(who int32) int { return int(max(who, several)) }
+
 // roleOf returns the component of [part.seen] that someone is told of by, -1 for threads
 // of any role.
 func (m *machine) roleOf(who int32) int {
