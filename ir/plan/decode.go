@@ -69,7 +69,7 @@ func sections() map[string]func(*reader, *Plan) {
 		tagConstants: func(r *reader, p *Plan) {
 			p.Constants = items(r, func(c *Constant) { c.Buffer, c.Offset, c.Data = r.u32(), r.u64(), r.take(r.u32()) })
 		},
-		tagKernels:  func(r *reader, p *Plan) { p.Kernels = items(r, r.kernel) },
+		tagKernels: func(r *reader, p *Plan) { p.Kernels = items(r, r.kernel) },
 		tagBoxes: func(r *reader, p *Plan) {
 			for _, b := range items(r, r.box) {
 				if b.kernel >= len(p.Kernels) {

@@ -42,10 +42,6 @@ type MmaTerm struct {
 // async writes a statement of asynchronous work.
 func (w *Writer) async(s loop.Stmt) {
 	d := w.d.Async
-	if d == nil {
-		w.Fail("%s", w.k.Label(s))
-		return
-	}
 	switch s := s.(type) {
 	case *loop.CopyAsync:
 		w.copyAsync(s)

@@ -116,6 +116,10 @@ func (w *Writer) stmt(s loop.Stmt) {
 	case *loop.FragmentZero, *loop.FragmentLoad, *loop.FragmentMulAdd, *loop.FragmentStore:
 		w.fragment(s)
 	default:
+		if !withAsync || w.d.Async == nil {
+			w.Fail("%s", w.k.Label(s))
+			return
+		}
 		w.async(s)
 	}
 }

@@ -24,7 +24,7 @@ type Caps struct {
 	MmaBytes, Multiprocessors int
 	// Boxes says that the target has [CopyBox], [Mbarrier] and [Roles].
 	Boxes bool
-	Rates                     Rates
+	Rates Rates
 	// Fragments says that the target has multiply-adds of subgroups: [FragmentMulAdd], of
 	// F32, with HalfFragments of F16 and with BFloat of BF16. Subgroup is then one size.
 	Fragments, HalfFragments, BFloat bool

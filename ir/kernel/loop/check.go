@@ -127,8 +127,10 @@ func (c *checker) header() error {
 		}
 	}
 	seen := map[string]bool{}
-	if err := c.objects(seen); err != nil {
-		return err
+	if withAsync {
+		if err := c.objects(seen); err != nil {
+			return err
+		}
 	}
 	for _, a := range k.Arrays {
 		if err := c.array(a); err != nil {
@@ -213,20 +215,8 @@ func (c *checker) stmt(s Stmt, uniform bool) ([]string, error) {
 		return c.atomic(s)
 	case *Subgroup:
 		return c.subgroup(s, uniform)
-	case *CopyAsync:
-		return nil, c.copyAsync(s)
-	case *CopyWait:
-		return nil, c.pending(s.Pending)
-	case *CopyCommit, *ProxyFence:
-		return nil, nil
-	case *Mma:
-		return nil, c.mma(s, uniform)
-	case *Pack:
-		return nil, c.pack(s)
 	case *Shuffle:
 		return c.shuffle(s, uniform)
-	case *MmaWait:
-		return nil, c.mmaWait(s, uniform)
 	case *FragmentZero:
 		return c.fragmentZero(s, uniform)
 	case *FragmentLoad:
@@ -235,14 +225,9 @@ func (c *checker) stmt(s Stmt, uniform bool) ([]string, error) {
 		return nil, c.fragmentMulAdd(s, uniform)
 	case *FragmentStore:
 		return nil, c.fragmentStore(s, uniform)
-	case *CopyBox:
-		return nil, c.copyBox(s, uniform)
-	case *Arrive:
-		return nil, c.mbarrier(s.Mbarrier, uniform, s.At)
-	case *Await:
-		return nil, c.mbarrier(s.Mbarrier, uniform, s.At, s.Phase)
-	case *Roles:
-		return nil, c.roles(s)
+	}
+	if withAsync {
+		return nil, c.async(s, uniform)
 	}
 	return nil, c.fail("no statement of the loop IR")
 }

@@ -6,6 +6,33 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
+// async checks a statement of asynchronous work.
+func (c *checker) async(s Stmt, uniform bool) error {
+	switch s := s.(type) {
+	case *CopyAsync:
+		return c.copyAsync(s)
+	case *CopyWait:
+		return c.pending(s.Pending)
+	case *CopyCommit, *ProxyFence:
+		return nil
+	case *Mma:
+		return c.mma(s, uniform)
+	case *Pack:
+		return c.pack(s)
+	case *MmaWait:
+		return c.mmaWait(s, uniform)
+	case *CopyBox:
+		return c.copyBox(s, uniform)
+	case *Arrive:
+		return c.mbarrier(s.Mbarrier, uniform, s.At)
+	case *Await:
+		return c.mbarrier(s.Mbarrier, uniform, s.At, s.Phase)
+	case *Roles:
+		return c.roles(s)
+	}
+	return c.fail("no statement of the loop IR")
+}
+
 func (c *checker) copyAsync(s *CopyAsync) error {
 	if _, err := c.exprs(dtype.I32, "the index", s.ToAt, s.FromAt); err != nil {
 		return err

@@ -91,25 +91,13 @@ func Exprs(s Stmt) []scalar.Expr {
 		return []scalar.Expr{s.Value}
 	case *Shuffle:
 		return []scalar.Expr{s.Value}
-	case *Pack:
-		return []scalar.Expr{s.Low, s.High}
-	case *CopyAsync:
-		if s.Valid == nil {
-			return []scalar.Expr{s.ToAt, s.FromAt}
-		}
-		return []scalar.Expr{s.ToAt, s.FromAt, s.Valid}
 	case *FragmentLoad:
 		return []scalar.Expr{s.At}
 	case *FragmentStore:
 		return []scalar.Expr{s.At}
-	case *Mma:
-		return s.exprs()
-	case *CopyBox:
-		return s.exprs()
-	case *Arrive:
-		return []scalar.Expr{s.At}
-	case *Await:
-		return []scalar.Expr{s.At, s.Phase}
+	}
+	if withAsync {
+		return asyncExprs(s)
 	}
 	return nil
 }

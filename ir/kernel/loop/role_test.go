@@ -53,7 +53,9 @@ func TestCheckNamesWhatIsWrongWithRoles(t *testing.T) {
 		{"two barriers of one name", func(k *loop.Kernel) { k.Mbarriers[1].Name = "full" }, `"full" cannot be the name`},
 		{"an array with a barrier's name", func(k *loop.Kernel) { k.Arrays[0].Name = "full" }, "called full"},
 		{"a variable with a barrier's name", func(k *loop.Kernel) { append1(k, 0, &loop.Let{Name: "full", Value: i32(0)}) }, "taken by an mbarrier"},
-		{"copies by several warps", func(k *loop.Kernel) { append1(k, 0, &loop.CopyBox{Box: 0, From: []scalar.Expr{i32(0), i32(0)}, To: 3, ToAt: i32(0), At: i32(0)}) }, "128 threads begin a copy"},
+		{"copies by several warps", func(k *loop.Kernel) {
+			append1(k, 0, &loop.CopyBox{Box: 0, From: []scalar.Expr{i32(0), i32(0)}, To: 3, ToAt: i32(0), At: i32(0)})
+		}, "128 threads begin a copy"},
 		{"a copy of no box", func(k *loop.Kernel) { copied(k).Box = 2 }, "no box 2"},
 		{"a copy from one place", func(k *loop.Kernel) { copied(k).From = copied(k).From[:1] }, "1 positions in a box of 2 axes"},
 		{"a copy to storage", func(k *loop.Kernel) { copied(k).To = kerneltest.RelayResult }, "not to shared memory"},
