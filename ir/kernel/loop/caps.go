@@ -22,7 +22,8 @@ type Caps struct {
 	// that is not known. Costs are told by it and by Rates.
 	Mma, MmaByWarps, TF32     bool
 	MmaBytes, Multiprocessors int
-	// Boxes says that the target has [CopyBox], [Mbarrier] and [Roles].
+	// Boxes says that the target has [CopyBox], [Mbarrier] and [Roles]. The warp that copies
+	// comes on top of the threads that Limits allow.
 	Boxes bool
 	Rates Rates
 	// Fragments says that the target has multiply-adds of subgroups: [FragmentMulAdd], of
@@ -189,8 +190,12 @@ func (c Caps) Check(k *Kernel) error {
 			return (&checker{k: k}).fail("the target has no multiply-adds of warp groups")
 		}
 	}
-	if !c.Boxes && k.HasRoles() {
-		return (&checker{k: k}).fail("the target has no roles of threads")
+	if k.HasRoles() {
+		if !c.Boxes {
+			return (&checker{k: k}).fail("the target has no roles of threads")
+		}
+		l.Invocations += Warp
+		l.Workgroup[0] += Warp
 	}
 	l.SharedBytes = max(l.SharedBytes, c.MmaBytes)
 	if !c.Fragments && k.HasFragments() {
