@@ -11,9 +11,8 @@ import (
 // which neighbours lie, the second the other one of the free and the contracted positions,
 // and the third the batch, where it has a part in it.
 type boxed struct {
-	array int
-	box   loop.Box // Array and Size are not set
-	batch bool
+	loop.Box // of a tensor by ID, without Size
+	batch    bool
 }
 
 // operandAt returns where memory has 16 bytes of an operand, at positions that are whole
@@ -37,7 +36,7 @@ func (e *emitter) boxOf(d ir.DType, layout mmaLayout, batches, free, length int,
 	if !known {
 		return b, false
 	}
-	b.array, b.box = first.array, loop.Box{First: int(from)}
+	b.Array, b.First = first.array, int(from)
 	for i, a := range axes {
 		stride, linear := e.strideOf(read, axes, i)
 		switch {
@@ -46,9 +45,9 @@ func (e *emitter) boxOf(d ir.DType, layout mmaLayout, batches, free, length int,
 		case i == 2 && stride == 0: // one for all batches
 			return b, true
 		}
-		b.box.Dims = append(b.box.Dims, a.length)
+		b.Dims = append(b.Dims, a.length)
 		if i > 0 {
-			b.box.Strides = append(b.box.Strides, stride)
+			b.Strides = append(b.Strides, stride)
 		}
 	}
 	b.batch = true
@@ -90,7 +89,8 @@ func (e *emitter) strideOf(read func([3]scalar.Expr) (piece, bool), axes [3]axis
 	return int(apart), known
 }
 
-// box finds the box of an operand of a contraction, or of the memory that it is staged in.
+// boxOfSide finds the box of an operand of a contraction, or of the memory that it is
+// staged in.
 func (m *mmaEmitter) boxOfSide(operand int, s *mmaSide, scratch *group.Tensor) (boxed, bool) {
 	c := m.out.c
 	at := func(batch, free, k scalar.Expr) (piece, bool) {

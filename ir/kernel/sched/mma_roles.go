@@ -92,8 +92,8 @@ func (m *mmaEmitter) declareBoxes() bool {
 	for i := range m.side {
 		s := &m.side[i]
 		row := loop.RowElements(m.p.operand)
-		b := s.view.box
-		b.Array, b.Size = s.view.array, []int{row, s.tile}
+		b := s.view.Box
+		b.Size = []int{row, s.tile}
 		if s.layout == alongFree {
 			b.Size[1] = m.p.length()
 		}

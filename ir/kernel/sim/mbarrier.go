@@ -157,11 +157,10 @@ func (c *compiler) copyBox(s *loop.CopyBox) {
 			m.fail(Misaligned, t, to.Name, base, 0)
 			return
 		}
-		place := make([]int, len(origin))
 		for i := range box.Elements() {
 			x := arrival{to: elementOf(to, base, i, box)}
-			if elem, inside := boxElement(box, origin, place, i, t); inside {
-				x.from = elementAt(from, elem)
+			if elem, inside := boxElement(box, origin, i, t); inside {
+				x.from = place{from, elem}
 			}
 			if !m.beginBox(&x, t) {
 				return
@@ -171,8 +170,6 @@ func (c *compiler) copyBox(s *loop.CopyBox) {
 	})
 }
 
-func elementAt(a *array, elem int) place { return place{a, elem} }
-
 // elementOf is where element number i of a copy goes: rows of a tile.
 func elementOf(to *array, base, i int, box *loop.Box) place {
 	tile := loop.Tile{}
@@ -181,17 +178,17 @@ func elementOf(to *array, base, i int, box *loop.Box) place {
 
 // boxElement returns which element of the array number i of a copy is, and whether it lies
 // within the box.
-func boxElement(box *loop.Box, origin []column, place []int, i int, t int32) (elem int, inside bool) {
+func boxElement(box *loop.Box, origin []column, i int, t int32) (elem int, inside bool) {
 	elem, inside = box.First, true
 	for axis, size := range box.Size {
-		place[axis] = int(origin[axis].i[t]) + i%size
-		i /= size
-		inside = inside && place[axis] >= 0 && place[axis] < box.Dims[axis]
-		if axis == 0 {
-			elem += place[0]
-		} else {
-			elem += place[axis] * box.Strides[axis-1]
+		stride := 1
+		if axis > 0 {
+			stride = box.Strides[axis-1]
 		}
+		at := int(origin[axis].i[t]) + i%size
+		i /= size
+		elem += at * stride
+		inside = inside && at >= 0 && at < box.Dims[axis]
 	}
 	return elem, inside
 }
