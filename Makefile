@@ -15,8 +15,8 @@ ARM64_TESTS := Backend|Rows|Columns|Large|Packed|Merged|Special|Subnormals|Cores
 # that are quick, and of schedules and whole plans what depends on large sizes.
 INT32_PACKAGES := ./ir ./ir/derive ./ir/dtype ./ir/format ./ir/passes ./ir/plan ./ir/kernel/group ./ir/kernel/loop ./ir/kernel/routine ./ir/kernel/sim
 INT32_TESTS    := Counts|Chosen|KernelsOfLanguageModels
-# Devices whose absence fails a test instead of skipping it.
-RLX_REQUIRE ?= cpu,webgpu
+# Devices and browsers whose absence fails a test instead of skipping it.
+RLX_REQUIRE ?= cpu,webgpu,firefox,webkit
 export RLX_REQUIRE
 # Where the Go packages are to build besides this machine, without cgo. What
 # differs is the set of files and the size of an int: more processors of the
@@ -143,15 +143,16 @@ suite: ## write the conformance suite to build/conformance
 	$(GO) run ./webgpu/conformance/write build/conformance
 
 .PHONY: conformance
-conformance: js suite ## run the whole conformance suite over Dawn: minutes without a GPU
+conformance: js suite ## run the whole conformance suite over Dawn and in Firefox: minutes without a GPU
 	RLX_DATA=build $(NODE) js/bench/h200/conformance.mjs
+	RLX_CONFORMANCE=whole $(NODE_TEST) --test-name-pattern='firefox passes the conformance suite on WebGPU' js/test/browser/others.test.mjs
 
 .PHONY: test-js
 test-js: js suite demo-assets ## run the JavaScript tests in Node, over Dawn
 	$(NODE_TEST) js/test/*.test.mjs demo/test/*.test.mjs
 
 .PHONY: test-browser
-test-browser: js suite demo-assets ## run the tests in Chromium
+test-browser: js suite demo-assets ## run the tests in Chromium, Firefox and WebKit
 	$(NODE_TEST) --test-concurrency=1 js/test/browser/*.test.mjs demo/test/browser/*.test.mjs
 
 .PHONY: size

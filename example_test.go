@@ -81,6 +81,56 @@ func ExampleSession_Compile() {
 	// Output: [2 4 6] <nil>
 }
 
+// A program is compiled for fixed sizes. A model whose batch is a symbol becomes an entry
+// for each size that is wanted; all of them have the same parameters.
+func ExampleSession_Compile_batchSizes() {
+	ctx := context.Background()
+	model, err := ir.Build("scale", func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Sym("rows"), ir.N(2))
+		b.Output("y", ops.MatMul(b, x, b.Param("w", ir.F32, ir.Dims(2, 1)...)))
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	sizes := map[string]int{"one": 1, "many": 4}
+	var entries []ir.Entry
+	for name, rows := range sizes {
+		g, err := model.Bind(map[string]int{"rows": rows})
+		if err != nil {
+			log.Fatal(err)
+		}
+		entries = append(entries, ir.Entry{Name: name, Graph: g})
+	}
+	module, err := ir.NewModule("scale", entries...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	session, err := rlx.Open("cpu")
+	if err != nil {
+		log.Fatal(err)
+	}
+	program, err := session.Compile(ctx, module)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer program.Close()
+	if err := program.Set("w", rlx.Float32s([]float32{10, 1}, 2, 1)); err != nil {
+		log.Fatal(err)
+	}
+	for _, entry := range []string{"one", "many"} {
+		x := rlx.Float32s([]float32{1, 2, 3, 4, 5, 6, 7, 8}[:2*sizes[entry]], sizes[entry], 2)
+		out, err := program.Call(ctx, entry, rlx.Inputs{"x": x})
+		if err != nil {
+			log.Fatal(err)
+		}
+		y, err := out["y"].Float32s()
+		fmt.Println(entry, y, err)
+	}
+	// Output:
+	// one [12] <nil>
+	// many [12 34 56 78] <nil>
+}
+
 // What was trained goes into a program that only infers, by way of a file.
 func ExampleTrainer_Params() {
 	ctx := context.Background()

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/rlx-go/rlx/ir"
 )
 
 // Progress is the state of a training run.
@@ -18,10 +20,14 @@ type Progress struct {
 // into the trainer's own memory (see [Trainer.Input]); where it is nil, every
 // step takes what is there. About ten times a second and at the end, progress,
 // which may be nil, is told how it goes. Run stops at the end of a step where
-// ctx is done and returns its error.
+// ctx is done and returns its error. The error is of kind [ir.ErrAttr] for a negative
+// number of steps.
 func (t *Trainer) Run(ctx context.Context, steps int, batch func(step int) error, progress func(Progress)) error {
 	if err := t.serves(); err != nil {
 		return err
+	}
+	if steps < 0 {
+		return ir.Attrf("%d steps: their number is negative", steps)
 	}
 	began, last := time.Now(), time.Now()
 	for k := range steps {

@@ -40,8 +40,9 @@ func Open(device string) (*Session, error) {
 func (s *Session) Device() Device { return Device{Name: s.backend.Name(), Info: s.info} }
 
 // Compile makes the entries of a module ready to run, with memory of their own.
-// Parameters and states are zeros at first. All dimensions must be constant:
-// see [ir.Graph.Bind].
+// Parameters and states are zeros at first. All dimensions must be constant: what
+// [ir.Graph.Bind] makes of a graph for each size, as for each size of a batch, is an
+// entry of its own, and shares the parameters.
 func (s *Session) Compile(ctx context.Context, m *ir.Module) (*Program, error) {
 	return s.CompileWith(ctx, m, CompileOptions{})
 }

@@ -50,6 +50,19 @@ func TestMemoryThatWasAskedForCountsAsGiven(t *testing.T) {
 	}
 }
 
+func TestANegativeNumberOfStepsIsRefused(t *testing.T) {
+	tr := trainer(t, rlx.Training{})
+	for name, x := range examples() {
+		copy(tr.Input(name).Data, x.Data)
+	}
+	if err := tr.Run(ctx, -2, nil, nil); !errors.Is(err, ir.ErrAttr) {
+		t.Errorf("a run of -2 steps: %v", err)
+	}
+	if err := tr.Run(ctx, 0, nil, nil); err != nil || tr.Steps() != 0 {
+		t.Errorf("a run of no steps: %v, %d steps", err, tr.Steps())
+	}
+}
+
 func TestRatesThatMakeNoSenseAreRefused(t *testing.T) {
 	tr := trainer(t, rlx.Training{})
 	for _, rate := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1e-3, 1e39} {

@@ -17,6 +17,7 @@ type Builder struct {
 	named   map[portName]int // index in ports or outputs
 	err     error
 	label   string
+	scope   string // the open ones, joined by slashes
 	at      Pos
 	done    bool
 
@@ -129,8 +130,13 @@ func (b *Builder) constant(t Type, data []byte) Value {
 }
 
 // Label sets the name of the nodes added until the next call: it shows in
-// errors, in the text form and in the names of kernels.
-func (b *Builder) Label(label string) { b.label = label }
+// errors, in the text form and in the names of kernels. In a [Builder.Scope] it
+// comes behind the scope's.
+func (b *Builder) Label(label string) {
+	if b.label = b.within(label); label == "" {
+		b.label = b.scope
+	}
+}
 
 // At sets the place of the nodes added until the next call. A transform gives
 // them the place of the node they derive from; with the zero Pos, as at the

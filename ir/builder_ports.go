@@ -22,13 +22,38 @@ func (b *Builder) Input(name string, d DType, axes ...Dim) Value {
 
 // Param declares a parameter: a persistent value that this graph only reads.
 func (b *Builder) Param(name string, d DType, axes ...Dim) Value {
-	return b.Port(ParamPort, name, Type{d, axes})
+	return b.Port(ParamPort, b.within(name), Type{d, axes})
 }
 
 // State declares a state and returns its value at the start of a run.
 // [Builder.SetState] gives its value at the end.
 func (b *Builder) State(name string, d DType, axes ...Dim) Value {
-	return b.Port(StatePort, name, Type{d, axes})
+	return b.Port(StatePort, b.within(name), Type{d, axes})
+}
+
+// Scope runs f, which builds a part of the graph, with a name before those that f gives:
+// w becomes name/w where f declares it by [Builder.Param] or [Builder.State], updates it by
+// [Builder.SetState] or has it declared by [Builder.Call], and so does a label, which is the
+// scope's where f sets none. Scopes nest. Inputs, outputs and what [Builder.Port] declares
+// keep their names. The error is of kind [ErrGraph] where there is no name or no function.
+func (b *Builder) Scope(name string, f func()) {
+	const word Op = "scope"
+	if !b.Require(word, "name", name != "") || !b.Require(word, "function", f != nil) {
+		return
+	}
+	scope, label := b.scope, b.label
+	b.scope = b.within(name)
+	b.Label("")
+	f()
+	b.scope, b.label = scope, label
+}
+
+// within returns a name in the scopes that are open; none stays none, and is refused.
+func (b *Builder) within(name string) string {
+	if b.scope == "" || name == "" {
+		return name
+	}
+	return b.scope + "/" + name
 }
 
 // Port declares a port of any kind.
@@ -79,6 +104,7 @@ func (b *Builder) SetState(name string, v Value) {
 	if b.err != nil {
 		return
 	}
+	name = b.within(name)
 	i, ok := b.named[portName{name, spacePorts}]
 	if !ok || b.ports[i].Kind != StatePort {
 		b.failDeclared(wordState, name, Errorf(ErrName, "there is no state %q", name))

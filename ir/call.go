@@ -2,7 +2,8 @@ package ir
 
 // Call adds all nodes of g and returns the values of its plain outputs by name.
 // inputs are the values of its ports by name. A parameter or a state that is not
-// among them is that of b under the same name, which is declared where b has none;
+// among them is that of b under the same name, within its [Builder.Scope], which is
+// declared where b has none;
 // a state that is not given is updated as g says, of one that is given only the
 // value is used. An input must be given.
 //
@@ -53,11 +54,12 @@ func (b *Builder) Call(g *Graph, inputs map[string]Value) map[string]Value {
 	return out
 }
 
-// own returns the port of b that has the name of p, which another graph has,
-// declared if need be.
+// own returns the port of b that has the name of p, which another graph has, within
+// the scope, declared if need be.
 func (b *Builder) own(p Port) Value {
-	if i, ok := b.named[portName{p.Name, spacePorts}]; ok {
+	name := b.within(p.Name)
+	if i, ok := b.named[portName{name, spacePorts}]; ok {
 		return b.ports[i].Value
 	}
-	return b.Port(p.Kind, p.Name, p.Value.Type())
+	return b.Port(p.Kind, name, p.Value.Type())
 }

@@ -96,7 +96,7 @@ func formatElement(d DType, bits uint64) (string, bool) {
 	x := d.FloatFromBits(bits)
 	switch {
 	case math.IsNaN(x):
-		return "nan", bits == quietNaN(d)
+		return "nan", bits == d.QuietNaN()
 	case math.IsInf(x, 1):
 		return "inf", true
 	case math.IsInf(x, -1):
@@ -105,24 +105,6 @@ func formatElement(d DType, bits uint64) (string, bool) {
 		return strconv.FormatFloat(x, 'g', -1, 64), true
 	}
 	return strconv.FormatFloat(x, 'g', -1, 32), true
-}
-
-// quietNaN returns the bits of the NaN that is written as "nan": positive,
-// with nothing but the quiet bit in its significand.
-func quietNaN(d DType) uint64 {
-	switch d {
-	case F8E4M3:
-		return 0x7f
-	case F8E5M2:
-		return 0x7e
-	case F16:
-		return 0x7e00
-	case BF16:
-		return 0x7fc0
-	case F32:
-		return 0x7fc00000
-	}
-	return 0x7ff8000000000000
 }
 
 // parseLiteral returns the bytes of a constant of type t.
@@ -199,7 +181,7 @@ func parseElement(d DType, s string) (bits uint64, ok bool) {
 func parseFloat(d DType, s string) (bits uint64, ok bool) {
 	switch s {
 	case "nan":
-		return quietNaN(d), true
+		return d.QuietNaN(), true
 	case "inf":
 		return d.FloatBits(math.Inf(1)), d != F8E4M3 // which has none
 	case "-inf":

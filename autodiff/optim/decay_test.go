@@ -2,6 +2,7 @@ package optim_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
@@ -10,24 +11,34 @@ import (
 )
 
 func TestFrozenParametersAreNamedByPatterns(t *testing.T) {
+	all := []string{"encoder/w", "encoder/block/w", "encoders/w", "head/w", "odd[name", "w"}
 	loss := build(t, func(b *ir.Builder) {
 		sum := ops.Zeros(b, ir.F32)
-		for _, name := range []string{"encoder/w", "encoder/b", "head/w", "odd[name"} {
+		for _, name := range all {
 			sum = ops.Add(b, sum, b.Param(name, ir.F32))
 		}
 		b.Output("loss", ops.Mul(b, sum, sum))
 	})
-	g, err := optim.Step(loss, "loss", optim.SGD{}, optim.Options{Frozen: []string{"encoder/*", "odd[name"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range g.Ports() {
-		if trained := p.Kind == ir.StatePort && p.Name != optim.StepState; trained != (p.Name == "head/w") {
-			t.Errorf("%s %q", p.Kind, p.Name)
+	for _, c := range []struct{ frozen, want []string }{
+		{[]string{"encoder", "odd[name"}, []string{"encoder/w", "encoder/block/w", "odd[name"}},
+		{[]string{"encoder/*"}, []string{"encoder/w", "encoder/block/w"}},
+		{[]string{"*/block"}, []string{"encoder/block/w"}},
+		{[]string{"*/w"}, []string{"encoder/w", "encoders/w", "head/w"}},
+	} {
+		g, err := optim.Step(loss, "loss", optim.SGD{}, optim.Options{Frozen: c.frozen})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range g.Ports() {
+			if frozen := p.Kind == ir.ParamPort; slices.Contains(all, p.Name) && frozen != slices.Contains(c.want, p.Name) {
+				t.Errorf("of %q: %s %q", c.frozen, p.Kind, p.Name)
+			}
 		}
 	}
-	if _, err := optim.Step(loss, "loss", optim.SGD{}, optim.Options{Frozen: []string{"decoder/*"}}); !errors.Is(err, ir.ErrName) {
-		t.Errorf("a pattern of no parameter: %v", err)
+	for _, pattern := range []string{"decoder/*", "encoder/b", "block"} {
+		if _, err := optim.Step(loss, "loss", optim.SGD{}, optim.Options{Frozen: []string{pattern}}); !errors.Is(err, ir.ErrName) {
+			t.Errorf("%s, a pattern of no parameter: %v", pattern, err)
+		}
 	}
 }
 

@@ -93,7 +93,8 @@ type Options struct {
 	// whose gradients are not finite does not count, also not towards Accumulate.
 	Scale *LossScale
 	// Frozen names parameters that stay as they are, by name or by a pattern of
-	// path.Match, as in "encoder/*". They stay parameters in the step graph.
+	// path.Match, as in "*/bias"; one of a scope, as "encoder" or "block[0-3]", stands for
+	// all that is in it. They stay parameters in the step graph.
 	Frozen []string
 	// Missing says what to do about a trained parameter that the loss does not
 	// depend on.
@@ -149,7 +150,7 @@ func trained(g *ir.Graph, frozen []string) ([]string, error) {
 		}
 		stays := false
 		for i, pattern := range frozen {
-			if like, _ := path.Match(pattern, p.Name); like || pattern == p.Name {
+			if covers(pattern, p.Name) {
 				matched[i], stays = true, true
 			}
 		}
@@ -164,6 +165,19 @@ func trained(g *ir.Graph, frozen []string) ([]string, error) {
 		return nil, ir.Errorf(ir.ErrName, "graph %q has no parameters to train", g.Name())
 	}
 	return out, nil
+}
+
+// covers reports whether a pattern matches a name, or a scope that it is in.
+func covers(pattern, name string) bool {
+	for end := range len(name) + 1 {
+		if end < len(name) && name[end] != '/' {
+			continue
+		}
+		if like, _ := path.Match(pattern, name[:end]); like || pattern == name[:end] {
+			return true
+		}
+	}
+	return false
 }
 
 // isTrained reports whether parameters of the element type are updated.

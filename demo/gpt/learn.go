@@ -108,7 +108,9 @@ func (l *learner) finish(ctx context.Context) error {
 	if l.options.save != "" {
 		fmt.Fprintf(l.out, "saved %s\n", l.options.save)
 	}
-	fmt.Fprintf(l.out, "least loss on the text held out %.4f, after %d steps\n", l.best, l.bestStep)
+	if l.bestStep != l.trainer.Steps() {
+		fmt.Fprintf(l.out, "least loss on the text held out %.4f, after %d steps\n", l.best, l.bestStep)
+	}
 	fmt.Fprintf(l.out, "after %d steps, loss on the text held out %.4f\n", l.trainer.Steps(), l.held)
 	return nil
 }

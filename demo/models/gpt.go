@@ -91,7 +91,7 @@ func (m GPT) Training(seed uint32) rlx.Training {
 	}
 	last := rlx.Normal(0, 0.02/math.Sqrt(2*float64(m.Blocks)))
 	for i := range m.Blocks {
-		name := block(i)
+		name := block(i) + "/"
 		o.Init[name+"qkv"], o.Init[name+"up"] = rlx.Normal(0, 0.02), rlx.Normal(0, 0.02)
 		o.Init[name+"out"], o.Init[name+"down"] = last, last
 	}
@@ -104,7 +104,7 @@ func (m GPT) Params() int {
 	return (m.Vocab+m.Context)*m.Width + m.Blocks*perBlock + m.Width
 }
 
-func block(i int) string { return "block" + strconv.Itoa(i) + "/" }
+func block(i int) string { return "block" + strconv.Itoa(i) }
 
 func (m GPT) tokens(b *ir.Builder, name string, rows int) ir.Value {
 	return b.Input(name, ir.I32, ir.Dims(rows, m.Context)...)
@@ -153,24 +153,24 @@ func (m GPT) features(l *layers, tokens ir.Value) ir.Value {
 	x := ops.Add(b, ops.Embedding(b, l.table, tokens), b.Param("positions", ir.F32, ir.Dims(m.Context, m.Width)...))
 	x = l.drop(x)
 	for i := range m.Blocks {
-		x = m.block(l, block(i), x)
+		b.Scope(block(i), func() { x = m.block(l, x) })
 	}
 	return l.norm("norm", x)
 }
 
-func (m GPT) block(l *layers, name string, x ir.Value) ir.Value {
+func (m GPT) block(l *layers, x ir.Value) ir.Value {
 	b := l.Builder
 	rows := x.Dim(0)
-	qkv := l.dense(name+"qkv", l.norm(name+"norm1", x), 3*m.Width)
+	qkv := l.dense("qkv", l.norm("norm1", x), 3*m.Width)
 	qkv = ops.Reshape(b, qkv, rows, ir.N(m.Context), ir.N(3), ir.N(m.Heads), ir.N(m.Width/m.Heads))
 	qkv = ops.Transpose(b, qkv, 2, 0, 3, 1, 4)
 	part := func(i int) ir.Value {
 		return ops.Squeeze(b, ops.SliceAxis(b, qkv, 0, ir.N(i), ir.N(1)), 0)
 	}
 	a := ops.Reshape(b, ops.Transpose(b, l.attention(part(0), part(1), part(2)), 0, 2, 1, 3), rows, ir.N(m.Context), ir.N(m.Width))
-	x = ops.Add(b, x, l.drop(l.dense(name+"out", a, m.Width)))
-	h := ops.Gelu(b, l.dense(name+"up", l.norm(name+"norm2", x), 4*m.Width))
-	return ops.Add(b, x, l.drop(l.dense(name+"down", h, m.Width)))
+	x = ops.Add(b, x, l.drop(l.dense("out", a, m.Width)))
+	h := ops.Gelu(b, l.dense("up", l.norm("norm2", x), 4*m.Width))
+	return ops.Add(b, x, l.drop(l.dense("down", h, m.Width)))
 }
 
 // attention is causal, of f32[rows,heads,context,features]. Where weights are to be

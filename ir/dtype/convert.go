@@ -62,9 +62,10 @@ func bf16Bits(b uint32) uint16 {
 // FloatBits returns the bit pattern of float type d that represents x, rounded
 // as by Round. Types that are not floats give 0.
 func (d DType) FloatBits(x float64) uint64 {
+	if d.IsFloat8() {
+		return uint64(d.bits8(d.Round(x)))
+	}
 	switch d {
-	case F8E4M3, F8E5M2:
-		return uint64(d.format().bits8(d.Round(x)))
 	case F16:
 		return uint64(float16.Fromfloat32(float32(d.Round(x))).Bits())
 	case BF16:
@@ -80,9 +81,10 @@ func (d DType) FloatBits(x float64) uint64 {
 // FloatFromBits returns the value that the low bits of b represent in float
 // type d, exactly. Types that are not floats give 0.
 func (d DType) FloatFromBits(b uint64) float64 {
-	switch d {
-	case F8E4M3, F8E5M2:
+	if d.IsFloat8() {
 		return d.format().value8(uint8(b))
+	}
+	switch d {
 	case F16:
 		return float64(float16.Frombits(uint16(b)).Float32())
 	case BF16:
@@ -95,20 +97,31 @@ func (d DType) FloatFromBits(b uint64) float64 {
 	return 0
 }
 
-// bits8 returns the bits of x, a value of the 8-bit format f. A NaN keeps its
-// sign and gets the bits that the package ml_dtypes gives it: all ones in
-// f8e4m3fn, which has no other, and the quiet one in f8e5m2.
-func (f *binaryFormat) bits8(x float64) uint8 {
-	sign := uint8(0)
+// QuietNaN returns the bits of the NaN of a float type that is positive and has nothing
+// but the quiet bit in its significand; where there is but one, as in f8e4m3fn, of that.
+// Types that are not floats give 0.
+func (d DType) QuietNaN() uint64 {
+	if !d.IsFloat() {
+		return 0
+	}
+	f, ones := d.format(), uint64(1)<<(d.Bits()-1)-1
+	if f.finite {
+		return ones
+	}
+	return ones &^ (1<<(f.mantissa-1) - 1)
+}
+
+// bits8 returns the bits of x, a value of the 8-bit float type d. A NaN keeps its sign
+// and is quiet, as the package ml_dtypes has it.
+func (d DType) bits8(x float64) uint8 {
+	f, sign := d.format(), uint8(0)
 	if math.Signbit(x) {
 		sign = 0x80
 	}
 	infinity := uint8(0x7f) &^ (1<<f.mantissa - 1)
 	switch {
-	case math.IsNaN(x) && f.finite:
-		return sign | 0x7f
 	case math.IsNaN(x):
-		return sign | infinity | 1<<(f.mantissa-1)
+		return sign | uint8(d.QuietNaN())
 	case math.IsInf(x, 0):
 		return sign | infinity
 	case x == 0:

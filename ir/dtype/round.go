@@ -11,33 +11,28 @@ type binaryFormat struct {
 	finite   bool    // there are no infinities: what is beyond max is NaN
 }
 
+// formats are the float types, and the complex ones by the format of their parts.
+var formats = [count]*binaryFormat{
+	F8E4M3: {mantissa: 3, minExp: -6, max: 448, finite: true},
+	F8E5M2: {mantissa: 2, minExp: -14, max: 57344},
+	F16:    {mantissa: 10, minExp: -14, max: 65504},
+	BF16:   {mantissa: 7, minExp: -126, max: 0x1.fep127},
+	F32:    &binary32, C64: &binary32,
+	F64: &binary64, C128: &binary64,
+}
+
 var (
-	float8e4m3 = binaryFormat{mantissa: 3, minExp: -6, max: 448, finite: true}
-	float8e5m2 = binaryFormat{mantissa: 2, minExp: -14, max: 57344}
-	binary16   = binaryFormat{mantissa: 10, minExp: -14, max: 65504}
-	bfloat16   = binaryFormat{mantissa: 7, minExp: -126, max: 0x1.fep127}
-	binary32   = binaryFormat{mantissa: 23, minExp: -126, max: math.MaxFloat32}
-	binary64   = binaryFormat{mantissa: 52, minExp: -1022, max: math.MaxFloat64}
+	binary32 = binaryFormat{mantissa: 23, minExp: -126, max: math.MaxFloat32}
+	binary64 = binaryFormat{mantissa: 52, minExp: -1022, max: math.MaxFloat64}
 )
 
 // format returns the format of a float type or of the parts of a complex one,
 // nil for all others.
 func (d DType) format() *binaryFormat {
-	switch d {
-	case F8E4M3:
-		return &float8e4m3
-	case F8E5M2:
-		return &float8e5m2
-	case F16:
-		return &binary16
-	case BF16:
-		return &bfloat16
-	case F32, C64:
-		return &binary32
-	case F64, C128:
-		return &binary64
+	if !d.Valid() {
+		return nil
 	}
-	return nil
+	return formats[d]
 }
 
 // Round returns the value of float type d nearest to x, ties to even. A result
@@ -47,10 +42,10 @@ func (d DType) format() *binaryFormat {
 // in one step, so it differs from going through float32. Types that are no
 // floats, and f64, return x unchanged.
 func (d DType) Round(x float64) float64 {
-	switch d {
-	case F32:
+	switch {
+	case d == F32: // the same, and the processor does it
 		return float64(float32(x))
-	case F8E4M3, F8E5M2, F16, BF16:
+	case d.IsFloat() && d.Size() < F32.Size():
 		return d.format().round(x)
 	}
 	return x

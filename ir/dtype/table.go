@@ -184,7 +184,7 @@ func (d DType) IsFloat() bool { return d.row().class == classFloat }
 
 // IsFloat8 reports whether d is one of the 8-bit floating types, which hold
 // numbers and are not computed with.
-func (d DType) IsFloat8() bool { return d == F8E4M3 || d == F8E5M2 }
+func (d DType) IsFloat8() bool { return d.IsFloat() && d.Size() == 1 }
 
 // IsInteger reports whether d is a signed or unsigned integer. Bool is not.
 func (d DType) IsInteger() bool { return d.IsSigned() || d.IsUnsigned() }

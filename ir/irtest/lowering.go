@@ -132,9 +132,9 @@ func (l *interpreter) env() *scalar.Env {
 // expressions is a compiled list of expressions.
 type expressions struct {
 	evaluator *scalar.Evaluator
-	env     *scalar.Env
-	scratch []scalar.Value
-	failed  *int
+	env       *scalar.Env
+	scratch   []scalar.Value
+	failed    *int
 }
 
 // compile checks the element types of expressions and makes them ready to run.

@@ -357,6 +357,28 @@ test('a GPU made of software is not the best', async () => {
   }
 });
 
+test('scopes name parameters, states and labels, in the bodies of loops too', () => {
+  const g = graph('scopes', (b) => {
+    let x = b.input('x', 'f32');
+    b.label('outside');
+    x = b.scope('a', () => {
+      const w = b.param('w', 'f32', [], 2);
+      return b.scope('b', () => {
+        const { carries: [last] } = b.scan({ carries: [x.mul(w)], length: 3 }, (s, _, [c]) => s.scope('loop', () => ({ carries: [c.mul(s.param('w', 'f32', [], 3))] })));
+        const n = b.state('n', 'f32').add(last);
+        b.setState('n', n);
+        b.label('inner');
+        return n.neg();
+      });
+    });
+    b.output('y', x.mul(b.param('w', 'f32', [], 4)).exp());
+  });
+  assert.deepEqual(g.ports.map(({ name }) => name), ['x', 'a/w', 'a/b/loop/w', 'a/b/n', 'w']);
+  assert.deepEqual(g.outputs.map(({ name }) => name), ['a/b/n', 'y']);
+  assert.deepEqual([...g.initial], [['a/w', 2], ['a/b/loop/w', 3], ['w', 4]]);
+  for (const line of [/= scan\(.*#"a\/b"/, /= neg\(.*#"a\/b\/inner"/, /= exp\(.*#"outside"/]) assert.match(g.text(), line);
+});
+
 test('a plan compiled here runs in the runtime alone', async () => {
   const made = graph('twice', (b) => b.output('y', b.input('x', 'f32', ['n']).mul(2)));
   const file = await compile({ name: 'twice', entries: { main: made }, symbols: { n: 3 } });
@@ -393,6 +415,14 @@ describe('what does not fit is a typed error', () => {
     ['loss that is none', 'name', () => perceptron().grad('lost')],
     ['gradient by labels', 'dtype', () => perceptron().grad('loss', 'labels')],
     ['optimizer', 'name', () => perceptron().step({ optimizer: { kind: 'magic' } })],
+    ['a scope without a name', 'name', build((b) => b.scope('', () => {}))],
+    ['a scope without a function', 'graph', build((b) => b.scope('a'))],
+    ['a state that is outside the scope', 'name', build((b) => { const n = b.state('n', 'f32'); b.scope('a', () => b.setState('n', n)); })],
+    ['nothing that builds it', 'graph', () => graph('empty')],
+    ['a graph without a result', 'graph', build((b) => { b.input('x', 'f32'); })],
+    ['a loop without a body', 'graph', build((b) => b.scan({ length: 2 }))],
+    ['a loop without a condition', 'graph', build((b) => b.whileLoop({ carries: [] }))],
+    ['a condition without its other side', 'graph', build((b) => b.cond(b.full('bool', [], 1), [], () => []))],
     ['an asynchronous function', 'graph', build(async (b) => b.output('y', b.input('x', 'f32')))],
     ['an initial value there is not', 'attr', build((b) => b.param('w', 'f32', [2, 2], 'normal'))],
     ['attributes in an object where there is one', 'attr', build((b) => b.input('x', 'f32', [2, 3]).softmax({ axis: 1 }))],

@@ -151,6 +151,8 @@ describe('wrong inputs are refused before anything is written', async () => {
     ['loading nothing in place of a tensor', (s) => s.load({ w: null }), 'dtype', /w is a tensor.*given as Null/],
     ['loading elements without their shape', (s) => s.load({ w: new Float32Array(3) }), 'dtype', /w is a tensor.*given as Float32Array/],
     ['uploading nothing', (s) => s.upload(undefined), 'dtype', /given as Undefined/],
+    ['uploading too few elements', (s) => s.upload({ dtype: 'f32', shape: [2, 3], data: new Float32Array(5) }), 'shape', /what is given is f32\[2,3\] of 6 elements, given with 5/],
+    ['uploading elements of another class', (s) => s.upload({ dtype: 'i32', shape: [2], data: new Float32Array(2) }), 'dtype', /what is given is i32, given as Int32Array, not as Float32Array/],
     ['a misspelt option', (s) => s.run('step', good, { reed: ['loss'] }), 'name', /no option reed/],
     ['too few values for the steps', (s) => s.run('step', { ...good, rate: [1, 2] }, { steps: 3 }), 'shape', /2 values for 3 steps/],
   ];

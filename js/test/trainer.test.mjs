@@ -146,6 +146,8 @@ describe('what a run or an evaluation is given is checked', async () => {
     ['a misspelt option of a trainer', async (t) => new Trainer(t.session, { los: 'loss' }), 'name', /no option los/],
     ['a misspelt option of batches', async () => [...batches({}, { sise: 1 })], 'name', /no option sise/],
     ['a last batch that is neither', async () => [...batches({ y: { dtype: 'i32', shape: [3], data: new Int32Array(3) } }, { size: 2, last: 'pad' })], 'shape', /'drop', \{ mask \} or \{ entry \}/],
+    ['a column of another class', async () => [...batches({ y: { dtype: 'f32', shape: [3], data: new Float64Array(3) } }, { size: 1 })], 'dtype', /batches: y is f32, given as Float32Array, not as Float64Array/],
+    ['nothing to load', (t) => t.load({}), 'missing', /load: there is no tensor/],
     ['a column without its shape', async () => [...batches({ y: new Int32Array(3) }, { size: 1 })], 'dtype', /y is a tensor/],
   ];
   for (const [what, call, kind, message] of rows) {
@@ -232,6 +234,11 @@ describe('batches', () => {
     assert.notDeepEqual(order(1), order(2));
     assert.equal(new Set(order(3)).size, 3);
     assert.ok(order(3).every((y) => [...y].sort().join('') === '01234'));
+  });
+  test('are of the class of their column, whatever its type', () => {
+    class Float16Array extends Uint16Array {} // stands in for one of its own, which Node 20 lacks
+    const [{ inputs }] = batches({ x: { dtype: 'f16', shape: [2], data: Float16Array.of(1, 2) } }, { size: 2 });
+    assert.equal(inputs.x.data.constructor, Float16Array);
   });
   test('refuse to decide about a smaller last batch', () => assert.throws(() => list({ size: 2 }), { kind: 'shape', message: /1 of 5 rows are left over/ }));
   test('refuse no rows', () => assert.throws(() => list({ size: 0 }), { kind: 'shape', message: /empty batch/ }));

@@ -76,8 +76,8 @@ func bindLoadAt(f *files, in *instr, a *boundAddress) op {
 	case ir.F16, ir.BF16:
 		d := in.buf.dtype
 		return loadAs(lanesOf[float32](f, in.dst), in.buf, a, func(x uint16) float32 { return float32(d.FloatFromBits(uint64(x))) })
-	case ir.F8E4M3, ir.F8E5M2:
-		d := in.buf.dtype
+	}
+	if d := in.buf.dtype; d.IsFloat8() {
 		return loadAs(lanesOf[float32](f, in.dst), in.buf, a, func(x uint8) float32 { return float32(d.FloatFromBits(uint64(x))) })
 	}
 	return bindIntLoad(lanesOf[int32](f, in.dst), in.buf, a)

@@ -24,8 +24,8 @@ func (m *machine) bindStore(in *instr) op {
 	case ir.F16, ir.BF16:
 		d := in.buf.dtype
 		return storeAs(lanesOf[float32](f, src), in.buf, a, func(x float32) uint16 { return uint16(d.FloatBits(float64(x))) })
-	case ir.F8E4M3, ir.F8E5M2:
-		d := in.buf.dtype
+	}
+	if d := in.buf.dtype; d.IsFloat8() {
 		return storeAs(lanesOf[float32](f, src), in.buf, a, func(x float32) uint8 { return uint8(d.FloatBits(float64(x))) })
 	}
 	return bindIntStore(lanesOf[int32](f, src), in.buf, a)

@@ -163,7 +163,7 @@ func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) erro
 // has none for one of its products.
 func (p *program) open(ctx context.Context, made *plan.Plan) (err error) {
 	err = p.timed("algorithms", func() (err error) {
-		p.products, err = p.device.products(made.Routines)
+		p.calls, err = p.device.calls(made.Routines)
 		return err
 	})
 	if err != nil {

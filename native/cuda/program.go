@@ -25,10 +25,10 @@ type program struct {
 	copies    *driver.Stream // copies inputs while the stream computes
 	modules   []*driver.Module
 	functions []driver.Function
-	condition *driver.Function  // nil where no graph branches
-	fill      *driver.Function  // nil where graphs keep what fills memory
-	captures  []*driver.Stream  // of what stands under conditions, by their depth
-	products  []*driver.Product // of the plan's routines
+	condition *driver.Function // nil where no graph branches
+	fill      *driver.Function // nil where graphs keep what fills memory
+	captures  []*driver.Stream // of what stands under conditions, by their depth
+	calls     []call           // of the plan's routines
 	arena     driver.Ptr
 	buffers   []driver.Ptr // the plan's, in the arena
 	entries   []*entry

@@ -24,7 +24,9 @@ const (
 	attendGroups = attendThreads / fragmentLanes
 	attendStage  = 32              // contracted positions in workgroup memory at a time
 	attendPad    = fragmentPad / 4 // elements that a row of contracted positions is longer there
-	attendRegion = 2560            // elements of each of two arrays: a tile, or a factor
+	// attendRegion is the elements of each of two arrays, a tile or a factor: half a stage of
+	// the columns of the widest tile.
+	attendRegion = 4 * attendAcross * (attendStage/2 + attendPad)
 )
 
 // attendsBySubgroup reports whether a kernel of attention multiplies in fragments.

@@ -3,10 +3,21 @@ package sched
 // Bounds of attention in blocks.
 const (
 	attendThreads = 128
-	attendShared  = 12 << 10 // bytes of workgroup memory
-	attendVectors = 4        // of sums that each of a thread's four rows has room for
-	attendDepth   = 16       // contracted positions in workgroup memory at a time
-	attendLongest = 256      // queries, keys and values
+	// attendShared is the workgroup memory in bytes: 8 KiB for a group of scores, of which a
+	// thread has sixteen, and half as much for a factor beside it. All devices of WebGPU
+	// have 16 KiB.
+	attendShared = 12 << 10
+	// attendVectors is how many vectors of sums each of a thread's four rows has room for:
+	// 64 registers in all.
+	attendVectors = 4
+	// attendDepth is how many contracted positions are in workgroup memory at a time: twice
+	// as many of both factors of the widest tiles do not fit.
+	attendDepth = 16
+	// attendAcross is how many threads a row of them has at most.
+	attendAcross = 32
+	// attendLongest bounds queries, keys and values: two sums as long, those of keys and
+	// values, fit the vectors where threads stand in the longest rows.
+	attendLongest = attendVectors / 2 * 4 * attendAcross
 )
 
 // attendTile is how attention is cut: a workgroup has a block of rows and goes
@@ -23,7 +34,7 @@ func pickAttendTile(sums ...int) attendTile {
 		for _, length := range sums {
 			vectors += t.vectors(length)
 		}
-		if vectors <= attendVectors || t.across == 32 {
+		if vectors <= attendVectors || t.across == attendAcross {
 			return t
 		}
 	}

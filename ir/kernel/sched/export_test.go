@@ -5,6 +5,9 @@ import (
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
+// Families is how many families there are.
+const Families = Family(len(familyNames))
+
 // TileSchedules are those of all tiles, with sums cut into so many parts.
 func TileSchedules(parts int) []Schedule {
 	var out []Schedule

@@ -53,6 +53,7 @@ func (w *mapWays) candidates() []Ranked {
 			list = append(list, Ranked{s, w.cost(s)})
 		}
 	}
+	// Sides of 32 and more: a warp then reads and writes whole lines of the cache.
 	for _, tile := range [][2]int{{64, 32}, {32, 64}, {32, 32}} {
 		if s := (Schedule{Family: Turned, M: tile[0], N: tile[1]}); w.fits(s) {
 			list = append(list, Ranked{s, w.cost(s)})

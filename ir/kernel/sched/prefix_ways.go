@@ -21,10 +21,13 @@ const (
 	// launches of a cut.
 	leastSteps = 64
 	// prefixEach is how many neighbours of a row a thread has at a time, where there is
-	// room for them.
-	prefixEach = 8
+	// room for them: a sector of f32.
+	prefixEach = sectorElements
 	// lineColumns is how many rows side by side a workgroup has: a warp's.
 	lineColumns = 32
+	// leastTiles is how many tiles a row has at least to be cut, which reads it twice and
+	// takes two launches more. An estimate.
+	leastTiles = 4
 )
 
 // enoughThreads and enoughGroups are what fills a device: threads of which each reads some
@@ -96,7 +99,7 @@ func (p *prefix) stretches() Schedule {
 		threads /= 2
 	}
 	s := Schedule{Family: Stretches, Lanes: lanes, Rows: threads / lanes, Each: each, Split: 1}
-	if tiles := ceilDiv(p.length, lanes*each); tiles >= 4 {
+	if tiles := ceilDiv(p.length, lanes*each); tiles >= leastTiles {
 		s.Split = max(1, min(enoughGroups(p.caps)/p.rows, tiles))
 	}
 	return s
@@ -118,7 +121,7 @@ func (p *prefix) wholeStrips() Schedule {
 	for s.Rows*s.Lanes < threads && s.Rows < p.rows {
 		s.Rows *= 2
 	}
-	if tiles := ceilDiv(p.length, s.Lanes*s.Each); tiles >= 4 {
+	if tiles := ceilDiv(p.length, s.Lanes*s.Each); tiles >= leastTiles {
 		s.Split = max(1, min(enoughGroups(p.caps)/p.rows, tiles))
 	}
 	return s

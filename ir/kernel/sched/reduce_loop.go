@@ -104,7 +104,7 @@ func (r *rowEmitter) steady(x scalar.Expr, changing []string) bool {
 }
 
 // maxTogether is how many inner points of a thread are written out in a turn of a
-// loop over them.
+// loop over them, so that as many loads are under way.
 const maxTogether = 4
 
 // longRow is how many turns with points written out make up for code that is there twice.

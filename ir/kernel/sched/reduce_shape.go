@@ -19,8 +19,9 @@ func shapeOf(s Schedule, g *group.Group) rowsShape {
 }
 
 // Bounds of writing out the inner points of a thread, which keeps them in
-// registers between the stages of a reduction: how many there may be, and how
-// many operations that writes out in all.
+// registers between the stages of a reduction: how many there may be, so that what is
+// read of three or four tensors fits 64 registers, and how many operations that writes
+// out in all.
 const (
 	maxChunks     = 16
 	maxWrittenOut = 400
@@ -48,6 +49,18 @@ func rowByFew(g *group.Group) Schedule {
 	return s
 }
 
+// leastThreads is how many threads a workgroup has at least where there is work for them:
+// those of the widest subgroups that devices have.
+const leastThreads = 64
+
+// columnsBeside is how many neighbouring rows are read side by side: a line of 128 bytes of
+// the cache in f32. leastColumn is how many elements of a column a thread has before others
+// share it.
+const (
+	columnsBeside = 32
+	leastColumn   = 4
+)
+
 // shapeRows chooses threads. Those that are neighbours should read neighbouring
 // elements; rows shorter than a workgroup share one.
 func (e *emitter) shapeRows(g *group.Group) Schedule {
@@ -56,7 +69,7 @@ func (e *emitter) shapeRows(g *group.Group) Schedule {
 		return e.shapeColumns(rows, length)
 	}
 	s := Schedule{Family: Rows, Lanes: min(e.caps.Invocations, powerOfTwo(length)), Rows: 1, Split: 1}
-	for s.Rows*s.Lanes < 64 && s.Rows < rows {
+	for s.Rows*s.Lanes < leastThreads && s.Rows < rows {
 		s.Rows *= 2
 	}
 	return e.shareShortRows(s, rows, length)
@@ -83,9 +96,9 @@ func (e *emitter) shareShortRows(s Schedule, rows, length int) Schedule {
 
 // shapeColumns is shapeRows for rows that are read side by side.
 func (e *emitter) shapeColumns(rows, length int) Schedule {
-	s := Schedule{Family: Columns, Lanes: 1, Rows: min(32, powerOfTwo(rows)), Split: 1}
+	s := Schedule{Family: Columns, Lanes: 1, Rows: min(columnsBeside, powerOfTwo(rows)), Split: 1}
 	limit := e.caps.Invocations
-	for s.Lanes < limit/s.Rows && s.Lanes*4 < length {
+	for s.Lanes < limit/s.Rows && s.Lanes*leastColumn < length {
 		s.Lanes *= 2
 	}
 	for s.Lanes*s.Rows < limit && rows >= 2*s.Rows*wantedGroups {

@@ -20,8 +20,10 @@ type runs struct {
 	parts         *group.Tensor // by kind, chunk and element of the row
 }
 
-// chunkOf returns how many positions of n a thread combines. Short chunks keep
-// more threads busy, long ones leave fewer parts of a run that is all there is.
+// chunkOf returns how many positions of n a thread combines: about a quarter of √n. Where
+// one run is all there is, a thread goes through a chunk and then one through the parts of
+// all chunks; at √n they would be equally many, but shorter chunks keep more threads busy
+// where there are many runs.
 func chunkOf(n int) int { return max(32, powerOfTwo(n)>>(bits.Len(uint(n))/2+2)) }
 
 // rowAt returns the row of the sorted position i.

@@ -14,10 +14,11 @@ const (
 	panelRows    = 6 // with panelColumns: 12 vectors of sums, of 16 registers
 	panelColumns = 8
 	// packedDepth is about how much of a sum is packed at once: a panel of rows
-	// and one of columns fit the first cache.
+	// and one of columns, 21 KiB, fit the first cache, of 32 KiB or more.
 	packedDepth = 384
-	// packedBytes is what packed columns take, which fit the second cache, and
-	// sumBytes what sums take that wait for the rest of their depth.
+	// packedBytes is what packed columns take, half of a second cache of 1 MiB, and
+	// sumBytes what sums take that wait for the rest of their depth: beyond it the third
+	// cache does not hold them, and the whole depth is packed at once.
 	packedBytes = 512 << 10
 	sumBytes    = 8 << 20
 )

@@ -7,8 +7,8 @@ import (
 )
 
 // Bounds of keeping the elements of a row for what follows its reductions: how
-// many operations one must have to be dearer than memory, and how many there may
-// be.
+// many operations one must have to be dearer than a store and a load, and how many there
+// may be, 64 KiB of f32, which the second cache holds.
 const (
 	worthKeeping = 8
 	mostKept     = 1 << 14

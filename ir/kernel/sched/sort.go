@@ -65,8 +65,8 @@ func (s *sorting) capacity() int {
 	return 1 << (bits.Len(uint(s.caps.SharedBytes/each)) - 1)
 }
 
-// networkSlots is how many elements a workgroup sorts at least: short rows share
-// one.
+// networkSlots is how many elements a workgroup sorts at least, a pair for each of 256
+// threads: short rows share one.
 const networkSlots = 512
 
 // network sorts rows that fit a workgroup by bitonic merging. Elements are told

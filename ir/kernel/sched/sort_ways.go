@@ -55,7 +55,8 @@ func (s *sorting) networkCost() float64 {
 	return rates.Launch + steps*waves*(meetTime+float64(ceilDiv(width/2, s.caps.Invocations))*pairTime)
 }
 
-// pairTime is how many nanoseconds a workgroup takes for a pair of each of its threads.
+// pairTime is how many nanoseconds a workgroup takes for a pair of each of its threads: an
+// estimate of two loads, a comparison and two stores in workgroup memory.
 const pairTime = 20
 
 // digitsCost counts the passes over memory: counts read the keys once, moves read and

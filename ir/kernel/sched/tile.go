@@ -38,12 +38,15 @@ func tilesOf(caps loop.Caps) []tile {
 	return tiles
 }
 
-// Bounds of cutting a contraction into tiles.
+// Bounds of cutting a contraction into tiles. What they choose is held to times that were
+// measured on an H200, which has 132 multiprocessors: see TestUntunedIsNearTuned.
 const (
-	enoughTiles = 200 // workgroups that keep a large device busy
-	fewTiles    = 32  // so few workgroups leave most of a device idle,
+	enoughTiles = 200 // workgroups that keep a large device busy: three for two multiprocessors
+	fewTiles    = 32  // so few leave three quarters of it idle,
 	deepSpace   = 256 // which matters when each of them has this long to go
-	partLength  = 128 // of a contracted space that is cut into parts
+	// partLength is of a contracted space that is cut into parts, eight steps or more: of
+	// the first one nothing is computed while it is loaded.
+	partLength = 128
 	// wantedThreads is how many threads a product should have to fill a large device:
 	// four workgroups of 64×128 results on each of an H200's 132 multiprocessors.
 	wantedThreads = 132 * 4 * 128
@@ -144,8 +147,8 @@ func chooseTile(c *group.Contraction, caps loop.Caps) (best tile, parts int, ok 
 	return best, parts, groups > 0 && (groups >= fewTiles || k < deepSpace)
 }
 
-// wastes reports whether a tile computes much more in vain than the one that does least,
-// and is not the faster one all the same.
+// wastes reports whether a tile computes a quarter more, in vain, than the one that does
+// least, and is not the faster one all the same.
 func (t tile) wastes(c *group.Contraction, least float64, all []tile) bool {
 	if 4*t.padded(c) <= 5*least {
 		return false

@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// totalShare is how many elements a workgroup adds up. It is the same for all
+// totalShare is how many elements a workgroup adds up, 32 for each of its threads. It is the same for all
 // devices, and parts are cut by the lengths of values alone: so the order of the sum
 // depends on nothing else.
 const totalShare = 8192

@@ -20,7 +20,8 @@ type turning struct {
 	loads        []access
 }
 
-// leastTurned is how long both axes are at least for tiles to be worth it.
+// leastTurned is how long both axes are at least for tiles to be worth it: half a side of
+// the smallest, of which more than half would be empty.
 const leastTurned = 16
 
 // turning finds what a schedule moves through workgroup memory.

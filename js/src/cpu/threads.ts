@@ -1,17 +1,16 @@
 // Threads that help with the kernels of a plan, where the page is isolated from other origins and so
 // may share memory.
 
-import type { Plan } from '../plan/plan.js';
+import type { Plan, Step } from '../plan/plan.js';
 import { startScript } from '../worker/remote.js';
 
 /** What a thread is told to help with. */
 export interface Help { module: WebAssembly.Module; memory: WebAssembly.Memory; names: string[]; grid: number; own: number }
 
-/** How many threads are of use to a plan, beside the one that asks. */
-export function helpers(plan: Plan): number {
-  const groups = (steps: Plan['entries'][number]['steps']): number[] => steps.flatMap((step) => step.kind === 'dispatch' ? step.groups[0]! : step.kind === 'repeat' ? groups([...step.steps, ...step.odd]) : 0);
-  const most = Math.max(1, ...plan.entries.flatMap(({ steps }) => groups(steps)));
-  return globalThis.crossOriginIsolated ? Math.min(most, navigator.hardwareConcurrency) - 1 : 0;
+/** How many threads are of use to a plan, beside the one that asks. WebKit can be without shared memory where a page is isolated. */
+export function helpers({ entries }: Plan): number {
+  const most = (steps: Step[]): number => Math.max(1, ...steps.map((step) => step.kind === 'dispatch' ? step.groups[0]! : step.kind === 'repeat' ? most([...step.steps, ...step.odd]) : 1));
+  return globalThis.crossOriginIsolated && globalThis.SharedArrayBuffer ? Math.min(most(entries.flatMap(({ steps }) => steps)), navigator.hardwareConcurrency) - 1 : 0;
 }
 
 /** The import of a memory that has a largest size, as package wasm/simd writes it: the last byte says so, and says with bit 1 that it is shared. */

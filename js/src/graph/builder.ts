@@ -42,12 +42,20 @@ export interface WhileOptions {
   maxSteps?: number;
 }
 
+/** Refuses what is no function. `what` begins the message. @internal */
+export function checkFunction(what: string, given: unknown): void {
+  if (typeof given !== 'function') throw new RlxError('graph', `${what} a function, given as ${classOf(given)}`);
+}
+
 /** Builds a graph, see {@link graph}. What does not fit throws an {@link RlxError} at once. */
 export class GraphBuilder extends BuilderOps {
   readonly #instance: Instance = compiler();
   readonly #handle: number;
   readonly #numbers = new Map<string, Value>();
   #open = true;
+  /** The scopes that are open, joined by slashes. */
+  #scope = '';
+  #label = '';
   /** What parameters begin with. @internal */
   readonly initial = new Map<string, Initial>();
   /** The graph around that of a body. */
@@ -88,6 +96,7 @@ export class GraphBuilder extends BuilderOps {
    * the scale of a norm, else as `glorot` if it has two axes or more, and as 0 if not.
    */
   param(name: string, dtype: DType, shape: readonly Dim[], initial?: Initial): Value {
+    name = this.#within(name);
     if (this.#outer) return this.#capture(this.#outer.param(name, dtype, shape, initial)).value;
     if (initial !== undefined) {
       checkInitial(name, initial);
@@ -98,11 +107,32 @@ export class GraphBuilder extends BuilderOps {
 
   /** A state: kept between runs, and changed by {@link GraphBuilder.setState}. It begins as 0, the running variance of a batch norm as 1. */
   state(name: string, dtype: DType, shape: readonly Dim[] = []): Value {
+    name = this.#within(name);
     return this.#outer ? this.#capture(this.#outer.state(name, dtype, shape)).value : this.#port('state', name, dtype, shape);
   }
 
-  /** Gives a state, or a parameter, its value for the next run. */
-  setState(name: string, value: Value): void { this.#result('state', name, value, 'a carry, or a result,'); }
+  /**
+   * Builds a part of the graph, and returns what `build` does, with a name before those of the
+   * parameters and states there: `w` becomes `name/w`, and so does a label. Scopes nest; inputs
+   * and outputs keep their names.
+   */
+  scope<T>(name: string, build: () => T): T {
+    if (!name) throw new RlxError('name', 'scope: it has no name');
+    checkFunction(`scope ${name} is built by`, build);
+    const scope = this.#scope, label = this.#label;
+    this.#scope = this.#within(name);
+    this.label('');
+    const made = build();
+    this.#scope = scope;
+    this.#setLabel(label);
+    return made;
+  }
+
+  /** A name in the scopes that are open; none stays none, and is refused. */
+  #within(name: string): string { return this.#scope && name ? `${this.#scope}/${name}` : name; }
+
+  /** Gives a state its value for the next run. */
+  setState(name: string, value: Value): void { this.#result('state', this.#within(name), value, 'a carry, or a result,'); }
 
   /** Names a result. */
   output(name: string, value: Value): void { this.#result('output', name, value, 'one of its results'); }
@@ -113,7 +143,12 @@ export class GraphBuilder extends BuilderOps {
   }
 
   /** Names what is built from here on, in errors and in the kernels' labels. */
-  label(text: string): void { invoke(this.#request('label').text(text), this.#instance); }
+  label(text: string): void { this.#setLabel(this.#within(text) || this.#scope); }
+
+  #setLabel(text: string): void {
+    invoke(this.#request('label').text(text), this.#instance);
+    this.#label = text;
+  }
 
   /** A literal: elements in row-major order. */
   constant(dtype: DType, shape: readonly number[], data: TensorData): Value {
@@ -186,6 +221,7 @@ export class GraphBuilder extends BuilderOps {
     const bodies: GraphBuilder[] = [], graphs: number[] = [];
     try {
       for (const [name, build] of Object.entries(builds)) {
+        checkFunction(`${name} is built by`, build);
         const body = new GraphBuilder(name, this);
         bodies.push(body);
         body.#fill(like, build);
@@ -214,6 +250,7 @@ export class GraphBuilder extends BuilderOps {
    * each of the `ys` those of all steps, stacked along a first axis.
    */
   scan({ consts = [], carries = [], xs = [], length, reverse = false }: LoopOptions, body: LoopBody): { carries: Value[]; ys: Value[] } {
+    checkFunction('scan: a step is built by', body);
     const steps = length ?? xs[0]?.shape[0];
     if (steps === undefined) throw new RlxError('shape', 'scan: a loop without xs needs a length', { op: 'scan' });
     const like = [...consts, ...carries, ...xs.map(({ dtype, shape }) => ({ dtype, shape: shape.slice(1) }))];
@@ -235,6 +272,8 @@ export class GraphBuilder extends BuilderOps {
    * boolean without axes. Returns the carries in the end.
    */
   whileLoop({ consts = [], carries, maxSteps = 0 }: WhileOptions, condition: WhileBody<Value>, step: WhileBody<readonly Value[]>): Value[] {
+    checkFunction('while_loop: the condition is built by', condition);
+    checkFunction('while_loop: a step is built by', step);
     const n = consts.length;
     const bodies: Record<string, Branch> = {
       condition: (b, values) => [condition(b, values.slice(0, n), values.slice(n))],

@@ -1,7 +1,7 @@
 import { compiler, invoke, release } from './compiler.js';
 import { checkOptions, classOf, noMore, RlxError } from '../values/errors.js';
 import type { Instance } from '../wasm/module.js';
-import { GraphBuilder } from './builder.js';
+import { checkFunction, GraphBuilder } from './builder.js';
 import type { Initial } from './initial.js';
 import { type Dim, dimOf, snake, type ValueType } from './value.js';
 import { Request, type Response } from '../wasm/wire.js';
@@ -68,7 +68,7 @@ export interface StepOptions {
   loss?: string;
   /** The learning rate. Where there is no schedule it is the f32 input `lr`. */
   schedule?: Schedule;
-  /** Parameters that are not trained, by name or by a pattern in which `*` stands for what is between slashes. */
+  /** Parameters that are not trained, by name or by a pattern in which `*` stands for what is between slashes. A scope's stands for all that is in it. */
   frozen?: readonly string[];
   /** How many losses to keep on the device. None if not given to `step`. */
   history?: number;
@@ -201,6 +201,7 @@ function readType(r: Response): ValueType {
  * ```
  */
 export function graph(name: string, build: (b: GraphBuilder) => void): Graph {
+  checkFunction(`graph ${name} is built by`, build);
   const b = new GraphBuilder(name);
   try {
     const returned: unknown = build(b);
@@ -212,7 +213,10 @@ export function graph(name: string, build: (b: GraphBuilder) => void): Graph {
     b.drop();
     throw reason;
   }
-  return new Graph(b.finish(), b.initial);
+  const made = new Graph(b.finish(), b.initial);
+  if (made.outputs.length > 0) return made;
+  made.free();
+  throw new RlxError('graph', `graph ${name} has no outputs and no states: name a result with b.output`);
 }
 
 /** Reads a graph from its text form. */

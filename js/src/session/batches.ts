@@ -1,4 +1,4 @@
-import { arrayType, type TensorData } from '../values/dtype.js';
+import { checkType, type TensorData } from '../values/dtype.js';
 import { noMore, RlxError } from '../values/errors.js';
 import { checkHost } from './inputs.js';
 import type { HostTensor, Inputs } from './session.js';
@@ -36,7 +36,8 @@ export function* batches(data: Readonly<Record<string, HostTensor>>, options: Ba
   const columns = Object.entries(data), rows = columns[0]?.[1]?.shape?.[0] ?? 0;
   for (const [name, column] of columns) {
     checkHost('batches', name, column);
-    const { shape } = column;
+    const { dtype, shape, data: given } = column;
+    checkType(`batches: ${name}`, dtype, given);
     if (shape[0] !== rows) throw new RlxError('shape', `batches: ${name} has ${shape[0]} rows, others ${rows}`, { name, shape });
   }
   if (!(size >= 1) || size % 1 || rows === 0) {
@@ -60,9 +61,8 @@ export function* batches(data: Readonly<Record<string, HostTensor>>, options: Ba
 
 /** Returns a function that collects rows into arrays made once; rows that are not there are zeros. */
 function collector(columns: [string, HostTensor][], size: number): (rows: Uint32Array) => Record<string, { data: TensorData; shape: number[] }> {
-  const into = columns.map(([name, { dtype, shape, data }]) => {
-    const width = data.length / shape[0]!, length = size * width, type = arrayType(dtype);
-    const made = new type(new ArrayBuffer(length * type.BYTES_PER_ELEMENT), 0, length);
+  const into = columns.map(([name, { shape, data }]) => {
+    const width = data.length / shape[0]!, made = new (data.constructor as { new (length: number): TensorData })(size * width);
     return { name, width, from: data, data: made, shape: [size, ...shape.slice(1)] };
   });
   return (rows) => Object.fromEntries(into.map(({ name, width, from, data, shape }) => {

@@ -6,23 +6,26 @@ import type { Slot } from '../plan/plan.js';
 import type { HostTensor, Input, Inputs } from './session.js';
 import { Tensor } from '../values/tensor.js';
 
+/** What of a slot a value for it is held to. */
+type Held = Pick<Slot, 'name' | 'dtype' | 'bytes' | 'range'> & { shape: readonly number[] };
+
 const sameShape = (a: readonly number[], b: readonly number[]): boolean => a.length === b.length && a.every((n, i) => n === b[i]);
 
 /** An error about one value: its message begins with the op and the name. */
 export const wrong = (kind: ErrorKind, op: string, name: string, what: string, place?: ErrorPlace): RlxError =>
   new RlxError(kind, `${op}: ${name} ${what}`, { op, name, ...place });
 
-function checkShape(op: string, { name, dtype, shape: expected }: Slot, shape: readonly number[]): void {
+function checkShape(op: string, { name, dtype, shape: expected }: Held, shape: readonly number[]): void {
   if (!sameShape(shape, expected)) throw wrong('shape', op, name, `is ${dtype}[${expected}], given with the shape [${shape}]`, { shape, expected });
 }
 
 /** Refuses another element type than the slot's. */
-export function checkDType(op: string, { name, dtype }: Slot, given: unknown): void {
+export function checkDType(op: string, { name, dtype }: Held, given: unknown): void {
   if (given !== dtype) throw wrong('dtype', op, name, `is ${dtype}, given as ${given}`);
 }
 
 /** Refuses elements outside the slot's range. */
-function checkRange(op: string, { name, range }: Slot, data: TensorData): void {
+function checkRange(op: string, { name, range }: Held, data: TensorData): void {
   if (!range) return;
   const [lo, hi] = range;
   for (let i = 0; i < data.length; i++) {
@@ -31,8 +34,8 @@ function checkRange(op: string, { name, range }: Slot, data: TensorData): void {
   }
 }
 
-/** The device's bytes for a tensor that is given from the host. Throws an {@link RlxError} that names the slot. */
-export function hostBytes(op: string, slot: Slot, value: Exclude<Input, Tensor>): Uint8Array<ArrayBuffer> {
+/** The device's bytes for a tensor that is given from the host. Throws an {@link RlxError} that names it. */
+export function hostBytes(op: string, slot: Held, value: Exclude<Input, Tensor>): Uint8Array<ArrayBuffer> {
   const { name, dtype, shape: expected } = slot;
   let data: TensorData;
   if (typeof value === 'number' || typeof value === 'boolean') {

@@ -1,6 +1,6 @@
 // What sessions have in common wherever kernels run: names, checks, the rows of scalars.
 
-import { arrayLength, checkType, toDevice, type TensorData } from '../values/dtype.js';
+import type { TensorData } from '../values/dtype.js';
 import { checkCount, noMore, RlxError, unknownName } from '../values/errors.js';
 import { checkDType, checkHost, checkNames, checkScalar, deviceInput, hostBytes, listed, missing, putScalar } from './inputs.js';
 import type { Entry, Plan, Slot, Status } from '../plan/plan.js';
@@ -169,13 +169,8 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
   async upload(tensor: HostTensor): Promise<Tensor> {
     this.check();
     checkHost('upload', 'what is given', tensor);
-    const { dtype, shape, data } = tensor;
-    checkType('the tensor', dtype, data);
-    const size = arrayLength(dtype, shape, data.byteLength);
-    if (data.length !== size) {
-      throw new RlxError('shape', `a tensor of shape [${shape}] has ${size} elements, given with ${data.length}`, { shape: [data.length], expected: shape });
-    }
-    return this.tensor(dtype, shape, toDevice(dtype, data));
+    const { dtype, shape, data } = tensor, slot = { name: 'what is given', dtype, shape, bytes: data?.byteLength };
+    return this.tensor(dtype, shape, hostBytes('upload', slot, tensor));
   }
 
   async keep(name: string): Promise<Tensor> {

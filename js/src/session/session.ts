@@ -1,13 +1,14 @@
 // What a session is, wherever it runs: on a GPU in this thread, or in a worker.
 
-import type { TensorData } from '../values/dtype.js';
+import type { DType, TensorData } from '../values/dtype.js';
 import type { RlxError } from '../values/errors.js';
 import type { Plan } from '../plan/plan.js';
 import type { Tensor } from '../values/tensor.js';
 
 /** A tensor in host memory. */
 export interface HostTensor {
-  dtype: string;
+  /** Any text, so that `{ dtype: 'f32', ... }` needs no type of its own; one that is none of these, nor of a packed format, is refused. */
+  dtype: DType | (string & {});
   shape: readonly number[];
   data: TensorData;
 }
@@ -83,7 +84,7 @@ export interface Session {
   keep(name: string): Promise<Tensor>;
   /** All parameters and states. What a lost device costs is counted from here. */
   save(): Promise<Record<string, HostTensor>>;
-  /** Sets parameters and states, as {@link Session.save} gave them. */
+  /** Sets parameters and states, as {@link Session.save} gave them; those that are not given stay as they are. */
   load(tensors: Readonly<Record<string, HostTensor>>): Promise<void>;
   /** Gives back all memory. What is under way rejects. */
   close(): void;

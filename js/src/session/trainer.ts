@@ -205,9 +205,13 @@ export class Trainer {
     return Object.fromEntries(Object.entries(await this.save()).filter(([name]) => !/^(optim|history)\//.test(name)));
   }
 
-  /** Goes on from what {@link Trainer.save} gave; `steps` is then the number of steps before. */
+  /**
+   * Goes on from what {@link Trainer.save} gave; `steps` is then the number of steps before. What is
+   * not given stays as it is: {@link Trainer.saveParams} of another training is where fine-tuning begins.
+   */
   async load(tensors: Readonly<Record<string, HostTensor>>): Promise<void> {
-    const name = this.#history?.count.name, count = name !== undefined && tensors?.[name];
+    if (!Object.keys(tensors ?? {})[0]) throw new RlxError('missing', 'load: there is no tensor');
+    const name = this.#history?.count.name, count = name !== undefined && tensors[name];
     const steps = count ? countIn(name!, count.data) : this.steps;
     await this.session.load(tensors);
     this.steps = steps;

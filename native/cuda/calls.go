@@ -13,20 +13,33 @@ import (
 // (cuBLAS documentation, cublasSetWorkspace).
 const productBytes = 32 << 20
 
-// products chooses an algorithm for each routine of a plan.
-func (d *device) products(routines []routine.Routine) ([]*driver.Product, error) {
-	out := make([]*driver.Product, len(routines))
+// call asks a stream for a routine, with its arrays in order.
+type call func(on *driver.Stream, arrays []driver.Ptr) error
+
+// calls makes the routines of a plan ready.
+func (d *device) calls(routines []routine.Routine) ([]call, error) {
+	out := make([]call, len(routines))
 	for i, r := range routines {
-		p, ok := r.(routine.Product)
-		if !ok || d.multiplier == nil {
-			return nil, ir.Errorf(ir.ErrUnsupported, "the device has no routine %q", r.Name())
-		}
 		var err error
-		if out[i], err = d.multiplier.Product(p); err != nil {
-			return nil, driver.In(r.Name(), err)
+		if out[i], err = d.call(r); err != nil {
+			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// call makes a routine ready: its library chooses an algorithm. The error is of kind
+// [ir.ErrUnsupported] where the device has no library for it.
+func (d *device) call(r routine.Routine) (call, error) {
+	p, ok := r.(routine.Product)
+	if !ok || d.multiplier == nil {
+		return nil, ir.Errorf(ir.ErrUnsupported, "the device has no routine %q", r.Name())
+	}
+	made, err := d.multiplier.Product(p)
+	if err != nil {
+		return nil, driver.In(r.Name(), err)
+	}
+	return func(on *driver.Stream, arrays []driver.Ptr) error { return on.Multiply(made, arrays) }, nil
 }
 
 // call asks a stream for a routine. Where kernels are waited for it is too.
@@ -35,7 +48,7 @@ func (p *program) call(on *driver.Stream, c *plan.Call) error {
 	for i, b := range c.Bindings {
 		arrays[i] = p.at(b.Buffer, b.Offset)
 	}
-	err := on.Multiply(p.products[c.Routine], arrays)
+	err := p.calls[c.Routine](on, arrays)
 	if p.debug && err == nil {
 		err = on.Synchronize()
 	}
@@ -45,7 +58,7 @@ func (p *program) call(on *driver.Stream, c *plan.Call) error {
 // warm calls every routine once: the library loads its kernels then, which it
 // cannot do while a graph is captured. All memory is zeros, and so are products.
 func (p *program) warm() error {
-	done := make([]bool, len(p.products))
+	done := make([]bool, len(p.calls))
 	for i := range p.plan.Entries {
 		if err := p.warmSteps(p.plan.Entries[i].Steps, done); err != nil {
 			return err
