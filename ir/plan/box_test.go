@@ -34,8 +34,8 @@ func boxing() *plan.Plan {
 var boxCases = []planCase{
 	{"nothing", func(*plan.Plan) {}, 0, "", false},
 	{"an array that is not there", func(p *plan.Plan) { boxOf(p).Array = 1 }, 43, "no storage array", false},
-	{"an array that is written", func(p *plan.Plan) {
-		boxKernel(p).Storage[0] = loop.ReadWrite
+	{"an atomic array", func(p *plan.Plan) {
+		boxKernel(p).Storage[0] = loop.Atomic
 		p.Entries[len(p.Entries)-1].Steps[0].(*plan.Dispatch).Bindings[0].Buffer = 3
 	}, 43, "no storage array", false},
 	{"a box beyond the window", func(p *plan.Plan) { boxOf(p).Dims[1] = 3 }, 43, "beyond the 64 elements", false},

@@ -214,8 +214,8 @@ func (v *validator) dispatch(e *Entry, d *Dispatch, depth int) *FormatError {
 func boxes(k *Kernel, bound []Binding) *FormatError {
 	for i := range k.Boxes {
 		b := &k.Boxes[i]
-		if b.Array < 0 || b.Array >= len(k.Storage) || k.Storage[b.Array] != loop.Read {
-			return invalid(43, "box %d is of no storage array that is only read", i)
+		if b.Array < 0 || b.Array >= len(k.Storage) || k.Storage[b.Array] == loop.Atomic {
+			return invalid(43, "box %d is of no storage array, or of an atomic one", i)
 		}
 		if wrong := b.Check(b.DType, bound[b.Array].Bytes/max(b.DType.Size(), 1)); wrong != "" {
 			return invalid(43, "box %d: %s", i, wrong)

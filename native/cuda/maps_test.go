@@ -11,6 +11,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda"
 	"github.com/rlx-go/rlx/native/cuda/driver"
@@ -41,6 +42,21 @@ func TestProductsAreLaunchedWithTensorMaps(t *testing.T) {
 	}
 	if got := noted(); got != nil {
 		t.Errorf("runs make maps %q", got)
+	}
+}
+
+// Operands may lie in one buffer with the result, as parameters and states do.
+func TestTensorMapsOfWhatLiesBesideTheResult(t *testing.T) {
+	gpu := fake.Install(t, false)
+	g, err := ir.Build("product", func(b *ir.Builder) {
+		dims := ir.Dims(1, 1024, 1024)
+		b.State("z", ir.BF16, dims...)
+		b.SetState("z", ops.MatMul(b, b.Param("x", ir.BF16, dims...), b.Param("y", ir.BF16, dims...)))
+	})
+	must(t, err)
+	compileWith(t, cuda.With(loop.NoProducts), g, native.Options{})
+	if calls := gpu.Calls(t); !slices.Contains(calls, "map of type 9: 1024+0/64 1024+2048/128") {
+		t.Errorf("no map of x in %q", calls)
 	}
 }
 

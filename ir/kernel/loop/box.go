@@ -110,8 +110,8 @@ func (c *checker) checkBox(b *Box) error {
 		return c.fail("a box of array %d, which there is not", b.Array)
 	}
 	a := c.k.Arrays[b.Array]
-	if a.Space != Storage || a.Access != Read || a.Width != 1 || a.Len == 0 {
-		return c.fail("a box of %s, which is no storage of width 1 that is only read", a.Name)
+	if a.Space != Storage || a.Access == Atomic || a.Width != 1 || a.Len == 0 {
+		return c.fail("a box of %s, which is no storage of width 1", a.Name)
 	}
 	if wrong := b.Check(a.DType, a.Len); wrong != "" {
 		return c.fail("%s", wrong)

@@ -59,7 +59,10 @@ func TestCheckNamesWhatIsWrongWithRoles(t *testing.T) {
 		{"a copy of no box", func(k *loop.Kernel) { copied(k).Box = 2 }, "no box 2"},
 		{"a copy from one place", func(k *loop.Kernel) { copied(k).From = copied(k).From[:1] }, "1 positions in a box of 2 axes"},
 		{"a copy to storage", func(k *loop.Kernel) { copied(k).To = kerneltest.RelayResult }, "not to shared memory"},
-		{"a box of what is written", func(k *loop.Kernel) { k.Boxes[0].Array = kerneltest.RelayResult }, "no storage of width 1 that is only read"},
+		{"a box of shared memory", func(k *loop.Kernel) { k.Boxes[0].Array = kerneltest.RelayLeftTile }, "no storage of width 1"},
+		{"a box of what atomics change", func(k *loop.Kernel) {
+			k.Arrays[kerneltest.RelayLeft].DType, k.Arrays[kerneltest.RelayLeft].Access = dtype.U32, loop.Atomic
+		}, "no storage of width 1"},
 		{"a box beyond its array", func(k *loop.Kernel) { k.Boxes[0].Dims[1]++ }, "ends beyond the 9408 elements"},
 		{"rows at odd places", func(k *loop.Kernel) { k.Boxes[0].Strides[0] = 12 }, "12 elements apart"},
 		{"a box at an odd place", func(k *loop.Kernel) { k.Boxes[0].First = 4 }, "begins at element 4"},
