@@ -45,9 +45,13 @@ var callCases = []planCase{
 	{"a hole", func(p *plan.Plan) { p.Routines[0] = nil }, 8, "missing", true},
 }
 
-func TestRulesOfCalls(t *testing.T) {
-	for _, c := range callCases {
-		p := calling()
+func TestRulesOfCalls(t *testing.T) { rulesHold(t, calling, callCases) }
+
+// rulesHold validates a plan with each of some changes.
+func rulesHold(t *testing.T, made func() *plan.Plan, cases []planCase) {
+	t.Helper()
+	for _, c := range cases {
+		p := made()
 		c.change(p)
 		err := plan.Validate(p)
 		var format *plan.FormatError

@@ -69,7 +69,17 @@ func sections() map[string]func(*reader, *Plan) {
 		tagConstants: func(r *reader, p *Plan) {
 			p.Constants = items(r, func(c *Constant) { c.Buffer, c.Offset, c.Data = r.u32(), r.u64(), r.take(r.u32()) })
 		},
-		tagKernels:  func(r *reader, p *Plan) { p.Kernels = items(r, r.kernel) },
+		tagKernels: func(r *reader, p *Plan) { p.Kernels = items(r, r.kernel) },
+		tagBoxes: func(r *reader, p *Plan) {
+			for _, b := range items(r, r.box) {
+				if b.kernel >= len(p.Kernels) {
+					r.fail(43, "a box of kernel %d, of which there are %d", b.kernel, len(p.Kernels))
+					return
+				}
+				k := &p.Kernels[b.kernel]
+				k.Boxes = append(k.Boxes, b.Box)
+			}
+		},
 		tagRoutines: func(r *reader, p *Plan) { p.Routines = items(r, r.routine) },
 		tagCode:     func(r *reader, p *Plan) { p.Code = r.take(r.u32()) },
 		tagEntries: func(r *reader, p *Plan) {
@@ -156,11 +166,7 @@ func (r *reader) requires() (q Requires) {
 func (r *reader) slot(s *Slot) {
 	s.Name = r.str()
 	s.Role = Role(r.upTo(int(roles), "role"))
-	name := r.str()
-	var err error
-	if s.DType, err = dtype.Parse(name); err != nil {
-		r.fail(6, "unknown dtype %q", name)
-	}
+	s.DType = r.dtype()
 	s.Dims = numbers(r, 8, r.u64)
 	s.Buffer, s.Offset, s.Bytes = r.u32(), r.u64(), r.u64()
 	s.Checked = r.upTo(2, "truth value") == 1
@@ -175,6 +181,22 @@ func (r *reader) kernel(k *Kernel) {
 		k.Storage = append(k.Storage, loop.Access(r.upTo(accesses, "access")))
 	}
 	k.ScalarBytes, k.Counters = r.u32(), r.u32()
+}
+
+func (r *reader) box(b *kernelBox) {
+	b.kernel, b.Array = r.u32(), r.u32()
+	b.DType = r.dtype()
+	b.First = r.u64()
+	b.Dims, b.Strides, b.Size = numbers(r, 8, r.u64), numbers(r, 8, r.u64), numbers(r, 8, r.u64)
+}
+
+func (r *reader) dtype() dtype.DType {
+	name := r.str()
+	d, err := dtype.Parse(name)
+	if err != nil {
+		r.fail(6, "unknown dtype %q", name)
+	}
+	return d
 }
 
 func (r *reader) routine(to *routine.Routine) {

@@ -142,6 +142,9 @@
 //     is at least as large. Only executors whose device has such a library read
 //     files with routines: others meet a required section that they do not know.
 //  42. In one call a window that is written overlaps no other.
+//  43. A box of a kernel is of a storage array that no atomics change, and lies within
+//     what a dispatch binds there. Only executors for devices that copy boxes read files with
+//     some.
 //
 // Rules are checked in time linear in the file, but for sorting, and nothing is
 // made or repeated by a number before its limit is checked.

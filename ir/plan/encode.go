@@ -34,6 +34,8 @@ import (
 //	KRNL  list of {string name, string source, u32 workgroup x y z, u32 shared bytes,
 //	      list of u32 access, u32 scalar bytes, u32 counters}
 //	CODE  u32 length, data; absent without code, known since version 1.2
+//	BOXS  list of {u32 kernel, u32 storage array, string dtype, u64 first element, lists of u64 dims,
+//	      strides, size}; absent without boxes, else required
 //	ROUT  list of {string name, list of u64 words}; absent without routines, else required
 //	ENTR  list of {string name, list of u32 inputs, scalars, outputs, u32 uniform bytes, steps}
 //	STAT  u32 buffer, u64 offset, list of {u32 code, string node, string message}; absent without status
@@ -81,6 +83,9 @@ func encode(p *Plan) ([]byte, error) {
 			w.u32(len(p.Code))
 			w.buf = append(w.buf, p.Code...)
 		})
+	}
+	if boxes := p.boxes(); len(boxes) > 0 {
+		w.section(tagBoxes, flagRequired, func() { list(w, boxes, w.box) })
 	}
 	if len(p.Routines) > 0 {
 		w.section(tagRoutines, flagRequired, func() {
@@ -185,6 +190,34 @@ func (w *writer) kernel(k *Kernel) {
 	}
 	w.u32(k.ScalarBytes)
 	w.u32(k.Counters)
+}
+
+// kernelBox is a box with the number of its kernel.
+type kernelBox struct {
+	kernel int
+	Box
+}
+
+func (p *Plan) boxes() (out []kernelBox) {
+	for i := range p.Kernels {
+		for _, b := range p.Kernels[i].Boxes {
+			out = append(out, kernelBox{i, b})
+		}
+	}
+	return out
+}
+
+func (w *writer) box(b *kernelBox) {
+	w.u32(b.kernel)
+	w.u32(b.Array)
+	w.str(b.DType.String())
+	w.u64(b.First)
+	for _, list := range [][]int{b.Dims, b.Strides, b.Size} {
+		w.u32(len(list))
+		for _, n := range list {
+			w.u64(n)
+		}
+	}
 }
 
 func (w *writer) entry(e *Entry) {

@@ -34,6 +34,7 @@ const (
 	tagConstants = "CNST"
 	tagKernels   = "KRNL"
 	tagCode      = "CODE"
+	tagBoxes     = "BOXS"
 	tagRoutines  = "ROUT"
 	tagEntries   = "ENTR"
 	tagStatus    = "STAT"

@@ -187,6 +187,16 @@ type Kernel struct {
 	// Counters is how many enclosing repeats the kernel reads the count of,
 	// from the outermost.
 	Counters int
+	// Boxes are the parts of its storage arrays that the kernel copies by what describes
+	// them on the device: on CUDA a tensor map for each, behind the other parameters.
+	Boxes []Box
+}
+
+// Box is a [loop.Box] of a kernel whose Array is a number among the storage arrays, with
+// the type of its elements.
+type Box struct {
+	loop.Box
+	DType dtype.DType
 }
 
 // Entry is one way to run the plan.

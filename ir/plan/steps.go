@@ -277,13 +277,18 @@ func (c *entryCompiler) kernel(key kernelKey) (int, error) {
 
 func (c *entryCompiler) addKernel(k *loop.Kernel, source string) int {
 	out := Kernel{Name: k.Name, Source: source, Workgroup: k.Workgroup, Counters: k.Counters}
-	for _, a := range k.Arrays {
-		switch a.Space {
-		case loop.Storage:
+	storage := make([]int, len(k.Arrays))
+	for i, a := range k.Arrays {
+		if a.Space == loop.Storage {
+			storage[i] = len(out.Storage)
 			out.Storage = append(out.Storage, a.Access)
-		case loop.Shared:
-			out.SharedBytes += a.Len * a.Width * loop.DeviceSize(a.DType)
 		}
+	}
+	out.SharedBytes = k.SharedBytes()
+	for _, b := range k.Boxes {
+		d := k.Arrays[b.Array].DType
+		b.Array = storage[b.Array]
+		out.Boxes = append(out.Boxes, Box{b, d})
 	}
 	out.ScalarBytes = 4 * len(k.Scalars)
 	c.plan.Kernels = append(c.plan.Kernels, out)

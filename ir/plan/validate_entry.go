@@ -201,10 +201,27 @@ func (v *validator) dispatch(e *Entry, d *Dispatch, depth int) *FormatError {
 			return err.in("binding %d", i)
 		}
 	}
+	if err := boxes(k, d.Bindings); err != nil {
+		return err
+	}
 	if err := v.usage(k.Storage, d.Bindings); err != nil || d.Grid == nil {
 		return err
 	}
 	return v.grid(k.Storage, d)
+}
+
+// boxes checks the boxes of a kernel against what is bound.
+func boxes(k *Kernel, bound []Binding) *FormatError {
+	for i := range k.Boxes {
+		b := &k.Boxes[i]
+		if b.Array < 0 || b.Array >= len(k.Storage) || k.Storage[b.Array] == loop.Atomic {
+			return invalid(43, "box %d is of no storage array, or of an atomic one", i)
+		}
+		if wrong := b.Check(b.DType, bound[b.Array].Bytes/max(b.DType.Size(), 1)); wrong != "" {
+			return invalid(43, "box %d: %s", i, wrong)
+		}
+	}
+	return nil
 }
 
 // grid checks where a dispatch takes its grid from.

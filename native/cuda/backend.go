@@ -182,7 +182,7 @@ func targetOf(d *device, o native.Options, choice loop.Products) plan.Target {
 	t := Target()
 	t.TF32, t.Multiprocessors = o.TF32, d.Multiprocessors
 	if d.groups || d.MultipliesByWarps() {
-		t.Mma, t.MmaByWarps, t.MmaBytes = true, !d.groups, d.Shared
+		t.Mma, t.MmaByWarps, t.MmaBytes, t.Boxes = true, !d.groups, d.Shared, d.groups
 	}
 	if d.multiplier != nil {
 		t.Products, t.ProductBytes = choice, productBytes

@@ -64,9 +64,15 @@ func checkProduct(t *testing.T, b native.Backend, d ir.DType, m, n, k int, layou
 	checkResults(t, p, d, m, n, k, layout)
 }
 
-// productOf compiles a product of m×k times k×n, each stored as it is or turned, with
-// something behind it.
+// productOf compiles a product.
 func productOf(t *testing.T, b native.Backend, d ir.DType, m, n, k int, layout string, o native.Options) native.Program {
+	t.Helper()
+	return compileWith(t, b, productGraph(t, d, m, n, k, layout), o)
+}
+
+// productGraph is a product of m×k times k×n, each stored as it is or turned, with
+// something behind it.
+func productGraph(t *testing.T, d ir.DType, m, n, k int, layout string) *ir.Graph {
 	t.Helper()
 	g, err := ir.Build("product", func(b *ir.Builder) {
 		operand := func(name string, r, c int, turned bool) ir.Value {
@@ -80,7 +86,7 @@ func productOf(t *testing.T, b native.Backend, d ir.DType, m, n, k int, layout s
 		b.Output("z", ops.Relu(b, ops.Convert(b, z, ir.F32)))
 	})
 	must(t, err)
-	return compileWith(t, b, g, o)
+	return g
 }
 
 // checkResults runs a product of small whole numbers and looks at 64 of its rows.

@@ -206,7 +206,11 @@ func (r *recorder) start(d *plan.Dispatch, k *plan.Kernel, pointers []driver.Ptr
 	if k.ScalarBytes > 0 {
 		pointers = append(pointers, r.scalars)
 	}
-	err := r.stream.Launch(r.p.functions[d.Kernel], d.Groups, k.Workgroup, pointers, counters[:k.Counters])
+	maps, err := r.p.device.mapsOf(k, pointers)
+	if err != nil {
+		return err
+	}
+	err = r.stream.Launch(r.p.functions[d.Kernel], d.Groups, k.Workgroup, pointers, counters[:k.Counters], maps...)
 	if r.p.debug && err == nil {
 		err = r.stream.Synchronize()
 	}

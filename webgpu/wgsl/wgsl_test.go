@@ -27,7 +27,7 @@ func TestGoldenShaders(t *testing.T) {
 }
 
 func TestAsynchronousWorkIsRefused(t *testing.T) {
-	for _, c := range kerneltest.Products() {
+	for _, c := range slices.Concat(kerneltest.Products(), kerneltest.Relays()) {
 		var unsupported *clike.UnsupportedError
 		if _, err := wgsl.Print(c.Kernel); !errors.As(err, &unsupported) || !errors.Is(err, ir.ErrUnsupported) {
 			t.Errorf("%s: error %v, want an unsupported one", c.Kernel.Name, err)

@@ -21,6 +21,8 @@ type Async struct {
 	MmaWait func(pending int, list []Variable) string
 	// Pack returns the statement of a [loop.Pack].
 	Pack func(w *Writer, t dtype.DType, to, low, high string) string
+	// Roles writes roles and what they wait for, nil where the language has none.
+	Roles *Roles
 }
 
 // Variable is one that multiply-adds work on.
@@ -40,10 +42,6 @@ type MmaTerm struct {
 // async writes a statement of asynchronous work.
 func (w *Writer) async(s loop.Stmt) {
 	d := w.d.Async
-	if d == nil {
-		w.Fail("%s", w.k.Label(s))
-		return
-	}
 	switch s := s.(type) {
 	case *loop.CopyAsync:
 		w.copyAsync(s)
@@ -69,6 +67,8 @@ func (w *Writer) async(s loop.Stmt) {
 	case *loop.Pack:
 		e := w.bind(s.Low, s.High)
 		w.line(d.Pack(w, s.Type, w.name(s.Name), w.expr(e[0]).s, w.expr(e[1]).s))
+	default:
+		w.role(s)
 	}
 }
 

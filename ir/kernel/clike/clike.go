@@ -132,8 +132,8 @@ type Source struct {
 	Builtins []string
 	// Types are the element types that occur.
 	Types []dtype.DType
-	// Names gives each array the name that the body uses.
-	Names []string
+	// Names gives each array the name that the body uses, Mbarriers each mbarrier.
+	Names, Mbarriers []string
 }
 
 // Uses reports whether the body uses a built-in variable of the given kind.
@@ -189,6 +189,7 @@ type Writer struct {
 	mutable   map[string]dtype.DType // variables that change
 	storage   bool                   // threads may exchange values through storage arrays
 	ranges    *scalar.Simplifier
+	meeting   string // the barrier of the role that is written, "" outside of roles
 }
 
 // Fail records what the dialect lacks.
@@ -247,6 +248,9 @@ func (w *Writer) names() {
 	}
 	for _, a := range w.k.Arrays {
 		w.out.Names = append(w.out.Names, define(a.Name))
+	}
+	for _, m := range w.k.Mbarriers {
+		w.out.Mbarriers = append(w.out.Mbarriers, define(m.Name))
 	}
 	loaded := map[int]bool{}
 	loop.Walk(w.k.Body, func(s loop.Stmt) {

@@ -95,9 +95,7 @@ func (w *Writer) stmt(s loop.Stmt) {
 		}
 		w.line("}")
 	case *loop.Barrier:
-		for _, line := range w.d.Barrier(w.storage) {
-			w.line(line)
-		}
+		w.barrier()
 	case *loop.AtomicOp:
 		w.atomic(s)
 	case *loop.Subgroup:
@@ -107,6 +105,10 @@ func (w *Writer) stmt(s loop.Stmt) {
 	case *loop.FragmentZero, *loop.FragmentLoad, *loop.FragmentMulAdd, *loop.FragmentStore:
 		w.fragment(s)
 	default:
+		if !withAsync || w.d.Async == nil {
+			w.Fail("%s", w.k.Label(s))
+			return
+		}
 		w.async(s)
 	}
 }

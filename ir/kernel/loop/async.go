@@ -1,6 +1,8 @@
 package loop
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -111,6 +113,20 @@ func (k *Kernel) HasMma() bool {
 		found = found || is
 	})
 	return found
+}
+
+// HasRoles reports whether a statement of the kernel is a [Roles].
+func (k *Kernel) HasRoles() bool {
+	return slices.ContainsFunc(k.Body, func(s Stmt) bool { _, is := s.(*Roles); return is })
+}
+
+// mbarrierBytes is the shared memory that the kernel's barriers take.
+func (k *Kernel) mbarrierBytes() int {
+	n := 0
+	for _, m := range k.Mbarriers {
+		n += mbarrierBytes * m.Len
+	}
+	return n
 }
 
 // exprs returns the expressions of the tiles in shared memory.

@@ -22,7 +22,10 @@ type Caps struct {
 	// that is not known. Costs are told by it and by Rates.
 	Mma, MmaByWarps, TF32     bool
 	MmaBytes, Multiprocessors int
-	Rates                     Rates
+	// Boxes says that the target has [CopyBox], [Mbarrier] and [Roles]. The warp that copies
+	// comes on top of the threads that Limits allow.
+	Boxes bool
+	Rates Rates
 	// Fragments says that the target has multiply-adds of subgroups: [FragmentMulAdd], of
 	// F32, with HalfFragments of F16 and with BFloat of BF16. Subgroup is then one size.
 	Fragments, HalfFragments, BFloat bool
@@ -143,7 +146,7 @@ func (l Limits) Within(dev Limits) bool {
 // are those in device memory, see [DeviceSize].
 func (l Limits) Check(k *Kernel) error {
 	c := checker{k: k}
-	storage, shared, private := 0, 0, 0
+	storage, shared, private := 0, k.mbarrierBytes(), 0
 	for _, a := range k.Arrays {
 		bytes := a.Bytes()
 		switch a.Space {
@@ -187,6 +190,13 @@ func (c Caps) Check(k *Kernel) error {
 			return (&checker{k: k}).fail("the target has no multiply-adds of warp groups")
 		}
 	}
+	if k.HasRoles() {
+		if !c.Boxes {
+			return (&checker{k: k}).fail("the target has no roles of threads")
+		}
+		l.Invocations += Warp
+		l.Workgroup[0] += Warp
+	}
 	l.SharedBytes = max(l.SharedBytes, c.MmaBytes)
 	if !c.Fragments && k.HasFragments() {
 		return (&checker{k: k}).fail("the target has no multiply-adds of subgroups")
@@ -202,5 +212,5 @@ func (k *Kernel) SharedBytes() int {
 			n += a.Bytes()
 		}
 	}
-	return n
+	return n + k.mbarrierBytes()
 }

@@ -51,13 +51,14 @@ func (e *CheckError) Error() string {
 //  7. A kernel with [scalar.Check] has the status words as its last storage
 //     array.
 //
-//  8. The operands of a [CopyAsync], an [Mma] and the statements of fragments are as
-//     these say.
+//  8. The operands of a [CopyAsync], a [CopyBox], an [Mma] and the statements of
+//     fragments, and what [Roles] says, are as these say. A role is a workgroup of its
+//     own for rule 4.
 //
 // Whether an index is in bounds and whether threads race is for the simulator
 // to find.
 func Check(k *Kernel) error {
-	c := checker{k: k, varying: map[binding]bool{}}
+	c := checker{k: k, varying: map[binding]bool{}, threads: k.Threads()}
 	if err := c.header(); err != nil {
 		return err
 	}
@@ -94,6 +95,9 @@ type checker struct {
 	varying map[binding]bool // differs between the threads of a workgroup
 	late    bool             // an assignment has made a variable varying, which may have been used before
 	path    []Stmt           // that are being checked, from the outside in
+	// first and threads are the threads that come to a statement: those of a role or of
+	// the workgroup.
+	first, threads int
 }
 
 func (c *checker) fail(text string, args ...any) error {
@@ -123,6 +127,11 @@ func (c *checker) header() error {
 		}
 	}
 	seen := map[string]bool{}
+	if withAsync {
+		if err := c.objects(seen); err != nil {
+			return err
+		}
+	}
 	for _, a := range k.Arrays {
 		if err := c.array(a); err != nil {
 			return err
@@ -206,20 +215,8 @@ func (c *checker) stmt(s Stmt, uniform bool) ([]string, error) {
 		return c.atomic(s)
 	case *Subgroup:
 		return c.subgroup(s, uniform)
-	case *CopyAsync:
-		return nil, c.copyAsync(s)
-	case *CopyWait:
-		return nil, c.pending(s.Pending)
-	case *CopyCommit, *ProxyFence:
-		return nil, nil
-	case *Mma:
-		return nil, c.mma(s, uniform)
-	case *Pack:
-		return nil, c.pack(s)
 	case *Shuffle:
 		return c.shuffle(s, uniform)
-	case *MmaWait:
-		return nil, c.mmaWait(s, uniform)
 	case *FragmentZero:
 		return c.fragmentZero(s, uniform)
 	case *FragmentLoad:
@@ -228,6 +225,9 @@ func (c *checker) stmt(s Stmt, uniform bool) ([]string, error) {
 		return nil, c.fragmentMulAdd(s, uniform)
 	case *FragmentStore:
 		return nil, c.fragmentStore(s, uniform)
+	}
+	if withAsync {
+		return nil, c.async(s, uniform)
 	}
 	return nil, c.fail("no statement of the loop IR")
 }
@@ -243,6 +243,11 @@ func (c *checker) define(s Stmt, name string, t dtype.DType, uniform, mutable bo
 	for _, a := range c.k.Arrays {
 		if a.Name == name {
 			return c.fail("the name %s is taken by an array", name)
+		}
+	}
+	for _, m := range c.k.Mbarriers {
+		if m.Name == name {
+			return c.fail("the name %s is taken by an mbarrier", name)
 		}
 	}
 	b := binding{s, name}

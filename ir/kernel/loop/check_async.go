@@ -6,6 +6,33 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
+// async checks a statement of asynchronous work.
+func (c *checker) async(s Stmt, uniform bool) error {
+	switch s := s.(type) {
+	case *CopyAsync:
+		return c.copyAsync(s)
+	case *CopyWait:
+		return c.pending(s.Pending)
+	case *CopyCommit, *ProxyFence:
+		return nil
+	case *Mma:
+		return c.mma(s, uniform)
+	case *Pack:
+		return c.pack(s)
+	case *MmaWait:
+		return c.mmaWait(s, uniform)
+	case *CopyBox:
+		return c.copyBox(s, uniform)
+	case *Arrive:
+		return c.mbarrier(s.Mbarrier, uniform, s.At)
+	case *Await:
+		return c.mbarrier(s.Mbarrier, uniform, s.At, s.Phase)
+	case *Roles:
+		return c.roles(s)
+	}
+	return c.fail("no statement of the loop IR")
+}
+
 func (c *checker) copyAsync(s *CopyAsync) error {
 	if _, err := c.exprs(dtype.I32, "the index", s.ToAt, s.FromAt); err != nil {
 		return err
@@ -58,8 +85,10 @@ func (c *checker) mma(s *Mma, uniform bool) error {
 	switch {
 	case a.N < 8 || a.N > 256 || a.N%8 != 0:
 		return c.fail("a multiply-add of %d columns", a.N)
-	case c.k.Threads()%WarpGroup != 0:
-		return c.fail("%d threads are no multiple of a warp group's %d", c.k.Threads(), WarpGroup)
+	case c.threads%WarpGroup != 0:
+		return c.fail("%d threads are no multiple of a warp group's %d", c.threads, WarpGroup)
+	case c.first%WarpGroup != 0:
+		return c.fail("a warp group begins at thread %d", c.first)
 	}
 	for i := range s.Terms {
 		if err := c.term(a, &s.Terms[i]); err != nil {

@@ -70,12 +70,14 @@ func (c *checker) variable(n scalar.Expr) (same bool, err error) {
 
 // builtin checks a use of a built-in variable.
 func (c *checker) builtin(n scalar.Expr, kind Builtin, i int) (same bool, err error) {
-	hi, want := int64(0), dtype.I32
+	lo, hi, want := int64(0), int64(0), dtype.I32
 	switch kind {
 	case BuiltinLocalID:
-		hi = int64(c.k.Workgroup[i]) - 1
+		if hi = int64(c.k.Workgroup[i]) - 1; i == 0 && c.threads < c.k.Threads() {
+			lo, hi = int64(c.first), int64(c.first+c.threads)-1
+		}
 	case BuiltinLocalIndex:
-		hi = int64(c.k.Threads()) - 1
+		lo, hi = int64(c.first), int64(c.first+c.threads)-1
 	case BuiltinGroupID:
 		hi, same = int64(c.k.Groups[i])-1, true
 	case BuiltinLane:
@@ -101,8 +103,8 @@ func (c *checker) builtin(n scalar.Expr, kind Builtin, i int) (same bool, err er
 		return false, c.fail("%s is %s, not %s", n.Name, want, n.Type)
 	case kind == BuiltinLane && c.k.Subgroup == [2]int{}:
 		return false, c.fail("the kernel states no subgroup sizes")
-	case n.Lo <= n.Hi && (n.Lo > 0 || n.Hi < hi):
-		return false, c.fail("%s is from 0 to %d, not %d to %d", n.Name, hi, n.Lo, n.Hi)
+	case n.Lo <= n.Hi && (n.Lo > lo || n.Hi < hi):
+		return false, c.fail("%s is from %d to %d, not %d to %d", n.Name, lo, hi, n.Lo, n.Hi)
 	}
 	return same, nil
 }

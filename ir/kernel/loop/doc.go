@@ -7,8 +7,9 @@
 // [Limits.Check] whether a device takes it. [Hoist] and [Unroll] rewrite bodies,
 // [MergeArrays] lets arrays share a binding. [Widen] takes out the arithmetic of
 // types that a target only stores. Copies and multiply-adds that go on beside a
-// thread's other work ([CopyAsync], [Mma]) are said with what waits for them.
-// [Caps] is what a target can do, with types too.
+// thread's other work ([CopyAsync], [CopyBox], [Mma]) are said with what waits for them.
+// [Roles] give threads different work side by side, which barriers with phases
+// ([Mbarrier]) keep in step. [Caps] is what a target can do, with types too.
 //
 // The package knows neither graphs nor ops nor how work is laid over threads: so
 // whatever stands above it may write kernels, an op too.

@@ -30,6 +30,8 @@ func (h *hoister) block(body []Stmt) []Stmt {
 			out = append(append(out, h.before(loop)...), loop)
 		case *If:
 			out = append(out, &If{s.Cond, h.block(s.Then), h.block(s.Else)})
+		case *Roles:
+			out = append(out, s.each(h.block))
 		default:
 			out = append(out, s)
 		}

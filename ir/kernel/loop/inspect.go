@@ -12,6 +12,10 @@ func Walk(body []Stmt, f func(Stmt)) {
 		case *If:
 			Walk(s.Then, f)
 			Walk(s.Else, f)
+		case *Roles:
+			for _, r := range s.List {
+				Walk(r.Body, f)
+			}
 		}
 	}
 }
@@ -87,19 +91,13 @@ func Exprs(s Stmt) []scalar.Expr {
 		return []scalar.Expr{s.Value}
 	case *Shuffle:
 		return []scalar.Expr{s.Value}
-	case *Pack:
-		return []scalar.Expr{s.Low, s.High}
-	case *CopyAsync:
-		if s.Valid == nil {
-			return []scalar.Expr{s.ToAt, s.FromAt}
-		}
-		return []scalar.Expr{s.ToAt, s.FromAt, s.Valid}
 	case *FragmentLoad:
 		return []scalar.Expr{s.At}
 	case *FragmentStore:
 		return []scalar.Expr{s.At}
-	case *Mma:
-		return s.exprs()
+	}
+	if withAsync {
+		return asyncExprs(s)
 	}
 	return nil
 }

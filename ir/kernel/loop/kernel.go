@@ -38,7 +38,10 @@ type Kernel struct {
 	// Resident is how many workgroups a multiprocessor is to hold at once, which
 	// bounds the registers of a thread; 0 leaves it to the printer.
 	Resident int
-	Body     []Stmt
+	// Boxes are what [CopyBox] copies of, Mbarriers what [Arrive] and [Await] name.
+	Boxes     []Box
+	Mbarriers []Mbarrier
+	Body      []Stmt
 }
 
 // Space is where an array lives.

@@ -1,6 +1,8 @@
 package loop
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -43,7 +45,7 @@ func (e *SpanError) Error() string {
 // The error is a *SpanError.
 func MergeArrays(k *Kernel, spans []Span) (*Kernel, error) {
 	m := &merger{Simplifier: scalar.NewSimplifier(), k: k, base: map[int]scalar.Expr{}, span: map[int]int{}, number: make([]int, len(k.Arrays))}
-	copied := copiedArrays(k.Body)
+	copied := copiedArrays(k)
 	for i, s := range spans {
 		if s.Bytes/4 > MaxElements {
 			return nil, &SpanError{Kernel: k.Name, Bytes: s.Bytes}
@@ -70,13 +72,25 @@ func MergeArrays(k *Kernel, spans []Span) (*Kernel, error) {
 
 // copiedArrays returns the storage arrays that asynchronous copies read: these
 // must stay of the type of what is copied to.
-func copiedArrays(body []Stmt) map[int]bool {
+func copiedArrays(k *Kernel) map[int]bool {
 	out := map[int]bool{}
-	Walk(body, func(s Stmt) {
+	for _, b := range k.Boxes {
+		out[b.Array] = true
+	}
+	Walk(k.Body, func(s Stmt) {
 		if s, ok := s.(*CopyAsync); ok {
 			out[s.From] = true
 		}
 	})
+	return out
+}
+
+// renumberBoxes returns boxes of arrays that have other places.
+func renumberBoxes(list []Box, place []int) []Box {
+	out := slices.Clone(list)
+	for i := range out {
+		out[i].Array = place[out[i].Array]
+	}
 	return out
 }
 
@@ -110,6 +124,7 @@ func (m *merger) merge() *Kernel {
 	out.Body = MapExprs(m.k.Body, m.expr)
 	m.stores(out.Body)
 	WalkArrays(out.Body, func(array *int) { *array = m.number[*array] })
+	out.Boxes = renumberBoxes(m.k.Boxes, m.number)
 	return &out
 }
 

@@ -100,6 +100,8 @@ func (w *widener) stmt(s Stmt) Stmt {
 		return s.with(e.expr(s.Start), e.expr(s.End), e.expr(s.Step), w.block(s.Body))
 	case *If:
 		return &If{e.expr(s.Cond), w.block(s.Then), w.block(s.Else)}
+	case *Roles:
+		return s.each(w.block)
 	}
 	return mapStmt(s, e.expr)
 }

@@ -72,6 +72,10 @@ func (l *lifetimes) block(body []Stmt) {
 		switch s := s.(type) {
 		case *For:
 			l.loop(s)
+		case *Roles:
+			for _, r := range s.List {
+				l.block(r.Body)
+			}
 		case *If:
 			l.block(s.Then)
 			l.block(s.Else)

@@ -110,6 +110,12 @@ func (r *registers) firstStore(body []Stmt, i int64) (store Stmt, used bool) {
 		if len(users) == 1 && !r.usedIn(s.Else, i) {
 			store, _ = r.firstStore(s.Then, i)
 		}
+	case *Roles:
+		for _, role := range s.List {
+			if len(users) == 1 && store == nil {
+				store, _ = r.firstStore(role.Body, i)
+			}
+		}
 	}
 	return store, true
 }
@@ -162,6 +168,9 @@ func (r *registers) rewrite(body []Stmt, first map[Stmt]bool) []Stmt {
 		case *If:
 			out[i] = &If{load(s.Cond), r.rewrite(s.Then, first), r.rewrite(s.Else, first)}
 			continue
+		case *Roles:
+			out[i] = s.each(func(body []Stmt) []Stmt { return r.rewrite(body, first) })
+			continue
 		case *Store:
 			if s.Array == r.array {
 				at, _ := s.At.IntConst()
@@ -194,6 +203,7 @@ func dropArrays(k *Kernel) *Kernel {
 	k.Arrays = kept
 	k.Body = MapExprs(k.Body, func(e scalar.Expr) scalar.Expr { return renumberLoads(e, place) })
 	WalkArrays(k.Body, func(array *int) { *array = place[*array] })
+	k.Boxes = renumberBoxes(k.Boxes, place)
 	return k
 }
 

@@ -33,6 +33,9 @@ func (k *Kernel) String() string {
 	if k.Resident > 0 {
 		t.line("resident %d", k.Resident)
 	}
+	if withAsync {
+		t.objects()
+	}
 	if k.Subgroup != [2]int{} {
 		t.line("subgroup %d to %d", k.Subgroup[0], k.Subgroup[1])
 	}
@@ -99,20 +102,6 @@ func (k *Kernel) Label(s Stmt) string {
 		return "atomic " + k.ArrayName(s.Array)
 	case *Subgroup:
 		return "subgroup " + s.Name
-	case *CopyAsync:
-		return "copy to " + k.ArrayName(s.To)
-	case *CopyCommit:
-		return "commit copies"
-	case *CopyWait:
-		return "wait for copies"
-	case *ProxyFence:
-		return "proxy fence"
-	case *Mma:
-		return "multiply-add " + s.Atom.String()
-	case *MmaWait:
-		return "wait for multiply-adds"
-	case *Pack:
-		return "pack " + s.Name
 	case *Shuffle:
 		return "shuffle " + s.Name
 	case *FragmentZero:
@@ -123,6 +112,11 @@ func (k *Kernel) Label(s Stmt) string {
 		return "multiply-add " + s.Sum
 	case *FragmentStore:
 		return "store fragment " + s.Name
+	}
+	if withAsync {
+		if label := k.asyncLabel(s); label != "" {
+			return label
+		}
 	}
 	return format.Sprintf("%T", s)
 }
@@ -217,21 +211,10 @@ func (t *text) stmt(s Stmt) {
 		t.line("%s += %s · %s", t.k.Label(s), s.A, s.B)
 	case *FragmentStore:
 		t.line("%s to %s[%s], stride %d", t.k.Label(s), t.k.ArrayName(s.Array), t.exprs(s.At)[0], s.Stride)
-	case *Pack:
-		e := t.exprs(s.Low, s.High)
-		t.line("%s = %s of %s, %s", t.k.Label(s), s.Type, e[0], e[1])
-	case *CopyAsync:
-		t.copyAsync(s)
-	case *CopyWait:
-		t.line("%s, %d pending", t.k.Label(s), s.Pending)
-	case *Mma:
-		t.line("%s", t.k.Label(s))
-		for i := range s.Terms {
-			t.term(&s.Terms[i])
-		}
-	case *MmaWait:
-		t.line("%s, %d pending, then use of %s", t.k.Label(s), s.Pending, span(s.Names))
 	default:
+		if withAsync && t.async(s) {
+			return
+		}
 		t.line("%s", t.k.Label(s))
 	}
 }

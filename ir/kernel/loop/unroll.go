@@ -113,12 +113,18 @@ func (u *unroller) stmt(s Stmt, b binds) Stmt {
 		return f
 	case *If:
 		return &If{b.apply(s.Cond), u.block(s.Then, b), u.block(s.Else, b)}
+	case *Roles:
+		return s.each(func(body []Stmt) []Stmt { return u.block(body, b) })
+	}
+	if withAsync {
+		switch s := s.(type) {
+		case *Mma:
+			return s.mapped(b.apply, b.name)
+		case *MmaWait:
+			return &MmaWait{s.Pending, mapNames(s.Names, b.name)}
+		}
 	}
 	switch s := s.(type) {
-	case *Mma:
-		return s.mapped(b.apply, b.name)
-	case *MmaWait:
-		return &MmaWait{s.Pending, mapNames(s.Names, b.name)}
 	case *FragmentZero:
 		return &FragmentZero{b.name(s.Name)}
 	case *FragmentMulAdd:

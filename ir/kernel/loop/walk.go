@@ -39,15 +39,6 @@ func mapStmt(s Stmt, f func(scalar.Expr) scalar.Expr) Stmt {
 		return &Subgroup{s.Op, s.Name, f(s.Value)}
 	case *Shuffle:
 		return &Shuffle{s.Name, f(s.Value), s.Xor}
-	case *Pack:
-		return &Pack{s.Name, s.Type, f(s.Low), f(s.High)}
-	case *CopyAsync:
-		out := *s
-		out.ToAt, out.FromAt = f(s.ToAt), f(s.FromAt)
-		if s.Valid != nil {
-			out.Valid = f(s.Valid)
-		}
-		return &out
 	case *FragmentLoad:
 		out := *s
 		out.At = f(s.At)
@@ -56,8 +47,9 @@ func mapStmt(s Stmt, f func(scalar.Expr) scalar.Expr) Stmt {
 		out := *s
 		out.At = f(s.At)
 		return &out
-	case *Mma:
-		return s.mapped(f, func(name string) string { return name })
+	}
+	if withAsync {
+		return mapAsync(s, f)
 	}
 	return s
 }
@@ -74,20 +66,19 @@ func WalkArrays(body []Stmt, f func(array *int)) {
 			f(&s.Array)
 		case *AtomicOp:
 			f(&s.Array)
-		case *CopyAsync:
-			f(&s.To)
-			f(&s.From)
 		case *FragmentLoad:
 			f(&s.Array)
 		case *FragmentStore:
 			f(&s.Array)
-		case *Mma:
-			s.arrays(f)
 		case *For:
 			WalkArrays(s.Body, f)
 		case *If:
 			WalkArrays(s.Then, f)
 			WalkArrays(s.Else, f)
+		default:
+			if withAsync {
+				asyncArrays(s, f)
+			}
 		}
 	}
 }
@@ -102,8 +93,6 @@ func WalkStores(body []Stmt, f func(array int)) {
 			f(s.Array)
 		case *AtomicOp:
 			f(s.Array)
-		case *CopyAsync:
-			f(s.To)
 		case *FragmentStore:
 			f(s.Array)
 		case *For:
@@ -111,6 +100,10 @@ func WalkStores(body []Stmt, f func(array int)) {
 		case *If:
 			WalkStores(s.Then, f)
 			WalkStores(s.Else, f)
+		default:
+			if withAsync {
+				asyncStores(s, f)
+			}
 		}
 	}
 }

@@ -34,6 +34,8 @@ type emitter struct {
 	groups    [3]int
 	resident  int // see [loop.Kernel]
 	own       []loop.Array
+	boxes     []loop.Box // of tensors by ID
+	mbarriers []loop.Mbarrier
 	wide      map[int]int // tensors that are touched by vectors alone, of so many elements
 	fresh     int
 }
@@ -58,6 +60,12 @@ func (e *emitter) name(prefix string) string {
 func (e *emitter) shared(name string, d ir.DType, width, length int) int {
 	e.own = append(e.own, loop.Array{Name: name, DType: d, Width: width, Len: length, Space: loop.Shared})
 	return -len(e.own)
+}
+
+// mbarrier declares barriers for so many warps each and returns their number.
+func (e *emitter) mbarrier(name string, length, warps int) int {
+	e.mbarriers = append(e.mbarriers, loop.Mbarrier{Name: name, Len: length, Warps: warps})
+	return len(e.mbarriers) - 1
 }
 
 // store returns the statements that write an element of a tensor at a position.
@@ -143,6 +151,9 @@ func (e *emitter) finish(name string, body []loop.Stmt) Launch {
 			f.need(s.From)
 		}
 	})
+	for _, b := range e.boxes {
+		f.need(b.Array)
+	}
 	for _, id := range sortedSlots(f.written) {
 		f.need(id)
 	}
@@ -156,6 +167,11 @@ func (e *emitter) finish(name string, body []loop.Stmt) Launch {
 	args := f.layOut(k)
 	k.Body = loop.MapExprs(body, f.renumber)
 	loop.WalkArrays(k.Body, func(array *int) { *array = f.slot[*array] })
+	for _, b := range e.boxes {
+		b.Array = f.slot[b.Array]
+		k.Boxes = append(k.Boxes, b)
+	}
+	k.Mbarriers = e.mbarriers
 	return Launch{Kernel: k, Args: args}
 }
 

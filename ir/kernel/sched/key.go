@@ -76,6 +76,9 @@ func capsWords(c loop.Caps) []int {
 	if c.HalfFragments {
 		words = append(words, 3)
 	}
+	if c.Boxes {
+		words = append(words, 4)
+	}
 	return words
 }
 

@@ -190,9 +190,12 @@ func (p *mmaPlan) inRegisters() bool { return p.operand == ir.F32 && p.layout[p.
 // and roundRow the elements from one row of them to the next.
 const roundColumns = 64
 
+// mbarrierBytes are those of a barrier of [loop.Mbarrier].
+const mbarrierBytes = 8
+
 // sharedBytes is the workgroup memory of the stages and of a round of results.
 func (t mmaTile) sharedBytes() int {
-	return t.stages*t.stageBytes() + 4*mmaRows*(roundColumns+maxRoundPad)
+	return t.stages*(t.stageBytes()+2*mbarrierBytes) + 4*mmaRows*(roundColumns+maxRoundPad)
 }
 
 func (t mmaTile) stageBytes() int { return (mmaRows + t.columns) * mmaStep }

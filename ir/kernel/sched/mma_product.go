@@ -33,16 +33,33 @@ func newMmaEmitter(e *emitter, g *group.Group, c *group.Contraction, p *mmaPlan,
 	e.workgroup = [3]int{mmaThreads, 1, 1}
 	m := &mmaEmitter{writer: &writer{emitter: e}, p: p, atom: loop.Atom{Operand: p.operand, N: p.columns}}
 	m.out = results{emitter: e, g: g, c: c}
-	m.thread = loop.LocalID(0, mmaThreads)
 	row, column := m.place(c)
 	for i, operand := range [2]int{p.rows, 1 - p.rows} {
 		m.side[i] = m.newSide(operand, i, scratch[operand])
+		if e.caps.Boxes && !m.side[i].plain {
+			if b, ok := m.boxOfSide(operand, &m.side[i], scratch[operand]); ok {
+				m.side[i].view = &b
+			}
+		}
 	}
 	m.side[0].index, m.side[1].index = row, column
-	m.group = m.let("warp_group", scalar.FloorDiv(m.thread, loop.Int(loop.WarpGroup)))
-	row, column = m.atom.Origin(scalar.Mod(m.thread, loop.Int(loop.WarpGroup)))
-	m.row, m.column = m.let("row", row), m.let("column", column)
 	return m
+}
+
+// ownPlace names what a thread that multiplies is.
+func (m *mmaEmitter) ownPlace() {
+	m.thread = loop.LocalID(0, mmaThreads)
+	m.group = m.let("warp_group", scalar.FloorDiv(m.thread, loop.Int(loop.WarpGroup)))
+	row, column := m.atom.Origin(scalar.Mod(m.thread, loop.Int(loop.WarpGroup)))
+	m.row, m.column = m.let("row", row), m.let("column", column)
+}
+
+// declareSums begins the sums.
+func (m *mmaEmitter) declareSums() {
+	for i := range m.atom.Sums() {
+		m.sums = append(m.sums, "sum"+strconv.Itoa(i))
+		m.add(&loop.Var{Name: m.sums[i], Init: scalar.ConstF(ir.F32, 0)})
+	}
 }
 
 // place finds out which part, batch and tile the workgroup has, and returns the
@@ -76,10 +93,12 @@ func (m *mmaEmitter) bounded(prefix string, x scalar.Expr, n int) scalar.Expr {
 
 // kernel writes the whole kernel; result stores a sum.
 func (m *mmaEmitter) kernel(name string, result storeResult) Launch {
-	for i := range m.atom.Sums() {
-		m.sums = append(m.sums, "sum"+strconv.Itoa(i))
-		m.add(&loop.Var{Name: m.sums[i], Init: scalar.ConstF(ir.F32, 0)})
+	if m.declareBoxes() {
+		m.workgroup[0] += loop.Warp
+		return m.rolesKernel(name, result)
 	}
+	m.ownPlace()
+	m.declareSums()
 	m.declareLeft()
 	for s := range m.p.ahead() {
 		m.ahead(loop.Int(s))

@@ -22,6 +22,10 @@ type mmaSide struct {
 	slot    int         // workgroup memory: the tiles of all stages
 	// plain tiles are read by threads, not by multiply-adds.
 	plain bool
+	// view is the operand as a box, nil where it is none or the target copies none, and box
+	// the number of it in the kernel.
+	view *boxed
+	box  int
 }
 
 // newSide declares the memory of an operand, number 0 for rows and 1 for columns

@@ -17,7 +17,7 @@ func hopper() plan.Target {
 	l := loop.DefaultLimits()
 	l.StorageBuffers, l.BindingBytes, l.BufferBytes = 64, 1<<30, 1<<30
 	return plan.Target{Name: "hopper", Caps: loop.Caps{
-		Dialect: dtype.CUDA, Limits: l, Mma: true, TF32: true, Shuffles: true, MmaBytes: 227 << 10, Multiprocessors: 132,
+		Dialect: dtype.CUDA, Limits: l, Mma: true, Boxes: true, TF32: true, Shuffles: true, MmaBytes: 227 << 10, Multiprocessors: 132,
 	}}
 }
 
@@ -25,7 +25,7 @@ func hopper() plan.Target {
 // an A100.
 func ampere() plan.Target {
 	t := hopper()
-	t.Name, t.MmaByWarps, t.MmaBytes, t.Multiprocessors = "ampere", true, 163<<10, 108
+	t.Name, t.MmaByWarps, t.Boxes, t.MmaBytes, t.Multiprocessors = "ampere", true, false, 163<<10, 108
 	return t
 }
 
@@ -63,7 +63,9 @@ func matmulOf(b *ir.Builder, d ir.DType, m, n, k int, layout string, behind bool
 }
 
 func TestProductsOfMultiplyAddsInEveryTile(t *testing.T) {
-	for _, target := range []plan.Target{hopper(), ampere(), ada()} {
+	copying := hopper()
+	copying.Name, copying.Boxes = "copying", false
+	for _, target := range []plan.Target{hopper(), copying, ampere(), ada()} {
 		t.Run(target.Name, func(t *testing.T) { productsInEveryTile(t, target) })
 	}
 }

@@ -47,8 +47,10 @@ func (m *machine) prepare(body []loop.Stmt) {
 		switch s := s.(type) {
 		case *loop.CopyAsync:
 			watch(s.To)
+		case *loop.CopyBox:
+			watch(s.To)
 		case *loop.Mma:
-			m.held = map[string]int{}
+			m.whole.held = map[string]int{}
 			for _, t := range s.Terms {
 				if t.Left == nil {
 					watch(t.A.Array)
@@ -65,8 +67,9 @@ func (m *machine) forget() {
 	for _, a := range m.arrays {
 		clear(a.async)
 	}
-	m.batches = nil
-	clear(m.held)
+	m.part, m.whole.batches, m.whole.since = m.whole, nil, m.epoch
+	clear(m.whole.held)
+	m.newBarriers()
 	for t := range m.copies {
 		m.copies[t], m.stored[t] = append(m.copies[t][:0], copyGroup{}), m.stored[t][:0]
 	}
@@ -82,8 +85,15 @@ func (m *machine) settled() {
 			}
 		}
 	}
-	if len(m.batches) > 0 {
-		m.fail(Unfinished, 0, m.batches[0].names[0], 0, 0)
+	if b := m.whole.batches; len(b) > 0 {
+		m.fail(Unfinished, 0, b[0].names[0], 0, 0)
+	}
+	for _, row := range m.mbarriers {
+		for _, b := range row {
+			if len(b.coming) > 0 {
+				m.fail(Unfinished, 0, b.coming[0].to.a.Name, b.coming[0].to.elem, 0)
+			}
+		}
 	}
 }
 

@@ -34,12 +34,18 @@ const (
 	// OutOfRange: a variable has a value outside the range stated where it is
 	// used.
 	OutOfRange
+	// Deadlock: every role that is not at its end waits for a phase that does not end.
+	Deadlock
+	// Overrun: a phase that is waited for is not one of the last two, or more warps arrive
+	// in one than it waits for.
+	Overrun
 )
 
 var kindNames = [...]string{
 	"index out of bounds", "race between threads", "race between workgroups", "divergent barrier",
 	"uninitialised memory", "division by zero",
 	"asynchronous work not waited for", "no proxy fence before an asynchronous read", "misaligned address", "variable out of range",
+	"roles wait for each other", "phase missed",
 }
 
 // String returns the kind in words.

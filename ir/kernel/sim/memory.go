@@ -41,9 +41,6 @@ type cell struct {
 	writeGroup, readGroup int32 // numbers plus 1
 }
 
-// several stands for more than one thread or workgroup.
-const several = -1
-
 func newArray(a loop.Array, threads int) *array {
 	m := &array{Array: a, size: loop.DeviceSize(a.DType), unit: 1}
 	n := a.Len * a.Width
@@ -138,19 +135,14 @@ func (m *machine) noteRead(a *array, elem int, t int32) bool {
 		case a.Space == loop.Shared && c.writeEpoch < m.first:
 			m.fail(Uninitialised, t, a.Name, elem, 0)
 			return false
-		case c.writeEpoch == m.epoch && c.writer != t:
-			m.fail(Race, t, a.Name, elem, int(c.writer))
+		case !m.known(c.writeEpoch, c.writer, t):
+			m.fail(Race, t, a.Name, elem, another(c.writer))
 			return false
 		case a.Space == loop.Storage && c.writeGroup != 0 && c.writeGroup != m.group:
 			m.fail(GroupRace, t, a.Name, elem, int(c.writeGroup)-1)
 			return false
 		}
-		switch {
-		case c.readEpoch != m.epoch:
-			c.readEpoch, c.reader = m.epoch, t
-		case c.reader != t:
-			c.reader = several
-		}
+		m.reads(c, t)
 		switch {
 		case c.readGroup == 0:
 			c.readGroup = m.group
@@ -179,11 +171,11 @@ func (m *machine) noteWrite(a *array, elem int, t int32) bool {
 	for i := start; i < start+a.unit; i++ {
 		c := &a.cells[i]
 		switch {
-		case c.writeEpoch == m.epoch && c.writer != t:
-			m.fail(Race, t, a.Name, elem, int(c.writer))
+		case !m.known(c.writeEpoch, c.writer, t):
+			m.fail(Race, t, a.Name, elem, another(c.writer))
 			return false
-		case c.readEpoch == m.epoch && c.reader != t:
-			m.fail(Race, t, a.Name, elem, int(c.reader))
+		case !m.known(c.readEpoch, c.reader, t):
+			m.fail(Race, t, a.Name, elem, another(c.reader))
 			return false
 		case a.Space == loop.Storage && c.writeGroup != 0 && c.writeGroup != m.group:
 			m.fail(GroupRace, t, a.Name, elem, int(c.writeGroup)-1)

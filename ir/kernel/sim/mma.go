@@ -18,11 +18,11 @@ type batch struct {
 // free has a use of a variable looked at: it must take part in nothing.
 func (c *compiler) free(name string) {
 	m := c.m
-	if m.held == nil {
+	if m.whole.held == nil {
 		return
 	}
 	c.add(func(active []int32) {
-		if _, held := m.held[name]; held && len(active) > 0 {
+		if _, held := m.part.held[name]; held && len(active) > 0 {
 			m.fail(Unfinished, active[0], name, 0, 0)
 		}
 	})
@@ -43,7 +43,7 @@ func (c *compiler) mma(s *loop.Mma) {
 			return
 		}
 		b := batch{names: names}
-		for group := 0; group < m.threads/loop.WarpGroup; group++ {
+		for group := int(active[0]) / loop.WarpGroup; group < (int(active[0])+len(active))/loop.WarpGroup; group++ {
 			for _, f := range run {
 				if b.reads = append(b.reads, f(group)...); m.fault != nil {
 					return
@@ -51,12 +51,12 @@ func (c *compiler) mma(s *loop.Mma) {
 			}
 		}
 		for _, name := range names {
-			m.held[name]++
+			m.part.held[name]++
 		}
 		for _, p := range b.reads {
 			p.a.async[p.elem].reading++
 		}
-		m.batches = append(m.batches, b)
+		m.part.batches = append(m.part.batches, b)
 	})
 }
 
@@ -68,10 +68,10 @@ func (c *compiler) mmaWait(s *loop.MmaWait) {
 		}
 		m.finish(s.Pending)
 		for _, name := range s.Names {
-			if m.held[name] > 0 {
-				m.fail(Unfinished, 0, name, 0, 0)
+			if m.part.held[name] > 0 {
+				m.fail(Unfinished, active[0], name, 0, 0)
 			}
-			delete(m.held, name)
+			delete(m.part.held, name)
 		}
 	})
 }
@@ -79,16 +79,15 @@ func (c *compiler) mmaWait(s *loop.MmaWait) {
 // finish waits for all but the last statements. That another thread has waited
 // is known after a barrier only, so what they read counts as read now.
 func (m *machine) finish(pending int) {
-	for len(m.batches) > pending {
-		b := m.batches[0]
-		m.batches = m.batches[1:]
+	for p := m.part; len(p.batches) > pending; {
+		b := p.batches[0]
+		p.batches = p.batches[1:]
 		for _, name := range b.names {
-			m.held[name]--
+			p.held[name]--
 		}
 		for _, p := range b.reads {
 			p.a.async[p.elem].reading--
-			c := &p.a.cells[p.elem]
-			c.readEpoch, c.reader = m.epoch, several
+			m.reads(&p.a.cells[p.elem], m.severalHere())
 		}
 	}
 }
@@ -211,7 +210,7 @@ func (m *machine) noteMma(a *array, elem int, first int32) bool {
 		m.fail(OutOfBounds, first, a.Name, elem, 0)
 		return false
 	}
-	c, s := &a.cells[elem], a.async[elem]
+	c, s := &a.cells[elem], &a.async[elem]
 	switch {
 	case c.writeEpoch < m.first:
 		m.fail(Uninitialised, first, a.Name, elem, 0)
@@ -219,10 +218,10 @@ func (m *machine) noteMma(a *array, elem int, first int32) bool {
 		m.fail(Unfinished, first, a.Name, elem, 0)
 	case s.stored:
 		m.fail(Unfenced, first, a.Name, elem, 0)
-	case c.writeEpoch == m.epoch:
-		m.fail(Race, first, a.Name, elem, int(c.writer))
+	case !m.known(c.writeEpoch, c.writer, m.severalHere()):
+		m.fail(Race, first, a.Name, elem, another(c.writer))
 	default:
-		c.readEpoch, c.reader = m.epoch, several
+		m.reads(c, m.severalHere())
 		return true
 	}
 	return false
@@ -245,7 +244,7 @@ func (c *compiler) shuffle(s *loop.Shuffle) []string {
 		if !m.together(active) {
 			return
 		}
-		for t := range int32(m.threads) {
+		for _, t := range active {
 			out.set(t, value.value(t^int32(s.Xor)))
 		}
 	})

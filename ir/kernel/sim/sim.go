@@ -106,10 +106,13 @@ type machine struct {
 	at    string // the statement that runs
 	fault *Fault
 
-	copies  [][]copyGroup  // by thread: those under way and, last, the open one
-	stored  [][]place      // by thread: what it stored since its last proxy fence, where that matters
-	batches []batch        // multiply-adds under way, oldest first
-	held    map[string]int // by variable: how many of them it takes part in, until a wait names it; nil where there are none
+	copies [][]copyGroup // by thread: those under way and, last, the open one
+	stored [][]place     // by thread: what it stored since its last proxy fence, where that matters
+
+	whole, part  *part // the workgroup, and those of it that run
+	roles        []*part
+	roleOfThread []int32
+	mbarriers    [][]*mbarrier
 }
 
 func (m *machine) launchError(format string, args ...any) error {

@@ -42,6 +42,7 @@ func newCompiler(k *loop.Kernel) *compiler {
 	if i := k.StatusArray(); i >= 0 {
 		m.status = m.arrays[i]
 	}
+	m.whole = &part{all: m.all}
 	m.prepare(k.Body)
 	return &compiler{m: m, scope: map[string]column{}, fixed: map[constant]column{}}
 }
@@ -136,6 +137,14 @@ func (c *compiler) stmt(s loop.Stmt) []string {
 		return c.subgroup(s)
 	case *loop.CopyAsync:
 		c.copyAsync(s)
+	case *loop.CopyBox:
+		c.copyBox(s)
+	case *loop.Arrive:
+		c.arriveAt(s)
+	case *loop.Await:
+		c.await(s)
+	case *loop.Roles:
+		c.roles(s)
 	case *loop.CopyCommit:
 		c.add(c.m.commit)
 	case *loop.CopyWait:

@@ -6,22 +6,12 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// together reports whether all threads of the workgroup are active.
-func (m *machine) together(active []int32) bool {
-	for i := range m.all {
-		if i >= len(active) || active[i] != int32(i) {
-			m.fail(DivergentBarrier, int32(i), "", 0, 0)
-			return false
-		}
-	}
-	return true
-}
-
 func (c *compiler) barrier() {
 	m := c.m
 	c.add(func(active []int32) {
 		if m.together(active) {
 			m.epoch++
+			m.part.since = m.epoch
 			if m.opts.Counts != nil {
 				m.opts.Counts.Barriers++
 			}
@@ -72,8 +62,9 @@ func (c *compiler) subgroup(s *loop.Subgroup) []string {
 		if !m.together(active) {
 			return
 		}
-		for from := 0; from < m.threads; from += m.lanes {
-			to := min(from+m.lanes, m.threads)
+		first, end := int(active[0]), int(active[0])+len(active)
+		for from := first; from < end; from += m.lanes {
+			to := min(from+m.lanes, end)
 			sum := value.value(int32(from))
 			for t := from + 1; t < to; t++ {
 				sum = op(sum, value.value(int32(t)))

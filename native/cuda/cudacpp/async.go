@@ -22,6 +22,7 @@ var async = clike.Async{
 	Mma:     mma,
 	MmaWait: mmaWait,
 	Pack:    pack,
+	Roles:   &roles,
 }
 
 // shuffle is the value of another thread of the warp.

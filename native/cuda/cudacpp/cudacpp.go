@@ -2,8 +2,8 @@
 // header: NVRTC compiles it as it is.
 //
 // The parameters of a kernel are pointers to its storage arrays, in order; if it
-// reads scalars of the run, a pointer to a struct of them, see [Scalars]; and one
-// int for the count of each enclosing repeat. Scalars are in memory so that a
+// reads scalars of the run, a pointer to a struct of them, see [Scalars]; one int for
+// the count of each enclosing repeat; and a tensor map of CUDA for each of its boxes. Scalars are in memory so that a
 // CUDA graph of launches can be replayed with other values. A Bool is an unsigned
 // int in memory.
 //
@@ -126,6 +126,12 @@ func (p *printer) types() {
 	if uses(dtype.U64) {
 		p.line("typedef unsigned long long u64;")
 	}
+	if len(p.k.Boxes) > 0 {
+		p.line("%s", tensorMap)
+	}
+	if len(p.k.Mbarriers) > 0 {
+		p.line("%s", beginBarrier)
+	}
 	if len(p.k.Scalars) == 0 {
 		return
 	}
@@ -156,6 +162,9 @@ func (p *printer) entry() {
 	for d := range p.k.Counters {
 		params = append(params, fmt.Sprintf("int repeat%d", d))
 	}
+	for i := range p.k.Boxes {
+		params = append(params, "const __grid_constant__ TensorMap "+boxName(i))
+	}
 	threads := p.k.Threads()
 	resident := max(1, residentThreads/threads)
 	switch {
@@ -167,6 +176,7 @@ func (p *printer) entry() {
 	p.line("\nextern \"C\" __global__ void __launch_bounds__(%d, %d) %s(", threads, resident, EntryPoint(p.k))
 	p.line("    %s) {", strings.Join(params, ",\n    "))
 	p.shared()
+	p.beginBarriers()
 	for i, a := range p.k.Arrays {
 		if a.Space == loop.Private {
 			p.line("  %s %s[%d];", memoryType(a), p.src.Names[i], a.Len)

@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/ir/kernel/kerneltest"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/native/cuda/cudacpp"
 	"github.com/rlx-go/rlx/native/cuda/driver"
 )
 
 func TestGPUComputesWhatPlainLoopsDo(t *testing.T) {
 	gpu := open(t)
-	for _, c := range slices.Concat(kerneltest.Cases(), kerneltest.Wide(), kerneltest.Products(), kerneltest.HalfProducts()) {
+	for _, c := range slices.Concat(kerneltest.Cases(), kerneltest.Wide(), kerneltest.Relays(), kerneltest.Products(), kerneltest.HalfProducts()) {
 		t.Run(c.Kernel.Name, func(t *testing.T) {
 			if err := c.Compare(gpu.run(t, c)); err != nil {
 				t.Error(err)
@@ -66,6 +67,17 @@ func (g gpu) memory(t *testing.T, data []byte) driver.Ptr {
 	return p
 }
 
+// maps returns the tensor maps of a kernel whose boxes have two axes.
+func (g gpu) maps(t *testing.T, k *loop.Kernel, arrays []driver.Ptr) (out []driver.Map) {
+	for _, b := range k.Boxes {
+		d := k.Arrays[b.Array].DType
+		m, err := g.NewMap(d, arrays[b.Array], b.Dims, []int{b.Strides[0] * d.Size()}, b.Size)
+		must(t, err)
+		out = append(out, m)
+	}
+	return out
+}
+
 // run launches the kernel of a case and returns its arrays.
 func (g gpu) run(t *testing.T, c *kerneltest.Case) [][]float64 {
 	source, err := cudacpp.Print(c.Kernel)
@@ -86,7 +98,7 @@ func (g gpu) run(t *testing.T, c *kerneltest.Case) [][]float64 {
 	if len(c.Kernel.Scalars) > 0 {
 		args = append(args[:len(args):len(args)], g.memory(t, cudacpp.Scalars(c.Kernel, c.Scalars)))
 	}
-	must(t, g.stream.Launch(f, c.Kernel.Groups, c.Kernel.Workgroup, args, c.Counters[:c.Kernel.Counters]))
+	must(t, g.stream.Launch(f, c.Kernel.Groups, c.Kernel.Workgroup, args, c.Counters[:c.Kernel.Counters], g.maps(t, c.Kernel, storage)...))
 	var got [][]float64
 	for i, a := range c.Storage() {
 		must(t, g.stream.Read(contents[i], storage[i]))

@@ -13,14 +13,14 @@ import (
 	"github.com/rlx-go/rlx/native/cuda/cudacpp"
 )
 
-// multiplying are targets with multiply-adds: of warp groups, and of warps with the shared
-// memory of an A100 and of compute capability 8.9.
+// multiplying are targets with multiply-adds: of warp groups, with copies of boxes and
+// without, and of warps with the shared memory of an A100 and of compute capability 8.9.
 func multiplying() map[string]plan.Target {
 	out := map[string]plan.Target{}
-	for name, shared := range map[string]int{"warp groups": 227 << 10, "warps": 163 << 10, "warps, little memory": 99 << 10} {
+	for name, shared := range map[string]int{"warp groups": 227 << 10, "warp groups, no boxes": 227 << 10, "warps": 163 << 10, "warps, little memory": 99 << 10} {
 		t := cuda.Target()
 		t.Mma, t.TF32, t.MmaBytes, t.Multiprocessors, t.ScoreBytes = true, true, shared, 100, 1
-		t.MmaByWarps = strings.HasPrefix(name, "warps")
+		t.MmaByWarps, t.Boxes = strings.HasPrefix(name, "warps"), name == "warp groups"
 		out[name] = t
 	}
 	return out
@@ -122,7 +122,7 @@ func checkMultiplyAdds(t *testing.T, g *ir.Graph, target plan.Target, want int) 
 		t.Fatal(err)
 	}
 	instruction := map[bool]string{false: "wgmma.mma_async.sync", true: "mma.sync.aligned.m16n8k"}[target.MmaByWarps]
-	products, attention := 0, 0
+	products, attention, roles := 0, 0, 0
 	for _, k := range p.Kernels {
 		ptx, err := check.Compile(k.Source)
 		if err != nil {
@@ -134,6 +134,12 @@ func checkMultiplyAdds(t *testing.T, g *ir.Graph, target plan.Target, want int) 
 		case has:
 			products++
 		}
+		if strings.Contains(ptx, "cp.async.bulk.tensor") && strings.Contains(ptx, "mbarrier.try_wait") && strings.Contains(ptx, "bar.sync 1, 256") {
+			roles++
+		}
+	}
+	if target.Boxes != (roles > 0) {
+		t.Errorf("%d of %d kernels of products have roles", roles, products)
 	}
 	if products == 0 || attention != want {
 		t.Errorf("%d kernels of products and %d of attention have %s", products, attention, instruction)

@@ -30,15 +30,16 @@ func (p *printer) shared() {
 		}
 		return 16
 	}
-	total := 0
 	var list []int
 	for i, a := range p.k.Arrays {
 		if a.Space == loop.Shared {
-			total += a.Bytes()
 			list = append(list, i)
 		}
 	}
-	if DynamicShared(total) == 0 {
+	if DynamicShared(p.k.SharedBytes()) == 0 {
+		for i, m := range p.k.Mbarriers {
+			p.line("  __shared__ unsigned long long %s[%d];", p.src.Mbarriers[i], m.Len)
+		}
 		for _, i := range list {
 			attribute := ""
 			if p.tiles[i] {
@@ -55,6 +56,11 @@ func (p *printer) shared() {
 		t := memoryType(p.k.Arrays[i])
 		p.line("  %s *const %s = (%s *)(dynamic_shared + %d);", t, p.src.Names[i], t, at)
 		at += p.k.Arrays[i].Bytes()
+	}
+	at = (at + 7) / 8 * 8
+	for i, m := range p.k.Mbarriers {
+		p.line("  unsigned long long *const %s = (unsigned long long *)(dynamic_shared + %d);", p.src.Mbarriers[i], at)
+		at += 8 * m.Len
 	}
 }
 

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 // RLX_RESOLVE gives up a table with the name of the first symbol that is missing.
 #define RLX_RESOLVE(name, symbol, result, params)                        \
@@ -80,13 +81,26 @@ int rlx_open(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *info
 }
 
 int rlx_launch(rlx_device *d, rlx_handle f, const unsigned *grid, const unsigned *block, rlx_handle stream,
-               unsigned shared, char *params, int pointers, int numbers) {
-	void *args[pointers + numbers + 1];
+               unsigned shared, char *params, int pointers, int numbers, int maps) {
+	void *args[pointers + numbers + maps + 1];
 	for (int i = 0; i < pointers; i++) args[i] = params + 8 * i;
 	for (int i = 0; i < numbers; i++) args[pointers + i] = params + 8 * pointers + 4 * i;
+	for (int i = 0; i < maps; i++) args[pointers + numbers + i] = params + 8 * pointers + 4 * numbers + rlx_map_bytes * i;
 	int r = d->cu->cuCtxSetCurrent(d->context);
 	if (r) return r;
 	return d->cu->cuLaunchKernel(f, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, stream, args, 0);
+}
+
+int rlx_map_encode(rlx_device *d, void *map, int type, unsigned axes, rlx_ptr address, const uint64_t *dims,
+                   const uint64_t *strides, const unsigned *size) {
+	enum { most_axes = 5, not_interleaved = 0, swizzle_of_128_bytes = 3, promotion_to_128_bytes = 2, zeros = 0 };
+	_Alignas(rlx_map_alignment) char made[rlx_map_bytes];
+	unsigned each[most_axes];
+	for (int i = 0; i < most_axes; i++) each[i] = 1;
+	int r = d->cu->cuCtxSetCurrent(d->context);
+	if (!r) r = d->cu->cuTensorMapEncodeTiled(made, type, axes, address, dims, strides, size, each, not_interleaved, swizzle_of_128_bytes, promotion_to_128_bytes, zeros);
+	if (!r) memcpy(map, made, sizeof made);
+	return r;
 }
 
 // rlx_node is CUgraphNodeParams of a conditional node: 256 bytes, see cuda.h.

@@ -49,6 +49,8 @@ typedef unsigned long long rlx_ptr;
 	X(cuModuleUnload, "cuModuleUnload", int, (rlx_handle))                                                 \
 	X(cuLaunchKernel, "cuLaunchKernel", int,                                                               \
 	  (rlx_handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, rlx_handle, void **, void **)) \
+	X(cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled", int,                                               \
+	  (void *, int, unsigned, rlx_ptr, const uint64_t *, const uint64_t *, const unsigned *, const unsigned *, int, int, int, int)) \
 	X(cuGetErrorName, "cuGetErrorName", int, (int, const char **))                                         \
 	X(cuGetErrorString, "cuGetErrorString", int, (int, const char **))
 
@@ -188,9 +190,19 @@ typedef struct {
 int rlx_open(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *info, const char **call);
 
 // rlx_launch starts a kernel whose parameters lie one after the other in params:
-// 8-byte pointers, then 4-byte numbers.
+// 8-byte pointers, 4-byte numbers, then tensor maps.
 int rlx_launch(rlx_device *d, rlx_handle f, const unsigned *grid, const unsigned *block, rlx_handle stream,
-               unsigned shared, char *params, int pointers, int numbers);
+               unsigned shared, char *params, int pointers, int numbers, int maps);
+
+// rlx_map_bytes is the size of a tensor map, CUtensorMap, and how its address is aligned
+// while it is made.
+enum { rlx_map_bytes = 128, rlx_map_alignment = 64 };
+
+// rlx_map_encode makes the tensor map of a view whose copies become rows of 128 bytes with
+// pieces exchanged, and have zeros beyond its ends. Strides are bytes, of the axes after
+// the first.
+int rlx_map_encode(rlx_device *d, void *map, int type, unsigned axes, rlx_ptr address, const uint64_t *dims,
+                   const uint64_t *strides, const unsigned *size);
 
 // rlx_condition_make makes the handle of a condition in the graph that a stream
 // captures. rlx_condition_enter adds a node that runs a graph of its own where, or

@@ -82,18 +82,21 @@ func (s *Stream) Clear(p Ptr, bytes int) error {
 	return s.device.check("cuMemsetD32Async", C.rlx_cuMemsetD32Async(s.device.c, C.rlx_ptr(p), C.size_t(bytes/4), s.handle))
 }
 
-// Launch starts a kernel whose parameters are pointers, then numbers of 32 bits.
-func (s *Stream) Launch(f Function, grid, block [3]int, pointers []Ptr, numbers []int) error {
-	params := make([]byte, 0, 8*len(pointers)+4*len(numbers)+1)
+// Launch starts a kernel whose parameters are pointers, then numbers of 32 bits, then maps.
+func (s *Stream) Launch(f Function, grid, block [3]int, pointers []Ptr, numbers []int, maps ...Map) error {
+	params := make([]byte, 0, 8*len(pointers)+4*len(numbers)+len(Map{})*len(maps)+1)
 	for _, p := range pointers {
 		params = binary.NativeEndian.AppendUint64(params, uint64(p))
 	}
 	for _, n := range numbers {
 		params = binary.NativeEndian.AppendUint32(params, uint32(n))
 	}
+	for i := range maps {
+		params = append(params, maps[i][:]...)
+	}
 	g, b := dims(grid), dims(block)
 	return s.device.check("cuLaunchKernel", C.rlx_launch(s.device.c, f.handle, &g[0], &b[0], s.handle, C.uint(f.shared),
-		(*C.char)(unsafe.Pointer(unsafe.SliceData(params))), C.int(len(pointers)), C.int(len(numbers))))
+		(*C.char)(unsafe.Pointer(unsafe.SliceData(params))), C.int(len(pointers)), C.int(len(numbers)), C.int(len(maps))))
 }
 
 func dims(n [3]int) [3]C.uint { return [3]C.uint{C.uint(n[0]), C.uint(n[1]), C.uint(n[2])} }

@@ -372,6 +372,17 @@ EXPORT int cuModuleLoadDataEx(module **m, const image_head *head, unsigned n, in
 	strcpy((*m)->kernel, head->kernel);
 	return head->bytes ? open_code(*m, head) : 0;
 }
+// A tensor map is noted, and begins with its address.
+EXPORT int cuTensorMapEncodeTiled(void *map, int type, unsigned axes, devptr p, const uint64_t *dims, const uint64_t *strides, const unsigned *size,
+                                  const unsigned *each, int interleave, int swizzle, int promotion, int fill) {
+	CALL("cuTensorMapEncodeTiled");
+	if ((uintptr_t)map % 64 || p % 16 || axes < 1 || axes > 5 || outside(p, 16)) return 1;
+	char text[256] = "";
+	for (unsigned i = 0, at = 0; i < axes; i++) at += snprintf(text + at, sizeof text - at, " %llu+%llu/%u", (unsigned long long)dims[i], i ? (unsigned long long)strides[i - 1] : 0ull, size[i]);
+	note("map of type %d:%s", type, text);
+	memset(map, 0, 128);
+	return memcpy(map, &p, sizeof p), 0;
+}
 EXPORT int cuFuncSetAttribute(module *f, int which, int value) { CALL("cuFuncSetAttribute"); return 0; }
 EXPORT int cuModuleGetFunction(module **f, module *m, const char *name) {
 	CALL("cuModuleGetFunction");

@@ -1,0 +1,28 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+package cuda
+
+import (
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/native/cuda/driver"
+)
+
+// mapsOf makes the tensor maps of a kernel whose storage arrays are at some addresses. A
+// launch has them by value, and so has a graph.
+func (d *device) mapsOf(k *plan.Kernel, arrays []driver.Ptr) ([]driver.Map, error) {
+	var out []driver.Map
+	for i := range k.Boxes {
+		b := &k.Boxes[i]
+		each := b.DType.Size()
+		strides := make([]int, len(b.Strides))
+		for axis, n := range b.Strides {
+			strides[axis] = n * each
+		}
+		m, err := d.NewMap(b.DType, arrays[b.Array]+driver.Ptr(b.First*each), b.Dims, strides, b.Size)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
