@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"maps"
 	"slices"
 )
@@ -9,37 +10,90 @@ import (
 // pointers, stack objects, and what only tracebacks read. Functions share what is equal.
 type funcdata struct {
 	memory []byte
-	kept   map[uint32]bool // by place in memory, all that there is
+	places []uint32 // where something begins, in order
 }
 
-// add notes the places that a function's record leads to.
-func (d *funcdata) add(places []uint32) {
-	for _, at := range places {
-		if at != none && !d.kept[at] {
-			d.kept[at] = false
+// dataAlignment is of the places that are given anew. Any will do on WebAssembly; numbers with
+// some bits alike compress better.
+const dataAlignment = 4
+
+var errFuncdata = errors.New("the data of a function is damaged")
+
+// add notes the places that records lead to.
+func (d *funcdata) add(records []*record) {
+	for _, r := range records {
+		for _, at := range r.data {
+			if at != none {
+				d.places = append(d.places, at)
+			}
 		}
 	}
+	slices.Sort(d.places)
+	d.places = slices.Compact(d.places)
 }
 
-// keep notes those that it still leads to.
-func (d *funcdata) keep(places []uint32) {
-	for _, at := range places {
-		if at != none {
-			d.kept[at] = true
-		}
+// read returns what begins at a place: up to the next one.
+func (d *funcdata) read(at uint32) ([]byte, error) {
+	end := uint32(len(d.memory))
+	if i, _ := slices.BinarySearch(d.places, at+1); i < len(d.places) {
+		end = d.places[i]
 	}
+	if at > end || end > uint32(len(d.memory)) {
+		return nil, errFuncdata
+	}
+	return d.memory[at:end], nil
 }
 
-// clear clears what no function keeps: from its place to the next.
-func (d *funcdata) clear() {
-	places := slices.Sorted(maps.Keys(d.kept))
-	for i, at := range places {
-		end := uint32(len(d.memory))
-		if i+1 < len(places) {
-			end = places[i+1]
+// pack writes what records still lead to, of the maps of live pointers those alone that are
+// asked for. Sorted by content it compresses best, better than by who leads there first.
+func (d *funcdata) pack(records []*record) error {
+	contents := make([][]string, len(records)) // of their data
+	at := map[string]uint32{}
+	for i, r := range records {
+		var err error
+		if contents[i], err = d.contents(r); err != nil {
+			return err
 		}
-		if !d.kept[at] && at <= end && end <= uint32(len(d.memory)) {
-			clear(d.memory[at:end])
+		for _, content := range contents[i] {
+			at[content] = none
 		}
 	}
+	delete(at, "")
+	var packed []byte
+	for _, content := range slices.Sorted(maps.Keys(at)) {
+		packed = append(packed, make([]byte, -len(packed)&(dataAlignment-1))...)
+		at[content] = uint32(len(packed))
+		packed = append(packed, content...)
+	}
+	if len(packed) > len(d.memory) {
+		return errFuncdata
+	}
+	at[""] = none
+	for i, r := range records {
+		for j, content := range contents[i] {
+			r.data[j] = at[content]
+		}
+	}
+	replace(d.memory, packed)
+	return nil
+}
+
+// contents returns what a record leads to, "" where that is nothing.
+func (d *funcdata) contents(r *record) ([]string, error) {
+	asked := r.orderMaps()
+	list := make([]string, len(r.data))
+	for i, at := range r.data {
+		if at == none {
+			continue
+		}
+		content, err := d.read(at)
+		if err == nil && (i == argumentMaps || i == localMaps) {
+			content, err = pickMaps(content, asked)
+		}
+		if err != nil {
+			return nil, err
+		}
+		list[i] = string(content)
+	}
+	return list, nil
 }

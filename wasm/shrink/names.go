@@ -99,7 +99,7 @@ func (t *table) findModule(memory []byte) error {
 	if data > buckets || buckets > end || end > uint64(len(memory)) {
 		return errors.New("the description of the module is damaged")
 	}
-	t.data, t.place = funcdata{memory: memory[data:buckets], kept: map[uint32]bool{}}, place{int(base), int(end)}
+	t.data, t.place = funcdata{memory: memory[data:buckets]}, place{int(base), int(end)}
 	return nil
 }
 
@@ -114,18 +114,24 @@ func (t *table) readRecords() error {
 		if err := f.readValues(tables); err != nil {
 			return err
 		}
-		t.data.add(f.data)
 		t.end = max(t.end, t.funcs+uint64(from)+f.size())
 		t.called = append(t.called, t.name(f.fixed[wordName]))
 		t.records = append(t.records, f)
 	}
+	t.data.add(t.records)
 	return nil
 }
 
 // write packs the records of functions and the value tables they need, without names
 // and source lines. Offsets of both are kept in the records and in the index before
 // them, so that both may move within their place.
-func (t *table) write() {
+func (t *table) write() error {
+	for _, f := range t.records {
+		f.dropData()
+	}
+	if err := t.data.pack(t.records); err != nil {
+		return err
+	}
 	values := &valueTables{packed: []byte{0}, at: map[string]uint32{}}
 	funcs := t.memory[t.funcs:]
 	index := funcs[:8*t.functions]
@@ -135,14 +141,13 @@ func (t *table) write() {
 		binary.LittleEndian.PutUint32(index[8*i+4:], first+uint32(len(records)))
 		f.fixed[wordName] = t.rename(f.fixed[wordName])
 		f.drop(values)
-		t.data.keep(f.data)
 		records = f.append(records)
 	}
-	t.data.clear()
 	replace(funcs[first:t.end-t.funcs], records)
 	replace(t.memory[t.values:t.funcs], values.packed)
 	replace(t.memory[t.names:t.units], []byte(packedNames))
 	replace(t.memory[t.units:t.values], nil) // names of files, by compilation unit
+	return nil
 }
 
 // forget leaves nothing but the address and the name of functions that are never called.
@@ -249,6 +254,10 @@ func (f *record) drop(values *valueTables) {
 		f.fixed[word] = 0
 	}
 	f.tables = trim([]uint32{stackMapTable: values.keep(f.maps), boundsTable: values.keep(f.bounds)}, 0)
+}
+
+// dropData leaves out the data that only tracebacks read.
+func (f *record) dropData() {
 	for i := range f.data {
 		if i == inlineData || i >= keptData {
 			f.data[i] = none
