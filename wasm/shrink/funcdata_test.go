@@ -49,11 +49,11 @@ func TestDataOfFunctionsIsPackedByContent(t *testing.T) {
 	if err := d.pack(records); err != nil {
 		t.Fatal(err)
 	}
-	want := slices.Concat([]byte{1, 0, 0, 0, 0, 0, 0, 0}, []byte{1, 0, 0, 0, 8, 0, 0, 0, 7, 0, 0, 0}, []byte{5, 6, 5}, make([]byte, 9))
+	want := slices.Concat([]byte{1, 0, 0, 0, 0, 0, 0, 0}, []byte{1, 0, 0, 0, 8, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0}, []byte{5, 6, 5}, make([]byte, 5))
 	if !bytes.Equal(memory, want) {
 		t.Errorf("packed is\n%v, want\n%v", memory, want)
 	}
-	for i, want := range [][]uint32{{8, none, 20}, {none, 8}, {none, none, 0}} {
+	for i, want := range [][]uint32{{8, none, 24}, {none, 8}, {none, none, 0}} {
 		if !slices.Equal(records[i].data, want) {
 			t.Errorf("record %d leads to %v, want %v", i, records[i].data, want)
 		}
