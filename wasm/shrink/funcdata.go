@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"maps"
 	"slices"
 )
 
@@ -45,41 +44,37 @@ func (d *funcdata) read(at uint32) ([]byte, error) {
 }
 
 // pack writes what records still lead to, of the maps of live pointers those alone that are
-// asked for. Sorted by content it compresses best, better than by who leads there first.
+// asked for.
 func (d *funcdata) pack(records []*record) error {
-	contents := make([][]string, len(records)) // of their data
-	at := map[string]uint32{}
+	lists, all := make([][]string, len(records)), contents{}
 	for i, r := range records {
 		var err error
-		if contents[i], err = d.contents(r); err != nil {
+		if lists[i], err = d.readAll(r); err != nil {
 			return err
 		}
-		for _, content := range contents[i] {
-			at[content] = none
+		for j, content := range lists[i] {
+			if r.data[j] != none {
+				all.add(content)
+			}
 		}
 	}
-	delete(at, "")
-	var packed []byte
-	for _, content := range slices.Sorted(maps.Keys(at)) {
-		packed = append(packed, make([]byte, -len(packed)&(dataAlignment-1))...)
-		at[content] = uint32(len(packed))
-		packed = append(packed, content...)
-	}
+	packed := all.pack(nil, dataAlignment)
 	if len(packed) > len(d.memory) {
 		return errFuncdata
 	}
-	at[""] = none
 	for i, r := range records {
-		for j, content := range contents[i] {
-			r.data[j] = at[content]
+		for j, content := range lists[i] {
+			if r.data[j] != none {
+				r.data[j] = all[content]
+			}
 		}
 	}
 	replace(d.memory, packed)
 	return nil
 }
 
-// contents returns what a record leads to, "" where that is nothing.
-func (d *funcdata) contents(r *record) ([]string, error) {
+// readAll returns what a record leads to, by where it says so.
+func (d *funcdata) readAll(r *record) ([]string, error) {
 	asked := r.orderMaps()
 	list := make([]string, len(r.data))
 	for i, at := range r.data {

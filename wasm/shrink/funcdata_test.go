@@ -130,3 +130,16 @@ func liveBits(functions *table, r *record, kind int, place int64) []byte {
 	}
 	return maps[mapsHeader+uint32(number)*size:][:size]
 }
+
+func TestContentsArePackedOnceAndSorted(t *testing.T) {
+	c := contents{}
+	for _, content := range []string{"bcd", "ab", "bcd", "b"} {
+		c.add(content)
+	}
+	if packed := c.pack([]byte{7}, 2); string(packed) != "\x07\x00abb\x00bcd" {
+		t.Errorf("packed is %q", packed)
+	}
+	if want := (contents{"ab": 2, "b": 4, "bcd": 6}); !reflect.DeepEqual(c, want) {
+		t.Errorf("the places are %v, want %v", c, want)
+	}
+}
