@@ -38,12 +38,12 @@ func pickMaps(all []byte, numbers []int32) ([]byte, error) {
 		return nil, errFuncdata
 	}
 	bits := binary.LittleEndian.Uint32(all[4:])
-	size := (int(bits) + 7) / 8
+	size := (uint64(bits) + 7) / 8
 	picked := binary.LittleEndian.AppendUint32(nil, uint32(len(numbers)))
 	picked = binary.LittleEndian.AppendUint32(picked, bits)
 	for _, number := range numbers {
-		from := mapsHeader + size*int(number)
-		if number < 0 || from > len(all)-size {
+		from := mapsHeader + size*uint64(number)
+		if number < 0 || from+size > uint64(len(all)) {
 			return nil, errFuncdata
 		}
 		picked = append(picked, all[from:from+size]...)
