@@ -28,14 +28,15 @@ const graphs = {
   'gpt-6-384': () => makeTokens({ context: 256, batch: 64, vocab: 65 })[0],
 };
 const models = ['gpt-4-128', 'gpt-6-384'];
-const parts = ['compiler', 'adapter', 'plan', 'device', 'pipelines', 'parameters', 'step'];
+const parts = ['compiler', 'graph', 'adapter', 'plan', 'device', 'pipelines', 'parameters', 'step'];
 
-// stamped tells when a session has its adapter (which it asks for before it compiles), its plan (and
-// so asks for a device), its device, and its last pipeline.
+// stamped tells when a session has its step's graph and parameters (and so asks for an adapter), its
+// adapter, its plan (and so asks for a device), its device, and its last pipeline.
 function stamped(gpu, stamp) {
   const replace = (object, method, make) => { object[method] = make(object[method].bind(object)); };
   let asked = false;
   replace(gpu, 'requestAdapter', (request) => async (options) => {
+    if (!asked) stamp('graph');
     const adapter = await request(options);
     if (!asked) stamp('adapter');
     asked = true;
@@ -93,7 +94,7 @@ function row([name, backend], rounds) {
   const [least] = runs, ms = (part) => Math.round(least[part]);
   return {
     graph: name, GPU: backend, ...Object.fromEntries(parts.map((part) => [part, ms(part)])),
-    'from graph': Math.round(all(least)), 'from plan': Math.round(all(least) - least.plan), 'from graph, slowest': Math.round(all(runs.at(-1))),
+    'from graph': Math.round(all(least)), 'from plan': Math.round(all(least) - least.graph - least.plan), 'from graph, slowest': Math.round(all(runs.at(-1))),
     'bytes cached': least.cached, ...backend !== 'null' && { loss: least.loss },
   };
 }
