@@ -196,6 +196,7 @@ bench-h200: js suite $(PEERS) ## pack build/h200: benchmarks and conformance for
 	$(NODE) js/bench/h200/pack.mjs build/h200 --plans build/plans \
 	  --program tune=js/bench/h200/tune.mjs --data trials=build/trials \
 	  --program memory=js/bench/h200/memory.mjs \
+	  --program first=js/bench/first.mjs --data rlx.wasm=js/dist/rlx.wasm \
 	  --program conformance=js/bench/h200/conformance.mjs --data conformance=build/conformance
 
 .PHONY: pack-cuda

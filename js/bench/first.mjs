@@ -1,54 +1,109 @@
 // What a visitor waits for: the time from a graph's text to the result of its first training step,
-// over Dawn on GPUs made of software, with nothing compiled or cached before. Each run has a process
-// of its own, and the least of some counts, as others may use the machine.
+// over Dawn, with nothing compiled or cached before. Each run has a process and a cache of its own,
+// and the run that took least counts, as others may use the machine.
 //
 //   node js/bench/first.mjs [ROUNDS]
+//
+// runs small graphs on GPUs made of software, and also where nothing computes: that is this project's
+// and Dawn's own part. With RLX_DAWN_BACKEND=default the language models of jobs.mjs run on this
+// machine's GPU, as a program for h200/pack.mjs too.
 
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { init, parseGraph, train } from '../dist/index.js';
 import { openGPU } from '../test/rig/dawn.mjs';
 import { makeTokens, randoms } from './jobs.mjs';
 
-const plans = join(import.meta.dirname, '../../build/plans'); // by plans/main.go
+const plans = process.env.RLX_PLANS ?? join(import.meta.dirname, '../../build/plans'); // by plans/main.go
+const wasm = pathToFileURL(process.env.RLX_DATA ? join(process.env.RLX_DATA, 'rlx.wasm') : join(import.meta.dirname, '../dist/rlx.wasm'));
 
 // The graphs that plans/main.go writes, with a batch each.
 const graphs = {
   lm: () => makeTokens({ context: 16, batch: 16, vocab: 65 })[0],
   equation: () => ({ x: randoms(64, 1, 3) }),
+  'gpt-4-128': () => makeTokens({ context: 128, batch: 32, vocab: 65 })[0],
+  'gpt-6-384': () => makeTokens({ context: 256, batch: 64, vocab: 65 })[0],
 };
+const models = ['gpt-4-128', 'gpt-6-384'];
+const parts = ['compiler', 'graph', 'adapter', 'plan', 'device', 'pipelines', 'parameters', 'step'];
 
-const cases = [['lm', 'swiftshader'], ['lm', 'lavapipe'], ['lm', 'null'], ['equation', 'lavapipe'], ['equation', 'null']];
-
-// once is one run: milliseconds until the compiler had started, and from there until the first loss was read.
-async function once(name, backend) {
-  const text = readFileSync(join(plans, `first-${name}.txt`), 'utf8'), inputs = graphs[name]();
-  const gpu = openGPU({ backend });
-  const begin = performance.now();
-  await init();
-  const started = performance.now();
-  const trainer = await train(parseGraph(text), { gpu, on: 'gpu', optimizer: { kind: 'adamw' }, rate: 1e-3 });
-  const compiled = performance.now();
-  const { reading } = await trainer.session.run('step', inputs, { read: ['loss'] });
-  await reading.catch(() => {}); // where nothing computes, what is read means nothing
-  const end = performance.now();
-  return { start: started - begin, compile: compiled - started, step: end - started };
+// stamped tells when a session has its step's graph and parameters (and so asks for an adapter), its
+// adapter, its plan (and so asks for a device), its device, and its last pipeline.
+function stamped(gpu, stamp) {
+  const replace = (object, method, make) => { object[method] = make(object[method].bind(object)); };
+  let asked = false;
+  replace(gpu, 'requestAdapter', (request) => async (options) => {
+    if (!asked) stamp('graph');
+    const adapter = await request(options);
+    if (!asked) stamp('adapter');
+    asked = true;
+    replace(adapter, 'requestDevice', (open) => async (descriptor) => {
+      stamp('plan');
+      const device = await open(descriptor);
+      stamp('device');
+      replace(device, 'createComputePipelineAsync', (create) => async (pipeline) => {
+        const made = await create(pipeline);
+        stamp('pipelines');
+        return made;
+      });
+      return device;
+    });
+    return adapter;
+  });
+  return gpu;
 }
 
-function measure(name, backend, rounds) {
-  const runs = Array.from({ length: rounds }, () => JSON.parse(execFileSync(process.execPath, [fileURLToPath(import.meta.url), 'once', name, backend], {
-    env: { ...process.env, MESA_SHADER_CACHE_DISABLE: 'true' }, stdio: ['ignore', 'pipe', 'ignore'], encoding: 'utf8',
-  })));
-  return Object.fromEntries(['start', 'compile', 'step'].map((key) => [key, Math.min(...runs.map((run) => run[key]))]));
+// once is one run: the milliseconds that each part took (compiler: to load and start it), and the first loss.
+async function once(name, backend) {
+  const text = readFileSync(join(plans, `first-${name}.txt`), 'utf8'), inputs = graphs[name](), at = {};
+  const stamp = (part) => { at[part] = performance.now(); };
+  const gpu = stamped(openGPU({ backend }), stamp);
+  let last = performance.now();
+  await init({ wasm });
+  stamp('compiler');
+  const trainer = await train(parseGraph(text), { gpu, on: 'gpu', optimizer: { kind: 'adamw' }, rate: 1e-3 });
+  stamp('parameters');
+  const { reading } = await trainer.session.run('step', inputs, { read: ['loss'] });
+  const loss = await reading.then(({ values }) => values.loss[0], () => NaN); // where nothing computes, what is read means nothing
+  stamp('step');
+  const times = {};
+  for (const part of parts) [times[part], last] = [at[part] - last, at[part]];
+  return { ...times, loss };
+}
+
+const bytesIn = (folder) => readdirSync(folder, { recursive: true }).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+
+// fresh is one run in a process that finds no cache of any driver: with it goes what it left in one.
+function fresh(name, backend) {
+  const home = mkdtempSync(join(tmpdir(), 'rlx-first-'));
+  try {
+    const env = { ...process.env, HOME: home, XDG_CACHE_HOME: home, __GL_SHADER_DISK_CACHE_PATH: home, MESA_SHADER_CACHE_DISABLE: 'true' };
+    const out = execFileSync(process.execPath, [fileURLToPath(import.meta.url), 'once', name, backend], { env, stdio: ['ignore', 'pipe', 'ignore'], encoding: 'utf8' });
+    return { ...JSON.parse(out), cached: bytesIn(home) };
+  } finally {
+    rmSync(home, { recursive: true });
+  }
+}
+
+function row([name, backend], rounds) {
+  const all = (run) => parts.reduce((sum, part) => sum + run[part], 0) - run.compiler;
+  const runs = Array.from({ length: rounds }, () => fresh(name, backend)).sort((a, b) => all(a) - all(b));
+  const [least] = runs, ms = (part) => Math.round(least[part]);
+  return {
+    graph: name, GPU: backend, ...Object.fromEntries(parts.map((part) => [part, ms(part)])),
+    'from graph': Math.round(all(least)), 'from plan': Math.round(all(least) - least.graph - least.plan), 'from graph, slowest': Math.round(all(runs.at(-1))),
+    'bytes cached': least.cached, ...backend !== 'null' && { loss: least.loss },
+  };
 }
 
 if (process.argv[2] === 'once') {
   console.log(JSON.stringify(await once(process.argv[3], process.argv[4])));
   process.exit(0);
 }
-console.table(cases.map(([name, backend]) => {
-  const { start, compile, step } = measure(name, backend, Number(process.argv[2] ?? 3));
-  return { graph: name, GPU: backend, 'compiler starts, ms': Math.round(start), 'plan and pipelines asked for, ms': Math.round(compile), 'first step, ms': Math.round(step) };
-}));
+const software = [['lm', 'swiftshader'], ['lm', 'lavapipe'], ['lm', 'null'], ['equation', 'lavapipe'], ['equation', 'null'], ['gpt-4-128', 'null']];
+const cases = process.env.RLX_DAWN_BACKEND === 'default' ? models.map((name) => [name, 'default']) : software;
+console.log('milliseconds; the first step follows the parts before it');
+console.table(cases.map((one) => row(one, Number(process.argv[2] ?? 3))));

@@ -1,12 +1,12 @@
 // Packs all that a GPU machine without a network needs into one folder: Node and Dawn
 // (compressed), the Vulkan loader, the benchmarks with their peers, and further programs.
 //
-//   node js/bench/h200/pack.mjs FOLDER --plans FOLDER [--program NAME=ENTRY.mjs]... [--data NAME=FOLDER]...
+//   node js/bench/h200/pack.mjs FOLDER --plans FOLDER [--program NAME=ENTRY.mjs]... [--data NAME=PATH]...
 //
 // The plans are those that js/bench/plans writes.
 //
 // There, `bash FOLDER/run.sh RESULTS` runs it all. A program is bundled to
-// programs/NAME/NAME.mjs and finds the data in $RLX_DATA; it ends with 0 if all went well.
+// programs/NAME/NAME.mjs and finds the data, files and folders, in $RLX_DATA; it ends with 0 if all went well.
 
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, statSync } from 'node:fs';
@@ -50,7 +50,7 @@ function sizeOf(path) {
 
 const [folder, ...args] = process.argv.slice(2);
 const plans = args[args.indexOf('--plans') + 1];
-if (!folder || !args.includes('--plans')) throw new Error('usage: pack.mjs FOLDER --plans FOLDER [--program NAME=ENTRY.mjs]... [--data NAME=FOLDER]...');
+if (!folder || !args.includes('--plans')) throw new Error('usage: pack.mjs FOLDER --plans FOLDER [--program NAME=ENTRY.mjs]... [--data NAME=PATH]...');
 const out = resolve(folder);
 for (const name of ['bench', 'plans', 'programs', 'data']) rmSync(join(out, name), { recursive: true, force: true });
 mkdirSync(join(out, 'programs'), { recursive: true });

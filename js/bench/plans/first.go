@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -21,7 +22,13 @@ func writeFirst(folder string) error {
 	if err != nil {
 		return err
 	}
-	for name, g := range map[string]*ir.Graph{"lm": model, "equation": equation} {
+	graphs := map[string]*ir.Graph{"lm": model, "equation": equation}
+	for _, c := range models {
+		if graphs[fmt.Sprintf("gpt-%d-%d", c.Blocks, c.Width)], err = c.Loss(); err != nil {
+			return err
+		}
+	}
+	for name, g := range graphs {
 		if err := os.WriteFile(filepath.Join(folder, "first-"+name+".txt"), []byte(g.String()), 0o644); err != nil {
 			return err
 		}
