@@ -1,7 +1,7 @@
 package main
 
 import (
-	"maps"
+	"errors"
 	"slices"
 )
 
@@ -9,37 +9,86 @@ import (
 // pointers, stack objects, and what only tracebacks read. Functions share what is equal.
 type funcdata struct {
 	memory []byte
-	kept   map[uint32]bool // by place in memory, all that there is
+	places []uint32 // where something begins, in order
 }
 
-// add notes the places that a function's record leads to.
-func (d *funcdata) add(places []uint32) {
-	for _, at := range places {
-		if at != none && !d.kept[at] {
-			d.kept[at] = false
+// dataAlignment is of the places that are given anew: that of words, which stack objects begin
+// with. WebAssembly asks for none, but places with equal low bits compress better.
+const dataAlignment = 8
+
+var errFuncdata = errors.New("the data of a function is damaged")
+
+// add notes the places that records lead to.
+func (d *funcdata) add(records []*record) {
+	for _, r := range records {
+		for _, at := range r.data {
+			if at != none {
+				d.places = append(d.places, at)
+			}
 		}
 	}
+	slices.Sort(d.places)
+	d.places = slices.Compact(d.places)
 }
 
-// keep notes those that it still leads to.
-func (d *funcdata) keep(places []uint32) {
-	for _, at := range places {
-		if at != none {
-			d.kept[at] = true
-		}
+// read returns what begins at a place: up to the next one.
+func (d *funcdata) read(at uint32) ([]byte, error) {
+	end := uint32(len(d.memory))
+	if i, _ := slices.BinarySearch(d.places, at+1); i < len(d.places) {
+		end = d.places[i]
 	}
+	if at > end || end > uint32(len(d.memory)) {
+		return nil, errFuncdata
+	}
+	return d.memory[at:end], nil
 }
 
-// clear clears what no function keeps: from its place to the next.
-func (d *funcdata) clear() {
-	places := slices.Sorted(maps.Keys(d.kept))
-	for i, at := range places {
-		end := uint32(len(d.memory))
-		if i+1 < len(places) {
-			end = places[i+1]
+// pack writes what records still lead to, of the maps of live pointers those alone that are
+// asked for.
+func (d *funcdata) pack(records []*record) error {
+	lists, all := make([][]string, len(records)), contents{}
+	for i, r := range records {
+		var err error
+		if lists[i], err = d.readAll(r); err != nil {
+			return err
 		}
-		if !d.kept[at] && at <= end && end <= uint32(len(d.memory)) {
-			clear(d.memory[at:end])
+		for j, content := range lists[i] {
+			if r.data[j] != none {
+				all.add(content)
+			}
 		}
 	}
+	packed := all.pack(nil, dataAlignment)
+	if len(packed) > len(d.memory) {
+		return errFuncdata
+	}
+	for i, r := range records {
+		for j, content := range lists[i] {
+			if r.data[j] != none {
+				r.data[j] = all[content]
+			}
+		}
+	}
+	replace(d.memory, packed)
+	return nil
+}
+
+// readAll returns what a record leads to, by where it says so.
+func (d *funcdata) readAll(r *record) ([]string, error) {
+	asked := r.orderMaps()
+	list := make([]string, len(r.data))
+	for i, at := range r.data {
+		if at == none {
+			continue
+		}
+		content, err := d.read(at)
+		if err == nil && (i == argumentMaps || i == localMaps) {
+			content, err = pickMaps(content, asked)
+		}
+		if err != nil {
+			return nil, err
+		}
+		list[i] = string(content)
+	}
+	return list, nil
 }

@@ -5,9 +5,10 @@
 //
 // It drops the tables of functions' names and source lines, which only
 // tracebacks read, and with them the functions that print those, and others that
-// the program has no use for; leaves tables that are easily computed to a function
-// that runs first, packs the data segments, and rewrites code so that what differs
-// from call to call and from jump to jump takes less room in a compressed file.
+// the program has no use for, and maps of live pointers that the collector never
+// asks for; leaves tables that are easily computed to a function that runs first,
+// packs the data segments, and rewrites code so that what differs from call to call
+// and from jump to jump takes less room in a compressed file.
 // Go's linker has no flag for any of this.
 package main
 
@@ -76,7 +77,9 @@ func shrink(data []byte) ([]byte, error) {
 	if err := rewriteCode(m, bodies, functions); err != nil {
 		return nil, err
 	}
-	functions.write()
+	if err := functions.write(); err != nil {
+		return nil, err
+	}
 	tables, err := functions.leaveOut(memory)
 	if err != nil {
 		return nil, err

@@ -99,7 +99,7 @@ func (t *table) findModule(memory []byte) error {
 	if data > buckets || buckets > end || end > uint64(len(memory)) {
 		return errors.New("the description of the module is damaged")
 	}
-	t.data, t.place = funcdata{memory: memory[data:buckets], kept: map[uint32]bool{}}, place{int(base), int(end)}
+	t.data, t.place = funcdata{memory: memory[data:buckets]}, place{int(base), int(end)}
 	return nil
 }
 
@@ -114,19 +114,33 @@ func (t *table) readRecords() error {
 		if err := f.readValues(tables); err != nil {
 			return err
 		}
-		t.data.add(f.data)
 		t.end = max(t.end, t.funcs+uint64(from)+f.size())
 		t.called = append(t.called, t.name(f.fixed[wordName]))
 		t.records = append(t.records, f)
 	}
+	t.data.add(t.records)
 	return nil
 }
 
 // write packs the records of functions and the value tables they need, without names
 // and source lines. Offsets of both are kept in the records and in the index before
 // them, so that both may move within their place.
-func (t *table) write() {
-	values := &valueTables{packed: []byte{0}, at: map[string]uint32{}}
+func (t *table) write() error {
+	for _, f := range t.records {
+		f.dropData()
+	}
+	if err := t.data.pack(t.records); err != nil {
+		return err
+	}
+	tables := contents{}
+	for _, f := range t.records {
+		for _, v := range []values{f.sp, f.maps, f.bounds} {
+			if v != nil {
+				tables.add(v.content())
+			}
+		}
+	}
+	packed := tables.pack([]byte{0}, 1) // a place of 0 says that there is none
 	funcs := t.memory[t.funcs:]
 	index := funcs[:8*t.functions]
 	first := binary.LittleEndian.Uint32(index[4:])
@@ -134,15 +148,14 @@ func (t *table) write() {
 	for i, f := range t.records {
 		binary.LittleEndian.PutUint32(index[8*i+4:], first+uint32(len(records)))
 		f.fixed[wordName] = t.rename(f.fixed[wordName])
-		f.drop(values)
-		t.data.keep(f.data)
+		f.drop(tables)
 		records = f.append(records)
 	}
-	t.data.clear()
 	replace(funcs[first:t.end-t.funcs], records)
-	replace(t.memory[t.values:t.funcs], values.packed)
+	replace(t.memory[t.values:t.funcs], packed)
 	replace(t.memory[t.names:t.units], []byte(packedNames))
 	replace(t.memory[t.units:t.values], nil) // names of files, by compilation unit
+	return nil
 }
 
 // forget leaves nothing but the address and the name of functions that are never called.
@@ -177,122 +190,3 @@ func (t *table) rename(at uint32) uint32 {
 
 // replace puts bytes at the beginning of a place and zeros into the rest.
 func replace(place, data []byte) { clear(place[copy(place, data):]) }
-
-// record is what is kept of one function.
-type record struct {
-	fixed        [words]uint32
-	tables, data []uint32
-
-	sp, maps, bounds values // the depth of its frame, and the number of the map of live pointers
-}
-
-func readRecord(funcs []byte, at uint32) (*record, error) {
-	f := &record{}
-	if uint64(at)+4*words > uint64(len(funcs)) {
-		return nil, errors.New("a function has no record")
-	}
-	word := func(i int) uint32 { return binary.LittleEndian.Uint32(funcs[int(at)+4*i:]) }
-	for i := range f.fixed {
-		f.fixed[i] = word(i)
-	}
-	tables, data := int(f.fixed[wordTables]), int(f.fixed[wordCounts]>>24)
-	if tables > 16 || uint64(at)+uint64(4*(words+tables+data)) > uint64(len(funcs)) {
-		return nil, errors.New("the record of a function is damaged")
-	}
-	for i := range tables {
-		f.tables = append(f.tables, word(words+i))
-	}
-	for i := range data {
-		f.data = append(f.data, word(words+tables+i))
-	}
-	return f, nil
-}
-
-func (f *record) size() uint64 { return uint64(4 * (words + len(f.tables) + len(f.data))) }
-
-// readValues reads the tables of values that are kept.
-func (f *record) readValues(all []byte) (err error) {
-	read := func(at uint32) (v values) {
-		switch {
-		case at == 0 || err != nil:
-		case uint64(at) >= uint64(len(all)):
-			err = errors.New("a function has no table of values")
-		default:
-			v, err = readValues(all[at:])
-		}
-		return v
-	}
-	f.sp = read(f.fixed[wordPCSP])
-	for i, at := range f.tables {
-		switch i {
-		case stackMapTable:
-			f.maps = read(at)
-		case boundsTable:
-			f.bounds = read(at)
-		}
-	}
-	return err
-}
-
-// regular tells whether Go's compiler made the function, with no other tables than of its
-// frame.
-func (f *record) regular() bool {
-	id := f.fixed[wordCounts] & 0xff
-	return (id == 0 || id == wrapperID) && f.fixed[wordCounts]&assemblyFlag == 0 && f.sp != nil && f.bounds == nil
-}
-
-// drop leaves out what only tracebacks read.
-func (f *record) drop(values *valueTables) {
-	f.fixed[wordPCSP] = values.keep(f.sp)
-	f.fixed[wordArguments] = uint32(min(int32(f.fixed[wordArguments]), someArguments))
-	for _, word := range []int{wordPCFile, wordPCLine, wordUnit, wordStartLine} {
-		f.fixed[word] = 0
-	}
-	f.tables = trim([]uint32{stackMapTable: values.keep(f.maps), boundsTable: values.keep(f.bounds)}, 0)
-	for i := range f.data {
-		if i == inlineData || i >= keptData {
-			f.data[i] = none
-		}
-	}
-	f.data = trim(f.data, none)
-}
-
-// trim cuts off the last entries that stand for nothing.
-func trim(list []uint32, nothing uint32) []uint32 {
-	for len(list) > 0 && list[len(list)-1] == nothing {
-		list = list[:len(list)-1]
-	}
-	return list
-}
-
-func (f *record) append(out []byte) []byte {
-	f.fixed[wordTables] = uint32(len(f.tables))
-	f.fixed[wordCounts] = f.fixed[wordCounts]&0xffffff | uint32(len(f.data))<<24
-	for _, list := range [][]uint32{f.fixed[:], f.tables, f.data} {
-		for _, word := range list {
-			out = binary.LittleEndian.AppendUint32(out, word)
-		}
-	}
-	return out
-}
-
-// valueTables are the tables of values, each once.
-type valueTables struct {
-	packed []byte
-	at     map[string]uint32
-}
-
-// keep adds a table if there is no equal one, and returns its place.
-func (v *valueTables) keep(table values) uint32 {
-	if table == nil {
-		return 0
-	}
-	content := string(table.append(nil))
-	place, ok := v.at[content]
-	if !ok {
-		place = uint32(len(v.packed))
-		v.at[content] = place
-		v.packed = append(v.packed, content...)
-	}
-	return place
-}

@@ -70,13 +70,3 @@ func TestTheRuntimeIsReplacedWhereItHasNothingToDo(t *testing.T) {
 	check(append(names, "runtime.StartTrace"), nil, returns, nil, nil, returns)
 	check(append(names, "runtime.MemProfile"), nil, returns, traps, nil, nil)
 }
-
-func TestDataOfFunctionsIsClearedWhereNoneKeepsIt(t *testing.T) {
-	d := funcdata{memory: []byte{1, 2, 3, 4, 5, 6}, kept: map[uint32]bool{}}
-	d.add([]uint32{0, 2, 3, none, 5})
-	d.keep([]uint32{2, none, 5})
-	d.clear()
-	if want := []byte{0, 0, 3, 0, 0, 6}; !bytes.Equal(d.memory, want) {
-		t.Errorf("left is %v, want %v", d.memory, want)
-	}
-}

@@ -50,6 +50,9 @@ func (v values) append(out []byte) []byte {
 	return append(out, 0)
 }
 
+// content returns what append writes.
+func (v values) content() string { return string(v.append(nil)) }
+
 // at returns the value for a place.
 func (v values) at(place int64) int32 {
 	for _, r := range v {
