@@ -118,7 +118,7 @@ func unpack(b *ir.Builder, format string, x ir.Value) ir.Value {
 	rows := x.Shape()[:x.Rank()-1]
 	blocks, _ := size.Div(ir.N(f.elements))
 	if x.DType() == ir.U32 {
-		x = shifts(b, ExpandDims(b, x, -1), 4, 8)
+		x = shifts(b, ExpandDims(b, Bitcast(b, x, ir.I32), -1), 4, 8)
 		x = Reshape(b, x, append(rows.Clone(), x.Dim(-2).Mul(ir.N(4)))...)
 		x = SliceAxis(b, x, -1, ir.N(0), blocks.Mul(ir.N(f.bytes)))
 		x = And(b, x, ConstLike(b, x, 255))

@@ -2,7 +2,6 @@ package ops
 
 import (
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
@@ -88,46 +87,36 @@ var formats = map[string]format{
 	"nvfp4": {64, 36, func(b *ir.Builder, x ir.Value) ir.Value {
 		e := masked(b, bytesAt(b, x, 0, 4), 127)
 		none := Eq(b, e, ConstLike(b, e, 127))
-		scale := smallFloat(b, Select(b, none, ConstLike(b, e, 0), e), 4, 3, ofFinite)
-		scale = Mul(b, scale, ConstLike(b, scale, 0.5)) // the numbers below are doubled
+		scale := ofHalf(b, left(b, Select(b, none, ConstLike(b, e, 0), e), 7))
+		scale = Mul(b, scale, ConstLike(b, scale, 256./2)) // as in e4m3; the numbers below are doubled
 		return scaledBlock(b, ExpandDims(b, scale, -1), fourBits(b, fields(b, rowsOf(b, bytesAt(b, x, 4, 32), 4), 2, 4)))
 	}},
-	"f8_e4m3": {1, 1, func(b *ir.Builder, x ir.Value) ir.Value { return smallFloat(b, x, 4, 3, ofFinite) }},
-	"f8_e5m2": {1, 1, func(b *ir.Builder, x ir.Value) ir.Value { return smallFloat(b, x, 5, 2, ofIEEE) }},
+	"f8_e4m3": {1, 1, func(b *ir.Builder, x ir.Value) ir.Value { return e4m3(b, x) }},
+	"f8_e5m2": {1, 1, func(b *ir.Builder, x ir.Value) ir.Value { return ofHalf(b, left(b, x, 8)) }},
 }
 
 func formatNames() []string { return slices.Sorted(maps.Keys(formats)) }
 
-// What the largest exponent of a small float stands for.
-const (
-	ofIEEE   = iota // infinity and NaN
-	ofFinite        // numbers, but for NaN where all bits are 1
-)
-
-// smallFloat returns the numbers that bits with a sign, exponent and mantissa of
-// some widths stand for.
-func smallFloat(b *ir.Builder, x ir.Value, exponent, mantissa, largest int) ir.Value {
-	bias := 1<<(exponent-1) - 1
-	m, e := masked(b, x, 1<<mantissa-1), masked(b, right(b, x, mantissa), 1<<exponent-1)
-	tiny := Convert(b, m, ir.F32)
-	tiny = Mul(b, tiny, ConstLike(b, tiny, math.Ldexp(1, 1-bias-mantissa)))
-	top := left(b, m, 23-mantissa)
-	bits := Add(b, top, left(b, minus(b, e, bias-127), 23))
-	if largest == ofIEEE {
-		infinite := Add(b, top, ConstLike(b, top, 0xff<<23))
-		bits = Select(b, Eq(b, e, ConstLike(b, e, float64(int(1)<<exponent-1))), infinite, bits)
-	} else {
-		magnitude := masked(b, x, 1<<(exponent+mantissa)-1)
-		bits = Select(b, Eq(b, magnitude, ConstLike(b, x, float64(int(1)<<(exponent+mantissa)-1))), ConstLike(b, bits, 0x7fc00000), bits)
-	}
-	v := Select(b, Eq(b, e, ConstLike(b, e, 0)), tiny, Bitcast(b, bits, ir.F32))
-	negative := right(b, x, exponent+mantissa)
-	return Select(b, Gt(b, negative, ConstLike(b, negative, 0)), Neg(b, v), v)
-}
-
 // half returns the f16 at some byte, as f32 of size 1.
 func half(b *ir.Builder, x ir.Value, at int) ir.Value {
-	return smallFloat(b, littleEndian(b, x, at, 2), 5, 10, ofIEEE)
+	return ofHalf(b, littleEndian(b, x, at, 2))
+}
+
+// ofHalf returns the f16 that bits, i32, stand for, as f32. It is by the types
+// themselves: what a target converts them with is short enough for a product to do it
+// for each element, so that scales of blocks are not stored before.
+func ofHalf(b *ir.Builder, bits ir.Value) ir.Value {
+	return Convert(b, Bitcast(b, Convert(b, bits, ir.U16), ir.F16), ir.F32)
+}
+
+// e4m3 returns the numbers that bytes of F8E4M3 stand for: bits of an f16 whose
+// exponent is 8 too small, but for the largest magnitude, which is NaN.
+func e4m3(b *ir.Builder, x ir.Value) ir.Value {
+	magnitude := masked(b, x, 127)
+	none := Eq(b, magnitude, ConstLike(b, x, 127))
+	bits := Select(b, none, ConstLike(b, x, 0x7e00), left(b, magnitude, 7))
+	v := ofHalf(b, Or(b, bits, left(b, masked(b, x, 128), 8)))
+	return Mul(b, v, ConstLike(b, v, 256))
 }
 
 func bytesAt(b *ir.Builder, x ir.Value, at, n int) ir.Value {

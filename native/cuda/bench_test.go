@@ -239,9 +239,9 @@ func BenchmarkMatVec(b *testing.B) {
 			return ops.DotGeneral(b, x, w, ops.DotAttrs{LhsContract: []int{1}, RhsContract: []int{1}})
 		}
 	}
-	packed := func(format string, bytes int) func(b *ir.Builder, x ir.Value) ir.Value {
+	packed := func(format string, t ir.DType, bytes int) func(b *ir.Builder, x ir.Value) ir.Value {
 		return func(b *ir.Builder, x ir.Value) ir.Value {
-			return ops.QuantizedMatMul(b, x, b.Param("w", ir.U8, ir.Dims(n, k/32*bytes)...), format)
+			return ops.QuantizedMatMul(b, x, b.Param("w", t, ir.Dims(n, k/32*bytes/t.Size())...), format)
 		}
 	}
 	for _, c := range []struct {
@@ -252,8 +252,10 @@ func BenchmarkMatVec(b *testing.B) {
 		{"f32", 4, dense(ir.F32)},
 		{"bf16", 2, dense(ir.BF16)},
 		{"f8_e4m3fn", 1, dense(ir.F8E4M3)},
-		{"q8_0", 34. / 32, packed("q8_0", 34)},
-		{"q4_0", 18. / 32, packed("q4_0", 18)},
+		{"q8_0", 34. / 32, packed("q8_0", ir.U8, 34)},
+		{"q4_0", 18. / 32, packed("q4_0", ir.U8, 18)},
+		{"q8_0 in words", 34. / 32, packed("q8_0", ir.U32, 34)},
+		{"q4_0 in words", 18. / 32, packed("q4_0", ir.U32, 18)},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			g, err := ir.Build("matvec", func(b *ir.Builder) {

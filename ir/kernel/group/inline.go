@@ -27,6 +27,7 @@ const (
 	unpackWeight   = 16  // the same where what is read takes at most half as much memory
 	maxWeight      = 300 // length of one expression
 	maxTerms       = 200 // the same counting all that is written out, index arithmetic and integers too
+	unpackTerms    = 500 // the same where few bytes are made into many, see unpacks
 )
 
 // decisions are what is decided about each node before groups are made.
@@ -193,7 +194,7 @@ func (d *decisions) isUniform(n *ir.Node) bool {
 // inlines reports whether a map node is better computed where it is used.
 func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 	w, l := d.weight[n.ID()], len(d.reads[n.ID()])
-	if w > maxWeight || d.terms[n.ID()] > maxTerms || len(users) == 0 || d.keeps(n, users) {
+	if w > maxWeight || d.isLong(n) || len(users) == 0 || d.keeps(n, users) {
 		return false
 	}
 	repeated := w > cheapWeight && !(d.uniform[n.ID()] && w <= scalarWeight) && !d.repeats(n)
@@ -218,6 +219,14 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 		}
 	}
 	return len(users) == 1 || !repeated
+}
+
+// isLong reports whether too much is written out for an element of a node. Much of what
+// unpacks is bytes put together, which a kernel computes once though they are written
+// for each use, and to store it instead would take the memory that packing saves.
+func (d *decisions) isLong(n *ir.Node) bool {
+	terms := d.terms[n.ID()]
+	return terms > unpackTerms || terms > maxTerms && !d.unpacks(n)
 }
 
 // unpacks reports whether a node makes few bytes of whole numbers or narrow types

@@ -8,17 +8,24 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestPackedWeightsAreStoredNowhere counts what the kernels of products with one
-// row and with many write: scales of blocks and results, and not the weights.
-func TestPackedWeightsAreStoredNowhere(t *testing.T) {
+// TestPackedWeightsAreReadOnce: products of one row and of many with weights in any
+// format, as bytes and as words, are one group, so that no other one reads the weights
+// before.
+func TestPackedWeightsAreReadOnce(t *testing.T) {
 	const n, k = 128, 512
-	for format, words := range map[string]int{"q4_0": k / 32 * 18 / 4, "q8_0": k / 32 * 34 / 4, "q4_k": k / 256 * 144 / 4, "q6_k": k / 256 * 210 / 4} {
-		for _, rows := range []int{1, 50} {
-			written := writtenBy(groups(t, build(t, func(b *ir.Builder) {
-				b.Output("y", ops.QuantizedMatMul(b, b.Input("x", ir.F32, ir.Dims(rows, k)...), b.Input("w", ir.U32, ir.Dims(n, words)...), format))
-			})))
-			if most := n*k/8 + rows*n; written > most {
-				t.Errorf("%s, %d rows: %d elements are written for %d weights", format, rows, written, n*k)
+	for format, bytes := range map[string]int{ // of a row
+		"q4_0": 288, "q4_1": 320, "q5_0": 352, "q5_1": 384, "q8_0": 544, "q2_k": 168, "q3_k": 220, "q4_k": 288, "q5_k": 352,
+		"q6_k": 420, "q8_k": 584, "iq4_nl": 288, "iq4_xs": 272, "mxfp4": 272, "nvfp4": 288, "f8_e4m3": 512, "f8_e5m2": 512,
+	} {
+		for _, d := range []ir.DType{ir.U8, ir.U32} {
+			for _, rows := range []int{1, 50} {
+				p := groups(t, build(t, func(b *ir.Builder) {
+					w := b.Input("w", d, ir.Dims(n, bytes/d.Size())...)
+					b.Output("y", ops.QuantizedMatMul(b, b.Input("x", ir.F32, ir.Dims(rows, k)...), w, format))
+				}))
+				if written := writtenBy(p); len(p.Items) != 1 || written != rows*n {
+					t.Errorf("%s as %s, %d rows: %d groups write %d elements", format, d, rows, len(p.Items), written)
+				}
 			}
 		}
 	}

@@ -19,6 +19,9 @@ func (w *wordExpr) expr(n scalar.Expr) scalar.Expr {
 	switch from := narrowOperand(n); {
 	case n.Op == scalar.OpConvert && w.caps.stored(from):
 		r = unpacked(w.bits(n.Args[0]), from)
+	case n.Op == scalar.OpConvert && n.Args[0].Op == scalar.OpBitcast && w.caps.stored(narrowOperand(n.Args[0])):
+		// A number of f16 that is subnormal need not last where it is computed with.
+		r = scalar.Convert(scalar.Unpack(w.bits(n.Args[0].Args[0]), from), n.Type)
 	case n.Op == scalar.OpBitcast && w.caps.stored(from):
 		r = scalar.Convert(scalar.Unpack(w.bits(n.Args[0]), n.Type), n.Type) // to f16, where it is computed with
 	case len(n.Args) == 0:
