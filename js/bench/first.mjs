@@ -2,6 +2,7 @@
 // over Dawn, with nothing compiled or cached before. Each run has a process and a cache of its own,
 // and the run that took least counts, as others may use the machine.
 //
+//   go run ./js/bench/plans build/plans
 //   node js/bench/first.mjs [ROUNDS]
 //
 // runs small graphs on GPUs made of software, and also where nothing computes: that is this project's
@@ -81,7 +82,7 @@ function fresh(name, backend) {
   const home = mkdtempSync(join(tmpdir(), 'rlx-first-'));
   try {
     const env = { ...process.env, HOME: home, XDG_CACHE_HOME: home, __GL_SHADER_DISK_CACHE_PATH: home, MESA_SHADER_CACHE_DISABLE: 'true' };
-    const out = execFileSync(process.execPath, [fileURLToPath(import.meta.url), 'once', name, backend], { env, stdio: ['ignore', 'pipe', 'ignore'], encoding: 'utf8' });
+    const out = execFileSync(process.execPath, [fileURLToPath(import.meta.url), 'once', name, backend], { env, stdio: 'pipe', encoding: 'utf8' });
     return { ...JSON.parse(out), cached: bytesIn(home) };
   } finally {
     rmSync(home, { recursive: true });
@@ -93,7 +94,7 @@ function row([name, backend], rounds) {
   const runs = Array.from({ length: rounds }, () => fresh(name, backend)).sort((a, b) => all(a) - all(b));
   const [least] = runs, ms = (part) => Math.round(least[part]);
   return {
-    graph: name, GPU: backend, ...Object.fromEntries(parts.map((part) => [part, ms(part)])),
+    model: name, GPU: backend, ...Object.fromEntries(parts.map((part) => [part, ms(part)])),
     'from graph': Math.round(all(least)), 'from plan': Math.round(all(least) - least.graph - least.plan), 'from graph, slowest': Math.round(all(runs.at(-1))),
     'bytes cached': least.cached, ...backend !== 'null' && { loss: least.loss },
   };
