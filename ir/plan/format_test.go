@@ -31,6 +31,23 @@ func encoded(t testing.TB, p *plan.Plan) []byte {
 	return b
 }
 
+// readBack writes a plan and reads it again, and returns what was written.
+func readBack(t *testing.T, p *plan.Plan) []byte {
+	t.Helper()
+	b := encoded(t, p)
+	q, err := plan.Decode(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(p, q) {
+		t.Errorf("decoded\n%+v\nwant\n%+v", q, p)
+	}
+	if !bytes.Equal(b, encoded(t, q)) {
+		t.Error("the same plan gave other bytes")
+	}
+	return b
+}
+
 // seal gives changed bytes a right header again.
 func seal(b []byte) []byte {
 	binary.LittleEndian.PutUint32(b[8:], uint32(len(b)))
@@ -50,17 +67,7 @@ func TestDecodeInvertsEncode(t *testing.T) {
 	p.Requires.Features = []string{"shader-f16", "subgroups"}
 	p.Requires.Subgroup = [2]int{4, 32}
 	p.Variants = []*plan.Plan{plantest.Linear()}
-	b := encoded(t, p)
-	q, err := plan.Decode(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(p, q) {
-		t.Errorf("decoded\n%+v\nwant\n%+v", q, p)
-	}
-	if !bytes.Equal(b, encoded(t, q)) {
-		t.Error("the same plan gave other bytes")
-	}
+	readBack(t, p)
 }
 
 func TestGoldenFileIsReadAndWrittenTheSame(t *testing.T) {

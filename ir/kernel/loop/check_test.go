@@ -130,11 +130,7 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		), "not all threads"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := loop.Check(c.k)
-			var ce *loop.CheckError
-			if !errors.As(err, &ce) || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error %v, want one with %q", err, c.want)
-			}
+			refuses(t, c.k, c.want)
 		})
 	}
 }
@@ -178,5 +174,15 @@ func TestLimitsNameWhatIsExceeded(t *testing.T) {
 		if err := loop.DefaultLimits().Check(k); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", c.name, err, c.want)
 		}
+	}
+}
+
+// refuses checks a kernel, which is to be a typed error with some text.
+func refuses(t *testing.T, k *loop.Kernel, want string) {
+	t.Helper()
+	err := loop.Check(k)
+	var ce *loop.CheckError
+	if !errors.As(err, &ce) || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want one with %q", err, want)
 	}
 }
