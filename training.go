@@ -112,14 +112,14 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 // initializers returns Init with ones for what the ops of the loss want to begin so.
 func (o *Training) initializers(loss *ir.Graph) map[string]Initializer {
 	by := maps.Clone(o.Init)
-	for _, p := range loss.Ports() {
-		if _, given := by[p.Name]; given || !loss.BeginsAsOnes(p) {
+	for name := range loss.BeginAsOnes() {
+		if _, given := by[name]; given {
 			continue
 		}
 		if by == nil {
 			by = map[string]Initializer{}
 		}
-		by[p.Name] = Constant(1)
+		by[name] = Constant(1)
 	}
 	return by
 }

@@ -83,12 +83,12 @@ func FormatAttrs(a Attrs) string {
 // CopyAttrs returns a copy of a node's attributes that shares nothing with
 // them. Those of ports and constants never change and are returned as they are.
 func CopyAttrs(n *Node) Attrs {
-	if n.attrs == nil || mustDef(n.op).NewAttrs == nil {
+	if n.attrs == nil || n.def.NewAttrs == nil {
 		return n.attrs
 	}
 	r := &attrRecorder{}
 	n.attrs.Visit(r)
-	c := mustDef(n.op).NewAttrs()
+	c := n.def.NewAttrs()
 	c.Visit(&attrPlayer{r.fields})
 	return c
 }

@@ -125,7 +125,7 @@ func (b *Builder) constant(t Type, data []byte) Value {
 			data[i] = min(x, 1)
 		}
 	}
-	n := &Node{op: OpConstant, attrs: &ConstantAttrs{t, data}, types: []Type{t}, label: b.label}
+	n := &Node{op: OpConstant, def: mustDef(OpConstant), attrs: &ConstantAttrs{t, data}, types: []Type{t}, label: b.label}
 	return b.place(n).Result(0)
 }
 
@@ -174,7 +174,8 @@ func (b *Builder) Add1(op Op, attrs Attrs, in ...Value) Value {
 
 // AddNode adds a node that may own subgraphs.
 func (b *Builder) AddNode(op Op, attrs Attrs, subs []*Graph, in ...Value) []Value {
-	n := &Node{op: op, attrs: attrs, subs: subs, inputs: append([]Value(nil), in...), label: b.label}
+	d, _ := Lookup(op) // none: insert says so
+	n := &Node{op: op, def: d, attrs: attrs, subs: subs, inputs: append([]Value(nil), in...), label: b.label}
 	out := b.insert(n)
 	if b.err != nil {
 		return out
@@ -195,7 +196,7 @@ func (b *Builder) Copy(n *Node, in []Value) []Value {
 
 // CopyWith is [Builder.Copy] with other attributes and subgraphs.
 func (b *Builder) CopyWith(n *Node, attrs Attrs, subs []*Graph, in []Value) []Value {
-	c := &Node{op: n.op, attrs: attrs, subs: subs, inputs: append([]Value(nil), in...), label: cmp.Or(n.label, b.label), pos: n.pos}
+	c := &Node{op: n.op, def: n.def, attrs: attrs, subs: subs, inputs: append([]Value(nil), in...), label: cmp.Or(n.label, b.label), pos: n.pos}
 	if b.err == nil && b.inferredBefore(n, c) {
 		c.types = n.types
 		return b.place(c).Results()

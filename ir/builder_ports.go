@@ -70,7 +70,7 @@ func (b *Builder) port(name string, kind PortKind, attrs Attrs, types []Type) Va
 		b.failDeclared(kindWord(kind), name, err)
 		return Value{}
 	}
-	n := &Node{op: OpPort, attrs: attrs, types: types}
+	n := &Node{op: OpPort, def: mustDef(OpPort), attrs: attrs, types: types}
 	v := b.place(n).Result(0)
 	b.named[portName{name, spacePorts}] = len(b.ports)
 	b.ports = append(b.ports, Port{name, kind, v})

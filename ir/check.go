@@ -5,8 +5,8 @@ import "github.com/rlx-go/rlx/ir/scalar"
 // infer holds a node against its definition and returns the types of its
 // results.
 func infer(n *Node) ([]Type, error) {
-	d, ok := Lookup(n.op)
-	if !ok {
+	d := n.def
+	if d == nil {
 		return nil, Errorf(ErrName, "there is no op %q", string(n.op))
 	}
 	if n.op == OpPort || n.op == OpConstant {
@@ -46,7 +46,7 @@ func infer(n *Node) ([]Type, error) {
 // and its result, so that a wrong one is found where the node is asked for.
 // Copies of the node are right if it is.
 func checkScalar(n *Node) error {
-	body := mustDef(n.op).Scalar
+	body := n.def.Scalar
 	if body == nil {
 		return nil
 	}

@@ -30,7 +30,7 @@ type Def struct {
 	Optional int
 	// Ones names the operands that do nothing at 1 and would undo the op at 0, such
 	// as the scale of a norm: what is trained in their place begins as ones, see
-	// [Graph.BeginsAsOnes].
+	// [Graph.BeginAsOnes].
 	Ones []string
 	// NewAttrs returns the zero attributes; nil where the op has none.
 	NewAttrs func() Attrs
@@ -223,7 +223,7 @@ func Ops() []Op {
 	return slices.Sorted(maps.Keys(registry.defs))
 }
 
-// mustDef is for nodes, which exist only for registered ops.
+// mustDef is for the ops of this package.
 func mustDef(op Op) *Def {
 	d, _ := Lookup(op)
 	return d

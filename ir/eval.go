@@ -88,7 +88,7 @@ func evalNode(c *EvalContext, n *Node, at func(Value) *Array, inputs map[string]
 	for i, v := range n.inputs {
 		in[i] = at(v)
 	}
-	d := mustDef(n.op)
+	d := n.def
 	if d.Eval == nil && d.Body == nil {
 		return nil, Errorf(ErrNoRule, "%s has no Eval", n.op)
 	}
@@ -129,7 +129,7 @@ func Inline(n *Node) (*Graph, error) { return inline(n, n.label, n.pos) }
 func Body(n *Node) (*Graph, error) { return inline(n, "", Pos{}) }
 
 func inline(n *Node, label string, at Pos) (*Graph, error) {
-	d := mustDef(n.op)
+	d := n.def
 	body := d.Body
 	if l, ok := d.Lower.(*PrefixLowering); ok {
 		body = l.Apart

@@ -64,6 +64,7 @@ func (v Value) Dim(axis int) Dim {
 type Node struct {
 	id     int
 	op     Op
+	def    *Def // of op: looking it up at each call takes longer than most calls
 	attrs  Attrs
 	inputs []Value
 	types  []Type
@@ -80,7 +81,7 @@ func (n *Node) ID() int { return n.id }
 func (n *Node) Op() Op { return n.op }
 
 // Def returns the operation's definition.
-func (n *Node) Def() *Def { return mustDef(n.op) }
+func (n *Node) Def() *Def { return n.def }
 
 // Attrs returns the attributes, nil where the op has none. They are shared
 // with the graph: do not change them.

@@ -38,6 +38,9 @@ func (v *verifier) node(i int, n *Node) error {
 	if n.id != i || n.owner != v.g.nodes[0].owner {
 		return Errorf(ErrGraph, "the node is number %d of another graph", n.id)
 	}
+	if d, _ := Lookup(n.op); d != n.def {
+		return Errorf(ErrGraph, "the definition is another op's")
+	}
 	for j, in := range n.inputs {
 		if err := v.operand(in, i); err != nil {
 			return format.Errorf("operand %d: %w", j, err)

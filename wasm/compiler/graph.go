@@ -47,10 +47,11 @@ func describe(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	}
 	w.Text(g.Name())
 	w.U32(len(g.Ports()))
+	ones := g.BeginAsOnes()
 	for _, p := range g.Ports() {
 		w.Text(p.Name)
 		w.Text(p.Kind.String())
-		w.Bool(g.BeginsAsOnes(p))
+		w.Bool(ones[p.Name])
 		w.ValueType(p.Value.Type())
 	}
 	w.U32(len(g.Outputs()))
