@@ -101,7 +101,9 @@ func (x *Choice) Trial(s sched.Schedule, times int, pr Printer) (*Plan, error) {
 		compiler: c, partition: x.partition, entry: &c.plan.Entries[0],
 		regions: map[*group.Tensor]region{}, parts: map[string]int{},
 	}
-	launches, err := sched.Emit(x.group, s, x.caps)
+	caps := x.caps
+	caps.Drafts = false // they are not what is measured
+	launches, err := sched.Emit(x.group, s, caps)
 	if err != nil {
 		return nil, err
 	}

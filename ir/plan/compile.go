@@ -28,10 +28,16 @@ func Compile(m *ir.Module, t Target, pr Printer) (*Plan, error) {
 	return p, err
 }
 
+// Printed is a kernel of a plan in the loop IR, as it was printed, and its draft, if it has
+// one.
+type Printed struct {
+	*loop.Kernel
+	Draft *loop.Kernel
+}
+
 // CompileKernels is [Compile] for those who also want the kernels in the loop
-// IR, as they were printed, in the order of the plan's Kernels: the simulator,
-// and tools that show them.
-func CompileKernels(m *ir.Module, t Target, pr Printer) (*Plan, []*loop.Kernel, error) {
+// IR, in the order of the plan's Kernels: the simulator, and tools that show them.
+func CompileKernels(m *ir.Module, t Target, pr Printer) (*Plan, []Printed, error) {
 	if m == nil || pr == nil {
 		return nil, nil, ir.Errorf(ir.ErrGraph, "no module or no printer given")
 	}
@@ -78,7 +84,7 @@ type compiler struct {
 	cache      *sched.Cache
 	numbers    map[kernelKey]int
 	kernels    map[string]int // by access and source
-	printed    []*loop.Kernel
+	printed    []Printed
 	states     arenas
 	inputs     arenas
 	constants  arenas
@@ -234,10 +240,9 @@ func (p *Plan) needs() loop.Limits {
 	}
 	for _, k := range p.Kernels {
 		l.StorageBuffers = max(l.StorageBuffers, len(k.Storage))
-		l.SharedBytes = max(l.SharedBytes, k.SharedBytes)
-		l.Invocations = max(l.Invocations, k.Workgroup[0]*k.Workgroup[1]*k.Workgroup[2])
-		for i, n := range k.Workgroup {
-			l.Workgroup[i] = max(l.Workgroup[i], n)
+		raiseThreads(&l, k.Workgroup, k.SharedBytes)
+		if k.Draft != nil {
+			raiseThreads(&l, k.Draft.Workgroup, k.Draft.SharedBytes)
 		}
 	}
 	for _, e := range p.Entries {
@@ -246,12 +251,21 @@ func (p *Plan) needs() loop.Limits {
 	return l
 }
 
+// raiseThreads makes room under limits for a workgroup and its memory.
+func raiseThreads(l *loop.Limits, workgroup [3]int, sharedBytes int) {
+	l.SharedBytes = max(l.SharedBytes, sharedBytes)
+	l.Invocations = max(l.Invocations, workgroup[0]*workgroup[1]*workgroup[2])
+	for i, n := range workgroup {
+		l.Workgroup[i] = max(l.Workgroup[i], n)
+	}
+}
+
 // raise makes room under limits for the dispatches of some steps.
 func raise(l *loop.Limits, steps []Step) {
 	for _, s := range steps {
 		switch s := s.(type) {
 		case *Dispatch:
-			l.Groups = max(l.Groups, s.Groups[0], s.Groups[1], s.Groups[2])
+			l.Groups = max(l.Groups, slices.Max(s.Groups[:]), slices.Max(s.DraftGroups[:]))
 			for _, b := range s.Bindings {
 				l.BindingBytes = max(l.BindingBytes, b.Bytes)
 			}

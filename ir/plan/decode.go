@@ -70,6 +70,15 @@ func sections() map[string]func(*reader, *Plan) {
 			p.Constants = items(r, func(c *Constant) { c.Buffer, c.Offset, c.Data = r.u32(), r.u64(), r.take(r.u32()) })
 		},
 		tagKernels: func(r *reader, p *Plan) { p.Kernels = items(r, r.kernel) },
+		tagDrafts: func(r *reader, p *Plan) {
+			for _, d := range items(r, r.draft) {
+				if d.kernel >= len(p.Kernels) {
+					r.fail(44, "a draft of kernel %d, of which there are %d", d.kernel, len(p.Kernels))
+					return
+				}
+				p.Kernels[d.kernel].Draft = &d.Draft
+			}
+		},
 		tagBoxes: func(r *reader, p *Plan) {
 			for _, b := range items(r, r.box) {
 				if b.kernel >= len(p.Kernels) {
@@ -181,6 +190,17 @@ func (r *reader) kernel(k *Kernel) {
 		k.Storage = append(k.Storage, loop.Access(r.upTo(accesses, "access")))
 	}
 	k.ScalarBytes, k.Counters = r.u32(), r.u32()
+}
+
+// kernelDraft is a draft with the number of its kernel.
+type kernelDraft struct {
+	kernel int
+	Draft
+}
+
+func (r *reader) draft(d *kernelDraft) {
+	d.kernel = r.u32()
+	d.Source, d.Workgroup, d.SharedBytes = r.str(), r.triple(), r.u32()
 }
 
 func (r *reader) box(b *kernelBox) {

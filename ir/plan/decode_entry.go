@@ -15,7 +15,11 @@ func (r *reader) steps(depth int) []Step {
 	return items(r, func(s *Step) {
 		switch kind := r.u32(); kind {
 		case stepDispatch:
-			*s = r.dispatch()
+			d := r.dispatch()
+			if r.off < r.end {
+				d.DraftGroups = r.triple()
+			}
+			*s = d
 		case stepIndirect:
 			d := r.dispatch()
 			at := r.cell()

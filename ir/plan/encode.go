@@ -34,6 +34,8 @@ import (
 //	KRNL  list of {string name, string source, u32 workgroup x y z, u32 shared bytes,
 //	      list of u32 access, u32 scalar bytes, u32 counters}
 //	CODE  u32 length, data; absent without code, known since version 1.2
+//	DRFT  list of {u32 kernel, string source, u32 workgroup x y z, u32 shared bytes}; absent without
+//	      drafts, known since version 1.3
 //	BOXS  list of {u32 kernel, u32 storage array, string dtype, u64 first element, lists of u64 dims,
 //	      strides, size}; absent without boxes, else required
 //	ROUT  list of {string name, list of u64 words}; absent without routines, else required
@@ -42,7 +44,8 @@ import (
 //	VARI  a plan file with other requirements; optional, any number of them
 //
 // Steps are a list of {u32 kind, fields}: 0, dispatch: u32 kernel, u32 groups
-// x y z, list of (u32 buffer, u64 offset, u64 bytes); 1, copy: u32 source,
+// x y z, list of (u32 buffer, u64 offset, u64 bytes), and since version 1.3, where a draft
+// may stand in, u32 groups x y z of that; 1, copy: u32 source,
 // u64 offset, u32 destination, u64 offset, u64 bytes; 2, repeat: u32 count,
 // steps; and since version 1.1: 3, repeat in turns: u32 count, steps of even
 // rounds, steps of odd rounds; 4, indirect dispatch: the fields of a dispatch, u32
@@ -83,6 +86,9 @@ func encode(p *Plan) ([]byte, error) {
 			w.u32(len(p.Code))
 			w.buf = append(w.buf, p.Code...)
 		})
+	}
+	if drafted := p.drafted(); len(drafted) > 0 {
+		w.section(tagDrafts, 0, func() { list(w, drafted, func(k *int) { w.draft(*k, p.Kernels[*k].Draft) }) })
 	}
 	if boxes := p.boxes(); len(boxes) > 0 {
 		w.section(tagBoxes, flagRequired, func() { list(w, boxes, w.box) })
@@ -126,6 +132,9 @@ func (p *Plan) sizeHint() int {
 	}
 	for i := range p.Kernels {
 		n += len(p.Kernels[i].Source) + 64
+		if d := p.Kernels[i].Draft; d != nil {
+			n += len(d.Source) + 64
+		}
 	}
 	for i := range p.Entries {
 		n += step * len(p.Entries[i].Steps)
@@ -192,6 +201,23 @@ func (w *writer) kernel(k *Kernel) {
 	w.u32(k.Counters)
 }
 
+// drafted returns the numbers of the kernels with drafts.
+func (p *Plan) drafted() (out []int) {
+	for i := range p.Kernels {
+		if p.Kernels[i].Draft != nil {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func (w *writer) draft(kernel int, d *Draft) {
+	w.u32(kernel)
+	w.str(d.Source)
+	w.triple(d.Workgroup)
+	w.u32(d.SharedBytes)
+}
+
 // kernelBox is a box with the number of its kernel.
 type kernelBox struct {
 	kernel int
@@ -243,6 +269,9 @@ func (w *writer) steps(steps []Step) {
 			w.bindings(s.Bindings)
 			if s.Grid != nil {
 				w.cell(*s.Grid)
+			}
+			if s.DraftGroups != [3]int{} {
+				w.triple(s.DraftGroups)
 			}
 		case *Call:
 			w.u32(stepCall)

@@ -13,7 +13,7 @@ import (
 // by readers that do not know it.
 const (
 	Major = 1
-	Minor = 2
+	Minor = 3
 )
 
 const (
@@ -34,6 +34,7 @@ const (
 	tagConstants = "CNST"
 	tagKernels   = "KRNL"
 	tagCode      = "CODE"
+	tagDrafts    = "DRFT"
 	tagBoxes     = "BOXS"
 	tagRoutines  = "ROUT"
 	tagEntries   = "ENTR"

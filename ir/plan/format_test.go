@@ -16,11 +16,14 @@ import (
 	"github.com/rlx-go/rlx/ir/plan/plantest"
 )
 
-var update = flag.Bool("update", false, "write the cases that are shared with js, and the golden file where there is none")
+var update = flag.Bool("update", false, "write the cases that are shared with js, and the golden files that are not there")
 
-// golden is the file of version 1.0. It is never changed: what was released
-// stays readable.
-const golden = "testdata/linear_v1_0.rlxp"
+// goldens are files as versions wrote them, and what is in them. They are never changed:
+// what was released is read for ever.
+var goldens = map[string]*plan.Plan{
+	"testdata/linear_v1_0.rlxp":  plantest.Linear(),
+	"testdata/drafted_v1_3.rlxp": plantest.Drafted(),
+}
 
 func encoded(t testing.TB, p *plan.Plan) []byte {
 	t.Helper()
@@ -66,30 +69,43 @@ func TestDecodeInvertsEncode(t *testing.T) {
 	p := plantest.Linear()
 	p.Requires.Features = []string{"shader-f16", "subgroups"}
 	p.Requires.Subgroup = [2]int{4, 32}
-	p.Variants = []*plan.Plan{plantest.Linear()}
+	p.Variants = []*plan.Plan{plantest.Drafted()}
 	readBack(t, p)
 }
 
-func TestGoldenFileIsReadAndWrittenTheSame(t *testing.T) {
-	want := plantest.Linear()
-	if _, err := os.Stat(golden); *update && errors.Is(err, os.ErrNotExist) {
-		if err := os.WriteFile(golden, encoded(t, want), 0o644); err != nil {
-			t.Fatal(err)
+func TestDraftsOfKernelsThatAreNotThere(t *testing.T) {
+	b := encoded(t, plantest.Drafted())
+	at := after(b, "DRFT", 20)
+	for _, kernel := range []uint32{7, 1<<32 - 1} {
+		put(b, at, kernel)
+		var format *plan.FormatError
+		if _, err := plan.Decode(seal(b)); !errors.As(err, &format) || format.Rule != 44 && format.Rule != 4 {
+			t.Errorf("a draft of kernel %d: %v", kernel, err)
 		}
 	}
-	b, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := plan.Decode(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(p, want) {
-		t.Error("the golden file holds another plan than plantest.Linear")
-	}
-	if again := encoded(t, want); !bytes.Equal(b[16:], again[16:]) {
-		t.Error("Encode writes what version 1.0 had differently now")
+}
+
+func TestGoldenFilesAreReadAndWrittenTheSame(t *testing.T) {
+	for file, want := range goldens {
+		if _, err := os.Stat(file); *update && errors.Is(err, os.ErrNotExist) {
+			if err := os.WriteFile(file, encoded(t, want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := plan.Decode(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(p, want) {
+			t.Errorf("%s holds another plan than package plantest makes", file)
+		}
+		if again := encoded(t, want); !bytes.Equal(b[16:], again[16:]) {
+			t.Errorf("Encode writes what %s has differently now", file)
+		}
 	}
 }
 

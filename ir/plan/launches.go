@@ -88,11 +88,11 @@ func (c *entryCompiler) scheduleItem(p *group.Partition, item group.Item, rounds
 }
 
 // capsUnder returns what the target can do under a condition: it calls no routines
-// there, since only kernels can be held back.
+// there, since only kernels can be held back, and drafts would need a grid of their own.
 func (t Target) capsUnder(condition bool) loop.Caps {
 	caps := t.Caps
 	if condition {
-		caps.Products = loop.NoProducts
+		caps.Products, caps.Drafts = loop.NoProducts, false
 	}
 	return caps
 }

@@ -187,6 +187,8 @@ type Kernel struct {
 	// Counters is how many enclosing repeats the kernel reads the count of,
 	// from the outermost.
 	Counters int
+	// Draft, where it is set, may stand in for the kernel.
+	Draft *Draft
 	// Boxes are the parts of its storage arrays that the kernel copies by what describes
 	// them on the device: on CUDA a tensor map for each, behind the other parameters.
 	Boxes []Box
@@ -197,6 +199,15 @@ type Kernel struct {
 type Box struct {
 	loop.Box
 	DType dtype.DType
+}
+
+// Draft is a kernel in another form, which a device compiles in less time and runs slower:
+// it is bound as that is, and leaves the same. An executor may run it until the kernel is
+// compiled, or never.
+type Draft struct {
+	Source      string
+	Workgroup   [3]int
+	SharedBytes int
 }
 
 // Entry is one way to run the plan.
@@ -217,6 +228,8 @@ type Step interface{ step() }
 type Dispatch struct {
 	Kernel int
 	Groups [3]int
+	// DraftGroups is the grid of the kernel's draft, zeros where it has none.
+	DraftGroups [3]int
 	// Bindings are the windows of the kernel's storage arrays, in order.
 	Bindings []Binding
 	// Grid, where it is set, is where steps before have left Groups, three u32, or

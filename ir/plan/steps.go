@@ -143,19 +143,35 @@ func (c *entryCompiler) routine(r routine.Routine) int {
 
 // dispatch binds a launch and prints its kernel.
 func (c *entryCompiler) dispatch(l placedLaunch) (*Dispatch, error) {
-	k, bindings := l.Kernel, c.bindings(l.Args)
-	if len(bindings) > c.target.Limits.StorageBuffers {
-		var err error
-		if k, bindings, err = c.merged(k, bindings, c.shareable(l.Args)); err != nil {
+	k, bindings, err := c.bound(l.Kernel, l.Args)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dispatch{Groups: l.Kernel.Groups, Bindings: bindings}
+	key := kernelKey{kernel: k, access: accessOf(k, bindings)}
+	if l.Draft != nil {
+		if key.draft, _, err = c.bound(l.Draft, l.Args); err != nil {
 			return nil, err
 		}
+		d.DraftGroups = l.Draft.Groups
 	}
-	number, err := c.kernel(kernelKey{k, accessOf(k, bindings)})
-	d := &Dispatch{Kernel: number, Groups: l.Kernel.Groups, Bindings: bindings}
+	if d.Kernel, err = c.kernel(key); err != nil {
+		return nil, err
+	}
 	if l.guard != nil {
 		d.Grid = c.cell(l.guard, d.Groups)
 	}
-	return d, err
+	return d, nil
+}
+
+// bound returns a kernel with the windows of its storage arrays, which share bindings where
+// there would be too many.
+func (c *entryCompiler) bound(k *loop.Kernel, args []*group.Tensor) (*loop.Kernel, []Binding, error) {
+	bindings := c.bindings(args)
+	if len(bindings) <= c.target.Limits.StorageBuffers {
+		return k, bindings, nil
+	}
+	return c.merged(k, bindings, c.shareable(args))
 }
 
 // bindings returns the windows of a launch's storage arrays.
@@ -217,11 +233,11 @@ func (c *entryCompiler) merged(k *loop.Kernel, bindings []Binding, shareable map
 	return k, out, nil
 }
 
-// kernelKey is a kernel as it is used in a dispatch: with the access of each
-// storage array, a byte each.
+// kernelKey is a kernel as it is used in a dispatch: with its draft, if it has one, and
+// the access of each storage array, a byte each.
 type kernelKey struct {
-	kernel *loop.Kernel
-	access string
+	kernel, draft *loop.Kernel
+	access        string
 }
 
 // accessOf returns the access of the arrays, widened to that of their whole
@@ -245,12 +261,12 @@ func accessOf(k *loop.Kernel, bindings []Binding) string {
 	return string(out)
 }
 
-// with returns the kernel with other accesses.
-func (key kernelKey) with() *loop.Kernel {
-	k := *key.kernel
+// withAccess returns a kernel with other accesses of its storage arrays.
+func withAccess(of *loop.Kernel, access string) *loop.Kernel {
+	k := *of
 	k.Arrays = slices.Clone(k.Arrays)
-	for i := range key.access {
-		k.Arrays[i].Access = loop.Access(key.access[i])
+	for i := range access {
+		k.Arrays[i].Access = loop.Access(access[i])
 	}
 	return &k
 }
@@ -261,22 +277,37 @@ func (c *entryCompiler) kernel(key kernelKey) (int, error) {
 	if number, ok := c.numbers[key]; ok {
 		return number, nil
 	}
-	k := loop.Widen(key.with(), c.target.Caps)
-	source, err := c.printer.Print(k)
+	k, source, err := c.print(key.kernel, key.access)
 	if err != nil {
 		return 0, err
 	}
-	text := key.access + source // binary code does not tell the access
+	p, text := Printed{Kernel: k}, key.access+source // binary code does not tell the access
+	var draft *Draft
+	if key.draft != nil {
+		var short string
+		if p.Draft, short, err = c.print(key.draft, key.access); err != nil {
+			return 0, err
+		}
+		draft = &Draft{short, p.Draft.Workgroup, p.Draft.SharedBytes()}
+		text += short
+	}
 	number, ok := c.kernels[text]
 	if !ok {
-		number = c.addKernel(k, source)
+		number = c.addKernel(p, source, draft)
 	}
 	c.numbers[key], c.kernels[text] = number, number
 	return number, nil
 }
 
-func (c *entryCompiler) addKernel(k *loop.Kernel, source string) int {
-	out := Kernel{Name: k.Name, Source: source, Workgroup: k.Workgroup, Counters: k.Counters}
+// print returns a kernel as a dispatch accesses its arrays, and its text.
+func (c *entryCompiler) print(k *loop.Kernel, access string) (*loop.Kernel, string, error) {
+	k = loop.Widen(withAccess(k, access), c.target.Caps)
+	source, err := c.printer.Print(k)
+	return k, source, err
+}
+
+func (c *entryCompiler) addKernel(k Printed, source string, draft *Draft) int {
+	out := Kernel{Name: k.Name, Source: source, Draft: draft, Workgroup: k.Workgroup, Counters: k.Counters}
 	storage := make([]int, len(k.Arrays))
 	for i, a := range k.Arrays {
 		if a.Space == loop.Storage {
@@ -293,6 +324,6 @@ func (c *entryCompiler) addKernel(k *loop.Kernel, source string) int {
 	out.ScalarBytes = 4 * len(k.Scalars)
 	c.plan.Kernels = append(c.plan.Kernels, out)
 	c.printed = append(c.printed, k)
-	c.requireSubgroups(k)
+	c.requireSubgroups(k.Kernel)
 	return len(c.plan.Kernels) - 1
 }

@@ -91,7 +91,9 @@ const worthGate = 1 << 20
 
 // WebGPU returns the target that every WebGPU device meets.
 func WebGPU() Target {
-	return Target{Name: "webgpu", Caps: loop.DefaultCaps(), Branch: worthGate}
+	t := Target{Name: "webgpu", Caps: loop.DefaultCaps(), Branch: worthGate}
+	t.Drafts = true
+	return t
 }
 
 // WithSubgroups returns the target for WebGPU devices whose subgroups are all of one size,

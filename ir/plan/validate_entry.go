@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
@@ -239,10 +241,14 @@ func (v *validator) grid(access []loop.Access, d *Dispatch) *FormatError {
 
 // launch checks how a kernel is run, but for what it is bound to.
 func (v *validator) launch(e *Entry, k *Kernel, d *Dispatch, depth int) *FormatError {
-	for _, n := range d.Groups {
-		if n < 1 || n > v.limits.Groups {
-			return invalid(31, "%v workgroups are not in 1 to %d", d.Groups, v.limits.Groups)
-		}
+	if !v.gridFits(d.Groups) {
+		return invalid(31, "%v workgroups are not in 1 to %d", d.Groups, v.limits.Groups)
+	}
+	switch {
+	case k.Draft == nil && d.DraftGroups != [3]int{}:
+		return invalid(44, "%v workgroups for the draft of a kernel without one", d.DraftGroups)
+	case k.Draft != nil && (d.Grid != nil || !v.gridFits(d.DraftGroups)):
+		return invalid(44, "a kernel with a draft, and %v workgroups for that are not in 1 to %d, or the grid is in memory", d.DraftGroups, v.limits.Groups)
 	}
 	switch {
 	case len(d.Bindings) != len(k.Storage):
@@ -253,6 +259,10 @@ func (v *validator) launch(e *Entry, k *Kernel, d *Dispatch, depth int) *FormatE
 		return invalid(33, "the kernel reads %d counters inside %d repeats", k.Counters, depth)
 	}
 	return nil
+}
+
+func (v *validator) gridFits(groups [3]int) bool {
+	return slices.Min(groups[:]) >= 1 && slices.Max(groups[:]) <= v.limits.Groups
 }
 
 func (v *validator) binding(b Binding, access loop.Access) *FormatError {

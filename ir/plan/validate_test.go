@@ -128,6 +128,14 @@ var refused = []planCase{
 	{"a grid outside its buffer", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.Cell{Buffer: 4, Offset: 248} }, 14, "outside buffer", false},
 	{"a grid between words", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.Cell{Buffer: 4, Offset: 2} }, 14, "multiple of 4", false},
 	{"a grid in a buffer that the kernel writes", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.Cell{Buffer: 3, Offset: 512} }, 36, "the grid is read from", false},
+	{"a draft without a source", func(p *plan.Plan) { drafted(p).Source = "" }, 18, "source", false},
+	{"a draft with too many threads", func(p *plan.Plan) { drafted(p).Workgroup[0] = 512 }, 19, "[512 1 1] threads", false},
+	{"a draft with too much memory", func(p *plan.Plan) { drafted(p).SharedBytes = 1 << 20 }, 20, "workgroup memory", false},
+	{"a draft over no workgroups", func(p *plan.Plan) { drafted(p); first(p, entryPredict).DraftGroups[1] = 0 }, 44, "a kernel with a draft", false},
+	{"a draft over the limit", func(p *plan.Plan) { drafted(p); first(p, entryPredict).DraftGroups[0] = 65536 }, 44, "a kernel with a draft", false},
+	{"a draft without a grid", func(p *plan.Plan) { drafted(p); first(p, entryPredict).DraftGroups = [3]int{} }, 44, "a kernel with a draft", false},
+	{"a grid for no draft", func(p *plan.Plan) { first(p, entryPredict).DraftGroups = [3]int{4, 1, 1} }, 44, "a kernel without", false},
+	{"a draft where the device has the grid", func(p *plan.Plan) { drafted(p); first(p, entryPredict).Grid = &plan.Cell{Buffer: 4} }, 44, "a kernel with a draft", true},
 	{"odd rounds without a kernel", func(p *plan.Plan) {
 		outer := fold(p)
 		outer.Count, outer.Odd = 1, []plan.Step{&plan.Dispatch{Kernel: 99}}
@@ -190,6 +198,7 @@ var accepted = []planCase{
 	{"a grid in memory", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.Cell{Buffer: 4, Offset: 244} }, 0, "", false},
 	{"a grid in a buffer that is read", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.Cell{Buffer: 2} }, 0, "", false},
 	{"a single round, and steps for odd ones", func(p *plan.Plan) { outer := fold(p); outer.Count, outer.Odd = 1, outer.Steps }, 0, "", false},
+	{"a draft", func(p *plan.Plan) { drafted(p) }, 0, "", false},
 	{"the plan itself", func(p *plan.Plan) {}, 0, "", false},
 	{"no status word", func(p *plan.Plan) { p.Status = nil }, 0, "", false},
 	{"an input with no elements", func(p *plan.Plan) { s := named(p, "free"); s.Dims, s.Bytes = []int{0, 4}, 0 }, 0, "", false},
@@ -237,6 +246,19 @@ func until(p *plan.Plan, going plan.Cell) *plan.While {
 	w := &plan.While{Going: going, Steps: e.Steps}
 	e.Steps = []plan.Step{w}
 	return w
+}
+
+// drafted makes the plan that of [plantest.Drafted] and returns the draft.
+func drafted(p *plan.Plan) *plan.Draft {
+	sources := make([]string, len(p.Kernels))
+	for i := range sources {
+		sources[i] = p.Kernels[i].Source
+	}
+	*p = *plantest.Drafted()
+	for i := range sources {
+		p.Kernels[i].Source = sources[i]
+	}
+	return p.Kernels[first(p, entryPredict).Kernel].Draft
 }
 
 func fold(p *plan.Plan) *plan.Repeat { return p.Entries[entryFold].Steps[1].(*plan.Repeat) }

@@ -68,7 +68,7 @@ async function runModule(suite, { plan, code, cases }) {
     const outcome = { name: one.name, device: '', bySubgroups: 0, passed: 0, deviations: [], failures: [] }, start = performance.now();
     outcomes.push(outcome);
     try {
-      const session = await openSession(file, suite.device && { device: suite.device });
+      const session = await openSession(file, { drafts: false, ...suite.device && { device: suite.device } });
       outcome.device = session.deviceName;
       outcome.bySubgroups = Number(session.plan.requires.subgroup[1] > 0);
       await runCase(suite.values, session, one, outcome);

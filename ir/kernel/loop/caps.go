@@ -26,6 +26,9 @@ type Caps struct {
 	// comes on top of the threads that Limits allow.
 	Boxes bool
 	Rates Rates
+	// Drafts says that devices take long to compile large kernels, and that plans have
+	// other ones that stand in for them meanwhile.
+	Drafts bool
 	// Fragments says that the target has multiply-adds of subgroups: [FragmentMulAdd], of
 	// F32, with HalfFragments of F16 and with BFloat of BF16. Subgroup is then one size.
 	Fragments, HalfFragments, BFloat bool

@@ -110,9 +110,9 @@ func (c *Cache) Beside(parts []Part, caps loop.Caps) Launch {
 
 // canonicalLaunch is a launch with its tensors named by their place in the group.
 type canonicalLaunch struct {
-	kernel  *loop.Kernel
-	routine routine.Routine
-	args    []canonicalArg
+	kernel, draft *loop.Kernel
+	routine       routine.Routine
+	args          []canonicalArg
 }
 
 // canonicalArg is what a storage array is bound to: an operand of the group by
@@ -138,7 +138,7 @@ func remember(launches []Launch, c *group.Canon) []canonicalLaunch {
 	out := make([]canonicalLaunch, len(launches))
 	scratch := map[*group.Tensor]int{}
 	for i, l := range launches {
-		out[i] = canonicalLaunch{l.Kernel, l.Routine, rememberArgs(l.Args, c, scratch)}
+		out[i] = canonicalLaunch{l.Kernel, l.Draft, l.Routine, rememberArgs(l.Args, c, scratch)}
 	}
 	return out
 }
@@ -165,7 +165,7 @@ func recall(launches []canonicalLaunch, c *group.Canon, p *group.Partition) []La
 	out := make([]Launch, len(launches))
 	var scratch []*group.Tensor
 	for i, l := range launches {
-		out[i] = Launch{Kernel: l.kernel, Routine: l.routine, Args: recallArgs(l.args, c, p, &scratch)}
+		out[i] = Launch{Kernel: l.kernel, Draft: l.draft, Routine: l.routine, Args: recallArgs(l.args, c, p, &scratch)}
 	}
 	return out
 }

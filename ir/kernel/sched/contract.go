@@ -15,16 +15,39 @@ import (
 func scheduleTiles(e *emitter, g *group.Group, c *group.Contraction, t tile, parts int) []Launch {
 	te := newTileEmitter(e, g, c, t, parts)
 	if te.parts == 1 {
-		return []Launch{te.kernel(g.Name(), te.storesBehind(g.EpilogueWeight()), te.members)}
+		return []Launch{te.drafted(parts, nil)}
 	}
 	partial := newPartial(0, ir.F32, g, te.parts)
-	first := te.kernel(g.Name()+"_parts", te.storesBehind(0), func(acc scalar.Expr, at ir.Index) []kept {
-		return []kept{{partial, append(ir.Index{te.part}, at...), acc}}
-	})
+	first := te.drafted(parts, partial)
 	if second, ok := addParts(e, g, c, te.parts, partial); ok {
 		return []Launch{first, second}
 	}
 	return []Launch{first, newEmitter(e.p, e.caps).combineParts(g.Reduction(), te.parts, []*group.Tensor{partial})}
+}
+
+// drafted is the launch of the tiles, with a draft of the kernel where the target wants one
+// and the tile has one: it adds up the same products in the same order.
+func (te *tileEmitter) drafted(parts int, partial *group.Tensor) Launch {
+	l := te.launch(te.g.Name(), partial)
+	if draft, ok := te.t.draft(); ok && te.caps.Drafts && draft.fits(te.caps) {
+		e := newEmitter(te.p, te.caps)
+		e.args = l.Args
+		small := newTileEmitter(e, te.g, te.c, draft, parts)
+		small.unrolled = draftProducts
+		l.Draft = small.launch(te.g.Name()+"_draft", partial).Kernel
+	}
+	return l
+}
+
+// launch is the launch of the tiles alone: it leaves results, or where there is partial the
+// sums of the parts in that.
+func (te *tileEmitter) launch(name string, partial *group.Tensor) Launch {
+	if partial == nil {
+		return te.kernel(name, te.storesBehind(te.g.EpilogueWeight()), te.members)
+	}
+	return te.kernel(name+"_parts", te.storesBehind(0), func(acc scalar.Expr, at ir.Index) []kept {
+		return []kept{{partial, append(ir.Index{te.part}, at...), acc}}
+	})
 }
 
 // storesBehind returns how sums are stored behind which so many operations stand.
@@ -65,6 +88,8 @@ type tileEmitter struct {
 	slot  int         // workgroup memory: two tiles of operand 0, then two of operand 1
 	lane  scalar.Expr
 	body  []loop.Stmt
+	// unrolled is how many products of a thread are written out at least.
+	unrolled int
 }
 
 // side is what is the same for both operands of a contraction: a tile of free
@@ -82,7 +107,7 @@ type side struct {
 }
 
 func newTileEmitter(e *emitter, g *group.Group, c *group.Contraction, t tile, parts int) *tileEmitter {
-	te := &tileEmitter{results: results{emitter: e, g: g, c: c}, t: t}
+	te := &tileEmitter{results: results{emitter: e, g: g, c: c}, t: t, unrolled: unrolledProducts}
 	te.steps = ceilDiv(group.Product(c.K), parts*t.k)
 	te.parts = ceilDiv(group.Product(c.K), te.steps*t.k)
 	threads := t.threads()
@@ -232,11 +257,18 @@ const (
 	leastUnrolled    = 4
 	longProducts     = 1 << 35
 	midProducts      = 1 << 30
+	// draftProducts are those of a draft, which are few since it is there to be compiled
+	// soon. The drafts of a character GPT's products are compiled in 1.0 s with 32 and with
+	// 128 (H200, WebGPU), and have half the text with 32.
+	draftProducts = 32
 )
 
 // together is how many contracted positions are written out.
 func (te *tileEmitter) together() int {
-	n := unrolledProducts / (te.t.rm * te.t.rn)
+	n := te.unrolled / (te.t.rm * te.t.rn)
+	if te.unrolled == draftProducts {
+		return n
+	}
 	long := points(te.c)
 	mid := long >= midProducts && long < 2*midProducts && te.caps.Dialect == dtype.WGSL
 	if mid || long >= longProducts {

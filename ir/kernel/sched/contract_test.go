@@ -123,15 +123,18 @@ func build(t *testing.T, f func(b *ir.Builder)) *ir.Graph {
 }
 
 // kernelsOf returns the kernels that a graph becomes on a target.
-func kernelsOf(t *testing.T, g *ir.Graph, target plan.Target) []*loop.Kernel {
+func kernelsOf(t *testing.T, g *ir.Graph, target plan.Target) (kernels []*loop.Kernel) {
 	t.Helper()
 	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, kernels, err := plan.CompileKernels(m, target, plansim.Text)
+	_, printed, err := plan.CompileKernels(m, target, plansim.Text)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, k := range printed {
+		kernels = append(kernels, k.Kernel)
 	}
 	return kernels
 }

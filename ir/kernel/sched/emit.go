@@ -15,7 +15,9 @@ import (
 // the status words, where the kernel has them, stand as nil. Or it is a routine of
 // a library, with the tensors of its arrays: then there is no kernel.
 type Launch struct {
-	Kernel  *loop.Kernel
+	Kernel *loop.Kernel
+	// Draft, where it is set, leaves the same in the same arrays and is sooner compiled.
+	Draft   *loop.Kernel
 	Routine routine.Routine
 	Args    []*group.Tensor
 	// Parts are pieces of work side by side that become kernels once their tensors
@@ -36,7 +38,8 @@ type emitter struct {
 	own       []loop.Array
 	boxes     []loop.Box // of tensors by ID
 	mbarriers []loop.Mbarrier
-	wide      map[int]int // tensors that are touched by vectors alone, of so many elements
+	wide      map[int]int     // tensors that are touched by vectors alone, of so many elements
+	args      []*group.Tensor // those that come first, where their order is given
 	fresh     int
 }
 
@@ -132,6 +135,11 @@ func (e *emitter) boundedGroup(n int) (workgroup, exists scalar.Expr) {
 func (e *emitter) finish(name string, body []loop.Stmt) Launch {
 	body = loop.Hoist(body)
 	f := &finisher{e: e, slot: map[int]int{}, written: map[int]bool{}, atomic: map[int]bool{}}
+	for _, t := range e.args {
+		if t != nil {
+			f.need(t.ID)
+		}
+	}
 	loop.WalkStores(body, func(array int) { f.written[array] = true })
 	together := false
 	loop.Walk(body, func(s loop.Stmt) {

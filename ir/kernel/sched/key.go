@@ -54,7 +54,8 @@ func keyOf(c *group.Canon, caps loop.Caps) (k Key) {
 }
 
 // capsWords are all numbers of a target. Its rates are not among them: a schedule that
-// was measured needs no estimates.
+// was measured needs no estimates. Nor is whether it wants drafts: they follow from the
+// schedule.
 func capsWords(c loop.Caps) []int {
 	flags := 0
 	for i, set := range []bool{c.F16, c.Subgroups, c.Mma, c.TF32, c.Shuffles, c.MmaByWarps} {

@@ -13,6 +13,7 @@ func TestKeysTellTargetsApart(t *testing.T) {
 	base := loop.Caps{}
 	plain := capsWords(base)
 	without := map[string]string{
+		"Drafts":   "a schedule has its draft",
 		"Rates":    "what was measured needs no estimates",
 		"ShareOps": "groups have no choice where a workgroup has one thread, but for sorts, which are not shared",
 	}

@@ -4,6 +4,8 @@
 package plansim
 
 import (
+	"bytes"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
@@ -55,7 +57,7 @@ func Open(m *ir.Module, t plan.Target) (*Session, error) {
 
 // device is the memory and the kernels of a plan.
 type device struct {
-	kernels []*loop.Kernel
+	kernels []plan.Printed
 	buffers [][]byte
 	session *Session
 }
@@ -75,8 +77,42 @@ func (d *device) Copy(c *plan.Copy) error {
 	return nil
 }
 
+// Dispatch runs a kernel. Where a draft may stand in for it, that is run before, and has to
+// leave the same bytes.
 func (d *device) Dispatch(step *plan.Dispatch, scalars []byte, counters []int) error {
 	k := d.kernels[step.Kernel]
+	if step.DraftGroups == [3]int{} {
+		return d.run(k.Kernel, step, scalars, counters, d.session.Counted)
+	}
+	before := d.bound(step)
+	if err := d.run(k.Draft, step, scalars, counters, nil); err != nil {
+		return err
+	}
+	drafted := d.bound(step)
+	for buffer, data := range before {
+		copy(d.buffers[buffer], data)
+	}
+	if err := d.run(k.Kernel, step, scalars, counters, d.session.Counted); err != nil {
+		return err
+	}
+	for buffer, data := range drafted {
+		if !bytes.Equal(data, d.buffers[buffer]) {
+			return ir.Errorf(ir.ErrGraph, "the draft of %s leaves other values in buffer %d", k.Name, buffer)
+		}
+	}
+	return nil
+}
+
+// bound returns copies of the buffers that a dispatch binds, by number.
+func (d *device) bound(step *plan.Dispatch) map[int][]byte {
+	out := map[int][]byte{}
+	for _, b := range step.Bindings {
+		out[b.Buffer] = bytes.Clone(d.buffers[b.Buffer])
+	}
+	return out
+}
+
+func (d *device) run(k *loop.Kernel, step *plan.Dispatch, scalars []byte, counters []int, counted func(*loop.Kernel, sim.Counts)) error {
 	l := sim.Launch{Counters: counters}
 	for _, b := range step.Bindings {
 		l.Arrays = append(l.Arrays, sim.Binding{Buffer: d.buffers[b.Buffer], Offset: b.Offset, Bytes: b.Bytes})
@@ -88,13 +124,13 @@ func (d *device) Dispatch(step *plan.Dispatch, scalars []byte, counters []int) e
 		}
 		l.Scalars = append(l.Scalars, v)
 	}
-	if d.session.Counted == nil {
+	if counted == nil {
 		return sim.Run(k, l, d.session.Options)
 	}
 	o, c := d.session.Options, sim.Counts{}
 	o.Counts = &c
 	err := sim.Run(k, l, o)
-	d.session.Counted(k, c)
+	counted(k, c)
 	return err
 }
 

@@ -23,6 +23,9 @@ var recordSource string
 //go:embed predict.wgsl
 var predictSource string
 
+//go:embed predict_draft.wgsl
+var predictDraftSource string
+
 //go:embed clear.wgsl
 var clearSource string
 
@@ -69,6 +72,15 @@ const (
 	kernelFold
 	kernelPick
 )
+
+// Drafted returns the plan of [Linear] with a draft for the kernel of its entry predict: one
+// thread in each of four workgroups.
+func Drafted() *plan.Plan {
+	p := Linear()
+	p.Kernels[kernelPredict].Draft = &plan.Draft{Source: predictDraftSource, Workgroup: [3]int{1, 1, 1}}
+	p.Entries[2].Steps[0].(*plan.Dispatch).DraftGroups = [3]int{4, 1, 1}
+	return p
+}
 
 // Linear returns a plan that fits t = x·w by gradient descent. Its entries:
 //

@@ -27,7 +27,7 @@ const device = await adapter.requestDevice({ requiredLimits: { maxBufferSize, ma
 async function time(name) {
   let session;
   try {
-    session = await openSession(read(`memory-${name}.rlxp`), { device });
+    session = await openSession(read(`memory-${name}.rlxp`), { device, drafts: false });
   } catch (error) {
     if (error.kind !== 'limit') throw error;
     return console.log(`${name.padEnd(20)} ${error.message}`);

@@ -13,7 +13,7 @@ async function loadPlan(name) {
 // suffix is what the names of plans end in for the device that is measured.
 let suffix = '';
 
-const openPlan = async (name) => openSession(await loadPlan(name + suffix));
+const openPlan = async (name) => openSession(await loadPlan(name + suffix), { drafts: false });
 
 // common is what every job has: a number of the last result, and its memory given back.
 const common = (session) => ({

@@ -24,6 +24,11 @@ export interface DeviceOptions {
 export interface GPUSessionOptions {
   /** How many submissions may be under way before `run` waits, 1 to 64. 3 if not given. */
   inFlight?: number;
+  /**
+   * Whether a session is ready before the kernels that take longest to compile: others, which leave the
+   * same values, stand in for them at a fraction of their speed until they are compiled. True if not given.
+   */
+  drafts?: boolean;
   /** How many staging buffers reads go through, up to 64 and at least 3. 4 if not given. */
   staging?: number;
 }

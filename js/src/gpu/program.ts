@@ -56,16 +56,17 @@ export async function watched<T>(gpu: GPUDevice, what: string, calls: () => T): 
 }
 
 /**
- * Builds a plan's objects, for runs of up to `maxSteps` steps. Rejects with
- * an {@link RlxError} of kind `shader`, `memory` or `gpu`.
+ * Builds a plan's objects, for runs of up to `maxSteps` steps. With `drafts` those stand in for kernels
+ * that are built meanwhile. Rejects with an {@link RlxError} of kind `shader`, `memory` or `gpu`.
  */
-export async function buildProgram(gpu: GPUDevice, plan: Plan, maxSteps: number): Promise<Program> {
-  const program = new Program(gpu, plan, maxSteps);
+export async function buildProgram(gpu: GPUDevice, plan: Plan, maxSteps: number, drafts: boolean): Promise<Program> {
+  const program = new Program(gpu, plan, maxSteps, drafts);
   const watch = <T>(calls: () => T) => watched(gpu, plan.name, calls);
   try {
     await watch(() => program.makeBuffers());
     const pipelines = await watch(() => Promise.all(program.makePipelines()));
     await watch(() => program.makeEntries(pipelines));
+    watch(() => program.replaceDrafts()).catch(() => {}); // where that fails they stay
     return program;
   } catch (reason) {
     program.destroy();
@@ -92,11 +93,15 @@ export class Program {
   readonly #plan: Plan;
   /** The most steps of one run: the rows of scalars there are. */
   readonly maxSteps: number;
+  readonly #drafts: boolean;
+  /** The dispatches of drafts, with the groups of what they stand in for. */
+  readonly #drafted = new Map<Kernel, [DispatchOp, number[]][]>();
 
-  constructor(gpu: GPUDevice, plan: Plan, maxSteps: number) {
+  constructor(gpu: GPUDevice, plan: Plan, maxSteps: number, drafts: boolean) {
     this.#gpu = gpu;
     this.#plan = plan;
     this.maxSteps = maxSteps;
+    this.#drafts = drafts;
   }
 
   /** Makes each key's object once. */
@@ -130,17 +135,27 @@ export class Program {
   }
 
   makePipelines(): Promise<GPUComputePipeline>[] {
-    return this.#plan.kernels.map(async (kernel) => {
-      const module = this.#gpu.createShaderModule({ label: this.#label(kernel.name), code: kernel.source });
-      const layout = this.#gpu.createPipelineLayout({ bindGroupLayouts: this.#layouts(kernel) });
-      try {
-        return await this.#gpu.createComputePipelineAsync({ label: this.#label(kernel.name), layout, compute: { module, entryPoint: 'main' } });
-      } catch (cause) {
-        const { messages } = await module.getCompilationInfo();
-        const lines = messages.filter(({ type }) => type === 'error').map(({ lineNum, linePos, message }) => `${lineNum}:${linePos}: ${message}`);
-        throw new RlxError('shader', `kernel ${kernel.name}: ${lines.join('\n') || (cause as Error).message}`, { op: kernel.name, cause });
-      }
-    });
+    return this.#plan.kernels.map((kernel) => this.#pipeline(kernel, (this.#drafts && kernel.draft || kernel).source));
+  }
+
+  async #pipeline(kernel: Kernel, code: string): Promise<GPUComputePipeline> {
+    const label = this.#label(kernel.name), module = this.#gpu.createShaderModule({ label, code });
+    const layout = this.#gpu.createPipelineLayout({ bindGroupLayouts: this.#layouts(kernel) });
+    try {
+      return await this.#gpu.createComputePipelineAsync({ label, layout, compute: { module, entryPoint: 'main' } });
+    } catch (cause) {
+      const { messages } = await module.getCompilationInfo();
+      const lines = messages.filter(({ type }) => type === 'error').map(({ lineNum, linePos, message }) => `${lineNum}:${linePos}: ${message}`);
+      throw new RlxError('shader', `kernel ${kernel.name}: ${lines.join('\n') || (cause as Error).message}`, { op: kernel.name, cause });
+    }
+  }
+
+  /** Builds the kernels that drafts stand in for, each of which then takes its place. */
+  replaceDrafts(): Promise<unknown> {
+    return Promise.all(Array.from(this.#drafted, async ([kernel, replace]) => {
+      const pipeline = await this.#pipeline(kernel, kernel.source);
+      for (const [op, groups] of replace) Object.assign(op, { pipeline, groups });
+    }));
   }
 
   #layouts(kernel: Kernel): GPUBindGroupLayout[] {
@@ -188,12 +203,16 @@ export class Program {
     });
   }
 
-  #dispatch(entry: ProgramEntry, { kernel: index, bindings, groups, grid }: Dispatch, pipeline: GPUComputePipeline): DispatchOp {
+  #dispatch(entry: ProgramEntry, { kernel: index, bindings, groups, grid, draft }: Dispatch, pipeline: GPUComputePipeline): DispatchOp {
     const kernel = this.#plan.kernels[index]!;
     const windows = bindings.map((b, binding): Window => [binding, this.buffers[b.buffer]!, b]);
     const storage = this.#group(kernel.name, this.#storageLayout(kernel.storage), windows);
     const op: DispatchOp = { kind: 'dispatch', pipeline, storage, scalars: kernel.scalarBytes > 0, counters: kernel.counters, groups };
     if (grid) op.grid = this.#place(grid)!;
+    if (draft && this.#drafts) {
+      op.groups = draft;
+      this.#drafted.set(kernel, [...this.#drafted.get(kernel) ?? [], [op, groups]]);
+    }
     if (readsUniforms(kernel)) {
       op.uniforms = this.#group(`${entry.entry.name} uniforms`, this.#uniformLayout(kernel), uniformBindings(kernel).map((binding) => [
         binding, binding === 0 ? entry.uniforms! : this.#counters!, { offset: 0, bytes: binding === 0 ? entry.stride : rowBytes },

@@ -76,7 +76,7 @@ export async function session(module: Module, options: ModuleSessionOptions = {}
 }
 
 const trainingOptions = ['optimizer', 'loss', 'schedule', 'frozen', 'history', 'precision', 'rate', 'entries', 'params', 'seed', 'symbols', 'limits', 'tune'];
-const sessionOptions = ['on', 'worker', 'device', 'gpu', 'powerPreference', 'maxSteps', 'inFlight', 'staging'];
+const sessionOptions = ['on', 'worker', 'device', 'gpu', 'powerPreference', 'maxSteps', 'inFlight', 'staging', 'drafts'];
 
 async function openModule(module: Module, { on = 'best', ...given }: ModuleSessionOptions): Promise<Session> {
   checkPlace(on);

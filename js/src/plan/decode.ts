@@ -4,7 +4,7 @@ import type { Binding, Dispatch, Plan, Slot, Step } from './plan.js';
 import { Reader } from './reader.js';
 import { maxCounters, refuse, validate } from './validate.js';
 
-const major = 1, minor = 2, headerBytes = 16, variant = 'VARI';
+const major = 1, minor = 3, headerBytes = 16, variant = 'VARI';
 
 const kinds = ['constant', 'input', 'state', 'temp', 'status'] as const;
 const roles = ['input', 'scalar', 'param', 'state', 'output'] as const;
@@ -71,6 +71,12 @@ const sections: Record<string, (r: Reader, plan: Plan) => void> = {
       storage: r.list(() => r.oneOf(accesses)), scalarBytes: r.u32(), counters: r.u32(),
     }));
   },
+  DRFT(r, plan) {
+    r.records(() => {
+      const kernel = plan.kernels?.[r.u32()], draft = { source: r.string(), workgroup: r.triple(), sharedBytes: r.u32() };
+      (kernel ?? r.fail(44)).draft = draft;
+    });
+  },
   CODE(r, plan) { plan.code = r.take(r.u32()); },
   ENTR(r, plan) {
     const numbers = () => r.list(() => r.u32());
@@ -108,6 +114,7 @@ function readSteps(r: Reader, depth: number): Step[] {
           bindings: r.list(() => ({ buffer: r.u32(), offset: r.u64(), bytes: r.u64() }), 20),
         };
         if (kind) step.grid = readCell(r);
+        else if (r.at < r.end) step.draft = r.triple();
         return step;
       }
       case 1:

@@ -39,10 +39,15 @@ export interface Kernel {
   storage: Access[];
   scalarBytes: number;
   counters: number;
+  /** Another kernel that leaves the same, slower, and that devices compile in less time. */
+  draft?: Pick<Kernel, 'source' | 'workgroup' | 'sharedBytes'>;
 }
 
-/** `grid`, where it is set, is where steps before left `groups`, or zeros: then the kernel does not run. */
-export interface Dispatch { kind: 'dispatch'; kernel: number; groups: number[]; bindings: Binding[]; grid?: Binding }
+/**
+ * `grid`, where it is set, is where steps before left `groups`, or zeros: then the kernel does not run.
+ * `draft` are the groups of the kernel's draft.
+ */
+export interface Dispatch { kind: 'dispatch'; kernel: number; groups: number[]; bindings: Binding[]; grid?: Binding; draft?: number[] }
 export interface Copy { kind: 'copy'; from: number; fromOffset: number; to: number; toOffset: number; bytes: number }
 /**
  * `odd` are the steps of rounds 1, 3, … where they differ. With `going` there are as many rounds as it

@@ -74,11 +74,18 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
     else need(/32|bool/.test(dtype) && shape.length === 0 && offset % 4 === 0, 13);
   }
 
-  function checkKernel({ name, source, workgroup, storage, scalarBytes, counters, ...kernel }: Kernel): void {
-    part = `kernel ${name}`;
-    need(/^[a-z0-9_]+$/.test(name) && source, 18);
+  function checkCode({ source, workgroup, sharedBytes: shared }: NonNullable<Kernel['draft']>): void {
+    need(source, 18);
     need(workgroup.every((n, axis) => n > 0 && n <= [x, y, z][axis]!) && sizeOf(workgroup) <= threads, 19);
-    need(kernel.sharedBytes <= sharedBytes, 20);
+    need(shared <= sharedBytes, 20);
+  }
+
+  function checkKernel(kernel: Kernel): void {
+    const { name, storage, scalarBytes, counters, draft } = kernel;
+    part = `kernel ${name}`;
+    need(/^[a-z0-9_]+$/.test(name), 18);
+    checkCode(kernel);
+    if (draft) checkCode(draft);
     need(storage.length > 0 && storage.length <= arrays, 21);
     need(fitsRow(scalarBytes), 22);
     need(counters <= maxCounters, 24);
@@ -121,7 +128,9 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
   function checkDispatch(step: Dispatch, uniformBytes: number, depth: number): void {
     const kernel = kernels[step.kernel]!;
     need(kernel, 30);
-    need(step.groups.every((n) => n > 0 && n <= groups), 31);
+    const fits = (grid?: number[]) => grid?.every((n) => n > 0 && n <= groups);
+    need(fits(step.groups), 31);
+    need(kernel.draft ? !step.grid && fits(step.draft) : !step.draft?.some(Boolean), 44);
     need(step.bindings.length === kernel.storage.length, 32);
     need(kernel.counters <= depth && kernel.scalarBytes <= uniformBytes, 33);
     need(apart(step.bindings.map(({ buffer, offset, bytes }, i) => {

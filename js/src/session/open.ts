@@ -62,7 +62,7 @@ export async function openLocal(plan: Plan, options: Omit<SessionOptions, 'worke
 async function openGPU(plan: Plan, options: SessionOptions, maxSteps: number, inFlight: number, staging: number): Promise<Session> {
   const { device, plan: variant } = await deviceFor(plan, options);
   try {
-    const program = await unlessLost(device.gpu, () => buildProgram(device.gpu, variant, maxSteps));
+    const program = await unlessLost(device.gpu, () => buildProgram(device.gpu, variant, maxSteps, options.drafts ?? true));
     return new GPUSession(device, variant, program, inFlight, staging);
   } catch (reason) {
     if (device.owned) device.gpu.destroy();

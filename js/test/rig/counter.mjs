@@ -7,11 +7,11 @@
 /**
  * Puts counters before the methods of WebGPU's classes in this realm, once. It closes over
  * nothing, so that it can be sent to a page.
- * @returns {{take(): Record<string, number>, liveBuffers(): number, writes(): {bytes: number}[]}}
+ * @returns {{take(): Record<string, number>, liveBuffers(): number, writes(): {bytes: number}[], dispatches(): number[][]}}
  *   take gives the calls since the last take by name, such as {'queue.submit': 1}; buffers mapped
  *   at their creation count as 'device.createBuffer(mapped)'. liveBuffers is buffers created minus
  *   buffers destroyed since counting began; writes lists the sizes of the writeBuffer calls since the
- *   last take.
+ *   last take, dispatches the workgroups of those whose grid the host has.
  */
 export function countGPU() {
   if (globalThis.gpuCounter) return globalThis.gpuCounter;
@@ -24,7 +24,7 @@ export function countGPU() {
     pass: [globalThis.GPUComputePassEncoder, ['setPipeline', 'setBindGroup', 'dispatchWorkgroups', 'dispatchWorkgroupsIndirect']],
     buffer: [globalThis.GPUBuffer, ['mapAsync', 'getMappedRange', 'unmap', 'destroy']],
   };
-  let counts = {}, writes = [], live = 0;
+  let counts = {}, writes = [], grids = [], live = 0;
   const destroyed = new WeakSet();
   const count = (name) => { counts[name] = (counts[name] ?? 0) + 1; };
   const observers = {
@@ -35,6 +35,7 @@ export function countGPU() {
     'queue.writeBuffer': ([, , data, from = 0, size = (data.length ?? data.byteLength) - from]) => {
       writes.push({ bytes: size * (data.BYTES_PER_ELEMENT ?? 1) });
     },
+    'pass.dispatchWorkgroups': ([...groups]) => { grids.push(groups); },
     'buffer.destroy': (_, buffer) => {
       if (!destroyed.has(buffer)) live--;
       destroyed.add(buffer);
@@ -54,10 +55,12 @@ export function countGPU() {
       const taken = counts;
       counts = {};
       writes = [];
+      grids = [];
       return taken;
     },
     liveBuffers: () => live,
     writes: () => writes,
+    dispatches: () => grids,
   };
   return globalThis.gpuCounter;
 }
