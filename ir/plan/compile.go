@@ -240,24 +240,16 @@ func (p *Plan) needs() loop.Limits {
 	}
 	for _, k := range p.Kernels {
 		l.StorageBuffers = max(l.StorageBuffers, len(k.Storage))
-		raiseThreads(&l, k.Workgroup, k.SharedBytes)
-		if k.Draft != nil {
-			raiseThreads(&l, k.Draft.Workgroup, k.Draft.SharedBytes)
+		l.SharedBytes = max(l.SharedBytes, k.SharedBytes)
+		l.Invocations = max(l.Invocations, k.Workgroup[0]*k.Workgroup[1]*k.Workgroup[2])
+		for i, n := range k.Workgroup {
+			l.Workgroup[i] = max(l.Workgroup[i], n)
 		}
 	}
 	for _, e := range p.Entries {
 		raise(&l, e.Steps)
 	}
 	return l
-}
-
-// raiseThreads makes room under limits for a workgroup and its memory.
-func raiseThreads(l *loop.Limits, workgroup [3]int, sharedBytes int) {
-	l.SharedBytes = max(l.SharedBytes, sharedBytes)
-	l.Invocations = max(l.Invocations, workgroup[0]*workgroup[1]*workgroup[2])
-	for i, n := range workgroup {
-		l.Workgroup[i] = max(l.Workgroup[i], n)
-	}
 }
 
 // raise makes room under limits for the dispatches of some steps.

@@ -71,12 +71,12 @@ func sections() map[string]func(*reader, *Plan) {
 		},
 		tagKernels: func(r *reader, p *Plan) { p.Kernels = items(r, r.kernel) },
 		tagDrafts: func(r *reader, p *Plan) {
-			for _, d := range items(r, r.draft) {
+			for _, d := range items(r, func(d *draft) { d.kernel, d.source = r.u32(), r.str() }) {
 				if d.kernel >= len(p.Kernels) {
 					r.fail(44, "a draft of kernel %d, of which there are %d", d.kernel, len(p.Kernels))
 					return
 				}
-				p.Kernels[d.kernel].Draft = &d.Draft
+				p.Kernels[d.kernel].Draft = d.source
 			}
 		},
 		tagBoxes: func(r *reader, p *Plan) {
@@ -192,15 +192,10 @@ func (r *reader) kernel(k *Kernel) {
 	k.ScalarBytes, k.Counters = r.u32(), r.u32()
 }
 
-// kernelDraft is a draft with the number of its kernel.
-type kernelDraft struct {
+// draft is the source of a draft with the number of its kernel.
+type draft struct {
 	kernel int
-	Draft
-}
-
-func (r *reader) draft(d *kernelDraft) {
-	d.kernel = r.u32()
-	d.Source, d.Workgroup, d.SharedBytes = r.str(), r.triple(), r.u32()
+	source string
 }
 
 func (r *reader) box(b *kernelBox) {

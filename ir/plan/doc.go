@@ -22,7 +22,7 @@
 // run: those for WebGPU submit what comes before, and read the word behind so many
 // rounds that waiting for it costs little.
 //
-// Making a session need not wait for all kernels: those with a [Draft] may be built later,
+// Making a session need not wait for all kernels: those with a Draft may be built later,
 // and until then the draft runs in their place, over the grid that each dispatch states
 // for it. It leaves the same values, added up in the same order.
 //
@@ -149,9 +149,8 @@
 //  43. A box of a kernel is of a storage array that no atomics change, and lies within
 //     what a dispatch binds there. Only executors for devices that copy boxes read files with
 //     some.
-//  44. A draft is of a kernel that exists, and obeys rules 18 to 20 as that does. The
-//     dispatches of a kernel with a draft state a grid for that, for which rule 31 holds,
-//     and find none in memory; other dispatches state none.
+//  44. A draft is of a kernel that exists. The dispatches of a kernel with a draft state a
+//     grid for that, for which rule 31 holds, and find none in memory; others state none.
 //
 // Rules are checked in time linear in the file, but for sorting, and nothing is
 // made or repeated by a number before its limit is checked.

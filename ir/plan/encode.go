@@ -34,8 +34,7 @@ import (
 //	KRNL  list of {string name, string source, u32 workgroup x y z, u32 shared bytes,
 //	      list of u32 access, u32 scalar bytes, u32 counters}
 //	CODE  u32 length, data; absent without code, known since version 1.2
-//	DRFT  list of {u32 kernel, string source, u32 workgroup x y z, u32 shared bytes}; absent without
-//	      drafts, known since version 1.3
+//	DRFT  list of {u32 kernel, string source}; absent without drafts, known since version 1.3
 //	BOXS  list of {u32 kernel, u32 storage array, string dtype, u64 first element, lists of u64 dims,
 //	      strides, size}; absent without boxes, else required
 //	ROUT  list of {string name, list of u64 words}; absent without routines, else required
@@ -88,7 +87,7 @@ func encode(p *Plan) ([]byte, error) {
 		})
 	}
 	if drafted := p.drafted(); len(drafted) > 0 {
-		w.section(tagDrafts, 0, func() { list(w, drafted, func(k *int) { w.draft(*k, p.Kernels[*k].Draft) }) })
+		w.section(tagDrafts, 0, func() { list(w, drafted, func(k *int) { w.u32(*k); w.str(p.Kernels[*k].Draft) }) })
 	}
 	if boxes := p.boxes(); len(boxes) > 0 {
 		w.section(tagBoxes, flagRequired, func() { list(w, boxes, w.box) })
@@ -131,10 +130,7 @@ func (p *Plan) sizeHint() int {
 		n += len(p.Constants[i].Data)
 	}
 	for i := range p.Kernels {
-		n += len(p.Kernels[i].Source) + 64
-		if d := p.Kernels[i].Draft; d != nil {
-			n += len(d.Source) + 64
-		}
+		n += len(p.Kernels[i].Source) + len(p.Kernels[i].Draft) + 64
 	}
 	for i := range p.Entries {
 		n += step * len(p.Entries[i].Steps)
@@ -204,18 +200,11 @@ func (w *writer) kernel(k *Kernel) {
 // drafted returns the numbers of the kernels with drafts.
 func (p *Plan) drafted() (out []int) {
 	for i := range p.Kernels {
-		if p.Kernels[i].Draft != nil {
+		if p.Kernels[i].Draft != "" {
 			out = append(out, i)
 		}
 	}
 	return out
-}
-
-func (w *writer) draft(kernel int, d *Draft) {
-	w.u32(kernel)
-	w.str(d.Source)
-	w.triple(d.Workgroup)
-	w.u32(d.SharedBytes)
 }
 
 // kernelBox is a box with the number of its kernel.

@@ -187,8 +187,12 @@ type Kernel struct {
 	// Counters is how many enclosing repeats the kernel reads the count of,
 	// from the outermost.
 	Counters int
-	// Draft, where it is set, may stand in for the kernel.
-	Draft *Draft
+	// Draft, where it is set, is the source of a kernel that may stand in for this one: it
+	// is bound as this is and leaves the same, and a device compiles it in less time and
+	// runs it slower. It asks for no more threads and workgroup memory than every device
+	// has ([loop.DefaultLimits]). An executor may run it until the kernel is compiled, or
+	// never.
+	Draft string
 	// Boxes are the parts of its storage arrays that the kernel copies by what describes
 	// them on the device: on CUDA a tensor map for each, behind the other parameters.
 	Boxes []Box
@@ -199,15 +203,6 @@ type Kernel struct {
 type Box struct {
 	loop.Box
 	DType dtype.DType
-}
-
-// Draft is a kernel in another form, which a device compiles in less time and runs slower:
-// it is bound as that is, and leaves the same. An executor may run it until the kernel is
-// compiled, or never.
-type Draft struct {
-	Source      string
-	Workgroup   [3]int
-	SharedBytes int
 }
 
 // Entry is one way to run the plan.

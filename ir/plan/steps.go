@@ -282,14 +282,12 @@ func (c *entryCompiler) kernel(key kernelKey) (int, error) {
 		return 0, err
 	}
 	p, text := Printed{Kernel: k}, key.access+source // binary code does not tell the access
-	var draft *Draft
+	draft := ""
 	if key.draft != nil {
-		var short string
-		if p.Draft, short, err = c.print(key.draft, key.access); err != nil {
+		if p.Draft, draft, err = c.print(key.draft, key.access); err != nil {
 			return 0, err
 		}
-		draft = &Draft{short, p.Draft.Workgroup, p.Draft.SharedBytes()}
-		text += short
+		text += draft
 	}
 	number, ok := c.kernels[text]
 	if !ok {
@@ -306,7 +304,7 @@ func (c *entryCompiler) print(k *loop.Kernel, access string) (*loop.Kernel, stri
 	return k, source, err
 }
 
-func (c *entryCompiler) addKernel(k Printed, source string, draft *Draft) int {
+func (c *entryCompiler) addKernel(k Printed, source, draft string) int {
 	out := Kernel{Name: k.Name, Source: source, Draft: draft, Workgroup: k.Workgroup, Counters: k.Counters}
 	storage := make([]int, len(k.Arrays))
 	for i, a := range k.Arrays {

@@ -204,18 +204,22 @@ func (v *validator) kernels() *FormatError {
 }
 
 func (v *validator) kernel(k *Kernel) *FormatError {
-	if !kernelName(k.Name) {
-		return invalid(18, "its name is missing")
+	if !kernelName(k.Name) || k.Source == "" {
+		return invalid(18, "its name or its source is missing")
 	}
-	if err := v.code(k.Source, k.Workgroup, k.SharedBytes); err != nil {
-		return err
-	}
-	if d := k.Draft; d != nil {
-		if err := v.code(d.Source, d.Workgroup, d.SharedBytes); err != nil {
-			return err.in("draft")
+	threads := 1
+	for axis, n := range k.Workgroup {
+		if n < 1 || n > v.limits.Workgroup[axis] {
+			return invalid(19, "a workgroup of %v threads is not in 1 to %v", k.Workgroup, v.limits.Workgroup)
 		}
+		if n > v.limits.Invocations/threads {
+			return invalid(19, "a workgroup of %v threads is over the limit of %d in all", k.Workgroup, v.limits.Invocations)
+		}
+		threads *= n
 	}
 	switch {
+	case k.SharedBytes < 0 || k.SharedBytes > v.limits.SharedBytes:
+		return invalid(20, "%d bytes of workgroup memory are over the limit of %d", k.SharedBytes, v.limits.SharedBytes)
 	case len(k.Storage) == 0 || len(k.Storage) > v.limits.StorageBuffers:
 		return invalid(21, "%d storage arrays, the limit is %d", len(k.Storage), v.limits.StorageBuffers)
 	case !fitsRow(k.ScalarBytes):
@@ -227,27 +231,6 @@ func (v *validator) kernel(k *Kernel) *FormatError {
 		if int(a) >= accesses {
 			return invalid(6, "an access is unknown")
 		}
-	}
-	return nil
-}
-
-// code checks the text of a kernel or of its draft, and what that takes of the device.
-func (v *validator) code(source string, workgroup [3]int, sharedBytes int) *FormatError {
-	if source == "" {
-		return invalid(18, "its source is missing")
-	}
-	threads := 1
-	for axis, n := range workgroup {
-		if n < 1 || n > v.limits.Workgroup[axis] {
-			return invalid(19, "a workgroup of %v threads is not in 1 to %v", workgroup, v.limits.Workgroup)
-		}
-		if n > v.limits.Invocations/threads {
-			return invalid(19, "a workgroup of %v threads is over the limit of %d in all", workgroup, v.limits.Invocations)
-		}
-		threads *= n
-	}
-	if sharedBytes < 0 || sharedBytes > v.limits.SharedBytes {
-		return invalid(20, "%d bytes of workgroup memory are over the limit of %d", sharedBytes, v.limits.SharedBytes)
 	}
 	return nil
 }

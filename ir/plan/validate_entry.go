@@ -245,9 +245,9 @@ func (v *validator) launch(e *Entry, k *Kernel, d *Dispatch, depth int) *FormatE
 		return invalid(31, "%v workgroups are not in 1 to %d", d.Groups, v.limits.Groups)
 	}
 	switch {
-	case k.Draft == nil && d.DraftGroups != [3]int{}:
+	case k.Draft == "" && d.DraftGroups != [3]int{}:
 		return invalid(44, "%v workgroups for the draft of a kernel without one", d.DraftGroups)
-	case k.Draft != nil && (d.Grid != nil || !v.gridFits(d.DraftGroups)):
+	case k.Draft != "" && (d.Grid != nil || !v.gridFits(d.DraftGroups)):
 		return invalid(44, "a kernel with a draft, and %v workgroups for that are not in 1 to %d, or the grid is in memory", d.DraftGroups, v.limits.Groups)
 	}
 	switch {

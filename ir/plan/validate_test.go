@@ -128,9 +128,6 @@ var refused = []planCase{
 	{"a grid outside its buffer", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.Cell{Buffer: 4, Offset: 248} }, 14, "outside buffer", false},
 	{"a grid between words", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.Cell{Buffer: 4, Offset: 2} }, 14, "multiple of 4", false},
 	{"a grid in a buffer that the kernel writes", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.Cell{Buffer: 3, Offset: 512} }, 36, "the grid is read from", false},
-	{"a draft without a source", func(p *plan.Plan) { drafted(p).Source = "" }, 18, "source", false},
-	{"a draft with too many threads", func(p *plan.Plan) { drafted(p).Workgroup[0] = 512 }, 19, "[512 1 1] threads", false},
-	{"a draft with too much memory", func(p *plan.Plan) { drafted(p).SharedBytes = 1 << 20 }, 20, "workgroup memory", false},
 	{"a draft over no workgroups", func(p *plan.Plan) { drafted(p); first(p, entryPredict).DraftGroups[1] = 0 }, 44, "a kernel with a draft", false},
 	{"a draft over the limit", func(p *plan.Plan) { drafted(p); first(p, entryPredict).DraftGroups[0] = 65536 }, 44, "a kernel with a draft", false},
 	{"a draft without a grid", func(p *plan.Plan) { drafted(p); first(p, entryPredict).DraftGroups = [3]int{} }, 44, "a kernel with a draft", false},
@@ -248,8 +245,8 @@ func until(p *plan.Plan, going plan.Cell) *plan.While {
 	return w
 }
 
-// drafted makes the plan that of [plantest.Drafted] and returns the draft.
-func drafted(p *plan.Plan) *plan.Draft {
+// drafted makes the plan that of [plantest.Drafted], with the sources that it has.
+func drafted(p *plan.Plan) {
 	sources := make([]string, len(p.Kernels))
 	for i := range sources {
 		sources[i] = p.Kernels[i].Source
@@ -258,7 +255,6 @@ func drafted(p *plan.Plan) *plan.Draft {
 	for i := range sources {
 		p.Kernels[i].Source = sources[i]
 	}
-	return p.Kernels[first(p, entryPredict).Kernel].Draft
 }
 
 func fold(p *plan.Plan) *plan.Repeat { return p.Entries[entryFold].Steps[1].(*plan.Repeat) }

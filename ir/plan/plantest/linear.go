@@ -77,7 +77,7 @@ const (
 // thread in each of four workgroups.
 func Drafted() *plan.Plan {
 	p := Linear()
-	p.Kernels[kernelPredict].Draft = &plan.Draft{Source: predictDraftSource, Workgroup: [3]int{1, 1, 1}}
+	p.Kernels[kernelPredict].Draft = predictDraftSource
 	p.Entries[2].Steps[0].(*plan.Dispatch).DraftGroups = [3]int{4, 1, 1}
 	return p
 }

@@ -64,8 +64,8 @@ export async function buildProgram(gpu: GPUDevice, plan: Plan, maxSteps: number,
   const watch = <T>(calls: () => T) => watched(gpu, plan.name, calls);
   try {
     await watch(() => program.makeBuffers());
-    const pipelines = await watch(() => Promise.all(program.makePipelines()));
-    await watch(() => program.makeEntries(pipelines));
+    await watch(() => program.makePipelines());
+    await watch(() => program.makeEntries());
     watch(() => program.replaceDrafts()).catch(() => {}); // where that fails they stay
     return program;
   } catch (reason) {
@@ -93,9 +93,9 @@ export class Program {
   readonly #plan: Plan;
   /** The most steps of one run: the rows of scalars there are. */
   readonly maxSteps: number;
-  readonly #drafts: boolean;
-  /** The dispatches of drafts, with the groups of what they stand in for. */
-  readonly #drafted = new Map<Kernel, [DispatchOp, number[]][]>();
+  /** Whether drafts stand in for kernels. */
+  #drafts: boolean;
+  #pipelines: GPUComputePipeline[] = [];
 
   constructor(gpu: GPUDevice, plan: Plan, maxSteps: number, drafts: boolean) {
     this.#gpu = gpu;
@@ -134,8 +134,9 @@ export class Program {
     this.#gpu.queue.writeBuffer(this.#counters, 0, rows);
   }
 
-  makePipelines(): Promise<GPUComputePipeline>[] {
-    return this.#plan.kernels.map((kernel) => this.#pipeline(kernel, (this.#drafts && kernel.draft || kernel).source));
+  /** Makes the pipelines of all kernels, those of some from their drafts. */
+  async makePipelines(): Promise<void> {
+    this.#pipelines = await Promise.all(this.#plan.kernels.map((kernel) => this.#pipeline(kernel, this.#drafts && kernel.draft || kernel.source)));
   }
 
   async #pipeline(kernel: Kernel, code: string): Promise<GPUComputePipeline> {
@@ -150,12 +151,13 @@ export class Program {
     }
   }
 
-  /** Builds the kernels that drafts stand in for, each of which then takes its place. */
-  replaceDrafts(): Promise<unknown> {
-    return Promise.all(Array.from(this.#drafted, async ([kernel, replace]) => {
-      const pipeline = await this.#pipeline(kernel, kernel.source);
-      for (const [op, groups] of replace) Object.assign(op, { pipeline, groups });
-    }));
+  /** Makes the pipelines that drafts stand in for. Runs that begin after that run those. */
+  async replaceDrafts(): Promise<void> {
+    if (!this.#drafts) return;
+    const drafts = this.#pipelines;
+    this.#pipelines = await Promise.all(this.#plan.kernels.map((kernel, i) => kernel.draft ? this.#pipeline(kernel, kernel.source) : drafts[i]!));
+    this.#drafts = false;
+    for (const made of this.entries.values()) made.ops = this.#ops(made, made.entry.steps);
   }
 
   #layouts(kernel: Kernel): GPUBindGroupLayout[] {
@@ -179,40 +181,36 @@ export class Program {
     }));
   }
 
-  makeEntries(pipelines: GPUComputePipeline[]): void {
+  makeEntries(): void {
     for (const entry of this.#plan.entries) {
       const stride = Math.ceil(entry.uniformBytes / rowBytes) * rowBytes, rows = stride * this.maxSteps;
       const made: ProgramEntry = { entry, ops: [], rows: new DataView(new ArrayBuffer(rows)), stride, proven: false };
       if (rows > 0) made.uniforms = this.#buffer(`${entry.name} scalars`, rows, usage.uniform | usage.copyDst);
-      made.ops = this.#ops(made, entry.steps, pipelines);
+      made.ops = this.#ops(made, entry.steps);
       this.entries.set(entry.name, made);
     }
   }
 
-  #ops(entry: ProgramEntry, steps: Step[], pipelines: GPUComputePipeline[]): Op[] {
+  #ops(entry: ProgramEntry, steps: Step[]): Op[] {
     return steps.map((step): Op => {
       switch (step.kind) {
         case 'dispatch':
-          return this.#dispatch(entry, step, pipelines[step.kernel]!);
+          return this.#dispatch(entry, step);
         case 'copy':
           return { ...step, from: this.buffers[step.from]!, to: this.buffers[step.to]! };
         case 'repeat':
           this.looks ||= !!step.going;
-          return { ...step, going: this.#place(step.going), ops: [this.#ops(entry, step.steps, pipelines), this.#ops(entry, step.odd, pipelines)] };
+          return { ...step, going: this.#place(step.going), ops: [this.#ops(entry, step.steps), this.#ops(entry, step.odd)] };
       }
     });
   }
 
-  #dispatch(entry: ProgramEntry, { kernel: index, bindings, groups, grid, draft }: Dispatch, pipeline: GPUComputePipeline): DispatchOp {
-    const kernel = this.#plan.kernels[index]!;
+  #dispatch(entry: ProgramEntry, { kernel: index, bindings, groups, grid, draft }: Dispatch): DispatchOp {
+    const kernel = this.#plan.kernels[index]!, pipeline = this.#pipelines[index]!;
     const windows = bindings.map((b, binding): Window => [binding, this.buffers[b.buffer]!, b]);
     const storage = this.#group(kernel.name, this.#storageLayout(kernel.storage), windows);
-    const op: DispatchOp = { kind: 'dispatch', pipeline, storage, scalars: kernel.scalarBytes > 0, counters: kernel.counters, groups };
+    const op: DispatchOp = { kind: 'dispatch', pipeline, storage, scalars: kernel.scalarBytes > 0, counters: kernel.counters, groups: this.#drafts && draft || groups };
     if (grid) op.grid = this.#place(grid)!;
-    if (draft && this.#drafts) {
-      op.groups = draft;
-      this.#drafted.set(kernel, [...this.#drafted.get(kernel) ?? [], [op, groups]]);
-    }
     if (readsUniforms(kernel)) {
       op.uniforms = this.#group(`${entry.entry.name} uniforms`, this.#uniformLayout(kernel), uniformBindings(kernel).map((binding) => [
         binding, binding === 0 ? entry.uniforms! : this.#counters!, { offset: 0, bytes: binding === 0 ? entry.stride : rowBytes },

@@ -73,7 +73,7 @@ const sections: Record<string, (r: Reader, plan: Plan) => void> = {
   },
   DRFT(r, plan) {
     r.records(() => {
-      const kernel = plan.kernels?.[r.u32()], draft = { source: r.string(), workgroup: r.triple(), sharedBytes: r.u32() };
+      const kernel = plan.kernels?.[r.u32()], draft = r.string();
       (kernel ?? r.fail(44)).draft = draft;
     });
   },

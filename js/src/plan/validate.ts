@@ -74,18 +74,11 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
     else need(/32|bool/.test(dtype) && shape.length === 0 && offset % 4 === 0, 13);
   }
 
-  function checkCode({ source, workgroup, sharedBytes: shared }: NonNullable<Kernel['draft']>): void {
-    need(source, 18);
-    need(workgroup.every((n, axis) => n > 0 && n <= [x, y, z][axis]!) && sizeOf(workgroup) <= threads, 19);
-    need(shared <= sharedBytes, 20);
-  }
-
-  function checkKernel(kernel: Kernel): void {
-    const { name, storage, scalarBytes, counters, draft } = kernel;
+  function checkKernel({ name, source, workgroup, storage, scalarBytes, counters, ...kernel }: Kernel): void {
     part = `kernel ${name}`;
-    need(/^[a-z0-9_]+$/.test(name), 18);
-    checkCode(kernel);
-    if (draft) checkCode(draft);
+    need(/^[a-z0-9_]+$/.test(name) && source, 18);
+    need(workgroup.every((n, axis) => n > 0 && n <= [x, y, z][axis]!) && sizeOf(workgroup) <= threads, 19);
+    need(kernel.sharedBytes <= sharedBytes, 20);
     need(storage.length > 0 && storage.length <= arrays, 21);
     need(fitsRow(scalarBytes), 22);
     need(counters <= maxCounters, 24);
