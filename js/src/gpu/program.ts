@@ -2,7 +2,7 @@
 
 import { RlxError } from '../values/errors.js';
 import { computeStage, usage } from './flags.js';
-import type { Access, Binding, Dispatch, Entry, Kernel, Plan, Step } from '../plan/plan.js';
+import type { Binding, Dispatch, Entry, Kernel, Plan, Step } from '../plan/plan.js';
 import { rowBytes } from '../plan/validate.js';
 
 /** A dispatch with its objects. */
@@ -86,7 +86,6 @@ export class Program {
   readonly tag = `rlx-${Math.random().toString(36).slice(2)}`;
   readonly #owned: GPUBuffer[] = [];
   readonly #cache = new Map<string, unknown>();
-  readonly #ids = new Map<object, number>();
   #counters: GPUBuffer | undefined;
 
   readonly #gpu: GPUDevice;
@@ -104,13 +103,10 @@ export class Program {
     this.#drafts = drafts;
   }
 
-  /** Makes each key's object once. */
-  #once<T extends object>(key: string, make: () => T): T {
+  /** Makes each key's object once. Labels are among what keys are made of: no two objects here share one. */
+  #once<T extends object>(key: string, make: (label: string) => T): T {
     let made = this.#cache.get(key) as T | undefined;
-    if (!made) {
-      this.#cache.set(key, made = make());
-      this.#ids.set(made, this.#ids.size);
-    }
+    if (!made) this.#cache.set(key, made = make(this.#label(key)));
     return made;
   }
 
@@ -128,8 +124,7 @@ export class Program {
     for (const { buffer, offset, data } of this.#plan.constants) this.#gpu.queue.writeBuffer(this.buffers[buffer]!, offset, data);
     const most = this.#plan.entries.reduce((n, { steps }) => Math.max(n, mostRepeats(steps)), 0);
     if (most === 0 || !this.#plan.kernels.some(({ counters }) => counters > 0)) return;
-    const rows = new Uint32Array(most * rowBytes / 4);
-    for (let i = 0; i < most; i++) rows[i * rowBytes / 4] = i;
+    const words = rowBytes / 4, rows = Uint32Array.from({ length: most * words }, (_, i) => i % words ? 0 : i / words);
     this.#counters = this.#buffer('counters', rows.byteLength, usage.uniform | usage.copyDst);
     this.#gpu.queue.writeBuffer(this.#counters, 0, rows);
   }
@@ -160,25 +155,18 @@ export class Program {
     for (const made of this.entries.values()) made.ops = this.#ops(made, made.entry.steps);
   }
 
+  /** The layouts of a kernel's bind groups: that of its storage arrays, and of its uniforms where it reads any. */
   #layouts(kernel: Kernel): GPUBindGroupLayout[] {
-    const layouts = [this.#storageLayout(kernel.storage)];
-    if (readsUniforms(kernel)) layouts.push(this.#uniformLayout(kernel));
+    const uniforms = uniformBindings(kernel);
+    const layouts = [this.#layout('storage', [...kernel.storage.keys()], (i) => ({ type: kernel.storage[i] === 'read' ? 'read-only-storage' : 'storage' }))];
+    if (uniforms[0] !== undefined) layouts.push(this.#layout('uniforms', uniforms, () => ({ type: 'uniform', hasDynamicOffset: true })));
     return layouts;
   }
 
-  #storageLayout(storage: Access[]): GPUBindGroupLayout {
-    return this.#once(`storage ${storage}`, () => this.#gpu.createBindGroupLayout({
-      entries: storage.map((access, binding) => ({
-        binding, visibility: computeStage, buffer: { type: access === 'read' ? 'read-only-storage' : 'storage' },
-      })),
-    }));
-  }
-
-  #uniformLayout(kernel: Kernel): GPUBindGroupLayout {
-    const bindings = uniformBindings(kernel);
-    return this.#once(`uniforms ${bindings}`, () => this.#gpu.createBindGroupLayout({
-      entries: bindings.map((binding) => ({ binding, visibility: computeStage, buffer: { type: 'uniform', hasDynamicOffset: true } })),
-    }));
+  #layout(what: string, bindings: number[], buffer: (binding: number) => GPUBufferBindingLayout): GPUBindGroupLayout {
+    const entries = bindings.map((binding) => ({ binding, visibility: computeStage, buffer: buffer(binding) }));
+    const key = `${what} ${entries.map((entry) => [entry.binding, entry.buffer.type])}`;
+    return this.#once(key, (label) => this.#gpu.createBindGroupLayout({ label, entries }));
   }
 
   makeEntries(): void {
@@ -208,11 +196,11 @@ export class Program {
   #dispatch(entry: ProgramEntry, { kernel: index, bindings, groups, grid, draft }: Dispatch): DispatchOp {
     const kernel = this.#plan.kernels[index]!, pipeline = this.#pipelines[index]!;
     const windows = bindings.map((b, binding): Window => [binding, this.buffers[b.buffer]!, b]);
-    const storage = this.#group(kernel.name, this.#storageLayout(kernel.storage), windows);
+    const [storageLayout, uniformLayout] = this.#layouts(kernel), storage = this.#group(kernel.name, storageLayout!, windows);
     const op: DispatchOp = { kind: 'dispatch', pipeline, storage, scalars: kernel.scalarBytes > 0, counters: kernel.counters, groups: this.#drafts && draft || groups };
     if (grid) op.grid = this.#place(grid)!;
-    if (readsUniforms(kernel)) {
-      op.uniforms = this.#group(`${entry.entry.name} uniforms`, this.#uniformLayout(kernel), uniformBindings(kernel).map((binding) => [
+    if (uniformLayout) {
+      op.uniforms = this.#group(`${entry.entry.name} uniforms`, uniformLayout, uniformBindings(kernel).map((binding) => [
         binding, binding === 0 ? entry.uniforms! : this.#counters!, { offset: 0, bytes: binding === 0 ? entry.stride : rowBytes },
       ]));
     }
@@ -222,21 +210,17 @@ export class Program {
   #place(at?: Binding): Place | undefined { return at && [this.buffers[at.buffer]!, at.offset]; }
 
   #group(what: string, layout: GPUBindGroupLayout, windows: Window[]): GPUBindGroup {
-    const key = windows.map(([binding, buffer, { offset, bytes }]) => `${binding} ${this.#idOf(buffer)} ${offset} ${bytes}`);
-    return this.#once(`${this.#ids.get(layout)}: ${key}`, () => this.#gpu.createBindGroup({
+    const key = windows.map(([binding, buffer, { offset, bytes }]) => `${binding} ${buffer.label} ${offset} ${bytes}`);
+    return this.#once(layout.label + key, () => this.#gpu.createBindGroup({
       label: this.#label(what), layout,
       entries: windows.map(([binding, buffer, { offset, bytes }]) => ({ binding, resource: { buffer, offset, size: bytes } })),
     }));
   }
 
-  #idOf(buffer: GPUBuffer): number { return this.#owned.indexOf(buffer); }
-
   destroy(): void {
     for (const buffer of this.#owned) buffer.destroy();
   }
 }
-
-const readsUniforms = ({ scalarBytes, counters }: Kernel): boolean => scalarBytes > 0 || counters > 0;
 
 /** Binding 0 is the row of scalars, 1 + d the counter of the repeat at depth d. */
 function uniformBindings({ scalarBytes, counters }: Kernel): number[] {
