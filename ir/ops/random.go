@@ -199,6 +199,7 @@ func (a *RandomAttrs) types(d ir.DType, key ir.Value) ([]ir.Type, error) {
 	return []ir.Type{{DType: d, Shape: a.Shape}}, a.Generator.check()
 }
 
+// newRandomFloatAttrs returns the defaults of ops that draw floats.
 func newRandomFloatAttrs() ir.Attrs {
 	return &RandomFloatAttrs{RandomAttrs{Generator: Threefry}, ir.F32}
 }

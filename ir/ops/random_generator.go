@@ -15,11 +15,12 @@ const (
 	// ThreefryBoth has one for two elements, which take a word each: as good, and half the
 	// arithmetic where a thread has several elements, as on a GPU.
 	ThreefryBoth Generator = "threefry_both"
-	// ThreefryBoth13 is that with 13 rounds, the fewest with which Salmon et al. saw it pass
-	// all tests of BigCrush: the margin of the others is spent on speed.
+	// ThreefryBoth13 is that with 13 rounds, the fewest with which its authors know of no
+	// statistical flaw (Random123's documentation): the margin of the others is spent on speed.
 	ThreefryBoth13 Generator = "threefry_both_13"
 )
 
+// generatorText is the constraint on the attribute.
 const generatorText = `generator is "threefry" (JAX's numbers, taken where none is given), "threefry_both" or "threefry_both_13"`
 
 // check refuses a name of no generator.
