@@ -107,12 +107,24 @@ func streamCases(most int) []memoryCase {
 	}
 	sums := matrix("sum-columns", func(b *ir.Builder, x ir.Value) ir.Value { return ops.ReduceSum(b, x, 0) })
 	sums.job.Bytes /= 2
-	// Random bits are drawn for a key that is given, since nothing else would be read.
-	bits := matrix("random-bits", nil)
-	bits.job.Bytes /= 2
-	bits.result = func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
-		key := ops.Bitcast(b, x("key", 2), ir.U32)
-		return ops.RandomBits(b, key, ir.Dims(lines, lineLength)...)
+	return append(append(cases, sums), randomCases(lines)...)
+}
+
+// randomCases draw numbers, for a key that is given, since nothing else would be read.
+func randomCases(lines int) []memoryCase {
+	drawing := func(name string, f func(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value) memoryCase {
+		job := MemoryJob{Name: name, Bytes: 4 * lineLength * float64(lines)}
+		return memoryCase{job, func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
+			return f(b, ops.Bitcast(b, x("key", 2), ir.U32), ir.Dims(lines, lineLength)...)
+		}}
 	}
-	return append(cases, sums, bits)
+	normal := func(g ops.Generator) func(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value {
+		return func(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value {
+			return g.Normal(b, key, ir.F32, shape...)
+		}
+	}
+	return []memoryCase{
+		drawing("random-bits", ops.RandomBits), drawing("random-bits-both", ops.ThreefryBoth.Bits), drawing("random-bits-both-13", ops.ThreefryBoth13.Bits),
+		drawing("normal", normal(ops.Threefry)), drawing("normal-both", normal(ops.ThreefryBoth)), drawing("normal-both-13", normal(ops.ThreefryBoth13)),
+	}
 }

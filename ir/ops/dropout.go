@@ -61,7 +61,7 @@ func keptBy(b *ir.Builder, key ir.Value, keep float64, shape ir.Shape) ir.Value 
 	if math.Abs(steps/halfSteps-keep) > 1e-3*math.Min(keep, 1-keep) {
 		return Bernoulli(b, key, Const(b, ir.F32, keep), shape...)
 	}
-	bits := b.Add1(OpRandomBits, &RandomBitsAttrs{RandomAttrs: RandomAttrs{shape}, Halves: true}, key)
+	bits := b.Add1(OpRandomBits, &RandomBitsAttrs{RandomAttrs: RandomAttrs{shape, Threefry}, Halves: true}, key)
 	return Lt(b, bits, Const(b, ir.U32, steps))
 }
 

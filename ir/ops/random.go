@@ -15,14 +15,20 @@ const (
 	OpBernoulli  ir.Op = "random_bernoulli"
 )
 
-// RandomAttrs are the shape of what is drawn for each key.
-type RandomAttrs struct{ Shape []ir.Dim }
+// RandomAttrs are the shape of what is drawn for each key, and by what.
+type RandomAttrs struct {
+	Shape     []ir.Dim
+	Generator Generator // Threefry where empty
+}
 
 // Visit shows the attributes.
-func (a *RandomAttrs) Visit(v ir.AttrVisitor) { v.Dims("shape", &a.Shape) }
+func (a *RandomAttrs) Visit(v ir.AttrVisitor) {
+	v.Dims("shape", &a.Shape)
+	v.Text("generator", (*string)(&a.Generator))
+}
 
-// RandomBitsAttrs say, beyond the shape, whether both words of each block are
-// wanted, or each block serves four elements with 16 bits each.
+// RandomBitsAttrs say, beyond the shape, whether the words of each block are
+// wanted as such, or each block serves four elements with 16 bits each.
 type RandomBitsAttrs struct {
 	RandomAttrs
 	Pairs  bool
@@ -34,6 +40,17 @@ func (a *RandomBitsAttrs) Visit(v ir.AttrVisitor) {
 	a.RandomAttrs.Visit(v)
 	v.Bool("pairs", &a.Pairs)
 	v.Bool("halves", &a.Halves)
+}
+
+// serves is how many elements a block is for.
+func (a *RandomBitsAttrs) serves() int {
+	switch {
+	case a.Pairs:
+		return 1
+	case a.Halves:
+		return 4
+	}
+	return a.Generator.serves()
 }
 
 // RandomFloatAttrs say, beyond the shape, which float type is drawn.
@@ -57,15 +74,18 @@ func init() {
 			"of size 2. The words depend on nothing else, so neither tiling nor device changes them; they are those " +
 			"of jax.random.bits with jax_threefry_partitionable, and the pairs are the keys of its split and fold_in. " +
 			"With halves a block serves four elements: that at place i is 16 bits, as a number below 65536, of the block " +
-			"for the counter i/4 + offset: for i mod 4 of 0 to 3 the low and the high half of the first word, then of the second.",
+			"for the counter i/4 + offset: for i mod 4 of 0 to 3 the low and the high half of the first word, then of the second. " +
+			"The generator threefry_both has a block for two elements, the pair for the counter i/2 + offset: the same words as pairs in a row, for half " +
+			"the arithmetic on a GPU, and threefry_both_13 has blocks of 13 rounds besides.",
 		Constraints: numbered(
 			"key is u32, its last axis has size 2; the axes before it are keys of their own, each of which counts from 0",
 			"offset, which may be left out, is u32 and has the axes of the keys",
 			"the result has the axes of the keys, then those of shape, then the one of the pairs",
 			"there are no halves of pairs",
+			generatorText,
 		),
 		Operands: []string{"key", "offset"}, Optional: 1,
-		NewAttrs: func() ir.Attrs { return &RandomBitsAttrs{} },
+		NewAttrs: func() ir.Attrs { return &RandomBitsAttrs{RandomAttrs: RandomAttrs{Generator: Threefry}} },
 		Infer:    inferRandomBits,
 		Eval:     evalRandomBits,
 		NoGrad:   "integer result", NoTranspose: "not linear: integers",
@@ -73,13 +93,12 @@ func init() {
 		Lower:   &ir.MapLowering{Element: randomBitsElement},
 		Samples: randomBitsSamples,
 	})
-	newAttrs := func() ir.Attrs { return &RandomFloatAttrs{DType: ir.F32} }
-	constraints := numbered("key is u32[2]", "the element type is a float type")
+	constraints := numbered("key is u32[2]", "the element type is a float type", generatorText)
 	define(&ir.Def{
 		Op: OpUniform,
 		Doc: "Uniform numbers in [0, 1): multiples of 2 to the power -m, for the m bits that the significand of the type " +
 			"stores (52 for f64, from both words of a block).",
-		Constraints: constraints, Operands: []string{"key"}, NewAttrs: newAttrs,
+		Constraints: constraints, Operands: []string{"key"}, NewAttrs: newRandomFloatAttrs,
 		Infer: inferRandomFloat,
 		JVP:   flatJVP, NoTranspose: notLinear,
 		Body:    uniformBody,
@@ -89,7 +108,7 @@ func init() {
 		Op: OpNormal,
 		Doc: "Standard normal numbers, √2·erfinv of a uniform number in (−1, 1), as those of jax.random.normal, with which they agree " +
 			"but for the rounding of erfinv. In f32 none is further than 5.5 from zero. They are computed in f32 for narrower types.",
-		Constraints: constraints, Operands: []string{"key"}, NewAttrs: newAttrs,
+		Constraints: constraints, Operands: []string{"key"}, NewAttrs: newRandomFloatAttrs,
 		Infer: inferRandomFloat,
 		JVP:   flatJVP, NoTranspose: notLinear,
 		Body:    normalBody,
@@ -98,18 +117,19 @@ func init() {
 	define(&ir.Def{
 		Op:          OpBernoulli,
 		Doc:         "True with a probability: where a uniform number in [0, 1) is below it.",
-		Constraints: numbered("key is u32[2]", "the probability is f32 and of rank 0"),
+		Constraints: numbered("key is u32[2]", "the probability is f32 and of rank 0", generatorText),
 		Operands:    []string{"key", "probability"},
-		NewAttrs:    func() ir.Attrs { return &RandomAttrs{} },
+		NewAttrs:    func() ir.Attrs { return &RandomAttrs{Generator: Threefry} },
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			if p := n.Input(1).Type(); !p.Equal(ir.TypeOf(ir.F32)) {
 				return nil, ir.DTypef("the probability is %s, not f32[]", p)
 			}
-			return []ir.Type{{DType: ir.Bool, Shape: n.Attrs().(*RandomAttrs).Shape}}, checkKey(n.Input(0).Type())
+			return n.Attrs().(*RandomAttrs).types(ir.Bool, n.Input(0))
 		},
 		JVP: flatJVP, NoTranspose: notLinear,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
-			return []ir.Value{Lt(b, Uniform(b, in[0], ir.F32, n.Attrs().(*RandomAttrs).Shape...), in[1])}
+			a := n.Attrs().(*RandomAttrs)
+			return []ir.Value{Lt(b, a.Generator.Uniform(b, in[0], ir.F32, a.Shape...), in[1])}
 		},
 		Samples: bernoulliSamples,
 	})
@@ -118,19 +138,19 @@ func init() {
 // RandomBits returns random words, u32 of any shape, for a key, u32[2]: the same
 // ones for the same key.
 func RandomBits(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value {
-	return b.Add1(OpRandomBits, &RandomBitsAttrs{RandomAttrs: RandomAttrs{shape}}, key)
+	return Threefry.Bits(b, key, shape...)
 }
 
 // SplitKey returns n keys made of one, u32[n,2]. They are as independent of each
 // other as of the key, which should not be used again.
 func SplitKey(b *ir.Builder, key ir.Value, n ir.Dim) ir.Value {
-	return b.Add1(OpRandomBits, &RandomBitsAttrs{RandomAttrs: RandomAttrs{[]ir.Dim{n}}, Pairs: true}, key)
+	return b.Add1(OpRandomBits, &RandomBitsAttrs{RandomAttrs: RandomAttrs{[]ir.Dim{n}, Threefry}, Pairs: true}, key)
 }
 
 // FoldIn returns a key made of one and a number, u32[]: a step count or the
 // place of a layer, say.
 func FoldIn(b *ir.Builder, key, number ir.Value) ir.Value {
-	return b.Add1(OpRandomBits, &RandomBitsAttrs{Pairs: true}, key, number)
+	return b.Add1(OpRandomBits, &RandomBitsAttrs{RandomAttrs: RandomAttrs{Generator: Threefry}, Pairs: true}, key, number)
 }
 
 // Key returns the key of a seed: its upper and lower 32 bits.
@@ -142,18 +162,18 @@ func Key(b *ir.Builder, seed uint64) ir.Value {
 // [0, 1) of a float type and shape for a key, u32[2]: the same ones for the same
 // key.
 func Uniform(b *ir.Builder, key ir.Value, d ir.DType, shape ...ir.Dim) ir.Value {
-	return b.Add1(OpUniform, &RandomFloatAttrs{RandomAttrs{shape}, d}, key)
+	return Threefry.Uniform(b, key, d, shape...)
 }
 
 // Normal returns standard normal numbers of a float type and shape for a key,
 // u32[2]: the same ones for the same key.
 func Normal(b *ir.Builder, key ir.Value, d ir.DType, shape ...ir.Dim) ir.Value {
-	return b.Add1(OpNormal, &RandomFloatAttrs{RandomAttrs{shape}, d}, key)
+	return Threefry.Normal(b, key, d, shape...)
 }
 
 // Bernoulli returns booleans that are true with the probability p, f32[].
 func Bernoulli(b *ir.Builder, key, p ir.Value, shape ...ir.Dim) ir.Value {
-	return b.Add1(OpBernoulli, &RandomAttrs{shape}, key, p)
+	return Threefry.Bernoulli(b, key, p, shape...)
 }
 
 func checkKey(key ir.Type) error {
@@ -168,13 +188,29 @@ func inferRandomFloat(n *ir.Node) ([]ir.Type, error) {
 	if err := floats.check(a.DType); err != nil {
 		return nil, err
 	}
-	return []ir.Type{{DType: a.DType, Shape: a.Shape}}, checkKey(n.Input(0).Type())
+	return a.types(a.DType, n.Input(0))
+}
+
+// types returns the type of what is drawn for a key.
+func (a *RandomAttrs) types(d ir.DType, key ir.Value) ([]ir.Type, error) {
+	if err := checkKey(key.Type()); err != nil {
+		return nil, err
+	}
+	return []ir.Type{{DType: d, Shape: a.Shape}}, a.Generator.check()
+}
+
+// newRandomFloatAttrs returns the defaults of ops that draw floats.
+func newRandomFloatAttrs() ir.Attrs {
+	return &RandomFloatAttrs{RandomAttrs{Generator: Threefry}, ir.F32}
 }
 
 func inferRandomBits(n *ir.Node) ([]ir.Type, error) {
 	a, key := n.Attrs().(*RandomBitsAttrs), n.Input(0).Type()
 	if a.Pairs && a.Halves {
 		return nil, ir.Attrf("both pairs and halves are asked for")
+	}
+	if err := a.Generator.check(); err != nil {
+		return nil, err
 	}
 	last := len(key.Shape) - 1
 	if key.DType != ir.U32 || last < 0 || !key.Shape[last].Is(2) {
@@ -197,19 +233,19 @@ func inferRandomBits(n *ir.Node) ([]ir.Type, error) {
 func uniformBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	a := n.Attrs().(*RandomFloatAttrs)
 	if a.DType == ir.F64 {
-		x, y := wordPair(b, in[0], a.Shape, 0, 12)
+		x, y := wordPair(b, in[0], a.RandomAttrs, 0, 12)
 		high := Mul(b, Convert(b, x, ir.F64), Const(b, ir.F64, 0x1p-32))
 		return []ir.Value{Add(b, high, Mul(b, Convert(b, y, ir.F64), Const(b, ir.F64, 0x1p-52)))}
 	}
 	stored := -math.Ilogb(a.DType.Epsilon())
-	words := upperBits(b, RandomBits(b, in[0], a.Shape...), 32-stored)
+	words := upperBits(b, a.Generator.Bits(b, in[0], a.Shape...), 32-stored)
 	scaled := Mul(b, Convert(b, words, ir.F32), Const(b, ir.F32, math.Ldexp(1, -stored)))
 	return []ir.Value{Convert(b, scaled, a.DType)}
 }
 
 func normalBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	a := n.Attrs().(*RandomFloatAttrs)
-	u := Uniform(b, in[0], sumType(a.DType), a.Shape...)
+	u := a.Generator.Uniform(b, in[0], sumType(a.DType), a.Shape...)
 	return []ir.Value{Convert(b, normalOf(b, u, -1, 1), a.DType)}
 }
 
@@ -222,8 +258,8 @@ func normalOf(b *ir.Builder, u ir.Value, low, high float64) ir.Value {
 }
 
 // wordPair returns the two words of the block of each element, shifted down.
-func wordPair(b *ir.Builder, key ir.Value, shape []ir.Dim, dropFirst, dropSecond int) (x, y ir.Value) {
-	pairs := b.Add1(OpRandomBits, &RandomBitsAttrs{RandomAttrs: RandomAttrs{shape}, Pairs: true}, key)
+func wordPair(b *ir.Builder, key ir.Value, a RandomAttrs, dropFirst, dropSecond int) (x, y ir.Value) {
+	pairs := b.Add1(OpRandomBits, &RandomBitsAttrs{RandomAttrs: a, Pairs: true}, key)
 	word := func(i, drop int) ir.Value {
 		return upperBits(b, Squeeze(b, SliceAxis(b, pairs, -1, ir.N(i), ir.N(1)), -1), drop)
 	}

@@ -15,23 +15,23 @@ var rotations = [2][4]int{{13, 15, 26, 6}, {17, 29, 16, 24}}
 const parity = 0x1bd11bda
 
 // threefry is written once for host words and for expressions.
-func threefry[T any](k0, k1, x0, x1 T, add, xor func(x, y T) T, rotate func(x T, by int) T, constant func(uint32) T) (T, T) {
+func threefry[T any](rounds int, k0, k1, x0, x1 T, add, xor func(x, y T) T, rotate func(x T, by int) T, constant func(uint32) T) (T, T) {
 	keys := [3]T{k0, k1, xor(xor(k0, k1), constant(parity))}
 	x0, x1 = add(x0, keys[0]), add(x1, keys[1])
-	for i := range 5 {
-		for _, by := range rotations[i%2] {
-			x0 = add(x0, x1)
-			x1 = xor(rotate(x1, by), x0)
+	for i := range rounds {
+		x0 = add(x0, x1)
+		x1 = xor(rotate(x1, rotations[i/4%2][i%4]), x0)
+		if n := i/4 + 1; i%4 == 3 {
+			x0 = add(x0, keys[n%3])
+			x1 = add(x1, add(keys[(n+1)%3], constant(uint32(n)))) // the same for all counters
 		}
-		x0 = add(x0, keys[(i+1)%3])
-		x1 = add(x1, add(keys[(i+2)%3], constant(uint32(i+1)))) // the same for all counters
 	}
 	return x0, x1
 }
 
 // threefryWords returns the two words for a key and a counter.
-func threefryWords(k0, k1 uint32, counter uint64) (uint32, uint32) {
-	return threefry(k0, k1, uint32(counter>>32), uint32(counter),
+func threefryWords(rounds int, k0, k1 uint32, counter uint64) (uint32, uint32) {
+	return threefry(rounds, k0, k1, uint32(counter>>32), uint32(counter),
 		func(x, y uint32) uint32 { return x + y },
 		func(x, y uint32) uint32 { return x ^ y },
 		func(x uint32, by int) uint32 { return x<<by | x>>(32-by) },
@@ -44,6 +44,7 @@ func evalRandomBits(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array,
 	if err != nil {
 		return nil, err
 	}
+	rounds, serves := a.Generator.rounds(), uint64(a.serves())
 	keys, each := in[0].Len()/2, 1
 	for _, d := range sizes(a.Shape) {
 		each *= d
@@ -54,16 +55,15 @@ func evalRandomBits(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array,
 			offset = uint64(in[1].I[k])
 		}
 		for i := range each {
-			counter, at := offset+uint64(i), k*each+i
-			if a.Halves {
-				counter = offset + uint64(i/4)
-			}
-			x, y := threefryWords(uint32(in[0].I[2*k]), uint32(in[0].I[2*k+1]), counter)
+			at := k*each + i
+			x, y := threefryWords(rounds, uint32(in[0].I[2*k]), uint32(in[0].I[2*k+1]), offset+uint64(i)/serves)
 			switch {
 			case a.Pairs:
 				out.I[2*at], out.I[2*at+1] = int64(x), int64(y)
-			case a.Halves:
+			case serves == 4:
 				out.I[at] = int64([4]uint32{x & 0xffff, x >> 16, y & 0xffff, y >> 16}[i%4])
+			case serves == 2:
+				out.I[at] = int64([2]uint32{x, y}[i%2])
 			default:
 				out.I[at] = int64(x ^ y)
 			}
@@ -88,29 +88,27 @@ func randomBitsElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr
 	key, place := at[:keys], at[keys:keys+len(a.Shape)]
 	word := func(i int) scalar.Expr { return load(0, slices.Concat(key, ir.Index{int32Const(i)})) }
 	constant := func(c uint32) scalar.Expr { return scalar.ConstI(ir.U32, int64(c)) }
-	number := flatten(sizes(a.Shape), place)
-	quarter := scalar.Mod(number, int32Const(4))
-	if a.Halves {
-		number = scalar.FloorDiv(number, int32Const(4))
-	}
-	low, high := scalar.Convert(number, ir.U32), constant(0)
+	number, serves := flatten(sizes(a.Shape), place), int32Const(a.serves())
+	part := scalar.Mod(number, serves) // of the block
+	low, high := scalar.Convert(scalar.FloorDiv(number, serves), ir.U32), constant(0)
 	if len(n.Inputs()) > 1 {
 		sum := scalar.Add(low, load(1, key))
 		high = scalar.Convert(scalar.Lt(sum, low), ir.U32) // the carry
 		low = sum
 	}
-	x, y := threefry(word(0), word(1), high, low, scalar.Add, scalar.Xor,
+	x, y := threefry(a.Generator.rounds(), word(0), word(1), high, low, scalar.Add, scalar.Xor,
 		func(x scalar.Expr, by int) scalar.Expr {
 			return scalar.Or(scalar.Shl(x, constant(uint32(by))), scalar.Shr(x, constant(uint32(32-by))))
 		}, constant)
 	switch {
-	case a.Halves:
-		word := scalar.Select(scalar.Lt(quarter, int32Const(2)), x, y)
-		low := scalar.Eq(scalar.Mod(quarter, int32Const(2)), int32Const(0))
+	case a.Pairs:
+		return scalar.Select(scalar.Ne(at[len(at)-1], int32Const(0)), y, x)
+	case a.serves() == 4:
+		word := scalar.Select(scalar.Lt(part, int32Const(2)), x, y)
+		low := scalar.Eq(scalar.Mod(part, int32Const(2)), int32Const(0))
 		return scalar.Select(low, scalar.And(word, constant(0xffff)), scalar.Shr(word, constant(16)))
-	case !a.Pairs:
-		return scalar.Xor(x, y)
+	case a.serves() == 2:
+		return scalar.Select(scalar.Ne(part, int32Const(0)), y, x)
 	}
-	second := scalar.Ne(at[len(at)-1], int32Const(0))
-	return scalar.Select(second, y, x)
+	return scalar.Xor(x, y)
 }

@@ -40,11 +40,11 @@ func init() {
 			return Neg(b, Log1p(b, Neg(b, u)))
 		}},
 	} {
-		defineRandom(r.op, r.doc, func() ir.Attrs { return &RandomFloatAttrs{DType: ir.F32} }, nil,
+		defineRandom(r.op, r.doc, newRandomFloatAttrs, nil,
 			func(b *ir.Builder, n *ir.Node, u ir.Value) ir.Value { return r.body(b, u) }, randomFloatSamples)
 	}
 	defineRandom(OpTruncatedNormal, "Normal numbers of those in [low, high], √2·erfinv of a uniform number between erf(low/√2) and erf(high/√2), as jax.random.truncated_normal.",
-		func() ir.Attrs { return &TruncatedAttrs{RandomFloatAttrs{DType: ir.F32}, -2, 2} },
+		func() ir.Attrs { return &TruncatedAttrs{*newRandomFloatAttrs().(*RandomFloatAttrs), -2, 2} },
 		func(n *ir.Node) error {
 			if a := n.Attrs().(*TruncatedAttrs); !(a.Low < a.High) {
 				return ir.Attrf("there is nothing between %v and %v", a.Low, a.High)
@@ -59,7 +59,7 @@ func init() {
 		check: func(n *ir.Node) error { return checkKey(n.Input(1).Type()) },
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			x := StopGradient(b, wide(b, in[0]))
-			noise := b.Add1(OpGumbel, &RandomFloatAttrs{RandomAttrs{x.Shape()}, x.DType()}, in[1])
+			noise := Gumbel(b, in[1], x.DType(), x.Shape()...)
 			return ArgMax(b, Add(b, x, noise), n.Attrs().(*AxisAttrs).Axis)
 		},
 		samples: func() []ir.Sample {
@@ -81,7 +81,7 @@ func init() {
 func defineRandom(op ir.Op, doc string, newAttrs func() ir.Attrs, check func(n *ir.Node) error, body func(b *ir.Builder, n *ir.Node, u ir.Value) ir.Value, samples func() []ir.Sample) {
 	define(&ir.Def{
 		Op: op, Doc: doc, Operands: []string{"key"}, NewAttrs: newAttrs,
-		Constraints: numbered("key is u32[2]", "the element type is a float type"),
+		Constraints: numbered("key is u32[2]", "the element type is a float type", generatorText),
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			a := randomFloatOf(n)
 			if err := floats.check(a.DType); err != nil {
@@ -92,12 +92,12 @@ func defineRandom(op ir.Op, doc string, newAttrs func() ir.Attrs, check func(n *
 					return nil, err
 				}
 			}
-			return []ir.Type{{DType: a.DType, Shape: a.Shape}}, checkKey(n.Input(0).Type())
+			return a.types(a.DType, n.Input(0))
 		},
 		JVP: flatJVP, NoTranspose: notLinear,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			a := randomFloatOf(n)
-			u := Uniform(b, in[0], sumType(a.DType), a.Shape...)
+			u := a.Generator.Uniform(b, in[0], sumType(a.DType), a.Shape...)
 			return []ir.Value{Convert(b, body(b, n, u), a.DType)}
 		},
 		Samples: samples,
@@ -140,17 +140,17 @@ func truncatedSamples() []ir.Sample {
 
 // Gumbel returns numbers of the standard Gumbel distribution.
 func Gumbel(b *ir.Builder, key ir.Value, d ir.DType, shape ...ir.Dim) ir.Value {
-	return b.Add1(OpGumbel, &RandomFloatAttrs{RandomAttrs{shape}, d}, key)
+	return Threefry.Gumbel(b, key, d, shape...)
 }
 
 // Exponential returns numbers of the exponential distribution with mean 1.
 func Exponential(b *ir.Builder, key ir.Value, d ir.DType, shape ...ir.Dim) ir.Value {
-	return b.Add1(OpExponential, &RandomFloatAttrs{RandomAttrs{shape}, d}, key)
+	return Threefry.Exponential(b, key, d, shape...)
 }
 
 // TruncatedNormal returns normal numbers of those in [low, high].
 func TruncatedNormal(b *ir.Builder, key ir.Value, low, high float64, d ir.DType, shape ...ir.Dim) ir.Value {
-	return b.Add1(OpTruncatedNormal, &TruncatedAttrs{RandomFloatAttrs{RandomAttrs{shape}, d}, low, high}, key)
+	return Threefry.TruncatedNormal(b, key, low, high, d, shape...)
 }
 
 // Categorical returns classes, i32, drawn by the probabilities softmax(logits)

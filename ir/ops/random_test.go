@@ -68,19 +68,22 @@ func TestUniformIsThatOfJAX(t *testing.T) {
 // the true ones, within five standard errors.
 func TestRandomNumbersHaveTheirDistribution(t *testing.T) {
 	const n = 20000
-	for _, d := range []ir.DType{ir.F16, ir.BF16, ir.F32, ir.F64} {
-		u := evalBuilt(t, func(b *ir.Builder) ir.Value { return ops.Uniform(b, ops.Key(b, 1), d, ir.N(n)) })
-		if lo, hi := slices.Min(u.F), slices.Max(u.F); lo < 0 || hi >= 1 {
-			t.Errorf("%s: uniform numbers from %v to %v", d, lo, hi)
+	for _, by := range []ops.Generator{ops.Threefry, ops.ThreefryBoth, ops.ThreefryBoth13} {
+		for _, d := range []ir.DType{ir.F16, ir.BF16, ir.F32, ir.F64} {
+			u := evalBuilt(t, func(b *ir.Builder) ir.Value { return by.Uniform(b, ops.Key(b, 1), d, ir.N(n)) })
+			if lo, hi := slices.Min(u.F), slices.Max(u.F); lo < 0 || hi >= 1 {
+				t.Errorf("%s %s: uniform numbers from %v to %v", by, d, lo, hi)
+			}
+			name := string(by) + " " + d.String()
+			checkMoments(t, name+" uniform", u.F, 0.5, 1./12, 0, d.Epsilon())
+			z := evalBuilt(t, func(b *ir.Builder) ir.Value { return by.Normal(b, ops.Key(b, 2), d, ir.N(n)) })
+			checkMoments(t, name+" normal", z.F, 0, 1, 3, d.Epsilon())
 		}
-		checkMoments(t, d.String()+" uniform", u.F, 0.5, 1./12, 0, d.Epsilon())
-		z := evalBuilt(t, func(b *ir.Builder) ir.Value { return ops.Normal(b, ops.Key(b, 2), d, ir.N(n)) })
-		checkMoments(t, d.String()+" normal", z.F, 0, 1, 3, d.Epsilon())
+		p := evalBuilt(t, func(b *ir.Builder) ir.Value {
+			return ops.Convert(b, by.Bernoulli(b, ops.Key(b, 3), ops.Const(b, ir.F32, 0.3), ir.N(n)), ir.F32)
+		})
+		checkMoments(t, string(by)+" bernoulli", p.F, 0.3, 0.21, 0, 0)
 	}
-	p := evalBuilt(t, func(b *ir.Builder) ir.Value {
-		return ops.Convert(b, ops.Bernoulli(b, ops.Key(b, 3), ops.Const(b, ir.F32, 0.3), ir.N(n)), ir.F32)
-	})
-	checkMoments(t, "bernoulli", p.F, 0.3, 0.21, 0, 0)
 }
 
 // checkMoments compares mean, variance and, where not zero, the fourth central

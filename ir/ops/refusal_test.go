@@ -140,6 +140,12 @@ var refusals = map[string]struct {
 	"cumsum along no axis":   {types("f32[]"), func(b *ir.Builder, in values) { ops.CumSum(b, in[0], ops.CumSumAttrs{}) }, ir.ErrAttr, "rank 0"},
 	"random bits by a float": {types("f32[2]"), func(b *ir.Builder, in values) { ops.RandomBits(b, in[0]) }, ir.ErrDType, "f32[2]"},
 	"random integers":        {types("u32[2]"), func(b *ir.Builder, in values) { ops.Uniform(b, in[0], ir.I32) }, ir.ErrDType, "i32"},
+	"random bits by a generator that is none": {
+		types("u32[2]"), func(b *ir.Builder, in values) { ops.Generator("mersenne").Bits(b, in[0]) }, ir.ErrAttr, `"mersenne"`,
+	},
+	"uniform numbers by a generator that is none": {
+		types("u32[2]"), func(b *ir.Builder, in values) { ops.Generator("both").Uniform(b, in[0], ir.F32) }, ir.ErrAttr, `"both"`,
+	},
 	"dropout of more than all": {
 		types("f32[3]", "u32[2]"), func(b *ir.Builder, in values) { ops.Dropout(b, in[0], in[1], 1.5) }, ir.ErrAttr, "1.5",
 	},

@@ -79,6 +79,22 @@ test('numbers are operands, and attributes have defaults', async () => {
   assert.deepEqual(await valueOf(made, { x }, 'n'), [2]);
 });
 
+for (const on of ['gpu', 'cpu']) {
+  test(`random words are of the generator that is asked for, on the ${on}`, async () => {
+    const made = graph('words', (b) => {
+      const key = b.randomKey(42), shape = [4];
+      b.output('each', key.randomBits(undefined, { shape }));
+      b.output('both', key.randomBits(undefined, { shape, generator: 'threefry_both' }));
+      b.output('both13', b.randomKey(0).randomBits(undefined, { shape: [2], generator: 'threefry_both_13' }));
+    });
+    // Of JAX 0.10.2, random.bits(key(42), (2,), uint64) for those of both; of Random123, threefry2x32 with 13 rounds.
+    const both = [0x6d3e048f, 0x1022172d, 0x03d7b32d, 0xadd083f4];
+    assert.deepEqual(await valueOf(made, {}, 'both', on), both);
+    assert.notDeepEqual(await valueOf(made, {}, 'each', on), both);
+    assert.deepEqual(await valueOf(made, {}, 'both13', on), [0x9d1c5ec6, 0x8bd50731]);
+  });
+}
+
 test('derivatives of first and third order are right', async () => {
   const cube = graph('cube', (b) => {
     const x = b.input('x', 'f32');

@@ -131,6 +131,9 @@ func randomNumbers(b *ir.Builder) {
 	b.Output("bits", ops.RandomBits(b, row(1), ir.Dims(33, 17)...))
 	b.Output("uniform", ops.Uniform(b, row(1), ir.F32, ir.N(501)))
 	b.Output("normal", ops.Normal(b, row(1), ir.F32, ir.N(501)))
+	b.Output("both", ops.ThreefryBoth.Bits(b, row(1), ir.Dims(33, 17)...))
+	b.Output("both-13", ops.ThreefryBoth13.Bits(b, row(1), ir.N(1<<14)))
+	b.Output("normal-both", ops.ThreefryBoth.Normal(b, row(1), ir.F32, ir.N(501)))
 }
 
 // runningMean reads states before, while and after they change.

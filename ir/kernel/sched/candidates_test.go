@@ -37,6 +37,17 @@ var choosing = map[string]func(b *ir.Builder){
 		x := b.State("x", ir.F32, ir.Dims(16, 32)...)
 		b.SetState("x", ops.Mul(b, x, b.Input("y", ir.F32, ir.Dims(16, 32)...)))
 	},
+	"random words, two of a block": func(b *ir.Builder) {
+		b.Output("y", ops.ThreefryBoth.Bits(b, b.Input("key", ir.U32, ir.N(2)), ir.Dims(40, 64)...))
+	},
+	"random words of odd rows": func(b *ir.Builder) {
+		words := ops.ThreefryBoth13.Bits(b, b.Input("key", ir.U32, ir.N(2)), ir.Dims(8, 7)...)
+		b.Output("y", ops.Xor(b, words, ops.BroadcastInDim(b, b.Input("row", ir.U32, ir.N(7)), words.Shape(), []int{1})))
+	},
+	"random words of keys": func(b *ir.Builder) {
+		attrs := &ops.RandomBitsAttrs{RandomAttrs: ops.RandomAttrs{Shape: ir.Dims(3, 5), Generator: ops.ThreefryBoth}}
+		b.Output("y", b.Add1(ops.OpRandomBits, attrs, b.Input("key", ir.U32, ir.Dims(4, 2)...)))
+	},
 	"transpose":          transposed(64, 96),
 	"transpose of odds":  transposed(45, 83),
 	"transpose of fours": transposed(44, 100),

@@ -82,7 +82,7 @@ func (w *mapWays) fits(s Schedule) bool {
 	case Elements:
 		rule := w.e.perThread(w.g)
 		whole := s.Each >= 1 && s.Each <= mostEach && s.Each%rule == 0 && group.Product(w.g.Outer)%s.Each == 0
-		return s == Schedule{Family: Elements, Each: s.Each} && (s.Each == rule || whole && len(w.g.Copies) == 0 && s.Each*w.g.Weight() <= severalWeight)
+		return s == Schedule{Family: Elements, Each: s.Each} && (s.Each == rule || whole && len(w.g.Copies) == 0 && w.short(s.Each))
 	case Turned:
 		if s != (Schedule{Family: Turned, M: s.M, N: s.N}) || len(w.g.Copies) > 0 || w.e.caps.Invocations < mapThreads {
 			return false
@@ -91,6 +91,12 @@ func (w *mapWays) fits(s Schedule) bool {
 		return ok
 	}
 	return false
+}
+
+// short reports whether the text of so many elements is. What a vector's share, as a block of
+// random bits that is for several, counts once.
+func (w *mapWays) short(each int) bool {
+	return each*w.g.Weight() <= severalWeight || each == width && w.shared(each) <= severalWeight
 }
 
 // look builds the map's expressions at a point, to see what they read.

@@ -2115,8 +2115,10 @@ export abstract class ValueOps {
    *
    * - C1: key is u32[2]
    * - C2: the probability is f32 and of rank 0
+   * - C3: generator is "threefry" (JAX's numbers, taken where none is given), "threefry_both" or
+   *   "threefry_both_13"
    */
-  randomBernoulli(probability: Operand, shape?: readonly Dim[]): Value { return this.apply('random_bernoulli', [probability], { shape })[0]!; }
+  randomBernoulli(probability: Operand, attributes: { shape?: readonly Dim[]; generator?: string } = {}): Value { return this.apply('random_bernoulli', [probability], attributes)[0]!; }
 
   /**
    * Numbers of the beta distribution: of two numbers of gamma distributions with shapes a and b
@@ -2137,17 +2139,21 @@ export abstract class ValueOps {
    * jax_threefry_partitionable, and the pairs are the keys of its split and fold_in. With halves
    * a block serves four elements: that at place i is 16 bits, as a number below 65536, of the
    * block for the counter i/4 + offset: for i mod 4 of 0 to 3 the low and the high half of the
-   * first word, then of the second.
+   * first word, then of the second. The generator threefry_both has a block for two elements,
+   * the pair for the counter i/2 + offset: the same words as pairs in a row, for half the
+   * arithmetic on a GPU, and threefry_both_13 has blocks of 13 rounds besides.
    *
    * - C1: key is u32, its last axis has size 2; the axes before it are keys of their own, each
    *   of which counts from 0
    * - C2: offset, which may be left out, is u32 and has the axes of the keys
    * - C3: the result has the axes of the keys, then those of shape, then the one of the pairs
    * - C4: there are no halves of pairs
+   * - C5: generator is "threefry" (JAX's numbers, taken where none is given), "threefry_both" or
+   *   "threefry_both_13"
    *
    * If not given, `pairs` is false, `halves` is false.
    */
-  randomBits(offset?: Operand, attributes: { shape?: readonly Dim[]; pairs?: boolean; halves?: boolean } = {}): Value { return this.apply('random_bits', [offset], attributes)[0]!; }
+  randomBits(offset?: Operand, attributes: { shape?: readonly Dim[]; generator?: string; pairs?: boolean; halves?: boolean } = {}): Value { return this.apply('random_bits', [offset], attributes)[0]!; }
 
   /**
    * Classes drawn by the probabilities that softmax of the logits along an axis gives, in i32:
@@ -2168,10 +2174,12 @@ export abstract class ValueOps {
    *
    * - C1: key is u32[2]
    * - C2: the element type is a float type
+   * - C3: generator is "threefry" (JAX's numbers, taken where none is given), "threefry_both" or
+   *   "threefry_both_13"
    *
    * If not given, `dtype` is 'f32'.
    */
-  randomExponential(attributes: { shape?: readonly Dim[]; dtype?: DType } = {}): Value { return this.apply('random_exponential', [], attributes)[0]!; }
+  randomExponential(attributes: { shape?: readonly Dim[]; generator?: string; dtype?: DType } = {}): Value { return this.apply('random_exponential', [], attributes)[0]!; }
 
   /**
    * Numbers of the gamma distribution with the shapes alpha and scale 1 (Marsaglia and Tsang, A
@@ -2188,10 +2196,12 @@ export abstract class ValueOps {
    *
    * - C1: key is u32[2]
    * - C2: the element type is a float type
+   * - C3: generator is "threefry" (JAX's numbers, taken where none is given), "threefry_both" or
+   *   "threefry_both_13"
    *
    * If not given, `dtype` is 'f32'.
    */
-  randomGumbel(attributes: { shape?: readonly Dim[]; dtype?: DType } = {}): Value { return this.apply('random_gumbel', [], attributes)[0]!; }
+  randomGumbel(attributes: { shape?: readonly Dim[]; generator?: string; dtype?: DType } = {}): Value { return this.apply('random_gumbel', [], attributes)[0]!; }
 
   /**
    * Standard normal numbers, √2·erfinv of a uniform number in (−1, 1), as those of
@@ -2200,10 +2210,12 @@ export abstract class ValueOps {
    *
    * - C1: key is u32[2]
    * - C2: the element type is a float type
+   * - C3: generator is "threefry" (JAX's numbers, taken where none is given), "threefry_both" or
+   *   "threefry_both_13"
    *
    * If not given, `dtype` is 'f32'.
    */
-  randomNormal(attributes: { shape?: readonly Dim[]; dtype?: DType } = {}): Value { return this.apply('random_normal', [], attributes)[0]!; }
+  randomNormal(attributes: { shape?: readonly Dim[]; generator?: string; dtype?: DType } = {}): Value { return this.apply('random_normal', [], attributes)[0]!; }
 
   /**
    * The numbers from 0 to size − 1 in random order, i32: sorted by random words, anew so often
@@ -2230,10 +2242,12 @@ export abstract class ValueOps {
    *
    * - C1: key is u32[2]
    * - C2: the element type is a float type
+   * - C3: generator is "threefry" (JAX's numbers, taken where none is given), "threefry_both" or
+   *   "threefry_both_13"
    *
    * If not given, `dtype` is 'f32', `low` is -2, `high` is 2.
    */
-  randomTruncatedNormal(attributes: { shape?: readonly Dim[]; dtype?: DType; low?: number; high?: number } = {}): Value { return this.apply('random_truncated_normal', [], attributes)[0]!; }
+  randomTruncatedNormal(attributes: { shape?: readonly Dim[]; generator?: string; dtype?: DType; low?: number; high?: number } = {}): Value { return this.apply('random_truncated_normal', [], attributes)[0]!; }
 
   /**
    * Uniform numbers in [0, 1): multiples of 2 to the power -m, for the m bits that the
@@ -2241,10 +2255,12 @@ export abstract class ValueOps {
    *
    * - C1: key is u32[2]
    * - C2: the element type is a float type
+   * - C3: generator is "threefry" (JAX's numbers, taken where none is given), "threefry_both" or
+   *   "threefry_both_13"
    *
    * If not given, `dtype` is 'f32'.
    */
-  randomUniform(attributes: { shape?: readonly Dim[]; dtype?: DType } = {}): Value { return this.apply('random_uniform', [], attributes)[0]!; }
+  randomUniform(attributes: { shape?: readonly Dim[]; generator?: string; dtype?: DType } = {}): Value { return this.apply('random_uniform', [], attributes)[0]!; }
 
   /**
    * The real part of x.
