@@ -157,6 +157,7 @@ func Write(k *loop.Kernel, d *Dialect) (*Source, error) {
 	}
 	w.k = w.out.Kernel
 	w.names()
+	w.storage = exchanges(w.k)
 	for _, a := range w.k.Arrays {
 		w.typeName(a.DType)
 	}
@@ -252,29 +253,14 @@ func (w *Writer) names() {
 	for _, m := range w.k.Mbarriers {
 		w.out.Mbarriers = append(w.out.Mbarriers, define(m.Name))
 	}
-	loaded := map[int]bool{}
 	loop.Walk(w.k.Body, func(s loop.Stmt) {
 		for _, name := range loop.Defines(s) {
 			define(name)
 		}
-		for _, e := range loop.Exprs(s) {
-			scalar.Walk(e, func(n scalar.Expr) {
-				if n.Op == scalar.OpLoad {
-					loaded[n.Ref] = true
-				}
-			})
-		}
-		switch s := s.(type) {
-		case *loop.LoadVec:
-			loaded[s.Array] = true
-		case *loop.Var:
+		if s, ok := s.(*loop.Var); ok {
 			w.mutable[s.Name] = s.Init.Type
 		}
 	})
-	for i := range loaded {
-		a := w.k.Arrays[i]
-		w.storage = w.storage || a.Space == loop.Storage && a.Access == loop.ReadWrite
-	}
 }
 
 // fresh returns a new name: prefix and a number counted by n.
