@@ -49,6 +49,9 @@ type Dialect struct {
 	// the statement that names one of an array.
 	Vector    func(t dtype.DType, elems []string) string
 	LetVector func(a loop.Array, name, value string) string
+	// VectorMath says that a vector of f32 can be a variable, and that a number times a
+	// vector can be added to it: four neighbouring sums then are one, a quarter of the text.
+	VectorMath bool
 	// UnsignedShift says that shifts count in u32 whatever they shift.
 	UnsignedShift bool
 	// LowBits returns those of the bits of x, an i32 that is not negative, that mask has:
@@ -158,6 +161,9 @@ func Write(k *loop.Kernel, d *Dialect) (*Source, error) {
 	w.k = w.out.Kernel
 	w.names()
 	w.storage = exchanges(w.k)
+	if d.VectorMath {
+		w.quads = findQuads(w.k)
+	}
 	for _, a := range w.k.Arrays {
 		w.typeName(a.DType)
 	}
@@ -188,6 +194,7 @@ type Writer struct {
 	inside    bool                   // one of them is being written
 	width     map[string]int         // of the vectors by name
 	mutable   map[string]dtype.DType // variables that change
+	quads     quads                  // sums that are written as vectors
 	storage   bool                   // threads may exchange values through storage arrays
 	ranges    *scalar.Simplifier
 	meeting   string // the barrier of the role that is written, "" outside of roles
