@@ -33,6 +33,7 @@ var dialect = clike.Dialect{
 		return vectorType(t, len(elems)) + "(" + strings.Join(elems, ", ") + ")"
 	},
 	LetVector:     func(_ loop.Array, name, value string) string { return "let " + name + " = " + value + ";" },
+	VectorMath:    true,
 	UnsignedShift: true,
 	HideTurns:     true,
 	// Tint clamps an index unless it can prove that it is within the array. It learns

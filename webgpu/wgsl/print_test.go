@@ -108,6 +108,11 @@ func TestPrintedForms(t *testing.T) {
 			return k
 		}(), "let scalar0 = run.scalar0 != 0u;"},
 		{"a barrier that storage waits for", kernelOn(dtype.I32, out(i), &loop.Barrier{}, out(s.LoadAt(1, dtype.I32, local))), "storageBarrier();\n  workgroupBarrier();"},
+		{"a barrier behind what is only read, though bound for writing", func() *loop.Kernel {
+			k := kernelOn(dtype.I32, &loop.Let{Name: "x", Value: i}, &loop.Barrier{}, out(iv("x")))
+			k.Arrays[0].Access = loop.ReadWrite
+			return k
+		}(), "let x = in[local_x];\n  workgroupBarrier();"},
 	} {
 		got, err := wgsl.Print(c.k)
 		if err != nil {

@@ -49,6 +49,9 @@ type Dialect struct {
 	// the statement that names one of an array.
 	Vector    func(t dtype.DType, elems []string) string
 	LetVector func(a loop.Array, name, value string) string
+	// VectorMath says that a vector of f32 can be a variable, and that a number times a
+	// vector can be added to it: four neighbouring sums then are one, a quarter of the text.
+	VectorMath bool
 	// UnsignedShift says that shifts count in u32 whatever they shift.
 	UnsignedShift bool
 	// LowBits returns those of the bits of x, an i32 that is not negative, that mask has:
@@ -157,6 +160,10 @@ func Write(k *loop.Kernel, d *Dialect) (*Source, error) {
 	}
 	w.k = w.out.Kernel
 	w.names()
+	w.storage = exchanges(w.k)
+	if d.VectorMath {
+		w.quads = findQuads(w.k)
+	}
 	for _, a := range w.k.Arrays {
 		w.typeName(a.DType)
 	}
@@ -187,6 +194,7 @@ type Writer struct {
 	inside    bool                   // one of them is being written
 	width     map[string]int         // of the vectors by name
 	mutable   map[string]dtype.DType // variables that change
+	quads     quads                  // sums that are written as vectors
 	storage   bool                   // threads may exchange values through storage arrays
 	ranges    *scalar.Simplifier
 	meeting   string // the barrier of the role that is written, "" outside of roles
@@ -252,29 +260,14 @@ func (w *Writer) names() {
 	for _, m := range w.k.Mbarriers {
 		w.out.Mbarriers = append(w.out.Mbarriers, define(m.Name))
 	}
-	loaded := map[int]bool{}
 	loop.Walk(w.k.Body, func(s loop.Stmt) {
 		for _, name := range loop.Defines(s) {
 			define(name)
 		}
-		for _, e := range loop.Exprs(s) {
-			scalar.Walk(e, func(n scalar.Expr) {
-				if n.Op == scalar.OpLoad {
-					loaded[n.Ref] = true
-				}
-			})
-		}
-		switch s := s.(type) {
-		case *loop.LoadVec:
-			loaded[s.Array] = true
-		case *loop.Var:
+		if s, ok := s.(*loop.Var); ok {
 			w.mutable[s.Name] = s.Init.Type
 		}
 	})
-	for i := range loaded {
-		a := w.k.Arrays[i]
-		w.storage = w.storage || a.Space == loop.Storage && a.Access == loop.ReadWrite
-	}
 }
 
 // fresh returns a new name: prefix and a number counted by n.

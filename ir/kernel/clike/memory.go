@@ -34,3 +34,28 @@ func inMemory(e scalar.Expr) scalar.Expr {
 	}
 	return e
 }
+
+// exchanges reports whether threads may exchange values through storage arrays: whether a
+// kernel reads one that it writes. What is bound for writing may only be read, where it lies
+// in one buffer with what is written.
+func exchanges(k *loop.Kernel) bool {
+	written, found := map[int]bool{}, false
+	loop.WalkStores(k.Body, func(array int) { written[array] = true })
+	read := func(array int) {
+		a := k.Arrays[array]
+		found = found || written[array] && a.Space == loop.Storage && a.Access == loop.ReadWrite
+	}
+	loop.Walk(k.Body, func(s loop.Stmt) {
+		if s, ok := s.(*loop.LoadVec); ok {
+			read(s.Array)
+		}
+		for _, e := range loop.Exprs(s) {
+			scalar.Walk(e, func(n scalar.Expr) {
+				if n.Op == scalar.OpLoad {
+					read(n.Ref)
+				}
+			})
+		}
+	})
+	return found
+}

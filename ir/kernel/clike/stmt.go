@@ -53,8 +53,12 @@ func (w *Writer) check(failed scalar.Expr, code int) {
 }
 
 func (w *Writer) block(body []loop.Stmt) {
-	for _, s := range body {
-		w.stmt(s)
+	for i := 0; i < len(body); i++ {
+		if w.quad(body[i:]) {
+			i += quadWidth - 1
+			continue
+		}
+		w.stmt(body[i])
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 // compute in each turn alike computed once before it. Drivers for large GPUs do
 // that by themselves, those that run on processors do not. Loads stay where they
 // are: what they read may change. No expression fails, so one that only a branch
-// needs may be computed before the loop too.
+// needs may be computed before the loop too. And what the places of neighbouring
+// stores have in common is computed once before these.
 func Hoist(body []Stmt) []Stmt {
 	h := hoister{shared: scalar.NewSimplifier()}
 	return h.block(body)
@@ -19,14 +20,23 @@ func Hoist(body []Stmt) []Stmt {
 type hoister struct {
 	names  int
 	shared *scalar.Simplifier
+	// plain says that places stay as they are, in loops that are written out, after which
+	// they may be constants, or over lanes, where it is seen by them what lies side by side.
+	plain bool
 }
 
 func (h *hoister) block(body []Stmt) []Stmt {
 	var out []Stmt
+	if !h.plain {
+		body = h.nameBases(body)
+	}
 	for _, s := range body {
 		switch s := s.(type) {
 		case *For:
+			outer := h.plain
+			h.plain = outer || s.Unroll || s.Lanes
 			loop := s.with(s.Start, s.End, s.Step, h.block(s.Body))
+			h.plain = outer
 			out = append(append(out, h.before(loop)...), loop)
 		case *If:
 			out = append(out, &If{s.Cond, h.block(s.Then), h.block(s.Else)})
@@ -87,10 +97,14 @@ func (t *turn) block(body []Stmt) []Stmt {
 }
 
 // steady reports whether e is the same in every turn.
-func (t *turn) steady(e scalar.Expr) bool {
+func (t *turn) steady(e scalar.Expr) bool { return steady(e, t.changing) }
+
+// steady reports whether e is the same wherever nothing changes but some variables, and
+// memory.
+func steady(e scalar.Expr, changing map[string]bool) bool {
 	same := true
 	scalar.Walk(e, func(n scalar.Expr) {
-		same = same && n.Op != scalar.OpLoad && n.Op != scalar.OpCheck && !(n.Op == scalar.OpVar && t.changing[n.Name])
+		same = same && n.Op != scalar.OpLoad && n.Op != scalar.OpCheck && !(n.Op == scalar.OpVar && changing[n.Name])
 	})
 	return same
 }
@@ -114,7 +128,7 @@ func (t *turn) expr(e scalar.Expr) scalar.Expr {
 		key := t.h.shared.Shared(n)
 		v, ok := t.held[key]
 		if !ok {
-			v = t.h.variable(n)
+			v = t.h.variable("steady", n)
 			t.out = append(t.out, &Let{v.Name, n})
 			t.held[key] = v
 		}
@@ -123,9 +137,9 @@ func (t *turn) expr(e scalar.Expr) scalar.Expr {
 }
 
 // variable returns a new variable of the range of e.
-func (h *hoister) variable(e scalar.Expr) scalar.Expr {
+func (h *hoister) variable(prefix string, e scalar.Expr) scalar.Expr {
 	h.names++
-	name := "steady" + strconv.Itoa(h.names)
+	name := prefix + strconv.Itoa(h.names)
 	if lo, hi, ok := scalar.Range(e); ok {
 		return scalar.NewVar(name, e.Type, lo, hi)
 	}

@@ -71,9 +71,14 @@ func fourIntegers(body []loop.Stmt) *loop.Kernel {
 	return &loop.Kernel{Name: "loop", Arrays: []loop.Array{out}, Workgroup: [3]int{1, 1, 1}, Groups: [3]int{1, 1, 1}, Body: body}
 }
 
+// result returns what a kernel leaves of integers from 5 on.
 func result(t *testing.T, k *loop.Kernel) []byte {
 	t.Helper()
-	data := kerneltest.Encode(dtype.I32, []float64{5, 6, 7, 8})
+	before := make([]float64, k.Arrays[0].Len)
+	for i := range before {
+		before[i] = float64(5 + i)
+	}
+	data := kerneltest.Encode(dtype.I32, before)
 	l := sim.Launch{Arrays: []sim.Binding{{Buffer: data, Bytes: len(data)}}}
 	if err := sim.Run(k, l, sim.Options{}); err != nil {
 		t.Fatal(err)

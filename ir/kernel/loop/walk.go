@@ -54,38 +54,37 @@ func mapStmt(s Stmt, f func(scalar.Expr) scalar.Expr) Stmt {
 	return s
 }
 
-// WalkArrays shows the array number of every statement that has one.
-func WalkArrays(body []Stmt, f func(array *int)) {
-	for _, s := range body {
-		switch s := s.(type) {
-		case *Store:
-			f(&s.Array)
-		case *LoadVec:
-			f(&s.Array)
-		case *StoreVec:
-			f(&s.Array)
-		case *AtomicOp:
-			f(&s.Array)
-		case *FragmentLoad:
-			f(&s.Array)
-		case *FragmentStore:
-			f(&s.Array)
-		case *For:
-			WalkArrays(s.Body, f)
-		case *If:
-			WalkArrays(s.Then, f)
-			WalkArrays(s.Else, f)
-		default:
-			if withAsync {
-				asyncArrays(s, f)
-			}
+// Arrays shows the array numbers that a statement itself has, besides those of loads in
+// its expressions.
+func Arrays(s Stmt, f func(array *int)) {
+	switch s := s.(type) {
+	case *Store:
+		f(&s.Array)
+	case *LoadVec:
+		f(&s.Array)
+	case *StoreVec:
+		f(&s.Array)
+	case *AtomicOp:
+		f(&s.Array)
+	case *FragmentLoad:
+		f(&s.Array)
+	case *FragmentStore:
+		f(&s.Array)
+	default:
+		if withAsync {
+			asyncArrays(s, f)
 		}
 	}
 }
 
+// WalkArrays shows the array numbers of every statement, see [Arrays].
+func WalkArrays(body []Stmt, f func(array *int)) {
+	Walk(body, func(s Stmt) { Arrays(s, f) })
+}
+
 // WalkStores shows the arrays that statements write.
 func WalkStores(body []Stmt, f func(array int)) {
-	for _, s := range body {
+	Walk(body, func(s Stmt) {
 		switch s := s.(type) {
 		case *Store:
 			f(s.Array)
@@ -95,15 +94,10 @@ func WalkStores(body []Stmt, f func(array int)) {
 			f(s.Array)
 		case *FragmentStore:
 			f(s.Array)
-		case *For:
-			WalkStores(s.Body, f)
-		case *If:
-			WalkStores(s.Then, f)
-			WalkStores(s.Else, f)
 		default:
 			if withAsync {
 				asyncStores(s, f)
 			}
 		}
-	}
+	})
 }

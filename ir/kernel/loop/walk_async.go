@@ -28,8 +28,7 @@ func mapAsync(s Stmt, f func(scalar.Expr) scalar.Expr) Stmt {
 	return s
 }
 
-// asyncArrays is [WalkArrays] for a statement of asynchronous work, asyncStores
-// [WalkStores].
+// asyncArrays is [Arrays] for asynchronous work, asyncStores [WalkStores].
 func asyncArrays(s Stmt, f func(array *int)) {
 	switch s := s.(type) {
 	case *CopyAsync:
@@ -39,10 +38,6 @@ func asyncArrays(s Stmt, f func(array *int)) {
 		s.arrays(f)
 	case *CopyBox:
 		f(&s.To)
-	case *Roles:
-		for _, r := range s.List {
-			WalkArrays(r.Body, f)
-		}
 	}
 }
 
@@ -52,10 +47,6 @@ func asyncStores(s Stmt, f func(array int)) {
 		f(s.To)
 	case *CopyBox:
 		f(s.To)
-	case *Roles:
-		for _, r := range s.List {
-			WalkStores(r.Body, f)
-		}
 	}
 }
 

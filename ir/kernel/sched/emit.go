@@ -141,35 +141,12 @@ func (e *emitter) finish(name string, body []loop.Stmt) Launch {
 		}
 	}
 	loop.WalkStores(body, func(array int) { f.written[array] = true })
-	together := false
-	loop.Walk(body, func(s loop.Stmt) {
-		switch s := s.(type) {
-		case *loop.AtomicOp:
-			f.atomic[s.Array] = true
-		case *loop.Shuffle, *loop.Subgroup, *loop.FragmentZero:
-			together = true
-		}
-	})
-	loop.MapExprs(body, func(x scalar.Expr) scalar.Expr {
-		scalar.Walk(x, f.visit)
-		return x
-	})
-	loop.Walk(body, func(s loop.Stmt) {
-		if s, ok := s.(*loop.CopyAsync); ok {
-			f.need(s.From)
-		}
-	})
 	for _, b := range e.boxes {
 		f.need(b.Array)
 	}
-	for _, id := range sortedSlots(f.written) {
-		f.need(id)
-	}
-	for _, id := range sortedSlots(e.wide) {
-		f.need(id)
-	}
+	loop.Walk(body, f.take)
 	k := &loop.Kernel{Name: name, Workgroup: e.workgroup, Groups: e.groups, Resident: e.resident, Scalars: f.scalars, Counters: f.counters}
-	if together && e.caps.Subgroups {
+	if f.together && e.caps.Subgroups {
 		k.Subgroup = e.caps.Subgroup
 	}
 	args := f.layOut(k)
@@ -193,6 +170,23 @@ type finisher struct {
 	scalars  []ir.DType
 	counters int
 	checks   bool
+	together bool // threads of a subgroup work together
+}
+
+// take notes what a statement itself uses. Arrays are numbered in the order in which the
+// body first touches them, read or written, behind those of boxes: kernels that do the same
+// have one text then, whatever the numbers of their tensors.
+func (f *finisher) take(s loop.Stmt) {
+	for _, x := range loop.Exprs(s) {
+		scalar.Walk(x, f.visit)
+	}
+	loop.Arrays(s, func(array *int) { f.need(*array) })
+	switch s := s.(type) {
+	case *loop.AtomicOp:
+		f.atomic[s.Array] = true
+	case *loop.Shuffle, *loop.Subgroup, *loop.FragmentZero:
+		f.together = true
+	}
 }
 
 func (f *finisher) visit(x scalar.Expr) {
@@ -275,15 +269,6 @@ func withSlots(x scalar.Expr, slot map[int]int) scalar.Expr {
 		}
 		return scalar.LoadAt(slot[n.Ref], n.Type, withSlots(n.Args[0], slot)), true
 	})
-}
-
-func sortedSlots[T any](set map[int]T) []int {
-	out := make([]int, 0, len(set))
-	for id := range set {
-		out = append(out, id)
-	}
-	slices.Sort(out)
-	return out
 }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }

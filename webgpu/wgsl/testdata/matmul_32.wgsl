@@ -11,14 +11,8 @@ fn main(@builtin(local_invocation_id) local_id: vec3<u32>, @builtin(workgroup_id
   let group_y = i32(group_id.y);
   let local_x = i32(local_id.x);
   let local_y = i32(local_id.y);
-  var acc_0 = 0.0;
-  var acc_1 = 0.0;
-  var acc_2 = 0.0;
-  var acc_3 = 0.0;
-  var acc_4 = 0.0;
-  var acc_5 = 0.0;
-  var acc_6 = 0.0;
-  var acc_7 = 0.0;
+  var acc_0 = vec4<f32>(0.0, 0.0, 0.0, 0.0);
+  var acc_4 = vec4<f32>(0.0, 0.0, 0.0, 0.0);
   for (var tile = 0; tile < 3; tile++) {
     let t0 = local_y * 8 + local_x;
     let v0 = a[min(group_y * 32 + t0 / 4, 49) * 12 + tile * 4 + t0 % 4];
@@ -33,24 +27,18 @@ fn main(@builtin(local_invocation_id) local_id: vec3<u32>, @builtin(workgroup_id
       let v4 = tile_b[(q * 4 + 2) * 8 + local_x];
       let v5 = tile_b[(q * 4 + 3) * 8 + local_x];
       let v6 = tile_a[local_y * 2 * 4 + q];
-      acc_0 = acc_0 + v6.x * v2.x + v6.y * v3.x + v6.z * v4.x + v6.w * v5.x;
-      acc_1 = acc_1 + v6.x * v2.y + v6.y * v3.y + v6.z * v4.y + v6.w * v5.y;
-      acc_2 = acc_2 + v6.x * v2.z + v6.y * v3.z + v6.z * v4.z + v6.w * v5.z;
-      acc_3 = acc_3 + v6.x * v2.w + v6.y * v3.w + v6.z * v4.w + v6.w * v5.w;
+      acc_0 = acc_0 + v6.x * v2 + v6.y * v3 + v6.z * v4 + v6.w * v5;
       let v7 = tile_a[(local_y * 2 + 1) * 4 + q];
-      acc_4 = acc_4 + v7.x * v2.x + v7.y * v3.x + v7.z * v4.x + v7.w * v5.x;
-      acc_5 = acc_5 + v7.x * v2.y + v7.y * v3.y + v7.z * v4.y + v7.w * v5.y;
-      acc_6 = acc_6 + v7.x * v2.z + v7.y * v3.z + v7.z * v4.z + v7.w * v5.z;
-      acc_7 = acc_7 + v7.x * v2.w + v7.y * v3.w + v7.z * v4.w + v7.w * v5.w;
+      acc_4 = acc_4 + v7.x * v2 + v7.y * v3 + v7.z * v4 + v7.w * v5;
     }
     workgroupBarrier();
   }
   let row_0 = group_y * 32 + local_y * 2;
   if (row_0 < 50) {
-    c[row_0 * 16 + group_x * 8 + local_x] = vec4<f32>(acc_0, acc_1, acc_2, acc_3);
+    c[row_0 * 16 + group_x * 8 + local_x] = acc_0;
   }
   let row_1 = group_y * 32 + (local_y * 2 + 1);
   if (row_1 < 50) {
-    c[row_1 * 16 + group_x * 8 + local_x] = vec4<f32>(acc_4, acc_5, acc_6, acc_7);
+    c[row_1 * 16 + group_x * 8 + local_x] = acc_4;
   }
 }
