@@ -23,11 +23,10 @@ func (s *scatterEmitter) heaviest() float64 {
 
 // moved is what is read of updates, and read and written of the rows that they change.
 func (s *scatterEmitter) moved() traffic {
-	size := s.Out.DType.Size()
-	rows := min(s.Positions, s.Rows)
+	positions, rows, size := float64(s.Positions), float64(min(s.Positions, s.Rows)), s.Out.DType.Size()
 	return traffic{
-		bytes:    float64((s.Positions + 2*rows) * s.Window * size),
-		sectors:  float64(3 * s.Positions * ceilDiv(s.Window*size, sectorBytes) * sectorBytes),
+		bytes:    (positions + 2*rows) * float64(s.Window*size),
+		sectors:  3 * positions * float64(ceilDiv(s.Window, sectorElements)*sectorBytes),
 		threads:  s.Positions * s.Window,
 		underWay: size,
 	}
