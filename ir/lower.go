@@ -124,12 +124,15 @@ func (m ScatterMode) Combine(x, u scalar.Expr) scalar.Expr {
 // ScatterLowering is an op whose updates say where they go: the result is
 // operand 0 with the updates of operand 2 applied at the positions in operand
 // 1, combined in an order that the shapes alone decide, so that results are
-// reproducible.
+// reproducible, unless they are unordered.
 type ScatterLowering struct {
 	Mode ScatterMode
 	// Unique reports that no two positions have one target, so that no order
 	// matters; nil where that is never known.
 	Unique func(n *Node) bool
+	// Unordered reports that sums of floats may be taken in any order, also in another
+	// one in each run; nil where they never may.
+	Unordered func(n *Node) bool
 	// Space returns the sizes of the space of scatter positions (each holds one
 	// index tuple), and of the window that each of them moves.
 	Space func(n *Node) (positions, window []int)

@@ -169,6 +169,14 @@ func (a *attrParser) field(name string) int {
 	return a.p.space()
 }
 
+// comes reports whether a field of the given name is next.
+func (a *attrParser) comes(name string) bool {
+	start := a.p.pos
+	found := (a.fields > 0 || a.p.accept("{")) && a.p.word() == name
+	a.p.pos = start
+	return found
+}
+
 func (a *attrParser) Int(name string, p *int) {
 	at := a.field(name)
 	*p = a.p.parseInt(at, a.p.number())
@@ -198,7 +206,12 @@ func (a *attrParser) Float(name string, p *float64) {
 	*p = x
 }
 
+// Bool may find nothing and leaves what is there then, so that texts stay readable that
+// are older than an option of their op.
 func (a *attrParser) Bool(name string, p *bool) {
+	if !a.comes(name) {
+		return
+	}
 	at := a.field(name)
 	s := a.p.word()
 	if s != "true" && s != "false" {

@@ -43,6 +43,26 @@ func TestParseIsTheInverseOfString(t *testing.T) {
 	}
 }
 
+// Texts stay readable that were written before an op got an option.
+func TestTruthsMayBeLeftOutOfATextForm(t *testing.T) {
+	const text = `graph "g" {
+  %0 = input "x" : f32[]
+  %1 = test.attrs(%0) {i=-3 l=[1,-2] f=0.1 b=false s="a" d=bf16 n=[2]} : f32[]
+  output "y" = %1
+}
+`
+	g, err := Parse(strings.Replace(text, "b=false ", "", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := g.String(); got != text {
+		t.Errorf("read as\n%s\nnot\n%s", got, text)
+	}
+	if _, err := Parse(strings.Replace(text, "b=false", "c=false", 1)); !errors.Is(err, ErrSyntax) {
+		t.Errorf("an unknown attribute: error %v, want one of kind %q", err, ErrSyntax)
+	}
+}
+
 func TestLiteralsKeepEveryBit(t *testing.T) {
 	word := func(x ...uint32) []byte {
 		var out []byte

@@ -12,26 +12,45 @@ const lineLength = 4096
 // 16,384.
 func linesWithin(most int) int { return min(16384, most/4/lineLength) }
 
-// updateCases are gradients of tables: updates by index.
+// gradient is the gradient of a table of rows of a width: updates of some tokens.
+type gradient struct {
+	name                string
+	rows, width, tokens int
+	// squared is how often a uniform number is squared that tells where among the rows
+	// that of a token is: with 0 all are as frequent, with 2 the first of 50,257 has one
+	// token in 15, as the most frequent words have.
+	squared int
+}
+
+// updateCases are gradients of tables, whose updates are added in one order, or in any.
 func updateCases(most int) []memoryCase {
-	const width, tokens = 768, 4096
-	rows := min(50257, most/4/width)
-	return []memoryCase{
-		{
-			MemoryJob{Name: "embedding-gradient", Bytes: 4 * width * float64(rows+3*tokens)},
-			func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
-				at := ops.Mul(b, x("at", tokens, 1), ops.Const(b, ir.F32, float64(rows)))
-				return ops.ScatterAdd(b, ops.Zeros(b, ir.F32, ir.Dims(rows, width)...), ops.Convert(b, at, ir.I32),
-					x("u", tokens, width), ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}}})
-			},
-		},
-		{
-			MemoryJob{Name: "few-rows-gradient", Bytes: 4 * 384 * 16384},
-			func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
-				at := ops.Mul(b, x("at", 16384, 1), ops.Const(b, ir.F32, 65))
-				return ops.ScatterAdd(b, ops.Zeros(b, ir.F32, ir.Dims(65, 384)...), ops.Convert(b, at, ir.I32),
-					x("u", 16384, 384), ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}}})
-			},
+	const width = 768
+	words := min(50257, most/4/width)
+	var cases []memoryCase
+	for _, g := range []gradient{
+		{"embedding-gradient", words, width, 4096, 0},
+		{"words-gradient", words, width, 8192, 2},
+		{"few-rows-gradient", 65, 384, 16384, 0},
+	} {
+		cases = append(cases, g.job(g.name, false), g.job(g.name+"-unordered", true))
+	}
+	return cases
+}
+
+// job counts as moved the table, which is written, and of each token its update and the row
+// that it changes, but no row twice.
+func (g gradient) job(name string, unordered bool) memoryCase {
+	bytes := 4 * g.width * (g.rows + g.tokens + 2*min(g.rows, g.tokens))
+	return memoryCase{
+		MemoryJob{Name: name, Bytes: float64(bytes)},
+		func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value {
+			at := x("at", g.tokens, 1)
+			for range g.squared {
+				at = ops.Square(b, at)
+			}
+			at = ops.Mul(b, at, ops.Const(b, ir.F32, float64(g.rows)))
+			return ops.ScatterAdd(b, ops.Zeros(b, ir.F32, ir.Dims(g.rows, g.width)...), ops.Convert(b, at, ir.I32),
+				x("u", g.tokens, g.width), ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}, Unordered: unordered}})
 		},
 	}
 }

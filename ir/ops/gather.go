@@ -40,7 +40,8 @@ func init() {
 	define(&ir.Def{
 		Op: OpGather,
 		Doc: "Reads the operand at index tuples. The result has the positions (the axes of indices but for the " +
-			"last) and then the window (the axes of the operand that are neither indexed nor batch axes).",
+			"last) and then the window (the axes of the operand that are neither indexed nor batch axes). " +
+			"With unordered its derivative may add f32 in any order: faster, and not the same from run to run.",
 		Constraints: numbered(append(slices.Clone(indexConstraints), `outside is "fill" or "clip"`)...),
 		Operands:    []string{"operand", "indices"},
 		NewAttrs:    func() ir.Attrs { return &GatherAttrs{} },
@@ -65,14 +66,25 @@ func Gather(b *ir.Builder, x, indices ir.Value, a GatherAttrs) ir.Value {
 // at the indices. An index outside gives what outside says ([OutsideFill] with
 // zeros, [OutsideClip], [OutsideWrap]).
 func Take(b *ir.Builder, x, indices ir.Value, axis int, outside string) ir.Value {
+	return take(b, x, indices, axis, IndexedAxes{Outside: outside})
+}
+
+// TakeUnordered is [Take] whose derivative may add in any order: see
+// [IndexedAxes.Unordered].
+func TakeUnordered(b *ir.Builder, x, indices ir.Value, axis int, outside string) ir.Value {
+	return take(b, x, indices, axis, IndexedAxes{Outside: outside, Unordered: true})
+}
+
+func take(b *ir.Builder, x, indices ir.Value, axis int, a IndexedAxes) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
 	}
 	if axis < 0 {
 		axis += x.Rank()
 	}
-	indices, outside = wrapped(b, x, indices, axis, outside)
-	y := Gather(b, x, ExpandDims(b, indices, -1), GatherAttrs{IndexedAxes: IndexedAxes{Axes: []int{axis}, Outside: outside}})
+	indices, a.Outside = wrapped(b, x, indices, axis, a.Outside)
+	a.Axes = []int{axis}
+	y := Gather(b, x, ExpandDims(b, indices, -1), GatherAttrs{IndexedAxes: a})
 	if axis == 0 || b.Err() != nil {
 		return y
 	}

@@ -20,6 +20,11 @@ type IndexedAxes struct {
 	// with the batch axes: updates then go straight where they belong. Where the
 	// promise is broken a scatter, or the derivative of a gather, is wrong.
 	Unique bool
+	// Unordered lets a device add updates of f32 to one place in whatever order it
+	// comes to them, also those of a gather's derivative: faster where there are many,
+	// but results differ in their last bits from run to run. Without it, and for all
+	// other updates, runs are alike.
+	Unordered bool
 }
 
 // Visit shows the attributes.
@@ -29,6 +34,7 @@ func (a *IndexedAxes) Visit(v ir.AttrVisitor) {
 	v.Ints("index_batch", &a.IndexBatch)
 	v.Text("outside", &a.Outside)
 	v.Bool("unique", &a.Unique)
+	v.Bool("unordered", &a.Unordered)
 }
 
 // indexConstraints hold for all ops with index tuples.

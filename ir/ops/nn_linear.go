@@ -12,6 +12,16 @@ const (
 	OpEmbedding ir.Op = "embedding"
 )
 
+// EmbeddingAttrs are those of embedding.
+type EmbeddingAttrs struct {
+	// Unordered lets the gradient of the table add up in any order: see
+	// [IndexedAxes.Unordered].
+	Unordered bool
+}
+
+// Visit shows the attributes.
+func (a *EmbeddingAttrs) Visit(v ir.AttrVisitor) { v.Bool("unordered", &a.Unordered) }
+
 func init() {
 	define(&ir.Def{
 		Op:  OpLinear,
@@ -30,18 +40,21 @@ func init() {
 		Samples: linearSamples,
 	})
 	define(&ir.Def{
-		Op:  OpEmbedding,
-		Doc: "The rows of a table at the given indices. An index outside the table is an error when the graph runs.",
+		Op: OpEmbedding,
+		Doc: "The rows of a table at the given indices. An index outside the table is an error when the graph runs. " +
+			"With unordered the gradient of the table may add f32 in any order: faster, and not the same from run to run.",
 		Constraints: numbered(
 			"table has rank 2, ids are integers",
 			"the result has the axes of ids and then the second axis of the table",
 		),
 		Operands:    []string{"table", "ids"},
+		NewAttrs:    func() ir.Attrs { return &EmbeddingAttrs{} },
 		Infer:       inferEmbedding,
 		NoTranspose: "taken of its body",
-		Body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) []ir.Value {
+		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			ids := CheckIndex(b, in[1], in[0].Dim(0), "embedding index")
-			return []ir.Value{Take(b, in[0], ids, 0, OutsideClip)}
+			a := IndexedAxes{Outside: OutsideClip, Unordered: n.Attrs().(*EmbeddingAttrs).Unordered}
+			return []ir.Value{take(b, in[0], ids, 0, a)}
 		},
 		Samples: embeddingSamples,
 	})
@@ -58,7 +71,13 @@ func Linear(b *ir.Builder, x, weight, bias ir.Value) ir.Value {
 // [..., width]. An id that is no row is an error of kind [ir.ErrIndex] when the
 // graph runs.
 func Embedding(b *ir.Builder, table, ids ir.Value) ir.Value {
-	return b.Add1(OpEmbedding, nil, table, ids)
+	return b.Add1(OpEmbedding, &EmbeddingAttrs{}, table, ids)
+}
+
+// EmbeddingUnordered is [Embedding] whose gradient may be added up in any order: see
+// [IndexedAxes.Unordered].
+func EmbeddingUnordered(b *ir.Builder, table, ids ir.Value) ir.Value {
+	return b.Add1(OpEmbedding, &EmbeddingAttrs{Unordered: true}, table, ids)
 }
 
 // given drops the last operand where it is left out.
@@ -149,8 +168,9 @@ func embeddingSamples() []ir.Sample {
 		return nil
 	}
 	return []ir.Sample{
-		{Name: "tokens", In: []*ir.Array{drawn(ir.F32, 11, 5), ir.Ints(ir.I32, []int64{10, 0, 3, 3, 7, 1}, 2, 3)}},
-		{Name: "one token", In: []*ir.Array{drawn(ir.F32, 3, 2), ir.Int(ir.U8, 2)}},
-		{Name: "no tokens", In: []*ir.Array{drawn(ir.F32, 3, 2), ir.NewArray(ir.I32, 0)}},
+		{Name: "tokens", Attrs: &EmbeddingAttrs{}, In: []*ir.Array{drawn(ir.F32, 11, 5), ir.Ints(ir.I32, []int64{10, 0, 3, 3, 7, 1}, 2, 3)}},
+		{Name: "one token", Attrs: &EmbeddingAttrs{}, In: []*ir.Array{drawn(ir.F32, 3, 2), ir.Int(ir.U8, 2)}},
+		{Name: "tokens in any order", Attrs: &EmbeddingAttrs{Unordered: true}, In: []*ir.Array{drawn(ir.F32, 11, 5), ir.Ints(ir.I32, []int64{10, 3, 3}, 3)}},
+		{Name: "no tokens", Attrs: &EmbeddingAttrs{}, In: []*ir.Array{drawn(ir.F32, 3, 2), ir.NewArray(ir.I32, 0)}},
 	}
 }

@@ -68,8 +68,9 @@ func init() {
 
 func defineScatter(s scatterOp) {
 	d := &ir.Def{
-		Op:  s.op,
-		Doc: s.doc + " The updates have the shape that gather would give for the operand and the indices; they are combined in an order that depends on the indices alone.",
+		Op: s.op,
+		Doc: s.doc + " The updates have the shape that gather would give for the operand and the indices; they are combined in an order that depends on the indices alone, " +
+			"but with unordered sums of f32 may be taken in any: faster, and not the same from run to run.",
 		Constraints: numbered(append(slices.Clone(indexConstraints),
 			`outside is "drop" or "clip"`, "operand and updates have one element type, which is "+s.types.String())...),
 		Operands: []string{"operand", "indices", "updates"},
@@ -88,11 +89,12 @@ func defineScatter(s scatterOp) {
 		Transpose: s.transpose,
 		Batch:     batchScatter,
 		Lower: &ir.ScatterLowering{
-			Mode:   s.mode,
-			Unique: func(n *ir.Node) bool { return n.Attrs().(*ScatterAttrs).Unique },
-			Space:  scatterSpace,
-			Target: scatterTarget,
-			Update: func(_ *ir.Node, p, w ir.Index) ir.Index { return slices.Concat(p, w) },
+			Mode:      s.mode,
+			Unique:    func(n *ir.Node) bool { return n.Attrs().(*ScatterAttrs).Unique },
+			Unordered: func(n *ir.Node) bool { return n.Attrs().(*ScatterAttrs).Unordered },
+			Space:     scatterSpace,
+			Target:    scatterTarget,
+			Update:    func(_ *ir.Node, p, w ir.Index) ir.Index { return slices.Concat(p, w) },
 		},
 		Samples: func() []ir.Sample { return scatterSamples(s.mode) },
 	}

@@ -22,6 +22,7 @@ func scatterSamples(mode ir.ScatterMode) []ir.Sample {
 	}
 	rows := IndexedAxes{Axes: []int{0}}
 	unique := IndexedAxes{Axes: []int{0}, Unique: true}
+	unordered := IndexedAxes{Axes: []int{0}, Unordered: true}
 	repeated := ir.Ints(ir.I32, []int64{4, 0, 4, 2, 4}, 5, 1)
 	outside := ir.Ints(ir.I32, []int64{-1, 0, 5, 2, 4}, 5, 1)
 	many := ir.Ints(ir.I32, spread(70, 2), 70, 1)
@@ -34,6 +35,7 @@ func scatterSamples(mode ir.ScatterMode) []ir.Sample {
 		sample("along an axis", []int{3, 4}, ir.Ints(ir.I32, []int64{3, 0, 1, 1, 2, 9}, 3, 2, 1), []int{3, 2},
 			IndexedAxes{Axes: []int{1}, OperandBatch: []int{0}, IndexBatch: []int{0}}),
 		sample("more updates than rows", []int{2, 33}, many, []int{70, 33}, rows),
+		sample("in any order", []int{90, 5}, ir.Ints(ir.I32, spread(70, 91), 70, 1), []int{70, 5}, unordered),
 		sample("many along the last axis", []int{3, 7}, ir.Ints(ir.I32, spread(131, 8), 131, 1), []int{131, 3}, IndexedAxes{Axes: []int{1}}),
 		sample("no updates", []int{5, 3}, ir.NewArray(ir.I32, 0, 1), []int{0, 3}, rows),
 		sample("empty operand", []int{0, 3}, ir.Ints(ir.I32, []int64{0, 1}, 2, 1), []int{2, 3}, rows),

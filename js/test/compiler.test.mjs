@@ -395,6 +395,26 @@ test('scopes name parameters, states and labels, in the bodies of loops too', ()
   for (const line of [/= scan\(.*#"a\/b"/, /= neg\(.*#"a\/b\/inner"/, /= exp\(.*#"outside"/]) assert.match(g.text(), line);
 });
 
+test('gradients of rows are added in any order on request, and in one otherwise', async () => {
+  const inputs = { at: Int32Array.from({ length: 200 }, (_, i) => (i * i) % 300), table: elements(1, 300 * 4) };
+  const rows = {
+    take: (table, at, unordered) => table.take(at, 0, 'clip', unordered),
+    embedding: (table, at, unordered) => table.embedding(at, unordered),
+    gather: (table, at, unordered) => table.gather(at.expandDims(-1), { axes: [0], outside: 'clip', unordered }),
+  };
+  for (const [name, read] of Object.entries(rows)) {
+    const gradient = (unordered) => graph(name, (b) => {
+      const x = read(b.input('table', 'f32', [300, 4]), b.input('at', 'i32', [200]), unordered);
+      b.output('loss', x.mul(x).reduceSum());
+    }).grad('loss', 'table');
+    const [one, any] = [undefined, true].map(gradient);
+    assert.match(one.text(), /scatter_add\(.*unordered=false/, name);
+    assert.match(any.text(), /scatter_add\(.*unordered=true/, name);
+    const wanted = await valueOf(one, inputs, 'grad/table'), got = await valueOf(any, inputs, 'grad/table');
+    assert.ok(wanted.some((x) => x !== 0) && wanted.every((x, i) => Math.abs(x - got[i]) <= 1e-5), name);
+  }
+});
+
 test('a plan compiled here runs in the runtime alone', async () => {
   const made = graph('twice', (b) => b.output('y', b.input('x', 'f32', ['n']).mul(2)));
   const file = await compile({ name: 'twice', entries: { main: made }, symbols: { n: 3 } });

@@ -23,5 +23,5 @@ func Target() plan.Target {
 	// array; memory does the rest.
 	l.BindingBytes = int(min(4*int64(loop.MaxElements), math.MaxInt)) / plan.RowBytes * plan.RowBytes
 	l.BufferBytes = l.BindingBytes
-	return plan.Target{Name: Name, Caps: loop.Caps{Dialect: dtype.CUDA, Limits: l, Shuffles: true}, Branches: true, Branch: worthBranch}
+	return plan.Target{Name: Name, Caps: loop.Caps{Dialect: dtype.CUDA, Limits: l, Shuffles: true, AtomicFloats: loop.NativeFloats}, Branches: true, Branch: worthBranch}
 }

@@ -24,6 +24,9 @@ func init() {
 		"take": {2, 2, func(b *ir.Builder, x []ir.Value, n []float64) ir.Value {
 			return ops.Take(b, x[0], x[1], int(n[0]), outside(n[1]))
 		}},
+		"take_unordered": {2, 2, func(b *ir.Builder, x []ir.Value, n []float64) ir.Value {
+			return ops.TakeUnordered(b, x[0], x[1], int(n[0]), outside(n[1]))
+		}},
 		"take_along_axis": {2, 2, func(b *ir.Builder, x []ir.Value, n []float64) ir.Value {
 			return ops.TakeAlongAxis(b, x[0], x[1], int(n[0]), outside(n[1]))
 		}},

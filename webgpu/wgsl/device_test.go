@@ -50,9 +50,11 @@ type array struct {
 
 func TestShadersComputeOnDawnWhatPlainLoopsDo(t *testing.T) {
 	t.Run("lavapipe", func(t *testing.T) {
-		testDawn(t, "lavapipe", slices.Concat(kerneltest.Cases(), kerneltest.Half(), []*kerneltest.Case{kerneltest.Shuffled(8)}))
+		testDawn(t, "lavapipe", slices.Concat(kerneltest.Cases(), kerneltest.Half(), kerneltest.AtomicFloats(), []*kerneltest.Case{kerneltest.Shuffled(8)}))
 	})
-	t.Run("swiftshader", func(t *testing.T) { testDawn(t, "swiftshader", append(kerneltest.Cases(), kerneltest.Shuffled(4))) })
+	t.Run("swiftshader", func(t *testing.T) {
+		testDawn(t, "swiftshader", slices.Concat(kerneltest.Cases(), kerneltest.AtomicFloats(), []*kerneltest.Case{kerneltest.Shuffled(4)}))
+	})
 }
 
 // testDawn runs kernels through Dawn on a backend.

@@ -2,6 +2,7 @@ package wgsl
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,7 +45,14 @@ var dialect = clike.Dialect{
 		n := strconv.FormatInt(mask, 10) + "u"
 		return "i32(min(u32(" + x + ") & " + n + ", " + n + "))"
 	},
-	AtomicLoad: func(_ dtype.DType, element string) string { return "atomicLoad(&" + element + ")" },
+	AtomicLoad: func(t dtype.DType, element string) string {
+		load := "atomicLoad(&" + element + ")"
+		if t.IsFloat() {
+			return "bitcast<f32>(" + load + ")"
+		}
+		return load
+	},
+	AddFloat: addFloat,
 	Barrier: func(storage bool) []string {
 		if storage {
 			return []string{"storageBarrier();", "workgroupBarrier();"}
@@ -104,6 +112,28 @@ func form(op scalar.Op, t dtype.DType) (clike.Form, bool) {
 	}
 	f, ok := forms[op]
 	return f, ok
+}
+
+// addFloat exchanges the bits of a sum for those that it was made of, again and again
+// until no other thread came in between: atomics are of integers alone. It stands in
+// place, since no function may be given a pointer to storage.
+func addFloat(element, value, old string) []string {
+	lines := []string{
+		"{",
+		"  let spot = &" + element + ";",
+		"  var seen = atomicLoad(spot);",
+		"  loop {",
+		"    let swap = atomicCompareExchangeWeak(spot, seen, bitcast<u32>(bitcast<f32>(seen) + " + value + "));",
+		"    if (swap.exchanged) { break; }",
+		"    seen = swap.old_value;",
+		"  }",
+		"}",
+	}
+	if old == "" {
+		return lines
+	}
+	last := len(lines) - 1
+	return slices.Concat([]string{"var " + old + ": f32;"}, lines[:last], []string{"  " + old + " = bitcast<f32>(seen);", "}"})
 }
 
 var subgroupCalls = map[scalar.Op]string{
@@ -176,7 +206,7 @@ var reserved = set(`
 	writeonly yield
 	array atomic bool f16 f32 i32 u32 vec2 vec3 vec4 bitcast
 	abs ceil countOneBits floor inverseSqrt max min select sqrt trunc
-	atomicAdd atomicLoad atomicMax atomicMin atomicOr subgroupAdd subgroupMax subgroupMin subgroupShuffleXor
+	atomicAdd atomicCompareExchangeWeak atomicLoad atomicMax atomicMin atomicOr seen spot swap subgroupAdd subgroupMax subgroupMin subgroupShuffleXor
 	storageBarrier workgroupBarrier
 	main run Run from_bits local_id local_number group_id subgroup_number subgroup_lane subgroup_lanes repeat0 repeat1 repeat2 repeat3`)
 

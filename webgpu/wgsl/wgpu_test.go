@@ -140,7 +140,7 @@ func (r wgpuRun) run(c *kerneltest.Case, source string) [][]float64 {
 
 func TestShadersComputeOnWgpuWhatPlainLoopsDo(t *testing.T) {
 	device := wgpuDevice(t)
-	for _, c := range kerneltest.Cases() {
+	for _, c := range append(kerneltest.Cases(), kerneltest.AtomicFloats()...) {
 		if c.Kernel.Subgroup != [2]int{} {
 			continue // this wgpu has no subgroups
 		}

@@ -123,6 +123,8 @@ func (p *printer) arrays(space loop.Space) {
 func arrayType(a loop.Array) string {
 	elem := elementType(a.DType)
 	switch {
+	case a.Access == loop.Atomic && a.DType.IsFloat():
+		elem = "atomic<u32>"
 	case a.Access == loop.Atomic:
 		elem = "atomic<" + elem + ">"
 	case a.Width > 1:

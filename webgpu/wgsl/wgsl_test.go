@@ -15,7 +15,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 func TestGoldenShaders(t *testing.T) {
-	for _, c := range slices.Concat(kerneltest.Cases(), kerneltest.Half(), []*kerneltest.Case{kerneltest.Shuffled(32), kerneltest.Fragments()[0]}) {
+	for _, c := range slices.Concat(kerneltest.Cases(), kerneltest.Half(), kerneltest.AtomicFloats(), []*kerneltest.Case{kerneltest.Shuffled(32), kerneltest.Fragments()[0]}) {
 		t.Run(c.Kernel.Name, func(t *testing.T) {
 			got, err := wgsl.Print(c.Kernel)
 			if err != nil {

@@ -77,6 +77,10 @@ type Dialect struct {
 	// Atomic returns the call that combines a value into an element and gives what was
 	// there; nil where it is atomicAdd(&element, value) and the like.
 	Atomic func(op scalar.Op, element, value string) string
+	// AddFloat returns the lines that add to an atomic f32 a value that is a name or a
+	// number; old, unless it is "", becomes the name of what was there. It is nil where the
+	// language has no such additions.
+	AddFloat func(element, value, old string) []string
 	// Barrier returns the statements that make a workgroup meet. storage says
 	// that it exchanges values through storage arrays too.
 	Barrier func(storage bool) []string

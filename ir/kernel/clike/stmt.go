@@ -243,6 +243,10 @@ func (w *Writer) hidden(s *loop.For) *loop.For {
 }
 
 func (w *Writer) atomic(s *loop.AtomicOp) {
+	if s.Value.Type.IsFloat() {
+		w.addFloat(s)
+		return
+	}
 	e := w.bind(s.At, s.Value)
 	value := w.operand(e[1], loose)
 	call := w.combine(s.Op, w.element(s.Array, e[0]), value)
@@ -251,6 +255,23 @@ func (w *Writer) atomic(s *loop.AtomicOp) {
 		return
 	}
 	w.line(w.d.Let(s.Value.Type, w.name(s.Old), call))
+}
+
+// addFloat gives a value a name that is more than a name or a number: it may have to be
+// added again.
+func (w *Writer) addFloat(s *loop.AtomicOp) {
+	if w.d.AddFloat == nil {
+		w.Fail("%s of %s", w.k.Label(s), s.Value.Type)
+		return
+	}
+	e := w.bind(s.At, s.Value)
+	value := w.expr(e[1]).s
+	if e[1].Op != scalar.OpVar && e[1].Op != scalar.OpConst {
+		value = w.let(s.Value.Type, value)
+	}
+	for _, line := range w.d.AddFloat(w.element(s.Array, e[0]), value, w.name(s.Old)) {
+		w.line(line)
+	}
 }
 
 // combine returns the call of an atomic operation.

@@ -95,3 +95,37 @@ func countedState() *Case {
 	}
 	return &Case{Kernel: k, Arrays: [][]float64{x, {41, -1}}, Want: [][]float64{nil, {count, -1}}}
 }
+
+// weights adds two halves of floats by atomics: one to a sum that it names and finds
+// finite, one to a sum that it has loaded. The floats are multiples of 1/256, so that sums
+// are exact in any order.
+func weights() *Case {
+	const n, bins = 512, 8
+	x, place, start := floats(21, n), ints(22, n, bins), floats(23, bins)
+	sums, finite := append([]float64{}, start...), zeros(bins)
+	for i, v := range x {
+		sums[int(place[i])] += v
+		finite[int(place[i])]++
+	}
+	at, half := s.LoadAt(1, dtype.I32, iv("i")), mul(f32(0.5), s.LoadAt(0, dtype.F32, iv("i")))
+	isFinite := func(x expr) expr { return s.Lt(s.Abs(x), f32(1e30)) }
+	return &Case{
+		Kernel: &loop.Kernel{
+			Name: "weights",
+			Arrays: []loop.Array{
+				input("x", dtype.F32, n), input("place", dtype.I32, n),
+				atomic("sum", dtype.F32, bins), atomic("finite", dtype.U32, bins),
+			},
+			Workgroup: [3]int{64, 1, 1},
+			Groups:    [3]int{n / 64, 1, 1},
+			Body: block{
+				let("i", loop.GlobalID(0, 64, n/64)),
+				&loop.AtomicOp{Op: s.OpAdd, Array: 2, At: at, Value: half, Old: "before"},
+				when(isFinite(fv("before")), &loop.AtomicOp{Op: s.OpAdd, Array: 3, At: at, Value: u32(1)}),
+				when(isFinite(s.LoadAt(2, dtype.F32, at)), &loop.AtomicOp{Op: s.OpAdd, Array: 2, At: at, Value: half}),
+			},
+		},
+		Arrays: [][]float64{x, place, start, zeros(bins)},
+		Want:   [][]float64{nil, nil, sums, finite},
+	}
+}

@@ -126,6 +126,9 @@ func Wide() []*Case { return []*Case{wideFloats(), wideIntegers()} }
 // Half returns kernels that compute in f16.
 func Half() []*Case { return []*Case{halfPrecision()} }
 
+// AtomicFloats returns kernels that add to floats by atomics.
+func AtomicFloats() []*Case { return []*Case{weights()} }
+
 // Cases returns the kernels that every dialect has, in a fixed order and with
 // the same inputs every time.
 func Cases() []*Case {

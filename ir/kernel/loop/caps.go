@@ -1,6 +1,10 @@
 package loop
 
-import "github.com/rlx-go/rlx/ir/dtype"
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+)
 
 // Caps is what a target can do: the one description of it, by which schedules
 // choose, plans bind memory, and what cannot be run is refused.
@@ -32,6 +36,8 @@ type Caps struct {
 	// Fragments says that the target has multiply-adds of subgroups: [FragmentMulAdd], of
 	// F32, with HalfFragments of F16 and with BFloat of BF16. Subgroup is then one size.
 	Fragments, HalfFragments, BFloat bool
+	// AtomicFloats says how the target adds to [Atomic] elements of F32.
+	AtomicFloats AtomicFloats
 	// ShareOps is how many operations a thread must have for it to be worth waking,
 	// on targets whose workgroups have one thread: kernels with more are divided
 	// into several workgroups. With 0 none is.
@@ -41,6 +47,19 @@ type Caps struct {
 	Products     Products
 	ProductBytes int
 }
+
+// AtomicFloats says how a target adds an F32 to an element that other threads add to.
+type AtomicFloats uint8
+
+// The ways.
+const (
+	// NoAtomicFloats: it has kernels with [AtomicOp] on integers alone.
+	NoAtomicFloats AtomicFloats = iota
+	// ExchangedFloats: by an exchange that is tried again where another thread came first.
+	ExchangedFloats
+	// NativeFloats: by an instruction, which memory carries out.
+	NativeFloats
+)
 
 // Products says which products of matrices are left to a library.
 type Products uint8
@@ -98,7 +117,9 @@ func (c Caps) Together(d dtype.DType) int {
 }
 
 // DefaultCaps returns what every WebGPU device can do.
-func DefaultCaps() Caps { return Caps{Dialect: dtype.WGSL, Limits: DefaultLimits()} }
+func DefaultCaps() Caps {
+	return Caps{Dialect: dtype.WGSL, Limits: DefaultLimits(), AtomicFloats: ExchangedFloats}
+}
 
 // Limits bound what a kernel may use of a device. They are a subset of WebGPU's,
 // and other targets state theirs in the same terms.
@@ -200,11 +221,19 @@ func (c Caps) Check(k *Kernel) error {
 		l.Invocations += Warp
 		l.Workgroup[0] += Warp
 	}
+	if c.AtomicFloats == NoAtomicFloats && k.hasAtomicFloats() {
+		return (&checker{k: k}).fail("the target has no atomic additions of f32")
+	}
 	l.SharedBytes = max(l.SharedBytes, c.MmaBytes)
 	if !c.Fragments && k.HasFragments() {
 		return (&checker{k: k}).fail("the target has no multiply-adds of subgroups")
 	}
 	return l.Check(k)
+}
+
+// hasAtomicFloats reports whether threads add to an f32 that others add to.
+func (k *Kernel) hasAtomicFloats() bool {
+	return slices.ContainsFunc(k.Arrays, func(a Array) bool { return a.Access == Atomic && a.DType.IsFloat() })
 }
 
 // SharedBytes is the shared memory that the kernel's arrays take.

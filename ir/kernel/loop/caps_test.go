@@ -1,9 +1,12 @@
 package loop_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel/kerneltest"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
@@ -29,6 +32,21 @@ func TestWhatATargetDoesWithTypes(t *testing.T) {
 	} {
 		if got := c.caps.Support(c.d); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// A kernel that adds to floats by atomics is for targets that say how they do so.
+func TestAtomicFloatsNeedTheTarget(t *testing.T) {
+	for _, c := range kerneltest.AtomicFloats() {
+		caps := loop.DefaultCaps()
+		if err := caps.Check(c.Kernel); err != nil {
+			t.Error(err)
+		}
+		caps.AtomicFloats = loop.NoAtomicFloats
+		var refused *loop.CheckError
+		if err := caps.Check(c.Kernel); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "atomic") {
+			t.Errorf("%s without atomic floats: error %v", c.Kernel.Name, err)
 		}
 	}
 }

@@ -156,8 +156,8 @@ func (c *checker) array(a Array) error {
 		return c.fail("array %s has length %d", a.Name, a.Len)
 	case a.Space > Private || a.Access > Atomic:
 		return c.fail("array %s has no known space or access", a.Name)
-	case a.Access == Atomic && (a.Space != Storage || a.Width != 1 || a.DType != dtype.I32 && a.DType != dtype.U32):
-		return c.fail("array %s is atomic but not 32-bit integer storage of width 1", a.Name)
+	case a.Access == Atomic && (a.Space != Storage || a.Width != 1 || a.DType != dtype.I32 && a.DType != dtype.U32 && a.DType != dtype.F32):
+		return c.fail("array %s is atomic but not storage of i32, u32 or f32 of width 1", a.Name)
 	}
 	return nil
 }

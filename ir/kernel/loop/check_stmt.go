@@ -132,6 +132,9 @@ func (c *checker) atomic(s *AtomicOp) ([]string, error) {
 		return nil, c.fail("%s is no atomic operation", s.Op)
 	}
 	t := c.k.Arrays[s.Array].DType
+	if t.IsFloat() && s.Op != scalar.OpAdd {
+		return nil, c.fail("%s is no atomic operation on %s", s.Op, t)
+	}
 	if _, err := c.exprs(dtype.I32, "the index", s.At); err != nil {
 		return nil, err
 	}

@@ -81,7 +81,8 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		{"an empty array", func() *loop.Kernel { k := kernelOf(); k.Arrays[tile].Len = 0; return k }(), "length 0"},
 		{"a width of three", func() *loop.Kernel { k := kernelOf(); k.Arrays[vec].Width = 3; return k }(), "width 3"},
 		{"two arrays of one name", func() *loop.Kernel { k := kernelOf(); k.Arrays[in].Name = "out"; return k }(), "two arrays"},
-		{"atomic floats", func() *loop.Kernel { k := kernelOf(); k.Arrays[words].DType = dtype.F32; return k }(), "atomic"},
+		{"atomic halves", func() *loop.Kernel { k := kernelOf(); k.Arrays[words].DType = dtype.F16; return k }(), "atomic"},
+		{"atomic f64", func() *loop.Kernel { k := kernelOf(); k.Arrays[words].DType = dtype.F64; return k }(), "atomic"},
 		{"a name of a built-in variable", kernelOf(let("local_x", i32(0))), "cannot be the name"},
 		{"a name that ends in an underscore", kernelOf(let("a_", i32(0))), "cannot be the name"},
 		{"a name used before it is defined", kernelOf(store(out, iv("i"), f32(0)), let("i", i32(0))), "store out: i is not defined"},
@@ -102,6 +103,11 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		{"a plain store to an atomic", kernelOf(store(words, i32(0), scalar.ConstI(dtype.U32, 0))), "atomic operations alone"},
 		{"an atomic on a plain array", kernelOf(&loop.AtomicOp{Op: scalar.OpAdd, Array: out, At: i32(0), Value: f32(0)}), "not atomic"},
 		{"an atomic product", kernelOf(&loop.AtomicOp{Op: scalar.OpMul, Array: words, At: i32(0), Value: scalar.ConstI(dtype.U32, 0)}), "no atomic operation"},
+		{"an atomic maximum of floats", func() *loop.Kernel {
+			k := kernelOf(&loop.AtomicOp{Op: scalar.OpMax, Array: words, At: i32(0), Value: f32(0)})
+			k.Arrays[words].DType = dtype.F32
+			return k
+		}(), "max is no atomic operation on f32"},
 		{"an operand of a body", kernelOf(let("x", scalar.Arg(0, dtype.F32))), "%0 has no meaning"},
 		{"a step that may be zero", kernelOf(&loop.For{Var: "k", Start: i32(0), End: i32(3), Step: local}), "no positive constant"},
 		{"an unrolled loop of unknown length", kernelOf(func() loop.Stmt { f := turns(local); f.Unroll = true; return f }()), "not constant"},

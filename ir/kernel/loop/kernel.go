@@ -65,8 +65,8 @@ type Access uint8
 const (
 	Read Access = iota
 	ReadWrite
-	// Atomic is 32-bit integer storage that is changed by [AtomicOp] alone. A
-	// load from it sees what some thread left there.
+	// Atomic is storage of 32-bit integers, or of F32 that is only added to, which
+	// is changed by [AtomicOp] alone. A load from it sees what some thread left there.
 	Atomic
 )
 
@@ -160,9 +160,10 @@ type If struct {
 type Barrier struct{}
 
 // AtomicOp combines a value into an element of an array with Access Atomic.
-// Old, where not "", names the value from before.
+// Old, where not "", names the value from before. Threads come in any order, by
+// which a sum of F32 is rounded one way or another: see [Caps.AtomicFloats].
 type AtomicOp struct {
-	Op    scalar.Op // Add, Max, Min, Or
+	Op    scalar.Op // Add, and on integers Max, Min, Or
 	Array int
 	At    scalar.Expr
 	Value scalar.Expr

@@ -13,7 +13,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 func TestTextFormOfGoodKernels(t *testing.T) {
-	for _, c := range slices.Concat(kerneltest.Cases(), kerneltest.Wide(), kerneltest.Relays(), kerneltest.Products()[:2], kerneltest.HalfProducts()[2:3], kerneltest.HalfProducts()[4:], kerneltest.Fragments()[:1]) {
+	for _, c := range slices.Concat(kerneltest.Cases(), kerneltest.Wide(), kerneltest.AtomicFloats(), kerneltest.Relays(), kerneltest.Products()[:2], kerneltest.HalfProducts()[2:3], kerneltest.HalfProducts()[4:], kerneltest.Fragments()[:1]) {
 		kerneltest.Golden(t, c.Kernel.Name+".txt", c.Kernel.String(), *update)
 	}
 }

@@ -63,14 +63,19 @@ var counted = map[string]func(b *ir.Builder){
 	"sort of rows": func(b *ir.Builder) {
 		b.Output("y", ops.ArgSort(b, matrix(b, 1024, 1024), ops.SortAttrs{Axis: 1}))
 	},
-	"embedding gradient": func(b *ir.Builder) { scattered(b, ops.ScatterAdd) },
-	"rows that are set":  func(b *ir.Builder) { scattered(b, ops.Scatter) },
+	"embedding gradient": func(b *ir.Builder) { scattered(b, ops.ScatterAdd, false) },
+	"rows that are set":  func(b *ir.Builder) { scattered(b, ops.Scatter, false) },
 }
 
 // scattered brings 1024 rows to places of 8192.
-func scattered(b *ir.Builder, scatter func(b *ir.Builder, x, indices, updates ir.Value, a ops.ScatterAttrs) ir.Value) {
+func scattered(b *ir.Builder, scatter func(b *ir.Builder, x, indices, updates ir.Value, a ops.ScatterAttrs) ir.Value, unordered bool) {
 	into, at := b.State("into", ir.F32, ir.Dims(8192, 64)...), b.Input("at", ir.I32, ir.Dims(1024, 1)...)
-	b.SetState("into", scatter(b, into, at, matrix(b, 1024, 64), ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}}}))
+	b.SetState("into", scatter(b, into, at, matrix(b, 1024, 64), ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}, Unordered: unordered}}))
+}
+
+// adding are those of a target that adds floats by an instruction.
+var adding = map[string]func(b *ir.Builder){
+	"gradient in any order": func(b *ir.Builder) { scattered(b, ops.ScatterAdd, true) },
 }
 
 // attended are those of a target with fragments that keeps no scores of attention. What
@@ -142,13 +147,15 @@ func TestKernelsKeepToTheirCounts(t *testing.T) {
 	got.WriteString(countsHead)
 	inBlocks := apple()
 	inBlocks.ScoreBytes = 1
+	atomic := plan.WebGPU()
+	atomic.AtomicFloats = loop.NativeFloats
 	always := func(target plan.Target) func(*ir.Graph) plan.Target {
 		return func(*ir.Graph) plan.Target { return target }
 	}
 	for _, table := range []struct {
 		target func(g *ir.Graph) plan.Target
 		graphs map[string]func(b *ir.Builder)
-	}{{always(plan.WebGPU()), counted}, {always(inBlocks), attended}, {pipelining(t), pipelined}} {
+	}{{always(plan.WebGPU()), counted}, {always(inBlocks), attended}, {always(atomic), adding}, {pipelining(t), pipelined}} {
 		for _, name := range slices.Sorted(maps.Keys(table.graphs)) {
 			g := build(t, table.graphs[name])
 			count(t, g, table.target(g), func(k *loop.Kernel, c sim.Counts) {

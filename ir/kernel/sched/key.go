@@ -80,6 +80,9 @@ func capsWords(c loop.Caps) []int {
 	if c.Boxes {
 		words = append(words, 4)
 	}
+	if c.AtomicFloats != loop.NoAtomicFloats {
+		words = append(words, 4+int(c.AtomicFloats))
+	}
 	return words
 }
 

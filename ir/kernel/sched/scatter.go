@@ -13,7 +13,7 @@ import (
 // writes: one that fills or copies the whole result, unless that lies where the
 // operand does, and those that change the rows that updates name. Which updates
 // meet, and in which order, depends on the indices alone, never on which thread
-// comes first.
+// comes first, but where the op lets floats be added in any order.
 type scatterEmitter struct {
 	*group.RowScatter
 	p    *group.Partition
@@ -121,10 +121,17 @@ func (s *scatterEmitter) few() Launch {
 }
 
 // hasAtomic reports whether devices combine such updates at once, whoever comes
-// first: an integer's sum, smallest and largest are the same in any order.
+// first: an integer's sum, smallest and largest are the same in any order. A float's sum
+// is not, and is taken so only where that is asked for, and expected to be faster.
 func (s *scatterEmitter) hasAtomic() bool {
-	words := s.Out.DType == ir.I32 || s.Out.DType == ir.U32
-	return words && s.Lowering.Mode != ir.ScatterMul
+	switch s.Out.DType {
+	case ir.I32, ir.U32:
+		return s.Lowering.Mode != ir.ScatterMul
+	case ir.F32:
+		unordered := s.Lowering.Unordered != nil && s.Lowering.Unordered(s.Node)
+		return unordered && s.Lowering.Mode == ir.ScatterAdd && s.caps.AtomicFloats != loop.NoAtomicFloats && s.atomicCost() < s.sortedCost()
+	}
+	return false
 }
 
 func (s *scatterEmitter) atomic() Launch {
@@ -166,17 +173,10 @@ func (s *scatterEmitter) sorted() []Launch {
 		chunk:          chunkOf(s.Positions),
 	}
 	r.chunks = ceilDiv(s.Positions, r.chunk)
-	sort := &sorting{
-		p: s.p, caps: s.caps, name: s.g.Name() + "_sort", rows: 1, length: s.Positions,
-		keyType: ir.U32, bits: bits.Len(uint(s.Rows)),
-		key: func(e *emitter, _, i scalar.Expr) scalar.Expr {
-			row, inside := s.RowScatter.Row(e.Simplifier, i, e.reader().Operand(s.Node))
-			return scalar.Convert(scalar.Select(inside, row, loop.Int(s.Rows)), ir.U32)
-		},
-		save: func(w *writer, _, i, from, key scalar.Expr) {
-			w.save(r.from, ir.Index{i}, from)
-			w.save(r.row, ir.Index{i}, key)
-		},
+	sort := s.byRow()
+	sort.save = func(w *writer, _, i, from, key scalar.Expr) {
+		w.save(r.from, ir.Index{i}, from)
+		w.save(r.row, ir.Index{i}, key)
 	}
 	out := sort.launches()
 	if r.chunks == 1 {
@@ -184,4 +184,16 @@ func (s *scatterEmitter) sorted() []Launch {
 	}
 	r.parts = s.p.Scratch("part", s.SumType(), chunkParts, r.chunks, s.Window)
 	return append(out, r.combine(), r.join())
+}
+
+// byRow sorts positions by the row that they go to, those with none last.
+func (s *scatterEmitter) byRow() *sorting {
+	return &sorting{
+		p: s.p, caps: s.caps, name: s.g.Name() + "_sort", rows: 1, length: s.Positions,
+		keyType: ir.U32, bits: bits.Len(uint(s.Rows)),
+		key: func(e *emitter, _, i scalar.Expr) scalar.Expr {
+			row, inside := s.RowScatter.Row(e.Simplifier, i, e.reader().Operand(s.Node))
+			return scalar.Convert(scalar.Select(inside, row, loop.Int(s.Rows)), ir.U32)
+		},
+	}
 }

@@ -17,6 +17,7 @@ const (
 	out
 	vec
 	count
+	total
 	tile
 	own
 )
@@ -36,6 +37,7 @@ func planted(body ...loop.Stmt) *loop.Kernel {
 			out:   array("out", dtype.F32, 1, loop.Storage, loop.ReadWrite),
 			vec:   array("vec", dtype.F32, 4, loop.Storage, loop.ReadWrite),
 			count: array("count", dtype.I32, 1, loop.Storage, loop.Atomic),
+			total: array("total", dtype.F32, 1, loop.Storage, loop.Atomic),
 			tile:  array("tile", dtype.F32, 1, loop.Shared, loop.Read),
 			own:   array("own", dtype.F32, 1, loop.Private, loop.Read),
 		},
@@ -54,6 +56,7 @@ func bindings() []sim.Binding {
 		bind(dtype.F32, make([]float64, 8)...),
 		bind(dtype.F32, make([]float64, 8)...),
 		bind(dtype.I32, make([]float64, 8)...),
+		bind(dtype.F32, make([]float64, 8)...),
 	}
 }
 
@@ -130,6 +133,16 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		{
 			"an atomic past the end", planted(&loop.AtomicOp{Op: scalar.OpAdd, Array: count, At: global, Value: i32(1)}),
 			sim.Fault{Kind: sim.OutOfBounds, Group: [3]int{1, 0, 0}, Array: "count", Index: 8, Stmt: "atomic count"},
+		},
+		{
+			"an atomic of floats past the end", planted(&loop.AtomicOp{Op: scalar.OpAdd, Array: total, At: global, Value: f32(1)}),
+			sim.Fault{Kind: sim.OutOfBounds, Group: [3]int{1, 0, 0}, Array: "total", Index: 8, Stmt: "atomic total"},
+		},
+		{
+			"a plain element stored by all that add to an atomic one", planted(
+				&loop.AtomicOp{Op: scalar.OpAdd, Array: total, At: i32(0), Value: f32(1), Old: "before"},
+				store(out, i32(0), scalar.FreeVar("before", dtype.F32))),
+			sim.Fault{Kind: sim.Race, Thread: 1, Array: "out", Index: 0, Stmt: "store out"},
 		},
 
 		{
@@ -232,6 +245,7 @@ func TestInnocentKernelsAreNotAccused(t *testing.T) {
 		{"own elements again and again", planted(when(first, store(out, local, f32(0)), store(out, local, load(out, local))))},
 		{"all read one element", planted(let("x", load(in, i32(3))))},
 		{"all add to one element", planted(&loop.AtomicOp{Op: scalar.OpAdd, Array: count, At: i32(0), Value: i32(1)})},
+		{"all add to one float", planted(&loop.AtomicOp{Op: scalar.OpAdd, Array: total, At: i32(0), Value: f32(1)})},
 	} {
 		if err := sim.Run(c.k, sim.Launch{Arrays: bindings()}, sim.Options{}); err != nil {
 			t.Errorf("%s: %v", c.name, err)

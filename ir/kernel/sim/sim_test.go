@@ -31,7 +31,7 @@ func results(c *kerneltest.Case, l sim.Launch) [][]float64 {
 }
 
 func TestRunEqualsPlainLoops(t *testing.T) {
-	for _, c := range slices.Concat(kerneltest.Cases(), kerneltest.Wide(), kerneltest.Relays(), kerneltest.Half(), kerneltest.Products(), kerneltest.HalfProducts(), kerneltest.Fragments()) {
+	for _, c := range slices.Concat(kerneltest.Cases(), kerneltest.Wide(), kerneltest.AtomicFloats(), kerneltest.Relays(), kerneltest.Half(), kerneltest.Products(), kerneltest.HalfProducts(), kerneltest.Fragments()) {
 		t.Run(c.Kernel.Name, func(t *testing.T) {
 			l := launch(c)
 			if err := sim.Run(c.Kernel, l, sim.Options{ZeroDivisors: true}); err != nil {

@@ -2,6 +2,7 @@ package plansim_test
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"testing"
 
@@ -48,6 +49,14 @@ func scatterOf(op func(b *ir.Builder, x, i, u ir.Value, a ops.ScatterAttrs) ir.V
 	}
 }
 
+// inAnyOrder adds updates where they may be added in any order.
+func inAnyOrder(rows, width, n int) func(b *ir.Builder) {
+	return scatterOf(func(b *ir.Builder, x, i, u ir.Value, a ops.ScatterAttrs) ir.Value {
+		a.Unordered = true
+		return ops.ScatterAdd(b, x, i, u, a)
+	}, ir.F32, rows, width, n)
+}
+
 // changed is a scatter into a state.
 func changed(rows, width, n int, op func(b *ir.Builder, x, i, u ir.Value, a ops.ScatterAttrs) ir.Value) func(b *ir.Builder) {
 	return func(b *ir.Builder) {
@@ -84,6 +93,10 @@ var aparts = map[string]apart{
 	"set by votes":                              {scatterOf(ops.Scatter, ir.F32, 40, 3, 900), 40, 4, 44 * kib, 20 * kib},
 	"add of integers at once":                   {scatterOf(ops.ScatterAdd, ir.I32, 40, 3, 900), 40, 2, 44 * kib, 12 * kib},
 	"min of integers at once":                   {scatterOf(ops.ScatterMin, ir.U32, 40, 3, 900), 40, 2, 44 * kib, 12 * kib},
+	// The index, the update and what it is added to are read once for each element, but
+	// where exchanges would be in each other's way.
+	"add in any order":           {inAnyOrder(301, 64, 100), 301, 2, 180 * kib, 110 * kib},
+	"add in any order, few rows": {inAnyOrder(3, 5, 2000), 2, 4, 230 * kib, 32 * kib},
 	// A state of 512 KB of which one row of 512 B is changed.
 	"one row of a state":          {changed(1024, 128, 1, ops.Scatter), 1024, 1, 2 * kib, kib},
 	"a row of a state updated":    {updated, 900, 1, 2 * kib, kib},
@@ -171,6 +184,30 @@ func TestRunningCombinationsOfAllSizes(t *testing.T) {
 func TestScattersAndSortsOfAllSizes(t *testing.T) {
 	for name, c := range aparts {
 		t.Run(name, func(t *testing.T) { c.check(t, plan.WebGPU()) })
+	}
+}
+
+// TestSumsInAnyOrder are taken by atomics on targets where that is faster, and are the same
+// but for rounding.
+func TestSumsInAnyOrder(t *testing.T) {
+	for name, c := range map[string]struct {
+		rows, updates int
+		atomic        map[loop.AtomicFloats]bool
+	}{
+		"many rows": {301, 300, map[loop.AtomicFloats]bool{loop.ExchangedFloats: true, loop.NativeFloats: true}},
+		"few rows":  {3, 2000, map[loop.AtomicFloats]bool{loop.NativeFloats: true}},
+	} {
+		for _, how := range []loop.AtomicFloats{loop.NoAtomicFloats, loop.ExchangedFloats, loop.NativeFloats} {
+			target := plan.WebGPU()
+			target.AtomicFloats = how
+			dispatches := 4 // the operand, a sort, its rows and what joins them
+			if c.atomic[how] {
+				dispatches = 2
+			}
+			t.Run(fmt.Sprintf("%s, %d", name, how), func(t *testing.T) {
+				apart{build: inAnyOrder(c.rows, 4, c.updates), bound: c.rows, dispatches: dispatches}.check(t, target)
+			})
+		}
 	}
 }
 

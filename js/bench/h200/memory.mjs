@@ -30,7 +30,7 @@ async function time(name) {
     session = await openSession(read(`memory-${name}.rlxp`), { device, drafts: false });
   } catch (error) {
     if (error.kind !== 'limit') throw error;
-    return console.log(`${name.padEnd(20)} ${error.message}`);
+    return console.log(`${name.padEnd(30)} ${error.message}`);
   }
   await session.run('fill');
   const steps = async (runs) => {
@@ -56,7 +56,7 @@ for (let i = 0; i < repeats; i++) {
 for (const { name, bytes, keys } of jobs) {
   const ms = best.get(name);
   const rates = [bytes > 0 && `${(bytes / ms / 1e6).toFixed(0)} GB/s`, keys > 0 && `${(keys / ms / 1e6).toFixed(2)} G keys/s`];
-  if (ms > 0) console.log(`${name.padEnd(20)} ${ms.toFixed(3).padStart(9)} ms  ${rates.filter(Boolean).join('  ')}`);
+  if (ms > 0) console.log(`${name.padEnd(30)} ${ms.toFixed(3).padStart(9)} ms  ${rates.filter(Boolean).join('  ')}`);
 }
 close();
 process.exit(0);

@@ -879,12 +879,15 @@ export abstract class ValueOps {
 
   /**
    * The rows of a table at the given indices. An index outside the table is an error when the
-   * graph runs.
+   * graph runs. With unordered the gradient of the table may add f32 in any order: faster, and
+   * not the same from run to run.
    *
    * - C1: table has rank 2, ids are integers
    * - C2: the result has the axes of ids and then the second axis of the table
+   *
+   * If not given, `unordered` is false.
    */
-  embedding(ids: Operand): Value { return this.apply('embedding', [ids])[0]!; }
+  embedding(ids: Operand, unordered?: boolean): Value { return this.apply('embedding', [ids], { unordered })[0]!; }
 
   /**
    * Whether x = y. NaN equals nothing.
@@ -1079,7 +1082,8 @@ export abstract class ValueOps {
   /**
    * Reads the operand at index tuples. The result has the positions (the axes of indices but for
    * the last) and then the window (the axes of the operand that are neither indexed nor batch
-   * axes).
+   * axes). With unordered its derivative may add f32 in any order: faster, and not the same from
+   * run to run.
    *
    * - C1: indices are integers of rank 1 or more, whose last axis has one entry for each of axes
    * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
@@ -1089,9 +1093,9 @@ export abstract class ValueOps {
    * - C5: with unique, no two index tuples that lie inside name one place
    * - C6: outside is "fill" or "clip"
    *
-   * If not given, `unique` is false, `fill` is 0.
+   * If not given, `unique` is false, `unordered` is false, `fill` is 0.
    */
-  gather(indices: Operand, attributes: { axes?: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; fill?: number }): Value { return this.apply('gather', [indices], attributes)[0]!; }
+  gather(indices: Operand, attributes: { axes?: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; unordered?: boolean; fill?: number }): Value { return this.apply('gather', [indices], attributes)[0]!; }
 
   /**
    * Whether x ≥ y, false if one is NaN.
@@ -2534,7 +2538,8 @@ export abstract class ValueOps {
   /**
    * Replaces elements of the operand at index tuples by updates: of several for one element the
    * last stays. The updates have the shape that gather would give for the operand and the
-   * indices; they are combined in an order that depends on the indices alone.
+   * indices; they are combined in an order that depends on the indices alone, but with unordered
+   * sums of f32 may be taken in any: faster, and not the same from run to run.
    *
    * - C1: indices are integers of rank 1 or more, whose last axis has one entry for each of axes
    * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
@@ -2546,14 +2551,15 @@ export abstract class ValueOps {
    * - C7: operand and updates have one element type, which is bool, signed, unsigned, float,
    *   complex or 8-bit float
    *
-   * If not given, `unique` is false.
+   * If not given, `unique` is false, `unordered` is false.
    */
-  scatter(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean }): Value { return this.apply('scatter', [indices, updates], attributes)[0]!; }
+  scatter(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; unordered?: boolean }): Value { return this.apply('scatter', [indices, updates], attributes)[0]!; }
 
   /**
    * Adds updates to the operand at index tuples. Integers wrap. The updates have the shape that
    * gather would give for the operand and the indices; they are combined in an order that
-   * depends on the indices alone.
+   * depends on the indices alone, but with unordered sums of f32 may be taken in any: faster,
+   * and not the same from run to run.
    *
    * - C1: indices are integers of rank 1 or more, whose last axis has one entry for each of axes
    * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
@@ -2564,15 +2570,16 @@ export abstract class ValueOps {
    * - C6: outside is "drop" or "clip"
    * - C7: operand and updates have one element type, which is signed, unsigned, float or complex
    *
-   * If not given, `unique` is false.
+   * If not given, `unique` is false, `unordered` is false.
    */
-  scatterAdd(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean }): Value { return this.apply('scatter_add', [indices, updates], attributes)[0]!; }
+  scatterAdd(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; unordered?: boolean }): Value { return this.apply('scatter_add', [indices, updates], attributes)[0]!; }
 
   /**
    * Replaces elements of the operand at index tuples by updates that are larger, or NaN. All
    * that attain the result share the derivative equally. The updates have the shape that gather
    * would give for the operand and the indices; they are combined in an order that depends on
-   * the indices alone.
+   * the indices alone, but with unordered sums of f32 may be taken in any: faster, and not the
+   * same from run to run.
    *
    * - C1: indices are integers of rank 1 or more, whose last axis has one entry for each of axes
    * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
@@ -2583,15 +2590,16 @@ export abstract class ValueOps {
    * - C6: outside is "drop" or "clip"
    * - C7: operand and updates have one element type, which is signed, unsigned or float
    *
-   * If not given, `unique` is false.
+   * If not given, `unique` is false, `unordered` is false.
    */
-  scatterMax(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean }): Value { return this.apply('scatter_max', [indices, updates], attributes)[0]!; }
+  scatterMax(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; unordered?: boolean }): Value { return this.apply('scatter_max', [indices, updates], attributes)[0]!; }
 
   /**
    * Replaces elements of the operand at index tuples by updates that are smaller, or NaN. All
    * that attain the result share the derivative equally. The updates have the shape that gather
    * would give for the operand and the indices; they are combined in an order that depends on
-   * the indices alone.
+   * the indices alone, but with unordered sums of f32 may be taken in any: faster, and not the
+   * same from run to run.
    *
    * - C1: indices are integers of rank 1 or more, whose last axis has one entry for each of axes
    * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
@@ -2602,14 +2610,15 @@ export abstract class ValueOps {
    * - C6: outside is "drop" or "clip"
    * - C7: operand and updates have one element type, which is signed, unsigned or float
    *
-   * If not given, `unique` is false.
+   * If not given, `unique` is false, `unordered` is false.
    */
-  scatterMin(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean }): Value { return this.apply('scatter_min', [indices, updates], attributes)[0]!; }
+  scatterMin(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; unordered?: boolean }): Value { return this.apply('scatter_min', [indices, updates], attributes)[0]!; }
 
   /**
    * Multiplies the operand by updates at index tuples. Integers wrap. The updates have the shape
    * that gather would give for the operand and the indices; they are combined in an order that
-   * depends on the indices alone.
+   * depends on the indices alone, but with unordered sums of f32 may be taken in any: faster,
+   * and not the same from run to run.
    *
    * - C1: indices are integers of rank 1 or more, whose last axis has one entry for each of axes
    * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
@@ -2620,9 +2629,9 @@ export abstract class ValueOps {
    * - C6: outside is "drop" or "clip"
    * - C7: operand and updates have one element type, which is signed, unsigned, float or complex
    *
-   * If not given, `unique` is false.
+   * If not given, `unique` is false, `unordered` is false.
    */
-  scatterMul(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean }): Value { return this.apply('scatter_mul', [indices, updates], attributes)[0]!; }
+  scatterMul(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; unordered?: boolean }): Value { return this.apply('scatter_mul', [indices, updates], attributes)[0]!; }
 
   /**
    * For each value the place, i32, at which a vector in ascending order stays so with it: before

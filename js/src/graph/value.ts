@@ -57,8 +57,13 @@ export class Value extends ValueOps implements ValueType {
   matmul(y: Value): Value { return this.builder.call('matmul', [this, y]); }
   /** The mean over rows of the cross-entropy of logits and integer labels. A label out of range is an error at run time. */
   crossEntropyMean(labels: Value): Value { return this.builder.call('cross_entropy_mean', [this, labels]); }
-  /** The slices along an axis that indices tell; an index outside gives zeros, the nearest slice, or counts on from the other end. */
-  take(indices: Value, axis = 0, outside: Outside = 'fill'): Value { return this.builder.call('take', [this, indices], [axis, outsides.indexOf(outside)]); }
+  /**
+   * The slices along an axis that indices tell; an index outside gives zeros, the nearest slice, or counts on from the
+   * other end. With `unordered` the derivative may add f32 in any order: faster, and not the same from run to run.
+   */
+  take(indices: Value, axis = 0, outside: Outside = 'fill', unordered = false): Value {
+    return this.builder.call(unordered ? 'take_unordered' : 'take', [this, indices], [axis, outsides.indexOf(outside)]);
+  }
   /** For each place the element along an axis that indices, of the same rank, tell; an index outside is as with `take`. */
   takeAlongAxis(indices: Value, axis = -1, outside: Outside = 'fill'): Value {
     return this.builder.call('take_along_axis', [this, indices], [axis, outsides.indexOf(outside)]);

@@ -13,7 +13,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 func TestGoldenKernelsCompile(t *testing.T) {
-	for _, c := range slices.Concat(kerneltest.Cases(), kerneltest.Wide(), kerneltest.Relays(), kerneltest.Products(), kerneltest.HalfProducts()) {
+	for _, c := range slices.Concat(kerneltest.Cases(), kerneltest.Wide(), kerneltest.AtomicFloats(), kerneltest.Relays(), kerneltest.Products(), kerneltest.HalfProducts()) {
 		t.Run(c.Kernel.Name, func(t *testing.T) {
 			t.Parallel()
 			got, err := cudacpp.Print(c.Kernel)

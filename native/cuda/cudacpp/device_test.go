@@ -16,7 +16,7 @@ import (
 
 func TestGPUComputesWhatPlainLoopsDo(t *testing.T) {
 	gpu := open(t)
-	for _, c := range slices.Concat(kerneltest.Cases(), kerneltest.Wide(), kerneltest.Relays(), kerneltest.Products(), kerneltest.HalfProducts()) {
+	for _, c := range slices.Concat(kerneltest.Cases(), kerneltest.Wide(), kerneltest.AtomicFloats(), kerneltest.Relays(), kerneltest.Products(), kerneltest.HalfProducts()) {
 		t.Run(c.Kernel.Name, func(t *testing.T) {
 			if err := c.Compare(gpu.run(t, c)); err != nil {
 				t.Error(err)

@@ -45,6 +45,13 @@ var dialect = clike.Dialect{
 	AtomicLoad: func(t dtype.DType, element string) string {
 		return "*(volatile const " + typeNames[t] + " *)&" + element
 	},
+	AddFloat: func(element, value, old string) []string {
+		call := "atomicAdd(&" + element + ", " + value + ");"
+		if old != "" {
+			call = "const float " + old + " = " + call
+		}
+		return []string{call}
+	},
 	Barrier: func(bool) []string { return []string{"__syncthreads();"} },
 	Subgroup: func(w *clike.Writer, op scalar.Op, _ dtype.DType) string {
 		name := "warp_" + op.String()

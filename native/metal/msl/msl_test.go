@@ -71,6 +71,17 @@ func TestFragmentsOfBF16NeedBFloat(t *testing.T) {
 	}
 }
 
+// Metal adds floats by atomics on some devices only, so no kernel asks for it.
+func TestAtomicFloatsAreRefused(t *testing.T) {
+	for _, c := range kerneltest.AtomicFloats() {
+		_, err := msl.Printer{}.Print(c.Kernel)
+		var unsupported *clike.UnsupportedError
+		if !errors.As(err, &unsupported) {
+			t.Errorf("%s: error %v, want an unsupported one", c.Kernel.Name, err)
+		}
+	}
+}
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

@@ -1,0 +1,58 @@
+package sched
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+)
+
+// additionTime is how many nanoseconds pass between two additions to one element by an
+// instruction: an estimate, of a cache that adds with each of its clocks.
+const additionTime = 0.6
+
+// eulerGamma is by how much the sum of 1/1 to 1/n exceeds the logarithm of n.
+const eulerGamma = 0.5772156649
+
+// heaviest is how many updates the row of most is expected to have. Indices are known
+// only when a graph runs; those that rows are often gathered by are words, of which the
+// k-th most frequent one comes 1/k as often as the first (Zipf's law).
+func (s *scatterEmitter) heaviest() float64 {
+	return min(1, 1/(math.Log(float64(s.Rows))+eulerGamma)) * float64(s.Positions)
+}
+
+// moved is what is read of updates, and read and written of the rows that they change.
+func (s *scatterEmitter) moved() traffic {
+	positions, rows, size := float64(s.Positions), float64(min(s.Positions, s.Rows)), s.Out.DType.Size()
+	return traffic{
+		bytes:    (positions + 2*rows) * float64(s.Window*size),
+		sectors:  3 * positions * float64(ceilDiv(s.Window, sectorElements)*sectorBytes),
+		threads:  s.Positions * s.Window,
+		underWay: size,
+	}
+}
+
+// atomicCost estimates the nanoseconds of atomic additions: of all that is moved, or of
+// those to the row of most updates, which wait for each other. Of exchanges that are tried
+// at the same time one succeeds, and the others know of it as late as a load would.
+func (s *scatterEmitter) atomicCost() float64 {
+	each := additionTime
+	if s.caps.AtomicFloats == loop.ExchangedFloats {
+		each = latency
+	}
+	return max(s.moved().cost(s.caps), s.caps.Profile().Launch+each*s.heaviest())
+}
+
+// sortedCost estimates the nanoseconds of the launches of [scatterEmitter.sorted]. For
+// each position of a chunk a thread waits for its place and then for the update.
+func (s *scatterEmitter) sortedCost() float64 {
+	launch, chunk := s.caps.Profile().Launch, min(chunkOf(s.Positions), s.Positions)
+	chunks := ceilDiv(s.Positions, chunk)
+	waves := s.caps.Waves(ceilDiv(chunks*s.Window, mapThreads), mapThreads)
+	combine := launch + max(s.moved().bytes/s.caps.Bandwidth(), 2*latency*waves*float64(chunk))
+	cost := sortWays{s.byRow()}.candidates()[0].Cost + combine
+	if chunks > 1 {
+		cost += launch + latency*float64(bits.Len(uint(s.Positions))) // to find where runs end
+	}
+	return cost
+}
