@@ -2,21 +2,21 @@ package loop
 
 import "github.com/rlx-go/rlx/ir/scalar"
 
-// leastNeighbours is from how many stores on the place that they are counted from is named.
+// leastNeighbours is from how many accesses on the place that they are counted from is named.
 const leastNeighbours = 4
 
-// base is a place that stores of a block lie at constant distances from.
+// base is a place that others in a block lie at constant distances from.
 type base struct {
 	at          scalar.Expr
 	name        scalar.Expr
-	stores      int
-	first, last int // statements of the block that have such stores in them
+	accesses    int
+	first, last int // statements of the block that have such places in them
 }
 
-// nameBases returns statements that do the same as a block, where what the places of
-// neighbouring stores have in common has a name, such as those of the results of a thread.
-// Written out it was up to a quarter of the text of a product, which a driver would read,
-// and find to be equal again, 64 times.
+// nameBases returns statements that do the same as a block, where what neighbouring places
+// have in common has a name, such as those of the results of a thread. Written out it was up
+// to a quarter of the text of a product, which a driver would read, and find to be equal
+// again, 64 times.
 func (h *hoister) nameBases(body []Stmt) []Stmt {
 	bases, order := h.bases(body)
 	if len(order) == 0 {
@@ -30,31 +30,38 @@ func (h *hoister) nameBases(body []Stmt) []Stmt {
 				out = append(out, &Let{b.name.Name, b.at})
 			}
 		}
-		out = append(out, h.fromBases(s, bases))
+		out = append(out, mapPlaces(s, func(at scalar.Expr) scalar.Expr {
+			place, offset := splitOffset(h.shared.Shared(at))
+			if b := bases[place]; b != nil {
+				return scalar.Add(b.name, scalar.ConstI(at.Type, offset))
+			}
+			return at
+		}))
 	}
 	return out
 }
 
 // bases returns the bases that are worth a name, and can have one from before the first
-// statement with such a store to the last, by their places and in order.
+// statement with such a place to the last, by their places and in order.
 func (h *hoister) bases(body []Stmt) (byPlace map[scalar.Expr]*base, order []*base) {
 	byPlace = map[scalar.Expr]*base{}
 	for i, s := range body {
-		walkPlaces(s, func(at scalar.Expr) {
-			at, _ = splitOffset(h.shared.Shared(at))
-			b := byPlace[at]
+		mapPlaces(s, func(at scalar.Expr) scalar.Expr {
+			place, _ := splitOffset(h.shared.Shared(at))
+			b := byPlace[place]
 			if b == nil {
-				b = &base{at: at, first: i}
-				byPlace[at] = b
+				b = &base{at: place, first: i}
+				byPlace[place] = b
 				order = append(order, b)
 			}
-			b.stores++
+			b.accesses++
 			b.last = i
+			return at
 		})
 	}
 	kept := order[:0]
 	for _, b := range order {
-		if b.stores < leastNeighbours || scalar.Count(b.at) < worthHolding || changes(body[b.first:b.last+1], b.at) {
+		if b.accesses < leastNeighbours || scalar.Count(b.at) < worthHolding || changes(body[b.first:b.last+1], b.at) {
 			delete(byPlace, b.at)
 			continue
 		}
@@ -63,49 +70,42 @@ func (h *hoister) bases(body []Stmt) (byPlace map[scalar.Expr]*base, order []*ba
 	return byPlace, kept
 }
 
-// fromBases returns s with places counted from bases that have names.
-func (h *hoister) fromBases(s Stmt, bases map[scalar.Expr]*base) Stmt {
-	from := func(at scalar.Expr) scalar.Expr {
-		place, offset := splitOffset(h.shared.Shared(at))
-		if b := bases[place]; b != nil {
-			return scalar.Add(b.name, scalar.ConstI(at.Type, offset))
-		}
-		return at
+// mapPlaces returns a statement with the places of what it loads and stores taken through f,
+// and of what stands under it where it is a condition. Loops have bases of their own, which
+// [Hoist] takes out of them.
+func mapPlaces(s Stmt, f func(at scalar.Expr) scalar.Expr) Stmt {
+	var loads func(e scalar.Expr) scalar.Expr
+	loads = func(e scalar.Expr) scalar.Expr {
+		return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
+			if n.Op != scalar.OpLoad {
+				return nil, false
+			}
+			return scalar.LoadAt(n.Ref, n.Type, f(loads(n.Args[0]))), true
+		})
 	}
 	each := func(body []Stmt) []Stmt {
 		out := make([]Stmt, len(body))
 		for i, s := range body {
-			out[i] = h.fromBases(s, bases)
+			out[i] = mapPlaces(s, f)
 		}
 		return out
 	}
 	switch s := s.(type) {
-	case *Store:
-		return &Store{s.Array, from(s.At), s.Value}
-	case *StoreVec:
-		return &StoreVec{s.Array, from(s.At), s.Values}
+	case *For, *Roles:
+		return s
 	case *If:
-		return &If{s.Cond, each(s.Then), each(s.Else)}
+		return &If{loads(s.Cond), each(s.Then), each(s.Else)}
+	}
+	s = mapStmt(s, loads)
+	switch s := s.(type) {
+	case *LoadVec:
+		s.At = f(s.At)
+	case *Store:
+		s.At = f(s.At)
+	case *StoreVec:
+		s.At = f(s.At)
 	}
 	return s
-}
-
-// walkPlaces shows the places of the stores of s and, where it is a condition, under it.
-// Loops have bases of their own, which [Hoist] takes out of them.
-func walkPlaces(s Stmt, f func(at scalar.Expr)) {
-	switch s := s.(type) {
-	case *Store:
-		f(s.At)
-	case *StoreVec:
-		f(s.At)
-	case *If:
-		for _, s := range s.Then {
-			walkPlaces(s, f)
-		}
-		for _, s := range s.Else {
-			walkPlaces(s, f)
-		}
-	}
 }
 
 // splitOffset returns an index as a sum with a constant.

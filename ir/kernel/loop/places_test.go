@@ -10,8 +10,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// TestHoistNamesWhereNeighboursAreCountedFrom has four stores or more, n·8 + x and a constant
-// apart, where n is 1 and x is 2.
+// TestHoistNamesWhereNeighboursAreCountedFrom has four accesses or more, n·8 + x and a
+// constant apart, where n is 1 and x is 2.
 func TestHoistNamesWhereNeighboursAreCountedFrom(t *testing.T) {
 	n, x, k := scalar.FreeVar("n", dtype.I32), scalar.FreeVar("x", dtype.I32), scalar.FreeVar("k", dtype.I32)
 	place := scalar.Add(scalar.Mul(n, i32(8)), x)
@@ -21,6 +21,8 @@ func TestHoistNamesWhereNeighboursAreCountedFrom(t *testing.T) {
 		}
 		return list
 	}
+	load := func(offset int64) scalar.Expr { return scalar.LoadAt(0, dtype.I32, scalar.Add(place, i32(offset))) }
+	far := func(offset int64) scalar.Expr { return scalar.LoadAt(0, dtype.I32, scalar.Mod(load(offset), i32(16))) }
 	when := func(then ...loop.Stmt) loop.Stmt { return &loop.If{Cond: scalar.Lt(x, i32(3)), Then: then} }
 	turns := func(f loop.For, body ...loop.Stmt) loop.Stmt {
 		f.Var, f.Start, f.End, f.Step, f.Body = "k", i32(0), i32(2), i32(1), body
@@ -38,6 +40,10 @@ func TestHoistNamesWhereNeighboursAreCountedFrom(t *testing.T) {
 		{"nothing to compute", at(x, 0, 1, 2, 3), ""},
 		{"constants", at(i32(4), 0, 1, 2, 3), ""},
 		{"not what memory tells", at(scalar.Add(scalar.LoadAt(0, dtype.I32, i32(0)), scalar.Mul(n, i32(2))), 0, 1, 2, 3), ""},
+		{"what is read", []loop.Stmt{&loop.Let{Name: "k", Value: scalar.Add(scalar.Mul(load(0), load(1)), scalar.Min(load(2), load(3)))}, &loop.Store{Array: 0, At: x, Value: k}}, "\nlet base1 = add(mul(n:i32, 8:i32), x:i32)\nlet k = add(mul(load.i32(0, base1"},
+		{"what conditions read", []loop.Stmt{&loop.If{Cond: scalar.Lt(load(0), load(1)), Then: at(place, 2, 3)}}, "\nlet base1 = add(mul(n:i32, 8:i32), x:i32)\nif lt(load.i32(0, base1"},
+		{"where an index is read", at(scalar.Mod(load(0), i32(3)), 0, 1, 2, 3), "\nstore out[mod(load.i32(0, base1"},
+		{"where what is read is", []loop.Stmt{&loop.Store{Array: 0, At: x, Value: scalar.Add(scalar.Mul(far(0), far(1)), scalar.Min(far(2), far(3)))}}, "load.i32(0, mod(load.i32(0, base1"},
 		{"under conditions", []loop.Stmt{when(at(place, 0, 1)...), when(at(place, 2, 3)...)}, "\nlet base1 = add(mul(n:i32, 8:i32), x:i32)\nif "},
 		{"under one, of its own", []loop.Stmt{
 			when(append([]loop.Stmt{&loop.Let{Name: "k", Value: x}}, at(scalar.Add(scalar.Mul(n, i32(8)), k), 0, 1, 2, 3)...)...),
