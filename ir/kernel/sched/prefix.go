@@ -1,6 +1,8 @@
 package sched
 
 import (
+	"strconv"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
@@ -74,51 +76,123 @@ func prefixOf(e *emitter, g *group.Group) *prefix {
 }
 
 // launches cuts rows over workgroups where a schedule says so: then chunks of rows are
-// combined first, what they come to is gone through, and the chunks are gone through
-// from there. No workgroup waits for another.
+// combined first, and gone through from what those before them come to. Each workgroup
+// gathers that for itself, or where this takes longer than a launch, one goes through
+// what the chunks come to. No workgroup waits for another.
 func (p *prefix) launches(s Schedule) []Launch {
-	chunk, chunks := p.chunks(s)
-	if chunks == 1 {
-		return []Launch{p.kernel(s, span{chunk: p.length, chunks: 1})}
+	of := p.span(s)
+	if of.chunks == 1 {
+		return []Launch{p.kernel(s, of)}
 	}
-	totals, starts := make([]*group.Tensor, len(p.accs)), make([]*group.Tensor, len(p.accs))
-	for i, a := range p.accs {
-		totals[i] = p.p.Scratch("total", a.DType, chunks, p.rows)
-		starts[i] = p.p.Scratch("start", a.DType, chunks, p.rows)
+	of.totals = p.scratch("total", of.gang, of.gangs(), p.rows)
+	out := []Launch{p.total(s, of)}
+	if !p.gathers(s) {
+		of.starts = p.scratch("start", of.gangs(), p.rows)
+		out = append(out, p.between(of)...)
 	}
-	between := *p
-	between.name, between.exclusive, between.length, between.beside, between.tensors = p.name+"_starts", true, chunks, p.rows, 2*len(p.accs)
-	between.kept = nil
-	between.element = func(w *writer, row, i scalar.Expr) []scalar.Expr { return loadAll(w, totals, i, row) }
-	between.save = func(w *writer, row, i scalar.Expr, acc []scalar.Expr) { saveAll(w, starts, i, row, acc) }
+	return append(out, p.kernel(s, of))
+}
+
+// total is the launch that leaves what chunks come to.
+func (p *prefix) total(s Schedule, of span) Launch {
 	first := *p
 	first.name = p.name + "_totals"
-	out := append([]Launch{first.kernel(s, span{chunk: chunk, chunks: chunks, total: totals})}, between.launches(between.rule())...)
-	return append(out, p.kernel(s, span{chunk: chunk, chunks: chunks, start: starts}))
+	of.first = true
+	if s.Family != Lines && p.anyOrder() {
+		return first.totalInAnyOrder(s, of)
+	}
+	return first.kernel(s, of)
 }
 
-// span is what of each row a kernel goes through: chunks, from their starts or, where
-// there is none, from nothing; total, where there is one, is all that is kept of each.
+// between goes through what gangs of chunks come to.
+func (p *prefix) between(of span) []Launch {
+	starts := *p
+	starts.name, starts.exclusive, starts.length, starts.beside, starts.tensors = p.name+"_starts", true, of.gangs(), p.rows, 2*len(p.accs)
+	starts.kept = nil
+	starts.element = func(w *writer, row, i scalar.Expr) []scalar.Expr {
+		return loadAll(w, of.totals, ir.Index{loop.Int(of.gang - 1), i, row})
+	}
+	starts.save = func(w *writer, row, i scalar.Expr, acc []scalar.Expr) { saveAll(w, of.starts, ir.Index{i, row}, acc) }
+	return starts.launches(starts.rule())
+}
+
+// scratch is memory for sets of running values.
+func (p *prefix) scratch(name string, dims ...int) []*group.Tensor {
+	out := make([]*group.Tensor, len(p.accs))
+	for i, a := range p.accs {
+		out[i] = p.p.Scratch(name, a.DType, dims...)
+	}
+	return out
+}
+
+// span is what of each row a kernel goes through.
 type span struct {
-	chunk, chunks int
-	start, total  []*group.Tensor
+	chunk, chunks int // elements of a chunk, and chunks of a row
+	// gang is how many neighbouring chunks a workgroup of the first launch has, so that
+	// there are fewer totals to gather than chunks.
+	gang  int
+	first bool // totals are all that the kernel leaves
+	// totals are by number in the gang, gang and row: what the chunks of the gang up to that
+	// one come to. starts are what the gangs before come to, nil where workgroups gather it.
+	totals, starts []*group.Tensor
 }
 
-// number is the chunk that a workgroup has, by its own number among them. Chunks that
-// were read last are gone through first, since they are in the cache.
+// span tells what a schedule cuts rows into: chunks that are whole tiles, or the row.
+func (p *prefix) span(s Schedule) span {
+	tile := s.Lanes * s.Each
+	tiles := ceilDiv(p.length, tile)
+	share := ceilDiv(tiles, s.Split)
+	switch {
+	case share == tiles:
+		return span{chunk: p.length, chunks: 1, gang: 1}
+	case s.Family == Strips:
+		return span{chunk: tile, chunks: tiles, gang: share}
+	}
+	return span{chunk: share * tile, chunks: ceilDiv(tiles, share), gang: 1}
+}
+
+func (s span) gangs() int { return ceilDiv(s.chunks, s.gang) }
+
+// gathers reports whether workgroups gather what those before theirs come to.
+func (s span) gathers() bool { return s.totals != nil && !s.first && s.starts == nil }
+
+// parts is how many workgroups a row has, number which part of it a workgroup has, by its
+// own number among them. Those that were read last are gone through first, since they are
+// in the cache.
+func (s span) parts() int {
+	if s.first {
+		return s.gangs()
+	}
+	return s.chunks
+}
+
 func (s span) number(i scalar.Expr) scalar.Expr {
-	if s.start == nil {
+	if s.first || s.totals == nil {
 		return i
 	}
 	return scalar.Sub(loop.Int(s.chunks-1), i)
 }
 
-// chunks returns how long the chunks are that a schedule cuts rows into, whole tiles,
-// and how many.
-func (p *prefix) chunks(s Schedule) (chunk, chunks int) {
-	tile := s.Lanes * s.Each
-	chunk = ceilDiv(ceilDiv(p.length, tile), s.Split) * tile
-	return chunk, ceilDiv(p.length, chunk)
+// length is how many elements a workgroup has of a row at most.
+func (s span) length() int {
+	if s.first {
+		return s.gang * s.chunk
+	}
+	return s.chunk
+}
+
+// whole reports whether workgroups have whole tiles of a schedule and nothing else.
+func (s span) whole(p *prefix, by Schedule) bool {
+	return p.length == s.length()*s.parts() && s.chunk%(by.Lanes*by.Each) == 0
+}
+
+// anyOrder reports whether elements may be combined in any order.
+func (p *prefix) anyOrder() bool {
+	a, b := make([]scalar.Expr, len(p.accs)), make([]scalar.Expr, len(p.accs))
+	for i, acc := range p.accs {
+		a[i], b[i] = scalar.FreeVar("a"+strconv.Itoa(i), acc.DType), scalar.FreeVar("b"+strconv.Itoa(i), acc.DType)
+	}
+	return commutes(p.combine(a, b))
 }
 
 func (p *prefix) kernel(s Schedule, of span) Launch {
@@ -131,17 +205,17 @@ func (p *prefix) kernel(s Schedule, of span) Launch {
 	return p.tiles(s, of)
 }
 
-func loadAll(w *writer, from []*group.Tensor, i, row scalar.Expr) []scalar.Expr {
+func loadAll(w *writer, from []*group.Tensor, at ir.Index) []scalar.Expr {
 	out := make([]scalar.Expr, len(from))
 	for k, t := range from {
-		out[k] = w.load(t, ir.Index{i, row})
+		out[k] = w.load(t, at)
 	}
 	return out
 }
 
-func saveAll(w *writer, to []*group.Tensor, i, row scalar.Expr, values []scalar.Expr) {
+func saveAll(w *writer, to []*group.Tensor, at ir.Index, values []scalar.Expr) {
 	for k, t := range to {
-		w.save(t, ir.Index{i, row}, values[k])
+		w.save(t, at, values[k])
 	}
 }
 
@@ -178,4 +252,14 @@ func (w *writer) setAll(vars, values []scalar.Expr) {
 	for i, v := range vars {
 		w.set(v, values[i])
 	}
+}
+
+// inTurn combines sets of running values one after the other.
+func (p *prefix) inTurn(w *writer, values []scalar.Expr) []scalar.Expr {
+	n := len(p.accs)
+	all := values[:n]
+	for i := n; i < len(values); i += n {
+		all = w.letAll("sum", p.combine(all, values[i:i+n]))
+	}
+	return all
 }

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -26,15 +27,17 @@ type prefixLines struct {
 func (p *prefix) lines(s Schedule, of span) Launch {
 	t, number := p.newLines(s, of)
 	init := p.init()
-	if of.start != nil {
-		init = loadAll(t.writer, of.start, number, t.row)
+	if of.starts != nil {
+		init = loadAll(t.writer, of.starts, ir.Index{number, t.row})
 	}
 	t.carry = t.vars("carry", init)
 	from := t.let("from", scalar.Mul(number, loop.Int(of.chunk)))
 	t.to = t.let("to", scalar.Min(scalar.Add(from, loop.Int(of.chunk)), loop.Int(p.length)))
 	t.loop("tile", from, t.to, s.Lanes*s.Each, p.length-1, t.turn)
-	if of.total != nil {
-		t.when(scalar.And(t.mine, scalar.Eq(t.lane, loop.Int(0))), func() { saveAll(t.writer, of.total, number, t.row, t.carry) })
+	if of.first {
+		t.when(scalar.And(t.mine, scalar.Eq(t.lane, loop.Int(0))), func() {
+			saveAll(t.writer, of.totals, ir.Index{loop.Int(0), number, t.row}, t.carry)
+		})
 	}
 	return t.launch(p.name)
 }
@@ -65,7 +68,7 @@ func (t *prefixLines) turn(tile scalar.Expr) {
 		elements[e] = t.bring(scalar.Add(first, loop.Int(e)))
 	}
 	before, all := t.meet(elements)
-	if t.of.total == nil {
+	if !t.of.first {
 		t.run(before, elements)
 	}
 	t.setAll(t.carry, t.p.combine(t.carry, all))

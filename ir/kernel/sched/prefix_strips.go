@@ -3,6 +3,7 @@ package sched
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -15,14 +16,15 @@ import (
 // WebGPU).
 type prefixStrips struct {
 	*mover
+	place
 	p              *prefix
 	s              Schedule
 	of             span
-	parts          int // strips of a tile
-	local, lane    scalar.Expr
-	row, mine      scalar.Expr // of the thread, and whether it exists
-	first, last    scalar.Expr // vector of the chunk and the one behind it
-	scans          []int       // arrays of workgroup memory, one for each running value
+	parts          int           // strips of a tile
+	first, last    scalar.Expr   // vector of the chunk and the one behind it
+	scans          []int         // arrays of workgroup memory, one for each running value
+	sides          []int         // arrays beside these, where chunks before are gathered
+	before         []scalar.Expr // what chunks before in the gang come to, nil where there is none
 	carry          []scalar.Expr
 	wholeTilesOnly bool
 }
@@ -66,49 +68,71 @@ func (p *prefix) byTensor(stores []kept) (out []kept) {
 	return out
 }
 
-// strips gives workgroups chunks of rows.
+// strips gives workgroups chunks of rows, and of rows that are not cut all tiles.
 func (p *prefix) strips(s Schedule, of span) Launch {
-	t, number := p.newStrips(s, of)
+	t := p.newStrips(s, of)
+	var gathered func() []scalar.Expr
 	init := p.init()
-	if of.start != nil {
-		init = loadAll(t.writer, of.start, number, t.row)
+	t.loadBefore()
+	switch {
+	case of.starts != nil:
+		init = t.behind(loadAll(t.writer, of.starts, ir.Index{t.gang, t.row}))
+	case of.gathers():
+		gathered = p.gather(t.writer, s, of, t.place)
 	}
 	t.carry = t.vars("carry", init)
-	tile := s.Lanes * t.parts
-	if of.chunk <= tile*width {
-		t.turn(t.first)
+	if of.length() <= s.Lanes*s.Each {
+		t.turn(t.first, gathered)
 	} else {
-		t.loop("tile", t.first, t.last, tile, p.length/width-1, func(first scalar.Expr) {
-			t.turn(first)
+		t.loop("tile", t.first, t.last, s.Lanes*t.parts, p.length/width-1, func(first scalar.Expr) {
+			t.turn(first, nil)
 			t.barrier()
 		})
-	}
-	if of.total != nil {
-		t.when(scalar.And(t.mine, scalar.Eq(t.lane, loop.Int(0))), func() { saveAll(t.writer, of.total, number, t.row, t.carry) })
 	}
 	return t.launch(p.name)
 }
 
-func (p *prefix) newStrips(s Schedule, of span) (t *prefixStrips, number scalar.Expr) {
-	threads := s.Lanes * s.Rows
-	t = &prefixStrips{
-		mover: newMover(newWriter(p.p, p.caps, threads)), p: p, s: s, of: of, parts: s.Each / width,
-		local: loop.LocalID(0, threads),
-	}
-	workgroup, exists := t.boundedGroup(ceilDiv(p.rows, s.Rows) * of.chunks)
-	t.lane = t.let("lane", scalar.Mod(t.local, loop.Int(s.Lanes)))
-	at := scalar.Mul(scalar.FloorDiv(workgroup, loop.Int(of.chunks)), loop.Int(s.Rows))
-	at = t.let("at", scalar.Add(at, scalar.FloorDiv(t.local, loop.Int(s.Lanes))))
-	t.row = t.let("row", scalar.Min(at, loop.Int(p.rows-1)))
-	t.mine = t.let("mine", scalar.And(exists, scalar.Lt(at, loop.Int(p.rows))))
-	number = t.let("chunk", of.number(scalar.Mod(workgroup, loop.Int(of.chunks))))
-	t.first = t.let("first", scalar.Mul(number, loop.Int(of.chunk/width)))
-	t.last = t.let("last", scalar.Min(scalar.Add(t.first, loop.Int(of.chunk/width)), loop.Int(p.length/width)))
-	t.wholeTilesOnly = p.length == of.chunk*of.chunks && of.chunk%(s.Lanes*s.Each) == 0
+func (p *prefix) newStrips(s Schedule, of span) *prefixStrips {
+	w := newWriter(p.p, p.caps, s.Lanes*s.Rows)
+	t := &prefixStrips{mover: newMover(w), place: p.place(w, s, of), p: p, s: s, of: of, parts: s.Each / width}
+	t.first = t.let("first", scalar.Mul(t.number, loop.Int(of.length()/width)))
+	t.last = t.let("last", scalar.Min(scalar.Add(t.first, loop.Int(of.length()/width)), loop.Int(p.length/width)))
+	t.wholeTilesOnly = of.whole(p, s)
 	for _, a := range p.accs {
-		t.scans = append(t.scans, t.shared("scans"+t.name(""), a.DType, t.parts, 2*threads))
+		t.scans = append(t.scans, t.shared("scans"+t.name(""), a.DType, t.parts, 2*s.Lanes*s.Rows))
+		if of.gathers() {
+			t.sides = append(t.sides, t.shared("sides"+t.name(""), a.DType, 1, 2*s.Lanes*s.Rows))
+		}
 	}
-	return t, number
+	return t
+}
+
+// loadBefore loads what the chunks before one's own in its gang come to.
+func (t *prefixStrips) loadBefore() {
+	if t.of.first || t.of.gang == 1 {
+		return
+	}
+	inGang := t.let("in_gang", scalar.Sub(t.number, scalar.Mul(t.gang, loop.Int(t.of.gang))))
+	t.before = t.vars("before", t.p.init())
+	t.when(scalar.Gt(inGang, loop.Int(0)), func() {
+		t.setAll(t.before, loadAll(t.writer, t.of.totals, ir.Index{scalar.Sub(inGang, loop.Int(1)), t.gang, t.row}))
+	})
+}
+
+// behind returns what the chunk begins as whose gang begins as start.
+func (t *prefixStrips) behind(start []scalar.Expr) []scalar.Expr {
+	if t.before == nil {
+		return start
+	}
+	return t.letAll("start", t.p.combine(start, t.before))
+}
+
+// leaveTotal leaves what the chunks of the gang come to up to the one that begins at a vector.
+func (t *prefixStrips) leaveTotal(first scalar.Expr) {
+	inGang := scalar.FloorDiv(scalar.Sub(first, t.first), loop.Int(t.of.chunk/width))
+	t.when(scalar.And(t.mine, scalar.Eq(t.lane, loop.Int(0))), func() {
+		saveAll(t.writer, t.of.totals, ir.Index{inGang, t.gang, t.row}, t.carry)
+	})
 }
 
 // strip is what a thread has of a strip: a vector of the row, kept to where the row
@@ -119,8 +143,9 @@ type strip struct {
 	running        [width][]scalar.Expr
 }
 
-// turn goes through the tile that begins at a vector.
-func (t *prefixStrips) turn(first scalar.Expr) {
+// turn goes through the tile that begins at a vector. What the threads gather, if
+// anything, meets along with what the strips come to.
+func (t *prefixStrips) turn(first scalar.Expr, gathered func() []scalar.Expr) {
 	parts := make([]strip, t.parts)
 	for s := range parts {
 		vector := scalar.Add(first, scalar.Add(t.lane, loop.Int(s*t.s.Lanes)))
@@ -132,15 +157,28 @@ func (t *prefixStrips) turn(first scalar.Expr) {
 		}
 	}
 	t.bring(parts)
-	before, all := t.meet(parts)
-	start := t.carry
+	own := make([][]scalar.Expr, len(parts))
 	for s := range parts {
-		if t.of.total == nil {
+		own[s] = parts[s].running[width-1]
+	}
+	start := t.carry
+	if gathered != nil {
+		own = append(own, gathered())
+	}
+	before, all := t.meet(own)
+	if gathered != nil {
+		start = t.behind(all[len(parts)])
+	}
+	for s := range parts {
+		if !t.of.first {
 			t.take(&parts[s], t.letAll("start", t.p.combine(start, before[s])))
 		}
 		start = t.letAll("end", t.p.combine(start, all[s]))
 	}
 	t.setAll(t.carry, start)
+	if t.of.first {
+		t.leaveTotal(first)
+	}
 }
 
 // at is element j of a vector of a row.

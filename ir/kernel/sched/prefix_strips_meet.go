@@ -5,78 +5,93 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// meet returns, for each strip, what the vectors of the threads before come to, and
-// those of all threads of the row. Where threads cannot exchange them it doubles its reach,
-// from one half of workgroup memory to the other.
-func (t *prefixStrips) meet(parts []strip) (before, all [][]scalar.Expr) {
+// meet returns, for each of some values that every thread has, what those of the threads
+// before come to, and those of all threads of the row. These are what the strips come to,
+// what the thread has gathered, or the one before the other. Where threads cannot exchange
+// them it doubles its reach, from one half of workgroup memory to the other.
+func (t *prefixStrips) meet(own [][]scalar.Expr) (before, all [][]scalar.Expr) {
 	if withMma && t.shuffles() {
-		return t.meetInWarps(parts)
-	}
-	own := make([][]scalar.Expr, len(parts))
-	for s := range parts {
-		own[s] = parts[s].running[width-1]
+		return t.meetInWarps(own)
 	}
 	half, threads := 0, t.s.Lanes*t.s.Rows
 	at := func(i scalar.Expr) scalar.Expr { return scalar.Add(loop.Int(half*threads), i) }
 	t.tell(at(t.local), own)
 	for reach := 1; reach < t.s.Lanes; reach *= 2 {
-		far := t.told(at(scalar.Max(scalar.Sub(t.local, loop.Int(reach)), loop.Int(0))))
+		far := t.told(at(scalar.Max(scalar.Sub(t.local, loop.Int(reach)), loop.Int(0))), len(own))
+		sums := make([][]scalar.Expr, len(own))
 		for s := range own {
-			sum := t.p.combine(far[s], own[s])
-			for k := range sum {
-				sum[k] = scalar.Select(scalar.Ge(t.lane, loop.Int(reach)), sum[k], own[s][k])
-			}
-			own[s] = t.letAll("sum", sum)
+			sum := choose(scalar.Ge(t.lane, loop.Int(reach)), t.p.combine(far[s], own[s]), own[s])
+			sums[s] = t.letAll("sum", sum)
 		}
-		half = 1 - half
+		own, half = sums, 1-half
 		t.tell(at(t.local), own)
 	}
-	before = t.told(at(scalar.Max(scalar.Sub(t.local, loop.Int(1)), loop.Int(0))))
+	before = t.told(at(scalar.Max(scalar.Sub(t.local, loop.Int(1)), loop.Int(0))), len(own))
 	for s := range before {
-		for k, a := range t.p.accs {
-			before[s][k] = scalar.Select(scalar.Gt(t.lane, loop.Int(0)), before[s][k], a.Init)
-		}
-		before[s] = t.letAll("before", before[s])
+		before[s] = t.letAll("before", choose(scalar.Gt(t.lane, loop.Int(0)), before[s], t.p.init()))
 	}
-	return before, t.told(at(scalar.Add(scalar.Sub(t.local, t.lane), loop.Int(t.s.Lanes-1))))
+	return before, t.told(at(scalar.Add(scalar.Sub(t.local, t.lane), loop.Int(t.s.Lanes-1))), len(own))
 }
 
-// tell leaves what the strips come to in workgroup memory for the other threads.
+// tell leaves values in workgroup memory for the other threads.
 func (t *prefixStrips) tell(at scalar.Expr, values [][]scalar.Expr) {
 	t.leave(at, values)
 	t.barrier()
 }
 
-// leave writes what strips come to into workgroup memory.
+// leave writes values into workgroup memory: those of strips together, and what was
+// gathered beside them.
 func (t *prefixStrips) leave(at scalar.Expr, values [][]scalar.Expr) {
-	for k, slot := range t.scans {
-		vector := make([]scalar.Expr, len(values))
-		for s := range values {
-			vector[s] = values[s][k]
-		}
-		if len(vector) == 1 {
-			t.put(slot, at, vector[0])
-			continue
-		}
-		t.add(&loop.StoreVec{Array: slot, At: t.Simplify(at), Values: vector})
+	if len(values) != t.parts {
+		t.p.leave(t.writer, t.sides, at, values[len(values)-1:])
+		values = values[:len(values)-1]
+	}
+	if len(values) > 0 {
+		t.p.leave(t.writer, t.scans, at, values)
 	}
 }
 
-// told returns what a thread has told, strip by strip.
-func (t *prefixStrips) told(at scalar.Expr) [][]scalar.Expr {
-	out := make([][]scalar.Expr, t.parts)
+// told returns so many values that a thread has told.
+func (t *prefixStrips) told(at scalar.Expr, n int) (out [][]scalar.Expr) {
 	at = t.let("at", at)
-	for k, a := range t.p.accs {
-		names := make([]string, t.parts)
-		for s := range names {
-			names[s] = t.name("told")
-			out[s] = append(out[s], scalar.FreeVar(names[s], a.DType))
+	if n >= t.parts {
+		out = t.p.told(t.writer, t.scans, at, t.parts)
+	}
+	if n != t.parts {
+		out = append(out, t.p.told(t.writer, t.sides, at, 1)...)
+	}
+	return out
+}
+
+// leave writes sets of running values into workgroup memory, each running value into an array.
+func (p *prefix) leave(w *writer, slots []int, at scalar.Expr, sets [][]scalar.Expr) {
+	for k, slot := range slots {
+		vector := make([]scalar.Expr, len(sets))
+		for s := range sets {
+			vector[s] = sets[s][k]
 		}
-		if t.parts == 1 {
-			t.add(&loop.Let{Name: names[0], Value: scalar.LoadAt(t.scans[k], a.DType, at)})
+		if len(vector) == 1 {
+			w.put(slot, at, vector[0])
 			continue
 		}
-		t.add(&loop.LoadVec{Names: names, Array: t.scans[k], At: at})
+		w.add(&loop.StoreVec{Array: slot, At: w.Simplify(at), Values: vector})
+	}
+}
+
+// told names so many sets that [prefix.leave] has written.
+func (p *prefix) told(w *writer, slots []int, at scalar.Expr, n int) [][]scalar.Expr {
+	out := make([][]scalar.Expr, n)
+	for k, a := range p.accs {
+		names := make([]string, n)
+		for s := range names {
+			names[s] = w.name("told")
+			out[s] = append(out[s], scalar.FreeVar(names[s], a.DType))
+		}
+		if n == 1 {
+			w.add(&loop.Let{Name: names[0], Value: scalar.LoadAt(slots[k], a.DType, w.Simplify(at))})
+			continue
+		}
+		w.add(&loop.LoadVec{Names: names, Array: slots[k], At: w.Simplify(at)})
 	}
 	return out
 }

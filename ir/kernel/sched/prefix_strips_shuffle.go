@@ -22,32 +22,32 @@ func (t *prefixStrips) shuffles() bool {
 
 // meetInWarps is meet by exchanges within warps, with two barriers where a row has several
 // warps and none where it has not: a doubled reach has one for each doubling.
-func (t *prefixStrips) meetInWarps(parts []strip) (before, all [][]scalar.Expr) {
+func (t *prefixStrips) meetInWarps(own [][]scalar.Expr) (before, all [][]scalar.Expr) {
 	warp := t.caps.Lanes()
-	before, all = make([][]scalar.Expr, len(parts)), make([][]scalar.Expr, len(parts))
-	for s := range parts {
-		before[s], all[s] = t.exchange(parts[s].running[width-1], min(t.s.Lanes, warp))
+	before, all = make([][]scalar.Expr, len(own)), make([][]scalar.Expr, len(own))
+	for s := range own {
+		before[s], all[s] = t.exchange(own[s], min(t.s.Lanes, warp))
 	}
 	warps := t.s.Lanes / warp
 	if warps <= 1 {
 		return before, all
 	}
 	first := t.let("first_warp", scalar.FloorDiv(scalar.Sub(t.local, t.lane), loop.Int(warp)))
-	own := t.let("warp", scalar.FloorDiv(t.lane, loop.Int(warp)))
-	t.when(scalar.Eq(scalar.Mod(t.local, loop.Int(warp)), loop.Int(0)), func() { t.leave(scalar.Add(first, own), all) })
+	mine := t.let("warp", scalar.FloorDiv(t.lane, loop.Int(warp)))
+	t.when(scalar.Eq(scalar.Mod(t.local, loop.Int(warp)), loop.Int(0)), func() { t.leave(scalar.Add(first, mine), all) })
 	t.barrier()
-	sums, ahead := make([][]scalar.Expr, len(parts)), make([][]scalar.Expr, len(parts))
-	for s := range parts {
+	sums, ahead := make([][]scalar.Expr, len(own)), make([][]scalar.Expr, len(own))
+	for s := range own {
 		sums[s], ahead[s] = t.p.init(), t.p.init()
 	}
 	for w := range warps {
-		theirs := t.told(scalar.Add(first, loop.Int(w)))
-		for s := range parts {
-			ahead[s] = t.letAll("ahead", choose(scalar.Eq(own, loop.Int(w)), sums[s], ahead[s]))
+		theirs := t.told(scalar.Add(first, loop.Int(w)), len(own))
+		for s := range own {
+			ahead[s] = t.letAll("ahead", choose(scalar.Eq(mine, loop.Int(w)), sums[s], ahead[s]))
 			sums[s] = t.letAll("sum", t.p.combine(sums[s], theirs[s]))
 		}
 	}
-	for s := range parts {
+	for s := range own {
 		before[s] = t.letAll("before", t.p.combine(ahead[s], before[s]))
 	}
 	return before, sums

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -26,23 +27,19 @@ type prefixTile struct {
 // tiles gives workgroups chunks of rows.
 func (p *prefix) tiles(s Schedule, of span) Launch {
 	t := p.newTile(s, of)
-	chunk, start, total := of.chunk, of.start, of.total
+	chunk := of.chunk
 	number := t.let("chunk", scalar.FloorDiv(t.first, loop.Int(chunk)))
 	row := t.let("row", scalar.Min(scalar.Add(t.firstRow, scalar.FloorDiv(t.local, loop.Int(t.lanes))), loop.Int(p.rows-1)))
-	init := p.init()
-	if start != nil {
-		init = loadAll(t.writer, start, number, row)
-	}
-	carry := t.vars("carry", init)
+	carry := t.vars("carry", t.start(s, of, number, row))
 	tile := t.lanes * t.each
 	pass := func(from scalar.Expr) {
 		t.bring(from)
 		before, all := t.scan(t.stretch())
-		if total == nil {
+		if !of.first {
 			t.run(p.combine(carry, before))
 			t.take(from)
 		}
-		if chunk > tile || total != nil {
+		if chunk > tile || of.first {
 			t.setAll(carry, p.combine(carry, all))
 		}
 	}
@@ -54,11 +51,23 @@ func (p *prefix) tiles(s Schedule, of span) Launch {
 			t.barrier()
 		})
 	}
-	if total != nil {
+	if of.first {
 		own := scalar.And(scalar.Eq(t.lane, loop.Int(0)), scalar.Lt(scalar.Add(t.firstRow, scalar.FloorDiv(t.local, loop.Int(t.lanes))), loop.Int(p.rows)))
-		t.when(scalar.And(t.exists, own), func() { saveAll(t.writer, total, number, row, carry) })
+		t.when(scalar.And(t.exists, own), func() { saveAll(t.writer, of.totals, ir.Index{loop.Int(0), number, row}, carry) })
 	}
 	return t.launch(p.name)
+}
+
+// start returns what the running values of the chunk begin as.
+func (t *prefixTile) start(s Schedule, of span, number, row scalar.Expr) []scalar.Expr {
+	switch {
+	case of.starts != nil:
+		return loadAll(t.writer, of.starts, ir.Index{number, row})
+	case of.gathers():
+		_, all := t.scan(t.p.gather(t.writer, s, of, place{lane: t.lane, row: row, gang: number})())
+		return all
+	}
+	return t.p.init()
 }
 
 func (p *prefix) newTile(s Schedule, of span) *prefixTile {

@@ -58,10 +58,19 @@ func (p *prefix) rule() Schedule {
 			s = whole
 		}
 	}
-	if p.tensors+len(p.accs) > p.caps.Tensors() {
+	if p.arrays(s) > p.caps.Tensors() {
 		s.Split = 1 // no room for what goes from chunk to chunk
 	}
 	return s
+}
+
+// arrays is how many tensors the last launch of rows that are cut touches.
+func (p *prefix) arrays(s Schedule) int {
+	n := p.tensors + len(p.accs)
+	if p.span(s).gang > 1 && !p.gathers(s) {
+		n += len(p.accs) // of chunks in gangs, and of gangs
+	}
+	return n
 }
 
 // sharedLines has as many threads share rows side by side as fill a device, and cuts rows
@@ -99,9 +108,7 @@ func (p *prefix) stretches() Schedule {
 		threads /= 2
 	}
 	s := Schedule{Family: Stretches, Lanes: lanes, Rows: threads / lanes, Each: each, Split: 1}
-	if tiles := ceilDiv(p.length, lanes*each); tiles >= leastTiles {
-		s.Split = max(1, min(enoughGroups(p.caps)/p.rows, tiles))
-	}
+	p.cut(&s)
 	return s
 }
 
@@ -121,30 +128,40 @@ func (p *prefix) wholeStrips() Schedule {
 	for s.Rows*s.Lanes < threads && s.Rows < p.rows {
 		s.Rows *= 2
 	}
+	if p.cut(&s); s.Split > 1 && s.Each > width && !p.meets(s.Lanes*s.Rows, s.Each/width+1) {
+		s.Each /= 2 // so that there is room for what is gathered, too
+		p.cut(&s)
+	}
+	return s
+}
+
+// cut has rows of many tiles cut over as many workgroups as fill a device.
+func (p *prefix) cut(s *Schedule) {
+	s.Split = 1
 	if tiles := ceilDiv(p.length, s.Lanes*s.Each); tiles >= leastTiles {
 		s.Split = max(1, min(enoughGroups(p.caps)/p.rows, tiles))
 	}
-	return s
 }
 
 // meets reports whether workgroup memory holds what so many strips of some threads come
 // to, twice.
 func (p *prefix) meets(threads, strips int) bool {
-	bytes := 0
-	for _, a := range p.accs {
-		bytes += loop.DeviceSize(a.DType)
-	}
-	return 2*threads*strips*bytes <= p.caps.SharedBytes
+	return 2*threads*strips*p.accBytes() <= p.caps.SharedBytes
 }
 
 // room reports whether workgroup memory holds so many elements of each of some threads.
 func (p *prefix) room(threads, each int) bool {
+	n := threads * each
+	return (n+n/padding+2*threads)*p.accBytes() <= p.caps.SharedBytes
+}
+
+// accBytes is what a set of running values takes.
+func (p *prefix) accBytes() int {
 	bytes := 0
 	for _, a := range p.accs {
 		bytes += loop.DeviceSize(a.DType)
 	}
-	n := threads * each
-	return (n+n/padding+2*threads)*bytes <= p.caps.SharedBytes
+	return bytes
 }
 
 func (w prefixWays) rule() Schedule {
@@ -166,7 +183,7 @@ func (w prefixWays) candidates() []Ranked {
 		}
 	}
 	for _, base := range []Schedule{rule, w.p.stretches(), w.p.sharedLines(), w.p.wholeStrips()} {
-		for _, split := range []int{base.Split, 1, base.Split / 2, 2 * base.Split} {
+		for _, split := range []int{base.Split, 1, base.Split / 4, base.Split / 2, 2 * base.Split} {
 			s := base
 			s.Split = split
 			add(s)
@@ -193,7 +210,7 @@ func (w prefixWays) fits(s Schedule) bool {
 	if powerOfTwo(threads) != threads || powerOfTwo(s.Lanes) != s.Lanes || threads > p.caps.Invocations || s.Each > 2*prefixEach {
 		return false
 	}
-	if s.Split > 1 && (p.tensors+len(p.accs) > p.caps.Tensors() || s.Split > ceilDiv(p.length, s.Lanes*s.Each)) {
+	if s.Split > 1 && (p.arrays(s) > p.caps.Tensors() || s.Split > ceilDiv(p.length, s.Lanes*s.Each)) {
 		return false
 	}
 	switch s.Family {
@@ -217,9 +234,26 @@ func (w prefixWays) emit(s Schedule) []Launch {
 // cost is that of reading what the elements are made of, once more where rows are cut, and
 // of storing the results.
 func (p *prefix) cost(s Schedule) float64 {
-	rates, elements := p.caps.Profile(), float64(p.rows)*float64(p.length)
-	groups := ceilDiv(p.rows, s.Rows) * s.Split
-	load := traffic{bytes: 4 * elements * float64(p.tensors), threads: groups * s.Rows * s.Lanes, underWay: 4 * s.Each}
+	rates, of, elements := p.caps.Profile(), p.span(s), float64(p.rows)*float64(p.length)
+	load, apart := p.traffic(s), 0.0
+	if of.chunks > 1 {
+		apart = rates.Launch + 4*elements/p.caps.Bandwidth()
+		if p.gathers(s) {
+			load.sectors += p.gatheredBytes(s)
+		} else {
+			apart += rates.Launch
+		}
+	}
+	tiles := float64(ceilDiv(of.chunk, s.Lanes*s.Each))
+	waves := p.caps.Waves(ceilDiv(p.rows, s.Rows)*of.chunks, s.Rows*s.Lanes)
+	return apart + math.Max(load.cost(p.caps), rates.Launch+tiles*waves*latency)
+}
+
+// traffic is that of the launch that stores the results, but for what it gathers.
+func (p *prefix) traffic(s Schedule) traffic {
+	elements := float64(p.rows) * float64(p.length)
+	threads := ceilDiv(p.rows, s.Rows) * p.span(s).chunks * s.Rows * s.Lanes
+	load := traffic{bytes: 4 * elements * float64(p.tensors), threads: threads, underWay: 4 * s.Each}
 	together := p.beside // elements that a warp reads side by side
 	if s.Family != Lines {
 		together = sectorElements
@@ -229,11 +263,5 @@ func (p *prefix) cost(s Schedule) float64 {
 	}
 	load.sectors = load.bytes * math.Max(1, float64(sectorElements)/float64(together))
 	load.ops = elements * pointOps
-	time := load.cost(p.caps)
-	tiles := ceilDiv(p.length, s.Split*s.Lanes*s.Each)
-	time = math.Max(time, rates.Launch+float64(tiles)*p.caps.Waves(groups, s.Rows*s.Lanes)*latency)
-	if s.Split > 1 {
-		time += 2*rates.Launch + 4*elements/p.caps.Bandwidth()
-	}
-	return time
+	return load
 }
