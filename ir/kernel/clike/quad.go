@@ -14,11 +14,9 @@ const quadWidth = 4
 
 // quads are the neighbouring sums of a kernel that become vectors: all that is ever added
 // to four of them is a number times the members of a vector, which are read from memory
-// together, in four statements one after the other.
-type quads struct {
-	defined map[loop.Stmt]bool       // the first of the four definitions
-	rows    map[loop.Stmt][]quadTerm // the first of the four statements, and what they add
-}
+// together, in four statements one after the other. There is an entry for the first of
+// four statements: without terms for definitions, else with what is added.
+type quads map[loop.Stmt][]quadTerm
 
 // quadTerm is number·vector. A vector has the name of its first member.
 type quadTerm struct{ number, vector string }
@@ -33,15 +31,15 @@ type quadRow struct {
 // findQuads returns the quads of a kernel whose loops are unrolled.
 func findQuads(k *loop.Kernel) quads {
 	f := &quadFinder{
-		k: k, defined: map[string][]loop.Stmt{}, members: map[string]vectorMember{},
-		quadOf: map[string][quadWidth]string{}, apart: map[string]bool{},
+		k: k, defined: map[string][]loop.Stmt{}, vectors: map[string][]string{},
+		quadOf: map[string]string{}, apart: map[string]bool{},
 	}
 	f.block(k.Body)
-	q := quads{map[loop.Stmt]bool{}, map[loop.Stmt][]quadTerm{}}
+	q := quads{}
 	for _, r := range f.rows {
-		if f.isQuad(r.sums) {
-			q.defined[f.defined[r.sums[0]][0]] = true
-			q.rows[r.first] = r.terms
+		if !slices.ContainsFunc(r.sums[:], func(name string) bool { return f.apart[name] }) {
+			q[f.defined[r.sums[0]][0]] = nil
+			q[r.first] = r.terms
 		}
 	}
 	return q
@@ -50,17 +48,11 @@ func findQuads(k *loop.Kernel) quads {
 // quadFinder goes through the statements of a kernel.
 type quadFinder struct {
 	k       *loop.Kernel
-	defined map[string][]loop.Stmt       // by variable: its definition and what follows
-	members map[string]vectorMember      // of the vectors that are known, by name
-	quadOf  map[string][quadWidth]string // by variable: the row that it was first in
-	apart   map[string]bool              // variables that also change in other ways
+	defined map[string][]loop.Stmt // by variable: its definition and what follows
+	vectors map[string][]string    // the members of vectors of f32, by the first
+	quadOf  map[string]string      // by variable: the first sum of the rows that it is in
+	apart   map[string]bool        // variables that also change in other ways
 	rows    []quadRow
-}
-
-// vectorMember is a place in a vector.
-type vectorMember struct {
-	vector string
-	place  int
 }
 
 func (f *quadFinder) block(body []loop.Stmt) {
@@ -74,14 +66,16 @@ func (f *quadFinder) block(body []loop.Stmt) {
 			f.apart[name] = true
 		}
 		for _, name := range loop.Defines(body[i]) {
-			delete(f.members, name) // of a vector in a block that has ended
+			delete(f.vectors, name) // of a block that has ended
 		}
 		switch s := body[i].(type) {
 		case *loop.Var:
 			f.apart[s.Name] = f.apart[s.Name] || f.defined[s.Name] != nil // two of one name
 			f.defined[s.Name] = body[i:]
 		case *loop.LoadVec:
-			f.load(s)
+			if a := f.k.Arrays[s.Array]; a.Width == quadWidth && a.DType == dtype.F32 {
+				f.vectors[s.Names[0]] = s.Names
+			}
 		case *loop.For:
 			f.block(s.Body)
 		case *loop.If:
@@ -91,26 +85,19 @@ func (f *quadFinder) block(body []loop.Stmt) {
 	}
 }
 
-// take notes a row, and sums that are not always in rows with the same others.
+// take notes a row, and sums that are also in rows of others.
 func (f *quadFinder) take(r quadRow) {
 	f.rows = append(f.rows, r)
 	for _, name := range r.sums {
-		if known, ok := f.quadOf[name]; ok && known != r.sums {
-			f.apart[name] = true
+		if first, ok := f.quadOf[name]; ok && first != r.sums[0] {
+			f.apart[name], f.apart[first] = true, true
 		}
-		f.quadOf[name] = r.sums
+		f.quadOf[name] = r.sums[0]
 	}
 }
 
-func (f *quadFinder) load(s *loop.LoadVec) {
-	if a := f.k.Arrays[s.Array]; a.Width == quadWidth && a.DType == dtype.F32 {
-		for place, name := range s.Names {
-			f.members[name] = vectorMember{s.Names[0], place}
-		}
-	}
-}
-
-// row reports whether a body begins with a row: q0 = q0 + a·v0 + …, and so on to q3.
+// row reports whether a body begins with a row: q0 = q0 + a·v0 + …, and so on to q3, where
+// the sums are defined side by side.
 func (f *quadFinder) row(body []loop.Stmt) (r quadRow, ok bool) {
 	if len(body) < quadWidth {
 		return r, false
@@ -132,7 +119,7 @@ func (f *quadFinder) row(body []loop.Stmt) (r quadRow, ok bool) {
 		r.terms = append(r.terms, t)
 	}
 	slices.Reverse(r.terms) // the last one was found first
-	return r, len(r.terms) > 0
+	return r, len(r.terms) > 0 && f.sideBySide(r.sums)
 }
 
 // lastTerm splits what is added last off four sums.
@@ -156,34 +143,22 @@ func (f *quadFinder) lastTerm(values [quadWidth]scalar.Expr) (t quadTerm, rest [
 	for i, of := range factors {
 		number := factors[1-i]
 		same := !slices.ContainsFunc(number[:], func(name string) bool { return name != number[0] })
-		if vector, is := f.vector(of); is && same {
-			return quadTerm{number[0], vector}, rest, true
+		if same && slices.Equal(of[:], f.vectors[of[0]]) {
+			return quadTerm{number[0], of[0]}, rest, true
 		}
 	}
 	return t, rest, false
 }
 
-// vector reports whether names are those of the members of a vector, in order.
-func (f *quadFinder) vector(names [quadWidth]string) (vector string, ok bool) {
-	for place, name := range names {
-		m, is := f.members[name]
-		if !is || m != (vectorMember{names[0], place}) {
-			return "", false
-		}
-	}
-	return names[0], true
-}
-
-// isQuad reports whether sums that are in a row somewhere are in such rows alone, and begin
-// side by side as constants.
-func (f *quadFinder) isQuad(sums [quadWidth]string) bool {
-	defined := f.defined[sums[0]]
+// sideBySide reports whether variables of f32 are defined one after the other, as constants.
+func (f *quadFinder) sideBySide(names [quadWidth]string) bool {
+	defined := f.defined[names[0]]
 	if len(defined) < quadWidth {
 		return false
 	}
-	for i, name := range sums {
+	for i, name := range names {
 		v, is := defined[i].(*loop.Var)
-		if !is || v.Name != name || f.apart[name] || v.Init.Op != scalar.OpConst || v.Init.Type != dtype.F32 {
+		if !is || v.Name != name || v.Init.Op != scalar.OpConst || v.Init.Type != dtype.F32 {
 			return false
 		}
 	}
@@ -199,15 +174,16 @@ func areVariables(list [quadWidth]scalar.Expr, names [quadWidth]string) bool {
 	return true
 }
 
-// quad writes the quad or the row that begins a body, and reports whether there is one.
+// quad writes the four definitions or the row that a body begins with, and reports whether
+// it begins so.
 func (w *Writer) quad(body []loop.Stmt) bool {
-	if w.quads.defined[body[0]] {
+	terms, ok := w.quads[body[0]]
+	switch {
+	case !ok:
+		return false
+	case terms == nil:
 		w.defineQuad(body[:quadWidth])
 		return true
-	}
-	terms := w.quads.rows[body[0]]
-	if terms == nil {
-		return false
 	}
 	name := w.name(body[0].(*loop.Assign).Name)
 	sum := ""
