@@ -8,8 +8,8 @@ import (
 )
 
 // additionTime is how many nanoseconds pass between two additions to one element by an
-// instruction: an estimate, of a cache that adds with each of its clocks.
-const additionTime = 0.6
+// instruction: 16,384 rows added to one took 168 µs (H200, CUDA).
+const additionTime = 10
 
 // eulerGamma is by how much the sum of 1/1 to 1/n exceeds the logarithm of n.
 const eulerGamma = 0.5772156649
@@ -34,7 +34,9 @@ func (s *scatterEmitter) moved() traffic {
 
 // atomicCost estimates the nanoseconds of atomic additions: of all that is moved, or of
 // those to the row of most updates, which wait for each other. Of exchanges that are tried
-// at the same time one succeeds, and the others know of it as late as a load would.
+// at the same time one succeeds, and the others know of it as late as a load would: by that
+// words are exchanged up to some 1,000 of them, where 48 µs were measured for it and 42 for
+// sorting (H200, WebGPU; 21 and 35 for 512, 123 and 56 for 2,048).
 func (s *scatterEmitter) atomicCost() float64 {
 	each := additionTime
 	if s.caps.AtomicFloats == loop.ExchangedFloats {
