@@ -52,6 +52,9 @@ func TestRowsThatAreCut(t *testing.T) {
 		{strips(8, 4, 4, 300), 1, 9600, 3},
 		{strips(8, 4, 4, 150), 3, 9596, 3},
 		{strips(32, 1, 4, 80), 1, 10240, 2}, // gathered by vectors
+		{strips(8, 4, 4, 100), 1, 3200, 2},  // several vectors by each thread
+		{strips(8, 4, 4, 100), 2, 3200, 2},
+		{stretches(8, 4, 2, 100), 2, 1600, 2},
 		{stretches(32, 2, 4, 5), 3, 3001, 2},
 		{stretches(8, 4, 2, 150), 2, 4799, 3},
 	} {

@@ -26,7 +26,7 @@ const (
 	// lineColumns is how many rows side by side a workgroup has: a warp's.
 	lineColumns = 32
 	// leastTiles is how many tiles a row has at least to be cut, which reads it twice and
-	// takes two launches more. An estimate.
+	// takes a launch more, or two. An estimate.
 	leastTiles = 4
 )
 
@@ -128,9 +128,13 @@ func (p *prefix) wholeStrips() Schedule {
 	for s.Rows*s.Lanes < threads && s.Rows < p.rows {
 		s.Rows *= 2
 	}
-	if p.cut(&s); s.Split > 1 && s.Each > width && !p.meets(s.Lanes*s.Rows, s.Each/width+1) {
-		s.Each /= 2 // so that there is room for what is gathered, too
-		p.cut(&s)
+	p.cut(&s)
+	if s.Split > 1 && s.Each > width && !p.gathers(s) {
+		less := s
+		less.Each /= 2
+		if p.cut(&less); p.gathers(less) { // there is room for what is gathered, too
+			return less
+		}
 	}
 	return s
 }
