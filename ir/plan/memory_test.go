@@ -251,7 +251,7 @@ func randomPlan(t *testing.T, seed uint64) []byte {
 // TestPlacesOfThePastAreForgotten holds what is searched for room to what may be in use: of
 // many short lives in a row, and one that spans them all, few are left.
 func TestPlacesOfThePastAreForgotten(t *testing.T) {
-	a := pool{p: &Plan{}, limit: 1 << 20, blocks: map[int][]block{}}
+	a := pool{p: &Plan{}, room: room{1 << 20, 1 << 20}, blocks: map[int][]block{}}
 	long := &group.Tensor{DType: ir.F32, Dims: []int{16}}
 	if _, err := a.place(&lifetime{t: long, to: 1000}, nil); err != nil {
 		t.Fatal(err)

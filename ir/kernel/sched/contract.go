@@ -24,7 +24,7 @@ func scheduleTiles(e *emitter, g *group.Group, c *group.Contraction, t tile, par
 	if second, ok := addParts(e, g, c, te.parts, partial); ok {
 		return []Launch{first, second}
 	}
-	return []Launch{first, newEmitter(e.p, e.caps).combineParts(g.Reduction(), te.parts, []*group.Tensor{partial})}
+	return []Launch{first, e.another().combineParts(g.Reduction(), te.parts, []*group.Tensor{partial})}
 }
 
 // storesBehind returns how sums are stored behind which so many operations stand.
@@ -143,7 +143,7 @@ func (te *tileEmitter) let(prefix string, value scalar.Expr, hi int) scalar.Expr
 	}
 	name := te.name(prefix)
 	te.body = append(te.body, &loop.Let{Name: name, Value: te.Simplify(value)})
-	return scalar.NewVar(name, ir.I32, 0, int64(hi))
+	return scalar.NewVar(name, value.Type, 0, int64(hi))
 }
 
 // contiguousAlongK reports whether the last axis of an operand moves with the

@@ -79,6 +79,9 @@ func capsWords(c loop.Caps) []int {
 	if c.Boxes {
 		words = append(words, 4)
 	}
+	if c.Long > 0 {
+		words = append(words, 5, c.Long)
+	}
 	return words
 }
 

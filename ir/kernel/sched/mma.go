@@ -105,13 +105,13 @@ func scheduleMma(e *emitter, g *group.Group, c *group.Contraction, p *mmaPlan) [
 			launches = append(launches, l)
 		}
 	}
-	m := newMmaEmitter(newEmitter(e.p, e.caps), g, c, p, scratch)
+	m := newMmaEmitter(e.another(), g, c, p, scratch)
 	if p.parts == 1 {
 		return append(launches, m.kernel(g.Name(), m.out.members))
 	}
 	partial := newPartial(0, ir.F32, g, p.parts)
 	first := m.kernel(g.Name()+"_parts", m.partial(partial))
-	return append(launches, first, newEmitter(e.p, e.caps).combineParts(g.Reduction(), p.parts, []*group.Tensor{partial}))
+	return append(launches, first, e.another().combineParts(g.Reduction(), p.parts, []*group.Tensor{partial}))
 }
 
 // mmaOperand is the type that a contraction multiplies, if the target has
