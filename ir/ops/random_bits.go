@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -86,17 +87,20 @@ func randomBitsElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr
 	a := n.Attrs().(*RandomBitsAttrs)
 	keys := n.Input(0).Rank() - 1
 	key, place := at[:keys], at[keys:keys+len(a.Shape)]
-	word := func(i int) scalar.Expr { return load(0, slices.Concat(key, ir.Index{int32Const(i)})) }
+	word := func(i int) scalar.Expr { return load(0, slices.Concat(key, ir.Index{loop.Int(i)})) }
 	constant := func(c uint32) scalar.Expr { return scalar.ConstI(ir.U32, int64(c)) }
 	number := flatten(sizes(a.Shape), place)
-	quarter := scalar.Mod(number, int32Const(4))
+	quarter := scalar.Mod(number, loop.Int(4))
 	if a.Halves {
-		number = scalar.FloorDiv(number, int32Const(4))
+		number = scalar.FloorDiv(number, loop.Int(4))
 	}
 	low, high := scalar.Convert(number, ir.U32), constant(0)
+	if number.Type == ir.I64 {
+		high = scalar.Convert(scalar.Shr(number, scalar.ConstI(ir.I64, 32)), ir.U32)
+	}
 	if len(n.Inputs()) > 1 {
 		sum := scalar.Add(low, load(1, key))
-		high = scalar.Convert(scalar.Lt(sum, low), ir.U32) // the carry
+		high = scalar.Add(high, scalar.Convert(scalar.Lt(sum, low), ir.U32)) // the carry
 		low = sum
 	}
 	x, y := threefry(word(0), word(1), high, low, scalar.Add, scalar.Xor,
@@ -105,12 +109,12 @@ func randomBitsElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr
 		}, constant)
 	switch {
 	case a.Halves:
-		word := scalar.Select(scalar.Lt(quarter, int32Const(2)), x, y)
-		low := scalar.Eq(scalar.Mod(quarter, int32Const(2)), int32Const(0))
+		word := scalar.Select(scalar.Lt(quarter, loop.Int(2)), x, y)
+		low := scalar.Eq(scalar.Mod(quarter, loop.Int(2)), loop.Int(0))
 		return scalar.Select(low, scalar.And(word, constant(0xffff)), scalar.Shr(word, constant(16)))
 	case !a.Pairs:
 		return scalar.Xor(x, y)
 	}
-	second := scalar.Ne(at[len(at)-1], int32Const(0))
+	second := scalar.Ne(at[len(at)-1], loop.Int(0))
 	return scalar.Select(second, y, x)
 }

@@ -83,8 +83,7 @@ func (t Target) touchesLong(n *ir.Node) bool {
 }
 
 // Apart reports whether a running combination has more operands and results than a kernel
-// can bind, or longer ones than it counts in, so that it is made of other ops: see
-// [ir.PrefixLowering].
+// can bind, so that it is made of other ops: see [ir.PrefixLowering].
 func (t Target) Apart(n *ir.Node) bool {
 	l, ok := n.Def().Lower.(*ir.PrefixLowering)
 	if !ok || l.Apart == nil {
@@ -94,7 +93,7 @@ func (t Target) Apart(n *ir.Node) bool {
 	if slices.ContainsFunc(n.Subgraphs(), group.HasChecks) {
 		arrays++ // the status words
 	}
-	return arrays > t.StorageBuffers || t.touchesLong(n)
+	return arrays > t.StorageBuffers
 }
 
 // worthGate is how many elements two branches must compute for a gate to pay: at

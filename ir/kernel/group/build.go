@@ -123,10 +123,11 @@ func lowerable(n *ir.Node, long int) error {
 }
 
 // countsLong reports whether kernels of a node count in I64 where the target does. Those
-// that an op writes itself count in I32, as sorts and running combinations do.
+// that an op writes itself count in I32, as sorts do.
 func countsLong(n *ir.Node) bool {
 	switch n.Def().Lower.(type) {
-	case nil, *ir.MapLowering, *ir.ReduceLowering, *ir.ContractLowering, *ir.ScatterLowering, *ir.ControlLowering:
+	case nil, *ir.MapLowering, *ir.ReduceLowering, *ir.ContractLowering, *ir.PrefixLowering, *ir.ScatterLowering,
+		*ir.ControlLowering:
 		return true
 	}
 	return false

@@ -105,7 +105,8 @@ func scheduleMma(e *emitter, g *group.Group, c *group.Contraction, p *mmaPlan) [
 			launches = append(launches, l)
 		}
 	}
-	m := newMmaEmitter(e.another(), g, c, p, scratch)
+	// Tiles, and positions in a space, are counted in I32: only places in arrays are long.
+	m := newMmaEmitter(newEmitter(e.p, e.caps), g, c, p, scratch)
 	if p.parts == 1 {
 		return append(launches, m.kernel(g.Name(), m.out.members))
 	}
@@ -132,7 +133,8 @@ func mmaOperand(c *group.Contraction, caps loop.Caps) (ir.DType, bool) {
 // are still to be chosen.
 func planMma(e *emitter, g *group.Group, c *group.Contraction) (p *mmaPlan, ok bool) {
 	d, ok := mmaOperand(c, e.caps)
-	if !ok || !tileable(c) {
+	counted := max(group.Product(c.M), group.Product(c.N), group.Product(c.K)) <= loop.MaxElements
+	if !ok || !counted || !tileable(c) {
 		return nil, false
 	}
 	p = &mmaPlan{operand: d}

@@ -10,8 +10,7 @@ import (
 // prefix is a running combination along the rows of some elements. A row has
 // its elements side by side, or as far apart as there are rows beside it.
 type prefix struct {
-	p                  *group.Partition
-	caps               loop.Caps
+	e                  *emitter // of a kernel like those of the combination
 	name               string
 	accs               []ir.Accumulator
 	combine            func(a, b []scalar.Expr) []scalar.Expr
@@ -61,7 +60,7 @@ func prefixOf(e *emitter, g *group.Group) *prefix {
 		return stores
 	}
 	return &prefix{
-		p: e.p, caps: e.caps, name: g.Name(), accs: l.Accumulators(n), exclusive: l.Exclusive(n), reverse: l.Reverse(n),
+		e: e, name: g.Name(), accs: l.Accumulators(n), exclusive: l.Exclusive(n), reverse: l.Reverse(n),
 		rows: group.Product(lines), beside: group.Product(dims[axis+1:]), length: dims[axis],
 		tensors: len(g.Reads()) + len(g.Writes()),
 		combine: func(a, b []scalar.Expr) []scalar.Expr { return l.Combine(n, a, b) },
@@ -83,8 +82,8 @@ func (p *prefix) launches(s Schedule) []Launch {
 	}
 	totals, starts := make([]*group.Tensor, len(p.accs)), make([]*group.Tensor, len(p.accs))
 	for i, a := range p.accs {
-		totals[i] = p.p.Scratch("total", a.DType, chunks, p.rows)
-		starts[i] = p.p.Scratch("start", a.DType, chunks, p.rows)
+		totals[i] = p.e.p.Scratch("total", a.DType, chunks, p.rows)
+		starts[i] = p.e.p.Scratch("start", a.DType, chunks, p.rows)
 	}
 	between := *p
 	between.name, between.exclusive, between.length, between.beside, between.tensors = p.name+"_starts", true, chunks, p.rows, 2*len(p.accs)

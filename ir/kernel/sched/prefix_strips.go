@@ -36,7 +36,7 @@ func (p *prefix) vectors() bool {
 	if p.kept == nil || p.beside != 1 || p.length%width != 0 {
 		return false
 	}
-	m := newMover(newWriter(p.p, p.caps, 1))
+	m := newMover(p.e.another().writer(1))
 	row := loop.GroupID(0, p.rows)
 	vector := scalar.Mul(loop.GroupID(1, p.length/width), loop.Int(width))
 	var stores []kept
@@ -92,7 +92,7 @@ func (p *prefix) strips(s Schedule, of span) Launch {
 func (p *prefix) newStrips(s Schedule, of span) (t *prefixStrips, number scalar.Expr) {
 	threads := s.Lanes * s.Rows
 	t = &prefixStrips{
-		mover: newMover(newWriter(p.p, p.caps, threads)), p: p, s: s, of: of, parts: s.Each / width,
+		mover: newMover(p.e.another().writer(threads)), p: p, s: s, of: of, parts: s.Each / width,
 		local: loop.LocalID(0, threads),
 	}
 	workgroup, exists := t.boundedGroup(ceilDiv(p.rows, s.Rows) * of.chunks)

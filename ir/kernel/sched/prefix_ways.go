@@ -58,7 +58,7 @@ func (p *prefix) rule() Schedule {
 			s = whole
 		}
 	}
-	if p.tensors+len(p.accs) > p.caps.Tensors() {
+	if p.tensors+len(p.accs) > p.e.caps.Tensors() {
 		s.Split = 1 // no room for what goes from chunk to chunk
 	}
 	return s
@@ -69,17 +69,17 @@ func (p *prefix) rule() Schedule {
 func (p *prefix) sharedLines() Schedule {
 	s := Schedule{Family: Lines, Lanes: 1, Rows: min(lineColumns, powerOfTwo(p.rows)), Each: 1, Split: 1}
 	if p.length < leastSteps {
-		s.Rows = min(p.caps.Invocations, mapThreads)
+		s.Rows = min(p.e.caps.Invocations, mapThreads)
 		return s
 	}
 	s.Each = prefixEach
-	for s.Lanes*s.Rows < min(p.caps.Invocations, mapThreads) && s.Lanes < prefixEach {
+	for s.Lanes*s.Rows < min(p.e.caps.Invocations, mapThreads) && s.Lanes < prefixEach {
 		s.Lanes *= 2
 	}
-	for s.Lanes*s.Rows < min(p.caps.Invocations, mapThreads) {
+	for s.Lanes*s.Rows < min(p.e.caps.Invocations, mapThreads) {
 		s.Rows *= 2
 	}
-	s.Split = max(1, min(enoughThreads(p.caps)/(p.rows*s.Lanes), p.length/(s.Lanes*leastSteps)))
+	s.Split = max(1, min(enoughThreads(p.e.caps)/(p.rows*s.Lanes), p.length/(s.Lanes*leastSteps)))
 	return s
 }
 
@@ -87,7 +87,7 @@ func (p *prefix) sharedLines() Schedule {
 // workgroup memory holds, with the running values of all threads twice. Short rows share
 // a workgroup; long ones are cut where there are few.
 func (p *prefix) stretches() Schedule {
-	threads, each := min(p.caps.Invocations, mapThreads), prefixEach
+	threads, each := min(p.e.caps.Invocations, mapThreads), prefixEach
 	for !p.room(threads, each) && threads > 32 {
 		threads /= 2
 	}
@@ -100,7 +100,7 @@ func (p *prefix) stretches() Schedule {
 	}
 	s := Schedule{Family: Stretches, Lanes: lanes, Rows: threads / lanes, Each: each, Split: 1}
 	if tiles := ceilDiv(p.length, lanes*each); tiles >= leastTiles {
-		s.Split = max(1, min(enoughGroups(p.caps)/p.rows, tiles))
+		s.Split = max(1, min(enoughGroups(p.e.caps)/p.rows, tiles))
 	}
 	return s
 }
@@ -113,7 +113,7 @@ const leastLanes = 8
 // workgroup memory has room for.
 func (p *prefix) wholeStrips() Schedule {
 	s := Schedule{Family: Strips, Each: width * mostStrips, Rows: 1, Split: 1}
-	threads := min(p.caps.Invocations, mapThreads)
+	threads := min(p.e.caps.Invocations, mapThreads)
 	for s.Each > width && (!p.meets(threads, s.Each/width) || s.Each/2 >= p.length) {
 		s.Each /= 2
 	}
@@ -122,7 +122,7 @@ func (p *prefix) wholeStrips() Schedule {
 		s.Rows *= 2
 	}
 	if tiles := ceilDiv(p.length, s.Lanes*s.Each); tiles >= leastTiles {
-		s.Split = max(1, min(enoughGroups(p.caps)/p.rows, tiles))
+		s.Split = max(1, min(enoughGroups(p.e.caps)/p.rows, tiles))
 	}
 	return s
 }
@@ -134,7 +134,7 @@ func (p *prefix) meets(threads, strips int) bool {
 	for _, a := range p.accs {
 		bytes += loop.DeviceSize(a.DType)
 	}
-	return 2*threads*strips*bytes <= p.caps.SharedBytes
+	return 2*threads*strips*bytes <= p.e.caps.SharedBytes
 }
 
 // room reports whether workgroup memory holds so many elements of each of some threads.
@@ -144,7 +144,7 @@ func (p *prefix) room(threads, each int) bool {
 		bytes += loop.DeviceSize(a.DType)
 	}
 	n := threads * each
-	return (n+n/padding+2*threads)*bytes <= p.caps.SharedBytes
+	return (n+n/padding+2*threads)*bytes <= p.e.caps.SharedBytes
 }
 
 func (w prefixWays) rule() Schedule {
@@ -190,10 +190,10 @@ func (w prefixWays) fits(s Schedule) bool {
 		return false
 	}
 	threads := s.Lanes * s.Rows
-	if powerOfTwo(threads) != threads || powerOfTwo(s.Lanes) != s.Lanes || threads > p.caps.Invocations || s.Each > 2*prefixEach {
+	if powerOfTwo(threads) != threads || powerOfTwo(s.Lanes) != s.Lanes || threads > p.e.caps.Invocations || s.Each > 2*prefixEach {
 		return false
 	}
-	if s.Split > 1 && (p.tensors+len(p.accs) > p.caps.Tensors() || s.Split > ceilDiv(p.length, s.Lanes*s.Each)) {
+	if s.Split > 1 && (p.tensors+len(p.accs) > p.e.caps.Tensors() || s.Split > ceilDiv(p.length, s.Lanes*s.Each)) {
 		return false
 	}
 	switch s.Family {
@@ -217,7 +217,7 @@ func (w prefixWays) emit(s Schedule) []Launch {
 // cost is that of reading what the elements are made of, once more where rows are cut, and
 // of storing the results.
 func (p *prefix) cost(s Schedule) float64 {
-	rates, elements := p.caps.Profile(), float64(p.rows)*float64(p.length)
+	rates, elements := p.e.caps.Profile(), float64(p.rows)*float64(p.length)
 	groups := ceilDiv(p.rows, s.Rows) * s.Split
 	load := traffic{bytes: 4 * elements * float64(p.tensors), threads: groups * s.Rows * s.Lanes, underWay: 4 * s.Each}
 	together := p.beside // elements that a warp reads side by side
@@ -229,11 +229,11 @@ func (p *prefix) cost(s Schedule) float64 {
 	}
 	load.sectors = load.bytes * math.Max(1, float64(sectorElements)/float64(together))
 	load.ops = elements * pointOps
-	time := load.cost(p.caps)
+	time := load.cost(p.e.caps)
 	tiles := ceilDiv(p.length, s.Split*s.Lanes*s.Each)
-	time = math.Max(time, rates.Launch+float64(tiles)*p.caps.Waves(groups, s.Rows*s.Lanes)*latency)
+	time = math.Max(time, rates.Launch+float64(tiles)*p.e.caps.Waves(groups, s.Rows*s.Lanes)*latency)
 	if s.Split > 1 {
-		time += 2*rates.Launch + 4*elements/p.caps.Bandwidth()
+		time += 2*rates.Launch + 4*elements/p.e.caps.Bandwidth()
 	}
 	return time
 }
