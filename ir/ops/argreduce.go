@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -125,11 +126,11 @@ func argLowering(sign int, better func(x, y scalar.Expr) scalar.Expr) *ir.Reduce
 	return &ir.ReduceLowering{
 		Space: func(n *ir.Node) []int { return pick(sizes(n.Input(0).Shape()), []int{argAttrs(n).Axis}) },
 		Accumulators: func(n *ir.Node) []ir.Accumulator {
-			d := n.Input(0).DType()
-			return []ir.Accumulator{{DType: d, Init: scalar.Extreme(d, sign)}, {DType: ir.I32, Init: int32Const(math.MaxInt32)}}
+			d, place := n.Input(0).DType(), argPlace(n)
+			return []ir.Accumulator{{DType: d, Init: scalar.Extreme(d, sign)}, {DType: place, Init: scalar.Extreme(place, 1)}}
 		},
 		Element: func(n *ir.Node, at, r ir.Index, load ir.Load) []scalar.Expr {
-			return []scalar.Expr{load(0, slices.Insert(slices.Clone(at), argAttrs(n).Axis, r[0])), r[0]}
+			return []scalar.Expr{load(0, slices.Insert(slices.Clone(at), argAttrs(n).Axis, r[0])), scalar.Convert(r[0], argPlace(n))}
 		},
 		Combine: func(n *ir.Node, x, y []scalar.Expr) []scalar.Expr {
 			first := scalar.Lt(x[1], y[1])
@@ -144,6 +145,14 @@ func argLowering(sign int, better func(x, y scalar.Expr) scalar.Expr) *ir.Reduce
 			return []scalar.Expr{scalar.Convert(acc[1], argAttrs(n).DType)}
 		},
 	}
+}
+
+// argPlace is the type that positions along the axis are kept in.
+func argPlace(n *ir.Node) ir.DType {
+	if size, _ := n.Input(0).Dim(argAttrs(n).Axis).Const(); size > loop.MaxElements {
+		return ir.I64
+	}
+	return ir.I32
 }
 
 func argSamples() []ir.Sample {

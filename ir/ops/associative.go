@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -54,7 +55,7 @@ func init() {
 			Exclusive:    func(*ir.Node) bool { return false },
 			Accumulators: associativeAccumulators,
 			Element: func(n *ir.Node, at ir.Index, load ir.Load) []scalar.Expr {
-				out := []scalar.Expr{int32Const(1)}
+				out := []scalar.Expr{loop.Int(1)}
 				for i := range n.Inputs() {
 					out = append(out, load(i, at))
 				}
@@ -161,7 +162,7 @@ func evalAssociativeScan(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.A
 // associativeAccumulators are whether there are elements, as the graph need not
 // have a neutral one, and their values.
 func associativeAccumulators(n *ir.Node) []ir.Accumulator {
-	out := []ir.Accumulator{{DType: ir.I32, Init: int32Const(0)}}
+	out := []ir.Accumulator{{DType: ir.I32, Init: loop.Int(0)}}
 	for _, t := range n.InTypes() {
 		init := scalar.ConstBool(false)
 		if !t.DType.IsBool() {
@@ -173,7 +174,7 @@ func associativeAccumulators(n *ir.Node) []ir.Accumulator {
 }
 
 func combineAssociative(n *ir.Node, x, y []scalar.Expr) []scalar.Expr {
-	none := func(v []scalar.Expr) scalar.Expr { return scalar.Eq(v[0], int32Const(0)) }
+	none := func(v []scalar.Expr) scalar.Expr { return scalar.Eq(v[0], loop.Int(0)) }
 	out := []scalar.Expr{scalar.Max(x[0], y[0])}
 	for i, v := range elementOf(n.Subgraphs()[0], slices.Concat(x[1:], y[1:])) {
 		out = append(out, scalar.Select(none(x), y[1+i], scalar.Select(none(y), x[1+i], v)))

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
 // BroadcastShapes returns the shape that values of the given shapes are
@@ -108,7 +109,7 @@ func defineBroadcastInDim() {
 			out := pick(at, n.Attrs().(*BroadcastAttrs).Axes)
 			for i := range out {
 				if n.Input(0).Dim(i).Is(1) {
-					out[i] = int32Const(0)
+					out[i] = loop.Int(0)
 				}
 			}
 			return out

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -108,10 +109,10 @@ func concatenateElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Exp
 		start := end - size
 		if size > 0 {
 			from := slices.Clone(at)
-			from[axis] = scalar.Clamp(scalar.Sub(at[axis], int32Const(start)), int32Const(0), int32Const(size-1))
+			from[axis] = scalar.Clamp(scalar.Sub(at[axis], loop.Int(start)), loop.Int(0), loop.Int(size-1))
 			element := load(k, from)
 			if chosen != nil {
-				element = scalar.Select(scalar.Lt(at[axis], int32Const(end)), element, chosen)
+				element = scalar.Select(scalar.Lt(at[axis], loop.Int(end)), element, chosen)
 			}
 			chosen = element
 		}

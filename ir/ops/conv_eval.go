@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -109,7 +110,7 @@ func convContraction(n *ir.Node) ir.Contraction {
 		if len(batch) == 0 {
 			return rest
 		}
-		return scalar.Add(scalar.Mul(batch[0], int32Const(each)), rest)
+		return scalar.Add(scalar.Mul(batch[0], loop.Int(each)), rest)
 	}
 	if s.groups > 1 {
 		c.Batch = []int{s.groups}
@@ -153,7 +154,7 @@ func convContraction(n *ir.Node) ir.Contraction {
 // one (nil where there always is).
 func (p convPoint) position(o, k scalar.Expr, results, window int) (scalar.Expr, scalar.Expr) {
 	i := scalar.Sub(
-		scalar.Add(scalar.Mul(o, int32Const(p.stride)), scalar.Mul(k, int32Const(p.rhsDilation))), int32Const(p.lo))
+		scalar.Add(scalar.Mul(o, loop.Int(p.stride)), scalar.Mul(k, loop.Int(p.rhsDilation))), loop.Int(p.lo))
 	last := (results-1)*p.stride + (window-1)*p.rhsDilation - p.lo
 	return strided(i, p.lhsDilation, p.size, -p.lo, last)
 }

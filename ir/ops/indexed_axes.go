@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -159,12 +160,12 @@ func (a *IndexedAxes) address(n *ir.Node, dims []int, p, w ir.Index, load ir.Loa
 	}
 	var inside scalar.Expr
 	for i, axis := range a.Axes {
-		index := wideIndex(load(1, slices.Concat(p, ir.Index{int32Const(i)})))
+		index := wideIndex(load(1, slices.Concat(p, ir.Index{loop.Int(i)})), dims[axis])
 		t := index.Type
 		zero, last := scalar.ConstI(t, 0), scalar.ConstI(t, int64(dims[axis]-1))
 		switch {
 		case dims[axis] == 0:
-			at[axis], inside = int32Const(0), both(inside, scalar.ConstBool(false))
+			at[axis], inside = loop.Int(0), both(inside, scalar.ConstBool(false))
 			continue
 		case a.Outside == OutsideClip:
 			index = scalar.Clamp(index, zero, last)
@@ -172,15 +173,20 @@ func (a *IndexedAxes) address(n *ir.Node, dims []int, p, w ir.Index, load ir.Loa
 			ok := scalar.And(scalar.Ge(index, zero), scalar.Le(index, last))
 			inside, index = both(inside, ok), scalar.Select(ok, index, zero)
 		}
-		at[axis] = scalar.Convert(index, ir.I32)
+		if at[axis] = loop.Long(index); dims[axis] <= loop.MaxElements {
+			at[axis] = scalar.Convert(index, ir.I32)
+		}
 	}
 	return at, inside
 }
 
-// wideIndex converts an index of a type narrower than 32 bits, which cannot
-// hold the size of every axis, to I32.
-func wideIndex(x scalar.Expr) scalar.Expr {
-	if x.Type.Size() < 4 {
+// wideIndex converts an index along an axis of some size from a type that cannot hold the
+// size of every axis to I32, or to I64 where that cannot hold this one.
+func wideIndex(x scalar.Expr, size int) scalar.Expr {
+	switch {
+	case size > loop.MaxElements && x.Type.Size() < 8:
+		return loop.Long(x)
+	case x.Type.Size() < 4:
 		return scalar.Convert(x, ir.I32)
 	}
 	return x

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -119,7 +120,7 @@ func dilatedCover(n *ir.Node, i int, p, r scalar.Expr) (window, element, valid s
 	a := n.Attrs().(*OverlapAddAttrs)
 	axis, step := a.Axes[i], a.Dilations[i]
 	size, out := sizes(windowDims(n))[i], sizes(n.Types()[0].Shape)[axis]
-	start := scalar.Sub(p, scalar.Mul(r, int32Const(step)))
+	start := scalar.Sub(p, scalar.Mul(r, loop.Int(step)))
 	window, valid = strided(start, a.Strides[i], sizes(n.Input(0).Shape())[axis], -(size-1)*step, out-1)
 	return window, r, valid
 }
@@ -132,26 +133,26 @@ func denseCover(n *ir.Node, i int, p, r scalar.Expr) (window, element, valid sca
 	axis, stride := a.Axes[i], a.Strides[i]
 	size, count, out := sizes(windowDims(n))[i], sizes(n.Input(0).Shape())[axis], sizes(n.Types()[0].Shape)[axis]
 	if count == 0 {
-		return int32Const(0), int32Const(0), scalar.ConstBool(false)
+		return loop.Int(0), loop.Int(0), scalar.ConstBool(false)
 	}
-	window, element = p, scalar.Mul(r, int32Const(stride))
+	window, element = p, scalar.Mul(r, loop.Int(stride))
 	if stride > 1 {
-		window, element = scalar.Div(p, int32Const(stride)), scalar.Add(scalar.Rem(p, int32Const(stride)), element)
+		window, element = scalar.Div(p, loop.Int(stride)), scalar.Add(scalar.Rem(p, loop.Int(stride)), element)
 	}
 	window = scalar.Sub(window, r)
 	if size > stride {
-		valid = scalar.Ge(window, int32Const(0))
+		valid = scalar.Ge(window, loop.Int(0))
 	}
 	if (out-1)/stride >= count {
-		valid = both(valid, scalar.Lt(window, int32Const(count)))
+		valid = both(valid, scalar.Lt(window, loop.Int(count)))
 	}
 	if size%stride != 0 {
-		valid = both(valid, scalar.Lt(element, int32Const(size)))
+		valid = both(valid, scalar.Lt(element, loop.Int(size)))
 	}
 	if valid == nil {
 		return window, element, nil
 	}
-	return scalar.Select(valid, window, int32Const(0)), scalar.Select(valid, element, int32Const(0)), valid
+	return scalar.Select(valid, window, loop.Int(0)), scalar.Select(valid, element, loop.Int(0)), valid
 }
 
 func overlapAddSamples() []ir.Sample {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -133,7 +134,7 @@ func padElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr {
 	var inside scalar.Expr
 	for i, low := range sizes(a.Low) {
 		var valid scalar.Expr
-		from[i], valid = strided(scalar.Sub(at[i], int32Const(low)), a.Interior[i]+1, dims[i], -low, all[i]-1-low)
+		from[i], valid = strided(scalar.Sub(at[i], loop.Int(low)), a.Interior[i]+1, dims[i], -low, all[i]-1-low)
 		inside = both(inside, valid)
 	}
 	if slices.Contains(dims, 0) {

@@ -2,11 +2,18 @@ package ops
 
 import (
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// int32Const returns an index constant.
-func int32Const(x int) scalar.Expr { return scalar.ConstI(ir.I32, int64(x)) }
+// along returns a coordinate from which positions along an axis of some size are computed:
+// as an I64 where they need it.
+func along(size int, at scalar.Expr) scalar.Expr {
+	if size > loop.MaxElements {
+		return loop.Long(at)
+	}
+	return at
+}
 
 // both returns the conjunction of two conditions, where nil is one that always
 // holds.
@@ -27,24 +34,24 @@ func both(p, q scalar.Expr) scalar.Expr {
 // the condition is false.
 func strided(x scalar.Expr, step, size, lo, hi int) (scalar.Expr, scalar.Expr) {
 	if size == 0 {
-		return int32Const(0), scalar.ConstBool(false)
+		return loop.Int(0), scalar.ConstBool(false)
 	}
 	var valid scalar.Expr
 	if lo < 0 {
-		valid = scalar.Ge(x, int32Const(0))
+		valid = scalar.Ge(x, loop.Int(0))
 	}
 	if hi > (size-1)*step {
-		valid = both(valid, scalar.Le(x, int32Const((size-1)*step)))
+		valid = both(valid, scalar.Le(x, loop.Int((size-1)*step)))
 	}
 	quotient := x
 	if step > 1 {
-		valid = both(valid, scalar.Eq(scalar.Rem(x, int32Const(step)), int32Const(0)))
-		quotient = scalar.Div(x, int32Const(step))
+		valid = both(valid, scalar.Eq(scalar.Rem(x, loop.Int(step)), loop.Int(0)))
+		quotient = scalar.Div(x, loop.Int(step))
 	}
 	if valid == nil {
 		return quotient, nil
 	}
-	return scalar.Select(valid, quotient, int32Const(0)), valid
+	return scalar.Select(valid, quotient, loop.Int(0)), valid
 }
 
 // loadWhere returns the element of an operand at a position, which lies inside

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -86,14 +87,17 @@ func randomBitsElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr
 	a := n.Attrs().(*RandomBitsAttrs)
 	keys := n.Input(0).Rank() - 1
 	key, place := at[:keys], at[keys:keys+len(a.Shape)]
-	word := func(i int) scalar.Expr { return load(0, slices.Concat(key, ir.Index{int32Const(i)})) }
+	word := func(i int) scalar.Expr { return load(0, slices.Concat(key, ir.Index{loop.Int(i)})) }
 	constant := func(c uint32) scalar.Expr { return scalar.ConstI(ir.U32, int64(c)) }
-	number, serves := flatten(sizes(a.Shape), place), int32Const(a.serves())
-	part := scalar.Mod(number, serves) // of the block
-	low, high := scalar.Convert(scalar.FloorDiv(number, serves), ir.U32), constant(0)
+	number, serves := flatten(sizes(a.Shape), place), loop.Int(a.serves())
+	part, block := scalar.Mod(number, serves), scalar.FloorDiv(number, serves) // a part of a block
+	low, high := scalar.Convert(block, ir.U32), constant(0)
+	if block.Type == ir.I64 {
+		high = scalar.Convert(scalar.Shr(block, scalar.ConstI(ir.I64, 32)), ir.U32)
+	}
 	if len(n.Inputs()) > 1 {
 		sum := scalar.Add(low, load(1, key))
-		high = scalar.Convert(scalar.Lt(sum, low), ir.U32) // the carry
+		high = scalar.Add(high, scalar.Convert(scalar.Lt(sum, low), ir.U32)) // the carry
 		low = sum
 	}
 	x, y := threefry(a.Generator.rounds(), word(0), word(1), high, low, scalar.Add, scalar.Xor,
@@ -102,13 +106,13 @@ func randomBitsElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr
 		}, constant)
 	switch {
 	case a.Pairs:
-		return scalar.Select(scalar.Ne(at[len(at)-1], int32Const(0)), y, x)
+		return scalar.Select(scalar.Ne(at[len(at)-1], loop.Int(0)), y, x)
 	case a.serves() == 4:
-		word := scalar.Select(scalar.Lt(part, int32Const(2)), x, y)
-		low := scalar.Eq(scalar.Mod(part, int32Const(2)), int32Const(0))
+		word := scalar.Select(scalar.Lt(part, loop.Int(2)), x, y)
+		low := scalar.Eq(scalar.Mod(part, loop.Int(2)), loop.Int(0))
 		return scalar.Select(low, scalar.And(word, constant(0xffff)), scalar.Shr(word, constant(16)))
 	case a.serves() == 2:
-		return scalar.Select(scalar.Ne(part, int32Const(0)), y, x)
+		return scalar.Select(scalar.Ne(part, loop.Int(0)), y, x)
 	}
 	return scalar.Xor(x, y)
 }

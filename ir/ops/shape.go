@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -62,9 +63,9 @@ func defineReshape() {
 
 // flatten returns the place in row-major order of a position.
 func flatten(dims []int, at ir.Index) scalar.Expr {
-	place := int32Const(0)
+	place, size := loop.Int(0), product(dims)
 	for a, d := range dims {
-		place = scalar.Add(scalar.Mul(place, int32Const(d)), at[a])
+		place = scalar.Add(scalar.Mul(place, loop.Int(d)), along(size, at[a]))
 	}
 	return place
 }
@@ -77,8 +78,8 @@ func unflatten(dims []int, place scalar.Expr) ir.Index {
 			at[a] = place
 			break
 		}
-		at[a] = scalar.Rem(place, int32Const(dims[a]))
-		place = scalar.Div(place, int32Const(dims[a]))
+		at[a] = scalar.Rem(place, loop.Int(dims[a]))
+		place = scalar.Div(place, loop.Int(dims[a]))
 	}
 	return at
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -51,8 +52,9 @@ func defineSlice() {
 		index: func(n *ir.Node, at ir.Index) ir.Index {
 			a := n.Attrs().(*SliceAttrs)
 			out := make(ir.Index, len(at))
+			dims := sizes(n.Input(0).Shape())
 			for i, first := range sizes(a.Start) {
-				out[i] = scalar.Add(scalar.Mul(at[i], int32Const(a.Stride[i])), int32Const(first))
+				out[i] = scalar.Add(scalar.Mul(along(dims[i], at[i]), loop.Int(a.Stride[i])), loop.Int(first))
 			}
 			return out
 		},
@@ -139,7 +141,7 @@ func defineReverse() {
 			out := slices.Clone(at)
 			for _, a := range axesOf(n) {
 				d, _ := n.Input(0).Dim(a).Const()
-				out[a] = scalar.Sub(int32Const(d-1), at[a])
+				out[a] = scalar.Sub(loop.Int(d-1), at[a])
 			}
 			return out
 		},

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -171,9 +172,11 @@ func windowsElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr {
 	a := n.Attrs().(*WindowsAttrs)
 	outer := len(at) - len(a.Axes)
 	pos := slices.Concat(at[:outer])
+	dims := sizes(n.Input(0).Shape())
 	for i, axis := range a.Axes {
 		pos[axis] = scalar.Add(
-			scalar.Mul(at[axis], int32Const(a.Strides[i])), scalar.Mul(at[outer+i], int32Const(a.Dilations[i])))
+			scalar.Mul(along(dims[axis], at[axis]), loop.Int(a.Strides[i])),
+			scalar.Mul(along(dims[axis], at[outer+i]), loop.Int(a.Dilations[i])))
 	}
 	return load(0, pos)
 }

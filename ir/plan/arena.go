@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
 // region is where a tensor lies.
@@ -18,23 +19,32 @@ func regionBytes(t *group.Tensor) int { return align(max(t.Bytes(), 1), RowBytes
 func bindingBytes(t *group.Tensor) int { return align(max(t.Bytes(), 1), WordBytes) }
 
 // arenas hands out memory for values that are never given back: states,
-// inputs, constants. Buffers are filled one after the other, each as large as
-// one binding may be.
+// inputs, constants. Buffers are filled one after the other.
 type arenas struct {
-	p     *Plan
-	kind  BufferKind
-	limit int
-	own   []int // buffers of this kind
+	p    *Plan
+	kind BufferKind
+	room
+	own []int // buffers of this kind
+}
+
+// room is how many bytes a tensor may take, and how many all tensors in a buffer: as much
+// as a binding holds, or what can be counted in words by an I32 where that is less, so
+// that arrays that share a binding have indices of 32 bits. What alone is larger has a
+// buffer of its own.
+type room struct{ tensor, buffer int }
+
+func roomOf(l loop.Limits) room {
+	return room{l.BindingBytes, int(min(int64(l.BindingBytes), WordBytes*int64(loop.MaxElements)))}
 }
 
 // place returns a region in the first buffer with room.
 func (a *arenas) place(t *group.Tensor) (region, error) {
 	bytes := regionBytes(t)
-	if bytes > a.limit {
-		return region{}, tooLarge(t, a.limit)
+	if bytes > a.tensor {
+		return region{}, tooLarge(t, a.tensor)
 	}
 	for _, b := range a.own {
-		if at := a.p.Buffers[b].Bytes; at <= a.limit-bytes { // a sum might be more than an int holds
+		if at := a.p.Buffers[b].Bytes; at <= a.buffer-bytes { // a sum might be more than an int holds
 			a.p.Buffers[b].Bytes += bytes
 			return region{b, at, bindingBytes(t)}, nil
 		}
@@ -54,8 +64,8 @@ func tooLarge(t *group.Tensor, limit int) error {
 // writes another binds both for writing. So what a kernel writes is placed, if
 // that costs nothing, in another arena than what it reads.
 type pool struct {
-	p      *Plan
-	limit  int
+	p *Plan
+	room
 	blocks map[int][]block // by buffer, those that may still be in use, by offset
 }
 
@@ -72,8 +82,8 @@ const coloured = 8
 // place finds room for a tensor with a lifetime. avoid are buffers that its kernel reads.
 func (a *pool) place(l *lifetime, avoid []int) (region, error) {
 	bytes := regionBytes(l.t)
-	if bytes > a.limit {
-		return region{}, tooLarge(l.t, a.limit)
+	if bytes > a.tensor {
+		return region{}, tooLarge(l.t, a.tensor)
 	}
 	var free, used []int
 	for b := range a.blocks {
@@ -89,7 +99,7 @@ func (a *pool) place(l *lifetime, avoid []int) (region, error) {
 		free = append(free, a.grow())
 	}
 	for _, b := range append(free, used...) {
-		if at := a.gap(b, bytes, l.from, l.to); at <= a.limit-bytes {
+		if at := a.gap(b, bytes, l.from, l.to); at == 0 || at <= a.buffer-bytes {
 			return a.take(l, b, block{at, bytes, l.from, l.to}), nil
 		}
 	}

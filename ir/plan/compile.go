@@ -97,16 +97,16 @@ type compiler struct {
 func newCompiler(m *ir.Module, t Target, pr Printer) *compiler {
 	p := &Plan{Name: m.Name, Compiler: Version, Target: t.Name}
 	p.Requires.Limits, p.Requires.Features = t.Limits, slices.Clone(t.Features)
-	limit := t.Limits.BindingBytes
+	most := roomOf(t.Limits)
 	return &compiler{
 		plan: p, module: m, target: t, printer: pr,
 		persistent: map[string]region{}, slots: map[string]int{},
 		cache: sched.NewCache(t.Schedules), numbers: map[kernelKey]int{}, kernels: map[string]int{},
-		states:    arenas{p: p, kind: StateBuffer, limit: limit},
-		inputs:    arenas{p: p, kind: InputBuffer, limit: limit},
-		constants: arenas{p: p, kind: ConstantBuffer, limit: limit},
-		temps:     pool{p: p, limit: limit, blocks: map[int][]block{}},
-		gates:     arenas{p: p, kind: TempBuffer, limit: limit},
+		states:    arenas{p: p, kind: StateBuffer, room: most},
+		inputs:    arenas{p: p, kind: InputBuffer, room: most},
+		constants: arenas{p: p, kind: ConstantBuffer, room: most},
+		temps:     pool{p: p, room: most, blocks: map[int][]block{}},
+		gates:     arenas{p: p, kind: TempBuffer, room: most},
 		statusAt:  -1,
 	}
 }
@@ -173,6 +173,7 @@ func (c *compiler) fuse(e ir.Entry) (*group.Partition, error) {
 	o.FirstCode = len(c.codes) + 1
 	o.Branch = c.target.Branch
 	o.Unfused = c.target.Unfused
+	o.Long = c.target.Long
 	o.TensorCores = c.target.Mma
 	return group.Build(g, o)
 }

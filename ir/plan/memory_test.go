@@ -248,10 +248,43 @@ func randomPlan(t *testing.T, seed uint64) []byte {
 	return file
 }
 
+// TestWhatAnI32DoesNotCountHasABufferOfItsOwn: tensors that share a buffer may share a
+// binding, in which indices are of 32 bits.
+func TestWhatAnI32DoesNotCountHasABufferOfItsOwn(t *testing.T) {
+	const word = WordBytes
+	most := room{tensor: 64 * word * RowBytes, buffer: 16 * word * RowBytes}
+	tensor := func(rows int) *group.Tensor {
+		return &group.Tensor{Name: "x", DType: ir.F32, Dims: []int{rows * word * RowBytes / 4}}
+	}
+	a := arenas{p: &Plan{}, kind: StateBuffer, room: most}
+	p := pool{p: &Plan{}, room: most, blocks: map[int][]block{}}
+	var buffers [2][]int
+	for i, rows := range []int{4, 20, 4, 64, 8, 4} {
+		r, err := a.place(tensor(rows))
+		if err != nil {
+			t.Fatal(err)
+		}
+		buffers[0] = append(buffers[0], r.buffer)
+		if r, err = p.place(&lifetime{t: tensor(rows), from: 0, to: 9, next: i}, nil); err != nil {
+			t.Fatal(err)
+		}
+		buffers[1] = append(buffers[1], r.buffer)
+	}
+	if want := []int{0, 1, 0, 2, 0, 3}; !slices.Equal(buffers[0], want) {
+		t.Errorf("states lie in buffers %v, not %v", buffers[0], want)
+	}
+	if got := buffers[1]; got[1] == got[0] || got[3] == got[0] || got[3] == got[1] || got[4] == got[3] || got[4] == got[1] {
+		t.Errorf("values lie in buffers %v: long ones share them", got)
+	}
+	if _, err := a.place(tensor(65)); err == nil {
+		t.Error("a tensor that no binding holds has a place")
+	}
+}
+
 // TestPlacesOfThePastAreForgotten holds what is searched for room to what may be in use: of
 // many short lives in a row, and one that spans them all, few are left.
 func TestPlacesOfThePastAreForgotten(t *testing.T) {
-	a := pool{p: &Plan{}, limit: 1 << 20, blocks: map[int][]block{}}
+	a := pool{p: &Plan{}, room: room{1 << 20, 1 << 20}, blocks: map[int][]block{}}
 	long := &group.Tensor{DType: ir.F32, Dims: []int{16}}
 	if _, err := a.place(&lifetime{t: long, to: 1000}, nil); err != nil {
 		t.Fatal(err)

@@ -54,6 +54,9 @@ type Target struct {
 
 // claims reports whether a composite is scheduled as it is.
 func (t Target) claims(n *ir.Node) bool {
+	if t.touchesLong(n) {
+		return false // but by what it is made of
+	}
 	if sched.HasKernels(n, t.Caps) {
 		return true
 	}
@@ -68,6 +71,15 @@ func (t Target) claims(n *ir.Node) bool {
 		most = sched.ScoreBytes
 	}
 	return sched.AttendsInBlocks(n, t.Caps, most)
+}
+
+// touchesLong reports whether positions in an operand or result of a node are counted in 64
+// bits, which only kernels do that schedules make of maps, reductions and products.
+func (t Target) touchesLong(n *ir.Node) bool {
+	return t.Long > 0 && slices.ContainsFunc(slices.Concat(n.InTypes(), n.Types()), func(x ir.Type) bool {
+		size, ok := x.Shape.Size().Const()
+		return ok && size >= t.Long
+	})
 }
 
 // Apart reports whether a running combination has more operands and results than a kernel

@@ -9,10 +9,12 @@ import (
 // New returns op applied to args, simplified where an identity applies. It
 // serves code that treats operations as data and all operations with operands
 // but Load, Convert, Bitcast and Check, which need more than their operands.
+// An I32 beside an I64 becomes one.
 func New(op Op, args ...Expr) Expr {
 	if op.info().result == ofNode {
 		fail(op, nil, "has a constructor of its own")
 	}
+	args = promoted(args)
 	checkOperands(op, args)
 	last := args[len(args)-1].Type
 	t := resultType(op, last)

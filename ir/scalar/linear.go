@@ -62,6 +62,10 @@ func (s *Simplifier) linearOf(n *Node) (linear, bool) {
 		if c, ok := n.Args[1].IntConst(); ok && c >= 0 && c < int64(n.Type.Bits()) && c < 62 {
 			return scale(s.linear(n.Args[0]), 1<<c)
 		}
+	case OpConvert:
+		if n.Type == dtype.I64 && n.Args[0].Type == dtype.I32 {
+			return s.linear(n.Args[0]), true
+		}
 	}
 	return linear{}, false
 }
@@ -162,8 +166,9 @@ func (s *Simplifier) emit(l linear, t dtype.DType) Expr {
 	return e
 }
 
-// accumulate returns e + coef·atom, e being nil for 0.
+// accumulate returns e + coef·atom, e being nil for 0. The atom may be narrower than t.
 func accumulate(e, atom Expr, coef int64, t dtype.DType) Expr {
+	atom = Convert(atom, t)
 	if e == nil {
 		if coef == -1 {
 			return Neg(atom)

@@ -1,6 +1,7 @@
 package scalar
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rlx-go/rlx/ir/dtype"
@@ -96,6 +97,24 @@ func checkOperands(op Op, args []Expr) {
 			fail(op, types, "the type is not allowed")
 		}
 	}
+}
+
+// promoted returns operands with the I32 among them as I64 where there is one of those:
+// a position is as wide as its array needs, and whoever adds to it need not know.
+func promoted(args []Expr) []Expr {
+	is := func(t dtype.DType) func(Expr) bool {
+		return func(a Expr) bool { return a != nil && a.Type == t }
+	}
+	if !slices.ContainsFunc(args, is(dtype.I64)) || !slices.ContainsFunc(args, is(dtype.I32)) {
+		return args
+	}
+	args = slices.Clone(args)
+	for i, a := range args {
+		if is(dtype.I32)(a) {
+			args[i] = Convert(a, dtype.I64)
+		}
+	}
+	return args
 }
 
 // resultType returns the type of op on operands of type t.

@@ -6,6 +6,8 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -109,7 +111,7 @@ func (a affine) guard() (cond, inside scalar.Expr) {
 			return nil, nil
 		}
 		cond = t.of.Args[0]
-		part := scalar.Mul(t.of.Args[1], scalar.ConstI(t.of.Type, int64(t.coef)))
+		part := scalar.Mul(loop.Long(t.of.Args[1]), loop.Int(t.coef))
 		if inside == nil {
 			inside = part
 		} else {
@@ -192,6 +194,11 @@ func affineOf(e scalar.Expr) affine {
 			return
 		}
 		switch e.Op {
+		case scalar.OpConvert:
+			if e.Type == ir.I64 && e.Args[0].Type == ir.I32 {
+				add(e.Args[0], by)
+				return
+			}
 		case scalar.OpAdd:
 			add(e.Args[0], by)
 			add(e.Args[1], by)

@@ -16,6 +16,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/synchronous"
 )
@@ -24,15 +25,18 @@ import (
 const Name = "cpu"
 
 // Backend returns the backend.
-func Backend() native.Backend { return backend{} }
+func Backend() native.Backend { return backend{loop.LongElements} }
 
 func init() {
 	// The name can only be taken by another package that calls itself cpu,
 	// which then serves in its place.
-	_ = native.Register(backend{})
+	_ = native.Register(Backend())
 }
 
-type backend struct{}
+// backend is the processor.
+type backend struct {
+	long int // from how many elements on positions are counted in 64 bits, see [loop.Caps]
+}
 
 func (backend) Name() string { return Name }
 func (backend) Probe() error { return nil }
@@ -83,7 +87,12 @@ func (b backend) supported(g *ir.Graph) error {
 	return nil
 }
 
+// firstCode is the status code of the first check of a program.
+const firstCode = 1
+
 // options let a group touch any number of tensors: there are no bindings here. A
 // choice costs next to nothing; branches of a few elements are computed both to
 // fuse with what is around.
-var options = group.Options{Tensors: 1 << 20, FirstCode: 1, Branch: 256}
+func (b backend) options() group.Options {
+	return group.Options{Tensors: 1 << 20, FirstCode: firstCode, Branch: 256, Long: b.long}
+}

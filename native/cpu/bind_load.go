@@ -10,9 +10,10 @@ import (
 type boundAddress struct {
 	base   int
 	coefs  []int
-	values []*int32
+	values []counter
 	stride int
-	index  []int32 // nil where the address follows a pattern
+	index  []int32 // nil where the address follows a pattern, or is long
+	long   []int64 // the index of a long address that follows none
 	mask   []int32 // nil where it holds for all lanes
 	whole  bool    // the mask has one lane, for all of the block
 }
@@ -22,13 +23,17 @@ func (m *machine) bindAddress(a *address) *boundAddress {
 	if a.mask != nil {
 		b.mask, b.whole = m.files.ints[a.mask.reg.index], !a.mask.wide
 	}
-	if a.general {
+	switch {
+	case a.general && a.index.class == classLong:
+		b.long = m.files.long[a.index.index]
+		return b
+	case a.general:
 		b.index = m.files.ints[a.index.index]
 		return b
 	}
 	for _, t := range a.terms {
 		b.coefs = append(b.coefs, t.coef)
-		b.values = append(b.values, &m.files.ints[t.reg.index][0])
+		b.values = append(b.values, m.files.counter(t.reg))
 	}
 	return b
 }
@@ -37,7 +42,7 @@ func (m *machine) bindAddress(a *address) *boundAddress {
 func (b *boundAddress) first() int {
 	at := b.base
 	for i, c := range b.coefs {
-		at += c * int(*b.values[i])
+		at += c * b.values[i].get()
 	}
 	return at
 }
@@ -109,6 +114,8 @@ func loadSame[T float32 | float64 | int32 | int64](d []T, buf *buffer, a *boundA
 				d[i] = from[at]
 			}
 		}
+	case a.long != nil:
+		return loadAs(d, buf, a, func(x T) T { return x })
 	case a.stride == 1:
 		return func(n int) {
 			at := a.first()
@@ -126,7 +133,7 @@ func loadSame[T float32 | float64 | int32 | int64](d []T, buf *buffer, a *boundA
 
 // loadInt loads integers of less than 32 bits.
 func loadInt[T int8 | int16 | uint8 | uint16](d []int32, buf *buffer, a *boundAddress) op {
-	if a.index == nil && a.mask == nil && a.stride == 1 {
+	if a.index == nil && a.long == nil && a.mask == nil && a.stride == 1 {
 		return func(n int) {
 			at := a.first()
 			for i, x := range view[T](buf)[at : at+n] {
@@ -160,6 +167,14 @@ func loadAs[S unit, T lane](d []T, buf *buffer, a *boundAddress, convert func(S)
 			}
 		}
 	}
+	if a.long != nil {
+		return func(n int) {
+			from := view[S](buf)
+			for i, at := range a.long[:n] {
+				d[i] = convert(from[at])
+			}
+		}
+	}
 	return func(n int) {
 		from, at := view[S](buf), a.first()
 		for i := range d[:n] {
@@ -188,6 +203,8 @@ func (b *boundAddress) lane(i int) int {
 	switch {
 	case b.index != nil:
 		return int(b.index[i])
+	case b.long != nil:
+		return int(b.long[i])
 	case b.mask != nil && b.mask[i] == 0:
 		return 0
 	}

@@ -43,7 +43,7 @@ func bindIntStore(x []int32, buf *buffer, a *boundAddress) op {
 
 // storeSame stores elements that registers hold as they are.
 func storeSame[T float32 | float64 | int32 | int64](x []T, buf *buffer, a *boundAddress) op {
-	if a.index == nil && a.stride == 1 {
+	if a.index == nil && a.long == nil && a.stride == 1 {
 		return func(n int) { copy(view[T](buf)[a.first():], x[:n]) }
 	}
 	return storeAs(x, buf, a, func(x T) T { return x })
@@ -56,6 +56,14 @@ func storeAs[T lane, S unit](x []T, buf *buffer, a *boundAddress, convert func(T
 			to := view[S](buf)
 			for i, v := range x[:n] {
 				to[a.index[i]] = convert(v)
+			}
+		}
+	}
+	if a.long != nil {
+		return func(n int) {
+			to := view[S](buf)
+			for i, v := range x[:n] {
+				to[a.long[i]] = convert(v)
 			}
 		}
 	}

@@ -3,8 +3,8 @@ package cpu
 import (
 	"slices"
 
-	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -19,6 +19,9 @@ func coalesce(c *group.Code, outer, inner []int) (outerDims, innerDims []int) {
 func coalesceSpace(c *group.Code, vars []scalar.Expr, dims []int) ([]scalar.Expr, []int) {
 	vars, dims = slices.Clone(vars), slices.Clone(dims)
 	for i := len(vars) - 2; i >= 0; i-- {
+		if vars[i].Type != vars[i+1].Type || dims[i] > loop.MaxElements/max(dims[i+1], 1) {
+			continue // what is made of two is as wide as they
+		}
 		p := pair{a: vars[i].Name, b: vars[i+1].Name, size: dims[i+1], seen: map[scalar.Expr]bool{}}
 		apart := false
 		eachExpr(c, func(e scalar.Expr) scalar.Expr {
@@ -31,13 +34,13 @@ func coalesceSpace(c *group.Code, vars []scalar.Expr, dims []int) ([]scalar.Expr
 		if apart {
 			continue
 		}
-		merged := scalar.NewVar(vars[i].Name+vars[i+1].Name, ir.I32, 0, int64(max(dims[i]*dims[i+1]-1, 0)))
+		merged := scalar.NewVar(vars[i].Name+vars[i+1].Name, vars[i].Type, 0, int64(max(dims[i]*dims[i+1]-1, 0)))
 		replace := func(e scalar.Expr) scalar.Expr {
 			return scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {
 				switch {
 				case x.Op != scalar.OpVar:
 				case x.Name == p.a:
-					return scalar.ConstI(ir.I32, 0), true
+					return scalar.ConstI(x.Type, 0), true
 				case x.Name == p.b:
 					return merged, true
 				}

@@ -62,7 +62,7 @@ func (p *program) compile(b backend, e ir.Entry) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	prog, err := group.Build(g, options)
+	prog, err := group.Build(g, b.options())
 	if err != nil {
 		return nil, err
 	}

@@ -329,11 +329,15 @@ func rowMajor(dims []int, size int) []int {
 	return out
 }
 
-// linear returns the place in row-major order of a position.
+// linear returns the place in row-major order of a position, an I64 where it needs one.
 func linear(dims []int, at ir.Index) scalar.Expr {
-	sum := scalar.ConstI(ir.I32, 0)
+	sum, long := loop.Int(0), product(dims) > loop.MaxElements
 	for i, size := range rowMajor(dims, 1) {
-		sum = scalar.Add(sum, scalar.Mul(at[i], scalar.ConstI(ir.I32, int64(size))))
+		x := at[i]
+		if long {
+			x = loop.Long(x)
+		}
+		sum = scalar.Add(sum, scalar.Mul(x, loop.Int(size)))
 	}
 	return sum
 }

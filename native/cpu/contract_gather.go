@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -31,7 +32,7 @@ func (c *compiler) gathered(name string, e scalar.Expr, x factorAxes, id int) (m
 	}
 	if e.Op == scalar.OpLoad {
 		sum := affineOf(e.Args[0])
-		if buf := c.buffers[e.Ref]; buf != nil && sum.within(known) {
+		if buf := c.buffers[e.Ref]; buf != nil && buf.elems <= math.MaxInt32 && sum.within(known) {
 			return x.table(sum, buf), true, nil
 		}
 	}
@@ -155,9 +156,10 @@ func windows(e scalar.Expr, known map[string]int) (scalar.Expr, []coordinate) {
 			return nil, false
 		case scalar.OpLoad: // an offset is a sum of coordinates, not one itself
 			sum := affineOf(n.Args[0])
-			at := scalar.ConstI(ir.I32, int64(sum.constant))
+			at := scalar.Convert(loop.Int(sum.constant), n.Args[0].Type)
 			for _, t := range sum.terms {
-				at = scalar.Add(at, scalar.Mul(scalar.Substitute(t.of, with), scalar.ConstI(ir.I32, int64(t.coef))))
+				x := scalar.Convert(scalar.Substitute(t.of, with), at.Type)
+				at = scalar.Add(at, scalar.Mul(x, loop.Int(t.coef)))
 			}
 			return scalar.LoadAt(n.Ref, n.Type, at), true
 		case scalar.OpAdd, scalar.OpSub:

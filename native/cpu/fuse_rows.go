@@ -57,7 +57,7 @@ func alike(list []*jit.Kernel) bool {
 func (n *nest) hasRows() bool {
 	s := n.along()
 	return n.outer.rows > 1 && (!n.wideInner || n.inner.rows == 1) &&
-		s.row <= longestRow && s.row%jit.Width() == 0
+		s.row <= longestRow && s.row%jit.Width() == 0 && !n.rowAxis().long
 }
 
 // along returns the space that blocks run along.

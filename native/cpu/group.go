@@ -101,6 +101,7 @@ func (m *maker) reduction(r group.Reduction) {
 	}
 	m.merge(c, r.Combine(accs, r.Elements))
 	if m.n.wideInner {
+		m.forget(accs) // what the last element found out about them
 		m.combine(c, r.Combine(accs, others))
 	}
 	for i := range accs {

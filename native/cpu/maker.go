@@ -48,16 +48,16 @@ func newMaker(name string, outer, inner []scalar.Expr, outerDims, innerDims []in
 
 // place gives the coordinates of a space their registers.
 func (m *maker) place(s *space, scalar, wide level) {
-	s.start = m.n.sizes.add(classInt, 1)
+	s.start = m.n.sizes.add(s.startClass(), 1)
 	for i := range s.vars {
 		a := &s.vars[i]
 		m.coords[a.name] = a
 		if i < len(s.vars)-s.wide {
-			a.reg = m.n.sizes.add(classInt, 1)
+			a.reg = m.n.sizes.add(a.class(), 1)
 			m.named[a.name] = value{reg: a.reg, level: scalar}
 			continue
 		}
-		a.reg = m.n.sizes.add(classInt, s.coordinateLanes())
+		a.reg = m.n.sizes.add(a.class(), s.coordinateLanes())
 		m.named[a.name] = value{reg: a.reg, level: wide, wide: true}
 	}
 }

@@ -3,8 +3,8 @@ package cpu
 import (
 	"slices"
 
-	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -21,10 +21,10 @@ func (c *compiler) prefix(g *group.Group) error {
 	}
 	// The axis counts from the end where the combination does.
 	place := x.At[x.Axis]
-	count := scalar.NewVar("along", ir.I32, place.Lo, place.Hi)
+	count := scalar.NewVar("along", place.Type, place.Lo, place.Hi)
 	along := scalar.Expr(count)
 	if x.Reverse {
-		along = scalar.Sub(scalar.ConstI(ir.I32, int64(x.Dims[x.Axis]-1)), count)
+		along = scalar.Sub(loop.Int(x.Dims[x.Axis]-1), count)
 	}
 	here := func(e scalar.Expr) scalar.Expr {
 		return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {

@@ -177,7 +177,7 @@ func (e *entry) run() (err error) {
 
 // failedCheck returns the error of a check, which names the node.
 func (e *entry) failedCheck(code uint32) error {
-	n := e.checks[int(code)-options.FirstCode]
+	n := e.checks[int(code)-firstCode]
 	name := n.Label()
 	if name == "" {
 		name = fmt.Sprintf("%s %d", n.Op(), n.ID())

@@ -1,6 +1,11 @@
 package cpu
 
-import "github.com/rlx-go/rlx/ir/scalar"
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
 
 // space is a list of coordinates, the last of which may make up the lanes of a
 // block.
@@ -20,6 +25,15 @@ type axis struct {
 	stride int // within the row, for wide ones
 	reg    register
 	used   bool // whether a wide one's register is read
+	long   bool // positions along it are I64
+}
+
+// class is that of the registers of positions along the axis.
+func (a *axis) class() class {
+	if a.long {
+		return classLong
+	}
+	return classInt
 }
 
 // newSpace returns a space of which the last coordinates, so many as wide says,
@@ -27,7 +41,7 @@ type axis struct {
 func newSpace(vars []scalar.Expr, dims []int, wide int) space {
 	s := space{row: 1, rows: 1, wide: wide}
 	for i, d := range dims {
-		s.vars = append(s.vars, axis{name: vars[i].Name, size: d})
+		s.vars = append(s.vars, axis{name: vars[i].Name, size: d, long: vars[i].Type == ir.I64})
 	}
 	for i := len(dims) - 1; i >= 0; i-- {
 		if i >= len(dims)-wide {
@@ -78,28 +92,66 @@ func (s *space) coordinateLanes() int {
 	return lanes
 }
 
+// startClass is the class of the register of a block's place in its row.
+func (s *space) startClass() class {
+	if s.row > math.MaxInt32 {
+		return classLong
+	}
+	return classInt
+}
+
+// counter is a register of one lane that counts positions.
+type counter struct {
+	short *int32
+	long  *int64 // nil for all but long ones
+}
+
+func (f *files) counter(r register) counter {
+	if r.class == classLong {
+		return counter{long: &f.long[r.index][0]}
+	}
+	return counter{short: &f.ints[r.index][0]}
+}
+
+func (c counter) get() int {
+	if c.long != nil {
+		return int(*c.long)
+	}
+	return int(*c.short)
+}
+
+func (c counter) set(x int) {
+	if c.long != nil {
+		*c.long = int64(x)
+	} else {
+		*c.short = int32(x)
+	}
+}
+
 // boundSpace is a space with its registers.
 type boundSpace struct {
 	*space
-	scalar []*int32
-	start  *int32
-	wide   [][]int32
+	scalar []counter
+	start  counter
+	wide   []func(from, n int) // write the coordinates along a block that are read
 	// The block whose coordinates are in the registers, to be written once where it is
 	// the same for all rows.
 	from, n int
 }
 
 func (m *machine) bindSpace(s *space) boundSpace {
-	b := boundSpace{space: s, start: &m.files.ints[s.start.index][0]}
+	b := boundSpace{space: s, start: m.files.counter(s.start)}
 	for _, a := range s.scalars() {
-		b.scalar = append(b.scalar, &m.files.ints[a.reg.index][0])
+		b.scalar = append(b.scalar, m.files.counter(a.reg))
 	}
 	for _, a := range s.wides() {
-		if !a.used {
-			b.wide = append(b.wide, nil)
-			continue
+		switch {
+		case !a.used:
+		case a.long:
+			b.wide = append(b.wide, filling(m.files.long[a.reg.index], a))
+		default:
+			b.wide = append(b.wide, filling(m.files.ints[a.reg.index], a))
 		}
-		b.wide = append(b.wide, m.files.ints[a.reg.index])
 	}
 	return b
 }
@@ -108,7 +160,7 @@ func (m *machine) bindSpace(s *space) boundSpace {
 func (b *boundSpace) setRow(row int) {
 	for i := len(b.scalar) - 1; i >= 0; i-- {
 		size := b.vars[i].size
-		*b.scalar[i] = int32(row % size)
+		b.scalar[i].set(row % size)
 		row /= size
 	}
 }
@@ -116,42 +168,47 @@ func (b *boundSpace) setRow(row int) {
 // firstRow goes to the first row.
 func (b *boundSpace) firstRow() {
 	for _, at := range b.scalar {
-		*at = 0
+		at.set(0)
 	}
 }
 
 // nextRow goes from one row to the next.
 func (b *boundSpace) nextRow() {
 	for i := len(b.scalar) - 1; i >= 0; i-- {
-		if *b.scalar[i]++; *b.scalar[i] < int32(b.vars[i].size) {
+		next := b.scalar[i].get() + 1
+		if next < b.vars[i].size {
+			b.scalar[i].set(next)
 			return
 		}
-		*b.scalar[i] = 0
+		b.scalar[i].set(0)
 	}
 }
 
 // setBlock puts the coordinates along a block of n points into their registers.
 func (b *boundSpace) setBlock(from, n int) {
-	*b.start = int32(from)
+	b.start.set(from)
 	if from == b.from && n <= b.n {
 		return
 	}
 	b.from, b.n = from, n
-	for i, a := range b.wides() {
-		if a.used {
-			fillCoordinate(b.wide[i][:n], from, a.stride, a.size)
-		}
+	for _, fill := range b.wide {
+		fill(from, n)
 	}
 }
 
+// filling returns what writes a coordinate into a register, for a block of n points.
+func filling[T int32 | int64](d []T, a axis) func(from, n int) {
+	return func(from, n int) { fillCoordinate(d[:n], from, a.stride, a.size) }
+}
+
 // fillCoordinate writes (from+i)/stride mod size for each lane i.
-func fillCoordinate(d []int32, from, stride, size int) {
-	at, left := int32(from/stride%size), stride-from%stride
+func fillCoordinate[T int32 | int64](d []T, from, stride, size int) {
+	at, left := T(from/stride%size), stride-from%stride
 	for i := range d {
 		d[i] = at
 		if left--; left == 0 {
 			left = stride
-			if at++; at == int32(size) {
+			if at++; at == T(size) {
 				at = 0
 			}
 		}

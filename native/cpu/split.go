@@ -3,8 +3,8 @@ package cpu
 import (
 	"slices"
 
-	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -18,9 +18,9 @@ func split(c *group.Code, outer []int) []int {
 		if by == 0 {
 			continue
 		}
-		high := scalar.NewVar(v.Name+"h", ir.I32, 0, int64(size/by-1))
-		low := scalar.NewVar(v.Name+"l", ir.I32, 0, int64(by-1))
-		whole := scalar.Add(scalar.Mul(high, scalar.ConstI(ir.I32, int64(by))), low)
+		high := scalar.NewVar(v.Name+"h", v.Type, 0, int64(size/by-1))
+		low := scalar.NewVar(v.Name+"l", v.Type, 0, int64(by-1))
+		whole := scalar.Add(scalar.Mul(high, loop.Int(by)), low)
 		s := scalar.NewSimplifier()
 		replace := func(e scalar.Expr) scalar.Expr {
 			return s.Simplify(scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {

@@ -33,7 +33,7 @@ func numbered(number int) *backend {
 }
 
 func newBackend(number int) *backend {
-	return &backend{number: number, name: nameOf(number), choice: loop.FasterProducts}
+	return &backend{number: number, name: nameOf(number), choice: loop.FasterProducts, long: loop.LongElements}
 }
 
 // backend is one GPU, opened when it is first needed.
@@ -45,9 +45,10 @@ type backend struct {
 	// choice is which products are left to cuBLASLt, if it is there.
 	choice loop.Products
 	// walled makes the walls of a program; nil but in tests. Those may have warps multiply
-	// where warp groups can.
+	// where warp groups can, and arrays be long from other lengths on, see [loop.Caps].
 	walled func() *walls
 	warps  bool
+	long   int
 }
 
 // device is an open GPU.
@@ -128,6 +129,7 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 		p.walls = b.walled()
 	}
 	t := targetOf(d, o, b.choice)
+	t.Long = b.long
 	if o.Tune {
 		if t.Schedules, err = tuned(ctx, d, m, t); err != nil {
 			return nil, planned.Fault(p, "tune", err)

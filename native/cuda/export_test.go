@@ -24,6 +24,14 @@ func With(p loop.Products) native.Backend {
 	return b
 }
 
+// Long returns a backend with a device of its own whose kernels count positions in all
+// arrays in 64 bits.
+func Long() native.Backend {
+	b := newBackend(0)
+	b.long = 1
+	return b
+}
+
 // ByWarps returns a backend with a device of its own whose warps multiply by themselves, as
 // those of devices without warp groups, and leaves no product to cuBLASLt.
 func ByWarps() native.Backend {

@@ -12,6 +12,9 @@ import (
 // condition takes 4 µs on an H200 where it does not hold and 9 where it does.
 const worthBranch = 1 << 20
 
+// mostBytes is more than any GPU has.
+const mostBytes = 1 << 40
+
 // Target is what plans are compiled for: any GPU since Volta. Workgroups keep to
 // 256 threads and 16 KiB of shared memory, of which a multiprocessor holds
 // several: with 1,024 threads and 48 KiB, softmax and layer norm are a fifth
@@ -19,9 +22,8 @@ const worthBranch = 1 << 20
 func Target() plan.Target {
 	l := loop.DefaultLimits()
 	l.StorageBuffers = 64
-	// Positions in an array are 32-bit numbers, so that 4-byte elements bound an
-	// array; memory does the rest.
-	l.BindingBytes = int(min(4*int64(loop.MaxElements), math.MaxInt)) / plan.RowBytes * plan.RowBytes
+	l.BindingBytes = int(min(mostBytes, math.MaxInt)) / plan.RowBytes * plan.RowBytes // memory does the rest
 	l.BufferBytes = l.BindingBytes
-	return plan.Target{Name: Name, Caps: loop.Caps{Dialect: dtype.CUDA, Limits: l, Shuffles: true, AtomicFloats: loop.NativeFloats}, Branches: true, Branch: worthBranch}
+	caps := loop.Caps{Dialect: dtype.CUDA, Limits: l, Shuffles: true, AtomicFloats: loop.NativeFloats, Long: loop.LongElements}
+	return plan.Target{Name: Name, Caps: caps, Branches: true, Branch: worthBranch}
 }

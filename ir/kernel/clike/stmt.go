@@ -223,14 +223,14 @@ func (w *Writer) loop(s *loop.For) {
 	start, end := w.expr(e[0]).s, w.expr(e[1])
 	isName := e[1].Op == scalar.OpVar && w.mutable[e[1].Name] == dtype.Invalid
 	if !isName && e[1].Op != scalar.OpConst {
-		end = atom(w.let(dtype.I32, end.s))
+		end = atom(w.let(s.End.Type, end.s))
 	}
 	v := w.name(s.Var)
 	advance := v + "++"
 	if step, _ := s.Step.IntConst(); step != 1 {
 		advance = v + " += " + strconv.FormatInt(step, 10)
 	}
-	w.nested("for ("+w.d.Var(dtype.I32, v, start)+" "+v+" < "+end.at(sum)+"; "+advance+")", s.Body)
+	w.nested("for ("+w.d.Var(s.Type(), v, start)+" "+v+" < "+end.at(sum)+"; "+advance+")", s.Body)
 	w.line("}")
 }
 

@@ -86,13 +86,14 @@ func (p *Partition) newGroups() {
 	}
 }
 
-// lowerable reports what keeps a node from being part of a kernel.
-func lowerable(n *ir.Node) error {
+// lowerable reports what keeps a node from being part of a kernel; long is that of
+// [Options].
+func lowerable(n *ir.Node, long int) error {
 	for _, t := range n.Types() {
 		switch _, ok := t.Shape.Ints(); {
 		case !ok:
 			return ir.Shapef("%s has a symbolic size: bind it first (Graph.Bind)", t)
-		case slices.ContainsFunc(t.Shape, tooLong), isLeaf(n) && tooLarge(t):
+		case long == 0 && (slices.ContainsFunc(t.Shape, tooLong) || isLeaf(n) && tooLarge(t)):
 			return tooManyElements(t)
 		}
 		if _, err := t.Bytes(); err != nil { // on machines whose int has 32 bits
@@ -114,11 +115,22 @@ func lowerable(n *ir.Node) error {
 		return ir.Errorf(ir.ErrUnsupported, "no lowering: inline the composite first")
 	}
 	for _, t := range slices.Concat(n.InTypes(), n.Types()) {
-		if tooLarge(t) && !countsAlongAxes(n) {
+		if tooLarge(t) && (long > 0 && !countsLong(n) || long == 0 && !countsAlongAxes(n)) {
 			return tooManyElements(t)
 		}
 	}
 	return nil
+}
+
+// countsLong reports whether kernels of a node count in I64 where the target does. Those
+// that an op writes itself count in I32, as sorts do.
+func countsLong(n *ir.Node) bool {
+	switch n.Def().Lower.(type) {
+	case nil, *ir.MapLowering, *ir.ReduceLowering, *ir.ContractLowering, *ir.PrefixLowering, *ir.ScatterLowering,
+		*ir.ControlLowering:
+		return true
+	}
+	return false
 }
 
 func tooManyElements(t ir.Type) error {
@@ -159,17 +171,32 @@ func countsAlongAxes(n *ir.Node) bool {
 func (p *Partition) checkSizes() error {
 	for _, g := range p.groups {
 		for _, part := range g.SideBySide() {
-			for _, points := range []int{Product(part.Outer), Product(part.Inner)} {
-				if points > loop.MaxElements {
-					return part.Members[0].Node.Fail(ir.Errorf(ir.ErrUnsupported, "%d points to go through are too many elements: positions are counted in i32", points))
-				}
+			if err := part.checkSizes(); err != nil {
+				return err
 			}
-			for _, m := range part.Members {
-				for i, t := range m.Store {
-					if t != nil && tooLarge(m.Node.Types()[i]) {
-						return m.Node.Fail(tooManyElements(m.Node.Types()[i]))
-					}
-				}
+		}
+	}
+	return nil
+}
+
+func (g *Group) checkSizes() error {
+	counted := []int{Product(g.Outer), Product(g.Inner)}
+	switch long := g.partition.options.Long > 0; {
+	case long && g.Kind == ScatterKind: // which has rows and positions in words of memory
+		s := RowScatterOf(g)
+		counted = []int{s.Rows, s.Positions}
+	case long:
+		return nil
+	}
+	for _, points := range counted {
+		if points > loop.MaxElements {
+			return g.Members[0].Node.Fail(ir.Errorf(ir.ErrUnsupported, "%d points to go through are too many elements: positions are counted in i32", points))
+		}
+	}
+	for _, m := range g.Members {
+		for i, t := range m.Store {
+			if t != nil && g.partition.options.Long == 0 && tooLarge(m.Node.Types()[i]) {
+				return m.Node.Fail(tooManyElements(m.Node.Types()[i]))
 			}
 		}
 	}

@@ -71,7 +71,7 @@ type ElementStore struct {
 // groups side by side (for those, ask each of Parts).
 func (g *Group) Code() *Code {
 	c := newCoder(g)
-	c.outer, c.inner = variables("o", g.Outer), variables("r", g.Inner)
+	c.outer, c.inner = g.partition.variables("o", g.Outer), g.partition.variables("r", g.Inner)
 	c.code.Outer, c.code.Inner = c.outer, c.inner
 	switch g.Kind {
 	case ReduceKind:
@@ -98,7 +98,7 @@ func (g *Group) Prefix() *Prefix {
 	n := g.Members[0].Node
 	l := n.Def().Lower.(*ir.PrefixLowering)
 	dims, _ := n.Types()[0].Shape.Ints()
-	at := variables("o", dims)
+	at := g.partition.variables("o", dims)
 	c := newCoder(g)
 	x := &Prefix{Dims: dims, Axis: l.Axis(n), Reverse: l.Reverse(n), Exclusive: l.Exclusive(n), At: at, Accumulators: l.Accumulators(n)}
 	for _, a := range x.Accumulators {

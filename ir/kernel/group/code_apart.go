@@ -36,11 +36,11 @@ func (g *Group) Scatter() *Scatter {
 	c := newCoder(g)
 	load := NewReader(g.partition, c.s).Operand(s.Node)
 	x := &Scatter{Mode: s.Lowering.Mode, InPlace: s.InPlace(), Out: s.Out, RowDims: s.rowDims}
-	i, w := variables("p", []int{s.Positions})[0], variables("w", []int{s.Window})[0]
+	i, w := g.partition.variables("p", []int{s.Positions})[0], g.partition.variables("w", []int{s.Window})[0]
 	row, inside := s.Row(c.s, i, load)
 	x.Row = Elements{[]int{s.Positions}, ir.Index{i}, scalar.Select(inside, row, loop.Int(-1))}
 	x.Update = Elements{[]int{s.Positions, s.Window}, ir.Index{i, w}, s.Update(c.s, i, w, load)}
-	at := variables("o", s.Out.Dims)
+	at := g.partition.variables("o", s.Out.Dims)
 	x.Operand = Elements{s.Out.Dims, at, load(0, at)}
 	steps := stepsOf(s.Out.Dims)
 	x.RowSteps = make([]int, len(s.rowAxes))
@@ -77,7 +77,7 @@ func (g *Group) Sort() *Sort {
 	lines[axis] = 1
 	rows := Product(lines)
 	c := newCoder(g)
-	space := variables("s", []int{rows, length})
+	space := g.partition.variables("s", []int{rows, length})
 	at := Unflatten(c.s, space[0], lines)
 	at[axis] = space[1]
 	key := l.Key(n, NewReader(g.partition, c.s).Element(n.Input(0), at))
@@ -114,12 +114,12 @@ func (g *Group) Routine() *Routine {
 	x := &Routine{Node: m.Node, Out: make([]*Elements, len(m.Store))}
 	for _, v := range m.Node.Inputs() {
 		dims, _ := v.Shape().Ints()
-		at := variables("i", dims)
+		at := g.partition.variables("i", dims)
 		x.In = append(x.In, Elements{dims, at, reader.Element(v, at)})
 	}
 	for i, t := range m.Store {
 		if t != nil {
-			x.Out[i] = &Elements{Dims: t.Dims, At: variables("o", t.Dims)}
+			x.Out[i] = &Elements{Dims: t.Dims, At: g.partition.variables("o", t.Dims)}
 		}
 	}
 	x.Store = func(result int, value scalar.Expr) ElementStore {

@@ -23,10 +23,10 @@ type formFacts struct {
 	loads  []int // how often an element of it takes one of each operand
 }
 
-// factsOf returns what is known of the nodes of n's form, which has a number.
-func (f *forms) factsOf(n *ir.Node, form int) *formFacts {
+// factsOf returns what is known of the nodes of n's form, which has a number; long is that of [Options].
+func (f *forms) factsOf(n *ir.Node, form, long int) *formFacts {
 	if form == len(f.facts) {
-		facts := &formFacts{fault: lowerable(n)}
+		facts := &formFacts{fault: lowerable(n, long)}
 		if facts.fault == nil {
 			facts.weigh(n)
 		}
@@ -43,7 +43,7 @@ func (p *Partition) findForms() error {
 	p.formOf = make([]int32, len(p.Graph.Nodes()))
 	for i, n := range p.Graph.Nodes() {
 		form := p.forms.Of(n)
-		if err := p.forms.factsOf(n, form).fault; err != nil {
+		if err := p.forms.factsOf(n, form, p.options.Long).fault; err != nil {
 			return n.Fail(err)
 		}
 		p.formOf[i] = int32(form)

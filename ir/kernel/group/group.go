@@ -1,6 +1,7 @@
 package group
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -113,6 +114,15 @@ func (m *Member) Pointwise(outer int) bool {
 		}
 	}
 	return false
+}
+
+// Long reports whether kernels of the group count positions in 64 bits: so many are the
+// points that it goes through, or the elements of an array that it touches.
+func (g *Group) Long() bool {
+	p := g.partition
+	touches := func(t *Tensor) bool { return p.Long(t.Root().Len()) }
+	return p.Long(Product(g.Outer)) || p.Long(Product(g.Inner)) ||
+		slices.ContainsFunc(g.loads, touches) || slices.ContainsFunc(g.Writes(), touches)
 }
 
 // Weight is the number of simple operations in the expressions of the members.

@@ -83,6 +83,9 @@ type Options struct {
 	// rounded operands are stored, what is made of a product is stored in its place,
 	// and more is computed again in order to be read less.
 	TensorCores bool
+	// Long is from how many elements on positions are counted in I64, 0 for never, see
+	// [loop.Caps]: then what has more than [loop.MaxElements] is refused.
+	Long int
 	// Unfused makes a group of every node that is no literal: what fusion is
 	// checked against.
 	Unfused bool

@@ -17,19 +17,32 @@ func Coords(prefix string, dims []int) ir.Index {
 			at[i] = loop.Int(0)
 			continue
 		}
-		at[i] = scalar.NewVar(prefix+strconv.Itoa(i), ir.I32, 0, int64(max(d-1, 0)))
+		at[i] = coordinate(prefix+strconv.Itoa(i), d, d > loop.MaxElements)
 	}
 	return at
 }
 
 // variables is [Coords] with a variable for axes of size 1 too.
-func variables(prefix string, dims []int) ir.Index {
+func (p *Partition) variables(prefix string, dims []int) ir.Index {
 	at := make(ir.Index, len(dims))
 	for i, d := range dims {
-		at[i] = scalar.NewVar(prefix+strconv.Itoa(i), ir.I32, 0, int64(max(d-1, 0)))
+		at[i] = coordinate(prefix+strconv.Itoa(i), d, p.Long(d))
 	}
 	return at
 }
+
+// coordinate returns the variable of positions below n, an I64 if they are long.
+func coordinate(name string, n int, long bool) scalar.Expr {
+	t := ir.I32
+	if long {
+		t = ir.I64
+	}
+	return scalar.NewVar(name, t, 0, int64(max(n-1, 0)))
+}
+
+// Long reports whether n elements are so many that positions among them are counted in
+// 64 bits.
+func (p *Partition) Long(n int) bool { return p.options.Long > 0 && n >= p.options.Long }
 
 // Unflatten returns the coordinates of element number i in row-major order.
 func Unflatten(s *scalar.Simplifier, i scalar.Expr, dims []int) ir.Index {
@@ -58,12 +71,15 @@ func Spread(at ir.Index, dims []int) ir.Index {
 	return out
 }
 
-// linear returns the place in row-major order of a position.
-func linear(dims []int, at ir.Index) scalar.Expr {
-	offset := loop.Int(0)
-	stride := 1
+// linear returns the place in row-major order of a position, counted in I64 if it is long.
+func linear(dims []int, at ir.Index, long bool) scalar.Expr {
+	offset, stride := loop.Int(0), 1
 	for i := len(dims) - 1; i >= 0; i-- {
-		offset = scalar.Add(scalar.Mul(at[i], loop.Int(stride)), offset)
+		x := at[i]
+		if long {
+			x = loop.Long(x)
+		}
+		offset = scalar.Add(scalar.Mul(x, loop.Int(stride)), offset)
 		stride *= dims[i]
 	}
 	return offset

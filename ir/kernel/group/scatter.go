@@ -118,7 +118,7 @@ func (s *scatter) update(at, r ir.Index, load ir.Load) []scalar.Expr {
 	u := scalar.Convert(load(2, s.Lowering.Update(s.Node, p, w)), s.SumType())
 	out := []scalar.Expr{scalar.Select(hit, u, s.Neutral())}
 	if s.Lowering.Mode == ir.ScatterSet {
-		out = append(out, scalar.Select(hit, linear(s.searched(), r), loop.Int(-1)))
+		out = append(out, scalar.Select(hit, scalar.Convert(linear(s.searched(), r, false), ir.I32), loop.Int(-1)))
 	}
 	return out
 }

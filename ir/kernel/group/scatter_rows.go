@@ -47,7 +47,7 @@ func RowScatterOf(g *Group) *RowScatter {
 	m := g.Members[0]
 	s := &RowScatter{scatter: scatterOf(m.Node), p: g.partition, Out: m.Store[0]}
 	s.positionDims, s.windowDims = s.Lowering.Space(s.Node)
-	p, w := variables("p", s.positionDims), variables("w", s.windowDims)
+	p, w := g.partition.variables("p", s.positionDims), g.partition.variables("w", s.windowDims)
 	none := func(operand int, _ ir.Index) scalar.Expr { return scalar.Arg(operand, s.Node.Input(operand).DType()) }
 	at, _ := s.Lowering.Target(s.Node, p, w, none)
 	s.windowAxes = axesFor(w, at)

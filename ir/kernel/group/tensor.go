@@ -64,13 +64,13 @@ func (p *Partition) Load(s *scalar.Simplifier, t *Tensor, at ir.Index) scalar.Ex
 // Place returns where the element of a tensor at a position lies: the tensor
 // that holds the memory, and the number of the element there, not simplified.
 func (p *Partition) Place(t *Tensor, at ir.Index) (root *Tensor, offset scalar.Expr) {
-	return t.resolve(p.Depth(), linear(t.Dims, at))
+	return p.resolve(t, linear(t.Dims, at, p.Long(t.Len())))
 }
 
 // resolve goes from an element of t to the same element of the tensor that
 // holds its memory, out through the loops around it.
-func (t *Tensor) resolve(depth int, offset scalar.Expr) (*Tensor, scalar.Expr) {
-	for ; t.Outer != nil; t = t.Outer {
+func (p *Partition) resolve(t *Tensor, offset scalar.Expr) (*Tensor, scalar.Expr) {
+	for depth := p.Depth(); t.Outer != nil; t = t.Outer {
 		depth--
 		if !t.PerStep {
 			continue
@@ -78,6 +78,9 @@ func (t *Tensor) resolve(depth int, offset scalar.Expr) (*Tensor, scalar.Expr) {
 		count := loop.Counter(depth)
 		if t.Reverse {
 			count = scalar.Sub(loop.Int(t.Outer.Dims[0]-1), count)
+		}
+		if p.Long(t.Outer.Len()) {
+			count = loop.Long(count)
 		}
 		step := loop.Int(t.Len())
 		offset = scalar.Add(scalar.Mul(count, step), offset)

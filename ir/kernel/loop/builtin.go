@@ -115,5 +115,14 @@ func BuiltinOf(name string) (kind Builtin, index int) {
 	return NoBuiltin, 0
 }
 
-// Int returns a literal of the type of indices, I32.
-func Int(n int) scalar.Expr { return scalar.ConstI(dtype.I32, int64(n)) }
+// Int returns a literal of the type of indices: I32, or I64 where it is too large for that.
+func Int(n int) scalar.Expr {
+	t := dtype.I32
+	if int64(n) != int64(int32(n)) {
+		t = dtype.I64
+	}
+	return scalar.ConstI(t, int64(n))
+}
+
+// Long returns a position as an I64.
+func Long(at scalar.Expr) scalar.Expr { return scalar.Convert(at, dtype.I64) }

@@ -33,6 +33,10 @@ type Caps struct {
 	// Drafts says that devices take long to compile large kernels, and that plans have
 	// other ones that stand in for them meanwhile.
 	Drafts bool
+	// Long is from how many elements on positions in an array are counted in I64:
+	// [LongElements], or less in tests, which have no memory for so many. 0 says that
+	// kernels count in I32 alone, and longer arrays are refused.
+	Long int
 	// Fragments says that the target has multiply-adds of subgroups: [FragmentMulAdd], of
 	// F32, with HalfFragments of F16 and with BFloat of BF16. Subgroup is then one size.
 	Fragments, HalfFragments, BFloat bool

@@ -31,8 +31,9 @@ func (e *CheckError) Error() string {
 //     variables nor of anything visible where they are defined.
 //
 //  2. A variable has one type where it is defined and used; values have the
-//     types of what they are stored in; indices, loop variables and bounds are
-//     I32, conditions Bool.
+//     types of what they are stored in; indices of storage and bounds are I32 or
+//     I64, of arrays that are longer than 2³¹ I64 alone, other indices I32, and
+//     conditions Bool.
 //
 //  3. Arrays have a positive length, a width of 1, 2 or 4, and are accessed as
 //     their width, space and access allow.

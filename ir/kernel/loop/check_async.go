@@ -34,7 +34,7 @@ func (c *checker) async(s Stmt, uniform bool) error {
 }
 
 func (c *checker) copyAsync(s *CopyAsync) error {
-	if _, err := c.exprs(dtype.I32, "the index", s.ToAt, s.FromAt); err != nil {
+	if _, err := c.positions("the index", s.ToAt, s.FromAt); err != nil {
 		return err
 	}
 	width := 1

@@ -41,6 +41,19 @@ const (
 	stores = true
 )
 
+// positions checks expressions that are I32 or I64, as exprs does.
+func (c *checker) positions(what string, list ...scalar.Expr) (same bool, err error) {
+	if same, err = c.exprs(dtype.Invalid, what, list...); err != nil {
+		return false, err
+	}
+	for _, e := range list {
+		if e.Type != dtype.I32 && e.Type != dtype.I64 {
+			return false, c.fail("%s is %s, not i32", what, e.Type)
+		}
+	}
+	return same, nil
+}
+
 // access checks that array i exists and is accessed as it allows.
 func (c *checker) access(i, width int, write bool, at scalar.Expr) (Array, error) {
 	if i < 0 || i >= len(c.k.Arrays) {
@@ -55,14 +68,18 @@ func (c *checker) access(i, width int, write bool, at scalar.Expr) (Array, error
 	case write && a.Space == Storage && a.Access == Read:
 		return a, c.fail("array %s is only read", a.Name)
 	}
-	if at.Type != dtype.I32 {
+	switch {
+	case at.Type == dtype.I64 && a.Space == Storage:
+	case at.Type != dtype.I32:
 		return a, c.fail("the index of %s is %s, not i32", a.Name, at.Type)
+	case a.Len > MaxIndex:
+		return a, c.fail("the index of %s is i32, which does not count its %d elements", a.Name, a.Len)
 	}
 	return a, nil
 }
 
 func (c *checker) store(i int, at scalar.Expr, width int, values ...scalar.Expr) error {
-	if _, err := c.exprs(dtype.I32, "the index", at); err != nil {
+	if _, err := c.positions("the index", at); err != nil {
 		return err
 	}
 	a, err := c.access(i, width, stores, at)
@@ -74,7 +91,7 @@ func (c *checker) store(i int, at scalar.Expr, width int, values ...scalar.Expr)
 }
 
 func (c *checker) loadVec(s *LoadVec) ([]string, error) {
-	same, err := c.exprs(dtype.I32, "the index", s.At)
+	same, err := c.positions("the index", s.At)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +111,7 @@ func (c *checker) loadVec(s *LoadVec) ([]string, error) {
 }
 
 func (c *checker) loop(s *For, uniform bool) error {
-	same, err := c.exprs(dtype.I32, "a bound", s.Start, s.End, s.Step)
+	same, err := c.positions("a bound", s.Start, s.End, s.Step)
 	if err != nil {
 		return err
 	}
@@ -107,7 +124,7 @@ func (c *checker) loop(s *For, uniform bool) error {
 			return c.fail("the bounds of an unrolled loop are not constant")
 		}
 	}
-	if err := c.define(s, s.Var, dtype.I32, same, false); err != nil {
+	if err := c.define(s, s.Var, s.Type(), same, false); err != nil {
 		return err
 	}
 	err = c.block(s.Body, uniform && same)
@@ -135,7 +152,7 @@ func (c *checker) atomic(s *AtomicOp) ([]string, error) {
 	if t.IsFloat() && s.Op != scalar.OpAdd {
 		return nil, c.fail("%s is no atomic operation on %s", s.Op, t)
 	}
-	if _, err := c.exprs(dtype.I32, "the index", s.At); err != nil {
+	if _, err := c.positions("the index", s.At); err != nil {
 		return nil, err
 	}
 	if _, err := c.exprs(t, "the value", s.Value); err != nil || s.Old == "" {

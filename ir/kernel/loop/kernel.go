@@ -12,8 +12,10 @@ import (
 // Expressions are scalar expressions whose leaves are constants, named
 // variables (those of the kernel's statements, and the built-in ones that
 // [LocalID], [GroupID], [RunScalar] and [Counter] return) and loads, whose slot
-// is the place of an array in Arrays. Sizes are literals. Indices are I32
-// and count elements of the array's dtype, or vectors where its Width is not 1.
+// is the place of an array in Arrays. Sizes are literals. Indices are I32, or I64 in
+// kernels for targets with [Caps].Long, which those of longer arrays than [MaxElements]
+// have to be; they count elements of the array's dtype, or vectors where its Width is
+// not 1.
 //
 // A kernel with [scalar.Check] in an expression has the status words as its
 // last storage array: four of U32, with Access Atomic.
@@ -142,6 +144,14 @@ type For struct {
 	Body             []Stmt
 }
 
+// Type is the type of the variable: I64 where a bound is, else I32.
+func (s *For) Type() dtype.DType {
+	if s.Start.Type == dtype.I64 || s.End.Type == dtype.I64 {
+		return dtype.I64
+	}
+	return dtype.I32
+}
+
 // with returns the loop with other bounds and another body.
 func (s *For) with(start, end, step scalar.Expr, body []Stmt) *For {
 	f := *s
@@ -190,10 +200,16 @@ func (*Barrier) stmt()  {}
 func (*AtomicOp) stmt() {}
 func (*Subgroup) stmt() {}
 
-// MaxElements bounds what is stored and what is gone through: positions are
+// MaxElements bounds what is stored and what is gone through where positions are
 // counted in i32, a little beyond the last one where a grid is rounded up. A
 // value that is computed where it is used may have more elements.
 const MaxElements = 1<<31 - 1<<20
+
+// LongElements is from how many elements on an array is long: see [Caps].
+const LongElements = MaxElements + 1
+
+// MaxIndex is the largest index of type I32.
+const MaxIndex = 1<<31 - 1
 
 // Subgroups returns the number of subgroups in a workgroup, 0 where the kernel does not
 // have one size of them.

@@ -3,7 +3,6 @@ package loop
 import (
 	"strconv"
 
-	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -84,8 +83,9 @@ func (w *Writer) Choose(cond scalar.Expr, then, otherwise func()) {
 // at most last.
 func (w *Writer) Loop(prefix string, from, to scalar.Expr, step, last int, f func(i scalar.Expr)) {
 	name := w.Name(prefix)
-	i := scalar.NewVar(name, dtype.I32, 0, int64(last))
-	w.Add(&For{Var: name, Start: from, End: to, Step: Int(step), Body: w.Nested(func() { f(i) })})
+	each := &For{Var: name, Start: from, End: to, Step: Int(step)}
+	each.Body = w.Nested(func() { f(scalar.NewVar(name, each.Type(), 0, int64(last))) })
+	w.Add(each)
 }
 
 // Times is a loop over [0, n).

@@ -90,7 +90,11 @@ func (c *Cache) Beside(parts []Part, caps loop.Caps) Launch {
 	if !ok {
 		return parts[0].alone(caps)
 	}
-	e := newEmitter(parts[0].p, caps)
+	groups, e := make([]*group.Group, len(parts)), newEmitter(parts[0].p, caps)
+	for i, part := range parts {
+		groups[i] = part.work.(mapWork).g
+		e.long = e.long || groups[i].Long()
+	}
 	if len(parts) == 1 {
 		w := newMapWays(e, m.g)
 		s := w.rule()
@@ -100,10 +104,6 @@ func (c *Cache) Beside(parts []Part, caps loop.Caps) Launch {
 			}
 		}
 		return w.emit(s)[0]
-	}
-	groups := make([]*group.Group, len(parts))
-	for i, part := range parts {
-		groups[i] = part.work.(mapWork).g
 	}
 	return scheduleMaps(e, m.g.Name(), groups)[0]
 }

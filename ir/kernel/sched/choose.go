@@ -113,6 +113,7 @@ func waysOf(g *group.Group, caps loop.Caps) (ways, error) {
 		return sole(func() []Launch { return bundle(mapParts(g, caps)) }), nil
 	}
 	e := newEmitter(g.Partition(), caps)
+	e.long = g.Long()
 	switch g.Kind {
 	case group.ReduceKind:
 		return &reduceWays{e, g}, nil

@@ -22,7 +22,7 @@ func scheduleTiles(e *emitter, g *group.Group, c *group.Contraction, t tile, par
 	if second, ok := addParts(e, g, c, te.parts, partial); ok {
 		return []Launch{first, second}
 	}
-	return []Launch{first, newEmitter(e.p, e.caps).combineParts(g.Reduction(), te.parts, []*group.Tensor{partial})}
+	return []Launch{first, e.another().combineParts(g.Reduction(), te.parts, []*group.Tensor{partial})}
 }
 
 // drafted is the launch of the tiles, with a draft of the kernel where the target wants one
@@ -30,7 +30,7 @@ func scheduleTiles(e *emitter, g *group.Group, c *group.Contraction, t tile, par
 func (te *tileEmitter) drafted(parts int, partial *group.Tensor) Launch {
 	l := te.launch(te.g.Name(), partial)
 	if draft, ok := te.t.draft(); ok && te.caps.Drafts && draft.fits(te.caps) {
-		e := newEmitter(te.p, te.caps)
+		e := te.another()
 		e.args = l.Args
 		small := newTileEmitter(e, te.g, te.c, draft, parts)
 		small.unrolled = draftProducts
@@ -168,7 +168,7 @@ func (te *tileEmitter) let(prefix string, value scalar.Expr, hi int) scalar.Expr
 	}
 	name := te.name(prefix)
 	te.body = append(te.body, &loop.Let{Name: name, Value: te.Simplify(value)})
-	return scalar.NewVar(name, ir.I32, 0, int64(hi))
+	return scalar.NewVar(name, value.Type, 0, int64(hi))
 }
 
 // contiguousAlongK reports whether the last axis of an operand moves with the

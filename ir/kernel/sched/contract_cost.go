@@ -20,9 +20,10 @@ func sums(c *group.Contraction) float64 {
 
 func points(c *group.Contraction) float64 { return sums(c) * float64(group.Product(c.K)) }
 
-// mostParts is into how many parts sums can be cut so that one array of f32 holds them.
+// mostParts is into how many parts sums can be cut so that one array of f32 holds them, which
+// is not long.
 func mostParts(c *group.Contraction, caps loop.Caps) int {
-	return int(float64(caps.BindingBytes) / (4 * sums(c)))
+	return int(math.Min(float64(caps.BindingBytes)/4, loop.MaxElements) / sums(c))
 }
 
 // rate is which part of a multiprocessor's arithmetic the tile can use, of that of tiles

@@ -19,7 +19,7 @@ func addParts(e *emitter, g *group.Group, c *group.Contraction, parts int, parti
 	if n%width != 0 || n/width < enoughThreads(e.caps) || parts > partsAhead {
 		return Launch{}, false
 	}
-	m := newMover(newWriter(e.p, e.caps, mapThreads))
+	m := newMover(e.another().writer(mapThreads))
 	r := results{emitter: m.emitter, g: g, c: c}
 	m.threads(n/width, func(i scalar.Expr) {
 		each := make([][]kept, width)

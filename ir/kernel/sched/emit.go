@@ -32,6 +32,7 @@ type emitter struct {
 	*scalar.Simplifier
 	p         *group.Partition
 	caps      loop.Caps
+	long      bool // the numbers of workgroups are I64, and so is what is made of them
 	workgroup [3]int
 	groups    [3]int
 	resident  int // see [loop.Kernel]
@@ -45,6 +46,13 @@ type emitter struct {
 
 func newEmitter(p *group.Partition, caps loop.Caps) *emitter {
 	return &emitter{Simplifier: scalar.NewSimplifier(), p: p, caps: caps, wide: map[int]int{}}
+}
+
+// another returns the emitter of one more kernel of the same work.
+func (e *emitter) another() *emitter {
+	out := newEmitter(e.p, e.caps)
+	out.long = e.long
+	return out
 }
 
 // reader returns a reader for the kernel.
@@ -99,14 +107,26 @@ func (e *emitter) guardStatus(root *group.Tensor, s ...loop.Stmt) []loop.Stmt {
 // from n on may come up and must do nothing.
 func (e *emitter) linearGroup(n int) scalar.Expr {
 	n = max(n, 1)
-	e.groups = [3]int{n, 1, 1}
-	if n <= e.caps.Groups {
-		return loop.GroupID(0, n)
+	cols, rows := n, 1
+	if n > e.caps.Groups {
+		rows = ceilDiv(n, e.caps.Groups)
+		cols = ceilDiv(n, rows)
 	}
-	rows := ceilDiv(n, e.caps.Groups)
-	cols := ceilDiv(n, rows)
 	e.groups = [3]int{cols, rows, 1}
-	return scalar.Add(loop.GroupID(0, cols), scalar.Mul(loop.GroupID(1, rows), loop.Int(cols)))
+	x, y := loop.GroupID(0, cols), loop.GroupID(1, rows)
+	if e.long {
+		x, y = loop.Long(x), loop.Long(y)
+	}
+	return scalar.Add(x, scalar.Mul(y, loop.Int(cols)))
+}
+
+// position returns the variable of the numbers of n elements.
+func (e *emitter) position(name string, n int) scalar.Expr {
+	t := ir.I32
+	if e.long {
+		t = ir.I64
+	}
+	return scalar.NewVar(name, t, 0, int64(n-1))
 }
 
 // load returns the load of an element of a tensor.

@@ -83,6 +83,9 @@ func capsWords(c loop.Caps) []int {
 	if c.AtomicFloats != loop.NoAtomicFloats {
 		words = append(words, 4+int(c.AtomicFloats))
 	}
+	if c.Long > 0 {
+		words = append(words, 7, c.Long)
+	}
 	return words
 }
 

@@ -74,14 +74,14 @@ func (e *emitter) mapPart(part *group.Group, thread scalar.Expr, span int) []loo
 	per := e.perThread(part)
 	n := group.Product(part.Outer) / per
 	name := e.name("i")
-	i := scalar.NewVar(name, ir.I32, 0, int64(n-1))
+	i := scalar.NewVar(name, thread.Type, 0, int64(n-1))
 	at := make([]ir.Index, per)
 	for k := range at {
 		at[k] = e.unflatten(scalar.Add(scalar.Mul(i, loop.Int(per)), loop.Int(k)), part.Outer)
 	}
 	body := e.mapElements(part, at...)
 	if span != n || e.overshoots() {
-		body = []loop.Stmt{&loop.If{Cond: scalar.Lt(scalar.FreeVar(name, ir.I32), loop.Int(n)), Then: body}}
+		body = []loop.Stmt{&loop.If{Cond: scalar.Lt(scalar.FreeVar(name, thread.Type), loop.Int(n)), Then: body}}
 	}
 	return append([]loop.Stmt{&loop.Let{Name: name, Value: thread}}, body...)
 }

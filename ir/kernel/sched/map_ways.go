@@ -179,7 +179,7 @@ func (w *mapWays) elementBytes() int {
 // these share once.
 func (w *mapWays) shared(each int) float64 {
 	seen := map[*scalar.Node]bool{}
-	i := scalar.NewVar("i", ir.I32, 0, int64(group.Product(w.g.Outer)/max(each, 1)-1))
+	i := w.e.position("i", group.Product(w.g.Outer)/max(each, 1))
 	for _, s := range w.e.values(w.g, w.e.reader(), w.neighbours(w.e, i, each)...) {
 		scalar.Walk(w.e.Simplify(s.value), func(n scalar.Expr) {
 			if len(n.Args) > 0 {
@@ -226,7 +226,7 @@ func (w *mapWays) emit(s Schedule) []Launch {
 
 // several gives each thread so many elements side by side.
 func (w *mapWays) several(each int) Launch {
-	m := newMover(newWriter(w.e.p, w.e.caps, mapThreads))
+	m := newMover(w.e.another().writer(mapThreads))
 	m.threads(group.Product(w.g.Outer)/each, func(i scalar.Expr) {
 		stores := m.values(w.g, m.reader(), w.neighbours(m.emitter, i, each)...)
 		for i := range stores {

@@ -105,13 +105,14 @@ func scheduleMma(e *emitter, g *group.Group, c *group.Contraction, p *mmaPlan) [
 			launches = append(launches, l)
 		}
 	}
+	// Tiles, and positions in a space, are counted in I32: only places in arrays are long.
 	m := newMmaEmitter(newEmitter(e.p, e.caps), g, c, p, scratch)
 	if p.parts == 1 {
 		return append(launches, m.kernel(g.Name(), m.out.members))
 	}
 	partial := newPartial(0, ir.F32, g, p.parts)
 	first := m.kernel(g.Name()+"_parts", m.partial(partial))
-	return append(launches, first, newEmitter(e.p, e.caps).combineParts(g.Reduction(), p.parts, []*group.Tensor{partial}))
+	return append(launches, first, e.another().combineParts(g.Reduction(), p.parts, []*group.Tensor{partial}))
 }
 
 // mmaOperand is the type that a contraction multiplies, if the target has
@@ -132,7 +133,8 @@ func mmaOperand(c *group.Contraction, caps loop.Caps) (ir.DType, bool) {
 // are still to be chosen.
 func planMma(e *emitter, g *group.Group, c *group.Contraction) (p *mmaPlan, ok bool) {
 	d, ok := mmaOperand(c, e.caps)
-	if !ok || !tileable(c) {
+	counted := max(group.Product(c.M), group.Product(c.N), group.Product(c.K)) <= loop.MaxElements
+	if !ok || !counted || !tileable(c) {
 		return nil, false
 	}
 	p = &mmaPlan{operand: d}

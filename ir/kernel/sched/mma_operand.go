@@ -127,7 +127,7 @@ func stageOperand(e *emitter, g *group.Group, c *group.Contraction, p *mmaPlan, 
 	name := [2]string{"left", "right"}[operand]
 	dims := []int{group.Product(c.Batch), group.Product(free), length}
 	t := e.p.Scratch(name, p.operand, dims...)
-	w := newWriter(e.p, e.caps, mapThreads)
+	w := e.another().writer(mapThreads)
 	load := w.reader().Operand(c.Node)
 	w.threads(t.Len(), func(i scalar.Expr) {
 		at := w.unflatten(i, dims)

@@ -89,7 +89,7 @@ func rowsOf(l *group.Loop) int {
 func (p *persistent) plan() bool {
 	for _, item := range p.l.Body.Items {
 		g, ok := item.(*group.Group)
-		if !ok {
+		if !ok || g.Long() { // what is kept lies in workgroup memory, whose indices are I32
 			return false
 		}
 		var parts []*rowPart

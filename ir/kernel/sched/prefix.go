@@ -12,8 +12,7 @@ import (
 // prefix is a running combination along the rows of some elements. A row has
 // its elements side by side, or as far apart as there are rows beside it.
 type prefix struct {
-	p                  *group.Partition
-	caps               loop.Caps
+	e                  *emitter // of a kernel like those of the combination
 	name               string
 	accs               []ir.Accumulator
 	combine            func(a, b []scalar.Expr) []scalar.Expr
@@ -63,7 +62,7 @@ func prefixOf(e *emitter, g *group.Group) *prefix {
 		return stores
 	}
 	return &prefix{
-		p: e.p, caps: e.caps, name: g.Name(), accs: l.Accumulators(n), exclusive: l.Exclusive(n), reverse: l.Reverse(n),
+		e: e, name: g.Name(), accs: l.Accumulators(n), exclusive: l.Exclusive(n), reverse: l.Reverse(n),
 		rows: group.Product(lines), beside: group.Product(dims[axis+1:]), length: dims[axis],
 		tensors: len(g.Reads()) + len(g.Writes()),
 		combine: func(a, b []scalar.Expr) []scalar.Expr { return l.Combine(n, a, b) },
@@ -120,7 +119,7 @@ func (p *prefix) between(of span) []Launch {
 func (p *prefix) scratch(name string, dims ...int) []*group.Tensor {
 	out := make([]*group.Tensor, len(p.accs))
 	for i, a := range p.accs {
-		out[i] = p.p.Scratch(name, a.DType, dims...)
+		out[i] = p.e.p.Scratch(name, a.DType, dims...)
 	}
 	return out
 }

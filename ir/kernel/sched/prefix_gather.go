@@ -43,7 +43,7 @@ func (p *prefix) gathers(s Schedule) bool {
 	}
 	apart, gathering := p.traffic(s), p.traffic(s)
 	gathering.sectors += p.gatheredBytes(s)
-	return gathering.cost(p.caps) <= apart.cost(p.caps)+p.caps.Profile().Launch
+	return gathering.cost(p.e.caps) <= apart.cost(p.e.caps)+p.e.caps.Profile().Launch
 }
 
 // gatheredBytes is what workgroups read of totals: half of them each.

@@ -43,7 +43,7 @@ func (p *prefix) lines(s Schedule, of span) Launch {
 }
 
 func (p *prefix) newLines(s Schedule, of span) (t *prefixLines, number scalar.Expr) {
-	t = &prefixLines{writer: newWriter(p.p, p.caps, 1), p: p, s: s, of: of}
+	t = &prefixLines{writer: p.e.another().writer(1), p: p, s: s, of: of}
 	t.workgroup = [3]int{s.Rows, s.Lanes, 1}
 	blocks := ceilDiv(p.rows, s.Rows)
 	workgroup, exists := t.boundedGroup(blocks * of.chunks)

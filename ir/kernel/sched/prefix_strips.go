@@ -38,7 +38,7 @@ func (p *prefix) vectors() bool {
 	if p.kept == nil || p.beside != 1 || p.length%width != 0 {
 		return false
 	}
-	m := newMover(newWriter(p.p, p.caps, 1))
+	m := newMover(p.e.another().writer(1))
 	row := loop.GroupID(0, p.rows)
 	vector := scalar.Mul(loop.GroupID(1, p.length/width), loop.Int(width))
 	var stores []kept
@@ -93,7 +93,7 @@ func (p *prefix) strips(s Schedule, of span) Launch {
 }
 
 func (p *prefix) newStrips(s Schedule, of span) *prefixStrips {
-	w := newWriter(p.p, p.caps, s.Lanes*s.Rows)
+	w := p.e.another().writer(s.Lanes * s.Rows)
 	t := &prefixStrips{mover: newMover(w), place: p.place(w, s, of), p: p, s: s, of: of, parts: s.Each / width}
 	t.first = t.let("first", scalar.Mul(t.number, loop.Int(of.length()/width)))
 	t.last = t.let("last", scalar.Min(scalar.Add(t.first, loop.Int(of.length()/width)), loop.Int(p.length/width)))

@@ -74,7 +74,7 @@ func (p *prefix) newTile(s Schedule, of span) *prefixTile {
 	threads, lanes, each, perGroup := s.Lanes*s.Rows, s.Lanes, s.Each, s.Rows
 	chunk, chunks := of.chunk, of.chunks
 	t := &prefixTile{
-		writer: newWriter(p.p, p.caps, threads), p: p, threads: threads, lanes: lanes, each: each, perGroup: perGroup,
+		writer: p.e.another().writer(threads), p: p, threads: threads, lanes: lanes, each: each, perGroup: perGroup,
 		local: loop.LocalID(0, threads),
 	}
 	workgroup, exists := t.boundedGroup(ceilDiv(p.rows, perGroup) * chunks)

@@ -25,7 +25,7 @@ type prefixTotals struct {
 const meetAtOnce = 16
 
 func (p *prefix) totalInAnyOrder(s Schedule, of span) Launch {
-	w := newWriter(p.p, p.caps, s.Lanes*s.Rows)
+	w := p.e.another().writer(s.Lanes * s.Rows)
 	t := &prefixTotals{mover: newMover(w), place: p.place(w, s, of), p: p, s: s, of: of, unit: 1, chunks: width}
 	if s.Family == Strips {
 		t.unit = width

@@ -58,7 +58,7 @@ func (p *prefix) rule() Schedule {
 			s = whole
 		}
 	}
-	if p.arrays(s) > p.caps.Tensors() {
+	if p.arrays(s) > p.e.caps.Tensors() {
 		s.Split = 1 // no room for what goes from chunk to chunk
 	}
 	return s
@@ -78,17 +78,17 @@ func (p *prefix) arrays(s Schedule) int {
 func (p *prefix) sharedLines() Schedule {
 	s := Schedule{Family: Lines, Lanes: 1, Rows: min(lineColumns, powerOfTwo(p.rows)), Each: 1, Split: 1}
 	if p.length < leastSteps {
-		s.Rows = min(p.caps.Invocations, mapThreads)
+		s.Rows = min(p.e.caps.Invocations, mapThreads)
 		return s
 	}
 	s.Each = prefixEach
-	for s.Lanes*s.Rows < min(p.caps.Invocations, mapThreads) && s.Lanes < prefixEach {
+	for s.Lanes*s.Rows < min(p.e.caps.Invocations, mapThreads) && s.Lanes < prefixEach {
 		s.Lanes *= 2
 	}
-	for s.Lanes*s.Rows < min(p.caps.Invocations, mapThreads) {
+	for s.Lanes*s.Rows < min(p.e.caps.Invocations, mapThreads) {
 		s.Rows *= 2
 	}
-	s.Split = max(1, min(enoughThreads(p.caps)/(p.rows*s.Lanes), p.length/(s.Lanes*leastSteps)))
+	s.Split = max(1, min(enoughThreads(p.e.caps)/(p.rows*s.Lanes), p.length/(s.Lanes*leastSteps)))
 	return s
 }
 
@@ -96,7 +96,7 @@ func (p *prefix) sharedLines() Schedule {
 // workgroup memory holds, with the running values of all threads twice. Short rows share
 // a workgroup; long ones are cut where there are few.
 func (p *prefix) stretches() Schedule {
-	threads, each := min(p.caps.Invocations, mapThreads), prefixEach
+	threads, each := min(p.e.caps.Invocations, mapThreads), prefixEach
 	for !p.room(threads, each) && threads > 32 {
 		threads /= 2
 	}
@@ -120,7 +120,7 @@ const leastLanes = 8
 // workgroup memory has room for.
 func (p *prefix) wholeStrips() Schedule {
 	s := Schedule{Family: Strips, Each: width * mostStrips, Rows: 1, Split: 1}
-	threads := min(p.caps.Invocations, mapThreads)
+	threads := min(p.e.caps.Invocations, mapThreads)
 	for s.Each > width && (!p.meets(threads, s.Each/width) || s.Each/2 >= p.length) {
 		s.Each /= 2
 	}
@@ -143,20 +143,20 @@ func (p *prefix) wholeStrips() Schedule {
 func (p *prefix) cut(s *Schedule) {
 	s.Split = 1
 	if tiles := ceilDiv(p.length, s.Lanes*s.Each); tiles >= leastTiles {
-		s.Split = max(1, min(enoughGroups(p.caps)/p.rows, tiles))
+		s.Split = max(1, min(enoughGroups(p.e.caps)/p.rows, tiles))
 	}
 }
 
 // meets reports whether workgroup memory holds what so many strips of some threads come
 // to, twice.
 func (p *prefix) meets(threads, strips int) bool {
-	return 2*threads*strips*p.accBytes() <= p.caps.SharedBytes
+	return 2*threads*strips*p.accBytes() <= p.e.caps.SharedBytes
 }
 
 // room reports whether workgroup memory holds so many elements of each of some threads.
 func (p *prefix) room(threads, each int) bool {
 	n := threads * each
-	return (n+n/padding+2*threads)*p.accBytes() <= p.caps.SharedBytes
+	return (n+n/padding+2*threads)*p.accBytes() <= p.e.caps.SharedBytes
 }
 
 // accBytes is what a set of running values takes.
@@ -211,10 +211,10 @@ func (w prefixWays) fits(s Schedule) bool {
 		return false
 	}
 	threads := s.Lanes * s.Rows
-	if powerOfTwo(threads) != threads || powerOfTwo(s.Lanes) != s.Lanes || threads > p.caps.Invocations || s.Each > 2*prefixEach {
+	if powerOfTwo(threads) != threads || powerOfTwo(s.Lanes) != s.Lanes || threads > p.e.caps.Invocations || s.Each > 2*prefixEach {
 		return false
 	}
-	if s.Split > 1 && (p.arrays(s) > p.caps.Tensors() || s.Split > ceilDiv(p.length, s.Lanes*s.Each)) {
+	if s.Split > 1 && (p.arrays(s) > p.e.caps.Tensors() || s.Split > ceilDiv(p.length, s.Lanes*s.Each)) {
 		return false
 	}
 	switch s.Family {
@@ -238,10 +238,10 @@ func (w prefixWays) emit(s Schedule) []Launch {
 // cost is that of reading what the elements are made of, once more where rows are cut, and
 // of storing the results.
 func (p *prefix) cost(s Schedule) float64 {
-	rates, of, elements := p.caps.Profile(), p.span(s), float64(p.rows)*float64(p.length)
+	rates, of, elements := p.e.caps.Profile(), p.span(s), float64(p.rows)*float64(p.length)
 	load, apart := p.traffic(s), 0.0
 	if of.chunks > 1 {
-		apart = rates.Launch + 4*elements/p.caps.Bandwidth()
+		apart = rates.Launch + 4*elements/p.e.caps.Bandwidth()
 		if p.gathers(s) {
 			load.sectors += p.gatheredBytes(s)
 		} else {
@@ -249,8 +249,8 @@ func (p *prefix) cost(s Schedule) float64 {
 		}
 	}
 	tiles := float64(ceilDiv(of.chunk, s.Lanes*s.Each))
-	waves := p.caps.Waves(ceilDiv(p.rows, s.Rows)*of.chunks, s.Rows*s.Lanes)
-	return apart + math.Max(load.cost(p.caps), rates.Launch+tiles*waves*latency)
+	waves := p.e.caps.Waves(ceilDiv(p.rows, s.Rows)*of.chunks, s.Rows*s.Lanes)
+	return apart + math.Max(load.cost(p.e.caps), rates.Launch+tiles*waves*latency)
 }
 
 // traffic is that of the launch that stores the results, but for what it gathers.

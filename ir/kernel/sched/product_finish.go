@@ -94,7 +94,7 @@ func finishProduct(e *emitter, g *group.Group, p *productPlan, out *group.Tensor
 	if group.Product(g.Outer)%together != 0 || together*g.EpilogueWeight() > finishWritten {
 		together = 1
 	}
-	w := newMover(newWriter(e.p, e.caps, mapThreads))
+	w := newMover(e.another().writer(mapThreads))
 	w.threads(group.Product(g.Outer)/together, func(i scalar.Expr) {
 		byTensor := make([][]kept, len(g.Writes()))
 		for k := range together {

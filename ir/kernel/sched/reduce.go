@@ -44,7 +44,7 @@ func scheduleReduce(e *emitter, g *group.Group, s Schedule) []Launch {
 	}
 	shape := shapeOf(s, g)
 	if withMma && shape.byVectors(g, e.caps.Dialect) {
-		r := wholeRows(newEmitter(e.p, e.caps), g, shape)
+		r := wholeRows(e.another(), g, shape)
 		r.each = width
 		if body, ok := r.vectors(r.rows()); ok {
 			return []Launch{r.emitter.finish(g.Name(), body)}
@@ -99,7 +99,7 @@ func newRowEmitter(e *emitter, g *group.Group, shape rowsShape, workgroup scalar
 	}
 	name := e.name("row")
 	r.body = append(r.body, &loop.Let{Name: name, Value: row})
-	r.row = r.unflatten(scalar.NewVar(name, ir.I32, 0, int64(rows-1)), g.Outer)
+	r.row = r.unflatten(scalar.NewVar(name, row.Type, 0, int64(rows-1)), g.Outer)
 	for range shape.chunks {
 		r.points = append(r.points, map[ir.Value]scalar.Expr{})
 		r.loads = append(r.loads, map[scalar.Expr]scalar.Expr{})

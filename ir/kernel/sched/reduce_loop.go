@@ -33,7 +33,8 @@ func (r *rowEmitter) loopOver(f func(c *chunk)) {
 func (r *rowEmitter) turns(f func(c *chunk), turns int, from, to scalar.Expr) {
 	n, lanes := group.Product(r.g.Inner)/r.each, r.shape.lanes
 	name, inner := r.name("r"), r.name("u")
-	at := scalar.NewVar(name, ir.I32, 0, int64(n-1-(turns-1)*lanes))
+	each := &loop.For{Var: name, Start: from, End: to, Step: loop.Int(turns * lanes), Rolled: r.rolled()}
+	at := scalar.NewVar(name, each.Type(), 0, int64(n-1-(turns-1)*lanes))
 	if turns > 1 {
 		at = scalar.Add(at, scalar.Mul(scalar.NewVar(inner, ir.I32, 0, int64(turns-1)), loop.Int(lanes)))
 	}
@@ -54,7 +55,7 @@ func (r *rowEmitter) turns(f func(c *chunk), turns int, from, to scalar.Expr) {
 	if turns > 1 {
 		body = []loop.Stmt{&loop.For{Var: inner, Start: loop.Int(0), End: loop.Int(turns), Step: loop.Int(1), Unroll: true, Body: body}}
 	}
-	each := &loop.For{Var: name, Start: from, End: to, Step: loop.Int(turns * lanes), Rolled: r.rolled(), Body: body}
+	each.Body = body
 	r.body = append(append(outer, before...), each)
 }
 

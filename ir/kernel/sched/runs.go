@@ -118,7 +118,7 @@ func (r *runs) join() Launch {
 // endOf returns the first sorted position from one on that has another row, by
 // halving.
 func (r *runs) endOf(w *writer, row, from scalar.Expr) scalar.Expr {
-	low, high := w.variable("low", from), w.variable("high", loop.Int(r.Positions))
+	low, high := w.variable("low", from), w.variable("high", scalar.Convert(loop.Int(r.Positions), from.Type))
 	w.times("halving", bits.Len(uint(r.Positions)), func(scalar.Expr) {
 		middle := w.let("middle", scalar.FloorDiv(scalar.Add(low, high), loop.Int(2)))
 		w.when(scalar.Lt(low, high), func() {

@@ -48,7 +48,9 @@ func scheduleScatter(g *group.Group, caps loop.Caps) []Launch {
 
 // writer begins a kernel with a thread for each of many elements.
 func (s *scatterEmitter) writer() *writer {
-	return newWriter(s.p, s.caps, min(s.caps.Invocations, mapThreads))
+	w := newWriter(s.p, s.caps, min(s.caps.Invocations, mapThreads))
+	w.long = s.g.Long()
+	return w
 }
 
 func (s *scatterEmitter) load(w *writer) ir.Load { return w.reader().Operand(s.Node) }

@@ -9,7 +9,7 @@ import (
 
 // additionTime is how many nanoseconds pass between two additions to one element by an
 // instruction: 16,384 rows added to one took 168 µs (H200, CUDA).
-const additionTime = 10
+const additionTime = 10.0
 
 // eulerGamma is by how much the sum of 1/1 to 1/n exceeds the logarithm of n.
 const eulerGamma = 0.5772156649

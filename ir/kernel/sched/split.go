@@ -20,7 +20,7 @@ const wantedGroups = 256
 func scheduleSplit(e *emitter, g *group.Group, s Schedule) []Launch {
 	var partials []*group.Tensor
 	first := e.splitRows(g, s, &partials)
-	second := newEmitter(e.p, e.caps).combineParts(g, s.Split, partials)
+	second := e.another().combineParts(g, s.Split, partials)
 	return []Launch{first, second}
 }
 

@@ -71,7 +71,7 @@ func (t totalWork) write(w *writer, s segment) {
 
 // totalOfSums has one workgroup add up the sums of shares.
 func totalOfSums(e *emitter, g *group.Group, sums *group.Tensor) Launch {
-	w := newWriter(e.p, e.caps, mapThreads)
+	w := e.another().writer(mapThreads)
 	w.groups = [3]int{1, 1, 1}
 	sum := w.sum(sums.DType, loop.Int(0), loop.Int(sums.Len()), func(i scalar.Expr) scalar.Expr { return w.load(sums, ir.Index{i}) })
 	w.when(scalar.Eq(loop.LocalID(0, mapThreads), loop.Int(0)), func() {

@@ -80,7 +80,7 @@ const (
 
 func (w *mapWays) turned(s Schedule) Launch {
 	tr, _ := w.turning(s)
-	t := &turner{mover: newMover(newWriter(w.e.p, w.e.caps, mapThreads)), turning: tr, w: w, lane: loop.LocalID(0, mapThreads)}
+	t := &turner{mover: newMover(w.e.another().writer(mapThreads)), turning: tr, w: w, lane: loop.LocalID(0, mapThreads)}
 	t.shapes, t.tileSizes = [2]int{w.g.Outer[tr.across], w.g.Outer[tr.last]}, [2]int{s.M, s.N}
 	t.place()
 	for _, a := range tr.loads {

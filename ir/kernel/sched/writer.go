@@ -17,9 +17,13 @@ type writer struct {
 // newWriter returns the writer of a kernel whose workgroups have some threads in
 // a row.
 func newWriter(p *group.Partition, caps loop.Caps, threads int) *writer {
-	w := &writer{emitter: newEmitter(p, caps)}
-	w.workgroup = [3]int{threads, 1, 1}
-	return w
+	return newEmitter(p, caps).writer(threads)
+}
+
+// writer is [newWriter] for an emitter.
+func (e *emitter) writer(threads int) *writer {
+	e.workgroup = [3]int{threads, 1, 1}
+	return &writer{emitter: e}
 }
 
 // launch makes the kernel of what was written.
@@ -72,10 +76,10 @@ func (w *writer) threads(n int, f func(i scalar.Expr)) {
 	flat := scalar.Add(scalar.Mul(w.linearGroup(groups), loop.Int(size)), loop.LocalID(0, size))
 	name := w.name("i")
 	w.add(&loop.Let{Name: name, Value: flat})
-	i := scalar.NewVar(name, ir.I32, 0, int64(n-1))
+	i := scalar.NewVar(name, flat.Type, 0, int64(n-1))
 	inside := scalar.Expr(scalar.ConstBool(true))
 	if groups*size != n || w.overshoots() {
-		inside = scalar.Lt(scalar.FreeVar(name, ir.I32), loop.Int(n))
+		inside = scalar.Lt(scalar.FreeVar(name, flat.Type), loop.Int(n))
 	}
 	w.when(inside, func() { f(i) })
 }

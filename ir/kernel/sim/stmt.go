@@ -223,7 +223,7 @@ func (c *compiler) load(a *array, at column, outs ...column) {
 func (c *compiler) loop(s *loop.For) {
 	start, end := c.expr(s.Start), c.expr(s.End)
 	step, _ := s.Step.IntConst()
-	head, stop, v := c.m.sequence(c.steps), newColumn(dtype.I32, c.m.threads), c.define(s.Var, dtype.I32)
+	head, stop, v := c.m.sequence(c.steps), newColumn(s.Type(), c.m.threads), c.define(s.Var, s.Type())
 	body := c.block(s.Body)
 	delete(c.scope, s.Var)
 	c.begin()

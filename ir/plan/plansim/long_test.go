@@ -1,0 +1,33 @@
+package plansim_test
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/plan"
+)
+
+// counting64 is a target whose kernels count all positions in 64 bits, as those of CUDA
+// and the CPU do in arrays that need it.
+func counting64() plan.Target {
+	target := inBytes()
+	target.F16, target.Shuffles, target.Long = true, true, 1
+	return target
+}
+
+// TestSamplesCountedIn64BitsEqualTheirMeaning is TestSamplesOfAllOpsEqualTheirMeaning with
+// positions of 64 bits, whose kernels mix them with numbers of 32.
+func TestSamplesCountedIn64BitsEqualTheirMeaning(t *testing.T) {
+	for _, op := range ir.Ops() {
+		d, _ := ir.Lookup(op)
+		if d.Samples == nil {
+			continue
+		}
+		t.Run(string(op), func(t *testing.T) {
+			for i, s := range d.Samples() {
+				t.Run(strconv.Itoa(i)+" "+s.Name, func(t *testing.T) { checkSampleOn(t, counting64(), op, s) })
+			}
+		})
+	}
+}

@@ -1,0 +1,6 @@
+package cpu
+
+import "github.com/rlx-go/rlx/native"
+
+// Long returns a backend that counts positions in all arrays in 64 bits.
+func Long() native.Backend { return backend{1} }
