@@ -42,17 +42,15 @@ class CPUSession extends PlanSession<ProgramEntry> {
   }
 
   async run(name: string, inputs?: Inputs | null, options?: RunOptions | null): Promise<Run> {
-    const { target, steps, read } = this.options(name, options, this.#program?.maxSteps), given = inputs ?? {};
-    const uploads = this.checkInputs(target, given, steps), slots = read && this.sources(read, target);
-    this.store(uploads);
-    this.fillRows(target, given, steps);
+    const { target, steps, slots } = this.options(name, options, this.#program?.maxSteps);
+    this.store(this.accept(target, inputs ?? {}, steps));
     for (let k = 0; k < steps; k++) this.#step(target, k);
-    return slots ? { step: this.steps, reading: this.capture(slots) } : { step: this.steps };
+    return { step: this.steps, reading: slots && this.capture(slots) };
   }
 
   #step(target: ProgramEntry, k: number): void {
     const { memory, row } = this.#program!, { rows, stride, steps } = target;
-    new Uint8Array(memory, row, stride).set(new Uint8Array(rows.buffer, k * stride, stride));
+    new Uint8Array(memory, row, stride).set(rows.subarray(k * stride, (k + 1) * stride));
     try {
       for (const step of steps) step();
     } catch (reason) {

@@ -2,6 +2,7 @@
 
 import { type Device, onLost } from './device.js';
 import { asError, RlxError } from '../values/errors.js';
+import { greatest } from '../values/dtype.js';
 import { usage } from './flags.js';
 import { Flight } from './flight.js';
 import type { Plan, Slot } from '../plan/plan.js';
@@ -40,7 +41,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
     this.deviceName = device.name;
     this.#flight = new Flight(program.looks ? 1 : inFlight);
     const { status } = plan;
-    const outputBytes = plan.entries.reduce((most, { outputs }) => Math.max(most, outputs.reduce((sum, i) => sum + plan.slots[i]!.bytes, 0)), 1024);
+    const outputBytes = greatest(plan.entries, 1024, ({ outputs }) => outputs.reduce((sum, i) => sum + plan.slots[i]!.bytes, 0));
     this.#ring = new StagingRing({
       gpu: this.#gpu,
       label: `${program.tag} staging`,
@@ -75,7 +76,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
   }
 
   async run(name: string, inputs?: Inputs | null, options?: RunOptions | null): Promise<Run> {
-    const { target, steps, read } = this.options(name, options, this.#program.maxSteps);
+    const { target, steps, slots } = this.options(name, options, this.#program.maxSteps);
     const turn = this.#flight.enter();
     if (turn) {
       this.#nudge();
@@ -85,17 +86,14 @@ export class GPUSession extends PlanSession<ProgramEntry> {
       this.check();
       // Outputs of entries share memory: what is to be read of another's goes before it is lost.
       while (target !== this.lastEntry && this.#ring.postponed[0]) this.#carry(true);
-      // Nothing is written before all is known to be right.
-      const given = inputs ?? {}, uploads = this.checkInputs(target, given, steps);
-      const slots = read && this.sources(read, target);
+      const uploads = this.accept(target, inputs ?? {}, steps);
       this.#send(uploads);
-      this.fillRows(target, given, steps);
-      if (target.uniforms) this.#gpu.queue.writeBuffer(target.uniforms, 0, target.rows.buffer, 0, steps * target.stride);
+      if (target.uniforms) this.#gpu.queue.writeBuffer(target.uniforms, 0, target.rows, 0, steps * target.stride);
       const request = slots && this.#request(slots);
       const encode = () => this.#encode(target, uploads, steps, request);
       const step = await (target.proven ? encode() : this.#prove(target, encode));
       void this.#gpu.queue.onSubmittedWorkDone().catch(() => {}).then(() => this.#flight.leave());
-      return request ? { step, reading: request.promise } : { step };
+      return { step, reading: request?.promise };
     } catch (reason) {
       this.#flight.leave();
       throw reason;

@@ -2,8 +2,10 @@
 
 import { RlxError } from '../values/errors.js';
 import { computeStage, usage } from './flags.js';
-import type { Binding, Dispatch, Entry, Kernel, Plan, Step } from '../plan/plan.js';
+import { allSteps, type Binding, type Dispatch, type Kernel, type Plan, type Step } from '../plan/plan.js';
+import { greatest } from '../values/dtype.js';
 import { rowBytes } from '../plan/validate.js';
+import { type Runnable, withRows } from '../session/plan-session.js';
 
 /** A dispatch with its objects. */
 export interface DispatchOp {
@@ -26,13 +28,10 @@ export interface RepeatOp { kind: 'repeat'; count: number; ops: [even: Op[], odd
 export type Op = DispatchOp | CopyOp | RepeatOp;
 
 /** An entry with its objects. */
-export interface ProgramEntry {
-  entry: Entry;
+export interface ProgramEntry extends Runnable {
   ops: Op[];
-  /** Rows of scalars, on the device and as the host fills them. */
+  /** The rows of scalars on the device. */
   uniforms?: GPUBuffer;
-  rows: DataView<ArrayBuffer>;
-  stride: number;
   /** Whether a run has passed WebGPU's checks. */
   proven: boolean;
 }
@@ -122,7 +121,7 @@ export class Program {
     const flags = usage.storage | usage.indirect | usage.copySrc | usage.copyDst;
     this.#plan.buffers.forEach(({ kind, bytes }, i) => this.buffers.push(this.#buffer(`${kind} ${i}`, bytes, flags)));
     for (const { buffer, offset, data } of this.#plan.constants) this.#gpu.queue.writeBuffer(this.buffers[buffer]!, offset, data);
-    const most = this.#plan.entries.reduce((n, { steps }) => Math.max(n, mostRepeats(steps)), 0);
+    const most = greatest(this.#plan.entries.flatMap(({ steps }) => allSteps(steps)), 0, (step) => step.kind === 'repeat' ? step.count : 0);
     if (most === 0 || !this.#plan.kernels.some(({ counters }) => counters > 0)) return;
     const words = rowBytes / 4, rows = Uint32Array.from({ length: most * words }, (_, i) => i % words ? 0 : i / words);
     this.#counters = this.#buffer('counters', rows.byteLength, usage.uniform | usage.copyDst);
@@ -171,9 +170,8 @@ export class Program {
 
   makeEntries(): void {
     for (const entry of this.#plan.entries) {
-      const stride = Math.ceil(entry.uniformBytes / rowBytes) * rowBytes, rows = stride * this.maxSteps;
-      const made: ProgramEntry = { entry, ops: [], rows: new DataView(new ArrayBuffer(rows)), stride, proven: false };
-      if (rows > 0) made.uniforms = this.#buffer(`${entry.name} scalars`, rows, usage.uniform | usage.copyDst);
+      const made: ProgramEntry = { ...withRows(entry, this.maxSteps), ops: [], proven: false };
+      if (made.stride > 0) made.uniforms = this.#buffer(`${entry.name} scalars`, made.rows.byteLength, usage.uniform | usage.copyDst);
       made.ops = this.#ops(made, entry.steps);
       this.entries.set(entry.name, made);
     }
@@ -226,8 +224,4 @@ export class Program {
 function uniformBindings({ scalarBytes, counters }: Kernel): number[] {
   const bindings = Array.from({ length: counters }, (_, d) => 1 + d);
   return scalarBytes > 0 ? [0, ...bindings] : bindings;
-}
-
-function mostRepeats(steps: Step[]): number {
-  return steps.reduce((n, step) => step.kind === 'repeat' ? Math.max(n, step.count, mostRepeats(step.steps), mostRepeats(step.odd)) : n, 0);
 }

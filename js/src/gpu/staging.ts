@@ -1,7 +1,7 @@
 // Reading from the device without waiting: copies go into a ring of buffers made once, and
 // arrive when the device is done.
 
-import { fromDevice } from '../values/dtype.js';
+import { fromDevice, roundUp } from '../values/dtype.js';
 import { asError, RlxError } from '../values/errors.js';
 import { mapRead, usage } from './flags.js';
 import type { Status } from '../plan/plan.js';
@@ -72,7 +72,7 @@ export class StagingRing {
   }
 
   #place(bytes: number): Place {
-    const { gpu, label, most } = this.#options, size = Math.min(Math.ceil(bytes / 256) * 256, most);
+    const { gpu, label, most } = this.#options, size = Math.min(roundUp(bytes, 256), most);
     return { buffer: gpu.createBuffer({ label, size, usage: usage.mapRead | usage.copyDst }), bytes: size, busy: false };
   }
 

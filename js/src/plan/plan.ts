@@ -56,6 +56,11 @@ export interface Copy { kind: 'copy'; from: number; fromOffset: number; to: numb
 export interface Repeat { kind: 'repeat'; count: number; steps: Step[]; odd: Step[]; going?: Binding }
 export type Step = Dispatch | Copy | Repeat;
 
+/** The steps of a list, and those of its repeats. */
+export function allSteps(steps: Step[]): Step[] {
+  return steps.flatMap((step) => step.kind === 'repeat' ? [step, ...[...new Set([step.steps, step.odd])].flatMap(allSteps)] : step);
+}
+
 /** One way to run a plan. Inputs, scalars and outputs are places in `slots`. */
 export interface Entry {
   name: string;

@@ -2,7 +2,7 @@
 // package ir/plan lists them with their reasons, and it checks the same in the same order. Here
 // errors have a rule's number for its words: this is part of the least that a page loads.
 
-import { makers, sizeOf } from '../values/dtype.js';
+import { makers, roundUp, sizeOf } from '../values/dtype.js';
 import { RlxError } from '../values/errors.js';
 import type { Binding, Dispatch, Entry, Kernel, Plan, Slot, Step } from './plan.js';
 
@@ -68,7 +68,7 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
     const block = dtype[0] !== 'q' ? 1 : dtype.endsWith('k') ? 256 : 32;
     const product = shape.reduce((n, d) => n * (d || 1), 1), n = shape.includes(0) ? 0 : product;
     need(name, 10);
-    need(Number.isSafeInteger(product) && n % block === 0 && bytes === Math.ceil(n / block * typeBytes[dtype]! / 4) * 4, 11);
+    need(Number.isSafeInteger(product) && n % block === 0 && bytes === roundUp(n / block * typeBytes[dtype]!, 4), 11);
     need(!range || (role === 'input' && /^[iu]/.test(dtype) && range[0] <= range[1]), 12);
     if (role !== 'scalar') window({ buffer, offset, bytes }, 4, kindsOf[role]);
     else need(/32|bool/.test(dtype) && shape.length === 0 && offset % 4 === 0, 13);
@@ -161,7 +161,7 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
   for (const entry of entries) {
     part = `entry ${entry.name}`;
     need(fitsRow(entry.uniformBytes), 22);
-    need((rows += Math.ceil(entry.uniformBytes / rowBytes) * rowBytes) <= maxRowsBytes, 23);
+    need((rows += roundUp(entry.uniformBytes, rowBytes)) <= maxRowsBytes, 23);
     checkEntry(entry);
   }
 }

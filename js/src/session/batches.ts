@@ -50,12 +50,14 @@ export function* batches(data: Readonly<Record<string, HostTensor>>, options: Ba
   const order = Uint32Array.from({ length: rows }, (_, i) => i);
   const full = collector(columns, size), rest = entry === undefined ? full : collector(columns, short);
   const random = shuffle === undefined ? undefined : generator(shuffle);
+  const batch = (at: number, rows: number, collect = full): Batch => {
+    const inputs = collect(order.subarray(at, at + rows));
+    return { inputs: mask === undefined ? inputs : { ...inputs, [mask]: new Float32Array(size).fill(1, 0, rows) }, rows };
+  };
   for (let epoch = 0; epoch < epochs; epoch++) {
     if (random) shuffleRows(order, random);
-    for (let at = 0; at + size <= rows; at += size) yield { inputs: masked(full(order.subarray(at, at + size)), mask, size, size), rows: size };
-    if (short === 0) continue;
-    const inputs = masked(rest(order.subarray(rows - short)), mask, size, short);
-    yield entry === undefined ? { inputs, rows: short } : { inputs, entry, rows: short };
+    for (let at = 0; at + size <= rows; at += size) yield batch(at, size);
+    if (short > 0) yield entry === undefined ? batch(rows - short, short) : { ...batch(rows - short, short, rest), entry };
   }
 }
 
@@ -72,15 +74,10 @@ function collector(columns: [string, HostTensor][], size: number): (rows: Uint32
   }));
 }
 
-function masked(inputs: Inputs, mask: string | undefined, size: number, rows: number): Inputs {
-  return mask === undefined ? inputs : { ...inputs, [mask]: Float32Array.from({ length: size }, (_, i) => i < rows ? 1 : 0) };
-}
-
 function shuffleRows(order: Uint32Array, random: () => number): void {
   for (let i = order.length - 1; i > 0; i--) {
-    const j = Math.floor(random() * (i + 1)), row = order[i]!;
-    order[i] = order[j]!;
-    order[j] = row;
+    const j = Math.floor(random() * (i + 1));
+    [order[i], order[j]] = [order[j]!, order[i]!];
   }
 }
 

@@ -9,7 +9,7 @@ export type DType = 'bool' | 'i8' | 'u8' | 'f8e4m3fn' | 'f8e5m2' | 'i16' | 'u16'
  */
 export type TensorData = Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array | Uint32Array | Float32Array;
 
-type Maker = { new (buffer: ArrayBuffer, offset: number, length: number): TensorData; readonly BYTES_PER_ELEMENT: number };
+type Maker = { new (buffer: ArrayBuffer, offset: number, length: number): TensorData; of(...elements: number[]): TensorData; readonly BYTES_PER_ELEMENT: number };
 
 /** The class of typed array that holds the elements of each dtype. @internal */
 export const makers: Record<string, Maker> = {
@@ -23,6 +23,13 @@ export const arrayType = (dtype: string): Maker => makers[dtype] ?? Uint8Array;
 
 /** How many elements a shape has. */
 export const sizeOf = (shape: readonly number[]): number => shape.reduce((n, d) => n * d, 1);
+
+/** The greatest of what a list's items give, and of `least`. */
+export const greatest = <T>(items: readonly T[], least: number, of: (item: T) => number): number =>
+  items.reduce((most, item) => Math.max(most, of(item)), least);
+
+/** The least multiple of a unit that is not below n. */
+export const roundUp = (n: number, unit: number): number => Math.ceil(n / unit) * unit;
 
 /** The length of the typed array that holds a tensor; `bytes` is its size on the device. */
 export const arrayLength = (dtype: string, shape: readonly number[], bytes: number): number => dtype in makers ? sizeOf(shape) : bytes;
@@ -38,7 +45,7 @@ export function toDevice(dtype: string, data: TensorData): Uint8Array<ArrayBuffe
   const words = dtype === 'bool' ? Uint32Array.from(data as Uint8Array, Number) : data;
   const bytes = new Uint8Array(words.buffer as ArrayBuffer, words.byteOffset, words.byteLength);
   if (bytes.length % 4 === 0) return bytes;
-  const padded = new Uint8Array(Math.ceil(bytes.length / 4) * 4);
+  const padded = new Uint8Array(roundUp(bytes.length, 4));
   padded.set(bytes);
   return padded;
 }

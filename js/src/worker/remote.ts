@@ -96,10 +96,9 @@ class RemoteSession implements Session {
   async run(entry: string, inputs?: Inputs, options?: RunOptions): Promise<Run> {
     const { step, reading } = await this.#call<{ step: number; reading?: number }>('run', entry, this.#packAll(inputs), options);
     this.steps = step;
-    if (reading === undefined) return { step };
-    const promise = this.#call<Reading>('reading', reading);
-    promise.catch(() => {});
-    return { step, reading: promise };
+    const arriving = reading === undefined ? undefined : this.#call<Reading>('reading', reading);
+    arriving?.catch(() => {});
+    return { step, reading: arriving };
   }
 
   async bind(entry: string, inputs: Inputs): Promise<void> { return this.#call('bind', entry, this.#packAll(inputs)); }
