@@ -1,7 +1,7 @@
 // A session on the CPU: the kernels are functions of a WebAssembly module, which are called in this thread
 // and, where the page may have them, in some that help.
 
-import { fromDevice } from '../values/dtype.js';
+import { byName, fromDevice } from '../values/dtype.js';
 import { asError, RlxError } from '../values/errors.js';
 import type { Plan, Slot } from '../plan/plan.js';
 import { statusBytes } from '../plan/validate.js';
@@ -32,7 +32,7 @@ class CPUSession extends PlanSession<ProgramEntry> {
   #program: Program | undefined;
 
   constructor(plan: Plan, program: Program) {
-    super(plan, program.entries);
+    super(plan, program);
     this.#program = program;
   }
 
@@ -42,7 +42,7 @@ class CPUSession extends PlanSession<ProgramEntry> {
   }
 
   async run(name: string, inputs?: Inputs | null, options?: RunOptions | null): Promise<Run> {
-    const { target, steps, slots } = this.options(name, options, this.#program?.maxSteps);
+    const { target, steps, slots } = this.options(name, options);
     this.store(this.accept(target, inputs ?? {}, steps));
     for (let k = 0; k < steps; k++) this.#step(target, k);
     return { step: this.steps, reading: slots && this.capture(slots) };
@@ -67,9 +67,9 @@ class CPUSession extends PlanSession<ProgramEntry> {
     const { status } = this.plan;
     if (!status) return;
     const words = new Uint32Array(this.#program!.memory, this.#program!.places[status.buffer]! + status.offset, statusBytes / 4);
-    const [code, ...detail] = words;
+    const error = statusError(status, words);
     words.fill(0);
-    if (code) throw statusError(status, code, detail);
+    if (error) throw error;
   }
 
   protected store(uploads: Upload[]): void {
@@ -77,8 +77,7 @@ class CPUSession extends PlanSession<ProgramEntry> {
   }
 
   protected async capture(slots: Slot[]): Promise<Reading> {
-    const values = slots.map((slot) => [slot.name, fromDevice(slot.dtype, slot.shape, this.#bytes(slot).slice().buffer)]);
-    return { step: this.steps, values: Object.fromEntries(values) };
+    return { step: this.steps, values: byName(slots, (slot) => fromDevice(slot.dtype, slot.shape, this.#bytes(slot).slice().buffer)) };
   }
 
   protected tensor(dtype: string, shape: readonly number[], from: Uint8Array<ArrayBuffer> | Slot): Tensor {

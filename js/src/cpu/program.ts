@@ -3,20 +3,18 @@
 import { greatest, roundUp } from '../values/dtype.js';
 import type { Binding, Copy, Dispatch, Plan, Repeat, Step } from '../plan/plan.js';
 import { rowBytes } from '../plan/validate.js';
-import { type Runnable, withRows } from '../session/plan-session.js';
+import { type Runnable, type Runnables, withRows } from '../session/plan-session.js';
 import { gridBytes, type Kernels, runGrid } from './grid.js';
 import { helpers, sharing, startThreads } from './threads.js';
 
 export interface ProgramEntry extends Runnable { steps: Call[] }
 type Call = () => void;
 
-export interface Program {
+export interface Program extends Runnables<ProgramEntry> {
   memory: ArrayBufferLike;
   /** Where each buffer of the plan lies, and the row of scalars. */
   places: number[];
   row: number;
-  entries: Map<string, ProgramEntry>;
-  maxSteps: number;
   threads: Worker[];
 }
 

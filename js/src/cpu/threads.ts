@@ -16,7 +16,7 @@ export function helpers({ entries }: Plan): number {
 }
 
 /** The import of a memory that has a largest size, as package wasm/simd writes it: the last byte says so, and says with bit 1 that it is shared. */
-const memory = [...'memory'].map((c) => c.charCodeAt(0)).concat(2, 1);
+const memory = new TextEncoder().encode('memory\x02\x01');
 
 /** The module of a plan, with a memory that threads share. */
 export function sharing(code: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {

@@ -34,7 +34,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
   readonly #forget: () => void;
 
   constructor(device: Device, plan: Plan, program: Program, inFlight: number, staging: number) {
-    super(plan, program.entries);
+    super(plan, program);
     this.#device = device;
     this.#program = program;
     this.#gpu = device.gpu;
@@ -76,7 +76,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
   }
 
   async run(name: string, inputs?: Inputs | null, options?: RunOptions | null): Promise<Run> {
-    const { target, steps, slots } = this.options(name, options, this.#program.maxSteps);
+    const { target, steps, slots } = this.options(name, options);
     const turn = this.#flight.enter();
     if (turn) {
       this.#nudge();

@@ -12,10 +12,9 @@ export interface DispatchOp {
   kind: 'dispatch';
   pipeline: GPUComputePipeline;
   storage: GPUBindGroup;
-  /** The group of uniforms, absent where the kernel reads none. */
+  /** The group of uniforms, absent where the kernel reads none, and its bindings. */
   uniforms?: GPUBindGroup;
-  scalars: boolean;
-  counters: number;
+  dynamic: readonly number[];
   groups: readonly number[];
   /** Where the device has the grid, in place of `groups`. */
   grid?: Place;
@@ -195,10 +194,10 @@ export class Program {
     const kernel = this.#plan.kernels[index]!, pipeline = this.#pipelines[index]!;
     const windows = bindings.map((b, binding): Window => [binding, this.buffers[b.buffer]!, b]);
     const [storageLayout, uniformLayout] = this.#layouts(kernel), storage = this.#group(kernel.name, storageLayout!, windows);
-    const op: DispatchOp = { kind: 'dispatch', pipeline, storage, scalars: kernel.scalarBytes > 0, counters: kernel.counters, groups: this.#drafts && draft || groups };
+    const op: DispatchOp = { kind: 'dispatch', pipeline, storage, dynamic: uniformBindings(kernel), groups: this.#drafts && draft || groups };
     if (grid) op.grid = this.#place(grid)!;
     if (uniformLayout) {
-      op.uniforms = this.#group(`${entry.entry.name} uniforms`, uniformLayout, uniformBindings(kernel).map((binding) => [
+      op.uniforms = this.#group(`${entry.entry.name} uniforms`, uniformLayout, op.dynamic.map((binding) => [
         binding, binding === 0 ? entry.uniforms! : this.#counters!, { offset: 0, bytes: binding === 0 ? entry.stride : rowBytes },
       ]));
     }

@@ -19,7 +19,7 @@ export class Recorder {
   #pipeline: GPUComputePipeline | undefined;
   #storage: GPUBindGroup | undefined;
   #uniforms: GPUBindGroup | undefined;
-  #uniformRow = -1;
+  #row: number | undefined;
   readonly #offsets = new Uint32Array(8);
   /** What is recorded into. */
   encoder!: GPUCommandEncoder;
@@ -27,14 +27,14 @@ export class Recorder {
   going: unknown;
 
   /**
-   * Records a list; `row` is the byte offset of the run's scalars, `counters` are those of the counters'
-   * rows, outermost first. Where a loop of unknown length may be done it gives the place of the word that
+   * Records a list; `at` are the byte offsets of the uniforms by their bindings: of the run's scalars, then of
+   * the counters' rows, outermost first. Where a loop of unknown length may be done it gives the place of the word that
    * says so: then all before is to be submitted, there is to be another encoder, and `going` is to be the word.
    */
-  * record(ops: readonly Op[], row: number, ...counters: number[]): Generator<Place, void, void> {
+  * record(ops: readonly Op[], ...at: number[]): Generator<Place, void, void> {
     for (const op of ops) {
       if (op.kind === 'dispatch') {
-        this.#dispatch(this.#pass ?? this.#begin(), op, row, counters);
+        this.#dispatch(this.#pass ?? this.#begin(), op, at);
       } else if (op.kind === 'copy') {
         this.end();
         this.encoder.copyBufferToBuffer(op.from, op.fromOffset, op.to, op.toOffset, op.bytes);
@@ -42,7 +42,7 @@ export class Recorder {
         const { going, ops: rounds } = op;
         let count = going ? firstRounds : op.count;
         do {
-          for (let i = 0; i < count; i++) yield* this.record(rounds[i % 2]!, row, ...counters, going ? 0 : i * rowBytes);
+          for (let i = 0; i < count; i++) yield* this.record(rounds[i % 2]!, ...at, going ? 0 : i * rowBytes);
           count = Math.min(2 * count, mostRounds);
           if (going) yield going;
         } while (going && this.going);
@@ -61,15 +61,14 @@ export class Recorder {
     return this.#pass = this.encoder.beginComputePass(passDescriptor);
   }
 
-  #dispatch(pass: GPUComputePassEncoder, op: DispatchOp, row: number, counters: readonly number[]): void {
+  #dispatch(pass: GPUComputePassEncoder, op: DispatchOp, at: readonly number[]): void {
     if (op.pipeline !== this.#pipeline) pass.setPipeline(this.#pipeline = op.pipeline);
     if (op.storage !== this.#storage) pass.setBindGroup(0, this.#storage = op.storage);
-    if (op.uniforms && (op.counters > 0 || op.uniforms !== this.#uniforms || row !== this.#uniformRow)) {
-      let n = 0;
-      if (op.scalars) this.#offsets[n++] = row;
-      for (let d = 0; d < op.counters; d++) this.#offsets[n++] = counters[d]!;
-      pass.setBindGroup(1, this.#uniforms = op.uniforms, this.#offsets, 0, n);
-      this.#uniformRow = row;
+    const { uniforms, dynamic } = op;
+    if (uniforms && (dynamic.at(-1)! > 0 || uniforms !== this.#uniforms || at[0] !== this.#row)) {
+      dynamic.forEach((binding, i) => this.#offsets[i] = at[binding]!);
+      pass.setBindGroup(1, this.#uniforms = uniforms, this.#offsets, 0, dynamic.length);
+      this.#row = at[0];
     }
     if (op.grid) pass.dispatchWorkgroupsIndirect(...op.grid);
     else pass.dispatchWorkgroups(op.groups[0]!, op.groups[1], op.groups[2]);

@@ -1,7 +1,7 @@
 // Reading from the device without waiting: copies go into a ring of buffers made once, and
 // arrive when the device is done.
 
-import { fromDevice, roundUp } from '../values/dtype.js';
+import { byName, fromDevice, roundUp } from '../values/dtype.js';
 import { asError, RlxError } from '../values/errors.js';
 import { mapRead, usage } from './flags.js';
 import type { Status } from '../plan/plan.js';
@@ -126,8 +126,7 @@ export class StagingRing {
       eachPiece(sources, status ? statusBytes : 0, most, (source, from, i, at, bytes) => {
         values.get(source)!.set(new Uint8Array(mapped[i]!, at, bytes), from);
       });
-      const entries = sources.map((source) => [source.name, fromDevice(source.dtype, source.shape, values.get(source)!.buffer)]);
-      request.resolve({ step, values: Object.fromEntries(entries) });
+      request.resolve({ step, values: byName(sources, (source) => fromDevice(source.dtype, source.shape, values.get(source)!.buffer)) });
     } catch (reason) {
       request.reject(reason instanceof RlxError ? reason : await fatal() ?? asError(reason));
     }
@@ -142,14 +141,13 @@ export class StagingRing {
 
   /** Throws what the status word says, and clears it for the runs to come. */
   #checkStatus(words: Uint32Array, submission: number): void {
-    const [code, ...detail] = words;
-    if (!code) return;
-    const { buffer, status } = this.#options.status!;
+    const { buffer, status } = this.#options.status!, error = statusError(status, words);
+    if (!error) return;
     if (submission > this.#cleared) {
       this.#cleared = this.#latest;
       this.#options.gpu.queue.writeBuffer(buffer, status.offset, new Uint32Array(statusBytes / 4));
     }
-    throw statusError(status, code, detail);
+    throw error;
   }
 
   /** Ends all that has not arrived. */

@@ -1,4 +1,4 @@
-import { checkType, type TensorData } from '../values/dtype.js';
+import { byName, checkType, type TensorData } from '../values/dtype.js';
 import { noMore, RlxError } from '../values/errors.js';
 import { checkHost } from './inputs.js';
 import type { HostTensor, Inputs } from './session.js';
@@ -67,11 +67,11 @@ function collector(columns: [string, HostTensor][], size: number): (rows: Uint32
     const width = data.length / shape[0]!, made = new (data.constructor as { new (length: number): TensorData })(size * width);
     return { name, width, from: data, data: made, shape: [size, ...shape.slice(1)] };
   });
-  return (rows) => Object.fromEntries(into.map(({ name, width, from, data, shape }) => {
+  return (rows) => byName(into, ({ width, from, data, shape }) => {
     rows.forEach((row, i) => data.set(from.subarray(row * width, (row + 1) * width), i * width));
     data.fill(0, rows.length * width);
-    return [name, { data, shape }];
-  }));
+    return { data, shape };
+  });
 }
 
 function shuffleRows(order: Uint32Array, random: () => number): void {

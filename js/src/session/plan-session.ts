@@ -1,6 +1,6 @@
 // What sessions have in common wherever kernels run: names, checks, the rows of scalars.
 
-import { roundUp, type TensorData } from '../values/dtype.js';
+import { byName, roundUp, type TensorData } from '../values/dtype.js';
 import { checkCount, noMore, RlxError, unknownName } from '../values/errors.js';
 import { checkDType, checkHost, checkNames, deviceInput, hostBytes, missing, scalarBytes } from './inputs.js';
 import type { Entry, Plan, Slot, Status } from '../plan/plan.js';
@@ -14,14 +14,18 @@ export interface Upload { slot: Slot; bytes?: Uint8Array<ArrayBuffer>; from?: un
 /** An entry with the rows of its scalars, one for each step of a run; what is bound is in the first. */
 export interface Runnable { entry: Entry; rows: Uint8Array<ArrayBuffer>; stride: number }
 
+/** The entries of a plan, for runs of up to `maxSteps` steps. */
+export interface Runnables<E> { readonly entries: ReadonlyMap<string, E>; readonly maxSteps: number }
+
 /** Makes an entry's rows of scalars, for runs of up to `maxSteps` steps. */
 export function withRows(entry: Entry, maxSteps: number): Runnable {
   const stride = roundUp(entry.uniformBytes, rowBytes);
   return { entry, stride, rows: new Uint8Array(stride * maxSteps) };
 }
 
-/** What a status word says, of a check that failed on the device. */
-export function statusError({ codes }: Status, code: number, detail: readonly number[]): RlxError {
+/** What the status words say, where a check failed on the device. */
+export function statusError({ codes }: Status, [code, ...detail]: Uint32Array): RlxError | undefined {
+  if (!code) return undefined;
   const { node, message } = codes.find((c) => c.code === code) ?? { node: 'unknown', message: `code ${code}` };
   return new RlxError('index', `${node}: ${message} (${detail}); parameters and states are as they were before it`, { node, op: node });
 }
@@ -39,14 +43,16 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
   /** The step that was last saved. */
   protected savedAt = 0;
   readonly #entries: ReadonlyMap<string, E>;
+  readonly #maxSteps: number;
   readonly #persistent: Map<string, Slot>;
   /** Slots whose contents stand in for an input that is not given. */
   readonly #bound = new Set<Slot>();
   #announce!: (error: RlxError) => void;
 
-  constructor(plan: Plan, entries: ReadonlyMap<string, E>) {
+  constructor(plan: Plan, { entries, maxSteps }: Runnables<E>) {
     this.plan = plan;
     this.#entries = entries;
+    this.#maxSteps = maxSteps;
     this.#persistent = new Map(plan.slots.filter(({ role }) => role === 'param' || role === 'state').map((slot) => [slot.name, slot]));
     this.lost = new Promise((resolve) => this.#announce = resolve);
   }
@@ -83,11 +89,11 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
   }
 
   /** Checks the options of a run. `slots` are what it is to read. */
-  protected options(name: string, given: RunOptions | null | undefined, most?: number): { target: E; steps: number; slots: Slot[] | undefined } {
+  protected options(name: string, given: RunOptions | null | undefined): { target: E; steps: number; slots: Slot[] | undefined } {
     this.check();
     const { read, steps = 1, ...rest } = given ?? {}, target = this.entryOf(name);
     noMore(name, rest);
-    checkCount(`the number of steps in one run of ${name}`, steps, 1, most);
+    checkCount(`the number of steps in one run of ${name}`, steps, 1, this.#maxSteps);
     return { target, steps, slots: read && this.#sources(read, target) };
   }
 
@@ -173,9 +179,9 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
 
   async save(): Promise<Record<string, HostTensor>> {
     this.check();
-    const { step, values } = await this.capture([...this.#persistent.values()]);
+    const slots = [...this.#persistent.values()], { step, values } = await this.capture(slots);
     this.savedAt = step;
-    return Object.fromEntries([...this.#persistent].map(([name, { dtype, shape }]) => [name, { dtype, shape, data: values[name]! }]));
+    return byName(slots, ({ name, dtype, shape }) => ({ dtype, shape, data: values[name]! }));
   }
 
   async load(tensors: Readonly<Record<string, HostTensor>>): Promise<void> {
@@ -183,9 +189,8 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
     this.store(Object.entries(tensors ?? {}).map(([name, tensor]) => {
       const slot = this.#stateSlot(name);
       checkHost('load', name, tensor);
-      const { dtype, shape, data } = tensor;
-      checkDType('load', slot, dtype);
-      return this.#checkInput('load', slot, { data, shape });
+      checkDType('load', slot, tensor.dtype);
+      return { slot, bytes: hostBytes('load', slot, tensor) };
     }));
   }
 

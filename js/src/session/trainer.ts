@@ -1,5 +1,5 @@
 import type { Batch } from './batches.js';
-import { sizeOf, type TensorData } from '../values/dtype.js';
+import { byName, sizeOf, type TensorData } from '../values/dtype.js';
 import { checkCount, classOf, noMore, RlxError, unknownName } from '../values/errors.js';
 import type { Slot } from '../plan/plan.js';
 import type { HostTensor, Inputs, Run, RunOptions, Session } from './session.js';
@@ -114,24 +114,25 @@ export class Trainer {
     if (running.has(key)) throw new RlxError('busy', 'a trainer with this history is running');
     const source = open(batches, signal), pause = yieldTask(), begun = performance.now(), first = this.steps;
     const seconds = () => (performance.now() - begun) / 1000;
-    const reports = new Set<Promise<void>>();
-    let loss = NaN, failure: unknown, done = 0;
+    let loss = NaN, failure: unknown, done = 0, reports = Promise.resolve();
     const report = async (run: Run) => {
       const ahead = run.step - this.steps; // runs of other entries
-      const { step, values } = await run.reading!;
-      const losses = this.#losses(values), at = step - ahead;
-      if (losses.length === 0) return;
-      loss = losses.at(-1)!;
-      onProgress?.({ step: at, losses, stepsPerSecond: (at - first) / seconds() });
-      const bad = losses.findIndex(Number.isNaN);
-      if (stopOnNaN && bad >= 0) throw new RlxError('nan', `${this.#loss} is NaN at step ${at - losses.length + bad + 1}`, { name: this.#loss });
-    };
-    const follow = (run: Run) => {
-      const arrival = report(run).catch((reason) => {
+      try {
+        const { step, values } = await run.reading!;
+        const losses = this.#losses(values), at = step - ahead;
+        if (losses.length === 0) return;
+        loss = losses.at(-1)!;
+        onProgress?.({ step: at, losses, stepsPerSecond: (at - first) / seconds() });
+        const bad = losses.findIndex(Number.isNaN);
+        if (stopOnNaN && bad >= 0) throw new RlxError('nan', `${this.#loss} is NaN at step ${at - losses.length + bad + 1}`, { name: this.#loss });
+      } catch (reason) {
         failure ??= reason;
         source.interrupt();
-      }).finally(() => reports.delete(arrival));
-      reports.add(arrival);
+      }
+    };
+    const follow = (run: Run) => {
+      const before = reports;
+      reports = report(run).then(() => before);
     };
     running.add(key);
     try {
@@ -150,7 +151,7 @@ export class Trainer {
         await pause();
       }
       if (!failure && done > 0 && done < steps) follow({ step: this.session.steps, reading: this.session.readAll(this.#names()) });
-      await Promise.all(reports);
+      await reports;
       if (failure) throw failure;
       const end = done >= steps ? 'steps' : signal?.aborted ? 'signal' : 'batches';
       if (end === 'batches' && done === 0) throw noBatch();
@@ -194,7 +195,7 @@ export class Trainer {
       await source.close();
     }
     if (parts.length === 0) throw noBatch();
-    return Object.fromEntries(outputs.map((slot) => [slot.name, gather(slot, parts)]));
+    return byName(outputs, (slot) => gather(slot, parts));
   }
 
   /** All parameters and states: what {@link Trainer.load} goes on from. */

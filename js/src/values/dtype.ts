@@ -28,6 +28,10 @@ export const sizeOf = (shape: readonly number[]): number => shape.reduce((n, d) 
 export const greatest = <T>(items: readonly T[], least: number, of: (item: T) => number): number =>
   items.reduce((most, item) => Math.max(most, of(item)), least);
 
+/** An object of what is made of some items, by their names. */
+export const byName = <T extends { name: string }, V>(items: readonly T[], make: (item: T) => V): Record<string, V> =>
+  Object.fromEntries(items.map((item) => [item.name, make(item)]));
+
 /** The least multiple of a unit that is not below n. */
 export const roundUp = (n: number, unit: number): number => Math.ceil(n / unit) * unit;
 

@@ -37,16 +37,12 @@ export async function openRemote(
   { worker, device, gpu, ...options }: WorkerOptions & DeviceOptions & GPUSessionOptions,
 ): Promise<Session> {
   if (device || gpu) throw new RlxError('device', 'a worker has a device of its own');
-  return worker === true ? openIn(startWorker(), true, file, options) : openIn(worker as Worker, false, file, options);
-}
-
-/** Opens a session of what a worker takes; one of our own ends with the session. */
-async function openIn(worker: Worker, own: boolean, what: unknown, options: object): Promise<Session> {
+  const own = worker === true, thread = own ? startWorker() : worker as Worker; // one of our own ends with the session
   let kind: ErrorKind = 'device';
-  const caller = new Caller(worker, (how) => new RlxError(kind, `the worker ${how}`));
-  const end = () => own && worker.terminate();
+  const caller = new Caller(thread, (how) => new RlxError(kind, `the worker ${how}`));
+  const end = () => own && thread.terminate();
   try {
-    const info = await caller.call<RemoteInfo>('open', what, options);
+    const info = await caller.call<RemoteInfo>('open', file, options);
     kind = 'lost'; // from now on there is something to lose
     return new RemoteSession(caller, info, end);
   } catch (reason) {
@@ -82,8 +78,8 @@ class RemoteSession implements Session {
     return value instanceof Tensor ? { tensor: value.handleOf(this) } : value;
   }
 
-  #packAll(inputs: Inputs | undefined): Record<string, unknown> {
-    return Object.fromEntries(Object.entries(inputs ?? {}).map(([name, value]) => [name, this.#pack(value)]));
+  #packAll(inputs: Inputs = {}): Record<string, unknown> {
+    return Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, this.#pack(value)]));
   }
 
   #unpack({ tensor, dtype, shape }: RemoteTensor): Tensor {
