@@ -23,7 +23,7 @@ export async function openCPU(plan: Plan, maxSteps: number): Promise<CPUSession>
   try {
     return new CPUSession(plan, await buildProgram(plan, maxSteps));
   } catch (reason) {
-    throw reason instanceof RangeError ? asError(reason) : asError(reason, 'wasm');
+    throw asError(reason, reason instanceof RangeError ? 'memory' : 'wasm');
   }
 }
 

@@ -55,8 +55,8 @@ function makerOf(kernelsOf: Plan['kernels'], places: number[], row: number, buff
     const { scalarBytes, counters } = kernelsOf[kernel]!, run = runner(kernel, groups[0]!);
     const args = bindings.map(({ buffer: at, offset }) => places[at]! + offset);
     if (scalarBytes > 0) args.push(row);
-    const call = counters > 0 ? () => run([...args, ...counts.slice(0, counters)]) : () => run(args), here = grid && word(grid);
-    return here ? () => { if (here[0]) call(); } : call;
+    const here = grid && word(grid);
+    return () => { if (!here || here[0]) run([...args, ...counts.slice(0, counters)]); };
   }
 
   function repeat({ count, steps, odd, going }: Repeat, depth: number): Call {

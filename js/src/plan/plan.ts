@@ -26,6 +26,9 @@ export interface Slot {
   range?: [lo: number, hi: number];
 }
 
+/** The slots that persist between runs. */
+export const persistentOf = (slots: Slot[]): Slot[] => slots.filter(({ role }) => role === 'param' || role === 'state');
+
 export type BufferKind = 'constant' | 'input' | 'state' | 'temp' | 'status';
 export type Access = 'read' | 'write' | 'atomic';
 

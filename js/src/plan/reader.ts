@@ -76,9 +76,7 @@ export class Reader {
   list<T>(item: () => T, size = 4): T[] {
     const n = this.u32();
     this.#room(n * size);
-    const items: T[] = [];
-    while (items.length < n) items.push(item());
-    return items;
+    return Array.from({ length: n }, item);
   }
 
   record<T>(body: () => T): T {

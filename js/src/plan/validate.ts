@@ -4,7 +4,7 @@
 
 import { makers, roundUp, sizeOf } from '../values/dtype.js';
 import { RlxError } from '../values/errors.js';
-import type { Binding, Dispatch, Entry, Kernel, Plan, Slot, Step } from './plan.js';
+import { type Binding, type Dispatch, type Entry, type Kernel, persistentOf, type Plan, type Slot, type Step } from './plan.js';
 
 /** The stride of uniform rows, and what offsets of storage bindings are multiples of. */
 export const rowBytes = 256;
@@ -28,8 +28,8 @@ for (const dtype in makers) typeBytes[dtype] ??= makers[dtype]!.BYTES_PER_ELEMEN
 /** The kinds of buffer that a slot of each role can lie in, and those that steps can write to. */
 const kindsOf = { input: 'input', scalar: '', param: 'state', state: 'state', output: 'constant input state temp' }, writable = 'state temp status';
 
-/** The limits of a plan, in the order of the file. */
-type Nine = [number, number, number, number, number, number, number, number, number];
+/** The limits of a plan, in the order of the file: the last are those of three axes and of a grid. */
+type Limits = [number, number, number, number, number, ...number[]];
 
 /** Throws: a part of a plan breaks a rule. */
 export function refuse(rule: number, what: string, kind: 'plan' | 'version' = 'plan'): never {
@@ -54,7 +54,7 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
   /** The part of the plan that is looked at, for errors. */
   let part = 'buffers';
   const need = (ok: unknown, rule: number): void => { if (!ok) refuse(rule, part); };
-  const [arrays, bindingBytes, bufferBytes, sharedBytes, threads, x, y, z, groups] = Object.values(requires.limits) as Nine;
+  const [arrays, bindingBytes, bufferBytes, sharedBytes, threads, ...most] = Object.values(requires.limits) as Limits;
 
   function window({ buffer, offset, bytes }: Binding, alignment: number, kinds?: string): void {
     need(offset + bytes <= (buffers[buffer]?.bytes ?? -1) && offset % alignment === 0 && bytes % 4 === 0, 14);
@@ -63,21 +63,22 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
 
   const written = (buffer: number): void => need(writable.includes(buffers[buffer]!.kind), 35);
 
-  function checkSlot({ role, name, dtype, shape, buffer, offset, bytes, range }: Slot): void {
+  function checkSlot(slot: Slot): void {
+    const { role, name, dtype, shape, offset, bytes, range } = slot;
     part = `${role} ${name}`;
     const block = dtype[0] !== 'q' ? 1 : dtype.endsWith('k') ? 256 : 32;
     const product = shape.reduce((n, d) => n * (d || 1), 1), n = shape.includes(0) ? 0 : product;
     need(name, 10);
     need(Number.isSafeInteger(product) && n % block === 0 && bytes === roundUp(n / block * typeBytes[dtype]!, 4), 11);
     need(!range || (role === 'input' && /^[iu]/.test(dtype) && range[0] <= range[1]), 12);
-    if (role !== 'scalar') window({ buffer, offset, bytes }, 4, kindsOf[role]);
+    if (role !== 'scalar') window(slot, 4, kindsOf[role]);
     else need(/32|bool/.test(dtype) && shape.length === 0 && offset % 4 === 0, 13);
   }
 
   function checkKernel({ name, source, workgroup, storage, scalarBytes, counters, ...kernel }: Kernel): void {
     part = `kernel ${name}`;
     need(/^[a-z0-9_]+$/.test(name) && source, 18);
-    need(workgroup.every((n, axis) => n > 0 && n <= [x, y, z][axis]!) && sizeOf(workgroup) <= threads, 19);
+    need(workgroup.every((n, axis) => n > 0 && n <= most[axis]!) && sizeOf(workgroup) <= threads, 19);
     need(kernel.sharedBytes <= sharedBytes, 20);
     need(storage.length > 0 && storage.length <= arrays, 21);
     need(fitsRow(scalarBytes), 22);
@@ -121,17 +122,17 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
   function checkDispatch(step: Dispatch, uniformBytes: number, depth: number): void {
     const kernel = kernels[step.kernel]!;
     need(kernel, 30);
-    const fits = (grid?: number[]) => grid?.every((n) => n > 0 && n <= groups);
+    const fits = (grid?: number[]) => grid?.every((n) => n > 0 && n <= most[3]!);
     need(fits(step.groups), 31);
     need(kernel.draft ? !step.grid && fits(step.draft) : !step.draft?.some(Boolean), 44);
     need(step.bindings.length === kernel.storage.length, 32);
     need(kernel.counters <= depth && kernel.scalarBytes <= uniformBytes, 33);
-    need(apart(step.bindings.map(({ buffer, offset, bytes }, i) => {
+    need(apart(step.bindings.map((at, i) => {
       const writes = kernel.storage[i] !== 'read';
-      window({ buffer, offset, bytes }, rowBytes);
-      need(bytes > 0 && bytes <= bindingBytes, 34);
-      if (writes) written(buffer);
-      return { buffer, offset, bytes, writes };
+      window(at, rowBytes);
+      need(at.bytes > 0 && at.bytes <= bindingBytes, 34);
+      if (writes) written(at.buffer);
+      return { ...at, writes };
     })), 36);
     const { grid } = step;
     if (grid) {
@@ -143,10 +144,10 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
   for (const { bytes } of buffers) need(bytes > 0 && bytes % rowBytes === 0 && bytes <= bufferBytes, 9);
   slots.forEach(checkSlot);
   part = 'slots';
-  const states = slots.filter(({ role }) => role === 'param' || role === 'state'), persistent = new Set(states.map(nameOf));
+  const states = persistentOf(slots), persistent = new Set(states.map(nameOf));
   need(persistent.size === states.length, 16);
   const owned = slots.filter(({ role, bytes }) => bytes > 0 && role !== 'scalar' && role !== 'output');
-  need(apart(owned.map(({ buffer, offset, bytes }) => ({ buffer, offset, bytes, writes: true }))), 17);
+  need(apart(owned.map((slot) => ({ ...slot, writes: true }))), 17);
   part = 'constants';
   for (const { buffer, offset, data } of constants) window({ buffer, offset, bytes: data.length }, 4, 'constant state');
   kernels.forEach(checkKernel);

@@ -1,9 +1,9 @@
 // What sessions have in common wherever kernels run: names, checks, the rows of scalars.
 
 import { byName, roundUp, type TensorData } from '../values/dtype.js';
-import { checkCount, noMore, RlxError, unknownName } from '../values/errors.js';
+import { checkCount, named, noMore, RlxError, unknownName } from '../values/errors.js';
 import { checkDType, checkHost, checkNames, deviceInput, hostBytes, missing, scalarBytes } from './inputs.js';
-import type { Entry, Plan, Slot, Status } from '../plan/plan.js';
+import { type Entry, persistentOf, type Plan, type Slot, type Status } from '../plan/plan.js';
 import { rowBytes } from '../plan/validate.js';
 import type { HostTensor, Input, Inputs, Reading, Run, RunOptions, Session } from './session.js';
 import { Tensor } from '../values/tensor.js';
@@ -53,7 +53,7 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
     this.plan = plan;
     this.#entries = entries;
     this.#maxSteps = maxSteps;
-    this.#persistent = new Map(plan.slots.filter(({ role }) => role === 'param' || role === 'state').map((slot) => [slot.name, slot]));
+    this.#persistent = new Map(persistentOf(plan.slots).map((slot) => [slot.name, slot]));
     this.lost = new Promise((resolve) => this.#announce = resolve);
   }
 
@@ -83,9 +83,7 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
   }
 
   protected entryOf(name: string): E {
-    const found = this.#entries.get(name);
-    if (!found) throw unknownName('the plan has no entry', name, this.#entries.keys());
-    return found;
+    return named('the plan has no entry', name, this.#entries);
   }
 
   /** Checks the options of a run. `slots` are what it is to read. */
@@ -154,9 +152,7 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
   }
 
   #stateSlot(name: string): Slot {
-    const slot = this.#persistent.get(name);
-    if (!slot) throw unknownName('the plan has no parameter or state', name, this.#persistent.keys());
-    return slot;
+    return named('the plan has no parameter or state', name, this.#persistent);
   }
 
   async write(name: string, value: Input): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Batch } from './batches.js';
 import { byName, sizeOf, type TensorData } from '../values/dtype.js';
-import { checkCount, classOf, noMore, RlxError, unknownName } from '../values/errors.js';
+import { checkCount, classOf, named, noMore, RlxError } from '../values/errors.js';
 import type { Slot } from '../plan/plan.js';
 import type { HostTensor, Inputs, Run, RunOptions, Session } from './session.js';
 import { yieldTask } from './task.js';
@@ -182,11 +182,11 @@ export class Trainer {
   async evaluate({ entry = 'eval', batches, ...rest }: EvaluateOptions): Promise<Record<string, number | TensorData>> {
     noMore('evaluate', rest);
     const pause = yieldTask(), source = open(batches), parts: Part[] = [];
-    const { plan } = this.session, target = plan.entries.find(({ name }) => name === entry);
-    if (!target) throw unknownName('the plan has no entry', entry, plan.entries.map(({ name }) => name));
+    const { plan } = this.session, target = named('the plan has no entry', entry, new Map(plan.entries.map((one) => [one.name, one])));
     const outputs = target.outputs.map((i) => plan.slots[i]!);
     try {
-      for (let batch = await source.next(0), i = 0; batch; batch = await source.next(++i)) {
+      let batch: Batch | undefined;
+      while ((batch = await source.next(parts.length))) {
         const { reading } = await this.session.run(batch.entry ?? entry, batch.inputs, { read: outputs.map(({ name }) => name) });
         parts.push({ rows: batch.rows, values: (await reading!).values });
         await pause();

@@ -46,7 +46,7 @@ export function fromDevice(dtype: string, shape: readonly number[], bytes: Array
 
 /** The bytes of a tensor as the device has them: a view where that can be, a copy otherwise. */
 export function toDevice(dtype: string, data: TensorData): Uint8Array<ArrayBuffer> {
-  const words = dtype === 'bool' ? Uint32Array.from(data as Uint8Array, Number) : data;
+  const words = dtype === 'bool' ? Uint32Array.from(data) : data;
   const bytes = new Uint8Array(words.buffer as ArrayBuffer, words.byteOffset, words.byteLength);
   if (bytes.length % 4 === 0) return bytes;
   const padded = new Uint8Array(roundUp(bytes.length, 4));
