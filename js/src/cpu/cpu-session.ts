@@ -1,8 +1,9 @@
 // A session on the CPU: the kernels are functions of a WebAssembly module, which are called in this thread
 // and, where the page may have them, in some that help.
 
-import { byName, fromDevice } from '../values/dtype.js';
+import { fromDevice } from '../values/dtype.js';
 import { asError, RlxError } from '../values/errors.js';
+import { byName } from '../values/named.js';
 import type { Plan, Slot } from '../plan/plan.js';
 import { statusBytes } from '../plan/validate.js';
 import { PlanSession, statusError, type Upload } from '../session/plan-session.js';

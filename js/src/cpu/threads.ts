@@ -1,7 +1,6 @@
 // Threads that help with the kernels of a plan, where the page is isolated from other origins and so
 // may share memory.
 
-import { greatest } from '../values/dtype.js';
 import { allSteps, type Plan } from '../plan/plan.js';
 import { startScript } from '../worker/remote.js';
 
@@ -11,8 +10,8 @@ export interface Help { module: WebAssembly.Module; memory: WebAssembly.Memory; 
 /** How many threads are of use to a plan, beside the one that asks. WebKit can be without shared memory where a page is isolated. */
 export function helpers({ entries }: Plan): number {
   if (!globalThis.crossOriginIsolated || !globalThis.SharedArrayBuffer) return 0;
-  const steps = entries.flatMap((entry) => allSteps(entry.steps));
-  return Math.min(greatest(steps, 1, (step) => step.kind === 'dispatch' ? step.groups[0]! : 1), navigator.hardwareConcurrency) - 1;
+  const groups = allSteps(entries).reduce((most, step) => step.kind === 'dispatch' ? Math.max(most, step.groups[0]!) : most, 1);
+  return Math.min(groups, navigator.hardwareConcurrency) - 1;
 }
 
 /** The import of a memory that has a largest size, as package wasm/simd writes it: the last byte says so, and says with bit 1 that it is shared. */

@@ -2,10 +2,9 @@
 
 import { type Device, onLost } from './device.js';
 import { asError, RlxError } from '../values/errors.js';
-import { greatest } from '../values/dtype.js';
 import { usage } from './flags.js';
 import { Flight } from './flight.js';
-import type { Plan, Slot } from '../plan/plan.js';
+import { allSteps, type Plan, type Slot } from '../plan/plan.js';
 import { type Program, type ProgramEntry, watched } from './program.js';
 import { PlanSession, type Upload } from '../session/plan-session.js';
 import { Recorder } from './recorder.js';
@@ -19,6 +18,9 @@ const firstStaging = 1 << 20, largestStaging = 64 << 20;
 // Firefox looks for finished work every 100 ms, unless there is a submission to make.
 const needsNudge = /firefox/i.test(globalThis.navigator?.userAgent ?? '');
 
+/** Whether runs of a plan have to wait for what the device says. */
+const looks = ({ entries }: Plan): boolean => allSteps(entries).some((step) => step.kind === 'repeat' && step.going);
+
 export class GPUSession extends PlanSession<ProgramEntry> {
   readonly deviceName: string;
 
@@ -27,7 +29,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
   readonly #gpu: GPUDevice;
   readonly #ring: StagingRing;
   readonly #flight: Flight;
-  readonly #recorder = new Recorder();
+  readonly #recorder: Recorder;
   readonly #pool = new Map<number, GPUBuffer[]>();
   #submissions = 0;
   #nudging = false;
@@ -39,9 +41,10 @@ export class GPUSession extends PlanSession<ProgramEntry> {
     this.#program = program;
     this.#gpu = device.gpu;
     this.deviceName = device.name;
-    this.#flight = new Flight(program.looks ? 1 : inFlight);
+    this.#flight = new Flight(looks(plan) ? 1 : inFlight);
+    this.#recorder = new Recorder(program.buffers);
     const { status } = plan;
-    const outputBytes = greatest(plan.entries, 1024, ({ outputs }) => outputs.reduce((sum, i) => sum + plan.slots[i]!.bytes, 0));
+    const outputBytes = plan.entries.reduce((most, { outputs }) => Math.max(most, outputs.reduce((sum, i) => sum + plan.slots[i]!.bytes, 0)), 1024);
     this.#ring = new StagingRing({
       gpu: this.#gpu,
       label: `${program.tag} staging`,
@@ -123,8 +126,8 @@ export class GPUSession extends PlanSession<ProgramEntry> {
     recorder.encoder = this.#gpu.createCommandEncoder();
     this.#copy(recorder.encoder, uploads);
     for (let k = 0; k < steps; k++) {
-      for (const [buffer, offset] of recorder.record(target.ops, k * target.stride)) {
-        const look = readRequest([{ name: '', dtype: 'u32', shape: [], buffer, offset, bytes: 4 }]);
+      for (const { buffer, offset } of recorder.record(target.entry.steps, target.dispatches, k * target.stride)) {
+        const look = readRequest([{ name: '', dtype: 'u32', shape: [], buffer: this.#program.buffers[buffer]!, offset, bytes: 4 }]);
         this.#flush(look);
         recorder.going = (await look.promise).values['']![0] as number;
         recorder.encoder = this.#gpu.createCommandEncoder();

@@ -1,4 +1,5 @@
-import type { DispatchOp, Op, Place } from './program.js';
+import type { Dispatches, DispatchObjects } from './program.js';
+import type { Binding, Step } from '../plan/plan.js';
 import { rowBytes } from '../plan/validate.js';
 
 /**
@@ -8,11 +9,9 @@ import { rowBytes } from '../plan/validate.js';
  */
 const firstRounds = 8, mostRounds = 64;
 
-const passDescriptor = { label: 'rlx' };
-
 /**
- * Writes an entry's list of operations into a command encoder: one compute pass, unless a copy
- * breaks it in two. What is set already is not set again.
+ * Writes an entry's steps into a command encoder: one compute pass, unless a copy breaks it in two. What is
+ * set already is not set again.
  */
 export class Recorder {
   #pass: GPUComputePassEncoder | undefined;
@@ -21,28 +20,33 @@ export class Recorder {
   #uniforms: GPUBindGroup | undefined;
   #row: number | undefined;
   readonly #offsets = new Uint32Array(8);
+  readonly #buffers: readonly GPUBuffer[];
   /** What is recorded into. */
   encoder!: GPUCommandEncoder;
   /** The word that was asked for last. */
   going: unknown;
 
+  /** `buffers` are those of the plan. */
+  constructor(buffers: readonly GPUBuffer[]) { this.#buffers = buffers; }
+
   /**
-   * Records a list; `at` are the byte offsets of the uniforms by their bindings: of the run's scalars, then of
-   * the counters' rows, outermost first. Where a loop of unknown length may be done it gives the place of the word that
-   * says so: then all before is to be submitted, there is to be another encoder, and `going` is to be the word.
+   * Records a list of steps; `at` are the byte offsets of uniforms by their bindings: of the run's scalars,
+   * then of the counters' rows, outermost first. Where a loop of unknown length may be done it gives the place of
+   * the word that says so: then all before is to be submitted, there is to be another encoder, and `going` is to
+   * be the word.
    */
-  * record(ops: readonly Op[], ...at: number[]): Generator<Place, void, void> {
-    for (const op of ops) {
-      if (op.kind === 'dispatch') {
-        this.#dispatch(this.#pass ?? this.#begin(), op, at);
-      } else if (op.kind === 'copy') {
+  * record(steps: readonly Step[], dispatches: Dispatches, ...at: number[]): Generator<Binding, void, void> {
+    for (const step of steps) {
+      if (step.kind === 'dispatch') {
+        this.#dispatch(this.#pass ?? this.#begin(), dispatches.get(step)!, at);
+      } else if (step.kind === 'copy') {
         this.end();
-        this.encoder.copyBufferToBuffer(op.from, op.fromOffset, op.to, op.toOffset, op.bytes);
+        this.encoder.copyBufferToBuffer(this.#buffers[step.from]!, step.fromOffset, this.#buffers[step.to]!, step.toOffset, step.bytes);
       } else {
-        const { going, ops: rounds } = op;
-        let count = going ? firstRounds : op.count;
+        const { going } = step;
+        let count = going ? firstRounds : step.count;
         do {
-          for (let i = 0; i < count; i++) yield* this.record(rounds[i % 2]!, ...at, going ? 0 : i * rowBytes);
+          for (let i = 0; i < count; i++) yield* this.record(i % 2 ? step.odd : step.steps, dispatches, ...at, going ? 0 : i * rowBytes);
           count = Math.min(2 * count, mostRounds);
           if (going) yield going;
         } while (going && this.going);
@@ -58,10 +62,10 @@ export class Recorder {
 
   #begin(): GPUComputePassEncoder {
     this.#pipeline = this.#storage = this.#uniforms = undefined;
-    return this.#pass = this.encoder.beginComputePass(passDescriptor);
+    return this.#pass = this.encoder.beginComputePass();
   }
 
-  #dispatch(pass: GPUComputePassEncoder, op: DispatchOp, at: readonly number[]): void {
+  #dispatch(pass: GPUComputePassEncoder, op: DispatchObjects, at: readonly number[]): void {
     if (op.pipeline !== this.#pipeline) pass.setPipeline(this.#pipeline = op.pipeline);
     if (op.storage !== this.#storage) pass.setBindGroup(0, this.#storage = op.storage);
     const { uniforms, dynamic } = op;

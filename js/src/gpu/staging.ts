@@ -1,8 +1,9 @@
 // Reading from the device without waiting: copies go into a ring of buffers made once, and
 // arrive when the device is done.
 
-import { byName, fromDevice, roundUp } from '../values/dtype.js';
+import { fromDevice, roundUp } from '../values/dtype.js';
 import { asError, RlxError } from '../values/errors.js';
+import { byName } from '../values/named.js';
 import { mapRead, usage } from './flags.js';
 import type { Status } from '../plan/plan.js';
 import { statusError } from '../session/plan-session.js';
@@ -107,12 +108,13 @@ export class StagingRing {
   #free(bytes: number): Place[] | undefined {
     const idle = this.#places.filter(({ busy }) => !busy).sort((a, b) => a.bytes - b.bytes);
     const fit = idle.find((place) => place.bytes >= bytes) ?? idle.at(-1);
-    if (fit && fit.bytes < bytes) {
+    if (!fit) return undefined;
+    if (fit.bytes < bytes) {
       fit.buffer.destroy();
       Object.assign(fit, this.#place(bytes));
     }
-    if (fit) fit.busy = true;
-    return fit && [fit];
+    fit.busy = true;
+    return [fit];
   }
 
   async #arrive(places: Place[], request: ReadRequest, total: number, step: number, submission: number): Promise<void> {

@@ -59,11 +59,6 @@ export interface Copy { kind: 'copy'; from: number; fromOffset: number; to: numb
 export interface Repeat { kind: 'repeat'; count: number; steps: Step[]; odd: Step[]; going?: Binding }
 export type Step = Dispatch | Copy | Repeat;
 
-/** The steps of a list, and those of its repeats. */
-export function allSteps(steps: Step[]): Step[] {
-  return steps.flatMap((step) => step.kind === 'repeat' ? [step, ...[...new Set([step.steps, step.odd])].flatMap(allSteps)] : step);
-}
-
 /** One way to run a plan. Inputs, scalars and outputs are places in `slots`. */
 export interface Entry {
   name: string;
@@ -72,6 +67,14 @@ export interface Entry {
   outputs: number[];
   uniformBytes: number;
   steps: Step[];
+}
+
+/** The steps of lists, those in repeats as well. */
+export function allSteps(lists: { steps: Step[] }[]): Step[] {
+  return lists.flatMap(({ steps }) => steps).flatMap((step) => {
+    if (step.kind !== 'repeat') return step;
+    return [step, ...allSteps(step.odd === step.steps ? [step] : [step, { steps: step.odd }])];
+  });
 }
 
 /** Where kernels report failed checks, and what their codes mean. */

@@ -28,8 +28,8 @@ for (const dtype in makers) typeBytes[dtype] ??= makers[dtype]!.BYTES_PER_ELEMEN
 /** The kinds of buffer that a slot of each role can lie in, and those that steps can write to. */
 const kindsOf = { input: 'input', scalar: '', param: 'state', state: 'state', output: 'constant input state temp' }, writable = 'state temp status';
 
-/** The limits of a plan, in the order of the file: the last are those of three axes and of a grid. */
-type Limits = [number, number, number, number, number, ...number[]];
+/** The limits of a plan, in the order of the file. */
+type Nine = [number, number, number, number, number, number, number, number, number];
 
 /** Throws: a part of a plan breaks a rule. */
 export function refuse(rule: number, what: string, kind: 'plan' | 'version' = 'plan'): never {
@@ -54,7 +54,7 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
   /** The part of the plan that is looked at, for errors. */
   let part = 'buffers';
   const need = (ok: unknown, rule: number): void => { if (!ok) refuse(rule, part); };
-  const [arrays, bindingBytes, bufferBytes, sharedBytes, threads, ...most] = Object.values(requires.limits) as Limits;
+  const [arrays, bindingBytes, bufferBytes, sharedBytes, threads, x, y, z, groups] = Object.values(requires.limits) as Nine;
 
   function window({ buffer, offset, bytes }: Binding, alignment: number, kinds?: string): void {
     need(offset + bytes <= (buffers[buffer]?.bytes ?? -1) && offset % alignment === 0 && bytes % 4 === 0, 14);
@@ -78,7 +78,7 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
   function checkKernel({ name, source, workgroup, storage, scalarBytes, counters, ...kernel }: Kernel): void {
     part = `kernel ${name}`;
     need(/^[a-z0-9_]+$/.test(name) && source, 18);
-    need(workgroup.every((n, axis) => n > 0 && n <= most[axis]!) && sizeOf(workgroup) <= threads, 19);
+    need(workgroup.every((n, axis) => n > 0 && n <= [x, y, z][axis]!) && sizeOf(workgroup) <= threads, 19);
     need(kernel.sharedBytes <= sharedBytes, 20);
     need(storage.length > 0 && storage.length <= arrays, 21);
     need(fitsRow(scalarBytes), 22);
@@ -122,7 +122,7 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
   function checkDispatch(step: Dispatch, uniformBytes: number, depth: number): void {
     const kernel = kernels[step.kernel]!;
     need(kernel, 30);
-    const fits = (grid?: number[]) => grid?.every((n) => n > 0 && n <= most[3]!);
+    const fits = (grid?: number[]) => grid?.every((n) => n > 0 && n <= groups);
     need(fits(step.groups), 31);
     need(kernel.draft ? !step.grid && fits(step.draft) : !step.draft?.some(Boolean), 44);
     need(step.bindings.length === kernel.storage.length, 32);

@@ -1,5 +1,6 @@
-import { byName, checkType, type TensorData } from '../values/dtype.js';
+import { checkType, type TensorData } from '../values/dtype.js';
 import { noMore, RlxError } from '../values/errors.js';
+import { byName } from '../values/named.js';
 import { checkHost } from './inputs.js';
 import type { HostTensor, Inputs } from './session.js';
 

@@ -1,7 +1,8 @@
 // What sessions have in common wherever kernels run: names, checks, the rows of scalars.
 
-import { byName, roundUp, type TensorData } from '../values/dtype.js';
-import { checkCount, named, noMore, RlxError, unknownName } from '../values/errors.js';
+import { roundUp, type TensorData } from '../values/dtype.js';
+import { checkCount, noMore, RlxError, unknownName } from '../values/errors.js';
+import { byName, named } from '../values/named.js';
 import { checkDType, checkHost, checkNames, deviceInput, hostBytes, missing, scalarBytes } from './inputs.js';
 import { type Entry, persistentOf, type Plan, type Slot, type Status } from '../plan/plan.js';
 import { rowBytes } from '../plan/validate.js';
@@ -82,14 +83,14 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
     if (this.end(error)) this.#announce(error);
   }
 
-  protected entryOf(name: string): E {
+  #entryOf(name: string): E {
     return named('the plan has no entry', name, this.#entries);
   }
 
   /** Checks the options of a run. `slots` are what it is to read. */
   protected options(name: string, given: RunOptions | null | undefined): { target: E; steps: number; slots: Slot[] | undefined } {
     this.check();
-    const { read, steps = 1, ...rest } = given ?? {}, target = this.entryOf(name);
+    const { read, steps = 1, ...rest } = given ?? {}, target = this.#entryOf(name);
     noMore(name, rest);
     checkCount(`the number of steps in one run of ${name}`, steps, 1, this.#maxSteps);
     return { target, steps, slots: read && this.#sources(read, target) };
@@ -130,7 +131,7 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
 
   async bind(name: string, inputs: Inputs): Promise<void> {
     this.check();
-    this.store(this.accept(this.entryOf(name), inputs ?? {}, 1, true));
+    this.store(this.accept(this.#entryOf(name), inputs ?? {}, 1, true));
   }
 
   /** Where a readable value lies: a persistent one, or an output of the entry that ran last. */

@@ -1,6 +1,7 @@
 import type { Batch } from './batches.js';
-import { byName, sizeOf, type TensorData } from '../values/dtype.js';
-import { checkCount, classOf, named, noMore, RlxError } from '../values/errors.js';
+import { sizeOf, type TensorData } from '../values/dtype.js';
+import { checkCount, classOf, noMore, RlxError } from '../values/errors.js';
+import { byName, named } from '../values/named.js';
 import type { Slot } from '../plan/plan.js';
 import type { HostTensor, Inputs, Run, RunOptions, Session } from './session.js';
 import { yieldTask } from './task.js';

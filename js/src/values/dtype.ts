@@ -24,14 +24,6 @@ export const arrayType = (dtype: string): Maker => makers[dtype] ?? Uint8Array;
 /** How many elements a shape has. */
 export const sizeOf = (shape: readonly number[]): number => shape.reduce((n, d) => n * d, 1);
 
-/** The greatest of what a list's items give, and of `least`. */
-export const greatest = <T>(items: readonly T[], least: number, of: (item: T) => number): number =>
-  items.reduce((most, item) => Math.max(most, of(item)), least);
-
-/** An object of what is made of some items, by their names. */
-export const byName = <T extends { name: string }, V>(items: readonly T[], make: (item: T) => V): Record<string, V> =>
-  Object.fromEntries(items.map((item) => [item.name, make(item)]));
-
 /** The least multiple of a unit that is not below n. */
 export const roundUp = (n: number, unit: number): number => Math.ceil(n / unit) * unit;
 

@@ -63,13 +63,6 @@ export function unknownName(what: string, name: string, known: Iterable<string>,
   return new RlxError('name', message, op === undefined ? { name } : { op, name });
 }
 
-/** What a name stands for. */
-export function named<T>(what: string, name: string, known: ReadonlyMap<string, T>): T {
-  const found = known.get(name);
-  if (found === undefined) throw unknownName(what, name, known.keys());
-  return found;
-}
-
 /** What a value is, for messages: `Float32Array`, `Null`. */
 export const classOf = (value: unknown): string => Object.prototype.toString.call(value).slice(8, -1);
 

@@ -78,8 +78,8 @@ class RemoteSession implements Session {
     return value instanceof Tensor ? { tensor: value.handleOf(this) } : value;
   }
 
-  #packAll(inputs: Inputs = {}): Record<string, unknown> {
-    return Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, this.#pack(value)]));
+  #packAll(inputs: Inputs | undefined): Record<string, unknown> {
+    return Object.fromEntries(Object.entries(inputs ?? {}).map(([name, value]) => [name, this.#pack(value)]));
   }
 
   #unpack({ tensor, dtype, shape }: RemoteTensor): Tensor {
