@@ -187,6 +187,19 @@ test('other tasks get their turn', async (t) => {
   assert.ok(turns > 10, `${turns} turns, the longest wait ${longest} ms`);
 });
 
+test('a run ends when every reading has come, in whatever order', async () => {
+  let step = 0;
+  const arrived = [], session = {
+    plan: { slots: [], entries: [] },
+    run: async () => {
+      const reading = { step: ++step, values: { loss: Float32Array.of(step) } };
+      return { step, reading: new Promise((resolve) => setTimeout(resolve, 60 - 20 * step, reading)) };
+    },
+  };
+  await new Trainer(session).run({ steps: 3, every: 1, batches: () => ({}), onProgress: ({ losses }) => arrived.push(...losses) });
+  assert.deepEqual(arrived, [3, 2, 1]);
+});
+
 test('evaluate averages scalars over rows and joins the rest', async (t) => {
   const trainer = await train(t), rows = 10;
   const x = Float32Array.from({ length: 3 * rows }, (_, i) => Math.cos(i));
@@ -227,6 +240,9 @@ describe('batches', () => {
   test('come in order', () => assert.deepEqual(rows({ size: 5 }), [[undefined, 5, 5, [0, 1, 2, 3, 4]]]));
   test('drop what is left over', () => assert.deepEqual(rows({ size: 2, last: 'drop' }), [[undefined, 2, 2, [0, 1]], [undefined, 2, 2, [2, 3]]]));
   test('mask what is left over', () => assert.deepEqual(rows({ size: 3, last: { mask: 'm' } }), [[undefined, 3, 3, [0, 1, 2]], [undefined, 2, 3, [3, 4, 0]]]));
+  test('have ones in the mask for real rows', () => {
+    assert.deepEqual(Array.from(batches(data, { size: 3, epochs: 1, last: { mask: 'm' } }), ({ inputs }) => [...inputs.m]), [[1, 1, 1], [1, 1, 0]]);
+  });
   test('give what is left over to another entry', () => assert.deepEqual(rows({ size: 3, last: { entry: 'short' } }), [[undefined, 3, 3, [0, 1, 2]], ['short', 2, 2, [3, 4]]]));
   test('shuffle by seed, differently in each epoch', () => {
     const order = (seed) => rows({ size: 5, shuffle: seed, epochs: 3 }).map(([, , , y]) => y.join(''));

@@ -3,6 +3,7 @@
 
 import { fromDevice } from '../values/dtype.js';
 import { asError, RlxError } from '../values/errors.js';
+import { byName } from '../values/named.js';
 import type { Plan, Slot } from '../plan/plan.js';
 import { statusBytes } from '../plan/validate.js';
 import { PlanSession, statusError, type Upload } from '../session/plan-session.js';
@@ -23,7 +24,7 @@ export async function openCPU(plan: Plan, maxSteps: number): Promise<CPUSession>
   try {
     return new CPUSession(plan, await buildProgram(plan, maxSteps));
   } catch (reason) {
-    throw reason instanceof RangeError ? asError(reason) : asError(reason, 'wasm');
+    throw asError(reason, reason instanceof RangeError ? 'memory' : 'wasm');
   }
 }
 
@@ -32,7 +33,7 @@ class CPUSession extends PlanSession<ProgramEntry> {
   #program: Program | undefined;
 
   constructor(plan: Plan, program: Program) {
-    super(plan, program.entries);
+    super(plan, program);
     this.#program = program;
   }
 
@@ -42,17 +43,15 @@ class CPUSession extends PlanSession<ProgramEntry> {
   }
 
   async run(name: string, inputs?: Inputs | null, options?: RunOptions | null): Promise<Run> {
-    const { target, steps, read } = this.options(name, options, this.#program?.maxSteps), given = inputs ?? {};
-    const uploads = this.checkInputs(target, given, steps), slots = read && this.sources(read, target);
-    this.store(uploads);
-    this.fillRows(target, given, steps);
+    const { target, steps, slots } = this.options(name, options);
+    this.store(this.accept(target, inputs ?? {}, steps));
     for (let k = 0; k < steps; k++) this.#step(target, k);
-    return slots ? { step: this.steps, reading: this.capture(slots) } : { step: this.steps };
+    return { step: this.steps, reading: slots && this.capture(slots) };
   }
 
   #step(target: ProgramEntry, k: number): void {
     const { memory, row } = this.#program!, { rows, stride, steps } = target;
-    new Uint8Array(memory, row, stride).set(new Uint8Array(rows.buffer, k * stride, stride));
+    new Uint8Array(memory, row, stride).set(rows.subarray(k * stride, (k + 1) * stride));
     try {
       for (const step of steps) step();
     } catch (reason) {
@@ -69,9 +68,9 @@ class CPUSession extends PlanSession<ProgramEntry> {
     const { status } = this.plan;
     if (!status) return;
     const words = new Uint32Array(this.#program!.memory, this.#program!.places[status.buffer]! + status.offset, statusBytes / 4);
-    const [code, ...detail] = words;
+    const error = statusError(status, words);
     words.fill(0);
-    if (code) throw statusError(status, code, detail);
+    if (error) throw error;
   }
 
   protected store(uploads: Upload[]): void {
@@ -79,8 +78,7 @@ class CPUSession extends PlanSession<ProgramEntry> {
   }
 
   protected async capture(slots: Slot[]): Promise<Reading> {
-    const values = slots.map((slot) => [slot.name, fromDevice(slot.dtype, slot.shape, this.#bytes(slot).slice().buffer)]);
-    return { step: this.steps, values: Object.fromEntries(values) };
+    return { step: this.steps, values: byName(slots, (slot) => fromDevice(slot.dtype, slot.shape, this.#bytes(slot).slice().buffer)) };
   }
 
   protected tensor(dtype: string, shape: readonly number[], from: Uint8Array<ArrayBuffer> | Slot): Tensor {

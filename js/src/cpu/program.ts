@@ -1,36 +1,32 @@
 // A plan with code made into calls, once: memory, the module's functions, and for each entry a list of what to call.
 
-import type { Binding, Copy, Dispatch, Entry, Plan, Repeat, Step } from '../plan/plan.js';
+import { roundUp } from '../values/dtype.js';
+import type { Binding, Copy, Dispatch, Plan, Repeat, Step } from '../plan/plan.js';
 import { rowBytes } from '../plan/validate.js';
-import type { Runnable } from '../session/plan-session.js';
+import { type Runnable, type Runnables, withRows } from '../session/plan-session.js';
 import { gridBytes, type Kernels, runGrid } from './grid.js';
 import { helpers, sharing, startThreads } from './threads.js';
 
 export interface ProgramEntry extends Runnable { steps: Call[] }
 type Call = () => void;
 
-export interface Program {
+export interface Program extends Runnables<ProgramEntry> {
   memory: ArrayBufferLike;
   /** Where each buffer of the plan lies, and the row of scalars. */
   places: number[];
   row: number;
-  entries: Map<string, ProgramEntry>;
-  maxSteps: number;
   threads: Worker[];
 }
 
 const pageBytes = 1 << 16;
 
-/** What an entry's row of scalars takes. */
-const strideOf = ({ uniformBytes }: Entry): number => Math.ceil(uniformBytes / rowBytes) * rowBytes;
-
 /** Lays out the memory, as the Go package ir/plan says, and compiles the module, for runs of up to `maxSteps` steps. */
 export async function buildProgram(plan: Plan, maxSteps: number): Promise<Program> {
-  let own = rowBytes; // below lies what is each kernel's own, once for each thread
-  for (const { sharedBytes } of plan.kernels) own = Math.max(own, Math.ceil(sharedBytes / rowBytes) * rowBytes);
+  // Below lies what is each kernel's own, once for each thread.
+  const own = plan.kernels.reduce((most, { sharedBytes }) => Math.max(most, roundUp(sharedBytes, rowBytes)), rowBytes);
   const count = helpers(plan), grid = own * (1 + count), row = grid + gridBytes;
-  let end = row;
-  for (const entry of plan.entries) end = Math.max(end, row + strideOf(entry));
+  const runnables = plan.entries.map((entry) => withRows(entry, maxSteps));
+  let end = runnables.reduce((most, { stride }) => Math.max(most, row + stride), row);
   const places = plan.buffers.map(({ bytes }) => (end += bytes) - bytes);
   const pages = Math.ceil(end / pageBytes), memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: count > 0 }), { buffer } = memory;
   for (const { buffer: at, offset, data } of plan.constants) new Uint8Array(buffer).set(data, places[at]! + offset);
@@ -38,10 +34,7 @@ export async function buildProgram(plan: Plan, maxSteps: number): Promise<Progra
   const { exports } = await WebAssembly.instantiate(module, { rlx: { memory }, Math: Math as unknown as WebAssembly.ModuleImports });
   const words = count > 0 ? new Int32Array(buffer, grid, gridBytes / 4) : undefined;
   const calls = makerOf(plan.kernels, places, row, buffer, names.map((name) => exports[name]) as unknown as Kernels, words);
-  const entries = plan.entries.map((entry): [string, ProgramEntry] => {
-    const stride = strideOf(entry);
-    return [entry.name, { entry, stride, rows: new DataView(new ArrayBuffer(stride * maxSteps)), steps: calls(entry.steps, 0) }];
-  });
+  const entries = runnables.map((one): [string, ProgramEntry] => [one.entry.name, { ...one, steps: calls(one.entry.steps, 0) }]);
   return { memory: buffer, places, row, maxSteps, entries: new Map(entries), threads: await startThreads(count, { module, memory, names, grid }, own) };
 }
 
@@ -62,8 +55,8 @@ function makerOf(kernelsOf: Plan['kernels'], places: number[], row: number, buff
     const { scalarBytes, counters } = kernelsOf[kernel]!, run = runner(kernel, groups[0]!);
     const args = bindings.map(({ buffer: at, offset }) => places[at]! + offset);
     if (scalarBytes > 0) args.push(row);
-    const call = counters > 0 ? () => run([...args, ...counts.slice(0, counters)]) : () => run(args), here = grid && word(grid);
-    return here ? () => { if (here[0]) call(); } : call;
+    const here = grid && word(grid);
+    return () => { if (!here || here[0]) run([...args, ...counts.slice(0, counters)]); };
   }
 
   function repeat({ count, steps, odd, going }: Repeat, depth: number): Call {

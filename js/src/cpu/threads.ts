@@ -1,7 +1,7 @@
 // Threads that help with the kernels of a plan, where the page is isolated from other origins and so
 // may share memory.
 
-import type { Plan, Step } from '../plan/plan.js';
+import { allSteps, type Plan } from '../plan/plan.js';
 import { startScript } from '../worker/remote.js';
 
 /** What a thread is told to help with. */
@@ -9,12 +9,13 @@ export interface Help { module: WebAssembly.Module; memory: WebAssembly.Memory; 
 
 /** How many threads are of use to a plan, beside the one that asks. WebKit can be without shared memory where a page is isolated. */
 export function helpers({ entries }: Plan): number {
-  const most = (steps: Step[]): number => Math.max(1, ...steps.map((step) => step.kind === 'dispatch' ? step.groups[0]! : step.kind === 'repeat' ? most([...step.steps, ...step.odd]) : 1));
-  return globalThis.crossOriginIsolated && globalThis.SharedArrayBuffer ? Math.min(most(entries.flatMap(({ steps }) => steps)), navigator.hardwareConcurrency) - 1 : 0;
+  if (!globalThis.crossOriginIsolated || !globalThis.SharedArrayBuffer) return 0;
+  const groups = allSteps(entries).reduce((most, step) => step.kind === 'dispatch' ? Math.max(most, step.groups[0]!) : most, 1);
+  return Math.min(groups, navigator.hardwareConcurrency) - 1;
 }
 
 /** The import of a memory that has a largest size, as package wasm/simd writes it: the last byte says so, and says with bit 1 that it is shared. */
-const memory = [...'memory'].map((c) => c.charCodeAt(0)).concat(2, 1);
+const memory = new TextEncoder().encode('memory\x02\x01');
 
 /** The module of a plan, with a memory that threads share. */
 export function sharing(code: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {

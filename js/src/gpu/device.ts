@@ -109,8 +109,6 @@ export function onLost(gpu: GPUDevice, listener: (info: GPUDeviceLostInfo) => vo
 
 /** A device that can run one of a plan's variants, and that variant. @internal */
 export async function deviceFor(plan: Plan, options: DeviceOptions = {}): Promise<{ device: Device; plan: Plan }> {
-  if (options.device) return { device: describe(options.device, false, options.device), plan: pickVariant(plan, options.device) };
-  const adapter = await requestAdapter(options);
-  const variant = pickVariant(plan, adapter);
-  return { device: await requestDevice(adapter, variant.requires), plan: variant };
+  const given = options.device, from = given ?? await requestAdapter(options), variant = pickVariant(plan, from);
+  return { device: given ? describe(given, false, given) : await requestDevice(from as GPUAdapter, variant.requires), plan: variant };
 }

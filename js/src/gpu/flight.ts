@@ -2,22 +2,18 @@ import type { RlxError } from '../values/errors.js';
 
 /** Admits a number of submissions at a time, in the order they ask. */
 export class Flight {
-  #active = 0;
+  /** How many may still enter; who waits finds it 0. */
+  #free: number;
   readonly #queue: { go(): void; stop(error: RlxError): void }[] = [];
 
-  readonly #limit: number;
-
-  constructor(limit: number) { this.#limit = limit; }
+  constructor(limit: number) { this.#free = limit; }
 
   /** Whether somebody waits. */
   get waiting(): boolean { return this.#queue.length > 0; }
 
   /** Takes a place: at once, or when the promise resolves. */
   enter(): Promise<void> | undefined {
-    if (this.#active < this.#limit && this.#queue.length === 0) {
-      this.#active++;
-      return undefined;
-    }
+    if (this.#free > 0) return void this.#free--;
     return new Promise((go, stop) => this.#queue.push({ go, stop }));
   }
 
@@ -25,7 +21,7 @@ export class Flight {
   leave(): void {
     const next = this.#queue.shift();
     if (next) next.go();
-    else this.#active--;
+    else this.#free++;
   }
 
   /** Turns away all who wait. */

@@ -4,7 +4,7 @@ import { type Device, onLost } from './device.js';
 import { asError, RlxError } from '../values/errors.js';
 import { usage } from './flags.js';
 import { Flight } from './flight.js';
-import type { Plan, Slot } from '../plan/plan.js';
+import { allSteps, type Plan, type Slot } from '../plan/plan.js';
 import { type Program, type ProgramEntry, watched } from './program.js';
 import { PlanSession, type Upload } from '../session/plan-session.js';
 import { Recorder } from './recorder.js';
@@ -18,6 +18,9 @@ const firstStaging = 1 << 20, largestStaging = 64 << 20;
 // Firefox looks for finished work every 100 ms, unless there is a submission to make.
 const needsNudge = /firefox/i.test(globalThis.navigator?.userAgent ?? '');
 
+/** Whether runs of a plan have to wait for what the device says. */
+const looks = ({ entries }: Plan): boolean => allSteps(entries).some((step) => step.kind === 'repeat' && step.going);
+
 export class GPUSession extends PlanSession<ProgramEntry> {
   readonly deviceName: string;
 
@@ -26,19 +29,20 @@ export class GPUSession extends PlanSession<ProgramEntry> {
   readonly #gpu: GPUDevice;
   readonly #ring: StagingRing;
   readonly #flight: Flight;
-  readonly #recorder = new Recorder();
+  readonly #recorder: Recorder;
   readonly #pool = new Map<number, GPUBuffer[]>();
   #submissions = 0;
   #nudging = false;
   readonly #forget: () => void;
 
   constructor(device: Device, plan: Plan, program: Program, inFlight: number, staging: number) {
-    super(plan, program.entries);
+    super(plan, program);
     this.#device = device;
     this.#program = program;
     this.#gpu = device.gpu;
     this.deviceName = device.name;
-    this.#flight = new Flight(program.looks ? 1 : inFlight);
+    this.#flight = new Flight(looks(plan) ? 1 : inFlight);
+    this.#recorder = new Recorder(program.buffers);
     const { status } = plan;
     const outputBytes = plan.entries.reduce((most, { outputs }) => Math.max(most, outputs.reduce((sum, i) => sum + plan.slots[i]!.bytes, 0)), 1024);
     this.#ring = new StagingRing({
@@ -75,7 +79,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
   }
 
   async run(name: string, inputs?: Inputs | null, options?: RunOptions | null): Promise<Run> {
-    const { target, steps, read } = this.options(name, options, this.#program.maxSteps);
+    const { target, steps, slots } = this.options(name, options);
     const turn = this.#flight.enter();
     if (turn) {
       this.#nudge();
@@ -85,17 +89,14 @@ export class GPUSession extends PlanSession<ProgramEntry> {
       this.check();
       // Outputs of entries share memory: what is to be read of another's goes before it is lost.
       while (target !== this.lastEntry && this.#ring.postponed[0]) this.#carry(true);
-      // Nothing is written before all is known to be right.
-      const given = inputs ?? {}, uploads = this.checkInputs(target, given, steps);
-      const slots = read && this.sources(read, target);
+      const uploads = this.accept(target, inputs ?? {}, steps);
       this.#send(uploads);
-      this.fillRows(target, given, steps);
-      if (target.uniforms) this.#gpu.queue.writeBuffer(target.uniforms, 0, target.rows.buffer, 0, steps * target.stride);
+      if (target.uniforms) this.#gpu.queue.writeBuffer(target.uniforms, 0, target.rows, 0, steps * target.stride);
       const request = slots && this.#request(slots);
       const encode = () => this.#encode(target, uploads, steps, request);
       const step = await (target.proven ? encode() : this.#prove(target, encode));
       void this.#gpu.queue.onSubmittedWorkDone().catch(() => {}).then(() => this.#flight.leave());
-      return request ? { step, reading: request.promise } : { step };
+      return { step, reading: request?.promise };
     } catch (reason) {
       this.#flight.leave();
       throw reason;
@@ -125,8 +126,8 @@ export class GPUSession extends PlanSession<ProgramEntry> {
     recorder.encoder = this.#gpu.createCommandEncoder();
     this.#copy(recorder.encoder, uploads);
     for (let k = 0; k < steps; k++) {
-      for (const [buffer, offset] of recorder.record(target.ops, k * target.stride)) {
-        const look = readRequest([{ name: '', dtype: 'u32', shape: [], buffer, offset, bytes: 4 }]);
+      for (const { buffer, offset } of recorder.record(target.entry.steps, target.dispatches, k * target.stride)) {
+        const look = readRequest([{ name: '', dtype: 'u32', shape: [], buffer: this.#program.buffers[buffer]!, offset, bytes: 4 }]);
         this.#flush(look);
         recorder.going = (await look.promise).values['']![0] as number;
         recorder.encoder = this.#gpu.createCommandEncoder();

@@ -2,37 +2,29 @@
 
 import { RlxError } from '../values/errors.js';
 import { computeStage, usage } from './flags.js';
-import type { Binding, Dispatch, Entry, Kernel, Plan, Step } from '../plan/plan.js';
+import { allSteps, type Binding, type Dispatch, type Kernel, type Plan } from '../plan/plan.js';
 import { rowBytes } from '../plan/validate.js';
+import { type Runnable, withRows } from '../session/plan-session.js';
 
-/** A dispatch with its objects. */
-export interface DispatchOp {
-  kind: 'dispatch';
+/** The objects of a dispatch. */
+export interface DispatchObjects {
   pipeline: GPUComputePipeline;
   storage: GPUBindGroup;
-  /** The group of uniforms, absent where the kernel reads none. */
+  /** The group of uniforms, absent where the kernel reads none, and its bindings. */
   uniforms?: GPUBindGroup;
-  scalars: boolean;
-  counters: number;
+  dynamic: readonly number[];
   groups: readonly number[];
   /** Where the device has the grid, in place of `groups`. */
-  grid?: Place;
+  grid?: [buffer: GPUBuffer, offset: number];
 }
-/** A place in a buffer. */
-export type Place = [buffer: GPUBuffer, offset: number];
-export interface CopyOp { kind: 'copy'; from: GPUBuffer; fromOffset: number; to: GPUBuffer; toOffset: number; bytes: number }
-/** With `going` there are as many rounds as it takes for the word there to be 0 after one. */
-export interface RepeatOp { kind: 'repeat'; count: number; ops: [even: Op[], odd: Op[]]; going?: Place | undefined }
-export type Op = DispatchOp | CopyOp | RepeatOp;
+/** What each dispatch of an entry is made of. */
+export type Dispatches = ReadonlyMap<Dispatch, DispatchObjects>;
 
 /** An entry with its objects. */
-export interface ProgramEntry {
-  entry: Entry;
-  ops: Op[];
-  /** Rows of scalars, on the device and as the host fills them. */
+export interface ProgramEntry extends Runnable {
+  dispatches: Dispatches;
+  /** The rows of scalars on the device. */
   uniforms?: GPUBuffer;
-  rows: DataView<ArrayBuffer>;
-  stride: number;
   /** Whether a run has passed WebGPU's checks. */
   proven: boolean;
 }
@@ -80,8 +72,6 @@ type Window = [binding: number, buffer: GPUBuffer, at: Omit<Binding, 'buffer'>];
 export class Program {
   readonly buffers: GPUBuffer[] = [];
   readonly entries = new Map<string, ProgramEntry>();
-  /** Whether runs have to wait for what the device says. */
-  looks = false;
   /** What only the labels of these objects begin with: an error that has it is about one of them. */
   readonly tag = `rlx-${Math.random().toString(36).slice(2)}`;
   readonly #owned: GPUBuffer[] = [];
@@ -122,7 +112,7 @@ export class Program {
     const flags = usage.storage | usage.indirect | usage.copySrc | usage.copyDst;
     this.#plan.buffers.forEach(({ kind, bytes }, i) => this.buffers.push(this.#buffer(`${kind} ${i}`, bytes, flags)));
     for (const { buffer, offset, data } of this.#plan.constants) this.#gpu.queue.writeBuffer(this.buffers[buffer]!, offset, data);
-    const most = this.#plan.entries.reduce((n, { steps }) => Math.max(n, mostRepeats(steps)), 0);
+    const most = allSteps(this.#plan.entries).reduce((n, step) => step.kind === 'repeat' ? Math.max(n, step.count) : n, 0);
     if (most === 0 || !this.#plan.kernels.some(({ counters }) => counters > 0)) return;
     const words = rowBytes / 4, rows = Uint32Array.from({ length: most * words }, (_, i) => i % words ? 0 : i / words);
     this.#counters = this.#buffer('counters', rows.byteLength, usage.uniform | usage.copyDst);
@@ -152,7 +142,7 @@ export class Program {
     const drafts = this.#pipelines;
     this.#pipelines = await Promise.all(this.#plan.kernels.map((kernel, i) => kernel.draft ? this.#pipeline(kernel, kernel.source) : drafts[i]!));
     this.#drafts = false;
-    for (const made of this.entries.values()) made.ops = this.#ops(made, made.entry.steps);
+    for (const made of this.entries.values()) made.dispatches = this.#dispatches(made);
   }
 
   /** The layouts of a kernel's bind groups: that of its storage arrays, and of its uniforms where it reads any. */
@@ -171,43 +161,31 @@ export class Program {
 
   makeEntries(): void {
     for (const entry of this.#plan.entries) {
-      const stride = Math.ceil(entry.uniformBytes / rowBytes) * rowBytes, rows = stride * this.maxSteps;
-      const made: ProgramEntry = { entry, ops: [], rows: new DataView(new ArrayBuffer(rows)), stride, proven: false };
-      if (rows > 0) made.uniforms = this.#buffer(`${entry.name} scalars`, rows, usage.uniform | usage.copyDst);
-      made.ops = this.#ops(made, entry.steps);
+      const made: ProgramEntry = { ...withRows(entry, this.maxSteps), dispatches: new Map(), proven: false };
+      if (made.stride > 0) made.uniforms = this.#buffer(`${entry.name} scalars`, made.rows.byteLength, usage.uniform | usage.copyDst);
+      made.dispatches = this.#dispatches(made);
       this.entries.set(entry.name, made);
     }
   }
 
-  #ops(entry: ProgramEntry, steps: Step[]): Op[] {
-    return steps.map((step): Op => {
-      switch (step.kind) {
-        case 'dispatch':
-          return this.#dispatch(entry, step);
-        case 'copy':
-          return { ...step, from: this.buffers[step.from]!, to: this.buffers[step.to]! };
-        case 'repeat':
-          this.looks ||= !!step.going;
-          return { ...step, going: this.#place(step.going), ops: [this.#ops(entry, step.steps), this.#ops(entry, step.odd)] };
-      }
-    });
+  #dispatches(entry: ProgramEntry): Dispatches {
+    const dispatches = allSteps([entry.entry]).filter((step) => step.kind === 'dispatch');
+    return new Map(dispatches.map((step) => [step, this.#dispatch(entry, step)]));
   }
 
-  #dispatch(entry: ProgramEntry, { kernel: index, bindings, groups, grid, draft }: Dispatch): DispatchOp {
+  #dispatch(entry: ProgramEntry, { kernel: index, bindings, groups, grid, draft }: Dispatch): DispatchObjects {
     const kernel = this.#plan.kernels[index]!, pipeline = this.#pipelines[index]!;
     const windows = bindings.map((b, binding): Window => [binding, this.buffers[b.buffer]!, b]);
     const [storageLayout, uniformLayout] = this.#layouts(kernel), storage = this.#group(kernel.name, storageLayout!, windows);
-    const op: DispatchOp = { kind: 'dispatch', pipeline, storage, scalars: kernel.scalarBytes > 0, counters: kernel.counters, groups: this.#drafts && draft || groups };
-    if (grid) op.grid = this.#place(grid)!;
+    const op: DispatchObjects = { pipeline, storage, dynamic: uniformBindings(kernel), groups: this.#drafts && draft || groups };
+    if (grid) op.grid = [this.buffers[grid.buffer]!, grid.offset];
     if (uniformLayout) {
-      op.uniforms = this.#group(`${entry.entry.name} uniforms`, uniformLayout, uniformBindings(kernel).map((binding) => [
+      op.uniforms = this.#group(`${entry.entry.name} uniforms`, uniformLayout, op.dynamic.map((binding) => [
         binding, binding === 0 ? entry.uniforms! : this.#counters!, { offset: 0, bytes: binding === 0 ? entry.stride : rowBytes },
       ]));
     }
     return op;
   }
-
-  #place(at?: Binding): Place | undefined { return at && [this.buffers[at.buffer]!, at.offset]; }
 
   #group(what: string, layout: GPUBindGroupLayout, windows: Window[]): GPUBindGroup {
     const key = windows.map(([binding, buffer, { offset, bytes }]) => `${binding} ${buffer.label} ${offset} ${bytes}`);
@@ -224,10 +202,5 @@ export class Program {
 
 /** Binding 0 is the row of scalars, 1 + d the counter of the repeat at depth d. */
 function uniformBindings({ scalarBytes, counters }: Kernel): number[] {
-  const bindings = Array.from({ length: counters }, (_, d) => 1 + d);
-  return scalarBytes > 0 ? [0, ...bindings] : bindings;
-}
-
-function mostRepeats(steps: Step[]): number {
-  return steps.reduce((n, step) => step.kind === 'repeat' ? Math.max(n, step.count, mostRepeats(step.steps), mostRepeats(step.odd)) : n, 0);
+  return [...Array(1 + counters).keys()].slice(scalarBytes > 0 ? 0 : 1);
 }

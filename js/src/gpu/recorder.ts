@@ -1,4 +1,5 @@
-import type { DispatchOp, Op, Place } from './program.js';
+import type { Dispatches, DispatchObjects } from './program.js';
+import type { Binding, Step } from '../plan/plan.js';
 import { rowBytes } from '../plan/validate.js';
 
 /**
@@ -8,41 +9,44 @@ import { rowBytes } from '../plan/validate.js';
  */
 const firstRounds = 8, mostRounds = 64;
 
-const passDescriptor = { label: 'rlx' };
-
 /**
- * Writes an entry's list of operations into a command encoder: one compute pass, unless a copy
- * breaks it in two. What is set already is not set again.
+ * Writes an entry's steps into a command encoder: one compute pass, unless a copy breaks it in two. What is
+ * set already is not set again.
  */
 export class Recorder {
   #pass: GPUComputePassEncoder | undefined;
   #pipeline: GPUComputePipeline | undefined;
   #storage: GPUBindGroup | undefined;
   #uniforms: GPUBindGroup | undefined;
-  #uniformRow = -1;
+  #row: number | undefined;
   readonly #offsets = new Uint32Array(8);
+  readonly #buffers: readonly GPUBuffer[];
   /** What is recorded into. */
   encoder!: GPUCommandEncoder;
   /** The word that was asked for last. */
   going: unknown;
 
+  /** `buffers` are those of the plan. */
+  constructor(buffers: readonly GPUBuffer[]) { this.#buffers = buffers; }
+
   /**
-   * Records a list; `row` is the byte offset of the run's scalars, `counters` are those of the counters'
-   * rows, outermost first. Where a loop of unknown length may be done it gives the place of the word that
-   * says so: then all before is to be submitted, there is to be another encoder, and `going` is to be the word.
+   * Records a list of steps; `at` are the byte offsets of uniforms by their bindings: of the run's scalars,
+   * then of the counters' rows, outermost first. Where a loop of unknown length may be done it gives the place of
+   * the word that says so: then all before is to be submitted, there is to be another encoder, and `going` is to
+   * be the word.
    */
-  * record(ops: readonly Op[], row: number, ...counters: number[]): Generator<Place, void, void> {
-    for (const op of ops) {
-      if (op.kind === 'dispatch') {
-        this.#dispatch(this.#pass ?? this.#begin(), op, row, counters);
-      } else if (op.kind === 'copy') {
+  * record(steps: readonly Step[], dispatches: Dispatches, ...at: number[]): Generator<Binding, void, void> {
+    for (const step of steps) {
+      if (step.kind === 'dispatch') {
+        this.#dispatch(this.#pass ?? this.#begin(), dispatches.get(step)!, at);
+      } else if (step.kind === 'copy') {
         this.end();
-        this.encoder.copyBufferToBuffer(op.from, op.fromOffset, op.to, op.toOffset, op.bytes);
+        this.encoder.copyBufferToBuffer(this.#buffers[step.from]!, step.fromOffset, this.#buffers[step.to]!, step.toOffset, step.bytes);
       } else {
-        const { going, ops: rounds } = op;
-        let count = going ? firstRounds : op.count;
+        const { going } = step;
+        let count = going ? firstRounds : step.count;
         do {
-          for (let i = 0; i < count; i++) yield* this.record(rounds[i % 2]!, row, ...counters, going ? 0 : i * rowBytes);
+          for (let i = 0; i < count; i++) yield* this.record(i % 2 ? step.odd : step.steps, dispatches, ...at, going ? 0 : i * rowBytes);
           count = Math.min(2 * count, mostRounds);
           if (going) yield going;
         } while (going && this.going);
@@ -58,18 +62,17 @@ export class Recorder {
 
   #begin(): GPUComputePassEncoder {
     this.#pipeline = this.#storage = this.#uniforms = undefined;
-    return this.#pass = this.encoder.beginComputePass(passDescriptor);
+    return this.#pass = this.encoder.beginComputePass();
   }
 
-  #dispatch(pass: GPUComputePassEncoder, op: DispatchOp, row: number, counters: readonly number[]): void {
+  #dispatch(pass: GPUComputePassEncoder, op: DispatchObjects, at: readonly number[]): void {
     if (op.pipeline !== this.#pipeline) pass.setPipeline(this.#pipeline = op.pipeline);
     if (op.storage !== this.#storage) pass.setBindGroup(0, this.#storage = op.storage);
-    if (op.uniforms && (op.counters > 0 || op.uniforms !== this.#uniforms || row !== this.#uniformRow)) {
-      let n = 0;
-      if (op.scalars) this.#offsets[n++] = row;
-      for (let d = 0; d < op.counters; d++) this.#offsets[n++] = counters[d]!;
-      pass.setBindGroup(1, this.#uniforms = op.uniforms, this.#offsets, 0, n);
-      this.#uniformRow = row;
+    const { uniforms, dynamic } = op;
+    if (uniforms && (dynamic.at(-1)! > 0 || uniforms !== this.#uniforms || at[0] !== this.#row)) {
+      dynamic.forEach((binding, i) => this.#offsets[i] = at[binding]!);
+      pass.setBindGroup(1, this.#uniforms = uniforms, this.#offsets, 0, dynamic.length);
+      this.#row = at[0];
     }
     if (op.grid) pass.dispatchWorkgroupsIndirect(...op.grid);
     else pass.dispatchWorkgroups(op.groups[0]!, op.groups[1], op.groups[2]);

@@ -1,8 +1,9 @@
 // Reading from the device without waiting: copies go into a ring of buffers made once, and
 // arrive when the device is done.
 
-import { fromDevice } from '../values/dtype.js';
+import { fromDevice, roundUp } from '../values/dtype.js';
 import { asError, RlxError } from '../values/errors.js';
+import { byName } from '../values/named.js';
 import { mapRead, usage } from './flags.js';
 import type { Status } from '../plan/plan.js';
 import { statusError } from '../session/plan-session.js';
@@ -57,6 +58,8 @@ export interface StagingOptions {
 export class StagingRing {
   readonly #options: StagingOptions;
   readonly #places: Place[];
+  /** Where the status words lie, if there are any: each read begins with them. */
+  readonly #status: Source[];
   /** Requests that found every buffer in use, oldest first. */
   readonly postponed: ReadRequest[] = [];
   /** Requests whose copies have not arrived. */
@@ -68,11 +71,13 @@ export class StagingRing {
 
   constructor(options: StagingOptions) {
     this.#options = options;
+    const { status } = options;
+    this.#status = status ? [{ name: '', dtype: 'u32', shape: [], buffer: status.buffer, offset: status.status.offset, bytes: statusBytes }] : [];
     this.#places = Array.from({ length: options.places }, () => this.#place(statusBytes + options.bytes));
   }
 
   #place(bytes: number): Place {
-    const { gpu, label, most } = this.#options, size = Math.min(Math.ceil(bytes / 256) * 256, most);
+    const { gpu, label, most } = this.#options, size = Math.min(roundUp(bytes, 256), most);
     return { buffer: gpu.createBuffer({ label, size, usage: usage.mapRead | usage.copyDst }), bytes: size, busy: false };
   }
 
@@ -85,16 +90,15 @@ export class StagingRing {
     if (request) this.postponed.push(request);
     const next = this.postponed[0];
     if (!next) return undefined;
-    const { status, most } = this.#options, { sources } = next, first = status ? statusBytes : 0;
-    const total = sources.reduce((sum, { bytes }) => sum + bytes, first);
+    const { most } = this.#options, sources = [...this.#status, ...next.sources];
+    const total = sources.reduce((sum, { bytes }) => sum + bytes, 0);
     const places = now || total > most
       ? Array.from({ length: Math.ceil(total / most) }, () => this.#place(total))
       : this.#free(total);
     if (!places) return undefined;
     this.postponed.shift();
     this.arriving.add(next);
-    if (status) encoder.copyBufferToBuffer(status.buffer, status.status.offset, places[0]!.buffer, 0, statusBytes);
-    eachPiece(sources, first, most, ({ buffer, offset }, from, i, at, bytes) => {
+    eachPiece(sources, most, ({ buffer, offset }, from, i, at, bytes) => {
       encoder.copyBufferToBuffer(buffer, offset + from, places[i]!.buffer, at, bytes);
     });
     return { arrive: (step, submission) => void this.#arrive(places, next, total, step, submission) };
@@ -104,30 +108,30 @@ export class StagingRing {
   #free(bytes: number): Place[] | undefined {
     const idle = this.#places.filter(({ busy }) => !busy).sort((a, b) => a.bytes - b.bytes);
     const fit = idle.find((place) => place.bytes >= bytes) ?? idle.at(-1);
-    if (fit && fit.bytes < bytes) {
+    if (!fit) return undefined;
+    if (fit.bytes < bytes) {
       fit.buffer.destroy();
       Object.assign(fit, this.#place(bytes));
     }
-    if (fit) fit.busy = true;
-    return fit && [fit];
+    fit.busy = true;
+    return [fit];
   }
 
   async #arrive(places: Place[], request: ReadRequest, total: number, step: number, submission: number): Promise<void> {
     this.#latest = submission;
-    const { most, status, fatal, onFree } = this.#options, { sources } = request;
+    const { most, fatal, onFree } = this.#options, sources = [...this.#status, ...request.sources];
     try {
       const mapped = await Promise.all(places.map(async ({ buffer }, i) => {
         const bytes = Math.min(most, total - i * most);
         await buffer.mapAsync(mapRead, 0, bytes);
         return buffer.getMappedRange(0, bytes);
       }));
-      if (status) this.#checkStatus(new Uint32Array(mapped[0]!, 0, statusBytes / 4), submission);
       const values = new Map(sources.map((source) => [source, new Uint8Array(source.bytes)]));
-      eachPiece(sources, status ? statusBytes : 0, most, (source, from, i, at, bytes) => {
+      eachPiece(sources, most, (source, from, i, at, bytes) => {
         values.get(source)!.set(new Uint8Array(mapped[i]!, at, bytes), from);
       });
-      const entries = sources.map((source) => [source.name, fromDevice(source.dtype, source.shape, values.get(source)!.buffer)]);
-      request.resolve({ step, values: Object.fromEntries(entries) });
+      for (const status of this.#status) this.#checkStatus(new Uint32Array(values.get(status)!.buffer), submission);
+      request.resolve({ step, values: byName(request.sources, (source) => fromDevice(source.dtype, source.shape, values.get(source)!.buffer)) });
     } catch (reason) {
       request.reject(reason instanceof RlxError ? reason : await fatal() ?? asError(reason));
     }
@@ -142,14 +146,13 @@ export class StagingRing {
 
   /** Throws what the status word says, and clears it for the runs to come. */
   #checkStatus(words: Uint32Array, submission: number): void {
-    const [code, ...detail] = words;
-    if (!code) return;
-    const { buffer, status } = this.#options.status!;
+    const { buffer, status } = this.#options.status!, error = statusError(status, words);
+    if (!error) return;
     if (submission > this.#cleared) {
       this.#cleared = this.#latest;
       this.#options.gpu.queue.writeBuffer(buffer, status.offset, new Uint32Array(statusBytes / 4));
     }
-    throw statusError(status, code, detail);
+    throw error;
   }
 
   /** Ends all that has not arrived. */
@@ -160,10 +163,11 @@ export class StagingRing {
 }
 
 /**
- * Cuts values, which lie one after the other from `at` on, into what goes through staging
+ * Cuts values, which lie one after the other, into what goes through staging
  * buffers of `most` bytes: calls `piece` with a value, where in it, which buffer, where in that, and how much.
  */
-function eachPiece(sources: Source[], at: number, most: number, piece: (source: Source, from: number, i: number, at: number, bytes: number) => void): void {
+function eachPiece(sources: Source[], most: number, piece: (source: Source, from: number, i: number, at: number, bytes: number) => void): void {
+  let at = 0;
   for (const source of sources) {
     for (let from = 0, bytes = 0; from < source.bytes; from += bytes, at += bytes) {
       bytes = Math.min(source.bytes - from, most - at % most);

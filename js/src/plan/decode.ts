@@ -120,13 +120,10 @@ function readSteps(r: Reader, depth: number): Step[] {
       case 1:
         return { kind: 'copy', from: r.u32(), fromOffset: r.u64(), to: r.u32(), toOffset: r.u64(), bytes: r.u64() };
       case 2:
-      case 3: {
-        const count = r.u32(), steps = readSteps(r, depth + 1);
-        return { kind: 'repeat', count, steps, odd: kind > 2 ? readSteps(r, depth + 1) : steps };
-      }
+      case 3:
       case 6: {
-        const going = readCell(r), steps = readSteps(r, depth + 1);
-        return { kind: 'repeat', count: 1, steps, odd: steps, going };
+        const going = kind > 3 && readCell(r), count = going ? 1 : r.u32(), steps = readSteps(r, depth + 1);
+        return { kind: 'repeat', count, steps, odd: kind === 3 ? readSteps(r, depth + 1) : steps, ...going && { going } };
       }
     }
     return refuse(8, `a step of kind ${kind} is not known`, 'version');

@@ -26,6 +26,9 @@ export interface Slot {
   range?: [lo: number, hi: number];
 }
 
+/** The slots that persist between runs. */
+export const persistentOf = (slots: Slot[]): Slot[] => slots.filter(({ role }) => role === 'param' || role === 'state');
+
 export type BufferKind = 'constant' | 'input' | 'state' | 'temp' | 'status';
 export type Access = 'read' | 'write' | 'atomic';
 
@@ -64,6 +67,14 @@ export interface Entry {
   outputs: number[];
   uniformBytes: number;
   steps: Step[];
+}
+
+/** The steps of lists, those in repeats as well. */
+export function allSteps(lists: { steps: Step[] }[]): Step[] {
+  return lists.flatMap(({ steps }) => steps).flatMap((step) => {
+    if (step.kind !== 'repeat') return step;
+    return [step, ...allSteps(step.odd === step.steps ? [step] : [step, { steps: step.odd }])];
+  });
 }
 
 /** Where kernels report failed checks, and what their codes mean. */

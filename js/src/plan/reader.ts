@@ -63,9 +63,7 @@ export class Reader {
   }
 
   string(): string {
-    const n = this.u32();
-    this.#room(n + (-n & 3));
-    const bytes = this.take(n);
+    const n = this.u32(), bytes = this.take(n);
     this.#skip(-n & 3);
     try {
       return utf8.decode(bytes);
@@ -78,9 +76,7 @@ export class Reader {
   list<T>(item: () => T, size = 4): T[] {
     const n = this.u32();
     this.#room(n * size);
-    const items: T[] = [];
-    while (items.length < n) items.push(item());
-    return items;
+    return Array.from({ length: n }, item);
   }
 
   record<T>(body: () => T): T {

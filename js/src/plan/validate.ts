@@ -2,9 +2,9 @@
 // package ir/plan lists them with their reasons, and it checks the same in the same order. Here
 // errors have a rule's number for its words: this is part of the least that a page loads.
 
-import { makers, sizeOf } from '../values/dtype.js';
+import { makers, roundUp, sizeOf } from '../values/dtype.js';
 import { RlxError } from '../values/errors.js';
-import type { Binding, Dispatch, Entry, Kernel, Plan, Slot, Step } from './plan.js';
+import { type Binding, type Dispatch, type Entry, type Kernel, persistentOf, type Plan, type Slot, type Step } from './plan.js';
 
 /** The stride of uniform rows, and what offsets of storage bindings are multiples of. */
 export const rowBytes = 256;
@@ -63,14 +63,15 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
 
   const written = (buffer: number): void => need(writable.includes(buffers[buffer]!.kind), 35);
 
-  function checkSlot({ role, name, dtype, shape, buffer, offset, bytes, range }: Slot): void {
+  function checkSlot(slot: Slot): void {
+    const { role, name, dtype, shape, offset, bytes, range } = slot;
     part = `${role} ${name}`;
     const block = dtype[0] !== 'q' ? 1 : dtype.endsWith('k') ? 256 : 32;
     const product = shape.reduce((n, d) => n * (d || 1), 1), n = shape.includes(0) ? 0 : product;
     need(name, 10);
-    need(Number.isSafeInteger(product) && n % block === 0 && bytes === Math.ceil(n / block * typeBytes[dtype]! / 4) * 4, 11);
+    need(Number.isSafeInteger(product) && n % block === 0 && bytes === roundUp(n / block * typeBytes[dtype]!, 4), 11);
     need(!range || (role === 'input' && /^[iu]/.test(dtype) && range[0] <= range[1]), 12);
-    if (role !== 'scalar') window({ buffer, offset, bytes }, 4, kindsOf[role]);
+    if (role !== 'scalar') window(slot, 4, kindsOf[role]);
     else need(/32|bool/.test(dtype) && shape.length === 0 && offset % 4 === 0, 13);
   }
 
@@ -126,12 +127,12 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
     need(kernel.draft ? !step.grid && fits(step.draft) : !step.draft?.some(Boolean), 44);
     need(step.bindings.length === kernel.storage.length, 32);
     need(kernel.counters <= depth && kernel.scalarBytes <= uniformBytes, 33);
-    need(apart(step.bindings.map(({ buffer, offset, bytes }, i) => {
+    need(apart(step.bindings.map((at, i) => {
       const writes = kernel.storage[i] !== 'read';
-      window({ buffer, offset, bytes }, rowBytes);
-      need(bytes > 0 && bytes <= bindingBytes, 34);
-      if (writes) written(buffer);
-      return { buffer, offset, bytes, writes };
+      window(at, rowBytes);
+      need(at.bytes > 0 && at.bytes <= bindingBytes, 34);
+      if (writes) written(at.buffer);
+      return { ...at, writes };
     })), 36);
     const { grid } = step;
     if (grid) {
@@ -143,10 +144,10 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
   for (const { bytes } of buffers) need(bytes > 0 && bytes % rowBytes === 0 && bytes <= bufferBytes, 9);
   slots.forEach(checkSlot);
   part = 'slots';
-  const states = slots.filter(({ role }) => role === 'param' || role === 'state'), persistent = new Set(states.map(nameOf));
+  const states = persistentOf(slots), persistent = new Set(states.map(nameOf));
   need(persistent.size === states.length, 16);
   const owned = slots.filter(({ role, bytes }) => bytes > 0 && role !== 'scalar' && role !== 'output');
-  need(apart(owned.map(({ buffer, offset, bytes }) => ({ buffer, offset, bytes, writes: true }))), 17);
+  need(apart(owned.map((slot) => ({ ...slot, writes: true }))), 17);
   part = 'constants';
   for (const { buffer, offset, data } of constants) window({ buffer, offset, bytes: data.length }, 4, 'constant state');
   kernels.forEach(checkKernel);
@@ -161,7 +162,7 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
   for (const entry of entries) {
     part = `entry ${entry.name}`;
     need(fitsRow(entry.uniformBytes), 22);
-    need((rows += Math.ceil(entry.uniformBytes / rowBytes) * rowBytes) <= maxRowsBytes, 23);
+    need((rows += roundUp(entry.uniformBytes, rowBytes)) <= maxRowsBytes, 23);
     checkEntry(entry);
   }
 }

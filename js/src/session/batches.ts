@@ -1,5 +1,6 @@
 import { checkType, type TensorData } from '../values/dtype.js';
 import { noMore, RlxError } from '../values/errors.js';
+import { byName } from '../values/named.js';
 import { checkHost } from './inputs.js';
 import type { HostTensor, Inputs } from './session.js';
 
@@ -50,12 +51,14 @@ export function* batches(data: Readonly<Record<string, HostTensor>>, options: Ba
   const order = Uint32Array.from({ length: rows }, (_, i) => i);
   const full = collector(columns, size), rest = entry === undefined ? full : collector(columns, short);
   const random = shuffle === undefined ? undefined : generator(shuffle);
+  const batch = (at: number, rows: number, collect = full): Batch => {
+    const inputs = collect(order.subarray(at, at + rows));
+    return { inputs: mask === undefined ? inputs : { ...inputs, [mask]: new Float32Array(size).fill(1, 0, rows) }, rows };
+  };
   for (let epoch = 0; epoch < epochs; epoch++) {
     if (random) shuffleRows(order, random);
-    for (let at = 0; at + size <= rows; at += size) yield { inputs: masked(full(order.subarray(at, at + size)), mask, size, size), rows: size };
-    if (short === 0) continue;
-    const inputs = masked(rest(order.subarray(rows - short)), mask, size, short);
-    yield entry === undefined ? { inputs, rows: short } : { inputs, entry, rows: short };
+    for (let at = 0; at + size <= rows; at += size) yield batch(at, size);
+    if (short > 0) yield entry === undefined ? batch(rows - short, short) : { ...batch(rows - short, short, rest), entry };
   }
 }
 
@@ -65,22 +68,17 @@ function collector(columns: [string, HostTensor][], size: number): (rows: Uint32
     const width = data.length / shape[0]!, made = new (data.constructor as { new (length: number): TensorData })(size * width);
     return { name, width, from: data, data: made, shape: [size, ...shape.slice(1)] };
   });
-  return (rows) => Object.fromEntries(into.map(({ name, width, from, data, shape }) => {
+  return (rows) => byName(into, ({ width, from, data, shape }) => {
     rows.forEach((row, i) => data.set(from.subarray(row * width, (row + 1) * width), i * width));
     data.fill(0, rows.length * width);
-    return [name, { data, shape }];
-  }));
-}
-
-function masked(inputs: Inputs, mask: string | undefined, size: number, rows: number): Inputs {
-  return mask === undefined ? inputs : { ...inputs, [mask]: Float32Array.from({ length: size }, (_, i) => i < rows ? 1 : 0) };
+    return { data, shape };
+  });
 }
 
 function shuffleRows(order: Uint32Array, random: () => number): void {
   for (let i = order.length - 1; i > 0; i--) {
-    const j = Math.floor(random() * (i + 1)), row = order[i]!;
-    order[i] = order[j]!;
-    order[j] = row;
+    const j = Math.floor(random() * (i + 1));
+    [order[i], order[j]] = [order[j]!, order[i]!];
   }
 }
 

@@ -3,7 +3,7 @@
 import { arrayLength, arrayType, checkType, toDevice, type TensorData } from '../values/dtype.js';
 import { classOf, type ErrorKind, type ErrorPlace, RlxError } from '../values/errors.js';
 import type { Slot } from '../plan/plan.js';
-import type { HostTensor, Input, Inputs } from './session.js';
+import type { HostTensor, Input } from './session.js';
 import { Tensor } from '../values/tensor.js';
 
 /** What of a slot a value for it is held to. */
@@ -34,15 +34,17 @@ function checkRange(op: string, { name, range }: Held, data: TensorData): void {
   }
 }
 
+const isNumber = (value: unknown): value is number | boolean => typeof value === 'number' || typeof value === 'boolean';
+
 /** The device's bytes for a tensor that is given from the host. Throws an {@link RlxError} that names it. */
 export function hostBytes(op: string, slot: Held, value: Exclude<Input, Tensor>): Uint8Array<ArrayBuffer> {
   const { name, dtype, shape: expected } = slot;
   let data: TensorData;
-  if (typeof value === 'number' || typeof value === 'boolean') {
+  if (isNumber(value)) {
     checkShape(op, slot, []);
-    data = new (arrayType(dtype))(new ArrayBuffer(4), 0, 1);
-    data[0] = Number(value);
-    if (dtype !== 'f32' && data[0] !== Number(value)) checkDType(op, slot, value);
+    const n = Number(value);
+    data = arrayType(dtype).of(n);
+    if (dtype === 'bool' ? n !== 0 && n !== 1 : dtype !== 'f32' && data[0] !== n) checkDType(op, slot, n);
   } else {
     const shaped = value as { data: TensorData; shape: readonly number[] };
     data = shaped?.shape ? shaped.data : value as TensorData;
@@ -80,22 +82,13 @@ export function checkNames(names: readonly string[]): readonly string[] {
 export const missing = (op: string, { name, dtype, shape: expected }: Slot): RlxError =>
   wrong('missing', op, name, `is missing: give ${dtype}[${expected}], or bind it`, { expected });
 
-/** The values of a scalar in each step, if they are listed: there must be one for each. */
-export function listed(op: string, { name }: Slot, value: Inputs[string] | undefined, steps: number): readonly number[] | undefined {
-  if (!Array.isArray(value)) return undefined;
-  if (value.length !== steps) throw wrong('shape', op, name, `has ${value.length} values for ${steps} steps`, { shape: [value.length], expected: [steps] });
-  return value;
-}
-
-/** Refuses what is no value of a scalar. */
-export function checkScalar(op: string, slot: Slot, value: unknown): void {
-  const { name, dtype } = slot, n = Number(value);
-  if (typeof value !== 'number' && typeof value !== 'boolean') throw wrong('dtype', op, name, `is one ${dtype}, given as ${classOf(value)}`);
-  const [lo, hi] = dtype === 'i32' ? [-0x80000000, 0x7fffffff] : [0, dtype === 'bool' ? 1 : 0xffffffff];
-  if (dtype !== 'f32' && (!Number.isInteger(n) || n < lo || n > hi)) checkDType(op, slot, n);
-}
-
-/** Writes a scalar that was checked into a row at its place. */
-export function putScalar({ dtype, offset }: Slot, value: unknown, row: DataView, at: number): void {
-  row[dtype === 'f32' ? 'setFloat32' : 'setInt32'](at + offset, Number(value), true);
+/** The device's bytes for a scalar: for one value, or for the values of some steps where those are listed. */
+export function scalarBytes(op: string, slot: Slot, value: Input, steps?: number): Uint8Array[] {
+  const { name, dtype } = slot;
+  if (steps && Array.isArray(value)) {
+    if (value.length !== steps) throw wrong('shape', op, name, `has ${value.length} values for ${steps} steps`, { shape: [value.length], expected: [steps] });
+    return value.flatMap((one: Input) => scalarBytes(op, slot, one));
+  }
+  if (!isNumber(value)) throw wrong('dtype', op, name, `is one ${dtype}, given as ${classOf(value)}`);
+  return [hostBytes(op, slot, value)];
 }

@@ -1,9 +1,11 @@
 // What sessions have in common wherever kernels run: names, checks, the rows of scalars.
 
-import type { TensorData } from '../values/dtype.js';
+import { roundUp, type TensorData } from '../values/dtype.js';
 import { checkCount, noMore, RlxError, unknownName } from '../values/errors.js';
-import { checkDType, checkHost, checkNames, checkScalar, deviceInput, hostBytes, listed, missing, putScalar } from './inputs.js';
-import type { Entry, Plan, Slot, Status } from '../plan/plan.js';
+import { byName, named } from '../values/named.js';
+import { checkDType, checkHost, checkNames, deviceInput, hostBytes, missing, scalarBytes } from './inputs.js';
+import { type Entry, persistentOf, type Plan, type Slot, type Status } from '../plan/plan.js';
+import { rowBytes } from '../plan/validate.js';
 import type { HostTensor, Input, Inputs, Reading, Run, RunOptions, Session } from './session.js';
 import { Tensor } from '../values/tensor.js';
 
@@ -11,10 +13,20 @@ import { Tensor } from '../values/tensor.js';
 export interface Upload { slot: Slot; bytes?: Uint8Array<ArrayBuffer>; from?: unknown }
 
 /** An entry with the rows of its scalars, one for each step of a run; what is bound is in the first. */
-export interface Runnable { entry: Entry; rows: DataView<ArrayBuffer>; stride: number }
+export interface Runnable { entry: Entry; rows: Uint8Array<ArrayBuffer>; stride: number }
 
-/** What a status word says, of a check that failed on the device. */
-export function statusError({ codes }: Status, code: number, detail: readonly number[]): RlxError {
+/** The entries of a plan, for runs of up to `maxSteps` steps. */
+export interface Runnables<E> { readonly entries: ReadonlyMap<string, E>; readonly maxSteps: number }
+
+/** Makes an entry's rows of scalars, for runs of up to `maxSteps` steps. */
+export function withRows(entry: Entry, maxSteps: number): Runnable {
+  const stride = roundUp(entry.uniformBytes, rowBytes);
+  return { entry, stride, rows: new Uint8Array(stride * maxSteps) };
+}
+
+/** What the status words say, where a check failed on the device. */
+export function statusError({ codes }: Status, [code, ...detail]: Uint32Array): RlxError | undefined {
+  if (!code) return undefined;
   const { node, message } = codes.find((c) => c.code === code) ?? { node: 'unknown', message: `code ${code}` };
   return new RlxError('index', `${node}: ${message} (${detail}); parameters and states are as they were before it`, { node, op: node });
 }
@@ -32,15 +44,17 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
   /** The step that was last saved. */
   protected savedAt = 0;
   readonly #entries: ReadonlyMap<string, E>;
+  readonly #maxSteps: number;
   readonly #persistent: Map<string, Slot>;
   /** Slots whose contents stand in for an input that is not given. */
   readonly #bound = new Set<Slot>();
   #announce!: (error: RlxError) => void;
 
-  constructor(plan: Plan, entries: ReadonlyMap<string, E>) {
+  constructor(plan: Plan, { entries, maxSteps }: Runnables<E>) {
     this.plan = plan;
     this.#entries = entries;
-    this.#persistent = new Map(plan.slots.filter(({ role }) => role === 'param' || role === 'state').map((slot) => [slot.name, slot]));
+    this.#maxSteps = maxSteps;
+    this.#persistent = new Map(persistentOf(plan.slots).map((slot) => [slot.name, slot]));
     this.lost = new Promise((resolve) => this.#announce = resolve);
   }
 
@@ -69,38 +83,43 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
     if (this.end(error)) this.#announce(error);
   }
 
-  protected entryOf(name: string): E {
-    const found = this.#entries.get(name);
-    if (!found) throw unknownName('the plan has no entry', name, this.#entries.keys());
-    return found;
+  #entryOf(name: string): E {
+    return named('the plan has no entry', name, this.#entries);
   }
 
-  /** Checks the options of a run. */
-  protected options(name: string, given: RunOptions | null | undefined, most?: number): { target: E; steps: number; read: readonly string[] | undefined } {
+  /** Checks the options of a run. `slots` are what it is to read. */
+  protected options(name: string, given: RunOptions | null | undefined): { target: E; steps: number; slots: Slot[] | undefined } {
     this.check();
-    const { read, steps = 1, ...rest } = given ?? {}, target = this.entryOf(name);
+    const { read, steps = 1, ...rest } = given ?? {}, target = this.#entryOf(name);
     noMore(name, rest);
-    checkCount(`the number of steps in one run of ${name}`, steps, 1, most);
-    return { target, steps, read };
+    checkCount(`the number of steps in one run of ${name}`, steps, 1, this.#maxSteps);
+    return { target, steps, slots: read && this.#sources(read, target) };
   }
 
-  /** Checks inputs, all of them if they are for a run of some steps, and returns the tensors among them; nothing is written. */
-  protected checkInputs({ entry }: Runnable, inputs: Inputs, steps?: number): Upload[] {
-    const op = entry.name, known = this.#slotsOf(entry);
-    for (const name in inputs) {
-      if (!known.some((slot) => slot.name === name)) throw unknownName(`${op} has no input`, name, known.map((slot) => slot.name), op);
-    }
-    const uploads: Upload[] = [];
-    for (const slot of known) {
-      const value = inputs[slot.name];
+  /**
+   * Checks what is given for some steps of an entry, and writes its scalars; returns what is to be stored.
+   * Nothing is written before all is known to be right. What is given with `bind` stands in for inputs of
+   * runs to come, until one is given them.
+   */
+  protected accept({ entry, rows, stride }: Runnable, given: Inputs, steps: number, bind = false): Upload[] {
+    const op = entry.name, slots = [...entry.inputs, ...entry.scalars].map((i) => this.plan.slots[i]!), names = slots.map(({ name }) => name);
+    for (const name in given) if (!names.includes(name)) throw unknownName(`${op} has no input`, name, names, op);
+    const uploads: Upload[] = [], scalars: [offset: number, values: Uint8Array[]][] = [];
+    for (const slot of slots) {
+      const value = given[slot.name];
       if (value === undefined) {
-        if (steps && !this.#bound.has(slot)) throw missing(op, slot);
+        if (!bind && !this.#bound.has(slot)) throw missing(op, slot);
       } else if (slot.role === 'input') {
         uploads.push(this.#checkInput(op, slot, value));
       } else {
-        for (const one of steps && listed(op, slot, value, steps) || [value]) checkScalar(op, slot, one);
+        scalars.push([slot.offset, scalarBytes(op, slot, value, bind ? undefined : steps)]);
       }
     }
+    for (let k = 0; k < steps; k++) {
+      rows.copyWithin(k * stride, 0, stride); // what is bound is in the first row
+      for (const [offset, values] of scalars) rows.set(values[k % values.length]!, k * stride + offset);
+    }
+    for (const slot of slots) if (given[slot.name] !== undefined) this.#bound[bind ? 'add' : 'delete'](slot);
     return uploads;
   }
 
@@ -110,31 +129,9 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
       : { slot, bytes: hostBytes(op, slot, value as Exclude<Input, Tensor>) };
   }
 
-  /** Fills the rows of scalars for some steps; given values are bound no more. */
-  protected fillRows({ entry, rows, stride }: Runnable, inputs: Inputs, steps: number): void {
-    for (const slot of this.#slotsOf(entry)) {
-      const value = inputs[slot.name];
-      for (let k = 0; k < steps && slot.role === 'scalar'; k++) { // what is bound is in the first row
-        if (value === undefined) rows.setUint32(k * stride + slot.offset, rows.getUint32(slot.offset));
-        else putScalar(slot, Array.isArray(value) ? value[k] : value, rows, k * stride);
-      }
-      if (value !== undefined) this.#bound.delete(slot);
-    }
-  }
-
-  /** The inputs and scalars of an entry. */
-  #slotsOf({ inputs, scalars }: Entry): Slot[] { return [...inputs, ...scalars].map((i) => this.plan.slots[i]!); }
-
   async bind(name: string, inputs: Inputs): Promise<void> {
     this.check();
-    const target = this.entryOf(name), given = inputs ?? {};
-    this.store(this.checkInputs(target, given));
-    for (const slot of this.#slotsOf(target.entry)) {
-      const value = given[slot.name];
-      if (value === undefined) continue;
-      if (slot.role === 'scalar') putScalar(slot, value, target.rows, 0);
-      this.#bound.add(slot);
-    }
+    this.store(this.accept(this.#entryOf(name), inputs ?? {}, 1, true));
   }
 
   /** Where a readable value lies: a persistent one, or an output of the entry that ran last. */
@@ -146,19 +143,17 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
     throw unknownName(`after ${when} there is no value`, name, [...outputs.map((output) => output.name), ...this.#persistent.keys()]);
   }
 
-  protected sources(names: readonly string[], from?: E): Slot[] { return checkNames(names).map((name) => this.#source(name, from)); }
+  #sources(names: readonly string[], from?: E): Slot[] { return checkNames(names).map((name) => this.#source(name, from)); }
 
   async read(name: string): Promise<TensorData> { return (await this.readAll([name])).values[name]!; }
 
   async readAll(names: readonly string[]): Promise<Reading> {
     this.check();
-    return this.capture(this.sources(names));
+    return this.capture(this.#sources(names));
   }
 
   #stateSlot(name: string): Slot {
-    const slot = this.#persistent.get(name);
-    if (!slot) throw unknownName('the plan has no parameter or state', name, this.#persistent.keys());
-    return slot;
+    return named('the plan has no parameter or state', name, this.#persistent);
   }
 
   async write(name: string, value: Input): Promise<void> {
@@ -181,9 +176,9 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
 
   async save(): Promise<Record<string, HostTensor>> {
     this.check();
-    const { step, values } = await this.capture([...this.#persistent.values()]);
+    const slots = [...this.#persistent.values()], { step, values } = await this.capture(slots);
     this.savedAt = step;
-    return Object.fromEntries([...this.#persistent].map(([name, { dtype, shape }]) => [name, { dtype, shape, data: values[name]! }]));
+    return byName(slots, ({ name, dtype, shape }) => ({ dtype, shape, data: values[name]! }));
   }
 
   async load(tensors: Readonly<Record<string, HostTensor>>): Promise<void> {
@@ -191,9 +186,8 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
     this.store(Object.entries(tensors ?? {}).map(([name, tensor]) => {
       const slot = this.#stateSlot(name);
       checkHost('load', name, tensor);
-      const { dtype, shape, data } = tensor;
-      checkDType('load', slot, dtype);
-      return this.#checkInput('load', slot, { data, shape });
+      checkDType('load', slot, tensor.dtype);
+      return { slot, bytes: hostBytes('load', slot, tensor) };
     }));
   }
 

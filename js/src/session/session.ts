@@ -45,7 +45,7 @@ export interface Run {
    * What was asked for with `read`. It arrives when the device is done; nothing waits for it.
    * If all staging buffers are in use the values are those of a later step, which it names.
    */
-  reading?: Promise<Reading>;
+  reading?: Promise<Reading> | undefined;
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Batch } from './batches.js';
 import { sizeOf, type TensorData } from '../values/dtype.js';
-import { checkCount, classOf, noMore, RlxError, unknownName } from '../values/errors.js';
+import { checkCount, classOf, noMore, RlxError } from '../values/errors.js';
+import { byName, named } from '../values/named.js';
 import type { Slot } from '../plan/plan.js';
 import type { HostTensor, Inputs, Run, RunOptions, Session } from './session.js';
 import { yieldTask } from './task.js';
@@ -114,24 +115,25 @@ export class Trainer {
     if (running.has(key)) throw new RlxError('busy', 'a trainer with this history is running');
     const source = open(batches, signal), pause = yieldTask(), begun = performance.now(), first = this.steps;
     const seconds = () => (performance.now() - begun) / 1000;
-    const reports = new Set<Promise<void>>();
-    let loss = NaN, failure: unknown, done = 0;
+    let loss = NaN, failure: unknown, done = 0, reports = Promise.resolve();
     const report = async (run: Run) => {
       const ahead = run.step - this.steps; // runs of other entries
-      const { step, values } = await run.reading!;
-      const losses = this.#losses(values), at = step - ahead;
-      if (losses.length === 0) return;
-      loss = losses.at(-1)!;
-      onProgress?.({ step: at, losses, stepsPerSecond: (at - first) / seconds() });
-      const bad = losses.findIndex(Number.isNaN);
-      if (stopOnNaN && bad >= 0) throw new RlxError('nan', `${this.#loss} is NaN at step ${at - losses.length + bad + 1}`, { name: this.#loss });
-    };
-    const follow = (run: Run) => {
-      const arrival = report(run).catch((reason) => {
+      try {
+        const { step, values } = await run.reading!;
+        const losses = this.#losses(values), at = step - ahead;
+        if (losses.length === 0) return;
+        loss = losses.at(-1)!;
+        onProgress?.({ step: at, losses, stepsPerSecond: (at - first) / seconds() });
+        const bad = losses.findIndex(Number.isNaN);
+        if (stopOnNaN && bad >= 0) throw new RlxError('nan', `${this.#loss} is NaN at step ${at - losses.length + bad + 1}`, { name: this.#loss });
+      } catch (reason) {
         failure ??= reason;
         source.interrupt();
-      }).finally(() => reports.delete(arrival));
-      reports.add(arrival);
+      }
+    };
+    const follow = (run: Run) => {
+      const before = reports;
+      reports = report(run).then(() => before);
     };
     running.add(key);
     try {
@@ -150,7 +152,7 @@ export class Trainer {
         await pause();
       }
       if (!failure && done > 0 && done < steps) follow({ step: this.session.steps, reading: this.session.readAll(this.#names()) });
-      await Promise.all(reports);
+      await reports;
       if (failure) throw failure;
       const end = done >= steps ? 'steps' : signal?.aborted ? 'signal' : 'batches';
       if (end === 'batches' && done === 0) throw noBatch();
@@ -181,11 +183,11 @@ export class Trainer {
   async evaluate({ entry = 'eval', batches, ...rest }: EvaluateOptions): Promise<Record<string, number | TensorData>> {
     noMore('evaluate', rest);
     const pause = yieldTask(), source = open(batches), parts: Part[] = [];
-    const { plan } = this.session, target = plan.entries.find(({ name }) => name === entry);
-    if (!target) throw unknownName('the plan has no entry', entry, plan.entries.map(({ name }) => name));
+    const { plan } = this.session, target = named('the plan has no entry', entry, new Map(plan.entries.map((one) => [one.name, one])));
     const outputs = target.outputs.map((i) => plan.slots[i]!);
     try {
-      for (let batch = await source.next(0), i = 0; batch; batch = await source.next(++i)) {
+      let batch: Batch | undefined;
+      while ((batch = await source.next(parts.length))) {
         const { reading } = await this.session.run(batch.entry ?? entry, batch.inputs, { read: outputs.map(({ name }) => name) });
         parts.push({ rows: batch.rows, values: (await reading!).values });
         await pause();
@@ -194,7 +196,7 @@ export class Trainer {
       await source.close();
     }
     if (parts.length === 0) throw noBatch();
-    return Object.fromEntries(outputs.map((slot) => [slot.name, gather(slot, parts)]));
+    return byName(outputs, (slot) => gather(slot, parts));
   }
 
   /** All parameters and states: what {@link Trainer.load} goes on from. */

@@ -9,7 +9,7 @@ export type DType = 'bool' | 'i8' | 'u8' | 'f8e4m3fn' | 'f8e5m2' | 'i16' | 'u16'
  */
 export type TensorData = Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array | Uint32Array | Float32Array;
 
-type Maker = { new (buffer: ArrayBuffer, offset: number, length: number): TensorData; readonly BYTES_PER_ELEMENT: number };
+type Maker = { new (buffer: ArrayBuffer, offset: number, length: number): TensorData; of(...elements: number[]): TensorData; readonly BYTES_PER_ELEMENT: number };
 
 /** The class of typed array that holds the elements of each dtype. @internal */
 export const makers: Record<string, Maker> = {
@@ -24,6 +24,9 @@ export const arrayType = (dtype: string): Maker => makers[dtype] ?? Uint8Array;
 /** How many elements a shape has. */
 export const sizeOf = (shape: readonly number[]): number => shape.reduce((n, d) => n * d, 1);
 
+/** The least multiple of a unit that is not below n. */
+export const roundUp = (n: number, unit: number): number => Math.ceil(n / unit) * unit;
+
 /** The length of the typed array that holds a tensor; `bytes` is its size on the device. */
 export const arrayLength = (dtype: string, shape: readonly number[], bytes: number): number => dtype in makers ? sizeOf(shape) : bytes;
 
@@ -35,10 +38,10 @@ export function fromDevice(dtype: string, shape: readonly number[], bytes: Array
 
 /** The bytes of a tensor as the device has them: a view where that can be, a copy otherwise. */
 export function toDevice(dtype: string, data: TensorData): Uint8Array<ArrayBuffer> {
-  const words = dtype === 'bool' ? Uint32Array.from(data as Uint8Array, Number) : data;
+  const words = dtype === 'bool' ? Uint32Array.from(data) : data;
   const bytes = new Uint8Array(words.buffer as ArrayBuffer, words.byteOffset, words.byteLength);
   if (bytes.length % 4 === 0) return bytes;
-  const padded = new Uint8Array(Math.ceil(bytes.length / 4) * 4);
+  const padded = new Uint8Array(roundUp(bytes.length, 4));
   padded.set(bytes);
   return padded;
 }

@@ -37,16 +37,12 @@ export async function openRemote(
   { worker, device, gpu, ...options }: WorkerOptions & DeviceOptions & GPUSessionOptions,
 ): Promise<Session> {
   if (device || gpu) throw new RlxError('device', 'a worker has a device of its own');
-  return worker === true ? openIn(startWorker(), true, file, options) : openIn(worker as Worker, false, file, options);
-}
-
-/** Opens a session of what a worker takes; one of our own ends with the session. */
-async function openIn(worker: Worker, own: boolean, what: unknown, options: object): Promise<Session> {
+  const own = worker === true, thread = own ? startWorker() : worker as Worker; // one of our own ends with the session
   let kind: ErrorKind = 'device';
-  const caller = new Caller(worker, (how) => new RlxError(kind, `the worker ${how}`));
-  const end = () => own && worker.terminate();
+  const caller = new Caller(thread, (how) => new RlxError(kind, `the worker ${how}`));
+  const end = () => own && thread.terminate();
   try {
-    const info = await caller.call<RemoteInfo>('open', what, options);
+    const info = await caller.call<RemoteInfo>('open', file, options);
     kind = 'lost'; // from now on there is something to lose
     return new RemoteSession(caller, info, end);
   } catch (reason) {
@@ -96,10 +92,9 @@ class RemoteSession implements Session {
   async run(entry: string, inputs?: Inputs, options?: RunOptions): Promise<Run> {
     const { step, reading } = await this.#call<{ step: number; reading?: number }>('run', entry, this.#packAll(inputs), options);
     this.steps = step;
-    if (reading === undefined) return { step };
-    const promise = this.#call<Reading>('reading', reading);
-    promise.catch(() => {});
-    return { step, reading: promise };
+    const arriving = reading === undefined ? undefined : this.#call<Reading>('reading', reading);
+    arriving?.catch(() => {});
+    return { step, reading: arriving };
   }
 
   async bind(entry: string, inputs: Inputs): Promise<void> { return this.#call('bind', entry, this.#packAll(inputs)); }
