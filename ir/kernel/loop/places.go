@@ -49,7 +49,7 @@ func (h *hoister) nameBases(body []Stmt) []Stmt {
 		}
 		out = append(out, mapPlaces(s, func(at scalar.Expr) scalar.Expr {
 			place, offset := splitOffset(h.shared.Shared(at))
-			if b := bases[place]; b != nil {
+			if b := bases[place]; b != nil && b.name != nil {
 				return scalar.Add(b.name, scalar.ConstI(at.Type, offset))
 			}
 			return at
@@ -59,14 +59,19 @@ func (h *hoister) nameBases(body []Stmt) []Stmt {
 }
 
 // bases returns the bases that are worth a name, and can have one from before the first
-// statement with such a place to the last, by their places and in order.
+// statement with such a place to the last, by their places and in order. What begins under a
+// condition stays there: the ranges of its variables may hold there alone.
 func (h *hoister) bases(body []Stmt) (byPlace map[scalar.Expr]*base, order []*base) {
 	byPlace = map[scalar.Expr]*base{}
 	for i, s := range body {
+		_, conditional := s.(*If)
 		mapPlaces(s, func(at scalar.Expr) scalar.Expr {
 			place, _ := splitOffset(h.shared.Shared(at))
 			b := byPlace[place]
 			if b == nil {
+				if conditional {
+					return at
+				}
 				b = &base{at: place, first: i}
 				byPlace[place] = b
 				order = append(order, b)
