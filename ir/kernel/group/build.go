@@ -164,7 +164,17 @@ func countsAlongAxes(n *ir.Node) bool {
 		return false
 	}
 	s := scalar.NewSimplifier()
-	return !slices.ContainsFunc(used, s.MayOverflow)
+	return !slices.ContainsFunc(used, func(x scalar.Expr) bool { return s.MayOverflow(x) || computesLong(x) })
+}
+
+// computesLong reports whether an expression computes a number of 64 bits, and does not
+// only convert to one: a position for which an I32 is too narrow.
+func computesLong(e scalar.Expr) bool {
+	found := false
+	scalar.Walk(e, func(n scalar.Expr) {
+		found = found || n.Type == ir.I64 && len(n.Args) > 1 && n.Op != scalar.OpSelect
+	})
+	return found
 }
 
 // checkSizes makes sure that what groups store and go through can be counted.
