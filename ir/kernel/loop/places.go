@@ -13,23 +13,6 @@ type base struct {
 	first, last int // statements of the block that have such places in them
 }
 
-// under reports whether all accesses are under one condition, where a block of its own may
-// name the base: outside, variables may be beyond the ranges that the condition keeps them to.
-func (b *base) under(body []Stmt) bool {
-	s, ok := body[b.first].(*If)
-	if !ok || b.first != b.last {
-		return false
-	}
-	found := false
-	scalar.Walk(s.Cond, func(x scalar.Expr) {
-		if x.Op == scalar.OpLoad {
-			place, _ := splitOffset(x.Args[0])
-			found = found || scalar.Equal(place, b.at)
-		}
-	})
-	return !found
-}
-
 // nameBases returns statements that do the same as a block, where what neighbouring places
 // have in common has a name, such as those of the results of a thread. Written out it was up
 // to a quarter of the text of a product, which a driver would read, and find to be equal
@@ -83,7 +66,7 @@ func (h *hoister) bases(body []Stmt) (byPlace map[scalar.Expr]*base, order []*ba
 	}
 	kept := order[:0]
 	for _, b := range order {
-		if b.accesses < leastNeighbours || scalar.Count(b.at) < worthHolding || b.under(body) || changes(body[b.first:b.last+1], b.at) {
+		if b.accesses < leastNeighbours || scalar.Count(b.at) < worthHolding || changes(body[b.first:b.last+1], b.at) {
 			delete(byPlace, b.at)
 			continue
 		}

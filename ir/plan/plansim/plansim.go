@@ -78,10 +78,10 @@ func (d *device) Copy(c *plan.Copy) error {
 }
 
 // Dispatch runs a kernel. Where a draft may stand in for it, that is run before, and has to
-// leave the same bytes.
+// leave the same bytes, unless some workgroups are a sample.
 func (d *device) Dispatch(step *plan.Dispatch, scalars []byte, counters []int) error {
 	k := d.kernels[step.Kernel]
-	if step.DraftGroups == [3]int{} {
+	if step.DraftGroups == [3]int{} || d.session.Options.Sample > 0 {
 		return d.run(k.Kernel, step, scalars, counters, d.session.Counted)
 	}
 	before := d.bound(step)
