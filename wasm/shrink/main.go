@@ -6,9 +6,10 @@
 // It drops the tables of functions' names and source lines, which only
 // tracebacks read, and with them the functions that print those, and others that
 // the program has no use for, and maps of live pointers that the collector never
-// asks for; leaves tables that are easily computed to a function that runs first,
-// packs the data segments, and rewrites code so that what differs from call to call
-// and from jump to jump takes less room in a compressed file.
+// asks for, and the names of types that nobody declared; leaves tables that are easily
+// computed to a function that runs first, packs the data segments, and rewrites code so
+// that what differs from call to call and from jump to jump takes less room in a
+// compressed file.
 // Go's linker has no flag for any of this.
 package main
 
@@ -84,6 +85,7 @@ func shrink(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	blankTypeNames(memory)
 	// The build's number is among the custom sections: with it go build would
 	// leave what was shrunk, perhaps by an older version of this, as it is.
 	m = slices.DeleteFunc(m, func(s section) bool { return s.id == customSection })
