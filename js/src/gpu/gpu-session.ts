@@ -95,7 +95,10 @@ export class GPUSession extends PlanSession<ProgramEntry> {
       const request = slots && this.#request(slots);
       const encode = () => this.#encode(target, uploads, steps, request);
       const step = await (target.proven ? encode() : this.#prove(target, encode));
-      void this.#gpu.queue.onSubmittedWorkDone().catch(() => {}).then(() => this.#flight.leave());
+      void this.#gpu.queue.onSubmittedWorkDone().catch(() => {}).then(() => {
+        this.#flight.leave();
+        if (!this.error) this.#program.replaceDrafts(target);
+      });
       return { step, reading: request?.promise };
     } catch (reason) {
       this.#flight.leave();

@@ -48,8 +48,8 @@ export async function watched<T>(gpu: GPUDevice, what: string, calls: () => T): 
 }
 
 /**
- * Builds a plan's objects, for runs of up to `maxSteps` steps. With `drafts` those stand in for kernels
- * that are built meanwhile. Rejects with an {@link RlxError} of kind `shader`, `memory` or `gpu`.
+ * Builds a plan's objects, for runs of up to `maxSteps` steps. With `drafts` those stand in for kernels,
+ * until {@link Program.replaceDrafts}. Rejects with an {@link RlxError} of kind `shader`, `memory` or `gpu`.
  */
 export async function buildProgram(gpu: GPUDevice, plan: Plan, maxSteps: number, drafts: boolean): Promise<Program> {
   const program = new Program(gpu, plan, maxSteps, drafts);
@@ -58,7 +58,6 @@ export async function buildProgram(gpu: GPUDevice, plan: Plan, maxSteps: number,
     await watch(() => program.makeBuffers());
     await watch(() => program.makePipelines());
     await watch(() => program.makeEntries());
-    watch(() => program.replaceDrafts()).catch(() => {}); // where that fails they stay
     return program;
   } catch (reason) {
     program.destroy();
@@ -90,7 +89,7 @@ export class Program {
     this.#gpu = gpu;
     this.#plan = plan;
     this.maxSteps = maxSteps;
-    this.#drafts = drafts;
+    this.#drafts = drafts && plan.kernels.some(({ draft }) => draft);
   }
 
   /** Makes each key's object once. Labels are among what keys are made of: no two objects here share one. */
@@ -136,13 +135,18 @@ export class Program {
     }
   }
 
-  /** Makes the pipelines that drafts stand in for. Runs that begin after that run those. */
-  async replaceDrafts(): Promise<void> {
-    if (!this.#drafts) return;
-    const drafts = this.#pipelines;
-    this.#pipelines = await Promise.all(this.#plan.kernels.map((kernel, i) => kernel.draft ? this.#pipeline(kernel, kernel.source) : drafts[i]!));
+  /**
+   * Makes the pipelines that drafts stand in for, once the device has run an entry with some: compiling
+   * would have held that up. Runs that begin after that run those.
+   */
+  replaceDrafts({ dispatches }: ProgramEntry): void {
+    if (!this.#drafts || ![...dispatches.keys()].some(({ draft }) => draft)) return;
     this.#drafts = false;
-    for (const made of this.entries.values()) made.dispatches = this.#dispatches(made);
+    const drafts = this.#pipelines;
+    watched(this.#gpu, this.#plan.name, async () => {
+      this.#pipelines = await Promise.all(this.#plan.kernels.map((kernel, i) => kernel.draft ? this.#pipeline(kernel, kernel.source) : drafts[i]!));
+      for (const made of this.entries.values()) made.dispatches = this.#dispatches(made);
+    }).catch(() => {}); // where that fails they stay
   }
 
   /** The layouts of a kernel's bind groups: that of its storage arrays, and of its uniforms where it reads any. */
