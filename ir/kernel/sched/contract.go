@@ -33,7 +33,7 @@ func (te *tileEmitter) drafted(parts int, partial *group.Tensor) Launch {
 		e := te.another()
 		e.args = l.Args
 		small := newTileEmitter(e, te.g, te.c, draft, parts)
-		small.unrolled = draftProducts
+		small.draft = true
 		l.Draft = small.launch(te.g.Name()+"_draft", partial).Kernel
 	}
 	return l
@@ -88,8 +88,7 @@ type tileEmitter struct {
 	slot  int         // workgroup memory: two tiles of operand 0, then two of operand 1
 	lane  scalar.Expr
 	body  []loop.Stmt
-	// unrolled is how many products of a thread are written out at least.
-	unrolled int
+	draft bool // the kernel is one, see [tile.draft]
 }
 
 // side is what is the same for both operands of a contraction: a tile of free
@@ -107,7 +106,7 @@ type side struct {
 }
 
 func newTileEmitter(e *emitter, g *group.Group, c *group.Contraction, t tile, parts int) *tileEmitter {
-	te := &tileEmitter{results: results{emitter: e, g: g, c: c}, t: t, unrolled: unrolledProducts}
+	te := &tileEmitter{results: results{emitter: e, g: g, c: c}, t: t}
 	te.steps = ceilDiv(group.Product(c.K), parts*t.k)
 	te.parts = ceilDiv(group.Product(c.K), te.steps*t.k)
 	threads := t.threads()
@@ -258,17 +257,17 @@ const (
 	longProducts     = 1 << 35
 	midProducts      = 1 << 30
 	// draftProducts are those of a draft, which are few since it is there to be compiled
-	// soon. The drafts of a character GPT's products are compiled in 1.0 s with 32 and with
-	// 128 (H200, WebGPU), and have half the text with 32.
+	// soon. With kernels of 16 sums for all its products a character GPT had all its kernels
+	// compiled after 1.0 s with 32, and with 128 (H200, WebGPU): the fewer make less text.
 	draftProducts = 32
 )
 
 // together is how many contracted positions are written out.
 func (te *tileEmitter) together() int {
-	n := te.unrolled / (te.t.rm * te.t.rn)
-	if te.unrolled == draftProducts {
-		return n
+	if te.draft {
+		return draftProducts / (te.t.rm * te.t.rn)
 	}
+	n := unrolledProducts / (te.t.rm * te.t.rn)
 	long := points(te.c)
 	mid := long >= midProducts && long < 2*midProducts && te.caps.Dialect == dtype.WGSL
 	if mid || long >= longProducts {

@@ -1,7 +1,6 @@
 package plansim_test
 
 import (
-	"strconv"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
@@ -19,15 +18,5 @@ func counting64() plan.Target {
 // TestSamplesCountedIn64BitsEqualTheirMeaning is TestSamplesOfAllOpsEqualTheirMeaning with
 // positions of 64 bits, whose kernels mix them with numbers of 32.
 func TestSamplesCountedIn64BitsEqualTheirMeaning(t *testing.T) {
-	for _, op := range ir.Ops() {
-		d, _ := ir.Lookup(op)
-		if d.Samples == nil {
-			continue
-		}
-		t.Run(string(op), func(t *testing.T) {
-			for i, s := range d.Samples() {
-				t.Run(strconv.Itoa(i)+" "+s.Name, func(t *testing.T) { checkSampleOn(t, counting64(), op, s) })
-			}
-		})
-	}
+	eachSample(t, func(t *testing.T, op ir.Op, s ir.Sample) { checkSampleOn(t, counting64(), op, s) })
 }

@@ -19,6 +19,11 @@ import (
 // itself, runs the plan in the simulator and compares with the reference
 // meaning in float64.
 func TestSamplesOfAllOpsEqualTheirMeaning(t *testing.T) {
+	eachSample(t, func(t *testing.T, op ir.Op, s ir.Sample) { checkSample(t, op, s) })
+}
+
+// eachSample runs a check of every sample of every op.
+func eachSample(t *testing.T, check func(t *testing.T, op ir.Op, s ir.Sample)) {
 	for _, op := range ir.Ops() {
 		d, _ := ir.Lookup(op)
 		if d.Samples == nil {
@@ -26,7 +31,7 @@ func TestSamplesOfAllOpsEqualTheirMeaning(t *testing.T) {
 		}
 		t.Run(string(op), func(t *testing.T) {
 			for i, s := range d.Samples() {
-				t.Run(strconv.Itoa(i)+" "+s.Name, func(t *testing.T) { checkSample(t, op, s) })
+				t.Run(strconv.Itoa(i)+" "+s.Name, func(t *testing.T) { check(t, op, s) })
 			}
 		})
 	}

@@ -20,20 +20,10 @@ var undivided, divided = plan.WebAssembly(false), plan.WebAssembly(false)
 func init() { undivided.ShareOps, divided.ShareOps = 0, 1 }
 
 func TestSamplesOnOneThread(t *testing.T) {
-	for _, op := range ir.Ops() {
-		d, _ := ir.Lookup(op)
-		if d.Samples == nil {
-			continue
-		}
-		t.Run(string(op), func(t *testing.T) {
-			for i, s := range d.Samples() {
-				t.Run(strconv.Itoa(i)+" "+s.Name, func(t *testing.T) {
-					checkSampleOn(t, undivided, op, s)
-					checkSampleOn(t, divided, op, s)
-				})
-			}
-		})
-	}
+	eachSample(t, func(t *testing.T, op ir.Op, s ir.Sample) {
+		checkSampleOn(t, undivided, op, s)
+		checkSampleOn(t, divided, op, s)
+	})
 }
 
 func TestRandomGraphsOnOneThread(t *testing.T) {
