@@ -193,10 +193,10 @@ bench: js $(PEERS) ## host time per step and the page's CPU against jax-js and T
 bench-h200: js suite $(PEERS) ## pack build/h200: benchmarks and conformance for a bare GPU machine
 	$(GO) run ./js/bench/plans build/plans
 	$(GO) run ./js/bench/plans -trials build/trials
-	$(NODE) js/bench/h200/pack.mjs build/h200 --plans build/plans \
+	$(NODE) js/bench/h200/pack.mjs build/h200 --plans build/plans --chromium \
 	  --program tune=js/bench/h200/tune.mjs --data trials=build/trials \
 	  --program memory=js/bench/h200/memory.mjs \
-	  --program first=js/bench/first.mjs --data rlx.wasm=js/dist/rlx.wasm \
+	  --program first=js/bench/first.mjs --data js/dist=js/dist --data js/bench/jobs.mjs=js/bench/jobs.mjs --data js/bench/first=js/bench/first \
 	  --program conformance=js/bench/h200/conformance.mjs --data conformance=build/conformance
 
 .PHONY: pack-cuda

@@ -23,7 +23,7 @@ export async function bundle(entry, outdir, platform, name = basename(entry, '.m
     format: 'esm',
     target: 'es2022',
     platform,
-    external: ['node:*', 'node-fetch'],
+    external: ['node:*', 'node-fetch', 'playwright-core'],
     ...(platform === 'node' && { mainFields: ['module', 'main'], banner: { js: requireInModules } }),
     legalComments: 'none',
     logLevel: 'error',

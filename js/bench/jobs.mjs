@@ -131,7 +131,7 @@ export const cpuJobs = [
 ];
 
 /** The sets of jobs by the names that pages are asked for. */
-export const sets = { host: hostJobs, cpu: cpuJobs };
+export const sets = { host: hostJobs, gpu: gpuJobs, cpu: cpuJobs };
 
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 

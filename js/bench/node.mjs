@@ -7,7 +7,7 @@
 // host's work is timed), lavapipe, swiftshader, or default (the machine's own GPU).
 
 import { openGPU } from '../test/rig/dawn.mjs';
-import { gpuJobs, hostJobs, runJobs } from './jobs.mjs';
+import { runJobs, sets } from './jobs.mjs';
 import { peers } from './peers/index.mjs';
 
 // becomePage makes this process look like a page to libraries written for one.
@@ -20,7 +20,7 @@ function becomePage(backend) {
 const [peer, backend, set, steps, repeats] = process.argv.slice(2);
 becomePage(backend);
 const { open } = await peers[peer]();
-const results = await runJobs(open, set === 'gpu' ? gpuJobs : hostJobs, {
+const results = await runJobs(open, sets[set], {
   steps: Number(steps), repeats: Number(repeats), computes: backend !== 'null',
 });
 console.log(JSON.stringify(results));

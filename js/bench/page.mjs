@@ -1,6 +1,6 @@
-// The page's side of a benchmark in a browser: run.mjs calls these through the driver.
+// The page's side of a benchmark in a browser: run.mjs and chromium.mjs call these through the driver.
 
-import { sets, start, time } from './jobs.mjs';
+import { runJobs, sets, start, time } from './jobs.mjs';
 import { peers } from './peers/index.mjs';
 
 let peer, job;
@@ -19,3 +19,6 @@ globalThis.startJob = async (set, index) => {
 
 globalThis.timeJob = (timing) => time(job, timing);
 globalThis.endJob = () => job.dispose();
+
+/** Runs all jobs of a set by one peer, as node.mjs does. */
+globalThis.runPeer = async (name, set, timing) => runJobs((await peers[name]()).open, sets[set], timing);

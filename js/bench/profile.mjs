@@ -1,10 +1,12 @@
-// Times each kernel of a plan by itself, on the device that Dawn finds:
+// Times each kernel of a plan by itself, and how long the driver compiles it, on the device that Dawn finds:
 //
 //   node js/bench/profile.mjs PLAN [ENTRY]
 //
 // The entry is "step" where none is named. Buffers hold zeros, so losses mean nothing and
 // every label is a right one; no kernel takes longer or shorter for what it reads. A
 // kernel runs alone, again and again in one pass, until the times are long enough to trust.
+// It is compiled alone, too, as is its draft: without a cache of the driver's that is what a first
+// visitor waits for, if not in turns.
 
 import { readFileSync } from 'node:fs';
 import { decodePlan } from '../dist/runtime.js';
@@ -35,12 +37,23 @@ function* dispatches(steps, times = 1) {
   }
 }
 
+/** The pipeline of some source, and the milliseconds that it took to make. */
+async function compile(code) {
+  const start = performance.now(), module = device.createShaderModule({ code });
+  const pipeline = await device.createComputePipelineAsync({ layout: 'auto', compute: { module, entryPoint: 'main' } });
+  return { pipeline, ms: performance.now() - start };
+}
+
+/** The pipelines of all kernels, and of their drafts, with the milliseconds of each. */
+async function compileAll(kernels) {
+  const made = [];
+  for (const { source, draft } of kernels) made.push({ kernel: await compile(source), draft: draft && await compile(draft) });
+  return made;
+}
+
 /** The milliseconds of one dispatch. */
-async function time({ kernel, groups, bindings }) {
-  const { source, scalarBytes, counters } = plan.kernels[kernel];
-  const pipeline = await device.createComputePipelineAsync({
-    layout: 'auto', compute: { module: device.createShaderModule({ code: source }), entryPoint: 'main' },
-  });
+async function time(pipeline, { kernel, groups, bindings }) {
+  const { scalarBytes, counters } = plan.kernels[kernel];
   const bound = bindings.map(({ buffer, offset, bytes }, binding) => ({ binding, resource: { buffer: buffers[buffer], offset, size: bytes } }));
   const sets = [device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries: bound })];
   const rows = [...scalarBytes ? [scalarBytes] : [], ...Array(counters).fill(16)];
@@ -64,13 +77,18 @@ async function time({ kernel, groups, bindings }) {
   return times === 1 ? once : await run(times) / times;
 }
 
-const rows = [];
+const compiled = await compileAll(plan.kernels), rows = [];
 for (const step of dispatches(entry.steps)) {
-  const k = plan.kernels[step.kernel];
-  rows.push({ kernel: k.name, groups: step.groups.join('×'), threads: k.workgroup.join('×'), times: step.times, ms: await time(step) });
+  const k = plan.kernels[step.kernel], ms = await time(compiled[step.kernel].kernel.pipeline, step);
+  rows.push({ kernel: k.name, groups: step.groups.join('×'), threads: k.workgroup.join('×'), times: step.times, ms });
 }
-const total = rows.reduce((sum, { times, ms }) => sum + times * ms, 0);
+const total = rows.reduce((sum, { times, ms }) => sum + times * ms, 0), whole = (ms) => Math.round(ms);
+const byTime = plan.kernels.map(({ name }, i) => ({ kernel: name, compiled: compiled[i].kernel.ms, draft: compiled[i].draft?.ms ?? 0 }));
+byTime.sort((a, b) => (b.draft || b.compiled) - (a.draft || a.compiled));
 console.log(`${plan.name}, entry ${name}, on ${adapter.info.description || adapter.info.device}`);
 console.table(rows.map((row) => ({ ...row, ms: row.ms.toFixed(3), share: `${(100 * row.times * row.ms / total).toFixed(1)} %` })));
 console.log(`together ${total.toFixed(2)} ms`);
+console.table(byTime.map(({ kernel, compiled, draft }) => ({ kernel, 'ms to compile': whole(compiled), 'its draft': draft ? whole(draft) : '' })));
+const sum = (of) => whole(byTime.reduce((ms, row) => ms + of(row), 0));
+console.log(`${byTime.length} kernels compiled in ${sum((row) => row.compiled)} ms, with drafts in ${sum((row) => row.draft || row.compiled)}`);
 close();

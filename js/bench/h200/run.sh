@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs what pack.mjs packed, on a machine with an NVIDIA driver, python3 and no network.
 #
-#   bash run.sh RESULTS        writes RESULTS/PEER-STEPS.json, PROGRAM.log and table.txt
+#   bash run.sh RESULTS        writes RESULTS/PEER-STEPS.json, PROGRAM.log and table.txt,
+#                              and where a browser was packed RESULTS/PEER-chromium.json
 #
 # PEERS (rlx jax tfjs), JOBS (gpu or host), STEPS (10 50: steps between two reads; the better
 # counts), REPEATS and LIMIT (seconds for one program's run) may be set.
@@ -31,6 +32,19 @@ export RLX_DAWN_NODE=$scratch/dawn.node RLX_DAWN_BACKEND=default RLX_DATA=$packe
 cp "$packed/libvulkan.so.1" "$scratch/"
 export LD_LIBRARY_PATH=$scratch:/usr/local/nvidia/lib64:/usr/local/nvidia/lib:${LD_LIBRARY_PATH:-}
 
+# The browser runs with the libraries that came with it, behind this machine's C library.
+if [ -f "$packed/chromium.tar.xz" ]; then
+  python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$packed/chromium.tar.xz" "$scratch/chromium"
+  echo "<fontconfig><dir>$scratch/chromium/fonts</dir><cachedir>$scratch/fonts</cachedir></fontconfig>" >"$scratch/fonts.conf"
+  export CHROMIUM=$scratch/browser
+  {
+    echo '#!/bin/bash'
+    echo "export LD_LIBRARY_PATH=$scratch/chromium/lib:\$LD_LIBRARY_PATH FONTCONFIG_FILE=$scratch/fonts.conf"
+    echo "exec $scratch/chromium/chromium \"\$@\""
+  } >"$CHROMIUM"
+  chmod +x "$CHROMIUM"
+fi
+
 { date -u +%F; nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null; "$scratch/node" --version; } | tee "$results/machine.txt"
 
 failed=0
@@ -46,6 +60,10 @@ for peer in ${PEERS:-rlx jax tfjs}; do
     timeout "${LIMIT:-240}" "$scratch/node" "$packed/bench/node.mjs" "$peer" default "${JOBS:-gpu}" "$steps" "${REPEATS:-5}" \
       >"$results/$peer-$steps.json" 2>"$scratch/log" || { failed=1; echo "$peer with $steps steps failed"; tail -n 5 "$scratch/log"; }
   done
+done
+for peer in ${CHROMIUM:+${PEERS:-rlx jax tfjs}}; do
+  timeout "${LIMIT:-240}" "$scratch/node" "$packed/bench/chromium.mjs" "$peer" "${JOBS:-gpu}" 50 "${REPEATS:-5}" \
+    >"$results/$peer-chromium.json" 2>"$scratch/log" || { failed=1; echo "$peer in Chromium failed"; tail -n 5 "$scratch/log"; }
 done
 "$scratch/node" "$packed/table.mjs" "$results" | tee "$results/table.txt"
 exit $failed

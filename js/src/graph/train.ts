@@ -80,7 +80,7 @@ const sessionOptions = ['on', 'worker', 'device', 'gpu', 'powerPreference', 'max
 
 async function openModule(module: Module, { on = 'best', ...given }: ModuleSessionOptions): Promise<Session> {
   checkPlace(on);
-  const options = { ...sessionDefaults(), ...given }, job = jobOf(module);
+  const options = withDefaults(given), job = jobOf(module);
   if (on === 'cpu') return openOnCPU(job, given);
   try {
     if (!options.device && (on === 'best' || !options.worker)) { // before the compiler's work
@@ -112,10 +112,11 @@ async function openOnCPU(job: Job, { worker = initOptions().worker ?? true, devi
   return openSession(await call('compile', { ...job, target }), { ...options, worker: typeof Worker === 'function' && worker, on: 'cpu' });
 }
 
-/** Sessions live in a worker where there are any and no device of the page's own was given. */
-function sessionDefaults(): SessionOptions {
-  const { gpu, device, powerPreference, worker = !gpu && !device && typeof Worker === 'function' } = initOptions();
-  return { worker, ...gpu && { gpu }, ...device && { device }, ...powerPreference && { powerPreference } };
+/** What was given, and else what `init` was: sessions live in a worker where there are any and no device of the page's own was given. */
+function withDefaults(given: SessionOptions): SessionOptions {
+  const { gpu, device, powerPreference, worker } = initOptions();
+  const options = { ...gpu && { gpu }, ...device && { device }, ...powerPreference && { powerPreference }, ...given };
+  return { worker: worker ?? (!options.gpu && !options.device && typeof Worker === 'function'), ...options };
 }
 
 export interface TrainingOptions extends StepOptions, ModuleSessionOptions {

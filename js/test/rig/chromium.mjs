@@ -25,11 +25,13 @@ const quiet = [
 ];
 
 // How a page finds WebGPU. Without --enable-unsafe-webgpu, requestAdapter() gives null on
-// a software adapter. No flag takes navigator.gpu away, but plain http does, in workers
+// a software adapter. The machine's own GPU (default) is looked for by Vulkan without a display, which
+// NVIDIA's driver needs files for that the GPU process's sandbox hides. No flag takes navigator.gpu away, but plain http does, in workers
 // too, on any host but the local one.
 const plainHost = 'plain.test';
 const webgpuFlags = {
   swiftshader: ['--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader'],
+  default: ['--enable-unsafe-webgpu', '--use-angle=vulkan', '--enable-features=Vulkan', '--disable-vulkan-surface', '--disable-gpu-sandbox', '--ignore-gpu-blocklist'],
   'no adapter': [],
   absent: [`--host-resolver-rules=MAP ${plainHost} 127.0.0.1`],
 };
@@ -77,9 +79,9 @@ async function start(profile, args) {
 
 /**
  * Starts Chromium with a profile of its own.
- * @param {{webgpu?: 'swiftshader' | 'no adapter' | 'absent', background?: boolean, viewport?: {width: number, height: number}, touch?: boolean,
- *   reducedMotion?: boolean, args?: string[]}} options webgpu says what a page finds: an adapter,
- *   a navigator.gpu that has none, or no navigator.gpu (the page is then no secure context);
+ * @param {{webgpu?: 'swiftshader' | 'default' | 'no adapter' | 'absent', background?: boolean, viewport?: {width: number, height: number}, touch?: boolean,
+ *   reducedMotion?: boolean, args?: string[]}} options webgpu says what a page finds: an adapter
+ *   (of software, or whatever Vulkan driver the machine has), a navigator.gpu that has none, or no navigator.gpu (the page is then no secure context);
  *   background true makes tabs as a visitor has them: they can be hidden, and are throttled then
  *   (by default every tab believes that it is in front).
  */

@@ -1,0 +1,24 @@
+// Runs jobs of one peer in Chromium on this machine's GPU and prints the results as JSON, as node.mjs
+// does in Node. Run it bundled (bundle.mjs), with page.mjs bundled into the folder page beside it.
+//
+//   RLX_PLANS=build/plans node chromium.mjs PEER host|gpu STEPS REPEATS
+
+import { join } from 'node:path';
+import { openChromium } from '../test/rig/chromium.mjs';
+import { serve } from '../test/rig/serve.mjs';
+
+const html = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/page.mjs"></script>';
+
+const [peer, set, steps, repeats] = process.argv.slice(2);
+const server = await serve({
+  '/': join(import.meta.dirname, 'page'), '/plans': process.env.RLX_PLANS, '/bench.html': { body: html, type: 'text/html' },
+});
+const browser = await openChromium({ webgpu: 'default' });
+const page = await browser.open(`${server.origin}/bench.html`);
+await page.waitForFunction(() => globalThis.runPeer);
+const results = await page.evaluate(({ peer, set, timing }) => globalThis.runPeer(peer, set, timing), {
+  peer, set, timing: { steps: Number(steps), repeats: Number(repeats) },
+});
+console.log(JSON.stringify(results.map((row) => ({ ...row, peer: `${row.peer}, Chromium` }))));
+await browser.close();
+process.exit(0);

@@ -1,0 +1,75 @@
+// One first step of a graph, in Node or in a page: what first.mjs times.
+
+import { init, parseGraph, train } from '../../dist/index.js';
+import { makeTokens, randoms } from '../jobs.mjs';
+
+// The graphs that plans/main.go writes, with a batch each.
+const graphs = {
+  lm: () => makeTokens({ context: 16, batch: 16, vocab: 65 })[0],
+  equation: () => ({ x: randoms(64, 1, 3) }),
+  'gpt-4-128': () => makeTokens({ context: 128, batch: 32, vocab: 65 })[0],
+  'gpt-6-384': () => makeTokens({ context: 256, batch: 64, vocab: 65 })[0],
+};
+
+/** What a first step consists of, in order; compiler: to load and start it. */
+export const parts = ['compiler', 'graph', 'adapter', 'plan', 'device', 'pipelines', 'parameters', 'step'];
+
+// stamped tells when a session has its step's graph and parameters (and so asks for an adapter), its
+// adapter, its plan (and so asks for a device), its device, and all pipelines that it asked for: first
+// those that it runs with, and later those that drafts stand in for.
+function stamped(gpu, stamp) {
+  const replace = (object, method, make) => { object[method] = make(object[method].bind(object)); };
+  let asked = false;
+  replace(gpu, 'requestAdapter', (request) => async (options) => {
+    if (!asked) stamp('graph');
+    const adapter = await request(options);
+    if (!asked) stamp('adapter');
+    asked = true;
+    replace(adapter, 'requestDevice', (open) => async (descriptor) => {
+      stamp('plan');
+      const device = await open(descriptor);
+      stamp('device');
+      let under = 0, part = 'pipelines';
+      replace(device, 'createComputePipelineAsync', (create) => async (pipeline) => {
+        under++;
+        const made = await create(pipeline);
+        if (--under === 0) {
+          stamp(part);
+          part = 'drafts';
+        }
+        return made;
+      });
+      return device;
+    });
+    return adapter;
+  });
+  return gpu;
+}
+
+/**
+ * Does the first step of a graph's text on a GPU object: the milliseconds that each part took, those from
+ * the first pipelines to the last ones (whole) where there are drafts, and the first loss.
+ */
+export async function firstStep(name, { text, gpu: found, wasm }) {
+  const inputs = graphs[name](), at = {};
+  let replaced;
+  const drafts = new Promise((resolve) => { replaced = resolve; });
+  const stamp = (part) => {
+    at[part] = performance.now();
+    if (part === 'drafts') replaced();
+  };
+  const gpu = stamped(found, stamp);
+  let last = performance.now();
+  await init({ wasm });
+  stamp('compiler');
+  const trainer = await train(parseGraph(text), { gpu, on: 'gpu', optimizer: { kind: 'adamw' }, rate: 1e-3 });
+  stamp('parameters');
+  const { reading } = await trainer.session.run('step', inputs, { read: ['loss'] });
+  const loss = await reading.then(({ values }) => values.loss[0], () => NaN); // where nothing computes, what is read means nothing
+  stamp('step');
+  const times = {};
+  for (const part of parts) [times[part], last] = [at[part] - last, at[part]];
+  // Where there are drafts: Dawn does not live to see a process end while it compiles.
+  if (trainer.session.plan.kernels.some(({ draft }) => draft)) await drafts;
+  return { ...times, whole: at.drafts - at.pipelines, loss };
+}
