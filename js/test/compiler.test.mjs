@@ -530,6 +530,16 @@ test('without WebGPU a session is on the CPU, and says why', async () => {
   }
 });
 
+test('a session on a GPU that a call gives is not in a worker, where there are any', async (t) => {
+  await init({ compileWorker: false });
+  t.after(() => init({ device: dawn.device }));
+  globalThis.Worker = class { constructor() { assert.fail('a worker has no such GPU'); } };
+  t.after(() => { delete globalThis.Worker; });
+  const made = graph('one', (b) => b.output('y', b.input('x', 'f32').add(1)));
+  const s = await session({ entries: { main: made } }, { gpu: dawn.gpu, on: 'gpu' });
+  s.close();
+});
+
 test('batches feed a trainer', async () => {
   const trainer = await train(perceptron(), { optimizer: { kind: 'sgd', momentum: 0.9 }, rate: 0.5, seed: 3 });
   const columns = { x: { dtype: 'f32', shape: [8, 3], data: elements(7, 24) }, labels: { dtype: 'i32', shape: [8], data: Int32Array.from([0, 1, 2, 0, 1, 2, 0, 1]) } };

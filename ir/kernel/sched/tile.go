@@ -80,8 +80,8 @@ func (t tile) sharedBytes() int {
 }
 
 // draft returns the tile of a draft, which has a quarter of the sums in each thread: a
-// driver takes 90 to 140 ms to compile a kernel of 64 sums, two at a time (NVIDIA's, Vulkan),
-// and a third of that for one of 16. Steps are as long as the tile's own, so that sums are
+// driver takes 90 to 140 ms to compile a kernel of 64 sums (NVIDIA's, Vulkan), and half of that
+// for one of 16. Steps are as long as the tile's own, so that sums are
 // cut at the same places, and each thread brings one vector of either operand.
 func (t tile) draft() (tile, bool) {
 	return tile{32, 32, t.k, 4, 4, 1, 0}, t.rm*t.rn > 16 && t.together == 1 && t.stages == 0
