@@ -272,6 +272,45 @@ for (const [name, values] of [['inFlight', [0, -1, 1.5, NaN, 1000]], ['maxSteps'
   });
 }
 
+// ended has a device tell of runs that are done when the test says so, at a time that the test says.
+async function ended(t, options) {
+  const device = await newDevice(), session = await openSession(linearPlan(), { device, ...options });
+  t.after(() => device.destroy());
+  await session.run('init');
+  await session.run('step', { ...batch(0), rate: 0.1 });
+  await device.queue.onSubmittedWorkDone();
+  const done = [];
+  let now = 1e6, admitted = 0;
+  t.mock.method(performance, 'now', () => now);
+  device.queue.onSubmittedWorkDone = () => new Promise((resolve) => done.push(resolve));
+  for (let i = 0; i < 128; i++) session.run('step', { ...batch(i), rate: 0.1 }).then(() => admitted++, () => {});
+  const settle = async () => {
+    for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve));
+    return admitted;
+  };
+  await settle();
+  return async (ms) => { // so many after the last, all end that are under way
+    now += ms;
+    for (const resolve of done.splice(0)) resolve();
+    return settle();
+  };
+}
+
+test('more runs are under way where the device does them in little time', async (t) => {
+  const end = await ended(t);
+  assert.equal(await end(1), 3 + 3); // nothing to tell a pace by before
+  assert.equal(await end(3), 6 + 8); // 1 ms each
+  assert.equal(await end(1), 14 + 16); // an eighth of a millisecond each
+  assert.equal(await end(320), 30 + 13); // 20 ms each, which is known when two steps at the beginning and 14 have ended
+  assert.equal(await end(300), 43 + 3);
+});
+
+test('as many runs are under way as were asked for', async (t) => {
+  const end = await ended(t, { inFlight: 2 });
+  assert.equal(await end(1), 2 + 2);
+  assert.equal(await end(1), 4 + 2);
+});
+
 test('an index the device finds out of range is named, and no state changes', async (t) => {
   const session = await open(t), label = Int32Array.of(0, 1, 2, 3);
   await session.run('pick', { label, free: Int32Array.of(3, 2, 1, 0) });

@@ -22,7 +22,7 @@ export interface DeviceOptions {
 
 /** How a session deals with the device. */
 export interface GPUSessionOptions {
-  /** How many submissions may be under way before `run` waits, 1 to 64. 3 if not given. */
+  /** How many submissions may be under way before `run` waits, 1 to 64. If not given 3, and up to 16 while they are less than 8 ms of work. */
   inFlight?: number;
   /**
    * Whether a session is ready before the kernels that take longest to compile: others, which leave the

@@ -3,7 +3,7 @@
 import { type Device, onLost } from './device.js';
 import { asError, RlxError } from '../values/errors.js';
 import { usage } from './flags.js';
-import { Flight } from './flight.js';
+import { Flight, leastInFlight, mostInFlight } from './flight.js';
 import { allSteps, type Plan, type Slot } from '../plan/plan.js';
 import { type Program, type ProgramEntry, watched } from './program.js';
 import { PlanSession, type Upload } from '../session/plan-session.js';
@@ -35,13 +35,14 @@ export class GPUSession extends PlanSession<ProgramEntry> {
   #nudging = false;
   readonly #forget: () => void;
 
-  constructor(device: Device, plan: Plan, program: Program, inFlight: number, staging: number) {
+  constructor(device: Device, plan: Plan, program: Program, inFlight: number | undefined, staging: number) {
     super(plan, program);
     this.#device = device;
     this.#program = program;
     this.#gpu = device.gpu;
     this.deviceName = device.name;
-    this.#flight = new Flight(looks(plan) ? 1 : inFlight);
+    const fixed = looks(plan) ? 1 : inFlight;
+    this.#flight = new Flight(fixed ?? leastInFlight, fixed ?? mostInFlight);
     this.#recorder = new Recorder(program.buffers);
     const { status } = plan;
     const outputBytes = plan.entries.reduce((most, { outputs }) => Math.max(most, outputs.reduce((sum, i) => sum + plan.slots[i]!.bytes, 0)), 1024);

@@ -43,9 +43,9 @@ export async function openSession(file: Uint8Array | ArrayBuffer, options: Sessi
 
 /** {@link openSession} in this thread, for a plan that was read already. */
 export async function openLocal(plan: Plan, options: Omit<SessionOptions, 'worker'> = {}): Promise<Session> {
-  const { maxSteps = 64, inFlight = 3, staging = 4, on = 'best' } = options;
+  const { maxSteps = 64, inFlight, staging = 4, on = 'best' } = options;
   checkCount('maxSteps', maxSteps, 1, 4096);
-  checkCount('inFlight', inFlight, 1, 64);
+  if (inFlight !== undefined) checkCount('inFlight', inFlight, 1, 64);
   checkCount('staging', staging, 1, 64);
   checkPlace(on);
   const code = on === 'gpu' ? undefined : pickCode(plan);
@@ -59,7 +59,7 @@ export async function openLocal(plan: Plan, options: Omit<SessionOptions, 'worke
   }
 }
 
-async function openGPU(plan: Plan, options: SessionOptions, maxSteps: number, inFlight: number, staging: number): Promise<Session> {
+async function openGPU(plan: Plan, options: SessionOptions, maxSteps: number, inFlight: number | undefined, staging: number): Promise<Session> {
   const { device, plan: variant } = await deviceFor(plan, options);
   try {
     const program = await unlessLost(device.gpu, () => buildProgram(device.gpu, variant, maxSteps, options.drafts ?? true));
