@@ -299,10 +299,11 @@ async function ended(t, options) {
 test('more runs are under way where the device does them in little time', async (t) => {
   const end = await ended(t);
   assert.equal(await end(1), 3 + 3); // nothing to tell a pace by before
-  assert.equal(await end(3), 6 + 8); // 1 ms each
-  assert.equal(await end(1), 14 + 16); // an eighth of a millisecond each
-  assert.equal(await end(320), 30 + 13); // 20 ms each, which is known when two steps at the beginning and 14 have ended
-  assert.equal(await end(300), 43 + 3);
+  assert.equal(await end(4), 6 + 6);
+  assert.equal(await end(4), 12 + 12);
+  assert.equal(await end(6), 24 + 16);
+  assert.equal(await end(320), 40 + 13); // 20 ms each, which is known when two of the time before and 14 have ended
+  assert.equal(await end(300), 53 + 3);
 });
 
 test('as many runs are under way as were asked for', async (t) => {

@@ -21,7 +21,7 @@ export class Flight {
   #limit: number;
   /** How many of those may still enter: who waits finds none. */
   #free: number;
-  /** How many have left since a time, by which the pace is known when a whole limit of them has. */
+  /** How many have left since a time. */
   #left = 0;
   #since = 0;
   readonly #queue: { go(): void; stop(error: RlxError): void }[] = [];
@@ -43,12 +43,16 @@ export class Flight {
   /** Gives a place to the next, or back. */
   leave(): void {
     this.#free++;
-    if (++this.#left >= this.#limit) this.#adapt();
+    this.#left++;
+    this.#adapt();
     for (; this.#free > 0 && this.#queue[0]; this.#free--) this.#queue.shift()!.go();
   }
 
+  /** Sets the limit once a whole one has left, in a time in which browsers tell of several that are done. */
   #adapt(): void {
-    const now = performance.now(), wanted = Math.round(ahead * this.#left / (now - this.#since));
+    const now = performance.now(), time = now - this.#since;
+    if (this.#left < this.#limit || time < ahead / 2) return;
+    const wanted = Math.round(ahead * this.#left / time);
     const limit = Math.min(Math.max(wanted, this.#least), this.#most);
     this.#free += limit - this.#limit;
     [this.#limit, this.#left, this.#since] = [limit, 0, now];
