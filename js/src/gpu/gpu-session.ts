@@ -42,7 +42,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
     this.#gpu = device.gpu;
     this.deviceName = device.name;
     this.#flight = new Flight(looks(plan) ? 1 : inFlight);
-    this.#recorder = new Recorder(program.buffers);
+    this.#recorder = new Recorder(program);
     const { status } = plan;
     const outputBytes = plan.entries.reduce((most, { outputs }) => Math.max(most, outputs.reduce((sum, i) => sum + plan.slots[i]!.bytes, 0)), 1024);
     this.#ring = new StagingRing({

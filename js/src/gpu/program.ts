@@ -6,19 +6,17 @@ import { allSteps, type Binding, type Dispatch, type Kernel, type Plan } from '.
 import { rowBytes } from '../plan/validate.js';
 import { type Runnable, withRows } from '../session/plan-session.js';
 
-/** The objects of a dispatch. */
+/** The objects of a dispatch, but for its pipeline. */
 export interface DispatchObjects {
-  pipeline: GPUComputePipeline;
   storage: GPUBindGroup;
   /** The group of uniforms, absent where the kernel reads none, and its bindings. */
   uniforms?: GPUBindGroup;
   dynamic: readonly number[];
-  groups: readonly number[];
-  /** Where the device has the grid, in place of `groups`. */
+  /** Where the device has the grid. */
   grid?: [buffer: GPUBuffer, offset: number];
 }
 /** What each dispatch of an entry is made of. */
-export type Dispatches = ReadonlyMap<Dispatch, DispatchObjects>;
+export type Dispatches = Map<Dispatch, DispatchObjects>;
 
 /** An entry with its objects. */
 export interface ProgramEntry extends Runnable {
@@ -53,11 +51,8 @@ export async function watched<T>(gpu: GPUDevice, what: string, calls: () => T): 
  */
 export async function buildProgram(gpu: GPUDevice, plan: Plan, maxSteps: number, drafts: boolean): Promise<Program> {
   const program = new Program(gpu, plan, maxSteps, drafts);
-  const watch = <T>(calls: () => T) => watched(gpu, plan.name, calls);
   try {
-    await watch(() => program.makeBuffers());
-    await watch(() => program.makePipelines());
-    await watch(() => program.makeEntries());
+    await watched(gpu, plan.name, () => program.make());
     return program;
   } catch (reason) {
     program.destroy();
@@ -81,15 +76,18 @@ export class Program {
   readonly #plan: Plan;
   /** The most steps of one run: the rows of scalars there are. */
   readonly maxSteps: number;
+  /** Those of the kernels, in their order. */
+  pipelines: readonly GPUComputePipeline[] = [];
   /** Whether drafts stand in for kernels. */
-  #drafts: boolean;
-  #pipelines: GPUComputePipeline[] = [];
+  drafts: boolean;
+  /** Whether what they stand in for is yet to be compiled. */
+  #replaceable: boolean;
 
   constructor(gpu: GPUDevice, plan: Plan, maxSteps: number, drafts: boolean) {
     this.#gpu = gpu;
     this.#plan = plan;
     this.maxSteps = maxSteps;
-    this.#drafts = drafts && plan.kernels.some(({ draft }) => draft);
+    this.#replaceable = this.drafts = drafts && plan.kernels.some(({ draft }) => draft);
   }
 
   /** Makes each key's object once. Labels are among what keys are made of: no two objects here share one. */
@@ -107,7 +105,7 @@ export class Program {
     return made;
   }
 
-  makeBuffers(): void {
+  #makeBuffers(): void {
     const flags = usage.storage | usage.indirect | usage.copySrc | usage.copyDst;
     this.#plan.buffers.forEach(({ kind, bytes }, i) => this.buffers.push(this.#buffer(`${kind} ${i}`, bytes, flags)));
     for (const { buffer, offset, data } of this.#plan.constants) this.#gpu.queue.writeBuffer(this.buffers[buffer]!, offset, data);
@@ -118,9 +116,11 @@ export class Program {
     this.#gpu.queue.writeBuffer(this.#counters, 0, rows);
   }
 
-  /** Makes the pipelines of all kernels, those of some from their drafts. */
-  async makePipelines(): Promise<void> {
-    this.#pipelines = await Promise.all(this.#plan.kernels.map((kernel) => this.#pipeline(kernel, this.#drafts && kernel.draft || kernel.source)));
+  /** Makes all objects: the pipelines of some kernels from their drafts. */
+  async make(): Promise<void> {
+    this.#makeBuffers();
+    this.#makeEntries();
+    this.pipelines = await Promise.all(this.#plan.kernels.map((kernel) => this.#pipeline(kernel, this.drafts && kernel.draft || kernel.source)));
   }
 
   async #pipeline(kernel: Kernel, code: string): Promise<GPUComputePipeline> {
@@ -140,12 +140,11 @@ export class Program {
    * would have held that up. Runs that begin after that run those.
    */
   replaceDrafts({ dispatches }: ProgramEntry): void {
-    if (!this.#drafts || ![...dispatches.keys()].some(({ draft }) => draft)) return;
-    this.#drafts = false;
-    const drafts = this.#pipelines;
+    if (!this.#replaceable || ![...dispatches.keys()].some(({ draft }) => draft)) return;
+    this.#replaceable = false;
     watched(this.#gpu, this.#plan.name, async () => {
-      this.#pipelines = await Promise.all(this.#plan.kernels.map((kernel, i) => kernel.draft ? this.#pipeline(kernel, kernel.source) : drafts[i]!));
-      for (const made of this.entries.values()) made.dispatches = this.#dispatches(made);
+      this.pipelines = await Promise.all(this.#plan.kernels.map((kernel, i) => kernel.draft ? this.#pipeline(kernel, kernel.source) : this.pipelines[i]!));
+      this.drafts = false;
     }).catch(() => {}); // where that fails they stay
   }
 
@@ -163,25 +162,20 @@ export class Program {
     return this.#once(key, (label) => this.#gpu.createBindGroupLayout({ label, entries }));
   }
 
-  makeEntries(): void {
+  #makeEntries(): void {
     for (const entry of this.#plan.entries) {
       const made: ProgramEntry = { ...withRows(entry, this.maxSteps), dispatches: new Map(), proven: false };
       if (made.stride > 0) made.uniforms = this.#buffer(`${entry.name} scalars`, made.rows.byteLength, usage.uniform | usage.copyDst);
-      made.dispatches = this.#dispatches(made);
+      for (const step of allSteps([entry])) if (step.kind === 'dispatch') made.dispatches.set(step, this.#dispatch(made, step));
       this.entries.set(entry.name, made);
     }
   }
 
-  #dispatches(entry: ProgramEntry): Dispatches {
-    const dispatches = allSteps([entry.entry]).filter((step) => step.kind === 'dispatch');
-    return new Map(dispatches.map((step) => [step, this.#dispatch(entry, step)]));
-  }
-
-  #dispatch(entry: ProgramEntry, { kernel: index, bindings, groups, grid, draft }: Dispatch): DispatchObjects {
-    const kernel = this.#plan.kernels[index]!, pipeline = this.#pipelines[index]!;
+  #dispatch(entry: ProgramEntry, { kernel: index, bindings, grid }: Dispatch): DispatchObjects {
+    const kernel = this.#plan.kernels[index]!;
     const windows = bindings.map((b, binding): Window => [binding, this.buffers[b.buffer]!, b]);
     const [storageLayout, uniformLayout] = this.#layouts(kernel), storage = this.#group(kernel.name, storageLayout!, windows);
-    const op: DispatchObjects = { pipeline, storage, dynamic: uniformBindings(kernel), groups: this.#drafts && draft || groups };
+    const op: DispatchObjects = { storage, dynamic: uniformBindings(kernel) };
     if (grid) op.grid = [this.buffers[grid.buffer]!, grid.offset];
     if (uniformLayout) {
       op.uniforms = this.#group(`${entry.entry.name} uniforms`, uniformLayout, op.dynamic.map((binding) => [
