@@ -9,14 +9,12 @@ import { Tensor } from '../values/tensor.js';
 /** What of a slot a value for it is held to. */
 type Held = Pick<Slot, 'name' | 'dtype' | 'bytes' | 'range'> & { shape: readonly number[] };
 
-const sameShape = (a: readonly number[], b: readonly number[]): boolean => a.length === b.length && a.every((n, i) => n === b[i]);
-
 /** An error about one value: its message begins with the op and the name. */
 export const wrong = (kind: ErrorKind, op: string, name: string, what: string, place?: ErrorPlace): RlxError =>
   new RlxError(kind, `${op}: ${name} ${what}`, { op, name, ...place });
 
 function checkShape(op: string, { name, dtype, shape: expected }: Held, shape: readonly number[]): void {
-  if (!sameShape(shape, expected)) throw wrong('shape', op, name, `is ${dtype}[${expected}], given with the shape [${shape}]`, { shape, expected });
+  if (`${shape}` !== `${expected}`) throw wrong('shape', op, name, `is ${dtype}[${expected}], given with the shape [${shape}]`, { shape, expected });
 }
 
 /** Refuses another element type than the slot's. */
