@@ -2,6 +2,7 @@
 
 import { type Device, onLost } from './device.js';
 import { asError, RlxError } from '../values/errors.js';
+import { greatest } from '../values/dtype.js';
 import { usage } from './flags.js';
 import { Flight } from './flight.js';
 import { allSteps, type Plan, type Slot } from '../plan/plan.js';
@@ -44,7 +45,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
     this.#flight = new Flight(looks(plan) ? 1 : inFlight);
     this.#recorder = new Recorder(program);
     const { status } = plan;
-    const outputBytes = plan.entries.reduce((most, { outputs }) => Math.max(most, outputs.reduce((sum, i) => sum + plan.slots[i]!.bytes, 0)), 1024);
+    const outputBytes = greatest(plan.entries, ({ outputs }) => outputs.reduce((sum, i) => sum + plan.slots[i]!.bytes, 0), 1024);
     this.#ring = new StagingRing({
       gpu: this.#gpu,
       label: `${program.tag} staging`,

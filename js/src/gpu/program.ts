@@ -1,6 +1,7 @@
 // A plan made into GPU objects, once: buffers, layouts, pipelines, bind groups.
 
 import { RlxError } from '../values/errors.js';
+import { greatest } from '../values/dtype.js';
 import { computeStage, usage } from './flags.js';
 import { allSteps, type Binding, type Dispatch, type Kernel, type Plan } from '../plan/plan.js';
 import { rowBytes } from '../plan/validate.js';
@@ -109,7 +110,7 @@ export class Program {
     const flags = usage.storage | usage.indirect | usage.copySrc | usage.copyDst;
     this.#plan.buffers.forEach(({ kind, bytes }, i) => this.buffers.push(this.#buffer(`${kind} ${i}`, bytes, flags)));
     for (const { buffer, offset, data } of this.#plan.constants) this.#gpu.queue.writeBuffer(this.buffers[buffer]!, offset, data);
-    const most = allSteps(this.#plan.entries).reduce((n, step) => step.kind === 'repeat' ? Math.max(n, step.count) : n, 0);
+    const most = greatest(allSteps(this.#plan.entries), (step) => step.kind === 'repeat' ? step.count : 0, 0);
     if (most === 0 || !this.#plan.kernels.some(({ counters }) => counters > 0)) return;
     const words = rowBytes / 4, rows = Uint32Array.from({ length: most * words }, (_, i) => i % words ? 0 : i / words);
     this.#counters = this.#buffer('counters', rows.byteLength, usage.uniform | usage.copyDst);
