@@ -2,7 +2,6 @@
 
 import { type Device, onLost } from './device.js';
 import { asError, RlxError } from '../values/errors.js';
-import { greatest } from '../values/dtype.js';
 import { usage } from './flags.js';
 import { Flight } from './flight.js';
 import { allSteps, type Plan, type Slot } from '../plan/plan.js';
@@ -12,9 +11,6 @@ import { Recorder } from './recorder.js';
 import type { Inputs, Reading, Run, RunOptions } from '../session/session.js';
 import { type Capture, type ReadRequest, readRequest, type Source, StagingRing } from './staging.js';
 import { Tensor } from '../values/tensor.js';
-
-/** Staging buffers begin no larger than the first, and become no larger than the second. */
-const firstStaging = 1 << 20, largestStaging = 64 << 20;
 
 // Firefox looks for finished work every 100 ms, unless there is a submission to make.
 const needsNudge = /firefox/i.test(globalThis.navigator?.userAgent ?? '');
@@ -44,18 +40,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
     this.deviceName = device.name;
     this.#flight = new Flight(looks(plan) ? 1 : inFlight);
     this.#recorder = new Recorder(program);
-    const { status } = plan;
-    const outputBytes = greatest(plan.entries, ({ outputs }) => outputs.reduce((sum, i) => sum + plan.slots[i]!.bytes, 0), 1024);
-    this.#ring = new StagingRing({
-      gpu: this.#gpu,
-      label: `${program.tag} staging`,
-      places: Math.max(3, staging),
-      bytes: Math.min(firstStaging, outputBytes),
-      most: Math.min(largestStaging, Math.floor(this.#gpu.limits.maxBufferSize / 256) * 256),
-      status: status && { buffer: program.buffers[status.buffer]!, status },
-      onFree: () => this.#catchUp(),
-      fatal: () => this.#fatal(),
-    });
+    this.#ring = new StagingRing(this.#gpu, program, Math.max(3, staging), { onFree: () => this.#catchUp(), fatal: () => this.#fatal() });
     this.#gpu.addEventListener('uncapturederror', this.#onError);
     this.#forget = onLost(this.#gpu, (info) => this.fail(lostError(info, this.steps - this.savedAt)));
   }

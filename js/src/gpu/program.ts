@@ -74,7 +74,7 @@ export class Program {
   #counters: GPUBuffer | undefined;
 
   readonly #gpu: GPUDevice;
-  readonly #plan: Plan;
+  readonly plan: Plan;
   /** The most steps of one run: the rows of scalars there are. */
   readonly maxSteps: number;
   /** Those of the kernels, in their order. */
@@ -86,7 +86,7 @@ export class Program {
 
   constructor(gpu: GPUDevice, plan: Plan, maxSteps: number, drafts: boolean) {
     this.#gpu = gpu;
-    this.#plan = plan;
+    this.plan = plan;
     this.maxSteps = maxSteps;
     this.#replaceable = this.drafts = drafts && plan.kernels.some(({ draft }) => draft);
   }
@@ -98,7 +98,7 @@ export class Program {
     return made;
   }
 
-  #label(what: string): string { return `${this.tag} ${this.#plan.name} ${what}`; }
+  #label(what: string): string { return `${this.tag} ${this.plan.name} ${what}`; }
 
   #buffer(what: string, size: number, flags: number): GPUBuffer {
     const made = this.#gpu.createBuffer({ label: this.#label(what), size, usage: flags });
@@ -108,10 +108,10 @@ export class Program {
 
   #makeBuffers(): void {
     const flags = usage.storage | usage.indirect | usage.copySrc | usage.copyDst;
-    this.#plan.buffers.forEach(({ kind, bytes }, i) => this.buffers.push(this.#buffer(`${kind} ${i}`, bytes, flags)));
-    for (const { buffer, offset, data } of this.#plan.constants) this.#gpu.queue.writeBuffer(this.buffers[buffer]!, offset, data);
-    const most = greatest(allSteps(this.#plan.entries), (step) => step.kind === 'repeat' ? step.count : 0, 0);
-    if (most === 0 || !this.#plan.kernels.some(({ counters }) => counters > 0)) return;
+    this.plan.buffers.forEach(({ kind, bytes }, i) => this.buffers.push(this.#buffer(`${kind} ${i}`, bytes, flags)));
+    for (const { buffer, offset, data } of this.plan.constants) this.#gpu.queue.writeBuffer(this.buffers[buffer]!, offset, data);
+    const most = greatest(allSteps(this.plan.entries), (step) => step.kind === 'repeat' ? step.count : 0, 0);
+    if (most === 0 || !this.plan.kernels.some(({ counters }) => counters > 0)) return;
     const words = rowBytes / 4, rows = Uint32Array.from({ length: most * words }, (_, i) => i % words ? 0 : i / words);
     this.#counters = this.#buffer('counters', rows.byteLength, usage.uniform | usage.copyDst);
     this.#gpu.queue.writeBuffer(this.#counters, 0, rows);
@@ -121,7 +121,7 @@ export class Program {
   async make(): Promise<void> {
     this.#makeBuffers();
     this.#makeEntries();
-    this.pipelines = await Promise.all(this.#plan.kernels.map((kernel) => this.#pipeline(kernel, this.drafts && kernel.draft || kernel.source)));
+    this.pipelines = await Promise.all(this.plan.kernels.map((kernel) => this.#pipeline(kernel, this.drafts && kernel.draft || kernel.source)));
   }
 
   async #pipeline(kernel: Kernel, code: string): Promise<GPUComputePipeline> {
@@ -143,8 +143,8 @@ export class Program {
   replaceDrafts({ dispatches }: ProgramEntry): void {
     if (!this.#replaceable || ![...dispatches.keys()].some(({ draft }) => draft)) return;
     this.#replaceable = false;
-    watched(this.#gpu, this.#plan.name, async () => {
-      this.pipelines = await Promise.all(this.#plan.kernels.map((kernel, i) => kernel.draft ? this.#pipeline(kernel, kernel.source) : this.pipelines[i]!));
+    watched(this.#gpu, this.plan.name, async () => {
+      this.pipelines = await Promise.all(this.plan.kernels.map((kernel, i) => kernel.draft ? this.#pipeline(kernel, kernel.source) : this.pipelines[i]!));
       this.drafts = false;
     }).catch(() => {}); // where that fails they stay
   }
@@ -164,7 +164,7 @@ export class Program {
   }
 
   #makeEntries(): void {
-    for (const entry of this.#plan.entries) {
+    for (const entry of this.plan.entries) {
       const made: ProgramEntry = { ...withRows(entry, this.maxSteps), dispatches: new Map(), proven: false };
       if (made.stride > 0) made.uniforms = this.#buffer(`${entry.name} scalars`, made.rows.byteLength, usage.uniform | usage.copyDst);
       for (const step of allSteps([entry])) if (step.kind === 'dispatch') made.dispatches.set(step, this.#dispatch(made, step));
@@ -173,7 +173,7 @@ export class Program {
   }
 
   #dispatch(entry: ProgramEntry, { kernel: index, bindings, grid }: Dispatch): DispatchObjects {
-    const kernel = this.#plan.kernels[index]!;
+    const kernel = this.plan.kernels[index]!;
     const windows = bindings.map((b, binding): Window => [binding, this.buffers[b.buffer]!, b]);
     const [storageLayout, uniformLayout] = this.#layouts(kernel), storage = this.#group(kernel.name, storageLayout!, windows);
     const op: DispatchObjects = { storage, dynamic: uniformBindings(kernel) };
