@@ -2,7 +2,7 @@
 
 import { type Device, onLost } from './device.js';
 import { asError, RlxError } from '../values/errors.js';
-import { usage } from './flags.js';
+import * as flags from './flags.js';
 import { Flight } from './flight.js';
 import { allSteps, type Plan, type Slot } from '../plan/plan.js';
 import { type Program, type ProgramEntry, watched } from './program.js';
@@ -211,7 +211,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
     this.#pool.set(size, idle);
     let buffer: GPUBuffer;
     try {
-      buffer = idle.pop() ?? this.#gpu.createBuffer({ label: `${this.#program.tag} tensor`, size, usage: usage.storage | usage.copySrc | usage.copyDst });
+      buffer = idle.pop() ?? this.#gpu.createBuffer({ label: `${this.#program.tag} tensor`, size, usage: flags.storage | flags.copySrc | flags.copyDst });
     } catch (cause) {
       throw asError(cause);
     }

@@ -2,7 +2,7 @@
 
 import { RlxError } from '../values/errors.js';
 import { greatest } from '../values/dtype.js';
-import { computeStage, usage } from './flags.js';
+import * as flags from './flags.js';
 import { allSteps, type Binding, type Dispatch, type Kernel, type Plan } from '../plan/plan.js';
 import { rowBytes } from '../plan/validate.js';
 import { type Runnable, withRows } from '../session/plan-session.js';
@@ -100,20 +100,20 @@ export class Program {
 
   #label(what: string): string { return `${this.tag} ${this.plan.name} ${what}`; }
 
-  #buffer(what: string, size: number, flags: number): GPUBuffer {
-    const made = this.#gpu.createBuffer({ label: this.#label(what), size, usage: flags });
+  #buffer(what: string, size: number, usage: GPUBufferUsageFlags): GPUBuffer {
+    const made = this.#gpu.createBuffer({ label: this.#label(what), size, usage });
     this.#owned.push(made);
     return made;
   }
 
   #makeBuffers(): void {
-    const flags = usage.storage | usage.indirect | usage.copySrc | usage.copyDst;
-    this.plan.buffers.forEach(({ kind, bytes }, i) => this.buffers.push(this.#buffer(`${kind} ${i}`, bytes, flags)));
+    const usage = flags.storage | flags.indirect | flags.copySrc | flags.copyDst;
+    this.plan.buffers.forEach(({ kind, bytes }, i) => this.buffers.push(this.#buffer(`${kind} ${i}`, bytes, usage)));
     for (const { buffer, offset, data } of this.plan.constants) this.#gpu.queue.writeBuffer(this.buffers[buffer]!, offset, data);
     const most = greatest(allSteps(this.plan.entries), (step) => step.kind === 'repeat' ? step.count : 0, 0);
     if (most === 0 || !this.plan.kernels.some(({ counters }) => counters > 0)) return;
     const words = rowBytes / 4, rows = Uint32Array.from({ length: most * words }, (_, i) => i % words ? 0 : i / words);
-    this.#counters = this.#buffer('counters', rows.byteLength, usage.uniform | usage.copyDst);
+    this.#counters = this.#buffer('counters', rows.byteLength, flags.uniform | flags.copyDst);
     this.#gpu.queue.writeBuffer(this.#counters, 0, rows);
   }
 
@@ -158,7 +158,7 @@ export class Program {
   }
 
   #layout(what: string, bindings: number[], buffer: (binding: number) => GPUBufferBindingLayout): GPUBindGroupLayout {
-    const entries = bindings.map((binding) => ({ binding, visibility: computeStage, buffer: buffer(binding) }));
+    const entries = bindings.map((binding) => ({ binding, visibility: flags.computeStage, buffer: buffer(binding) }));
     const key = `${what} ${entries.map((entry) => [entry.binding, entry.buffer.type])}`;
     return this.#once(key, (label) => this.#gpu.createBindGroupLayout({ label, entries }));
   }
@@ -166,7 +166,7 @@ export class Program {
   #makeEntries(): void {
     for (const entry of this.plan.entries) {
       const made: ProgramEntry = { ...withRows(entry, this.maxSteps), dispatches: new Map(), proven: false };
-      if (made.stride > 0) made.uniforms = this.#buffer(`${entry.name} scalars`, made.rows.byteLength, usage.uniform | usage.copyDst);
+      if (made.stride > 0) made.uniforms = this.#buffer(`${entry.name} scalars`, made.rows.byteLength, flags.uniform | flags.copyDst);
       for (const step of allSteps([entry])) if (step.kind === 'dispatch') made.dispatches.set(step, this.#dispatch(made, step));
       this.entries.set(entry.name, made);
     }

@@ -4,7 +4,7 @@
 import { fromDevice, greatest, roundUp } from '../values/dtype.js';
 import { asError, RlxError } from '../values/errors.js';
 import { byName } from '../values/named.js';
-import { mapRead, usage } from './flags.js';
+import * as flags from './flags.js';
 import type { Program } from './program.js';
 import { statusError } from '../session/plan-session.js';
 import type { Reading } from '../session/session.js';
@@ -83,7 +83,7 @@ export class StagingRing {
 
   #place(bytes: number): Place {
     const size = Math.min(roundUp(bytes, 256), this.#most);
-    return { buffer: this.#gpu.createBuffer({ label: `${this.#program.tag} staging`, size, usage: usage.mapRead | usage.copyDst }), bytes: size, busy: false };
+    return { buffer: this.#gpu.createBuffer({ label: `${this.#program.tag} staging`, size, usage: flags.mapRead | flags.copyDst }), bytes: size, busy: false };
   }
 
   /**
@@ -128,7 +128,7 @@ export class StagingRing {
     try {
       const mapped = await Promise.all(places.map(async ({ buffer }, i) => {
         const bytes = Math.min(most, total - i * most);
-        await buffer.mapAsync(mapRead, 0, bytes);
+        await buffer.mapAsync(flags.mapRead, 0, bytes);
         return buffer.getMappedRange(0, bytes);
       }));
       const values = new Map(sources.map((source) => [source, new Uint8Array(source.bytes)]));
