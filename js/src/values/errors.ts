@@ -64,7 +64,7 @@ export function unknownName(what: string, name: string, known: Iterable<string>,
 }
 
 /** What a value is, for messages: `Float32Array`, `Null`. */
-export const classOf = (value: unknown): string => Object.prototype.toString.call(value).slice(8, -1);
+export const classOf = (value: unknown): string => ({}).toString.call(value).slice(8, -1);
 
 /** Refuses what is left of options when all that are known are taken from them: a misspelt one would do nothing. */
 export function noMore(what: string, rest: object): void {
