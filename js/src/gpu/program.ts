@@ -110,8 +110,8 @@ export class Program {
     const usage = flags.storage | flags.indirect | flags.copySrc | flags.copyDst;
     this.plan.buffers.forEach(({ kind, bytes }, i) => this.buffers.push(this.#buffer(`${kind} ${i}`, bytes, usage)));
     for (const { buffer, offset, data } of this.plan.constants) this.#gpu.queue.writeBuffer(this.buffers[buffer]!, offset, data);
-    const most = greatest(allSteps(this.plan.entries), (step) => step.kind === 'repeat' ? step.count : 0, 0);
-    if (most === 0 || !this.plan.kernels.some(({ counters }) => counters > 0)) return;
+    if (!this.plan.kernels.some(({ counters }) => counters)) return;
+    const most = greatest(allSteps(this.plan.entries), (step) => step.kind === 'repeat' ? step.count : 1, 1);
     const words = rowBytes / 4, rows = Uint32Array.from({ length: most * words }, (_, i) => i % words ? 0 : i / words);
     this.#counters = this.#buffer('counters', rows.byteLength, flags.uniform | flags.copyDst);
     this.#gpu.queue.writeBuffer(this.#counters, 0, rows);
@@ -151,15 +151,14 @@ export class Program {
 
   /** The layouts of a kernel's bind groups: that of its storage arrays, and of its uniforms where it reads any. */
   #layouts(kernel: Kernel): GPUBindGroupLayout[] {
-    const uniforms = uniformBindings(kernel);
-    const layouts = [this.#layout('storage', [...kernel.storage.keys()], (i) => ({ type: kernel.storage[i] === 'read' ? 'read-only-storage' : 'storage' }))];
-    if (uniforms[0] !== undefined) layouts.push(this.#layout('uniforms', uniforms, () => ({ type: 'uniform', hasDynamicOffset: true })));
+    const uniforms = uniformBindings(kernel), visibility = flags.computeStage;
+    const layouts = [this.#layout(kernel.storage.map((access, binding) => ({ binding, visibility, buffer: { type: access === 'read' ? 'read-only-storage' : 'storage' } })))];
+    if (uniforms.length > 0) layouts.push(this.#layout(uniforms.map((binding) => ({ binding, visibility, buffer: { type: 'uniform', hasDynamicOffset: true } }))));
     return layouts;
   }
 
-  #layout(what: string, bindings: number[], buffer: (binding: number) => GPUBufferBindingLayout): GPUBindGroupLayout {
-    const entries = bindings.map((binding) => ({ binding, visibility: flags.computeStage, buffer: buffer(binding) }));
-    const key = `${what} ${entries.map((entry) => [entry.binding, entry.buffer.type])}`;
+  #layout(entries: (GPUBindGroupLayoutEntry & { buffer: GPUBufferBindingLayout })[]): GPUBindGroupLayout {
+    const key = `layout ${entries.map(({ binding, buffer }) => [binding, buffer.type])}`;
     return this.#once(key, (label) => this.#gpu.createBindGroupLayout({ label, entries }));
   }
 
@@ -179,15 +178,15 @@ export class Program {
     const op: DispatchObjects = { storage, dynamic: uniformBindings(kernel) };
     if (grid) op.grid = [this.buffers[grid.buffer]!, grid.offset];
     if (uniformLayout) {
-      op.uniforms = this.#group(`${entry.entry.name} uniforms`, uniformLayout, op.dynamic.map((binding) => [
-        binding, binding === 0 ? entry.uniforms! : this.#counters!, { offset: 0, bytes: binding === 0 ? entry.stride : rowBytes },
-      ]));
+      op.uniforms = this.#group(`${entry.entry.name} uniforms`, uniformLayout, op.dynamic.map((binding) => binding
+        ? [binding, this.#counters!, { offset: 0, bytes: rowBytes }]
+        : [binding, entry.uniforms!, { offset: 0, bytes: entry.stride }]));
     }
     return op;
   }
 
   #group(what: string, layout: GPUBindGroupLayout, windows: Window[]): GPUBindGroup {
-    const key = windows.map(([binding, buffer, { offset, bytes }]) => `${binding} ${buffer.label} ${offset} ${bytes}`);
+    const key = windows.map(([binding, buffer, { offset, bytes }]) => [binding, buffer.label, offset, bytes]);
     return this.#once(layout.label + key, () => this.#gpu.createBindGroup({
       label: this.#label(what), layout,
       entries: windows.map(([binding, buffer, { offset, bytes }]) => ({ binding, resource: { buffer, offset, size: bytes } })),
