@@ -54,26 +54,29 @@ function apart(windows: (Binding & { writes: boolean })[]): boolean {
 export function validate({ buffers, slots, constants, kernels, status, entries, requires }: Plan): void {
   /** The part of the plan that is looked at, for errors. */
   let part = 'buffers';
+  /** The bytes of all rows of scalars so far. */
+  let rows = 0;
   const need = (ok: unknown, rule: number): void => { if (!ok) refuse(rule, part); };
   const [arrays, bindingBytes, bufferBytes, sharedBytes, threads, x, y, z, groups] = Object.values(requires.limits) as Nine;
 
   function window({ buffer, offset, bytes }: Binding, alignment: number, kinds?: string): void {
-    need(offset + bytes <= (buffers[buffer]?.bytes ?? -1) && offset % alignment === 0 && bytes % 4 === 0, 14);
+    // What there is no buffer for is not within its bytes.
+    need(offset + bytes <= buffers[buffer]?.bytes! && offset % alignment === 0 && bytes % 4 === 0, 14);
     need(!kinds || kinds.includes(buffers[buffer]!.kind), 15);
   }
 
   const written = (buffer: number): void => need(writable.includes(buffers[buffer]!.kind), 35);
 
   function checkSlot(slot: Slot): void {
-    const { role, name, dtype, shape, offset, bytes, range } = slot;
+    const { role, name, dtype, shape, range } = slot;
     part = `${role} ${name}`;
     const block = dtype[0] !== 'q' ? 1 : dtype.endsWith('k') ? 256 : 32;
     const product = shape.reduce((n, d) => n * (d || 1), 1), n = shape.includes(0) ? 0 : product;
     need(name, 10);
-    need(Number.isSafeInteger(product) && n % block === 0 && bytes === roundUp(n / block * typeBytes[dtype]!, 4), 11);
+    need(Number.isSafeInteger(product) && n % block === 0 && slot.bytes === roundUp(n / block * typeBytes[dtype]!, 4), 11);
     need(!range || (role === 'input' && /^[iu]/.test(dtype) && range[0] <= range[1]), 12);
     if (role !== 'scalar') window(slot, 4, kindsOf[role]);
-    else need(/32|bool/.test(dtype) && shape.length === 0 && offset % 4 === 0, 13);
+    else need(/32|bool/.test(dtype) && shape.length === 0 && slot.offset % 4 === 0, 13);
   }
 
   function checkKernel(kernel: Kernel): void {
@@ -87,6 +90,9 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
   }
 
   function checkEntry(entry: Entry): void {
+    part = `entry ${entry.name}`;
+    need(fitsRow(entry.uniformBytes), 22);
+    need((rows += roundUp(entry.uniformBytes, rowBytes)) <= maxRowsBytes, 23);
     const list = (indices: number[], roles: string) => indices.map((i) => {
       need(slots[i] && roles.includes(slots[i].role), 27);
       return slots[i]!;
@@ -150,7 +156,7 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
   const owned = slots.filter(({ role, bytes }) => bytes > 0 && role !== 'scalar' && role !== 'output');
   need(apart(owned.map((slot) => ({ ...slot, writes: true }))), 17);
   part = 'constants';
-  for (const { buffer, offset, data } of constants) window({ buffer, offset, bytes: data.length }, 4, 'constant state');
+  for (const constant of constants) window({ ...constant, bytes: constant.data.length }, 4, 'constant state');
   kernels.forEach(checkKernel);
   part = 'status';
   if (status) {
@@ -159,11 +165,5 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
   }
   part = 'entries';
   need(differ([{ name: '' }, ...entries], nameOf), 26);
-  let rows = 0;
-  for (const entry of entries) {
-    part = `entry ${entry.name}`;
-    need(fitsRow(entry.uniformBytes), 22);
-    need((rows += roundUp(entry.uniformBytes, rowBytes)) <= maxRowsBytes, 23);
-    checkEntry(entry);
-  }
+  entries.forEach(checkEntry);
 }
