@@ -146,7 +146,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
   /** Writes what comes from the host. */
   #send(uploads: Upload[]): void {
     for (const { slot, bytes } of uploads) {
-      if (bytes && bytes.length > 0) this.#gpu.queue.writeBuffer(this.#program.buffers[slot.buffer]!, slot.offset, bytes);
+      if (bytes?.length) this.#gpu.queue.writeBuffer(this.#program.buffers[slot.buffer]!, slot.offset, bytes);
     }
   }
 

@@ -42,12 +42,12 @@ export function hostBytes(op: string, slot: Held, value: Exclude<Input, Tensor>)
     checkShape(op, slot, []);
     const n = Number(value);
     data = arrayType(dtype).of(n);
-    if (dtype === 'bool' ? n !== 0 && n !== 1 : dtype !== 'f32' && data[0] !== n) checkDType(op, slot, n);
+    if (dtype !== 'f32' && (data[0] !== n || dtype === 'bool' && n > 1)) checkDType(op, slot, n);
   } else {
-    const shaped = value as { data: TensorData; shape: readonly number[] };
-    data = shaped?.shape ? shaped.data : value as TensorData;
+    const { shape } = Object(value) as { shape?: readonly number[] };
+    data = shape ? (value as { data: TensorData }).data : value as TensorData;
     checkType(`${op}: ${name}`, dtype, data);
-    if (shaped.shape) checkShape(op, slot, shaped.shape);
+    if (shape) checkShape(op, slot, shape);
     const size = arrayLength(dtype, expected, slot.bytes);
     if (data.length !== size) {
       const empty = data.length === 0 ? ': an empty batch has no result' : '';

@@ -83,6 +83,8 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
     if (this.end(error)) this.#announce(error);
   }
 
+  #slots(...indices: number[][]): Slot[] { return indices.flat().map((i) => this.plan.slots[i]!); }
+
   #entryOf(name: string): E {
     return named('the plan has no entry', name, this.#entries);
   }
@@ -102,7 +104,7 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
    * runs to come, until one is given them.
    */
   protected accept({ entry, rows, stride }: Runnable, given: Inputs, steps: number, bind = false): Upload[] {
-    const op = entry.name, slots = [...entry.inputs, ...entry.scalars].map((i) => this.plan.slots[i]!), names = slots.map(({ name }) => name);
+    const op = entry.name, slots = this.#slots(entry.inputs, entry.scalars), names = slots.map(({ name }) => name);
     for (const name in given) if (!names.includes(name)) throw unknownName(`${op} has no input`, name, names, op);
     const uploads: Upload[] = [], scalars: [offset: number, values: Uint8Array[]][] = [];
     for (const slot of slots) {
@@ -136,7 +138,7 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
 
   /** Where a readable value lies: a persistent one, or an output of the entry that ran last. */
   #source(name: string, from = this.lastEntry): Slot {
-    const outputs = from?.entry.outputs.map((i) => this.plan.slots[i]!) ?? [];
+    const outputs = this.#slots(from?.entry.outputs ?? []);
     const slot = this.#persistent.get(name) ?? outputs.find((output) => output.name === name);
     if (slot) return slot;
     const when = from ? `a run of ${from.entry.name}` : 'no run';

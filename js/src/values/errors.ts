@@ -60,7 +60,7 @@ export class RlxError extends Error {
 /** The error for a name that is none of those known. `what` says what was looked for where. */
 export function unknownName(what: string, name: string, known: Iterable<string>, op?: string): RlxError {
   const message = `${what} ${name}: there are ${[...known].join(', ') || 'none'}`;
-  return new RlxError('name', message, op === undefined ? { name } : { op, name });
+  return new RlxError('name', message, op ? { op, name } : { name });
 }
 
 /** What a value is, for messages: `Float32Array`, `Null`. */
