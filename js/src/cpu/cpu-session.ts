@@ -8,7 +8,7 @@ import type { Plan, Slot } from '../plan/plan.js';
 import { statusBytes } from '../plan/validate.js';
 import { PlanSession, statusError, type Upload } from '../session/plan-session.js';
 import type { Inputs, Reading, Run, RunOptions, Session } from '../session/session.js';
-import { Tensor } from '../values/tensor.js';
+import { Tensor, type TensorType } from '../values/tensor.js';
 import { buildProgram, type Program, type ProgramEntry } from './program.js';
 
 /** Makes a plan with code ready to run. */
@@ -67,7 +67,7 @@ class CPUSession extends PlanSession<ProgramEntry> {
     return { step: this.steps, values: byName(slots, (slot) => fromDevice(slot.dtype, slot.shape, this.#bytes(slot).slice().buffer)) };
   }
 
-  protected tensor(dtype: string, shape: readonly number[], from: Uint8Array<ArrayBuffer> | Slot): Tensor {
+  protected tensor({ dtype, shape }: TensorType, from: Uint8Array<ArrayBuffer> | Slot): Tensor {
     const bytes = (from instanceof Uint8Array ? from : this.#bytes(from)).slice();
     return new Tensor({ dtype, shape, owner: this, handle: bytes, data: async () => fromDevice(dtype, shape, bytes.slice().buffer), free: () => {} });
   }

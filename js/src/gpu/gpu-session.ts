@@ -10,7 +10,7 @@ import { PlanSession, type Upload } from '../session/plan-session.js';
 import { Recorder } from './recorder.js';
 import type { Inputs, Reading, Run, RunOptions } from '../session/session.js';
 import { type Capture, type ReadRequest, readRequest, type Source, StagingRing } from './staging.js';
-import { Tensor } from '../values/tensor.js';
+import { Tensor, type TensorType } from '../values/tensor.js';
 
 // Firefox looks for finished work every 100 ms, unless there is a submission to make.
 const needsNudge = /firefox/i.test(globalThis.navigator?.userAgent ?? '');
@@ -200,7 +200,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
   }
 
   /** A tensor in a buffer from the pool, whose buffers have powers of two as sizes. */
-  protected tensor(dtype: string, shape: readonly number[], from: Uint8Array<ArrayBuffer> | Slot): Tensor {
+  protected tensor({ dtype, shape }: TensorType, from: Uint8Array<ArrayBuffer> | Slot): Tensor {
     const bytes = from instanceof Uint8Array ? from.length : from.bytes;
     const { maxBufferSize } = this.#gpu.limits;
     if (bytes > maxBufferSize) {
