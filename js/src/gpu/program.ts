@@ -29,16 +29,10 @@ export interface ProgramEntry extends Runnable {
 }
 
 /** Makes calls, and gives what they give. Rejects with the first error that WebGPU does not throw, if there is no other. */
-export async function watched<T>(gpu: GPUDevice, what: string, calls: () => T): Promise<Awaited<T>> {
+export async function watched<T>(gpu: GPUDevice, what: string, calls: () => Promise<T>): Promise<T> {
   const filters = ['validation', 'out-of-memory', 'internal'] as const;
   for (const filter of filters) gpu.pushErrorScope(filter);
-  let popped: Promise<(GPUError | null)[]>;
-  let value: T;
-  try {
-    value = calls();
-  } finally {
-    popped = Promise.all(filters.map(() => gpu.popErrorScope().catch(() => null)));
-  }
+  const value = calls(), popped = Promise.all(filters.map(() => gpu.popErrorScope().catch(() => null)));
   const done = await value; // its own error says more than the scope's
   const errors = await popped, i = errors.findIndex(Boolean);
   // Scopes pop from the innermost, so the second of three is out-of-memory.
