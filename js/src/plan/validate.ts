@@ -70,8 +70,8 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
   function checkSlot(slot: Slot): void {
     const { role, name, dtype, shape, range } = slot;
     part = `${role} ${name}`;
-    const block = dtype[0] !== 'q' ? 1 : dtype.endsWith('k') ? 256 : 32;
-    const product = shape.reduce((n, d) => n * (d || 1), 1), n = shape.includes(0) ? 0 : product;
+    const block = dtype[0] !== 'q' ? 1 : dtype[3] === 'k' ? 256 : 32;
+    const n = sizeOf(shape), product = sizeOf(shape.filter(Boolean));
     need(name, 10);
     need(Number.isSafeInteger(product) && n % block === 0 && slot.bytes === roundUp(n / block * typeBytes[dtype]!, 4), 11);
     need(!range || (role === 'input' && /^[iu]/.test(dtype) && range[0] <= range[1]), 12);
