@@ -147,7 +147,7 @@ export class Program {
   #layouts(kernel: Kernel): GPUBindGroupLayout[] {
     const uniforms = uniformBindings(kernel), visibility = flags.computeStage;
     const layouts = [this.#layout(kernel.storage.map((access, binding) => ({ binding, visibility, buffer: { type: access === 'read' ? 'read-only-storage' : 'storage' } })))];
-    if (uniforms.length > 0) layouts.push(this.#layout(uniforms.map((binding) => ({ binding, visibility, buffer: { type: 'uniform', hasDynamicOffset: true } }))));
+    if (uniforms.length) layouts.push(this.#layout(uniforms.map((binding) => ({ binding, visibility, buffer: { type: 'uniform', hasDynamicOffset: true } }))));
     return layouts;
   }
 
@@ -159,7 +159,7 @@ export class Program {
   #makeEntries(): void {
     for (const entry of this.plan.entries) {
       const made: ProgramEntry = { ...withRows(entry, this.maxSteps), dispatches: new Map(), proven: false };
-      if (made.stride > 0) made.uniforms = this.#buffer(`${entry.name} scalars`, made.rows.byteLength, flags.uniform | flags.copyDst);
+      if (made.stride) made.uniforms = this.#buffer(`${entry.name} scalars`, made.rows.byteLength, flags.uniform | flags.copyDst);
       for (const step of allSteps([entry])) if (step.kind === 'dispatch') made.dispatches.set(step, this.#dispatch(made, step));
       this.entries.set(entry.name, made);
     }
@@ -194,5 +194,5 @@ export class Program {
 
 /** Binding 0 is the row of scalars, 1 + d the counter of the repeat at depth d. */
 function uniformBindings({ scalarBytes, counters }: Kernel): number[] {
-  return [...Array(1 + counters).keys()].slice(scalarBytes > 0 ? 0 : 1);
+  return [...Array(1 + counters).keys()].slice(scalarBytes ? 0 : 1);
 }

@@ -50,7 +50,7 @@ export function hostBytes(op: string, slot: Held, value: Exclude<Input, Tensor>)
     if (shape) checkShape(op, slot, shape);
     const size = arrayLength(dtype, expected, slot.bytes);
     if (data.length !== size) {
-      const empty = data.length === 0 ? ': an empty batch has no result' : '';
+      const empty = data.length ? '' : ': an empty batch has no result';
       throw wrong('shape', op, name, `is ${dtype}[${expected}] of ${size} elements, given with ${data.length}${empty}`, { shape: [data.length], expected });
     }
   }
@@ -72,8 +72,8 @@ export function checkHost(op: string, name: string, value: HostTensor): void {
 
 /** Refuses what is no list of names of values to read. */
 export function checkNames(names: readonly string[]): readonly string[] {
-  if (Array.isArray(names)) return names;
-  throw new RlxError('name', `what to read is a list of names, given as ${classOf(names)}`);
+  if (!Array.isArray(names)) throw new RlxError('name', `what to read is a list of names, given as ${classOf(names)}`);
+  return names;
 }
 
 /** The error for an input that no run and no binding gave. */

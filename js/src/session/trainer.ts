@@ -121,7 +121,7 @@ export class Trainer {
       try {
         const { step, values } = await run.reading!;
         const losses = this.#losses(values), at = step - ahead;
-        if (losses.length === 0) return;
+        if (!losses.length) return;
         loss = losses.at(-1)!;
         onProgress?.({ step: at, losses, stepsPerSecond: (at - first) / seconds() });
         const bad = losses.findIndex(Number.isNaN);
@@ -195,7 +195,7 @@ export class Trainer {
     } finally {
       await source.close();
     }
-    if (parts.length === 0) throw noBatch();
+    if (!parts.length) throw noBatch();
     return byName(outputs, (slot) => gather(slot, parts));
   }
 
