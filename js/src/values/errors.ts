@@ -13,7 +13,8 @@
  * - `memory`: the device is out of memory
  * - `gpu`: any other error the device reports; the session is of no use any more
  * - `lost`: the device is gone, or the worker, and all state on it
- * - `wasm`: a WebAssembly module cannot be loaded, or failed: `init()` starts it anew
+ * - `wasm`: a WebAssembly module, or what runs plans on the CPU, cannot be loaded, or failed: `init()`
+ *   starts the compiler anew
  * - `store`: what tuning found cannot be kept, or what was kept cannot be read
  * - `internal`: a mistake in the compiler
  * - `closed`: the session, tensor or worker was closed before
