@@ -6,7 +6,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, join, sep } from 'node:path';
 import { build } from 'rolldown';
 
 const here = import.meta.dirname;
@@ -31,7 +31,8 @@ function removeOldCode(outputs) {
 
 // What a page downloads before all else lies in one file: apart, the same code would take more
 // bytes, as files are compressed one by one. Where a session is on the CPU a chunk comes after it.
-const chunks = { groups: [{ name: 'core', test: /src.(values|plan|session|gpu|worker)./ }] };
+const first = ['values', 'plan', 'session', 'gpu', 'worker'].map((folder) => join(here, 'src', folder, sep));
+const chunks = { groups: [{ name: 'core', test: (path) => first.some((folder) => path.startsWith(folder)) }] };
 
 // code builds some entry points and returns the names of the files it made. Those of workers hold
 // all they need, because bundlers copy a worker's file as it is.

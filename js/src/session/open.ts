@@ -72,7 +72,7 @@ async function openCPU(plan: Plan, maxSteps: number): Promise<Session> {
     const cpu = await import('../cpu/cpu-session.js');
     return await cpu.openCPU(plan, maxSteps);
   } catch (reason) {
-    throw asError(reason, 'wasm');
+    throw asError(reason, reason instanceof RangeError ? 'memory' : 'wasm');
   }
 }
 

@@ -84,7 +84,6 @@ export function checkCount(name: string, n: number, least: number, most = Infini
 }
 
 /** Makes an RlxError of anything thrown; what asks for too much memory throws a RangeError. */
-export function asError(reason: unknown, kind: ErrorKind = 'gpu'): RlxError {
-  if (reason instanceof RlxError) return reason;
-  return new RlxError(reason instanceof RangeError ? 'memory' : kind, (reason as Error)?.message ?? String(reason), { cause: reason });
+export function asError(reason: unknown, kind: ErrorKind = reason instanceof RangeError ? 'memory' : 'gpu'): RlxError {
+  return reason instanceof RlxError ? reason : new RlxError(kind, (reason as Error)?.message ?? String(reason), { cause: reason });
 }
