@@ -193,7 +193,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
     this.#nudging = true;
     setTimeout(() => {
       this.#nudging = false;
-      if (this.error || (this.#ring.arriving.size === 0 && !this.#flight.waiting)) return;
+      if (this.error || (!this.#ring.arriving.size && !this.#flight.waiting)) return;
       this.#gpu.queue.submit([]);
       this.#nudge();
     }, 2);

@@ -76,7 +76,7 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
     need(Number.isSafeInteger(product) && n % block === 0 && slot.bytes === roundUp(n / block * typeBytes[dtype]!, 4), 11);
     need(!range || (role === 'input' && /^[iu]/.test(dtype) && range[0] <= range[1]), 12);
     if (role !== 'scalar') window(slot, 4, kindsOf[role]);
-    else need(/32|bool/.test(dtype) && shape.length === 0 && slot.offset % 4 === 0, 13);
+    else need(/32|bool/.test(dtype) && !shape.length && slot.offset % 4 === 0, 13);
   }
 
   function checkKernel(kernel: Kernel): void {

@@ -87,16 +87,14 @@ export class Caller {
   }
 
   /** Calls a method. */
-  call<T>(method: string, ...args: unknown[]): Promise<T> {
-    if (this.#ended) return Promise.reject(this.#ended);
-    return new Promise<T>((resolve, reject) => {
-      try {
-        this.#port.postMessage({ id: this.#next, method, args });
-      } catch (cause) { // not everything can be sent
-        return reject(new RlxError('dtype', `${method}: ${(cause as Error).message}`, { op: method, cause }));
-      }
-      this.#open.set(this.#next++, { resolve, reject });
-    });
+  async call<T>(method: string, ...args: unknown[]): Promise<T> {
+    if (this.#ended) throw this.#ended;
+    try {
+      this.#port.postMessage({ id: this.#next, method, args });
+    } catch (cause) { // not everything can be sent
+      throw new RlxError('dtype', `${method}: ${(cause as Error).message}`, { op: method, cause });
+    }
+    return new Promise<T>((resolve, reject) => this.#open.set(this.#next++, { resolve, reject }));
   }
 
   /** Rejects all calls, now and later. */
