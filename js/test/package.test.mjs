@@ -1,7 +1,7 @@
 // The packed package in a project of its own: its types, in Node, and bundled by esbuild.
 
 import assert from 'node:assert/strict';
-import { copyFileSync, readFileSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { installPacked } from './rig/package.mjs';
@@ -12,9 +12,13 @@ const { openGPU } = await import(process.env.RIG);
 await init({ gpu: openGPU() });
 const made = graph('triple', (b) => b.output('y', b.input('x', 'f32', [2]).mul(3)));
 for (const on of ['gpu', 'cpu']) {
-  const s = await session({ entries: { main: made } }, { on });
-  const { reading } = await s.run('main', { x: Float32Array.of(1, 2) }, { read: ['y'] });
-  console.log(on, s.deviceName, String((await reading).values.y));
+  try {
+    const s = await session({ entries: { main: made } }, { on });
+    const { reading } = await s.run('main', { x: Float32Array.of(1, 2) }, { read: ['y'] });
+    console.log(on, s.deviceName, String((await reading).values.y));
+  } catch (error) {
+    console.log(on, error.kind, error.message);
+  }
 }
 process.exit(0);
 `;
@@ -102,6 +106,14 @@ test('Node runs it over Dawn and on the CPU', async () => {
   const out = await project.node('main.mjs', env);
   assert.match(out, /^gpu .*3,6$/m);
   assert.match(out, /^cpu CPU 3,6$/m);
+});
+
+test('what runs plans on the CPU is loaded where it is asked for, and an error where it is not there', async () => {
+  const dist = join(project.installed, 'dist'), chunk = readdirSync(dist).find((name) => /^cpu-session-.*\.js$/.test(name));
+  renameSync(join(dist, chunk), join(dist, 'elsewhere'));
+  const out = await project.node('main.mjs', env).finally(() => renameSync(join(dist, 'elsewhere'), join(dist, chunk)));
+  assert.match(out, /^gpu .*3,6$/m);
+  assert.match(out, /^cpu wasm .*cpu-session/m);
 });
 
 test('esbuild bundles it; the module goes beside the bundle', async () => {

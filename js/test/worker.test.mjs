@@ -17,16 +17,17 @@ await import(${JSON.stringify(new URL('../dist/worker.js', import.meta.url).href
 
 /** A thread with the face of a Worker. */
 class BrowserWorker {
-  listeners = new Map();
+  listeners = new Set();
   constructor(script = body) { this.thread = new Thread(new URL(`data:text/javascript,${encodeURIComponent(script)}`)); }
   postMessage(message, transfer) { this.thread.postMessage(message, transfer); }
-  addEventListener(type, listener) {
-    this.listeners.set(listener, (data) => listener(type === 'error' ? { message: data.message } : { data }));
-    this.thread.on(type, this.listeners.get(listener));
-  }
-  removeEventListener(type, listener) {
-    this.thread.off(type, this.listeners.get(listener));
-    this.listeners.delete(listener);
+  addEventListener(type, listener, { signal }) {
+    const heard = (data) => listener(type === 'error' ? { message: data.message } : { data });
+    this.listeners.add(heard);
+    this.thread.on(type, heard);
+    signal.addEventListener('abort', () => {
+      this.thread.off(type, heard);
+      this.listeners.delete(heard);
+    });
   }
   terminate() { this.thread.terminate(); }
 }

@@ -2,31 +2,17 @@
 // and, where the page may have them, in some that help.
 
 import { fromDevice } from '../values/dtype.js';
-import { asError, RlxError } from '../values/errors.js';
+import { asError } from '../values/errors.js';
 import { byName } from '../values/named.js';
 import type { Plan, Slot } from '../plan/plan.js';
 import { statusBytes } from '../plan/validate.js';
 import { PlanSession, statusError, type Upload } from '../session/plan-session.js';
-import type { Inputs, Reading, Run, RunOptions } from '../session/session.js';
-import { Tensor } from '../values/tensor.js';
+import type { Inputs, Reading, Run, RunOptions, Session } from '../session/session.js';
+import { Tensor, type TensorType } from '../values/tensor.js';
 import { buildProgram, type Program, type ProgramEntry } from './program.js';
 
-/** The first of a plan and its variants whose code this engine takes; undefined where none has any. Throws an {@link RlxError} of kind `device` where it takes none. */
-export function pickCode(plan: Plan): Plan | undefined {
-  const all = [plan, ...plan.variants].filter(({ code }) => code);
-  const found = all.find(({ code }) => WebAssembly.validate(code!));
-  if (!found && all.length > 0) throw new RlxError('device', 'WebAssembly has no vectors (SIMD) here');
-  return found;
-}
-
-/** Makes a plan with code ready to run. Rejects with an {@link RlxError} of kind `memory` or `wasm`. */
-export async function openCPU(plan: Plan, maxSteps: number): Promise<CPUSession> {
-  try {
-    return new CPUSession(plan, await buildProgram(plan, maxSteps));
-  } catch (reason) {
-    throw asError(reason, reason instanceof RangeError ? 'memory' : 'wasm');
-  }
-}
+/** Makes a plan with code ready to run. */
+export const openCPU = async (plan: Plan, maxSteps: number): Promise<Session> => new CPUSession(plan, await buildProgram(plan, maxSteps));
 
 class CPUSession extends PlanSession<ProgramEntry> {
   readonly deviceName = 'CPU';
@@ -81,7 +67,7 @@ class CPUSession extends PlanSession<ProgramEntry> {
     return { step: this.steps, values: byName(slots, (slot) => fromDevice(slot.dtype, slot.shape, this.#bytes(slot).slice().buffer)) };
   }
 
-  protected tensor(dtype: string, shape: readonly number[], from: Uint8Array<ArrayBuffer> | Slot): Tensor {
+  protected tensor({ dtype, shape }: TensorType, from: Uint8Array<ArrayBuffer> | Slot): Tensor {
     const bytes = (from instanceof Uint8Array ? from : this.#bytes(from)).slice();
     return new Tensor({ dtype, shape, owner: this, handle: bytes, data: async () => fromDevice(dtype, shape, bytes.slice().buffer), free: () => {} });
   }

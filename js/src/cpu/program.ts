@@ -1,6 +1,6 @@
 // A plan with code made into calls, once: memory, the module's functions, and for each entry a list of what to call.
 
-import { roundUp } from '../values/dtype.js';
+import { greatest, roundUp } from '../values/dtype.js';
 import type { Binding, Copy, Dispatch, Plan, Repeat, Step } from '../plan/plan.js';
 import { rowBytes } from '../plan/validate.js';
 import { type Runnable, type Runnables, withRows } from '../session/plan-session.js';
@@ -23,10 +23,10 @@ const pageBytes = 1 << 16;
 /** Lays out the memory, as the Go package ir/plan says, and compiles the module, for runs of up to `maxSteps` steps. */
 export async function buildProgram(plan: Plan, maxSteps: number): Promise<Program> {
   // Below lies what is each kernel's own, once for each thread.
-  const own = plan.kernels.reduce((most, { sharedBytes }) => Math.max(most, roundUp(sharedBytes, rowBytes)), rowBytes);
+  const own = greatest(plan.kernels, ({ sharedBytes }) => roundUp(sharedBytes, rowBytes), rowBytes);
   const count = helpers(plan), grid = own * (1 + count), row = grid + gridBytes;
   const runnables = plan.entries.map((entry) => withRows(entry, maxSteps));
-  let end = runnables.reduce((most, { stride }) => Math.max(most, row + stride), row);
+  let end = row + greatest(runnables, ({ stride }) => stride, 0);
   const places = plan.buffers.map(({ bytes }) => (end += bytes) - bytes);
   const pages = Math.ceil(end / pageBytes), memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: count > 0 }), { buffer } = memory;
   for (const { buffer: at, offset, data } of plan.constants) new Uint8Array(buffer).set(data, places[at]! + offset);

@@ -1,6 +1,7 @@
 // Threads that help with the kernels of a plan, where the page is isolated from other origins and so
 // may share memory.
 
+import { greatest } from '../values/dtype.js';
 import { allSteps, type Plan } from '../plan/plan.js';
 import { startScript } from '../worker/remote.js';
 
@@ -10,7 +11,7 @@ export interface Help { module: WebAssembly.Module; memory: WebAssembly.Memory; 
 /** How many threads are of use to a plan, beside the one that asks. WebKit can be without shared memory where a page is isolated. */
 export function helpers({ entries }: Plan): number {
   if (!globalThis.crossOriginIsolated || !globalThis.SharedArrayBuffer) return 0;
-  const groups = allSteps(entries).reduce((most, step) => step.kind === 'dispatch' ? Math.max(most, step.groups[0]!) : most, 1);
+  const groups = greatest(allSteps(entries), (step) => step.kind === 'dispatch' ? step.groups[0]! : 1, 1);
   return Math.min(groups, navigator.hardwareConcurrency) - 1;
 }
 

@@ -54,7 +54,7 @@ function lacking({ target, requires: { features, limits, subgroup: [least, most]
     target === 'webgpu' ? '' : `a target called ${target}`,
     ...features.map((name) => from.features.has(name as GPUFeatureName) ? '' : name),
     ...Object.entries(limits).map(([name, n]) => n <= has[name]! ? '' : `${name} ${n} (here ${has[name]})`),
-    most === 0 || (subgroupMinSize >= Math.max(least, 1) && subgroupMaxSize <= most) ? '' : 'the subgroup sizes it is made for',
+    !most || (subgroupMinSize >= Math.max(least, 1) && subgroupMaxSize <= most) ? '' : 'the subgroup sizes it is made for',
   ].filter(Boolean);
 }
 

@@ -7,16 +7,13 @@ import type { RlxError } from '../values/errors.js';
  */
 const ahead = 8;
 
-/** The bounds of a session that was not given any. Reads of every tenth step find a staging buffer free. */
-export const leastInFlight = 3, mostInFlight = 16;
-
 /**
  * Admits submissions in the order they ask: so many at a time as the device does in {@link ahead}, by the
- * pace at which they end, but neither fewer nor more than two bounds.
+ * pace at which they end, but no fewer than 3 and no more than 16, with which reads of every tenth step find a
+ * staging buffer free; or a number that was asked for.
  */
 export class Flight {
-  readonly #least: number;
-  readonly #most: number;
+  readonly #asked: number | undefined;
   /** How many may be under way. */
   #limit: number;
   /** How many of those may still enter: who waits finds none. */
@@ -26,9 +23,9 @@ export class Flight {
   #since = 0;
   readonly #queue: { go(): void; stop(error: RlxError): void }[] = [];
 
-  constructor(least: number, most: number) {
-    this.#least = this.#limit = this.#free = least;
-    this.#most = most;
+  constructor(asked?: number) {
+    this.#asked = asked;
+    this.#limit = this.#free = asked ?? 3;
   }
 
   /** Whether somebody waits. */
@@ -52,8 +49,7 @@ export class Flight {
   #adapt(): void {
     const now = performance.now(), time = now - this.#since;
     if (this.#left < this.#limit || time < ahead / 2) return;
-    const wanted = Math.round(ahead * this.#left / time);
-    const limit = Math.min(Math.max(wanted, this.#least), this.#most);
+    const limit = this.#asked ?? Math.min(Math.max(Math.round(ahead * this.#left / time), 3), 16);
     this.#free += limit - this.#limit;
     [this.#limit, this.#left, this.#since] = [limit, 0, now];
   }

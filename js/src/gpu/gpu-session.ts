@@ -2,18 +2,15 @@
 
 import { type Device, onLost } from './device.js';
 import { asError, RlxError } from '../values/errors.js';
-import { usage } from './flags.js';
-import { Flight, leastInFlight, mostInFlight } from './flight.js';
+import * as flags from './flags.js';
+import { Flight } from './flight.js';
 import { allSteps, type Plan, type Slot } from '../plan/plan.js';
 import { type Program, type ProgramEntry, watched } from './program.js';
 import { PlanSession, type Upload } from '../session/plan-session.js';
 import { Recorder } from './recorder.js';
 import type { Inputs, Reading, Run, RunOptions } from '../session/session.js';
 import { type Capture, type ReadRequest, readRequest, type Source, StagingRing } from './staging.js';
-import { Tensor } from '../values/tensor.js';
-
-/** Staging buffers begin no larger than the first, and become no larger than the second. */
-const firstStaging = 1 << 20, largestStaging = 64 << 20;
+import { Tensor, type TensorType } from '../values/tensor.js';
 
 // Firefox looks for finished work every 100 ms, unless there is a submission to make.
 const needsNudge = /firefox/i.test(globalThis.navigator?.userAgent ?? '');
@@ -41,21 +38,9 @@ export class GPUSession extends PlanSession<ProgramEntry> {
     this.#program = program;
     this.#gpu = device.gpu;
     this.deviceName = device.name;
-    const fixed = looks(plan) ? 1 : inFlight;
-    this.#flight = new Flight(fixed ?? leastInFlight, fixed ?? mostInFlight);
-    this.#recorder = new Recorder(program.buffers);
-    const { status } = plan;
-    const outputBytes = plan.entries.reduce((most, { outputs }) => Math.max(most, outputs.reduce((sum, i) => sum + plan.slots[i]!.bytes, 0)), 1024);
-    this.#ring = new StagingRing({
-      gpu: this.#gpu,
-      label: `${program.tag} staging`,
-      places: Math.max(3, staging),
-      bytes: Math.min(firstStaging, outputBytes),
-      most: Math.min(largestStaging, Math.floor(this.#gpu.limits.maxBufferSize / 256) * 256),
-      status: status && { buffer: program.buffers[status.buffer]!, status },
-      onFree: () => this.#catchUp(),
-      fatal: () => this.#fatal(),
-    });
+    this.#flight = new Flight(looks(plan) ? 1 : inFlight);
+    this.#recorder = new Recorder(program);
+    this.#ring = new StagingRing(this.#gpu, program, Math.max(3, staging), { onFree: () => this.#catchUp(), fatal: () => this.#fatal() });
     this.#gpu.addEventListener('uncapturederror', this.#onError);
     this.#forget = onLost(this.#gpu, (info) => this.fail(lostError(info, this.steps - this.savedAt)));
   }
@@ -161,7 +146,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
   /** Writes what comes from the host. */
   #send(uploads: Upload[]): void {
     for (const { slot, bytes } of uploads) {
-      if (bytes && bytes.length > 0) this.#gpu.queue.writeBuffer(this.#program.buffers[slot.buffer]!, slot.offset, bytes);
+      if (bytes?.length) this.#gpu.queue.writeBuffer(this.#program.buffers[slot.buffer]!, slot.offset, bytes);
     }
   }
 
@@ -208,14 +193,14 @@ export class GPUSession extends PlanSession<ProgramEntry> {
     this.#nudging = true;
     setTimeout(() => {
       this.#nudging = false;
-      if (this.error || (this.#ring.arriving.size === 0 && !this.#flight.waiting)) return;
+      if (this.error || (!this.#ring.arriving.size && !this.#flight.waiting)) return;
       this.#gpu.queue.submit([]);
       this.#nudge();
     }, 2);
   }
 
   /** A tensor in a buffer from the pool, whose buffers have powers of two as sizes. */
-  protected tensor(dtype: string, shape: readonly number[], from: Uint8Array<ArrayBuffer> | Slot): Tensor {
+  protected tensor({ dtype, shape }: TensorType, from: Uint8Array<ArrayBuffer> | Slot): Tensor {
     const bytes = from instanceof Uint8Array ? from.length : from.bytes;
     const { maxBufferSize } = this.#gpu.limits;
     if (bytes > maxBufferSize) {
@@ -226,7 +211,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
     this.#pool.set(size, idle);
     let buffer: GPUBuffer;
     try {
-      buffer = idle.pop() ?? this.#gpu.createBuffer({ label: `${this.#program.tag} tensor`, size, usage: usage.storage | usage.copySrc | usage.copyDst });
+      buffer = idle.pop() ?? this.#gpu.createBuffer({ label: `${this.#program.tag} tensor`, size, usage: flags.storage | flags.copySrc | flags.copyDst });
     } catch (cause) {
       throw asError(cause);
     }

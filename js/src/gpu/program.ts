@@ -1,24 +1,23 @@
 // A plan made into GPU objects, once: buffers, layouts, pipelines, bind groups.
 
 import { RlxError } from '../values/errors.js';
-import { computeStage, usage } from './flags.js';
+import { greatest } from '../values/dtype.js';
+import * as flags from './flags.js';
 import { allSteps, type Binding, type Dispatch, type Kernel, type Plan } from '../plan/plan.js';
 import { rowBytes } from '../plan/validate.js';
 import { type Runnable, withRows } from '../session/plan-session.js';
 
-/** The objects of a dispatch. */
+/** The objects of a dispatch, but for its pipeline. */
 export interface DispatchObjects {
-  pipeline: GPUComputePipeline;
   storage: GPUBindGroup;
   /** The group of uniforms, absent where the kernel reads none, and its bindings. */
   uniforms?: GPUBindGroup;
   dynamic: readonly number[];
-  groups: readonly number[];
-  /** Where the device has the grid, in place of `groups`. */
+  /** Where the device has the grid. */
   grid?: [buffer: GPUBuffer, offset: number];
 }
 /** What each dispatch of an entry is made of. */
-export type Dispatches = ReadonlyMap<Dispatch, DispatchObjects>;
+export type Dispatches = Map<Dispatch, DispatchObjects>;
 
 /** An entry with its objects. */
 export interface ProgramEntry extends Runnable {
@@ -30,16 +29,10 @@ export interface ProgramEntry extends Runnable {
 }
 
 /** Makes calls, and gives what they give. Rejects with the first error that WebGPU does not throw, if there is no other. */
-export async function watched<T>(gpu: GPUDevice, what: string, calls: () => T): Promise<Awaited<T>> {
+export async function watched<T>(gpu: GPUDevice, what: string, calls: () => Promise<T>): Promise<T> {
   const filters = ['validation', 'out-of-memory', 'internal'] as const;
   for (const filter of filters) gpu.pushErrorScope(filter);
-  let popped: Promise<(GPUError | null)[]>;
-  let value: T;
-  try {
-    value = calls();
-  } finally {
-    popped = Promise.all(filters.map(() => gpu.popErrorScope().catch(() => null)));
-  }
+  const value = calls(), popped = Promise.all(filters.map(() => gpu.popErrorScope().catch(() => null)));
   const done = await value; // its own error says more than the scope's
   const errors = await popped, i = errors.findIndex(Boolean);
   // Scopes pop from the innermost, so the second of three is out-of-memory.
@@ -53,11 +46,8 @@ export async function watched<T>(gpu: GPUDevice, what: string, calls: () => T): 
  */
 export async function buildProgram(gpu: GPUDevice, plan: Plan, maxSteps: number, drafts: boolean): Promise<Program> {
   const program = new Program(gpu, plan, maxSteps, drafts);
-  const watch = <T>(calls: () => T) => watched(gpu, plan.name, calls);
   try {
-    await watch(() => program.makeBuffers());
-    await watch(() => program.makePipelines());
-    await watch(() => program.makeEntries());
+    await watched(gpu, plan.name, () => program.make());
     return program;
   } catch (reason) {
     program.destroy();
@@ -78,18 +68,21 @@ export class Program {
   #counters: GPUBuffer | undefined;
 
   readonly #gpu: GPUDevice;
-  readonly #plan: Plan;
+  readonly plan: Plan;
   /** The most steps of one run: the rows of scalars there are. */
   readonly maxSteps: number;
+  /** Those of the kernels, in their order. */
+  pipelines: readonly GPUComputePipeline[] = [];
   /** Whether drafts stand in for kernels. */
-  #drafts: boolean;
-  #pipelines: GPUComputePipeline[] = [];
+  drafts: boolean;
+  /** Whether what they stand in for is yet to be compiled. */
+  #replaceable: boolean;
 
   constructor(gpu: GPUDevice, plan: Plan, maxSteps: number, drafts: boolean) {
     this.#gpu = gpu;
-    this.#plan = plan;
+    this.plan = plan;
     this.maxSteps = maxSteps;
-    this.#drafts = drafts && plan.kernels.some(({ draft }) => draft);
+    this.#replaceable = this.drafts = drafts && plan.kernels.some(({ draft }) => draft);
   }
 
   /** Makes each key's object once. Labels are among what keys are made of: no two objects here share one. */
@@ -99,28 +92,30 @@ export class Program {
     return made;
   }
 
-  #label(what: string): string { return `${this.tag} ${this.#plan.name} ${what}`; }
+  #label(what: string): string { return `${this.tag} ${this.plan.name} ${what}`; }
 
-  #buffer(what: string, size: number, flags: number): GPUBuffer {
-    const made = this.#gpu.createBuffer({ label: this.#label(what), size, usage: flags });
+  #buffer(what: string, size: number, usage: GPUBufferUsageFlags): GPUBuffer {
+    const made = this.#gpu.createBuffer({ label: this.#label(what), size, usage });
     this.#owned.push(made);
     return made;
   }
 
-  makeBuffers(): void {
-    const flags = usage.storage | usage.indirect | usage.copySrc | usage.copyDst;
-    this.#plan.buffers.forEach(({ kind, bytes }, i) => this.buffers.push(this.#buffer(`${kind} ${i}`, bytes, flags)));
-    for (const { buffer, offset, data } of this.#plan.constants) this.#gpu.queue.writeBuffer(this.buffers[buffer]!, offset, data);
-    const most = allSteps(this.#plan.entries).reduce((n, step) => step.kind === 'repeat' ? Math.max(n, step.count) : n, 0);
-    if (most === 0 || !this.#plan.kernels.some(({ counters }) => counters > 0)) return;
+  #makeBuffers(): void {
+    const usage = flags.storage | flags.indirect | flags.copySrc | flags.copyDst;
+    this.plan.buffers.forEach(({ kind, bytes }, i) => this.buffers.push(this.#buffer(`${kind} ${i}`, bytes, usage)));
+    for (const { buffer, offset, data } of this.plan.constants) this.#gpu.queue.writeBuffer(this.buffers[buffer]!, offset, data);
+    if (!this.plan.kernels.some(({ counters }) => counters)) return;
+    const most = greatest(allSteps(this.plan.entries), (step) => step.kind === 'repeat' ? step.count : 1, 1);
     const words = rowBytes / 4, rows = Uint32Array.from({ length: most * words }, (_, i) => i % words ? 0 : i / words);
-    this.#counters = this.#buffer('counters', rows.byteLength, usage.uniform | usage.copyDst);
+    this.#counters = this.#buffer('counters', rows.byteLength, flags.uniform | flags.copyDst);
     this.#gpu.queue.writeBuffer(this.#counters, 0, rows);
   }
 
-  /** Makes the pipelines of all kernels, those of some from their drafts. */
-  async makePipelines(): Promise<void> {
-    this.#pipelines = await Promise.all(this.#plan.kernels.map((kernel) => this.#pipeline(kernel, this.#drafts && kernel.draft || kernel.source)));
+  /** Makes all objects: the pipelines of some kernels from their drafts. */
+  async make(): Promise<void> {
+    this.#makeBuffers();
+    this.#makeEntries();
+    this.pipelines = await Promise.all(this.plan.kernels.map((kernel) => this.#pipeline(kernel, this.drafts && kernel.draft || kernel.source)));
   }
 
   async #pipeline(kernel: Kernel, code: string): Promise<GPUComputePipeline> {
@@ -140,59 +135,52 @@ export class Program {
    * would have held that up. Runs that begin after that run those.
    */
   replaceDrafts({ dispatches }: ProgramEntry): void {
-    if (!this.#drafts || ![...dispatches.keys()].some(({ draft }) => draft)) return;
-    this.#drafts = false;
-    const drafts = this.#pipelines;
-    watched(this.#gpu, this.#plan.name, async () => {
-      this.#pipelines = await Promise.all(this.#plan.kernels.map((kernel, i) => kernel.draft ? this.#pipeline(kernel, kernel.source) : drafts[i]!));
-      for (const made of this.entries.values()) made.dispatches = this.#dispatches(made);
+    if (!this.#replaceable || ![...dispatches.keys()].some(({ draft }) => draft)) return;
+    this.#replaceable = false;
+    watched(this.#gpu, this.plan.name, async () => {
+      this.pipelines = await Promise.all(this.plan.kernels.map((kernel, i) => kernel.draft ? this.#pipeline(kernel, kernel.source) : this.pipelines[i]!));
+      this.drafts = false;
     }).catch(() => {}); // where that fails they stay
   }
 
   /** The layouts of a kernel's bind groups: that of its storage arrays, and of its uniforms where it reads any. */
   #layouts(kernel: Kernel): GPUBindGroupLayout[] {
-    const uniforms = uniformBindings(kernel);
-    const layouts = [this.#layout('storage', [...kernel.storage.keys()], (i) => ({ type: kernel.storage[i] === 'read' ? 'read-only-storage' : 'storage' }))];
-    if (uniforms[0] !== undefined) layouts.push(this.#layout('uniforms', uniforms, () => ({ type: 'uniform', hasDynamicOffset: true })));
+    const uniforms = uniformBindings(kernel), visibility = flags.computeStage;
+    const layouts = [this.#layout(kernel.storage.map((access, binding) => ({ binding, visibility, buffer: { type: access === 'read' ? 'read-only-storage' : 'storage' } })))];
+    if (uniforms.length) layouts.push(this.#layout(uniforms.map((binding) => ({ binding, visibility, buffer: { type: 'uniform', hasDynamicOffset: true } }))));
     return layouts;
   }
 
-  #layout(what: string, bindings: number[], buffer: (binding: number) => GPUBufferBindingLayout): GPUBindGroupLayout {
-    const entries = bindings.map((binding) => ({ binding, visibility: computeStage, buffer: buffer(binding) }));
-    const key = `${what} ${entries.map((entry) => [entry.binding, entry.buffer.type])}`;
+  #layout(entries: (GPUBindGroupLayoutEntry & { buffer: GPUBufferBindingLayout })[]): GPUBindGroupLayout {
+    const key = `layout ${entries.map(({ binding, buffer }) => [binding, buffer.type])}`;
     return this.#once(key, (label) => this.#gpu.createBindGroupLayout({ label, entries }));
   }
 
-  makeEntries(): void {
-    for (const entry of this.#plan.entries) {
+  #makeEntries(): void {
+    for (const entry of this.plan.entries) {
       const made: ProgramEntry = { ...withRows(entry, this.maxSteps), dispatches: new Map(), proven: false };
-      if (made.stride > 0) made.uniforms = this.#buffer(`${entry.name} scalars`, made.rows.byteLength, usage.uniform | usage.copyDst);
-      made.dispatches = this.#dispatches(made);
+      if (made.stride) made.uniforms = this.#buffer(`${entry.name} scalars`, made.rows.byteLength, flags.uniform | flags.copyDst);
+      for (const step of allSteps([entry])) if (step.kind === 'dispatch') made.dispatches.set(step, this.#dispatch(made, step));
       this.entries.set(entry.name, made);
     }
   }
 
-  #dispatches(entry: ProgramEntry): Dispatches {
-    const dispatches = allSteps([entry.entry]).filter((step) => step.kind === 'dispatch');
-    return new Map(dispatches.map((step) => [step, this.#dispatch(entry, step)]));
-  }
-
-  #dispatch(entry: ProgramEntry, { kernel: index, bindings, groups, grid, draft }: Dispatch): DispatchObjects {
-    const kernel = this.#plan.kernels[index]!, pipeline = this.#pipelines[index]!;
+  #dispatch(entry: ProgramEntry, { kernel: index, bindings, grid }: Dispatch): DispatchObjects {
+    const kernel = this.plan.kernels[index]!;
     const windows = bindings.map((b, binding): Window => [binding, this.buffers[b.buffer]!, b]);
     const [storageLayout, uniformLayout] = this.#layouts(kernel), storage = this.#group(kernel.name, storageLayout!, windows);
-    const op: DispatchObjects = { pipeline, storage, dynamic: uniformBindings(kernel), groups: this.#drafts && draft || groups };
+    const op: DispatchObjects = { storage, dynamic: uniformBindings(kernel) };
     if (grid) op.grid = [this.buffers[grid.buffer]!, grid.offset];
     if (uniformLayout) {
-      op.uniforms = this.#group(`${entry.entry.name} uniforms`, uniformLayout, op.dynamic.map((binding) => [
-        binding, binding === 0 ? entry.uniforms! : this.#counters!, { offset: 0, bytes: binding === 0 ? entry.stride : rowBytes },
-      ]));
+      op.uniforms = this.#group(`${entry.entry.name} uniforms`, uniformLayout, op.dynamic.map((binding) => binding
+        ? [binding, this.#counters!, { offset: 0, bytes: rowBytes }]
+        : [binding, entry.uniforms!, { offset: 0, bytes: entry.stride }]));
     }
     return op;
   }
 
   #group(what: string, layout: GPUBindGroupLayout, windows: Window[]): GPUBindGroup {
-    const key = windows.map(([binding, buffer, { offset, bytes }]) => `${binding} ${buffer.label} ${offset} ${bytes}`);
+    const key = windows.map(([binding, buffer, { offset, bytes }]) => [binding, buffer.label, offset, bytes]);
     return this.#once(layout.label + key, () => this.#gpu.createBindGroup({
       label: this.#label(what), layout,
       entries: windows.map(([binding, buffer, { offset, bytes }]) => ({ binding, resource: { buffer, offset, size: bytes } })),
@@ -206,5 +194,5 @@ export class Program {
 
 /** Binding 0 is the row of scalars, 1 + d the counter of the repeat at depth d. */
 function uniformBindings({ scalarBytes, counters }: Kernel): number[] {
-  return [...Array(1 + counters).keys()].slice(scalarBytes > 0 ? 0 : 1);
+  return [...Array(1 + counters).keys()].slice(scalarBytes ? 0 : 1);
 }

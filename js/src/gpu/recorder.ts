@@ -1,5 +1,5 @@
-import type { Dispatches, DispatchObjects } from './program.js';
-import type { Binding, Step } from '../plan/plan.js';
+import type { Dispatches, DispatchObjects, Program } from './program.js';
+import type { Binding, Dispatch, Step } from '../plan/plan.js';
 import { rowBytes } from '../plan/validate.js';
 
 /**
@@ -20,14 +20,13 @@ export class Recorder {
   #uniforms: GPUBindGroup | undefined;
   #row: number | undefined;
   readonly #offsets = new Uint32Array(8);
-  readonly #buffers: readonly GPUBuffer[];
+  readonly #program: Program;
   /** What is recorded into. */
   encoder!: GPUCommandEncoder;
   /** The word that was asked for last. */
   going: unknown;
 
-  /** `buffers` are those of the plan. */
-  constructor(buffers: readonly GPUBuffer[]) { this.#buffers = buffers; }
+  constructor(program: Program) { this.#program = program; }
 
   /**
    * Records a list of steps; `at` are the byte offsets of uniforms by their bindings: of the run's scalars,
@@ -38,10 +37,10 @@ export class Recorder {
   * record(steps: readonly Step[], dispatches: Dispatches, ...at: number[]): Generator<Binding, void, void> {
     for (const step of steps) {
       if (step.kind === 'dispatch') {
-        this.#dispatch(this.#pass ?? this.#begin(), dispatches.get(step)!, at);
+        this.#dispatch(this.#pass ?? this.#begin(), step, dispatches.get(step)!, at);
       } else if (step.kind === 'copy') {
         this.end();
-        this.encoder.copyBufferToBuffer(this.#buffers[step.from]!, step.fromOffset, this.#buffers[step.to]!, step.toOffset, step.bytes);
+        this.encoder.copyBufferToBuffer(this.#program.buffers[step.from]!, step.fromOffset, this.#program.buffers[step.to]!, step.toOffset, step.bytes);
       } else {
         const { going } = step;
         let count = going ? firstRounds : step.count;
@@ -65,16 +64,16 @@ export class Recorder {
     return this.#pass = this.encoder.beginComputePass();
   }
 
-  #dispatch(pass: GPUComputePassEncoder, op: DispatchObjects, at: readonly number[]): void {
-    if (op.pipeline !== this.#pipeline) pass.setPipeline(this.#pipeline = op.pipeline);
-    if (op.storage !== this.#storage) pass.setBindGroup(0, this.#storage = op.storage);
-    const { uniforms, dynamic } = op;
+  #dispatch(pass: GPUComputePassEncoder, { kernel, groups, draft }: Dispatch, { storage, uniforms, dynamic, grid }: DispatchObjects, at: readonly number[]): void {
+    const { pipelines, drafts } = this.#program, pipeline = pipelines[kernel]!, [x, y, z] = drafts && draft || groups;
+    if (pipeline !== this.#pipeline) pass.setPipeline(this.#pipeline = pipeline);
+    if (storage !== this.#storage) pass.setBindGroup(0, this.#storage = storage);
     if (uniforms && (dynamic.at(-1)! > 0 || uniforms !== this.#uniforms || at[0] !== this.#row)) {
       dynamic.forEach((binding, i) => this.#offsets[i] = at[binding]!);
       pass.setBindGroup(1, this.#uniforms = uniforms, this.#offsets, 0, dynamic.length);
       this.#row = at[0];
     }
-    if (op.grid) pass.dispatchWorkgroupsIndirect(...op.grid);
-    else pass.dispatchWorkgroups(op.groups[0]!, op.groups[1], op.groups[2]);
+    if (grid) pass.dispatchWorkgroupsIndirect(...grid);
+    else pass.dispatchWorkgroups(x!, y, z);
   }
 }

@@ -1,11 +1,11 @@
 // Reading from the device without waiting: copies go into a ring of buffers made once, and
 // arrive when the device is done.
 
-import { fromDevice, roundUp } from '../values/dtype.js';
+import { fromDevice, greatest, roundUp } from '../values/dtype.js';
 import { asError, RlxError } from '../values/errors.js';
 import { byName } from '../values/named.js';
-import { mapRead, usage } from './flags.js';
-import type { Status } from '../plan/plan.js';
+import * as flags from './flags.js';
+import type { Program } from './program.js';
 import { statusError } from '../session/plan-session.js';
 import type { Reading } from '../session/session.js';
 import { statusBytes } from '../plan/validate.js';
@@ -40,15 +40,11 @@ interface Place { buffer: GPUBuffer; bytes: number; busy: boolean }
 /** A copy in a submission: `arrive` is to be called when that is submitted. */
 export interface Capture { arrive(step: number, submission: number): void }
 
-export interface StagingOptions {
-  gpu: GPUDevice;
-  label: string;
-  /** How many buffers, and of how many bytes. One is made larger when a read needs it. */
-  places: number;
-  bytes: number;
-  /** No buffer is made larger than this, a multiple of 256: what is larger is read in parts. */
-  most: number;
-  status?: { buffer: GPUBuffer; status: Status } | undefined;
+/** Buffers begin no larger than the first, and become no larger than the second: what is larger is read in parts. */
+const firstBytes = 1 << 20, mostBytes = 64 << 20;
+
+/** What the session does beside. */
+export interface StagingHost {
   /** Called when a buffer is free again. */
   onFree(): void;
   /** The error that ended the session, if one did: it says more than a failed map. */
@@ -56,7 +52,11 @@ export interface StagingOptions {
 }
 
 export class StagingRing {
-  readonly #options: StagingOptions;
+  readonly #gpu: GPUDevice;
+  readonly #program: Program;
+  readonly #host: StagingHost;
+  /** The most bytes of a buffer, a multiple of 256. */
+  readonly #most: number;
   readonly #places: Place[];
   /** Where the status words lie, if there are any: each read begins with them. */
   readonly #status: Source[];
@@ -69,16 +69,21 @@ export class StagingRing {
   /** The number of the last submission. */
   #latest = -1;
 
-  constructor(options: StagingOptions) {
-    this.#options = options;
-    const { status } = options;
-    this.#status = status ? [{ name: '', dtype: 'u32', shape: [], buffer: status.buffer, offset: status.status.offset, bytes: statusBytes }] : [];
-    this.#places = Array.from({ length: options.places }, () => this.#place(statusBytes + options.bytes));
+  /** Makes a number of buffers, with room for the outputs of a run. One is made larger when a read needs it. */
+  constructor(gpu: GPUDevice, program: Program, places: number, host: StagingHost) {
+    this.#gpu = gpu;
+    this.#program = program;
+    this.#host = host;
+    this.#most = Math.min(mostBytes, Math.floor(gpu.limits.maxBufferSize / 256) * 256);
+    const { status, entries, slots } = program.plan;
+    this.#status = status ? [{ name: '', dtype: 'u32', shape: [], buffer: program.buffers[status.buffer]!, offset: status.offset, bytes: statusBytes }] : [];
+    const bytes = greatest(entries, ({ outputs }) => outputs.reduce((sum, i) => sum + slots[i]!.bytes, 0), 1024);
+    this.#places = Array.from({ length: places }, () => this.#place(statusBytes + Math.min(firstBytes, bytes)));
   }
 
   #place(bytes: number): Place {
-    const { gpu, label, most } = this.#options, size = Math.min(roundUp(bytes, 256), most);
-    return { buffer: gpu.createBuffer({ label, size, usage: usage.mapRead | usage.copyDst }), bytes: size, busy: false };
+    const size = Math.min(roundUp(bytes, 256), this.#most);
+    return { buffer: this.#gpu.createBuffer({ label: `${this.#program.tag} staging`, size, usage: flags.mapRead | flags.copyDst }), bytes: size, busy: false };
   }
 
   /**
@@ -90,7 +95,7 @@ export class StagingRing {
     if (request) this.postponed.push(request);
     const next = this.postponed[0];
     if (!next) return undefined;
-    const { most } = this.#options, sources = [...this.#status, ...next.sources];
+    const most = this.#most, sources = [...this.#status, ...next.sources];
     const total = sources.reduce((sum, { bytes }) => sum + bytes, 0);
     const places = now || total > most
       ? Array.from({ length: Math.ceil(total / most) }, () => this.#place(total))
@@ -119,11 +124,11 @@ export class StagingRing {
 
   async #arrive(places: Place[], request: ReadRequest, total: number, step: number, submission: number): Promise<void> {
     this.#latest = submission;
-    const { most, fatal, onFree } = this.#options, sources = [...this.#status, ...request.sources];
+    const most = this.#most, sources = [...this.#status, ...request.sources];
     try {
       const mapped = await Promise.all(places.map(async ({ buffer }, i) => {
         const bytes = Math.min(most, total - i * most);
-        await buffer.mapAsync(mapRead, 0, bytes);
+        await buffer.mapAsync(flags.mapRead, 0, bytes);
         return buffer.getMappedRange(0, bytes);
       }));
       const values = new Map(sources.map((source) => [source, new Uint8Array(source.bytes)]));
@@ -133,7 +138,7 @@ export class StagingRing {
       for (const status of this.#status) this.#checkStatus(new Uint32Array(values.get(status)!.buffer), submission);
       request.resolve({ step, values: byName(request.sources, (source) => fromDevice(source.dtype, source.shape, values.get(source)!.buffer)) });
     } catch (reason) {
-      request.reject(reason instanceof RlxError ? reason : await fatal() ?? asError(reason));
+      request.reject(reason instanceof RlxError ? reason : await this.#host.fatal() ?? asError(reason));
     }
     for (const place of places) {
       if (place.buffer.mapState === 'mapped') place.buffer.unmap();
@@ -141,16 +146,16 @@ export class StagingRing {
       place.busy = false;
     }
     this.arriving.delete(request);
-    onFree();
+    this.#host.onFree();
   }
 
   /** Throws what the status word says, and clears it for the runs to come. */
   #checkStatus(words: Uint32Array, submission: number): void {
-    const { buffer, status } = this.#options.status!, error = statusError(status, words);
+    const status = this.#program.plan.status!, error = statusError(status, words);
     if (!error) return;
     if (submission > this.#cleared) {
       this.#cleared = this.#latest;
-      this.#options.gpu.queue.writeBuffer(buffer, status.offset, new Uint32Array(statusBytes / 4));
+      this.#gpu.queue.writeBuffer(this.#program.buffers[status.buffer]!, status.offset, new Uint32Array(statusBytes / 4));
     }
     throw error;
   }

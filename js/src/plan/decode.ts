@@ -29,11 +29,10 @@ export function decodePlan(file: Uint8Array | ArrayBuffer): Plan {
 
 function readFile(bytes: Uint8Array<ArrayBuffer>, outer: boolean): Plan {
   const r = new Reader(bytes);
-  if (bytes.length < headerBytes || r.tag() !== 'RLXP') r.fail(1, 'no plan file');
-  const version = r.u32(), length = r.u32(), sum = r.u32();
-  if ((version & 0xffff) !== major) refuse(2, `version ${version & 0xffff}, not ${major}`, 'version');
-  if (length !== bytes.length) r.fail(1);
-  if (crc32(bytes.subarray(headerBytes)) !== sum) r.fail(1);
+  if (r.end < headerBytes || r.tag() !== 'RLXP') r.fail(1, 'no plan file');
+  const version = r.u32(), found = version & 0xffff;
+  if (found !== major) refuse(2, `version ${found}, not ${major}`, 'version');
+  if (r.u32() !== r.end || r.u32() !== crc32(bytes.subarray(headerBytes))) r.fail(1);
   r.newer = version >>> 16 > minor;
   const plan = { symbols: [], variants: [] } as Partial<Plan> as Plan;
   const seen = new Set<string>();
@@ -50,18 +49,19 @@ function readFile(bytes: Uint8Array<ArrayBuffer>, outer: boolean): Plan {
       sections[tag]!(r, plan);
     });
   }
-  for (const tag of ['META', 'REQS', 'BUFS', 'SLOT', 'CNST', 'KRNL', 'ENTR']) if (!seen.has(tag)) r.fail(7, `section ${tag} is missing`);
+  for (const tag in mandatory) if (!seen.has(tag)) r.fail(7, `section ${tag} is missing`);
   return plan;
 }
 
-const sections: Record<string, (r: Reader, plan: Plan) => void> = {
+type Sections = Record<string, (r: Reader, plan: Plan) => void>;
+
+const mandatory: Sections = {
   META(r, plan) { plan.name = r.string(); plan.compiler = r.string(); plan.target = r.string(); },
   REQS(r, plan) {
     const features = r.list(() => r.string());
     const limits = Object.fromEntries(limitNames.map((name) => [name, r.u64()]));
     plan.requires = { features, limits, subgroup: [r.u32(), r.u32()] };
   },
-  SYMS(r, plan) { plan.symbols = r.records(() => ({ name: r.string(), value: r.u64() })); },
   BUFS(r, plan) { plan.buffers = r.records(() => ({ kind: r.oneOf(kinds), bytes: r.u64() })); },
   SLOT(r, plan) { plan.slots = r.records(() => readSlot(r)); },
   CNST(r, plan) { plan.constants = r.records(() => ({ buffer: r.u32(), offset: r.u64(), data: r.take(r.u32()) })); },
@@ -71,6 +71,17 @@ const sections: Record<string, (r: Reader, plan: Plan) => void> = {
       storage: r.list(() => r.oneOf(accesses)), scalarBytes: r.u32(), counters: r.u32(),
     }));
   },
+  ENTR(r, plan) {
+    const numbers = () => r.list(() => r.u32());
+    plan.entries = r.records(() => ({
+      name: r.string(), inputs: numbers(), scalars: numbers(), outputs: numbers(), uniformBytes: r.u32(), steps: readSteps(r, 0),
+    }));
+  },
+};
+
+const sections: Sections = {
+  ...mandatory,
+  SYMS(r, plan) { plan.symbols = r.records(() => ({ name: r.string(), value: r.u64() })); },
   DRFT(r, plan) {
     r.records(() => {
       const kernel = plan.kernels?.[r.u32()], draft = r.string();
@@ -78,12 +89,6 @@ const sections: Record<string, (r: Reader, plan: Plan) => void> = {
     });
   },
   CODE(r, plan) { plan.code = r.take(r.u32()); },
-  ENTR(r, plan) {
-    const numbers = () => r.list(() => r.u32());
-    plan.entries = r.records(() => ({
-      name: r.string(), inputs: numbers(), scalars: numbers(), outputs: numbers(), uniformBytes: r.u32(), steps: readSteps(r, 0),
-    }));
-  },
   STAT(r, plan) {
     plan.status = { buffer: r.u32(), offset: r.u64(), codes: r.records(() => ({ code: r.u32(), node: r.string(), message: r.string() })) };
   },
@@ -139,6 +144,6 @@ function crc32(bytes: Uint8Array): number {
     return n;
   });
   let c = -1;
-  for (let i = 0; i < bytes.length; i++) c = table[(c ^ bytes[i]!) & 255]! ^ c >>> 8;
+  for (const byte of bytes) c = table[(c ^ byte) & 255]! ^ c >>> 8;
   return ~c >>> 0;
 }

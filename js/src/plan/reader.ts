@@ -44,7 +44,7 @@ export class Reader {
 
   /** A number of 64 bits that is exact in JavaScript. */
   i64(): number {
-    const at = this.#skip(8), n = this.#view.getUint32(at, true) + this.#view.getInt32(at + 4, true) * 2 ** 32;
+    const n = Number(this.#view.getBigInt64(this.#skip(8), true));
     return Number.isSafeInteger(n) ? n : this.fail(4);
   }
 

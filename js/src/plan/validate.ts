@@ -38,6 +38,7 @@ export function refuse(rule: number, what: string, kind: 'plan' | 'version' = 'p
 
 const differ = <T>(list: T[], field: (item: T) => unknown): boolean => new Set(list.map(field)).size === list.length;
 const nameOf = ({ name }: { name: string }): string => name;
+const within = (n: number, most: number): boolean => n > 0 && n <= most;
 const fitsRow = (bytes: number): boolean => bytes % 4 === 0 && bytes <= maxUniformBytes;
 
 /** Whether windows, none of them empty, are free of conflicts; sorts them. Where any two are in conflict, two neighbours are. */
@@ -53,64 +54,70 @@ function apart(windows: (Binding & { writes: boolean })[]): boolean {
 export function validate({ buffers, slots, constants, kernels, status, entries, requires }: Plan): void {
   /** The part of the plan that is looked at, for errors. */
   let part = 'buffers';
+  /** The bytes of all rows of scalars so far. */
+  let rows = 0;
   const need = (ok: unknown, rule: number): void => { if (!ok) refuse(rule, part); };
   const [arrays, bindingBytes, bufferBytes, sharedBytes, threads, x, y, z, groups] = Object.values(requires.limits) as Nine;
 
   function window({ buffer, offset, bytes }: Binding, alignment: number, kinds?: string): void {
-    need(offset + bytes <= (buffers[buffer]?.bytes ?? -1) && offset % alignment === 0 && bytes % 4 === 0, 14);
+    // What there is no buffer for is not within its bytes.
+    need(offset + bytes <= buffers[buffer]?.bytes! && offset % alignment === 0 && bytes % 4 === 0, 14);
     need(!kinds || kinds.includes(buffers[buffer]!.kind), 15);
   }
 
   const written = (buffer: number): void => need(writable.includes(buffers[buffer]!.kind), 35);
 
   function checkSlot(slot: Slot): void {
-    const { role, name, dtype, shape, offset, bytes, range } = slot;
+    const { role, name, dtype, shape, range } = slot;
     part = `${role} ${name}`;
-    const block = dtype[0] !== 'q' ? 1 : dtype.endsWith('k') ? 256 : 32;
-    const product = shape.reduce((n, d) => n * (d || 1), 1), n = shape.includes(0) ? 0 : product;
+    const block = dtype[0] !== 'q' ? 1 : dtype[3] === 'k' ? 256 : 32;
+    const n = sizeOf(shape), product = sizeOf(shape.filter(Boolean));
     need(name, 10);
-    need(Number.isSafeInteger(product) && n % block === 0 && bytes === roundUp(n / block * typeBytes[dtype]!, 4), 11);
+    need(Number.isSafeInteger(product) && n % block === 0 && slot.bytes === roundUp(n / block * typeBytes[dtype]!, 4), 11);
     need(!range || (role === 'input' && /^[iu]/.test(dtype) && range[0] <= range[1]), 12);
     if (role !== 'scalar') window(slot, 4, kindsOf[role]);
-    else need(/32|bool/.test(dtype) && shape.length === 0 && offset % 4 === 0, 13);
+    else need(/32|bool/.test(dtype) && !shape.length && slot.offset % 4 === 0, 13);
   }
 
-  function checkKernel({ name, source, workgroup, storage, scalarBytes, counters, ...kernel }: Kernel): void {
-    part = `kernel ${name}`;
-    need(/^[a-z0-9_]+$/.test(name) && source, 18);
-    need(workgroup.every((n, axis) => n > 0 && n <= [x, y, z][axis]!) && sizeOf(workgroup) <= threads, 19);
+  function checkKernel(kernel: Kernel): void {
+    part = `kernel ${kernel.name}`;
+    need(/^[a-z0-9_]+$/.test(kernel.name) && kernel.source, 18);
+    need(kernel.workgroup.every((n, axis) => within(n, [x, y, z][axis]!)) && sizeOf(kernel.workgroup) <= threads, 19);
     need(kernel.sharedBytes <= sharedBytes, 20);
-    need(storage.length > 0 && storage.length <= arrays, 21);
-    need(fitsRow(scalarBytes), 22);
-    need(counters <= maxCounters, 24);
+    need(within(kernel.storage.length, arrays), 21);
+    need(fitsRow(kernel.scalarBytes), 22);
+    need(kernel.counters <= maxCounters, 24);
   }
 
-  function checkEntry({ inputs, scalars, outputs, uniformBytes, steps }: Entry): void {
+  function checkEntry(entry: Entry): void {
+    part = `entry ${entry.name}`;
+    need(fitsRow(entry.uniformBytes), 22);
+    need((rows += roundUp(entry.uniformBytes, rowBytes)) <= maxRowsBytes, 23);
     const list = (indices: number[], roles: string) => indices.map((i) => {
       need(slots[i] && roles.includes(slots[i].role), 27);
       return slots[i]!;
     });
-    const given = list(inputs, 'input'), row = list(scalars, 'scalar'), results = list(outputs, 'output param state');
+    const given = list(entry.inputs, 'input'), row = list(entry.scalars, 'scalar'), results = list(entry.outputs, 'output param state');
     need(differ([...given, ...row], nameOf) && differ(results, nameOf) && !results.some(({ role, name }) => role === 'output' && persistent.has(name)), 28);
-    need(differ(row, ({ offset }) => offset) && row.every(({ offset }) => offset + 4 <= uniformBytes), 29);
-    need(work(steps, uniformBytes, 0) <= maxDispatches, 40);
+    need(differ(row, ({ offset }) => offset) && row.every(({ offset }) => offset + 4 <= entry.uniformBytes), 29);
+    need(work(entry.steps, entry.uniformBytes, 0) <= maxDispatches, 40);
   }
 
   /** The dispatches and iterations of a list of steps. */
   function work(steps: Step[], uniformBytes: number, depth: number): number {
     return steps.reduce((total, step) => {
       if (step.kind === 'repeat') {
-        need(step.count > 0 && step.count <= maxRepeat, 38);
+        need(within(step.count, maxRepeat), 38);
         if (step.going) window(step.going, 4);
         const { steps, odd, count } = step, of = (list: Step[]) => work(list, uniformBytes, depth + 1) || 1, even = of(steps);
         return total + Math.ceil(count / 2) * even + Math.floor(count / 2) * (odd === steps ? even : of(odd));
       }
       if (step.kind === 'copy') {
-        const { from, fromOffset, to, toOffset, bytes } = step;
-        window({ buffer: from, offset: fromOffset, bytes }, 4);
-        window({ buffer: to, offset: toOffset, bytes }, 4);
+        const { from, to, bytes } = step;
+        window({ buffer: from, offset: step.fromOffset, bytes }, 4);
+        window({ buffer: to, offset: step.toOffset, bytes }, 4);
         need(from !== to, 37);
-        need(bytes > 0, 34);
+        need(bytes, 34);
         written(to);
       } else {
         checkDispatch(step, uniformBytes, depth);
@@ -122,7 +129,7 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
   function checkDispatch(step: Dispatch, uniformBytes: number, depth: number): void {
     const kernel = kernels[step.kernel]!;
     need(kernel, 30);
-    const fits = (grid?: number[]) => grid?.every((n) => n > 0 && n <= groups);
+    const fits = (grid?: number[]) => grid?.every((n) => within(n, groups));
     need(fits(step.groups), 31);
     need(kernel.draft ? !step.grid && fits(step.draft) : !step.draft?.some(Boolean), 44);
     need(step.bindings.length === kernel.storage.length, 32);
@@ -130,7 +137,7 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
     need(apart(step.bindings.map((at, i) => {
       const writes = kernel.storage[i] !== 'read';
       window(at, rowBytes);
-      need(at.bytes > 0 && at.bytes <= bindingBytes, 34);
+      need(within(at.bytes, bindingBytes), 34);
       if (writes) written(at.buffer);
       return { ...at, writes };
     })), 36);
@@ -141,7 +148,7 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
     }
   }
 
-  for (const { bytes } of buffers) need(bytes > 0 && bytes % rowBytes === 0 && bytes <= bufferBytes, 9);
+  for (const { bytes } of buffers) need(within(bytes, bufferBytes) && bytes % rowBytes === 0, 9);
   slots.forEach(checkSlot);
   part = 'slots';
   const states = persistentOf(slots), persistent = new Set(states.map(nameOf));
@@ -149,7 +156,7 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
   const owned = slots.filter(({ role, bytes }) => bytes > 0 && role !== 'scalar' && role !== 'output');
   need(apart(owned.map((slot) => ({ ...slot, writes: true }))), 17);
   part = 'constants';
-  for (const { buffer, offset, data } of constants) window({ buffer, offset, bytes: data.length }, 4, 'constant state');
+  for (const constant of constants) window({ ...constant, bytes: constant.data.length }, 4, 'constant state');
   kernels.forEach(checkKernel);
   part = 'status';
   if (status) {
@@ -158,11 +165,5 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
   }
   part = 'entries';
   need(differ([{ name: '' }, ...entries], nameOf), 26);
-  let rows = 0;
-  for (const entry of entries) {
-    part = `entry ${entry.name}`;
-    need(fitsRow(entry.uniformBytes), 22);
-    need((rows += roundUp(entry.uniformBytes, rowBytes)) <= maxRowsBytes, 23);
-    checkEntry(entry);
-  }
+  entries.forEach(checkEntry);
 }

@@ -41,24 +41,22 @@ export function* batches(data: Readonly<Record<string, HostTensor>>, options: Ba
     checkType(`batches: ${name}`, dtype, given);
     if (shape[0] !== rows) throw new RlxError('shape', `batches: ${name} has ${shape[0]} rows, others ${rows}`, { name, shape });
   }
-  if (!(size >= 1) || size % 1 || rows === 0) {
-    throw new RlxError('shape', `batches: an empty batch: ${rows} rows by ${size}`);
-  }
+  if (!(size >= 1) || size % 1 || !rows) throw new RlxError('shape', `batches: an empty batch: ${rows} rows by ${size}`);
   const { mask, entry }: { mask?: string; entry?: string } = Object(last), short = last === 'drop' ? 0 : rows % size;
-  if (short > 0 && mask === undefined && entry === undefined) {
-    throw new RlxError('shape', `batches: ${rows % size} of ${rows} rows are left over: set last to 'drop', { mask } or { entry }`);
+  if (short && !mask && !entry) {
+    throw new RlxError('shape', `batches: ${short} of ${rows} rows are left over: set last to 'drop', { mask } or { entry }`);
   }
   const order = Uint32Array.from({ length: rows }, (_, i) => i);
-  const full = collector(columns, size), rest = entry === undefined ? full : collector(columns, short);
+  const full = collector(columns, size), rest = entry ? collector(columns, short) : full;
   const random = shuffle === undefined ? undefined : generator(shuffle);
   const batch = (at: number, rows: number, collect = full): Batch => {
     const inputs = collect(order.subarray(at, at + rows));
-    return { inputs: mask === undefined ? inputs : { ...inputs, [mask]: new Float32Array(size).fill(1, 0, rows) }, rows };
+    return { inputs: mask ? { ...inputs, [mask]: new Float32Array(size).fill(1, 0, rows) } : inputs, rows };
   };
   for (let epoch = 0; epoch < epochs; epoch++) {
     if (random) shuffleRows(order, random);
     for (let at = 0; at + size <= rows; at += size) yield batch(at, size);
-    if (short > 0) yield entry === undefined ? batch(rows - short, short) : { ...batch(rows - short, short, rest), entry };
+    if (short) yield { ...batch(rows - short, short, rest), ...entry && { entry } };
   }
 }
 

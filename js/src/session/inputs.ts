@@ -9,14 +9,12 @@ import { Tensor } from '../values/tensor.js';
 /** What of a slot a value for it is held to. */
 type Held = Pick<Slot, 'name' | 'dtype' | 'bytes' | 'range'> & { shape: readonly number[] };
 
-const sameShape = (a: readonly number[], b: readonly number[]): boolean => a.length === b.length && a.every((n, i) => n === b[i]);
-
 /** An error about one value: its message begins with the op and the name. */
 export const wrong = (kind: ErrorKind, op: string, name: string, what: string, place?: ErrorPlace): RlxError =>
   new RlxError(kind, `${op}: ${name} ${what}`, { op, name, ...place });
 
 function checkShape(op: string, { name, dtype, shape: expected }: Held, shape: readonly number[]): void {
-  if (!sameShape(shape, expected)) throw wrong('shape', op, name, `is ${dtype}[${expected}], given with the shape [${shape}]`, { shape, expected });
+  if (`${shape}` !== `${expected}`) throw wrong('shape', op, name, `is ${dtype}[${expected}], given with the shape [${shape}]`, { shape, expected });
 }
 
 /** Refuses another element type than the slot's. */
@@ -44,15 +42,15 @@ export function hostBytes(op: string, slot: Held, value: Exclude<Input, Tensor>)
     checkShape(op, slot, []);
     const n = Number(value);
     data = arrayType(dtype).of(n);
-    if (dtype === 'bool' ? n !== 0 && n !== 1 : dtype !== 'f32' && data[0] !== n) checkDType(op, slot, n);
+    if (dtype !== 'f32' && (data[0] !== n || dtype === 'bool' && n > 1)) checkDType(op, slot, n);
   } else {
-    const shaped = value as { data: TensorData; shape: readonly number[] };
-    data = shaped?.shape ? shaped.data : value as TensorData;
+    const { shape } = Object(value) as { shape?: readonly number[] };
+    data = shape ? (value as { data: TensorData }).data : value as TensorData;
     checkType(`${op}: ${name}`, dtype, data);
-    if (shaped.shape) checkShape(op, slot, shaped.shape);
+    if (shape) checkShape(op, slot, shape);
     const size = arrayLength(dtype, expected, slot.bytes);
     if (data.length !== size) {
-      const empty = data.length === 0 ? ': an empty batch has no result' : '';
+      const empty = data.length ? '' : ': an empty batch has no result';
       throw wrong('shape', op, name, `is ${dtype}[${expected}] of ${size} elements, given with ${data.length}${empty}`, { shape: [data.length], expected });
     }
   }
@@ -74,8 +72,8 @@ export function checkHost(op: string, name: string, value: HostTensor): void {
 
 /** Refuses what is no list of names of values to read. */
 export function checkNames(names: readonly string[]): readonly string[] {
-  if (Array.isArray(names)) return names;
-  throw new RlxError('name', `what to read is a list of names, given as ${classOf(names)}`);
+  if (!Array.isArray(names)) throw new RlxError('name', `what to read is a list of names, given as ${classOf(names)}`);
+  return names;
 }
 
 /** The error for an input that no run and no binding gave. */

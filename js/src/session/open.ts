@@ -1,10 +1,9 @@
-import { openCPU, pickCode } from '../cpu/cpu-session.js';
 import { deviceFor, type DeviceOptions, type GPUSessionOptions } from '../gpu/device.js';
 import { GPUSession, unlessLost } from '../gpu/gpu-session.js';
 import { decodePlan } from '../plan/decode.js';
 import type { Plan } from '../plan/plan.js';
 import { buildProgram } from '../gpu/program.js';
-import { checkCount, RlxError, unknownName } from '../values/errors.js';
+import { asError, checkCount, RlxError, unknownName } from '../values/errors.js';
 import { openRemote, type WorkerOptions } from '../worker/remote.js';
 import type { Session } from './session.js';
 
@@ -56,6 +55,24 @@ export async function openLocal(plan: Plan, options: Omit<SessionOptions, 'worke
   } catch (reason) {
     if (!code || (reason as RlxError).kind !== 'device') throw reason;
     return Object.assign(await openCPU(code, maxSteps), { fallbackReason: (reason as RlxError).message });
+  }
+}
+
+/** The first of a plan and its variants whose code this engine takes; undefined where none has any. Throws an {@link RlxError} of kind `device` where it takes none. */
+function pickCode(plan: Plan): Plan | undefined {
+  const all = [plan, ...plan.variants].filter(({ code }) => code);
+  const found = all.find(({ code }) => WebAssembly.validate(code!));
+  if (!found && all.length > 0) throw new RlxError('device', 'WebAssembly has no vectors (SIMD) here');
+  return found;
+}
+
+/** The code of sessions on the CPU is fetched here: a page with WebGPU does without. */
+async function openCPU(plan: Plan, maxSteps: number): Promise<Session> {
+  try {
+    const cpu = await import('../cpu/cpu-session.js');
+    return await cpu.openCPU(plan, maxSteps);
+  } catch (reason) {
+    throw asError(reason, reason instanceof RangeError ? 'memory' : 'wasm');
   }
 }
 

@@ -7,7 +7,7 @@ import { checkDType, checkHost, checkNames, deviceInput, hostBytes, missing, sca
 import { type Entry, persistentOf, type Plan, type Slot, type Status } from '../plan/plan.js';
 import { rowBytes } from '../plan/validate.js';
 import type { HostTensor, Input, Inputs, Reading, Run, RunOptions, Session } from './session.js';
-import { Tensor } from '../values/tensor.js';
+import { Tensor, type TensorType } from '../values/tensor.js';
 
 /** What a checked input does to the device: bytes to write, or what the session knows a tensor by. */
 export interface Upload { slot: Slot; bytes?: Uint8Array<ArrayBuffer>; from?: unknown }
@@ -64,7 +64,7 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
   /** The contents of slots as of now. */
   protected abstract capture(slots: Slot[]): Promise<Reading>;
   /** A tensor of its own, of some bytes or of what is in a slot now. */
-  protected abstract tensor(dtype: string, shape: readonly number[], from: Uint8Array<ArrayBuffer> | Slot): Tensor;
+  protected abstract tensor(type: TensorType, from: Uint8Array<ArrayBuffer> | Slot): Tensor;
   /** Gives back what is held outside this object. */
   protected abstract release(): void;
 
@@ -82,6 +82,8 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
   protected fail(error: RlxError): void {
     if (this.end(error)) this.#announce(error);
   }
+
+  #slots(...indices: number[][]): Slot[] { return indices.flat().map((i) => this.plan.slots[i]!); }
 
   #entryOf(name: string): E {
     return named('the plan has no entry', name, this.#entries);
@@ -102,7 +104,7 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
    * runs to come, until one is given them.
    */
   protected accept({ entry, rows, stride }: Runnable, given: Inputs, steps: number, bind = false): Upload[] {
-    const op = entry.name, slots = [...entry.inputs, ...entry.scalars].map((i) => this.plan.slots[i]!), names = slots.map(({ name }) => name);
+    const op = entry.name, slots = this.#slots(entry.inputs, entry.scalars), names = slots.map(({ name }) => name);
     for (const name in given) if (!names.includes(name)) throw unknownName(`${op} has no input`, name, names, op);
     const uploads: Upload[] = [], scalars: [offset: number, values: Uint8Array[]][] = [];
     for (const slot of slots) {
@@ -136,7 +138,7 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
 
   /** Where a readable value lies: a persistent one, or an output of the entry that ran last. */
   #source(name: string, from = this.lastEntry): Slot {
-    const outputs = from?.entry.outputs.map((i) => this.plan.slots[i]!) ?? [];
+    const outputs = this.#slots(from?.entry.outputs ?? []);
     const slot = this.#persistent.get(name) ?? outputs.find((output) => output.name === name);
     if (slot) return slot;
     const when = from ? `a run of ${from.entry.name}` : 'no run';
@@ -164,14 +166,14 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
   async upload(tensor: HostTensor): Promise<Tensor> {
     this.check();
     checkHost('upload', 'what is given', tensor);
-    const { dtype, shape, data } = tensor, slot = { name: 'what is given', dtype, shape, bytes: data?.byteLength };
-    return this.tensor(dtype, shape, hostBytes('upload', slot, tensor));
+    const { dtype, shape, data } = tensor;
+    return this.tensor(tensor, hostBytes('upload', { name: 'what is given', dtype, shape, bytes: data?.byteLength }, tensor));
   }
 
   async keep(name: string): Promise<Tensor> {
     this.check();
     const slot = this.#source(name);
-    return this.tensor(slot.dtype, slot.shape, slot);
+    return this.tensor(slot, slot);
   }
 
   async save(): Promise<Record<string, HostTensor>> {

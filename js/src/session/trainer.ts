@@ -121,7 +121,7 @@ export class Trainer {
       try {
         const { step, values } = await run.reading!;
         const losses = this.#losses(values), at = step - ahead;
-        if (losses.length === 0) return;
+        if (!losses.length) return;
         loss = losses.at(-1)!;
         onProgress?.({ step: at, losses, stepsPerSecond: (at - first) / seconds() });
         const bad = losses.findIndex(Number.isNaN);
@@ -151,11 +151,11 @@ export class Trainer {
         if (read) follow(run);
         await pause();
       }
-      if (!failure && done > 0 && done < steps) follow({ step: this.session.steps, reading: this.session.readAll(this.#names()) });
+      if (!failure && done && done < steps) follow({ step: this.session.steps, reading: this.session.readAll(this.#names()) });
       await reports;
       if (failure) throw failure;
       const end = done >= steps ? 'steps' : signal?.aborted ? 'signal' : 'batches';
-      if (end === 'batches' && done === 0) throw noBatch();
+      if (end === 'batches' && !done) throw noBatch();
       return { steps: done, loss, seconds: seconds(), aborted: end === 'signal', end };
     } finally {
       running.delete(key);
@@ -195,7 +195,7 @@ export class Trainer {
     } finally {
       await source.close();
     }
-    if (parts.length === 0) throw noBatch();
+    if (!parts.length) throw noBatch();
     return byName(outputs, (slot) => gather(slot, parts));
   }
 
@@ -278,7 +278,7 @@ interface Part { rows: number; values: Record<string, TensorData> }
 function gather({ name, dtype, shape }: Slot, parts: Part[]): number | TensorData {
   const sum = (value: (x: number, rows: number) => number) => parts.reduce((total, { rows, values }) => total + value(values[name]![0]!, rows), 0);
   const rows = sum((_, rows) => rows);
-  if (shape.length === 0) return /^[iu]/.test(dtype) ? sum((x) => x) : sum((x, rows) => x * rows) / rows;
+  if (!shape.length) return /^[iu]/.test(dtype) ? sum((x) => x) : sum((x, rows) => x * rows) / rows;
   const width = sizeOf(shape.slice(1)), type = parts[0]!.values[name]!.constructor as { new (length: number): TensorData }, all = new type(rows * width);
   let at = 0;
   for (const { rows, values } of parts) {

@@ -24,6 +24,9 @@ export const arrayType = (dtype: string): Maker => makers[dtype] ?? Uint8Array;
 /** How many elements a shape has. */
 export const sizeOf = (shape: readonly number[]): number => shape.reduce((n, d) => n * d, 1);
 
+/** The greatest of some items' numbers, and of `least`. */
+export const greatest = <T>(items: readonly T[], of: (item: T) => number, least: number): number => items.reduce((most, item) => Math.max(most, of(item)), least);
+
 /** The least multiple of a unit that is not below n. */
 export const roundUp = (n: number, unit: number): number => Math.ceil(n / unit) * unit;
 

@@ -13,7 +13,8 @@
  * - `memory`: the device is out of memory
  * - `gpu`: any other error the device reports; the session is of no use any more
  * - `lost`: the device is gone, or the worker, and all state on it
- * - `wasm`: a WebAssembly module cannot be loaded, or failed: `init()` starts it anew
+ * - `wasm`: a WebAssembly module, or what runs plans on the CPU, cannot be loaded, or failed: `init()`
+ *   starts the compiler anew
  * - `store`: what tuning found cannot be kept, or what was kept cannot be read
  * - `internal`: a mistake in the compiler
  * - `closed`: the session, tensor or worker was closed before
@@ -60,11 +61,11 @@ export class RlxError extends Error {
 /** The error for a name that is none of those known. `what` says what was looked for where. */
 export function unknownName(what: string, name: string, known: Iterable<string>, op?: string): RlxError {
   const message = `${what} ${name}: there are ${[...known].join(', ') || 'none'}`;
-  return new RlxError('name', message, op === undefined ? { name } : { op, name });
+  return new RlxError('name', message, op ? { op, name } : { name });
 }
 
 /** What a value is, for messages: `Float32Array`, `Null`. */
-export const classOf = (value: unknown): string => Object.prototype.toString.call(value).slice(8, -1);
+export const classOf = (value: unknown): string => ({}).toString.call(value).slice(8, -1);
 
 /** Refuses what is left of options when all that are known are taken from them: a misspelt one would do nothing. */
 export function noMore(what: string, rest: object): void {

@@ -12,10 +12,11 @@ const scopes: TensorScope[] = [];
 /** How many tensors are not disposed of: a number that grows is a leak. */
 export const liveTensors = (): number => live;
 
+/** The type of a tensor. */
+export interface TensorType { dtype: string; shape: readonly number[] }
+
 /** What a tensor is made of; `free` must not hold on to the tensor. */
-export interface TensorSource {
-  dtype: string;
-  shape: readonly number[];
+export interface TensorSource extends TensorType {
   /** The session it belongs to. */
   owner: object;
   /** What the owner knows it by. */

@@ -92,8 +92,9 @@ class RemoteSession implements Session {
   async run(entry: string, inputs?: Inputs, options?: RunOptions): Promise<Run> {
     const { step, reading } = await this.#call<{ step: number; reading?: number }>('run', entry, this.#packAll(inputs), options);
     this.steps = step;
-    const arriving = reading === undefined ? undefined : this.#call<Reading>('reading', reading);
-    arriving?.catch(() => {});
+    if (reading === undefined) return { step };
+    const arriving = this.#call<Reading>('reading', reading);
+    arriving.catch(() => {});
     return { step, reading: arriving };
   }
 

@@ -62,25 +62,22 @@ function answer(port: MessagePort, handlers: Handlers): void {
 /** Makes calls to a worker, until it fails or ends. */
 export class Caller {
   readonly #open = new Map<number, { resolve(value: never): void; reject(error: RlxError): void }>();
-  readonly #worker: Worker;
   readonly #port: MessagePort;
-  readonly #onError: (event: ErrorEvent) => void;
-  readonly #waiting = new AbortController();
+  readonly #listening = new AbortController();
   #next = 0;
   #ended: RlxError | undefined;
 
   /** `failure` makes the error that all calls reject with when the worker, it says how, is of no use any more. */
   constructor(worker: Worker, failure: (how: string) => RlxError) {
     const { port1, port2 } = new MessageChannel();
-    this.#worker = worker;
     this.#port = port1;
-    this.#onError = ({ message }) => this.end(failure(`failed: ${message ?? 'it could not be loaded'}`));
-    worker.addEventListener('error', this.#onError);
+    const { signal } = this.#listening;
+    worker.addEventListener('error', ({ message }) => this.end(failure(`failed: ${message ?? 'it could not be loaded'}`)), { signal });
     // Node tells a port that the thread of the other one is gone, browsers do not: there its lock does.
     const gone = () => this.end(failure('was ended'));
     port1.addEventListener('close', gone);
     port1.onmessage = ({ data: { id, value, error, life } }: MessageEvent<Answer>) => {
-      if (life) navigator.locks.request(life, { signal: this.#waiting.signal }, gone).catch(() => {});
+      if (life) navigator.locks.request(life, { signal }, gone).catch(() => {});
       const call = this.#open.get(id);
       this.#open.delete(id);
       if (error) call?.reject(new RlxError(error.kind, error.message, error.place));
@@ -90,25 +87,22 @@ export class Caller {
   }
 
   /** Calls a method. */
-  call<T>(method: string, ...args: unknown[]): Promise<T> {
-    if (this.#ended) return Promise.reject(this.#ended);
-    return new Promise<T>((resolve, reject) => {
-      try {
-        this.#port.postMessage({ id: this.#next, method, args });
-      } catch (cause) { // not everything can be sent
-        return reject(new RlxError('dtype', `${method}: ${(cause as Error).message}`, { op: method, cause }));
-      }
-      this.#open.set(this.#next++, { resolve, reject });
-    });
+  async call<T>(method: string, ...args: unknown[]): Promise<T> {
+    if (this.#ended) throw this.#ended;
+    try {
+      this.#port.postMessage({ id: this.#next, method, args });
+    } catch (cause) { // not everything can be sent
+      throw new RlxError('dtype', `${method}: ${(cause as Error).message}`, { op: method, cause });
+    }
+    return new Promise<T>((resolve, reject) => this.#open.set(this.#next++, { resolve, reject }));
   }
 
   /** Rejects all calls, now and later. */
   end(error: RlxError): void {
     if (this.#ended) return;
     this.#ended = error;
-    this.#worker.removeEventListener('error', this.#onError);
     this.#port.close();
-    this.#waiting.abort();
+    this.#listening.abort();
     for (const { reject } of this.#open.values()) reject(error);
     this.#open.clear();
   }
