@@ -1,11 +1,27 @@
 // The dialog that shows the shaders of a plan: the very text that createShaderModule got.
 
 import { highlight } from './highlight.js';
+import { find, on } from './page.js';
 
-const find = (id) => document.getElementById(id);
-
-/** What the entries of a plan are for. */
-const titles = { step: 'A training step', init: 'A new start', eval: 'Reading the test digits', predict: 'Reading your digit' };
+/** The dialog, which is made when it is first shown. */
+const dialog = `
+<dialog id="kernels" aria-labelledby="kernels-title">
+  <header>
+    <div>
+      <h2 id="kernels-title">Kernels</h2>
+      <p id="kernels-text" class="note"></p>
+    </div>
+    <button type="button" id="close-kernels" aria-label="Close">✕</button>
+  </header>
+  <div class="kernels-body">
+    <nav id="kernel-list" aria-label="Kernels"></nav>
+    <div class="kernel">
+      <p id="kernel-text" class="note"></p>
+      <pre tabindex="0" aria-label="WGSL source"><code id="kernel-source"></code></pre>
+    </div>
+  </div>
+</dialog>
+`;
 
 /** Words for the ops in kernels' names; the others are words already. */
 const words = {
@@ -74,8 +90,13 @@ export function describe(plan, entry, dispatch) {
  * Shows the kernels of a plan in the dialog.
  * @param {import('@rlx-go/rlx/runtime').Plan} plan
  * @param {boolean} runs whether these are the kernels that run in this page
+ * @param {Record<string, string>} titles what its entries are for, in the order in which they are shown
  */
-export function showKernels(plan, runs) {
+export function showKernels(plan, runs, titles) {
+  if (!find('kernels')) {
+    document.body.insertAdjacentHTML('beforeend', dialog);
+    on('close-kernels', 'click', () => find('kernels').close());
+  }
   const counts = plan.entries.map(({ name, steps }) => ({ name, uses: uses(steps) }));
   const select = (index, button) => {
     const kernel = plan.kernels[index];
@@ -87,16 +108,17 @@ export function showKernels(plan, runs) {
     find('kernel-source').parentElement.scrollTop = 0;
   };
   const seen = new Set();
-  const groups = ['step', 'predict', 'eval', 'init'].map((name) => plan.entries.find((entry) => entry.name === name)).map((entry) => {
+  const groups = Object.entries(titles).map(([name, title]) => {
+    const entry = plan.entries.find((one) => one.name === name);
     const items = flat(entry.steps).filter(({ kernel }) => !seen.has(kernel) && seen.add(kernel)).map((dispatch) => {
-      const item = document.createElement('li'), button = document.createElement('button'), { title, about } = describe(plan, entry, dispatch);
+      const item = document.createElement('li'), button = document.createElement('button'), { title: what, about } = describe(plan, entry, dispatch);
       button.type = 'button';
-      button.append(title, Object.assign(document.createElement('small'), { textContent: about }));
+      button.append(what, Object.assign(document.createElement('small'), { textContent: about }));
       button.addEventListener('click', () => select(dispatch.kernel, button));
       item.append(button);
       return item;
     });
-    const heading = Object.assign(document.createElement('h3'), { textContent: titles[entry.name] }), list = document.createElement('ol');
+    const heading = Object.assign(document.createElement('h3'), { textContent: title }), list = document.createElement('ol');
     list.append(...items);
     return [heading, list];
   });
