@@ -38,22 +38,29 @@ export function showDevice({ deviceName }, kind, reason, work) {
   find('show-kernels').textContent = kind === 'gpu' ? 'Show the WGSL' : 'Show the WGSL for GPUs';
 }
 
-/** A slider over powers of ten, with its value as two digits beside it: `id`, and `id-value`. */
-export class PowerSlider {
-  #slider;
+/** The scales of sliders: from where one stands to its value, and back. */
+export const plain = { value: Number, place: (value) => value };
+export const powers = { value: (place) => 10 ** place, place: Math.log10 };
 
-  /** @param {string} id @param {(value: number) => void} onChange */
-  constructor(id, onChange) {
+/** A slider with its value as two digits beside it: `id`, and `id-value`. */
+export class Slider {
+  #slider;
+  #scale;
+
+  /** @param {string} id @param {plain | powers} scale @param {(value: number) => void} [onChange] */
+  constructor(id, scale, onChange) {
     this.#slider = find(id);
+    this.#scale = scale;
+    this.#show();
     on(id, 'input', () => {
       this.#show();
-      onChange(this.value);
+      onChange?.(this.value);
     });
   }
 
-  get value() { return 10 ** Number(this.#slider.value); }
+  get value() { return this.#scale.value(this.#slider.value); }
   set value(value) {
-    this.#slider.value = Math.log10(value);
+    this.#slider.value = this.#scale.place(value);
     this.#show();
   }
 

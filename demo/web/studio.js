@@ -4,7 +4,7 @@
 import { decodePlan } from '/rlx/runtime.js';
 import { Points } from './chart.js';
 import { lossesSince, planFile } from './engine.js';
-import { chosen, count, download, find, on, perSecond, PowerSlider, say, Speedometer, tell } from './page.js';
+import { chosen, count, download, find, on, perSecond, powers, say, Slider, Speedometer, tell } from './page.js';
 
 const seed = 1;
 
@@ -53,7 +53,7 @@ export class Studio {
   /** @param {Page} page */
   constructor(page) {
     this.#page = page;
-    this.#rate = new PowerSlider('rate', (rate) => { if (this.engine) this.engine.rate = rate; });
+    this.#rate = new Slider('rate', powers, (rate) => { if (this.engine) this.engine.rate = rate; });
     on('train', 'click', () => this.engine.training ? this.pause() : this.train());
     on('reset', 'click', () => this.#reset());
     on('reopen', 'click', () => this.start());
