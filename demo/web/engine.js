@@ -1,13 +1,7 @@
 // A network in training: a session on the GPU, in a worker; or on the CPU, with the reason told.
 
 import { openSession, Trainer } from '/rlx/runtime.js';
-
-/** Gets what a path stands for, or says that it cannot. */
-export async function fetchOK(path) {
-  const response = await fetch(path);
-  if (!response.ok) throw new Error(`${path} cannot be loaded: ${response.status}`);
-  return response;
-}
+import { fetchOK } from './page.js';
 
 /** A plan file, compiled ahead of time for GPUs and CPUs. */
 export const planFile = async (name) => (await fetchOK(`assets/${name}.rlxp`)).arrayBuffer();

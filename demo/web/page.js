@@ -6,6 +6,13 @@ export const find = (id) => document.getElementById(id);
 export const count = (n) => n.toLocaleString('en');
 export const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
 
+/** Gets what a path stands for, or says that it cannot. */
+export async function fetchOK(path) {
+  const response = await fetch(path);
+  if (!response.ok) throw new Error(`${path} cannot be loaded: ${response.status}`);
+  return response;
+}
+
 /** Tells who listens to the page rather than looks at it. */
 export const say = (text) => { find('status').textContent = text; };
 

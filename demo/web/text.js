@@ -1,6 +1,6 @@
 // The text: plays of Shakespeare as numbers of the characters that occur in them. The last tenth is held out.
 
-import { fetchOK } from './engine.js';
+import { fetchOK } from './page.js';
 
 /** Loads shakespeare.txt.gz. Some servers have it unpacked by the browser itself. */
 export async function loadText() {

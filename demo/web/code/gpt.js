@@ -3,8 +3,8 @@ import { graph, init, train } from '@rlx-go/rlx';
 await init();
 const tokens = 65, context = 64, width = 64, heads = 4, blocks = 2, rows = 16;
 
-/** A layer without a bias. */
-const dense = (b, x, name, from, to) => x.matmul(b.param(name, 'f32', [from, to]));
+// layers without a bias
+const dense = (b, x, name, n, m) => x.matmul(b.param(name, 'f32', [n, m]));
 const norm = (b, x, name) => x.layerNorm(b.param(name, 'f32', [width]));
 
 function block(b, x) {
@@ -25,7 +25,7 @@ export const gpt = graph('gpt', (b) => {
 
 // batch gives the inputs of a step: { tokens, next }, each an Int32Array of rows · context numbers of characters
 export async function learn(batch, steps = 2000) {
-  const trainer = await train(gpt, { optimizer: { kind: 'adamw', beta2: 0.99, weightDecay: 0.1 }, clipNorm: 1, rate: 3e-3 });
+  const trainer = await train(gpt, { optimizer: { kind: 'adamw', beta2: 0.99, weightDecay: 0.1, clipNorm: 1 }, rate: 3e-3 });
   await trainer.run({ steps, batches: batch });
   return trainer; // its session runs, reads and saves the model
 }
