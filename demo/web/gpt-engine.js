@@ -26,6 +26,9 @@ const warmUp = 100;
 /** Characters of the text held out that are measured, at least: their losses deviate by some 1.5 nats, their mean by 0.033. */
 const measured = 2048;
 
+/** Runs that write under way at a time: the next is handed to the device, between steps of training, before what the last one wrote is here. */
+const ahead = 3;
+
 export class GPTEngine extends Engine {
   #text;
   #rows;
@@ -88,14 +91,18 @@ export class GPTEngine extends Engine {
 
   async #write(tokens, { length, temperature, seed, signal, onTokens }) {
     if (signal.aborted) return;
-    const last = tokens.slice(-this.#context), window = new Int32Array(this.#context);
+    const last = tokens.slice(-this.#context), window = new Int32Array(this.#context), runs = [];
     window.set(last);
-    await this.session.run('prompt', { tokens: window, length: last.length, seed });
-    for (let left = length; left > 0 && !signal.aborted;) {
-      const steps = Math.min(left, this.#atATime), values = await this.look('write', { temperature }, ['text/tokens', 'text/length'], { steps });
-      const [end] = values['text/length'];
+    const take = async () => {
+      const { steps, reading } = runs.shift(), { values } = await reading, [end] = values['text/length'];
       onTokens(values['text/tokens'].subarray(end - steps, end));
-      left -= steps;
+    };
+    await this.session.run('prompt', { tokens: window, length: last.length, seed });
+    for (let left = length; left > 0 && !signal.aborted; left -= this.#atATime) {
+      if (runs.length === ahead) await take();
+      const steps = Math.min(left, this.#atATime), { reading } = await this.session.run('write', { temperature }, { steps, read: ['text/tokens', 'text/length'] });
+      runs.push({ steps, reading });
     }
+    while (runs.length > 0) await take();
   }
 }

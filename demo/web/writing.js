@@ -3,7 +3,7 @@
 import { chosen, count, find, on, plain, say, Slider } from './page.js';
 
 /** Characters of a sample, and of what is written on request. */
-const sampleLength = 400, answerLength = 480;
+const sampleLength = 320, answerLength = 480;
 
 /** A sample begins with this, as what each speaker says does. */
 const beginning = '\n';
