@@ -27,8 +27,12 @@ const dialog = `
 const words = {
   dot_general: 'matrix product', conv_general: 'convolution', reduce_sum: 'sum', reduce_max: 'maximum', argmax: 'likeliest class',
   random_bits: 'random numbers', overlap_add: 'sum of overlaps', sub: 'difference', add: 'sum', mul: 'product', div: 'quotient', exp: 'exponential',
-  select: 'choice', copy: 'copy', concatenate: 'joining', broadcast_in_dim: 'filling',
+  select: 'choice', copy: 'copy', concatenate: 'joining', broadcast_in_dim: 'filling', gather: 'picking', erfinv: 'inverse error function',
+  scatter_add: 'scattered sum', total_sum_all: 'sum over all gradients',
 };
+
+/** What kernels do that are named after the part of a network, and not their ops. */
+const kinds = { map: 'element by element', reduce: 'sums', contract: 'matrix product' };
 
 /** The dispatches of an entry, in order, those in repeats too. */
 const flat = (steps) => steps.flatMap((step) => step.kind === 'repeat' ? flat(step.steps) : step.kind === 'dispatch' ? [step] : []);
@@ -48,16 +52,19 @@ export const dispatches = (plan, entry) => {
   return [...uses(steps).values()].reduce((sum, n) => sum + n, 0);
 };
 
-/** What a kernel computes, by its name: how it goes about it, its ops, and endings such as _parts. */
+/** What a kernel computes, by its name: how it goes about it, its ops or the blocks they are in, and endings such as _parts. */
 function opsOf({ name }) {
-  let rest = name.replace(/^(map|reduce|contract|scan|prefix)_/, '').replace(/_(parts|x\d+)$/, '');
+  const [, kind] = /^(map|reduce|contract|scan|prefix|scatter(?=_scatter))_/.exec(name) ?? [];
+  let rest = name.slice(kind ? kind.length + 1 : 0).replace(kind === 'scatter' ? /(?<=^scatter_add)_.*/ : /_(parts|shares|x\d+)$/, ''), inBlock = false;
   const found = [];
   while (rest) {
-    const op = Object.keys(words).sort((a, b) => b.length - a.length).find((one) => rest === one || rest.startsWith(`${one}_`)) ?? rest;
-    found.push(words[op] ?? op.replaceAll('_', ' '));
+    const [block, number] = /^block(\d+)/.exec(rest) ?? [];
+    const op = block ?? Object.keys(words).sort((a, b) => b.length - a.length).find((one) => rest === one || rest.startsWith(`${one}_`)) ?? rest;
+    found.push(block ? `block ${Number(number) + 1}` : words[op] ?? op.replaceAll('_', ' '));
+    inBlock ||= block !== undefined;
     rest = rest.slice(op.length + 1);
   }
-  const all = new Set(found);
+  const all = new Set(inBlock && kinds[kind] ? [...found, kinds[kind]] : found);
   return all.size > 1 ? [...all].filter((op) => op !== words.select) : [...all]; // a choice goes with most ops, such as a ReLU
 }
 

@@ -5,6 +5,7 @@ import { mkdirSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { axe } from '../../../js/test/rig/chromium.mjs';
 import { countGPU } from '../../../js/test/rig/counter.mjs';
+import { traceTasks } from './tasks.mjs';
 import { bottomOf, colored, figure, openDemo, pause, serveDemo, stepsOf } from './page.mjs';
 
 const shots = new URL('../../../build/demo/', import.meta.url).pathname;
@@ -92,7 +93,8 @@ test('learns and writes on WebGPU, goes on from a prompt, from a pause and from 
   await pause(page);
   await page.click('#show-kernels');
   const labels = await page.locator('#kernel-list').innerText();
-  for (const label of [/A training step/, /Writing a character/, /Matrix product/, /text\/tokens/]) assert.match(labels, label);
+  for (const label of [/A training step/, /Writing a character/, /Block 1, sums/, /Matrix product/, /text\/tokens/]) assert.match(labels, label);
+  assert.doesNotMatch(labels, /[a-z]_[a-z]|undefined|^Block\d/m, 'words, not names');
   assert.deepEqual(await axe(page), []);
   assert.deepEqual(page.problems, []);
 });
@@ -102,9 +104,12 @@ test('learns on the CPU of a phone: 360 pixels, touch, dark', async (t) => {
   assert.equal(await textOf(page, 'device-kind'), 'CPU');
   assert.match(await textOf(page, 'device-reason'), /navigator\.gpu is missing/);
   assert.equal(await page.locator('input[name=model]:checked').inputValue(), 'small');
+  const tasks = await traceTasks(page);
   await page.tap('#train');
   await stepsOf(page, 40);
   await measured(page, 3.6);
+  const longest = await tasks.longest();
+  assert.ok(longest.ms < 16, `a task of the main thread took ${longest.ms.toFixed(1)} ms of it: ${longest.what}`);
   await page.tap('#ask');
   await page.waitForFunction(() => document.getElementById('answer').textContent.length > 6 + 32);
   await pause(page);
