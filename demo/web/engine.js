@@ -9,7 +9,7 @@ export const planFile = async (name) => (await fetchOK(`assets/${name}.rlxp`)).a
 /** The address with `?worker=off` keeps the session in the page's own thread, where its calls can be watched. */
 const worker = new URLSearchParams(globalThis.location?.search).get('worker') !== 'off';
 
-/** Reads under way at a time: the losses of a few steps, an evaluation, a reading of the drawing, a copy to keep. None of them waits. */
+/** Reads under way at a time: the losses of a few steps, an evaluation, what is read or written meanwhile, a copy to keep. None of them waits. */
 const staging = 12;
 
 /**

@@ -17,7 +17,7 @@ export const fileOf = (name) => `gpt-${name}`;
 export async function fitting() {
   const adapter = await navigator.gpu?.requestAdapter().catch(() => null);
   if (!adapter) return 'small';
-  return adapter.info.isFallbackAdapter ?? adapter.isFallbackAdapter ? 'tiny' : 'medium';
+  return adapter.info?.isFallbackAdapter ?? adapter.isFallbackAdapter ? 'tiny' : 'medium';
 }
 
 /** For how many steps the learning rate rises. */

@@ -50,7 +50,7 @@ const studio = new Studio({
   opened({ session }, kind, reason) {
     showDevice(session, kind, reason, `a step: ${dispatches(session.plan, 'step')} kernels, 1 submission`);
   },
-  renewed: (engine, anew) => writing.renew(engine, anew),
+  renewed: (engine, goesOn) => writing.renew(engine, goesOn),
   began: (engine) => writing.follow(engine),
   first(seconds) { find('first').textContent = `${seconds.toFixed(seconds < 10 ? 2 : 0)} s`; },
   async evaluate(engine) {

@@ -20,7 +20,7 @@ const seed = 1;
  * @property {(name: string) => void} choose shows what is chosen, before there is a session
  * @property {(name: string) => Promise<{engine: import('./engine.js').Engine, kind: 'gpu' | 'cpu', reason?: string}>} open
  * @property {(engine: object, kind: string, reason?: string) => void} opened
- * @property {(engine: object, anew: boolean) => void} [renewed] the network is as it begins, or another one's state
+ * @property {(engine: object, goesOn: boolean) => void} [renewed] the network is new, or of a file, or goes on from where it was kept
  * @property {(engine: object) => Promise<void>} evaluate looks at the network, and shows it
  * @property {(engine: object) => void} [began] training begins
  * @property {(engine: object) => void} [stepped]
@@ -121,19 +121,19 @@ export class Studio {
   }
 
   /** Makes the network new, or what it was when it was kept or saved. */
-  async #renew({ tensors, curves = {} } = {}) {
+  async #renew({ tensors, curves } = {}) {
     const current = this.engine;
     await current.reset(seed);
     await current.save(); // the first one makes room for those to come, which then create nothing
     if (tensors) await current.reset(seed, tensors);
     if (this.engine !== current) return;
-    for (const [name, curve] of Object.entries(this.#page.curves)) curve.points = curves[name]?.copy() ?? new Points();
+    for (const [name, curve] of Object.entries(this.#page.curves)) curve.points = curves?.[name].copy() ?? new Points();
     const { loss } = this.#page.curves;
     complete(loss.points, tensors ?? {});
     showSteps(current);
     find('speed').textContent = '–';
     find('loss').textContent = loss.points.last?.value.toFixed(4) ?? '–';
-    this.#page.renewed?.(current, !tensors);
+    this.#page.renewed?.(current, curves !== undefined);
     await this.evaluate();
   }
 

@@ -22,11 +22,11 @@ const milestones = [0, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000], e
 
 const calm = matchMedia('(prefers-reduced-motion: reduce)');
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-const span = (className) => Object.assign(document.createElement('span'), { className });
+const span = (className = '') => Object.assign(document.createElement('span'), { className });
 
 /** A text that is written over the one before, of which the rest stays until then. */
 class Paper {
-  #fresh = span('fresh');
+  #fresh = span();
   #old = span('old');
 
   /** @param {HTMLElement} element */
@@ -77,10 +77,10 @@ export class Writing {
   /** Takes the text whose characters are written. */
   begin(text) { this.#text = text; }
 
-  /** Shows what a network writes that was just begun, or taken from where it was kept. */
-  renew(engine, anew) {
+  /** Shows what a network writes that was just begun, or taken from a file, or goes on from where it was kept. */
+  renew(engine, goesOn) {
     this.#sampling.abort();
-    if (anew) this.#kept.delete(engine.name);
+    if (!goesOn) this.#kept.delete(engine.name);
     this.#showKept();
     this.#sample(engine);
   }
@@ -95,7 +95,7 @@ export class Writing {
       await this.#sample(engine);
       from = engine.steps;
     }
-    await this.#sample(engine);
+    if (this.#studio.engine === engine) await this.#sample(engine);
   }
 
   /** Writes a sample. The random numbers are the same each time: what changes is the network. */
@@ -151,7 +151,7 @@ export class Writing {
     const { engine } = this.#studio, begun = find('prompt').value || beginning, { tokens, unknown } = this.#text.encode(begun);
     this.#refuse(unknown);
     if (unknown.length > 0) return find('prompt').focus();
-    const { signal } = this.#asking = new AbortController(), answer = span('fresh');
+    const { signal } = this.#asking = new AbortController(), answer = span();
     find('answer').replaceChildren(Object.assign(document.createElement('strong'), { textContent: begun }), answer);
     find('ask').textContent = 'Stop';
     this.#sampling.abort();
