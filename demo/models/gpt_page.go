@@ -18,7 +18,7 @@ const (
 // learn by heart.
 func PageGPTs(vocab int) map[string]GPT {
 	return map[string]GPT{
-		"tiny":   {Vocab: vocab, Context: 32, Width: 32, Heads: 2, Blocks: 1, Batch: 16},
+		"tiny":   {Vocab: vocab, Context: 32, Width: 32, Heads: 2, Blocks: 1, Batch: 8},
 		"small":  {Vocab: vocab, Context: 64, Width: 64, Heads: 4, Blocks: 2, Batch: 16},
 		"medium": {Vocab: vocab, Context: 128, Width: 128, Heads: 4, Blocks: 4, Batch: 32},
 		"large":  {Vocab: vocab, Context: 256, Width: 384, Heads: 6, Blocks: 6, Batch: 64},

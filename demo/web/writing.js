@@ -87,7 +87,7 @@ export class Writing {
 
   /** Writes samples while a network is in training, and one when it is paused. */
   async follow(engine) {
-    let due = 0, from = -sampleSteps;
+    let due = 0, from = engine.steps; // of which there is a sample
     const goesOn = () => engine.training && this.#studio.engine === engine;
     for (await pause(0); goesOn(); await pause(lookEvery)) {
       if (this.#asking || document.hidden || performance.now() < due || engine.steps < from + sampleSteps) continue;

@@ -25,7 +25,7 @@ export const gpt = graph('gpt', (b) => {
 
 // batch gives the inputs of a step: { tokens, next }, each an Int32Array of rows · context numbers of characters
 export async function learn(batch, steps = 2000) {
-  const trainer = await train(gpt, { optimizer: { kind: 'adamw', beta2: 0.99, weightDecay: 0.1, clipNorm: 1 }, rate: 3e-3 });
+  const trainer = await train(gpt, { optimizer: { kind: 'adamw', beta2: 0.99, weightDecay: 0.1, clipNorm: 1 }, rate: 5e-3 });
   await trainer.run({ steps, batches: batch });
   return trainer; // its session runs, reads and saves the model
 }
