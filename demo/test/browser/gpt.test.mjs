@@ -101,8 +101,10 @@ test('learns on the CPU of a phone: 360 pixels, touch, dark', async (t) => {
   assert.match(await textOf(page, 'device-reason'), /navigator\.gpu is missing/);
   assert.equal(await page.locator('input[name=model]:checked').inputValue(), 'small');
   const tasks = await traceTasks(page);
+  const { height } = await page.locator('#sample').boundingBox();
   await page.tap('#train');
   await stepsOf(page, 40);
+  assert.equal((await page.locator('#sample').boundingBox()).height, height, 'nothing moves on the page when lines are written');
   await measured(page, 3.6);
   const longest = await tasks.longest();
   assert.ok(longest.ms < 16, `a task of the main thread took ${longest.ms.toFixed(1)} ms of it: ${longest.what}`);
