@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/rlx-go/rlx"
@@ -214,6 +215,60 @@ func TestWrongBatchesAndFilesLeaveTheTrainerAsItWas(t *testing.T) {
 	steps(t, tr, 1)
 	if n := len(losses(t, tr)); n != 2 || tr.Steps() != 2 {
 		t.Errorf("%d losses of %d steps, want 2", n, tr.Steps())
+	}
+}
+
+// What is compiled ahead of time learns as what a session trains does.
+func TestEntriesAreThoseOfATraining(t *testing.T) {
+	how := rlx.Training{Seed: 5, Eval: []ir.Entry{{Name: "eval", Graph: classifier(t)}}}
+	entries, err := how.Entries(classifier(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name)
+	}
+	if want := []string{"step", "init", "eval"}; !slices.Equal(names, want) {
+		t.Fatalf("entries %q, not %q", names, want)
+	}
+	m, err := ir.NewModule("ahead", entries...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := session(t).Compile(ctx, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if _, err := p.Call(ctx, "init", rlx.Inputs{rlx.SeedInput: rlx.Uint32(5)}); err != nil {
+		t.Fatal(err)
+	}
+	ahead, err := rlx.NewTrainer(p, "loss")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := trainer(t, how)
+	for _, tr := range []*rlx.Trainer{ahead, own} {
+		for range 3 {
+			if err := tr.Step(ctx, examples()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	got, err := ahead.Losses(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := own.Losses(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("losses %v, not %v", got, want)
+	}
+	if _, err := how.Entries(nil); err == nil {
+		t.Error("entries of no graph")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
@@ -54,8 +55,44 @@ const (
 
 // Train compiles a training step for the graph of a loss and initialises its
 // parameters, on the CPU where the device has no random numbers. Errors are those of
-// [optim.Step], [InitGraph] and [Trainer.SetRate], and of the device.
+// [Training.Entries] and [Trainer.SetRate], and of the device.
 func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Trainer, error) {
+	if o.Loss == "" {
+		o.Loss = "loss"
+	}
+	entries, err := o.Entries(loss)
+	if err != nil {
+		return nil, err
+	}
+	first, draw := entries[1].Graph, drawThere
+	if n, _ := firstUnsupported(s.backend, first); n != nil {
+		entries, draw = slices.Delete(entries, 1, 2), drawHere
+	}
+	m, err := ir.NewModule(loss.Name(), entries...)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.CompileWith(ctx, m, CompileOptions{Precision: o.Precision})
+	if err != nil {
+		return nil, err
+	}
+	err = draw(ctx, p, first, o.Seed)
+	var t *Trainer
+	if err == nil {
+		t, err = o.begin(p)
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return t, nil
+}
+
+// Entries returns what [Session.Train] compiles for the graph of a loss, to make a plan
+// of it ahead of time: "step" with the inputs of the loss, "lr" unless a schedule is set,
+// and the losses of the last steps as states ([optim.History]); "init" with the input
+// "seed" ([InitGraph]); and those of Eval. Errors are those of [optim.Step] and
+// [InitGraph].
+func (o Training) Entries(loss *ir.Graph) ([]ir.Entry, error) {
 	if loss == nil {
 		return nil, ir.Errorf(ir.ErrGraph, "no graph given")
 	}
@@ -85,28 +122,7 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 	if err != nil {
 		return nil, err
 	}
-	entries := []ir.Entry{{Name: stepEntry, Graph: step}}
-	draw := drawHere
-	if n, _ := firstUnsupported(s.backend, first); n == nil {
-		entries, draw = append(entries, ir.Entry{Name: initEntry, Graph: first}), drawThere
-	}
-	m, err := ir.NewModule(loss.Name(), append(entries, o.Eval...)...)
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.CompileWith(ctx, m, CompileOptions{Precision: o.Precision})
-	if err != nil {
-		return nil, err
-	}
-	err = draw(ctx, p, first, o.Seed)
-	var t *Trainer
-	if err == nil {
-		t, err = o.begin(p)
-	}
-	if err != nil {
-		return nil, errors.Join(err, p.Close())
-	}
-	return t, nil
+	return append([]ir.Entry{{Name: stepEntry, Graph: step}, {Name: initEntry, Graph: first}}, o.Eval...), nil
 }
 
 // initializers returns Init with ones for what the ops of the loss want to begin so.

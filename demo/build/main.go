@@ -1,10 +1,10 @@
-// Command build writes what the page of the demo fetches besides its own code:
+// Command build writes what the pages of the demo fetch besides their own code:
 //
 //	go run ./demo/build FOLDER
 //
-// digits.bin (all labels, then all pictures, one byte a number), and for each
-// model the plan made of it ahead of time, digits-NAME.rlxp: for WebGPU, with
-// variants for the CPU.
+// digits.bin (all labels, then all pictures, one byte a number), shakespeare.txt.gz, and
+// for each model the plan made of it ahead of time, digits-NAME.rlxp or gpt-NAME.rlxp: for
+// WebGPU, with variants for the CPU, which only the large GPT has not.
 package main
 
 import (
@@ -35,6 +35,16 @@ func write(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
+	for _, part := range []func(string) error{writeDigits, writeText} {
+		if err := part(folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeDigits writes what the page of digits fetches.
+func writeDigits(folder string) error {
 	train, test, err := data.Digits()
 	if err != nil {
 		return err
@@ -44,35 +54,54 @@ func write(folder string) error {
 		return err
 	}
 	for name, m := range models.All() {
-		if err := writeModel(filepath.Join(folder, "digits-"+name), m); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		if err := writePlan(folder, "digits-"+name, true, func() (*ir.Module, error) { return m.Module(data.TestCount) }); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func writeModel(path string, m models.Model) error {
-	module, err := m.Module(data.TestCount)
+// writeText writes what the page of the language model fetches.
+func writeText(folder string) error {
+	if err := os.WriteFile(filepath.Join(folder, "shakespeare.txt.gz"), data.ShakespeareFile(), 0o644); err != nil {
+		return err
+	}
+	plain, err := data.Shakespeare()
 	if err != nil {
 		return err
 	}
-	file, err := compile(module)
-	if err != nil {
-		return err
+	for name, m := range models.PageGPTs(len(data.NewText(plain).Characters)) {
+		if err := writePlan(folder, "gpt-"+name, name != "large", func() (*ir.Module, error) { return m.Module(name) }); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(path+".rlxp", file, 0o644)
+	return nil
+}
+
+// writePlan writes the plan file of a module, with variants for the CPU where it is to run
+// there.
+func writePlan(folder, name string, onCPU bool, module func() (*ir.Module, error)) error {
+	m, err := module()
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	file, err := compile(m, onCPU)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return os.WriteFile(filepath.Join(folder, name+".rlxp"), file, 0o644)
 }
 
 // compile returns a module's plan file.
-func compile(m *ir.Module) ([]byte, error) {
+func compile(m *ir.Module, onCPU bool) ([]byte, error) {
 	p, err := plan.Compile(m, plan.WebGPU(), wgsl.Printer{})
 	if err != nil {
 		return nil, err
 	}
-	cpu, err := simd.Plans(m)
-	if err != nil {
-		return nil, err
+	if onCPU {
+		if p.Variants, err = simd.Plans(m); err != nil {
+			return nil, err
+		}
 	}
-	p.Variants = cpu
 	return plan.Encode(p)
 }

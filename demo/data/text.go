@@ -13,6 +13,9 @@ import (
 //go:embed shakespeare.txt.gz
 var shakespeare []byte
 
+// ShakespeareFile returns the text of [Shakespeare] as gzip has it.
+func ShakespeareFile() []byte { return shakespeare }
+
 // Shakespeare returns 1,115,394 bytes of the plays of William Shakespeare, in the
 // public domain: the text that character models are commonly compared on, known as
 // "tiny Shakespeare".

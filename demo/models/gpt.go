@@ -60,15 +60,24 @@ func (m GPT) EvalGraph() (*ir.Graph, error) {
 func (m GPT) DrawGraph() (*ir.Graph, error) {
 	return ir.Build("gpt_draw", func(b *ir.Builder) {
 		tokens, length := m.tokens(b, Tokens, 1), b.Input(Length, ir.I32)
-		seed := ops.Reshape(b, b.Input(Seed, ir.U32), ir.N(1))
-		temperature := b.Input(Temperature, ir.F32)
-		l := m.layers(b)
-		x := m.features(l, tokens)
-		last := ops.Take(b, x, ops.Sub(b, length, ops.Const(b, ir.I32, 1)), 1, ops.OutsideClip)
-		logits := ops.Div(b, l.head(last), temperature)
-		key := ops.Concatenate(b, 0, ops.Zeros(b, ir.U32, ir.N(1)), seed)
-		b.Output(Drawn, ops.Categorical(b, key, logits, -1))
+		b.Output(Drawn, m.draw(b, tokens, length, seedKey(b)))
 	})
+}
+
+// draw adds the token after the first length ones, i32[1]. It declares the input
+// Temperature.
+func (m GPT) draw(b *ir.Builder, tokens, length, key ir.Value) ir.Value {
+	temperature := b.Input(Temperature, ir.F32)
+	l := m.layers(b)
+	x := m.features(l, tokens)
+	last := ops.Take(b, x, ops.Sub(b, length, ops.Const(b, ir.I32, 1)), 1, ops.OutsideClip)
+	return ops.Categorical(b, key, ops.Div(b, l.head(last), temperature), -1)
+}
+
+// seedKey declares the input Seed and returns the random key that it stands for.
+func seedKey(b *ir.Builder) ir.Value {
+	seed := ops.Reshape(b, b.Input(Seed, ir.U32), ir.N(1))
+	return ops.Concatenate(b, 0, ops.Zeros(b, ir.U32, ir.N(1)), seed)
 }
 
 // Training returns how nanoGPT trains it: AdamW with β₂ 0.99 and decay 0.1, a

@@ -176,8 +176,7 @@ func (m Model) PredictGraph(batch int) (*ir.Graph, error) {
 // and the history zero. step is what StepGraph returned.
 func (m Model) InitGraph(step *ir.Graph) (*ir.Graph, error) {
 	return ir.Build(m.Name+"_init", func(b *ir.Builder) {
-		low := ops.Reshape(b, b.Input(Seed, ir.U32), ir.N(1))
-		key := ops.Concatenate(b, 0, ops.Zeros(b, ir.U32, ir.N(1)), low)
+		key := seedKey(b)
 		drawn := map[string]ir.Value{Key: key}
 		for i, p := range m.params {
 			if p.fanIn > 0 {

@@ -25,7 +25,7 @@ test('a short curve is what was added, and a copy is another one', () => {
 
 test('charts of one axis reach as far as the longest curve', () => {
   const steps = new Steps(), [losses, accuracies] = [new Points(), new Points()];
-  steps.charts.push({ points: losses }, { points: accuracies });
+  steps.charts.push({ curves: [{ points: losses }] }, { curves: [{ points: accuracies }] });
   assert.equal(steps.end, 50);
   losses.add(700, 1);
   accuracies.add(650, 90);

@@ -5,8 +5,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
 import { openSession, session } from '../../js/dist/index.js';
 import { Digits, testCount, trainCount } from '../web/digits.js';
+import { Text } from '../web/text.js';
 
 const read = (path) => readFileSync(new URL(path, import.meta.url));
 const digits = new Digits(new Uint8Array(read('../web/assets/digits.bin')));
@@ -21,24 +23,44 @@ function load(model) {
   return import(file);
 }
 
+/** A session's parameters, without its states. */
+const paramsOf = async (one) => Object.fromEntries(Object.entries(await one.save()).filter(([name]) => one.plan.slots.some((slot) => slot.name === name && slot.role === 'param')));
+
+/** The loss of an entry eval. */
+const evaluated = async (one, inputs) => (await (await one.run('eval', inputs, { read: ['loss'] })).reading).values.loss[0];
+
+/** Holds a graph to the page's network: the same parameters give the same loss. */
+async function compare(plan, graph, symbols, inputs) {
+  const page = await openSession(read(`../web/assets/${plan}.rlxp`), { on: 'cpu' });
+  await page.run('init', { seed: 1 });
+  const params = await paramsOf(page), want = await evaluated(page, inputs);
+  const own = await session({ entries: { eval: graph }, symbols }, { on: 'cpu' });
+  await own.load(params);
+  const got = await evaluated(own, inputs);
+  assert.ok(Math.abs(got - want) < 1e-5 * want, `${got}, not ${want}`);
+  assert.deepEqual(Object.keys(await own.save()).sort(), Object.keys(params).sort());
+  page.close();
+  own.close();
+}
+
+/** Whether the losses of a trainer fell. */
+async function learned({ session: one }, steps) {
+  const losses = await one.read('history/loss');
+  assert.ok(losses[steps - 1] < 0.8 * losses[0], `the loss goes from ${losses[0]} to ${losses[steps - 1]}`);
+  one.close();
+}
+
 for (const [model, steps] of [['mlp', 30], ['cnn', 10]]) {
   test(`the code of the ${model} is the page's network, and it learns`, async () => {
-    const code = await load(model), page = await openSession(read(`../web/assets/digits-${model}.rlxp`), { on: 'cpu' });
-    await page.run('init', { seed: 1 });
-    const params = Object.fromEntries(Object.entries(await page.save()).filter(([name]) => page.plan.slots.some((slot) => slot.name === name && slot.role === 'param')));
-    const want = (await (await page.run('eval', digits.test, { read: ['loss'] })).reading).values.loss[0];
-    const own = await session({ entries: { eval: code[model] }, symbols: { n: testCount } }, { on: 'cpu' });
-    await own.load(params);
-    const got = (await (await own.run('eval', digits.test, { read: ['loss'] })).reading).values.loss[0];
-    assert.ok(Math.abs(got - want) < 1e-5 * want, `${got}, not ${want}`);
-    assert.deepEqual(Object.keys(await own.save()).sort(), Object.keys(params).sort());
-    page.close();
-    own.close();
-
+    const code = await load(model);
+    await compare(`digits-${model}`, code[model], { n: testCount }, digits.test);
     const images = { dtype: 'f32', shape: [trainCount, 64], data: digits.images.slice(0, trainCount * 64) };
-    const trainer = await code.learn({ images, labels: { dtype: 'i32', shape: [trainCount], data: digits.labels.slice(0, trainCount) } }, steps);
-    const losses = await trainer.session.read('history/loss');
-    assert.ok(losses[steps - 1] < 0.8 * losses[0], `the loss goes from ${losses[0]} to ${losses[steps - 1]}`);
-    trainer.session.close();
+    await learned(await code.learn({ images, labels: { dtype: 'i32', shape: [trainCount], data: digits.labels.slice(0, trainCount) } }, steps), steps);
   });
 }
+
+test("the code of the gpt is the page's small model, and it learns", async () => {
+  const code = await load('gpt'), text = new Text(gunzipSync(read('../web/assets/shakespeare.txt.gz'))), [{ inputs }] = text.held(16, 64, 1);
+  await compare('gpt-small', code.gpt, undefined, inputs);
+  await learned(await code.learn(text.batches(16, 64), 60), 60);
+});

@@ -17,6 +17,11 @@ export const scales = {
     place: (v) => v / 100,
     marks: [[0, '0 %'], [50, '50 %'], [100, '100 %']],
   },
+  // ln 65 = 4.17 is where a model of 65 characters begins; below 1 it knows much of its text by heart.
+  nats: {
+    place: (v) => (v - 0.8) / 3.6,
+    marks: [[1, '1'], [2, '2'], [3, '3'], [4, '4']],
+  },
 };
 
 /** Steps to mark: about four round numbers from 0 to most. */
@@ -58,12 +63,12 @@ export class Points {
   }
 }
 
-/** The steps that charts side by side have in common: all of them reach as far as the one that goes on longest. */
+/** The steps that charts side by side have in common: all of them reach as far as the curve that goes on longest. */
 export class Steps {
   /** @type {Chart[]} */ charts = [];
   #due = false;
 
-  get end() { return Math.max(50, ...this.charts.map(({ points }) => points.last?.step ?? 0)); }
+  get end() { return Math.max(50, ...this.charts.flatMap(({ curves }) => curves.map(({ points }) => points.last?.step ?? 0))); }
 
   /** Draws all charts when the screen is drawn next. */
   redraw() {
@@ -76,29 +81,15 @@ export class Steps {
   }
 }
 
-export class Chart {
-  #canvas;
-  #steps;
-  #scale;
-  #color;
-  #describe;
+/** A curve of a chart. */
+export class Curve {
   #points = new Points();
+  #steps;
 
-  /**
-   * @param {HTMLCanvasElement} canvas
-   * @param {Steps} steps
-   * @param {{scale: object, color: string, describe: (step: number, value: number) => string}} options
-   *   color is a custom property of the style sheet; describe tells the last point in words
-   */
-  constructor(canvas, steps, { scale, color, describe }) {
-    this.#canvas = canvas;
+  /** @param {Steps} steps @param {string} color a custom property of the style sheet */
+  constructor(steps, color) {
     this.#steps = steps;
-    this.#scale = scale;
-    this.#color = color;
-    this.#describe = describe;
-    steps.charts.push(this);
-    new ResizeObserver(() => steps.redraw()).observe(canvas);
-    whenToRedraw(() => steps.redraw());
+    this.color = color;
   }
 
   get points() { return this.#points; }
@@ -112,11 +103,34 @@ export class Chart {
     this.#points.add(step, value);
     this.#steps.redraw();
   }
+}
 
-  /** Draws the curve now, up to the step `end`. */
+export class Chart {
+  /** @type {Curve[]} */ curves;
+  #canvas;
+  #scale;
+  #describe;
+
+  /**
+   * @param {HTMLCanvasElement} canvas
+   * @param {Steps} steps
+   * @param {{scale: object, colors: string[], describe: (...last: ({step: number, value: number} | undefined)[]) => string}} options
+   *   colors are those of the curves; describe tells the last point of each in words
+   */
+  constructor(canvas, steps, { scale, colors, describe }) {
+    this.curves = colors.map((color) => new Curve(steps, color));
+    this.#canvas = canvas;
+    this.#scale = scale;
+    this.#describe = describe;
+    steps.charts.push(this);
+    new ResizeObserver(() => steps.redraw()).observe(canvas);
+    whenToRedraw(() => steps.redraw());
+  }
+
+  /** Draws the curves now, up to the step `end`. */
   draw(end) {
-    const { clientWidth: width, clientHeight: height } = this.#canvas, ratio = devicePixelRatio, { last } = this.#points;
-    this.#canvas.setAttribute('aria-label', this.#describe(last?.step, last?.value));
+    const { clientWidth: width, clientHeight: height } = this.#canvas, ratio = devicePixelRatio;
+    this.#canvas.setAttribute('aria-label', this.#describe(...this.curves.map(({ points }) => points.last)));
     if (width === 0) return; // it is hidden
     if (this.#canvas.width !== Math.round(width * ratio)) this.#canvas.width = Math.round(width * ratio);
     if (this.#canvas.height !== Math.round(height * ratio)) this.#canvas.height = Math.round(height * ratio);
@@ -126,7 +140,7 @@ export class Chart {
     const x = (step) => margin.left + step / end * (width - margin.left - margin.right);
     const y = (value) => height - margin.bottom - Math.min(1, Math.max(0, this.#scale.place(value))) * (height - margin.top - margin.bottom);
     this.#axes(context, style, { x, y, width, height, end });
-    this.#line(context, style.getPropertyValue(this.#color), { x, y });
+    for (const { points, color } of this.curves) line(context, points.list, style.getPropertyValue(color), { x, y });
   }
 
   #axes(context, style, { x, y, width, height, end }) {
@@ -151,28 +165,28 @@ export class Chart {
       context.fillText(step === 0 ? 'step 0' : text, step === 0 ? margin.left : Math.min(x(step), width - margin.right), height - margin.bottom + 6);
     }
   }
+}
 
-  /** The mean of the points in each column of pixels, and behind it how far they reach. */
-  #line(context, color, { x, y }) {
-    const columns = [];
-    for (const { step, sum, n, low, high } of this.#points.list) {
-      const at = Math.round(x(step)), last = columns.at(-1);
-      if (last?.at !== at) columns.push({ at, sum, n, low, high });
-      else Object.assign(last, { sum: last.sum + sum, n: last.n + n, low: Math.min(last.low, low), high: Math.max(last.high, high) });
-    }
-    if (columns.length === 0) return;
-    context.fillStyle = context.strokeStyle = color;
-    context.globalAlpha = 0.2;
-    for (const { at, low, high } of columns) context.fillRect(at, y(high), 1.5, Math.max(0, y(low) - y(high)));
-    context.globalAlpha = 1;
-    context.lineWidth = 2;
-    context.lineJoin = 'round';
-    context.beginPath();
-    for (const { at, sum, n } of columns) context.lineTo(at, y(sum / n));
-    context.stroke();
-    const end = columns.at(-1);
-    context.beginPath();
-    context.arc(end.at, y(end.sum / end.n), 3.5, 0, 2 * Math.PI);
-    context.fill();
+/** The mean of the points in each column of pixels, and behind it how far they reach. */
+function line(context, list, color, { x, y }) {
+  const columns = [];
+  for (const { step, sum, n, low, high } of list) {
+    const at = Math.round(x(step)), last = columns.at(-1);
+    if (last?.at !== at) columns.push({ at, sum, n, low, high });
+    else Object.assign(last, { sum: last.sum + sum, n: last.n + n, low: Math.min(last.low, low), high: Math.max(last.high, high) });
   }
+  if (columns.length === 0) return;
+  context.fillStyle = context.strokeStyle = color;
+  context.globalAlpha = 0.2;
+  for (const { at, low, high } of columns) context.fillRect(at, y(high), 1.5, Math.max(0, y(low) - y(high)));
+  context.globalAlpha = 1;
+  context.lineWidth = 2;
+  context.lineJoin = 'round';
+  context.beginPath();
+  for (const { at, sum, n } of columns) context.lineTo(at, y(sum / n));
+  context.stroke();
+  const end = columns.at(-1);
+  context.beginPath();
+  context.arc(end.at, y(end.sum / end.n), 3.5, 0, 2 * Math.PI);
+  context.fill();
 }

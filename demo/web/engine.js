@@ -1,31 +1,20 @@
-// Where the network runs: a session on the GPU, in a worker; or the CPU, with the reason told.
+// A network in training: a session on the GPU, in a worker; or on the CPU, with the reason told.
 
 import { openSession, Trainer } from '/rlx/runtime.js';
+import { fetchOK } from './page.js';
 
-/** What the page offers to train. */
-export const models = {
-  mlp: { title: 'MLP', filters: 'w1', units: 128, side: 8, rate: 2e-3, text: '64 → 128 → 64 → 10: 17,226 weights' },
-  cnn: { title: 'CNN', filters: 'conv1', units: 16, side: 3, rate: 3e-3, text: 'two 3×3 convolutions: 71,754 weights' },
-};
-
-async function fetchOK(path) {
-  const response = await fetch(path);
-  if (!response.ok) throw new Error(`${path} cannot be loaded: ${response.status}`);
-  return response;
-}
-
-/** The plan file of a model, compiled ahead of time for GPUs and CPUs. */
-export const planFile = async (name) => (await fetchOK(`assets/digits-${name}.rlxp`)).arrayBuffer();
+/** A plan file, compiled ahead of time for GPUs and CPUs. */
+export const planFile = async (name) => (await fetchOK(`assets/${name}.rlxp`)).arrayBuffer();
 
 /** The address with `?worker=off` keeps the session in the page's own thread, where its calls can be watched. */
 const worker = new URLSearchParams(globalThis.location?.search).get('worker') !== 'off';
 
-/** Reads under way at a time: the losses of a few steps, an evaluation, a reading of the drawing, a copy to keep. None of them waits. */
+/** Reads under way at a time: the losses of a few steps, an evaluation, what is read or written meanwhile, a copy to keep. None of them waits. */
 const staging = 12;
 
 /**
- * Opens a session for a model.
- * @param {'mlp' | 'cnn'} name
+ * Opens a session for a plan.
+ * @param {string} name of the plan file
  * @param {'gpu' | 'cpu' | 'best'} where 'best' is the GPU, or the CPU where there is none
  * @returns {Promise<{session: import('@rlx-go/rlx/runtime').Session, kind: 'gpu' | 'cpu', reason?: string}>}
  */
@@ -44,9 +33,8 @@ export function lossesSince(tensors, since) {
 export class Engine {
   #session;
   #trainer;
-  #digits;
+  #batches;
   #stop;
-  #model;
   /** How many steps its weights had behind them when the trainer took them over, and how many the trainer counted then. */
   #before = 0;
   #counted = 0;
@@ -54,17 +42,16 @@ export class Engine {
 
   /**
    * @param {object} session an open session
-   * @param {string} name its model's name
-   * @param {import('./digits.js').Digits} digits
+   * @param {{name: string, rate: number, batches: () => (step: number) => object}} options the model's
+   *   name and learning rate; batches gives a function that gives the inputs of a step
    */
-  constructor(session, name, digits) {
+  constructor(session, { name, rate, batches }) {
     this.#session = session;
-    this.#model = models[name];
-    this.#digits = digits;
+    this.#batches = batches;
     this.#trainer = new Trainer(session);
     this.name = name;
     /** The learning rate of the next step. */
-    this.rate = this.#model.rate;
+    this.rate = rate;
   }
 
   get session() { return this.#session; }
@@ -75,21 +62,27 @@ export class Engine {
   /** Makes everything new; then, if tensors are given, goes on from what `save` gave, or from what a file has of it. */
   async reset(seed, tensors) {
     await this.#session.run('init', { seed });
-    await this.#session.bind('eval', this.#digits.test);
+    await this.prepare();
     this.#trainer = new Trainer(this.#session);
     if (tensors) await this.#trainer.load(tensors);
     this.#before = tensors?.['history/count']?.data[0] ?? 0;
     this.#counted = this.#trainer.steps;
   }
 
+  /** What is to be done with a new network. */
+  async prepare() {}
+
+  /** The learning rate of a step. */
+  rateAt() { return this.rate; }
+
   /** The state of one moment, and after how many steps it was. Training goes on meanwhile. */
   async save() {
-    const tensors = await this.#inTurn(() => this.#session.save());
+    const tensors = await this.inTurn(() => this.#session.save());
     return { steps: tensors['history/count'].data[0], tensors };
   }
 
   /** Looks at the network after what looks at it now, so that few reads are under way at a time. */
-  #inTurn(look) {
+  inTurn(look) {
     const turn = this.#looking.then(look);
     this.#looking = turn.catch(() => {});
     return turn;
@@ -101,7 +94,7 @@ export class Engine {
    *   onLosses gets the number of the first of the losses' steps, and the losses
    */
   async train({ steps = Infinity, onLosses }) {
-    const stop = this.#stop = new AbortController(), batch = this.#digits.batches();
+    const stop = this.#stop = new AbortController(), batch = this.#batches();
     let every = 1;
     try {
       for (let left = steps; left > 0 && !stop.signal.aborted;) {
@@ -111,7 +104,7 @@ export class Engine {
         const { steps: done } = await this.#trainer.run({
           steps: Math.min(left, 20 * every), every, signal: stop.signal,
           batches: (k) => batch(from + k),
-          inputs: () => ({ lr: this.rate }),
+          inputs: (k) => ({ lr: this.rateAt(from + k) }),
           onProgress: ({ step, losses }) => {
             // After a load the history has losses from before it, which are not news.
             const fresh = losses.slice(Math.max(0, losses.length - (this.#before + step - this.#counted - reported)));
@@ -131,19 +124,9 @@ export class Engine {
   /** Ends training before the next step. */
   pause() { this.#stop?.abort(); }
 
-  /** The test digits' loss, how many are right, what each was taken for, and the first layer: one moment, one submission. */
-  async evaluate() {
-    const values = await this.#look('eval', {}, ['loss', 'correct', 'predicted', this.#model.filters]);
-    return { loss: values.loss[0], correct: values.correct[0], predicted: values.predicted, filters: values[this.#model.filters] };
-  }
-
-  /** The probabilities of the ten digits for one picture. */
-  async predict(image) {
-    return (await this.#look('predict', { images: Float32Array.from(image) }, ['probabilities'])).probabilities;
-  }
-
-  #look(entry, inputs, read) {
-    return this.#inTurn(async () => (await (await this.#session.run(entry, inputs, { read })).reading).values);
+  /** Runs an entry, in its turn, and reads what it left: one moment, one submission. */
+  look(entry, inputs, read, { steps } = {}) {
+    return this.inTurn(async () => (await (await this.#session.run(entry, inputs, { read, ...steps && { steps } })).reading).values);
   }
 
   close() {

@@ -1,18 +1,38 @@
 // The dialog that shows the shaders of a plan: the very text that createShaderModule got.
 
 import { highlight } from './highlight.js';
+import { find, on } from './page.js';
 
-const find = (id) => document.getElementById(id);
-
-/** What the entries of a plan are for. */
-const titles = { step: 'A training step', init: 'A new start', eval: 'Reading the test digits', predict: 'Reading your digit' };
+/** The dialog, which is made when it is first shown. */
+const dialog = `
+<dialog id="kernels" aria-labelledby="kernels-title">
+  <header>
+    <div>
+      <h2 id="kernels-title">Kernels</h2>
+      <p id="kernels-text" class="note"></p>
+    </div>
+    <button type="button" id="close-kernels" aria-label="Close">✕</button>
+  </header>
+  <div class="kernels-body">
+    <nav id="kernel-list" aria-label="Kernels"></nav>
+    <div class="kernel">
+      <p id="kernel-text" class="note"></p>
+      <pre tabindex="0" aria-label="WGSL source"><code id="kernel-source"></code></pre>
+    </div>
+  </div>
+</dialog>
+`;
 
 /** Words for the ops in kernels' names; the others are words already. */
 const words = {
   dot_general: 'matrix product', conv_general: 'convolution', reduce_sum: 'sum', reduce_max: 'maximum', argmax: 'likeliest class',
   random_bits: 'random numbers', overlap_add: 'sum of overlaps', sub: 'difference', add: 'sum', mul: 'product', div: 'quotient', exp: 'exponential',
-  select: 'choice', copy: 'copy', concatenate: 'joining', broadcast_in_dim: 'filling',
+  select: 'choice', copy: 'copy', concatenate: 'joining', broadcast_in_dim: 'filling', gather: 'picking', erfinv: 'inverse error function',
+  scatter_add: 'scattered sum', total_sum_all: 'sum over all gradients',
 };
+
+/** What kernels do that are named after the part of a network, and not their ops. */
+const kinds = { map: 'element by element', reduce: 'sums', contract: 'matrix product' };
 
 /** The dispatches of an entry, in order, those in repeats too. */
 const flat = (steps) => steps.flatMap((step) => step.kind === 'repeat' ? flat(step.steps) : step.kind === 'dispatch' ? [step] : []);
@@ -32,16 +52,19 @@ export const dispatches = (plan, entry) => {
   return [...uses(steps).values()].reduce((sum, n) => sum + n, 0);
 };
 
-/** What a kernel computes, by its name: how it goes about it, its ops, and endings such as _parts. */
+/** What a kernel computes, by its name: how it goes about it, its ops or the blocks they are in, and endings such as _parts. */
 function opsOf({ name }) {
-  let rest = name.replace(/^(map|reduce|contract|scan|prefix)_/, '').replace(/_(parts|x\d+)$/, '');
+  const [, kind] = /^(map|reduce|contract|scan|prefix|scatter(?=_scatter))_/.exec(name) ?? [];
+  let rest = name.slice(kind ? kind.length + 1 : 0).replace(kind === 'scatter' ? /(?<=^scatter_add)_.*/ : /_(parts|shares|x\d+)$/, ''), inBlock = false;
   const found = [];
   while (rest) {
-    const op = Object.keys(words).sort((a, b) => b.length - a.length).find((one) => rest === one || rest.startsWith(`${one}_`)) ?? rest;
-    found.push(words[op] ?? op.replaceAll('_', ' '));
+    const [block, number] = /^block(\d+)/.exec(rest) ?? [];
+    const op = block ?? Object.keys(words).sort((a, b) => b.length - a.length).find((one) => rest === one || rest.startsWith(`${one}_`)) ?? rest;
+    found.push(block ? `block ${Number(number) + 1}` : words[op] ?? op.replaceAll('_', ' '));
+    inBlock ||= block !== undefined;
     rest = rest.slice(op.length + 1);
   }
-  const all = new Set(found);
+  const all = new Set(inBlock && kinds[kind] ? [...found, kinds[kind]] : found);
   return all.size > 1 ? [...all].filter((op) => op !== words.select) : [...all]; // a choice goes with most ops, such as a ReLU
 }
 
@@ -74,8 +97,13 @@ export function describe(plan, entry, dispatch) {
  * Shows the kernels of a plan in the dialog.
  * @param {import('@rlx-go/rlx/runtime').Plan} plan
  * @param {boolean} runs whether these are the kernels that run in this page
+ * @param {Record<string, string>} titles what its entries are for, in the order in which they are shown
  */
-export function showKernels(plan, runs) {
+export function showKernels(plan, runs, titles) {
+  if (!find('kernels')) {
+    document.body.insertAdjacentHTML('beforeend', dialog);
+    on('close-kernels', 'click', () => find('kernels').close());
+  }
   const counts = plan.entries.map(({ name, steps }) => ({ name, uses: uses(steps) }));
   const select = (index, button) => {
     const kernel = plan.kernels[index];
@@ -87,16 +115,17 @@ export function showKernels(plan, runs) {
     find('kernel-source').parentElement.scrollTop = 0;
   };
   const seen = new Set();
-  const groups = ['step', 'predict', 'eval', 'init'].map((name) => plan.entries.find((entry) => entry.name === name)).map((entry) => {
+  const groups = Object.entries(titles).map(([name, title]) => {
+    const entry = plan.entries.find((one) => one.name === name);
     const items = flat(entry.steps).filter(({ kernel }) => !seen.has(kernel) && seen.add(kernel)).map((dispatch) => {
-      const item = document.createElement('li'), button = document.createElement('button'), { title, about } = describe(plan, entry, dispatch);
+      const item = document.createElement('li'), button = document.createElement('button'), { title: what, about } = describe(plan, entry, dispatch);
       button.type = 'button';
-      button.append(title, Object.assign(document.createElement('small'), { textContent: about }));
+      button.append(what, Object.assign(document.createElement('small'), { textContent: about }));
       button.addEventListener('click', () => select(dispatch.kernel, button));
       item.append(button);
       return item;
     });
-    const heading = Object.assign(document.createElement('h3'), { textContent: titles[entry.name] }), list = document.createElement('ol');
+    const heading = Object.assign(document.createElement('h3'), { textContent: title }), list = document.createElement('ol');
     list.append(...items);
     return [heading, list];
   });

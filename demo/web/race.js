@@ -1,9 +1,9 @@
 // GPU against CPU: the same steps on both, one after the other.
 
-import { Engine, open } from './engine.js';
+import { DigitEngine, open } from './digit-engine.js';
+import { find } from './page.js';
 
 const steps = 100, mostSeconds = 8;
-const find = (id) => document.getElementById(id);
 
 /**
  * Trains anew on one device, and tells how far it has come.
@@ -12,7 +12,7 @@ const find = (id) => document.getElementById(id);
  * @returns {Promise<Lap & {losses: number[]}>}
  */
 async function lap({ model, where, digits, rate, onProgress }) {
-  const { session } = await open(model, where), engine = new Engine(session, model, digits), losses = [];
+  const { session } = await open(model, where), engine = new DigitEngine(session, model, digits), losses = [];
   try {
     engine.rate = rate;
     await engine.reset(1);

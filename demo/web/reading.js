@@ -3,9 +3,8 @@
 import { testCount } from './digits.js';
 import { counts } from './ink.js';
 import { Pad } from './pad.js';
+import { find } from './page.js';
 import { drawCounts, whenToRedraw } from './pictures.js';
-
-const find = (id) => document.getElementById(id);
 
 /** The test digits that a page shows one after the other until somebody draws, and for how long each, in milliseconds. */
 const parade = [3, 1, 4, 1, 5, 9, 2, 6], paradeEvery = 2400;

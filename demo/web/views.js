@@ -1,10 +1,9 @@
 // What the page shows of a network besides its curves: what it misreads, and what its first layer learned.
 
 import { testCount } from './digits.js';
-import { models } from './engine.js';
+import { models } from './digit-engine.js';
+import { find } from './page.js';
 import { drawDigit, drawWeights } from './pictures.js';
-
-const find = (id) => document.getElementById(id);
 
 /** How many misread digits are shown, and how many units of the first layer. */
 const mostMistakes = 15, mostUnits = 24;

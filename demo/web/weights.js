@@ -1,7 +1,6 @@
 // Weights in files: what is saved, and what a file must hold before anything is changed by it.
 
 import { decodeSafetensors, encodeSafetensors } from '/rlx/safetensors.js';
-import { models } from './engine.js';
 
 /** Counters count steps; more than this no page makes. */
 const mostSteps = 2 ** 30;
@@ -16,10 +15,11 @@ export const encodeWeights = (name, tensors) => encodeSafetensors(tensors, { mod
  * not, and every number must be one to train on from. What else is missing begins anew.
  * @param {ArrayBuffer} file
  * @param {string} name the model
+ * @param {Record<string, {title: string}>} models all that there are
  * @param {import('@rlx-go/rlx/runtime').Plan} plan
  * @returns {Record<string, import('@rlx-go/rlx/runtime').HostTensor>}
  */
-export function decodeWeights(file, name, plan) {
+export function decodeWeights(file, name, models, plan) {
   const { tensors, metadata } = decodeSafetensors(file), wanted = models[metadata.model];
   if (wanted && metadata.model !== name) bad(`it has the weights of a ${wanted.title}, and this is the ${models[name].title}`);
   const slots = new Map(plan.slots.filter(({ role }) => role === 'param' || role === 'state').map((slot) => [slot.name, slot]));

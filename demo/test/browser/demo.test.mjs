@@ -203,8 +203,8 @@ test('the same seed gives the losses of the meaning', async (t) => {
   const page = await openDemo(t, server);
   for (const [model, steps] of [['mlp', 50], ['cnn', 50]]) {
     const losses = await page.evaluate(async ([name, n, { rate, seed }]) => {
-      const [{ Engine, open }, { loadDigits }] = await Promise.all([import('/engine.js'), import('/digits.js')]);
-      const { session } = await open(name, 'gpu'), engine = new Engine(session, name, await loadDigits()), all = [];
+      const [{ DigitEngine, open }, { loadDigits }] = await Promise.all([import('/digit-engine.js'), import('/digits.js')]);
+      const { session } = await open(name, 'gpu'), engine = new DigitEngine(session, name, await loadDigits()), all = [];
       engine.rate = rate;
       await engine.reset(seed);
       await engine.train({ steps: n, onLosses: (_, some) => all.push(...some) });

@@ -1,4 +1,5 @@
-// The demo in Firefox and in WebKit: it trains to 94 %, on the CPU and, in Firefox, on WebGPU.
+// The demo in Firefox and in WebKit: it reads digits to 94 %, on the CPU and, in Firefox, on WebGPU,
+// and learns to write on the CPU.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,36 +9,60 @@ import { demoMounts } from '../../../js/serve.mjs';
 
 const { '/': demo, '/rlx': dist } = demoMounts;
 
-/** Trains in a frame, as a visitor would. */
-const module = `
+/** A module that opens a page in a frame, trains it as a visitor would until it has learned enough, and pauses. */
+const visiting = (path, { enough, report }) => `
 export default async () => {
-  const frame = document.body.appendChild(Object.assign(document.createElement('iframe'), { src: '/demo/', width: 1200, height: 800 }));
+  const frame = document.body.appendChild(Object.assign(document.createElement('iframe'), { src: '/demo/${path}', width: 1200, height: 800 }));
   const find = (id) => frame.contentDocument.getElementById(id), text = (id) => find(id).textContent;
   const until = async (done) => { while (!done()) await new Promise((resolve) => setTimeout(resolve, 100)); };
   await until(() => frame.contentDocument?.documentElement.dataset.ready && !find('train').disabled);
   find('train').click();
-  let accuracy = 0; // the best: it goes up and down
-  await until(() => (accuracy = Math.max(accuracy, parseFloat(text('accuracy')))) >= 94 || !find('problem').hidden);
+  let best; // it goes up and down
+  await until(() => ${enough} || !find('problem').hidden);
   find('train').click();
   await until(() => text('train') === 'Train');
   await new Promise((resolve) => frame.contentWindow.requestAnimationFrame(() => setTimeout(resolve))); // curves are drawn with the screen
   return {
-    accuracy, kind: text('device-kind'), reason: text('device-reason'),
-    verdict: text('verdict'), curve: find('loss-chart').getAttribute('aria-label'), problem: find('problem').hidden ? '' : text('problem'),
+    best, kind: text('device-kind'), reason: text('device-reason'),
+    curve: find('loss-chart').getAttribute('aria-label'), problem: find('problem').hidden ? '' : text('problem'), ${report},
   };
 };
 `;
 
+/** Runs such a module, and gives what it reports when nothing went wrong. */
+async function train(t, name, module, webgpu) {
+  const csp = strictCSP.replace("frame-ancestors 'none'", "frame-ancestors 'self'; frame-src 'self'");
+  const { value, problems } = await visit(t, name, { module, mounts: { '/demo': demo, '/rlx': dist }, csp, webgpu, seconds: 240 });
+  assert.equal(value.problem, '');
+  assert.deepEqual(problems, []);
+  assert.equal(value.kind, webgpu ? 'WebGPU' : 'CPU');
+  assert.match(value.reason, webgpu ? /^$/ : /navigator\.gpu is missing/);
+  assert.match(value.curve, /^Loss by step: \d\.\d+ at step \d+/);
+  return value;
+}
+
+const digits = visiting('', {
+  enough: "(best = Math.max(best ?? 0, parseFloat(text('accuracy')))) >= 94",
+  report: "verdict: text('verdict')",
+});
+const gpt = visiting('gpt.html', {
+  enough: "(best = Math.min(best ?? 9, parseFloat(text('held')))) < 3.4",
+  report: "sample: text('sample'), written: text('sample-text')",
+});
+
 for (const [name, webgpu] of [['firefox', false], ['firefox', true], ['webkit', false]]) {
   test(`${name} trains the demo's network to 94 %${webgpu ? ' on WebGPU' : ''}`, { skip: missing(name) }, async (t) => {
-    const csp = strictCSP.replace("frame-ancestors 'none'", "frame-ancestors 'self'; frame-src 'self'");
-    const { value, problems } = await visit(t, name, { module, mounts: { '/demo': demo, '/rlx': dist }, csp, webgpu, seconds: 240 });
-    assert.equal(value.problem, '');
-    assert.equal(value.kind, webgpu ? 'WebGPU' : 'CPU');
-    assert.match(value.reason, webgpu ? /^$/ : /navigator\.gpu is missing/);
-    assert.ok(value.accuracy >= 94, `${value.accuracy} %`);
-    assert.match(value.verdict, /^It reads \d\. It is \d\./);
-    assert.match(value.curve, /^Loss by step: 0\.\d+ at step \d+$/);
-    assert.deepEqual(problems, []);
+    const { best, verdict } = await train(t, name, digits, webgpu);
+    assert.ok(best >= 94, `${best} %`);
+    assert.match(verdict, /^It reads \d\. It is \d\./);
+  });
+}
+
+for (const name of ['firefox', 'webkit']) {
+  test(`${name} trains the demo's language model`, { skip: missing(name) }, async (t) => {
+    const { best, sample, written } = await train(t, name, gpt, false);
+    assert.ok(best < 3.4, `a loss of ${best} on the text held out`);
+    assert.ok(sample.length >= 320, sample);
+    assert.match(written, /^after [\d,]+ steps$/);
   });
 }

@@ -1,0 +1,122 @@
+// The page of the language model, end to end, in Chromium.
+
+import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { axe } from '../../../js/test/rig/chromium.mjs';
+import { countGPU } from '../../../js/test/rig/counter.mjs';
+import { traceTasks } from './tasks.mjs';
+import { bottomOf, colored, figure, openDemo, pause, serveDemo, stepsOf } from './page.mjs';
+
+const shots = new URL('../../../build/demo/', import.meta.url).pathname;
+
+let server;
+before(async () => {
+  mkdirSync(shots, { recursive: true });
+  server = await serveDemo();
+});
+after(() => server.close());
+
+const textOf = (page, id) => page.locator(`#${id}`).textContent();
+
+/** Waits until a sample was written after so many steps. */
+const sampleOf = (page, steps) => page.waitForFunction((least) => Number(/\d[\d,]*/.exec(document.getElementById('sample-text').textContent)?.[0].replaceAll(',', '') ?? -1) >= least, steps, { timeout: 120_000, polling: 50 });
+
+/** Waits until the text held out was measured after the first step. */
+const measured = (page, least) => page.waitForFunction((most) => parseFloat(document.getElementById('held').textContent) < most, least, { timeout: 120_000, polling: 50 });
+
+test('learns and writes on WebGPU, goes on from a prompt, from a pause and from a file, and creates nothing', async (t) => {
+  const page = await openDemo(t, server, { path: '/gpt.html?worker=off', init: [countGPU] });
+  assert.equal(await textOf(page, 'device-kind'), 'WebGPU');
+  assert.match(await textOf(page, 'dispatches'), /\d kernels, 1 submission/);
+  assert.equal(await page.locator('input[name=model]:checked').inputValue(), 'tiny', 'a GPU made of software begins with what it can train');
+  for (const id of ['sample', 'train', 'doubt']) assert.ok(await bottomOf(page, id) < 800, `${id} ends at ${await bottomOf(page, id)}`);
+  assert.match(await textOf(page, 'wall'), /^First Citizen:\n/);
+  assert.ok(Math.abs(await figure(page, 'held') - Math.log(65)) < 0.1, 'at first all characters are about as probable');
+  await sampleOf(page, 0);
+  const babble = await textOf(page, 'sample');
+  assert.equal(babble.length, 320);
+  assert.deepEqual(await axe(page), []);
+
+  await page.click('#train');
+  await stepsOf(page, 3);
+  const before = await page.evaluate(() => gpuCounter.take() && gpuCounter.liveBuffers());
+  await sampleOf(page, 1);
+  await measured(page, 4);
+  const created = await page.evaluate(() => ({ counts: gpuCounter.take(), live: gpuCounter.liveBuffers() }));
+  assert.equal(created.live, before);
+  assert.deepEqual(Object.keys(created.counts).filter((name) => /^device\./.test(name)), ['device.createCommandEncoder']);
+  assert.equal(created.counts['device.createCommandEncoder'], created.counts['queue.submit']);
+  await stepsOf(page, 45);
+  assert.ok(await figure(page, 'loss') < 3.7, `a loss of ${await figure(page, 'loss')}`);
+  assert.notEqual(await textOf(page, 'sample'), babble);
+  assert.ok(await figure(page, 'speed') > 0);
+  assert.match(await textOf(page, 'first'), /^\d+(\.\d+)? s$/);
+  for (const color of ['--loss', '--right']) assert.ok(await colored(page, 'loss-chart', color) > 100, `the curve in ${color}`);
+
+  await pause(page);
+  const steps = await figure(page, 'step');
+  await sampleOf(page, steps);
+  await page.waitForTimeout(300);
+  assert.equal(await figure(page, 'step'), steps, 'paused');
+  const held = await textOf(page, 'held'), milestones = await page.locator('#milestones li').allTextContents();
+  assert.ok(milestones.length >= 2 && /^step 0, held-out loss 4\.\d\d/.test(milestones[0]), milestones.join());
+
+  await page.fill('#prompt', 'JULIET: 7');
+  await page.press('#prompt', 'Enter');
+  assert.match(await textOf(page, 'prompt-problem'), /never wrote “7”/);
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'prompt');
+  await page.fill('#prompt', 'JULIET:');
+  assert.ok(await page.locator('#prompt-problem').isHidden());
+  await page.press('#prompt', 'Enter');
+  await page.waitForFunction(() => document.getElementById('answer').textContent.length > 7 + 32);
+  assert.match(await textOf(page, 'answer'), /^JULIET:/);
+  assert.equal(await textOf(page, 'ask'), 'Stop');
+  await page.click('#ask');
+  await page.waitForFunction(() => document.getElementById('ask').textContent === 'Write on');
+  assert.ok((await textOf(page, 'answer')).length < 400, 'it stops');
+
+  const [download] = await Promise.all([page.waitForEvent('download'), page.click('#save')]);
+  assert.equal(download.suggestedFilename(), 'gpt-tiny.safetensors');
+  await page.click('#reset');
+  await page.waitForFunction(() => document.getElementById('step').textContent === '0' && parseFloat(document.getElementById('held').textContent) > 4);
+  await page.setInputFiles('#load', await download.path());
+  await page.waitForFunction((want) => document.getElementById('held').textContent === want, held);
+  assert.equal(await figure(page, 'step'), steps);
+  await page.click('#train');
+  await stepsOf(page, steps + 5);
+  assert.ok(await figure(page, 'loss') < 3.7, 'it learns on');
+  await pause(page);
+  await page.click('#show-kernels');
+  const labels = await page.locator('#kernel-list').innerText();
+  for (const label of [/A training step/, /Writing a character/, /Block 1, sums/, /Matrix product/, /text\/tokens/]) assert.match(labels, label);
+  assert.doesNotMatch(labels, /[a-z]_[a-z]|undefined|^Block\d/m, 'words, not names');
+  assert.deepEqual(await axe(page), []);
+  assert.deepEqual(page.problems, []);
+});
+
+test('learns on the CPU of a phone: 360 pixels, touch, dark', async (t) => {
+  const page = await openDemo(t, server, { path: '/gpt.html', webgpu: 'absent', viewport: { width: 360, height: 740 }, touch: true, reducedMotion: true, prepare: (one) => one.emulateMedia({ colorScheme: 'dark' }) });
+  assert.equal(await textOf(page, 'device-kind'), 'CPU');
+  assert.match(await textOf(page, 'device-reason'), /navigator\.gpu is missing/);
+  assert.equal(await page.locator('input[name=model]:checked').inputValue(), 'small');
+  const tasks = await traceTasks(page);
+  const { height } = await page.locator('#sample').boundingBox();
+  await page.tap('#train');
+  await stepsOf(page, 40);
+  assert.equal((await page.locator('#sample').boundingBox()).height, height, 'nothing moves on the page when lines are written');
+  await measured(page, 3.6);
+  const longest = await tasks.longest();
+  assert.ok(longest.ms < 16, `a task of the main thread took ${longest.ms.toFixed(1)} ms of it: ${longest.what}`);
+  await page.tap('#ask');
+  await page.waitForFunction(() => document.getElementById('answer').textContent.length > 6 + 32);
+  await pause(page);
+  assert.match(await textOf(page, 'answer'), /^ROMEO:/);
+  const wide = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+  assert.ok(wide[0] <= wide[1], `${wide[0]} pixels in ${wide[1]}`);
+  const small = await page.evaluate(() => [...document.querySelectorAll('button, .choice label, .button, #prompt')].filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 40).map((one) => one.id));
+  assert.deepEqual(small, [], 'large enough for a finger');
+  await page.screenshot({ path: `${shots}gpt-phone.png`, fullPage: true });
+  assert.deepEqual(await axe(page), []);
+  assert.deepEqual(page.problems, []);
+});

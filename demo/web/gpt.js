@@ -1,0 +1,77 @@
+// The page of the language model: what is clicked, and what is shown.
+
+import { decodePlan } from '/rlx/runtime.js';
+import { Chart, scales, Steps } from './chart.js';
+import { planFile } from './engine.js';
+import { fileOf, fitting, GPTEngine, models } from './gpt-engine.js';
+import { dispatches, showKernels } from './kernels.js';
+import { chosen, count, find, on, showCode, showDevice } from './page.js';
+import { Studio } from './studio.js';
+import { loadText } from './text.js';
+import { Writing } from './writing.js';
+
+/** A state of a megabyte is copied this often, in milliseconds; a larger one less often in proportion, and none more often than every two seconds. */
+const keepEvery = 1000, leastKeepEvery = 2000;
+
+const { curves: [loss, held] } = new Chart(find('loss-chart'), new Steps(), {
+  scale: scales.nats, colors: ['--loss', '--right'],
+  describe: (last, measured) => last ? `Loss by step: ${last.value.toFixed(3)} at step ${last.step}, ${measured?.value.toFixed(3)} on the text held out` : 'Loss by step: no steps yet',
+});
+
+/** What the entries of a plan are for. */
+const entries = { step: 'A training step', write: 'Writing a character', prompt: 'Taking a prompt', eval: 'Measuring on text held out', init: 'A new start' };
+
+let text;
+
+/** Loads the text, and shows where it begins: there is something to see before there is a network. */
+async function begin() {
+  const loaded = await loadText();
+  find('wall').textContent = loaded.beginning;
+  writing.begin(loaded);
+  return loaded;
+}
+
+const studio = new Studio({
+  models, fileOf,
+  curves: { loss, held },
+  controls: ['train', 'reset', 'show-kernels', 'save', 'load', 'ask'],
+  evaluations: { every: 1000, steps: 20 },
+  keepEvery: ({ session }) => Math.max(leastKeepEvery, keepEvery * bytesOf(session.plan) / 2 ** 20),
+  get perStep() { return studio.engine.perStep; },
+  standing: () => `held-out loss ${find('held').textContent}`,
+  choose(name) {
+    find('first').textContent = '–';
+    showCode(name, 'gpt').catch(() => {});
+  },
+  async open(name) {
+    text ??= await begin();
+    return GPTEngine.open(name, text);
+  },
+  opened({ session }, kind, reason) {
+    showDevice(session, kind, reason, `a step: ${dispatches(session.plan, 'step')} kernels, 1 submission`);
+  },
+  renewed: (engine, goesOn) => writing.renew(engine, goesOn),
+  began: (engine) => writing.follow(engine),
+  first(seconds) { find('first').textContent = `${seconds.toFixed(seconds < 10 ? 2 : 0)} s`; },
+  async evaluate(engine) {
+    const step = engine.steps, value = await engine.evaluate();
+    if (studio.engine !== engine) return;
+    held.add(step, value);
+    find('held').textContent = value.toFixed(3);
+    find('doubt').textContent = Math.exp(value).toFixed(1);
+  },
+});
+
+const writing = new Writing(studio, () => `held-out loss ${held.points.last?.value.toFixed(2) ?? '–'}`);
+
+/** The bytes of all that a network is and has learned. */
+const bytesOf = ({ slots }) => slots.filter(({ role }) => role === 'param' || role === 'state').reduce((sum, { bytes }) => sum + bytes, 0);
+
+on('show-kernels', 'click', async () => {
+  const { plan } = studio.engine.session, runs = plan.target === 'webgpu';
+  showKernels(runs ? plan : decodePlan(await planFile(fileOf(chosen()))), runs, entries);
+});
+
+find(`model-${await fitting()}`).checked = true;
+await studio.start();
+document.documentElement.dataset.ready = 'true';

@@ -1,0 +1,110 @@
+// What every page of the demo has: its words for what happens, and a few of its parts.
+
+import { highlight } from './highlight.js';
+
+export const find = (id) => document.getElementById(id);
+export const count = (n) => n.toLocaleString('en');
+export const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
+
+/** Gets what a path stands for, or says that it cannot. */
+export async function fetchOK(path) {
+  const response = await fetch(path);
+  if (!response.ok) throw new Error(`${path} cannot be loaded: ${response.status}`);
+  return response;
+}
+
+/** Tells who listens to the page rather than looks at it. */
+export const say = (text) => { find('status').textContent = text; };
+
+/** Shows an error that changed nothing. */
+export function tell(text) {
+  find('notice-text').textContent = text;
+  find('notice').hidden = false;
+}
+
+/** Handles an event. An error that did not end the session is told; one that did is, where it ended. */
+export const on = (id, type, handle) => find(id).addEventListener(type, async (event) => {
+  try {
+    await handle(event);
+  } catch (error) {
+    if (!['lost', 'closed'].includes(error.kind)) tell(error.message);
+  }
+});
+
+/** The model that is chosen. */
+export const chosen = () => document.querySelector('input[name=model]:checked').value;
+
+/** Shows where a network runs, and why not elsewhere; `work` says what a step is on a GPU. */
+export function showDevice({ deviceName }, kind, reason, work) {
+  find('device-kind').textContent = kind === 'gpu' ? 'WebGPU' : 'CPU';
+  find('device-kind').dataset.kind = kind;
+  find('device').textContent = kind === 'gpu' ? deviceName : 'WebAssembly, in a worker';
+  find('dispatches').textContent = kind === 'gpu' ? work : '';
+  find('device-reason').hidden = !reason;
+  find('device-reason').textContent = reason ? `${sentence(reason)} So the CPU does it.` : '';
+  find('show-kernels').textContent = kind === 'gpu' ? 'Show the WGSL' : 'Show the WGSL for GPUs';
+}
+
+/** The scales of sliders: from where one stands to its value, and back. */
+export const plain = { value: Number, place: (value) => value };
+export const powers = { value: (place) => 10 ** place, place: Math.log10 };
+
+/** A slider with its value as two digits beside it: `id`, and `id-value`. */
+export class Slider {
+  #slider;
+  #scale;
+
+  /** @param {string} id @param {plain | powers} scale @param {(value: number) => void} [onChange] */
+  constructor(id, scale, onChange) {
+    this.#slider = find(id);
+    this.#scale = scale;
+    this.#show();
+    on(id, 'input', () => {
+      this.#show();
+      onChange?.(this.value);
+    });
+  }
+
+  get value() { return this.#scale.value(this.#slider.value); }
+  set value(value) {
+    this.#slider.value = this.#scale.place(value);
+    this.#show();
+  }
+
+  #show() {
+    const text = Number(this.value.toPrecision(2)).toString();
+    find(`${this.#slider.id}-value`).textContent = text;
+    this.#slider.setAttribute('aria-valuetext', text);
+  }
+}
+
+/** Steps a second, over the last two seconds. */
+export class Speedometer {
+  #marks = [];
+
+  add(step) {
+    const now = performance.now();
+    this.#marks.push({ now, step });
+    while (this.#marks.length > 2 && now - this.#marks[0].now > 2000) this.#marks.shift();
+    const [first] = this.#marks;
+    return now > first.now ? (step - first.step) / (now - first.now) * 1000 : undefined;
+  }
+}
+
+/** A number a second as it is shown. */
+export const perSecond = (n) => n < 10 ? n.toFixed(1) : count(Math.round(n));
+
+/** Gives the browser a file. */
+export function download(name, bytes) {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([bytes]));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** Shows the few lines that make a network, of the folder code, if it is still chosen when they are here. A page does without. */
+export async function showCode(name, source) {
+  const response = await fetch(`code/${source}.js`), text = response.ok ? await response.text() : '';
+  if (name === chosen()) highlight(find('code'), text, 'js');
+}

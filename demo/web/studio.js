@@ -1,0 +1,261 @@
+// A page that trains: it opens a session for the model that is chosen, trains it and pauses, keeps
+// what it learned, and saves and loads it. What a page shows besides, it does itself when called.
+
+import { decodePlan } from '/rlx/runtime.js';
+import { Points } from './chart.js';
+import { lossesSince, planFile } from './engine.js';
+import { chosen, count, download, find, on, perSecond, powers, say, Slider, Speedometer, tell } from './page.js';
+
+const seed = 1;
+
+/**
+ * What a page has of its own.
+ * @typedef {object} Page
+ * @property {Record<string, {title: string, text: string, rate: number}>} models what can be chosen
+ * @property {(name: string) => string} fileOf the name of a model's files
+ * @property {{loss: import('./chart.js').Curve} & Record<string, import('./chart.js').Curve>} curves of the training; `loss` is drawn here
+ * @property {string[]} controls ids of what needs a network
+ * @property {{every: number, steps: number}} evaluations while training: milliseconds, and steps, at least, from one to the next
+ * @property {(engine: object) => number} keepEvery how often a state is to be kept, in milliseconds
+ * @property {(name: string) => void} choose shows what is chosen, before there is a session
+ * @property {(name: string) => Promise<{engine: import('./engine.js').Engine, kind: 'gpu' | 'cpu', reason?: string}>} open
+ * @property {(engine: object, kind: string, reason?: string) => void} opened
+ * @property {(engine: object, goesOn: boolean) => void} [renewed] the network is new, or of a file, or goes on from where it was kept
+ * @property {(engine: object) => Promise<void>} evaluate looks at the network, and shows it
+ * @property {(engine: object) => void} [began] training begins
+ * @property {(engine: object) => void} [stepped]
+ * @property {(seconds: number) => void} [first] how long it took from the choice to the first step's loss, but for the visitor's time
+ * @property {number} perStep how much of what the speed counts is in a step
+ * @property {() => string} standing how good the network is, in words
+ */
+
+export class Studio {
+  /** The network in training, undefined while none is ready to be. */
+  engine;
+  #page;
+  #rate;
+  #opening = 0;
+  /** The training that runs, or the last one. */
+  #running = Promise.resolve();
+  /**
+   * The state of each model when it was last kept, with its curves: what is there to go on from when
+   * a device is lost, or another network was looked at.
+   * @type {Map<string, {steps: number, tensors: object, curves: Record<string, Points>}>}
+   */
+  #kept = new Map();
+  #evaluations = Promise.resolve();
+  #pending = 0;
+  /** The step that was evaluated last. */
+  #evaluated = 0;
+  /** Milliseconds from a choice to its session, until its first step is told. */
+  #opened;
+
+  /** @param {Page} page */
+  constructor(page) {
+    this.#page = page;
+    this.#rate = new Slider('rate', powers, (rate) => { if (this.engine) this.engine.rate = rate; });
+    on('train', 'click', () => this.engine.training ? this.pause() : this.train());
+    on('reset', 'click', () => this.#reset());
+    on('reopen', 'click', () => this.start());
+    on('anew', 'click', () => this.start({ anew: true }));
+    on('close-notice', 'click', () => { find('notice').hidden = true; });
+    on('save', 'click', () => this.#save());
+    on('load', 'change', async ({ target }) => {
+      const [file] = target.files;
+      if (file && this.engine) await this.#load(file);
+      target.value = ''; // the same file may be chosen again
+    });
+    for (const input of document.querySelectorAll('input[name=model]')) input.addEventListener('change', () => this.start());
+  }
+
+  #enable(on) {
+    for (const id of this.#page.controls) find(id).disabled = !on;
+  }
+
+  /** Shows an error that ended the session with its kind, and from where one can go on. */
+  fail(error) {
+    this.engine?.pause();
+    const last = this.#kept.get(chosen());
+    find('problem-kind').textContent = error.kind ? `${error.kind}:` : '';
+    find('problem-text').textContent = error.kind === 'lost' && this.engine
+      ? `the device is gone, and the network on it. ${last ? `Its state at step ${count(last.steps)} was kept; ${count(this.engine.steps - last.steps)} steps since are gone.` : `Its ${count(this.engine.steps)} steps are gone.`}`
+      : error.message;
+    find('reopen').textContent = last ? `Go on from step ${count(last.steps)}` : 'Start again at step 0';
+    find('anew').hidden = !last;
+    find('problem').hidden = false;
+    this.#enable(false);
+  }
+
+  /** Shows an error of a network, unless another one has taken its place, or it was closed. */
+  failOf(engine, error) {
+    if (this.engine === engine && error.kind !== 'closed') this.fail(error);
+  }
+
+  /** Opens a session for the chosen network, which goes on from what was kept of it, unless it is to begin anew. */
+  async start({ anew = false } = {}) {
+    const turn = ++this.#opening, name = chosen(), old = this.engine, { models } = this.#page;
+    this.engine = undefined;
+    this.#enable(false);
+    showPaused();
+    find('problem').hidden = find('notice').hidden = true;
+    find('model-text').textContent = models[name].text;
+    this.#rate.value = models[name].rate;
+    this.#page.choose(name);
+    try {
+      old?.pause();
+      await (old && this.#keep(old).catch(() => {})); // a lost device has nothing to keep
+      old?.close();
+      if (anew) this.#kept.delete(name);
+      const begun = performance.now(), { engine, kind, reason } = await this.#page.open(name);
+      if (turn !== this.#opening) return engine.close();
+      this.#opened = performance.now() - begun;
+      engine.rate = this.#rate.value;
+      this.engine = engine;
+      engine.session.lost.then((error) => this.engine === engine && this.fail(error));
+      this.#page.opened(engine, kind, reason);
+      await this.#renew(this.#kept.get(name));
+      if (this.engine === engine) this.#enable(true);
+    } catch (error) {
+      if (turn === this.#opening) this.fail(error);
+    }
+  }
+
+  /** Makes the network new, or what it was when it was kept or saved. */
+  async #renew({ tensors, curves } = {}) {
+    const current = this.engine;
+    await current.reset(seed);
+    await current.save(); // the first one makes room for those to come, which then create nothing
+    if (tensors) await current.reset(seed, tensors);
+    if (this.engine !== current) return;
+    for (const [name, curve] of Object.entries(this.#page.curves)) curve.points = curves?.[name].copy() ?? new Points();
+    const { loss } = this.#page.curves;
+    complete(loss.points, tensors ?? {});
+    showSteps(current);
+    find('speed').textContent = '–';
+    find('loss').textContent = loss.points.last?.value.toFixed(4) ?? '–';
+    this.#page.renewed?.(current, curves !== undefined);
+    await this.evaluate();
+  }
+
+  async #reset() {
+    const wasTraining = this.engine.training, { name } = this.engine;
+    await this.pause();
+    await this.#renew();
+    this.#kept.delete(name); // now no copy of what was before is under way
+    if (wasTraining) await this.train();
+  }
+
+  /** Keeps the state of a network as it is now, with its curves up to there. */
+  async #keep(current) {
+    const curves = Object.fromEntries(Object.entries(this.#page.curves).map(([name, { points }]) => [name, points.copy()]));
+    const { steps, tensors } = await current.save();
+    complete(curves.loss, tensors);
+    if (steps > 0) this.#kept.set(current.name, { steps, tensors, curves });
+  }
+
+  /** Trains until it is paused. */
+  train() { return this.#running = this.#train(); }
+
+  async #train() {
+    const current = this.engine, { evaluations, keepEvery } = this.#page;
+    find('train').textContent = 'Pause';
+    find('train').classList.add('on');
+    say('Training');
+    this.#page.began?.(current);
+    const timers = [
+      setInterval(() => { if (this.#pending === 0 && current.steps >= this.#evaluated + evaluations.steps) this.evaluate(current); }, evaluations.every),
+      setInterval(() => { if (this.engine === current) this.#keep(current).catch(() => {}); }, keepEvery(current)), // what is wrong, the training tells
+    ];
+    try {
+      await current.train({ onLosses: this.#follow(current) });
+      if (this.engine === current) await this.evaluate(current);
+      if (this.engine === current) await this.#keep(current);
+    } catch (error) {
+      this.failOf(current, error);
+    } finally {
+      timers.forEach(clearInterval);
+      if (this.engine === current) showPaused();
+      say(`Paused at step ${current.steps}, ${this.#page.standing()}`);
+    }
+  }
+
+  /** What is done with the losses of a training. */
+  #follow(current) {
+    const speed = new Speedometer(), begun = performance.now();
+    speed.add(current.steps);
+    return (first, losses) => {
+      if (this.engine !== current) return;
+      if (this.#opened !== undefined) this.#page.first?.((this.#opened + performance.now() - begun) / 1000);
+      this.#opened = undefined;
+      losses.forEach((loss, i) => this.#page.curves.loss.add(first + i + 1, loss));
+      const steps = first + losses.length, fast = speed.add(steps);
+      showSteps({ steps });
+      find('loss').textContent = losses.at(-1).toFixed(4);
+      if (fast) find('speed').textContent = perSecond(fast * this.#page.perStep);
+      this.#page.stepped?.(current);
+    };
+  }
+
+  /** Ends the training that runs, if one does. */
+  pause() {
+    this.engine.pause();
+    return this.#running;
+  }
+
+  /** Evaluates the network, after what evaluations are under way: what is shown last is how it is now. */
+  evaluate(current = this.engine) {
+    this.#pending++;
+    return this.#evaluations = this.#evaluations.then(() => this.#evaluate(current)).finally(() => { this.#pending--; });
+  }
+
+  async #evaluate(current) {
+    if (this.engine !== current) return;
+    this.#evaluated = current.steps;
+    try {
+      await this.#page.evaluate(current);
+    } catch (error) {
+      this.failOf(current, error);
+    }
+  }
+
+  /** Gives the browser the whole file, of one moment, or nothing. Training goes on. */
+  async #save() {
+    const { name } = this.engine, [{ steps, tensors }, { encodeWeights }] = await Promise.all([this.engine.save(), import('./weights.js')]);
+    download(`${this.#page.fileOf(name)}.safetensors`, encodeWeights(name, tensors));
+    say(`Saved the weights of step ${count(steps)}`);
+  }
+
+  /** Takes the weights of a file, which is read and checked as a whole before anything changes. */
+  async #load(file) {
+    const current = this.engine, { models, fileOf } = this.#page, { decodeWeights } = await import('./weights.js');
+    let tensors;
+    try {
+      tensors = decodeWeights(await file.arrayBuffer(), current.name, models, decodePlan(await planFile(fileOf(current.name))));
+    } catch (error) {
+      return tell(`${file.name} is not loaded, and the network is as it was: ${error.message}.`);
+    }
+    if (this.engine !== current) return tell(`${file.name} is not loaded: another network was chosen meanwhile.`);
+    find('notice').hidden = true;
+    await this.pause();
+    await this.#renew({ tensors });
+    await this.#keep(current);
+    say(`Loaded the weights of step ${count(current.steps)}`);
+  }
+}
+
+/** Adds the losses that a state has and a curve has not yet. */
+function complete(points, tensors) {
+  for (const { step, loss } of lossesSince(tensors, points.last?.step ?? 0)) points.add(step, loss);
+}
+
+/** Shows how many steps were made: before the first there is no curve, but what it will learn from. */
+function showSteps({ steps }) {
+  find('step').textContent = count(steps);
+  find('wall-figure').hidden = steps > 0;
+  find('charts').hidden = steps === 0;
+}
+
+function showPaused() {
+  find('train').textContent = 'Train';
+  find('train').classList.remove('on');
+}

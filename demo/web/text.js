@@ -1,0 +1,73 @@
+// The text: plays of Shakespeare as numbers of the characters that occur in them. The last tenth is held out.
+
+import { fetchOK } from './page.js';
+
+/** Loads shakespeare.txt.gz. Some servers have it unpacked by the browser itself. */
+export async function loadText() {
+  const file = new Uint8Array(await (await fetchOK('assets/shakespeare.txt.gz')).arrayBuffer()), packed = file[0] === 0x1f && file[1] === 0x8b;
+  return new Text(packed ? new Uint8Array(await new Response(new Blob([file]).stream().pipeThrough(new DecompressionStream('gzip'))).arrayBuffer()) : file);
+}
+
+/** Mixes the bits of a number: the last steps of MurmurHash3 (A. Appleby, 2011). */
+function mix(n) {
+  n = Math.imul(n ^ n >>> 16, 0x85ebca6b);
+  n = Math.imul(n ^ n >>> 13, 0xc2b2ae35);
+  return (n ^ n >>> 16) >>> 0;
+}
+
+export class Text {
+  /** The characters that occur, in order: number i stands for characters[i]. */
+  characters;
+  #numbers;
+  #train;
+  #held;
+
+  /** @param {Uint8Array} bytes the text, in ASCII */
+  constructor(bytes) {
+    const codes = [...new Set(bytes)].sort((a, b) => a - b);
+    this.characters = codes.map((code) => String.fromCharCode(code));
+    this.#numbers = new Map(this.characters.map((character, i) => [character, i]));
+    const byCode = Uint8Array.from({ length: 256 }, (_, code) => codes.indexOf(code)), all = bytes.map((code) => byCode[code]);
+    const cut = Math.floor(all.length * 9 / 10);
+    this.#train = all.subarray(0, cut);
+    this.#held = all.subarray(cut);
+  }
+
+  /** A few screens of what is to be learned from. */
+  get beginning() { return this.decode(this.#train.subarray(0, 600)); }
+
+  /** The numbers of a text's characters, and those of its characters that have none. */
+  encode(text) {
+    const unknown = [...new Set(text)].filter((character) => !this.#numbers.has(character));
+    return { tokens: [...text].filter((character) => this.#numbers.has(character)).map((character) => this.#numbers.get(character)), unknown };
+  }
+
+  decode(tokens) { return Array.from(tokens, (token) => this.characters[token]).join(''); }
+
+  /**
+   * The rows of a step are at places that its number stands for, the same everywhere. The arrays are
+   * used again for the next step.
+   * @param {number} rows @param {number} context
+   */
+  batches(rows, context) {
+    const tokens = new Int32Array(rows * context), next = new Int32Array(rows * context), places = this.#train.length - context;
+    return (step) => {
+      for (let row = 0; row < rows; row++) this.#copy(this.#train, Math.floor(mix(step * rows + row) / 2 ** 32 * places), context, row, tokens, next);
+      return { tokens, next };
+    };
+  }
+
+  /** Batches of the text held out, the same each time, of rows as far apart as can be. */
+  *held(rows, context, batches) {
+    const tokens = new Int32Array(rows * context), next = new Int32Array(rows * context), apart = (this.#held.length - 1 - context) / (rows * batches);
+    for (let batch = 0; batch < batches; batch++) {
+      for (let row = 0; row < rows; row++) this.#copy(this.#held, Math.floor((batch * rows + row) * apart), context, row, tokens, next);
+      yield { inputs: { tokens, next }, rows };
+    }
+  }
+
+  #copy(from, at, context, row, tokens, next) {
+    tokens.set(from.subarray(at, at + context), row * context);
+    next.set(from.subarray(at + 1, at + context + 1), row * context);
+  }
+}
