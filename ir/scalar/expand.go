@@ -71,11 +71,7 @@ func fromLeaves(e Expr, replace func(Expr) Expr) Expr {
 		if r, ok := done[n]; ok {
 			return r
 		}
-		r := withArgs(n, visit)
-		if r != n {
-			r = Rebuild(r, r.Args...)
-		}
-		r = replace(r)
+		r := replace(rebuilt(n, visit))
 		done[n] = r
 		return r
 	}

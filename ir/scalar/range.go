@@ -259,5 +259,8 @@ func mul(a, b int64) (int64, bool) {
 		return 0, true
 	}
 	c := a * b
+	if a == int64(int32(a)) && b == int64(int32(b)) {
+		return c, true
+	}
 	return c, c/b == a && !(a == -1 && b == math.MinInt64) && !(b == -1 && a == math.MinInt64)
 }

@@ -3,6 +3,10 @@ package scalar
 // Walk calls visit for every node of e once, operands before the nodes that use
 // them, in the order of the operands.
 func Walk(e Expr, visit func(Expr)) {
+	if len(e.Args) == 0 {
+		visit(e)
+		return
+	}
 	var seen memo[struct{}]
 	var walk func(n *Node)
 	walk = func(n *Node) {
@@ -36,6 +40,12 @@ func Count(e Expr) int {
 // the roots down; what it returns is not looked into again. Replacements must
 // have the type of what they replace.
 func Substitute(e Expr, with func(Expr) (Expr, bool)) Expr {
+	if len(e.Args) == 0 {
+		if r, replaced := with(e); replaced {
+			return r
+		}
+		return e
+	}
 	var done memo[Expr]
 	var visit func(n *Node) Expr
 	visit = func(n *Node) Expr {
@@ -44,10 +54,7 @@ func Substitute(e Expr, with func(Expr) (Expr, bool)) Expr {
 		}
 		r, replaced := with(n)
 		if !replaced {
-			r = n
-			if c := withArgs(n, visit); c != n {
-				r = Rebuild(c, c.Args...)
-			}
+			r = rebuilt(n, visit)
 		}
 		done.set(n, r)
 		return r
