@@ -10,10 +10,9 @@ func Walk(e Expr, visit func(Expr)) {
 	var seen memo[struct{}]
 	var walk func(n *Node)
 	walk = func(n *Node) {
-		if _, ok := seen.get(n); ok {
+		if _, known := seen.at(n); known {
 			return
 		}
-		seen.set(n, struct{}{})
 		for _, a := range n.Args {
 			walk(a)
 		}
@@ -49,15 +48,15 @@ func Substitute(e Expr, with func(Expr) (Expr, bool)) Expr {
 	var done memo[Expr]
 	var visit func(n *Node) Expr
 	visit = func(n *Node) Expr {
-		if r, ok := done.get(n); ok {
-			return r
+		r, known := done.at(n)
+		if known {
+			return *r
 		}
-		r, replaced := with(n)
-		if !replaced {
-			r = rebuilt(n, visit)
+		replaced := false
+		if *r, replaced = with(n); !replaced {
+			*r = rebuilt(n, visit)
 		}
-		done.set(n, r)
-		return r
+		return *r
 	}
 	return visit(e)
 }
@@ -68,30 +67,31 @@ type memo[V any] struct {
 	keys   [32]*Node
 	values [32]V
 	n      int
-	more   map[*Node]V
+	more   map[*Node]*V
 }
 
-func (m *memo[V]) get(n *Node) (v V, ok bool) {
+// at returns the value of a node, and whether there was one: if not, it is zero, and the
+// caller's to set.
+func (m *memo[V]) at(n *Node) (v *V, known bool) {
 	for i, k := range m.keys[:m.n] {
 		if k == n {
-			return m.values[i], true
+			return &m.values[i], true
 		}
 	}
-	v, ok = m.more[n]
-	return v, ok
-}
-
-// set adds an entry for a node that has none.
-func (m *memo[V]) set(n *Node, v V) {
 	if m.n < len(m.keys) {
-		m.keys[m.n], m.values[m.n] = n, v
+		m.keys[m.n] = n
 		m.n++
-		return
+		return &m.values[m.n-1], false
 	}
-	if m.more == nil {
-		m.more = map[*Node]V{}
+	more, known := m.more[n]
+	if !known {
+		if m.more == nil {
+			m.more = map[*Node]*V{}
+		}
+		more = new(V)
+		m.more[n] = more
 	}
-	m.more[n] = v
+	return more, known
 }
 
 // TakeChecks returns e without its checks, and tells f the condition and the code of each,

@@ -45,17 +45,16 @@ func exchanges(k *loop.Kernel) bool {
 		a := k.Arrays[array]
 		found = found || written[array] && a.Space == loop.Storage && a.Access == loop.ReadWrite
 	}
+	see := func(n scalar.Expr) {
+		if n.Op == scalar.OpLoad {
+			read(n.Ref)
+		}
+	}
 	loop.Walk(k.Body, func(s loop.Stmt) {
 		if s, ok := s.(*loop.LoadVec); ok {
 			read(s.Array)
 		}
-		for _, e := range loop.Exprs(s) {
-			scalar.Walk(e, func(n scalar.Expr) {
-				if n.Op == scalar.OpLoad {
-					read(n.Ref)
-				}
-			})
-		}
+		loop.EachNode(s, see)
 	})
 	return found
 }

@@ -197,9 +197,7 @@ type finisher struct {
 // body first touches them, read or written, behind those of boxes: kernels that do the same
 // have one text then, whatever the numbers of their tensors.
 func (f *finisher) take(s loop.Stmt) {
-	for _, x := range loop.Exprs(s) {
-		scalar.Walk(x, f.visit)
-	}
+	loop.EachNode(s, f.visit)
 	loop.Arrays(s, func(array *int) { f.need(*array) })
 	switch s := s.(type) {
 	case *loop.AtomicOp:

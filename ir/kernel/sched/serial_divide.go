@@ -74,9 +74,7 @@ func (s *serial) worthyShares() int {
 func hasChecks(body []loop.Stmt) bool {
 	found := false
 	loop.Walk(body, func(s loop.Stmt) {
-		for _, e := range loop.Exprs(s) {
-			scalar.Walk(e, func(x scalar.Expr) { found = found || x.Op == scalar.OpCheck })
-		}
+		loop.EachNode(s, func(x scalar.Expr) { found = found || x.Op == scalar.OpCheck })
 	})
 	return found
 }
@@ -85,9 +83,7 @@ func hasChecks(body []loop.Stmt) bool {
 func operations(body []loop.Stmt) float64 {
 	n := 0.
 	for _, s := range body {
-		for _, e := range loop.Exprs(s) {
-			n += float64(scalar.Count(e))
-		}
+		loop.EachExpr(s, func(e scalar.Expr) { n += float64(scalar.Count(e)) })
 		switch s := s.(type) {
 		case *loop.For:
 			n += turns(s) * operations(s.Body)
