@@ -21,6 +21,32 @@ func Walk(e Expr, visit func(Expr)) {
 	walk(e)
 }
 
+// Any reports whether f holds for a node of e. f may be asked about a node again.
+func Any(e Expr, f func(Expr) bool) bool {
+	left := 64 // nodes of most expressions are soon gone through, as a tree that shares none
+	var any func(n *Node) bool
+	any = func(n *Node) bool {
+		left--
+		if f(n) {
+			return true
+		}
+		for _, a := range n.Args {
+			if left > 0 && any(a) {
+				return true
+			}
+		}
+		return false
+	}
+	if any(e) {
+		return true
+	}
+	found := false
+	if left <= 0 {
+		Walk(e, func(n Expr) { found = found || f(n) })
+	}
+	return found
+}
+
 // Count returns the number of operations of e, a shared one counted once and
 // constants, arguments and variables not at all.
 func Count(e Expr) int {

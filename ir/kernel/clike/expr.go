@@ -175,7 +175,7 @@ func (w *Writer) lowBits(e scalar.Expr) (mask int64, ok bool) {
 	if mask, ok = e.Args[1].IntConst(); !ok || mask <= 0 || mask&(mask+1) != 0 {
 		return 0, false
 	}
-	lo, _, known := scalar.Range(e.Args[0])
+	lo, _, known := w.ranges.Range(e.Args[0])
 	return mask, known && lo >= 0
 }
 

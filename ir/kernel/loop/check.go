@@ -59,14 +59,14 @@ func (e *CheckError) Error() string {
 // Whether an index is in bounds and whether threads race is for the simulator
 // to find.
 func Check(k *Kernel) error {
-	c := checker{k: k, threads: k.Threads()}
+	c := checker{k: k, scope: map[string]local{}, threads: k.Threads()}
 	if err := c.header(); err != nil {
 		return err
 	}
 	// A variable varies between threads if any assignment to it does, also one
 	// that comes after its use in a loop; so look again while such are found.
 	for again := true; again; again = c.late {
-		c.scope, c.bindings, c.late = map[string]local{}, 0, false
+		c.bindings, c.late = 0, false // no name is left in scope
 		if err := c.block(k.Body, true); err != nil {
 			return err
 		}

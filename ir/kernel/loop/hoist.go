@@ -102,11 +102,9 @@ func (t *turn) steady(e scalar.Expr) bool { return steady(e, t.changing) }
 // steady reports whether e is the same wherever nothing changes but some variables, and
 // memory.
 func steady(e scalar.Expr, changing map[string]bool) bool {
-	same := true
-	scalar.Walk(e, func(n scalar.Expr) {
-		same = same && n.Op != scalar.OpLoad && n.Op != scalar.OpCheck && !(n.Op == scalar.OpVar && changing[n.Name])
+	return !scalar.Any(e, func(n scalar.Expr) bool {
+		return n.Op == scalar.OpLoad || n.Op == scalar.OpCheck || n.Op == scalar.OpVar && changing[n.Name]
 	})
-	return same
 }
 
 // worthHolding is from how many operations on an expression is kept in a
@@ -140,7 +138,7 @@ func (t *turn) expr(e scalar.Expr) scalar.Expr {
 func (h *hoister) variable(prefix string, e scalar.Expr) scalar.Expr {
 	h.names++
 	name := prefix + strconv.Itoa(h.names)
-	if lo, hi, ok := scalar.Range(e); ok {
+	if lo, hi, ok := h.shared.Range(e); ok {
 		return scalar.NewVar(name, e.Type, lo, hi)
 	}
 	return scalar.FreeVar(name, e.Type)

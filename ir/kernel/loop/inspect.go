@@ -66,6 +66,13 @@ func Assigns(s Stmt) []string {
 	return nil
 }
 
+// AnyNode reports whether f holds for a node of an expression of a statement itself, see
+// [scalar.Any].
+func AnyNode(s Stmt, f func(scalar.Expr) bool) (found bool) {
+	EachExpr(s, func(e scalar.Expr) { found = found || scalar.Any(e, f) })
+	return found
+}
+
 // EachNode shows every node of each expression of a statement itself, see [scalar.Walk].
 func EachNode(s Stmt, f func(scalar.Expr)) {
 	EachExpr(s, func(e scalar.Expr) { scalar.Walk(e, f) })

@@ -73,9 +73,8 @@ func (s *serial) worthyShares() int {
 // that is bad are several words.
 func hasChecks(body []loop.Stmt) bool {
 	found := false
-	loop.Walk(body, func(s loop.Stmt) {
-		loop.EachNode(s, func(x scalar.Expr) { found = found || x.Op == scalar.OpCheck })
-	})
+	check := func(x scalar.Expr) bool { return x.Op == scalar.OpCheck }
+	loop.Walk(body, func(s loop.Stmt) { found = found || loop.AnyNode(s, check) })
 	return found
 }
 
