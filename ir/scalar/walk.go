@@ -123,6 +123,9 @@ func (m *memo[V]) at(n *Node) (v *V, known bool) {
 // TakeChecks returns e without its checks, and tells f the condition and the code of each,
 // those within a condition first.
 func TakeChecks(e Expr, f func(cond Expr, code int)) Expr {
+	if !Any(e, func(n Expr) bool { return n.Op == OpCheck }) {
+		return e
+	}
 	return Substitute(e, func(n Expr) (Expr, bool) {
 		if n.Op != OpCheck {
 			return nil, false

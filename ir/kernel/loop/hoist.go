@@ -90,7 +90,12 @@ func (t *turn) block(body []Stmt) []Stmt {
 		case *If:
 			out = append(out, &If{t.expr(s.Cond), t.block(s.Then), t.block(s.Else)})
 		default:
-			out = append(out, mapStmt(s, t.expr))
+			changes := false
+			EachExpr(s, func(e scalar.Expr) { changes = changes || t.expr(e) != e })
+			if changes {
+				s = mapStmt(s, t.expr)
+			}
+			out = append(out, s)
 		}
 	}
 	return out

@@ -281,6 +281,9 @@ func (f *finisher) renumber(x scalar.Expr) scalar.Expr { return withSlots(x, f.s
 
 // withSlots returns an expression whose loads name arrays by other numbers.
 func withSlots(x scalar.Expr, slot map[int]int) scalar.Expr {
+	if !scalar.Any(x, func(n scalar.Expr) bool { return n.Op == scalar.OpLoad }) {
+		return x
+	}
 	return scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
 		if n.Op != scalar.OpLoad {
 			return nil, false
