@@ -102,6 +102,15 @@ func (in *interner) leaf(e *Node) *Node {
 	return &x.Node
 }
 
+// Mark returns a number by which most expressions that differ are told apart: nodes that a
+// [Simplifier] made of one structure have one. It is soon found.
+func (n *Node) Mark() uint32 {
+	if n.own != nil {
+		return n.own.fact.hash
+	}
+	return uint32(mix(uint64(n.Op), n.Bits) >> 32)
+}
+
 // mix returns a hash of what h is one of and x: a step of FNV-1a by words, whose upper half
 // is the better one.
 func mix(h, x uint64) uint64 {
