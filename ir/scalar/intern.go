@@ -14,7 +14,7 @@ type interner struct {
 	home  *home
 	table []*interned     // by hash, each in the first free place from there on
 	count int             // of nodes in the table
-	met   map[*Node]*Node // its nodes for others' whose operands are not its own
+	met   map[*Node]*Node // its nodes for others' that are made of others', see isDeep
 }
 
 // home tells interners apart. Nodes refer to it, and not to the interner: they often
@@ -42,12 +42,8 @@ func (in *interner) tree(e *Node) *Node {
 	if len(e.Args) == 0 {
 		return in.leaf(e)
 	}
-	deep := false
-	for _, a := range e.Args {
-		deep = deep || len(a.Args) > 0 && !in.owns(a)
-	}
-	if !deep {
-		return in.node(e)
+	if !in.isDeep(e, 2) {
+		return in.node(e) // sooner found again than remembered
 	}
 	n, ok := in.met[e]
 	if !ok {
@@ -58,6 +54,17 @@ func (in *interner) tree(e *Node) *Node {
 		in.met[e] = n
 	}
 	return n
+}
+
+// isDeep reports whether e is made of others' operations down to more than some levels
+// below it.
+func (in *interner) isDeep(e *Node, levels int) bool {
+	for _, a := range e.Args {
+		if len(a.Args) > 0 && !in.owns(a) && (levels == 1 || in.isDeep(a, levels-1)) {
+			return true
+		}
+	}
+	return false
 }
 
 // node returns the one node with the structure of e, which has operands.

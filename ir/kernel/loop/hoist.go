@@ -56,8 +56,10 @@ func (h *hoister) before(loop *For) []Stmt {
 		switch s.(type) {
 		case *Let: // changes if its value does
 		default:
-			for _, name := range append(Defines(s), Assigns(s)...) {
-				t.changing[name] = true
+			for _, names := range [2][]string{Defines(s), Assigns(s)} {
+				for _, name := range names {
+					t.changing[name] = true
+				}
 			}
 		}
 	})
