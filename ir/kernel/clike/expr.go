@@ -188,9 +188,11 @@ func withoutMinus(e scalar.Expr) scalar.Expr {
 	case e.Op == scalar.OpAdd:
 		opposite = scalar.OpSub
 	}
-	v, _ := e.Args[1].Value()
+	if v, _ := e.Args[1].Value(); v.F >= 0 && v.I >= 0 {
+		return e
+	}
 	plus := scalar.Neg(e.Args[1])
-	if p, _ := plus.Value(); v.F >= 0 && v.I >= 0 || p.I < 0 { // the smallest integer has no opposite
+	if p, _ := plus.Value(); p.I < 0 { // the smallest integer has no opposite
 		return e
 	}
 	return &scalar.Node{Op: opposite, Type: e.Type, Args: []scalar.Expr{e.Args[0], plus}}
