@@ -118,8 +118,8 @@ func (n *Node) Mark() uint32 {
 	return uint32(mix(uint64(n.Op), n.Bits) >> 32)
 }
 
-// mix returns a hash of what h is one of and x: a step of FNV-1a by words, whose upper half
-// is the better one.
+// mix returns a hash of what h is one of and x, by a multiplication as Knuth proposes it
+// (The Art of Computer Programming 3, 6.4): the upper half is the better one.
 func mix(h, x uint64) uint64 {
 	const prime = 0x9e3779b97f4a7c15 // 2⁶⁴ by the golden ratio
 	h = (h ^ x) * prime

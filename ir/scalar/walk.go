@@ -23,7 +23,9 @@ func Walk(e Expr, visit func(Expr)) {
 
 // Any reports whether f holds for a node of e. f may be asked about a node again.
 func Any(e Expr, f func(Expr) bool) bool {
-	left := 64 // nodes of most expressions are soon gone through, as a tree that shares none
+	// Most expressions have fewer nodes than this, also where shared ones are counted again,
+	// and are sooner gone through than noted.
+	left := 64
 	var any func(n *Node) bool
 	any = func(n *Node) bool {
 		left--
