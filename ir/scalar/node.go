@@ -68,8 +68,8 @@ func ConstI(t dtype.DType, x int64) Expr {
 	return &Node{Op: OpConst, Type: t, Bits: uint64(t.Wrap(x))}
 }
 
-// smallConsts are the constants that most positions are made of: sizes of workgroups and tiles,
-// of which 1,024 is the largest. They take 88 KB.
+// smallConsts are the constants that most positions are made of: numbers below those of the
+// threads of the largest workgroup, 1,024. They take 88 KB.
 var smallConsts = func() (nodes [1024]Node) {
 	for i := range nodes {
 		nodes[i] = Node{Op: OpConst, Type: dtype.I32, Bits: uint64(i)}
