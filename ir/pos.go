@@ -22,13 +22,18 @@ var ownPackages = [...]string{
 // callerPos returns the place of the first caller outside the packages that
 // build graphs on somebody's behalf.
 func callerPos() Pos {
-	var pcs [24]uintptr
-	for _, pc := range pcs[:runtime.Callers(3, pcs[:])] {
-		if p, own := placeOf(pc); !own {
-			return p
+	var pcs [16]uintptr // finding more takes longer, and the first are enough as a rule
+	for skip := 3; ; skip += len(pcs) {
+		n := runtime.Callers(skip, pcs[:])
+		for _, pc := range pcs[:n] {
+			if p, own := placeOf(pc); !own {
+				return p
+			}
+		}
+		if n < len(pcs) {
+			return Pos{}
 		}
 	}
-	return Pos{}
 }
 
 // places remembers what program counters stand for, which takes far longer to find than to

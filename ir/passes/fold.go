@@ -65,23 +65,13 @@ func foldSplats(s site) ir.Value {
 }
 
 func foldLiterals(s site) []ir.Value {
-	in := make([]*ir.Array, len(s.in))
-	read, stored := 0, 0 // elements of the operands, and those that are kept in memory
-	for i, v := range s.in {
-		n, ok := v.Shape().Size().Const()
-		if read += n; !ok || read > maxFolded {
-			return nil
-		}
-		if in[i], ok = literal(v); !ok {
-			return nil
-		}
-		if v.Node().Op() == ir.OpConstant {
-			stored += n
-		}
+	if !worthFolding(s) {
+		return nil
 	}
-	for _, t := range s.n.Types() {
-		n, ok := t.Shape.Size().Const()
-		if !ok || n > max(2*stored, 64) || t.DType.IsPacked() {
+	in := make([]*ir.Array, len(s.in))
+	for i, v := range s.in {
+		var ok bool
+		if in[i], ok = literal(v); !ok {
 			return nil
 		}
 	}
@@ -94,6 +84,30 @@ func foldLiterals(s site) []ir.Value {
 		out[i] = ops.Literal(s.b, a)
 	}
 	return out
+}
+
+// worthFolding reports whether a node is one of few numbers by the sizes of its operands, of
+// which those that are no literals end the search, and of its results.
+func worthFolding(s site) bool {
+	read, stored := 0, 0 // elements of the operands, and those that are kept in memory
+	for _, v := range s.in {
+		n, ok := v.Shape().Size().Const()
+		if read += n; !ok || read > maxFolded {
+			return false
+		}
+		if v.Node().Op() == ir.OpConstant {
+			stored += n
+		} else if _, same := literalOf(v); !same {
+			return false
+		}
+	}
+	for _, t := range s.n.Types() {
+		n, ok := t.Shape.Size().Const()
+		if !ok || n > max(2*stored, 64) || t.DType.IsPacked() {
+			return false
+		}
+	}
+	return true
 }
 
 // literal returns the elements of v if they are known, written out where one

@@ -14,14 +14,17 @@ func New(op Op, args ...Expr) Expr {
 	if op.info().result == ofNode {
 		fail(op, nil, "has a constructor of its own")
 	}
-	args = promoted(args)
+	if mixesWidths(args) {
+		wide := promoted(args)
+		return New(op, wide[:len(args)]...)
+	}
 	checkOperands(op, args)
 	last := args[len(args)-1].Type
 	t := resultType(op, last)
 	if t == dtype.Invalid {
 		fail(op, []dtype.DType{last}, "the type is not allowed")
 	}
-	return reduce(&Node{Op: op, Type: t, Args: args})
+	return reduced(op, t, args)
 }
 
 // Rebuild returns n with other operands, as its constructor would make it. The
@@ -42,16 +45,42 @@ func Rebuild(n Expr, args ...Expr) Expr {
 	return New(n.Op, args...)
 }
 
-// reduce returns n as a constant if its operands are constants, as one of its
-// operands or a smaller node if an identity applies, or n itself.
+// reduced returns the operation as a constant if its operands are constants, as one of its
+// operands or a smaller node if an identity applies, or as a node.
+func reduced(op Op, t dtype.DType, args []Expr) Expr {
+	if e := reduce(&Node{Op: op, Type: t, Args: args}); e != nil {
+		return e
+	}
+	return operation(op, t, 0, args)
+}
+
+// reduce returns what n is the same as by its operands alone, nil where that is nothing
+// smaller. It does not keep n.
 func reduce(n *Node) Expr {
 	if e := fold(n); e != nil {
 		return e
 	}
-	if e := identity(n); e != nil {
-		return e
+	return identity(n)
+}
+
+// operation returns a node with a copy of the operands, which lie behind it: one piece of
+// memory, as most of what the compiler allocates is such nodes.
+func operation(op Op, t dtype.DType, ref int, args []Expr) Expr {
+	if len(args) == 1 {
+		n := &struct {
+			Node
+			args [1]Expr
+		}{Node: Node{Op: op, Type: t, Ref: ref}}
+		n.args[0] = args[0]
+		n.Args = n.args[:]
+		return &n.Node
 	}
-	return n
+	n := &struct {
+		Node
+		args [3]Expr
+	}{Node: Node{Op: op, Type: t, Ref: ref}}
+	n.Args = n.args[:copy(n.args[:], args)]
+	return &n.Node
 }
 
 // fold evaluates a node whose operands are all constants. The bits of a NaN stay
@@ -87,7 +116,7 @@ func Convert(a Expr, to dtype.DType) Expr {
 	if a.Type == to {
 		return a
 	}
-	return reduce(&Node{Op: OpConvert, Type: to, Args: []Expr{a}})
+	return reduced(OpConvert, to, []Expr{a})
 }
 
 // Bitcast returns the bits of a read as type to. Both are integers or floats of
@@ -101,7 +130,7 @@ func Bitcast(a Expr, to dtype.DType) Expr {
 	if a.Type == to {
 		return a
 	}
-	return reduce(&Node{Op: OpBitcast, Type: to, Args: []Expr{a}})
+	return reduced(OpBitcast, to, []Expr{a})
 }
 
 // Check returns x, and records code, a number above 0, in the status word of
@@ -113,5 +142,5 @@ func Check(x, cond Expr, code int) Expr {
 	if cond.isInt(1) {
 		return x
 	}
-	return &Node{Op: OpCheck, Type: x.Type, Args: []Expr{x, cond}, Ref: code}
+	return operation(OpCheck, x.Type, code, []Expr{x, cond})
 }

@@ -65,19 +65,17 @@ func ExpandExcept(e Expr, how Expansion, keep func(Expr) bool) Expr {
 // fromLeaves returns e with each node replaced by what replace makes of it, whose
 // operands are replaced already.
 func fromLeaves(e Expr, replace func(Expr) Expr) Expr {
-	done := map[*Node]Expr{}
+	if len(e.Args) == 0 {
+		return replace(e)
+	}
+	var done memo[Expr]
 	var visit func(n *Node) Expr
 	visit = func(n *Node) Expr {
-		if r, ok := done[n]; ok {
-			return r
+		r, known := done.at(n)
+		if !known {
+			*r = replace(rebuilt(n, visit))
 		}
-		r := withArgs(n, visit)
-		if r != n {
-			r = Rebuild(r, r.Args...)
-		}
-		r = replace(r)
-		done[n] = r
-		return r
+		return *r
 	}
 	return visit(e)
 }

@@ -8,32 +8,13 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// shape is all that a node with operands is, the operands as pointers. Within
-// one interner, equal structures have equal shapes.
-type shape struct {
-	op   Op
-	typ  dtype.DType
-	ref  int
-	args [3]*Node
-}
-
-// leafShape is all that a node without operands is.
-type leafShape struct {
-	op     Op
-	typ    dtype.DType
-	bits   uint64
-	ref    int
-	name   string
-	lo, hi int64
-}
-
 // interner makes one node of its own for each structure it meets, so that within it
 // equal structures are equal pointers.
 type interner struct {
-	home   *home
-	leaves map[leafShape]*Node
-	nodes  map[shape]*Node
-	met    map[*Node]*Node // its nodes for others' whose operands are not its own
+	home  *home
+	table []*interned     // by hash, each in the first free place from there on
+	count int             // of nodes in the table
+	met   map[*Node]*Node // its nodes for others' that are made of others', see isDeep
 }
 
 // home tells interners apart. Nodes refer to it, and not to the interner: they often
@@ -44,69 +25,154 @@ type home struct{ _ byte }
 type interned struct {
 	Node
 	home *home
+	args [3]Expr // what Args are
 	fact fact
 }
 
-func newInterner() *interner {
-	return &interner{
-		home: new(home), leaves: map[leafShape]*Node{}, nodes: map[shape]*Node{}, met: map[*Node]*Node{},
-	}
-}
+func newInterner() *interner { return &interner{home: new(home)} }
 
 // owns reports whether n is a node of the interner.
 func (in *interner) owns(n *Node) bool { return n.own != nil && n.own.home == in.home }
 
 // tree returns the one node with the structure of e, at any depth.
 func (in *interner) tree(e *Node) *Node {
-	switch {
-	case in.owns(e):
+	if in.owns(e) {
 		return e
-	case len(e.Args) == 0:
-		return in.leaf(e)
-	case slices.ContainsFunc(e.Args, func(a *Node) bool { return len(a.Args) > 0 && !in.owns(a) }):
-		n, ok := in.met[e]
-		if !ok {
-			n = in.node(e)
-			in.met[e] = n
-		}
-		return n
 	}
-	return in.node(e)
+	if len(e.Args) == 0 {
+		return in.leaf(e)
+	}
+	if !in.isDeep(e, 2) {
+		return in.node(e) // sooner found again than remembered
+	}
+	n, ok := in.met[e]
+	if !ok {
+		if in.met == nil {
+			in.met = map[*Node]*Node{}
+		}
+		n = in.node(e)
+		in.met[e] = n
+	}
+	return n
+}
+
+// isDeep reports whether e is made of others' operations down to more than some levels
+// below it.
+func (in *interner) isDeep(e *Node, levels int) bool {
+	for _, a := range e.Args {
+		if len(a.Args) > 0 && !in.owns(a) && (levels == 1 || in.isDeep(a, levels-1)) {
+			return true
+		}
+	}
+	return false
 }
 
 // node returns the one node with the structure of e, which has operands.
 func (in *interner) node(e *Node) *Node {
-	s := shape{op: e.Op, typ: e.Type, ref: e.Ref}
+	var args [3]Expr
 	for i, a := range e.Args {
-		s.args[i] = in.tree(a)
+		args[i] = in.tree(a)
 	}
-	n, ok := in.nodes[s]
-	if !ok {
-		n = in.adopt(e)
-		if args := s.args[:len(e.Args)]; !slices.Equal(args, e.Args) {
-			n.Args = slices.Clone(args)
-		}
-		in.nodes[s] = n
+	return in.operation(e.Op, e.Type, e.Ref, args[:len(e.Args)])
+}
+
+// operation returns the one node of an operation on nodes of the interner.
+func (in *interner) operation(op Op, t dtype.DType, ref int, args []Expr) *Node {
+	like := Node{Op: op, Type: t, Ref: ref, Args: args}
+	hash := mix(mix(uint64(op)<<8|uint64(t), uint64(ref)), uint64(len(args)))
+	for _, a := range args {
+		hash = mix(hash, uint64(a.own.fact.hash))
 	}
-	return n
+	at := in.find(uint32(hash>>32), &like)
+	x := in.table[at]
+	if x == nil {
+		x = &interned{Node: Node{Op: op, Type: t, Ref: ref}}
+		x.Args = x.args[:copy(x.args[:], args)]
+		in.adopt(x, at, uint32(hash>>32))
+	}
+	return &x.Node
 }
 
 // leaf returns the one node with the structure of e, which has no operands.
 func (in *interner) leaf(e *Node) *Node {
-	s := leafShape{op: e.Op, typ: e.Type, bits: e.Bits, ref: e.Ref, name: e.Name, lo: e.Lo, hi: e.Hi}
-	n, ok := in.leaves[s]
-	if !ok {
-		n = in.adopt(e)
-		in.leaves[s] = n
+	hash := mix(mix(uint64(e.Op)<<8|uint64(e.Type), e.Bits), uint64(e.Ref))
+	hash = mix(mix(hash, uint64(e.Lo)), uint64(e.Hi))
+	for i := range len(e.Name) {
+		hash = mix(hash, uint64(e.Name[i]))
 	}
-	return n
+	at := in.find(uint32(hash>>32), e)
+	x := in.table[at]
+	if x == nil {
+		x = &interned{Node: *e}
+		in.adopt(x, at, uint32(hash>>32))
+	}
+	return &x.Node
 }
 
-// adopt returns a node of the interner that is as n is.
-func (in *interner) adopt(n *Node) *Node {
-	x := &interned{Node: *n, home: in.home}
-	x.own = x
-	return &x.Node
+// Mark returns a number by which most expressions that differ are told apart: nodes that a
+// [Simplifier] made of one structure have one. It is soon found.
+func (n *Node) Mark() uint32 {
+	if n.own != nil {
+		return n.own.fact.hash
+	}
+	return uint32(mix(uint64(n.Op), n.Bits) >> 32)
+}
+
+// mix returns a hash of what h is one of and x, by a multiplication as Knuth proposes it
+// (The Art of Computer Programming 3, 6.4): the upper half is the better one.
+func mix(h, x uint64) uint64 {
+	const prime = 0x9e3779b97f4a7c15 // 2⁶⁴ by the golden ratio
+	h = (h ^ x) * prime
+	return h ^ h>>32
+}
+
+// leastTable is the size of the first table: many interners see one expression.
+const leastTable = 32
+
+// find returns the place of the node that is as n is, whose operands are nodes of the
+// interner, or where it belongs. There is always a free place.
+func (in *interner) find(hash uint32, n *Node) int {
+	if in.count >= len(in.table)*3/4 {
+		in.grow()
+	}
+	last := len(in.table) - 1
+	at := int(hash) & last
+	for {
+		x := in.table[at]
+		if x == nil || x.fact.hash == hash && alike(&x.Node, n) {
+			return at
+		}
+		at = (at + 1) & last
+	}
+}
+
+func (in *interner) grow() {
+	old := in.table
+	in.table = make([]*interned, max(leastTable, 2*len(old)))
+	last := len(in.table) - 1
+	for _, x := range old {
+		if x == nil {
+			continue
+		}
+		at := int(x.fact.hash) & last
+		for in.table[at] != nil {
+			at = (at + 1) & last
+		}
+		in.table[at] = x
+	}
+}
+
+// alike reports whether two nodes with the same operands, by pointers, are equal.
+func alike(a, b *Node) bool {
+	return a.Op == b.Op && a.Type == b.Type && a.Bits == b.Bits && a.Ref == b.Ref && a.Lo == b.Lo && a.Hi == b.Hi &&
+		a.Name == b.Name && slices.Equal(a.Args, b.Args)
+}
+
+// adopt enters a new node.
+func (in *interner) adopt(x *interned, at int, hash uint32) {
+	x.home, x.own, x.fact.hash = in.home, x, hash
+	in.table[at] = x
+	in.count++
 }
 
 // Equal reports whether a and b have the same structure. Constants are equal if
@@ -168,20 +234,27 @@ func Hash(e Expr) uint64 {
 // withArgs returns n with its operands mapped by f and the operation unchanged,
 // not passed through its constructor; n itself if no operand changes.
 func withArgs(n *Node, f func(*Node) Expr) Expr {
-	var args []Expr
-	for i, a := range n.Args {
-		b := f(a)
-		if b != a && args == nil {
-			args = slices.Clone(n.Args)
-		}
-		if args != nil {
-			args[i] = b
-		}
-	}
-	if args == nil {
+	args, changed := mapArgs(n, f)
+	if !changed {
 		return n
 	}
-	c := *n
-	c.Args, c.own = args, nil
-	return &c
+	return operation(n.Op, n.Type, n.Ref, args[:len(n.Args)])
+}
+
+// rebuilt is withArgs with the operation passed through its constructor.
+func rebuilt(n *Node, f func(*Node) Expr) Expr {
+	args, changed := mapArgs(n, f)
+	if !changed {
+		return n
+	}
+	return Rebuild(n, args[:len(n.Args)]...)
+}
+
+// mapArgs returns the operands of n, mapped by f, and whether one is another now.
+func mapArgs(n *Node, f func(*Node) Expr) (args [3]Expr, changed bool) {
+	for i, a := range n.Args {
+		args[i] = f(a)
+		changed = changed || args[i] != a
+	}
+	return args, changed
 }

@@ -72,6 +72,9 @@ func (s *Simplifier) linearOf(n *Node) (linear, bool) {
 
 // scale returns l·k, or false if a coefficient would not fit.
 func scale(l linear, k int64) (linear, bool) {
+	if k == 1 {
+		return l, true
+	}
 	return combine(linear{}, l, k)
 }
 
@@ -84,7 +87,7 @@ func combine(a, b linear, k int64) (linear, bool) {
 		fits = fits && ok && ok2 && sum != math.MinInt64
 		return sum
 	}
-	out := linear{c: mulAdd(a.c, b.c)}
+	out := linear{terms: make([]term, 0, len(a.terms)+len(b.terms)), c: mulAdd(a.c, b.c)}
 	i, j := 0, 0
 	for i < len(a.terms) || j < len(b.terms) {
 		var t term
@@ -152,10 +155,10 @@ func (s *Simplifier) emit(l linear, t dtype.DType) Expr {
 		e, c = ConstI(t, c), 0
 	}
 	for _, m := range terms {
-		e = accumulate(e, m.atom, m.coef, t)
+		e = s.accumulate(e, m.atom, m.coef, t)
 	}
 	if c != 0 {
-		e = accumulate(e, ConstI(t, 1), c, t)
+		e = s.accumulate(e, ConstI(t, 1), c, t)
 	}
 	e = s.in.tree(e)
 	f := s.fact(e)
@@ -167,18 +170,18 @@ func (s *Simplifier) emit(l linear, t dtype.DType) Expr {
 }
 
 // accumulate returns e + coef·atom, e being nil for 0. The atom may be narrower than t.
-func accumulate(e, atom Expr, coef int64, t dtype.DType) Expr {
+func (s *Simplifier) accumulate(e, atom Expr, coef int64, t dtype.DType) Expr {
 	atom = Convert(atom, t)
-	if e == nil {
-		if coef == -1 {
-			return Neg(atom)
-		}
-		return Mul(atom, ConstI(t, coef))
+	times := func(k int64) Expr { return s.built(OpMul, atom, ConstI(t, k)) }
+	switch {
+	case e == nil && coef == -1:
+		return s.built(OpNeg, atom)
+	case e == nil:
+		return times(coef)
+	case coef < 0:
+		return s.built(OpSub, e, times(-coef))
 	}
-	if coef < 0 {
-		return Sub(e, Mul(atom, ConstI(t, -coef)))
-	}
-	return Add(e, Mul(atom, ConstI(t, coef)))
+	return s.built(OpAdd, e, times(coef))
 }
 
 func magnitude(x int64) int64 { return max(x, -x) }
@@ -231,15 +234,7 @@ func without(l linear, i, j int) linear {
 // into the first operand that differs only, so it takes time linear in depth.
 func compareNodes(a, b *Node) int {
 	for a != b {
-		if order := cmp.Or(
-			cmp.Compare(a.Op, b.Op),
-			cmp.Compare(a.Type, b.Type),
-			cmp.Compare(a.Ref, b.Ref),
-			cmp.Compare(a.Name, b.Name),
-			cmp.Compare(int64(a.Bits), int64(b.Bits)),
-			cmp.Compare(a.Lo, b.Lo),
-			cmp.Compare(a.Hi, b.Hi),
-		); order != 0 {
+		if order := compareFields(a, b); order != 0 {
 			return order
 		}
 		i := 0
@@ -249,4 +244,24 @@ func compareNodes(a, b *Node) int {
 		a, b = a.Args[i], b.Args[i]
 	}
 	return 0
+}
+
+// compareFields orders nodes by what they are themselves. One after the other: the comparison
+// of many terms ends with the first.
+func compareFields(a, b *Node) int {
+	switch {
+	case a.Op != b.Op:
+		return cmp.Compare(a.Op, b.Op)
+	case a.Type != b.Type:
+		return cmp.Compare(a.Type, b.Type)
+	case a.Ref != b.Ref:
+		return cmp.Compare(a.Ref, b.Ref)
+	case a.Name != b.Name:
+		return cmp.Compare(a.Name, b.Name)
+	case a.Bits != b.Bits:
+		return cmp.Compare(int64(a.Bits), int64(b.Bits))
+	case a.Lo != b.Lo:
+		return cmp.Compare(a.Lo, b.Lo)
+	}
+	return cmp.Compare(a.Hi, b.Hi)
 }

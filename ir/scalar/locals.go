@@ -36,27 +36,26 @@ func (s *Simplifier) BindShared(prefix string, roots ...Expr) WithLocals {
 	if fewAndDistinct(roots) {
 		return WithLocals{Roots: slices.Clone(roots)}
 	}
-	uses := map[*Node]int{}
 	out := WithLocals{Roots: make([]Expr, len(roots))}
 	for i, r := range roots {
 		out.Roots[i] = s.in.tree(r)
 	}
-	countUses(out.Roots, uses)
+	var uses memo[use]
+	countUses(out.Roots, &uses)
 
-	done := map[*Node]Expr{}
 	var visit func(n *Node) Expr
 	visit = func(n *Node) Expr {
-		if e, ok := done[n]; ok {
-			return e
+		u, _ := uses.at(n)
+		if u.form != nil {
+			return u.form
 		}
-		e := withArgs(n, visit)
-		if uses[n] > 1 && !trivial(n) {
+		u.form = withArgs(n, visit)
+		if u.count > 1 && !trivial(n) {
 			v := s.variable(prefix+strconv.Itoa(len(out.Locals)), n)
-			out.Locals = append(out.Locals, Local{Var: v, Value: e})
-			e = v
+			out.Locals = append(out.Locals, Local{Var: v, Value: u.form})
+			u.form = v
 		}
-		done[n] = e
-		return e
+		return u.form
 	}
 	for i, r := range out.Roots {
 		out.Roots[i] = visit(r)
@@ -111,11 +110,19 @@ func sameTree(a, b *Node) bool {
 	return same && slices.EqualFunc(a.Args, b.Args, sameTree)
 }
 
-// countUses counts, for every node of roots, its places as an operand or root.
-func countUses(roots []Expr, uses map[*Node]int) {
+// use is what BindShared knows of a node: its places as an operand or root, and how it is
+// written there, nil as long as that is not known.
+type use struct {
+	count int
+	form  Expr
+}
+
+// countUses counts, for every node of roots, its places.
+func countUses(roots []Expr, uses *memo[use]) {
 	var visit func(n *Node)
 	visit = func(n *Node) {
-		if uses[n]++; uses[n] > 1 {
+		u, _ := uses.at(n)
+		if u.count++; u.count > 1 {
 			return
 		}
 		for _, a := range n.Args {

@@ -84,9 +84,15 @@ func checkUses(t *testing.T, s WithLocals) {
 // treeUses counts how often each node of e occurs, structurally equal ones
 // together.
 func treeUses(e Expr) map[*Node]int {
-	uses := map[*Node]int{}
-	countUses([]Expr{newInterner().tree(e)}, uses)
-	return uses
+	root := newInterner().tree(e)
+	var uses memo[use]
+	countUses([]Expr{root}, &uses)
+	out := map[*Node]int{}
+	Walk(root, func(n Expr) {
+		u, _ := uses.at(n)
+		out[n] = u.count
+	})
+	return out
 }
 
 func TestBindSharedKeepsValues(t *testing.T) {

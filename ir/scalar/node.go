@@ -55,15 +55,27 @@ func ConstF(t dtype.DType, x float64) Expr {
 func ConstC(t dtype.DType, c complex128) Expr {
 	checkLeaf(OpConst, t, kComplex)
 	re, im := ConstF(t.Real(), real(c)), ConstF(t.Real(), imag(c))
-	return &Node{Op: OpMakeComplex, Type: t, Args: []Expr{re, im}}
+	return operation(OpMakeComplex, t, 0, []Expr{re, im})
 }
 
 // ConstI returns a constant of integer type t, wrapped to it; a u64 is given
 // by its bit pattern.
 func ConstI(t dtype.DType, x int64) Expr {
+	if t == dtype.I32 && uint64(x) < uint64(len(smallConsts)) {
+		return &smallConsts[x]
+	}
 	checkLeaf(OpConst, t, kInt)
 	return &Node{Op: OpConst, Type: t, Bits: uint64(t.Wrap(x))}
 }
+
+// smallConsts are the constants that most positions are made of: numbers below those of the
+// threads of the largest workgroup, 1,024. They take 88 KB.
+var smallConsts = func() (nodes [1024]Node) {
+	for i := range nodes {
+		nodes[i] = Node{Op: OpConst, Type: dtype.I32, Bits: uint64(i)}
+	}
+	return nodes
+}()
 
 // ConstBool returns a constant of type Bool.
 func ConstBool(b bool) Expr {
@@ -121,7 +133,7 @@ func FreeVar(name string, t dtype.DType) Expr { return NewVar(name, t, 1, 0) }
 func LoadAt(slot int, t dtype.DType, index Expr) Expr {
 	checkLeaf(OpLoad, t, kAny)
 	checkOperands(OpLoad, []Expr{index})
-	return &Node{Op: OpLoad, Type: t, Ref: slot, Args: []Expr{index}}
+	return operation(OpLoad, t, slot, []Expr{index})
 }
 
 // Value returns the value of a constant. ok is false for all but constants.

@@ -19,8 +19,10 @@ type span struct {
 // Range returns bounds of the integer or bool expression e that hold for every
 // value of its leaves within their ranges. ok is false for other types, and for
 // a u64 that may be 2⁶³ or more.
-func Range(e Expr) (lo, hi int64, ok bool) {
-	s := NewSimplifier()
+func Range(e Expr) (lo, hi int64, ok bool) { return NewSimplifier().Range(e) }
+
+// Range is [Range] of e.
+func (s *Simplifier) Range(e Expr) (lo, hi int64, ok bool) {
 	r := s.span(s.simplify(s.in.tree(e)))
 	return r.lo, r.hi, r.known
 }
@@ -259,5 +261,8 @@ func mul(a, b int64) (int64, bool) {
 		return 0, true
 	}
 	c := a * b
+	if a == int64(int32(a)) && b == int64(int32(b)) {
+		return c, true
+	}
 	return c, c/b == a && !(a == -1 && b == math.MinInt64) && !(b == -1 && a == math.MinInt64)
 }

@@ -44,10 +44,11 @@ func (s *Simplifier) Simplify(e Expr) Expr {
 // fact is what is known about one node.
 type fact struct {
 	simple Expr // the simplified form, nil where it is not known yet
-	ranged bool // span is known
-	summed bool // sum is known
 	span   span
 	sum    linear
+	ranged bool   // span is known
+	summed bool   // sum is known
+	hash   uint32 // of its structure
 }
 
 // fact returns the entry of the interned node n.
@@ -57,17 +58,48 @@ func (s *Simplifier) fact(n *Node) *fact { return &n.own.fact }
 func (s *Simplifier) simplify(n *Node) Expr {
 	f := s.fact(n)
 	if f.simple == nil {
-		args := make([]Expr, len(n.Args))
-		for i, a := range n.Args {
-			args[i] = s.simplify(a)
-		}
-		f.simple = s.finish(Rebuild(n, args...))
+		f.simple = s.finish(s.rebuilt(n))
 	}
 	return f.simple
 }
 
+// rebuilt returns an interned node as its constructor makes it of its operands, simplified.
+func (s *Simplifier) rebuilt(n *Node) Expr {
+	var args [3]Expr
+	changed := false
+	for i, a := range n.Args {
+		args[i] = s.simplify(a)
+		changed = changed || args[i] != a
+	}
+	switch {
+	case n.Op.isLeaf():
+		return n
+	case n.Op.info().result == ofNode:
+		return Rebuild(n, args[:len(n.Args)]...)
+	case changed:
+		return s.built(n.Op, args[:len(n.Args)]...)
+	}
+	if e := reduce(n); e != nil {
+		return e
+	}
+	return n
+}
+
 // node returns op on simplified operands, simplified.
-func (s *Simplifier) node(op Op, args ...Expr) Expr { return s.finish(New(op, args...)) }
+func (s *Simplifier) node(op Op, args ...Expr) Expr { return s.finish(s.built(op, args...)) }
+
+// built is [New] for the Simplifier's own nodes: one that is there already is not made again.
+func (s *Simplifier) built(op Op, args ...Expr) *Node {
+	if mixesWidths(args) {
+		return s.in.tree(New(op, args...))
+	}
+	checkOperands(op, args)
+	n := Node{Op: op, Type: resultType(op, args[len(args)-1].Type), Args: args}
+	if e := reduce(&n); e != nil {
+		return s.in.tree(e)
+	}
+	return s.in.node(&n)
+}
 
 // finish interns a node made by a constructor from simplified operands and
 // applies the rules to it. An identity may have made the node deeper than one
@@ -121,12 +153,7 @@ func (s *Simplifier) commuted(n *Node) Expr {
 	if aConst == bConst && compareNodes(a, b) <= 0 || bConst && !aConst {
 		return n
 	}
-	return s.in.tree(withArgs(n, func(x *Node) Expr {
-		if x == a {
-			return b
-		}
-		return a
-	}))
+	return s.in.operation(n.Op, n.Type, n.Ref, []Expr{b, a})
 }
 
 // selection drops a condition that an operand repeats.

@@ -1,7 +1,7 @@
 package scalar
 
 import (
-	"slices"
+	"math"
 	"strings"
 
 	"github.com/rlx-go/rlx/ir/dtype"
@@ -46,19 +46,24 @@ func fail(op Op, types []dtype.DType, reason string) {
 }
 
 // kindOf returns the class of t; packed and invalid types have none.
-func kindOf(t dtype.DType) kinds {
-	switch {
-	case t.IsBool():
-		return kBool
-	case t.IsInteger():
-		return kInt
-	case t.IsFloat():
-		return kFloat
-	case t.IsComplex():
-		return kComplex
+func kindOf(t dtype.DType) kinds { return kindTable[t] }
+
+// kindTable has the kinds of all types, as every node that is made asks for one.
+var kindTable = func() (table [math.MaxUint8 + 1]kinds) {
+	for _, t := range dtype.All() {
+		switch {
+		case t.IsBool():
+			table[t] = kBool
+		case t.IsInteger():
+			table[t] = kInt
+		case t.IsFloat():
+			table[t] = kFloat
+		case t.IsComplex():
+			table[t] = kComplex
+		}
 	}
-	return kNone
-}
+	return table
+}()
 
 // checkLeaf fails unless t is of one of the kinds wanted.
 func checkLeaf(op Op, t dtype.DType, want kinds) {
@@ -69,52 +74,71 @@ func checkLeaf(op Op, t dtype.DType, want kinds) {
 
 // checkOperands fails unless args are what op takes.
 func checkOperands(op Op, args []Expr) {
-	info := op.info()
-	types := make([]dtype.DType, len(args))
-	for i, a := range args {
-		if a != nil {
-			types[i] = a.Type
+	if reason := misfit(op, args); reason != "" {
+		types := make([]dtype.DType, len(args))
+		for i, a := range args {
+			types[i] = typeOf(a)
 		}
-	}
-	if len(args) != info.arity || info.arity == 0 {
-		fail(op, types, format.Sprintf("takes %d operands", info.arity))
-	}
-	same, cond := types, dtype.Bool
-	switch op {
-	case OpSelect:
-		cond, same = types[0], types[1:]
-	case OpCheck:
-		cond, same = types[1], types[:1]
-	}
-	if cond != dtype.Bool {
-		fail(op, types, "the condition is not bool")
-	}
-	for _, t := range same {
-		if t != same[0] {
-			fail(op, types, "the operands differ in type")
-		}
-		if kindOf(t)&info.operands == 0 {
-			fail(op, types, "the type is not allowed")
-		}
+		fail(op, types, reason)
 	}
 }
 
-// promoted returns operands with the I32 among them as I64 where there is one of those:
-// a position is as wide as its array needs, and whoever adds to it need not know.
-func promoted(args []Expr) []Expr {
-	is := func(t dtype.DType) func(Expr) bool {
-		return func(a Expr) bool { return a != nil && a.Type == t }
+// misfit returns what is wrong with operands of op, "" where nothing is.
+func misfit(op Op, args []Expr) string {
+	info := op.info()
+	if len(args) != info.arity || info.arity == 0 {
+		return format.Sprintf("takes %d operands", info.arity)
 	}
-	if !slices.ContainsFunc(args, is(dtype.I64)) || !slices.ContainsFunc(args, is(dtype.I32)) {
-		return args
+	same, cond := args, dtype.Bool
+	switch op {
+	case OpSelect:
+		cond, same = typeOf(args[0]), args[1:]
+	case OpCheck:
+		cond, same = typeOf(args[1]), args[:1]
 	}
-	args = slices.Clone(args)
-	for i, a := range args {
-		if is(dtype.I32)(a) {
-			args[i] = Convert(a, dtype.I64)
+	if cond != dtype.Bool {
+		return "the condition is not bool"
+	}
+	first := typeOf(same[0])
+	for _, a := range same {
+		if typeOf(a) != first {
+			return "the operands differ in type"
 		}
 	}
-	return args
+	if kindOf(first)&info.operands == 0 {
+		return "the type is not allowed"
+	}
+	return ""
+}
+
+// typeOf is the type of an operand, Invalid where there is none.
+func typeOf(a Expr) dtype.DType {
+	if a == nil {
+		return dtype.Invalid
+	}
+	return a.Type
+}
+
+// mixesWidths reports whether there are I32 and I64 among operands, of which an operation
+// takes three at most.
+func mixesWidths(args []Expr) bool {
+	short, long := false, false
+	for _, a := range args {
+		short = short || typeOf(a) == dtype.I32
+		long = long || typeOf(a) == dtype.I64
+	}
+	return short && long && len(args) <= 3
+}
+
+// promoted returns operands with the I32 among them as I64: a position is as wide as its
+// array needs, and whoever adds to it need not know.
+func promoted(args []Expr) (wide [3]Expr) {
+	for i, a := range args {
+		if wide[i] = a; typeOf(a) == dtype.I32 {
+			wide[i] = Convert(a, dtype.I64)
+		}
+	}
+	return wide
 }
 
 // resultType returns the type of op on operands of type t.

@@ -3,19 +3,50 @@ package scalar
 // Walk calls visit for every node of e once, operands before the nodes that use
 // them, in the order of the operands.
 func Walk(e Expr, visit func(Expr)) {
+	if len(e.Args) == 0 {
+		visit(e)
+		return
+	}
 	var seen memo[struct{}]
 	var walk func(n *Node)
 	walk = func(n *Node) {
-		if _, ok := seen.get(n); ok {
+		if _, known := seen.at(n); known {
 			return
 		}
-		seen.set(n, struct{}{})
 		for _, a := range n.Args {
 			walk(a)
 		}
 		visit(n)
 	}
 	walk(e)
+}
+
+// Any reports whether f holds for a node of e. f may be asked about a node again.
+func Any(e Expr, f func(Expr) bool) bool {
+	// Most expressions have fewer nodes than this, also where shared ones are counted again,
+	// and are sooner gone through than noted.
+	left := 64
+	var any func(n *Node) bool
+	any = func(n *Node) bool {
+		left--
+		if f(n) {
+			return true
+		}
+		for _, a := range n.Args {
+			if left > 0 && any(a) {
+				return true
+			}
+		}
+		return false
+	}
+	if any(e) {
+		return true
+	}
+	found := false
+	if left <= 0 {
+		Walk(e, func(n Expr) { found = found || f(n) })
+	}
+	return found
 }
 
 // Count returns the number of operations of e, a shared one counted once and
@@ -36,21 +67,24 @@ func Count(e Expr) int {
 // the roots down; what it returns is not looked into again. Replacements must
 // have the type of what they replace.
 func Substitute(e Expr, with func(Expr) (Expr, bool)) Expr {
+	if len(e.Args) == 0 {
+		if r, replaced := with(e); replaced {
+			return r
+		}
+		return e
+	}
 	var done memo[Expr]
 	var visit func(n *Node) Expr
 	visit = func(n *Node) Expr {
-		if r, ok := done.get(n); ok {
-			return r
+		r, known := done.at(n)
+		if known {
+			return *r
 		}
-		r, replaced := with(n)
-		if !replaced {
-			r = n
-			if c := withArgs(n, visit); c != n {
-				r = Rebuild(c, c.Args...)
-			}
+		replaced := false
+		if *r, replaced = with(n); !replaced {
+			*r = rebuilt(n, visit)
 		}
-		done.set(n, r)
-		return r
+		return *r
 	}
 	return visit(e)
 }
@@ -61,35 +95,39 @@ type memo[V any] struct {
 	keys   [32]*Node
 	values [32]V
 	n      int
-	more   map[*Node]V
+	more   map[*Node]*V
 }
 
-func (m *memo[V]) get(n *Node) (v V, ok bool) {
+// at returns the value of a node, and whether there was one: if not, it is zero, and the
+// caller's to set.
+func (m *memo[V]) at(n *Node) (v *V, known bool) {
 	for i, k := range m.keys[:m.n] {
 		if k == n {
-			return m.values[i], true
+			return &m.values[i], true
 		}
 	}
-	v, ok = m.more[n]
-	return v, ok
-}
-
-// set adds an entry for a node that has none.
-func (m *memo[V]) set(n *Node, v V) {
 	if m.n < len(m.keys) {
-		m.keys[m.n], m.values[m.n] = n, v
+		m.keys[m.n] = n
 		m.n++
-		return
+		return &m.values[m.n-1], false
 	}
-	if m.more == nil {
-		m.more = map[*Node]V{}
+	more, known := m.more[n]
+	if !known {
+		if m.more == nil {
+			m.more = map[*Node]*V{}
+		}
+		more = new(V)
+		m.more[n] = more
 	}
-	m.more[n] = v
+	return more, known
 }
 
 // TakeChecks returns e without its checks, and tells f the condition and the code of each,
 // those within a condition first.
 func TakeChecks(e Expr, f func(cond Expr, code int)) Expr {
+	if !Any(e, func(n Expr) bool { return n.Op == OpCheck }) {
+		return e
+	}
 	return Substitute(e, func(n Expr) (Expr, bool) {
 		if n.Op != OpCheck {
 			return nil, false

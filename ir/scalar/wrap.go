@@ -9,18 +9,18 @@ import "github.com/rlx-go/rlx/ir/dtype"
 // the ranges of variables prove to fit, as positions do, stays as it is. e has
 // been expanded.
 func (s *Simplifier) Wrapping(e Expr) Expr {
-	done := map[*Node]Expr{}
+	var done memo[Expr]
 	var visit func(n *Node) Expr
 	visit = func(n *Node) Expr {
-		if r, ok := done[n]; ok {
-			return r
+		r, known := done.at(n)
+		if known {
+			return *r
 		}
-		r := withArgs(n, visit)
+		*r = withArgs(n, visit)
 		if s.mayOverflow(n) {
-			r = unsigned(r)
+			*r = unsigned(*r)
 		}
-		done[n] = r
-		return r
+		return *r
 	}
 	return visit(s.in.tree(e))
 }

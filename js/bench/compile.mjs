@@ -5,7 +5,10 @@
 // and of all native ones. What a page's first compilation takes, while the engine still makes the
 // module's code faster, is beside it.
 //
-//   node js/bench/compile.mjs [ROUNDS]
+//   node js/bench/compile.mjs [ROUNDS [NAME]...]
+//
+// Where names are given, only these graphs of compile/main.go are compiled, which may be large
+// ones that nobody waits for otherwise: branches-100000.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
@@ -14,7 +17,7 @@ import { openChromium } from '../test/rig/chromium.mjs';
 import { serve } from '../test/rig/serve.mjs';
 
 const root = join(import.meta.dirname, '../..'), folder = join(root, 'build/plans');
-const rounds = Number(process.argv[2] ?? 3), compilations = 3; // of each graph in a round
+const rounds = Number(process.argv[2] ?? 3), names = process.argv.slice(3), compilations = 3; // of each graph in a round
 
 const html = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/page.mjs"></script>';
 const script = `
@@ -35,7 +38,7 @@ globalThis.ready = true;
 mkdirSync(folder, { recursive: true });
 const program = join(root, 'build/compile');
 execFileSync('go', ['build', '-o', program, './js/bench/compile'], { cwd: root, stdio: 'inherit' });
-const native = () => execFileSync(program, [folder, String(compilations)], { encoding: 'utf8' }).trim().split('\n').map((line) => JSON.parse(line));
+const native = () => execFileSync(program, [folder, String(compilations), ...names], { encoding: 'utf8' }).trim().split('\n').map((line) => JSON.parse(line));
 
 // inPage compiles a graph in a page of its own.
 async function inPage(browser, origin, name) {

@@ -33,12 +33,9 @@ type vectorizer struct {
 
 func (v *vectorizer) block(body []loop.Stmt) bool {
 	for _, s := range body {
-		for _, e := range loop.Exprs(s) {
-			if !words(e) {
-				return false
-			}
-		}
-		if !v.stmt(s) {
+		ok := true
+		loop.EachExpr(s, func(e scalar.Expr) { ok = ok && words(e) })
+		if !ok || !v.stmt(s) {
 			return false
 		}
 	}
@@ -232,13 +229,11 @@ type registers struct {
 
 func (r *registers) block(body []loop.Stmt) {
 	for _, s := range body {
-		for _, e := range loop.Exprs(s) {
-			scalar.Walk(e, func(n scalar.Expr) {
-				if n.Op == scalar.OpLoad {
-					r.access(n.Ref, n.Args[0])
-				}
-			})
-		}
+		loop.EachNode(s, func(n scalar.Expr) {
+			if n.Op == scalar.OpLoad {
+				r.access(n.Ref, n.Args[0])
+			}
+		})
 		switch s := s.(type) {
 		case *loop.Store:
 			r.access(s.Array, s.At)

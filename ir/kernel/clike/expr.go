@@ -40,11 +40,14 @@ func (t text) at(hold int) string {
 // longLine is the length from which an operand gets a line of its own.
 const longLine = 90
 
-// infix holds the operators: how they hold and what they take left and right.
-var infix = map[scalar.Op]struct {
+// operator is one between its operands: how it holds and what it takes left and right.
+type operator struct {
 	sign              string
 	hold, left, right int
-}{
+}
+
+// infix holds the operators by operation; others have no sign.
+var infix = [...]operator{
 	scalar.OpAdd: {"+", sum, sum, product},
 	scalar.OpSub: {"-", sum, sum, product},
 	scalar.OpMul: {"*", product, product, unary},
@@ -142,7 +145,7 @@ func (w *Writer) common(e scalar.Expr, t dtype.DType) text {
 	if mask, ok := w.lowBits(e); ok {
 		return atom(w.d.LowBits(w.operand(e.Args[0], loose), mask))
 	}
-	if op, ok := infix[e.Op]; ok {
+	if op, ok := infixOf(e.Op); ok {
 		left, right := w.operand(e.Args[0], op.left), e.Args[1]
 		if w.d.UnsignedShift && (e.Op == scalar.OpShl || e.Op == scalar.OpShr) {
 			right = scalar.Convert(right, dtype.U32)
@@ -156,25 +159,40 @@ func (w *Writer) common(e scalar.Expr, t dtype.DType) text {
 	return atom(e.Op.String())
 }
 
+// infixOf returns the operator that an operation is written as, if it is.
+func infixOf(op scalar.Op) (o operator, ok bool) {
+	if int(op) < len(infix) {
+		o = infix[op]
+	}
+	return o, o.sign != ""
+}
+
 // lowBits reports whether e is what [Dialect.LowBits] writes, and returns the mask.
 func (w *Writer) lowBits(e scalar.Expr) (mask int64, ok bool) {
 	if w.d.LowBits == nil || e.Op != scalar.OpAnd || e.Type != dtype.I32 {
 		return 0, false
 	}
-	mask, ok = e.Args[1].IntConst()
-	lo, _, known := scalar.Range(e.Args[0])
-	return mask, ok && mask > 0 && mask&(mask+1) == 0 && known && lo >= 0
+	if mask, ok = e.Args[1].IntConst(); !ok || mask <= 0 || mask&(mask+1) != 0 {
+		return 0, false
+	}
+	lo, _, known := w.ranges.Range(e.Args[0])
+	return mask, known && lo >= 0
 }
 
 // withoutMinus returns x + -1 as x - 1 and the reverse.
 func withoutMinus(e scalar.Expr) scalar.Expr {
-	opposite := map[scalar.Op]scalar.Op{scalar.OpAdd: scalar.OpSub, scalar.OpSub: scalar.OpAdd}[e.Op]
-	if opposite == scalar.OpInvalid || e.Args[1].Op != scalar.OpConst {
+	opposite := scalar.OpAdd
+	switch {
+	case e.Op != scalar.OpAdd && e.Op != scalar.OpSub, e.Args[1].Op != scalar.OpConst:
+		return e
+	case e.Op == scalar.OpAdd:
+		opposite = scalar.OpSub
+	}
+	if v, _ := e.Args[1].Value(); v.F >= 0 && v.I >= 0 {
 		return e
 	}
-	v, _ := e.Args[1].Value()
 	plus := scalar.Neg(e.Args[1])
-	if p, _ := plus.Value(); v.F >= 0 && v.I >= 0 || p.I < 0 { // the smallest integer has no opposite
+	if p, _ := plus.Value(); p.I < 0 { // the smallest integer has no opposite
 		return e
 	}
 	return &scalar.Node{Op: opposite, Type: e.Type, Args: []scalar.Expr{e.Args[0], plus}}

@@ -41,21 +41,14 @@ func inMemory(e scalar.Expr) scalar.Expr {
 func exchanges(k *loop.Kernel) bool {
 	written, found := map[int]bool{}, false
 	loop.WalkStores(k.Body, func(array int) { written[array] = true })
-	read := func(array int) {
+	read := func(array int) bool {
 		a := k.Arrays[array]
-		found = found || written[array] && a.Space == loop.Storage && a.Access == loop.ReadWrite
+		return written[array] && a.Space == loop.Storage && a.Access == loop.ReadWrite
 	}
+	reads := func(n scalar.Expr) bool { return n.Op == scalar.OpLoad && read(n.Ref) }
 	loop.Walk(k.Body, func(s loop.Stmt) {
-		if s, ok := s.(*loop.LoadVec); ok {
-			read(s.Array)
-		}
-		for _, e := range loop.Exprs(s) {
-			scalar.Walk(e, func(n scalar.Expr) {
-				if n.Op == scalar.OpLoad {
-					read(n.Ref)
-				}
-			})
-		}
+		l, ok := s.(*loop.LoadVec)
+		found = found || ok && read(l.Array) || loop.AnyNode(s, reads)
 	})
 	return found
 }

@@ -24,46 +24,68 @@ type Reader struct {
 }
 
 // elementMemo holds the elements that a reader has written out. Most readers are for one
-// node and see few, for which a map would take more memory than all else.
+// node and see few, which are found faster without a table.
 type elementMemo struct {
-	few  []elementEntry
-	many map[elementKey]scalar.Expr // nil up to maxFew
+	entries []elementEntry
+	// heads has by hash the last entry of that hash, counted from 1, where there are more
+	// than maxFew.
+	heads []int32
 }
 
 type elementEntry struct {
-	key elementKey
-	e   scalar.Expr
+	key  elementKey
+	e    scalar.Expr
+	next int32 // the entry before it with its hash, as heads has them
 }
 
-// maxFew is how many elements are looked for one after the other, as most readers see no
-// more; a map of more is made then.
+// maxFew is how many elements are looked for one after the other.
 const maxFew = 8
 
-func (m *elementMemo) get(key elementKey) (scalar.Expr, bool) {
-	if m.many != nil {
-		e, ok := m.many[key]
-		return e, ok
+func (m *elementMemo) get(key *elementKey) (scalar.Expr, bool) {
+	if m.heads == nil {
+		for i := range m.entries {
+			if m.entries[i].key == *key {
+				return m.entries[i].e, true
+			}
+		}
+		return nil, false
 	}
-	for i := range m.few {
-		if m.few[i].key == key {
-			return m.few[i].e, true
+	for i := *m.head(key); i > 0; i = m.entries[i-1].next {
+		if m.entries[i-1].key == *key {
+			return m.entries[i-1].e, true
 		}
 	}
 	return nil, false
 }
 
-func (m *elementMemo) set(key elementKey, e scalar.Expr) {
-	switch {
-	case m.many != nil:
-		m.many[key] = e
-	case len(m.few) < maxFew:
-		m.few = append(m.few, elementEntry{key, e})
-	default:
-		m.many = map[elementKey]scalar.Expr{key: e}
-		for _, x := range m.few {
-			m.many[x.key] = x.e
+func (m *elementMemo) set(key *elementKey, e scalar.Expr) {
+	m.entries = append(m.entries, elementEntry{key: *key, e: e})
+	switch n := len(m.entries); {
+	case n <= maxFew:
+	case n > len(m.heads):
+		m.heads = make([]int32, 4*n)
+		for i := range m.entries {
+			m.link(i)
 		}
+	default:
+		m.link(n - 1)
 	}
+}
+
+func (m *elementMemo) link(i int) {
+	head := m.head(&m.entries[i].key)
+	m.entries[i].next, *head = *head, int32(i+1)
+}
+
+func (m *elementMemo) head(key *elementKey) *int32 {
+	h := uint32(key.v.Node().ID()*8 + key.v.Index())
+	for _, x := range key.at {
+		if x == nil {
+			break
+		}
+		h = h*31 + x.Mark()
+	}
+	return &m.heads[h%uint32(len(m.heads))]
 }
 
 // elementKey is a value at a position. Positions are told apart by their
@@ -88,13 +110,13 @@ func (r *Reader) Element(v ir.Value, at ir.Index) scalar.Expr {
 	key, memo := elementKey{v: v}, len(at) <= maxMemoRank
 	if memo {
 		copy(key.at[:], at)
-		if e, ok := r.memo.get(key); ok {
+		if e, ok := r.memo.get(&key); ok {
 			return e
 		}
 	}
 	e := r.compute(v, at)
 	if memo {
-		r.memo.set(key, e)
+		r.memo.set(&key, e)
 	}
 	return e
 }

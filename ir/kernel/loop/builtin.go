@@ -37,6 +37,9 @@ var builtinNames = [...]string{
 
 const axisNames = "xyz"
 
+// builtinInitials are the letters that the names begin with, as few others do.
+const builtinInitials = "lgsc"
+
 // LocalID returns the thread's place in its workgroup along axis 0, 1 or 2, an
 // I32. size is the kernel's Workgroup[axis]; where it is 1 the result is the
 // constant 0.
@@ -92,6 +95,9 @@ func place(b Builtin, suffix string, n int) scalar.Expr {
 // BuiltinOf says which built-in variable has the given name, with its axis, or
 // the number of a scalar or counter. It returns NoBuiltin for all other names.
 func BuiltinOf(name string) (kind Builtin, index int) {
+	if name == "" || strings.IndexByte(builtinInitials, name[0]) < 0 {
+		return NoBuiltin, 0
+	}
 	for b := BuiltinLocalID; b <= BuiltinCounter; b++ {
 		rest, ok := strings.CutPrefix(name, builtinNames[b])
 		if !ok {

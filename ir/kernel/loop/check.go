@@ -59,14 +59,14 @@ func (e *CheckError) Error() string {
 // Whether an index is in bounds and whether threads race is for the simulator
 // to find.
 func Check(k *Kernel) error {
-	c := checker{k: k, varying: map[binding]bool{}, threads: k.Threads()}
+	c := checker{k: k, scope: map[string]local{}, threads: k.Threads()}
 	if err := c.header(); err != nil {
 		return err
 	}
 	// A variable varies between threads if any assignment to it does, also one
 	// that comes after its use in a loop; so look again while such are found.
 	for again := true; again; again = c.late {
-		c.scope, c.late = map[string]local{}, false
+		c.bindings, c.late = 0, false // no name is left in scope
 		if err := c.block(k.Body, true); err != nil {
 			return err
 		}
@@ -74,16 +74,13 @@ func Check(k *Kernel) error {
 	return nil
 }
 
-// binding tells apart the variables of a kernel: the statement that defines one
-// and, as a LoadVec defines several, its name.
-type binding struct {
-	stmt Stmt
-	name string
-}
+// binding tells apart the variables of a kernel, by the order in which they are defined.
+type binding int
 
 // local is a variable that is visible at some point.
 type local struct {
-	binding
+	binding binding
+	stmt    Stmt // that defines it
 	typ     dtype.DType
 	mutable bool
 	// fragment is set for a name that expressions cannot have.
@@ -91,11 +88,12 @@ type local struct {
 }
 
 type checker struct {
-	k       *Kernel
-	scope   map[string]local
-	varying map[binding]bool // differs between the threads of a workgroup
-	late    bool             // an assignment has made a variable varying, which may have been used before
-	path    []Stmt           // that are being checked, from the outside in
+	k        *Kernel
+	scope    map[string]local
+	bindings binding // that there are so far
+	varying  []bool  // by binding: differs between the threads of a workgroup
+	late     bool    // an assignment has made a variable varying, which may have been used before
+	path     []Stmt  // that are being checked, from the outside in
 	// first and threads are the threads that come to a statement: those of a role or of
 	// the workgroup.
 	first, threads int
@@ -251,11 +249,13 @@ func (c *checker) define(s Stmt, name string, t dtype.DType, uniform, mutable bo
 			return c.fail("the name %s is taken by an mbarrier", name)
 		}
 	}
-	b := binding{s, name}
-	c.scope[name] = local{binding: b, typ: t, mutable: mutable}
-	if !uniform {
-		c.varying[b] = true
+	b := c.bindings
+	c.bindings++
+	if int(b) == len(c.varying) {
+		c.varying = append(c.varying, false)
 	}
+	c.scope[name] = local{binding: b, stmt: s, typ: t, mutable: mutable}
+	c.varying[b] = c.varying[b] || !uniform
 	return nil
 }
 

@@ -56,8 +56,10 @@ func (h *hoister) before(loop *For) []Stmt {
 		switch s.(type) {
 		case *Let: // changes if its value does
 		default:
-			for _, name := range append(Defines(s), Assigns(s)...) {
-				t.changing[name] = true
+			for _, names := range [2][]string{Defines(s), Assigns(s)} {
+				for _, name := range names {
+					t.changing[name] = true
+				}
 			}
 		}
 	})
@@ -90,7 +92,12 @@ func (t *turn) block(body []Stmt) []Stmt {
 		case *If:
 			out = append(out, &If{t.expr(s.Cond), t.block(s.Then), t.block(s.Else)})
 		default:
-			out = append(out, mapStmt(s, t.expr))
+			changes := false
+			EachExpr(s, func(e scalar.Expr) { changes = changes || t.expr(e) != e })
+			if changes {
+				s = mapStmt(s, t.expr)
+			}
+			out = append(out, s)
 		}
 	}
 	return out
@@ -102,11 +109,9 @@ func (t *turn) steady(e scalar.Expr) bool { return steady(e, t.changing) }
 // steady reports whether e is the same wherever nothing changes but some variables, and
 // memory.
 func steady(e scalar.Expr, changing map[string]bool) bool {
-	same := true
-	scalar.Walk(e, func(n scalar.Expr) {
-		same = same && n.Op != scalar.OpLoad && n.Op != scalar.OpCheck && !(n.Op == scalar.OpVar && changing[n.Name])
+	return !scalar.Any(e, func(n scalar.Expr) bool {
+		return n.Op == scalar.OpLoad || n.Op == scalar.OpCheck || n.Op == scalar.OpVar && changing[n.Name]
 	})
-	return same
 }
 
 // worthHolding is from how many operations on an expression is kept in a
@@ -140,7 +145,7 @@ func (t *turn) expr(e scalar.Expr) scalar.Expr {
 func (h *hoister) variable(prefix string, e scalar.Expr) scalar.Expr {
 	h.names++
 	name := prefix + strconv.Itoa(h.names)
-	if lo, hi, ok := scalar.Range(e); ok {
+	if lo, hi, ok := h.shared.Range(e); ok {
 		return scalar.NewVar(name, e.Type, lo, hi)
 	}
 	return scalar.FreeVar(name, e.Type)

@@ -66,38 +66,61 @@ func Assigns(s Stmt) []string {
 	return nil
 }
 
-// Exprs returns the expressions of a statement itself.
-func Exprs(s Stmt) []scalar.Expr {
+// AnyNode reports whether f holds for a node of an expression of a statement itself, see
+// [scalar.Any].
+func AnyNode(s Stmt, f func(scalar.Expr) bool) (found bool) {
+	EachExpr(s, func(e scalar.Expr) { found = found || scalar.Any(e, f) })
+	return found
+}
+
+// EachNode shows every node of each expression of a statement itself, see [scalar.Walk].
+func EachNode(s Stmt, f func(scalar.Expr)) {
+	EachExpr(s, func(e scalar.Expr) { scalar.Walk(e, f) })
+}
+
+// EachExpr shows the expressions of a statement itself.
+func EachExpr(s Stmt, f func(scalar.Expr)) {
 	switch s := s.(type) {
 	case *Let:
-		return []scalar.Expr{s.Value}
+		f(s.Value)
 	case *Var:
-		return []scalar.Expr{s.Init}
+		f(s.Init)
 	case *Assign:
-		return []scalar.Expr{s.Value}
+		f(s.Value)
 	case *Store:
-		return []scalar.Expr{s.At, s.Value}
+		f(s.At)
+		f(s.Value)
 	case *LoadVec:
-		return []scalar.Expr{s.At}
+		f(s.At)
 	case *StoreVec:
-		return append([]scalar.Expr{s.At}, s.Values...)
+		f(s.At)
+		each(s.Values, f)
 	case *For:
-		return []scalar.Expr{s.Start, s.End, s.Step}
+		f(s.Start)
+		f(s.End)
+		f(s.Step)
 	case *If:
-		return []scalar.Expr{s.Cond}
+		f(s.Cond)
 	case *AtomicOp:
-		return []scalar.Expr{s.At, s.Value}
+		f(s.At)
+		f(s.Value)
 	case *Subgroup:
-		return []scalar.Expr{s.Value}
+		f(s.Value)
 	case *Shuffle:
-		return []scalar.Expr{s.Value}
+		f(s.Value)
 	case *FragmentLoad:
-		return []scalar.Expr{s.At}
+		f(s.At)
 	case *FragmentStore:
-		return []scalar.Expr{s.At}
+		f(s.At)
+	default:
+		if withAsync {
+			asyncExprs(s, f)
+		}
 	}
-	if withAsync {
-		return asyncExprs(s)
+}
+
+func each(list []scalar.Expr, f func(scalar.Expr)) {
+	for _, e := range list {
+		f(e)
 	}
-	return nil
 }

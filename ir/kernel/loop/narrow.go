@@ -40,11 +40,8 @@ func Widen(k *Kernel, c Caps) *Kernel {
 func narrow(k *Kernel, c Caps) bool {
 	found := slices.ContainsFunc(k.Arrays, func(a Array) bool { return c.stored(a.DType) }) ||
 		slices.ContainsFunc(k.Scalars, func(d dtype.DType) bool { return d.Valid() && c.stored(d) })
-	Walk(k.Body, func(s Stmt) {
-		for _, e := range Exprs(s) {
-			scalar.Walk(e, func(n scalar.Expr) { found = found || c.stored(n.Type) })
-		}
-	})
+	stored := func(n scalar.Expr) bool { return c.stored(n.Type) }
+	Walk(k.Body, func(s Stmt) { found = found || AnyNode(s, stored) })
 	return found
 }
 

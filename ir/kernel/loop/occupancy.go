@@ -56,13 +56,11 @@ type lifetimes struct {
 func (l *lifetimes) block(body []Stmt) {
 	for _, s := range body {
 		l.at++
-		for _, e := range Exprs(s) {
-			scalar.Walk(e, func(n scalar.Expr) {
-				if _, ours := l.from[n.Name]; n.Op == scalar.OpVar && ours {
-					l.to[n.Name] = l.at
-				}
-			})
-		}
+		EachNode(s, func(n scalar.Expr) {
+			if _, ours := l.from[n.Name]; n.Op == scalar.OpVar && ours {
+				l.to[n.Name] = l.at
+			}
+		})
 		for _, name := range Defines(s) {
 			l.from[name], l.to[name] = l.at, l.at
 		}

@@ -48,12 +48,12 @@ func (h *hoister) bases(body []Stmt) (byPlace map[scalar.Expr]*base, order []*ba
 	byPlace = map[scalar.Expr]*base{}
 	for i, s := range body {
 		_, conditional := s.(*If)
-		mapPlaces(s, func(at scalar.Expr) scalar.Expr {
+		eachPlace(s, func(at scalar.Expr) {
 			place, _ := splitOffset(h.shared.Shared(at))
 			b := byPlace[place]
 			if b == nil {
 				if conditional {
-					return at
+					return
 				}
 				b = &base{at: place, first: i}
 				byPlace[place] = b
@@ -61,7 +61,6 @@ func (h *hoister) bases(body []Stmt) (byPlace map[scalar.Expr]*base, order []*ba
 			}
 			b.accesses++
 			b.last = i
-			return at
 		})
 	}
 	kept := order[:0]
@@ -73,6 +72,33 @@ func (h *hoister) bases(body []Stmt) (byPlace map[scalar.Expr]*base, order []*ba
 		kept = append(kept, b)
 	}
 	return byPlace, kept
+}
+
+// eachPlace shows the places of what a statement loads and stores, as [mapPlaces] has them.
+func eachPlace(s Stmt, f func(at scalar.Expr)) {
+	switch s.(type) {
+	case *For, *Roles:
+		return
+	}
+	EachNode(s, func(n scalar.Expr) {
+		if n.Op == scalar.OpLoad {
+			f(n.Args[0])
+		}
+	})
+	switch s := s.(type) {
+	case *If:
+		for _, body := range [2][]Stmt{s.Then, s.Else} {
+			for _, s := range body {
+				eachPlace(s, f)
+			}
+		}
+	case *LoadVec:
+		f(s.At)
+	case *Store:
+		f(s.At)
+	case *StoreVec:
+		f(s.At)
+	}
 }
 
 // mapPlaces returns a statement with the places of what it loads and stores taken through f,

@@ -12,6 +12,9 @@ const maxRegisters = 256
 // promote turns private arrays that are accessed by constants alone into
 // variables. It changes the statements of k, which nobody else may hold.
 func promote(k *Kernel) *Kernel {
+	if !slices.ContainsFunc(k.Arrays, func(a Array) bool { return a.Space == Private }) {
+		return k
+	}
 	dynamic := dynamicArrays(k.Body)
 	for i, a := range k.Arrays {
 		if a.Space == Private && a.Width == 1 && a.Len <= maxRegisters && !dynamic[i] {
@@ -31,13 +34,11 @@ func dynamicArrays(body []Stmt) map[int]bool {
 		}
 	}
 	Walk(body, func(s Stmt) {
-		for _, e := range Exprs(s) {
-			scalar.Walk(e, func(n scalar.Expr) {
-				if n.Op == scalar.OpLoad {
-					note(n.Ref, n.Args[0])
-				}
-			})
-		}
+		EachNode(s, func(n scalar.Expr) {
+			if n.Op == scalar.OpLoad {
+				note(n.Ref, n.Args[0])
+			}
+		})
 		if s, ok := s.(*Store); ok {
 			note(s.Array, s.At)
 		}
@@ -126,9 +127,7 @@ func (r *registers) uses(s Stmt, i int64) bool { return r.usedIn([]Stmt{s}, i) }
 func (r *registers) usedIn(body []Stmt, i int64) bool {
 	found := false
 	Walk(body, func(s Stmt) {
-		for _, e := range Exprs(s) {
-			found = found || r.loads(e, i)
-		}
+		EachExpr(s, func(e scalar.Expr) { found = found || r.loads(e, i) })
 		if s, ok := s.(*Store); ok && s.Array == r.array {
 			at, _ := s.At.IntConst()
 			found = found || at == i

@@ -50,24 +50,26 @@ func asyncStores(s Stmt, f func(array int)) {
 	}
 }
 
-// asyncExprs is [Exprs] for asynchronous work.
-func asyncExprs(s Stmt) []scalar.Expr {
+// asyncExprs is [EachExpr] for asynchronous work.
+func asyncExprs(s Stmt, f func(scalar.Expr)) {
 	switch s := s.(type) {
 	case *Pack:
-		return []scalar.Expr{s.Low, s.High}
+		f(s.Low)
+		f(s.High)
 	case *CopyAsync:
-		if s.Valid == nil {
-			return []scalar.Expr{s.ToAt, s.FromAt}
+		f(s.ToAt)
+		f(s.FromAt)
+		if s.Valid != nil {
+			f(s.Valid)
 		}
-		return []scalar.Expr{s.ToAt, s.FromAt, s.Valid}
 	case *Mma:
-		return s.exprs()
+		each(s.exprs(), f)
 	case *CopyBox:
-		return s.exprs()
+		each(s.exprs(), f)
 	case *Arrive:
-		return []scalar.Expr{s.At}
+		f(s.At)
 	case *Await:
-		return []scalar.Expr{s.At, s.Phase}
+		f(s.At)
+		f(s.Phase)
 	}
-	return nil
 }

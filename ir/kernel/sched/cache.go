@@ -77,8 +77,10 @@ func (c *Cache) emit(g *group.Group, canon *group.Canon, caps loop.Caps) ([]Laun
 	if err != nil {
 		return nil, err
 	}
-	if s, ok := c.tuned[keyOf(canon, caps)]; ok && w.fits(s) {
-		return w.emit(s), nil
+	if len(c.tuned) > 0 {
+		if s, ok := c.tuned[keyOf(canon, caps)]; ok && w.fits(s) {
+			return w.emit(s), nil
+		}
 	}
 	return w.emit(w.rule()), nil
 }

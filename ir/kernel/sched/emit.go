@@ -197,9 +197,7 @@ type finisher struct {
 // body first touches them, read or written, behind those of boxes: kernels that do the same
 // have one text then, whatever the numbers of their tensors.
 func (f *finisher) take(s loop.Stmt) {
-	for _, x := range loop.Exprs(s) {
-		scalar.Walk(x, f.visit)
-	}
+	loop.EachNode(s, f.visit)
 	loop.Arrays(s, func(array *int) { f.need(*array) })
 	switch s := s.(type) {
 	case *loop.AtomicOp:
@@ -283,6 +281,9 @@ func (f *finisher) renumber(x scalar.Expr) scalar.Expr { return withSlots(x, f.s
 
 // withSlots returns an expression whose loads name arrays by other numbers.
 func withSlots(x scalar.Expr, slot map[int]int) scalar.Expr {
+	if !scalar.Any(x, func(n scalar.Expr) bool { return n.Op == scalar.OpLoad }) {
+		return x
+	}
 	return scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
 		if n.Op != scalar.OpLoad {
 			return nil, false

@@ -143,13 +143,11 @@ type overflows struct {
 
 func (o *overflows) block(body []loop.Stmt) {
 	for _, s := range body {
-		for _, x := range loop.Exprs(s) {
-			scalar.Walk(x, func(n scalar.Expr) {
-				if n.Op == scalar.OpLoad {
-					o.index(n.Ref, n.Args[0])
-				}
-			})
-		}
+		loop.EachNode(s, func(n scalar.Expr) {
+			if n.Op == scalar.OpLoad {
+				o.index(n.Ref, n.Args[0])
+			}
+		})
 		switch s := s.(type) {
 		case *loop.Let:
 			o.check("the value of "+s.Name, s.Value)

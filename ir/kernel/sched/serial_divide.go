@@ -73,11 +73,8 @@ func (s *serial) worthyShares() int {
 // that is bad are several words.
 func hasChecks(body []loop.Stmt) bool {
 	found := false
-	loop.Walk(body, func(s loop.Stmt) {
-		for _, e := range loop.Exprs(s) {
-			scalar.Walk(e, func(x scalar.Expr) { found = found || x.Op == scalar.OpCheck })
-		}
-	})
+	check := func(x scalar.Expr) bool { return x.Op == scalar.OpCheck }
+	loop.Walk(body, func(s loop.Stmt) { found = found || loop.AnyNode(s, check) })
 	return found
 }
 
@@ -85,9 +82,7 @@ func hasChecks(body []loop.Stmt) bool {
 func operations(body []loop.Stmt) float64 {
 	n := 0.
 	for _, s := range body {
-		for _, e := range loop.Exprs(s) {
-			n += float64(scalar.Count(e))
-		}
+		loop.EachExpr(s, func(e scalar.Expr) { n += float64(scalar.Count(e)) })
 		switch s := s.(type) {
 		case *loop.For:
 			n += turns(s) * operations(s.Body)

@@ -45,13 +45,11 @@ func (m *mover) see(values ...scalar.Expr) {
 // keep notes the loads in statements that were written before: they stay what they are.
 func (m *mover) keep(body []loop.Stmt) {
 	loop.Walk(body, func(s loop.Stmt) {
-		for _, x := range loop.Exprs(s) {
-			scalar.Walk(x, func(n scalar.Expr) {
-				if n.Op == scalar.OpLoad && n.Ref >= 0 {
-					m.note(n.Ref, false)
-				}
-			})
-		}
+		loop.EachNode(s, func(n scalar.Expr) {
+			if n.Op == scalar.OpLoad && n.Ref >= 0 {
+				m.note(n.Ref, false)
+			}
+		})
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/webgpu/wgsl"
@@ -48,11 +49,11 @@ func checkSources(t *testing.T, p *plan.Plan) {
 // TestGroupsAreBounded: what is fused into one kernel ends, however many nodes there
 // are, and what compiling allocates for a node does not grow with their number.
 func TestGroupsAreBounded(t *testing.T) {
-	for _, f := range families {
-		t.Run(f.name, func(t *testing.T) {
+	for _, f := range irtest.Families {
+		t.Run(f.Name, func(t *testing.T) {
 			var perNode [2]float64
 			for i, nodes := range []int{1000, 4000} {
-				g, err := ir.Build(f.name, func(b *ir.Builder) { f.make(b, nodes) })
+				g, err := f.Graph(nodes)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -4,87 +4,36 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
-	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/webgpu/wgsl"
 )
 
-// families are graphs of any number of nodes whose compile time should grow with
-// it and no faster.
-var families = []struct {
-	name string
-	most int // bytes that compiling allocates for a node
-	make func(b *ir.Builder, nodes int)
-}{
-	{"chain", 1400, func(b *ir.Builder, nodes int) {
-		x := b.Input("x", ir.F32, ir.N(64))
-		for i := range nodes / 2 {
-			x = ops.Add(b, ops.Sin(b, x), ops.ConstLike(b, x, float64(i)))
-		}
-		b.Output("y", x)
-	}},
-	{"residual", 2150, func(b *ir.Builder, nodes int) {
-		x := b.Input("x", ir.F32, ir.Dims(16, 64)...)
-		for i := range nodes / 5 {
-			w := b.Param("w"+strconv.Itoa(i), ir.F32, ir.Dims(64, 64)...)
-			x = ops.Add(b, x, ops.Relu(b, ops.MatMul(b, x, w)))
-		}
-		b.Output("y", x)
-	}},
-	{"parameters", 2600, func(b *ir.Builder, nodes int) {
-		var sum ir.Value
-		for i := range nodes / 3 {
-			w := b.State("w"+strconv.Itoa(i), ir.F32, ir.N(7+i%5))
-			b.SetState("w"+strconv.Itoa(i), ops.Sin(b, w))
-			if s := ops.ReduceSum(b, w); i == 0 {
-				sum = s
-			} else {
-				sum = ops.Add(b, sum, s)
-			}
-		}
-		b.Output("y", sum)
-	}},
-	{"branches", 570, func(b *ir.Builder, nodes int) {
-		x := b.Input("x", ir.F32, ir.Dims(8, 32)...)
-		var sum ir.Value
-		for i := range 64 {
-			y := x
-			for j := range nodes / 64 {
-				y = ops.Mul(b, ops.Sin(b, y), ops.ConstLike(b, y, float64(j)))
-				if j%5 == 4 {
-					y = ops.Sub(b, y, ops.BroadcastInDim(b, ops.ReduceMax(b, y, 1), y.Shape(), []int{0}))
-				}
-			}
-			if i == 0 {
-				sum = y
-			} else {
-				sum = ops.Add(b, sum, y)
-			}
-		}
-		b.Output("y", sum)
-	}},
-}
+// mostMemory is how many bytes compiling allocates for a node, by the family of the graph.
+var mostMemory = map[string]int{"chain": 1100, "residual": 2100, "parameters": 2550, "branches": 550}
+
+// mostOfKernels is how many bytes compiling a character GPT allocates, most of them for the
+// expressions in its kernels and their drafts.
+const mostOfKernels = 77 << 20
 
 // BenchmarkGrowth reports how compile time grows with the number of nodes: the
 // exponent between the smallest and the largest graph of each family. Small graphs are
 // compiled as often as makes as many nodes, so that they pay for the collector, too. Of three
 // rounds the least time counts for each size, as others may use the machine.
 func BenchmarkGrowth(b *testing.B) {
-	for _, f := range families {
-		b.Run(f.name, func(b *testing.B) {
+	for _, f := range irtest.Families {
+		b.Run(f.Name, func(b *testing.B) {
 			for range b.N {
 				sizes := growthSizes()
 				graphs, least := make([]*ir.Graph, len(sizes)), make([]time.Duration, len(sizes))
 				for i, nodes := range sizes {
 					var err error
-					if graphs[i], err = ir.Build(f.name, func(b *ir.Builder) { f.make(b, nodes) }); err != nil {
+					if graphs[i], err = f.Graph(nodes); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -109,14 +58,17 @@ func BenchmarkGrowth(b *testing.B) {
 // TestCompileMemory holds what compiling allocates, which is most of its time on
 // a slow processor.
 func TestCompileMemory(t *testing.T) {
-	for _, f := range families {
-		g, err := ir.Build(f.name, func(b *ir.Builder) { f.make(b, 10000) })
+	for _, f := range irtest.Families {
+		g, err := f.Graph(10000)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, _, bytes := compileTime(t, g, plan.WebGPU()); int(bytes) > f.most*n {
-			t.Errorf("%s: %d bytes for each of %d nodes, at most %d wanted", f.name, int(bytes)/n, n, f.most)
+		if n, _, bytes := compileTime(t, g, plan.WebGPU()); int(bytes) > mostMemory[f.Name]*n {
+			t.Errorf("%s: %d bytes for each of %d nodes, at most %d wanted", f.Name, int(bytes)/n, n, mostMemory[f.Name])
 		}
+	}
+	if _, _, bytes := compileTime(t, gptStep(t, irtest.CharacterGPT), plan.WebGPU()); bytes > mostOfKernels {
+		t.Errorf("%d bytes for the character GPT, at most %d wanted", bytes, mostOfKernels)
 	}
 }
 

@@ -3,20 +3,24 @@
 // Command compile times the compiler as a native program, beside what js/bench/compile.mjs
 // times in a page: from a graph's text form to the bytes of its plan.
 //
-//	go run ./js/bench/compile FOLDER ROUNDS
+//	go run ./js/bench/compile FOLDER ROUNDS [NAME]...
 //
 // writes the graphs, training steps of language models, to FOLDER, and prints a line of JSON
 // for each: name, nodes, and for each round the milliseconds that passed and those of
-// processor time, of all threads.
+// processor time, of all threads. Where names are given it does so for these alone, which may
+// also be FAMILY-NODES, a graph of [irtest.Families], such as branches-100000.
 package main
 
 import (
 	"encoding/json"
+	"errors"
 	"log"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -47,32 +51,50 @@ type took struct {
 
 func main() {
 	log.SetFlags(0)
-	if len(os.Args) != 3 {
-		log.Fatal("usage: compile FOLDER ROUNDS")
+	if len(os.Args) < 3 {
+		log.Fatal("usage: compile FOLDER ROUNDS [NAME]...")
 	}
 	rounds, err := strconv.Atoi(os.Args[2])
 	if err != nil || rounds < 1 {
 		log.Fatalf("%q is no number of rounds", os.Args[2])
 	}
-	for _, c := range []struct {
-		name string
-		gpt  irtest.GPT
-	}{
-		{"lm", irtest.GPT{Vocab: 65, Context: 16, Width: 32, Heads: 4, Blocks: 1, Batch: 16}},
-		{"gpt2", irtest.GPT2},
-	} {
-		if err := measure(os.Args[1], c.name, c.gpt, rounds); err != nil {
-			log.Fatalf("%s: %v", c.name, err)
+	names := os.Args[3:]
+	if len(names) == 0 {
+		names = []string{"lm", "characters", "gpt2"}
+	}
+	for _, name := range names {
+		if err := measure(os.Args[1], name, rounds); err != nil {
+			log.Fatalf("%s: %v", name, err)
 		}
 	}
 }
 
-func measure(folder, name string, gpt irtest.GPT, rounds int) error {
-	loss, err := gpt.Loss()
-	if err != nil {
-		return err
+var models = map[string]irtest.GPT{
+	"lm":         {Vocab: 65, Context: 16, Width: 32, Heads: 4, Blocks: 1, Batch: 16},
+	"characters": irtest.CharacterGPT,
+	"gpt2":       irtest.GPT2,
+}
+
+// graphOf returns the graph of a name.
+func graphOf(name string) (*ir.Graph, error) {
+	if model, ok := models[name]; ok {
+		loss, err := model.Loss()
+		if err != nil {
+			return nil, err
+		}
+		return optim.Step(loss, "loss", optim.AdamW{}, optim.Options{ClipNorm: 1})
 	}
-	step, err := optim.Step(loss, "loss", optim.AdamW{}, optim.Options{ClipNorm: 1})
+	family, size, _ := strings.Cut(name, "-")
+	nodes, err := strconv.Atoi(size)
+	i := slices.IndexFunc(irtest.Families, func(f irtest.Growing) bool { return f.Name == family })
+	if err != nil || i < 0 {
+		return nil, errors.New("no model, and no family and number of nodes")
+	}
+	return irtest.Families[i].Graph(nodes)
+}
+
+func measure(folder, name string, rounds int) error {
+	step, err := graphOf(name)
 	if err != nil {
 		return err
 	}
