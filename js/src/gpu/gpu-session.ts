@@ -77,7 +77,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
       while (target !== this.lastEntry && this.#ring.postponed[0]) this.#carry(true);
       const uploads = this.accept(target, inputs ?? {}, steps);
       this.#send(uploads);
-      if (target.uniforms) this.#gpu.queue.writeBuffer(target.uniforms, 0, target.rows, 0, steps * target.stride);
+      this.#sendScalars(target, steps);
       const request = slots && this.#request(slots);
       const encode = () => this.#encode(target, uploads, steps, request);
       const step = await (target.proven ? encode() : this.#prove(target, encode));
@@ -150,6 +150,14 @@ export class GPUSession extends PlanSession<ProgramEntry> {
     }
   }
 
+  /** Writes the scalars of some steps, if they are not those of the last run: a copy that the device would wait for. */
+  #sendScalars(target: ProgramEntry, steps: number): void {
+    const { uniforms, rows, stride, sent } = target, now = rows.subarray(0, steps * stride);
+    if (!uniforms || now.every((byte, i) => byte === sent?.[i])) return;
+    this.#gpu.queue.writeBuffer(uniforms, 0, now);
+    target.sent = now.slice();
+  }
+
   /** Records the copies of what is on the device. */
   #copy(encoder: GPUCommandEncoder, uploads: Upload[]): void {
     for (const { slot, from } of uploads) {
@@ -185,7 +193,11 @@ export class GPUSession extends PlanSession<ProgramEntry> {
 
   /** A staging buffer is free: if no run comes along to carry a postponed read, it goes alone. */
   #catchUp(): void {
-    if (this.#ring.postponed[0]) setTimeout(() => { if (!this.error) this.#carry(false); }, 4);
+    if (!this.#ring.postponed[0]) return;
+    setTimeout(() => {
+      if (this.#flight.waiting) this.#catchUp();
+      else if (!this.error) this.#carry(false);
+    }, 4);
   }
 
   #nudge(): void {
