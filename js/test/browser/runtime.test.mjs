@@ -70,7 +70,7 @@ test('a step is one encoder, one pass and one submission', async (t) => {
   });
   assert.equal(live, 0);
   assert.deepEqual(counts, {
-    'device.createCommandEncoder': 100, 'encoder.beginComputePass': 100, 'encoder.finish': 100, 'queue.submit': 100, 'queue.writeBuffer': 200,
+    'device.createCommandEncoder': 100, 'encoder.beginComputePass': 100, 'encoder.finish': 100, 'queue.submit': 100, 'queue.writeBuffer': 201, // x and t, and once the rate
     'queue.onSubmittedWorkDone': 100, 'pass.dispatchWorkgroups': 200, 'pass.setPipeline': 200, 'pass.setBindGroup': 300,
   });
 });
