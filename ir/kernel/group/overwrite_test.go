@@ -52,3 +52,29 @@ func TestRowsLieWhereNothingReadsWhatTheyAreMadeOf(t *testing.T) {
 		})
 	}
 }
+
+// In a residual stream each sum is stored with the rows that are made of it, beside tensor
+// cores: were it computed again by all that read it, the last would read the sums before, too.
+func TestSumsOfAStreamAreStoredWithTheirRows(t *testing.T) {
+	const layers = 4
+	g := build(t, func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Dims(128, 64)...)
+		for i := range layers {
+			w := b.Param(string(rune('a'+i)), ir.BF16, ir.Dims(64, 64)...)
+			rows := ops.Convert(b, ops.Softmax(b, x, 1), ir.BF16)
+			x = ops.Add(b, x, ops.Convert(b, ops.MatMul(b, rows, w), ir.F32))
+		}
+		b.Output("y", ops.Softmax(b, x, 1))
+	})
+	o := group.DefaultOptions
+	o.TensorCores = true
+	p := groupsWith(t, g, o)
+	if len(p.Items) != 2*layers+1 {
+		t.Errorf("%d groups, not one for each product and one for the rows around it\n%s", len(p.Items), p)
+	}
+	for _, item := range p.Items {
+		if g := item.(*group.Group); len(g.Reads()) > 2 {
+			t.Errorf("%s reads %d values", g.Name(), len(g.Reads()))
+		}
+	}
+}
