@@ -29,7 +29,7 @@ func (w *reduceWays) candidates() []Ranked {
 		s := rule
 		s.Lanes = lanes
 		add(s)
-		for s.Family == Rows && s.Rows*s.Lanes < w.e.rowThreads() {
+		for s.Family == Rows && s.Rows*s.Lanes < usualThreads(w.e.caps) {
 			s.Rows *= 2
 		}
 		add(s)
