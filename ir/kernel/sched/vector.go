@@ -17,23 +17,17 @@ const width = 4
 // vectors in the whole kernel or not at all, so it first has to see all accesses.
 type mover struct {
 	*writer
-	width   int          // elements of a vector
 	scalars map[int]bool // tensors that some access does not go to by vectors
 	seen    map[int]bool
 }
 
-func newMover(w *writer) *mover { return newMoverOf(width, w) }
-
-// newMoverOf is newMover for vectors of so many elements.
-func newMoverOf(width int, w *writer) *mover {
-	return &mover{w, width, map[int]bool{}, map[int]bool{}}
-}
+func newMover(w *writer) *mover { return &mover{w, map[int]bool{}, map[int]bool{}} }
 
 // wider reports whether elements of a tensor can be vectors at all. WGSL has none of
 // less than 32 bits.
 func (m *mover) wider(t *group.Tensor) bool {
 	half := m.caps.Dialect == dtype.CUDA && (t.DType == ir.F16 || t.DType == ir.BF16)
-	return (t.DType == ir.F32 || t.DType == ir.I32 || t.DType == ir.U32 || half) && t.Len()%m.width == 0
+	return (t.DType == ir.F32 || t.DType == ir.I32 || t.DType == ir.U32 || half) && t.Len()%width == 0
 }
 
 // see notes the loads in some values.
@@ -80,18 +74,18 @@ func (m *mover) note(id int, ok bool) {
 func (m *mover) settle() {
 	for id := range m.seen {
 		if !m.scalars[id] {
-			m.wide[id] = m.width
+			m.wide[id] = width
 		}
 	}
 }
 
 // vectorAt returns which vector an element is in, and which of its elements it is.
 func (m *mover) vectorAt(at scalar.Expr) (vector scalar.Expr, element int, ok bool) {
-	rest, ok := m.Simplify(scalar.Mod(at, loop.Int(m.width))).IntConst()
+	rest, ok := m.Simplify(scalar.Mod(at, loop.Int(width))).IntConst()
 	if !ok {
 		return nil, 0, false
 	}
-	return m.Simplify(scalar.FloorDiv(at, loop.Int(m.width))), int(rest), true
+	return m.Simplify(scalar.FloorDiv(at, loop.Int(width))), int(rest), true
 }
 
 // run reports whether stores go to whole vectors one after the other, and to the first
@@ -99,7 +93,7 @@ func (m *mover) vectorAt(at scalar.Expr) (vector scalar.Expr, element int, ok bo
 func (m *mover) run(stores []kept) (root *group.Tensor, first scalar.Expr, ok bool) {
 	root, at := m.p.Place(stores[0].t, stores[0].at)
 	first, element, ok := m.vectorAt(at)
-	if !ok || element != 0 || len(stores)%m.width != 0 {
+	if !ok || element != 0 || len(stores)%width != 0 {
 		return root, nil, false
 	}
 	for i, s := range stores[1:] {
@@ -128,9 +122,7 @@ func (m *mover) loaded(x scalar.Expr, names map[string][]string) scalar.Expr {
 		vector = m.loaded(vector, names)
 		key := scalar.Key(scalar.LoadAt(n.Ref, n.Type, vector))
 		if names[key] == nil {
-			for range m.width {
-				names[key] = append(names[key], m.name("x"))
-			}
+			names[key] = []string{m.name("x"), m.name("x"), m.name("x"), m.name("x")}
 			m.add(&loop.LoadVec{Names: names[key], Array: n.Ref, At: vector})
 		}
 		return scalar.FreeVar(names[key][element], n.Type), true
@@ -159,8 +151,8 @@ func (m *mover) storeRun(stores []kept, values, exists []scalar.Expr) {
 		}
 		return
 	}
-	for i := 0; i < len(stores); i += m.width {
-		s := &loop.StoreVec{Array: root.ID, At: m.Simplify(scalar.Add(at, loop.Int(i/m.width))), Values: values[i : i+m.width]}
+	for i := 0; i < len(stores); i += width {
+		s := &loop.StoreVec{Array: root.ID, At: m.Simplify(scalar.Add(at, loop.Int(i/width))), Values: values[i : i+width]}
 		m.add(m.guardStatus(root, s)...)
 	}
 }
