@@ -4,6 +4,8 @@ package cuda_test
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
@@ -49,7 +51,7 @@ func cnn(batch int) (*ir.Graph, error) {
 }
 
 // BenchmarkStep times training steps, Adam included: with the batch that the
-// device has, and with one that the host gives anew.
+// device has, and with one that the host gives anew. Verbose, it prints where the time goes.
 func BenchmarkStep(b *testing.B) {
 	d, ctx := gpu(b), context.Background()
 	for _, m := range models {
@@ -89,8 +91,19 @@ func BenchmarkStep(b *testing.B) {
 				run(b.N)
 				report(b)
 			})
+			if testing.Verbose() {
+				writeProfile(b, p)
+			}
 		})
 	}
+}
+
+// writeProfile prints the parts of a step, by the time that they take one after the other.
+func writeProfile(b *testing.B, p native.Program) {
+	timings, err := p.(native.Profiler).Profile(context.Background(), "step", 3)
+	must(b, err)
+	fmt.Printf("%s, by part of a step:\n", b.Name())
+	must(b, native.WriteTimings(os.Stdout, timings))
 }
 
 // BenchmarkUpdate times what an optimiser does apart from the model: the parameters

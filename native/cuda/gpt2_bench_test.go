@@ -4,8 +4,6 @@ package cuda_test
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -98,8 +96,5 @@ func benchmarkGPT2(b *testing.B, d native.Backend, half ir.DType, o native.Optio
 		b.ReportMetric(float64(cuda.PlannedBytes(p))/(1<<20), "planned-MiB")
 		b.ReportMetric(float64(taken-before)/(1<<20), "taken-MiB")
 	})
-	timings, err := p.(native.Profiler).Profile(ctx, "step", 3)
-	must(b, err)
-	fmt.Printf("%s, by part of a step:\n", b.Name())
-	must(b, native.WriteTimings(os.Stdout, timings))
+	writeProfile(b, p)
 }

@@ -15,13 +15,19 @@ const worthBranch = 1 << 20
 // mostBytes is more than any GPU has.
 const mostBytes = 1 << 40
 
+// widest is how many threads a workgroup may have (CUDA C++ Programming Guide, compute
+// capabilities).
+const widest = 1024
+
 // Target is what plans are compiled for: any GPU since Volta. Workgroups keep to
-// 256 threads and 16 KiB of shared memory, of which a multiprocessor holds
-// several: with 1,024 threads and 48 KiB, softmax and layer norm are a fifth
-// slower on an H100, and of what was timed only one small transformer was faster.
+// 16 KiB of shared memory, of which a multiprocessor holds several, and but for rows that
+// are too long for the cache to 256 threads: with 1,024 threads and 48 KiB, softmax and
+// layer norm are a fifth slower on an H100, and of what was timed only one small
+// transformer was faster.
 func Target() plan.Target {
 	l := loop.DefaultLimits()
 	l.StorageBuffers = 64
+	l.Invocations, l.Workgroup[0], l.Workgroup[1] = widest, widest, widest
 	l.BindingBytes = int(min(mostBytes, math.MaxInt)) / plan.RowBytes * plan.RowBytes // memory does the rest
 	l.BufferBytes = l.BindingBytes
 	caps := loop.Caps{Dialect: dtype.CUDA, Limits: l, Shuffles: true, AtomicFloats: loop.NativeFloats, Long: loop.LongElements}

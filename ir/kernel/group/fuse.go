@@ -133,7 +133,7 @@ func (p *Partition) replace(a, b, m *Group) {
 // they do not fit. Nothing is changed.
 func (p *Partition) merge(a, b *Group) *Group {
 	switch {
-	case a.Kind != MapKind && p.updates(b):
+	case a.Kind != MapKind && p.updates(b), a.Kind == ContractKind && p.joinsRows(a, b):
 		return nil
 	case a.Kind == MapKind && b.Kind == MapKind, a.Kind == ContractKind && b.Kind == MapKind:
 		return p.mergeSame(a, b)

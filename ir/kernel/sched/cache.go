@@ -107,6 +107,9 @@ func (c *Cache) Beside(parts []Part, caps loop.Caps) Launch {
 		}
 		return w.emit(s)[0]
 	}
+	if l, ok := mapsByVectors(e, m.g.Name(), groups); ok {
+		return l
+	}
 	return scheduleMaps(e, m.g.Name(), groups)[0]
 }
 

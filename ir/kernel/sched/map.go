@@ -43,28 +43,33 @@ func scheduleMaps(e *emitter, name string, parts []*group.Group) []Launch {
 	if starts[len(parts)] == 0 {
 		return nil
 	}
+	return []Launch{e.partsAt(name, parts, starts, e.mapPart)}
+}
+
+// writePart writes what a thread does that has some number in a part; there are span threads.
+type writePart func(part *group.Group, thread scalar.Expr, span int) []loop.Stmt
+
+// partsAt is a kernel of parts that begin at some workgroups, and end at the last of these.
+func (e *emitter) partsAt(name string, parts []*group.Group, starts []int, write writePart) Launch {
 	e.workgroup = [3]int{mapThreads, 1, 1}
 	workgroup := e.linearGroup(starts[len(parts)])
-	lane := loop.LocalID(0, mapThreads)
-
-	body := e.halve(parts, starts, workgroup, lane)
-	return []Launch{e.finish(name, body)}
+	return e.finish(name, e.halve(parts, starts, workgroup, loop.LocalID(0, mapThreads), write))
 }
 
 // halve lets a workgroup find its part by halving, since languages bound how
 // deep statements may nest. starts are the first workgroups of the parts, and
 // the one after the last.
-func (e *emitter) halve(parts []*group.Group, starts []int, workgroup, lane scalar.Expr) []loop.Stmt {
+func (e *emitter) halve(parts []*group.Group, starts []int, workgroup, lane scalar.Expr, write writePart) []loop.Stmt {
 	if len(parts) == 1 {
 		first := scalar.Sub(workgroup, loop.Int(starts[0]))
 		flat := scalar.Add(scalar.Mul(first, loop.Int(mapThreads)), lane)
-		return e.mapPart(parts[0], flat, (starts[1]-starts[0])*mapThreads)
+		return write(parts[0], flat, (starts[1]-starts[0])*mapThreads)
 	}
 	half := len(parts) / 2
 	return []loop.Stmt{&loop.If{
 		Cond: scalar.Lt(workgroup, loop.Int(starts[half])),
-		Then: e.halve(parts[:half], starts[:half+1], workgroup, lane),
-		Else: e.halve(parts[half:], starts[half:], workgroup, lane),
+		Then: e.halve(parts[:half], starts[:half+1], workgroup, lane, write),
+		Else: e.halve(parts[half:], starts[half:], workgroup, lane, write),
 	}}
 }
 

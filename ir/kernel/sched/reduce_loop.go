@@ -134,7 +134,11 @@ func (r *rowEmitter) rolled() bool {
 // together returns how many points are written out in each turn: as many as come
 // out even for every thread of every workgroup.
 func (r *rowEmitter) together() int {
-	for t := maxTogether; t > 1; t /= 2 {
+	most := maxTogether
+	if r.shape.rowsFirst {
+		most = r.columnTurns(r.g)
+	}
+	for t := most; t > 1; t /= 2 {
 		if r.length%(t*r.each*r.shape.lanes) == 0 && t*r.each*r.g.Weight() <= maxWrittenOut {
 			return t
 		}

@@ -1,7 +1,9 @@
 package sched
 
 import (
+	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
 // rowsShape is how a workgroup is laid over the outer points ("rows") and the
@@ -68,11 +70,45 @@ func (e *emitter) shapeRows(g *group.Group) Schedule {
 	if g.RowsAreContiguous() {
 		return e.shapeColumns(rows, length)
 	}
-	s := Schedule{Family: Rows, Lanes: min(e.caps.Invocations, powerOfTwo(length)), Rows: 1, Split: 1}
+	s := Schedule{Family: Rows, Lanes: min(usualThreads(e.caps), powerOfTwo(length)), Rows: 1, Split: 1}
+	for s.Lanes < min(e.caps.Invocations, powerOfTwo(length)) && e.leavesCache(g, s.Lanes) {
+		s.Lanes *= 2
+	}
 	for s.Rows*s.Lanes < leastThreads && s.Rows < rows {
 		s.Rows *= 2
 	}
 	return e.shareShortRows(s, rows, length)
+}
+
+// usualThreads is how many threads a workgroup has at most but for long rows: on CUDA fewer
+// than it may have, since with 1,024 softmax and layer norm were a fifth slower on an H100.
+func usualThreads(caps loop.Caps) int {
+	if withMma && caps.Dialect == dtype.CUDA {
+		return min(caps.Invocations, mapThreads)
+	}
+	return caps.Invocations
+}
+
+// cacheBytes is what a device keeps of rows that are read again before it writes what is
+// made of them: two thirds of the 50 MB of an H200's second cache.
+const cacheBytes = 32 << 20
+
+// leavesCache reports whether rows that are read in several stages, and do not fit
+// registers, are too many for the cache where each has so many threads: then each stage
+// reads them from memory, where those of fewer and wider workgroups would lie in the cache.
+func (e *emitter) leavesCache(g *group.Group, lanes int) bool {
+	length := group.Product(g.Inner)
+	if g.Splits() || ceilDiv(length, lanes) <= maxChunks {
+		return false
+	}
+	row := 0
+	for _, t := range g.Reads() {
+		if t.Len() >= group.Product(g.Outer)*length {
+			row += length * loop.DeviceSize(t.DType)
+		}
+	}
+	atOnce := min(group.Product(g.Outer), e.caps.Threads()/lanes)
+	return atOnce*row > cacheBytes
 }
 
 // manyRows is how many rows are enough for the least workgroups to be many more than any
@@ -86,18 +122,18 @@ const manyRows = 1 << 14
 // memory takes 12, and 16,384 softmaxes of 256 took 251 µs in WebGPU, where 114 will do).
 func (e *emitter) shareShortRows(s Schedule, rows, length int) Schedule {
 	const each, least, most = 4, 8, 32
-	if rows < manyRows || length > 2*e.caps.Invocations || s.Lanes < each*least {
+	if rows < manyRows || length > 2*usualThreads(e.caps) || s.Lanes < each*least {
 		return s
 	}
 	s.Lanes = min(s.Lanes/each, most)
-	s.Rows = e.caps.Invocations / s.Lanes
+	s.Rows = usualThreads(e.caps) / s.Lanes
 	return s
 }
 
 // shapeColumns is shapeRows for rows that are read side by side.
 func (e *emitter) shapeColumns(rows, length int) Schedule {
 	s := Schedule{Family: Columns, Lanes: 1, Rows: min(columnsBeside, powerOfTwo(rows)), Split: 1}
-	limit := e.caps.Invocations
+	limit := usualThreads(e.caps)
 	for s.Lanes < limit/s.Rows && s.Lanes*leastColumn < length {
 		s.Lanes *= 2
 	}

@@ -5,7 +5,9 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/kernel/sched"
 	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/plan"
 )
 
 // Rows that are too long for registers go by vectors where their elements lie so, in place
@@ -49,6 +51,74 @@ func TestLongRowsGoByVectors(t *testing.T) {
 				t.Errorf("vectors: %t", found)
 			}
 			runOn(t, g, target, 0)
+		})
+	}
+}
+
+// Rows that are read in several stages have wider workgroups where those of as many threads
+// as usual would have more of them under way than the cache holds.
+func TestRowsThatLeaveTheCacheHaveWideWorkgroups(t *testing.T) {
+	target := hopper()
+	target.Invocations, target.Workgroup[0] = 1024, 1024
+	for _, c := range []struct {
+		name          string
+		rows, columns int
+		of            func(b *ir.Builder, x ir.Value) ir.Value
+		threads       int
+	}{
+		{"short rows", 16384, 4096, softmaxOfRows, 256},
+		{"long rows", 8192, 24000, softmaxOfRows, 512},
+		{"longer rows", 4096, 50304, softmaxOfRows, 1024},
+		{"few long rows", 16, 50304, softmaxOfRows, 256},
+		{"long rows that are read once", 8192, 50304, sumOfRows, 256},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := build(t, func(b *ir.Builder) {
+				b.Output("y", c.of(b, ops.Convert(b, b.Input("x", ir.BF16, ir.Dims(c.rows, c.columns)...), ir.F32)))
+			})
+			if k := kernelsOf(t, g, target)[0]; k.Threads() != c.threads {
+				t.Errorf("%s has %d threads, not %d", k.Name, k.Threads(), c.threads)
+			}
+		})
+	}
+	g := build(t, func(b *ir.Builder) { b.Output("y", softmaxOfRows(b, b.Input("x", ir.F32, ir.Dims(2, 33000)...))) })
+	runOn(t, g, forced(t, g, target, func(*plan.Choice) (sched.Schedule, bool) {
+		return sched.Schedule{Family: sched.Rows, Lanes: 1024, Rows: 1, Split: 1}, true
+	}), 0)
+}
+
+func softmaxOfRows(b *ir.Builder, x ir.Value) ir.Value { return ops.Softmax(b, x, 1) }
+func sumOfRows(b *ir.Builder, x ir.Value) ir.Value     { return ops.ReduceSum(b, x, 1) }
+
+// What columns are read together is more of narrow types, and parts of columns have whole
+// turns of their loop each where the columns do.
+func TestColumnsAreReadTogether(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		rows     int
+		d        ir.DType
+		together int
+	}{
+		{"whole turns of 16 bits", 1408, ir.BF16, 16},
+		{"whole turns of 32 bits", 1472, ir.F32, 8},
+		{"no whole turns", 1403, ir.BF16, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := build(t, func(b *ir.Builder) {
+				x := ops.Convert(b, b.Input("x", c.d, ir.Dims(c.rows, 72)...), ir.F32)
+				b.Output("y", ops.ReduceSum(b, x, 0))
+			})
+			together := 1
+			loop.Walk(kernelsOf(t, g, hopper())[0].Body, func(s loop.Stmt) {
+				if f, is := s.(*loop.For); is && f.Unroll {
+					n, _ := f.End.IntConst()
+					together = int(n)
+				}
+			})
+			if together != c.together {
+				t.Errorf("a thread reads %d elements together, not %d", together, c.together)
+			}
+			runOn(t, g, hopper(), 0)
 		})
 	}
 }

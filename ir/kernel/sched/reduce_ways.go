@@ -13,7 +13,7 @@ type reduceWays struct {
 
 func (w *reduceWays) rule() Schedule {
 	s := w.e.shapeRows(w.g)
-	s.Split = w.g.RowParts()
+	s.Split = w.e.evenParts(w.g, s, w.g.RowParts())
 	return s
 }
 
@@ -29,7 +29,7 @@ func (w *reduceWays) candidates() []Ranked {
 		s := rule
 		s.Lanes = lanes
 		add(s)
-		for s.Family == Rows && s.Rows*s.Lanes < w.e.caps.Invocations {
+		for s.Family == Rows && s.Rows*s.Lanes < usualThreads(w.e.caps) {
 			s.Rows *= 2
 		}
 		add(s)

@@ -79,7 +79,7 @@ func (s *sorting) network() Launch {
 		perGroup /= 2
 	}
 	slots := width * perGroup
-	w := newWriter(s.p, s.caps, min(s.caps.Invocations, slots/2))
+	w := newWriter(s.p, s.caps, min(usualThreads(s.caps), slots/2))
 	threads := w.workgroup[0]
 	workgroup, exists := w.boundedGroup(ceilDiv(s.rows, perGroup))
 	lane := loop.LocalID(0, threads)

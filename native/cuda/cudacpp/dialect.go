@@ -69,7 +69,9 @@ var dialect = clike.Dialect{
 	Async:   &async,
 	Helpers: helpers,
 
-	Native:     func(op scalar.Op, t dtype.DType) bool { return t == dtype.F32 && extremes[op] != "" },
+	Native: func(op scalar.Op, t dtype.DType) bool {
+		return t == dtype.F32 && (extremes[op] != "" || op == scalar.OpSigmoid)
+	},
 	PowerOfTwo: "power_of_two",
 }
 
@@ -121,8 +123,22 @@ var helpers = map[string]string{
   return as_bits<float>(unsigned(x) << 16);
 }
 `,
-	"f32_to_bf16": byInstruction("unsigned short f32_to_bf16(float x)", "unsigned short", "800", `"cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x)`,
+	// Rounding one number is done by the unit of square roots and exponentials, of 16 a cycle
+	// and multiprocessor; rounding a pair is arithmetic as any other.
+	"f32_to_bf16": byInstruction("unsigned short f32_to_bf16(float x)", "unsigned short", "800",
+		`"{ .reg .b32 pair; cvt.rn.bf16x2.f32 pair, 0f00000000, %1; cvt.u16.u32 %0, pair; }" : "=h"(y) : "f"(x)`,
 		"const unsigned b = as_bits<unsigned>(x);\n  y = x != x ? b >> 16 | 64u : b + 0x7fffu + (b >> 16 & 1u) >> 16;"),
+	// The inverse is what compilers make of 1 / x, rounded correctly, but for what they add
+	// for those x whose inverse is subnormal or infinite: x is from 1 to 2 here.
+	"sigmoid_of": byInstruction("float inverse_of(float x)", "float", "530",
+		`"{ .reg .f32 near, error; rcp.approx.ftz.f32 near, %1; fma.rn.f32 error, %1, near, 0fbf800000; neg.f32 error, error; fma.rn.f32 %0, near, error, near; }" : "=f"(y) : "f"(x)`,
+		"y = 1.0f / x;") + `
+static __device__ float sigmoid_of(float x) {
+  const float t = expf(-fabsf(x));
+  const float y = inverse_of(1.0f + t);
+  return (x < 0.0f ? t * y : y);
+}
+`,
 	"min_nan": extremeHelper("min", "<"),
 	"max_nan": extremeHelper("max", ">"),
 	// One instruction, of an error up to 2⁻²² (PTX ISA, ex2); subnormal results are 0.
@@ -194,6 +210,9 @@ func form(op scalar.Op, t dtype.DType) (clike.Form, bool) {
 	}
 	if name := extremes[op]; name != "" && t == dtype.F32 {
 		return clike.Form{Call: name, Helper: name}, true
+	}
+	if op == scalar.OpSigmoid && t == dtype.F32 {
+		return clike.Form{Call: "sigmoid_of", Helper: "sigmoid_of"}, true
 	}
 	if name := mathNames[op]; name != "" && t == dtype.F32 {
 		return clike.Form{Call: name + "f"}, true
@@ -292,7 +311,7 @@ var reserved = func() map[string]bool {
 		abs llabs min max isnan isfinite atomicAdd atomicMax atomicMin atomicOr as_bits to_whole warp_add warp_max
 		warp_min f16_to_f32 f32_to_f16 bf16_to_f32 f32_to_bf16
 		TensorMap box0 box1 copy_box_2 copy_box_3 copy_box_4 copy_box_5 arrive_at await_phase begin_barrier
-		tile_of shared_piece load_tiles load_turned_tiles dynamic_shared pack_f16 pack_bf16 power_of_two min_nan max_nan copy_async_4 copy_async_8 copy_async_16`) {
+		tile_of shared_piece load_tiles load_turned_tiles dynamic_shared pack_f16 pack_bf16 power_of_two min_nan max_nan sigmoid_of inverse_of copy_async_4 copy_async_8 copy_async_16`) {
 		out[word] = true
 	}
 	for _, name := range mathNames {

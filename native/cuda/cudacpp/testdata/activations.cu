@@ -1,9 +1,19 @@
 // activations
 
-static __device__ float sigmoid_f32(float x) {
-  const float t0 = expf(-fabsf(x));
-  const float t1 = 1.0f / (1.0f + t0);
-  return (x < 0.0f ? t0 * t1 : t1);
+static __device__ float inverse_of(float x) {
+  float y;
+#if __CUDA_ARCH__ >= 530
+  asm("{ .reg .f32 near, error; rcp.approx.ftz.f32 near, %1; fma.rn.f32 error, %1, near, 0fbf800000; neg.f32 error, error; fma.rn.f32 %0, near, error, near; }" : "=f"(y) : "f"(x));
+#else
+  y = 1.0f / x;
+#endif
+  return y;
+}
+
+static __device__ float sigmoid_of(float x) {
+  const float t = expf(-fabsf(x));
+  const float y = inverse_of(1.0f + t);
+  return (x < 0.0f ? t * y : y);
 }
 
 extern "C" __global__ void __launch_bounds__(20, 25) k_activations(
@@ -22,6 +32,6 @@ extern "C" __global__ void __launch_bounds__(20, 25) k_activations(
   erf_x[i] = erff(x[i]);
   sin_x[i] = sinf(x[i]);
   cos_x[i] = cosf(x[i]);
-  sigmoid_x[i] = sigmoid_f32(x[i]);
+  sigmoid_x[i] = sigmoid_of(x[i]);
   log1p_x[i] = log1pf(fabsf(x[i]));
 }
