@@ -1,12 +1,10 @@
 // The page of the digits: what is clicked, and what is shown.
 
-import { decodePlan } from '/rlx/runtime.js';
 import { Chart, scales, Steps } from './chart.js';
 import { DigitEngine, fileOf, models, open } from './digit-engine.js';
 import { loadDigits, testCount, trainCount } from './digits.js';
-import { planFile } from './engine.js';
-import { dispatches, showKernels } from './kernels.js';
-import { chosen, find, on, say, sentence, showCode, showDevice } from './page.js';
+import { dispatches } from './kernels.js';
+import { find, on, say, sentence, showCode, showDevice } from './page.js';
 import { drawWall, whenToRedraw } from './pictures.js';
 import { prepareRace, race } from './race.js';
 import { Reading } from './reading.js';
@@ -40,7 +38,7 @@ async function begin() {
 }
 
 const studio = new Studio({
-  models, fileOf,
+  models, fileOf, entries,
   curves: { loss, accuracy },
   controls: ['train', 'reset', 'show-kernels', 'save', 'load', 'race'],
   evaluations: { every: 700, steps: 0 },
@@ -106,10 +104,6 @@ const reading = new Reading({
 });
 
 on('race', 'click', runRace);
-on('show-kernels', 'click', async () => {
-  const { plan } = studio.engine.session, runs = plan.target === 'webgpu';
-  showKernels(runs ? plan : decodePlan(await planFile(fileOf(chosen()))), runs, entries);
-});
 on('clear', 'click', () => reading.clear());
 on('take', 'click', () => reading.take());
 whenToRedraw(() => { if (looked) showLooks(); });

@@ -1,11 +1,9 @@
 // The page of the language model: what is clicked, and what is shown.
 
-import { decodePlan } from '/rlx/runtime.js';
 import { Chart, scales, Steps } from './chart.js';
-import { planFile } from './engine.js';
 import { fileOf, fitting, GPTEngine, models } from './gpt-engine.js';
-import { dispatches, showKernels } from './kernels.js';
-import { chosen, count, find, on, showCode, showDevice } from './page.js';
+import { dispatches } from './kernels.js';
+import { find, showCode, showDevice } from './page.js';
 import { Studio } from './studio.js';
 import { loadText } from './text.js';
 import { Writing } from './writing.js';
@@ -32,7 +30,7 @@ async function begin() {
 }
 
 const studio = new Studio({
-  models, fileOf,
+  models, fileOf, entries,
   curves: { loss, held },
   controls: ['train', 'reset', 'show-kernels', 'save', 'load', 'ask'],
   evaluations: { every: 1000, steps: 20 },
@@ -66,11 +64,6 @@ const writing = new Writing(studio, () => `held-out loss ${held.points.last?.val
 
 /** The bytes of all that a network is and has learned. */
 const bytesOf = ({ slots }) => slots.filter(({ role }) => role === 'param' || role === 'state').reduce((sum, { bytes }) => sum + bytes, 0);
-
-on('show-kernels', 'click', async () => {
-  const { plan } = studio.engine.session, runs = plan.target === 'webgpu';
-  showKernels(runs ? plan : decodePlan(await planFile(fileOf(chosen()))), runs, entries);
-});
 
 find(`model-${await fitting()}`).checked = true;
 await studio.start();

@@ -4,6 +4,7 @@
 import { decodePlan } from '/rlx/runtime.js';
 import { Points } from './chart.js';
 import { lossesSince, planFile } from './engine.js';
+import { showKernels } from './kernels.js';
 import { chosen, count, download, find, on, perSecond, powers, say, Slider, Speedometer, tell } from './page.js';
 
 const seed = 1;
@@ -14,6 +15,7 @@ const seed = 1;
  * @property {Record<string, {title: string, text: string, rate: number}>} models what can be chosen
  * @property {(name: string) => string} fileOf the name of a model's files
  * @property {{loss: import('./chart.js').Curve} & Record<string, import('./chart.js').Curve>} curves of the training; `loss` is drawn here
+ * @property {Record<string, string>} entries what the entries of a plan are for, in the order in which they are shown
  * @property {string[]} controls ids of what needs a network
  * @property {{every: number, steps: number}} evaluations while training: milliseconds, and steps, at least, from one to the next
  * @property {(engine: object) => number} keepEvery how often a state is to be kept, in milliseconds
@@ -59,6 +61,7 @@ export class Studio {
     on('reopen', 'click', () => this.start());
     on('anew', 'click', () => this.start({ anew: true }));
     on('close-notice', 'click', () => { find('notice').hidden = true; });
+    on('show-kernels', 'click', () => this.#showKernels());
     on('save', 'click', () => this.#save());
     on('load', 'change', async ({ target }) => {
       const [file] = target.files;
@@ -216,6 +219,12 @@ export class Studio {
     } catch (error) {
       this.failOf(current, error);
     }
+  }
+
+  /** Shows the kernels of the network's plan; on the CPU, those that a GPU would run. */
+  async #showKernels() {
+    const { plan } = this.engine.session, { fileOf, entries } = this.#page, runs = plan.target === 'webgpu';
+    showKernels(runs ? plan : decodePlan(await planFile(fileOf(chosen()))), runs, entries);
   }
 
   /** Gives the browser the whole file, of one moment, or nothing. Training goes on. */
