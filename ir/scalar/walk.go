@@ -26,20 +26,20 @@ func Any(e Expr, f func(Expr) bool) bool {
 	// Most expressions have fewer nodes than this, also where shared ones are counted again,
 	// and are sooner gone through than noted.
 	left := 64
-	var any func(n *Node) bool
-	any = func(n *Node) bool {
+	var holds func(n *Node) bool
+	holds = func(n *Node) bool {
 		left--
 		if f(n) {
 			return true
 		}
 		for _, a := range n.Args {
-			if left > 0 && any(a) {
+			if left > 0 && holds(a) {
 				return true
 			}
 		}
 		return false
 	}
-	if any(e) {
+	if holds(e) {
 		return true
 	}
 	found := false
