@@ -41,7 +41,7 @@ test('the rows of a step are places of the first nine tenths, and what follows t
 
 test('what is measured is the last tenth, from its beginning to its end', () => {
   const held = plain.slice(Math.floor(plain.length * 0.9)), places = [];
-  for (const { inputs: { tokens, next } } of text.held(16, 32, 4)) {
+  for (const { tokens, next } of text.held(16, 32, 4)) {
     for (let row = 0; row < 16; row++) {
       const here = text.decode(tokens.subarray(row * 32, (row + 1) * 32));
       places.push(held.indexOf(here));

@@ -74,7 +74,7 @@ export class GPTEngine extends Engine {
   evaluate() {
     return this.inTurn(async () => {
       const readings = [];
-      for (const { inputs } of this.#text.held(this.#rows, this.#context, Math.ceil(measured / this.perStep))) {
+      for (const inputs of this.#text.held(this.#rows, this.#context, Math.ceil(measured / this.perStep))) {
         readings.push((await this.session.run('eval', inputs, { read: ['loss'] })).reading);
       }
       return (await Promise.all(readings)).reduce((sum, { values }) => sum + values.loss[0], 0) / readings.length;

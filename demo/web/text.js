@@ -57,12 +57,12 @@ export class Text {
     };
   }
 
-  /** Batches of the text held out, the same each time, of rows as far apart as can be. */
+  /** Batches of the text held out, the same each time, of rows as far apart as can be. The arrays are used again for the next one. */
   *held(rows, context, batches) {
     const tokens = new Int32Array(rows * context), next = new Int32Array(rows * context), apart = (this.#held.length - 1 - context) / (rows * batches);
     for (let batch = 0; batch < batches; batch++) {
       for (let row = 0; row < rows; row++) this.#copy(this.#held, Math.floor((batch * rows + row) * apart), context, row, tokens, next);
-      yield { inputs: { tokens, next }, rows };
+      yield { tokens, next };
     }
   }
 
