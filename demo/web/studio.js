@@ -178,7 +178,7 @@ export class Studio {
     } finally {
       timers.forEach(clearInterval);
       if (this.engine === current) showPaused();
-      say(`Paused at step ${current.steps}, ${this.#page.standing()}`);
+      say(`Paused at step ${count(current.steps)}, ${this.#page.standing()}`);
     }
   }
 

@@ -5,13 +5,11 @@
 
 import { join } from 'node:path';
 import { openChromium } from '../test/rig/chromium.mjs';
-import { serve } from '../test/rig/serve.mjs';
-
-const html = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/page.mjs"></script>';
+import { scriptPage, serve } from '../test/rig/serve.mjs';
 
 const [peer, set, steps, repeats] = process.argv.slice(2);
 const server = await serve({
-  '/': join(import.meta.dirname, 'page'), '/plans': process.env.RLX_PLANS, '/bench.html': { body: html, type: 'text/html' },
+  '/': join(import.meta.dirname, 'page'), '/plans': process.env.RLX_PLANS, '/bench.html': scriptPage,
 });
 const browser = await openChromium({ webgpu: 'default' });
 const page = await browser.open(`${server.origin}/bench.html`);

@@ -14,12 +14,11 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { openChromium } from '../test/rig/chromium.mjs';
-import { serve } from '../test/rig/serve.mjs';
+import { scriptPage, serve } from '../test/rig/serve.mjs';
 
 const root = join(import.meta.dirname, '../..'), folder = join(root, 'build/plans');
 const rounds = Number(process.argv[2] ?? 3), names = process.argv.slice(3), compilations = 3; // of each graph in a round
 
-const html = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/page.mjs"></script>';
 const script = `
 import { compile, init } from '/dist/index.js';
 const limits = { maxStorageBufferBindingSize: 2 ** 31 - 4, maxBufferSize: 2 ** 32 - 4 }; // as in compile/main.go
@@ -55,7 +54,7 @@ async function inPage(browser, origin, name) {
   return rounds;
 }
 
-const server = await serve({ '/': { body: html, type: 'text/html' }, '/page.mjs': { body: script }, '/dist': join(root, 'js/dist'), '/plans': folder });
+const server = await serve({ '/': scriptPage, '/page.mjs': { body: script }, '/dist': join(root, 'js/dist'), '/plans': folder });
 const browser = await openChromium({ webgpu: 'no adapter' });
 const all = new Map();
 for (let i = 0; i < rounds; i++) {

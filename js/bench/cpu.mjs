@@ -10,7 +10,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openChromium } from '../test/rig/chromium.mjs';
-import { serve } from '../test/rig/serve.mjs';
+import { scriptPage, serve } from '../test/rig/serve.mjs';
 import { bundle } from './bundle.mjs';
 import { cpuJobs } from './jobs.mjs';
 
@@ -49,10 +49,9 @@ async function best(opened, index) {
 
 async function measure(folder) {
   await bundle(join(here, 'page.mjs'), join(folder, 'page'), 'browser');
-  const html = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/page.mjs"></script>';
   const browser = await openChromium({ webgpu: 'no adapter' }), servers = [], opened = [];
   for (const { name, headers } of pages) {
-    const server = await serve({ '/': join(folder, 'page'), '/plans': plans, '/bench.html': { body: html, type: 'text/html' }, '/thread-worker.js': join(here, '../dist/thread-worker.js') }, { headers });
+    const server = await serve({ '/': join(folder, 'page'), '/plans': plans, '/bench.html': scriptPage, '/thread-worker.js': join(here, '../dist/thread-worker.js') }, { headers });
     const page = await browser.open(`${server.origin}/bench.html`);
     await page.waitForFunction(() => globalThis.openPeer);
     await page.evaluate((peer) => globalThis.openPeer(peer, { device: 'wasm' }), name);

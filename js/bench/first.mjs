@@ -15,14 +15,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { openGPU } from '../test/rig/dawn.mjs';
-import { serve } from '../test/rig/serve.mjs';
+import { scriptPage, serve } from '../test/rig/serve.mjs';
 import { firstStep, parts } from './first/once.mjs';
 
 const plans = process.env.RLX_PLANS ?? join(import.meta.dirname, '../../build/plans'); // by plans/main.go
 const js = process.env.RLX_DATA ? join(process.env.RLX_DATA, 'js') : join(import.meta.dirname, '..');
 const realGPU = process.env.RLX_DAWN_BACKEND === 'default';
 
-const html = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/page.mjs"></script>';
 const script = `
 import { firstStep } from '/js/bench/first/once.mjs';
 const textOf = async (name) => (await fetch('/plans/first-' + name + '.txt')).text();
@@ -39,7 +38,7 @@ const inNode = (name, backend) => firstStep(name, {
 // inChromium does a first step in a browser of its own.
 async function inChromium(name) {
   const { openChromium } = await import('../test/rig/chromium.mjs'); // a machine without a browser lacks what drives one
-  const server = await serve({ '/': { body: html, type: 'text/html' }, '/page.mjs': { body: script, type: 'text/javascript' }, '/js': js, '/plans': plans });
+  const server = await serve({ '/': scriptPage, '/page.mjs': { body: script, type: 'text/javascript' }, '/js': js, '/plans': plans });
   const browser = await openChromium({ webgpu: realGPU ? 'default' : 'swiftshader' });
   try {
     const page = await browser.open(`${server.origin}/`);

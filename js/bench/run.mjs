@@ -9,7 +9,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { openChromium } from '../test/rig/chromium.mjs';
-import { serve } from '../test/rig/serve.mjs';
+import { scriptPage, serve } from '../test/rig/serve.mjs';
 import { bundle } from './bundle.mjs';
 import { hostJobs } from './jobs.mjs';
 import { peers } from './peers/index.mjs';
@@ -60,8 +60,7 @@ async function inChromium(origin, peer, repeats) {
 async function measureAll(names, folder) {
   await bundle(join(here, 'node.mjs'), join(folder, 'node'), 'node');
   await bundle(join(here, 'page.mjs'), join(folder, 'page'), 'browser');
-  const html = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/page.mjs"></script>';
-  const server = await serve({ '/': join(folder, 'page'), '/plans': plans, '/bench.html': { body: html, type: 'text/html' } });
+  const server = await serve({ '/': join(folder, 'page'), '/plans': plans, '/bench.html': scriptPage });
   const program = join(folder, 'node/node.mjs');
   const rows = [];
   for (const name of names) {

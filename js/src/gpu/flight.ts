@@ -16,7 +16,7 @@ export class Flight {
   readonly #asked: number | undefined;
   /** How many may be under way. */
   #limit: number;
-  /** How many of those may still enter: who waits finds none. */
+  /** How many of those may still enter: none where somebody waits, and less where the limit fell. */
   #free: number;
   /** How many have left since a time. */
   #left = 0;

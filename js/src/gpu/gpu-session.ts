@@ -150,12 +150,12 @@ export class GPUSession extends PlanSession<ProgramEntry> {
     }
   }
 
-  /** Writes the scalars of some steps, if they are not those of the last run: a copy that the device would wait for. */
+  /** Writes the scalars of some steps, but those of one step that are there already: the device would wait for the copy. */
   #sendScalars(target: ProgramEntry, steps: number): void {
-    const { uniforms, rows, stride, sent } = target, now = rows.subarray(0, steps * stride);
-    if (!uniforms || now.every((byte, i) => byte === sent?.[i])) return;
-    this.#gpu.queue.writeBuffer(uniforms, 0, now);
-    target.sent = now.slice();
+    const { uniforms, rows, stride, sent } = target;
+    if (!uniforms || steps === 1 && sent?.every((byte, i) => byte === rows[i])) return;
+    this.#gpu.queue.writeBuffer(uniforms, 0, rows, 0, steps * stride);
+    target.sent = rows.slice(0, stride);
   }
 
   /** Records the copies of what is on the device. */

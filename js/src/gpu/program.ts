@@ -22,7 +22,7 @@ export type Dispatches = Map<Dispatch, DispatchObjects>;
 /** An entry with its objects. */
 export interface ProgramEntry extends Runnable {
   dispatches: Dispatches;
-  /** The rows of scalars on the device, and what was written there last. */
+  /** The rows of scalars on the device, and the first of them. */
   uniforms?: GPUBuffer;
   sent?: Uint8Array;
   /** Whether a run has passed WebGPU's checks. */

@@ -26,8 +26,8 @@ const quiet = [
 
 // How a page finds WebGPU. Without --enable-unsafe-webgpu, requestAdapter() gives null on
 // a software adapter. The machine's own GPU (default) is looked for by Vulkan without a display, which
-// NVIDIA's driver needs files for that the GPU process's sandbox hides. No flag takes navigator.gpu away, but plain http does, in workers
-// too, on any host but the local one.
+// NVIDIA's driver needs files for that the GPU process's sandbox hides. No flag takes navigator.gpu
+// away, but plain http does, in workers too, on any host but the local one.
 const plainHost = 'plain.test';
 const webgpuFlags = {
   swiftshader: ['--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader'],

@@ -29,6 +29,9 @@ export const strictCSP = [
   "style-src 'self'", "img-src 'self' data: blob:", "font-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
 ].join('; ');
 
+/** A page that is the module /page.mjs and nothing else. */
+export const scriptPage = { body: '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/page.mjs"></script>', type: 'text/html' };
+
 const isText = (target) => typeof target === 'object' && 'body' in target;
 
 // locate finds what a path stands for: the longest mount that is a prefix of it wins.
