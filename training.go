@@ -1,6 +1,7 @@
 package rlx
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -57,9 +58,6 @@ const (
 // parameters, on the CPU where the device has no random numbers. Errors are those of
 // [Training.Entries] and [Trainer.SetRate], and of the device.
 func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Trainer, error) {
-	if o.Loss == "" {
-		o.Loss = "loss"
-	}
 	entries, err := o.Entries(loss)
 	if err != nil {
 		return nil, err
@@ -96,20 +94,17 @@ func (o Training) Entries(loss *ir.Graph) ([]ir.Entry, error) {
 	if loss == nil {
 		return nil, ir.Errorf(ir.ErrGraph, "no graph given")
 	}
-	if o.Loss == "" {
-		o.Loss = "loss"
-	}
 	if o.Optimizer == nil {
 		o.Optimizer = optim.Adam{}
 	}
 	if o.Precision == MixedF16 && o.Options.Scale == nil {
 		o.Options.Scale = &optim.LossScale{}
 	}
-	step, err := optim.Step(loss, o.Loss, o.Optimizer, o.Options)
+	step, err := optim.Step(loss, o.lossName(), o.Optimizer, o.Options)
 	if err != nil {
 		return nil, err
 	}
-	if step, err = optim.History(step, o.Loss, historySteps); err != nil {
+	if step, err = optim.History(step, o.lossName(), historySteps); err != nil {
 		return nil, err
 	}
 	var params []string
@@ -124,6 +119,9 @@ func (o Training) Entries(loss *ir.Graph) ([]ir.Entry, error) {
 	}
 	return append([]ir.Entry{{Name: stepEntry, Graph: step}, {Name: initEntry, Graph: first}}, o.Eval...), nil
 }
+
+// lossName is the output of the graph that is the loss.
+func (o *Training) lossName() string { return cmp.Or(o.Loss, "loss") }
 
 // initializers returns Init with ones for what the ops of the loss want to begin so.
 func (o *Training) initializers(loss *ir.Graph) map[string]Initializer {
@@ -175,7 +173,7 @@ func drawHere(ctx context.Context, p *Program, first *ir.Graph, seed uint32) err
 
 // begin returns the trainer of a program with its first weights.
 func (o *Training) begin(p *Program) (*Trainer, error) {
-	t, err := NewTrainer(p, o.Loss)
+	t, err := NewTrainer(p, o.lossName())
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,7 @@
 import { Chart, scales, Steps } from './chart.js';
 import { DigitEngine, fileOf, models, open } from './digit-engine.js';
 import { loadDigits, testCount, trainCount } from './digits.js';
-import { dispatches } from './kernels.js';
-import { find, on, say, sentence, showCode, showDevice } from './page.js';
+import { find, on, say, sentence, showCode } from './page.js';
 import { drawWall, whenToRedraw } from './pictures.js';
 import { prepareRace, race } from './race.js';
 import { Reading } from './reading.js';
@@ -51,10 +50,7 @@ const studio = new Studio({
     const { session, kind, reason } = await open(name);
     return { engine: new DigitEngine(session, name, digits), kind, reason };
   },
-  opened({ session }, kind, reason) {
-    showDevice(session, kind, reason, `a step: ${dispatches(session.plan, 'step')} kernels, 1 submission`);
-    prepareRace(kind === 'gpu' ? undefined : sentence(reason));
-  },
+  opened(kind, reason) { prepareRace(kind === 'gpu' ? undefined : sentence(reason)); },
   began: () => reading.stay(),
   stepped: () => reading.live(),
   evaluate,

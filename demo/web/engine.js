@@ -125,8 +125,8 @@ export class Engine {
   pause() { this.#stop?.abort(); }
 
   /** Runs an entry, in its turn, and reads what it left: one moment, one submission. */
-  look(entry, inputs, read, { steps } = {}) {
-    return this.inTurn(async () => (await (await this.#session.run(entry, inputs, { read, ...steps && { steps } })).reading).values);
+  look(entry, inputs, read) {
+    return this.inTurn(async () => (await (await this.#session.run(entry, inputs, { read })).reading).values);
   }
 
   close() {

@@ -2,8 +2,7 @@
 
 import { Chart, scales, Steps } from './chart.js';
 import { fileOf, fitting, GPTEngine, models } from './gpt-engine.js';
-import { dispatches } from './kernels.js';
-import { find, showCode, showDevice } from './page.js';
+import { find, showCode } from './page.js';
 import { Studio } from './studio.js';
 import { loadText } from './text.js';
 import { Writing } from './writing.js';
@@ -44,9 +43,6 @@ const studio = new Studio({
   async open(name) {
     text ??= await begin();
     return GPTEngine.open(name, text);
-  },
-  opened({ session }, kind, reason) {
-    showDevice(session, kind, reason, `a step: ${dispatches(session.plan, 'step')} kernels, 1 submission`);
   },
   renewed: (engine, goesOn) => writing.renew(engine, goesOn),
   began: (engine) => writing.follow(engine),

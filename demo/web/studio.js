@@ -4,8 +4,8 @@
 import { decodePlan } from '/rlx/runtime.js';
 import { Points } from './chart.js';
 import { lossesSince, planFile } from './engine.js';
-import { showKernels } from './kernels.js';
-import { chosen, count, download, find, on, perSecond, powers, say, Slider, Speedometer, tell } from './page.js';
+import { dispatches, showKernels } from './kernels.js';
+import { chosen, count, download, find, on, perSecond, powers, say, showDevice, Slider, Speedometer, tell } from './page.js';
 
 const seed = 1;
 
@@ -21,7 +21,7 @@ const seed = 1;
  * @property {(engine: object) => number} keepEvery how often a state is to be kept, in milliseconds
  * @property {(name: string) => void} choose shows what is chosen, before there is a session
  * @property {(name: string) => Promise<{engine: import('./engine.js').Engine, kind: 'gpu' | 'cpu', reason?: string}>} open
- * @property {(engine: object, kind: string, reason?: string) => void} opened
+ * @property {(kind: 'gpu' | 'cpu', reason?: string) => void} [opened] there is a session
  * @property {(engine: object, goesOn: boolean) => void} [renewed] the network is new, or of a file, or goes on from where it was kept
  * @property {(engine: object) => Promise<void>} evaluate looks at the network, and shows it
  * @property {(engine: object) => void} [began] training begins
@@ -115,7 +115,8 @@ export class Studio {
       engine.rate = this.#rate.value;
       this.engine = engine;
       engine.session.lost.then((error) => this.engine === engine && this.fail(error));
-      this.#page.opened(engine, kind, reason);
+      showDevice(engine.session, kind, reason, `a step: ${dispatches(engine.session.plan, 'step')} kernels, 1 submission`);
+      this.#page.opened?.(kind, reason);
       await this.#renew(this.#kept.get(name));
       if (this.engine === engine) this.#enable(true);
     } catch (error) {

@@ -1,23 +1,19 @@
 // The demo, end to end, in Chromium.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { axe, crashGPU, hide } from '../../../js/test/rig/chromium.mjs';
 import { decodeSafetensors, encodeSafetensors } from '../../../js/dist/safetensors.js';
 import { countGPU } from '../../../js/test/rig/counter.mjs';
 import { traceTasks } from './tasks.mjs';
-import { accuracyOf, bottomOf, colored, draw, figure, inked, openDemo, pause, readyOf, serveDemo, stepsOf } from './page.mjs';
+import { accuracyOf, bottomOf, colored, draw, figure, inked, openDemo, pause, readyOf, serveDemo, shots, stepsOf } from './page.mjs';
 
 const { drawings } = JSON.parse(readFileSync(new URL('../../testdata/drawings.json', import.meta.url)));
 const curves = JSON.parse(readFileSync(new URL('../../testdata/curves.json', import.meta.url)));
-const shots = new URL('../../../build/demo/', import.meta.url).pathname;
 
 let server;
-before(async () => {
-  mkdirSync(shots, { recursive: true });
-  server = await serveDemo();
-});
+before(async () => { server = await serveDemo(); });
 after(() => server.close());
 
 test('there is something to see on the first screen, and it moves, before anyone trains or draws', async (t) => {

@@ -1,20 +1,14 @@
 // The page of the language model, end to end, in Chromium.
 
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { axe } from '../../../js/test/rig/chromium.mjs';
 import { countGPU } from '../../../js/test/rig/counter.mjs';
 import { traceTasks } from './tasks.mjs';
-import { bottomOf, colored, figure, openDemo, pause, serveDemo, stepsOf } from './page.mjs';
-
-const shots = new URL('../../../build/demo/', import.meta.url).pathname;
+import { bottomOf, colored, figure, openDemo, pause, serveDemo, shots, stepsOf } from './page.mjs';
 
 let server;
-before(async () => {
-  mkdirSync(shots, { recursive: true });
-  server = await serveDemo();
-});
+before(async () => { server = await serveDemo(); });
 after(() => server.close());
 
 const textOf = (page, id) => page.locator(`#${id}`).textContent();

@@ -1,8 +1,13 @@
 // The demo's page in Chromium, as the tests open it.
 
+import { mkdirSync } from 'node:fs';
 import { openChromium } from '../../../js/test/rig/chromium.mjs';
 import { serve, strictCSP } from '../../../js/test/rig/serve.mjs';
 import { demoMounts } from '../../../js/serve.mjs';
+
+/** Where tests leave screenshots, for people. */
+export const shots = new URL('../../../build/demo/', import.meta.url).pathname;
+mkdirSync(shots, { recursive: true });
 
 /** Serves the demo as `make demo` does. */
 export const serveDemo = () => serve(demoMounts, { csp: strictCSP });
