@@ -22,7 +22,7 @@ const (
 	MixedF16
 	// TF32 computes products of f32 from 10 of the 23 bits of fraction of their
 	// factors, with sums in f32, on devices that are faster so: NVIDIA's of compute
-	// capability 9.0. Others compute them as written.
+	// capability 8.0 and later. Others compute them as written.
 	TF32
 )
 

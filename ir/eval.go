@@ -10,6 +10,9 @@ type EvalOptions struct {
 	// does not round either. Conversions to integers, bitcasts and random bits
 	// keep their meaning.
 	Reference bool
+	// Bodies evaluates an op that has a body by it, even where the op has an Eval. A module
+	// for the browser leaves such Evals out, so results are the same there only by bodies.
+	Bodies bool
 }
 
 // EvalContext is what the meaning of an op may ask for beyond its operands.
@@ -92,7 +95,7 @@ func evalNode(c *EvalContext, n *Node, at func(Value) *Array, inputs map[string]
 	if d.Eval == nil && d.Body == nil {
 		return nil, Errorf(ErrNoRule, "%s has no Eval", n.op)
 	}
-	if d.Eval == nil {
+	if d.Eval == nil || c.Options.Bodies && d.Body != nil {
 		body, err := Inline(n)
 		if err != nil {
 			return nil, err

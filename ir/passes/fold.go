@@ -144,6 +144,6 @@ func evaluate(n *ir.Node, in []*ir.Array) ([]*ir.Array, bool) {
 	if err != nil {
 		return nil, false
 	}
-	out, err := ir.Eval(g, nil, ir.EvalOptions{})
+	out, err := ir.Eval(g, nil, ir.EvalOptions{Bodies: true}) // the same numbers in the browser
 	return out, err == nil
 }

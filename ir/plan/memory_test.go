@@ -302,3 +302,32 @@ func TestPlacesOfThePastAreForgotten(t *testing.T) {
 		t.Errorf("%d bytes for three values at a time", bytes)
 	}
 }
+
+// TestLivingValuesDoNotShareMemory places values of random sizes and lifetimes in the order in
+// which they come to life: no two that live at the same time lie over each other.
+func TestLivingValuesDoNotShareMemory(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		p := pool{p: &Plan{}, room: room{1 << 20, 1 << 20}, blocks: map[int][]block{}}
+		lives := make([]lifetime, 200)
+		for i := range lives {
+			from := i / 4
+			size := &group.Tensor{DType: ir.F32, Dims: []int{1 + r.IntN(3*RowBytes/4)}}
+			lives[i] = lifetime{t: size, from: from, to: from + r.IntN(5), next: from}
+		}
+		places := make([]region, len(lives))
+		for i := range lives {
+			var err error
+			if places[i], err = p.place(&lives[i], nil); err != nil {
+				t.Fatal(err)
+			}
+			for j := range i {
+				a, b := places[i], places[j]
+				together := lives[j].to >= lives[i].from
+				if together && a.buffer == b.buffer && a.offset < b.offset+b.bytes && b.offset < a.offset+a.bytes {
+					t.Fatalf("seed %d: value %d at %+v lies over value %d at %+v, which lives until %d", seed, i, a, j, b, lives[j].to)
+				}
+			}
+		}
+	}
+}

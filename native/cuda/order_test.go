@@ -6,7 +6,9 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/kernel/routine"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native/cuda"
 )
@@ -33,6 +35,41 @@ func TestStepsWaitForWhatTheyNeed(t *testing.T) {
 	step([]loop.Access{a}, at(status, 0))                        // 6: after who read the codes
 	want := [][]int{nil, nil, {1, 0}, {0}, {3, 2}, {2}, {5}, {4, 6}}
 	if got := cuda.Waits(p, steps); !reflect.DeepEqual(got, want) {
+		t.Errorf("the steps wait for %v, not %v", got, want)
+	}
+}
+
+// Neighbours in a buffer keep no order, and what shares a word does, however small.
+func TestStepsThatShareOneWordKeepTheirOrder(t *testing.T) {
+	p := &plan.Plan{Status: &plan.Status{Buffer: 9}, Kernels: []plan.Kernel{{Storage: []loop.Access{loop.ReadWrite}}}}
+	write := func(offset, bytes int) plan.Step {
+		return &plan.Dispatch{Bindings: []plan.Binding{{Offset: offset, Bytes: bytes}}}
+	}
+	steps := []plan.Step{write(0, 4), write(0, 4), write(4, 4), write(4, 8), write(8, 4)}
+	if got, want := cuda.Waits(p, steps), [][]int{nil, {0}, nil, {2}, {3}, {1, 4}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("the steps wait for %v, not %v", got, want)
+	}
+}
+
+// What a routine writes is written: who reads it waits, and who only reads its operands does not.
+func TestStepsWaitForRoutines(t *testing.T) {
+	const x, y, work, result = 0, 1, 2, 3
+	product := routine.Product{Operand: dtype.F32, Result: dtype.F32, Batch: 1, M: 8, N: 8, K: 8}
+	p := &plan.Plan{
+		Status:   &plan.Status{Buffer: 9},
+		Kernels:  []plan.Kernel{{Storage: []loop.Access{loop.Read}}, {Storage: []loop.Access{loop.ReadWrite}}},
+		Routines: []routine.Routine{product},
+	}
+	bind := func(buffers ...int) (out []plan.Binding) {
+		for _, b := range buffers {
+			out = append(out, plan.Binding{Buffer: b, Bytes: 256})
+		}
+		return out
+	}
+	read := func(buffer int) plan.Step { return &plan.Dispatch{Bindings: bind(buffer)} }
+	write := func(buffer int) plan.Step { return &plan.Dispatch{Kernel: 1, Bindings: bind(buffer)} }
+	steps := []plan.Step{write(x), &plan.Call{Bindings: bind(x, y, work, result)}, read(x), read(result), write(y)}
+	if got, want := cuda.Waits(p, steps), [][]int{nil, {0}, {0}, {1}, {1}, {2, 3, 4}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("the steps wait for %v, not %v", got, want)
 	}
 }

@@ -163,7 +163,7 @@ func TestWrittenModulesHaveFilesOfTheirOwn(t *testing.T) {
 			plans = append(plans, m.Code)
 		}
 	}
-	if len(files) != len(plans)+2 {
+	if len(files) != len(plans)+3 { // the index, the values, and the sources
 		t.Errorf("%d files for %d plans: two have one name", len(files), len(plans))
 	}
 	for _, name := range plans {

@@ -75,14 +75,17 @@ func Write(folder string, modules []Module) error {
 			return fmt.Errorf("conformance: %s: %w", m.Name, err)
 		}
 	}
-	index, err := json.Marshal(w.index)
+	src, err := sources(modules)
 	if err != nil {
+		return err
+	}
+	if err := w.json(SourcesFile, src); err != nil {
 		return err
 	}
 	if err := w.file(ValuesFile, w.values); err != nil {
 		return err
 	}
-	return w.file(IndexFile, index)
+	return w.json(IndexFile, w.index)
 }
 
 type writer struct {
@@ -93,6 +96,14 @@ type writer struct {
 
 func (w *writer) file(name string, data []byte) error {
 	return os.WriteFile(filepath.Join(w.folder, name), data, 0o644)
+}
+
+func (w *writer) json(name string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return w.file(name, data)
 }
 
 func (w *writer) module(m Module) error {

@@ -14,7 +14,7 @@ const widening = 4
 // what the thread has gathered, or the one before the other. Where threads cannot exchange
 // them it widens its reach, from one half of workgroup memory to the other.
 func (t *prefixStrips) meet(own [][]scalar.Expr) (before, all [][]scalar.Expr) {
-	if withMma && t.shuffles() {
+	if t.shuffles() {
 		return t.meetInWarps(own)
 	}
 	half, threads := 0, t.s.Lanes*t.s.Rows

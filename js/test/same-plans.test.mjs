@@ -1,0 +1,42 @@
+// The compiler in a page makes the plans that a Go program makes: byte for byte, for every
+// module of the conformance suite, on WebGPU and on WebAssembly.
+
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { before, test } from 'node:test';
+import { compile, init } from '../dist/index.js';
+import { load } from './conformance-suite.mjs';
+
+/** What a page gives to compile for each target that the suite has hashes for. */
+const targets = {
+  webgpu: { target: 'webgpu' },
+  'webgpu f16': { target: 'webgpu', limits: { f16: true } },
+  'webgpu subgroups 32': { target: 'webgpu', limits: { subgroup: 32 } },
+  wasm: { target: 'wasm' },
+};
+
+let sources;
+before(async () => {
+  sources = JSON.parse(new TextDecoder().decode(await load('sources.json')));
+  await init({ compileWorker: false });
+});
+
+/** The SHA-256 of the plan of a module, undefined where the target refuses it. */
+async function hashOf({ name, entries }, target) {
+  const texts = Object.fromEntries(entries.map((entry) => [entry.name, entry.text]));
+  const plan = await compile({ name, entries: texts, ...target }).catch(() => undefined);
+  return plan && createHash('sha256').update(plan).digest('hex');
+}
+
+for (const [name, target] of Object.entries(targets)) {
+  test(`plans for ${name} are those of a Go program`, async () => {
+    const differ = [];
+    let same = 0;
+    for (const source of sources) {
+      if (await hashOf(source, target) === source.plans[name]) same++;
+      else differ.push(source.name);
+    }
+    assert.deepEqual(differ, []);
+    assert.ok(same > 900, `only ${same} modules`);
+  });
+}
