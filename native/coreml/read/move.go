@@ -39,12 +39,20 @@ func init() {
 	meanings["tile"] = func(c *call) ir.Value { return ops.Tile(c.Builder, c.x(), c.ints("reps")...) }
 	meanings["reverse"] = func(c *call) ir.Value { return ops.Reverse(c.Builder, c.x(), c.axes(c.x())...) }
 	meanings["gather"] = func(c *call) ir.Value {
-		return ops.Take(c.Builder, c.x(), c.arg("indices"), c.axis(c.x(), 0), ops.OutsideFill)
+		axis := c.axis(c.x(), 0)
+		return ops.Take(c.Builder, c.x(), c.inside("indices", axis), axis, ops.OutsideFill)
 	}
 	meanings["gather_along_axis"] = func(c *call) ir.Value {
-		return ops.TakeAlongAxis(c.Builder, c.x(), c.arg("indices"), c.axis(c.x(), 0), ops.OutsideFill)
+		axis := c.axis(c.x(), 0)
+		return ops.TakeAlongAxis(c.Builder, c.x(), c.inside("indices", axis), axis, ops.OutsideFill)
 	}
 	meanings["scatter_along_axis"] = scatterAlong
+}
+
+// inside returns an argument of indices into an axis of x, which fail the run where they are
+// outside: Core ML leaves open what such indices read.
+func (c *call) inside(name string, axis int) ir.Value {
+	return ops.CheckIndex(c.Builder, c.arg(name), c.x().Dim(axis), "index of gather")
 }
 
 // scatterAlong updates elements at places along an axis; the other axes run along.
