@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"native/safetensors", "native/backendtest", "native/cpu", "native/cuda", "native/metal", "webgpu/exec", "webgpu/conformance"},
 	{"webgpu", "wasm", "native/coreml"}, // whose stand-in for Core ML computes on the CPU
 	{""},                                // the root
-	{"demo", "js", "build", "native/rlx", "native/opsdoc"},
+	{"demo", "js", "native/opsdoc"},
 }
 
 const module = "github.com/rlx-go/rlx"
@@ -63,6 +63,21 @@ func room(pkg string) (layer int, name string) {
 		}
 	}
 	return layer, name
+}
+
+func TestRoomsHavePackages(t *testing.T) {
+	inhabited := map[string]bool{}
+	for pkg := range packages(t) {
+		_, name := room(pkg)
+		inhabited[name] = true
+	}
+	for _, rooms := range layers {
+		for _, name := range rooms {
+			if !inhabited[name] {
+				t.Errorf("layers names %q, where no package is", name)
+			}
+		}
+	}
 }
 
 func TestImportArrows(t *testing.T) {

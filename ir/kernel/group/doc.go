@@ -22,6 +22,9 @@
 // is all that a backend with code of its own needs. [CanonOf] tells which groups
 // are equal.
 //
-// The package knows no threads, no workgroups and no target, but for how many
-// tensors a kernel binds. How a group becomes kernels is told by package sched.
+// Of the target the package knows what [Options] holds: how many tensors a kernel binds, which
+// branches are worth running alone, from which size positions are counted in 64 bits, and
+// whether products go by tensor cores. It picks no workgroup sizes and makes no
+// kernels; package sched does. One exception is split.go, which cuts long reductions by the
+// number of processors of a large GPU.
 package group
