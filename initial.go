@@ -77,22 +77,24 @@ func fans(t ir.Type) (in, out float64) {
 	return float64(max(1, receptive*dims[max(len(dims)-2, 0)])), float64(max(1, receptive*last))
 }
 
-// byDefault is the initializer of a parameter that none is given for: HeNormal
+// byDefault is the initializer of a parameter that none is given for: GlorotUniform
 // for weights of two axes and more, zeros for all others.
 func byDefault(t ir.Type) Initializer {
 	if t.Shape.Rank() < 2 {
 		return Constant(0)
 	}
-	return HeNormal()
+	return GlorotUniform()
 }
 
 // SeedInput is the input of the graph that [InitGraph] returns, a rank-0 u32.
 const SeedInput = "seed"
 
 // InitGraph returns a graph that sets every state of a training step to its
-// first value: parameters of a floating type by their initializers, where they
-// have one by name, or HeNormal for weights of two axes and more; all others,
-// the optimiser's states among them, to zero. Parameter number i in the order of
+// first value: those that trained names and that are of a floating type by their
+// initializers, where they have one by name, or GlorotUniform for weights of two axes and
+// more; all others, the optimiser's states among them, to zero. Parameters that the step
+// only reads are set where trained or by names them, and else left as they are: they may
+// belong to another step. Parameter number i in the order of
 // the step's ports draws from the seed's key folded with i, so that the same
 // seed gives the same numbers on every device. The error is of kind
 // [ir.ErrName] for an initializer of no state.
@@ -114,7 +116,7 @@ func InitGraph(step *ir.Graph, trained []string, by map[string]Initializer) (*ir
 		key := ops.Concatenate(b, 0, ops.Zeros(b, ir.U32, ir.N(1)), low)
 		for i, p := range step.Ports() {
 			t := p.Value.Type()
-			if p.Kind == ir.InputPort {
+			if p.Kind == ir.InputPort || p.Kind == ir.ParamPort && !weights[p.Name] && by[p.Name] == nil {
 				continue
 			}
 			b.Port(ir.StatePort, p.Name, t)

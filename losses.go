@@ -24,8 +24,10 @@ func (t *Trainer) findStates(loss string) {
 				continue // a state of the user's own
 			}
 			t.ring, t.every = s.Name, max(1, s.Dims[0]/2)
-		case optim.StepState:
-			counts = s.Name
+		default:
+			if optim.IsStepState(s.Name) {
+				counts = s.Name
+			}
 		}
 	}
 	if t.counter = counts; t.ring != "" {

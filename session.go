@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
@@ -65,6 +66,9 @@ func (s *Session) CompileWith(ctx context.Context, m *ir.Module, o CompileOption
 	}
 	m, err := ir.NewModule(m.Name, m.Entries...) // one made by hand is checked here
 	if err != nil {
+		return nil, err
+	}
+	if err := optim.Check(m); err != nil {
 		return nil, err
 	}
 	m, err = o.Precision.apply(m)

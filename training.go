@@ -29,7 +29,7 @@ type Training struct {
 	// [optim.LossScale] where Options has no scale of its own.
 	Precision Precision
 	// Seed draws the first weights, by the initializers of Init or, where a
-	// parameter has none, ones for the scales of norms, [HeNormal] for weights of two
+	// parameter has none, ones for the scales of norms, [GlorotUniform] for weights of two
 	// axes and more, and zeros for all else. States begin as zeros, but the running
 	// variance of a batch norm as ones.
 	Seed uint32
@@ -104,6 +104,9 @@ func (o Training) Entries(loss *ir.Graph) ([]ir.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := o.checkUnchanged(step); err != nil {
+		return nil, err
+	}
 	if step, err = optim.History(step, o.lossName(), historySteps); err != nil {
 		return nil, err
 	}
@@ -118,6 +121,27 @@ func (o Training) Entries(loss *ir.Graph) ([]ir.Entry, error) {
 		return nil, err
 	}
 	return append([]ir.Entry{{Name: stepEntry, Graph: step}, {Name: initEntry, Graph: first}}, o.Eval...), nil
+}
+
+// checkUnchanged returns an error of kind [ir.ErrGraph] for a state of the optimiser that the
+// step reads but does not change, where no entry of Eval does: Sophia's estimate of the
+// curvature would stay 0.
+func (o *Training) checkUnchanged(step *ir.Graph) error {
+	for _, p := range step.Ports() {
+		if !optim.IsState(p) || changes(step, p.Name) {
+			continue
+		}
+		if !slices.ContainsFunc(o.Eval, func(e ir.Entry) bool { return e.Graph != nil && changes(e.Graph, p.Name) }) {
+			return ir.Errorf(ir.ErrGraph, "the step reads state %q of the optimizer and no entry changes it: Eval lacks the graph of optim.Sophia.Curvature", p.Name)
+		}
+	}
+	return nil
+}
+
+// changes reports whether a graph gives a state another value than it had.
+func changes(g *ir.Graph, state string) bool {
+	p, _ := g.Port(state)
+	return slices.ContainsFunc(g.Outputs(), func(o ir.Output) bool { return o.State && o.Name == state && o.Value != p.Value })
 }
 
 // lossName is the output of the graph that is the loss.

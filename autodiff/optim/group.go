@@ -16,13 +16,15 @@ type Group struct {
 	Optimizer Optimizer
 	// Rate is what the learning rate is multiplied by; 0 stands for 1.
 	Rate float64
+
+	mayBeEmpty bool // no error where no parameter matches
 }
 
 // Vectors returns the group of a loss's parameters of fewer than two axes, as biases and
 // the scales of norms are, with an optimizer of their own. For weight decay that leaves
 // them alone it is that of all others with [NoDecay].
 func Vectors(loss *ir.Graph, opt Optimizer) Group {
-	return Group{Optimizer: opt, Match: func(name string) bool {
+	return Group{mayBeEmpty: true, Optimizer: opt, Match: func(name string) bool {
 		p, ok := loss.Port(name)
 		return ok && p.Value.Rank() < 2
 	}}
@@ -34,18 +36,23 @@ const (
 )
 
 // completed returns the groups, with the optimiser where they have none of their
-// own, and one of all other parameters.
-func completed(groups []Group, opt Optimizer) []*Group {
+// own, and one of all other parameters. A group that matches none of the trained
+// parameters is an error of kind [ir.ErrName]: it is most likely misspelt.
+func completed(groups []Group, opt Optimizer, trained []string) ([]*Group, error) {
 	var out []*Group
-	for _, g := range groups {
+	for i, g := range groups {
+		if g.Match == nil {
+			return nil, ir.Attrf("group %d of the step has no Match", i)
+		}
+		if !g.mayBeEmpty && !slices.ContainsFunc(trained, g.Match) {
+			return nil, ir.Errorf(ir.ErrName, "group %d of the step matches no trained parameter: there are %v", i, trained)
+		}
 		if g.Optimizer == nil {
 			g.Optimizer = opt
 		}
-		if g.Match != nil {
-			out = append(out, &g)
-		}
+		out = append(out, &g)
 	}
-	return append(out, &Group{Match: func(string) bool { return true }, Optimizer: opt})
+	return append(out, &Group{Match: func(string) bool { return true }, Optimizer: opt}), nil
 }
 
 // groupOf returns the first of the groups that matches a name.
@@ -75,7 +82,7 @@ func (s *step) accumulate(b *ir.Builder, due ir.Value) {
 	}
 	for i := range s.params {
 		p := &s.params[i]
-		name := SlotState(sumSlot, p.name)
+		name := s.options.SlotState(sumSlot, p.name)
 		sum := b.State(name, p.grad.DType(), p.grad.Shape()...)
 		p.grad = ops.Add(b, sum, times(b, p.grad, 1/float64(s.options.Accumulate)))
 		b.SetState(name, s.scaling.unlessSkipped(b, ops.Select(b, due, ops.ZerosLike(b, sum), p.grad), sum))

@@ -6,11 +6,13 @@ import (
 )
 
 // HistoryCount is the state of [History] that counts the steps, a rank-0 i32.
-const HistoryCount = "history/count"
+const HistoryCount = historyPrefix + "count"
+
+const historyPrefix = "history/"
 
 // HistoryState returns the state that keeps the values of an output:
 // "history/loss" for "loss".
-func HistoryState(output string) string { return "history/" + output }
+func HistoryState(output string) string { return historyPrefix + output }
 
 // History returns a training step that also keeps the values of an output, f32
 // of rank 0, of the last n steps on the device: value k, counted from 0, lies at

@@ -38,7 +38,7 @@ func TestSophiaAgreesWithTheFormulasOfItsPaper(t *testing.T) {
 	want := readPaper(t)["sophia"]
 	opt := optim.Sophia{}
 	s := trainingOf(t, opt, optim.Options{Schedule: optim.Constant(0.05)})
-	curvature, err := opt.Curvature(lossGraph(t, ir.F64), "loss", 7)
+	curvature, err := opt.Curvature(lossGraph(t, ir.F64), "loss", 7, optim.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,10 +12,13 @@ import (
 const (
 	// ScaleState is how often the scale has been doubled, less how often it has
 	// been halved.
-	ScaleState = StatePrefix + "scale"
+	ScaleState = StatePrefix + scaleState
 	// GoodState is how many steps in a row had finite gradients since the scale
 	// last changed.
-	GoodState = StatePrefix + "good"
+	GoodState = StatePrefix + goodState
+
+	scaleState = "scale"
+	goodState  = "good"
 )
 
 // scaledOutput is the loss that gradients are taken of, in between.
@@ -79,6 +82,7 @@ func scaledLoss(loss *ir.Graph, name string) (*ir.Graph, error) {
 // scaling is a loss scale at work in a step.
 type scaling struct {
 	LossScale
+	options       Options
 	initial       int      // the exponent of the first scale
 	doubled, good ir.Value // the states before the step
 	finite        ir.Value // whether the gradients of this step all are
@@ -87,7 +91,7 @@ type scaling struct {
 // begin adds the states and returns the scale of this step, f32.
 func (l *scaling) begin(b *ir.Builder) ir.Value {
 	l.initial = l.exponent(b)
-	l.doubled, l.good = b.State(ScaleState, ir.I32), b.State(GoodState, ir.I32)
+	l.doubled, l.good = b.State(l.options.state(scaleState), ir.I32), b.State(l.options.state(goodState), ir.I32)
 	return powerOfTwo(b, ops.Add(b, l.doubled, ops.ConstLike(b, l.doubled, float64(l.initial))))
 }
 
@@ -130,8 +134,8 @@ func (l *scaling) end(b *ir.Builder) {
 	full := ops.Ge(b, good, number(interval))
 	step := ops.Select(b, l.finite, ops.Select(b, full, number(1), number(0)), number(-1))
 	moved := ops.Clamp(b, ops.Add(b, l.doubled, step), number(-maxScale-l.initial), number(maxScale-l.initial))
-	b.SetState(ScaleState, moved)
-	b.SetState(GoodState, ops.Select(b, ops.And(b, l.finite, ops.Not(b, full)), good, number(0)))
+	b.SetState(l.options.state(scaleState), moved)
+	b.SetState(l.options.state(goodState), ops.Select(b, ops.And(b, l.finite, ops.Not(b, full)), good, number(0)))
 }
 
 // unlessSkipped returns the new value of a state, or the old one in a step whose

@@ -50,9 +50,10 @@ func (o Sophia) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 // the inputs of the loss: it updates h ← Beta2·h + (1−Beta2)·u·(H·u) of each
 // trained parameter, where H is the Hessian of the loss and the elements of u are
 // 1 or −1 at random, by the seed and the number of steps done (Hutchinson's
-// estimate, whose mean is the diagonal of H). The error is one of those of [Step].
-func (o Sophia) Curvature(loss *ir.Graph, lossName string, seed uint64, frozen ...string) (*ir.Graph, error) {
-	params, err := trained(loss, frozen)
+// estimate, whose mean is the diagonal of H). options are those of [Step], of which Frozen
+// and Name count. The error is one of those of [Step].
+func (o Sophia) Curvature(loss *ir.Graph, lossName string, seed uint64, options Options) (*ir.Graph, error) {
+	params, err := trained(loss, options.Frozen)
 	if err != nil {
 		return nil, err
 	}
@@ -60,13 +61,13 @@ func (o Sophia) Curvature(loss *ir.Graph, lossName string, seed uint64, frozen .
 	if err != nil {
 		return nil, err
 	}
-	return ir.Build(loss.Name()+"/curvature", func(b *ir.Builder) { o.filled(b).curvature(b, second, params, seed) })
+	return ir.Build(loss.Name()+"/curvature", func(b *ir.Builder) { o.filled(b).curvature(b, second, params, seed, options) })
 }
 
 // curvature updates h. The graph second gives the products for its last ports, the
 // tangents of the parameters, as its last outputs.
-func (o Sophia) curvature(b *ir.Builder, second *ir.Graph, params []string, seed uint64) {
-	step := ops.Convert(b, b.Param(StepState, ir.I32), ir.U32)
+func (o Sophia) curvature(b *ir.Builder, second *ir.Graph, params []string, seed uint64, options Options) {
+	step := ops.Convert(b, b.Param(options.StepState(), ir.I32), ir.U32)
 	key := ops.FoldIn(b, ops.Key(b, seed), step)
 	first := len(second.Ports()) - len(params)
 	var in, u []ir.Value
@@ -85,9 +86,9 @@ func (o Sophia) curvature(b *ir.Builder, second *ir.Graph, params []string, seed
 	products := out[len(out)-len(params):]
 	for i, name := range params {
 		d := updateType(u[i].DType())
-		h := b.State(SlotState("h", name), d, u[i].Shape()...)
+		h := b.State(options.SlotState("h", name), d, u[i].Shape()...)
 		estimate := ops.Convert(b, ops.Mul(b, u[i], products[i]), d)
-		b.SetState(SlotState("h", name), average(b, h, estimate, o.Beta2))
+		b.SetState(options.SlotState("h", name), average(b, h, estimate, o.Beta2))
 	}
 }
 

@@ -20,8 +20,8 @@ const (
 )
 
 // SlotState returns the name of what an optimiser keeps for a parameter:
-// "optim/m/w" for slot "m" of parameter "w".
-func SlotState(slot, param string) string { return StatePrefix + slot + "/" + param }
+// "optim/m/w" for slot "m" of parameter "w". For one with a name see [Options.SlotState].
+func SlotState(slot, param string) string { return Options{}.SlotState(slot, param) }
 
 // Optimizer is an update rule.
 type Optimizer interface {
@@ -68,6 +68,11 @@ type Rule func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.V
 
 // Options say how [Step] makes a training step.
 type Options struct {
+	// Name tells the states of this optimiser from those of others in the same module, as a
+	// GAN has for its generator and its discriminator: the states of "gen" are named
+	// "optim/gen:step", "optim/gen:m/w" and so on. It holds neither '/' nor ':'. A module
+	// with two steps that train different parameters needs a name for one of them: see [Check].
+	Name string
 	// Schedule gives the learning rate; nil makes it the input [RateInput].
 	Schedule Schedule
 	// ClipNorm scales the gradients of all parameters down, where their norm,
@@ -117,13 +122,20 @@ func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph,
 	if err := loss.Given(); err != nil {
 		return nil, err
 	}
+	if err := o.checkName(); err != nil {
+		return nil, err
+	}
 	params, err := trained(loss, o.Frozen)
 	if err != nil {
 		return nil, err
 	}
-	s, groups := &step{options: o}, completed(o.Groups, opt)
+	groups, err := completed(o.Groups, opt, params)
+	if err != nil {
+		return nil, err
+	}
+	s := &step{options: o}
 	if o.Scale != nil {
-		s.scaling = &scaling{LossScale: *o.Scale}
+		s.scaling = &scaling{LossScale: *o.Scale, options: o}
 		if loss, err = scaledLoss(loss, lossName); err != nil {
 			return nil, err
 		}
@@ -206,7 +218,7 @@ func (s *step) build(b *ir.Builder) {
 	scalar := s.scalarType()
 	// The update reads the new count only: the old one can then be overwritten
 	// before it, in the kernel that is least in the way.
-	done := b.State(StepState, ir.I32)
+	done := b.State(s.options.StepState(), ir.I32)
 	next := ops.Add(b, done, ops.Const(b, ir.I32, 1))
 	due, updates := s.due(b, next)
 	count := ops.Convert(b, updates, scalar)
@@ -233,7 +245,7 @@ func (s *step) build(b *ir.Builder) {
 		}
 		s.update(b, rule, p, due, count)
 	}
-	b.SetState(StepState, s.scaling.unlessSkipped(b, next, done))
+	b.SetState(s.options.StepState(), s.scaling.unlessSkipped(b, next, done))
 	if s.scaling != nil {
 		s.scaling.end(b)
 	}
@@ -256,7 +268,7 @@ func (s *step) forward(b *ir.Builder) {
 		in[i] = b.Port(ir.StatePort, port.Name, port.Value.Type())
 		s.params[k].value = in[i]
 		for _, slot := range slotsOf(s.params[k].group.Optimizer, port.Value.Type()) {
-			v := b.State(SlotState(slot.Name, port.Name), updateType(port.Value.DType()), slot.Shape...)
+			v := b.State(s.options.SlotState(slot.Name, port.Name), updateType(port.Value.DType()), slot.Shape...)
 			s.params[k].slots = append(s.params[k].slots, v)
 		}
 	}

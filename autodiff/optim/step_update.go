@@ -62,6 +62,10 @@ func (s *step) update(b *ir.Builder, rule Rule, p param, due, count ir.Value) {
 		return
 	}
 	now := func(name string, old, v ir.Value) {
+		if v == old { // another entry changes it
+			b.SetState(name, old)
+			return
+		}
 		if due.Valid() {
 			v = ops.Select(b, due, v, old)
 		}
@@ -69,11 +73,11 @@ func (s *step) update(b *ir.Builder, rule Rule, p param, due, count ir.Value) {
 	}
 	now(p.name, p.value, ops.Convert(b, value, p.value.DType()))
 	for i, slot := range slotsOf(p.group.Optimizer, p.value.Type()) {
-		now(SlotState(slot.Name, p.name), p.slots[i], slots[i])
+		now(s.options.SlotState(slot.Name, p.name), p.slots[i], slots[i])
 	}
 	if a := s.options.Average; a != 0 {
 		inDomain(b, "average", a > 0 && a < 1)
-		name := SlotState(averageSlot, p.name)
+		name := s.options.SlotState(averageSlot, p.name)
 		old := b.State(name, wide.DType(), wide.Shape()...)
 		first := ops.Eq(b, count, ops.OnesLike(b, count))
 		now(name, old, ops.Select(b, first, value, average(b, old, value, a)))

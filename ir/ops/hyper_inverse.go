@@ -54,11 +54,12 @@ func asinhOf(x scalar.Expr) scalar.Expr {
 	return scalar.Mul(scalar.Sign(x), scalar.Select(scalar.Gt(a, number(hugeArc)), logTwice(a), y))
 }
 
-// acoshOf is log(x + √(x² − 1)) in terms of t = x − 1, which is exact near 1.
+// acoshOf is log(x + √(x² − 1)) in terms of t = x − 1, which is exact near 1. Below 1 it is NaN:
+// of t alone, since x² − 1 is positive again below −1.
 func acoshOf(x scalar.Expr) scalar.Expr {
 	number := func(v float64) scalar.Expr { return scalar.ConstF(x.Type, v) }
 	t := scalar.Sub(x, number(1))
-	y := scalar.Log1p(scalar.Add(t, scalar.Sqrt(scalar.Mul(t, scalar.Add(x, number(1))))))
+	y := scalar.Log1p(scalar.Add(t, scalar.Sqrt(scalar.Select(scalar.Lt(t, number(0)), t, scalar.Mul(t, scalar.Add(x, number(1)))))))
 	return scalar.Select(scalar.Gt(x, number(hugeArc)), logTwice(x), y)
 }
 

@@ -43,10 +43,10 @@ type activation struct {
 func init() {
 	defineActivations(
 		activation{
-			op: OpRelu, doc: "x where x > 0 and 0 elsewhere, also for a NaN. Its derivative at 0 is 0.",
+			op: OpRelu, doc: "0 where x ≤ 0 and x elsewhere, also where it is NaN. Its derivative at 0 is 0.",
 			body: func(b *ir.Builder, x ir.Value, _ float64) ir.Value { return positivePart(b, x) },
 			tangent: func(b *ir.Builder, y, t ir.Value) ir.Value {
-				return Select(b, Gt(b, y, ZerosLike(b, y)), t, ZerosLike(b, t))
+				return Select(b, Le(b, y, ZerosLike(b, y)), ZerosLike(b, t), t)
 			},
 			kinks: []float64{0},
 		},
@@ -178,7 +178,7 @@ func TanhShrink(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpTanhShrink
 
 // positivePart returns x where x > 0 and 0 elsewhere.
 func positivePart(b *ir.Builder, x ir.Value) ir.Value {
-	return Select(b, Gt(b, x, ZerosLike(b, x)), x, ZerosLike(b, x))
+	return Select(b, Le(b, x, ZerosLike(b, x)), ZerosLike(b, x), x)
 }
 
 // softplus is max(x, 0) + log(1 + e^−|x|).

@@ -35,14 +35,14 @@ func init() {
 			kinks: []float64{0},
 		},
 		activation{
-			op: OpThresholdedRelu, alpha: 1, doc: "x where x > alpha and 0 elsewhere.",
+			op: OpThresholdedRelu, alpha: 1, doc: "0 where x ≤ alpha and x elsewhere, also where it is NaN.",
 			body: func(b *ir.Builder, x ir.Value, alpha float64) ir.Value {
-				return whereAbove(b, x, alpha, x, ZerosLike(b, x))
+				return Select(b, Le(b, x, ConstLike(b, x, alpha)), ZerosLike(b, x), x)
 			},
 			kinks: []float64{1},
 		},
 		activation{
-			op: OpRelu6, doc: "x limited to [0, 6], 0 for a NaN. The derivative at 0 and 6 is 0.",
+			op: OpRelu6, doc: "x limited to [0, 6]. The derivative at 0 and 6 is 0.",
 			body:  func(b *ir.Builder, x ir.Value, _ float64) ir.Value { return upTo(b, positivePart(b, x), 6) },
 			kinks: []float64{0, 6},
 		},
@@ -80,18 +80,18 @@ func init() {
 			kinks: []float64{-3, 3},
 		},
 		activation{
-			op: OpHardShrink, alpha: 0.5, doc: "x where |x| > alpha and 0 elsewhere.",
+			op: OpHardShrink, alpha: 0.5, doc: "0 where |x| ≤ alpha and x elsewhere, also where it is NaN.",
 			body: func(b *ir.Builder, x ir.Value, alpha float64) ir.Value {
-				return Select(b, Gt(b, Abs(b, x), ConstLike(b, x, alpha)), x, ZerosLike(b, x))
+				return Select(b, Le(b, Abs(b, x), ConstLike(b, x, alpha)), ZerosLike(b, x), x)
 			},
 			kinks: []float64{-0.5, 0.5},
 		},
 		activation{
-			op: OpSoftShrink, alpha: 0.5, doc: "x − alpha where x > alpha, x + alpha where x < −alpha, and 0 elsewhere.",
+			op: OpSoftShrink, alpha: 0.5, doc: "0 where |x| ≤ alpha, x + alpha where x < −alpha, and x − alpha elsewhere, also where x is NaN.",
 			body: func(b *ir.Builder, x ir.Value, alpha float64) ir.Value {
 				a := ConstLike(b, x, alpha)
-				below := Select(b, Lt(b, x, Neg(b, a)), Add(b, x, a), ZerosLike(b, x))
-				return Select(b, Gt(b, x, a), Sub(b, x, a), below)
+				outside := Select(b, Lt(b, x, Neg(b, a)), Add(b, x, a), Sub(b, x, a))
+				return Select(b, Le(b, Abs(b, x), a), ZerosLike(b, x), outside)
 			},
 			kinks: []float64{-0.5, 0.5},
 		},

@@ -31,7 +31,8 @@ func (a *GroupNormAttrs) Visit(v ir.AttrVisitor) {
 }
 
 // BatchNormAttrs hold beyond the epsilon how much of a step's statistics goes
-// into the running ones.
+// into the running ones. [BatchNormTraining] takes a zero field for its default: an epsilon
+// of 1e-5, a momentum of 0.1.
 type BatchNormAttrs struct {
 	EpsilonAttrs
 	Momentum float64
@@ -43,7 +44,10 @@ func (a *BatchNormAttrs) Visit(v ir.AttrVisitor) {
 	v.Float("momentum", &a.Momentum)
 }
 
-const defaultEpsilon = 1e-5
+const (
+	defaultEpsilon  = 1e-5
+	defaultMomentum = 0.1
+)
 
 func init() {
 	vectors := "the other operands have the element type of x and an element for each of its channels"
@@ -182,7 +186,7 @@ func defineBatchNormTraining(image, vectors string) {
 			"next step: momentum times those of the batch, the variance without bias, plus 1 − momentum times the ones given. No derivative " +
 			"passes through the statistics of the batch into the running ones. It is computed in f32 for narrower types.",
 		Constraints: numbered(image+"; its element type is float", vectors, "epsilon is not negative, momentum is in [0, 1]"),
-		NewAttrs:    func() ir.Attrs { return &BatchNormAttrs{EpsilonAttrs{defaultEpsilon}, 0.1} },
+		NewAttrs:    func() ir.Attrs { return &BatchNormAttrs{EpsilonAttrs{defaultEpsilon}, defaultMomentum} },
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			if err := floats.check(n.Input(0).DType()); err != nil {
 				return nil, err
@@ -198,7 +202,7 @@ func defineBatchNormTraining(image, vectors string) {
 			if !withSamples {
 				return nil
 			}
-			out := channelSamples(&BatchNormAttrs{EpsilonAttrs{defaultEpsilon}, 0.1}, 4)
+			out := channelSamples(&BatchNormAttrs{EpsilonAttrs{defaultEpsilon}, defaultMomentum}, 4)
 			for i := range out {
 				out[i].NoGrad = "no derivative passes into the running statistics"
 			}
@@ -247,8 +251,15 @@ func BatchNormInference(b *ir.Builder, x, scale, bias, mean, variance ir.Value, 
 // variance of each channel in this batch, times scale, plus bias; and the running
 // mean and variance for the next step, which go into states
 // ([ir.Builder.SetState]): momentum times those of the batch plus 1 − momentum
-// times mean and variance. These four are [channels].
+// times mean and variance. These four are [channels]. Zero fields of a stand for their
+// defaults.
 func BatchNormTraining(b *ir.Builder, x, scale, bias, mean, variance ir.Value, a BatchNormAttrs) (y, newMean, newVariance ir.Value) {
+	if a.Epsilon == 0 {
+		a.Epsilon = defaultEpsilon
+	}
+	if a.Momentum == 0 {
+		a.Momentum = defaultMomentum
+	}
 	out := b.Add(OpBatchNormTraining, &a, x, scale, bias, mean, variance)
 	if b.Err() != nil {
 		return ir.Value{}, ir.Value{}, ir.Value{}

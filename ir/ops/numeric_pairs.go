@@ -49,8 +49,10 @@ func init() {
 			},
 		},
 		{
-			op: OpXLogY, doc: "x·log(y), and 0 where x is 0.", types: floats,
-			body: func(b *ir.Builder, x, y ir.Value) ir.Value { return MulZero(b, x, Log(b, y)) },
+			op: OpXLogY, doc: "x·log(y), 0 where x is 0, and NaN where x is.", types: floats,
+			body: func(b *ir.Builder, x, y ir.Value) ir.Value {
+				return Select(b, IsNaN(b, x), x, MulZero(b, x, Log(b, y)))
+			},
 			from: [2]float64{-2, 0.2}, to: [2]float64{2, 3},
 			cases: []pair{
 				{name: "zeros", x: []float64{0, 0, 2}, y: []float64{0, 3, 1}, noGrad: "the edge of the domain"},
@@ -58,8 +60,10 @@ func init() {
 			},
 		},
 		{
-			op: OpXLog1pY, doc: "x·log(1 + y), and 0 where x is 0.", types: floats,
-			body: func(b *ir.Builder, x, y ir.Value) ir.Value { return MulZero(b, x, Log1p(b, y)) },
+			op: OpXLog1pY, doc: "x·log(1 + y), 0 where x is 0, and NaN where x is.", types: floats,
+			body: func(b *ir.Builder, x, y ir.Value) ir.Value {
+				return Select(b, IsNaN(b, x), x, MulZero(b, x, Log1p(b, y)))
+			},
 			from: [2]float64{-2, -0.7}, to: [2]float64{2, 3},
 			cases: []pair{{name: "zeros", x: []float64{0, 0, 2}, y: []float64{-1, 3, 0}, noGrad: "the edge of the domain"}},
 		},

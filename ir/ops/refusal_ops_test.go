@@ -81,7 +81,7 @@ var refusedOps = []struct {
 	{ops.OpRandomGamma, nil, list("f32[3]", "u32[3]"), ir.ErrDType, "the key is u32[3]"},
 	{ops.OpRandomBeta, nil, list("f32[3]", "f32[4]", "u32[2]"), ir.ErrShape, "a is f32[3], b is f32[4]"},
 	{ops.OpPermutation, &ops.SizeAttrs{Size: ir.N(3)}, list("u32[3]"), ir.ErrDType, "the key is u32[3]"},
-	{ops.OpSampleToken, &ops.SampleAttrs{Temperature: 1, TopP: 0}, list("f32[3,9]", "u32[2]"), ir.ErrAttr, "temperature 1, top_k 0, top_p 0"},
+	{ops.OpSampleToken, &ops.SampleAttrs{Temperature: 1, TopP: 0}, list("f32[3,9]", "u32[2]"), ir.ErrAttr, "top_p is 0: a number in (0, 1] is needed"},
 	{ops.OpSampleToken, &ops.SampleAttrs{Temperature: 1, TopP: 1}, list("f32[3,0]", "u32[2]"), ir.ErrShape, "logits are f32[3,0]"},
 	{ops.OpCTC, &ops.CTCAttrs{LossAttrs: reducedBy(ops.LossMean), Blank: 4}, list("f32[5,2,4]", "i32[2,3]", "i32[2]", "i32[2]"), ir.ErrAttr, "blank is class 4 of 4"},
 	{ops.OpCTC, &ops.CTCAttrs{LossAttrs: reducedBy(ops.LossMean)}, list("f32[5,2,4]", "i32[2,3]", "i32[3]", "i32[2]"), ir.ErrShape, "times are i32[3], not i32[2]"},

@@ -15,7 +15,7 @@ const (
 // SampleAttrs describe how a language model's next token is drawn: logits are
 // divided by Temperature (0: the largest one is taken); of the tokens only the
 // TopK with the largest logits (0: all) stay, and of these the fewest whose
-// probabilities make up TopP.
+// probabilities make up TopP, in (0, 1]; [SampleToken] takes a TopP of 0 for 1, which is all.
 type SampleAttrs struct {
 	Temperature float64
 	TopK        int
@@ -72,8 +72,13 @@ func init() {
 		constraints: []string{"logits have rank 1 or more and a last axis that is not empty; key is u32[2]", "temperature and top_k are not negative, top_p is in (0, 1]"},
 		check: func(n *ir.Node) error {
 			a, x := n.Attrs().(*SampleAttrs), n.Input(0)
-			if !(a.Temperature >= 0) || math.IsInf(a.Temperature, 0) || a.TopK < 0 || !(a.TopP > 0 && a.TopP <= 1) {
-				return ir.Attrf("temperature %v, top_k %d, top_p %v", a.Temperature, a.TopK, a.TopP)
+			switch {
+			case !(a.Temperature >= 0) || math.IsInf(a.Temperature, 0):
+				return ir.Attrf("temperature is %v: a finite number from 0 on is needed", a.Temperature)
+			case a.TopK < 0:
+				return ir.Attrf("top_k is %d: a number from 0 on is needed", a.TopK)
+			case !(a.TopP > 0 && a.TopP <= 1):
+				return ir.Attrf("top_p is %v: a number in (0, 1] is needed", a.TopP)
 			}
 			if tokens, ok := x.Dim(-1).Const(); x.Rank() == 0 || !ok || tokens == 0 {
 				return ir.Shapef("logits are %s", x.Type())
@@ -134,7 +139,11 @@ func Permutation(b *ir.Builder, key ir.Value, size int) ir.Value {
 	return b.Add1(OpPermutation, &SizeAttrs{ir.N(size)}, key)
 }
 
-// SampleToken returns a token for each row of logits, [..., tokens], i32.
+// SampleToken returns a token for each row of logits, [..., tokens], i32. A TopP of 0 stands
+// for 1.
 func SampleToken(b *ir.Builder, key, logits ir.Value, a SampleAttrs) ir.Value {
+	if a.TopP == 0 {
+		a.TopP = 1
+	}
 	return b.Add1(OpSampleToken, &a, logits, key)
 }

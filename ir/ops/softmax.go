@@ -52,8 +52,8 @@ func init() {
 	})
 	define(&ir.Def{
 		Op: OpLogSumExp,
-		Doc: "log(sum(exp(x))) along an axis, which the result lacks. It does not overflow; it is -Inf where all " +
-			"elements along the axis are -Inf, and its derivative is 0 there.",
+		Doc: "log(sum(exp(x))) along an axis, which the result lacks. It does not overflow; it is Inf where an element " +
+			"is, and -Inf where all elements along the axis are -Inf, with a derivative of 0.",
 		Constraints: constraints, Operands: []string{"x"}, NewAttrs: newAttrs,
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			t, err := inferAlongAxis(n)
@@ -69,6 +69,7 @@ func init() {
 			axis := n.Attrs().(*AxisAttrs).Axis
 			return []ir.Value{inWide(b, in[0], func(b *ir.Builder, x ir.Value) ir.Value {
 				m := finiteMax(b, x, axis)
+				m = Select(b, IsFinite(b, m), m, ZerosLike(b, m)) // Inf − Inf would be NaN
 				s := ReduceSum(b, Exp(b, Sub(b, x, m)), axis)
 				return Add(b, Log(b, s), Squeeze(b, m, axis))
 			})}

@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/wasm/simd"
@@ -90,6 +91,9 @@ func compile(c *wire.Service, r *wire.Request, w *wire.Response) error {
 }
 
 func (j *job) compile(w *wire.Response) error {
+	if err := optim.Check(j.module); err != nil {
+		return err
+	}
 	p, err := plan.Compile(j.module, j.target, j.printer)
 	if err != nil {
 		return err

@@ -42,7 +42,7 @@ type Options struct {
 	Loss string
 	// Optimizer is the update rule; nil is Adam.
 	Optimizer optim.Optimizer
-	// Rate is the learning rate.
+	// Rate is the learning rate, 0.001 where 0.
 	Rate float64
 	// Fuse makes the update part of the model where that can be; see
 	// [Session.FusedActive].

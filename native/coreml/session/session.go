@@ -32,6 +32,9 @@ type Session struct {
 	steps   int
 }
 
+// defaultRate is the learning rate where none is given.
+const defaultRate = 1e-3
+
 // New makes a session of a graph with a loss. Parameters begin as initial says, f32
 // all; those that it lacks begin as zeros. The models are written to a temporary
 // directory, which is gone when New returns.
@@ -41,6 +44,9 @@ func New(rt driver.Runtime, forward *ir.Graph, initial map[string]native.Tensor,
 	}
 	if o.Optimizer == nil {
 		o.Optimizer = optim.Adam{}
+	}
+	if o.Rate == 0 {
+		o.Rate = defaultRate
 	}
 	s := &Session{options: o, values: map[string]native.Tensor{}}
 	for _, p := range forward.Ports() {

@@ -38,7 +38,7 @@ func updateOf(forward *ir.Graph, params []string, o Options) (*ir.Graph, error) 
 // curved is an optimiser that wants an estimate of the curvature of the loss, which is
 // made by an entry of its own, from time to time.
 type curved interface {
-	Curvature(loss *ir.Graph, lossName string, seed uint64, frozen ...string) (*ir.Graph, error)
+	Curvature(loss *ir.Graph, lossName string, seed uint64, o optim.Options) (*ir.Graph, error)
 }
 
 // curvatureSteps is how many steps an estimate serves, as Liu et al. have it.
@@ -54,7 +54,7 @@ func (s *Session) prepareUpdate(forward *ir.Graph) error {
 	entries := []ir.Entry{{Name: "update", Graph: g}}
 	if o, ok := s.options.Optimizer.(curved); ok {
 		s.curved = true
-		c, err := o.Curvature(forward, s.options.Loss, 0)
+		c, err := o.Curvature(forward, s.options.Loss, 0, optim.Options{})
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,98 @@
+package optim
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// state returns the name of a state of the optimiser: "optim/step", or "optim/gen:step" for
+// an optimiser named "gen".
+func (o Options) state(own string) string {
+	if o.Name == "" {
+		return StatePrefix + own
+	}
+	return StatePrefix + o.Name + ":" + own
+}
+
+// StepState returns the name of the state that counts the steps done, a rank-0 i32:
+// [StepState] where the optimiser has no name.
+func (o Options) StepState() string { return o.state("step") }
+
+// SlotState returns the name of what the optimiser keeps for a parameter: "optim/gen:m/w"
+// for slot "m" of parameter "w" and an optimiser named "gen".
+func (o Options) SlotState(slot, param string) string { return o.state(slot + "/" + param) }
+
+func (o Options) checkName() error {
+	if strings.ContainsAny(o.Name, "/:") {
+		return ir.Errorf(ir.ErrName, "the name %q of an optimizer holds '/' or ':'", o.Name)
+	}
+	return nil
+}
+
+// IsStepState reports whether a state of that name counts the steps of an optimiser, with a
+// name or without.
+func IsStepState(name string) bool {
+	own, is := strings.CutPrefix(name, StatePrefix)
+	if owner, rest, named := strings.Cut(own, ":"); named && !strings.Contains(owner, "/") {
+		own = rest
+	}
+	return is && own == "step"
+}
+
+// Check returns an error of kind [ir.ErrName] where two entries of a module count their steps
+// in one state, but do not update the same parameters: two optimisers would then take each
+// other's steps for their own. [Options.Name] keeps them apart. Entries that update the same
+// parameters, as those of one step for several batch sizes do, share their states.
+func Check(m *ir.Module) error {
+	if m == nil {
+		return nil
+	}
+	first := map[string]ir.Entry{} // by counter
+	for _, e := range m.Entries {
+		for _, counter := range counters(e.Graph) {
+			other, taken := first[counter]
+			if !taken {
+				first[counter] = e
+				continue
+			}
+			if here, there := updated(e.Graph), updated(other.Graph); !slices.Equal(here, there) {
+				return ir.Errorf(ir.ErrName,
+					"entries %q and %q of module %q both count their steps in state %q, but update %v and %v: give one optimizer a name (optim.Options.Name)",
+					other.Name, e.Name, m.Name, counter, there, here)
+			}
+		}
+	}
+	return nil
+}
+
+// counters returns the states in which a graph counts steps: those that it changes from what
+// they were, so that an entry that only sets them first has none.
+func counters(g *ir.Graph) (names []string) {
+	for _, p := range g.Ports() {
+		if p.Kind == ir.StatePort && IsStepState(p.Name) && isRead(g, p.Value) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+func isRead(g *ir.Graph, v ir.Value) bool {
+	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return slices.Contains(n.Inputs(), v) })
+}
+
+// updated returns the states that a graph changes, sorted, without those of optimisers and of
+// [History].
+func updated(g *ir.Graph) (names []string) {
+	for _, o := range g.Outputs() {
+		if !o.State || strings.HasPrefix(o.Name, StatePrefix) || strings.HasPrefix(o.Name, historyPrefix) {
+			continue
+		}
+		if p, ok := g.Port(o.Name); ok && p.Value != o.Value {
+			names = append(names, o.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,100 @@
+package ops_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// TestActivationsKeepNaN holds that a NaN in an activation function comes out as one, as in
+// JAX and PyTorch: a training that diverges shows.
+func TestActivationsKeepNaN(t *testing.T) {
+	for op, construct := range functionConstructors {
+		t.Run(string(op), func(t *testing.T) {
+			for _, in := range [][]float64{{math.NaN(), 1}, {1, math.NaN()}} {
+				d, _ := ir.Lookup(op)
+				operands := []*ir.Array{ir.Floats(ir.F64, in[:1]), ir.Floats(ir.F64, in[1:])}[:len(d.Operands)]
+				if len(operands) == 1 && !math.IsNaN(in[0]) || op == "copysign" && math.IsNaN(in[1]) {
+					continue
+				}
+				g, err := ir.Build("f", func(b *ir.Builder) {
+					var xs []ir.Value
+					for _, x := range operands {
+						xs = append(xs, ops.Literal(b, x))
+					}
+					b.Output("y", construct(b, xs))
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				out, err := ir.Eval(g, nil, ir.EvalOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if y := out[0].F[0]; !math.IsNaN(y) {
+					t.Errorf("of %v: %v, not NaN", in, y)
+				}
+			}
+		})
+	}
+	for name, f := range map[string]func(b *ir.Builder, x ir.Value) ir.Value{
+		"relu": ops.Relu, "gelu": ops.Gelu, "silu": ops.Silu, "sigmoid": ops.Sigmoid, "tanh": ops.Tanh,
+	} {
+		if y := valueOf(t, f, math.NaN()); !math.IsNaN(y) {
+			t.Errorf("%s of NaN is %v", name, y)
+		}
+	}
+}
+
+func valueOf(t *testing.T, f function, x float64) float64 {
+	t.Helper()
+	g := must(ir.Build("f", func(b *ir.Builder) { b.Output("y", f(b, b.Input("x", ir.F64, ir.N(1)))) }))(t)
+	return valueAt(t, g, []float64{x})[0]
+}
+
+// TestFunctionsOutsideTheirDomain holds that functions are NaN where they have no value.
+func TestFunctionsOutsideTheirDomain(t *testing.T) {
+	for name, c := range map[string]struct {
+		f  function
+		at []float64
+	}{
+		"acosh": {ops.Acosh, []float64{0.999, 0, -1, -1.5, -4.9e5, -1e10, -1e22, -1e200, math.Inf(-1)}},
+		"atanh": {ops.Atanh, []float64{1.001, -1.001, 4.9e5, -1e10, 1e22, math.Inf(1), math.Inf(-1)}},
+		"log":   {ops.Log, []float64{-1e-300, -1, math.Inf(-1)}},
+		"log1p": {ops.Log1p, []float64{-1.001, -1e10, math.Inf(-1)}},
+		"sqrt":  {ops.Sqrt, []float64{-1e-300, -1, math.Inf(-1)}},
+		"asin":  {ops.Asin, []float64{1.001, -1.001, 1e200, math.Inf(-1)}},
+		"acos":  {ops.Acos, []float64{1.001, -1.001, 1e200, math.Inf(-1)}},
+	} {
+		for _, x := range c.at {
+			if y := valueOf(t, c.f, x); !math.IsNaN(y) {
+				t.Errorf("%s(%v) is %v, not NaN", name, x, y)
+			}
+		}
+	}
+}
+
+// TestLogSumExpOfInfinity holds the values of jax.scipy.special.logsumexp 0.10.
+func TestLogSumExpOfInfinity(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		x    []float64
+		want float64
+	}{
+		{[]float64{inf, 0, 1}, inf},
+		{[]float64{inf, inf}, inf},
+		{[]float64{inf, -inf}, inf},
+		{[]float64{-inf, -inf}, -inf},
+		{[]float64{-inf, 2}, 2},
+		{[]float64{inf, math.NaN()}, math.NaN()},
+	} {
+		g := must(ir.Build("f", func(b *ir.Builder) {
+			b.Output("y", ops.LogSumExp(b, b.Input("x", ir.F64, ir.N(len(c.x))), 0))
+		}))(t)
+		if y := valueAt(t, g, c.x)[0]; y != c.want && !(math.IsNaN(y) && math.IsNaN(c.want)) {
+			t.Errorf("of %v: %v, want %v", c.x, y, c.want)
+		}
+	}
+}
