@@ -167,8 +167,8 @@ export class GraphBuilder extends BuilderOps {
   /** A literal: elements in row-major order. */
   constant(dtype: DType, shape: readonly number[], data: TensorData): Value {
     if (!ArrayBuffer.isView(data)) throw new RlxError('dtype', `constant: the elements are in a typed array, given as ${classOf(data)}`, { op: 'constant' });
-    if (Object.hasOwn(makers, dtype)) checkType('constant: the literal', dtype, data);
     const request = this.#request('constant').text(dtype, 'the element type').texts(shape, 'the shape');
+    if (Object.hasOwn(makers, dtype)) checkType('constant: the literal', dtype, data);
     return this.#value(request.data(new Uint8Array(data.buffer, data.byteOffset, data.byteLength)));
   }
 

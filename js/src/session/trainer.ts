@@ -86,6 +86,7 @@ export class Trainer {
   constructor(session: Session, options: TrainerOptions = {}) {
     checkOptions('a trainer', options, 'entry loss history');
     const { entry = 'step', loss = 'loss', history } = options ?? {};
+    checkOptions('history', history, 'ring count');
     need(session?.plan, 'missing', 'a trainer has a session', session);
     this.session = session;
     this.#entry = entry;

@@ -71,7 +71,7 @@ class Served {
 export function sessionHandlers(): Handlers {
   const handlers: Handlers = {
     async open(file: Uint8Array | ArrayBuffer, options: SessionOptions): Promise<RemoteInfo> {
-      const session = await openLocal(decodePlan(file), options), { plan, deviceName, fallbackReason } = session;
+      const session = await openLocal(decodePlan(file), options ?? {}), { plan, deviceName, fallbackReason } = session;
       Object.assign(handlers, new Served(session).methods);
       // Constants and code are on the device by now, and large: they stay here.
       const { code, ...rest } = plan;
