@@ -37,7 +37,7 @@ func init() {
 		constraints: []string{"key is u32[2]; size is constant"},
 		check: func(n *ir.Node) error {
 			if _, ok := n.Attrs().(*SizeAttrs).Size.Const(); !ok {
-				return ir.Attrf("a permutation of %s numbers", n.Attrs().(*SizeAttrs).Size)
+				return ir.Attrf("size is %s, not a constant", n.Attrs().(*SizeAttrs).Size)
 			}
 			return checkKey(n.Input(0).Type())
 		},
@@ -73,7 +73,7 @@ func init() {
 		check: func(n *ir.Node) error {
 			a, x := n.Attrs().(*SampleAttrs), n.Input(0)
 			if !(a.Temperature >= 0) || math.IsInf(a.Temperature, 0) || a.TopK < 0 || !(a.TopP > 0 && a.TopP <= 1) {
-				return ir.Attrf("temperature %v, top_k %d, top_p %v", a.Temperature, a.TopK, a.TopP)
+				return ir.Attrf("temperature is %v, top_k %d and top_p %v: temperature must be finite, neither it nor top_k negative, and top_p in (0, 1]", a.Temperature, a.TopK, a.TopP)
 			}
 			if tokens, ok := x.Dim(-1).Const(); x.Rank() == 0 || !ok || tokens == 0 {
 				return ir.Shapef("logits are %s", x.Type())
