@@ -54,10 +54,17 @@ func Fastest() Device {
 
 // FirstUnsupported returns the first node of a graph that a device cannot
 // compute, with the reason, or nil where it can compute all of it. The error is
-// of kind [ir.ErrName] for an unknown device.
+// of kind [ir.ErrName] for an unknown device, and says why the device is absent
+// where it is, of kind [native.ErrUnavailable].
 func FirstUnsupported(g *ir.Graph, device string) (*ir.Node, string, error) {
 	b, err := native.Lookup(device)
 	if err != nil {
+		return nil, "", err
+	}
+	if err := g.Given(); err != nil {
+		return nil, "", err
+	}
+	if err := b.Probe(); err != nil {
 		return nil, "", err
 	}
 	n, reason := firstUnsupported(b, g)

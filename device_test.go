@@ -69,6 +69,12 @@ func TestFirstUnsupportedNamesTheNode(t *testing.T) {
 	if n != nil || reason != "" || err != nil {
 		t.Errorf("%v %q %v", n, reason, err)
 	}
+	if err := native.Register(absent{}); err != nil && !errors.Is(err, ir.ErrName) {
+		t.Fatal(err)
+	}
+	if n, _, err := rlx.FirstUnsupported(classifier(t), "absent"); n != nil || !errors.Is(err, native.ErrUnavailable) {
+		t.Errorf("an absent device: %v, %v", n, err)
+	}
 	if _, _, err := rlx.FirstUnsupported(classifier(t), "abacus"); !errors.Is(err, ir.ErrName) {
 		t.Errorf("unknown device: %v", err)
 	}

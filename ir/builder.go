@@ -74,7 +74,7 @@ func (b *Builder) finish() (*Graph, error) {
 	}
 	for _, p := range b.ports {
 		if _, updated := b.named[portName{p.Name, spaceStates}]; p.Kind == StatePort && !updated {
-			return nil, Errorf(ErrGraph, "state %q of graph %q has no new value: set one with Builder.SetState", p.Name, b.name)
+			return nil, Errorf(ErrGraph, "state %q of graph %q has no new value: each run sets one", p.Name, b.name)
 		}
 	}
 	return &Graph{b.name, b.nodes, b.ports, b.outputs, b.named}, nil

@@ -1,5 +1,11 @@
 package ir
 
+import (
+	"strings"
+
+	"github.com/rlx-go/rlx/ir/format"
+)
+
 // Op names an operation. It is the name of the text form, and the key under
 // which the operation's [Def] is registered.
 type Op string
@@ -127,6 +133,31 @@ func (n *Node) InTypes() []Type {
 		out[i] = v.Type()
 	}
 	return out
+}
+
+// String returns the op, the name of a port or the label of the node, and the types of
+// the results: `matmul "head" f32[2,3]`, `param "w" f32[3]`.
+func (n *Node) String() string {
+	if n == nil {
+		return "no node"
+	}
+	name, label := string(n.op), n.label
+	if p, ok := n.attrs.(*PortAttrs); ok {
+		name, label = p.Kind.String(), p.Name
+	}
+	var sb strings.Builder
+	sb.WriteString(name)
+	if label != "" {
+		sb.WriteString(format.Sprintf(" %q", label))
+	}
+	for i, t := range n.types {
+		if i > 0 {
+			sb.WriteByte(',')
+		}
+		sb.WriteByte(' ')
+		sb.WriteString(t.String())
+	}
+	return sb.String()
 }
 
 // Fail wraps a reason into an [OpError] that names this node, and the port that

@@ -2,6 +2,7 @@ package ir
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 )
@@ -192,5 +193,21 @@ func TestInline(t *testing.T) {
 	}
 	if _, err := Inline(build(t, func(b *Builder) { b.Output("y", b.Add1(opFirst, nil, b.Input("x", F32))) }).Nodes()[1]); !errors.Is(err, ErrNoRule) {
 		t.Errorf("a primitive gives %v", err)
+	}
+}
+
+func TestANodePrintsItsOpItsNameAndItsTypes(t *testing.T) {
+	g := build(t, func(b *Builder) {
+		w := b.Param("w", F32, N(3), Sym("batch"))
+		b.Label("head")
+		b.Output("z", b.Add1(opAdd, nil, w, w))
+	})
+	for i, want := range []string{`param "w" f32[3,batch]`, `test.add "head" f32[3,batch]`} {
+		if got := fmt.Sprintf("%v %s", g.Nodes()[i], g.Nodes()[i]); got != want+" "+want {
+			t.Errorf("node %d prints as %s, not %s", i, got, want)
+		}
+	}
+	if got := fmt.Sprint((*Node)(nil)); got != "no node" {
+		t.Errorf("nil prints as %s", got)
 	}
 }

@@ -194,9 +194,9 @@ func (o Adam) filled(b *ir.Builder) Adam {
 	o.Beta1, o.Beta2, o.Eps = or(o.Beta1, 0.9), or(o.Beta2, 0.999), or(o.Eps, 1e-8)
 	switch {
 	case !(o.Beta1 > 0 && o.Beta1 < 1 && o.Beta2 > 0 && o.Beta2 < 1):
-		b.Fail(ir.Attrf("adam: betas %v and %v are not in (0, 1)", o.Beta1, o.Beta2))
+		b.Fail(ir.Attrf("adam: beta1 is %v and beta2 %v, not in (0, 1)", o.Beta1, o.Beta2))
 	case !(o.Eps > 0 && o.WeightDecay >= 0):
-		b.Fail(ir.Attrf("adam: eps %v or weight decay %v is out of its domain", o.Eps, o.WeightDecay))
+		b.Fail(ir.Attrf("adam: eps is %v and weight decay %v: eps must be positive, and weight decay not negative", o.Eps, o.WeightDecay))
 	}
 	return o
 }

@@ -58,7 +58,7 @@ func Join(steps int, first, second Schedule) Schedule {
 // progress is done/steps, from 0 to 1.
 func progress(b *ir.Builder, done ir.Value, steps int) ir.Value {
 	if steps < 1 {
-		b.Fail(ir.Attrf("a schedule of %d steps", steps))
+		b.Fail(ir.Attrf("steps of the schedule is %d, less than 1", steps))
 		return done
 	}
 	p := ops.Div(b, done, ops.ConstLike(b, done, float64(steps)))

@@ -81,7 +81,7 @@ func power(b *ir.Builder, rate, factor float64, n ir.Value) ir.Value {
 // stepsOf returns a number of steps, at least 1, like done.
 func stepsOf(b *ir.Builder, done ir.Value, steps int) ir.Value {
 	if steps < 1 {
-		b.Fail(ir.Attrf("a schedule of %d steps", steps))
+		b.Fail(ir.Attrf("steps of the schedule is %d, less than 1", steps))
 	}
 	return ops.ConstLike(b, done, float64(max(steps, 1)))
 }

@@ -32,9 +32,9 @@ func (o SGD) Slots() []string {
 func (o SGD) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 	switch {
 	case !(o.Momentum >= 0 && o.Momentum < 1):
-		b.Fail(ir.Attrf("sgd: momentum %v is not in [0, 1)", o.Momentum))
+		b.Fail(ir.Attrf("sgd: momentum is %v, not in [0, 1)", o.Momentum))
 	case !(o.WeightDecay >= 0):
-		b.Fail(ir.Attrf("sgd: weight decay %v is negative", o.WeightDecay))
+		b.Fail(ir.Attrf("sgd: weight decay is %v, negative", o.WeightDecay))
 	case o.Nesterov && o.Momentum == 0:
 		b.Fail(ir.Attrf("sgd: nesterov needs a momentum"))
 	}

@@ -38,7 +38,7 @@ func (s *step) clip(b *ir.Builder, scalar ir.DType) {
 		return
 	}
 	if !(limit > 0) {
-		b.Fail(ir.Attrf("clip norm %v", limit))
+		b.Fail(ir.Attrf("clip norm is %v, not positive", limit))
 		return
 	}
 	grads := make([]ir.Value, len(s.params))

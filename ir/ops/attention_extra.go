@@ -123,7 +123,7 @@ func defineMask(op ir.Op, doc string, newAttrs func() ir.Attrs, constraint strin
 				ok = ok && s.Valid()
 			}
 			if !ok {
-				return nil, ir.Attrf("the shape %s", ir.Shape(shape))
+				return nil, ir.Attrf("shape is %s: it must have the sizes that the constraints list, none negative", ir.Shape(shape))
 			}
 			return []ir.Type{{DType: d, Shape: shape}}, nil
 		},

@@ -42,7 +42,7 @@ func attentionTypes(a *AttentionAttrs, qkv []ir.Type, mask *ir.Type) ([]ir.Type,
 		}
 	}
 	if !(a.Softcap >= 0) || a.Scale-a.Scale != 0 || a.Window < 0 {
-		return nil, ir.Attrf("scale %v, softcap %v and window %d", a.Scale, a.Softcap, a.Window)
+		return nil, ir.Attrf("scale is %v, softcap %v and window %d: they must be finite, and softcap and window not negative", a.Scale, a.Softcap, a.Window)
 	}
 	rows := q.Shape[:rank-1]
 	if mask != nil {

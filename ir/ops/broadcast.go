@@ -126,7 +126,7 @@ func defineBroadcastInDim() {
 func broadcastShape(n *ir.Node) (ir.Shape, error) {
 	a, x := n.Attrs().(*BroadcastAttrs), n.Input(0).Shape()
 	if len(a.Axes) != len(x) {
-		return nil, ir.Attrf("%d axes are given, the operand has %d", len(a.Axes), len(x))
+		return nil, ir.Attrf("axes has %d entries, not one for each of %d axes of the operand", len(a.Axes), len(x))
 	}
 	if err := checkAxes(a.Axes, len(a.Shape)); err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func init() {
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			t, err := sameTypes(n, integers)
 			if err == nil && !n.Attrs().(*CheckIndexAttrs).Bound.Valid() {
-				err = ir.Attrf("the bound is negative")
+				err = ir.Attrf("bound is negative")
 			}
 			return []ir.Type{t}, err
 		},

@@ -76,7 +76,7 @@ const (
 
 func checkMesh(n *ir.Node) error {
 	if m := n.Attrs().(meshed).mesh(); m.MeshAxis == "" || m.Devices < 1 {
-		return ir.Attrf("%d devices along the mesh axis %q", m.Devices, m.MeshAxis)
+		return ir.Attrf("devices is %d and mesh_axis %q: devices must be 1 or more, and mesh_axis not empty", m.Devices, m.MeshAxis)
 	}
 	return nil
 }

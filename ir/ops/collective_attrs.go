@@ -98,12 +98,12 @@ func (a *PermuteAttrs) Visit(v ir.AttrVisitor) {
 
 func (a *PermuteAttrs) check() error {
 	if len(a.Sources) != len(a.Targets) {
-		return ir.Attrf("%d sources for %d targets", len(a.Sources), len(a.Targets))
+		return ir.Attrf("sources and targets have %d and %d entries, not as many", len(a.Sources), len(a.Targets))
 	}
 	for _, list := range [][]int{a.Sources, a.Targets} {
 		for i, device := range list {
 			if device < 0 || device >= a.Devices || slices.Contains(list[:i], device) {
-				return ir.Attrf("device %d of %d, in the list %v", device, a.Devices, list)
+				return ir.Attrf("sources or targets is %v: device %d is there twice, or not in [0, %d)", list, device, a.Devices)
 			}
 		}
 	}

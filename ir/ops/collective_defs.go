@@ -14,7 +14,7 @@ func collectives() []collective {
 				a := n.Attrs().(*AllReduceAttrs)
 				types, ok := map[string]domain{AcrossSum: numbers, AcrossMean: floats | complexes, AcrossMax: reals, AcrossMin: reals}[a.Reduction]
 				if !ok {
-					return x, ir.Attrf("the reduction %q", a.Reduction)
+					return x, ir.Attrf("reduction is %q, not one of %q", a.Reduction, []string{AcrossSum, AcrossMean, AcrossMax, AcrossMin})
 				}
 				return x, types.check(x.DType)
 			},
@@ -77,7 +77,7 @@ func collectives() []collective {
 			newAttrs:    func() ir.Attrs { return &RootAttrs{MeshAttrs: MeshAttrs{Devices: 1}} },
 			infer: func(n *ir.Node, x ir.Type) (ir.Type, error) {
 				if a := n.Attrs().(*RootAttrs); a.Root < 0 || a.Root >= a.Devices {
-					return x, ir.Attrf("root %d of %d devices", a.Root, a.Devices)
+					return x, ir.Attrf("root is %d, not in [0, %d), the devices", a.Root, a.Devices)
 				}
 				return x, nil
 			},

@@ -41,7 +41,7 @@ func defineComplex() {
 				return nil, err
 			}
 			if t.DType.Complex() == 0 {
-				return nil, ir.DTypef("there is no complex type of %s", t.DType)
+				return nil, ir.DTypef("the parts are %s, not f32 or f64", t.DType)
 			}
 			return []ir.Type{{DType: t.DType.Complex(), Shape: t.Shape}}, nil
 		},

@@ -75,7 +75,7 @@ func oneDType(n *ir.Node) error {
 	d := n.Input(0).DType()
 	for i, v := range n.Inputs() {
 		if v.DType() != d {
-			return ir.DTypef("operand %d is %s, operand 0 is %s", i, v.DType(), d)
+			return ir.DTypef("operand %d is %s, not %s as operand 0 is", i, v.DType(), d)
 		}
 	}
 	return nil

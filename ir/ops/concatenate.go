@@ -66,7 +66,7 @@ func inferConcatenate(n *ir.Node) ([]ir.Type, error) {
 	shape[axis] = ir.N(0)
 	for i, v := range n.Inputs() {
 		if v.DType() != first.DType {
-			return nil, ir.DTypef("operand %d is %s, operand 0 is %s", i, v.DType(), first.DType)
+			return nil, ir.DTypef("operand %d is %s, not %s as operand 0 is", i, v.DType(), first.DType)
 		}
 		if v.Rank() != len(shape) {
 			return nil, ir.Shapef("operand %d is %s, operand 0 is %s", i, v.Type(), first)

@@ -55,7 +55,7 @@ func Cond(b *ir.Builder, predicate ir.Value, operands []ir.Value, whenTrue, when
 
 func inferCond(n *ir.Node) ([]ir.Type, error) {
 	if len(n.Inputs()) == 0 || !n.Input(0).Type().Equal(ir.TypeOf(ir.Bool)) {
-		return nil, ir.DTypef("the predicate must be bool[]")
+		return nil, ir.DTypef("the predicate is %s, not bool[]", n.Input(0).Type())
 	}
 	var out []ir.Type
 	for i, g := range n.Subgraphs() {

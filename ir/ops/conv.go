@@ -124,17 +124,17 @@ func checkConvAttrs(a *ConvAttrs, rank, kernelRank int) error {
 	}
 	for _, list := range [][]int{a.Strides, a.PadLo, a.PadHi, a.LhsDilation, a.RhsDilation} {
 		if len(list) != rank-2 {
-			return ir.Attrf("%d entries for %d spatial axes", len(list), rank-2)
+			return ir.Attrf("strides, pad_lo, pad_hi, lhs_dilation or rhs_dilation has %d entries, not one for each of %d spatial axes", len(list), rank-2)
 		}
 	}
 	for i := range a.Strides {
 		if a.Strides[i] < 1 || a.LhsDilation[i] < 1 || a.RhsDilation[i] < 1 {
-			return ir.Attrf("stride %d and dilations %d and %d must be 1 or more", a.Strides[i], a.LhsDilation[i], a.RhsDilation[i])
+			return ir.Attrf("strides has %d, lhs_dilation %d and rhs_dilation %d: they must be 1 or more", a.Strides[i], a.LhsDilation[i], a.RhsDilation[i])
 		}
 	}
 	for _, axes := range [][]int{a.Lhs, a.Rhs, a.Out} {
 		if len(axes) != rank {
-			return ir.Attrf("%d axes are named, there are %d", len(axes), rank)
+			return ir.Attrf("lhs, rhs or out names %d axes, not %d", len(axes), rank)
 		}
 		if err := checkAxes(axes, rank); err != nil {
 			return err
@@ -146,7 +146,7 @@ func checkConvAttrs(a *ConvAttrs, rank, kernelRank int) error {
 func checkConvGroups(a *ConvAttrs, x, w ir.Shape) error {
 	fg, bg := a.FeatureGroups, a.BatchGroups
 	if !fg.Valid() || !bg.Valid() || fg.Is(0) || bg.Is(0) || !fg.Is(1) && !bg.Is(1) {
-		return ir.Attrf("%s feature groups and %s batch groups", fg, bg)
+		return ir.Attrf("feature_groups is %s and batch_groups %s: they must be positive, and one of them 1", fg, bg)
 	}
 	if in := w[a.Rhs[1]].Mul(fg); x[a.Lhs[1]] != in {
 		return ir.Shapef("the image has %s features on axis %d, the kernel takes %s, in %s groups", x[a.Lhs[1]], a.Lhs[1], in, fg)

@@ -74,12 +74,12 @@ func checkConvTranspose(n *ir.Node) error {
 	}
 	for _, list := range [][]int{a.Strides, a.Dilations, a.PadLo, a.PadHi, a.OutputPadding} {
 		if len(list) != rank-2 {
-			return ir.Attrf("%d entries for %d spatial axes", len(list), rank-2)
+			return ir.Attrf("strides, dilations, pad_lo, pad_hi or output_padding has %d entries, not one for each of %d spatial axes", len(list), rank-2)
 		}
 	}
 	for i := range a.Strides {
 		if a.Strides[i] < 1 || a.Dilations[i] < 1 || a.OutputPadding[i] < 0 {
-			return ir.Attrf("stride %d, dilation %d and output padding %d", a.Strides[i], a.Dilations[i], a.OutputPadding[i])
+			return ir.Attrf("strides has %d, dilations %d and output_padding %d: the first two must be 1 or more, the last not negative", a.Strides[i], a.Dilations[i], a.OutputPadding[i])
 		}
 	}
 	in := x.Shape[rank-1]

@@ -85,7 +85,7 @@ func oneRow(b *ir.Builder, x, w ir.Value) ir.Value {
 func unpackedSize(a *PackedAttrs, x ir.Type) (ir.Dim, error) {
 	f, ok := formats[a.Format]
 	if !ok {
-		return ir.Dim{}, ir.Attrf("the format %q is none of %s", a.Format, strings.Join(formatNames(), ", "))
+		return ir.Dim{}, ir.Attrf("format is %q, not one of %s", a.Format, strings.Join(formatNames(), ", "))
 	}
 	if err := floats.check(a.DType); err != nil {
 		return ir.Dim{}, err

@@ -79,7 +79,7 @@ func inferDFT(n *ir.Node) ([]ir.Type, error) {
 	switch {
 	case err != nil:
 	case t.DType.Size() < 4:
-		err = ir.DTypef("%s is not f32 or f64", t.DType)
+		err = ir.DTypef("the operand is %s, not f32 or f64", t.DType)
 	case len(t.Shape) == 0:
 		err = ir.Shapef("%s has no axis", t)
 	default:

@@ -167,7 +167,7 @@ func diagonal(b *ir.Builder, x ir.Value, offset int) ir.Value {
 	above, below := max(offset, 0), max(-offset, 0)
 	count := min(rows-below, columns-above)
 	if count < 0 {
-		b.Failf(OpDiagonal, []ir.Value{x}, ir.Attrf("diagonal %d lies outside a matrix of %d by %d", offset, rows, columns))
+		b.Failf(OpDiagonal, []ir.Value{x}, ir.Attrf("offset is %d, outside a matrix of %d by %d", offset, rows, columns))
 		return ir.Value{}
 	}
 	lead := x.Shape()[:x.Rank()-2]
@@ -189,7 +189,7 @@ func defineOneHot() {
 		check: func(n *ir.Node) error {
 			a := n.Attrs().(*OneHotAttrs)
 			if !a.Classes.Valid() {
-				return ir.Attrf("the number of classes is negative")
+				return ir.Attrf("classes is %s, negative or too large", a.Classes)
 			}
 			if err := (bools | numbers).check(a.DType); err != nil {
 				return err

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -59,10 +60,39 @@ func (d domain) String() string {
 	return strings.Join(names, "")
 }
 
+// classError says that an element type is not in a domain. What has the type is
+// told by a shape rule, see nameOperand.
+type classError struct {
+	given ir.DType
+	want  domain
+}
+
+func (e *classError) Error() string { return e.of("the element type").Error() }
+func (e *classError) Unwrap() error { return ir.ErrDType }
+
+func (e *classError) of(what string) error { return ir.DTypef("%s is %s, not %s", what, e.given, e.want) }
+
+// nameOperand makes errors about the class of an element type say which operand
+// of n has it.
+func nameOperand(n *ir.Node, err error) error {
+	var e *classError
+	if !errors.As(err, &e) {
+		return err
+	}
+	names := n.Def().Operands
+	for i, v := range n.Inputs() {
+		if v.DType() == e.given && len(names) > 0 {
+			name := strings.TrimSuffix(names[min(i, len(names)-1)], "...")
+			return ir.DTypef("%s is %s, not %s", name, v.Type(), e.want)
+		}
+	}
+	return e.of("dtype")
+}
+
 // check returns an error of kind [ir.ErrDType] unless t is in the domain.
 func (d domain) check(t ir.DType) error {
 	if classOf(t)&d == 0 {
-		return ir.DTypef("%s is not %s", t, d)
+		return &classError{t, d}
 	}
 	return nil
 }
@@ -75,10 +105,10 @@ func sameTypes(n *ir.Node, accepted domain) (ir.Type, error) {
 	}
 	for i, v := range n.Inputs() {
 		if v.DType() != t.DType {
-			return t, ir.DTypef("operand %d is %s, operand 0 is %s", i, v.DType(), t.DType)
+			return t, ir.DTypef("operand %d is %s, not %s as operand 0 is", i, v.DType(), t.DType)
 		}
 		if !v.Shape().Equal(t.Shape) {
-			return t, ir.Shapef("operand %d is %s, operand 0 is %s", i, v.Shape(), t.Shape)
+			return t, ir.Shapef("operand %d is %s, not %s as operand 0 is", i, v.Shape(), t.Shape)
 		}
 	}
 	return t, nil
@@ -89,7 +119,7 @@ func sameTypes(n *ir.Node, accepted domain) (ir.Type, error) {
 func checkAxes(axes []int, rank int) error {
 	for i, a := range axes {
 		if a < 0 || a >= rank {
-			return ir.Attrf("axis %d of a value of rank %d", a, rank)
+			return ir.Attrf("axis %d is out of range: the value has rank %d", a, rank)
 		}
 		if slices.Contains(axes[:i], a) {
 			return ir.Attrf("axis %d is named twice", a)

@@ -66,10 +66,10 @@ func inferDot(n *ir.Node) ([]ir.Type, error) {
 	if x.DType != y.DType || !x.DType.IsNumeric() {
 		return nil, ir.DTypef("%s and %s are not of one numeric type", x, y)
 	}
-	if err := checkPairedAxes("contracted", a.LhsContract, a.RhsContract, x.Shape, y.Shape); err != nil {
+	if err := checkPairedAxes("lhs_contract", "rhs_contract", a.LhsContract, a.RhsContract, x.Shape, y.Shape); err != nil {
 		return nil, err
 	}
-	if err := checkPairedAxes("batch", a.LhsBatch, a.RhsBatch, x.Shape, y.Shape); err != nil {
+	if err := checkPairedAxes("lhs_batch", "rhs_batch", a.LhsBatch, a.RhsBatch, x.Shape, y.Shape); err != nil {
 		return nil, err
 	}
 	if err := checkAxes(slices.Concat(a.LhsBatch, a.LhsContract), x.Shape.Rank()); err != nil {
@@ -82,18 +82,18 @@ func inferDot(n *ir.Node) ([]ir.Type, error) {
 	return []ir.Type{{DType: x.DType, Shape: slices.Concat(pick(x.Shape, a.LhsBatch), pick(x.Shape, d.lhsFree), pick(y.Shape, d.rhsFree))}}, nil
 }
 
-// checkPairedAxes makes sure that two lists of axes pair up and that paired
-// axes have one size.
-func checkPairedAxes(what string, lhs, rhs []int, x, y ir.Shape) error {
+// checkPairedAxes makes sure that two lists of axes, attributes called left and right,
+// pair up and that paired axes have one size.
+func checkPairedAxes(left, right string, lhs, rhs []int, x, y ir.Shape) error {
 	if len(lhs) != len(rhs) {
-		return ir.Attrf("%d %s axes of lhs and %d of rhs", len(lhs), what, len(rhs))
+		return ir.Attrf("%s has %d axes and %s %d, not as many", left, len(lhs), right, len(rhs))
 	}
 	for i := range lhs {
 		if lhs[i] < 0 || lhs[i] >= len(x) || rhs[i] < 0 || rhs[i] >= len(y) {
-			return ir.Attrf("%s axes %d and %d of operands of rank %d and %d", what, lhs[i], rhs[i], len(x), len(y))
+			return ir.Attrf("%s has axis %d and %s axis %d, of operands of rank %d and %d", left, lhs[i], right, rhs[i], len(x), len(y))
 		}
 		if x[lhs[i]] != y[rhs[i]] {
-			return ir.Shapef("%s axis %d of lhs has size %s and axis %d of rhs has size %s", what, lhs[i], x[lhs[i]], rhs[i], y[rhs[i]])
+			return ir.Shapef("axis %d of %s has size %s and axis %d of %s size %s, not the same", lhs[i], left, x[lhs[i]], rhs[i], right, y[rhs[i]])
 		}
 	}
 	return nil

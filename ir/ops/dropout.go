@@ -27,7 +27,7 @@ func init() {
 		NewAttrs:    func() ir.Attrs { return &DropoutAttrs{} },
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			if rate := n.Attrs().(*DropoutAttrs).Rate; !(rate >= 0 && rate <= 1) {
-				return nil, ir.Attrf("a rate of %v is not in [0, 1]", rate)
+				return nil, ir.Attrf("rate is %v, not in [0, 1]", rate)
 			}
 			t, err := inferFloat(n)
 			if err != nil {

@@ -44,7 +44,7 @@ func init() {
 		check: func(n *ir.Node) error {
 			x, u := n.Input(0).Type(), n.Input(1).Type()
 			if x.DType != u.DType {
-				return ir.DTypef("the update is %s, x is %s", u, x)
+				return ir.DTypef("the update is %s, not of the type of x, %s", u, x)
 			}
 			return checkPart(x.Shape, u.Shape, n.Input(2).Type())
 		},
@@ -63,7 +63,7 @@ func init() {
 // checkPart makes sure that a part of some sizes fits into a shape.
 func checkPart(x ir.Shape, sizes []ir.Dim, start ir.Type) error {
 	if len(sizes) != len(x) {
-		return ir.Shapef("a part with %d axes of a value with %d", len(sizes), len(x))
+		return ir.Shapef("sizes has %d entries, not one for each of %d axes", len(sizes), len(x))
 	}
 	if want := ir.TypeOf(ir.I32, ir.N(len(x))); !start.Equal(want) {
 		return ir.Shapef("start is %s, not %s", start, want)

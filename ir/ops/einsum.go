@@ -54,7 +54,7 @@ func parseEinsum(equation string, in []ir.Value) ([]term, []rune, error) {
 	left, right, arrow := strings.Cut(strings.ReplaceAll(equation, " ", ""), "->")
 	names := strings.Split(left, ",")
 	if len(names) != len(in) {
-		return nil, nil, ir.Attrf("%q names %d operands, there are %d", equation, len(names), len(in))
+		return nil, nil, ir.Attrf("equation %q names %d operands, not %d", equation, len(names), len(in))
 	}
 	terms, dots := make([]term, len(in)), 0
 	for i, name := range names {
@@ -63,7 +63,7 @@ func parseEinsum(equation string, in []ir.Value) ([]term, []rune, error) {
 			return nil, nil, err
 		}
 		if len(labels) != in[i].Rank() {
-			return nil, nil, ir.Attrf("%q names %d axes of operand %d, which is %s", name, len(labels), i, in[i].Type())
+			return nil, nil, ir.Attrf("equation: %q names %d axes of operand %d, which is %s", name, len(labels), i, in[i].Type())
 		}
 		terms[i] = term{in[i], labels}
 		if strings.Contains(name, "...") {
@@ -84,10 +84,10 @@ func parseEinsum(equation string, in []ir.Value) ([]term, []rune, error) {
 	}
 	for i, l := range out {
 		if slices.Contains(out[:i], l) {
-			return nil, nil, ir.Attrf("%q names %q twice", right, string(l))
+			return nil, nil, ir.Attrf("equation: the result %q names %q twice", right, string(l))
 		}
 		if !slices.ContainsFunc(terms, func(t term) bool { return slices.Contains(t.labels, l) }) {
-			return nil, nil, ir.Attrf("no operand has the axis %q of the result %q", string(l), right)
+			return nil, nil, ir.Attrf("equation: no operand has the axis %q of the result %q", string(l), right)
 		}
 	}
 	return terms, out, nil
@@ -105,7 +105,7 @@ func parseLabels(name string, rank int) ([]rune, error) {
 	}
 	for _, l := range labels {
 		if l >= 0 && (l < 'A' || l > 'Z') && (l < 'a' || l > 'z') {
-			return nil, ir.Attrf("%q is no letter in %q", string(l), name)
+			return nil, ir.Attrf("equation: %q is no letter in %q", string(l), name)
 		}
 	}
 	return labels, nil

@@ -74,9 +74,9 @@ func init() {
 		constraints: []string{"largest has the element type of x and its sizes along the axes", bits, "decay is in [0, 1]"},
 		check: func(n *ir.Node) error {
 			a := n.Attrs().(*FakeQuantAttrs)
-			if !slices.Contains([]string{STEIdentity, STEClipped, STETanh, STEHardTanh}, a.STE) ||
-				!slices.Contains([]string{ScaleBatch, ScaleEMA, ScaleFixed}, a.Scale) || !(a.Decay >= 0 && a.Decay <= 1) {
-				return ir.Attrf("ste %q, scale %q, decay %v", a.STE, a.Scale, a.Decay)
+			stes, scales := []string{STEIdentity, STEClipped, STETanh, STEHardTanh}, []string{ScaleBatch, ScaleEMA, ScaleFixed}
+			if !slices.Contains(stes, a.STE) || !slices.Contains(scales, a.Scale) || !(a.Decay >= 0 && a.Decay <= 1) {
+				return ir.Attrf("ste is %q, of %q; scale is %q, of %q; decay is %v, of [0, 1]", a.STE, stes, a.Scale, scales, a.Decay)
 			}
 			return checkFakeQuant(n, a.Bits, a.Axes)
 		},
@@ -107,7 +107,7 @@ func init() {
 func checkFakeQuant(n *ir.Node, bits int, axes []int) error {
 	x, scale := n.Input(0).Type(), n.Input(1).Type()
 	if bits < 2 || bits > 16 {
-		return ir.Attrf("%d bits", bits)
+		return ir.Attrf("bits is %d, not in [2, 16]", bits)
 	}
 	if err := checkAxes(axes, len(x.Shape)); err != nil {
 		return err
@@ -116,7 +116,7 @@ func checkFakeQuant(n *ir.Node, bits int, axes []int) error {
 		return ir.Attrf("axes %v are not increasing", axes)
 	}
 	if want := (ir.Type{DType: x.DType, Shape: pick(x.Shape, axes)}); !scale.Equal(want) {
-		return ir.Shapef("operand 1 is %s, not %s", scale, want)
+		return ir.Shapef("operand 1 is %s, not %s, the sizes of x along axes", scale, want)
 	}
 	return nil
 }

@@ -123,7 +123,7 @@ func checkTransform(n *ir.Node, norm string, axes ...int) error {
 		return err
 	}
 	if norms := []string{FFTBackward, FFTForward, FFTOrtho}; !slices.Contains(norms, norm) {
-		return ir.Attrf("the norm %q is not one of %q", norm, norms)
+		return ir.Attrf("norm is %q, not one of %q", norm, norms)
 	}
 	for _, axis := range axes {
 		if size, ok := t.Shape[axis].Const(); !ok || size == 0 {

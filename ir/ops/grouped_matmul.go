@@ -28,7 +28,7 @@ func defineGroupedMatMul() {
 			case !groups.Type().Equal(ir.TypeOf(ir.I32, x.Dim(0))):
 				return ir.Shapef("groups are %s, not %s", groups.Type(), ir.TypeOf(ir.I32, x.Dim(0)))
 			case n.Attrs().(*GroupedAttrs).Block < 1:
-				return ir.Attrf("blocks of %d rows", n.Attrs().(*GroupedAttrs).Block)
+				return ir.Attrf("block is %d, less than 1", n.Attrs().(*GroupedAttrs).Block)
 			}
 			return nil
 		},

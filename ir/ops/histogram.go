@@ -28,7 +28,7 @@ func (a *HistogramAttrs) Visit(v ir.AttrVisitor) {
 func defineBins() {
 	positive := func(bins int) error {
 		if bins < 0 {
-			return ir.Attrf("%d bins", bins)
+			return ir.Attrf("bins is %d, negative", bins)
 		}
 		return nil
 	}
@@ -59,7 +59,7 @@ func defineBins() {
 		check: func(n *ir.Node) error {
 			a := n.Attrs().(*HistogramAttrs)
 			if a.Bins < 1 || !(a.Low < a.High) || math.IsInf(a.High-a.Low, 0) {
-				return ir.Attrf("%d bins from %v to %v", a.Bins, a.Low, a.High)
+				return ir.Attrf("bins is %d, low %v and high %v: bins must be positive, and low and high finite and low below high", a.Bins, a.Low, a.High)
 			}
 			return nil
 		},

@@ -63,7 +63,7 @@ func (a *IndexedAxes) window(rank int) []int { return otherAxes(rank, a.Axes, a.
 // check returns the shape of what is read for an operand and indices.
 func (a *IndexedAxes) check(x, indices ir.Type, outside ...string) (ir.Shape, error) {
 	if !indices.DType.IsInteger() {
-		return nil, ir.DTypef("indices %s are no integers", indices)
+		return nil, ir.DTypef("indices are %s, not integers", indices)
 	}
 	if !slices.Contains(outside, a.Outside) {
 		return nil, ir.Attrf("outside is %q, not one of %v", a.Outside, outside)
@@ -78,7 +78,7 @@ func (a *IndexedAxes) check(x, indices ir.Type, outside ...string) (ir.Shape, er
 	if err := checkAxes(a.IndexBatch, positions); err != nil {
 		return nil, err
 	}
-	if err := checkPairedAxes("batch", a.OperandBatch, a.IndexBatch, x.Shape, indices.Shape); err != nil {
+	if err := checkPairedAxes("operand_batch", "index_batch", a.OperandBatch, a.IndexBatch, x.Shape, indices.Shape); err != nil {
 		return nil, err
 	}
 	return slices.Concat(indices.Shape[:positions], pick(x.Shape, a.window(len(x.Shape)))), nil

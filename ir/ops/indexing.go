@@ -75,10 +75,10 @@ func init() {
 		check: func(n *ir.Node) error {
 			a, x, ids := n.Attrs().(*SegmentAttrs), n.Input(0).Type(), n.Input(1).Type()
 			if _, ok := segmentRules[a.Reduction]; !ok || !a.Segments.Valid() {
-				return ir.Attrf("reduction %q of %s segments", a.Reduction, a.Segments)
+				return ir.Attrf("reduction is %q and segments %s: reduction must be one of \"sum\", \"mean\", \"prod\", \"max\" and \"min\", and segments not negative", a.Reduction, a.Segments)
 			}
 			if a.Reduction == "mean" && !x.DType.IsFloat() {
-				return ir.DTypef("a mean of %s", x)
+				return ir.DTypef("x is %s: a mean is of floats", x)
 			}
 			if err := integers.check(ids.DType); err != nil {
 				return err
@@ -98,7 +98,7 @@ func init() {
 		constraints: []string{"x has a constant number of elements; size is not negative"},
 		check: func(n *ir.Node) error {
 			if _, ok := n.Input(0).Shape().Size().Const(); !ok || !n.Attrs().(*SizeAttrs).Size.Valid() {
-				return ir.Shapef("%s different elements of %s", n.Attrs().(*SizeAttrs).Size, n.Input(0).Type())
+				return ir.Shapef("size is %s, not from 0 to the number of elements of %s", n.Attrs().(*SizeAttrs).Size, n.Input(0).Type())
 			}
 			return nil
 		},

@@ -113,7 +113,7 @@ func defineDimSize() {
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			a := n.Attrs().(*DimSizeAttrs)
 			if !ir.Shape(a.Sizes).Size().Valid() {
-				return nil, ir.Attrf("%s is negative or too large", ir.Shape(a.Sizes))
+				return nil, ir.Attrf("sizes is %s, of which one is negative, or their product too large", ir.Shape(a.Sizes))
 			}
 			return []ir.Type{{DType: a.DType}}, numbers.check(a.DType)
 		},

@@ -97,7 +97,7 @@ func matricesOf(n *ir.Node) (lead ir.Shape, sizes []matrixSize, err error) {
 			return nil, nil, err
 		}
 		if t.DType != first.DType {
-			return nil, nil, ir.DTypef("operand %d is %s, operand 0 is %s", i, t.DType, first.DType)
+			return nil, nil, ir.DTypef("operand %d is %s, not %s as operand 0 is", i, t.DType, first.DType)
 		}
 		if lead = t.Shape[:len(t.Shape)-2]; !lead.Equal(first.Shape[:len(first.Shape)-2]) {
 			return nil, nil, ir.Shapef("the matrices of operand %d, %s, are not as many as those of operand 0, %s", i, t.Shape, first.Shape)
@@ -113,10 +113,10 @@ func checkMatrices(t ir.Type) error {
 		return err
 	}
 	if t.DType.Size() < 4 {
-		return ir.DTypef("%s is not f32 or f64", t.DType)
+		return ir.DTypef("the matrix is %s, not f32 or f64", t.DType)
 	}
 	if len(t.Shape) < 2 {
-		return ir.Shapef("%s is no matrix", t)
+		return ir.Shapef("the operand is %s: it must have rank 2 or more", t)
 	}
 	return nil
 }

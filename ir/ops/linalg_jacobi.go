@@ -44,7 +44,7 @@ func init() {
 			a := n.Attrs().(*JacobiAttrs)
 			_, cols, err := sizedMatrix(in[0])
 			if err == nil && (a.Length < 0 || a.Length > cols || a.Sweeps < 0) {
-				err = ir.Attrf("length is %d and sweeps is %d for rows of %d elements", a.Length, a.Sweeps, cols)
+				err = ir.Attrf("length is %d and sweeps %d: sweeps must not be negative, and length in [0, %d], the elements of a row", a.Length, a.Sweeps, cols)
 			}
 			return []ir.Type{trailing(n.Input(0).DType(), in[0].rows, in[0].cols)}, err
 		},

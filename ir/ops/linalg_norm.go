@@ -40,7 +40,7 @@ func init() {
 	}
 	known := func(n *ir.Node) error {
 		if order := n.Attrs().(*MatrixNormAttrs).Order; !slices.Contains(matrixNorms, order) {
-			return ir.Attrf("the order %q is not one of %q", order, matrixNorms)
+			return ir.Attrf("order is %q, not one of %q", order, matrixNorms)
 		}
 		return nil
 	}

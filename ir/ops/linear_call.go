@@ -10,7 +10,7 @@ import (
 func inferLinearCall(n *ir.Node) ([]ir.Type, error) {
 	r, types := n.Attrs().(*LinearCallAttrs).Residuals, n.InTypes()
 	if r < 0 || r > len(types) {
-		return nil, ir.Attrf("%d residuals of %d operands", r, len(types))
+		return nil, ir.Attrf("residuals is %d, not in [0, %d], the number of operands", r, len(types))
 	}
 	forward, transposed := n.Subgraphs()[0], n.Subgraphs()[1]
 	out := outputTypes(forward)

@@ -15,7 +15,7 @@ func inferCustomVJP(n *ir.Node) ([]ir.Type, error) {
 		return nil, err
 	}
 	if results < 0 || results > len(out) {
-		return nil, ir.Attrf("%d results of %d values", results, len(out))
+		return nil, ir.Attrf("results is %d, not in [0, %d], the number of values of the forward graph", results, len(out))
 	}
 	takes := slices.Concat(out[results:], pick(out, differentiable(out[:results])))
 	if err := checkClosed(backward, takes); err != nil {

@@ -118,7 +118,7 @@ func checkClassLoss(n *ir.Node) error {
 		return err
 	}
 	if !(a.LabelSmoothing >= 0 && a.LabelSmoothing <= 1) {
-		return ir.Attrf("a label smoothing of %v is not in [0, 1]", a.LabelSmoothing)
+		return ir.Attrf("label_smoothing is %v, not in [0, 1]", a.LabelSmoothing)
 	}
 	if err := checkAxes([]int{a.Axis}, len(x.Shape)); err != nil {
 		return err

@@ -56,7 +56,7 @@ func checkCTC(n *ir.Node) error {
 		}
 	}
 	if classes, ok := logs.Dim(2).Const(); a.Blank < 0 || ok && a.Blank >= classes {
-		return ir.Attrf("blank is class %d of %s", a.Blank, logs.Dim(2))
+		return ir.Attrf("blank is %d, not in [0, %s), the classes", a.Blank, logs.Dim(2))
 	}
 	return nil
 }

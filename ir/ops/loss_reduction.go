@@ -29,7 +29,7 @@ func checkReduction(n *ir.Node) error {
 	case LossMean, LossSum, LossNone:
 		return nil
 	default:
-		return ir.Attrf("reduction %q is none of %q, %q and %q", r, LossMean, LossSum, LossNone)
+		return ir.Attrf("reduction is %q, not one of %q, %q and %q", r, LossMean, LossSum, LossNone)
 	}
 }
 

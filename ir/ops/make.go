@@ -10,6 +10,12 @@ import (
 // define registers an op. A refused definition is a mistake in this package
 // that no program can cause or mend.
 func define(d *ir.Def) {
+	if infer := d.Infer; infer != nil {
+		d.Infer = func(n *ir.Node) ([]ir.Type, error) {
+			types, err := infer(n)
+			return types, nameOperand(n, err)
+		}
+	}
 	if err := ir.Register(d); err != nil {
 		panic(err)
 	}

@@ -38,9 +38,9 @@ func checkMatMul(x, y ir.Type, column int) error {
 	case len(x.Shape) == 0 || len(y.Shape) == 0:
 		return ir.Shapef("a matrix product of %s and %s needs operands of rank 1 or more", x, y)
 	case x.DType != y.DType:
-		return ir.DTypef("the factors are %s and %s", x.DType, y.DType)
+		return ir.DTypef("the factors are %s and %s, not of one type", x.DType, y.DType)
 	case !x.DType.IsNumeric():
-		return ir.DTypef("%s has no products", x.DType)
+		return ir.DTypef("the factors are %s, of which there are no products", x.DType)
 	}
 	if k, l := x.Shape[len(x.Shape)-1], y.Shape[column]; k != l {
 		return ir.Shapef("rows of %s have %s elements, columns of %s have %s", x.Shape, k, y.Shape, l)

@@ -48,7 +48,7 @@ func init() {
 				return ir.Shapef("logits are %s, not [tokens, experts]", x.Type())
 			}
 			if a.K < 1 || a.K > dims[1] || a.Capacity < 0 {
-				return ir.Attrf("%d of %d experts, capacity %d", a.K, dims[1], a.Capacity)
+				return ir.Attrf("k is %d, not in [1, %d], the experts, or capacity, %d, is negative", a.K, dims[1], a.Capacity)
 			}
 			return nil
 		},

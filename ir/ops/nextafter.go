@@ -16,7 +16,7 @@ func defineNextAfter() {
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			t, err := sameTypes(n, floats)
 			if err == nil && t.DType.Size() < 4 {
-				err = ir.DTypef("%s is not f32 or f64", t.DType)
+				err = ir.DTypef("the operands are %s, not f32 or f64", t.DType)
 			}
 			return []ir.Type{t}, err
 		},

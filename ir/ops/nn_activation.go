@@ -140,7 +140,7 @@ func alphaOf(n *ir.Node) float64 {
 
 func checkAlpha(n *ir.Node) error {
 	if a := alphaOf(n); a-a != 0 {
-		return ir.Attrf("alpha is %v, which is not finite", a)
+		return ir.Attrf("alpha is %v, not finite", a)
 	}
 	return nil
 }

@@ -101,8 +101,11 @@ func inferNorm(n *ir.Node) ([]ir.Type, error) {
 	if err := floats.check(x.DType); err != nil {
 		return nil, err
 	}
-	if a.Axes < 1 || a.Axes > len(x.Shape) || !(a.Epsilon >= 0) {
-		return nil, ir.Attrf("%d axes of a value of rank %d, epsilon %v", a.Axes, len(x.Shape), a.Epsilon)
+	if a.Axes < 1 || a.Axes > len(x.Shape) {
+		return nil, ir.Attrf("axes is %d, not from 1 to the rank of x, %d", a.Axes, len(x.Shape))
+	}
+	if !(a.Epsilon >= 0) {
+		return nil, ir.Attrf("epsilon is %v, not 0 or more", a.Epsilon)
 	}
 	want := ir.Type{DType: x.DType, Shape: x.Shape[len(x.Shape)-a.Axes:]}
 	for i, v := range n.Inputs()[1:] {

@@ -111,19 +111,19 @@ func checkChannels(n *ir.Node) error {
 		epsilon = a.Epsilon
 	case *BatchNormAttrs:
 		if epsilon = a.Epsilon; !(a.Momentum >= 0 && a.Momentum <= 1) {
-			return ir.Attrf("a momentum of %v is not in [0, 1]", a.Momentum)
+			return ir.Attrf("momentum is %v, not in [0, 1]", a.Momentum)
 		}
 	case *GroupNormAttrs:
 		epsilon = a.Epsilon
 		if a.Groups < 1 {
-			return ir.Attrf("%d groups", a.Groups)
+			return ir.Attrf("groups is %d, less than 1", a.Groups)
 		}
 		if _, err := channels.Div(ir.N(a.Groups)); err != nil {
 			return ir.Shapef("%s channels do not divide into %d groups", channels, a.Groups)
 		}
 	}
 	if !(epsilon >= 0) {
-		return ir.Attrf("epsilon is %v, negative", epsilon)
+		return ir.Attrf("epsilon is %v, not 0 or more", epsilon)
 	}
 	return nil
 }

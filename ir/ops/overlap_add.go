@@ -31,10 +31,10 @@ func OverlapAdd(b *ir.Builder, x ir.Value, a OverlapAddAttrs) ir.Value {
 func inferOverlapAdd(n *ir.Node) ([]ir.Type, error) {
 	a, x := n.Attrs().(*OverlapAddAttrs), n.Input(0).Type()
 	if !x.DType.IsNumeric() {
-		return nil, ir.DTypef("%s is not numeric", x)
+		return nil, ir.DTypef("x is %s, not of a number type", x)
 	}
 	if len(a.Dims) != len(a.Axes) {
-		return nil, ir.Attrf("%d dims for %d axes", len(a.Dims), len(a.Axes))
+		return nil, ir.Attrf("dims has %d entries, not one for each of %d axes", len(a.Dims), len(a.Axes))
 	}
 	outer := len(x.Shape) - len(a.Axes)
 	if outer < len(a.Axes) {

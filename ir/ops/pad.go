@@ -50,19 +50,19 @@ func inferPad(n *ir.Node) ([]ir.Type, error) {
 		return nil, err
 	}
 	if value.DType != x.DType {
-		return nil, ir.DTypef("%s is padded with %s", x.DType, value.DType)
+		return nil, ir.DTypef("value is %s, not %s as x is", value.DType, x.DType)
 	}
 	if value.Shape.Rank() != 0 {
 		return nil, ir.Shapef("the padding value has shape %s", value.Shape)
 	}
 	rank := len(x.Shape)
 	if len(a.Low) != rank || len(a.High) != rank || len(a.Interior) != rank {
-		return nil, ir.Attrf("low, high and interior have %d, %d and %d entries for %d axes", len(a.Low), len(a.High), len(a.Interior), rank)
+		return nil, ir.Attrf("low, high and interior have %d, %d and %d entries, not one for each of %d axes", len(a.Low), len(a.High), len(a.Interior), rank)
 	}
 	shape := make(ir.Shape, rank)
 	for i, d := range x.Shape {
 		if !a.Low[i].Valid() || !a.High[i].Valid() || a.Interior[i] < 0 {
-			return nil, ir.Attrf("the padding of axis %d is negative", i)
+			return nil, ir.Attrf("interior, or the size that is left, is negative on axis %d", i)
 		}
 		shape[i] = a.Low[i].Add(dilated(d, a.Interior[i]+1)).Add(a.High[i])
 	}
@@ -184,7 +184,7 @@ func Pad(b *ir.Builder, x, value ir.Value, low, high, interior []int) ir.Value {
 		interior = repeatInt(0, x.Rank())
 	}
 	if len(low) != x.Rank() || len(high) != x.Rank() {
-		b.Failf(OpPad, []ir.Value{x, value}, ir.Attrf("low and high have %d and %d entries for %d axes", len(low), len(high), x.Rank()))
+		b.Failf(OpPad, []ir.Value{x, value}, ir.Attrf("low and high have %d and %d entries, not one for each of %d axes", len(low), len(high), x.Rank()))
 		return ir.Value{}
 	}
 	grow := [2]ir.Shape{make(ir.Shape, x.Rank()), make(ir.Shape, x.Rank())}

@@ -22,7 +22,7 @@ func init() {
 		constraints: []string{"order is from 1 to 20"},
 		check: func(n *ir.Node) error {
 			if o := n.Attrs().(*PolygammaAttrs).Order; o < 1 || o > 20 {
-				return ir.Attrf("the order is %d, not from 1 to 20", o)
+				return ir.Attrf("order is %d, not in [1, 20]", o)
 			}
 			return nil
 		},

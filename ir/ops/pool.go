@@ -106,7 +106,7 @@ func inferPool(n *ir.Node, a *PoolAttrs) ([]ir.Type, error) {
 		return nil, ir.Shapef("%s has no axis between the batch and the channels", x)
 	}
 	if len(a.Sizes) != spatial || len(a.PadLo) != spatial || len(a.PadHi) != spatial {
-		return nil, ir.Attrf("%d sizes, %d and %d paddings for %d spatial axes", len(a.Sizes), len(a.PadLo), len(a.PadHi), spatial)
+		return nil, ir.Attrf("sizes, pad_lo and pad_hi have %d, %d and %d entries, not one for each of %d spatial axes", len(a.Sizes), len(a.PadLo), len(a.PadHi), spatial)
 	}
 	if err := checkWindows(a.windows(), len(x.Shape)); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func inferPool(n *ir.Node, a *PoolAttrs) ([]ir.Type, error) {
 	for i, size := range a.Sizes {
 		extent := (size-1)*a.Dilations[i] + 1
 		if lo, hi := a.PadLo[i], a.PadHi[i]; lo < 0 || hi < 0 || lo >= extent || hi >= extent {
-			return nil, ir.Attrf("padding %d and %d of a window of extent %d", lo, hi, extent)
+			return nil, ir.Attrf("pad_lo is %d and pad_hi %d, not in [0, %d), the extent of a window", lo, hi, extent)
 		}
 		padded := out[i+1].Add(ir.N(a.PadLo[i] + a.PadHi[i]))
 		count, err := windowCount(padded, ir.N(extent), a.Strides[i])
@@ -123,7 +123,7 @@ func inferPool(n *ir.Node, a *PoolAttrs) ([]ir.Type, error) {
 			return nil, err
 		}
 		if count.Is(0) {
-			return nil, ir.Shapef("a window of extent %d is longer than %s elements padded by %d and %d", extent, out[i+1], a.PadLo[i], a.PadHi[i])
+			return nil, ir.Shapef("sizes and dilations make a window of %d, longer than %s elements padded by %d and %d", extent, out[i+1], a.PadLo[i], a.PadHi[i])
 		}
 		out[i+1] = count
 	}

@@ -81,7 +81,7 @@ func init() {
 			s, f := in[0].Shape(), ir.N(n.Attrs().(*FactorAttrs).Factor)
 			channels, err := s[3].Div(f.Mul(f))
 			if err != nil {
-				b.Failf(OpPixelShuffle, in, ir.Shapef("%s channels do not divide into %s times %s", s[3], f, f))
+				b.Failf(OpPixelShuffle, in, ir.Shapef("%s channels do not divide by the square of factor, %s", s[3], f))
 				return ir.Value{}
 			}
 			x := Transpose(b, Reshape(b, in[0], s[0], s[1], s[2], channels, f, f), 0, 1, 4, 2, 5, 3)
@@ -103,7 +103,7 @@ func init() {
 		h, err := s[1].Div(f)
 		w, also := s[2].Div(f)
 		if err != nil || also != nil {
-			b.Failf(OpPixelUnshuffle, in, ir.Shapef("%s times %s places do not divide by %s", s[1], s[2], f))
+			b.Failf(OpPixelUnshuffle, in, ir.Shapef("%s times %s places do not divide by factor, %s", s[1], s[2], f))
 			return ir.Value{}
 		}
 		x := Transpose(b, Reshape(b, in[0], s[0], h, f, w, f, s[3]), 0, 1, 3, 5, 2, 4)
@@ -123,7 +123,7 @@ func checkFactor(n *ir.Node) error {
 		return ir.Shapef("%s is no [batch, height, width, channels]", n.Input(0).Type())
 	}
 	if f := n.Attrs().(*FactorAttrs).Factor; f < 1 {
-		return ir.Attrf("the factor is %d", f)
+		return ir.Attrf("factor is %d, less than 1", f)
 	}
 	return nil
 }

@@ -109,7 +109,7 @@ func Vdot(b *ir.Builder, x, y ir.Value) ir.Value { return b.Add1(OpVdot, nil, x,
 // as many first axes of y.
 func TensorDot(b *ir.Builder, x, y ir.Value, axes int) ir.Value {
 	if b.Err() == nil && (axes < 0 || axes > min(x.Rank(), y.Rank())) {
-		b.Failf(OpDotGeneral, []ir.Value{x, y}, ir.Attrf("%d axes of operands of rank %d and %d", axes, x.Rank(), y.Rank()))
+		b.Failf(OpDotGeneral, []ir.Value{x, y}, ir.Attrf("count, of axes, is %d: it must be neither negative nor above the ranks of the operands, %d and %d", axes, x.Rank(), y.Rank()))
 	}
 	if b.Err() != nil {
 		return ir.Value{}

@@ -180,7 +180,7 @@ func checkScale(n *ir.Node, float, integer ir.DType) error {
 		}
 	}
 	if scale.DType != float {
-		return ir.DTypef("the scale is %s, not %s", scale, float)
+		return ir.DTypef("scale is %s, not %s", scale, float)
 	}
 	if len(n.Inputs()) > 2 && !n.Input(2).Type().Equal(ir.Type{DType: integer, Shape: scale.Shape}) {
 		return ir.Shapef("the zero point is %s, not %s", n.Input(2).Type(), ir.Type{DType: integer, Shape: scale.Shape})
@@ -205,7 +205,7 @@ func checkRequant(n *ir.Node, a *RequantAttrs) error {
 		return ir.DTypef("%s is no type to quantize to", a.DType)
 	}
 	if a.Mult-a.Mult != 0 {
-		return ir.Attrf("mult is %v", a.Mult)
+		return ir.Attrf("mult is %v, not finite", a.Mult)
 	}
 	if len(n.Inputs()) > 2 && !n.Input(2).Type().Equal(ir.TypeOf(ir.I32, w.Dim(-1))) {
 		return ir.Shapef("the bias is %s, not %s", n.Input(2).Type(), ir.TypeOf(ir.I32, w.Dim(-1)))

@@ -122,7 +122,7 @@ func init() {
 		NewAttrs:    func() ir.Attrs { return &RandomAttrs{Generator: Threefry} },
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			if p := n.Input(1).Type(); !p.Equal(ir.TypeOf(ir.F32)) {
-				return nil, ir.DTypef("the probability is %s, not f32[]", p)
+				return nil, ir.DTypef("p is %s, not f32[]", p)
 			}
 			return n.Attrs().(*RandomAttrs).types(ir.Bool, n.Input(0))
 		},
@@ -207,7 +207,7 @@ func newRandomFloatAttrs() ir.Attrs {
 func inferRandomBits(n *ir.Node) ([]ir.Type, error) {
 	a, key := n.Attrs().(*RandomBitsAttrs), n.Input(0).Type()
 	if a.Pairs && a.Halves {
-		return nil, ir.Attrf("both pairs and halves are asked for")
+		return nil, ir.Attrf("pairs and halves are both true, of which one can be")
 	}
 	if err := a.Generator.check(); err != nil {
 		return nil, err
@@ -217,8 +217,12 @@ func inferRandomBits(n *ir.Node) ([]ir.Type, error) {
 		return nil, ir.DTypef("the key is %s, not u32 with a last axis of size 2", key)
 	}
 	if len(n.Inputs()) > 1 {
-		if want := (ir.Type{DType: ir.U32, Shape: key.Shape[:last]}); !n.Input(1).Type().Equal(want) {
-			return nil, ir.Shapef("the offset is %s, not %s", n.Input(1).Type(), want)
+		offset, want := n.Input(1).Type(), ir.Type{DType: ir.U32, Shape: key.Shape[:last]}
+		if offset.DType != want.DType {
+			return nil, ir.DTypef("the offset, or number, is %s, not %s", offset, want)
+		}
+		if !offset.Equal(want) {
+			return nil, ir.Shapef("the offset, or number, is %s, not %s", offset, want)
 		}
 	}
 	shape := slices.Concat(key.Shape[:last], a.Shape)

@@ -47,7 +47,7 @@ func init() {
 		func() ir.Attrs { return &TruncatedAttrs{*newRandomFloatAttrs().(*RandomFloatAttrs), -2, 2} },
 		func(n *ir.Node) error {
 			if a := n.Attrs().(*TruncatedAttrs); !(a.Low < a.High) {
-				return ir.Attrf("there is nothing between %v and %v", a.Low, a.High)
+				return ir.Attrf("low is %v, not below high, %v", a.Low, a.High)
 			}
 			return nil
 		}, truncatedNormal, truncatedSamples)

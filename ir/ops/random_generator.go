@@ -29,7 +29,7 @@ func (g Generator) check() error {
 	case "", Threefry, ThreefryBoth, ThreefryBoth13:
 		return nil
 	}
-	return ir.Attrf("generator %q is none of %q, %q and %q", g, Threefry, ThreefryBoth, ThreefryBoth13)
+	return ir.Attrf("generator is %q, not one of %q, %q and %q", g, Threefry, ThreefryBoth, ThreefryBoth13)
 }
 
 // rounds is how many rounds a block takes.

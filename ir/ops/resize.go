@@ -56,15 +56,15 @@ const maxResized = 1 << 20
 func checkResize(n *ir.Node) error {
 	a, x := n.Attrs().(*ResizeAttrs), n.Input(0).Shape()
 	if len(x) < 3 || len(a.Sizes) != len(x)-2 {
-		return ir.Attrf("%d sizes for %s, a batch with channels last", len(a.Sizes), x)
+		return ir.Attrf("sizes has %d entries, not one for each axis of %s but the batch and the channels", len(a.Sizes), x)
 	}
 	if a.Mode != ResizeNearest && a.Mode != ResizeLinear && a.Mode != ResizeCubic {
-		return ir.Attrf("mode %q is none of %q, %q and %q", a.Mode, ResizeNearest, ResizeLinear, ResizeCubic)
+		return ir.Attrf("mode is %q, not one of %q, %q and %q", a.Mode, ResizeNearest, ResizeLinear, ResizeCubic)
 	}
 	for i, size := range a.Sizes {
 		from, ok := x[i+1].Const()
 		if size > maxResized {
-			return ir.Attrf("axis %d is to have size %d, and an image is resized to at most %d", i+1, size, maxResized)
+			return ir.Attrf("sizes has %d for axis %d, more than %d", size, i+1, maxResized)
 		}
 		if size < 0 || !ok || from == 0 && size > 0 {
 			return ir.Shapef("axis %d of size %s cannot be resized to %d", i+1, x[i+1], size)

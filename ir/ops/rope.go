@@ -67,7 +67,7 @@ func init() {
 		constraints: []string{"size is positive, even and at most 2²⁰, base is positive"},
 		check: func(n *ir.Node) error {
 			if a := n.Attrs().(*RopeTableAttrs); a.Size < 2 || a.Size > maxRope || a.Size%2 != 0 || !(a.Base > 0) {
-				return ir.Attrf("a table of %d elements to the base %v", a.Size, a.Base)
+				return ir.Attrf("size is %d and base %v: size must be even and in [2, %d], and base positive", a.Size, a.Base, maxRope)
 			}
 			return nil
 		},
@@ -99,7 +99,7 @@ func init() {
 				return ir.Shapef("%s is not [..., positions, d] with a multiple of 4 for d", x.Type())
 			}
 			if a.Width < 1 || !(a.Base > 0) {
-				return ir.Attrf("%d columns and the base %v", a.Width, a.Base)
+				return ir.Attrf("width is %d and base %v: they must be positive", a.Width, a.Base)
 			}
 			return nil
 		},

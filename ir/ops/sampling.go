@@ -37,7 +37,7 @@ func init() {
 		constraints: []string{"key is u32[2]; size is constant"},
 		check: func(n *ir.Node) error {
 			if _, ok := n.Attrs().(*SizeAttrs).Size.Const(); !ok {
-				return ir.Attrf("a permutation of %s numbers", n.Attrs().(*SizeAttrs).Size)
+				return ir.Attrf("size is %s, not a constant", n.Attrs().(*SizeAttrs).Size)
 			}
 			return checkKey(n.Input(0).Type())
 		},

@@ -109,7 +109,7 @@ func scanOf(n *ir.Node) (*ScanAttrs, *ir.Graph) { return n.Attrs().(*ScanAttrs),
 func inferScan(n *ir.Node) ([]ir.Type, error) {
 	a, body := scanOf(n)
 	if !a.Length.Valid() || a.Consts < 0 || a.Carries < 0 || a.Consts > len(n.Inputs()) || a.Carries > len(n.Inputs())-a.Consts {
-		return nil, ir.Attrf("%d constants and %d carries of %d operands, length %s", a.Consts, a.Carries, len(n.Inputs()), a.Length)
+		return nil, ir.Attrf("consts is %d and carries %d, of %d operands, and length %s: none must be negative, nor more than there are", a.Consts, a.Carries, len(n.Inputs()), a.Length)
 	}
 	types := n.InTypes()
 	_, carries, xs := scanGroups(a, types)

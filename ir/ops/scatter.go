@@ -145,7 +145,7 @@ func inferScatter(n *ir.Node, types domain) ([]ir.Type, error) {
 		return nil, err
 	}
 	if x.DType != u.DType {
-		return nil, ir.DTypef("%s and %s are not of one element type", x, u)
+		return nil, ir.DTypef("the updates are %s, not of the element type of x, %s", u, x)
 	}
 	shape, err := a.check(x, n.Input(1).Type(), OutsideDrop, OutsideClip)
 	if err != nil {

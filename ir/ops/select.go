@@ -51,9 +51,9 @@ func inferSelect(n *ir.Node) ([]ir.Type, error) {
 	c, x, y := n.Input(0).Type(), n.Input(1).Type(), n.Input(2).Type()
 	switch {
 	case !c.DType.IsBool():
-		return nil, ir.DTypef("the condition is %s, not bool", c.DType)
+		return nil, ir.DTypef("condition is %s, not bool", c.DType)
 	case x.DType != y.DType:
-		return nil, ir.DTypef("a choice between %s and %s", x.DType, y.DType)
+		return nil, ir.DTypef("y is %s, not %s as x is", y.DType, x.DType)
 	case !x.Shape.Equal(y.Shape) || !x.Shape.Equal(c.Shape):
 		return nil, ir.Shapef("the shapes are %s, %s and %s", c.Shape, x.Shape, y.Shape)
 	}

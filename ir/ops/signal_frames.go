@@ -15,7 +15,7 @@ func spectraOf(b *ir.Builder, op ir.Op, x, window ir.Value, a FrameAttrs, centre
 		b.Failf(op, []ir.Value{x, window}, ir.Shapef("a signal %s and a window %s", x.Type(), window.Type()))
 		return none, none
 	case a.Hop < 1:
-		b.Failf(op, []ir.Value{x, window}, ir.Attrf("hop is %d", a.Hop))
+		b.Failf(op, []ir.Value{x, window}, ir.Attrf("hop is %d, less than 1", a.Hop))
 		return none, none
 	}
 	n, ok := sizeOf(b, op, window, 0)
@@ -68,7 +68,7 @@ func unframed(b *ir.Builder, re, im, window ir.Value, a *UnframeAttrs) ir.Value 
 		length = covered - 2*start
 	}
 	if !ok || a.Hop < 1 || frames < 1 || length < 0 || start+length > covered {
-		b.Failf(OpISTFT, []ir.Value{re, im, window}, ir.Attrf("a signal of %d elements from %d frames, one each %d elements", length, frames, a.Hop))
+		b.Failf(OpISTFT, []ir.Value{re, im, window}, ir.Attrf("length is %d: it must be what %d frames give at a hop of %d", length, frames, a.Hop))
 		return ir.Value{}
 	}
 	re, im = wholeSpectrum(b, re, im, re.Rank()-1, n)
@@ -85,7 +85,7 @@ func unframed(b *ir.Builder, re, im, window ir.Value, a *UnframeAttrs) ir.Value 
 func welch(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 	a := n.Attrs().(*WelchAttrs)
 	if !(a.Rate > 0) {
-		b.Failf(n.Op(), in, ir.Attrf("rate is %v", a.Rate))
+		b.Failf(n.Op(), in, ir.Attrf("rate is %v, not positive and finite", a.Rate))
 		return ir.Value{}
 	}
 	re, im := spectraOf(b, n.Op(), in[0], in[1], FrameAttrs{Hop: a.Hop}, true)

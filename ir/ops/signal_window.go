@@ -125,11 +125,11 @@ func (a *WindowAttrs) table() (*ir.Array, error) {
 	cosines, known := windowCosines[a.Kind]
 	switch {
 	case !known && a.Kind != "bartlett" && a.Kind != "kaiser":
-		return nil, ir.Attrf("there is no window %q", a.Kind)
+		return nil, ir.Attrf("kind is %q, no window that is known", a.Kind)
 	case a.Length < 0 || a.Length > maxTable:
-		return nil, ir.Attrf("a window of length %d", a.Length)
+		return nil, ir.Attrf("length is %d, not in [0, %d]", a.Length, maxTable)
 	case a.Beta-a.Beta != 0:
-		return nil, ir.Attrf("beta is %v", a.Beta)
+		return nil, ir.Attrf("beta is %v, not finite", a.Beta)
 	}
 	if err := floats.check(a.DType); err != nil {
 		return nil, err
@@ -176,9 +176,9 @@ func besselI0(x float64) float64 {
 func (a *MelBankAttrs) table() (*ir.Array, error) {
 	switch {
 	case a.Filters < 1 || a.Length < 1 || a.Filters > maxTable/(a.Length/2+1):
-		return nil, ir.Attrf("%d filters for a transform of length %d", a.Filters, a.Length)
+		return nil, ir.Attrf("filters is %d and length %d: they must be positive, and the table of at most %d elements", a.Filters, a.Length, maxTable)
 	case !(0 <= a.Low && a.Low < a.High && a.High <= a.Rate/2) || math.IsInf(a.Rate, 0):
-		return nil, ir.Attrf("filters from %v to %v Hz at a rate of %v Hz", a.Low, a.High, a.Rate)
+		return nil, ir.Attrf("low is %v, high %v and rate %v: it must be that 0 ≤ low < high ≤ rate/2", a.Low, a.High, a.Rate)
 	}
 	if err := floats.check(a.DType); err != nil {
 		return nil, err

@@ -71,11 +71,11 @@ func defineSlice() {
 func sliceShape(n *ir.Node) (ir.Shape, error) {
 	a, x := n.Attrs().(*SliceAttrs), n.Input(0).Shape()
 	if len(a.Start) != len(x) || len(a.Size) != len(x) || len(a.Stride) != len(x) {
-		return nil, ir.Attrf("start, size and stride have %d, %d and %d entries for %d axes", len(a.Start), len(a.Size), len(a.Stride), len(x))
+		return nil, ir.Attrf("start, size and stride have %d, %d and %d entries, not one for each of %d axes", len(a.Start), len(a.Size), len(a.Stride), len(x))
 	}
 	for i, d := range x {
 		if a.Stride[i] < 1 {
-			return nil, ir.Attrf("the stride of axis %d is %d", i, a.Stride[i])
+			return nil, ir.Attrf("stride is %d on axis %d, less than 1", a.Stride[i], i)
 		}
 		if !a.Start[i].Valid() || !a.Size[i].Valid() {
 			return nil, ir.Attrf("start or size of axis %d is negative", i)

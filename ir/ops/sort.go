@@ -176,7 +176,7 @@ func inferTopK(n *ir.Node) ([]ir.Type, error) {
 		return nil, err
 	}
 	if size, ok := x.Shape[a.Axis].Const(); a.K < 0 || ok && a.K > size {
-		return nil, ir.Attrf("k is %d, and axis %d of %s has %s elements", a.K, a.Axis, x, x.Shape[a.Axis])
+		return nil, ir.Attrf("k is %d: it must be from 0 to the elements of axis %d of %s, %s", a.K, a.Axis, x, x.Shape[a.Axis])
 	}
 	shape := x.Shape.Clone()
 	shape[a.Axis] = ir.N(a.K)

@@ -52,7 +52,7 @@ func init() {
 		},
 		check: func(n *ir.Node) error {
 			if c := n.Attrs().(*ChunkAttrs).Chunk; c < 1 {
-				return ir.Attrf("chunks of %d steps", c)
+				return ir.Attrf("chunk is %d, less than 1", c)
 			}
 			if err := checkNamed(n, "bthp", "bth", "h", "btgn", "btgn", "bhpn"); err != nil {
 				return err

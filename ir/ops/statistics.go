@@ -68,7 +68,7 @@ func init() {
 		types:   floats, newAttrs: func() ir.Attrs { return &NormOrderAttrs{Order: 2} }, constraints: []string{axes, "order is a number"},
 		check: func(n *ir.Node) error {
 			if math.IsNaN(n.Attrs().(*NormOrderAttrs).Order) {
-				return ir.Attrf("the order is NaN")
+				return ir.Attrf("order is NaN, not a number")
 			}
 			return checkReduced(n)
 		},

@@ -40,7 +40,7 @@ func inferSumAll(n *ir.Node) ([]ir.Type, error) {
 	}
 	for i, v := range n.Inputs() {
 		if v.DType() != d {
-			return nil, ir.DTypef("operand %d is %s, operand 0 is %s", i, v.DType(), d)
+			return nil, ir.DTypef("operand %d is %s, not %s as operand 0 is", i, v.DType(), d)
 		}
 	}
 	return []ir.Type{{DType: d}}, nil

@@ -45,7 +45,7 @@ func init() {
 		check: func(n *ir.Node) error {
 			r := n.Attrs().(*TileAttrs).Repeats
 			if len(r) != n.Input(0).Rank() || slices.ContainsFunc(r, negative) {
-				return ir.Attrf("repeats %v for %d axes", r, n.Input(0).Rank())
+				return ir.Attrf("repeats is %v: it must have an entry for each of %d axes, none negative", r, n.Input(0).Rank())
 			}
 			return nil
 		},
@@ -67,7 +67,7 @@ func init() {
 		check: func(n *ir.Node) error {
 			a := n.Attrs().(*RepeatAttrs)
 			if a.Repeats < 0 {
-				return ir.Attrf("%d repeats", a.Repeats)
+				return ir.Attrf("repeats is %d, negative", a.Repeats)
 			}
 			return checkAxes([]int{a.Axis}, n.Input(0).Rank())
 		},

@@ -33,7 +33,7 @@ func (a *PadModeAttrs) Visit(v ir.AttrVisitor) {
 func checkPadMode(n *ir.Node) error {
 	a, x := n.Attrs().(*PadModeAttrs), n.Input(0).Shape()
 	if len(a.Low) != len(x) || len(a.High) != len(x) || slices.ContainsFunc(slices.Concat(a.Low, a.High), negative) {
-		return ir.Attrf("padding %v and %v for %d axes", a.Low, a.High, len(x))
+		return ir.Attrf("low is %v and high %v: they must have an entry for each of %d axes, none negative", a.Low, a.High, len(x))
 	}
 	least := 0 // how much longer than its padding an axis must be
 	switch a.Mode {
@@ -42,7 +42,7 @@ func checkPadMode(n *ir.Node) error {
 		least = 1
 	case PadEdge:
 	default:
-		return ir.Attrf("mode %q is none of %q, %q, %q and %q", a.Mode, PadConstant, PadEdge, PadReflect, PadWrap)
+		return ir.Attrf("mode is %q, not one of %q, %q, %q and %q", a.Mode, PadConstant, PadEdge, PadReflect, PadWrap)
 	}
 	for i, d := range x {
 		pad := max(a.Low[i], a.High[i])

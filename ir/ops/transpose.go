@@ -22,7 +22,7 @@ func defineTranspose() {
 		shape: func(n *ir.Node) (ir.Shape, error) {
 			perm, x := n.Attrs().(*TransposeAttrs).Perm, n.Input(0).Shape()
 			if len(perm) != len(x) {
-				return nil, ir.Attrf("%d axes are permuted, the operand has %d", len(perm), len(x))
+				return nil, ir.Attrf("perm has %d entries, not one for each of %d axes", len(perm), len(x))
 			}
 			if err := checkAxes(perm, len(x)); err != nil {
 				return nil, err

@@ -91,7 +91,7 @@ func whileOf(n *ir.Node) (a *WhileAttrs, cond, body *ir.Graph) {
 func inferWhile(n *ir.Node) ([]ir.Type, error) {
 	a, cond, body := whileOf(n)
 	if a.Consts < 0 || a.Consts > len(n.Inputs()) || a.MaxSteps < 0 {
-		return nil, ir.Attrf("%d constants of %d operands, at most %d steps", a.Consts, len(n.Inputs()), a.MaxSteps)
+		return nil, ir.Attrf("consts is %d, of %d operands, and max_steps %d: neither must be negative, nor consts more than there are", a.Consts, len(n.Inputs()), a.MaxSteps)
 	}
 	for _, g := range []*ir.Graph{cond, body} {
 		if err := checkClosed(g, n.InTypes()); err != nil {

@@ -109,11 +109,11 @@ func inferWindows(n *ir.Node) ([]ir.Type, error) {
 
 func checkWindows(a *WindowsAttrs, rank int) error {
 	if len(a.Sizes) != len(a.Axes) || len(a.Strides) != len(a.Axes) || len(a.Dilations) != len(a.Axes) {
-		return ir.Attrf("%d sizes, %d strides and %d dilations for %d axes", len(a.Sizes), len(a.Strides), len(a.Dilations), len(a.Axes))
+		return ir.Attrf("sizes, strides and dilations have %d, %d and %d entries, not one for each of %d axes", len(a.Sizes), len(a.Strides), len(a.Dilations), len(a.Axes))
 	}
 	for i := range a.Axes {
 		if a.Sizes[i] < 1 || a.Strides[i] < 1 || a.Dilations[i] < 1 {
-			return ir.Attrf("size %d, stride %d and dilation %d must be 1 or more", a.Sizes[i], a.Strides[i], a.Dilations[i])
+			return ir.Attrf("sizes has %d, strides %d and dilations %d: they must be 1 or more", a.Sizes[i], a.Strides[i], a.Dilations[i])
 		}
 	}
 	return checkAxes(a.Axes, rank)

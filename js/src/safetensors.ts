@@ -1,13 +1,31 @@
 // The safetensors file format: u64 length, a JSON header of that length, the elements.
 // https://github.com/huggingface/safetensors
 
-import { arrayType, checkType, sizeOf, type TensorData } from './values/dtype.js';
-import { RlxError } from './values/errors.js';
-import type { HostTensor } from './session/session.js';
+import { sizeOf, type StoredData } from './values/dtype.js';
+import { arrayOf, converted, type ConvertOptions } from './safetensors/convert.js';
+import { checkOptions, classOf, need, RlxError, shown } from './values/errors.js';
+import type { StoredTensor } from './session/session.js';
+
+export type { ConvertOptions };
+
+/**
+ * A tensor of a file. Its element type is rlx's word for it (`i64`, `bf16`), or, where rlx has none,
+ * the file's: then `data` throws an {@link RlxError} of kind `dtype`, and the others can be read.
+ */
+export interface FileTensor extends StoredTensor {
+  /**
+   * The tensor with another element type: always where that changes no value, as from f16 to f32, and
+   * with `narrow` where it rounds. Throws an {@link RlxError} of kind `dtype` or `index`.
+   */
+  as(dtype: string, options?: ConvertOptions): FileTensor;
+}
 
 const names: Record<string, string> = {
   bool: 'BOOL', i8: 'I8', u8: 'U8', f8e4m3fn: 'F8_E4M3', f8e5m2: 'F8_E5M2', i16: 'I16', u16: 'U16', i32: 'I32', u32: 'U32', f16: 'F16', bf16: 'BF16', f32: 'F32',
+  i64: 'I64', u64: 'U64', f64: 'F64', c64: 'C64',
 };
+/** The bits of an element of the format's types that have no name here. */
+const otherBits: Record<string, number> = { F4: 4, F6_E2M3: 6, F6_E3M2: 6, F8_E8M0: 8, F8_E4M3FNUZ: 8, F8_E5M2FNUZ: 8 };
 const dtypes = Object.fromEntries(Object.entries(names).map(([dtype, name]) => [name, dtype]));
 
 /** A bound on the header, as the format's own readers have it. */
@@ -20,17 +38,20 @@ const bad = (reason: string, cause?: unknown): RlxError => new RlxError('syntax'
  * {@link RlxError} of kind `dtype`, `shape` or `name` for a tensor that the format cannot
  * hold, `syntax` for metadata that are not texts.
  */
-export function encodeSafetensors(tensors: Readonly<Record<string, HostTensor>>, metadata?: Record<string, string>): Uint8Array<ArrayBuffer> {
+export function encodeSafetensors(tensors: Readonly<Record<string, StoredTensor>>, metadata?: Record<string, string>): Uint8Array<ArrayBuffer> {
+  need(isObject(tensors), 'missing', 'encodeSafetensors: the tensors are an object', tensors);
   const entries = Object.entries(tensors).sort(([a], [b]) => a < b ? -1 : 1);
   if (!isTexts(metadata ?? {})) throw bad('metadata are texts by name');
   const header: Record<string, unknown> = Object.create(null); // which a tensor called __proto__ does not change
   if (metadata) header['__metadata__'] = metadata;
   let end = 0;
-  for (const [name, { dtype, shape, data }] of entries) {
+  for (const [name, tensor] of entries) {
+    if (!isSizes(tensor?.shape)) throw new RlxError('dtype', `safetensors: ${name} is a tensor { dtype, shape, data }, given as ${classOf(tensor)}`, { name });
+    const { dtype, shape, data } = tensor, size = sizeOf(shape) * (dtype === 'c64' ? 2 : 1);
     if (name === '__metadata__') throw new RlxError('name', `safetensors: no tensor can be called ${name}`, { name });
-    if (!Object.hasOwn(names, dtype)) throw new RlxError('dtype', `safetensors has no type for ${dtype}, the type of ${name}`, { name });
-    checkType(name, dtype, data);
-    if (data.length !== sizeOf(shape)) throw new RlxError('shape', `${name} has ${data.length} elements, not [${shape}]`, { name, shape });
+    if (!Object.hasOwn(names, dtype)) throw new RlxError('dtype', `safetensors has no type for ${shown(dtype)}, the type of ${name}`, { name });
+    checkClass(name, dtype, data);
+    if (data.length !== size) throw new RlxError('shape', `${name} has ${data.length} elements, not [${shape}]`, { name, shape });
     if (dtype === 'bool' && !areBools(data)) throw new RlxError('dtype', `${name} is bool, and has bytes other than 0 and 1`, { name });
     header[name] = { dtype: names[dtype], shape, data_offsets: [end, end += data.byteLength] };
   }
@@ -46,15 +67,30 @@ export function encodeSafetensors(tensors: Readonly<Record<string, HostTensor>>,
   return file;
 }
 
+/** Refuses elements of another class than the dtype's. */
+function checkClass(name: string, dtype: string, data: StoredData): void {
+  const type = arrayOf(dtype), got = classOf(data);
+  if (data instanceof type || dtype === 'f16' && got === 'Float16Array') return;
+  throw new RlxError('dtype', `${name} is ${dtype}, given as ${type.name}, not as ${got}`, { name });
+}
+
 /** Where a tensor lies in the bytes after the header. */
 interface Place { name: string; dtype: string; shape: number[]; begin: number; end: number }
 
+/** What {@link decodeSafetensors} gives of tensors. */
+export interface DecodeOptions {
+  /** Gives the tensors of these names alone, and copies no others. Throws an {@link RlxError} of kind `missing` for one that is not there. */
+  only?: readonly string[];
+}
+
 /**
  * Reads a file. The tensors have memory of their own, in all no more than the file has bytes.
- * Throws an {@link RlxError} of kind `syntax`, or `dtype` for types this library lacks.
+ * Throws an {@link RlxError} of kind `syntax`. Tensors of types that this library lacks are there,
+ * and throw one of kind `dtype` when their elements are asked for.
  */
-export function decodeSafetensors(file: Uint8Array | ArrayBuffer): { tensors: Record<string, HostTensor>; metadata: Record<string, string> } {
-  const bytes = file instanceof Uint8Array ? file : new Uint8Array(file);
+export function decodeSafetensors(file: Uint8Array | ArrayBuffer, options?: DecodeOptions): { tensors: Record<string, FileTensor>; metadata: Record<string, string> } {
+  checkOptions('decodeSafetensors', options, 'only');
+  const bytes = file instanceof Uint8Array ? file : new Uint8Array(Object(file) as ArrayBuffer);
   if (bytes.length < 8) throw bad('the file is cut short');
   const length = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
   if (length > Math.min(maxHeader, bytes.length - 8)) throw bad(`the file is cut short: a header of ${length} bytes in a file of ${bytes.length}`);
@@ -65,7 +101,18 @@ export function decodeSafetensors(file: Uint8Array | ArrayBuffer): { tensors: Re
   const keys = Object.keys(header).length + 3 * places.length + Object.keys(metadata).length;
   if (countKeys(text) !== keys) throw bad('a key is there twice');
   checkPlaces(places, bytes.length - 8 - length);
-  return { tensors: Object.fromEntries(places.map((place) => [place.name, readTensor(place, bytes, 8 + length)])), metadata };
+  const wanted = chosen(places, options?.only);
+  return { tensors: Object.fromEntries(wanted.map((place) => [place.name, readTensor(place, bytes, 8 + length)])), metadata };
+}
+
+function chosen(places: Place[], only: readonly string[] | undefined): Place[] {
+  if (only === undefined) return places;
+  need(Array.isArray(only), 'attr', 'decodeSafetensors: only is a list of names', only);
+  return only.map((name) => {
+    const found = places.find((place) => place.name === name);
+    if (!found) throw new RlxError('missing', `safetensors: the file has no tensor ${shown(name)}`, { name: shown(name) });
+    return found;
+  });
 }
 
 function parse(text: Uint8Array): Record<string, unknown> {
@@ -82,7 +129,7 @@ function parse(text: Uint8Array): Record<string, unknown> {
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isTexts = (value: unknown): value is Record<string, string> => isObject(value) && Object.values(value).every((text) => typeof text === 'string');
 const isSizes = (value: unknown): value is number[] => Array.isArray(value) && value.every((n) => Number.isSafeInteger(n) && n >= 0);
-const areBools = (bytes: TensorData): boolean => (bytes as Uint8Array).every((byte) => byte <= 1);
+const areBools = (bytes: StoredData): boolean => (bytes as Uint8Array).every((byte) => byte <= 1);
 
 /** How many keys the objects of a text in JSON have: as many as there are colons outside of strings. */
 function countKeys(json: Uint8Array): number {
@@ -100,10 +147,15 @@ function readPlace(name: string, described: unknown): Place {
   if (typeof type !== 'string' || !isSizes(shape) || !isSizes(offsets) || offsets.length !== 2 || Object.keys(others).length > 0) {
     throw bad(`${name} is not a dtype, a shape and two data_offsets`);
   }
-  if (!Object.hasOwn(dtypes, type)) throw new RlxError('dtype', `safetensors: ${name} has the type ${type}, which is not known here`, { name });
-  const dtype = dtypes[type]!, [begin, end] = offsets as [number, number];
-  if (end - begin !== sizeOf(shape) * arrayType(dtype).BYTES_PER_ELEMENT) throw bad(`${name} does not fit its shape [${shape}]`);
+  const dtype = Object.hasOwn(dtypes, type) ? dtypes[type]! : type, [begin, end] = offsets as [number, number], bits = bitsIn(dtype);
+  if (bits && end - begin !== Math.ceil(sizeOf(shape) * bits / 8) || end < begin) throw bad(`${name} does not fit its shape [${shape}]`);
   return { name, dtype, shape, begin, end };
+}
+
+/** The bits of an element; undefined of a type that the format did not have when this was written. */
+function bitsIn(dtype: string): number | undefined {
+  if (dtype === 'c64') return 64;
+  return Object.hasOwn(names, dtype) ? 8 * arrayOf(dtype).BYTES_PER_ELEMENT : Object.hasOwn(otherBits, dtype) ? otherBits[dtype] : undefined;
 }
 
 /** Makes sure that the tensors cover all bytes, with no gap and no overlap. */
@@ -116,8 +168,22 @@ function checkPlaces(places: Place[], size: number): void {
   if (at !== size) throw bad(`${size < at ? 'the file is cut short: ' : ''}${size} bytes of elements, ${at} of them a tensor's`);
 }
 
-function readTensor({ name, dtype, shape, begin, end }: Place, file: Uint8Array, start: number): HostTensor {
+function readTensor({ name, dtype, shape, begin, end }: Place, file: Uint8Array, start: number): FileTensor {
+  if (!Object.hasOwn(names, dtype)) return unreadable(name, dtype, shape);
   const bytes = new Uint8Array(file.subarray(start + begin, start + end));
   if (dtype === 'bool' && !areBools(bytes)) throw bad(`${name} is BOOL, and has bytes other than 0 and 1`);
-  return { dtype, shape, data: new (arrayType(dtype))(bytes.buffer, 0, sizeOf(shape)) };
+  return convertible(name, { dtype, shape, data: new (arrayOf(dtype) as { new (bytes: ArrayBuffer): StoredData })(bytes.buffer) });
+}
+
+/** Adds `as`, which neither a loop over the properties nor a copy to another thread sees. */
+const convertible = (name: string, tensor: StoredTensor): FileTensor => Object.defineProperty(tensor, 'as', {
+  value: (dtype: string, options?: ConvertOptions) => {
+    checkOptions('as', options, 'narrow');
+    return convertible(name, { dtype, shape: tensor.shape, data: converted(name, tensor, dtype, options ?? {}) });
+  },
+}) as FileTensor;
+
+function unreadable(name: string, dtype: string, shape: number[]): FileTensor {
+  const refuse = () => { throw new RlxError('dtype', `safetensors: ${name} has the type ${dtype}, which is not known here`, { name }); };
+  return Object.defineProperties({ dtype, shape }, { data: { get: refuse, configurable: true }, as: { value: refuse } }) as unknown as FileTensor;
 }

@@ -5,6 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { openSession, RlxError } from '../dist/runtime.js';
+import { decodeSafetensors, encodeSafetensors } from '../dist/safetensors.js';
 import { batch, close, linearPlan, linearPlanWith, reference, seal } from './linear.mjs';
 import { openDawn, openGPU } from './rig/dawn.mjs';
 import { sharingPlan, stateBytes, statePlan } from './state.mjs';
@@ -136,6 +137,7 @@ describe('wrong inputs are refused before anything is written', async () => {
       assert.deepEqual([...await session.read('count')], [1]);
     });
   }
+  const weight = { dtype: 'f32', shape: [3], data: new Float32Array(3) }, stored = (tensors) => decodeSafetensors(encodeSafetensors(tensors)).tensors;
   const calls = [
     ['reading an unknown value', (s) => s.read('nothing'), 'name', /no value nothing/],
     ['reading another entry\'s output', (s) => s.read('prediction'), 'name', /no value prediction/],
@@ -150,6 +152,9 @@ describe('wrong inputs are refused before anything is written', async () => {
     ['nothing in place of inputs', (s) => s.run('step', null), 'missing', /x is missing/],
     ['loading nothing in place of a tensor', (s) => s.load({ w: null }), 'dtype', /w is a tensor.*given as Null/],
     ['loading elements without their shape', (s) => s.load({ w: new Float32Array(3) }), 'dtype', /w is a tensor.*given as Float32Array/],
+    ['loading without a parameter', (s) => s.load({}), 'missing', /load: w is missing: give f32\[3\], or allowMissing/],
+    ['loading what is no parameter', (s) => s.load({ W: weight, w: weight }), 'name', /without allowExtra: .* no parameter or state W: there are w,/],
+    ['loading a wider type than the parameter has', (s) => s.load(stored({ w: { dtype: 'f64', shape: [3], data: new Float64Array(3) } })), 'dtype', /w is f64, wanted as f32: as\('f32', \{ narrow: true \}\) rounds/],
     ['uploading nothing', (s) => s.upload(undefined), 'dtype', /given as Undefined/],
     ['uploading too few elements', (s) => s.upload({ dtype: 'f32', shape: [2, 3], data: new Float32Array(5) }), 'shape', /what is given is f32\[2,3\] of 6 elements, given with 5/],
     ['uploading elements of another class', (s) => s.upload({ dtype: 'i32', shape: [2], data: new Float32Array(2) }), 'dtype', /what is given is i32, given as Int32Array, not as Float32Array/],
@@ -163,6 +168,20 @@ describe('wrong inputs are refused before anything is written', async () => {
       await assert.rejects(call(session), isError(kind, text));
     });
   }
+});
+
+test('what is loaded from a file is widened, and the rest of it is left out where that is allowed', async (t) => {
+  const session = await open(t), want = { f16: [0x3c00, 0xc000, 0x3800], bf16: [0x3f80, 0xc000, 0x3f00] };
+  for (const [dtype, bits] of Object.entries(want)) {
+    const { tensors } = decodeSafetensors(encodeSafetensors({
+      w: { dtype, shape: [3], data: Uint16Array.from(bits) }, other: { dtype: 'f64', shape: [1], data: Float64Array.of(1) },
+    }));
+    await session.write('w', new Float32Array(3));
+    await session.load(tensors, { allowExtra: true });
+    assert.deepEqual([...await session.read('w')], [1, -2, 0.5]);
+  }
+  await session.load({ count: { dtype: 'u32', shape: [], data: Uint32Array.of(5) } }, { allowMissing: true });
+  assert.deepEqual([[...await session.read('w')], ...await session.read('count')], [[1, -2, 0.5], 5]);
 });
 
 test('a refused run changes nothing: neither what is bound, nor a scalar', async (t) => {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Worker as Thread } from 'node:worker_threads';
 import { liveTensors, openSession, Trainer } from '../dist/runtime.js';
+import { decodeSafetensors, encodeSafetensors } from '../dist/safetensors.js';
 import { batch, close, linearPlan, linearPlanWith, reference } from './linear.mjs';
 
 const body = `
@@ -112,6 +113,59 @@ test('what cannot be sent to a worker is refused by its method, and the session 
   const session = await openSession(linearPlan(), { worker });
   await assert.rejects(session.run('step', { ...batch(0), rate: () => 1 }), { name: 'RlxError', kind: 'dtype', message: /^run: / });
   await session.run('step', { ...batch(0), rate: 1 });
+  session.close();
+});
+
+test('what is no call ends nothing and is not answered, and only methods of a session are called', async () => {
+  const session = await openSession(linearPlan(), { worker }), { port1, port2 } = new MessageChannel();
+  worker.postMessage({ port: port2 }, [port2]);
+  let next = 0;
+  const answers = new Map(), answer = (method, args = []) => {
+    const id = ++next;
+    port1.postMessage({ id, method, args });
+    return new Promise((resolve) => answers.set(id, resolve));
+  };
+  const unasked = [];
+  port1.onmessage = ({ data }) => {
+    if (data.life !== undefined || 'life' in data) return;
+    (answers.get(data.id) ?? ((given) => unasked.push(given)))(data);
+  };
+  for (const junk of [null, undefined, 5, '', 'run', [], {}, { id: 'x', method: 'open' }, { method: 'open', args: [] }, new Map(), { id: null }]) {
+    port1.postMessage(junk);
+    worker.postMessage(junk);
+  }
+  worker.postMessage({ port: {} });
+  const refused = async (method, args) => assert.match((await answer(method, args)).error.message, /the worker has no method .*: there are open/);
+  for (const method of ['toString', '__proto__', 'constructor', 'hasOwnProperty', 'valueOf', '', 'nothing', null, undefined, 5, {}]) await refused(method);
+  for (const args of [null, 5, 'x', {}]) await refused('open', args);
+  await refused('run'); // before there is a session
+  assert.equal((await answer('open', [null])).error.kind, 'plan');
+  assert.equal((await answer('open', [linearPlan(), null])).error, undefined);
+  const wrong = [null, undefined, 5, -1, 'x', true, {}, [], { tensor: 9 }, { w: null }, new Uint8Array(3), { tensor: { tensor: 1 } }, [null]];
+  for (const method of ['run', 'reading', 'bind', 'write', 'read', 'readAll', 'save', 'load', 'upload', 'keep', 'data', 'free', 'open']) {
+    for (const one of wrong) {
+      for (const args of [[one], [one, one], ['step', one, one], ['w', one]]) {
+        const { value, error } = await answer(method, args);
+        assert.ok(error === undefined || error.message && error.kind !== 'internal', `${method}: ${JSON.stringify(args)} is answered by ${JSON.stringify({ value, error })}`);
+      }
+    }
+  }
+  assert.ok('w' in (await answer('save')).value);
+  assert.deepEqual(unasked, []);
+  port1.close();
+  assert.deepEqual([...await session.read('w')], [0, 0, 0]); // the other session goes on
+  session.close();
+});
+
+test('a session in a worker holds what it loads to the plan, and widens what a file has', async () => {
+  const session = await openSession(linearPlan(), { worker });
+  const half = decodeSafetensors(encodeSafetensors({
+    w: { dtype: 'f16', shape: [3], data: Uint16Array.of(0x3c00, 0xc000, 0x3800) }, 'bn/num_batches_tracked': { dtype: 'i64', shape: [], data: BigInt64Array.of(7n) },
+  })).tensors;
+  await assert.rejects(session.load(half), { kind: 'name', message: /without allowExtra: .* no parameter or state bn\/num_batches_tracked: there are w/ });
+  await assert.rejects(session.load({}), { kind: 'missing', message: /load: w is missing: give f32\[3\], or allowMissing/ });
+  await session.load(half, { allowExtra: true });
+  assert.deepEqual([...await session.read('w')], [1, -2, 0.5]);
   session.close();
 });
 

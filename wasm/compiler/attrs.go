@@ -1,6 +1,9 @@
 package compiler
 
 import (
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rlx-go/rlx/ir"
@@ -41,7 +44,7 @@ func readAttrs(r *wire.Request, d *ir.Def, in []ir.Value) (a ir.Attrs, keep bool
 	})
 	if k := values[keepDims]; k != nil && d.Reduces != nil {
 		if keep = k.number != 0; k.tag != tagBool {
-			return nil, false, ir.Attrf("%q is of the wrong type", keepDims)
+			return nil, false, ir.Attrf("keepDims is %s, not a boolean", k)
 		}
 		delete(values, keepDims)
 	}
@@ -54,12 +57,15 @@ func readAttrs(r *wire.Request, d *ir.Def, in []ir.Value) (a ir.Attrs, keep bool
 
 func attrsFrom(values map[string]*given, d *ir.Def, in []ir.Value) (ir.Attrs, error) {
 	if d.NewAttrs == nil {
-		if len(values) > 0 {
-			return nil, ir.Attrf("the op has no attributes")
+		if names := slices.Sorted(maps.Keys(values)); len(names) > 0 {
+			return nil, ir.Attrf("there is no attribute %s: the op has none", hostName(names[0]))
 		}
 		return nil, nil
 	}
 	s := &setter{op: d.Op, values: values}
+	if d.Reduces != nil {
+		s.names = []string{keepDims}
+	}
 	if len(in) > 0 {
 		s.shape = in[0].Shape()
 	}
@@ -68,9 +74,9 @@ func attrsFrom(values map[string]*given, d *ir.Def, in []ir.Value) (ir.Attrs, er
 	if s.err != nil {
 		return nil, s.err
 	}
-	for name, v := range values {
-		if !v.used {
-			return nil, ir.Attrf("there is no attribute %q", name)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !values[name].used {
+			return nil, ir.Attrf("there is no attribute %s: there are %s", hostName(name), hostName(strings.Join(s.names, ", ")))
 		}
 	}
 	if c, ok := a.(ir.Completer); ok {
@@ -100,27 +106,56 @@ func readValue(r *wire.Request) *given {
 type setter struct {
 	op     ir.Op
 	values map[string]*given
+	names  []string // of all attributes
 	shape  ir.Shape // of the first operand
 	start  []ir.Dim // of a slice
 	err    error
 }
 
 func (s *setter) find(name string, tag int) *given {
+	s.names = append(s.names, name)
 	v := s.values[name]
 	if v == nil {
 		return nil
 	}
 	v.used = true
 	if v.tag != tag {
-		s.fail(name)
+		s.fail(name, v, [...]string{"a number", "a boolean", "a text", "a list"}[tag])
 		return nil
 	}
 	return v
 }
 
-func (s *setter) fail(name string) {
+// fail notes that an attribute was given as something else than what it is.
+func (s *setter) fail(name string, v *given, wanted string) {
 	if s.err == nil {
-		s.err = ir.Attrf("%q is of the wrong type", name)
+		s.err = ir.Attrf("%s is %s, not %s", hostName(name), v, wanted)
+	}
+}
+
+// hostName returns a name of an attribute as the host has it: pad_lo is padLo.
+func hostName(name string) string {
+	var w strings.Builder
+	for i, part := range strings.Split(name, "_") {
+		if i > 0 && part != "" {
+			part = strings.ToUpper(part[:1]) + part[1:]
+		}
+		w.WriteString(part)
+	}
+	return w.String()
+}
+
+// String returns what was given.
+func (v *given) String() string {
+	switch v.tag {
+	case tagNumber:
+		return strconv.FormatFloat(v.number, 'g', -1, 64)
+	case tagBool:
+		return strconv.FormatBool(v.number != 0)
+	case tagText:
+		return strconv.Quote(v.text)
+	default:
+		return "[" + strings.Join(v.list, ", ") + "]"
 	}
 }
 
@@ -135,7 +170,7 @@ func (s *setter) axis(name string, n int) int {
 func (s *setter) Int(name string, p *int) {
 	if v := s.find(name, tagNumber); v != nil {
 		if *p = s.axis(name, int(v.number)); float64(int(v.number)) != v.number {
-			s.fail(name)
+			s.fail(name, v, "a whole number")
 		}
 	}
 }
@@ -149,7 +184,7 @@ func (s *setter) Ints(name string, p *[]int) {
 	for i, t := range v.list {
 		n, ok := atoi(t)
 		if !ok {
-			s.fail(name)
+			s.fail(name, v, "a list of whole numbers")
 		}
 		(*p)[i] = s.axis(name, n)
 	}
@@ -201,7 +236,7 @@ func (s *setter) Dims(name string, p *[]ir.Dim) {
 			}
 		}
 		if err != nil && s.err == nil {
-			s.err = ir.Attrf("%q has %s as entry %d, which is no size", name, t, i)
+			s.err = ir.Attrf("%s has %s as entry %d, which is no size", hostName(name), t, i)
 		}
 		(*p)[i] = d
 	}

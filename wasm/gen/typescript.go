@@ -72,25 +72,28 @@ func arguments(d *ir.Def) (operands string, params []string) {
 		return name, []string{name + ": readonly Operand[]"}
 	}
 	var names []string
+	list := ""
 	for i, name := range d.Operands {
 		if i == 0 {
 			continue // the value itself
 		}
 		if isList(name) {
-			name = camel(strings.TrimSuffix(name, "..."))
-			names, params = append(names, "..."+name), append(params, name+": readonly Operand[] = []")
+			list = camel(strings.TrimSuffix(name, "..."))
+			params = append(params, list+": readonly Operand[] = []")
 			continue
 		}
 		name = camel(name)
 		names = append(names, name)
 		if i >= len(d.Operands)-d.Optional {
 			name += "?"
-			params = append(params, name+": Operand")
-			continue
 		}
 		params = append(params, name+": Operand")
 	}
-	return "[" + strings.Join(names, ", ") + "]", params
+	operands = "[" + strings.Join(names, ", ") + "]"
+	if list != "" { // which may be no list: then it is refused as an operand
+		operands = "(" + operands + " as Operand[]).concat(" + list + ")"
+	}
+	return operands, params
 }
 
 // isList reports whether a name of an operand stands for any number of them.

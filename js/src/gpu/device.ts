@@ -68,7 +68,7 @@ function pickVariant(plan: Plan, from: Capable): Plan {
 /** Asks for an adapter. Rejects with an {@link RlxError} of kind `device` where there is none. @internal */
 export async function requestAdapter({ gpu, powerPreference = 'high-performance' }: DeviceOptions = {}): Promise<GPUAdapter> {
   gpu ??= globalThis.navigator?.gpu;
-  if (!gpu) throw new RlxError('device', 'WebGPU is not here: navigator.gpu is missing: use https, or another browser');
+  if (!gpu?.requestAdapter) throw new RlxError('device', 'WebGPU is not here: navigator.gpu is missing: use https, or another browser; in Node, give the option gpu');
   const adapter = await gpu.requestAdapter({ powerPreference });
   if (!adapter) throw new RlxError('device', 'WebGPU has no adapter here');
   return adapter;

@@ -1,6 +1,6 @@
 import { compiler, invoke, release } from './compiler.js';
-import type { DType, TensorData } from '../values/dtype.js';
-import { classOf, RlxError } from '../values/errors.js';
+import { checkType, type DType, makers, type TensorData } from '../values/dtype.js';
+import { checkOptions, classOf, RlxError, shown } from '../values/errors.js';
 import { checkInitial, type Initial } from './initial.js';
 import type { Instance } from '../wasm/module.js';
 import { BuilderOps } from './ops.gen.js';
@@ -47,6 +47,16 @@ export function checkFunction(what: string, given: unknown): void {
   if (typeof given !== 'function') throw new RlxError('graph', `${what} a function, given as ${classOf(given)}`);
 }
 
+/** Refuses lists of an op that are not lists of values. */
+function checkValues(op: string, lists: Readonly<Record<string, readonly unknown[]>>): void {
+  for (const [name, list] of Object.entries(lists)) {
+    const wrong = Array.isArray(list) ? list.findIndex((one) => !(one instanceof Value)) : 0;
+    if (wrong < 0) continue;
+    const given = Array.isArray(list) ? `one of them given as ${classOf(list[wrong])}` : `given as ${classOf(list)}`;
+    throw new RlxError(list === undefined ? 'missing' : 'graph', `${op}: ${name} are values of a graph, ${given}`, { op, name });
+  }
+}
+
 /** Builds a graph, see {@link graph}. What does not fit throws an {@link RlxError} at once. */
 export class GraphBuilder extends BuilderOps {
   readonly #instance: Instance = compiler();
@@ -70,9 +80,10 @@ export class GraphBuilder extends BuilderOps {
     this.#handle = invoke(new Request('builder').text(name)).u32();
   }
 
-  #request(method: string): Request {
+  /** `what` is what errors say is called. */
+  #request(method: string, what = method): Request {
     if (!this.#open) throw new RlxError('closed', 'the graph is finished');
-    return new Request(method).u32(this.#handle);
+    return new Request(method, what).u32(this.#handle);
   }
 
   #values(request: Request): Value[] {
@@ -83,7 +94,7 @@ export class GraphBuilder extends BuilderOps {
   #value(request: Request): Value { return this.#values(request)[0]!; }
 
   #port(kind: string, name: string, dtype: DType, shape: readonly Dim[]): Value {
-    return this.#value(this.#request('port').text(kind).text(name).text(dtype).texts(shape));
+    return this.#value(this.#request('port', kind).text(kind).text(name).text(dtype, `the element type of ${name}`).texts(shape, `the shape of ${name}`));
   }
 
   /** A value that every run is given. */
@@ -117,7 +128,7 @@ export class GraphBuilder extends BuilderOps {
    * and outputs keep their names.
    */
   scope<T>(name: string, build: () => T): T {
-    if (!name) throw new RlxError('name', 'scope: it has no name');
+    if (!name || typeof name !== 'string') throw new RlxError('name', `scope: the name is a text that is not empty, given as ${name === '' ? "''" : classOf(name)}`);
     checkFunction(`scope ${name} is built by`, build);
     const scope = this.#scope, label = this.#label;
     this.#scope = this.#within(name);
@@ -129,7 +140,10 @@ export class GraphBuilder extends BuilderOps {
   }
 
   /** A name in the scopes that are open; none stays none, and is refused. */
-  #within(name: string): string { return this.#scope && name ? `${this.#scope}/${name}` : name; }
+  #within(name: string): string {
+    if (typeof name !== 'string') throw new RlxError(name === undefined ? 'missing' : 'attr', `the name is a text, given as ${classOf(name)}`);
+    return this.#scope && name ? `${this.#scope}/${name}` : name;
+  }
 
   /** Gives a state its value for the next run. */
   setState(name: string, value: Value): void { this.#result('state', this.#within(name), value, 'a carry, or a result,'); }
@@ -138,8 +152,8 @@ export class GraphBuilder extends BuilderOps {
   output(name: string, value: Value): void { this.#result('output', name, value, 'one of its results'); }
 
   #result(method: string, name: string, value: Value, as: string): void {
-    if (this.#outer) throw new RlxError('graph', `${name} cannot be set in a body: return the value as ${as}, and set it in the graph around`, { name });
-    invoke(this.#request(method).text(name).u32(this.#idOf(value)), this.#instance);
+    if (this.#outer) throw new RlxError('graph', `${shown(name)} cannot be set in a body: return the value as ${as}, and set it in the graph around`, { name });
+    invoke(this.#request(method, method === 'state' ? 'setState' : method).text(name).u32(this.#idOf(value)), this.#instance);
   }
 
   /** Names what is built from here on, in errors and in the kernels' labels. */
@@ -152,12 +166,15 @@ export class GraphBuilder extends BuilderOps {
 
   /** A literal: elements in row-major order. */
   constant(dtype: DType, shape: readonly number[], data: TensorData): Value {
-    return this.#value(this.#request('constant').text(dtype).texts(shape).data(new Uint8Array(data.buffer, data.byteOffset, data.byteLength)));
+    if (!ArrayBuffer.isView(data)) throw new RlxError('dtype', `constant: the elements are in a typed array, given as ${classOf(data)}`, { op: 'constant' });
+    const request = this.#request('constant').text(dtype, 'the element type').texts(shape, 'the shape');
+    if (Object.hasOwn(makers, dtype)) checkType('constant: the literal', dtype, data);
+    return this.#value(request.data(new Uint8Array(data.buffer, data.byteOffset, data.byteLength)));
   }
 
   /** One number in every place of a shape. */
   full(dtype: DType, shape: readonly Dim[], n: number): Value {
-    return this.#value(this.#request('full').text(dtype).texts(shape).f64(n));
+    return this.#value(this.#request('full').text(dtype, 'the element type').texts(shape, 'the shape').f64(n, 'the value'));
   }
 
   /** A random key, u32[2], from a seed. */
@@ -192,15 +209,17 @@ export class GraphBuilder extends BuilderOps {
 
   /** Adds an op. Numbers get the element type of the first value that is not boolean, f32 where there is none. @internal */
   apply(op: string, operands: readonly (Operand | undefined)[], attributes: Attributes = {}, graphs: readonly number[] = []): Value[] {
+    if (!Array.isArray(operands)) throw new RlxError(operands === undefined ? 'missing' : 'dtype', `${op}: the operands are a list, given as ${classOf(operands)}`, { op });
     const given = operands.filter((operand) => operand !== undefined);
     const typed = given.find((operand): operand is Value => operand instanceof Value && operand.dtype !== 'bool');
     const ids = given.map((operand) => this.#idOf(this.value(operand, (typed?.dtype ?? 'f32') as DType)));
+    if (Object(attributes) !== attributes) throw new RlxError('attr', `${op}: the attributes are an object, given as ${classOf(attributes)}`, { op });
     const named = Object.entries(attributes).filter(([, value]) => value !== undefined);
     for (const [name, value] of named) {
-      if (typeof value !== 'object' || value && Symbol.iterator in value) continue;
+      if (/number|boolean|string/.test(typeof value) || Array.isArray(value) || ArrayBuffer.isView(value)) continue;
       throw new RlxError('attr', `${op}: ${name} is a number, a boolean, a text or a list of those, given as ${classOf(value)}`, { op, name });
     }
-    const request = this.#request('op').text(op).list(ids, (r, id) => r.u32(id))
+    const request = this.#request('op', op).text(op).list(ids, (r, id) => r.u32(id))
       .list(named, (r, [name, value]) => r.text(snake(name)).attribute(value!))
       .list(graphs, (r, handle) => r.u32(handle));
     return this.#values(request);
@@ -208,8 +227,8 @@ export class GraphBuilder extends BuilderOps {
 
   /** Calls a function of the compiler that is more than one op. @internal */
   call(name: string, values: readonly Value[], numbers: readonly number[] = []): Value {
-    for (const n of numbers) if (typeof n !== 'number') throw new RlxError('attr', `${name} takes a number, given as ${classOf(n)}`, { op: name });
-    const request = this.#request('call').text(name).list(values, (r, value) => r.u32(this.#idOf(value))).list(numbers, (r, n) => r.f64(n));
+    for (const n of numbers) if (typeof n !== 'number') throw new RlxError(n === undefined ? 'missing' : 'attr', `${name}: a number is expected, given as ${classOf(n)}`, { op: name });
+    const request = this.#request('call', name).text(name).list(values, (r, value) => r.u32(this.#idOf(value))).list(numbers, (r, n) => r.f64(n));
     return this.#value(request);
   }
 
@@ -249,7 +268,10 @@ export class GraphBuilder extends BuilderOps {
    * A loop: runs a graph once for each slice. Returns the carries after the last step, and of
    * each of the `ys` those of all steps, stacked along a first axis.
    */
-  scan({ consts = [], carries = [], xs = [], length, reverse = false }: LoopOptions, body: LoopBody): { carries: Value[]; ys: Value[] } {
+  scan(options: LoopOptions, body: LoopBody): { carries: Value[]; ys: Value[] } {
+    checkOptions('scan', options, 'consts carries xs length reverse');
+    const { consts = [], carries = [], xs = [], length, reverse = false } = options ?? {};
+    checkValues('scan', { consts, carries, xs });
     checkFunction('scan: a step is built by', body);
     const steps = length ?? xs[0]?.shape[0];
     if (steps === undefined) throw new RlxError('shape', 'scan: a loop without xs needs a length', { op: 'scan' });
@@ -271,7 +293,10 @@ export class GraphBuilder extends BuilderOps {
    * A loop: runs `step`, which returns the next carries, as long as `condition` returns a true
    * boolean without axes. Returns the carries in the end.
    */
-  whileLoop({ consts = [], carries, maxSteps = 0 }: WhileOptions, condition: WhileBody<Value>, step: WhileBody<readonly Value[]>): Value[] {
+  whileLoop(options: WhileOptions, condition: WhileBody<Value>, step: WhileBody<readonly Value[]>): Value[] {
+    checkOptions('while_loop', options, 'consts carries maxSteps');
+    const { consts = [], carries, maxSteps = 0 } = options ?? {};
+    checkValues('while_loop', { consts, carries });
     checkFunction('while_loop: the condition is built by', condition);
     checkFunction('while_loop: a step is built by', step);
     const n = consts.length;
@@ -288,6 +313,7 @@ export class GraphBuilder extends BuilderOps {
    * without axes, is true. They may use values of this graph that are no operands too.
    */
   cond(predicate: Value, operands: readonly Value[], whenTrue: Branch, whenFalse: Branch): Value[] {
+    checkValues('cond', { predicate: [predicate], operands });
     return this.#withBodies(operands, operands.length, { when_true: whenTrue, when_false: whenFalse }, (captured, graphs) =>
       this.apply('cond', [predicate, ...operands, ...captured], {}, graphs));
   }

@@ -61,7 +61,7 @@ export const initOptions = (): InitOptions => options;
  * kind `wasm`, which starts the module anew: graphs from before are gone then.
  */
 export async function init(given?: InitOptions): Promise<void> {
-  if (given) checkOptions('init', given, ['gpu', 'device', 'worker', 'powerPreference', 'wasm', 'compileWorker']);
+  if (given) checkOptions('init', given, 'gpu device worker powerPreference wasm compileWorker');
   if (given && given.wasm !== options.wasm) loading = running = starting = remote = undefined;
   if (given) options = given;
   if (running?.alive) return;

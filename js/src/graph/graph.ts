@@ -1,5 +1,5 @@
 import { compiler, invoke, release } from './compiler.js';
-import { checkOptions, classOf, noMore, RlxError } from '../values/errors.js';
+import { checkOptions, checkWord, classOf, RlxError } from '../values/errors.js';
 import type { Instance } from '../wasm/module.js';
 import { checkFunction, GraphBuilder } from './builder.js';
 import type { Initial } from './initial.js';
@@ -116,10 +116,10 @@ export class Graph {
     return this.#handle;
   }
 
-  #request(method: string): Request { return new Request(method).u32(this.handle); }
+  #request(method: string, what = method): Request { return new Request(method, what).u32(this.handle); }
 
   #derive(transform: string, output: string, names: readonly string[], order = 1): Graph {
-    return new Graph(invoke(this.#request('derive').text(transform).text(output).texts(names).u32(order)).u32(), this.initial);
+    return new Graph(invoke(this.#request('derive', transform).text(transform).text(output, 'the output').texts(names, 'the list of ports').u32(order, 'order')).u32(), this.initial);
   }
 
   /** The graph as text, which {@link parseGraph} reads. */
@@ -143,7 +143,7 @@ export class Graph {
 
   /** The graph over a batch axis of that size: where each named port has it, and where each output is to get it (0 if not named). */
   vmap(size: Dim, ports: Readonly<Record<string, number>>, outputs: Readonly<Record<string, number>> = {}): Graph {
-    const request = this.#request('vmap').text(String(size)).numbers(ports, 'f64').numbers(outputs, 'f64');
+    const request = this.#request('vmap').text(typeof size === 'number' ? String(size) : size, 'size').numbers(ports, 'f64', 'ports').numbers(outputs, 'f64', 'outputs');
     return new Graph(invoke(request).u32(), this.initial);
   }
 
@@ -151,21 +151,26 @@ export class Graph {
    * The graph with its products in half precision: matrix products, convolutions and attention that
    * are f32 take rounded operands, sum in f32 and round the result. All else stays as it is.
    */
-  mixed(type: 'bf16' | 'f16'): Graph { return this.#derive('mixed', type, []); }
+  mixed(type: 'bf16' | 'f16'): Graph {
+    checkWord('mixed: type', type, 'bf16 f16');
+    return this.#derive('mixed', type, []);
+  }
 
   /** Gives symbolic dimensions their sizes. */
   bind(symbols: Readonly<Record<string, number>>): Graph {
-    return new Graph(invoke(this.#request('bind').numbers(symbols, 'u32')).u32(), this.initial);
+    return new Graph(invoke(this.#request('bind').numbers(symbols, 'u32', 'symbols')).u32(), this.initial);
   }
 
   /** A training step: the graph's outputs with the parameters as they were, and the update of the parameters. */
-  step({ optimizer, loss = 'loss', schedule, frozen = [], history = 0, precision, ...rest }: StepOptions): Graph {
-    noMore('step', rest);
+  step(options: StepOptions): Graph {
+    checkOptions('step', options, 'optimizer loss schedule frozen history precision');
+    const { optimizer, loss = 'loss', schedule, frozen = [], history = 0, precision } = options ?? {};
     if (!optimizer?.kind) throw new RlxError('missing', `the optimizer is { kind: 'sgd' | 'adam' | 'adamw', ... }, given as ${classOf(optimizer)}`, { name: 'optimizer' });
-    checkOptions('an optimizer', optimizer, ['kind', 'momentum', 'nesterov', 'beta1', 'beta2', 'epsilon', 'weightDecay', 'decayMatrices', 'clipNorm', 'clipValue', 'centered', 'accumulate', 'average']);
-    checkOptions('a schedule', schedule ?? {}, ['kind', 'rate', 'finalRate', 'steps', 'warmUp', 'factor', 'exponent', 'growth']);
+    checkOptions('an optimizer', optimizer, 'kind momentum nesterov beta1 beta2 epsilon weightDecay decayMatrices clipNorm clipValue centered accumulate average');
+    checkOptions('a schedule', schedule, 'kind rate finalRate steps warmUp factor exponent growth');
+    if (precision !== undefined) checkWord('step: precision', precision, 'bf16 f16');
     const { kind, ...hyper } = optimizer, { kind: shape = '', ...rates } = schedule ?? {};
-    const request = this.#request('step').text(loss).text(kind).numbers(reals({ ...hyper, ...precision === 'f16' && { lossScale: 65536 } }), 'f64').text(shape).numbers(reals(rates), 'f64').texts(frozen).u32(history);
+    const request = this.#request('step').text(loss, 'loss').text(kind, 'kind of the optimizer').numbers(reals({ ...hyper, ...precision === 'f16' && { lossScale: 65536 } }), 'f64').text(shape, 'kind of the schedule').numbers(reals(rates), 'f64').texts(frozen, 'frozen').u32(history, 'history');
     const step = new Graph(invoke(request).u32(), this.initial);
     return precision ? step.mixed(precision) : step;
   }
@@ -182,7 +187,10 @@ export class Graph {
 /** Options as the compiler names them, without those that are not given. */
 function reals(options: object): Record<string, number> {
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given.map(([name, value]) => [snake(name), Number(value)]));
+  return Object.fromEntries(given.map(([name, value]) => {
+    if (typeof value !== 'number' && typeof value !== 'boolean') throw new RlxError('attr', `step: ${name} is a number or a boolean, given as ${classOf(value)}`, { op: 'step', name });
+    return [snake(name), Number(value)];
+  }));
 }
 
 function readType(r: Response): ValueType {
@@ -201,6 +209,7 @@ function readType(r: Response): ValueType {
  * ```
  */
 export function graph(name: string, build: (b: GraphBuilder) => void): Graph {
+  if (typeof name !== 'string') throw new RlxError('attr', `graph: the name is a text, given as ${classOf(name)}`, { op: 'graph' });
   checkFunction(`graph ${name} is built by`, build);
   const b = new GraphBuilder(name);
   try {
@@ -220,4 +229,4 @@ export function graph(name: string, build: (b: GraphBuilder) => void): Graph {
 }
 
 /** Reads a graph from its text form. */
-export function parseGraph(text: string): Graph { return new Graph(invoke(new Request('parse').text(text)).u32()); }
+export function parseGraph(text: string): Graph { return new Graph(invoke(new Request('parse', 'parseGraph').text(text, 'the graph')).u32()); }

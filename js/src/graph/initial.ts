@@ -25,6 +25,8 @@ const paramsOf = (graph: Graph) => graph.ports.filter(({ kind }) => kind === 'pa
 
 /** The values that a graph's parameters begin with, drawn in the order of their names, and those of states that begin as ones. */
 export function initialParams(graph: Graph, given: Readonly<Record<string, Initial>> = {}, seed = 0): Record<string, HostTensor> {
+  if (typeof Object(graph).step !== 'function') throw new RlxError('missing', `initialParams: the first argument is a graph, given as ${classOf(graph)}`);
+  if (typeof seed !== 'number') throw new RlxError('attr', `initialParams: the seed is a number, given as ${classOf(seed)}`);
   const params = paramsOf(graph);
   for (const name in given) {
     if (!params.some((port) => port.name === name)) throw unknownName(`graph ${graph.name} has no parameter`, name, params.map((port) => port.name));
@@ -32,7 +34,7 @@ export function initialParams(graph: Graph, given: Readonly<Record<string, Initi
   }
   const random = generator(seed);
   return Object.fromEntries([...params, ...graph.ports.filter(({ kind, ones }) => kind === 'state' && ones)].map((port) => {
-    const initial = given[port.name] ?? graph.initial.get(port.name) ?? (port.ones ? 1 : port.shape.length > 1 ? 'glorot' : 0);
+    const initial = given?.[port.name] ?? graph.initial.get(port.name) ?? (port.ones ? 1 : port.shape.length > 1 ? 'glorot' : 0);
     return [port.name, drawn(port, initial, random)];
   }));
 }

@@ -1186,7 +1186,7 @@ export abstract class ValueOps {
    *
    * If not given, `bidirectional` is false, `relu` is false.
    */
-  gru(h: Operand, weights: readonly Operand[] = [], attributes: { bidirectional?: boolean; relu?: boolean } = {}): [Value, Value] { return this.apply('gru', [h, ...weights], attributes) as [Value, Value]; }
+  gru(h: Operand, weights: readonly Operand[] = [], attributes: { bidirectional?: boolean; relu?: boolean } = {}): [Value, Value] { return this.apply('gru', ([h] as Operand[]).concat(weights), attributes) as [Value, Value]; }
 
   /**
    * Whether x > y, false if one is NaN.
@@ -1470,7 +1470,7 @@ export abstract class ValueOps {
    *
    * If not given, `axis` is 0, `reverse` is false, `exclusive` is false.
    */
-  linearRecurrence(b: Operand, more: readonly Operand[] = [], attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value[] { return this.apply('linear_recurrence', [b, ...more], attributes); }
+  linearRecurrence(b: Operand, more: readonly Operand[] = [], attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value[] { return this.apply('linear_recurrence', ([b] as Operand[]).concat(more), attributes); }
 
   /**
    * The natural logarithm of x: −∞ at 0, NaN below.
@@ -1589,7 +1589,7 @@ export abstract class ValueOps {
    *
    * If not given, `bidirectional` is false, `relu` is false.
    */
-  lstm(h: Operand, c: Operand, weights: readonly Operand[] = [], attributes: { bidirectional?: boolean; relu?: boolean } = {}): [Value, Value, Value] { return this.apply('lstm', [h, c, ...weights], attributes) as [Value, Value, Value]; }
+  lstm(h: Operand, c: Operand, weights: readonly Operand[] = [], attributes: { bidirectional?: boolean; relu?: boolean } = {}): [Value, Value, Value] { return this.apply('lstm', ([h, c] as Operand[]).concat(weights), attributes) as [Value, Value, Value]; }
 
   /**
    * The x of least length among those for which a·x - b is shortest, column by column. Singular
@@ -2458,7 +2458,7 @@ export abstract class ValueOps {
    *
    * If not given, `bidirectional` is false, `relu` is false.
    */
-  rnn(h: Operand, weights: readonly Operand[] = [], attributes: { bidirectional?: boolean; relu?: boolean } = {}): [Value, Value] { return this.apply('rnn', [h, ...weights], attributes) as [Value, Value]; }
+  rnn(h: Operand, weights: readonly Operand[] = [], attributes: { bidirectional?: boolean; relu?: boolean } = {}): [Value, Value] { return this.apply('rnn', ([h] as Operand[]).concat(weights), attributes) as [Value, Value]; }
 
   /**
    * x with its elements moved along an axis by some places, those that leave it at one end
@@ -2865,7 +2865,7 @@ export abstract class ValueOps {
    *
    * If not given, `axis` is the last one, `descending` is false.
    */
-  sort(payloads: readonly Operand[] = [], attributes: { axis?: number; descending?: boolean } = {}): Value[] { return this.apply('sort', [...payloads], attributes); }
+  sort(payloads: readonly Operand[] = [], attributes: { axis?: number; descending?: boolean } = {}): Value[] { return this.apply('sort', ([] as Operand[]).concat(payloads), attributes); }
 
   /**
    * The logarithms of the symmetric parts of matrices, which are to be positive definite: NaN

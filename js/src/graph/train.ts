@@ -1,9 +1,9 @@
 import { call, initOptions, type Job, type Limits, type Target, targets } from './compiler.js';
 import { type DeviceOptions, requestAdapter } from '../gpu/device.js';
-import { checkOptions, classOf, RlxError, unknownName } from '../values/errors.js';
+import { checkCount, checkOptions, checkWord, classOf, RlxError } from '../values/errors.js';
 import { Graph, type StepOptions } from './graph.js';
 import { declaredParams, type Initial, initialParams } from './initial.js';
-import { checkPlace, openSession, type Place, type SessionOptions } from '../session/open.js';
+import { checkPlace, openSession, type Place, sessionOptions, type SessionOptions } from '../session/open.js';
 import type { Session } from '../session/session.js';
 import { Trainer } from '../session/trainer.js';
 import { compileTuned, type TuneOptions } from './tune.js';
@@ -35,9 +35,11 @@ export interface ModuleSessionOptions extends SessionOptions {
 }
 
 function jobOf(module: Module): Job {
-  checkOptions('a module', module, ['name', 'entries', 'symbols', 'limits', 'target', 'tune']);
-  const { name = 'main', entries, symbols = {}, limits = {}, target = 'webgpu' } = module;
-  if (!targets.includes(target)) throw unknownName('there is no target', target, targets);
+  checkOptions('a module', module, 'name entries symbols limits target tune');
+  const { name = 'main', entries, symbols = {}, limits = {}, target = 'webgpu' } = module ?? {};
+  checkWord('target', target, targets.join(' '));
+  if (typeof name !== 'string') throw new RlxError('attr', `a module: the name is a text, given as ${classOf(name)}`, { name: 'name' });
+  checkLimits(limits);
   if (Object(entries) !== entries) throw new RlxError('missing', `the entries of a module are graphs by name, given as ${classOf(entries)}`);
   const texts = Object.entries(entries).map(([entry, graph]) => ({ name: entry, text: textOf(entry, graph) }));
   return { name, entries: texts, symbols, limits, target };
@@ -64,10 +66,10 @@ function compileJob(job: Job, tune: Module['tune'], where: DeviceOptions): Promi
  * all of them.
  */
 export async function session(module: Module, options: ModuleSessionOptions = {}): Promise<Session> {
-  checkOptions('a session', options, sessionOptions);
-  const made = await openModule(module, options);
+  checkOptions('session', options, sessionOptions);
+  const made = await openModule(module, options ?? {});
   try {
-    await made.load(declaredParams(module));
+    await made.load(declaredParams(module), { allowMissing: true });
   } catch (reason) {
     made.close();
     throw reason;
@@ -75,8 +77,14 @@ export async function session(module: Module, options: ModuleSessionOptions = {}
   return made;
 }
 
-const trainingOptions = ['optimizer', 'loss', 'schedule', 'frozen', 'history', 'precision', 'rate', 'entries', 'params', 'seed', 'symbols', 'limits', 'tune'];
-const sessionOptions = ['on', 'worker', 'device', 'gpu', 'powerPreference', 'maxSteps', 'inFlight', 'staging', 'drafts'];
+/** Refuses limits that are not known, or no counts. */
+function checkLimits(limits: Limits): void {
+  const counts = 'maxStorageBuffersPerShaderStage maxStorageBufferBindingSize maxBufferSize maxComputeWorkgroupStorageSize maxComputeInvocationsPerWorkgroup subgroup';
+  checkOptions('limits', limits, `f16 ${counts}`);
+  for (const [name, n] of Object.entries(limits ?? {})) if (counts.includes(name) && n !== undefined) checkCount(`limits.${name}`, n, 0);
+}
+
+const trainingOptions = 'optimizer loss schedule frozen history precision rate entries params seed symbols limits tune';
 
 async function openModule(module: Module, { on = 'best', ...given }: ModuleSessionOptions): Promise<Session> {
   checkPlace(on);
@@ -146,15 +154,17 @@ export interface TrainingOptions extends StepOptions, ModuleSessionOptions {
  * ```
  */
 export async function train(graph: Graph, options: TrainingOptions): Promise<Trainer> {
+  checkOptions('train', options, `${trainingOptions} ${sessionOptions}`);
   const { optimizer, loss = 'loss', schedule, frozen, history = 64, precision, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, tune = false, ...rest } = options ?? {};
-  checkOptions('train', rest, [...trainingOptions, ...sessionOptions]);
+  if (!(graph instanceof Graph)) throw new RlxError('missing', `train: the first argument is a graph, given as ${classOf(graph)}`);
+  if (rate !== undefined && schedule) throw new RlxError('attr', `train: rate is ${rate}, and the schedule is '${schedule.kind}' with a rate of its own: give one of them`, { name: 'rate' });
   if (rate !== undefined && !(rate >= 0 && rate < Infinity)) throw new RlxError('attr', `rate is ${rate}: a learning rate is a finite number from 0 on`, { name: 'rate' });
   const bound = Object.keys(symbols).length > 0 ? graph.bind(symbols) : graph;
   const step = bound.step({ optimizer, loss, history, ...schedule && { schedule }, ...frozen && { frozen }, ...precision && { precision } });
   const begin = initialParams(bound, params, seed); // a mistake in it costs no compilation
   const made = await openModule({ name: graph.name, entries: { step, ...entries }, symbols, limits, tune }, rest);
   try {
-    await made.load(begin);
+    await made.load(begin, { allowMissing: true }); // of other entries
     if (rate !== undefined) await made.bind('step', { lr: rate });
   } catch (reason) {
     made.close();

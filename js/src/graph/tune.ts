@@ -37,7 +37,7 @@ const mostTimes = 256, repeats = 3;
  * `lost` where measuring costs the device, and otherwise as compiling does.
  */
 export async function compileTuned(job: Job, tune: TuneOptions, where: DeviceOptions): Promise<Uint8Array<ArrayBuffer>> {
-  checkOptions('tune', tune, ['onMeasured', 'onProblem']);
+  checkOptions('tune', tune, 'onMeasured onProblem');
   const bench = await openBench(job, where);
   const store = await TuneStore.open(bench.name, tune.onProblem ?? ((problem) => console.warn(problem)));
   let choices: Choices | undefined;

@@ -1,5 +1,6 @@
 import type { GraphBuilder } from './builder.js';
 import { ValueOps } from './ops.gen.js';
+import { checkWord } from '../values/errors.js';
 import type { Attribute } from '../wasm/wire.js';
 
 /** A size: a number, or a polynomial in symbols, such as `'batch'` or `'2*n + 1'`. */
@@ -19,7 +20,13 @@ export type Attributes = Readonly<Record<string, Attribute | undefined>>;
 
 /** What an index outside its axis gives: nothing (zeros), the nearest element, or that counted on from the other end. */
 export type Outside = 'fill' | 'clip' | 'wrap';
-const outsides: readonly Outside[] = ['fill', 'clip', 'wrap'];
+const outsides = 'fill clip wrap';
+
+/** What the compiler knows an {@link Outside} by. */
+function numberOf(op: string, outside: Outside): number {
+  checkWord(`${op}: outside`, outside, outsides);
+  return outsides.split(' ').indexOf(outside);
+}
 
 /** A name of this package as the compiler has it: `padLo` is `pad_lo`. */
 export const snake = (name: string): string => name.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`);
@@ -62,11 +69,11 @@ export class Value extends ValueOps implements ValueType {
    * other end. With `unordered` the derivative may add f32 in any order: faster, and not the same from run to run.
    */
   take(indices: Value, axis = 0, outside: Outside = 'fill', unordered = false): Value {
-    return this.builder.call(unordered ? 'take_unordered' : 'take', [this, indices], [axis, outsides.indexOf(outside)]);
+    return this.builder.call(unordered ? 'take_unordered' : 'take', [this, indices], [axis, numberOf('take', outside)]);
   }
   /** For each place the element along an axis that indices, of the same rank, tell; an index outside is as with `take`. */
   takeAlongAxis(indices: Value, axis = -1, outside: Outside = 'fill'): Value {
-    return this.builder.call('take_along_axis', [this, indices], [axis, outsides.indexOf(outside)]);
+    return this.builder.call('take_along_axis', [this, indices], [axis, numberOf('takeAlongAxis', outside)]);
   }
   /** A new axis of size 1. */
   expandDims(axis: number): Value { return this.builder.call('expand_dims', [this], [axis]); }

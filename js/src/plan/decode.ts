@@ -21,7 +21,7 @@ const limitNames = [
  * broken. The plan's constants are views of the bytes.
  */
 export function decodePlan(file: Uint8Array | ArrayBuffer): Plan {
-  const bytes = file instanceof Uint8Array ? file as Uint8Array<ArrayBuffer> : new Uint8Array(file);
+  const bytes = file instanceof Uint8Array ? file as Uint8Array<ArrayBuffer> : new Uint8Array(Object(file) as ArrayBuffer);
   const plan = readFile(bytes, true);
   for (const one of [plan, ...plan.variants]) validate(one);
   return plan;

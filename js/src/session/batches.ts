@@ -1,5 +1,5 @@
 import { checkType, type TensorData } from '../values/dtype.js';
-import { noMore, RlxError } from '../values/errors.js';
+import { checkOptions, RlxError, shown } from '../values/errors.js';
 import { byName } from '../values/named.js';
 import { checkHost } from './inputs.js';
 import type { HostTensor, Inputs } from './session.js';
@@ -29,19 +29,21 @@ export interface Batch { inputs: Inputs; entry?: string; rows: number }
 
 /**
  * Cuts data into batches along the first axis. The arrays of a batch are used again for the
- * next one, so a batch is good until the next is asked for.
+ * next one, so a batch is good until the next is asked for. Throws an {@link RlxError} at once:
+ * `name`, `dtype`, `shape`, `limit`.
  */
-export function* batches(data: Readonly<Record<string, HostTensor>>, options: BatchOptions): Generator<Batch, void, void> {
-  const { size, last, shuffle, epochs = Infinity, ...others } = options;
-  noMore('batches', others);
-  const columns = Object.entries(data), rows = columns[0]?.[1]?.shape?.[0] ?? 0;
+export function batches(data: Readonly<Record<string, HostTensor>>, options: BatchOptions): Generator<Batch, void, void> {
+  checkOptions('batches', options, 'size last shuffle epochs');
+  const { size, last, shuffle, epochs = Infinity } = options ?? {};
+  const columns = Object.entries(data ?? {}), rows = columns[0]?.[1]?.shape?.[0] ?? 0;
   for (const [name, column] of columns) {
     checkHost('batches', name, column);
     const { dtype, shape, data: given } = column;
     checkType(`batches: ${name}`, dtype, given);
     if (shape[0] !== rows) throw new RlxError('shape', `batches: ${name} has ${shape[0]} rows, others ${rows}`, { name, shape });
   }
-  if (!(size >= 1) || size % 1 || !rows) throw new RlxError('shape', `batches: an empty batch: ${rows} rows by ${size}`);
+  if (!(typeof size === 'number' && size >= 1) || size % 1 || !rows) throw new RlxError('shape', `batches: an empty batch: ${rows} rows by ${shown(size)}`);
+  if (last !== 'drop') checkOptions('last', last, 'mask entry');
   const { mask, entry }: { mask?: string; entry?: string } = Object(last), short = last === 'drop' ? 0 : rows % size;
   if (short && !mask && !entry) {
     throw new RlxError('shape', `batches: ${short} of ${rows} rows are left over: set last to 'drop', { mask } or { entry }`);
@@ -53,11 +55,13 @@ export function* batches(data: Readonly<Record<string, HostTensor>>, options: Ba
     const inputs = collect(order.subarray(at, at + rows));
     return { inputs: mask ? { ...inputs, [mask]: new Float32Array(size).fill(1, 0, rows) } : inputs, rows };
   };
-  for (let epoch = 0; epoch < epochs; epoch++) {
-    if (random) shuffleRows(order, random);
-    for (let at = 0; at + size <= rows; at += size) yield batch(at, size);
-    if (short) yield { ...batch(rows - short, short, rest), ...entry && { entry } };
-  }
+  return function* () {
+    for (let epoch = 0; epoch < epochs; epoch++) {
+      if (random) shuffleRows(order, random);
+      for (let at = 0; at + size <= rows; at += size) yield batch(at, size);
+      if (short) yield { ...batch(rows - short, short, rest), ...entry && { entry } };
+    }
+  }();
 }
 
 /** Returns a function that collects rows into arrays made once; rows that are not there are zeros. */

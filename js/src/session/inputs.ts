@@ -1,7 +1,7 @@
 // Checking what a user gives before it goes to the device.
 
 import { arrayLength, arrayType, checkType, toDevice, type TensorData } from '../values/dtype.js';
-import { classOf, type ErrorKind, type ErrorPlace, RlxError } from '../values/errors.js';
+import { classOf, type ErrorKind, type ErrorPlace, need, RlxError } from '../values/errors.js';
 import type { Slot } from '../plan/plan.js';
 import type { HostTensor, Input } from './session.js';
 import { Tensor } from '../values/tensor.js';
@@ -72,13 +72,13 @@ export function checkHost(op: string, name: string, value: HostTensor): void {
 
 /** Refuses what is no list of names of values to read. */
 export function checkNames(names: readonly string[]): readonly string[] {
-  if (!Array.isArray(names)) throw new RlxError('name', `what to read is a list of names, given as ${classOf(names)}`);
+  need(Array.isArray(names), 'name', 'what to read is a list of names', names);
   return names;
 }
 
-/** The error for an input that no run and no binding gave. */
+/** The error for an input that no run and no binding gave, or a parameter that is not among those to load. */
 export const missing = (op: string, { name, dtype, shape: expected }: Slot): RlxError =>
-  wrong('missing', op, name, `is missing: give ${dtype}[${expected}], or bind it`, { expected });
+  wrong('missing', op, name, `is missing: give ${dtype}[${expected}], or ${op === 'load' ? 'allowMissing' : 'bind it'}`, { expected });
 
 /** The device's bytes for a scalar: for one value, or for the values of some steps where those are listed. */
 export function scalarBytes(op: string, slot: Slot, value: Input, steps?: number): Uint8Array[] {

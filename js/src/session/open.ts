@@ -3,7 +3,7 @@ import { GPUSession, unlessLost } from '../gpu/gpu-session.js';
 import { decodePlan } from '../plan/decode.js';
 import type { Plan } from '../plan/plan.js';
 import { buildProgram } from '../gpu/program.js';
-import { asError, checkCount, RlxError, unknownName } from '../values/errors.js';
+import { asError, checkCount, checkOptions, checkWord, RlxError } from '../values/errors.js';
 import { openRemote, type WorkerOptions } from '../worker/remote.js';
 import type { Session } from './session.js';
 
@@ -11,10 +11,10 @@ import type { Session } from './session.js';
 export type Place = 'gpu' | 'cpu' | 'best';
 
 /** Refuses what is no {@link Place}. @internal */
-export function checkPlace(on: Place): void {
-  const places = ['gpu', 'cpu', 'best'];
-  if (!places.includes(on)) throw unknownName('no session is on', on, places);
-}
+export const checkPlace = (on: Place): void => checkWord('on', on, 'gpu cpu best');
+
+/** The options of a session. @internal */
+export const sessionOptions = 'on worker device gpu powerPreference maxSteps inFlight staging drafts';
 
 export interface SessionOptions extends DeviceOptions, GPUSessionOptions, WorkerOptions {
   /** The most steps of one run, up to 4096. 64 if not given. */
@@ -37,11 +37,13 @@ export interface SessionOptions extends DeviceOptions, GPUSessionOptions, Worker
  * ```
  */
 export async function openSession(file: Uint8Array | ArrayBuffer, options: SessionOptions = {}): Promise<Session> {
+  options ??= {};
+  checkOptions('openSession', options, sessionOptions);
   return options.worker ? openRemote(file, options) : openLocal(decodePlan(file), options);
 }
 
 /** {@link openSession} in this thread, for a plan that was read already. */
-export async function openLocal(plan: Plan, options: Omit<SessionOptions, 'worker'> = {}): Promise<Session> {
+export async function openLocal(plan: Plan, options: Omit<SessionOptions, 'worker'>): Promise<Session> {
   const { maxSteps = 64, inFlight, staging = 4, on = 'best' } = options;
   checkCount('maxSteps', maxSteps, 1, 4096);
   if (inFlight !== undefined) checkCount('inFlight', inFlight, 1, 64);

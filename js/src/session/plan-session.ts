@@ -1,12 +1,13 @@
 // What sessions have in common wherever kernels run: names, checks, the rows of scalars.
 
 import { roundUp, type TensorData } from '../values/dtype.js';
-import { checkCount, noMore, RlxError, unknownName } from '../values/errors.js';
+import { checkCount, checkOptions, RlxError, unknownName } from '../values/errors.js';
 import { byName, named } from '../values/named.js';
-import { checkDType, checkHost, checkNames, deviceInput, hostBytes, missing, scalarBytes } from './inputs.js';
+import { checkHost, checkNames, deviceInput, hostBytes, missing, scalarBytes } from './inputs.js';
+import { checkLoad } from './load.js';
 import { type Entry, persistentOf, type Plan, type Slot, type Status } from '../plan/plan.js';
 import { rowBytes } from '../plan/validate.js';
-import type { HostTensor, Input, Inputs, Reading, Run, RunOptions, Session } from './session.js';
+import type { HostTensor, Input, Inputs, LoadOptions, Reading, Run, RunOptions, Session, StoredTensor } from './session.js';
 import { Tensor, type TensorType } from '../values/tensor.js';
 
 /** What a checked input does to the device: bytes to write, or what the session knows a tensor by. */
@@ -92,8 +93,8 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
   /** Checks the options of a run. `slots` are what it is to read. */
   protected options(name: string, given: RunOptions | null | undefined): { target: E; steps: number; slots: Slot[] | undefined } {
     this.check();
-    const { read, steps = 1, ...rest } = given ?? {}, target = this.#entryOf(name);
-    noMore(name, rest);
+    const { read, steps = 1 } = given ?? {}, target = this.#entryOf(name);
+    checkOptions(name, given, 'read steps');
     checkCount(`the number of steps in one run of ${name}`, steps, 1, this.#maxSteps);
     return { target, steps, slots: read && this.#sources(read, target) };
   }
@@ -183,14 +184,9 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
     return byName(slots, ({ name, dtype, shape }) => ({ dtype, shape, data: values[name]! }));
   }
 
-  async load(tensors: Readonly<Record<string, HostTensor>>): Promise<void> {
+  async load(tensors: Readonly<Record<string, StoredTensor>>, options?: LoadOptions): Promise<void> {
     this.check();
-    this.store(Object.entries(tensors ?? {}).map(([name, tensor]) => {
-      const slot = this.#stateSlot(name);
-      checkHost('load', name, tensor);
-      checkDType('load', slot, tensor.dtype);
-      return { slot, bytes: hostBytes('load', slot, tensor) };
-    }));
+    this.store(checkLoad(this.#persistent.values(), tensors, options).map(([slot, tensor]) => ({ slot, bytes: hostBytes('load', slot, tensor) })));
   }
 
   close(): void {

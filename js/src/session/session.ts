@@ -1,6 +1,6 @@
 // What a session is, wherever it runs: on a GPU in this thread, or in a worker.
 
-import type { DType, TensorData } from '../values/dtype.js';
+import type { DType, StoredData, TensorData } from '../values/dtype.js';
 import type { RlxError } from '../values/errors.js';
 import type { Plan } from '../plan/plan.js';
 import type { Tensor } from '../values/tensor.js';
@@ -11,6 +11,25 @@ export interface HostTensor {
   dtype: DType | (string & {});
   shape: readonly number[];
   data: TensorData;
+}
+
+/**
+ * A tensor as a file has it: of any element type. Where a parameter is of another, `as` makes a
+ * tensor of that type, or throws where that would change a value.
+ */
+export interface StoredTensor {
+  dtype: string;
+  shape: readonly number[];
+  data: StoredData;
+  as?(dtype: string): StoredTensor;
+}
+
+/** What {@link Session.load} does with tensors and parameters that do not fit each other by name. */
+export interface LoadOptions {
+  /** Leaves out tensors that are of no parameter and no state. They are refused if not given. */
+  allowExtra?: boolean;
+  /** Leaves parameters as they are that have no tensor. It is refused if not given. */
+  allowMissing?: boolean;
 }
 
 /**
@@ -84,8 +103,12 @@ export interface Session {
   keep(name: string): Promise<Tensor>;
   /** All parameters and states. What a lost device costs is counted from here. */
   save(): Promise<Record<string, HostTensor>>;
-  /** Sets parameters and states, as {@link Session.save} gave them; those that are not given stay as they are. */
-  load(tensors: Readonly<Record<string, HostTensor>>): Promise<void>;
+  /**
+   * Sets parameters and states, as {@link Session.save} gave them or a file has them; states that are
+   * not given stay as they are. Every parameter must be given, and nothing else, unless the options say
+   * otherwise. Tensors that were read from a file are widened, f16 to f32 say, where no value changes.
+   */
+  load(tensors: Readonly<Record<string, StoredTensor>>, options?: LoadOptions): Promise<void>;
   /** Gives back all memory. What is under way rejects. */
   close(): void;
 }

@@ -1,9 +1,9 @@
 import type { Batch } from './batches.js';
-import { sizeOf, type TensorData } from '../values/dtype.js';
-import { checkCount, classOf, noMore, RlxError } from '../values/errors.js';
+import { sizeOf, type StoredData, type TensorData } from '../values/dtype.js';
+import { checkCount, checkOptions, need, RlxError } from '../values/errors.js';
 import { byName, named } from '../values/named.js';
 import type { Slot } from '../plan/plan.js';
-import type { HostTensor, Inputs, Run, RunOptions, Session } from './session.js';
+import type { HostTensor, Inputs, LoadOptions, Run, RunOptions, Session, StoredTensor } from './session.js';
 import { yieldTask } from './task.js';
 
 /** Names in the plan that a trainer uses. */
@@ -83,8 +83,11 @@ export class Trainer {
   /** How many losses of the history were reported, or are not this run's. */
   #reported = 0;
 
-  constructor(session: Session, { entry = 'step', loss = 'loss', history, ...rest }: TrainerOptions = {}) {
-    noMore('a trainer', rest);
+  constructor(session: Session, options: TrainerOptions = {}) {
+    checkOptions('a trainer', options, 'entry loss history');
+    const { entry = 'step', loss = 'loss', history } = options ?? {};
+    checkOptions('history', history, 'ring count');
+    need(session?.plan, 'missing', 'a trainer has a session', session);
     this.session = session;
     this.#entry = entry;
     this.#loss = loss;
@@ -107,8 +110,10 @@ export class Trainer {
    * Makes many steps. The page stays responsive, and a hidden tab goes on; losses are read every
    * few steps with the step's own submission, and nothing waits for them.
    */
-  async run({ steps, batches, inputs, every = 10, signal, stopOnNaN, onProgress, ...rest }: TrainOptions): Promise<Summary> {
-    noMore('run', rest);
+  async run(options: TrainOptions): Promise<Summary> {
+    checkOptions('run', options, 'steps batches inputs every signal stopOnNaN onProgress');
+    const { steps, batches, inputs, signal, stopOnNaN, onProgress } = options ?? {};
+    let { every = 10 } = options ?? {};
     checkCount('steps', steps, 0);
     checkCount('every', every, 1);
     const history = this.#history, key = history?.count ?? this;
@@ -180,8 +185,9 @@ export class Trainer {
    * all rows, or, of integers, which count something, its sum; any other is concatenated, without
    * the rows that a mask left out.
    */
-  async evaluate({ entry = 'eval', batches, ...rest }: EvaluateOptions): Promise<Record<string, number | TensorData>> {
-    noMore('evaluate', rest);
+  async evaluate(options: EvaluateOptions): Promise<Record<string, number | TensorData>> {
+    checkOptions('evaluate', options, 'entry batches');
+    const { entry = 'eval', batches } = options ?? {};
     const pause = yieldTask(), source = open(batches), parts: Part[] = [];
     const { plan } = this.session, target = named('the plan has no entry', entry, new Map(plan.entries.map((one) => [one.name, one])));
     const outputs = target.outputs.map((i) => plan.slots[i]!);
@@ -211,22 +217,25 @@ export class Trainer {
    * Goes on from what {@link Trainer.save} gave; `steps` is then the number of steps before. What is
    * not given stays as it is: {@link Trainer.saveParams} of another training is where fine-tuning begins.
    */
-  async load(tensors: Readonly<Record<string, HostTensor>>): Promise<void> {
+  async load(tensors: Readonly<Record<string, StoredTensor>>, options?: LoadOptions): Promise<void> {
     if (!Object.keys(tensors ?? {})[0]) throw new RlxError('missing', 'load: there is no tensor');
-    const name = this.#history?.count.name, count = name !== undefined && tensors[name];
-    const steps = count ? countIn(name!, count.data) : this.steps;
-    await this.session.load(tensors);
+    const count = (name = '') => tensors[name]?.data && countIn(name, tensors[name].data);
+    count('optim/step');
+    const steps = count(this.#history?.count.name) ?? this.steps;
+    await this.session.load(tensors, options);
     this.steps = steps;
   }
 }
 
 const noBatch = () => new RlxError('missing', 'there is no batch: an iterator serves one run');
 
-/** The number of losses that a history counts. */
-function countIn(name: string, data: TensorData): number {
-  const n = data?.[0]!;
-  if (!(n >= 0)) throw new RlxError('index', `${name} is ${n}: steps are counted from 0`, { name });
-  return n;
+/** The greatest count of steps in a file: it is an i32 on the device, and is not to overflow in the steps to come. */
+const maxCount = 2 ** 30;
+
+/** The number of steps that a state counts. */
+function countIn(name: string, [n]: StoredData): number {
+  if (!(n! >= 0 && n! <= maxCount)) throw new RlxError('index', `${name} is ${n}, outside [0, ${maxCount}]`, { name });
+  return n as number;
 }
 
 /** Takes batches from a source. */
@@ -267,7 +276,7 @@ type Batches = Iterator<Batch, unknown, number> | AsyncIterator<Batch, unknown, 
 function iterate(source: BatchSource): Batches {
   if (typeof source === 'function') return { next: async (step: number) => ({ value: { inputs: await source(step), rows: 0 } }) };
   const begin: (() => Batches) | undefined = (source as Iterable<Batch>)?.[Symbol.iterator] ?? (source as AsyncIterable<Batch>)?.[Symbol.asyncIterator];
-  if (!begin) throw new RlxError('missing', `batches are an iterable or a function, given as ${classOf(source)}`);
+  need(begin, 'missing', 'batches are an iterable or a function', source);
   return begin.call(source);
 }
 

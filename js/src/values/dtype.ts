@@ -9,6 +9,9 @@ export type DType = 'bool' | 'i8' | 'u8' | 'f8e4m3fn' | 'f8e5m2' | 'i16' | 'u16'
  */
 export type TensorData = Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array | Uint32Array | Float32Array;
 
+/** The elements of a tensor in a file, which may be wider than a session's; a `c64` is two numbers. */
+export type StoredData = TensorData | Float64Array | BigInt64Array | BigUint64Array;
+
 type Maker = { new (buffer: ArrayBuffer, offset: number, length: number): TensorData; of(...elements: number[]): TensorData; readonly BYTES_PER_ELEMENT: number };
 
 /** The class of typed array that holds the elements of each dtype. @internal */

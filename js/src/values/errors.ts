@@ -5,7 +5,8 @@
  *   type, is unknown or not there at all, or holds an index outside its range
  * - `busy`: the trainer, or another one with the same history, is running
  * - `nan`: the loss is not a number, and training was asked to stop there
- * - `attr`, `graph`, `symbol`, `syntax`, `rule`, `unsupported`: the compiler refuses a graph
+ * - `attr`: an argument, an option or an attribute of an op is not what it has to be
+ * - `graph`, `symbol`, `syntax`, `rule`, `unsupported`: the compiler refuses a graph
  * - `plan`, `version`: a plan file is damaged, or made for another version
  * - `limit`: more is needed than the device, or the call, allows
  * - `device`: there is no WebGPU here, no adapter, or the adapter gives no device
@@ -58,29 +59,43 @@ export class RlxError extends Error {
   }
 }
 
-/** The error for a name that is none of those known. `what` says what was looked for where. */
-export function unknownName(what: string, name: string, known: Iterable<string>, op?: string): RlxError {
-  const message = `${what} ${name}: there are ${[...known].join(', ') || 'none'}`;
-  return new RlxError('name', message, op ? { op, name } : { name });
-}
-
 /** What a value is, for messages: `Float32Array`, `Null`. */
 export const classOf = (value: unknown): string => ({}).toString.call(value).slice(8, -1);
 
-/** Refuses what is left of options when all that are known are taken from them: a misspelt one would do nothing. */
-export function noMore(what: string, rest: object): void {
-  for (const name in rest) throw new RlxError('name', `${what} has no option ${name}`, { op: what, name });
+/** A value for messages: itself, or what an object is. */
+export const shown = (value: unknown): string => Object(value) === value ? classOf(value) : String(value);
+
+/** Refuses a value of the wrong class. `what` says what it has to be. */
+export function need(ok: unknown, kind: ErrorKind, what: string, value: unknown): asserts ok {
+  if (!ok) throw new RlxError(kind, `${what}, given as ${classOf(value)}`);
 }
 
-/** Refuses options that are not among those known. */
-export function checkOptions(what: string, given: object, known: readonly string[]): void {
-  for (const name in given) if (!known.includes(name)) throw unknownName(`${what} has no option`, name, known, what);
+/** The error for a name that is none of those known. `what` says what was looked for where. */
+export function unknownName(what: string, name: unknown, known: Iterable<string>, op?: string): RlxError {
+  const text = shown(name), message = `${what} ${text}: there are ${[...known].join(', ') || 'none'}`;
+  return new RlxError('name', message, op ? { op, name: text } : { name: text });
+}
+
+/**
+ * Refuses options that are no object, or not among those known, which are words in a text: a
+ * misspelt one would do nothing.
+ */
+export function checkOptions(what: string, given: unknown, known: string): void {
+  need(!given || typeof given === 'object', 'attr', `${what}: options are an object`, given);
+  const names = known.split(' ');
+  for (const name in given as object) if (!names.includes(name)) throw unknownName(`${what} has no option`, name, names, what);
+}
+
+/** Refuses an option that is none of some words, which stand in a text. */
+export function checkWord(what: string, given: unknown, words: string): void {
+  const known = words.split(' ');
+  if (!known.includes(given as string)) throw unknownName(`${what} cannot be`, given, known);
 }
 
 /** Refuses an option that is not a whole number from `least` to `most`. */
 export function checkCount(name: string, n: number, least: number, most = Infinity): void {
-  if (n >= least && n <= most && !(n % 1)) return;
-  throw new RlxError('limit', `${name} is ${n}, not a whole number from ${least} to ${most}`, { name });
+  if (typeof n === 'number' && n >= least && n <= most && !(n % 1)) return;
+  throw new RlxError('limit', `${name} is ${shown(n)}, not a whole number from ${least} to ${most}`, { name });
 }
 
 /** Makes an RlxError of anything thrown; what asks for too much memory throws a RangeError. */

@@ -1,7 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import { sizeOf, type TensorData } from './dtype.js';
-import { RlxError } from './errors.js';
+import { need, RlxError } from './errors.js';
 
 // `using` looks for this symbol; where the engine has none, compilers agree on the other.
 const disposeSymbol: typeof Symbol.dispose = Symbol.dispose ?? Symbol.for('Symbol.dispose');
@@ -85,7 +85,10 @@ export class TensorScope {
   readonly #tensors = new Set<Tensor>();
 
   /** Takes a tensor over. */
-  add(tensor: Tensor): void { this.#tensors.add(tensor); }
+  add(tensor: Tensor): void {
+    need(tensor instanceof Tensor, 'attr', 'a scope takes a Tensor', tensor);
+    this.#tensors.add(tensor);
+  }
 
   /** Lets a tensor outlive the scope, and returns it. */
   release(tensor: Tensor): Tensor {

@@ -1,16 +1,33 @@
 // The wire form of calls to the compiler, as the Go package wasm/compiler reads and writes it.
 
+import { classOf, RlxError, shown } from '../values/errors.js';
+
 const encoder = new TextEncoder(), decoder = new TextDecoder();
 
 /** An attribute of an op. */
 export type Attribute = number | boolean | string | readonly (number | string)[];
 
-/** Writes a request. */
+/** What a list may be: an array, or an array of numbers. */
+const isList = (value: unknown): boolean => Array.isArray(value) || ArrayBuffer.isView(value);
+
+/**
+ * Writes a request. A value that is not of the type that its method writes throws an
+ * {@link RlxError}, of kind `missing` where it is undefined and `attr` otherwise, that names it.
+ */
 export class Request {
   #bytes = new Uint8Array(256);
   #size = 0;
+  readonly #what: string;
 
-  constructor(method: string) { this.text(method); }
+  /** `what` is what errors say is called. */
+  constructor(method: string, what = method) {
+    this.#what = what;
+    this.text(method);
+  }
+
+  #need(ok: boolean, name: string, type: string, given: unknown): void {
+    if (!ok) throw new RlxError(given === undefined ? 'missing' : 'attr', `${this.#what}: ${name} is ${type}, given as ${typeof given === 'number' ? given : classOf(given)}`, { op: this.#what, name });
+  }
 
   /** What was written. */
   get bytes(): Uint8Array { return this.#bytes.subarray(0, this.#size); }
@@ -27,12 +44,14 @@ export class Request {
     return view;
   }
 
-  u32(n: number): this {
+  u32(n: number, name = 'a number'): this {
+    this.#need(typeof n === 'number' && n >>> 0 === n, name, 'a whole number from 0 to 4294967295', n);
     this.#room(4).setUint32(0, n, true);
     return this;
   }
 
-  f64(n: number): this {
+  f64(n: number, name = 'a number'): this {
+    this.#need(typeof n === 'number', name, 'a number', n);
     this.#room(8).setFloat64(0, n, true);
     return this;
   }
@@ -43,19 +62,30 @@ export class Request {
     return this;
   }
 
-  text(text: string): this { return this.data(encoder.encode(text)); }
+  text(text: string, name = 'a name'): this {
+    this.#need(typeof text === 'string', name, 'a text', text);
+    return this.data(encoder.encode(text));
+  }
 
-  list<T>(items: readonly T[], write: (request: this, item: T) => void): this {
+  list<T>(items: readonly T[], write: (request: this, item: T) => void, name = 'an argument'): this {
+    this.#need(isList(items), name, 'a list', items);
     this.u32(items.length);
     for (const item of items) write(this, item);
     return this;
   }
 
-  texts(items: readonly (string | number)[]): this { return this.list(items, (r, item) => r.text(String(item))); }
+  /** Names, or sizes. */
+  texts(items: readonly (string | number)[], name = 'an argument'): this {
+    return this.list(items, (r, item) => {
+      this.#need(typeof item === 'string' || typeof item === 'number', `an element of ${name}`, 'a text or a number', item);
+      r.text(shown(item));
+    }, name);
+  }
 
   /** Names with numbers, as counts (u32) or as reals (f64). */
-  numbers(entries: Readonly<Record<string, number>>, kind: 'u32' | 'f64'): this {
-    return this.list(Object.entries(entries), (r, [name, n]) => r.text(name)[kind](n));
+  numbers(entries: Readonly<Record<string, number>>, kind: 'u32' | 'f64', name = 'an argument'): this {
+    this.#need(Object(entries) === entries, name, 'an object of numbers by name', entries);
+    return this.list(Object.entries(entries), (r, [of, n]) => r.text(of)[kind](n, of));
   }
 
   attribute(value: Attribute): this {

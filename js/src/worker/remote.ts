@@ -2,10 +2,11 @@
 
 import type { TensorData } from '../values/dtype.js';
 import type { DeviceOptions, GPUSessionOptions } from '../gpu/device.js';
-import { asError, type ErrorKind, RlxError } from '../values/errors.js';
-import type { Plan } from '../plan/plan.js';
+import { asError, type ErrorKind, need, RlxError } from '../values/errors.js';
+import { persistentOf, type Plan } from '../plan/plan.js';
 import { Caller } from './rpc.js';
-import type { HostTensor, Input, Inputs, Reading, Run, RunOptions, Session } from '../session/session.js';
+import { checkLoad } from '../session/load.js';
+import type { HostTensor, Input, Inputs, LoadOptions, Reading, Run, RunOptions, Session, StoredTensor } from '../session/session.js';
 import { Tensor } from '../values/tensor.js';
 
 export interface WorkerOptions {
@@ -20,6 +21,7 @@ export interface RemoteTensor { tensor: number; dtype: string; shape: readonly n
 
 /** Starts a worker on a script of this package. */
 export function startScript(url: URL, name: string): Worker {
+  if (typeof Worker !== 'function') throw new RlxError('device', `there are no workers here to run ${name}`);
   try {
     return new Worker(url, { type: 'module', name });
   } catch { // from another origin: a worker of ours may still import it
@@ -37,6 +39,7 @@ export async function openRemote(
   { worker, device, gpu, ...options }: WorkerOptions & DeviceOptions & GPUSessionOptions,
 ): Promise<Session> {
   if (device || gpu) throw new RlxError('device', 'a worker has a device of its own');
+  need(worker === true || (worker as Worker).postMessage, 'attr', 'a worker is true or a Worker', worker);
   const own = worker === true, thread = own ? startWorker() : worker as Worker; // one of our own ends with the session
   let kind: ErrorKind = 'device';
   const caller = new Caller(thread, (how) => new RlxError(kind, `the worker ${how}`));
@@ -105,7 +108,10 @@ class RemoteSession implements Session {
   async upload(tensor: HostTensor): Promise<Tensor> { return this.#unpack(await this.#call('upload', tensor)); }
   async keep(name: string): Promise<Tensor> { return this.#unpack(await this.#call('keep', name)); }
   async save(): Promise<Record<string, HostTensor>> { return this.#call('save'); }
-  async load(tensors: Readonly<Record<string, HostTensor>>): Promise<void> { return this.#call('load', tensors); }
+  async load(tensors: Readonly<Record<string, StoredTensor>>, options?: LoadOptions): Promise<void> {
+    const found = checkLoad(persistentOf(this.plan.slots), tensors, options);
+    return this.#call('load', Object.fromEntries(found.map(([{ name }, tensor]) => [name, tensor])), options);
+  }
 
   close(): void {
     this.#call('close').catch(() => {});

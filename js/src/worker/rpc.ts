@@ -1,7 +1,7 @@
 // Calls between threads by messages. Whoever calls has a port of its own: several callers of
 // one worker, this package's or the page's, do not hear each other.
 
-import { asError, type ErrorKind, type ErrorPlace, RlxError } from '../values/errors.js';
+import { asError, type ErrorKind, type ErrorPlace, RlxError, unknownName } from '../values/errors.js';
 
 interface ErrorMessage { kind: ErrorKind; message: string; place: ErrorPlace }
 type Answer = { id: number; value?: unknown; error?: ErrorMessage; life?: string };
@@ -46,12 +46,13 @@ function holdLock(): Promise<string | undefined> {
 }
 
 function answer(port: MessagePort, handlers: Handlers): void {
-  port.onmessage = async ({ data: { id, method, args } }) => {
+  port.onmessage = async ({ data }) => {
+    const { id, method, args } = Object(data);
+    if (typeof id !== 'number') return; // it is no call, and nobody waits for an answer
     const reply: Answer = { id };
     try {
-      const handler = handlers[method];
-      if (!handler) throw new RlxError('name', `the worker has no method ${method}`);
-      reply.value = await handler(...args);
+      if (!Object.hasOwn(handlers, method) || !Array.isArray(args)) throw unknownName('the worker has no method', method, Object.keys(handlers));
+      reply.value = await handlers[method]!(...args);
     } catch (reason) {
       reply.error = pack(reason);
     }
@@ -76,7 +77,8 @@ export class Caller {
     // Node tells a port that the thread of the other one is gone, browsers do not: there its lock does.
     const gone = () => this.end(failure('was ended'));
     port1.addEventListener('close', gone);
-    port1.onmessage = ({ data: { id, value, error, life } }: MessageEvent<Answer>) => {
+    port1.onmessage = ({ data }: MessageEvent<Answer>) => {
+      const { id, value, error, life }: Answer = Object(data);
       if (life) navigator.locks.request(life, { signal }, gone).catch(() => {});
       const call = this.#open.get(id);
       this.#open.delete(id);

@@ -23,7 +23,7 @@ class Served {
   }
 
   #unpackAll(inputs: Inputs): Inputs {
-    return Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, this.#unpack(value)]));
+    return Object.fromEntries(Object.entries(inputs ?? {}).map(([name, value]) => [name, this.#unpack(value)]));
   }
 
   #tensor(number: number): Tensor {
@@ -54,7 +54,7 @@ class Served {
     read: (name: string) => this.#session.read(name),
     readAll: (names: string[]) => this.#session.readAll(names),
     save: () => this.#session.save(),
-    load: (tensors) => this.#session.load(tensors),
+    load: (tensors, options) => this.#session.load(tensors, options),
     upload: async (tensor) => this.#number(await this.#session.upload(tensor)),
     keep: async (name: string) => this.#number(await this.#session.keep(name)),
     data: (number: number) => this.#tensor(number).data(),
@@ -71,7 +71,7 @@ class Served {
 export function sessionHandlers(): Handlers {
   const handlers: Handlers = {
     async open(file: Uint8Array | ArrayBuffer, options: SessionOptions): Promise<RemoteInfo> {
-      const session = await openLocal(decodePlan(file), options), { plan, deviceName, fallbackReason } = session;
+      const session = await openLocal(decodePlan(file), options ?? {}), { plan, deviceName, fallbackReason } = session;
       Object.assign(handlers, new Served(session).methods);
       // Constants and code are on the device by now, and large: they stay here.
       const { code, ...rest } = plan;
