@@ -11,6 +11,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/kernel/routine"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda/driver"
@@ -57,6 +58,10 @@ type device struct {
 	multiplier *driver.Multiplier // nil without cuBLASLt
 	groups     bool               // its warp groups multiply, and not its warps alone
 	lost       atomic.Bool
+	// refused are the products that cuBLASLt was found to have no algorithm for.
+	refused atomic.Pointer[routine.Refusals]
+	// hostDecides says that no kernel that sets the conditions of graphs could be made.
+	hostDecides atomic.Bool
 }
 
 func (b *backend) Device(number int) native.Backend { return numbered(number) }
@@ -105,11 +110,11 @@ func (b *backend) Info() native.Info {
 	}
 	l := d.Library()
 	products := ""
-	if l.Products != "" {
-		products = ", cuBLASLt " + l.Products
+	if d.Products != "" {
+		products = ", cuBLASLt " + d.Products
 	}
 	return native.Info{
-		Description: fmt.Sprintf("%s, compute capability %d.%d, driver for CUDA %d.%d, NVRTC %s%s", d.Name, d.Major, d.Minor, l.Version/1000, l.Version%1000/10, l.Compiler, products),
+		Description: fmt.Sprintf("%s, compute capability %d.%d, driver for CUDA %d.%d, NVRTC %s%s", d.Name, d.Major, d.Minor, l.Version/1000, l.Version%1000/10, d.Compiler.Version, products),
 		Memory:      int64(d.Memory),
 		Speed:       float64(d.Multiprocessors) * 128 * 2 * float64(d.Clock) / 1e6, // a core does a multiplication and an addition in a cycle
 	}
@@ -124,21 +129,33 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 	if err != nil {
 		return nil, err
 	}
-	p := &program{name: b.name, device: d}
-	if b.walled != nil {
-		p.walls = b.walled()
-	}
 	t := targetOf(d, o, b.choice)
 	t.Long = b.long
 	if o.Tune {
 		if t.Schedules, err = tuned(ctx, d, m, t); err != nil {
-			return nil, planned.Fault(p, "tune", err)
+			return nil, planned.Fault(&program{name: b.name, device: d}, "tune", err)
 		}
 	}
-	if err := p.compile(ctx, m, t); err != nil {
+	p, err := b.compile(ctx, d, m, t, nil)
+	if err != nil {
 		return nil, planned.Fault(p, "compile", err)
 	}
 	return p, nil
+}
+
+// compile makes a program after what took the time so far. Products that cuBLASLt turns out
+// to have no algorithm for are computed by kernels, and the others by cuBLASLt still.
+func (b *backend) compile(ctx context.Context, d *device, m *ir.Module, t plan.Target, made []native.Timing) (*program, error) {
+	p := &program{name: b.name, device: d, made: made}
+	if b.walled != nil {
+		p.walls = b.walled()
+	}
+	t.Refused = d.refused.Load()
+	err := p.compile(ctx, m, t)
+	if errors.Is(err, driver.ErrNoAlgorithm) && d.refused.Load() != t.Refused {
+		return b.compile(ctx, d, m, t, p.made)
+	}
+	return p, err
 }
 
 func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) error {
@@ -153,12 +170,7 @@ func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) erro
 	if err != nil {
 		return err
 	}
-	err = p.open(ctx, made)
-	if errors.Is(err, driver.ErrNoAlgorithm) && t.Products != loop.NoProducts {
-		t.Products = loop.NoProducts // kernels compute what cuBLASLt does not
-		return p.compile(ctx, m, t)
-	}
-	return err
+	return p.open(ctx, made)
 }
 
 // open makes a plan ready to run. The error is [driver.ErrNoAlgorithm] where cuBLASLt
@@ -187,7 +199,7 @@ func targetOf(d *device, o native.Options, choice loop.Products) plan.Target {
 		t.Mma, t.MmaByWarps, t.MmaBytes, t.Boxes = true, !d.groups, d.Shared, d.groups
 	}
 	if d.multiplier != nil {
-		t.Products, t.ProductBytes = choice, productBytes
+		t.Products, t.ProductBytes, t.Refused = choice, productBytes, d.refused.Load()
 	}
 	return t
 }

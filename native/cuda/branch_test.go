@@ -16,22 +16,39 @@ import (
 )
 
 // What runs is decided by the device, in one graph; by the host where the driver is too
-// old for that.
+// old for that, or nothing compiles the kernel that decides.
 func TestBranchesAreNodesOfTheGraph(t *testing.T) {
-	for version, graphs := range map[string]int{"13000": 3, "12030": 0} {
-		t.Run(version, func(t *testing.T) {
+	for name, c := range map[string]struct {
+		driver, compiler, fail string
+		graphs                 int
+	}{
+		"new":                             {"13000", "13.0", "", 3},
+		"an old driver":                   {"12030", "12.0", "", 0},
+		"an NVRTC without the function":   {"13000", "12.0", "", 3}, // by PTX
+		"and a driver that does not, too": {"13000", "12.2", "PTX", 0},
+		"an NVRTC that has it":            {"12040", "12.3", "PTX", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
 			f := fake.Install(t, true)
 			fake.Libraries(t, f.Dir, 12)
-			t.Setenv("RLX_FAKE_VERSION", version)
-			backendtest.Branches(t, cuda.New(0))
+			t.Setenv("RLX_FAKE_VERSION", c.driver)
+			t.Setenv("RLX_FAKE_NVRTC", c.compiler)
+			t.Setenv("RLX_FAKE_NO_PTX", c.fail)
+			d := cuda.New(0)
+			backendtest.Branches(t, d)
+			calls := f.Calls(t)
 			launched := 0
-			for _, c := range f.Calls(t) {
-				if c == "cuGraphLaunch" {
+			for _, call := range calls {
+				if call == "cuGraphLaunch" {
 					launched++
 				}
 			}
-			if launched != graphs {
-				t.Errorf("%d graphs were launched for 3 runs, not %d", launched, graphs)
+			if launched != c.graphs {
+				t.Errorf("%d graphs were launched for 3 runs, not %d", launched, c.graphs)
+			}
+			compile(t, d, backendtest.Branching(t))
+			if c.graphs == 0 && slices.Contains(f.Calls(t), "nvrtcCompileProgram --gpu-architecture=compute_90a") {
+				t.Error("a kernel that was refused is compiled again")
 			}
 		})
 	}

@@ -3,6 +3,8 @@
 package cuda
 
 import (
+	"errors"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/routine"
 	"github.com/rlx-go/rlx/ir/plan"
@@ -16,16 +18,32 @@ const productBytes = 32 << 20
 // call asks a stream for a routine, with its arrays in order.
 type call func(on *driver.Stream, arrays []driver.Ptr) error
 
-// calls makes the routines of a plan ready.
+// calls makes the routines of a plan ready. The error is [driver.ErrNoAlgorithm] where
+// cuBLASLt has none for some of its products; the device then knows for which.
 func (d *device) calls(routines []routine.Routine) ([]call, error) {
 	out := make([]call, len(routines))
+	var refused error
 	for i, r := range routines {
 		var err error
-		if out[i], err = d.call(r); err != nil {
+		out[i], err = d.call(r)
+		if err = d.refuses(r, err); errors.Is(err, driver.ErrNoAlgorithm) {
+			refused = err // of the others too
+		} else if err != nil {
 			return nil, err
 		}
 	}
-	return out, nil
+	return out, refused
+}
+
+// refuses notes a product that cuBLASLt has no algorithm for, by the error of its making or
+// of its first call, which it returns.
+func (d *device) refuses(r routine.Routine, err error) error {
+	if p, ok := r.(routine.Product); ok && errors.Is(err, driver.ErrNoAlgorithm) {
+		for known := d.refused.Load(); !known.Has(p) && !d.refused.CompareAndSwap(known, known.With(p)); {
+			known = d.refused.Load()
+		}
+	}
+	return err
 }
 
 // call makes a routine ready: its library chooses an algorithm. The error is of kind
@@ -73,7 +91,7 @@ func (p *program) warmSteps(steps []plan.Step, done []bool) error {
 		switch s := s.(type) {
 		case *plan.Call:
 			if !done[s.Routine] {
-				done[s.Routine], err = true, p.call(p.stream, s)
+				done[s.Routine], err = true, p.device.refuses(p.plan.Routines[s.Routine], p.call(p.stream, s))
 			}
 		case *plan.Repeat:
 			err = p.warmSteps(s.Steps, done)

@@ -7,9 +7,10 @@
 //
 // A program needs cgo and nothing of NVIDIA's to be built, and runs with or
 // without a GPU: the driver and NVRTC, of CUDA 12 or 13, are found when the
-// device is first asked for, as package driver tells. Without them, and in a
+// device is first asked for, as package driver tells: an NVRTC that knows the GPU, or one
+// whose PTX the driver compiles for it. Without them, and in a
 // program built without cgo or not for Linux, the device is there and says what
-// is missing.
+// is missing. GPUs are of compute capability 7.0 or later.
 //
 // Kernels are compiled to machine code in parallel and kept on disk, and so are plans that
 // took long to make, for the program that made them: see package cubin. A program has one block of device memory; an entry is captured as one
@@ -24,7 +25,12 @@
 // Products of matrices that cuBLASLt was measured to be faster at are left to it,
 // where it is installed: those of f32 in full precision, those of tf32 where that is
 // asked for, those of f16 and bf16 with sums in f32. It gets 32 MiB of the program's
-// memory to work in. All else, and all where it is missing, is computed by kernels.
+// memory to work in. All else, and all where it is missing, is computed by kernels, and so
+// is a product that it turns out to have no algorithm for.
+//
+// Branches and loops of unknown length are nodes of the graph with a driver for CUDA 12.4 or
+// later. Where NVRTC is older than 12.3 the driver compiles what sets their conditions; where
+// it does not, kernels are launched one by one and the host decides which.
 //
 // Where the environment variable RLX_CUDA_DEBUG is not empty, kernels are
 // launched one by one and waited for, so that an error names its kernel.

@@ -126,8 +126,8 @@ func (e *entry) build() (err error) {
 	return e.capture()
 }
 
-// capture makes a graph of the steps. On a driver whose graphs do not branch, steps
-// that do are asked for in each run.
+// capture makes a graph of the steps. Where no graph can branch, for the driver or NVRTC is
+// too old, steps that do are asked for in each run.
 func (e *entry) capture() error {
 	n := e.spec.Dispatches()
 	if e.p.debug || n == 0 || n > maxGraph || branches(e.spec.Steps) && e.p.condition == nil {

@@ -59,14 +59,19 @@ func (p *program) loadKernel(store cubin.Store, i int) error {
 	return err
 }
 
-// image returns the cubin of a kernel.
+// image returns the code of a kernel.
 func image(d *device, store cubin.Store, k *plan.Kernel) ([]byte, error) {
-	l, options := d.Library(), cudacpp.Options(d.Architecture(d.groups))
-	key := cubin.KeyOf(k.Source, l.Compiler, strings.Join(options, " "))
+	return imageAs(d, store, k, d.Compiler.Code)
+}
+
+// imageAs returns the code of a kernel as a cubin, or as PTX.
+func imageAs(d *device, store cubin.Store, k *plan.Kernel, code driver.Code) ([]byte, error) {
+	options := cudacpp.Options(code.Architecture(d.groups))
+	key := cubin.KeyOf(k.Source, d.Compiler.Version, strings.Join(options, " "))
 	if image, ok := store.Get(key); ok {
 		return image, nil
 	}
-	image, err := l.Compile(k.Source, options...)
+	image, err := d.Compiler.Compile(k.Source, code, options...)
 	if err != nil {
 		return nil, driver.In(k.Name, err)
 	}

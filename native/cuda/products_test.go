@@ -132,6 +132,76 @@ func TestWithoutCuBLASLtKernelsMultiply(t *testing.T) {
 	}
 }
 
+// A product that cuBLASLt has no algorithm for is computed by kernels, and no other: whether
+// it says so when it is asked for one, or when it is called.
+func TestOnlyTheProductWithoutAnAlgorithmIsLeftToKernels(t *testing.T) {
+	for _, when := range []string{"none", "later"} {
+		t.Run(when, func(t *testing.T) {
+			gpu := fake.Install(t, true)
+			fake.Products(t, gpu.Dir, 13)
+			t.Setenv("RLX_FAKE_PRODUCTS", when+" 9 5 6")
+			b := cuda.With(loop.AllProducts)
+			p := compile(t, b, twoProducts(t))
+			if n := cuda.Calls(p); n != 1 {
+				t.Errorf("%d products are left to cuBLASLt, not 1 of 2", n)
+			}
+			if sum := runProducts(t, p); sum != sumOfProducts {
+				t.Errorf("the sum is %g, not %d", sum, sumOfProducts)
+			}
+			if calls := gpu.Calls(t); !slices.Contains(calls, "product 69: 1 times 6 5 7") {
+				t.Errorf("the other product is not computed by cuBLASLt:\n%s", strings.Join(calls, "\n"))
+			}
+			if n := cuda.Calls(compile(t, b, twoProducts(t))); n != 1 {
+				t.Errorf("%d products of the next program are left to cuBLASLt", n)
+			}
+			if slices.Contains(gpu.Calls(t), "cublasLtMatmulAlgoGetHeuristic") {
+				t.Error("what is known of a product is asked for again")
+			}
+		})
+	}
+}
+
+// A product that only lacks an algorithm with a bias behind it is computed without.
+func TestAProductThatTakesNoBiasIsComputedWithoutIt(t *testing.T) {
+	fake.Products(t, fake.Install(t, true).Dir, 13)
+	g, err := ir.Build("dense", func(b *ir.Builder) {
+		x, w, bias := b.Input("x", ir.F32, ir.Dims(5, 7)...), b.Param("w", ir.F32, ir.Dims(7, 6)...), b.Param("bias", ir.F32, ir.N(6))
+		b.Output("y", ops.Add(b, ops.MatMul(b, x, w), ops.BroadcastInDim(b, bias, ir.Dims(5, 6), []int{1})))
+	})
+	must(t, err)
+	for refused, kernels := range map[string]int{"": 0, "bias": 1} {
+		t.Setenv("RLX_FAKE_PRODUCTS", refused)
+		p := compile(t, cuda.With(loop.AllProducts), g)
+		if n, k := cuda.Calls(p), len(cuda.Sources(p)); n != 1 || k != kernels {
+			t.Errorf("refusing %q: %d products are left to cuBLASLt and %d kernels are behind it, not 1 and %d", refused, n, k, kernels)
+		}
+		w, bias, x := make([]float32, 42), []float32{1, 2, 3, 4, 5, 6}, make([]float32, 35)
+		for i := range w {
+			w[i] = float32(i % 5)
+		}
+		for i := range x {
+			x[i] = float32(i % 3)
+		}
+		must(t, p.Set("w", native.Float32s(w, 7, 6)))
+		must(t, p.Set("bias", native.Float32s(bias)))
+		r, err := p.Run(context.Background(), "step", map[string]native.Tensor{"x": native.Float32s(x, 5, 7)})
+		must(t, err)
+		out, err := r.Wait(context.Background())
+		must(t, err)
+		y, err := out["y"].Float32s()
+		must(t, err)
+		for i, got := range y {
+			want := bias[i%6]
+			for k := range 7 {
+				want += x[i/6*7+k] * w[k*6+i%6]
+			}
+			if got != want {
+				t.Fatalf("refusing %q: (%d, %d) is %g, not %g", refused, i/6, i%6, got, want)
+			}
+		}
+	}
+}
+
 func TestAProductThatFailsIsNamed(t *testing.T) {
 	fake.Products(t, fake.Install(t, false).Dir, 13)
 	t.Setenv("RLX_FAKE_PRODUCTS", "7")

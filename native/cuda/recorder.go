@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"encoding/binary"
+	"errors"
 	"slices"
 
 	"github.com/rlx-go/rlx/ir/plan"
@@ -237,20 +238,45 @@ func (p *program) loadHelpers() (err error) {
 	}
 	branch := slices.ContainsFunc(p.plan.Entries, func(e plan.Entry) bool { return branches(e.Steps) })
 	if branch && p.device.Branches() {
-		if p.condition, err = p.helper(driver.ConditionName, driver.ConditionSource); err != nil {
+		if err := p.loadCondition(); err != nil {
 			return err
 		}
 	}
 	if len(p.plan.Routines) > 0 && p.device.EditsGraphs() {
-		p.fill, err = p.helper(driver.FillName, driver.FillSource)
+		p.fill, err = p.helper(driver.FillName, driver.FillSource, p.device.Compiler.Code)
 	}
 	return err
 }
 
+// loadCondition loads the kernel that sets the conditions of graphs. The function that it
+// calls is the driver's, and NVRTC 12.0 to 12.2 do not know it: they make PTX of it, which
+// the driver may take. Where neither is taken there is no such kernel, and the host decides
+// what runs.
+func (p *program) loadCondition() error {
+	if p.device.hostDecides.Load() {
+		return nil
+	}
+	code := p.device.Compiler.Code
+	for _, ptx := range slices.Compact([]bool{code.PTX, true}) {
+		code.PTX = ptx
+		f, err := p.helper(driver.ConditionName, driver.ConditionSource, code)
+		if err == nil {
+			p.condition = f
+			return nil
+		}
+		var e *driver.Error
+		if !errors.As(err, &e) || !e.Refused() {
+			return err
+		}
+	}
+	p.device.hostDecides.Store(true)
+	return nil
+}
+
 // helper loads a kernel that is not of the plan.
-func (p *program) helper(name, source string) (*driver.Function, error) {
+func (p *program) helper(name, source string, as driver.Code) (*driver.Function, error) {
 	k := plan.Kernel{Name: name, Source: source}
-	code, err := image(p.device, cubin.Open(), &k)
+	code, err := imageAs(p.device, cubin.Open(), &k, as)
 	if err != nil {
 		return nil, err
 	}

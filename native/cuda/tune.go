@@ -17,8 +17,7 @@ import (
 // tuned returns the schedules of a module that are the fastest on a device, measured
 // there unless they were before.
 func tuned(ctx context.Context, d *device, m *ir.Module, t plan.Target) (sched.Tuned, error) {
-	l := d.Library()
-	store := tune.Open(fmt.Sprintf("%s, driver %d, NVRTC %s", d.Name, l.Version, l.Compiler))
+	store := tune.Open(fmt.Sprintf("%s, driver %d, NVRTC %s", d.Name, d.Library().Version, d.Compiler.Version))
 	results, err := tune.Module(ctx, m, t, printerOf(t), stopwatch{d}, store)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel/routine"
 )
 
 // Caps is what a target can do: the one description of it, by which schedules
@@ -47,9 +48,11 @@ type Caps struct {
 	// into several workgroups. With 0 none is.
 	ShareOps int
 	// Products says which products of matrices a library of the target computes,
-	// in place of kernels. It gets ProductBytes of memory to work in.
+	// in place of kernels. It gets ProductBytes of memory to work in. Refused are those
+	// that it was found to have no algorithm for, which kernels compute.
 	Products     Products
 	ProductBytes int
+	Refused      *routine.Refusals
 }
 
 // AtomicFloats says how a target adds an F32 to an element that other threads add to.

@@ -14,6 +14,7 @@ func TestKeysTellTargetsApart(t *testing.T) {
 	plain := capsWords(base)
 	without := map[string]string{
 		"Drafts":   "a schedule has its draft",
+		"Refused":  "a schedule that leaves a product to a library that refuses it does not fit, and is not taken",
 		"Rates":    "what was measured needs no estimates",
 		"ShareOps": "groups have no choice where a workgroup has one thread, but for sorts, which are not shared",
 	}

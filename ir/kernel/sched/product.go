@@ -45,7 +45,13 @@ func planProduct(e *emitter, g *group.Group, c *group.Contraction) (*productPlan
 	}
 	p.out = ownResult(e, g, p.left, p.right)
 	p.alone = p.out != nil && len(g.Members) == 1 && len(g.Copies) == 0
-	p.take(e, g, c)
+	plain := *p
+	if p.take(e, g, c); e.caps.Refused.Has(p.Product) {
+		*p = plain // what is added goes into the kernel behind it
+	}
+	if e.caps.Refused.Has(p.Product) {
+		return nil, false
+	}
 	p.behind = newFinish(g, p)
 	return p, true
 }

@@ -64,7 +64,7 @@ rlx_blas *rlx_load_blas(const char *path, char *why, size_t why_len) {
 
 int rlx_preload(const char *path) { return dlopen(path, RTLD_NOW | RTLD_GLOBAL) == 0; }
 
-int rlx_open(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *info, const char **call) {
+int rlx_describe(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *info, const char **call) {
 	int r = 0, number = 0;
 	RLX_TRY(cuDeviceGet, (&number, ordinal));
 	RLX_TRY(cuDeviceGetName, (info->name, sizeof info->name, number));
@@ -74,7 +74,6 @@ int rlx_open(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *info
 	RLX_TRY(cuDeviceGetAttribute, (&info->clock_khz, 13, number));
 	RLX_TRY(cuDeviceGetAttribute, (&info->shared, 97, number));
 	RLX_TRY(cuDeviceTotalMem, (&info->memory, number));
-	RLX_TRY(cuDevicePrimaryCtxRetain, (&device->context, number));
 	device->cu = cu;
 	device->number = number;
 	return r;
@@ -160,16 +159,16 @@ static void take_log(const rlx_nvrtc *rtc, rlx_handle program, char **log) {
 	rtc->nvrtcGetProgramLog(program, *log);
 }
 
-int rlx_compile(const rlx_nvrtc *rtc, const char *source, const char **options, int count, char **image, size_t *size, char **log) {
+int rlx_compile(const rlx_nvrtc *rtc, const char *source, const char **options, int count, int ptx, char **image, size_t *size, char **log) {
 	rlx_handle program;
 	int r = rtc->nvrtcCreateProgram(&program, source, "kernel.cu", 0, 0, 0);
 	if (r) return r;
 	r = rtc->nvrtcCompileProgram(program, count, options);
 	if (r) take_log(rtc, program, log);
-	if (!r) r = rtc->nvrtcGetCUBINSize(program, size);
+	if (!r) r = ptx ? rtc->nvrtcGetPTXSize(program, size) : rtc->nvrtcGetCUBINSize(program, size);
 	if (!r) {
 		*image = malloc(*size);
-		r = rtc->nvrtcGetCUBIN(program, *image);
+		r = ptx ? rtc->nvrtcGetPTX(program, *image) : rtc->nvrtcGetCUBIN(program, *image);
 	}
 	rtc->nvrtcDestroyProgram(&program);
 	return r;

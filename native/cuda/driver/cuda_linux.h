@@ -92,11 +92,15 @@ typedef unsigned long long rlx_ptr;
 
 #define RLX_NVRTC(X)                                                                                       \
 	X(nvrtcVersion, "nvrtcVersion", int, (int *, int *))                                                   \
+	X(nvrtcGetNumSupportedArchs, "nvrtcGetNumSupportedArchs", int, (int *))                                \
+	X(nvrtcGetSupportedArchs, "nvrtcGetSupportedArchs", int, (int *))                                      \
 	X(nvrtcCreateProgram, "nvrtcCreateProgram", int,                                                       \
 	  (rlx_handle *, const char *, const char *, int, const char **, const char **))                       \
 	X(nvrtcCompileProgram, "nvrtcCompileProgram", int, (rlx_handle, int, const char **))                   \
 	X(nvrtcGetCUBINSize, "nvrtcGetCUBINSize", int, (rlx_handle, size_t *))                                 \
 	X(nvrtcGetCUBIN, "nvrtcGetCUBIN", int, (rlx_handle, char *))                                           \
+	X(nvrtcGetPTXSize, "nvrtcGetPTXSize", int, (rlx_handle, size_t *))                                     \
+	X(nvrtcGetPTX, "nvrtcGetPTX", int, (rlx_handle, char *))                                               \
 	X(nvrtcGetProgramLogSize, "nvrtcGetProgramLogSize", int, (rlx_handle, size_t *))                       \
 	X(nvrtcGetProgramLog, "nvrtcGetProgramLog", int, (rlx_handle, char *))                                 \
 	X(nvrtcDestroyProgram, "nvrtcDestroyProgram", int, (rlx_handle *))                                     \
@@ -181,13 +185,14 @@ RLX_CALL(cuFuncSetAttribute, (rlx_device *d, rlx_handle f, int which, int value)
 RLX_CALL(cuModuleUnload, (rlx_device *d, rlx_handle module), (module))
 #undef RLX_CALL
 
-// rlx_open retains the primary context of a device and describes it.
+// rlx_describe finds a device and tells what it is; rlx_retain retains its primary context.
 typedef struct {
 	char name[256];
 	int major, minor, multiprocessors, clock_khz, shared;
 	size_t memory;
 } rlx_info;
-int rlx_open(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *info, const char **call);
+int rlx_describe(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *info, const char **call);
+static inline int rlx_retain(rlx_device *d) { return d->cu->cuDevicePrimaryCtxRetain(&d->context, d->number); }
 
 // rlx_launch starts a kernel whose parameters lie one after the other in params:
 // 8-byte pointers, 4-byte numbers, then tensor maps.
@@ -235,9 +240,9 @@ int rlx_walled_make(rlx_device *d, size_t bytes, rlx_walled *w, const char **cal
 int rlx_walled_free(rlx_device *d, const rlx_walled *w, const char **call);
 static inline int rlx_walls(const rlx_cuda *cu) { return cu->walls; }
 
-// rlx_compile leaves a cubin in image, or a log where the result is not 0;
-// either is freed by the caller.
-int rlx_compile(const rlx_nvrtc *rtc, const char *source, const char **options, int count, char **image, size_t *size, char **log);
+// rlx_compile leaves a cubin, or PTX where ptx is set, in image, or a log where the result
+// is not 0; either is freed by the caller.
+int rlx_compile(const rlx_nvrtc *rtc, const char *source, const char **options, int count, int ptx, char **image, size_t *size, char **log);
 
 // rlx_shape is a product of matrices as cublasLt has them, by columns: first (m×k)
 // times second (k×n). Rows are how far columns are apart in memory, steps how far
@@ -274,6 +279,8 @@ static inline size_t rlx_blas_version(const rlx_blas *blas) { return blas->versi
 const char *rlx_error_name(const rlx_cuda *cu, int code);
 const char *rlx_error_text(const rlx_cuda *cu, int code);
 static inline int rlx_nvrtc_version(const rlx_nvrtc *rtc, int *major, int *minor) { return rtc->nvrtcVersion(major, minor); }
+static inline int rlx_nvrtc_count(const rlx_nvrtc *rtc, int *count) { return rtc->nvrtcGetNumSupportedArchs(count); }
+static inline int rlx_nvrtc_capabilities(const rlx_nvrtc *rtc, int *list) { return rtc->nvrtcGetSupportedArchs(list); }
 static inline const char *rlx_nvrtc_error(const rlx_nvrtc *rtc, int code) { return rtc->nvrtcGetErrorString(code); }
 static inline int rlx_init(const rlx_cuda *cu) { return cu->cuInit(0); }
 static inline int rlx_version(const rlx_cuda *cu, int *version) { return cu->cuDriverGetVersion(version); }

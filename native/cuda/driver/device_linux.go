@@ -23,16 +23,22 @@ type Device struct {
 	Clock           int // of a multiprocessor, in kHz
 	Shared          int // the most shared memory of a workgroup, in bytes
 	Memory          int // in bytes
+	// Compiler compiles for the device.
+	Compiler *Compiler
+	// Products is the version of cuBLASLt, as in "13.1.0", "" where there is none.
+	Products string
 
 	library *Library
+	blas    *C.rlx_blas   // nil where it is not there
 	c       *C.rlx_device // with the life of the process
 }
 
 // Ptr is an address in device memory.
 type Ptr uint64
 
-// Open returns a device by its number. The error is of kind [ErrUnavailable]
-// where there is none.
+// Open returns a device by its number, with a compiler for it. The error is of kind
+// [ErrUnavailable]; where there is no such device, or nothing that compiles for it, it says
+// what to install.
 func (l *Library) Open(ordinal int) (*Device, error) {
 	n, err := l.Count()
 	if err != nil {
@@ -42,16 +48,51 @@ func (l *Library) Open(ordinal int) (*Device, error) {
 		return nil, fmt.Errorf("%w: there is no device %d: the driver shows %d", ErrUnavailable, ordinal, n)
 	}
 	d := &Device{library: l, c: (*C.rlx_device)(C.calloc(1, C.sizeof_rlx_device))}
+	if err := d.open(ordinal); err != nil {
+		C.free(unsafe.Pointer(d.c))
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return d, nil
+}
+
+// open describes a device, finds its compiler, and retains its context: not before it is
+// known to be of use.
+func (d *Device) open(ordinal int) (err error) {
+	l := d.library
 	var info C.rlx_info
 	call := (**C.char)(C.calloc(1, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
 	defer C.free(unsafe.Pointer(call))
-	if r := C.rlx_open(l.cu, C.int(ordinal), d.c, &info, call); r != 0 {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, l.check(C.GoString(*call), r))
+	if r := C.rlx_describe(l.cu, C.int(ordinal), d.c, &info, call); r != 0 {
+		return l.check(C.GoString(*call), r)
 	}
 	d.Name, d.Major, d.Minor = C.GoString(&info.name[0]), int(info.major), int(info.minor)
 	d.Multiprocessors, d.Clock, d.Memory = int(info.multiprocessors), int(info.clock_khz), int(info.memory)
 	d.Shared = int(info.shared)
-	return d, nil
+	capability := 10*d.Major + d.Minor
+	if capability < oldestCapability {
+		return fmt.Errorf("%s has compute capability %s, and this program needs %s or later", d.Name, capabilityText(capability), capabilityText(oldestCapability))
+	}
+	if d.Compiler, err = l.compilerFor(d.Name, capability); err != nil {
+		return err
+	}
+	d.loadProducts()
+	return l.check("cuDevicePrimaryCtxRetain", C.rlx_retain(d.c))
+}
+
+// loadProducts loads cuBLASLt of the compiler's major version. Without it all is computed
+// by kernels.
+func (d *Device) loadProducts() {
+	for _, c := range candidates(d.library.environment, "cublasLt", 1000*d.Compiler.major) {
+		if c.major != d.Compiler.major {
+			return
+		}
+		blas, err := open(c.path, func(p, why *C.char) *C.rlx_blas { return C.rlx_load_blas(p, why, whyBytes) })
+		if err == nil {
+			v := int(C.rlx_blas_version(blas))
+			d.blas, d.Products = blas, fmt.Sprintf("%d.%d.%d", v/10000, v/100%100, v%100)
+			return
+		}
+	}
 }
 
 // Library returns the library that the device was opened with.
@@ -59,21 +100,13 @@ func (d *Device) Library() *Library { return d.library }
 
 // MultipliesByWarpGroups reports whether kernels may have the multiply-adds of warp
 // groups: this generation alone has them, and NVRTC knows it from 12 on.
-func (d *Device) MultipliesByWarpGroups() bool { return d.Major == 9 && d.library.compilerMajor >= 12 }
+func (d *Device) MultipliesByWarpGroups() bool {
+	return d.Major == 9 && d.Compiler.major >= 12 && !d.Compiler.Code.PTX
+}
 
 // MultipliesByWarps reports whether kernels may have multiply-adds of warps in f16, bf16
 // and TF32.
-func (d *Device) MultipliesByWarps() bool { return d.Major >= 8 }
-
-// Architecture returns what NVRTC is to compile for, "sm_80". With own it is "sm_90a",
-// which has the instructions that this generation alone has.
-func (d *Device) Architecture(own bool) string {
-	a := ""
-	if own {
-		a = "a"
-	}
-	return fmt.Sprintf("sm_%d%d%s", d.Major, d.Minor, a)
-}
+func (d *Device) MultipliesByWarps() bool { return d.Compiler.Code.Capability >= 80 }
 
 func (d *Device) check(call string, code C.int) error {
 	if code == 0 {
@@ -121,11 +154,11 @@ type Module struct {
 	handle C.rlx_handle
 }
 
-// LoadModule loads a cubin.
+// LoadModule loads what [Compiler.Compile] made.
 func (d *Device) LoadModule(image []byte) (*Module, error) {
 	m := &Module{device: d}
 	if len(image) == 0 {
-		return nil, errors.New("an empty cubin")
+		return nil, errors.New("no code")
 	}
 	var handle C.rlx_handle
 	err := d.check("cuModuleLoadDataEx", C.rlx_cuModuleLoadData(d.c, &handle, unsafe.Pointer(&image[0])))

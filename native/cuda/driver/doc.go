@@ -10,7 +10,8 @@
 // list separated by colons), where the system's loader looks, and in the usual
 // places of Linux and WSL. It must be of CUDA 12.0 or later.
 //
-// NVRTC, and after it cuBLASLt of the same major version, is taken from the first of these folders that has it:
+// NVRTC is looked for in the order of these folders, and cuBLASLt of the same major version
+// after it:
 //
 //   - those of $RLX_CUDA_PATH;
 //   - of a toolkit: lib64, lib and targets/*/lib under $CUDA_HOME, $CUDA_PATH
@@ -23,7 +24,15 @@
 //   - wheels installed for the system or the user;
 //   - where the system's loader looks.
 //
-// Only libraries of one major version of CUDA are used together: that of the
-// driver if it is there in any of the folders, otherwise an older one from 12
-// on, which newer drivers run as well.
+// Only libraries of one major version of CUDA are used together. Those of the driver's come
+// first, in any of the folders, then those of an older one from 12 on, which newer drivers
+// run as well.
+//
+// # Which compiler is taken
+//
+// The first NVRTC in that order which compiles for the GPU (nvrtcGetSupportedArchs): for
+// compute capability 7.0 those of CUDA 12, for 10.0 and 12.0 those from 12.8 on. Where there
+// is none, the one whose PTX is nearest to the GPU, if it is not newer than the driver, which
+// then compiles for the GPU. Where there is none of that either, [Library.Open] says which
+// version to install.
 package driver

@@ -39,6 +39,19 @@ func (e *Error) OutOfMemory() bool { return e.Code == 2 && e.ofDriver() }
 // driver refuses to open it again.
 func (e *Error) Lost() bool { return e.ofDriver() && slices.Contains(losses, e.Code) }
 
+// Refused reports whether NVRTC or the driver does not take some code: a name that it does
+// not know, a version or an architecture that is not its own.
+func (e *Error) Refused() bool {
+	return e.Call == nvrtcCall || e.ofDriver() && slices.Contains(refusals, e.Code)
+}
+
+// refusals are the codes of code that is not taken.
+var refusals = []int{
+	200, 209, // invalid image, none for the device
+	218, 221, 222, 223, // invalid PTX, no compiler for it, unsupported version, compiling disabled
+	300, 302, // invalid source, a symbol that is not found
+}
+
 // ErrNoAlgorithm says that cuBLASLt knows no way to compute a product.
 var ErrNoAlgorithm = errors.New("cuBLASLt has no algorithm for the product")
 

@@ -11,6 +11,7 @@ package driver
 import "C"
 
 import (
+	"errors"
 	"sync"
 	"unsafe"
 
@@ -36,14 +37,18 @@ type Product struct {
 }
 
 // NewMultiplier returns what computes products, or nil where cuBLASLt was not
-// found.
+// found, or has nothing for the device.
 func (d *Device) NewMultiplier() (*Multiplier, error) {
-	if d.library.blas == nil {
+	if d.blas == nil {
 		return nil, nil
 	}
 	m := &Multiplier{device: d, products: map[routine.Product]*Product{}}
 	var handle C.rlx_handle
-	err := d.library.checkProducts("cublasLtCreate", C.rlx_blas_create(d.library.blas, d.c, &handle))
+	err := d.checkProducts("cublasLtCreate", C.rlx_blas_create(d.blas, d.c, &handle))
+	if errors.Is(err, ErrNoAlgorithm) {
+		d.Products = ""
+		return nil, nil // as if it were not there
+	}
 	m.handle = handle
 	return m, err
 }
@@ -60,13 +65,10 @@ func (m *Multiplier) Product(p routine.Product) (*Product, error) {
 	made := &Product{m, (*C.rlx_product)(C.calloc(1, C.sizeof_rlx_product)), p}
 	call := (**C.char)(C.calloc(1, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
 	defer C.free(unsafe.Pointer(call))
-	l := m.device.library
-	if r := C.rlx_product_make(l.blas, m.handle, m.device.c, &s, made.c, call); r != 0 {
+	d := m.device
+	if r := C.rlx_product_make(d.blas, m.handle, d.c, &s, made.c, call); r != 0 {
 		C.free(unsafe.Pointer(made.c))
-		if r == C.rlx_no_algorithm || r == notSupported {
-			return nil, ErrNoAlgorithm
-		}
-		return nil, l.checkProducts(C.GoString(*call), r)
+		return nil, d.checkProducts(C.GoString(*call), r)
 	}
 	m.products[p] = made
 	return made, nil
@@ -77,6 +79,7 @@ const (
 	computeF32Pedantic = 69
 	computeF32         = 68
 	computeTF32        = 77
+	archMismatch       = 8
 	notSupported       = 15
 )
 
@@ -114,7 +117,8 @@ func shapeOf(p routine.Product) C.rlx_shape {
 
 // Multiply computes a product, with arrays in the order of [routine.Product]. Where
 // they are is told to the library's description of the product, so that one call of it
-// is made at a time.
+// is made at a time. The error is [ErrNoAlgorithm] where the library turns out to lack the
+// product on this device.
 func (s *Stream) Multiply(p *Product, arrays []Ptr) error {
 	var bias, added C.rlx_ptr
 	rest := arrays[4:]
@@ -126,15 +130,19 @@ func (s *Stream) Multiply(p *Product, arrays []Ptr) error {
 	}
 	p.by.mu.Lock()
 	defer p.by.mu.Unlock()
-	l := s.device.library
-	return l.checkProducts("cublasLtMatmul", C.rlx_product_run(l.blas, p.by.handle, s.device.c, p.c,
+	d := s.device
+	return d.checkProducts("cublasLtMatmul", C.rlx_product_run(d.blas, p.by.handle, d.c, p.c,
 		C.rlx_ptr(arrays[1]), C.rlx_ptr(arrays[0]), C.rlx_ptr(arrays[2]), C.rlx_ptr(arrays[3]), bias, added, s.handle))
 }
 
-// checkProducts makes an error of a result of cuBLASLt's.
-func (l *Library) checkProducts(call string, code C.int) error {
+// checkProducts makes an error of a result of cuBLASLt's: [ErrNoAlgorithm] where it says that
+// it cannot compute the product at all, or not on this device.
+func (d *Device) checkProducts(call string, code C.int) error {
 	if code == 0 {
 		return nil
 	}
-	return &Error{Call: call, Code: int(code), Name: C.GoString(C.rlx_blas_status(l.blas, code))}
+	if code == C.rlx_no_algorithm || code == notSupported || code == archMismatch {
+		return ErrNoAlgorithm
+	}
+	return &Error{Call: call, Code: int(code), Name: C.GoString(C.rlx_blas_status(d.blas, code))}
 }

@@ -30,27 +30,34 @@ type GPU struct {
 }
 
 // Libraries builds the libraries into a folder: the driver, and an NVRTC of the
-// given major versions.
+// given major versions, each the first of its own.
 func Libraries(t testing.TB, dir string, compilers ...int) {
 	t.Helper()
-	src := t.TempDir()
-	compile(t, src, "driver.c", filepath.Join(dir, "libcuda.so.1"))
+	compile(t, t.TempDir(), "driver.c", filepath.Join(dir, "libcuda.so.1"))
 	for _, major := range compilers {
-		compile(t, src, "nvrtc.c", filepath.Join(dir, fmt.Sprintf("libnvrtc.so.%d", major)))
+		Compiler(t, dir, major, 0)
 	}
 }
 
+// Compiler builds an NVRTC of a version into a folder.
+func Compiler(t testing.TB, dir string, major, minor int) {
+	t.Helper()
+	compile(t, t.TempDir(), "nvrtc.c", filepath.Join(dir, fmt.Sprintf("libnvrtc.so.%d", major)), fmt.Sprintf("-DVERSION=%q", fmt.Sprintf("%d.%d", major, minor)))
+}
+
 // Products adds a cuBLASLt of a major version to a folder with a driver.
-// RLX_FAKE_PRODUCTS steers it: "none" leaves it without algorithms, a number is
-// what its products fail with.
+// RLX_FAKE_PRODUCTS steers it: "none" leaves it without algorithms, "none 6 5 7" without one
+// for products of 6×7 and 7×5 alone, and "later 6 5 7" says so when they are computed, "bias"
+// without those that add a bias; a number is what its products fail with.
 func Products(t testing.TB, dir string, major int) {
 	t.Helper()
 	t.Setenv("RLX_FAKE_PRODUCTS", "")
 	compile(t, t.TempDir(), "blas.c", filepath.Join(dir, fmt.Sprintf("libcublasLt.so.%d", major)), filepath.Join(dir, "libcuda.so.1"))
 }
 
-// compile builds a library of one of the sources, which it writes to a folder.
-func compile(t testing.TB, src, from, to string, libraries ...string) {
+// compile builds a library of one of the sources, which it writes to a folder, with more
+// arguments for the compiler.
+func compile(t testing.TB, src, from, to string, more ...string) {
 	t.Helper()
 	for _, name := range []string{"fake.h", from} {
 		text, err := sources.ReadFile("lib/" + name)
@@ -61,7 +68,7 @@ func compile(t testing.TB, src, from, to string, libraries ...string) {
 			t.Fatal(err)
 		}
 	}
-	args := append([]string{"-O1", "-w", "-shared", "-fPIC", "-o", to, filepath.Join(src, from), "-ldl"}, libraries...)
+	args := append([]string{"-O1", "-w", "-shared", "-fPIC", "-o", to, filepath.Join(src, from), "-ldl"}, more...)
 	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		t.Fatalf("building %s: %v\n%s", to, err, out)
 	}
@@ -72,12 +79,12 @@ func compile(t testing.TB, src, from, to string, libraries ...string) {
 // noted only.
 //
 // Environment variables steer it: RLX_FAKE_VERSION is the driver's, 13000 by
-// default; RLX_FAKE_NVRTC the version of NVRTC; RLX_FAKE_DEVICES how many there
+// default; RLX_FAKE_NVRTC the version of NVRTC, "12.4"; RLX_FAKE_DEVICES how many there
 // are; RLX_FAKE_MEMORY the bytes of each. RLX_FAKE_FAIL, "cuMemAlloc 2 3", lets
 // the third call of a name fail with code 2, for good from 700 on. RLX_FAKE_DELAY
 // is how often an event is looked at before it has happened, RLX_FAKE_REFUSE a
 // text that NVRTC takes for an error. RLX_FAKE_CAPABILITY is the compute capability, 90
-// by default.
+// by default. RLX_FAKE_NO_PTX, if it is not empty, has the driver take no PTX.
 func Install(t testing.TB, kernels bool) *GPU {
 	t.Helper()
 	dir := t.TempDir()
@@ -86,7 +93,7 @@ func Install(t testing.TB, kernels bool) *GPU {
 	t.Setenv(cubin.Variable, filepath.Join(dir, "cache"))
 	g := &GPU{Dir: dir, log: filepath.Join(dir, "log")}
 	t.Setenv("RLX_FAKE_LOG", g.log)
-	for _, name := range []string{"VERSION", "DEVICES", "MEMORY", "FAIL", "DELAY", "NVRTC", "CLANG", "REFUSE", "CAPABILITY"} {
+	for _, name := range []string{"VERSION", "DEVICES", "MEMORY", "FAIL", "DELAY", "NVRTC", "CLANG", "REFUSE", "CAPABILITY", "NO_PTX"} {
 		t.Setenv("RLX_FAKE_"+name, "")
 	}
 	if !kernels {

@@ -1,4 +1,4 @@
-// A fake cuBLASLt: products of f32, column by column, with a bias and a matrix behind them. RLX_FAKE_PRODUCTS=none leaves it without an algorithm for any.
+// A fake cuBLASLt: products of f32, column by column, with a bias and a matrix behind them. RLX_FAKE_PRODUCTS says what it lacks.
 #include "fake.h"
 
 #include <stdint.h>
@@ -46,13 +46,23 @@ EXPORT int cublasLtMatmulPreferenceDestroy(preference *p) { return free(p), 0; }
 // size returns a size of what an operation takes of a matrix.
 static uint64_t size(const layout *l, int turned, int columns) { return turned != columns ? l->columns : l->rows; }
 
+// lacks reports whether the library says of a product, now or later, that it has no algorithm.
+static int lacks(const char *when, const operation *o, const layout *a, const layout *d) {
+	unsigned long long m = 0, n = 0, k = 0;
+	char which[16] = "";
+	int given = sscanf(setting("RLX_FAKE_PRODUCTS", ""), "%15s %llu %llu %llu", which, &m, &n, &k);
+	if (!strcmp(which, "bias")) return !strcmp(when, "none") && o->epilogue == 4;
+	if (strcmp(which, when)) return 0;
+	return given == 1 || m == d->rows && n == d->columns && k == size(a, o->turned[0], 1);
+}
+
 EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, operation *o, layout *a, layout *b, layout *c, layout *d, preference *p,
                                           int wanted, result *out, int *found) {
 	note("cublasLtMatmulAlgoGetHeuristic");
 	if (size(a, o->turned[0], 0) != d->rows || size(b, o->turned[1], 1) != d->columns) return 7;
 	if (c->rows != d->rows || c->columns != d->columns || c->type != d->type) return 7;
 	if (size(a, o->turned[0], 1) != size(b, o->turned[1], 0) || a->batch != d->batch || b->batch != d->batch) return 7;
-	*found = !strcmp(setting("RLX_FAKE_PRODUCTS", ""), "none") ? 0 : 1;
+	*found = !lacks("none", o, a, d);
 	memset(out, 0, sizeof *out);
 	return memcpy(out->algorithm, "fake", 4), 0;
 }
@@ -82,6 +92,7 @@ EXPORT int cublasLtMatmul(void *handle, operation *o, const float *alpha, const 
                           const float *c, layout *lc, float *z, layout *d, const char *algorithm, void *workspace, size_t bytes, void *stream) {
 	note("cublasLtMatmul");
 	if (*alpha != 1 || a->type || d->type || strncmp(algorithm, "fake", 4) || ((uintptr_t)workspace & 255)) return 7;
+	if (lacks("later", o, a, d)) return 15;
 	if (atoi(setting("RLX_FAKE_PRODUCTS", "0"))) return atoi(setting("RLX_FAKE_PRODUCTS", "0"));
 	job j = {*o, *a, *b, *lc, *d, *beta, x, y, c, z};
 	memset(workspace, 0xa5, bytes);

@@ -365,9 +365,15 @@ static int open_code(module *m, const image_head *head) {
 	*(void **)&m->run = dlsym(m->library, "rlx_run");
 	return 0;
 }
+// A cubin is for its own compute capability, PTX for later ones too, if its version is known.
 EXPORT int cuModuleLoadDataEx(module **m, const image_head *head, unsigned n, int *options, void **values) {
 	CALL("cuModuleLoadDataEx");
+	int capability = atoi(setting("RLX_FAKE_CAPABILITY", "90")), version;
+	cuDriverGetVersion(&version);
 	if (head->magic != IMAGE_MAGIC) return 200;
+	if (head->ptx > version) return 222;
+	if (head->ptx && *setting("RLX_FAKE_NO_PTX", "")) return 218;
+	if (head->capability > capability || !head->ptx && head->capability != capability) return 209;
 	*m = calloc(1, sizeof **m);
 	strcpy((*m)->kernel, head->kernel);
 	return head->bytes ? open_code(*m, head) : 0;

@@ -29,5 +29,7 @@ __attribute__((format(printf, 1, 2))) static void note(const char *format, ...) 
 #define IMAGE_MAGIC 0x58494d4147454b46ull
 typedef struct {
 	unsigned long long magic, bytes;
+	int capability; // that it was compiled for
+	int ptx;        // the version of CUDA that PTX is of, 12040, 0 for a cubin
 	char kernel[256];
 } image_head;

@@ -1,4 +1,5 @@
-// A fake NVRTC: it turns a kernel into code for this processor, with clang.
+// A fake NVRTC: it turns a kernel into code for this processor, with clang. What it compiles
+// for is what NVIDIA's of its version says, as do those of 12.0 to 13.5 from its wheels.
 #include "fake.h"
 
 #include <unistd.h>
@@ -10,7 +11,29 @@ typedef struct {
 	char *code;
 } program;
 
-EXPORT int nvrtcVersion(int *major, int *minor) { return *major = atoi(setting("RLX_FAKE_NVRTC", "13")), *minor = 0; }
+static int version(int *major, int *minor) {
+	*major = *minor = 0;
+	return sscanf(setting("RLX_FAKE_NVRTC", VERSION), "%d.%d", major, minor), 1000 * *major + 10 * *minor;
+}
+EXPORT int nvrtcVersion(int *major, int *minor) { return version(major, minor), 0; }
+
+static const struct { int capability, first, last; } known[] = {
+	{50, 0, 12090}, {52, 0, 12090}, {53, 0, 12090}, {60, 0, 12090}, {61, 0, 12090}, {62, 0, 12090}, {70, 0, 12090}, {72, 0, 12090},
+	{75, 0, 99990}, {80, 0, 99990}, {86, 0, 99990}, {87, 0, 99990}, {88, 13000, 99990}, {89, 0, 99990}, {90, 0, 99990},
+	{100, 12080, 99990}, {101, 12080, 12090}, {103, 12090, 99990}, {107, 13040, 99990}, {110, 13000, 99990}, {120, 12080, 99990}, {121, 12090, 99990},
+};
+EXPORT int nvrtcGetNumSupportedArchs(int *count) {
+	int major, minor, v = version(&major, &minor);
+	*count = 0;
+	for (int i = 0; i < sizeof known / sizeof *known; i++) *count += known[i].first <= v && v <= known[i].last;
+	return 0;
+}
+EXPORT int nvrtcGetSupportedArchs(int *list) {
+	int major, minor, v = version(&major, &minor);
+	for (int i = 0; i < sizeof known / sizeof *known; i++)
+		if (known[i].first <= v && v <= known[i].last) *list++ = known[i].capability;
+	return 0;
+}
 
 EXPORT int nvrtcCreateProgram(program **p, const char *source, const char *name, int n, const char **headers, const char **names) {
 	*p = calloc(1, sizeof **p);
@@ -50,7 +73,25 @@ static int build(program *p, const char *clang) {
 	return failed ? 6 : 0;
 }
 
+// target notes what a program is compiled for: "sm_90a" is a cubin, "compute_90" PTX. An
+// architecture that its version does not know is an invalid option.
+static int target(program *p, const char *option) {
+	int major, minor, v = version(&major, &minor);
+	const char *number = strchr(option, '_');
+	if (!number) return 5;
+	p->head.capability = atoi(number + 1);
+	p->head.ptx = strstr(option, "compute_") ? v : 0;
+	for (int i = 0; i < sizeof known / sizeof *known; i++)
+		if (known[i].capability == p->head.capability && known[i].first <= v && v <= known[i].last) return 0;
+	return 5;
+}
+
 EXPORT int nvrtcCompileProgram(program *p, int n, const char **options) {
+	int r = target(p, n > 0 ? options[0] : "");
+	if (r) return p->log = strdup("nvrtc: error: invalid value for --gpu-architecture (-arch)"), r;
+	int major, minor;
+	if (version(&major, &minor) < 12030 && !p->head.ptx && strstr(p->source, "cudaGraphSetConditional")) // as NVIDIA's say
+		return p->log = strdup("ptxas fatal   : Unresolved extern function 'cudaGraphSetConditional'"), 6;
 	const char *name = strstr(p->source, "extern \"C\" __global__"), *start = name ? strstr(name, " k_") : 0;
 	note("nvrtcCompileProgram %s", n > 0 ? options[0] : "");
 	if (!start || strstr(p->source, setting("RLX_FAKE_REFUSE", "no such text"))) {
@@ -68,6 +109,8 @@ EXPORT int nvrtcGetCUBIN(program *p, char *image) {
 	if (p->code) memcpy(image + sizeof p->head, p->code, p->head.bytes);
 	return 0;
 }
+EXPORT int nvrtcGetPTXSize(program *p, size_t *bytes) { return nvrtcGetCUBINSize(p, bytes); }
+EXPORT int nvrtcGetPTX(program *p, char *image) { return nvrtcGetCUBIN(p, image); }
 EXPORT int nvrtcGetProgramLogSize(program *p, size_t *bytes) { return *bytes = p->log ? strlen(p->log) + 1 : 0, 0; }
 EXPORT int nvrtcGetProgramLog(program *p, char *log) { return strcpy(log, p->log), 0; }
 EXPORT const char *nvrtcGetErrorString(int code) { return code == 6 ? "NVRTC_ERROR_COMPILATION" : "NVRTC_ERROR"; }

@@ -1,0 +1,40 @@
+package routine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Refusals are the products that a library has no algorithm for. They do not change, and
+// nil stands for none.
+type Refusals struct{ products map[Product]bool }
+
+// Has reports whether the library has no algorithm for a product.
+func (r *Refusals) Has(p Product) bool { return r != nil && r.products[p] }
+
+// With returns the refusals with some products besides.
+func (r *Refusals) With(products ...Product) *Refusals {
+	more := &Refusals{map[Product]bool{}}
+	if r != nil {
+		maps.Copy(more.products, r.products)
+	}
+	for _, p := range products {
+		more.products[p] = true
+	}
+	return more
+}
+
+// String returns a text that is the same for equal refusals alone.
+func (r *Refusals) String() string {
+	if r == nil {
+		return "none"
+	}
+	var out []string
+	for p := range r.products {
+		out = append(out, fmt.Sprint(p.Words()))
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
