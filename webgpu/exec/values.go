@@ -23,8 +23,8 @@ func (s *Session) upload(op string, slot *plan.Slot, t Tensor) error {
 
 // Write sets a parameter or a state. Errors are of kind [ir.ErrName],
 // [ir.ErrDType] or [ir.ErrShape].
-func (s *Session) Write(name string, t Tensor) error {
-	if err := s.lock("write"); err != nil {
+func (s *Session) Write(ctx context.Context, name string, t Tensor) error {
+	if err := s.lock(ctx, "write"); err != nil {
 		return err
 	}
 	defer s.unlock()
@@ -52,7 +52,7 @@ func (s *Session) Read(ctx context.Context, name string) (Tensor, error) {
 }
 
 func (s *Session) read(ctx context.Context, names ...string) (map[string]Tensor, error) {
-	if err := s.lock("read"); err != nil {
+	if err := s.lock(ctx, "read"); err != nil {
 		return nil, err
 	}
 	defer s.unlock()
@@ -79,8 +79,8 @@ func (s *Session) Save(ctx context.Context) (map[string]Tensor, error) {
 
 // Load sets parameters and states as Save gave them; others stay as they are.
 // Nothing is written if one of them is refused.
-func (s *Session) Load(values map[string]Tensor) error {
-	if err := s.lock("load"); err != nil {
+func (s *Session) Load(ctx context.Context, values map[string]Tensor) error {
+	if err := s.lock(ctx, "load"); err != nil {
 		return err
 	}
 	defer s.unlock()
