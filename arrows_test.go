@@ -25,6 +25,7 @@ var layers = [][]string{
 	{"ir/kernel/sched"},
 	{"ir/plan"},
 	{"webgpu/wgsl", "wasm/simd", "native/cuda/cudacpp", "native/cuda/check", "native", "native/cuda/driver"},
+	{"native/fair"},
 	{"native/planned", "native/synchronous", "native/applecheck"},
 	{"native/safetensors", "native/backendtest", "native/cpu", "native/cuda", "native/metal", "webgpu/exec", "webgpu/conformance"},
 	{"webgpu", "wasm", "native/coreml"}, // whose stand-in for Core ML computes on the CPU

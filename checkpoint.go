@@ -132,7 +132,7 @@ func (t *Trainer) load(ctx context.Context, values map[string]Tensor) error {
 	if err := t.program.isCheckpoint(values); err != nil {
 		return err
 	}
-	if err := t.program.Load(values); err != nil {
+	if err := t.program.Load(ctx, values); err != nil {
 		return err
 	}
 	return t.resume(ctx)

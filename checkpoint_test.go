@@ -107,13 +107,13 @@ func TestHostileCountsOfStatesAreErrors(t *testing.T) {
 	for _, n := range []int32{-1, math.MinInt32} {
 		tr := trainer(t, rlx.Training{})
 		steps(t, tr, 1)
-		if err := tr.Program().Set(optim.HistoryCount, rlx.Int32(n)); err != nil {
+		if err := tr.Program().Set(ctx, optim.HistoryCount, rlx.Int32(n)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := tr.Losses(ctx); !errors.Is(err, ir.ErrIndex) {
 			t.Errorf("count %d: %v", n, err)
 		}
-		if _, err := rlx.NewTrainer(tr.Program(), "loss"); !errors.Is(err, ir.ErrIndex) {
+		if _, err := rlx.NewTrainer(ctx, tr.Program(), "loss"); !errors.Is(err, ir.ErrIndex) {
 			t.Errorf("count %d: a new trainer: %v", n, err)
 		}
 	}
@@ -133,7 +133,7 @@ func TestCheckpointsAreFilesThatAreReplacedAsAWhole(t *testing.T) {
 	if !bytes.Equal(saved(t, tr), saved(t, other)) {
 		t.Error("what was loaded is not what was saved")
 	}
-	if err := tr.Program().Close(); err != nil {
+	if err := tr.Program().Close(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if err := tr.SaveFile(ctx, name); !errors.Is(err, native.ErrClosed) {
@@ -152,7 +152,7 @@ func TestAProgramTakesAPartOfItsValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tr.Program().Load(map[string]rlx.Tensor{"w1": values["w1"]}); err != nil {
+	if err := tr.Program().Load(ctx, map[string]rlx.Tensor{"w1": values["w1"]}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := tr.Program().Get(ctx, "w1")

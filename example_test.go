@@ -68,8 +68,8 @@ func ExampleSession_Compile() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer program.Close()
-	if err := program.Set("factor", rlx.Float32(2)); err != nil {
+	defer program.Close(ctx)
+	if err := program.Set(ctx, "factor", rlx.Float32(2)); err != nil {
 		log.Fatal(err)
 	}
 	out, err := program.Call(ctx, "double", rlx.Inputs{"x": rlx.Float32s([]float32{1, 2, 3})})
@@ -113,8 +113,8 @@ func ExampleSession_Compile_batchSizes() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer program.Close()
-	if err := program.Set("w", rlx.Float32s([]float32{10, 1}, 2, 1)); err != nil {
+	defer program.Close(ctx)
+	if err := program.Set(ctx, "w", rlx.Float32s([]float32{10, 1}, 2, 1)); err != nil {
 		log.Fatal(err)
 	}
 	for _, entry := range []string{"one", "many"} {
@@ -180,11 +180,11 @@ func ExampleTrainer_Params() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer program.Close()
+	defer program.Close(ctx)
 	if weights, _, err = safetensors.ReadFile(file); err != nil {
 		log.Fatal(err)
 	}
-	if err := program.Load(weights); err != nil {
+	if err := program.Load(ctx, weights); err != nil {
 		log.Fatal(err)
 	}
 	out, err := program.Call(ctx, "infer", rlx.Inputs{"x": rlx.Float32(10)})

@@ -87,7 +87,7 @@ func TestScalesOfNormsBeginAsOnes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer trainer.Program().Close()
+	defer trainer.Program().Close(ctx)
 	for name, want := range map[string]float32{
 		"layer": 1, "rms": 1, "group": 1, "batch": 1, "variance": 1, "bias": 0, "shift": 0, "mean": 0, "given": 3,
 	} {

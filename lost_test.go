@@ -44,8 +44,15 @@ func (p *fragileProgram) Get(ctx context.Context, name string) (native.Tensor, e
 	return p.Program.Get(ctx, name)
 }
 
-func (p *fragileProgram) Bind(entry string, in, out map[string]native.Tensor) (native.Bound, error) {
-	b, err := p.Program.Bind(entry, in, out)
+func (p *fragileProgram) GetAll(ctx context.Context) (map[string]native.Tensor, error) {
+	if err := p.lost("get"); err != nil {
+		return nil, err
+	}
+	return p.Program.GetAll(ctx)
+}
+
+func (p *fragileProgram) Bind(ctx context.Context, entry string, in, out map[string]native.Tensor) (native.Bound, error) {
+	b, err := p.Program.Bind(ctx, entry, in, out)
 	return &fragileBound{b, p}, err
 }
 

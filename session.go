@@ -97,34 +97,19 @@ func (p *Program) Call(ctx context.Context, entry string, in Inputs) (Outputs, e
 	return r.Wait(ctx)
 }
 
-// Save returns the values of all parameters and states.
-func (p *Program) Save(ctx context.Context) (map[string]Tensor, error) {
-	out := map[string]Tensor{}
-	for _, s := range p.Persistent() {
-		t, err := p.Get(ctx, s.Name)
-		if err != nil {
-			return nil, err
-		}
-		out[s.Name] = t
-	}
-	return out, nil
-}
+// Save returns the values of all parameters and states at one time, between two runs.
+func (p *Program) Save(ctx context.Context) (map[string]Tensor, error) { return p.GetAll(ctx) }
 
 // Load sets parameters and states to saved values; those that are not among
 // them stay as they are. Where one is unknown or does not fit, none is set.
-func (p *Program) Load(values map[string]Tensor) error {
+func (p *Program) Load(ctx context.Context, values map[string]Tensor) error {
 	slots := p.Persistent()
 	for name, t := range values {
 		if err := acceptSaved(slots, name, t); err != nil {
 			return err
 		}
 	}
-	for name, t := range values {
-		if err := p.Set(name, t); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.SetAll(ctx, values)
 }
 
 func acceptSaved(slots []native.Slot, name string, t Tensor) error {

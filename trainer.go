@@ -44,7 +44,7 @@ type stepInput struct {
 // ([optim.History]), losses are read from time to time only; otherwise each step
 // waits for its own. It takes the place of the program's trainer before it, if
 // there was one.
-func NewTrainer(p *Program, loss string) (*Trainer, error) {
+func NewTrainer(ctx context.Context, p *Program, loss string) (*Trainer, error) {
 	if p == nil || p.Program == nil {
 		return nil, ir.Errorf(ir.ErrGraph, "no program given")
 	}
@@ -75,11 +75,11 @@ func NewTrainer(p *Program, loss string) (*Trainer, error) {
 		t.rate[0] = DefaultRate
 	}
 	var err error
-	if t.bound, err = p.Bind(stepEntry, in, out); err != nil {
+	if t.bound, err = p.Bind(ctx, stepEntry, in, out); err != nil {
 		return nil, err
 	}
 	p.trainer.Store(t)
-	return t, t.resume(context.Background())
+	return t, t.resume(ctx)
 }
 
 func (t *Trainer) give(in *stepInput) {

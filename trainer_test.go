@@ -240,11 +240,11 @@ func TestEntriesAreThoseOfATraining(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close()
+	defer p.Close(ctx)
 	if _, err := p.Call(ctx, "init", rlx.Inputs{rlx.SeedInput: rlx.Uint32(5)}); err != nil {
 		t.Fatal(err)
 	}
-	ahead, err := rlx.NewTrainer(p, "loss")
+	ahead, err := rlx.NewTrainer(ctx, p, "loss")
 	if err != nil {
 		t.Fatal(err)
 	}

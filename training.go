@@ -77,10 +77,10 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 	err = draw(ctx, p, first, o.Seed)
 	var t *Trainer
 	if err == nil {
-		t, err = o.begin(p)
+		t, err = o.begin(ctx, p)
 	}
 	if err != nil {
-		return nil, errors.Join(err, p.Close())
+		return nil, errors.Join(err, p.Close(context.WithoutCancel(ctx)))
 	}
 	return t, nil
 }
@@ -189,15 +189,15 @@ func drawHere(ctx context.Context, p *Program, first *ir.Graph, seed uint32) err
 			x, err = from.Get(ctx, s.Name)
 		}
 		if err == nil {
-			err = p.Set(s.Name, x)
+			err = p.Set(ctx, s.Name, x)
 		}
 	}
-	return errors.Join(err, from.Close())
+	return errors.Join(err, from.Close(context.WithoutCancel(ctx)))
 }
 
 // begin returns the trainer of a program with its first weights.
-func (o *Training) begin(p *Program) (*Trainer, error) {
-	t, err := NewTrainer(p, o.lossName())
+func (o *Training) begin(ctx context.Context, p *Program) (*Trainer, error) {
+	t, err := NewTrainer(ctx, p, o.lossName())
 	if err != nil {
 		return nil, err
 	}

@@ -120,7 +120,7 @@ func TestALossThatIsNotANumberStopsWhereThatIsAskedFor(t *testing.T) {
 func TestAProgramHasOneTrainer(t *testing.T) {
 	one := trainer(t, rlx.Training{})
 	steps(t, one, 3)
-	other, err := rlx.NewTrainer(one.Program(), "loss")
+	other, err := rlx.NewTrainer(ctx, one.Program(), "loss")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestALossIsReadBeforeAShortHistoryForgetsIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tr, err := rlx.NewTrainer(p, "loss")
+		tr, err := rlx.NewTrainer(ctx, p, "loss")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +223,7 @@ func TestALossIsReadBeforeAShortHistoryForgetsIt(t *testing.T) {
 
 func TestSavingAClosedProgramIsAnError(t *testing.T) {
 	tr := trainer(t, rlx.Training{})
-	if err := tr.Program().Close(); err != nil {
+	if err := tr.Program().Close(ctx); err != nil {
 		t.Fatal(err)
 	}
 	var file strings.Builder

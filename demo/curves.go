@@ -45,7 +45,7 @@ func Digits(t *testing.T, b native.Backend, name string, steps int) {
 	ctx := context.Background()
 	p, err := b.Compile(ctx, module, native.Options{})
 	must(err)
-	defer func() { must(p.Close()) }()
+	defer func() { must(p.Close(ctx)) }()
 	run := func(entry string, in map[string]native.Tensor) map[string]native.Tensor {
 		t.Helper()
 		r, err := p.Run(ctx, entry, in)

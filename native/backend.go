@@ -118,7 +118,10 @@ func SlotOf(name string, role Role, v ir.Value) Slot {
 }
 
 // Program is a compiled module with its memory. Its methods may be called from
-// several goroutines; they take turns. Errors are [*Error]s of the kinds
+// several goroutines. They take turns in the order in which they were called: none is
+// kept out by others that call without end. A call whose ctx is done before its turn is
+// given up, with the error of ctx. Calls that change no parameter and no state run at
+// the same time where the device can. Errors are [*Error]s of the kinds
 // [ir.ErrName], [ir.ErrDType] and [ir.ErrShape] for names and tensors that do
 // not fit, [ir.ErrIndex] for an index out of range, found by the host or by the
 // device: parameters and states are then as they were before the run.
@@ -130,23 +133,32 @@ type Program interface {
 	Slots(entry string) []Slot
 	// Persistent returns the parameters and states of all entries.
 	Persistent() []Slot
-	// Set writes a parameter or a state.
-	Set(name string, t Tensor) error
+	// Set writes a parameter or a state, after all runs that were asked for.
+	Set(ctx context.Context, name string, t Tensor) error
 	// Get returns the value of a parameter or a state after all runs that were
 	// asked for.
 	Get(ctx context.Context, name string) (Tensor, error)
+	// GetAll returns the values of all parameters and states at one time, between two
+	// runs.
+	GetAll(ctx context.Context) (map[string]Tensor, error)
+	// SetAll is Set for several parameters and states at one time. Where one is unknown
+	// or does not fit, none is written.
+	SetAll(ctx context.Context, values map[string]Tensor) error
 	// Run starts an entry with its inputs and returns at once. The memory of
 	// the inputs must be left alone until the run is over. The run is given up
 	// where ctx is done before it begins.
 	Run(ctx context.Context, entry string, in map[string]Tensor) (Run, error)
 	// Bind fixes the memory from which an entry takes its inputs and into
 	// which it puts outputs; of outputs, those not named are not fetched. A
-	// scalar input may be bound like any other.
-	Bind(entry string, in, out map[string]Tensor) (Bound, error)
+	// scalar input may be bound like any other. Outputs have memory of their own:
+	// what overlaps is an [*OverlapError], but for an output in exactly the memory of
+	// an input, which the run reads before it writes it.
+	Bind(ctx context.Context, entry string, in, out map[string]Tensor) (Bound, error)
 	// Close gives back the program's memory after the last run. Entries, Slots
 	// and Persistent are as before; all other calls are errors of kind
-	// [ErrClosed].
-	Close() error
+	// [ErrClosed]. Where ctx is done before the runs under way are over, the program
+	// stays open. A program that nobody uses is closed whatever ctx says.
+	Close(ctx context.Context) error
 }
 
 // Run is one run of an entry.

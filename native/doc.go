@@ -6,7 +6,7 @@
 //
 //	b, err := native.Lookup("cpu")
 //	p, err := b.Compile(ctx, module, native.Options{})
-//	err = p.Set("w", native.Float32s(w, 64, 10))
+//	err = p.Set(ctx, "w", native.Float32s(w, 64, 10))
 //	run, err := p.Run(ctx, "step", map[string]native.Tensor{"x": x, "labels": labels})
 //	out, err := run.Wait(ctx)
 //

@@ -21,6 +21,8 @@ var (
 	ErrLost = errors.New("device lost")
 	// ErrMemory: the device is out of memory, or the tensor is over its limits.
 	ErrMemory = errors.New("out of device memory")
+	// ErrOverlap: an output was given memory that is another tensor's.
+	ErrOverlap = errors.New("overlapping memory")
 	// ErrClosed: the program was closed before.
 	ErrClosed = errors.New("closed")
 	// ErrDevice: any other failure that the device reports.
@@ -77,7 +79,7 @@ func (e *Error) Unwrap() []error {
 // kinds are all kinds that an error may have, for [KindOf].
 var kinds = []error{
 	context.Canceled, context.DeadlineExceeded,
-	ErrUnavailable, ErrLost, ErrMemory, ErrClosed,
+	ErrUnavailable, ErrLost, ErrMemory, ErrOverlap, ErrClosed,
 	ir.ErrIndex, ir.ErrShape, ir.ErrDType, ir.ErrName, ir.ErrUnsupported, ir.ErrSymbol, ir.ErrAttr, ir.ErrGraph,
 	ErrDevice,
 }

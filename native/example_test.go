@@ -33,9 +33,9 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer p.Close()
+	defer p.Close(ctx)
 	x, y := []float32{1, 2, 3}, make([]float32, 3)
-	bound, err := p.Bind("square",
+	bound, err := p.Bind(ctx, "square",
 		map[string]native.Tensor{"x": native.Float32s(x)}, map[string]native.Tensor{"y": native.Float32s(y)})
 	if err != nil {
 		log.Fatal(err)

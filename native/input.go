@@ -91,6 +91,26 @@ func AcceptAll(backend, call string, slots []Slot, role Role, given map[string]T
 	return nil
 }
 
+// AcceptBound checks the memory that an entry is bound to: that the tensors fit, and that
+// they do not overlap ([CheckOverlap]). Indices are left to the start of each run. The
+// error is as that of [AcceptAll].
+func AcceptBound(backend, call string, slots []Slot, in, out map[string]Tensor) error {
+	unchecked := slices.Clone(slots)
+	for i := range unchecked {
+		unchecked[i].Checked = false
+	}
+	if err := AcceptAll(backend, call, unchecked, Input, in, true); err != nil {
+		return err
+	}
+	if err := AcceptAll(backend, call, unchecked, Output, out, false); err != nil {
+		return err
+	}
+	if err := CheckOverlap(in, out); err != nil {
+		return &Error{Backend: backend, Call: call, Kind: ErrOverlap, Name: err.Output, Err: err}
+	}
+	return nil
+}
+
 func find(slots []Slot, role Role, name string) *Slot {
 	for i := range slots {
 		if slots[i].Role == role && slots[i].Name == name {

@@ -84,7 +84,7 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, _ native.Options) (
 	if err != nil {
 		return nil, fault("compile", err)
 	}
-	s, err := dev.Load(p)
+	s, err := dev.Load(ctx, p)
 	if err != nil {
 		return nil, fault("compile", err)
 	}

@@ -4,12 +4,12 @@ package webgpu
 
 import (
 	"context"
-	"slices"
-	"sync"
+	"sync/atomic"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/fair"
 	"github.com/rlx-go/rlx/native/planned"
 	"github.com/rlx-go/rlx/webgpu/exec"
 )
@@ -17,11 +17,11 @@ import (
 // program is a session of package exec.
 type program struct {
 	planned.Signature
-	mu      sync.Mutex // held from the first input of a run to its submission
+	turns   fair.Lock // held from the first input of a run to its submission
 	s       *exec.Session
 	plan    *plan.Plan
 	entries map[string]*entry
-	closed  bool
+	closed  atomic.Bool
 }
 
 // entry is an entry of the session with its slots.
@@ -49,8 +49,8 @@ func newProgram(s *exec.Session) *program {
 	return p
 }
 
-func (p *program) Set(name string, t native.Tensor) error {
-	return fault("set", p.s.Write(name, exec.Tensor(t)))
+func (p *program) Set(ctx context.Context, name string, t native.Tensor) error {
+	return fault("set", p.s.Write(ctx, name, exec.Tensor(t)))
 }
 
 func (p *program) Get(ctx context.Context, name string) (native.Tensor, error) {
@@ -61,12 +61,36 @@ func (p *program) Get(ctx context.Context, name string) (native.Tensor, error) {
 	return native.Tensor(t), fault("get", err)
 }
 
-func (p *program) Close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	p.s.Close()
-	return nil
+func (p *program) SetAll(ctx context.Context, values map[string]native.Tensor) error {
+	given := make(map[string]exec.Tensor, len(values))
+	for name, t := range values {
+		given[name] = exec.Tensor(t)
+	}
+	return fault("set", p.s.Load(ctx, given))
+}
+
+func (p *program) GetAll(ctx context.Context) (map[string]native.Tensor, error) {
+	values, err := p.s.Save(ctx)
+	if err != nil {
+		return nil, fault("get", err)
+	}
+	out := make(map[string]native.Tensor, len(values))
+	for name, t := range values {
+		out[name] = native.Tensor(t)
+	}
+	return out, nil
+}
+
+func (p *program) Close(ctx context.Context) error {
+	if !p.turns.TryLock() {
+		if err := p.turns.Lock(ctx); err != nil {
+			return fault("close", err)
+		}
+	}
+	defer p.turns.Unlock()
+	err := p.s.Close(ctx)
+	p.closed.Store(p.closed.Load() || err == nil)
+	return fault("close", err)
 }
 
 func (p *program) find(name string) (*entry, error) {
@@ -84,10 +108,12 @@ func (p *program) Run(ctx context.Context, name string, in map[string]native.Ten
 	if err := native.AcceptAll(Name, name, e.slots, native.Input, in, true); err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	if err := p.turns.Lock(ctx); err != nil {
+		return nil, fault(name, err)
+	}
+	defer p.turns.Unlock()
 	for input, t := range in {
-		if err := e.run.Set(input, exec.Tensor(t)); err != nil {
+		if err := e.run.Set(ctx, input, exec.Tensor(t)); err != nil {
 			return nil, fault(name, err)
 		}
 	}
@@ -149,24 +175,18 @@ type bound struct {
 	reading *exec.Reading
 }
 
-func (p *program) Bind(name string, in, out map[string]native.Tensor) (native.Bound, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
+func (p *program) Bind(ctx context.Context, name string, in, out map[string]native.Tensor) (native.Bound, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fault(name, err)
+	}
+	if p.closed.Load() {
 		return nil, &native.Error{Backend: Name, Call: name, Kind: native.ErrClosed}
 	}
 	e, err := p.find(name)
 	if err != nil {
 		return nil, err
 	}
-	unchecked := slices.Clone(e.slots)
-	for i := range unchecked { // indices are looked at when a run starts
-		unchecked[i].Checked = false
-	}
-	if err := native.AcceptAll(Name, name, unchecked, native.Input, in, true); err != nil {
-		return nil, err
-	}
-	if err := native.AcceptAll(Name, name, e.slots, native.Output, out, false); err != nil {
+	if err := native.AcceptBound(Name, name, e.slots, in, out); err != nil {
 		return nil, err
 	}
 	b := &bound{p: p, name: name, e: e, in: in, out: out}
@@ -179,10 +199,12 @@ func (p *program) Bind(name string, in, out map[string]native.Tensor) (native.Bo
 // Start submits the run. Without bound outputs it does not wait for the one
 // before, as long as few are under way.
 func (b *bound) Start(ctx context.Context) error {
-	b.p.mu.Lock()
-	defer b.p.mu.Unlock()
+	if err := b.p.turns.Lock(ctx); err != nil {
+		return fault(b.name, err)
+	}
+	defer b.p.turns.Unlock()
 	for input, t := range b.in {
-		if err := b.e.run.Set(input, exec.Tensor(t)); err != nil {
+		if err := b.e.run.Set(ctx, input, exec.Tensor(t)); err != nil {
 			return fault(b.name, err)
 		}
 	}

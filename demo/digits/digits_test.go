@@ -146,7 +146,7 @@ func firstLosses(t *testing.T, device, model string, c curves, steps int) []floa
 	if err := l.compile(ctx, session, options{model: model, seed: c.Seed, rate: c.Rate}); err != nil {
 		t.Fatal(err)
 	}
-	defer l.program.Close()
+	defer l.program.Close(ctx)
 	if err := l.learn(ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	if err := l.compile(ctx, session, o); err != nil {
 		return err
 	}
-	defer l.program.Close()
+	defer l.program.Close(ctx)
 	if o.load != "" {
 		if err := l.trainer.LoadFile(ctx, o.load); err != nil {
 			return err
@@ -135,7 +135,7 @@ func (l *learner) compile(ctx context.Context, s *rlx.Session, o options) error 
 	if _, err := l.program.Call(context.WithoutCancel(ctx), "init", rlx.Inputs{models.Seed: rlx.Uint32(o.seed)}); err != nil {
 		return err
 	}
-	if l.trainer, err = rlx.NewTrainer(l.program, models.Loss); err != nil {
+	if l.trainer, err = rlx.NewTrainer(ctx, l.program, models.Loss); err != nil {
 		return err
 	}
 	l.trainer.StopOnNaN(true)

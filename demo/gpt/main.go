@@ -77,7 +77,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	if err := l.compile(ctx, session); err != nil {
 		return err
 	}
-	defer l.trainer.Program().Close()
+	defer l.trainer.Program().Close(ctx)
 	if o.load != "" {
 		if err := l.trainer.LoadFile(ctx, o.load); err != nil {
 			return err

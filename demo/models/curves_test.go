@@ -72,7 +72,7 @@ func trainOnCPU(t *testing.T, m models.Model, c curves) []float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close()
+	defer p.Close(context.Background())
 	run := func(entry string, in map[string]native.Tensor) map[string]native.Tensor {
 		r, err := p.Run(context.Background(), entry, in)
 		if err != nil {

@@ -40,7 +40,7 @@ func newWriter(t *testing.T) writer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { program.Close() })
+	t.Cleanup(func() { program.Close(context.Background()) })
 	w := writer{t, m, program}
 	w.call("init", rlx.Inputs{models.Seed: rlx.Uint32(1)})
 	for _, name := range []string{"table", "positions", "block0/qkv", "block0/out", "block0/up", "block0/down"} {
@@ -55,7 +55,7 @@ func newWriter(t *testing.T) writer {
 		for i := range values {
 			values[i] *= 50 // from a deviation of 0.02 to 1
 		}
-		if err := program.Set(name, x); err != nil {
+		if err := program.Set(context.Background(), name, x); err != nil {
 			t.Fatal(err)
 		}
 	}

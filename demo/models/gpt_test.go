@@ -46,7 +46,7 @@ func losses(t *testing.T, m models.GPT) (trained, measured float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer trainer.Program().Close()
+	defer trainer.Program().Close(ctx)
 	tokens, next := make([]int32, m.Batch*m.Context), make([]int32, m.Batch*m.Context)
 	for i := range tokens {
 		tokens[i], next[i] = int32(i*i%m.Vocab), int32((i+1)*(i+1)%m.Vocab)

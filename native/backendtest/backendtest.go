@@ -165,7 +165,7 @@ func run(p native.Program, entry string, in map[string]*ir.Array) (map[string]na
 
 func closeProgram(t *testing.T, p native.Program) {
 	t.Helper()
-	if err := p.Close(); err != nil {
+	if err := p.Close(context.Background()); err != nil {
 		t.Errorf("closing: %v", err)
 	}
 }

@@ -113,7 +113,7 @@ func train(t *testing.T, b native.Backend, step *ir.Graph) {
 	for _, port := range step.Ports() {
 		if port.Kind == ir.InputPort {
 			in[port.Name] = values[port.Name]
-		} else if err := p.Set(port.Name, native.FromArray(values[port.Name])); err != nil {
+		} else if err := p.Set(context.Background(), port.Name, native.FromArray(values[port.Name])); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -51,7 +51,7 @@ func Programs(t *testing.T, b native.Backend) {
 	t.Run("state is set and got", func(t *testing.T) {
 		p := counter(t, b)
 		defer closeProgram(t, p)
-		if err := p.Set("total", native.Float32s([]float32{4, 5, 6})); err != nil {
+		if err := p.Set(ctx, "total", native.Float32s([]float32{4, 5, 6})); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := p.Run(ctx, "step", in); err != nil {
@@ -65,8 +65,11 @@ func Programs(t *testing.T, b native.Backend) {
 			t.Error(err)
 		}
 	})
+	t.Run("all state is got and set at one time", func(t *testing.T) { wholeState(t, b) })
 	t.Run("bound memory is read and written by every run", func(t *testing.T) { boundMemory(t, b) })
+	t.Run("memory that overlaps is refused", func(t *testing.T) { overlappingMemory(t, b) })
 	t.Run("runs from many goroutines take turns", func(t *testing.T) { manyRuns(t, b) })
+	t.Run("calls without end keep nobody out", func(t *testing.T) { fairTurns(t, b) })
 	t.Run("a context that is done gives up", func(t *testing.T) {
 		p := counter(t, b)
 		defer closeProgram(t, p)
@@ -87,25 +90,31 @@ func Programs(t *testing.T, b native.Backend) {
 		if _, err := p.Run(ctx, "step", in); !errors.Is(err, native.ErrClosed) {
 			t.Errorf("Run: %v", err)
 		}
-		if err := p.Set("total", x); !errors.Is(err, native.ErrClosed) {
+		if err := p.Set(ctx, "total", x); !errors.Is(err, native.ErrClosed) {
 			t.Errorf("Set: %v", err)
 		}
 		if _, err := p.Get(ctx, "total"); !errors.Is(err, native.ErrClosed) {
 			t.Errorf("Get: %v", err)
 		}
-		if _, err := p.Bind("step", in, nil); !errors.Is(err, native.ErrClosed) {
+		if err := p.SetAll(ctx, map[string]native.Tensor{"total": x}); !errors.Is(err, native.ErrClosed) {
+			t.Errorf("SetAll: %v", err)
+		}
+		if _, err := p.GetAll(ctx); !errors.Is(err, native.ErrClosed) {
+			t.Errorf("GetAll: %v", err)
+		}
+		if _, err := p.Bind(ctx, "step", in, nil); !errors.Is(err, native.ErrClosed) {
 			t.Errorf("Bind: %v", err)
 		}
 		if len(p.Entries()) != 2 || len(p.Slots("step")) != 3 || len(p.Persistent()) != 1 {
 			t.Error("a closed program does not know what it was")
 		}
-		if err := p.Close(); err != nil {
+		if err := p.Close(ctx); err != nil {
 			t.Errorf("Close again: %v", err)
 		}
 	})
 	t.Run("a run that is bound says that the program was closed", func(t *testing.T) {
 		p := counter(t, b)
-		bound, err := p.Bind("step", in, nil)
+		bound, err := p.Bind(ctx, "step", in, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +141,7 @@ func givenUp(t *testing.T, b native.Backend) {
 		t.Fatal(err)
 	}
 	x := native.Float32s([]float32{1, 2, 3})
-	bound, err := p.Bind("step", map[string]native.Tensor{"x": x, "scale": native.Float32(1)}, nil)
+	bound, err := p.Bind(context.Background(), "step", map[string]native.Tensor{"x": x, "scale": native.Float32(1)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +160,7 @@ func boundMemory(t *testing.T, b native.Backend) {
 	p := counter(t, b)
 	defer closeProgram(t, p)
 	x, scale, sum := []float32{1, 1, 1}, []float32{1}, make([]float32, 3)
-	bound, err := p.Bind("step",
+	bound, err := p.Bind(context.Background(), "step",
 		map[string]native.Tensor{"x": native.Float32s(x), "scale": {DType: ir.F32, Dims: []int{}, Data: native.Float32s(scale).Data}},
 		map[string]native.Tensor{"sum": native.Float32s(sum)})
 	if err != nil {

@@ -151,7 +151,7 @@ func wrongState(t *testing.T, p native.Program) {
 		"wrong shape":        {"runs", native.Int32s([]int32{1}), ir.ErrShape},
 		"wrong element type": {"runs", native.Float32(1), ir.ErrDType},
 	} {
-		if err := p.Set(c.state, c.x); !errors.Is(err, c.kind) {
+		if err := p.Set(context.Background(), c.state, c.x); !errors.Is(err, c.kind) {
 			t.Errorf("%s: %v, want %v", name, err, c.kind)
 		}
 	}
@@ -164,7 +164,7 @@ func wrongState(t *testing.T, p native.Program) {
 func wrongBound(t *testing.T, p native.Program, good map[string]native.Tensor) {
 	labels := []int32{0, 1, 2, 0}
 	in := map[string]native.Tensor{"labels": native.Int32s(labels), "x": good["x"], "shift": good["shift"]}
-	b, err := p.Bind("pick", in, nil)
+	b, err := p.Bind(context.Background(), "pick", in, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

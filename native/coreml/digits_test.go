@@ -52,7 +52,7 @@ func TestDigitsAreLearned(t *testing.T) {
 		if losses[device], err = trainer.Losses(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		if err := trainer.Program().Close(); err != nil {
+		if err := trainer.Program().Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	}

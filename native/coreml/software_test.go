@@ -3,6 +3,7 @@
 package coreml_test
 
 import (
+	"context"
 	"errors"
 	"math"
 	"os"
@@ -178,7 +179,7 @@ func TestNowhereToWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Close(); err != nil {
+	if err := p.Close(context.Background()); err != nil {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {

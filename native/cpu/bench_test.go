@@ -41,7 +41,7 @@ func compileGraphs(tb testing.TB, entries ...ir.Entry) native.Program {
 
 func bind(tb testing.TB, p native.Program, entry string, in, out map[string]native.Tensor) native.Bound {
 	tb.Helper()
-	b, err := p.Bind(entry, in, out)
+	b, err := p.Bind(context.Background(), entry, in, out)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func mlpStep(tb testing.TB, batch int, layers ...int) native.Bound {
 	}
 	p := compileGraphs(tb, ir.Entry{Name: "step", Graph: step})
 	for i := range layers[1:] {
-		if err := p.Set(fmt.Sprint("w", i), native.Float32s(random(layers[i]*layers[i+1]), layers[i], layers[i+1])); err != nil {
+		if err := p.Set(context.Background(), fmt.Sprint("w", i), native.Float32s(random(layers[i]*layers[i+1]), layers[i], layers[i+1])); err != nil {
 			tb.Fatal(err)
 		}
 	}

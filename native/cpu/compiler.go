@@ -66,7 +66,7 @@ func (p *program) compile(b backend, e ir.Entry) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &entry{name: e.Name, env: &environment{}}
+	made := &entry{name: e.Name, env: &environment{}, onlyReads: !hasStates(e.Graph)}
 	made.runner.env = made.env
 	c := &compiler{p: p, e: made, env: made.env, buffers: map[int]*buffer{}, last: map[*group.Tensor]int{}}
 	c.place(prog)
@@ -88,6 +88,11 @@ func (p *program) compile(b backend, e ir.Entry) (*entry, error) {
 	c.finish(prog)
 	made.steps, made.checks = c.steps, prog.Checks
 	return made, nil
+}
+
+// hasStates reports whether a graph has a state, which a run of it writes.
+func hasStates(g *ir.Graph) bool {
+	return slices.ContainsFunc(g.Ports(), func(p ir.Port) bool { return p.Kind == ir.StatePort })
 }
 
 // reduced returns a graph of what the backend computes itself: composites are taken

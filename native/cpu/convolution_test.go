@@ -1,6 +1,7 @@
 package cpu_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff"
@@ -40,7 +41,7 @@ func TestGradientsOfConvolutions(t *testing.T) {
 		g, err := autodiff.ValueAndGrad(loss, "loss", "x", "w")
 		p := compileGraphs(t, ir.Entry{Name: "run", Graph: must(t, g, err)})
 		for name, v := range map[string]native.Tensor{"x": native.Float32s(x, batch, in, size, size), "w": native.Float32s(w, out, in, kernel, kernel)} {
-			if err := p.Set(name, v); err != nil {
+			if err := p.Set(context.Background(), name, v); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -27,7 +27,7 @@ func ExampleBackend() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer p.Close()
+	defer p.Close(ctx)
 	run, err := p.Run(ctx, "mean", map[string]native.Tensor{"x": native.Float64s([]float64{1, 2, 3, 4, 5, 6}, 2, 3)})
 	if err != nil {
 		log.Fatal(err)

@@ -33,6 +33,8 @@ type entry struct {
 	inputs  []input
 	outputs []output
 	checks  []*ir.Node
+	// onlyReads is set where no state is written.
+	onlyReads bool
 }
 
 // runner is what steps are run with.
@@ -106,7 +108,7 @@ func (e *entry) output(s native.Slot, b *buffer, own bool) {
 func (p *program) signature() synchronous.Signature {
 	var out synchronous.Signature
 	for _, e := range p.entries {
-		out.Entries = append(out.Entries, synchronous.Entry{Name: e.name, Slots: e.slots})
+		out.Entries = append(out.Entries, synchronous.Entry{Name: e.name, Slots: e.slots, OnlyReads: e.onlyReads})
 	}
 	for _, s := range p.kept {
 		out.Persistent = append(out.Persistent, s.slot)

@@ -143,7 +143,7 @@ func checkFactors(t *testing.T, f func(b *ir.Builder, x ir.Value) (rest, turned 
 func rerun(t *testing.T, g *ir.Graph, x native.Tensor) map[string]native.Tensor {
 	t.Helper()
 	p := compiled(t, g)
-	defer p.Close()
+	defer p.Close(context.Background())
 	in := map[string]native.Tensor{"x": x}
 	run(t, p, in) // leaves its numbers in the memory of the next one
 	return run(t, p, in)
@@ -213,7 +213,7 @@ func BenchmarkMatrices(b *testing.B) {
 		}{{"routines", g}, {"bodies", bodies}} {
 			b.Run(c.name+"/"+form.name, func(b *testing.B) {
 				p, in := compiled(b, form.g), map[string]native.Tensor{"x": native.FromArray(x)}
-				defer p.Close()
+				defer p.Close(context.Background())
 				for b.Loop() {
 					run(b, p, in)
 				}

@@ -1,6 +1,7 @@
 package cpu_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"os"
@@ -156,7 +157,7 @@ func tensorsOf(tb testing.TB, p native.Program) (in, out map[string]native.Tenso
 	}
 	for _, s := range p.Persistent() {
 		if s.Role == native.Param {
-			if err := p.Set(s.Name, fill(s)); err != nil {
+			if err := p.Set(context.Background(), s.Name, fill(s)); err != nil {
 				tb.Fatal(err)
 			}
 		}

@@ -103,7 +103,7 @@ func checkOnGPU(t *testing.T, b native.Backend, g *ir.Graph) {
 	for i, o := range g.Outputs() {
 		out[o.Name] = native.Zeros(want[i].DType, want[i].Dims...)
 	}
-	bound, err := p.Bind("step", in, out)
+	bound, err := p.Bind(context.Background(), "step", in, out)
 	must(t, err)
 	must(t, bound.Start(context.Background()))
 	must(t, bound.Wait(context.Background()))

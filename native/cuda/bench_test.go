@@ -64,7 +64,7 @@ func BenchmarkStep(b *testing.B) {
 			}
 			p := compileWith(b, d, g, m.o)
 			in := begin(b, p, g, m.classes)
-			bound, err := p.Bind("step", in, nil)
+			bound, err := p.Bind(ctx, "step", in, nil)
 			must(b, err)
 			run := func(n int) {
 				for range n {
@@ -121,8 +121,8 @@ func BenchmarkUpdate(b *testing.B) {
 			must(b, err)
 			p, err := d.Compile(context.Background(), module, native.Options{})
 			must(b, err)
-			defer func() { must(b, p.Close()) }()
-			bound, err := p.Bind("step", nil, nil)
+			defer func() { must(b, p.Close(context.Background())) }()
+			bound, err := p.Bind(context.Background(), "step", nil, nil)
 			must(b, err)
 			for range 5 {
 				must(b, bound.Start(context.Background()))
@@ -189,7 +189,7 @@ func BenchmarkCompile(b *testing.B) {
 				once := func() {
 					p, err := d.Compile(context.Background(), module, native.Options{})
 					must(b, err)
-					must(b, p.Close())
+					must(b, p.Close(context.Background()))
 				}
 				if c.name == "cached" {
 					once()
@@ -328,7 +328,7 @@ func BenchmarkMemory(b *testing.B) {
 			must(b, err)
 			p, err := d.Compile(context.Background(), m, native.Options{})
 			must(b, err)
-			defer p.Close()
+			defer p.Close(context.Background())
 			must(b, cuda.Replay(p, "fill", 1))
 			must(b, cuda.Replay(p, "step", 3))
 			b.ResetTimer()

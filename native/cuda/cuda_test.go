@@ -46,7 +46,7 @@ func compileWith(t testing.TB, b native.Backend, g *ir.Graph, o native.Options) 
 	must(t, err)
 	p, err := b.Compile(context.Background(), m, o)
 	must(t, err)
-	t.Cleanup(func() { must(t, p.Close()) })
+	t.Cleanup(func() { must(t, p.Close(context.Background())) })
 	return p
 }
 
@@ -98,7 +98,7 @@ func begin(t testing.TB, p native.Program, g *ir.Graph, classes int) map[string]
 		if port.Kind == ir.InputPort {
 			in[port.Name] = x
 		} else {
-			must(t, p.Set(port.Name, x))
+			must(t, p.Set(context.Background(), port.Name, x))
 		}
 	}
 	return in
@@ -120,7 +120,7 @@ func TestGPUTrainsAsTheCPUDoes(t *testing.T) {
 	curve := func(b native.Backend) []float32 {
 		p := compile(t, b, g)
 		in, loss := begin(t, p, g, 10), []float32{0}
-		bound, err := p.Bind("step", in, map[string]native.Tensor{"loss": {DType: ir.F32, Dims: []int{}, Data: native.Float32s(loss).Data}})
+		bound, err := p.Bind(ctx, "step", in, map[string]native.Tensor{"loss": {DType: ir.F32, Dims: []int{}, Data: native.Float32s(loss).Data}})
 		must(t, err)
 		var out []float32
 		for range 300 {

@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"context"
 	"math"
 	"time"
 
@@ -94,7 +95,7 @@ func Calls(p native.Program) int {
 // the device has, and waits for the last.
 func Replay(p native.Program, entry string, times int) error {
 	c := p.(*program)
-	return c.Do(entry, func(number int) error {
+	return c.Do(context.Background(), entry, func(number int) error {
 		for range times {
 			if err := c.entries[number].replay(); err != nil {
 				return err
@@ -109,7 +110,7 @@ func Replay(p native.Program, entry string, times int) error {
 func Issue(p native.Program, entry string, times int) (time.Duration, error) {
 	c := p.(*program)
 	least := time.Duration(math.MaxInt64)
-	err := c.Do(entry, func(number int) (err error) {
+	err := c.Do(context.Background(), entry, func(number int) (err error) {
 		for i := 0; i < times && err == nil; i++ {
 			begun := time.Now()
 			err = c.entries[number].replay()

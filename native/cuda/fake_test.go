@@ -99,7 +99,7 @@ func silentFailure(t *testing.T, b native.Backend) {
 	must(t, err)
 	p := compile(t, b, g)
 	at := []int32{0, 1}
-	bound, err := p.Bind("step", map[string]native.Tensor{"at": native.Int32s(at)}, nil)
+	bound, err := p.Bind(ctx, "step", map[string]native.Tensor{"at": native.Int32s(at)}, nil)
 	must(t, err)
 	for i, x := range []int32{1, 7, 1} {
 		at[0] = x
@@ -176,7 +176,7 @@ func TestARunIsOneLaunchOfAllItsKernels(t *testing.T) {
 	gpu, g := fake.Install(t, false), looping(t)
 	p := compile(t, cuda.New(0), g)
 	labels, scale, picked := make([]int32, 5), []float32{1}, make([]float32, 5)
-	bound, err := p.Bind("step",
+	bound, err := p.Bind(context.Background(), "step",
 		map[string]native.Tensor{"labels": native.Int32s(labels), "scale": {DType: ir.F32, Dims: []int{}, Data: native.Float32s(scale).Data}},
 		map[string]native.Tensor{"picked": native.Float32s(picked, 5, 1)})
 	must(t, err)

@@ -68,7 +68,7 @@ func first(b *testing.B) {
 		must(b, cuda.Replay(made, "step", 1))
 		part("first step", now)
 		part("all", begun)
-		must(b, made.Close())
+		must(b, made.Close(context.Background()))
 	}
 	for _, t := range parts {
 		fmt.Printf("%9.1f ms  %s\n", float64(t.Time.Microseconds())/1e3, t.Name)

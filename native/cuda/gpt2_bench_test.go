@@ -66,13 +66,13 @@ func benchmarkGPT2(b *testing.B, d native.Backend, half ir.DType, o native.Optio
 		return p, g, time.Since(begun)
 	}
 	p, _, cold := first()
-	must(b, p.Close())
+	must(b, p.Close(ctx))
 	p, g, cached := first()
-	defer func() { must(b, p.Close()) }()
+	defer func() { must(b, p.Close(ctx)) }()
 	taken, err := cuda.TakenBytes(d)
 	must(b, err)
 	in := begin(b, p, g, irtest.PeerGPT2.Vocab)
-	bound, err := p.Bind("step", in, nil)
+	bound, err := p.Bind(ctx, "step", in, nil)
 	must(b, err)
 	for range 3 {
 		must(b, bound.Start(ctx))

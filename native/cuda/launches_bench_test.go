@@ -37,7 +37,7 @@ func BenchmarkLaunches(b *testing.B) {
 			})
 			must(b, err)
 			p := compileWith(b, c.by, g, native.Options{TF32: true})
-			bound, err := p.Bind("step", nil, nil)
+			bound, err := p.Bind(ctx, "step", nil, nil)
 			must(b, err)
 			launch, err := cuda.Issue(p, "step", 20)
 			must(b, err)

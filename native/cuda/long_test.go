@@ -223,7 +223,7 @@ func longArrays(t *testing.T, b native.Backend, m matrix) {
 			must(t, err)
 			p, err := b.Compile(context.Background(), module, native.Options{})
 			must(t, err)
-			defer func() { must(t, p.Close()) }()
+			defer func() { must(t, p.Close(context.Background())) }()
 			outputs(t, p, "fill")
 			out := outputs(t, p, "look")
 			for name, want := range c.want() {

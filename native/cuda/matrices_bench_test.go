@@ -43,7 +43,7 @@ func BenchmarkMatrices(b *testing.B) {
 				})
 				must(b, err)
 				p := compile(b, d, g)
-				must(b, p.Set("x", native.Float32s(dominant(batch, size), batch, size, size)))
+				must(b, p.Set(context.Background(), "x", native.Float32s(dominant(batch, size), batch, size, size)))
 				replayed(b, p)
 			})
 		}
@@ -78,7 +78,7 @@ func BenchmarkFourier(b *testing.B) {
 		x[i] = rand.Float32() - 0.5
 	}
 	for _, name := range []string{"re", "im"} {
-		must(b, p.Set(name, native.Float32s(x, rows, length)))
+		must(b, p.Set(context.Background(), name, native.Float32s(x, rows, length)))
 	}
 	b.Run(fmt.Sprintf("%dx%d", rows, length), func(b *testing.B) {
 		replayed(b, p)

@@ -43,7 +43,7 @@ func TestAProgramTakesTheMemoryOfItsPlan(t *testing.T) {
 	if n := taken() - before; n != own {
 		t.Errorf("%d bytes are taken after 5 runs, %d before them", n, own)
 	}
-	must(t, p.Close())
+	must(t, p.Close(context.Background()))
 	if n := taken(); n != before {
 		t.Errorf("%d bytes are taken after the program was closed, %d before it was made", n, before)
 	}

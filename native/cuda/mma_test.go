@@ -95,7 +95,7 @@ func checkResults(t *testing.T, p native.Program, d ir.DType, m, n, k int, layou
 	x, y := sparse(1, m*k), sparse(2, k*n)
 	in := map[string]native.Tensor{"x": tensor(d, x, m, k, layout[0] == 't'), "y": tensor(d, y, k, n, layout[1] == 't')}
 	out := native.Zeros(ir.F32, m, n)
-	bound, err := p.Bind("step", in, map[string]native.Tensor{"z": out})
+	bound, err := p.Bind(context.Background(), "step", in, map[string]native.Tensor{"z": out})
 	must(t, err)
 	must(t, bound.Start(context.Background()))
 	must(t, bound.Wait(context.Background()))

@@ -47,7 +47,7 @@ func runProducts(t *testing.T, p native.Program) float32 {
 	}
 	x := ones(35)
 	copy(x, make([]float32, 7))
-	must(t, p.Set("z", native.Float32s(ones(54), 6, 9)))
+	must(t, p.Set(context.Background(), "z", native.Float32s(ones(54), 6, 9)))
 	r, err := p.Run(context.Background(), "step", map[string]native.Tensor{"x": native.Float32s(x, 5, 7), "y": native.Float32s(ones(42), 6, 7)})
 	must(t, err)
 	out, err := r.Wait(context.Background())

@@ -21,7 +21,7 @@ import (
 // behind each, so that what is timed is what a graph replays.
 func (p *program) Profile(ctx context.Context, name string, runs int) ([]native.Timing, error) {
 	var out []native.Timing
-	err := p.Do(name, func(entry int) (err error) {
+	err := p.Do(ctx, name, func(entry int) (err error) {
 		out, err = p.profile(ctx, p.entries[entry], runs)
 		return err
 	})

@@ -40,7 +40,7 @@ func trainsAndResumes(t *testing.T, device string) {
 		must(t, err)
 		tr, err := session.Train(ctx, loss, rlx.Training{Seed: seed})
 		must(t, err)
-		t.Cleanup(func() { must(t, tr.Program().Close()) })
+		t.Cleanup(func() { must(t, tr.Program().Close(ctx)) })
 		return tr
 	}
 	x, labels := make([]float32, 48), []int32{0, 1, 2, 0, 1, 2, 0, 1}

@@ -38,8 +38,8 @@ func (w stopwatch) Time(ctx context.Context, made *plan.Plan) (best time.Duratio
 	if err := p.open(ctx, made); err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, p.Close()) }()
-	err = p.Do("run", func(number int) error {
+	defer func() { err = errors.Join(err, p.Close(context.WithoutCancel(ctx))) }()
+	err = p.Do(ctx, "run", func(number int) error {
 		for i := range runs + 1 {
 			start := time.Now()
 			if err := errors.Join(p.entries[number].replay(), p.stream.Synchronize()); err != nil {

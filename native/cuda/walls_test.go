@@ -110,7 +110,7 @@ func TestGPUFindsAnAccessBeyondAnArray(t *testing.T) {
 		return
 	}
 	right := compile(t, cuda.Walled(true, 0), running(t))
-	must(t, errors.Join(call(right), right.Close()))
+	must(t, errors.Join(call(right), right.Close(context.Background())))
 	var e *driver.Error
 	if err := goBeyond(t); !errors.Is(err, native.ErrLost) || !errors.As(err, &e) || e.Kernel != "map_add" {
 		t.Errorf("four elements beyond an array: %v", err)

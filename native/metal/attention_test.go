@@ -49,7 +49,7 @@ func checkAttention(t *testing.T, b native.Backend) {
 	results := func(b native.Backend) (map[string]native.Tensor, native.Program) {
 		p := compile(t, b, g)
 		for name, x := range values {
-			must(t, p.Set(name, x))
+			must(t, p.Set(context.Background(), name, x))
 		}
 		r, err := p.Run(context.Background(), "step", nil)
 		must(t, err)

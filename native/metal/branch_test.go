@@ -49,7 +49,7 @@ func TestALoopIsBegunInMoreAndMoreRounds(t *testing.T) {
 	p := compile(t, metal.New(), counting(t))
 	ctx := context.Background()
 	end := []int32{0}
-	bound, err := p.Bind("step", map[string]native.Tensor{"end": {DType: ir.I32, Dims: []int{}, Data: native.Int32s(end).Data}}, nil)
+	bound, err := p.Bind(ctx, "step", map[string]native.Tensor{"end": {DType: ir.I32, Dims: []int{}, Data: native.Int32s(end).Data}}, nil)
 	must(t, err)
 	for i, c := range []struct {
 		end     int32

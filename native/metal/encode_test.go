@@ -34,7 +34,7 @@ func chain(t testing.TB, rounds int) *ir.Graph {
 func encodings(t testing.TB, rounds int) (dispatches, told int) {
 	gpu := install(t, false)
 	p := compile(t, metal.New(), chain(t, rounds))
-	bound, err := p.Bind("step", nil, nil)
+	bound, err := p.Bind(context.Background(), "step", nil, nil)
 	must(t, err)
 	run := func() {
 		must(t, bound.Start(context.Background()))
@@ -65,7 +65,7 @@ func TestEncodersAreToldWhatChanges(t *testing.T) {
 func BenchmarkEncode(b *testing.B) {
 	gpu := install(b, false)
 	p := compile(b, metal.New(), chain(b, 400))
-	bound, err := p.Bind("step", nil, map[string]native.Tensor{})
+	bound, err := p.Bind(context.Background(), "step", nil, map[string]native.Tensor{})
 	must(b, err)
 	b.Setenv("RLX_SOFTWARE_LOG", "")
 	b.ResetTimer()

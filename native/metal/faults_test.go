@@ -158,7 +158,7 @@ func TestARunNobodyWaitsForFails(t *testing.T) {
 	must(t, err)
 	p := compile(t, metal.New(), g)
 	at := []int32{0, 1}
-	bound, err := p.Bind("step", map[string]native.Tensor{"at": native.Int32s(at)}, nil)
+	bound, err := p.Bind(ctx, "step", map[string]native.Tensor{"at": native.Int32s(at)}, nil)
 	must(t, err)
 	for i, x := range []int32{1, 7, 1, 1, 1} {
 		at[0] = x

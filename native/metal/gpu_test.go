@@ -114,7 +114,7 @@ func BenchmarkGPU(b *testing.B) {
 			must(b, err)
 			p := compile(b, device, g)
 			in, last := fill(b, p)
-			bound, err := p.Bind("step", in, nil)
+			bound, err := p.Bind(context.Background(), "step", in, nil)
 			must(b, err)
 			ctx := context.Background()
 			run := func(times int) {
@@ -154,7 +154,7 @@ func fill(b *testing.B, p native.Program) (in map[string]native.Tensor, smallest
 	for _, s := range p.Persistent() {
 		t := random(s)
 		if s.Role == native.Param || s.DType != ir.F32 {
-			must(b, p.Set(s.Name, t))
+			must(b, p.Set(context.Background(), s.Name, t))
 		}
 		if size < 0 || len(t.Data) < size {
 			smallest, size = s.Name, len(t.Data)

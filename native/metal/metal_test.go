@@ -32,7 +32,7 @@ func compile(t testing.TB, b native.Backend, g *ir.Graph) native.Program {
 	t.Helper()
 	p, err := build(b, g)
 	must(t, err)
-	t.Cleanup(func() { must(t, p.Close()) })
+	t.Cleanup(func() { must(t, p.Close(context.Background())) })
 	return p
 }
 

@@ -3,6 +3,7 @@
 package metal_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func TestHeapsAreResidentWhileTheyLive(t *testing.T) {
 	if got := residents(gpu.Calls(t)); !slices.Equal(got, []string{"resident 1", "resident 2"}) {
 		t.Errorf("a program that was run: %v", got)
 	}
-	must(t, p.Close())
+	must(t, p.Close(context.Background()))
 	if got := residents(gpu.Calls(t)); got[len(got)-1] != "resident 0" {
 		t.Errorf("a program that was closed: %v", got)
 	}

@@ -105,7 +105,7 @@ func TestARunIsOneCommandBufferOfAllItsKernels(t *testing.T) {
 	b := metal.New()
 	p := compile(t, b, g)
 	labels, scale, picked := make([]int32, 5), []float32{1}, make([]float32, 5)
-	bound, err := p.Bind("step",
+	bound, err := p.Bind(context.Background(), "step",
 		map[string]native.Tensor{"labels": native.Int32s(labels), "scale": {DType: ir.F32, Dims: []int{}, Data: native.Float32s(scale).Data}},
 		map[string]native.Tensor{"picked": native.Float32s(picked, 5, 1)})
 	must(t, err)

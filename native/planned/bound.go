@@ -2,7 +2,6 @@ package planned
 
 import (
 	"context"
-	"slices"
 
 	"github.com/rlx-go/rlx/native"
 )
@@ -19,21 +18,17 @@ type bound struct {
 }
 
 // Bind fixes the memory of an entry, as [native.Program] says.
-func (p *Program) Bind(name string, in, out map[string]native.Tensor) (native.Bound, error) {
+func (p *Program) Bind(ctx context.Context, name string, in, out map[string]native.Tensor) (native.Bound, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, p.fault(name, err)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e, err := p.look(name)
 	if err != nil {
 		return nil, err
 	}
-	unchecked := slices.Clone(e.slots)
-	for i := range unchecked { // indices are looked at when a run starts
-		unchecked[i].Checked = false
-	}
-	if err := native.AcceptAll(p.machine.Backend(), name, unchecked, native.Input, in, true); err != nil {
-		return nil, err
-	}
-	if err := native.AcceptAll(p.machine.Backend(), name, e.slots, native.Output, out, false); err != nil {
+	if err := native.AcceptBound(p.machine.Backend(), name, e.slots, in, out); err != nil {
 		return nil, err
 	}
 	b := &bound{e: e, out: make([]native.Tensor, len(e.spec.Outputs))}
@@ -74,8 +69,10 @@ func (b *bound) take(s Stage, err error) {
 // under way as there are stages.
 func (b *bound) Start(ctx context.Context) error {
 	p := b.e.p
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	if err := p.lock(ctx, b.e.spec.Name); err != nil {
+		return err
+	}
+	defer p.unlock()
 	for i := range b.in {
 		if s := &b.e.slots[i]; s.Checked {
 			if err := s.Accept(b.in[i]); err != nil {

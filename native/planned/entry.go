@@ -71,7 +71,7 @@ func (e *entry) start(ctx context.Context, u user, reads []int) error {
 }
 
 // free returns the next place, after the run that has it is over, and one that the host
-// leads to its end. Others may start runs meanwhile, and take it.
+// leads to its end.
 func (e *entry) free(ctx context.Context) (*place, error) {
 	for {
 		at := &e.stages[e.next]

@@ -13,6 +13,7 @@ import (
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/fair"
 )
 
 // Program is a plan on a device as a [native.Program]: it looks at what callers give,
@@ -23,6 +24,9 @@ type Program struct {
 	plan    *plan.Plan
 	machine Machine
 
+	// turns are of calls that ask something of the machine, in their order; those that
+	// wait for what was asked need none. Who has one may then lock mu.
+	turns   fair.Lock
 	mu      sync.Mutex
 	entries []*entry
 	led     *entry // the last one begun whose runs the host leads, nil before
@@ -44,14 +48,30 @@ func NewProgram(p *plan.Plan, m Machine) *Program {
 // Do calls f with the number of an entry in the plan, while nobody else uses the program.
 // It returns f's error as one of this call, and one of kind [ir.ErrName] where there is no
 // such entry.
-func (p *Program) Do(entry string, f func(number int) error) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (p *Program) Do(ctx context.Context, entry string, f func(number int) error) error {
+	if err := p.lock(ctx, entry); err != nil {
+		return err
+	}
+	defer p.unlock()
 	e, err := p.look(entry)
 	if err != nil {
 		return err
 	}
 	return p.fault(entry, f(e.number))
+}
+
+// lock takes a turn and the program for a call, after all calls before it.
+func (p *Program) lock(ctx context.Context, call string) error {
+	if err := p.turns.Lock(ctx); err != nil {
+		return p.fault(call, err)
+	}
+	p.mu.Lock()
+	return nil
+}
+
+func (p *Program) unlock() {
+	p.mu.Unlock()
+	p.turns.Unlock()
 }
 
 // look returns an entry for a call, with the program locked.
@@ -82,39 +102,97 @@ func (p *Program) find(call, name string) (*plan.Slot, error) {
 }
 
 // Set writes a parameter or a state, after the runs that were begun.
-func (p *Program) Set(name string, t native.Tensor) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	slot, err := p.find("set", name)
-	if err != nil {
+func (p *Program) Set(ctx context.Context, name string, t native.Tensor) error {
+	return p.SetAll(ctx, map[string]native.Tensor{name: t})
+}
+
+// SetAll writes several parameters and states at one time, or none.
+func (p *Program) SetAll(ctx context.Context, values map[string]native.Tensor) error {
+	if err := p.lock(ctx, "set"); err != nil {
 		return err
 	}
-	if err := SlotOf(slot, native.State).Accept(t); err != nil {
-		return Blame(p.machine, "set", name, err)
+	defer p.unlock()
+	slots := make(map[string]*plan.Slot, len(values))
+	for name, t := range values {
+		slot, err := p.find("set", name)
+		if err != nil {
+			return err
+		}
+		if err := SlotOf(slot, native.State).Accept(t); err != nil {
+			return Blame(p.machine, "set", name, err)
+		}
+		slots[name] = slot
 	}
 	if !p.machine.Ordered() {
-		if err := p.drain(context.Background(), "set"); err != nil {
+		if err := p.drain(ctx, "set"); err != nil {
 			return err
 		}
 	}
-	return p.fault("set", p.machine.Write(slot, loop.DeviceBytes(t.DType, t.Data)))
+	for name, slot := range slots {
+		if err := p.machine.Write(slot, loop.DeviceBytes(slot.DType, values[name].Data)); err != nil {
+			return p.fault("set", err)
+		}
+	}
+	return nil
 }
 
 // Get waits for all runs. Of a run of a bound entry without outputs that failed, which
 // nobody waits for, it returns the error.
 func (p *Program) Get(ctx context.Context, name string) (native.Tensor, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	if err := p.lock(ctx, "get"); err != nil {
+		return native.Tensor{}, err
+	}
+	defer p.unlock()
 	slot, err := p.find("get", name)
 	if err != nil {
 		return native.Tensor{}, err
 	}
-	if err := p.drain(ctx, "get"); err != nil {
+	if err := p.settle(ctx); err != nil {
 		return native.Tensor{}, err
 	}
-	if b := p.silent; b != nil {
-		return native.Tensor{}, b.taken()
+	return p.read(slot)
+}
+
+// GetAll is [Program.Get] for all parameters and states at one time.
+func (p *Program) GetAll(ctx context.Context) (map[string]native.Tensor, error) {
+	if err := p.lock(ctx, "get"); err != nil {
+		return nil, err
 	}
+	defer p.unlock()
+	if err := p.usable("get"); err != nil {
+		return nil, err
+	}
+	if err := p.settle(ctx); err != nil {
+		return nil, err
+	}
+	out := map[string]native.Tensor{}
+	for i := range p.plan.Slots {
+		slot := &p.plan.Slots[i]
+		if !slot.Role.Persistent() {
+			continue
+		}
+		t, err := p.read(slot)
+		if err != nil {
+			return nil, err
+		}
+		out[slot.Name] = t
+	}
+	return out, nil
+}
+
+// settle waits for all runs and returns the error of one that nobody waits for.
+func (p *Program) settle(ctx context.Context) error {
+	if err := p.drain(ctx, "get"); err != nil {
+		return err
+	}
+	if b := p.silent; b != nil {
+		return b.taken()
+	}
+	return nil
+}
+
+// read reads a parameter or a state.
+func (p *Program) read(slot *plan.Slot) (native.Tensor, error) {
 	t := native.Zeros(slot.DType, slot.Dims...)
 	data := t.Data
 	if slot.DType == dtype.Bool {
@@ -166,16 +244,24 @@ func Pause(waited time.Duration) {
 	time.Sleep(min(waited/16, time.Millisecond))
 }
 
-// Close waits for what is under way. What it was to leave can still be waited for.
-func (p *Program) Close() error {
+// Close waits for what is under way. What it was to leave can still be waited for. See
+// [native.Program].
+func (p *Program) Close(ctx context.Context) error {
+	if !p.turns.TryLock() {
+		if err := p.turns.Lock(ctx); err != nil {
+			return p.fault("close", err)
+		}
+	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer p.unlock()
+	if p.closed {
+		return nil
+	}
 	var failed error
 	if p.usable("close") == nil {
-		failed = p.drain(context.Background(), "close")
-	}
-	if p.closed { // by now
-		return nil
+		if failed = p.drain(ctx, "close"); failed != nil && ctx.Err() != nil {
+			return failed
+		}
 	}
 	p.closed = true
 	for _, e := range p.entries {

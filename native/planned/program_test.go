@@ -136,7 +136,7 @@ func TestAFourthRunWaitsForTheFirst(t *testing.T) {
 	if err != nil || y[0] != -6 || out["positive"].Data[0] != 0 {
 		t.Errorf("outputs %v", out)
 	}
-	must(t, p.Close())
+	must(t, p.Close(ctx))
 	if m.stages != 0 {
 		t.Errorf("%d stages were not given back", m.stages)
 	}
@@ -158,13 +158,13 @@ func TestNothingBeginsWhileTheHostLeadsARun(t *testing.T) {
 	m.held = false
 	_, err = p.Run(context.Background(), "step", x(1))
 	must(t, err)
-	must(t, p.Close())
+	must(t, p.Close(ctx))
 }
 
 func TestARunThatFailsIsToldOnce(t *testing.T) {
 	m := &machine{}
 	p := open(m)
-	b, err := p.Bind("step", x(2), nil)
+	b, err := p.Bind(context.Background(), "step", x(2), nil)
 	must(t, err)
 	must(t, b.Start(context.Background()))
 	m.code = 7
@@ -193,13 +193,13 @@ func TestALostDeviceSaysHowManyRunsItCost(t *testing.T) {
 	must(t, err)
 	_, err = second.Wait(context.Background())
 	_, later := p.Get(context.Background(), "sum")
-	for name, err := range map[string]error{"the run": err, "a call after it": later, "set": p.Set("sum", x(1)["x"])} {
+	for name, err := range map[string]error{"the run": err, "a call after it": later, "set": p.Set(context.Background(), "sum", x(1)["x"])} {
 		var typed *native.Error
 		if !errors.Is(err, native.ErrLost) || !errors.As(err, &typed) || typed.Steps != 2 || typed.Backend != "test" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	must(t, p.Close())
+	must(t, p.Close(context.Background()))
 	if m.stages != 0 {
 		t.Errorf("%d stages were not given back", m.stages)
 	}

@@ -17,8 +17,10 @@ type handle struct {
 
 // Run starts an entry, as [native.Program] says.
 func (p *Program) Run(ctx context.Context, name string, in map[string]native.Tensor) (native.Run, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	if err := p.lock(ctx, name); err != nil {
+		return nil, err
+	}
+	defer p.unlock()
 	e, err := p.look(name)
 	if err != nil {
 		return nil, err

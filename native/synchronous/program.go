@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
+	"sync/atomic"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/fair"
 )
 
 // Program makes a [native.Program] of a [Machine].
@@ -15,13 +16,15 @@ type Program struct {
 	signature Signature
 	machine   Machine
 
-	mu     sync.Mutex
-	last   *run // the one that was asked for last, nil where that is over
-	closed bool
+	turns   fair.Lock   // of the machine: read by what changes no parameter and no state
+	entries []fair.Lock // each of them is run once at a time
+	closed  atomic.Bool // changed by who has turns
 }
 
 // NewProgram returns the program of a machine that is ready to run.
-func NewProgram(s Signature, m Machine) *Program { return &Program{signature: s, machine: m} }
+func NewProgram(s Signature, m Machine) *Program {
+	return &Program{signature: s, machine: m, entries: make([]fair.Lock, len(s.Entries))}
+}
 
 // Entries returns the names of the entries.
 func (p *Program) Entries() []string {
@@ -57,33 +60,31 @@ func (p *Program) fault(call, name string, err error) error {
 	return &native.Error{Backend: p.machine.Backend(), Call: call, Kind: native.KindOf(err), Name: name, Err: err}
 }
 
-// lock takes the program for a call, after the runs that were asked for before, unless it
-// is closed or ctx is done.
-func (p *Program) lock(ctx context.Context, call string) error {
-	p.mu.Lock()
-	for p.last != nil {
-		r := p.last
-		p.mu.Unlock()
-		select {
-		case <-r.done:
-		case <-ctx.Done():
-			return p.fault(call, "", ctx.Err())
-		}
-		p.mu.Lock()
-		if p.last == r {
-			p.last = nil
-		}
-	}
-	return p.open(call)
-}
-
-// open keeps the lock unless the program is closed.
-func (p *Program) open(call string) error {
-	if p.closed {
-		p.mu.Unlock()
+// usable returns an error of a call where the program is closed.
+func (p *Program) usable(call string) error {
+	if p.closed.Load() {
 		return p.fault(call, "", native.ErrClosed)
 	}
 	return nil
+}
+
+// held returns the error of a call that has waited for the machine with a result. Where
+// the program was closed meanwhile, it gives the machine back.
+func (p *Program) held(call string, err error, release func()) error {
+	if err != nil {
+		return p.fault(call, "", err)
+	}
+	if err := p.usable(call); err != nil {
+		release()
+		return err
+	}
+	return nil
+}
+
+// lock takes the machine for a call that changes something, after all calls before it,
+// unless the program is closed or ctx is done.
+func (p *Program) lock(ctx context.Context, call string) error {
+	return p.held(call, p.turns.Lock(ctx), p.turns.Unlock)
 }
 
 // entry returns the number of an entry.
@@ -109,28 +110,39 @@ func (p *Program) find(call, name string) (int, error) {
 }
 
 // Set writes a parameter or a state, after the runs that were asked for.
-func (p *Program) Set(name string, t native.Tensor) error {
-	if err := p.lock(context.Background(), "set"); err != nil {
+func (p *Program) Set(ctx context.Context, name string, t native.Tensor) error {
+	return p.SetAll(ctx, map[string]native.Tensor{name: t})
+}
+
+// SetAll writes several parameters and states at one time, or none.
+func (p *Program) SetAll(ctx context.Context, values map[string]native.Tensor) error {
+	if err := p.lock(ctx, "set"); err != nil {
 		return err
 	}
-	defer p.mu.Unlock()
-	i, err := p.find("set", name)
-	if err != nil {
-		return err
+	defer p.turns.Unlock()
+	places := make(map[string]int, len(values))
+	for name, t := range values {
+		i, err := p.find("set", name)
+		if err != nil {
+			return err
+		}
+		if err := p.signature.Persistent[i].Accept(t); err != nil {
+			return p.fault("set", name, err)
+		}
+		places[name] = i
 	}
-	if err := p.signature.Persistent[i].Accept(t); err != nil {
-		return p.fault("set", name, err)
+	for name, i := range places {
+		p.machine.Write(i, values[name])
 	}
-	p.machine.Write(i, t)
 	return nil
 }
 
 // Get returns a parameter or a state after the runs that were asked for.
 func (p *Program) Get(ctx context.Context, name string) (native.Tensor, error) {
-	if err := p.lock(ctx, "get"); err != nil {
+	if err := p.held("get", p.turns.RLock(ctx), p.turns.RUnlock); err != nil {
 		return native.Tensor{}, err
 	}
-	defer p.mu.Unlock()
+	defer p.turns.RUnlock()
 	i, err := p.find("get", name)
 	if err != nil {
 		return native.Tensor{}, err
@@ -138,12 +150,29 @@ func (p *Program) Get(ctx context.Context, name string) (native.Tensor, error) {
 	return p.machine.Read(i), nil
 }
 
-// Close gives the machine back after the last run.
-func (p *Program) Close() error {
-	if p.lock(context.Background(), "close") != nil {
-		return nil // closed before
+// GetAll returns all parameters and states after the runs that were asked for.
+func (p *Program) GetAll(ctx context.Context) (map[string]native.Tensor, error) {
+	if err := p.held("get", p.turns.RLock(ctx), p.turns.RUnlock); err != nil {
+		return nil, err
 	}
-	defer p.mu.Unlock()
-	p.closed = true
+	defer p.turns.RUnlock()
+	out := make(map[string]native.Tensor, len(p.signature.Persistent))
+	for i, s := range p.signature.Persistent {
+		out[s.Name] = p.machine.Read(i)
+	}
+	return out, nil
+}
+
+// Close gives the machine back after the last run. See [native.Program].
+func (p *Program) Close(ctx context.Context) error {
+	if !p.turns.TryLock() {
+		if err := p.turns.Lock(ctx); err != nil {
+			return p.fault("close", "", err)
+		}
+	}
+	defer p.turns.Unlock()
+	if p.closed.Swap(true) {
+		return nil
+	}
 	return p.fault("close", "", p.machine.Release())
 }

@@ -3,7 +3,9 @@ package synchronous_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
@@ -122,7 +124,7 @@ func TestARunIsGivenUpBeforeItBegins(t *testing.T) {
 func TestABoundRunTellsItsErrorOnce(t *testing.T) {
 	a := &adder{fail: errors.New("out of order")}
 	ctx := context.Background()
-	b, err := program(a).Bind("add", one(1), nil)
+	b, err := program(a).Bind(ctx, "add", one(1), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,16 +144,16 @@ func TestABoundRunTellsItsErrorOnce(t *testing.T) {
 func TestAClosedProgramRefusesCalls(t *testing.T) {
 	a := &adder{}
 	p, ctx := program(a), context.Background()
-	b, err := p.Bind("add", one(1), nil)
+	b, err := p.Bind(ctx, "add", one(1), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(p.Close(), p.Close()); err != nil || !a.released {
+	if err := errors.Join(p.Close(ctx), p.Close(ctx)); err != nil || !a.released {
 		t.Fatalf("closing: %v, given back: %t", err, a.released)
 	}
 	_, run := p.Run(ctx, "add", one(1))
 	_, get := p.Get(ctx, "total")
-	for _, err := range []error{run, get, p.Set("total", native.Float32s([]float32{1})), b.Start(ctx)} {
+	for _, err := range []error{run, get, p.Set(ctx, "total", native.Float32s([]float32{1})), b.Start(ctx)} {
 		if !errors.Is(err, native.ErrClosed) {
 			t.Errorf("after closing: %v", err)
 		}
@@ -165,4 +167,98 @@ func must(t *testing.T, x native.Tensor) []float32 {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// TestEntriesThatOnlyReadRunAtTheSameTime has each of two runs wait for the other.
+func TestEntriesThatOnlyReadRunAtTheSameTime(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	m := &meeting{both: make(chan struct{}, 2), met: make(chan struct{})}
+	p := synchronous.NewProgram(synchronous.Signature{Entries: []synchronous.Entry{
+		{Name: "first", OnlyReads: true}, {Name: "second", OnlyReads: true}, {Name: "write"},
+	}}, m)
+	first, err := p.Run(ctx, "first", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := p.Bind(ctx, "second", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(second.Start(ctx), second.Wait(ctx)); err != nil {
+		t.Error(err)
+	}
+	if _, err := first.Wait(ctx); err != nil {
+		t.Error(err)
+	}
+	// The same entry and one that writes run alone, or the machine says so.
+	var runs []native.Run
+	for i := range 60 {
+		r, err := p.Run(ctx, []string{"first", "write", "first"}[i%3], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, r)
+	}
+	for _, r := range runs {
+		if _, err := r.Wait(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// meeting is a machine whose first two runs wait for each other, and whose later ones are
+// to be alone.
+type meeting struct {
+	adder
+	both chan struct{}
+	met  chan struct{}
+	busy atomic.Int32
+}
+
+func (m *meeting) Run(int, []native.Tensor) error {
+	select {
+	case <-m.met:
+	case m.both <- struct{}{}:
+		if len(m.both) == 2 {
+			close(m.met)
+		}
+		select {
+		case <-m.met:
+			return nil
+		case <-time.After(5 * time.Second):
+			return errors.New("nobody came")
+		}
+	}
+	defer m.busy.Add(-1)
+	if m.busy.Add(1) != 1 {
+		return errors.New("not alone")
+	}
+	time.Sleep(100 * time.Microsecond)
+	return nil
+}
+
+// TestCloseGivesUpWithItsContext while a run is under way, and leaves the program open.
+func TestCloseGivesUpWithItsContext(t *testing.T) {
+	a := &adder{gate: make(chan struct{})}
+	p, ctx := program(a), context.Background()
+	r, err := p.Run(ctx, "add", one(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(ctx, time.Millisecond)
+	defer cancel()
+	if err := p.Close(short); !errors.Is(err, context.DeadlineExceeded) || a.released {
+		t.Errorf("closing with a run under way: %v, given back: %t", err, a.released)
+	}
+	if err := p.Set(short, "total", native.Float32s([]float32{1})); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("setting with a run under way: %v", err)
+	}
+	close(a.gate)
+	if _, err := r.Wait(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := p.Close(short); err != nil || !a.released {
+		t.Errorf("closing a program that nobody uses: %v, given back: %t", err, a.released)
+	}
 }

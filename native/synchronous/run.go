@@ -2,11 +2,12 @@ package synchronous
 
 import (
 	"context"
+	"unsafe"
 
 	"github.com/rlx-go/rlx/native"
 )
 
-// run is a run under way, in a goroutine of its own that waits for the one before.
+// run is a run under way, in a goroutine of its own that waits for its turn.
 type run struct {
 	p    *Program
 	done chan struct{}
@@ -16,48 +17,52 @@ type run struct {
 
 // Run starts an entry, as [native.Program] says.
 func (p *Program) Run(ctx context.Context, name string, in map[string]native.Tensor) (native.Run, error) {
-	p.mu.Lock()
-	if err := p.open(name); err != nil {
+	if err := p.usable(name); err != nil {
 		return nil, err
 	}
-	defer p.mu.Unlock()
 	number, err := p.entry(name)
 	if err != nil {
 		return nil, err
 	}
-	if err := native.AcceptAll(p.machine.Backend(), name, p.signature.Entries[number].Slots, native.Input, in, true); err != nil {
+	e := &p.signature.Entries[number]
+	if err := native.AcceptAll(p.machine.Backend(), name, e.Slots, native.Input, in, true); err != nil {
 		return nil, err
 	}
-	r, before := &run{p: p, done: make(chan struct{})}, p.last
-	p.last = r
+	r, turn := &run{p: p, done: make(chan struct{})}, p.turns.Join(e.OnlyReads)
 	go func() {
 		defer close(r.done)
-		if before != nil {
-			<-before.done
+		if r.err = p.held(name, turn.Wait(ctx), turn.Release); r.err != nil {
+			return
 		}
+		defer turn.Release()
 		r.out, r.err = p.runOnce(ctx, number, in)
 	}()
 	return r, nil
 }
 
-// runOnce runs an entry with new memory for its outputs.
+// runOnce runs an entry with new memory for its outputs, in its turn.
 func (p *Program) runOnce(ctx context.Context, number int, in map[string]native.Tensor) (map[string]native.Tensor, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	e := &p.signature.Entries[number]
-	if err := ctx.Err(); err != nil {
-		return nil, p.fault(e.Name, "", err)
-	}
 	out := map[string]native.Tensor{}
 	for _, s := range e.Slots {
 		if s.Role == native.Output {
 			out[s.Name] = native.Zeros(s.DType, s.Dims...)
 		}
 	}
-	if err := p.machine.Run(number, e.values(in, out)); err != nil {
-		return nil, p.fault(e.Name, "", err)
+	if err := p.runEntry(ctx, number, e.values(in, out)); err != nil {
+		return nil, err
 	}
 	return out, nil
+}
+
+// runEntry runs an entry in its turn, after others that run the same one.
+func (p *Program) runEntry(ctx context.Context, number int, values []native.Tensor) error {
+	name := p.signature.Entries[number].Name
+	if err := p.entries[number].Lock(ctx); err != nil {
+		return p.fault(name, "", err)
+	}
+	defer p.entries[number].Unlock()
+	return p.fault(name, "", p.machine.Run(number, values))
 }
 
 func (r *run) Wait(ctx context.Context) (map[string]native.Tensor, error) {
@@ -79,47 +84,69 @@ type bound struct {
 	p      *Program
 	number int
 	values []native.Tensor // by slot
+	fed    []feedback
 	err    error
 }
 
+// feedback is an output in the memory of an input, which is written after the run.
+type feedback struct{ made, to native.Tensor }
+
 // Bind fixes the memory of an entry, as [native.Program] says.
-func (p *Program) Bind(name string, in, out map[string]native.Tensor) (native.Bound, error) {
-	if err := p.lock(context.Background(), name); err != nil {
+func (p *Program) Bind(ctx context.Context, name string, in, out map[string]native.Tensor) (native.Bound, error) {
+	if err := p.fault(name, "", ctx.Err()); err != nil {
 		return nil, err
 	}
-	defer p.mu.Unlock()
+	if err := p.usable(name); err != nil {
+		return nil, err
+	}
 	number, err := p.entry(name)
 	if err != nil {
 		return nil, err
 	}
 	e := &p.signature.Entries[number]
-	if err := native.AcceptAll(p.machine.Backend(), name, e.unchecked(), native.Input, in, true); err != nil {
+	if err := native.AcceptBound(p.machine.Backend(), name, e.Slots, in, out); err != nil {
 		return nil, err
 	}
-	if err := native.AcceptAll(p.machine.Backend(), name, e.Slots, native.Output, out, false); err != nil {
-		return nil, err
+	b := &bound{p: p, number: number, values: e.values(in, out)}
+	inputs := map[*byte]bool{}
+	for _, t := range in {
+		inputs[unsafe.SliceData(t.Data)] = true
 	}
-	return &bound{p: p, number: number, values: e.values(in, out)}, nil
+	for i, s := range e.Slots {
+		if t := b.values[i]; s.Role == native.Output && len(t.Data) > 0 && inputs[&t.Data[0]] {
+			b.values[i] = native.Zeros(s.DType, s.Dims...)
+			b.fed = append(b.fed, feedback{b.values[i], t})
+		}
+	}
+	return b, nil
 }
 
 // Start does the run before it returns.
 func (b *bound) Start(ctx context.Context) error {
-	e := &b.p.signature.Entries[b.number]
-	if err := b.p.lock(ctx, e.Name); err != nil {
-		return err
-	}
-	defer b.p.mu.Unlock()
-	if err := ctx.Err(); err != nil {
-		return b.p.fault(e.Name, "", err)
+	p, e := b.p, &b.p.signature.Entries[b.number]
+	if e.OnlyReads {
+		if err := p.held(e.Name, p.turns.RLock(ctx), p.turns.RUnlock); err != nil {
+			return err
+		}
+		defer p.turns.RUnlock()
+	} else {
+		if err := p.lock(ctx, e.Name); err != nil {
+			return err
+		}
+		defer p.turns.Unlock()
 	}
 	for i := range e.Slots {
 		if s := &e.Slots[i]; s.Checked && s.Role == native.Input {
 			if err := s.Accept(b.values[i]); err != nil {
-				return b.p.fault(e.Name, s.Name, err)
+				return p.fault(e.Name, s.Name, err)
 			}
 		}
 	}
-	b.err = b.p.fault(e.Name, "", b.p.machine.Run(b.number, b.values))
+	if b.err = p.runEntry(ctx, b.number, b.values); b.err == nil {
+		for _, f := range b.fed {
+			copy(f.to.Data, f.made.Data)
+		}
+	}
 	return nil
 }
 

@@ -6,13 +6,15 @@ package synchronous
 import "github.com/rlx-go/rlx/native"
 
 // Machine is what a backend does for one [Program]. Its methods are called by one
-// goroutine at a time.
+// goroutine at a time, but for Read, and Run of entries that only read: several of these
+// are called at a time, each entry by one goroutine.
 type Machine interface {
 	// Backend is the name of the backend, for errors.
 	Backend() string
 	// Run does a run of an entry, by its number: values has a tensor for each slot, in
 	// their order, and outputs are written where they lie. Those without memory are not
-	// wanted, but for tensors of no elements. The tensors must not be kept. Parameters and
+	// wanted, but for tensors of no elements. No output has memory of
+	// another tensor. The tensors must not be kept. Parameters and
 	// states are as before where a run fails. An error that is no [*native.Error] becomes
 	// one.
 	Run(entry int, values []native.Tensor) error
@@ -34,16 +36,8 @@ type Signature struct {
 type Entry struct {
 	Name  string
 	Slots []native.Slot // inputs and outputs, in the order of [Machine.Run]
-}
-
-// unchecked are the slots of an entry without the ranges of indices, which are looked at
-// when a bound run starts.
-func (e *Entry) unchecked() []native.Slot {
-	out := append([]native.Slot(nil), e.Slots...)
-	for i := range out {
-		out[i].Checked = false
-	}
-	return out
+	// OnlyReads is set for an entry that changes no parameter and no state.
+	OnlyReads bool
 }
 
 // values puts tensors into the order of the slots.

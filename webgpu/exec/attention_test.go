@@ -52,7 +52,7 @@ func attendOn(t *testing.T, dev *exec.Device, op ir.Op, s ir.Sample) {
 	}
 	e := entry(t, load(t, dev, p), "run")
 	for name, a := range inputs {
-		if err := e.Set(name, exec.Tensor{DType: a.DType, Dims: a.Dims, Data: a.Bytes()}); err != nil {
+		if err := e.Set(ctx, name, exec.Tensor{DType: a.DType, Dims: a.Dims, Data: a.Bytes()}); err != nil {
 			t.Fatal(err)
 		}
 	}

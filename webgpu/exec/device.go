@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cogentcore/webgpu/wgpu"
 
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/native/fair"
 )
 
 // Options say which device to open.
@@ -32,16 +34,16 @@ type Info struct {
 }
 
 // Device is an open device. Its methods and those of its sessions may be called
-// from several goroutines; they take turns.
+// from several goroutines; they take turns in the order in which they were called.
 type Device struct {
 	*gpu
-	closed bool
+	closed atomic.Bool
 }
 
 // gpu is what devices opened with the same options share. It is kept for the
 // life of the process: where devices come and go, this wgpu confuses them.
 type gpu struct {
-	mu     sync.Mutex
+	turns  fair.Lock // of all that uses the device
 	dev    *wgpu.Device
 	queue  *wgpu.Queue
 	info   Info
@@ -153,9 +155,7 @@ func (d *Device) Target() plan.Target {
 
 // Close ends the use of the device. Its sessions are closed on their own.
 func (d *Device) Close() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.closed = true
+	d.closed.Store(true)
 }
 
 // drain waits until the device has nothing to do, or the context is done. It

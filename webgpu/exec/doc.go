@@ -2,9 +2,9 @@
 // github.com/cogentcore/webgpu. It needs cgo.
 //
 //	dev, err := exec.Open(exec.Options{})
-//	s, err := dev.Load(p)
+//	s, err := dev.Load(ctx, p)
 //	step, err := s.Entry("step")
-//	err = step.Set("x", x)             // as often as it changes
+//	err = step.Set(ctx, "x", x)        // as often as it changes
 //	reading, err := step.Run(ctx, 1, "loss")
 //	values, err := reading.Wait(ctx)   // now, or some steps later
 //

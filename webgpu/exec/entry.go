@@ -55,8 +55,8 @@ func (s *Session) newEntry(spec *plan.Entry) (*Entry, error) {
 // given as a vector, one element for each step of a run. Errors are of kind
 // [ir.ErrName], [ir.ErrDType], [ir.ErrShape], and [ir.ErrIndex] for an index
 // that the plan has bounds for.
-func (e *Entry) Set(name string, t Tensor) error {
-	if err := e.s.lock(e.spec.Name); err != nil {
+func (e *Entry) Set(ctx context.Context, name string, t Tensor) error {
+	if err := e.s.lock(ctx, e.spec.Name); err != nil {
 		return err
 	}
 	defer e.s.unlock()
@@ -125,7 +125,7 @@ func (e *Entry) setScalar(slot *plan.Slot, t Tensor) error {
 // without names. It waits only while [InFlight] submissions are under way.
 func (e *Entry) Run(ctx context.Context, steps int, read ...string) (*Reading, error) {
 	s := e.s
-	if err := s.lock(e.spec.Name); err != nil {
+	if err := s.lock(ctx, e.spec.Name); err != nil {
 		return nil, err
 	}
 	defer s.unlock()

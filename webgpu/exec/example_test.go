@@ -17,11 +17,11 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer dev.Close()
-	s, err := dev.Load(plantest.Linear())
+	s, err := dev.Load(ctx, plantest.Linear())
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer s.Close()
+	defer s.Close(ctx)
 	init, err := s.Entry("init")
 	if err != nil {
 		log.Fatal(err)

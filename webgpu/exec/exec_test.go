@@ -39,11 +39,15 @@ func open(t testing.TB) *exec.Device {
 
 func load(t testing.TB, dev *exec.Device, p *plan.Plan) *exec.Session {
 	t.Helper()
-	s, err := dev.Load(p)
+	s, err := dev.Load(ctx, p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.Close)
+	t.Cleanup(func() {
+		if err := s.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
 	return s
 }
 
@@ -146,8 +150,8 @@ func run(t testing.TB, e *exec.Entry, steps int, read ...string) map[string]exec
 func setBatch(t testing.TB, e *exec.Entry, i int) (x, y []float32) {
 	t.Helper()
 	x, y = batch(i)
-	must(t, e.Set("x", floats(x, 4, 3)))
-	must(t, e.Set("t", floats(y, 4)))
+	must(t, e.Set(ctx, "x", floats(x, 4, 3)))
+	must(t, e.Set(ctx, "t", floats(y, 4)))
 	return x, y
 }
 
@@ -159,7 +163,7 @@ func TestTrainingEqualsTheReference(t *testing.T) {
 	s := load(t, open(t), p)
 	run(t, entry(t, s, "init"), 1)
 	step, w := entry(t, s, "step"), []float64{0.5, 1, 1.5}
-	must(t, step.Set("rate", floats([]float32{0.25})))
+	must(t, step.Set(ctx, "rate", floats([]float32{0.25})))
 	for i := range 50 {
 		x, y := setBatch(t, step, i)
 		loss := asFloats(run(t, step, 1, "loss")["loss"])
@@ -180,7 +184,7 @@ func TestTrainingEqualsTheReference(t *testing.T) {
 func TestReadingsArriveLaterWithTheirOwnStep(t *testing.T) {
 	s := linear(t)
 	step := entry(t, s, "step")
-	must(t, step.Set("rate", floats([]float32{0.1})))
+	must(t, step.Set(ctx, "rate", floats([]float32{0.1})))
 	setBatch(t, step, 0)
 	var pending []*exec.Reading
 	for range 10 { // more than there are staging buffers
@@ -200,7 +204,7 @@ func TestReadingsArriveLaterWithTheirOwnStep(t *testing.T) {
 func TestRepeatsCountAndACopyEndsInAState(t *testing.T) {
 	s := linear(t)
 	fold := entry(t, s, "fold")
-	must(t, fold.Set("seed", ints(dtype.U32, []int32{5})))
+	must(t, fold.Set(ctx, "seed", ints(dtype.U32, []int32{5})))
 	values := run(t, fold, 1, "folded", "kept")
 	a, b := uint32(5), uint32(0)
 	for i := range uint32(3) {
@@ -221,7 +225,7 @@ func TestSeveralStepsInOneRunTakeAScalarEach(t *testing.T) {
 	step, w := entry(t, s, "step"), []float64{0.5, 1, 1.5}
 	x, y := setBatch(t, step, 0)
 	rates := []float32{0.5, 0.25, 0.125}
-	must(t, step.Set("rate", floats(rates, 3)))
+	must(t, step.Set(ctx, "rate", floats(rates, 3)))
 	var want []float64
 	for _, rate := range rates {
 		want = append(want, reference(w, x, y, float64(rate)))
@@ -238,12 +242,12 @@ func TestSeveralStepsInOneRunTakeAScalarEach(t *testing.T) {
 func TestAFailedCheckIsNamedAndChangesNoState(t *testing.T) {
 	s := linear(t)
 	pick := entry(t, s, "pick")
-	must(t, pick.Set("label", ints(dtype.I32, []int32{0, 1, 2, 3}, 4)))
-	must(t, pick.Set("free", ints(dtype.I32, []int32{3, 2, 1, 0}, 4)))
+	must(t, pick.Set(ctx, "label", ints(dtype.I32, []int32{0, 1, 2, 3}, 4)))
+	must(t, pick.Set(ctx, "free", ints(dtype.I32, []int32{3, 2, 1, 0}, 4)))
 	if got := asFloats(run(t, pick, 1, "picked")["picked"]); !near(got, []float64{5, 5, 5, 5}, 0) {
 		t.Errorf("picked %v", got)
 	}
-	must(t, pick.Set("free", ints(dtype.I32, []int32{0, 9, 0, 0}, 4)))
+	must(t, pick.Set(ctx, "free", ints(dtype.I32, []int32{0, 9, 0, 0}, 4)))
 	first, err := pick.Run(ctx, 1, "picked")
 	must(t, err)
 	second, err := pick.Run(ctx, 1, "count") // made before the first is known to have failed
@@ -260,7 +264,7 @@ func TestAFailedCheckIsNamedAndChangesNoState(t *testing.T) {
 	if got := asUints(count)[0]; got != 1 {
 		t.Errorf("count = %d after a failed run, want 1", got)
 	}
-	must(t, pick.Set("free", ints(dtype.I32, []int32{0, 0, 0, 0}, 4)))
+	must(t, pick.Set(ctx, "free", ints(dtype.I32, []int32{0, 0, 0, 0}, 4)))
 	if got := asUints(run(t, pick, 1, "count")["count"])[0]; got != 2 {
 		t.Errorf("count = %d, want 2", got)
 	}
@@ -268,7 +272,7 @@ func TestAFailedCheckIsNamedAndChangesNoState(t *testing.T) {
 
 func TestALoadThatIsRefusedWritesNothing(t *testing.T) {
 	s := load(t, open(t), plantest.Linear())
-	err := s.Load(map[string]exec.Tensor{"w": floats([]float32{1, 2, 3}, 3), "zoo": floats([]float32{1})})
+	err := s.Load(ctx, map[string]exec.Tensor{"w": floats([]float32{1, 2, 3}, 3), "zoo": floats([]float32{1})})
 	if !errors.Is(err, ir.ErrName) || !strings.Contains(err.Error(), "zoo") {
 		t.Errorf("error %v", err)
 	}
@@ -285,13 +289,13 @@ func TestSavedStateGoesIntoAnotherSession(t *testing.T) {
 	run(t, entry(t, one, "init"), 1)
 	for _, s := range []*exec.Session{one, other} {
 		step := entry(t, s, "step")
-		must(t, step.Set("rate", floats([]float32{0.1})))
+		must(t, step.Set(ctx, "rate", floats([]float32{0.1})))
 		setBatch(t, step, 1)
 	}
 	run(t, entry(t, one, "step"), 5)
 	saved, err := one.Save(ctx)
 	must(t, err)
-	must(t, other.Load(saved))
+	must(t, other.Load(ctx, saved))
 	a, b := run(t, entry(t, one, "step"), 1, "w", "history"), run(t, entry(t, other, "step"), 1, "w", "history")
 	for name := range a {
 		if !slices.Equal(a[name].Data, b[name].Data) {
@@ -310,25 +314,25 @@ func TestWrongInputsAreRefused(t *testing.T) {
 		kind error
 		text string
 	}{
-		{"other sizes", func() error { return step.Set("x", floats(x, 3, 4)) }, ir.ErrShape, "x is f32[4,3], given as [3,4]"},
-		{"another rank", func() error { return step.Set("x", floats(x, 12)) }, ir.ErrShape, "given as [12]"},
-		{"an empty batch", func() error { return step.Set("x", floats(nil, 0, 3)) }, ir.ErrShape, "empty batch"},
-		{"too few bytes", func() error { return step.Set("x", floats(x[:11], 4, 3)) }, ir.ErrShape, "48 bytes, given with 44"},
-		{"another dtype", func() error { return step.Set("x", ints(dtype.I32, make([]int32, 12), 4, 3)) }, ir.ErrDType, "given as i32"},
-		{"an unknown name", func() error { return step.Set("y", floats(x, 12)) }, ir.ErrName, "there are rate, t, x"},
-		{"a label above its range", func() error { return pick.Set("label", ints(dtype.I32, []int32{0, 1, 4, 2}, 4)) }, ir.ErrIndex, "4 as element 2, outside [0, 4)"},
-		{"a label below its range", func() error { return pick.Set("label", ints(dtype.I32, []int32{-1, 0, 0, 0}, 4)) }, ir.ErrIndex, "-1 as element 0"},
-		{"a scalar of another dtype", func() error { return step.Set("rate", ints(dtype.I32, []int32{1})) }, ir.ErrDType, "rate is f32"},
-		{"a scalar for too many steps", func() error { return step.Set("rate", floats(make([]float32, 65), 65)) }, ir.ErrShape, "1 to 64"},
+		{"other sizes", func() error { return step.Set(ctx, "x", floats(x, 3, 4)) }, ir.ErrShape, "x is f32[4,3], given as [3,4]"},
+		{"another rank", func() error { return step.Set(ctx, "x", floats(x, 12)) }, ir.ErrShape, "given as [12]"},
+		{"an empty batch", func() error { return step.Set(ctx, "x", floats(nil, 0, 3)) }, ir.ErrShape, "empty batch"},
+		{"too few bytes", func() error { return step.Set(ctx, "x", floats(x[:11], 4, 3)) }, ir.ErrShape, "48 bytes, given with 44"},
+		{"another dtype", func() error { return step.Set(ctx, "x", ints(dtype.I32, make([]int32, 12), 4, 3)) }, ir.ErrDType, "given as i32"},
+		{"an unknown name", func() error { return step.Set(ctx, "y", floats(x, 12)) }, ir.ErrName, "there are rate, t, x"},
+		{"a label above its range", func() error { return pick.Set(ctx, "label", ints(dtype.I32, []int32{0, 1, 4, 2}, 4)) }, ir.ErrIndex, "4 as element 2, outside [0, 4)"},
+		{"a label below its range", func() error { return pick.Set(ctx, "label", ints(dtype.I32, []int32{-1, 0, 0, 0}, 4)) }, ir.ErrIndex, "-1 as element 0"},
+		{"a scalar of another dtype", func() error { return step.Set(ctx, "rate", ints(dtype.I32, []int32{1})) }, ir.ErrDType, "rate is f32"},
+		{"a scalar for too many steps", func() error { return step.Set(ctx, "rate", floats(make([]float32, 65), 65)) }, ir.ErrShape, "1 to 64"},
 		{"missing inputs", func() error { _, err := step.Run(ctx, 1); return err }, ir.ErrName, `input "x" is missing`},
 		{"no steps", func() error { _, err := step.Run(ctx, 0); return err }, exec.ErrLimit, "0 steps"},
 		{"too many steps", func() error { _, err := step.Run(ctx, 65); return err }, exec.ErrLimit, "65 steps"},
 		{"an unknown entry", func() error { _, err := s.Entry("train"); return err }, ir.ErrName, "fold, init, pick"},
 		{"an unknown value", func() error { _, err := s.Read(ctx, "nothing"); return err }, ir.ErrName, `"nothing"`},
 		{"an output of no run", func() error { _, err := s.Read(ctx, "loss"); return err }, ir.ErrName, `"loss"`},
-		{"writing an output", func() error { return s.Write("loss", floats([]float32{1})) }, ir.ErrName, "there are count, history, kept, w"},
-		{"writing another shape", func() error { return s.Write("w", floats(x[:4], 4)) }, ir.ErrShape, "w is f32[3]"},
-		{"loading another shape", func() error { return s.Load(map[string]exec.Tensor{"w": floats(x[:3], 1, 3)}) }, ir.ErrShape, "[1,3]"},
+		{"writing an output", func() error { return s.Write(ctx, "loss", floats([]float32{1})) }, ir.ErrName, "there are count, history, kept, w"},
+		{"writing another shape", func() error { return s.Write(ctx, "w", floats(x[:4], 4)) }, ir.ErrShape, "w is f32[3]"},
+		{"loading another shape", func() error { return s.Load(ctx, map[string]exec.Tensor{"w": floats(x[:3], 1, 3)}) }, ir.ErrShape, "[1,3]"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			err := c.call()
@@ -363,7 +367,7 @@ func TestPlansThatCannotRunAreRefused(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			p := plantest.Linear()
 			c.spoil(p)
-			_, err := dev.Load(p)
+			_, err := dev.Load(ctx, p)
 			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("got %v, want one of kind %q with %q", err, c.kind, c.text)
 			}
@@ -393,20 +397,20 @@ func TestClosedAndCancelled(t *testing.T) {
 	}
 	r, err := init.Run(ctx, 1, "w")
 	must(t, err)
-	s.Close()
-	s.Close()
+	s.Close(ctx)
+	s.Close(ctx)
 	for _, call := range []func() error{
 		func() error { _, err := init.Run(ctx, 1); return err },
 		func() error { _, err := s.Read(ctx, "w"); return err },
 		func() error { _, err := r.Wait(ctx); return err },
-		func() error { return s.Write("w", floats([]float32{1, 2, 3}, 3)) },
+		func() error { return s.Write(ctx, "w", floats([]float32{1, 2, 3}, 3)) },
 	} {
 		if err := call(); !errors.Is(err, exec.ErrClosed) {
 			t.Errorf("after Close: %v", err)
 		}
 	}
 	dev.Close()
-	if _, err := dev.Load(plantest.Linear()); !errors.Is(err, exec.ErrClosed) {
+	if _, err := dev.Load(ctx, plantest.Linear()); !errors.Is(err, exec.ErrClosed) {
 		t.Errorf("load on a closed device: %v", err)
 	}
 }
@@ -429,12 +433,12 @@ func TestDeviceAsksForDefaultLimits(t *testing.T) {
 func TestLongRunKeepsItsObjects(t *testing.T) {
 	s := linear(t)
 	step := entry(t, s, "step")
-	must(t, step.Set("rate", floats([]float32{0.01})))
+	must(t, step.Set(ctx, "rate", floats([]float32{0.01})))
 	x, y := batch(0)
 	tx, ty := floats(x, 4, 3), floats(y, 4)
 	one := func() {
-		must(t, step.Set("x", tx))
-		must(t, step.Set("t", ty))
+		must(t, step.Set(ctx, "x", tx))
+		must(t, step.Set(ctx, "t", ty))
 		_, err := step.Run(ctx, 1)
 		must(t, err)
 	}
@@ -456,7 +460,7 @@ func TestLongRunKeepsItsObjects(t *testing.T) {
 func BenchmarkStep(b *testing.B) {
 	s := linear(b)
 	step := entry(b, s, "step")
-	must(b, step.Set("rate", floats([]float32{0.01})))
+	must(b, step.Set(ctx, "rate", floats([]float32{0.01})))
 	setBatch(b, step, 0)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -124,7 +124,7 @@ func (r *Reading) copyIn(encoder *wgpu.CommandEncoder) error {
 // kind [ir.ErrIndex] is a check that failed in a kernel: it names the node, and
 // parameters and states are as they were before. Wait may be called again.
 func (r *Reading) Wait(ctx context.Context) (map[string]Tensor, error) {
-	if err := r.s.lock("read"); err != nil {
+	if err := r.s.lock(ctx, "read"); err != nil {
 		return nil, err
 	}
 	defer r.s.unlock()

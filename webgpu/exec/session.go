@@ -38,10 +38,12 @@ type Session struct {
 // Load makes the first of a plan and its variants that the device can run ready
 // to run. The error is an [*Error] of kind [ErrLimit], [ErrShader], [ErrMemory]
 // or [ErrGPU].
-func (d *Device) Load(p *plan.Plan) (*Session, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
+func (d *Device) Load(ctx context.Context, p *plan.Plan) (*Session, error) {
+	if err := d.turns.Lock(ctx); err != nil {
+		return nil, err
+	}
+	defer d.turns.Unlock()
+	if d.closed.Load() {
 		return nil, &Error{Kind: ErrClosed, Op: "load"}
 	}
 	fits := func(v *plan.Plan) bool { return v.Target == "webgpu" && v.Requires.Met(nil, d.limits, [2]int{}) }
@@ -115,17 +117,20 @@ func list(names func(func(string) bool)) string {
 	return strings.Join(sorted, ", ")
 }
 
-// lock takes the device for a call, unless the session is closed.
-func (s *Session) lock(op string) error {
-	s.d.mu.Lock()
+// lock takes the device for a call, after all calls before it, unless the session is
+// closed or ctx is done.
+func (s *Session) lock(ctx context.Context, op string) error {
+	if err := s.d.turns.Lock(ctx); err != nil {
+		return err
+	}
 	if s.closed {
-		s.d.mu.Unlock()
+		s.d.turns.Unlock()
 		return &Error{Kind: ErrClosed, Op: op}
 	}
 	return nil
 }
 
-func (s *Session) unlock() { s.d.mu.Unlock() }
+func (s *Session) unlock() { s.d.turns.Unlock() }
 
 // fail adds to a lost device what it has cost.
 func (s *Session) fail(err error) error {
@@ -136,13 +141,22 @@ func (s *Session) fail(err error) error {
 }
 
 // Close gives back all memory, once the device is done with it. A second call
-// does nothing.
-func (s *Session) Close() {
-	if s.lock("close") != nil {
-		return
+// does nothing. The error is that of ctx, where it is done before: the session is open
+// then. One that the device has no work of is closed whatever ctx says.
+func (s *Session) Close(ctx context.Context) error {
+	if !s.d.turns.TryLock() {
+		if err := s.d.turns.Lock(ctx); err != nil {
+			return err
+		}
 	}
 	defer s.unlock()
+	if s.closed {
+		return nil
+	}
+	if err := s.drain(ctx); err != nil {
+		return err
+	}
 	s.closed = true
-	_ = s.drain(context.Background())
 	s.b.release()
+	return nil
 }

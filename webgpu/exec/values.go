@@ -23,8 +23,8 @@ func (s *Session) upload(op string, slot *plan.Slot, t Tensor) error {
 
 // Write sets a parameter or a state. Errors are of kind [ir.ErrName],
 // [ir.ErrDType] or [ir.ErrShape].
-func (s *Session) Write(name string, t Tensor) error {
-	if err := s.lock("write"); err != nil {
+func (s *Session) Write(ctx context.Context, name string, t Tensor) error {
+	if err := s.lock(ctx, "write"); err != nil {
 		return err
 	}
 	defer s.unlock()
@@ -47,15 +47,16 @@ func (s *Session) accept(op, name string, t Tensor) (*plan.Slot, error) {
 // Read returns the value of an output of the last run, of a parameter or of a
 // state, as of now. It waits for the device.
 func (s *Session) Read(ctx context.Context, name string) (Tensor, error) {
+	if err := s.lock(ctx, "read"); err != nil {
+		return Tensor{}, err
+	}
+	defer s.unlock()
 	values, err := s.read(ctx, name)
 	return values[name], err
 }
 
+// read is Read of several values for those who hold the device.
 func (s *Session) read(ctx context.Context, names ...string) (map[string]Tensor, error) {
-	if err := s.lock("read"); err != nil {
-		return nil, err
-	}
-	defer s.unlock()
 	sources, err := s.sources("read", s.last, names)
 	if err != nil || len(sources) == 0 {
 		return map[string]Tensor{}, err
@@ -70,6 +71,10 @@ func (s *Session) read(ctx context.Context, names ...string) (map[string]Tensor,
 // Save returns all parameters and states. What a lost device costs is counted
 // from here.
 func (s *Session) Save(ctx context.Context) (map[string]Tensor, error) {
+	if err := s.lock(ctx, "read"); err != nil {
+		return nil, err
+	}
+	defer s.unlock()
 	values, err := s.read(ctx, slices.Sorted(maps.Keys(s.persistent))...)
 	if err == nil {
 		s.savedAt = s.steps
@@ -79,8 +84,8 @@ func (s *Session) Save(ctx context.Context) (map[string]Tensor, error) {
 
 // Load sets parameters and states as Save gave them; others stay as they are.
 // Nothing is written if one of them is refused.
-func (s *Session) Load(values map[string]Tensor) error {
-	if err := s.lock("load"); err != nil {
+func (s *Session) Load(ctx context.Context, values map[string]Tensor) error {
+	if err := s.lock(ctx, "load"); err != nil {
 		return err
 	}
 	defer s.unlock()

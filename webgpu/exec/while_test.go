@@ -69,7 +69,7 @@ func TestLoopsWithoutABoundRunOnTheDevice(t *testing.T) {
 	upTo := func(x, least float64) float64 { return x + max(0, math.Ceil(least-x)) }
 	for _, x := range [][]float64{{1, 4.5, 2}, {200, -30, 9.5}, {2, 1, 0.5}} {
 		given := floats([]float32{float32(x[0]), float32(x[1]), float32(x[2])}, 3)
-		if err := e.Set("x", given); err != nil {
+		if err := e.Set(ctx, "x", given); err != nil {
 			t.Fatal(err)
 		}
 		first := max(x[0], x[1], x[2])
@@ -100,7 +100,7 @@ func TestALoopWithoutAnEndIsLeftWithItsContext(t *testing.T) {
 		b.Output("y", counted(b, b.Input("x", ir.F32), math.Inf(1)))
 	}))
 	e := entry(t, s, "run")
-	if err := e.Set("x", floats([]float32{1e30})); err != nil { // 1e30 + 1 is 1e30
+	if err := e.Set(ctx, "x", floats([]float32{1e30})); err != nil { // 1e30 + 1 is 1e30
 		t.Fatal(err)
 	}
 	soon, stop := context.WithCancel(ctx)

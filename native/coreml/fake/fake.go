@@ -91,7 +91,7 @@ func (m *model) Predict(in, out map[string]native.Tensor) error {
 		}
 	}
 	ctx := context.Background()
-	bound, err := m.program.Bind(m.function.Name, in, out)
+	bound, err := m.program.Bind(ctx, m.function.Name, in, out)
 	if err == nil {
 		err = bound.Start(ctx)
 	}
@@ -104,7 +104,7 @@ func (m *model) Predict(in, out map[string]native.Tensor) error {
 // SetState gives a state its values.
 func (m *model) SetState(name string, t native.Tensor) error {
 	m.runtime.give(name)
-	return m.program.Set(name, t)
+	return m.program.Set(context.Background(), name, t)
 }
 
 // State reads the values of a state.
@@ -135,5 +135,5 @@ func (m *model) Plan() ([]driver.Placement, error) {
 // Close gives back the memory.
 func (m *model) Close() error {
 	m.runtime.Open--
-	return m.program.Close()
+	return m.program.Close(context.Background())
 }

@@ -78,7 +78,7 @@ func TestStepsEqualTheCPUs(t *testing.T) {
 		switch {
 		case port.Kind == ir.ParamPort:
 			initial[port.Name] = small(dims...)
-			if err := p.Set(port.Name, initial[port.Name]); err != nil {
+			if err := p.Set(ctx, port.Name, initial[port.Name]); err != nil {
 				t.Fatal(err)
 			}
 		case port.Value.DType() == ir.F32:

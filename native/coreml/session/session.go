@@ -182,7 +182,7 @@ func (s *Session) Close() error {
 		errs = append(errs, s.model.Close())
 	}
 	if s.update != nil {
-		errs = append(errs, s.update.Close())
+		errs = append(errs, s.update.Close(context.Background()))
 	}
 	s.model, s.update = nil, nil
 	return errors.Join(errs...)

@@ -68,7 +68,7 @@ func (s *Session) prepareUpdate(forward *ir.Graph) error {
 		return err
 	}
 	for _, name := range s.params {
-		if err := s.update.Set(name, s.values[name]); err != nil {
+		if err := s.update.Set(context.Background(), name, s.values[name]); err != nil {
 			return err
 		}
 	}
