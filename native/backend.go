@@ -19,7 +19,8 @@ type Backend interface {
 	// Support tells how a node would be computed.
 	Support(n *ir.Node) Support
 	// Compile makes a module ready to run, in memory of its own, all zeros.
-	// All dimensions must be constant ([ir.Graph.Bind]). Errors are [*Error].
+	// All dimensions must be constant ([ir.Graph.Bind]). Errors are [*Error]; a module
+	// that needs more memory than [Options] allow is a [*MemoryError] inside.
 	Compile(ctx context.Context, m *ir.Module, o Options) (Program, error)
 }
 
@@ -74,6 +75,11 @@ type Options struct {
 	// kept on disk: see package tune. Compiling takes seconds more the first time. On
 	// devices other than CUDA it changes nothing.
 	Tune bool
+	// Memory is how many bytes the program may hold on the device, inputs, outputs and
+	// what is computed in between included; 0 stands for [MemoryVariable], or, without
+	// it, what the device has. For a module that needs more, Compile returns a
+	// [*MemoryError] before it allocates anything.
+	Memory int64
 }
 
 // Role is what a slot is to its user.
@@ -138,6 +144,8 @@ type Program interface {
 	// Get returns the value of a parameter or a state after all runs that were
 	// asked for.
 	Get(ctx context.Context, name string) (Tensor, error)
+	// Memory returns how many bytes the program holds on the device.
+	Memory() int64
 	// GetAll returns the values of all parameters and states at one time, between two
 	// runs.
 	GetAll(ctx context.Context) (map[string]Tensor, error)

@@ -45,7 +45,7 @@ func (backend) Info() native.Info {
 	cores := runtime.GOMAXPROCS(0)
 	return native.Info{
 		Description: fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, cores),
-		Software:    true, Speed: 16 * float64(cores),
+		Software:    true, Memory: native.HostMemory().Bytes, Speed: 16 * float64(cores),
 	}
 }
 
@@ -64,8 +64,12 @@ func (backend) Support(n *ir.Node) native.Support {
 	return native.Support{Level: native.Native}
 }
 
-func (b backend) Compile(ctx context.Context, m *ir.Module, _ native.Options) (native.Program, error) {
-	p, err := compile(ctx, b, m)
+func (b backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (native.Program, error) {
+	budget, err := o.Budget(native.HostMemory())
+	var p *program
+	if err == nil {
+		p, err = compile(ctx, b, m, budget)
+	}
 	if err != nil {
 		return nil, &native.Error{Backend: Name, Call: "compile", Kind: native.KindOf(err), Err: err}
 	}

@@ -30,6 +30,8 @@ type compiler struct {
 	loops int
 	arena arena
 	temps []temporary
+	// largest is the largest tensor there.
+	largest native.Allocation
 }
 
 // temporary is a tensor in the arena.
@@ -38,23 +40,43 @@ type temporary struct {
 	offset int
 }
 
-func compile(ctx context.Context, b backend, m *ir.Module) (*program, error) {
+func compile(ctx context.Context, b backend, m *ir.Module, budget native.Budget) (*program, error) {
 	p := &program{persistent: map[string]*stored{}}
-	for _, e := range m.Entries {
+	sources := make([]source, len(m.Entries))
+	blame := func(e ir.Entry, err error) error { return fmt.Errorf("entry %q of module %q: %w", e.Name, m.Name, err) }
+	for i, e := range m.Entries {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		made, err := p.compile(b, e)
+		made, err := partitioned(b, e)
 		if err != nil {
-			return nil, fmt.Errorf("entry %q of module %q: %w", e.Name, m.Name, err)
+			return nil, blame(e, err)
+		}
+		sources[i] = source{e, made}
+	}
+	if err := check(sources, budget); err != nil {
+		return nil, err
+	}
+	for _, s := range sources {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		made, err := p.compile(s)
+		if err != nil {
+			return nil, blame(s.entry, err)
 		}
 		p.entries = append(p.entries, made)
 	}
 	p.roles(m)
+	if err := budget.Check(p.memory.parts, p.inputs()); err != nil {
+		return nil, err
+	}
+	p.allocate()
 	return p, nil
 }
 
-func (p *program) compile(b backend, e ir.Entry) (*entry, error) {
+// partitioned returns what an entry is made of.
+func partitioned(b backend, e ir.Entry) (*group.Partition, error) {
 	if err := b.supported(e.Graph); err != nil {
 		return nil, err
 	}
@@ -62,13 +84,14 @@ func (p *program) compile(b backend, e ir.Entry) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	prog, err := group.Build(g, b.options())
-	if err != nil {
-		return nil, err
-	}
-	made := &entry{name: e.Name, env: &environment{}, onlyReads: !hasStates(e.Graph)}
+	return group.Build(g, b.options())
+}
+
+func (p *program) compile(s source) (*entry, error) {
+	prog := s.partition
+	made := &entry{name: s.entry.Name, env: &environment{}, onlyReads: !hasStates(s.entry.Graph)}
 	made.runner.env = made.env
-	c := &compiler{p: p, e: made, env: made.env, buffers: map[int]*buffer{}, last: map[*group.Tensor]int{}}
+	c := &compiler{p: p, e: made, env: made.env, buffers: map[int]*buffer{}, last: lastUses(prog)}
 	c.place(prog)
 	for i, item := range prog.Items {
 		c.item = i
@@ -110,16 +133,6 @@ func reduced(g *ir.Graph) (*ir.Graph, error) {
 
 // place gives everything its memory that lasts: inputs, states, constants.
 func (c *compiler) place(prog *group.Partition) {
-	for i, item := range prog.Items {
-		for _, t := range slices.Concat(item.Writes(), item.Reads()) {
-			c.last[t] = i
-		}
-	}
-	for _, t := range prog.Outputs {
-		if t != nil {
-			c.last[t] = len(prog.Items)
-		}
-	}
 	for _, port := range prog.Scalars {
 		c.e.scalar(native.SlotOf(port.Name, native.Input, port.Value))
 	}
@@ -127,17 +140,32 @@ func (c *compiler) place(prog *group.Partition) {
 		switch {
 		case t.Port == nil && t.Constant == nil:
 		case t.Constant != nil:
-			b := c.buffer(t)
-			b.data = allocate(b.bytes())
-			copy(b.data, t.Constant)
+			c.constant(t)
 		case t.Port.Kind == ir.InputPort:
 			s := native.SlotOf(t.Name, native.Input, t.Port.Value)
 			s.Lo, s.Hi, s.Checked = plan.CheckedRange(prog.Graph, t.Port.Value)
-			c.e.input(s, c.buffer(t))
+			c.input(s, t)
 		default:
 			c.buffers[t.ID] = c.p.store(t)
 		}
 	}
+}
+
+// constant gives a literal memory with its elements.
+func (c *compiler) constant(t *group.Tensor) {
+	b := c.buffer(t)
+	c.p.memory.ask(part(t), func(data []byte) {
+		b.data = data
+		copy(data, t.Constant)
+	})
+}
+
+// input adds an input in memory of the entry's own.
+func (c *compiler) input(s native.Slot, t *group.Tensor) {
+	b, at := c.buffer(t), len(c.e.inputs)
+	c.e.inputs = append(c.e.inputs, input{slot: len(c.e.slots), buf: b})
+	c.e.slots = append(c.e.slots, s)
+	c.p.memory.ask(part(t), func(data []byte) { b.data, c.e.inputs[at].held = data, data })
 }
 
 // buffer makes the buffer of a tensor, without memory.
@@ -155,6 +183,9 @@ func (c *compiler) temporary(t *group.Tensor) {
 		return
 	}
 	last := max(c.last[t], c.item)
+	if a := part(t); a.Bytes > c.largest.Bytes {
+		c.largest = a
+	}
 	c.temps = append(c.temps, temporary{c.buffer(t), c.arena.take(t.Len()*t.DType.Size(), c.item, last)})
 }
 
@@ -165,12 +196,13 @@ func (c *compiler) scratch(d ir.DType, elems int) *buffer {
 	return b
 }
 
-// finish gives the temporary tensors their memory and notes the outputs.
+// finish asks for the memory of the temporary tensors and notes the outputs.
 func (c *compiler) finish(prog *group.Partition) {
-	memory := allocate(c.arena.size)
-	for _, t := range c.temps {
-		t.buf.data = memory[t.offset : t.offset+max(t.buf.bytes(), 16)]
-	}
+	c.p.memory.ask(arenaPart(c.e.name, c.arena.bytes(), c.largest), func(memory []byte) {
+		for _, t := range c.temps {
+			t.buf.data = memory[t.offset : t.offset+max(t.buf.bytes(), 16)]
+		}
+	})
 	seen := map[*buffer]bool{}
 	for i, o := range prog.Graph.Outputs() {
 		if t := prog.Outputs[i]; t != nil {

@@ -63,9 +63,7 @@ func (c *compiler) inner(p *group.Partition) ([]step, error) {
 	c.steps = nil
 	for _, t := range p.Tensors {
 		if t.Constant != nil {
-			b := c.buffer(t)
-			b.data = allocate(b.bytes())
-			copy(b.data, t.Constant)
+			c.constant(t)
 		}
 	}
 	for _, item := range p.Items {

@@ -2,10 +2,12 @@ package cpu
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/scalar"
+	"github.com/rlx-go/rlx/native"
 )
 
 // meaningStep computes a node by its plain meaning, slowly: that of an op which
@@ -35,6 +37,13 @@ func (c *compiler) meaning(g *group.Group) error {
 		}
 	}
 	c.add(s)
+	elements := 0 // a run converts all of them
+	for _, b := range slices.Concat(s.in, s.out) {
+		if b != nil {
+			elements += b.elems
+		}
+	}
+	c.p.memory.ask(native.Allocation{Name: "memory to compute " + g.Name(), Bytes: bytesOf(ir.C128, []int{elements})}, nil)
 	for i, space := range x.Out {
 		if space == nil {
 			continue

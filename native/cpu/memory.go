@@ -53,6 +53,14 @@ type arena struct {
 	over bool // what is needed at one time is more than an int counts
 }
 
+// bytes returns how large the memory is.
+func (a *arena) bytes() int64 {
+	if a.over {
+		return math.MaxInt64
+	}
+	return int64(a.size)
+}
+
 // take finds the first gap that fits, for a tensor needed from item now until
 // item last. Calls come in the order of now.
 func (a *arena) take(bytes, now, last int) int {

@@ -15,6 +15,7 @@ type program struct {
 	entries    []*entry
 	persistent map[string]*stored
 	kept       []*stored // what is persistent, in order of appearance
+	memory     ledger
 }
 
 // stored is a parameter or a state.
@@ -66,7 +67,7 @@ func (p *program) store(t *group.Tensor) *buffer {
 		return s.buf
 	}
 	b := &buffer{dtype: t.DType, elems: t.Len()}
-	b.data = allocate(b.bytes())
+	p.memory.ask(part(t), func(data []byte) { b.data = data })
 	kept := &stored{native.Slot{Name: t.Name, Role: native.State, DType: t.DType, Dims: t.Dims}, b}
 	p.persistent[t.Name], p.kept = kept, append(p.kept, kept)
 	return b
@@ -91,22 +92,34 @@ func (e *entry) scalar(s native.Slot) {
 	e.env.scalars = append(e.env.scalars, scalar.Value{})
 }
 
-// input adds an input in memory.
-func (e *entry) input(s native.Slot, b *buffer) {
-	b.data = allocate(b.bytes())
-	e.inputs = append(e.inputs, input{slot: len(e.slots), buf: b, held: b.data})
+// output adds an output.
+func (e *entry) output(s native.Slot, b *buffer, own bool) {
+	e.outputs = append(e.outputs, output{slot: len(e.slots), buf: b, own: own})
 	e.slots = append(e.slots, s)
 }
 
-// output adds an output.
-func (e *entry) output(s native.Slot, b *buffer, own bool) {
-	e.outputs = append(e.outputs, output{slot: len(e.slots), buf: b, own: own, home: b.data})
-	e.slots = append(e.slots, s)
+// inputs returns the inputs of all entries.
+func (p *program) inputs() []native.Slot {
+	var out []native.Slot
+	for _, e := range p.entries {
+		out = append(out, e.slots...)
+	}
+	return out
+}
+
+// allocate gives everything its memory.
+func (p *program) allocate() {
+	p.memory.allocate()
+	for _, e := range p.entries {
+		for i := range e.outputs {
+			e.outputs[i].home = e.outputs[i].buf.data
+		}
+	}
 }
 
 // signature is what the program looks like from outside.
 func (p *program) signature() synchronous.Signature {
-	var out synchronous.Signature
+	out := synchronous.Signature{Memory: p.memory.bytes()}
 	for _, e := range p.entries {
 		out.Entries = append(out.Entries, synchronous.Entry{Name: e.name, Slots: e.slots, OnlyReads: e.onlyReads})
 	}
@@ -154,6 +167,7 @@ func (p *program) Release() error {
 	for _, s := range p.kept {
 		s.buf = nil
 	}
+	p.memory = ledger{}
 	for _, e := range p.entries {
 		e.env, e.runner, e.steps, e.inputs, e.outputs, e.checks = nil, runner{}, nil, nil, nil, nil
 	}

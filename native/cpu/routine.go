@@ -2,10 +2,12 @@ package cpu
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/scalar"
+	"github.com/rlx-go/rlx/native"
 )
 
 // routine computes the results of an op for one matrix of each operand, all in
@@ -55,6 +57,7 @@ func (c *compiler) routine(g *group.Group) error {
 		s.sizes[1] = append(s.sizes[1], product(dims[len(lead):]))
 	}
 	c.add(s)
+	c.works(g, s)
 	for i, space := range x.Out {
 		if space == nil {
 			continue
@@ -68,6 +71,19 @@ func (c *compiler) routine(g *group.Group) error {
 		}
 	}
 	return nil
+}
+
+// works notes the memory that workers take in the first run: a few matrices each.
+func (c *compiler) works(g *group.Group, s *routineStep) {
+	const matrices = 2
+	most := 0
+	for _, n := range slices.Concat(s.sizes[0], s.sizes[1]) {
+		most = max(most, n)
+	}
+	c.p.memory.ask(native.Allocation{
+		Name:  "memory to compute " + g.Name(),
+		Bytes: bytesOf(ir.F64, []int{most, matrices, min(s.batch, len(s.work))}),
+	}, nil)
 }
 
 func (s *routineStep) run(r *runner) { r.job.run(s, s.batch) }

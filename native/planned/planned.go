@@ -16,6 +16,7 @@ type Signature struct {
 	entries    []string
 	slots      map[string][]native.Slot
 	persistent []native.Slot
+	memory     int64
 }
 
 // SignatureOf returns the signature of a plan.
@@ -40,8 +41,14 @@ func SignatureOf(p *plan.Plan) Signature {
 			s.persistent = append(s.persistent, SlotOf(slot, native.State))
 		}
 	}
+	for _, b := range p.Buffers {
+		s.memory += int64(b.Bytes)
+	}
 	return s
 }
+
+// Memory returns how many bytes the buffers of the plan take on the device.
+func (s *Signature) Memory() int64 { return s.memory }
 
 // SlotOf returns a slot of a plan in a role that it has for a caller.
 func SlotOf(s *plan.Slot, role native.Role) native.Slot {

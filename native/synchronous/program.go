@@ -48,6 +48,9 @@ func (p *Program) Slots(entry string) []native.Slot {
 // Persistent returns the parameters and states.
 func (p *Program) Persistent() []native.Slot { return slices.Clone(p.signature.Persistent) }
 
+// Memory returns how many bytes the machine has.
+func (p *Program) Memory() int64 { return p.signature.Memory }
+
 // fault returns an error of a call, that of the machine as it is. No error costs nothing:
 // steps allocate nothing.
 func (p *Program) fault(call, name string, err error) error {

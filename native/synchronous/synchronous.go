@@ -30,6 +30,7 @@ type Machine interface {
 type Signature struct {
 	Entries    []Entry
 	Persistent []native.Slot // parameters and states
+	Memory     int64         // in bytes
 }
 
 // Entry is one way to run a program.
