@@ -14,10 +14,10 @@ import (
 )
 
 // ErrCheckpoint is the kind of every [*CheckpointError].
-var ErrCheckpoint = errors.New("not a checkpoint of this training")
+var ErrCheckpoint = errors.New("not a checkpoint of this program")
 
-// CheckpointError says why a file, whole and well formed, is no checkpoint of
-// what a trainer trains.
+// CheckpointError says why values, as those of a file that is whole and well formed, are not
+// those of a program.
 type CheckpointError struct {
 	// Missing are the parameters and states that the file does not have, of
 	// kind [ir.ErrName] like Unknown: the tensors of the file that are none.
@@ -27,7 +27,7 @@ type CheckpointError struct {
 	Err error
 }
 
-// Error returns `not a checkpoint of this training: missing ["b1" "w1"]`.
+// Error returns `not a checkpoint of this program: missing ["b1" "w1"]`.
 func (e *CheckpointError) Error() string {
 	var reasons []string
 	add := func(names []string, what string) {
@@ -87,13 +87,13 @@ func (t *Trainer) SaveFile(ctx context.Context, name string) error {
 	return nil
 }
 
-// Params returns the values of all parameters and states but those of the optimiser
-// and the history of losses: what a program that only infers loads ([Program.Load]),
+// Params returns the values of all parameters and states but those of the optimiser,
+// the history of losses, and integers, which count steps and random numbers: what a program that only infers loads ([Program.Load]),
 // from memory or by way of a file ([safetensors.WriteFile]).
 func (t *Trainer) Params(ctx context.Context) (map[string]Tensor, error) {
 	values, err := t.program.Save(ctx)
 	for name := range values {
-		if strings.HasPrefix(name, optim.StatePrefix) || name == t.ring || name == t.counter {
+		if strings.HasPrefix(name, optim.StatePrefix) || name == t.ring || name == t.counter || values[name].DType.IsInteger() {
 			delete(values, name)
 		}
 	}
@@ -159,19 +159,23 @@ func (p *Program) isCheckpoint(values map[string]Tensor) error {
 			e.Unknown = append(e.Unknown, name)
 		}
 	}
-	slices.Sort(e.Missing)
-	slices.Sort(e.Unknown)
-	if e.Missing != nil || e.Unknown != nil {
-		e.Err = nil
-		return e
-	}
 	for _, counter := range []string{optim.HistoryCount, optim.StepState} {
 		if x, ok := values[counter]; ok && e.Err == nil {
 			_, e.Err = stepCount(counter, x, maxSteps)
 		}
 	}
-	if e.Err != nil {
-		return e
+	return e.found()
+}
+
+// found returns e, with its names sorted, if it says that anything is wrong.
+func (e *CheckpointError) found() error {
+	slices.Sort(e.Missing)
+	slices.Sort(e.Unknown)
+	switch {
+	case e.Missing != nil || e.Unknown != nil:
+		e.Err = nil
+	case e.Err == nil:
+		return nil
 	}
-	return nil
+	return e
 }

