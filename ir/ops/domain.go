@@ -70,7 +70,9 @@ type classError struct {
 func (e *classError) Error() string { return e.of("the element type").Error() }
 func (e *classError) Unwrap() error { return ir.ErrDType }
 
-func (e *classError) of(what string) error { return ir.DTypef("%s is %s, not %s", what, e.given, e.want) }
+func (e *classError) of(what string) error {
+	return ir.DTypef("%s is %s, not %s", what, e.given, e.want)
+}
 
 // nameOperand makes errors about the class of an element type say which operand
 // of n has it.

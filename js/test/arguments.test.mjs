@@ -64,6 +64,7 @@ function methodsOf(object, ...declarations) {
   return [...names];
 }
 
+const declared = (...given) => graph('g', ...given);
 const model = () => graph('model', (b) => b.output('loss', b.param('w', 'f32', [3]).mul(b.input('x', 'f32', [3])).mean()));
 const tensor = { dtype: 'f32', shape: [3], data: Float32Array.of(1, 2, 3) }, weights = { w: tensor };
 const optimizer = { kind: 'sgd' };
@@ -83,6 +84,10 @@ describe('exported functions', () => {
       await init({ device: dawn.device });
     });
   }
+});
+
+test('a graph of declarations', async () => {
+  assert.deepEqual(await faults(declared, [{ inputs: { x: ['f32', [2]] } }, (_, { x }) => ({ y: x })]), []);
 });
 
 describe('exported classes', () => {

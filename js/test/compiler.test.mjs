@@ -67,6 +67,29 @@ for (const on of ['gpu', 'cpu']) {
   });
 }
 
+test('a graph of declarations is the one that its builder declares', () => {
+  const loose = graph('line', (b) => {
+    const x = b.input('x', 'f32', [8, 3]), scale = b.input('scale', 'f32'), w = b.param('w', 'f32', [3], 2), seen = b.state('seen', 'i32');
+    b.output('y', x.matmul(w).mul(scale));
+    b.setState('seen', seen.add(1));
+  });
+  const declared = graph('line', { inputs: { x: ['f32', [8, 3]], scale: ['f32'] }, params: { w: ['f32', [3], 2] }, states: { seen: ['i32'] } }, (_, { x, scale, w, seen }) => (
+    { y: x.matmul(w).mul(scale), seen: seen.add(1) }
+  ));
+  assert.equal(declared.text(), loose.text());
+  assert.deepEqual(declared.initial, new Map([['w', 2]]));
+  const one = { inputs: { x: ['f32'] } };
+  for (const [declarations, build, kind, message] of [
+    [{ input: {} }, () => ({}), 'name', /graph has no option input: there are inputs, params, states/],
+    [{ inputs: { x: 'f32' } }, () => ({}), 'attr', /x is declared by \[dtype, shape\], given as String/],
+    [one, undefined, 'graph', /built by a function, given as Object/], [one, null, 'graph', /given as Null/], [one, () => 5, 'graph', /returns outputs by name, not Number/],
+    [one, () => ({ y: 5 }), 'graph', /a value of the graph is expected, given as Number/], [one, async () => ({}), 'graph', /returns a promise/],
+  ]) assert.throws(() => graph('g', declarations, build), isError(kind, message));
+});
+
+test('a rate beside a schedule is refused before anything is compiled, and both are named', () =>
+  assert.rejects(train(perceptron(), { optimizer: { kind: 'sgd' }, schedule, rate: 0.1 }), isError('attr', /rate is 0\.1, and the schedule is 'constant'/)));
+
 test('numbers are operands, and attributes have defaults', async () => {
   const made = graph('f', (b) => {
     const x = b.input('x', 'f32', [2, 3]);

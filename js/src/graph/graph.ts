@@ -1,9 +1,11 @@
 import { compiler, invoke, release } from './compiler.js';
-import { checkOptions, checkWord, classOf, RlxError } from '../values/errors.js';
+import { checkOptions, checkWord, classOf, RlxError, shown } from '../values/errors.js';
 import type { Instance } from '../wasm/module.js';
 import { checkFunction, GraphBuilder } from './builder.js';
 import type { Initial } from './initial.js';
-import { type Dim, dimOf, snake, type ValueType } from './value.js';
+import { type Dim, dimOf, snake, Value, type ValueType } from './value.js';
+import type { GraphTypes, Name, StepTypes } from '../session/types.js';
+import type { DType } from '../values/dtype.js';
 import { Request, type Response } from '../wasm/wire.js';
 
 /** An input, a parameter or a state of a graph. */
@@ -86,7 +88,9 @@ const dropped = new FinalizationRegistry<{ instance: Instance; handle: number }>
  * A graph, and what can be made of it. It never changes: each method returns another graph.
  * Methods throw an {@link RlxError} that says what does not fit.
  */
-export class Graph {
+export class Graph<T extends GraphTypes = GraphTypes> {
+  /** What TypeScript knows of it; there is no such property. */
+  declare readonly types?: T;
   readonly #instance: Instance;
   readonly #handle: number;
   #freed = false;
@@ -118,7 +122,7 @@ export class Graph {
 
   #request(method: string, what = method): Request { return new Request(method, what).u32(this.handle); }
 
-  #derive(transform: string, output: string, names: readonly string[], order = 1): Graph {
+  #derive(transform: string, output: string, names: readonly string[], order = 1): Graph<any> {
     return new Graph(invoke(this.#request('derive', transform).text(transform).text(output, 'the output').texts(names, 'the list of ports').u32(order, 'order')).u32(), this.initial);
   }
 
@@ -129,9 +133,9 @@ export class Graph {
    * The derivatives of an output without axes, as outputs `grad/x`; the graph's own outputs are
    * left out. By the parameters if no ports are named.
    */
-  grad(output: string, ...by: string[]): Graph { return this.#derive('grad', output, by); }
+  grad<V extends string, B extends string>(output: Name<V, T['values']>, ...by: B[]): Graph<{ inputs: T['inputs']; values: `grad/${B}` | ParamValues<T> }> { return this.#derive('grad', output, by); }
   /** {@link Graph.grad}, with the graph's own outputs. */
-  valueAndGrad(output: string, ...by: string[]): Graph { return this.#derive('value_and_grad', output, by); }
+  valueAndGrad<V extends string, B extends string>(output: Name<V, T['values']>, ...by: B[]): Graph<{ inputs: T['inputs']; values: T['values'] | `grad/${B}` }> { return this.#derive('value_and_grad', output, by); }
   /** Adds an input `cotangent/y` for each output, and outputs `grad/x`: the cotangents times the Jacobian. */
   vjp(...by: string[]): Graph { return this.#derive('vjp', '', by); }
   /** Adds an input `tangent/x` for each port named, and outputs `tangent/y`: the Jacobian times the tangents. */
@@ -142,7 +146,7 @@ export class Graph {
   nth(output: string, by: string, order: number): Graph { return this.#derive('nth', output, [by], order); }
 
   /** The graph over a batch axis of that size: where each named port has it, and where each output is to get it (0 if not named). */
-  vmap(size: Dim, ports: Readonly<Record<string, number>>, outputs: Readonly<Record<string, number>> = {}): Graph {
+  vmap(size: Dim, ports: Readonly<Record<string, number>>, outputs: Readonly<Record<string, number>> = {}): Graph<T> {
     const request = this.#request('vmap').text(typeof size === 'number' ? String(size) : size, 'size').numbers(ports, 'f64', 'ports').numbers(outputs, 'f64', 'outputs');
     return new Graph(invoke(request).u32(), this.initial);
   }
@@ -151,18 +155,18 @@ export class Graph {
    * The graph with its products in half precision: matrix products, convolutions and attention that
    * are f32 take rounded operands, sum in f32 and round the result. All else stays as it is.
    */
-  mixed(type: 'bf16' | 'f16'): Graph {
+  mixed(type: 'bf16' | 'f16'): Graph<T> {
     checkWord('mixed: type', type, 'bf16 f16');
     return this.#derive('mixed', type, []);
   }
 
   /** Gives symbolic dimensions their sizes. */
-  bind(symbols: Readonly<Record<string, number>>): Graph {
+  bind(symbols: Readonly<Record<string, number>>): Graph<T> {
     return new Graph(invoke(this.#request('bind').numbers(symbols, 'u32', 'symbols')).u32(), this.initial);
   }
 
   /** A training step: the graph's outputs with the parameters as they were, and the update of the parameters. */
-  step(options: StepOptions): Graph {
+  step(options: StepOptions): Graph<StepTypes<T>> {
     checkOptions('step', options, 'optimizer loss schedule frozen history precision');
     const { optimizer, loss = 'loss', schedule, frozen = [], history = 0, precision } = options ?? {};
     if (!optimizer?.kind) throw new RlxError('missing', `the optimizer is { kind: 'sgd' | 'adam' | 'adamw', ... }, given as ${classOf(optimizer)}`, { name: 'optimizer' });
@@ -171,7 +175,7 @@ export class Graph {
     if (precision !== undefined) checkWord('step: precision', precision, 'bf16 f16');
     const { kind, ...hyper } = optimizer, { kind: shape = '', ...rates } = schedule ?? {};
     const request = this.#request('step').text(loss, 'loss').text(kind, 'kind of the optimizer').numbers(reals({ ...hyper, ...precision === 'f16' && { lossScale: 65536 } }), 'f64').text(shape, 'kind of the schedule').numbers(reals(rates), 'f64').texts(frozen, 'frozen').u32(history, 'history');
-    const step = new Graph(invoke(request).u32(), this.initial);
+    const step = new Graph<StepTypes<T>>(invoke(request).u32(), this.initial);
     return precision ? step.mixed(precision) : step;
   }
 
@@ -197,6 +201,28 @@ function readType(r: Response): ValueType {
   return { dtype: r.text(), shape: r.list(() => dimOf(r.text())) };
 }
 
+/** The element type and the shape of a port; of a parameter also what it begins with. */
+export type Declaration = readonly [dtype: DType, shape?: readonly Dim[], initial?: Initial];
+
+/** The ports of a graph, by name. */
+export interface Declarations {
+  readonly inputs?: Readonly<Record<string, Declaration>>;
+  readonly params?: Readonly<Record<string, Declaration>>;
+  readonly states?: Readonly<Record<string, Declaration>>;
+}
+
+/** Names of what is declared. */
+type Declared<P extends Declarations, K extends keyof Declarations> = P[K] extends Readonly<Record<string, Declaration>> ? keyof P[K] & string : never;
+
+/** The types of a graph that is declared. A name with a slash is of a scope, which a declaration does not list. */
+export interface DeclaredTypes<P extends Declarations, O> {
+  inputs: { readonly [N in Declared<P, 'inputs'>]: NonNullable<P['inputs']>[N][0] };
+  values: Declared<P, 'params'> | Declared<P, 'states'> | keyof O & string | `${string}/${string}`;
+}
+
+/** What can be read beside outputs: nothing that is known, or what scopes hold. */
+type ParamValues<T extends GraphTypes> = string extends T['values'] ? string : `${string}/${string}`;
+
 /**
  * Builds a graph. {@link init} must have been awaited.
  *
@@ -207,8 +233,51 @@ function readType(r: Response): ValueType {
  *   b.output('loss', error.mul(error).mean());
  * });
  * ```
+ *
+ * With declarations TypeScript knows the names and element types of inputs, and what can be read:
+ * the function gets their values, and returns outputs, and the next values of states, by name.
+ *
+ * ```ts
+ * const model = graph('line', { inputs: { x: ['f32', [8, 3]], t: ['f32', [8]] }, params: { w: ['f32', [3]] } }, (b, { x, t, w }) => {
+ *   const error = x.matmul(w).sub(t);
+ *   return { loss: error.mul(error).mean() };
+ * });
+ * ```
  */
-export function graph(name: string, build: (b: GraphBuilder) => void): Graph {
+export function graph<const P extends Declarations, O extends Readonly<Record<string, Value>>>(
+  name: string, declarations: P, build: (b: GraphBuilder, ports: { readonly [N in Declared<P, 'inputs'> | Declared<P, 'params'> | Declared<P, 'states'>]: Value }) => O,
+): Graph<DeclaredTypes<P, O>>;
+export function graph(name: string, build: (b: GraphBuilder) => void): Graph;
+export function graph(name: string, first: unknown, build?: unknown): Graph {
+  return typeof first === 'function' ? graphOf(name, first as (b: GraphBuilder) => void) : graphOf(name, declared(name, first as Declarations, build));
+}
+
+/** Builds a graph of what is declared, and of what a function makes of it. */
+function declared(name: string, declarations: Declarations, build: unknown): (b: GraphBuilder) => unknown {
+  if (build === undefined) checkFunction(`graph ${shown(name)} is built by`, declarations);
+  checkOptions('graph', declarations, 'inputs params states');
+  checkFunction(`graph ${shown(name)} is built by`, build);
+  const { inputs = {}, params = {}, states = {} } = declarations ?? {};
+  return (b) => {
+    const ports: Record<string, Value> = {};
+    const declare = (list: Readonly<Record<string, Declaration>>, make: (port: string, dtype: DType, shape: readonly Dim[], initial?: Initial) => Value) => {
+      for (const [port, type] of Object.entries(list)) {
+        if (!Array.isArray(type)) throw new RlxError('attr', `graph ${name}: ${port} is declared by [dtype, shape], given as ${classOf(type)}`, { name: port });
+        ports[port] = make(port, type[0], type[1] ?? [], type[2]);
+      }
+    };
+    declare(inputs, (port, dtype, shape) => b.input(port, dtype, shape));
+    declare(params, (...port) => b.param(...port));
+    declare(states, (port, dtype, shape) => b.state(port, dtype, shape));
+    const made: unknown = (build as (b: GraphBuilder, ports: Record<string, Value>) => unknown)(b, ports);
+    if (made instanceof Promise) return made;
+    if (Object(made) !== made) throw new RlxError('graph', `graph ${name}: the function returns outputs by name, not ${classOf(made)}`);
+    for (const [output, value] of Object.entries(made as Record<string, Value>)) b[Object.hasOwn(states, output) ? 'setState' : 'output'](output, value);
+    return undefined;
+  };
+}
+
+function graphOf(name: string, build: (b: GraphBuilder) => unknown): Graph {
   if (typeof name !== 'string') throw new RlxError('attr', `graph: the name is a text, given as ${classOf(name)}`, { op: 'graph' });
   checkFunction(`graph ${name} is built by`, build);
   const b = new GraphBuilder(name);

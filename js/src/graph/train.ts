@@ -6,6 +6,7 @@ import { declaredParams, type Initial, initialParams } from './initial.js';
 import { checkPlace, openSession, type Place, sessionOptions, type SessionOptions } from '../session/open.js';
 import type { Session } from '../session/session.js';
 import { Trainer } from '../session/trainer.js';
+import type { GraphTypes, StepTypes, TypesOfGraphs } from '../session/types.js';
 import { compileTuned, type TuneOptions } from './tune.js';
 
 /** Graphs that are compiled together: entries share parameters and states. */
@@ -65,7 +66,7 @@ function compileJob(job: Job, tune: Module['tune'], where: DeviceOptions): Promi
  * begin as their declarations say, and as 0 where those say nothing: {@link initialParams} draws
  * all of them.
  */
-export async function session(module: Module, options: ModuleSessionOptions = {}): Promise<Session> {
+export async function session<const G extends Module['entries'] = Module['entries']>(module: Module & { entries: G }, options: ModuleSessionOptions = {}): Promise<Session<TypesOfGraphs<G>>> {
   checkOptions('session', options, sessionOptions);
   const made = await openModule(module, options ?? {});
   try {
@@ -74,7 +75,7 @@ export async function session(module: Module, options: ModuleSessionOptions = {}
     made.close();
     throw reason;
   }
-  return made;
+  return made as Session<any>;
 }
 
 /** Refuses limits that are not known, or no counts. */
@@ -127,13 +128,13 @@ function withDefaults(given: SessionOptions): SessionOptions {
   return { worker: worker ?? (!options.gpu && !options.device && typeof Worker === 'function'), ...options };
 }
 
-export interface TrainingOptions extends StepOptions, ModuleSessionOptions {
+export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Readonly<Record<string, Graph>>> extends StepOptions, ModuleSessionOptions {
   /** How many losses to keep on the device, so that all are reported. 64 if not given, 0 for none. */
   history?: number;
   /** The learning rate without a schedule: the input `lr`, to be changed by `trainer.session.bind('step', { lr })`. */
   rate?: number;
   /** More entries beside `step`, such as `eval`. */
-  entries?: Readonly<Record<string, Graph>>;
+  entries?: G;
   /** What parameters begin with, in place of what their declarations say. */
   params?: Readonly<Record<string, Initial>>;
   /** The seed of random parameters. 0 if not given. */
@@ -153,9 +154,9 @@ export interface TrainingOptions extends StepOptions, ModuleSessionOptions {
  * await trainer.run({ steps: 1000, batches: batches({ x, labels }, { size: 32, shuffle: 1 }) });
  * ```
  */
-export async function train(graph: Graph, options: TrainingOptions): Promise<Trainer> {
+export async function train<T extends GraphTypes, const G extends Readonly<Record<string, Graph>> = {}>(graph: Graph<T>, options: TrainingOptions<G>): Promise<Trainer<{ readonly step: StepTypes<T> } & TypesOfGraphs<G>>> {
   checkOptions('train', options, `${trainingOptions} ${sessionOptions}`);
-  const { optimizer, loss = 'loss', schedule, frozen, history = 64, precision, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, tune = false, ...rest } = options ?? {};
+  const { optimizer, loss = 'loss', schedule, frozen, history = 64, precision, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, tune = false, ...rest } = options ?? {} as TrainingOptions<G>;
   if (!(graph instanceof Graph)) throw new RlxError('missing', `train: the first argument is a graph, given as ${classOf(graph)}`);
   if (rate !== undefined && schedule) throw new RlxError('attr', `train: rate is ${rate}, and the schedule is '${schedule.kind}' with a rate of its own: give one of them`, { name: 'rate' });
   if (rate !== undefined && !(rate >= 0 && rate < Infinity)) throw new RlxError('attr', `rate is ${rate}: a learning rate is a finite number from 0 on`, { name: 'rate' });
@@ -170,5 +171,5 @@ export async function train(graph: Graph, options: TrainingOptions): Promise<Tra
     made.close();
     throw reason;
   }
-  return new Trainer(made, { loss });
+  return new Trainer(made as Session<any>, { loss });
 }

@@ -6,6 +6,7 @@ import { buildProgram } from '../gpu/program.js';
 import { asError, checkCount, checkOptions, checkWord, RlxError } from '../values/errors.js';
 import { openRemote, type WorkerOptions } from '../worker/remote.js';
 import type { Session } from './session.js';
+import type { EntryTypes } from './types.js';
 
 /** Where a session is to be: on a GPU, on the CPU, or on the CPU only where there is no GPU. */
 export type Place = 'gpu' | 'cpu' | 'best';
@@ -36,10 +37,10 @@ export interface SessionOptions extends DeviceOptions, GPUSessionOptions, Worker
  * console.log((await reading!).values.loss);
  * ```
  */
-export async function openSession(file: Uint8Array | ArrayBuffer, options: SessionOptions = {}): Promise<Session> {
+export async function openSession<E extends EntryTypes = any>(file: Uint8Array | ArrayBuffer, options: SessionOptions = {}): Promise<Session<E>> {
   options ??= {};
   checkOptions('openSession', options, sessionOptions);
-  return options.worker ? openRemote(file, options) : openLocal(decodePlan(file), options);
+  return (options.worker ? openRemote(file, options) : openLocal(decodePlan(file), options)) as Promise<Session<any>>;
 }
 
 /** {@link openSession} in this thread, for a plan that was read already. */

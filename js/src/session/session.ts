@@ -4,6 +4,7 @@ import type { DType, StoredData, TensorData } from '../values/dtype.js';
 import type { RlxError } from '../values/errors.js';
 import type { Plan } from '../plan/plan.js';
 import type { Tensor } from '../values/tensor.js';
+import type { EntryTypes, InputsOf, Name, ValuesOf } from './types.js';
 
 /** A tensor in host memory. */
 export interface HostTensor {
@@ -42,9 +43,9 @@ export type Input = number | boolean | TensorData | { data: TensorData; shape: r
 /** Values for an entry's inputs and scalars, by name. */
 export type Inputs = Readonly<Record<string, Input>>;
 
-export interface RunOptions {
+export interface RunOptions<V extends string = string> {
   /** Outputs, parameters and states to read as they are after this run. The copy is part of the run's submission. */
-  read?: readonly string[];
+  read?: readonly V[];
   /** How many times to run the entry, in one submission. Scalars may differ from one to the next. */
   steps?: number;
 }
@@ -68,10 +69,10 @@ export interface Run {
 }
 
 /**
- * A plan on a device: its buffers, its pipelines, its state. Every method rejects with an
+ * A plan on a device, which may know the types of its entries: its buffers, its pipelines, its state. Every method rejects with an
  * {@link RlxError}; once {@link Session.lost} has resolved, all of them reject with that error.
  */
-export interface Session {
+export interface Session<E extends EntryTypes = any> {
   /** The plan, of its variants the one that runs. */
   readonly plan: Plan;
   /** What the device calls itself. */
@@ -88,19 +89,19 @@ export interface Session {
    * under way. Every input must be given, unless it is bound; given arrays may be changed once
    * the promise has resolved. Runs happen in the order of the calls.
    */
-  run(entry: string, inputs?: Inputs, options?: RunOptions): Promise<Run>;
+  run<N extends keyof E & string, V extends string>(entry: N, inputs?: InputsOf<E[N]>, options?: RunOptions<Name<V, ValuesOf<E>>>): Promise<Run>;
   /** Uploads inputs that runs of the entry then need not give, until one does. */
-  bind(entry: string, inputs: Inputs): Promise<void>;
+  bind<N extends keyof E & string>(entry: N, inputs: InputsOf<E[N]>): Promise<void>;
   /** The value of an output of the last run, of a parameter or of a state, as of now. */
-  read(name: string): Promise<TensorData>;
+  read<V extends string>(name: Name<V, ValuesOf<E>>): Promise<TensorData>;
   /** Several values of the same moment, in one transfer. */
-  readAll(names: readonly string[]): Promise<Reading>;
+  readAll<V extends string>(names: readonly Name<V, ValuesOf<E>>[]): Promise<Reading>;
   /** Sets a parameter or a state. */
-  write(name: string, value: Input): Promise<void>;
+  write<V extends string>(name: Name<V, ValuesOf<E>>, value: Input): Promise<void>;
   /** Puts a tensor on the device, to be an input as often as you like. */
   upload(tensor: HostTensor): Promise<Tensor>;
   /** A copy, on the device, of an output, parameter or state as of now. */
-  keep(name: string): Promise<Tensor>;
+  keep<V extends string>(name: Name<V, ValuesOf<E>>): Promise<Tensor>;
   /** All parameters and states. What a lost device costs is counted from here. */
   save(): Promise<Record<string, HostTensor>>;
   /**

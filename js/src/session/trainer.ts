@@ -5,6 +5,7 @@ import { byName, named } from '../values/named.js';
 import type { Slot } from '../plan/plan.js';
 import type { HostTensor, Inputs, LoadOptions, Run, RunOptions, Session, StoredTensor } from './session.js';
 import { yieldTask } from './task.js';
+import type { EntryInputs, EntryTypes, Name, ValuesOf } from './types.js';
 
 /** Names in the plan that a trainer uses. */
 export interface TrainerOptions {
@@ -21,14 +22,14 @@ export interface TrainerOptions {
 }
 
 /** Where the inputs of a run of steps come from: an iterable, or a function of the step. */
-export type BatchSource = Iterable<Batch> | AsyncIterable<Batch> | ((step: number) => Inputs | Promise<Inputs>);
+export type BatchSource<I = Inputs> = Iterable<Batch> | AsyncIterable<Batch> | ((step: number) => I | Promise<I>);
 
-export interface TrainOptions {
+export interface TrainOptions<I = Inputs> {
   steps: number;
   /** An iterator is closed at the end of the run: give an iterable, or a function, for several runs. */
-  batches: BatchSource;
+  batches: BatchSource<I>;
   /** Inputs of every step besides its batch, such as a learning rate: looked at before each step. */
-  inputs?: Inputs | ((step: number) => Inputs);
+  inputs?: I | ((step: number) => I);
   /** Every how many steps losses are read. 10 if not given; at most the length of the plan's history. */
   every?: number;
   /** Stops before the next step, or while a batch is waited for; `run` then resolves with what was done. */
@@ -38,9 +39,9 @@ export interface TrainOptions {
   onProgress?: (progress: Progress) => void;
 }
 
-export interface EvaluateOptions {
+export interface EvaluateOptions<N extends string = string> {
   /** `eval` if not given. */
-  entry?: string;
+  entry?: N;
   batches: Iterable<Batch> | AsyncIterable<Batch>;
 }
 
@@ -73,22 +74,25 @@ const running = new WeakSet<object>();
  * Trains with an entry of a session. A plan that keeps a history of losses on the device has every
  * loss reported, however seldom they are read.
  */
-export class Trainer {
-  readonly session: Session;
+export class Trainer<E extends EntryTypes = any> {
+  readonly session: Session<E>;
   /** How many steps were made with this trainer, those before {@link Trainer.load} included. */
   steps = 0;
   readonly #entry: string;
+  /** The session, of which any name is asked. */
+  readonly #session: Session;
   readonly #loss: string;
   readonly #history: { ring: Slot; count: Slot } | undefined;
   /** How many losses of the history were reported, or are not this run's. */
   #reported = 0;
 
-  constructor(session: Session, options: TrainerOptions = {}) {
+  constructor(session: Session<E>, options: TrainerOptions = {}) {
     checkOptions('a trainer', options, 'entry loss history');
     const { entry = 'step', loss = 'loss', history } = options ?? {};
     checkOptions('history', history, 'ring count');
     need(session?.plan, 'missing', 'a trainer has a session', session);
     this.session = session;
+    this.#session = session as Session<any>;
     this.#entry = entry;
     this.#loss = loss;
     const state = (name: string) => session.plan.slots.find((slot) => slot.name === name && slot.role === 'state');
@@ -100,8 +104,8 @@ export class Trainer {
   }
 
   /** One step. See {@link Session.run}. */
-  async step(inputs: Inputs, options?: RunOptions): Promise<Run> {
-    const run = await this.session.run(this.#entry, inputs, options);
+  async step<V extends string>(inputs: EntryInputs<E, 'step'>, options?: RunOptions<Name<V, ValuesOf<E>>>): Promise<Run> {
+    const run = await this.#session.run(this.#entry, inputs as Inputs, options);
     this.steps += options?.steps ?? 1;
     return run;
   }
@@ -110,7 +114,7 @@ export class Trainer {
    * Makes many steps. The page stays responsive, and a hidden tab goes on; losses are read every
    * few steps with the step's own submission, and nothing waits for them.
    */
-  async run(options: TrainOptions): Promise<Summary> {
+  async run(options: TrainOptions<EntryInputs<E, 'step'>>): Promise<Summary> {
     checkOptions('run', options, 'steps batches inputs every signal stopOnNaN onProgress');
     const { steps, batches, inputs, signal, stopOnNaN, onProgress } = options ?? {};
     let { every = 10 } = options ?? {};
@@ -118,7 +122,7 @@ export class Trainer {
     checkCount('every', every, 1);
     const history = this.#history, key = history?.count ?? this;
     if (running.has(key)) throw new RlxError('busy', 'a trainer with this history is running');
-    const source = open(batches, signal), pause = yieldTask(), begun = performance.now(), first = this.steps;
+    const source = open(batches as BatchSource, signal), pause = yieldTask(), begun = performance.now(), first = this.steps;
     const seconds = () => (performance.now() - begun) / 1000;
     let loss = NaN, failure: unknown, done = 0, reports = Promise.resolve();
     const report = async (run: Run) => {
@@ -144,19 +148,19 @@ export class Trainer {
     try {
       if (history) { // what it has now may be of a run before, or of a file
         every = Math.min(every, history.ring.shape[0]!);
-        this.#reported = countIn(history.count.name, await this.session.read(history.count.name));
+        this.#reported = countIn(history.count.name, await this.#session.read(history.count.name));
       }
       let batch: Batch | undefined;
       while (done < steps && !signal?.aborted && !failure && (batch = await source.next(done))) {
         const read = done + 1 === steps || (done + 1) % every === 0;
-        const more = typeof inputs === 'function' ? inputs(done) : inputs;
-        const run = await this.session.run(batch.entry ?? this.#entry, { ...batch.inputs, ...more }, read ? { read: this.#names() } : {});
+        const more = typeof inputs === 'function' ? (inputs as (step: number) => Inputs)(done) : inputs;
+        const run = await this.#session.run(batch.entry ?? this.#entry, { ...batch.inputs, ...more }, read ? { read: this.#names() } : {});
         done++;
         this.steps++;
         if (read) follow(run);
         await pause();
       }
-      if (!failure && done && done < steps) follow({ step: this.session.steps, reading: this.session.readAll(this.#names()) });
+      if (!failure && done && done < steps) follow({ step: this.session.steps, reading: this.#session.readAll(this.#names()) });
       await reports;
       if (failure) throw failure;
       const end = done >= steps ? 'steps' : signal?.aborted ? 'signal' : 'batches';
@@ -185,7 +189,7 @@ export class Trainer {
    * all rows, or, of integers, which count something, its sum; any other is concatenated, without
    * the rows that a mask left out.
    */
-  async evaluate(options: EvaluateOptions): Promise<Record<string, number | TensorData>> {
+  async evaluate(options: EvaluateOptions<keyof E & string>): Promise<Record<string, number | TensorData>> {
     checkOptions('evaluate', options, 'entry batches');
     const { entry = 'eval', batches } = options ?? {};
     const pause = yieldTask(), source = open(batches), parts: Part[] = [];
@@ -194,7 +198,7 @@ export class Trainer {
     try {
       let batch: Batch | undefined;
       while ((batch = await source.next(parts.length))) {
-        const { reading } = await this.session.run(batch.entry ?? entry, batch.inputs, { read: outputs.map(({ name }) => name) });
+        const { reading } = await this.#session.run(batch.entry ?? entry, batch.inputs, { read: outputs.map(({ name }) => name) });
         parts.push({ rows: batch.rows, values: (await reading!).values });
         await pause();
       }

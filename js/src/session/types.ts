@@ -1,0 +1,47 @@
+// What TypeScript knows of graphs and of the sessions on them: names and element types. Of graphs
+// that were read from files, and of plans, it knows nothing, and any name is taken.
+
+import type { TensorData } from '../values/dtype.js';
+import type { Tensor } from '../values/tensor.js';
+import type { Input, Inputs } from './session.js';
+
+/** The inputs of a graph, with their element types, and the names of what can be read after it ran. */
+export interface GraphTypes {
+  inputs: Readonly<Record<string, string>>;
+  values: string;
+}
+
+/** The graphs of a session, by entry. */
+export type EntryTypes = Readonly<Record<string, GraphTypes>>;
+
+/** The class of typed array that holds the elements of a type. */
+export type ArrayOf<D> =
+  D extends 'f32' ? Float32Array : D extends 'i32' ? Int32Array : D extends 'u32' ? Uint32Array :
+  D extends 'f16' | 'bf16' | 'u16' ? Uint16Array : D extends 'i16' ? Int16Array : D extends 'i8' ? Int8Array :
+  D extends 'bool' | 'u8' | 'f8e4m3fn' | 'f8e5m2' ? Uint8Array : TensorData;
+
+/** What an input of an element type takes. */
+export type InputOf<D> = number | boolean | readonly number[] | Tensor | ArrayOf<D> | { data: ArrayOf<D>; shape: readonly number[]; dtype?: D | (string & {}) };
+
+/** The inputs of a graph; those that are bound need not be given. */
+export type InputsOf<T extends GraphTypes> = string extends keyof T['inputs'] ? Inputs : { readonly [N in keyof T['inputs']]?: InputOf<T['inputs'][N]> };
+
+/** What can be read of a session. */
+export type ValuesOf<E extends EntryTypes> = E[keyof E]['values'];
+
+/** A name that is a literal has to be one that is known; one that is made when the program runs may be any. */
+export type Name<N extends string, Known extends string> = string extends N ? N : N extends Known ? N : Known;
+
+/** The types of a training step of a graph. */
+export interface StepTypes<T extends GraphTypes> {
+  inputs: string extends keyof T['inputs'] ? T['inputs'] : T['inputs'] & { readonly lr: 'f32' };
+  values: T['values'] | `optim/${string}` | `history/${string}`;
+}
+
+/** The graphs that a module is made of, or their texts, and their types. */
+export type TypesOfGraphs<G> = { readonly [N in keyof G]: G[N] extends { readonly types?: infer T } ? Extract<T, GraphTypes> extends infer U extends GraphTypes ? U : GraphTypes : GraphTypes };
+
+/** The inputs of an entry, if a session has it. */
+export type EntryInputs<E extends EntryTypes, N extends string> = N extends keyof E ? InputsOf<E[N]> : Inputs;
+
+export type { Input };
