@@ -125,6 +125,9 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 		return nil, err
 	}
 	p := &program{name: b.name, device: d}
+	if p.budget, err = budgetOf(d, o); err != nil {
+		return nil, planned.Fault(p, "compile", err)
+	}
 	if b.walled != nil {
 		p.walls = b.walled()
 	}
@@ -153,12 +156,26 @@ func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) erro
 	if err != nil {
 		return err
 	}
+	if err := planned.CheckMemory(made, p.budget); err != nil {
+		return err
+	}
 	err = p.open(ctx, made)
 	if errors.Is(err, driver.ErrNoAlgorithm) && t.Products != loop.NoProducts {
 		t.Products = loop.NoProducts // kernels compute what cuBLASLt does not
 		return p.compile(ctx, m, t)
 	}
 	return err
+}
+
+// budgetOf returns how much memory a program may take: what is free on the device, unless
+// the user says less.
+func budgetOf(d *device, o native.Options) (native.Budget, error) {
+	free, _, err := d.MemoryInfo()
+	if err != nil {
+		return native.Budget{}, err
+	}
+	device := native.Budget{Bytes: int64(free), Source: "what is free on the device"}
+	return o.Budget(device)
 }
 
 // open makes a plan ready to run. The error is [driver.ErrNoAlgorithm] where cuBLASLt
