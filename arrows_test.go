@@ -14,8 +14,9 @@ var layers = [][]string{
 	{"ir/format"},
 	{"ir/dtype"},
 	{"ir/scalar"},
+	{"ir/kernel/routine"},
 	{"ir/kernel", "ir/kernel/loop"}, // below the ops, which may write kernels
-	{"ir/kernel/sim", "ir/kernel/kerneltest", "ir/kernel/routine"},
+	{"ir/kernel/sim", "ir/kernel/kerneltest"},
 	{"ir"},
 	{"ir/derive"},
 	{"ir/ops"},

@@ -210,6 +210,8 @@ func TestParamsLoadWhereOnlyWeightsAre(t *testing.T) {
 	}
 }
 
+// FuzzLoad reads files as [rlx.Trainer.Load] does, but runs nothing on the device: its threads
+// make coverage differ from run to run, which holds the fuzzer up at each input.
 func FuzzLoad(f *testing.F) {
 	whole, err := os.ReadFile(checkpoint(f, nil))
 	if err != nil {
@@ -226,18 +228,9 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte{2, 0, 0, 0, 0, 0, 0, 0, '{', '}'})
 	tr := trainer(f, rlx.Training{})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		before := tr.Steps()
-		switch err := tr.Load(ctx, bytes.NewReader(data)); {
-		case err == nil:
-			// No step is taken: the threads of the CPU make coverage differ from run to run, which
-			// holds the fuzzer up for a minute at each input that it believes to be new.
-			if n := tr.Steps(); n < 0 || n > 1<<30 {
-				t.Errorf("the trainer stands at step %d", n)
-			}
-		case !errors.Is(err, safetensors.ErrDamaged) && !errors.Is(err, rlx.ErrCheckpoint):
+		err := rlx.ReadCheckpoint(tr, bytes.NewReader(data))
+		if err != nil && !errors.Is(err, safetensors.ErrDamaged) && !errors.Is(err, rlx.ErrCheckpoint) {
 			t.Errorf("an error of no kind: %v", err)
-		case tr.Steps() != before:
-			t.Error("a refused file changed the trainer")
 		}
 	})
 }

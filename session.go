@@ -56,6 +56,11 @@ type CompileOptions struct {
 	// that is a CUDA GPU, and takes the fastest. What was found is kept in the user's
 	// cache folder, so that only the first compilation takes longer, by seconds.
 	Tune bool
+	// Memory is how many bytes the program may hold on the device; 0 stands for the
+	// environment variable RLX_MEMORY ("8GiB"), or, without it, for what the device has:
+	// see [native.Options]. For a module that needs more the error is a
+	// [*native.MemoryError], and nothing was allocated.
+	Memory int64
 }
 
 // CompileWith is [Session.Compile] with options. The error is of kind
@@ -75,7 +80,7 @@ func (s *Session) CompileWith(ctx context.Context, m *ir.Module, o CompileOption
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.backend.Compile(ctx, m, native.Options{TF32: o.Precision == TF32, Tune: o.Tune})
+	p, err := s.backend.Compile(ctx, m, native.Options{TF32: o.Precision == TF32, Tune: o.Tune, Memory: o.Memory})
 	if err != nil {
 		return nil, err
 	}

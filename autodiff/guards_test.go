@@ -142,6 +142,9 @@ func hasFloats(s ir.Sample) bool {
 // oneWay are guarded ops with a condition that is the same at all points, and why.
 var oneWay = map[ir.Op]string{
 	"all_reduce":        "on one device every element is the largest",
+	"xlogy":             "samples hold no NaN, which the guard lets through",
+	"xlog1py":           "as xlogy",
+	"kl_div":            "as xlogy",
 	"cosine_similarity": "a norm that is just epsilon shares its derivative with it: as max does",
 }
 

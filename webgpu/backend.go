@@ -5,6 +5,7 @@ package webgpu
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 
 	"github.com/rlx-go/rlx/ir"
@@ -72,7 +73,7 @@ func (b *backend) Support(n *ir.Node) native.Support {
 	return planned.Support(n, plan.WebGPU(), "WGSL shaders")
 }
 
-func (b *backend) Compile(ctx context.Context, m *ir.Module, _ native.Options) (native.Program, error) {
+func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (native.Program, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fault("compile", err)
 	}
@@ -81,6 +82,18 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, _ native.Options) (
 		return nil, err
 	}
 	p, err := plan.Compile(m, dev.Target(), wgsl.Printer{})
+	if err != nil {
+		return nil, fault("compile", err)
+	}
+	// WebGPU does not tell how much memory a GPU has; one made of software has the host's.
+	device := native.Budget{Bytes: math.MaxInt64, Source: "no bound"}
+	if dev.Info().CPU {
+		device = native.HostMemory()
+	}
+	budget, err := o.Budget(device)
+	if err == nil {
+		err = planned.CheckMemory(p, budget)
+	}
 	if err != nil {
 		return nil, fault("compile", err)
 	}

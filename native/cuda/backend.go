@@ -129,6 +129,10 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 	if err != nil {
 		return nil, err
 	}
+	budget, err := budgetOf(d, o)
+	if err != nil {
+		return nil, planned.Fault(&program{name: b.name, device: d}, "compile", err)
+	}
 	t := targetOf(d, o, b.choice)
 	t.Long = b.long
 	if o.Tune {
@@ -136,7 +140,7 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 			return nil, planned.Fault(&program{name: b.name, device: d}, "tune", err)
 		}
 	}
-	p, err := b.compile(ctx, d, m, t, nil)
+	p, err := b.compile(ctx, d, m, t, budget, nil)
 	if err != nil {
 		return nil, planned.Fault(p, "compile", err)
 	}
@@ -145,15 +149,15 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 
 // compile makes a program after what took the time so far. Products that cuBLASLt turns out
 // to have no algorithm for are computed by kernels, and the others by cuBLASLt still.
-func (b *backend) compile(ctx context.Context, d *device, m *ir.Module, t plan.Target, made []native.Timing) (*program, error) {
-	p := &program{name: b.name, device: d, made: made}
+func (b *backend) compile(ctx context.Context, d *device, m *ir.Module, t plan.Target, budget native.Budget, made []native.Timing) (*program, error) {
+	p := &program{name: b.name, device: d, budget: budget, made: made}
 	if b.walled != nil {
 		p.walls = b.walled()
 	}
 	t.Refused = d.refused.Load()
 	err := p.compile(ctx, m, t)
 	if errors.Is(err, driver.ErrNoAlgorithm) && d.refused.Load() != t.Refused {
-		return b.compile(ctx, d, m, t, p.made)
+		return b.compile(ctx, d, m, t, budget, p.made)
 	}
 	return p, err
 }
@@ -170,7 +174,21 @@ func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) erro
 	if err != nil {
 		return err
 	}
+	if err := planned.CheckMemory(made, p.budget); err != nil {
+		return err
+	}
 	return p.open(ctx, made)
+}
+
+// budgetOf returns how much memory a program may take: what is free on the device, unless
+// the user says less.
+func budgetOf(d *device, o native.Options) (native.Budget, error) {
+	free, _, err := d.MemoryInfo()
+	if err != nil {
+		return native.Budget{}, err
+	}
+	device := native.Budget{Bytes: int64(free), Source: "what is free on the device"}
+	return o.Budget(device)
 }
 
 // open makes a plan ready to run. The error is [driver.ErrNoAlgorithm] where cuBLASLt

@@ -33,6 +33,7 @@ type program struct {
 	buffers   []driver.Ptr // the plan's, in the arena
 	entries   []*entry
 	debug     bool
+	budget    native.Budget
 	walls     *walls          // nil but in tests
 	made      []native.Timing // the parts of what made the program
 }

@@ -80,12 +80,15 @@ func (b *backend) Support(n *ir.Node) native.Support {
 	return planned.Support(n, Target(), "Metal kernels")
 }
 
-func (b *backend) Compile(ctx context.Context, m *ir.Module, _ native.Options) (native.Program, error) {
+func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (native.Program, error) {
 	d, err := b.device()
 	if err != nil {
 		return nil, err
 	}
 	p := &program{device: d}
+	if p.budget, err = o.Budget(native.Budget{Bytes: int64(d.Info().Memory), Source: "the device's memory"}); err != nil {
+		return nil, planned.Fault(p, "compile", err)
+	}
 	if err := p.compile(ctx, m, targetOf(d)); err != nil {
 		return nil, planned.Fault(p, "compile", err)
 	}
@@ -113,6 +116,9 @@ func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) erro
 	}
 	if len(made.Routines) > 0 {
 		return ir.Errorf(ir.ErrUnsupported, "the plan calls a library that Metal does not have")
+	}
+	if err := planned.CheckMemory(made, p.budget); err != nil {
+		return err
 	}
 	p.plan = made
 	if err := p.build(ctx); err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/metal/driver"
 	"github.com/rlx-go/rlx/native/planned"
 )
@@ -22,6 +23,7 @@ type program struct {
 	buffers   []driver.Buffer // the plan's, but for those that each run has of its own
 	entries   []*entry
 	debug     bool
+	budget    native.Budget
 	broken    bool // a run failed in the middle
 }
 

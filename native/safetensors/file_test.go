@@ -3,6 +3,7 @@ package safetensors_test
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"math/rand/v2"
@@ -10,6 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -142,5 +145,138 @@ func TestWriteFileThatFailsLeavesEverythingAsItWas(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+// TestThePermissionsHoldFromTheFirstByteOn looks at every file of the folder while a file
+// that nobody else may read is written.
+func TestThePermissionsHoldFromTheFirstByteOn(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Log("Windows has no such permissions")
+		return
+	}
+	name := filepath.Join(t.TempDir(), "w.safetensors")
+	if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Chmod(name, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	stop, seen := make(chan struct{}), make(chan fs.FileMode, 1)
+	go func() {
+		var all fs.FileMode
+		for {
+			entries, _ := os.ReadDir(filepath.Dir(name))
+			for _, e := range entries {
+				if info, err := e.Info(); err == nil {
+					all |= info.Mode().Perm()
+				}
+			}
+			select {
+			case <-stop:
+				seen <- all
+				return
+			default:
+			}
+		}
+	}()
+	for k := range 50 {
+		if err := safetensors.WriteFile(name, version(byte(k)), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	if mode := <-seen; mode != 0o600 {
+		t.Errorf("some file had the permissions %v", mode)
+	}
+}
+
+func TestWriteFileTakesLongNamesAndLinksToNothing(t *testing.T) {
+	dir := t.TempDir()
+	long := filepath.Join(dir, strings.Repeat("n", 255))
+	if err := safetensors.WriteFile(long, version(1), nil); err != nil {
+		t.Errorf("a name of 255 bytes: %v", err)
+	}
+	if runtime.GOOS == "windows" {
+		return
+	}
+	link, round := filepath.Join(dir, "latest"), filepath.Join(dir, "round")
+	if err := errors.Join(os.Symlink("later.safetensors", link), os.Symlink("round", round)); err != nil {
+		t.Fatal(err)
+	}
+	if err := safetensors.WriteFile(link, version(2), nil); err != nil {
+		t.Fatal(err)
+	}
+	l, err := os.Lstat(link)
+	if err != nil || l.Mode().Type() != fs.ModeSymlink {
+		t.Errorf("the link is %v, %v", l, err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "later.safetensors")); err != nil {
+		t.Errorf("what the link names: %v", err)
+	}
+	if err := safetensors.WriteFile(round, version(3), nil); err == nil {
+		t.Error("a link to itself was written to")
+	}
+}
+
+// TestWhatAKilledSaveHasLeftIsRemovedByALaterOne, and nothing else.
+func TestWhatAKilledSaveHasLeftIsRemovedByALaterOne(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a[b]*") // no pattern
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, "w.safetensors")
+	old := time.Now().Add(-2 * time.Hour)
+	kept := []string{".w.safetensors.17.tmp", ".rlx-0123456789abcdef-0123456789abcdef.tmp", "notes.tmp"}
+	stale, fresh := safetensors.TemporaryPrefix("w.safetensors")+"0123456789abcdef.tmp", safetensors.TemporaryPrefix("w.safetensors")+"1111111111111111.tmp"
+	for _, file := range append([]string{stale, fresh}, kept...) {
+		path := filepath.Join(dir, file)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if file != fresh {
+			if err := os.Chtimes(path, old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := safetensors.WriteFile(name, version(1), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, stale)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what a killed save has left: %v", err)
+	}
+	for _, file := range append(kept, fresh) {
+		if _, err := os.Lstat(filepath.Join(dir, file)); err != nil {
+			t.Errorf("%s was removed: %v", file, err)
+		}
+	}
+}
+
+// TestNamesThatTheFormatCannotHoldAreRefused: two of them would become one.
+func TestNamesThatTheFormatCannotHoldAreRefused(t *testing.T) {
+	var file bytes.Buffer
+	one := native.Int32(1)
+	if err := safetensors.Write(&file, map[string]native.Tensor{"a\xff": one, "a\xfe": one}, nil); !errors.Is(err, ir.ErrName) || file.Len() > 0 {
+		t.Errorf("names that are not UTF-8: %v after %d bytes", err, file.Len())
+	}
+	if err := safetensors.Write(&file, nil, map[string]string{"k": "\xff"}); !errors.Is(err, ir.ErrName) {
+		t.Errorf("metadata that is not UTF-8: %v", err)
+	}
+	deep := native.Tensor{DType: ir.I32, Dims: slices.Repeat([]int{1}, 65), Data: one.Data}
+	if err := safetensors.Write(&file, map[string]native.Tensor{"a": deep}, nil); !errors.Is(err, ir.ErrShape) {
+		t.Errorf("65 axes: %v", err)
+	}
+}
+
+// TestAHostileRankTakesNoMemory reads 10 MB that declare 5,000,001 axes.
+func TestAHostileRankTakesNoMemory(t *testing.T) {
+	text := `{"a":{"dtype":"F32","shape":[` + strings.Repeat("1,", 5_000_000) + `1],"data_offsets":[0,4]}}`
+	text += strings.Repeat(" ", -len(text)&7)
+	data := append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)
+	data = append(data, 0, 0, 0, 0)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, _, err := safetensors.Decode(data)
+	runtime.ReadMemStats(&after)
+	if taken := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, safetensors.ErrDamaged) || taken > 1<<20 {
+		t.Errorf("%d bytes were taken for %v", taken, err)
 	}
 }

@@ -108,7 +108,7 @@ func (p parser) place(name string) (place, error) {
 			at.dtype, err = p.dtype()
 		case "shape":
 			given.shape = true
-			at.dims, err = p.sizes(at.dims)
+			at.dims, err = p.sizes(at.dims, maxRank)
 		case "data_offsets":
 			given.offsets = true
 			at.from, at.to, err = p.offsets()
@@ -151,7 +151,7 @@ func (p parser) texts() (map[string]string, error) {
 }
 
 func (p parser) offsets() (from, to int, err error) {
-	list, err := p.sizes(nil)
+	list, err := p.sizes(nil, 2)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -161,12 +161,15 @@ func (p parser) offsets() (from, to int, err error) {
 	return list[0], list[1], nil
 }
 
-// sizes appends a list of integers, none of them negative.
-func (p parser) sizes(out []int) ([]int, error) {
+// sizes appends a list of integers, none of them negative and no more than most.
+func (p parser) sizes(out []int, most int) ([]int, error) {
 	if err := p.begin('[', "a list"); err != nil {
 		return nil, err
 	}
 	for p.More() {
+		if len(out) == most {
+			return nil, fmt.Errorf("a list of more than %d numbers", most)
+		}
 		t, err := p.Token()
 		if err != nil {
 			return nil, err

@@ -15,6 +15,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
@@ -27,6 +28,9 @@ var ErrDamaged = errors.New("damaged safetensors file")
 // maxHeader bounds the header, as the format's own readers do.
 const maxHeader = 100 << 20
 
+// maxRank is how many axes a tensor may have: as many as an array of NumPy.
+const maxRank = 64
+
 // metadataKey is the header's entry that is no tensor.
 const metadataKey = "__metadata__"
 
@@ -38,12 +42,18 @@ var names = map[ir.DType]string{
 }
 
 // Write writes tensors in the order of their names, with metadata, which may be
-// nil. The error is of kind [ir.ErrName] for a name that the format reserves,
-// [ir.ErrDType] for an element type that it does not have.
+// nil. The error is of kind [ir.ErrName] for a name that the format reserves or that is
+// not UTF-8, as metadata must be, too; [ir.ErrDType] for an element type that the format
+// does not have, and [ir.ErrShape] for more than 64 axes.
 func Write(w io.Writer, tensors map[string]native.Tensor, metadata map[string]string) error {
 	header := map[string]any{}
 	if len(metadata) > 0 {
 		header[metadataKey] = metadata
+	}
+	for key, text := range metadata {
+		if !utf8.ValidString(key) || !utf8.ValidString(text) {
+			return ir.Errorf(ir.ErrName, "metadata %q: %q is not UTF-8", key, text)
+		}
 	}
 	at := 0
 	order := slices.Sorted(maps.Keys(tensors))
@@ -51,6 +61,12 @@ func Write(w io.Writer, tensors map[string]native.Tensor, metadata map[string]st
 		t := tensors[name]
 		if name == metadataKey {
 			return ir.Errorf(ir.ErrName, "a tensor cannot be called %q", name)
+		}
+		if !utf8.ValidString(name) {
+			return ir.Errorf(ir.ErrName, "a tensor cannot be called %q: the format has UTF-8 alone", name)
+		}
+		if len(t.Dims) > maxRank {
+			return ir.Shapef("tensor %q has %d axes: the format is read with %d at most", name, len(t.Dims), maxRank)
 		}
 		if names[t.DType] == "" {
 			return ir.DTypef("tensor %q: the format has no %s", name, t.DType)
