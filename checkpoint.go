@@ -106,20 +106,11 @@ func (t *Trainer) Params(ctx context.Context) (map[string]Tensor, error) {
 // [safetensors.ErrDamaged], or a [*CheckpointError], leaves the trainer as it
 // was.
 func (t *Trainer) Load(ctx context.Context, r io.Reader) error {
-	values, err := t.program.readCheckpoint(r)
+	values, _, err := safetensors.Read(r)
 	if err != nil {
 		return err
 	}
 	return t.load(ctx, values)
-}
-
-// readCheckpoint reads the values of all parameters and states.
-func (p *Program) readCheckpoint(r io.Reader) (map[string]Tensor, error) {
-	values, _, err := safetensors.Read(r)
-	if err != nil {
-		return nil, err
-	}
-	return values, p.isCheckpoint(values)
 }
 
 // LoadFile is [Trainer.Load] from a file.

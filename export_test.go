@@ -1,9 +1,16 @@
 package rlx
 
-import "io"
+import (
+	"io"
+
+	"github.com/rlx-go/rlx/native/safetensors"
+)
 
 // ReadCheckpoint is [Trainer.Load] without the device.
 func ReadCheckpoint(t *Trainer, r io.Reader) error {
-	_, err := t.program.readCheckpoint(r)
-	return err
+	values, _, err := safetensors.Read(r)
+	if err != nil {
+		return err
+	}
+	return t.program.isCheckpoint(values)
 }
