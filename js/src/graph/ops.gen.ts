@@ -1197,7 +1197,7 @@ export abstract class ValueOps {
   gt(y: Operand): Value { return this.apply('gt', [y])[0]!; }
 
   /**
-   * x where |x| > alpha and 0 elsewhere.
+   * 0 where |x| ≤ alpha and x elsewhere, also where it is NaN.
    *
    * - C1: the element type of x is float
    */
@@ -1553,8 +1553,9 @@ export abstract class ValueOps {
   logit(): Value { return this.apply('logit', [])[0]!; }
 
   /**
-   * log(sum(exp(x))) along an axis, which the result lacks. It does not overflow; it is -Inf
-   * where all elements along the axis are -Inf, and its derivative is 0 there.
+   * log(sum(exp(x))) along an axis, which the result lacks. It does not overflow; it is Inf
+   * where an element is, and -Inf where all elements along the axis are -Inf, with a derivative
+   * of 0.
    *
    * - C1: x is of a float type
    * - C2: axis is an axis of x
@@ -2340,14 +2341,14 @@ export abstract class ValueOps {
   reduceSum(axes?: readonly number[], keepDims?: boolean): Value { return this.apply('reduce_sum', [], { axes, keepDims })[0]!; }
 
   /**
-   * x where x > 0 and 0 elsewhere, also for a NaN. Its derivative at 0 is 0.
+   * 0 where x ≤ 0 and x elsewhere, also where it is NaN. Its derivative at 0 is 0.
    *
    * - C1: the element type of x is float
    */
   relu(): Value { return this.apply('relu', [])[0]!; }
 
   /**
-   * x limited to [0, 6], 0 for a NaN. The derivative at 0 and 6 is 0.
+   * x limited to [0, 6]. The derivative at 0 and 6 is 0.
    *
    * - C1: the element type of x is float
    */
@@ -2800,7 +2801,8 @@ export abstract class ValueOps {
   smoothL1(target: Operand, attributes: { reduction?: string; delta?: number } = {}): Value { return this.apply('smooth_l1', [target], attributes)[0]!; }
 
   /**
-   * x − alpha where x > alpha, x + alpha where x < −alpha, and 0 elsewhere.
+   * 0 where |x| ≤ alpha, x + alpha where x < −alpha, and x − alpha elsewhere, also where x
+   * is NaN.
    *
    * - C1: the element type of x is float
    */
@@ -3053,7 +3055,7 @@ export abstract class ValueOps {
   tensordot(y: Operand, count?: number): Value { return this.apply('tensordot', [y], { count })[0]!; }
 
   /**
-   * x where x > alpha and 0 elsewhere.
+   * 0 where x ≤ alpha and x elsewhere, also where it is NaN.
    *
    * - C1: the element type of x is float
    *
@@ -3222,7 +3224,7 @@ export abstract class ValueOps {
   windows(attributes: { axes?: readonly number[]; sizes?: readonly number[]; strides?: readonly number[]; dilations?: readonly number[] } = {}): Value { return this.apply('windows', [], attributes)[0]!; }
 
   /**
-   * x·log(1 + y), and 0 where x is 0.
+   * x·log(1 + y), 0 where x is 0, and NaN where x is.
    *
    * - C1: the element type of x is float
    * - C2: the operands have one element type, and are broadcast against each other
@@ -3230,7 +3232,7 @@ export abstract class ValueOps {
   xlog1py(y: Operand): Value { return this.apply('xlog1py', [y])[0]!; }
 
   /**
-   * x·log(y), and 0 where x is 0.
+   * x·log(y), 0 where x is 0, and NaN where x is.
    *
    * - C1: the element type of x is float
    * - C2: the operands have one element type, and are broadcast against each other
