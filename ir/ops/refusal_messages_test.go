@@ -186,7 +186,7 @@ type writer struct {
 	wrong      wrongValue
 }
 
-func note[T any](r *reader, name string, p *T) {
+func seeAttr[T any](r *reader, name string, p *T) {
 	r.names, r.values = append(r.names, name), append(r.values, *p)
 }
 
@@ -198,13 +198,13 @@ func give[T any](w *writer, p *T, wrong func(T) T) {
 	w.at++
 }
 
-func (r *reader) Int(name string, p *int)        { note(r, name, p) }
-func (r *reader) Ints(name string, p *[]int)     { note(r, name, p) }
-func (r *reader) Float(name string, p *float64)  { note(r, name, p) }
-func (r *reader) Bool(name string, p *bool)      { note(r, name, p) }
-func (r *reader) Text(name string, p *string)    { note(r, name, p) }
-func (r *reader) DType(name string, p *ir.DType) { note(r, name, p) }
-func (r *reader) Dims(name string, p *[]ir.Dim)  { note(r, name, p) }
+func (r *reader) Int(name string, p *int)        { seeAttr(r, name, p) }
+func (r *reader) Ints(name string, p *[]int)     { seeAttr(r, name, p) }
+func (r *reader) Float(name string, p *float64)  { seeAttr(r, name, p) }
+func (r *reader) Bool(name string, p *bool)      { seeAttr(r, name, p) }
+func (r *reader) Text(name string, p *string)    { seeAttr(r, name, p) }
+func (r *reader) DType(name string, p *ir.DType) { seeAttr(r, name, p) }
+func (r *reader) Dims(name string, p *[]ir.Dim)  { seeAttr(r, name, p) }
 
 func (w *writer) Int(_ string, p *int) {
 	give(w, p, func(n int) int {
