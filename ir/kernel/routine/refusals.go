@@ -1,9 +1,9 @@
 package routine
 
 import (
-	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -33,7 +33,11 @@ func (r *Refusals) String() string {
 	}
 	var out []string
 	for p := range r.products {
-		out = append(out, fmt.Sprint(p.Words()))
+		var words []string
+		for _, w := range p.Words() {
+			words = append(words, strconv.Itoa(w))
+		}
+		out = append(out, strings.Join(words, ","))
 	}
 	slices.Sort(out)
 	return strings.Join(out, " ")
