@@ -40,6 +40,7 @@ NODE_TEST  := $(NODE) --test --test-force-exit
 JS_TOOLS   := js/node_modules/.package-lock.json
 PEERS      := js/bench/node_modules/.package-lock.json
 COREML     := build/coreml-venv
+NVRTC      := build/nvrtc
 
 ##@ Build
 
@@ -81,7 +82,7 @@ demo: build demo-assets ## build everything and serve the demo on this machine
 ##@ Check
 
 .PHONY: test
-test: deps test-go test-avx2 test-arm64 test-386 test-coreml test-wgsl test-js test-browser size ## run every test; a missing device or tool is a failure
+test: deps test-go test-avx2 test-arm64 test-386 test-nvrtc test-coreml test-wgsl test-js test-browser size ## run every test; a missing device or tool is a failure
 
 .PHONY: check
 check: js demo-assets ## run the Go and Node tests that take minutes, for while one works
@@ -111,6 +112,21 @@ test-386: ## test the compiler where an int has 32 bits: right, or refused
 .PHONY: test-cuda
 test-cuda: ## test CUDA: every kernel compiled with clang, the backend on a fake GPU
 	$(GO) test -count=1 ./native/cuda/...
+
+# Each version of NVRTC in a folder of its own, by pip of an environment of its own.
+$(NVRTC)/.installed: native/cuda/nvrtc.txt
+	rm -rf $(NVRTC)
+	python3 -m venv $(NVRTC)/venv
+	while read -r wheel; do \
+	  version=$${wheel#*==}; version=$${version%% *}; \
+	  $(NVRTC)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
+	    --target $(NVRTC)/$$version -r <(echo "$$wheel"); \
+	done <$<
+	touch $@
+
+.PHONY: test-nvrtc
+test-nvrtc: $(NVRTC)/.installed ## compile CUDA kernels by NVIDIA's NVRTC of CUDA 12.0 to 13.5, for every GPU, without one
+	RLX_NVRTC=$(CURDIR)/$(NVRTC) RLX_REQUIRE=nvrtc $(GO) test -count=1 -run=NVRTC ./native/cuda
 
 .PHONY: test-metal
 test-metal: ## test Metal: every kernel checked and run, the backend on a device in software, objects for macOS

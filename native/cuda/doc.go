@@ -20,7 +20,8 @@
 // host for its inputs and outputs.
 //
 // Products and attention of f16, bf16 and, where TF32 is asked for, f32 go by tensor cores:
-// by multiply-adds of warp groups on compute capability 9.0, by those of warps from 8.0 on.
+// by multiply-adds of warp groups on compute capability 9.0, by those of warps from 8.0 on
+// and where NVRTC is older than 12.6, which takes minutes to compile the others.
 //
 // Products of matrices that cuBLASLt was measured to be faster at are left to it,
 // where it is installed: those of f32 in full precision, those of tf32 where that is

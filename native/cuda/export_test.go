@@ -181,3 +181,12 @@ func Stopwatch(b native.Backend) (plan.Target, tune.Device) {
 	}
 	return targetOf(d, native.Options{}, b.(*backend).choice), stopwatch{d}
 }
+
+// Opened returns the device of a backend and what plans are compiled for on it.
+func Opened(b native.Backend) (*driver.Device, plan.Target, error) {
+	d, err := b.(*backend).device()
+	if err != nil {
+		return nil, plan.Target{}, err
+	}
+	return d.Device, targetOf(d, native.Options{}, b.(*backend).choice), nil
+}

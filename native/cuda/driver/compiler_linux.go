@@ -25,8 +25,8 @@ type Compiler struct {
 	// Code is what it makes.
 	Code Code
 
-	major int
-	rtc   *C.rlx_nvrtc
+	version int // 13000 for 13.0
+	rtc     *C.rlx_nvrtc
 }
 
 // compilerFor returns the compiler for a GPU, by its name and compute capability. Nothing
@@ -59,7 +59,7 @@ func (l *Library) compilerFor(name string, capability int) (*Compiler, error) {
 	i, code := choose(editions, capability, l.Version)
 	if i >= 0 {
 		e := editions[i]
-		return &Compiler{Version: versionText(e.version), Path: e.path, Code: code, major: e.version / 1000, rtc: tables[i]}, nil
+		return &Compiler{Version: versionText(e.version), Path: e.path, Code: code, version: e.version, rtc: tables[i]}, nil
 	}
 	why := unusable(editions, capability, l.Version)
 	if broken != nil {

@@ -1,0 +1,257 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+package cuda_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/ir/kernel/kerneltest"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/backendtest"
+	"github.com/rlx-go/rlx/native/cuda"
+	"github.com/rlx-go/rlx/native/cuda/check"
+	"github.com/rlx-go/rlx/native/cuda/cudacpp"
+	"github.com/rlx-go/rlx/native/cuda/driver"
+	"github.com/rlx-go/rlx/native/cuda/fake"
+)
+
+// capabilities are the compute capabilities of NVIDIA's GPUs since Volta.
+var capabilities = []int{70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121}
+
+// nvrtc is an NVRTC of NVIDIA's.
+type nvrtc struct{ dir, version string }
+
+// nvrtcs returns those that were installed in folders of $RLX_NVRTC, one each, by their
+// versions. Without any the test fails where RLX_REQUIRE names nvrtc, and is skipped elsewhere.
+func nvrtcs(t *testing.T) (out []nvrtc) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(os.Getenv("RLX_NVRTC"), "*", "nvidia", "*", "lib"))
+	if err == nil && (len(found) == 0 || os.Getenv("RLX_NVRTC") == "") {
+		err = errors.New("$RLX_NVRTC names no folder of NVRTCs: make test-nvrtc does")
+	}
+	backendtest.Require(t, "nvrtc", err)
+	for _, dir := range found {
+		version := strings.Split(filepath.Base(filepath.Dir(filepath.Dir(filepath.Dir(dir)))), ".")
+		out = append(out, nvrtc{dir, strings.Join(version[:2], ".")})
+	}
+	return out
+}
+
+// TestNVRTCCompilesKernels compiles kernels by compilers of NVIDIA's, for a GPU that
+// pretends: for each compute capability those that differ by it, for the oldest with the
+// first compiler and the newest with the last those of all ops too, and with
+// RLX_NVRTC_WHOLE those of all ops for all. What no kernel is compiled for is refused when
+// the device is opened.
+func TestNVRTCCompilesKernels(t *testing.T) {
+	all := nvrtcs(t)
+	fake.Install(t, false)
+	alone := t.TempDir()
+	fake.Libraries(t, alone)
+	var jobs []job
+	plans := map[string]map[string]string{} // sources by the target that they are for
+	for i, n := range all {
+		for _, capability := range capabilities {
+			name := fmt.Sprintf("NVRTC %s for compute capability %d.%d", n.version, capability/10, capability%10)
+			d, target := openWith(t, alone, n, capability, name)
+			if d == nil {
+				continue
+			}
+			jobs = append(jobs, conditionJob(name, n, d.Compiler))
+			whole := os.Getenv("RLX_NVRTC_WHOLE") != "" || i == 0 && capability == 70 || i == len(all)-1 && capability == 121
+			key := fmt.Sprintf("%t %+v", whole, target)
+			if plans[key] == nil {
+				plans[key] = kernelsFor(t, target, whole)
+			}
+			for kernels, source := range plans[key] {
+				options := cudacpp.Options(d.Compiler.Code.Architecture(d.MultipliesByWarpGroups()))
+				jobs = append(jobs, job{name + ": " + kernels, func() error {
+					_, err := d.Compiler.Compile(source, d.Compiler.Code, options...)
+					return err
+				}})
+			}
+		}
+	}
+	t.Logf("%d compilations by %d compilers", len(jobs), len(all))
+	runJobs(t, jobs)
+}
+
+// openWith opens a GPU that pretends, with one compiler; nil where that is refused, which
+// it is for capabilities that the compiler does not know any more.
+func openWith(t *testing.T, alone string, n nvrtc, capability int, name string) (*driver.Device, plan.Target) {
+	t.Helper()
+	t.Setenv(driver.PathVariable, alone+":"+n.dir)
+	t.Setenv("RLX_FAKE_CAPABILITY", fmt.Sprint(capability))
+	var major, minor int
+	_, err := fmt.Sscanf(n.version, "%d.%d", &major, &minor)
+	must(t, err)
+	t.Setenv("RLX_FAKE_VERSION", fmt.Sprint(1000*major+10*minor))
+	d, target, err := cuda.Opened(cuda.New(0))
+	gone := capability < 75 && major >= 13
+	switch {
+	case gone && err == nil && strings.HasPrefix(d.Compiler.Path, n.dir):
+		t.Errorf("%s is not refused", name)
+	case gone && err == nil:
+		return nil, target // this machine has another compiler, which knows the GPU
+	case gone && (!errors.Is(err, native.ErrUnavailable) || !strings.Contains(err.Error(), "install NVRTC 12.0 to 12.9")):
+		t.Errorf("%s is refused by %v", name, err)
+	case !gone && err != nil:
+		t.Errorf("%s is refused: %v", name, err)
+	}
+	if err != nil {
+		return nil, target
+	}
+	target.TF32 = true
+	return d, target
+}
+
+// longest is how long a source may be compiled. None takes more than 7 s on an idle core; what
+// goes wrong in compilers took minutes.
+const longest = 45 * time.Second
+
+// job is a compilation.
+type job struct {
+	name string
+	do   func() error
+}
+
+// runJobs does jobs on all cores. Those of one compiler take turns in it, so that
+// neighbours are of different ones.
+func runJobs(t *testing.T, jobs []job) {
+	slices.SortStableFunc(jobs, func(a, b job) int { return strings.Compare(a.name[len("NVRTC 12.0"):], b.name[len("NVRTC 12.0"):]) })
+	next := make(chan job)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for j := range next {
+				begun := time.Now()
+				err := j.do()
+				if took := time.Since(begun); took > longest {
+					t.Errorf("%s: compiling took %v", j.name, took)
+				}
+				if err != nil {
+					t.Errorf("%s: %v", j.name, err)
+				}
+			}
+		})
+	}
+	for _, j := range jobs {
+		next <- j
+	}
+	close(next)
+	workers.Wait()
+}
+
+// conditionJob compiles the kernel that sets conditions as programs do: by compilers before
+// 12.3, which do not know the function that it calls, to PTX.
+func conditionJob(name string, n nvrtc, c *driver.Compiler) job {
+	code := c.Code
+	code.PTX = code.PTX || slices.Contains([]string{"12.0", "12.1", "12.2"}, n.version)
+	return job{name + ": " + driver.ConditionName, func() error {
+		_, err := c.Compile(driver.ConditionSource, code, cudacpp.Options(code.Architecture(false))...)
+		return err
+	}}
+}
+
+// kernelsFor returns sources for a target: the golden kernels, products, attention and a
+// network, and with whole those of all samples of all ops.
+func kernelsFor(t *testing.T, target plan.Target, whole bool) map[string]string {
+	t.Helper()
+	printer := cudacpp.Printer{Warps: target.MmaByWarps}
+	out := map[string]string{driver.FillName: driver.FillSource}
+	add := func(name string, plans ...*plan.Plan) {
+		var all check.Batch
+		for i, p := range plans {
+			all.Add(fmt.Sprintf("%s_%d", name, i), cudacpp.Prefix, p)
+		}
+		if all.String() != "" {
+			out[name] = all.String()
+		}
+	}
+	cases := slices.Concat(kerneltest.Cases(), kerneltest.Wide(), kerneltest.AtomicFloats())
+	if target.Boxes {
+		cases = append(cases, kerneltest.Relays()...)
+	}
+	var golden []*plan.Plan
+	for _, c := range cases {
+		source, err := printer.Print(c.Kernel)
+		must(t, err)
+		golden = append(golden, &plan.Plan{Kernels: []plan.Kernel{{Name: c.Kernel.Name, Source: source}}})
+	}
+	add("golden", golden...)
+	planned := func(name string, g *ir.Graph, t plan.Target) (*plan.Plan, error) {
+		m, err := ir.NewModule(name, ir.Entry{Name: "run", Graph: g})
+		if err != nil {
+			return nil, err
+		}
+		return plan.Compile(m, t, printer)
+	}
+	for _, d := range []ir.DType{ir.F32, ir.BF16} {
+		p, err := planned("multiply", multiplying(t, d), target)
+		must(t, err)
+		add("multiply_"+d.String(), p)
+	}
+	loss, err := irtest.MLP(8, 20, 16, 10)
+	p, err := planned("step", step(t, loss, err), target)
+	must(t, err)
+	add("step", p)
+	if !whole {
+		return out
+	}
+	for _, op := range ir.Ops() {
+		def, _ := ir.Lookup(op)
+		var plans []*plan.Plan
+		for _, s := range samplesOf(def) {
+			g, _, err := irtest.SampleGraph(op, s)
+			must(t, err)
+			if p, err := planned("sample", g, target); !unsupported(g) {
+				must(t, err)
+				plans = append(plans, p)
+			}
+		}
+		add(strings.ReplaceAll(string(op), ".", "_"), plans...)
+	}
+	return out
+}
+
+// samplesOf returns the samples of an op that has some.
+func samplesOf(d *ir.Def) []ir.Sample {
+	if d.Samples == nil {
+		return nil
+	}
+	return d.Samples()
+}
+
+// unsupported reports whether a graph has types that CUDA's printer lacks.
+func unsupported(g *ir.Graph) bool {
+	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
+		return slices.ContainsFunc(n.Types(), func(t ir.Type) bool { return t.DType.On(dtype.CUDA) == dtype.Unsupported })
+	})
+}
+
+// multiplying is a graph of a product and of attention, which are computed by multiply-adds
+// of a type where the target has them.
+func multiplying(t *testing.T, d ir.DType) *ir.Graph {
+	t.Helper()
+	g, err := ir.Build("multiply", func(b *ir.Builder) {
+		b.Output("z", ops.MatMul(b, b.Input("x", d, ir.Dims(1024, 1024)...), b.Input("y", d, ir.Dims(1024, 1024)...)))
+		head := func(name string) ir.Value { return b.Input(name, d, ir.Dims(64, 512, 64)...) }
+		out, _ := ops.AttentionForward(b, head("q"), head("k"), head("v"), ir.Value{}, ops.AttentionAttrs{Scale: 0.1, Causal: true})
+		b.Output("out", out)
+	})
+	must(t, err)
+	return g
+}
