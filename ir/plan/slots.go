@@ -13,6 +13,7 @@ func (c *entryCompiler) addSlots() error {
 		c.entry.Scalars = append(c.entry.Scalars, c.slot(Slot{Name: port.Name, Role: Scalar, DType: port.Value.DType(), Offset: at, Bytes: WordBytes}))
 		c.entry.UniformBytes = at + WordBytes
 	}
+	bounds := CheckedBounds(c.partition.Graph)
 	for _, t := range c.partition.Tensors {
 		if t.Port == nil {
 			continue
@@ -22,7 +23,7 @@ func (c *entryCompiler) addSlots() error {
 			continue
 		}
 		s := c.portSlot(Input, t)
-		s.Lo, s.Hi, s.Checked = CheckedRange(c.partition.Graph, t.Port.Value)
+		s.Hi, s.Checked = bounds[t.Port.Value]
 		c.entry.Inputs = append(c.entry.Inputs, c.slot(s))
 	}
 	for i, o := range c.partition.Graph.Outputs() {
@@ -80,18 +81,22 @@ func asDeclared(s *Slot, t ir.Type) {
 	}
 }
 
-// CheckedRange returns the bounds of an input whose elements are checked as
-// indices on the device, so that the host can refuse them before.
-func CheckedRange(g *ir.Graph, v ir.Value) (lo, hi int, ok bool) {
+// CheckedBounds returns, for each input of a graph whose elements are checked as indices on
+// the device, the bound below which they must be, so that the host can refuse others
+// before. One pass finds all: a graph may have many inputs.
+func CheckedBounds(g *ir.Graph) map[ir.Value]int {
+	out := map[ir.Value]int{}
 	for _, n := range g.Nodes() {
-		if n.Op() != ops.OpCheckIndex || rootOf(n.Input(0)) != v {
+		if n.Op() != ops.OpCheckIndex {
 			continue
 		}
-		if bound, known := n.Attrs().(*ops.CheckIndexAttrs).Bound.Const(); known && (!ok || bound < hi) {
-			lo, hi, ok = 0, bound, true
+		root := rootOf(n.Input(0))
+		bound, known := n.Attrs().(*ops.CheckIndexAttrs).Bound.Const()
+		if least, seen := out[root]; known && (!seen || bound < least) {
+			out[root] = bound
 		}
 	}
-	return lo, hi, ok
+	return out
 }
 
 // rootOf goes back through ops that only move elements.

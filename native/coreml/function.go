@@ -53,8 +53,8 @@ func (f *function) port(p ir.Port) (forms.Value, error) {
 		return forms.Value{Ref: f.ReadState(state), Dims: t.Dims}, f.Err()
 	}
 	name := f.feature(p.Kind.String(), p.Name, p.Name, p.Value.Type())
-	if lo, hi, checked := plan.CheckedRange(f.graph, p.Value); checked && p.Kind == ir.InputPort {
-		f.w.pkg.Metadata[rangeKey(featureKey(f.name, name))] = fmt.Sprint(lo, hi)
+	if bound, checked := plan.CheckedBounds(f.graph)[p.Value]; checked && p.Kind == ir.InputPort {
+		f.w.pkg.Metadata[rangeKey(featureKey(f.name, name))] = fmt.Sprint(0, bound)
 	}
 	in := f.Input(name, f.outside(p.Value.Type(), t))
 	return forms.Value{Ref: f.inside(in, t.DType), Dims: t.Dims}, f.Err()

@@ -136,6 +136,7 @@ func (c *compiler) place(prog *group.Partition) {
 	for _, port := range prog.Scalars {
 		c.e.scalar(native.SlotOf(port.Name, native.Input, port.Value))
 	}
+	bounds := plan.CheckedBounds(prog.Graph)
 	for _, t := range prog.Tensors {
 		switch {
 		case t.Port == nil && t.Constant == nil:
@@ -143,7 +144,7 @@ func (c *compiler) place(prog *group.Partition) {
 			c.constant(t)
 		case t.Port.Kind == ir.InputPort:
 			s := native.SlotOf(t.Name, native.Input, t.Port.Value)
-			s.Lo, s.Hi, s.Checked = plan.CheckedRange(prog.Graph, t.Port.Value)
+			s.Hi, s.Checked = bounds[t.Port.Value]
 			c.input(s, t)
 		default:
 			c.buffers[t.ID] = c.p.store(t)
