@@ -98,6 +98,7 @@ func memoryBudget(t *testing.T, b native.Backend) {
 	if _, err := b.Compile(ctx, m, native.Options{}); !errors.Is(err, native.ErrMemory) {
 		t.Errorf("with a variable: %v", err)
 	}
+	t.Setenv(native.MemoryVariable, "")
 	if p, err = b.Compile(ctx, m, native.Options{Memory: needed}); err != nil {
 		t.Fatal(err)
 	}

@@ -59,12 +59,23 @@ func (backend) Info() native.Info {
 	return native.Info{Description: s.Description, Software: s.Software, Speed: speed}
 }
 
-func (backend) Compile(ctx context.Context, m *ir.Module, _ native.Options) (native.Program, error) {
+func (backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (native.Program, error) {
 	rt, _, err := open("compile")
 	if err != nil {
 		return nil, err
 	}
+	parts, slots := held(m)
+	budget, err := o.Budget(native.HostMemory())
+	if err == nil {
+		err = budget.Check(parts, slots)
+	}
+	if err != nil {
+		return nil, fault("compile", "", err)
+	}
 	p := newProgram(m)
+	for _, a := range parts {
+		p.bytes += a.Bytes
+	}
 	for _, e := range m.Entries {
 		if err := ctx.Err(); err != nil {
 			_ = p.Release()

@@ -14,6 +14,7 @@ type program struct {
 	entries    []*entry
 	persistent map[string]*stored
 	order      []*stored // what is persistent, in order of appearance
+	bytes      int64     // of what the host keeps
 }
 
 // stored is a parameter or a state. The next value of a state is put beside its value,
@@ -74,7 +75,7 @@ func (p *program) add(of ir.Entry, m *Model) {
 
 // signature is what the program looks like from outside.
 func (p *program) signature() synchronous.Signature {
-	var out synchronous.Signature
+	out := synchronous.Signature{Memory: p.bytes}
 	for _, e := range p.entries {
 		out.Entries = append(out.Entries, synchronous.Entry{Name: e.name, Slots: e.slots})
 	}

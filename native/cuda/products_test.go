@@ -236,9 +236,9 @@ func TestGPUMultipliesByCuBLASLt(t *testing.T) {
 	}
 }
 
-// What is not positive becomes 0 and what is no number does too, behind a product of
-// cuBLASLt as [ops.Relu] says: its own maximum would keep what is no number.
-func TestGPUTakesWhatIsNoNumberForNotPositive(t *testing.T) {
+// NaN stays NaN in a relu behind a product of cuBLASLt, as [ops.Relu] says, and what is not
+// positive becomes 0.
+func TestGPUReluKeepsNaN(t *testing.T) {
 	gpu(t)
 	const m, n, k = 256, 384, 192
 	graph := func(bias bool) *ir.Graph {
@@ -281,11 +281,11 @@ func TestGPUTakesWhatIsNoNumberForNotPositive(t *testing.T) {
 			for i, v := range z {
 				none := i/n == 3 || withBias && i%n == 7
 				want := float32(0)
-				for j := 0; j < k && !none; j++ {
+				for j := range k {
 					want += x[i/n*k+j] * y[j*n+i%n]
 				}
-				if v != max(want, 0) {
-					t.Fatalf("bias %t, tf32 %t: (%d, %d) is %g, not %g", withBias, tf32, i/n, i%n, v, max(want, 0))
+				if none && !math.IsNaN(float64(v)) || !none && v != max(want, 0) {
+					t.Fatalf("bias %t, tf32 %t: (%d, %d) is %g, not %g; NaN %t", withBias, tf32, i/n, i%n, v, max(want, 0), none)
 				}
 			}
 		}

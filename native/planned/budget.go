@@ -15,7 +15,7 @@ func CheckMemory(p *plan.Plan, budget native.Budget) error {
 	for i := range p.Slots {
 		slot := &p.Slots[i]
 		role, bytes := roles[slot.Role], int64(slot.Bytes)
-		if slot.Role == plan.Scalar {
+		if slot.Role == plan.Scalar || slot.Role == plan.Output { // an output may lie where a state does
 			continue
 		}
 		given := SlotOf(slot, role)
@@ -23,7 +23,7 @@ func CheckMemory(p *plan.Plan, budget native.Budget) error {
 		parts = append(parts, native.AllocationOf(given, bytes))
 		rest -= bytes
 	}
-	parts = append(parts, native.Allocation{Name: "what is computed", Bytes: max(rest, 0)})
+	parts = append(parts, native.Allocation{Name: "what is computed", Bytes: rest})
 	return budget.Check(parts, slots)
 }
 

@@ -1,0 +1,42 @@
+package coreml
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+)
+
+// held returns what a program keeps on the host: inputs and outputs of each entry, and
+// parameters and states, of which it has the next values, too. What Core ML computes in
+// between is not known.
+func held(m *ir.Module) (parts []native.Allocation, slots []native.Slot) {
+	known := map[string]bool{}
+	add := func(name string, role native.Role, v ir.Value, times int) {
+		slot := native.SlotOf(name, role, v)
+		bytes := int64(math.MaxInt64) // of a size that overflows
+		if n, err := v.Type().Bytes(); err == nil {
+			bytes = int64(min(n, math.MaxInt/times) * times)
+		} else if _, constant := v.Shape().Ints(); !constant {
+			return // refused later, by its symbol
+		}
+		parts, slots = append(parts, native.AllocationOf(slot, bytes)), append(slots, slot)
+	}
+	for _, e := range m.Entries {
+		for _, p := range e.Graph.Ports() {
+			switch {
+			case p.Kind == ir.InputPort:
+				add(p.Name, native.Input, p.Value, 1)
+			case !known[p.Name]:
+				known[p.Name] = true
+				add(p.Name, native.State, p.Value, 2)
+			}
+		}
+		for _, o := range e.Graph.Outputs() {
+			if !o.State {
+				add(o.Name, native.Output, o.Value, 1)
+			}
+		}
+	}
+	return parts, slots
+}
