@@ -18,8 +18,8 @@ typedef struct {
 	NSString *function;
 } rlx_model;
 
-// rlx_fail notes what went wrong and returns NULL.
-void *rlx_fail(rlx_why *why, const char *what, NSError *from);
+// rlx_coreml_fail notes what went wrong and returns NULL.
+void *rlx_coreml_fail(rlx_why *why, const char *what, NSError *from);
 
 // rlx_around returns a multi-array on the memory of an array, which must outlive it.
 MLMultiArray *rlx_around(const rlx_array *array, NSError **error);

@@ -3,7 +3,6 @@
 package driver
 
 /*
-#cgo CFLAGS: -fobjc-exceptions
 #cgo LDFLAGS: -framework CoreML -framework Foundation
 #include "binding.h"
 */

@@ -1,7 +1,7 @@
 // Models of Core ML.
 #include "internal_darwin.h"
 
-void *rlx_fail(rlx_why *why, const char *what, NSError *from) {
+void *rlx_coreml_fail(rlx_why *why, const char *what, NSError *from) {
 	const char *text = from ? [[from localizedDescription] UTF8String] : NULL;
 	snprintf(why->text, sizeof why->text, "%s%s%s", what, text ? ": " : "", text ? text : "");
 	return NULL;
@@ -28,7 +28,7 @@ static MLModelConfiguration *configuration(const char *function, int units, rlx_
 	MLModelConfiguration *c = [[[MLModelConfiguration alloc] init] autorelease];
 	[c setComputeUnits:list[units]];
 	if (!function) return c;
-	if (![c respondsToSelector:@selector(setFunctionName:)]) return rlx_fail(why, "packages of several functions need macOS 15 or iOS 18", nil);
+	if (![c respondsToSelector:@selector(setFunctionName:)]) return rlx_coreml_fail(why, "packages of several functions need macOS 15 or iOS 18", nil);
 	[c setFunctionName:[NSString stringWithUTF8String:function]];
 	return c;
 }
@@ -39,7 +39,7 @@ static char *compile(const char *package, rlx_why *why) {
 	@autoreleasepool {
 		NSError *error = nil;
 		NSURL *compiled = [MLModel compileModelAtURL:file_url(package) error:&error];
-		return compiled ? strdup([[compiled path] UTF8String]) : rlx_fail(why, "Core ML does not compile the package", error);
+		return compiled ? strdup([[compiled path] UTF8String]) : rlx_coreml_fail(why, "Core ML does not compile the package", error);
 	}
 }
 
@@ -54,14 +54,14 @@ static void *load(const char *compiled, const char *function, int units, int sta
 		m->function = [[NSString alloc] initWithUTF8String:function ? function : "main"];
 		m->model = [[MLModel modelWithContentsOfURL:m->compiled configuration:c error:&error] retain];
 		if (!m->model) {
-			rlx_fail(why, "Core ML does not load the model", error);
+			rlx_coreml_fail(why, "Core ML does not load the model", error);
 			release_model(m);
 			return NULL;
 		}
 		if (states) {
 			if ([m->model respondsToSelector:@selector(newState)]) m->state = (NSObject *)[m->model newState];
 			if (!m->state) {
-				rlx_fail(why, "states need macOS 15 or iOS 18", nil);
+				rlx_coreml_fail(why, "states need macOS 15 or iOS 18", nil);
 				release_model(m);
 				return NULL;
 			}
@@ -81,9 +81,9 @@ static id<MLFeatureProvider> run(rlx_model *m, NSDictionary *values, NSDictionar
 		if (in && m->state) got = [m->model predictionFromFeatures:in usingState:(MLState *)m->state options:options error:&error];
 		if (in && !m->state) got = [m->model predictionFromFeatures:in options:options error:&error];
 	} @catch (NSException *e) {
-		return rlx_fail(why, [[e reason] UTF8String], nil);
+		return rlx_coreml_fail(why, [[e reason] UTF8String], nil);
 	}
-	return got ? got : rlx_fail(why, "Core ML does not run the model", error);
+	return got ? got : rlx_coreml_fail(why, "Core ML does not run the model", error);
 }
 
 static int predict(void *handle, const rlx_array *in, int inputs, rlx_array *out, int outputs, rlx_why *why) {
@@ -92,12 +92,12 @@ static int predict(void *handle, const rlx_array *in, int inputs, rlx_array *out
 		NSMutableDictionary *values = [NSMutableDictionary dictionary], *backings = [NSMutableDictionary dictionary];
 		for (int i = 0; i < inputs; i++) {
 			MLMultiArray *a = rlx_around(&in[i], &error);
-			if (!a) return rlx_fail(why, in[i].name, error), 1;
+			if (!a) return rlx_coreml_fail(why, in[i].name, error), 1;
 			[values setObject:[MLFeatureValue featureValueWithMultiArray:a] forKey:[NSString stringWithUTF8String:in[i].name]];
 		}
 		for (int i = 0; i < outputs; i++) {
 			MLMultiArray *a = rlx_around(&out[i], &error);
-			if (!a) return rlx_fail(why, out[i].name, error), 1;
+			if (!a) return rlx_coreml_fail(why, out[i].name, error), 1;
 			[backings setObject:a forKey:[NSString stringWithUTF8String:out[i].name]];
 		}
 		id<MLFeatureProvider> got = run(handle, values, backings, why);
@@ -120,7 +120,7 @@ static int state(void *handle, const rlx_array *array, int write, rlx_why *why) 
 				                                                            failed = rlx_move(buffer, array, write, why);
 			                                                            }];
 		} @catch (NSException *e) {
-			rlx_fail(why, [[e reason] UTF8String], nil);
+			rlx_coreml_fail(why, [[e reason] UTF8String], nil);
 		}
 		return failed;
 	}

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void *rlx_fail(rlx_error *e, int kind, NSError *from, const char *what) {
+void *rlx_metal_fail(rlx_error *e, int kind, NSError *from, const char *what) {
 	const char *text = from ? [[from localizedDescription] UTF8String] : NULL;
 	e->kind = kind;
 	e->code = from ? [from code] : 0;
@@ -17,23 +17,23 @@ void *rlx_fail(rlx_error *e, int kind, NSError *from, const char *what) {
 // residency_of returns a set whose heaps the system keeps resident for all of a queue's
 // command buffers, so that it does not look for them one by one; nil before macOS 15, where
 // it does.
-static id<MTLResidencySet> residency_of(id<MTLDevice> device, id<MTLCommandQueue> queue) {
+static id<rlx_residency_set> residency_of(id<MTLDevice> device, id<MTLCommandQueue> queue) {
 	if (![(NSObject *)device respondsToSelector:@selector(newResidencySetWithDescriptor:error:)]) return nil;
 	id descriptor = [[[(Class)NSClassFromString(@"MTLResidencySetDescriptor") alloc] init] autorelease];
-	id<MTLResidencySet> set = [device newResidencySetWithDescriptor:descriptor error:NULL];
-	if (set) [queue addResidencySet:set];
+	id<rlx_residency_set> set = [(id<rlx_residency>)device newResidencySetWithDescriptor:descriptor error:NULL];
+	if (set) [(id<rlx_residency>)queue addResidencySet:set];
 	return set;
 }
 
 static void *open_device(rlx_error *e) {
 	@autoreleasepool {
 		id<MTLDevice> device = MTLCreateSystemDefaultDevice();
-		if (!device) return rlx_fail(e, RLX_UNAVAILABLE, nil, "Metal has no device: this process may have no access to the GPU");
+		if (!device) return rlx_metal_fail(e, RLX_UNAVAILABLE, nil, "Metal has no device: this process may have no access to the GPU");
 		if (![device supportsFamily:MTLGPUFamilyApple7]) {
 			char text[256];
 			snprintf(text, sizeof text, "%s is none of Apple's GPUs from the M1 on", [[device name] UTF8String]);
 			[device release];
-			return rlx_fail(e, RLX_UNAVAILABLE, nil, text);
+			return rlx_metal_fail(e, RLX_UNAVAILABLE, nil, text);
 		}
 		rlx_device *d = calloc(1, sizeof *d);
 		d->device = device;
@@ -45,7 +45,7 @@ static void *open_device(rlx_error *e) {
 		}
 		[device release];
 		free(d);
-		return rlx_fail(e, RLX_UNAVAILABLE, nil, "Metal gives no command queue");
+		return rlx_metal_fail(e, RLX_UNAVAILABLE, nil, "Metal gives no command queue");
 	}
 }
 
@@ -84,13 +84,13 @@ static void *new_heap(void *device, const uint64_t *bytes, size_t count, void **
 	@autoreleasepool {
 		rlx_device *d = device;
 		id<MTLHeap> heap = heap_of(d->device, bytes, count);
-		if (!heap) return rlx_fail(e, RLX_MEMORY, nil, "");
+		if (!heap) return rlx_metal_fail(e, RLX_MEMORY, nil, "");
 		for (size_t i = 0; i < count; i++) {
 			buffers[i] = [heap newBufferWithLength:bytes[i] options:MTLResourceStorageModeShared];
 			if (buffers[i]) continue;
 			while (i > 0) [(id<MTLBuffer>)buffers[--i] release];
 			[heap release];
-			return rlx_fail(e, RLX_MEMORY, nil, "");
+			return rlx_metal_fail(e, RLX_MEMORY, nil, "");
 		}
 		[d->residency addAllocation:heap];
 		[d->residency commit];

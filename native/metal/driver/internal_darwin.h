@@ -3,16 +3,30 @@
 
 #include "binding.h"
 
+// Residency sets came with macOS 15. Protocols of our own name their methods, so that the SDKs
+// of older systems compile this too.
+@protocol rlx_residency_set <NSObject>
+- (void)addAllocation:(id)allocation;
+- (void)removeAllocation:(id)allocation;
+- (void)commit;
+- (void)requestResidency;
+@end
+
+@protocol rlx_residency <NSObject>
+- (id<rlx_residency_set>)newResidencySetWithDescriptor:(id)descriptor error:(NSError **)error; // of a device
+- (void)addResidencySet:(id<rlx_residency_set>)set;                                           // of a queue
+@end
+
 // rlx_device is an open device with its queue.
 typedef struct {
 	id<MTLDevice> device;
 	id<MTLCommandQueue> queue;
-	id<MTLResidencySet> residency; // all heaps, resident for the queue; nil before macOS 15
+	id<rlx_residency_set> residency; // all heaps, resident for the queue; nil before macOS 15
 	int bfloat;                    // its compiler has the type bfloat
 } rlx_device;
 
-// rlx_fail fills an error from Metal's, which may be nil, and returns NULL.
-void *rlx_fail(rlx_error *e, int kind, NSError *from, const char *what);
+// rlx_metal_fail fills an error from Metal's, which may be nil, and returns NULL.
+void *rlx_metal_fail(rlx_error *e, int kind, NSError *from, const char *what);
 
 // rlx_has_bfloat asks the compiler.
 int rlx_has_bfloat(id<MTLDevice> device);

@@ -3,7 +3,7 @@
 package driver
 
 /*
-#cgo LDFLAGS: -framework Metal -framework Foundation
+#cgo LDFLAGS: -framework Metal -framework Foundation -framework CoreGraphics
 #include "binding.h"
 */
 import "C"

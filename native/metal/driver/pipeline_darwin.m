@@ -13,7 +13,7 @@ void *rlx_archive_open(void *device, const char *path, rlx_error *e) {
 		if (path) [descriptor setUrl:file_url(path)];
 		NSError *error = nil;
 		id<MTLBinaryArchive> archive = [((rlx_device *)device)->device newBinaryArchiveWithDescriptor:descriptor error:&error];
-		return archive ? archive : rlx_fail(e, RLX_FAILED, error, "a binary archive");
+		return archive ? archive : rlx_metal_fail(e, RLX_FAILED, error, "a binary archive");
 	}
 }
 
@@ -21,7 +21,7 @@ int rlx_archive_save(void *archive, const char *path, rlx_error *e) {
 	@autoreleasepool {
 		NSError *error = nil;
 		if ([(id<MTLBinaryArchive>)archive serializeToURL:file_url(path) error:&error]) return 1;
-		rlx_fail(e, RLX_FAILED, error, "a binary archive");
+		rlx_metal_fail(e, RLX_FAILED, error, "a binary archive");
 		return 0;
 	}
 }
@@ -54,10 +54,10 @@ void *rlx_function(void *device, const char *source, const char *name, rlx_error
 	@autoreleasepool {
 		NSError *error = nil;
 		id<MTLLibrary> library = library_of(((rlx_device *)device)->device, source, &error);
-		if (!library) return rlx_fail(e, RLX_SOURCE, error, "");
+		if (!library) return rlx_metal_fail(e, RLX_SOURCE, error, "");
 		id<MTLFunction> function = [library newFunctionWithName:[NSString stringWithUTF8String:name]];
 		[library release];
-		return function ? function : rlx_fail(e, RLX_SOURCE, nil, "the source has no such kernel");
+		return function ? function : rlx_metal_fail(e, RLX_SOURCE, nil, "the source has no such kernel");
 	}
 }
 
@@ -72,13 +72,13 @@ void *rlx_pipeline(void *device, void *function, uint64_t threads, void *archive
 			                                                              options:MTLPipelineOptionNone
 			                                                           reflection:NULL
 			                                                                error:&error];
-		if (!pipeline) return rlx_fail(e, RLX_SOURCE, error, "");
+		if (!pipeline) return rlx_metal_fail(e, RLX_SOURCE, error, "");
 		const char *unfit = NULL;
 		if ([pipeline maxTotalThreadsPerThreadgroup] < threads) unfit = "the kernel takes too many registers for its threads";
 		if ([pipeline threadExecutionWidth] != RLX_SIMD_GROUP) unfit = "the kernel's SIMD-groups are not of 32 threads";
 		if (unfit) {
 			[pipeline release];
-			return rlx_fail(e, RLX_SOURCE, nil, unfit);
+			return rlx_metal_fail(e, RLX_SOURCE, nil, unfit);
 		}
 		if (archive && add) [(id<MTLBinaryArchive>)archive addComputePipelineFunctionsWithDescriptor:descriptor error:&error];
 		return pipeline;

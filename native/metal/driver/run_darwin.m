@@ -88,7 +88,7 @@ static void completed(rlx_run *run, id<MTLCommandBuffer> buffer) {
 		uint32_t state = RLX_DONE;
 		if ([buffer status] == MTLCommandBufferStatusError) {
 			state = RLX_BROKEN;
-			rlx_fail(&run->error, kind_of([buffer error]), [buffer error], "");
+			rlx_metal_fail(&run->error, kind_of([buffer error]), [buffer error], "");
 		}
 		__atomic_store_n(&run->state, state, __ATOMIC_RELEASE);
 		rlx_forget(run);
@@ -98,7 +98,7 @@ static void completed(rlx_run *run, id<MTLCommandBuffer> buffer) {
 rlx_run *rlx_commit(void *device, const char *label, const rlx_command *list, size_t count, rlx_error *e) {
 	@autoreleasepool {
 		encoders x = {.buffer = [((rlx_device *)device)->queue commandBuffer]};
-		if (!x.buffer) return rlx_fail(e, RLX_FAILED, nil, "Metal gives no command buffer");
+		if (!x.buffer) return rlx_metal_fail(e, RLX_FAILED, nil, "Metal gives no command buffer");
 		[x.buffer setLabel:[NSString stringWithUTF8String:label]];
 		for (size_t i = 0; i < count; i++) {
 			if (list[i].pipeline)
