@@ -19,10 +19,10 @@ import (
 	"github.com/rlx-go/rlx/native/cuda/check"
 )
 
-// system has the folder sdk with headers and the folder lib with text stubs.
+// System has the folder sdk with headers and the folder lib with text stubs.
 //
 //go:embed sdk lib
-var system embed.FS
+var System embed.FS
 
 // architectures are those of macOS, by the name that Apple's tools have for them.
 var architectures = []string{"arm64", "x86_64"}
@@ -72,7 +72,7 @@ func (b Binding) library(t *testing.T, architecture string) *macho.File {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, files := range []fs.FS{system, b.Headers} {
+	for _, files := range []fs.FS{System, b.Headers} {
 		if err := os.CopyFS(dir, files); err != nil {
 			t.Fatal(err)
 		}

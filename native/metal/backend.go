@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/metal/driver"
@@ -110,7 +111,10 @@ func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) erro
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	made, err := plan.Compile(m, t, msl.Printer{BFloat: t.BFloat})
+	limit := bufferTime
+	p.limit, p.doubt = limit, map[*plan.Slot]int{}
+	cut := func(k *loop.Kernel) bool { return needsCut(k, limit) }
+	made, kernels, err := plan.CompileKernels(m, t, msl.Printer{BFloat: t.BFloat, Cut: cut})
 	if err != nil {
 		return err
 	}
@@ -121,6 +125,9 @@ func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) erro
 		return err
 	}
 	p.plan = made
+	for _, k := range kernels {
+		p.works, p.cuts = append(p.works, workOf(k.Kernel)), append(p.cuts, cut(k.Kernel))
+	}
 	if err := p.build(ctx); err != nil {
 		return errors.Join(err, p.Release())
 	}

@@ -4,7 +4,9 @@ package metal
 
 import (
 	"slices"
+	"time"
 
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native/metal/driver"
 )
@@ -17,6 +19,10 @@ type part struct {
 	// done: where it is not 0 the run goes on at the part with number back.
 	going driver.Place
 	back  int
+	// writes says that some command writes a parameter or a state, stop that the host waits
+	// for all before it begins the next one.
+	writes, stop bool
+	time         time.Duration // that it takes, by estimate
 }
 
 // loops reports whether a loop of unknown length ends with the part.
@@ -28,9 +34,13 @@ type variant struct {
 	parts []part
 }
 
-// commands returns the command buffers of a run that reads some outputs: one, but for very
-// long entries. They are made once for a stage.
+// commands returns the command buffers of a run that reads some outputs: one, but for long
+// entries. They are made once for a stage and what a command buffer may take.
 func (s *stage) commands(reads []int) []part {
+	if s.limit != s.e.p.limit {
+		s.releaseCommands()
+		s.limit = s.e.p.limit
+	}
 	for _, v := range s.made {
 		if slices.Equal(v.reads, reads) {
 			return v.parts
@@ -40,7 +50,7 @@ func (s *stage) commands(reads []int) []part {
 	r.steps(s.e.spec.Steps, nil)
 	for _, i := range reads {
 		if slot := s.e.outputs[i]; slot.Bytes > 0 && !s.stays(i) { // Metal copies no empty value
-			r.copy(s.result(i), s.at(slot.Buffer, slot.Offset), slot.Bytes)
+			r.copy(s.result(i), s.at(slot.Buffer, slot.Offset), slot.Bytes, false)
 		}
 	}
 	s.made = append(s.made, variant{slices.Clone(reads), r.parts})
@@ -52,22 +62,54 @@ type recorder struct {
 	s     *stage
 	parts []part
 	full  bool // nothing is added to the last part
+	wrote bool // there was a command that writes a parameter or a state
 }
 
-// list returns the list for the next command, for that of a kernel by its name.
-func (r *recorder) list(kernel string) *driver.List {
-	n := len(r.parts)
-	if n == 0 || r.full || r.s.e.p.debug || r.parts[n-1].list.Len() >= longEntry {
-		p := part{list: driver.NewList(r.s.e.spec.Name)}
-		if r.s.e.p.debug {
-			p.kernel = kernel
+// partsAtOnce is how many command buffers of a long entry are begun before the host looks
+// whether one has failed. Metal gives no more than 64 of a queue.
+const partsAtOnce = 8
+
+// command is what decides which command buffer a command goes to.
+type command struct {
+	kernel string // "" for a copy
+	time   time.Duration
+	writes bool // a parameter or a state
+}
+
+// list returns the list for the next command. The first one of a long entry that writes what
+// persists begins when all before it is known to be done, so that a failure up to there
+// changes nothing.
+func (r *recorder) list(c command) *driver.List {
+	n, p := len(r.parts), r.s.e.p
+	commits := c.writes && !r.wrote && r.s.e.long()
+	if n == 0 || r.full || commits || p.debug || r.parts[n-1].time+c.time > p.limit || r.parts[n-1].list.Len() >= longEntry {
+		if n > 0 && r.s.e.long() {
+			r.parts[n-1].stop = commits || n%partsAtOnce == 0
 		}
-		r.parts, r.full = append(r.parts, p), false
+		next := part{list: driver.NewList(r.s.e.spec.Name)}
+		if p.debug {
+			next.kernel = c.kernel
+		}
+		r.parts, r.full = append(r.parts, next), false
 	}
-	return r.parts[len(r.parts)-1].list
+	last := &r.parts[len(r.parts)-1]
+	last.writes = last.writes || c.writes
+	last.time += c.time
+	r.wrote = r.wrote || c.writes
+	return last.list
 }
 
-func (r *recorder) copy(to, from driver.Place, bytes int) { r.list("").Copy(to, from, bytes) }
+// longestCopy is how many bytes are copied by one command: they take less than a command
+// buffer may.
+const longestCopy = 1 << 30
+
+func (r *recorder) copy(to, from driver.Place, bytes int, writes bool) {
+	for bytes > 0 {
+		n := min(bytes, longestCopy)
+		r.list(command{"", copyTime(n), writes}).Copy(to, from, n)
+		to.Offset, from.Offset, bytes = to.Offset+n, from.Offset+n, bytes-n
+	}
+}
 
 // steps records some steps; counters are the counts of the repeats around them, outermost
 // first.
@@ -77,7 +119,7 @@ func (r *recorder) steps(steps []plan.Step, counters []int) {
 		case *plan.Dispatch:
 			r.dispatch(s, counters)
 		case *plan.Copy:
-			r.copy(r.s.at(s.Dst, s.DstOffset), r.s.at(s.Src, s.SrcOffset), s.Bytes)
+			r.copy(r.s.at(s.Dst, s.DstOffset), r.s.at(s.Src, s.SrcOffset), s.Bytes, r.persists(s.Dst))
 		case *plan.Repeat:
 			inner := append(slices.Clone(counters), 0)
 			for i := range s.Count {
@@ -129,10 +171,13 @@ func holdsLoop(steps []plan.Step) bool {
 }
 
 func (r *recorder) dispatch(d *plan.Dispatch, counters []int) {
-	k := &r.s.e.p.plan.Kernels[d.Kernel]
-	out := driver.Dispatch{Pipeline: r.s.e.p.pipelines[d.Kernel], Groups: d.Groups, Threads: k.Workgroup, Counters: counters[:k.Counters]}
-	for _, b := range d.Bindings {
+	p := r.s.e.p
+	k := &p.plan.Kernels[d.Kernel]
+	c := command{kernel: k.Name}
+	out := driver.Dispatch{Pipeline: p.pipelines[d.Kernel], Threads: k.Workgroup, Counters: counters[:k.Counters], Piece: p.cuts[d.Kernel]}
+	for i, b := range d.Bindings {
 		out.Bindings = append(out.Bindings, r.s.at(b.Buffer, b.Offset))
+		c.writes = c.writes || k.Storage[i] != loop.Read && r.persists(b.Buffer)
 	}
 	if k.ScalarBytes > 0 {
 		out.Bindings = append(out.Bindings, driver.Place{Buffer: r.s.scalars})
@@ -140,5 +185,18 @@ func (r *recorder) dispatch(d *plan.Dispatch, counters []int) {
 	if d.Grid != nil {
 		out.Grid = r.s.at(d.Grid.Buffer, d.Grid.Offset)
 	}
-	r.list(k.Name).Dispatch(out)
+	pieces := []piece{{groups: d.Groups}}
+	if out.Piece {
+		pieces = cut(p.works[d.Kernel], pieces[0], p.limit)
+	}
+	for _, x := range pieces {
+		out.First, out.Groups = x.first, x.groups
+		c.time = p.works[d.Kernel].of(x.groups)
+		r.list(c).Dispatch(out)
+	}
+}
+
+// persists reports whether a buffer holds parameters and states.
+func (r *recorder) persists(buffer int) bool {
+	return r.s.e.p.plan.Buffers[buffer].Kind == plan.StateBuffer
 }

@@ -4,6 +4,8 @@ package metal
 
 import (
 	"strings"
+	"testing"
+	"time"
 
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
@@ -14,6 +16,41 @@ func New() native.Backend { return &backend{} }
 
 // Plan returns the plan of a program.
 func Plan(p native.Program) *plan.Plan { return p.(*program).plan }
+
+// SetBufferTime sets how long command buffers of programs that are compiled in a test may take.
+func SetBufferTime(t testing.TB, d time.Duration) {
+	before := bufferTime
+	bufferTime = d
+	t.Cleanup(func() { bufferTime = before })
+}
+
+// Estimate returns how long a run of an entry takes, by estimate.
+func Estimate(p native.Program, entry int) time.Duration { return p.(*program).entries[entry].time }
+
+// Parts returns how long the command buffers of a run of an entry take, by estimate.
+func Parts(t *testing.T, p native.Program, entry int) (times []time.Duration) {
+	s, err := p.(*program).entries[entry].newStage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range s.commands(nil) {
+		times = append(times, part.time)
+	}
+	if err := s.Release(); err != nil {
+		t.Fatal(err)
+	}
+	return times
+}
+
+// Pieces returns how many kernels run by pieces of their grids.
+func Pieces(p native.Program) (n int) {
+	for _, cut := range p.(*program).cuts {
+		if cut {
+			n++
+		}
+	}
+	return n
+}
 
 // Cut makes the kernels of a program look for its memory where it ends.
 func Cut(p native.Program) {

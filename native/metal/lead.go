@@ -15,26 +15,34 @@ import (
 type underWay struct {
 	driver.Run
 	kernel string // the only one in it, where kernels are waited for
+	writes bool   // parameters or states
 }
 
 // Begin asks for a run that reads some outputs: for all of it, or up to where the host has
 // to look whether a loop goes on.
 func (s *stage) Begin(reads []int) error {
+	if err := s.e.doubtful(); err != nil {
+		return err
+	}
 	if s.e.checks { // a run that failed does not hold up the next
 		clear(s.Status())
 	}
-	s.parts, s.next, s.times = s.commands(reads), 0, 1
-	return s.advance()
+	s.e.p.begun++
+	s.parts, s.next, s.times, s.number, s.torn = s.commands(reads), 0, 1, s.e.p.begun, false
+	return s.failed(s.advance())
 }
 
 // Over reports whether the run is over, with the first of its errors. Where the host has
 // to look whether a loop goes on, that is when it does, and begins what comes next.
 func (s *stage) Over() (bool, error) {
 	over, err := s.idle()
-	if !over || err != nil || s.look() {
-		return over, err
+	if over && err == nil && s.behindLost() {
+		return true, s.lostBehind()
 	}
-	err = s.advance()
+	if !over || err != nil || s.look() {
+		return over, s.failed(err)
+	}
+	err = s.failed(s.advance())
 	return err != nil, err
 }
 
@@ -47,9 +55,11 @@ func (s *stage) idle() (bool, error) {
 	}
 	var first error
 	for _, r := range s.run {
-		if _, err := r.Done(); err != nil && first == nil {
+		_, err := r.Done()
+		if err != nil && first == nil {
 			first = in(r.kernel, err)
 		}
+		s.torn = s.torn || r.writes && !notBegun(err)
 		r.Forget()
 	}
 	s.run = s.run[:0]
@@ -59,14 +69,14 @@ func (s *stage) idle() (bool, error) {
 // mostTimes bounds how often a loop of one part is committed before the host looks.
 const mostTimes = 8
 
-// look finds out where a run goes on whose parts so far are done, and reports whether it is
+// look finds out where a run goes on of which the parts so far are done, and reports whether it is
 // at its end. A loop that has gone on for long is looked at less often.
 func (s *stage) look() (end bool) {
 	if s.next == len(s.parts) {
 		return true
 	}
 	p := &s.parts[s.next]
-	if binary.LittleEndian.Uint32(p.going.Buffer.Bytes[p.going.Offset:]) != 0 {
+	if p.loops() && binary.LittleEndian.Uint32(p.going.Buffer.Bytes[p.going.Offset:]) != 0 {
 		s.next, s.times = p.back, min(2*s.times, mostTimes)
 		return false
 	}
@@ -88,7 +98,7 @@ func (s *stage) advance() error {
 				return err
 			}
 		}
-		if p.loops() {
+		if p.loops() || p.stop {
 			return nil
 		}
 	}
@@ -98,7 +108,7 @@ func (s *stage) advance() error {
 func (s *stage) commit(p *part) error {
 	run, err := s.e.p.device.Commit(p.list)
 	if err == nil {
-		s.run = append(s.run, underWay{run, p.kernel})
+		s.run = append(s.run, underWay{run, p.kernel, p.writes})
 		if !s.e.p.debug {
 			return nil
 		}

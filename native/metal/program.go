@@ -5,6 +5,7 @@ package metal
 import (
 	"context"
 	"os"
+	"time"
 
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
@@ -24,7 +25,13 @@ type program struct {
 	entries   []*entry
 	debug     bool
 	budget    native.Budget
-	broken    bool // a run failed in the middle
+
+	works []work             // of the plan's kernels
+	cuts  []bool             // which of them run by pieces of their grids
+	limit time.Duration      // of a command buffer, by estimate
+	begun int                // runs
+	lost  [2]int             // the last runs that were lost together, from the one that failed
+	doubt map[*plan.Slot]int // parameters and states that may be written in part, by the run that failed
 }
 
 // build makes all that the plan needs.
@@ -93,12 +100,16 @@ func (p *program) Ordered() bool { return false }
 
 // Write writes a parameter or a state.
 func (p *program) Write(s *plan.Slot, data []byte) error {
+	delete(p.doubt, s)
 	planned.Copy(p.memory(s), data)
 	return nil
 }
 
 // Read reads a parameter or a state.
 func (p *program) Read(s *plan.Slot, data []byte) error {
+	if err := p.doubtOf(s, "get"); err != nil {
+		return err
+	}
 	planned.Copy(data, p.memory(s))
 	return nil
 }
@@ -113,8 +124,8 @@ func (p *program) InFlight(entry int) int {
 }
 
 // Led reports whether an entry has a loop of unknown length, of which the host begins
-// round after round.
-func (p *program) Led(entry int) bool { return p.entries[entry].loops }
+// round after round, or is long, of which it begins some command buffers at a time.
+func (p *program) Led(entry int) bool { return p.entries[entry].loops || p.entries[entry].long() }
 
 // NewStage makes the stage of one more run of an entry.
 func (p *program) NewStage(entry int) (planned.Stage, error) { return p.entries[entry].newStage() }

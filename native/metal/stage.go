@@ -3,6 +3,8 @@
 package metal
 
 import (
+	"time"
+
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native/metal/driver"
 )
@@ -18,11 +20,16 @@ type stage struct {
 	scalars driver.Buffer
 	results driver.Buffer // outputs that lie where the next run writes
 	made    []variant
+	limit   time.Duration // that its command buffers were made for
 	// Of the run under way:
 	run   []underWay // command buffers that are not known to be done
 	parts []part     // all that there may be
 	next  int        // the part to begin, or at whose end the host looks
 	times int        // how often to begin a part that leads back to itself
+	// number counts it among those of the program, from 1; torn says that parameters or
+	// states may be written in part where it fails.
+	number int
+	torn   bool
 }
 
 // newStage allocates a stage.
@@ -104,11 +111,16 @@ func (s *stage) Release() error {
 	for _, r := range s.run {
 		r.Forget()
 	}
+	s.releaseCommands()
+	s.heap.Release()
+	return nil
+}
+
+func (s *stage) releaseCommands() {
 	for _, v := range s.made {
 		for _, p := range v.parts {
 			p.list.Release()
 		}
 	}
-	s.heap.Release()
-	return nil
+	s.made = nil
 }

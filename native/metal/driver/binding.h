@@ -55,6 +55,8 @@ typedef struct {
 	uint32_t binding_count, counter_count;
 	uint32_t groups[3], threads[3];
 	rlx_binding grid; // where the groups are, three uint32_t, if its buffer is not NULL
+	int piece;         // of a grid: first is bound behind the counters, and behind it the grid, of which only
+	uint32_t first[3]; // whether it is zeros counts, or where there is none a uint32_t that is 1
 	uint64_t bytes;
 } rlx_command;
 

@@ -32,6 +32,10 @@ type Dispatch struct {
 	Groups, Threads [3]int
 	// Grid is where the groups are found instead, three u32, if its buffer is set.
 	Grid Place
+	// Piece says that Groups is a piece of a larger grid, which begins with First, of a
+	// kernel that is printed for that. Of Grid then only counts whether it is zeros.
+	Piece bool
+	First [3]int
 }
 
 // List is a list of commands in the making, and then one that can be committed any number
@@ -84,7 +88,11 @@ func (l *List) Dispatch(d Dispatch) {
 		counters: own(l, counters), counter_count: C.uint32_t(len(counters)),
 		grid: C.rlx_binding{buffer: d.Grid.Buffer.handle, offset: C.uint64_t(d.Grid.Offset)},
 	}
+	if d.Piece {
+		c.piece = 1
+	}
 	for axis := range 3 {
+		c.first[axis] = C.uint32_t(d.First[axis])
 		c.groups[axis], c.threads[axis] = C.uint32_t(d.Groups[axis]), C.uint32_t(d.Threads[axis])
 	}
 	l.commands = append(l.commands, c)

@@ -35,6 +35,11 @@ static void encode_copy(encoders *x, const rlx_command *c) {
 	                   size:c->bytes];
 }
 
+static void encode_bytes(encoders *x, const void *bytes, size_t length, uint32_t index) {
+	[x->compute setBytes:bytes length:length atIndex:index];
+	x->bound[index].buffer = NULL;
+}
+
 // encode_bindings gives a dispatch its buffers and counters. What the encoder has already is left: in
 // a step most of what neighbouring kernels bind is the same.
 static void encode_bindings(encoders *x, const rlx_command *c) {
@@ -44,9 +49,13 @@ static void encode_bindings(encoders *x, const rlx_command *c) {
 		[x->compute setBuffer:(id<MTLBuffer>)b->buffer offset:b->offset atIndex:i];
 		x->bound[i] = *b;
 	}
-	if (!c->counter_count) return;
-	[x->compute setBytes:c->counters length:4 * c->counter_count atIndex:c->binding_count];
-	x->bound[c->binding_count].buffer = NULL;
+	if (c->counter_count) encode_bytes(x, c->counters, 4 * c->counter_count, c->binding_count);
+	if (!c->piece) return;
+	uint32_t at = c->binding_count + (c->counter_count > 0), yes = 1;
+	encode_bytes(x, c->first, sizeof c->first, at);
+	if (!c->grid.buffer) return encode_bytes(x, &yes, sizeof yes, at + 1);
+	[x->compute setBuffer:(id<MTLBuffer>)c->grid.buffer offset:c->grid.offset atIndex:at + 1];
+	x->bound[at + 1] = c->grid;
 }
 
 static void encode_dispatch(encoders *x, const rlx_command *c) {
@@ -59,7 +68,7 @@ static void encode_dispatch(encoders *x, const rlx_command *c) {
 	x->pipeline = c->pipeline;
 	encode_bindings(x, c);
 	MTLSize threads = MTLSizeMake(c->threads[0], c->threads[1], c->threads[2]);
-	if (c->grid.buffer)
+	if (c->grid.buffer && !c->piece)
 		[to dispatchThreadgroupsWithIndirectBuffer:(id<MTLBuffer>)c->grid.buffer
 		                      indirectBufferOffset:c->grid.offset
 		                     threadsPerThreadgroup:threads];

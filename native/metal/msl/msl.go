@@ -34,13 +34,17 @@ const simdgroup = 32
 
 // StorageBuffers is how many storage arrays a kernel may have: of the 31 entries of
 // the buffer argument table (Metal Feature Set Tables), two are kept for scalars and
-// counts.
-const StorageBuffers = 31 - 2
+// counts, and two for what a piece of a grid is told ([Printer].Cut).
+const StorageBuffers = 31 - 4
 
 // Printer prints MSL; it is the printer that package plan takes.
 type Printer struct {
 	// BFloat has bf16 be the type bfloat, which takes MSL 3.1.
 	BFloat bool
+	// Cut, where it is set, reports whether a kernel is printed for pieces of its grid. It
+	// then has two more buffers behind the others: three uint, the workgroup that the
+	// piece begins with, and one uint that is 0 where nothing is to be done.
+	Cut func(*loop.Kernel) bool
 }
 
 // Dialect returns dtype.MSL.
@@ -61,7 +65,7 @@ func (p Printer) Print(k *loop.Kernel) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	w := writer{src: src, k: src.Kernel, names: types{bfloat: p.BFloat}}
+	w := writer{src: src, k: src.Kernel, names: types{bfloat: p.BFloat}, cut: p.Cut != nil && p.Cut(k)}
 	if what := w.missing(); what != "" {
 		return "", &clike.UnsupportedError{Dialect: dialectName, Kernel: k.Name, What: what}
 	}
@@ -80,7 +84,8 @@ type writer struct {
 	src     *clike.Source
 	k       *loop.Kernel
 	names   types
-	buffers int // so far
+	buffers int  // so far
+	cut     bool // the kernel runs by pieces of its grid
 	sb      strings.Builder
 }
 
@@ -147,6 +152,9 @@ func (w *writer) parameters() []string {
 	if w.k.Counters > 0 {
 		params = append(params, w.buffer("constant int *repeat"))
 	}
+	if w.cut {
+		params = append(params, w.buffer("constant uint *first_group"), w.buffer("device const uint *wanted"))
+	}
 	for _, v := range builtinValues {
 		if w.src.Uses(v.kind) {
 			params = append(params, fmt.Sprintf("%s %s [[%s]]", v.typ, v.param, v.attribute))
@@ -166,6 +174,9 @@ func (w *writer) entry() {
 		case loop.Private:
 			w.line("  %s %s[%d];", w.names.memory(a), w.src.Names[i], a.Len)
 		}
+	}
+	if w.cut {
+		w.line("  if (wanted[0] == 0u) return;")
 	}
 	slices.Sort(w.src.Builtins)
 	for _, name := range w.src.Builtins {
@@ -205,6 +216,9 @@ func (w *writer) builtin(name string) (value, typ string) {
 	for _, v := range builtinValues {
 		if v.kind == kind && v.typ == "uint" {
 			return "int(" + v.param + ")", "int"
+		}
+		if v.kind == kind && kind == loop.BuiltinGroupID && w.cut {
+			return fmt.Sprintf("int(%s.%s + first_group[%d])", v.param, "xyz"[i:i+1], i), "int"
 		}
 		if v.kind == kind {
 			return "int(" + v.param + "." + "xyz"[i:i+1] + ")", "int"

@@ -16,7 +16,7 @@ typedef struct work {
 	SWPipeline *pipeline;
 	sw_argument table[sw_table];
 	id held[sw_table + 1]; // the objects that it uses
-	char bytes[4096];
+	char bytes[sw_table][128]; // that were given, by their index
 	unsigned groups[3], threads[3];
 	char *grid;
 	struct work *next;
@@ -85,8 +85,8 @@ long sw_encoded(void) { return __atomic_load_n(&encoded, __ATOMIC_SEQ_CST); }
 }
 - (void)setBytes:(const void *)bytes length:(NSUInteger)length atIndex:(NSUInteger)i {
 	if (![self usable:0]) return;
-	if (i >= sw_table || length == 0 || length > sizeof now.bytes) return sw_violation("%lu bytes at %lu", (unsigned long)length, (unsigned long)i);
-	memcpy(now.bytes, bytes, length);
+	if (i >= sw_table || length == 0 || length > sizeof now.bytes[0]) return sw_violation("%lu bytes at %lu", (unsigned long)length, (unsigned long)i);
+	memcpy(now.bytes[i], bytes, length);
 	now.table[i] = (sw_argument){NULL, length}; // its place is that of the dispatch's copy
 }
 - (void)add:(MTLSize)groups threads:(MTLSize)threads grid:(char *)grid {
@@ -104,7 +104,7 @@ long sw_encoded(void) { return __atomic_load_n(&encoded, __ATOMIC_SEQ_CST); }
 	w->threads[0] = threads.width, w->threads[1] = threads.height, w->threads[2] = threads.depth;
 	for (int i = 0; i <= sw_table; i++) [w->held[i] retain];
 	for (int i = 0; i < sw_table; i++)
-		if (w->table[i].bytes && !w->table[i].base) w->table[i].base = w->bytes;
+		if (w->table[i].bytes && !w->table[i].base) w->table[i].base = w->bytes[i];
 	w->next = NULL;
 	*buffer->last = w;
 	buffer->last = &w->next;

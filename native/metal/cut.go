@@ -1,0 +1,60 @@
+//go:build cgo && (darwin || linux)
+
+package metal
+
+import (
+	"time"
+
+	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/plan"
+)
+
+// bufferTime is how long a command buffer may take on the slowest GPU, by estimate. macOS
+// ends those that hold up its windows for some seconds.
+var bufferTime = 500 * time.Millisecond // changed by tests
+
+// needsCut reports whether a kernel's grid takes so long that it is dispatched in pieces, and
+// is printed for that.
+func needsCut(k *loop.Kernel, limit time.Duration) bool { return workOf(k).of(k.Groups) > limit }
+
+// piece is a part of a grid, by the first of its workgroups and how many they are.
+type piece struct{ first, groups [3]int }
+
+// cut returns a grid in pieces of which each takes at most the limit, where one workgroup
+// does: that is never cut. It halves the outermost axis with several workgroups, as those
+// side by side share the most.
+func cut(w work, p piece, limit time.Duration) []piece {
+	axis := 2
+	for axis > 0 && p.groups[axis] == 1 {
+		axis--
+	}
+	if w.of(p.groups) <= limit || p.groups[axis] == 1 {
+		return []piece{p}
+	}
+	low, high := p, p
+	low.groups[axis] /= 2
+	high.groups[axis] -= low.groups[axis]
+	high.first[axis] += low.groups[axis]
+	return append(cut(w, low, limit), cut(w, high, limit)...)
+}
+
+// time returns how long steps take, loops of unknown length once.
+func (p *program) time(steps []plan.Step) (sum time.Duration) {
+	for _, s := range steps {
+		switch s := s.(type) {
+		case *plan.Dispatch:
+			sum += p.works[s.Kernel].of(s.Groups)
+		case *plan.Copy:
+			sum += copyTime(s.Bytes)
+		case *plan.Repeat:
+			odd := s.Count / 2
+			if len(s.Odd) == 0 {
+				odd = 0
+			}
+			sum += time.Duration(s.Count-odd)*p.time(s.Steps) + time.Duration(odd)*p.time(s.Odd)
+		case *plan.While:
+			sum += p.time(s.Steps)
+		}
+	}
+	return sum
+}
