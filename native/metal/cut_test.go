@@ -204,12 +204,13 @@ func TestAFailureWhileStatesAreWrittenSaysWhich(t *testing.T) {
 // Of a branch that is not taken no piece does anything: this one would find an index out of
 // range.
 func TestPiecesOfABranchThatIsNotTaken(t *testing.T) {
+	const n = 1 << 20 // branches of fewer elements are computed both
 	install(t, true)
 	metal.SetBufferTime(t, 12*time.Microsecond)
 	g, err := ir.Build("branch", func(b *ir.Builder) {
-		x, at := b.Input("x", ir.F32, ir.N(4096)), b.Input("at", ir.I32, ir.N(4096))
+		x, at := b.Input("x", ir.F32, ir.N(n)), b.Input("at", ir.I32, ir.N(n))
 		y := ops.Cond(b, b.Input("take", ir.Bool), []ir.Value{x, at}, func(b *ir.Builder, in []ir.Value) []ir.Value {
-			return []ir.Value{ops.Take(b, in[0], ops.CheckIndex(b, in[1], ir.N(4096), "at"), 0, "clip")}
+			return []ir.Value{ops.Take(b, in[0], ops.CheckIndex(b, in[1], ir.N(n), "at"), 0, "clip")}
 		}, func(b *ir.Builder, in []ir.Value) []ir.Value {
 			return []ir.Value{in[0]}
 		})
@@ -220,9 +221,9 @@ func TestPiecesOfABranchThatIsNotTaken(t *testing.T) {
 	if metal.Pieces(p) == 0 {
 		t.Fatal("no kernel runs by pieces")
 	}
-	at := slices.Repeat([]int32{5000}, 4096)
+	at := slices.Repeat([]int32{n}, n)
 	for _, take := range []bool{false, true} {
-		_, err := run(p, map[string]native.Tensor{"x": native.Zeros(ir.F32, 4096), "at": native.Int32s(at), "take": native.Bool(take)})
+		_, err := run(p, map[string]native.Tensor{"x": native.Zeros(ir.F32, n), "at": native.Int32s(at), "take": native.Bool(take)})
 		if errors.Is(err, ir.ErrIndex) != take {
 			t.Errorf("taken %t: %v", take, err)
 		}
