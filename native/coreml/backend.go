@@ -117,5 +117,5 @@ func compile(rt driver.Runtime, e ir.Entry) (*Model, error) {
 	if err := pkg.Write(path); err != nil {
 		return nil, err
 	}
-	return Load(rt, path, mainFunction, driver.AllUnits)
+	return Load(rt, path, mainFunction, driver.DefaultUnits)
 }

@@ -40,7 +40,8 @@ var outsideTypes = map[mil.DType]ir.DType{mil.Float32: ir.F32, mil.Float16: ir.F
 
 // Load makes an entry of a package ready to run. Of an entry with several sizes one can
 // be asked for by the name of its function, as [New] names it, as in "step_batch4"; see
-// [LoadSizes] for all of them. The error is an [*Error] of kind [ir.ErrName] for an entry
+// [LoadSizes] for all of them. Its states are its own: [LoadEntries] is for entries that
+// share some. The error is an [*Error] of kind [ir.ErrName] for an entry
 // that is not there, or of several sizes, a [*mil.Error] for a package that does not hold
 // together, or that of the runtime.
 func Load(rt driver.Runtime, dir, entry string, units driver.Units) (*Model, error) {

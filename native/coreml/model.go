@@ -19,6 +19,10 @@ type Model struct {
 	states  []feature // of Core ML, parameters among them
 	fault   string    // the output that tells of checks, "" where there are none
 	checks  []string  // the names of the nodes that check
+	// shared are states that other models have too, nil where none has; versions are those
+	// that this one has.
+	shared   shared
+	versions map[string]int
 }
 
 // Slots returns what the function takes and what it gives, by the names of the
@@ -72,7 +76,12 @@ func (m *Model) PredictTo(in, out map[string]native.Tensor) error {
 	if m.fault != "" {
 		room[m.fault] = native.Zeros(ir.I32, 1)
 	}
-	if err := m.loaded.Predict(given, room); err != nil {
+	if err := m.fetchStates(); err != nil {
+		return err
+	}
+	err = m.loaded.Predict(given, room)
+	m.ran(err)
+	if err != nil {
 		return m.failed("", err)
 	}
 	if err := m.faultIn(room); err != nil {
@@ -147,6 +156,7 @@ func (m *Model) Set(name string, t native.Tensor) error {
 	if err := m.loaded.SetState(f.feature, retyped(t, f.outside.DType, f.outside.Dims)); err != nil {
 		return m.failed(name, err)
 	}
+	m.changed(f)
 	return nil
 }
 
@@ -155,6 +165,9 @@ func (m *Model) Set(name string, t native.Tensor) error {
 func (m *Model) Get(name string) (native.Tensor, error) {
 	f, err := m.state(name)
 	if err != nil {
+		return native.Tensor{}, err
+	}
+	if err := m.fetchState(f); err != nil {
 		return native.Tensor{}, err
 	}
 	t := native.Zeros(f.outside.DType, f.outside.Dims...)

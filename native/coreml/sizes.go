@@ -12,18 +12,24 @@ import (
 	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
-// Sizes is an entry with its enumerated sizes: a model for each of them. It is for one
-// goroutine.
+// Sizes is an entry with its enumerated sizes: a model for each of them, which share their
+// states, see [Entries]. It is for one goroutine.
 type Sizes struct {
 	models []*Model
 }
 
-// LoadSizes makes all sizes of an entry ready to run. The errors are those of [Load].
+// LoadSizes makes all sizes of an entry ready to run. The errors are those of
+// [LoadEntries].
 func LoadSizes(rt driver.Runtime, dir, entry string, units driver.Units) (*Sizes, error) {
 	p, err := mil.Describe(dir)
 	if err != nil {
 		return nil, err
 	}
+	return loadSizes(rt, dir, p, entry, units, shared{})
+}
+
+// loadSizes is LoadSizes of a package that was read, with states that others share.
+func loadSizes(rt driver.Runtime, dir string, p *mil.Package, entry string, units driver.Units, held shared) (*Sizes, error) {
 	s := &Sizes{}
 	for _, f := range p.Program.Functions {
 		if p.Metadata[f.Name] != entry {
@@ -34,6 +40,9 @@ func LoadSizes(rt driver.Runtime, dir, entry string, units driver.Units) (*Sizes
 			return nil, errors.Join(err, s.Close())
 		}
 		s.models = append(s.models, m)
+		if err := held.join(m); err != nil {
+			return nil, errors.Join(&Error{entry, err}, s.Close())
+		}
 	}
 	if len(s.models) == 0 {
 		return nil, &Error{entry, ir.Errorf(ir.ErrName, "the package has no such entry")}
@@ -62,6 +71,14 @@ func (s *Sizes) Predict(in map[string]native.Tensor) (map[string]native.Tensor, 
 	}
 	return nil, s.models[0].failed("", ir.Shapef("no model is of the sizes given: there are %s", strings.Join(known, "; ")))
 }
+
+// Set gives a state its values, or a parameter that is one, for all sizes, as [Model.Set]
+// does.
+func (s *Sizes) Set(name string, t native.Tensor) error { return s.models[0].Set(name, t) }
+
+// Get returns the values of a state, or of a parameter that is one, which the last run of
+// any size has left, as [Model.Get] does.
+func (s *Sizes) Get(name string) (native.Tensor, error) { return s.models[0].Get(name) }
 
 // takes reports whether all inputs are of the sizes of a model. Other faults are its own
 // to tell.

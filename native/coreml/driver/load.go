@@ -30,7 +30,7 @@ func (s system) Load(dir, function string, units Units) (Loaded, error) {
 		return nil, err
 	}
 	f := p.Program.Function(function)
-	if f == nil || units < AllUnits || units > CPUAndNeuralEngine {
+	if f == nil || units < DefaultUnits || units > CPUAndNeuralEngine {
 		return nil, ir.Errorf(ir.ErrName, "no function %q, or no units %d", function, units)
 	}
 	m := &model{system: s, arrays: arraysOf(f)}
@@ -39,7 +39,7 @@ func (s system) Load(dir, function string, units Units) (Loaded, error) {
 		name = "" // which old systems know
 	}
 	if m.handle, m.temporary, err = s.fromCache(dir, func(compiled string) (unsafe.Pointer, error) {
-		return s.load(compiled, name, units, len(m.states) > 0)
+		return s.load(compiled, name, units.For(len(m.states) > 0), len(m.states) > 0)
 	}); err != nil {
 		m.free()
 		return nil, err

@@ -22,8 +22,8 @@ static void release_model(void *handle) {
 // configuration returns one for a function and units, nil where the system is too old
 // for packages of several functions.
 static MLModelConfiguration *configuration(const char *function, int units, rlx_why *why) {
-	static const MLComputeUnits list[] = {
-		MLComputeUnitsAll, MLComputeUnitsCPUOnly, MLComputeUnitsCPUAndGPU, MLComputeUnitsCPUAndNeuralEngine,
+	static const MLComputeUnits list[] = { // by the numbers of package driver, the default among them
+		MLComputeUnitsAll, MLComputeUnitsAll, MLComputeUnitsCPUOnly, MLComputeUnitsCPUAndGPU, MLComputeUnitsCPUAndNeuralEngine,
 	};
 	MLModelConfiguration *c = [[[MLModelConfiguration alloc] init] autorelease];
 	[c setComputeUnits:list[units]];

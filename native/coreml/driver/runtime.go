@@ -12,13 +12,28 @@ const CacheVariable = "RLX_COREML_CACHE"
 // Units are the processors that Core ML may use.
 type Units int
 
-// The units, those of MLComputeUnits.
+// The units. DefaultUnits are all, but of a function with states of Core ML the CPU and the
+// GPU: the Neural Engine does not run functions whose states have an axis that is no multiple
+// of 32 (apple/coremltools #2631), nor some others with states (#2553). To have the Neural
+// Engine run one ask for AllUnits. The others are those of MLComputeUnits.
 const (
-	AllUnits Units = iota
+	DefaultUnits Units = iota
+	AllUnits
 	CPUOnly
 	CPUAndGPU
 	CPUAndNeuralEngine
 )
+
+// For returns the units of a function with or without states: DefaultUnits stand for others.
+func (u Units) For(states bool) Units {
+	switch {
+	case u != DefaultUnits:
+		return u
+	case states:
+		return CPUAndGPU
+	}
+	return AllUnits
+}
 
 // Runtime loads model packages: Core ML, or what stands in for it in tests.
 type Runtime interface {

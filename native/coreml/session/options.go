@@ -53,7 +53,9 @@ type Options struct {
 	// Opset is the set of operations of the model, and with it the oldest system that
 	// runs it; 0 stands for CoreML8. See [Session.Resident] too.
 	Opset mil.Opset
-	// Units are the processors that Core ML may use.
+	// Units are the processors that Core ML may use. By default they are all, but where the
+	// parameters are states ([Session.Resident]) the CPU and the GPU: see
+	// [driver.DefaultUnits].
 	Units driver.Units
 }
 

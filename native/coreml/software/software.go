@@ -89,6 +89,9 @@ func Compiled(library string) int { return count(library, "rlx_software_compiled
 // Input returns where the last input of the last prediction lay in memory.
 func Input(library string) uintptr { return uintptr(count(library, "rlx_software_input")) }
 
+// Units returns the units that were asked for last, a number of MLComputeUnits.
+func Units(library string) int { return count(library, "rlx_software_units") }
+
 func count(library, what string) int {
 	path, name := C.CString(library), C.CString(what)
 	defer C.free(unsafe.Pointer(path))

@@ -26,6 +26,8 @@ static id refuse(NSError **error, NSString *why) {
 
 static long compiled;
 long rlx_software_compiled(void) { return compiled; }
+static long last_units;
+long rlx_software_units(void) { return last_units; }
 static long input;
 long rlx_software_input(void) { return input; }
 
@@ -134,7 +136,7 @@ long rlx_software_input(void) { return input; }
 @end
 
 @implementation MLModelConfiguration
-- (void)setComputeUnits:(MLComputeUnits)list { units = list; }
+- (void)setComputeUnits:(MLComputeUnits)list { last_units = units = list; }
 - (void)setFunctionName:(NSString *)name {
 	[function autorelease];
 	function = [name copy];

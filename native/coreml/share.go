@@ -1,0 +1,146 @@
+package coreml
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/coreml/driver"
+	"github.com/rlx-go/rlx/native/coreml/mil"
+)
+
+// Entries are entries of a package that share states: what a run of one leaves in a state
+// of a name, the next run of any finds, whatever its sizes. They are for one goroutine.
+//
+// Core ML has a state for each function that is loaded. So a state is copied when another
+// function than the last one comes to it, by way of the host; as long as the same function
+// runs nothing is copied.
+type Entries struct {
+	names []string
+	sizes map[string]*Sizes
+}
+
+// LoadEntries makes entries of a package ready to run, all sizes of each. The errors are
+// those of [Load], and of kind [ir.ErrShape] or [ir.ErrDType] for a state that is not of
+// one type in all of them.
+func LoadEntries(rt driver.Runtime, dir string, units driver.Units, entries ...string) (*Entries, error) {
+	p, err := mil.Describe(dir)
+	if err != nil {
+		return nil, err
+	}
+	e, held := &Entries{sizes: map[string]*Sizes{}}, shared{}
+	for _, name := range entries {
+		if e.sizes[name] != nil {
+			continue
+		}
+		s, err := loadSizes(rt, dir, p, name, units, held)
+		if err != nil {
+			return nil, errors.Join(err, e.Close())
+		}
+		e.names, e.sizes[name] = append(e.names, name), s
+	}
+	return e, nil
+}
+
+// Entry returns one of the entries, with all of its sizes. It is closed with e. The error
+// is an [*Error] of kind [ir.ErrName].
+func (e *Entries) Entry(name string) (*Sizes, error) {
+	if s := e.sizes[name]; s != nil {
+		return s, nil
+	}
+	return nil, &Error{name, ir.Errorf(ir.ErrName, "the entry was not loaded: there are %v", e.names)}
+}
+
+// Close gives back what the entries hold.
+func (e *Entries) Close() error {
+	var errs []error
+	for _, name := range e.names {
+		errs = append(errs, e.sizes[name].Close())
+	}
+	return errors.Join(errs...)
+}
+
+// shared are the states that models share, by name.
+type shared map[string]*sharedState
+
+// sharedState is a state of several models, each of which has a copy.
+type sharedState struct {
+	feature
+	last    *Model // that changed it
+	version int    // how often it was changed
+}
+
+// join lets a model share its states with those that joined before.
+func (s shared) join(m *Model) error {
+	m.shared, m.versions = s, map[string]int{}
+	for _, f := range m.states {
+		there := s[f.Name]
+		switch {
+		case there == nil:
+			s[f.Name] = &sharedState{feature: f, last: m}
+		case there.DType != f.DType || there.outside.DType != f.outside.DType:
+			return ir.Errorf(ir.ErrDType, "state %q is %s and, in another function, %s: a state that is shared has one type", f.Name, f.DType, there.DType)
+		case !slices.Equal(there.Dims, f.Dims):
+			return ir.Shapef("state %q is of the sizes %v and, in another function, %v: a state that is shared has one size, so none of those in Shapes", f.Name, f.Dims, there.Dims)
+		}
+	}
+	return nil
+}
+
+// fetchState brings a state to the model from the one that changed it last.
+func (m *Model) fetchState(f feature) error {
+	s := m.shared[f.Name]
+	if s == nil || m.versions[f.Name] == s.version {
+		return nil
+	}
+	from, err := s.last.state(f.Name)
+	if err != nil {
+		return err
+	}
+	t := native.Zeros(from.outside.DType, from.outside.Dims...)
+	if err := s.last.loaded.State(from.feature, t); err != nil {
+		return m.failed(f.Name, err)
+	}
+	if err := m.loaded.SetState(f.feature, retyped(t, f.outside.DType, f.outside.Dims)); err != nil {
+		return m.failed(f.Name, err)
+	}
+	m.versions[f.Name] = s.version
+	return nil
+}
+
+// fetchStates is fetchState for all.
+func (m *Model) fetchStates() error {
+	for _, f := range m.states {
+		if err := m.fetchState(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changed notes that the model has the newest value of a state.
+func (m *Model) changed(f feature) {
+	if s := m.shared[f.Name]; s != nil {
+		s.version++
+		s.last, m.versions[f.Name] = m, s.version
+	}
+}
+
+// ran notes what a run may have changed: no parameters, which are states that only the host
+// changes. After one that failed the values are those before it, where another model has
+// them.
+func (m *Model) ran(err error) {
+	for _, f := range m.states {
+		switch {
+		case f.Role != native.State:
+		case err == nil:
+			m.changed(f)
+		case m.shared[f.Name] != nil && m.shared[f.Name].last != m:
+			m.versions[f.Name] = unknown
+		}
+	}
+}
+
+// unknown is the version of a state that a run may have changed in part.
+const unknown = -1
