@@ -51,11 +51,36 @@ func dotGeneral(e *Emitter, n *ir.Node, in []Value) Value {
 	}
 	rhs, _ := e.transpose(e.Whole(in[1]), y, perm)
 	rhs = e.reshape(rhs, size)
+	if lhs.Type.DType == mil.Int32 {
+		return e.value(e.integerProduct(n, lhs, rhs, swap), whole(n.Types()[0]))
+	}
 	if batch == 1 { // without an axis of 1 the layer is what Core ML knows best
 		lhs, rhs = e.reshape(lhs, lhs.Type.Dims[1:]), e.reshape(rhs, size[1:])
 	}
 	r := e.Op("matmul", mil.Args{"x": lhs, "y": rhs, "transpose_x": false, "transpose_y": swap})
 	return e.value(r, whole(n.Types()[0]))
+}
+
+// mostProducts bounds the numbers that a product of integers takes: 64 MB of int32.
+const mostProducts = 1 << 24
+
+// integerProduct multiplies [batch, m, k] and [batch, k, n], or with swap [batch, n, k],
+// number by number and adds up: Core ML does not load some products of int32 by matmul and
+// linear (error -14, apple/coremltools #2575), and floats do not hold them all.
+func (e *Emitter) integerProduct(n *ir.Node, lhs, rhs mil.Ref, swap bool) mil.Ref {
+	batch, m, k := lhs.Type.Dims[0], lhs.Type.Dims[1], lhs.Type.Dims[2]
+	columns, axis := rhs.Type.Dims[2], 2
+	left, right := []int{batch, m, k, 1}, []int{batch, 1, k, columns}
+	if swap {
+		columns, axis = rhs.Type.Dims[1], 3
+		left, right = []int{batch, m, 1, k}, []int{batch, 1, columns, k}
+	}
+	if count := float64(batch) * float64(m) * float64(k) * float64(columns); count > mostProducts {
+		e.Fail(ir.Errorf(ir.ErrUnsupported, "Core ML has no matrix product of integers, and one of %.0f numbers is not taken apart: at most %d are; this one is of %s", count, mostProducts, n.Types()[0].DType))
+		return lhs
+	}
+	products := e.op2("mul", e.reshape(lhs, left), e.reshape(rhs, right))
+	return e.Op("reduce_sum", mil.Args{"x": products, "axes": []int{axis}, "keep_dims": false})
 }
 
 // convGeneral brings images to [batch, features, space] and weights to [out, in,

@@ -125,21 +125,24 @@ def check(directory, name):
         return
     for function, case in cases.items():
         inputs = {k: expected(v) for k, v in case["inputs"].items()}
-        try:
-            one, written = frozen(model, function, inputs)
-            program = milproto.load(one, specification_version=one.specificationVersion, file_weights_dir=weights)
-            values = {v.name: v.val for v in program.functions["main"].outputs}
-        except Exception as e:
-            yield "%s %s: not computed: %s: %s" % (name, function, type(e).__name__, str(e)[:300])
-            continue
-        for feature, entry in case["outputs"].items():
-            got = values.get(written.get(feature, feature))
-            if got is None:
-                yield "%s %s %s: has no value" % (name, function, feature)
-                continue
-            wrong = differs(got, entry)
-            if wrong:
-                yield "%s %s %s: %s" % (name, function, feature, wrong)
+        for number, step in enumerate(case.get("steps", [case])):
+            inputs.update((k, expected(v)) for k, v in step["inputs"].items())
+            try:
+                one, written = frozen(model, function, inputs)
+                program = milproto.load(one, specification_version=one.specificationVersion, file_weights_dir=weights)
+                values = {v.name: v.val for v in program.functions["main"].outputs}
+            except Exception as e:
+                yield "%s %s: not computed: %s: %s" % (name, function, type(e).__name__, str(e)[:300])
+                break
+            for feature, entry in step["outputs"].items():
+                got = values.get(written.get(feature, feature))
+                if got is None:
+                    yield "%s %s %s: has no value" % (name, function, feature)
+                    continue
+                wrong = differs(got, entry)
+                if wrong:
+                    yield "%s %s %s, run %d: %s" % (name, function, feature, number, wrong)
+            inputs.update((k, np.asarray(values[output])) for output, k in case.get("next", {}).items())
 
 
 def main():

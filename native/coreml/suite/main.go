@@ -98,6 +98,10 @@ func samples(op ir.Op) ([]one, error) {
 type values struct {
 	Inputs  map[string]array `json:"inputs"`
 	Outputs map[string]array `json:"outputs"`
+	// Steps, where there are any, are runs one after the other, each with some inputs of
+	// its own. An output in Next is the input of that name in the next one.
+	Steps []values          `json:"steps,omitempty"`
+	Next  map[string]string `json:"next,omitempty"`
 }
 
 // array holds elements as float64, little-endian, in base64.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -44,7 +45,7 @@ func writeModels(dir string) error {
 	if err := writePacked(dir); err != nil {
 		return err
 	}
-	return writeStates(dir)
+	return errors.Join(writeStates(dir), writeTraining(dir))
 }
 
 // writePacked writes products with weights in blocks, of every format.
