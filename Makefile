@@ -41,6 +41,7 @@ JS_TOOLS   := js/node_modules/.package-lock.json
 PEERS      := js/bench/node_modules/.package-lock.json
 COREML     := build/coreml-venv
 NVRTC      := build/nvrtc
+ZIG        := build/zig
 
 ##@ Build
 
@@ -128,8 +129,19 @@ $(NVRTC)/.installed: native/cuda/nvrtc.txt
 test-nvrtc: $(NVRTC)/.installed ## compile CUDA kernels by NVIDIA's NVRTC of CUDA 12.0 to 13.5, for every GPU, without one
 	RLX_NVRTC=$(CURDIR)/$(NVRTC) RLX_REQUIRE=nvrtc $(GO) test -count=1 -run=NVRTC ./native/cuda
 
+$(ZIG)/.installed: native/applecheck/zig.txt
+	rm -rf $(ZIG)
+	python3 -m venv $(ZIG)/venv
+	$(ZIG)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --target $(ZIG) -r $<
+	touch $@
+
+.PHONY: test-darwin
+test-darwin: $(ZIG)/.installed ## build a program of all backends for macOS, with cgo, by zig's C compiler
+	RLX_ZIG=$(CURDIR)/$(ZIG)/ziglang/zig ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/$(ZIG)/cache RLX_REQUIRE=zig \
+	  $(GO) test -count=1 -run=BuildsForMacOS ./native/applecheck
+
 .PHONY: test-metal
-test-metal: ## test Metal: every kernel checked and run, the backend on a device in software, objects for macOS
+test-metal: test-darwin ## test Metal: every kernel checked and run, the backend on a device in software, objects for macOS
 	$(GO) test -count=1 -timeout 30m ./native/metal/... ./native/applecheck
 	CGO_ENABLED=0 $(GO) test -run=Missing ./native/metal
 
@@ -144,7 +156,7 @@ $(COREML)/.installed: native/coreml/suite/requirements.txt
 	touch $@
 
 .PHONY: test-coreml
-test-coreml: $(COREML)/.installed ## hold Core ML models of every sample to coremltools: types and values
+test-coreml: $(COREML)/.installed test-darwin ## hold Core ML models of every sample to coremltools: types and values
 	rm -rf build/coreml
 	$(GO) run ./native/coreml/suite build/coreml
 	$(COREML)/bin/python native/coreml/suite/check.py build/coreml

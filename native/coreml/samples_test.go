@@ -47,6 +47,7 @@ func TestEverySampleSurvivesItsPackage(t *testing.T) {
 			t.Parallel()
 			p := roundTrip(t, entries)
 			for i, s := range samples {
+				checkNoIntegerMatMul(t, p.Program.Functions[i])
 				tol := func(d ir.DType) irtest.Tolerance { return irtest.SampleTolerance(nodes[i], s, d) }
 				compare(t, p, p.Program.Functions[i], entries[i].Graph, irtest.SampleInputs(s), tol)
 			}
