@@ -36,7 +36,7 @@ type Error struct {
 	Kind    error  // one of this package's, of package ir's or of package context's
 	Name    string // the input, output, parameter or state, "" where none is to blame
 	Node    string // the node of the graph whose check failed, "" otherwise
-	Steps   int    // how many runs a lost device has cost
+	Steps   int    // how many runs a lost device, or a run that failed on it, has cost
 	Err     error  // the reason, may be nil
 }
 

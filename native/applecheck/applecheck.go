@@ -44,7 +44,7 @@ type Binding struct {
 // has testdata/selectors.txt: in each line a method that is sent, and the page of Apple's
 // documentation on it. It fails for one that is not in the list, for one that is not
 // sent, and for a declaration of the header that is not used. With -update the list is
-// written anew.
+// written anew. Methods and constants are held to testdata/outside.txt too.
 func Run(t *testing.T, b Binding) {
 	for _, architecture := range architectures {
 		t.Run(architecture, func(t *testing.T) {
@@ -62,31 +62,25 @@ func Run(t *testing.T, b Binding) {
 		})
 	}
 	t.Run("declarations are used", func(t *testing.T) { b.checkDeclarations(t) })
+	t.Run("others know the same", func(t *testing.T) {
+		o := readOutside(t)
+		o.checkMethods(t, documented(t))
+		b.checkConstants(t, o)
+	})
 }
 
 // library builds the binding as a library, and opens it.
 func (b Binding) library(t *testing.T, architecture string) *macho.File {
 	t.Helper()
-	clang, err := check.Compiler()
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
-	for _, files := range []fs.FS{System, b.Headers} {
-		if err := os.CopyFS(dir, files); err != nil {
-			t.Fatal(err)
-		}
-	}
+	clang := b.unpack(t, dir)
 	sources, err := filepath.Glob(b.Sources)
 	if err != nil || len(sources) == 0 {
 		t.Fatal("no sources: ", err)
 	}
 	var objects []string
 	for _, source := range sources {
-		to := filepath.Join(dir, filepath.Base(source)+".o")
-		run(t, clang, "-target", architecture+"-apple-macos"+b.Since, "-nostdlibinc", "-isystem", filepath.Join(dir, "sdk"), "-isystem", filepath.Join(dir, "include"),
-			"-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-fblocks", "-fobjc-exceptions", "-O2", "-c", source, "-o", to)
-		objects = append(objects, to)
+		objects = append(objects, b.compile(t, clang, dir, architecture, source))
 	}
 	stubs, err := filepath.Glob(filepath.Join(dir, "lib", "*.tbd"))
 	if err != nil {
@@ -101,6 +95,30 @@ func (b Binding) library(t *testing.T, architecture string) *macho.File {
 	}
 	t.Cleanup(func() { file.Close() })
 	return file
+}
+
+// unpack writes the headers and stubs to a folder, and returns the compiler.
+func (b Binding) unpack(t *testing.T, dir string) (clang string) {
+	t.Helper()
+	clang, err := check.Compiler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, files := range []fs.FS{System, b.Headers} {
+		if err := os.CopyFS(dir, files); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return clang
+}
+
+// compile compiles a source by the headers of a folder, and returns the object there.
+func (b Binding) compile(t *testing.T, clang, dir, architecture, source string) (object string) {
+	t.Helper()
+	object = filepath.Join(dir, filepath.Base(source)+".o")
+	run(t, clang, "-target", architecture+"-apple-macos"+b.Since, "-nostdlibinc", "-isystem", filepath.Join(dir, "sdk"), "-isystem", filepath.Join(dir, "include"),
+		"-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-fblocks", "-fobjc-exceptions", "-O2", "-c", source, "-o", object)
+	return object
 }
 
 func run(t *testing.T, name string, args ...string) {

@@ -11,8 +11,9 @@
 // [Support] tells how a node would be computed, and [Lint] what would keep a
 // model off the Neural Engine.
 //
-// [Load] and [LoadSizes] make what a package holds ready to run, by package driver, and
-// tell where Core ML would run it. What Core ML compiles of a package is kept in a cache,
+// [Load], [LoadSizes] and [LoadEntries] make what a package holds ready to run, by package
+// driver, and tell where Core ML would run it. Functions with states run on the CPU and the
+// GPU unless others are asked for, see [driver.DefaultUnits]. What Core ML compiles of a package is kept in a cache,
 // see [driver.CacheVariable].
 //
 // Below it, package mil has programs and their files, and package forms says what

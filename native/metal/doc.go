@@ -18,10 +18,17 @@
 //
 // A program's parameters, states and intermediate values lie in one heap, in memory that
 // the GPU and the host share. Since macOS 15 all heaps are in a residency set of the queue;
-// before, the system looks for each command buffer what it binds. A run of an entry is one command buffer, encoded by one call from a list that was
-// prepared before: nothing is waited for until the outputs are. Up to three runs of an entry
-// are under way at a time, each with inputs and outputs of its own: kernels read the inputs
-// where the host has written them.
+// before, the system looks for each command buffer what it binds. A run of an entry is one
+// command buffer, encoded by one call from a list that was prepared before: nothing is waited
+// for until the outputs are. Up to three runs of an entry are under way at a time, each with
+// inputs and outputs of its own: kernels read the inputs where the host has written them.
+//
+// macOS ends command buffers that hold up the display for some seconds. So a run that takes
+// more than half a second on the slowest of these GPUs, the M1 of 7 cores, by an estimate from
+// the operations and bytes of its kernels, is several command buffers of at most that; a
+// kernel that takes longer alone runs by pieces of its grid. One workgroup is not cut. The host
+// looks after each eight whether all is well, and before the first that writes a state, where
+// the run is waited for; no other run of the program begins meanwhile.
 //
 // Of a branch only one side runs: dispatches take their grids from memory. A loop of unknown
 // length is begun some rounds at a time, 8 at first and up to 64, after which the host looks
@@ -42,8 +49,12 @@
 // waited for, so that an error names its kernel.
 //
 // After an error that says that the GPU is gone it is lost ([native.ErrLost]) to the
-// process. After any other failure of a command buffer what that program held is lost, as
-// it may have been written in part; other programs go on.
+// process. Any other failure of a command buffer is of kind [native.ErrDevice], or
+// [native.ErrMemory], and loses its run, and those that were begun behind it: [native.Error]
+// has how many in Steps. Where it failed before it wrote a parameter or a state nothing else
+// has changed. Otherwise those that the entry writes may be written in part: to read or use
+// them is an error of kind [native.ErrDevice] until they are set. After a failure that was
+// not one of memory the program goes on by shorter command buffers.
 package metal
 
 // Name is the name of the backend.

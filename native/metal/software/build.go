@@ -31,7 +31,7 @@ type built struct {
 // deviceFlags are for the device. GCC's Objective-C runtime, which GNUstep on Debian is
 // made for, has no automatic reference counting, so the files are for counting by hand.
 var deviceFlags = []string{
-	"-shared", "-fPIC", "-O1", "-Wall", "-fobjc-runtime=gcc", "-fblocks", "-fobjc-exceptions",
+	"-shared", "-fPIC", "-O1", "-Wall", "-Werror=objc-method-access", "-fobjc-runtime=gcc", "-fblocks", "-fobjc-exceptions",
 	"-fconstant-string-class=NSConstantString", "-I/usr/include/GNUstep",
 }
 
