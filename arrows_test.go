@@ -31,7 +31,7 @@ var layers = [][]string{
 	{"native/safetensors", "native/backendtest", "native/cpu", "native/cuda", "native/metal", "webgpu/exec", "webgpu/conformance"},
 	{"webgpu", "wasm", "native/coreml"}, // whose stand-in for Core ML computes on the CPU
 	{""},                                // the root
-	{"demo", "js", "native/opsdoc"},
+	{"demo", "js", "native/opsdoc", "native/applecheck/whole"},
 }
 
 const module = "github.com/rlx-go/rlx"
