@@ -238,3 +238,25 @@ func run(p native.Program, in map[string]native.Tensor) (map[string]native.Tenso
 	}
 	return r.Wait(ctx)
 }
+
+// A run behind one that fails is lost only where it uses what that was writing.
+func TestRunsBehindThatUseNothingOfItGoOn(t *testing.T) {
+	install(t, false)
+	t.Setenv("RLX_SOFTWARE_DELAY", "100000") // so that both are under way
+	t.Setenv("RLX_SOFTWARE_FAIL", "commit 2 1")
+	ctx := context.Background()
+	p, err := metal.New().Compile(ctx, training(t), native.Options{})
+	must(t, err)
+	defer func() { must(t, p.Close(ctx)) }()
+	first, err := p.Run(ctx, "step", map[string]native.Tensor{"x": native.Zeros(ir.F32, 64, 64)})
+	must(t, err)
+	second, err := p.Run(ctx, "other", map[string]native.Tensor{"y": native.Zeros(ir.F32, 4)})
+	must(t, err)
+	var typed *native.Error
+	if _, err := first.Wait(ctx); !errors.As(err, &typed) || typed.Kind != native.ErrDevice || typed.Steps != 1 {
+		t.Errorf("the run that fails: %v", err)
+	}
+	if _, err := second.Wait(ctx); err != nil {
+		t.Errorf("a run behind it: %v", err)
+	}
+}

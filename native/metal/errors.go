@@ -5,6 +5,7 @@ package metal
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rlx-go/rlx/ir/plan"
@@ -69,25 +70,47 @@ func (s *stage) failed(err error) error {
 		failure.Err = fmt.Errorf("run %d is lost, and changes nothing: %w", s.number, err)
 		return failure
 	}
-	var names []string
-	for _, slot := range s.e.writes {
-		p.doubt[slot], names = s.number, append(names, slot.Name)
-	}
-	p.lost = [2]int{s.number, p.begun}
-	failure.Steps = p.begun - s.number + 1
-	failure.Err = fmt.Errorf("runs %d to %d are lost, and %s may be written in part: set what is, as from a checkpoint: %w",
-		s.number, p.begun, strings.Join(names, ", "), err)
+	behind := s.loseBehind()
+	failure.Steps += behind
+	failure.Err = fmt.Errorf("run %d is lost, with %d begun behind it, and %s may be written in part: set them, as from a checkpoint: %w",
+		s.number, behind, strings.Join(p.doubtful(), ", "), err)
 	return failure
 }
 
-// behindLost reports whether the run was begun behind one that is lost, before that was known.
-func (s *stage) behindLost() bool { return s.number > s.e.p.lost[0] && s.number <= s.e.p.lost[1] }
+// loseBehind notes what may be written in part after a run that failed, and by which of the
+// runs under way that were begun behind it: those that read it. It returns how many they are.
+func (s *stage) loseBehind() (lost int) {
+	doubt := func(run *stage) {
+		for _, slot := range run.e.writes {
+			s.e.p.doubt[slot] = s.number
+		}
+	}
+	doubt(s)
+	for _, run := range s.e.p.running {
+		if run.number > s.number && run.lostBy == 0 && run.e.doubtful() != nil {
+			run.lostBy = s.number
+			doubt(run)
+			lost++
+		}
+	}
+	return lost
+}
 
+// lostBehind returns the error of a run that was begun behind one that failed.
 func (s *stage) lostBehind() error {
 	return &native.Error{
-		Backend: Name, Call: s.e.spec.Name, Kind: native.ErrDevice, Steps: s.e.p.lost[1] - s.e.p.lost[0] + 1,
-		Err: fmt.Errorf("run %d is lost, as run %d before it has failed", s.number, s.e.p.lost[0]),
+		Backend: Name, Call: s.e.spec.Name, Kind: native.ErrDevice, Steps: 1,
+		Err: fmt.Errorf("run %d is lost, as run %d before it has failed", s.number, s.lostBy),
 	}
+}
+
+// doubtful returns the names of parameters and states that may be written in part.
+func (p *program) doubtful() (names []string) {
+	for s := range p.doubt {
+		names = append(names, s.Name)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // doubtful returns an error where the entry uses what may be written in part.

@@ -128,9 +128,9 @@ func TestRunsBehindOneThatFailsAreLostToo(t *testing.T) {
 	}
 	_, err := runs[0].Wait(context.Background())
 	must(t, err)
-	for _, r := range runs[1:] {
+	for i, want := range []string{"run 2 is lost, with 1 begun behind it", "run 3 is lost, as run 2 before it has failed"} {
 		var typed *native.Error
-		if _, err := r.Wait(context.Background()); !errors.Is(err, native.ErrDevice) || !errors.As(err, &typed) || typed.Steps != 2 {
+		if _, err := runs[1+i].Wait(context.Background()); !errors.Is(err, native.ErrDevice) || !errors.As(err, &typed) || typed.Steps != 2-i || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v", err)
 		}
 	}

@@ -5,6 +5,7 @@ package metal
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/rlx-go/rlx/native/metal/driver"
@@ -27,23 +28,39 @@ func (s *stage) Begin(reads []int) error {
 	if s.e.checks { // a run that failed does not hold up the next
 		clear(s.Status())
 	}
-	s.e.p.begun++
-	s.parts, s.next, s.times, s.number, s.torn = s.commands(reads), 0, 1, s.e.p.begun, false
-	return s.failed(s.advance())
+	p := s.e.p
+	p.begun++
+	p.running = append(p.running, s)
+	s.parts, s.next, s.times, s.number, s.torn, s.lostBy = s.commands(reads), 0, 1, p.begun, false, 0
+	err := s.advance()
+	if err != nil {
+		s.end()
+	}
+	return s.failed(err)
+}
+
+// end notes that the run is not under way any more.
+func (s *stage) end() {
+	p := s.e.p
+	p.running = slices.DeleteFunc(p.running, func(run *stage) bool { return run == s })
 }
 
 // Over reports whether the run is over, with the first of its errors. Where the host has
 // to look whether a loop goes on, that is when it does, and begins what comes next.
 func (s *stage) Over() (bool, error) {
 	over, err := s.idle()
-	if over && err == nil && s.behindLost() {
+	if over && err == nil && s.lostBy == 0 && !s.look() {
+		err = s.advance()
+		over = err != nil
+	}
+	if !over {
+		return false, nil
+	}
+	s.end()
+	if err == nil && s.lostBy > 0 {
 		return true, s.lostBehind()
 	}
-	if !over || err != nil || s.look() {
-		return over, s.failed(err)
-	}
-	err = s.failed(s.advance())
-	return err != nil, err
+	return true, s.failed(err)
 }
 
 // idle reports whether all that was committed is done, with the first of its errors.

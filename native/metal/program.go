@@ -26,12 +26,12 @@ type program struct {
 	debug     bool
 	budget    native.Budget
 
-	works []work             // of the plan's kernels
-	cuts  []bool             // which of them run by pieces of their grids
-	limit time.Duration      // of a command buffer, by estimate
-	begun int                // runs
-	lost  [2]int             // the last runs that were lost together, from the one that failed
-	doubt map[*plan.Slot]int // parameters and states that may be written in part, by the run that failed
+	works   []work             // of the plan's kernels
+	cuts    []bool             // which of them run by pieces of their grids
+	limit   time.Duration      // of a command buffer, by estimate
+	begun   int                // runs
+	running []*stage           // in the order in which their runs were begun
+	doubt   map[*plan.Slot]int // parameters and states that may be written in part, by the run that failed
 }
 
 // build makes all that the plan needs.

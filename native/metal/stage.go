@@ -27,9 +27,11 @@ type stage struct {
 	next  int        // the part to begin, or at whose end the host looks
 	times int        // how often to begin a part that leads back to itself
 	// number counts it among those of the program, from 1; torn says that parameters or
-	// states may be written in part where it fails.
+	// states may be written in part where it fails; lostBy is the run by whose failure it is
+	// lost, 0 for none.
 	number int
 	torn   bool
+	lostBy int
 }
 
 // newStage allocates a stage.
