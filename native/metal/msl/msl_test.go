@@ -4,10 +4,12 @@ import (
 	"errors"
 	"flag"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir/kernel/clike"
 	"github.com/rlx-go/rlx/ir/kernel/kerneltest"
+	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/native/metal/msl"
 	"github.com/rlx-go/rlx/native/metal/msl/check"
 )
@@ -86,5 +88,25 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A kernel for pieces of its grid keeps to the address spaces too, and has its two buffers
+// behind all others.
+func TestKernelsForPiecesOfTheirGrids(t *testing.T) {
+	p := msl.Printer{Cut: func(*loop.Kernel) bool { return true }}
+	for i, c := range portable() {
+		source, err := p.Print(c.Kernel)
+		must(t, err)
+		first, wanted := strings.Index(source, "constant uint *first_group [[buffer("), strings.Index(source, "device const uint *wanted [[buffer(")
+		if first < 0 || wanted < first || strings.Contains(source[wanted+len("device const uint *wanted [["):], "[[buffer(") {
+			t.Errorf("%s: the buffers of a piece are not the last:\n%s", c.Kernel.Name, source)
+		}
+		if i%10 > 0 {
+			continue
+		}
+		if err := check.Compile(source); err != nil {
+			t.Errorf("%s: %v", c.Kernel.Name, err)
+		}
 	}
 }
