@@ -2,10 +2,13 @@ package ops_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
+	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/passes"
 )
 
 // TestActivationsKeepNaN holds that a NaN in an activation function comes out as one, as in
@@ -95,6 +98,55 @@ func TestLogSumExpOfInfinity(t *testing.T) {
 		}))(t)
 		if y := valueAt(t, g, c.x)[0]; y != c.want && !(math.IsNaN(y) && math.IsNaN(c.want)) {
 			t.Errorf("of %v: %v, want %v", c.x, y, c.want)
+		}
+	}
+}
+
+// TestNaNIsTheLargest holds the orders of jax.numpy.sort, jax.numpy.argsort and jax.lax.top_k
+// 0.10.2, which are those of PyTorch.
+func TestNaNIsTheLargest(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	x := ir.Floats(ir.F32, []float64{3, nan, 1, -inf, inf, nan, 2})
+	g := must(ir.Build("f", func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.N(7))
+		b.Output("ascending", ops.ArgSort(b, x, ops.SortAttrs{}))
+		b.Output("descending", ops.ArgSort(b, x, ops.SortAttrs{Descending: true}))
+		_, most := ops.TopK(b, x, ops.TopKAttrs{K: 4})
+		_, least := ops.TopK(b, x, ops.TopKAttrs{K: 3, Smallest: true})
+		b.Output("largest", most)
+		b.Output("smallest", least)
+	}))(t)
+	body := must(passes.Run(g, passes.Options{}))(t)
+	for _, g := range []*ir.Graph{g, body} {
+		out, err := ir.Eval(g, map[string]*ir.Array{"x": x}, ir.EvalOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range [][]int64{{3, 2, 6, 0, 4, 1, 5}, {1, 5, 4, 0, 6, 2, 3}, {1, 5, 4, 0}, {3, 2, 6}} {
+			if !slices.Equal(out[i].I, want) {
+				t.Errorf("%s: %v, want %v", g.Outputs()[i].Name, out[i].I, want)
+			}
+		}
+	}
+}
+
+// TestSoftmaxOfNaN holds that a NaN in a row makes all of the row NaN, as in JAX and PyTorch,
+// and that derivatives by what is made of it are NaN too.
+func TestSoftmaxOfNaN(t *testing.T) {
+	for name, f := range map[string]function{
+		"softmax":     func(b *ir.Builder, x ir.Value) ir.Value { return ops.Softmax(b, x, 0) },
+		"log_softmax": func(b *ir.Builder, x ir.Value) ir.Value { return ops.LogSoftmax(b, x, 0) },
+		"softmin":     func(b *ir.Builder, x ir.Value) ir.Value { return ops.Softmin(b, x, 0) },
+		"gradient of logsumexp": func(b *ir.Builder, x ir.Value) ir.Value {
+			g := must(ir.Build("f", func(b *ir.Builder) { b.Output("y", ops.LogSumExp(b, b.Input("x", ir.F64, ir.N(3)), 0)) }))(t)
+			return b.Splice(must(autodiff.ValueAndGrad(g, "y", "x"))(t), []ir.Value{x})[1]
+		},
+	} {
+		g := must(ir.Build("f", func(b *ir.Builder) { b.Output("y", f(b, b.Input("x", ir.F64, ir.N(3)))) }))(t)
+		for i, y := range valueAt(t, g, []float64{1, math.NaN(), 0}) {
+			if !math.IsNaN(y) {
+				t.Errorf("%s: element %d is %v", name, i, y)
+			}
 		}
 	}
 }
