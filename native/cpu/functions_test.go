@@ -1,12 +1,10 @@
 package cpu_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
-	"github.com/rlx-go/rlx/native"
 )
 
 // TestFunctionsAtHardPoints holds loops and compiled kernels to the error bounds of the
@@ -23,23 +21,7 @@ func TestFunctionsAtHardPoints(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				in := map[string]native.Tensor{}
-				for name, a := range irtest.SampleInputs(c.Sample) {
-					in[name] = native.FromArray(a)
-				}
-				run, err := compileGraphs(t, ir.Entry{Name: "run", Graph: g}).Run(context.Background(), "run", in)
-				if err != nil {
-					t.Fatal(err)
-				}
-				out, err := run.Wait(context.Background())
-				if err != nil {
-					t.Fatal(err)
-				}
-				a, err := out["0"].Array()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if fault := c.Check(a); fault != "" {
+				if fault := c.Check(resultsOf(t, g, c.Sample)[0]); fault != "" {
 					t.Errorf("%s: %s", c.Op, fault)
 				}
 			}

@@ -77,9 +77,13 @@ func floatOp[T float32 | float64](f *files, in *instr) op {
 			}
 		}
 	case scalar.OpPow:
+		pow := elementary.Pow
+		if _, short := any(T(0)).(float32); short {
+			pow = math.Pow // which has the digits of f32, in a third of the time
+		}
 		return func(n int) {
 			for i, x := range a[:n] {
-				d[i] = T(elementary.Pow(float64(x), float64(b[i])))
+				d[i] = T(pow(float64(x), float64(b[i])))
 			}
 		}
 	}
