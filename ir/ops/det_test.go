@@ -154,3 +154,43 @@ func alongElement(t *testing.T, g *ir.Graph, n int, at [2]int, isGradient bool) 
 		}
 	}))(t)
 }
+
+// TestSingularMatrices holds what functions of matrices and their first two derivatives are at
+// diag(1, 2, 0): finite where the function is smooth there or takes a rank as given, and not
+// finite where it has no value, which is what JAX and PyTorch have.
+func TestSingularMatrices(t *testing.T) {
+	x := ir.Floats(ir.F64, []float64{1, 0, 0, 0, 2, 0, 0, 0, 0}, 3, 3)
+	sum := func(b *ir.Builder, y ir.Value) ir.Value { return ops.ReduceSum(b, y) }
+	for name, c := range map[string]struct {
+		f      func(b *ir.Builder, x ir.Value) ir.Value
+		finite [3]bool // value, first and second derivative
+	}{
+		"det":             {ops.Det, [3]bool{true, true, true}},
+		"cofactor":        {func(b *ir.Builder, x ir.Value) ir.Value { return sum(b, ops.Cofactor(b, x)) }, [3]bool{true, true, true}},
+		"pinv":            {func(b *ir.Builder, x ir.Value) ir.Value { return sum(b, ops.Pinv(b, x, -1)) }, [3]bool{true, true, true}},
+		"matrix_power 3":  {func(b *ir.Builder, x ir.Value) ir.Value { return sum(b, ops.MatrixPower(b, x, 3)) }, [3]bool{true, true, true}},
+		"matrix_power -1": {func(b *ir.Builder, x ir.Value) ir.Value { return sum(b, ops.MatrixPower(b, x, -1)) }, [3]bool{}},
+		"inv":             {func(b *ir.Builder, x ir.Value) ir.Value { return sum(b, ops.Inv(b, x)) }, [3]bool{}},
+		"solve": {func(b *ir.Builder, x ir.Value) ir.Value {
+			return sum(b, ops.Solve(b, x, ops.Ones(b, ir.F64, ir.N(3)), ops.SolveAttrs{}))
+		}, [3]bool{}},
+		"slogdet": {func(b *ir.Builder, x ir.Value) ir.Value { _, y := ops.Slogdet(b, x); return y }, [3]bool{}},
+	} {
+		g := must(ir.Build("f", func(b *ir.Builder) { b.Output("y", c.f(b, b.Input("x", ir.F64, ir.Dims(3, 3)...))) }))(t)
+		for order, want := range c.finite {
+			if order > 0 {
+				g = gradientOf(t, g)
+				g = must(ir.Build("sum", func(b *ir.Builder) {
+					b.Output("y", sum(b, b.Splice(g, []ir.Value{b.Input("x", ir.F64, ir.Dims(3, 3)...)})[0]))
+				}))(t)
+			}
+			out, err := ir.Eval(g, map[string]*ir.Array{"x": x}, ir.EvalOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if y := out[0].F[0]; (y-y == 0) != want {
+				t.Errorf("%s: derivative %d is %v, finite: %t", name, order, y, want)
+			}
+		}
+	}
+}
