@@ -84,7 +84,7 @@ func TestDerivativesOfDetAtAnyRank(t *testing.T) {
 			})
 		}
 	}
-	// Where PyTorch 2.9 has finite second derivatives, and an inverse has none.
+	// Where PyTorch 2.11 has finite second derivatives, and an inverse has none.
 	checkDet(t, []float64{1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0}, 4, rng)
 }
 

@@ -86,7 +86,7 @@ var notes = map[ir.Op]string{
 	"xlogy":              "in either operand, also where the other is 0",
 	"xlog1py":            "in either operand, also where the other is 0",
 	"histogram":          "in no bin",
-	"searchsorted":       "after all numbers",
+	"searchsorted":       "after all numbers and equal to NaN, as in JAX (after all elements in PyTorch)",
 	"unique":             "all are one, after all numbers, as in JAX (PyTorch keeps each)",
 	"matrix_rank":        "0: no singular value is larger than NaN",
 	"moe_route":          "experts of NaN are chosen first, with a weight of NaN",
@@ -117,7 +117,8 @@ func told(attrs ir.Attrs, want ...float64) []Case {
 
 var key = ir.Ints(ir.U32, []int64{7, 5})
 
-// cases show what notes say. Values are those of JAX 0.10.2 where it has the op.
+// cases show what notes say. Values are those of JAX 0.10.2 and PyTorch 2.11 where they have the
+// op, but for what the notes say of them.
 var cases = map[ir.Op][]Case{
 	"eq": compared(0, 0, 0, 1), "ne": compared(1, 1, 1, 0), "lt": compared(0, 0, 0, 0),
 	"le": compared(0, 0, 0, 1), "gt": compared(0, 0, 0, 0), "ge": compared(0, 0, 0, 1),
