@@ -107,8 +107,7 @@ func (s *attentionScores) grouped(x ir.Value) ir.Value {
 // weights returns the probabilities, given the log-sum-exp.
 func (s *attentionScores) weights(lse ir.Value) ir.Value {
 	b := s.b
-	finite := Select(b, Ge(b, lse, ConstLike(b, lse, -lse.DType().MaxFloat())), lse, ZerosLike(b, lse))
-	return Exp(b, Sub(b, s.scores, ExpandDims(b, finite, -1)))
+	return Exp(b, Sub(b, s.scores, ExpandDims(b, zeroForNone(b, lse), -1)))
 }
 
 func attentionBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {

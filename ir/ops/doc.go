@@ -34,4 +34,26 @@
 // never poisons a result, at any order, and forward and reverse derivatives
 // agree where an infinite slope meets one of 0. A plain [Mul] is used only where
 // the coefficient is a finite constant other than 0.
+//
+// At singular matrices det, cofactor, matrix_power with an exponent from 0 on
+// and, along changes that keep the rank, pinv have finite derivatives of every
+// order. slogdet is 0 and -Inf there, inv and solve have elements that are not
+// finite, and so are their derivatives.
+//
+// # NaN
+//
+// NaN shows: what is computed of it is NaN. Orders (sort, top_k) take it for
+// larger than all numbers, argmax and argmin find the first one, and comparisons
+// are those of IEEE 754, as in JAX and PyTorch. Package ir/ops/nan has the rule of each op, and
+// says which devices keep it.
+//
+// # Errors
+//
+// Elementary functions are within 4 units in the last place of the true value
+// in f64, and in f32 within the bounds of [scalar.ErrorBound], or 4 for functions
+// that it does not list, for every argument: near zeros and
+// branch points, for subnormal and for huge ones. Tests hold the plain meaning,
+// the native CPU, and kernels in the simulator as WebGPU and WebAssembly run
+// them to values of mpmath. Devices that flush subnormal numbers take 0 for them, and those
+// with a loose division or square root add to a bound what package scalar says.
 package ops

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
+	"github.com/rlx-go/rlx/ir/scalar/elementary"
 )
 
 // Hyperbolic and sigmoid functions.
@@ -19,13 +20,13 @@ const (
 func init() {
 	defineUnary(unary{
 		op: OpSinh, doc: "The hyperbolic sine of x.",
-		types: floats, scalar: scalar.Sinh, meaning: meaning{float: float1(math.Sinh)},
+		types: floats, scalar: scalar.Sinh, meaning: meaning{float: float1(elementary.Sinh)},
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Cosh(b, x) },
 		from:  -3, to: 3, at: []float64{0},
 	})
 	defineUnary(unary{
 		op: OpCosh, doc: "The hyperbolic cosine of x.",
-		types: floats, scalar: scalar.Cosh, meaning: meaning{float: float1(math.Cosh)},
+		types: floats, scalar: scalar.Cosh, meaning: meaning{float: float1(elementary.Cosh)},
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Sinh(b, x) },
 		from:  -3, to: 3, at: []float64{0},
 	})
@@ -37,7 +38,7 @@ func init() {
 	})
 	defineUnary(unary{
 		op: OpSigmoid, doc: "1 / (1 + e^−x), the logistic function.",
-		types: floats, scalar: scalar.Sigmoid, meaning: meaning{float: float1(sigmoid)},
+		types: floats, scalar: scalar.Sigmoid, meaning: meaning{float: float1(elementary.Sigmoid)},
 		slope: func(b *ir.Builder, _, y ir.Value) ir.Value { return Mul(b, y, Sub(b, OnesLike(b, y), y)) },
 		from:  -4, to: 4, at: []float64{0}, kinks: []float64{1000, -1000},
 	})
@@ -49,16 +50,6 @@ func init() {
 		},
 		from: -3, to: 3, at: []float64{0}, rounded: true,
 	})
-}
-
-// sigmoid takes the exponential of a negative number only, so it neither
-// overflows nor loses the tail.
-func sigmoid(x float64) float64 {
-	e := math.Exp(-math.Abs(x))
-	if x < 0 {
-		return e / (1 + e)
-	}
-	return 1 / (1 + e)
 }
 
 // Sinh returns the hyperbolic sine of x.

@@ -1,11 +1,15 @@
 package ops
 
-import "github.com/rlx-go/rlx/ir"
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
 
 func defineDeterminant() {
 	squares := squareConstraints()
 	defineComposite(composite{
-		op: OpDet, doc: "The determinants of square matrices. The first derivative is right for singular matrices too, of any rank; those of higher order are NaN there.",
+		op: OpDet, doc: "The determinants of square matrices. Derivatives of all orders are right for singular matrices too, of any rank: see cofactor for what they cost.",
 		types: floats, constraints: squares, check: checkSizedSquare,
 		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
 			lu, pivots, _ := LU(b, in[0])
@@ -22,21 +26,32 @@ func defineDeterminant() {
 		},
 	})
 	defineComposite(composite{
-		op: OpCofactor, doc: "The matrices of the cofactors of square matrices x: the determinant times the transposed inverse, where there is one, and the derivative of the determinant by the elements of x. " +
-			"Derivatives at a singular matrix are infinite or NaN.",
-		types: floats, constraints: squares, check: checkSizedSquare, body: cofactorBody,
-		// c·tr(x⁻¹·dx) - c·dxᵀ·x⁻ᵀ, from c = det(x)·x⁻ᵀ
-		jvp: func(b *ir.Builder, _ *ir.Node, in, out, t []ir.Value) []ir.Value {
-			moved := Solve(b, in[0], t[0], SolveAttrs{})
-			trace := row(b, column(b, Trace(b, moved, 0)))
-			return []ir.Value{Sub(b, Mul(b, out[0], trace), adjoint(b, MatMul(b, moved, adjoint(b, out[0]))))}
+		op: OpCofactor, operands: []string{"x", "along..."},
+		doc: "The matrices of the cofactors of square matrices x, which are the gradients of the determinants; with further matrices, the derivative of that along " +
+			"each of them: the gradient of the determinant's derivative along all. It is right for singular matrices of any rank. The derivative along " +
+			"one matrix takes as many steps as the cofactors do, n³; each further one takes n² times as many.",
+		types: floats, constraints: append(squares, "all matrices have one type"),
+		check: func(n *ir.Node) error {
+			for i, v := range n.Inputs()[1:] {
+				if x := n.Input(0).Type(); !v.Type().Equal(x) {
+					return ir.Shapef("along %d is %s and x is %s", i, v.Type(), x)
+				}
+			}
+			return checkSizedSquare(n)
 		},
+		body: cofactorBody, jvp: jvpCofactor,
 		samples: func() []ir.Sample {
 			if !withSamples {
 				return nil
 			}
-			singular := ir.Sample{Name: "singular", NoGrad: "a pivot is 0", In: []*ir.Array{ir.Floats(ir.F32, []float64{0, 1, 0, 2}, 2, 2)}}
-			return loosely(append(matrixSamples(positive, nil, []int{3, 3}, []int{1, 1}, []int{0, 0}, []int{2, 4, 4}), singular))
+			out := matrixSamples(positive, nil, []int{3, 3}, []int{1, 1}, []int{0, 0}, []int{2, 4, 4})
+			square := func(x ...float64) *ir.Array { return ir.Floats(ir.F32, x, 2, 2) }
+			return loosely(append(out,
+				ir.Sample{Name: "singular", In: []*ir.Array{square(0, 1, 0, 2)}},
+				ir.Sample{Name: "along one", In: []*ir.Array{square(1, 2, 3, 5), square(-1, 3, 2, 7)}},
+				ir.Sample{Name: "along two", In: []*ir.Array{positive(1, ir.F32, 2, 3, 3), general(2, ir.F32, 2, 3, 3), general(3, ir.F32, 2, 3, 3)}},
+				ir.Sample{Name: "along one, empty", In: []*ir.Array{ir.NewArray(ir.F32, 0, 0), ir.NewArray(ir.F32, 0, 0)}},
+			))
 		},
 	})
 }
@@ -53,19 +68,100 @@ func checkSizedSquare(n *ir.Node) error {
 // [..., n, n].
 func Det(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpDet, nil, x) }
 
-// Cofactor returns the cofactors of the elements of square matrices: the
-// derivatives of their determinants.
-func Cofactor(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpCofactor, nil, x) }
+// Cofactor returns the gradients of the determinants of square matrices, which
+// hold the cofactors of their elements; with further matrices of the same type,
+// the derivative of the gradients along each of these.
+func Cofactor(b *ir.Builder, x ir.Value, along ...ir.Value) ir.Value {
+	return b.Add1(OpCofactor, nil, slices.Concat([]ir.Value{x}, along)...)
+}
 
-// cofactorBody is det(u)·det(vᵀ)·u·p·vᵀ for x = u·s·vᵀ, where p has for each
-// singular value the product of all others: nothing is divided by.
+// jvpCofactor uses that the derivatives of a determinant of one order are symmetric:
+// each is linear in what it is taken along, and its own transpose.
+func jvpCofactor(b *ir.Builder, _ *ir.Node, in, _, t []ir.Value) []ir.Value {
+	var sum ir.Value
+	for i, tangent := range t {
+		if !tangent.Valid() {
+			continue
+		}
+		fixed := in
+		if i > 0 {
+			fixed = slices.Delete(slices.Clone(in), i, i+1)
+		}
+		types := append(typesOf(fixed), tangent.Type())
+		g := closed(b, "cofactor_tangent", types, func(s *ir.Builder, p []ir.Value) []ir.Value {
+			return []ir.Value{Cofactor(s, p[0], p[1:]...)}
+		})
+		sum = addTangents(b, sum, LinearCall(b, g, g, fixed, []ir.Value{tangent})[0])
+	}
+	return []ir.Value{sum}
+}
+
 func cofactorBody(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
-	if rows, _ := matrixDims(in[0]); rows == 0 {
+	switch rows, _ := matrixDims(in[0]); {
+	case rows == 0:
 		return in[0]
+	case len(in) > 2:
+		return cofactorByMinors(b, in)
 	}
 	u, s, vt := SVD(b, in[0], false)
 	before := CumProd(b, s, CumSumAttrs{Axis: -1, Exclusive: true})
 	after := CumProd(b, s, CumSumAttrs{Axis: -1, Exclusive: true, Reverse: true})
+	var y ir.Value
+	if len(in) == 1 {
+		y = Mul(b, u, row(b, Mul(b, before, after)))
+	} else {
+		pairs := productsWithoutPairs(b, s, before, after)
+		moved := MatMul(b, MatMul(b, adjoint(b, u), in[1]), adjoint(b, vt))
+		y = MatMul(b, u, secondOfDiagonal(b, pairs, moved))
+	}
 	sign := row(b, column(b, Mul(b, Det(b, u), Det(b, vt))))
-	return Mul(b, sign, MatMul(b, Mul(b, u, row(b, Mul(b, before, after))), vt))
+	return Mul(b, sign, MatMul(b, y, vt))
+}
+
+// productsWithoutPairs returns for each two singular values the product of all
+// others, and 0 on the diagonal, from those before and after each one: nothing is
+// divided by.
+func productsWithoutPairs(b *ir.Builder, s, before, after ir.Value) ir.Value {
+	n := s.Dim(-1)
+	across := BroadcastTo(b, row(b, s), append(s.Shape().Clone(), n))
+	i, j := places(b, across)
+	upper := Lt(b, i, j)
+	between := CumProd(b, Select(b, upper, across, OnesLike(b, across)), CumSumAttrs{Axis: -1, Exclusive: true})
+	half := orZero(b, upper, Mul(b, Mul(b, column(b, before), between), row(b, after)))
+	return Add(b, half, adjoint(b, half))
+}
+
+// secondOfDiagonal returns the gradient of what the determinant of a diagonal matrix
+// has of second order in m, Σ p[i,k]·(m[i,i]·m[k,k] - m[i,k]·m[k,i]) over pairs,
+// where p has the products of the diagonal without two elements.
+func secondOfDiagonal(b *ir.Builder, p, m ir.Value) ir.Value {
+	trace := MatMul(b, p, column(b, Diagonal(b, m, 0)))
+	return Sub(b, Diag(b, Squeeze(b, trace, -1), 0), Mul(b, p, adjoint(b, m)))
+}
+
+// cofactorByMinors takes the derivative of each cofactor, which is the determinant
+// of a minor with a sign, by the op for the minors and one matrix less.
+func cofactorByMinors(b *ir.Builder, in []ir.Value) ir.Value {
+	minors := make([]ir.Value, len(in))
+	for i, x := range in {
+		minors[i] = minorsOf(b, x)
+	}
+	last := len(in) - 1
+	d := ReduceSum(b, Mul(b, minors[last], Cofactor(b, minors[0], minors[1:last]...)), -2, -1)
+	i, j := places(b, d)
+	odd := Ne(b, And(b, Add(b, i, j), OnesLike(b, i)), ZerosLike(b, i))
+	return Select(b, odd, Neg(b, d), d)
+}
+
+// minorsOf returns for each element of square matrices the rest of the matrix without
+// its row and column, [..., n, n, n-1, n-1].
+func minorsOf(b *ir.Builder, x ir.Value) ir.Value {
+	n, _ := matrixDims(x)
+	place := Iota(b, ir.I32, 1, ir.Dims(n, n-1)...)
+	passed := Convert(b, Ge(b, place, Iota(b, ir.I32, 0, ir.Dims(n, n-1)...)), ir.I32)
+	others := Add(b, place, passed)
+	rank := x.Rank()
+	x = Take(b, x, others, rank-1, OutsideClip) // [..., n, n, n-1]
+	x = Take(b, x, others, rank-2, OutsideClip) // [..., n, n-1, n, n-1]
+	return SwapAxes(b, x, rank-1, rank)
 }

@@ -145,8 +145,9 @@ func pinvBody(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 		return adjoint(b, in[0])
 	}
 	u, s, vt := SVD(b, in[0], false)
-	large := Gt(b, s, n.Attrs().(*CutoffAttrs).cutoff(b, in[0], s))
-	inverse := orZero(b, large, Div(b, OnesLike(b, s), Select(b, large, s, OnesLike(b, s))))
+	small := Le(b, s, n.Attrs().(*CutoffAttrs).cutoff(b, in[0], s)) // not where x has NaN
+	one := OnesLike(b, s)
+	inverse := Select(b, small, ZerosLike(b, s), Div(b, one, Select(b, small, one, s)))
 	return MatMul(b, Mul(b, adjoint(b, vt), row(b, inverse)), adjoint(b, u))
 }
 

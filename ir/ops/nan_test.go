@@ -4,49 +4,10 @@ import (
 	"math"
 	"testing"
 
+	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
-
-// TestActivationsKeepNaN holds that a NaN in an activation function comes out as one, as in
-// JAX and PyTorch: a training that diverges shows.
-func TestActivationsKeepNaN(t *testing.T) {
-	for op, construct := range functionConstructors {
-		t.Run(string(op), func(t *testing.T) {
-			for _, in := range [][]float64{{math.NaN(), 1}, {1, math.NaN()}} {
-				d, _ := ir.Lookup(op)
-				operands := []*ir.Array{ir.Floats(ir.F64, in[:1]), ir.Floats(ir.F64, in[1:])}[:len(d.Operands)]
-				if len(operands) == 1 && !math.IsNaN(in[0]) || op == "copysign" && math.IsNaN(in[1]) {
-					continue
-				}
-				g, err := ir.Build("f", func(b *ir.Builder) {
-					var xs []ir.Value
-					for _, x := range operands {
-						xs = append(xs, ops.Literal(b, x))
-					}
-					b.Output("y", construct(b, xs))
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				out, err := ir.Eval(g, nil, ir.EvalOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if y := out[0].F[0]; !math.IsNaN(y) {
-					t.Errorf("of %v: %v, not NaN", in, y)
-				}
-			}
-		})
-	}
-	for name, f := range map[string]func(b *ir.Builder, x ir.Value) ir.Value{
-		"relu": ops.Relu, "gelu": ops.Gelu, "silu": ops.Silu, "sigmoid": ops.Sigmoid, "tanh": ops.Tanh,
-	} {
-		if y := valueOf(t, f, math.NaN()); !math.IsNaN(y) {
-			t.Errorf("%s of NaN is %v", name, y)
-		}
-	}
-}
 
 func valueOf(t *testing.T, f function, x float64) float64 {
 	t.Helper()
@@ -95,6 +56,27 @@ func TestLogSumExpOfInfinity(t *testing.T) {
 		}))(t)
 		if y := valueAt(t, g, c.x)[0]; y != c.want && !(math.IsNaN(y) && math.IsNaN(c.want)) {
 			t.Errorf("of %v: %v, want %v", c.x, y, c.want)
+		}
+	}
+}
+
+// TestSoftmaxOfNaN holds that a NaN in a row makes all of the row NaN, as in JAX and PyTorch,
+// and that derivatives by what is made of it are NaN too.
+func TestSoftmaxOfNaN(t *testing.T) {
+	for name, f := range map[string]function{
+		"softmax":     func(b *ir.Builder, x ir.Value) ir.Value { return ops.Softmax(b, x, 0) },
+		"log_softmax": func(b *ir.Builder, x ir.Value) ir.Value { return ops.LogSoftmax(b, x, 0) },
+		"softmin":     func(b *ir.Builder, x ir.Value) ir.Value { return ops.Softmin(b, x, 0) },
+		"gradient of logsumexp": func(b *ir.Builder, x ir.Value) ir.Value {
+			g := must(ir.Build("f", func(b *ir.Builder) { b.Output("y", ops.LogSumExp(b, b.Input("x", ir.F64, ir.N(3)), 0)) }))(t)
+			return b.Splice(must(autodiff.ValueAndGrad(g, "y", "x"))(t), []ir.Value{x})[1]
+		},
+	} {
+		g := must(ir.Build("f", func(b *ir.Builder) { b.Output("y", f(b, b.Input("x", ir.F64, ir.N(3)))) }))(t)
+		for i, y := range valueAt(t, g, []float64{1, math.NaN(), 0}) {
+			if !math.IsNaN(y) {
+				t.Errorf("%s: element %d is %v", name, i, y)
+			}
 		}
 	}
 }

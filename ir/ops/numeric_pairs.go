@@ -49,9 +49,9 @@ func init() {
 			},
 		},
 		{
-			op: OpXLogY, doc: "x·log(y), 0 where x is 0, and NaN where x is.", types: floats,
+			op: OpXLogY, doc: "x·log(y), 0 where x is 0, and NaN where x or y is.", types: floats,
 			body: func(b *ir.Builder, x, y ir.Value) ir.Value {
-				return Select(b, IsNaN(b, x), x, MulZero(b, x, Log(b, y)))
+				return unlessNaN(b, x, y, MulZero(b, x, Log(b, y)))
 			},
 			from: [2]float64{-2, 0.2}, to: [2]float64{2, 3},
 			cases: []pair{
@@ -60,9 +60,9 @@ func init() {
 			},
 		},
 		{
-			op: OpXLog1pY, doc: "x·log(1 + y), 0 where x is 0, and NaN where x is.", types: floats,
+			op: OpXLog1pY, doc: "x·log(1 + y), 0 where x is 0, and NaN where x or y is.", types: floats,
 			body: func(b *ir.Builder, x, y ir.Value) ir.Value {
-				return Select(b, IsNaN(b, x), x, MulZero(b, x, Log1p(b, y)))
+				return unlessNaN(b, x, y, MulZero(b, x, Log1p(b, y)))
 			},
 			from: [2]float64{-2, -0.7}, to: [2]float64{2, 3},
 			cases: []pair{{name: "zeros", x: []float64{0, 0, 2}, y: []float64{-1, 3, 0}, noGrad: "the edge of the domain"}},
@@ -98,7 +98,14 @@ func hypot(b *ir.Builder, x, y ir.Value) ir.Value {
 	plainCase := And(b, Gt(b, high, ZerosLike(b, x)), IsFinite(b, high))
 	ratio := Div(b, low, Select(b, plainCase, high, OnesLike(b, x)))
 	z := Mul(b, high, Sqrt(b, Add(b, Mul(b, ratio, ratio), OnesLike(b, x))))
-	return Select(b, plainCase, z, high)
+	infinite := ConstLike(b, x, math.Inf(1)) // also beside NaN, as in IEEE 754
+	z = Select(b, plainCase, z, high)
+	return Select(b, Or(b, Eq(b, x, infinite), Eq(b, y, infinite)), infinite, z)
+}
+
+// unlessNaN returns z where neither x nor y is NaN, else that one.
+func unlessNaN(b *ir.Builder, x, y, z ir.Value) ir.Value {
+	return Select(b, IsNaN(b, x), x, Select(b, IsNaN(b, y), y, z))
 }
 
 // orZeroAtZero returns x / z, and 0 where z is 0.

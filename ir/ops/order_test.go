@@ -33,7 +33,7 @@ func TestOrdersScattersAndRunningCombinations(t *testing.T) {
 			func(b *ir.Builder, in values) ir.Value {
 				return ops.Sort(b, ops.SortAttrs{Descending: true}, in[0])[0]
 			},
-			[]float64{3, 1, -2, -inf, nan},
+			[]float64{nan, 3, 1, -2, -inf},
 		},
 		"payload of ties": {
 			[]*ir.Array{row(1, 0, 1, math.Copysign(0, -1), 1), row(10, 20, 30, 40, 50)},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
+	"github.com/rlx-go/rlx/ir/scalar/elementary"
 )
 
 // Powers, exponentials and logarithms.
@@ -28,7 +29,7 @@ func definePow() {
 	defineBinary(binary{
 		op: OpPow, doc: "x to the power y: 1 for y = 0 and any x, NaN for a negative x unless y is whole. The derivative by y at 0^0 is 0. " +
 			"Where x is 0 and y below 1 the derivative by x is infinite, and that of it by y NaN, as in JAX; by y first it is −∞.",
-		types: floats, scalar: scalar.Pow, meaning: meaning{float: float2(math.Pow)},
+		types: floats, scalar: scalar.Pow, meaning: meaning{float: float2(elementary.Pow)},
 		slopes: [2]slope2{powByBase, powByExponent},
 		from:   [2]float64{0.3, -2}, to: [2]float64{3, 2},
 		cases: []pair{
@@ -74,7 +75,7 @@ func defineRoots() {
 func defineExponentials() {
 	defineUnary(unary{
 		op: OpExp, doc: "e to the power x.",
-		types: floats, scalar: scalar.Exp, meaning: meaning{float: float1(math.Exp)},
+		types: floats, scalar: scalar.Exp, meaning: meaning{float: float1(elementary.Exp)},
 		slope: func(_ *ir.Builder, _, y ir.Value) ir.Value { return y },
 		from:  -3, to: 3, at: []float64{0}, kinks: []float64{math.Inf(1), math.Inf(-1)},
 	})
@@ -86,7 +87,7 @@ func defineExponentials() {
 	})
 	defineUnary(unary{
 		op: OpLog, doc: "The natural logarithm of x: −∞ at 0, NaN below.",
-		types: floats, scalar: scalar.Log, meaning: meaning{float: float1(math.Log)},
+		types: floats, scalar: scalar.Log, meaning: meaning{float: float1(elementary.Log)},
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Div(b, OnesLike(b, x), x) },
 		from:  0.2, to: 4, at: []float64{1}, kinks: []float64{0, -1},
 	})

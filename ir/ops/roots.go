@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
+	"github.com/rlx-go/rlx/ir/scalar/elementary"
 )
 
 // Powers and logarithms to bases other than e, and the cube root.
@@ -37,8 +38,8 @@ func init() {
 		inverse float64
 		float   func(float64) float64
 	}{
-		{OpLog2, "The logarithm of x to base 2: −∞ at 0, NaN below.", 1 / math.Ln2, math.Log2},
-		{OpLog10, "The logarithm of x to base 10: −∞ at 0, NaN below.", 1 / math.Ln10, math.Log10},
+		{OpLog2, "The logarithm of x to base 2: −∞ at 0, NaN below.", 1 / math.Ln2, elementary.Log2},
+		{OpLog10, "The logarithm of x to base 10: −∞ at 0, NaN below.", 1 / math.Ln10, elementary.Log10},
 	} {
 		defineUnary(unary{
 			op: l.op, doc: l.doc, types: floats, meaning: meaning{float: float1(l.float)},

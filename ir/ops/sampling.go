@@ -102,15 +102,15 @@ func sampleToken(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 	if topK || a.TopP < 1 {
 		sorted := Sort(b, SortAttrs{Axis: x.Rank() - 1, Descending: true}, x)[0]
 		if topK {
-			x = Select(b, Ge(b, x, SliceAxis(b, sorted, -1, ir.N(a.TopK-1), ir.N(1))), x, none)
+			x = Select(b, Lt(b, x, SliceAxis(b, sorted, -1, ir.N(a.TopK-1), ir.N(1))), none, x)
 			place := Iota(b, ir.I32, x.Rank()-1, x.Shape()...)
 			sorted = Select(b, Lt(b, place, ConstLike(b, place, float64(a.TopK))), sorted, none)
 		}
 		if a.TopP < 1 {
 			before := CumSum(b, Softmax(b, sorted, -1), CumSumAttrs{Axis: -1, Exclusive: true})
-			kept := Lt(b, before, ConstLike(b, before, a.TopP))
-			least := KeepDims(b, ReduceMin, Select(b, kept, sorted, ConstLike(b, x, math.Inf(1))), -1)
-			x = Select(b, Ge(b, x, least), x, none)
+			dropped := Ge(b, before, ConstLike(b, before, a.TopP))
+			least := KeepDims(b, ReduceMin, Select(b, dropped, ConstLike(b, x, math.Inf(1)), sorted), -1)
+			x = Select(b, Lt(b, x, least), none, x)
 		}
 	}
 	return Categorical(b, in[1], x, -1)

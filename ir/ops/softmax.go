@@ -112,16 +112,19 @@ func withoutDim(s ir.Shape, axis int) ir.Shape { return pick(s, otherAxes(len(s)
 // where that is -Inf: subtracting it then leaves -Inf as it is. No gradient
 // flows through it; it cancels out of what it is used for.
 func finiteMax(b *ir.Builder, x ir.Value, axis int) ir.Value {
-	m := ExpandDims(b, ReduceMax(b, StopGradient(b, x), axis), axis)
-	lowest := ConstLike(b, m, -x.DType().MaxFloat())
-	return Select(b, Ge(b, m, lowest), m, ZerosLike(b, m))
+	return zeroForNone(b, ExpandDims(b, ReduceMax(b, StopGradient(b, x), axis), axis))
+}
+
+// zeroForNone returns x with 0 in place of -Inf. NaN stays, so that it shows.
+func zeroForNone(b *ir.Builder, x ir.Value) ir.Value {
+	return Select(b, Lt(b, x, ConstLike(b, x, -x.DType().MaxFloat())), ZerosLike(b, x), x)
 }
 
 // positiveSum returns the sum along an axis, kept with size 1, of elements of
-// which one is 1 or all are 0; 1 in the latter case.
+// which one is 1 or all are 0; 1 in the latter case, and NaN where one is NaN.
 func positiveSum(b *ir.Builder, e ir.Value, axis int) ir.Value {
 	s := ExpandDims(b, ReduceSum(b, e, axis), axis)
-	return Select(b, Gt(b, s, ZerosLike(b, s)), s, OnesLike(b, s))
+	return Select(b, Eq(b, s, ZerosLike(b, s)), OnesLike(b, s), s)
 }
 
 // jvpSoftmax needs only the result y: its tangent is y·(t - Σ y·t).
@@ -149,8 +152,7 @@ func jvpLogSumExp(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	if !t[0].Valid() {
 		return []ir.Value{{}}
 	}
-	axis, lse := n.Attrs().(*AxisAttrs).Axis, wide(b, out[0])
-	lse = Select(b, Ge(b, lse, ConstLike(b, lse, -lse.DType().MaxFloat())), lse, ZerosLike(b, lse))
+	axis, lse := n.Attrs().(*AxisAttrs).Axis, zeroForNone(b, wide(b, out[0]))
 	weights := Exp(b, Sub(b, wide(b, in[0]), ExpandDims(b, lse, axis)))
 	return []ir.Value{Convert(b, ReduceSum(b, MulZero(b, wide(b, t[0]), weights), axis), out[0].DType())}
 }

@@ -54,7 +54,7 @@ func (a *TopKAttrs) Complete(in []ir.Type, given func(name string) bool) {
 	}
 }
 
-const sortOrder = " Equal elements, such as 0 and -0, stay in their order; NaNs come last."
+const sortOrder = " Equal elements, such as 0 and -0, stay in their order; NaN is larger than all numbers."
 
 func init() {
 	sortAttrs := func(n *ir.Node) *SortAttrs { return n.Attrs().(*SortAttrs) }

@@ -31,10 +31,7 @@ func comparePlaces(x *ir.Array, i, j int, descending bool) int {
 	var c int
 	if x.F != nil {
 		a, b := x.F[i], x.F[j]
-		if math.IsNaN(a) || math.IsNaN(b) {
-			return boolInt(math.IsNaN(a)) - boolInt(math.IsNaN(b))
-		}
-		c = boolInt(a > b) - boolInt(a < b)
+		c = boolInt(a > b || math.IsNaN(a)) - boolInt(a < b || math.IsNaN(b)) // of two NaNs 0
 	} else {
 		c = compareInts(x.DType, x.I[i], x.I[j])
 	}
@@ -100,8 +97,9 @@ func floatKey(x scalar.Expr, descending bool) scalar.Expr {
 	size := scalar.And(bits, scalar.Not(sign))
 	negative := scalar.And(scalar.Ge(bits, sign), scalar.Ne(size, constant(0)))
 	key := scalar.Select(negative, scalar.Not(bits), scalar.Or(size, sign))
+	nan := all
 	if descending {
-		key = scalar.Not(key)
+		key, nan = scalar.Not(key), constant(0)
 	}
-	return scalar.Select(scalar.Gt(size, constant(infinite)), all, key)
+	return scalar.Select(scalar.Gt(size, constant(infinite)), nan, key)
 }

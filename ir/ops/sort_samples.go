@@ -56,6 +56,7 @@ func sortSamples() []ir.Sample {
 		{Name: "row", Attrs: &SortAttrs{}, In: []*ir.Array{inputs["row"]}},
 		{Name: "ties", Attrs: &SortAttrs{Descending: true}, In: []*ir.Array{inputs["ties"]}, NoGrad: ties},
 		{Name: "nan", Attrs: &SortAttrs{}, In: []*ir.Array{inputs["nan"]}, NoGrad: "NaN elements"},
+		{Name: "nan descending", Attrs: &SortAttrs{Descending: true}, In: []*ir.Array{inputs["nan"]}, NoGrad: "NaN elements"},
 		{Name: "columns with a payload", Attrs: &SortAttrs{}, In: []*ir.Array{distinct(-1, 1, 5, 3), distinct(-1, 1, 5, 3)}},
 		{Name: "integers with payloads", Attrs: &SortAttrs{Axis: 1, Descending: true}, In: []*ir.Array{
 			draw(4, ir.I32, -3, 3, 2, 9), distinct(-1, 1, 2, 9), draw(5, ir.I32, -9, 9, 2, 9),

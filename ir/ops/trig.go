@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
+	"github.com/rlx-go/rlx/ir/scalar/elementary"
 )
 
 // Trigonometric functions; angles are in radians.
@@ -26,19 +27,19 @@ func init() {
 func defineAngles() {
 	defineUnary(unary{
 		op: OpSin, doc: "The sine of x.",
-		types: floats, scalar: scalar.Sin, meaning: meaning{float: float1(math.Sin)},
+		types: floats, scalar: scalar.Sin, meaning: meaning{float: float1(elementary.Sin)},
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Cos(b, x) },
 		from:  -4, to: 4, at: []float64{0, 100},
 	})
 	defineUnary(unary{
 		op: OpCos, doc: "The cosine of x.",
-		types: floats, scalar: scalar.Cos, meaning: meaning{float: float1(math.Cos)},
+		types: floats, scalar: scalar.Cos, meaning: meaning{float: float1(elementary.Cos)},
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Neg(b, Sin(b, x)) },
 		from:  -4, to: 4, at: []float64{0, 100},
 	})
 	defineUnary(unary{
 		op: OpTan, doc: "The tangent of x.",
-		types: floats, scalar: scalar.Tan, meaning: meaning{float: float1(math.Tan)},
+		types: floats, scalar: scalar.Tan, meaning: meaning{float: float1(elementary.Tan)},
 		slope: func(b *ir.Builder, _, y ir.Value) ir.Value { return Add(b, OnesLike(b, y), Mul(b, y, y)) },
 		from:  -1, to: 1, at: []float64{0},
 	})
@@ -47,13 +48,13 @@ func defineAngles() {
 func defineArcs() {
 	defineUnary(unary{
 		op: OpAsin, doc: "The arc sine of x, in [−π/2, π/2]; NaN outside [−1, 1]. The derivative at ±1 is infinite.",
-		types: floats, scalar: scalar.Asin, meaning: meaning{float: float1(math.Asin)},
+		types: floats, scalar: scalar.Asin, meaning: meaning{float: float1(elementary.Asin)},
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Rsqrt(b, oneMinusSquare(b, x)) },
 		from:  -0.9, to: 0.9, at: []float64{0}, kinks: []float64{-1, 1},
 	})
 	defineUnary(unary{
 		op: OpAcos, doc: "The arc cosine of x, in [0, π]; NaN outside [−1, 1]. The derivative at ±1 is infinite.",
-		types: floats, scalar: scalar.Acos, meaning: meaning{float: float1(math.Acos)},
+		types: floats, scalar: scalar.Acos, meaning: meaning{float: float1(elementary.Acos)},
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Neg(b, Rsqrt(b, oneMinusSquare(b, x))) },
 		from:  -0.9, to: 0.9, at: []float64{0}, kinks: []float64{-1, 1},
 	})
@@ -69,7 +70,7 @@ func defineArcs() {
 	defineBinary(binary{
 		op: OpAtan2, doc: "The angle of the point (x, y) of the plane, in [−π, π]. The derivatives at the origin are 0.",
 		operands: []string{"y", "x"},
-		types:    floats, scalar: scalar.Atan2, meaning: meaning{float: float2(math.Atan2)},
+		types:    floats, scalar: scalar.Atan2, meaning: meaning{float: float2(elementary.Atan2)},
 		slopes: [2]slope2{
 			func(b *ir.Builder, y, x, _ ir.Value) ir.Value { return overSquare(b, x, x, y) },
 			func(b *ir.Builder, y, x, _ ir.Value) ir.Value { return Neg(b, overSquare(b, y, x, y)) },

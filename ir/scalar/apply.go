@@ -5,6 +5,7 @@ import (
 	"math/cmplx"
 
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/scalar/elementary"
 )
 
 // Apply returns the value of the operation of node n for operand values v in
@@ -82,40 +83,35 @@ func floatUnary(op Op, a float64) float64 {
 		return 1 / math.Sqrt(a)
 	case OpRecip:
 		return 1 / a
-	case OpSigmoid:
-		if a < 0 {
-			e := math.Exp(a)
-			return e / (1 + e)
-		}
-		return 1 / (1 + math.Exp(-a))
 	}
 	return floatFuncs[op](a)
 }
 
-// floatFuncs are the unary operations that package math has under their own
-// meaning.
+// floatFuncs are the unary operations that are functions of a number.
 var floatFuncs = [opCount]func(float64) float64{
 	OpAbs:   math.Abs,
 	OpFloor: math.Floor,
 	OpCeil:  math.Ceil,
 	OpRound: math.RoundToEven,
 	OpTrunc: math.Trunc,
-	OpExp:   math.Exp,
+	OpExp:   elementary.Exp,
 	OpExpm1: math.Expm1,
-	OpLog:   math.Log,
+	OpLog:   elementary.Log,
 	OpLog1p: math.Log1p,
 	OpSqrt:  math.Sqrt,
-	OpSin:   math.Sin,
-	OpCos:   math.Cos,
-	OpTan:   math.Tan,
-	OpAsin:  math.Asin,
-	OpAcos:  math.Acos,
+	OpSin:   elementary.Sin,
+	OpCos:   elementary.Cos,
+	OpTan:   elementary.Tan,
+	OpAsin:  elementary.Asin,
+	OpAcos:  elementary.Acos,
 	OpAtan:  math.Atan,
-	OpSinh:  math.Sinh,
-	OpCosh:  math.Cosh,
+	OpSinh:  elementary.Sinh,
+	OpCosh:  elementary.Cosh,
 	OpTanh:  math.Tanh,
 	OpErf:   math.Erf,
 	OpErfc:  math.Erfc,
+
+	OpSigmoid: elementary.Sigmoid,
 }
 
 func floatBinary(op Op, a, b float64) float64 {
@@ -136,13 +132,13 @@ func floatBinary(op Op, a, b float64) float64 {
 	case OpRem:
 		return math.Mod(a, b)
 	case OpPow:
-		return math.Pow(a, b)
+		return elementary.Pow(a, b)
 	case OpMin:
 		return min(a, b)
 	case OpMax:
 		return max(a, b)
 	}
-	return math.Atan2(a, b) // OpAtan2, the only one left
+	return elementary.Atan2(a, b) // OpAtan2, the only one left
 }
 
 // compare applies one of the six comparisons.

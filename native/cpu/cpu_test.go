@@ -22,3 +22,11 @@ func everyLevel(t *testing.T, f func(t *testing.T)) {
 		t.Run(level.String(), f)
 	}
 }
+
+func TestFunctionsAtHardPoints(t *testing.T) {
+	everyLevel(t, func(t *testing.T) { backendtest.Functions(t, cpu.Backend()) })
+}
+
+func TestConventionsOfNaN(t *testing.T) {
+	everyLevel(t, func(t *testing.T) { backendtest.NaN(t, cpu.Backend()) })
+}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
+	"github.com/rlx-go/rlx/ir/scalar/elementary"
 )
 
 // number is a type with the arithmetic that loops are written for.
@@ -76,9 +77,13 @@ func floatOp[T float32 | float64](f *files, in *instr) op {
 			}
 		}
 	case scalar.OpPow:
+		pow := elementary.Pow
+		if _, short := any(T(0)).(float32); short {
+			pow = math.Pow // which has the digits of f32, in a third of the time
+		}
 		return func(n int) {
 			for i, x := range a[:n] {
-				d[i] = T(math.Pow(float64(x), float64(b[i])))
+				d[i] = T(pow(float64(x), float64(b[i])))
 			}
 		}
 	}
@@ -97,8 +102,6 @@ func floatUnary[T float32 | float64](code scalar.Op, d, a []T) op {
 		return mapLanes(d, a, func(x T) T { return T(1 / math.Sqrt(float64(x))) })
 	case scalar.OpRecip:
 		return mapLanes(d, a, func(x T) T { return 1 / x })
-	case scalar.OpSigmoid:
-		return mapLanes(d, a, func(x T) T { return T(1 / (1 + math.Exp(-float64(x)))) })
 	case scalar.OpFloor:
 		return mapLanes(d, a, func(x T) T { return T(math.Floor(float64(x))) })
 	}
@@ -116,11 +119,11 @@ func floatUnary[T float32 | float64](code scalar.Op, d, a []T) op {
 // functions are those of package math that a loop calls for each lane.
 var functions = map[scalar.Op]func(float64) float64{
 	scalar.OpCeil: math.Ceil, scalar.OpRound: math.RoundToEven, scalar.OpTrunc: math.Trunc,
-	scalar.OpExp: math.Exp, scalar.OpExpm1: math.Expm1, scalar.OpLog: math.Log, scalar.OpLog1p: math.Log1p,
-	scalar.OpSin: math.Sin, scalar.OpCos: math.Cos, scalar.OpTan: math.Tan,
-	scalar.OpAsin: math.Asin, scalar.OpAcos: math.Acos, scalar.OpAtan: math.Atan,
-	scalar.OpSinh: math.Sinh, scalar.OpCosh: math.Cosh, scalar.OpTanh: math.Tanh,
-	scalar.OpErf: math.Erf, scalar.OpErfc: math.Erfc,
+	scalar.OpExp: elementary.Exp, scalar.OpExpm1: math.Expm1, scalar.OpLog: elementary.Log, scalar.OpLog1p: math.Log1p,
+	scalar.OpSin: elementary.Sin, scalar.OpCos: elementary.Cos, scalar.OpTan: elementary.Tan,
+	scalar.OpAsin: elementary.Asin, scalar.OpAcos: elementary.Acos, scalar.OpAtan: math.Atan,
+	scalar.OpSinh: elementary.Sinh, scalar.OpCosh: elementary.Cosh, scalar.OpTanh: math.Tanh,
+	scalar.OpErf: math.Erf, scalar.OpErfc: math.Erfc, scalar.OpSigmoid: elementary.Sigmoid,
 }
 
 func mapLanes[T lane](d, a []T, f func(T) T) op {

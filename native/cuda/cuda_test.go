@@ -34,6 +34,10 @@ func gpu(t testing.TB) native.Backend {
 
 func TestGPUPassesTheSuite(t *testing.T) { backendtest.Run(t, cuda.Backend()) }
 
+func TestGPUFunctionsAtHardPoints(t *testing.T) { backendtest.Functions(t, gpu(t)) }
+
+func TestGPUConventionsOfNaN(t *testing.T) { backendtest.NaN(t, gpu(t)) }
+
 // compile makes a program of one graph, entry "step".
 func compile(t testing.TB, b native.Backend, g *ir.Graph) native.Program {
 	t.Helper()

@@ -7,7 +7,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
-	_ "github.com/rlx-go/rlx/ir/ops" // whose ops are listed
+	"github.com/rlx-go/rlx/ir/ops/nan"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/coreml"
 	"github.com/rlx-go/rlx/native/cpu"
@@ -26,6 +26,9 @@ method of its first operand, or of the graph's builder where it has none, and at
 case. Types and declarations say what an op asks of its operands (C1, C2, …).
 
 - JVP, transpose, batch: *rule*, one of its own; *body*, that of the ops it is made of; or why there is none.
+- NaN, what the op makes of one in an operand by the table of package ir/ops/nan: *moved*, it is where its element is;
+  *shows*, what is computed of it is NaN; *spoils the matrix*, some result is NaN and the others of the same matrix
+  mean nothing; or what the results are.
 - Backends, by their own answers for every sample of the op, which the tests run there: *native*, code for this op;
   *decomposed*, by the ops it is made of; element types that the samples try and the backend refuses are listed; a
   dash where it refuses all, with the element type that it lacks, for the op or within it. WebGPU is the native one; in a browser, f16 is computed with where the device has
@@ -33,8 +36,8 @@ case. Types and declarations say what an op asks of its operands (C1, C2, …).
   i32 and the bits of numbers it does not compute with, and loops are written out, which takes a bound on their turns;
   the bytes of ` + "`dequantize` and `quantized_matmul`" + ` it has where they are weights that are stored with the model.
 
-| op | meaning | JVP | transpose | batch | CPU | WebGPU | CUDA | Metal | CoreML |
-|---|---|---|---|---|---|---|---|---|---|
+| op | meaning | JVP | transpose | batch | NaN | CPU | WebGPU | CUDA | Metal | CoreML |
+|---|---|---|---|---|---|---|---|---|---|---|
 `
 
 // backends are asked in the order of the columns.
@@ -46,6 +49,10 @@ func backends() []native.Backend {
 func table() string {
 	var w strings.Builder
 	w.WriteString(head)
+	conventions := map[ir.Op]nan.Convention{}
+	for _, c := range nan.Conventions() {
+		conventions[c.Op] = c
+	}
 	for _, op := range ir.Ops() {
 		d, _ := ir.Lookup(op)
 		if op == ir.OpPort || op == ir.OpConstant {
@@ -53,7 +60,7 @@ func table() string {
 		}
 		cells := []string{
 			"`" + signature(d) + "`", firstSentence(d.Doc), rule(d, d.JVP != nil, d.NoGrad), rule(d, d.Transpose != nil, d.NoTranspose),
-			rule(d, d.Batch != nil, d.NoBatch),
+			rule(d, d.Batch != nil, d.NoBatch), convention(conventions[op]),
 		}
 		for _, b := range backends() {
 			cells = append(cells, answer(b, d))
@@ -64,6 +71,17 @@ func table() string {
 		w.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 	}
 	return w.String()
+}
+
+// convention says what an op makes of NaN.
+func convention(c nan.Convention) string {
+	switch {
+	case c.Rule == nan.Answered:
+		return c.Note
+	case c.Note != "":
+		return c.Rule.String() + "; " + c.Note
+	}
+	return c.Rule.String()
 }
 
 // signature returns an op with its operands, attributes and defaults.

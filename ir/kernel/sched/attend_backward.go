@@ -41,7 +41,7 @@ func (n *attention) pack() Launch {
 	load := w.reader().Operand(n.m.Node)
 	w.threads(group.Product(dims), func(i scalar.Expr) {
 		at := w.unflatten(i, dims)
-		w.save(n.stats, slices.Concat(at, ir.Index{loop.Int(statLSE)}), times(finiteOrZero(load(3, at)), n.base()))
+		w.save(n.stats, slices.Concat(at, ir.Index{loop.Int(statLSE)}), times(zeroForNone(load(3, at)), n.base()))
 		w.save(n.stats, slices.Concat(at, ir.Index{loop.Int(statDelta)}), load(4, at))
 	})
 	return w.launch(n.prefix + "_rows")

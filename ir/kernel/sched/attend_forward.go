@@ -67,7 +67,7 @@ func (a *attender) rescale(scores fragment, r running) {
 	for i := range next {
 		greatest, total := scalar.FreeVar(r.greatest[i], ir.F32), scalar.FreeVar(r.total[i], ir.F32)
 		a.whenGreater(scalar.FreeVar(next[i], ir.F32), greatest, func() {
-			top := a.exponent(finiteOrZero(scalar.FreeVar(next[i], ir.F32)))
+			top := a.exponent(zeroForNone(scalar.FreeVar(next[i], ir.F32)))
 			factor := a.let("factor", a.power(scalar.Sub(a.exponent(greatest), top)))
 			a.set(greatest, scalar.FreeVar(next[i], ir.F32))
 			a.set(total, scalar.Mul(total, factor))
@@ -75,7 +75,7 @@ func (a *attender) rescale(scores fragment, r running) {
 				a.assign(r.out, i, c, scalar.Mul(r.out.at(i, c), factor))
 			}
 		})
-		top := a.let("top", a.exponent(finiteOrZero(greatest)))
+		top := a.let("top", a.exponent(zeroForNone(greatest)))
 		for c := range scores.columns {
 			a.assign(scores, i, c, a.power(scalar.Sub(a.exponent(scores.at(i, c)), top)))
 			a.set(total, scalar.Add(total, scores.at(i, c)))
@@ -123,7 +123,7 @@ func (a *attender) storeForward(r running, none scalar.Expr) {
 	}
 	if t := a.m.Store[1]; t != nil {
 		a.storeRows(t, a.queryHead, func(i int) scalar.Expr {
-			lse := scalar.Add(a.natural(finiteOrZero(scalar.FreeVar(r.greatest[i], ir.F32))), scalar.Log(sums[i]))
+			lse := scalar.Add(a.natural(zeroForNone(scalar.FreeVar(r.greatest[i], ir.F32))), scalar.Log(sums[i]))
 			return scalar.Select(scalar.Eq(sums[i], zero), none, lse)
 		})
 	}

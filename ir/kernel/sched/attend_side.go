@@ -121,9 +121,9 @@ func sum(first scalar.Expr, rest ...scalar.Expr) scalar.Expr {
 	return first
 }
 
-// finiteOrZero keeps what is subtracted from scores that are all -Inf from
-// making NaN of them.
-func finiteOrZero(x scalar.Expr) scalar.Expr {
-	finite := scalar.Ge(x, scalar.ConstF(ir.F32, -math.MaxFloat32))
-	return scalar.Select(finite, x, scalar.ConstF(ir.F32, 0))
+// zeroForNone keeps what is subtracted from scores that are all -Inf from
+// making NaN of them. A NaN stays.
+func zeroForNone(x scalar.Expr) scalar.Expr {
+	none := scalar.Lt(x, scalar.ConstF(ir.F32, -math.MaxFloat32))
+	return scalar.Select(none, scalar.ConstF(ir.F32, 0), x)
 }

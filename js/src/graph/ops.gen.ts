@@ -171,7 +171,7 @@ export abstract class ValueOps {
 
   /**
    * The positions along an axis, as i32, of the elements in ascending or descending order. Equal
-   * elements, such as 0 and -0, stay in their order; NaNs come last.
+   * elements, such as 0 and -0, stay in their order; NaN is larger than all numbers.
    *
    * - C1: x is of a real type or bool
    * - C2: axis is an axis of x
@@ -438,16 +438,19 @@ export abstract class ValueOps {
   clamp(low: Operand, high: Operand): Value { return this.apply('clamp', [low, high])[0]!; }
 
   /**
-   * The matrices of the cofactors of square matrices x: the determinant times the transposed
-   * inverse, where there is one, and the derivative of the determinant by the elements of x.
-   * Derivatives at a singular matrix are infinite or NaN.
+   * The matrices of the cofactors of square matrices x, which are the gradients of the
+   * determinants; with further matrices, the derivative of that along each of them: the gradient
+   * of the determinant's derivative along all. It is right for singular matrices of any rank.
+   * The derivative along one matrix takes as many steps as the cofactors do, n³; each further
+   * one takes n² times as many.
    *
    * - C1: the element type of x is float
    * - C2: the operands have one element type, which is f32 or f64
    * - C3: the operands have rank 2 or more and the same axes before the last two
    * - C4: the matrices are square and have no symbolic size
+   * - C5: all matrices have one type
    */
-  cofactor(): Value { return this.apply('cofactor', [])[0]!; }
+  cofactor(along: readonly Operand[] = []): Value { return this.apply('cofactor', ([] as Operand[]).concat(along))[0]!; }
 
   /**
    * The value of one device along a mesh axis, on each of them (JAX's pbroadcast). With one
@@ -748,8 +751,8 @@ export abstract class ValueOps {
   dequantizeLinear(scale: Operand, zero?: Operand, axis?: number): Value { return this.apply('dequantize_linear', [scale, zero], { axis })[0]!; }
 
   /**
-   * The determinants of square matrices. The first derivative is right for singular matrices
-   * too, of any rank; those of higher order are NaN there.
+   * The determinants of square matrices. Derivatives of all orders are right for singular
+   * matrices too, of any rank: see cofactor for what they cost.
    *
    * - C1: the element type of x is float
    * - C2: the operands have one element type, which is f32 or f64
@@ -2859,7 +2862,8 @@ export abstract class ValueOps {
 
   /**
    * The elements of x along an axis in ascending or descending order, and those of each payload
-   * in the order of x. Equal elements, such as 0 and -0, stay in their order; NaNs come last.
+   * in the order of x. Equal elements, such as 0 and -0, stay in their order; NaN is larger than
+   * all numbers.
    *
    * - C1: x is of a real type or bool
    * - C2: axis is an axis of x
@@ -3073,7 +3077,7 @@ export abstract class ValueOps {
 
   /**
    * The k largest, or smallest, elements along an axis, best first, and their positions as i32.
-   * Equal elements, such as 0 and -0, stay in their order; NaNs come last.
+   * Equal elements, such as 0 and -0, stay in their order; NaN is larger than all numbers.
    *
    * - C1: x is of a real type or bool
    * - C2: axis is an axis of x
@@ -3224,7 +3228,7 @@ export abstract class ValueOps {
   windows(attributes: { axes?: readonly number[]; sizes?: readonly number[]; strides?: readonly number[]; dilations?: readonly number[] } = {}): Value { return this.apply('windows', [], attributes)[0]!; }
 
   /**
-   * x·log(1 + y), 0 where x is 0, and NaN where x is.
+   * x·log(1 + y), 0 where x is 0, and NaN where x or y is.
    *
    * - C1: the element type of x is float
    * - C2: the operands have one element type, and are broadcast against each other
@@ -3232,7 +3236,7 @@ export abstract class ValueOps {
   xlog1py(y: Operand): Value { return this.apply('xlog1py', [y])[0]!; }
 
   /**
-   * x·log(y), 0 where x is 0, and NaN where x is.
+   * x·log(y), 0 where x is 0, and NaN where x or y is.
    *
    * - C1: the element type of x is float
    * - C2: the operands have one element type, and are broadcast against each other

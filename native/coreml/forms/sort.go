@@ -12,7 +12,7 @@ func init() { add(ops.OpArgSort, single(argSort)) }
 
 // argSort sorts twice, as MIL leaves the order of equal elements and the place of
 // NaN open. The first sort finds runs of equal elements; the second one is of
-// integers that all differ: run, NaN or not, place.
+// integers that all differ: run, NaN or Inf, place.
 func argSort(e *Emitter, n *ir.Node, in []Value) Value {
 	a, dims := n.Attrs().(*ops.SortAttrs), whole(n.Input(0).Type())
 	size := dims[a.Axis]
@@ -24,20 +24,20 @@ func argSort(e *Emitter, n *ir.Node, in []Value) Value {
 	if x.Type.DType == mil.Bool {
 		x = e.cast(x, mil.Int32)
 	}
-	var nan mil.Ref
+	var later mil.Ref // 1 for what comes later among the infinite: NaN, or in descending order Inf
 	if x.Type.DType.IsFloat() {
-		last := math.Inf(1)
+		compare := "not_equal"
 		if a.Descending {
-			last = math.Inf(-1)
+			compare = "equal"
 		}
-		isNaN := e.op2("not_equal", x, x)
-		nan, x = e.cast(isNaN, mil.Int32), e.choose(isNaN, e.number(x.Type.DType, last), x)
+		later = e.cast(e.op2(compare, x, x), mil.Int32)
+		x = e.choose(e.op2("not_equal", x, x), e.number(x.Type.DType, math.Inf(1)), x)
 	}
 	order := e.Op("argsort", mil.Args{"x": x, "axis": 1, "ascending": !a.Descending})
 	if size > 1 {
 		key := e.op2("add", e.op2("mul", e.runs(e.at(x, order)), e.number(mil.Int32, float64(2*size))), order)
-		if nan.Valid() {
-			key = e.op2("add", key, e.op2("mul", e.at(nan, order), e.number(mil.Int32, float64(size))))
+		if later.Valid() {
+			key = e.op2("add", key, e.op2("mul", e.at(later, order), e.number(mil.Int32, float64(size))))
 		}
 		order = e.at(order, e.Op("argsort", mil.Args{"x": key, "axis": 1, "ascending": true}))
 	}

@@ -1,0 +1,132 @@
+package backendtest
+
+import (
+	"context"
+	"math/cmplx"
+	"strconv"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/ir/ops/nan"
+	"github.com/rlx-go/rlx/native"
+)
+
+// Functions holds elementwise functions at points at which they are hard to compute to the
+// error bounds of the documentation of package ops. Devices that flush subnormal numbers, or
+// take looser functions, do not pass it.
+func Functions(t *testing.T, b native.Backend) {
+	for _, d := range []ir.DType{ir.F32, ir.F64} {
+		cases, err := irtest.FunctionCases(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range cases {
+			out, _ := runSamples(t, b, c.Op, []ir.Sample{c.Sample})
+			if fault := c.Check(out[0][0]); fault != "" {
+				t.Errorf("%s: %s", c.Op, fault)
+			}
+		}
+	}
+}
+
+// NaN runs samples of every op with a NaN and looks for the conventions of package nan:
+// results are NaN where those of the meaning are. WebGPU does not promise that.
+func NaN(t *testing.T, b native.Backend) {
+	for _, c := range nan.Conventions() {
+		var samples []ir.Sample
+		for _, s := range nan.Samples(c.Op) {
+			if g, _, err := irtest.SampleGraph(c.Op, s); err != nil {
+				t.Fatal(c.Op, err)
+			} else if supported(b, g) == "" {
+				samples = append(samples, s)
+			}
+		}
+		if len(samples) == 0 {
+			continue
+		}
+		all, meanings := runSamples(t, b, c.Op, samples)
+		for i, got := range all {
+			want := meanings[i]
+			switch {
+			case c.ByDevice && countNaN(want) > 0 && countNaN(got) == 0:
+				t.Errorf("%s %s: no result is NaN", c.Op, samples[i].Name)
+			case !c.ByDevice && !sameNaN(got, want):
+				t.Errorf("%s %s: %v, want %v", c.Op, samples[i].Name, got, want)
+			}
+		}
+	}
+}
+
+// runSamples returns the results of samples as the entries of one module, and what the meaning
+// of the op gives for them.
+func runSamples(t *testing.T, b native.Backend, op ir.Op, samples []ir.Sample) (got, want [][]*ir.Array) {
+	t.Helper()
+	entries := make([]ir.Entry, len(samples))
+	for i, s := range samples {
+		g, _, err := irtest.SampleGraph(op, s)
+		if err != nil {
+			t.Fatal(op, err)
+		}
+		entries[i] = ir.Entry{Name: "case" + strconv.Itoa(i), Graph: g}
+		meaning, err := ir.Eval(g, irtest.SampleInputs(s), ir.EvalOptions{})
+		if err != nil {
+			t.Fatal(op, err)
+		}
+		want = append(want, meaning)
+	}
+	m, err := ir.NewModule("cases", entries...)
+	if err != nil {
+		t.Fatal(op, err)
+	}
+	p, err := b.Compile(context.Background(), m, native.Options{})
+	if err != nil {
+		t.Fatal(op, err)
+	}
+	defer closeProgram(t, p)
+	for i, s := range samples {
+		out, err := run(p, entries[i].Name, irtest.SampleInputs(s))
+		if err != nil {
+			t.Fatal(op, err)
+		}
+		arrays := make([]*ir.Array, len(out))
+		for r := range arrays {
+			if arrays[r], err = out[strconv.Itoa(r)].Array(); err != nil {
+				t.Fatal(op, err)
+			}
+		}
+		got = append(got, arrays)
+	}
+	return got, want
+}
+
+func isNaN(a *ir.Array, i int) bool {
+	if a.C != nil {
+		return cmplx.IsNaN(a.C[i])
+	}
+	x := a.Float(i)
+	return x != x
+}
+
+func countNaN(list []*ir.Array) (n int) {
+	for _, a := range list {
+		for i := range a.Len() {
+			if isNaN(a, i) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// sameNaN reports whether results are NaN at the same places, and equal where they are no floats.
+func sameNaN(got, want []*ir.Array) bool {
+	for r, a := range want {
+		for i := range a.Len() {
+			if isNaN(a, i) != isNaN(got[r], i) || a.I != nil && a.I[i] != got[r].I[i] {
+				return false
+			}
+		}
+	}
+	return true
+}
