@@ -16,20 +16,25 @@ import (
 )
 
 // textPrinter prints kernels in the text form of the loop IR.
-type textPrinter struct{}
+type textPrinter struct{ dialect dtype.Dialect }
 
-func (textPrinter) Dialect() dtype.Dialect                 { return dtype.WGSL }
+func (p textPrinter) Dialect() dtype.Dialect               { return p.dialect }
 func (textPrinter) Print(k *kernel.Kernel) (string, error) { return k.String(), nil }
 
 // peak returns what a plan of the graph gives out for values that live within a
 // run, in bytes.
 func peak(t *testing.T, g *ir.Graph) int {
 	t.Helper()
+	return peakOn(t, g, plan.WebGPU())
+}
+
+func peakOn(t *testing.T, g *ir.Graph, target plan.Target) int {
+	t.Helper()
 	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := plan.Compile(m, plan.WebGPU(), textPrinter{})
+	p, err := plan.Compile(m, target, textPrinter{target.Dialect})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +206,7 @@ func TestPoliciesRefuseWhatTheyCannotJudge(t *testing.T) {
 	}{
 		"symbolic sizes": {autodiff.KeepLeast(), ir.ErrShape},
 		"bad pattern":    {autodiff.KeepLabels("["), ir.ErrAttr},
-		"own, too short": {func(*ir.Graph, []ir.Value) ([]bool, error) { return []bool{true}, nil }, ir.ErrAttr},
+		"own, too short": {func(autodiff.Forward) ([]bool, error) { return []bool{true}, nil }, ir.ErrAttr},
 	} {
 		if _, err := autodiff.GradWith(g, autodiff.GradOptions{Loss: "loss", Keep: c.keep}); !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v, want one of kind %v", name, err, c.want)

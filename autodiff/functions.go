@@ -202,7 +202,7 @@ func (c *captured) pull(b *ir.Builder, transform string) ([]ir.Value, func(ct []
 		}
 	}
 	none := func([]ir.Value) []ir.Value { return make([]ir.Value, c.xs) }
-	p, err := linearise(c.g, by)
+	p, err := linearise(c.g, by, nil)
 	if err != nil {
 		b.Fail(wrap(transform, err))
 		return make([]ir.Value, len(c.g.Outputs())), none

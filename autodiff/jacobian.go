@@ -141,7 +141,7 @@ func columns(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Val
 // rows computes one row for each element of the output, by reverse mode.
 func rows(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Value {
 	x, y := g.Ports()[port].Value.Type(), g.Outputs()[output].Value.Type()
-	p, err := linearise(g, variables{ports: []int{port}})
+	p, err := linearise(g, variables{ports: []int{port}}, nil)
 	if err != nil {
 		b.Fail(err)
 		return ir.Value{}

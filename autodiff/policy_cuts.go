@@ -12,8 +12,8 @@ import (
 //
 // The error is of kind [ir.ErrShape] for a graph with symbolic sizes.
 func KeepLeast() Policy {
-	return func(forward *ir.Graph, needed []ir.Value) ([]bool, error) {
-		c, err := newCuts(forward, needed)
+	return func(f Forward) ([]bool, error) {
+		c, err := newCuts(f)
 		if err != nil {
 			return nil, err
 		}
@@ -21,8 +21,8 @@ func KeepLeast() Policy {
 		least := -1
 		for _, limit := range c.limits() {
 			keep, bytes, largest := c.within(limit)
-			if least < 0 || bytes+largest < least {
-				best, least = keep, bytes+largest
+			if all := c.stacked(bytes) + largest; least < 0 || all < least {
+				best, least = keep, all
 			}
 		}
 		return best, nil
@@ -33,20 +33,20 @@ func KeepLeast() Policy {
 // as many cuts as it has room for, and then results of products, in order, while
 // there is room left.
 func KeepWithin(bytes int) Policy {
-	return func(forward *ir.Graph, needed []ir.Value) ([]bool, error) {
-		c, err := newCuts(forward, needed)
+	return func(f Forward) ([]bool, error) {
+		c, err := newCuts(f)
 		if err != nil {
 			return nil, err
 		}
 		best, used := make([]bool, len(c.nodes)), 0
 		for _, limit := range c.limits() {
-			if keep, kept, _ := c.within(limit); kept <= bytes {
+			if keep, kept, _ := c.within(limit); c.stacked(kept) <= bytes {
 				best, used = keep, kept
 			}
 		}
-		products, err := KeepProducts()(forward, needed)
+		products, err := KeepProducts()(f)
 		for i, n := range c.nodes {
-			if products[i] && c.live[i] && !best[i] && used+c.bytes[n.ID()] <= bytes {
+			if products[i] && c.live[i] && !best[i] && c.stacked(used+c.bytes[n.ID()]) <= bytes {
 				best[i], used = true, used+c.bytes[n.ID()]
 			}
 		}
@@ -62,15 +62,20 @@ type cuts struct {
 	stored []int  // by node: what of it is needed on the way back
 	last   []int  // by node: its last user
 	passes []int  // by node: the bytes that pass from it and those before to those after
+	steps  int    // how often the graph runs
 }
 
-func newCuts(g *ir.Graph, needed []ir.Value) (*cuts, error) {
-	n := len(g.Nodes())
+func newCuts(f Forward) (*cuts, error) {
+	steps, ok := f.Steps.Const()
+	if !ok {
+		return nil, ir.Shapef("what to keep of a loop of %s steps cannot be known before its length: bind it first", f.Steps)
+	}
+	n := len(f.Graph.Nodes())
 	c := &cuts{
-		nodes: g.Nodes(), live: make([]bool, n), bytes: make([]int, n), stored: make([]int, n),
+		steps: steps, nodes: f.Graph.Nodes(), live: make([]bool, n), bytes: make([]int, n), stored: make([]int, n),
 		last: make([]int, n), passes: make([]int, n),
 	}
-	for _, v := range needed {
+	for _, v := range f.Needed {
 		c.live[v.Node().ID()] = true
 	}
 	for i := n - 1; i >= 0; i-- {
@@ -98,7 +103,7 @@ func newCuts(g *ir.Graph, needed []ir.Value) (*cuts, error) {
 	for i := 1; i < n; i++ { // so far it was by how much it changes
 		c.passes[i] += c.passes[i-1]
 	}
-	for _, v := range needed {
+	for _, v := range f.Needed {
 		if i := v.Node().ID(); c.live[i] {
 			size, _ := v.Type().Bytes()
 			c.stored[i] += size
@@ -106,6 +111,9 @@ func newCuts(g *ir.Graph, needed []ir.Value) (*cuts, error) {
 	}
 	return c, nil
 }
+
+// stacked returns what values take of which every step keeps some bytes.
+func (c *cuts) stacked(bytes int) int { return c.steps * bytes }
 
 func constant(s ir.Shape) bool {
 	_, ok := s.Ints()

@@ -5,17 +5,26 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
+// leastSaved is the inverse of the part of the memory of needed values that a choice must
+// save: less is lost again to what the count below does not see, and not worth the work.
+const leastSaved = 16
+
 // saves reports whether the way back is likely to take less memory where only
 // what is marked is kept. It counts the bytes of values and knows nothing of
 // kernels. The way back comes to what it needs from the last to the first: before
 // it is at a node there are, of this node and those before, the kept ones and what
-// had to be computed again for nodes after it and is needed. Where a size is not
-// known yet, it is taken to save.
-func saves(forward *ir.Graph, needed []ir.Value, keep []bool) bool {
-	w := &wayBack{nodes: forward.Nodes(), keep: keep}
+// had to be computed again for nodes after it and is needed. Of the body of a loop
+// there is besides what all other steps keep. Where a size is not known yet, it is
+// taken to save.
+func (f Forward) saves(keep []bool) bool {
+	w := &wayBack{nodes: f.Graph.Nodes(), keep: keep}
 	w.want = make([]int, len(w.nodes))
+	steps, ok := f.Steps.Const()
+	if !ok {
+		return true
+	}
 	without := 0
-	for _, v := range needed {
+	for _, v := range f.Needed {
 		size, err := v.Type().Bytes()
 		if err != nil || !constant(v.Shape()) {
 			return true
@@ -25,7 +34,12 @@ func saves(forward *ir.Graph, needed []ir.Value, keep []bool) bool {
 			without += size
 		}
 	}
-	return w.peak() < without-w.cheap()
+	kept, peak := w.peak()
+	if steps == 1 { // what is stacked is there, however cheap it is
+		without -= w.cheap()
+	}
+	without *= steps
+	return peak+(steps-1)*kept < without-without/leastSaved
 }
 
 // cheap returns the bytes of needed values that are made element by element of
@@ -63,8 +77,8 @@ type wayBack struct {
 	again []bool // by node: it is computed again
 }
 
-// peak returns the most bytes that are there at once.
-func (w *wayBack) peak() int {
+// peak returns the bytes that are kept, and the most that are there at once.
+func (w *wayBack) peak() (kept, most int) {
 	w.used, w.again = make([]bool, len(w.nodes)), make([]bool, len(w.nodes))
 	for i := range w.nodes {
 		if w.want[i] > 0 {
@@ -76,7 +90,7 @@ func (w *wayBack) peak() int {
 	for i := range w.nodes {
 		held += w.kept(i)
 	}
-	most := held
+	kept, most = held, held
 	for i := len(w.nodes) - 1; i >= 0; i-- {
 		if w.want[i] > 0 {
 			held += w.compute(w.nodes[i])
@@ -86,7 +100,7 @@ func (w *wayBack) peak() int {
 			held -= w.want[i]
 		}
 	}
-	return most
+	return kept, most
 }
 
 // kept returns what a node takes from the way forward on.

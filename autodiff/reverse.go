@@ -25,8 +25,9 @@ type pullback struct {
 // the way back.
 type residual func(i int) ir.Value
 
-// linearise splits g for derivatives by some of its ports and values.
-func linearise(g *ir.Graph, by variables) (*pullback, error) {
+// linearise splits g for derivatives by some of its ports and values. keep, where it is
+// not nil, chooses what is kept of the way forward.
+func linearise(g *ir.Graph, by variables, keep ir.Keeper) (*pullback, error) {
 	p := &pullback{g: g, by: by, linearOut: make([]int, len(g.Outputs()))}
 	tangents, err := ir.Build(g.Name(), p.buildTangents)
 	if err != nil {
@@ -42,8 +43,10 @@ func linearise(g *ir.Graph, by variables) (*pullback, error) {
 	for i := len(g.Outputs()); i < len(force); i++ {
 		force[i] = true
 	}
-	p.halves, err = derive.Split(tangents, unknown, force)
-	return p, err
+	if p.halves, err = derive.Split(tangents, unknown, force, keep); err != nil {
+		return nil, err
+	}
+	return p, p.choose(keep)
 }
 
 // buildTangents builds the graph of g's outputs and their tangents. Its ports
@@ -77,22 +80,17 @@ func (p *pullback) buildTangents(b *ir.Builder) {
 	}
 }
 
-// choose lets a policy say what is kept.
-func (p *pullback) choose(policy Policy) error {
-	if policy == nil {
+// choose lets a keeper say what is kept.
+func (p *pullback) choose(keep ir.Keeper) error {
+	if keep == nil {
 		return nil
 	}
 	var needed []ir.Value
 	for _, o := range p.halves.Known.Outputs()[len(p.g.Outputs()):] {
 		needed = append(needed, o.Value)
 	}
-	keep, err := policy(p.halves.Known, needed)
-	if err == nil && len(keep) != len(p.halves.Known.Nodes()) {
-		err = ir.Attrf("the policy says of %d nodes what is kept, there are %d", len(keep), len(p.halves.Known.Nodes()))
-	}
-	if err == nil && saves(p.halves.Known, needed, keep) {
-		p.keep = keep
-	}
+	var err error
+	p.keep, err = keep(p.halves.Known, needed, ir.N(1))
 	return err
 }
 
@@ -151,10 +149,7 @@ func (r reverse) apply(g *ir.Graph) (*ir.Graph, error) {
 	if err != nil {
 		return nil, wrap(r.name, err)
 	}
-	p, err := linearise(g, by)
-	if err == nil {
-		err = p.choose(r.keep)
-	}
+	p, err := linearise(g, by, r.keep.keeper())
 	if err != nil {
 		return nil, wrap(r.name, err)
 	}

@@ -30,7 +30,7 @@ func SplitVJP(g *ir.Graph, o Options) (forward, backward *ir.Graph, err error) {
 	if err != nil {
 		return nil, nil, wrap(transform, err)
 	}
-	p, err := linearise(g, variables{ports: ports})
+	p, err := linearise(g, variables{ports: ports}, nil)
 	if err != nil {
 		return nil, nil, wrap(transform, err)
 	}

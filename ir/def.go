@@ -65,9 +65,9 @@ type Def struct {
 	// Partial splits a node with subgraphs of whose operands only some are
 	// known: it adds to b a node for what the known ones determine and a node
 	// linear in the unknown ones (residuals pass from one to the other), and
-	// returns the results and which of them are unknown. Nil for ops without
-	// subgraphs.
-	Partial func(b *Builder, n *Node, in []Value, unknown []bool) (out []Value, outUnknown []bool)
+	// returns the results and which of them are unknown. keep, where it is not nil,
+	// chooses the residuals within the subgraphs. Nil for ops without subgraphs.
+	Partial func(b *Builder, n *Node, in []Value, unknown []bool, keep Keeper) (out []Value, outUnknown []bool)
 	// Prune adds a node that computes the results marked used, at least one of
 	// them, and leaves out what it can of the others and of the operands: it
 	// returns all results, invalid Values for those that are gone, or nil where
@@ -104,6 +104,11 @@ type Sample struct {
 	// place of the one of the table, because of its conditioning.
 	Tol float64
 }
+
+// Keeper chooses what is kept of the way forward for the way back, by node ID of the
+// graph forward; nil keeps all that is needed there. The graph runs steps times, as the
+// body of a loop does. That there is a Keeper says that memory counts for more than time.
+type Keeper func(forward *Graph, needed []Value, steps Dim) (keep []bool, err error)
 
 // IsComposite reports whether the op is made of other ops.
 func (d *Def) IsComposite() bool { return d.Body != nil }

@@ -26,9 +26,10 @@ func (h *Halves) Residuals() int { return len(h.ResidualPort) }
 // Split cuts g in two: unknown tells which of its ports are not known yet.
 // Outputs marked by force count as unknown even where they are not (nil: none
 // are). An op that owns subgraphs is cut by its Partial rule, a composite
-// without a transpose is taken apart.
-func Split(g *ir.Graph, unknown, force []bool) (*Halves, error) {
-	flat, err := flatten(g, unknown)
+// without a transpose is taken apart. keep, where it is not nil, chooses the
+// residuals in the graphs that nodes own; for those of g see [Halves.Keep].
+func Split(g *ir.Graph, unknown, force []bool, keep ir.Keeper) (*Halves, error) {
+	flat, err := flatten(g, unknown, keep)
 	if err != nil {
 		return nil, err
 	}
@@ -53,20 +54,24 @@ func Split(g *ir.Graph, unknown, force []bool) (*Halves, error) {
 
 // flatten returns g with each node either known or unknown as a whole, and
 // each unknown one transposable.
-func flatten(g *ir.Graph, unknown []bool) (*ir.Graph, error) {
+func flatten(g *ir.Graph, unknown []bool, keep ir.Keeper) (*ir.Graph, error) {
 	return ir.Build(g.Name(), func(b *ir.Builder) {
 		in := make([]ir.Value, len(g.Ports()))
 		for i, p := range g.Ports() {
 			in[i] = b.Port(ir.InputPort, portName("", i), p.Value.Type())
 		}
-		out, _ := flattenInto(b, g, in, unknown)
+		out, _ := Partial(b, g, in, unknown, keep)
 		for i, v := range out {
 			b.Output(portName("", i), v)
 		}
 	})
 }
 
-func flattenInto(b *ir.Builder, g *ir.Graph, in []ir.Value, unknown []bool) (out []ir.Value, outUnknown []bool) {
+// Partial adds g to b for the values in of its ports, of which those marked
+// unknown are not known yet: it returns the results and which of them depend on
+// these. Each node that is added is known or unknown as a whole. It is what a
+// Partial rule gives its own graph to.
+func Partial(b *ir.Builder, g *ir.Graph, in []ir.Value, unknown []bool, keep ir.Keeper) (out []ir.Value, outUnknown []bool) {
 	defer restorePlace(b)()
 	m, flags := ir.NewMapping(g), make([][]bool, len(g.Nodes()))
 	for i, p := range g.Ports() {
@@ -86,7 +91,7 @@ func flattenInto(b *ir.Builder, g *ir.Graph, in []ir.Value, unknown []bool) (out
 		for i, v := range n.Inputs() {
 			inUnknown[i] = flags[v.Node().ID()][v.Index()]
 		}
-		results, resUnknown := flattenNode(b, n, m.Inputs(n), inUnknown)
+		results, resUnknown := flattenNode(b, n, m.Inputs(n), inUnknown, keep)
 		m.SetAll(n, results)
 		flags[n.ID()] = append(resUnknown, make([]bool, n.NumResults())...)
 	}
@@ -97,20 +102,20 @@ func flattenInto(b *ir.Builder, g *ir.Graph, in []ir.Value, unknown []bool) (out
 	return outputs(g, m), outUnknown
 }
 
-func flattenNode(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool) (out []ir.Value, outUnknown []bool) {
+func flattenNode(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool, keep ir.Keeper) (out []ir.Value, outUnknown []bool) {
 	d := n.Def()
 	switch {
 	case !anyTrue(unknown):
 		return b.Copy(n, in), make([]bool, n.NumResults())
 	case d.Partial != nil:
-		return d.Partial(b, n, in, unknown)
+		return d.Partial(b, n, in, unknown, keep)
 	case d.Transpose == nil && d.Body != nil:
 		body, err := ir.Inline(n)
 		if err != nil {
 			b.Fail(n.Fail(err))
 			return nil, nil
 		}
-		return flattenInto(b, body, in, unknown)
+		return Partial(b, body, in, unknown, keep)
 	}
 	outUnknown = make([]bool, n.NumResults())
 	for i := range outUnknown {
@@ -236,12 +241,4 @@ func anyTrue(s []bool) bool {
 		}
 	}
 	return false
-}
-
-// Partial adds g to b for the values in of its ports, of which those marked
-// unknown are not known yet: it returns the results and which of them depend on
-// these. Each node that is added is known or unknown as a whole. It is what a
-// Partial rule gives its own graph to.
-func Partial(b *ir.Builder, g *ir.Graph, in []ir.Value, unknown []bool) (out []ir.Value, outUnknown []bool) {
-	return flattenInto(b, g, in, unknown)
 }

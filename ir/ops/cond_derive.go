@@ -54,13 +54,13 @@ type linearCond struct {
 // splitCond runs the known part in b and returns its results (invalid for
 // unknown ones), together with the linear part. in need not hold values for
 // unknown operands.
-func splitCond(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool) ([]ir.Value, *linearCond) {
+func splitCond(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool, keep ir.Keeper) ([]ir.Value, *linearCond) {
 	out := make([]ir.Value, n.NumResults())
 	if unknown[0] {
 		b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "the predicate depends on a tangent")))
 		return out, nil
 	}
-	s := &condSplit{n: n, in: in[1:], unknown: unknown[1:]}
+	s := &condSplit{n: n, in: in[1:], unknown: unknown[1:], keep: keep}
 	s.halve(b)
 	if b.Err() != nil {
 		return out, nil
@@ -78,6 +78,7 @@ type condSplit struct {
 	n          *ir.Node
 	in         []ir.Value
 	unknown    []bool
+	keep       ir.Keeper
 	h          [2]*derive.Halves
 	outUnknown []bool
 	// direct are the known operands that a linear branch needs as they are.
@@ -96,7 +97,7 @@ func (s *condSplit) halve(b *ir.Builder) {
 	for range 2 {
 		all := make([]bool, s.n.NumResults())
 		for k, g := range s.n.Subgraphs() {
-			h, err := derive.Split(g, s.unknown, force)
+			h, err := derive.Split(g, s.unknown, force, s.keep)
 			if err != nil {
 				b.Fail(err)
 				return
@@ -106,6 +107,9 @@ func (s *condSplit) halve(b *ir.Builder) {
 		force = all
 	}
 	s.outUnknown = force
+	for k, h := range s.h {
+		s.h[k] = keepResiduals(b, h, s.unknown, s.keep, nil, ir.N(1))
+	}
 }
 
 // assignSlots lets the residuals of the two branches share results of one type.
@@ -194,8 +198,8 @@ func (s *condSplit) linear(b *ir.Builder) *linearCond {
 	return l
 }
 
-func partialCond(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool) ([]ir.Value, []bool) {
-	out, l := splitCond(b, n, in, unknown)
+func partialCond(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool, keep ir.Keeper) ([]ir.Value, []bool) {
+	out, l := splitCond(b, n, in, unknown, keep)
 	if b.Err() != nil {
 		return out, make([]bool, len(out))
 	}
@@ -214,7 +218,7 @@ func partialCond(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool) ([]ir
 
 func transposeCond(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
 	back := make([]ir.Value, len(in))
-	_, l := splitCond(b, n, in, linear)
+	_, l := splitCond(b, n, in, linear, nil)
 	if b.Err() != nil {
 		return back
 	}

@@ -41,6 +41,7 @@ func hold(g *ir.Graph) {
 // heldElsewhere are ops whose values other packages compare, or that have none.
 var heldElsewhere = map[ir.Op]string{
 	"attention_backward": "cotangents: autodiff compares models with JAX, and all derivatives with differences",
+	"checkpoint":         "the value is that of the graph it is given: autodiff, checkpoint_loops_test.go",
 	"custom_jvp":         "the value is that of the graph it is given: autodiff, custom_test.go",
 	"custom_vjp":         "the value is that of the graph it is given: autodiff, custom_test.go",
 	"dft":                "what fft, rfft and irfft come to: golden_spectra_test.go evaluates their bodies",

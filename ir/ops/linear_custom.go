@@ -40,7 +40,7 @@ func jvpCustomVJP(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	if err != nil {
 		forwardMap = b.Subgraph("absent", func(*ir.Builder) {})
 	}
-	y := LinearCall(b, forwardMap, backward, out[results:], linear)
+	y := LinearCall(b, forwardMap, backward, keptValues(n, in, out), linear)
 	if b.Err() != nil {
 		return tangents
 	}
@@ -60,6 +60,22 @@ func jvpCustomVJP(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	return tangents
 }
 
+// keptValues returns the residuals of a custom_vjp: those that are its operands or its
+// results as these, so that a loop need not stack them once more.
+func keptValues(n *ir.Node, in, out []ir.Value) []ir.Value {
+	forward, results := n.Subgraphs()[0], n.Attrs().(*CustomVJPAttrs).Results
+	kept := slices.Clone(out[results:])
+	values := outputValues(forward)
+	for i, v := range values[results:] {
+		if port := slices.IndexFunc(forward.Ports(), func(p ir.Port) bool { return p.Value == v }); port >= 0 {
+			kept[i] = in[port]
+		} else if result := slices.Index(values[:results], v); result >= 0 {
+			kept[i] = out[result]
+		}
+	}
+	return kept
+}
+
 // transposedGraph returns the transpose of g by all its ports after the
 // residuals, the results having the given types.
 func transposedGraph(g *ir.Graph, residuals int, results []ir.Type) (*ir.Graph, error) {
@@ -67,7 +83,7 @@ func transposedGraph(g *ir.Graph, residuals int, results []ir.Type) (*ir.Graph, 
 	for i := residuals; i < len(unknown); i++ {
 		unknown[i] = true
 	}
-	h, err := derive.Split(g, unknown, slices.Repeat([]bool{true}, len(g.Outputs())))
+	h, err := derive.Split(g, unknown, slices.Repeat([]bool{true}, len(g.Outputs())), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -59,9 +59,14 @@ func prunedNode(b *ir.Builder, n *ir.Node, attrs ir.Attrs, in []ir.Value, takes,
 
 // nodesNeeded marks, by ID, the nodes that some of the outputs of g need.
 func nodesNeeded(g *ir.Graph, out []bool) []bool {
+	return needed(g, pick(outputValues(g), where(out)))
+}
+
+// needed marks, by ID, the nodes that some values of g need.
+func needed(g *ir.Graph, values []ir.Value) []bool {
 	needed := make([]bool, len(g.Nodes()))
-	for _, i := range where(out) {
-		needed[g.Outputs()[i].Value.Node().ID()] = true
+	for _, v := range values {
+		needed[v.Node().ID()] = true
 	}
 	for _, n := range slices.Backward(g.Nodes()) {
 		for _, v := range n.Inputs() {

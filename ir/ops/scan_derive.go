@@ -89,10 +89,10 @@ func settle(carries []bool, outputs func() []bool) []bool {
 	}
 }
 
-func partialScan(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool) ([]ir.Value, []bool) {
+func partialScan(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool, keep ir.Keeper) ([]ir.Value, []bool) {
 	a, _ := scanOf(n)
 	outUnknown := make([]bool, n.NumResults())
-	out, l := splitScan(b, n, in, unknown)
+	out, l := splitScan(b, n, in, unknown, keep)
 	if b.Err() != nil || len(l.body.Outputs()) == 0 { // nothing depends on what is unknown
 		return out, outUnknown
 	}
@@ -120,7 +120,7 @@ func partialScan(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool) ([]ir
 func transposeScan(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
 	a, _ := scanOf(n)
 	back := make([]ir.Value, len(in))
-	_, l := splitScan(b, n, in, linear)
+	_, l := splitScan(b, n, in, linear, nil)
 	if b.Err() != nil {
 		return back
 	}

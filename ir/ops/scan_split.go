@@ -26,8 +26,8 @@ type linearScan struct {
 // for unknown ones), together with the linear part. in need not hold values for
 // unknown operands. What the linear part needs of the known one becomes a
 // residual: stacked where it changes from step to step, computed once before
-// the loop where it does not.
-func splitScan(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool) (out []ir.Value, l *linearScan) {
+// the loop where it does not. keep, where it is not nil, chooses what is stacked.
+func splitScan(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool, keep ir.Keeper) (out []ir.Value, l *linearScan) {
 	a, body := scanOf(n)
 	out = make([]ir.Value, n.NumResults())
 	unknown = slices.Clone(unknown)
@@ -37,7 +37,7 @@ func splitScan(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool) (out []
 		force := make([]bool, n.NumResults())
 		copy(force, carries)
 		var err error
-		if h, err = derive.Split(body, unknown, force); err != nil {
+		if h, err = derive.Split(body, unknown, force, keep); err != nil {
 			b.Fail(err)
 			return force
 		}
@@ -47,6 +47,11 @@ func splitScan(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool) (out []
 		return out, nil
 	}
 	s := &scanSplit{a: a, body: body, h: h, in: in, unknown: unknown, outUnknown: outUnknown}
+	s.h = keepResiduals(b, h, unknown, keep, s.varying(), a.Length)
+	s.lean = keep != nil || hasCheckpoint(s.h.Linear)
+	if b.Err() != nil {
+		return out, nil
+	}
 	s.sortResiduals()
 	s.runKnown(b, out)
 	return out, s.linear(b)
@@ -59,11 +64,19 @@ type scanSplit struct {
 	h                   *derive.Halves
 	in                  []ir.Value
 	unknown, outUnknown []bool
+	lean                bool  // memory counts for more than time
 	invariant           []int // residuals that no step changes,
 	stacked             []int // those that some step does and that must be stacked,
 	carried             []int // those that are carries before a step,
 	sliced              []int // and those that are slices of operands
 	values              map[int]ir.Value
+}
+
+// hasCheckpoint reports whether a part of a graph is computed again.
+func hasCheckpoint(g *ir.Graph) bool {
+	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
+		return n.Op() == OpCheckpoint || slices.ContainsFunc(n.Subgraphs(), hasCheckpoint)
+	})
 }
 
 // sortResiduals decides what becomes of each residual.
@@ -75,7 +88,7 @@ func (s *scanSplit) sortResiduals() {
 		switch {
 		case port >= s.a.Consts+s.a.Carries:
 			s.sliced, s.values[r] = append(s.sliced, r), s.in[port]
-		case port >= s.a.Consts:
+		case port >= s.a.Consts && !s.lean:
 			s.carried = append(s.carried, r)
 		case varies[s.h.Known.Outputs()[first+r].Value.Node().ID()]:
 			s.stacked = append(s.stacked, r)
@@ -108,7 +121,7 @@ func (s *scanSplit) runKnown(b *ir.Builder, out []ir.Value) {
 	operands := pick(s.in, where(not(s.unknown)))
 	cut := func(at []int) *ir.Graph {
 		return closed(b, known.Name(), portTypes(known), func(sb *ir.Builder, in []ir.Value) []ir.Value {
-			return pick(spliceLive(sb, known, in, at), at)
+			return splicePart(sb, known, in, at)
 		})
 	}
 	residualOutputs := func(list []int) []int {
@@ -120,7 +133,7 @@ func (s *scanSplit) runKnown(b *ir.Builder, out []ir.Value) {
 	}
 	if len(s.invariant) > 0 {
 		at := residualOutputs(s.invariant)
-		for i, v := range pick(spliceLive(b, known, operands, at), at) {
+		for i, v := range splicePart(b, known, operands, at) {
 			s.values[s.invariant[i]] = v
 		}
 	}
@@ -168,37 +181,14 @@ func (s *scanSplit) keptAs(carry, carries int, at []int) int {
 
 // before returns what a carry is before each step, stacked, from what it is
 // before the first one and after each. Keeping it in every step besides would be
-// a copy in every step.
+// a copy in every step; this is one of all steps, and takes as much memory once more
+// while it is made.
 func (s *scanSplit) before(b *ir.Builder, first, after ir.Value) ir.Value {
 	first = ExpandDims(b, first, 0)
 	if s.a.Reverse {
 		return SliceAxis(b, Concatenate(b, 0, after, first), 0, ir.N(1), s.a.Length)
 	}
 	return SliceAxis(b, Concatenate(b, 0, first, after), 0, ir.N(0), s.a.Length)
-}
-
-// spliceLive is [ir.Builder.Splice] without the nodes that the outputs at some
-// places do not need; the others are invalid.
-func spliceLive(b *ir.Builder, g *ir.Graph, in []ir.Value, at []int) []ir.Value {
-	wanted := make([]bool, len(g.Outputs()))
-	for _, i := range at {
-		wanted[i] = true
-	}
-	live := nodesNeeded(g, wanted)
-	m := ir.NewMapping(g)
-	for i, p := range g.Ports() {
-		m.Set(p.Value, in[i])
-	}
-	for _, n := range g.Nodes() {
-		if live[n.ID()] && n.Op() != ir.OpPort {
-			m.SetAll(n, b.Copy(n, m.Inputs(n)))
-		}
-	}
-	out := make([]ir.Value, len(g.Outputs()))
-	for i, o := range g.Outputs() {
-		out[i] = m.Get(o.Value)
-	}
-	return out
 }
 
 // linear describes the linear half with its residuals.

@@ -69,6 +69,39 @@ func outputTypes(g *ir.Graph) []ir.Type {
 	return out
 }
 
+func outputValues(g *ir.Graph) []ir.Value {
+	out := make([]ir.Value, len(g.Outputs()))
+	for i, o := range g.Outputs() {
+		out[i] = o.Value
+	}
+	return out
+}
+
+// spliceValues is [ir.Builder.Splice] of what some values of g need; it returns these.
+// The ports that they do not need may be invalid.
+func spliceValues(b *ir.Builder, g *ir.Graph, in, values []ir.Value) []ir.Value {
+	live := needed(g, values)
+	m := ir.NewMapping(g)
+	for i, p := range g.Ports() {
+		m.Set(p.Value, in[i])
+	}
+	for _, n := range g.Nodes() {
+		if live[n.ID()] && n.Op() != ir.OpPort {
+			m.SetAll(n, b.Copy(n, m.Inputs(n)))
+		}
+	}
+	out := make([]ir.Value, len(values))
+	for i, v := range values {
+		out[i] = m.Get(v)
+	}
+	return out
+}
+
+// splicePart is [spliceValues] of the outputs of g at some places.
+func splicePart(b *ir.Builder, g *ir.Graph, in []ir.Value, at []int) []ir.Value {
+	return spliceValues(b, g, in, pick(outputValues(g), at))
+}
+
 func typesOf(in []ir.Value) []ir.Type {
 	out := make([]ir.Type, len(in))
 	for i, v := range in {

@@ -67,12 +67,12 @@ func counted(b *ir.Builder, n *ir.Node) *ir.Graph {
 	})
 }
 
-func partialWhile(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool) ([]ir.Value, []bool) {
+func partialWhile(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool, keep ir.Keeper) ([]ir.Value, []bool) {
 	g := counted(b, n)
 	if b.Err() != nil {
 		return make([]ir.Value, n.NumResults()), make([]bool, n.NumResults())
 	}
-	return derive.Partial(b, g, in, unknown)
+	return derive.Partial(b, g, in, unknown, keep)
 }
 
 func transposeWhile(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {

@@ -6,11 +6,13 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
 )
 
 // cse lets nodes that compute the same share one node, the first, which keeps
 // its label and place. Random bits come from a key and are shared like all
-// else. Each graph is taken by itself, because a subgraph is closed.
+// else, but for what is rematerialized: two parts that are computed again from one value
+// at different times would live from the first time to the second. Each graph is taken by itself, because a subgraph is closed.
 func cse(r *run, g *ir.Graph) (*ir.Graph, error) {
 	first, found := r.firstAlike(g)
 	if !found && !slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return len(n.Subgraphs()) > 0 }) {
@@ -33,7 +35,7 @@ func (r *run) firstAlike(g *ir.Graph) (first []*ir.Node, found bool) {
 	var key []byte
 	for i, n := range g.Nodes() {
 		first[i] = n
-		if n.Op() == ir.OpPort {
+		if n.Op() == ir.OpPort || n.Op() == ops.OpRematerialize { // what is computed again shares nothing
 			continue
 		}
 		key = appendKey(key[:0], r.forms.Of(n), n, first)

@@ -35,6 +35,7 @@ type sinker struct {
 	body    *ir.Graph
 	port    map[ir.Value]int // by value of the body
 	readers []int            // by node of the body
+	again   bool             // the body computes something again
 	sunk    map[int]ir.Value // what each step adds to a carry
 	stacked []ir.Value       // values of the body that are stacked anew
 	outside map[ir.Value]ir.Value
@@ -46,6 +47,7 @@ func newSinker(s site) *sinker {
 	for i, p := range body.Ports() {
 		k.port[p.Value] = i
 	}
+	k.again = slices.ContainsFunc(body.Nodes(), func(n *ir.Node) bool { return n.Op() == ops.OpRematerialize })
 	return k
 }
 
@@ -77,19 +79,35 @@ func (k *sinker) operands(v ir.Value, only ir.Op) ([]ir.Value, bool) {
 		y, okY := k.operands(n.Input(1), only)
 		return slices.Concat(x, y), okX && okY
 	case only:
-		return n.Inputs(), true
+		operands := slices.Clone(n.Inputs())
+		for i, x := range operands {
+			operands[i] = origin(x)
+		}
+		return operands, true
 	}
 	return nil, false
 }
 
+// origin returns the value that is rematerialized.
+func origin(v ir.Value) ir.Value {
+	for v.Node().Op() == ops.OpRematerialize {
+		v = v.Node().Input(0)
+	}
+	return v
+}
+
 // worth reports whether a value can be summed over all steps at once, with no
-// more stacked anew for it in a step than it has elements.
+// more stacked anew for it in a step than it has elements; nothing in a loop that
+// computes again what it was not to stack.
 func (k *sinker) worth(v ir.Value, only ir.Op) bool {
 	operands, ok := k.operands(v, only)
 	if !ok {
 		return false
 	}
 	fresh, most := 0, elements(v)
+	if k.again {
+		most = 0
+	}
 	for _, x := range operands {
 		if at, isPort := k.port[x]; isPort && at < k.a.Consts { // the same in every step: nothing has stacked it
 			return false
@@ -210,13 +228,13 @@ func (k *sinker) total(v ir.Value) ir.Value {
 	switch n.Op() {
 	case ops.OpDotGeneral:
 		a := dotOf(n)
-		return ops.DotGeneral(k.b, k.outside[n.Input(0)], k.outside[n.Input(1)], ops.DotAttrs{
+		return ops.DotGeneral(k.b, k.outside[origin(n.Input(0))], k.outside[origin(n.Input(1))], ops.DotAttrs{
 			LhsContract: append([]int{0}, behind(a.LhsContract)...), RhsContract: append([]int{0}, behind(a.RhsContract)...),
 			LhsBatch: behind(a.LhsBatch), RhsBatch: behind(a.RhsBatch),
 		})
 	case ops.OpReduceSum:
 		axes := n.Attrs().(*ops.AxesAttrs).Axes
-		return ops.ReduceSum(k.b, k.outside[n.Input(0)], append([]int{0}, behind(axes)...)...)
+		return ops.ReduceSum(k.b, k.outside[origin(n.Input(0))], append([]int{0}, behind(axes)...)...)
 	}
 	for i, x := range n.Inputs() {
 		in[i] = k.total(x)

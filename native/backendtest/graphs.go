@@ -49,6 +49,28 @@ var models = []model{
 		})
 		return ops.CrossEntropyMean(b, ops.Linear(b, h[0], weight(b, "w", 8, 5), weight(b, "b", 5)), labels)
 	}},
+	{"RNN in checkpointed segments", func(b *ir.Builder) ir.Value {
+		x, labels := b.Input("x", ir.F32, ir.Dims(6, 12)...), b.Input("labels", ir.I32, ir.N(4))
+		cut := ops.Reshape(b, ops.MatMul(b, x, weight(b, "wx", 12, 32)), ir.Dims(2, 3, 4, 8)...) // loops take it as it lies in memory
+		h := segment(b, 2, weight(b, "wh", 8, 8), ops.Zeros(b, ir.F32, ir.Dims(4, 8)...), cut)
+		return ops.CrossEntropyMean(b, ops.Linear(b, h, weight(b, "w", 8, 5), weight(b, "b", 5)), labels)
+	}},
+}
+
+// segment is a loop of loops to a depth, the steps of each under a Checkpoint.
+func segment(b *ir.Builder, depth int, w, h, x ir.Value) ir.Value {
+	if depth == 0 {
+		return ops.Tanh(b, ops.Add(b, x, ops.MatMul(b, h, w)))
+	}
+	out, _ := ops.Scan(b, ops.Loop{
+		Consts: []ir.Value{w}, Carries: []ir.Value{h}, Xs: []ir.Value{x},
+		Body: func(b *ir.Builder, consts, carries, xs []ir.Value) (next, ys []ir.Value) {
+			return autodiff.Checkpoint(b, []ir.Value{consts[0], carries[0], xs[0]}, func(b *ir.Builder, in []ir.Value) []ir.Value {
+				return []ir.Value{segment(b, depth-1, in[0], in[1], in[2])}
+			}), nil
+		},
+	})
+	return out[0]
 }
 
 func weight(b *ir.Builder, name string, dims ...int) ir.Value {

@@ -188,6 +188,7 @@ func (c *Canons) tensor(t *Tensor) {
 		c.tag('o')
 		c.bool(t.PerStep)
 		c.bool(t.Reverse)
+		c.bool(t.View)
 		c.ints(int(t.DType))
 		c.list(t.Dims)
 	}

@@ -149,7 +149,7 @@ func (p *Partition) storeAll(m *Member) {
 func (p *Partition) operandsOf(n *ir.Node) []*Tensor {
 	var out []*Tensor
 	for _, v := range n.Inputs() {
-		if t := p.tensors[v]; t != nil && !slices.Contains(out, t) {
+		if t := p.whole(v).shown(); t != nil && !slices.Contains(out, t) {
 			out = append(out, t)
 		}
 	}
@@ -246,7 +246,7 @@ func (p *Partition) take(port ir.Port, v ir.Value) *Tensor {
 		p.given[port.Value] = literal
 		return nil
 	}
-	p.tensors[port.Value] = p.seen(port.Name, port.Value.Type(), p.parent.tensors[v])
+	p.tensors[port.Value] = p.seen(port.Name, port.Value.Type(), p.parent.whole(v))
 	return p.tensors[port.Value]
 }
 

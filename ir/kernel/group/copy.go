@@ -18,7 +18,7 @@ func (p *Partition) copyOutputs() {
 
 // copyOf returns the copy of a value that no group computes.
 func (p *Partition) copyOf(v ir.Value, to *Tensor) Copy {
-	return Copy{From: p.tensors[v], Literal: p.decided.literals[v], To: to}
+	return Copy{From: p.whole(v), Literal: p.decided.literals[v], To: to}
 }
 
 // addCopies adds groups that store values anew and returns them.

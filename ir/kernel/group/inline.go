@@ -203,7 +203,11 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 			return false
 		}
 		switch u.Def().Lower.(type) {
-		case *ir.ControlLowering, *ir.RoutineLowering, *ir.KernelsLowering:
+		case *ir.ControlLowering:
+			if !d.showsStored(n) {
+				return false
+			}
+		case *ir.RoutineLowering, *ir.KernelsLowering:
 			return false
 		case *ir.ContractLowering:
 			if (w > contractWeight || l > 1) && !d.unpacks(n) {
@@ -219,6 +223,21 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 		}
 	}
 	return len(users) == 1 || !repeated
+}
+
+// showsWhole reports whether a node is its operand in memory, in other dimensions at most.
+func showsWhole(n *ir.Node) bool {
+	return n.Op() == ops.OpReshape || n.Op() == ops.OpRematerialize || n.Op() == ops.OpStopGradient
+}
+
+// showsStored reports whether a node is a stored value in memory.
+func (d *decisions) showsStored(n *ir.Node) bool {
+	if !showsWhole(n) {
+		return false
+	}
+	x := n.Input(0)
+	_, literal := d.literals[x]
+	return !literal && (d.stored(x.Node()) || d.showsStored(x.Node()))
 }
 
 // isLong reports whether too much is written out for an element of a node. Much of what

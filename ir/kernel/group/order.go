@@ -95,7 +95,7 @@ func (p *Partition) collectLoads(g *Group) {
 	}
 	for _, part := range g.SideBySide() {
 		for _, c := range part.Copies {
-			add(c.From)
+			add(c.From.shown())
 		}
 	}
 }

@@ -21,11 +21,22 @@ type Tensor struct {
 	// from the end with Reverse.
 	Outer            *Tensor
 	PerStep, Reverse bool
+	// View says that Outer is a tensor of the same partition, and t its elements in
+	// other dimensions.
+	View bool
 }
 
 // Root returns the tensor that holds the memory of t.
 func (t *Tensor) Root() *Tensor {
 	for t.Outer != nil {
+		t = t.Outer
+	}
+	return t
+}
+
+// shown returns the tensor of the same partition that a view shows, t for any other.
+func (t *Tensor) shown() *Tensor {
+	for t != nil && t.View {
 		t = t.Outer
 	}
 	return t
@@ -71,6 +82,9 @@ func (p *Partition) Place(t *Tensor, at ir.Index) (root *Tensor, offset scalar.E
 // holds its memory, out through the loops around it.
 func (p *Partition) resolve(t *Tensor, offset scalar.Expr) (*Tensor, scalar.Expr) {
 	for depth := p.Depth(); t.Outer != nil; t = t.Outer {
+		if t.View {
+			continue
+		}
 		depth--
 		if !t.PerStep {
 			continue
@@ -97,6 +111,19 @@ func (p *Partition) Tensor(id int) *Tensor { return p.byID[id] }
 func (p *Partition) TensorOf(v ir.Value) *Tensor {
 	if _, literal := p.decided.literals[v]; literal || !p.decided.stored(v.Node()) {
 		return nil
+	}
+	return p.tensors[v]
+}
+
+// whole returns the tensor of a value that what runs graphs takes whole, nil where it
+// is a literal: that of a view is a tensor of the value that it shows.
+func (p *Partition) whole(v ir.Value) *Tensor {
+	n := v.Node()
+	if p.tensors[v] == nil && p.decided.virtual[n.ID()] && showsWhole(n) {
+		if t := p.whole(n.Input(0)); t != nil {
+			p.tensors[v] = p.alias(resultName(v), v.Type(), t)
+			p.tensors[v].View = true
+		}
 	}
 	return p.tensors[v]
 }

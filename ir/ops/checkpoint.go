@@ -1,0 +1,214 @@
+package ops
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/derive"
+)
+
+// OpCheckpoint is a part of a graph of which reverse mode keeps the operands alone.
+const OpCheckpoint ir.Op = "checkpoint"
+
+// CheckpointAttrs say from how many of the operands, the first ones, the part is
+// computed a second time: none on the way forward.
+type CheckpointAttrs struct{ Residuals int }
+
+// Visit shows the attributes.
+func (a *CheckpointAttrs) Visit(v ir.AttrVisitor) { v.Int("residuals", &a.Residuals) }
+
+func init() {
+	define(&ir.Def{
+		Op: OpCheckpoint,
+		Doc: "The results of a graph, of which reverse mode keeps nothing but the operands and computes the rest again " +
+			"(JAX's checkpoint). Derivatives and transposes of the node are such nodes too, so that this holds at every " +
+			"order, and in the bodies of loops. The first operands, residuals in number, are those from which the graph " +
+			"is computed a second time: each is the operand of a rematerialize there.",
+		Constraints: numbered(
+			"the graph takes the operands, and has neither parameters nor states",
+			"residuals is at most the number of operands",
+		),
+		Operands:  []string{"operands..."},
+		NewAttrs:  func() ir.Attrs { return &CheckpointAttrs{} },
+		Subgraphs: 1,
+		Infer:     inferCheckpoint,
+		JVP:       jvpCheckpoint,
+		Partial:   partialCheckpoint,
+		Transpose: transposeCheckpoint,
+		Batch:     batchCheckpoint,
+		Prune:     pruneCheckpoint,
+		Body:      checkpointBody,
+		Samples:   checkpointSamples,
+	})
+}
+
+// Checkpoint returns the results of a graph, which reverse mode computes again from
+// the operands. The first operands, residuals in number, are those of a part that
+// is computed again already.
+func Checkpoint(b *ir.Builder, g *ir.Graph, residuals int, operands ...ir.Value) []ir.Value {
+	return b.AddNode(OpCheckpoint, &CheckpointAttrs{residuals}, []*ir.Graph{g}, operands...)
+}
+
+func checkpointOf(n *ir.Node) (residuals int, g *ir.Graph) {
+	return n.Attrs().(*CheckpointAttrs).Residuals, n.Subgraphs()[0]
+}
+
+func inferCheckpoint(n *ir.Node) ([]ir.Type, error) {
+	r, g := checkpointOf(n)
+	if r < 0 || r > len(n.Inputs()) {
+		return nil, ir.Attrf("residuals is %d, not in [0, %d], the number of operands", r, len(n.Inputs()))
+	}
+	return outputTypes(g), checkClosed(g, n.InTypes())
+}
+
+func checkpointBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+	r, g := checkpointOf(n)
+	in = slices.Clone(in)
+	for i := range r {
+		in[i] = Rematerialize(b, in[i])
+	}
+	return b.Splice(g, in)
+}
+
+// jvpCheckpoint makes one node of the node's and its derivative.
+func jvpCheckpoint(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
+	r, g := checkpointOf(n)
+	moving := validity(t)
+	outMoving := tangentOutputs(b, g, moving)
+	joint := closed(b, g.Name(), slices.Concat(typesOf(in), pick(typesOf(in), where(moving))), func(s *ir.Builder, ports []ir.Value) []ir.Value {
+		tangents := make([]ir.Value, len(in))
+		for i, at := range where(moving) {
+			tangents[at] = ports[len(in)+i]
+		}
+		o, to := derive.JVP(s, g, ports[:len(in)], tangents)
+		return slices.Concat(o, pick(to, where(outMoving)))
+	})
+	results := Checkpoint(b, joint, r, slices.Concat(in, pick(t, where(moving)))...)
+	tangents := make([]ir.Value, len(out))
+	if b.Err() != nil {
+		return tangents
+	}
+	copy(out, results) // the node gives the results of the first one too
+	for i, at := range where(outMoving) {
+		tangents[at] = results[len(out)+i]
+	}
+	return tangents
+}
+
+// partialCheckpoint adds a node of what is known, and one that computes the rest
+// from the known operands, its residuals: what it needs of the first node it computes
+// again, but for what keep chooses in the bodies of loops.
+func partialCheckpoint(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool, keep ir.Keeper) ([]ir.Value, []bool) {
+	flat, outUnknown := partialGraph(b, n, unknown, keep)
+	out := make([]ir.Value, n.NumResults())
+	if b.Err() != nil {
+		return out, outUnknown
+	}
+	add := func(results, ports []int, residuals int) {
+		if len(results) == 0 {
+			return
+		}
+		for i, v := range Checkpoint(b, reordered(b, flat, ports, results), residuals, pick(in, ports)...) {
+			out[results[i]] = v
+		}
+	}
+	needs := func(results []bool) (ports []int) { return where(portsNeeded(flat, results)) }
+	isUnknown := func(port int) bool { return unknown[port] }
+	before, _ := checkpointOf(n)
+	ports := needs(not(outUnknown))
+	again, _ := slices.BinarySearch(ports, before)
+	add(where(not(outUnknown)), ports, again)
+	ports = needs(outUnknown)
+	known := slices.DeleteFunc(slices.Clone(ports), isUnknown)
+	ports = slices.Concat(known, slices.DeleteFunc(ports, func(port int) bool { return !isUnknown(port) }))
+	add(where(outUnknown), ports, len(known))
+	return out, outUnknown
+}
+
+// partialGraph returns the graph of a node with each of its nodes known or unknown as a
+// whole, and which of its outputs are unknown.
+func partialGraph(b *ir.Builder, n *ir.Node, unknown []bool, keep ir.Keeper) (flat *ir.Graph, outUnknown []bool) {
+	_, g := checkpointOf(n)
+	if keep == nil { // all is kept, but loops know that memory counts
+		keep = func(*ir.Graph, []ir.Value, ir.Dim) ([]bool, error) { return nil, nil }
+	}
+	outUnknown = make([]bool, n.NumResults())
+	flat = closed(b, g.Name(), portTypes(g), func(s *ir.Builder, in []ir.Value) (out []ir.Value) {
+		out, outUnknown = derive.Partial(s, g, in, unknown, keep)
+		return out
+	})
+	return flat, outUnknown
+}
+
+// reordered returns g with some of its ports, in another order, and some of its
+// outputs, which need no other ports.
+func reordered(b *ir.Builder, g *ir.Graph, ports, outputs []int) *ir.Graph {
+	return closed(b, g.Name(), pick(portTypes(g), ports), func(s *ir.Builder, in []ir.Value) []ir.Value {
+		all := make([]ir.Value, len(g.Ports()))
+		for i, at := range ports {
+			all[at] = in[i]
+		}
+		return splicePart(s, g, all, outputs)
+	})
+}
+
+// transposeCheckpoint makes one node of the transpose, with the operands that are no
+// cotangents for residuals.
+func transposeCheckpoint(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
+	back := make([]ir.Value, len(in))
+	flat, _ := partialGraph(b, n, linear, nil)
+	if b.Err() != nil {
+		return back
+	}
+	known, given := where(not(linear)), where(validity(ct))
+	var moving []int
+	g := closed(b, flat.Name(), slices.Concat(typesOf(pick(in, known)), typesOf(pick(ct, given))),
+		func(s *ir.Builder, ports []ir.Value) []ir.Value {
+			args, cts := make([]ir.Value, len(in)), make([]ir.Value, len(ct))
+			for i, at := range known {
+				args[at] = ports[i]
+			}
+			for i, at := range given {
+				cts[at] = ports[len(known)+i]
+			}
+			out := derive.Transpose(s, flat, linear, args, cts)
+			moving = where(validity(out))
+			return pick(out, moving)
+		})
+	if b.Err() != nil || len(moving) == 0 {
+		return back
+	}
+	for i, v := range Checkpoint(b, g, len(known), slices.Concat(pick(in, known), pick(ct, given))...) {
+		back[moving[i]] = v
+	}
+	return back
+}
+
+func batchCheckpoint(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
+	residuals, g := checkpointOf(n)
+	batched, out := batchedGraph(b, g, marked(axes), size, nil)
+	return Checkpoint(b, batched, residuals, frontAxes(b, in, axes)...), axesAt(out)
+}
+
+// pruneCheckpoint leaves out results that are not used, and operands that the others
+// do not need.
+func pruneCheckpoint(b *ir.Builder, n *ir.Node, in []ir.Value, used []bool) []ir.Value {
+	residuals, g := checkpointOf(n)
+	takes := portsNeeded(g, used)
+	return prunedNode(b, n, &CheckpointAttrs{len(where(takes[:residuals]))}, in, takes, used)
+}
+
+func checkpointSamples() []ir.Sample {
+	if !withSamples {
+		return nil
+	}
+	v := ir.TypeOf(ir.F32, ir.N(3))
+	product := sampleGraph([]ir.Type{v, v}, func(b *ir.Builder, in []ir.Value) []ir.Value {
+		return []ir.Value{Mul(b, Sin(b, in[0]), in[1]), Cos(b, in[1])}
+	})
+	in := []*ir.Array{drawn(ir.F32, 3), ir.Floats(ir.F32, []float64{1, -2, 0.5})}
+	return []ir.Sample{
+		{Name: "forward", Attrs: &CheckpointAttrs{}, Subs: []*ir.Graph{product}, In: in},
+		{Name: "again", Attrs: &CheckpointAttrs{1}, Subs: []*ir.Graph{product}, In: in},
+	}
+}
