@@ -95,7 +95,7 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
     this.check();
     const { read, steps = 1 } = given ?? {}, target = this.#entryOf(name);
     checkOptions(name, given, 'read steps');
-    checkCount(`the number of steps in one run of ${name}`, steps, 1, this.#maxSteps);
+    checkCount(`steps in a run of ${name}`, steps, 1, this.#maxSteps);
     return { target, steps, slots: read && this.#sources(read, target) };
   }
 
