@@ -2,15 +2,15 @@
 
 import { mkdirSync } from 'node:fs';
 import { openChromium } from '../../../js/test/rig/chromium.mjs';
-import { serve, strictCSP } from '../../../js/test/rig/serve.mjs';
-import { demoMounts } from '../../../js/serve.mjs';
+import { serve } from '../../../js/test/rig/serve.mjs';
+import { demoMounts, demoOptions } from '../../../js/serve.mjs';
 
 /** Where tests leave screenshots, for people. */
 export const shots = new URL('../../../build/demo/', import.meta.url).pathname;
 mkdirSync(shots, { recursive: true });
 
 /** Serves the demo as `make demo` does. */
-export const serveDemo = () => serve(demoMounts, { csp: strictCSP });
+export const serveDemo = () => serve(demoMounts, demoOptions);
 
 /**
  * Opens a browser of its own for a test, and a page of the demo in it.
