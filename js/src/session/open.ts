@@ -62,7 +62,7 @@ export async function openLocal(plan: Plan, options: Omit<SessionOptions, 'worke
   let fallbackReason: string | undefined;
   if (!code || on !== 'cpu' && [plan, ...plan.variants].some(({ target }) => target === 'webgpu')) {
     try {
-      return await openGPU(plan, options, maxSteps, inFlight, staging);
+      return await openGPU(plan, options, maxSteps, staging);
     } catch (reason) {
       if (!code || (reason as RlxError).kind !== 'device') throw reason;
       fallbackReason = (reason as RlxError).message;
@@ -73,7 +73,7 @@ export async function openLocal(plan: Plan, options: Omit<SessionOptions, 'worke
 
 /** Refuses a plan that takes more memory than it may. A page that sets no bound knows of none, and does without the code. */
 async function checkMemory(plan: Plan, maxSteps: number, memory: number | undefined): Promise<void> {
-  if (memory !== undefined || 'process' in globalThis) (await import('../host/memory.js')).checkMemory(plan, maxSteps, memory);
+  if (memory !== undefined || (globalThis as { process?: unknown }).process) (await import('../host/memory.js')).checkMemory(plan, maxSteps, memory);
 }
 
 /** The first of a plan and its variants whose code this engine takes; undefined where none has any. Throws an {@link RlxError} of kind `device` where it takes none. */
@@ -95,12 +95,12 @@ async function openCPU(plan: Plan, maxSteps: number, memory: number | undefined)
   }
 }
 
-async function openGPU(plan: Plan, options: SessionOptions, maxSteps: number, inFlight: number | undefined, staging: number): Promise<Session> {
+async function openGPU(plan: Plan, options: SessionOptions, maxSteps: number, staging: number): Promise<Session> {
   const { device, plan: variant } = await deviceFor(plan, options);
   try {
     await checkMemory(variant, maxSteps, options.memory);
     const program = await unlessLost(device.gpu, () => buildProgram(device.gpu, variant, maxSteps, options.drafts ?? true));
-    return new GPUSession(device, variant, program, inFlight, staging);
+    return new GPUSession(device, variant, program, options.inFlight, staging);
   } catch (reason) {
     if (device.owned) device.gpu.destroy();
     throw asError(reason);

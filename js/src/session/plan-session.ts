@@ -105,8 +105,8 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
    * runs to come, until one is given them.
    */
   protected accept({ entry, rows, stride }: Runnable, given: Inputs, steps: number, bind = false): Upload[] {
-    const op = entry.name, slots = this.#slots(entry.inputs, entry.scalars), names = slots.map(({ name }) => name);
-    for (const name in given) if (!names.includes(name)) throw unknownName(`${op} has no input`, name, names, op);
+    const op = entry.name, slots = this.#slots(entry.inputs, entry.scalars), names = new Set(slots.map(({ name }) => name));
+    for (const name in given) if (!names.has(name)) throw unknownName(`${op} has no input`, name, names, op);
     const uploads: Upload[] = [], scalars: [offset: number, values: Uint8Array[]][] = [];
     for (const slot of slots) {
       const value = given[slot.name];
