@@ -39,7 +39,7 @@ const always = { 'x-content-type-options': 'nosniff', 'cross-origin-resource-pol
 
 const methods = ['GET', 'HEAD'];
 /** Another name that leads to this machine may be that of a page which has had it pointed here (DNS rebinding). */
-const hosts = ['127.0.0.1', 'localhost', '[::1]'];
+const local = ['127.0.0.1', 'localhost', '[::1]'];
 
 /** A page that is the module /page.mjs and nothing else. */
 export const scriptPage = { body: '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/page.mjs"></script>', type: 'text/html' };
@@ -70,12 +70,12 @@ function pathOf({ url }) {
   }
 }
 
-async function answer(request, response, { mounts, headers }) {
+async function answer(request, response, { mounts, headers, hosts }) {
   const refuse = (status, text, more) => {
     response.writeHead(status, { 'content-type': types['.txt'], ...headers, ...more });
     response.end(`${text}\n`);
   };
-  if (!hosts.includes(request.headers.host?.replace(/:\d*$/, ''))) return refuse(403, 'no host of this name');
+  if (![...local, ...hosts].includes(request.headers.host?.replace(/:\d*$/, ''))) return refuse(403, 'no host of this name');
   if (!methods.includes(request.method)) return refuse(405, 'method not allowed', { allow: methods.join(', ') });
   const path = pathOf(request);
   if (path === undefined) return refuse(400, 'bad request');
@@ -92,17 +92,17 @@ async function answer(request, response, { mounts, headers }) {
  * Serves files on 127.0.0.1.
  * @param {Record<string, string | {body: string | Buffer, type?: string, headers?: object}>} mounts
  *   URL prefixes to folders (or single files), or URL paths to texts made on the spot.
- * @param {{csp?: string, headers?: Record<string, string>, port?: number}} options csp becomes the
- *   Content-Security-Policy of every answer; port 0, the default, takes any free one.
+ * @param {{csp?: string, headers?: Record<string, string>, hosts?: string[], port?: number}} options csp becomes the
+ *   Content-Security-Policy of every answer; hosts are names that it answers to beside this machine's own; port 0, the default, takes any free one.
  * @returns {Promise<{origin: string, requests: string[], server: import('node:http').Server, close: () => Promise<void>}>}
  *   requests lists the paths asked for so far, in order; server.ref() keeps the process alive.
  */
-export async function serve(mounts, { csp, headers = {}, port = 0 } = {}) {
+export async function serve(mounts, { csp, headers = {}, hosts = [], port = 0 } = {}) {
   const all = { ...always, ...csp && { 'content-security-policy': csp }, ...headers };
   const requests = [];
   const server = createServer((request, response) => {
     requests.push(request.url);
-    answer(request, response, { mounts, headers: all }).catch((error) => {
+    answer(request, response, { mounts, headers: all, hosts }).catch((error) => {
       console.error(error);
       if (response.headersSent) return response.destroy();
       response.writeHead(500, { 'content-type': types['.txt'], ...all });
