@@ -207,6 +207,10 @@ fuzz: ## run each fuzzer for FUZZTIME (30s)
 	  done; \
 	done
 
+.PHONY: fuzz-rates
+fuzz-rates: ## print how many executions a second each fuzzer makes
+	.ci/fuzz-rates ./...
+
 ##@ Measure
 
 .PHONY: bench

@@ -8,7 +8,9 @@ import (
 )
 
 // FuzzGradientsOfPatchworks compares the derivatives of random patchworks, which together
-// hold every op, with differences. What it finds is kept in testdata/fuzz.
+// hold every op, with differences. What it finds is kept in testdata/fuzz. It makes some 50
+// executions a second: each differentiates a graph of several ops and evaluates it, and its
+// derivatives, at very many points.
 func FuzzGradientsOfPatchworks(f *testing.F) {
 	for n := range irtest.Patchworks(nil) {
 		f.Add(n)

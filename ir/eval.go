@@ -42,7 +42,7 @@ func (c *EvalContext) Call(g *Graph, in []*Array) ([]*Array, error) {
 // the order of [Graph.Outputs]. It is the standard that devices are held
 // against, not a way to run a model. All shapes must be constant; the error is
 // of kind [ErrName], [ErrShape] or [ErrDType] where an input is missing, not
-// known or of the wrong type.
+// known or of the wrong type, [ErrUnsupported] where a node has more than 2³⁰ elements.
 func Eval(g *Graph, inputs map[string]*Array, o EvalOptions) ([]*Array, error) {
 	if err := g.Given(); err != nil {
 		return nil, err
@@ -72,6 +72,29 @@ func evalGraph(c *EvalContext, g *Graph, inputs map[string]*Array) ([]*Array, er
 	return out, nil
 }
 
+// maxEval bounds the elements of the results of a node in [Eval]: they take 8 GiB.
+const maxEval = 1 << 30
+
+// evaluable returns an error where the results of a node have more elements than Eval makes,
+// as what is too much memory ends the process.
+func evaluable(n *Node) error {
+	left := maxEval
+	for _, t := range n.types {
+		dims, constant := t.Shape.Ints()
+		elements := 1
+		for _, d := range dims {
+			if d > 0 && elements > left/d {
+				return Errorf(ErrUnsupported, "%s has more than the %d elements that Eval makes", t, maxEval)
+			}
+			elements *= d
+		}
+		if constant {
+			left -= elements
+		}
+	}
+	return nil
+}
+
 func evalNode(c *EvalContext, n *Node, at func(Value) *Array, inputs map[string]*Array) ([]*Array, error) {
 	switch a := n.attrs.(type) {
 	case *PortAttrs:
@@ -90,6 +113,9 @@ func evalNode(c *EvalContext, n *Node, at func(Value) *Array, inputs map[string]
 	in := make([]*Array, len(n.inputs))
 	for i, v := range n.inputs {
 		in[i] = at(v)
+	}
+	if err := evaluable(n); err != nil {
+		return nil, err
 	}
 	d := n.def
 	if d.Eval == nil && d.Body == nil {

@@ -1,13 +1,15 @@
-// Serves the demo, as strictly as it is meant to be deployed: own files only.
+// Serves the demo, as strictly as it is meant to be deployed: own files only, isolated from
+// other origins.
 //
 //   node js/serve.mjs            then open the address it prints
 //   PORT=9000 node js/serve.mjs
 
 import { join } from 'node:path';
-import { serve, strictCSP } from './test/rig/serve.mjs';
+import { isolation, serve, strictCSP } from './test/rig/serve.mjs';
 
 const root = join(import.meta.dirname, '..');
 export const demoMounts = { '/': join(root, 'demo/web'), '/rlx': join(root, 'js/dist') };
+export const demoOptions = { csp: strictCSP, headers: isolation };
 
 // listen takes port 8080 if it is free, any other if not, unless one was asked for.
 async function listen(options) {
@@ -16,7 +18,7 @@ async function listen(options) {
 }
 
 if (process.argv[1] === import.meta.filename) {
-  const { origin, server } = await listen({ csp: strictCSP });
+  const { origin, server } = await listen(demoOptions);
   server.ref();
   console.log(`The demo is at ${origin}/ — end with Ctrl-C.`);
 }

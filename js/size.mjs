@@ -22,11 +22,12 @@ function measure(parts) {
 // wasm is a module as `make wasm` left it.
 const wasm = (name) => [readFileSync(join(dist, name))];
 
-// reached lists a file of a graph and the files that it imports: at once or, if asked for, later.
+// reached lists a file of a graph and the files that it imports: at once or, if asked for, later. A page
+// that sets no bound on memory never loads what keeps to one.
 function reached(graph, path, later, found = new Set()) {
   if (found.has(path)) return found;
   found.add(path);
-  for (const { path: next, kind } of graph[path].imports) if (later || kind !== 'dynamic-import') reached(graph, next, later, found);
+  for (const { path: next, kind } of graph[path].imports) if (kind !== 'dynamic-import' || (later && !/\/?memory-/.test(next))) reached(graph, next, later, found);
   return found;
 }
 

@@ -1,7 +1,9 @@
 package native
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"unsafe"
 
@@ -69,26 +71,49 @@ func checkRange[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32](s Slot
 
 // AcceptAll checks the tensors given to an entry: all are known, all fit. With
 // complete, none may be missing. The error is an [*Error] of the given backend
-// and call.
+// and call. It takes time linear in the slots: an entry may have very many.
 func AcceptAll(backend, call string, slots []Slot, role Role, given map[string]Tensor, complete bool) error {
-	for name, t := range given {
-		s := find(slots, role, name)
-		if s == nil {
-			return &Error{Backend: backend, Call: call, Kind: ir.ErrName, Name: name, Err: fmt.Errorf("there is no %s %q: there are %v", role, name, names(slots, role))}
+	known, missing := 0, (*Slot)(nil)
+	for i := range slots {
+		s := &slots[i]
+		if s.Role != role {
+			continue
 		}
+		t, ok := given[s.Name]
+		if !ok {
+			missing = cmp.Or(missing, s)
+			continue
+		}
+		known++
 		if err := s.Accept(t); err != nil {
-			return &Error{Backend: backend, Call: call, Kind: KindOf(err), Name: name, Err: err}
+			return &Error{Backend: backend, Call: call, Kind: KindOf(err), Name: s.Name, Err: err}
 		}
 	}
-	if !complete {
-		return nil
+	if known < len(given) {
+		name, there := unknown(slots, role, given)
+		return &Error{Backend: backend, Call: call, Kind: ir.ErrName, Name: name, Err: fmt.Errorf("there is no %s %q: there are %v", role, name, there)}
 	}
-	for _, s := range slots {
-		if _, ok := given[s.Name]; s.Role == role && !ok {
-			return &Error{Backend: backend, Call: call, Kind: ir.ErrName, Name: s.Name, Err: fmt.Errorf("%s %q is missing", role, s.Name)}
-		}
+	if complete && missing != nil {
+		return &Error{Backend: backend, Call: call, Kind: ir.ErrName, Name: missing.Name, Err: fmt.Errorf("%s %q is missing", role, missing.Name)}
 	}
 	return nil
+}
+
+// unknown returns the first name, in their order, that no slot of a role has, and those
+// that slots have.
+func unknown(slots []Slot, role Role, given map[string]Tensor) (name string, there []string) {
+	has := map[string]bool{}
+	for _, s := range slots {
+		if s.Role == role {
+			there, has[s.Name] = append(there, s.Name), true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !has[name] {
+			return name, there
+		}
+	}
+	return "", there
 }
 
 // AcceptBound checks the memory that an entry is bound to: that the tensors fit, and that
@@ -109,23 +134,4 @@ func AcceptBound(backend, call string, slots []Slot, in, out map[string]Tensor) 
 		return &Error{Backend: backend, Call: call, Kind: ErrOverlap, Name: err.Output, Err: err}
 	}
 	return nil
-}
-
-func find(slots []Slot, role Role, name string) *Slot {
-	for i := range slots {
-		if slots[i].Role == role && slots[i].Name == name {
-			return &slots[i]
-		}
-	}
-	return nil
-}
-
-func names(slots []Slot, role Role) []string {
-	var out []string
-	for _, s := range slots {
-		if s.Role == role {
-			out = append(out, s.Name)
-		}
-	}
-	return out
 }

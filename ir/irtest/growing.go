@@ -19,7 +19,7 @@ func (g Growing) Graph(nodes int) (*ir.Graph, error) {
 	return ir.Build(g.Name, func(b *ir.Builder) { g.build(b, nodes) })
 }
 
-// Families are graphs that grow in depth, in parameters and in branches.
+// Families are graphs that grow in depth, in parameters, in inputs and in branches.
 var Families = []Growing{
 	{"chain", func(b *ir.Builder, nodes int) {
 		x := b.Input("x", ir.F32, ir.N(64))
@@ -46,6 +46,13 @@ var Families = []Growing{
 			} else {
 				sum = ops.Add(b, sum, s)
 			}
+		}
+		b.Output("y", sum)
+	}},
+	{"inputs", func(b *ir.Builder, nodes int) {
+		sum := b.Input("x0", ir.F32, ir.N(4))
+		for i := range nodes / 2 {
+			sum = ops.Add(b, sum, b.Input("x"+strconv.Itoa(i+1), ir.F32, ir.N(4)))
 		}
 		b.Output("y", sum)
 	}},

@@ -42,6 +42,33 @@ func copyElement(dst *ir.Array, i int, src *ir.Array, j int) {
 	}
 }
 
+// maxBodyTable bounds the elements of a table that a body puts into a graph, by the sizes of
+// its operands: it is memory of the compiler. Attributes ask for less ([maxTable]).
+const maxBodyTable = 1 << 27
+
+// fitsTable reports whether a table of some sizes has at most maxBodyTable elements. Where it has
+// more the graph fails.
+func fitsTable(b *ir.Builder, dims ...int) bool {
+	n := 1
+	for _, size := range dims {
+		if size > 0 && n > maxBodyTable/size {
+			b.Fail(ir.Errorf(ir.ErrUnsupported, "the op needs a table of %v elements in the graph: at most %d are supported", dims, maxBodyTable))
+			return false
+		}
+		n *= size
+	}
+	return true
+}
+
+// table returns an array of zeros for a body to fill and to put into the graph, nil where it
+// does not fit.
+func table(b *ir.Builder, d ir.DType, dims ...int) *ir.Array {
+	if !fitsTable(b, dims...) {
+		return nil
+	}
+	return ir.NewArray(d, dims...)
+}
+
 // resultArray returns an array of zeros of the type of a node's result, whose
 // shape must be constant.
 func resultArray(n *ir.Node, result int) (*ir.Array, error) {

@@ -50,7 +50,10 @@ func init() {
 		func(b *ir.Builder, n *ir.Node, _ []ir.Value) []ir.Value {
 			shape := n.Attrs().(*ALiBiAttrs).Shape
 			heads, _ := shape[0].Const()
-			slopes := ir.NewArray(ir.F32, heads, 1, 1)
+			slopes := table(b, ir.F32, heads, 1, 1)
+			if slopes == nil {
+				return []ir.Value{{}}
+			}
 			copy(slopes.F, alibiSlopes(heads))
 			slopes.Round()
 			gap := Convert(b, Abs(b, distances(b, shape[1:])), ir.F32)

@@ -95,10 +95,13 @@ func (t *dft) chirp(z ir.Value, n int) ir.Value {
 		z = Concatenate(b, -1, z, ZerosLike(b, z))
 	}
 	long := 1
-	for long < 2*n-1 {
+	for long < 2*n-1 && long <= maxBodyTable {
 		long *= 2
 	}
-	w, filter := ir.NewArray(t.d, n, 2), ir.NewArray(t.d, long, 2)
+	w, filter := table(b, t.d, n, 2), table(b, t.d, long, 2)
+	if w == nil || filter == nil {
+		return ir.Value{}
+	}
 	for j := range n {
 		x := cmplx.Rect(1, t.sign*math.Pi*float64(int64(j)*int64(j)%int64(2*n))/float64(n))
 		w.F[2*j], w.F[2*j+1] = real(x), imag(x)

@@ -293,3 +293,31 @@ func TestShapesBroadcastAsNumPyDoes(t *testing.T) {
 		}
 	}
 }
+
+// TestEvalRefusesAbsurdSizes: each of the graphs is small, and its result is not.
+func TestEvalRefusesAbsurdSizes(t *testing.T) {
+	for _, size := range []int64{1<<30 + 1, 1 << 40, 1 << 46, 1 << 62} {
+		if int64(int(size)) != size {
+			continue // an int has 32 bits here
+		}
+		n := ir.N(int(size))
+		for name, f := range map[string]func(b *ir.Builder) ir.Value{
+			"iota":      func(b *ir.Builder) ir.Value { return ops.Iota(b, ir.I32, 0, n) },
+			"constant":  func(b *ir.Builder) ir.Value { return ops.Const(b, ir.F32, 1, n) },
+			"broadcast": func(b *ir.Builder) ir.Value { return ops.BroadcastTo(b, ops.Const(b, ir.F32, 1), ir.Shape{n, n}) },
+			"random":    func(b *ir.Builder) ir.Value { return ops.Uniform(b, ops.Key(b, 1), ir.F32, n) },
+			"one hot": func(b *ir.Builder) ir.Value {
+				return ops.OneHot(b, ops.Const(b, ir.I32, 1, ir.N(2)), n, ir.F32)
+			},
+			"a sum of many": func(b *ir.Builder) ir.Value { return ops.ReduceSum(b, ops.Iota(b, ir.F32, 0, n)) },
+		} {
+			g, err := ir.Build("absurd", func(b *ir.Builder) { b.Output("y", f(b)) })
+			if err != nil {
+				continue // refused where it is written
+			}
+			if _, err := ir.Eval(g, nil, ir.EvalOptions{}); !errors.Is(err, ir.ErrUnsupported) {
+				t.Errorf("%s of %d: %v, want %v", name, size, err, ir.ErrUnsupported)
+			}
+		}
+	}
+}

@@ -121,7 +121,10 @@ func jacobiBlocks(b *ir.Builder, x ir.Value, a *JacobiAttrs) ir.Value {
 	rows, cols := matrixDims(x)
 	high, at := roundUp(rows, 2*block), x.Rank()-2
 	pairs := high / (2 * block)
-	next := ir.NewArray(ir.I32, 2*pairs)
+	next := table(b, ir.I32, 2*pairs)
+	if next == nil {
+		return ir.Value{}
+	}
 	for p := range pairs { // the upper blocks of pairs move to the right, the lower ones to the left
 		next.I[2*p], next.I[2*p+1] = int64(2*p-2), int64(2*p+3)
 	}

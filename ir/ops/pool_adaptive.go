@@ -139,6 +139,9 @@ func adaptiveWindows(b *ir.Builder, x ir.Value, axis, size int, fill float64) (w
 		return ir.Value{}, ir.Value{}
 	}
 	d, _ := x.Dim(axis).Const()
+	if !fitsTable(b, size+d) { // the windows have fewer than twice as many elements
+		return ir.Value{}, ir.Value{}
+	}
 	longest, count := 0, ir.NewArray(ir.I32, size)
 	from := make([]int, size)
 	for i := range size {

@@ -49,8 +49,19 @@
 // imports one memory. An executor lays the buffers out there, above as many bytes as
 // the largest Kernel.SharedBytes, and calls a kernel with the addresses of its
 // windows, then that of the row of scalars where Kernel.ScalarBytes is not 0, then
-// the counts of Kernel.Counters repeats. Grids are loops of the kernel; a dispatch
-// that finds zeros for its grid is left out.
+// the counts of Kernel.Counters repeats. Where the grid has several workgroups, three
+// more say which of them to run, from the first to below the second, and where their
+// memory lies. Grids are loops of the kernel; a dispatch that finds zeros for its grid
+// is left out.
+//
+// # Plans are code
+//
+// A plan is a program. The rules below bound what an executor does by itself, and a
+// kernel reaches nothing but the memory of its session; but what a kernel computes, and
+// whether it ends, is its own affair, as with any program. A browser ends a shader that
+// runs for too long, and with it the device; a function of Code runs until its thread
+// is ended. Run the plans of those whose programs you would run, or run them in a
+// worker, which the close of a session ends.
 //
 // # The status word
 //
@@ -151,6 +162,9 @@
 //     some.
 //  44. A draft is of a kernel that exists. The dispatches of a kernel with a draft state a
 //     grid for that, for which rule 31 holds, and find none in memory; others state none.
+//  45. The kernel of each dispatch of a plan with Code is a function that the module
+//     exports, with as many parameters as it is called with, all i32, and no results.
+//     A page checks it when it opens a session, as only then the module is compiled.
 //
 // Rules are checked in time linear in the file, but for sorting, and nothing is
 // made or repeated by a number before its limit is checked.

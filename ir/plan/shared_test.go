@@ -346,7 +346,7 @@ func (s *shared) text(t *testing.T) []byte {
 	return []byte("{\"base\": " + line(s.Base) + ",\n\"cases\": " + cases + ",\n\"mutants\": {\"sum\": " + line(s.Mutants.Sum) + ", \"verdicts\": " + verdicts + "}}\n")
 }
 
-// checkRulesHaveCases compares the cases, those of calls and of boxes included, with the list in
+// checkRulesHaveCases compares the cases, those of calls, of boxes and of code included, with the list in
 // the comment of the package.
 func checkRulesHaveCases(t *testing.T, cases []sharedCase) {
 	comment, err := os.ReadFile("doc.go")
@@ -362,7 +362,7 @@ func checkRulesHaveCases(t *testing.T, cases []sharedCase) {
 			t.Errorf("rule %d is called %s", i+1, got)
 		}
 		shared := slices.ContainsFunc(cases, func(c sharedCase) bool { return c.Rule == i+1 })
-		if !shared && !slices.ContainsFunc(slices.Concat(callCases, boxCases), func(c planCase) bool { return c.rule == i+1 }) {
+		if !shared && !slices.ContainsFunc(slices.Concat(callCases, boxCases, codeCases), func(c planCase) bool { return c.rule == i+1 }) {
 			t.Errorf("no case breaks rule %d", i+1)
 		}
 	}

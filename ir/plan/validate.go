@@ -31,7 +31,7 @@ func Validate(p *Plan) error {
 // validateOne checks a plan without its variants. The order of the checks is
 // that of js/src/plan/validate.ts: both find the same first fault.
 func validateOne(p *Plan) *FormatError {
-	v := validator{p: p, limits: p.Requires.Limits, persistent: map[string]bool{}}
+	v := validator{p: p, limits: p.Requires.Limits, persistent: map[string]bool{}, exported: kernelParams(p.Code)}
 	for _, check := range []func() *FormatError{v.buffers, v.slots, v.constants, v.kernels, v.routines, v.status, v.entries} {
 		if err := check(); err != nil {
 			return err
@@ -48,6 +48,7 @@ type validator struct {
 	p          *Plan
 	limits     loop.Limits
 	persistent map[string]bool // the names of parameters and states
+	exported   map[string]int  // see kernelParams
 	spans      []span          // room for those of one dispatch
 }
 

@@ -198,6 +198,9 @@ func (v *validator) dispatch(e *Entry, d *Dispatch, depth int) *FormatError {
 	if err := v.launch(e, k, d, depth); err != nil {
 		return err
 	}
+	if err := v.code(k, d); err != nil {
+		return err
+	}
 	for i, b := range d.Bindings {
 		if err := v.binding(b, k.Storage[i]); err != nil {
 			return err.in("binding %d", i)

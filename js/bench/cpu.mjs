@@ -10,13 +10,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openChromium } from '../test/rig/chromium.mjs';
-import { scriptPage, serve } from '../test/rig/serve.mjs';
+import { isolation, scriptPage, serve } from '../test/rig/serve.mjs';
 import { bundle } from './bundle.mjs';
 import { cpuJobs } from './jobs.mjs';
 
 const here = import.meta.dirname;
 const plans = join(here, '../../build/plans'); // by plans/main.go
-const rounds = Number(process.argv[2] ?? 3), isolation = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
+const rounds = Number(process.argv[2] ?? 3);
 const pages = [{ name: 'rlx' }, { name: 'jax' }, { name: 'rlx', headers: isolation, as: 'rlx with threads' }, { name: 'rlx', as: 'rlx twice' }];
 
 // How long a job is timed in a round: engines compile what runs often once more, beside it.

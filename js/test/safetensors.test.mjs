@@ -184,3 +184,43 @@ describe('safetensors', () => {
     assert.ok(performance.now() - begun < 1000);
   });
 });
+
+/** Numbers in [0, n), the same in every run: a 32-bit xorshift. */
+function drawing(seed) {
+  return (n) => {
+    seed ^= seed << 13;
+    seed ^= seed >>> 17;
+    seed ^= seed << 5;
+    return (seed >>> 0) % n;
+  };
+}
+
+test('20,000 changed files are read or refused, soon', () => {
+  const draw = drawing(20261125), begun = process.cpuUsage();
+  const files = [
+    encodeSafetensors({ b: f32([2, 2], [1, 2, 3, 4]), a: { dtype: 'u8', shape: [3], data: Uint8Array.of(1, 2, 3) }, half: { dtype: 'f16', shape: [1, 2], data: Uint16Array.of(1, 2) } }, { made: 'here' }),
+    encodeSafetensors({ '': f32([0, 4], []), 'a.b': { dtype: 'i64', shape: [], data: BigInt64Array.of(-7n) } }),
+  ];
+  const texts = ['"', '{', '}', '[', ']', ',', ':', '-1', '1e99', '9007199254740993', '18446744073709551615', 'null', '"dtype"', '"F4"', '"data_offsets"', '__proto__', '\\u0000', '\xff'];
+  let read = 0;
+  for (let i = 0; i < 20_000; i++) {
+    let bytes = Buffer.from(files[draw(files.length)]);
+    for (let n = 1 + draw(4); n > 0; n--) {
+      const at = draw(bytes.length), text = Buffer.from(texts[draw(texts.length)], 'latin1');
+      if (draw(3) === 0) bytes[at] = draw(256);
+      else if (draw(8) === 0) bytes = bytes.subarray(0, at + 1);
+      else bytes = Buffer.concat([bytes.subarray(0, at), text, bytes.subarray(at + draw(text.length + 1))]);
+    }
+    if (draw(2) && bytes.length > 8) bytes.writeBigUInt64LE(BigInt(draw(bytes.length)), 0);
+    try {
+      const { tensors } = decodeSafetensors(bytes);
+      for (const name in tensors) read += tensors[name].data.length;
+    } catch (error) {
+      assert.equal(error.name, 'RlxError', `${i}: ${error.stack}`);
+      assert.ok(['syntax', 'dtype'].includes(error.kind), `${i}: ${error.kind}: ${error.message}`);
+    }
+  }
+  const { user } = process.cpuUsage(begun);
+  assert.ok(read > 0);
+  assert.ok(user < 10e6, `${user / 1000} ms`);
+});

@@ -1,6 +1,11 @@
 // Package planned is what the backends that run plans have in common: what a plan looks
 // like from outside ([Signature], [Support]), and how its runs are asked for, kept in order
 // and waited for ([Program]), whatever the device ([Machine]).
+//
+// A plan's entries share temporary memory, so that the device computes one run at a time,
+// those that only read as well. Runs are begun one after the other, without waiting for
+// each other's end, and what needs no kernels, such as copies of inputs, goes on beside
+// them where the [Machine] does so.
 package planned
 
 import (

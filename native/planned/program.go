@@ -23,6 +23,7 @@ type Program struct {
 	Signature
 	plan    *plan.Plan
 	machine Machine
+	kept    map[string]*plan.Slot // parameters and states by name
 
 	// turns are of calls that ask something of the machine, in their order; those that
 	// wait for what was asked need none. Who has one may then lock mu.
@@ -38,7 +39,12 @@ type Program struct {
 
 // NewProgram returns the program of a plan on a machine that is ready to run it.
 func NewProgram(p *plan.Plan, m Machine) *Program {
-	made := &Program{Signature: SignatureOf(p), plan: p, machine: m}
+	made := &Program{Signature: SignatureOf(p), plan: p, machine: m, kept: map[string]*plan.Slot{}}
+	for i := range p.Slots {
+		if s := &p.Slots[i]; s.Role.Persistent() {
+			made.kept[s.Name] = s
+		}
+	}
 	for i := range p.Entries {
 		made.entries = append(made.entries, newEntry(made, i))
 	}
@@ -91,7 +97,7 @@ func (p *Program) find(call, name string) (*plan.Slot, error) {
 	if err := p.usable(call); err != nil {
 		return nil, err
 	}
-	if s := p.plan.Lookup(name); s != nil {
+	if s := p.kept[name]; s != nil {
 		return s, nil
 	}
 	var names []string

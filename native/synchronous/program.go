@@ -16,14 +16,19 @@ type Program struct {
 	signature Signature
 	machine   Machine
 
-	turns   fair.Lock   // of the machine: read by what changes no parameter and no state
-	entries []fair.Lock // each of them is run once at a time
-	closed  atomic.Bool // changed by who has turns
+	turns   fair.Lock      // of the machine: read by what changes no parameter and no state
+	entries []fair.Lock    // each of them is run once at a time
+	places  map[string]int // of parameters and states, by name
+	closed  atomic.Bool    // changed by who has turns
 }
 
 // NewProgram returns the program of a machine that is ready to run.
 func NewProgram(s Signature, m Machine) *Program {
-	return &Program{signature: s, machine: m, entries: make([]fair.Lock, len(s.Entries))}
+	p := &Program{signature: s, machine: m, entries: make([]fair.Lock, len(s.Entries)), places: map[string]int{}}
+	for i, s := range s.Persistent {
+		p.places[s.Name] = i
+	}
+	return p
 }
 
 // Entries returns the names of the entries.
@@ -101,8 +106,8 @@ func (p *Program) entry(name string) (int, error) {
 
 // find returns the place of a parameter or a state.
 func (p *Program) find(call, name string) (int, error) {
-	i := slices.IndexFunc(p.signature.Persistent, func(s native.Slot) bool { return s.Name == name })
-	if i < 0 {
+	i, found := p.places[name]
+	if !found {
 		var names []string
 		for _, s := range p.signature.Persistent {
 			names = append(names, s.Name)

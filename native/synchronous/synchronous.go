@@ -1,6 +1,10 @@
 // Package synchronous is what the backends have in common whose runs are over when a call
 // returns, as on the CPU: how runs are asked for, checked, kept in order and waited for
 // ([Program]), whatever does them ([Machine]).
+//
+// Runs of different entries that change no parameter and no state go on at the same time,
+// beside what reads parameters and states. Those of one entry come one after the other, as
+// they share the memory for what the entry computes on the way.
 package synchronous
 
 import "github.com/rlx-go/rlx/native"

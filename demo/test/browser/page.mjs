@@ -1,16 +1,16 @@
 // The demo's page in Chromium, as the tests open it.
 
 import { mkdirSync } from 'node:fs';
-import { openChromium } from '../../../js/test/rig/chromium.mjs';
-import { serve, strictCSP } from '../../../js/test/rig/serve.mjs';
-import { demoMounts } from '../../../js/serve.mjs';
+import { openChromium, plainHost } from '../../../js/test/rig/chromium.mjs';
+import { serve } from '../../../js/test/rig/serve.mjs';
+import { demoMounts, demoOptions } from '../../../js/serve.mjs';
 
 /** Where tests leave screenshots, for people. */
 export const shots = new URL('../../../build/demo/', import.meta.url).pathname;
 mkdirSync(shots, { recursive: true });
 
 /** Serves the demo as `make demo` does. */
-export const serveDemo = () => serve(demoMounts, { csp: strictCSP });
+export const serveDemo = () => serve(demoMounts, { ...demoOptions, hosts: [plainHost] });
 
 /**
  * Opens a browser of its own for a test, and a page of the demo in it.
@@ -23,7 +23,7 @@ export async function openDemo(t, server, { path = '/', init = [], prepare, ...o
   const page = await browser.open();
   for (const script of init) await page.addInitScript(script);
   await prepare?.(page);
-  const origin = options.webgpu === 'absent' ? server.origin.replace('127.0.0.1', 'plain.test') : server.origin;
+  const origin = options.webgpu === 'absent' ? server.origin.replace('127.0.0.1', plainHost) : server.origin;
   await page.goto(origin + path);
   if (path.startsWith('/small')) return page;
   await page.waitForFunction(() => document.documentElement.dataset.ready, null, { timeout: 60_000 });

@@ -37,7 +37,7 @@ export function runGrid(words: Int32Array, kernels: Kernels, index: number, give
   Atomics.notify(words, left);
   work(words, kernels, 0);
   while (Atomics.load(words, open) > 0);
-  if (words[failed]) throw new Error('a kernel failed in another thread');
+  if (words[failed]) throw new Error('thread failed');
 }
 
 /** Helps for as long as the thread lives. */

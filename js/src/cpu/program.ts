@@ -2,7 +2,7 @@
 
 import { greatest, roundUp } from '../values/dtype.js';
 import type { Binding, Copy, Dispatch, Plan, Repeat, Step } from '../plan/plan.js';
-import { rowBytes } from '../plan/validate.js';
+import { refuse, rowBytes } from '../plan/validate.js';
 import { type Runnable, type Runnables, withRows } from '../session/plan-session.js';
 import { gridBytes, type Kernels, runGrid } from './grid.js';
 import { helpers, sharing, startThreads } from './threads.js';
@@ -26,8 +26,9 @@ export async function buildProgram(plan: Plan, maxSteps: number): Promise<Progra
   const own = greatest(plan.kernels, ({ sharedBytes }) => roundUp(sharedBytes, rowBytes), rowBytes);
   const count = helpers(plan), grid = own * (1 + count), row = grid + gridBytes;
   const runnables = plan.entries.map((entry) => withRows(entry, maxSteps));
-  let end = row + greatest(runnables, ({ stride }) => stride, 0);
+  let end = greatest(runnables, ({ stride }) => row + stride, row);
   const places = plan.buffers.map(({ bytes }) => (end += bytes) - bytes);
+  if (end > 2 ** 32) throw (await import('../host/memory.js')).tooLarge(plan.name, end);
   const pages = Math.ceil(end / pageBytes), memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: count > 0 }), { buffer } = memory;
   for (const { buffer: at, offset, data } of plan.constants) new Uint8Array(buffer).set(data, places[at]! + offset);
   const module = await WebAssembly.compile(count > 0 ? sharing(plan.code!) : plan.code!), names = plan.kernels.map(({ source }) => source);
@@ -44,19 +45,20 @@ function makerOf(kernelsOf: Plan['kernels'], places: number[], row: number, buff
   const counts: number[] = [];
   const word = ({ buffer: at, offset }: Binding) => new Uint32Array(buffer, places[at]! + offset, 1);
 
-  /** What runs a kernel over a grid: a kernel of several workgroups is told which, and where their memory lies. */
-  function runner(index: number, groups: number): (args: number[]) => void {
+  /** What runs a kernel over a grid, for n arguments: a kernel of several workgroups is told which, and where their memory lies. */
+  function runner(index: number, groups: number, n: number): (args: number[]) => void {
     const kernel = kernels[index]!;
+    if (!kernel?.call || kernel.length !== (groups < 2 ? n : n + 3)) refuse(45, kernelsOf[index]!.name);
     if (groups < 2) return (args) => kernel(...args);
     return words ? (args) => runGrid(words, kernels, index, args, groups) : (args) => kernel(...args, 0, groups, 0);
   }
 
   function dispatch({ kernel, groups, bindings, grid }: Dispatch): Call {
-    const { scalarBytes, counters } = kernelsOf[kernel]!, run = runner(kernel, groups[0]!);
+    const { scalarBytes, counters } = kernelsOf[kernel]!;
     const args = bindings.map(({ buffer: at, offset }) => places[at]! + offset);
     if (scalarBytes > 0) args.push(row);
-    const here = grid && word(grid);
-    return () => { if (!here || here[0]) run([...args, ...counts.slice(0, counters)]); };
+    const here = grid && word(grid), run = runner(kernel, groups[0]!, args.length + counters);
+    return () => { if (here?.[0] !== 0) run([...args, ...counts.slice(0, counters)]); };
   }
 
   function repeat({ count, steps, odd, going }: Repeat, depth: number): Call {

@@ -63,7 +63,7 @@ export class Program {
   readonly buffers: GPUBuffer[] = [];
   readonly entries = new Map<string, ProgramEntry>();
   /** What only the labels of these objects begin with: an error that has it is about one of them. */
-  readonly tag = `rlx-${Math.random().toString(36).slice(2)}`;
+  readonly tag = `rlx-${Math.random()}`;
   readonly #owned: GPUBuffer[] = [];
   readonly #cache = new Map<string, unknown>();
   #counters: GPUBuffer | undefined;

@@ -15,11 +15,18 @@ export type Place = 'gpu' | 'cpu' | 'best';
 export const checkPlace = (on: Place): void => checkWord('on', on, 'gpu cpu best');
 
 /** The options of a session. @internal */
-export const sessionOptions = 'on worker device gpu powerPreference maxSteps inFlight staging drafts';
+export const sessionOptions = 'on worker device gpu powerPreference maxSteps memory inFlight staging drafts';
 
 export interface SessionOptions extends DeviceOptions, GPUSessionOptions, WorkerOptions {
   /** The most steps of one run, up to 4096. 64 if not given. */
   maxSteps?: number;
+  /**
+   * The most bytes that the session's plan may take; one that takes more is refused before any of them is
+   * allocated. If not given it is, in Node, the environment variable `RLX_MEMORY` (as `8GiB`), else what the
+   * machine or the control group has. A page knows of no such figure: what bounds it are the 4 GiB of a
+   * WebAssembly memory, and the device's `maxBufferSize` for each buffer.
+   */
+  memory?: number;
   /** `best` if not given. A plan runs only where it, or a variant of it, is made for. */
   on?: Place;
 }
@@ -45,47 +52,57 @@ export async function openSession<E extends EntryTypes = any>(file: Uint8Array |
 
 /** {@link openSession} in this thread, for a plan that was read already. */
 export async function openLocal(plan: Plan, options: Omit<SessionOptions, 'worker'>): Promise<Session> {
-  const { maxSteps = 64, inFlight, staging = 4, on = 'best' } = options;
+  const { maxSteps = 64, memory, inFlight, staging = 4, on = 'best' } = options;
   checkCount('maxSteps', maxSteps, 1, 4096);
-  if (inFlight !== undefined) checkCount('inFlight', inFlight, 1, 64);
+  checkCount('inFlight', inFlight ?? 1, 1, 64);
   checkCount('staging', staging, 1, 64);
   checkPlace(on);
   const code = on === 'gpu' ? undefined : pickCode(plan);
   if (on === 'cpu' && !code) throw new RlxError('device', `plan ${plan.name} has no code for the CPU`, { op: plan.name });
-  if (code && (on === 'cpu' || ![plan, ...plan.variants].some(({ target }) => target === 'webgpu'))) return openCPU(code, maxSteps);
-  try {
-    return await openGPU(plan, options, maxSteps, inFlight, staging);
-  } catch (reason) {
-    if (!code || (reason as RlxError).kind !== 'device') throw reason;
-    return Object.assign(await openCPU(code, maxSteps), { fallbackReason: (reason as RlxError).message });
+  let fallbackReason: string | undefined;
+  if (!code || on !== 'cpu' && [plan, ...plan.variants].some(({ target }) => target === 'webgpu')) {
+    try {
+      return await openGPU(plan, options, maxSteps, staging);
+    } catch (reason) {
+      if (!code || (reason as RlxError).kind !== 'device') throw reason;
+      fallbackReason = (reason as RlxError).message;
+    }
   }
+  return Object.assign(await openCPU(code, maxSteps, memory), { fallbackReason });
+}
+
+/** Refuses a plan that takes more memory than it may. A page that sets no bound knows of none, and does without the code. */
+async function checkMemory(plan: Plan, maxSteps: number, memory: number | undefined): Promise<void> {
+  if (memory !== undefined || (globalThis as { process?: unknown }).process) (await import('../host/memory.js')).checkMemory(plan, maxSteps, memory);
 }
 
 /** The first of a plan and its variants whose code this engine takes; undefined where none has any. Throws an {@link RlxError} of kind `device` where it takes none. */
 function pickCode(plan: Plan): Plan | undefined {
   const all = [plan, ...plan.variants].filter(({ code }) => code);
   const found = all.find(({ code }) => WebAssembly.validate(code!));
-  if (!found && all.length > 0) throw new RlxError('device', 'WebAssembly has no vectors (SIMD) here');
+  if (!found && all[0]) throw new RlxError('device', 'WebAssembly has no SIMD here');
   return found;
 }
 
 /** The code of sessions on the CPU is fetched here: a page with WebGPU does without. */
-async function openCPU(plan: Plan, maxSteps: number): Promise<Session> {
+async function openCPU(plan: Plan, maxSteps: number, memory: number | undefined): Promise<Session> {
   try {
+    await checkMemory(plan, maxSteps, memory);
     const cpu = await import('../cpu/cpu-session.js');
     return await cpu.openCPU(plan, maxSteps);
   } catch (reason) {
-    throw asError(reason, reason instanceof RangeError ? 'memory' : 'wasm');
+    throw asError(reason, 'wasm');
   }
 }
 
-async function openGPU(plan: Plan, options: SessionOptions, maxSteps: number, inFlight: number | undefined, staging: number): Promise<Session> {
+async function openGPU(plan: Plan, options: SessionOptions, maxSteps: number, staging: number): Promise<Session> {
   const { device, plan: variant } = await deviceFor(plan, options);
   try {
+    await checkMemory(variant, maxSteps, options.memory);
     const program = await unlessLost(device.gpu, () => buildProgram(device.gpu, variant, maxSteps, options.drafts ?? true));
-    return new GPUSession(device, variant, program, inFlight, staging);
+    return new GPUSession(device, variant, program, options.inFlight, staging);
   } catch (reason) {
     if (device.owned) device.gpu.destroy();
-    throw reason;
+    throw asError(reason);
   }
 }

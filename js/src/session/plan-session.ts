@@ -95,7 +95,7 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
     this.check();
     const { read, steps = 1 } = given ?? {}, target = this.#entryOf(name);
     checkOptions(name, given, 'read steps');
-    checkCount(`the number of steps in one run of ${name}`, steps, 1, this.#maxSteps);
+    checkCount(`steps in a run of ${name}`, steps, 1, this.#maxSteps);
     return { target, steps, slots: read && this.#sources(read, target) };
   }
 
@@ -105,8 +105,8 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
    * runs to come, until one is given them.
    */
   protected accept({ entry, rows, stride }: Runnable, given: Inputs, steps: number, bind = false): Upload[] {
-    const op = entry.name, slots = this.#slots(entry.inputs, entry.scalars), names = slots.map(({ name }) => name);
-    for (const name in given) if (!names.includes(name)) throw unknownName(`${op} has no input`, name, names, op);
+    const op = entry.name, slots = this.#slots(entry.inputs, entry.scalars), names = new Set(slots.map(({ name }) => name));
+    for (const name in given) if (!names.has(name)) throw unknownName(`${op} has no input`, name, names, op);
     const uploads: Upload[] = [], scalars: [offset: number, values: Uint8Array[]][] = [];
     for (const slot of slots) {
       const value = given[slot.name];

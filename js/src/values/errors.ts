@@ -11,7 +11,7 @@
  * - `limit`: more is needed than the device, or the call, allows
  * - `device`: there is no WebGPU here, no adapter, or the adapter gives no device
  * - `shader`: the browser refuses a kernel
- * - `memory`: the device is out of memory
+ * - `memory`: a session takes more memory than it may have, or the device is out of it
  * - `gpu`: any other error the device reports; the session is of no use any more
  * - `lost`: the device is gone, or the worker, and all state on it
  * - `wasm`: a WebAssembly module, or what runs plans on the CPU, cannot be loaded, or failed: `init()`
@@ -40,6 +40,9 @@ export interface ErrorPlace {
   shape?: readonly number[];
   /** The shape that was expected. */
   expected?: readonly number[];
+  /** Where memory is short: the bytes that are needed, and those that are allowed. */
+  needed?: number;
+  allowed?: number;
   /** After a lost device: the steps run since the state was last saved. */
   steps?: number;
   cause?: unknown;
@@ -99,6 +102,6 @@ export function checkCount(name: string, n: number, least: number, most = Infini
 }
 
 /** Makes an RlxError of anything thrown; what asks for too much memory throws a RangeError. */
-export function asError(reason: unknown, kind: ErrorKind = reason instanceof RangeError ? 'memory' : 'gpu'): RlxError {
-  return reason instanceof RlxError ? reason : new RlxError(kind, (reason as Error)?.message ?? String(reason), { cause: reason });
+export function asError(reason: unknown, kind: ErrorKind = 'gpu'): RlxError {
+  return reason instanceof RlxError ? reason : new RlxError(reason instanceof RangeError ? 'memory' : kind, (reason as Error)?.message ?? String(reason), { cause: reason });
 }

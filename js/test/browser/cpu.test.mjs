@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { openChromium, watchLongTasks } from '../rig/chromium.mjs';
+import { openChromium, plainHost, watchLongTasks } from '../rig/chromium.mjs';
 import { serve, strictCSP } from '../rig/serve.mjs';
 
 const want = JSON.parse(readFileSync(new URL('../testdata/mlp_steps.json', import.meta.url), 'utf8'));
@@ -59,7 +59,7 @@ let server;
 before(async () => {
   server = await serve({
     '/': { body: html, type: 'text/html' }, '/page.mjs': { body: script }, '/dist': new URL('../../dist', import.meta.url).pathname, '/favicon.ico': { body: '' },
-  }, { csp: strictCSP });
+  }, { csp: strictCSP, hosts: [plainHost] });
 });
 after(() => server.close());
 

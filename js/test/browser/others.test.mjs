@@ -7,12 +7,11 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { suiteFolder } from '../conformance-suite.mjs';
 import { missing, visit } from '../rig/browsers.mjs';
-import { strictCSP } from '../rig/serve.mjs';
+import { isolation, strictCSP } from '../rig/serve.mjs';
 
 const folder = (path) => fileURLToPath(new URL(path, import.meta.url));
 const mounts = { '/dist': folder('../../dist'), '/test': folder('..'), '/suite': fileURLToPath(suiteFolder) };
 const want = JSON.parse(readFileSync(new URL('../testdata/mlp_steps.json', import.meta.url), 'utf8'));
-const isolation = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
 
 const training = (options) => `
 import { init, parseGraph, train } from '/dist/index.js';

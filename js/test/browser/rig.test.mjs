@@ -1,7 +1,7 @@
 // The browser rig itself: what a page finds, and what the rig sees of it.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { axe, crashGPU, hide, openChromium } from '../rig/chromium.mjs';
+import { axe, crashGPU, hide, openChromium, plainHost } from '../rig/chromium.mjs';
 import { serve, strictCSP } from '../rig/serve.mjs';
 
 const html = `<!doctype html><html lang="en"><title>rig</title><main><h1>rig</h1><img src="/dot.svg"></main>
@@ -16,7 +16,7 @@ before(async () => {
     '/worker.js': { body: worker },
     '/dot.svg': { body: '<svg xmlns="http://www.w3.org/2000/svg"/>' },
     '/favicon.ico': { body: '' },
-  }, { csp: strictCSP });
+  }, { csp: strictCSP, hosts: [plainHost] });
 });
 after(() => server.close());
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { batch, close, linearPlan, reference } from '../linear.mjs';
-import { crashGPU, hide, openChromium } from '../rig/chromium.mjs';
+import { crashGPU, hide, openChromium, plainHost } from '../rig/chromium.mjs';
 import { countGPU } from '../rig/counter.mjs';
 import { serve, strictCSP } from '../rig/serve.mjs';
 
@@ -29,7 +29,7 @@ before(async () => {
   server = await serve({
     '/': { body: html, type: 'text/html' }, '/page.mjs': { body: script }, '/linear.rlxp': { body: Buffer.from(linearPlan()) },
     '/dist': new URL('../../dist', import.meta.url).pathname, '/favicon.ico': { body: '' },
-  }, { csp: strictCSP });
+  }, { csp: strictCSP, hosts: [plainHost] });
 });
 after(() => server.close());
 

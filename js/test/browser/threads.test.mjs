@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { openChromium } from '../rig/chromium.mjs';
-import { serve, strictCSP } from '../rig/serve.mjs';
+import { isolation, serve, strictCSP } from '../rig/serve.mjs';
 
 const html = '<!doctype html><html lang="en"><title>rlx</title><script type="module" src="/page.mjs"></script></html>';
 const script = `
@@ -61,7 +61,6 @@ globalThis.shares = async () => {
 globalThis.ready = true;
 `;
 
-const isolation = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
 const serveWith = (headers, more) => serve({
   '/': { body: html, type: 'text/html' }, '/page.mjs': { body: script }, '/dist': new URL('../../dist', import.meta.url).pathname, '/favicon.ico': { body: '' }, ...more,
 }, { csp: strictCSP, headers });

@@ -28,7 +28,7 @@ const quiet = [
 // a software adapter. The machine's own GPU (default) is looked for by Vulkan without a display, which
 // NVIDIA's driver needs files for that the GPU process's sandbox hides. No flag takes navigator.gpu
 // away, but plain http does, in workers too, on any host but the local one.
-const plainHost = 'plain.test';
+export const plainHost = 'plain.test';
 const webgpuFlags = {
   swiftshader: ['--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader'],
   default: ['--enable-unsafe-webgpu', '--use-angle=vulkan', '--enable-features=Vulkan', '--disable-vulkan-surface', '--disable-gpu-sandbox', '--ignore-gpu-blocklist'],
@@ -42,11 +42,15 @@ function findExecutable() {
   return file;
 }
 
+// What Chromium says of an isolated page that is no secure context, which cannot be isolated.
+const notIsolated = 'The Cross-Origin-Opener-Policy header has been ignored';
+
 // watch collects a page's complaints in page.problems.
 function watch(page) {
   page.problems = [];
   page.on('pageerror', (error) => page.problems.push(`exception: ${error.message}`));
   page.on('console', (message) => {
+    if (message.text().startsWith(notIsolated)) return;
     if (message.type() === 'error' || message.text().startsWith('rlx: ')) page.problems.push(`console: ${message.text()} (${message.location().url})`);
   });
   page.on('request', (request) => {

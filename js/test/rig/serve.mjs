@@ -1,5 +1,7 @@
 // A file server for tests, benchmarks and the demo: a few mounted folders, right MIME
 // types, headers of one's choice. It binds to 127.0.0.1 and keeps no process alive.
+// Other pages of the machine's browser cannot use it: it only reads, answers to the
+// names of this machine alone, and tells browsers to keep what it serves to its own pages.
 
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -29,6 +31,16 @@ export const strictCSP = [
   "style-src 'self'", "img-src 'self' data: blob:", "font-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
 ].join('; ');
 
+/** Isolates a page from other origins, so that it may share memory among threads. */
+export const isolation = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
+
+/** What every answer says: its type is no guess, and it is for pages of this origin, or for those that CORS lets read it. */
+const always = { 'x-content-type-options': 'nosniff', 'cross-origin-resource-policy': 'same-origin' };
+
+const methods = ['GET', 'HEAD'];
+/** Another name that leads to this machine may be that of a page which has had it pointed here (DNS rebinding). */
+const local = ['127.0.0.1', 'localhost', '[::1]'];
+
 /** A page that is the module /page.mjs and nothing else. */
 export const scriptPage = { body: '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/page.mjs"></script>', type: 'text/html' };
 
@@ -40,7 +52,8 @@ function locate(mounts, path) {
   const [prefix, target] = Object.entries(mounts).filter(fits).sort((a, b) => b[0].length - a[0].length)[0] ?? [];
   if (prefix === undefined || isText(target)) return target;
   const rest = normalize(path.slice(prefix.length) || '.');
-  return rest.split(sep).includes('..') ? undefined : join(target, rest); // of a file's own path nothing is left
+  // Of a file's own path nothing is left. Names that begin with a dot are '..', or of files that are nobody's.
+  return rest.split(sep).some((name) => name !== '.' && name.startsWith('.')) ? undefined : join(target, rest);
 }
 
 async function fileAt(name) {
@@ -57,18 +70,18 @@ function pathOf({ url }) {
   }
 }
 
-async function answer(request, response, { mounts, headers }) {
+async function answer(request, response, { mounts, headers, hosts }) {
+  const refuse = (status, text, more) => {
+    response.writeHead(status, { 'content-type': types['.txt'], ...headers, ...more });
+    response.end(`${text}\n`);
+  };
+  if (![...local, ...hosts].includes(request.headers.host?.replace(/:\d*$/, ''))) return refuse(403, 'no host of this name');
+  if (!methods.includes(request.method)) return refuse(405, 'method not allowed', { allow: methods.join(', ') });
   const path = pathOf(request);
-  if (path === undefined) {
-    response.writeHead(400, { 'content-type': types['.txt'], ...headers });
-    return response.end('bad request\n');
-  }
+  if (path === undefined) return refuse(400, 'bad request');
   const target = locate(mounts, path);
   const found = target && (isText(target) ? target : await fileAt(target));
-  if (!found) {
-    response.writeHead(404, { 'content-type': types['.txt'], ...headers });
-    return response.end(`not found: ${path}\n`);
-  }
+  if (!found) return refuse(404, `not found: ${path}`);
   const type = found.type ?? types[extname(found.name ?? path)] ?? 'application/octet-stream';
   response.writeHead(200, { 'content-type': type, 'cache-control': 'no-store', ...headers, ...found.headers });
   if (request.method === 'HEAD') return response.end();
@@ -79,20 +92,20 @@ async function answer(request, response, { mounts, headers }) {
  * Serves files on 127.0.0.1.
  * @param {Record<string, string | {body: string | Buffer, type?: string, headers?: object}>} mounts
  *   URL prefixes to folders (or single files), or URL paths to texts made on the spot.
- * @param {{csp?: string, headers?: Record<string, string>, port?: number}} options csp becomes the
- *   Content-Security-Policy of every answer; port 0, the default, takes any free one.
+ * @param {{csp?: string, headers?: Record<string, string>, hosts?: string[], port?: number}} options csp becomes the
+ *   Content-Security-Policy of every answer; hosts are names that it answers to beside this machine's own; port 0, the default, takes any free one.
  * @returns {Promise<{origin: string, requests: string[], server: import('node:http').Server, close: () => Promise<void>}>}
  *   requests lists the paths asked for so far, in order; server.ref() keeps the process alive.
  */
-export async function serve(mounts, { csp, headers = {}, port = 0 } = {}) {
-  const all = csp ? { 'content-security-policy': csp, ...headers } : headers;
+export async function serve(mounts, { csp, headers = {}, hosts = [], port = 0 } = {}) {
+  const all = { ...always, ...csp && { 'content-security-policy': csp }, ...headers };
   const requests = [];
   const server = createServer((request, response) => {
     requests.push(request.url);
-    answer(request, response, { mounts, headers: all }).catch((error) => {
+    answer(request, response, { mounts, headers: all, hosts }).catch((error) => {
       console.error(error);
       if (response.headersSent) return response.destroy();
-      response.writeHead(500, { 'content-type': types['.txt'] });
+      response.writeHead(500, { 'content-type': types['.txt'], ...all });
       response.end('internal error\n');
     });
   });
