@@ -15,15 +15,15 @@ func Dots[T Float](s *Space[T], m, k int, a []T, aRow int, x []T, c []T, step in
 	}
 	for done := 0; done < m; done += count {
 		i := min(done, m-count)
-		var sums [4]total[T]
+		var sums [4]Total[T]
 		for l := 0; l < full; l += dotChain * d.dotLanes {
 			d.dots(min(dotChain*d.dotLanes, full-l), &a[i*aRow+l], apart, &x[l], &s.sums[0])
 			for r := range count {
-				sums[r].add(pairwise(s.sums[r*d.dotLanes:][:d.dotLanes]))
+				sums[r].Add(pairwise(s.sums[r*d.dotLanes:][:d.dotLanes]))
 			}
 		}
 		for r := range count {
-			sum, row := sums[r].sum+sums[r].rest, a[(i+r)*aRow:][:k]
+			sum, row := sums[r].Sum+sums[r].Rest, a[(i+r)*aRow:][:k]
 			for l := full; l < k; l++ {
 				sum += row[l] * x[l]
 			}
@@ -34,19 +34,6 @@ func Dots[T Float](s *Space[T], m, k int, a []T, aRow int, x []T, c []T, step in
 
 // maxLanes is the most lanes that sums are kept in.
 const maxLanes = 32
-
-// total is a sum of what blocks come to, and what rounding left out of it: Knuth, The Art
-// of Computer Programming, volume 2, section 4.2.2, theorem B.
-type total[T Float] struct{ sum, rest T }
-
-func (t *total[T]) add(x T) {
-	sum := t.sum + x
-	part := sum - t.sum
-	if left := (t.sum - (sum - part)) + (x - part); left == left { // finite
-		t.rest += left
-	}
-	t.sum = sum
-}
 
 // pairwise adds up lanes.
 func pairwise[T Float](lanes []T) T {
