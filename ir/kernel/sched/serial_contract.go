@@ -44,7 +44,7 @@ func (s *serial) contract(g *group.Group) {
 	p := &product{serial: s, x: x, rows: code.Rows, m: group.Product(x.M), n: group.Product(x.N)}
 	k := group.Product(x.K)
 	if x.Sum.Type != ir.F32 || min(p.m, p.n) <= thinSide || k*group.Product(x.Batch) == 0 {
-		s.reduce(g.Reduction())
+		s.reduce(g.Reduction(), productBlock)
 		return
 	}
 	for i, v := range code.Outer {
