@@ -225,7 +225,7 @@ func productCases(n int) []sumCase {
 		{"sum of two axes", productBound, func(b *ir.Builder, x input) ir.Value {
 			return ops.Einsum(b, "abc,bcd->ad", x("x", 3, n/100, 100), x("y", n/100, 100, 5))
 		}},
-		{"attention", composedBound, func(b *ir.Builder, x input) ir.Value {
+		{"attention", productBound, func(b *ir.Builder, x input) ir.Value {
 			return ops.Attention(b, times(b, x("q", 1, 1, 2, 8), 0.01), x("k", 1, 1, n, 8), x("v", 1, 1, n, 8), ir.Value{}, ops.AttentionAttrs{Scale: 1})
 		}},
 		{"convolution gradient", productBound, func(b *ir.Builder, x input) ir.Value {
