@@ -20,28 +20,25 @@ const (
 // LongSum is a graph that adds up many positive terms, by which the order that a device
 // adds in is judged: one after the other, 10⁵ equal terms in f32 are off by 10⁻⁴.
 type LongSum struct {
-	Name   string
-	Bound  float64 // of the relative error of every element
 	Graph  *ir.Graph
 	Inputs map[string]*ir.Array
-	// Want are the outputs in f64, in the order of Graph.Outputs.
-	Want []*ir.Array
+	bound  float64 // of the relative error of every element
+	want   []float64
 }
 
-// Check returns an error unless output k is within the bound.
-func (s *LongSum) Check(k int, got []float64) error {
-	want := s.Want[k].F
-	if len(got) != len(want) {
-		return fmt.Errorf("%d elements, not %d", len(got), len(want))
+// Check returns an error unless the output "y" is within the bound.
+func (s *LongSum) Check(got []float64) error {
+	if len(got) != len(s.want) {
+		return fmt.Errorf("%d elements, not %d", len(got), len(s.want))
 	}
 	worst, at := 0.0, 0
 	for i, x := range got {
-		if off := math.Abs(x-want[i]) / math.Abs(want[i]); !(off <= worst) {
+		if off := math.Abs(x-s.want[i]) / math.Abs(s.want[i]); !(off <= worst) {
 			worst, at = off, i
 		}
 	}
-	if !(worst <= s.Bound) {
-		return fmt.Errorf("element %d of %d is %v, not %v: off by %.2g, more than %.2g", at, len(got), got[at], want[at], worst, s.Bound)
+	if !(worst <= s.bound) {
+		return fmt.Errorf("element %d of %d is %v, not %v: off by %.2g, more than %.2g", at, len(got), got[at], s.want[at], worst, s.bound)
 	}
 	return nil
 }
@@ -49,42 +46,28 @@ func (s *LongSum) Check(k int, got []float64) error {
 // input makes an input of the float type at hand.
 type input = func(name string, dims ...int) ir.Value
 
-// sumCase builds a long sum of a float type over inputs that fill makes.
-type sumCase struct {
-	name  string
+// SumCase builds a long sum of a float type over inputs that fill makes.
+type SumCase struct {
+	Name  string
 	bound float64
 	build func(b *ir.Builder, x input) ir.Value
 }
 
 // LongSums returns sums of n terms: by themselves, along every kind of axis, inside other
 // ops, as running sums, as products and as updates of one row.
-func LongSums(n int) ([]LongSum, error) {
-	var out []LongSum
-	for _, c := range append(sumCases(n), productCases(n)...) {
-		for _, equal := range []bool{true, false} {
-			s, err := c.make(equal)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", c.name, err)
-			}
-			out = append(out, s)
-		}
-	}
-	return out, nil
-}
+func LongSums(n int) []SumCase { return append(sumCases(n), productCases(n)...) }
 
-// make builds the graph in f32, and computes what it comes to in f64. Terms are equal, or
+// Make builds the graph in f32, and computes what it comes to in f64. Terms are equal, or
 // spread from 1/2 to 1.
-func (c *sumCase) make(equal bool) (s LongSum, err error) {
-	s = LongSum{Name: c.name + "/spread", Bound: c.bound, Inputs: map[string]*ir.Array{}}
-	if equal {
-		s.Name = c.name + "/equal"
-	}
+func (c *SumCase) Make(equal bool) (*LongSum, error) {
+	s := &LongSum{bound: c.bound, Inputs: map[string]*ir.Array{}}
+	var err error
 	if s.Graph, err = c.graph(ir.F32); err != nil {
-		return s, err
+		return nil, err
 	}
 	wide, err := c.graph(ir.F64)
 	if err != nil {
-		return s, err
+		return nil, err
 	}
 	random, in := rand.New(rand.NewPCG(1, 2)), map[string]*ir.Array{}
 	for _, p := range s.Graph.Ports() {
@@ -100,25 +83,29 @@ func (c *sumCase) make(equal bool) (s LongSum, err error) {
 		copy(exact.F, a.F)
 		s.Inputs[p.Name], in[p.Name] = a, exact
 	}
-	s.Want, err = ir.Eval(wide, in, ir.EvalOptions{})
-	return s, err
+	want, err := ir.Eval(wide, in, ir.EvalOptions{})
+	if err != nil {
+		return nil, err
+	}
+	s.want = want[0].F
+	return s, nil
 }
 
-func (c *sumCase) graph(d ir.DType) (*ir.Graph, error) {
+func (c *SumCase) graph(d ir.DType) (*ir.Graph, error) {
 	return ir.Build("sums", func(b *ir.Builder) {
 		b.Output("y", c.build(b, func(name string, dims ...int) ir.Value { return b.Input(name, d, ir.Dims(dims...)...) }))
 	})
 }
 
 // sumCases are sums that are no products.
-func sumCases(n int) []sumCase {
+func sumCases(n int) []SumCase {
 	// turns has terms that are three times their neighbours, so that they do not vanish
 	// where a mean is subtracted.
 	turns := func(b *ir.Builder, x ir.Value, axis int) ir.Value {
 		odd := ops.Mod(b, ops.Iota(b, ir.I32, axis, x.Shape()...), ops.Const(b, ir.I32, 2))
 		return ops.Mul(b, x, plus(b, times(b, ops.Convert(b, odd, x.DType()), 2), 1))
 	}
-	return []sumCase{
+	return []SumCase{
 		{"all", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.ReduceSum(b, x("x", n)) }},
 		{"all of two axes", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.ReduceSum(b, x("x", n/40, 40)) }},
 		{"all of many", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.SumAll(b, x("x", n), x("y", n/2)) }},
@@ -158,7 +145,7 @@ func sumCases(n int) []sumCase {
 			return ops.CumSum(b, x("x", n+1), ops.CumSumAttrs{Reverse: true})
 		}},
 		{"running sum of columns", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.CumSum(b, x("x", n, 3), ops.CumSumAttrs{}) }},
-		{"running sum of many columns", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.CumSum(b, x("x", n, 20), ops.CumSumAttrs{}) }},
+		{"running sum of many columns", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.CumSum(b, x("x", n, 9), ops.CumSumAttrs{}) }},
 		{"running sum without its own", sumBound, func(b *ir.Builder, x input) ir.Value {
 			return plus(b, ops.CumSum(b, x("x", n), ops.CumSumAttrs{Exclusive: true}), 1)
 		}},
@@ -203,18 +190,18 @@ func plus(b *ir.Builder, x ir.Value, c float64) ir.Value {
 }
 
 // productCases are products with long sums.
-func productCases(n int) []sumCase {
-	product := func(name string, x, y []int) sumCase {
-		return sumCase{name, productBound, func(b *ir.Builder, in input) ir.Value { return ops.MatMul(b, in("x", x...), in("y", y...)) }}
+func productCases(n int) []SumCase {
+	product := func(name string, x, y []int) SumCase {
+		return SumCase{name, productBound, func(b *ir.Builder, in input) ir.Value { return ops.MatMul(b, in("x", x...), in("y", y...)) }}
 	}
-	return []sumCase{
+	return []SumCase{
 		product("dot", []int{n}, []int{n}),
 		product("row by matrix", []int{1, n}, []int{n, 5}),
 		product("vector by matrix", []int{n}, []int{n, 20}),
 		product("matrix by vector", []int{5, n}, []int{n}),
 		product("matrix by column", []int{20, n}, []int{n, 1}),
 		product("matrices", []int{3, n}, []int{n, 5}),
-		product("larger matrices", []int{17, n}, []int{n, 19}),
+		product("larger matrices", []int{9, n}, []int{n, 10}),
 		product("batch", []int{2, 3, n}, []int{2, n, 4}),
 		{"weight gradient", productBound, func(b *ir.Builder, x input) ir.Value {
 			return ops.MatMul(b, ops.Transpose(b, x("x", n, 5), 1, 0), x("y", n, 7))

@@ -106,13 +106,39 @@ func (r *runs) join() Launch {
 			last := scalar.FloorDiv(scalar.Sub(r.endOf(w, row, to), loop.Int(1)), loop.Int(r.chunk))
 			acc := w.variable("acc", w.load(r.parts, ir.Index{loop.Int(firstPart), chunk, x}))
 			next := scalar.Add(chunk, loop.Int(1))
-			w.loop("later", next, scalar.Add(w.let("last", last), loop.Int(1)), 1, r.chunks-1, func(later scalar.Expr) {
-				w.set(acc, r.Lowering.Mode.Combine(acc, w.load(r.parts, ir.Index{loop.Int(laterPart), later, x})))
-			})
+			r.add(w, acc, x, next, scalar.Add(w.let("last", last), loop.Int(1)))
 			r.apply(w, scalar.Convert(row, ir.I32), x, acc)
 		})
 	})
 	return w.launch(r.g.Name() + "_join")
+}
+
+// partBlock is how many parts of f32 are added one after the other, and then sums of so many.
+const partBlock = 16
+
+// add combines later parts from one chunk to below another into a variable: sums of f32 by
+// blocks of blocks, which lose fewer digits.
+func (r *runs) add(w *writer, acc, x, from, to scalar.Expr) {
+	if r.chunks <= partBlock || r.Lowering.Mode != ir.ScatterAdd || r.SumType() != ir.F32 {
+		w.loop("later", from, to, 1, r.chunks-1, func(later scalar.Expr) {
+			w.set(acc, r.Lowering.Mode.Combine(acc, w.load(r.parts, ir.Index{loop.Int(laterPart), later, x})))
+		})
+		return
+	}
+	r.addBlocks(w, acc, x, from, to, partBlock*partBlock)
+}
+
+// addBlocks adds parts by blocks of a size, each of smaller ones.
+func (r *runs) addBlocks(w *writer, acc, x, from, to scalar.Expr, size int) {
+	w.loop("later", from, to, size, r.chunks-1, func(first scalar.Expr) {
+		if size == 1 {
+			w.set(acc, scalar.Add(acc, w.load(r.parts, ir.Index{loop.Int(laterPart), first, x})))
+			return
+		}
+		block := w.variable("sum", r.Neutral())
+		r.addBlocks(w, block, x, first, w.let("end", scalar.Min(scalar.Add(first, loop.Int(size)), to)), size/partBlock)
+		w.set(acc, scalar.Add(acc, block))
+	})
 }
 
 // endOf returns the first sorted position from one on that has another row, by
