@@ -87,9 +87,10 @@ type blocks struct {
 	done int
 }
 
-// add counts terms, and carries where a block is full.
+// add counts terms, and carries where a block is full. To begin the code for that takes as
+// long as some terms do, so that blocks are twice as long as need be.
 func (b *blocks) add(terms int) {
-	if b.done += terms; b.done >= group.SumBlock && len(b.code.carry) > 0 {
+	if b.done += terms; b.done >= 2*group.SumBlock && len(b.code.carry) > 0 {
 		runAll(b.code.carry, b.n)
 		b.done = 0
 	}

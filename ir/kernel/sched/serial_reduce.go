@@ -41,7 +41,7 @@ func (s *serial) reduce(g *group.Group, block int) {
 			return
 		}
 		for _, stage := range code.Stages {
-			s.stage(code, newFold(s, stage.Reductions, block, points), stage, !columns)
+			s.stage(code, newFold(s, stage.Reductions, block, points), stage, points, !columns)
 		}
 		s.storeAll(code.Rows)
 		if len(code.Points) > 0 && points > 0 {
@@ -55,14 +55,14 @@ func (s *serial) reduce(g *group.Group, block int) {
 
 // stage writes the reductions of a stage over some inner points, by lanes along
 // them or one after the other.
-func (s *serial) stage(code *group.Code, f *fold, stage group.Stage, lanes bool) {
+func (s *serial) stage(code *group.Code, f *fold, stage group.Stage, points int, lanes bool) {
 	for _, b := range stage.Lets {
 		s.define(b)
 	}
 	if len(stage.Reductions) == 0 {
 		return
 	}
-	if sizeOf(code.Inner) == 0 {
+	if points == 0 {
 		f.begin()
 		f.results()
 		return
