@@ -81,7 +81,6 @@ func (p *phase) isCarried(c *combining) bool {
 
 // blocks counts the steps of a block of sums, each of which adds some terms to one lane.
 type blocks struct {
-	m    *machine
 	code *boundPhase
 	n    int // lanes
 	done int

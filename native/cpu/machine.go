@@ -114,7 +114,7 @@ func (m *machine) block(n int) {
 func (m *machine) alongInner(p *phase, code *boundPhase, n int) {
 	m.begin(p, n)
 	m.inner.firstRow()
-	left, sums := m.inner.rows, blocks{m: m, code: code, n: n}
+	left, sums := m.inner.rows, blocks{code: code, n: n}
 	for ; len(code.several) > 0 && left >= p.times; left -= p.times {
 		runAll(code.several, n)
 		for range p.times {
@@ -147,7 +147,7 @@ func (m *machine) acrossInner(p *phase, code *boundPhase) {
 	}
 	m.begin(p, width)
 	m.inner.firstRow()
-	sums := blocks{m: m, code: code, n: width}
+	sums := blocks{code: code, n: width}
 	for range m.inner.rows {
 		runAll(code.inner, 1)
 		for from, n := 0, 0; from < m.inner.row; from += n {
