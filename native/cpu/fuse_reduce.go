@@ -20,10 +20,13 @@ func (p *phase) longest() int {
 	case p.sets > 1:
 		return min(longStretch, p.even*group.SumBlock)
 	case p.sets == 1:
-		return min(longStretch, 2*group.SumBlock*jit.Width())
+		return min(longStretch, oneStretch())
 	}
 	return longStretch
 }
+
+// oneStretch is how many inner points a kernel with one set of running values takes at once.
+func oneStretch() int { return 2 * group.SumBlock * jit.Width() }
 
 // tighten makes one kernel of what a reduction does with inner points, where the
 // lanes are these: running values stay in registers.
@@ -34,6 +37,10 @@ func (f *fuser) tighten(p *phase) {
 	kind, ok := kindOfRunning(p.running)
 	if !ok || len(p.running) > jit.MostRunning() {
 		return
+	}
+	if inner := &f.n.inner; inner.rows == 1 && inner.row <= oneStretch() { // one block is all
+		f.uncarried(p, 0)
+		p.carried = nil
 	}
 	switch {
 	case f.atOnce(p, kind):
@@ -132,7 +139,7 @@ func (f *fuser) byStretches(p *phase, kind kind) bool {
 	}
 	f.replaced(one.code[:one.looped])
 	p.sets, p.finish = 1, []instr{last.kernel()}
-	if even := copies * kind.width(); f.n.inner.row >= 2*even && len(ahead) == 0 && f.light(p) {
+	if even := copies * kind.width(); f.n.inner.row > oneStretch() && len(ahead) == 0 && f.light(p) {
 		if several, _, ok := f.stretchOf(p, kind, copies); ok {
 			p.sets, p.even = copies, even
 			p.element, p.tail = []instr{several.kernel()}, []instr{one.kernel()}
