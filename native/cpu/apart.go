@@ -56,7 +56,10 @@ func (c *compiler) sort(g *group.Group) error {
 // they are combined with.
 func (c *compiler) scatter(g *group.Group) error {
 	x := g.Scatter()
-	s := &scatterStep{x: x, env: c.env, out: c.buffers[x.Out.ID], guarded: x.Store(g, x.Operand.Value).Guarded}
+	s := &scatterStep{
+		x: x, env: c.env, out: c.buffers[x.Out.ID], guarded: x.Store(g, x.Operand.Value).Guarded,
+		often: c.oftenUpdated(x),
+	}
 	var err error
 	if s.row, err = c.elements(g.Name()+" rows", x.Row); err != nil {
 		return err

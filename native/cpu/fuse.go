@@ -69,7 +69,7 @@ func (n *nest) eachList(f func(code *[]instr)) {
 		f(code)
 	}
 	for _, p := range n.phases {
-		for _, code := range []*[]instr{&p.block, &p.inner, &p.element, &p.several, &p.finish} {
+		for _, code := range []*[]instr{&p.block, &p.inner, &p.element, &p.several, &p.finish, &p.tail, &p.carry, &p.total} {
 			f(code)
 		}
 		for _, c := range p.combining {
@@ -152,7 +152,7 @@ func (n *nest) lengthen() {
 				long = long && p.element[i].kind == opFused && !n.needLanes(p.element[i].fused.arrays)
 			}
 			if long {
-				p.stretch = stretch()
+				p.stretch = p.longest()
 			}
 		}
 	}

@@ -47,14 +47,24 @@ func (s *segment) addAll(code []instr) bool {
 func (s *segment) load(c *combining) map[register]jit.Value {
 	out := map[register]jit.Value{}
 	for _, acc := range c.acc {
-		out[acc] = s.k.Load(s.array(fusedArray{reg: acc, single: true}), wordType(acc))
+		out[acc] = s.loadSingle(acc)
 	}
 	return out
+}
+
+// loadSingle reads the lanes of a value that one register has.
+func (s *segment) loadSingle(r register) jit.Value {
+	return s.k.Load(s.array(fusedArray{reg: r, single: true}), wordType(r))
+}
+
+// keepSingle writes them.
+func (s *segment) keepSingle(r register) {
+	s.k.Store(s.array(fusedArray{reg: r, single: true, stores: true}), wordType(r), s.values[r])
 }
 
 // keep writes the lanes of running values.
 func (s *segment) keep(c *combining) {
 	for _, acc := range c.acc {
-		s.k.Store(s.array(fusedArray{reg: acc, single: true, stores: true}), wordType(acc), s.values[acc])
+		s.keepSingle(acc)
 	}
 }

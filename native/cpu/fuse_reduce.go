@@ -1,8 +1,10 @@
 package cpu
 
 import (
+	"maps"
 	"math"
 
+	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/scalar"
 	"github.com/rlx-go/rlx/native/cpu/jit"
 )
@@ -11,17 +13,20 @@ import (
 // registers of lanes.
 const longStretch = 4096
 
-// stretch is how many it takes. Sums begin anew in each stretch, so that many terms
-// are not added to one lane one after the other: the fewer lanes, the shorter.
-func stretch() int {
-	switch jit.Width() {
-	case 4:
-		return 512
-	case 8:
-		return 2048
+// longest is how many inner points the code of a phase takes at once. Sums begin anew in each stretch, so
+// that few terms are added to one lane one after the other.
+func (p *phase) longest() int {
+	switch {
+	case p.sets > 1:
+		return min(longStretch, p.even*group.SumBlock)
+	case p.sets == 1:
+		return min(longStretch, oneStretch())
 	}
 	return longStretch
 }
+
+// oneStretch is how many inner points a kernel with one set of running values takes at once.
+func oneStretch() int { return 2 * group.SumBlock * jit.Width() }
 
 // tighten makes one kernel of what a reduction does with inner points, where the
 // lanes are these: running values stay in registers.
@@ -33,7 +38,17 @@ func (f *fuser) tighten(p *phase) {
 	if !ok || len(p.running) > jit.MostRunning() {
 		return
 	}
-	if !f.atOnce(p, kind) && !f.byStretches(p, kind) {
+	if inner := &f.n.inner; inner.rows == 1 && inner.row <= oneStretch() { // one block is all
+		f.uncarried(p, 0)
+		p.carried = nil
+	}
+	switch {
+	case f.atOnce(p, kind):
+		f.uncarried(p, 0)
+		p.carried = nil
+	case f.byStretches(p, kind):
+		f.uncarried(p, jit.Lanes)
+	default:
 		return
 	}
 	for _, c := range p.combining {
@@ -66,7 +81,7 @@ const copies = 4
 func (f *fuser) atOnce(p *phase, kind kind) bool {
 	inner := &f.n.inner
 	sets, width := copies, kind.width()
-	if inner.row%(copies*width) != 0 || len(p.element) > 4*copies || copies*len(p.running) > jit.MostRunning() {
+	if inner.row%(copies*width) != 0 || !f.light(p) {
 		sets = 1
 	}
 	long := inner.row > lanes // for registers of lanes
@@ -103,32 +118,71 @@ func (f *fuser) atOnce(p *phase, kind kind) bool {
 
 // byStretches makes a kernel for a stretch of inner points, which merges its
 // running values with those of the stretches before, and one that folds the lanes
-// at the end.
+// at the end. Rows that are long enough have one for whole turns of several sets of
+// running values, and one for what is left.
 func (f *fuser) byStretches(p *phase, kind kind) bool {
-	s, last := f.segmentOf(kind), f.segmentOf(kind)
-	running := s.begin(p)
-	ahead, ok := s.loop(p, running)
-	if !ok {
+	last := f.segmentOf(kind)
+	if !last.total(p) {
 		return false
 	}
-	looped := len(s.code)
-	s.after()
 	for _, c := range p.combining {
-		if !s.combine(c, running, s.load(c), true) {
-			return false
-		}
-		s.keep(c)
-		clear(last.values)
-		for acc, v := range last.load(c) {
-			last.values[acc] = v
+		if !p.isCarried(c) {
+			maps.Copy(last.values, last.load(c))
 		}
 		if !last.fold(c) {
 			return false
 		}
 	}
-	f.replaced(s.code[:looped])
-	p.element, p.finish = append(ahead, s.kernel()), []instr{last.kernel()}
+	one, ahead, ok := f.stretchOf(p, kind, 1)
+	if !ok {
+		return false
+	}
+	f.replaced(one.code[:one.looped])
+	p.sets, p.finish = 1, []instr{last.kernel()}
+	if even := copies * kind.width(); f.n.inner.row > oneStretch() && len(ahead) == 0 && f.light(p) {
+		if several, _, ok := f.stretchOf(p, kind, copies); ok {
+			p.sets, p.even = copies, even
+			p.element, p.tail = []instr{several.kernel()}, []instr{one.kernel()}
+			return true
+		}
+	}
+	p.element = append(ahead, one.kernel())
 	return true
+}
+
+// light reports whether there are registers for several sets of running values, and of
+// what an inner point takes.
+func (f *fuser) light(p *phase) bool {
+	return len(p.element) <= 4*copies && copies*len(p.running) <= jit.MostRunning()
+}
+
+// stretchOf makes the kernel of a stretch with so many sets of running values.
+func (f *fuser) stretchOf(p *phase, kind kind, sets int) (s *segment, ahead []instr, ok bool) {
+	s = f.segmentOf(kind)
+	running := make([]map[register]jit.Value, sets)
+	for i := range running {
+		s.k.At(i)
+		running[i] = s.begin(p)
+		if ahead, ok = s.loop(p, running[i]); !ok {
+			return nil, nil, false
+		}
+	}
+	s.looped = len(s.code)
+	s.after()
+	for _, c := range p.combining {
+		for i := range running {
+			if !s.combine(c, running[0], running[i], i > 0) {
+				return nil, nil, false
+			}
+		}
+		if !p.isCarried(c) {
+			if !s.combine(c, running[0], s.load(c), true) {
+				return nil, nil, false
+			}
+			s.keep(c)
+		}
+	}
+	return s, ahead, s.carry(p)
 }
 
 // begin gives running values their registers.

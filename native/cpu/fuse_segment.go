@@ -18,6 +18,7 @@ type segment struct {
 	single   map[register]jit.Value // of those of one, for all lanes
 	written  []register             // in the order in which they were
 	reads    map[register]int       // by the segment's own instructions
+	looped   int                    // how much of code is of the loop, where some comes after it
 	hasStore bool
 }
 

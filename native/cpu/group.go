@@ -104,6 +104,11 @@ func (m *maker) reduction(r group.Reduction) {
 		m.forget(accs) // what the last element found out about them
 		m.combine(c, r.Combine(accs, others))
 	}
+	if r.Sums() && m.n.inner.points() > group.SumBlock {
+		for i := range accs {
+			m.carry(accs[i], c.acc[i])
+		}
+	}
 	for i := range accs {
 		m.named[accs[i].Name] = value{reg: c.acc[i], level: perBlock, wide: !m.n.wideInner}
 	}
@@ -111,23 +116,23 @@ func (m *maker) reduction(r group.Reduction) {
 
 // combine compiles the merging of running values with those of other lanes.
 func (m *maker) combine(c *combining, merged []scalar.Expr) {
+	c.code = m.aside(func() { m.merge(c, merged) })
+	m.p.combining = append(m.p.combining, c)
+}
+
+// aside returns the code that f adds to what is done for each element.
+func (m *maker) aside(f func()) []instr {
 	before := m.p.element
 	m.p.element = nil
-	m.merge(c, merged)
-	c.code = m.p.element
+	f()
+	code := m.p.element
 	m.p.element = before
-	m.p.combining = append(m.p.combining, c)
+	return code
 }
 
 // merge makes values the new running ones.
 func (m *maker) merge(c *combining, merged []scalar.Expr) {
-	results := make([]value, len(merged))
-	for i, e := range merged {
-		results[i] = m.widen(m.expr(e))
-	}
-	for i, v := range results {
-		m.move(c.acc[i], v, perElement)
-	}
+	m.moveAll(c.acc, merged)
 }
 
 // stores compiles all values, and then the stores of them.

@@ -1,6 +1,9 @@
 package cpu
 
-import "github.com/rlx-go/rlx/native/cpu/jit"
+import (
+	"github.com/rlx-go/rlx/ir/scalar"
+	"github.com/rlx-go/rlx/native/cpu/jit"
+)
 
 // machine is a nest made ready for one worker: its registers, and its code
 // bound to them.
@@ -22,6 +25,7 @@ type op func(n int)
 
 type boundPhase struct {
 	block, inner, element, several, finish []op
+	tail, carry, total                     []op
 	combining                              [][]op
 }
 
@@ -32,7 +36,10 @@ func newMachine(n *nest, env *environment) *machine {
 	}
 	m.runs, m.rows = m.bindAll(n.runs), m.bindAll(n.rows)
 	for _, p := range n.phases {
-		b := boundPhase{block: m.bindAll(p.block), inner: m.bindAll(p.inner), element: m.bindAll(p.element), several: m.bindAll(p.several), finish: m.bindAll(p.finish)}
+		b := boundPhase{
+			block: m.bindAll(p.block), inner: m.bindAll(p.inner), element: m.bindAll(p.element), several: m.bindAll(p.several), finish: m.bindAll(p.finish),
+			tail: m.bindAll(p.tail), carry: m.bindAll(p.carry), total: m.bindAll(p.total),
+		}
 		for _, c := range p.combining {
 			b.combining = append(b.combining, m.bindAll(c.code))
 		}
@@ -107,18 +114,21 @@ func (m *machine) block(n int) {
 func (m *machine) alongInner(p *phase, code *boundPhase, n int) {
 	m.begin(p, n)
 	m.inner.firstRow()
-	left := m.inner.rows
+	left, sums := m.inner.rows, blocks{code: code, n: n}
 	for ; len(code.several) > 0 && left >= p.times; left -= p.times {
 		runAll(code.several, n)
 		for range p.times {
 			m.inner.nextRow()
 		}
+		sums.add(p.times)
 	}
 	for range left {
 		runAll(code.inner, 1)
 		runAll(code.element, n)
 		m.inner.nextRow()
+		sums.add(1)
 	}
+	sums.end()
 }
 
 // acrossInner goes through the inner points block by block, and merges the
@@ -137,15 +147,24 @@ func (m *machine) acrossInner(p *phase, code *boundPhase) {
 	}
 	m.begin(p, width)
 	m.inner.firstRow()
+	sums := blocks{code: code, n: width}
 	for range m.inner.rows {
 		runAll(code.inner, 1)
-		for from := 0; from < m.inner.row; from += p.stretch {
-			n := min(p.stretch, m.inner.row-from)
+		for from, n := 0, 0; from < m.inner.row; from += n {
+			element := code.element
+			switch n = min(p.stretch, m.inner.row-from); {
+			case n < p.even:
+				element = code.tail
+			case p.even > 0:
+				n -= n % p.even
+			}
 			m.inner.setBlock(from, n)
-			runAll(code.element, n)
+			runAll(element, n)
+			sums.add(1)
 		}
 		m.inner.nextRow()
 	}
+	sums.end()
 	runAll(code.finish, 1)
 	for i, c := range p.combining {
 		for n := width; n > 1; {
@@ -163,5 +182,9 @@ func (m *machine) acrossInner(p *phase, code *boundPhase) {
 func (m *machine) begin(p *phase, n int) {
 	for _, r := range p.running {
 		m.files.of(r.acc).fill(r.acc.index, r.init, n)
+	}
+	for _, x := range p.carried {
+		m.files.of(x.sum).fill(x.sum.index, scalar.Value{}, n)
+		m.files.of(x.rest).fill(x.rest.index, scalar.Value{}, n)
 	}
 }

@@ -48,6 +48,14 @@ type phase struct {
 	element   []instr
 	running   []running
 	combining []*combining
+	// carried are the sums that go by blocks: carry adds what a block came to, and what
+	// rounding leaves out of that, and begins another; total makes running values of both.
+	carried      []carried
+	carry, total []instr
+	// tail, where there is any, is element for fewer inner points than even.
+	tail []instr
+	even int
+	sets int // of running values that a kernel has, 0 where it has none
 	// finish, where there is any, is done instead of combining: running values
 	// are then kept in as many lanes as a kernel computes at once.
 	finish []instr
@@ -67,6 +75,10 @@ type running struct {
 	acc  register
 	init scalar.Value
 }
+
+// carried is a running sum of f32 with that of the blocks before, and what rounding left
+// out of it.
+type carried struct{ acc, sum, rest register }
 
 // combining merges running values with those of other lanes, where lanes are
 // inner points.

@@ -55,6 +55,10 @@ func (n *nest) keep(f func(r register)) {
 		for _, r := range p.running {
 			f(r.acc)
 		}
+		for _, x := range p.carried {
+			f(x.sum)
+			f(x.rest)
+		}
 		for _, c := range p.combining {
 			for i := range c.acc {
 				f(c.acc[i])

@@ -13,15 +13,21 @@ type scatterStep struct {
 	row, update, out *buffer
 	env              *environment
 	guarded          bool // not once a check has failed
+	// often, of sums of f32, is for rows that many updates go to, nil for others.
+	often *oftenUpdated
 }
 
 func (s *scatterStep) run(*runner) {
 	if s.guarded && s.env.status.failed() {
 		return
 	}
-	apply := s.applier()
+	apply, rows := s.applier(), view[int32](s.row)[:s.row.elems]
 	window := len(s.x.WindowAt)
-	for i, row := range view[int32](s.row)[:s.row.elems] {
+	if s.often != nil && s.often.find(rows, window) {
+		s.sum(rows, apply)
+		return
+	}
+	for i, row := range rows {
 		if row >= 0 {
 			apply(s.base(int(row)), i*window)
 		}

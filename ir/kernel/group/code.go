@@ -104,10 +104,14 @@ func (g *Group) Prefix() *Prefix {
 	for _, a := range x.Accumulators {
 		x.Running = append(x.Running, c.variable(a.DType))
 	}
-	x.Combined = l.Combine(n, x.Running, l.Element(n, at, NewReader(g.partition, c.s).Operand(n)))
+	element, combine := l.Element(n, at, NewReader(g.partition, c.s).Operand(n)), func(a, b []scalar.Expr) []scalar.Expr { return l.Combine(n, a, b) }
+	x.Combined = combine(x.Running, element)
 	results := x.Running
+	if sums(x.Accumulators, combine) {
+		results = x.compensate(c, element)
+	}
 	if l.Finish != nil {
-		results = l.Finish(n, x.Running)
+		results = l.Finish(n, results)
 	}
 	for i, t := range g.Members[0].Store {
 		if t != nil {

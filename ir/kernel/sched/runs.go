@@ -53,23 +53,64 @@ func (r *runs) combine() Launch {
 	r.each(w, func(chunk, x, from, to scalar.Expr) {
 		before, after := r.around(w, from, to)
 		row := w.variable("row", r.rowAt(w, from))
-		acc := w.variable("acc", r.Neutral())
-		end := func() { r.end(w, chunk, x, row, acc, before, after) }
+		acc := r.sum(w)
+		end := func() { r.end(w, chunk, x, row, acc.value(), before, after) }
 		w.loop("i", from, to, 1, r.Positions-1, func(i scalar.Expr) {
 			next := w.let("next", r.rowAt(w, i))
 			w.when(scalar.Ne(next, row), func() {
 				end()
 				w.set(row, next)
-				w.set(acc, r.Neutral())
+				acc.clear(w)
 			})
+			acc.turn(w, i)
 			w.when(scalar.Lt(next, word(r.Rows)), func() {
 				position := w.let("position", w.load(r.from, ir.Index{i}))
-				w.set(acc, r.Lowering.Mode.Combine(acc, r.updated(w, position, x)))
+				w.set(acc.block, r.Lowering.Mode.Combine(acc.block, r.updated(w, position, x)))
 			})
 		})
 		end()
 	})
 	return w.launch(r.g.Name() + "_rows")
+}
+
+// adds reports whether updates are added up in f32, where the order matters most.
+func (r *runs) adds() bool { return r.Lowering.Mode == ir.ScatterAdd && r.SumType() == ir.F32 }
+
+// runSum is what the updates of a run come to: those of a block of positions, and where
+// chunks are of several and f32 is added up, the blocks before.
+type runSum struct{ block, before, neutral scalar.Expr }
+
+func (r *runs) sum(w *writer) *runSum {
+	s := &runSum{block: w.variable("acc", r.Neutral()), neutral: r.Neutral()}
+	if r.adds() && r.chunk > group.SumBlock {
+		s.before = w.variable("blocks", s.neutral)
+	}
+	return s
+}
+
+// turn begins another block at the position where there is one.
+func (s *runSum) turn(w *writer, i scalar.Expr) {
+	if s.before == nil {
+		return
+	}
+	w.when(scalar.Eq(scalar.Rem(i, loop.Int(group.SumBlock)), loop.Int(0)), func() {
+		w.set(s.before, scalar.Add(s.before, s.block))
+		w.set(s.block, s.neutral)
+	})
+}
+
+func (s *runSum) value() scalar.Expr {
+	if s.before == nil {
+		return s.block
+	}
+	return scalar.Add(s.before, s.block)
+}
+
+func (s *runSum) clear(w *writer) {
+	w.set(s.block, s.neutral)
+	if s.before != nil {
+		w.set(s.before, s.neutral)
+	}
 }
 
 // The parts that a chunk may have: of a run that began before it, and of one
@@ -106,13 +147,39 @@ func (r *runs) join() Launch {
 			last := scalar.FloorDiv(scalar.Sub(r.endOf(w, row, to), loop.Int(1)), loop.Int(r.chunk))
 			acc := w.variable("acc", w.load(r.parts, ir.Index{loop.Int(firstPart), chunk, x}))
 			next := scalar.Add(chunk, loop.Int(1))
-			w.loop("later", next, scalar.Add(w.let("last", last), loop.Int(1)), 1, r.chunks-1, func(later scalar.Expr) {
-				w.set(acc, r.Lowering.Mode.Combine(acc, w.load(r.parts, ir.Index{loop.Int(laterPart), later, x})))
-			})
+			r.add(w, acc, x, next, scalar.Add(w.let("last", last), loop.Int(1)))
 			r.apply(w, scalar.Convert(row, ir.I32), x, acc)
 		})
 	})
 	return w.launch(r.g.Name() + "_join")
+}
+
+// partBlock is how many parts of f32 are added one after the other, and then sums of so many.
+const partBlock = 16
+
+// add combines later parts from one chunk to below another into a variable: sums of f32 by
+// blocks of blocks, which lose fewer digits.
+func (r *runs) add(w *writer, acc, x, from, to scalar.Expr) {
+	if r.chunks <= partBlock || !r.adds() {
+		w.loop("later", from, to, 1, r.chunks-1, func(later scalar.Expr) {
+			w.set(acc, r.Lowering.Mode.Combine(acc, w.load(r.parts, ir.Index{loop.Int(laterPart), later, x})))
+		})
+		return
+	}
+	r.addBlocks(w, acc, x, from, to, partBlock*partBlock)
+}
+
+// addBlocks adds parts by blocks of a size, each of smaller ones.
+func (r *runs) addBlocks(w *writer, acc, x, from, to scalar.Expr, size int) {
+	w.loop("later", from, to, size, r.chunks-1, func(first scalar.Expr) {
+		if size == 1 {
+			w.set(acc, scalar.Add(acc, w.load(r.parts, ir.Index{loop.Int(laterPart), first, x})))
+			return
+		}
+		block := w.variable("sum", r.Neutral())
+		r.addBlocks(w, block, x, first, w.let("end", scalar.Min(scalar.Add(first, loop.Int(size)), to)), size/partBlock)
+		w.set(acc, scalar.Add(acc, block))
+	})
 }
 
 // endOf returns the first sorted position from one on that has another row, by

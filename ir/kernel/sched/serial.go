@@ -62,7 +62,7 @@ func (s *serial) group(g *group.Group) {
 	}
 	switch g.Kind {
 	case group.ReduceKind:
-		s.reduce(g)
+		s.reduce(g, group.SumBlock)
 	case group.ContractKind:
 		s.contract(g)
 	case group.PrefixKind:

@@ -62,12 +62,22 @@ func (s *serial) scatter(g *group.Group) {
 	if group.Product(x.Update.Dims) == 0 {
 		return
 	}
+	if o := s.oftenUpdated(x, r); o != nil {
+		o.write()
+		return
+	}
+	s.eachUpdate(x, func(row, w scalar.Expr) {
+		s.flat([]scalar.Expr{w}, true, func() { s.update(x, r, row, s.expr(w)) })
+	})
+}
+
+// eachUpdate writes a loop over the positions that have a row, which f is told with the
+// variable of the elements of an update.
+func (s *serial) eachUpdate(x *group.Scatter, f func(row, w scalar.Expr)) {
 	position, w := x.Update.At[0], x.Update.At[1]
 	s.all([]scalar.Expr{position}, func() {
 		row := s.let("row", s.expr(replaced(x.Row.Value, map[string]scalar.Expr{x.Row.At[0].Name: position})))
-		s.when(scalar.Ge(row, loop.Int(0)), func() {
-			s.flat([]scalar.Expr{w}, true, func() { s.update(x, r, row, s.expr(w)) })
-		})
+		s.when(scalar.Ge(row, loop.Int(0)), func() { f(row, w) })
 	})
 }
 

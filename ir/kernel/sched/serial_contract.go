@@ -14,8 +14,8 @@ const (
 	panelRows    = 6 // with panelColumns: 12 vectors of sums, of 16 registers
 	panelColumns = 8
 	// packedDepth is about how much of a sum is packed at once: a panel of rows
-	// and one of columns, 21 KiB, fit the first cache, of 32 KiB or more.
-	packedDepth = 384
+	// and one of columns, 18 KiB, fit the first cache, of 32 KiB or more.
+	packedDepth = 320
 	// packedBytes is what packed columns take, half of a second cache of 1 MiB, and
 	// sumBytes what sums take that wait for the rest of their depth: beyond it the third
 	// cache does not hold them, and the whole depth is packed at once.
@@ -35,6 +35,7 @@ type product struct {
 	blocks  int           // of that depth
 	area    area          // of the result, that a workgroup has
 	a, b, c int           // slots: a panel of rows, panels of columns, sums
+	rest    int           // and what rounding leaves out of these
 }
 
 // contract writes a contraction, as a reduction where it is thin.
@@ -44,7 +45,7 @@ func (s *serial) contract(g *group.Group) {
 	p := &product{serial: s, x: x, rows: code.Rows, m: group.Product(x.M), n: group.Product(x.N)}
 	k := group.Product(x.K)
 	if x.Sum.Type != ir.F32 || min(p.m, p.n) <= thinSide || k*group.Product(x.Batch) == 0 {
-		s.reduce(g.Reduction())
+		s.reduce(g.Reduction(), productBlock)
 		return
 	}
 	for i, v := range code.Outer {

@@ -1,6 +1,9 @@
 package sched
 
-import "github.com/rlx-go/rlx/ir"
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/group"
+)
 
 // What packing an element takes, for each of the two factors: those of rows are
 // stored one by one.
@@ -16,13 +19,13 @@ func (p *product) cut() {
 		steps, each = each, 1
 	}
 	p.blocks = evenBlocks(steps, max(1, packedDepth/each))
-	if p.blocks > 1 && 4*p.m*panelColumns > sumBytes {
+	if p.blocks > 1 && p.sumSize()*p.m*panelColumns > sumBytes {
 		p.blocks = 1
 	}
 	p.depth = ceilDiv(steps, p.blocks) * each
 	most, shares := max(1, packedBytes/(4*p.depth)), p.shares
 	if p.blocks > 1 {
-		most = min(most, sumBytes/(4*p.sumRows()))
+		most = min(most, sumBytes/(p.sumSize()*p.sumRows()))
 	}
 	if len(vars(p.x.BatchAt)) > 0 {
 		shares = 1 // products are divided, not one of them
@@ -31,6 +34,21 @@ func (p *product) cut() {
 	p.a = p.shared("rows", ir.F32, 1, panelRows*p.depth)
 	p.b = p.shared("columns", ir.F32, 1, p.area.columns*p.depth)
 	p.c = p.shared("sums", ir.F32, 1, p.sumRows()*p.area.columns)
+	if p.carries() {
+		p.rest = p.shared("rests", ir.F32, 1, p.sumRows()*p.area.columns)
+	}
+}
+
+// carries reports whether a sum is of so many blocks that what rounding leaves out of it
+// is kept beside it.
+func (p *product) carries() bool { return p.blocks > group.SumBlock/2 }
+
+// sumSize is what a sum takes.
+func (p *product) sumSize() int {
+	if p.carries() {
+		return 8
+	}
+	return 4
 }
 
 // evenBlocks returns into how many blocks of at most some steps a number of them is

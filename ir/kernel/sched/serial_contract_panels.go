@@ -46,17 +46,40 @@ func (p *product) panels(m, n, block scalar.Expr) {
 
 // keep stores the sums of a panel, or adds them to those of the blocks before.
 func (p *product) keep(m, panel, block scalar.Expr, sum func(i int, l scalar.Expr) scalar.Expr) {
-	for i := range panelRows {
-		p.lanes(panelColumns, func(l scalar.Expr) {
-			at := p.Simplify(p.sumAt(m, loop.Int(i), scalar.Add(scalar.Mul(panel, loop.Int(panelColumns)), l)))
-			x := sum(i, l)
-			if p.blocks > 1 {
-				before := scalar.Select(scalar.Eq(block, loop.Int(0)), scalar.ConstF(ir.F32, 0), scalar.LoadAt(p.c, ir.F32, at))
-				x = scalar.Add(before, x)
-			}
+	each := func(store func(at, x scalar.Expr)) {
+		for i := range panelRows {
+			p.lanes(panelColumns, func(l scalar.Expr) {
+				store(p.Simplify(p.sumAt(m, loop.Int(i), scalar.Add(scalar.Mul(panel, loop.Int(panelColumns)), l))), sum(i, l))
+			})
+		}
+	}
+	first := func() {
+		each(func(at, x scalar.Expr) {
 			p.put(p.c, at, x)
+			if p.carries() {
+				p.put(p.rest, at, scalar.Const(ir.F32, 0))
+			}
 		})
 	}
+	if p.blocks == 1 {
+		first()
+		return
+	}
+	p.choose(scalar.Eq(block, loop.Int(0)), first, func() { each(p.addBlock) })
+}
+
+// addBlock adds what a block came to.
+func (p *product) addBlock(at, x scalar.Expr) {
+	before := scalar.LoadAt(p.c, ir.F32, at)
+	if !p.carries() {
+		p.put(p.c, at, scalar.Add(before, x))
+		return
+	}
+	next, left := scalar.TwoSum(before, x)
+	values := []scalar.Expr{next, scalar.Add(scalar.LoadAt(p.rest, ir.F32, at), left)}
+	p.add(p.nameAll(values)...)
+	p.put(p.c, at, values[0])
+	p.put(p.rest, at, values[1])
 }
 
 // finish computes and stores what follows the sums of a panel of rows.
@@ -68,7 +91,11 @@ func (p *product) finish(m, n scalar.Expr) {
 		p.bind(p.x.MAt, row)
 		p.count("j", loop.Int(0), columns, 1, p.area.columns-1, true, func(j scalar.Expr) {
 			p.bind(p.x.NAt, p.coordinates(p.Simplify(scalar.Add(n, j)), p.x.NAt))
-			sum := scalar.LoadAt(p.c, ir.F32, p.Simplify(p.sumAt(m, i, j)))
+			at := p.Simplify(p.sumAt(m, i, j))
+			sum := scalar.LoadAt(p.c, ir.F32, at)
+			if p.carries() {
+				sum = scalar.Compensated(sum, scalar.LoadAt(p.rest, ir.F32, at))
+			}
 			p.bound[p.x.Sum.Name] = sum
 			p.storeAll(p.rows)
 		})

@@ -21,11 +21,11 @@ const (
 )
 
 // reduce writes the rows of a reduction: each on its own, or some that lie side
-// by side at once.
-func (s *serial) reduce(g *group.Group) {
+// by side at once. Sums of f32 go by blocks of so many terms.
+func (s *serial) reduce(g *group.Group, block int) {
 	code, points := g.Code(), group.Product(g.Inner)
 	columns := len(code.Outer) > 0 && sizeOf(code.Outer[len(code.Outer)-1:]) >= vectorLanes && g.RowsAreContiguous()
-	if columns && points > 0 && s.wideColumns(code) {
+	if columns && points > 0 && s.wideColumns(code, block) {
 		return
 	}
 	rows := len(code.Outer)
@@ -41,7 +41,7 @@ func (s *serial) reduce(g *group.Group) {
 			return
 		}
 		for _, stage := range code.Stages {
-			s.stage(code, stage, points, !columns)
+			s.stage(code, newFold(s, stage.Reductions, block, points), stage, points, !columns)
 		}
 		s.storeAll(code.Rows)
 		if len(code.Points) > 0 && points > 0 {
@@ -55,14 +55,13 @@ func (s *serial) reduce(g *group.Group) {
 
 // stage writes the reductions of a stage over some inner points, by lanes along
 // them or one after the other.
-func (s *serial) stage(code *group.Code, stage group.Stage, points int, lanes bool) {
+func (s *serial) stage(code *group.Code, f *fold, stage group.Stage, points int, lanes bool) {
 	for _, b := range stage.Lets {
 		s.define(b)
 	}
 	if len(stage.Reductions) == 0 {
 		return
 	}
-	f := newFold(s, stage.Reductions)
 	if points == 0 {
 		f.begin()
 		f.results()
@@ -72,11 +71,22 @@ func (s *serial) stage(code *group.Code, stage group.Stage, points int, lanes bo
 		width := f.width(sizeOf(flat))
 		if !lanes || width == 0 {
 			f.begin()
-			s.all(outer, func() { s.flat(flat, false, f.step) })
+			f.over(outer, sizeOf(flat), func() {
+				f.along(sizeOf(flat), 1, func(i scalar.Expr) {
+					s.bind(flat, s.coordinates(i, flat))
+					f.step()
+				})
+			})
+			f.end()
 			return
 		}
+		f.single = len(outer) > 0 && sizeOf(flat)%width != 0 // of what lanes leave over
+		if len(outer) == 0 && sizeOf(flat)/width <= f.block {
+			f.carried = nil
+		}
 		f.beginWide(width)
-		s.all(outer, func() { f.stepWide(flat, width) })
+		f.over(outer, sizeOf(flat)/width, func() { f.stepWide(flat, width) })
+		f.end()
 		f.joinWide(width)
 	})
 	f.results()
@@ -89,11 +99,21 @@ type fold struct {
 	elements   []scalar.Expr
 	running    []scalar.Expr // variables of the kernel
 	slots      []int         // of a value for each lane
+	carried    []carriedSum
+	block      int  // of how many terms sums are that are carried
+	single     bool // whether running values without lanes are
+	lanes      int
 }
 
-func newFold(s *serial, reductions []group.Reduction) *fold {
-	f := &fold{s: s, reductions: reductions}
+// newFold returns the reductions of a stage over some points, of which sums go by blocks.
+func newFold(s *serial, reductions []group.Reduction, block, points int) *fold {
+	f := &fold{s: s, reductions: reductions, block: block, single: true}
 	for _, r := range reductions {
+		if r.Sums() && points > block {
+			for k := range r.Elements {
+				f.carried = append(f.carried, carriedSum{of: len(f.elements) + k})
+			}
+		}
 		f.elements = append(f.elements, r.Elements...)
 	}
 	return f
@@ -134,6 +154,7 @@ func (f *fold) begin() {
 	for _, a := range f.accumulators() {
 		f.running = append(f.running, f.s.variable("acc", a.Init))
 	}
+	f.beginSums()
 }
 
 // combine returns the running values with others combined into them.
@@ -186,6 +207,7 @@ func (f *fold) beginWide(width int) {
 			f.s.put(f.slots[i], l, a.Init)
 		}
 	})
+	f.beginLaneSums(width)
 }
 
 // at returns the running values of a lane.
@@ -210,7 +232,7 @@ func (f *fold) putAll(l scalar.Expr, values []scalar.Expr) {
 func (f *fold) stepWide(flat []scalar.Expr, width int) {
 	s, n := f.s, sizeOf(flat)
 	whole := n / width * width
-	s.count("r", loop.Int(0), loop.Int(whole), width, whole-width, false, func(r scalar.Expr) {
+	f.along(whole, width, func(r scalar.Expr) {
 		s.lanes(width, func(l scalar.Expr) {
 			s.bind(flat, s.coordinates(scalar.Add(r, l), flat))
 			f.putAll(l, f.combine(f.at(l), f.point()))
@@ -245,26 +267,28 @@ func (s *serial) lanes(width int, f func(l scalar.Expr)) {
 // wideColumns writes a reduction of one stage for several vectors of rows side by
 // side, so that whole lines of memory are used when they are read. It reports
 // whether it could.
-func (s *serial) wideColumns(code *group.Code) bool {
+func (s *serial) wideColumns(code *group.Code, block int) bool {
 	if len(code.Stages) != 1 || len(code.Stages[0].Lets) > 0 || len(code.Points) > 0 {
 		return false
 	}
 	last := code.Outer[len(code.Outer)-1]
 	n := sizeOf([]scalar.Expr{last})
-	f := newFold(s, code.Stages[0].Reductions)
+	f := newFold(s, code.Stages[0].Reductions, block, sizeOf(code.Inner))
 	if f.width(n) != wideLanes {
 		return false
 	}
 	whole := n / wideLanes * wideLanes
 	s.all(code.Outer[:len(code.Outer)-1], func() {
 		s.count("c", loop.Int(0), loop.Int(whole), wideLanes, whole-wideLanes, false, func(c scalar.Expr) {
+			f.single = false
 			f.beginWide(wideLanes)
-			s.all(code.Inner, func() {
+			f.over(code.Inner, 1, func() {
 				s.lanes(wideLanes, func(l scalar.Expr) {
 					s.bind([]scalar.Expr{last}, []scalar.Expr{s.Simplify(scalar.Add(c, l))})
 					f.putAll(l, f.combine(f.at(l), s.exprs(f.elements)))
 				})
 			})
+			f.end()
 			s.lanes(wideLanes, func(l scalar.Expr) {
 				s.bind([]scalar.Expr{last}, []scalar.Expr{s.Simplify(scalar.Add(c, l))})
 				f.running = f.at(l)
@@ -277,8 +301,10 @@ func (s *serial) wideColumns(code *group.Code) bool {
 		}
 		s.count("c", loop.Int(whole), loop.Int(n), 1, n-1, true, func(c scalar.Expr) {
 			s.bind([]scalar.Expr{last}, []scalar.Expr{c})
+			f.single, f.slots = true, nil
 			f.begin()
-			s.all(code.Inner, f.step)
+			f.over(code.Inner, 1, f.step)
+			f.end()
 			f.results()
 			s.storeAll(code.Rows)
 		})

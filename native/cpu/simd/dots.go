@@ -1,5 +1,8 @@
 package simd
 
+// dotChain is how many products a lane adds up one after the other.
+const dotChain = 256
+
 // Dots computes c[i·step] = Σ a[i][l]·x[l] for m rows of k elements that lie
 // one after the other, aRow apart. A sum depends on its row alone, not on which
 // rows are computed together.
@@ -12,12 +15,19 @@ func Dots[T Float](s *Space[T], m, k int, a []T, aRow int, x []T, c []T, step in
 	}
 	for done := 0; done < m; done += count {
 		i := min(done, m-count)
-		clear(s.sums[:])
-		if full > 0 {
-			d.dots(full, &a[i*aRow], apart, &x[0], &s.sums[0])
+		var sums [4]Total[T]
+		for l := 0; l < full; l += dotChain * d.dotLanes {
+			d.dots(min(dotChain*d.dotLanes, full-l), &a[i*aRow+l], apart, &x[l], &s.sums[0])
+			for r := range count {
+				sums[r].Add(pairwise(s.sums[r*d.dotLanes:][:d.dotLanes]))
+			}
 		}
 		for r := range count {
-			c[(i+r)*step] = dotTail(s.sums[r*d.dotLanes:][:d.dotLanes], a[(i+r)*aRow:][:k], x, full)
+			sum, row := sums[r].Sum+sums[r].Rest, a[(i+r)*aRow:][:k]
+			for l := full; l < k; l++ {
+				sum += row[l] * x[l]
+			}
+			c[(i+r)*step] = sum
 		}
 	}
 }
@@ -25,16 +35,12 @@ func Dots[T Float](s *Space[T], m, k int, a []T, aRow int, x []T, c []T, step in
 // maxLanes is the most lanes that sums are kept in.
 const maxLanes = 32
 
-// dotTail adds up the lanes, pairwise, and the products after them.
-func dotTail[T Float](lanes, row, x []T, from int) T {
+// pairwise adds up lanes.
+func pairwise[T Float](lanes []T) T {
 	for n := len(lanes) / 2; n > 0; n /= 2 {
 		for i := range n {
 			lanes[i] += lanes[n+i]
 		}
 	}
-	sum := lanes[0]
-	for l := from; l < len(row); l++ {
-		sum += row[l] * x[l]
-	}
-	return sum
+	return lanes[0]
 }

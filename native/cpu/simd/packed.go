@@ -38,7 +38,7 @@ func DotsPacked(p Packing, m, blocks int, w []byte, rowBytes int, x, c []float32
 		if blocks > 0 {
 			dot(blocks, &w[i*rowBytes : i*rowBytes+blocks*p.Bytes()][0], &x[:blocks*PackedElements][0], &sums[0])
 		}
-		c[i*step] = dotTail(sums[:lanes], nil, nil, 0)
+		c[i*step] = pairwise(sums[:lanes])
 	}
 }
 

@@ -61,6 +61,13 @@ const (
 	blockN      = 768
 )
 
+// longestChain is how many steps of a product are added to one sum, one after the other,
+// and keptM and blockN how many rows and columns of a longer one wait for the next of them.
+const (
+	longestChain = 32
+	keptM        = 4 * blockM
+)
+
 // Rows whose distance is a multiple of aliases elements have the same places in
 // a cache. Where they are used often they are copied, skew elements farther
 // apart.
@@ -79,6 +86,7 @@ const (
 // Space is memory for one product at a time.
 type Space[T Float] struct {
 	a, b []T
+	c    []T // of a product of many steps: what some of them come to
 	edge [maxRows * maxColumns]T
 	sums [4 * maxLanes]T
 	// For factors with tables: a vector's pieces, and vectors to be transposed.
@@ -95,6 +103,11 @@ func stepOf(k int) int {
 
 // Grow makes the space large enough for products of the given size.
 func (s *Space[T]) Grow(m, n, k int) {
+	if k > longestChain*stepOf(max(k, 1)) {
+		if need := min(m, keptM) * min(n, blockN); len(s.c) < need {
+			s.c = make([]T, need)
+		}
+	}
 	k, m, n = stepOf(max(k, 1)), min(m, blockM), min(n, blockN)
 	if need := (k + skew) * (m + maxRows); len(s.a) < need {
 		s.a = make([]T, need)
@@ -114,8 +127,40 @@ func Product[T Float](s *Space[T], m, n, k int, a, b Matrix[T], c []T, cRow int)
 		}
 		return
 	}
+	if chain := longestChain * stepOf(k); k > chain {
+		inParts(s, m, n, k, chain, a, b, c, cRow)
+		return
+	}
+	chained(s, m, n, k, stepOf(k), a, b, c, cRow)
+}
+
+// inParts computes a product of many steps, some of them at a time.
+func inParts[T Float](s *Space[T], m, n, k, chain int, a, b Matrix[T], c []T, cRow int) {
+	for i := 0; i < m; i += keptM {
+		for j := 0; j < n; j += blockN {
+			rows, columns := min(keptM, m-i), min(blockN, n-j)
+			to := c[i*cRow+j:]
+			for l := 0; l < k; l += chain {
+				a, b, depth := a.From(i, l), b.From(l, j), min(chain, k-l)
+				if l == 0 {
+					chained(s, rows, columns, depth, stepOf(k), a, b, to, cRow)
+					continue
+				}
+				chained(s, rows, columns, depth, stepOf(k), a, b, s.c, columns)
+				for r := range rows {
+					row := to[r*cRow:][:columns]
+					for x, part := range s.c[r*columns:][:columns] {
+						row[x] += part
+					}
+				}
+			}
+		}
+	}
+}
+
+// chained computes a product step by step, each added to the sums of those before.
+func chained[T Float](s *Space[T], m, n, k, step int, a, b Matrix[T], c []T, cRow int) {
 	p := multiplication[T]{kernels: kernelsOf[T](), s: s, cRow: cRow}
-	step := stepOf(k)
 	for l := 0; l < k; l += step {
 		p.k, p.add = min(step, k-l), l > 0
 		a, b := a.From(0, l), b.From(l, 0)

@@ -101,6 +101,31 @@ func testProducts[T Float](t *testing.T) {
 
 // TestPartsOfProductsAreTheSame is what results rest on that do not depend on
 // the number of cores.
+// TestLongProductsAreExactOnIntegers has products of so many steps that they are computed in
+// parts, with more rows or columns than one part keeps.
+func TestLongProductsAreExactOnIntegers(t *testing.T) {
+	const k = longestChain*longestStep + 100
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, size := range [][2]int{{2, blockN + 9}, {keptM + 5, 3}} {
+		m, n := size[0], size[1]
+		a, b, c := integers[float32](r, m*k), integers[float32](r, k*n), make([]float32, m*n)
+		var s Space[float32]
+		s.Grow(m, n, k)
+		Product(&s, m, n, k, Matrix[float32]{Data: a, Row: k, Col: 1}, Matrix[float32]{Data: b, Row: n, Col: 1}, c, n)
+		for i := range m {
+			for j := range n {
+				want := float32(0)
+				for l := range k {
+					want += a[i*k+l] * b[l*n+j]
+				}
+				if c[i*n+j] != want {
+					t.Fatalf("%d×%d: element %d, %d is %v, not %v", m, n, i, j, c[i*n+j], want)
+				}
+			}
+		}
+	}
+}
+
 func TestPartsOfProductsAreTheSame(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
 		const m, n, k = 61, 171, 300

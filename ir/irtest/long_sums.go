@@ -1,0 +1,222 @@
+package irtest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// Bounds of the relative error of a result made of sums of some 10⁵ positive terms in f32:
+// of sums alone, of products, and of what takes several sums or functions of them.
+const (
+	sumBound      = 1e-6
+	productBound  = 5e-6
+	composedBound = 2e-6
+)
+
+// LongSum is a graph that adds up many positive terms, by which the order that a device
+// adds in is judged: one after the other, 10⁵ equal terms in f32 are off by 10⁻⁴.
+type LongSum struct {
+	Graph  *ir.Graph
+	Inputs map[string]*ir.Array
+	bound  float64 // of the relative error of every element
+	want   []float64
+}
+
+// Check returns an error unless the output "y" is within the bound.
+func (s *LongSum) Check(got []float64) error {
+	if len(got) != len(s.want) {
+		return fmt.Errorf("%d elements, not %d", len(got), len(s.want))
+	}
+	worst, at := 0.0, 0
+	for i, x := range got {
+		if off := math.Abs(x-s.want[i]) / math.Abs(s.want[i]); !(off <= worst) {
+			worst, at = off, i
+		}
+	}
+	if !(worst <= s.bound) {
+		return fmt.Errorf("element %d of %d is %v, not %v: off by %.2g, more than %.2g", at, len(got), got[at], s.want[at], worst, s.bound)
+	}
+	return nil
+}
+
+// input makes an input of the float type at hand.
+type input = func(name string, dims ...int) ir.Value
+
+// SumCase builds a long sum of a float type over inputs that fill makes.
+type SumCase struct {
+	Name  string
+	bound float64
+	build func(b *ir.Builder, x input) ir.Value
+}
+
+// LongSums returns sums of n terms: by themselves, along every kind of axis, inside other
+// ops, as running sums, as products and as updates of one row.
+func LongSums(n int) []SumCase { return append(sumCases(n), productCases(n)...) }
+
+// Make builds the graph in f32, and computes what it comes to in f64. Terms are equal, or
+// spread from 1/2 to 1.
+func (c *SumCase) Make(equal bool) (*LongSum, error) {
+	s := &LongSum{bound: c.bound, Inputs: map[string]*ir.Array{}}
+	var err error
+	if s.Graph, err = c.graph(ir.F32); err != nil {
+		return nil, err
+	}
+	wide, err := c.graph(ir.F64)
+	if err != nil {
+		return nil, err
+	}
+	random, in := rand.New(rand.NewPCG(1, 2)), map[string]*ir.Array{}
+	for _, p := range s.Graph.Ports() {
+		dims, _ := p.Value.Shape().Ints()
+		a, exact := ir.NewArray(ir.F32, dims...), ir.NewArray(ir.F64, dims...)
+		for i := range a.F {
+			a.F[i] = 0.1
+			if !equal {
+				a.F[i] = 0.5 + random.Float64()/2
+			}
+		}
+		a.Round()
+		copy(exact.F, a.F)
+		s.Inputs[p.Name], in[p.Name] = a, exact
+	}
+	want, err := ir.Eval(wide, in, ir.EvalOptions{})
+	if err != nil {
+		return nil, err
+	}
+	s.want = want[0].F
+	return s, nil
+}
+
+func (c *SumCase) graph(d ir.DType) (*ir.Graph, error) {
+	return ir.Build("sums", func(b *ir.Builder) {
+		b.Output("y", c.build(b, func(name string, dims ...int) ir.Value { return b.Input(name, d, ir.Dims(dims...)...) }))
+	})
+}
+
+// sumCases are sums that are no products.
+func sumCases(n int) []SumCase {
+	// turns has terms that are three times their neighbours, so that they do not vanish
+	// where a mean is subtracted.
+	turns := func(b *ir.Builder, x ir.Value, axis int) ir.Value {
+		odd := ops.Mod(b, ops.Iota(b, ir.I32, axis, x.Shape()...), ops.Const(b, ir.I32, 2))
+		return ops.Mul(b, x, plus(b, times(b, ops.Convert(b, odd, x.DType()), 2), 1))
+	}
+	return []SumCase{
+		{"all", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.ReduceSum(b, x("x", n)) }},
+		{"all of two axes", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.ReduceSum(b, x("x", n/40, 40)) }},
+		{"all of many", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.SumAll(b, x("x", n), x("y", n/2)) }},
+		{"rows", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.ReduceSum(b, x("x", 3, n), 1) }},
+		{"columns", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.ReduceSum(b, x("x", n, 3), 0) }},
+		{"many columns", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.ReduceSum(b, x("x", n, 20), 0) }},
+		{"middle axis", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.ReduceSum(b, x("x", 2, n, 2), 1) }},
+		{"outer axes", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.ReduceSum(b, x("x", n/50, 3, 50), 0, 2) }},
+		{"function of terms", sumBound, func(b *ir.Builder, x input) ir.Value {
+			v := x("x", 2, n)
+			return ops.ReduceSum(b, ops.Mul(b, v, v), 1)
+		}},
+		{"columns of functions", sumBound, func(b *ir.Builder, x input) ir.Value {
+			v := x("x", n, 3)
+			return ops.ReduceSum(b, ops.Exp(b, v), 0)
+		}},
+		{"mean", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.Mean(b, x("x", 2, n), 1) }},
+		{"mean of columns", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.Mean(b, x("x", n, 2), 0) }},
+		{"variance", composedBound, func(b *ir.Builder, x input) ir.Value { return ops.Var(b, turns(b, x("x", 2, n), 1), 0, 1) }},
+		{"variance of columns", composedBound, func(b *ir.Builder, x input) ir.Value { return ops.Var(b, turns(b, x("x", n, 3), 0), 0, 0) }},
+		{"norm", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.Norm(b, x("x", n), 2, 0) }},
+		{"root mean square", composedBound, func(b *ir.Builder, x input) ir.Value {
+			v := x("x", 2, n)
+			return ops.RMSNorm(b, v, ops.Ones(b, v.DType(), ir.N(n)), 1e-6)
+		}},
+		{"layer norm", composedBound, func(b *ir.Builder, x input) ir.Value {
+			v := turns(b, x("x", 2, n), 1)
+			y := ops.LayerNorm(b, v, ops.Ones(b, v.DType(), ir.N(n)), ops.Zeros(b, v.DType(), ir.N(n)), 1e-6)
+			return plus(b, ops.Abs(b, y), 1) // nothing is near 0
+		}},
+		{"softmax", composedBound, func(b *ir.Builder, x input) ir.Value { return ops.Softmax(b, x("x", 2, n), 1) }},
+		{"softmax of columns", composedBound, func(b *ir.Builder, x input) ir.Value { return ops.Softmax(b, x("x", n, 2), 0) }},
+		{"logsumexp", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.LogSumExp(b, x("x", 2, n), 1) }},
+		{"running sum", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.CumSum(b, x("x", 2, n), ops.CumSumAttrs{Axis: 1}) }},
+		{"running sum of one", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.CumSum(b, x("x", n), ops.CumSumAttrs{}) }},
+		{"running sum from the end", sumBound, func(b *ir.Builder, x input) ir.Value {
+			return ops.CumSum(b, x("x", n+1), ops.CumSumAttrs{Reverse: true})
+		}},
+		{"running sum of columns", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.CumSum(b, x("x", n, 3), ops.CumSumAttrs{}) }},
+		{"running sum of many columns", sumBound, func(b *ir.Builder, x input) ir.Value { return ops.CumSum(b, x("x", n, 9), ops.CumSumAttrs{}) }},
+		{"running sum without its own", sumBound, func(b *ir.Builder, x input) ir.Value {
+			return plus(b, ops.CumSum(b, x("x", n), ops.CumSumAttrs{Exclusive: true}), 1)
+		}},
+		{"running sum of softmax", composedBound, func(b *ir.Builder, x input) ir.Value {
+			return ops.CumSum(b, ops.Softmax(b, x("x", n), 0), ops.CumSumAttrs{})
+		}},
+		{"running logsumexp", sumBound, func(b *ir.Builder, x input) ir.Value {
+			return ops.CumLogSumExp(b, plus(b, x("x", n), 1), ops.CumSumAttrs{})
+		}},
+		{"cross entropy", composedBound, func(b *ir.Builder, x input) ir.Value {
+			return ops.CrossEntropyMean(b, x("x", n, 5), ops.Zeros(b, ir.I32, ir.N(n)))
+		}},
+		{"mean squared error", composedBound, func(b *ir.Builder, x input) ir.Value {
+			return ops.MSE(b, x("x", n), times(b, x("y", n), 3), "mean")
+		}},
+		{"bias gradient", sumBound, func(b *ir.Builder, x input) ir.Value {
+			return ops.ReduceSum(b, times(b, x("x", n/10, 10, 4), 2), 0, 1)
+		}},
+		{"updates of one row", sumBound, func(b *ir.Builder, x input) ir.Value {
+			v := x("x", n, 3)
+			return ops.ScatterAdd(b, ops.Ones(b, v.DType(), ir.Dims(1, 3)...), ops.Zeros(b, ir.I32, ir.Dims(n, 1)...), v,
+				ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}}})
+		}},
+		{"updates of two rows", sumBound, func(b *ir.Builder, x input) ir.Value {
+			v := x("x", 2*n)
+			rows := ops.Mod(b, ops.Iota(b, ir.I32, 0, ir.N(2*n)), ops.Const(b, ir.I32, 2))
+			return ops.ScatterAdd(b, ops.Ones(b, v.DType(), ir.N(2)), ops.Reshape(b, rows, ir.Dims(2*n, 1)...), v,
+				ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}}})
+		}},
+		{"segment", sumBound, func(b *ir.Builder, x input) ir.Value {
+			return ops.SegmentReduce(b, x("x", n), ops.Zeros(b, ir.I32, ir.N(n)), ops.SegmentAttrs{Segments: ir.N(1), Reduction: "sum"})
+		}},
+	}
+}
+
+func times(b *ir.Builder, x ir.Value, by float64) ir.Value {
+	return ops.Mul(b, x, ops.ConstLike(b, x, by))
+}
+
+func plus(b *ir.Builder, x ir.Value, c float64) ir.Value {
+	return ops.Add(b, x, ops.ConstLike(b, x, c))
+}
+
+// productCases are products with long sums.
+func productCases(n int) []SumCase {
+	product := func(name string, x, y []int) SumCase {
+		return SumCase{name, productBound, func(b *ir.Builder, in input) ir.Value { return ops.MatMul(b, in("x", x...), in("y", y...)) }}
+	}
+	return []SumCase{
+		product("dot", []int{n}, []int{n}),
+		product("row by matrix", []int{1, n}, []int{n, 5}),
+		product("vector by matrix", []int{n}, []int{n, 20}),
+		product("matrix by vector", []int{5, n}, []int{n}),
+		product("matrix by column", []int{20, n}, []int{n, 1}),
+		product("matrices", []int{3, n}, []int{n, 5}),
+		product("larger matrices", []int{9, n}, []int{n, 10}),
+		product("batch", []int{2, 3, n}, []int{2, n, 4}),
+		{"weight gradient", productBound, func(b *ir.Builder, x input) ir.Value {
+			return ops.MatMul(b, ops.Transpose(b, x("x", n, 5), 1, 0), x("y", n, 7))
+		}},
+		{"both transposed", productBound, func(b *ir.Builder, x input) ir.Value {
+			return ops.MatMul(b, ops.Transpose(b, x("x", n, 5), 1, 0), ops.Transpose(b, x("y", 7, n), 1, 0))
+		}},
+		{"sum of two axes", productBound, func(b *ir.Builder, x input) ir.Value {
+			return ops.Einsum(b, "abc,bcd->ad", x("x", 3, n/100, 100), x("y", n/100, 100, 5))
+		}},
+		{"attention", productBound, func(b *ir.Builder, x input) ir.Value {
+			return ops.Attention(b, times(b, x("q", 1, 1, 2, 8), 0.01), x("k", 1, 1, n, 8), x("v", 1, 1, n, 8), ir.Value{}, ops.AttentionAttrs{Scale: 1})
+		}},
+		{"convolution gradient", productBound, func(b *ir.Builder, x input) ir.Value {
+			return ops.Einsum(b, "nwc,nwd->cd", x("x", n/50, 50, 3), x("y", n/50, 50, 4))
+		}},
+	}
+}
