@@ -6,7 +6,7 @@
 
 export * from './runtime.js';
 export { type Branch, GraphBuilder, type LoopBody, type LoopOptions, type WhileBody, type WhileOptions } from './graph/builder.js';
-export { init, type InitOptions, type Limits, type Target } from './graph/compiler.js';
+export { closeCompiler, init, type InitOptions, type Limits, type Target } from './graph/compiler.js';
 export { type Declaration, type Declarations, Graph, graph, type Optimizer, type Output, parseGraph, type Port, type Schedule, type StepOptions } from './graph/graph.js';
 export { type Initial, initialParams } from './graph/initial.js';
 export type { WasmSource } from './wasm/module.js';

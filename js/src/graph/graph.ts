@@ -1,6 +1,7 @@
 import { compiler, invoke, release } from './compiler.js';
 import { checkOptions, checkWord, classOf, RlxError, shown } from '../values/errors.js';
 import type { Instance } from '../wasm/module.js';
+import { blameCaller, blameCallers, outside } from './blame.js';
 import { checkFunction, GraphBuilder } from './builder.js';
 import type { Initial } from './initial.js';
 import { type Dim, dimOf, snake, Value, type ValueType } from './value.js';
@@ -249,7 +250,7 @@ export function graph<const P extends Declarations, O extends Readonly<Record<st
 ): Graph<DeclaredTypes<P, O>>;
 export function graph(name: string, build: (b: GraphBuilder) => void): Graph;
 export function graph(name: string, first: unknown, build?: unknown): Graph {
-  return typeof first === 'function' ? graphOf(name, first as (b: GraphBuilder) => void) : graphOf(name, declared(name, first as Declarations, build));
+  return blameCaller(graph, () => typeof first === 'function' ? graphOf(name, (b) => outside(() => first(b))) : graphOf(name, declared(name, first as Declarations, build)));
 }
 
 /** Builds a graph of what is declared, and of what a function makes of it. */
@@ -269,7 +270,7 @@ function declared(name: string, declarations: Declarations, build: unknown): (b:
     declare(inputs, (port, dtype, shape) => b.input(port, dtype, shape));
     declare(params, (...port) => b.param(...port));
     declare(states, (port, dtype, shape) => b.state(port, dtype, shape));
-    const made: unknown = (build as (b: GraphBuilder, ports: Record<string, Value>) => unknown)(b, ports);
+    const made = outside(() => (build as (b: GraphBuilder, ports: Record<string, Value>) => unknown)(b, ports));
     if (made instanceof Promise) return made;
     if (Object(made) !== made) throw new RlxError('graph', `graph ${name}: the function returns outputs by name, not ${classOf(made)}`);
     for (const [output, value] of Object.entries(made as Record<string, Value>)) b[Object.hasOwn(states, output) ? 'setState' : 'output'](output, value);
@@ -298,4 +299,8 @@ function graphOf(name: string, build: (b: GraphBuilder) => unknown): Graph {
 }
 
 /** Reads a graph from its text form. */
-export function parseGraph(text: string): Graph { return new Graph(invoke(new Request('parse', 'parseGraph').text(text, 'the graph')).u32()); }
+export function parseGraph(text: string): Graph {
+  return blameCaller(parseGraph, () => new Graph(invoke(new Request('parse', 'parseGraph').text(text, 'the graph')).u32()));
+}
+
+blameCallers(Graph);
