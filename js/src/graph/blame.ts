@@ -22,35 +22,35 @@ export function outside<T>(run: () => T): T {
   }
 }
 
-/** Does the work of a function; the stack of its errors begins at the function's caller. */
-export function blameCaller<T>(called: Called, run: () => T): T {
-  if (inside) return run();
-  inside = true;
-  try {
-    return run();
-  } catch (reason) {
-    if (reason instanceof RlxError && reason.kind !== 'internal' && !blamed.has(reason)) {
-      blamed.add(reason);
-      captureStackTrace?.(reason, called);
-      // JavaScriptCore leaves out a function that ends by a call, and then all that is below it.
-      if (!reason.stack?.includes('\n')) captureStackTrace?.(reason, blameCaller);
+/** A function whose errors have stacks that begin at its caller. */
+export function blaming<F extends Called>(run: F): F {
+  // It calls inside `try`: JavaScriptCore forgets a function that ends with a call.
+  const called = function (this: unknown, ...args: unknown[]): unknown {
+    if (inside) return run.apply(this, args);
+    inside = true;
+    try {
+      return run.apply(this, args);
+    } catch (reason) {
+      if (reason instanceof RlxError && reason.kind !== 'internal' && !blamed.has(reason)) {
+        blamed.add(reason);
+        captureStackTrace?.(reason, called);
+      }
+      throw reason;
+    } finally {
+      inside = false;
     }
-    throw reason;
-  } finally {
-    inside = false;
-  }
+  };
+  return called as F;
 }
 
-/** {@link blameCaller} for all methods of a class. */
+/** {@link blaming} for all methods of a class. */
 export function blameCallers({ prototype }: { prototype: object }): void {
   for (const [name, { value: method, ...how }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
-    if (name === 'constructor' || typeof method !== 'function') continue;
-    const called = function (this: unknown, ...args: unknown[]): unknown { return blameCaller(called, () => method.apply(this, args)); };
-    Object.defineProperty(prototype, name, { ...how, value: called });
+    if (name !== 'constructor' && typeof method === 'function') Object.defineProperty(prototype, name, { ...how, value: blaming(method) });
   }
 }
 
-/** {@link blameCaller} for a function that waits: nothing of its caller is left on the stack where it fails. */
+/** {@link blaming} for a function that waits: nothing of its caller is left on the stack where it fails. */
 export async function blameWaiting<T>(called: Called, run: () => Promise<T>): Promise<T> {
   const error: { -readonly [K in keyof RlxError]: RlxError[K] } = new RlxError('internal', '');
   captureStackTrace?.(error, called);
