@@ -4,7 +4,7 @@
 import { parseAst } from 'rolldown/parseAst';
 
 /** A line is broken at the next member of a class from this length on. */
-const long = 500;
+const long = 700;
 
 function* nodesIn(value) {
   if (Object(value) !== value) return;

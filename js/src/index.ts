@@ -12,4 +12,5 @@ export { type Initial, initialParams } from './graph/initial.js';
 export type { WasmSource } from './wasm/module.js';
 export { compile, type Module, type ModuleSessionOptions, session, train, type TrainingOptions } from './graph/train.js';
 export type { Measured, TuneOptions } from './graph/tune.js';
+export { planCode } from './graph/plan-code.js';
 export { type Dim, type Operand, Value, type ValueType } from './graph/value.js';

@@ -24,7 +24,7 @@ test('a line does not end where that changes the meaning', () => {
 });
 
 test('long classes have their members in lines of their own', () => {
-  const body = 'a'.repeat(600);
+  const body = 'a'.repeat(800);
   assert.equal(broken(`class C{${body}(){}m(){}n(){}}`), `class C{${body}(){}\nm(){}n(){}}`);
 });
 

@@ -2,6 +2,7 @@
 
 import { greatest, roundUp } from '../values/dtype.js';
 import type { Binding, Copy, Dispatch, Plan, Repeat, Step } from '../plan/plan.js';
+import { crc32 } from '../plan/decode.js';
 import { rowBytes } from '../plan/validate.js';
 import { RlxError } from '../values/errors.js';
 import { type Runnable, type Runnables, withRows } from '../session/plan-session.js';
@@ -31,10 +32,9 @@ export async function buildProgram(plan: Plan, maxSteps: number, given?: WebAsse
   const places = plan.buffers.map(({ bytes }) => (end += bytes) - bytes);
   const pages = Math.ceil(end / pageBytes), memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: count > 0 }), { buffer } = memory;
   for (const { buffer: at, offset, data } of plan.constants) new Uint8Array(buffer).set(data, places[at]! + offset);
+  if (given && !WebAssembly.Module.customSections(given, `rlx ${crc32(plan.code!)}`)[0]) throw new RlxError('plan', `code is not planCode of ${plan.name}`);
   const module = given ?? await WebAssembly.compile(count > 0 ? sharing(plan.code!) : plan.code!), names = plan.kernels.map(({ source }) => source);
   const { exports } = await WebAssembly.instantiate(module, { rlx: { memory }, Math: Math as unknown as WebAssembly.ModuleImports });
-  const lacks = names.find((name) => !exports?.[name]);
-  if (lacks) throw new RlxError('plan', `the code is of another plan: it has no ${lacks}`);
   const words = count > 0 ? new Int32Array(buffer, grid, gridBytes / 4) : undefined;
   const calls = makerOf(plan.kernels, places, row, buffer, names.map((name) => exports[name]) as unknown as Kernels, words);
   const entries = runnables.map((one): [string, ProgramEntry] => [one.entry.name, { ...one, steps: calls(one.entry.steps, 0) }]);

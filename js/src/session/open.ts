@@ -24,7 +24,7 @@ export interface SessionOptions extends DeviceOptions, GPUSessionOptions, Worker
   on?: Place;
   /**
    * The plan's code for the CPU, compiled already, for where none can be compiled at run time, as in
-   * workerd: a module of the bytes `decodePlan(file).code`. The session is then in one thread.
+   * workerd: a module of the bytes that `planCode` gives. The session is then in one thread.
    */
   code?: WebAssembly.Module;
 }

@@ -35,11 +35,8 @@ let workerURL: string | undefined;
 /** Says where `worker.js` is, for a worker that runs it: bundlers give the file another name, and know nothing of an address in it. */
 export function setWorkerURL(url: string | undefined): void { workerURL = url; }
 
-/** {@link startWorker} under a name: `worker.js` is also what a thread runs that helps a session. */
-export const startNamed = (name: string): Worker => startScript(workerURL ? new URL(workerURL) : new URL('./worker.js', import.meta.url), name);
-
-/** Starts a worker on this package's `worker.js`. */
-export const startWorker = (): Worker => startNamed('rlx');
+/** Starts a worker on this package's `worker.js`, which holds sessions, or is a thread that helps one. */
+export const startWorker = (): Worker => startScript(workerURL ? new URL(workerURL) : new URL('./worker.js', import.meta.url), 'rlx');
 
 /** Opens a session in a worker. The plan's bytes are copied to it. */
 export async function openRemote(
