@@ -180,6 +180,7 @@ type Answer<M extends keyof Methods> = Awaited<ReturnType<Methods[M]>>;
 /** Calls the compiler in a worker, where there is one, so that this thread is free meanwhile. */
 export async function call<M extends keyof Methods>(method: M, ...args: Parameters<Methods[M]>): Promise<Answer<M>> {
   await init();
+  compiler(); // which may have been closed meanwhile
   const where = options.compileWorker ?? typeof Worker === 'function';
   if (where === false) return (methodsOf(compiler)[method] as (...args: unknown[]) => Promise<Answer<M>>)(...args);
   use(1);
@@ -195,6 +196,7 @@ export async function call<M extends keyof Methods>(method: M, ...args: Paramete
 /** Starts the compiler in a worker. A worker that fails is left, and the next call starts another. */
 async function openWorker(where: true | Worker): Promise<Remote> {
   const own = where === true, worker = own ? startScript(new URL('./compiler-worker.js', import.meta.url), 'rlx compiler') : where;
+  const module = loading;
   let ended = false;
   const caller = new Caller(worker, (how) => {
     if (!ended) endWorker();
@@ -206,7 +208,7 @@ async function openWorker(where: true | Worker): Promise<Remote> {
     if (own) worker.terminate();
   };
   try {
-    await caller.call('start', await loading);
+    await caller.call('start', await module);
   } catch (reason) {
     remote = undefined;
     end();
