@@ -39,6 +39,7 @@ WASM       := GOOS=js GOARCH=wasm $(GO) build -trimpath \
 NODE_TEST  := $(NODE) --test --test-force-exit
 JS_TOOLS   := js/node_modules/.package-lock.json
 PEERS      := js/bench/node_modules/.package-lock.json
+OUTSIDE    := js/outside/node_modules/.package-lock.json
 COREML     := build/coreml-venv
 NVRTC      := build/nvrtc
 ZIG        := build/zig
@@ -53,7 +54,7 @@ help: ## list the targets
 deps: $(JS_TOOLS) ## install what the tests need (Debian packages: as root)
 	bash .ci/setup
 
-$(JS_TOOLS) $(PEERS): %/node_modules/.package-lock.json: %/package-lock.json
+$(JS_TOOLS) $(PEERS) $(OUTSIDE): %/node_modules/.package-lock.json: %/package-lock.json
 	cd $* && npm ci --no-audit --no-fund --loglevel=error
 	touch $@
 
@@ -83,7 +84,7 @@ demo: build demo-assets ## build everything and serve the demo on this machine
 ##@ Check
 
 .PHONY: test
-test: deps test-go test-avx2 test-arm64 test-386 test-nvrtc test-coreml test-wgsl test-js test-browser size ## run every test; a missing device or tool is a failure
+test: deps test-go test-avx2 test-arm64 test-386 test-nvrtc test-coreml test-wgsl test-js test-browser test-package size ## run every test; a missing device or tool is a failure
 
 .PHONY: check
 check: js demo-assets ## run the Go and Node tests that take minutes, for while one works
@@ -184,6 +185,10 @@ test-js: js suite demo-assets ## run the JavaScript tests in Node, over Dawn
 .PHONY: test-browser
 test-browser: js suite demo-assets ## run the tests in Chromium, Firefox and WebKit
 	$(NODE_TEST) --test-concurrency=1 js/test/browser/*.test.mjs demo/test/browser/*.test.mjs
+
+.PHONY: test-package
+test-package: js $(OUTSIDE) ## build pages of the packed package with Vite, webpack, esbuild and Rollup; run it in Node 20 to 24, Bun, Deno, workerd
+	$(NODE_TEST) --test-concurrency=1 js/outside/*.test.mjs
 
 .PHONY: size
 size: js ## print what a page downloads; fail when a budget is broken

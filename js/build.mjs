@@ -1,13 +1,14 @@
 // Builds the npm package's JavaScript and types into dist/: one file for each export of
 // package.json, chunks of code beside them (so that `new URL('./worker.js',
 // import.meta.url)` holds from any of them), and declarations by tsc. All of it is
-// minified, for pages that load it as it is; source maps tell what it was. The
+// minified, for pages that load it as it is, in short lines; source maps tell what it was. The
 // WebAssembly modules are built by `make wasm`.
 
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, join, sep } from 'node:path';
 import { build } from 'rolldown';
+import { breakLines } from './lines.mjs';
 
 const here = import.meta.dirname;
 const dist = join(here, 'dist');
@@ -34,12 +35,28 @@ function removeOldCode(outputs) {
 const first = ['values', 'plan', 'session', 'gpu', 'worker'].map((folder) => join(here, 'src', folder, sep));
 const chunks = { groups: [{ name: 'core', test: (path) => first.some((folder) => path.startsWith(folder)) }] };
 
+// shortLines breaks the lines of what was minified.
+const shortLines = {
+  name: 'short-lines',
+  generateBundle(_, bundle) {
+    for (const chunk of Object.values(bundle)) {
+      const map = chunk.sourcemapFileName && bundle[chunk.sourcemapFileName];
+      if (!map) continue;
+      const broken = breakLines(chunk.code, JSON.parse(map.source));
+      chunk.code = broken.code;
+      map.source = JSON.stringify(broken.map);
+    }
+  },
+};
+
 // code builds some entry points and returns the names of the files it made. Those of workers hold
 // all they need, because bundlers copy a worker's file as it is.
 async function code(input, codeSplitting) {
   const { output } = await build({
     input,
     platform: 'neutral',
+    plugins: [shortLines],
+    checks: { pluginTimings: false },
     transform: { target: 'es2022' },
     output: { dir: dist, chunkFileNames: '[name]-[hash].js', codeSplitting, minify: true, sourcemap: true },
   });

@@ -51,7 +51,7 @@ async function measure(folder) {
   await bundle(join(here, 'page.mjs'), join(folder, 'page'), 'browser');
   const browser = await openChromium({ webgpu: 'no adapter' }), servers = [], opened = [];
   for (const { name, headers } of pages) {
-    const server = await serve({ '/': join(folder, 'page'), '/plans': plans, '/bench.html': scriptPage, '/thread-worker.js': join(here, '../dist/thread-worker.js') }, { headers });
+    const server = await serve({ '/': join(folder, 'page'), '/plans': plans, '/bench.html': scriptPage, '/worker.js': join(here, '../dist/worker.js') }, { headers });
     const page = await browser.open(`${server.origin}/bench.html`);
     await page.waitForFunction(() => globalThis.openPeer);
     await page.evaluate((peer) => globalThis.openPeer(peer, { device: 'wasm' }), name);

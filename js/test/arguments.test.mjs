@@ -71,8 +71,8 @@ const optimizer = { kind: 'sgd' };
 
 describe('exported functions', () => {
   const right = () => ({
-    batches: [weights, { size: 1 }], compile: [{ entries: { main: model() } }], decodePlan: [linearPlan()], graph: ['g', () => {}], init: [], initialParams: [model(), {}, 0],
-    openSession: [linearPlan(), {}], parseGraph: [model().text()], session: [{ entries: { main: model() } }, {}], train: [model(), { optimizer }],
+    batches: [weights, { size: 1 }], closeCompiler: [], compile: [{ entries: { main: model() } }], decodePlan: [linearPlan()], graph: ['g', () => {}], init: [], initialParams: [model(), {}, 0],
+    openSession: [linearPlan(), {}], parseGraph: [model().text()], planCode: [linearPlan()], session: [{ entries: { main: model() } }, {}], train: [model(), { optimizer }],
     decodeSafetensors: [safetensors.encodeSafetensors(weights), {}], encodeSafetensors: [weights, {}], liveTensors: [], scope: [], startWorker: [],
   });
   for (const [name, exported] of Object.entries({ ...rlx, ...safetensors })) {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, test } from 'node:test';
-import { graph, init, parseGraph, session, train } from '../dist/index.js';
+import { compile, decodePlan, graph, init, openSession, planCode, parseGraph, session, train } from '../dist/index.js';
 
 const want = JSON.parse(readFileSync(new URL('testdata/mlp_steps.json', import.meta.url), 'utf8'));
 const near = (got, wanted, tolerance = 1e-5) => {
@@ -110,4 +110,23 @@ test('errors are of their kind and leave everything as it was', async () => {
     await assert.rejects(call(), { kind: 'closed' });
   }
   await assert.rejects(session({ entries: { loss: 'graph' } }, { on: 'cpu' }), { kind: 'syntax' });
+});
+
+test('code that was compiled before is taken as it is; that of another plan is refused', async () => {
+  const planOf = (name, make) => compile({ entries: { main: graph(name, (b) => b.output('y', make(b.input('x', 'f32', [2])))) }, target: 'wasm' });
+  const file = await planOf('twice', (x) => x.mul(2)), other = await planOf('sum', (x) => x.cumsum());
+  const code = await WebAssembly.compile(planCode(file)), { compile: compiles } = WebAssembly;
+  const refuse = async () => { throw new WebAssembly.CompileError('code generation disallowed by embedder'); }; // as workerd does
+  WebAssembly.compile = refuse;
+  try {
+    await assert.rejects(openSession(file), { kind: 'wasm' });
+    const made = await openSession(file, { code }), { reading } = await made.run('main', { x: Float32Array.of(1, 2) }, { read: ['y'] });
+    assert.deepEqual([...(await reading).values.y], [2, 4]);
+    made.close();
+    await assert.rejects(openSession(other, { code }), { kind: 'plan', message: /code is not planCode of main/ });
+  } finally {
+    WebAssembly.compile = compiles;
+  }
+  await assert.rejects(openSession(file, { code: await WebAssembly.compile(decodePlan(file).code) }), { kind: 'plan' });
+  await assert.rejects(openSession(file, { code: planCode(file) }), { kind: 'wasm' });
 });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { graph, init, RlxError } from '../dist/index.js';
+import { closeCompiler, compile, graph, init, RlxError } from '../dist/index.js';
 
 const file = new URL('../dist/rlx.wasm', import.meta.url);
 const isError = (kind, text) => (error) => {
@@ -47,6 +47,17 @@ test('after the module failed, calls say so until init starts it anew', async ()
   failing(() => assert.throws(twice, isError('wasm', /out of memory/)));
   assert.throws(twice, isError('wasm', /await init\(\) to start it anew/));
   assert.throws(() => old.text(), isError('wasm', /anew/));
+  await init();
+  assert.match(twice().text(), /mul/);
+  assert.throws(() => old.text(), isError('closed', /started anew/));
+});
+
+test('a compiler that was closed has no graphs, and init starts another', async () => {
+  await init();
+  const old = twice(), compiling = compile({ entries: { old } });
+  closeCompiler();
+  await assert.rejects(compiling, isError('wasm', /await init\(\) first/));
+  assert.throws(twice, isError('wasm', /await init\(\) first/));
   await init();
   assert.match(twice().text(), /mul/);
   assert.throws(() => old.text(), isError('closed', /started anew/));

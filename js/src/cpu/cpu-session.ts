@@ -11,8 +11,8 @@ import type { Inputs, Reading, Run, RunOptions, Session } from '../session/sessi
 import { Tensor, type TensorType } from '../values/tensor.js';
 import { buildProgram, type Program, type ProgramEntry } from './program.js';
 
-/** Makes a plan with code ready to run. */
-export const openCPU = async (plan: Plan, maxSteps: number): Promise<Session> => new CPUSession(plan, await buildProgram(plan, maxSteps));
+/** Makes a plan with code, which may be compiled already, ready to run. */
+export const openCPU = async (plan: Plan, maxSteps: number, code?: WebAssembly.Module): Promise<Session> => new CPUSession(plan, await buildProgram(plan, maxSteps, code));
 
 class CPUSession extends PlanSession<ProgramEntry> {
   readonly deviceName = 'CPU';

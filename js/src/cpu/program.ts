@@ -2,7 +2,9 @@
 
 import { greatest, roundUp } from '../values/dtype.js';
 import type { Binding, Copy, Dispatch, Plan, Repeat, Step } from '../plan/plan.js';
+import { crc32 } from '../plan/decode.js';
 import { refuse, rowBytes } from '../plan/validate.js';
+import { RlxError } from '../values/errors.js';
 import { type Runnable, type Runnables, withRows } from '../session/plan-session.js';
 import { gridBytes, type Kernels, runGrid } from './grid.js';
 import { helpers, sharing, startThreads } from './threads.js';
@@ -20,18 +22,19 @@ export interface Program extends Runnables<ProgramEntry> {
 
 const pageBytes = 1 << 16;
 
-/** Lays out the memory, as the Go package ir/plan says, and compiles the module, for runs of up to `maxSteps` steps. */
-export async function buildProgram(plan: Plan, maxSteps: number): Promise<Program> {
+/** Lays out the memory, as the Go package ir/plan says, and compiles the module, unless it is given, for runs of up to `maxSteps` steps. */
+export async function buildProgram(plan: Plan, maxSteps: number, given?: WebAssembly.Module): Promise<Program> {
   // Below lies what is each kernel's own, once for each thread.
   const own = greatest(plan.kernels, ({ sharedBytes }) => roundUp(sharedBytes, rowBytes), rowBytes);
-  const count = helpers(plan), grid = own * (1 + count), row = grid + gridBytes;
+  const count = given ? 0 : helpers(plan), grid = own * (1 + count), row = grid + gridBytes;
   const runnables = plan.entries.map((entry) => withRows(entry, maxSteps));
   let end = greatest(runnables, ({ stride }) => row + stride, row);
   const places = plan.buffers.map(({ bytes }) => (end += bytes) - bytes);
   if (end > 2 ** 32) throw (await import('../host/memory.js')).tooLarge(plan.name, end);
   const pages = Math.ceil(end / pageBytes), memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: count > 0 }), { buffer } = memory;
   for (const { buffer: at, offset, data } of plan.constants) new Uint8Array(buffer).set(data, places[at]! + offset);
-  const module = await WebAssembly.compile(count > 0 ? sharing(plan.code!) : plan.code!), names = plan.kernels.map(({ source }) => source);
+  if (given && !WebAssembly.Module.customSections(given, `rlx ${crc32(plan.code!)}`)[0]) throw new RlxError('plan', `code is not planCode of ${plan.name}`);
+  const module = given ?? await WebAssembly.compile(count > 0 ? sharing(plan.code!) : plan.code!), names = plan.kernels.map(({ source }) => source);
   const { exports } = await WebAssembly.instantiate(module, { rlx: { memory }, Math: Math as unknown as WebAssembly.ModuleImports });
   const words = count > 0 ? new Int32Array(buffer, grid, gridBytes / 4) : undefined;
   const calls = makerOf(plan.kernels, places, row, buffer, names.map((name) => exports[name]) as unknown as Kernels, words);

@@ -3,7 +3,7 @@
 
 import { greatest } from '../values/dtype.js';
 import { allSteps, type Plan } from '../plan/plan.js';
-import { startScript } from '../worker/remote.js';
+import { startWorker } from '../worker/remote.js';
 
 /** What a thread is told to help with. */
 export interface Help { module: WebAssembly.Module; memory: WebAssembly.Memory; names: string[]; grid: number; own: number }
@@ -28,9 +28,9 @@ export function sharing(code: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> 
 /** Starts threads, and waits until they are there: while this one computes, no other can begin. One that cannot be started is no loss but of time, which the console tells. */
 export function startThreads(count: number, help: Omit<Help, 'own'>, ownBytes: number): Promise<Worker[]> {
   return Promise.all(Array.from({ length: count }, (_, i) => new Promise<Worker>((done) => {
-    const worker = startScript(new URL('./thread-worker.js', import.meta.url), 'rlx thread');
+    const worker = startWorker();
     worker.onmessage = () => done(worker);
-    worker.onerror = () => done((console.warn('rlx: thread-worker.js failed'), worker));
+    worker.onerror = () => done((console.warn('rlx: a thread failed'), worker));
     worker.postMessage({ ...help, own: (i + 1) * ownBytes } satisfies Help);
   })));
 }

@@ -1,6 +1,7 @@
 import { compiler, invoke, release } from './compiler.js';
 import { checkType, type DType, makers, type TensorData } from '../values/dtype.js';
 import { checkOptions, classOf, RlxError, shown } from '../values/errors.js';
+import { blameCallers, outside } from './blame.js';
 import { checkInitial, type Initial } from './initial.js';
 import type { Instance } from '../wasm/module.js';
 import { BuilderOps } from './ops.gen.js';
@@ -133,7 +134,7 @@ export class GraphBuilder extends BuilderOps {
     const scope = this.#scope, label = this.#label;
     this.#scope = this.#within(name);
     this.label('');
-    const made = build();
+    const made = outside(build);
     this.#scope = scope;
     this.#setLabel(label);
     return made;
@@ -259,7 +260,7 @@ export class GraphBuilder extends BuilderOps {
   }
 
   #fill(like: readonly ValueType[], build: Branch): void {
-    const results = build(this, like.map(({ dtype, shape }, i) => this.#port('input', `in${i}`, dtype as DType, shape)));
+    const inputs = like.map(({ dtype, shape }, i) => this.#port('input', `in${i}`, dtype as DType, shape)), results = outside(() => build(this, inputs));
     if (!Array.isArray(results)) throw new RlxError('graph', `a body returns a list of values, not ${classOf(results)}`);
     results.forEach((value, i) => invoke(this.#request('output').text(`out${i}`).u32(this.#idOf(value)), this.#instance));
   }
@@ -335,3 +336,5 @@ export class GraphBuilder extends BuilderOps {
 
 /** One side of a {@link GraphBuilder.cond}: a builder and the operands in, values out. Like a {@link LoopBody} it may use outer values. */
 export type Branch = (b: GraphBuilder, values: Value[]) => readonly Value[];
+
+[GraphBuilder, BuilderOps].forEach(blameCallers);

@@ -51,7 +51,15 @@ let options: InitOptions = {};
 let loading: Promise<WebAssembly.Module> | undefined;
 let running: Instance | undefined;
 let starting: Promise<void> | undefined;
-let remote: Promise<Caller> | undefined;
+
+/** The compiler in a worker. */
+interface Remote { caller: Caller; end(): void }
+let remote: Promise<Remote> | undefined;
+/** How many calls are under way that need the worker, and how many tunings that it knows. */
+let uses = 0;
+let resting: ReturnType<typeof setTimeout> | undefined;
+/** How long a worker is kept for the next call, in milliseconds, where it keeps the process alive: in Bun and Deno. */
+const restMs = 250;
 
 /** What {@link init} was given. */
 export const initOptions = (): InitOptions => options;
@@ -62,10 +70,32 @@ export const initOptions = (): InitOptions => options;
  */
 export async function init(given?: InitOptions): Promise<void> {
   if (given) checkOptions('init', given, 'gpu device worker powerPreference wasm compileWorker');
-  if (given && given.wasm !== options.wasm) loading = running = starting = remote = undefined;
+  if (given && given.wasm !== options.wasm) closeCompiler();
   if (given) options = given;
   if (running?.alive) return;
   return starting ??= start().finally(() => { starting = undefined; });
+}
+
+/**
+ * Ends the compiler, its worker included, and gives back the memory of both. Graphs are gone then,
+ * and what is being compiled is rejected; sessions stay. {@link init} starts it anew.
+ */
+export function closeCompiler(): void {
+  endWorker();
+  loading = running = starting = undefined;
+}
+
+function endWorker(): void {
+  remote?.then(({ end }) => end(), () => {});
+  remote = undefined;
+}
+
+/** Counts uses of the worker: one that nobody uses ends where it would keep the process from its end. */
+function use(more: number): void {
+  uses += more;
+  clearTimeout(resting);
+  const { process } = globalThis as { process?: { versions?: { node?: string } } };
+  if (uses === 0 && process?.versions?.node) resting = setTimeout(endWorker, restMs);
 }
 
 async function start(): Promise<void> {
@@ -150,25 +180,41 @@ type Answer<M extends keyof Methods> = Awaited<ReturnType<Methods[M]>>;
 /** Calls the compiler in a worker, where there is one, so that this thread is free meanwhile. */
 export async function call<M extends keyof Methods>(method: M, ...args: Parameters<Methods[M]>): Promise<Answer<M>> {
   await init();
+  compiler(); // which may have been closed meanwhile
   const where = options.compileWorker ?? typeof Worker === 'function';
-  if (where !== false) return (await (remote ??= openWorker(where))).call<Answer<M>>(method, ...args);
-  return (methodsOf(compiler)[method] as (...args: unknown[]) => Promise<Answer<M>>)(...args);
+  if (where === false) return (methodsOf(compiler)[method] as (...args: unknown[]) => Promise<Answer<M>>)(...args);
+  use(1);
+  try {
+    const { caller } = await (remote ??= openWorker(where)), answer = await caller.call<Answer<M>>(method, ...args);
+    if (method === 'choices') use(1); // the worker has the tuning until it is to forget it
+    return answer;
+  } finally {
+    use(method === 'forget' ? -2 : -1);
+  }
 }
 
 /** Starts the compiler in a worker. A worker that fails is left, and the next call starts another. */
-async function openWorker(where: true | Worker): Promise<Caller> {
-  const worker = where === true ? startScript(new URL('./compiler-worker.js', import.meta.url), 'rlx compiler') : where;
+async function openWorker(where: true | Worker): Promise<Remote> {
+  const own = where === true, worker = own ? startScript(new URL('./compiler-worker.js', import.meta.url), 'rlx compiler') : where;
+  const module = loading;
+  let ended = false;
   const caller = new Caller(worker, (how) => {
-    remote = undefined;
+    if (!ended) endWorker();
     return new RlxError('wasm', `the compiler's worker ${how}`);
   });
+  const end = () => {
+    ended = true;
+    caller.end(new RlxError('closed', 'the compiler was closed'));
+    if (own) worker.terminate();
+  };
   try {
-    await caller.call('start', await loading);
+    await caller.call('start', await module);
   } catch (reason) {
     remote = undefined;
+    end();
     throw reason;
   }
-  return caller;
+  return { caller, end };
 }
 
 /** The methods of a worker that compiles. */

@@ -1,6 +1,7 @@
 import { compiler, invoke, release } from './compiler.js';
 import { checkOptions, checkWord, classOf, RlxError, shown } from '../values/errors.js';
 import type { Instance } from '../wasm/module.js';
+import { blameCallers, blaming, outside } from './blame.js';
 import { checkFunction, GraphBuilder } from './builder.js';
 import type { Initial } from './initial.js';
 import { type Dim, dimOf, snake, Value, type ValueType } from './value.js';
@@ -223,6 +224,14 @@ export interface DeclaredTypes<P extends Declarations, O> {
 /** What can be read beside outputs: nothing that is known, or what scopes hold. */
 type ParamValues<T extends GraphTypes> = string extends T['values'] ? string : `${string}/${string}`;
 
+/** The ways in which {@link graph} is called. */
+export interface GraphFunction {
+  <const P extends Declarations, O extends Readonly<Record<string, Value>>>(
+    name: string, declarations: P, build: (b: GraphBuilder, ports: { readonly [N in Declared<P, 'inputs'> | Declared<P, 'params'> | Declared<P, 'states'>]: Value }) => O,
+  ): Graph<DeclaredTypes<P, O>>;
+  (name: string, build: (b: GraphBuilder) => void): Graph;
+}
+
 /**
  * Builds a graph. {@link init} must have been awaited.
  *
@@ -244,13 +253,8 @@ type ParamValues<T extends GraphTypes> = string extends T['values'] ? string : `
  * });
  * ```
  */
-export function graph<const P extends Declarations, O extends Readonly<Record<string, Value>>>(
-  name: string, declarations: P, build: (b: GraphBuilder, ports: { readonly [N in Declared<P, 'inputs'> | Declared<P, 'params'> | Declared<P, 'states'>]: Value }) => O,
-): Graph<DeclaredTypes<P, O>>;
-export function graph(name: string, build: (b: GraphBuilder) => void): Graph;
-export function graph(name: string, first: unknown, build?: unknown): Graph {
-  return typeof first === 'function' ? graphOf(name, first as (b: GraphBuilder) => void) : graphOf(name, declared(name, first as Declarations, build));
-}
+export const graph: GraphFunction = blaming((name: string, first: unknown, build?: unknown): Graph<any> =>
+  typeof first === 'function' ? graphOf(name, (b) => outside(() => first(b))) : graphOf(name, declared(name, first as Declarations, build)));
 
 /** Builds a graph of what is declared, and of what a function makes of it. */
 function declared(name: string, declarations: Declarations, build: unknown): (b: GraphBuilder) => unknown {
@@ -269,7 +273,7 @@ function declared(name: string, declarations: Declarations, build: unknown): (b:
     declare(inputs, (port, dtype, shape) => b.input(port, dtype, shape));
     declare(params, (...port) => b.param(...port));
     declare(states, (port, dtype, shape) => b.state(port, dtype, shape));
-    const made: unknown = (build as (b: GraphBuilder, ports: Record<string, Value>) => unknown)(b, ports);
+    const made = outside(() => (build as (b: GraphBuilder, ports: Record<string, Value>) => unknown)(b, ports));
     if (made instanceof Promise) return made;
     if (Object(made) !== made) throw new RlxError('graph', `graph ${name}: the function returns outputs by name, not ${classOf(made)}`);
     for (const [output, value] of Object.entries(made as Record<string, Value>)) b[Object.hasOwn(states, output) ? 'setState' : 'output'](output, value);
@@ -298,4 +302,6 @@ function graphOf(name: string, build: (b: GraphBuilder) => unknown): Graph {
 }
 
 /** Reads a graph from its text form. */
-export function parseGraph(text: string): Graph { return new Graph(invoke(new Request('parse', 'parseGraph').text(text, 'the graph')).u32()); }
+export const parseGraph = blaming((text: string): Graph => new Graph(invoke(new Request('parse', 'parseGraph').text(text, 'the graph')).u32()));
+
+blameCallers(Graph);

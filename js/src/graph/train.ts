@@ -1,3 +1,4 @@
+import { blameWaiting } from './blame.js';
 import { call, initOptions, type Job, type Limits, type Target, targets } from './compiler.js';
 import { type DeviceOptions, requestAdapter } from '../gpu/device.js';
 import { checkCount, checkOptions, checkWord, classOf, RlxError } from '../values/errors.js';
@@ -53,7 +54,9 @@ function textOf(entry: string, graph: Graph | string): string {
 }
 
 /** Compiles graphs to a plan file, which {@link openSession} runs, here or in a page without the compiler. */
-export const compile = async (module: Module): Promise<Uint8Array<ArrayBuffer>> => compileJob(jobOf(module), module.tune, initOptions());
+export async function compile(module: Module): Promise<Uint8Array<ArrayBuffer>> {
+  return blameWaiting(compile, async () => compileJob(jobOf(module), module.tune, initOptions()));
+}
 
 /** Compiles, after measuring on a device where that is asked for and there is something to measure. */
 function compileJob(job: Job, tune: Module['tune'], where: DeviceOptions): Promise<Uint8Array<ArrayBuffer>> {
@@ -67,6 +70,10 @@ function compileJob(job: Job, tune: Module['tune'], where: DeviceOptions): Promi
  * all of them.
  */
 export async function session<const G extends Module['entries'] = Module['entries']>(module: Module & { entries: G }, options: ModuleSessionOptions = {}): Promise<Session<TypesOfGraphs<G>>> {
+  return blameWaiting(session, () => sessionOn(module, options) as Promise<Session<any>>);
+}
+
+async function sessionOn(module: Module, options: ModuleSessionOptions): Promise<Session> {
   checkOptions('session', options, sessionOptions);
   const made = await openModule(module, options ?? {});
   try {
@@ -75,7 +82,7 @@ export async function session<const G extends Module['entries'] = Module['entrie
     made.close();
     throw reason;
   }
-  return made as Session<any>;
+  return made;
 }
 
 /** Refuses limits that are not known, or no counts. */
@@ -155,8 +162,12 @@ export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Rea
  * ```
  */
 export async function train<T extends GraphTypes, const G extends Readonly<Record<string, Graph>> = {}>(graph: Graph<T>, options: TrainingOptions<G>): Promise<Trainer<{ readonly step: StepTypes<T> } & TypesOfGraphs<G>>> {
+  return blameWaiting(train, () => trainerOf(graph, options) as Promise<Trainer<any>>);
+}
+
+async function trainerOf(graph: Graph, options: TrainingOptions): Promise<Trainer> {
   checkOptions('train', options, `${trainingOptions} ${sessionOptions}`);
-  const { optimizer, loss = 'loss', schedule, frozen, history = 64, precision, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, tune = false, ...rest } = options ?? {} as TrainingOptions<G>;
+  const { optimizer, loss = 'loss', schedule, frozen, history = 64, precision, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, tune = false, ...rest } = options ?? {} as TrainingOptions;
   if (!(graph instanceof Graph)) throw new RlxError('missing', `train: the first argument is a graph, given as ${classOf(graph)}`);
   if (rate !== undefined && schedule) throw new RlxError('attr', `train: rate is ${rate}, and the schedule is '${schedule.kind}' with a rate of its own: give one of them`, { name: 'rate' });
   if (rate !== undefined && !(rate >= 0 && rate < Infinity)) throw new RlxError('attr', `rate is ${rate}: a learning rate is a finite number from 0 on`, { name: 'rate' });
@@ -171,5 +182,5 @@ export async function train<T extends GraphTypes, const G extends Readonly<Recor
     made.close();
     throw reason;
   }
-  return new Trainer(made as Session<any>, { loss });
+  return new Trainer(made, { loss });
 }

@@ -1,3 +1,4 @@
+import { blameCallers } from './blame.js';
 import type { GraphBuilder } from './builder.js';
 import { ValueOps } from './ops.gen.js';
 import { checkWord } from '../values/errors.js';
@@ -80,3 +81,5 @@ export class Value extends ValueOps implements ValueType {
   /** A random key made from this one and an integer. */
   foldIn(n: Operand): Value { return this.builder.call('fold_in', [this, this.builder.value(n, 'u32')]); }
 }
+
+[Value, ValueOps].forEach(blameCallers);

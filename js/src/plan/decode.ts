@@ -138,7 +138,7 @@ function readSteps(r: Reader, depth: number): Step[] {
 let table: Uint32Array | undefined;
 
 /** CRC-32 as in IEEE 802.3. */
-function crc32(bytes: Uint8Array): number {
+export function crc32(bytes: Uint8Array): number {
   table ??= Uint32Array.from({ length: 256 }, (_, n) => {
     for (let bit = 0; bit < 8; bit++) n = n & 1 ? n >>> 1 ^ 0xedb88320 : n >>> 1;
     return n;

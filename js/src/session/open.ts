@@ -15,7 +15,7 @@ export type Place = 'gpu' | 'cpu' | 'best';
 export const checkPlace = (on: Place): void => checkWord('on', on, 'gpu cpu best');
 
 /** The options of a session. @internal */
-export const sessionOptions = 'on worker device gpu powerPreference maxSteps memory inFlight staging drafts';
+export const sessionOptions = 'on worker device gpu powerPreference maxSteps memory inFlight staging drafts code';
 
 export interface SessionOptions extends DeviceOptions, GPUSessionOptions, WorkerOptions {
   /** The most steps of one run, up to 4096. 64 if not given. */
@@ -29,6 +29,11 @@ export interface SessionOptions extends DeviceOptions, GPUSessionOptions, Worker
   memory?: number;
   /** `best` if not given. A plan runs only where it, or a variant of it, is made for. */
   on?: Place;
+  /**
+   * The plan's code for the CPU, compiled already, for where none can be compiled at run time, as in
+   * workerd: a module of the bytes that `planCode` gives. The session is then in one thread.
+   */
+  code?: WebAssembly.Module;
 }
 
 /**
@@ -52,12 +57,12 @@ export async function openSession<E extends EntryTypes = any>(file: Uint8Array |
 
 /** {@link openSession} in this thread, for a plan that was read already. */
 export async function openLocal(plan: Plan, options: Omit<SessionOptions, 'worker'>): Promise<Session> {
-  const { maxSteps = 64, memory, inFlight, staging = 4, on = 'best' } = options;
+  const { maxSteps = 64, memory, inFlight, staging = 4, on = 'best', code: given } = options;
   checkCount('maxSteps', maxSteps, 1, 4096);
   checkCount('inFlight', inFlight ?? 1, 1, 64);
   checkCount('staging', staging, 1, 64);
   checkPlace(on);
-  const code = on === 'gpu' ? undefined : pickCode(plan);
+  const code = on === 'gpu' ? undefined : pickCode(plan, given);
   if (on === 'cpu' && !code) throw new RlxError('device', `plan ${plan.name} has no code for the CPU`, { op: plan.name });
   let fallbackReason: string | undefined;
   if (!code || on !== 'cpu' && [plan, ...plan.variants].some(({ target }) => target === 'webgpu')) {
@@ -68,7 +73,7 @@ export async function openLocal(plan: Plan, options: Omit<SessionOptions, 'worke
       fallbackReason = (reason as RlxError).message;
     }
   }
-  return Object.assign(await openCPU(code, maxSteps, memory), { fallbackReason });
+  return Object.assign(await openCPU(code, maxSteps, memory, given), { fallbackReason });
 }
 
 /** Refuses a plan that takes more memory than it may. A page that sets no bound knows of none, and does without the code. */
@@ -76,20 +81,20 @@ async function checkMemory(plan: Plan, maxSteps: number, memory: number | undefi
   if (memory !== undefined || (globalThis as { process?: unknown }).process) (await import('../host/memory.js')).checkMemory(plan, maxSteps, memory);
 }
 
-/** The first of a plan and its variants whose code this engine takes; undefined where none has any. Throws an {@link RlxError} of kind `device` where it takes none. */
-function pickCode(plan: Plan): Plan | undefined {
+/** The first of a plan and its variants whose code this engine takes, or is given; undefined where none has any. Throws an {@link RlxError} of kind `device` where it takes none. */
+function pickCode(plan: Plan, given?: WebAssembly.Module): Plan | undefined {
   const all = [plan, ...plan.variants].filter(({ code }) => code);
-  const found = all.find(({ code }) => WebAssembly.validate(code!));
+  const found = all.find(({ code }) => given || WebAssembly.validate(code!));
   if (!found && all[0]) throw new RlxError('device', 'WebAssembly has no SIMD here');
   return found;
 }
 
 /** The code of sessions on the CPU is fetched here: a page with WebGPU does without. */
-async function openCPU(plan: Plan, maxSteps: number, memory: number | undefined): Promise<Session> {
+async function openCPU(plan: Plan, maxSteps: number, memory: number | undefined, given?: WebAssembly.Module): Promise<Session> {
   try {
     await checkMemory(plan, maxSteps, memory);
     const cpu = await import('../cpu/cpu-session.js');
-    return await cpu.openCPU(plan, maxSteps);
+    return await cpu.openCPU(plan, maxSteps, given);
   } catch (reason) {
     throw asError(reason, 'wasm');
   }

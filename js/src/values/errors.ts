@@ -50,7 +50,8 @@ export interface ErrorPlace {
 
 /** Every error this library makes. */
 export class RlxError extends Error {
-  override readonly name = 'RlxError';
+  static override readonly name = 'RlxError'; // that of the class changes when code is minified
+  static { this.prototype.name = this.name; }
   readonly kind: ErrorKind;
   /** Where the error comes from. */
   readonly place: ErrorPlace;

@@ -22,16 +22,21 @@ export interface RemoteTensor { tensor: number; dtype: string; shape: readonly n
 /** Starts a worker on a script of this package. */
 export function startScript(url: URL, name: string): Worker {
   if (typeof Worker !== 'function') throw new RlxError('device', `there are no workers here to run ${name}`);
+  const start = (at: string | URL) => new Worker(at, { type: 'module', name });
   try {
-    return new Worker(url, { type: 'module', name });
+    return start(url);
   } catch { // from another origin: a worker of ours may still import it
-    const script = new Blob([`import ${JSON.stringify(url.href)}`], { type: 'text/javascript' });
-    return new Worker(URL.createObjectURL(script), { type: 'module', name });
+    return start(URL.createObjectURL(new Blob([`import ${JSON.stringify(url.href)}`], { type: 'text/javascript' })));
   }
 }
 
-/** Starts a worker on this package's `worker.js`. */
-export const startWorker = (): Worker => startScript(new URL('./worker.js', import.meta.url), 'rlx');
+let workerURL: string | undefined;
+
+/** Says where `worker.js` is, for a worker that runs it: bundlers give the file another name, and know nothing of an address in it. */
+export function setWorkerURL(url: string | undefined): void { workerURL = url; }
+
+/** Starts a worker on this package's `worker.js`, which holds sessions, or is a thread that helps one. */
+export const startWorker = (): Worker => startScript(workerURL ? new URL(workerURL) : new URL('./worker.js', import.meta.url), 'rlx');
 
 /** Opens a session in a worker. The plan's bytes are copied to it. */
 export async function openRemote(

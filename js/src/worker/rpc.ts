@@ -4,7 +4,8 @@
 import { asError, type ErrorKind, type ErrorPlace, RlxError, unknownName } from '../values/errors.js';
 
 interface ErrorMessage { kind: ErrorKind; message: string; place: ErrorPlace }
-type Answer = { id: number; value?: unknown; error?: ErrorMessage; life?: string };
+interface Outcome { value?: unknown; error?: ErrorMessage | undefined }
+interface Answer extends Outcome { id: number; life?: string }
 
 /** What can be called from the other thread. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- arguments are checked by their caller's types
@@ -28,11 +29,11 @@ function buffersIn(value: unknown, found = new Set<Transferable>()): Set<Transfe
  * for the caller: their arrays are given away.
  */
 export function serve(handlersFor: () => Handlers): void {
-  const life = holdLock();
+  let life: Promise<string | undefined> | undefined;
   addEventListener('message', async ({ data }: MessageEvent<{ port?: MessagePort } | null>) => {
     if (!(data?.port instanceof MessagePort)) return;
     answer(data.port, handlersFor());
-    data.port.postMessage({ life: await life });
+    data.port.postMessage({ life: await (life ??= holdLock()) });
   });
 }
 
@@ -62,7 +63,7 @@ function answer(port: MessagePort, handlers: Handlers): void {
 
 /** Makes calls to a worker, until it fails or ends. */
 export class Caller {
-  readonly #open = new Map<number, { resolve(value: never): void; reject(error: RlxError): void }>();
+  readonly #open = new Map<number, (answer: Outcome) => void>();
   readonly #port: MessagePort;
   readonly #listening = new AbortController();
   #next = 0;
@@ -80,10 +81,8 @@ export class Caller {
     port1.onmessage = ({ data }: MessageEvent<Answer>) => {
       const { id, value, error, life }: Answer = Object(data);
       if (life) navigator.locks.request(life, { signal }, gone).catch(() => {});
-      const call = this.#open.get(id);
+      this.#open.get(id)?.({ value, error });
       this.#open.delete(id);
-      if (error) call?.reject(new RlxError(error.kind, error.message, error.place));
-      else call?.resolve(value as never);
     };
     worker.postMessage({ port: port2 }, [port2]);
   }
@@ -96,7 +95,9 @@ export class Caller {
     } catch (cause) { // not everything can be sent
       throw new RlxError('dtype', `${method}: ${(cause as Error).message}`, { op: method, cause });
     }
-    return new Promise<T>((resolve, reject) => this.#open.set(this.#next++, { resolve, reject }));
+    const { value, error } = await new Promise<Outcome>((resolve) => this.#open.set(this.#next++, resolve));
+    if (error) throw new RlxError(error.kind, error.message, error.place); // made here, so that its stack tells who waits
+    return value as T;
   }
 
   /** Rejects all calls, now and later. */
@@ -105,7 +106,7 @@ export class Caller {
     this.#ended = error;
     this.#port.close();
     this.#listening.abort();
-    for (const { reject } of this.#open.values()) reject(error);
+    for (const answer of this.#open.values()) answer({ error });
     this.#open.clear();
   }
 }

@@ -84,7 +84,7 @@ for (const name of ['firefox', 'webkit']) {
 
   test(`${name} computes with threads what it does with one`, { skip }, async (t) => {
     const module = threads, shared = await visit(t, name, { module, mounts, csp: strictCSP, headers: isolation }), alone = await visit(t, name, { module, mounts, csp: strictCSP });
-    const started = ({ requests }) => requests.filter((path) => path.endsWith('/thread-worker.js')).length;
+    const started = ({ requests }) => requests.filter((path) => path.endsWith('/worker.js')).length - 1; // beside the session's
     assert.deepEqual([shared.value.isolated, alone.value.isolated], [true, false]);
     assert.ok(started(shared) > 0 && started(shared) < shared.value.cores, `${started(shared)} threads`);
     assert.equal(started(alone), 0);
@@ -99,7 +99,7 @@ for (const name of ['firefox', 'webkit']) {
 test('webkit computes with one thread where an isolated page has no shared memory', { skip: missing('webkit') }, async (t) => {
   const { value, requests, problems } = await visit(t, 'webkit', { module: threads, mounts, csp: strictCSP, headers: isolation, sharedMemory: false });
   assert.ok(value.isolated && value.y);
-  assert.ok(!requests.some((path) => path.endsWith('/thread-worker.js')));
+  assert.equal(requests.filter((path) => path.endsWith('/worker.js')).length, 1, 'the session has a worker, and no thread');
   assert.deepEqual(problems, []);
 });
 

@@ -76,7 +76,7 @@ async function results(t, headers, worker) {
   await page.waitForFunction(() => globalThis.ready);
   const cores = await page.evaluate(() => navigator.hardwareConcurrency), out = await page.evaluate((w) => globalThis.run(w), worker);
   assert.deepEqual(page.problems, []);
-  return { out, cores, threads: server.requests.filter((path) => path.endsWith('/thread-worker.js')).length };
+  return { out, cores, threads: server.requests.filter((path) => path.endsWith('/dist/worker.js')).length - (worker ? 1 : 0) };
 }
 
 for (const worker of [true, false]) {
@@ -100,11 +100,11 @@ test('threads are there when a session is open, though the page does nothing but
 });
 
 test('a script of threads that is not there costs time, is told, and changes no result', async (t) => {
-  const server = await serveWith(isolation, { '/dist/thread-worker.js': '/nowhere' });
+  const server = await serveWith(isolation, { '/dist/worker.js': '/nowhere' });
   t.after(() => server.close());
   const page = await browser.open(`${server.origin}/`), told = page.waitForEvent('console', (message) => message.type() === 'warning');
   await page.waitForFunction(() => globalThis.ready);
   const out = await page.evaluate(() => globalThis.run(false));
-  assert.match((await told).text(), /thread-worker\.js failed/);
+  assert.match((await told).text(), /a thread failed/);
   assert.deepEqual(out, (await results(t, {}, false)).out);
 });

@@ -4,7 +4,7 @@
 //   await project.node('main.mjs');
 
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -50,6 +50,12 @@ export async function installPacked(files) {
     node: (file, env = {}) => run(process.execPath, [join(folder, file)], { cwd: folder, env: { ...process.env, ...env } }),
     /** Checks the project's types; throws with tsc's messages. */
     tsc: (...args) => tool('typescript/lib/tsc.js', ...args),
+    /** Has the project find a package of this repository's, or of a folder of tools. */
+    async link(name, from = tools) {
+      const at = join(folder, 'node_modules', name);
+      await mkdir(dirname(at), { recursive: true });
+      await symlink(join(from, name), at);
+    },
     /** Bundles with esbuild. */
     esbuild: (...args) => run(join(tools, 'esbuild/bin/esbuild'), args, { cwd: folder }),
     /** Runs Vite: 'build', say. */

@@ -1,0 +1,15 @@
+// What a thread does that helps a session on the CPU.
+
+import { gridBytes, help, type Kernels } from './grid.js';
+import type { Help } from './threads.js';
+
+/** Has this worker help, for as long as it lives, once it is asked to. */
+export function helpWhenAsked(): void {
+  addEventListener('message', async ({ data }: MessageEvent<Partial<Help> | null>) => {
+    if (!(data?.module instanceof WebAssembly.Module)) return;
+    const { module, memory, names, grid, own } = data as Help;
+    const ready = WebAssembly.instantiate(module, { rlx: { memory }, Math: Math as unknown as WebAssembly.ModuleImports });
+    const { exports } = await ready.finally(() => postMessage(0)); // who waits for it goes on also without it
+    help(new Int32Array(memory.buffer, grid, gridBytes / 4), names.map((name) => exports[name]) as unknown as Kernels, own);
+  });
+}

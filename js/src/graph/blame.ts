@@ -1,0 +1,64 @@
+// Has errors begin where this package was called: a mistake then shows the line of whoever made it.
+
+import { RlxError } from '../values/errors.js';
+
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- whatever is called
+type Called = (...args: any[]) => unknown;
+const { captureStackTrace } = Error as { captureStackTrace?(error: object, called: Called): void };
+
+/** Whether something here is under way that was called from outside: what is called now is called from here. */
+let inside = false;
+/** Errors that begin at a caller already. */
+const blamed = new WeakSet<object>();
+
+/** Runs what a caller gave: its calls come from outside. */
+export function outside<T>(run: () => T): T {
+  const before = inside;
+  inside = false;
+  try {
+    return run();
+  } finally {
+    inside = before;
+  }
+}
+
+/** A function whose errors have stacks that begin at its caller. */
+export function blaming<F extends Called>(run: F): F {
+  // It calls inside `try`: JavaScriptCore forgets a function that ends with a call.
+  const called = function (this: unknown, ...args: unknown[]): unknown {
+    if (inside) return run.apply(this, args);
+    inside = true;
+    try {
+      return run.apply(this, args);
+    } catch (reason) {
+      if (reason instanceof RlxError && reason.kind !== 'internal' && !blamed.has(reason)) {
+        blamed.add(reason);
+        captureStackTrace?.(reason, called);
+      }
+      throw reason;
+    } finally {
+      inside = false;
+    }
+  };
+  return called as F;
+}
+
+/** {@link blaming} for all methods of a class. */
+export function blameCallers({ prototype }: { prototype: object }): void {
+  for (const [name, { value: method, ...how }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
+    if (name !== 'constructor' && typeof method === 'function') Object.defineProperty(prototype, name, { ...how, value: blaming(method) });
+  }
+}
+
+/** {@link blaming} for a function that waits: nothing of its caller is left on the stack where it fails. */
+export async function blameWaiting<T>(called: Called, run: () => Promise<T>): Promise<T> {
+  const error: { -readonly [K in keyof RlxError]: RlxError[K] } = new RlxError('internal', '');
+  captureStackTrace?.(error, called);
+  try {
+    return await run();
+  } catch (reason) {
+    if (!(reason instanceof RlxError) || reason.kind === 'internal') throw reason;
+    const { kind, message, place, cause } = reason;
+    throw Object.assign(error, { kind, message, place }, cause !== undefined && { cause });
+  }
+}
