@@ -20,7 +20,8 @@ func (b *Builder) Input(name string, d DType, axes ...Dim) Value {
 	return b.Port(InputPort, name, Type{d, axes})
 }
 
-// Param declares a parameter: a persistent value that this graph only reads.
+// Param declares a parameter: a persistent value that the user gives before the first run
+// that reads it. [Builder.SetState] may change it, as training does.
 func (b *Builder) Param(name string, d DType, axes ...Dim) Value {
 	return b.Port(ParamPort, b.within(name), Type{d, axes})
 }
@@ -98,15 +99,15 @@ func (b *Builder) Output(name string, v Value) {
 	b.output(spaceOutputs, Output{Name: name, Value: v})
 }
 
-// SetState declares the value a state has after a run. Its type must be that
-// of the state.
+// SetState declares the value that a state, or a parameter, has after a run. Its type must
+// be that of the state.
 func (b *Builder) SetState(name string, v Value) {
 	if b.err != nil {
 		return
 	}
 	name = b.within(name)
 	i, ok := b.named[portName{name, spacePorts}]
-	if !ok || b.ports[i].Kind != StatePort {
+	if !ok || b.ports[i].Kind == InputPort {
 		b.failDeclared(wordState, name, Errorf(ErrName, "there is no state %q", name))
 		return
 	}

@@ -251,8 +251,8 @@ func (s *step) build(b *ir.Builder) {
 	}
 }
 
-// forward adds the loss and its gradients, with the trained parameters as
-// states, and declares the outputs of the loss graph.
+// forward adds the loss and its gradients, with what the optimiser keeps for the trained
+// parameters as states, and declares the outputs of the loss graph.
 func (s *step) forward(b *ir.Builder) {
 	in := make([]ir.Value, len(s.grads.Ports()))
 	for i, port := range s.grads.Ports() {
@@ -261,11 +261,10 @@ func (s *step) forward(b *ir.Builder) {
 			in[i] = s.scaling.begin(b)
 			continue
 		}
+		in[i] = b.Port(port.Kind, port.Name, port.Value.Type())
 		if k < 0 {
-			in[i] = b.Port(port.Kind, port.Name, port.Value.Type())
 			continue
 		}
-		in[i] = b.Port(ir.StatePort, port.Name, port.Value.Type())
 		s.params[k].value = in[i]
 		for _, slot := range slotsOf(s.params[k].group.Optimizer, port.Value.Type()) {
 			v := b.State(s.options.SlotState(slot.Name, port.Name), updateType(port.Value.DType()), slot.Shape...)

@@ -48,8 +48,8 @@ func (c *entryCompiler) tensorSlot(name string, role Role, t *group.Tensor) Slot
 	return Slot{Name: name, Role: role, DType: t.DType, Dims: t.Dims, Buffer: r.buffer, Offset: r.offset, Bytes: align(t.Bytes(), WordBytes)}
 }
 
-// persistentSlot adds a parameter or state once for all entries. What some
-// entry only reads is a parameter, what all of them update a state.
+// persistentSlot adds a parameter or state once for all entries. What is a parameter of
+// some entry is one, whatever it is to others.
 func (c *entryCompiler) persistentSlot(t *group.Tensor) {
 	if _, ok := c.slots[t.Name]; ok {
 		return
