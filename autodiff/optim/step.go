@@ -162,7 +162,7 @@ func trained(g *ir.Graph, frozen []string) ([]string, error) {
 		}
 		stays := false
 		for i, pattern := range frozen {
-			if covers(pattern, p.Name) {
+			if Covers(pattern, p.Name) {
 				matched[i], stays = true, true
 			}
 		}
@@ -179,8 +179,9 @@ func trained(g *ir.Graph, frozen []string) ([]string, error) {
 	return out, nil
 }
 
-// covers reports whether a pattern matches a name, or a scope that it is in.
-func covers(pattern, name string) bool {
+// Covers reports whether a pattern of path.Match, as in "*/bias", matches a name, or a scope
+// that it is in: "encoder" and "block[0-3]" stand for all that is in them.
+func Covers(pattern, name string) bool {
 	for end := range len(name) + 1 {
 		if end < len(name) && name[end] != '/' {
 			continue
