@@ -126,6 +126,12 @@ export class Graph<T extends GraphTypes = GraphTypes> {
     return new Graph(invoke(this.#request('derive', transform).text(transform).text(output, 'the output').texts(names, 'the list of ports').u32(order, 'order')).u32(), this.initial);
   }
 
+  /** The parameters that each pattern, like those of {@link StepOptions.frozen}, matches. @internal */
+  matching(patterns: readonly string[]): string[][] {
+    const r = invoke(this.#request('matching').texts(patterns), this.#instance);
+    return patterns.map(() => r.list(() => r.text()));
+  }
+
   /** The graph as text, which {@link parseGraph} reads. */
   text(): string { return invoke(this.#request('text')).text(); }
 
