@@ -63,6 +63,23 @@ func (c *entryCompiler) persistentSlot(t *group.Tensor) {
 	c.slots[t.Name] = c.slot(c.portSlot(role, t))
 }
 
+// addParams lists the parameters that the entry reads and sets.
+func (c *entryCompiler) addParams(g *ir.Graph) {
+	read := g.ReadPorts()
+	for _, p := range g.Ports() {
+		i, ok := c.slots[p.Name]
+		if !ok || c.plan.Slots[i].Role != Param {
+			continue
+		}
+		if p.Kind == ir.ParamPort && read[p.Name] {
+			c.entry.Reads = append(c.entry.Reads, i)
+		}
+		if g.Updates(p.Name) {
+			c.entry.Sets = append(c.entry.Sets, i)
+		}
+	}
+}
+
 // portSlot is the slot of a port of the graph.
 func (c *entryCompiler) portSlot(role Role, t *group.Tensor) Slot {
 	s := c.tensorSlot(t.Name, role, t)

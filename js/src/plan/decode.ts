@@ -4,7 +4,7 @@ import type { Binding, Dispatch, Plan, Slot, Step } from './plan.js';
 import { Reader } from './reader.js';
 import { maxCounters, refuse, validate } from './validate.js';
 
-const major = 1, minor = 3, headerBytes = 16, variant = 'VARI';
+const major = 1, minor = 4, headerBytes = 16, variant = 'VARI';
 
 const kinds = ['constant', 'input', 'state', 'temp', 'status'] as const;
 const roles = ['input', 'scalar', 'param', 'state', 'output'] as const;
@@ -75,6 +75,7 @@ const mandatory: Sections = {
     const numbers = () => r.list(() => r.u32());
     plan.entries = r.records(() => ({
       name: r.string(), inputs: numbers(), scalars: numbers(), outputs: numbers(), uniformBytes: r.u32(), steps: readSteps(r, 0),
+      ...r.at < r.end ? { reads: numbers(), sets: numbers() } : { reads: [], sets: [] },
     }));
   },
 };

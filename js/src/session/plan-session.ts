@@ -3,7 +3,7 @@
 import { roundUp, type TensorData } from '../values/dtype.js';
 import { checkCount, checkOptions, RlxError, unknownName } from '../values/errors.js';
 import { byName, named } from '../values/named.js';
-import { checkHost, checkNames, deviceInput, hostBytes, missing, scalarBytes } from './inputs.js';
+import { checkHost, checkNames, deviceInput, hostBytes, missing, scalarBytes, unset } from './inputs.js';
 import { checkLoad } from './load.js';
 import { type Entry, persistentOf, type Plan, type Slot, type Status } from '../plan/plan.js';
 import { rowBytes } from '../plan/validate.js';
@@ -47,6 +47,8 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
   readonly #entries: ReadonlyMap<string, E>;
   readonly #maxSteps: number;
   readonly #persistent: Map<string, Slot>;
+  /** Parameters without a value. */
+  readonly #unset: Set<Slot>;
   /** Slots whose contents stand in for an input that is not given. */
   readonly #bound = new Set<Slot>();
   #announce!: (error: RlxError) => void;
@@ -56,6 +58,7 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
     this.#entries = entries;
     this.#maxSteps = maxSteps;
     this.#persistent = new Map(persistentOf(plan.slots).map((slot) => [slot.name, slot]));
+    this.#unset = new Set(plan.slots.filter(({ role }) => role === 'param'));
     this.lost = new Promise((resolve) => this.#announce = resolve);
   }
 
@@ -107,6 +110,8 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
   protected accept({ entry, rows, stride }: Runnable, given: Inputs, steps: number, bind = false): Upload[] {
     const op = entry.name, slots = this.#slots(entry.inputs, entry.scalars), names = slots.map(({ name }) => name);
     for (const name in given) if (!names.includes(name)) throw unknownName(`${op} has no input`, name, names, op);
+    const first = !bind && this.#unset.size > 0; // of runs that may find a parameter without a value
+    if (first) for (const slot of this.#slots(entry.reads)) if (this.#unset.has(slot)) throw unset(op, slot);
     const uploads: Upload[] = [], scalars: [offset: number, values: Uint8Array[]][] = [];
     for (const slot of slots) {
       const value = given[slot.name];
@@ -123,6 +128,7 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
       for (const [offset, values] of scalars) rows.set(values[k % values.length]!, k * stride + offset);
     }
     for (const slot of slots) if (given[slot.name] !== undefined) this.#bound[bind ? 'add' : 'delete'](slot);
+    if (first) for (const slot of this.#slots(entry.sets)) this.#unset.delete(slot);
     return uploads;
   }
 
@@ -159,9 +165,15 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
     return named('the plan has no parameter or state', name, this.#persistent);
   }
 
+  /** Gives parameters and states values. */
+  #give(uploads: Upload[]): void {
+    this.store(uploads);
+    for (const { slot } of uploads) this.#unset.delete(slot);
+  }
+
   async write(name: string, value: Input): Promise<void> {
     this.check();
-    this.store([this.#checkInput('write', this.#stateSlot(name), value)]);
+    this.#give([this.#checkInput('write', this.#stateSlot(name), value)]);
   }
 
   async upload(tensor: HostTensor): Promise<Tensor> {
@@ -186,7 +198,7 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
 
   async load(tensors: Readonly<Record<string, StoredTensor>>, options?: LoadOptions): Promise<void> {
     this.check();
-    this.store(checkLoad(this.#persistent.values(), tensors, options).map(([slot, tensor]) => ({ slot, bytes: hostBytes('load', slot, tensor) })));
+    this.#give(checkLoad(this.#persistent.values(), tensors, options).map(([slot, tensor]) => ({ slot, bytes: hostBytes('load', slot, tensor) })));
   }
 
   close(): void {
