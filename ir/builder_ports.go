@@ -89,9 +89,23 @@ func (b *Builder) checkPort(kind PortKind, name string, t Type) error {
 		return Errorf(ErrName, "%s without a name", kind)
 	}
 	if i, taken := b.named[portName{name, spacePorts}]; taken {
-		return Errorf(ErrName, "%q is declared twice, first as %s %s", name, b.ports[i].Kind, b.ports[i].Value.Type())
+		return b.declaredTwice(name, b.ports[i])
 	}
 	return nil
+}
+
+// declaredTwice is the error for a second port of a name. Functions that declare their
+// parameters meet it when they are called twice.
+func (b *Builder) declaredTwice(name string, first Port) error {
+	at := first.Value.node.pos.String()
+	if at != "" {
+		at = ", at " + at
+	}
+	remedy := ""
+	if first.Kind != InputPort {
+		remedy = ": to share it, pass on the value that was declared first; for another one, give it another name, or call what declares it within a scope"
+	}
+	return Errorf(ErrName, "%q is declared twice, first as %s %s%s%s", name, first.Kind, first.Value.Type(), at, remedy)
 }
 
 // Output declares an output.
