@@ -101,6 +101,10 @@ type Options struct {
 	// path.Match, as in "*/bias"; one of a scope, as "encoder" or "block[0-3]", stands for
 	// all that is in it. They stay parameters in the step graph.
 	Frozen []string
+	// ConstantKeys lets random ops of the loss draw the same numbers in every step, as
+	// fixed random features do. Without it a key that depends on no input and on no state
+	// that changes is an error: dropout with such a key always drops the same elements.
+	ConstantKeys bool
 	// Missing says what to do about a trained parameter that the loss does not
 	// depend on.
 	Missing autodiff.Missing
@@ -113,8 +117,9 @@ type Options struct {
 // computed with the parameters as they are before the step, and the update of
 // all its parameters of floating type by the gradients of the output lossName.
 // The error is of kind [ir.ErrName] for an unknown loss or parameter,
-// [ir.ErrAttr] for a hyper-parameter out of its domain, or one of those of
-// [autodiff.GradWith].
+// [ir.ErrAttr] for a hyper-parameter out of its domain, [ir.ErrGraph] for a random op with
+// the same key in every step, or one of those of [autodiff.GradWith], which names a
+// parameter that the loss does not depend on.
 func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph, error) {
 	if opt == nil {
 		return nil, ir.Attrf("a training step without an optimizer")
@@ -123,6 +128,9 @@ func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph,
 		return nil, err
 	}
 	if err := o.checkName(); err != nil {
+		return nil, err
+	}
+	if err := o.checkNoise(loss, lossName); err != nil {
 		return nil, err
 	}
 	params, err := trained(loss, o.Frozen)

@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/wasm/wire"
@@ -110,6 +111,7 @@ func trainingStep(c *wire.Service, r *wire.Request, w *wire.Response) error {
 		return err
 	}
 	o := optim.Options{
+		ConstantKeys: h["constant_keys"] != 0, Missing: autodiff.Missing(h["unreached"]),
 		Schedule: s, ClipNorm: h["clip_norm"], ClipValue: h["clip_value"], Accumulate: int(h["accumulate"]), Average: h["average"], Frozen: frozen,
 	}
 	if h["decay_matrices"] != 0 {

@@ -72,10 +72,10 @@ const mandatory: Sections = {
     }));
   },
   ENTR(r, plan) {
-    const numbers = () => r.list(() => r.u32());
+    const numbers = () => r.list(() => r.u32()), more = () => r.at < r.end ? numbers() : []; // since version 1.4
     plan.entries = r.records(() => ({
       name: r.string(), inputs: numbers(), scalars: numbers(), outputs: numbers(), uniformBytes: r.u32(), steps: readSteps(r, 0),
-      ...r.at < r.end ? { reads: numbers(), sets: numbers() } : { reads: [], sets: [] },
+      reads: more(), sets: more(),
     }));
   },
 };

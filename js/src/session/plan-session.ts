@@ -3,7 +3,7 @@
 import { roundUp, type TensorData } from '../values/dtype.js';
 import { checkCount, checkOptions, RlxError, unknownName } from '../values/errors.js';
 import { byName, named } from '../values/named.js';
-import { checkHost, checkNames, deviceInput, hostBytes, missing, scalarBytes, unset } from './inputs.js';
+import { checkHost, checkNames, deviceInput, hostBytes, missing, scalarBytes } from './inputs.js';
 import { checkLoad } from './load.js';
 import { type Entry, persistentOf, type Plan, type Slot, type Status } from '../plan/plan.js';
 import { rowBytes } from '../plan/validate.js';
@@ -47,8 +47,8 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
   readonly #entries: ReadonlyMap<string, E>;
   readonly #maxSteps: number;
   readonly #persistent: Map<string, Slot>;
-  /** Parameters without a value. */
-  readonly #unset: Set<Slot>;
+  /** What has a value, and the entries that found all of theirs. */
+  readonly #given = new Set<Slot | Entry>();
   /** Slots whose contents stand in for an input that is not given. */
   readonly #bound = new Set<Slot>();
   #announce!: (error: RlxError) => void;
@@ -58,7 +58,6 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
     this.#entries = entries;
     this.#maxSteps = maxSteps;
     this.#persistent = new Map(persistentOf(plan.slots).map((slot) => [slot.name, slot]));
-    this.#unset = new Set(plan.slots.filter(({ role }) => role === 'param'));
     this.lost = new Promise((resolve) => this.#announce = resolve);
   }
 
@@ -110,8 +109,6 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
   protected accept({ entry, rows, stride }: Runnable, given: Inputs, steps: number, bind = false): Upload[] {
     const op = entry.name, slots = this.#slots(entry.inputs, entry.scalars), names = slots.map(({ name }) => name);
     for (const name in given) if (!names.includes(name)) throw unknownName(`${op} has no input`, name, names, op);
-    const first = !bind && this.#unset.size > 0; // of runs that may find a parameter without a value
-    if (first) for (const slot of this.#slots(entry.reads)) if (this.#unset.has(slot)) throw unset(op, slot);
     const uploads: Upload[] = [], scalars: [offset: number, values: Uint8Array[]][] = [];
     for (const slot of slots) {
       const value = given[slot.name];
@@ -123,12 +120,15 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
         scalars.push([slot.offset, scalarBytes(op, slot, value, bind ? undefined : steps)]);
       }
     }
+    if (!bind && !this.#given.has(entry)) {
+      for (const slot of this.#slots(entry.reads)) if (!this.#given.has(slot)) throw missing(op, slot);
+      for (const done of [entry, ...this.#slots(entry.sets)]) this.#given.add(done);
+    }
     for (let k = 0; k < steps; k++) {
       rows.copyWithin(k * stride, 0, stride); // what is bound is in the first row
       for (const [offset, values] of scalars) rows.set(values[k % values.length]!, k * stride + offset);
     }
     for (const slot of slots) if (given[slot.name] !== undefined) this.#bound[bind ? 'add' : 'delete'](slot);
-    if (first) for (const slot of this.#slots(entry.sets)) this.#unset.delete(slot);
     return uploads;
   }
 
@@ -168,7 +168,7 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
   /** Gives parameters and states values. */
   #give(uploads: Upload[]): void {
     this.store(uploads);
-    for (const { slot } of uploads) this.#unset.delete(slot);
+    for (const { slot } of uploads) this.#given.add(slot);
   }
 
   async write(name: string, value: Input): Promise<void> {
