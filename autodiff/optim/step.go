@@ -1,12 +1,14 @@
 package optim
 
 import (
+	"errors"
 	"path"
 	"slices"
 
 	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/derive"
+	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
@@ -151,6 +153,9 @@ func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph,
 	}
 	s.loss = loss
 	s.grads, err = autodiff.GradWith(loss, autodiff.GradOptions{Loss: lossName, Wrt: params, Missing: o.Missing, Keep: o.Keep})
+	if path := (*autodiff.NoPathError)(nil); errors.As(err, &path) {
+		return nil, format.Errorf("%w: no step would change %q; freeze it (optim.Options.Frozen), or take its gradient for zeros (optim.Options.Missing)", err, path.Port)
+	}
 	if err != nil {
 		return nil, err
 	}

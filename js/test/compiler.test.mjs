@@ -519,6 +519,7 @@ describe('what does not fit is a typed error', () => {
   for (const on of ['gpu', 'cpu']) {
     test(`inputs, on the ${on}`, async () => {
       const s = await session({ entries: { step: perceptron() } }, { on, worker: false });
+      await s.load(initialParams(perceptron()));
       const run = (inputs) => s.run('step', inputs, { read: ['loss'] }).then(({ reading }) => reading);
       await assert.rejects(run({ x: data.x }), isError('missing', /labels is missing: give i32\[4\]/));
       await assert.rejects(run({ ...data, y: 1 }), isError('name', /no input y/));

@@ -111,8 +111,11 @@ func trainingStep(c *wire.Service, r *wire.Request, w *wire.Response) error {
 		return err
 	}
 	o := optim.Options{
-		ConstantKeys: h["constant_keys"] != 0, Missing: autodiff.Missing(h["unreached"]),
 		Schedule: s, ClipNorm: h["clip_norm"], ClipValue: h["clip_value"], Accumulate: int(h["accumulate"]), Average: h["average"], Frozen: frozen,
+	}
+	o.ConstantKeys = h["constant_keys"] != 0
+	if h["allow_unreached"] != 0 {
+		o.Missing = autodiff.MissingIsZero
 	}
 	if h["decay_matrices"] != 0 {
 		h[weightDecay] = optim.NoDecay

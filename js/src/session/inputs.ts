@@ -78,7 +78,7 @@ export function checkNames(names: readonly string[]): readonly string[] {
 
 /** The error for an input that no run and no binding gave, and for a parameter that is read without a value or is not among those to load. */
 export const missing = (op: string, { name, role, dtype, shape: expected }: Slot): RlxError =>
-  wrong('missing', op, name, `is missing: give ${dtype}[${expected}], or ${op === 'load' ? 'allowMissing' : (role === 'param' ? 'load' : 'bind') + ' it'}`, { expected });
+  wrong('missing', op, name, `is missing: give ${dtype}[${expected}], or ${op === 'load' ? 'allowMissing' : role === 'param' ? 'load it' : 'bind it'}`, { expected });
 
 /** The device's bytes for a scalar: for one value, or for the values of some steps where those are listed. */
 export function scalarBytes(op: string, slot: Slot, value: Input, steps?: number): Uint8Array[] {

@@ -122,7 +122,8 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
     }
     if (!bind && !this.#given.has(entry)) {
       for (const slot of this.#slots(entry.reads)) if (!this.#given.has(slot)) throw missing(op, slot);
-      for (const done of [entry, ...this.#slots(entry.sets)]) this.#given.add(done);
+      this.#given.add(entry);
+      for (const slot of this.#slots(entry.sets)) this.#given.add(slot);
     }
     for (let k = 0; k < steps; k++) {
       rows.copyWithin(k * stride, 0, stride); // what is bound is in the first row
