@@ -57,3 +57,27 @@ describe('refusals', () => {
     });
   }
 });
+
+describe('attributes that are left out', () => {
+  const typeOf = (text) => {
+    const [, dtype, dims] = /^(\w+)\[(.*)\]$/.exec(text);
+    return [dtype, dims ? dims.split(',').map(Number) : []];
+  };
+  for (const { op, in: operands, attrs, err = false } of shared('defaults')) {
+    if (operands.some((type) => /^(i64|u64|f64|c64|i4|u4)/.test(type))) continue; // which no port has here
+    test(op, () => {
+      let text, refused;
+      try {
+        text = graph('g', (b) => {
+          const made = b.apply(op, operands.map((type, i) => b.input(`x${i}`, ...typeOf(type))), {});
+          made.forEach((value, i) => b.output(`y${i}`, value));
+        }).text();
+      } catch (error) {
+        assert.ok(error instanceof RlxError, error);
+        refused = error;
+      }
+      assert.equal(refused !== undefined, err, refused?.message);
+      if (!err) assert.ok(text.includes(`${op}(`) && (attrs === '' || text.includes(`) ${attrs}`)), `${text} lacks ${attrs}`);
+    });
+  }
+});
