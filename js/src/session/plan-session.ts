@@ -47,10 +47,8 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
   readonly #entries: ReadonlyMap<string, E>;
   readonly #maxSteps: number;
   readonly #persistent: Map<string, Slot>;
-  /** What has a value, and the entries that found all of theirs. */
-  readonly #given = new Set<Slot | Entry>();
-  /** Slots whose contents stand in for an input that is not given. */
-  readonly #bound = new Set<Slot>();
+  /** What needs no value any more: inputs that are bound, parameters that were given one, and entries that found all of theirs. */
+  readonly #bound = new Set<Slot | Entry>();
   #announce!: (error: RlxError) => void;
 
   constructor(plan: Plan, { entries, maxSteps }: Runnables<E>) {
@@ -120,10 +118,10 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
         scalars.push([slot.offset, scalarBytes(op, slot, value, bind ? undefined : steps)]);
       }
     }
-    if (!bind && !this.#given.has(entry)) {
-      for (const slot of this.#slots(entry.reads)) if (!this.#given.has(slot)) throw missing(op, slot);
-      this.#given.add(entry);
-      for (const slot of this.#slots(entry.sets)) this.#given.add(slot);
+    if (!bind && !this.#bound.has(entry)) {
+      for (const slot of this.#slots(entry.reads)) if (!this.#bound.has(slot)) throw missing(op, slot);
+      this.#bound.add(entry);
+      for (const slot of this.#slots(entry.sets)) this.#bound.add(slot);
     }
     for (let k = 0; k < steps; k++) {
       rows.copyWithin(k * stride, 0, stride); // what is bound is in the first row
@@ -169,7 +167,7 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
   /** Gives parameters and states values. */
   #give(uploads: Upload[]): void {
     this.store(uploads);
-    for (const { slot } of uploads) this.#given.add(slot);
+    for (const { slot } of uploads) this.#bound.add(slot);
   }
 
   async write(name: string, value: Input): Promise<void> {
