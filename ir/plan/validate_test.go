@@ -166,7 +166,10 @@ var refused = []planCase{
 	{"an entry without a name", func(p *plan.Plan) { p.Entries[entryFold].Name = "" }, 26, "name", false},
 	{"an input as a scalar", func(p *plan.Plan) { p.Entries[entryStep].Scalars[0] = 0 }, 27, "wrong list", false},
 	{"an input as an output of its own", func(p *plan.Plan) { p.Entries[entryStep].Outputs[0] = 0 }, 27, "wrong list", false},
-	{"a parameter that is read and set", func(p *plan.Plan) { e := &p.Entries[entryStep]; e.Reads, e.Sets = []int{slotOf(p, "w")}, []int{slotOf(p, "w")} }, 0, "", false},
+	{"a parameter that is read and set", func(p *plan.Plan) {
+		e := &p.Entries[entryStep]
+		e.Reads, e.Sets = []int{slotOf(p, "w")}, []int{slotOf(p, "w")}
+	}, 0, "", false},
 	{"an input as a parameter that is read", func(p *plan.Plan) { p.Entries[entryStep].Reads = []int{0} }, 27, "wrong list", false},
 	{"an unknown slot as a parameter that is set", func(p *plan.Plan) { p.Entries[entryStep].Sets = []int{99} }, 27, "no slot 99", false},
 	{"an output given twice", func(p *plan.Plan) { e := &p.Entries[entryStep]; e.Outputs = append(e.Outputs, e.Outputs[0]) }, 28, "twice", false},
